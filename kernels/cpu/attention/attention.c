@@ -1,6 +1,6 @@
-/* attention and its gradients, a query at a time, in double: exact, for comparison with devices
- * that have it as one kernel; scaled_dot_product_attention is two products and a softmax here,
- * which is faster. */
+/* attention and its gradients, one query at a time, in double: exact, as a reference for devices
+ * with a fused kernel. scaled_dot_product_attention composes two products and a softmax here, which
+ * is faster. */
 #include <math.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void open_run(const gp_call *c, attention_job *r) {
     if (r->k.mask) gp_attention_mask_strides(&r->k, r->ms);
 }
 
-/* Row `row` of head `head` (of all batches) of a, n elements, to p; or p there. */
+/* Row `row` of head `head` (of all batches) of a, n elements: in place, or converted into p. */
 static char *row_at(const attention_job *r, const gp_array *a, int64_t head, int64_t row,
                     int64_t *step) {
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)a->dtype);
@@ -49,7 +49,7 @@ static double dot(const double *a, const double *b, int64_t n) {
     return s;
 }
 
-/* Scores of query i, and how many keys it sees. q, row: room for its features and a key's. */
+/* Scores of query i; returns how many keys it sees. q, row: space for its features and a key's. */
 static int64_t scores(const attention_job *r, int64_t head, int64_t i, double *q, double *row,
                       double *s) {
     const gp_attention *k = &r->k;
@@ -90,7 +90,8 @@ static void forward(void *ctx, int64_t begin, int64_t end) {
         int64_t head = u / k->l, i = u % k->l, seen = scores(r, head, i, q, row, s);
         double most = -INFINITY, sum = 0;
         for (int64_t j = 0; j < seen; j++) most = s[j] > most || s[j] != s[j] ? s[j] : most;
-        if (most == -INFINITY) seen = 0; /* no key is: y is 0, and so is each share in backward */
+        if (most == -INFINITY)
+            seen = 0; /* no key is visible: y is 0, and so is each weight in backward */
         for (int64_t j = 0; j < seen; j++) sum += s[j] = exp(s[j] - most);
         memset(y, 0, (size_t)k->width * sizeof *y);
         for (int64_t j = 0; j < seen; j++) {
@@ -119,7 +120,7 @@ static double stat_of(const attention_job *r, int64_t head, int64_t i) {
     return v;
 }
 
-/* Query i's share in the gradients dk and dv (s rows each), and its own, in dq. */
+/* Adds query i's part of the gradients dk and dv (s rows each), and computes its own, dq. */
 static void back_query(attention_job *r, int64_t head, int64_t i, double *s, double *dq, double *dk,
                        double *dv) {
     const gp_attention *k = &r->k;

@@ -1,7 +1,7 @@
-/* Convolutions and their input gradients, which transposed convolutions are: one correlation, run
-   on bands of output rows. A band's input is packed with its padding (pack.c), so that every
-   tap of the kernel is a shift; a register tile of several filters by several vectors of outputs
-   then runs over the taps. Integers are computed in i64, cut to their width at the end: they
+/* Convolutions and their input gradients (transposed convolutions): one correlation, run on bands
+ * of output rows. A band's input is packed with its padding (pack.c), so that every tap of the
+ * kernel is a shift; a register tile of several filters by several vectors of outputs then runs
+ * over the taps. Integers are computed in i64 and truncated to their width at the end: they
  * wrap. */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "kernels/cpu/conv/conv.h"
 #include "kernels/cpu/runtime/scratch.h"
 
-/* The most filters in a tile: what the set's registers hold beside inputs and a weight. */
+/* The most filters in a tile: what fits in the registers with the inputs and a weight. */
 #if defined(__AVX512F__)
 enum { MOST = 12 };
 #else
@@ -20,7 +20,7 @@ enum { MOST = 6 };
 #endif
 enum { BAND_BYTES = 448 << 10, LONG_BYTES = 2 << 20, LEAST_ROWS = 8, UNIT_WORK = 1 << 18 };
 
-/* A band as one long row: of every `line` elements the first `width` are outputs; 0: it is none. */
+/* A band as one long row: the first `width` of every `line` elements are outputs; 0: not folded. */
 typedef struct fold {
     int64_t line, width;
 } fold;
@@ -30,26 +30,26 @@ typedef struct fold {
 typedef struct conv_job {
     gp_band in;
     const gp_array *bias, *out;
-    int64_t images, groups, channels, filters;               /* the last two of a group */
+    int64_t images, groups, channels, filters;               /* channels and filters: per group */
     int64_t size[GP_SPATIAL];                                /* of the outputs */
     const char *w;                                           /* in compute type */
     int64_t w_group, w_filter, w_channel, w_tap[GP_SPATIAL]; /* its strides in elements */
-    int64_t taps, *offset; /* where tap i finds its input, in elements from an output's place */
-    int64_t blocks;        /* of filters in a group */
+    int64_t taps, *offset; /* offset of tap i's input from an output's position, in elements */
+    int64_t blocks;        /* of filters per group */
     int64_t rows, bands;   /* output rows of a band; bands of a plane */
-    int64_t stretches;     /* of in.axis[2].n output columns; fewer at the end of long rows */
-    int64_t columns;       /* output columns of all of them */
-    bool flat;             /* a band is computed as one long row, columns between rows included */
-    bool direct;           /* tiles write the output themselves */
-    fold fold;             /* flat and direct: how tiles leave out what is between rows */
+    int64_t stretches; /* pieces of in.axis[2].n output columns; fewer at the end of long rows */
+    int64_t columns;   /* output columns of all pieces */
+    bool flat;         /* a band is computed as one long row, columns between rows included */
+    bool direct;       /* tiles write the output in place */
+    fold fold;         /* flat and direct: how tiles skip the elements between rows */
     char *weights, *start; /* packed [group][block][tap][filter of the block]; bias or 0 */
     _Atomic bool no_memory;
 } conv_job;
 
 /* ---- tiles ---- */
 
-/* y[o][0 … len) = start[o] + sum over taps of w[tap][o] * x[offset[tap] + …]; reads whole
- * vectors of x, up to four beyond len. With a fold, rows of y stand without gaps. */
+/* y[o][0 … len) = start[o] + sum over taps of w[tap][o] * x[offset[tap] + …]; reads whole vectors
+ * of x, up to four past len. With a fold, rows of y have no gaps. */
 typedef void (*tile_fn)(const int64_t *offset, int64_t taps, const void *x, const void *w,
                         const void *start, void *y, int64_t ystep, int64_t len, fold f);
 
@@ -59,7 +59,7 @@ VECTOR(float, f32)
 VECTOR(double, f64)
 VECTOR(int64_t, i64)
 
-/* Vectors of a fold: lanes at the end of one row, and those at the beginning of the next. */
+/* Vectors of a fold: lanes at the end of one row, and those at the start of the next. */
 #if defined(__AVX512F__)
 enum { FOLDS = true };
 static inline unsigned first_lanes(int64_t n, int64_t all) {
@@ -141,8 +141,8 @@ static void pack_bias(conv_job *r) {
 
 /* ---- bands ---- */
 
-/* A block of filters on a band: its packed input, the block's weights and start, its first output
- * and how many filters, rows and columns. */
+/* A block of filters on a band: its packed input, the block's weights and start, its first output,
+ * and the numbers of filters, rows and columns. */
 typedef struct part {
     tile_fn fn;
     const char *x, *w, *start;
@@ -156,7 +156,7 @@ static void tile(const conv_job *r, const part *p, int64_t row, char *y, int64_t
           r->fold);
 }
 
-/* Outputs that are not written in place: computed into tmp, then stored row by row. */
+/* For outputs that are not written in place: computed into tmp, then stored row by row. */
 static void through_tmp(const conv_job *r, const part *p, char *tmp) {
     const gp_axis *cols = &r->in.axis[2];
     gp_dtype dt = (gp_dtype)r->out->dtype;
@@ -226,7 +226,7 @@ static void band(const conv_job *r, int64_t unit, char *scratch) {
 static void run_bands(void *ctx, int64_t begin, int64_t end) {
     conv_job *r = ctx;
     size_t tmp = r->direct ? 0 : (size_t)(MOST * r->rows * r->in.line * r->in.size);
-    /* Behind zeros that are shared four vectors may be read, too. */
+    /* After shared zeros, four vectors may be read, too. */
     char *scratch = gp_scratch(GP_SCRATCH_PART, gp_band_bytes(&r->in, r->channels) + VB + tmp);
     if (!scratch) {
         r->no_memory = true;
@@ -235,8 +235,8 @@ static void run_bands(void *ctx, int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end; u++) band(r, u, scratch);
 }
 
-/* Rows are computed one by one unless that wastes more of the vectors than the columns between
- * rows would. A vector of a fold has parts of two rows at most. */
+/* Computes rows one by one unless that wastes more of the vectors than the columns between rows
+ * would. A vector of a fold has parts of at most two rows. */
 static void choose_tiling(conv_job *r) {
     int64_t width = r->in.axis[2].n, line = r->in.line, lanes = VB / r->in.size;
     int64_t step = lanes * (r->filters > 3 ? 2 : 4), alone = (width + step - 1) / step * step;
@@ -247,9 +247,9 @@ static void choose_tiling(conv_job *r) {
     r->fold = r->flat && r->direct ? (fold){line, width} : (fold){0};
 }
 
-/* Zeros behind a row's last column and before the next one's first are the same ones, up to a
- * vector: behind a plane come the next plane's, and behind the last plane zeros. A row has room for
- * its outputs, of which a kernel smaller than its padding makes more. */
+/* Shares the zeros after a row's last column with those before the next one's first, up to a
+ * vector. After a plane comes the next plane's padding, and after the last plane zeros. A row has
+ * space for its outputs, of which a kernel smaller than its padding makes more. */
 static void share_padding(gp_band *b) {
     const gp_axis *a = &b->axis[2];
     int64_t before = -a->base, behind = a->base + b->line - a->in,
@@ -257,7 +257,7 @@ static void share_padding(gp_band *b) {
     if (a->stride == 1) b->line -= gp_max(0, gp_min(most, gp_min(before, behind)));
 }
 
-/* A band of rows so long that it would fill no cache is made of stretches of them. */
+/* Splits a band into stretches of rows that are too long for a cache. */
 static void choose_stretches(conv_job *r) {
     gp_axis *a = &r->in.axis[2];
     int64_t bytes = (int64_t)gp_band_bytes(&r->in, r->channels), fit = a->n;
@@ -269,7 +269,7 @@ static void choose_stretches(conv_job *r) {
     r->stretches = gp_ceil_div(r->columns, a->n);
 }
 
-/* Bands fill the second-level cache and are enough for the threads. */
+/* Bands fit the second-level cache and are enough for the threads. */
 static void plan(conv_job *r) {
     const gp_axis *a = r->in.axis;
     r->taps = r->channels * a[0].taps * a[1].taps * a[2].taps;
@@ -289,7 +289,7 @@ static void plan(conv_job *r) {
     choose_tiling(r);
 }
 
-/* False when interrupted. */
+/* Returns false when interrupted. */
 static bool correlate(const gp_call *c, conv_job *r) {
     const gp_axis *a = r->in.axis;
     if (a[0].n * a[1].n * a[2].n == 0) return true;
@@ -303,7 +303,8 @@ static bool correlate(const gp_call *c, conv_job *r) {
 
 /* ---- calls ---- */
 
-/* Offsets, packed weights, bias, and weights in compute type where they are not. */
+/* Allocates offsets, packed weights, bias, and the weights in compute type where they are of
+ * another. */
 static bool get_memory(conv_job *r, const gp_array *w, const gp_conv *k) {
     int64_t taps = r->channels * k->kernel[0] * k->kernel[1] * k->kernel[2];
     size_t words = (size_t)taps * sizeof *r->offset, weights = (size_t)(w->numel * r->in.size),
@@ -357,8 +358,8 @@ static bool forward(const gp_call *c) {
     return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
 }
 
-/* Each remainder of the positions by the strides is a correlation of its own, with the taps that
- * reach it. */
+/* Each remainder of the positions modulo the strides is a correlation of its own, with the taps
+ * that reach it. */
 static bool every_phase(const gp_call *c, conv_job *r, const gp_conv *k) {
     int64_t phases = k->stride[0] * k->stride[1] * k->stride[2];
     for (int64_t p = 0; p < phases; p++) {
@@ -372,7 +373,7 @@ static bool every_phase(const gp_call *c, conv_job *r, const gp_conv *k) {
     return true;
 }
 
-/* x is shaped like the convolution's results. */
+/* x has the shape of the convolution's results. */
 static bool backward(const gp_call *c, const gp_array *x, const gp_array *bias, const gp_conv *k) {
     const gp_array *w = gp_in(c, 1);
     conv_job r = {.bias = bias, .out = gp_out(c, 0)};

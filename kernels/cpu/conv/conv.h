@@ -1,5 +1,5 @@
-/* What the kernels of convolutions and of their gradients share: axes, and packed bands of images
- * on which every tap of the kernel is a shift by a constant. */
+/* Axes and packed bands of images, shared by the kernels of convolutions and their gradients: in a
+ * band every tap of the kernel is a shift by a constant. */
 #ifndef GP_CPU_CONV_H
 #define GP_CPU_CONV_H
 
@@ -15,15 +15,15 @@ enum { VB = 32 };
 enum { VB = 16 };
 #endif
 
-/* One spatial dim of a correlation: output j, which lies at first + j step, is the sum over taps t
-   of input j stride + base + gp_axis_offset(t) (0 outside the image) times the kernel's element
-   tap + t tap_step. */
+/* One spatial dim of a correlation: output j, at position first + j step, is the sum over taps t of
+ * input j stride + base + gp_axis_offset(t) (0 outside the image) times the kernel's element tap +
+ * t tap_step. */
 typedef struct gp_axis {
     int64_t n, first, step;
     int64_t in, stride, base;
     int64_t taps, tap, tap_step, offset, offset_step;
     int64_t phases; /* remainders of the offsets by stride: tap t has that of tap t % phases */
-    int64_t reach;  /* packed elements beyond an output's own that taps see */
+    int64_t reach;  /* packed elements past an output's own that taps read */
 } gp_axis;
 static inline int64_t gp_axis_offset(const gp_axis *a, int64_t t) {
     return a->offset + t * a->offset_step;
@@ -32,8 +32,8 @@ static inline int64_t gp_axis_offset(const gp_axis *a, int64_t t) {
 /* The axis of spatial dim d of convolution k. */
 #define gp_axis_forward GP_NAME(gp_axis_forward)
 gp_axis gp_axis_forward(const gp_conv *k, int d);
-/* The axis of its input gradient, for the inputs with remainder phase by the stride: those taps
-   that reach them see the incoming gradient with stride 1. */
+/* The axis of its input gradient, for the inputs with remainder phase modulo the stride: the taps
+ * that reach them read the incoming gradient with stride 1. */
 #define gp_axis_backward GP_NAME(gp_axis_backward)
 gp_axis gp_axis_backward(const gp_conv *k, int d, int64_t phase);
 
@@ -49,7 +49,7 @@ typedef struct gp_band {
     int64_t lines, line;                                /* packed plane: rows, elements of a row */
 } gp_band;
 
-/* Takes x (channels and `rank` spatial dims, perhaps images) as what is packed. */
+/* Sets x (channels and `rank` spatial dims, perhaps with a batch dim) as the array to be packed. */
 #define gp_band_source GP_NAME(gp_band_source)
 void gp_band_source(gp_band *b, const gp_array *x, const gp_conv *k);
 /* Sets lines and line for `rows` output rows. */
@@ -57,7 +57,7 @@ static inline void gp_band_rows(gp_band *b, int64_t rows) {
     b->lines = rows + b->axis[1].reach;
     b->line = b->axis[2].n + b->axis[2].reach;
 }
-/* Packed planes of a channel, and bytes of n channels; vectors may be read up to 4 beyond. */
+/* Packed planes of a channel, and bytes of n channels; up to 4 vectors past them may be read. */
 static inline int64_t gp_band_planes(const gp_band *b) {
     return b->axis[0].taps * b->axis[1].phases * b->axis[2].phases;
 }
@@ -69,12 +69,12 @@ static inline size_t gp_band_bytes(const gp_band *b, int64_t n) {
 #define gp_band_pack GP_NAME(gp_band_pack)
 void gp_band_pack(const gp_band *b, int64_t image, int64_t channel, int64_t n, int64_t z, int64_t y,
                   char *dst);
-/* Where the taps of n channels (channel, depth, row, column) find their input, in elements from an
- * output's place. */
+/* The offsets of the inputs of n channels' taps (channel, depth, row, column) from an output's
+ * position, in elements. */
 #define gp_band_offsets GP_NAME(gp_band_offsets)
 void gp_band_offsets(const gp_band *b, int64_t n, int64_t *offset);
 
-/* Of sizes; gp_ceil_div rounds up, also where a is negative. b > 0. */
+/* For sizes; gp_ceil_div rounds up, also where a is negative. b > 0. */
 static inline int64_t gp_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t gp_max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t gp_ceil_div(int64_t a, int64_t b) {

@@ -1,12 +1,12 @@
-/* interpolate and its gradient. Each dim has a table of which one or two inputs an output takes and
-   with what weights; an output row blends the rows that it lies between, then their columns. */
+/* interpolate and its gradient. Each dim has a table of the one or two inputs of each output, with
+ * their weights; an output row blends the rows that it lies between, then their columns. */
 #include <string.h>
 
 #include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/runtime/kernel.h"
 #include "tensor/ops/conv.h"
 
-enum { GRAIN = 1 << 14 }; /* elements that are worth a thread */
+enum { GRAIN = 1 << 14 }; /* elements worth a thread */
 
 /* Output i of a dim is w0 times input i0 plus w1 times input i1; nearest: input i0. */
 typedef struct place {
@@ -53,8 +53,8 @@ static bool set_tables(const gp_call *c, resize_job *r) {
     return true;
 }
 
-/* The input rows (0 … in[0] in[1] - 1) that output row z, y blends, and their weights; returns how
- * many. */
+/* Writes the input rows (0 … in[0] in[1] - 1) that output row z, y blends, and their weights;
+ * returns their number. */
 static int rows_of(const resize_job *r, int64_t z, int64_t y, int64_t row[4], double w[4]) {
     const place *pz = &r->table[0][z], *py = &r->table[1][y];
     int n = 0;
@@ -83,7 +83,7 @@ static void add_row(const resize_job *r, void *to, const void *row, double w, in
 
 static int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/* Where row (of depth x height) of plane begins in a: images x channels x up to 3 dims. */
+/* The address of row (of depth x height) of plane in a: images x channels x up to 3 dims. */
 static const char *row_at(const resize_job *r, const gp_array *a, int64_t plane, int64_t z,
                           int64_t y) {
     int n = a->ndim;
@@ -132,7 +132,7 @@ static void rows(void *ctx, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; i++) one_row(r, i, scratch);
 }
 
-/* Bytes are moved in f32, which holds them. */
+/* Bytes are computed in f32, which represents them. */
 static void set_compute(resize_job *r) {
     r->ct = r->x->dtype == GP_f64 ? GP_CT_f64 : GP_CT_f32;
     r->size = gp_ctype_size[r->ct];
@@ -171,8 +171,7 @@ static void one_plane(const resize_job *r, int64_t plane, char *scratch) {
     gp_store_fn(r->ct, (gp_dtype)r->out->dtype)(r->out->data + plane * n * osize, osize, to, n);
 }
 
-/* Planes [begin, end) of the gradient: rows of one plane may be written from several of the
- * output. */
+/* Planes [begin, end) of the gradient: several rows of the output may write one row of a plane. */
 static void planes(void *ctx, int64_t begin, int64_t end) {
     resize_job *r = ctx;
     const int64_t *in = r->s.in;

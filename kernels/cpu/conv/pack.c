@@ -20,8 +20,8 @@ gp_axis gp_axis_forward(const gp_conv *k, int d) {
 }
 
 /* Output p gave tap i's product to input p stride - before + i dilation, so input first + j stride
-   gets it from p = j + (first + before - i dilation) / stride where that is whole: one tap in
-   stride / gcd(stride, dilation). */
+ * gets it from p = j + (first + before - i dilation) / stride where that is an integer: one tap in
+ * stride / gcd(stride, dilation). */
 gp_axis gp_axis_backward(const gp_conv *k, int d, int64_t phase) {
     int64_t s = k->stride[d], dilation = k->dilation[d], common = common_divisor(s, dilation),
             every = s / common, at = phase + k->before[d], i = 0;
@@ -46,7 +46,8 @@ gp_axis gp_axis_backward(const gp_conv *k, int d, int64_t phase) {
 void gp_band_source(gp_band *b, const gp_array *x, const gp_conv *k) {
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype);
     b->dtype = (gp_dtype)x->dtype;
-    b->ct = gp_is_float(b->dtype) ? gp_compute_type(b->dtype) : GP_CT_i64; /* which wraps as any */
+    b->ct =
+        gp_is_float(b->dtype) ? gp_compute_type(b->dtype) : GP_CT_i64; /* which wraps like any */
     b->size = gp_ctype_size[b->ct];
     b->load = gp_load_fn(b->dtype, b->ct);
     b->data = x->data;
@@ -58,7 +59,7 @@ void gp_band_source(gp_band *b, const gp_array *x, const gp_conv *k) {
     }
 }
 
-/* Zeros, mostly the few of a row's padding. */
+/* Zeros elements, mostly the few of a row's padding. */
 static inline void clear(char *dst, int64_t n, int64_t size) {
     if (n > 16) memset(dst, 0, (size_t)(n * size));
     else if (size == 4)
@@ -67,8 +68,8 @@ static inline void clear(char *dst, int64_t n, int64_t size) {
         for (int64_t i = 0; i < n; i++) ((double *)dst)[i] = 0;
 }
 
-/* Rows are short: a call would take as long as the copying. What lies `next` bytes on, where the
- * processor does not look for it by itself, is fetched on the way. */
+/* A loop: rows are short, and a call would take as long as the copying. It prefetches `next` bytes
+ * ahead, where the hardware prefetcher does not look. */
 static inline void copy_row(char *restrict dst, const char *restrict src, int64_t bytes,
                             int64_t next) {
     typedef char vec __attribute__((vector_size(VB), aligned(1), may_alias));
@@ -85,7 +86,7 @@ static inline void copy_row(char *restrict dst, const char *restrict src, int64_
  * column `first`. */
 typedef struct stretch {
     int64_t first, from, to;
-    bool plain; /* side by side, and of the type that is packed */
+    bool plain; /* contiguous, and of the packed type */
 } stretch;
 
 static stretch inside_of(const gp_band *b, int64_t first) {
@@ -113,12 +114,12 @@ static void pack_row(const gp_band *b, char *dst, const char *src, const stretch
     clear(dst + s->to * size, b->line - s->to, size);
 }
 
-/* Remainder of phase p: that of tap p. */
+/* The remainder of phase p: that of tap p. */
 static int64_t remainder_of(const gp_axis *a, int64_t p) {
     return gp_axis_offset(a, p) % a->stride;
 }
 
-/* Plane src (NULL outside the image), all its phases; returns what follows. */
+/* Packs plane src (NULL outside the image), all its phases; returns the address after it. */
 static char *pack_plane(const gp_band *b, const char *src, int64_t y, char *dst) {
     const gp_axis *rows = &b->axis[1], *cols = &b->axis[2];
     for (int64_t i = 0; i < rows->phases; i++)

@@ -1,28 +1,27 @@
-/* Pooling: an output row folds the rows of its window into itself, tap by tap where windows are
- * regular, window by window where they are adaptive. */
+/* Pooling: an output row combines the rows of its window, tap by tap where windows are regular,
+ * window by window where they are adaptive. */
 #include "kernels/cpu/conv/pool.h"
 
 #include <string.h>
 
 #include "kernels/cpu/runtime/scratch.h"
 
-/* GRAIN: inputs that are worth a thread. JOINED: of a window of whole rows that are folded as
- * one. */
+/* GRAIN: inputs worth a thread. JOINED: elements of a window's rows that are combined as one. */
 enum { LANES = 16, GRAIN = 1 << 14, JOINED = 4096 };
 
 typedef struct pool_job {
     gp_pool p;
     gp_planes in;
-    const gp_array *x, *out, *indices; /* indices: NULL where not wanted */
+    const gp_array *x, *out, *indices; /* indices: NULL where not asked for */
     gp_ctype ct;
     int64_t size; /* bytes of the compute type */
     bool average;
     _Atomic bool no_memory;
 } pool_job;
 
-/* A row that is folded in: its elements (dense, in compute type), what is there so far, and the
-   place in the plane of the row's first element. Places are kept in integers as wide as the
-   elements, which vectors want; -1: none yet. */
+/* An input row to be combined: its elements (dense, in compute type), the results so far, and the
+ * index in the plane of the row's first element. Indices are integers as wide as the elements, for
+ * vectorisation; -1: none yet. */
 typedef struct fold {
     const void *row;
     void *acc, *at;
@@ -60,7 +59,7 @@ typedef struct fold {
 
 /* ---- averages ---- */
 
-/* Of integers towards 0, as PyTorch does. */
+/* Rounds integers towards 0, as PyTorch does. */
 #define DIVIDE(T, t, quotient)                                                                     \
     static void divide_##t(T *restrict acc, const T *restrict by, int64_t n) {                     \
         for (int64_t o = 0; o < n; o++) acc[o] = quotient;                                         \
@@ -74,7 +73,8 @@ typedef struct fold {
     }
 DIVIDE(float, f32, acc[o] / by[o])
 DIVIDE(double, f64, acc[o] / by[o])
-DIVIDE(int64_t, i64, by[o] == -1 ? -acc[o] : acc[o] / by[o]) /* the least one over -1 wraps */
+DIVIDE(int64_t, i64,
+       by[o] == -1 ? -acc[o] : acc[o] / by[o]) /* the smallest integer over -1 wraps */
 
 void gp_pool_divisors(const gp_pool *p, gp_window rows, gp_ctype ct, void *divisor) {
     int64_t n = rows.last > rows.first ? gp_pool_extent(p, rows) : 0;
@@ -85,7 +85,7 @@ void gp_pool_divisors(const gp_pool *p, gp_window rows, gp_ctype ct, void *divis
 
 /* ---- rows ---- */
 
-/* Before the first tap: 0, or below every number; no place yet. */
+/* The state before the first tap: 0, or below every number; no index yet. */
 static void start(const pool_job *r, const fold *f) {
     int64_t n = r->p.out[2];
     for (int64_t o = 0; o < n; o++) {
@@ -95,7 +95,7 @@ static void start(const pool_job *r, const fold *f) {
     if (f->at) memset(f->at, 0xff, (size_t)(n * r->size));
 }
 
-/* Places from 1, in the plane. */
+/* Stores indices in the plane, counted from 1. */
 static void store_places(const pool_job *r, const fold *f, int64_t row) {
     int64_t n = r->p.out[2], *o = (int64_t *)(void *)r->indices->data + row * n;
     if (r->ct == GP_CT_f32)
@@ -104,17 +104,17 @@ static void store_places(const pool_job *r, const fold *f, int64_t row) {
         for (int64_t i = 0; i < n; i++) o[i] = ((const int64_t *)f->at)[i] + 1;
 }
 
-/* Scratch of a thread: an input row, the results, their places or divisors, adaptive windows. */
+/* Scratch of a thread: an input row, the results, their indices or divisors, adaptive windows. */
 static int64_t row_bytes(int64_t n, int64_t size) { return (n * size + 63) / 64 * 64; }
 
-/* Is there one window for all of a row, and do rows lie behind one another? Several are then folded
+/* Whether there is one window for all of a row, and rows are contiguous. Several are then combined
  * as one. */
 static bool whole_rows(const pool_job *r) {
     return r->p.adaptive && r->p.out[2] == 1 && r->x->dtype == gp_ctype_dtype[r->ct] &&
            r->in.col == r->size && r->in.row == r->p.in[2] * r->size;
 }
 
-/* Output row `row` of all planes' rows. Windows that run over the edge are cut there. */
+/* Output row `row` of all planes' rows. Windows that extend past the edge are clipped. */
 static void one_row(const pool_job *r, int64_t row, char *scratch) {
     const gp_pool *p = &r->p;
     int64_t plane = row / p->out[1], in = row_bytes(p->in[2], r->size),
@@ -179,7 +179,8 @@ static bool pool(const gp_call *c, pool_job *r) {
     if (r->out->numel == 0) return true;
     r->in = gp_pool_planes(r->x, p);
     r->ct = gp_compute_type((gp_dtype)r->x->dtype);
-    /* Planes beyond 32-bit places are rare: they are folded in f64, whose places are 64-bit. */
+    /* Planes too large for 32-bit indices are rare: they are computed in f64, whose indices are
+     * 64-bit. */
     if (r->ct == GP_CT_f32 && p->in[1] * p->in[2] > INT32_MAX / 2) r->ct = GP_CT_f64;
     r->size = gp_ctype_size[r->ct];
     r->indices = c->nout > 1 ? gp_out(c, 1) : NULL;

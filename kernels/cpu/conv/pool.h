@@ -1,4 +1,4 @@
-/* What pooling and its gradients share: the windows of an output. */
+/* The windows of an output, shared by pooling and its gradients. */
 #ifndef GP_CPU_POOL_H
 #define GP_CPU_POOL_H
 
@@ -6,7 +6,7 @@
 #include "tensor/ops/conv.h"
 
 /* The inputs of output o in dim d: first, first + dilation … below last, all within the image. For
-   averages `size` is how many elements the window has with the padding. */
+ * averages `size` is the number of elements in the window, padding included. */
 typedef struct gp_window {
     int64_t first, last, size;
 } gp_window;
@@ -37,7 +37,7 @@ static inline gp_tap gp_pool_tap(const gp_pool *p, int64_t tap) {
     return (gp_tap){lo, hi < p->out[2] ? hi : p->out[2], offset};
 }
 
-/* What an average divides by, but for the columns' factor: that is the window's size or extent. */
+/* An average's divisor without the columns' factor, which is the window's size or extent. */
 static inline int64_t gp_pool_extent(const gp_pool *p, gp_window w) {
     return p->include_pad && !p->adaptive ? w.size : w.last - w.first;
 }

@@ -5,15 +5,15 @@
 #include "kernels/cpu/conv/pool.h"
 #include "kernels/cpu/runtime/scratch.h"
 
-enum { GRAIN = 1 << 14 }; /* elements that are worth a thread */
+enum { GRAIN = 1 << 14 }; /* elements worth a thread */
 
 typedef struct pool_grad_job {
     gp_pool p;
-    gp_planes grad, at; /* at: the places of largest elements */
+    gp_planes grad, at; /* at: indices of the largest elements */
     const gp_array *g, *indices, *out;
     gp_ctype ct;
     int64_t size;
-    _Atomic int64_t bad; /* a place outside the plane, plus 1 */
+    _Atomic int64_t bad; /* an index outside the plane, plus 1 */
     _Atomic bool outside, no_memory;
 } pool_grad_job;
 
@@ -26,7 +26,7 @@ typedef struct pool_grad_job {
 #define t f64
 #include "kernels/cpu/conv/pool_grad.inc"
 
-/* False where a place is outside the plane. */
+/* False where an index is outside the plane. */
 static bool check(pool_grad_job *r, const int64_t *at, int64_t n) {
     int64_t most = r->p.in[1] * r->p.in[2];
     for (int64_t o = 0; o < n; o++)
@@ -38,8 +38,8 @@ static bool check(pool_grad_job *r, const int64_t *at, int64_t n) {
     return true;
 }
 
-/* Row y of g goes to the places that forward gave, once they have been checked: they are the
- * user's. */
+/* Adds row y of g at the indices that forward returned; they come from the user, so they are
+ * checked first. */
 static void by_indices(pool_grad_job *r, int64_t plane, int64_t y, const void *g, int64_t *at,
                        void *to) {
     int64_t n = r->p.out[2];
@@ -50,7 +50,7 @@ static void by_indices(pool_grad_job *r, int64_t plane, int64_t y, const void *g
     else scatter_f64(g, at, n, to);
 }
 
-/* Row y of g is shared among the elements of its windows. */
+/* Distributes row y of g among the elements of its windows. */
 static void by_windows(const pool_grad_job *r, int64_t y, void *g, void *by, char *to) {
     gp_window w = gp_pool_window(&r->p, 1, y);
     gp_pool_divisors(&r->p, w, r->ct, by);
@@ -67,7 +67,7 @@ static void by_windows(const pool_grad_job *r, int64_t y, void *g, void *by, cha
 
 static int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/* Sums in compute type, in the order of g's rows: places are one thread's. */
+/* Sums in compute type, in the order of g's rows: one thread writes a plane. */
 static void one_plane(pool_grad_job *r, int64_t plane, char *scratch) {
     const gp_pool *p = &r->p;
     int64_t n = p->in[1] * p->in[2], row = whole_lines(p->out[2] * 8),
@@ -96,7 +96,7 @@ static void planes(void *ctx, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end && !r->outside; i++) one_plane(r, i, scratch);
 }
 
-/* g without elements: a gradient of zeros. */
+/* An empty g gives a gradient of zeros. */
 static bool spread(const gp_call *c, pool_grad_job *r) {
     const gp_pool *p = &r->p;
     r->out = gp_out(c, 0);
@@ -125,7 +125,7 @@ static bool adaptive(const gp_call *c, pool_grad_job *r, const gp_shape *size, i
            spread(c, r);
 }
 
-/* Which windows the elements were taken from does not matter: the indices say it all. */
+/* The windows do not matter: the indices suffice. */
 static bool largest(const gp_call *c, int rank) {
     pool_grad_job r = {.g = gp_in(c, 0), .indices = gp_in(c, 1)};
     gp_shape size = gp_ints_shape(c, 2);

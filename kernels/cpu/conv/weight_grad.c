@@ -6,33 +6,33 @@
 #include "kernels/cpu/conv/conv.h"
 #include "kernels/cpu/runtime/scratch.h"
 
-/* Taps of a tile, and the most filters: what the registers hold beside a vector of each filter. */
+/* Taps of a tile, and the most filters: what fits in the registers with a vector of each filter. */
 #if defined(__AVX512F__)
 enum { TAPS = 5, MOST = 5 };
 #else
 enum { TAPS = 4, MOST = 3 };
 #endif
-/* A band has about so many outputs of a channel, of one or of several images, whatever the threads
-   are: that settles the order of the sums, so the bits. A tile's part of it fits the first-level
-   cache, the image's the second. */
+/* A band has about that many outputs of a channel, of one or of several images, whatever the number
+ * of threads: it fixes the order of the sums, and so the bits. A tile's part of it fits the
+ * first-level cache, the image's the second. */
 enum { BAND_OUTPUTS = 2048, BAND_BYTES = 512 << 10 };
 
 typedef struct weight_grad_job {
-    gp_band in, grad; /* grad: one row after the other, no taps */
+    gp_band in, grad; /* grad: consecutive rows, no taps */
     const gp_array *out;
-    int64_t images, groups, channels, filters; /* the last two of a group */
-    int64_t taps, *offset;                     /* taps of a channel; of a unit's channels */
-    int64_t rows, batch;                       /* output rows of a band; images side by side */
-    int64_t grad_image;                        /* packed gradients: most elements of an image */
-    int64_t channel_units, filter_units;       /* shares of a group */
+    int64_t images, groups, channels, filters; /* channels and filters: per group */
+    int64_t taps, *offset;                     /* of one channel's taps; of a unit's channels */
+    int64_t rows, batch;                       /* output rows of a band; adjacent images in it */
+    int64_t grad_image;                        /* packed gradients: maximum elements per image */
+    int64_t channel_units, filter_units;       /* units that a group is divided into */
     _Atomic bool no_memory;
 } weight_grad_job;
 
 /* ---- tiles ---- */
 
-/* sum[f * step + t] += sum over images, rows and columns of g[f] * x[offset[t] + …]. Rows of x are
-   line elements apart, its images `image`; rows of g pitch, its images rows * pitch, its filters
-   plane; g is 0 beyond width, up to whole vectors. */
+/* sum[f * step + t] += sum over images, rows and columns of g[f] * x[offset[t] + …]. Strides in
+ * elements: line for rows of x, image for its images; pitch for rows of g, rows * pitch for its
+ * images, plane for its filters. g is 0 past width, up to whole vectors. */
 typedef struct patch {
     const void *x, *g;
     int64_t line, image, pitch, plane, images, rows, width;
@@ -45,7 +45,7 @@ typedef void (*dot_fn)(const patch *p, const int64_t *offset, double *sum, int64
 VECTOR(float, f32, int32_t, i32)
 VECTOR(double, f64, int64_t, i64)
 
-/* The sum of a vector's lanes, by halves. */
+/* Sums a vector's lanes, by halves. */
 #define LANES(T, t, i)                                                                             \
     static inline __attribute__((always_inline)) T lanes_##t(vec_##t v) {                          \
         enum { L = VB / sizeof(T) };                                                               \
@@ -81,17 +81,16 @@ static const dot_fn dots[2][MOST] = {{ALL_TABLE(f32)}, {ALL_TABLE(f64)}};
 
 /* ---- a unit: some channels by some filters of a group, over all images ---- */
 
-/* sums are filters x padded, padded being the unit's taps and TAPS more, so that tiles may
- * overhang.
- */
+/* sums are filters x padded, padded being the unit's taps plus TAPS, so that tiles may extend past
+ * the end. */
 typedef struct unit {
     int64_t group, channel, channels, filter, filters, taps, padded;
-    const int64_t *offset; /* of the taps; the last one is repeated for the overhang */
+    const int64_t *offset; /* of the taps; the last one is repeated for the excess */
     char *x, *g;
     double *sum;
 } unit;
 
-/* Rows of one plane of some images. */
+/* Rows of one plane of several images. */
 typedef struct part {
     int64_t image, images, z, y, rows;
     int64_t pitch, image_size; /* packed gradients: elements of a row, of an image */
@@ -104,7 +103,7 @@ static int64_t image_bytes(const weight_grad_job *r, int64_t n) {
 }
 
 /* Rows y … of planes z of n filters of the part's images: [filter][image][row][pitch], each image
-   filled up with zeros to image elements. */
+ * padded with zeros to `image` elements. */
 static void pack_grad(const weight_grad_job *r, const unit *u, const part *p, int64_t filter,
                       int64_t n) {
     const gp_band *b = &r->grad;
@@ -140,8 +139,8 @@ static void pack_grad(const weight_grad_job *r, const unit *u, const part *p, in
 FINITE(float, f32)
 FINITE(double, f64)
 
-/* Packs the part's image. Where all of it is finite, a band is one long row: gradients are 0
-   between its rows. */
+/* Packs the part's image. Where it is all finite, a band is one long row: gradients are 0 between
+ * its rows. */
 static patch pack_image(const weight_grad_job *r, const unit *u, part *p) {
     int64_t bytes = image_bytes(r, u->channels), vector = VB / r->in.size, width = r->in.axis[2].n,
             n = ((int64_t)gp_band_bytes(&r->in, u->channels)) / r->in.size;
@@ -167,7 +166,7 @@ static patch pack_image(const weight_grad_job *r, const unit *u, part *p) {
                    .width = finite ? all : width};
 }
 
-/* The part's products, MOST filters at a time, added to the unit's sums. */
+/* Adds the part's products, MOST filters at a time, to the unit's sums. */
 static void one_band(const weight_grad_job *r, const unit *u, part *part) {
     int64_t blocks = gp_ceil_div(u->filters, MOST);
     patch p = pack_image(r, u, part);
@@ -180,8 +179,8 @@ static void one_band(const weight_grad_job *r, const unit *u, part *part) {
     }
 }
 
-/* Images, planes and rows in their order: sums do not depend on threads, since a unit is one
- * thread's. */
+/* Images, planes and rows in their order: sums do not depend on the threads, since one thread runs
+ * a unit. */
 static void all_bands(const weight_grad_job *r, const unit *u) {
     const gp_axis *a = r->in.axis;
     part p;
@@ -195,7 +194,7 @@ static void all_bands(const weight_grad_job *r, const unit *u) {
     }
 }
 
-/* The unit's share of the gradient: filters x channels x taps of the weight's layout. */
+/* Stores the unit's part of the gradient: filters x channels x taps in the weight's layout. */
 static void store_sums(const weight_grad_job *r, const unit *u) {
     gp_dtype dt = (gp_dtype)r->out->dtype;
     int64_t size = (int64_t)gp_dtype_size(dt);
@@ -206,7 +205,7 @@ static void store_sums(const weight_grad_job *r, const unit *u) {
     }
 }
 
-/* Where share i of n things in `parts` begins. */
+/* The start of part i when n things are divided into `parts`. */
 static int64_t share(int64_t n, int64_t parts, int64_t i) { return n * i / parts; }
 static int64_t padded_taps(const weight_grad_job *r, int64_t channels) {
     return channels * r->taps + TAPS;
@@ -246,8 +245,8 @@ static void run_units(void *ctx, int64_t begin, int64_t end) {
 
 /* ---- the call ---- */
 
-/* Units' images fit the second-level cache, and there are enough for the threads; channels are
-   shared out first, which packs nothing twice but gradients. */
+/* A unit's images fit the second-level cache, and units are enough for the threads; channels are
+ * divided first, which packs only gradients twice. */
 static void plan(weight_grad_job *r) {
     const gp_axis *a = r->in.axis;
     int64_t vector = VB / r->in.size, threads = gp_threads();

@@ -1,6 +1,6 @@
-/* Discrete Fourier transforms along a dim: lines are gathered into split buffers, several at once
-   where they are short or lie side by side, transformed, and stored. Real lines of even length are
-   transformed as complex ones of half of it. */
+/* Discrete Fourier transforms along a dim: lines are gathered into split buffers (several at once
+ * where they are short or adjacent), transformed, and stored. Real lines of even length are
+ * transformed as complex ones of half that length. */
 #include "kernels/cpu/fft/fft.h"
 
 #include <string.h>
@@ -8,12 +8,12 @@
 #include "kernels/cpu/runtime/scratch.h"
 
 enum {
-    SHORT = 32,            /* lines up to this length are taken several at once */
+    SHORT = 32,            /* lines up to this length are gathered several at once */
     GROUP_BYTES = 4 << 20, /* of the buffers of such a group */
     LINE_WORK = 1 << 14    /* elements worth a thread */
 };
 
-/* What went wrong on some thread. */
+/* What failed on some thread. */
 typedef struct trouble {
     _Atomic bool no_memory, interrupted;
 } trouble;
@@ -21,10 +21,10 @@ typedef struct trouble {
 typedef struct fft_job {
     const gp_array *x, *out;
     gp_ctype ct;
-    int64_t size, n, count; /* bytes of the compute type; length; elements of a line that x has */
-    int dim, dims;          /* dims of x without the pairs */
+    int64_t size, n, count; /* bytes of the compute type; length; elements of a line present in x */
+    int dim, dims;          /* dims of x without that of the pairs */
     bool complex, inverse, half_out, real_out; /* half_out: rfft; real_out: irfft */
-    bool halved; /* real lines of even length, through a plan of half of it */
+    bool halved; /* real lines of even length, by a plan for half of it */
     gp_fft_plan *plan;
     int64_t lines, lanes, step, pair, ostep; /* steps: of x in bytes, along dim and to the imaginary
                                                 part; of out in elements */
@@ -34,7 +34,7 @@ typedef struct fft_job {
 
 /* ---- gathering ---- */
 
-/* n numbers of tmp to lane q; with one lane they are there. */
+/* Writes n numbers of tmp to lane q; with one lane they are there already. */
 #define SPREAD(T, t)                                                                               \
     static void spread_##t(T *to, const T *tmp, int64_t n, int64_t lanes) {                        \
         for (int64_t j = 0; j < n; j++) to[j * lanes] = tmp[j];                                    \
@@ -42,7 +42,7 @@ typedef struct fft_job {
 SPREAD(float, f32)
 SPREAD(double, f64)
 
-/* `have` numbers from p, then zeros up to n, to a lane of buf that begins at `to`. */
+/* Copies `have` numbers from p, then zeros up to n, to a lane of buf that begins at `to`. */
 static void fetch(const fft_job *r, char *to, char *tmp, const char *p, int64_t step, int64_t have,
                   int64_t n) {
     char *line = r->lanes == 1 ? to : tmp;
@@ -54,7 +54,7 @@ static void fetch(const fft_job *r, char *to, char *tmp, const char *p, int64_t 
     else spread_f64((double *)to, (double *)tmp, n, r->lanes);
 }
 
-/* Pairs that lie dense in compute type, taken apart. */
+/* Splits pairs that are dense and of compute type. */
 #define SPLIT(T, t)                                                                                \
     static void split_##t(const T *restrict p, T *restrict re, T *restrict im, int64_t n) {        \
         for (int64_t j = 0; j < n; j++) re[j] = p[2 * j], im[j] = p[2 * j + 1];                    \
@@ -62,8 +62,8 @@ static void fetch(const fft_job *r, char *to, char *tmp, const char *p, int64_t 
 SPLIT(float, f32)
 SPLIT(double, f64)
 
-/* Complex numbers, or neighbours of a real line, that lie so: one line at a time. False if they do
- * not. */
+/* Splits complex numbers, or pairs of a real line, one line at a time. False if they are not dense
+ * and of compute type. */
 static bool split(const fft_job *r, const char *p, char *re, char *im) {
     int64_t pairs = r->complex ? r->count : r->count / 2, all = r->halved ? r->n / 2 : r->n;
     bool dense = r->complex ? r->pair == r->size && r->step == 2 * r->size
@@ -76,7 +76,8 @@ static bool split(const fft_job *r, const char *p, char *re, char *im) {
     return true;
 }
 
-/* A line into re and im; tmp: n of compute type, used where several lines are taken at once. */
+/* Gathers a line into re and im; tmp: n of compute type, used where several lines are taken at
+ * once. */
 static void gather(const fft_job *r, const char *p, char *re, char *im, char *tmp) {
     int64_t n = r->n, have = r->count, step = r->step;
     if (split(r, p, re, im)) return;
@@ -101,7 +102,7 @@ static void gather(const fft_job *r, const char *p, char *re, char *im, char *tm
 #define t f64
 #include "kernels/cpu/fft/lines.inc"
 
-/* irfft: half a spectrum becomes what the inverse transform takes. */
+/* irfft: converts half a spectrum into the inverse transform's input. */
 static void gather_half(const fft_job *r, const char *p, char *re, char *im, char *tmp) {
     int64_t h = r->n / 2 + 1, have = r->count;
     gp_load load = gp_load_fn((gp_dtype)r->x->dtype, r->ct);
@@ -130,7 +131,7 @@ static void store_line(const fft_job *r, const char *re, const char *im, char *o
 
 /* ---- lines ---- */
 
-/* Where line i begins, in x (bytes) and in out (elements): the dims but `dim`, row-major. */
+/* The offsets of line i in x (bytes) and in out (elements): the dims but `dim`, row-major. */
 static void line_at(const fft_job *r, int64_t i, int64_t *from, int64_t *to) {
     *from = *to = 0;
     for (int d = r->dims - 1; d >= 0; d--) {
@@ -141,7 +142,7 @@ static void line_at(const fft_job *r, int64_t i, int64_t *from, int64_t *to) {
     }
 }
 
-/* The inverse is the transform with real and imaginary parts exchanged; that of a real line the
+/* The inverse is the transform with real and imaginary parts exchanged; that of a real line is the
  * conjugate of the transform, which unfold gives. False, here and below, if stopped. */
 static bool transform(const fft_job *r, int64_t lanes, gp_fft_buffers *b) {
     if (!r->inverse || (r->halved && !r->real_out)) return gp_fft_run(r->plan, lanes, b);
@@ -151,8 +152,7 @@ static bool transform(const fft_job *r, int64_t lanes, gp_fft_buffers *b) {
     return ok;
 }
 
-/* Whether the lines from `first` on are neighbours that are read and written as they are, in
- * rows. */
+/* Whether the lines from `first` on are adjacent and can be read and written in place, in rows. */
 static bool side_by_side(const fft_job *r, int64_t first) {
     int64_t from, to, last_from, last_to, d = r->dims - 1;
     if (!r->complex || r->lanes == 1 || d == r->dim ||
@@ -223,8 +223,8 @@ static double scale_of(const char *norm, bool inverse, int64_t n) {
     return inverse == !strcmp(norm, "backward") ? 1 / (double)n : 1;
 }
 
-/* Lines that are transformed together: as many as a vector takes where they are short or not
- * contiguous. */
+/* The number of lines that are transformed together: as many as a vector holds where they are short
+ * or not contiguous. */
 static int64_t lanes_of(const fft_job *r) {
     int64_t lanes = 64 / r->size, room = gp_fft_room(r->plan, 1) * r->size * 4;
     bool apart = r->step != (int64_t)gp_dtype_size((gp_dtype)r->x->dtype) *

@@ -1,5 +1,5 @@
 /* Plans and passes of Fourier transforms: many lines of one length at once, real and imaginary
- * parts apart. */
+ * parts separate. */
 #ifndef GP_CPU_FFT_H
 #define GP_CPU_FFT_H
 
@@ -7,8 +7,8 @@
 
 enum { GP_FFT_STAGES = 64 };
 
-/* How to transform n complex numbers in compute type ct. Read-only once made, shared by all
- * threads. */
+/* How to transform n complex numbers in compute type ct. Read-only once made; all threads share
+ * it. */
 typedef struct gp_fft_plan {
     int64_t n;
     gp_ctype ct;
@@ -22,14 +22,14 @@ typedef struct gp_fft_plan {
     int64_t long_n;
     char *chirp;    /* exp(-pi i j^2 / n), j < n */
     char *response; /* its conjugate's transform, over long_n */
-    void *memory;   /* what the tables lie in */
-    size_t bytes;   /* of it, those of inner included */
-    int users;      /* of the cache */
-    uint64_t used;  /* when it was used last */
+    void *memory;   /* holds the tables */
+    size_t bytes;   /* of memory, inner's included */
+    int users;      /* holders; counted by the cache */
+    uint64_t used;  /* time of its last use */
 } gp_fft_plan;
 
 /* A plan for n complex numbers (real: for a real line of 2 n), from the cache or made. NULL: out of
- * memory, or stopped. gp_fft_done when it is not used any more. */
+ * memory, or stopped. Release it by gp_fft_done. */
 #define gp_fft_plan_get GP_NAME(gp_fft_plan_get)
 gp_fft_plan *gp_fft_plan_get(int64_t n, gp_ctype ct, bool real);
 #define gp_fft_done GP_NAME(gp_fft_done)
@@ -41,8 +41,8 @@ static inline int64_t gp_fft_room(const gp_fft_plan *p, int64_t lanes) {
 }
 
 /* Transforms `lanes` lines, element j of line q at [j * lanes + q], forward and not scaled;
- * exchange re and im for the inverse. The result is in re, im or in the two others: *re and *im say
- * where, *re2 and *im2 are what is free. False if it was stopped. */
+ * exchange re and im for the inverse. The result is in re, im or in the two others: *re and *im
+ * point to it, *re2 and *im2 to the free ones. False if it was stopped. */
 typedef struct gp_fft_buffers {
     char *re, *im, *re2, *im2;
 } gp_fft_buffers;

@@ -1,6 +1,6 @@
-/* Stockham passes of radix 2, 3, 4, 5 and 8: no bit reversal, every loop over neighbouring
-   elements. Source: Van Loan, "Computational frameworks for the fast Fourier transform", 1992,
-   section 1.7. */
+/* Stockham passes of radix 2, 3, 4, 5 and 8: no bit reversal, every loop over adjacent elements.
+ * Source: Van Loan, "Computational frameworks for the fast Fourier transform", 1992, section
+ * 1.7. */
 #include "kernels/cpu/fft/fft.h"
 
 /* One butterfly: x[at + k step] to y[to + k gap] for k < radix, times twiddle k (for k > 0). IN and
@@ -10,7 +10,7 @@
 #define OUT(k, r, i)                                                                               \
     yr[to + (k)*gap] = (r)*WR(k) - (i)*WI(k), yi[to + (k)*gap] = (r)*WI(k) + (i)*WR(k)
 
-/* Twiddles of p: read once a row where rows are long, beside the data where they are one
+/* Twiddles of p: loaded once per row where rows are long, with the data where they are one
  * element. */
 #define WR(k) tr_##k
 #define TWIDDLE(k) T tr_##k = w[((k)-1) * m + p], ti_##k = w[(R - 1 + (k)-1) * m + p];

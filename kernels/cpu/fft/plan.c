@@ -1,5 +1,5 @@
 /* Plans of Fourier transforms: factors, tables of roots of unity, Bluestein's convolution, and a
- * cache of them. */
+ * cache of plans. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,13 @@
 enum {
     CACHED = 24,
     CACHED_BYTES = 128 << 20,
-    LOOK = 1 << 14 /* roots between looks at gp_stopped(): about a millisecond */
+    LOOK = 1 << 14 /* roots between checks of gp_stopped(): about a millisecond */
 };
 
 /* ---- tables ---- */
 
-/* exp(-2 pi i j / n), each part to about half an ulp of double: the angle is brought into the first
- * eighth of the circle in integers. */
+/* exp(-2 pi i j / n), each part to about half an ulp of double: integer arithmetic reduces the
+ * angle to the first eighth of the circle. */
 static void root(int64_t j, int64_t n, double *re, double *im) {
     j %= n;
     int64_t eighth = 8 * j / n; /* n is far below 2^60 */
@@ -51,7 +51,7 @@ static int factor(int64_t n, int *radix) {
     while (n % 5 == 0) n /= 5, radix[count++] = 5;
     while (n % 3 == 0) n /= 3, radix[count++] = 3;
     if (n != 1) return 0;
-    /* k twos: eights, and at the end one 4, two 4s or one 2 */
+    /* k twos: eights, and finally one 4, two 4s or one 2 */
     int small = k % 3 == 1 && k > 1 ? 2 : k % 3 == 2;
     int eights = (k - 2 * small) / 3, twos = k - 2 * small - 3 * eights,
         all = eights + small + twos;
@@ -65,7 +65,7 @@ static bool smooth(int64_t n) {
     return n == 1 || factor(n, radix) > 0;
 }
 
-/* The least 2^a 3^b 5^c >= n with a factor of 8 where it is large. */
+/* The smallest 2^a 3^b 5^c >= n, with a factor of 8 where it is large. */
 static int64_t convolution_length(int64_t n) {
     int64_t step = n > 64 ? 16 : 1, m = (n + step - 1) / step * step;
     while (!smooth(m)) m += step;
@@ -103,7 +103,7 @@ static int64_t stage_bytes(const gp_fft_plan *p) {
     return bytes;
 }
 
-/* The chirp and the transform of its conjugate, laid round the ends of the convolution. Source:
+/* The chirp and the transform of its conjugate, wrapped around the ends of the convolution. Source:
  * Bluestein, "A linear filtering approach to the computation of discrete Fourier transform",
  * 1970. */
 static bool chirp_tables(gp_fft_plan *p, char *at) {
@@ -180,8 +180,7 @@ static gp_fft_plan *find(int64_t n, gp_ctype ct, bool real) {
     return NULL;
 }
 
-/* The slot whose plan was used longest ago among those that nobody uses; an empty one first. -1:
- * none. */
+/* The slot whose unused plan was used longest ago; an empty slot first. -1: none. */
 static int oldest(void) {
     int best = -1;
     for (int i = 0; i < CACHED; i++) {
@@ -215,7 +214,7 @@ static void store(gp_fft_plan *p) {
 gp_fft_plan *gp_fft_plan_get(int64_t n, gp_ctype ct, bool real) {
     gp_lock(&lock);
     gp_fft_plan *p = find(n, ct, real), *made = NULL;
-    if (!p) { /* a large one takes a second, in which others go on */
+    if (!p) { /* a large one takes a second; meanwhile other threads use the cache */
         gp_unlock(&lock);
         made = make(n, ct, real);
         gp_lock(&lock);

@@ -1,5 +1,5 @@
-/* Batches of matrices for LAPACK: a batch is shared out over the pool's threads, each matrix on
- * one; a large matrix alone may use them all. */
+/* Batches of matrices for LAPACK: a batch is divided among the pool's threads, each matrix on one;
+ * a single large matrix may use them all. */
 #include "kernels/cpu/linalg/batch.h"
 
 #include <math.h>
@@ -10,9 +10,9 @@
 #include "kernels/cpu/layout/transpose.h"
 
 enum {
-    UNIT = 1 << 15,  /* operations that are worth a thread's share */
-    ALONE = 1 << 29, /* below which a matrix is quicker on one thread: OpenBLAS's own threads wait
-                        for each other in many small steps */
+    UNIT = 1 << 15,  /* operations worth a thread */
+    ALONE = 1 << 29, /* below which one thread is faster: OpenBLAS's own threads wait for each other
+                        in many small steps */
     TILE = 16
 };
 
@@ -40,7 +40,7 @@ const char *gp_matrix_at(const gp_matrices *m, int64_t i) {
 
 /* ---- copies ---- */
 
-/* Tiles, so that both sides' cache lines are used whole. */
+/* In tiles, so that both sides' cache lines are used whole. */
 #define MOVE(T, bits)                                                                              \
     static void tiles_##bits(T *to, int64_t ld, const char *from, int64_t rows, int64_t cols,      \
                              int64_t rs, int64_t cs) {                                             \
@@ -79,7 +79,7 @@ void gp_transpose_copy(void *to, const void *from, int64_t ld, int64_t rows, int
     move(to, cols, from, rows, cols, size, ld * size, size);
 }
 
-/* x - x is NaN for NaN and infinities, and 0 for the rest. */
+/* x - x is NaN for NaN and infinities, and otherwise 0. */
 #define FINITE(T, t)                                                                               \
     static bool finite_##t(const T *p, int64_t n) {                                                \
         T s = 0;                                                                                   \
@@ -93,7 +93,7 @@ bool gp_finite(const void *p, int64_t n, int64_t size) {
     return size == 4 ? finite_f32(p, n) : finite_f64(p, n);
 }
 
-/* Its rows lie `size` apart, or its columns do, or neither: then one by one. */
+/* By rows if they are `size` apart, or by columns, else one by one. */
 static bool finite_at(const gp_matrices *m, int64_t i) {
     const char *p = gp_matrix_at(m, i);
     bool columns = m->cs != m->size;
@@ -124,7 +124,7 @@ static void spoil(const gp_lapack *r, int64_t i) {
     }
 }
 
-/* The first matrix with something wrong is kept. */
+/* Keeps the first matrix with a failure. */
 static void note(gp_lapack *r, int64_t i, gp_verdict v) {
     int64_t bad = r->bad, mine = i * 8 + v;
     while ((bad < 0 || mine < bad) && !atomic_compare_exchange_weak(&r->bad, &bad, mine)) {

@@ -1,4 +1,4 @@
-/* What the factorizations share: batches of matrices as operands, and the loop over a batch. */
+/* Batches of matrices as operands, and the loop over a batch, shared by the factorizations. */
 #ifndef GP_CPU_LAPACK_H
 #define GP_CPU_LAPACK_H
 
@@ -28,16 +28,16 @@ void gp_gather_columns(void *to, int64_t ld, const gp_matrices *m, int64_t i);
 #define gp_transpose_copy GP_NAME(gp_transpose_copy)
 void gp_transpose_copy(void *to, const void *from, int64_t ld, int64_t rows, int64_t cols,
                        int64_t size);
-/* Address of matrix i's first element. */
+/* The address of matrix i's first element. */
 #define gp_matrix_at GP_NAME(gp_matrix_at)
 const char *gp_matrix_at(const gp_matrices *m, int64_t i);
 
-/* Work from which LU, and what is made of it, gains by more threads: OpenBLAS's own loop cuts it in
- * parts that wait for each other rarely. At 384 two threads lose a quarter, at 448 they gain a
- * third. */
+/* Work from which LU, and what is computed from it, is faster on several threads: OpenBLAS's own
+ * loop divides it into parts that seldom wait for each other. At 384 two threads lose a quarter, at
+ * 448 they gain a third. */
 enum { GP_LU_ALONE = 85000000 };
 
-/* What one matrix of a batch may come to. GP_TROUBLE: what the op's `trouble` says. */
+/* The outcome of one matrix. GP_TROUBLE: the op's `trouble` describes it. */
 typedef enum gp_verdict {
     GP_FINE,
     GP_TROUBLE,
@@ -49,48 +49,49 @@ static inline gp_verdict gp_verdict_of(int info) {
     return info == 0 ? GP_FINE : info > 0 ? GP_TROUBLE : GP_REFUSED;
 }
 
-/* One run of an op over a batch. The op fills in what stands first. */
+/* One run of an op over a batch. The op fills in the first fields. */
 typedef struct gp_lapack gp_lapack;
 struct gp_lapack {
     const gp_call *c;
-    const char *trouble; /* what a matrix is where LAPACK's info is positive: "is singular" */
+    const char
+        *trouble; /* completes "the matrix …" where LAPACK's info is positive: "is singular" */
     gp_matrices a, b;
-    int64_t count, flops; /* matrices; rough work for one */
-    int batch;          /* dims of the batch: the first of output 0, or of x where there are none */
-    const int64_t *dim; /* their sizes */
-    int threads;        /* that one matrix alone can use; 0: all */
-    int64_t alone;      /* work from which one does; 0: that of most factorizations */
-    int m, n, k;        /* sizes that `one` wants */
-    char flag;          /* what else it wants: uplo, mode … */
-    unsigned spoilt;    /* outputs (bits) that are NaN, or 0 if integers, for an a with NaN or
-                           infinities: LAPACKs differ in what they make of these, and lose some */
-    int64_t bytes;      /* working memory of one */
-    /* Does matrix i. work: r->bytes, 64-byte aligned. */
+    int64_t count, flops; /* matrices; approximate work for one */
+    int batch;            /* batch dims: the first of output 0, or of x where there are none */
+    const int64_t *dim;   /* their sizes */
+    int threads;          /* that one matrix can use; 0: all */
+    int64_t alone;   /* work from which one uses several; 0: the default of most factorizations */
+    int m, n, k;     /* sizes for `one` */
+    char flag;       /* another argument of `one`: uplo, mode … */
+    unsigned spoilt; /* outputs (bits) set to NaN, or 0 if integers, for an a with NaN or
+                        infinities: LAPACKs differ in their results for these, and lose some */
+    int64_t bytes;   /* workspace of one matrix */
+    /* Processes matrix i. work: r->bytes, 64-byte aligned. */
     gp_verdict (*one)(const gp_lapack *r, int64_t i, char *work);
-    _Atomic int64_t bad; /* set by the run: the first matrix with something wrong, times 8, plus its
-                            verdict; -1: none */
+    _Atomic int64_t
+        bad; /* set by the run: the first matrix that failed, times 8, plus its verdict; -1: none */
     _Atomic bool no_memory;
 };
 
-/* Runs the batch. False with a message that names the op and the first matrix that went wrong. */
+/* Runs the batch. False with a message that names the op and the first matrix that failed. */
 #define gp_lapack_run GP_NAME(gp_lapack_run)
 bool gp_lapack_run(gp_lapack *r);
 
-/* What most ops begin with: x is argument 0, the batch its own. */
+/* The usual beginning of an op: x is argument 0, with its own batch. */
 #define gp_lapack_begin GP_NAME(gp_lapack_begin)
 gp_lapack gp_lapack_begin(const gp_call *c);
 
-/* The same for equations: a is argument 0, b argument 1, and the batch that of output 0. Where
+/* The same for equations: a is argument 0, b argument 1, and the batch is that of output 0. Where
  * `vectors` are allowed, b may hold one for each matrix, by PyTorch's rule: it has one dim, or all
  * of a's but the last. */
 #define gp_lapack_equations GP_NAME(gp_lapack_equations)
 gp_lapack gp_lapack_equations(const gp_call *c, bool vectors);
 
-/* Are n elements, all of one row, finite? */
+/* Whether n elements, all of one row, are finite. */
 #define gp_finite GP_NAME(gp_finite)
 bool gp_finite(const void *p, int64_t n, int64_t size);
 
-/* n bytes of working memory, in a whole number of cache lines. */
+/* n bytes of workspace, rounded up to whole cache lines. */
 static inline int64_t gp_lines(int64_t n) { return (n + 63) / 64 * 64; }
 
 #endif

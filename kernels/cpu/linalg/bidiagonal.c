@@ -1,8 +1,8 @@
-/* Householder bidiagonalisation in one pass over the matrix a step, where gebrd needs several and a
-   call of gemv for each. Step i makes row i zero behind the diagonal (reflector v, from the right)
-   and column i zero below row i + 1 (reflector u, from the left). While a row is in the cache it
-   takes the last step's update by u, then v's, and gives its share to y = x' A, x being column i,
-   from which u's own update w = u' A follows. */
+/* Householder bidiagonalisation in one pass over the matrix per step, where gebrd needs several and
+ * a call of gemv for each. Step i zeroes row i right of the superdiagonal (reflector v, from the
+ * right) and column i below row i + 1 (reflector u, from the left). While a row is in the cache, it
+ * gets the last step's update by u, then v's, and is added to y = x' A, x being column i, from
+ * which u's own update w = u' A follows. */
 #include "kernels/cpu/linalg/bidiagonal.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 VECTOR(float, f32)
 VECTOR(double, f64)
 
-/* Reflector that takes (alpha, x) to (beta, 0), with |x|^2 = square: tau, and what x is scaled by.
+/* Reflector that maps (alpha, x) to (beta, 0), with |x|^2 = square: tau, and the scale of x.
  * Source: LAPACK's larfg. */
 #define REFLECT(T, t, root, sign)                                                                  \
     static T reflect_##t(T alpha, T square, T *tau, T *scale) {                                    \

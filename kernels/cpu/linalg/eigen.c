@@ -1,5 +1,5 @@
-/* Eigenvalues and eigenvectors by LAPACK. A symmetric matrix lies the same way by rows and by
- * columns; only its triangles change places. */
+/* Eigenvalues and eigenvectors by LAPACK. A symmetric matrix is the same by rows and by columns;
+ * only its triangles are exchanged. */
 #include <string.h>
 
 #include "kernels/cpu/linalg/batch.h"
@@ -20,14 +20,14 @@
 LAPACK(float, ssyevd_, ssytrd_, sstedc_, sgeev_)
 LAPACK(double, dsyevd_, dsytrd_, dstedc_, dgeev_)
 
-/* Columns that LAPACK's blocked algorithms take at a time, at most; the size from which
- * eigenvectors are made of the tridiagonal form's here. */
+/* The most columns that LAPACK's blocked algorithms take at a time; the size from which
+ * eigenvectors are computed from the tridiagonal form here. */
 enum { PANEL = 64, LARGE = 256 };
 
 /* ---- symmetric ---- */
 
-/* Source of the sizes: LAPACK's syevd. A large matrix has e, tau, z and, one after the other, what
- * sytrd, stedc and the way back work with. */
+/* Source of the sizes: LAPACK's syevd. A large matrix needs e, tau, z and, in turn, the workspace
+ * of sytrd, stedc and the back-transformation. */
 static int64_t symmetric_work(const gp_lapack *r) {
     int64_t n = r->n, most = r->flag == 'V' ? 1 + 6 * n + 2 * n * n : 2 * n + 1;
     if (r->flag == 'V' && n >= LARGE) return 2 * n * n + (GP_TRIDIAG_BLOCK + 6) * n + 1;

@@ -1,5 +1,5 @@
-/* QR, Cholesky and LU by LAPACK, but for larger matrices' QR. It stores by columns: where a
- * transposed problem has the same answer, matrices go there as they lie. */
+/* QR, Cholesky and LU by LAPACK, except for the QR of larger matrices. LAPACK stores by columns:
+ * where a transposed problem has the same answer, matrices are passed in place. */
 #include <math.h>
 #include <string.h>
 
@@ -20,8 +20,8 @@ LAPACK(double, dgeqrf_, dorgqr_, dpotrf_, dgetrf_)
 
 /* ---- QR ---- */
 
-/* QR_LEAST: reflections from which on they are gathered in blocks; fewer are quicker in LAPACK.
- * QR_ALONE: work from which columns are worth sharing out. */
+/* QR_LEAST: reflections from which on they are blocked; LAPACK is faster for fewer. QR_ALONE: work
+ * from which columns are divided among threads. */
 enum { QR_LEAST = 48, QR_ALONE = 1 << 22 };
 
 #define T float
@@ -35,7 +35,7 @@ enum { QR_LEAST = 48, QR_ALONE = 1 << 22 };
 #define ORGQR dorgqr_
 #include "kernels/cpu/linalg/factorize_qr.inc"
 
-/* Without columns Q has nothing to come from: the identity, or nothing. */
+/* Without columns Q is the identity, or empty. */
 static bool empty_qr(const gp_lapack *r) {
     const gp_array *q = gp_out(r->c, 0);
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)q->dtype), n = r->k;
@@ -50,7 +50,7 @@ bool CPU(linalg_qr)(const gp_call *c) {
     gp_lapack r = gp_lapack_begin(c);
     const gp_array *R = gp_out(c, 1);
     int64_t wide, low = r.k;
-    r.flag = c->arg[1].s[1] ? 'q' : 'r'; /* mode r: R alone */
+    r.flag = c->arg[1].s[1] ? 'q' : 'r'; /* mode r: only R */
     r.k = (int)R->dim[R->ndim - 2];
     if (low == 0) return empty_qr(&r);
     wide = r.n > r.k ? r.n : r.k;

@@ -1,6 +1,6 @@
-/* Small matrices are inverted in place by Gauss and Jordan's elimination: each step clears a row
- * but for its pivot, the largest element, by taking multiples of the pivot's column from the
- * others. All of a row is treated alike, so that the loops are whole vectors. */
+/* Small matrices are inverted in place by Gauss-Jordan elimination: each step clears a row but for
+ * its pivot, the largest element, by subtracting multiples of the pivot's column from the others.
+ * All elements of a row are treated alike, so that the loops are whole vectors. */
 #include "kernels/cpu/linalg/inverse.h"
 
 #define ALWAYS __attribute__((always_inline)) static inline

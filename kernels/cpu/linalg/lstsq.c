@@ -50,7 +50,7 @@ static void clear(const gp_array *x) {
     memset(x->data, 0, (size_t)x->numel * gp_dtype_size((gp_dtype)x->dtype));
 }
 
-/* Without rows or columns of a: x is 0, and what is left over is b. */
+/* Without rows or columns of a, x is 0, and the residuals are b. */
 static bool nothing(const gp_lapack *r) {
     const gp_array *left = gp_out(r->c, 1);
     for (int o = 0; o < 4; o++) clear(gp_out(r->c, o));

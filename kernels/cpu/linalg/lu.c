@@ -1,7 +1,7 @@
-/* LU factorization of a large matrix by rows: a panel of columns is turned, so that its columns are
- * dense, and factored by halves; then each thread brings its share of the columns behind it up to
- * date. Rows are dense, so exchanges and triangles, which take as long as the products in
- * OpenBLAS's getrf, are quick. */
+/* LU factorization of a large matrix by rows: a panel of columns is transposed, so that its columns
+ * are dense, and factored by halves; then each thread updates its part of the columns after it.
+ * Rows are dense, which makes row exchanges and triangular solves fast; in OpenBLAS's getrf they
+ * take as long as the products. */
 #include "kernels/cpu/linalg/lu.h"
 
 #include <float.h>
@@ -11,17 +11,17 @@
 #include "kernels/cpu/linalg/batch.h"
 #include "kernels/cpu/matmul/packed.h"
 
-/* LEAF: columns that are eliminated one by one. VECTORS: of a row of those that a triangle is
- * solved for at a time. CHUNK: right sides that are solved for together. SHARE: columns worth a
+/* LEAF: columns that are eliminated one by one. VECTORS: vectors of a row that a triangle is solved
+ * for at a time. CHUNK: right-hand sides that are solved for together. SHARE: columns worth a
  * thread. */
 enum { BLOCK = GP_LU_BLOCK, HALF = BLOCK / 2, LEAF = 8, VECTORS = 4, CHUNK = 64, SHARE = 160 };
 
-/* One panel: what the columns beside it need. */
+/* One panel: what the columns after it need. */
 typedef struct step {
     void *a;           /* the matrix */
     const void *below; /* minus L's rows below the panel's triangle, k elements each */
     const int *pivot;
-    int64_t n, ld, first, k; /* the panel's first column, and how many it has */
+    int64_t n, ld, first, k; /* the panel's first column, and the number of its columns */
 } step;
 
 typedef struct equations {

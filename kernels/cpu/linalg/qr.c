@@ -1,7 +1,7 @@
-/* QR factorization: Householder's reflections, gathered in blocks I - V F V' whose products with
- * other columns are matrix products; each thread does its share of these columns. A block is
- * factored by halves, so that only a few columns at a time are reflected one by one. Source:
- * Elmroth and Gustavson, "Applying recursion to serial and parallel QR factorization", 2000. */
+/* QR factorization: Householder reflections in blocks I - V F V', whose products with other columns
+ * are matrix products; each thread computes its part of these columns. A block is factored by
+ * halves, so that only a few columns at a time are reflected one by one. Source: Elmroth and
+ * Gustavson, "Applying recursion to serial and parallel QR factorization", 2000. */
 #include "kernels/cpu/linalg/qr.h"
 
 #include <float.h>
@@ -23,7 +23,7 @@ typedef struct block {
     bool transposed;   /* I - V F' V' */
 } block;
 
-/* SAFE: lengths from which on a column keeps all its digits. */
+/* SAFE: lengths from which on a column keeps full precision. */
 #define T float
 #define t f32
 #define SAFE 0x1p-100

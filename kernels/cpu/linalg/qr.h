@@ -1,17 +1,17 @@
-/* QR factorization by blocked reflections of a matrix that lies column by column. */
+/* QR factorization by blocked reflections of a column-major matrix. */
 #ifndef GP_CPU_QR_H
 #define GP_CPU_QR_H
 
 #include "kernels/cpu/runtime/kernel.h"
 
-/* Columns that are factored before the rest follows. */
+/* Columns that are factored before the rest is updated. */
 enum { GP_QR_BLOCK = 32 };
 
-/* a (m x n, columns ld apart) = Q R: R replaces its upper triangle, signed as LAPACK's; what is
- * below has no meaning. The reflections of a block of columns are I - V F V': v (low columns ld
- * apart, low = the lesser of m and n) holds V's columns, f F's rows, GP_QR_BLOCK apart, one block's
- * behind the other's. work: 2 GP_QR_BLOCK elements for each column of a. On all threads, unless one
- * of several runs it. */
+/* a (m x n, columns ld apart) = Q R: R replaces its upper triangle, signed as LAPACK's; the part
+ * below is undefined. The reflections of a block of columns are I - V F V': v (low columns ld
+ * apart, low = the lesser of m and n) holds V's columns, f F's rows, GP_QR_BLOCK apart, in
+ * consecutive blocks. work: 2 GP_QR_BLOCK elements for each column of a. Uses all threads, unless a
+ * pool thread calls it. */
 #define gp_qr_f32 GP_NAME(gp_qr_f32)
 #define gp_qr_f64 GP_NAME(gp_qr_f64)
 void gp_qr_f32(int m, int n, float *a, int64_t ld, float *v, float *f, float *work);

@@ -1,4 +1,5 @@
-/* Back from the tridiagonal form of a symmetric matrix to the matrix's own eigenvectors. */
+/* Transforms the eigenvectors of a symmetric matrix's tridiagonal form back to those of the
+ * matrix. */
 #ifndef GP_CPU_TRIDIAG_H
 #define GP_CPU_TRIDIAG_H
 

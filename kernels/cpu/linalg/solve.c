@@ -1,6 +1,5 @@
-/* Inverses, determinants and systems of equations by LAPACK, lu.c and inverse.c. A matrix that lies
- * row by row is to LAPACK its transpose M = P L U: where that serves as well, nothing is copied in
- * another order. */
+/* Inverses, determinants and systems of equations by LAPACK, lu.c and inverse.c. A row-major matrix
+ * is to LAPACK its transpose M = P L U: where that serves as well, nothing is reordered. */
 #include <cblas.h>
 #include <math.h>
 #include <string.h>
@@ -9,7 +8,8 @@
 #include "kernels/cpu/linalg/batch.h"
 #include "kernels/cpu/linalg/lu.h"
 
-/* LAPACK's LU and what is done with it. The last argument of getrs is the length of the string. */
+/* LAPACK's LU and the routines that use it. The last argument of getrs is the length of the
+ * string. */
 #define LAPACK(T, getrf, getri, getrs)                                                             \
     void getrf(const int *m, const int *n, T *a, const int *lda, int *ipiv, int *info);            \
     void getri(const int *n, T *a, const int *lda, const int *ipiv, T *work, const int *lwork,     \
@@ -19,13 +19,13 @@
 LAPACK(float, sgetrf_, sgetri_, sgetrs_)
 LAPACK(double, dgetrf_, dgetri_, dgetrs_)
 
-/* Columns that getri takes at a time, at most; and the size from which lu.c's LU is quicker. */
+/* The most columns that getri takes at a time; and the size from which lu.c's LU is faster. */
 enum { PANEL = 64, LARGE = 192 };
 
-/* ---- inverse and determinant: of M' = A they are M's ---- */
+/* ---- inverse and determinant of A, from those of M' = A ---- */
 
-/* Elements from row to row of a matrix that is factored, and what it is factored in: rows, panels
- * if it is large, and pivots. */
+/* Row stride of a matrix that is factored, in elements, and its workspace: rows, panels if it is
+ * large, and pivots. */
 static int64_t row_length(int n) { return n < LARGE ? n : gp_lu_ld(n); }
 static int64_t lu_bytes(const gp_lapack *r) {
     int64_t width = row_length(r->n) + (r->n < LARGE ? 0 : 2 * GP_LU_BLOCK);

@@ -1,5 +1,5 @@
-/* Linear algebra by LAPACK (in OpenBLAS): batches are shared out over the pool's threads, each
- * matrix on one. */
+/* Singular value decomposition by LAPACK (in OpenBLAS): batches are divided among the pool's
+ * threads, each matrix on one. */
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -35,8 +35,8 @@ typedef struct svd_job {
     char jobz;         /* 'A' full, 'S' economy, 'N' values only */
     char *u, *s, *vh;  /* dense outputs; u and vh NULL with 'N' */
     int ucols, vrows;
-    int ld;     /* row of the copy that LAPACK works on, padded */
-    bool quick; /* bidiagonalised by gp_bidiag: about square, and fits the second-level cache */
+    int ld;     /* row stride of LAPACK's padded copy */
+    bool quick; /* bidiagonalised by gp_bidiag: nearly square, and fits the second-level cache */
     _Atomic int trouble;
 } svd_job;
 
@@ -58,7 +58,7 @@ static const char *matrix_at(const svd_job *r, int64_t i) {
     return x->data + at * (int64_t)gp_dtype_size((gp_dtype)x->dtype);
 }
 
-/* Working memory of one matrix, in elements: the copy, then what either way asks for. */
+/* Workspace of one matrix, in elements: the copy, then what either path needs. */
 static int64_t padded(int64_t n) { return (n + 15) / 16 * 16; }
 static int64_t quick_work(const svd_job *r) {
     return padded(3LL * r->k * r->k + 4 * r->k) + 4LL * r->ld +

@@ -1,5 +1,5 @@
-/* cross_entropy and its gradient: pixels are taken in tiles whose classes fit the cache, so that
- * logits are read from memory once. */
+/* cross_entropy and its gradient: pixels are processed in tiles whose classes fit the cache, so
+ * that logits are read from memory once. */
 #include "kernels/cpu/sort/keys.h"
 #include "kernels/cpu/loss/labels.h"
 #include "kernels/cpu/elementwise/math.h"
@@ -8,8 +8,8 @@
 #include "kernels/cpu/runtime/kernel.h"
 #include "tensor/ops/loss.h"
 
-/* Pixels of a tile; bytes of its logits that stay in the first-level cache; classes from which on
- * pixels whose classes lie side by side are worth a loop of their own. */
+/* Pixels of a tile; bytes of its logits that stay in the first-level cache; the number of classes
+ * from which pixels with contiguous classes have their own loop. */
 enum { MOST = 512, LEAST = 16, TILE_BYTES = 20480, ROW_CLASSES = 48, GRAIN = 32768 };
 
 #define T float
@@ -23,16 +23,16 @@ typedef struct loss_job {
     gp_pixels px; /* x, target, then g and the gradient, or the losses */
     int64_t n;    /* classes */
     gp_ctype ct;
-    gp_load x_load, y_load, g_load; /* NULL: taken where they are */
+    gp_load x_load, y_load, g_load; /* NULL: read in place */
     gp_store store;                 /* of the losses, or of the gradient */
     bool direct;                    /* the gradient is of compute type */
     const gp_array *soft;           /* class probabilities, or NULL */
     int64_t xs, ys, os; /* bytes between classes of x, of the probabilities, of the gradient */
-    bool row;           /* tiles of one pixel, whose classes lie side by side */
+    bool row;           /* tiles of one pixel, whose classes are contiguous */
     void *weight, *mix; /* n of compute type, or NULL; mix: where labels are smoothed */
     double weight_sum, smooth;
-    double *part;  /* a tile's losses and weights, whatever thread sums them */
-    double factor; /* of the gradient: 1, or 1 over what the mean is taken over */
+    double *part;  /* a tile's losses and weights, summed in an order independent of threads */
+    double factor; /* of the gradient: 1, or 1 over the mean's count */
     bool stream;
     gp_labels labels;
     _Atomic bool no_memory;
@@ -62,7 +62,7 @@ static bool tile_new(loss_job *r, tile *k, bool keep) {
     return true;
 }
 
-/* n rows of w elements, converted into buf; where they are, if load is NULL. */
+/* n rows of w elements: converted into buf, or in place if load is NULL. */
 static const char *fetch(const loss_job *r, gp_load load, char *buf, const char *p, int64_t step,
                          int64_t between, int64_t w, int64_t *stride) {
     int64_t size = gp_ctype_size[r->ct];
@@ -81,7 +81,7 @@ static const char *fetch(const loss_job *r, gp_load load, char *buf, const char 
 #define t f64
 #include "kernels/cpu/loss/cross_entropy.inc"
 
-/* Tile u: its logits, and its labels or probabilities. */
+/* Reads tile u: its logits, and its labels or probabilities. */
 static void open_tile(loss_job *r, tile *k, int64_t u) {
     k->w = gp_pixels_tile(&r->px, u, k->p);
     int last = r->px.loop.ndim - 1;
@@ -92,7 +92,7 @@ static void open_tile(loss_job *r, tile *k, int64_t u) {
     else gp_labels_read(&r->labels, k->p[1], r->px.loop.stride[1][last], k->w, k->label);
 }
 
-/* Tiles [begin, end): losses to the output, or their sums to r->part. */
+/* Tiles [begin, end): writes losses to the output, or their sums to r->part. */
 static void forward(void *ctx, int64_t begin, int64_t end) {
     loss_job *r = ctx;
     tile k;
@@ -111,7 +111,7 @@ static void forward(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* A tile's gradient, from k->keep to where it belongs. */
+/* Stores a tile's gradient from k->keep in the output. */
 static void put_tile(const loss_job *r, const tile *k) {
     int64_t step = r->row ? r->os : r->px.loop.stride[3][r->px.loop.ndim - 1],
             n = r->row ? r->n : k->w, size = gp_ctype_size[r->ct];
@@ -145,7 +145,7 @@ static void backward(void *ctx, int64_t begin, int64_t end) {
 
 /* ---- set-up ---- */
 
-/* Weights of classes, what smoothing adds them up with, and their sum. */
+/* Computes class weights, the factors that smoothing sums them with, and their sum. */
 static bool weights(loss_job *r, const gp_array *weight, char *memory) {
     r->weight_sum = (double)r->n;
     if (!weight && r->smooth == 0) return true;
@@ -158,8 +158,7 @@ static bool weights(loss_job *r, const gp_array *weight, char *memory) {
     return true;
 }
 
-/* Whether rows of x can be read where they are: pixels (or, of a row tile, classes) side by
- * side. */
+/* Whether rows of x can be read in place: pixels (or a row tile's classes) are contiguous. */
 static gp_load loader(const loss_job *r, const gp_array *a, int k, int64_t between) {
     int64_t size = gp_ctype_size[r->ct], step = r->px.loop.stride[k][r->px.loop.ndim - 1];
     bool plain = a->dtype == gp_ctype_dtype[r->ct] &&
@@ -169,7 +168,7 @@ static gp_load loader(const loss_job *r, const gp_array *a, int k, int64_t betwe
 }
 
 /* Arguments from `at` on as in tensor/ops/loss.h; last: the losses (or one number), or the
-   gradient, before which comes g. False when out of memory. */
+ * gradient, which g precedes. False when out of memory. */
 static bool set_up(loss_job *r, const gp_call *c, int at, const gp_array *out, char **memory) {
     const gp_array *x = gp_in(c, at + GP_LOSS_X), *target = gp_in(c, at + GP_LOSS_TARGET);
     int d = x->ndim == 1 ? 0 : 1;

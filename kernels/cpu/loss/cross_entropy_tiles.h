@@ -2,8 +2,8 @@
  * defines T and t and includes this once for each. */
 #define FN(name) GP_PASTE(name, t)
 
-/* While exp is computed memory rests: meanwhile w logits of the next tile come to the cache, which
- * as a rule begins where this one ends. */
+/* exp leaves the memory idle: meanwhile this prefetches w logits of the next tile, which usually
+ * begins where this one ends. */
 static inline void FN(fetch)(const T *x, int64_t w) {
     for (int64_t i = 0; i < w; i += 64 / (int64_t)sizeof *x) __builtin_prefetch(x + i);
 }
@@ -38,11 +38,11 @@ static void FN(stats)(const T *x, int64_t xs, int64_t n, int64_t w, const int32_
     }
 }
 
-/* The same of one pixel whose n classes lie side by side. */
+/* The same for one pixel whose n classes are contiguous. */
 static void FN(row_stats)(const T *x, int64_t n, int32_t label, const T *weight, T *m, T *s, T *p,
                           T *q, T *keep) {
     T h = -INFINITY;
-    double sum = 0, all = 0; /* per block, so that many classes lose no digits */
+    double sum = 0, all = 0; /* per block, so that many classes lose no precision */
     _Pragma("omp simd reduction(max:h)") for (int64_t i = 0; i < n; i++) h = x[i] > h ? x[i] : h;
     for (int64_t at = 0; at < n; at += GP_BLOCK) {
         int64_t end = n - at < GP_BLOCK ? n : at + GP_BLOCK;
@@ -103,8 +103,7 @@ static double FN(sum)(const T *x, int64_t n) {
     return s;
 }
 
-/* The gradient of a tile in place of e = exp(x - m): a * e - weight * k, and b less at the
- * label. */
+/* The gradient of a tile in place of e = exp(x - m): a * e - weight * k, minus b at the label. */
 static void FN(gradient)(int64_t n, int64_t w, const int32_t *label, const T *weight, const T *a,
                          const T *b, const T *k, T *restrict e) {
     for (int64_t c = 0; c < n; c++) {
@@ -115,7 +114,7 @@ static void FN(gradient)(int64_t n, int64_t w, const int32_t *label, const T *we
         if (label[j] >= 0) e[label[j] * w + j] -= b[j];
 }
 
-/* The same of one pixel whose classes lie side by side. */
+/* The same for one pixel whose classes are contiguous. */
 static void FN(row_gradient)(int64_t n, int32_t label, const T *weight, T a, T b, T k,
                              T *restrict e) {
     for (int64_t i = 0; i < n; i++) e[i] = a * e[i] - k * (weight ? weight[i] : 1);

@@ -31,7 +31,8 @@ void gp_labels_read(gp_labels *l, const char *p, int64_t step, int64_t n, int32_
             load(buf, p + at * step, step, m);
             v = buf;
         }
-        /* Between two tiles so much else is read that nobody else would fetch the next labels. */
+        /* Prefetches the next labels: too much else is read between two tiles for the hardware to
+         * do so. */
         for (int64_t i = 0; i < m * step; i += 64) __builtin_prefetch(p + (at + m) * step + i);
         for (int64_t i = 0; i < m; i++) {
             int64_t out = (uint64_t)(v[i] - 1) >= (uint64_t)classes, skip = v[i] == ignore;

@@ -1,4 +1,4 @@
-/* nll_loss and its gradient: the elements at the labels, and nothing where there are none. */
+/* nll_loss and its gradient: only the elements at the labels are touched. */
 #include <string.h>
 
 #include "kernels/cpu/sort/keys.h"
@@ -14,7 +14,7 @@ typedef struct nll_job {
     int64_t n, between; /* classes, and bytes between them */
     double *weight;     /* of each class, or NULL */
     double *part;       /* a tile's losses and weights */
-    double factor;      /* of the gradient: 1, or 1 over what the mean is taken over */
+    double factor;      /* of the gradient: 1, or 1 over the mean's count */
     gp_dtype of;        /* of x */
     bool count;         /* forward: weights only */
     gp_load load;
@@ -24,7 +24,7 @@ typedef struct nll_job {
 
 static int64_t step(const nll_job *r, int k) { return r->px.loop.stride[k][r->px.loop.ndim - 1]; }
 
-/* v = x of each of w pixels at its label; without one, that of the first class (any number). */
+/* v = x of each of w pixels at its label; without one, that of the first class (unused). */
 #define GATHER(T)                                                                                  \
     static void gather_##T(const nll_job *r, const char *x, int64_t w, const int32_t *label,       \
                            double *v) {                                                            \
@@ -105,7 +105,7 @@ static bool set_up(nll_job *r, const gp_call *c, int at, const gp_array *logs,
     return true;
 }
 
-/* Sums of the tiles' losses and weights. */
+/* Sums the tiles' losses and weights. */
 static void add_up(const nll_job *r, double *sum, double *weight) {
     *sum = *weight = 0;
     for (int64_t u = 0; u < r->px.tiles; u++) *sum += r->part[2 * u], *weight += r->part[2 * u + 1];

@@ -1,5 +1,5 @@
-/* OpenBLAS on processors newer than itself: it then falls back to kernels for SSE, a tenth of the
- * speed; this asks for the best it has. */
+/* OpenBLAS on processors that it does not know, being newer: it falls back to SSE kernels, at a
+ * tenth of the speed; this selects its best ones. */
 #ifdef GP_ISA_base
 #include "kernels/cpu/matmul/blas.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In builds of OpenBLAS for many processors only. */
+/* Only in builds of OpenBLAS for many processors. */
 __attribute__((weak)) void gotoblas_dynamic_init(void);
 __attribute__((weak)) void gotoblas_dynamic_quit(void);
 __attribute__((weak)) char *gotoblas_corename(void);

@@ -1,4 +1,4 @@
-/* Products of matrices by rows in either precision, for blocked factorizations. */
+/* Products of row-major matrices in either precision, for blocked factorizations. */
 #ifndef GP_CPU_GEMM_H
 #define GP_CPU_GEMM_H
 
@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/runtime/kernel.h"
 
-/* c = op(a) op(b) + beta c; ta, tb: op transposes. As many threads as the caller set. */
+/* c = op(a) op(b) + beta c; ta, tb: op transposes. On as many threads as the caller set. */
 #define GP_GEMM(T, t, gemm, first)                                                                 \
     static inline void gp_gemm_##t(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T *a,  \
                                    int64_t lda, const T *b, int64_t ldb, T beta, T *c,             \
@@ -15,7 +15,7 @@
         gemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,        \
              (int)m, (int)n, (int)k, 1, a, (int)lda, b, (int)ldb, beta, c, (int)ldc);              \
     }
-/* oneDNN's is the faster one, but may refuse. */
+/* oneDNN's is faster, but may refuse. */
 GP_GEMM(float, f32, cblas_sgemm, gp_sgemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc))
 GP_GEMM(double, f64, cblas_dgemm, false)
 #undef GP_GEMM

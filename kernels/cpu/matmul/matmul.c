@@ -11,12 +11,11 @@
 
 enum {
     TINY = 2048,
-    ALONE = 1 << 18, /* multiplications: below, one thread is faster than several */
-    PACK = 1 << 15   /* elements that are worth a thread when they are copied */
+    ALONE = 1 << 18, /* multiplications: below, one thread is the fastest */
+    PACK = 1 << 15   /* elements copied that are worth a thread */
 };
 
-/* Ctrl-C is looked for after so many multiplications, half as many in f64: about 50 ms of them on a
- * core. */
+/* Multiplications between checks for Ctrl-C, half as many in f64: about 50 ms on a core. */
 #define SLICE (INT64_C(1) << 31)
 #define PLAIN_SLICE (INT64_C(1) << 27)
 
@@ -34,9 +33,9 @@ typedef struct product {
     int64_t batch;
     int ndim;                                                /* dims of the batch */
     int64_t dim[GP_MAX_DIM], as[GP_MAX_DIM], bs[GP_MAX_DIM]; /* strides in bytes */
-    const gp_array *x; /* beta x + alpha a b is asked for; NULL: a b */
+    const gp_array *x; /* beta x + alpha a b is computed; NULL: a b */
     const gp_value *beta, *alpha;
-    const gp_call *call; /* its threads share one product at a time; NULL: a product a thread */
+    const gp_call *call; /* its threads share one product at a time; NULL: one product per thread */
     _Atomic bool no_memory, interrupted;
 } product;
 
@@ -66,8 +65,7 @@ static void plain(gp_ctype ct, const matrix *a, const matrix *b, void *c, int64_
 
 /* ---- libraries ---- */
 
-/* How a library may read x where it lies: rows one behind the other, or columns (transposed), ld
- * elements apart. */
+/* How a library may read x in place: by rows, or by columns (transposed), ld elements apart. */
 static bool readable(const matrix *x, bool *trans, int64_t *ld) {
     if ((x->cs == 1 || x->cols == 1) && (x->rs >= x->cols || x->rows == 1)) {
         *trans = false;
@@ -83,7 +81,7 @@ static bool readable(const matrix *x, bool *trans, int64_t *ld) {
 
 static int64_t vector_step(int64_t n, int64_t stride) { return n == 1 ? 1 : stride; }
 
-/* y (dense) = x v. OpenBLAS adds to y, which is zero: it need not look at what was there. */
+/* y (dense) = x v. OpenBLAS adds to y, which is zero. */
 static void matrix_vector(gp_ctype ct, const matrix *x, bool trans, int64_t ld, const char *v,
                           int64_t step, void *y) {
     int rows = (int)(trans ? x->cols : x->rows), cols = (int)(trans ? x->rows : x->cols);
@@ -113,7 +111,7 @@ static bool gemv(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
     return true;
 }
 
-/* Small products of dense rows, in registers; false where that is not the quickest. */
+/* Computes small products of dense rows in registers; false where that is not the fastest way. */
 static bool tiles(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
 #if GP_TILES
     int64_t m = a->rows, n = b->cols, k = a->cols;
@@ -149,7 +147,7 @@ static bool gemm(gp_ctype ct, const matrix *a, const matrix *b, void *c, int64_t
 
 /* ---- one product ---- */
 
-/* BLAS can read x where it is. */
+/* Whether BLAS can read x in place. */
 static bool is_ready(const matrix *x, gp_ctype ct) {
     bool trans;
     int64_t ld;
@@ -158,7 +156,7 @@ static bool is_ready(const matrix *x, gp_ctype ct) {
                                               : readable(x, &trans, &ld);
 }
 
-/* Lines of width elements, step bytes apart, become dense ones of another type. */
+/* Lines of `width` elements, step bytes apart, to be converted to dense ones of another type. */
 typedef struct lines {
     gp_load load;
     char *dst;
@@ -172,15 +170,15 @@ static void load_lines(void *ctx, int64_t begin, int64_t end) {
         l->load(l->dst + i * l->width * l->wide, l->src + i * l->next, l->step, l->width);
 }
 
-/* Inside a body it goes alone: p->call is NULL. */
+/* Inside a parallel body it runs on this thread alone: p->call is NULL. */
 static bool share(const product *p, int64_t n, int64_t width, gp_body body, void *ctx) {
     if (p->call) return gp_parallel_op(p->call, n, 1 + PACK / (1 + width), body, ctx);
     body(ctx, 0, n);
     return true;
 }
 
-/* Copies x to dst, dense and in compute type, along the dim whose elements lie closer together
- * (never for integers, whose loops want rows). False when interrupted. */
+/* Copies x to dst, dense and in compute type, along the dim whose elements are closer together
+ * (integers always by rows, which their loops need). False when interrupted. */
 static bool pack(const product *p, matrix *x, char *dst) {
     gp_ctype ct = p->ct;
     int64_t size = (int64_t)gp_dtype_size(x->dtype);
@@ -198,7 +196,7 @@ static bool pack(const product *p, matrix *x, char *dst) {
     return share(p, n, width, load_lines, &l);
 }
 
-/* Bytes for a packed x; 0 if it can be read as it is. */
+/* Bytes for a packed x; 0 if it can be read in place. */
 static size_t pack_bytes(const matrix *x, gp_ctype ct) {
     return is_ready(x, ct) ? 0 : ((size_t)(x->rows * x->cols) * gp_ctype_size[ct] + 63) / 64 * 64;
 }
@@ -223,8 +221,8 @@ static bool multiply_slices(gp_ctype ct, const matrix *a, const matrix *b, char 
     return true;
 }
 
-/* Whole rows where that makes slices of some height; else squares, since the libraries bring a
- * slice's part of a and of b into order anew: small or thin ones cost them their speed. */
+/* Slices are whole rows where that makes them high enough, else squares: the libraries repack a
+ * slice's part of a and of b, so small or thin ones are slow. */
 static bool multiply(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
     enum { LEAST = 256 };
     bool integers = ct == GP_CT_i32 || ct == GP_CT_i64;
@@ -244,7 +242,7 @@ static bool multiply(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
 
 /* ---- products added to x ---- */
 
-/* Rows of a product's result in compute type, at which row of the output they begin. */
+/* Rows of a product's result in compute type, and the output row at which they begin. */
 typedef struct sum {
     const product *p;
     char *c;
@@ -256,8 +254,8 @@ static int64_t width_of(const product *p) {
     return p->out->ndim ? p->out->dim[p->out->ndim - 1] : 1;
 }
 
-/* Where row `row` of the output (all dims but the last counted as one) has its elements of x, which
- * is broadcast to the output; *step: bytes between them. */
+/* The elements of x, broadcast to the output, for output row `row` (all dims but the last counted
+ * as one); *step: bytes between them. */
 static const char *row_of_x(const product *p, int64_t row, int64_t *step) {
     const gp_array *x = p->x, *out = p->out;
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype), at = 0;
@@ -299,7 +297,7 @@ static void add_rows(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* c, n elements of the output from element `first` on, becomes beta x + alpha c. */
+/* Replaces c, n elements of the output from element `first` on, by beta x + alpha c. */
 static bool add_x(const product *p, char *c, int64_t first, int64_t n) {
     int64_t width = width_of(p);
     sum s = {p, c, first / width};
@@ -339,7 +337,7 @@ static room room_for(const product *p) {
     return r;
 }
 
-/* False when interrupted. */
+/* Returns false when interrupted. */
 static bool one_product(const product *p, int64_t i, const room *r, char *scratch) {
     matrix a = p->a, b = p->b;
     int64_t rest = i, n = a.rows * b.cols, size = (int64_t)gp_dtype_size((gp_dtype)p->out->dtype);
@@ -394,7 +392,7 @@ static int64_t batch_stride(const gp_array *x, int from_end) {
     return d < 0 || x->dim[d] == 1 ? 0 : x->stride[d] * (int64_t)gp_dtype_size((gp_dtype)x->dtype);
 }
 
-/* The dims of the batch, from the outermost; dims of size 1 are left out. */
+/* The batch dims, from the outermost; dims of size 1 are left out. */
 static void set_batch(product *p, const gp_array *a, const gp_array *b) {
     int own = (a->ndim > 1) + (b->ndim > 1), n = p->out->ndim - own;
     p->batch = 1;
@@ -407,7 +405,7 @@ static void set_batch(product *p, const gp_array *a, const gp_array *b) {
     }
 }
 
-/* Batches of a over one b are more rows of a, where a's memory allows. */
+/* Turns batches of a over one b into more rows of a, where a's memory allows. */
 static void fold_rows(product *p) {
     int64_t size = (int64_t)gp_dtype_size(p->a.dtype);
     while (p->ndim) {

@@ -9,8 +9,8 @@
 VECTOR(float, f32)
 VECTOR(double, f64)
 
-/* out[r][v] = start[v] + sum over k of a[r][k] w[k][v]. The next panel's lines are asked for on the
- * way: weights of a large layer come from beyond the second-level cache at each time step. */
+/* out[r][v] = start[v] + sum over k of a[r][k] w[k][v]. Prefetches the next panel's lines: weights
+ * of a large layer do not fit the second-level cache, and are read at each time step. */
 typedef void (*tile_fn)(const void *a, int64_t lda, const void *w, const void *start, int64_t k,
                         void *out, const char *ahead);
 
@@ -40,7 +40,7 @@ void gp_panels_init(gp_panels *p, gp_ctype ct, int gates, int64_t units, int64_t
     p->count = (units + p->each - 1) / p->each;
 }
 
-/* Row of w that column j of panel i holds; -1 beyond the last unit. */
+/* Row of w that column j of panel i holds; -1 past the last unit. */
 static int64_t weight_row(const gp_panels *p, int64_t i, int64_t j) {
     int64_t unit = i * p->each + (p->gates == 1 ? j : j % p->lanes);
     if (unit >= p->units) return -1;

@@ -12,10 +12,9 @@ enum { GP_VB = 32, GP_PANEL_ROWS = 3 };
 enum { GP_VB = 16, GP_PANEL_ROWS = 3 };
 #endif
 
-/* The weights w (gates * units x k) of y = x w' in panels: a panel holds, for some neighbouring
-   units, the weights of every gate, [k][gate][unit]; with one gate, four vectors of units. Units
-   beyond the last are
- * zeros. */
+/* The weights w (gates * units x k) of y = x w' in panels: a panel holds, for some adjacent units,
+ * the weights of every gate, [k][gate][unit]; with one gate, four vectors of units. Units past the
+ * last are zeros. */
 typedef struct gp_panels {
     gp_ctype ct;          /* GP_CT_f32 or GP_CT_f64 */
     int gates, vectors;   /* 1, 3 or 4; vectors of a panel: 4, 3 or 4 */
@@ -23,7 +22,7 @@ typedef struct gp_panels {
     int64_t units, k;
     int64_t count, each; /* panels; units of a panel */
     char *data;          /* [count][k][width], compute type */
-    char *start;         /* [count][width]: what products begin with (biases, or zeros) */
+    char *start;         /* [count][width]: the initial values of products (biases, or zeros) */
 } gp_panels;
 
 /* Sets the sizes; the caller sets data and start, of these many bytes. */
@@ -51,9 +50,9 @@ void gp_panels_pack(gp_panels *p, const gp_panel_source *s, int64_t begin, int64
 void gp_panels_multiply(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,
                         char *out);
 
-/* Rows whose products with a panel are held on the stack. */
+/* Rows whose products with a panel are kept on the stack. */
 enum { GP_PANEL_BUFFER = 96 };
-/* out[rows][units] (+)= a[rows][k] times panel i, its share of the columns; one gate only. */
+/* out[rows][units] (+)= a[rows][k] times panel i, its part of the columns; one gate only. */
 #define gp_panels_rows GP_NAME(gp_panels_rows)
 void gp_panels_rows(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,
                     char *out, int64_t ldo, bool add);

@@ -1,9 +1,9 @@
-/* Products of small matrices, tile by tile in registers: a library's call costs them a good part of
- * their time. */
+/* Products of small matrices, tile by tile in registers: a library's call overhead is a good part
+ * of their time. */
 #include "kernels/cpu/matmul/small.h"
 
 #if GP_TILES
-enum { BYTES = 64, ROWS = 8, WIDE = 4 }; /* of a vector; most rows and vectors of a tile */
+enum { BYTES = 64, ROWS = 8, WIDE = 4 }; /* bytes of a vector; most rows and vectors of a tile */
 
 #define T float
 #define t f32

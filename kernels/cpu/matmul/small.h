@@ -4,8 +4,8 @@
 
 #include "kernels/cpu/runtime/kernel.h"
 
-/* With 32 vector registers of 64 bytes tiles beat the libraries up to sizes of about 64; with fewer
- * they do not. */
+/* With 32 vector registers of 64 bytes, tiles are faster than the libraries up to sizes of about
+ * 64; with fewer they are not. */
 #if defined(__AVX512F__)
 #define GP_TILES 1
 #else

@@ -1,5 +1,5 @@
-/* batch_norm: statistics per channel in blocks that stay in the cache, joined in double, or of
- * channels side by side; then one pass that normalises. */
+/* batch_norm: statistics per channel, in blocks that stay in the cache and are combined in double,
+ * or over rows of adjacent channels; then one pass that normalises. */
 #include <math.h>
 #include <string.h>
 
@@ -17,17 +17,17 @@ typedef struct stat {
 
 typedef struct batch_norm_job {
     gp_loop loop;   /* out and x of one channel */
-    int64_t xs, os; /* bytes from channel to channel */
+    int64_t xs, os; /* bytes between channels */
     int64_t channels;
-    int64_t chunks; /* pieces of at most CHUNK elements that a channel is cut into, whatever the
+    int64_t chunks; /* pieces of at most CHUNK elements that a channel is divided into, whatever the
                        number of threads */
     gp_ctype ct;
     gp_load load;
     gp_store store;
-    bool beside;                  /* channels lie side by side, the elements of each apart */
+    bool beside;                  /* channels are adjacent, the elements of each are not */
     gp_load wide;                 /* to f64 */
     bool stream;                  /* the result is too large to stay in a cache */
-    bool x_direct, out_direct;    /* of compute type and without gaps along the rows of the loop */
+    bool x_direct, out_direct;    /* of compute type and contiguous along the rows of the loop */
     stat *part;                   /* channels x chunks */
     double *mean, *scale, *shift; /* per channel: y = (x - mean) * scale + shift */
 } batch_norm_job;
@@ -39,8 +39,8 @@ typedef struct batch_norm_job {
 #define t f64
 #include "kernels/cpu/norm/batch_norm.inc"
 
-/* Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
- * variances", 1979. */
+/* Combines two. Source: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for
+ * computing sample variances", 1979. */
 static void join(stat *a, stat b) {
     double n = a->n + b.n, d = b.mean - a->mean;
     if (b.n == 0) return;
@@ -49,8 +49,7 @@ static void join(stat *a, stat b) {
     a->n = n;
 }
 
-/* A block of at most GP_BLOCK elements of a row: where they are in x and out, and what is done with
- * them. */
+/* Processes a block of at most GP_BLOCK elements of a row; where they are in x and out. */
 typedef void (*visit)(batch_norm_job *r, int64_t channel, const char *x, char *out, int64_t n,
                       stat *s);
 
@@ -91,7 +90,7 @@ static void chunk(batch_norm_job *r, int64_t unit, visit fn, stat *s) {
     }
 }
 
-/* First pass: each channel's sums, by chunks that are joined in their order. */
+/* First pass: each channel's sums, by chunks that are combined in their order. */
 static void gather_chunks(void *ctx, int64_t begin, int64_t end) {
     batch_norm_job *r = ctx;
     for (int64_t u = begin; u < end; u++) {
@@ -106,7 +105,7 @@ static void normalise_chunks(void *ctx, int64_t begin, int64_t end) {
     if (r->stream) stream_end();
 }
 
-/* ---- channels side by side: stripes of them, row by row ---- */
+/* ---- adjacent channels: stripes of them, row by row ---- */
 
 enum { STRIPE = 256 };
 
@@ -120,7 +119,7 @@ static int64_t stripe_of(const batch_norm_job *r, int64_t u, int64_t *from, int6
     return first;
 }
 
-/* In f64 round the first row. */
+/* In f64, around the first row. */
 static void gather_stripes(void *ctx, int64_t begin, int64_t end) {
     batch_norm_job *r = ctx;
     for (int64_t u = begin; u < end; u++) {
@@ -204,7 +203,7 @@ static bool train(batch_norm_job *r, const gp_call *c, int64_t channels) {
     return true;
 }
 
-/* Last, so that an op that is interrupted leaves them as they were. */
+/* Run last, so that an interrupted op leaves them unchanged. */
 static void update_running(const batch_norm_job *r, const gp_call *c, int64_t channels) {
     for (int64_t i = 0; i < channels; i++) {
         const stat *s = &r->part[i * r->chunks];

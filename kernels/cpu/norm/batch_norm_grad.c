@@ -21,10 +21,10 @@ static double element(const gp_array *a, int64_t i, double absent) {
         .f;
 }
 
-/* A channel in blocks of at most GP_BLOCK: neighbours of one image, or, where a few channels have
- * one element an image, that of many images. */
+/* A channel in blocks of at most GP_BLOCK: adjacent elements of one image, or, where a few channels
+ * have one element per image, those of many images. */
 typedef struct block {
-    int64_t n, at, step; /* elements; the first one's index; from one to the next */
+    int64_t n, at, step; /* elements; index of the first one; step to the next */
 } block;
 
 static bool next(const batch_norm_grad_job *r, int64_t channel, int64_t *image, int64_t *from,
@@ -63,7 +63,7 @@ static void moments(const batch_norm_grad_job *r, int64_t channel, double *mean,
 }
 
 /* With h = (x - mean) * scale: weight * scale * (g - mean of g - h * mean of g h) where the
- * statistics are the batch's own, weight * scale * g where they are given. */
+ * statistics are the batch's, weight * scale * g where they are given. */
 static void one_channel(const batch_norm_grad_job *r, int64_t channel) {
     double x[GP_BLOCK], g[GP_BLOCK], mean, var, sg = 0, sgh = 0;
     bool training = r->c->arg[5].i;
@@ -94,7 +94,7 @@ static void one_channel(const batch_norm_grad_job *r, int64_t channel) {
                     (gp_scalar){.is_float = true, .f = sg});
 }
 
-/* ---- channels side by side, one element an image: stripes of them, row by row ---- */
+/* ---- adjacent channels, one element per image: stripes of them, row by row ---- */
 
 enum { STRIPE = 256 };
 
@@ -105,7 +105,7 @@ typedef struct stripe {
     double s[STRIPE], q[STRIPE]; /* sums */
 } stripe;
 
-/* The channels' x, and g if it is asked for, of one image. */
+/* Loads the channels' x, and g if asked for, of one image. */
 static void load_image(stripe *t, int64_t image, bool g) {
     const batch_norm_grad_job *r = t->r;
     block b = {.n = t->n, .at = image * r->channels + t->first, .step = 1};
@@ -131,7 +131,7 @@ static void stripe_moments(stripe *t) {
     }
 }
 
-/* scale holds the variance before. */
+/* On entry scale holds the variance. */
 static void stripe_sums(stripe *t) {
     const int64_t n = t->n;
     for (int64_t j = 0; j < n; j++)

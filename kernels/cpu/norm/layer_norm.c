@@ -9,7 +9,7 @@
 enum { GRAIN = 32768 };
 
 typedef struct layer_norm_job {
-    const gp_array *x, *out; /* contiguous: rows of n elements follow one another */
+    const gp_array *x, *out; /* contiguous: consecutive rows of n elements */
     gp_norm k;
     gp_ctype ct;
     gp_load load;
@@ -57,7 +57,7 @@ void *gp_norm_affine(const gp_array *a, gp_ctype ct, int64_t channels, char *mem
     return to;
 }
 
-/* Arguments as gp_norm_read has them; temporaries: x without gaps. */
+/* Arguments as in gp_norm_read; temporaries: x made contiguous. */
 static bool norm(const gp_call *c) {
     layer_norm_job r = {.x = gp_values(c, 0, 0), .out = gp_out(c, 0)};
     if (r.out->numel == 0) return true;

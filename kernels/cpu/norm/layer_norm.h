@@ -1,11 +1,11 @@
-/* What layer_norm and its like share with their gradients. */
+/* Helpers that layer_norm, rms_norm and group_norm share with their gradients. */
 #ifndef GP_CPU_LAYER_NORM_H
 #define GP_CPU_LAYER_NORM_H
 
 #include "kernels/cpu/runtime/kernel.h"
 #include "tensor/ops/norm.h"
 
-/* a's channels in compute type ct at memory + slot * (channels + 8) * 8; NULL where a is. */
+/* a's channels in compute type ct at memory + slot * (channels + 8) * 8; NULL where a is NULL. */
 #define gp_norm_affine GP_NAME(gp_norm_affine)
 void *gp_norm_affine(const gp_array *a, gp_ctype ct, int64_t channels, char *memory, int slot);
 

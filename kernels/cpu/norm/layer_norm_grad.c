@@ -1,30 +1,30 @@
-/* Gradients of layer_norm, rms_norm and group_norm, in f64 whatever the elements are: f32 is
- * widened in registers. Sums for weight and bias are taken on the way where there is room for
- * them. */
+/* Gradients of layer_norm, rms_norm and group_norm, in f64 whatever the elements' type: f32 is
+ * widened in registers. Sums for weight and bias are taken in the same pass where they fit. */
 #include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/norm/layer_norm.h"
 #include "kernels/cpu/runtime/scratch.h"
 
-/* NARROW: rows whose sums by column stay in the first cache. PIECE: neighbours of a channel from
- * which on their sums are worth a place. */
+/* NARROW: rows whose column sums stay in the first-level cache. PIECE: adjacent elements of a
+ * channel from which on their sums are worth storing. */
 enum { GRAIN = 32768, COLUMNS = 256, NARROW = 1024, PIECE = 8, PARTS = 16 };
 
 typedef enum way { BY_PART, BY_ROW, APART } way;
 
 typedef struct layer_norm_grad_job {
-    const gp_array *x, *g, *out; /* contiguous: rows of n elements follow one another */
+    const gp_array *x, *g, *out; /* contiguous: consecutive rows of n elements */
     const gp_array *gw, *gb;     /* gradients of weight and bias; gb may be NULL */
     gp_norm k;
     gp_load load, g_load;
     gp_store store;
-    gp_dtype type;        /* of rows that are read and written in place; GP_DTYPES: none are */
+    gp_dtype type;        /* of rows that are read and written in place; GP_DTYPES: none */
     double *weight;       /* of each channel */
-    double *mean, *scale; /* of each row, for sums that are taken apart */
+    double *mean, *scale; /* of each row, for sums that are taken separately */
     way how;
-    int64_t parts; /* BY_PART: pieces that the rows are cut into, whatever the number of threads */
-    double *sums;  /* BY_PART: g h and g, of each column; BY_ROW: of each channel in a row */
+    int64_t
+        parts; /* BY_PART: pieces that the rows are divided into, whatever the number of threads */
+    double *sums; /* BY_PART: g h and g, of each column; BY_ROW: of each channel in a row */
     _Atomic bool no_memory;
 } layer_norm_grad_job;
 
@@ -32,7 +32,7 @@ typedef struct moments {
     double mean, scale, sv, svh; /* of the row; means of v = g * weight and of v h */
 } moments;
 
-/* f32 in one sweep round the first element, which f64 has bits enough for; f64 in two. */
+/* f32 in one pass around the first element, for which f64 has enough bits; f64 in two. */
 static void measure_f32(const float *x, const gp_norm *k, moments *m) {
     double first = k->centred ? x[0] : 0, n = (double)k->n, a = 0, b = 0;
 #pragma omp simd reduction(+ : a, b)
@@ -118,7 +118,7 @@ static void column_sums(const layer_norm_grad_job *r, int64_t from, int64_t w, d
     }
 }
 
-/* One channel of `each` neighbours in the rows of its group. */
+/* One channel of `each` adjacent elements in the rows of its group. */
 static void channel_sums(const layer_norm_grad_job *r, int64_t channel, double *gw, double *gb) {
     double x[PIECE], g[PIECE];
     const gp_norm *k = &r->k;
@@ -137,7 +137,7 @@ static void store_values(const gp_array *a, int64_t i, const double *v, int64_t 
     gp_store_fn(GP_CT_f64, (gp_dtype)a->dtype)(a->data + i * size, size, v, n);
 }
 
-/* Sums of columns [at, at + w), or of one channel, into gw and gb. */
+/* Adds up columns [at, at + w), or one channel, into gw and gb. */
 static void gather(const layer_norm_grad_job *r, int64_t at, int64_t w, double *gw, double *gb) {
     const gp_norm *k = &r->k;
     int64_t n = k->n, a_row = k->a_row;
@@ -173,7 +173,7 @@ static void affine_gradients(void *ctx, int64_t begin, int64_t end) {
 
 /* ---- calls ---- */
 
-/* How the sums are taken, and how many numbers that needs. */
+/* Chooses how the sums are taken; returns how many numbers that needs. */
 static int64_t choose(layer_norm_grad_job *r) {
     const gp_norm *k = &r->k;
     int64_t most = r->out->numel / GRAIN;
@@ -185,14 +185,14 @@ static int64_t choose(layer_norm_grad_job *r) {
     return r->how = APART, 2 * k->rows;
 }
 
-/* x, g and out of one type are read and written in place. */
+/* The common type of x, g and out, if they are read and written in place. */
 static gp_dtype common(const layer_norm_grad_job *r) {
     gp_dtype dt = (gp_dtype)r->x->dtype;
     bool same = dt == r->g->dtype && dt == r->out->dtype && (dt == GP_f32 || dt == GP_f64);
     return same ? dt : GP_DTYPES;
 }
 
-/* Arguments: g, x, what norm takes as its second, weight, eps. */
+/* Arguments: g, x, the forward's second argument, weight, eps. */
 static bool norm_gradient(const gp_call *c) {
     layer_norm_grad_job r = {.x = gp_values(c, 1, 0), .g = c->ntmp > 1 ? c->tmpa[1] : gp_in(c, 0)};
     r.out = gp_out(c, 0), r.gw = gp_out(c, 1);

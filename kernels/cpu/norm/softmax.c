@@ -1,5 +1,5 @@
-/* softmax and log_softmax along any dim: each row, or a tile of neighbouring columns, is read once
- * and finished in the cache. */
+/* softmax and log_softmax along any dim: each row, or a tile of adjacent columns, is read once and
+ * completed in the cache. */
 #include <string.h>
 
 #include "kernels/cpu/elementwise/math.h"
@@ -12,17 +12,16 @@
 enum { SHORT = 64, TILE = 64, TILE_BYTES = 1 << 15, GRAIN = 32768, LANES = 16 };
 
 typedef struct softmax_job {
-    gp_loop loop;   /* out and x without the dim that is summed over */
+    gp_loop loop;   /* out and x without the dim of the sum */
     int64_t n;      /* its size */
     int64_t xs, os; /* its strides in bytes */
     gp_ctype ct;
     gp_load load;
     gp_store store;
-    bool stream; /* the result is too large to stay in a cache */
-    bool take_log, x_direct,
-        out_direct; /* direct: of compute type and without gaps along the dim */
-    int64_t width;  /* columns of a tile */
-    bool turned;    /* … which are rows in memory */
+    bool stream;                         /* the result is too large to stay in a cache */
+    bool take_log, x_direct, out_direct; /* direct: of compute type and contiguous along the dim */
+    int64_t width;                       /* columns of a tile */
+    bool turned;                         /* the tile's columns are rows in memory */
     _Atomic bool no_memory;
 } softmax_job;
 
@@ -33,7 +32,7 @@ typedef struct softmax_job {
 #define t f64
 #include "kernels/cpu/norm/softmax.inc"
 
-/* A line whose elements follow one another, or must be gathered; buf: n of compute type. */
+/* A line whose elements are contiguous, or gathered into buf: n of compute type. */
 static void one_row(const softmax_job *r, const char *x, char *out, char *buf) {
     const void *from = x;
     void *to = r->out_direct && !r->stream ? out : buf;
@@ -49,7 +48,7 @@ static void one_row(const softmax_job *r, const char *x, char *out, char *buf) {
     else if (r->stream) stream_out(out, buf, bytes, &(const char *){x + bytes}, r->x_direct);
 }
 
-/* w neighbouring lines along another dim than the last; buf: n x w of compute type. */
+/* w adjacent lines along another dim than the last; buf: n x w of compute type. */
 static void one_tile(const softmax_job *r, const char *x, char *out, int64_t w, char *buf) {
     int last = r->loop.ndim - 1;
     int64_t line = w * gp_ctype_size[r->ct];
@@ -61,7 +60,7 @@ static void one_tile(const softmax_job *r, const char *x, char *out, int64_t w, 
         r->store(out + i * r->os, r->loop.stride[0][last], buf + i * line, w);
 }
 
-/* w neighbouring lines without gaps that are short: such a tile once they are transposed. */
+/* w adjacent, contiguous, short lines: such a tile after a transpose. */
 static void turned_tile(const softmax_job *r, const char *x, char *out, int64_t w, char *buf) {
     int last = r->loop.ndim - 1;
     int64_t size = gp_ctype_size[r->ct], line = w * size;
@@ -103,7 +102,7 @@ static gp_array without(const gp_array *a, int d) {
     return r;
 }
 
-/* Arguments: x, dim (0-based from infer on), dtype, which out has. */
+/* Arguments: x, dim (0-based from infer on), dtype, which is out's. */
 static bool softmax(const gp_call *c, bool take_log) {
     gp_array out = *gp_out(c, 0), x = *gp_in(c, 0);
     int d = (int)c->arg[1].i;
@@ -123,7 +122,7 @@ static bool softmax(const gp_call *c, bool take_log) {
     r.out_direct = out.dtype == gp_ctype_dtype[r.ct] && (r.os == osize || r.n == 1);
     gp_array o1 = without(&out, d), x1 = without(&x, d);
     gp_loop_init(&r.loop, 2, (const gp_array *[]){&o1, &x1});
-    /* Columns side by side make a tile: 16, 32 … of them, however long they are. */
+    /* Adjacent columns make a tile: 16, 32 … of them, however long they are. */
     int64_t most = TILE_BYTES / (r.n * gp_ctype_size[r.ct]) / 16 * 16;
     r.turned =
         r.x_direct && r.out_direct && r.n > 1 && r.n <= SHORT && r.loop.dim[r.loop.ndim - 1] >= 16;

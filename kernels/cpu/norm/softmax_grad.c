@@ -7,7 +7,7 @@ enum { TILE = 64, GRAIN = 32768 };
 
 typedef struct softmax_grad_job {
     const gp_array *g, *y, *out; /* contiguous: outer x n x inner */
-    int64_t n, inner, tiles;     /* tiles of at most TILE columns that inner is cut into */
+    int64_t n, inner, tiles;     /* tiles of at most TILE columns that inner is divided into */
     gp_load g_load, y_load;
     gp_store store;
     bool logs;
@@ -32,7 +32,7 @@ static void tile(double *g, const double *y, int64_t n, int64_t w, bool logs) {
     }
 }
 
-/* The same of one column. */
+/* The same for one column. */
 static void row(double *g, const double *y, int64_t n, bool logs) {
     double s = 0;
     if (logs) {
@@ -44,7 +44,7 @@ static void row(double *g, const double *y, int64_t n, bool logs) {
     }
 }
 
-/* Tiles [begin, end). The thread's scratch holds two of n x w, g and y, in f64. */
+/* Tiles [begin, end). The thread's scratch holds g and y, n x w each, in f64. */
 static void run_part(void *ctx, int64_t begin, int64_t end) {
     softmax_grad_job *r = ctx;
     int64_t most = r->inner < TILE ? r->inner : TILE, gs = gp_dtype_sizes[r->g->dtype],

@@ -1,5 +1,5 @@
 /* Steps of optimizers and clipping of gradients: one launch for lists of tensors, whose elements
- * are numbered through and shared out over the threads in pieces of one size. */
+ * are numbered consecutively and divided among the threads in pieces of one size. */
 #include <math.h>
 
 #include "kernels/cpu/elementwise/math.h"
@@ -30,7 +30,7 @@ typedef struct rule {
 
 /* Tensor k of each list: elements first[k] … first[k + 1] - 1. */
 typedef struct lists {
-    int n; /* lists, some of which may be absent */
+    int n; /* number of lists, some of which may be absent */
     const gp_value *list[LISTS];
     uint32_t writes; /* bits: lists that are written */
     const int64_t *first;
@@ -41,7 +41,7 @@ typedef struct lists {
 /* Runs on w elements of a row; p and stride (bytes) as in gp_loop, for the `given` lists. */
 typedef struct row {
     int given;
-    int list[LISTS]; /* which one */
+    int list[LISTS]; /* their numbers */
     uint8_t dtype[LISTS];
     char *p[LISTS];
     int64_t stride[LISTS];
@@ -54,7 +54,7 @@ static void in_place(const lists *l, const row *r, bool wide, int64_t n) {
     else l->rule.f32(l->ctx, (float *const *)(void *)x, n);
 }
 
-/* By way of blocks in the compute type. */
+/* Runs the rule through blocks in the compute type. */
 static void converted(const lists *l, const row *r, bool wide, int64_t n) {
     double block[LISTS][BLOCK];
     gp_ctype ct = wide ? GP_CT_f64 : GP_CT_f32;
@@ -73,7 +73,7 @@ static void converted(const lists *l, const row *r, bool wide, int64_t n) {
     }
 }
 
-/* Elements [from, from + n) of tensor k, in the order of the first list's memory. */
+/* Elements [from, from + n) of tensor k, in the memory order of the first list's tensor. */
 static void one_tensor(const lists *l, int k, int64_t from, int64_t n) {
     const gp_array *arrays[LISTS];
     row r = {0};
@@ -114,7 +114,7 @@ static int tensor_of(const lists *l, int64_t i) {
     return lo;
 }
 
-/* Elements [begin, end) of all tensors of the lists, counted on from one to the next. */
+/* Elements [begin, end) of all tensors of the lists, numbered consecutively. */
 static void run_part(void *ctx, int64_t begin, int64_t end) {
     const lists *l = ctx;
     for (int k = tensor_of(l, begin); begin < end; k++) {
@@ -124,7 +124,7 @@ static void run_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* The lists in c's first n arguments; the number of elements in *total. */
+/* Opens the lists in c's first n arguments; *total: the number of elements. */
 static bool open_lists(lists *l, const gp_call *c, int n, uint32_t writes, int64_t *total) {
     int count = c->arg[0].n;
     int64_t *first = gp_scratch(GP_SCRATCH_CALL, ((size_t)count + 1) * sizeof *first);
@@ -171,10 +171,10 @@ bool CPU(adagrad_step)(const gp_call *c) {
 /* Arguments: grads, clip_value. */
 bool CPU(clip_grad_value)(const gp_call *c) { return run(c, 1, 1, RULE(limit), &c->arg[1].f); }
 
-/* The norm in f64, of parts of GRAIN elements whose order does not depend on the threads. */
+/* The norm in f64, from parts of GRAIN elements whose order does not depend on the threads. */
 typedef struct norm {
     lists l;
-    double power, *part; /* part: sums of |x|^power of each, or its largest |x| */
+    double power, *part; /* part: sum of |x|^power of each, or its largest |x| */
     int64_t total;
 } norm;
 
@@ -183,7 +183,7 @@ typedef struct sum {
 } sum;
 
 static void add_run(const void *ctx, double *const *x, int64_t n) {
-    sum *to = (sum *)ctx; /* a part's own */
+    sum *to = (sum *)ctx; /* one for each part */
     double s = 0, p = to->power;
     const double *v = x[0];
     if (p == 2) {
@@ -210,7 +210,7 @@ static void norm_parts(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Of the parts' sums, in their order. */
+/* Combines the parts' sums, in their order. */
 static double norm_of(const norm *m, int64_t parts) {
     double s = 0;
     bool most = isinf(m->power);

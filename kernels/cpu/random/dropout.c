@@ -1,5 +1,5 @@
-/* dropout: which elements stay is a function of (seed, op counter, row-major index), the numbers
- * that rand would draw; its gradient draws them again. */
+/* dropout: whether an element is kept is a function of (seed, op counter, row-major index), by the
+ * numbers that rand would draw; its gradient draws them again. */
 #include "kernels/cpu/runtime/kernel.h"
 #include "tensor/rng.h"
 
@@ -14,8 +14,8 @@ typedef struct dropout_job {
     gp_store store;
 } dropout_job;
 
-/* Blocks [begin, end): an element's fate depends on (seed, counter, its place) alone, so that
- * backward finds it again. */
+/* Blocks [begin, end): whether an element is kept depends only on (seed, counter, its index), so
+ * that backward can repeat it. */
 static void run_blocks(void *ctx, int64_t begin, int64_t end) {
     const dropout_job *r = ctx;
     int64_t xs = gp_dtype_sizes[r->x->dtype], os = gp_dtype_sizes[r->out->dtype];

@@ -1,12 +1,12 @@
-/* multinomial: indices drawn by weights, a row at a time. */
+/* multinomial: indices drawn by weight, one row at a time. */
 #include <string.h>
 
 #include "kernels/cpu/random/philox.h"
 #include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/runtime/kernel.h"
 
-/* SOME: elements for which words are made at once. SLACK: lots that are kept beyond twice the
-   samples before the late ones are thrown away. */
+/* SOME: elements whose words are made at once. SLACK: lots kept beyond twice the samples before
+ * late ones are dropped. */
 enum { WEIGHTS_A_PART = 4096, SOME = 512, SLACK = 1024, DIGIT = 11, BINS = 1 << DIGIT };
 
 typedef struct lots {
@@ -18,7 +18,7 @@ typedef struct lots {
 
 enum { BAD_WEIGHT = 1, TOO_FEW = 2, NO_MEMORY = 4 };
 
-/* A category and when its lot is drawn: a time above 0 has the order of its bits. */
+/* A category and the time of its lot: positive floats are ordered as their bits. */
 typedef struct lot {
     uint64_t time;
     int64_t index;
@@ -32,7 +32,7 @@ static void words(const lots *l, int64_t at, int64_t n, uint64_t *to) {
     memcpy(to, w + 2 * first, (size_t)n * sizeof *to);
 }
 
-/* Reads a row's weights; returns how many are not 0, or -1 if one is no weight. */
+/* Reads a row's weights; returns how many are not 0, or -1 if one is not a weight. */
 static int64_t weights(const lots *l, int64_t row, double *p) {
     const gp_array *x = l->x;
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype), positive = 0, bad = 0;
@@ -46,13 +46,14 @@ static int64_t weights(const lots *l, int64_t row, double *p) {
     return bad ? -1 : positive;
 }
 
-/* Each sample is the first index at which the running sum is above a uniform part of the whole. No
- * branch in the search: none could be foretold, and so several are on their way at a time. */
+/* Each sample is the first index at which the running sum exceeds a uniform part of the total. The
+ * search has no branches: they would be unpredictable, and without them several searches
+ * overlap. */
 static void with_replacement(const lots *l, int64_t row, double *p, int64_t *o) {
     int64_t last = l->k - 1, n;
     uint64_t w[SOME];
     double sum = 0;
-    while (p[last] == 0) last--; /* rounding may not lead beyond the last weight above 0 */
+    while (p[last] == 0) last--; /* rounding must not lead past the last weight above 0 */
     for (int64_t i = 0; i < l->k; i++) p[i] = sum += p[i];
     for (int64_t s = 0; s < l->n && !gp_stopped(); s += n) {
         n = l->n - s < SOME ? l->n - s : SOME;
@@ -70,7 +71,7 @@ static void with_replacement(const lots *l, int64_t row, double *p, int64_t *o) 
     }
 }
 
-/* The k-th smallest (from 0) of n times, which are moved about. Hoare's quickselect. */
+/* The k-th smallest (from 0) of n times, which are reordered. Hoare's quickselect. */
 static uint64_t select_time(uint64_t *t, int64_t n, int64_t k) {
     int64_t lo = 0, hi = n - 1;
     while (lo < hi) {
@@ -89,7 +90,7 @@ static uint64_t select_time(uint64_t *t, int64_t n, int64_t k) {
     return t[k];
 }
 
-/* Keeps the n first of m lots, in their order, the earlier of equal ones; returns the last one's
+/* Keeps the first n of m lots, in their order, the earlier of equal ones; returns the last one's
  * time. */
 static uint64_t keep_first(lot *t, int64_t m, int64_t n, uint64_t *times) {
     int64_t same = n, k = 0;
@@ -104,9 +105,9 @@ static uint64_t keep_first(lot *t, int64_t m, int64_t n, uint64_t *times) {
     return last;
 }
 
-/* Sorts n lots; u is room for as many. Digits of a time's upper 33 bits, the least first, leave
- * little to the insertion that ends it; equal lots stay in order. Returns where they are: t or
- * u. */
+/* Sorts n lots; u has space for as many. A radix sort by a time's upper 33 bits, the least
+ * significant digits first, leaves little to the final insertion sort; it is stable. Returns where
+ * they are: t or u. */
 static lot *sort_lots(lot *t, lot *u, int64_t n) {
     for (int shift = 31; shift < 64 && n > 64; shift += DIGIT) {
         int64_t at[BINS] = {0}, sum = 0;
@@ -128,14 +129,14 @@ static lot *sort_lots(lot *t, lot *u, int64_t n) {
     return t;
 }
 
-/* Lots that without_replacement keeps at most. */
+/* The most lots that without_replacement keeps. */
 static int64_t room_for(const lots *l) {
     int64_t most = 2 * l->n + SLACK + SOME;
     return most < l->k ? most : l->k;
 }
 
-/* Exponential clocks, one of each weight's rate: in the order in which they ring, each next one is
- * drawn from those left in proportion to its weight. t, u: room_for(l) lots each. */
+/* Exponential clocks with the weights as rates: in the order in which they ring, each is drawn from
+ * the remaining ones in proportion to its weight. t, u: room_for(l) lots each. */
 static void without_replacement(const lots *l, int64_t row, const double *p, lot *t, lot *u,
                                 int64_t *o) {
     int64_t m = 0, n;
@@ -159,7 +160,7 @@ static void without_replacement(const lots *l, int64_t row, const double *p, lot
     for (int64_t s = 0; s < l->n; s++) o[s] = sorted[s].index;
 }
 
-/* Rows [begin, end); what is wrong with one is noted and told when all are done. */
+/* Rows [begin, end); records what is wrong with a row, which is reported when all are done. */
 static void draw_rows(void *ctx, int64_t begin, int64_t end) {
     lots *l = ctx;
     bool replace = l->c->arg[2].i;

@@ -1,5 +1,5 @@
-/* Philox's words for many counters at once: gp_philox of tensor/rng.h, whose loop compilers do not
- * turn into the processor's widening multiplications. */
+/* Philox's words for many counters at once: compilers do not turn the loop of gp_philox in
+ * tensor/rng.h into the processor's widening multiplications. */
 #ifndef GP_CPU_PHILOX_H
 #define GP_CPU_PHILOX_H
 
@@ -77,7 +77,7 @@ static inline void philox_some(uint64_t key, uint64_t hi, uint64_t at, uint32_t 
 }
 enum { PHILOX_SOME = PHILOX_GROUPS * PHILOX_LANES };
 #else
-/* Words side by side, so that the compiler may take several counters at a time. */
+/* Words are interleaved, so that the compiler may take several counters at a time. */
 enum { PHILOX_SOME = 64 };
 static inline void philox_some(uint64_t key, uint64_t hi, uint64_t at, uint32_t *w,
                                uint32_t *second) {

@@ -1,5 +1,5 @@
-/* Random tensors: each element is a function of (seed, op counter, its row-major index), whatever
- * the layout, threads or instruction set. */
+/* Random tensors: each element is a function of (seed, op counter, its row-major index),
+ * independent of layout, threads and instruction set. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct random_job {
     _Atomic bool bad;
 };
 
-/* Counters from `at` on, four words each. */
+/* Words for counters from `at` on, four each. */
 static void words(const random_job *r, int64_t at, uint32_t *w) {
     philox_block(r->c->seed, r->c->counter, (uint64_t)at, GP_BLOCK / 4, w);
 }
@@ -40,7 +40,7 @@ static void wide_words(const random_job *r, int64_t at, uint64_t *w) {
     }
 }
 
-/* A word for each element; what lies beyond n is made and not used. */
+/* One word per element; words past n are made and not used. */
 static void uniform_f32(const random_job *r, int64_t at, int64_t n, void *values) {
     float *v = values, low = (float)r->a, width = (float)r->b;
     uint32_t w[GP_BLOCK];
@@ -56,8 +56,8 @@ static void uniform_f64(const random_job *r, int64_t at, int64_t n, void *values
     for (int64_t i = 0; i < GP_BLOCK; i++) v[i] = gp_uniform_f64(w[i]) * r->b + r->a;
 }
 
-/* Two words make two numbers: gp_normal_f32 step by step. All of it in one loop, a chain of a
- * hundred instructions, leaves the processor waiting half of the time. */
+/* Two words make two numbers: gp_normal_f32 step by step. One loop for all steps is a chain of a
+ * hundred instructions, where the processor stalls half of the time. */
 static void normal_f32(const random_job *r, int64_t at, int64_t n, void *values) {
     enum { PAIRS = GP_BLOCK / 2 };
     float *v = values, mean = (float)r->a, std = (float)r->b;
@@ -90,7 +90,7 @@ static void normal_f64(const random_job *r, int64_t at, int64_t n, void *values)
     }
 }
 
-/* Arguments: the least and the largest, both possible. */
+/* Arguments: the smallest and the largest, both included. */
 static void integers(const random_job *r, int64_t at, int64_t n, void *values) {
     int64_t *v = values, low = r->c->arg[0].i;
     uint64_t w[GP_BLOCK], range = (uint64_t)r->c->arg[1].i - (uint64_t)low + 1;
@@ -98,7 +98,7 @@ static void integers(const random_job *r, int64_t at, int64_t n, void *values) {
     for (int64_t i = 0; i < n; i++) v[i] = gp_integer(w[i], low, range);
 }
 
-/* ---- laying them out ---- */
+/* ---- writing to the output ---- */
 
 /* Calls fn for the runs of a's last dim that hold its row-major elements from `at` on. */
 typedef void (*piece)(void *ctx, char *p, int64_t step, int64_t n, int64_t done);
@@ -138,7 +138,7 @@ static void fetch(void *ctx, char *p, int64_t step, int64_t n, int64_t done) {
     l->load(l->values + done * l->size, p, step, n);
 }
 
-/* Blocks of GP_BLOCK elements: what each is made from depends on its number alone. */
+/* Blocks of GP_BLOCK elements, each made from its number alone. */
 static void run_blocks(void *ctx, int64_t begin, int64_t end) {
     random_job *r = ctx;
     _Alignas(64) char values[GP_BLOCK * 8];
@@ -154,7 +154,7 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end) {
     if (r->stream) stream_end();
 }
 
-/* In parts of several blocks; false when interrupted. */
+/* Runs the blocks in parts; false when interrupted. */
 static bool generate(random_job *r) {
     r->store = gp_store_fn(r->ct, (gp_dtype)r->out->dtype);
     r->stream = r->out->contiguous && r->out->dtype == gp_ctype_dtype[r->ct] &&
@@ -163,7 +163,7 @@ static bool generate(random_job *r) {
                           run_blocks, r);
 }
 
-/* a, b: what the generators take from the job. */
+/* a, b: the generators' parameters in the job. */
 static bool floats(const gp_call *c, generator f32, generator f64, double a, double b) {
     random_job r = {.c = c, .out = gp_out(c, 0), .a = a, .b = b};
     r.ct = gp_compute_type((gp_dtype)r.out->dtype);
@@ -223,11 +223,11 @@ bool CPU(bernoulli)(const gp_call *c) {
 
 /* ---- randperm ---- */
 
-/* A random key and an index. Moved as one: a load of both would wait for two stores. */
+/* A random key and an index. Moved as one vector: a load of both would wait for two stores. */
 typedef uint64_t entry __attribute__((vector_size(16), may_alias));
 enum { KEY, INDEX };
 
-/* Stable; few entries, or nearly in order. */
+/* Insertion sort: stable; for few entries, or nearly sorted ones. */
 static void insert(entry *a, int64_t n) {
     for (int64_t i = 1; i < n; i++) {
         entry e = a[i];
@@ -237,8 +237,8 @@ static void insert(entry *a, int64_t n) {
     }
 }
 
-/* Sorts n entries by the lowest `bits` bits of their keys, which agree above: into `a`, or `other`,
- * which is as long. Random keys fall evenly: two rounds do for a million. */
+/* Sorts n entries by the lowest `bits` bits of their keys, the others being equal: into `a`, or
+ * `other`, which is as long. Random keys are uniform: two rounds suffice for a million. */
 static void sort_keys(entry *a, entry *other, int64_t n, int bits, bool into_other) {
     enum { FEW = 8, DIGIT = 10 };
     if (n <= FEW || bits == 0) {
@@ -246,7 +246,7 @@ static void sort_keys(entry *a, entry *other, int64_t n, int bits, bool into_oth
         if (into_other) memcpy(other, a, (size_t)n * sizeof *a);
         return;
     }
-    int digit = 64 - __builtin_clzll((uint64_t)n); /* one or two in a bucket */
+    int digit = 64 - __builtin_clzll((uint64_t)n); /* one or two entries per bucket */
     if (digit > DIGIT) digit = DIGIT;
     if (digit > bits) digit = bits;
     int shift = bits - digit;
@@ -269,7 +269,7 @@ static void sort_keys(entry *a, entry *other, int64_t n, int bits, bool into_oth
         sort_keys(other + from, a + from, end[d] - from, shift, !into_other);
 }
 
-/* The order of 64 random bits per element, ties as they stand. */
+/* The order of 64 random bits per element; ties keep their order. */
 bool CPU(randperm)(const gp_call *c) {
     random_job r = {.c = c, .out = gp_out(c, 0)};
     int64_t n = r.out->numel, size = (int64_t)gp_dtype_size((gp_dtype)r.out->dtype);

@@ -6,8 +6,8 @@
 #include "kernels/common/cell_rules.h"
 #include "kernels/cpu/elementwise/math.h"
 
-/* Units are taken a vector at a time, in local arrays: the compiler then calls the vector exp and
- * tanh of whole registers, and the last units need no loop of their own. */
+/* Units are processed one vector at a time, in local arrays: the compiler then calls the vector exp
+ * and tanh on whole registers, and the last units need no separate loop. */
 #if defined(__AVX512F__)
 enum { VB = 64 };
 #elif defined(__AVX2__)

@@ -5,9 +5,9 @@
 #include "kernels/cpu/runtime/kernel.h"
 #include "tensor/ops/rnn.h"
 
-/* Rows (of the batch) and n neighbouring units of each. Addresses are of the first row and unit;
-   what ends in _row is the distance of rows, in elements; gate g's values lie g * gate elements
-   behind the first's. */
+/* Rows (of the batch) and n adjacent units of each. Addresses are of the first row and unit; fields
+ * ending in _row are the distance between rows, in elements; gate g's values are g * gate elements
+ * after the first's. */
 typedef struct gp_cell_rows {
     int64_t rows, n;
     const char *x, *h; /* w_ih x + b_ih; w_hh h + b_hh */
@@ -15,7 +15,7 @@ typedef struct gp_cell_rows {
     const char *prev; /* h before the step */
     char *out;        /* h after it */
     int64_t prev_row, out_row;
-    const char *cprev; /* LSTM: c before and after; may be the same place */
+    const char *cprev; /* LSTM: c before and after; may be one address */
     char *c;
     int64_t c_row;
     char *kept; /* for backward, or NULL; gates `units` apart */
@@ -30,13 +30,13 @@ void gp_cell_forward(gp_cell cell, gp_ctype ct, const gp_cell_rows *r);
 typedef struct gp_cell_grads {
     int64_t rows, units;
     const char *dy; /* gradient of the step's output */
-    char *dh, *dc;  /* of h and c after the step; on return of what came before it, but for the
-                       way through w_hh */
+    char *dh,
+        *dc; /* of h and c after the step; on return, before it, without the part through w_hh */
     const char *out, *prev;  /* h after and before */
     int64_t y_row, prev_row; /* of dy and out; of prev */
     const char *c, *cprev, *kept;
-    char *dx, *dhh; /* of w_ih x + b_ih and w_hh h + b_hh, [rows][gates * units]; one place but for
-                       a GRU */
+    char *dx, *dhh; /* of w_ih x + b_ih and w_hh h + b_hh, [rows][gates * units]; one address except
+                       for a GRU */
 } gp_cell_grads;
 
 #define gp_cell_backward GP_NAME(gp_cell_backward)

@@ -30,7 +30,7 @@ typedef struct rnn_grad_job {
     int64_t ldx, in;
     const char *y;          /* output of the layer, [steps][batch][dirs * hidden] */
     char *dy, *dx;          /* gradients of the layer's output and input, dense */
-    char *plane[2], *input; /* where these are in turn; an input copied or with dropout */
+    char *plane[2], *input; /* alternating buffers of these; an input copied or with dropout */
     char *dw;               /* gradients of all weights */
     int dir;                /* of the product with w_ih */
     side s[2];
@@ -68,7 +68,7 @@ static void cell_rows(const rnn_grad_job *n, int dir, int64_t from, int64_t rows
     gp_cell_backward(n->r.cell, n->ct, &g);
 }
 
-/* Rows [begin, end) of a step, of one direction after the other: gradients of its gates. */
+/* Rows [begin, end) of a step, one direction after the other: gradients of its gates. */
 static void step_cells(void *ctx, int64_t begin, int64_t end) {
     const rnn_grad_job *n = ctx;
     int64_t batch = n->r.batch;
@@ -94,7 +94,7 @@ static void step_products(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Steps from the last one back: gradients of gates, and of the state before. */
+/* Steps from the last to the first: gradients of gates, and of the state before. */
 static bool through_time(rnn_grad_job *n) {
     int64_t units = n->r.dirs * n->s[0].hh.count * n->groups,
             work = n->r.batch * n->r.gates * n->r.hidden * n->r.hidden * n->r.dirs / units;
@@ -133,7 +133,7 @@ static void bias(const rnn_grad_job *n, const char *from, char *to) {
                 &s);
 }
 
-/* The step's h before it: of all steps but the first, the output of another row; then h0. */
+/* The h before each step: of all steps but the first, the output of another row; then h0. */
 static bool weights_hh(const rnn_grad_job *n, int dir, char *to) {
     const side *s = &n->s[dir];
     int64_t h = n->r.hidden, ld = n->r.dirs * h, batch = n->r.batch, rest = rows_of(n) - batch,
@@ -190,7 +190,7 @@ static void pack_hh(void *ctx, int64_t begin, int64_t end) {
     gp_panels_pack(&s->hh, &s->wh, begin, end);
 }
 
-/* A weight with rows and columns exchanged. */
+/* A transposed weight. */
 static gp_panel_source columns(const gp_array *w) {
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)w->dtype);
     return (gp_panel_source){.w = w->data,
@@ -199,7 +199,7 @@ static gp_panel_source columns(const gp_array *w) {
                              .cs = w->stride[0] * size};
 }
 
-/* A gradient of states into p; zeros if it was not given. */
+/* Copies a gradient of states to p; zeros if it was not given. */
 static void state_gradient(const rnn_grad_job *n, int arg, int64_t i, char *p) {
     const gp_array *a = gp_in(n->c, arg);
     memset(p, 0, (size_t)(n->r.batch * n->r.hidden * n->size));
@@ -240,7 +240,7 @@ static void times(const rnn_grad_job *n, char *to, const char *a, const char *b)
     (n->ct == GP_CT_f32 ? times_f32 : times_f64)(to, a, b, gp_rnn_plane(&n->r));
 }
 
-/* What the layer got: x, or the output of the layer below (with dropout). */
+/* The layer's input: x, or the output of the layer below (with dropout). */
 static void layer_input(rnn_grad_job *n, int layer) {
     const gp_rnn *r = &n->r;
     n->in = layer ? r->dirs * r->hidden : r->input;
@@ -278,7 +278,7 @@ static bool run_layer(rnn_grad_job *n, int layer) {
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- whole network ---- */
 
 static void lay_out(rnn_grad_job *n, gp_carve *v) {
     const gp_rnn *r = &n->r;

@@ -11,9 +11,9 @@
 #include "tensor/rng.h"
 
 enum {
-    FEW = 100, /* rows (time x batch) up to which packing the weights does not pay */
+    FEW = 100, /* rows (time x batch) up to which packing the weights is not worth it */
     CHUNK_ROWS =
-        512, /* rows of the input that are multiplied at once: their products stay in a cache */
+        512, /* rows of the input that are multiplied at once: their products stay in the cache */
     STEP_WORK = 1 << 16 /* multiplications of a time step worth a thread */
 };
 
@@ -23,7 +23,7 @@ typedef struct side {
     gp_panel_source wi, wh;
     char *gx;      /* w_ih x + b_ih of a chunk: [panel][row][width]; few: [row][gates * hidden] */
     char *pre;     /* few: w_hh h + b_hh of a step: [batch][gates * hidden] */
-    char *h0, *c0; /* [batch][hidden]; c0 takes c of every step where nothing is saved */
+    char *h0, *c0; /* [batch][hidden]; c0 holds c of every step where nothing is saved */
     char *kept, *cells; /* in saved, or NULL */
 } side;
 
@@ -39,7 +39,7 @@ typedef struct rnn_job {
     char *y; /* output of the layer: [steps][batch][dirs * hidden] */
     side s[2];
     bool few;
-    int64_t groups;               /* in which the rows of a step are shared out beside panels */
+    int64_t groups;               /* groups of a step's rows, besides the panels */
     int64_t first, chunk, step;   /* first step and number of steps of the chunk; the step */
     char *copy, *plane[2], *drop; /* of x; of outputs; of an output with dropout */
 } rnn_job;
@@ -91,9 +91,9 @@ bool gp_rnn_gemm(gp_ctype ct, bool at, bool bt, int64_t m, int64_t n, int64_t k,
     return true;
 }
 
-/* ---- a chunk of time steps ---- */
+/* ---- one chunk of time steps ---- */
 
-/* Unit u of a step or chunk: a direction, a panel and a share of the rows. */
+/* Unit u of a step or chunk: a direction, a panel and a group of rows. */
 typedef struct unit {
     int dir;
     int64_t panel, from, to;
@@ -108,7 +108,7 @@ static unit unit_of(const rnn_job *n, int64_t u, int64_t rows) {
                   .to = rows * (group + 1) / n->groups};
 }
 
-/* The second direction begins at the end. */
+/* The second direction starts at the end. */
 static int64_t time_of(const rnn_job *n, int dir, int64_t step) {
     return dir ? n->r.steps - 1 - step : step;
 }
@@ -131,7 +131,7 @@ static void project(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* What the gates need of rows [from, from + rows) of the batch and the units from `first`. */
+/* The gates' arguments for rows [from, from + rows) of the batch and the units from `first`. */
 static gp_cell_rows cell_rows(const rnn_job *n, int dir, int64_t from, int64_t rows,
                               int64_t first) {
     const side *s = &n->s[dir];
@@ -182,7 +182,7 @@ static void step_units(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* ---- few rows: weights are read where they lie ---- */
+/* ---- few rows: weights are read in place ---- */
 
 /* out[rows][gates * hidden] = a w' + bias */
 static bool product(const rnn_job *n, const gp_panel_source *w, int64_t k, int64_t rows,
@@ -204,7 +204,7 @@ static bool product(const rnn_job *n, const gp_panel_source *w, int64_t k, int64
     return true;
 }
 
-/* Rows of one step whose products are there: gates and states. */
+/* Gates and states of one step's rows, whose products are complete. */
 static void step_cells(void *ctx, int64_t begin, int64_t end) {
     const rnn_job *n = ctx;
     int64_t batch = n->r.batch, row = n->r.gates * n->r.hidden;
@@ -341,7 +341,7 @@ static void drop_out(rnn_job *n, int layer) {
     n->x = n->drop;
 }
 
-/* ---- the whole ---- */
+/* ---- whole network ---- */
 
 static void lay_out_side(rnn_job *n, side *s, gp_carve *v) {
     const gp_rnn *r = &n->r;
@@ -375,7 +375,7 @@ static void lay_out(rnn_job *n, gp_carve *v) {
     for (int d = 0; d < r->dirs; d++) lay_out_side(n, &n->s[d], v);
 }
 
-/* Weights that a library may read where they lie. */
+/* Whether a library may read the weights in place. */
 static bool weights_dense(const rnn_job *n) {
     int count = n->r.layers * n->r.dirs, each = n->r.biases ? 4 : 2;
     for (int i = 0; i < count * each; i++)

@@ -1,4 +1,4 @@
-/* What the forward and backward kernels of recurrent layers share. */
+/* Layout and helpers shared by the forward and backward kernels of recurrent layers. */
 #ifndef GP_CPU_RNN_H
 #define GP_CPU_RNN_H
 
@@ -6,7 +6,7 @@
 #include "kernels/cpu/runtime/kernel.h"
 #include "tensor/ops/rnn.h"
 
-/* Hands out pieces of one block, 64-byte aligned: first with at NULL, to count. */
+/* Allocates pieces of one block, 64-byte aligned: first with at NULL, to count. */
 typedef struct gp_carve {
     char *base;
     int64_t used;
@@ -17,7 +17,7 @@ static inline char *gp_carve_take(gp_carve *v, int64_t bytes) {
     return v->base ? v->base + at : NULL;
 }
 
-/* A dense array of up to three dims in compute type over p. */
+/* A dense array of up to three dims in compute type at p. */
 static inline gp_array gp_rnn_dense(char *p, gp_ctype ct, int64_t a, int64_t b, int64_t c) {
     return (gp_array){.data = p,
                       .numel = a * b * c,
@@ -28,18 +28,19 @@ static inline gp_array gp_rnn_dense(char *p, gp_ctype ct, int64_t a, int64_t b, 
                       .stride = {b * c, c, 1}};
 }
 
-/* Groups of rows in which each of the step's `units` (directions x panels) is shared out: some four
- * pieces of work for each thread, of a panel's rows at least. */
+/* Groups of rows that each of the step's `units` (directions x panels) is divided into: about four
+ * pieces of work for each thread, each of at least a panel's rows. */
 static inline int64_t gp_rnn_groups(const gp_rnn *r, int64_t units) {
     int64_t want = 4 * gp_threads(), most = r->batch / GP_PANEL_ROWS;
     int64_t groups = gp_threads() == 1 || units >= want ? 1 : (want + units - 1) / units;
     return groups <= most ? groups : most > 0 ? most : 1;
 }
 
-/* Initial state i of kind k (0 h, 1 c) into p, dense in compute type; zeros if none was given. */
+/* Copies initial state i of kind k (0 h, 1 c) to p, dense in compute type; zeros if none was
+ * given. */
 #define gp_rnn_initial GP_NAME(gp_rnn_initial)
 void gp_rnn_initial(const gp_call *c, const gp_rnn *r, gp_ctype ct, int k, int64_t i, char *p);
-/* x as dense rows of features in compute type: where it lies, or a copy in p; *ld: elements between
+/* x as dense rows of features in compute type: in place, or a copy in p; *ld: elements between
  * rows. With p NULL, only *ld is set, 0 if a copy is needed. */
 #define gp_rnn_rows GP_NAME(gp_rnn_rows)
 const char *gp_rnn_rows(const gp_rnn *r, gp_ctype ct, const gp_array *x, char *p, int64_t *ld);

@@ -1,6 +1,6 @@
-/* attention and its gradients: cuDNN where it has them (cudnn.c), else products (cuBLASLt) in
- * compute type and kernels for the scores (attention.cu), which are in memory then. Limit: 4
- * (backward 10) operations a query, key and feature at the products' rate, and the scores' reads
+/* attention and its gradients: by cuDNN where it has them (cudnn.c), else by products (cuBLASLt) in
+ * compute type and kernels for the scores (attention.cu), which are then in memory. Limit: 4
+ * (backward 10) operations per query, key and feature at the products' rate, and the scores' reads
  * and writes. */
 #include "kernels/cuda/attention/attention.h"
 
@@ -36,7 +36,7 @@ static char *new_scores(const run *r) {
     return (char *)gp_cuda_scratch(r->c, (size_t)(k->batch * k->heads * k->l * k->s * r->size));
 }
 
-/* Where products write the result `out`; put moves it there. */
+/* Where products write the result `out`: in place, or in scratch that put copies from. */
 static char *place(const run *r, const gp_array *out) {
     if (out->dtype == r->dtype && out->contiguous) return out->data;
     return (char *)gp_cuda_scratch(r->c, (size_t)(out->numel * r->size));
@@ -46,8 +46,8 @@ static bool put(const run *r, const gp_array *out, char *p) {
     return p == out->data || gp_cuda_copy_array(r->c, out, &from);
 }
 
-/* out (m x n) = a (m x k) b (k x n) times scale, head by head; at, bt: stored with rows for
- * columns. */
+/* out (m x n) = a (m x k) b (k x n) times scale, head by head; at, bt: the operand is stored
+ * transposed. */
 static bool product(run *r, bool at, bool bt, int64_t m, int64_t n, int64_t k, const char *a,
                     const char *b, double scale, char *out) {
     if (!a || !b || !out) return false;

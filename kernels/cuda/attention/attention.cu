@@ -1,11 +1,11 @@
-/* What attention does with the scores between its products, where cuDNN does not do it all: mask,
- * softmax, and their gradient. Limit: the scores read and written three times, mostly in the L2
- * cache; two reads and a write of each. */
+/* The steps of attention between its products, where cuDNN does not do it all: mask, softmax, and
+ * their gradient. Limit: the scores read and written three times, mostly in the L2 cache; two reads
+ * and a write of each. */
 #include "kernels/cuda/attention/attention.h"
 #include "kernels/cuda/runtime/rows.cuh"
 
 typedef struct places {
-    int64_t rows, n, l, heads; /* rows of n scores, l of them a head */
+    int64_t rows, n, l, heads; /* rows of n scores, l of them per head */
     int64_t width;             /* of g and out */
     int64_t ms[4];             /* the mask's strides, 0 where it is broadcast */
     const char *mask;          /* or NULL */
@@ -54,7 +54,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
     int lane = threadIdx.x % group;
     int64_t row = (int64_t)blockIdx.x * (blockDim.x / group) + threadIdx.x / group;
     bool live = row < p.rows;
-    if (!live) row = 0; /* and writes nothing */
+    if (!live) row = 0; /* a thread that writes nothing */
     int64_t seen = !live ? 0 : p.causal && row % p.l + 1 < p.n ? row % p.l + 1 : p.n;
     T *x = scores + row * p.n, m = -INFINITY, s = 0;
     masked<T> add(p, row);
@@ -67,7 +67,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
     for (int64_t j = seen + lane; live && j < p.n; j += group) x[j] = 0;
     if (p.back) return; /* all threads do */
     m = gp_group_join(m, group, gp_max());
-    bool blind = m == -INFINITY; /* no key is seen: the shares are 0 */
+    bool blind = m == -INFINITY; /* no key is visible: the weights are 0 */
     for (int64_t j = lane; j < seen; j += group) s += x[j] = blind && x[j] == m ? 0 : exp(x[j] - m);
     s = gp_group_join(s, group, gp_add());
     for (int64_t j = lane; j < seen; j += group) x[j] /= blind && s == 0 ? 1 : s;

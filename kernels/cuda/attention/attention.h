@@ -10,18 +10,18 @@
 extern "C" {
 #endif
 
-/* Of the calls of attention, attention_forward and attention_backward, with their arguments: *done
- * is false where cuDNN cannot or may not. False with a message (cudnn.c). */
+/* For calls of attention, attention_forward and attention_backward, with their arguments. *done is
+ * false where cuDNN cannot or may not run it. False with a message (cudnn.c). */
 bool gp_attention_by_cudnn(const gp_call *c, const gp_attention *k, bool *done);
 bool gp_attention_back_by_cudnn(const gp_call *c, const gp_attention *k, bool *done);
 
-/* Scores (batch * heads x l x s, dense, in compute type) to shares, in place: + mask, what
- * is_causal hides, softmax. stats: [batch * heads * l], where the logarithm of each row's sum goes,
- * or NULL; back: is read from (attention.cu). */
+/* Turns scores (batch * heads x l x s, dense, in compute type) into attention weights, in place:
+ * adds the mask, applies is_causal and softmax. stats: [batch * heads * l] or NULL, the logarithm
+ * of each row's sum; written, or read if `back` (attention.cu). */
 bool gp_attention_shares(const gp_call *c, const gp_attention *k, bool wide, void *scores,
                          void *stats, bool back);
-/* shares * (d - its row's sum of g * out) * scale over d, the gradient of the shares: that of the
- * products. out, g: dense, in compute type, rows of k->width. */
+/* Replaces d, the gradient of the weights, by that of the products: weights * (d - its row's sum of
+ * g * out) * scale. out, g: dense, in compute type, rows of k->width. */
 bool gp_attention_slopes(const gp_call *c, const gp_attention *k, bool wide, void *d,
                          const void *shares, const void *g, const void *out);
 

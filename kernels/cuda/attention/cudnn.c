@@ -1,7 +1,7 @@
 /* Attention by cuDNN, in f16 and bf16: one graph forward, one backward, for which it has kernels
  * that keep no scores in memory. The graphs are those that its engines know: "Attention" in
- * NVIDIA's documentation of cuDNN's graph interface. What it refuses is attention.c's. Limit that
- * this aims at: 4 (backward 10) operations a query, key and feature at the tensor cores' rate. */
+ * NVIDIA's documentation of cuDNN's graph interface. attention.c runs what it refuses. Target
+ * limit: 4 (backward 10) operations per query, key and feature at the tensor cores' rate. */
 #include "kernels/cuda/attention/attention.h"
 #if __has_include(<cudnn.h>)
 #include <float.h>
@@ -12,17 +12,17 @@
 
 enum { PLANS = 64 };
 
-/* What is in memory, or a number. SUM and ACC are working memory of backward: f32, a number for
- * each query, and the gradient of query. */
+/* Operands: in memory, or a number. SUM and ACC are backward's workspace, in f32: a number for each
+ * query, and the gradient of query. */
 /* clang-format off */
 typedef enum slot {
     Q, K, V, MASK, OUT, STATS, G, DQ, DK, DV, SUM, ACC, SCALE, LEAST, ONE, SLOTS
 } slot;
 /* clang-format on */
 
-typedef enum part { SHOW, TRAIN, BACK } part; /* without stats, with them, gradients */
+typedef enum part { SHOW, TRAIN, BACK } part; /* without stats; with stats; gradients */
 
-/* What a plan is made for; compared byte by byte. */
+/* The key of a plan; compared byte by byte. */
 typedef struct shape {
     int64_t batch, heads, l, s, size, width;
     int64_t stride[DV + 1][4];
@@ -33,11 +33,11 @@ typedef struct shape {
 
 typedef struct plan {
     shape of;
-    bool used, none; /* none: cuDNN has no way */
+    bool used, none; /* none: cuDNN cannot run it */
     gp_graph graph;
-    int64_t number[SLOTS]; /* of tensors in the graph; 0: not there */
+    int64_t number[SLOTS]; /* of tensors in the graph; 0: not in it */
 } plan;
-static plan plans[PLANS]; /* in turn; with gp_lib_lock */
+static plan plans[PLANS]; /* replaced in turn; used with gp_lib_lock held */
 static int next_plan;
 
 /* ---- graphs ---- */
@@ -54,7 +54,7 @@ static gp_node_tensor *number(plan *p, slot at) {
     return t;
 }
 
-/* batch x heads x rows x width in memory, in the call's dtype; turned: as its rows were columns. */
+/* batch x heads x rows x width in memory, in the call's dtype; turned: transposed. */
 static gp_node_tensor *rows(plan *p, slot at, int64_t rows, int64_t width, bool turned) {
     const shape *s = &p->of;
     const int64_t *have = s->stride[at],
@@ -105,12 +105,13 @@ static void build_forward(plan *p) {
     gp_node_tensor *sum = gp_graph_rows(g, CUDNN_REDUCE_TENSOR_ADD, e, NULL);
     gp_graph_point(
         g, CUDNN_POINTWISE_ADD, most, gp_graph_point(g, CUDNN_POINTWISE_LOG, sum, NULL, NULL),
-        s->part == TRAIN ? column(p, STATS) : NULL); /* engines know the pattern only with it */
+        s->part == TRAIN ? column(p, STATS) : NULL); /* engines know the pattern only with this */
     gp_node_tensor *share = gp_graph_inner(g, gp_dnn_type(s->dtype), dim, NULL);
     gp_graph_product(g, gp_graph_point(g, CUDNN_POINTWISE_DIV, e, sum, share), v, out);
 }
 
-/* The sum over a row of g * out, which is that over the keys of each share times its gradient. */
+/* The sum over a row of g * out, which equals that over the keys of each weight times its
+ * gradient. */
 static gp_node_tensor *row_sums(plan *p, gp_node_tensor *grad, gp_node_tensor *out) {
     gp_graph *g = &p->graph;
     gp_node_tensor *each = gp_graph_point(g, CUDNN_POINTWISE_MUL, grad, out, NULL),
@@ -118,8 +119,8 @@ static gp_node_tensor *row_sums(plan *p, gp_node_tensor *grad, gp_node_tensor *o
     return gp_graph_point(g, CUDNN_POINTWISE_MUL, sum, number(p, ONE), column(p, SUM));
 }
 
-/* dq = ds key * scale. Summed in f32 as the blocks come where bits may vary, else from the scores'
- * slopes in memory. */
+/* dq = ds key * scale. Summed in f32 as the blocks arrive where bits may vary, else computed from
+ * the scores' gradients in memory. */
 static void build_dq(plan *p, gp_node_tensor *ds, gp_node_tensor *kt) {
     const shape *s = &p->of;
     gp_graph *g = &p->graph;
@@ -158,14 +159,14 @@ static void build_backward(plan *p) {
 
 /* ---- plans ---- */
 
-/* A call: memory has an address for each slot that is in the graph; that of working memory is taken
- * when it runs. */
+/* A call: `memory` has an address for each slot in the graph; workspace is allocated when it
+ * runs. */
 typedef struct run {
     const gp_call *c;
     plan *p;
     void **memory;
     float scale;
-    void *room; /* of a plan, bytes of it */
+    void *room; /* of a plan: its workspace */
     int64_t bytes;
 } run;
 
@@ -194,7 +195,7 @@ static bool queue(run *r) {
     r->memory[SCALE] = &r->scale, r->memory[LEAST] = &least, r->memory[ONE] = &one;
     for (int i = 0; i < SLOTS; i++)
         if (r->p->number[i]) numbers[n] = r->p->number[i], bind[n++] = r->memory[i];
-    if (r->p->number[ACC]) { /* cuDNN before 9.6 does not begin it with zeros */
+    if (r->p->number[ACC]) { /* before version 9.6 cuDNN does not clear it first */
         size_t bytes = (size_t)(s->batch * s->heads * s->l * s->size) * sizeof(float);
         if (!gp_cuda_ok(r->c, cudaMemsetAsync(r->memory[ACC], 0, bytes, gp_cuda_stream(r->c))))
             return false;
@@ -202,7 +203,8 @@ static bool queue(run *r) {
     return gp_dnn_ok(r->c, gp_graph_run(&r->p->graph, n, numbers, bind, r->room));
 }
 
-/* Milliseconds that a plan takes on the call's own data, once it ran; below 0: it does not. */
+/* Milliseconds that a plan takes on the call's own data, once it has run; below 0: it does not
+ * run. */
 static float cost(gp_graph *g, void *ctx) {
     run *r = (run *)ctx;
     cudaStream_t stream = gp_cuda_stream(r->c);
@@ -237,13 +239,13 @@ static plan *plan_of(cudnnHandle_t h, const shape *s, run *r) {
     return p;
 }
 
-/* ---- who does it ---- */
+/* ---- calls ---- */
 
-static _Atomic bool refused; /* a cuDNN that cannot be used here */
+static _Atomic bool refused; /* set when cuDNN cannot be used here */
 
-/* Sizes that cuDNN's engines take (it refuses others itself, but versions with known errors do
- * not): heads a multiple of 16 bytes and no larger than 256, from compute capability 8.0 on.
- * Sources: cuDNN's release notes, and what PyTorch and cuDNN's own front end keep from it. */
+/* Sizes that cuDNN's engines take: heads a multiple of 16 bytes and at most 256, from compute
+ * capability 8.0 on. cuDNN refuses others itself, except for versions with known errors. Sources:
+ * cuDNN's release notes, and the checks of PyTorch and cuDNN's own front end. */
 static bool usable(const gp_call *c, const gp_attention *k) {
     size_t version;
     if ((k->q->dtype != GP_f16 && k->q->dtype != GP_bf16) || gp_cuda_arch(c) < 80 || k->size % 8 ||
@@ -262,14 +264,14 @@ static bool usable(const gp_call *c, const gp_attention *k) {
            (k->l > 1 || (!k->causal && version > 90900));
 }
 
-/* What cuDNN reads as it lies: rows dense, at multiples of 16 bytes; else a dense copy. */
+/* An operand that cuDNN reads in place: rows dense, at multiples of 16 bytes; else a dense copy. */
 static bool put(const gp_call *c, shape *s, slot at, const gp_array *x, void **memory) {
     gp_array a = *x, lies = *x;
     bool even = gp_cuda_aligned(a.data) && (a.stride[3] == 1 || a.dim[3] == 1);
     for (int d = 0; d < 3; d++) even &= a.dim[d] == 1 || (a.stride[d] > 0 && a.stride[d] % 8 == 0);
-    lies.contiguous = false; /* dense or not, it is copied */
+    lies.contiguous = false; /* copied, dense or not */
     if (!even && !gp_cuda_dense(c, &lies, (gp_dtype)x->dtype, &a)) return false;
-    for (int d = 3; d >= 0; d--) /* where there is one of a dim its stride says nothing */
+    for (int d = 3; d >= 0; d--) /* the stride of a dim of size 1 is arbitrary */
         s->stride[at][d] = d == 3          ? 1
                            : a.dim[d] == 1 ? s->stride[at][d + 1] * a.dim[d + 1]
                                            : a.stride[d];
@@ -277,10 +279,10 @@ static bool put(const gp_call *c, shape *s, slot at, const gp_array *x, void **m
     return true;
 }
 
-/* Dense, at a multiple of 16 bytes: stats, and where cuDNN writes. */
+/* Whether x is dense, at a multiple of 16 bytes: for stats, and where cuDNN writes. */
 static bool well(const gp_array *x) { return x->contiguous && gp_cuda_aligned(x->data); }
 
-/* The mask, dense but for a batch or heads that it has one of. */
+/* The mask, dense except for a batch or heads of size 1. */
 static bool put_mask(const gp_call *c, const gp_attention *k, shape *s, void **memory) {
     gp_array m = *k->mask, dense;
     const int64_t want[4] = {k->batch, k->heads, k->l, k->s};
@@ -308,7 +310,7 @@ static bool shape_of(const gp_call *c, const gp_attention *k, part what, shape *
            (!k->mask || put_mask(c, k, s, memory));
 }
 
-/* With what is put: plans, and runs where there is a plan. */
+/* With the operands set: plans, and runs where there is a plan. */
 static bool planned(const gp_call *c, const gp_attention *k, const shape *s, void **memory,
                     bool *done) {
     run r = {.c = c, .memory = memory, .scale = (float)k->scale};
@@ -320,7 +322,7 @@ static bool planned(const gp_call *c, const gp_attention *k, const shape *s, voi
     bool ok = can && queue(&r);
     gp_lib_unlock();
     if (ok) gp_cuda_detail("cuDNN");
-    if (h && !can) gp_error_clear(); /* of plans that were tried */
+    if (h && !can) gp_error_clear(); /* messages of plans that were tried */
     *done = ok;
     return ok || (h && !can);
 }

@@ -1,7 +1,7 @@
 /* Convolutions, transposed ones and their gradients by cuDNN: one of its three products of images,
- * weights and results, by an algorithm that is chosen once for a shape. Limit that this aims at: 2
- * operations a tap at the tensor cores' rate for f16 and bf16, at that of the cores for f32 (of
- * TF32 where allowed) and f64. Where there is no cuDNN, or it refuses, plain.cu goes on. */
+ * weights and results, by an algorithm that is chosen once per shape. Target limit: 2 operations
+ * per tap at the tensor cores' rate for f16 and bf16, at that of the cores for f32 (of TF32 where
+ * allowed) and f64. Without cuDNN, or where it refuses, plain.cu runs them. */
 #if __has_include(<cudnn.h>) /* else without_cudnn.c */
 #include <limits.h>
 
@@ -10,16 +10,16 @@
 #include "kernels/cuda/runtime/dense.h"
 
 enum { PLANS = 512, CHOICES = 10 };
-static const size_t most_memory =
-    (size_t)1 << 30; /* of working memory, where other algorithms do with less */
+static const size_t most_memory = (size_t)1
+                                  << 30; /* of workspace, where other algorithms need less */
 
 /* ---- plans ---- */
 
-/* Which of the three is the result. */
+/* Which of the three operands is the result. */
 typedef enum part { RESULT, IMAGE, WEIGHT } part;
 
-/* What an algorithm is chosen by; compared byte by byte. Sizes as cuDNN counts: n dims with images
- * and channels. */
+/* The key of an algorithm; compared byte by byte. Sizes as in cuDNN: n dims with images and
+ * channels. */
 typedef struct shape {
     int32_t kind, dtype, n, groups, device;
     int32_t x[5], w[5], y[5], pad[3], stride[3], dilation[3];
@@ -35,9 +35,9 @@ typedef struct plan {
     int algo;
     size_t memory;
 } plan;
-static plan plans[PLANS]; /* by hash; one that is in the way goes */
+static plan plans[PLANS]; /* by hash; replaced on collision */
 
-/* Dense arrays of one dtype; of kind's own the result, which is added to where `add`. */
+/* Dense arrays of one dtype. The one of `kind` is the result, which is added to where `add`. */
 typedef struct operands {
     void *x, *w, *y;
     bool add;
@@ -89,7 +89,7 @@ static void forget(plan *p) {
 
 /* ---- algorithms ---- */
 
-/* What cuDNN says of an algorithm, whichever of the three products it is for. */
+/* cuDNN's report on an algorithm, for any of the three products. */
 typedef struct answer {
     cudnnStatus_t status;
     int algo;
@@ -100,8 +100,8 @@ typedef struct answer {
 #define ANSWER(perf)                                                                               \
     (answer) { (perf).status, (int)(perf).algo, (perf).memory, (perf).determinism, (perf).mathType }
 
-/* The algorithms for one product, best first: by what cuDNN knows of the shape or, with `room`, by
- * trying all out on the call's own data, which waits for the device. n: how many there are. */
+/* The algorithms for one product, best first: by cuDNN's heuristics or, with `room`, by running all
+ * on the call's own data, which waits for the device. n: their number. */
 static cudnnStatus_t result_algorithms(cudnnHandle_t h, const plan *p, const operands *o,
                                        void *room, answer *to, int *n) {
     cudnnConvolutionFwdAlgoPerf_t perf[CHOICES];
@@ -142,7 +142,7 @@ static cudnnStatus_t weight_algorithms(cudnnHandle_t h, const plan *p, const ope
 }
 
 /* Takes the first answer that works, is as deterministic as asked, and does not need too much
- * memory unless all do. False with a message. */
+ * memory, unless all do. False with a message. */
 static bool choose(const gp_call *c, cudnnHandle_t h, plan *p, const operands *o, void *room) {
     const shape *s = &p->of;
     answer answers[CHOICES];
@@ -218,12 +218,12 @@ static bool convolve(const gp_call *c, const shape *s, const operands *o) {
 
 /* ---- sizes ---- */
 
-/* cuDNN's convolutions have the same padding on both sides: what there is more behind is added to
- * the image. */
+/* cuDNN's convolutions have equal padding on both sides: any excess at the end is added to the
+ * image. */
 static int64_t extra(const gp_conv *k, int d) { return k->behind[d] - k->before[d]; }
 static bool is_even(const gp_conv *k) { return !extra(k, 0) && !extra(k, 1) && !extra(k, 2); }
 
-/* Two spatial dims at least: cuDNN has none with one. */
+/* At least two spatial dims: cuDNN does not take one. */
 static bool shape_of(const gp_call *c, const gp_conv *k, part kind, gp_dtype dt, shape *s) {
     int first = k->rank == 3 ? 0 : 1;
     memset(s, 0, sizeof *s);
@@ -247,13 +247,13 @@ static bool shape_of(const gp_call *c, const gp_conv *k, part kind, gp_dtype dt,
            gp_fail("%s: cuDNN's convolutions take at most 2^31 - 1 elements", c->op->name);
 }
 
-/* The image with its padding behind, dense: images x channels x depth x rows x columns. */
+/* The image with its trailing padding, dense: images x channels x depth x rows x columns. */
 static gp_array padded_image(const gp_conv *k, gp_dtype dt) {
     int64_t dim[5] = {k->images, k->channels};
     for (int d = 0; d < GP_SPATIAL; d++) dim[2 + d] = k->in[d] + extra(k, d);
     return gp_dense_over(NULL, dt, 5, dim);
 }
-/* Of it, the part that is the image. */
+/* The part of it that is the image. */
 static gp_array inside(const gp_conv *k, const gp_array *padded) {
     gp_array a = *padded;
     a.numel = k->images * k->channels;
@@ -283,12 +283,12 @@ static bool zero(const gp_call *c, const gp_array *a) {
     return !bytes || gp_cuda_ok(c, cudaMemsetAsync(a->data, 0, bytes, gp_cuda_stream(c)));
 }
 
-/* In what the products are computed: bf16 has no convolutions before 8.0. */
+/* The dtype in which the products are computed: bf16 has no convolutions before 8.0. */
 static gp_dtype work_dtype(const gp_call *c, gp_dtype dt) {
     return dt == GP_bf16 && gp_cuda_arch(c) < 80 ? GP_f32 : dt;
 }
 
-/* The image x, dense and with its padding behind. */
+/* The image x, dense and with its trailing padding. */
 static bool image_in(const gp_call *c, const gp_conv *k, const gp_array *x, gp_dtype dt,
                      void **to) {
     gp_array dense;
@@ -311,7 +311,7 @@ static bool dense_in(const gp_call *c, const gp_array *x, gp_dtype dt, void **to
     return true;
 }
 
-/* Where cuDNN may write `out`: itself, or scratch that is then copied to it. */
+/* Where cuDNN may write `out`: in place, or in scratch that is then copied to it. */
 static bool place_of(const gp_call *c, const gp_array *out, gp_dtype dt, gp_array *to) {
     *to = *out;
     if (out->dtype == dt) return true;
@@ -320,7 +320,7 @@ static bool place_of(const gp_call *c, const gp_array *out, gp_dtype dt, gp_arra
     return to->data != NULL;
 }
 
-/* The bias of each channel everywhere in `to` (channels are dim `at`); true in *added if there is
+/* Fills `to` with the bias of each channel (channels are dim `at`); true in *added if there is
  * one. */
 static bool add_bias(const gp_call *c, const gp_array *bias, const gp_array *to, int at,
                      bool *added) {
@@ -334,7 +334,7 @@ static bool add_bias(const gp_call *c, const gp_array *bias, const gp_array *to,
 
 /* ---- calls ---- */
 
-/* By cuDNN, each; false where it refuses. */
+/* These run by cuDNN; false where it refuses. */
 static bool forward_there(const gp_call *c, const gp_conv *k) {
     const gp_array *x = gp_in(c, 0), *w = gp_in(c, 1), *out = gp_out(c, 0);
     gp_dtype dt = work_dtype(c, (gp_dtype)x->dtype);
@@ -353,7 +353,7 @@ static bool forward_there(const gp_call *c, const gp_conv *k) {
     return to.data == out->data || gp_cuda_copy_array(c, out, &to);
 }
 
-/* x is shaped like the convolution's results; out is its image. */
+/* x has the shape of the convolution's results; out is its image. */
 static bool image_there(const gp_call *c, const gp_array *x, const gp_array *bias,
                         const gp_conv *k) {
     const gp_array *w = gp_in(c, 1), *out = gp_out(c, 0);
@@ -395,12 +395,12 @@ static bool weight_there(const gp_call *c, const gp_conv *k) {
            (to.data == out->data || gp_cuda_copy_array(c, out, &to));
 }
 
-/* Is cuDNN to be asked? It has no integers. */
+/* Whether cuDNN may be asked: it does not take integers. */
 static bool theirs(const gp_array *x) {
     return gp_is_float((gp_dtype)x->dtype) && gp_lib_there(GP_LIB_cudnn);
 }
 
-/* May our own kernels go on? */
+/* Whether our own kernels may run it. */
 static bool ours(const gp_call *c, const gp_array *x) {
     return !gp_is_float((gp_dtype)x->dtype) || gp_dnn_refused(c);
 }

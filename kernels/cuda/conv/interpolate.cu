@@ -1,6 +1,6 @@
-/* interpolate and its gradient: an output blends up to two inputs a dim; backward an input adds up
- * what the outputs that it went into give back, in their order. Limit: images' bytes at the speed
- * of memory, neighbours coming from the caches. */
+/* interpolate and its gradient: an output blends up to two inputs per dim; backward, an input sums
+ * the gradients of the outputs that it went into, in their order. Limit: images' bytes at the speed
+ * of memory, adjacent ones coming from the caches. */
 #include "kernels/cuda/runtime/rows.cuh"
 extern "C" {
 #include "tensor/ops/conv.h"
@@ -35,7 +35,7 @@ template <class T> __device__ static place<T> place_of(const gp_resize &s, int d
     return place<T>{i0, i0 < last ? i0 + 1 : i0, 1 - w1, w1};
 }
 
-/* Number e of planes x sizes: the plane, and where in it. */
+/* Splits number e of planes x sizes into the plane, and the position in it. */
 __device__ static int64_t take_apart(int64_t e, const int64_t *size, int64_t at[3]) {
     for (int d = 2; d >= 0; d--) {
         int64_t q = gp_divided(e, size[d]);
@@ -69,7 +69,7 @@ template <class T> static __global__ void forward(run r) {
     gp_store_as<T>(r.out + e * gp_bytes_of(r.dt), r.dt, sum);
 }
 
-/* The first output of dim d whose i0 is at least i: i0 never falls. */
+/* The first output of dim d whose i0 is at least i: i0 never decreases. */
 template <class T> __device__ static int64_t first_from(const gp_resize &s, int d, int64_t i) {
     int64_t lo = 0, hi = s.out[d];
     while (lo < hi) {
@@ -80,7 +80,7 @@ template <class T> __device__ static int64_t first_from(const gp_resize &s, int 
     return lo;
 }
 
-/* What input i counts for in output o of dim d. */
+/* The weight of input i in output o of dim d. */
 template <class T> __device__ static T weight(const gp_resize &s, int d, int64_t o, int64_t i) {
     place<T> p = place_of<T>(s, d, o);
     return (p.i0 == i ? p.w0 : 0) + (p.i1 == i ? p.w1 : 0);

@@ -1,7 +1,7 @@
 /* Convolutions, transposed ones and their gradients by plain sums: a thread for each output, a
- * block for each weight. Integers are computed in i64 and cut to their width, so that sums wrap;
- * f16 and bf16 in f32. Taken for integers, where there is no cuDNN and for what that refuses:
- * correct on any layout comes before speed. */
+ * block for each weight. Integers are computed in i64 and truncated to their width, so that sums
+ * wrap; f16 and bf16 in f32. Used for integers, without cuDNN, and for what cuDNN refuses: it is
+ * correct for any layout, and not fast. */
 #include "kernels/cuda/conv/plain.h"
 #include "kernels/cuda/runtime/loop.cuh"
 #include "kernels/cuda/runtime/rows.cuh"
@@ -34,8 +34,8 @@ __device__ static int64_t added(int64_t s, int64_t a, int64_t b) {
     return (int64_t)((uint64_t)s + (uint64_t)a * (uint64_t)b);
 }
 
-/* Where tap t of dim d lies for output o: within the input (true) at *at. A transposed
- * convolution's output gets the tap of those inputs that k, the convolution, makes from it. */
+/* Whether tap t of dim d for output o is within the input; its index is *at. A transposed
+ * convolution's output gets the tap of those inputs that k, the convolution, computes from it. */
 __device__ static bool reaches(const gp_conv &k, bool transposed, int d, int64_t o, int64_t t,
                                int64_t *at) {
     if (!transposed) {
@@ -79,7 +79,7 @@ template <class T, bool transposed> __global__ static void convolve(plain p) {
     gp_store_as<T>(p.out + i * p.size, p.dtype, sum);
 }
 
-/* The weight that the block has: over all images and outputs, the gradient (p.x) there times the
+/* Computes the block's weight: the sum over all images and outputs of the gradient (p.x) times the
  * element of the image (p.w) that its tap reaches. */
 template <class T> __global__ static void weigh(plain p) {
     const gp_conv &k = p.k;

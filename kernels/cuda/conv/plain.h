@@ -1,5 +1,5 @@
-/* Convolutions without a library: what cuDNN has not or refuses, and all of them where there is
- * none. */
+/* Convolutions without a library: those that cuDNN lacks or refuses, and all of them without
+ * cuDNN. */
 #ifndef GP_CUDA_CONV_PLAIN_H
 #define GP_CUDA_CONV_PLAIN_H
 
@@ -9,12 +9,12 @@
 extern "C" {
 #endif
 #include "tensor/ops/conv.h"
-/* conv1d to conv3d: the call's arguments are theirs. Integers wrap. */
+/* conv1d to conv3d, with the call's arguments. Integers wrap. */
 bool gp_conv_plain(const gp_call *c, const gp_conv *k);
-/* The image of argument 0 (shaped like k's results) and the weight, argument 1: transposed
+/* The image from argument 0 (in the shape of k's results) and the weight, argument 1: transposed
  * convolutions, with a bias or NULL, and the image's gradients. */
 bool gp_conv_plain_image(const gp_call *c, const gp_array *bias, const gp_conv *k);
-/* The weight's gradients, from those of the results (argument 0) and the image (1), of floats. */
+/* The weight's gradients, from those of the results (argument 0) and the image (1); floats only. */
 bool gp_conv_plain_weight(const gp_call *c, const gp_conv *k);
 #ifdef __cplusplus
 }

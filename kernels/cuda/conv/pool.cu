@@ -1,5 +1,5 @@
-/* Pooling: a thread for each output looks through its window. Limit: the bytes of input and output
- * at the memory's speed, where windows overlap the caches'. Not cuDNN's pooling: it gives no
+/* Pooling: a thread for each output reads its window. Limit: the bytes of input and output at the
+ * memory's speed, of overlapping windows at the caches'. cuDNN's pooling is not used: it gives no
  * indices, and has no dilation, ceil_mode or divisor. */
 #include "kernels/cuda/conv/pool.cuh"
 
@@ -8,12 +8,12 @@ template <class T> struct pooling {
     gp_plane in;
     char *out;
     gp_dtype dtype;
-    int64_t size, *indices, n; /* of an output in bytes; NULL where not wanted; outputs */
+    int64_t size, *indices, n; /* of an output in bytes; NULL where not asked for; outputs */
     bool average;
     float lowest; /* -inf: below every element */
 };
 
-/* NaN wins, then the first of equal elements; without elements -inf and place 0. */
+/* NaN wins, then the first of equal elements; an empty window gives -inf and index 0. */
 template <class T> __global__ static void pool(pooling<T> p) {
     int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
     if (i >= p.n) return;
@@ -45,7 +45,7 @@ template <class T> static bool run(const gp_call *c, const gp_pool *k, bool aver
     p.lowest = -INFINITY;
     return GP_LAUNCH(c, pool<T>, gp_blocks(p.n), GP_THREADS, 0, p);
 }
-/* Of integers, which are i64, averages only. */
+/* Integers, as i64, for averages only. */
 static bool either(const gp_call *c, const gp_pool *k, bool average) {
     int dt = gp_in(c, 0)->dtype;
     return dt == GP_f64   ? run<double>(c, k, average)

@@ -1,5 +1,5 @@
-/* What pooling and its gradients share on a CUDA device: planes of images by their strides, and the
- * windows. */
+/* Planes of images by their strides, and windows, shared by pooling and its gradients on a CUDA
+ * device. */
 #ifndef GP_CUDA_POOL_CUH
 #define GP_CUDA_POOL_CUH
 
@@ -25,7 +25,7 @@ static inline gp_windows gp_windows_of(const gp_pool *p) {
 }
 
 /* The inputs of output o in dim d: first, first + dilation … below last, all within the image.
- * size: how many elements the window has with the padding. */
+ * size: the number of elements in the window, padding included. */
 struct gp_span {
     int64_t first, last, size;
 };
@@ -45,7 +45,7 @@ __device__ static inline gp_span gp_span_of(const gp_windows &p, int d, int64_t 
     return w;
 }
 
-/* What an average of this window divides by; 1 where the window is empty. */
+/* The divisor of an average over this window; 1 where the window is empty. */
 template <class T>
 __device__ static inline T gp_divisor(const gp_windows &p, gp_span rows, gp_span cols) {
     if (rows.last <= rows.first || cols.last <= cols.first) return 1;

@@ -1,18 +1,19 @@
-/* Gradients of pooling. Averages: a thread for each input sums over the windows that it is in.
- * Largest elements: outputs are linked into a list for each input, which its thread then adds up in
- * the order of the outputs: the same result each time. Limit: the bytes of gradients, places and
- * lists at the memory's speed. */
+/* Gradients of pooling. Averages: a thread for each input sums over the windows that it is in. Max
+ * pooling: outputs are linked into a list for each input, which its thread then sums in the order
+ * of the outputs: the result is deterministic. Limit: the bytes of gradients, indices and lists at
+ * the memory's speed. */
 #include "kernels/cuda/conv/pool.cuh"
 
 template <class T> struct spreading {
     gp_windows w;
-    gp_plane grad, at; /* at: the places of largest elements */
+    gp_plane grad, at; /* at: the indices of the largest elements */
     char *out;
     gp_dtype dtype;
     int64_t size, n; /* bytes of an input; inputs */
 };
 
-/* The outputs of dim d whose windows hold input i: from lo to hi - 1, perhaps some that do not. */
+/* The outputs of dim d whose windows contain input i: from lo to hi - 1, perhaps some that do
+ * not. */
 __device__ static void holders(const gp_windows &w, int d, int64_t i, int64_t *lo, int64_t *hi) {
     if (w.adaptive) {
         *lo = i * w.out[d] / w.in[d];
@@ -44,9 +45,9 @@ template <class T> __global__ static void averages(spreading<T> p) {
 
 /* ---- by indices ---- */
 
-/* heads [plane][input] and next [plane][output] hold numbers of outputs from 1. A list is built by
- * exchanges, in any order, and read in the order of its numbers: the smallest above the last. Lists
- * are as short as windows are small. */
+/* heads [plane][input] and next [plane][output] hold numbers of outputs, from 1. Exchanges build a
+ * list in any order; it is read in increasing order, by finding the smallest number above the last.
+ * Lists are as short as windows are small. */
 __global__ static void link(gp_plane at, int64_t planes, int64_t inputs, int64_t rows, int64_t cols,
                             int32_t *heads, int32_t *next, gp_fault_at fault) {
     int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
@@ -140,7 +141,7 @@ static bool adaptive(const gp_call *c, const gp_shape *size, int rank, const cha
            spread(c, &p, texts);
 }
 
-/* Which windows the elements were taken from does not matter: the indices say it all. */
+/* The windows do not matter: the indices suffice. */
 static bool largest(const gp_call *c, int rank, const char *const *texts) {
     gp_shape size = gp_ints_shape(c, 2);
     if (gp_out(c, 0)->numel == 0) return true;

@@ -1,4 +1,4 @@
-/* Convolutions of a plug-in that was compiled without cuDNN's headers: all by our own kernels. */
+/* Convolutions of a plug-in compiled without cuDNN's headers: all by our own kernels. */
 #if !__has_include(<cudnn.h>)
 #include "kernels/cuda/conv/plain.h"
 
@@ -32,5 +32,5 @@ bool CUDA(conv_weight_grad)(const gp_call *c) {
     return gp_out(c, 0)->numel == 0 || (gp_conv_read(c, &x, &w, &k) && gp_conv_plain_weight(c, &k));
 }
 #else
-typedef int conv_has_cudnn; /* no empty file in ISO C */
+typedef int conv_has_cudnn; /* ISO C forbids an empty file */
 #endif

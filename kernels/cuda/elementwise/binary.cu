@@ -7,7 +7,7 @@
 #define ABC_PAR                                                                                    \
     ABC const gp_num<T> p = par[0], q = par[1], r = par[2];                                        \
     (void)p, (void)q, (void)r;
-/* Does the formula, its macros expanded, note faults? Of these integers are capable, and bce. */
+/* Whether the formula, its macros expanded, records faults: integer formulas and bce do. */
 constexpr bool notes_faults(const char *text) {
     for (; *text; text++)
         if (text[0] == 'f' && text[1] == 'a' && text[2] == 'u' && text[3] == 'l' && text[4] == 't')
@@ -24,7 +24,7 @@ constexpr bool notes_faults(const char *text) {
 #define PARAM3(n, ty, sig, y, ...) EACH_##ty(PARAM31, n, y)
 #include "tensor/ops/ops.def"
 
-/* What computes a power by some numbers; nullptr: c is none. */
+/* Runs a power with a special exponent; nullptr: c is not one. */
 typedef bool kernel_of(const gp_call *);
 GP_C bool CUDA(square)(const gp_call *c);
 GP_C bool CUDA(sqrt)(const gp_call *c);

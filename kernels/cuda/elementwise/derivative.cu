@@ -2,7 +2,7 @@
  * as CUDA kernels, run by the driver of elementwise.cuh. */
 #include "kernels/cuda/elementwise/elementwise.cuh"
 
-/* Without commas: they are arguments of macros. */
+/* Without commas: these are arguments of macros. */
 #define V(name, from) [[maybe_unused]] const gp_num<T> name = from;
 #define PQR V(p, par[0]) V(q, par[1]) V(r, par[2])
 #define VARS_X V(g, u[0]) V(x, u[1]) V(y, u[2])
@@ -12,7 +12,7 @@
 
 #define FORMULA(t, T, name, nin, vars, formula)                                                    \
     GP_FORMULA(formula_##name##_##t, T, T, nin, PQR vars, formula)
-/* Integers and truths are never differentiated. */
+/* Integers and bools are never differentiated. */
 #define FLOATS(M, ...) EACH_FLOAT(M, __VA_ARGS__)
 #define GRAD_FLOAT FLOATS
 #define GRAD_FLOATS FLOATS

@@ -1,9 +1,8 @@
 /* Elementwise ops on a CUDA device: the kernels and the driver that run a formula over any layout
- * and dtype. Reading and writing memory is the limit: every byte of operands and result once.
+ * and dtype. Limit: every byte of operands and result once, at the speed of memory.
  *
  * A formula is a struct F made by GP_FORMULA: compute type F::T, type of its result F::R (uint8_t:
- * a truth), number of operands F::N, and operator()(const T
- * *operands). */
+ * a bool), number of operands F::N, and operator()(const T *operands). */
 #ifndef GP_CUDA_ELEMENTWISE_CUH
 #define GP_CUDA_ELEMENTWISE_CUH
 
@@ -12,22 +11,22 @@
 
 /* Where an operand's elements come from. */
 typedef enum gp_source {
-    GP_EACH,          /* its own for each element */
+    GP_EACH,          /* a value for each element */
     GP_ONE,           /* one for a whole row of the loop's fastest dim */
     GP_NUMBER_OPERAND /* a number argument */
 } gp_source;
 
-/* What a launch of a formula of N operands in compute type T needs beside the loop, whose array 0
- * is the result. */
+/* Arguments of a launch of a formula of N operands in compute type T, besides the loop, whose array
+ * 0 is the result. */
 template <int N, class T> struct gp_formula_args {
     T number[N], par[3];
     uint8_t source[N], dtype[1 + N]; /* dtypes in memory: of the result, then the operands */
-    bool lowest;                     /* of the result only the lowest bit counts: ~ of bool */
+    bool lowest;                     /* only the lowest bit of the result counts: ~ of bool */
     gp_fault_at fault;
 };
 template <class F> using gp_args_of = gp_formula_args<F::N, typename F::T>;
 
-/* A formula's kernels, of one type whatever the formula, so that one driver serves them all. */
+/* A formula's kernels, of one type whatever the formula, so that one driver serves all. */
 template <int N, class T> struct gp_formula_kernels {
     typedef void (*kernel)(gp_loop<1 + N>, gp_formula_args<N, T>);
     kernel vectors, halves, elements; /* halves: of 16-bit floats */
@@ -74,13 +73,12 @@ template <> struct gp_in_memory<float, uint16_t> {
         return dt == GP_f16 ? gp_f32_as_f16(v) : gp_f32_as_bf16(v);
     }
 };
-template <class T> struct gp_in_memory<T, uint8_t> { /* a truth, as a result */
+template <class T> struct gp_in_memory<T, uint8_t> { /* a bool, as a result */
     __device__ static inline uint8_t put(uint8_t v, int dt) { return v; }
 };
 
-/* What memory has of V elements of an operand, or of the one for a whole row. Nothing is done with
- * it yet, not even put into the same register, so that all loads of a thread are on their way
- * together. */
+/* V elements of an operand as they are in memory, or the one for a whole row. They are not
+ * converted yet, nor put into one register, so that all loads of a thread overlap. */
 template <class M, int V> struct gp_loaded {
     gp_vector<M, V> each;
     M one;
@@ -91,7 +89,7 @@ __device__ static inline void gp_get_vector(const gp_args_of<F> &a, int k, const
     if (a.source[k] == GP_EACH) m.each = *(const gp_vector<M, V> *)p;
     else if (a.source[k] == GP_ONE) m.one = *(const M *)p;
 }
-/* Those in compute type. */
+/* The same converted to compute type. */
 template <class F, class M, int V>
 __device__ static inline void gp_take_vector(const gp_args_of<F> &a, int k,
                                              const gp_loaded<M, V> &m, typename F::T (*u)[F::N]) {
@@ -106,7 +104,7 @@ __device__ static inline void gp_take_vector(const gp_args_of<F> &a, int k,
     for (int j = 0; j < V; j++) u[j][k] = one;
 }
 
-/* U vectors of V elements a thread, GP_THREADS apart: enough on their way to hide the memory's
+/* U vectors of V elements per thread, GP_THREADS apart: enough loads in flight to hide the memory's
  * latency. Elements of the loop are vectors. */
 template <class F, class M, int V, int U>
 __global__ static void __launch_bounds__(GP_THREADS)
@@ -142,7 +140,7 @@ __global__ static void __launch_bounds__(GP_THREADS)
     gp_formula_end<F>(f, a);
 }
 
-/* ---- any layout and dtype: an element a thread ---- */
+/* ---- any layout and dtype: one element per thread ---- */
 
 template <class T> GP_CALLED T gp_load_any(const char *p, int dt) {
     return gp_load_as<T>(p, (gp_dtype)dt);
@@ -184,11 +182,11 @@ __global__ static void __launch_bounds__(GP_THREADS)
 /* ---- the driver ---- */
 
 enum { GP_MAX_VECTORS = 2 };
-/* Vectors of `size`-byte elements that a thread of a formula of n operands takes. */
+/* The number of vectors of `size`-byte elements per thread, for a formula of n operands. */
 constexpr int gp_vectors_each(int n, int size) { return n <= 2 && size > 2 ? GP_MAX_VECTORS : 1; }
 
-/* Can the loop go by vectors of 16 bytes of `size`-byte elements, `to` bytes each in the result?
- * Rows must begin at multiples of a vector; one row may end anywhere. */
+/* Whether the loop can run by vectors of 16 bytes of `size`-byte elements, `to` bytes each in the
+ * result. Rows must begin at multiples of a vector; a single row may end anywhere. */
 template <int N, class T>
 static bool gp_by_vectors(const gp_nest<1 + N> &l, gp_formula_args<N, T> *a, int size, int to) {
     const int V = 16 / size;
@@ -216,7 +214,7 @@ static bool gp_run_kernel(const gp_call *c, typename gp_formula_kernels<N, T>::k
     });
 }
 
-/* What is left behind the last vector goes element by element. */
+/* The remainder after the last vector is computed element by element. */
 template <int N, class T>
 static bool gp_run_vectors(const gp_call *c, const gp_formula_kernels<N, T> &f, gp_nest<1 + N> n,
                            const gp_formula_args<N, T> &a, int size) {
@@ -233,7 +231,7 @@ static bool gp_run_vectors(const gp_call *c, const gp_formula_kernels<N, T> &f, 
            gp_run_kernel<N, T>(c, f.elements, rest, a, 1);
 }
 
-/* Of a parameter that is absent, an open end. */
+/* A parameter of the call; an absent one is an infinite bound. */
 template <class T> static T gp_parameter(const gp_call *c, int i, double absent) {
     gp_scalar s = {true, {absent}};
     if (gp_given(c, i)) {
@@ -244,14 +242,14 @@ template <class T> static T gp_parameter(const gp_call *c, int i, double absent)
     return gp_number_as<T>(s);
 }
 
-/* A number operand: integers beyond T's range wrap. */
+/* A number operand: integers outside T's range wrap. */
 template <class T> static T gp_number_operand(const gp_value *v) {
     gp_scalar s = gp_value_scalar(v);
     return std::is_integral<T>::value ? (T)gp_number_as<int64_t>(s) : gp_number_as<T>(s);
 }
 
-/* Fills in arrays[1 …] and what the kernel is told of them: the one dtype that all have in memory
- * and the result too, unless it is a truth; -1 if they differ. */
+/* Fills in arrays[1 …] and the kernel's description of them; returns the one dtype that all have in
+ * memory, as does the result unless it is bool; -1 if they differ. */
 template <int N, class T>
 static int gp_operands(const gp_call *c, bool truth, const gp_array **arrays,
                        gp_formula_args<N, T> *a) {
@@ -274,7 +272,7 @@ static int gp_operands(const gp_call *c, bool truth, const gp_array **arrays,
     return same && arrays[0]->dtype == (truth ? (int)GP_bool : dt) ? dt : -1;
 }
 
-/* Runs c by a formula's kernels. texts: what to say of the faults of integers, and of bce; nullptr:
+/* Runs c by a formula's kernels. texts: messages for the faults of integers, and of bce; nullptr:
  * it has none. */
 template <int N, class T>
 static bool gp_run_formula(const gp_call *c, const gp_formula_kernels<N, T> &f,
@@ -308,7 +306,7 @@ template <class F> static bool gp_run(const gp_call *c, const char *const *texts
     return gp_run_formula<F::N, T>(c, f, texts);
 }
 
-/* Which compute types a row's types ask for. */
+/* The compute types that a row's types need. */
 #define EACH_FLOAT(M, ...) M(f32, float, __VA_ARGS__) M(f64, double, __VA_ARGS__)
 #define EACH_FLOATS EACH_FLOAT
 #define EACH_INTS(M, ...) M(i32, int32_t, __VA_ARGS__) M(i64, int64_t, __VA_ARGS__)
@@ -316,7 +314,7 @@ template <class F> static bool gp_run(const gp_call *c, const char *const *texts
 #define EACH_REAL(M, ...) EACH_FLOAT(M, __VA_ARGS__) EACH_INTS(M, __VA_ARGS__)
 #define EACH_ALL EACH_REAL
 
-/* A case of the choice by compute type. */
+/* A case of the switch over compute types. */
 /* clang-format off */
 #define GP_CASE(t, T, name, texts)                                                                 \
     case GP_##t: return gp_run<formula_##name##_##t>(c, texts);

@@ -1,10 +1,10 @@
-/* The functions that formulas in ops.def may use, on a CUDA device: of the same names as those of
+/* The functions that formulas in ops.def may use, on a CUDA device, with the names of those in
  * kernels/cpu/elementwise/math.h. A formula's variables are gp_num, so that 0.5 in it is a float
- * where they are: in f64, as C would have it, it would run at a small part of the speed. */
+ * where they are: in f64, as in C, it would run at a fraction of the speed. */
 #ifndef GP_CUDA_MATH_CUH
 #define GP_CUDA_MATH_CUH
 
-/* Lists of macros that stand for declarations are more than clang-format understands. */
+/* clang-format does not understand lists of macros that stand for declarations. */
 /* clang-format off */
 
 #include <type_traits>
@@ -17,8 +17,8 @@
 #include "kernels/common/integer.h"
 #include "kernels/common/special.h"
 
-/* In f64, and where they are long, functions are called: inlined in every vector of every formula
- * they would take most of the time that the compiler has. */
+/* Functions of f64, and long ones, are called: inlined in every vector of every formula, they would
+ * take most of the compile time. */
 #define GP_CALLED __attribute__((noinline)) __device__ static inline
 #define INLINE1(fn)                                                                                \
     GP_FN float fn##_of(float x) { return ::fn##f(x); }                                            \
@@ -40,7 +40,7 @@ SPECIAL1(erfinv) SPECIAL1(lgamma) SPECIAL1(digamma) SPECIAL1(logit)
 GP_CALLED float polygamma_of(float x, float n) { return polygamma_f32(x, n); }
 GP_CALLED double polygamma_of(double x, double n) { return polygamma_f64(x, n); }
 
-/* Rounding leaves integers as they are. */
+/* Rounding leaves integers unchanged. */
 #define ROUND1(fn)                                                                                 \
     GP_FN float fn##_of(float x) { return ::fn##f(x); }                                            \
     GP_FN double fn##_of(double x) { return ::fn(x); }                                             \
@@ -80,7 +80,7 @@ template <class T> struct gp_wrapping { typedef T type; };
 template <> struct gp_wrapping<int32_t> { typedef uint32_t type; };
 template <> struct gp_wrapping<int64_t> { typedef uint64_t type; };
 
-/* A number in a formula: literals take its type T, whatever theirs. Comparisons give bool. */
+/* A number in a formula: literals take its type T, whatever their own. Comparisons give bool. */
 template <class T> struct gp_num {
     T v;
     typedef typename gp_wrapping<T>::type U;
@@ -101,7 +101,7 @@ template <class T> struct gp_num {
     __device__ friend gp_num operator^(gp_num a, gp_num b) { return a.v ^ b.v; }
 #define COMPARISON(op)                                                                             \
     __device__ friend bool operator op(gp_num a, gp_num b) { return a.v op b.v; }                  \
-    /* An infinity is beyond every integer. */                                                     \
+    /* An infinity exceeds every integer. */                                                     \
     template <class S, class = number<S>> __device__ friend bool operator op(gp_num a, S b) {      \
         if constexpr (std::is_integral<T>::value && !std::is_integral<S>::value)                   \
             return (double)a.v op(double) b;                                                       \
@@ -130,8 +130,8 @@ template <class T> struct gp_num {
     }
 };
 
-/* What integers may fail at, and what is no probability, goes to the int `fault` of the formula's
- * surroundings. */
+/* Failures of integers, and invalid probabilities, are stored in the int `fault` of the enclosing
+ * scope. */
 #define floor_divide(a, b) floor_divide_to(a, b, fault)
 #define trunc_divide(a, b) trunc_divide_to(a, b, fault)
 #define remainder(a, b) remainder_to(a, b, fault)

@@ -1,5 +1,5 @@
-/* where and masked_fill: each element from one of two operands, by a mask. Reading the mask and
- * both operands and writing the result once is the limit. */
+/* where and masked_fill: each element from one of two operands, by a mask. Limit: reading the mask
+ * and both operands and writing the result once. */
 #include "kernels/cuda/runtime/loop.cuh"
 
 /* Arrays of the loop: the result, the mask, a, b. */
@@ -7,7 +7,7 @@ typedef struct choice {
     uint8_t dtype, from[2]; /* of the result; of a and b in memory */
     bool number[2];         /* a number argument: its bits in the result's dtype */
     uint64_t bits[2];
-    bool one[3]; /* vectors: mask, a, b hold one element for a row */
+    bool one[3]; /* vectors: mask, a, b hold one element per row */
 } choice;
 
 /* M: unsigned, of the result's size. */
@@ -21,7 +21,7 @@ __global__ static void __launch_bounds__(GP_THREADS) choose_kernel(gp_loop<4> l,
     const char *p = k ? l.data[3] + off[3] : l.data[2] + off[2];
     gp_dtype to = (gp_dtype)c.dtype, from = (gp_dtype)c.from[k];
     char *o = l.data[0] + off[0];
-    /* One of another dtype is converted by way of the result's compute type. */
+    /* Operands of another dtype are converted through the result's compute type. */
     if (c.number[k]) *(M *)o = (M)c.bits[k];
     else if (from == to) *(M *)o = *(const M *)p;
     else if (to == GP_f64) gp_store_as<double>(o, to, gp_load_as<double>(p, from));
@@ -61,7 +61,7 @@ __global__ static void __launch_bounds__(GP_THREADS) choose_vectors(gp_loop<4> l
     *(gp_vector<M, V> *)(l.data[0] + off[0]) = to;
 }
 
-/* Can rows go by vectors? Those of arrays that do not change along a row are told in c->one. */
+/* Whether rows can run by vectors; sets c->one for arrays that are constant along a row. */
 static bool by_vectors(const gp_nest<4> &n, choice *c, int64_t size) {
     const int64_t many = 16 / size;
     if (n.stride[0][0] != size || n.dim[0] % many) return false;

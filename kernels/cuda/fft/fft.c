@@ -1,5 +1,5 @@
-/* Fourier transforms by cuFFT: lines are gathered one behind the other, transformed, scaled, and
- * put where they belong. */
+/* Fourier transforms by cuFFT: lines are gathered into dense memory, transformed, scaled, and
+ * stored in the result. */
 #include "kernels/cuda/fft/fft.h"
 
 #include <cufft.h>
@@ -39,7 +39,7 @@ typedef struct plan {
     cufftHandle handle;
     size_t memory;
 } plan;
-static plan plans[PLANS]; /* in a ring: the oldest goes */
+static plan plans[PLANS]; /* in a ring: the oldest is replaced */
 static unsigned made;
 
 static plan *plan_of(const gp_call *c, int64_t n, int64_t lines, cufftType type) {
@@ -104,7 +104,7 @@ typedef struct run {
     int64_t size; /* bytes of a number */
 } run;
 
-/* a with dim `dim` behind the others (but before the pairs). */
+/* a with dim `dim` moved last (but before the pairs). */
 static gp_array moved_last(const gp_array *a, int dim, int dims) {
     gp_array m = *a;
     for (int d = dim; d < dims - 1; d++) m.dim[d] = a->dim[d + 1], m.stride[d] = a->stride[d + 1];
@@ -118,7 +118,7 @@ static void *room(const gp_call *c, const run *r, int64_t length, int64_t width)
     return gp_cuda_scratch(c, (size_t)(r->f.lines * length * width * r->size));
 }
 
-/* x's lines, cut or filled with zeros to `length`; width 2 for a real x gives pairs. NULL with a
+/* x's lines, cut or padded with zeros to `length`; width 2 for a real x gives pairs. NULL with a
  * message. */
 static void *gather(const gp_call *c, const run *r, int64_t length, int64_t width) {
     int64_t have = r->x->dim[r->dim] < length ? r->x->dim[r->dim] : length,
@@ -157,7 +157,7 @@ static bool put(const gp_call *c, const run *r, void *lines) {
 
 /* ---- kinds ---- */
 
-/* A transform of one element is the element. */
+/* A transform of one element is that element. */
 static bool single(const gp_call *c, const run *r) {
     void *x = gather(c, r, 1, 2), *to = place(c, r, 1, r->real_out ? 1 : 2);
     if (!x || !to) return false;

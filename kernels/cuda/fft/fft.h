@@ -1,4 +1,4 @@
-/* What cuFFT leaves to be done with lines: one behind the other, dense. */
+/* The work on lines before and after cuFFT: consecutive and dense. */
 #ifndef GP_CUDA_FFT_H
 #define GP_CUDA_FFT_H
 
@@ -14,14 +14,14 @@ typedef struct gp_fft_lines {
     double scale;
 } gp_fft_lines;
 
-/* spectra to `to`, times scale: all n pairs of each line, from as many or (half) from the first n /
- * 2 + 1, the rest their conjugates; conj: all of it conjugated. wanted: pairs of a line that are
- * written. */
+/* Stores spectra in `to`, times scale: all n pairs of each line, from as many or (half) from the
+ * first n / 2 + 1, the rest being their conjugates; conj: all conjugated. wanted: pairs of a line
+ * that are written. */
 bool gp_fft_spectra(const gp_call *c, const gp_fft_lines *f, const void *from, bool half, bool conj,
                     int64_t wanted, void *to);
-/* Half spectra's first pair, and the last of an even length, become real. */
+/* Makes the first pair of half spectra, and the last of an even length, real. */
 bool gp_fft_real_ends(const gp_call *c, const gp_fft_lines *f, void *spectra);
-/* n numbers, `step` apart, times scale. */
+/* Stores n numbers, `step` apart, times scale. */
 bool gp_fft_scaled(const gp_call *c, const gp_fft_lines *f, const void *from, int64_t step,
                    void *to);
 

@@ -1,5 +1,5 @@
-/* What is done with the lines of Fourier transforms before and after cuFFT. Limit: their bytes at
- * the memory's speed. */
+/* Kernels for the lines of Fourier transforms before and after cuFFT. Limit: their bytes at the
+ * memory's speed. */
 #include "kernels/cuda/fft/fft.h"
 
 #include "kernels/cuda/runtime/loop.cuh"

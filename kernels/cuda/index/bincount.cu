@@ -1,5 +1,5 @@
 /* Counting by value: bincount, histc, one_hot. Labels count from 1. Integers are counted by atomic
- * sums, weights added up in one order (scatter.cu). Limit: a read of each element; bins that fit
+ * sums, weights added in a fixed order (scatter.cu). Limit: a read of each element; bins that fit
  * are counted in shared memory first. */
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/index/scatter.cuh"
@@ -20,7 +20,7 @@ static bool clear(const gp_call *c, void *p, int64_t bytes) {
     return bytes == 0 || gp_cuda_ok(c, cudaMemsetAsync(p, 0, (size_t)bytes, gp_cuda_stream(c)));
 }
 
-/* Adds the block's counts in shared memory, if there are any, to all. */
+/* Adds the block's counts in shared memory, if any, to the totals. */
 __device__ static void begin_bins(unsigned *mine, int64_t n) {
     for (int64_t k = threadIdx.x; mine && k < n; k += blockDim.x) mine[k] = 0;
     __syncthreads();
@@ -108,7 +108,7 @@ static __global__ void find_range(gp_loop<1> l, gp_dtype dt, double *part) {
     if (threadIdx.x == 0) part[2 * blockIdx.x] = lo, part[2 * blockIdx.x + 1] = hi;
 }
 
-/* The range into part[0] and part[1]. */
+/* Combines the range into part[0] and part[1]. */
 static __global__ void settle_range(double *part, int64_t n, gp_fault_at fault) {
     double lo = part[0], hi = part[1];
     for (int64_t k = 1; k < n; k++) {
@@ -120,8 +120,8 @@ static __global__ void settle_range(double *part, int64_t n, gp_fault_at fault) 
     part[0] = lo, part[1] = hi;
 }
 
-/* Elements outside lo … hi, and NaN, count nowhere; hi belongs to the last bin. range: or lo and
- * hi. */
+/* Counts elements; those outside lo … hi, and NaN, are left out; hi belongs to the last bin. range:
+ * replaces lo and hi if given. */
 static __global__ void count_range(gp_loop<1> l, gp_dtype dt, double lo, double hi,
                                    const double *range, int64_t bins, count *out) {
     __shared__ unsigned room[SHARED_BINS];
@@ -158,7 +158,7 @@ static bool range_of(const gp_call *c, const gp_nest<1> &n, gp_dtype dt, double 
 
 static double number(const gp_value *v) { return v->is_float ? v->f : (double)v->i; }
 
-/* Arguments: x, bins, min, max; where these are the same, the range is that of the elements. */
+/* Arguments: x, bins, min, max; where these are equal, the range is that of the elements. */
 GP_C bool CUDA(histc)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
     double lo = number(&c->arg[2]), hi = number(&c->arg[3]), *range = NULL;

@@ -1,5 +1,5 @@
-/* embedding: rows of a table, and the sums of gradients into them. Limits: the bytes of the rows
- * that are read and written at the speed of memory; backward those of scatter.cu. */
+/* embedding: gathers rows of a table, and sums gradients into them. Limits: the bytes of the rows
+ * that are read and written, at the speed of memory; backward those of scatter.cu. */
 #include "kernels/cuda/index/scatter.cuh"
 
 static const char *const texts_embedding[] = {
@@ -7,7 +7,7 @@ static const char *const texts_embedding[] = {
 static const char *const texts_embedding_grad[] = {
     "embedding_grad: index %lld is out of range (expected 1 to %lld)"};
 
-/* Rows of x at a contiguous index, one behind the other; c->tmp[i] is the index. */
+/* Rows of x at a contiguous index; c->tmp[i] is the index. */
 static gp_picking rows_of(const gp_call *c, const gp_array *index, const gp_array *x,
                           const char *const *texts) {
     gp_picking p = {};
@@ -33,7 +33,7 @@ static gp_array matrix(const gp_array *a, int64_t rows, int64_t width) {
     return m;
 }
 
-/* Looks at n indices side by side. */
+/* Checks n contiguous indices. */
 static __global__ void look_at(gp_pick k, const char *index, int64_t n) {
     int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, at;
     if (i < n) gp_picked(k, index + i * gp_bytes_of(k.dtype), &at);
@@ -43,7 +43,7 @@ GP_C bool CUDA(embedding)(const gp_call *c) {
     const gp_array *index = c->tmpa[0], *table = c->tmpa[1];
     if (index->numel == 0) return true;
     gp_picking p = rows_of(c, index, table, texts_embedding);
-    if (table->dim[1] == 0) /* rows of nothing, which have numbers all the same */
+    if (table->dim[1] == 0) /* empty rows, which are numbered all the same */
         return GP_LAUNCH(c, look_at, gp_blocks(index->numel), GP_THREADS, 0, p.pick, index->data,
                          index->numel);
     gp_array out = matrix(gp_out(c, 0), index->numel, table->dim[1]);

@@ -1,6 +1,6 @@
-/* Reading at random places: gather, take, index and similar ops. Limit: the bytes of the output at
- * the speed of memory, and as many reads of x as their places lie apart; rows of 16 bytes and more
- * move in vectors. */
+/* Reading at random addresses: gather, take, index and similar ops. Limit: the bytes of the output
+ * at the speed of memory, and as many memory lines of x as the indices touch; rows of 16 bytes and
+ * more move in vectors. */
 #include "kernels/cuda/index/gather.cuh"
 #include "kernels/cuda/sort/cub.h"
 
@@ -20,8 +20,8 @@ template <class E> static bool run_get(const gp_call *c, const gp_nest<3> *n, co
     });
 }
 
-/* Elements of `size` bytes as ones of `wide`, where the fastest dim is a run in both arrays with
- * one index and everything is a multiple of that. */
+/* Turns elements of `size` bytes into ones of `wide`, where the fastest dim is contiguous in both
+ * arrays with one index and everything is a multiple of that. */
 static bool widen(gp_nest<3> *n, const gp_pick *k, int64_t size, int64_t wide) {
     if (n->ndim < 1 || n->stride[0][0] != size || n->stride[0][1] != size || n->stride[0][2])
         return false;
@@ -59,7 +59,7 @@ GP_C bool CUDA(gather)(const gp_call *c) {
            gp_pick_get(c, &p, x, gp_out(c, 0));
 }
 
-/* c->tmp[1] is x without gaps; the output has the index's elements in its order. */
+/* c->tmp[1] is x made contiguous; the output has the index's elements in its order. */
 static bool take_flat(const gp_call *c, const char *const *texts) {
     gp_picking p;
     gp_array out = *gp_out(c, 0);
@@ -119,8 +119,8 @@ static __global__ void read_repeats(const char *reps, gp_dtype dt, int64_t step,
     to[i] = k < 0 ? 0 : k;
 }
 
-/* table[j]: the offset of the index that the j-th of the output repeats; before: sums of repeats, n
- * + 1 of them. */
+/* table[j]: the offset of the index that output j repeats; before: prefix sums of repeats, n + 1 of
+ * them. */
 static __global__ void find_repeats(const int64_t *before, int64_t n, int64_t step, int64_t *table,
                                     int64_t m, gp_fault_at fault) {
     int64_t j = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, lo = 0, hi = n;

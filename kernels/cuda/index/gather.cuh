@@ -1,15 +1,15 @@
-/* Random access by index tensors: an index becomes a byte offset, and ops lay the dims of what they
- * move over an array, a flat side and their indices. */
+/* Random access by index tensors: an index becomes a byte offset. Ops describe the dims of what
+ * they move over an array, a flat side and their indices. */
 #ifndef GP_CUDA_PICK_CUH
 #define GP_CUDA_PICK_CUH
 
 #include "kernels/cuda/runtime/loop.cuh"
 #include "tensor/ops/layout.h"
 
-/* What an index can be; GP_PICK_TEXTS. */
+/* The faults of an index; GP_PICK_TEXTS. */
 enum { GP_OUT_OF_RANGE = 1, GP_OUT_OF_NOTHING = 2, GP_OUT_OF_ONE = 3 };
 
-/* The CPU's texts for op `name`, as gp_cuda_fault takes them. */
+/* The CPU's messages for op `name`, as gp_cuda_fault takes them. */
 #define GP_PICK_TEXTS(name)                                                                        \
     static const char *const texts_##name[] = {                                                    \
         #name ": index %1$lld is out of range for dim %2$lld of size %3$lld (expected 1 to "       \
@@ -19,17 +19,17 @@ enum { GP_OUT_OF_RANGE = 1, GP_OUT_OF_NOTHING = 2, GP_OUT_OF_ONE = 3 };
         #name ": index %1$lld is out of range for dim %2$lld of size 1 (expected 1 or -1)"};
 
 /* An index over `dim` (from 1, for messages) of an array with `size` elements there, `step` bytes
- * apart. ready: what stands for the index is the byte offset itself, -1 if it was bad. Where
- * counted, indices are 1 to size only, and `skipped`, if not 0, is one that takes no part. */
+ * apart. ready: the index is already a byte offset, -1 if it was bad. Where counted, indices are 1
+ * to size only, and `skipped`, if not 0, is an index that is left out. */
 typedef struct gp_pick {
     gp_dtype dtype;
     bool ready, counted;
     int64_t dim, size, step, skipped;
     gp_fault_at fault;
-    uint32_t *bad; /* set to 1 where an index is bad; NULL: nobody asks */
+    uint32_t *bad; /* set to 1 where an index is bad; NULL: unused */
 } gp_pick;
 
-/* The byte offset that the index at p stands for into *at; false where there is none. */
+/* Sets *at to the byte offset of the index at p; false where there is none. */
 __device__ static inline bool gp_picked(const gp_pick &k, const char *p, int64_t *at) {
     if (k.ready) {
         if ((*at = *(const int64_t *)p) >= 0) return true;
@@ -52,16 +52,16 @@ __device__ static inline bool gp_picked(const gp_pick &k, const char *p, int64_t
     return true;
 }
 
-/* Dims of what is moved: their strides (elements) in the array that is indexed, and which dim of
- * the index's shape each one is; -1: none. */
+/* Dims of what is moved: their strides (elements) in the indexed array, and the dim of the index's
+ * shape that each one is; -1: none. */
 typedef struct gp_layout {
     int ndim;
     int64_t dim[GP_MAX_DIM], x[GP_MAX_DIM];
     int place[GP_MAX_DIM];
 } gp_layout;
 
-/* What an op over an index is made of; index is broadcast to a shape of ndim dims, those that
- * places in the layout count. */
+/* The operands of an op over an index; index is broadcast to a shape of ndim dims, which places in
+ * the layout refer to. */
 typedef struct gp_picking {
     gp_layout l;
     gp_pick pick;
@@ -69,12 +69,11 @@ typedef struct gp_picking {
     int ndim;
 } gp_picking;
 
-/* The layouts of the ops, over x (the one read, or the one written). False with a message.
- * along: gather, scatter: an index of x's dims; d the dim from 0.
- * one, such as index_select: a 1-d index, argument 2, in place of dim d.
- * tuples: gather_nd, scatter_nd: indices (argument 1) hold tuples in their last dim.
- * by_indices: index, index_put: a list of index tensors in argument 1, their dims in argument
- * dims_at. flat: x (without gaps) seen as one dim. */
+/* The layouts of the ops, over x (the one read, or the one written). False with a message. along:
+ * gather, scatter: an index of x's dims; d the dim from 0. one, such as index_select: a 1-d index,
+ * argument 2, in place of dim d. tuples: gather_nd, scatter_nd: indices (argument 1) hold tuples in
+ * their last dim. by_indices: index, index_put: a list of index tensors in argument 1, their dims
+ * in argument dims_at. flat: x (contiguous) as one dim. */
 bool gp_pick_along(const gp_call *c, const gp_array *x, const gp_array *index, int d,
                    const char *const *texts, gp_picking *p);
 bool gp_pick_one(const gp_call *c, const gp_array *x, int d, const char *const *texts,
@@ -86,13 +85,13 @@ bool gp_pick_by_indices(const gp_call *c, const gp_array *x, int dims_at, const 
 void gp_pick_flat(const gp_call *c, const gp_array *x, const gp_array *index,
                   const char *const *texts, gp_picking *p);
 
-/* Arrays of l's dims: a's memory with the strides of x; the flat side broadcast to them; the
+/* Arrays with l's dims: a's memory with the strides of x; the flat side broadcast to them; the
  * index. */
 gp_array gp_lay_x(const gp_layout *l, const gp_array *a);
 gp_array gp_lay_flat(const gp_layout *l, const gp_array *a);
 gp_array gp_lay_index(const gp_picking *p);
 
-/* out (laid flat) = x at the indices. */
+/* out (the flat side) = x at the indices. */
 bool gp_pick_get(const gp_call *c, const gp_picking *p, const gp_array *x, const gp_array *out);
 
 #endif

@@ -1,10 +1,10 @@
 /* nonzero, and the ops that move elements by a mask: masked_select, masked_put, masked_scatter.
- * Limits: the mask is read twice, what is moved once, at the speed of memory. */
+ * Limits: the mask is read twice, moved elements once, at the speed of memory. */
 #include "kernels/cuda/index/mask.cuh"
 #include "kernels/cuda/layout/copy.h"
 
-/* The count that shaped the output was taken from the same memory; what changed it since must not
- * make the kernel write further: `room` elements. */
+/* The output was shaped by a count from the same memory; if that changed since, the kernel must not
+ * write past `room` elements. */
 typedef struct limit {
     const int64_t *total;
     int64_t room;
@@ -94,13 +94,13 @@ GP_C bool CUDA(masked_select)(const gp_call *c) {
 /* ---- masked_put ---- */
 
 struct note_rank {
-    int64_t *ranks; /* of each element of the mask; -1: not true */
+    int64_t *ranks; /* of each element of the mask; -1: false */
     __device__ void operator()(int64_t rank, int64_t i, const char *) const { ranks[i] = rank; }
 };
 
 typedef struct rows {
     const int64_t *ranks, *total;
-    int64_t have, part, step; /* rows of values; elements of one; bytes from one to the next */
+    int64_t have, part, step; /* rows of values; elements of one; bytes between them */
     int size;
     gp_fault_at fault;
 } rows;
@@ -108,7 +108,7 @@ typedef struct rows {
 static const char *const texts_masked_put[] = {
     "masked_put: %lld values given for %lld true elements of the mask"};
 
-/* Arrays: the output, values laid over it but for the mask's dims. */
+/* Arrays: the output, and values broadcast over it but for the mask's dims. */
 static __global__ void put_rows(gp_loop<2> l, rows r, int64_t first) {
     uint32_t i = gp_element();
     int64_t off[2];
@@ -121,7 +121,7 @@ static __global__ void put_rows(gp_loop<2> l, rows r, int64_t first) {
     gp_copy_element(l.data[0] + off[0], l.data[1] + off[1] + rank * r.step, r.size);
 }
 
-/* True element number k of the mask takes values' row k (its only one, if there is one). */
+/* True element number k of the mask takes row k of values (or their only row). */
 GP_C bool CUDA(masked_put)(const gp_call *c) {
     const gp_array *mask = gp_in(c, 1), *out = gp_out(c, 0), *v = gp_values(c, 2, 0);
     int rest = out->ndim - mask->ndim;
@@ -174,7 +174,7 @@ struct deal {
 static const char *const texts_masked_scatter[] = {
     "masked_scatter: source has %lld elements for %lld true ones of the mask"};
 
-/* The source is c->tmp[0], without gaps. */
+/* The source is c->tmp[0], contiguous. */
 GP_C bool CUDA(masked_scatter)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0), *source = c->tmpa[0];
     gp_array tested = spread(gp_in(c, 1), out);

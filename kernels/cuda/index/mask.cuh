@@ -8,8 +8,8 @@
 
 enum { GP_WALK_ROUNDS = 8, GP_WALK = GP_THREADS * GP_WALK_ROUNDS };
 
-/* What is walked over: array 0 is tested, array 1 is moved along. before: true elements before each
- * block, and at the end all of them (scratch memory). */
+/* A walk: array 0 is tested, array 1 is moved along. before: true elements before each block, and
+ * in the end all of them (scratch memory). */
 typedef struct gp_walk {
     gp_nest<2> nest;
     gp_dtype dtype;

@@ -1,4 +1,4 @@
-/* Index tensors become byte offsets, and ops layouts: see gather.cuh. */
+/* Converts index tensors to byte offsets, and describes the ops' layouts: see gather.cuh. */
 #include "kernels/cuda/index/gather.cuh"
 #include "tensor/ops/index.h"
 
@@ -9,7 +9,7 @@ static gp_pick pick_of(const gp_call *c, const gp_array *index, int64_t size, in
     return k;
 }
 
-/* ---- several indices: their offsets are added up in c->tmp[0] ---- */
+/* ---- several indices: their offsets are summed in c->tmp[0] ---- */
 
 static __global__ void add_offsets(gp_loop<2> l, gp_pick k, bool first) {
     uint32_t i = gp_element();

@@ -1,28 +1,28 @@
-/* Writing at random places, in an order of its own: scatter, index_put, index_add and similar ops.
- * The places are sorted, those that are the same stand side by side, and one thread writes each:
- * the last value, or the sum of all in order. Places that many share are a block's. Limit: the
- * sort, and the bytes of values and target at the speed of memory. */
+/* Writing at random addresses, in a fixed order: scatter, index_put, index_add and similar ops. The
+ * addresses are sorted, which makes equal ones adjacent, and one thread writes each: the last
+ * value, or the sum of all in order. A block writes an address that many share. Limit: the sort,
+ * and the bytes of values and target at the speed of memory. */
 #include "kernels/cuda/index/scatter.cuh"
 #include "kernels/cuda/sort/cub.h"
 
-enum { MANY = 256 }; /* writes of one place that are worth a block */
+enum { MANY = 256 }; /* writes to one address that are worth a block */
 
-/* Sorted: keys are bytes from the target's first element, at the numbers of the writes. */
+/* Sorted: keys are byte offsets from the target's first element, of the writes by number. */
 typedef struct writes {
     const uint64_t *keys;
     const uint32_t *at;
     int64_t n;
-    uint64_t none; /* the key of a write without a place */
+    uint64_t none; /* the key of a write without a valid index */
     gp_scatter_op how;
     bool include_self;
     gp_dtype tt, vt;
     gp_loop<1> of;       /* values by the number of the write */
     gp_loop<2> rest;     /* target and values in the dims that are not indexed */
-    const uint32_t *bad; /* not 0: an index was bad, and nothing is written */
-    uint32_t *many;      /* how many places are a block's, then where their keys begin */
+    const uint32_t *bad; /* not 0: an index is bad, and nothing is written */
+    uint32_t *many;      /* the number of addresses left to blocks, then where their keys begin */
 } writes;
 
-/* ---- places ---- */
+/* ---- addresses ---- */
 
 static __global__ void find_places(gp_loop<2> l, gp_pick k, uint64_t *keys, uint32_t *at,
                                    int64_t first, uint64_t none) {
@@ -34,7 +34,7 @@ static __global__ void find_places(gp_loop<2> l, gp_pick k, uint64_t *keys, uint
     at[first + i] = (uint32_t)(first + i);
 }
 
-/* The dims of a that stand for an index (or the others). */
+/* The dims of a that an index addresses (or the others). */
 static gp_array some_dims(const gp_layout *l, const gp_array *a, bool indexed) {
     gp_array r = *a;
     r.ndim = 0;
@@ -81,13 +81,13 @@ static bool sort_places(const gp_call *c, const gp_picking *p, const gp_putting 
     return ok;
 }
 
-/* ---- one thread a place ---- */
+/* ---- one thread per address ---- */
 
 __device__ static inline bool begins(const writes &s, int64_t i) {
     return s.keys[i] != s.none && (i == 0 || s.keys[i - 1] != s.keys[i]);
 }
 
-/* The end of the writes that share the place of write i. */
+/* The end of the writes that share the address of write i. */
 __device__ static inline int64_t end_of(const writes &s, int64_t i) {
     int64_t lo = i, hi = s.n;
     uint64_t key = s.keys[i];
@@ -143,7 +143,7 @@ template <class T> __device__ static T value_of(const writes &s, int64_t i, cons
     return gp_load_as<T>(s.of.data[0] + of[0] + rest[1], s.vt);
 }
 
-/* v: `many` values joined. */
+/* v: `many` values combined. */
 template <class T> __device__ static void put_joined(const writes &s, char *to, T v, int64_t many) {
     if (s.include_self) v = join(s.how, gp_load_as<T>(to, s.tt), v);
     many += s.include_self;
@@ -163,7 +163,7 @@ template <class T> static __global__ void put_sums(writes s) {
     gp_offsets(s.rest, j, rest);
     char *to = s.rest.data[0] + key + rest[0];
     int64_t k = i;
-    if (s.include_self && s.how != GP_MEAN) { /* in order, from the target's own element on */
+    if (s.include_self && s.how != GP_MEAN) { /* in order, starting with the target's own element */
         T v = gp_load_as<T>(to, s.tt);
         for (; k < s.n && s.keys[k] == key; k++) v = join(s.how, v, value_of<T>(s, k, rest));
         gp_store_as<T>(to, s.tt, v);
@@ -174,8 +174,8 @@ template <class T> static __global__ void put_sums(writes s) {
     put_joined(s, to, v, k - i);
 }
 
-/* The places that many share: threads of one x have an element of the rest, of one y every so
- * manieth write. */
+/* Addresses that many writes share: threads of one x compute an element of the rest, those of one y
+ * every n-th write. */
 template <class T> static __global__ void put_many(writes s) {
     __shared__ T room[GP_THREADS];
     if (*s.bad) return;
@@ -223,7 +223,7 @@ template <class T> static bool run_sums(const gp_call *c, writes *s, int64_t blo
     return GP_LAUNCH(c, rest, grid, block, 0, *s);
 }
 
-/* Looks at every index once. */
+/* Checks every index once. */
 static __global__ void check(gp_loop<1> l, gp_pick k) {
     uint32_t i = gp_element();
     int64_t off[1], at;
@@ -232,7 +232,7 @@ static __global__ void check(gp_loop<1> l, gp_pick k) {
     gp_picked(k, l.data[0] + off[0], &at);
 }
 
-/* Every write has the same value: who comes last does not matter. */
+/* Every write has the same value: their order does not matter. */
 template <class T> static __global__ void fill(gp_loop<2> l, gp_pick k, T v, gp_dtype dt) {
     uint32_t i = gp_element();
     int64_t off[2], at;
@@ -273,7 +273,7 @@ template <class T> static bool run_number(const gp_call *c, const gp_putting *w,
            GP_LAUNCH(c, kernel, 1, 1, 0, a->data, (gp_dtype)a->dtype, gp_number_as<T>(w->number));
 }
 
-/* p's places notice bad indices in *p->pick.bad. */
+/* Finding p's addresses sets *p->pick.bad for bad indices. */
 static bool put(const gp_call *c, const gp_picking *p, const gp_putting *w) {
     gp_dtype dt = (gp_dtype)w->target.dtype, ct = gp_compute_dtype(dt);
     gp_array number;

@@ -1,9 +1,9 @@
-/* The ops that write at places: scatter, scatter_nd, index_put, index_add and similar ops. */
+/* The ops that write at indices: scatter, scatter_nd, index_put, index_add and similar ops. */
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/index/scatter.cuh"
 
-/* Argument i are the values (a number, or gp_values(c, i, 1)); the target is the output, a copy of
- * x. */
+/* Argument i holds the values (a number, or gp_values(c, i, 1)); the target is the output, a copy
+ * of x. */
 static bool begin(const gp_call *c, int i, gp_putting *w) {
     const gp_array *out = gp_out(c, 0), *x = gp_in(c, 0);
     w->target = *out;
@@ -19,12 +19,12 @@ static gp_putting plain(gp_scatter_op how) {
     return w;
 }
 
-/* How argument i, a number that infer made of `reduce`, says that values are put. */
+/* The kind of write that argument i gives, a number that infer made of `reduce`. */
 static gp_putting reducing(const gp_call *c, int i) {
     return plain(gp_given(c, i) ? (gp_scatter_op)c->arg[i].i : GP_PUT);
 }
 
-/* src (argument 3) may be larger than index: the part that index covers is taken. */
+/* src (argument 3) may be larger than index: the part that index covers is used. */
 static bool along(const gp_call *c, gp_putting w, const char *const *texts) {
     const gp_array *index = gp_in(c, 2);
     gp_picking p;

@@ -1,18 +1,17 @@
-/* Elements put together or elsewhere by copying: cat, stack, flip, diag_embed. Limit: a read
- * and a write of each element at the speed of memory. */
+/* Ops that only move elements: cat, stack, flip, diag_embed. Limit: a read and a write of each
+ * element at the speed of memory. */
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/runtime/rows.cuh"
 #include "tensor/ops/layout.h"
 
 enum { PIECES = 64 }; /* tensors of a launch */
 
-/* Tensors without gaps, seen as rows of units; row o of the output holds row o of each, side by
- * side. */
+/* Contiguous tensors as rows of units; row o of the output consists of row o of each, in turn. */
 typedef struct pieces {
     const char *x[PIECES];
     int64_t first[PIECES + 1]; /* unit of the output's row at which each begins */
     int n;
-    int64_t rows, row; /* units of a row of the output */
+    int64_t rows, row; /* units of an output row */
     char *out;
 } pieces;
 
@@ -36,7 +35,7 @@ template <class E> static bool run_join(const gp_call *c, const pieces *p) {
     return GP_LAUNCH(c, kernel, gp_blocks(n), GP_THREADS, 0, *p);
 }
 
-/* Bytes of a unit that divides everything: 16, 8, 4, 2 or 1. */
+/* The largest unit in bytes that divides everything: 16, 8, 4, 2 or 1. */
 static int64_t unit_of(const pieces *p) {
     uint64_t all = (uint64_t)(uintptr_t)p->out | (uint64_t)p->row;
     for (int i = 0; i < p->n; i++) all |= (uint64_t)(uintptr_t)p->x[i] | (uint64_t)p->first[i];
@@ -56,7 +55,8 @@ static bool flush(const gp_call *c, pieces *p) {
     return unit == 16 ? run_join<uint4>(c, &q) : GP_BY_SIZE(unit, run_join, c, &q);
 }
 
-/* x comes next: with others where it is plain, else by a copy of its own. part: where it goes. */
+/* Adds x: together with others where it is plain, else by its own copy. part: its part of the
+ * output. */
 static bool add_piece(const gp_call *c, pieces *p, const gp_array *x, const gp_array *part,
                       int64_t bytes) {
     bool plain = x->contiguous && x->dtype == part->dtype;
@@ -68,7 +68,7 @@ static bool add_piece(const gp_call *c, pieces *p, const gp_array *x, const gp_a
     return true;
 }
 
-/* out is rows x (dim d and what is behind it). */
+/* out is rows x (dim d and those after it). */
 static pieces pieces_of(const gp_array *out, int d) {
     pieces p = {};
     p.rows = 1, p.row = gp_dtype_sizes[out->dtype], p.out = out->data;

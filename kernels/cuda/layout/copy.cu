@@ -1,11 +1,10 @@
-/* Copies: converted, straightened, turned round. Every byte is read and written once, which is the
- * limit. */
+/* Copies: converted, made contiguous, transposed. Limit: every byte is read and written once. */
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/runtime/loop.cuh"
 
-/* ---- of one dtype: elements joined to units of up to 16 bytes ---- */
+/* ---- same dtype: elements joined to units of up to 16 bytes ---- */
 
-enum { EACH = 4 }; /* units a thread: their loads are on their way together */
+enum { EACH = 4 }; /* units per thread: their loads overlap */
 
 template <class M> __global__ static void __launch_bounds__(GP_THREADS) move_kernel(gp_loop<2> l) {
     M v[EACH];
@@ -24,7 +23,7 @@ template <class M> __global__ static void __launch_bounds__(GP_THREADS) move_ker
     }
 }
 
-/* Can the rows of both, of `size`-byte elements, be moved `unit` bytes at once? */
+/* Whether the rows of both, of `size`-byte elements, can be copied `unit` bytes at a time. */
 static bool in_units(const gp_nest<2> &n, int64_t size, int64_t unit) {
     if (n.stride[0][0] != size || n.stride[0][1] != size || n.dim[0] * size % unit) return false;
     for (int k = 0; k < 2; k++) {
@@ -52,12 +51,12 @@ static bool move(const gp_call *c, gp_nest<2> n, int64_t size) {
     return unit == 16 ? run_move<gp_vector<uint64_t, 2>>(c, n) : GP_BY_SIZE(unit, run_move, c, n);
 }
 
-/* ---- of one dtype, turned round: tiles through shared memory ---- */
+/* ---- same dtype, transposed: tiles through shared memory ---- */
 
 enum { TILE_ROWS = 8 }; /* threads are tile wide x TILE_ROWS */
 
-/* d (rows x cols) = s, where element (r, c) of s lies at s + r size + c scol: a block a tile of
- * SIDE x SIDE. Reading follows rows, writing columns, so that both touch whole lines. */
+/* d (rows x cols) = s, whose element (r, c) is at s + r size + c scol: one block per tile of SIDE x
+ * SIDE. Reads follow rows, writes columns, so that both touch whole lines. */
 template <class M, int SIDE>
 __global__ static void turn_kernel(gp_loop<2> outer, uint32_t rows, uint32_t cols, int64_t drow,
                                    int64_t scol, gp_divider across, gp_divider tiles) {
@@ -77,7 +76,7 @@ __global__ static void turn_kernel(gp_loop<2> outer, uint32_t rows, uint32_t col
             ((M *)(d + (r0 + k) * drow))[c0 + threadIdx.x] = tile[threadIdx.x][k];
 }
 
-/* The dim of n whose elements lie side by side in the source, if copies go by tiles; else 0. */
+/* The dim of n whose elements are contiguous in the source, if copies run by tiles; else 0. */
 static int turned_dim(const gp_nest<2> &n, int64_t size) {
     if (n.stride[0][0] != size || n.stride[0][1] == size || n.dim[0] < 8) return 0;
     for (int d = 1; d < n.ndim; d++)
@@ -108,7 +107,7 @@ template <class M> static bool run_turn(const gp_call *c, const gp_nest<2> &n, i
 
 /* ---- converted ---- */
 
-enum { FOUR = 4 }; /* elements side by side on both sides; or one anywhere */
+enum { FOUR = 4 }; /* elements contiguous on both sides; or one anywhere */
 
 template <class T>
 __global__ static void __launch_bounds__(GP_THREADS)
@@ -155,8 +154,7 @@ GP_C bool gp_cuda_copy_array(const gp_call *c, const gp_array *out, const gp_arr
         int dim = turned_dim(n, size[0]);
         return dim ? GP_BY_SIZE(size[0], run_turn, c, n, dim) : move(c, n, size[0]);
     }
-    /* The compute type that loses nothing on the way: the source's, unless the target's is the
-     * wider float. */
+    /* A compute type that loses nothing: the source's, unless the target's is the wider float. */
     gp_dtype via = to == GP_f64 && gp_is_float(from) ? GP_f64 : from;
     return GP_BY_COMPUTE(via, run_convert, c, n, size, to, from);
 }

@@ -1,5 +1,5 @@
-/* Tensors from nothing: fill, full, zeros, ones, empty, eye, range, linspace and logspace; and tril
- * and triu, which keep a part of what there is. The limit is writing every byte once. */
+/* Tensor creation: fill, full, zeros, ones, empty, eye, range, linspace and logspace; and tril and
+ * triu, which keep a part of their input. Limit: writing every byte once. */
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/runtime/loop.cuh"
 
@@ -23,7 +23,7 @@ template <class M> static bool run_fill(const gp_call *c, const gp_nest<1> &n, c
     });
 }
 
-/* One row is filled 16 bytes at a time; what is left of it, element by element. */
+/* One row is filled 16 bytes at a time; its remainder, element by element. */
 static bool fill_with(const gp_call *c, gp_scalar s) {
     const gp_array *out = gp_out(c, 0), *const arrays[1] = {out};
     int64_t size = gp_dtype_sizes[out->dtype];
@@ -54,19 +54,19 @@ GP_C bool CUDA(zeros)(const gp_call *c) { return fill_with(c, integer(0)); }
 GP_C bool CUDA(ones)(const gp_call *c) { return fill_with(c, integer(1)); }
 GP_C bool CUDA(empty)(const gp_call *c) { return true; }
 
-/* ---- a number for each element's place ---- */
+/* ---- a number that depends on the element's index ---- */
 
 typedef enum gp_series { EYE, RANGE, WHOLE_RANGE, LINSPACE, LOGSPACE } gp_series;
 
-/* of: columns of eye; first and step of a range, of whole numbers as integers; both ends, the step
- * and the base of spaced numbers. */
+/* of: columns of eye; first and step of a range, as integers in an integer range; both ends, the
+ * step and the base of spaced numbers. */
 typedef struct series {
     gp_series kind;
     double first, last, step, base;
     int64_t from, by, numel;
 } series;
 
-/* Spaced from both ends to the middle, so that the numbers are symmetric and the last one exact. */
+/* Computed from the nearer end, so that the numbers are symmetric and the last one exact. */
 __device__ static double spaced_at(const series &s, int64_t i) {
     return i < (s.numel + 1) / 2 ? s.first + s.step * (double)i
                                  : s.last - s.step * (double)(s.numel - 1 - i);
@@ -79,7 +79,8 @@ __global__ static void __launch_bounds__(GP_THREADS)
     char *p = out + i * size;
     switch (s.kind) {
     case EYE: gp_store_as<int32_t>(p, dt, i / s.by == i % s.by); break;
-    case WHOLE_RANGE: /* unsigned: a step of 2^63 - 1 may wrap on the way to what i64 holds */
+    case WHOLE_RANGE: /* unsigned: a step of 2^63 - 1 may wrap before it reaches a value that i64
+                         holds */
         gp_store_as<int64_t>(p, dt, (int64_t)((uint64_t)s.from + (uint64_t)i * (uint64_t)s.by));
         break;
     case RANGE: gp_store_as<double>(p, dt, s.first + (double)i * s.step); break;
@@ -126,8 +127,8 @@ GP_C bool CUDA(logspace)(const gp_call *c) { return spaced(c, LOGSPACE, c->arg[3
 
 /* ---- tril, triu ---- */
 
-/* Row r of a matrix keeps columns from r + diagonal on (upper), or up to it. Elements of the loop
- * are numbered row-major; columns and rows are those of its matrices. */
+/* Row r of a matrix keeps columns from r + diagonal on (upper), or up to that one. Elements of the
+ * loop are numbered row-major; columns and rows are those of its matrices. */
 template <class M>
 __global__ static void __launch_bounds__(GP_THREADS)
     triangle_kernel(gp_loop<2> l, gp_divider cols, gp_divider rows, int64_t first, int64_t diagonal,

@@ -1,4 +1,4 @@
-/* pad and roll: each element of the result shows one of x, or a value. Limit: a read and a write of
+/* pad and roll: each element of the result is one of x, or a value. Limit: a read and a write of
  * each element at the speed of memory. */
 #include "kernels/cuda/runtime/rows.cuh"
 
@@ -10,12 +10,12 @@ typedef struct padding {
     mode how;
     int ndim;
     int64_t numel, dim[GP_MAX_DIM], n[GP_MAX_DIM]; /* sizes of the result and of x */
-    int64_t before[GP_MAX_DIM]; /* elements put before the first; negative: left out */
+    int64_t before[GP_MAX_DIM]; /* elements padded before the first; negative: cut off */
     int64_t stride[GP_MAX_DIM]; /* of x, in bytes */
-    uint64_t value;             /* of CONSTANT */
+    uint64_t value;             /* for CONSTANT */
 } padding;
 
-/* The index in a dim of size n that place i (0 is the first element) shows; -1: the value. */
+/* The index in a dim of size n that position i (0 is the first element) maps to; -1: the value. */
 __device__ static inline int64_t shown(mode how, int64_t i, int64_t n) {
     if (i >= 0 && i < n) return i;
     switch (how) {
@@ -55,7 +55,7 @@ static padding padding_of(const gp_array *out, const gp_array *x, mode how) {
     return p;
 }
 
-/* Circular: what is left out is no part of what goes round, so x goes without it. */
+/* Circular padding wraps only the elements that are kept: x is cut first. */
 static void leave_out(padding *p) {
     for (int d = 0; d < p->ndim; d++) {
         int64_t after = p->dim[d] - p->n[d] - p->before[d],
@@ -66,7 +66,7 @@ static void leave_out(padding *p) {
     }
 }
 
-/* A number as dt has it in memory. */
+/* A number as stored in dtype dt. */
 static uint64_t bits_of(gp_scalar s, gp_dtype dt) {
     uint64_t v = 0;
     float f = gp_number_as<float>(s);
@@ -82,7 +82,8 @@ static uint64_t bits_of(gp_scalar s, gp_dtype dt) {
     return v;
 }
 
-/* Arguments: x, the padding (a dim each: before, in the order of the dims), the mode, the value. */
+/* Arguments: x, the padding (for each dim: before, in the order of the dims), the mode, the
+ * value. */
 GP_C bool CUDA(pad)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
     int n;
@@ -94,7 +95,7 @@ GP_C bool CUDA(pad)(const gp_call *c) {
     return out->numel == 0 || GP_BY_SIZE(gp_dtype_sizes[out->dtype], run, c, &p);
 }
 
-/* Arguments: x, a shift for each dim, from 0 to below its size. Flattened: shift of the
+/* Arguments: x, a shift for each dim, from 0 to below its size. Flattened: the shift of the
  * temporary. */
 GP_C bool CUDA(roll)(const gp_call *c) {
     gp_array out = *gp_out(c, 0), x = *gp_in(c, 0);

@@ -1,4 +1,5 @@
-/* Batches of matrices for cuSOLVER and cuBLAS: handles, sizes, scratch, and copies in and out. */
+/* Batches of matrices for cuSOLVER and cuBLAS: handles, sizes, scratch, and copies in both
+ * directions. */
 #include "kernels/cuda/linalg/cusolver.h"
 
 #include <stdio.h>

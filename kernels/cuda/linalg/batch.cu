@@ -1,5 +1,5 @@
-/* What linear algebra does itself on batches of matrices: triangles, identities, permutations,
- * determinants, and the search for what went wrong. */
+/* Our own kernels for batches of matrices: triangles, identities, permutations, determinants, and
+ * the search for failures. */
 #include "kernels/cuda/linalg/batch.h"
 
 #include "kernels/cuda/runtime/loop.cuh"
@@ -44,9 +44,9 @@ GP_C bool gp_solver_identity(const gp_solver *r, void *out, int64_t rows, int64_
                    : run_identity<float>(r, out, rows, cols);
 }
 
-/* ---- what went wrong ---- */
+/* ---- failures ---- */
 
-/* Blocks take matrices in turn. x - x is not 0 for NaN and infinities alone. */
+/* Blocks take matrices in turn. x - x is nonzero only for NaN and infinities. */
 template <class T>
 __global__ static void check(T *data, int64_t count, int64_t rows, int64_t cols, gp_keep keep,
                              int32_t *bad) {
@@ -81,7 +81,7 @@ struct places {
     int64_t dim[GP_MAX_DIM];
 };
 
-/* One block: the first matrix with something wrong. Texts come by the number of the batch's
+/* One block: the first matrix with a failure. Texts are chosen by the number of the batch's
  * dims. */
 __global__ static void report(const int32_t *info, const int32_t *finite, int64_t count, places at,
                               gp_fault_at fault) {
@@ -151,7 +151,7 @@ GP_C bool gp_solver_permutations(const gp_solver *r, void *p, const int32_t *piv
                : GP_LAUNCH(r->c, permute<float>, n, GP_THREADS, 0, (float *)p, pivots, order, m, k);
 }
 
-/* A thread for each matrix, in the CPU's order. A zero pivot is no error: det is 0. */
+/* A thread for each matrix, in the CPU's order. A zero pivot is not an error: det is 0. */
 template <class T>
 __global__ static void determinants(const T *a, const int32_t *pivots, int64_t count, int64_t n,
                                     T *to, T *log_to) {
@@ -182,7 +182,7 @@ GP_C bool gp_solver_determinants(const gp_solver *r, const void *a, const int32_
 
 /* ---- eigenvectors ---- */
 
-/* A pair begins at column j if an even number of columns with imaginary values lies before it. */
+/* A pair begins at column j if an even number of columns before it have imaginary values. */
 template <class T>
 __global__ static void unpack(const T *v, const T *w, int64_t count, int64_t n, T *re, T *im) {
     int64_t at = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;

@@ -1,6 +1,5 @@
-/* What the factorizations on a CUDA device share: batches of matrices brought to where cuSOLVER
- * reads them and back, and the report of what went wrong with one, which stays on the device until
- * the next wait. */
+/* Batches of matrices for the factorizations on a CUDA device: copied to where cuSOLVER reads them
+ * and back; and the report of a matrix's failure, which stays on the device until the next wait. */
 #ifndef GP_CUDA_LAPACK_H
 #define GP_CUDA_LAPACK_H
 
@@ -10,29 +9,29 @@
 extern "C" {
 #endif
 
-/* One run of an op over a batch. Matrices in scratch lie one behind the other. */
+/* One run of an op over a batch. Matrices in scratch are consecutive. */
 typedef struct gp_solver {
     const gp_call *c;
     gp_dtype dtype; /* f32 or f64 */
     bool wide;      /* f64 */
     int64_t size, count;
-    int batch; /* dims of the batch: the first of output 0, or of x where there are none; their
-                  sizes */
+    int batch; /* batch dims: the first of output 0, or of x where there are none; their sizes */
     const int64_t *dim;
     int m, n, k;     /* of x (or a), and the smaller of the two */
     int rows, cols;  /* of b, in equations */
     bool vectors;    /* b holds vectors */
-    int32_t *info;   /* what cuSOLVER says of each matrix; zeros at first */
-    int32_t *finite; /* what gp_solver_check found; NULL if it was not asked */
+    int32_t *info;   /* cuSOLVER's info for each matrix; initially zeros */
+    int32_t *finite; /* the result of gp_solver_check; NULL if not called */
 } gp_solver;
 
-/* What most ops begin with: x is argument 0. False with a message. gp_solver_equations: a is
- * argument 0, b argument 1, and the batch that of output 0; where `vectors` are allowed b may hold
- * one for each matrix, by PyTorch's rule. `info`: where to, or NULL for scratch. */
+/* The usual beginning of an op: x is argument 0. False with a message. gp_solver_equations: a is
+ * argument 0, b argument 1, and the batch is that of output 0; where `vectors` are allowed, b may
+ * hold one for each matrix, by PyTorch's rule. `info`: its destination, or NULL for scratch. */
 bool gp_solver_begin(gp_solver *r, const gp_call *c, int32_t *info);
 bool gp_solver_equations(gp_solver *r, const gp_call *c, bool vectors);
 
-/* All matrices of x, broadcast over the batch, to `to`: dense rows, or dense columns ld apart. */
+/* Copies all matrices of x, broadcast over the batch, to `to`: dense rows, or dense columns ld
+ * apart. */
 bool gp_solver_rows(const gp_solver *r, const gp_array *x, bool vectors, void *to);
 bool gp_solver_columns(const gp_solver *r, const gp_array *x, bool vectors, int64_t ld,
                        int64_t step, void *to);
@@ -40,7 +39,7 @@ bool gp_solver_columns(const gp_solver *r, const gp_array *x, bool vectors, int6
 void *gp_solver_get(const gp_solver *r, const gp_array *x, bool columns);
 void *gp_solver_scratch(const gp_solver *r, int64_t elements);
 
-/* What of a matrix is copied; elsewhere 0, on the diagonal of GP_UNIT_LOWER 1. */
+/* The part of a matrix that is copied; elsewhere 0, on the diagonal of GP_UNIT_LOWER 1. */
 typedef enum gp_keep { GP_ALL, GP_UPPER, GP_LOWER, GP_UNIT_LOWER } gp_keep;
 /* out (rows x cols, dense) = element (i, j) at from[i * rs + j * cs], in each of count matrices
  * `step` apart. */
@@ -53,14 +52,14 @@ static inline bool gp_solver_turn(const gp_solver *r, void *out, const void *fro
 /* Identities of rows x cols. */
 bool gp_solver_identity(const gp_solver *r, void *out, int64_t rows, int64_t cols);
 bool gp_solver_zero(const gp_solver *r, void *p, int64_t bytes);
-/* Notes matrices with NaN or infinite elements in r->finite and replaces these by 0. n x m of them
- * dense; keep: which triangle counts. */
+/* Records matrices with NaN or infinite elements in r->finite and replaces these by 0. n x m of
+ * them dense; keep: which triangle counts. */
 bool gp_solver_check(gp_solver *r, void *data, int64_t rows, int64_t cols, gp_keep keep);
 
-/* Raises at the next wait what the first matrix with something wrong is. texts: GP_MATRIX_TEXTS of
+/* Raises, at the next wait, the failure of the first matrix that has one. texts: GP_MATRIX_TEXTS of
  * the op. */
 bool gp_solver_report(const gp_solver *r, const char *const *texts);
-/* The same with two texts that name no matrix: not finite, anything else. */
+/* The same with two texts that do not name the matrix: not finite, any other failure. */
 bool gp_solver_flag(const gp_solver *r, const char *const *texts);
 enum { GP_WHICH_TEXTS = 5 };
 #define GP_WHICH(op, what)                                                                         \
@@ -70,26 +69,26 @@ enum { GP_WHICH_TEXTS = 5 };
 #define GP_MATRIX_TEXTS(op, trouble)                                                               \
     { GP_WHICH(op, trouble), GP_WHICH(op, "contains NaN or infinite elements") }
 
-/* Addresses of `count` matrices `elements` apart, in memory that kernels read; for the libraries'
- * batched calls. */
+/* Addresses of `count` matrices `elements` apart, in memory that kernels can read; for the
+ * libraries' batched calls. */
 void **gp_solver_addresses(const gp_solver *r, void *first, int64_t elements);
 
-/* Queues (batch.cu): the permutations P (m x m) from pivots (k of each matrix); determinants from
- * the LU in a (n x n), with log_det not NULL the sign and the logarithm. */
+/* Queued work (batch.cu): the permutations P (m x m) from pivots (k of each matrix); determinants
+ * from the LU in a (n x n): the sign and the logarithm unless log_det is NULL. */
 bool gp_solver_permutations(const gp_solver *r, void *p, const int32_t *pivots, int32_t *order);
 bool gp_solver_determinants(const gp_solver *r, const void *a, const int32_t *pivots, void *det,
                             void *log_det);
 
-/* Eigenvectors as geev packs them (v: n x n, columns dense; a conjugate pair's real and imaginary
- * parts in two columns), with the values in w (n real parts, n imaginary ones), as real and
- * imaginary parts. */
+/* Splits eigenvectors as geev packs them (v: n x n, columns dense; a conjugate pair's real and
+ * imaginary parts in two columns), with the values in w (n real parts, n imaginary ones), into real
+ * and imaginary parts. */
 bool gp_solver_unpack(const gp_solver *r, const void *v, const void *w, void *re, void *im);
 
 /* LU of count dense matrices (m x n as cuSOLVER counts, columns m apart) in place, info filled
  * (factorize.c). */
 bool gp_solver_lu(gp_solver *r, void *a, int *pivots);
 
-/* What does the work; scripts/lua/cuda/init.lua has the names in this order. GP_JACOBI: our
+/* The routine used; scripts/lua/cuda/init.lua has the names in this order. GP_JACOBI: our
  * kernel. */
 typedef enum gp_svd_driver {
     GP_SVD_AUTO,
@@ -107,7 +106,7 @@ typedef struct gp_svd {
     bool full;
     void *u, *s, *vh;         /* dense, as linalg_svd gives them; u and vh NULL: values only */
     const char *const *texts; /* not finite, not converged */
-    gp_svd_driver driver;     /* that is asked for */
+    gp_svd_driver driver;     /* the driver asked for */
 } gp_svd;
 bool gp_cuda_svd(gp_solver *r, const gp_svd *d);
 void gp_cuda_detail(const char *text); /* kernels/cuda/runtime/device.h: for the record */

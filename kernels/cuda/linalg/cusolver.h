@@ -28,7 +28,7 @@ cublasHandle_t gp_cublas_handle(const gp_call *c);
 bool gp_cusolver_ok(const gp_call *c, int status, const char *what);
 bool gp_cublas_ok(const gp_call *c, int status, const char *what);
 
-/* Calls a function of cuSOLVER or cuBLAS of the type with letter P, S or D; false with a message
+/* Calls the function of cuSOLVER or cuBLAS for the type with letter P, S or D; false with a message
  * when it fails. For files that are included once for each type. */
 #define GP_SOLVE(c, P, name, ...) GP_SOLVE_(c, P, name, __VA_ARGS__)
 #define GP_SOLVE_(c, P, name, ...)                                                                 \

@@ -1,5 +1,5 @@
-/* Eigenvalues and eigenvectors by cuSOLVER. A symmetric matrix lies the same way by rows and by
- * columns; only its triangles change places. */
+/* Eigenvalues and eigenvectors by cuSOLVER. A symmetric matrix is the same by rows and by columns;
+ * only its triangles are exchanged. */
 #include "kernels/cuda/linalg/cusolver.h"
 
 /* ---- symmetric ---- */
@@ -42,13 +42,13 @@ bool CUDA(linalg_eigvalsh)(const gp_call *c) {
 /* ---- any square matrix ---- */
 
 #if CUSOLVER_VERSION >= 11702
-/* In w: real parts, then imaginary ones; in v the vectors as LAPACK's geev packs them. */
+/* w: real parts, then imaginary ones; v: the vectors as LAPACK's geev packs them. */
 static bool general(const gp_solver *r, char *a, char *w, char *v, bool vectors) {
     cudaDataType type = r->wide ? CUDA_R_64F : CUDA_R_32F;
     cusolverEigMode_t none = CUSOLVER_EIG_MODE_NOVECTOR,
                       job = vectors ? CUSOLVER_EIG_MODE_VECTOR : none;
     cusolverDnHandle_t h = gp_cusolver_handle(r->c);
-    static cusolverDnParams_t params; /* the same for all */
+    static cusolverDnParams_t params; /* shared by all calls */
     int64_t n = r->n, size = r->size;
     size_t on_device = 0, on_host = 0;
     if (!h) return false;

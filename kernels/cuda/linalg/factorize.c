@@ -1,9 +1,9 @@
-/* QR, Cholesky and LU by cuSOLVER, which stores by columns: matrices are copied there so, unless a
- * transposed problem has the same answer. Batches of square matrices go by batched calls, others
- * one by one. */
+/* QR, Cholesky and LU by cuSOLVER, which stores by columns: matrices are copied to that order,
+ * unless a transposed problem has the same answer. Batches of square matrices use batched calls,
+ * others one call per matrix. */
 #include "kernels/cuda/linalg/cusolver.h"
 
-enum { BATCHED = 512 }; /* columns up to which the batched calls are quicker than one by one */
+enum { BATCHED = 512 }; /* columns up to which the batched calls are faster */
 
 #define T float
 #define t f32
@@ -36,7 +36,7 @@ bool CUDA(linalg_qr)(const gp_call *c) {
     int q = (int)R->dim[R->ndim - 2];
     bool only_r = !c->arg[1].s[1]; /* mode r */
     if (r.count == 0) return true;
-    if (r.k == 0) /* without columns Q has nothing to come from: the identity, or nothing */
+    if (r.k == 0) /* without columns Q is the identity, or empty */
         return only_r || !q || gp_solver_identity(&r, gp_out(c, 0)->data, r.m, q);
     gp_lib_lock();
     cusolverDnHandle_t h = gp_cusolver_handle(c);

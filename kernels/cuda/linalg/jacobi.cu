@@ -1,9 +1,9 @@
-/* Singular value decompositions of many small matrices: one-sided Jacobi, a block for each matrix.
- * Columns are turned against each other, two at a time, until all are orthogonal: then they are U
- * S, and the turns are V. Source: Demmel and Veselic, "Jacobi's method is more accurate than QR",
- * 1992; the pairs of a round by the circle method of tournaments. Each block is bound by its
- * multiprocessor's shared memory: about 10 sweeps over n^2 / 2 pairs of columns, 7 reads and writes
- * an element. */
+/* Singular value decompositions of many small matrices by one-sided Jacobi, one block per matrix.
+ * Columns are rotated against each other, two at a time, until all are orthogonal: then they are U
+ * S, and the rotations are V. Source: Demmel and Veselic, "Jacobi's method is more accurate than
+ * QR", 1992; the pairs of a round by the circle method of tournaments. Limit: each block is bound
+ * by its multiprocessor's shared memory, with about 10 sweeps over n^2 / 2 pairs of columns, 7
+ * reads and writes per element. */
 #include "kernels/cuda/linalg/batch.h"
 
 #include <float.h>
@@ -14,13 +14,13 @@ enum { SWEEPS = 40, MOST = 256, WARP = 32 };
 #define ALL_LANES 0xffffffffu
 
 /* W: columns of length `len`, n of them from the matrix and up to `cols` in all (full_matrices); V:
- * n x n, columns dense. The matrix is taken by rows where it has fewer of these. Where shared
- * memory does not hold W or V they lie in scratch, in the second-level cache. */
+ * n x n, columns dense. The matrix is taken by rows where it has fewer of these. If shared memory
+ * cannot hold W or V, they are in scratch, in the second-level cache. */
 template <class T> struct jacobi {
     T *a;
     T *w, *v; /* scratch; NULL: in shared memory */
     T *u, *s, *vh;
-    int rows, cols, len, n, all; /* all: columns of W that are wanted */
+    int rows, cols, len, n, all; /* all: number of columns of W that are wanted */
     int urows, ucols, vrows;
     bool tall, vectors;
     gp_fault_at fault;
@@ -31,7 +31,7 @@ template <> struct number_of<float> {
     __device__ static float eps() { return FLT_EPSILON; }
     __device__ static float none() {
         return 1e-15f;
-    } /* of the largest element: a column of it is zero */
+    } /* relative to the largest element: a smaller column is zero */
 };
 template <> struct number_of<double> {
     __device__ static double eps() { return DBL_EPSILON; }
@@ -58,8 +58,8 @@ template <class T> __device__ static T block_max(T v, T *parts) {
     return v;
 }
 
-/* The matrix into W, divided by a power of two that makes its largest element about 1; returns the
- * exponent. *bad: something is not finite, and W is 0. */
+/* Copies the matrix to W, divided by a power of two that makes its largest element about 1; returns
+ * the exponent. *bad: an element is not finite, and W is 0. */
 template <class T>
 __device__ static int load(const jacobi<T> &j, const T *a, T *w, T *parts, bool *bad) {
     int numel = j.rows * j.cols, e = 0;
@@ -79,7 +79,7 @@ __device__ static int load(const jacobi<T> &j, const T *a, T *w, T *parts, bool 
     return e;
 }
 
-/* Columns p and q of W (and V) by a warp. True if they were not orthogonal. */
+/* Rotates columns p and q of W (and V), by one warp. True if they were not orthogonal. */
 template <class T>
 __device__ static bool turn(const jacobi<T> &j, T *w, T *v, int p, int q, T tolerance, int *far) {
     int lane = threadIdx.x % WARP;
@@ -107,7 +107,7 @@ __device__ static bool turn(const jacobi<T> &j, T *w, T *v, int p, int q, T tole
     return true;
 }
 
-/* Sweeps until nothing turns any more. False if it does not come to that. */
+/* Sweeps until no pair is rotated. False without convergence. */
 template <class T>
 __device__ static bool sweeps(const jacobi<T> &j, T *w, T *v, int *turned, int *far) {
     int warp = threadIdx.x / WARP, warps = blockDim.x / WARP, even = j.n + j.n % 2;
@@ -135,7 +135,7 @@ __device__ static bool sweeps(const jacobi<T> &j, T *w, T *v, int *turned, int *
     return j.n < 2 || !*far;
 }
 
-/* Where each column goes, largest first, and the lengths of the columns. */
+/* The order of the columns, largest first, and their norms. */
 template <class T>
 __device__ static void order(const jacobi<T> &j, const T *w, T *sigma, int *place) {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
@@ -155,9 +155,9 @@ __device__ static void order(const jacobi<T> &j, const T *w, T *sigma, int *plac
     __syncthreads();
 }
 
-/* W's column `col` becomes a unit vector orthogonal to the `have` columns in list: the unit vector
- * with the most left over, less its part in them, twice. left[i]: what they leave of the square of
- * unit vector i. */
+/* Makes W's column `col` a unit vector orthogonal to the `have` columns in list: the unit vector
+ * with the largest remainder, minus its projection on them, twice. left[i]: what is left of the
+ * square of unit vector i. */
 template <class T>
 __device__ static void complete(const jacobi<T> &j, T *w, int col, const int *list, int have,
                                 T *left, T *dots, T *parts) {
@@ -196,8 +196,8 @@ __device__ static void complete(const jacobi<T> &j, T *w, int col, const int *li
     __syncthreads();
 }
 
-/* W's columns to unit vectors; those of no length, and those beyond the matrix's, are made up.
- * list: W's columns in the order of their singular values. */
+/* Normalises W's columns; those of norm 0, and those beyond the matrix's, are completed. list: W's
+ * columns in the order of their singular values. */
 template <class T>
 __device__ static void make_units(const jacobi<T> &j, T *w, const T *sigma, const int *place,
                                   int *list, T *left, T *dots, T *parts, int *count) {
@@ -224,7 +224,7 @@ __device__ static void make_units(const jacobi<T> &j, T *w, const T *sigma, cons
     for (; have < j.all; have++) complete(j, w, list[have], list, have, left, dots, parts);
 }
 
-/* U S Vh of a tall matrix are W, sigma and V'; of a wide one V, sigma and W'. */
+/* U S Vh of a tall matrix is W, sigma and V'; of a wide one V, sigma and W'. */
 template <class T>
 __device__ static void store(const jacobi<T> &j, int64_t which, const T *w, const T *v,
                              const int *list) {
@@ -239,9 +239,9 @@ __device__ static void store(const jacobi<T> &j, int64_t which, const T *w, cons
     }
 }
 
-/* SHARED: W and V are in shared memory, which the compiler is to know: its loads are then of that
- * memory and not of either. One block of 1024 threads a multiprocessor is enough: else a thread has
- * 32 registers, and they spill. */
+/* SHARED: W and V are in shared memory, which the compiler must know in order to emit loads of that
+ * memory only. One block of 1024 threads per multiprocessor is enough: otherwise a thread has 32
+ * registers, and they spill. */
 template <class T, bool SHARED>
 __global__ static void __launch_bounds__(1024, 1) decompose(jacobi<T> j) {
     GP_DYNAMIC_SHARED(T, room);
@@ -269,7 +269,7 @@ __global__ static void __launch_bounds__(1024, 1) decompose(jacobi<T> j) {
     store(j, which, w, v, list);
 }
 
-/* ---- the host's side ---- */
+/* ---- host side ---- */
 
 static int64_t shared_limit() {
     int device = 0, bytes = 48 << 10;
@@ -277,7 +277,7 @@ static int64_t shared_limit() {
         cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) !=
             cudaSuccess)
         bytes = 48 << 10;
-    return bytes - 2048; /* of which the kernel's own variables take a part */
+    return bytes - 2048; /* the kernel's own variables take a part of it */
 }
 
 template <class T> static bool run(const gp_solver *r, const gp_svd *d) {
@@ -312,8 +312,7 @@ GP_C bool gp_cuda_jacobi(const gp_solver *r, const gp_svd *d) {
     return r->wide ? run<double>(r, d) : run<float>(r, d);
 }
 
-/* One large matrix has the whole device to itself with cuSOLVER; many, or small ones, go a block
- * each. */
+/* One large matrix uses the whole device with cuSOLVER; many, or small ones, take a block each. */
 GP_C bool gp_cuda_jacobi_takes(const gp_call *c, gp_dtype dt, int64_t rows, int64_t cols,
                                int64_t count, bool full) {
     int64_t n = rows < cols ? rows : cols, len = rows < cols ? cols : rows;

@@ -1,6 +1,6 @@
 /* Least squares through the singular value decomposition, whatever driver is asked for: x = V S^-1
- * U' b without the singular values below rcond of the largest. cuSOLVER has no gelsy, gelsd or
- * gelss; the solution of least norm is the same, and so is the rank but for values at the limit
+ * U' b without the singular values below rcond times the largest. cuSOLVER has no gelsy, gelsd or
+ * gelss; the solution of least norm is the same, and so is the rank except for values at the limit
  * itself. */
 #include <float.h>
 
@@ -8,8 +8,8 @@
 #include "kernels/cuda/runtime/loop.cuh"
 #include "kernels/cuda/matmul/matmul.h"
 
-/* A thread a matrix: how many singular values count; full: all must (gels), else the matrix is
- * noted. */
+/* One thread per matrix: the number of singular values that count; full: all must (gels), else the
+ * matrix is recorded. */
 template <class T>
 __global__ static void ranks(const T *s, int64_t count, int64_t k, T rcond, bool full,
                              int64_t *rank, int32_t *info) {
@@ -21,7 +21,7 @@ __global__ static void ranks(const T *s, int64_t count, int64_t k, T rcond, bool
     if (full && n < k) info[i] = 1;
 }
 
-/* w (k x sides) of each matrix divided by its singular values; 0 where these do not count. */
+/* Divides w (k x sides) of each matrix by its singular values; gives 0 where these do not count. */
 template <class T>
 __global__ static void divide(T *w, const T *s, int64_t n, int64_t k, int64_t sides, T rcond) {
     int64_t at = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
@@ -42,8 +42,8 @@ __global__ static void squares(T *to, const T *left, int64_t n, int64_t m, int64
     to[at] = sum;
 }
 
-/* The products of a batch of dense matrices: out (m x n) = alpha op(a) b + beta out; at: a lies k x
- * m. */
+/* The products of a batch of dense matrices: out (m x n) = alpha op(a) b + beta out; at: a is
+ * stored k x m. */
 static bool product(const gp_solver *r, int64_t m, int64_t n, int64_t k, const void *a, bool at,
                     const void *b, void *out, int64_t alpha, int64_t beta) {
     gp_product p = gp_product_of(r->dtype, m, n, k);
@@ -55,7 +55,7 @@ static bool product(const gp_solver *r, int64_t m, int64_t n, int64_t k, const v
     return gp_cuda_product(r->c, &p);
 }
 
-/* b - a x, whose columns' squares are the residuals. */
+/* b - a x: the residuals are the squares of its columns. */
 template <class T> static bool residuals(const gp_solver *r, void *b, const void *x) {
     const gp_array *out = gp_out(r->c, 1);
     void *a = gp_solver_get(r, gp_in(r->c, 0), false);
@@ -92,7 +92,7 @@ template <class T> static bool solve(gp_solver *r, T rcond, bool gels, const cha
            gp_solver_report(r, texts);
 }
 
-/* Without rows or columns of a: x is 0, and what is left over is b. */
+/* Without rows or columns of a, x is 0, and the residuals are b. */
 template <class T> static bool nothing(const gp_solver *r) {
     const gp_call *c = r->c;
     for (int o = 0; o < 4; o++) {
@@ -121,7 +121,7 @@ GP_C bool CUDA(linalg_lstsq)(const gp_call *c) {
     bool gels = !c->arg[3].s[4], given = c->arg[2].kind != GP_NONE;
     double most = r.m > r.n ? r.m : r.n, eps = r.wide ? DBL_EPSILON : FLT_EPSILON;
     double rcond = given && !gels ? c->arg[2].f : gels ? 8 * eps : eps * most;
-    if (rcond < 0) rcond = eps; /* as LAPACK: the machine's precision */
+    if (rcond < 0) rcond = eps; /* as in LAPACK: the machine's precision */
     return r.wide ? solve<double>(&r, rcond, gels, gels ? full : others)
                   : solve<float>(&r, (float)rcond, gels, gels ? full : others);
 }

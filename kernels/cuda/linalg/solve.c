@@ -1,5 +1,5 @@
-/* Inverses, determinants and systems of equations by cuSOLVER and cuBLAS. A matrix that lies row by
- * row is to them its transpose M: where that serves as well, nothing is copied in another order. */
+/* Inverses, determinants and systems of equations by cuSOLVER and cuBLAS. A row-major matrix is to
+ * them its transpose M: where that serves as well, nothing is reordered. */
 #include "kernels/cuda/linalg/cusolver.h"
 
 enum { BATCHED = 512 };
@@ -14,9 +14,9 @@ enum { BATCHED = 512 };
 #define P D
 #include "kernels/cuda/linalg/solve.inc"
 
-/* ---- inverse and determinant: of M' = A they are M's ---- */
+/* ---- inverse and determinant of A, from those of M' = A ---- */
 
-/* LU of the rows of argument 0 as they lie; *pivots in scratch. NULL with a message. */
+/* LU of argument 0 by rows, without a transpose; *pivots in scratch. NULL with a message. */
 static void *factored(gp_solver *r, int32_t **pivots) {
     void *a = gp_solver_get(r, gp_in(r->c, 0), false);
     *pivots = (int32_t *)gp_cuda_scratch(r->c, (size_t)(r->count * r->n) * sizeof **pivots);

@@ -3,15 +3,15 @@
 
 #define VECTORS CUSOLVER_EIG_MODE_VECTOR
 
-/* A decomposition by cuSOLVER, which wants at least as many rows as columns and stores by columns:
- * it reads a wide matrix as it lies as a tall one, whose U is our Vh and whose V our U. */
+/* A decomposition by cuSOLVER, which needs at least as many rows as columns and stores by columns:
+ * it reads a wide row-major matrix as a tall one, whose U is our Vh and whose V our U. */
 typedef struct svd_job {
     const gp_solver *r;
     const gp_svd *d;
     cusolverDnHandle_t h;
     gesvdjInfo_t params;
     bool tall;
-    int m, n, ucols; /* of what cuSOLVER sees; columns of its U */
+    int m, n, ucols; /* as cuSOLVER sees it; columns of its U */
     void *a, *u, *v;
 } svd_job;
 
@@ -26,7 +26,7 @@ typedef struct svd_job {
 #include "kernels/cuda/linalg/svd.inc"
 
 static bool decompose_by(svd_job *l, gp_svd_driver driver) {
-    static gesvdjInfo_t params; /* the same for all */
+    static gesvdjInfo_t params; /* shared by all calls */
     bool wide = l->r->wide;
     if (!params && !gp_cusolver_ok(l->r->c, gp_solve.cusolverDnCreateGesvdjInfo(&params), "gesvdj"))
         return false;
@@ -39,8 +39,8 @@ static bool decompose_by(svd_job *l, gp_svd_driver driver) {
     }
 }
 
-/* One of U and Vh is what cuSOLVER writes, the other its transpose; gesvd has V the other way
- * round. */
+/* cuSOLVER writes one of U and Vh directly, and the transpose of the other; gesvd gives V
+ * transposed. */
 static bool vectors(svd_job *l, gp_svd_driver driver) {
     const gp_solver *r = l->r;
     const gp_svd *d = l->d;
@@ -76,9 +76,9 @@ static bool by_cusolver(gp_solver *r, const gp_svd *d, gp_svd_driver driver) {
     return ok && gp_solver_flag(r, d->texts);
 }
 
-/* Our own kernel where it is the faster, and else, or where gesvdj is asked for, Jacobi rotations
- * by cuSOLVER, whose form for many at once takes matrices of up to 32 x 32 and gives all of U.
- * Values alone are gesvd's. */
+/* Our own kernel where it is faster. Else, or where gesvdj is asked for, Jacobi rotations by
+ * cuSOLVER, whose batched form takes matrices of up to 32 x 32 and gives all of U. gesvd where only
+ * values are wanted. */
 static gp_svd_driver driver_of(const gp_solver *r, const gp_svd *d) {
     int most = d->rows > d->cols ? d->rows : d->cols;
     if (!d->driver &&
@@ -116,7 +116,7 @@ static bool decompose(const gp_call *c, gp_svd d) {
     return d.a && gp_cuda_svd(&r, &d);
 }
 
-/* The call's own driver, or the one that is set for all. */
+/* The call's own driver, or the global setting. */
 static gp_svd_driver asked_for(const gp_value *v) {
     if (v->kind == GP_NONE) return (gp_svd_driver)gp_libs.svd_driver;
     return !strcmp(v->s, "gesvd") ? GP_GESVD : !strcmp(v->s, "gesvdj") ? GP_GESVDJ : GP_GESVDA;

@@ -1,5 +1,5 @@
-/* cross_entropy and its gradient. A thread takes a pixel, whose neighbours lie side by side in
- * memory, or a group of them one whose classes do. Limit: the logits at the speed of memory, once
+/* cross_entropy and its gradient. A thread takes a pixel where pixels are adjacent in memory; a
+ * group of threads takes one whose classes are. Limit: the logits at the speed of memory, once
  * forward; backward read once, again from the caches, and written. */
 #include "kernels/cuda/loss/labels.cuh"
 
@@ -15,10 +15,10 @@ typedef struct run {
     gp_labels labels;
     gp_class_weight weight;
     const double *weight_sum, *factor; /* of all classes; of a mean; NULL: n, 1 */
-    int group;                         /* threads of a pixel: 1, or 32 and more */
+    int group;                         /* threads per pixel: 1, or 32 and more */
 } run;
 
-/* The largest logit and the sum of exp(x - m): NaN and infinities end as they do where m is known
+/* The largest logit and the sum of exp(x - m): NaN and infinities give the same as where m is known
  * before. */
 template <class T> struct summed {
     T m, s;
@@ -35,8 +35,8 @@ template <class T, class F> __device__ static T joined(T v, int group, F f) {
     return group == 1 ? v : gp_group_join(v, group, f);
 }
 
-/* A pixel, and what is known of its logits: with labels p = x - m at the label and q = sum weight *
- * (x - m); with probabilities p = sum weight * y * (x - m), q = sum weight * y. */
+/* A pixel and statistics of its logits: with labels p = x - m at the label and q = sum weight * (x
+ * - m); with probabilities p = sum weight * y * (x - m), q = sum weight * y. */
 template <class T, int D> struct pixel {
     const run *r;
     const char *x, *y;
@@ -50,7 +50,7 @@ template <class T, int D> struct pixel {
         gp_fetch<T, D, 1>(v, x + c * r->xs, r->xt);
         return v[0];
     }
-    /* f(c, x of class c) for this thread's classes; of f32 four are read before the first is
+    /* Calls f(c, x of class c) for this thread's classes; four f32 are read before the first is
      * used. */
     template <class F> __device__ void each(F f) const {
         enum { AHEAD = D == GP_ANY ? 1 : 4 };
@@ -120,7 +120,7 @@ template <class T, int D> static __global__ void losses(gp_loop<4> l, run r, dou
     else if (mine) gp_store_as<T>(l.data[2] + off[2], r.gt, loss);
 }
 
-/* a * exp(x - m), less what the target has: with labels e * weight, and b at the label; with
+/* a * exp(x - m), minus the target's part: with labels e * weight, and b at the label; with
  * probabilities b times the class's share. */
 template <class T, int D> static __global__ void gradients(gp_loop<4> l, run r) {
     int64_t off[4];
@@ -186,7 +186,8 @@ static bool set_up(run *r, gp_nest<4> *n, const gp_call *c, int at, const gp_arr
     const gp_array *const arrays[4] = {&x1, &t1, third, &o1};
     if (r->n == 0) x1.numel = t1.numel;
     *n = gp_nest_of<4>(arrays);
-    /* Classes side by side, or too few pixels for a thread each to fill the device. */
+    /* Classes are contiguous, or there are too few pixels to fill the device with one thread
+     * each. */
     r->group = 1;
     if (r->n >= 32 && (r->xs == gp_dtype_sizes[r->xt] || n->numel < 1024))
         for (r->group = 32; r->group < GP_THREADS && r->n > 8 * r->group;) r->group *= 2;
@@ -206,7 +207,7 @@ static uint32_t blocks_of(const run *r, int64_t pixels) {
      : (r).xt == GP_f32 && (r).ot == GP_f32             ? fn<float, GP_f32>(__VA_ARGS__)           \
                                                         : fn<float, GP_ANY>(__VA_ARGS__))
 
-/* part: NULL for losses of their own; *at: blocks launched. */
+/* part: NULL for unreduced losses; *at: blocks launched. */
 template <class T, int D>
 static bool run_losses(const gp_call *c, const run &r, const gp_nest<4> &n, double *part,
                        int64_t *at) {
@@ -245,7 +246,7 @@ GP_C bool CUDA(cross_entropy)(const gp_call *c) {
                      reduction == GP_LOSS_MEAN);
 }
 
-/* 1 over what a mean is taken over, in scratch memory. */
+/* 1 over the mean's count, in scratch memory. */
 static bool find_factor(const gp_call *c, run *r, const gp_nest<4> &n) {
     double *part = parts(c, gp_blocks(n.numel));
     int64_t at = 0;

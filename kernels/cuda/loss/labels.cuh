@@ -1,11 +1,11 @@
-/* What losses over classes share: labels, and sums of losses and weights in one order. */
+/* Labels, and sums of losses and weights in a fixed order, shared by losses over classes. */
 #ifndef GP_CUDA_LABELS_CUH
 #define GP_CUDA_LABELS_CUH
 
 #include "kernels/cuda/runtime/rows.cuh"
 #include "tensor/ops/loss.h"
 
-/* Labels count from 1; one that is `ignore`, whatever that is, takes no part. */
+/* Labels count from 1; those equal to `ignore` are left out. */
 typedef struct gp_labels {
     gp_dtype dtype;
     int64_t classes, ignore;
@@ -41,14 +41,15 @@ static inline gp_class_weight gp_class_weight_of(const gp_array *a) {
     return w;
 }
 
-/* The block's sums of two numbers into part[2 * blockIdx.x], by all of its GP_THREADS threads. */
+/* Stores the block's sums of two numbers in part[2 * blockIdx.x]; called by all of its GP_THREADS
+ * threads. */
 __device__ static inline void gp_add_block(double *part, double a, double b) {
     a = gp_group_join(a, GP_THREADS, gp_add()), b = gp_group_join(b, GP_THREADS, gp_add());
     if (threadIdx.x == 0) part[2 * blockIdx.x] = a, part[2 * blockIdx.x + 1] = b;
 }
 
-/* One block: the sums of all parts; the loss as reduction has it to out, or, with out NULL, 1 over
- * the weight to part[0]. */
+/* One block: sums all parts; stores the loss, reduced, in out, or, with out NULL, 1 over the weight
+ * in part[0]. */
 static __global__ void gp_add_parts(double *part, int64_t n, char *out, gp_dtype dt, bool mean) {
     double a = 0, b = 0;
     for (int64_t i = threadIdx.x; i < n; i += GP_THREADS) a += part[2 * i], b += part[2 * i + 1];

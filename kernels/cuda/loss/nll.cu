@@ -1,5 +1,5 @@
-/* nll_loss and its gradient: the elements at the labels, and nothing where there are none. Limit: a
- * read of each label and a scattered one of x; the gradient writes all of its elements. */
+/* nll_loss and its gradient: only the elements at the labels are read. Limit: a read of each label
+ * and a scattered one of x; the gradient writes all of its elements. */
 #include "kernels/cuda/loss/labels.cuh"
 
 GP_LABEL_TEXTS(nll_loss)
@@ -30,7 +30,7 @@ static __global__ void losses(gp_loop<3> l, run r, double *part) {
     if (part) gp_add_block(part, v, w);
 }
 
-/* Arrays: target, the gradient without its classes, g. The gradient is 0 elsewhere. factor: of a
+/* Arrays: target, the gradient without its classes, g. The gradient is 0 elsewhere. factor: for a
  * mean. */
 static __global__ void gradients(gp_loop<3> l, run r, const double *factor) {
     uint32_t i = gp_element();
@@ -59,7 +59,7 @@ static gp_nest<3> set_up(run *r, const gp_call *c, int at, const gp_array *logs,
     return gp_nest_of<3>(arrays);
 }
 
-/* Sums into *part, scratch memory; *n blocks of them. */
+/* Sums into *part, scratch memory, of *n blocks. */
 static bool add_losses(const gp_call *c, const gp_nest<3> &n, const run *r, double **part,
                        int64_t *blocks) {
     int64_t at = 0;

@@ -1,7 +1,6 @@
-/* Matrix products by cuBLASLt. Its matrices lie column by column: what lies row by row is to it the
- * transpose, so it is asked for out' = b' a'. Limits that this aims at: 2 m n k operations at the
- * tensor cores' rate for f16 and bf16, at that of the cores for f32 (of TF32 where allowed) and
- * f64. */
+/* Matrix products by cuBLASLt. Its matrices are column-major: to it a row-major one is the
+ * transpose, so it computes out' = b' a'. Target limits: 2 m n k operations at the tensor cores'
+ * rate for f16 and bf16, at that of the cores for f32 (of TF32 where allowed) and f64. */
 #include "kernels/cuda/matmul/matmul.h"
 
 #include <cublasLt.h>
@@ -36,7 +35,7 @@ static bool create(const gp_call *c, cudaStream_t s, void **handle) {
 
 /* ---- plans ---- */
 
-/* What an algorithm is chosen by; compared byte by byte. */
+/* The key of an algorithm; compared byte by byte. */
 typedef struct shape {
     int64_t m, n, k, batch, lda, ldb, ld, a_batch, b_batch, out_batch;
     int32_t dtype, align_a, align_b, align_out, device;
@@ -51,7 +50,7 @@ typedef struct plan {
     cublasLtMatmulAlgo_t algo;
     size_t workspace;
 } plan;
-static plan plans[PLANS]; /* by hash; one that is in the way goes */
+static plan plans[PLANS]; /* by hash; replaced on collision */
 
 static plan *slot_of(const shape *s) {
     uint64_t h = 1469598103934665603u;
@@ -71,7 +70,7 @@ static cudaDataType_t type_of(int dt) {
                           : CUDA_R_16BF;
 }
 
-/* rows x cols as cuBLASLt counts, columns ld apart. */
+/* rows x cols as in cuBLASLt, columns ld apart. */
 static bool layout(const gp_call *c, cublasLtMatrixLayout_t *to, const shape *s, int64_t rows,
                    int64_t cols, int64_t ld, int64_t step) {
     int32_t batch = (int32_t)s->batch;
@@ -85,7 +84,7 @@ static bool layout(const gp_call *c, cublasLtMatrixLayout_t *to, const shape *s,
                         *to, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step)));
 }
 
-/* bias: its address says how it is aligned. */
+/* bias: only its alignment counts. */
 static bool describe(const gp_call *c, plan *p, const void *bias) {
     const shape *s = &p->of;
     cublasComputeType_t compute = s->dtype == GP_f64              ? CUBLAS_COMPUTE_64F
@@ -106,8 +105,7 @@ static bool describe(const gp_call *c, plan *p, const void *bias) {
            layout(c, &p->out, s, s->n, s->m, s->ld, s->out_batch);
 }
 
-/* Parts of a sum that several blocks make are added in f32 and in one order: the result is the same
- * each time. */
+/* Partial sums of several blocks are added in f32 and in one order: the result is deterministic. */
 static bool choose(const gp_call *c, cublasLtHandle_t h, plan *p) {
     const shape *s = &p->of;
     cublasLtMatmulPreference_t pref;
@@ -174,7 +172,7 @@ bool gp_cuda_readable(int64_t rows, int64_t cols, int64_t rs, int64_t cs, bool *
 
 static double number(gp_scalar s) { return s.is_float ? s.f : (double)s.i; }
 
-/* `bytes` of working memory; what is queued on one stream may share it. */
+/* A workspace of `bytes`; work queued on one stream may share it. */
 static void *workspace(const gp_call *c, gp_room *room, size_t bytes) {
     if (!room) return gp_cuda_scratch(c, bytes);
     if (room->bytes < bytes) {
@@ -184,7 +182,7 @@ static void *workspace(const gp_call *c, gp_room *room, size_t bytes) {
     return room->data;
 }
 
-/* *works: cuBLASLt has an algorithm for it. */
+/* *works: whether cuBLASLt has an algorithm for it. */
 static bool by_library(const gp_call *c, const gp_product *q, const shape *s, bool *works) {
     cublasLtHandle_t h = (cublasLtHandle_t)gp_lib_handle(c, GP_LIB_cublasLt, create);
     if (!h) return false;
@@ -229,8 +227,8 @@ bool gp_cuda_product(const gp_call *c, const gp_product *q) {
 
 /* ---- the batch ---- */
 
-/* The op as products: the dims of the batch from the outermost, those of size 1 left out; strides
- * in elements. */
+/* The op as products: the batch dims from the outermost, those of size 1 left out; strides in
+ * elements. */
 typedef struct batch {
     gp_product p;
     int ndim;
@@ -267,8 +265,8 @@ static void read_batch(batch *t, const gp_array *a, const gp_array *b, const gp_
     }
 }
 
-/* Batches of a over one b are more rows of a, where a's memory allows; other dims are joined where
- * both allow. */
+/* Turns batches of a over one b into more rows of a, where a's memory allows; other dims are joined
+ * where both allow. */
 static void fold(batch *t) {
     gp_product *p = &t->p;
     while (t->ndim) {
@@ -290,7 +288,7 @@ static void fold(batch *t) {
     }
 }
 
-/* The innermost dim of the batch in one call, the others one call each. */
+/* One call for the innermost dim of the batch, for each index of the others. */
 static bool every(const gp_call *c, const batch *t) {
     gp_product p = t->p;
     gp_room room = {NULL, 0};
@@ -313,8 +311,8 @@ static bool every(const gp_call *c, const batch *t) {
     return true;
 }
 
-/* Does x need a dense copy: a library cannot read its matrices, or the batch would take too many
- * calls. */
+/* Whether x needs a dense copy: a library cannot read its matrices, or the batch would take too
+ * many calls. */
 static bool copy_if(const gp_call *c, const gp_array *x, bool needed, const gp_array *out, int own,
                     gp_array *to) {
     int64_t dim[GP_MAX_DIM];
@@ -361,7 +359,7 @@ typedef struct sum {
     gp_scalar beta, alpha;
 } sum;
 
-/* Is x one row for all rows of the result, which can be added as a bias? */
+/* Whether x is one row for all rows of the result, which can be added as a bias. */
 static bool is_bias(const gp_array *x, const gp_array *out, const batch *t) {
     int last = x->ndim - 1;
     if (!gp_is_float((gp_dtype)x->dtype) || x->ndim < 1 || out->ndim < 1) return false;

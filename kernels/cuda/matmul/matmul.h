@@ -8,15 +8,15 @@
 extern "C" {
 #endif
 
-/* Working memory that calls of one op share; {NULL, 0} at first. */
+/* Workspace that calls of one op share; initially {NULL, 0}. */
 typedef struct gp_room {
     void *data;
     size_t bytes;
 } gp_room;
 
-/* out (m x n, rows ld apart) = alpha a b + beta out + bias, in each of `batch` places; a is m x k,
- * b is k x n, by strides in elements. dtype: of a, b, out and bias (n elements, or NULL); f16 and
- * bf16 are accumulated in f32 and rounded once. With beta 0 out is not read. */
+/* out (m x n, rows ld apart) = alpha a b + beta out + bias, for each of `batch` matrices; a is m x
+ * k, b is k x n, by strides in elements. dtype: of a, b, out and bias (n elements, or NULL); f16
+ * and bf16 are accumulated in f32 and rounded once. With beta 0 out is not read. */
 typedef struct gp_product {
     gp_dtype dtype;
     int64_t m, n, k, batch;
@@ -25,19 +25,19 @@ typedef struct gp_product {
     char *out;
     int64_t ld, out_batch, size; /* size: bytes of an element */
     gp_scalar alpha, beta;
-    gp_room *room; /* where several products follow each other; else NULL */
+    gp_room *room; /* for several consecutive products; else NULL */
 } gp_product;
 
-/* Queues it: by cuBLASLt where that can read the operands as they lie, else by a plain kernel. */
+/* Queues it: by cuBLASLt where that can read the operands in place, else by a plain kernel. */
 bool gp_cuda_product(const gp_call *c, const gp_product *p);
-/* The plain kernel, for any dtype and strides: 16 x 16 tiles, 2 k m n operations at what the cores
- * give without tensor cores. */
+/* The plain kernel, for any dtype and strides: 16 x 16 tiles, 2 k m n operations at the rate of the
+ * cores without tensor cores. */
 bool gp_cuda_plain_product(const gp_call *c, const gp_product *p);
-/* Can a library read a rows x cols matrix with these strides? Then *trans: its columns are dense;
- * *ld. */
+/* Whether a library can read a rows x cols matrix with these strides. If so, *trans: its columns
+ * are dense; *ld. */
 bool gp_cuda_readable(int64_t rows, int64_t cols, int64_t rs, int64_t cs, bool *trans, int64_t *ld);
 
-/* A product of dense f32 or f64 matrices, alpha 1: to fill in. */
+/* A product of dense f32 or f64 matrices with alpha 1; the caller fills in the rest. */
 static inline gp_product gp_product_of(gp_dtype dt, int64_t m, int64_t n, int64_t k) {
     gp_product p;
     memset(&p, 0, sizeof p);

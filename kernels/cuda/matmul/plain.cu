@@ -1,4 +1,4 @@
-/* Matrix products by a plain tiled kernel: integers, sums over nothing, and strides that no library
+/* Matrix products by a plain tiled kernel: integers, empty sums, and strides that no library
  * reads. */
 #include "kernels/cuda/runtime/loop.cuh"
 #include "kernels/cuda/matmul/matmul.h"
@@ -6,7 +6,7 @@
 enum { TILE = 16 };
 
 /* A block computes a tile of the result; its threads fetch a tile of a and one of b together, each
- * along the dim whose elements lie closer. Integers wrap. */
+ * along the dim whose elements are closer. Integers wrap. */
 template <class T> __global__ static void product(gp_product p, T alpha, T beta, int64_t across) {
     __shared__ T a[TILE][TILE + 1], b[TILE][TILE + 1];
     int x = threadIdx.x % TILE, y = threadIdx.x / TILE;

@@ -1,5 +1,5 @@
 /* batch_norm and its gradients, where cuDNN does not do them (cudnn.c): sums of each channel in
- * chunks that many blocks take, joined in one order; then one pass that normalises. Limit: two
+ * chunks that many blocks compute, combined in one order; then one pass that normalises. Limit: two
  * reads and a write of each element forward (one read where the statistics are given), four reads
  * and a write backward. */
 #include "kernels/cuda/norm/batch_norm.h"
@@ -10,8 +10,8 @@ enum { CHUNK = 16384 };
 /* Count, mean and sum of squared distances from it. */
 template <class T> struct stat {
     T n, mean, m2;
-    /* Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
-     * variances", 1979. */
+    /* Combines two. Source: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm
+     * for computing sample variances", 1979. */
     __device__ void join(const stat<T> &b) {
         T all = n + b.n, d = b.mean - mean;
         if (b.n == 0) return;
@@ -21,7 +21,7 @@ template <class T> struct stat {
     }
 };
 
-typedef struct vec { /* one element a channel, or absent (data NULL) */
+typedef struct vec { /* one element per channel, or absent (data NULL) */
     char *data;
     int64_t step;
     gp_dtype dt;
@@ -29,7 +29,7 @@ typedef struct vec { /* one element a channel, or absent (data NULL) */
 
 typedef struct run {
     gp_loop<3> l;    /* one channel of out, x and g */
-    int64_t step[3]; /* bytes from channel to channel */
+    int64_t step[3]; /* bytes between channels */
     gp_dtype ot, xt, gt;
     int64_t channels, chunks, chunk; /* chunks of a channel, and elements of each */
     vec mean, var, weight, bias, gw, gb;
@@ -60,7 +60,7 @@ __device__ static T x_at(const run &r, uint32_t i, int64_t channel, int64_t *off
     return gp_load_as<T>(r.l.data[1] + off[1] + channel * r.step[1], r.xt);
 }
 
-/* Stats of a chunk: each thread's from distances to its first element, then joined. */
+/* Statistics of a chunk: each thread's from distances to its first element, then combined. */
 template <class T> static __global__ void gather(run r, int64_t channel0) {
     __shared__ stat<T> room[GP_THREADS];
     int64_t channel = channel0 + blockIdx.y, off[3];
@@ -81,7 +81,7 @@ template <class T> static __global__ void gather(run r, int64_t channel0) {
     if (threadIdx.x == 0) ((stat<T> *)r.part)[channel * r.chunks + blockIdx.x] = room[0];
 }
 
-/* Mean and scale of each channel; where it trains, running = (1 - momentum) * running + momentum *
+/* Mean and scale of each channel; in training, running = (1 - momentum) * running + momentum *
  * value. */
 template <class T> static __global__ void settle(run r) {
     int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
@@ -130,8 +130,8 @@ template <class T> static __global__ void gather_gradients(run r, int64_t channe
     to[0] = sg, to[1] = sgh;
 }
 
-/* weight * scale * (g - mean of g - h * mean of g h) where the statistics are the batch's own,
- * weight * scale * g where they are given: what is taken off goes to off and slope. */
+/* weight * scale * (g - mean of g - h * mean of g h) where the statistics are the batch's, weight *
+ * scale * g where they are given: the subtracted terms go to off and slope. */
 static __global__ void settle_gradients(run r) {
     int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
     double sg = 0, sgh = 0, n = (double)r.l.numel;
@@ -157,7 +157,7 @@ template <class T> static __global__ void gradient(run r, int64_t channel0) {
     }
 }
 
-/* ---- on the host ---- */
+/* ---- host side ---- */
 
 static vec vec_of(const gp_array *a) {
     return a ? vec{a->data, a->stride[0] * gp_dtype_sizes[a->dtype], (gp_dtype)a->dtype}

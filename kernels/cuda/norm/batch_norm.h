@@ -1,5 +1,5 @@
-/* batch_norm by cuDNN, for batch_norm.cu: *done is false where it cannot or may not; false with a
- * message (cudnn.c). */
+/* batch_norm by cuDNN, for batch_norm.cu: *done is false where cuDNN cannot or may not run it;
+ * false with a message (cudnn.c). */
 #ifndef GP_CUDA_NORM_H
 #define GP_CUDA_NORM_H
 
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Of the calls of batch_norm and batch_norm_grad, with their arguments. */
+/* For calls of batch_norm and batch_norm_grad, with their arguments. */
 bool gp_norm_by_cudnn(const gp_call *c, bool *done);
 bool gp_norm_grad_by_cudnn(const gp_call *c, bool *done);
 

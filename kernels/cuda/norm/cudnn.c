@@ -1,6 +1,6 @@
-/* batch_norm and its gradients by cuDNN, of dense images with weight and bias in the dtype that
- * cuDNN has them in; all else, what it refuses, and the gradient with given statistics, which cuDNN
- * does not have, is batch_norm.cu's. Limit: as there. */
+/* batch_norm and its gradients by cuDNN, for dense images with weight and bias in cuDNN's dtype for
+ * them. batch_norm.cu runs the rest: what cuDNN refuses, and the gradient with given statistics,
+ * which it lacks. Limit: as there. */
 #include "kernels/cuda/norm/batch_norm.h"
 #if __has_include(<cudnn.h>)
 #include <limits.h>
@@ -8,7 +8,7 @@
 #include "kernels/cuda/runtime/dense.h"
 #include "kernels/cuda/runtime/cudnn.h"
 
-/* x and what is shaped like it, and one element a channel. */
+/* x and arrays of its shape, and one element per channel. */
 typedef struct shapes {
     cudnnTensorDescriptor_t x, channel;
     cudnnBatchNormMode_t mode;
@@ -36,7 +36,7 @@ static void forget(shapes *s) {
     if (s->channel) gp_dnn.cudnnDestroyTensorDescriptor(s->channel);
 }
 
-/* Dense, of images that cuDNN has kernels for (PyTorch's limits, which are no bf16, too). */
+/* Dense, and of images that cuDNN has kernels for (PyTorch's limits, which exclude bf16, too). */
 static bool image_fits(const gp_array *x, bool training) {
     return x->contiguous && gp_cuda_aligned(x->data) && x->dtype != GP_bf16 && x->numel > 0 &&
            x->numel < INT_MAX && x->dim[0] <= (training ? 880801 : 65535);
@@ -44,7 +44,7 @@ static bool image_fits(const gp_array *x, bool training) {
 static bool same(const gp_array *a, const gp_array *x) {
     return a->contiguous && gp_cuda_aligned(a->data) && a->dtype == x->dtype;
 }
-/* One element a channel, as cuDNN wants it for x. */
+/* One element per channel, as cuDNN expects it for x. */
 static bool channel_fits(const gp_array *a, const gp_array *x) {
     return a && a->contiguous && a->dtype == (x->dtype == GP_f64 ? GP_f64 : GP_f32);
 }

@@ -1,5 +1,5 @@
-/* layer_norm, rms_norm and group_norm, and their gradients: rows of neighbours, read once and kept
- * in shared memory where they fit. Limit: a read and a write of each element forward; backward two
+/* layer_norm, rms_norm and group_norm, and their gradients: contiguous rows, read once and kept in
+ * shared memory where they fit. Limit: a read and a write of each element forward; backward two
  * reads and a write for x, and two reads for weight and bias. */
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/runtime/rows.cuh"
@@ -10,16 +10,16 @@ extern "C" {
 enum { COLUMNS = 32, LINES = 8, CHUNKS = 128 };
 
 typedef struct rows {
-    const char *x, *g, *weight, *bias; /* weight and bias: channels without gaps, or NULL */
+    const char *x, *g, *weight, *bias; /* weight and bias: contiguous channels, or NULL */
     char *out;
     gp_norm k;
     gp_dtype xt, gt, wt, bt, ot;
     double *mean, *scale; /* of each row, for the gradients of weight and bias */
 } rows;
 
-/* Those of V elements of a weight that elements i … i + V - 1 have, `each` neighbours one of them:
- * a vector where it lies as x does, two where it is f32 beside an x of 16 bits, one load where all
- * have the same. i is a multiple of V. */
+/* The weights of elements i … i + V - 1, `each` adjacent elements sharing one: a vector where
+ * weights are stored as x is, two where they are f32 and x has 16 bits, one load where all share
+ * one. i is a multiple of V. */
 template <class T, int D, int V>
 __device__ static void affine(T (&v)[V], const char *p, gp_dtype dt, int64_t i, int64_t each,
                               T absent) {
@@ -45,10 +45,10 @@ __device__ static void affine(T (&v)[V], const char *p, gp_dtype dt, int64_t i, 
         v[j] = one ? first : gp_load_as<T>(p + gp_divided(i + j, each) * size, dt);
 }
 
-/* One row of a block's: what its group does to the elements. */
+/* A row of a block: what its group computes from the elements. */
 template <class T, int D, int V> struct line {
     const rows *r;
-    int64_t row, n, apart, first; /* first: the channel that the row begins with */
+    int64_t row, n, apart, first; /* first: the channel of the row's first element */
     int group, lane;
     bool kept;
     const char *x;
@@ -59,7 +59,7 @@ template <class T, int D, int V> struct line {
             for (int j = 0; j < V; j++) v[j] = keep.at(k, V, j);
         else gp_fetch<T, D, V>(v, x + i * gp_bytes_of(r->xt), r->xt);
     }
-    /* Mean and 1 / sqrt(variance + eps); leaves the row's elements kept. */
+    /* Mean and 1 / sqrt(variance + eps); keeps the row's elements. */
     __device__ void moments(T *mean, T *scale) const {
         T v[V], s = 0, q = 0;
         gp_each<T, D, V>(x, gp_bytes_of(r->xt), r->xt, n, lane * V, apart,
@@ -151,7 +151,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX) gradient(rows r, int grou
     }
 }
 
-/* Sums of columns, a chunk of rows a block: into part, chunks x 2 x channels. */
+/* Sums of columns, one chunk of rows per block: into part, chunks x 2 x channels. */
 template <class T> static __global__ void column_sums(rows r, double *part) {
     __shared__ T room[2][LINES][COLUMNS];
     int64_t at = (int64_t)blockIdx.x * COLUMNS + threadIdx.x, n = r.k.n,
@@ -181,7 +181,7 @@ static __global__ void join_columns(const double *part, int64_t chunks, int64_t 
     if (gb) gp_store_as<double>(gb + at * gp_bytes_of(bt), bt, b);
 }
 
-/* One channel a block, of `each` neighbours in the rows of its group. */
+/* One channel per block, of `each` adjacent elements in the rows of its group. */
 template <class T>
 static __global__ void channel_sums(rows r, char *gw, char *gb, gp_dtype wt, gp_dtype bt) {
     int64_t a_row = r.k.a_row, channel = blockIdx.x, each = r.k.each, row0 = channel / a_row,
@@ -201,9 +201,9 @@ static __global__ void channel_sums(rows r, char *gw, char *gb, gp_dtype wt, gp_
     if (gb) gp_store_as<T>(gb + channel * gp_bytes_of(bt), bt, b);
 }
 
-/* ---- on the host ---- */
+/* ---- host side ---- */
 
-/* a's elements without gaps; NULL into *p for an absent one. */
+/* a's elements, contiguous; NULL into *p for an absent one. */
 static bool dense(const gp_call *c, const gp_array *a, const char **p, gp_dtype *dt) {
     *p = a ? a->data : NULL, *dt = a ? (gp_dtype)a->dtype : GP_f32;
     if (!a || a->contiguous) return true;
@@ -267,7 +267,7 @@ static bool affine_gradients(const gp_call *c, const rows *r, bool wide) {
                      w->data, bias, wt, bt);
 }
 
-/* Arguments: g, x, what norm takes as its second, weight, eps. */
+/* Arguments: g, x, the forward's second argument, weight, eps. */
 static bool norm_gradient(const gp_call *c) {
     const gp_array *x = gp_values(c, 1, 0), *g = c->ntmp > 1 ? c->tmpa[1] : gp_in(c, 0),
                    *out = gp_out(c, 0);

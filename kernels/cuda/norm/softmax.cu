@@ -1,6 +1,6 @@
-/* softmax and log_softmax along any dim: rows of neighbours are read once and kept in shared
- * memory; columns are read twice, the second time mostly from the L2 cache. Limit: a read and a
- * write of each element at the speed of memory. */
+/* softmax and log_softmax along any dim: contiguous rows are read once and kept in shared memory;
+ * columns are read twice, the second time mostly from the L2 cache. Limit: a read and a write of
+ * each element at the speed of memory. */
 #include "kernels/cuda/runtime/rows.cuh"
 
 typedef struct places {
@@ -48,7 +48,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
     }
 }
 
-/* The largest element so far and the sum of exp(x - m): NaN and infinities end as they do where m
+/* The largest element so far and the sum of exp(x - m): NaN and infinities give the same as where m
  * is known before. */
 template <class T> struct summed {
     T m, s;
@@ -63,7 +63,7 @@ template <class T> struct summed {
     }
 };
 
-/* A thread a column, or, in threads of one x, a part of it. */
+/* One thread per column, or, for threads of one x, per part of it. */
 template <class T> static __global__ void softmax_columns(gp_loop<2> lines, places p) {
     __shared__ summed<T> room[GP_THREADS];
     uint32_t line = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
 /* Steps of optimizers and clipping of gradients: one launch for up to 64 tensors of each list,
- * whose elements are shared out in chunks. Limit: each list's bytes at the speed of memory, read,
+ * whose elements are divided into chunks. Limit: each list's bytes at the speed of memory, read,
  * and written where the step writes it. */
 #include "kernels/common/optim_step.h"
 #include "kernels/cuda/layout/copy.h"
@@ -21,7 +21,7 @@
 
 enum { LISTS = 5, TENSORS = 64, CHUNK = 4096 };
 
-/* What a launch knows of its tensors: with a step it fits in the 4 KB of a kernel's parameters. */
+/* A launch's tensors: together with a step they fit in the 4 KB of a kernel's parameters. */
 typedef struct batch {
     char *p[LISTS][TENSORS];
     int64_t n[TENSORS];
@@ -30,7 +30,7 @@ typedef struct batch {
     int count;
 } batch;
 
-/* How one element of each list is updated; k: what is not in the step. */
+/* Updates one element of each list; k: values that are not in the step. */
 #define RULE(name)                                                                                 \
     struct rule_##name {                                                                           \
         __device__ static void run(const step *s, double, float *const *x) {                       \
@@ -58,7 +58,7 @@ RULE(scale)
 RULE(limit)
 #undef RULE
 
-/* The tensor that this block's chunk belongs to; the chunk's elements from *from on. */
+/* The tensor that this block's chunk belongs to; the chunk's elements start at *from. */
 __device__ static int tensor_of(const batch &b, int64_t *from) {
     int lo = 0, hi = b.count;
     while (hi - lo > 1) {
@@ -70,7 +70,7 @@ __device__ static int tensor_of(const batch &b, int64_t *from) {
     return lo;
 }
 
-/* GIVEN, WRITES: bits of the lists that there are, and of those that are written. */
+/* GIVEN, WRITES: bit masks of the lists that are present, and of those that are written. */
 template <class C, int D, int V, class R, int GIVEN, int WRITES>
 static __global__ void update(batch b, step s, double k, const double *factor) {
     int64_t from;
@@ -102,17 +102,17 @@ static __global__ void update(batch b, step s, double k, const double *factor) {
 
 /* ---- batches ---- */
 
-/* The lists in a call's first arguments, as flat arrays: those with gaps are copies, brought
+/* The lists in a call's first arguments, as flat arrays: those with gaps are copied, and copied
  * back. */
 typedef struct lists {
     const gp_call *c;
-    int n, count, given; /* lists, tensors of each; bits: lists that are there */
+    int n, count, given; /* lists, tensors of each; bit mask of lists that are present */
     char **copy;         /* n * count addresses, NULL where a tensor is flat itself */
 } lists;
 
 static const gp_array *array_of(const lists *l, int j, int k) { return l->c->arg[j].arrays[k]; }
 
-/* Whether all lists have tensor k in one dense order, so that elements can be taken as they lie. */
+/* Whether tensor k of all lists has one dense order, so that elements can be processed in place. */
 static bool flat(const lists *l, int k) {
     const gp_array *first = array_of(l, 0, k);
     bool all = true, same = true;
@@ -130,7 +130,7 @@ static bool flat(const lists *l, int k) {
     return all || (same && end == first->numel);
 }
 
-/* Room for copies of what is not flat, in one piece; filled. */
+/* Memory for copies of what is not flat, in one block; filled. */
 static bool open_lists(lists *l, const gp_call *c, int n) {
     size_t bytes = 0;
     *l = lists{c, n, c->arg[0].n, 0, NULL};
@@ -161,7 +161,7 @@ static bool open_lists(lists *l, const gp_call *c, int n) {
     return true;
 }
 
-/* Brings copies of written lists back. */
+/* Copies written lists back. */
 static bool close_lists(const lists *l, int writes) {
     for (int j = 0; j < l->n; j++)
         for (int k = 0; k < l->count; k++) {
@@ -190,7 +190,7 @@ static kind kind_of(const lists *l, int k) {
     return vectors ? VECTORS : NARROW;
 }
 
-/* Calls launch(batch, kind) for batches that have all tensors. */
+/* Calls launch(batch, kind) for batches that together have all tensors. */
 template <class F> static bool each_batch(const lists *l, F launch) {
     for (int q = 0; q < KINDS; q++) {
         batch b = {};
@@ -298,8 +298,8 @@ static __global__ void add_powers(batch b, double power, double *part) {
     if (threadIdx.x == 0) part[blockIdx.x] = s;
 }
 
-/* The norm to out, and to part[0] what gradients are scaled by: as in PyTorch max_norm / (norm +
- * 1e-6), at most 1. */
+/* Stores the norm in out, and in part[0] the factor of the gradients: as in PyTorch max_norm /
+ * (norm + 1e-6), at most 1. */
 static __global__ void settle_norm(double *part, int64_t n, double power, double max_norm,
                                    char *out, gp_dtype dt) {
     double s = 0;
@@ -314,7 +314,7 @@ static __global__ void settle_norm(double *part, int64_t n, double power, double
     part[0] = factor >= 1 ? 1 : factor;
 }
 
-/* Arguments: grads, max_norm, norm_type. An infinite max_norm asks for the norm only. */
+/* Arguments: grads, max_norm, norm_type. An infinite max_norm only computes the norm. */
 GP_C bool CUDA(clip_grad_norm)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0);
     double max_norm = c->arg[1].f, power = c->arg[2].f, *part;

@@ -1,6 +1,6 @@
-/* multinomial: indices drawn by weights; and randperm. The numbers drawn are the CPU's. With
- * replacement a block sums a row's weights in order and looks its samples up; without, and for
- * randperm, everything is sorted by when its lot is drawn, which is the limit. */
+/* multinomial: indices drawn by weight; and randperm. The numbers drawn are the CPU's. With
+ * replacement a block sums a row's weights in order and searches for its samples; without, and for
+ * randperm, everything is sorted by the time of its lot. Limit: the sort. */
 #define GP_RNG_FN __device__ static inline
 #include "kernels/cuda/runtime/loop.cuh"
 #include "kernels/cuda/sort/cub.h"
@@ -33,7 +33,7 @@ __device__ static inline double weight(const lots &l, int64_t row, int64_t i) {
     return 0;
 }
 
-/* What the threads of a block have, joined in their order: each gets what is before its own. */
+/* The sum, in their order, of the values of the threads before this one. */
 __device__ static double sums_before(double own, double *room) {
     __syncthreads();
     room[threadIdx.x] = own;
@@ -50,8 +50,8 @@ __device__ static double sums_before(double own, double *room) {
     return room[threadIdx.x];
 }
 
-/* A block a row. Each sample is the first index at which the running sum is above a uniform part of
- * the whole. */
+/* One block per row. Each sample is the first index at which the running sum exceeds a uniform part
+ * of the total. */
 __global__ static void __launch_bounds__(GP_THREADS) replace_kernel(lots l) {
     __shared__ double room[GP_THREADS];
     int64_t row = blockIdx.x, each = (l.k + GP_THREADS - 1) / GP_THREADS;
@@ -71,14 +71,14 @@ __global__ static void __launch_bounds__(GP_THREADS) replace_kernel(lots l) {
             if (p[mid] > part) hi = mid;
             else lo = mid + 1;
         }
-        /* Rounding may not lead beyond the last weight above 0. */
+        /* Rounding must not lead past the last weight above 0. */
         while (lo > 0 && weight(l, row, lo) == 0) lo--;
         l.out[row * l.n + s] = lo + 1;
     }
 }
 
-/* Exponential clocks, one of each weight's rate: in the order in which they ring, each next one is
- * drawn from those left in proportion to its weight. A positive number's bits have its order. */
+/* Exponential clocks with the weights as rates: in the order in which they ring, each is drawn from
+ * the remaining ones in proportion to its weight. Positive floats are ordered as their bits. */
 __global__ static void __launch_bounds__(GP_THREADS)
     clock_kernel(lots l, uint64_t *keys, uint32_t *at) {
     uint32_t e = gp_element();
@@ -155,7 +155,7 @@ GP_C bool CUDA(multinomial)(const gp_call *c) {
     return c->arg[2].i ? with_replacement(c, l) : without_replacement(c, l);
 }
 
-/* ---- randperm: the order of 64 random bits per element, ties as they stand ---- */
+/* ---- randperm: the order of 64 random bits per element; ties keep their order ---- */
 
 __global__ static void __launch_bounds__(GP_THREADS)
     bits_kernel(uint64_t *keys, uint32_t *at, uint32_t n, uint64_t seed, uint64_t counter) {

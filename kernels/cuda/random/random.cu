@@ -1,6 +1,6 @@
 /* Random tensors: each element is a function of (seed, op counter, its row-major index), with the
  * CPU's bits (tensor/rng.h; compiled without contraction to fused multiply-add). Ten rounds of
- * Philox give four elements (two where they need 64 bits); writing them is the limit. */
+ * Philox give four elements (two where they need 64 bits). Limit: writing them. */
 #define GP_RNG_FN __device__ static inline
 #include "kernels/cuda/runtime/loop.cuh"
 #include "tensor/rng.h"
@@ -165,8 +165,7 @@ GP_C bool CUDA(bernoulli)(const gp_call *c) {
     });
 }
 
-/* ---- dropout: which elements stay is told by the numbers that rand would draw; its gradient draws
- * them again ---- */
+/* ---- dropout: rand's numbers decide which elements stay; its gradient draws them again ---- */
 
 template <class T>
 __global__ static void __launch_bounds__(GP_THREADS)
@@ -191,7 +190,7 @@ __global__ static void __launch_bounds__(GP_THREADS)
     else {
 #pragma unroll
         for (int k = 0; k < 4;
-             k++) /* not to n: v by a number that is not known would be in memory */
+             k++) /* a constant bound: indexing v by a variable would put it in memory */
             if (k < n) gp_store_as<T>(out + (at + k) * size, dt, v[k]);
     }
 }
@@ -203,7 +202,7 @@ template <class T> static bool run_drop(const gp_call *c, const gp_array *x, dra
                      (gp_dtype)x->dtype, out->numel, d);
 }
 
-/* Infer made x contiguous; out is, and of x's dtype. */
+/* Infer made x contiguous; out is, too, and has x's dtype. */
 static bool drop(const gp_call *c, uint64_t seed, uint64_t counter) {
     draw d = {};
     d.seed = seed, d.counter = counter;

@@ -1,5 +1,5 @@
-/* argmax, argmin, and max and min along a dim: the first of the largest (smallest) elements, where
- * NaN beats everything, and where it stands. */
+/* argmax, argmin, and max and min along a dim: the first of the largest (smallest) elements, with
+ * its index; NaN wins. */
 #include "kernels/cuda/reduce/reduce.cuh"
 
 #define GP_FN __device__ static inline
@@ -10,7 +10,7 @@ template <class Type, bool MIN> struct place_of {
     enum { LEAN = std::is_integral<T>::value };
     struct Acc {
         T best;
-        int64_t at; /* -1: of nothing */
+        int64_t at; /* -1: no element yet */
     };
     GP_FN void start(Acc &a) { a.best = 0, a.at = -1; }
     GP_FN void take(Acc &a, T x, int64_t at) {

@@ -2,7 +2,7 @@
 #include "kernels/cuda/elementwise/math.cuh"
 #include "kernels/cuda/reduce/reduce.cuh"
 
-/* What a row says it starts with; lowest and highest are cut to the type's range. */
+/* A row's initial value; lowest and highest are clamped to the type's range. */
 #define lowest (-INFINITY)
 #define highest INFINITY
 template <class T> __device__ static inline T cut(double v) { return (T)v; }
@@ -25,7 +25,7 @@ template <> __device__ inline int64_t cut<int64_t>(double v) {
         }                                                                                          \
     };
 
-/* The reduction by a row's formulas F. Partial results join as elements do. */
+/* The reduction by a row's formulas F. Partial results are combined as elements are. */
 template <class F> struct by_formulas {
     typedef typename F::T T;
     typedef T Acc;

@@ -1,4 +1,4 @@
-/* Reductions that are no row of formulas: norms, nansum, nanmean, var and std, summed in f64;
+/* Reductions that are not rows of formulas: norms, nansum, nanmean, var and std, summed in f64;
  * logsumexp, aminmax and count_nonzero. */
 #include "kernels/cuda/reduce/reduce.cuh"
 
@@ -57,7 +57,7 @@ GP_C bool CUDA(nansum)(const gp_call *c) {
     return gp_is_float((gp_dtype)gp_in(c, 0)->dtype) ? floats<known>(c, 1, 0) : CUDA(sum)(c);
 }
 
-/* A sum, and how many elements it has. */
+/* A sum, and the number of its elements. */
 template <class Type> struct known_mean {
     typedef Type T;
     enum { LEAN = 1 };
@@ -78,7 +78,7 @@ GP_C bool CUDA(nanmean)(const gp_call *c) { return floats<known_mean>(c, 1, 0); 
 
 /* ---- var and std ---- */
 
-/* Sums of the elements' distances from a shift, the first of them, and of these squared. Joined
+/* Sums of the elements' distances from a shift, the first element, and of their squares. Combined
  * after Chan, Golub and LeVeque, 1979. p: the correction. */
 template <class Type, bool ROOT> struct moments {
     typedef Type T;
@@ -124,7 +124,7 @@ GP_C bool CUDA(std)(const gp_call *c) { return floats<deviation>(c, 1, correctio
 
 /* ---- logsumexp: the largest element m, and the sum of exp(x - m) ---- */
 
-/* Equal values, infinite ones among them, are 0 apart. */
+/* Equal values, including infinite ones, have distance 0. */
 template <class Type> struct log_sum {
     typedef Type T;
     enum { LEAN = 1 };

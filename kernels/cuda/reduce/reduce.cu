@@ -1,8 +1,9 @@
-/* How a reduction is laid out on the device: rows or columns, vectors, parts. */
+/* Plans a reduction on the device: rows or columns, vectors, parts. */
 #include "kernels/cuda/reduce/reduce.cuh"
 
-/* PARTS: the most that one output's elements are cut into, whatever the device, so that results do
- * not depend on it; BLOCKS: how many blocks are enough; AHEAD: pieces that a thread should have. */
+/* PARTS: the most parts that one output's elements are divided into, whatever the device, so that
+ * results do not depend on it; BLOCKS: the number of blocks that is enough; AHEAD: pieces that a
+ * thread should have. */
 enum { PARTS = 1024, BLOCKS = 1024, AHEAD = 4, SHARED_FEW = 32 };
 
 static void add_dim(gp_places *s, int64_t dim, int64_t stride) {
@@ -47,14 +48,14 @@ static void close_places(gp_places *s, int64_t numel) {
     for (int d = 0; d < s->ndim && !s->wide; d++) s->by[d] = gp_divide_by((uint32_t)s->dim[d]);
 }
 
-/* Do all places of s, dims from `first` on, lie a multiple of a vector apart? */
+/* Whether all positions of s, in dims from `first` on, are multiples of a vector apart. */
 static bool in_vectors(const gp_places *s, int first) {
     for (int d = first; d < s->ndim; d++)
         if (s->stride[d] % 16) return false;
     return true;
 }
 
-/* Lets the innermost dim of s go by vectors of `many` elements of `size` bytes. */
+/* Makes the innermost dim of s run by vectors of `many` elements of `size` bytes. */
 static bool by_vectors(gp_places *s, int many, int64_t size) {
     if (!s->ndim || s->stride[0] != size || s->dim[0] % many || !in_vectors(s, 1)) return false;
     s->dim[0] /= many, s->stride[0] *= many;
@@ -74,7 +75,7 @@ static bool run_parts(const gp_call *c, const gp_reducer_kernels *k, gp_reductio
                      (size_t)k->acc * GP_THREADS, a, parts);
 }
 
-/* Takes what the launch of `blocks` blocks leaves idle for parts of at least `least` pieces. */
+/* Uses what the launch of `blocks` blocks leaves idle for parts of at least `least` pieces. */
 static bool take_parts(const gp_call *c, const gp_reducer_kernels *k, gp_reduction *a,
                        int64_t blocks, int64_t least) {
     int64_t parts = blocks ? BLOCKS / blocks : 1;

@@ -1,12 +1,11 @@
-/* Reductions over any set of dims on a CUDA device: the kernels and the driver that feed a reducer
- * every layout and dtype. Reading memory once is the limit. What joins with what is told by the
- * shapes alone, and nothing is added by atomics: the same numbers give the same bits.
+/* Reductions over any set of dims on a CUDA device: the kernels and the driver that pass every
+ * layout and dtype to a reducer. Limit: reading memory once. The shapes alone decide the order of
+ * combination, and nothing is added by atomics: the same numbers give the same bits.
  *
  * A reducer R has: T, the compute type of elements; Acc, an accumulator; start(Acc &); fold(Acc &,
  * T x, p, at) for element number `at` of those reduced into one; join(Acc &, const Acc &); and
  * finish(const Acc &, count, p, k, to, dt), which stores output k. p is a parameter of the op.
- * LEAN: elements are loaded one at a time only, which nvcc compiles in half the
- * time. */
+ * LEAN: elements are loaded only one at a time, which nvcc compiles in half the time. */
 #ifndef GP_CUDA_REDUCE_CUH
 #define GP_CUDA_REDUCE_CUH
 
@@ -14,11 +13,11 @@
 
 #include "kernels/cuda/runtime/loop.cuh"
 
-/* ---- places: as gp_loop's, of one array, and of any size ---- */
+/* ---- positions: as gp_loop's, for one array of any size ---- */
 
 typedef struct gp_places {
-    int ndim;  /* 0: one place */
-    bool wide; /* more than 32-bit divisions reach */
+    int ndim;  /* 0: one position */
+    bool wide; /* larger than 32-bit divisions allow */
     gp_divider by[GP_MAX_DIM];
     int64_t dim[GP_MAX_DIM], stride[GP_MAX_DIM]; /* the fastest first; bytes */
 } gp_places;
@@ -40,13 +39,13 @@ typedef struct gp_reduction {
     uint8_t dtype, to[2];   /* of x in memory; of the results */
     int nout, parts, group; /* group: threads on one output; across columns */
     int64_t count, outputs; /* elements reduced into one */
-    int64_t pieces;         /* of them, at once: vectors along rows, single elements down columns */
-    int64_t width, step;    /* columns: of the kept dim that they go along; bytes between them */
-    gp_places kept, red;    /* columns: kept without that dim */
+    int64_t pieces;         /* loads of them: vectors along rows, single elements down columns */
+    int64_t width, step; /* columns: size of the kept dim that they run along; bytes between them */
+    gp_places kept, red; /* columns: kept without that dim */
     double p;
 } gp_reduction;
 
-/* ---- loading: what memory has first, so that UNROLL loads are on their way together ---- */
+/* ---- loading: raw memory first, so that UNROLL loads overlap ---- */
 
 template <class Type> struct gp_chunk_state { /* elements of compute type, 16 bytes of them */
     typedef Type T;
@@ -89,8 +88,8 @@ __device__ static inline void gp_reduced(const gp_reduction &a, int64_t o, int64
     }
 }
 
-/* Joins what the threads of groups of `group`, apart by `step`, have in room; lane: a thread's
- * number in its group. The first of each group then has all. */
+/* Combines the accumulators in `room` of groups of `group` threads, `step` apart; lane: a thread's
+ * number in its group. The first of each group gets the result. */
 template <class R>
 __device__ static inline void gp_join_group(typename R::Acc *room, int group, int lane, int step) {
     for (int d = group / 2; d > 0; d /= 2) {
@@ -99,7 +98,7 @@ __device__ static inline void gp_join_group(typename R::Acc *room, int group, in
     }
 }
 
-/* Along rows: neighbours of a group take neighbouring pieces of one output's elements. */
+/* Along rows: adjacent threads of a group take adjacent pieces of one output's elements. */
 template <class R, class L>
 __global__ static void __launch_bounds__(GP_THREADS) gp_rows_kernel(gp_reduction a) {
     typedef typename R::Acc Acc;
@@ -135,8 +134,8 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_rows_kernel(gp_reduction
     if (live && lane == 0) gp_reduced<R>(a, o, part, room[threadIdx.x]);
 }
 
-/* Down columns: neighbours take neighbouring outputs, `group` of them, and the rest of a block the
- * rows in turn. */
+/* Down columns: adjacent threads take adjacent outputs, `group` of them, and the rest of a block
+ * the rows in turn. */
 template <class R, class L>
 __global__ static void __launch_bounds__(GP_THREADS) gp_columns_kernel(gp_reduction a) {
     typedef typename R::Acc Acc;
@@ -174,7 +173,7 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_columns_kernel(gp_reduct
     }
 }
 
-/* Joins the parts of each output. */
+/* Combines the parts of each output. */
 enum { GP_JOINERS = 32 };
 template <class R>
 __global__ static void __launch_bounds__(GP_THREADS) gp_parts_kernel(gp_reduction a, int parts) {

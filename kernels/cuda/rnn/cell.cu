@@ -1,13 +1,12 @@
-/* Gates and states of LSTM, GRU and plain recurrent cells, forward and backward, a thread for each
- * unit; formulas as on the CPU. Limit: the gates'
- * bytes at the second-level cache's speed. */
+/* Gates and states of LSTM, GRU and plain recurrent cells, forward and backward, one thread per
+ * unit; formulas as on the CPU. Limit: the gates' bytes at the second-level cache's speed. */
 #define GP_RNG_FN __device__ static inline
 #include "kernels/common/cell_rules.h"
 #include "kernels/cuda/runtime/loop.cuh"
 #include "kernels/cuda/rnn/rnn.h"
 #include "tensor/rng.h"
 
-/* What a thread has: its row and unit, and pointers to that unit's gates. */
+/* A thread's row and unit, and pointers to that unit's gates. */
 template <class T> struct unit {
     const T *x, *h, *bias, *prev, *cprev;
     T *out, *c, *kept;

@@ -1,10 +1,10 @@
-/* Recurrent layers by cuDNN, trained or not. Dropout takes our own kernels (rnn.c, grad.c): its
- * random numbers are the same on every device. In compute type, as those. Limit that this aims at:
- * w_hh's bytes once a step, or 2 operations a weight and row. */
+/* Recurrent layers by cuDNN, in training or not, in compute type. Dropout runs by our own kernels
+ * (rnn.c, grad.c), whose random numbers are the same on every device. Target limit: w_hh's bytes
+ * once per step, or 2 operations per weight and row. */
 #include "kernels/cuda/rnn/rnn.h"
 #include "kernels/cuda/runtime/device.h"
 
-/* Backward of what our own kernels saved is theirs. */
+/* Whether our own kernels saved it: then they run the backward, too. */
 static bool own_saved(const gp_rnn_run *n, const gp_array *saved) {
     return saved->numel == gp_rnn_saved_elements(&n->r);
 }
@@ -22,7 +22,7 @@ static bool wrong_saved(const gp_rnn_run *n, const gp_array *saved) {
 
 enum { PLANS = 32 };
 
-/* What a plan is made for; compared byte by byte. */
+/* The key of a plan; compared byte by byte. */
 typedef struct shape {
     int32_t cell, dtype, biases, dirs, layers, input, hidden, steps, batch, device;
     int32_t tf32, train;
@@ -30,15 +30,15 @@ typedef struct shape {
 
 typedef struct plan {
     shape of;
-    bool used, refused; /* refused: by cuDNN, when it was described or run in training; our own
-                           kernels do it */
+    bool used,
+        refused; /* refused by cuDNN, when described or run in training; our own kernels run it */
     cudnnDropoutDescriptor_t none; /* no dropout */
     cudnnRNNDescriptor_t rnn;
     cudnnRNNDataDescriptor_t x, y;
     cudnnTensorDescriptor_t state; /* of h and c */
     size_t weights, work, reserve; /* bytes */
 } plan;
-static plan plans[PLANS]; /* in turn; with gp_lib_lock */
+static plan plans[PLANS]; /* replaced in turn; used with gp_lib_lock held */
 static int next_plan;
 
 static void forget(plan *p) {
@@ -50,7 +50,7 @@ static void forget(plan *p) {
     memset(p, 0, sizeof *p);
 }
 
-/* steps x batch x width, dense; every sequence is as long as the others. */
+/* steps x batch x width, dense; all sequences are equally long. */
 static bool describe_data(const gp_call *c, const shape *s, int width,
                           cudnnRNNDataDescriptor_t *to) {
     int *lengths = (int *)malloc((size_t)s->batch * sizeof *lengths);
@@ -105,7 +105,7 @@ static plan *known(const shape *s) {
     return NULL;
 }
 
-/* NULL with a message where there is no room for another: those that were refused stay. */
+/* NULL with a message where there is no room for another: refused ones are kept. */
 static plan *plan_of(const gp_call *c, cudnnHandle_t h, const shape *s) {
     plan *p = known(s);
     if (p) return p;
@@ -124,15 +124,14 @@ static int64_t reserve_elements(const gp_rnn_run *n, const plan *p) {
     return (int64_t)((p->reserve + 255) / 256 * 256) / n->size;
 }
 
-/* Never as many as our own kernels save, which tells the two apart. */
+/* Never as many as our own kernels save, which distinguishes the two. */
 static int64_t saved_elements(const gp_rnn_run *n, const plan *p) {
     int64_t e = reserve_elements(n, p) + gp_rnn_plane(&n->r);
     return e + (e == gp_rnn_saved_elements(&n->r));
 }
 
-/* The plan by which `saved` is laid out; TF32 may have been switched since, and where either of the
- * two was refused it is not known whether that was before or after it was saved: then the refused
- * one. NULL with a message. */
+/* The plan for the layout of `saved`. TF32 may have been switched since, so there may be two; if
+ * one was refused, perhaps before it was saved, that one is returned. NULL with a message. */
 static plan *plan_of_saved(const gp_rnn_run *n, cudnnHandle_t h, shape *s, const gp_array *saved) {
     for (int i = 0; i < 2; i++, s->tf32 = !s->tf32) {
         plan *p = plan_of(n->c, h, s);
@@ -148,13 +147,13 @@ static plan *plan_of_saved(const gp_rnn_run *n, cudnnHandle_t h, shape *s, const
 
 /* ---- weights ---- */
 
-/* Of one of our weights or biases: where cuDNN has each gate. */
+/* cuDNN's address of each gate, for one of our weights or biases. */
 typedef struct gates {
     char *matrix[4], *bias[4];
 } gates;
 
 /* kind: of the input, of h. Gates are in cuDNN's order (i f g o; r z n), w_ih's before w_hh's, two
- * biases a gate. */
+ * biases per gate. */
 static bool find_gates(const gp_rnn_run *n, cudnnHandle_t h, const plan *p, int side, int kind,
                        char *space, gates *at) {
     cudnnTensorDescriptor_t any[2] = {NULL, NULL}; /* shapes, which are known */
@@ -173,8 +172,8 @@ static bool find_gates(const gp_rnn_run *n, cudnnHandle_t h, const plan *p, int 
     return ok;
 }
 
-/* The gates of one of our weights or biases to where cuDNN has each, or from there; what lies
- * together in one copy. */
+/* Copies the gates of one of our weights or biases to cuDNN's addresses, or back; contiguous ones
+ * in one copy. */
 static bool copy_gates(const gp_rnn_run *n, char *ours, char *const *at, size_t bytes, bool back) {
     for (int g = 0, last; g < n->r.gates; g = last) {
         for (last = g + 1; last < n->r.gates && at[last] == at[last - 1] + bytes;) last++;
@@ -208,7 +207,7 @@ static bool put_weights(gp_rnn_run *n, cudnnHandle_t h, const plan *p, char *spa
     return ok;
 }
 
-/* Gradients, one weight behind the other: of a side w_ih, w_hh, b_ih, b_hh. */
+/* Gradients of the weights, concatenated: w_ih, w_hh, b_ih, b_hh of each direction. */
 static bool take_weights(gp_rnn_run *n, cudnnHandle_t h, const plan *p, char *space, char *to) {
     const gp_rnn *r = &n->r;
     size_t row = (size_t)(r->hidden * n->size), all = (size_t)r->gates;
@@ -254,7 +253,7 @@ static bool find_places(const gp_rnn_run *n, const plan *p, places *k) {
            (k->weights = (char *)gp_cuda_scratch(n->c, p->weights));
 }
 
-/* x, the states before and the weights, as cuDNN wants them. */
+/* Fills in x, the states before and the weights, as cuDNN expects them. */
 static bool fill_places(gp_rnn_run *n, cudnnHandle_t h, const plan *p, places *k) {
     const gp_rnn *r = &n->r;
     int64_t sides = r->layers * r->dirs, each = r->batch * r->hidden * n->size;
@@ -265,7 +264,7 @@ static bool fill_places(gp_rnn_run *n, cudnnHandle_t h, const plan *p, places *k
     return ok;
 }
 
-/* from: states of all sides, to outputs 2 and 3. */
+/* Copies states of all directions, `from`, to outputs 2 and 3. */
 static bool put_states(const gp_rnn_run *n, char *const *from) {
     const gp_rnn *r = &n->r;
     int64_t sides = r->layers * r->dirs, each = r->batch * r->hidden * n->size;
@@ -288,13 +287,13 @@ static bool run(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
 
 /* ---- backward ---- */
 
-/* Beside `places`, whose states after are the gradients of the last states here: other
- * gradients. */
+/* Other gradients, besides `places`, whose states after are the gradients of the last states
+ * here. */
 typedef struct back {
     char *dx, *dy, *before[2], *weights, *dw;
 } back;
 
-/* The reserve space is used up by backward, which may be asked for again: it works on a copy. */
+/* Backward overwrites the reserve space, and may be run again: it works on a copy. */
 static bool find_back(const gp_rnn_run *n, const plan *p, places *k, back *b) {
     const gp_rnn *r = &n->r;
     const gp_array *dw = gp_out(n->c, 1 + r->states);
@@ -309,7 +308,7 @@ static bool find_back(const gp_rnn_run *n, const plan *p, places *k, back *b) {
                                             cudaMemcpyDeviceToDevice, gp_cuda_stream(n->c)));
 }
 
-/* Gradients of the results; what was not given is 0. cuDNN adds to the weights' gradients. */
+/* Gradients of the results; absent ones are 0. cuDNN adds to the weights' gradients. */
 static bool fill_back(const gp_rnn_run *n, const plan *p, places *k, back *b) {
     const gp_rnn *r = &n->r;
     const gp_array *dy = gp_in(n->c, r->backward + 1);
@@ -321,7 +320,7 @@ static bool fill_back(const gp_rnn_run *n, const plan *p, places *k, back *b) {
     return ok && gp_cuda_ok(n->c, cudaMemsetAsync(b->weights, 0, p->weights, gp_cuda_stream(n->c)));
 }
 
-/* Data first: the weights' gradients need what that leaves in the reserve space. */
+/* Data first: the weights' gradients need what it leaves in the reserve space. */
 static bool run_back(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
     const gp_array *dw = gp_out(n->c, 1 + n->r.states);
     places k = {0};
@@ -344,11 +343,11 @@ static bool run_back(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
     return gp_cuda_copy_array(n->c, dw, &from);
 }
 
-/* ---- who does it ---- */
+/* ---- calls ---- */
 
-static _Atomic bool refused; /* a cuDNN that cannot be used here: our own kernels can */
+static _Atomic bool refused; /* set when cuDNN cannot be used here: our own kernels can */
 
-/* Is it cuDNN's? Then what it is known by, in s. */
+/* Whether cuDNN may run it; if so, sets its key s. */
 static bool usable(const gp_rnn_run *n, bool train, shape *s) {
     const gp_rnn *r = &n->r;
     memset(s, 0, sizeof *s);
@@ -393,7 +392,8 @@ bool gp_rnn_by_cudnn(gp_rnn_run *n, bool *done) {
     cudnnHandle_t h = handle(n->c);
     plan *p = !h ? NULL : saved ? plan_of_saved(n, h, &s, saved) : plan_of(n->c, h, &s);
     bool ok = p && !p->refused && run(n, h, p);
-    if (!ok && p && saved) p->refused = true; /* nothing is saved, and backward sees it by this */
+    if (!ok && p && saved)
+        p->refused = true; /* nothing is saved, by which backward recognises it */
     gp_lib_unlock();
     if (ok) gp_cuda_detail("cuDNN");
     else if (!p && saved) return false;

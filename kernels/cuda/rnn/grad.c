@@ -1,12 +1,12 @@
-/* Recurrent layers backward: through time one kernel for the cells and one product with w_hh a
+/* Recurrent layers backward: through time one kernel for the cells and one product with w_hh per
  * step, then the weights' and the input's gradients in a few products over all steps. */
 #include "kernels/cuda/rnn/rnn.h"
 
-/* Working memory, made once; gx and gh: gradients of w_ih x + b_ih and w_hh h + b_hh of all steps,
- * one place but for a GRU. */
+/* Workspace, allocated once; gx and gh: gradients of w_ih x + b_ih and w_hh h + b_hh of all steps,
+ * one array except for a GRU. */
 typedef struct work {
     char *dy, *dx; /* of the layer's output and input */
-    char *input;   /* what the layer got: x, or the output below with dropout */
+    char *input;   /* the layer's input: x, or the output below with dropout */
     char *h0, *c0, *dh, *dc, *gx, *gh;
     char *dw; /* of all weights */
 } work;
@@ -63,7 +63,7 @@ static bool one_step(gp_rnn_run *n, const work *k, const side *s, int64_t step) 
 
 /* ---- weights and input ---- */
 
-/* The step's h before it: of all steps but the first, the output of another row; then h0. */
+/* The h before each step: of all steps but the first, the output of another row; then h0. */
 static bool weights_hh(gp_rnn_run *n, const work *k, const side *s, char *to) {
     const gp_rnn *r = &n->r;
     int64_t h = r->hidden, ld = r->dirs * h, batch = r->batch, rest = rows_of(n) - batch,
@@ -117,7 +117,7 @@ static bool run_side(gp_rnn_run *n, work *k, int layer, int dir, const char *x, 
                                 dir > 0, NULL, k->dx, in);
 }
 
-/* What the layer got. NULL with a message. */
+/* The layer's input. NULL with a message. */
 static const char *layer_input(const gp_rnn_run *n, const work *k, int layer) {
     if (layer == 0) return gp_rnn_get(n, gp_in(n->c, GP_RNN_X), k->input) ? k->input : NULL;
     const char *y = gp_rnn_output_at(&n->r, n->size, n->saved, layer - 1);

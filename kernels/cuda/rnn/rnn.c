@@ -1,6 +1,6 @@
 /* Recurrent layers forward: the input's products of all time steps at once, then per step one
- * product with w_hh and one kernel for the cells. Limit: w_hh's bytes a step at the second-level
- * cache's speed, or 2 operations a weight and row where there are many rows. */
+ * product with w_hh and one kernel for the cells. Limit: w_hh's bytes per step at the second-level
+ * cache's speed, or 2 operations per weight and row where there are many rows. */
 #include "kernels/cuda/rnn/rnn.h"
 
 /* ---- shared with backward ---- */
@@ -80,8 +80,8 @@ bool gp_rnn_product(gp_rnn_run *n, bool at, bool bt, int64_t m, int64_t cols, in
 
 /* ---- a layer ---- */
 
-/* Working memory, made once: gates of all steps and of one, the states at the start, outputs of
- * layers in turn. */
+/* Workspace, allocated once: gates of all steps and of one, the initial states, alternating outputs
+ * of layers. */
 typedef struct work {
     char *gx, *pre, *h0, *c0, *x, *plane[2], *drop;
 } work;
@@ -100,7 +100,7 @@ static bool open_work(const gp_rnn_run *n, work *k) {
            (k->x = gp_rnn_scratch(n, rows * r->input));
 }
 
-/* One direction of a layer: its weights, where it writes, and where it saves. */
+/* One direction of a layer: its weights, its output, and where it saves. */
 typedef struct side {
     int dir;
     const char *hh, *bias;

@@ -1,5 +1,5 @@
-/* What the forward and backward kernels of recurrent layers share on a CUDA device. They are
- * products of matrices and kernels for the cells; cuDNN does what has no dropout (cudnn.c). */
+/* Recurrent layers on a CUDA device, shared by forward and backward. They are products of matrices
+ * and kernels for the cells; cuDNN runs those without dropout (cudnn.c). */
 #ifndef GP_CUDA_RNN_H
 #define GP_CUDA_RNN_H
 
@@ -11,14 +11,14 @@
 extern "C" {
 #endif
 
-/* Rows (of the batch) and `units` of each. What ends in _row is the distance of rows, in elements;
- * gates lie `units` apart. */
+/* Rows (of the batch) and `units` of each. Fields ending in _row are the distance between rows, in
+ * elements; gates are `units` apart. */
 typedef struct gp_cell_step {
     int64_t rows, units;
     gp_cell cell;
-    const char *x;            /* w_ih x + b_ih (+ w_hh h, but for a GRU), [rows][gates * units] */
-    const char *h;            /* GRU: w_hh h */
-    const char *bias;         /* b_hh, or NULL */
+    const char *x;    /* w_ih x + b_ih (+ w_hh h, except for a GRU), [rows][gates * units] */
+    const char *h;    /* GRU: w_hh h */
+    const char *bias; /* b_hh, or NULL */
     const char *prev, *cprev; /* h and c before the step */
     char *out, *c;            /* after it; c may be cprev */
     int64_t prev_row, out_row;
@@ -30,18 +30,18 @@ typedef struct gp_cell_back {
     int64_t rows, units;
     gp_cell cell;
     const char *dy; /* gradient of the step's output */
-    char *dh, *dc;  /* of h and c after the step; on return of what came before it, but for the way
-                       through w_hh */
+    char *dh,
+        *dc; /* of h and c after the step; on return, before it, without the part through w_hh */
     const char *out, *prev;  /* h after and before */
     int64_t y_row, prev_row; /* of dy and out; of prev */
     const char *c, *cprev, *kept;
-    char *dx, *dhh; /* of w_ih x + b_ih and w_hh h + b_hh, [rows][gates * units]; one place but for
-                       a GRU */
+    char *dx, *dhh; /* of w_ih x + b_ih and w_hh h + b_hh, [rows][gates * units]; one address except
+                       for a GRU */
 } gp_cell_back;
 bool gp_cuda_cell_back(const gp_call *c, bool wide, const gp_cell_back *s);
 
-/* to = y times the dropout's mask (kept with probability 1 - p, then divided by it), element e of
- * the random numbers at offset e; the mask also to `mask` unless NULL. */
+/* to = y times the dropout's mask (kept with probability 1 - p, then divided by it), with element e
+ * of the random numbers at offset e; the mask also goes to `mask` unless NULL. */
 bool gp_cuda_rnn_drop(const gp_call *c, bool wide, const char *y, char *to, char *mask, int64_t n,
                       int64_t offset, double p);
 /* to = a b */
@@ -53,7 +53,7 @@ bool gp_cuda_rnn_sums(const gp_call *c, bool wide, const char *from, int64_t row
 
 /* ---- rnn.c, for grad.c ---- */
 
-/* The run as both see it. Arrays in scratch are dense, in compute type. */
+/* A run, for both. Arrays in scratch are dense, in compute type. */
 typedef struct gp_rnn_run {
     gp_rnn r;
     bool wide;
@@ -68,7 +68,7 @@ typedef struct gp_rnn_run {
 bool gp_rnn_open(gp_rnn_run *n, const gp_call *c);
 void *gp_rnn_scratch(const gp_rnn_run *n, int64_t elements);
 bool gp_rnn_zero(const gp_rnn_run *n, char *p, int64_t elements);
-/* a (time x batch x features, as the call has it) to p, dense, and p to a. */
+/* Copies a (time x batch x features, as the call has it) to p, dense, and p to a. */
 bool gp_rnn_get(const gp_rnn_run *n, const gp_array *a, char *p);
 bool gp_rnn_put(const gp_rnn_run *n, const gp_array *a, const char *p);
 /* State i (layer and direction) of a, batch x hidden; a NULL: zeros. p's rows lie ld apart. */
@@ -77,7 +77,7 @@ bool gp_rnn_put_state(const gp_rnn_run *n, const gp_array *a, int64_t i, const c
 /* Initial h (0) or c (1). */
 bool gp_rnn_initial(const gp_rnn_run *n, int kind, int64_t i, char *p);
 /* Weight `kind` (w_ih, w_hh, b_ih, b_hh) from number `first` of the list, dense in compute type;
- * the next one of its kind may take its place. NULL with a message. */
+ * the next one of its kind may overwrite it. NULL with a message. */
 const char *gp_rnn_weights(gp_rnn_run *n, int first, int kind);
 
 /* out (m x n, rows ldc apart) = a b, + out if add. at: a is stored k x m; bt: b is stored n x k. */
@@ -85,12 +85,12 @@ bool gp_rnn_product(gp_rnn_run *n, bool at, bool bt, int64_t m, int64_t cols, in
                     const char *a, int64_t lda, const char *b, int64_t ldb, bool add,
                     const char *bias, char *out, int64_t ldc);
 
-/* For backward: forward once more by our own kernels, for what it saves (n->saved, in scratch). */
+/* For backward: runs forward again by our own kernels, for what it saves (n->saved, in scratch). */
 bool gp_rnn_save_again(gp_rnn_run *n);
 
-/* The whole run by cuDNN, forward and backward, where it can and may, and for backward did it
- * forward; else *done is false. Where cuDNN refused n->saved is NULL then: what it has or would
- * have saved is not ours to read. False with a message. (cudnn.c) */
+/* Runs it all by cuDNN, forward and backward, where it can and may, and backward only if it ran
+ * forward; else *done is false. Where cuDNN refused, n->saved is then NULL: its layout is not ours.
+ * False with a message. (cudnn.c) */
 bool gp_rnn_by_cudnn(gp_rnn_run *n, bool *done);
 bool gp_rnn_back_by_cudnn(gp_rnn_run *n, bool *done);
 

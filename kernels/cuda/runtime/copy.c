@@ -9,8 +9,8 @@
 #include "kernels/cuda/runtime/device.h"
 #include "kernels/cuda/runtime/timed.h"
 
-/* Host blocks of at least this size are mapped on their own (hostmem.c) and can be page-locked;
- * smaller copies are staged in pinned memory. */
+/* Host blocks from this size on are mapped separately (hostmem.c) and can be page-locked; smaller
+ * copies are staged in pinned memory. */
 enum { PINNABLE = 2 << 20 };
 
 static const char *const copy_names[] = {"copy D2D", "copy H2D", "copy D2H"}; /* by gp_copy_kind */
@@ -27,7 +27,7 @@ static bool queue_copy(gp_stream *s, void *dst, const void *src, size_t bytes, g
     return err == cudaSuccess || gp_cuda_failed(s, (int)err, "copy");
 }
 
-/* Stages the copy in a block of pinned memory: neither the call nor the host's memory then waits
+/* Stages the copy in a block of pinned memory: then neither the call nor the host's memory waits
  * for the device. */
 static bool copy_staged(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                         gp_storage *host) {
@@ -84,7 +84,8 @@ static bool copy_pinned(gp_stream *s, void *dst, const void *src, size_t bytes, 
     return true;
 }
 
-/* From another device, directly where the two devices can; otherwise CUDA goes through the host. */
+/* From another device, directly where the two support that; otherwise CUDA goes through the
+ * host. */
 static bool copy_across(gp_stream *s, void *dst, const void *src, size_t bytes) {
     struct cudaPointerAttributes at;
     cudaError_t err = cudaPointerGetAttributes(&at, src);

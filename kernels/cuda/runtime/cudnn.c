@@ -42,5 +42,5 @@ cudnnDataType_t gp_dnn_type(int dt) {
                           : CUDNN_DATA_BFLOAT16;
 }
 #else
-typedef int dnn_has_cudnn; /* no empty file in ISO C */
+typedef int dnn_has_cudnn; /* ISO C forbids an empty file */
 #endif

@@ -1,5 +1,5 @@
-/* cuDNN: the functions that gpush uses, and its handle. Only where its header is; for conv.c,
- * kernels/cuda/norm/cudnn.c, kernels/cuda/rnn/cudnn.c and cudnn_graph.c. */
+/* cuDNN: the functions that gpush uses, and its handle. Only where its header is present; for
+ * conv.c, kernels/cuda/norm/cudnn.c, kernels/cuda/rnn/cudnn.c and cudnn_graph.c. */
 #ifndef GP_CUDA_DNN_H
 #define GP_CUDA_DNN_H
 
@@ -13,14 +13,15 @@ typedef struct gp_dnn_functions {
 } gp_dnn_functions;
 extern gp_dnn_functions gp_dnn; /* filled when the first handle is made */
 
-/* The handle of this call's device and stream; NULL with a message. With gp_lib_lock held. */
+/* The handle of this call's device and stream; NULL with a message. Call it with gp_lib_lock
+ * held. */
 cudnnHandle_t gp_dnn_handle(const gp_call *c);
 /* False with a message where s is an error. */
 bool gp_dnn_ok(const gp_call *c, cudnnStatus_t s);
 cudnnDataType_t gp_dnn_type(int dtype);
-/* After a failure on the way to cuDNN (it does not take the shape, its memory cannot be had, it is
- * not there): forgets the message and lets the op go on with its own kernel, which the record says.
- * False, with a message, on a dead device. */
+/* Called after a failure before cuDNN runs (it does not take the shape, its memory cannot be
+ * allocated, it is missing): clears the message, so that the op runs its own kernel, which the
+ * record shows. False, with a message, on a dead device. */
 bool gp_dnn_refused(const gp_call *c);
 
 void gp_cuda_detail(const char *text); /* kernels/cuda/runtime/device.h: for the record */

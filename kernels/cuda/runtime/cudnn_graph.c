@@ -1,6 +1,5 @@
 /* cuDNN's graph interface: tensors, operations on them, and the plan that runs them all. Source of
- * attributes and of what belongs to each descriptor: NVIDIA's cuDNN 9 documentation, "Backend
- * API". */
+ * the attributes and descriptors: NVIDIA's cuDNN 9 documentation, "Backend API". */
 #if __has_include(<cudnn.h>)
 #include "kernels/cuda/runtime/cudnn_graph.h"
 
@@ -36,7 +35,7 @@ static void drop(made *d) {
     *d = NULL;
 }
 
-/* What an op is told to do; the graph's to destroy. */
+/* The description of an op, destroyed with the graph. */
 static made new_detail(gp_graph *g, cudnnBackendDescriptorType_t type) {
     if (g->details == GP_GRAPH_OPS) g->failed = true;
     return g->failed ? NULL : (g->detail[g->details++] = create(g, type));
@@ -177,7 +176,7 @@ gp_node_tensor *gp_graph_turned(gp_graph *g, gp_node_tensor *x, cudnnDataType_t 
 
 /* ---- plans ---- */
 
-/* Up to GP_GRAPH_PLANS configurations, best first, in g->config; how many. */
+/* Stores up to GP_GRAPH_PLANS configurations, best first, in g->config; returns their number. */
 static int64_t ask(gp_graph *g) {
     int64_t n = 0;
     cudnnBackendHeurMode_t mode = CUDNN_HEUR_MODE_A;
@@ -199,8 +198,8 @@ static int64_t ask(gp_graph *g) {
     return g->failed ? 0 : n < GP_GRAPH_PLANS ? n : GP_GRAPH_PLANS;
 }
 
-/* Does the configuration's engine give other bits from call to call? One that cannot be asked
- * does. */
+/* Whether the configuration's engine may give different bits in each call; assumed of one that
+ * cannot be asked. */
 static bool varies(gp_graph *g, made config) {
     cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
     int64_t n = 0;
@@ -218,8 +217,8 @@ static bool varies(gp_graph *g, made config) {
     return found;
 }
 
-/* The plan of a configuration in g->plan; false, and nothing failed for good, where cuDNN cannot
- * make it. */
+/* Makes the plan of a configuration in g->plan; false, with the graph still valid, where cuDNN
+ * cannot. */
 static bool make(gp_graph *g, made config) {
     int64_t n = 0;
     g->plan = create(g, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
@@ -279,5 +278,5 @@ void gp_graph_forget(gp_graph *g) {
     memset(g, 0, sizeof *g);
 }
 #else
-typedef int graph_has_cudnn; /* no empty file in ISO C */
+typedef int graph_has_cudnn; /* ISO C forbids an empty file */
 #endif

@@ -1,5 +1,5 @@
 /* cuDNN's graph interface: a few operations on tensors of four dims that cuDNN runs as one kernel,
- * if it has one. For kernels/cuda/attention/cudnn.c. Only where its header is. */
+ * if it has one. For kernels/cuda/attention/cudnn.c. Only where its header is present. */
 #ifndef GP_CUDA_GRAPH_H
 #define GP_CUDA_GRAPH_H
 
@@ -14,17 +14,17 @@ typedef struct gp_node_tensor {
     int64_t number, dim[4], stride[4];
 } gp_node_tensor;
 
-/* While it is built functions below return NULL once one failed, and take NULL for what failed:
- * look at the end. */
+/* While a graph is built, the functions below return NULL after a failure, and accept NULL
+ * operands: check at the end. */
 typedef struct gp_graph {
     cudnnHandle_t handle;
     gp_node_tensor tensor[GP_GRAPH_TENSORS];
     cudnnBackendDescriptor_t op[GP_GRAPH_OPS], detail[GP_GRAPH_OPS],
-        all; /* detail: what an op is told to do */
+        all; /* detail: description of an op */
     int tensors, ops, details;
     cudnnBackendDescriptor_t config[GP_GRAPH_PLANS],
-        plan;       /* the plan is of one of the configurations */
-    int64_t memory; /* that the plan works in, bytes */
+        plan;       /* whether the plan is one of the configurations */
+    int64_t memory; /* bytes of workspace that the plan needs */
     bool failed;
 } gp_graph;
 
@@ -36,26 +36,26 @@ gp_node_tensor *gp_graph_inner(gp_graph *g, cudnnDataType_t type, const int64_t 
                                const int64_t *stride);
 gp_node_tensor *gp_graph_number(gp_graph *g);
 
-/* y = x op b, computed in f32 (NULL y: a new inner tensor of x's shape); b NULL: of x alone. */
+/* y = x op b, computed in f32 (NULL y: a new inner tensor of x's shape); b NULL: op x. */
 gp_node_tensor *gp_graph_point(gp_graph *g, cudnnPointwiseMode_t op, gp_node_tensor *x,
                                gp_node_tensor *b, gp_node_tensor *y);
-/* Where row number >= column number x, else other. */
+/* x where row number >= column number, else other. */
 gp_node_tensor *gp_graph_lower(gp_graph *g, gp_node_tensor *x, gp_node_tensor *other);
-/* The largest element, or the sum, of each row of x, to y or a new inner tensor. */
+/* The largest element, or the sum, of each row of x, into y or a new inner tensor. */
 gp_node_tensor *gp_graph_rows(gp_graph *g, cudnnReduceTensorOp_t op, gp_node_tensor *x,
                               gp_node_tensor *y);
 /* y = a b, of matrices in the last two dims. */
 gp_node_tensor *gp_graph_product(gp_graph *g, gp_node_tensor *a, gp_node_tensor *b,
                                  gp_node_tensor *y);
-/* x with its last two dims exchanged, as an inner tensor of another type. */
+/* x transposed in its last two dims, as an inner tensor of another type. */
 gp_node_tensor *gp_graph_turned(gp_graph *g, gp_node_tensor *x, cudnnDataType_t type);
 
-/* Asks for plans, best first, and makes the first that can be made, in g->plan; `same`: of those
- * that give the same bits each time. Where `cost` is given a few are made, and the one that costs
- * least is kept; below 0: it cannot run. False where there is none. */
+/* Asks for plans, best first, and makes the first possible one, in g->plan; `same`: only
+ * deterministic ones. With `cost`, a few are made and the cheapest is kept; a cost below 0: it
+ * cannot run. False where there is none. */
 bool gp_graph_plan(gp_graph *g, bool same, float (*cost)(gp_graph *g, void *ctx), void *ctx);
-/* Queues it on the handle's stream; memory[i], of a number its address on the host, goes with
- * tensor number[i]. */
+/* Queues it on the handle's stream; memory[i] is bound to tensor number[i], for a number the
+ * address on the host. */
 cudnnStatus_t gp_graph_run(const gp_graph *g, int n, const int64_t *number, void *const *memory,
                            void *room);
 void gp_graph_forget(gp_graph *g);

@@ -1,4 +1,4 @@
-/* What profile/cuda is handed of the plug-in's runtime, which it may not call itself. */
+/* Gives profile/cuda functions of the plug-in's runtime, which it may not call itself. */
 #include "kernels/cuda/runtime/device.h"
 #include "kernels/cuda/runtime/libs.h"
 

@@ -8,14 +8,14 @@
 extern "C" {
 #endif
 
-/* At a multiple of 16 bytes: many of the libraries' kernels read as much at once without looking
- * where they begin, and a view may begin anywhere. */
+/* Whether p is a multiple of 16 bytes: many of the libraries' kernels read that much at once
+ * without checking, and a view may begin anywhere. */
 static inline bool gp_cuda_aligned(const void *p) { return (uintptr_t)p % 16 == 0; }
 /* x as a dense, aligned row-major array of dtype dt in *to: x itself where it is one, else scratch
  * of this call. */
 bool gp_cuda_dense(const gp_call *c, const gp_array *x, gp_dtype dt, gp_array *to);
 
-/* A dense array of `ndim` dims over p. */
+/* A dense array of `ndim` dims at p. */
 static inline gp_array gp_dense_over(void *p, gp_dtype dt, int ndim, const int64_t *dim) {
     gp_array a;
     memset(&a, 0, sizeof a);

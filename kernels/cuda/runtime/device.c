@@ -1,5 +1,5 @@
 /* The CUDA device: opening it, its memory and streams, and the host's waits for it. It makes every
- * call of the CUDA runtime that blocks or may block, timed; those of copies are in copy.c. */
+ * call of the CUDA runtime that blocks or may block, and times it; copies' calls are in copy.c. */
 #include <cuda_runtime.h>
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum {
-    MAX_QUEUED = 950,        /* items: CUDA blocks a launch at about 1024; an op may be several */
+    MAX_QUEUED = 950,        /* items: CUDA blocks launches at about 1024; an op may be several */
     MAX_STAGED = 64 << 20,   /* bytes of staging memory that a stream may have in its queue */
     SPIN_NS = 100000,        /* a wait polls without a pause for this long, */
     POLL_INTERVAL_NS = 50000 /* then sleeps between polls */
@@ -35,7 +35,7 @@ bool gp_cuda_alive(const gp_device *dev, const char *what) {
                    dev->name, d->why);
 }
 
-/* An error that stays makes every later call fail with it. */
+/* A sticky error makes every later call fail with it. */
 static bool stays(gp_device *dev, cudaError_t err) {
     gp_cuda_enter(dev);
     cudaGetLastError();
@@ -135,7 +135,7 @@ static bool describe(gp_device *dev) {
                    d->model, p.major, p.minor);
 }
 
-/* Makes the device's context, which takes a good part of a second. */
+/* Makes the device's context, which takes almost a second. */
 static bool set_up(gp_device *dev) {
     cuda_device *d = gp_cuda_of(dev);
     size_t left;
@@ -151,7 +151,7 @@ static bool set_up(gp_device *dev) {
     return d->base || gp_fail("%s: its clock cannot be read", dev->name);
 }
 
-/* Said once: with this setting nothing overlaps, and no time means anything. */
+/* Warns once: with this setting nothing overlaps, and times mean nothing. */
 static void tell_of_settings(void) {
     static atomic_bool told;
     const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
@@ -189,7 +189,7 @@ static void *mem_alloc(gp_device *dev, size_t bytes) {
     if (err == cudaSuccess) return p;
     cudaGetLastError();
     if (err != cudaErrorMemoryAllocation) call_ok(dev, err, "allocation");
-    return NULL; /* no message: out of memory, and the allocator has a ladder for that */
+    return NULL; /* no message: out of memory, which the allocator's ladder handles */
 }
 
 static void mem_free(gp_device *dev, void *p, size_t bytes) {
@@ -216,7 +216,7 @@ static bool stream_open(gp_stream *s) {
     return true;
 }
 
-/* At the end of the program, after all queues were drained. */
+/* Called at the end of the program, after all queues were drained. */
 static void stream_close(gp_stream *s) {
     cuda_stream *q = gp_cuda_queue(s);
     if (!q) return;
@@ -272,11 +272,11 @@ static bool event_drain(gp_event *e) {
     for (uint64_t t0 = gp_now_ns(); !gp_cuda_event_done(e); poll_pause(t0))
         if (gp_interrupted)
             return gp_fail("interrupted while waiting for %s", e->stream->dev->name);
-    gp_cuda_reached(e->stream, e->ticket); /* what was due, and a fault */
+    gp_cuda_reached(e->stream, e->ticket); /* does what was due, and finds a fault */
     return true;
 }
 
-/* ---- what the program opens ---- */
+/* ---- exported to the program ---- */
 
 static const gp_device_vt vt = {
     .kind = "cuda",

@@ -1,6 +1,6 @@
-/* Inside the CUDA plug-in: what a device and its streams keep, and what the files share that drive
- * them: kernels/cuda/runtime/device.c (the device's functions), kernels/cuda/runtime/copy.c
- * (copies), kernels/cuda/runtime/queue.c (what was queued and how far that is),
+/* Inside the CUDA plug-in: the state of devices and streams, and the functions that these files
+ * share: kernels/cuda/runtime/device.c (the device's functions), kernels/cuda/runtime/copy.c
+ * (copies), kernels/cuda/runtime/queue.c (queued work and its progress),
  * kernels/cuda/runtime/event.c (places in a queue), kernels/cuda/runtime/launch.c (a call of a
  * kernel), kernels/cuda/runtime/plugin_imports.c (the program). CUDA's handles are void * here, so
  * that this header needs none of CUDA's. */
@@ -41,31 +41,31 @@ typedef struct cuda_device {
     size_t bytes;  /* of memory */
     void *clock;   /* cudaStream_t without work, for reading the device's clock */
     _Atomic bool dead;
-    char why[256];        /* of dead; written before it is set */
-    pthread_mutex_t lock; /* of what follows */
+    char why[256];        /* reason for dead; written before that is set */
+    pthread_mutex_t lock; /* guards what follows */
     cuda_base *base;
     void *events[CUDA_EVENTS]; /* cudaEvent_t not in use */
     int nevents;
-    cuda_block *blocks[CUDA_CLASSES]; /* not in use, by size_class */
-    bool peer[64];                    /* copies from that device were prepared */
+    cuda_block *blocks[CUDA_CLASSES]; /* unused ones, by size_class */
+    bool peer[64];                    /* whether copies from that device were prepared */
     _Atomic bool used[GP_OPS];        /* ops that have run here */
 } cuda_device;
 
-/* To be done on the host when the queue has come to `ticket`, in this order. */
+/* Work for the host once the queue has reached `ticket`, in this order. */
 typedef struct cuda_later {
     struct cuda_later *next;
     uint64_t ticket;
-    cuda_block *block; /* goes back to the pool */
-    void *to;          /* gets bytes of the block first; NULL: none */
+    cuda_block *block; /* returned to the pool */
+    void *to;          /* gets `bytes` of the block first; NULL: no copy */
     size_t bytes;
-    gp_storage *host; /* one reference and, if `reads`, one of its readers */
+    gp_storage *host; /* one reference and, if `reads`, counted as a reader */
     bool reads;
 } cuda_later;
 
-/* A copy of pageable memory that is too large to be staged: the wait for it makes it. */
+/* A copy of pageable memory that is too large to be staged: the wait for it performs it. */
 typedef struct cuda_deferred_copy {
     struct cuda_deferred_copy *next;
-    pthread_t thread; /* that waits for it */
+    pthread_t thread; /* the thread that waits for it */
     void *dst;
     const void *src;
     size_t bytes;
@@ -74,10 +74,10 @@ typedef struct cuda_deferred_copy {
     uint64_t id;      /* for gp_hook.device */
 } cuda_deferred_copy;
 
-/* What to say of a launch that notes a fault. */
+/* The messages of a launch that may record a fault. */
 typedef struct cuda_note {
-    uint64_t issued; /* the command that it is */
-    bool told;       /* its fault is known */
+    uint64_t issued; /* number of its command */
+    bool told;       /* its fault was reported */
     const char *file;
     int line, n;
     const char *const *texts;
@@ -85,25 +85,25 @@ typedef struct cuda_note {
 
 typedef struct cuda_stream {
     void *stream;                       /* cudaStream_t */
-    _Atomic uint64_t items, items_done; /* what CUDA's own queue holds: kernels, of which a command
+    _Atomic uint64_t items, items_done; /* contents of CUDA's own queue: kernels, of which a command
                                            may be several, copies, events */
-    pthread_mutex_t lock;               /* of what follows */
+    pthread_mutex_t lock;               /* guards what follows */
     struct {
         void *event; /* cudaEvent_t */
         uint64_t ticket, items;
-    } marks[CUDA_MARKS]; /* a ring: places in the queue, oldest first */
+    } marks[CUDA_MARKS]; /* a ring: positions in the queue, oldest first */
     unsigned head, tail;
     cuda_later *later, **last;
     _Atomic size_t staged; /* bytes of blocks in `later` */
     cuda_deferred_copy *deferred;
-    struct gp_fault *faults; /* CUDA_NOTES, pinned; NULL until a kernel wants one */
-    cuda_block *fault_block; /* where they are */
+    struct gp_fault *faults; /* CUDA_NOTES of them, pinned; NULL until a kernel needs one */
+    cuda_block *fault_block; /* holds them */
     cuda_note *notes;        /* of the same launches */
-    uint64_t noted,
-        settled; /* launches that took a fault; those that are done, and known to be well or not */
+    uint64_t noted, settled; /* launches that took a fault slot; those of them that are done, and
+                                known to be good or bad */
 } cuda_stream;
 
-/* What open_device and stream_open have put there. */
+/* What open_device and stream_open have stored. */
 static inline cuda_device *gp_cuda_of(const gp_device *dev) { return (cuda_device *)dev->impl; }
 static inline cuda_stream *gp_cuda_queue(const gp_stream *s) { return (cuda_stream *)s->impl; }
 
@@ -113,14 +113,14 @@ static inline cuda_stream *gp_cuda_queue(const gp_stream *s) { return (cuda_stre
 void gp_cuda_enter(const gp_device *dev);
 /* False with a message once dev is dead. */
 bool gp_cuda_alive(const gp_device *dev, const char *what);
-/* err (a cudaError_t other than success) as this thread's message; false. An error that the device
- * will not get over marks it dead. what: the op or call, NULL in a queue: then s is named as what
- * it has queued last. */
+/* Sets err (a cudaError_t other than success) as this thread's message; returns false. A sticky
+ * error marks the device dead. what: the op or call; NULL in a queue: then the last op queued on s
+ * is named. */
 bool gp_cuda_failed(gp_stream *s, int err, const char *what);
-/* A block of the pool with at least bytes; NULL with a message. */
+/* A block of the pool of at least bytes; NULL with a message. */
 cuda_block *gp_cuda_block_take(gp_device *dev, size_t bytes);
 void gp_cuda_block_give(gp_device *dev, cuda_block *b);
-/* Tells who watches of a call that may block (gp_hook.call), made since t0. */
+/* Reports a call that may block, made since t0, to gp_hook.call. */
 void gp_cuda_called(gp_device *dev, const char *what, bool first, uint64_t t0);
 
 /* Polls until s has reached ticket; false with a message when the user interrupts. The calling
@@ -132,20 +132,20 @@ bool gp_cuda_wait_for(gp_stream *s, uint64_t ticket);
 /* gp_device_vt.copy. */
 bool gp_cuda_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                   gp_storage *host, uint64_t id);
-/* Makes the copies that this thread deferred on s, and waits for each; make = false, after an
+/* Performs the copies that this thread deferred on s, and waits for each; make = false, after an
  * interrupt, drops them instead. False if one was dropped or failed (message set). */
 bool gp_cuda_deferred_copies(gp_stream *s, bool make);
 
 /* ---- kernels/cuda/runtime/queue.c ---- */
 
-/* One more command was queued on s. mark: its end is of interest soon. */
+/* Counts one more command queued on s. mark: its end will soon be asked for. */
 void gp_cuda_queued(gp_stream *s, bool mark);
-/* The same, with what the host does after it; takes `what` over. */
+/* The same, with the host's work after it; takes over `what`. */
 void gp_cuda_queued_then(gp_stream *s, cuda_later *what);
-/* Has s come to this ticket, as far as one can know without waiting? Does what was due. A dead
- * device's queue is at its end. */
+/* Whether s is known, without waiting, to have reached this ticket. Does the host's due work. A
+ * dead device's queue counts as finished. */
 bool gp_cuda_reached(gp_stream *s, uint64_t ticket);
-/* Where a launch notes its fault, for c, s's next command. NULL with a message. */
+/* The slot where a launch records its fault, for c, the next command of s. NULL with a message. */
 struct gp_fault *gp_cuda_fault_open(gp_stream *s, const struct gp_call *c, const char *const *texts,
                                     int n);
 
@@ -154,13 +154,13 @@ struct gp_fault *gp_cuda_fault_open(gp_stream *s, const struct gp_call *c, const
 /* An event of the pool (cudaEvent_t); NULL with a message. */
 void *gp_cuda_event_take(gp_device *dev);
 void gp_cuda_event_give(gp_device *dev, void *event);
-/* Waits for an event that measures how a library does something, which is told as a first use.
+/* Waits for an event that measures how a library does something, which is reported as a first use.
  * False with a message. */
 bool gp_cuda_event_settle(gp_device *dev, void *event);
-/* Compares the device's clock with the host's, where that is due: for when the host has waited
+/* Compares the device's clock with the host's, if that is due: called when the host has waited
  * anyway. */
 void gp_cuda_keep_time(gp_device *dev);
-/* Those of gp_device_vt. */
+/* The functions of gp_device_vt. */
 gp_event *gp_cuda_event_record(gp_stream *s);
 bool gp_cuda_event_done(gp_event *e);
 bool gp_cuda_event_wait(gp_stream *s, gp_event *e);
@@ -169,21 +169,21 @@ void gp_cuda_event_free(gp_event *e);
 
 /* ---- kernels/cuda/runtime/launch.c ---- */
 
-/* The kernel of c's row, queued on s; false with a message. The vtable's launch. */
+/* Queues the kernel of c's row on s; false with a message. The vtable's launch. */
 bool gp_cuda_launch(gp_stream *s, struct gp_call *c);
-/* When the plug-in is opened: first uses of libraries are told of. */
+/* Called when the plug-in is opened: from then on first uses of libraries are reported. */
 void gp_cuda_launch_open(void);
 
-/* gp_device_vt.saves: layers that cuDNN trains. kernels/cuda/rnn/cudnn.c */
+/* gp_device_vt.saves: for layers that cuDNN trains. kernels/cuda/rnn/cudnn.c */
 int64_t gp_cuda_saves(const struct gp_call *c);
 
-/* When a recorded event (cudaEvent_t) was passed, ns on gp_now_ns()'s clock; 0 if it was not yet.
+/* When a recorded event (cudaEvent_t) was reached, in ns on gp_now_ns()'s clock; 0 if not yet.
  * kernels/cuda/runtime/event.c */
 uint64_t gp_cuda_event_ns(gp_device *dev, void *event);
 
 /* ---- kernels/cuda/runtime/cupti.c ---- */
 
-/* When the plug-in is opened: hands profile/cuda what it needs of the runtime. */
+/* Called when the plug-in is opened: gives profile/cuda what it needs of the runtime. */
 void gp_cuda_watch_open(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* CUDA's events: a pool of them, places in a queue, and their times on the host's clock. */
+/* CUDA's events: a pool of them, positions in a queue, and their times on the host's clock. */
 #include <cuda_runtime.h>
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "kernels/cuda/runtime/device.h"
 #include "tensor/error.h"
 
-/* ns: the clocks are compared again after that, as they drift apart */
+/* ns: after this the clocks are compared again, as they drift apart */
 static const uint64_t clock_ns = 2000000000;
 
 void *gp_cuda_event_take(gp_device *dev) {
@@ -39,8 +39,8 @@ static void base_unref(gp_device *dev, cuda_base *b) {
     free(b);
 }
 
-/* A time that both clocks know: that of an event on a stream without work. Of a few attempts the
- * one counts in which the host looked most closely. */
+/* A time on both clocks: that of an event on a stream without work. Of several attempts, the one
+ * with the shortest host interval counts. */
 static cuda_base *read_clocks(gp_device *dev) {
     cuda_device *d = gp_cuda_of(dev);
     cuda_base *best = NULL;
@@ -67,14 +67,14 @@ static cuda_base *read_clocks(gp_device *dev) {
     return best;
 }
 
-/* Where the host has waited anyway the clocks are compared again. */
+/* Compares the clocks again where the host has waited anyway. */
 void gp_cuda_keep_time(gp_device *dev) {
     cuda_device *d = gp_cuda_of(dev);
     pthread_mutex_lock(&d->lock);
     bool due = !d->base || gp_now_ns() - d->base->ns >= clock_ns;
     pthread_mutex_unlock(&d->lock);
     if (!due) return;
-    gp_cuda_enter(dev); /* a wait that found all done has not */
+    gp_cuda_enter(dev); /* a wait that found all work done has not */
     cuda_base *fresh = read_clocks(dev);
     if (!fresh) return;
     pthread_mutex_lock(&d->lock);

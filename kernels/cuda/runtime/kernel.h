@@ -1,12 +1,11 @@
-/* What CUDA kernels share: access to a call's arguments, the launch, scratch memory, and how a
- * kernel tells of a bad index. Read by C++ (.cu) and by C.
+/* For CUDA kernels: access to a call's arguments, the launch, scratch memory, and the report of a
+ * bad index. Read by C++ (.cu) and by C.
  *
  * The kernel of op `name` is `bool CUDA(name)(const gp_call *c)`: it runs on the host, queues its
- * work on gp_cuda_stream(c) and returns; false with a message is for what the host can know. It
- * never blocks, and calls nothing that may (only kernels/cuda/runtime/device.c does): DESIGN 4. The
- * same files are compiled as host code against tests/fake_cuda; hence GP_LAUNCH and
- * GP_DYNAMIC_SHARED instead of <<< >>> and extern
- * __shared__, and no inline PTX without a plain
+ * work on gp_cuda_stream(c) and returns; it returns false with a message for failures that the host
+ * can know. It never blocks, and calls nothing that may (only kernels/cuda/runtime/device.c does):
+ * DESIGN 4. The same files are compiled as host code against tests/fake_cuda; hence GP_LAUNCH and
+ * GP_DYNAMIC_SHARED instead of <<< >>> and extern __shared__, and no inline PTX without a plain
  * alternative. */
 #ifndef GP_CUDA_KERNEL_H
 #define GP_CUDA_KERNEL_H
@@ -32,7 +31,7 @@ extern "C" {
 
 #define CUDA(name) cuda_##name
 
-/* Output i, tensor argument i (NULL if absent) and what gp_infer_values made of argument i, as
+/* Output i, tensor argument i (NULL if absent) and gp_infer_values' result for argument i, as
  * arrays in device memory; a list's tensors are c->arg[i].arrays[0 … n-1]. */
 static inline const gp_array *gp_out(const gp_call *c, int i) { return c->outa[i]; }
 static inline const gp_array *gp_in(const gp_call *c, int i) {
@@ -45,15 +44,15 @@ static inline const gp_array *gp_values(const gp_call *c, int i, int at) {
 /* The CUDA stream that c runs on. */
 cudaStream_t gp_cuda_stream(const gp_call *c);
 
-/* Device memory for this call only, 256-byte aligned: taken from the caching allocator in stream
- * order and given back to it when the kernel function returns, so that what is queued later on this
- * stream may reuse it. NULL with a message. bytes may be 0. */
+/* Device memory for this call only, 256-byte aligned: allocated from the caching allocator in
+ * stream order and freed when the kernel function returns, so that work queued later on this stream
+ * may reuse it. NULL with a message. bytes may be 0. */
 void *gp_cuda_scratch(const gp_call *c, size_t bytes);
-/* The same in pinned host memory, which lives until what was queued so far is done: for tables that
+/* The same in pinned host memory, which lives until the work queued so far is done: for tables that
  * a queued copy or kernel reads (a kernel may follow the pointer). */
 void *gp_cuda_table(const gp_call *c, size_t bytes);
 
-/* True if the last CUDA call or launch went well; else false with a message that names the op.
+/* True if the last CUDA call or launch succeeded; else false with a message that names the op.
  * After every launch: `return gp_cuda_ok(c, cudaGetLastError())`; GP_LAUNCH does it. */
 bool gp_cuda_ok(const gp_call *c, cudaError_t err);
 
@@ -62,13 +61,13 @@ bool gp_cuda_ok(const gp_call *c, cudaError_t err);
 int gp_cuda_sms(const gp_call *c);
 int gp_cuda_arch(const gp_call *c);
 
-/* A kernel that meets a bad index notes it in pinned memory, of which each launch has its own
- * piece: the host reads it when it waits, the error names op and line, and the context lives on.
- * texts: what to say by code 1 … n, each with up to three %lld; static. The text begins with the
- * op's name, as the CPU's ("gather: index %lld is …"). */
+/* A kernel that meets a bad index records it in pinned memory, where each launch has its own slot:
+ * the host reads it when it waits, the error names op and line, and the context stays valid. texts:
+ * the messages for code 1 … n, each with up to three %lld; static. They begin with the op's name,
+ * as the CPU's ("gather: index %lld is …"). */
 typedef struct gp_fault {
-    unsigned first; /* 1: a thread was the first to note a fault, */
-    int code;       /* and this, written last, is what: into the launch's texts, from 1 */
+    unsigned first; /* 1: a thread was the first to record a fault */
+    int code;       /* written last: the number of the message in the launch's texts, from 1 */
     long long v[3];
 } gp_fault;
 typedef struct gp_fault_at {
@@ -80,8 +79,8 @@ gp_fault_at gp_cuda_fault(const gp_call *c, const char *const *texts, int n);
 }
 
 #ifdef __CUDACC__
-/* Queues kernel<<<grid, block, shared, stream of c>>>(...); false with a message. A grid of no
- * blocks does nothing. */
+/* Queues kernel<<<grid, block, shared, stream of c>>>(...); false with a message. An empty grid
+ * does nothing. */
 #define GP_LAUNCH(c, kernel, grid, block, shared, ...)                                             \
     gp_cuda_launched(                                                                              \
         c,                                                                                         \
@@ -95,13 +94,13 @@ static inline bool gp_cuda_launched(const gp_call *c, F launch, dim3 grid, dim3 
     launch(grid, block);
     return gp_cuda_ok(c, cudaGetLastError());
 }
-/* Shared memory whose size is the launch's. */
+/* Shared memory whose size the launch gives. */
 #define GP_DYNAMIC_SHARED(T, name)                                                                 \
     extern __shared__ __align__(16) unsigned char name##_bytes[];                                  \
     T *const name = (T *)name##_bytes
 #endif
 
-/* Notes a fault unless an earlier one is noted. Kernels go on with a harmless index. */
+/* Records a fault unless there is an earlier one. Kernels continue with a harmless index. */
 __device__ static inline void gp_fault_note(gp_fault_at at, int code, long long a = 0,
                                             long long b = 0, long long d = 0) {
     if (atomicCAS_system(&at.fault->first, 0u, 1u) != 0) return;

@@ -1,5 +1,5 @@
-/* A call of a CUDA kernel: what kernels ask for while they queue their work (stream, scratch
- * memory, tables), and what is given back afterwards. */
+/* A call of a CUDA kernel: what kernels use while they queue their work (stream, scratch memory,
+ * tables), and its release afterwards. */
 #include <stdlib.h>
 
 #include "kernels/cuda/runtime/kernel.h"
@@ -12,15 +12,16 @@ enum { HELD = 32 };
 
 static _Thread_local gp_device *launching;
 
-/* A library was opened or a handle made, for a call of this thread or for the doctor. */
+/* Called when a library was opened or a handle made, for a call of this thread or for the
+ * doctor. */
 static void first_use(const char *what, int64_t begin_ns, int64_t end_ns) {
     if (launching) gp_cuda_called(launching, what, true, (uint64_t)begin_ns);
 }
 
 void gp_cuda_launch_open(void) { gp_lib_first_use = first_use; }
 
-/* Of the calls that this thread is making; an inner one (the collector, run for memory, ran a
- * finaliser that runs an op) has what is above its own beginning. */
+/* Scratch of the calls that this thread is making. An inner call (the collector, run for memory,
+ * ran a finaliser that runs an op) uses what is above its own start. */
 static _Thread_local gp_storage *scratch[HELD];
 static _Thread_local cuda_block *tables[HELD];
 static _Thread_local int nscratch, ntables, launched;
@@ -33,11 +34,11 @@ int gp_cuda_arch(const gp_call *c) { return gp_cuda_of(c->stream->dev)->arch; }
 
 bool gp_cuda_ok(const gp_call *c, cudaError_t err) {
     if (err ==
-        cudaSuccess) { /* a call is one item of the queue, and one more for every further kernel */
+        cudaSuccess) { /* a call is one item of the queue, and each further kernel one more */
         if (launched++) atomic_fetch_add(&gp_cuda_queue(c->stream)->items, 1);
         return true;
     }
-    cudaGetLastError(); /* it is told here */
+    cudaGetLastError(); /* it is reported here */
     return gp_cuda_failed(c->stream, (int)err, c->op->name);
 }
 
@@ -45,7 +46,7 @@ void *gp_cuda_scratch(const gp_call *c, size_t bytes) {
     if (nscratch == HELD) return gp_fail_null("%s: too many pieces of scratch memory", c->op->name);
     gp_storage *st = gp_storage_new(c->stream, bytes ? bytes : 1);
     gp_cuda_enter(
-        c->stream->dev); /* for want of memory the collector may have run ops on another device */
+        c->stream->dev); /* when memory is short the collector may have run ops on another device */
     if (!st) return NULL;
     scratch[nscratch++] = st;
     return st->data;
@@ -63,13 +64,13 @@ gp_fault_at gp_cuda_fault(const gp_call *c, const char *const *texts, int n) {
     return (gp_fault_at){gp_cuda_fault_open(c->stream, c, texts, n)};
 }
 
-/* The call is queued: its tables are needed until it is done, its scratch memory only by what is
- * queued before whatever gets it next. */
+/* The call is queued: its tables are needed until it is done, its scratch memory only by work
+ * queued before its next user. */
 static void settle(gp_stream *s, int nscratch0, int ntables0) {
     bool counted = false;
     while (ntables > ntables0) {
         cuda_later *l = calloc(1, sizeof *l);
-        if (!l) { /* lost: a queued kernel may read it */
+        if (!l) { /* leaked: a queued kernel may read it */
             ntables--;
             continue;
         }
@@ -95,7 +96,7 @@ bool gp_cuda_launch(gp_stream *s, gp_call *c) {
     if (watched) gp_cuda_span_begin(&span, s, c->op, "kernel", c->id, 0);
     bool ok = kernel(c);
     if (watched) gp_cuda_span_end(&span);
-    if (t0) { /* its code was loaded, a library opened, a handle made */
+    if (t0) { /* reports that its code was loaded, a library opened, a handle made */
         atomic_store(used, true);
         gp_cuda_called(s->dev, c->op->name, true, t0);
     }

@@ -16,10 +16,10 @@
 void (*gp_lib_first_use)(const char *what, int64_t begin_ns, int64_t end_ns);
 gp_lib_settings gp_libs = {.deterministic = true};
 
-/* Sonames go with the CUDA version that the plug-in is built for. */
+/* Sonames depend on the CUDA version that the plug-in is built for. */
 #if CUDART_VERSION >= 13000
-#define SAME "13"   /* cuBLAS and CUPTI count with CUDA … */
-#define BEHIND "12" /* … cuSOLVER, cuFFT and cuSPARSE one behind */
+#define SAME "13"   /* cuBLAS and CUPTI have CUDA's number; */
+#define BEHIND "12" /* cuSOLVER, cuFFT and cuSPARSE the one below */
 #define MATCHES "13"
 #else
 #define SAME "12"
@@ -27,10 +27,9 @@ gp_lib_settings gp_libs = {.deterministic = true};
 #define MATCHES "12"
 #endif
 
-/* `before`: what the library itself wants to find; opened first, so that it does wherever they
- * lie. */
+/* `before`: libraries that it depends on; opened first, so that it finds them in any folder. */
 typedef struct library {
-    const char *name, *file, *before[3], *version; /* version: a function that gives it */
+    const char *name, *file, *before[3], *version; /* version: the function that returns it */
     void *so;
     bool looked;
     char path[PATH_MAX], why[1024];
@@ -57,8 +56,9 @@ static library libraries[GP_LIBS] = {
     [GP_LIB_cupti] = {"CUPTI", "libcupti.so." SAME, {0}, "cuptiGetVersion"},
 };
 
-/* Opening; the table of handles, whose making opens; and the use of a handle, which may be within
- * another's: for want of scratch memory the collector runs finalisers, and these may run ops. */
+/* Locks: for opening; for the table of handles, whose creation opens; and for the use of a handle,
+ * which may be nested: when scratch memory is short the collector runs finalisers, and these may
+ * run ops. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, table = PTHREAD_MUTEX_INITIALIZER,
                        in_use = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 void gp_lib_lock(void) { pthread_mutex_lock(&in_use); }
@@ -70,10 +70,10 @@ int64_t gp_lib_now(void) {
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* ---- where to look ---- */
+/* ---- search path ---- */
 
-/* Tries folder/file; false where there is none. A file that is there but does not open is
- * remembered in why. */
+/* Tries folder/file; false where there is none. If the file exists but does not open, `why` says
+ * so. */
 static bool try_folder(library *l, const char *file, const char *folder, size_t length, void **so) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%.*s/%s", (int)length, folder, file);
@@ -107,7 +107,7 @@ static bool try_glob(library *l, const char *file, const char *pattern, void **s
     return found;
 }
 
-/* The packages nvidia-* below a Python's prefix. */
+/* The packages nvidia-* under a Python's prefix. */
 static bool try_python(library *l, const char *file, const char *prefix, void **so) {
     static const char *const packages[] = {
         "lib/python3*/site-packages", "lib64/python3*/site-packages", "lib/python3*/dist-packages",
@@ -120,7 +120,7 @@ static bool try_python(library *l, const char *file, const char *prefix, void **
     return false;
 }
 
-/* The folder two above `path`: a program's prefix. False where there is none. */
+/* The folder two levels above `path`: a program's prefix. False where there is none. */
 static bool prefix_of(const char *path, char *prefix) {
     snprintf(prefix, PATH_MAX, "%s", path);
     for (int i = 0; i < 2; i++) {
@@ -131,8 +131,7 @@ static bool prefix_of(const char *path, char *prefix) {
     return true;
 }
 
-/* Below python3 on PATH, as it is named and where the name leads, and in the user's own
- * packages. */
+/* Under python3 on PATH, by its name and by its link's target, and in the user's own packages. */
 static bool try_pythons(library *l, const char *file, void **so) {
     char path[PATH_MAX], real[PATH_MAX], prefix[PATH_MAX];
     const char *list = getenv("PATH"), *home = getenv("HOME");
@@ -174,9 +173,9 @@ static const char *set_to(const char *name) {
 static void open_library(library *l) {
     Dl_info at;
     l->looked = true;
-    /* cuDNN's recurrent layers use cuBLAS on streams of their own, which gives the same bits each
-     * time only with a workspace that is set here. Source: NVIDIA's documentation of cuBLAS,
-     * "Results reproducibility". 24 MiB. */
+    /* cuDNN's recurrent layers use cuBLAS on streams of their own, which is deterministic only with
+     * a workspace that is set here. Source: NVIDIA's documentation of cuBLAS, "Results
+     * reproducibility". 24 MiB. */
     if (l == &libraries[GP_LIB_cudnn]) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
     for (int i = 0; i < 3 && l->before[i]; i++) find(l, l->before[i]);
     l->why[0] = 0;
@@ -219,7 +218,7 @@ bool gp_lib_functions(gp_lib lib, const char *op, const char *const *names, int 
 
 /* ---- versions ---- */
 
-/* Each library has a way of its own to tell. */
+/* Each library has its own way to report it. */
 static void version_of(gp_lib lib, void *fn, char *text, size_t size) {
     int v = 0, part[3] = {0};
     uint32_t u = 0;

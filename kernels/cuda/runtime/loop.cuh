@@ -1,4 +1,4 @@
-/* Loops over strided arrays on a CUDA device: an element's place in each array from its number,
+/* Loops over strided arrays on a CUDA device: an element's offset in each array from its number,
  * numbers of every dtype in memory as one of four compute types (f32, f64, i32, i64), and 16-byte
  * vectors. */
 #ifndef GP_CUDA_LOOP_CUH
@@ -8,12 +8,12 @@
 
 #include "kernels/cuda/runtime/kernel.h"
 
-enum { GP_THREADS = 256 }; /* of a block, where nothing asks for another number */
-/* Dynamic shared memory that a launch may have without asking: of 48 KB in all a little is the
- * kernel's own. */
+enum { GP_THREADS = 256 }; /* of a block, unless another number is asked for */
+/* Dynamic shared memory that a launch may use without opting in: the kernel's own variables take a
+ * little of the 48 KB. */
 enum { GP_SHARED_MOST = 46 << 10 };
 
-/* The dtype of the compute type in which dt is computed. */
+/* The dtype of the compute type for dt. */
 static inline gp_dtype gp_compute_dtype(gp_dtype dt) {
     switch (dt) {
     case GP_f16:
@@ -36,7 +36,8 @@ template <> struct gp_memory_of<int64_t> { static const gp_dtype dtype = GP_i64;
      : gp_compute_dtype(dt) == GP_f64 ? fn<double>(__VA_ARGS__)                                    \
      : gp_compute_dtype(dt) == GP_i64 ? fn<int64_t>(__VA_ARGS__)                                   \
                                       : fn<int32_t>(__VA_ARGS__))
-/* The same by the size of an element, for what only moves: fn<uint8_t> … fn<uint64_t>. */
+/* The same by the size of an element, for ops that only move elements: fn<uint8_t> …
+ * fn<uint64_t>. */
 #define GP_BY_SIZE(size, fn, ...)                                                                  \
     ((size) == 8   ? fn<uint64_t>(__VA_ARGS__)                                                     \
      : (size) == 4 ? fn<uint32_t>(__VA_ARGS__)                                                     \
@@ -60,8 +61,8 @@ __device__ static inline uint16_t gp_f32_as_bf16(float f) {
     return (uint16_t)(f != f ? (u >> 16 | 0x40) : rounded);
 }
 
-/* A float beyond an integer's range becomes its end, NaN 0, as on the CPU; narrower integers are
- * cut from an i64. */
+/* A float outside an integer's range is clamped, NaN becomes 0, as on the CPU; narrower integers
+ * are truncated from an i64. */
 template <class F> __device__ static inline int64_t gp_float_as_int(F v) {
     return v > (F)-0x1p63 && v < (F)0x1p63 ? (int64_t)v
            : v >= (F)0x1p63                ? INT64_MAX
@@ -89,12 +90,12 @@ template <> struct gp_cast_to<double, float> {
 template <> struct gp_cast_to<double, double> {
     __device__ static inline double of(double v) { return v; }
 };
-/* v as a T, between any two of the compute types and the integers in memory. */
+/* Converts v to T, between any two of the compute types and the integers in memory. */
 template <class T, class S> __device__ static inline T gp_cast(S v) {
     return gp_cast_to<T, S>::of(v);
 }
 
-/* What a 16-bit float is rounded from, once: see gp_f64_to_odd_f32. */
+/* The value that a 16-bit float is rounded from, once: see gp_f64_to_odd_f32. */
 template <class S> __device__ static inline float gp_as_odd_f32(S v) { return gp_cast<float>(v); }
 template <> __device__ inline float gp_as_odd_f32<double>(double d) {
     float f = (float)d;
@@ -111,7 +112,7 @@ template <> __device__ inline float gp_as_odd_f32<int64_t>(int64_t i) {
     return gp_as_odd_f32(small ? (double)i : (double)joined * 0x1p16);
 }
 
-/* Dtypes, their types in memory, what m there is as a T, and what the T v is there. */
+/* Dtypes, their types in memory, and the conversions of m in memory to T and of v to memory. */
 #define GP_MEMORY_CASES(CASE)                                                                      \
     CASE(GP_f32, float, gp_cast<T>(m), gp_cast<float>(v))                                          \
     CASE(GP_f64, double, gp_cast<T>(m), gp_cast<double>(v))                                        \
@@ -124,7 +125,7 @@ template <> __device__ inline float gp_as_odd_f32<int64_t>(int64_t i) {
     CASE(GP_u8, uint8_t, (T)m, (uint8_t)gp_cast<int64_t>(v))                                       \
     CASE(GP_bool, uint8_t, (T)(m != 0), (uint8_t)(v != 0))
 
-/* The element of dtype dt at p in compute type T, and the other way round. All of a launch takes
+/* Loads the element of dtype dt at p in compute type T, and stores it. All threads of a launch take
  * one branch. */
 template <class T> __device__ static inline T gp_load_as(const void *p, gp_dtype dt) {
     switch (dt) {
@@ -145,7 +146,7 @@ template <class T> __device__ static inline void gp_store_as(void *p, gp_dtype d
     default: break;
     }
 }
-/* Whether the element at p is not zero; NaN is not. */
+/* Whether the element at p is not zero; NaN counts as true. */
 __device__ static inline bool gp_truth_at(const void *p, gp_dtype dt) {
     switch (dt) {
     case GP_f32: return *(const float *)p != 0;
@@ -159,13 +160,13 @@ __device__ static inline bool gp_truth_at(const void *p, gp_dtype dt) {
     }
 }
 
-/* A number argument in compute type T: what lies beyond an integer type's range becomes its end. */
+/* A number argument in compute type T, clamped to an integer type's range. */
 template <class T> static inline T gp_number_as(gp_scalar s) {
     if (!s.is_float) return (T)s.i;
     int64_t end = s.f >= 0 ? INT64_MAX : s.f != s.f ? 0 : INT64_MIN;
     return (T)(s.f > -0x1p63 && s.f < 0x1p63 ? (int64_t)s.f : end);
 }
-/* One beyond i32 is cut to that. */
+/* One outside i32's range is clamped. */
 template <> inline int32_t gp_number_as<int32_t>(gp_scalar s) {
     int64_t i = gp_number_as<int64_t>(s);
     return i > INT32_MAX ? INT32_MAX : i < INT32_MIN ? INT32_MIN : (int32_t)i;
@@ -192,7 +193,7 @@ __host__ __device__ static inline int gp_bytes_of(gp_dtype dt) {
                                                            : 1;
 }
 
-/* N elements of dtype dt side by side at p, which is aligned to their size: in compute type T. */
+/* N contiguous elements of dtype dt at p, which is aligned to their size: in compute type T. */
 template <class T, int N>
 __device__ static inline void gp_load_some(const void *p, gp_dtype dt, T *to) {
     switch (dt) {
@@ -227,7 +228,7 @@ __device__ static inline void gp_store_some(void *p, gp_dtype dt, const T *from)
     }
 }
 
-/* ---- places ---- */
+/* ---- positions ---- */
 
 /* Division of n < 2^31 by a constant. Source: Granlund and Montgomery, "Division by invariant
  * integers using multiplication", 1994. */
@@ -237,7 +238,7 @@ typedef struct gp_divider {
 static inline gp_divider gp_divide_by(uint32_t d) {
     gp_divider v = {d, 0, 0};
     while (((uint64_t)1 << v.shift) < d) v.shift++;
-    if (d == 0) d = v.d = 1; /* of a dim of no elements, which nothing is divided by */
+    if (d == 0) d = v.d = 1; /* for an empty dim, which nothing is divided by */
     v.magic = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << v.shift) - d)) / d + 1);
     return v;
 }
@@ -255,7 +256,7 @@ template <int N> struct gp_loop {
     int64_t stride[GP_MAX_DIM][N];
 };
 
-/* Where element i is in each array: bytes from data. */
+/* The offset of element i in each array, in bytes from data. */
 template <int N>
 __device__ static inline void gp_offsets(const gp_loop<N> &l, uint32_t i, int64_t (&off)[N]) {
     for (int k = 0; k < N; k++) off[k] = 0;
@@ -268,7 +269,7 @@ __device__ static inline void gp_offsets(const gp_loop<N> &l, uint32_t i, int64_
     for (int k = 0; k < N; k++) off[k] += i * l.stride[l.ndim - 1][k];
 }
 
-/* The loop as the host plans it. Dims of one element are left out, those that all arrays allow are
+/* The loop as the host plans it. Dims of size 1 are left out; dims that all arrays allow are
  * joined. */
 template <int N> struct gp_nest {
     char *data[N];
@@ -303,7 +304,7 @@ template <int N> static void gp_nest_join(gp_nest<N> *l) {
     l->ndim = n;
 }
 
-/* arrays[1 …] are broadcast to arrays[0]'s shape. By the order of arrays[0]'s memory, or, where
+/* arrays[1 …] are broadcast to arrays[0]'s shape. In the order of arrays[0]'s memory, or, where
  * elements are numbered (row_major), in the order of its dims. */
 template <int N>
 static gp_nest<N> gp_nest_of(const gp_array *const (&arrays)[N], bool row_major = false) {
@@ -348,7 +349,7 @@ template <int N> static gp_loop<N> gp_loop_of(const gp_nest<N> &n) {
     return l;
 }
 
-/* Calls launch(gp_loop<N>, first) for parts of n below 2^31 elements, cut along its slowest dim,
+/* Calls launch(gp_loop<N>, first) for parts of n below 2^31 elements, split along its slowest dim,
  * until one fails; first: the number of the part's first element. */
 template <int N, class F> static bool gp_nest_run(gp_nest<N> n, F launch, int64_t first = 0) {
     const int64_t most = ((int64_t)1 << 31) - 1;

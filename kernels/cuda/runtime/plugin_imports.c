@@ -1,5 +1,5 @@
 /* The program's functions under their own names, for the plug-in's sources: each goes through the
- * table that the program handed over. */
+ * table that the program passed. */
 #include <stdarg.h>
 #include <stdio.h>
 

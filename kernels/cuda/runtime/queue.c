@@ -1,5 +1,5 @@
-/* A stream's queue as the host knows it: marks tell how far the device has come; what the host owes
- * then (a copy out of staging memory, memory to give back) is done, and a fault that a kernel noted
+/* A stream's queue as the host knows it: marks show how far the device is. The host's due work
+ * (copying out of staging memory, freeing memory) is done then, and a fault that a kernel recorded
  * becomes a failure of its command. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "tensor/device/failure.h"
 #include "kernels/cuda/runtime/device.h"
 
-enum { MARK_EVERY = 16 }; /* commands; CUDA_MARKS of them are more than a queue holds */
+enum { MARK_EVERY = 16 }; /* commands; CUDA_MARKS of them are more than a full queue */
 
-/* Puts a mark behind what is queued; where there is no room the newest moves there. */
+/* Puts a mark after what is queued; without space the newest mark moves there. */
 static void put_mark(gp_stream *s) {
     cuda_stream *q = gp_cuda_queue(s);
     bool full = q->tail - q->head == CUDA_MARKS;
@@ -20,7 +20,7 @@ static void put_mark(gp_stream *s) {
     void *event = full ? q->marks[at].event : gp_cuda_event_take(s->dev);
     if (!event || cudaEventRecord((cudaEvent_t)event, (cudaStream_t)q->stream)) {
         if (event && !full) gp_cuda_event_give(s->dev, event);
-        return; /* the stream's own state still tells when all is done */
+        return; /* the stream's own state still shows when all is done */
     }
     q->marks[at].event = event;
     q->marks[at].ticket = ticket;
@@ -40,7 +40,7 @@ static void do_later(gp_stream *s, cuda_later *l, bool came) {
     free(l);
 }
 
-/* Does what is due once s has come to `done`. */
+/* Does what is due once s has reached `done`. */
 static void catch_up(gp_stream *s, uint64_t done, bool came) {
     cuda_stream *q = gp_cuda_queue(s);
     while (q->later && q->later->ticket <= done) {
@@ -50,7 +50,7 @@ static void catch_up(gp_stream *s, uint64_t done, bool came) {
     }
 }
 
-/* Takes the marks that were reached; how far that is. */
+/* Takes the marks that were reached; returns how far that is. */
 static uint64_t take_marks(gp_stream *s, bool all) {
     cuda_stream *q = gp_cuda_queue(s);
     uint64_t done = atomic_load(&s->completed);
@@ -78,8 +78,8 @@ static void tell_fault(gp_stream *s, const gp_fault *f, int code, const cuda_not
     gp_failure_add(s, note->issued, note->issued, false, text);
 }
 
-/* Tells of the faults that launches have noted, also where s is not known to be past them: what
- * another stream has waited for is done. */
+/* Reports the faults that launches have recorded, even where s is not known to be past them: work
+ * that another stream has waited for is done. */
 static void take_faults(gp_stream *s, uint64_t done) {
     cuda_stream *q = gp_cuda_queue(s);
     for (uint64_t i = q->settled; i < q->noted; i++) {
@@ -92,7 +92,8 @@ static void take_faults(gp_stream *s, uint64_t done) {
     }
 }
 
-/* With the lock held: where faults are noted, made at the first use; they stay with the stream. */
+/* With the lock held: the slots where faults are recorded, allocated on first use; they stay with
+ * the stream. */
 static bool have_notes(gp_stream *s) {
     cuda_stream *q = gp_cuda_queue(s);
     if (!q->notes && !(q->notes = calloc(CUDA_NOTES, sizeof *q->notes)))
@@ -121,7 +122,7 @@ gp_fault *gp_cuda_fault_open(gp_stream *s, const gp_call *c, const char *const *
 
 /* ---- counting ---- */
 
-/* s is known to have come to `done`. `came`: and not because its device is dead. */
+/* Records that s has reached `done`. `came`: really, not because its device is dead. */
 static void advance(gp_stream *s, uint64_t done, bool came) {
     catch_up(s, done, came);
     if (came) take_faults(s, done);
@@ -129,15 +130,15 @@ static void advance(gp_stream *s, uint64_t done, bool came) {
         atomic_store_explicit(&s->completed, done, memory_order_release);
 }
 
-/* Counts a command; now and then looks how far the device is, so that what is done with does not
- * pile up in a loop that never waits. */
+/* Counts a command; now and then checks the device's progress, so that finished work does not
+ * accumulate in a loop that never waits. */
 static void count(gp_stream *s, bool mark) {
     uint64_t n = atomic_fetch_add(&s->issued, 1) + 1;
     atomic_fetch_add(&gp_cuda_queue(s)->items, 1);
     if (!mark && n % MARK_EVERY) return;
     advance(s, take_marks(s, false), true);
     put_mark(s);
-    cudaGetLastError(); /* not ready; an error that matters is found again by who waits */
+    cudaGetLastError(); /* not ready; a real error is found again by the next wait */
 }
 
 void gp_cuda_queued(gp_stream *s, bool mark) {
@@ -159,9 +160,9 @@ void gp_cuda_queued_then(gp_stream *s, cuda_later *what) {
     pthread_mutex_unlock(&q->lock);
 }
 
-/* ---- how far it is ---- */
+/* ---- progress ---- */
 
-/* An error found in the queue is that of one of the commands that are not known to be done. */
+/* Reports an error found in the queue for the commands that are not known to be done. */
 static void queue_failed(gp_stream *s, cudaError_t err) {
     gp_cuda_failed(s, (int)err, NULL);
     gp_failure_add(s, atomic_load(&s->completed) + 1, atomic_load(&s->issued), true, gp_error());

@@ -1,22 +1,22 @@
-/* Rows that groups of threads work on together: vectors of 16 bytes, sums over a group, and a row's
- * elements kept in shared memory while they are needed again. */
+/* Rows that groups of threads process together: vectors of 16 bytes, sums over a group, and a row's
+ * elements kept in shared memory while they are needed. */
 #ifndef GP_CUDA_ROWS_CUH
 #define GP_CUDA_ROWS_CUH
 
 #include "kernels/cuda/runtime/loop.cuh"
 
-/* Kernels take the dtype of memory as a constant D where rows are vectors; GP_ANY: it is known when
- * they run, and elements are taken one at a time. */
+/* Kernels take the dtype of memory as a constant D where rows are vectors; GP_ANY: it is known at
+ * run time, and elements are read one at a time. */
 enum { GP_ANY = GP_DTYPES, GP_WARP = 32 };
-/* Threads of the largest group. Its kernels say so by __launch_bounds__: else the compiler may give
- * a thread more than the 64 registers there are for each of so many, and the launch fails. */
+/* Threads of the largest group. Its kernels declare it by __launch_bounds__: otherwise the compiler
+ * may use more than the 64 registers available per thread, and the launch fails. */
 enum { GP_GROUP_MAX = 1024 };
 
 template <int D> struct gp_memory { typedef uint16_t type; };
 template <> struct gp_memory<GP_f32> { typedef float type; };
 template <> struct gp_memory<GP_f64> { typedef double type; };
 
-/* V elements at p in compute type T; where V is 1 of dtype dt, else of D and 16 bytes in all. */
+/* V elements at p in compute type T: with V 1 of dtype dt, else of D and 16 bytes in all. */
 template <class T, int D, int V>
 __device__ static inline void gp_fetch(T (&v)[V], const char *p, gp_dtype dt) {
     if constexpr (D == GP_ANY) {
@@ -40,9 +40,9 @@ __device__ static inline void gp_put(char *p, const T (&v)[V], gp_dtype dt) {
     }
 }
 
-/* f(v, i, k) for the vectors that a thread has of a row of n elements, `step` bytes apart: those
- * from element i = from on, then every `apart`; k counts them. Several are read before the first is
- * used: where memory is the limit a thread has to have so many bytes on their way. */
+/* Calls f(v, i, k) for a thread's vectors of a row of n elements, `step` bytes apart: those from
+ * element i = from on, then every `apart`; k counts them. Several are read before the first is
+ * used: a memory-bound thread needs that many bytes in flight. */
 template <class T, int D, int V, class F>
 __device__ static inline void gp_each(const char *x, int64_t step, gp_dtype dt, int64_t n,
                                       int64_t from, int64_t apart, F f) {
@@ -80,20 +80,20 @@ __device__ static inline void gp_each(const char *x, int64_t step, gp_dtype dt, 
      : (wide)                     ? fn<double, GP_ANY, 1>(__VA_ARGS__)                             \
                                   : fn<float, GP_ANY, 1>(__VA_ARGS__))
 
-/* Rows of n elements of dtype dt are vectors, if they lie one behind the other from p on. */
+/* Whether rows of n elements of dtype dt, contiguous from p on, can be read as vectors. */
 static inline bool gp_row_plain(const void *p, int64_t n, gp_dtype dt) {
     return gp_aligned(p, 16) && n * gp_dtype_sizes[dt] % 16 == 0;
 }
 
-/* How rows are shared out: `group` threads (a power of two from 32 on) a row, threads / group rows
- * a block; kept: elements of a row's place in shared memory, 0 where a row does not fit. */
+/* How rows are divided: `group` threads (a power of two from 32 on) per row, threads / group rows
+ * per block; kept: elements of a row's slot in shared memory, 0 where a row does not fit. */
 typedef struct gp_group {
     int group, threads;
     int64_t kept;
     size_t shared;
 } gp_group;
 
-/* n elements a row, V at once, of which `copies` are kept, of size bytes. */
+/* For rows of n elements, V at once, with `copies` kept, of size bytes. */
 static inline gp_group gp_group_of(int64_t n, int V, int copies, size_t size) {
     gp_group g = {GP_WARP, 0, 0, 0};
     int64_t pieces = (n + V - 1) / V;
@@ -111,7 +111,7 @@ static inline uint32_t gp_group_blocks(const gp_group *g, int64_t rows) {
     return gp_blocks(rows, g->threads / g->group);
 }
 
-/* Threads that hold neighbours keep them `group` apart, so that a warp meets no bank twice. */
+/* Adjacent elements of a thread are kept `group` apart, which avoids bank conflicts in a warp. */
 template <class T> struct gp_keep {
     T *p;
     int group, lane;
@@ -125,7 +125,7 @@ struct gp_max {
     template <class T> __device__ T operator()(T a, T b) const { return b > a ? b : a; }
 };
 
-/* v of all threads of a group joined, the same in each of them, always in one order. Called by all
+/* Combines v of all threads of a group, the same result in each, always in one order. Called by all
  * threads of the block. */
 template <class T, class F> __device__ static T gp_group_join(T v, int group, F join) {
     __shared__ T room[32];
@@ -153,7 +153,7 @@ static inline int64_t gp_step(const gp_array *a, int d) { /* bytes between eleme
     return a->ndim ? a->stride[d] * (int64_t)gp_dtype_sizes[a->dtype] : 0;
 }
 
-/* i / n, in 32 bits where they do. */
+/* i / n, in 32 bits where they suffice. */
 __device__ static inline int64_t gp_divided(int64_t i, int64_t n) {
     return (i | n) >> 32 ? i / n : (int64_t)((uint32_t)i / (uint32_t)n);
 }
@@ -166,7 +166,7 @@ __device__ static inline void gp_copy_element(char *to, const char *from, int si
     else *to = *from;
 }
 
-/* An array of a's dims without gaps, of dtype dt, at p. */
+/* A contiguous array of a's dims, of dtype dt, at p. */
 static inline gp_array gp_dense_over(const gp_array *a, gp_dtype dt, void *p) {
     gp_array r = *a;
     r.data = (char *)p, r.dtype = (uint8_t)dt, r.contiguous = true;

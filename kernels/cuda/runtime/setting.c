@@ -1,4 +1,4 @@
-/* What NVIDIA's libraries may do, by name, for the program that switches it. */
+/* Settings of NVIDIA's libraries, by name, for the program that switches them. */
 #include <string.h>
 
 #include "kernels/cuda/runtime/libs.h"

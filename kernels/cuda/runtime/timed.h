@@ -1,5 +1,5 @@
-/* How the plug-in's own blocking calls of the CUDA runtime are made: timed, and reported to the
- * profiler. For device.c and copy.c, which make them all. */
+/* Times the plug-in's own blocking calls of the CUDA runtime and reports them to the profiler. For
+ * device.c and copy.c, which make them all. */
 #ifndef GP_CUDA_TIMED_H
 #define GP_CUDA_TIMED_H
 
@@ -8,7 +8,7 @@
 #include "kernels/cuda/runtime/device.h"
 
 /* Makes a call that may block, sets err (a cudaError_t) to its result, and reports the call's time.
- * first: the call sets something up on its first use. args: in parentheses. */
+ * first: whether the call sets something up on its first use. args: in parentheses. */
 #define GP_CUDA_TIMED(dev, err, first, function, args)                                             \
     do {                                                                                           \
         uint64_t t0_ = gp_now_ns();                                                                \

@@ -1,11 +1,11 @@
-/* Running results along a dim: cumsum, cumprod, cummax, cummin, logcumsumexp. A line goes through a
- * block 2048 elements at a time; a long one is cut into parts, which are read twice: first for what
- * comes before each. That, and one write, is the limit. */
+/* Scans along a dim: cumsum, cumprod, cummax, cummin, logcumsumexp. A line goes through a block
+ * 2048 elements at a time; a long one is divided into parts, which are read twice: first for the
+ * totals before each. Limit: that, and one write. */
 #include "kernels/cuda/runtime/loop.cuh"
 
 #define GP_FN __device__ static inline
 
-/* ---- what is joined: acc holds what came before, more what follows ---- */
+/* ---- combination: acc holds what came before, more what follows ---- */
 
 /* T: compute type of elements. f32 and 16-bit floats are summed in f64. */
 template <class Type> struct sums {
@@ -27,7 +27,7 @@ struct products {
     GP_FN Acc join(Acc a, Acc b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
     GP_FN void store(Acc a, char *to, gp_dtype dt, char *) { gp_store_as<T>(to, dt, a); }
 };
-/* m 2^e: the product of a piece may be beyond f64 where that of the whole is not. */
+/* m 2^e: the product of a part may overflow f64 where that of the whole does not. */
 struct scaled_products {
     typedef double T;
     struct Acc {
@@ -52,12 +52,12 @@ struct scaled_products {
     }
 };
 
-/* Of equal elements the last one counts, and of NaNs, which beat everything. */
+/* Of equal elements the last one counts, and of NaNs, which win. */
 template <class Type, bool MIN> struct bests {
     typedef Type T;
     struct Acc {
         T best;
-        int64_t at; /* from 1; 0: of nothing */
+        int64_t at; /* from 1; 0: no element yet */
     };
     GP_FN Acc start() { return of(0, 0); }
     GP_FN Acc of(T x, int64_t at) {
@@ -108,17 +108,18 @@ typedef struct scan {
     gp_dtype to, from;
     int64_t n, step[3]; /* the dim's size; bytes between its elements */
     int parts;
-    void *totals; /* of each line's parts; then what comes before each */
+    void *totals; /* of each line's parts; then the totals before each */
 } scan;
 
-/* The place of line `line`. */
+/* The start of line `line`. */
 __device__ static inline void line_at(const scan &s, uint32_t line, char **p) {
     int64_t off[3];
     gp_offsets(s.lines, line, off);
     for (int k = 0; k < 3; k++) p[k] = s.lines.data[k] + off[k];
 }
 
-/* All of the block: what precedes this thread's v in the chunk; *all becomes the chunk's. */
+/* Called by all of the block: what precedes this thread's v in the chunk; *all becomes the chunk's
+ * total. */
 template <class S>
 __device__ static inline typename S::Acc scan_block(typename S::Acc v, typename S::Acc *all) {
     __shared__ typename S::Acc room[GP_THREADS];
@@ -137,7 +138,7 @@ __device__ static inline typename S::Acc scan_block(typename S::Acc v, typename 
     return before;
 }
 
-/* A block a part of a line. first: only its total is wanted. */
+/* One block per part of a line. first: only its total is wanted. */
 template <class S>
 __global__ static void __launch_bounds__(GP_THREADS) line_kernel(scan s, bool first) {
     typedef typename S::Acc Acc;
@@ -170,7 +171,7 @@ __global__ static void __launch_bounds__(GP_THREADS) line_kernel(scan s, bool fi
     if (first && threadIdx.x == 0) *total = carry;
 }
 
-/* Totals become what comes before each part: a thread a line. */
+/* Turns totals into what comes before each part: one thread per line. */
 template <class S> __global__ static void before_kernel(scan s, uint32_t lines) {
     uint32_t line = gp_element();
     if (line >= lines) return;
@@ -183,7 +184,7 @@ template <class S> __global__ static void before_kernel(scan s, uint32_t lines) 
     }
 }
 
-/* Lines side by side: a thread a line. */
+/* Adjacent lines: one thread per line. */
 template <class S> __global__ static void __launch_bounds__(GP_THREADS) column_kernel(scan s) {
     uint32_t line = gp_element();
     if (line >= s.lines.numel) return;

@@ -1,5 +1,5 @@
-/* Sorting and running sums through CUB; counts fit 32 bits, for which its kernels are faster.
- * Limits: a sort reads and writes keys and places once for each 8 bits; a scan reads and writes
+/* Sorting and prefix sums through CUB; counts fit 32 bits, for which its kernels are faster.
+ * Limits: a sort reads and writes keys and indices once per 8 bits; a scan reads and writes
  * once. */
 #include "kernels/cuda/sort/cub.h"
 

@@ -8,7 +8,7 @@
 /* Bits of a key. */
 static inline int gp_key_bits(gp_dtype dt) { return dt == GP_bool ? 1 : 8 * gp_dtype_sizes[dt]; }
 
-/* Integers: the sign bit turned over. Floats: negative ones complemented, others above them. */
+/* Integers: the sign bit inverted. Floats: negative ones complemented, others above them. */
 template <class U> __device__ static inline uint64_t gp_float_key(U v, U inf, U sign) {
     U magnitude = (U)(v & ~sign);
     return magnitude > inf   ? (U) ~(U)0

@@ -12,7 +12,7 @@ typedef struct choice {
     int64_t *indices; /* or NULL */
 } choice;
 
-/* The first place from `lo` on, before `hi`, whose key is at least (or above) key. */
+/* The first position from `lo` on, before `hi`, whose key is at least (or above) key. */
 __device__ static uint32_t bound(const choice &c, uint32_t lo, uint32_t hi, uint64_t key,
                                  bool above) {
     while (lo < hi) {
@@ -33,7 +33,7 @@ __device__ static void put(const choice &c, uint32_t line, uint32_t place) {
     if (c.indices) c.indices[line] = e % c.s.n + 1;
 }
 
-/* The lower one of two; of equal elements the first in x. NaN, which stands last, wins or is left
+/* The lower one of two; of equal elements the first in x. NaN, which is last, wins or is left
  * out. */
 static __global__ void choose_median(choice c, uint32_t lines) {
     uint32_t line = gp_element(), from = line * c.s.n, end = from + c.s.n;
@@ -44,7 +44,8 @@ static __global__ void choose_median(choice c, uint32_t lines) {
     put(c, line, bound(c, from, k, gp_line_key(c.s, c.at, k), false));
 }
 
-/* A block a line: the longest run of equal keys, the first of several; no NaN equals another. */
+/* One block per line: the longest run of equal keys, the first of several; NaNs do not equal each
+ * other. */
 static __global__ void choose_mode(choice c) {
     uint32_t from = blockIdx.x * c.s.n, end = from + c.s.n, best = end, most = 0;
     for (uint32_t i = from + threadIdx.x; i < end; i += blockDim.x) {
@@ -72,7 +73,7 @@ static uint64_t nan_key(gp_dtype dt) {
 }
 
 /* Arguments: x, dim (0-based; -1: all of the temporary, which is contiguous). The outputs are
- * too. */
+ * contiguous, too. */
 static bool run(const gp_call *c, kind what) {
     int d = (int)c->arg[1].i;
     bool whole = d < 0;
@@ -83,7 +84,7 @@ static bool run(const gp_call *c, kind what) {
     choice k = {};
     uint32_t *at;
     if (values->numel == 0) return true;
-    if (x.numel == 0) /* the median of nothing: floats only */
+    if (x.numel == 0) /* the median of no elements: floats only */
         return GP_LAUNCH(c, fill_nan, gp_blocks(values->numel), GP_THREADS, 0, values->data, dt,
                          values->numel);
     if (!gp_cuda_sort_lines(c, &x, d, false, &k.s, &at)) return false;

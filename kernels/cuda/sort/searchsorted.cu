@@ -1,12 +1,12 @@
-/* searchsorted and bucketize: where values belong in sorted lines. Limit: a dependent read for each
- * halving of a line, whose first halvings all values share in the caches. */
+/* searchsorted and bucketize: positions of values in sorted lines. Limit: a dependent read for each
+ * halving of a line; all values share the first halvings in the caches. */
 #include "kernels/cuda/sort/keys.cuh"
 
-/* Both sides are without gaps and of one dtype. NaN is the largest, as sort has it. */
+/* Both sides are contiguous and of one dtype. NaN is the largest, as in sort. */
 typedef struct search {
     const char *lines, *values;
     char *out;
-    int64_t n, m, size, numel; /* elements of a line; values a line; bytes of an element; values */
+    int64_t n, m, size, numel; /* elements per line; values per line; bytes of an element; values */
     bool one;                  /* a single line serves all values */
     bool right, narrow;        /* narrow: the output is i32 */
     gp_dtype dt;

@@ -1,18 +1,18 @@
 /* sort, argsort, msort, topk and kthvalue: all lines at once, by a key that begins with the number
- * of the line. Limit: a pass over keys and places for each 8 bits of a key; then elements are
- * fetched from where they were. Where few of many are wanted, a block a line first looks for the
- * last of them, a digit of its key at a time: a read of the line for each 8 bits, and one more. */
+ * of the line. Limit: a pass over keys and indices per 8 bits of a key; then elements are gathered.
+ * Where few of many are wanted, one block per line first finds the last of them, a digit of its key
+ * at a time: a read of the line per 8 bits, and one more. */
 #include "kernels/cuda/index/mask.cuh"
 #include "kernels/cuda/sort/cub.h"
 #include "kernels/cuda/sort/sort.cuh"
 
-/* Which elements of x are put in order: `per` of each line, numel in all. */
+/* The elements of x to be sorted: `per` of each line, numel in all. */
 typedef struct part {
     uint32_t per, numel;
-    bool chosen; /* `at` has their numbers, else they are all there are */
+    bool chosen; /* `at` has their numbers; otherwise they are all elements */
 } part;
 
-/* Keys with the line's number above them, or, where both have no room, without. */
+/* Keys with the line's number above them, or, where both do not fit, without it. */
 template <class K>
 static __global__ void make_keys(gp_lines s, part p, bool numbered, K *keys, uint32_t *at) {
     uint32_t i = gp_element();
@@ -29,7 +29,7 @@ static __global__ void line_keys(const uint32_t *at, uint32_t n, uint32_t numel,
     if (i < numel) keys[i] = at[i] / n;
 }
 
-/* How many of each sorted line, of which `per` are there, are wanted, and from which on. */
+/* Which of each sorted line's `per` elements are wanted: how many, and the first. */
 typedef struct wanted {
     const uint32_t *at;
     uint32_t per, count, first;
@@ -58,7 +58,7 @@ static bool sort_narrow(const gp_call *c, const gp_lines *s, part p, int bits, u
            gp_cuda_sort32(c, &keys, at, p.numel, bits);
 }
 
-/* Keys of 64 bits leave no room for the line: a second, stable sort brings lines together. */
+/* Keys of 64 bits have no space for the line: a second, stable sort brings lines together. */
 static bool sort_wide(const gp_call *c, const gp_lines *s, part p, int line_bits, uint32_t **at) {
     uint32_t n = p.numel;
     bool room = s->bits + line_bits <= 64;
@@ -73,7 +73,7 @@ static bool sort_wide(const gp_call *c, const gp_lines *s, part p, int line_bits
            gp_cuda_sort32(c, &by_line, at, n, line_bits);
 }
 
-/* a with dim d as its last one. */
+/* a with dim d moved last. */
 static gp_array turned(const gp_array *a, int d) {
     gp_array r = gp_without(a, d);
     if (a->ndim == 0) return r;
@@ -111,8 +111,8 @@ bool gp_cuda_sort_lines(const gp_call *c, const gp_array *x, int d, bool descend
 
 /* ---- few of many ---- */
 
-/* A block a line: the numbers of its k first elements in order of the keys, to `to`, in their own
- * order (of equal ones the first in the line); `last`: of the k-th alone. */
+/* One block per line: stores the numbers of its first k elements by key in `to`, in their own order
+ * (of equal ones the first in the line); `last`: only that of the k-th. */
 static __global__ void select_lines(gp_lines s, uint32_t k, bool last, uint32_t *to) {
     __shared__ uint32_t digits[256], left;
     __shared__ uint64_t kth;
@@ -155,14 +155,14 @@ static __global__ void select_lines(gp_lines s, uint32_t k, bool last, uint32_t 
     }
 }
 
-/* A line is a block's work, so not where lines are few and long; and sorting what was found must
- * pay. */
+/* One block handles a line, so this is not for few long lines; and sorting what was found must be
+ * worth it. */
 static bool few_of_many(const gp_lines *s, int64_t count, bool last) {
     uint32_t lines = s->x.numel / s->n;
     return s->n >= 512 && (last || count * 4 <= s->n) && (s->n <= 16384 || lines >= 64);
 }
 
-/* In place of all sorted lines, the first `count` of each, or the one at `first`. */
+/* In place of all sorted lines: the first `count` of each, or the one at `first`. */
 static bool select_part(const gp_call *c, const gp_lines *s, int64_t first, int64_t count,
                         uint32_t **at) {
     uint32_t lines = s->x.numel / s->n;

@@ -1,4 +1,4 @@
-/* Lines along a dim in order: see sort.cu. */
+/* Sorted lines along a dim: see sort.cu. */
 #ifndef GP_CUDA_SORT_CUH
 #define GP_CUDA_SORT_CUH
 
@@ -11,15 +11,15 @@ typedef struct gp_lines {
     gp_dtype dt;
     uint32_t n;    /* elements of a line */
     int bits;      /* of an element's key */
-    uint64_t flip; /* descending: keys are turned round */
+    uint64_t flip; /* descending: keys are inverted */
 } gp_lines;
 
-/* The numbers of x's elements into *at (scratch memory), each line along dim d in order; x has
- * elements. Stable. False with a message. */
+/* Stores the numbers of x's elements in *at (scratch memory), each line along dim d sorted; x is
+ * not empty. Stable. False with a message. */
 bool gp_cuda_sort_lines(const gp_call *c, const gp_array *x, int d, bool descending, gp_lines *s,
                         uint32_t **at);
 
-/* The key of the element that stands at place i of all sorted lines. */
+/* The key of the element at position i of all sorted lines. */
 __device__ static inline uint64_t gp_line_key(const gp_lines &s, const uint32_t *at, uint32_t i) {
     int64_t off[1];
     gp_offsets(s.x, at[i], off);

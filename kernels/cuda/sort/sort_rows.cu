@@ -1,6 +1,6 @@
-/* argsort_rows: the order of a matrix's rows, by merging runs of them: each row finds its place in
- * the run beside its own. Limit: log2(rows) passes of as many comparisons, each up to where two
- * rows differ. */
+/* argsort_rows: the order of a matrix's rows, by merging runs of them: each row finds its position
+ * in the adjacent run. Limit: log2(rows) passes of as many comparisons, each up to where two rows
+ * differ. */
 #include "kernels/cuda/sort/keys.cuh"
 
 typedef struct matrix {
@@ -10,7 +10,7 @@ typedef struct matrix {
     gp_dtype dt;
 } matrix;
 
-/* Does row a come before row b, where b comes first among equals? */
+/* Whether row a comes before row b, where b comes first among equals. */
 __device__ static bool before(const matrix &m, uint32_t a, uint32_t b) {
     const char *p = m.x + a * m.width * m.size, *q = m.x + b * m.width * m.size;
     for (int64_t i = 0; i < m.width; i++, p += m.size, q += m.size) {
@@ -29,7 +29,7 @@ static __global__ void from_one(int64_t *to, const uint32_t *at, uint32_t n) {
     if (i < n) to[i] = (int64_t)at[i] + 1;
 }
 
-/* Merges neighbouring runs of `run` rows of `from` into `to`. */
+/* Merges adjacent runs of `run` rows of `from` into `to`. */
 static __global__ void merge(matrix m, const uint32_t *from, uint32_t *to, uint32_t run) {
     uint32_t i = gp_element();
     if (i >= m.n) return;
@@ -45,7 +45,7 @@ static __global__ void merge(matrix m, const uint32_t *from, uint32_t *to, uint3
     to[left ? i + (a - mid) : i - mid + a] = row;
 }
 
-/* c->tmp[0] is x without gaps. */
+/* c->tmp[0] is x made contiguous. */
 GP_C bool CUDA(argsort_rows)(const gp_call *c) {
     const gp_array *x = c->tmpa[0];
     int64_t n = x->dim[0];

@@ -1,15 +1,15 @@
-/* distinct, unique and unique_consecutive: one of each run of equal elements (or slices), where
- * each one went, and how long the runs are. Limit: two reads of the elements, a scan of 8 bytes for
+/* distinct, unique and unique_consecutive: one of each run of equal elements (or slices), the
+ * inverse indices, and the runs' lengths. Limit: two reads of the elements, a scan of 8 bytes for
  * each. */
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/sort/cub.h"
 #include "kernels/cuda/runtime/rows.cuh"
 
-/* n rows of `width` elements, one behind the other; out: runs of them. */
+/* n contiguous rows of `width` elements; out: runs of them. */
 typedef struct runs {
     const char *x;
-    int64_t n, width, size, most; /* most: rows that the output holds */
-    bool exact;                   /* … and that there must be */
+    int64_t n, width, size, most; /* most: rows that fit in the output */
+    bool exact;                   /* whether there must be exactly that many */
     gp_dtype dt;
     int64_t *at;          /* runs that begin before each row; at[n]: all */
     const int64_t *order; /* where each row came from (from 1), or NULL */
@@ -17,7 +17,7 @@ typedef struct runs {
     gp_fault_at fault;
 } runs;
 
-/* As numbers: the zeros do not differ, a NaN differs even from itself. */
+/* As numbers: the zeros are equal, a NaN differs even from itself. */
 __device__ static inline bool differ(const char *a, const char *b, gp_dtype dt) {
     switch (dt) {
     case GP_f64: return *(const double *)a != *(const double *)b;
@@ -55,7 +55,7 @@ static __global__ void count_runs(runs r) {
     if (k < r.most && k < r.at[r.n]) r.counts[k] = r.starts[k + 1] - r.starts[k];
 }
 
-/* Array 0: the output with its runs in front; first: number of the part's first element. */
+/* Array 0: the output with its runs first; first: number of the part's first element. */
 static __global__ void take_rows(gp_loop<1> l, runs r, int64_t first) {
     uint32_t i = gp_element();
     int64_t off[1], e = first + i;
@@ -71,7 +71,7 @@ static __global__ void take_rows(gp_loop<1> l, runs r, int64_t first) {
 CHANGED(unique)
 CHANGED(unique_consecutive)
 
-/* The output with dim d in front. */
+/* The output with dim d moved first. */
 static gp_array fronted(const gp_array *out, int d) {
     gp_array r = *out;
     for (int i = d; i > 0; i--) r.dim[i] = out->dim[i - 1], r.stride[i] = out->stride[i - 1];
@@ -88,7 +88,7 @@ static bool find_runs(const gp_call *c, runs *r) {
            gp_cuda_scan(c, r->at, r->n + 1);
 }
 
-/* The runs were found: numbers, counts, and rows to `to`. */
+/* With the runs found: writes indices, counts, and rows to `to`. */
 static bool write_runs(const gp_call *c, const runs *r, const gp_array *to) {
     if (!GP_LAUNCH(c, note_runs, gp_blocks(r->n), GP_THREADS, 0, *r)) return false;
     if (r->counts && !GP_LAUNCH(c, count_runs, gp_blocks(r->most), GP_THREADS, 0, *r)) return false;
@@ -98,8 +98,8 @@ static bool write_runs(const gp_call *c, const runs *r, const gp_array *to) {
            });
 }
 
-/* tmp[0]: elements, or slices as rows; arguments inverse_at and the next: what else is wanted; d:
- * the dim of slices, or 0. */
+/* tmp[0]: elements, or slices as rows; arguments inverse_at and the next: which others are wanted;
+ * d: the dim of slices, or 0. */
 static bool run(const gp_call *c, const gp_array *order, int inverse_at, int d,
                 const char *const *texts) {
     const gp_array *x = c->tmpa[0], *out = gp_out(c, 0);
@@ -121,7 +121,7 @@ static bool run(const gp_call *c, const gp_array *order, int inverse_at, int d,
 GP_C bool CUDA(msort)(const gp_call *c);
 static __global__ void note_total(const int64_t *total, int64_t *found) { *found = *total; }
 
-/* c->tmp[0] is x without gaps. */
+/* c->tmp[0] is x made contiguous. */
 GP_C bool CUDA(distinct)(const gp_call *c) {
     const gp_array *x = c->tmpa[0];
     gp_array sorted = *x;
@@ -140,7 +140,7 @@ GP_C bool CUDA(distinct)(const gp_call *c) {
            (r.n == 0 || write_runs(c, &r, gp_out(c, 0)));
 }
 
-/* What distinct left: the elements and, perhaps, how often each occurs. */
+/* Copies what distinct left: the elements and, if asked for, their counts. */
 static bool take_distinct(const gp_call *c) {
     for (int i = 0; i < c->nout; i++) {
         gp_array front = *gp_out(c, i);

@@ -15,7 +15,7 @@ const char gp_box_tag = 0;
 static bool where(const char **file, int *line);
 _Thread_local lua_State *gp_lua_state;
 
-/* A tensor whose box Lua had no memory for; released by the next push. Not by one in a finalizer,
+/* A tensor whose box Lua had no memory for; the next push releases it. Not a push in a finalizer,
  * which may run while this one's box is made. */
 static _Thread_local gp_tensor *stranded;
 
@@ -36,8 +36,8 @@ int gp_lua_push(lua_State *L, gp_tensor *t) {
     return 1;
 }
 
-/* Pushes "PLACE: " where the place is what scripts/nn says of the layers that are being called, or
- * "". */
+/* Pushes "PLACE: " where the place is what scripts/nn reports for the layers that are being called,
+ * or "". */
 static void push_place(lua_State *L) {
     int top = lua_gettop(L);
     if (lua_getfield(L, LUA_REGISTRYINDEX, "gpush.place") == LUA_TFUNCTION &&
@@ -60,7 +60,7 @@ static const gp_op *composite_called(lua_State *L) {
     return found;
 }
 
-/* Was what failed queued at another line than this? Then it only came up here, at a wait. */
+/* Whether the failed work was queued at another line: then it is only reported here, at a wait. */
 static bool from_elsewhere(const char *text, const char *file, int line) {
     char here[512];
     const char *queued = strstr(text, " (queued at ");
@@ -68,8 +68,8 @@ static bool from_elsewhere(const char *text, const char *file, int line) {
     return queued && strncmp(queued, here, strlen(here));
 }
 
-/* Pushes the message under the name that the script called at file:line: where a row's failed
- * inside a composite, the composite's; of linalg_inv linalg.inv. */
+/* Pushes the message with the name that the script called at file:line: the composite's where a
+ * row's failed inside it; linalg.inv for linalg_inv. */
 static void push_message(lua_State *L, const char *file, int line) {
     const char *text = gp_error(), *colon = strstr(text, ": ");
     char name[64];
@@ -118,7 +118,7 @@ gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn) {
 }
 
 /* What this thread's tensors owe the collector: since its last step, and since the last full
- * collection; what may be in use on `dev`, that of the last tensor worth a look, until the next
+ * collection; and what may be in use on `dev`, the device of the last large tensor, before the next
  * one. */
 static _Thread_local struct {
     size_t debt, owed;
@@ -127,10 +127,10 @@ static _Thread_local struct {
 } due = {.allowed = 24 << 20};
 
 /* Tensor bytes are added to the collector's debt at one sixteenth: then a loop over large tensors
-   runs a step every turn or two, and one over small tensors about as often as their boxes alone
-   would make it. A recorded op leaves a node, a block of 1 KiB (SMALL in tape.c), which counts as
-   four: at its own size the dead nodes between two steps would fill a core's second-level cache. Of
-   a tensor's bytes from BIG to LARGE, which leave that cache either way, a quarter is added. */
+ * runs a step every turn or two, and one over small tensors about as often as their boxes alone
+ * would make it. A recorded op leaves a node, a block of 1 KiB (SMALL in tape.c), which counts as
+ * four: at its own size the dead nodes between two steps would fill a core's second-level cache.
+ * Tensors from BIG to LARGE bytes, which leave that cache either way, count a quarter. */
 void gp_lua_charge(const gp_tensor *t) {
     gp_storage *st = t->storage;
     enum { NODE_BYTES = 4096, BIG = 512 << 10, LARGE = 4 << 20 };
@@ -143,11 +143,11 @@ void gp_lua_charge(const gp_tensor *t) {
     if (st->bytes >= 16384) due.dev = st->dev;
 }
 
-/* The shell's collector is generational (shell/main.c). There a tensor that lives through two steps
-   is old, and old ones wait for Lua's own heap to double. So a full collection comes for every FULL
-   bytes, or more where Lua's heap is large (as often as an incremental collector at 140 % begins a
-   cycle), and whenever tensors take twice what the last one left, and 24 MiB; not in a loader's
-   worker, as what is in use is what other threads hold. */
+/* The shell's collector is generational (shell/main.c): there a tensor that survives two steps is
+ * old, and old ones wait until Lua's own heap doubles. So a full collection runs every FULL bytes,
+ * or more where Lua's heap is large (as often as an incremental collector at 140 % begins a cycle),
+ * and whenever tensors use twice what the last one left plus 24 MiB. Not in a data loader's worker,
+ * where other threads hold the memory in use. */
 static bool full_wanted(lua_State *L) {
     enum { FULL = 16 << 20 };
     if (gp_thread_loader()) return false;
@@ -174,7 +174,7 @@ static void collect(void) {
 
 /* ---- source lines ---- */
 
-/* What follows the folder of the chunks that gpush ships in a chunk's source; NULL for the
+/* The part of a chunk's source after the folder of the chunks that gpush ships; NULL for the
  * user's. */
 static const char *shipped(const char *source) {
     const char *dir = gp_scripts_dir();
@@ -184,16 +184,16 @@ static const char *shipped(const char *source) {
     return source + 1 + n;
 }
 
-/* Chunks that gpush ships as its library are not where a user looks. */
+/* Users do not look at the chunks that gpush ships as its library. */
 bool gp_lua_ours(const char *source) { return shipped(source) != NULL; }
 
-/* What the prompt does by itself has no line. */
+/* Whether it is the prompt's own chunk, which has no line. */
 static bool prompts(const char *source) {
     const char *path = shipped(source);
     return path && !strncmp(path, "/shell/", 7);
 }
 
-/* The name to show for ar's chunk. Most are the last one's, which its source tells. */
+/* The name to show for ar's chunk. Most often it is the last one's, which has the same source. */
 static const char *file_of(const lua_Debug *ar) {
     static _Thread_local const char *last_file, *last_source;
     if (last_source && ar->srclen < 256 && !strcmp(last_source, ar->source)) return last_file;
@@ -202,7 +202,7 @@ static const char *file_of(const lua_Debug *ar) {
     return last_file;
 }
 
-/* The first Lua line up the stack that is the user's; else the first Lua line but of the
+/* The first Lua line up the stack that is the user's; else the first Lua line, except the
  * prompt's. */
 static bool where(const char **file, int *line) {
     lua_State *L = gp_lua_state;
@@ -222,7 +222,8 @@ static bool where(const char **file, int *line) {
 }
 
 void gp_lua_install_hooks(void) {
-    if (gp_where != where) gp_where = where; /* a loader's worker opens a state beside others */
+    if (gp_where != where)
+        gp_where = where; /* a data loader's worker opens a state while others run */
     if (gp_alloc_collect != collect) gp_alloc_collect = collect;
 }
 

@@ -1,4 +1,4 @@
-/* What the files of bindings/ share: the tensor box in Lua, pushing, raising, and the module's
+/* Shared by the files of bindings/: the tensor box in Lua, pushing, raising, and the module's
  * openers. */
 #ifndef GP_BIND_H
 #define GP_BIND_H
@@ -11,21 +11,21 @@
 
 /* A tensor in Lua is a full userdata of this shape; the box owns one reference. */
 typedef struct gp_box {
-    const void *tag; /* &gp_box_tag: tells our boxes from anybody else's userdata without a
-                        metatable look-up */
+    const void *tag; /* &gp_box_tag: distinguishes our boxes from other userdata without a metatable
+                        look-up */
     gp_tensor *t;
 } gp_box;
 extern const char gp_box_tag;
 
-/* The tensor at idx, or NULL if the value there is none. Never raises. */
+/* The tensor at idx, or NULL if the value there is not one. Never raises. */
 static inline gp_tensor *gp_lua_totensor(lua_State *L, int idx) {
     gp_box *b = (gp_box *)lua_touserdata(L, idx);
     if (!b || lua_rawlen(L, idx) != sizeof *b || b->tag != (const void *)&gp_box_tag) return NULL;
     return b->t;
 }
 
-/* Pushes an empty box, with the tensors' metatable from that stack or upvalue index. It comes
- * before the op runs, so that Lua running out of memory loses no tensor. */
+/* Pushes an empty box, with the tensors' metatable from that stack or upvalue index. It is made
+ * before the op runs, so that no tensor is lost when Lua runs out of memory. */
 static inline gp_box *gp_lua_new_box(lua_State *L, int metatable) {
     gp_box *b = (gp_box *)lua_newuserdatauv(L, sizeof *b, 0);
     b->tag = &gp_box_tag;
@@ -42,21 +42,21 @@ gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn);
  * and when Lua is out of memory. */
 int gp_lua_push(lua_State *L, gp_tensor *t);
 
-/* Raises gp_error() with the position of the user's line that runs: where gp_where looks. */
+/* Raises gp_error() with the position of the user's running line, as found by gp_where. */
 int gp_lua_raise(lua_State *L);
 
-/* The same for an error of an argument: a method that was called with a dot, as x.sum(), says so
- * instead. */
+/* The same for an error of an argument: the message says so if a method was called with a dot, as
+ * x.sum(). */
 int gp_lua_raise_argument(lua_State *L);
 
-/* luaL_checkudata, whose error says the same. */
+/* luaL_checkudata with such an error. */
 void *gp_lua_checkudata(lua_State *L, int arg, const char *type);
 
-/* In a message handler, the message on top of the stack: if a method among the running calls was
- * called with a dot, its place and a message that says so take its place. */
+/* For a message handler, with the message on top of the stack: if a method among the running calls
+ * was called with a dot, replaces it by that call's place and a message that says so. */
 bool gp_lua_replace_dotted(lua_State *L);
 
-/* Is that a chunk which gpush ships? Such are not where a user looks. */
+/* Whether that is a chunk which gpush ships. Users do not look at those. */
 bool gp_lua_ours(const char *source);
 
 /* The state that runs on this thread: source lines and collections come from it. Every C function
@@ -68,9 +68,9 @@ static inline void gp_lua_enter(lua_State *L) { gp_lua_state = L; }
  * bytes. */
 void gp_lua_charge(const gp_tensor *t);
 
-/* Steps the collector for what was charged. An op does before it makes its result: that is not yet
- * there to grow old in a full collection, and takes the memory of one that nobody holds any more,
- * which a cache may have. */
+/* Steps the collector for what was charged. An op does so before it makes its result: the result
+ * then does not age in a full collection, and may take the memory of a dead tensor that is still in
+ * a cache. */
 void gp_lua_settle(lua_State *L);
 
 /* Truth value of the tensor at idx: a recorded wait (why = branch). Raises for tensors with more
@@ -81,8 +81,8 @@ bool gp_lua_truth(lua_State *L, int idx);
  * and pushes its tensor. */
 int gp_lua_operate(lua_State *L, const char *op, int a, int b);
 
-/* table.sort of the list at 1 by the comparator at 2, which may return tensors; false, and nothing
- * is done, unless that is what is there (api/sort.c). Raises. */
+/* table.sort of the list at 1 by the comparator at 2, which may return tensors; false, without
+ * doing anything, for other arguments (api/sort.c). Raises. */
 bool gp_lua_sort(lua_State *L);
 /* Whether the value at i is the shell's table.sort. */
 bool gp_lua_is_sort(lua_State *L, int i);
@@ -90,7 +90,7 @@ bool gp_lua_is_sort(lua_State *L, int i);
 /* Pushes the number (or boolean) of the one-element tensor at idx; integers stay integers. A
  * recorded wait. */
 int gp_lua_item(lua_State *L, int idx, gp_why why, const char *what);
-/* The same for places where Lua wants a number. */
+/* The same where Lua needs a number. */
 int gp_lua_number(lua_State *L, int idx);
 
 /* Metamethods (gp_lua_index runs in __index, whose upvalue 3 is the tensors' metatable): x[key],
@@ -107,8 +107,8 @@ typedef struct gp_lua_property {
     const char *name;
     int (*get)(lua_State *, gp_tensor *);
 } gp_lua_property;
-/* Those of autograd, up to one without a name; and setting one: x.key = the value at index 3.
- * False: key is none that can be set. */
+/* Those of autograd, up to one without a name; and setting one: x.key = the value at index 3. False
+ * if key is not one that can be set. */
 const gp_lua_property *gp_lua_autograd_properties(void);
 bool gp_lua_set_property(lua_State *L, gp_tensor *t, const char *key);
 
@@ -129,14 +129,14 @@ void gp_lua_tensor_text(lua_State *L, gp_tensor *t, gp_why why, const char *what
 #define GP_LUA_COMPOSITES "gpush.composites"
 
 /* Pushes the function that makes a composite of a table {name =, sig =, help =, fn =}, or of a name
- * and what reads such a table when it is first needed. */
+ * and a function that returns such a table when it is first needed. */
 void gp_lua_push_composite(lua_State *L);
-/* Name, signature and help of the composite at index i, whose definition is read if it was not yet
- * (which may raise); NULL for any other value. */
+/* Name, signature and help of the composite at index i, whose definition is read on demand (which
+ * may raise); NULL for any other value. */
 const gp_op *gp_lua_composite(lua_State *L, int i);
 
-/* How a state was opened. Stock: what another host opens gpush in. The shell's have the module's
- * fields as globals, tensor syntax unless plain, and can be stopped. */
+/* How a state was opened. Stock: by another host. The shell's have the module's fields as globals,
+ * tensor syntax unless plain, and can be stopped. */
 typedef enum gp_lua_kind { GP_LUA_STOCK, GP_LUA_PLAIN, GP_LUA_SYNTAX } gp_lua_kind;
 gp_lua_kind gp_lua_state_kind(lua_State *L);
 void gp_lua_set_state_kind(lua_State *L, gp_lua_kind kind);
@@ -149,19 +149,20 @@ void gp_lua_push_loader(lua_State *L, void (*open)(lua_State *worker, gp_lua_kin
  * values. */
 const gp_op *gp_lua_op_of(lua_State *L, int i);
 
-/* Says what is probably a mistake, though Lua takes it: on stderr at the prompt, which sets the
- * flag, elsewhere as a warning of Lua's (-W). */
+/* Reports a probable mistake that Lua accepts: on stderr at the prompt, which sets the flag,
+ * elsewhere as a Lua warning (-W). */
 extern bool gp_lua_at_prompt;
 void gp_lua_note(lua_State *L, const char *text);
 
-/* Lists that gpush returns (api/list.c): pushes one of n dims; makes one of what is on top, if that
- * is a plain table of tensors; whether the value at i is one. */
+/* Lists that gpush returns (api/list.c): push one of n dims; make one of a plain table of tensors
+ * on top; test whether the value at i is one. */
 int gp_lua_push_dims(lua_State *L, const int64_t *v, int n);
 void gp_lua_make_list(lua_State *L);
 bool gp_lua_is_list(lua_State *L, int i);
 void gp_lua_open_lists(lua_State *L);
 
-/* Lets the core ask Lua for the user's source line and for a collection. Any number of times. */
+/* Connects the core to Lua for the user's source line and for a collection. May be called any
+ * number of times. */
 void gp_lua_install_hooks(void);
 
 #endif

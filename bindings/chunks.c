@@ -9,9 +9,10 @@
 
 #include "tensor/device/thread.h"
 
-#define LOADED "gpush.chunks" /* registry: path -> function, of what this state has read itself */
+#define LOADED                                                                                     \
+    "gpush.chunks" /* registry: path -> function, of the files that this state has read itself */
 
-/* Bytecode made in this process; lives as long as it. */
+/* Bytecode made in this process; never freed. */
 typedef struct chunk {
     struct chunk *next;
     char *path, *bytes;
@@ -61,7 +62,7 @@ static void free_chunk(chunk *c) {
     free(c);
 }
 
-/* The function on top is the file's. Without memory the file is read again, no more. */
+/* Keeps the file's function, which is on top. Without memory the file is merely read again. */
 static void keep(lua_State *L, const char *path) {
     chunk *c = calloc(1, sizeof *c);
     if (!c || !(c->path = strdup(path)) || lua_dump(L, add, c, 0) != 0) {

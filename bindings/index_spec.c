@@ -31,7 +31,7 @@ static bool number(const char **p, int64_t *out) {
     return true;
 }
 
-/* "...", "new", "3", "1:4", "::2", ":": *p moves behind it. False where it is none of these. */
+/* Parses "...", "new", "3", "1:4", "::2", ":"; *p moves past it. False for anything else. */
 static bool parse_item(const char **p, gp_index_item *item) {
     *item = (gp_index_item){.kind = GP_ITEM_RANGE, .first = 1, .last = -1, .step = 1};
     if (!strncmp(*p, "...", 3)) return item->kind = GP_ITEM_ELLIPSIS, *p = blanks(*p + 3), true;
@@ -63,34 +63,34 @@ bool gp_index_parse(gp_index_spec *s, const char *text) {
     }
 }
 
-/* ---- from items to a view, and the tensors that index it ---- */
+/* ---- from items to a view, and its index tensors ---- */
 
-/* What basic items leave: a view of x, and for each index tensor the dim of the view that it runs
- * over. */
+/* The result of basic items: a view of x, and for each index tensor the dim of the view that it
+ * indexes. */
 typedef struct resolved {
     gp_tensor *view;
     int n;
     gp_tensor *t[GP_MAX_DIM]; /* owned */
     int64_t dim[GP_MAX_DIM];  /* from 1 */
-    gp_tensor *mask;          /* owned; the only tensor item, if that is a mask: not counted yet */
-    int mask_dim;             /* 0-based; its dims follow */
+    gp_tensor *mask; /* owned; the only tensor item, if that is a mask that is not counted yet */
+    int mask_dim;    /* 0-based; its dims follow */
 } resolved;
 
-/* What step, add_index and take_mask gave r. */
+/* Releases what step, add_index and take_mask stored in r. */
 static void release(resolved *r) {
     gp_tensor_unref(r->view);
     gp_tensor_unref(r->mask);
     for (int i = 0; i < r->n; i++) gp_tensor_unref(r->t[i]);
 }
 
-/* Dims that an item takes from x. */
+/* The number of x's dims that an item indexes. */
 static int takes(const gp_index_item *it) {
     if (it->kind == GP_ITEM_NEW || it->kind == GP_ITEM_ELLIPSIS) return 0;
     return it->kind == GP_ITEM_MASK ? it->t->a.ndim : 1;
 }
 
-/* op(v, a, more …) with integers from 1, as Lua would call it; a new reference. v may be NULL
- * where making it failed. */
+/* op(v, a, more …) with integers from 1, as called from Lua; a new reference. v may be NULL where
+ * making it failed. */
 static gp_tensor *on_view(gp_tensor *v, const gp_op *op, int64_t a, const int64_t *more,
                           int nmore) {
     gp_call c;
@@ -118,14 +118,14 @@ static bool step(resolved *r, gp_tensor *v) {
     return true;
 }
 
-/* An index tensor beside x on another device is brought over; only from the cpu, where its elements
- * are at hand. */
+/* An index tensor moved to x's device; only from the cpu, where its elements can be read without a
+ * wait. */
 static gp_tensor *beside(gp_tensor *t, const gp_tensor *x) {
     if (t->storage->dev != gp_device_cpu()) return gp_tensor_ref(t);
     return gp_to_device(t, x->storage->dev, false, GP_WHY_index, "cpu index");
 }
 
-/* Takes over t, which may be NULL where making it failed; d: the first dim that it runs over,
+/* Takes over t, which may be NULL where making it failed; d: the first dim that it indexes,
  * 0-based. */
 static bool add_index(resolved *r, gp_tensor *t, int d) {
     if (r->n == GP_MAX_DIM)
@@ -135,7 +135,7 @@ static bool add_index(resolved *r, gp_tensor *t, int d) {
     return t != NULL;
 }
 
-/* A mask becomes the columns of its nonzero: a wait for their number. */
+/* Replaces a mask by the columns of its nonzero: a wait for their number. */
 static bool add_mask(resolved *r, gp_tensor *mask, int d) {
     gp_call c;
     gp_call_begin(&c, GP_OP(nonzero));
@@ -160,7 +160,7 @@ static bool mask_fits(const gp_tensor *v, const gp_tensor *mask, int d) {
 }
 
 /* alone: the mask is the only tensor among the items, so that its true elements need not be
- * counted. *d moves behind its dims. */
+ * counted. *d moves past its dims. */
 static bool take_mask(resolved *r, const gp_index_item *it, int *d, bool alone) {
     gp_tensor *mask = beside(it->t, r->view);
     if (mask && mask->a.ndim == 0) { /* true: everything, as a dim of size 1; false: nothing */
@@ -179,7 +179,8 @@ static bool take_mask(resolved *r, const gp_index_item *it, int *d, bool alone) 
     return ok;
 }
 
-/* One item: cuts the view, or notes a tensor. *d, 0-based, moves to the view's next dim. */
+/* Applies one item: slices the view, or adds a tensor. *d, 0-based, moves to the view's next
+ * dim. */
 static bool take(resolved *r, const gp_index_item *it, int *d, bool alone) {
     switch ((gp_item_kind)it->kind) {
     case GP_ITEM_INT: return step(r, on_view(r->view, GP_OP(select), *d + 1, &it->first, 1));
@@ -194,7 +195,7 @@ static bool take(resolved *r, const gp_index_item *it, int *d, bool alone) {
     }
 }
 
-/* Fills *r from x and the items; what is in it is the caller's to release, also on failure. */
+/* Fills *r from x and the items; the caller releases it, also on failure. */
 static bool resolve(resolved *r, gp_tensor *x, const gp_index_spec *s) {
     *r = (resolved){.view = gp_tensor_ref(x)};
     int taken = 0, ellipses = 0, tensors = 0, d = 0;
@@ -217,7 +218,8 @@ static bool resolve(resolved *r, gp_tensor *x, const gp_index_spec *s) {
 
 /* ---- reading ---- */
 
-/* index (neither number nor value), or index_put of one of them into the view; a new reference. */
+/* Runs index (neither number nor value), or index_put of one of them into the view; a new
+ * reference. */
 static gp_tensor *index_op(resolved *r, const gp_op *op, const gp_scalar *number,
                            gp_tensor *value) {
     gp_call c;
@@ -231,7 +233,7 @@ static gp_tensor *index_op(resolved *r, const gp_op *op, const gp_scalar *number
     return gp_call_one(&c);
 }
 
-/* The mask with dims of size 1 behind it, so that it lies under its dims of the view. */
+/* The mask with trailing dims of size 1, so that it aligns with its dims of the view. */
 static gp_tensor *mask_under(const resolved *r) {
     gp_shape s = gp_tensor_shape(r->mask);
     int64_t stride[GP_MAX_DIM];
@@ -241,14 +243,14 @@ static gp_tensor *mask_under(const resolved *r) {
     return gp_tensor_view(r->mask, &s, stride, 0);
 }
 
-/* The elements of a part of the view that one element of the mask stands for. */
+/* The number of the view's elements that one element of the mask selects. */
 static int64_t part_size(const resolved *r) {
     int64_t n = 1;
     for (int d = r->mask->a.ndim; d < r->view->a.ndim; d++) n *= r->view->a.dim[d];
     return n;
 }
 
-/* A mask over the first dims: the parts it keeps, one behind the other, as rows of their shape. */
+/* A mask over the first dims: the selected parts, as rows of their shape. */
 static gp_tensor *masked_parts(const resolved *r) {
     gp_tensor *mask = mask_under(r);
     if (!mask) return NULL;
@@ -275,7 +277,7 @@ gp_tensor *gp_index_read(gp_tensor *x, const gp_index_spec *s) {
         else if (!r.mask || add_mask(&r, r.mask, r.mask_dim))
             out = r.n ? index_op(&r, GP_OP(index), NULL, NULL) : gp_tensor_ref(r.view);
     }
-    if (out && out == x) { /* x[":"] and the like: a tensor of its own, as every view is */
+    if (out && out == x) { /* x[":"] and similar: a tensor of its own, as every view is */
         out = shaped(x, x->a.dim, x->a.ndim);
         gp_tensor_unref(x);
     }
@@ -285,13 +287,13 @@ gp_tensor *gp_index_read(gp_tensor *x, const gp_index_spec *s) {
 
 /* ---- assigning ---- */
 
-/* For an op that writes: its output is the target, whose reference is let go. */
+/* Ends an op that writes: releases the reference to its output, which is the target. */
 static bool done(gp_tensor *out) {
     gp_tensor_unref(out);
     return out != NULL;
 }
 
-/* A number where the mask is true: no count, so no wait. */
+/* Writes a number where the mask is true: no count, so no wait. */
 static bool fill_masked(resolved *r, gp_scalar value) {
     gp_tensor *mask = mask_under(r);
     if (!mask) return false;
@@ -306,7 +308,7 @@ static bool fill_masked(resolved *r, gp_scalar value) {
     return ok;
 }
 
-/* Numbers that the dtype cannot hold are an error, not another number. */
+/* Checks that the dtype can hold the number, which is an error otherwise. */
 static bool fits(gp_dtype dt, gp_scalar *v) {
     char buf[8];
     if (gp_is_float(dt)) return true;
@@ -323,14 +325,14 @@ static bool fits(gp_dtype dt, gp_scalar *v) {
                    gp_dtype_name(dt));
 }
 
-/* What is written to one element must not appear in another. */
+/* Whether x's elements are distinct: what is written to one must not appear in another. */
 static bool apart(const gp_tensor *x) {
     return !gp_array_self_overlaps(&x->a) || gp_fail("index: several elements of the tensor share "
                                                      "one place in memory (it was expanded or "
                                                      "unfolded); assign to x:clone()");
 }
 
-/* Fractions are not cut off on the way. */
+/* Whether x's dtype can hold v's: fractions are not truncated silently. */
 static bool holds(const gp_tensor *x, const gp_tensor *value) {
     gp_dtype to = (gp_dtype)x->a.dtype, from = (gp_dtype)value->a.dtype;
     return gp_is_float(to) || !gp_is_float(from) ||
@@ -358,7 +360,7 @@ bool gp_index_fill(gp_tensor *x, const gp_index_spec *s, gp_scalar value) {
     return ok;
 }
 
-/* The dims of t with dims first … first + n - 1 in front. */
+/* t with dims first … first + n - 1 moved first. */
 static gp_tensor *to_front(gp_tensor *t, int first, int n) {
     int64_t order[GP_MAX_DIM];
     for (int i = 0; i < t->a.ndim; i++)
@@ -370,8 +372,8 @@ static gp_tensor *to_front(gp_tensor *t, int first, int n) {
     return gp_call_one(&c);
 }
 
-/* Values for x[…, mask, …] with the dim of the true elements in front, and dims of size 1 for those
- * before the mask that they lack; those without that dim are left as they are. */
+/* Values for x[…, mask, …] with the dim of the true elements moved first, and dims of size 1 for
+ * those missing before the mask; values without that dim are left as they are. */
 static gp_tensor *values_to_front(const resolved *r, gp_tensor *v) {
     int behind = r->view->a.ndim - r->mask_dim - r->mask->a.ndim, at = v->a.ndim - behind - 1;
     if (at < 0 || at > r->mask_dim || r->mask_dim == 0) return gp_tensor_ref(v);
@@ -387,7 +389,7 @@ static gp_tensor *values_to_front(const resolved *r, gp_tensor *v) {
     return front;
 }
 
-/* Values in the mask's row-major order, parts of the view each; the view's memory is written. */
+/* Writes values in the mask's row-major order, each a part of the view, into the view's memory. */
 static bool put_masked(resolved *r, gp_tensor *value) {
     gp_tensor *view = to_front(r->view, r->mask_dim, r->mask->a.ndim),
               *v = view ? values_to_front(r, value) : NULL;
@@ -406,7 +408,7 @@ static bool put_masked(resolved *r, gp_tensor *value) {
     return ok;
 }
 
-/* value without the dims of size 1 that it has in front of view's; a new reference. */
+/* value without the leading dims of size 1 that view lacks; a new reference. */
 static gp_tensor *without_ones(gp_tensor *value, const gp_tensor *view) {
     gp_shape s = gp_tensor_shape(value);
     int n = 0;
@@ -437,7 +439,7 @@ static gp_tensor *ready(gp_tensor *value, const gp_tensor *x) {
 
 bool gp_index_assign(gp_tensor *x, const gp_index_spec *s, gp_tensor *value) {
     if (value->a.ndim == 0 && !value->storage->dev->vt->async &&
-        x->storage->dev->vt->async) /* its number is at hand: nothing to copy */
+        x->storage->dev->vt->async) /* its number can be read without a wait: nothing to copy */
         return gp_index_fill(x, s, gp_scalar_load((gp_dtype)value->a.dtype, value->a.data));
     resolved r;
     if (!apart(x) || !holds(x, value)) return false;

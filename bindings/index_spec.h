@@ -1,4 +1,4 @@
-/* An index expression taken apart: what stands in x[...], one item per dim or group of dims. */
+/* A parsed index expression: the items of x[...], one per dim or group of dims. */
 #ifndef GP_INDEX_SPEC_H
 #define GP_INDEX_SPEC_H
 
@@ -26,9 +26,8 @@ typedef struct gp_index_spec {
     gp_index_item item[GP_MAX_ITEMS];
 } gp_index_spec;
 
-/* Appends what text says: items separated by commas, each an integer, "first:last",
-   "first:last:step" (any of them may be missing), "...", or "new". False with a message that shows
-   the item. */
+/* Appends the items in text, separated by commas: each an integer, "first:last", "first:last:step"
+ * (any of them may be missing), "...", or "new". False with a message that shows the item. */
 bool gp_index_parse(gp_index_spec *s, const char *text);
 
 /* Appends an item; false with a message when there are too many. */

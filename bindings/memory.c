@@ -1,6 +1,6 @@
-/* Lua's memory: small blocks from lists by size, one arena a state, so that a box for a result
- * costs a few instructions; very large ones in huge pages, with Ctrl-C heeded; the rest from
- * malloc. */
+/* Lua's memory. Small blocks come from lists by size in one arena per state, so that a box for a
+ * result costs a few instructions; very large ones use huge pages, and Ctrl-C interrupts them; the
+ * rest is malloc's. */
 #include "bindings/memory.h"
 
 #include "tensor/device/device.h"
@@ -15,9 +15,9 @@
 #include <sys/mman.h>
 
 enum { UNIT = 16, LARGEST = 256, LISTS = LARGEST / UNIT + 1 };
-/* Bytes; a large block is one of the host's own. */
+/* Bytes; a large block is mapped separately. */
 enum { LARGE = 8 << 20, PAGE = 4096, SLICE = 1 << 20 };
-/* Address space only: pages come as they are touched. Beyond it malloc takes over. */
+/* Address space only: pages are allocated when touched. After it is full, malloc takes over. */
 static const size_t arena_bytes = (size_t)4 << 30;
 
 typedef struct cell {
@@ -55,8 +55,8 @@ static void give(arena *a, void *p, size_t bytes) {
     a->list[list_of(bytes)] = c;
 }
 
-/* Touches bytes from p on, which may take a second where the system has to find the memory; false:
- * Ctrl-C came. */
+/* Touches bytes from p on, which may take a second where the system has to find the memory; false
+ * after Ctrl-C. */
 static bool touch(char *p, size_t bytes) {
     for (size_t i = 0; i < bytes; i += PAGE) {
         if (i % SLICE == 0 && gp_thread_stopped()) return false;
@@ -65,8 +65,8 @@ static bool touch(char *p, size_t bytes) {
     return true;
 }
 
-/* A large block whose bytes from `from` on are touched. NULL: no memory, or Ctrl-C, which Lua hears
- * of in no other way. */
+/* A large block whose bytes from `from` on are touched. NULL: no memory, or Ctrl-C, which Lua
+ * cannot learn otherwise. */
 static void *map(size_t bytes, size_t from) {
     char *p = gp_host_alloc(bytes);
     if (!p || from >= bytes || touch(p + from, bytes - from)) return p;
@@ -74,7 +74,7 @@ static void *map(size_t bytes, size_t from) {
     return NULL;
 }
 
-/* A large block with another size that is large. NULL leaves it as it was. */
+/* Resizes a large block to another large size. NULL leaves it unchanged. */
 static void *remap(void *p, size_t osize, size_t nsize) {
     if (nsize <= osize) return gp_host_shrink(p, osize, nsize), p;
     void *q = map(nsize, osize);
@@ -115,7 +115,7 @@ static void *allocate(void *ud, void *p, size_t osize, size_t nsize) {
 
 lua_State *gp_lua_newstate(void) {
     lua_State *L = luaL_newstate();
-#if !defined(__SANITIZE_ADDRESS__) /* which watches malloc's blocks only */
+#if !defined(__SANITIZE_ADDRESS__) /* which checks only malloc's blocks */
     arena *a = L ? calloc(1, sizeof *a) : NULL;
     if (!a) return L;
     a->base = mmap(NULL, arena_bytes, PROT_READ | PROT_WRITE,

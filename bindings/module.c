@@ -1,6 +1,6 @@
-/* Opens the module gpush, part by part, and Lua states with it: the shell's, and those of a
- * loader's workers, which are like the one they work for. Gives back what the process holds when
- * the last state is closed. */
+/* Opens the module gpush, part by part, and Lua states with it: the shell's, and those of a data
+ * loader's workers, which are like the one they work for. Releases the process's resources when the
+ * last state is closed. */
 #include "bindings/module.h"
 
 #include <lualib.h>
@@ -22,14 +22,14 @@ static atomic_int states;
 
 static void flush(gp_device *dev, void *ctx) { gp_alloc_flush(dev); }
 
-/* Gives back what the process holds when the last state that opened gpush is closed. It was made
+/* Releases the process's resources when the last state that opened gpush is closed. It was made
  * before any tensor, so its finalizer comes last. */
 static int l_close(lua_State *L) {
     gp_lua_state = NULL;
     if (atomic_fetch_sub(&states, 1) == 1) {
         gp_device_drain();
         if (gp_lua_state_kind(L) == GP_LUA_STOCK &&
-            gp_failure_take_all(NULL)) /* the shell says it later */
+            gp_failure_take_all(NULL)) /* the shell reports it later */
             lua_writestringerror("gpush: %s\n", gp_error());
         gp_device_each(flush, NULL);
     }
@@ -42,18 +42,18 @@ static int l_chunk(lua_State *L) {
     return 1;
 }
 
-/* save(op, file, text): writes a file as all ops do that write files. */
+/* save(op, file, text): writes a file as all ops that write files do. */
 static int l_save(lua_State *L) {
     size_t n;
     const char *op = luaL_checkstring(L, 1), *file = luaL_checkstring(L, 2);
     const char *text = luaL_checklstring(L, 3, &n);
     gp_outfile o;
     if (!gp_outfile_begin(&o, op, file)) return gp_lua_raise(L);
-    fwrite(text, 1, n, o.f); /* commit looks for its errors */
+    fwrite(text, 1, n, o.f); /* commit checks its errors */
     return gp_outfile_commit(&o) ? 0 : gp_lua_raise(L);
 }
 
-/* Runs scripts/lua/init.lua with the module as its argument: what is written in Lua. */
+/* Runs scripts/lua/init.lua, the part written in Lua, with the module as its argument. */
 static void run_init(lua_State *L) {
     const char *dir = gp_scripts_dir();
     if (!dir)
@@ -80,8 +80,8 @@ static void run_init(lua_State *L) {
     lua_pop(L, 1);
 }
 
-/* The tensors' metatable, without its functions yet. A key that comes first, into a table that need
- * not grow, lies where its hash says: Lua looks these up for every tensor. */
+/* Makes the tensors' metatable, without its functions yet. The keys that Lua looks up for every
+ * tensor come first, into a table that need not grow: then each is where its hash points. */
 static void make_meta(lua_State *L) {
     static const char *const first[] = {"__index", "__gc", "__add", "__mul", "__sub", "__div"};
     lua_createtable(L, 0, 32);

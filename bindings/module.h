@@ -19,8 +19,7 @@ void gp_lua_open_print(lua_State *L);
 void gp_lua_open_terminal(lua_State *L);
 void gp_lua_open_data(lua_State *L);
 void gp_lua_open_json(lua_State *L);
-/* For the shell: math.* and string.format of the state take one-element tensors where they want
- * numbers. */
+/* For the shell: math.* and string.format of the state accept one-element tensors as numbers. */
 void gp_lua_open_stdlib(lua_State *L);
 void gp_lua_open_autograd(lua_State *L);
 void gp_lua_open_sync(lua_State *L);

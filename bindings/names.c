@@ -1,5 +1,5 @@
 /* Names of values that every Lua state has: see names.h. A name is a module and the fields that
- * lead to the value, with a zero byte's stand-in between. */
+ * lead to the value, separated by a byte that replaces zero. */
 #include "bindings/names.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static void set_name(lua_State *L, int names, const char *name) {
     lua_rawset(L, names);
 }
 
-/* Names what the table on top holds that cannot be taken apart, and its tables down to depth. */
+/* Names the values in the table on top that cannot be serialized, and its tables down to depth. */
 static void name_fields(lua_State *L, int names, const char *prefix, int depth) {
     int t = lua_gettop(L);
     luaL_checkstack(L, 8, "names");

@@ -1,5 +1,5 @@
-/* Values that every Lua state with gpush has, by name: libraries, ops, modules that require
- * loads. */
+/* Values that every Lua state with gpush has, by name: libraries, ops, modules loaded by
+ * require. */
 #ifndef GP_NAMES_H
 #define GP_NAMES_H
 
@@ -7,7 +7,7 @@
 
 /* Pushes a table: value -> its name, for what L has of such values. */
 void gp_lua_push_names(lua_State *L);
-/* Pushes the value that L has under the name, loading its module if need be. May raise. */
+/* Pushes the value that L has under the name, loading its module on demand. May raise. */
 void gp_lua_push_named(lua_State *L, const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* Finds the Lua files that ship, from where the program or the module stands. */
+/* Finds the Lua files that ship, relative to the program or the module. */
 #include "bindings/paths.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 /* The file this code was loaded from, links resolved. The loader's name for a program may be
-   relative to any directory of PATH, so for one that is no shared object the kernel is asked. */
+ * relative to any directory of PATH, so for a program the kernel is asked. */
 static bool own_file(char out[PATH_MAX]) {
     Dl_info info;
     const char *name = dladdr((void *)gp_scripts_dir, &info) ? info.dli_fname : NULL;
@@ -24,7 +24,7 @@ static bool is_dir(const char *path) {
     return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Tries own/UP/share/gpush/lua and leaves it in out. */
+/* Tries own/UP/share/gpush/lua and stores it in out. */
 static bool try_prefix(const char *own, const char *up, char out[PATH_MAX]) {
     char path[2 * PATH_MAX];
     snprintf(path, sizeof path, "%s/%s/share/gpush/lua", own, up);

@@ -1,4 +1,4 @@
-/* Values that a script opens and closes: as a to-be-closed variable, or around a function. */
+/* Values that a script opens and closes: as to-be-closed variables, or around a function. */
 #include "bindings/scope.h"
 
 #include <lauxlib.h>

@@ -8,9 +8,9 @@
 /* Raises unless argument arg is absent or can be called. */
 void gp_lua_check_fn(lua_State *L, int arg, const char *what);
 
-/* The end of such a function: the opened value, which has __close, is on top, fn and its arguments
-   (if given) are from index arg on. Returns the value, or calls fn, closes the value also on an
-   error, and returns fn's results. fn may yield. */
+/* Ends such a function: the opened value, which has __close, is on top, fn and its arguments (if
+ * given) are from index arg on. Returns the value, or calls fn, closes the value even on an error,
+ * and returns fn's results. fn may yield. */
 int gp_lua_scoped(lua_State *L, int arg);
 
 #endif

@@ -1,5 +1,5 @@
-/* Stopping the Lua code that runs on this thread, in whatever coroutine it is, from a signal
- * handler: for Ctrl-C (shell/interrupt.c) and for the workers of a loader that is closed. */
+/* Stops the Lua code that runs on this thread, in whatever coroutine, from a signal handler: for
+ * Ctrl-C (shell/interrupt.c) and for the workers of a data loader that is closed. */
 #include "bindings/stop.h"
 
 #include "bindings/bind.h"
@@ -8,8 +8,7 @@
 #include <lauxlib.h>
 #include <signal.h>
 
-/* The states that are running now on this thread: the innermost coroutine first, the main one
- * last. */
+/* The states running on this thread: the innermost coroutine first, the main one last. */
 typedef struct frame {
     lua_State *L;
     struct frame *outer;
@@ -19,24 +18,21 @@ static _Thread_local frame *volatile running;
 static _Thread_local frame outermost;
 static _Thread_local volatile sig_atomic_t asked;
 
-/*
- * How many instructions until the hook runs tells how often it has run: after the first error the
- * code that cleans up gets some time; if the script goes on, because it caught the error, it gets
- * no
- * more. */
+/* The hook's instruction count shows how often it has run: after the first error the code that
+ * cleans up gets some time; if the script catches the error and goes on, it gets no more. */
 enum { AT_ONCE = 1, NO_MORE = 2, CLEAN_UP = 100000 };
 
-/* Raises where Lua code runs. Hooks are of a coroutine, so each one that is running has its own. */
+/* Raises in the running Lua code. Hooks belong to coroutines, so each running one has its own. */
 static void on_hook(lua_State *L, lua_Debug *ar) {
     (void)ar;
     int count = lua_gethookcount(L);
     lua_sethook(L, NULL, 0, 0);
-    if (!asked) return; /* a coroutine that lived through an earlier stop */
+    if (!asked) return; /* a coroutine that survived an earlier stop */
     lua_sethook(L, on_hook, LUA_MASKCOUNT, count == AT_ONCE ? CLEAN_UP : NO_MORE);
     luaL_error(L, "interrupted!");
 }
 
-/* lua_sethook may be called from a signal handler. */
+/* lua_sethook may be called in a signal handler. */
 void gp_stop_now(void) {
     asked = 1;
     for (frame *f = running; f; f = f->outer) lua_sethook(f->L, on_hook, LUA_MASKCOUNT, AT_ONCE);
@@ -63,7 +59,7 @@ void gp_stop_end(lua_State *L) {
     if (lua_gethook(L) == on_hook) lua_sethook(L, NULL, 0, 0);
 }
 
-/* ---- coroutine.resume and coroutine.wrap, as in lcorolib.c, which keep the list ---- */
+/* ---- coroutine.resume and coroutine.wrap, as in lcorolib.c, which maintain the list ---- */
 
 /* L runs from here on. */
 static void came_to(lua_State *L) {
@@ -71,8 +67,8 @@ static void came_to(lua_State *L) {
     if (gp_prof_running()) gp_record_switch();
 }
 
-/* As auxresume in lcorolib.c; co is listed while it runs. Number of results, or -1 with the
- * message on L. */
+/* As auxresume in lcorolib.c; co is listed while it runs. Returns the number of results, or -1 with
+ * the message on L. */
 static int resume(lua_State *L, lua_State *co, int narg) {
     frame f = {co, running};
     int nres;
@@ -109,7 +105,7 @@ static int l_resume(lua_State *L) {
     return n + 1;
 }
 
-/* As auxwrap: an error closes the coroutine and goes on to the caller, with its line. */
+/* As auxwrap: an error closes the coroutine and is passed on to the caller, with its line. */
 static int l_wrapped(lua_State *L) {
     lua_State *co = lua_tothread(L, lua_upvalueindex(1));
     int n = resume(L, co, lua_gettop(L));

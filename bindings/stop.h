@@ -5,17 +5,17 @@
 #include <lua.h>
 #include <stdbool.h>
 
-/* Replaces coroutine.resume and coroutine.wrap of L by ones that tell which coroutine runs. */
+/* Replaces coroutine.resume and coroutine.wrap of L by ones that track the running coroutine. */
 void gp_stop_install(lua_State *L);
-/* Code of L runs on this thread between the two. */
+/* Code of L runs on this thread between begin and end. */
 void gp_stop_begin(lua_State *L);
 void gp_stop_end(lua_State *L);
 /* Raises "interrupted!" in what this thread runs. For signal handlers. */
 void gp_stop_now(void);
-/* How many coroutines that co resumed, one the other, run on this thread: 0 for the running one;
- * -1: co does not run. */
+/* How many coroutines that co resumed, each by the one before, run on this thread: 0 for the
+ * running one; -1: co does not run. */
 int gp_stop_depth(const lua_State *co);
-/* Was it called since gp_stop_begin? For waits, which no hook ends. */
+/* Whether gp_stop_now was called since gp_stop_begin. For waits, which no hook ends. */
 bool gp_stop_asked(void);
 
 #endif

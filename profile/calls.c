@@ -1,4 +1,4 @@
-/* Books the calls of a device's runtime that may block, by source line. */
+/* Records the calls of a device's runtime that may block, by source line. */
 #include "profile/calls.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 #include "tensor/device/thread.h"
 
-enum { MOST = 512 }; /* rows; the last one takes what has no room */
+enum { MOST = 512 }; /* rows; the last one takes calls without a row of their own */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static gp_call_line *rows;

@@ -4,27 +4,27 @@
 
 #include "tensor/device/device.h"
 
-/* A call that took longer made the host stand still; the others could have, but did not: they take
- * a few us. */
+/* A call that took longer blocked the host; shorter ones could have, but did not: they take a few
+ * us. */
 enum { GP_CALL_BLOCKED_NS = 20000 };
 
 typedef struct gp_call_line {
     const char *file; /* NULL: no Lua line */
     int line;
-    const char *what; /* the function, or the op whose code was loaded; lives for ever */
-    bool first;       /* something was set up on its first use */
+    const char *what; /* the function, or the op whose code was loaded; never freed */
+    bool first;       /* whether something was set up on its first use */
     char device[16];
-    uint64_t times, blocked;         /* of these times, how often the host stood still */
+    uint64_t times, blocked;         /* of these, the calls that blocked the host */
     uint64_t ns, blocked_ns, max_ns; /* host time of all, of those that blocked, of the longest */
 } gp_call_line;
 
-/* Books every call from now on. */
+/* Records every call from now on. */
 void gp_calls_open(void);
-/* Copies, malloc'd, in the order of first appearance; *n is 0 and NULL is given where there is
+/* Copies, malloc'd, in the order of first appearance; *n is 0 and the result NULL where there is
  * none. */
 gp_call_line *gp_calls_lines(int *n);
 void gp_calls_reset(void);
-/* The books are again what gp_calls_lines gave; what came since is forgotten. */
+/* Restores the record to what gp_calls_lines returned; later calls are dropped. */
 void gp_calls_put_back(const gp_call_line *lines, int n);
 
 #endif

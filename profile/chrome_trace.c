@@ -19,10 +19,10 @@ enum { LUA = 1, HELD = 2 };                   /* the host's rows */
 typedef struct writer {
     const gp_prof *p;
     gzFile out;
-    bool ok, more;                 /* more: a comma is due */
+    bool ok, more;                 /* more: the next item needs a comma */
     uint64_t seen[GP_MAX_DEVICES]; /* by slot of the device: streams that have a row */
     const gp_device *device[GP_MAX_DEVICES];
-    bool held; /* the host's second row is used */
+    bool held; /* whether the host's second row is used */
 } writer;
 
 __attribute__((format(printf, 2, 3))) static void put(writer *w, const char *fmt, ...) {
@@ -36,7 +36,7 @@ __attribute__((format(printf, 2, 3))) static void put(writer *w, const char *fmt
         w->ok = false;
 }
 
-/* Bytes of the UTF-8 character at p, 0 if it is none. */
+/* The length of the UTF-8 character at p in bytes, 0 if it is not valid. */
 static int utf8(const unsigned char *p) {
     int n = *p < 0x80                 ? 1
             : *p >= 0xc2 && *p < 0xe0 ? 2
@@ -50,7 +50,8 @@ static int utf8(const unsigned char *p) {
     return n;
 }
 
-/* s inside a JSON string; what is no UTF-8 becomes U+FFFD. At most 300 bytes of it. */
+/* s as the content of a JSON string; bytes that are not UTF-8 become U+FFFD. At most 300 bytes of
+ * it. */
 static char *quoted(const char *s, char *buf, size_t n) {
     size_t at = 0;
     for (const unsigned char *p = (const unsigned char *)s; *p && at + 8 < n;) {
@@ -80,7 +81,7 @@ static void name_row(writer *w, const char *what, int pid, int tid, const char *
 
 /* ---- the host ---- */
 
-/* Everything that a viewer shows of the slice that is selected; ends the event. */
+/* Writes everything that a viewer shows of a selected slice; ends the event. */
 static void put_args(writer *w, const gp_rec *r) {
     char text[300], esc[400];
     put(w, ",\"args\":{");
@@ -100,7 +101,7 @@ static void put_args(writer *w, const gp_rec *r) {
     put(w, "}}");
 }
 
-/* "X" is a complete event. Times in microseconds from the profile's beginning. */
+/* "X" is a complete event. Times in microseconds since the profile's start. */
 static void put_slice(writer *w, const gp_rec *r, uint64_t t1) {
     static const char *const cats[] = {"op", "region", "wait", "copy"};
     char name[200], esc[400];
@@ -113,8 +114,8 @@ static void put_slice(writer *w, const gp_rec *r, uint64_t t1) {
     put_args(w, r);
 }
 
-/* A region that is not nested in what is round it (of a coroutine) would break the host's row: it
- * gets one of its own. */
+/* Writes a region that is not nested in its neighbours (in a coroutine) to a row of its own: it
+ * would break the host's row. */
 static void put_apart(writer *w, const gp_rec *r, uint64_t t1) {
     char esc[400];
     quoted(r->name, esc, sizeof esc);
@@ -131,7 +132,7 @@ static void put_apart(writer *w, const gp_rec *r, uint64_t t1) {
         (const void *)r, esc, HOST, us(w, t1));
 }
 
-/* A counter's new value. */
+/* Writes a counter's new value. */
 static void put_memory(writer *w, const gp_rec *r) {
     const gp_device *dev = r->where;
     comma(w);
@@ -139,7 +140,7 @@ static void put_memory(writer *w, const gp_rec *r) {
         dev->name, HOST, us(w, r->t0), (long long)r->id);
 }
 
-/* Slices must be nested for a viewer: events that are not get rows of their own. */
+/* Viewers need nested slices: other events get rows of their own. */
 static void put_host(writer *w) {
     uint64_t open[DEPTH]; /* ends of the slices that are open */
     int depth = 0;
@@ -168,7 +169,7 @@ static void note_stream(writer *w, const gp_stream *s) {
     w->device[s->dev->slot] = s->dev;
 }
 
-/* A kernel is called what its own name is, where that is known: the op's is in its arguments. */
+/* A kernel is shown by its own name, if known: the op's is in its arguments. */
 static void put_device(writer *w, const gp_rec *r) {
     const gp_stream *s = r->where;
     bool held = r->kind == GP_REC_HELD, named = r->kind != GP_REC_MOVED && r->kernel;
@@ -201,7 +202,7 @@ static int by_number(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* The ids that a device took up, sorted; *n of them. NULL when out of memory. */
+/* The ids of what devices ran, sorted; *n of them. NULL when out of memory. */
 static uint64_t *taken_up(const gp_prof *p, size_t *n) {
     size_t room = 1;
     for (const gp_track *t = p->workers; t; t = t->next)
@@ -217,8 +218,8 @@ static uint64_t *taken_up(const gp_prof *p, size_t *n) {
     return ids;
 }
 
-/* Arrows start where something was queued that a device took up: one without an end would be drawn
- * nowhere, but costs space. */
+/* Arrows start only where something was queued that a device ran: one without an end would not be
+ * drawn, but costs space. */
 static void put_arrows(writer *w) {
     size_t n;
     uint64_t *ids = taken_up(w->p, &n);
@@ -246,7 +247,7 @@ static void put_devices(writer *w) {
     }
 }
 
-/* Metadata: what processes and threads are called. */
+/* Metadata: names of processes and threads. */
 static void put_names(writer *w) {
     name_row(w, "process_name", HOST, 0, "host");
     name_row(w, "thread_name", HOST, LUA, "Lua");
@@ -267,7 +268,7 @@ static void put_names(writer *w) {
 
 /* ---- the file ---- */
 
-/* False where writing failed; errno or gp_error() says why. */
+/* False where writing failed, with the reason in errno or gp_error(). */
 static bool put_all(writer *w) {
     put(w,
         "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,"

@@ -1,4 +1,4 @@
-/* Output folded and shortened to the terminal's width, which only this file asks for. */
+/* Folds and shortens output to the terminal's width, which only this file queries. */
 #include "profile/fit.h"
 
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 enum {
     LEAST = 30,
     INDENT = 4
-}; /* columns of text beside others, else it stands below, so far in */
+}; /* minimum width of text beside other columns; narrower text goes below, indented by */
 
-/* What the terminal says of its width; 0: nothing. */
+/* The width that the terminal reports; 0: none. */
 static int said(int fd) {
     struct winsize size;
     return ioctl(fd, TIOCGWINSZ, &size) ? 0 : size.ws_col;
@@ -36,7 +36,7 @@ int gp_fit_width(const char *s) {
     return n;
 }
 
-/* Where the character of that number is, from 0. */
+/* The address of the character of that number, from 0. */
 static char *character(char *s, int n) {
     for (; *s; s++)
         if (begins(*s) && n-- == 0) break;
@@ -49,7 +49,7 @@ void gp_fit_shorten(char *s, int most) {
     if (n <= most || most < 2) return;
     char *from = character(s, n - (most - 1 - head)), *to = character(s, head);
     while (from - to < (int)sizeof dots - 1)
-        from = character(from, 1); /* the dots have three bytes */
+        from = character(from, 1); /* the ellipsis has three bytes */
     memmove(to + sizeof dots - 1, from, strlen(from) + 1);
     memcpy(to, dots, sizeof dots - 1);
 }

@@ -1,4 +1,4 @@
-/* The ledger of waits: per source line, and the last ones one by one. */
+/* The ledger of waits: per source line, and the last ones individually. */
 #include "profile/ledger.h"
 
 #include <pthread.h>
@@ -30,7 +30,7 @@ const char *gp_sync_name(const char *text) {
     return kept ? kept : "?";
 }
 
-/* Of what makes a line: file, line, why, what and reason; texts are interned. */
+/* Hashes what identifies a line: file, line, why, what and reason; texts are interned. */
 static size_t hash(const gp_sync_event *e) {
     uint64_t h = (uint64_t)(uintptr_t)e->file * 31 + (uint64_t)(unsigned)e->line;
     h = (h * 31 + (uint64_t)e->why) * 31 + (uint64_t)(uintptr_t)e->what +
@@ -55,7 +55,7 @@ static gp_sync_event key_of(const gp_sync_line *l) {
         .file = l->file, .line = l->line, .why = l->why, .what = l->what, .reason = l->reason};
 }
 
-/* With the lock held. Numbers of lines stay, their slots are found anew. */
+/* With the lock held. Numbers of lines stay; their slots are recomputed. */
 static bool grow(void) {
     int n = book.room ? book.room * 2 : 64;
     gp_sync_line *more = realloc(book.lines, (size_t)n * sizeof *more);
@@ -72,7 +72,7 @@ static bool grow(void) {
     return true;
 }
 
-/* The line of e, made when new; -1: no memory. */
+/* The line of e, made on demand; -1: no memory. */
 static int line_of(const gp_sync_event *e) {
     if (book.nlines == book.room && !grow()) return -1;
     int *s = slot(e);
@@ -84,14 +84,14 @@ static int line_of(const gp_sync_event *e) {
     return *s - 1;
 }
 
-/* With the lock held: the last GP_SYNC_EVENTS, one by one. */
+/* With the lock held: keeps the last GP_SYNC_EVENTS individually. */
 static void keep(const gp_sync_event *e) {
     if (!book.events) book.events = calloc(GP_SYNC_EVENTS, sizeof *book.events);
     if (book.events) book.events[book.nevents % GP_SYNC_EVENTS] = *e;
     book.nevents++;
 }
 
-/* With the lock held. Refused waits took no time and drained nothing. */
+/* With the lock held: adds e to its line. Refused waits took no time and drained nothing. */
 static void enter(gp_sync_line *l, const gp_sync_event *e, bool warned) {
     uint64_t ns = e->t1 - e->t0;
     memcpy(l->device, e->device, sizeof l->device);

@@ -11,10 +11,10 @@
 #include "tensor/device/backends.h"
 #include "tensor/device/thread.h"
 
-/* Devices are drained before a profile starts and when it ends, so that no worker holds an event
-   while tracks come and go, and workers' writes are ordered before the readers. Host threads other
-   than the profiling one are counted, not recorded. */
-static gp_prof *prof; /* under lock, and read by its own thread */
+/* Devices are drained before a profile starts and when it ends, so that no worker records an event
+ * while tracks are added or removed, and workers' writes are ordered before the readers. Host
+ * threads other than the profiling one are counted, not recorded. */
+static gp_prof *prof; /* guarded by lock; its own thread reads it without */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t running; /* number of the profile, or 0 */
 static _Atomic uint64_t others;
@@ -31,7 +31,7 @@ static _Thread_local struct {
 
 int (*gp_record_stack)(struct gp_frame *frame, int max);
 
-/* The profile that it belongs to frees it. */
+/* The profile frees it. */
 static gp_track *new_track(gp_prof *p, bool worker) {
     gp_track *t = calloc(1, sizeof *t);
     if (!t) return NULL;
@@ -40,7 +40,7 @@ static gp_track *new_track(gp_prof *p, bool worker) {
     return t;
 }
 
-/* First event of this thread in a profile. */
+/* The first event of this thread in a profile: adds its track. */
 static gp_track *enter(uint64_t number) {
     gp_track *t = NULL;
     gp_lock(&lock);
@@ -68,7 +68,7 @@ static inline gp_track *track(void) {
     return t;
 }
 
-/* Another chunk, or NULL at the limit. */
+/* Adds a chunk; NULL at the limit. */
 static gp_chunk *more(gp_track *t) {
     uint64_t room = atomic_load(&t->prof->room), take;
     do {
@@ -91,7 +91,7 @@ static inline gp_rec *append(gp_track *t) {
     return &c->rec[c->n++];
 }
 
-/* The region that holds now: the last one of the innermost running coroutine that has any. */
+/* The current region: the last one of the innermost running coroutine that has any. */
 static gp_rec *region_now(const gp_track *t) {
     gp_rec *now = NULL;
     int least = INT_MAX;
@@ -102,7 +102,7 @@ static gp_rec *region_now(const gp_track *t) {
     return now;
 }
 
-/* Events after this are in the region that holds now. */
+/* Records that later events are in the current region. */
 static void note_switch(gp_track *t) {
     gp_rec *now = region_now(t);
     if (now == t->region_now) return;
@@ -113,7 +113,7 @@ static void note_switch(gp_track *t) {
     r->t0 = r->t1 = gp_now_ns();
 }
 
-/* Room for an event of what runs on this thread, in the region that holds. */
+/* A new event of this thread, in the current region. */
 static gp_rec *append_here(gp_track *t) {
     if (t->nregions || t->region_now) note_switch(t);
     return append(t);
@@ -124,7 +124,7 @@ void gp_record_switch(void) {
     if (t && !t->worker && t->nregions) note_switch(t);
 }
 
-/* Interned: a loop that comes back to a place adds nothing. */
+/* Interned: a loop that returns to a line adds nothing. */
 static const gp_stack *take_stack(gp_track *t) {
     struct {
         gp_stack s;
@@ -150,7 +150,7 @@ static const char *take_shapes(gp_track *t, const gp_call *c) {
     return gp_intern_put(t->prof->names, buf, (size_t)(p - buf));
 }
 
-/* The clock is read last here and first in op_end: what recording costs falls outside of the op. */
+/* Reads the clock last, and op_end reads it first: recording's cost stays outside the op. */
 static void op_begin(gp_call *c) {
     gp_track *t = track();
     if (!t) return;
@@ -170,7 +170,7 @@ static void op_begin(gp_call *c) {
     r->t0 = gp_now_ns();
 }
 
-/* The clock first: what follows is recording's own cost. */
+/* Reads the clock first: what follows is recording's own cost. */
 static void op_end(gp_call *c, bool ok) {
     uint64_t t1 = gp_now_ns();
     gp_track *t = track();
@@ -249,7 +249,7 @@ uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes) {
     return r->id;
 }
 
-/* False: out of memory. */
+/* False when out of memory. */
 static bool push_region(gp_track *t, gp_rec *rec) {
     if (t->nregions == t->room) {
         int room = t->room ? t->room * 2 : 16;
@@ -264,7 +264,7 @@ static bool push_region(gp_track *t, gp_rec *rec) {
     return true;
 }
 
-/* Regions of coroutines end in any order, most of them in the reverse one. */
+/* Removes a region. Those of coroutines end in any order, most of them in the reverse one. */
 static void pop_region(gp_track *t, gp_rec *rec) {
     int i = t->nregions - 1;
     while (i >= 0 && t->region[i].rec != rec) i--;
@@ -321,7 +321,7 @@ static bool drain_all(void) {
     return ok;
 }
 
-/* Devices whose tools say later what they did (cuda) say it now. */
+/* Makes devices whose tools report late (cuda) report now. */
 typedef struct look {
     gp_trace_cmd at;
     uint64_t lost;
@@ -347,7 +347,8 @@ static int compare_ns(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Records a few ops that do nothing and takes the medians of what lies outside of them. */
+/* Measures recording's cost: records a few ops that do nothing and takes the median of the time
+ * outside them. */
 static void calibrate(gp_prof *p) {
     enum { TIMES = 31 };
     uint64_t begin[TIMES], end[TIMES];
@@ -369,7 +370,7 @@ static void calibrate(gp_prof *p) {
     p->cost_end = end[TIMES / 2];
 }
 
-/* limit: how many events at most, 0 for 4 Mi; a chunk is asked for when it is needed. */
+/* limit: maximum number of events, 0 for 4 Mi; chunks are allocated on demand. */
 static gp_prof *new_prof(const gp_prof_opts *opts) {
     gp_prof *p = calloc(1, sizeof *p);
     if (!p) return NULL;
@@ -407,7 +408,7 @@ bool gp_prof_start(const gp_prof_opts *opts) {
     return true;
 }
 
-/* A profile whose workers could not be waited for is kept: they may still write to it. */
+/* Keeps a profile whose workers could not be waited for: they may still write to it. */
 static void keep(gp_prof *p) {
     static gp_prof *kept;
     p->next = kept;
@@ -446,7 +447,7 @@ gp_prof *gp_prof_stop(void) {
 
 bool gp_prof_running(void) { return atomic_load_explicit(&running, memory_order_relaxed) != 0; }
 
-/* And its chunks. */
+/* Frees a track and its chunks. */
 static void free_track(gp_track *t) {
     if (!t) return;
     for (gp_chunk *c = t->first, *next; c; c = next) {

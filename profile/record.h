@@ -1,5 +1,5 @@
-/* The record: what happened while a profile ran, as fixed-size events in one track per thread, all
- * on gp_now_ns()'s clock. */
+/* The record: events of a profile, of fixed size, in one track per thread, all on gp_now_ns()'s
+ * clock. */
 #ifndef GP_RECORD_H
 #define GP_RECORD_H
 
@@ -7,8 +7,8 @@
 #include "tensor/device/device.h"
 #include "tensor/op.h"
 
-/* OP, REGION, WAIT, COPY and SWITCH are on a host thread's track; KERNEL, MOVED and HELD are what a
- * device's own tools tell, on a worker's; ALLOC is on any. */
+/* OP, REGION, WAIT, COPY and SWITCH are on a host thread's track; KERNEL, MOVED and HELD are
+ * reports of a device's own tools, on a worker's; ALLOC is on any. */
 typedef enum gp_rec_kind {
     GP_REC_OP,
     GP_REC_REGION,
@@ -16,9 +16,9 @@ typedef enum gp_rec_kind {
     GP_REC_COPY, /* a copy was queued: t0 == t1 */
     GP_REC_KERNEL,
     GP_REC_MOVED, /* the copy itself, on the device */
-    GP_REC_ALLOC, /* memory was taken or given back: t0 == t1 */
-    GP_REC_HELD, /* the device's runtime held the host up: it synchronized, loaded code … (CUPTI) */
-    GP_REC_SWITCH /* another coroutine runs, and another region holds: where; t0 == t1 */
+    GP_REC_ALLOC, /* memory was allocated or freed: t0 == t1 */
+    GP_REC_HELD, /* the device's runtime blocked the host: it synchronized, loaded code … (CUPTI) */
+    GP_REC_SWITCH /* another coroutine runs, in another region: `where`; t0 == t1 */
 } gp_rec_kind;
 
 /* Frames of the Lua stack, innermost first; interned in the profile. */
@@ -33,28 +33,28 @@ enum { GP_STACK_DEPTH = 32 };
 
 typedef struct gp_rec {
     uint64_t t0, t1; /* ns; t1 = 0: never ended */
-    uint64_t id;     /* OP, COPY: correlation id. KERNEL, MOVED, HELD: that of what queued it, or 0;
-                        ALLOC: bytes that are in use on the device afterwards */
+    uint64_t id; /* OP, COPY: correlation id. KERNEL, MOVED, HELD: that of the event that queued it,
+                    or 0. ALLOC: bytes in use on the device afterwards */
     const char *name; /* op's, region's, kernel's; WAIT: what waits */
     const char *file; /* source line that began it; NULL if unknown */
     int32_t line;
-    uint8_t kind;          /* gp_rec_kind */
-    uint8_t why;           /* WAIT: gp_why */
-    bool inplace, failed;  /* OP */
-    void *where;           /* gp_stream * of WAIT, COPY, KERNEL, MOVED, HELD; gp_device * of ALLOC;
-                              gp_rec * of REGION, SWITCH: the region it is in, NULL: none */
-    int64_t bytes;         /* COPY, MOVED; ALLOC: signed. WAIT: commands that were queued */
+    uint8_t kind;         /* gp_rec_kind */
+    uint8_t why;          /* WAIT: gp_why */
+    bool inplace, failed; /* OP */
+    void *where;   /* gp_stream * of WAIT, COPY, KERNEL, MOVED, HELD; gp_device * of ALLOC; gp_rec *
+                      of REGION, SWITCH: the enclosing region, NULL: none */
+    int64_t bytes; /* COPY, MOVED; ALLOC: signed. WAIT: commands that were queued */
     const gp_stack *stack; /* with opts.stack; else NULL */
     union {
         const char *shapes; /* OP with opts.shapes: gp_rec_shapes() reads it; else NULL */
-        const char *kernel; /* KERNEL: its own name, HELD: what with; NULL: unknown */
+        const char *kernel; /* KERNEL: its own name; HELD: the call; NULL: unknown */
     };
 } gp_rec;
 
 enum { GP_RECORD_CHUNK = 4096 };
 typedef struct gp_chunk {
     struct gp_chunk *next;
-    int n, cap; /* used; usable: less than GP_RECORD_CHUNK where the limit is near */
+    int n, cap; /* used; usable: fewer than GP_RECORD_CHUNK near the limit */
     gp_rec rec[GP_RECORD_CHUNK];
 } gp_chunk;
 
@@ -62,37 +62,38 @@ typedef struct gp_chunk {
 typedef struct gp_track {
     struct gp_track *next;
     struct gp_prof *prof;
-    bool worker; /* of a device; the other one is the thread that profiles */
+    bool worker; /* of a device; otherwise the profiling thread */
     gp_chunk *first, *last;
-    uint64_t dropped; /* events there was no room for */
+    uint64_t dropped; /* events lost for lack of space */
     int depth;        /* ops begun and not ended */
     gp_rec *open[64];
-    struct gp_open { /* regions begun and not ended, in that order, each with its coroutine */
+    struct gp_open { /* open regions, in the order of their start, each with its coroutine */
         gp_rec *rec;
         void *coroutine;
     } * region;
     int nregions, room;
-    gp_rec *region_now; /* the one that events are in, NULL: none */
+    gp_rec *region_now; /* the region of new events, NULL: none */
 } gp_track;
 
 typedef struct gp_prof_opts {
     bool stack, memory, shapes;
-    uint64_t limit; /* most events kept; 0: 4 Mi (80 bytes each) */
+    uint64_t limit; /* maximum number of events; 0: 4 Mi (80 bytes each) */
 } gp_prof_opts;
 
 typedef struct gp_prof {
     gp_prof_opts opts;
-    uint64_t number;          /* counts profiles; never 0 */
-    uint64_t t0, done, t1;    /* the profiled code ran from t0 to done; what it queued, until t1 */
+    uint64_t number; /* counts profiles; never 0 */
+    uint64_t t0, done,
+        t1; /* the profiled code ran from t0 to done; the work that it queued ended by t1 */
     gp_track *host, *workers; /* one; a list */
     gp_intern *names;
-    _Atomic uint64_t room; /* events that may still be given to chunks */
-    uint64_t dropped;      /* by the limit or for want of memory */
+    _Atomic uint64_t room; /* events that chunks may still be allocated for */
+    uint64_t dropped;      /* events dropped at the limit or without memory */
     uint64_t lost;         /* events of devices that their own tools dropped (CUPTI) */
-    const char *how; /* how devices' times were taken, where not by their own tools; or NULL */
-    uint64_t others; /* ops of threads that are neither the profiling one nor a device's */
-    uint64_t cost_begin, cost_end; /* ns that recording an op's begin and end takes outside of its
-                                      [t0, t1]; measured at the start */
+    const char *how; /* how devices' times were measured, if not by their own tools; or NULL */
+    uint64_t others; /* ops of other threads than the profiling one and devices' */
+    uint64_t cost_begin, cost_end; /* ns that recording an op's begin and end takes outside its [t0,
+                                      t1]; measured at the start */
     const char *file;              /* where it was started, or NULL */
     int line;
     struct gp_prof *next; /* for record.c */
@@ -101,26 +102,26 @@ typedef struct gp_prof {
 /* Starts recording on this thread, after draining every device. False with a message when a profile
  * is running. */
 bool gp_prof_start(const gp_prof_opts *opts);
-/* Drains the devices, ends the wall time, and hands out the profile, which the caller frees. NULL
-   with a message: none is running on this thread, a stream's pending error, or interrupted;
-   recording has ended in the latter two as well. */
+/* Drains the devices, ends the wall time, and returns the profile, which the caller frees. NULL
+ * with a message: none is running on this thread, a stream has a pending error, or interrupted;
+ * recording has ended in the latter two, too. */
 gp_prof *gp_prof_stop(void);
 void gp_prof_free(gp_prof *p); /* NULL is fine */
 bool gp_prof_running(void);
 
-/* Regions. begin gives rec = NULL when nothing is recorded; end may come late, out of order, or
- * from a finished profile's region. A region holds while the coroutine that opened it, or what that
- * resumed, runs. Where Nsight watches, a region is an NVTX range as well. */
+/* Regions. begin sets rec = NULL when nothing is recorded; end may come late, out of order, or from
+ * a finished profile's region. A region is current while the coroutine that opened it, or one that
+ * this resumed, runs. When Nsight is attached, a region is an NVTX range, too. */
 typedef struct gp_region {
     gp_rec *rec;
     uint64_t number, range;
 } gp_region;
 gp_region gp_region_begin(const char *name, size_t len);
 void gp_region_end(gp_region *r);
-/* Another coroutine of this thread runs from here on. */
+/* Records that another coroutine of this thread runs from here on. */
 void gp_record_switch(void);
 
-/* For sync.c, which owns these hooks: a wait has ended, a copy is about to be queued (returns its
+/* For sync.c, which owns these hooks: a wait has ended; a copy is about to be queued (returns its
  * id, or 0 when nothing is recorded). */
 void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
                     uint64_t queued, const char *file, int line);
@@ -141,7 +142,7 @@ typedef struct gp_at {
     int i;
 } gp_at;
 static inline gp_at gp_first(const gp_track *t) { return (gp_at){t ? t->first : NULL, 0}; }
-/* When r ended; what was open when the profiled code ended, ended with it. */
+/* When r ended; events still open at the end of the profiled code ended with it. */
 static inline uint64_t gp_rec_end(const gp_prof *p, const gp_rec *r) {
     uint64_t t1 = r->t1 ? r->t1 : p->done;
     return t1 < r->t0 ? r->t0 : t1;
@@ -152,8 +153,8 @@ static inline gp_rec *gp_next(gp_at *at) {
 }
 
 /* Counts the time in which the streams of asynchronous devices ran kernels and copies, for timeit:
-   ns summed over streams since the last reset, over all devices. On from gp_busy_on(true) to
-   gp_busy_on(false), also beside a profile. */
+ * ns since the last reset, summed over all streams and devices. Active from gp_busy_on(true) to
+ * gp_busy_on(false), also during a profile. */
 void gp_busy_on(bool on);
 uint64_t gp_busy_ns(bool reset);
 

@@ -1,4 +1,4 @@
-/* What of a record is written as text: shapes and names. */
+/* Text of a record: shapes and names. */
 #include <stdio.h>
 #include <string.h>
 

@@ -31,22 +31,21 @@ static char *why_text(const gp_sync_line *l, char *buf, size_t n) {
 }
 
 enum {
-    NAMES_LEAST =
-        13,       /* columns that a line's and a reason's text keep where the terminal is narrow */
-    NUMBERS = 54, /* columns of a line's numbers, and of the spaces before them */
-    NUMBERS_FEW = 33,  /* without those that a narrow terminal has no room for */
-    CALL_NUMBERS = 53, /* the same of calls */
+    NAMES_LEAST = 13,  /* minimum columns of a line's and a reason's text on a narrow terminal */
+    NUMBERS = 54,      /* columns of a line's numbers, and of the spaces before them */
+    NUMBERS_FEW = 33,  /* without those that are left out on a narrow terminal */
+    CALL_NUMBERS = 53, /* the same for calls */
     CALL_NUMBERS_FEW = 31
 };
 
 /* The widths of a report's columns. */
 typedef struct layout {
-    int columns; /* of the terminal; 0: any */
+    int columns; /* of the terminal; 0: no limit */
     int first, second;
     bool few; /* some numbers are left out */
 } layout;
 
-/* Gives the two columns of names the room that the numbers after them leave. */
+/* Divides the space that the numbers leave between the two columns of names. */
 static void share(layout *w, int numbers, int numbers_few) {
     if (!w->columns || w->first + w->second + numbers <= w->columns) return;
     w->few = numbers + 2 * NAMES_LEAST > w->columns;
@@ -57,7 +56,7 @@ static void share(layout *w, int numbers, int numbers_few) {
     if (*first > NAMES_LEAST) *first = room - *second > NAMES_LEAST ? room - *second : NAMES_LEAST;
 }
 
-/* text, cut to so many columns and filled up to them. */
+/* Writes text, shortened and padded to that many columns. */
 static int cell(FILE *f, char *text, int wide) {
     gp_fit_shorten(text, wide);
     int n = gp_fit_width(text);
@@ -65,7 +64,7 @@ static int cell(FILE *f, char *text, int wide) {
     return (wide > n ? wide : n) + 2;
 }
 
-/* The numbers of a line, or their heads. */
+/* Writes the numbers of a line, or their headings. */
 static int numbers(FILE *f, const layout *w, const char *times, const char *wait, const char *most,
                    const char *drained, const char *idle) {
     if (w->few) return fprintf(f, "%7s  %9s  %9s", times, wait, idle);
@@ -107,7 +106,7 @@ static void widths(const gp_sync_line *lines, int n, int *wide, int *why_wide) {
     }
 }
 
-/* The longest waits first. lines is reordered. */
+/* Writes the longest waits first. lines is reordered. */
 static void print_lines(FILE *f, gp_sync_line *lines, int n, int columns) {
     layout w = {.columns = columns};
     char line[] = "line", why[] = "why";
@@ -167,7 +166,7 @@ static void call_row(FILE *f, const gp_call_line *l, const layout *w) {
                  gp_time_text((double)l->max_ns, most, sizeof most));
 }
 
-/* The calls of a device's runtime that may block. A line for each, as the waits have one. */
+/* Writes the calls of a device's runtime that may block, one per line, as the waits. */
 static void print_calls(FILE *f, int columns) {
     int n;
     char head[120], line[] = "line", call[] = "call";
@@ -188,7 +187,7 @@ static void print_calls(FILE *f, int columns) {
     free(l);
 }
 
-/* What of a device's waits cannot be seen, where somebody wants to. */
+/* Writes which of a device's waits cannot be seen, if that matters. */
 static void print_blind(gp_device *dev, void *f) {
     const char *why = dev->vt->observe ? dev->vt->observe(dev, GP_TRACE_CALLS, NULL) : NULL;
     if (why) fprintf(f, "%s: %s\n", dev->name, why);

@@ -1,4 +1,4 @@
-/* The record added up: events into a tree by time, the tree into rows. */
+/* Aggregates the record: events into a tree by time, the tree into rows. */
 #include "profile/rows.h"
 
 #include <stdio.h>
@@ -18,23 +18,23 @@ typedef struct node {
 enum { DEPTH = 256 };
 
 /* Walks the host's events in the order in which they began. The time between two boundaries (a
-   begin, an end, a switch of coroutines) belongs to the event that is going on; recording's own
-   cost, which lies at boundaries outside of the events, to the profiler. */
+ * begin, an end, a switch of coroutines) belongs to the current event; recording's own cost, at
+ * boundaries outside the events, to the profiler. */
 typedef struct sweep {
     const gp_prof *p;
     node *node;
     int n, open[DEPTH], depth; /* open: begun and not ended, of every coroutine */
-    int now;                   /* the event that is going on, -1: none */
-    uint64_t last, cost;       /* the last boundary; what recording it cost after it */
-    node loose;                /* what lies outside of every event */
+    int now;                   /* the current event, -1: none */
+    uint64_t last, cost;       /* the last boundary; recording's cost after it */
+    node loose;                /* time outside all events */
     int64_t profiler, elsewhere, copies;
     const char *kind;
 } sweep;
 
 static node *top(sweep *s) { return s->now >= 0 ? &s->node[s->now] : &s->loose; }
 
-/* The time since the last boundary goes to what was going on; what recording costs on either
- * side of it to the profiler, at most all of it. */
+/* Charges the time since the last boundary to the current event; recording's cost on either side of
+ * it, at most all of it, to the profiler. */
 static void boundary(sweep *s, uint64_t t, uint64_t cost_before, uint64_t cost_after) {
     uint64_t dt = t > s->last ? t - s->last : 0, own = s->cost + cost_before;
     if (own > dt) own = dt;
@@ -45,7 +45,7 @@ static void boundary(sweep *s, uint64_t t, uint64_t cost_before, uint64_t cost_a
 }
 
 /* Ends the open events that are over at time t, the earliest first. Regions of coroutines need not
- * be nested, hence the search. What goes on then is the nearest one round it that is open. */
+ * be nested, hence the search. The nearest enclosing open event then becomes current. */
 static void close_until(sweep *s, uint64_t t) {
     while (s->depth) {
         int first = s->depth - 1;
@@ -62,7 +62,7 @@ static void close_until(sweep *s, uint64_t t) {
     }
 }
 
-/* A coroutine runs in whose region `in` what follows is; within an op that is open, in the op. */
+/* Switches to a coroutine whose events are in region `in`; within an open op, to the op. */
 static void switch_to(sweep *s, const gp_rec *r) {
     int i = s->depth - 1;
     boundary(s, r->t0, 0, 0);
@@ -72,7 +72,7 @@ static void switch_to(sweep *s, const gp_rec *r) {
     s->now = i >= 0 ? s->open[i] : -1;
 }
 
-/* r opens at its beginning. Deeper than DEPTH, time counts for the event that is open. */
+/* Opens r at its beginning. Deeper than DEPTH, time counts for the enclosing event. */
 static void enter(sweep *s, const gp_rec *r) {
     uint64_t before = r->kind == GP_REC_WAIT ? 0 : s->p->cost_begin;
     boundary(s, r->t0, before, 0);
@@ -103,7 +103,7 @@ static void sweep_host(sweep *s) {
     boundary(s, s->p->done, 0, 0);
 }
 
-/* The node whose id is id, or NULL: ids of one thread's events grow with them. *from: where to look
+/* The node with that id, or NULL: ids of one thread's events increase. *from: where to search
  * first. */
 static node *by_id(sweep *s, const int *ids, int n, uint64_t id, int *from) {
     int lo = 0, hi = n;
@@ -118,7 +118,7 @@ static node *by_id(sweep *s, const int *ids, int n, uint64_t id, int *from) {
     return NULL;
 }
 
-/* nd: the host's event that queued it, or NULL where none was recorded. */
+/* nd: the host's event that queued it, or NULL if none was recorded. */
 static void add_device(sweep *s, const gp_rec *r, node *nd) {
     int64_t ns = (int64_t)(r->t1 - r->t0);
     const char *kind = ((gp_stream *)r->where)->dev->vt->kind;
@@ -128,7 +128,7 @@ static void add_device(sweep *s, const gp_rec *r, node *nd) {
     else s->elsewhere += ns;
 }
 
-/* Joins what the devices did with what queued it. */
+/* Joins the devices' activity with the events that queued it. */
 static bool join(sweep *s) {
     int *ids = malloc(((size_t)s->n + 1) * sizeof *ids), n = 0;
     if (!ids) return false;
@@ -148,7 +148,7 @@ static bool join(sweep *s) {
     return true;
 }
 
-/* Children come after their parents, so one pass from the end adds all up. */
+/* Adds up totals: children come after their parents, so one pass from the end suffices. */
 static void add_totals(sweep *s) {
     for (int i = s->n - 1; i >= 0; i--) {
         node *nd = &s->node[i];
@@ -169,13 +169,14 @@ typedef struct key {
     uint64_t c;
 } key;
 
-/* The innermost region round node i, itself included; -1: none. */
+/* The innermost region around node i, itself included; -1: none. */
 static int region_of(const sweep *s, int i) {
     while (i >= 0 && s->node[i].rec->kind != GP_REC_REGION) i = s->node[i].parent;
     return i;
 }
 
-/* Events with equal keys share a row. Texts are interned: equal ones have equal addresses. */
+/* The key of an event's row: events with equal keys share one. Texts are interned: equal ones have
+ * equal addresses. */
 static key key_of(const gp_rec *r, gp_group group) {
     uint64_t kind = r->kind | (uint64_t)r->inplace << 8;
     switch (group) {
@@ -205,7 +206,7 @@ static size_t find(const table *t, key k) {
     return at;
 }
 
-/* Room for another row and the special ones. */
+/* Grows the rows for another one and the special ones. */
 static bool grow(table *t) {
     int room = t->room ? t->room * 2 : 64;
     gp_row *row = realloc(t->rows->row, ((size_t)room + 8) * sizeof *row);
@@ -222,7 +223,7 @@ static bool grow(table *t) {
     return true;
 }
 
-/* The row of key k, made when new; -1: no memory. */
+/* The row of key k, made on demand; -1: no memory. */
 static int row_for(table *t, key k, const gp_rec *rec) {
     if (t->rows->n >= t->room && !grow(t)) return -1;
     size_t at = find(t, k);
@@ -235,14 +236,15 @@ static int row_for(table *t, key k, const gp_rec *rec) {
     return t->slot[at] - 1;
 }
 
-/* An event within another of its row (recursion) must not count its time twice in the total. */
+/* Whether an event is inside another of its row (recursion), and must not count twice in the
+ * total. */
 static bool inside_itself(const sweep *s, const node *nd) {
     for (int i = nd->parent; i >= 0; i = s->node[i].parent)
         if (s->node[i].row == nd->row) return true;
     return false;
 }
 
-/* counts: nd is what the row counts, and not only a part of it (of a region's). */
+/* counts: whether nd is what the row counts, not only a part of it (of a region's). */
 static void add_node(const sweep *s, const node *nd, gp_row *row, bool counts) {
     for (int d = 0; d < 2; d++) row->self[d] += nd->self[d], row->self_mem[d] += nd->self_mem[d];
     if (!counts) return;
@@ -251,7 +253,7 @@ static void add_node(const sweep *s, const node *nd, gp_row *row, bool counts) {
     for (int d = 0; d < 2; d++) row->total[d] += nd->total[d], row->mem[d] += nd->mem[d];
 }
 
-/* In the order in which rows first occur; the special ones follow. */
+/* Makes rows in the order in which they first occur; the special ones follow. */
 static bool make_rows(sweep *s, table *t) {
     gp_group group = t->rows->group;
     for (int i = 0; i < s->n; i++) {
@@ -265,7 +267,7 @@ static bool make_rows(sweep *s, table *t) {
     return true;
 }
 
-/* A row that is no event's, so that rows add up to the wall time. */
+/* Adds a row that no event belongs to, so that rows add up to the wall time. */
 static void special(gp_rows *r, gp_special which, const node *nd) {
     gp_row *row = &r->row[r->n++];
     *row = (gp_row){.special = which};
@@ -275,7 +277,7 @@ static void special(gp_rows *r, gp_special which, const node *nd) {
     }
 }
 
-/* The special rows and the sums that a table's foot shows. */
+/* Adds the special rows and the sums for a table's footer. */
 static void finish(sweep *s, gp_rows *r) {
     int64_t drained = (int64_t)(s->p->t1 - s->p->done);
     if (drained) special(r, GP_ROW_DRAINED, &(node){.self = {drained, 0}});

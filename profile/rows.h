@@ -1,5 +1,5 @@
-/* The record added up: one row per op, region, line, shape or stack, whose own times and
- * "unattributed" make the wall time exactly. */
+/* The aggregated record: one row per op, region, line, shape or stack. Their self times and
+ * "unattributed" add up exactly to the wall time. */
 #ifndef GP_ROWS_H
 #define GP_ROWS_H
 
@@ -14,23 +14,24 @@ typedef enum gp_group {
     GP_GROUPS
 } gp_group;
 
-/* What is in a row that is no event's. */
+/* The content of a row that no event belongs to. */
 typedef enum gp_special {
     GP_ROW_EVENTS,
-    GP_ROW_NO_REGION, /* by region: what ran outside of any */
-    GP_ROW_DRAINED,   /* the profiler's wait, at the end, for what the profiled code had queued */
+    GP_ROW_NO_REGION, /* by region: events outside any */
+    GP_ROW_DRAINED,   /* the profiler's wait, at the end, for work that the profiled code had queued
+                       */
     GP_ROW_ELSEWHERE, /* device work that nothing in the record queued */
-    GP_ROW_PROFILER,  /* the profiler's own cost on the host: an estimate, measured at its start */
-    GP_ROW_UNATTRIBUTED, /* host time outside of every event: the script itself */
+    GP_ROW_PROFILER,  /* the profiler's own cost on the host: an estimate, measured at the start */
+    GP_ROW_UNATTRIBUTED, /* host time outside all events: the script itself */
     GP_ROW_REST          /* rows that a limit left out */
 } gp_special;
 
 enum { GP_CPU, GP_DEV }; /* host; devices together */
 
-/* Times in ns, memory in bytes: taken minus given back. Self excludes what ran within on the same
-   thread; for a device it is what the row's events themselves queued. A total is the self times of
-   the event and of all within it, so a region's has no time in which its coroutine did not run.
-   Totals count a row once where it is inside itself, so no total exceeds the whole. */
+/* Times in ns, memory in bytes: allocated minus freed. Self excludes nested events on the same
+ * thread; for a device it is the work that the row's events themselves queued. A total is the self
+ * times of the event and of all within it, so a region's excludes time in which its coroutine did
+ * not run. Nested events of one row count once in totals, so no total exceeds the whole. */
 typedef struct gp_row {
     gp_special special;
     const gp_rec *rec; /* one of the row's events, for its name; NULL when special */
@@ -41,22 +42,22 @@ typedef struct gp_row {
 typedef struct gp_rows {
     gp_group group;
     int n;
-    gp_row *row; /* events' rows in order of appearance, special ones last, each only if it holds
-                    something but UNATTRIBUTED always */
+    gp_row *row; /* events' rows in order of appearance, then the special ones, each only if it is
+                    not empty; UNATTRIBUTED always */
     int64_t wall, busy; /* sums of self[GP_CPU], self[GP_DEV] */
-    int64_t copies;     /* of busy: copies */
-    const char *kind;   /* "sim", "cuda"; "device" for several; NULL: no device did anything */
+    int64_t copies;     /* copies' part of busy */
+    const char *kind;   /* "sim", "cuda"; "device" for several; NULL: no device ran anything */
     bool memory;
 } gp_rows;
 
-/* NULL when out of memory, or with a message where p was not told to record what group needs. */
+/* NULL when out of memory, or with a message where p did not record what group needs. */
 gp_rows *gp_rows_new(const gp_prof *p, gp_group group);
 void gp_rows_free(gp_rows *r); /* NULL is fine */
 
 /* Sorts by a column as torch names it ("self_cpu_time_total", "cuda_time_total", "count", …;
-   device_ and sim_ mean what cuda_ does), the largest first. False with a message. */
+ * device_ and sim_ mean the same as cuda_), the largest first. False with a message. */
 bool gp_rows_sort(gp_rows *r, const char *column);
-/* Keeps the first `limit` rows of events and puts the rest into one. */
+/* Keeps the first `limit` rows of events and combines the rest into one. */
 void gp_rows_limit(gp_rows *r, int limit);
 /* "add_", "wait: item", "[unattributed]", "train.lua:12" */
 char *gp_row_name(const gp_rows *r, const gp_row *row, char *buf, size_t n);

@@ -1,4 +1,4 @@
-/* Rows put in order, cut short, and named. */
+/* Sorts, limits and names rows. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The sync debugger: the hooks round every wait, modes, scopes, warnings; ledger.c keeps the
- * books. */
+/* The sync debugger: the hooks around every wait, modes, scopes, warnings; ledger.c keeps the
+ * ledger. */
 #include "profile/sync.h"
 
 #include <stdio.h>
@@ -16,12 +16,12 @@ static _Atomic int mode;
 int (*gp_scope_depth)(void *coroutine);
 void *(*gp_scope_coroutine)(void);
 
-/* This thread's scopes, and what was queued when the wait that is going on began. */
+/* This thread's scopes, and what was queued when the current wait began. */
 static _Thread_local struct {
     int quiet, echo;
-    uint64_t stalled; /* ns before full queues */
+    uint64_t stalled; /* ns spent waiting for full queues */
     gp_scope *scopes;
-    gp_stream *stream; /* NULL: no wait is going on */
+    gp_stream *stream; /* NULL: no current wait */
     uint64_t queued;
     const char *last_op, *last_file;
     int last_line;
@@ -32,12 +32,12 @@ gp_sync_mode gp_sync_get_mode(void) {
     return (gp_sync_mode)atomic_load_explicit(&mode, memory_order_relaxed);
 }
 
-/* Waits inside of libraries are seen through the device's tools. */
+/* Makes the device's tools report waits inside libraries. */
 static void look_inside(gp_device *dev, void *unused) {
     if (dev->vt->observe) dev->vt->observe(dev, GP_TRACE_CALLS, NULL);
 }
 
-/* Who wants to hear of waits wants to know of those inside of libraries; that stays on. */
+/* Any mode but off also reports waits inside libraries; that stays on. */
 void gp_sync_set_mode(gp_sync_mode m) {
     atomic_store(&mode, (int)m);
     if (m != GP_SYNC_OFF && !atomic_exchange(&gp_hook.calls, true))
@@ -79,14 +79,14 @@ static bool holds(const gp_scope *s) {
     return !gp_scope_depth || gp_scope_depth(s->coroutine) >= 0;
 }
 
-/* The reason for which waits are fine here, or NULL. */
+/* The reason for which waits are allowed here, or NULL. */
 static const char *allowed(void) {
     for (const gp_scope *s = me.scopes; s; s = s->outer)
         if (s->reason && holds(s)) return s->reason;
     return NULL;
 }
 
-/* One wait on the scope's account, and on its line's while it remembers lines. */
+/* Charges one wait to the scope, and to its line while the scope remembers lines. */
 static void charge(gp_scope *s, const gp_sync_event *e) {
     uint64_t ns = e->t1 - e->t0;
     s->waits++;
@@ -163,8 +163,8 @@ static void queued_text(const gp_sync_event *e, char *buf, size_t n) {
     else snprintf(buf + at, n - (size_t)at, " (last: %s)", e->last_op);
 }
 
-/* A line on stderr in one write, folded between words on a terminal; text has room for one more
- * byte than n. */
+/* Writes a line to stderr in one write, folded between words on a terminal; text has space for one
+ * byte more than n. */
 static void print_warning(char *text, size_t n) {
     int columns = gp_fit_terminal(STDERR_FILENO);
     char *folded = NULL;
@@ -179,8 +179,8 @@ static void print_warning(char *text, size_t n) {
     free(folded);
 }
 
-/* The line that `times` waits came from is told of at its 1st, 10th, 100th … wait, so that a loop
- * does not drown everything else. */
+/* Warns of the line that `times` waits came from at its 1st, 10th, 100th … wait, so that a loop
+ * does not drown other output. */
 static void warn(const gp_sync_event *e, const gp_sync_line *l) {
     uint64_t power = 1;
     while (power < l->warned) power *= 10;
@@ -207,7 +207,7 @@ static bool refuse(const gp_sync_event *e) {
 
 /* ---- the hooks ---- */
 
-/* All but the times. The line is the innermost Lua line of this thread. */
+/* Everything but the times. The line is the innermost Lua line of this thread. */
 static gp_sync_event event(gp_stream *s, gp_why why, const char *what) {
     gp_sync_event e = {.why = why,
                        .what = gp_sync_name(what),
@@ -223,7 +223,7 @@ static gp_sync_event event(gp_stream *s, gp_why why, const char *what) {
     return e;
 }
 
-/* What was queued when a wait began; when it ends, the queue is empty and would say nothing. */
+/* Records what was queued when a wait began; when it ends, the queue is empty. */
 static void look(gp_stream *s, uint64_t queued) {
     me.stream = s;
     me.queued = queued;
@@ -235,7 +235,7 @@ static void look(gp_stream *s, uint64_t queued) {
 
 static gp_why true_why(gp_why why) { return why == GP_WHY_print && me.echo ? GP_WHY_echo : why; }
 
-/* Asked before the host blocks; false refuses, with an error set. */
+/* Called before the host blocks; false refuses, with an error set. */
 static bool wait_begin(gp_stream *s, gp_why why, const char *what) {
     why = true_why(why);
     look(s, gp_stream_queued(s));
@@ -251,8 +251,8 @@ static bool wait_begin(gp_stream *s, gp_why why, const char *what) {
 
 static void launch(gp_stream *s) { gp_ledger_busy(s, gp_now_ns()); }
 
-/* The wait is over: recorded, counted, charged, and told of. t0 and t1 in ns on gp_now_ns's
- * clock. */
+/* Called when the wait is over: records, counts, charges and reports it. t0 and t1 in ns on
+ * gp_now_ns's clock. */
 static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
                      uint64_t queued) {
     static const char *const copies[] = {"copy D2D", "copy H2D", "copy D2H"};

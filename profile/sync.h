@@ -1,5 +1,5 @@
-/* The sync debugger: what is done about a wait (recorded, warned about, refused), scopes that
- * change it, and the ledger of waits by source line. */
+/* The sync debugger: what happens at a wait (recorded, warned about, refused), scopes that change
+ * it, and the ledger of waits by source line. */
 #ifndef GP_SYNC_H
 #define GP_SYNC_H
 
@@ -13,38 +13,38 @@ void gp_sync_open(void);
 gp_sync_mode gp_sync_get_mode(void);
 void gp_sync_set_mode(gp_sync_mode mode);
 
-/* Is a wait for this reason warned about and refused? Not what was asked for (explicit), the
- * prompt's echo, or a full queue. */
+/* Whether a wait for this reason is warned about and refused: not one that was asked for
+ * (explicit), the prompt's echo, or a full queue. */
 bool gp_sync_watched(gp_why why);
 /* "what to write instead"; never NULL, may be "". */
 const char *gp_sync_advice(gp_why why, const char *what);
 
-/* Waits of gpush's own on this thread while the count is above 0: not in the ledger, never
+/* While the count is above 0, waits of this thread are gpush's own: not in the ledger, never
  * refused. */
 void gp_sync_quiet(int by);
 
-/* Prints of this thread are the prompt's echo of a result while the count is above 0: recorded as
+/* While the count is above 0, prints of this thread are the prompt's echo of a result: recorded as
  * such, never warned about or refused. */
 void gp_sync_echo(int by);
 
-/* How long this thread has stood before full launch queues so far. */
+/* How long this thread has waited for full launch queues so far. */
 uint64_t gp_sync_stalled_ns(void);
 
-/* A source line's waits. Strings live for ever. */
+/* A source line's waits. Strings are never freed. */
 typedef struct gp_sync_line {
     const char *file; /* NULL: no Lua line */
     int line;
     gp_why why;
     const char *what;   /* what waited: "item", "nonzero" */
-    const char *reason; /* of the allow() it was under; NULL: none */
+    const char *reason; /* of the enclosing allow(); NULL: none */
     const char *advice;
     char device[16];
-    uint64_t times; /* waits, without the refused ones */
+    uint64_t times; /* waits, except the refused ones */
     uint64_t refused;
-    uint64_t warned;          /* of these times, under mode "warn" and not allowed */
-    uint64_t wait_ns, max_ns; /* time the host stood still: sum, longest */
+    uint64_t warned;          /* of these, those warned about: under mode "warn" and not allowed */
+    uint64_t wait_ns, max_ns; /* time the host was blocked: sum, longest */
     uint64_t drained;         /* commands that were queued when the waits began */
-    uint64_t idle_ns;         /* time the device then had nothing to do, at most the wait itself */
+    uint64_t idle_ns;         /* time the device was idle afterwards, at most the wait itself */
 } gp_sync_line;
 
 /* One wait. */
@@ -58,15 +58,15 @@ typedef struct gp_sync_event {
     uint64_t t0, t1, queued; /* ns, ns, commands */
 } gp_sync_event;
 
-/* Copies of what is known, malloc'd, in the order of first appearance; *n is 0 and NULL is given
-   where there is none. The events are the last GP_SYNC_EVENTS; *lost counts the older ones. */
+/* Copies of the ledger, malloc'd, in the order of first appearance; *n is 0 and the result NULL
+ * where it is empty. The events are the last GP_SYNC_EVENTS; *lost counts the older ones. */
 enum { GP_SYNC_EVENTS = 4096 };
 gp_sync_line *gp_sync_lines(int *n);
 gp_sync_event *gp_sync_events(int *n, uint64_t *lost);
 void gp_sync_reset(void);
 
-/* For the self-test: puts the ledger, the mode and this thread's scopes aside and starts with none;
- * restore puts them back. Not to be nested. */
+/* For the self-test: saves the ledger, the mode and this thread's scopes and starts with none;
+ * restore brings them back. Not nestable. */
 typedef struct gp_sync_aside {
     struct gp_ledger *ledger;
     struct gp_scope *scopes;
@@ -76,14 +76,14 @@ typedef struct gp_sync_aside {
 bool gp_sync_put_aside(gp_sync_aside *a);
 void gp_sync_restore(gp_sync_aside *a);
 
-/* Scopes: of one thread, innermost first; memory is the caller's. */
+/* Scopes: of one thread, innermost first; the caller owns the memory. */
 enum { GP_SCOPE_LINES = 8 };
 typedef struct gp_scope {
     struct gp_scope *outer;
     bool open;
     void *coroutine;         /* where it was opened; see gp_scope_depth */
-    const char *reason;      /* allow(): why waits are fine here; NULL: a budget */
-    uint64_t max, stall_ns;  /* budget: most waits, and most time in them; UINT64_MAX: no limit */
+    const char *reason;      /* allow(): why waits are allowed here; NULL: a budget */
+    uint64_t max, stall_ns;  /* budget: maximum waits, and time in them; UINT64_MAX: no limit */
     uint64_t waits, wait_ns; /* seen so far */
     int nlines;
     struct {
@@ -95,11 +95,11 @@ typedef struct gp_scope {
 void gp_scope_open(gp_scope *s);
 /* Any order; closing twice is fine. */
 void gp_scope_close(gp_scope *s);
-/* Stays as long as the process. */
+/* Interns text; never freed. */
 const char *gp_sync_name(const char *text);
-/* How many coroutines further in than this one run: 0 for the innermost. What was opened in a
- * coroutine holds in it and in what it resumes: not where this is -1, as it is suspended or dead.
- * Set by bindings/, as the next. */
+/* How many coroutines inside this one are running: 0 for the innermost. A scope opened in a
+ * coroutine applies to it and to those that it resumes; -1: it is suspended or dead, and the scope
+ * does not apply. Set by bindings/, as is the next. */
 extern int (*gp_scope_depth)(void *coroutine);
 /* The running coroutine. */
 extern void *(*gp_scope_coroutine)(void);

@@ -33,14 +33,14 @@ enum {
     NAME_LEAST = 14
 }; /* bytes of a cell, characters of a name */
 
-/* A line of cells: a column is written by what its kind says. */
+/* A line of cells: a column's kind says how it is written. */
 typedef enum shown { TEXT, PERCENT, TIME, AVG, BYTES, CALLS } shown;
 typedef struct column {
     char head[40];
     shown kind;
     int which; /* TEXT: 0 name, 1 shapes, 2 stack. Otherwise GP_CPU or GP_DEV */
     bool self;
-    int width, most; /* most: characters of a TEXT's cell */
+    int width, most; /* most: maximum characters of a TEXT's cell */
 } column;
 
 typedef struct table {
@@ -73,8 +73,8 @@ static void add_memory(table *t, int which, const char *unit) {
     add(t, BYTES, which, true, "Self %s Mem", unit);
 }
 
-/* Columns of what was recorded only: no device times without a device, no memory unless it was
- * asked for. */
+/* Columns for what was recorded only: no device times without a device, no memory unless asked
+ * for. */
 static void add_columns(table *t) {
     const gp_rows *r = t->r;
     snprintf(t->device, sizeof t->device, "%s", r->kind ? r->kind : "");
@@ -90,7 +90,7 @@ static void add_columns(table *t) {
     if (r->group == GP_BY_STACK) add(t, TEXT, 2, false, "%s", "Source Location");
 }
 
-/* Empty for what is no event. buf: CELL bytes. */
+/* Empty for rows without events. buf: CELL bytes. */
 static void text_cell(const table *t, const gp_row *row, int which, int most, char *buf) {
     char text[CELL];
     *buf = 0;
@@ -102,8 +102,8 @@ static void text_cell(const table *t, const gp_row *row, int which, int most, ch
     gp_fit_shorten(buf, most);
 }
 
-/* The text of one cell in buf, of CELL bytes. Percentages are of the wall time, a device's of the
- * time it was busy. */
+/* Writes the text of one cell to buf, of CELL bytes. Percentages are of the wall time, a device's
+ * of its busy time. */
 static char *cell(const table *t, const gp_row *row, const column *c, char *buf) {
     if (c->kind == TEXT) {
         text_cell(t, row, c->which, c->most, buf);
@@ -129,7 +129,7 @@ static char *cell(const table *t, const gp_row *row, const column *c, char *buf)
     return buf;
 }
 
-/* Each column as wide as its widest cell; cells are written twice, and never kept. */
+/* Makes each column as wide as its widest cell; cells are written twice, never stored. */
 static void measure(table *t) {
     char buf[CELL];
     for (int c = 0; c < t->n; c++) {
@@ -151,9 +151,9 @@ static void cut(column *c, int most) {
     if (c->width > most) c->most = c->width = most;
 }
 
-/* Cuts names, the last column's first, until a line has at most width characters. Where that is not
- * enough, columns will follow below: then names have two fifths of a line, and other texts what
- * these leave. */
+/* Shortens names, the last column's first, until a line has at most width characters. Where that is
+ * not enough, columns continue below: then names have two fifths of a line, and other texts the
+ * rest. */
 static void cut_texts(table *t, int width) {
     int before[MOST];
     for (int c = 0; c < t->n; c++) before[c] = t->col[c].width;
@@ -170,8 +170,8 @@ static void cut_texts(table *t, int width) {
     }
 }
 
-/* Leaves out columns that the others tell as well, until a line has at most width characters; then
- * texts are cut. */
+/* Leaves out columns that follow from the others until a line has at most width characters; then
+ * shortens texts. */
 static void narrow(table *t, int width) {
     static const struct {
         shown kind;
@@ -192,7 +192,7 @@ static void rule(FILE *f, const table *t) {
     }
 }
 
-/* row NULL: the heads. */
+/* row NULL: the headings. */
 static void line(FILE *f, const table *t, const gp_row *row) {
     char buf[CELL];
     for (int c = 0; c < t->n; c++) {
@@ -207,7 +207,7 @@ static void line(FILE *f, const table *t, const gp_row *row) {
     }
 }
 
-/* What the rows add up to, and everything that is missing from them. */
+/* Writes the sums of the rows, and everything that they do not include. */
 static void foot(FILE *f, const table *t) {
     const gp_rows *r = t->r;
     const gp_prof *p = t->p;
@@ -245,8 +245,8 @@ static void foot(FILE *f, const table *t) {
                 (unsigned long long)p->others);
 }
 
-/* The table's names beside its columns from that one on, as many as a line has room for; the column
- * to go on with. */
+/* Writes the table's names with as many columns as fit a line, from that one on; returns the next
+ * column. */
 static int block(FILE *f, const table *t, int from, int width) {
     table part = *t;
     part.n = 1;
@@ -260,7 +260,7 @@ static int block(FILE *f, const table *t, int from, int width) {
     return from;
 }
 
-/* What stands below the rows, folded. */
+/* Writes what follows the rows, folded. */
 static bool folded_foot(FILE *f, const table *t, int width) {
     char *text = NULL, *rest = NULL;
     size_t size;

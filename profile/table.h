@@ -5,12 +5,12 @@
 #include "profile/rows.h"
 
 /* malloc'd text that ends in a newline; NULL when out of memory. The rows' self times and
- * [unattributed] add up to the wall time. Averages and percentages are left out as far as a line
- * would have more than width characters, then names are cut, and columns that are still too many
- * follow below, beside the names again; 0: all columns. */
+ * [unattributed] add up to the wall time. Where a line would have more than width characters,
+ * averages and percentages are left out, then names are shortened; columns that still do not fit
+ * continue below, with the names again. width 0: all columns. */
 char *gp_table_text(const gp_prof *p, const gp_rows *r, int width);
 
-/* "12.000us", "1.234ms", "3.210s" as torch writes times. */
+/* "12.000us", "1.234ms", "3.210s", as torch writes times. */
 char *gp_table_time(double ns, char *buf, size_t n);
 /* "-12 B", "4.00 KiB", "1.50 MiB" */
 char *gp_bytes_text(int64_t bytes, char *buf, size_t n);

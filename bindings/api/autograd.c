@@ -26,7 +26,7 @@ static int p_is_leaf(lua_State *L, gp_tensor *t) {
     return lua_pushboolean(L, gp_tensor_node(t) == NULL), 1;
 }
 
-/* What made the tensor: the op's name, or nil. */
+/* The op that made the tensor: its name, or nil. */
 static int p_grad_fn(lua_State *L, gp_tensor *t) {
     gp_node *n = gp_tensor_node(t);
     if (n) lua_pushstring(L, n->op->name);
@@ -34,7 +34,7 @@ static int p_grad_fn(lua_State *L, gp_tensor *t) {
     return 1;
 }
 
-/* x.grad = t or nil. The leaf holds t, and lets go of what it held before. */
+/* x.grad = t or nil. The leaf holds t, and releases its old grad. */
 static int set_grad(lua_State *L, gp_tensor *t) {
     gp_tensor *g = gp_lua_totensor(L, 3), *before;
     if (!g && !lua_isnil(L, 3))
@@ -77,7 +77,7 @@ static int l_requires_grad_(lua_State *L) {
 
 /* ---- backward ---- */
 
-/* retain_graph and create_graph, at i and i + 1; the first is by default what the second is, as in
+/* Reads retain_graph and create_graph, at i and i + 1; the first defaults to the second, as in
  * PyTorch. */
 static gp_backward_opts read_options(lua_State *L, int i) {
     gp_backward_opts o = {.create = lua_toboolean(L, i + 1)};
@@ -177,7 +177,7 @@ static int l_close(lua_State *L) {
     return 0;
 }
 
-/* Pushed before the mode is changed: what it restores is in place should anything raise. */
+/* Pushed before the mode is changed: what restores it is in place should anything raise. */
 static region *push_region(lua_State *L, bool anomaly, int before) {
     region *r = lua_newuserdatauv(L, sizeof *r, 0);
     *r = (region){.before = before, .anomaly = anomaly, .open = true};
@@ -185,7 +185,7 @@ static region *push_region(lua_State *L, bool anomaly, int before) {
     return r;
 }
 
-/* no_grad([fn, …]), enable_grad([fn, …]): the upvalue is what gp_no_grad becomes. */
+/* no_grad([fn, …]), enable_grad([fn, …]): the upvalue is the new gp_no_grad. */
 static int l_region(lua_State *L) {
     push_region(L, false, gp_no_grad);
     gp_no_grad = (int)lua_tointeger(L, gp_lua_upvalue(1));
@@ -201,12 +201,12 @@ static int l_anomaly(lua_State *L) {
     return gp_lua_scoped(L, 1);
 }
 
-/* ---- Lua functions that the walk calls ---- */
+/* ---- Lua functions that the backward walk calls ---- */
 
-/* Kept in the registry until the node or leaf that has it, and its handle, are freed. */
+/* Kept in the registry until the node or leaf that owns it, and its handle, are freed. */
 typedef struct callback {
-    lua_State *L; /* the main one */
-    int ref;      /* LUA_NOREF: a hook that was taken away */
+    lua_State *L; /* the main state */
+    int ref;      /* LUA_NOREF: a hook that was removed */
     int refs;
 } callback;
 
@@ -246,10 +246,9 @@ static bool call(lua_State *L, const callback *c, int n, int results) {
     return false;
 }
 
-static _Thread_local int hook_depth; /* above 0: the walk stands in a list of hooks */
+static _Thread_local int hook_depth; /* above 0: the walk is in a list of hooks */
 
-/* A gp_grad_hook's fn: what the user's function gives in g's place, or g; a reference for the
- * caller. */
+/* A gp_grad_hook's fn: the user's function's result for g, or g; the caller owns the reference. */
 static gp_tensor *run_hook(void *ctx, gp_tensor *g) {
     lua_State *L = gp_lua_state;
     int top = lua_gettop(L);
@@ -278,7 +277,7 @@ static gp_grad_hook **hooks_of(gp_tensor *t) {
     return l ? &l->hooks : NULL;
 }
 
-/* Frees the hooks of a list that were taken away, unless the walk may stand on one of them. */
+/* Frees the removed hooks of a list, unless the walk may be at one of them. */
 static void sweep(gp_grad_hook **list) {
     while (!hook_depth && *list) {
         gp_grad_hook *h = *list;
@@ -292,7 +291,7 @@ static void sweep(gp_grad_hook **list) {
     }
 }
 
-/* At the end: hooks run in the order of their making. Takes over ctx, also where it raises. */
+/* Appends a hook: they run in the order of creation. Takes over ctx, even where it raises. */
 static int add_hook(lua_State *L, gp_tensor *t, gp_tensor *(*fn)(void *, gp_tensor *),
                     void (*drop)(void *), void *ctx) {
     gp_grad_hook **list = hooks_of(t), *h = list ? malloc(sizeof *h) : NULL;
@@ -307,7 +306,7 @@ static int add_hook(lua_State *L, gp_tensor *t, gp_tensor *(*fn)(void *, gp_tens
 
 #define HANDLE "gpush.hook"
 
-/* handle:remove(), or handle(): the hook is not called any more. */
+/* handle:remove(), or handle(): the hook is no longer called. */
 static int l_hook_remove(lua_State *L) {
     callback *c = *(callback **)gp_lua_checkudata(L, 1, HANDLE);
     luaL_unref(L, LUA_REGISTRYINDEX, c->ref);
@@ -315,7 +314,7 @@ static int l_hook_remove(lua_State *L) {
     return 0;
 }
 
-/* The handle goes; the hook stays. */
+/* The handle is freed; the hook stays. */
 static int l_hook_gc(lua_State *L) {
     callback **c = gp_lua_checkudata(L, 1, HANDLE);
     if (*c) drop_callback(*c);
@@ -324,7 +323,7 @@ static int l_hook_gc(lua_State *L) {
 }
 
 /* x:register_hook(fn): fn(gradient) is called when x's gradient is complete; a tensor that it
- * returns takes its place. Gives a handle, whose remove() ends that. */
+ * returns replaces it. Returns a handle, whose remove() ends that. */
 static int l_register_hook(lua_State *L) {
     gp_tensor *t = gp_lua_check(L, 1, "register_hook");
     luaL_checktype(L, 2, LUA_TFUNCTION);
@@ -340,7 +339,7 @@ static int l_register_hook(lua_State *L) {
     return 1;
 }
 
-/* A hook that leaves the gradient as it is. */
+/* A hook that leaves the gradient unchanged. */
 static gp_tensor *keep_grad(void *ctx, gp_tensor *g) {
     gp_leaf *l = ctx;
     gp_tensor_unref(l->grad);
@@ -350,7 +349,7 @@ static gp_tensor *keep_grad(void *ctx, gp_tensor *g) {
 
 static void drop_leaf(void *ctx) { gp_leaf_unref(ctx); }
 
-/* x:retain_grad(): x.grad is set by backward although x is no leaf. */
+/* x:retain_grad(): backward sets x.grad although x is not a leaf. */
 static int l_retain_grad(lua_State *L) {
     gp_tensor *t = gp_lua_check(L, 1, "retain_grad");
     if (!gp_tensor_node(t)) return 0;
@@ -362,8 +361,8 @@ static int l_retain_grad(lua_State *L) {
 
 /* ---- functions with a backward in Lua ---- */
 
-/* The rule of such a node: gradients of the outputs go in (zeros where none came), one for each
- * input comes out. */
+/* The rule of such a node: called with the gradients of the outputs (zeros for missing ones),
+ * returns one for each input. */
 static bool run_lua(gp_vjp *v) {
     lua_State *L = gp_lua_state;
     gp_node *n = v->node;
@@ -408,7 +407,8 @@ static int l_node(lua_State *L) {
     return 0;
 }
 
-/* Within a backward: does it leave leaves' grad alone, as grad() does? For checkpoint. */
+/* Whether the backward that is running leaves leaves' grad unchanged, as grad() does. For
+ * checkpoint. */
 static int l_apart(lua_State *L) { return lua_pushboolean(L, gp_grads_apart), 1; }
 
 /* ---- the module ---- */

@@ -1,13 +1,13 @@
 /* Composites: ops made of other ops, written in Lua (scripts/ops), whose arguments are read by a
- * signature as the rows' are. */
+ * signature, as the rows' are. */
 #include "bindings/args/args.h"
 #include "bindings/bind.h"
 
-/* What define gave; lives as long as its function. */
+/* A definition; lives as long as its function. */
 typedef struct composite {
     gp_op op; /* only name, sig and help */
     gp_sig sig;
-    bool plain; /* it is no op: tables that it returns stay as they are */
+    bool plain; /* not an op: tables that it returns stay as they are */
 } composite;
 
 /* A string of the definition at index def, kept alive by the userdata on top of the stack. */
@@ -33,8 +33,8 @@ static void make(lua_State *L, int def) {
         luaL_error(L, "composite: '%s' has no function", f->op.name);
 }
 
-/* The function at upvalue 2 of a composite that was only declared gives its definition: leaves the
- * composite and its function on the stack. name and read are on top of it. */
+/* Resolves a composite that was only declared: the function at upvalue 2 returns its definition.
+ * Leaves the composite and its function on the stack, with name and read on top. */
 static void define(lua_State *L) {
     lua_pushvalue(L, -2);
     lua_call(L, 1, 1);
@@ -43,7 +43,7 @@ static void define(lua_State *L) {
     lua_remove(L, -3);
 }
 
-/* What the function returned, also after it has yielded; before: values that stood below them. */
+/* The function's results, also after it has yielded; before: values below them on the stack. */
 static int results(lua_State *L, int status, lua_KContext before) {
     int n = lua_gettop(L) - (int)before;
     const composite *f = lua_touserdata(L, lua_upvalueindex(1));
@@ -51,7 +51,7 @@ static int results(lua_State *L, int status, lua_KContext before) {
     return n;
 }
 
-/* Upvalues: the composite, the Lua function; of one that was only declared the name and what reads
+/* Upvalues: the composite, the Lua function; if only declared, the name and the function that reads
  * the definition. */
 static int l_composite(lua_State *L) {
     if (lua_type(L, lua_upvalueindex(1)) == LUA_TSTRING) {
@@ -93,9 +93,9 @@ const gp_op *gp_lua_composite(lua_State *L, int i) {
     return &f->op;
 }
 
-/* composite{name = …, sig = …, help = …, fn = …}: the function to call; plain = true for what is no
- * op. composite(name, read): the same, of the definition that read(name) gives once it is
- * needed. */
+/* composite{name = …, sig = …, help = …, fn = …}: the function to call; plain = true if it is not
+ * an op. composite(name, read): the same, with the definition that read(name) returns when it is
+ * first needed. */
 static int l_new(lua_State *L) {
     if (lua_type(L, 1) == LUA_TSTRING) luaL_checktype(L, 2, LUA_TFUNCTION), lua_settop(L, 2);
     else make(L, 1);

@@ -10,13 +10,13 @@
 #include "tensor/autograd/tape.h"
 #include "tensor/infer.h"
 
-/* ---- what a nested table holds ---- */
+/* ---- survey of a nested table ---- */
 
 typedef struct survey {
     lua_State *L;
     gp_shape shape;         /* of the tables so far */
-    int leaf;               /* depth at which values stand; -1: none seen */
-    int64_t at[GP_MAX_DIM]; /* where we are, from 1 */
+    int leaf;               /* depth of the values; -1: none seen */
+    int64_t at[GP_MAX_DIM]; /* the current position, from 1 */
     bool boolean, integer, real, tensor;
     int64_t tensors;
 } survey;
@@ -45,7 +45,7 @@ static void unexpected(const survey *s, int depth, const char *expected) {
                expected);
 }
 
-/* A table at this depth: the first one says how long all are. */
+/* A table at this depth: the first one gives the size of all. */
 static void count_table(survey *s, int depth) {
     lua_State *L = s->L;
     int64_t n = (int64_t)lua_rawlen(L, -1);
@@ -60,7 +60,7 @@ static void count_table(survey *s, int depth) {
     unexpected(s, depth, expected);
 }
 
-/* The value at the top is no table. */
+/* The value at the top, which is not a table. */
 static void count_leaf(survey *s, int depth) {
     lua_State *L = s->L;
     if (depth < s->shape.ndim) unexpected(s, depth, "a table as before it");
@@ -75,7 +75,7 @@ static void count_leaf(survey *s, int depth) {
         unexpected(s, depth, "numbers, booleans or tensors, not a mixture of them");
 }
 
-/* Ctrl-C ends the walk over many elements. */
+/* Lets Ctrl-C end the walk over many elements. */
 static void poll(lua_State *L, int64_t i) {
     if (i % 1024 == 0 && gp_thread_stopped()) luaL_error(L, "interrupted!");
 }
@@ -107,7 +107,7 @@ typedef struct filling {
     gp_tensor **list; /* instead of memory, where tensors are collected */
 } filling;
 
-/* Does the number fit the integer dtype? Fractions are cut off, as x:to() does. */
+/* Whether the number fits the integer dtype. Fractions are truncated, as in x:to(). */
 static bool fits(gp_dtype dt, gp_scalar v) {
     int bits = 8 * (int)gp_dtype_size(dt) - (dt != GP_u8);
     double low = dt == GP_u8 ? 0 : -ldexp(1, bits);
@@ -117,7 +117,7 @@ static bool fits(gp_dtype dt, gp_scalar v) {
     return v.i >= (int64_t)low && v.i < (int64_t)1 << bits;
 }
 
-/* The value at the top becomes the next element; raises where the dtype cannot hold it. */
+/* Stores the value at the top as the next element; raises where the dtype cannot hold it. */
 static void store(filling *f, int depth) {
     lua_State *L = f->s->L;
     gp_scalar v = {.i = 0};
@@ -162,7 +162,7 @@ typedef struct wanted {
     gp_device *dev; /* NULL: not given */
 } wanted;
 
-/* The arguments dtype, device and requires_grad, from 2 on; their names are good. */
+/* Reads the arguments dtype, device and requires_grad, from 2 on; their names were checked. */
 static wanted read_options(lua_State *L) {
     wanted w = {.dtype = gp_default_dtype, .requires_grad = lua_toboolean(L, 4)};
     if (!lua_isnoneornil(L, 2)) w.has_dtype = gp_dtype_parse(lua_tostring(L, 2), &w.dtype);
@@ -170,8 +170,8 @@ static wanted read_options(lua_State *L) {
     return w;
 }
 
-/* Replaces the tensor at the top by its like as `w` wants it; a new reference to the same one where
- * it is that already. */
+/* Converts the tensor at the top to what `w` asks for; a new reference to the same one where
+ * nothing changes. */
 static void convert(lua_State *L, const wanted *w) {
     gp_tensor *t = gp_lua_totensor(L, -1);
     gp_call c;
@@ -197,7 +197,7 @@ static void from_tensor(lua_State *L, gp_tensor *t, const wanted *w) {
     gp_lua_push(L, gp_call_one(&c));
 }
 
-/* A table of tensors, stacked; nested tables add a dim each. The table is at the top. */
+/* Stacks a table of tensors, which is at the top; nested tables add a dim each. */
 static void from_tensors(lua_State *L, survey *s, const wanted *w) {
     gp_tensor **list = lua_newuserdatauv(L, (size_t)s->tensors * sizeof *list, 0);
     lua_insert(L, -2);

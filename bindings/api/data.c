@@ -24,8 +24,8 @@ static const char *check_file(lua_State *L, const char *fn) {
     return file;
 }
 
-/* A userdata of that many zeroed bytes that owns what a file holds, so that an error on the way
- * releases it: gc does. name: of its metatable. */
+/* A zeroed userdata of that size that owns what a file holds, so that gc releases it after an
+ * error. name: of its metatable. */
 static void *new_owner(lua_State *L, size_t size, const char *name, lua_CFunction gc) {
     void *owner = memset(lua_newuserdatauv(L, size, 0), 0, size);
     if (luaL_newmetatable(L, name)) {
@@ -50,7 +50,7 @@ static int l_npy_load(lua_State *L) {
     return gp_lua_push(L, gp_npy_load(check_file(L, "npy.load")));
 }
 
-/* npy.save(file, x): replaces file once all is written. */
+/* npy.save(file, x): replaces file once everything is written. */
 static int l_npy_save(lua_State *L) {
     const char *file = check_file(L, "npy.save");
     gp_tensor *x = on_cpu(L, gp_lua_totensor(L, 2), "npy.save");
@@ -99,7 +99,7 @@ static void add_pair(lua_State *L, gp_npz *z, const char *fn) {
     if (!host || !gp_npz_add(z, name, host)) gp_lua_raise(L);
 }
 
-/* Lua's tables have no order; sorted names make the same tables the same bytes. */
+/* Lua's tables have no order; with sorted names equal tables give equal bytes. */
 static void sort_names(gp_npz *z) {
     for (int i = 1; i < z->n; i++)
         for (int j = i; j > 0 && strcmp(z->name[j - 1], z->name[j]) > 0; j--) {
@@ -110,7 +110,8 @@ static void sort_names(gp_npz *z) {
         }
 }
 
-/* npz.save(file, {name = tensor, …}, {compressed = false}): replaces file once all is written. */
+/* npz.save(file, {name = tensor, …}, {compressed = false}): replaces file once everything is
+ * written. */
 static int l_npz_save(lua_State *L) {
     const char *file = check_file(L, "npz.save");
     bool deflate = lua_toboolean(L, 3);
@@ -133,7 +134,7 @@ static gp_safetensors *new_safetensors(lua_State *L) {
 }
 
 /* safetensors.load(file): a table of the tensors by name, on the cpu, and one of the file's texts.
- * Tensors lie in a mapping of the file, of which writes in place make private copies. */
+ * Tensors lie in a mapping of the file; writes in place go to private copies of its pages. */
 static int l_safetensors_load(lua_State *L) {
     const char *file = check_file(L, "safetensors.load");
     gp_safetensors *s = new_safetensors(L);
@@ -147,7 +148,8 @@ static int l_safetensors_load(lua_State *L) {
     return 2;
 }
 
-/* The pair that lua_next left at the top; texts are copied. C strings hold no zero bytes. */
+/* Adds the pair that lua_next left at the top; texts are copied. C strings contain no zero
+ * bytes. */
 static void add_text(lua_State *L, gp_safetensors *s) {
     size_t n, m;
     const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tolstring(L, -2, &n) : NULL;
@@ -159,7 +161,7 @@ static void add_text(lua_State *L, gp_safetensors *s) {
     if (!gp_safetensors_add_text(s, key, value)) gp_lua_raise(L);
 }
 
-/* As sort_names: the same tables make the same bytes. */
+/* As sort_names: equal tables give equal bytes. */
 static void sort_texts(gp_safetensors *s) {
     for (int i = 1; i < s->ntexts; i++)
         for (int j = i; j > 0 && strcmp(s->text[2 * j - 2], s->text[2 * j]) > 0; j--)
@@ -170,8 +172,8 @@ static void sort_texts(gp_safetensors *s) {
             }
 }
 
-/* safetensors.save(file, {name = tensor, …}, {metadata = {name = text, …}}): replaces file once all
- * is written. */
+/* safetensors.save(file, {name = tensor, …}, {metadata = {name = text, …}}): replaces file once
+ * everything is written. */
 static int l_safetensors_save(lua_State *L) {
     const char *fn = "safetensors.save", *file = check_file(L, fn);
     gp_safetensors *s = new_safetensors(L);
@@ -191,7 +193,7 @@ static int l_safetensors_save(lua_State *L) {
 
 /* ---- pictures ---- */
 
-/* 0 to 1000, enough for what pictures are asked. */
+/* Reads an integer from 0 to 1000, enough for pictures' options. */
 static int small(lua_State *L, int idx, const char *fn, const char *name) {
     lua_Integer v = luaL_optinteger(L, idx, 0);
     if (v < 0 || v > 1000)

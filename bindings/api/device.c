@@ -103,7 +103,7 @@ static int push_stream(lua_State *L, gp_stream *s) {
     return 1;
 }
 
-/* gpush.stream([device]): a stream of its own. Streams that were collected are handed out again. */
+/* gpush.stream([device]): a new stream. Collected streams are reused. */
 static int l_stream(lua_State *L) {
     gp_device *dev = check_device(L, 1, "stream");
     return push_stream(L, gp_stream_acquire(dev));
@@ -184,7 +184,7 @@ static gp_event **check_event(lua_State *L, int arg) {
     return e;
 }
 
-/* stream:record(): an event behind all that is queued. */
+/* stream:record(): an event after everything that is queued. */
 static int l_stream_record(lua_State *L) {
     gp_stream *s = check_stream(L, 1);
     gp_event **e = lua_newuserdatauv(L, sizeof *e, 1);
@@ -194,8 +194,7 @@ static int l_stream_record(lua_State *L) {
     return *e ? 1 : gp_lua_raise(L);
 }
 
-/* stream:wait(event): what is queued from here on starts after the event; the host does not
- * wait. */
+/* stream:wait(event): work queued from here on starts after the event; the host does not wait. */
 static int l_stream_wait(lua_State *L) {
     gp_lua_enter(L);
     return gp_stream_wait_event(check_stream(L, 1), *check_event(L, 2)) ? 0 : gp_lua_raise(L);
@@ -246,7 +245,7 @@ static void push_lines(lua_State *L, char *text) {
     }
 }
 
-/* Those of a kind that there are, opened or not: "cuda:0, NAME, …"; or none, and why. */
+/* The existing devices of a kind, opened or not: "cuda:0, NAME, …"; or none, and why. */
 static int devices_of(lua_State *L, const char *kind) {
     char text[4096] = "";
     bool cuda = !strcmp(kind, "cuda");
@@ -264,7 +263,7 @@ static int devices_of(lua_State *L, const char *kind) {
 }
 
 /* gpush.devices(): names of the devices that have been opened. gpush.devices(kind): descriptions of
- * those that there are. */
+ * the existing ones. */
 static int l_devices(lua_State *L) {
     if (!lua_isnoneornil(L, 1)) return devices_of(L, luaL_checkstring(L, 1));
     gp_device_cpu();
@@ -273,8 +272,9 @@ static int l_devices(lua_State *L) {
     return 1;
 }
 
-/* gpush.cuda_setting(name [, on]): what CUDA's libraries may do; scripts/lua/cuda/init.lua says
- * what. on: a boolean; of svd_driver and svd_used a number, and -1 reads it. */
+/* gpush.cuda_setting(name [, on]): settings of CUDA's libraries, described in
+ * scripts/lua/cuda/init.lua. on: a boolean; for svd_driver and svd_used a number, and -1 reads
+ * it. */
 static int l_cuda_setting(lua_State *L) {
     const char *name = luaL_checkstring(L, 1);
     bool number = !strncmp(name, "svd_", 4);

@@ -1,4 +1,4 @@
-/* help() and ops(): what the op table says of each op, for people, tests and completion. */
+/* help() and ops(): the op table's entries for people, tests and completion. */
 #include <string.h>
 
 #include "bindings/bind.h"
@@ -12,8 +12,8 @@ static const char *const kinds[] = {
     [GP_COMPARE] = "compare", [GP_TERNARY] = "ternary", [GP_REDUCE] = "reduce",
     [GP_GRAD] = "grad",       [GP_VIEW] = "view",       [GP_CUSTOM] = "custom"};
 
-/* "f64 f32 f16 bf16; integers and bool give f32", of an elementwise row or a reduction;
- * the dtypes of others are for their shape rules to tell. */
+/* "f64 f32 f16 bf16; integers and bool give f32", for an elementwise row or a reduction; shape
+ * rules decide the dtypes of others. */
 static void set_dtypes(lua_State *L, const gp_op *op) {
     luaL_Buffer b;
     bool first = true;
@@ -46,7 +46,8 @@ static void add_entry(lua_State *L, const gp_op *op, const char *kind) {
     lua_setfield(L, -2, op->name);
 }
 
-/* What a composite puts over the row of its name, on top of the stack, if there is one. */
+/* Replaces the row's entry, on top of the stack, by that of the composite of its name, if there is
+ * one. */
 static void cover(lua_State *L, const gp_op *op) {
     lua_pushstring(L, op->sig), lua_setfield(L, -2, "sig");
     lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
@@ -68,7 +69,8 @@ static int l_ops(lua_State *L) {
     return lua_settop(L, list), 1;
 }
 
-/* A layer, or its class, has a function that tells of it; none of the user's runs for that. */
+/* Pushes the function of a layer, or of its class, that describes it; no function of the user's
+ * runs for that. */
 static bool push_told(lua_State *L, int i) {
     i = lua_absindex(L, i);
     if (!lua_istable(L, i)) return false;
@@ -90,7 +92,8 @@ const gp_op *gp_lua_op_of(lua_State *L, int i) {
     return ours ? op : NULL;
 }
 
-/* op_name(f): the name of the op that f runs, its signature and its help; nothing for others. */
+/* op_name(f): the name of the op that f runs, its signature and its help; nothing for other
+ * values. */
 static int l_op_name(lua_State *L) {
     const gp_op *op = gp_lua_op_of(L, 1);
     if (!op) return 0;
@@ -100,8 +103,8 @@ static int l_op_name(lua_State *L) {
     return 3;
 }
 
-/* help(…): scripts/lua/help.lua, read at the first call, with what it asks of C. Upvalue: the
- * module. */
+/* help(…): scripts/lua/help.lua, loaded on the first call, with the C functions that it needs.
+ * Upvalue: the module. */
 static int l_help(lua_State *L) {
     int n = lua_gettop(L);
     if (lua_getfield(L, LUA_REGISTRYINDEX, "gpush.help") != LUA_TFUNCTION) {

@@ -7,7 +7,7 @@
 #include "bindings/args/entries.h"
 #include "bindings/index_spec.h"
 
-/* An integer at i: a number, or a 0-d integer tensor, whose value is waited for. False with a
+/* Reads an integer at i: a number, or a 0-d integer tensor, whose value is waited for. False with a
  * message. */
 static bool integer_at(lua_State *L, int i, int64_t *out) {
     int is;
@@ -29,7 +29,8 @@ static bool integer_at(lua_State *L, int i, int64_t *out) {
     return true;
 }
 
-/* A mask stays a mask; a 0-d integer is waited for, since a view needs its number. */
+/* Adds a tensor: a mask stays a mask; a 0-d integer is waited for, since a view needs its
+ * number. */
 static bool add_tensor(gp_index_spec *s, gp_tensor *t) {
     gp_dkind kind = gp_dtype_kind((gp_dtype)t->a.dtype);
     char text[200];
@@ -62,7 +63,7 @@ static bool add_range(lua_State *L, gp_index_spec *s, int i) {
                .kind = n ? GP_ITEM_RANGE : GP_ITEM_ALL, .first = v[0], .last = v[1], .step = v[2]});
 }
 
-/* The value at i as one item (or several, where a string says so). Tables are ranges here. */
+/* Adds the value at i as one item (or several, from a string). Tables are ranges here. */
 static bool add_item(lua_State *L, gp_index_spec *s, int i) {
     gp_tensor *t = gp_lua_totensor(L, i);
     gp_index_item item = {.kind = GP_ITEM_INT};
@@ -78,8 +79,8 @@ static bool add_item(lua_State *L, gp_index_spec *s, int i) {
     }
 }
 
-/* The key at i: a table is a list of items, anything else one item. What the items point to stays
- * alive with the key. */
+/* Reads the key at i: a table is a list of items, anything else one item. The key keeps what the
+ * items point to alive. */
 static bool read_key(lua_State *L, gp_index_spec *s, int i) {
     s->n = 0;
     if (!lua_istable(L, i)) return add_item(L, s, i);
@@ -93,7 +94,7 @@ static bool read_key(lua_State *L, gp_index_spec *s, int i) {
     return gp_lua_only_entries(L, i, (lua_Integer)n, "index", "key");
 }
 
-/* A name that is no index was meant as a method. */
+/* Raises: a name that is not an index was meant as a method. */
 static int bad_key(lua_State *L) {
     const char *k = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
     size_t n = strspn(k, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");

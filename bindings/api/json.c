@@ -19,7 +19,7 @@ static int l_gc(lua_State *L) {
     return 0;
 }
 
-/* A userdata that owns a JSON value, so that an error on the way releases it. */
+/* A userdata that owns a JSON value, so that an error releases it. */
 static json_t **new_holder(lua_State *L) {
     json_t **j = lua_newuserdatauv(L, sizeof *j, 0);
     *j = NULL;
@@ -33,7 +33,7 @@ static json_t **new_holder(lua_State *L) {
 
 /* ---- encoding ---- */
 
-/* Is the table at the top 1 … n and nothing else? An empty one is an object. */
+/* Whether the table at the top holds exactly 1 … n. An empty one is an object. */
 static bool is_array(lua_State *L) {
     lua_Integer n = (lua_Integer)lua_rawlen(L, -1), seen = 0;
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
@@ -44,7 +44,7 @@ static bool is_array(lua_State *L) {
     return n > 0 && seen == n;
 }
 
-/* The value at the top where it is no table; NULL for those that JSON has not. */
+/* The value at the top if it is not a table; NULL for types that JSON does not have. */
 static json_t *plain(lua_State *L) {
     size_t n;
     switch (lua_type(L, -1)) {
@@ -66,7 +66,7 @@ static void fill(lua_State *L, json_t *to, int depth);
 /* Large values take seconds. */
 static bool stopped(void) { return gp_thread_stopped(); }
 
-/* A new value for the one at the top; a table's is still empty. */
+/* The JSON value for the one at the top; a table's is still empty. */
 static json_t *begin(lua_State *L, int depth) {
     if (stopped()) luaL_error(L, "json.encode: interrupted");
     if (depth > DEEPEST) luaL_error(L, "json.encode: tables are nested deeper than %d", DEEPEST);
@@ -102,7 +102,7 @@ static void fill_object(lua_State *L, json_t *to, int depth) {
     }
 }
 
-/* Containers are filled once their parents have them: what is built is always held. */
+/* Fills a container. Its parent already holds it: nothing that is built is without an owner. */
 static void fill(lua_State *L, json_t *to, int depth) {
     luaL_checkstack(L, 6, "json.encode");
     if (json_is_array(to)) fill_array(L, to, depth + 1);
@@ -114,7 +114,7 @@ typedef struct text {
     size_t n, room;
 } text;
 
-/* What jansson has written so far grows; -1 if stopped or out of memory. */
+/* Appends jansson's output; -1 if stopped or out of memory. */
 static int append(const char *piece, size_t n, void *to) {
     text *t = to;
     if (stopped()) return -1;
@@ -129,7 +129,7 @@ static int append(const char *piece, size_t n, void *to) {
     return 0;
 }
 
-/* json.encode(value): text; keys are sorted, floats keep all their digits, integers have no dot. */
+/* json.encode(value): text; keys are sorted, floats keep full precision, integers have no dot. */
 static int l_encode(lua_State *L) {
     luaL_checkany(L, 1);
     lua_settop(L, 1);
@@ -144,7 +144,7 @@ static int l_encode(lua_State *L) {
         free(t.s);
         return luaL_error(L, "json.encode: %s", stopped() ? "interrupted" : "out of memory");
     }
-    lua_pushlstring(L, t.s, t.n); /* lost if Lua is out of memory */
+    lua_pushlstring(L, t.s, t.n); /* leaked if Lua is out of memory */
     free(t.s);
     return 1;
 }
@@ -180,7 +180,7 @@ static void push(lua_State *L, const json_t *j) {
     }
 }
 
-/* jansson's next piece of the text that is left. */
+/* Gives jansson the next piece of the remaining text. */
 static size_t more(void *piece, size_t room, void *from) {
     text *t = from;
     if (stopped()) return (size_t)-1;

@@ -1,12 +1,13 @@
-/* The lists that gpush returns, of dims and of tensors: plain tables that count from the end, too,
- * and raise for what is not in them. In tensor syntax `n, d = x.shape` takes one apart
+/* The lists that gpush returns, of dims and of tensors: plain tables that also accept negative
+ * indices, and raise for missing ones. In tensor syntax `n, d = x.shape` unpacks one
  * (rewrite/truth.c). */
 #include "bindings/bind.h"
 
-static const char dims_key; /* of the metatables in the registry */
+static const char dims_key; /* addresses: registry keys of the metatables */
 static const char tensors_key;
 
-/* Lua's library (ipairs, table.unpack) reads up to the first nil, and so do programs in C. */
+/* Whether C code asks: Lua's library (ipairs, table.unpack) and C programs read up to the first
+ * nil. */
 static bool asked_by_c(lua_State *L) {
     lua_Debug ar;
     return !lua_getstack(L, 1, &ar) || !lua_getinfo(L, "S", &ar) || *ar.what == 'C';
@@ -70,7 +71,7 @@ static int l_dims_concat(lua_State *L) {
     return 1;
 }
 
-/* A metatable with these, under its key in the registry. */
+/* Makes a metatable with these functions, under its key in the registry. */
 static void open_list(lua_State *L, const luaL_Reg *more, const char *key) {
     lua_createtable(L, 0, 8);
     luaL_setfuncs(L, more, 0);

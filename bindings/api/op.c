@@ -11,10 +11,10 @@
 #include "tensor/autograd/tape.h"
 #include "tensor/sig.h"
 
-/* Signatures are taken apart when an op is first called. */
+/* Signatures, parsed when an op is first called. */
 static _Atomic(gp_sig *) sigs[GP_OPS];
 
-/* op's signature, made at its first call and kept for good; states in other threads may come at
+/* op's signature, parsed on its first call and never freed; states in other threads may do so at
  * the same time, and one of the two copies stays. */
 static const gp_sig *signature(lua_State *L, const gp_op *op) {
     gp_sig *sig = atomic_load(&sigs[gp_op_id(op)]);
@@ -28,7 +28,7 @@ static const gp_sig *signature(lua_State *L, const gp_op *op) {
     return sig;
 }
 
-/* Two operands, the case worth being quick about. False: not that simple. */
+/* Reads one of two operands, the case worth a fast path. False: not that simple. */
 static bool quick_operand(lua_State *L, int i, gp_value *v) {
     gp_tensor *t = gp_lua_totensor(L, i);
     if (t) {
@@ -46,7 +46,7 @@ static bool quick_operand(lua_State *L, int i, gp_value *v) {
     return true;
 }
 
-/* The arguments of an elementwise op on tensors and numbers alone, read without its signature. */
+/* Reads the arguments of an elementwise op on tensors and numbers only, without its signature. */
 static bool quick_args(lua_State *L, const gp_op *op, gp_call *c) {
     int n = op->ntensors;
     if (n == 0 || op->kind == GP_PARAM || lua_gettop(L) != n) return false;
@@ -59,7 +59,7 @@ static bool quick_args(lua_State *L, const gp_op *op, gp_call *c) {
 
 /* Upvalues of the functions from here on: op, the tensors' metatable. */
 
-/* The first result goes into the box that is on the stack already; n values. */
+/* Pushes n results; the first goes into the box that is already on the stack. */
 static int push_results(lua_State *L, gp_call *c, gp_box *box) {
     if (c->nout == 0) return 0; /* an op that only writes */
     box->t = c->out[0];
@@ -78,15 +78,15 @@ static bool is_bool(lua_State *L, int i) {
     return t ? t->a.dtype == GP_bool : lua_isboolean(L, i);
 }
 
-/* Fields of the table at index t. */
+/* The number of fields in the table at index t. */
 static int fields(lua_State *L, int t) {
     int n = 0;
     for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) n++;
     return n;
 }
 
-/* Operand k of add or sub by one of its names in the table on top, put below that. False: it is not
- * there. */
+/* Takes operand k of add or sub by one of its names from the table on top, and puts it below that.
+ * False: it is not there. */
 static bool named_operand(lua_State *L, const gp_op *op, int k) {
     int table = lua_gettop(L);
     for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
@@ -101,9 +101,10 @@ static bool named_operand(lua_State *L, const gp_op *op, int k) {
     return false;
 }
 
-/* PyTorch's add(a, b, alpha) and sub(a, b, alpha) by name, {alpha = n}, a + n b: as addcmul with 1
- * for the third factor, so that every other sum multiplies nothing. Leaves the stack as addcmul's.
- * A sum of two bools is one whatever alpha is (but 0); a difference refuses them itself. */
+/* PyTorch's add(a, b, alpha) and sub(a, b, alpha) by name, {alpha = n}, a + n b: run as addcmul
+ * with 1 for the third factor, so that other sums need no multiplication. Leaves addcmul's
+ * arguments on the stack. A sum of two bools is a bool for any alpha but 0; a difference refuses
+ * them itself. */
 static const gp_op *with_alpha(lua_State *L, const gp_op *op) {
     bool less = op == GP_OP(sub);
     int top = lua_gettop(L);
@@ -126,7 +127,7 @@ static const gp_op *with_alpha(lua_State *L, const gp_op *op) {
     return GP_OP(addcmul);
 }
 
-/* Upvalues: op, metatable. Nothing is held while arguments may raise. */
+/* Upvalues: op, metatable. No reference is held while arguments may raise. */
 static int l_op(lua_State *L) {
     const gp_op *op = lua_touserdata(L, lua_upvalueindex(1));
     gp_call c;
@@ -145,9 +146,9 @@ static int l_op(lua_State *L) {
     return n;
 }
 
-/* x:clamp_(min, max) with a tensor among the limits is another op, as clamp's composite has it.
- * Leaves the stack as that op's; an option of another name to clamp's own row, which says that it
- * is unknown. */
+/* x:clamp_(min, max) with a tensor among the limits is another op, as in clamp's composite. Leaves
+ * that op's arguments on the stack; an option that clamp does not have goes to its own row, which
+ * reports it. */
 static const gp_op *with_limits(lua_State *L, const gp_op *op) {
     if (op != GP_OP(clamp)) return op;
     int top = lua_gettop(L);
@@ -164,8 +165,8 @@ static const gp_op *with_limits(lua_State *L, const gp_op *op) {
     return GP_OP(clamp_between);
 }
 
-/* PyTorch's x:div_(b, rounding_mode) is another op, as div's composite has it. Leaves the stack as
- * that op's. */
+/* PyTorch's x:div_(b, rounding_mode) is another op, as in div's composite. Leaves that op's
+ * arguments on the stack. */
 static const gp_op *with_rounding(lua_State *L, const gp_op *op) {
     if (op != GP_OP(div) || lua_gettop(L) != 3) return op;
     bool named = lua_istable(L, 3) && fields(L, 3) == 1;
@@ -177,7 +178,7 @@ static const gp_op *with_rounding(lua_State *L, const gp_op *op) {
     return op;
 }
 
-/* x:op_(…): x, written; the result's reference is let go. */
+/* x:op_(…): returns x, written; the result's reference is released. */
 static int l_op_in_place(lua_State *L) {
     const gp_op *op = with_alpha(L, lua_touserdata(L, lua_upvalueindex(1)));
     op = with_rounding(L, with_limits(L, op));
@@ -201,7 +202,7 @@ void gp_lua_push_op(lua_State *L, const gp_op *op, bool in_place) {
     lua_pushcclosure(L, in_place ? l_op_in_place : l_op, 2);
 }
 
-/* Sets field name of the table at t; a name like linalg_svd goes into its subtable. */
+/* Sets field name of the table at t; a name such as linalg_svd goes into its subtable. */
 static void set_function(lua_State *L, int t, const char *name) {
     static const char *const groups[] = {"linalg_", "fft_"};
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
@@ -224,8 +225,7 @@ static void set_function(lua_State *L, int t, const char *name) {
     lua_setfield(L, t, name);
 }
 
-/* The op under its name in the module and among the methods, and its form with _ where it has
- * one. */
+/* Adds the op to the module and the methods, and its form with _ where it has one. */
 static void add_op(lua_State *L, int module, int methods, const gp_op *op) {
     bool method = !strncmp(op->sig, "tensor", 6) && strncmp(op->sig, "tensors", 7);
     method = method || !strncmp(op->sig, "operand", 7);

@@ -1,4 +1,4 @@
-/* Tensors as text: aligned columns in Lua's braces; of large ones the edges, in one copy. */
+/* Tensors as text: aligned columns in Lua's braces; only the edges of large ones, in one copy. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 /* gpush.printoptions. */
 static struct {
-    int precision;     /* digits behind the point, at most */
+    int precision;     /* digits after the decimal point, at most */
     int64_t threshold; /* tensors with more elements show only their edges */
     int64_t edgeitems; /* elements at each end of a dim */
     int linewidth;     /* columns */
@@ -26,23 +26,23 @@ enum { TEXT = 400 }; /* longest element: %.60f of the largest double */
 
 typedef enum form { WHOLE, TRUTH, FIXED, SCIENTIFIC } form;
 
-/* The text of one tensor in the making. */
+/* The text of one tensor while it is written. */
 typedef struct page {
     luaL_Buffer b;
     const char *data; /* shown elements in host memory, row-major */
     gp_dtype dtype;
     int64_t count;      /* of shown elements */
     const gp_array *of; /* the tensor itself, for its dims */
-    int64_t edge;       /* elements at each end of a dim; 0: all are shown */
+    int64_t edge;       /* elements shown at each end of a dim; 0: all */
     form form;
     int decimals, width;
-    int column;   /* where the next character goes, from 0 */
+    int column;   /* column of the next character, from 0 */
     int64_t next; /* element to write next */
 } page;
 
 /* ---- one element ---- */
 
-/* u in decimal, with a sign; returns the length, and ends with no zero byte. */
+/* Writes u in decimal, with a sign; returns the length, without a final zero byte. */
 static int whole_text(uint64_t u, bool negative, char *buf) {
     char tmp[24];
     int n = 0, at = 0;
@@ -53,9 +53,9 @@ static int whole_text(uint64_t u, bool negative, char *buf) {
     return at;
 }
 
-/* v with `decimals` digits behind the point, as printf rounds. Where v * 10^decimals is exact (24
-   or 53 bits of v and 2.33 bits for each digit in a 64-bit mantissa) its rounding is the decimal
-   one's, and printf's way through big numbers is not needed. */
+/* Writes v with `decimals` digits after the decimal point, rounded as by printf. Where v *
+ * 10^decimals is exact (24 or 53 bits of v and 2.33 bits for each digit in a 64-bit mantissa),
+ * rounding it gives the right digits, and printf's big numbers are not needed. */
 static int fixed_text(gp_dtype dt, double v, int decimals, char *buf) {
     static const long double power[] = {1,    1e1L, 1e2L, 1e3L, 1e4L, 1e5L,
                                         1e6L, 1e7L, 1e8L, 1e9L, 1e10L};
@@ -71,7 +71,8 @@ static int fixed_text(gp_dtype dt, double v, int decimals, char *buf) {
     return n + 1 + decimals;
 }
 
-/* Element i of the shown ones, in the page's form, into buf of TEXT bytes; returns the length. */
+/* Writes element i of the shown ones, in the page's form, to buf of TEXT bytes; returns the
+ * length. */
 static int element_text(const page *p, int64_t i, char *buf) {
     gp_scalar s = gp_scalar_load(p->dtype, p->data + i * (int64_t)gp_dtype_size(p->dtype));
     const char *word = NULL;
@@ -86,9 +87,9 @@ static int element_text(const page *p, int64_t i, char *buf) {
     return (int)strlen(word);
 }
 
-/* ---- the form that all elements share ---- */
+/* ---- the form of all elements ---- */
 
-/* Digits behind the point that any element needs, at least 1 (0 if the precision is 0). */
+/* The most decimals that any element needs, at least 1 (0 if the precision is 0). */
 static int decimals_needed(page *p) {
     char buf[TEXT];
     int most = opt.precision < 1 ? opt.precision : 1;
@@ -102,8 +103,8 @@ static int decimals_needed(page *p) {
     return most;
 }
 
-/* Scientific where fixed digits would not show the smallest element or would run long: from 1e8 up,
- * or below 10^-precision. */
+/* Chooses scientific form where fixed digits would not show the smallest element or would be too
+ * long: from 1e8 up, or below 10^-precision. */
 static void choose_float_form(page *p) {
     double most = 0, least = INFINITY;
     for (int64_t i = 0; i < p->count; i++) {
@@ -116,7 +117,7 @@ static void choose_float_form(page *p) {
     p->decimals = p->form == SCIENTIFIC ? opt.precision : decimals_needed(p);
 }
 
-/* Form, decimals and width that all shown elements share, so that they stand in columns. */
+/* Chooses form, decimals and width for all shown elements, so that columns align. */
 static void choose_form(page *p) {
     char buf[TEXT];
     if (p->dtype == GP_bool) p->form = TRUTH;
@@ -145,7 +146,7 @@ static void pad(page *p, int n) {
     for (int i = 0; i < n; i++) put(p, " ", 1);
 }
 
-/* Room for an item of n characters: a comma, and a new line where it would not fit. */
+/* Starts an item of n characters: a comma, and a new line where it would not fit. */
 static void item(page *p, int n, bool first, int indent) {
     if (first) return;
     put(p, ",", 1);
@@ -153,10 +154,10 @@ static void item(page *p, int n, bool first, int indent) {
     else put(p, " ", 1);
 }
 
-/* Are the middle elements of dim d left out? */
+/* Whether the middle elements of dim d are left out. */
 static bool cut(const page *p, int d) { return p->edge && p->of->dim[d] > 2 * p->edge; }
 
-/* The elements of the last dim. They are written in order: next counts them. */
+/* Writes the elements of the last dim, in order: next counts them. */
 static void row(page *p, int indent) {
     char buf[TEXT];
     int d = p->of->ndim - 1;
@@ -171,8 +172,8 @@ static void row(page *p, int indent) {
     }
 }
 
-/* Dim d and those inside it. Between blocks stands one line end, and one more for each further dim,
- * as NumPy does. */
+/* Writes dim d and those inside it. One line end separates blocks, and one more for each further
+ * dim, as in NumPy. */
 static void block(page *p, int d) {
     int indent = p->column + 1, inner = p->of->ndim - 1 - d;
     bool dots = cut(p, d);
@@ -193,7 +194,7 @@ static void block(page *p, int d) {
     put(p, "}", 1);
 }
 
-/* dtype, shape and device behind the elements. */
+/* Writes dtype, shape and device after the elements. */
 static void label(page *p, gp_tensor *t) {
     char what[200], text[240];
     int n = snprintf(text, sizeof text, "%s %s%s)", gp_tensor_text(t, what, sizeof what),
@@ -204,9 +205,9 @@ static void label(page *p, gp_tensor *t) {
     put(p, text, n);
 }
 
-/* ---- what is shown ---- */
+/* ---- the elements shown ---- */
 
-/* t, seen with dim d as two: the first e elements and the last e. Takes over t. */
+/* t with dim d split into two: the first e elements and the last e. Takes over t. */
 static gp_tensor *split(gp_tensor *t, int d, int64_t e) {
     gp_shape s = {.ndim = t->a.ndim + 1};
     int64_t stride[GP_MAX_DIM];
@@ -234,7 +235,7 @@ static gp_tensor *as_three(gp_tensor *t, int64_t n, int64_t inner) {
 }
 
 /* The shown elements of x in row-major order, on its device: one view where the dims suffice, else
- * a copy for each dim that is cut. */
+ * a copy for each abbreviated dim. */
 static gp_tensor *edges(gp_tensor *x, int64_t e) {
     int cuts = 0;
     int64_t inner = 1;
@@ -250,8 +251,8 @@ static gp_tensor *edges(gp_tensor *x, int64_t e) {
     return t;
 }
 
-/* How many elements to show at each end of a dim, or 0 for all; fewer than asked for where many
- * dims would still make a long text. */
+/* The number of elements to show at each end of a dim, or 0 for all; fewer than asked for where
+ * many dims would make the text too long. */
 static int64_t choose_edge(const gp_array *a) {
     if (a->numel <= opt.threshold) return 0;
     double most = opt.threshold > 1000 ? (double)opt.threshold : 1000;
@@ -300,7 +301,7 @@ int gp_lua_tostring(lua_State *L) {
 
 /* ---- options ---- */
 
-/* The integer at idx, `now` where none was given. */
+/* The integer at idx, `now` if it is absent. */
 static int64_t option(lua_State *L, int idx, const char *name, int64_t now, int64_t least,
                       int64_t most) {
     lua_Integer v = luaL_optinteger(L, idx, now);
@@ -310,7 +311,7 @@ static int64_t option(lua_State *L, int idx, const char *name, int64_t now, int6
     return v;
 }
 
-/* printoptions{precision=4, threshold=1000, edgeitems=3, linewidth=80} sets what is given; returns
+/* printoptions{precision=4, threshold=1000, edgeitems=3, linewidth=80} sets the given ones; returns
  * the options. */
 static int l_printoptions(lua_State *L) {
     int64_t precision = option(L, 1, "precision", opt.precision, 0, 20);

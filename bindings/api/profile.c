@@ -43,9 +43,9 @@ static int l_region_close(lua_State *L) {
     return 0;
 }
 
-/* profile.region(name [, fn, ...]): what runs until the value is closed, or in fn, is a row of its
-   own. Costs next to nothing while nothing records: then one value, the upvalue, is handed out
-   again and again. */
+/* profile.region(name [, fn, ...]): events until the value is closed, or in fn, form a row of their
+ * own. Nearly free while nothing is recorded: then one value, the upvalue, is returned each
+ * time. */
 static int l_region(lua_State *L) {
     if (!gp_prof_running() && !gp_cuda_ranges()) {
         lua_pushvalue(L, gp_lua_upvalue(1));
@@ -123,7 +123,7 @@ static int l_stop(lua_State *L) {
     return *box ? 1 : gp_lua_raise(L);
 }
 
-/* Guards profile.run: on an error, what was recorded is dropped. */
+/* Guards profile.run: on an error, the recorded events are dropped. */
 static int l_run_close(lua_State *L) {
     bool *recording = gp_lua_checkudata(L, 1, RUN);
     if (*recording) gp_prof_free(gp_prof_stop());
@@ -143,7 +143,7 @@ static int run_done(lua_State *L, int status, lua_KContext ctx) {
     return lua_gettop(L) - 1;
 }
 
-/* profile.run([opts,] fn, ...) -> profile, fn's results. An error of fn passes through. */
+/* profile.run([opts,] fn, ...) -> profile, fn's results. Errors of fn are passed on. */
 static int l_run(lua_State *L) {
     gp_prof_opts o = check_opts(L, 1);
     bool *recording = lua_newuserdatauv(L, sizeof *recording, 0);
@@ -192,7 +192,7 @@ static gp_group check_group(lua_State *L, int idx) {
            GP_BY_OP;
 }
 
-/* A count of 1 or more at idx; 0 where none was given. */
+/* A count of 1 or more at idx; 0 if it is absent. */
 static int check_count(lua_State *L, int idx, const char *what) {
     lua_Integer n = luaL_optinteger(L, idx, 0);
     if (n < 1 && !lua_isnoneornil(L, idx))
@@ -223,7 +223,7 @@ static int push_malloced(lua_State *L, char *text) {
 }
 
 /* prof:table{sort = "self_cpu_time_total", limit = , group = "op", width = } -> text; width: of its
- * lines, the terminal's if not given, for which columns are left out */
+ * lines, by default the terminal's, for which columns are left out */
 static int l_table(lua_State *L) {
     lua_settop(L, 5);
     int width = check_count(L, 5, "width: expected a number of columns");

@@ -1,4 +1,4 @@
-/* The random generator in Lua: manual_seed, and its state read and set. */
+/* The random generator in Lua: manual_seed, and reading and setting its state. */
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
 #include "bindings/module.h"
@@ -8,7 +8,7 @@ static int l_manual_seed(lua_State *L) {
     return 0;
 }
 
-/* A table {seed =, counter =}: what the next random op draws from. */
+/* A table {seed =, counter =}: the state for the next random op. */
 static int l_get_rng_state(lua_State *L) {
     lua_createtable(L, 0, 2);
     lua_pushinteger(L, (lua_Integer)gp_generator.seed);

@@ -1,7 +1,7 @@
 /* table.sort with a comparator that may return a tensor, whose truth counts. The algorithm is that
  * of Lua's ltablib.c (R. Sedgewick's quicksort), step for step: same calls, same order of equals,
- * same errors. Wrapping the comparator would do, too, but makes sorting of plain values half as
- * slow again. */
+ * same errors. Wrapping the comparator would also work, but makes sorting plain values 50 %
+ * slower. */
 #include <limits.h>
 #include <string.h>
 #include <time.h>
@@ -12,7 +12,7 @@ typedef unsigned int position; /* lengths are less than INT_MAX */
 
 #define RANDOM_LIMIT 100u /* from this length on a pivot may be chosen at random */
 
-/* The stack holds the list at 1 and the comparator at 2; a and b are other places. */
+/* Compares a and b, stack indices; the list is at 1 and the comparator at 2. */
 static bool less(lua_State *L, int a, int b) {
     lua_pushvalue(L, 2);
     lua_pushvalue(L, a - 1);
@@ -24,7 +24,7 @@ static bool less(lua_State *L, int a, int b) {
     return r;
 }
 
-/* list[i], list[j] = the top of the stack, what is below it */
+/* list[i], list[j] = the top of the stack, the value below it */
 static void set_two(lua_State *L, position i, position j) {
     lua_seti(L, 1, i);
     lua_seti(L, 1, j);
@@ -43,7 +43,7 @@ static void order_two(lua_State *L, position i, position j) {
 }
 
 /* The pivot P is list[up - 1] and on top of the stack; list[lo] <= P <= list[up]. Moves it to where
- * the parts meet, and returns that place. */
+ * the parts meet, and returns that index. */
 static position partition(lua_State *L, position lo, position up) {
     position i = lo, j = up - 1;
     for (;;) {
@@ -63,7 +63,7 @@ static position partition(lua_State *L, position lo, position up) {
     return i;
 }
 
-/* In the middle half of lo to up. */
+/* A random position in the middle half of lo to up. */
 static position choose_pivot(position lo, position up, unsigned int seed) {
     position quarter = (up - lo) / 4;
     return seed % (quarter * 2) + (lo + quarter);
@@ -79,7 +79,7 @@ static unsigned int random_seed(void) {
     return sum;
 }
 
-/* The median of three at up - 1, its value on the stack. */
+/* Puts the median of three at up - 1, with its value on the stack. */
 static void place_pivot(lua_State *L, position lo, position up, position p) {
     get_two(L, p, lo);
     if (less(L, -2, -1)) {
@@ -119,7 +119,7 @@ static void sort(lua_State *L, position lo, position up, unsigned int seed) {
     }
 }
 
-/* What table.sort takes for a list: a table, or what acts like one. */
+/* Whether table.sort accepts it as a list: a table, or an object that acts like one. */
 static bool is_list(lua_State *L) {
     return lua_istable(L, 1) || (luaL_getmetafield(L, 1, "__index") != LUA_TNIL &&
                                  luaL_getmetafield(L, 1, "__newindex") != LUA_TNIL &&

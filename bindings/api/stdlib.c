@@ -1,12 +1,11 @@
-/* Lua's own functions that ask a value for its number (math.*, string.rep, `..`), its truth
- * (assert) or an order (table.sort): a one-element tensor answers with what it holds, a recorded
- * wait. */
+/* Lua's own functions that need a value's number (math.*, string.rep, `..`), truth (assert) or
+ * order (table.sort): a one-element tensor is converted to its value, a recorded wait. */
 #include <string.h>
 
 #include "bindings/bind.h"
 #include "bindings/module.h"
 
-/* Puts the number of the tensor at argument i in its place; raises for more elements than one. */
+/* Replaces the tensor at argument i by its number; raises unless it has one element. */
 static void number(lua_State *L, int i) {
     gp_tensor *t = gp_lua_totensor(L, i);
     if (!t) return;
@@ -20,28 +19,29 @@ static void number(lua_State *L, int i) {
     lua_replace(L, i);
 }
 
-/* Puts false in the place of a tensor that is: Lua takes every userdata for true. */
+/* Replaces a false tensor by false: Lua takes every userdata as true. */
 static void truth(lua_State *L, int i) {
     if (!gp_lua_totensor(L, i) || gp_lua_truth(L, i)) return;
     lua_pushboolean(L, 0);
     lua_replace(L, i);
 }
 
-/* For what takes either: a bool tensor becomes a boolean, any other a number. */
+/* For functions that take either: a bool tensor becomes a boolean, any other a number. */
 static void item(lua_State *L, int i) {
     gp_tensor *t = gp_lua_totensor(L, i);
     if (t && t->a.dtype == GP_bool) lua_pushboolean(L, gp_lua_truth(L, i)), lua_replace(L, i);
     else number(L, i);
 }
 
-/* Rows of a tensor are views: moving them one by one writes over what is read later. */
+/* Refuses tensors as lists. Rows are views: moving them one by one overwrites what is read
+ * later. */
 static void no_list(lua_State *L, int i) {
     if (gp_lua_totensor(L, i))
         luaL_argerror(L, i, "table expected, got tensor (x:sort() and cat make a new tensor)");
 }
 
 /* Each replacement is a C function without upvalues, as debug.getinfo shows, and runs the library's
- * own function in its own frame: error messages then find the name that it is called by. */
+ * own function in its own frame: error messages then find the name of the call. */
 enum { EVERY = 255 }; /* all arguments */
 
 static struct {
@@ -86,7 +86,8 @@ static int l_os_time(lua_State *L) {
     return original.os_time(L);
 }
 
-/* The arguments of conversions that want numbers; %s, %q and %p take tensors as they are. */
+/* Converts the arguments of conversions that need numbers; %s, %q and %p take tensors as they
+ * are. */
 static void format_numbers(lua_State *L) {
     const char *s = lua_tostring(L, 1);
     int arg = 1;
@@ -110,12 +111,13 @@ static int l_string_format(lua_State *L) {
     return original.string_format(L);
 }
 
-/* For a tensor, its parts along the first dim; x[n + 1] would be an error, not the end. */
+/* Over a tensor, ipairs gives its parts along the first dim; x[n + 1] would be an error, not the
+ * end. */
 static int l_base_ipairs(lua_State *L) {
     return gp_lua_totensor(L, 1) ? gp_lua_pairs(L) : original.base_ipairs(L);
 }
 
-/* t .. x: a one-element tensor is its number here, too. */
+/* t .. x: a one-element tensor is converted to its number here, too. */
 int gp_lua_concat(lua_State *L) {
     for (int i = 1; i <= 2; i++) {
         gp_tensor *t = gp_lua_totensor(L, i);
@@ -126,7 +128,7 @@ int gp_lua_concat(lua_State *L) {
         if (t || lua_isstring(L, i)) continue;
         if (i == 1 || luaL_getmetafield(L, i, "__concat") == LUA_TNIL)
             return luaL_error(L, "attempt to concatenate a %s value", luaL_typename(L, i));
-        lua_insert(L, 1); /* the other value knows how */
+        lua_insert(L, 1); /* the other value has a __concat */
         lua_call(L, 2, 1);
         return 1;
     }
@@ -143,8 +145,8 @@ static void push_library(lua_State *L, const char *lib) {
     else if (luaL_getmetatable(L, LUA_FILEHANDLE) == LUA_TTABLE) lua_getfield(L, -1, "__index");
 }
 
-/* Puts `by` into field `name` of a library and keeps what was there. A closure stays: run in a
-   frame that is not its own, it would miss its upvalues. */
+/* Sets field `name` of a library to `by` and keeps the old value. Closures stay: run in another
+ * frame, they would miss their upvalues. */
 static void replace(lua_State *L, const char *lib, const char *name, lua_CFunction by,
                     lua_CFunction *was) {
     int top = lua_gettop(L);
@@ -153,7 +155,7 @@ static void replace(lua_State *L, const char *lib, const char *name, lua_CFuncti
         lua_getfield(L, -1, name);
         lua_CFunction f = lua_tocfunction(L, -1);
         if (f && f != by && !lua_getupvalue(L, -1, 1)) {
-            if (*was != f) *was = f; /* a loader's workers find it set */
+            if (*was != f) *was = f; /* a data loader's workers find it set */
             lua_pushcfunction(L, by);
             lua_setfield(L, -3, name);
         }

@@ -65,7 +65,7 @@ typedef struct scope {
     int line;
 } scope;
 
-/* In a host that resumes coroutines itself nobody counts them. */
+/* The depth of a coroutine; unknown in a host that resumes coroutines itself. */
 static int depth(void *coroutine) {
     lua_Debug ar;
     int counted = gp_stop_depth(coroutine);
@@ -102,7 +102,7 @@ static int l_allow(lua_State *L) {
     return gp_lua_scoped(L, 2);
 }
 
-/* The field's time in ns: seconds, or text such as "50us". */
+/* The field's time in ns: given in seconds, or as text such as "50us". */
 static uint64_t check_time(lua_State *L, int idx, const char *what) {
     static const struct {
         const char *unit;
@@ -136,16 +136,17 @@ static uint64_t check_count(lua_State *L, int idx) {
     return (uint64_t)n;
 }
 
-/* sync.budget({max = , stall = } [, fn, ...]): at most max waits, which take at most stall
-   together, or an error at the scope's end; without either, none. Waits that are allowed, the
-   prompt's echo and a full queue are free. */
+/* sync.budget({max = , stall = } [, fn, ...]): raises at the scope's end unless there were at most
+ * max waits that took at most stall together; without either, none. Waits that are allowed, the
+ * prompt's echo and a full queue are free. */
 static int l_budget(lua_State *L) {
     if (!lua_istable(L, 1))
         return luaL_error(L,
                           "sync.budget: argument #1: expected a table {max = , stall = }, got %s",
                           luaL_typename(L, 1));
     gp_lua_check_fn(L, 2, "sync.budget");
-    gp_check_fields(L, "sync.budget", "any? max, any? stall", 1); /* misspelt, it were none */
+    gp_check_fields(L, "sync.budget", "any? max, any? stall",
+                    1); /* a misspelt option would mean no limit */
     uint64_t max = UINT64_MAX, stall = UINT64_MAX;
     if (lua_getfield(L, 1, "max") != LUA_TNIL) max = check_count(L, -1);
     if (lua_getfield(L, 1, "stall") != LUA_TNIL) stall = check_time(L, -1, "sync.budget: stall");
@@ -158,7 +159,7 @@ static int l_budget(lua_State *L) {
     return gp_lua_scoped(L, 2);
 }
 
-/* The lines that waited in the scope, as many as it remembers. */
+/* Adds the lines that waited in the scope, as many as it remembers. */
 static void add_lines(luaL_Buffer *b, const gp_scope *s) {
     char text[400], file[200], took[32];
     for (int i = 0; i < s->nlines; i++) {
@@ -200,7 +201,7 @@ static int over_budget(lua_State *L, const scope *sc) {
     return lua_error(L);
 }
 
-/* An error that is on its way out of the scope matters more than the budget. */
+/* An error that leaves the scope matters more than the budget. */
 static int l_scope_close(lua_State *L) {
     scope *sc = gp_lua_checkudata(L, 1, SCOPE);
     bool was_open = sc->s.open;
@@ -210,7 +211,7 @@ static int l_scope_close(lua_State *L) {
     return 0;
 }
 
-/* A scope that nobody closed held for as long as the collector liked, and a budget was not
+/* Raises for a scope that was never closed: it lasted until the collector ran, and a budget was not
  * checked. */
 static int l_scope_gc(lua_State *L) {
     scope *sc = gp_lua_checkudata(L, 1, SCOPE);
@@ -245,8 +246,8 @@ static void set_bool(lua_State *L, const char *key, bool v) {
     lua_setfield(L, -2, key);
 }
 
-/* Copies what `from` holds (n bytes, malloc'd) into a userdata and frees it, so that an error while
- * it is read leaks nothing. */
+/* Copies `from` (n bytes, malloc'd) into a userdata and frees it, so that an error while it is read
+ * leaks nothing. */
 static const void *own(lua_State *L, void *from, size_t n) {
     void **box = lua_newuserdatauv(L, n + 1, 0);
     if (from) memcpy(box, from, n);
@@ -304,8 +305,8 @@ static void push_event(lua_State *L, const gp_sync_event *e) {
     set_seconds(L, "wait", e->t1 - e->t0);
 }
 
-/* sync.events(): the last waits one by one, oldest first, and how many older ones are no longer
- * known. */
+/* sync.events(): the last waits, one by one, oldest first, and the number of older ones that were
+ * dropped. */
 static int l_events(lua_State *L) {
     int n;
     uint64_t lost;
@@ -333,7 +334,7 @@ static int l_report(lua_State *L) {
 }
 
 /* sync.calls(): the calls of a device's runtime that may block, a table per source line and
- * function: how often, how often the host stood still (blocked), and the times in seconds. */
+ * function: their number, how many blocked the host (blocked), and the times in seconds. */
 static int l_calls(lua_State *L) {
     int n;
     gp_call_line *lines = gp_calls_lines(&n);
@@ -379,8 +380,8 @@ static int l_aside_close(lua_State *L) {
     return 0;
 }
 
-/* sync.selftest([device]): runs scripts/lua/selftest.lua with the module and the device's name, on
- * books and a mode of its own. */
+/* sync.selftest([device]): runs scripts/lua/selftest.lua with the module and the device's name,
+ * with its own ledger and mode. */
 static int l_selftest(lua_State *L) {
     const char *device = luaL_optstring(L, 1, "gpu");
     aside *a = lua_newuserdatauv(L, sizeof *a, 0);

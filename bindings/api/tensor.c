@@ -1,5 +1,5 @@
-/* Tensors as Lua values: the metatable, properties, and the methods that no row of the op table
- * makes. */
+/* Tensors as Lua values: the metatable, properties, and the methods that are not rows of the op
+ * table. */
 #include <stdio.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ static int l_item(lua_State *L) {
     return gp_lua_item(L, 1, GP_WHY_item, "item");
 }
 
-/* ---- comparison metamethods: Lua makes a boolean of what they return, so the truth is taken here
+/* ---- comparison metamethods: Lua converts their results to booleans, so the truth is read here
  * ---- */
 
 static int truth_of(lua_State *L, const char *op) {
@@ -92,7 +92,7 @@ static int p_device(lua_State *L, gp_tensor *t) {
 }
 static int p_ndim(lua_State *L, gp_tensor *t) { return lua_pushinteger(L, t->a.ndim), 1; }
 
-/* Dims in reverse order, as NumPy's. */
+/* Dims in reverse order, as in NumPy. */
 static int p_T(lua_State *L, gp_tensor *t) {
     int64_t order[GP_MAX_DIM];
     for (int i = 0; i < t->a.ndim; i++) order[i] = t->a.ndim - i;
@@ -104,8 +104,8 @@ static int p_T(lua_State *L, gp_tensor *t) {
     return gp_lua_push(L, gp_call_one(&c));
 }
 
-/* Matrices transposed, whatever is before their dims; H is for one matrix alone. Of real numbers,
- * so mH is mT. */
+/* Matrices transposed, whatever dims precede them; H is for a single matrix. Tensors are real, so
+ * mH is mT. */
 static int transposed(lua_State *L, gp_tensor *t, const char *name, bool one) {
     if (t->a.ndim < 2 || (one && t->a.ndim > 2))
         return luaL_error(L, "%s: the tensor has %d dims (expected %s)", name, t->a.ndim,
@@ -210,7 +210,7 @@ static int l_is_contiguous(lua_State *L) {
     return 1;
 }
 
-/* Do two tensors show the same memory? */
+/* Whether two tensors share the same memory. */
 static int l_shares_storage(lua_State *L) {
     lua_pushboolean(L, gp_lua_check(L, 1, "shares_storage")->storage ==
                            gp_lua_check(L, 2, "shares_storage")->storage);
@@ -222,7 +222,7 @@ static int l_is_tensor(lua_State *L) {
     return 1;
 }
 
-/* What the argument of x:to at i, a device, a dtype or a tensor, says of either. */
+/* The device and dtype in the argument of x:to at i: a device, a dtype or a tensor. */
 static void where_to(lua_State *L, int i, gp_device **dev, gp_dtype *dt) {
     gp_tensor *like = gp_lua_totensor(L, i);
     if (lua_isnoneornil(L, i)) return;
@@ -261,14 +261,14 @@ static int l_to(lua_State *L) {
     return gp_lua_push(L, gp_call_one(&c));
 }
 
-/* x:cpu(), x:double() …: `to` with the argument in the upvalue. */
+/* x:cpu(), x:double() …: `to` with the upvalue as argument. */
 static int l_to_fixed(lua_State *L) {
     lua_settop(L, 1);
     lua_pushvalue(L, gp_lua_upvalue(1));
     return l_to(L);
 }
 
-/* x:cuda([device], [non_blocking]), x:gpu(): the upvalue is the device where none is given. */
+/* x:cuda([device], [non_blocking]), x:gpu(): the upvalue is the default device. */
 static int l_to_device(lua_State *L) {
     lua_settop(L, 3);
     if (lua_isnil(L, 2)) lua_pushvalue(L, gp_lua_upvalue(1)), lua_replace(L, 2);
@@ -285,8 +285,8 @@ static int l_clone(lua_State *L) {
     return gp_lua_push(L, gp_call_one(&c));
 }
 
-/* x:copy_(y, [non_blocking]): y's elements into x, broadcast and converted; from another device
- * through a copy, which waits unless non_blocking. */
+/* x:copy_(y, [non_blocking]): copies y's elements into x, broadcast and converted; from another
+ * device through a copy, which waits unless non_blocking. */
 static int l_copy_(lua_State *L) {
     gp_tensor *x = gp_lua_totensor(L, 1), *y = gp_lua_totensor(L, 2);
     gp_lua_enter(L);
@@ -296,8 +296,8 @@ static int l_copy_(lua_State *L) {
     return 1;
 }
 
-/* x:pin_memory(): a copy in host memory that a device copies from while the host goes on; x itself
- * if it is there already. */
+/* x:pin_memory(): a copy in host memory that a device copies from while the host continues; x
+ * itself if it is there already. */
 static int l_pin_memory(lua_State *L) {
     gp_tensor *x = gp_lua_check(L, 1, "pin_memory");
     if (x->storage->dev != gp_device_cpu())

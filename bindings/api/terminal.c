@@ -1,4 +1,4 @@
-/* The terminal in Lua: how wide it is, and what it answers when it is asked what it can do. */
+/* The terminal in Lua: its width, and its answers to queries of its capabilities. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "profile/fit.h"
 #include "bindings/module.h"
 
-enum { PATIENCE = 300 }; /* ms that a terminal, which may be a network away, has for its answer */
+enum { PATIENCE = 300 }; /* ms that a terminal, which may be across a network, has for its answer */
 
-/* Writes the query and reads until its answer ends, with the device attributes that every terminal
- * knows: ESC [ ? … c. The number of bytes. */
+/* Writes the query and reads until its answer ends, which is the device attributes that every
+ * terminal sends: ESC [ ? … c. Returns the number of bytes. */
 static size_t ask(const char *query, size_t n, char *answer, size_t room) {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     size_t got = 0;
@@ -28,9 +28,9 @@ static size_t ask(const char *query, size_t n, char *answer, size_t room) {
     return got;
 }
 
-/* terminal(): how many columns the terminal has that standard output is, its rows, and its width
- * and height in pixels, 0 where they are not known; nil where it is none. terminal(query): what it
- * answers, without showing that; nil where it is not read from, or the user has typed ahead. */
+/* terminal(): columns and rows of standard output's terminal, and its width and height in pixels, 0
+ * where unknown; nil if it is not a terminal. terminal(query): its answer, not shown; nil where it
+ * cannot be read, or the user has typed ahead. */
 static int l_terminal(lua_State *L) {
     size_t n;
     const char *query = luaL_optlstring(L, 1, NULL, &n);
@@ -61,7 +61,7 @@ static int l_terminal(lua_State *L) {
     return 1;
 }
 
-/* How many columns a line may have, or nil: see gp_fit_columns. */
+/* The columns that a line may have, or nil: see gp_fit_columns. */
 static int l_columns(lua_State *L) {
     int n = gp_fit_columns();
     if (n) lua_pushinteger(L, n);

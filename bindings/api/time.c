@@ -15,9 +15,9 @@
 #define GUARD "gpush.time.guard"
 
 /* A run is n calls and the wait for what they queued. Without n, n grows until a run takes RUN_S;
-   there are RUNS of them, fewer (but LEAST) when they would take longer than ALL_S. */
+ * there are RUNS of them, fewer (at least LEAST) when they would take longer than ALL_S. */
 static const double run_s = 5e-3, all_s = 1.0;
-enum { MOST_GIVEN = 1000000000 }; /* calls a run that may be asked for */
+enum { MOST_GIVEN = 1000000000 }; /* maximum calls per run that may be asked for */
 enum { RUNS = 11, LEAST = 3, MOST_CALLS = 1000000 };
 
 typedef struct figures { /* seconds per call */
@@ -27,9 +27,9 @@ typedef struct figures { /* seconds per call */
 typedef struct timing {
     const char *name;
     int key, fn;   /* stack indices */
-    lua_Integer n; /* calls a run */
+    lua_Integer n; /* calls per run */
     bool fixed;    /* n was given */
-    bool print;    /* at once; else the figures print as their text */
+    bool print;    /* print now; else the figures print as their text */
     int runs;
     figures run[RUNS];
     figures median;
@@ -45,7 +45,7 @@ static void wait_all(lua_State *L, gp_device *dev) {
     if (!ok) gp_lua_raise(L);
 }
 
-/* One run of n calls. Stalls on a full queue are the device's time, not the host's. */
+/* One run of n calls. Waits for a full queue are the device's time, not the host's. */
 static figures run_once(lua_State *L, gp_device *dev, int fn, lua_Integer n) {
     gp_busy_ns(true);
     uint64_t stalled = gp_sync_stalled_ns(), t0 = gp_now_ns();
@@ -62,7 +62,7 @@ static figures run_once(lua_State *L, gp_device *dev, int fn, lua_Integer n) {
                      .device = (double)gp_busy_ns(true) * each};
 }
 
-/* A first call, which is not counted, and the number of calls a run. */
+/* Makes a first call, which is not counted, and chooses the number of calls per run. */
 static void warm_up(lua_State *L, gp_device *dev, timing *t) {
     figures f = run_once(L, dev, t->fn, 1);
     if (!t->fixed) {
@@ -100,7 +100,7 @@ static void sum_up(timing *t) {
     t->high = quantile(t, offsetof(figures, time), 0.75);
 }
 
-/* Times the functions turn by turn, so that what disturbs the machine disturbs all of them. */
+/* Times the functions in turn, so that what disturbs the machine disturbs all of them. */
 static void measure(lua_State *L, gp_device *dev, timing *t, int n) {
     int turns = 0;
     wait_all(L, NULL);
@@ -114,7 +114,7 @@ static void measure(lua_State *L, gp_device *dev, timing *t, int n) {
     for (int i = 0; i < n; i++) sum_up(&t[i]);
 }
 
-/* ---- Lua's side ---- */
+/* ---- Lua interface ---- */
 
 static int l_guard_close(lua_State *L) {
     gp_busy_on(false);
@@ -129,10 +129,10 @@ static void push_guard(lua_State *L) {
     gp_busy_on(true);
 }
 
-/* The function at idx; text becomes one. */
+/* The function at idx; a string is compiled to one. */
 static void check_function(lua_State *L, int idx, const char *what) {
     if (lua_type(L, idx) == LUA_TSTRING) {
-        lua_getglobal(L, "load"); /* the state's own: with tensor syntax where there is */
+        lua_getglobal(L, "load"); /* the state's own load: with tensor syntax where enabled */
         lua_pushvalue(L, idx);
         lua_pushfstring(L, "=%s", what);
         lua_call(L, 2, 2);
@@ -165,7 +165,7 @@ static void set_number(lua_State *L, const char *key, double v) {
 }
 
 /* Seconds per call: time (median), spread (quartile distance), min, max, host, device (absent: none
- * was used); n calls a run, runs. */
+ * was used); n calls per run, runs. */
 static void push_figures(lua_State *L, const timing *t) {
     lua_createtable(L, 0, 8);
     set_number(L, "time", t->median.time);
@@ -191,7 +191,7 @@ static char *device_text(const timing *t, char *buf, size_t n) {
     return buf;
 }
 
-/* The text, line by line, each folded to the terminal. */
+/* Writes the text line by line, each folded to the terminal. */
 static int l_text(lua_State *L) {
     const char *text = lua_tostring(L, lua_upvalueindex(1));
     char *folded = NULL, line[400];
@@ -203,13 +203,13 @@ static int l_text(lua_State *L) {
         gp_fit_fold(f, line, 0, gp_fit_columns());
     }
     if (!f || fclose(f)) return free(folded), luaL_error(L, "out of memory");
-    lua_pushlstring(L, folded, size ? size - 1 : 0); /* without the last line's end */
+    lua_pushlstring(L, folded, size ? size - 1 : 0); /* without the last line's newline */
     free(folded);
     return 1;
 }
 
-/* On top of the stack the figures and their text: the figures print as this text. If asked for it
- * is printed now, and the prompt does not echo the figures. */
+/* Takes the figures and their text from the top of the stack: the figures print as this text. If
+ * asked for, prints it now, and the prompt does not echo the figures. */
 static void tell(lua_State *L, bool now) {
     lua_createtable(L, 0, 2);
     lua_insert(L, -2);
@@ -226,8 +226,8 @@ static void tell(lua_State *L, bool now) {
     lua_pop(L, 1);
 }
 
-/* timeit(fn or text [, {n = , device = , print = false}]): what a call takes, the
- * wait for the devices included. */
+/* timeit(fn or text [, {n = , device = , print = false}]): the time of a call, the wait for the
+ * devices included. */
 static int l_timeit(lua_State *L) {
     timing t = {.name = "timeit", .fn = 1};
     gp_device *dev;
@@ -280,8 +280,8 @@ static void push_comparison(lua_State *L, const timing *t, int n) {
     luaL_pushresult(&text);
 }
 
-/* Puts for each function of the table at 1 its key, its name and the function on the stack; how
- * many. */
+/* Pushes for each function of the table at 1 its key, its name and the function; returns their
+ * number. */
 static int push_functions(lua_State *L) {
     int n = 0;
     for (lua_pushnil(L); lua_next(L, 1);) {
@@ -295,8 +295,8 @@ static int push_functions(lua_State *L) {
     return n;
 }
 
-/* compare({name = fn, ...} [, {n = , device = , print = false}]): their figures,
- * and ratio: to the fastest. */
+/* compare({name = fn, ...} [, {n = , device = , print = false}]): their figures, and the ratio to
+ * the fastest. */
 static int l_compare(lua_State *L) {
     timing common = {.n = 0};
     gp_device *dev;
@@ -325,11 +325,11 @@ static int l_compare(lua_State *L) {
     return 1;
 }
 
-/* clock(): seconds since some moment, that pass evenly whatever the host does. */
+/* clock(): seconds since some fixed moment, on a monotonic clock. */
 static int l_clock(lua_State *L) { return lua_pushnumber(L, gp_now()), 1; }
 
-/* is_terminal(file): whether a file of Lua's io library is a terminal that can do more than
- * print. */
+/* is_terminal(file): whether a file of Lua's io library is a terminal with more abilities than
+ * printing. */
 static int l_is_terminal(lua_State *L) {
     luaL_Stream *s = luaL_checkudata(L, 1, LUA_FILEHANDLE);
     const char *term = getenv("TERM");

@@ -10,7 +10,7 @@
 #include "bindings/args/entries.h"
 #include "tensor/intern.h"
 
-/* What the reader of one argument needs to know. `i` is a stack index. */
+/* The state for reading one argument. `i` is a stack index. */
 typedef struct reading {
     lua_State *L;
     const gp_op *op;
@@ -31,7 +31,7 @@ static const char *shown(lua_State *L, int i) {
     return luaL_typename(L, i);
 }
 
-/* Raises: the argument or option that r reads, or what stands at i of it, is not what was expected.
+/* Raises: the argument or option that r reads, or the value at i of it, is not what was expected.
  * Never returns. */
 static int bad_at(const reading *r, const char *expected, int i) {
     lua_State *L = r->L;
@@ -44,13 +44,13 @@ static int bad_at(const reading *r, const char *expected, int i) {
 }
 static int bad(const reading *r, const char *expected) { return bad_at(r, expected, r->i); }
 
-/* What to say where `words`, integers, were expected and something else stands at i. */
+/* What to report where `words`, integers, were expected and something else is at i. */
 static const char *integers(lua_State *L, int i, const char *words) {
     bool large = lua_type(L, i) == LUA_TNUMBER && fabs(lua_tonumber(L, i)) >= 0x1p62;
     return large ? lua_pushfstring(L, "%s below 2^62", words) : words;
 }
 
-/* A number at i; a one-element tensor there gives its number, which is a recorded wait. */
+/* Reads a number at i; a one-element tensor gives its number, which is a recorded wait. */
 static bool to_number(const reading *r, int i, gp_scalar *s) {
     lua_State *L = r->L;
     int is;
@@ -63,7 +63,7 @@ static bool to_number(const reading *r, int i, gp_scalar *s) {
     return true;
 }
 
-/* A whole number of any form; floats beyond 2^62 are none. Waits as to_number does. */
+/* Reads an integer of any form; floats beyond 2^62 are refused. Waits as to_number does. */
 static bool to_int(const reading *r, int i, int64_t *out) {
     gp_scalar s;
     if (!to_number(r, i, &s)) return false;
@@ -74,7 +74,7 @@ static bool to_int(const reading *r, int i, int64_t *out) {
 
 static void add_number(gp_call *c, gp_scalar s) { gp_call_number(c, s); }
 
-/* false: no boolean stands there. */
+/* False if there is no boolean. */
 static bool add_bool(const reading *r) {
     if (lua_type(r->L, r->i) != LUA_TBOOLEAN) return false;
     gp_call_number(r->c, (gp_scalar){.i = lua_toboolean(r->L, r->i)});
@@ -89,8 +89,8 @@ static void only_entries(const reading *r, lua_Integer n) {
     if (!gp_lua_only_entries(r->L, r->i, n, r->op->name, r->p->name)) gp_lua_raise(r->L);
 }
 
-/* A table of integers, one number, or for dims and shapes the run of numbers that begins here;
- * returns how many stack places it took. */
+/* Reads a table of integers, one number, or for dims and shapes the run of numbers that begins
+ * here; returns how many stack slots it used. */
 static int read_ints(const reading *r, int last) {
     lua_State *L = r->L;
     int64_t v[GP_MAX_INTS];
@@ -122,7 +122,7 @@ static int read_ints(const reading *r, int last) {
     return took;
 }
 
-/* The tensors of a table; the array lives in a userdata that is left on the stack. */
+/* Reads the tensors of a table; the array is in a userdata that is left on the stack. */
 static void read_tensors(const reading *r) {
     lua_State *L = r->L;
     if (!is_list(L, r->i)) bad(r, "a table of tensors, as {a, b}");
@@ -141,7 +141,7 @@ static void read_tensors(const reading *r) {
     r->c->arg[r->c->nargs++] = (gp_value){.kind = GP_LIST, .n = (int32_t)n, .list = list};
 }
 
-/* dtype, device or text. Texts are interned: calls are queued and outlive Lua's string. */
+/* Reads a dtype, device or text. Texts are interned: calls are queued and outlive Lua's string. */
 static void read_name(const reading *r) {
     lua_State *L = r->L;
     gp_value *v = &r->c->arg[r->c->nargs];
@@ -170,7 +170,7 @@ static void read_tensor(const reading *r) {
     gp_call_tensor(r->c, t);
 }
 
-/* A tensor, a number or a boolean, which stays one until dtypes are settled. */
+/* Reads a tensor, a number or a boolean, which stays one until dtypes are settled. */
 static void read_operand(const reading *r) {
     gp_tensor *t = gp_lua_totensor(r->L, r->i);
     gp_scalar s;
@@ -180,7 +180,7 @@ static void read_operand(const reading *r) {
     else bad(r, "a tensor or a number");
 }
 
-/* A function, or what is called like one; a tensor's metatable has no __call. */
+/* Whether it is a function, or can be called like one; a tensor's metatable has no __call. */
 static bool is_callable(lua_State *L, int i) {
     if (lua_isfunction(L, i)) return true;
     if (luaL_getmetafield(L, i, "__call") == LUA_TNIL) return false;
@@ -206,7 +206,7 @@ bool gp_lua_is_a(lua_State *L, int i, const char *class) {
     return lua_settop(L, top), is;
 }
 
-/* Raises: what stands in front of the method's colon is no object of its class. */
+/* Raises: the value before the method's colon is not an object of its class. */
 static int no_self(const reading *r) {
     const char *dot = strrchr(r->op->name, '.'), *method = dot ? dot + 1 : r->op->name;
     const char *got = lua_isnone(r->L, r->i) ? "nothing" : shown(r->L, r->i);
@@ -215,7 +215,7 @@ static int no_self(const reading *r) {
     return 0;
 }
 
-/* Reads one argument that is there; returns how many stack places it took. */
+/* Reads one argument that is present; returns how many stack slots it used. */
 static int read_arg(const reading *r, int last) {
     gp_scalar s;
     int64_t i = 0;
@@ -274,7 +274,7 @@ static int read_arg(const reading *r, int last) {
     return 1;
 }
 
-/* What a type of parameter wants, in words. */
+/* The expected values of each parameter type, in words. */
 static const char *const wanted[GP_SIGS] = {
     [GP_SIG_tensor] = "a tensor",      [GP_SIG_operand] = "a tensor or a number",
     [GP_SIG_number] = "a number",      [GP_SIG_tensors] = "a table of tensors",
@@ -288,7 +288,7 @@ static const char *const wanted[GP_SIGS] = {
     [GP_SIG_table] = "a table",        [GP_SIG_function] = "a function",
     [GP_SIG_rest] = "values",          [GP_SIG_self] = "an object"};
 
-/* What the signature says where nothing was given; raises for arguments that must be. */
+/* Fills in the signature's default for an absent argument; raises for mandatory ones. */
 static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int number, gp_call *c) {
     gp_value *v = &c->arg[c->nargs];
     if (!p->has_default) {
@@ -319,7 +319,8 @@ static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int n
     c->nargs++;
 }
 
-/* A last argument that is a table with names in it, and not a list that the signature asks for. */
+/* Whether the last argument is a table with names in it, and not a list that the signature asks
+ * for. */
 static bool has_options(lua_State *L, int top) {
     if (top < 1 || lua_type(L, top) != LUA_TTABLE) return false;
     if (lua_getmetatable(L, top)) return lua_pop(L, 1), false;
@@ -331,17 +332,17 @@ static bool has_options(lua_State *L, int top) {
     return named;
 }
 
-/* May an argument of that type be a table? */
+/* Whether an argument of that type may be a table. */
 static bool takes_table(const gp_param *p) {
     return p->type == GP_SIG_tensors || p->type == GP_SIG_dims || p->type == GP_SIG_shape ||
            p->type == GP_SIG_ints || p->type == GP_SIG_padding || p->type == GP_SIG_value ||
            p->type == GP_SIG_table;
 }
 
-/* Is a last table this argument even if it has names in it? */
+/* Whether a last table is this argument even if it has names in it. */
 static bool claims(const gp_param *p) { return p->type == GP_SIG_value || p->type == GP_SIG_table; }
 
-/* An empty table that comes last where p takes no table: options by name, and none of them. */
+/* Whether an empty last table is an empty list of options: p takes no table. */
 static bool is_no_options(lua_State *L, int i, const gp_param *p) {
     if (takes_table(p) || !(p->optional || p->has_default) || i != lua_gettop(L)) return false;
     if (lua_type(L, i) != LUA_TTABLE) return false;
@@ -352,7 +353,7 @@ static bool is_no_options(lua_State *L, int i, const gp_param *p) {
     return false;
 }
 
-/* Pushes option p of the table; false (nil) if it is not there. */
+/* Pushes option p of the table; false (nil) if it is absent. */
 static bool push_option(lua_State *L, int table, const gp_op *op, const gp_sig *sig, int k) {
     if (lua_getfield(L, table, sig->p[k].name) != LUA_TNIL) return true;
     lua_pop(L, 1);
@@ -362,13 +363,13 @@ static bool push_option(lua_State *L, int table, const gp_op *op, const gp_sig *
     return lua_pushnil(L), false;
 }
 
-/* An argument that is there: its place in the stack is told to at. */
+/* Reads an argument that is present; stores its stack index in at. */
 static int take(const reading *r, int last, int k, int8_t *at) {
     if (at) at[k] = (int8_t)r->i;
     return read_arg(r, last);
 }
 
-/* Raises: more was given than the signature has. */
+/* Raises: there are more arguments than the signature has. */
 static void surplus(lua_State *L, const gp_op *op, const gp_sig *sig, int given) {
     int self = sig->n && sig->p[0].type == GP_SIG_self;
     const char *params = self && sig->n == 1 ? "" : self ? strchr(op->sig, ',') + 2 : op->sig;
@@ -376,8 +377,8 @@ static void surplus(lua_State *L, const gp_op *op, const gp_sig *sig, int given)
           given - self == 1 ? "" : "s", sig->n - self, op->name, params);
 }
 
-/* The arguments by position, from stack index 1 to *last, of which the last one may be a table of
- * options: then *options is its place. Returns how many parameters were dealt with. */
+/* Reads the arguments by position, from stack index 1 to *last, of which the last one may be a
+ * table of options: then *options is its index. Returns how many parameters were handled. */
 static int read_positions(lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c, int8_t *at,
                           int *options) {
     int top = lua_gettop(L), last = *options ? top - 1 : top, i = 1, k = 0;
@@ -430,6 +431,6 @@ void gp_lua_args(lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c,
         reading r = {.L = L, .op = op, .c = c, .p = p, .i = 1};
         if (p->type == GP_SIG_self) no_self(&r);
         r.i = lua_gettop(L);
-        take(&r, r.i, k, at); /* the value stays on the stack and so alive */
+        take(&r, r.i, k, at); /* the value stays on the stack, which keeps it alive */
     }
 }

@@ -10,18 +10,18 @@
 
 /* Reads the call on the stack into c, argument by argument of sig: by position, by name from a last
  * table of options, or the default. Raises "NAME: argument 'x' (#1): expected …, got …" with op's
- * name; of op only the name and the text of the signature are used. Tensors are borrowed from the
- * stack. at, where given, gets for each parameter the stack index of its (first) value, 0 for a
+ * name; only op's name and the text of its signature are used. Tensors are borrowed from the stack.
+ * at, where given, gets for each parameter the stack index of its (first) value, 0 for a
  * default. */
 void gp_lua_args(lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c,
                  int8_t at[GP_MAX_PARAMS]);
 
-/* Pushes the arguments that gp_lua_args read, one value a parameter and all that stands for `rest`,
- * which are on the stack up to top; how many. */
+/* Pushes the arguments that gp_lua_args read, one value for each parameter and all values of
+ * `rest`, which are on the stack up to top; returns their number. */
 int gp_lua_push_args(lua_State *L, const gp_sig *sig, const gp_call *c, const int8_t *at, int top);
 
-/* Is the value at i an object of that class: is its metatable registry["gpush." .. class], or does
- * that stand among the tables in which its fields are looked for? */
+/* Whether the value at i is an object of that class: its metatable is registry["gpush." .. class],
+ * or that is among the tables where its fields are looked up. */
 bool gp_lua_is_a(lua_State *L, int i, const char *class);
 
 #endif

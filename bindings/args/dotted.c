@@ -6,8 +6,8 @@
 
 #include "tensor/error.h"
 
-/* Pushes what scripts/lua/dotted.lua says of the calls at levels first to last, message and place,
- * and returns the message; NULL pushes nothing. What fails on the way has no word. */
+/* Pushes what scripts/lua/dotted.lua returns for the calls at levels first to last, message and
+ * place, and returns the message; NULL pushes nothing. Failures in it are ignored. */
 static const char *push_dotted(lua_State *L, int first, int last) {
     int top = lua_gettop(L);
     if (!lua_checkstack(L, LUA_MINSTACK)) return NULL;
@@ -24,7 +24,7 @@ int gp_lua_raise_argument(lua_State *L) {
     lua_Debug ar;
     if (lua_getstack(L, 0, &ar) && lua_getinfo(L, "n", &ar) && *ar.namewhat &&
         strchr("fm", *ar.namewhat)) {
-        /* What it looks at may be a tensor's, whose own errors take the place of the message. */
+        /* What it examines may be a tensor's, whose own errors would replace the message. */
         const char *own = lua_pushstring(L, gp_error()), *message = push_dotted(L, 2, 2);
         gp_fail("%s", message ? message : own);
     }
@@ -39,7 +39,7 @@ void *gp_lua_checkudata(lua_State *L, int arg, const char *type) {
 }
 
 bool gp_lua_replace_dotted(lua_State *L) {
-    enum { CALLS = 40 }; /* that are looked at */
+    enum { CALLS = 40 }; /* calls that are examined */
     int top = lua_gettop(L);
     if (!push_dotted(L, 3, CALLS)) return false;
     lua_insert(L, -2);

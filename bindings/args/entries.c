@@ -1,11 +1,11 @@
-/* What is no entry of a list is reported, not left out. */
+/* Reports keys that are not entries of a list, instead of ignoring them. */
 #include "bindings/args/entries.h"
 
 #include <string.h>
 
 #include "tensor/error.h"
 
-/* Fails: the key at the top of the stack is no entry of a list of n. */
+/* Fails: the key at the top of the stack is not an entry of a list of n. */
 static bool stray(lua_State *L, lua_Integer n, const char *fn, const char *argument) {
     if (lua_type(L, -1) == LUA_TSTRING)
         return gp_fail(
@@ -20,7 +20,7 @@ static bool stray(lua_State *L, lua_Integer n, const char *fn, const char *argum
                    lua_typename(L, lua_type(L, -1)));
 }
 
-/* Is the key at the top of the stack table.pack's n, with the number of entries? */
+/* Whether the key at the top of the stack is table.pack's n, with the number of entries. */
 static bool is_count(lua_State *L, int i, lua_Integer n) {
     if (lua_type(L, -1) != LUA_TSTRING || strcmp(lua_tostring(L, -1), "n")) return false;
     lua_pushvalue(L, -1);
@@ -28,8 +28,8 @@ static bool is_count(lua_State *L, int i, lua_Integer n) {
     return lua_pop(L, 1), is;
 }
 
-/* Of a longer list only what comes after its last entry is looked at: Lua walks the array part
- * first, where the entries of such a list are. */
+/* In a longer list only the keys after its last entry are checked: Lua walks the array part first,
+ * where the entries of such a list are. */
 enum { LONG = 64 };
 
 bool gp_lua_only_entries(lua_State *L, int i, lua_Integer n, const char *fn, const char *argument) {

@@ -1,13 +1,13 @@
-/* Lists that a function is given: a table with more in it than a list has is an error. */
+/* Lists as arguments: a table with other keys than a list's is an error. */
 #ifndef GP_ENTRIES_H
 #define GP_ENTRIES_H
 
 #include <lua.h>
 #include <stdbool.h>
 
-/* Are the entries 1 to n all that the table at index i holds? Fails naming the function and the
+/* Whether the table at index i holds exactly the entries 1 to n. Fails naming the function and the
  * argument: zeros{2, 3, dtype = "f64"} would lose the dtype, {[0] = 2, 3} an entry. A table with a
- * metatable may hold what it likes. Raw access: no metamethod runs. */
+ * metatable may hold other keys. Raw access: no metamethod runs. */
 bool gp_lua_only_entries(lua_State *L, int i, lua_Integer n, const char *fn, const char *argument);
 
 #endif

@@ -1,6 +1,5 @@
-/* Functions in C that scripts call: registered with a signature, which checks their arguments and
- * puts them in order before the function runs; and the arguments that a signature has read as Lua
- * values. */
+/* Functions in C that scripts call: registered with a signature, which checks and orders their
+ * arguments before the function runs; and arguments read by a signature as Lua values. */
 #include "bindings/args/function.h"
 
 #include <string.h>
@@ -18,8 +17,8 @@ static void push_ints(lua_State *L, const gp_call *c, int i) {
     }
 }
 
-/* Argument i as the Lua function gets it: checked, or the default. at: the stack index of what was
- * given, 0 if nothing was. */
+/* Pushes argument i as the Lua function gets it: checked, or the default. at: the stack index of
+ * the given value, 0 if absent. */
 static void push_arg(lua_State *L, const gp_call *c, int i, int at) {
     const gp_value *v = &c->arg[i];
     switch ((gp_arg_kind)v->kind) {
@@ -53,16 +52,16 @@ int gp_lua_push_args(lua_State *L, const gp_sig *sig, const gp_call *c, const in
     return n + top + 1 - first;
 }
 
-/* Upvalue 2, made at the first call. */
+/* Upvalue 2, made on the first call. */
 typedef struct checked {
     gp_op op; /* only name and sig */
     gp_sig sig;
     lua_CFunction fn;
-    int least, most; /* arguments that may be given by position alone, `rest` apart */
-    bool alone;      /* it takes a tensor in front of its colon, and perhaps nothing else */
+    int least, most; /* arguments that may be given by position only, without `rest` */
+    bool alone;      /* it takes a tensor before its colon, and perhaps nothing else */
 } checked;
 
-/* Pushes what upvalue 2 of a row's function is. */
+/* Pushes the `checked` for upvalue 2 of a row's function. */
 static const checked *push_checked(lua_State *L, const gp_lua_function *row) {
     checked *made = lua_newuserdatauv(L, sizeof *made, 0);
     made->op = (gp_op){.kind = GP_CUSTOM, .name = row->name, .sig = row->sig, .help = ""};
@@ -85,10 +84,10 @@ static const checked *signature(lua_State *L) {
     return f;
 }
 
-/* Is the value at i as p wants it, and the function to get it as it is? */
+/* Whether the value at i is as p wants it, and the function takes it unchanged. */
 static bool fits(lua_State *L, int i, const gp_param *p) {
     switch ((gp_sig_type)p->type) {
-    case GP_SIG_self: /* what is no tensor the function looks at itself */
+    case GP_SIG_self: /* the function checks other values itself */
         return (gp_lua_totensor(L, i) != NULL) == !strcmp(p->name, "tensor") &&
                lua_isuserdata(L, i);
     case GP_SIG_tensor: return gp_lua_totensor(L, i) != NULL;
@@ -103,7 +102,7 @@ static bool fits(lua_State *L, int i, const gp_param *p) {
     }
 }
 
-/* The usual case: all is given by position, and the function gets it as it is. */
+/* The usual case: all arguments are given by position, and the function takes them unchanged. */
 static bool in_order(lua_State *L, const checked *f) {
     int top = lua_gettop(L);
     if (top < f->least || top > f->most) return false;

@@ -6,9 +6,9 @@
 
 #include "tensor/op.h"
 
-/* fn finds one value a parameter on the stack, in order: checked, or the default, or nil; what
- * stands for `rest` comes last. It may yield. The name is that of messages and, from its last dot
- * on, that of the field: "sync.lines". */
+/* fn finds one value for each parameter on the stack, in order: checked, or the default, or nil;
+ * the values of `rest` come last. It may yield. The name is for messages and, after its last dot,
+ * that of the field: "sync.lines". */
 typedef struct gp_lua_function {
     const char *name, *sig;
     lua_CFunction fn;

@@ -1,5 +1,5 @@
-/* Options of a call by name: which parameter a name means, and what is said of one that means
- * none; second names (tensor/ops/names.def) for scripts. */
+/* Options of a call by name: the parameter that a name means, and the error for an unknown one;
+ * second names (tensor/ops/names.def) for scripts. */
 #include "bindings/args/names.h"
 
 #include <stdio.h>
@@ -17,7 +17,8 @@ static const struct {
 #include "tensor/ops/names.def"
 };
 
-/* Those of parameters that are lists of dims: `dim` in some of PyTorch's ops, `dims` in others. */
+/* Second names of parameters that are lists of dims: `dim` in some of PyTorch's ops, `dims` in
+ * others. */
 static const struct {
     const char *name, *second;
 } dims[] = {
@@ -25,7 +26,7 @@ static const struct {
 #include "tensor/ops/names.def"
 };
 
-/* Most names differ in their first letter: no call for these. */
+/* Most names differ in their first letter: no call is needed for these. */
 static bool same(const char *a, const char *b) { return *a == *b && !strcmp(a, b); }
 
 static bool is_second_name(const gp_op *op, const gp_param *p, const char *key) {
@@ -46,13 +47,14 @@ int gp_option_named(const gp_op *op, const gp_sig *sig, const char *key) {
     return -1;
 }
 
-/* Does the op make a tensor on a device that may be named? Then requires_grad is an option too. */
+/* Whether the op makes a tensor on a device that may be named: then requires_grad is an option,
+ * too. */
 static bool makes(const gp_sig *sig) {
     int k = sig->n - 1;
     return k >= 0 && sig->p[k].type == GP_SIG_device;
 }
 
-/* Pushes the list of names that may be given behind the `given` first parameters. */
+/* Pushes the list of names that may be given after the `given` first parameters. */
 static void push_names(lua_State *L, const gp_sig *sig, int given) {
     int n = 0;
     lua_newtable(L);
@@ -66,7 +68,7 @@ static void push_names(lua_State *L, const gp_sig *sig, int given) {
     lua_rawseti(L, -2, ++n);
 }
 
-/* Which of the names in the list at `names` the key was meant to be, as text; NULL if none is
+/* The name in the list at `names` that key was probably meant to be, as text; NULL if none is
  * near. */
 static const char *nearest(lua_State *L, const char *key, int names) {
     gp_chunk_push(L, lua_pushfstring(L, "%s/nearest.lua", gp_scripts_dir()));
@@ -90,7 +92,7 @@ static const char *joined(lua_State *L, int names) {
     return lua_tostring(L, -1);
 }
 
-/* Raises: there is no option of that name behind the `given` first parameters. */
+/* Raises: there is no option of that name after the `given` first parameters. */
 static void unknown(lua_State *L, const gp_op *op, const gp_sig *sig, const char *key, int given) {
     char text[400];
     luaL_checkstack(L, 10, op->name);

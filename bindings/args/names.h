@@ -7,15 +7,16 @@
 #include "tensor/op.h"
 #include "tensor/sig.h"
 
-/* The parameter that key names, -1 if none: its own name counts before another's second one. */
+/* The parameter that key names, -1 if none: its own name takes precedence over another's second
+ * one. */
 int gp_option_named(const gp_op *op, const gp_sig *sig, const char *key);
 
-/* Raises unless every name in the table at that index is a parameter behind the `given` first ones;
- * requires_grad, which what makes a tensor on a device takes, goes into c. */
+/* Raises unless every name in the table at that index is a parameter after the `given` first ones;
+ * requires_grad, which ops that make a tensor on a device take, goes into c. */
 void gp_check_options(lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c, int table,
                       int given);
 
-/* The same of a table whose fields are all options, for functions that read it themselves: sig
+/* The same for a table whose fields are all options, for functions that read it themselves: sig
  * names them, "any? max, any? stall". what is the function's name in the message. */
 void gp_check_fields(lua_State *L, const char *what, const char *sig, int table);
 
@@ -25,7 +26,7 @@ int gp_l_check_fields(lua_State *L);
 /* Pushes {op = {second name, …}, …} of tensor/ops/names.def, scripts' "gpush.synonyms". */
 void gp_lua_push_synonyms(lua_State *L);
 /* Pushes {function = {second name = parameter, …}, …}, any = {…} for every function: options that
- * are translated at the prompt only, scripts' "gpush.typed_options". */
+ * are translated only at the prompt, scripts' "gpush.typed_options". */
 void gp_lua_push_typed_options(lua_State *L);
 
 #endif

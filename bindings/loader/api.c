@@ -1,5 +1,5 @@
-/* Crews of workers in Lua, for scripts/lua/data/Loader.lua: starting one, giving it batches to
- * make, taking them. Arguments are checked there. */
+/* Pools of data loader workers in Lua, for scripts/lua/data/Loader.lua: starting one, adding
+ * batches, taking them. Arguments are checked there. */
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 typedef struct box {
     gp_worker_pool *pool;      /* NULL: stopped */
-    gp_worker_pool_stats last; /* of a stopped one */
+    gp_worker_pool_stats last; /* of a stopped pool */
 } box;
 
 static gp_worker_pool *check_crew(lua_State *L) {
@@ -92,13 +92,13 @@ static int l_start(lua_State *L) {
     return 1;
 }
 
-/* pool:room(): may another batch be added? */
+/* pool:room(): whether another batch may be added. */
 static int l_room(lua_State *L) {
     lua_pushboolean(L, gp_worker_pool_room(check_crew(L)));
     return 1;
 }
 
-/* pool:add{indices}: a batch to be made. */
+/* pool:add{indices}: adds a batch to be made. */
 static int l_add(lua_State *L) {
     gp_worker_pool *c = check_crew(L);
     lua_Integer n = luaL_len(L, 2);
@@ -137,8 +137,8 @@ static int l_take(lua_State *L) {
     return n;
 }
 
-/* pool:stop(), also when a pool is closed or collected: no thread of it is left. No Lua code, in
- * which a Ctrl-C that has just ended the loop would strike again. */
+/* pool:stop(), also when a pool is closed or collected: ends all its threads. In C, because in Lua
+ * code a Ctrl-C that has just ended the loop would strike again. */
 static int l_stop(lua_State *L) {
     box *b = luaL_checkudata(L, 1, CREW);
     if (b->pool) gp_worker_pool_get_stats(b->pool, &b->last);
@@ -178,7 +178,7 @@ static int l_stats(lua_State *L) {
     return 1;
 }
 
-/* draw(seed, epoch, i, low, high): a whole number, low … high, that depends on nothing else. */
+/* draw(seed, epoch, i, low, high): an integer, low … high, that depends on nothing else. */
 static int l_draw(lua_State *L) {
     uint32_t w[4];
     lua_Integer low = luaL_checkinteger(L, 4), high = luaL_checkinteger(L, 5);
@@ -189,7 +189,7 @@ static int l_draw(lua_State *L) {
     return 1;
 }
 
-/* seed(): one from this thread's generator, so that manual_seed decides it. */
+/* seed(): drawn from this thread's generator, so that manual_seed decides it. */
 static int l_seed(lua_State *L) {
     uint32_t w[4];
     gp_philox(gp_generator.seed, gp_generator.counter++, 0, w);
@@ -204,8 +204,8 @@ static int l_dir_gc(lua_State *L) {
     return 0;
 }
 
-/* list(folder): the names in it, in no order, without those that begin with a dot; nil and a
- * message if it cannot be read. */
+/* list(folder): the names in it, unordered, without those that begin with a dot; nil and a message
+ * if it cannot be read. */
 static int l_list(lua_State *L) {
     const char *folder = luaL_checkstring(L, 1);
     DIR **dir = lua_newuserdatauv(L, sizeof *dir, 0);

@@ -18,7 +18,7 @@ enum { PROGRAM = 1, RANDOMSEED, GET, DATASET, COLLATE, SAMPLES };
 
 typedef struct job {
     gp_batch *b;
-    int from, to, slot; /* slot: what is being made */
+    int from, to, slot; /* slot: the one being made */
     const gp_making *how;
 } job;
 
@@ -44,8 +44,7 @@ void gp_batch_free(gp_batch *b) {
     free(b);
 }
 
-/* The generators of this thread start anew for what (seed, epoch, at) stands for: tensors' and
- * math.random. */
+/* Seeds the generators of this thread from (seed, epoch, at): tensors' and math.random. */
 static void seed(lua_State *L, const gp_making *how, uint64_t at) {
     uint32_t w[4];
     gp_philox(how->seed, how->epoch, at, w);
@@ -56,8 +55,8 @@ static void seed(lua_State *L, const gp_making *how, uint64_t at) {
     lua_call(L, 2, 0);
 }
 
-/* The first sample of a batch shapes it, whichever worker has it; then each writes its own slot,
- * without a lock. */
+/* The first sample of a batch determines its shape, whichever worker has it; then each writes its
+ * own slot, without a lock. */
 static bool put_sample(lua_State *L, job *j, int first, int count) {
     gp_batch *b = j->b;
     int64_t index = b->index[j->slot];
@@ -67,7 +66,7 @@ static bool put_sample(lua_State *L, job *j, int first, int count) {
     return ok && gp_collate_put(b->stack, j->slot, L, first, count, index);
 }
 
-/* A sample of several values is a list in what collate gets. */
+/* Keeps a sample for collate; one of several values is a list. */
 static void keep_sample(lua_State *L, int slot, int first, int count) {
     if (count != 1) {
         lua_createtable(L, count, 0);
@@ -77,7 +76,7 @@ static void keep_sample(lua_State *L, int slot, int first, int count) {
     lua_rawseti(L, SAMPLES, slot + 1);
 }
 
-/* Runs the user's function on the batch's samples, all in this state; its values are packed for
+/* Runs the user's function on the batch's samples, all in this state; its values are serialized for
  * the main one. */
 static void collate(lua_State *L, job *j) {
     gp_batch *b = j->b;
@@ -133,7 +132,7 @@ static int l_trace(lua_State *L) {
     return 1;
 }
 
-/* Text of the error value at argument 1, {value, traceback}; serializes the value into 2. */
+/* The text of the error value at argument 1, {value, traceback}; serializes the value into 2. */
 static int l_describe(lua_State *L) {
     gp_serial *p = lua_touserdata(L, 2);
     lua_rawgeti(L, 1, 1);
@@ -147,7 +146,7 @@ static int l_describe(lua_State *L) {
     return 1;
 }
 
-/* The error on top is the batch's, unless an earlier sample has one. */
+/* Makes the error on top the batch's, unless an earlier sample has one. */
 static void set_fault(lua_State *L, job *j) {
     gp_sample_error f = {.slot = j->slot};
     if (lua_istable(L, -1)) {
@@ -189,7 +188,7 @@ static int l_fault_text(lua_State *L) {
     return 1;
 }
 
-/* Raises the fault: its text, or for an error that is no text a table of value, message and
+/* Raises the fault: its text, or for an error that is not a string a table of value, message and
  * index. */
 static int raise_fault(lua_State *L, const gp_batch *b) {
     const gp_sample_error *f = &b->fault;

@@ -1,4 +1,4 @@
-/* A batch in the making: which samples, and running the user's functions for some of them in a Lua
+/* A batch being made: its samples, and running the user's functions for some of them in a Lua
  * state. */
 #ifndef GP_BATCH_H
 #define GP_BATCH_H
@@ -12,37 +12,37 @@
 
 /* An error of the user's functions. */
 typedef struct gp_sample_error {
-    int slot;        /* of the sample; the batch's n: in collate; -1: there is none */
+    int slot;        /* of the sample; the batch's n: in collate; -1: no error */
     char *text;      /* message and traceback, malloc'd */
-    gp_serial value; /* of an error that is no text and could be packed; else empty */
+    gp_serial value; /* of an error that is not a string and could be serialized; else empty */
 } gp_sample_error;
 
 typedef struct gp_batch {
     int64_t number; /* in its epoch, from 1 */
     int n;
-    int64_t *index;        /* of its samples in the dataset; follows in the same block */
-    int next, left;        /* the first sample that nobody makes; how many are not made */
+    int64_t *index;        /* indices of its samples in the dataset; in the same block */
+    int next, left;        /* the first sample not taken by a worker; how many are not made yet */
     gp_collate *stack;     /* without a collate function */
-    gp_serial result;      /* with one: what it gave */
+    gp_serial result;      /* with one: its result */
     gp_sample_error fault; /* the one of the smallest slot */
 } gp_batch;
 
-/* What all batches of a loader's epoch share. */
+/* Shared by all batches of a loader's epoch. */
 typedef struct gp_making {
     uint64_t seed, epoch;
-    pthread_mutex_t *lock; /* for a stack that has no shape yet, and for faults */
+    pthread_mutex_t *lock; /* guards a collation without a shape, and faults */
     atomic_bool *stop;
 } gp_making;
 
-/* index is copied. stacked: samples are put side by side as they come, without a collate of the
+/* index is copied. stacked: samples are collated as they arrive, without a collate function of the
  * user's; pin: in pinned memory. NULL with a message. */
 gp_batch *gp_batch_new(int64_t number, const int64_t *index, int n, bool stacked, bool pin);
 void gp_batch_free(gp_batch *b); /* NULL is fine */
 
 /* Makes samples from … to - 1 of b in L by the program, a table at index `program` with the fields
-   get, dataset, collate (or nil) and randomseed. With a collate function the range is the whole
-   batch. Each sample has random numbers of its own, keyed by (seed, epoch, its index). What goes
-   wrong is left in b->fault. */
+ * get, dataset, collate (or nil) and randomseed. With a collate function the range is the whole
+ * batch. Each sample has random numbers of its own, keyed by (seed, epoch, its index). Errors are
+ * stored in b->fault. */
 void gp_batch_make(lua_State *L, int program, gp_batch *b, int from, int to, const gp_making *how);
 
 /* Pushes the values of a finished batch, or raises its fault. */

@@ -1,4 +1,4 @@
-/* Putting samples side by side: see collate.h. */
+/* Collates samples: see collate.h. */
 #include "bindings/loader/collate.h"
 
 #include <lauxlib.h>
@@ -20,7 +20,7 @@ typedef struct part {
     char *key; /* of a field: its name, or NULL and its number */
     lua_Integer at;
     struct part *child, *next; /* TABLE: its fields; siblings */
-    const struct part *in;     /* the table it is a field of */
+    const struct part *in;     /* the table that it is a field of */
     int fields;
     gp_tensor *out;    /* TENSOR: n x the sample's */
     gp_scalar *number; /* NUMBER, BOOLEAN: n of them */
@@ -31,9 +31,9 @@ typedef struct part {
 } part;
 
 struct gp_collate {
-    int n, count; /* samples; values of each, 0: not known yet */
+    int n, count; /* samples; values of each, 0: unknown yet */
     bool pin;
-    int64_t first; /* index of the sample that shaped it */
+    int64_t first; /* index of the sample that determined the shape */
     part top;      /* its children are the values */
 };
 
@@ -84,7 +84,7 @@ static char *part_name(const part *p, char *buf, size_t size) {
 
 static bool shape_part(gp_collate *s, part *p, lua_State *L, int idx, int64_t index);
 
-/* A field of `in`, which owns it. The newest comes first. */
+/* Adds a field of `in`, which owns it. The newest comes first. */
 static part *add_part(part *in) {
     part *p = calloc(1, sizeof *p);
     if (!p) return gp_fail_null("out of memory");
@@ -95,7 +95,8 @@ static part *add_part(part *in) {
     return p;
 }
 
-/* The first sample's tensor says what all samples have there; the batch's memory is taken now. */
+/* The first sample's tensor determines those of all samples; the batch's memory is allocated
+ * now. */
 static bool shape_tensor(gp_collate *s, part *p, const gp_tensor *t, int64_t index) {
     char name[160];
     if (gp_tensor_device(t) != gp_device_cpu())
@@ -116,7 +117,7 @@ static bool shape_tensor(gp_collate *s, part *p, const gp_tensor *t, int64_t ind
     return p->out != NULL;
 }
 
-/* The key at stack index `key`: a name, which is copied, or a whole number. */
+/* Sets the key from stack index `key`: a name, which is copied, or an integer. */
 static bool set_key(part *p, lua_State *L, int key) {
     if (lua_isinteger(L, key)) return p->at = lua_tointeger(L, key), true;
     if (lua_type(L, key) != LUA_TSTRING)
@@ -126,8 +127,8 @@ static bool set_key(part *p, lua_State *L, int key) {
     return (p->key = strdup(lua_tostring(L, key))) ? true : gp_fail("out of memory");
 }
 
-/* Tables within a sample become tables of stacked parts. Depth is limited, since this and what
- * follows it recurse. */
+/* Tables within a sample become tables of stacked parts. Depth is limited, since this and later
+ * functions recurse. */
 static bool shape_table(gp_collate *s, part *p, lua_State *L, int idx, int64_t index) {
     p->kind = TABLE;
     int top = lua_gettop(L);
@@ -142,7 +143,8 @@ static bool shape_table(gp_collate *s, part *p, lua_State *L, int idx, int64_t i
     return ok;
 }
 
-/* What the first sample has at idx says what this part of the batch is, and takes its memory. */
+/* Determines this part of the batch from the first sample's value at idx, and allocates its
+ * memory. */
 static bool shape_part(gp_collate *s, part *p, lua_State *L, int idx, int64_t index) {
     const gp_tensor *t = gp_lua_totensor(L, idx);
     char name[160];
@@ -178,13 +180,13 @@ bool gp_collate_shape(gp_collate *s, lua_State *L, int first, int count, int64_t
         s->first = index;
         return true;
     }
-    free_parts(s->top.child, s->n); /* another sample may shape it yet */
+    free_parts(s->top.child, s->n); /* another sample may still determine the shape */
     s->top.child = NULL;
     s->top.fields = 0;
     return false;
 }
 
-/* ---- putting ---- */
+/* ---- storing samples ---- */
 
 typedef struct putting {
     gp_collate *s;
@@ -195,8 +197,8 @@ typedef struct putting {
 
 static bool put_part(const putting *o, const part *p, int idx);
 
-/* Workers race for which sample is the first; the message names the one of the lower index
- * first. */
+/* Reports that samples differ. Workers race for the first sample; the message names the one with
+ * the lower index first. */
 static bool differs(const putting *o, const part *p, const char *got, const char *want) {
     char name[160];
     bool later = o->index > o->s->first;
@@ -207,7 +209,7 @@ static bool differs(const putting *o, const part *p, const char *got, const char
         later ? want : got, (long long)(later ? o->index : o->s->first), later ? got : want);
 }
 
-/* x is as the sample that shaped out, which has one dim more in front. */
+/* Whether x matches the sample that determined out, which has one more leading dim. */
 static bool same_kind(const gp_tensor *x, const gp_tensor *out) {
     if (x->a.dtype != out->a.dtype || x->a.ndim != out->a.ndim - 1) return false;
     for (int i = 0; i < x->a.ndim; i++)
@@ -215,7 +217,7 @@ static bool same_kind(const gp_tensor *x, const gp_tensor *out) {
     return gp_tensor_device(x) == gp_device_cpu();
 }
 
-/* Into the sample's slot, which no other worker writes; never recorded. */
+/* Copies a tensor to the sample's slot, which no other worker writes; never recorded. */
 static bool put_tensor(const putting *o, const part *p, gp_tensor *x) {
     gp_tensor *out = p->out;
     char a[200], b[200];
@@ -242,7 +244,7 @@ static bool put_tensor(const putting *o, const part *p, gp_tensor *x) {
     return ok;
 }
 
-/* A copy: Lua strings are the worker's own. */
+/* Copies a string: Lua strings belong to the worker's state. */
 static bool put_text(const putting *o, const part *p, int idx) {
     size_t n;
     const char *s = lua_tolstring(o->L, idx, &n);
@@ -253,7 +255,7 @@ static bool put_text(const putting *o, const part *p, int idx) {
     return true;
 }
 
-/* Fields by name or number, as many as the first sample had; order does not count. */
+/* Stores fields by name or number, as many as the first sample had; their order does not matter. */
 static bool put_table(const putting *o, const part *p, int idx) {
     lua_State *L = o->L;
     int fields = 0, top = lua_gettop(L);
@@ -275,7 +277,7 @@ static bool put_table(const putting *o, const part *p, int idx) {
     return ok;
 }
 
-/* The value at idx, which must be of the part's kind. */
+/* Stores the value at idx, which must be of the part's kind. */
 static bool put_part(const putting *o, const part *p, int idx) {
     static const char *const names[] = {"a tensor", "a number", "a boolean", "a string", "a table"};
     lua_State *L = o->L;
@@ -314,7 +316,7 @@ bool gp_collate_put(gp_collate *s, int slot, lua_State *L, int first, int count,
 
 /* ---- the batch ---- */
 
-/* A tensor of n: bool, i64 if all are whole, else the default float. */
+/* Pushes a tensor of n: bool, i64 if all are integers, else the default float. */
 static void push_numbers(const gp_collate *s, const part *p, lua_State *L) {
     gp_dtype dt = p->kind == BOOLEAN ? GP_bool : GP_i64;
     for (int i = 0; i < s->n; i++)
@@ -327,7 +329,7 @@ static void push_numbers(const gp_collate *s, const part *p, lua_State *L) {
     gp_lua_push(L, t);
 }
 
-/* The part as the batch shows it; its tensor is handed over. */
+/* Pushes the part as the batch shows it; its tensor is handed over. */
 static void push_part(const gp_collate *s, part *p, lua_State *L) {
     gp_tensor *t = p->out;
     luaL_checkstack(L, 6, "a batch");

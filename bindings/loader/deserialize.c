@@ -1,5 +1,5 @@
-/* Unpacking what another Lua state has packed: see serial.h. The bytes come from serialize.c of the
- * same process, so they are not doubted. */
+/* Deserializes what another Lua state has serialized: see serial.h. The bytes come from serialize.c
+ * in the same process, so they are trusted. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static int64_t get_int(reader *r) {
     return v;
 }
 
-/* Points into the bytes, which outlive the reading. */
+/* Points into the bytes, which outlive the reader. */
 static const char *get_text(reader *r, size_t *n) {
     *n = (size_t)get_int(r);
     const char *s = r->p->bytes + r->at;
@@ -48,14 +48,14 @@ static void keep(reader *r) {
     lua_rawseti(r->L, r->seen, ++r->count);
 }
 
-/* A view of its own: states share memory, not structs, whose counts are not atomic. */
+/* A new view: states share memory, not structs, whose counts are not atomic. */
 static void push_tensor(reader *r) {
     const gp_tensor *t = r->p->tensor[r->tensor++];
     gp_shape shape = gp_tensor_shape(t);
     gp_lua_push(r->L, gp_tensor_view(t, &shape, t->a.stride, 0));
 }
 
-/* Numbered before its fields are read, which may lead back to it. */
+/* Numbered before its fields are read, which may refer back to it. */
 static void push_table(reader *r) {
     lua_State *L = r->L;
     lua_newtable(L);
@@ -70,7 +70,7 @@ static void push_table(reader *r) {
     else lua_setmetatable(L, -2);
 }
 
-/* Upvalue i of the function f becomes that of number id. */
+/* Makes upvalue i of the function f that of number id. */
 static void join(reader *r, int f, int i, lua_Integer id) {
     lua_State *L = r->L;
     lua_rawgeti(L, r->seen, id);
@@ -80,7 +80,7 @@ static void join(reader *r, int f, int i, lua_Integer id) {
     lua_pop(L, 3);
 }
 
-/* Notes that upvalue i of f has the next number. */
+/* Records that upvalue i of f has the next number. */
 static void keep_upvalue(reader *r, int f, int i) {
     lua_State *L = r->L;
     lua_createtable(L, 2, 0);
@@ -92,7 +92,7 @@ static void keep_upvalue(reader *r, int f, int i) {
     lua_pop(L, 1);
 }
 
-/* Bytecode that this process has dumped itself; its upvalues are shared as they were. */
+/* Loads bytecode that this process has dumped itself; its upvalues are shared as they were. */
 static void push_function(reader *r) {
     lua_State *L = r->L;
     size_t n;
@@ -111,7 +111,7 @@ static void push_function(reader *r) {
     }
 }
 
-/* Integers and floats stay what they were. */
+/* Integers and floats keep their type. */
 static void push_number(reader *r, gp_tag tag) {
     double v;
     if (tag == GP_TAG_int) {
@@ -122,7 +122,7 @@ static void push_number(reader *r, gp_tag tag) {
     lua_pushnumber(r->L, v);
 }
 
-/* One value, behind its tag. */
+/* Pushes one value, whose tag was read. */
 static void push_value(reader *r, gp_tag tag) {
     lua_State *L = r->L;
     size_t n;
@@ -158,7 +158,7 @@ static void push_value(reader *r, gp_tag tag) {
 
 /* ---- globals ---- */
 
-/* _G's __index where globals could not come along: upvalue 1 is name -> why. */
+/* _G's __index for globals that could not be serialized: upvalue 1 is name -> why. */
 static int l_missing(lua_State *L) {
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TSTRING) return 0;
@@ -184,7 +184,8 @@ static void refuse_global(reader *r) {
     lua_pop(L, 3);
 }
 
-/* The globals that packed functions name. One that cannot be packed raises when it is used. */
+/* Sets the globals that serialized functions name. One that could not be serialized raises when it
+ * is used. */
 static void set_globals(reader *r) {
     lua_State *L = r->L;
     for (gp_tag tag; (tag = get_tag(r)) != GP_TAG_end;) {
@@ -211,7 +212,7 @@ int gp_deserialize(lua_State *L, const gp_serial *p) {
     return n;
 }
 
-/* ---- owning ---- */
+/* ---- ownership ---- */
 
 void gp_serial_clear(gp_serial *p) {
     for (int i = 0; i < p->ntensors; i++) gp_tensor_unref(p->tensor[i]);

@@ -1,4 +1,4 @@
-/* Packing values for another Lua state: see serial.h. */
+/* Serializes values for another Lua state: see serial.h. */
 #include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { DEEPEST = 150 };
 
-/* How the packer came to a value: innermost first. */
+/* The path to a value: innermost step first. */
 typedef struct step {
     const char *kind; /* "field", "upvalue", "metatable", "global" or NULL: the start */
     int key;          /* field: stack index of the key */
@@ -25,14 +25,14 @@ typedef struct packer {
     lua_State *L;
     gp_serial *p;
     int seen;  /* stack index of a table: object, or identity of an upvalue -> its number */
-    int names; /* of a table: what goes by name -> the name */
-    int code;  /* of a list: bytecode that was packed */
+    int names; /* of a table: value that goes by name -> the name */
+    int code;  /* of a list: serialized bytecode */
     lua_Integer count;
 } packer;
 
 /* ---- bytes ---- */
 
-/* Room for that many bytes more; at least doubled, so that packing stays linear. */
+/* Makes room for that many more bytes; at least doubles, so that serializing stays linear. */
 static bool room(gp_serial *p, size_t more) {
     if (p->n + more <= p->room) return true;
     size_t want = 2 * p->room > p->n + more ? 2 * p->room : p->n + more + 256;
@@ -71,7 +71,7 @@ static size_t add(char *buf, size_t size, size_t at, const char *text) {
     return at + (size_t)n < size ? at + (size_t)n : size - 1;
 }
 
-/* The way from the outermost value to s, as text: "get, upvalue 'x'.field". */
+/* Writes the path from the outermost value to s as text: "get, upvalue 'x'.field". */
 static size_t describe(lua_State *L, const step *s, char *buf, size_t size) {
     char text[120];
     size_t at = s->from ? describe(L, s->from, buf, size) : 0;
@@ -88,7 +88,7 @@ static size_t describe(lua_State *L, const step *s, char *buf, size_t size) {
     return add(buf, size, at, text);
 }
 
-/* Fails, naming the way to the value at idx and why it cannot go to another state. */
+/* Fails, naming the path to the value at idx and why it cannot go to another state. */
 static bool refuse(packer *k, int idx, const step *s, const char *why) {
     lua_State *L = k->L;
     char way[400];
@@ -96,14 +96,14 @@ static bool refuse(packer *k, int idx, const step *s, const char *why) {
     if (luaL_getmetafield(L, idx, "__name") == LUA_TSTRING) type = lua_tostring(L, -1);
     describe(L, s, way, sizeof way);
     return gp_fail("%s is a %s: %s", way + (*way == '.'), type,
-                   why); /* a field of what has no name */
+                   why); /* a field of an unnamed value */
 }
 
 /* ---- values ---- */
 
 static bool put_value(packer *k, int idx, const step *s);
 
-/* The number of the value on top, which it takes; new ones are counted on. */
+/* The number of the value on top, which it pops; new ones get the next number. */
 static bool number_of(packer *k, lua_Integer *id) {
     lua_State *L = k->L;
     lua_pushvalue(L, -1);
@@ -116,8 +116,7 @@ static bool number_of(packer *k, lua_Integer *id) {
     return false;
 }
 
-/* What is serialized is a view; tensors of a device stay where they are, since workers compute on
- * the cpu. */
+/* Serializes a view; tensors of a device are refused, since workers compute on the cpu. */
 static bool put_tensor(packer *k, const gp_tensor *t, int idx, const step *s) {
     gp_serial *p = k->p;
     if (gp_tensor_device(t) != gp_device_cpu())
@@ -210,7 +209,7 @@ static bool plain_c_function(lua_State *L, int idx) {
     return false;
 }
 
-/* Objects: by name, as one that came before, or whole. */
+/* Objects: by name, as an earlier one, or whole. */
 static bool put_object(packer *k, int idx, const step *s) {
     lua_State *L = k->L;
     lua_Integer id;
@@ -264,14 +263,14 @@ static bool put_value(packer *k, int idx, const step *s) {
 
 /* ---- globals ---- */
 
-/* Does packed bytecode have the name as a constant? As Lua 5.4 dumps short strings: a tag, the
- * length + 1 with the high bit set, the bytes. A name that is only a field's is found as well. */
+/* Whether serialized bytecode has the name as a constant, as Lua 5.4 dumps short strings: a tag,
+ * the length + 1 with the high bit set, the bytes. Also true for a name that is only a field's. */
 static bool mentioned(packer *k, int key) {
     lua_State *L = k->L;
     size_t n, size;
     const char *name = lua_tolstring(L, key, &n);
     char want[48];
-    if (n > 40) return false; /* a long string: not a name that bytecode holds this way */
+    if (n > 40) return false; /* a long string: bytecode stores it differently */
     want[0] = 4;
     want[1] = (char)(0x80 | (n + 1));
     memcpy(want + 2, name, n);
@@ -292,7 +291,7 @@ static bool goes_by_name(packer *k, int idx) {
     return known || plain_c_function(k->L, idx);
 }
 
-/* Would the value be refused? Packs it aside to see; the message is in gp_error(). */
+/* Whether the value can be serialized: tries it separately; the message is in gp_error(). */
 static bool packable(packer *k, int idx, const step *s) {
     lua_State *L = k->L;
     packer trial = *k;
@@ -309,8 +308,8 @@ static bool packable(packer *k, int idx, const step *s) {
     return ok;
 }
 
-/* The pair on top is a global that packed code names: its name, then its value, or why it has
- * none. */
+/* Writes the pair on top, a global that serialized code names: its name, then its value, or why it
+ * has none. */
 static bool put_global(packer *k) {
     lua_State *L = k->L;
     int value = lua_gettop(L);
@@ -325,7 +324,7 @@ static bool put_global(packer *k) {
     return put_text(k->p, GP_TAG_refused, gp_error(), strlen(gp_error()));
 }
 
-/* Pairs of name and value until no packed function names another one; then end. */
+/* Writes pairs of name and value until no serialized function names another one; then end. */
 static bool put_globals(packer *k) {
     lua_State *L = k->L;
     lua_newtable(L);

@@ -1,4 +1,4 @@
-/* The threads of a loader: see workers.h. */
+/* The threads of a data loader: see workers.h. */
 #include "bindings/loader/workers.h"
 
 #include <lauxlib.h>
@@ -27,7 +27,7 @@ typedef struct worker {
     gp_worker_pool *pool;
     pthread_t thread;
     lua_State *L;        /* while it lives */
-    bool ended, crashed; /* crashed: it sleeps for ever */
+    bool ended, crashed; /* crashed: it sleeps forever */
     uint64_t busy, idle, open;
 } worker;
 
@@ -35,25 +35,25 @@ struct gp_worker_pool {
     gp_worker_pool_opts opts;
     gp_serial program;
     pthread_mutex_t lock;
-    pthread_mutex_t shaping;    /* for gp_making: held while a batch's memory is taken */
-    pthread_cond_t work, ready; /* for the workers; for who takes */
+    pthread_mutex_t shaping;    /* for gp_making: held while a batch's memory is allocated */
+    pthread_cond_t work, ready; /* for the workers; for the taker */
     atomic_bool stop;
-    bool waiting;    /* somebody takes, and its batch was not made when it came */
+    bool waiting;    /* someone is taking a batch that was not finished on arrival */
     char *failed;    /* why a worker could not start */
-    char crash[700]; /* how the first one that did crashed */
+    char crash[700]; /* how the first crashed worker crashed */
     worker *worker;
-    int started; /* threads that are not joined */
+    int started; /* threads that are not joined yet */
     gp_batch **ring;
     int head, count;
     gp_worker_pool_stats stats;
     uint64_t begun;
-    struct gp_worker_pool *next; /* of those with threads */
+    struct gp_worker_pool *next; /* list of pools with threads */
 };
 
-/* ---- pools with threads, to be stopped when the program ends ---- */
+/* ---- pools with threads, stopped when the program ends ---- */
 
 static gp_worker_pool *pools;
-static int signals; /* pools that have STOP_SIGNAL set */
+static int signals; /* pools that use STOP_SIGNAL's handler */
 static struct sigaction before;
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -62,7 +62,7 @@ static void on_stop_signal(int sig) {
     gp_stop_now();
 }
 
-/* At exit: workers may be inside Lua code or waiting, and must be gone before the devices are. */
+/* At exit: workers may be inside Lua code or waiting, and must end before the devices do. */
 static void stop_all(void) {
     gp_lock(&pools_lock);
     gp_worker_pool *c = pools;
@@ -90,7 +90,7 @@ static void enlist(gp_worker_pool *c) {
     gp_unlock(&pools_lock);
 }
 
-/* Once more is harmless: a pool may be stopped by its own end and by stop_all. */
+/* A second call is harmless: a pool may be stopped by its own end and by stop_all. */
 static void discharge(gp_worker_pool *c) {
     gp_lock(&pools_lock);
     gp_worker_pool **p = &pools;
@@ -104,7 +104,7 @@ static void discharge(gp_worker_pool *c) {
 
 /* ---- a worker ---- */
 
-/* Modules are found where the main state finds them. */
+/* Makes the worker find modules where the main state does. */
 static void set_path(lua_State *L, const char *name, const char *path) {
     if (!path || lua_getglobal(L, "package") != LUA_TTABLE) return;
     lua_pushstring(L, path);
@@ -116,7 +116,7 @@ static void set_path(lua_State *L, const char *name, const char *path) {
 static int l_open(lua_State *L) {
     const worker *w = lua_touserdata(L, 1);
     const gp_worker_pool_opts *o = &w->pool->opts;
-    lua_gc(L, LUA_GCSTOP); /* nothing of this is garbage */
+    lua_gc(L, LUA_GCSTOP); /* there is no garbage yet */
     o->open(L, o->kind);
     lua_gc(L, LUA_GCINC, 140, 1000, 0);
     gp_default_dtype = o->dtype;
@@ -153,7 +153,7 @@ static bool open_program(worker *w, lua_State *L) {
     return ok;
 }
 
-/* The first batch that has samples nobody makes. */
+/* The first batch with samples that no worker has taken. */
 static gp_batch *open_batch(gp_worker_pool *c) {
     for (int i = 0; i < c->count; i++) {
         gp_batch *b = c->ring[(c->head + i) % c->opts.prefetch];
@@ -162,8 +162,8 @@ static gp_batch *open_batch(gp_worker_pool *c) {
     return NULL;
 }
 
-/* Several workers share a batch, so that the first comes early; by smaller parts towards its end,
- * so that they end together. */
+/* Several workers share a batch, so that the first is ready early; in smaller parts towards its
+ * end, so that they finish together. */
 static int chunk(const gp_worker_pool *c, const gp_batch *b) {
     int workers = c->opts.workers, n = b->n / (CHUNKS * workers),
         rest = (b->n - b->next) / (2 * workers);
@@ -171,9 +171,9 @@ static int chunk(const gp_worker_pool *c, const gp_batch *b) {
     return !c->opts.stacked ? b->n : n > 0 ? n : 1;
 }
 
-/* With the lock held, which it leaves and takes again: who waits for a batch that is made runs
- * first. Where workers keep every processor busy, the scheduler would let it wait for its next
- * tick, up to 4 ms, more than making a sample takes. */
+/* With the lock held, which is released meanwhile: lets a taker whose batch is finished run first.
+ * Where workers keep every processor busy, the scheduler would let it wait for its next tick, up to
+ * 4 ms, longer than making a sample takes. */
 static void give_way(gp_worker_pool *c) {
     if (!c->waiting || c->count == 0 || c->ring[c->head]->left > 0) return;
     gp_unlock(&c->lock);
@@ -220,15 +220,15 @@ int gp_worker_pool_crashed(int64_t *bytes) {
     return atomic_load(&lost.workers);
 }
 
-/* Nobody touches its Lua state, or what that held, again. The thread does not end: what it would
- * release then may be damaged, and others may hold what is on its stack. */
+/* Abandons the crashed worker's Lua state and all that it held. The thread does not end: what it
+ * would release may be damaged, and others may use what is on its stack. */
 static _Noreturn void abandon(worker *w, const char *text) {
     gp_worker_pool *c = w->pool;
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, NULL);
     gp_running = NULL;
-    int64_t bytes = w->L ? (int64_t)lua_gc(w->L, LUA_GCCOUNT) << 10 : 0; /* reads a number */
+    int64_t bytes = w->L ? (int64_t)lua_gc(w->L, LUA_GCCOUNT) << 10 : 0; /* only reads a number */
     atomic_fetch_add(&lost.bytes, bytes);
     atomic_fetch_add(&lost.workers, 1);
     gp_lock(&c->lock);
@@ -245,7 +245,7 @@ static _Noreturn void abandon(worker *w, const char *text) {
     for (;;) pause();
 }
 
-/* From opening its Lua state to closing it. */
+/* Runs a worker from opening its Lua state to closing it. */
 static void live(worker *w) {
     gp_worker_pool *c = w->pool;
     uint64_t t0 = gp_now_ns();
@@ -268,7 +268,7 @@ static void live(worker *w) {
     gp_unlock(&c->lock);
 }
 
-/* A worker's thread; w is the pool's. */
+/* A worker's thread; the pool owns w. */
 static void *work(void *arg) {
     worker *w = arg;
     gp_rescue here;
@@ -285,7 +285,8 @@ static void *work(void *arg) {
 
 /* ---- the pool ---- */
 
-/* Signals are for the threads that were there before; the one that stops is for the workers. */
+/* Starts the threads with signals blocked, which go to the earlier threads; only the stop signal is
+ * for workers. */
 static bool start(gp_worker_pool *c) {
     sigset_t all, old;
     int faults[] = {STOP_SIGNAL, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
@@ -380,7 +381,7 @@ static bool wait_for(gp_worker_pool *c, const gp_batch *b) {
     return ok;
 }
 
-/* math.random's next 64 bits, by the program's field. */
+/* The next 64 bits of math.random, through the program's field. */
 static lua_Integer random_bits(lua_State *L, int program) {
     lua_getfield(L, program, "random");
     lua_pushinteger(L, 0);
@@ -397,7 +398,8 @@ static void seed_random(lua_State *L, int program, lua_Integer a, lua_Integer b)
     lua_call(L, 2, 0);
 }
 
-/* Makes the batch on this thread. Its own random numbers do not depend on what the samples draw. */
+/* Makes the batch on this thread, with random numbers that do not depend on what the samples
+ * draw. */
 static void make_here(gp_worker_pool *c, gp_batch *b, lua_State *L, int program) {
     static const char name[] = "loader: make a batch";
     lua_Integer one = random_bits(L, program), two = random_bits(L, program);
@@ -453,8 +455,9 @@ void gp_worker_pool_stop(gp_worker_pool *c) {
     for (int i = 0; i < c->started; i++) {
         worker *w = &c->worker[i];
         bool self = pthread_equal(w->thread, pthread_self()); /* os.exit in a dataset */
-        /* Again, since one may come just before a read; but later and later, since the handler
-         * walks all the calls that are open, and a deep recursion must get on in between. */
+        /* Sends the signal again, since one may arrive just before a read, but at growing
+         * intervals: the handler walks all open calls, and a deep recursion must make progress in
+         * between. */
         for (long pause = POLL_NS / 4; !w->ended && !self;
              pause += pause < POLL_NS * 20 ? pause : 0) {
             pthread_kill(w->thread, STOP_SIGNAL);

@@ -1,5 +1,5 @@
-/* The rewrite's reader of expressions: notes each one, where it stands, and which local variable a
- * name is. */
+/* The rewrite's reader of expressions: records each one, its position, and the local variable that
+ * a name is. */
 #include "bindings/rewrite/parse.h"
 
 #include <string.h>
@@ -71,7 +71,7 @@ void gp_parse_root(parser *p, uint32_t n, gp_context ctx) {
     PUSH(p->t, p->t->roots, (gp_root){n, ctx, 0});
 }
 
-/* An expression that stands where a value is wanted. */
+/* An expression where a value is wanted. */
 static void value(parser *p) { gp_parse_root(p, gp_parse_expr(p), X_VALUE); }
 
 uint32_t gp_parse_list(parser *p, uint32_t *count) {
@@ -91,7 +91,7 @@ void gp_parse_field_function(parser *p, gp_token field) {
         if (same_name(p, field, names[i], 4)) p->next_verdict = true;
 }
 
-/* A constructor. Functions for __eq, __lt and __le in it answer Lua's own operators: see
+/* A constructor. Functions for __eq, __lt and __le in it are called by Lua's own operators: see
  * gp_parse_field_function. */
 static void table(parser *p) {
     expect(p, '{');
@@ -167,7 +167,7 @@ static bool suffix(parser *p, bool *call) {
     }
 }
 
-/* The field or method that a suffix which starts here names. */
+/* Sets the field or method that the suffix starting here names. */
 static void name_ahead(parser *p, gp_token *name) {
     if (p->tok.kind != '.' && p->tok.kind != ':') return;
     look_ahead(p);
@@ -192,7 +192,7 @@ static uint32_t primary(parser *p, int *known) {
     return gp_parse_node(p, n);
 }
 
-/* Calls that give one list, which an assignment to several names takes apart, as Python does. */
+/* Whether the call returns one list, which an assignment to several names unpacks, as in Python. */
 static bool gives_list(const parser *p, gp_token name) {
     static const char *const names[] = {
         "size",  "stride", "nonzero",      "where",    "split",
@@ -228,7 +228,7 @@ uint32_t gp_parse_suffixed(parser *p) {
                                              .list = was_call && gives_list(p, name)});
 }
 
-/* Constants, …, constructors, functions, and what suffixes follow. */
+/* Constants, ..., constructors, functions, and their suffixes. */
 static uint32_t simple(parser *p) {
     gp_syntax_node n = {.kind = N_CONST, .start = p->tok.start};
     switch (p->tok.kind) {
@@ -261,7 +261,7 @@ typedef struct power {
     int8_t left, right;
 } power;
 
-/* Lua's table of priorities; left is 0 for what is no binary operator. */
+/* Lua's table of priorities; left is 0 if it is not a binary operator. */
 static power priority(int op) {
     switch (op) {
     case TK_OR: return (power){1, 1};

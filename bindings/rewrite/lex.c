@@ -44,8 +44,8 @@ static uint32_t long_bracket(const gp_tree *t, uint32_t at) {
     return NONE;
 }
 
-/* at: behind "--". Where the comment ends: a short one before its line end; NONE where a long
- * one does not. */
+/* at: after "--". The end of the comment: a short one ends before its line end; NONE where a long
+ * one does not end. */
 static uint32_t skip_comment(const gp_tree *t, uint32_t at) {
     if (peek(t, at) == '[') {
         uint32_t end = long_bracket(t, at);
@@ -65,7 +65,7 @@ static uint32_t skip_blank(const gp_tree *t, uint32_t at) {
     }
 }
 
-/* at: the opening quote. Behind the closing one; NONE where there is none. */
+/* at: the opening quote. Returns the byte after the closing one; NONE where there is none. */
 static uint32_t string_end(const gp_tree *t, uint32_t at) {
     int quote = t->text[at++];
     for (;;) {
@@ -82,7 +82,7 @@ static uint32_t string_end(const gp_tree *t, uint32_t at) {
     }
 }
 
-/* As Lua's read_numeral does: takes everything that looks like part of a number. */
+/* As Lua's read_numeral: takes everything that looks like part of a number. */
 static uint32_t number_end(const gp_tree *t, uint32_t at) {
     int lower = 'e';
     if (t->text[at] == '0' && (peek(t, at + 1) | 32) == 'x') lower = 'p', at += 2;

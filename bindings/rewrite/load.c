@@ -1,5 +1,5 @@
-/* Loading Lua text through the rewrite: what stands in for load, loadfile, dofile and the searcher
- * of Lua modules. */
+/* Loading Lua text through the rewrite: replacements for load, loadfile, dofile and the searcher of
+ * Lua modules. */
 #include "bindings/bind.h"
 #include "bindings/rewrite/truth.h"
 #include "bindings/rewrite/rewrite.h"
@@ -20,10 +20,8 @@ static bool is_plain(lua_State *L) {
 
 static bool is_binary(const char *text, size_t len) { return len && text[0] == LUA_SIGNATURE[0]; }
 
-/*
- * Lua did not take the text it was given. Its message for the original text is the one to show; but
- * where Lua takes that, the fault is the rewrite's, and running the text unchanged could be
- * silently
+/* Lua did not accept the rewritten text. Its message for the original text is the one to show; but
+ * where Lua accepts that, the rewrite has a bug, and running the text unchanged could be silently
  * wrong. */
 static int syntax_error(lua_State *L, const char *text, size_t len, const char *name,
                         const char *mode) {
@@ -51,7 +49,7 @@ static int load_text(lua_State *L, const char *text, size_t len, const char *nam
     case GP_REWRITE_DONE: break;
     }
     int status =
-        luaL_loadbufferx(L, out, outlen, name, mode); /* protected: out is freed whatever happens */
+        luaL_loadbufferx(L, out, outlen, name, mode); /* protected: out is freed in any case */
     free(out);
     if (status != LUA_ERRSYNTAX) return status;
     lua_pop(L, 1);
@@ -106,7 +104,8 @@ static int l_free_text(lua_State *L) {
     return 0;
 }
 
-/* Pushes a place for malloc'ed text that the collector frees if an error does not let us. */
+/* Pushes a box for malloc'ed text that the collector frees if an error prevents us from doing
+ * so. */
 static char **push_text_box(lua_State *L) {
     char **box = lua_newuserdatauv(L, sizeof *box, 0);
     *box = NULL;
@@ -137,7 +136,7 @@ static int load_file(lua_State *L, const char *filename, const char *mode, bool 
     } else {
         status = file_error(L, "open", name, errno);
     }
-    lua_replace(L, -3); /* the result takes the place of the name */
+    lua_replace(L, -3); /* the result replaces the name */
     lua_pop(L, 1);
     return status;
 }
@@ -170,8 +169,8 @@ static int loaded(lua_State *L, int status, int env) {
     return 1;
 }
 
-/* Calls the reader at index 1 until it has no more, protected as lua_load's reader is, and joins
- * the pieces. */
+/* Calls the reader at index 1 until it is done, protected as lua_load's reader is, and joins the
+ * pieces. */
 static int l_read_pieces(lua_State *L) {
     luaL_Buffer b;
     luaL_buffinit(L, &b);
@@ -193,8 +192,8 @@ static bool ends_in(const char *text, size_t len, const char *end) {
     return len > n && !memcmp(text + len - n, end, n);
 }
 
-/* The text at index 1 did not compile. If it is the name of a file, a note says what reads that:
- * who takes only the first result of load sees nil, and no message. */
+/* The text at index 1 did not compile. If it is the name of a file, a note says what reads that: a
+ * caller that takes only load's first result sees nil, and no message. */
 static void note_file(lua_State *L) {
     static const char *const reads[][2] = {
         {".npy", "npy.load"},   {".npz", "npz.load"}, {".safetensors", "safetensors.load"},
@@ -254,7 +253,7 @@ static int l_dofile(lua_State *L) {
 
 /* ---- require ---- */
 
-/* Stands for package.searchers[2]; upvalues: the package table and its searchpath. */
+/* Replaces package.searchers[2]; upvalues: the package table and its searchpath. */
 static int l_searcher(lua_State *L) {
     const char *name = luaL_checkstring(L, 1), *filename;
     lua_pushvalue(L, lua_upvalueindex(2));
@@ -263,7 +262,7 @@ static int l_searcher(lua_State *L) {
         return luaL_error(L, "'package.path' must be a string");
     lua_call(L, 2, 2);
     filename = lua_tostring(L, -2);
-    if (!filename) return 1; /* the message of what was tried */
+    if (!filename) return 1; /* the message lists what was tried */
     lua_pop(L, 1);
     if (load_file(L, filename, "t", false) == LUA_OK) {
         lua_insert(L, -2);

@@ -1,11 +1,11 @@
-/* Inside the rewrite's reader: its state, its tokens, and what the two halves of the grammar call
- * of each other. */
+/* Inside the rewrite's reader: its state, its tokens, and the functions that the two halves of the
+ * grammar call in each other. */
 #ifndef GP_REWRITE_PARSE_H
 #define GP_REWRITE_PARSE_H
 
 #include "bindings/rewrite/tree.h"
 
-/* Deeper than Lua itself allows (200), so what is refused here is refused there too. */
+/* Deeper than Lua itself allows (200), so that Lua also refuses what is refused here. */
 #define MAX_DEPTH 1000
 
 /* A local variable in scope: its name and its number. */
@@ -69,14 +69,14 @@ void gp_parse_assign(parser *p, uint32_t var, uint32_t node);
 /* The same for a name: a local variable, or a global that gp_known_calls may list. */
 void gp_parse_assign_name(parser *p, gp_token name, uint32_t node);
 
-/* Expressions return their node; it ends where the last token ended. Roots are what the writer
- * starts from. */
+/* Expressions return their node; it ends where the last token ended. Roots are where the writer
+ * starts. */
 static inline gp_syntax_node *gp_parse_at(parser *p, uint32_t n) { return &p->t->nodes.at[n]; }
 uint32_t gp_parse_node(parser *p, gp_syntax_node n);
 void gp_parse_root(parser *p, uint32_t n, gp_context ctx);
 uint32_t gp_parse_expr(parser *p);
 uint32_t gp_parse_suffixed(parser *p);
-/* Notes that the function expected next is the value of this field. */
+/* Records that the function expected next is the value of this field. */
 void gp_parse_field_function(parser *p, gp_token field);
 /* A list of expressions, all made roots; returns the last one. */
 uint32_t gp_parse_list(parser *p, uint32_t *count);

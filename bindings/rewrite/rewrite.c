@@ -11,21 +11,21 @@
 
 static bool only(uint8_t cls, uint8_t set) { return !(cls & ~set); }
 
-/* a and b, where a was tested: a false tensor has become false. */
+/* The class of `a and b`, where a was tested: a false tensor has become false. */
 static uint8_t class_and(uint8_t a, uint8_t b) {
     return (a & C_ANY ? C_NIL | C_FALSE : a & (C_NIL | C_FALSE)) | b;
 }
 
 static uint8_t class_or(uint8_t a, uint8_t b) { return (a & ~(C_NIL | C_FALSE)) | b; }
 
-/* Nothing is compared elementwise: no tensor takes part, or one side is neither a tensor nor a
- * number. */
+/* Whether nothing is compared elementwise: no tensor takes part, or one side is neither a tensor
+ * nor a number. */
 static bool plain_equality(uint8_t a, uint8_t b) {
     return !((a | b) & C_ANY) || !(a & (C_NUM | C_ANY)) || !(b & (C_NUM | C_ANY));
 }
 
-/* op: the operator's token. Classes are sets: what may come out is the union of what the
- * operands may give. */
+/* op: the operator's token. Classes are sets: the result's is the union of what the operands may
+ * give. */
 static uint8_t class_binary(int op, uint8_t a, uint8_t b) {
     switch (op) {
     case TK_AND: return class_and(a, b);
@@ -43,7 +43,8 @@ static uint8_t class_binary(int op, uint8_t a, uint8_t b) {
     }
 }
 
-/* From the classes of the operands, which have smaller numbers: operands are noted first. */
+/* Computed from the classes of the operands, which have smaller numbers: operands are recorded
+ * first. */
 static uint8_t class_of(const gp_tree *t, const gp_syntax_node *n) {
     const gp_syntax_node *nodes = t->nodes.at;
     switch (n->kind) {
@@ -59,7 +60,7 @@ static uint8_t class_of(const gp_tree *t, const gp_syntax_node *n) {
     }
 }
 
-/* Classes only grow, so that repeating this ends. True: some variable's did. */
+/* Classes only grow, so that repeating this ends. True if some variable's did. */
 static bool classify_once(gp_tree *t) {
     bool changed = false;
     for (uint32_t i = 0; i < t->nodes.n; i++) t->nodes.at[i].cls = class_of(t, &t->nodes.at[i]);
@@ -72,8 +73,8 @@ static bool classify_once(gp_tree *t) {
     return changed;
 }
 
-/* The least classes that all assignments agree with; a chain too long to follow makes every
- * variable unknown. */
+/* Finds the smallest classes that agree with all assignments; a chain too long to follow makes
+ * every variable unknown. */
 static void classify(gp_tree *t) {
     for (int round = 0; round < 16; round++)
         if (!classify_once(t)) return;
@@ -98,26 +99,26 @@ typedef struct writer {
     LIST(struct edit) edits;
 } writer;
 
-/* At one byte edits come in the order of their rank, then of their making. */
+/* Adds an edit; at one byte edits are ordered by their rank, then by creation. */
 static void edit(writer *w, uint32_t pos, int rank, const char *text, uint32_t len, uint32_t skip) {
     PUSH(w->t, w->edits, (struct edit){pos, rank, w->edits.n, text, len, skip});
 }
 
-/* Text before byte pos, behind whatever closes there. */
+/* Inserts text before byte pos, after whatever closes there. */
 static void open_text(writer *w, uint32_t pos, const char *text) {
     edit(w, pos, E_OPEN, text, strlen(text), 0);
 }
 
 static void close_at(writer *w, uint32_t pos) { edit(w, pos, E_CLOSE, ")", 1, 0); }
 
-/* A global is found in 4 ns, a field of a string in 11; the string is there for chunks that see
- * other globals. */
+/* A global is found in 4 ns, a field of a string in 11; the string is for chunks with other
+ * globals. */
 #define HELPER(h)                                                                                  \
     { "(_ENV[\"" h "\"]or(\"\")[\"" h "\"])(", "(\"\")[\"" h "\"](" }
 /* clang-format off */
 enum {
     H_TRUTH, H_SAME, H_SAME1, H_TENSOR, H_TENSOR1, H_EQC, H_NUMBER, H_LINK, H_UNPACK, H_MATMUL,
-    H_EQ, H_NE, H_LT, H_LE, H_GT, H_GE, H_RETURN /* H_RETURN + H_LT - H_EQ: < behind a return */
+    H_EQ, H_NE, H_LT, H_LE, H_GT, H_GE, H_RETURN /* H_RETURN + H_LT - H_EQ: < after a return */
 };
 /* clang-format on */
 static const char *const helpers[][2] = {
@@ -154,7 +155,7 @@ static void open_copy(writer *w, uint32_t pos, const gp_syntax_node *n) {
     edit(w, pos, E_OPEN, w->t->text + n->start, n->end - n->start, 0);
 }
 
-/* A last argument that may give several values is cut to one. */
+/* Reduces a last argument that may give several values to one. */
 static void one_value(writer *w, const gp_syntax_node *n) {
     if (!n->multi) return;
     open_text(w, n->start, "(");
@@ -183,7 +184,7 @@ static const struct comparison *find_comparison(const gp_syntax_node *n) {
     return NULL;
 }
 
-/* Text that may be evaluated twice: a local variable or a number, with a sign or not. */
+/* Whether the text may be evaluated twice: a local variable or a number, with a sign or not. */
 static bool repeatable(const gp_tree *t, const gp_syntax_node *n) {
     if (n->kind == N_UN && n->op == '-') {
         const gp_syntax_node *a = &t->nodes.at[n->a];
@@ -192,8 +193,8 @@ static bool repeatable(const gp_tree *t, const gp_syntax_node *n) {
     return n->kind == N_LOCAL || (n->kind == N_CONST && n->cls == C_NUM);
 }
 
-/* Lua's operator is right here. An order of tensors in a condition is: its metamethod gives the
- * boolean that is wanted. */
+/* Whether Lua's operator is right here. So it is for an order of tensors in a condition, where its
+ * metamethod gives the boolean. */
 static bool stays(const gp_syntax_node *a, const gp_syntax_node *b, const struct comparison *c,
                   gp_context ctx) {
     if (plain_equality(a->cls, b->cls) && (c->helper == H_EQ || c->helper == H_NE)) return true;
@@ -202,11 +203,11 @@ static bool stays(const gp_syntax_node *a, const gp_syntax_node *b, const struct
            only(b->cls, C_NIL | C_BOOL | C_STR);
 }
 
-/* The helper gets both operands of n, whose operator is len bytes long, and its result stands for
+/* Passes both operands of n, whose operator is len bytes long, to the helper; its result replaces
  * n. */
 static void call_binary(writer *w, const gp_syntax_node *n, int helper, int len, gp_context ctx) {
     const gp_syntax_node *b = &w->t->nodes.at[n->b];
-    if (ctx == X_RETURN) { /* an operator is no tail call */
+    if (ctx == X_RETURN) { /* an operator is not a tail call */
         open_text(w, n->start, "(");
         close_at(w, n->end);
     }
@@ -227,7 +228,7 @@ static void call_comparison(writer *w, const gp_syntax_node *n, const struct com
     call_binary(w, n, comparison_helper(c, ctx), c->len, ctx);
 }
 
-/* a == b in a condition, one of them repeatable: "(=)"(b, a) == b or a == "(=)"(a, b). */
+/* a == b in a condition, one of them being repeatable: "(=)"(b, a) == b or a == "(=)"(a, b). */
 static void same_comparison(writer *w, const gp_syntax_node *a, const gp_syntax_node *b) {
     bool left =
         repeatable(w->t, b) && (!(b->cls & C_ANY) || !repeatable(w->t, a) || (a->cls & C_ANY));
@@ -239,7 +240,7 @@ static void same_comparison(writer *w, const gp_syntax_node *a, const gp_syntax_
     close_at(w, wrapped->end);
 }
 
-/* a < b as a value, both repeatable: ("(t)"(a, b) and "(<)"(a, b) or a < b). */
+/* a < b as a value, both being repeatable: ("(t)"(a, b) and "(<)"(a, b) or a < b). */
 static void tensor_comparison(writer *w, const gp_syntax_node *n, const gp_syntax_node *a,
                               const gp_syntax_node *b, const struct comparison *c, gp_context ctx) {
     bool both = a->cls & b->cls & C_ANY;
@@ -272,7 +273,7 @@ static void open_source(writer *w, uint32_t pos, uint32_t start, uint32_t end) {
     edit(w, pos, E_OPEN, w->t->text + start, end - start, 0);
 }
 
-/* Can the text of n stand in a long string on its line? */
+/* Whether the text of n can be in a long string on its line. */
 static bool quotable(const gp_tree *t, const gp_syntax_node *n) {
     const char *s = t->text + n->start;
     uint32_t len = n->end - n->start;
@@ -282,8 +283,8 @@ static bool quotable(const gp_tree *t, const gp_syntax_node *n) {
     return true;
 }
 
-/* n compares the comparison `inner` again: an operand that is a tensor raises, and the error shows
- * what Python would have meant. */
+/* n compares the comparison `inner` again: a tensor operand raises, and the error shows what Python
+ * would do. */
 static void link(writer *w, const gp_syntax_node *n, const gp_syntax_node *inner,
                  const gp_syntax_node *operand) {
     uint32_t pos = operand->start;
@@ -304,7 +305,7 @@ static void link(writer *w, const gp_syntax_node *n, const gp_syntax_node *inner
     close_at(w, operand->end);
 }
 
-/* a < b < c; (a < b) < c is another thing. */
+/* a < b < c; (a < b) < c is different. */
 static void links(writer *w, const gp_syntax_node *n) {
     const gp_syntax_node *inner = &w->t->nodes.at[n->a];
     if (!find_comparison(inner)) return;
@@ -314,7 +315,7 @@ static void links(writer *w, const gp_syntax_node *n) {
 
 /* ---- Expressions ---- */
 
-/* Recursion goes right and into operands, iteration left: chains lean to the left and may be
+/* Recursion goes right and into operands, iteration left: chains nest to the left and may be
  * long. */
 static void emit(writer *w, uint32_t i, gp_context ctx) {
     for (;;) {
@@ -339,7 +340,7 @@ static void emit(writer *w, uint32_t i, gp_context ctx) {
     }
 }
 
-/* The helper gets how many parts are wanted, in digits, and n with all its values. */
+/* The helper gets the number of parts wanted, in digits, and n with all its values. */
 static void unpack(writer *w, const gp_syntax_node *n, uint32_t parts) {
     open_call(w, n->start, H_UNPACK);
     for (uint32_t d = 100; d; d /= 10)
@@ -348,7 +349,7 @@ static void unpack(writer *w, const gp_syntax_node *n, uint32_t parts) {
     close_at(w, n->end);
 }
 
-/* Every expression that stands in a statement; nested ones are reached from there. */
+/* Every expression of a statement; nested ones are reached from there. */
 static void emit_roots(writer *w) {
     for (uint32_t i = 0; i < w->t->roots.n && !w->t->bad; i++) {
         gp_root r = w->t->roots.at[i];
@@ -370,7 +371,7 @@ static int by_place(const void *x, const void *y) {
     return a->seq < b->seq ? -1 : 1;
 }
 
-/* The text with its edits, malloc'ed, or NULL when memory is out. */
+/* The text with its edits, malloc'ed, or NULL when out of memory. */
 static char *write_text(writer *w, size_t *outlen) {
     size_t len = w->t->len, done = 0;
     qsort(w->edits.at, w->edits.n, sizeof *w->edits.at, by_place);
@@ -391,17 +392,17 @@ static char *write_text(writer *w, size_t *outlen) {
     return out;
 }
 
-/* Does the text begin with the line --!plain, which asks for no rewrite? */
+/* Whether the text begins with the line --!plain, which turns off the rewrite. */
 static bool plain_line(const char *text, size_t len) {
     static const char mark[] = "--!plain";
-    if (len && *text == '\n') text++, len--; /* what is left of a first line #! */
+    if (len && *text == '\n') text++, len--; /* the rest of a first line #! */
     size_t n = sizeof mark - 1;
     if (len < n || memcmp(text, mark, n)) return false;
     while (n < len && (text[n] == ' ' || text[n] == '\t' || text[n] == '\r')) n++;
     return n == len || text[n] == '\n';
 }
 
-/* The steps in order; what w and its tree hold is the caller's to free. */
+/* The steps in order; the caller frees what w and its tree hold. */
 static gp_rewritten rewrite(writer *w, char **out, size_t *outlen) {
     gp_tree *t = w->t;
     gp_parse(t);

@@ -1,4 +1,4 @@
-/* The rewrite's reader of statements: scopes, and what local variables are assigned. */
+/* The rewrite's reader of statements: scopes, and the values assigned to local variables. */
 #include "bindings/rewrite/parse.h"
 
 #include <stdlib.h>
@@ -95,9 +95,8 @@ static uint32_t constant(parser *p, uint8_t cls) {
     return gp_parse_node(p, (gp_syntax_node){.kind = N_CONST, .cls = cls});
 }
 
-/*
- * What the variables at set[0..n) get from an expression list that starts here: the values one by
- * one, then nil or, after a call or ..., anything. A name in set that is no local variable is
+/* What the variables at set[0..n) get from an expression list that starts here: the values one by
+ * one, then nil or, after a call or ..., anything. A name in set that is not a local variable is
  * NONE. */
 static void assigned_list(parser *p, const uint32_t *set, uint32_t n) {
     uint32_t i = 0, e;

@@ -1,4 +1,4 @@
-/* Inside the rewrite: tokens, expression nodes and what the reader hands to the writer. */
+/* Inside the rewrite: tokens, expression nodes and the reader's output for the writer. */
 #ifndef GP_REWRITE_TREE_H
 #define GP_REWRITE_TREE_H
 
@@ -46,14 +46,14 @@ typedef enum gp_node_kind {
 typedef struct gp_syntax_node {
     uint8_t kind, cls;
     bool multi; /* may give any number of values: a call or ... */
-    bool list;  /* may be one of gpush's lists where several values are meant */
+    bool list;  /* may be one of gpush's lists where several values are assigned */
     int16_t op; /* token of the operator */
     uint32_t a, b;
     uint32_t start, end; /* bytes of the text */
-    uint32_t opat;       /* where the operator stands */
+    uint32_t opat;       /* position of the operator */
 } gp_syntax_node;
 
-/* Where an expression stands. X_VERDICT: alone after the return of a comparison's metamethod. */
+/* The context of an expression. X_VERDICT: alone after the return of a comparison's metamethod. */
 typedef enum gp_context { X_VALUE, X_COND, X_RETURN, X_VERDICT, X_FOR } gp_context;
 
 /* Global functions whose result is known as long as the chunk does not assign them. */
@@ -64,11 +64,11 @@ typedef struct gp_known {
 } gp_known;
 extern const gp_known gp_known_calls[K_COUNT];
 
-/* An expression that stands somewhere by itself, and a value that a local variable gets. */
+/* An outermost expression, and a value that a local variable gets. */
 typedef struct gp_root {
     uint32_t node;
     gp_context ctx;
-    uint32_t parts; /* of a list that it may be; 0: it stays one */
+    uint32_t parts; /* parts to unpack if it is a list; 0: it stays one */
 } gp_root;
 
 typedef struct gp_assign {
@@ -89,7 +89,7 @@ typedef struct gp_tree {
     bool bad, nomem;
     bool env;                   /* the name _ENV occurs */
     bool tainted[K_COUNT];      /* the chunk assigns this global */
-    gp_token last_local;        /* the name that the last statement declares, or of no length */
+    gp_token last_local;        /* the name that the last statement declares, or an empty one */
     LIST(gp_syntax_node) nodes; /* children before parents */
     LIST(uint8_t) vars;         /* class of each local variable */
     LIST(gp_root) roots;
@@ -104,7 +104,7 @@ bool gp_tree_grow(gp_tree *t, void **at, uint32_t n, uint32_t *cap, size_t size)
          ? (void)((list).at[(list).n++] = (__VA_ARGS__))                                           \
          : (void)0)
 
-/* Reads the token at or after byte at; a token that is none sets t->bad and reads as the end. */
+/* Reads the token at or after byte at; an invalid one sets t->bad and reads as the end. */
 gp_token gp_lex(gp_tree *t, uint32_t at);
 
 /* Reads the whole chunk into roots, nodes and assigns; t->bad if it is not Lua. */

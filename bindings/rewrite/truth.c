@@ -1,5 +1,4 @@
-/* The helpers that rewritten Lua text calls: what truth and comparison mean once tensors may take
- * part. */
+/* The helpers that rewritten Lua text calls: truth and comparison where tensors may take part. */
 #include "bindings/rewrite/truth.h"
 
 #include "bindings/bind.h"
@@ -7,7 +6,7 @@
 
 #include <string.h>
 
-/* Tensor or not is asked first everywhere: for plain values that is all a helper costs. */
+/* Every helper first checks for tensors: for plain values that is its whole cost. */
 static bool any_tensor(lua_State *L) { return gp_lua_totensor(L, 1) || gp_lua_totensor(L, 2); }
 
 static int l_truth(lua_State *L) {
@@ -21,7 +20,8 @@ static int l_number(lua_State *L) {
     return gp_lua_number(L, 1);
 }
 
-/* A tensor equals elementwise what is a tensor or a number; anything else is just another value. */
+/* Whether 1 and 2 are compared elementwise: a tensor with a tensor or a number; anything else is
+ * just another value. */
 static bool elementwise(lua_State *L) {
     return (gp_lua_totensor(L, 1) || lua_type(L, 1) == LUA_TNUMBER) &&
            (gp_lua_totensor(L, 2) || lua_type(L, 2) == LUA_TNUMBER);
@@ -57,7 +57,7 @@ static int l_tensor1(lua_State *L) { return gp_lua_totensor(L, 1) ? 1 : 0; }
 
 enum { M_NEGATE = 1, M_CONDITION = 2 };
 
-/* Turns a metamethod's result into the comparison's: a boolean, but a tensor stays one where a
+/* Converts a metamethod's result to the comparison's: a boolean, but a tensor stays one where a
  * value is wanted. */
 static int finish(lua_State *L, int status, lua_KContext how) {
     bool tensor = gp_lua_totensor(L, -1), r;
@@ -91,7 +91,7 @@ static bool tensors(lua_State *L, int t1, int t2) {
            (t2 == LUA_TUSERDATA && gp_lua_totensor(L, 2));
 }
 
-/* Both are of this type. */
+/* Whether both are of this type. */
 static bool may_have_eq(lua_State *L, int type) {
     return (type == LUA_TTABLE || type == LUA_TUSERDATA) &&
            (has_metatable(L, 1) || has_metatable(L, 2)) && find_metamethod(L, "__eq", 1, 2);
@@ -119,9 +119,9 @@ static int equality(lua_State *L, const char *op, lua_KContext how) {
     return 1;
 }
 
-/* ---- What a function returns ---- */
+/* ---- results of functions ---- */
 
-/* Does table.sort, which compares without a comparator, call the function that calls this? */
+/* Whether table.sort, without a comparator, calls the function that calls this. */
 static bool sorting(lua_State *L) {
     lua_Debug ar;
     if (!lua_getstack(L, 2, &ar) || !lua_getinfo(L, "f", &ar)) return false;
@@ -130,7 +130,8 @@ static bool sorting(lua_State *L) {
     return sort;
 }
 
-/* Does Lua's own comparison call the function that calls this? It takes every userdata for true. */
+/* Whether Lua's own comparison calls the function that calls this. It takes every userdata as
+ * true. */
 static bool for_truth(lua_State *L) {
     lua_Debug ar;
     if (!lua_getstack(L, 1, &ar) || !lua_getinfo(L, "n", &ar)) return false;
@@ -138,7 +139,7 @@ static bool for_truth(lua_State *L) {
     return !strcmp(ar.name, "eq") || !strcmp(ar.name, "lt") || !strcmp(ar.name, "le");
 }
 
-/* The comparison's result, which is on top, behind a return. */
+/* The comparison's result, which is on top, after a return. */
 static int returned(lua_State *L) {
     if (gp_lua_totensor(L, -1) && for_truth(L)) lua_pushboolean(L, gp_lua_truth(L, -1));
     return 1;
@@ -156,7 +157,7 @@ static const char *type_name(lua_State *L, int i) {
     return luaL_typename(L, i);
 }
 
-/* The same message as Lua's, at the same place: the line that compares. */
+/* The same message as Lua's, at the same line: the one that compares. */
 static int order_error(lua_State *L, int a, int b) {
     const char *s = type_name(L, a), *t = type_name(L, b);
     if (!strcmp(s, t)) return luaL_error(L, "attempt to compare two %s values", s);
@@ -170,7 +171,7 @@ static int order(lua_State *L, const char *op, int a, int b, int api, const char
     if (tensors(L, t1, t2)) return gp_lua_operate(L, op, 1, 2);
     if (t1 != t2 || (t1 != LUA_TNUMBER && t1 != LUA_TSTRING)) {
         if (find_metamethod(L, event, a, b)) return call_metamethod(L, a, b, 0);
-        /* Where Lua is built to, it makes __le from __lt: that is left to it. */
+        /* Lua derives __le from __lt in builds that enable it: that is left to it. */
         if (api == LUA_OPLT || !find_metamethod(L, "__lt", a, b)) return order_error(L, a, b);
     }
     lua_pushboolean(L, lua_compare(L, a, b, api));
@@ -196,7 +197,7 @@ RETURN(ge)
 
 /* ---- Operators that are not Lua's ---- */
 
-/* An operand of a comparison that is a comparison itself, or the other operand of that. */
+/* An operand of a comparison that is itself a comparison, or the other operand. */
 static int l_link(lua_State *L) {
     if (gp_lua_totensor(L, 2))
         return luaL_error(L, "comparisons of tensors cannot be chained; write %s",
@@ -210,8 +211,8 @@ static int l_matmul(lua_State *L) {
                       luaL_typename(L, 1), luaL_typename(L, 2));
 }
 
-/* Several variables get one value: the parts of a list of gpush's, as many as there are
- * variables. */
+/* Unpacks a value for several variables: the parts of one of gpush's lists, if there are as
+ * many. */
 static int l_unpack(lua_State *L) {
     lua_Integer wanted = lua_tointeger(L, 1), n;
     if (lua_gettop(L) != 2 || !gp_lua_is_list(L, 2)) return lua_gettop(L) - 1;
@@ -256,7 +257,8 @@ void gp_syntax_helpers(lua_State *L) {
     lua_pop(L, 1);
     lua_pushliteral(L, "");
     if (luaL_getmetafield(L, -1, "__index") == LUA_TTABLE) {
-        /* Behind the string library's table, where pairs(string) does not meet them. */
+        /* In the metatable of the string library's table, where pairs(string) does not find
+         * them. */
         if (!lua_getmetatable(L, -1)) lua_createtable(L, 0, 1);
         luaL_newlib(L, helpers);
         lua_setfield(L, -2, "__index");

@@ -25,7 +25,7 @@ static struct { FUNCTIONS(POINTER) } cupti;
 static const char *const names[] = {FUNCTIONS(NAME)};
 static CUpti_SubscriberHandle subscriber;
 
-/* Calls' own records (RUNTIME, DRIVER) are not read, but an external id is told only in front of
+/* Calls' own records (RUNTIME, DRIVER) are not read, but CUPTI reports an external id only before
  * one. */
 static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
                                            CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
@@ -38,7 +38,7 @@ static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELAT
                                            CUPTI_ACTIVITY_KIND_DRIVER};
 enum { BUFFER_BYTES = 1 << 20, KINDS = sizeof kinds / sizeof *kinds };
 
-/* Calls that block or may, which libraries make; ours are timed where they are made. */
+/* Calls by libraries that block or may block; our own are timed where they are made. */
 #define RUNTIME(name)                                                                              \
     { CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_##name }
 #define DRIVER(name)                                                                               \
@@ -73,7 +73,7 @@ static void CUPTIAPI buffer_requested(uint8_t **buffer, size_t *size, size_t *ma
 
 static void ran(uint64_t t0, uint64_t t1, uint32_t correlation, const char *what) {
     activity_record *a = t1 ? CUDA_APPEND(trace->activities)
-                            : NULL; /* a time of 0 is one that CUPTI could not take */
+                            : NULL; /* a time of 0 means that CUPTI could not measure it */
     if (a) *a = (activity_record){t0, t1, what, correlation, false};
     else if (!t1) trace->lost++;
 }
@@ -96,14 +96,13 @@ static void took(const CUpti_ActivityOverhead3 *o) {
     held(o->start, o->end, o->correlationId, s.what);
 }
 
-/* Waits inside of libraries, in the main: gpush's own poll. Both versions of the record begin
- * alike. */
+/* Waits inside libraries, chiefly: gpush itself polls. Both versions of the record begin alike. */
 static void synchronized(const CUpti_ActivitySynchronization *y) {
     static const char *const what[] = {"synchronization", "synchronization with an event", NULL,
                                        "synchronization with a stream",
                                        "synchronization with the device"};
     if (y->type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT)
-        return; /* holds up no host */
+        return; /* does not block the host */
     bool known = y->type > 0 && (size_t)y->type < sizeof what / sizeof *what;
     held(y->start, y->end, y->correlationId, what[known ? y->type : 0]);
 }
@@ -142,7 +141,7 @@ static void take_record(const CUpti_Activity *r) {
     }
 }
 
-/* On any thread. */
+/* Called on any thread. */
 static void CUPTIAPI buffer_completed(CUcontext context, uint32_t stream, uint8_t *buffer,
                                       size_t size, size_t valid) {
     size_t dropped = 0;
@@ -156,8 +155,8 @@ static void CUPTIAPI buffer_completed(CUcontext context, uint32_t stream, uint8_
     free(buffer);
 }
 
-/* A call that an op's library made on this thread; the runtime's call of the driver's is not told
- * twice. */
+/* A call by an op's library on this thread; the driver call inside a runtime call is not reported
+ * again. */
 static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                              const void *data) {
     static _Thread_local int depth;
@@ -174,7 +173,7 @@ static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_
     if (text) gp_cuda_rt->called(gp_cuda_in_span->s->dev, text, false, since);
 }
 
-/* ---- beginning ---- */
+/* ---- start ---- */
 
 static const char *result_text(CUptiResult r) {
     const char *text = NULL;
@@ -185,7 +184,7 @@ static const char *result_text(CUptiResult r) {
     return text ? text : "it failed";
 }
 
-/* From here on on_call is told of calls that may block. */
+/* From here on on_call is called for calls that may block. */
 static CUptiResult subscribe(void) {
     if (subscriber) return CUPTI_SUCCESS;
     CUptiResult r = cupti.cuptiSubscribe(&subscriber, on_call, NULL);

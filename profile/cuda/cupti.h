@@ -1,6 +1,6 @@
-/* Watching CUDA devices for the record: what is queued, what ran and when, and the calls inside
- * NVIDIA's libraries that block. Part of the plug-in, below its runtime: what it needs of that it
- * is handed when the plug-in is opened. */
+/* Records CUDA devices: what is queued, what ran and when, and the calls inside NVIDIA's libraries
+ * that block. Part of the plug-in, below its runtime, whose functions it is given when the plug-in
+ * is opened. */
 #ifndef GP_CUDA_CUPTI_H
 #define GP_CUDA_CUPTI_H
 
@@ -13,7 +13,7 @@
 
 struct gp_op;
 
-/* What it uses of the plug-in's runtime (kernels/cuda/runtime). No call waits. */
+/* What it uses of the plug-in's runtime (kernels/cuda/runtime). None of the calls waits. */
 typedef struct gp_cuda_runtime {
     /* Fills table with CUPTI's functions; false with a message. */
     bool (*cupti)(const char *const *names, int n, void **table);
@@ -24,33 +24,34 @@ typedef struct gp_cuda_runtime {
     /* An event of the pool (cudaEvent_t); NULL with a message. */
     void *(*event_take)(gp_device *dev);
     void (*event_give)(gp_device *dev, void *event);
-    /* When a recorded event was passed, ns on gp_now_ns()'s clock; 0 if it was not yet. */
+    /* When a recorded event was reached, in ns on gp_now_ns()'s clock; 0 if not yet. */
     uint64_t (*event_ns)(gp_device *dev, void *event);
-    /* Tells who watches of a call that may block, made since t0. */
+    /* Reports a call that may block, made since t0, to gp_hook.call. */
     void (*called)(gp_device *dev, const char *what, bool first, uint64_t t0);
 } gp_cuda_runtime;
 
-/* Keeps the runtime, which lasts as long as the plug-in, and sees whether a tool wants NVTX ranges.
- * Once, before the rest. */
+/* Keeps the runtime, which lives as long as the plug-in, and checks whether a tool wants NVTX
+ * ranges. Called once, before the rest. */
 void gp_cuda_cupti_open(const gp_cuda_runtime *runtime);
 
-/* Work that is being queued on this thread: what the device does for it is told under its id. */
+/* Work that is being queued on this thread: the device's activity for it is reported under its
+ * id. */
 typedef struct cuda_span {
     struct cuda_span *outer;
     gp_stream *s;
     const struct gp_op *op; /* NULL: a copy */
-    uint64_t number;        /* 0: not watched */
+    uint64_t number;        /* 0: not recorded */
     uint64_t issued;        /* commands of s before it */
     bool named;             /* an NVTX range is open */
 } cuda_span;
-/* What watches; most often nobody: then a span costs a look at this. */
+/* The observers; usually none: then a span costs one check of this. */
 enum { CUDA_WATCH_WORK = 1, CUDA_WATCH_NVTX = 2, CUDA_WATCH_CALLS = 4 };
 extern atomic_int gp_cuda_watch;
-/* kind, bytes: of a copy, as gp_hook.device has them. sp stays where it is until its end. */
+/* kind, bytes: of a copy, as in gp_hook.device. sp must not move until its end. */
 void gp_cuda_span_begin(cuda_span *sp, gp_stream *s, const struct gp_op *op, const char *kind,
                         uint64_t id, size_t bytes);
 void gp_cuda_span_end(cuda_span *sp);
-/* How the op that is being queued does it ("gesvdj"), for who watches. text: lasts as long as the
+/* The variant of the op being queued ("gesvdj"), for observers. text: lives as long as the
  * process. */
 void gp_cuda_detail(const char *text);
 /* gp_device_vt.observe */
@@ -58,9 +59,9 @@ const char *gp_cuda_observe(gp_device *dev, gp_trace_cmd cmd, uint64_t *lost);
 /* Above 0 while the runtime makes a call that it times itself. */
 extern _Thread_local int gp_cuda_own_calls;
 
-/* ---- cupti_text.c: texts that last; NULL when there is no room ---- */
+/* ---- cupti_text.c: texts that are never freed; NULL when there is no room ---- */
 
-/* A kernel's name as CUPTI has it, without its arguments and as people write it. NULL for NULL. */
+/* A kernel's readable name, from CUPTI's, without its arguments. NULL for NULL. */
 const char *gp_cuda_kernel_text(const char *name);
 /* "svd: cudaStreamSynchronize" */
 const char *gp_cuda_call_text(const char *op, const char *function);

@@ -1,5 +1,5 @@
-/* Texts for the record that last as long as the process: kernels' names as people read them, and
- * the calls that ops' libraries make. */
+/* Texts for the record that are never freed: kernels' readable names, and the calls that ops'
+ * libraries make. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,13 +8,13 @@
 
 #include "profile/cuda/cupti.h"
 
-/* The C++ library's, where the plug-in is linked to it. */
+/* The C++ library's, if the plug-in is linked to it. */
 __attribute__((weak)) char *__cxa_demangle(const char *mangled, char *buffer, size_t *size,
                                            int *status);
 
-enum { TEXTS = 4096, MOST = 200 }; /* a power of 2: half of it is used; bytes of a text */
+enum { TEXTS = 4096, MOST = 200 }; /* a power of 2, of which half is used; bytes of a text */
 
-/* By what was asked for; under lock. */
+/* By key; guarded by the lock. */
 static struct text { char *key, *text; } texts[TEXTS];
 static int used;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -27,7 +27,7 @@ static struct text *place(const char *key) {
     return &texts[i];
 }
 
-/* Where the arguments begin in "name<…>(int, void (*)(int))": the bracket that the last one
+/* The start of the arguments in "name<…>(int, void (*)(int))": the bracket that the last one
  * closes. */
 static char *arguments(char *name) {
     size_t n = strlen(name);
@@ -54,7 +54,7 @@ static void readable(const char *name, char *out) {
     free(plain);
 }
 
-/* What stands for key: `made` of it at first. NULL when there is no room. */
+/* The text for key: made by `made` the first time. NULL when there is no room. */
 static const char *lasting(const char *key, void (*made)(const char *key, char *out)) {
     char text[MOST];
     pthread_mutex_lock(&lock);

@@ -1,5 +1,5 @@
-/* Reports to the record what CUDA devices did: activities attributed to the spans that queued them,
- * and the calls and waits that CUPTI saw. */
+/* Reports the activity of CUDA devices to the record: activities attributed to the spans that
+ * queued them, and the calls and waits that CUPTI saw. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "tensor/op.h"
 
 static struct gp_cuda_trace *const trace = &gp_cuda_trace;
-/* Why times are from events; why calls inside of libraries are not seen. */
+/* Why times are from events; why calls inside libraries are not seen. */
 static char by_events_why[256], no_calls_why[256];
 
 typedef struct attributed {
@@ -33,7 +33,7 @@ static const correlation_record *correlation_of(uint32_t id) {
     return bsearch(&key, trace->correlations.at, trace->correlations.n, sizeof key, by_correlation);
 }
 
-/* What ran, with the span that queued it, in order of time. Work that no span of ours queued is
+/* Activities with the spans that queued them, in order of time. Work that no span of ours queued is
  * left out. */
 static size_t attribute(attributed *out) {
     size_t n = 0;
@@ -74,8 +74,8 @@ static void report_activity(gp_device *dev, const attributed *y) {
     if (hook && ran.s) hook(&ran);
 }
 
-/* A thread, because the record puts devices' activities on the tracks of worker threads. Its
- * starter holds the lock. */
+/* A separate thread, because the record puts devices' activities on the tracks of worker threads.
+ * Its starter holds the lock. */
 static void *report_thread(void *of) {
     gp_device *dev = of;
     gp_thread_is_worker();
@@ -91,7 +91,7 @@ static void *report_thread(void *of) {
     return NULL;
 }
 
-/* Reports everything that is known, and forgets it. */
+/* Reports everything recorded, and clears it. */
 static void report(gp_device *dev, uint64_t *lost) {
     if (!trace->by_events) gp_cupti_flush();
     pthread_mutex_lock(&trace->lock);
@@ -157,6 +157,6 @@ const char *gp_cuda_observe(gp_device *dev, gp_trace_cmd cmd, uint64_t *lost) {
 
 void gp_cuda_cupti_open(const gp_cuda_runtime *runtime) {
     gp_cuda_rt = runtime;
-    /* Nsight puts this into the environment of the programs that it starts. */
+    /* Nsight sets this in the environment of the programs that it starts. */
     if (getenv("NVTX_INJECTION64_PATH")) atomic_fetch_or(&gp_cuda_watch, CUDA_WATCH_NVTX);
 }

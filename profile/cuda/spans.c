@@ -1,5 +1,5 @@
-/* Spans: which op or copy queued the work that CUDA devices do, and, where CUPTI cannot be used,
- * the times of each from a pair of events. Also NVTX ranges, by which Nsight shows ops by name. */
+/* Spans: the ops and copies that queued the work of CUDA devices, and, where CUPTI cannot be used,
+ * their times from pairs of events. Also NVTX ranges, by which Nsight shows ops by name. */
 #include <cuda_runtime.h>
 
 #include <stdlib.h>
@@ -19,7 +19,10 @@
 #define RANGE_END(range) ((void)(range))
 #endif
 
-enum { MAX_RECORDS = 4 << 20, READ_EVERY = 128 }; /* of a list; spans between reads of times */
+enum {
+    MAX_RECORDS = 4 << 20,
+    READ_EVERY = 128
+}; /* records of a list; spans between reads of times */
 
 static struct gp_cuda_trace *const trace = &gp_cuda_trace;
 struct gp_cuda_trace gp_cuda_trace = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -37,7 +40,7 @@ bool gp_cuda_grow(void **at, size_t n, size_t *room, size_t size) {
     return true;
 }
 
-/* An event of the pool, recorded on s; NULL when there is none: no message. */
+/* An event of the pool, recorded on s; NULL, without a message, when there is none. */
 static void *record_event(gp_stream *s) {
     void *event = gp_cuda_rt->event_take(s->dev);
     if (event &&
@@ -59,7 +62,7 @@ void gp_cuda_read_times(void) {
     for (; trace->timed < trace->spans.n; trace->timed++) {
         span_record *p = &trace->spans.at[trace->timed];
         if (!p->from) continue;
-        if (!p->to) return; /* its span is open */
+        if (!p->to) return; /* its span is still open */
         p->t0 = gp_cuda_rt->event_ns(p->s->dev, p->from);
         p->t1 = p->t0 ? gp_cuda_rt->event_ns(p->s->dev, p->to) : 0;
         if (!p->t1) return;
@@ -91,7 +94,7 @@ void gp_cuda_span_begin(cuda_span *sp, gp_stream *s, const gp_op *op, const char
 
 void gp_cuda_span_end(cuda_span *sp) {
     if (sp->number && !trace->by_events) gp_cupti_pop();
-    /* Nothing was queued: a copy that was deferred. */
+    /* Nothing was queued: the copy was deferred. */
     bool nothing = !sp->op && atomic_load(&sp->s->issued) == sp->issued;
     void *event = sp->number && trace->by_events ? record_event(sp->s) : NULL;
     pthread_mutex_lock(&trace->lock);
@@ -118,7 +121,7 @@ void gp_cuda_detail(const char *text) {
 }
 
 /* For regions, which may end in any order and on any thread: these ranges are not on the stack of
- * the ops' ranges. */
+ * ops' ranges. */
 __attribute__((visibility("default"))) uint64_t gp_cuda_range(const char *name, uint64_t range) {
     if (name) return RANGE_START(name);
     RANGE_END(range);

@@ -1,6 +1,6 @@
-/* What is said of a crash: which thread, in which op, at which line. In a worker it is an error
- * where crash_policy.c says that it may be left. Else it ends the program, since what a fault left
- * behind in memory is not known; but the terminal is as it was. */
+/* Reports a crash: which thread, in which op, at which line. In a worker it becomes an error where
+ * crash_policy.c allows the thread to be abandoned. Otherwise it ends the program, since the memory
+ * may be damaged; but the terminal is restored. */
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
@@ -34,7 +34,7 @@ enum { FAULTS = sizeof faults / sizeof *faults };
 static lua_State *session; /* the state of the main thread */
 static pthread_t main_thread;
 
-/* The text is put together without malloc or stdio: the fault may have been in them. */
+/* The text is built without malloc or stdio: the fault may have been in them. */
 typedef struct text {
     char s[1024];
     size_t n;
@@ -43,7 +43,7 @@ typedef struct text {
 static void put(text *t, const char *s) {
     for (; *s && t->n + 1 < sizeof t->s; s++) {
         bool plain = (unsigned char)*s >= ' ' && *s != 127;
-        t->s[t->n++] = plain || *s == '\n' ? *s : '?'; /* a file's name may hold anything */
+        t->s[t->n++] = plain || *s == '\n' ? *s : '?'; /* a file's name may contain any byte */
     }
 }
 
@@ -56,12 +56,12 @@ static void put_number(text *t, int n) {
 }
 
 static void say(text *t) {
-    if (write(STDERR_FILENO, t->s, t->n) < 0) { /* nobody listens */
+    if (write(STDERR_FILENO, t->s, t->n) < 0) { /* no one reads it */
     }
     t->n = 0;
 }
 
-/* A thread has the name that it was given, "loader 2", or its program's: a pool's. */
+/* Writes the thread's name: its own, such as "loader 2", or its program's: a pool's. */
 static void put_thread(text *t) {
     char name[17] = "";
     if (pthread_equal(pthread_self(), main_thread)) return;
@@ -78,8 +78,8 @@ static void put_place(text *t, const char *file, int line) {
     put_number(t, line);
 }
 
-/* The first line up the stack that is not of gpush's own Lua. Only reads; a pool's thread works for
- * the main one, which waits for it. */
+/* Writes the first line up the stack that is not in gpush's own Lua. Only reads; a pool's thread
+ * works for the main one, which waits for it. */
 static void put_line(text *t, const gp_call *c) {
     const char *dir = gp_scripts_dir();
     lua_State *L = gp_lua_state ? gp_lua_state : session;
@@ -108,7 +108,7 @@ static void describe(int i) {
     put(&t, faults[i].name);
     put_thread(&t);
     if (c) put(&t, ", in the op "), put(&t, c->name);
-    say(&t); /* the line is looked for where the fault may have been */
+    say(&t); /* printed first: the search for the line may itself fault */
     put_line(&t, c);
     put(&t, ".\n");
     put_hint(&t, i);
@@ -118,7 +118,7 @@ static void describe(int i) {
     say(&t);
 }
 
-/* For who goes on at r, in a sentence that begins with the worker's name. */
+/* Describes the fault for r's thread, in a sentence that begins with the worker's name. */
 static void describe_to(gp_rescue *r, int i) {
     text t = {.n = 0};
     const gp_call *c = gp_running;
@@ -135,9 +135,9 @@ static void describe_to(gp_rescue *r, int i) {
     r->text[t.n < sizeof r->text ? t.n : sizeof r->text - 1] = '\0';
 }
 
-/* After it the fault strikes again, or is raised again, and ends the program as it would have. A
- * fault while another one's place is looked at is told in its stead; one while that is told ends
- * the program. */
+/* The fault handler. After it the fault recurs, or is raised again, and ends the program as it
+ * would have. A fault during the search for another one's place is reported in its stead; one
+ * during the report ends the program. */
 static void on_fault(int sig, siginfo_t *info, void *ctx) {
     static atomic_flag entered = ATOMIC_FLAG_INIT;
     static _Thread_local volatile enum { CALM, LEAVING, TELLING } doing;
@@ -153,7 +153,7 @@ static void on_fault(int sig, siginfo_t *info, void *ctx) {
         }
     }
     if (!again && atomic_flag_test_and_set(&entered))
-        for (;;) pause(); /* another thread is telling */
+        for (;;) pause(); /* another thread reports */
     doing = TELLING;
     if (!again) describe(i);
     for (int i = 0; i < FAULTS; i++) signal(faults[i].sig, SIG_DFL);
@@ -161,7 +161,7 @@ static void on_fault(int sig, siginfo_t *info, void *ctx) {
 }
 
 void gp_crash_watch(lua_State *L) {
-    static char stack[1 << 16]; /* for a fault because there is no more stack */
+    static char stack[1 << 16]; /* for a fault caused by a full stack */
     struct sigaction sa = {.sa_sigaction = on_fault,
                            .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER},
                      old;

@@ -1,5 +1,5 @@
-/* gpush doctor: what works on this machine and what does not, why, and what to do about it.
- * Libraries of CUDA are only looked up, by name, so that none is needed. */
+/* gpush doctor: what works on this machine and what does not, why, and what to do about it. CUDA's
+ * libraries are only looked up, by name, so that none is required. */
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
@@ -19,9 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static int broken; /* how much does not work that gpush cannot do without */
+static int broken; /* number of failures that gpush cannot do without */
 
-/* WORKS; ABSENT: does not work here, and nothing else suffers; BROKEN: must be mended. */
+/* WORKS; ABSENT: does not work here, and nothing else is affected; BROKEN: must be fixed. */
 typedef enum state { WORKS, ABSENT, BROKEN } state;
 
 __attribute__((format(printf, 3, 4))) static void say(state s, const char *what, const char *fmt,
@@ -32,7 +32,7 @@ __attribute__((format(printf, 3, 4))) static void say(state s, const char *what,
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    for (char *p = text; *p; p++) /* variables and paths may hold anything */
+    for (char *p = text; *p; p++) /* variables and paths may contain any byte */
         if ((unsigned char)*p < ' ' || *p == 127) *p = '?';
     int at = printf("%s  %-12s ", marks[s], what);
     gp_fit_fold(stdout, text, at, gp_fit_columns());
@@ -43,7 +43,7 @@ static void fix(const char *text) {
     gp_fit_fold(stdout, text, printf("                 "), gp_fit_columns());
 }
 
-/* Runs Lua text that should give true; false prints why not. */
+/* Runs Lua text that should return true; false prints why not. */
 static bool proves(lua_State *L, const char *what, const char *text) {
     int top = lua_gettop(L);
     bool ok = luaL_loadstring(L, text) == LUA_OK && lua_pcall(L, 0, 1, 0) == LUA_OK;
@@ -54,7 +54,7 @@ static bool proves(lua_State *L, const char *what, const char *text) {
     return ok;
 }
 
-/* ---- The processor's side ---- */
+/* ---- Processor ---- */
 
 static void check_lua(lua_State *L) {
     const char *dir = gp_scripts_dir();
@@ -133,10 +133,10 @@ static void check_sim(lua_State *L) {
             "the simulated device computes (with the processor) and waits as a GPU does");
 }
 
-/* ---- CUDA's side ---- */
+/* ---- CUDA ---- */
 
-/* Opens the first of the names; its version by a function int (*)(int *) or size_t (*)(void) is the
- * caller's business. */
+/* Opens the first of the names; the caller handles its version, by a function int (*)(int *) or
+ * size_t (*)(void). */
 static void *open_any(const char *const *names, const char **found) {
     for (; *names; names++) {
         void *lib = dlopen(*names, RTLD_LAZY | RTLD_LOCAL);
@@ -160,7 +160,7 @@ static bool check_driver(void) {
     return true;
 }
 
-/* The plug-in, and what it finds; NULL where there is none to ask. */
+/* Checks the plug-in and its devices; NULL where there is no plug-in. */
 static void *check_plugin(void) {
     char why[600] = "", text[4000] = "";
     void *so = gp_cuda_plugin(why, sizeof why);
@@ -172,7 +172,7 @@ static void *check_plugin(void) {
         return NULL;
     }
     int n = gp_cuda_devices(text, sizeof text);
-    gp_cuda_vt(); /* its reason, where there is a device that cannot be used */
+    gp_cuda_vt(); /* gives the reason, where a device cannot be used */
     if (n && *gp_error()) say(ABSENT, "plug-in", "%s", gp_error());
     else if (!n) say(ABSENT, "plug-in", "built, but no device: %s", text);
     for (char *line = n ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n"))
@@ -181,8 +181,8 @@ static void *check_plugin(void) {
     return so;
 }
 
-/* NVIDIA's libraries as the plug-in looks for them: in GPUSH_CUDA_LIBRARIES, CUDA_HOME, Python's
- * wheels, the system. */
+/* Checks NVIDIA's libraries as the plug-in searches for them: in GPUSH_CUDA_LIBRARIES, CUDA_HOME,
+ * Python's wheels, the system. */
 static void check_libraries(void *plugin) {
     static const struct {
         const char *name, *text;
@@ -208,7 +208,7 @@ static void check_libraries(void *plugin) {
     }
 }
 
-/* Device times need performance counters, which the driver may keep for the administrator. */
+/* Device times need performance counters, which the driver may restrict to the administrator. */
 static void check_counters(void) {
     FILE *f = fopen("/proc/driver/nvidia/params", "re");
     char line[200];

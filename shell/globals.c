@@ -1,5 +1,5 @@
-/* Globals that are read and are nil: said once for each name and place, after a chunk of the prompt
- * that went well, and with -W as a warning at once. rawget asks without a word. */
+/* Reads of globals that are nil: reported once for each name and line, after a chunk of the prompt
+ * that succeeded, and with -W immediately as a warning. rawget reads without a report. */
 #include "shell/shell.h"
 
 #include <lauxlib.h>
@@ -7,12 +7,12 @@
 
 #include "bindings/bind.h"
 
-#define SEEN "gpush.unset" /* registry: place and name -> true */
+#define SEEN "gpush.unset" /* registry: line and name -> true */
 #define PENDING                                                                                    \
-    "gpush.unset_pending" /* messages since the chunk of the prompt began; nil: warn at once */
+    "gpush.unset_pending" /* messages since the chunk of the prompt began; nil: warn immediately   \
+                           */
 
-/* Pushes "FILE:LINE: the global 'name' is nil", with what may have been meant. name is at index
- * 2. */
+/* Pushes "FILE:LINE: the global 'name' is nil", with a suggestion. name is at index 2. */
 static void push_message(lua_State *L, const lua_Debug *ar) {
     int top = lua_gettop(L);
     const char *name = lua_tostring(L, 2);
@@ -28,7 +28,7 @@ static void push_message(lua_State *L, const lua_Debug *ar) {
     lua_concat(L, 3);
 }
 
-/* Was the message on top of the stack not yet given? */
+/* Whether the message on top of the stack is new. */
 static bool is_new(lua_State *L) {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, SEEN);
     lua_pushvalue(L, -2);
@@ -39,7 +39,8 @@ static bool is_new(lua_State *L) {
     return !known;
 }
 
-/* __index of _G: nil. Reads of C, of gpush's own Lua and by other keys than names are no slips. */
+/* __index of _G: nil. Reads by C, by gpush's own Lua and by other keys than names are not
+ * reported. */
 static int l_unset(lua_State *L) {
     lua_Debug ar;
     lua_settop(L, 2);
@@ -61,7 +62,7 @@ static int l_unset(lua_State *L) {
 
 void gp_shell_watch_globals(lua_State *L) {
     lua_pushglobaltable(L);
-    if (!lua_getmetatable(L, -1)) { /* a metatable of the user's stays */
+    if (!lua_getmetatable(L, -1)) { /* the user's own metatable stays */
         lua_createtable(L, 0, 1);
         lua_pushcfunction(L, l_unset);
         lua_setfield(L, -2, "__index");

@@ -1,4 +1,4 @@
-/* Ctrl-C: stops the running Lua code and the wait for a device or a loader. */
+/* Ctrl-C: stops the running Lua code and the wait for a device or a data loader. */
 #include "shell/shell.h"
 
 #include "bindings/stop.h"
@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 static int survive;
-static volatile sig_atomic_t times; /* Ctrl-C since the chunk began */
+static volatile sig_atomic_t times; /* number of Ctrl-C since the chunk began */
 
-/* As a signal handler may. */
+/* Safe in a signal handler. */
 static void say(const char *text) {
-    if (write(STDERR_FILENO, text, strlen(text)) < 0) { /* nobody listens */
+    if (write(STDERR_FILENO, text, strlen(text)) < 0) { /* no one reads it */
     }
 }
 
@@ -31,7 +31,7 @@ static void set_signal(void (*handler)(int)) {
     sigaction(SIGINT, &sa, NULL);
 }
 
-/* Between lines there is nothing to stop: Ctrl-C only ends the waiting for one (line.c). */
+/* Between lines there is nothing to stop: Ctrl-C only ends the wait for one (line.c). */
 static void on_idle(int sig) { (void)sig; }
 
 void gp_interrupt_idle(void) { set_signal(on_idle); }

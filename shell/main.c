@@ -1,4 +1,4 @@
-/* The program: lua(1)'s command line and environment, as lua.c of Lua 5.4.4 treats them, and
+/* The program: the command line and environment of lua(1), as in lua.c of Lua 5.4.4, and
  * --plain. */
 #include "shell/shell.h"
 
@@ -64,7 +64,7 @@ static void print_help(void) {
 
 void gp_shell_put(FILE *out, const char *text) {
     for (const unsigned char *s = (const unsigned char *)text; *s; s++) {
-        bool c1 = *s == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0; /* as UTF-8 has them */
+        bool c1 = *s == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0; /* in UTF-8 */
         if ((*s >= ' ' && *s != 127 && !c1) || *s == '\n' || *s == '\t') putc(*s, out);
         else fprintf(out, "\\x%02x", c1 ? *++s : *s);
     }
@@ -92,7 +92,7 @@ int gp_shell_call(lua_State *L, int narg, int nres) {
     gp_interrupt_begin(L, progname == NULL);
     int status = lua_pcall(L, narg, nres, base);
     if (status == LUA_ERRMEM &&
-        gp_interrupted) { /* Lua asked for more than could be had at once (bindings/memory.c) */
+        gp_interrupted) { /* Lua asked for more than was available at once (bindings/memory.c) */
         lua_pushliteral(L, "interrupted!");
         lua_replace(L, -2);
     }
@@ -101,13 +101,13 @@ int gp_shell_call(lua_State *L, int narg, int nres) {
     return status;
 }
 
-/* at_prompt: with the way in. */
+/* at_prompt: with the first hints for users. */
 static void print_version(bool at_prompt) {
     printf("%s%s", VERSION, at_prompt ? "  ? for help" : "");
     lua_writeline();
 }
 
-/* arg: the script's name at 0, its arguments above, what stands before it below. */
+/* arg: the script's name at 0, its arguments above, the words before it below. */
 static void create_arg(lua_State *L, char **argv, int argc, int script) {
     if (script == argc) script = 0;
     lua_createtable(L, argc - (script + 1), script + 1);
@@ -170,7 +170,7 @@ static int long_option(const char *s) {
     return !strcmp(s, "--help") || !strcmp(s, "-h") ? HAS_HELP : 0;
 }
 
-/* The flag of the option at argv[*i], which it moves to the option's argument if that stands apart;
+/* The flag of the option at argv[*i], which advances to the option's argument if that is separate;
  * HAS_ERROR for none. */
 static int option(char **argv, int *i) {
     const char *s = argv[*i];
@@ -188,7 +188,8 @@ static int option(char **argv, int *i) {
     }
 }
 
-/* All options' flags; *first is the script's index, or that of the bad option after HAS_ERROR. */
+/* The flags of all options; *first is the script's index, or that of the bad option after
+ * HAS_ERROR. */
 static int collect_args(char **argv, int *first) {
     int args = 0, i;
     for (i = 1; argv[i]; i++) {
@@ -207,7 +208,7 @@ static int collect_args(char **argv, int *first) {
     return args;
 }
 
-/* Executes -e, -l and -W in their order; false if one of them failed. */
+/* Runs -e, -l and -W in their order; false if one of them failed. */
 static bool run_args(lua_State *L, char **argv, int n) {
     for (int i = 1; i < n; i++) {
         int option = argv[i][1];
@@ -242,19 +243,19 @@ static void open_state(lua_State *L, int args) {
     gp_shell_watch_clock(L);
 }
 
-/* `gpush doctor`, where there is no script of that name. */
+/* `gpush doctor`, unless there is a script of that name. */
 static bool asks_doctor(int argc, char **argv) {
     return argc == 2 && !strcmp(argv[1], "doctor") && access("doctor", F_OK) != 0;
 }
 
 static void start_repl(lua_State *L) {
     const char *name = progname;
-    progname = NULL; /* messages at the prompt do without it */
+    progname = NULL; /* messages at the prompt omit it */
     gp_repl(L);
     progname = name;
 }
 
-/* main in protected mode: argc, argv -> whether all went well. */
+/* main in protected mode: argc, argv -> whether it succeeded. */
 static int l_main(lua_State *L) {
     int argc = (int)lua_tointeger(L, 1), script;
     char **argv = lua_touserdata(L, 2);
@@ -277,9 +278,9 @@ static int l_main(lua_State *L) {
         lua_pushboolean(L, gp_doctor(L) == 0);
         return 1;
     }
-    /* Most tensors die young, and a step that looks at what is new takes a few microseconds where
-     * marking the shell's own 0.3 MiB takes 30: so steps come often, and garbage stays in the
-     * processor's cache. The first line is for the cycles that come when much stayed. Old tensors:
+    /* Most tensors die young, and a step over new objects takes a few microseconds where marking
+     * the shell's own 0.3 MiB takes 30: so steps are frequent, and garbage stays in the processor's
+     * cache. The first line is for the cycles that run when much survived. Old tensors:
      * gp_lua_charge. */
     lua_gc(L, LUA_GCINC, 140, 1000, 0);
     lua_gc(L, LUA_GCGEN, 20, 100);
@@ -300,7 +301,7 @@ static int l_main(lua_State *L) {
     return 1;
 }
 
-/* Says what failed on a device and was never raised, for want of a wait. */
+/* Reports failures on devices that were never raised, because nothing waited for them. */
 static bool report_failures(void) {
     gp_device_drain();
     if (!gp_failure_take_all(NULL)) return false;
@@ -308,8 +309,8 @@ static bool report_failures(void) {
     return true;
 }
 
-/* An op that was interrupted may still be in a library, which must not be taken down under it; nor
- * is it waited for. After os.exit there may be failures that nobody has heard of. */
+/* An op that was interrupted may still be in a library, which must not be unloaded under it; nor is
+ * it waited for. After os.exit there may be unreported failures. */
 static void leave(int status, void *unused) {
     (void)unused;
     bool left = atomic_load(&gp_offload_abandoned) > 0;

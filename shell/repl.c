@@ -1,5 +1,5 @@
-/* The prompt: reads a chunk, first as an expression and then as statements, runs it and prints what
- * it gave. */
+/* The prompt: reads a chunk, first as an expression and then as statements, runs it and prints its
+ * results. */
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
@@ -19,7 +19,7 @@
 #define PROMPT "> "
 #define PROMPT2 ">> "
 
-/* The prompt's text, which stays on the stack: the global _PROMPT or _PROMPT2, or what lua has. */
+/* The prompt's text, which stays on the stack: the global _PROMPT or _PROMPT2, or lua's default. */
 static const char *push_prompt(lua_State *L, bool first) {
     if (lua_getglobal(L, first ? "_PROMPT" : "_PROMPT2") == LUA_TNIL)
         return first ? PROMPT : PROMPT2;
@@ -34,7 +34,7 @@ static gp_line push_line(lua_State *L, bool first) {
     lua_settop(L, top);
     if (r != GP_LINE_TEXT) return r;
     if (first && line[0] == '=')
-        lua_pushfstring(L, "return %s", line + 1); /* as Lua 5.2 and older wanted it */
+        lua_pushfstring(L, "return %s", line + 1); /* the syntax of Lua 5.2 and older */
     else lua_pushstring(L, line);
     free(line);
     return r;
@@ -46,8 +46,8 @@ static int load(lua_State *L, const char *text) {
 
 static int l_block(lua_State *L) { return gp_shell_ask(L, "block"); }
 
-/* Has the text a line as Python's that opens a block, for i in range(3):, so that no further line
- * makes it a chunk? Only a text with such a colon in it is looked into. */
+/* Whether the text has a line that opens a block in Python, for i in range(3):, so that no further
+ * line makes it a chunk. Only a text with such a colon is examined. */
 static bool foreign(lua_State *L, const char *text) {
     const char *colon = text;
     while ((colon = strchr(colon, ':')) && !strchr(" \n", colon[1])) colon++;
@@ -59,7 +59,7 @@ static bool foreign(lua_State *L, const char *text) {
     return is;
 }
 
-/* Whether the message on top, about text, says that the chunk goes on; then it is popped. */
+/* Whether the message on top, about text, says that the chunk is incomplete; then it is popped. */
 static bool incomplete(lua_State *L, int status, const char *text) {
     static const char mark[] = "<eof>";
     size_t len, n = sizeof mark - 1;
@@ -70,7 +70,7 @@ static bool incomplete(lua_State *L, int status, const char *text) {
     return true;
 }
 
-/* Ends the text with a semicolon, which mutes it? Then *n is its length without. */
+/* Whether the text ends with a semicolon, which mutes it. If so, *n is its length without it. */
 static bool muted(const char *text, size_t *n) {
     *n = strlen(text);
     while (*n && isspace((unsigned char)text[*n - 1])) --*n;
@@ -80,8 +80,8 @@ static bool muted(const char *text, size_t *n) {
 }
 
 /* Loads the text at index 1 with a "return" before its byte `at`, where a line begins, and without
- * the semicolon that mutes it; false pushes nothing. A variable that is to be closed keeps the
- * return from being a tail call, so that errors and waits in what is called find this line. */
+ * the semicolon that mutes it; false pushes nothing. A to-be-closed variable keeps the return from
+ * being a tail call, so that errors and waits in called functions find this line. */
 static bool load_returning(lua_State *L, size_t at) {
     size_t n;
     muted(lua_tostring(L, 1), &n);
@@ -101,9 +101,9 @@ static bool load_expression(lua_State *L) { return load_returning(L, 0); }
 
 enum { LAST_LINES = 20 }; /* that the expression at the end of a block may have */
 
-/* Loads the block at index 1 if it is statements and then an expression, such as people paste;
- * false pushes nothing. named: the expression begins with a name, and so cannot go on with the
- * statement before it, as "(f)(x)" could. */
+/* Loads the block at index 1 if it is statements and then an expression, as in pasted text; false
+ * pushes nothing. named: the expression begins with a name, and so cannot continue the statement
+ * before it, as "(f)(x)" could. */
 static bool load_last_expression(lua_State *L, bool named) {
     const char *text = lua_tostring(L, 1);
     size_t at;
@@ -138,7 +138,7 @@ static gp_line load_statements(lua_State *L, int *status) {
         if (!incomplete(L, *status, lua_tostring(L, 1))) return GP_LINE_TEXT;
         gp_line r = push_line(L, false);
         if (r == GP_LINE_CANCEL) return r;
-        if (r == GP_LINE_END) { /* no more to come: the message stands */
+        if (r == GP_LINE_END) { /* no more input: the message stays */
             load(L, lua_tostring(L, 1));
             return GP_LINE_TEXT;
         }
@@ -148,8 +148,8 @@ static gp_line load_statements(lua_State *L, int *status) {
     }
 }
 
-/* What the editor had compiled to see whether the chunk is whole is what runs: its text and the
- * function, in the registry. */
+/* The editor compiles the text to see whether the chunk is complete; the prompt runs that function:
+ * text and function are in the registry. */
 #define WHOLE_TEXT "gpush.whole_text"
 #define WHOLE "gpush.whole"
 
@@ -160,7 +160,7 @@ static void keep_whole(lua_State *L) {
     lua_setfield(L, LUA_REGISTRYINDEX, WHOLE_TEXT);
 }
 
-/* Pushes the function of the text at index 1, once, if it is kept. */
+/* Pushes the function of the text at index 1, once, if it was kept. */
 static bool push_whole(lua_State *L) {
     lua_getfield(L, LUA_REGISTRYINDEX, WHOLE_TEXT);
     bool same = lua_rawequal(L, -1, 1);
@@ -173,7 +173,7 @@ static bool push_whole(lua_State *L) {
     return same;
 }
 
-/* How far the text at index 1 is a chunk, to light userdata's gp_chunk_state. */
+/* Stores the gp_chunk_state of the text at index 1 in the light userdata. */
 static int l_state(lua_State *L) {
     gp_chunk_state *state = lua_touserdata(L, 2);
     lua_settop(L, 1);
@@ -195,14 +195,14 @@ gp_chunk_state gp_shell_chunk_state(lua_State *L, const char *text) {
     return state;
 }
 
-/* Does the editor's text need no further line? */
+/* Whether the editor's text needs no further line. */
 static bool whole(void *ctx, const char *text) {
     return gp_shell_chunk_state(ctx, text) != GP_CHUNK_INCOMPLETE;
 }
 
 static int l_constants(lua_State *L) { return gp_shell_ask(L, "constants"); }
 
-/* The text at index 1 may have a word of Python's that Lua takes for a variable. */
+/* Notes Python's constants in the text at index 1, which Lua takes as variables. */
 static void mention_constants(lua_State *L) {
     const char *text = lua_tostring(L, 1);
     if (!strstr(text, "True") && !strstr(text, "False") && !strstr(text, "None")) return;
@@ -211,7 +211,7 @@ static void mention_constants(lua_State *L) {
     if (lua_pcall(L, 1, 0, 0) != LUA_OK) lua_pop(L, 1);
 }
 
-/* A chunk that ends with a local variable, which nothing can read: says so, once. */
+/* Reports, once, a chunk that ends with a local variable, which nothing can read. */
 static void mention_local(lua_State *L) {
     static bool said;
     size_t len, at, n;
@@ -224,8 +224,7 @@ static void mention_local(lua_State *L) {
     said = true;
 }
 
-/* Pushes the next chunk's text: what is left of the last one, as if it were typed, or what is
- * read. */
+/* Pushes the next chunk's text: what remains of the last one, as if it were typed, or new input. */
 static gp_line push_text(lua_State *L) {
     if (!gp_paste_next(L)) return push_line(L, true);
     fputs(push_prompt(L, true), stdout);
@@ -242,7 +241,7 @@ static gp_line load_text(lua_State *L, int *status) {
     return GP_LINE_TEXT;
 }
 
-/* Reads and loads one chunk, leaving the function or the message alone on the stack. */
+/* Reads and loads one chunk, leaving only the function or the message on the stack. */
 static gp_line load_chunk(lua_State *L, int *status) {
     lua_settop(L, 0);
     bool typed = !gp_paste_left(L);
@@ -256,7 +255,7 @@ static gp_line load_chunk(lua_State *L, int *status) {
     return r;
 }
 
-/* Is the only value one that says it has been shown (__echo = false in its metatable)? */
+/* Whether the only value has already been shown (__echo = false in its metatable). */
 static bool told(lua_State *L) {
     if (lua_gettop(L) != 1 || luaL_getmetafield(L, 1, "__echo") == LUA_TNIL) return false;
     bool shown = !lua_toboolean(L, -1);
@@ -283,7 +282,7 @@ static void print_values(lua_State *L) {
         gp_shell_message(lua_pushfstring(L, "error calling 'print' (%s)", lua_tostring(L, -1)));
 }
 
-/* Runs the function on the stack, and shows what it gave unless its text says not to. */
+/* Runs the function on the stack, and prints its results unless its text mutes them. */
 static void run(lua_State *L) {
     size_t n;
     gp_shell_started();

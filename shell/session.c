@@ -1,5 +1,5 @@
-/* What the prompt does beside running Lua: its commands, the showing of values, what it remembers.
- * Most of it is scripts/shell, read when it is first needed. */
+/* What the prompt does besides running Lua: its commands, showing values, what it remembers. Most
+ * of it is in scripts/shell, loaded on demand. */
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
@@ -19,18 +19,17 @@
 #define MODULE "gpush.shell"
 #define SESSION "gpush.session"
 
-static bool status_line; /* :status on */
+static bool status_line; /* :status is on */
 static uint64_t started_ns, waits_before;
 
-/* ---- What the Lua side asks ---- */
+/* ---- Functions for the Lua side ---- */
 
 static int l_now(lua_State *L) {
     lua_pushnumber(L, (double)gp_now_ns() * 1e-9);
     return 1;
 }
 
-/* busy(on): device time is counted from here; busy(): seconds of it so far, and no more
- * counting. */
+/* busy(on): starts counting device time; busy(): its seconds so far, and stops counting. */
 static int l_busy(lua_State *L) {
     bool on = lua_toboolean(L, 1);
     lua_pushnumber(L, (double)gp_busy_ns(true) * 1e-9);
@@ -63,13 +62,13 @@ static int l_crashed(lua_State *L) {
     return 2;
 }
 
-/* history(chunk): Up finds it. */
+/* history(chunk): adds it, so that Up finds it. */
 static int l_history(lua_State *L) {
     gp_line_save(luaL_checkstring(L, 1));
     return 0;
 }
 
-/* session(): the list of chunks that went well. */
+/* session(): the list of chunks that succeeded. */
 static int l_session(lua_State *L) {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, SESSION);
     return 1;
@@ -123,7 +122,7 @@ static bool asks(const char *text) {
     return i == n - 1;
 }
 
-/* What whoever comes from elsewhere types to leave, or to be helped. */
+/* Words that newcomers type to leave, or for help. */
 static bool plain_word(const char *text) {
     static const char *const words[] = {"exit", "quit", "exit()", "quit()", "help"};
     size_t n = strlen(text);
@@ -164,8 +163,8 @@ static bool unsafe(const char *s, size_t n) {
     return false;
 }
 
-/* Is the value at i shown by scripts/lua/shell/show.lua: a table without a text of its own, a
- * string that would steer the terminal? */
+/* Whether scripts/lua/shell/show.lua shows the value at i: a table without a text of its own, or a
+ * string that would control the terminal. */
 static bool wants_show(lua_State *L, int i) {
     size_t n;
     if (lua_type(L, i) == LUA_TSTRING) {
@@ -231,7 +230,7 @@ static uint64_t count_waits(void) {
 
 void gp_shell_started(void) {
     if (!status_line) return;
-    gp_busy_on(true); /* what devices do between two lines counts for the second */
+    gp_busy_on(true); /* device time between two lines counts for the second */
     waits_before = count_waits();
     started_ns = gp_now_ns();
 }
@@ -255,7 +254,7 @@ static void add_queued(gp_device *dev, void *sum) {
             *(uint64_t *)sum += gp_stream_queued(dev->streams[i]);
 }
 
-/* os.clock or os.time, upvalue 1, named by upvalue 2. What was queued before the first call is not
+/* os.clock or os.time, upvalue 1, named by upvalue 2. Work queued before the first call is not
  * between two of them. */
 static int l_clock(lua_State *L) {
     static bool asked_before, said;

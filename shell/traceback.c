@@ -1,5 +1,5 @@
-/* What an error says beside its message: the source line, the tensors on it, and the calls that led
- * there, without gpush's own. */
+/* Adds to an error's message the source line, the tensors on it, and the calls that led there,
+ * without gpush's own. */
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
@@ -14,7 +14,7 @@
 
 enum { LINE = 200 }; /* bytes of a source line that are shown */
 
-/* Chunks that gpush ships as its library; labs and benchmarks are a user's scripts. */
+/* Whether gpush ships it as its library; labs and benchmarks count as a user's scripts. */
 static bool ours(const char *source) {
     const char *dir = gp_scripts_dir();
     size_t n = dir ? strlen(dir) : 0;
@@ -43,8 +43,8 @@ static bool line_of_file(const char *name, int line, char out[LINE]) {
     return found;
 }
 
-/* From a pipe all chunks have one name: a function counts as the running one's if that has a
- * function where it was defined. */
+/* From a pipe all chunks have one name: a function belongs to the running chunk if that has a
+ * function at the line where it was defined. */
 static bool source_line(lua_State *L, const lua_Debug *ar, char out[LINE]) {
     if (ar->source[0] == '@') return line_of_file(ar->source + 1, ar->currentline, out);
     const char *text = gp_input_text(L, ar->source);
@@ -72,15 +72,15 @@ static bool find_frame(lua_State *L, const char *msg, lua_Debug *ar) {
     return found;
 }
 
-/* ---- The tensors on it ---- */
+/* ---- The tensors on the line ---- */
 
-/* Pushes the value that name has in the frame; a local variable, an upvalue, or a global. */
+/* Pushes the value of name in the frame: a local variable, an upvalue, or a global. */
 static void push_named(lua_State *L, lua_Debug *ar, const char *name) {
     const char *other;
     int top = lua_gettop(L);
     lua_pushnil(L);
     for (int i = 1; (other = lua_getlocal(L, ar, i)); i++) {
-        if (!strcmp(other, name)) lua_replace(L, top + 1); /* the last one hides the others */
+        if (!strcmp(other, name)) lua_replace(L, top + 1); /* the last one shadows the others */
         else lua_pop(L, 1);
     }
     if (!lua_isnil(L, top + 1)) return;
@@ -100,8 +100,8 @@ static void push_named(lua_State *L, lua_Debug *ar, const char *name) {
 
 static bool word(int c) { return isalnum(c) || c == '_'; }
 
-/* A line about the value on top of the stack, which it pops, if that is a tensor: its dtype, shape
- * and device; nothing is waited for. */
+/* Pops the value on top of the stack; if it is a tensor, adds a line with its dtype, shape and
+ * device. Waits for nothing. */
 static void add_tensor(lua_State *L, luaL_Buffer *b, const char *name) {
     char line[300], what[200];
     gp_tensor *t = gp_lua_totensor(L, -1);
@@ -112,13 +112,13 @@ static void add_tensor(lua_State *L, luaL_Buffer *b, const char *name) {
     if (t) luaL_addstring(b, line);
 }
 
-/* Is what starts at s the name of a field or a method? */
+/* Whether the name that starts at s is that of a field or a method. */
 static bool member(const char *text, const char *s) {
     if (s == text || (s[-1] != '.' && s[-1] != ':')) return false;
-    return s - 1 == text || s[-2] != s[-1]; /* not behind a .. or a label */
+    return s - 1 == text || s[-2] != s[-1]; /* not after a .. or a label */
 }
 
-/* How long the string or the comment is that begins at s; 0: none does. */
+/* The length of the string or the comment that begins at s; 0: none does. */
 static size_t aside(const char *s) {
     size_t n = 1;
     if (s[0] == '-' && s[1] == '-') return strlen(s);
@@ -127,7 +127,7 @@ static size_t aside(const char *s) {
     return s[n] ? n + 1 : n;
 }
 
-/* For each name in text, into b; how many are tensors. */
+/* Adds a line to b for each name in text that is a tensor; returns their number. */
 static int add_tensors(lua_State *L, luaL_Buffer *b, lua_Debug *ar, const char *text) {
     int count = 0;
     char seen[512] = " ", name[64], mark[70];
@@ -148,7 +148,7 @@ static int add_tensors(lua_State *L, luaL_Buffer *b, lua_Debug *ar, const char *
     return count;
 }
 
-/* Where the text is not known: for each local variable. */
+/* Where the text is unknown: does so for each local variable. */
 static void add_locals(lua_State *L, luaL_Buffer *b, lua_Debug *ar) {
     const char *name;
     for (int i = 1; i <= 50 && (name = lua_getlocal(L, ar, i)); i++) {
@@ -159,8 +159,8 @@ static void add_locals(lua_State *L, luaL_Buffer *b, lua_Debug *ar) {
 
 /* ---- The calls ---- */
 
-/* Is the level, whose line of the trace this is, one of our Lua or a helper of tensor syntax, of C,
- * or the user's? */
+/* The owner of a level, whose line of the trace this is: our Lua or a helper of tensor syntax, C,
+ * or the user. */
 static char owner(lua_State *L, int level, const char *line) {
     static const char helper[] = "\n\t[C]: in function '(";
     lua_Debug ar;
@@ -175,15 +175,16 @@ static bool starts(const char *line, const char *with) {
 
 static const char *line_end(const char *line) { return line + strcspn(line + 1, "\n") + 1; }
 
-/* Is the trace's line that of a call? Others are the message, left-out levels and tail calls. */
+/* Whether the trace's line is that of a call. Others are the message, left-out levels and tail
+ * calls. */
 static bool is_call(const char *line) {
     return starts(line, "\n\t") && !starts(line, "\n\t(...tail") && !starts(line, "\n\t...\t(skip");
 }
 
-/* How many levels the stack has, by bisection: the search for a level takes as many steps. */
+/* The number of levels of the stack, by bisection: finding a level takes as many steps. */
 static int depth(lua_State *L) {
     lua_Debug ar;
-    int low = 0, high = 1; /* low: there is such a level, or none at all; high: there is none */
+    int low = 0, high = 1; /* level low exists, unless none does; level high does not */
     while (lua_getstack(L, high, &ar)) low = high, high *= 2;
     while (low + 1 < high) {
         int mid = low + (high - low) / 2;
@@ -194,18 +195,18 @@ static int depth(lua_State *L) {
 }
 
 /* The level of the first call in trace, which is the end of a trace: the last levels are never left
- * out. luaL_traceback's own number of those that are is too low by one. */
+ * out. luaL_traceback's own count of left-out levels is too low by one. */
 static int level_of(lua_State *L, const char *trace) {
     int level = depth(L);
     for (; *trace; trace = line_end(trace)) level -= is_call(trace);
     return level;
 }
 
-/* Adds luaL_traceback's lines but for our own levels, the C functions that these called, and the
+/* Adds luaL_traceback's lines except for our own levels, the C functions that these called, and the
  * tail calls that led to them. */
 static void add_calls(lua_State *L, luaL_Buffer *b, const char *trace) {
     const char *held = NULL; /* lines of C functions, whose caller comes next */
-    bool hidden = false;     /* the level before was ours */
+    bool hidden = false;     /* whether the level before was ours */
     int level = 1;
     for (const char *next; *trace; trace = next) {
         char who = 'u';
@@ -224,8 +225,9 @@ static void add_calls(lua_State *L, luaL_Buffer *b, const char *trace) {
     if (held) luaL_addstring(b, held);
 }
 
-/* How much of the calls a terminal gets: not the C functions at the end, which ran the program or
- * the prompt; and nothing if there is but the line that has been shown, and what it called in C. */
+/* How much of the calls a terminal shows: not the C functions at the end, which ran the program or
+ * the prompt; and nothing if the only call is the line already shown, and the C functions that it
+ * called. */
 static size_t worth(const char *calls, bool shown) {
     static const char head[] = "stack traceback:", last[] = "\n\t[C]: in ?",
                       main[] = ": in main chunk";
@@ -244,7 +246,7 @@ static void add_line(luaL_Buffer *b, int n, const char *text) {
     luaL_addstring(b, line);
 }
 
-/* (message, terminal) -> message with what was meant. */
+/* (message, terminal) -> message with a suggestion. */
 static int l_syntax(lua_State *L) { return gp_shell_ask(L, "syntax"); }
 
 void gp_shell_add_line(lua_State *L) {
@@ -256,7 +258,7 @@ void gp_shell_add_line(lua_State *L) {
     else lua_pop(L, 1);
 }
 
-/* (file, what its first bytes say) -> what the file is, or nil. */
+/* (file, its kind by its first bytes) -> what the file is, or nil. */
 static int l_script(lua_State *L) { return gp_shell_ask(L, "script"); }
 
 bool gp_shell_add_kind(lua_State *L, const char *file) {
@@ -275,15 +277,15 @@ bool gp_shell_add_kind(lua_State *L, const char *file) {
     return what != NULL;
 }
 
-/* ---- What was meant ---- */
+/* ---- Suggestions ---- */
 
-/* value(name) of the frame that upvalue 1 is. */
+/* value(name) in the frame that upvalue 1 is. */
 static int l_named(lua_State *L) {
     push_named(L, lua_touserdata(L, lua_upvalueindex(1)), luaL_checkstring(L, 1));
     return 1;
 }
 
-/* (message, lua_Debug, line or nil) -> what was meant, or nil. */
+/* (message, lua_Debug, line or nil) -> a suggestion, or nil. */
 static int l_hint(lua_State *L) {
     lua_Debug *ar = lua_touserdata(L, 2);
     gp_shell_push_module(L);
@@ -297,7 +299,7 @@ static int l_hint(lua_State *L) {
     return 1;
 }
 
-/* Pushes the hint, or what is none. */
+/* Pushes the hint; nil, or an error's message, where there is none. */
 static const char *push_hint(lua_State *L, const char *msg, lua_Debug *ar, const char *text) {
     lua_pushcfunction(L, l_hint);
     lua_pushstring(L, msg);
@@ -306,7 +308,7 @@ static const char *push_hint(lua_State *L, const char *msg, lua_Debug *ar, const
     return lua_pcall(L, 3, 1, 0) == LUA_OK ? lua_tostring(L, -1) : NULL;
 }
 
-/* Where nobody looks at a terminal, an error without tensors reads as lua(1)'s. */
+/* Off a terminal, an error without tensors reads as in lua(1). */
 int gp_shell_traceback(lua_State *L) {
     const char *msg = lua_tostring(L, 1);
     lua_Debug ar;

@@ -48,13 +48,13 @@ void gp_choices_sort(gp_choices *c) {
 size_t gp_choices_common(const gp_choices *c) {
     const char *last = c->choice[c->n - 1].text;
     size_t n = strlen(c->choice[0].text);
-    while (strncmp(c->choice[0].text, last, n)) n--; /* those between are alike as far as that */
-    while (n && (c->choice[0].text[n] & 0xc0) == 0x80) n--; /* whole characters */
+    while (strncmp(c->choice[0].text, last, n)) n--;        /* those between share that prefix */
+    while (n && (c->choice[0].text[n] & 0xc0) == 0x80) n--; /* whole characters only */
     return n;
 }
 
-/* As much of help as fits into so many columns; its width is its length unless it has other than
- * ASCII, and then it is cut early. */
+/* Prints as much of help as fits into that many columns; its width is its length unless it has
+ * non-ASCII characters, and then it is cut early. */
 static void print_help(const char *help, int room) {
     if (!help || room < 8) return;
     int n = (int)strlen(help);

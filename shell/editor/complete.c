@@ -1,4 +1,4 @@
-/* Completion: hands the text to scripts/lua/shell/complete.lua, and tells it what only C knows. */
+/* Completion: passes the text to scripts/lua/shell/complete.lua, and provides what only C knows. */
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
@@ -9,7 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* op(f): signature and help of the op that f, a function or a class, runs; nothing for others. */
+/* op(f): signature and help of the op that f, a function or a class, runs; nothing for other
+ * values. */
 static int l_op(lua_State *L) {
     const gp_op *op = gp_lua_op_of(L, 1);
     if (!op && lua_istable(L, 1) && luaL_getmetafield(L, 1, "__call") == LUA_TFUNCTION) {
@@ -42,7 +43,7 @@ static int l_properties(lua_State *L) {
     return 1;
 }
 
-/* list(folder): the names in it, those of folders with a slash behind. */
+/* list(folder): the names in it, those of folders with a trailing slash. */
 static int l_list(lua_State *L) {
     const char *folder = luaL_checkstring(L, 1);
     char path[4096];
@@ -69,7 +70,7 @@ void gp_complete_open(lua_State *L) {
     luaL_setfuncs(L, fns, 0);
 }
 
-/* (text before the cursor, gp_choices *): fills the choices. */
+/* (text before the cursor, gp_choices *): fills in the choices. */
 static int l_suggest(lua_State *L) {
     gp_choices *out = lua_touserdata(L, 2);
     gp_shell_push_module(L);

@@ -29,8 +29,8 @@ static size_t indent_of(const char *text, size_t start, size_t end) {
     return (size_t)depth * GP_INDENT;
 }
 
-/* The text up to end, with room for `more` bytes behind it; its last line, if it closes a block and
- * stands too far in, is brought out. */
+/* The text up to end, with space for `more` bytes after it; its last line is unindented if it
+ * closes a block and is indented too far. */
 static gp_edit brought_out(const char *text, size_t end, size_t more) {
     size_t start = gp_edit_line_start(text, end), want = indent_of(text, start, end);
     size_t have = spaces_at(text + start, text + end), drop = 0;
@@ -77,7 +77,7 @@ gp_edit gp_edit_insert(const char *text, size_t cursor, wchar_t key) {
 
 /* ---- Pasted text ---- */
 
-/* How many bytes of the line at s are a prompt, "> " or ">> ". */
+/* The length of the prompt, "> " or ">> ", at the start of the line at s. */
 static size_t prompt_at(const char *s) {
     size_t n = strspn(s, ">");
     if (n == 0 || n > 2) return 0;
@@ -85,12 +85,12 @@ static size_t prompt_at(const char *s) {
     return !s[n] || s[n] == '\n' ? n : 0;
 }
 
-/* Bytes that a terminal would not show, in place. */
+/* Removes bytes that a terminal would not show, in place. */
 static void without_controls(char *pasted) {
     char *to = pasted;
     for (const char *s = pasted; *s; s++) {
         if (*s == '\r' && s[1] == '\n') continue;
-        if (*s == '\xc2' && (s[1] & 0xe0) == 0x80) s++; /* controls in UTF-8 */
+        if (*s == '\xc2' && (s[1] & 0xe0) == 0x80) s++; /* control characters in UTF-8 */
         else if (*s == '\r') *to++ = '\n';
         else if ((unsigned char)*s >= ' ' ? *s != 127 : *s == '\n' || *s == '\t') *to++ = *s;
     }
@@ -101,8 +101,8 @@ static void without_controls(char *pasted) {
 void gp_edit_clean(char *pasted, bool complete(void *ctx, const char *text), void *ctx) {
     without_controls(pasted);
     if (!prompt_at(pasted)) return;
-    char *to = pasted, *chunk = pasted; /* the text so far, whose last chunk begins here */
-    bool open = true; /* that chunk goes on; else what follows is what it printed */
+    char *to = pasted, *chunk = pasted; /* the text so far; its last chunk begins here */
+    bool open = true; /* that chunk continues; otherwise what follows is its output */
     for (const char *s = pasted; *s;) {
         size_t prompt = prompt_at(s), n = strcspn(s, "\n");
         if (prompt || open) {
@@ -158,11 +158,11 @@ enum { DEPTH = 200 };
 static struct {
     gp_edit state[DEPTH];
     int n;
-    gp_edit now; /* as last noted */
+    gp_edit now; /* as last recorded */
     bool typing; /* the last change was a character that was typed */
 } undo;
 
-/* Did one more character come at the cursor? */
+/* Whether one more character was typed at the cursor. */
 static bool typed_on(const char *text, size_t cursor) {
     size_t was = strlen(undo.now.text), is = strlen(text);
     return is == was + 1 && cursor == undo.now.cursor + 1 &&

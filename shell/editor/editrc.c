@@ -1,4 +1,4 @@
-/* The keys that the user binds in ~/.editrc, which go before gpush's own. */
+/* The keys that the user binds in ~/.editrc, which take precedence over gpush's own. */
 #include "shell/editor/editrc.h"
 
 #include "shell/editor/keys.h"
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line of ~/.editrc that binds a key. What chooses a mode was obeyed before: now it would undo
- * everything. The arrows come here as keys of our own. */
+/* Runs a line of ~/.editrc that binds a key. Lines that choose a mode were run before: now they
+ * would undo everything. The arrows are keys of our own here. */
 static void rebind(EditLine *el, int argc, const char **argv) {
     static const char *const up[] = {"^[[A", "\\e[A", "\\033[A", "^[OA", "\\eOA", "\\033OA", NULL};
     const char *program = strrchr(argv[0], ':');
@@ -44,8 +44,8 @@ void gp_editrc_again(EditLine *el) {
 }
 
 void gp_editrc_mode(EditLine *el, bool vi) {
-    /* Those of libedit's own history, which has none; what it reads a line for crashes when that is
-     * no command. */
+    /* Replaces commands of libedit's own history, which is empty here; what reads a line for them
+     * crashes on an unknown command. */
     static const char *const command[][2] = {
         {"u", "gpush-undo"},     {"U", "ed-unassigned"}, {"k", "gpush-up"},
         {"\\055", "gpush-up"},   {"K", "gpush-up"},      {"\\034", "gpush-up"},

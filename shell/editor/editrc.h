@@ -6,10 +6,11 @@
 
 struct editline;
 
-/* Binds the keys of ~/.editrc, or of $EDITRC, once more, over ours. */
+/* Binds the keys of ~/.editrc, or of $EDITRC, again, over ours. */
 void gp_editrc_again(struct editline *el);
 
-/* Keys that only one of libedit's modes has: vi's commands, or what terminals send in emacs's. */
+/* Binds keys that only one of libedit's modes has: vi's commands, or what terminals send in
+ * emacs's. */
 void gp_editrc_mode(struct editline *el, bool vi);
 
 #endif

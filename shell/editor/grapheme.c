@@ -1,7 +1,6 @@
-/* Characters of several code points, and the single code points that stand for them in the line
- * editor. Where characters end is utf8proc's to say, by UAX 29; columns are those of the C library,
- * by which libedit and most terminals count, and utf8proc's for what is newer than the C library.
- */
+/* Characters of several code points, and the single code points that replace them in the line
+ * editor. utf8proc decides where characters end, by UAX 29; columns are those of the C library, as
+ * in libedit and most terminals, and utf8proc's for characters newer than the C library. */
 #include "shell/editor/grapheme.h"
 
 #include <limits.h>
@@ -10,12 +9,12 @@
 #include <utf8proc.h>
 
 enum {
-    LONGEST = 40, /* code points of a character: nobody writes longer ones */
+    LONGEST = 40, /* code points of a character: longer ones do not occur */
     JOINER = 0x200d,
     EMOJI_STYLE = 0xfe0f,
     TOKENS = 4096,
-    /* Stand for characters of one column and of two: both are printable, of that width, and in no
-     * text that is likely; where they are, they are represented as well. */
+    /* Replacements for characters of one column and of two: printable, of that width, and unlikely
+     * in any text; where they do occur, they are replaced as well. */
     NARROW = 0xf0000,
     WIDE = 0x30000
 };
@@ -27,7 +26,7 @@ static struct {
 
 /* ---- Characters ---- */
 
-/* The code point at s, its bytes in *n; 0 for a byte that is part of none. */
+/* The code point at s, with its length in *n; 0 for an invalid byte. */
 static wchar_t point(const char *s, size_t *n) {
     wchar_t c = 0;
     mbstate_t state = {0};
@@ -46,40 +45,40 @@ static bool flag_letter(wchar_t c) {
 }
 static bool skin_tone(wchar_t c) { return c >= 0x1f3fb && c <= 0x1f3ff; }
 
-/* Is c newer than utf8proc, where emoji and ideographs are added? */
+/* Whether c is newer than utf8proc, in the ranges where emoji and ideographs are added. */
 static bool future(wchar_t c) {
     return c >= 0x1f000 && c < 0x40000 && utf8proc_category(c) == UTF8PROC_CATEGORY_CN;
 }
 
-/* Is c a part of emoji, which together take the columns of the widest? */
+/* Whether c is a part of emoji, which together have the width of the widest. */
 static bool emoji(wchar_t c) {
     return boundclass(c) == UTF8PROC_BOUNDCLASS_EXTENDED_PICTOGRAPHIC || flag_letter(c) ||
            skin_tone(c) || future(c);
 }
 
-/* The columns of c by itself. */
+/* The width of c on its own. */
 static int columns(wchar_t c) {
     int w = wcwidth(c);
     if (flag_letter(c) || (w < 0 && future(c))) return 2;
     return w < 0 ? utf8proc_charwidth(c) : w;
 }
 
-/* A character as far as it has been read: w columns, `count` code points. */
+/* A partly read character: w columns, `count` code points. */
 typedef struct reading {
     wchar_t first, last;
     int w, count;
     utf8proc_int32_t state;
 } reading;
 
-/* The columns of the character with c. */
+/* The width of the character with c added. */
 static int with(const reading *r, wchar_t c) {
     int w = c == EMOJI_STYLE ? 2 : columns(c);
     if (c != EMOJI_STYLE && !(emoji(r->first) && emoji(c))) w += r->w;
     return w > r->w ? w : r->w;
 }
 
-/* Is c part of the character? What has no columns always is, for the editor has no cell for it;
- * what would make a third column is not, for nothing stands for that. */
+/* Whether c is part of the character. Code points of no width always are, for the editor has no
+ * cell for them; one that would make a third column is not, for no replacement has that width. */
 static bool joins(reading *r, wchar_t c) {
     if (control(r->first) || control(c) || r->count == LONGEST) return false;
     bool ends = utf8proc_grapheme_break_stateful(r->last, c, &r->state);
@@ -102,19 +101,19 @@ size_t gp_cluster(const char *s, int *width) {
     return n;
 }
 
-/* Changes the direction of what follows. */
+/* Whether c changes the text's direction. */
 static bool turns(wchar_t c) {
     return c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
            (c >= 0x2066 && c <= 0x2069);
 }
 
-/* ---- What stands for them ---- */
+/* ---- Replacements ---- */
 
 static bool stands_for_one(wchar_t c) {
     return (c >= NARROW && c < NARROW + TOKENS) || (c >= WIDE && c < WIDE + TOKENS);
 }
 
-/* The code point that stands for the n bytes at s; 0 where there is none left. */
+/* The replacement for the n bytes at s; 0 where none is left. */
 static wchar_t token(const char *s, size_t n, int width) {
     char **text = tokens[width - 1].text;
     int i = 0, have = tokens[width - 1].n;
@@ -127,7 +126,7 @@ static wchar_t token(const char *s, size_t n, int width) {
     return (width > 1 ? WIDE : NARROW) + i;
 }
 
-/* Is a single code point what the editor shows as wide as it is? */
+/* Whether the editor shows c, a single code point, at its own width. */
 static bool plain(wchar_t c, int width) {
     if (control(c)) return c == '\n' || c == '\t';
     return wcwidth(c) == width && !flag_letter(c) && !stands_for_one(c);
@@ -152,7 +151,7 @@ static const char *text_of(wchar_t c) {
     return stands_for_one(c) && i < tokens[w].n ? tokens[w].text[i] : NULL;
 }
 
-/* The bytes of c, with which none stands for another, to out; how many. */
+/* Writes the bytes of c, which is not a replacement, to out; returns their number. */
 static size_t put_point(char *out, wchar_t c) {
     mbstate_t state = {0};
     if (c >= 0 && c < 0x80) return *out = (char)c, 1;
@@ -160,8 +159,8 @@ static size_t put_point(char *out, wchar_t c) {
     return n == (size_t)-1 ? 0 : n;
 }
 
-/* As gp_cluster_decode; text of what stands for another by the function, which may say that none
- * does. */
+/* As gp_cluster_decode; the function gives the text of replacements, or reports that c is not
+ * one. */
 static char *decode(const wchar_t *line, size_t n, size_t *at, const char *(*as)(wchar_t)) {
     size_t bytes = 1, done = 0, place = 0;
     for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
-/* A scanner of Lua text for the prompt: colours, bracket pairs, nesting. It judges nothing: text
- * that is no Lua gets a plain look. */
+/* A scanner of Lua text for the prompt: colours, bracket pairs, nesting. It accepts anything: text
+ * that is not Lua gets no colours. */
 #include "shell/editor/highlight.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@ static bool is_word(const char *s, size_t n, const char *const *list) {
     return false;
 }
 
-/* The length of a long bracket with its contents that starts at s, 0 if none does. */
+/* The length of the long bracket, contents included, that starts at s, 0 if none does. */
 static size_t long_bracket(const char *s, size_t n) {
     size_t level = 0;
     if (n < 2 || s[0] != '[') return 0;
@@ -85,7 +85,7 @@ size_t gp_highlight_token(const char *text, size_t n, gp_style *style) {
     return 1;
 }
 
-/* What the prompt takes before Lua sees it. */
+/* Whether the prompt handles it before Lua sees it. */
 static bool is_command(const char *s, size_t n) {
     if (!n) return false;
     return *s == '?' || *s == '!' || (*s == ':' && !(n > 1 && s[1] == ':'));
@@ -120,7 +120,7 @@ bool gp_highlight_pair(const char *text, size_t n, const unsigned char *style, s
         if (style[at] != GP_STYLE_PLAIN || !bracket(text[at])) return false;
     }
     int step = bracket(text[at]), depth = 0;
-    for (size_t i = at; i < n; i += (size_t)step) { /* below 0 it wraps to a large number */
+    for (size_t i = at; i < n; i += (size_t)step) { /* an index below 0 wraps to a large number */
         if (style[i] != GP_STYLE_PLAIN) continue;
         depth += bracket(text[i]);
         if (depth) continue;
@@ -130,7 +130,7 @@ bool gp_highlight_pair(const char *text, size_t n, const unsigned char *style, s
     return false;
 }
 
-/* What a token does to the nesting. `if` opens at its `then`, which `elseif` gives back. */
+/* The effect of a token on the nesting. `if` opens at its `then`; `elseif` cancels that. */
 static int nesting(const char *s, size_t n, gp_style style) {
     static const char *const opens[] = {"do", "then", "repeat", "function", NULL};
     static const char *const shuts[] = {"end", "until", "elseif", NULL};

@@ -1,5 +1,4 @@
-/* Lua text as the prompt sees it: tokens for colours, brackets that belong together, and how deep
- * blocks are nested. */
+/* Lua text for the prompt: tokens for colours, matching brackets, and the nesting of blocks. */
 #ifndef GP_HIGHLIGHT_H
 #define GP_HIGHLIGHT_H
 
@@ -13,13 +12,13 @@ typedef enum gp_style {
     GP_STYLE_NUMBER,
     GP_STYLE_STRING,
     GP_STYLE_COMMENT,
-    GP_STYLE_COMMAND, /* what is no Lua but the prompt's: :time, ?conv2d, !ls */
-    GP_STYLE_BRACKET, /* the pair at the cursor */
+    GP_STYLE_COMMAND, /* not Lua, but a command of the prompt: :time, ?conv2d, !ls */
+    GP_STYLE_BRACKET, /* the pair of brackets at the cursor */
     GP_STYLES
 } gp_style;
 
 /* The token that starts at text[0], n > 0 bytes: its length (at least 1) and, if not NULL, its
- * style. A string or a long comment that does not end goes on to the end of the text. */
+ * style. A string or a long comment that does not end extends to the end of the text. */
 size_t gp_highlight_token(const char *text, size_t n, gp_style *style);
 
 /* Fills style[0 … n-1], a gp_style for each byte. */
@@ -30,10 +29,10 @@ void gp_highlight(const char *text, size_t n, unsigned char *style);
 bool gp_highlight_pair(const char *text, size_t n, const unsigned char *style, size_t cursor,
                        size_t pair[2]);
 
-/* How many blocks and brackets are open at the end of the text; 0 at least. */
+/* The number of blocks and brackets that are open at the end of the text; at least 0. */
 int gp_highlight_depth(const char *text, size_t n);
 
-/* Does the line, which may be indented, start with what closes or divides a block? */
+/* Whether the line, which may be indented, starts with a token that closes or divides a block. */
 bool gp_highlight_closes(const char *line, size_t n);
 
 #endif

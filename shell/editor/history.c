@@ -1,5 +1,5 @@
-/* The history: a line of the file for each chunk, in which \n stands for a line end and \\ for a
- * backslash. Shells append under a lock, so that two of them lose nothing. */
+/* The history: one line of the file for each chunk, with \n for a line end and \\ for a backslash.
+ * Shells append under a lock, so that none overwrites another's lines. */
 #include "shell/editor/history.h"
 
 #include <errno.h>
@@ -11,18 +11,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEPT = 5000 }; /* chunks; the file is cut back to them when it holds twice as many */
+enum { KEPT = 5000 }; /* chunks; the file is cut to that many when it holds twice as many */
 
 static struct {
     char **chunk;
     int n, cap;
     int fd;     /* -1: no file */
-    char *path; /* NULL: no place for one */
-    int error;  /* errno of what failed, or 0 */
-    bool told;  /* of the error, which is said once */
+    char *path; /* NULL: no folder for one */
+    int error;  /* errno of a failure, or 0 */
+    bool told;  /* whether the error was reported, which happens once */
 } past = {.fd = -1};
 
-/* The file's path, malloc'ed; makes its folders, but not HOME. NULL where there is no place for
+/* The file's path, malloc'ed; makes its folders, but not HOME. NULL if there is no folder for
  * one. */
 static char *find_file(void) {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -54,7 +54,7 @@ static void keep(char *chunk) {
     past.chunk[past.n++] = chunk;
 }
 
-/* n bytes of the file as a chunk, malloc'ed. */
+/* Converts n bytes of the file to a chunk, malloc'ed. */
 static char *decode(const char *s, size_t n) {
     char *out = malloc(n + 1), *to = out;
     for (size_t i = 0; out && i < n; i++) {
@@ -65,7 +65,7 @@ static char *decode(const char *s, size_t n) {
     return out;
 }
 
-/* A line of the file, its end included, malloc'ed; *n its length. */
+/* Converts a chunk to a line of the file, its end included, malloc'ed; *n: its length. */
 static char *encode(const char *chunk, size_t *n) {
     char *out = malloc(2 * strlen(chunk) + 2), *to = out;
     if (!out) return NULL;
@@ -102,21 +102,21 @@ static void drop_oldest(int n) {
     past.n -= n;
 }
 
-/* Under the lock. On a full disk nothing of the line stays there, and this session still knows
+/* Appends under the lock. On a full disk no part of the line stays, and this session still keeps
  * it. */
 static void append(const char *chunk) {
     size_t n;
     char *line = encode(chunk, &n);
     ssize_t done =
-        line ? write(past.fd, line, n) : 0; /* at the file's end, where it leaves the position */
+        line ? write(past.fd, line, n) : 0; /* at the file's end, which becomes the position */
     if (line && done < (ssize_t)n) past.error = done < 0 ? errno : ENOSPC;
     if (done > 0 && done < (ssize_t)n &&
-        ftruncate(past.fd, lseek(past.fd, 0, SEEK_CUR) - done)) { /* half a line */
+        ftruncate(past.fd, lseek(past.fd, 0, SEEK_CUR) - done)) { /* a partial line */
     }
     free(line);
 }
 
-/* The file is rewritten where it stands: other shells go on appending to it. */
+/* The file is rewritten in place: other shells go on appending to it. */
 static void cut_back(void) {
     drop_oldest(past.n - KEPT);
     if (ftruncate(past.fd, 0)) return;
@@ -131,7 +131,7 @@ void gp_history_open(void) {
         if (!past.error) past.error = errno;
         return;
     }
-    past.error = 0; /* of a folder that is there */
+    past.error = 0; /* for a folder that already exists */
     size_t n = 0;
     fchmod(past.fd, 0600);
     flock(past.fd, LOCK_EX);

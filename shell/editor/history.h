@@ -1,22 +1,23 @@
-/* What was typed: chunks of one or more lines, kept in a file that shells share. */
+/* Typed input: chunks of one or more lines, kept in a file that shells share. */
 #ifndef GP_HISTORY_H
 #define GP_HISTORY_H
 
 #include <stdbool.h>
 
 /* Reads $XDG_STATE_HOME/gpush/history or ~/.local/state/gpush/history, which is made with mode
- * 0600; where that cannot be, there is a history of this session only. */
+ * 0600; where that is impossible, the history lasts for this session only. */
 void gp_history_open(void);
 
-/* Adds a chunk, in memory and at once in the file; not an empty one, one that starts with a space,
- * or one equal to the last. The first time that the file cannot be written stderr says why. */
+/* Adds a chunk, in memory and immediately in the file; not an empty one, one that starts with a
+ * space, or one equal to the last. The first time that the file cannot be written, stderr says
+ * why. */
 void gp_history_add(const char *chunk);
 
 /* Why the file is not written, an errno, or 0; *path: the file's, NULL where neither variable names
- * a place for it. */
+ * a folder for it. */
 int gp_history_error(const char **path);
 
-/* How many there are, and the i-th, 0 being the oldest. */
+/* The number of chunks, and the i-th, 0 being the oldest. */
 int gp_history_count(void);
 const char *gp_history_get(int i);
 
@@ -26,7 +27,7 @@ const char *gp_history_get(int i);
 int gp_history_find(int before, int step, const char *text, int n, bool anywhere,
                     const char *not_this);
 
-/* Forgets all and closes the file, whose entries were written as they came. */
+/* Frees all chunks and closes the file, which has every entry already. */
 void gp_history_close(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* The texts that were typed at the prompt, under the names that their chunks have for Lua, so that
- * an error in a function, a warning and ??name find the line of an input long gone. */
+/* Texts typed at the prompt, under the names that their chunks have in Lua, so that an error in a
+ * function, a warning and ??name find the line of an earlier input. */
 #include "shell/shell.h"
 
 #include <lauxlib.h>
@@ -15,7 +15,7 @@ static struct {
     char name[24];
 } inputs = {.oldest = 1};
 
-/* Where the lines come from no terminal all chunks are "stdin", as lua(1)'s. */
+/* Where lines do not come from a terminal, all chunks are "stdin", as in lua(1). */
 static const char *name_of(int n) {
     static int terminal = -1;
     if (terminal < 0) terminal = isatty(STDIN_FILENO);
@@ -35,7 +35,7 @@ static void forget_oldest(lua_State *L, int table) {
     lua_setfield(L, table, name);
 }
 
-/* The text on top of the stack, which it pops, becomes the one of input n. */
+/* Pops the text on top of the stack and keeps it as input n. */
 static void keep(lua_State *L, int n) {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, GP_SHELL_INPUTS);
     int table = lua_gettop(L);

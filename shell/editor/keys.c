@@ -14,12 +14,12 @@ const char gp_paste_on[] = "\033[?2004h", gp_paste_off[] = "\033[?2004l";
 static struct termios cooked;
 static bool opened;
 static volatile sig_atomic_t new_size;
-static char back[256]; /* bytes that were looked at, still to be read */
+static char back[256]; /* bytes that were peeked at, still to be read */
 static int nback;
 
 enum { MOST_BOUND = 64, LONGEST = 24 };
-static char bound[MOST_BOUND][LONGEST]; /* what of sequences means something to the editor, without
-                                           their escape */
+static char bound[MOST_BOUND]
+                 [LONGEST]; /* escape sequences that the editor has bound, without the escape */
 static int nbound;
 static bool whole;
 
@@ -46,7 +46,7 @@ static void on_winch(int sig) { new_size = 1; }
 void gp_keys_restore(void) {
     if (!opened) return;
     tcsetattr(STDIN_FILENO, TCSANOW, &cooked);
-    if (write(STDOUT_FILENO, gp_paste_off, strlen(gp_paste_off)) < 0) { /* it is gone */
+    if (write(STDOUT_FILENO, gp_paste_off, strlen(gp_paste_off)) < 0) { /* the terminal is gone */
     }
 }
 
@@ -72,7 +72,7 @@ void gp_keys_open(void) {
 
 /* ---- Bytes ---- */
 
-/* SIGWINCH is let in only during the wait, so that none is lost just before. */
+/* SIGWINCH is unblocked only during the wait, so that none is lost just before. */
 static bool wait_for_key(void (*resized)(void)) {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     sigset_t winch, before;
@@ -89,7 +89,7 @@ static bool wait_for_key(void (*resized)(void)) {
     return got > 0;
 }
 
-/* The byte i after those that were taken, which stays to be read; -1 where none comes at once. */
+/* The i-th byte after those taken, which stays to be read; -1 where none follows immediately. */
 static int peek(int i) {
     char c;
     if (i >= nback && i < (int)sizeof back && pending(20) && read(STDIN_FILENO, &c, 1) == 1)
@@ -146,8 +146,8 @@ void gp_key_bind(const char *key) {
     }
 }
 
-/* How many bytes behind an escape are a sequence of a terminal's, which come at once: a key's, or
- * an answer that came late. 0: it is Escape, or Alt with a letter. */
+/* The length of a terminal's sequence after an escape, whose bytes come together: a key, or a late
+ * answer. 0: it is Escape, or Alt with a letter. */
 static int sequence(void) {
     int i = 1, c = peek(0);
     if (c == 'O') return peek(1) < 0 ? 0 : 2;
@@ -170,7 +170,7 @@ static bool is_bound(int n) {
 
 void gp_key_whole(bool are) { whole = are; }
 
-/* The key that the letter or the number behind "[" says. */
+/* The key for the letter or the number after "[". */
 static wchar_t own_key(char c) {
     switch (c) {
     case 'D': return GP_KEY_LEFT;
@@ -183,15 +183,15 @@ static wchar_t own_key(char c) {
     }
 }
 
-/* What an escape that was just read begins, or itself; 0: a key that means nothing here, and was
- * taken. */
+/* The key that starts with the escape just read, or the escape itself; 0: a key without a meaning
+ * here, which was consumed. */
 static wchar_t escape(void) {
     static const char paste[] = "[200~", arrows[] = "ABCDFH",
                       keys[] = "13478" /* Home, Delete, End by their numbers */;
     int n = sequence(), last = n ? back[n - 1] : 0;
     if (n == 0) return 033;
     if (n > 4 && !is_bound(n) && !memcmp(back, "[1;", 3) &&
-        strchr(arrows, last)) { /* with Shift or the like */
+        strchr(arrows, last)) { /* with Shift or similar */
         take(n - 2);
         back[0] = '[', n = 2;
     }
@@ -215,7 +215,7 @@ bool gp_key_read(wchar_t *key, void (*resized)(void)) {
             continue;
         }
         size_t n = mbrtowc(key, &c, 1, &state);
-        if (n == (size_t)-1) memset(&state, 0, sizeof state); /* no character: dropped */
+        if (n == (size_t)-1) memset(&state, 0, sizeof state); /* invalid: dropped */
         if (n == 0) *key = 0;
         if (n <= 1) return true;
     }

@@ -1,5 +1,5 @@
-/* Reading chunks with libedit on a terminal, plainly elsewhere; this file, render.c and editrc.c
- * alone know the line editor. A block is one text with line ends in it. */
+/* Reading chunks with libedit on a terminal, plainly elsewhere; only this file, render.c and
+ * editrc.c use the line editor. A block is one text with line ends in it. */
 #include "shell/editor/line.h"
 
 #include "shell/editor/grapheme.h"
@@ -23,13 +23,13 @@ static struct {
     gp_line_hooks hooks;
     locale_t locale; /* the user's, while a line is edited: Lua keeps "C" */
     gp_line result;
-    char *accepted;       /* the chunk, when Enter took it */
-    int cancels;          /* Ctrl-C at an empty prompt, one after the other */
-    int recalled;         /* index of the chunk of the history that is shown */
-    char *prefix, *typed; /* what those shown start with; what stood there before */
+    char *accepted;       /* the chunk that Enter accepted */
+    int cancels;          /* consecutive Ctrl-C at an empty prompt */
+    int recalled;         /* index in the history of the chunk shown */
+    char *prefix, *typed; /* the prefix of those shown; the text before */
     char *shown;
     bool fresh;     /* the prompt was just drawn */
-    bool searching; /* keys are the query's */
+    bool searching; /* keys go to the query */
 } editor;
 
 static unsigned char replace(const char *text, size_t cursor) {
@@ -49,7 +49,7 @@ static unsigned char replace_edit(gp_edit e) {
 
 /* ---- Keys ---- */
 
-/* What is pasted goes to the cursor; it never runs by itself. */
+/* Inserts the pasted text at the cursor; it never runs on its own. */
 static void paste(void) {
     char *text = gp_key_pasted();
     if (!text) return;
@@ -60,8 +60,8 @@ static void paste(void) {
     free(text);
 }
 
-/* A key that moves within the text, or deletes, where libedit has no sequences for it: vi's Escape
- * is a key by itself. */
+/* Handles a key that moves within the text, or deletes, where libedit has no sequences for it: vi's
+ * Escape is a key of its own. */
 static bool move(wchar_t key) {
     if (key <= GP_KEY_PASTE || editor.searching) return false;
     size_t cursor;
@@ -77,7 +77,7 @@ static bool move(wchar_t key) {
     return true;
 }
 
-/* A key that goes on with the character before it. */
+/* Handles a key that extends the character before it. */
 static bool join(wchar_t key) {
     size_t cursor;
     const char *text = gp_text_get(&cursor);
@@ -86,8 +86,8 @@ static bool join(wchar_t key) {
     return true;
 }
 
-/* What a deletion brought together may be one character now, and a control character has come as it
- * is. */
+/* Re-encodes the text: a deletion may have joined code points into one character, and a typed
+ * control character is not encoded yet. */
 static void settle(void) {
     size_t cursor;
     const LineInfoW *line = el_wline(gp_picture.el);
@@ -184,7 +184,7 @@ static void keep(char **where, char *text) {
     *where = text;
 }
 
-/* The next older (-1) or newer chunk that starts as what stood before the cursor. */
+/* Shows the next older (-1) or newer chunk with the prefix before the cursor. */
 static unsigned char recall(int step) {
     size_t cursor;
     const char *text = gp_text_get(&cursor);
@@ -262,7 +262,7 @@ static unsigned char on_tab(EditLine *el, int ch) {
 
 /* ---- Searching the history ---- */
 
-/* Shows chunk i of the history, or text where i is none, behind a prompt with what is searched. */
+/* Shows chunk i of the history, or text where i is -1, after a prompt with the query. */
 static void show_search(char prompt[200], const char *query, int i, const char *text) {
     gp_picture_erase();
     snprintf(prompt, 200, "(search: %s) ", query);
@@ -272,8 +272,8 @@ static void show_search(char prompt[200], const char *query, int i, const char *
     gp_picture_redraw();
 }
 
-/* Ctrl-R and Ctrl-S go on to the older and newer ones that have the query, Ctrl-G and Ctrl-C give
- * back what stood there; any other key is the found text's. */
+/* Handles a key of the search: Ctrl-R and Ctrl-S move to older and newer matches, Ctrl-G and Ctrl-C
+ * restore the old text; any other key goes to the text found. */
 static unsigned char on_search(EditLine *el, int ch) {
     enum { NEWER = 'S' & 31, OLDER = 'R' & 31, GIVE_UP = 'G' & 31, INTERRUPT = 'C' & 31 };
     char query[128] = "", prompt[200];
@@ -329,8 +329,8 @@ static void bind_key(const char *key, const char *name) {
     el_set(gp_picture.el, EL_BIND, key, name, NULL);
 }
 
-/* The keys of both of libedit's modes; in vi's, escape is the way to its commands. The terminal
- * gives Ctrl-C and Ctrl-Z to the editor as keys; while a chunk runs they are signals again. */
+/* The keys of both of libedit's modes; in vi's, escape leads to its commands. The terminal passes
+ * Ctrl-C and Ctrl-Z to the editor as keys; while a chunk runs they are signals again. */
 static void bind_keys(void) {
     const char *mode = NULL;
     el_set(gp_picture.el, EL_EDITOR, "emacs");
@@ -369,7 +369,7 @@ bool gp_line_open(const gp_line_hooks *hooks) {
     return gp_picture.el != NULL;
 }
 
-/* A key that the user bound to libedit's own end of a line, which stands in the text. */
+/* Handles a key that the user bound to libedit's own end of line, which is in the text. */
 static void accept_line(void) {
     editor.result = GP_LINE_TEXT;
     editor.accepted = strdup(gp_text_get(NULL));
@@ -387,8 +387,8 @@ static gp_line edit(const char *prompt, char **line) {
     gp_cluster_forget();
     gp_picture_measure();
     locale_t old = uselocale(editor.locale ? editor.locale : LC_GLOBAL_LOCALE);
-    /* libedit takes the keys over at its first read, after the prompt: a Ctrl-C typed in between
-     * would be the terminal's, which drops the line and shows no new prompt. */
+    /* libedit takes over the keys at its first read, after the prompt: a Ctrl-C typed in between
+     * would go to the terminal, which drops the line and shows no new prompt. */
     fflush(stdout);
     el_set(gp_picture.el, EL_PREP_TERM, 1);
     editor.fresh = true;
@@ -407,8 +407,8 @@ void gp_line_save(const char *chunk) {
     if (gp_picture.el) gp_history_add(chunk);
 }
 
-/* As many spaces as a row has: in the first column they fill it, in another they end on the next
- * row. */
+/* Prints as many spaces as a row has: in the first column they fill it, in another they end on the
+ * next row. */
 void gp_line_fresh(void) {
     if (!gp_picture.el) return;
     printf("%*s\r\033[K", gp_screen_columns(), "");

@@ -1,22 +1,22 @@
-/* A text that is several chunks, such as a session that was copied and pasted: they run one after
- * the other, as if each had been typed, up to the first that fails. */
+/* A text of several chunks, such as a copied session: they run one after the other, as if each had
+ * been typed, up to the first that fails. */
 #include "shell/shell.h"
 
 #include <lauxlib.h>
 #include <string.h>
 
-#define PIECES "gpush.pieces" /* in the registry: what is left of them, the next one last */
+#define PIECES "gpush.pieces" /* in the registry: the remaining chunks, the next one last */
 
-enum { LINES = 500 }; /* that such a text may have: each start of a piece is compiled */
+enum { LINES = 500 }; /* that such a text may have: each prefix of a piece is compiled */
 
-/* Does text, a chunk that is not the last, make local variables, which would end with it? */
+/* Whether text, a chunk that is not the last, declares local variables, which would end with it. */
 static bool makes_locals(const char *text) {
     text += strspn(text, " \t\n");
     return !strncmp(text, "local", 5) && (text[5] == ' ' || text[5] == '\t' || text[5] == '\n');
 }
 
-/* Pushes the lines from text on that are the shortest chunk, and returns what follows them; NULL
- * pushes nothing. */
+/* Pushes the shortest chunk of lines from text on, and returns what follows it; NULL pushes
+ * nothing. */
 static const char *push_piece(lua_State *L, const char *text, int *lines) {
     for (const char *end = text; *end && ++*lines <= LINES;) {
         end += strcspn(end, "\n");

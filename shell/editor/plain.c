@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Shows the prompt and waits until there is something to read; false when Ctrl-C came instead. It
- * is let in only during the wait, so that none is lost just before. */
+/* Shows the prompt and waits until there is input; false when Ctrl-C came instead, which is
+ * unblocked only during the wait, so that none is lost just before. */
 static bool wait_for_input(const char *prompt) {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     sigset_t interrupt, before;

@@ -1,4 +1,4 @@
-/* The text that is edited, as libedit has it, and its picture on the terminal: see render.h. */
+/* The edited text, as libedit has it, and its rendering on the terminal: see render.h. */
 #include "shell/editor/render.h"
 
 #include "shell/editor/grapheme.h"
@@ -16,8 +16,8 @@ struct gp_picture gp_picture;
 
 /* ---- The text ---- */
 
-/* The line editor's text by one of grapheme.h's readers into *text, and the cursor's place in it,
- * in bytes. */
+/* Reads the line editor's text by one of grapheme.h's readers into *text, and the cursor's offset
+ * in it, in bytes. */
 static const char *get(char **text, size_t *cursor,
                        char *read(const wchar_t *line, size_t n, size_t *at)) {
     const LineInfoW *line = el_wline(gp_picture.el);
@@ -28,14 +28,13 @@ static const char *get(char **text, size_t *cursor,
     return *text ? *text : "";
 }
 
-/* The text, until the next call. */
+/* The text, valid until the next call. */
 const char *gp_text_get(size_t *cursor) {
     static char *text;
     return get(&text, cursor, gp_cluster_decode);
 }
 
-/* The same as the line editor has it, a code point for each character: what is where on the
- * screen. */
+/* The same with the line editor's code points, one for each character: the cells on the screen. */
 static const char *get_cells(size_t *cursor) {
     static char *text;
     return get(&text, cursor, gp_cluster_cells);
@@ -62,20 +61,21 @@ void gp_text_set(const char *text, size_t cursor) {
     gp_text_go(cursor);
 }
 
-/* ---- The picture ---- */
+/* ---- Rendering ---- */
 
-/* The row of text[pos], on a terminal without a last one. */
+/* The row of text[pos], on a terminal of unlimited height. */
 static int row_at(const char *text, size_t pos) {
     return gp_screen_at(gp_picture.prompt, text, pos, gp_picture.columns).row;
 }
 
-/* libedit takes the number of rows from the terminal at the start of each text. */
+/* Measures the terminal: libedit takes the number of rows from it at the start of each text. */
 void gp_picture_measure(void) {
     gp_screen_size(&gp_picture.rows, &gp_picture.columns);
     gp_picture.told = gp_picture.rows;
 }
 
-/* The row and column of text[pos] on the screen, where rows that do not fit have gone. */
+/* The row and column of text[pos] on the screen, where the rows that do not fit have scrolled
+ * away. */
 static gp_spot cell_of(const char *text, size_t pos) {
     gp_spot at = gp_screen_at(gp_picture.prompt, text, pos, gp_picture.columns);
     int last = row_at(text, strlen(text));
@@ -84,7 +84,7 @@ static gp_spot cell_of(const char *text, size_t pos) {
     return at;
 }
 
-/* Whether the terminal is filled by us with a part of the text, or drawn on by libedit. */
+/* Switches between our own drawing of a part of the text and libedit's. */
 void gp_picture_fill(bool tall) {
     if (!gp_picture.nowhere) gp_picture.nowhere = fopen("/dev/null", "we");
     if (!gp_picture.nowhere || tall == gp_picture.tall) return;
@@ -93,7 +93,7 @@ void gp_picture_fill(bool tall) {
     el_set(gp_picture.el, EL_SETFP, 1, tall ? gp_picture.nowhere : stdout);
 }
 
-/* The rows round the cursor's, which moves within them as far as it can. */
+/* Draws the rows around the cursor's, which moves within them as far as it can. */
 static void paint_window(const char *text, const unsigned char *style, size_t cursor) {
     gp_spot at = gp_screen_at(gp_picture.prompt, text, cursor, gp_picture.columns);
     int end = row_at(text, strlen(text));
@@ -105,7 +105,7 @@ static void paint_window(const char *text, const unsigned char *style, size_t cu
                      gp_picture.columns);
 }
 
-/* Draws anew on a terminal that was filled by us, once the text has fewer rows again. */
+/* Redraws on a terminal that we had filled, once the text has fewer rows again. */
 static void settle_height(const char *text) {
     bool was = gp_picture.tall;
     gp_picture_fill(row_at(text, strlen(text)) >= gp_picture.rows);
@@ -114,8 +114,8 @@ static void settle_height(const char *text) {
     el_set(gp_picture.el, EL_REFRESH);
 }
 
-/* Where a letter takes the place of the last one of a full row, libedit goes on to the row after
- * the text's end, which is below, without a look at how many it has: it gets more of them. */
+/* When a letter overwrites the last one of a full row, libedit moves to the row after the text's
+ * end, without checking that it has one: this adds rows. */
 static void make_room(int end) {
     char rows[16];
     gp_picture_erase();
@@ -125,9 +125,9 @@ static void make_room(int end) {
     gp_picture_redraw();
 }
 
-/* Before libedit sees a key. It does not follow its cursor beyond the terminal's rows, and a letter
- * typed there would be put outside of its memory of the screen: of a tall text it works everything
- * out anew. */
+/* Called before libedit gets a key. libedit does not track its cursor past the terminal's rows, and
+ * would write a letter typed there outside its screen buffer: for a tall text it recomputes
+ * everything. */
 void gp_picture_settle(void) {
     size_t cursor;
     const char *text = get_cells(&cursor);
@@ -139,8 +139,8 @@ void gp_picture_settle(void) {
     if (gp_picture.tall) el_set(gp_picture.el, EL_REFRESH);
 }
 
-/* After it. Such a letter made it count a row too many, and vi's $ in an empty text left the cursor
- * in front of it. */
+/* Called after the key. Such a letter made it count one row too many, and vi's $ in an empty text
+ * left the cursor before it. */
 void gp_picture_check(void) {
     const LineInfoW *line = el_wline(gp_picture.el);
     if (line->cursor < line->buffer) el_cursor(gp_picture.el, 1);
@@ -168,7 +168,7 @@ void gp_picture_paint(bool pair_too) {
     fflush(stdout);
 }
 
-/* Clears the picture and puts the terminal's cursor where it began; gp_picture_redraw() follows. */
+/* Clears the text and moves the terminal's cursor to its start; gp_picture_redraw() follows. */
 void gp_picture_erase(void) {
     size_t cursor;
     if (gp_picture.tall) return;
@@ -182,7 +182,7 @@ void gp_picture_redraw(void) {
     gp_picture.painted = false;
 }
 
-/* The terminal's cursor goes to the line below the text. */
+/* Moves the terminal's cursor to the line below the text. */
 void gp_picture_leave(const char *mark) {
     size_t cursor;
     gp_picture.overhangs = false;

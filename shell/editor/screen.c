@@ -1,5 +1,5 @@
-/* The edited text on the terminal. The line editor draws it without colours and believes to know
- * every cell; so each character is painted again over itself. */
+/* The edited text on the terminal. The line editor draws it without colours and assumes that it
+ * knows every cell; so each character is painted again in place. */
 #include "shell/editor/screen.h"
 
 #include "shell/editor/grapheme.h"
@@ -26,7 +26,7 @@ const char *gp_screen_style(int style) {
     return gp_screen_colour() ? codes[style] : "";
 }
 
-/* The character at s: its length in bytes (1 for what is none), its width in *w. */
+/* The character at s: its length in bytes (1 for an invalid one), its width in *w. */
 static size_t character(const char *s, int *w) {
     wchar_t c;
     mbstate_t state = {0};
@@ -43,12 +43,12 @@ static gp_spot wrap(gp_spot at, int columns) {
     return at.col >= columns ? (gp_spot){at.row + 1, 0} : at;
 }
 
-/* The cell that a character of that width gets when `at` is free. */
+/* The cell of a character of that width when `at` is free. */
 static gp_spot place(gp_spot at, int w, int columns) {
     return w > 1 && at.col + w > columns ? (gp_spot){at.row + 1, 0} : at;
 }
 
-/* The free cell behind the character at s, which stands at `at`; *n its bytes. */
+/* The free cell after the character at s, which is at `at`; *n: its bytes. */
 static gp_spot step(gp_spot at, const char *s, int columns, size_t *n) {
     int w;
     *n = 1;
@@ -100,8 +100,7 @@ void gp_screen_move(FILE *out, gp_spot from, gp_spot to) {
     if (to.col) fprintf(out, "\033[%dC", to.col);
 }
 
-/* The width of the character at s, which stands at `at`, and what the terminal gets for it in *as,
- * NULL for itself. */
+/* The width of the character at s, and in *as what to send to the terminal, NULL for itself. */
 static int look(const char *s, const char **as) {
     wchar_t c = 0;
     mbstate_t state = {0};
@@ -114,17 +113,17 @@ static int look(const char *s, const char **as) {
     return w;
 }
 
-/* Terminals disagree about the width of what is more than one code point: it gets w empty cells,
- * and the cursor is moved behind them, wherever it was left. At the edge the terminal must not go
- * on on the next row. */
+/* Terminals disagree about the width of characters of several code points: such a one gets w empty
+ * cells, and the cursor is moved past them, wherever it was left. At the edge the terminal must not
+ * continue on the next row. */
 static void put_odd(FILE *out, const char *text, gp_spot at, int w) {
     fprintf(out, "\033[?7l%*s", w, "");
     gp_screen_move(out, at, at);
     fprintf(out, "%s\033[?7h", text);
 }
 
-/* Paints the cells of text in the rows from..to, of which the first is `at`, where the pen is
- * unless that is above `from`: then it is in from's first cell. Where the pen is afterwards. */
+/* Paints the cells of text in the rows from..to, starting at `at`, with the pen at its place or, if
+ * that is above `from`, in from's first cell. Returns where the pen is afterwards. */
 static gp_spot paint_rows(FILE *out, const char *text, const unsigned char *style, gp_spot at,
                           int from, int to, int columns) {
     gp_spot pen = at.row < from ? (gp_spot){from, 0} : at;

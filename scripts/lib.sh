@@ -24,7 +24,7 @@ package_of() {
     esac
 }
 
-# Is there a file $1 below one of the compiler's library directories? ($1 may hold a *.)
+# Whether there is a file $1 in one of the compiler's library directories. ($1 may contain a *.)
 in_libdir() {
     for found in /usr/lib/*-linux-gnu*/$1 /usr/lib/$1; do
         [ -e "$found" ] && return 0
@@ -79,7 +79,7 @@ install_missing() {
     say "installing $want"
     installed=1
     : >"$root/build/setup.log"
-    # An update that fails is no harm when the lists at hand are good enough for the installation.
+    # A failing update is harmless if the present lists suffice for the installation.
     as_root_apt update || say "apt-get update failed; trying with the package lists that are here"
     # shellcheck disable=SC2086
     if ! as_root_apt install -y --no-install-recommends $want; then
@@ -91,7 +91,7 @@ install_missing() {
     [ -z "$left" ] || die "still missing after apt-get: $left(see build/setup.log)"
 }
 
-# Runs a step of the build; on a terminal its progress is seen, elsewhere only a failure is.
+# Runs a step of the build; on a terminal its progress is shown, elsewhere only a failure.
 step() {
     if [ -t 2 ]; then
         "$@" >&2
@@ -102,7 +102,7 @@ step() {
     fi
 }
 
-# One build at a time in a tree: whoever comes second waits.
+# One build at a time in a tree: a second one waits.
 lock() {
     mkdir -p "$root/build" 2>/dev/null && (: >>"$root/build/.lock") 2>/dev/null &&
         [ -w "$root/build" ] ||

@@ -1,4 +1,4 @@
--- Runs both sides of the benchmark in turns and prints the table; started by scripts/bench/run.
+-- Runs both sides of the benchmark in turn and prints the table; started by scripts/bench/run.
 local root = arg[1]
 local rounds, only = 3, nil
 do
@@ -14,8 +14,8 @@ local bench = root .. "/scripts/bench/"
 local gpush, nohooks = root .. "/build/default/gpush", root .. "/build/nohooks/gpush"
 
 -- name, threads, peer, target (gpush's time over the peer's, at most; false: none set). Ops and
--- layers have the lower of what was asked for and of the aim that measuring the peers and the
--- limits of a core gave, with two threads the aim.
+-- layers have the lower of the requirement and of the aim from measurements of the peers and the
+-- limits of a core; with two threads the aim.
 local items = {
     { "gpush -e ''", 1, "lua5.4", 10 },
     { "x + y, 16", 1, "torch", 0.2 },
@@ -62,11 +62,11 @@ for threads = 1, 2 do items[#items + 1] = { "matmul f64 512", threads, "torch", 
 items[#items + 1] = { "loader, an image", 2, "torch", 0.25 }
 items[#items + 1] = { "loader, first batch", 2, "torch", 0.05 }
 
--- A copy moves as many bytes: 80 % of its bandwidth is 1.25 of its time.
+-- A copy moves as many bytes: 80 % of its bandwidth is 1.25 times its time.
 for _, it in ipairs { { "exp 1e7", 0.13, 0.11 }, { "x * 2, 1e7", 0.2 },
     { "x * 2 beside a copy", 1.25 }, { "tanh 1e7", 0.3 },
     { "x > 0.5, 1e7", 0.5 }, { "rand 1e7", 0.3 }, { "randn 1e7", 0.2, 0.1 },
-    -- Reductions, scans and copies; nothing is to be slower than the peer.
+    -- Reductions, scans and copies; none may be slower than the peer.
     { "sum 1e7", 0.9 }, { "var 1e7", 1 }, { "norm 1e7", 1 },
     { "sum 1e4x1e3 over dim 1", 1 }, { "amax 1e4x1e3 over dim 2", 1 },
     { "logsumexp 1e4x1e3 over dim 2", 1 }, { "argmax 8x10x256x256, dim 2", 0.03 },
@@ -111,7 +111,7 @@ local function median(v)
     return #v % 2 == 1 and v[#v // 2 + 1] or (v[#v // 2] + v[#v // 2 + 1]) / 2
 end
 
--- Linear algebra: items of its own, and targets of those above.
+-- Linear algebra: its own items, and targets for those above.
 local linear = { { "matmul f32 1024", 1.02, 1.03 }, { "bmm 64x64x64", 0.9 }, { "eigh 512", 1.0 },
     { "qr 512", 1.0 },
     { "inv 512", 1.0 }, { "solve 512, 16 sides", 1.0 }, { "cholesky 512", 1.0 },
@@ -126,7 +126,7 @@ for _, it in ipairs(linear) do
     end
 end
 
--- ---- who is here ----
+-- ---- environment ----
 
 -- The OpenBLAS kernels that a Python uses: an OpenBLAS older than the processor falls back to slow
 -- ones, which would flatter gpush.
@@ -213,7 +213,7 @@ local function hooks()
     end
 end
 
--- In processes of their own, whose peak is the step's.
+-- In separate processes, whose peak is the step's.
 local function peaks()
     for _, stage in ipairs { "baseline", "ignore_index" } do
         if wanted("masked loss, " .. stage .. ", peak") then

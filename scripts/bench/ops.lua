@@ -7,7 +7,7 @@ manual_seed(0)
 
 local SAMPLES, SAMPLE = 25, 2e-3
 
--- Median seconds of a call of fn, which does `inner` things, each.
+-- Median seconds of a call of fn, divided by `inner`, the number of operations in it.
 local function measure(fn, inner)
     inner = inner or 1
     if count > 1 then return timeit(fn, { print = false }).time / inner end
@@ -233,7 +233,7 @@ local values, places = randn(1000000), randint(1, 1000, { 1000000 }, { dtype = "
 item("scatter_add 1e6 into 1e3",
     function() local p = zeros(1000):scatter_add(1, places, values) end)
 
--- Late, since from the first tensor that requires gradients on every op looks for them.
+-- Late, since from the first tensor that requires gradients on every op checks for them.
 if count == 1 then
     local a, b = randn(16, { requires_grad = true }), randn(16, { requires_grad = true })
     item("(x*y):sum():backward(), 16",

@@ -3,8 +3,8 @@
 local rounds, count = 9, 1000000
 
 -- Each case is the body of a loop over i = 1, n; x y are unknown numbers, b is a boolean, t a table
--- of them, f() gives 1. limit: the most that gpush may take longer. What is not rewritten has none
--- but noise.
+-- of them, f() returns 1. limit: the most that gpush may take longer. Code that is not rewritten
+-- may differ by noise only.
 local cases = {
     { "if x < y", "if x < y then c = i end", 0 },
     { "if t.x >= t.y", "if t.x >= t.y then c = i end", 0 },
@@ -59,7 +59,7 @@ end
 
 local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 
--- The least is what the code costs; the rest is what else the machine did.
+-- The minimum is the cost of the code; the rest is other work of the machine.
 local function least(list) return math.min(table.unpack(list)) end
 
 local function compare()
@@ -79,7 +79,7 @@ local function compare()
     print(string.format("%-26s %9s %9s %9s %7s", "ns per test", "lua5.4", "gpush", "more", "limit"))
     for i, case in ipairs(cases) do
         local a, b, limit = least(stock[i + 1]), least(ours[i + 1]), case[3]
-        local slack = limit == 0 and math.max(1, a * 0.1) or 0 -- two programs' noise
+        local slack = limit == 0 and math.max(1, a * 0.1) or 0 -- the noise of two programs
         local mark = b - a > limit + slack and " over" or ""
         if b - a > limit + slack then over = over + 1 end
         print(string.format("%-26s %9.1f %9.1f %9.1f %7d%s", case[1], a, b, b - a, limit, mark))

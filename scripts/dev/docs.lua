@@ -9,9 +9,9 @@ local to = arg[1] or error("usage: gpush docs.lua FOLDER", 0)
 local rows = gpush.ops(true)
 local commands = assert(loadfile(scripts .. "/lua/shell/commands.lua", "t"))(gpush, { native = {} })
 
--- ---- What there is ----
+-- ---- Contents ----
 
--- What help prints of a name, as lines.
+-- The output of help for a name, as lines.
 local function help_lines(name)
     local text, out, old = "", {}, print
     print = function(s) text = text .. s .. "\n" end -- luacheck: ignore
@@ -36,7 +36,8 @@ local function value(name)
     return v
 end
 
--- Ops by the names that users write: linalg_svd is linalg.svd. What only backward runs is left out.
+-- Ops by the names that users write: linalg_svd is linalg.svd. Ops that only backward runs are left
+-- out.
 local ops = {}
 for name, row in pairs(rows) do
     local dotted = name:gsub("_", ".", 1)
@@ -44,7 +45,7 @@ for name, row in pairs(rows) do
     if called and not name:find "_grad$" and not name:find "_backward$" then ops[called] = row end
 end
 
--- The classes of nn, optim and data: a file each, or several in one.
+-- The classes of nn, optim and data: one per file, or several.
 local classes = {}
 for _, area in ipairs { "nn", "optim", "data" } do
     local _ = gpush[area].Nothing
@@ -163,7 +164,7 @@ local function declare(out, start, help, list, result)
     out[#out + 1] = ("%s(%s) end\n"):format(start, table.concat(names, ", "))
 end
 
--- "function gpush.sum", or what stands for it where the name is a word of Lua's.
+-- "function gpush.sum", or a replacement where the name is a reserved word of Lua.
 local function head(where, separator, name)
     if load("local " .. name:match "[%w_]+$") then
         return "function " .. where .. separator .. name

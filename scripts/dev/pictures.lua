@@ -10,8 +10,8 @@ local palette = { [0] = "#45475a", "#f38ba8", "#a6e3a1", "#f9e2af", "#89b4fa", "
     "#bac2de",
     "#7f849c", "#f38ba8", "#a6e3a1", "#f9e2af", "#89b4fa", "#cba6f7", "#94e2d5", "#ffffff" }
 
--- ---- Sessions: columns, rows, what is typed; a string ends with Enter, {text, key} presses
--- another key ----
+-- ---- Sessions: columns, rows, typed text; a string ends with Enter, {text, key} presses another
+-- key ----
 
 local sessions = {
     prompt = { 96, 30,
@@ -34,7 +34,7 @@ local sessions = {
 -- ---- tmux ----
 
 local home = os.tmpname()
--- without one there is no history, which the prompt says
+-- without one there is no history, which the prompt reports
 os.execute("rm " .. home .. " && mkdir -m 700 " .. home)
 local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 local function sh(command, ...)
@@ -43,12 +43,12 @@ local function sh(command, ...)
     local p <close> = assert(io.popen(table.concat(words, " ")))
     return p:read "a"
 end
-local server -- a name for each session: one that ends would take the next with it
+local server -- a name for each session: one that ends would end the next
 local function tm(...) return sh("tmux -u -f /dev/null -L " .. server, ...) end
 
 local function screen() return (tm("capture-pane", "-p")) end
 
--- Waits for a condition, 60 s at most: a busy machine takes its time.
+-- Waits for a condition, 60 s at most: a busy machine is slow.
 local function wait(holds)
     for _ = 1, 600 do
         if holds() then return end
@@ -61,7 +61,7 @@ local function cursor()
     return tm("display-message", "-p", "#{cursor_x} #{cursor_y}"):match "(%d+) (%d+)"
 end
 
--- Is the cursor behind an empty prompt?
+-- Whether the cursor is after an empty prompt.
 local function ready()
     local x, y = cursor()
     local row = 0
@@ -77,8 +77,8 @@ local function is_open(chunk)
     return message and message:find "<eof>$"
 end
 
--- Types text, then presses keys; returns when the screen shows what came of it. chunk: the lines
--- before it, or "".
+-- Types text, then presses keys; returns when the screen shows the result. chunk: the lines before
+-- it, or "".
 local function enter(chunk, text, key)
     local _, y = cursor()
     tm("send-keys", "-l", "--", text)
@@ -94,7 +94,7 @@ local function enter(chunk, text, key)
     return ""
 end
 
--- What the screen shows in the end, with its colours.
+-- The final content of the screen, with its colours.
 local function run(name, columns, rows, typed)
     server = ("gpush-%s-%s"):format(name, home:match "[^/_]*$")
     tm("new-session", "-d", "-x", tostring(columns), "-y", tostring(rows),
@@ -157,7 +157,7 @@ local function rect(out, x, y, w, h, fill)
         x, y, w, h, fill)
 end
 
--- A character that is drawn and not written; false for others.
+-- A character that is drawn instead of written; false for others.
 local function draw(out, code, x, y, style)
     local fore = style.fore or FORE
     if code == 0x2580 then

@@ -38,7 +38,7 @@ local glyphs = { -- 5 x 7, a row after the other
     "01110 10001 10001 01110 10001 10001 01110", "01110 10001 10001 01111 00001 00010 01100",
 }
 
--- n digits somewhere on 12 x 12 pixels, brighter and darker, in noise.
+-- n digits at random positions on 12 x 12 pixels, brighter and darker, with noise.
 local function draw_digits(n)
     local stamps = {}
     for i, glyph in ipairs(glyphs) do
@@ -84,7 +84,7 @@ if opt.data then x, y = read_pictures(opt.data) else x, y = draw_digits(opt.coun
 local classes = y:max():item()
 x = (x - x:mean()) / x:std()
 local order = randperm(x.shape[1])
-local kept = math.max(1, x.shape[1] // 5) -- pictures that are not learnt from
+local kept = math.max(1, x.shape[1] // 5) -- pictures that are not trained on
 local test_x, test_y = x[order:narrow(1, 1, kept)]:to(opt.device),
     y[order:narrow(1, 1, kept)]:to(opt.device)
 local rest = order:narrow(1, kept + 1, x.shape[1] - kept)
@@ -108,7 +108,7 @@ local steps = #rest // opt.batch
 local schedule = optim.lr.OneCycleLR(optimizer, 1e-2,
     { epochs = opt.epochs, steps_per_epoch = steps })
 
--- Loss and share of right answers on the pictures that were kept back.
+-- Loss and accuracy on the pictures that were kept back.
 local function judge()
     model:eval()
     local _ <close> = no_grad()
@@ -171,9 +171,9 @@ for epoch = first, opt.epochs do
 end
 bar:done()
 
--- ---- what came of it ----
+-- ---- results ----
 
--- The two losses as lines of text: * while learning, o on the pictures kept back.
+-- The two losses as lines of text: * in training, o on the pictures kept back.
 local function text_plot(rows)
     local most = 0
     for _, h in ipairs(history) do most = math.max(most, h[1], h[2]) end

@@ -36,7 +36,7 @@ end
 function Bidirectional:forward(x)
     local forwards
     if self.forked then
-        -- on a stream of its own, while the other direction goes on here
+        -- on a stream of its own, while the other direction runs here
         local f = fork(self.cell_f, x)
         local backwards = self:backwards(x)
         forwards = wait(f)
@@ -81,7 +81,7 @@ local ways = { { "one after the other", false, false }, { "directions forked", t
 
 print(("%d bidirectional LSTMs, %d steps, batch %d, %d channels, on %s"):format(
     opt.models, T, B, C, x.device))
--- Milliseconds that run takes with the device's work: the median of five.
+-- Milliseconds that run takes, the device's work included: the median of five.
 local function time()
     local clock, all = current_stream "cpu", {}
     for i = 1, 5 do
@@ -95,7 +95,7 @@ local function time()
     return all[3]
 end
 
--- On how many streams the profile's kernels were.
+-- The number of streams with kernels in the profile.
 local function streams_of(prof)
     local seen, count = {}, 0
     for _, e in ipairs(prof:events()) do
@@ -110,7 +110,7 @@ print(("\n%-20s %12s %9s %8s %6s"):format("", "time", "speed-up", "streams", "wa
 local slowest, expected
 for i, way in ipairs(ways) do
     use(way[2], way[3])
-    run() -- memory and streams are made
+    run() -- allocates memory and streams
     synchronize()
     sync.reset()
     local result

@@ -21,7 +21,7 @@ manual_seed(1)
 local data = randn(opt.size, opt.size, 16, { device = opt.device })
 local indices = randint(1, opt.size, { opt.rows, 2 }, { device = opt.device })
 
--- Each number in `indices` is fetched on its own: the host waits for the device, once per number.
+-- Each number in `indices` is read on its own: the host waits for the device, once per number.
 local function loop(data, indices)
     local picked = {}
     for i = 1, #indices do

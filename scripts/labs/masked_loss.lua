@@ -30,7 +30,7 @@
 local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
 local opt = options({ device = "gpu", batch = 8, size = 256, steps = 4, workers = 2,
     trace = false }, { workers = 0 })
-local CLASSES, IGNORE, BACKGROUND = 10, 0, 10 -- labels are 1 … 10, or 0 where nobody knows
+local CLASSES, IGNORE, BACKGROUND = 10, 0, 10 -- labels are 1 … 10, or 0 where unknown
 local size = opt.size
 
 -- ---- the net ----
@@ -156,7 +156,7 @@ local function first_step(stage)
     end
 end
 
--- Seconds a step, and the waits of these steps by line.
+-- Seconds per step, and the waits of these steps by line.
 local function measure(stage)
     local model, optimizer = new_model()
     local number = 0
@@ -177,7 +177,7 @@ local function measure(stage)
     return prof.wall / opt.steps, lines, prof
 end
 
--- Waits a step and the host's time in them.
+-- Waits per step and the host's time in them.
 local function total(lines)
     local times, lost = 0, 0
     for _, line in ipairs(lines) do times, lost = times + line.times, lost + line.wait end

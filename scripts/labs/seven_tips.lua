@@ -30,7 +30,7 @@ local BATCH, CLASSES = 8, 4
 
 -- ---- measuring ----
 
--- Seconds that f takes with the device's work, the host's waits in it, the time of these, and its
+-- Seconds that f takes, the device's work included, the host's waits in it, their time, and its
 -- result.
 local function measure(f)
     synchronize()
@@ -44,9 +44,9 @@ local function measure(f)
     return begun:elapsed(clock:record()), waits, lost, result
 end
 
--- Prints two ways beside each other. Each is a function that prepares and returns what is measured;
--- each runs once before it counts, and then three times, in turn: the fastest is shown. Also prints
--- where the first one waited.
+-- Prints two ways next to each other. Each is a function that prepares and returns the measured
+-- function; each runs once before it counts, and then three times, in turn: the fastest is shown.
+-- Also prints where the first one waited.
 local function beside(bad_name, bad, good_name, good)
     local row = "  %-42s %8.3f ms %4d waits, %.3f ms"
     local ways, best, lines = { bad, good }, {}, nil
@@ -89,7 +89,7 @@ local function step(model, optimizer, x, y)
     return loss
 end
 
--- Pictures that take a while to make: noise, enlarged, cut and turned, as an augmentation does.
+-- Pictures that take a while to make: noise, enlarged, cropped and rotated, as in augmentation.
 local T = data.transforms
 local augment = T.Compose { T.Resize(size + 8), T.RandomCrop(size), T.RandomHorizontalFlip(),
     T.Normalize(0, 1) }
@@ -172,7 +172,7 @@ end)
 tip(4, "tensors made on the device")
 local function sum_of(make)
     return function()
-        manual_seed(2) -- the same numbers come on every device
+        manual_seed(2) -- the numbers are the same on every device
         return function()
             local sum = zeros({}, { device = device })
             for _ = 1, steps do sum = sum + make():mean() end

@@ -20,7 +20,8 @@ manual_seed(1)
 local x = rand(1, 3, opt.size, opt.size)
 if opt.image then x = image.load(opt.image, { dtype = "f32", channels = 3 }):unsqueeze(1) end
 x = x:to(device)
--- PyTorch's start for a convolution of 3 channels and 3 x 3 pixels: uniform in +-1 / sqrt(27).
+-- PyTorch's initialisation for a convolution of 3 channels and 3 x 3 pixels: uniform in +-1 /
+-- sqrt(27).
 local weight = (rand(8, 3, 3, 3, { device = device }) * 2 - 1) / math.sqrt(27)
 local bias = zeros(8, { device = device })
 local mean, var = zeros(8, { device = device }), ones(8, { device = device })

@@ -40,7 +40,7 @@ end
 
 local function quiet(functions) return compare(functions, { print = false }) end
 
--- Keeps the better of two measurements: what disturbs one only ever makes it slower.
+-- Keeps the better of two measurements: disturbances only ever make one slower.
 local function keep(row, name, figures)
     if not row[name] or figures.time < row[name].time then row[name] = figures end
 end

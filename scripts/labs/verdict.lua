@@ -1,9 +1,9 @@
--- What the labs may conclude from measured times: only what is beyond their spread.
+-- Conclusions that labs may draw from measured times: only differences beyond their spread.
 local verdict = {}
 
-local LEAST = 1.05 -- a smaller ratio is none, however still the machine was
+local LEAST = 1.05 -- a smaller ratio does not count, however quiet the machine was
 
--- Where times lie: no lower than the shortest one measured.
+-- The range of times: its lower end is at least the shortest one measured.
 local function low(f) return math.max(f.min, f.time - f.spread) end
 local function high(f) return f.time + f.spread end
 

@@ -4,7 +4,7 @@
 local gpush, declared, fail = ...
 local autograd = gpush.autograd
 
--- What fn gives, as a list of tensors.
+-- The results of fn, as a list of tensors.
 local function results(fn, inputs)
     local list = table.pack(fn(table.unpack(inputs, 1, inputs.n)))
     for i = 1, list.n do
@@ -31,7 +31,7 @@ local function numeric(fn, inputs, k, j, eps, out)
     return ((high - low) / (2 * eps)):reshape(-1)
 end
 
--- Each input with gradients gets values of its own, that may be written, and their flat view.
+-- Gives each input with gradients its own values, which may be written, and their flat view.
 local function prepare(list)
     local inputs = { values = { n = list.n } }
     for k = 1, list.n do
@@ -53,10 +53,10 @@ local function analytic(y, x, row)
     return g and g:to("cpu", "f64"):reshape(-1) or gpush.zeros(x:numel(), { dtype = "f64" })
 end
 
--- The worst element of |a - n| - (atol + rtol |n|), and where; nil if all are close.
+-- The worst element of |a - n| - (atol + rtol |n|), and its index; nil if all are close.
 local function worst(a, n, atol, rtol)
     local over = (a - n):abs() - (n:abs() * rtol + atol)
-    over = gpush.where(over:ne(over), math.huge, over) -- NaN is as far as can be
+    over = gpush.where(over:ne(over), math.huge, over) -- NaN counts as infinitely far
     local at = over:argmax():item()
     if over[at]:item() > 0 then return at end
 end
@@ -95,7 +95,7 @@ function autograd.gradcheck(fn, list, eps, atol, rtol)
     return true
 end
 
--- Numbers between -1 and 1, no two alike, in shape and place of y.
+-- Numbers between -1 and 1, all different, of the shape and device of y.
 local function seed_like(y)
     local n = y:numel()
     local v = gpush.arange(1, n > 0 and n or 1, { dtype = "f64" }):narrow(1, 1, n) * 0.7548776662
@@ -144,8 +144,8 @@ function autograd.gradgradcheck(fn, list, eps, atol, rtol)
     return autograd.gradcheck(first, all, eps, atol, rtol)
 end
 
--- The gradients of ys for the leaves xs. In grad() the leaves that fn has from elsewhere keep their
--- grad; else they get their share too.
+-- The gradients of ys for the leaves xs. In grad() leaves that fn captured keep their grad;
+-- otherwise they get their part, too.
 local function gradients(ys, xs, gs)
     if autograd.apart() then
         if #xs == 0 or #ys == 0 then return {} end
@@ -173,7 +173,7 @@ function autograd.checkpoint(fn, ...)
             args[i] = x:detach()
         end
     end
-    -- what fn has from elsewhere may require gradients all the same
+    -- tensors that fn captured may require gradients all the same
     if #inputs == 0 and outs.n > 0 then
         inputs[1] = gpush.zeros({}, { device = outs[1].device }):requires_grad_()
     end

@@ -6,7 +6,7 @@
 local dir = ...
 local scripts, source = "@" .. dir .. "/", assert(loadfile(dir .. "/source.lua", "t"))()
 
--- Where the brackets begin that end at byte `at` of the line, or nil.
+-- The start of the brackets that end at byte `at` of the line, or nil.
 local function opening(line, at)
     local depth = 0
     for i = at, 1, -1 do
@@ -30,7 +30,7 @@ local function expression(line, at)
     return (line:sub(from, at):gsub("^[.:]+", ""))
 end
 
--- What a variable is in the function at the level: a local variable, an upvalue or a global.
+-- The value of a variable in the function at the level: a local variable, an upvalue or a global.
 local function variable(level, name)
     local value, found
     for i = 1, math.huge do
@@ -48,7 +48,7 @@ local function variable(level, name)
     return rawget(_G, name)
 end
 
--- What a path such as w.grad or layers[1] stands for at the level; nil where only running would
+-- The value of a path such as w.grad or layers[1] at the level; nil where only running it would
 -- tell.
 local function value_of(level, path)
     local name, rest = path:match "^([%a_][%w_]*)(.*)$"
@@ -64,10 +64,10 @@ local function value_of(level, path)
     return v
 end
 
--- Is fn (nil: any function) a method of v: found by its metatable, or in v itself under a
--- definition that begins with self?
+-- Whether fn (nil: any function) is a method of v: found by its metatable, or in v itself under a
+-- definition that begins with self.
 local function is_method(v, name, fn)
-    for _, area in next, package.loaded.gpush or {} do -- as cuda: its functions take no self
+    for _, area in next, package.loaded.gpush or {} do -- such as cuda: its functions take no self
         if rawequal(area, v) then return false end
     end
     if type(v) == "table" and rawget(v, name) ~= nil then
@@ -78,23 +78,23 @@ local function is_method(v, name, fn)
     return ok and (rawequal(found, fn) or fn == nil and type(found) == "function")
 end
 
--- The arguments behind byte `at` of the line, as they are shown.
+-- The arguments after byte `at` of the line, as they are shown.
 local function arguments(line, at)
     local text = line:match("^%s*(%b())", at) or line:match("^%s*(%b{})", at)
         or line:match([[^%s*(%b"")]], at) or line:match("^%s*(%b'')", at)
     return text and #text <= 40 and text or "(…)"
 end
 
--- Is fn the method of tensors called name? An object that only running would tell is taken for a
--- tensor then.
+-- Whether fn is the method of tensors called name. An object that only running would tell is then
+-- taken for a tensor.
 local function is_tensor_method(name, fn)
     local methods = debug.getregistry()["gpush.tensor.methods"]
     return fn ~= nil and methods ~= nil and rawequal(rawget(methods, name), fn)
 end
 
--- The call at the level, whose function is fn, if it is name.method(…) and the object is not its
--- first argument. name nil: any, as of a function that the method ended with and so took the place
--- of.
+-- Describes the call at the level, whose function is fn, if it is name.method(…) and the object is
+-- not its first argument. name nil: any, as for a function that the method ended with and that so
+-- replaced it.
 local function dotted_at(level, fn, name, caller)
     local line = source.line(source.text(caller.source), caller.currentline)
     local _, first = debug.getlocal(level + 1, 1)
@@ -104,7 +104,7 @@ local function dotted_at(level, fn, name, caller)
     do
         local object = expression(line, at - 1)
         local v = object ~= "" and value_of(level + 2, object)
-        -- no object that the method could be meant for
+        -- there is no object that the method could be meant for
         local other = type(first) ~= "userdata" and type(first) ~= "table"
         local computed = object:find "[%])]$" and v == nil
             and (first == nil or other and is_tensor_method(name, fn))
@@ -116,7 +116,7 @@ local function dotted_at(level, fn, name, caller)
     end
 end
 
--- Is t a table of functions, one of Lua's libraries or of gpush's areas?
+-- Whether t is a table of functions, one of Lua's libraries or of gpush's areas.
 local function is_library(t)
     for _, libraries in ipairs { package.loaded, package.loaded.gpush or {} } do
         for _, library in next, libraries do
@@ -125,7 +125,7 @@ local function is_library(t)
     end
 end
 
--- The other way round: linalg:norm(x) gives the function the library.
+-- The opposite mistake: linalg:norm(x) passes the library to the function.
 local function with_colon(library, fn, name, caller)
     if type(library) ~= "table" or rawget(library, name) ~= fn or not is_library(library) then
         return nil

@@ -9,7 +9,8 @@ fit.width = debug.getregistry()["gpush.columns"]
 
 local function wide(text) return utf8.len(text) or #text end
 
---- A name cut in its middle to so many characters; of its end, which tells names apart, more stays.
+--- A name shortened in its middle to that many characters; more of its end stays, which
+--- distinguishes names.
 function fit.shorten(name, most)
     local n = wide(name)
     if n <= most or not utf8.len(name) then return name end
@@ -18,8 +19,8 @@ function fit.shorten(name, most)
         name:sub(utf8.offset(name, head + 1 - most))
 end
 
--- Lines of at most `most` columns, all but the first `indent` in; cut at spaces, so that a number
--- is never in two parts.
+-- Lines of at most `most` columns, all but the first indented by `indent`; folded at spaces, so
+-- that a number is never split.
 local function fold(text, most, indent)
     local lines, line = {}, nil
     for space, word in text:gmatch "(%s*)(%S+)" do
@@ -33,15 +34,15 @@ local function fold(text, most, indent)
     return lines
 end
 
---- Prints text; what does not fit goes on below, so many columns in.
+--- Prints text; what does not fit continues below, indented by that many columns.
 function fit.print(text, indent)
     print(table.concat(fold(text, fit.width() or math.huge, indent or 0), "\n"))
 end
 
-local LEAST = 20 -- columns that a cell of text keeps
+local LEAST = 20 -- minimum columns of a cell of text
 
--- Widths of the columns: as wide as the widest cell, but for texts (not in right), of which the
--- last gives way first.
+-- Widths of the columns: those of the widest cells, but texts (not in right) are narrowed to fit,
+-- the last first.
 local function widths(rows, right)
     local width, all = {}, -2
     for _, row in ipairs(rows) do
@@ -73,15 +74,15 @@ local function add_row(out, row, width, right)
             local space = (" "):rep(width[c] - wide(text))
             line[c] = right[c] and space .. text or text .. space
         end
-        -- Names may come from a file: none of them steers the terminal.
+        -- Names may come from a file: control characters are replaced.
         out[#out +
             1] = (table.concat(line, "  "):gsub("%s+$", ""):gsub("\xc2[\x80-\x9f]", "?"):gsub("%c",
                 "?"))
     end
 end
 
---- Lines of cells, each column as wide as its widest cell or as there is room for; those in right
---- are aligned there.
+--- Lines of cells, each column as wide as its widest cell or as fits; those in right are aligned
+--- there.
 function fit.columns(rows, right)
     local out, width = {}, widths(rows, right)
     for _, row in ipairs(rows) do add_row(out, row, width, right) end

@@ -5,11 +5,11 @@
 -- makes the host wait: ops follow those whose tensors they take, on whatever stream they are. On
 -- the cpu, which has no queue, fn is only called. Source: torch.jit.fork and wait.
 local gpush, fail, _, _, declared = ...
-local STREAMS = 8 -- of a device; more forks than that share them
+local STREAMS = 8 -- per device; more forks than that share them
 
-local pools = {} -- device name -> its streams and which of them is next
+local pools = {} -- device name -> its streams and the next of them
 
--- A stream of the device that has nothing to do, or else the one whose turn it is.
+-- An idle stream of the device, or else the next one in turn.
 local function pick(device)
     local pool = pools[device]
     if not pool then
@@ -31,7 +31,7 @@ local Future = {}
 Future.__index = Future
 Future.__name = "gpush.future"
 
---- Is all that the function queued done? Asks, and does not wait.
+--- Whether everything that the function queued is done. Does not wait.
 function Future:done()
     for _, event in ipairs(self.events) do
         if not event:done() then return false end
@@ -55,8 +55,8 @@ local function callable(fn)
     return type(fn) == "function" or type(meta) == "table" and meta.__call ~= nil
 end
 
--- fn(…) with the streams, from the i-th on, as the current ones of their devices; also when fn
--- raises, they are that no more.
+-- Calls fn(…) with the streams, from the i-th on, as the current ones of their devices; restores
+-- those even when fn raises.
 local function on(streams, i, fn, ...)
     if i > #streams then return table.pack(fn(...)) end
     local _ <close> = streams[i]:use()

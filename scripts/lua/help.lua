@@ -10,12 +10,12 @@ local function topic(name)
     return topics[name]
 end
 
--- All of it is printed at once, in the end.
+-- Everything is printed at once, at the end.
 local lines
 local function print(s) lines[#lines + 1] = s end
 local function put(fmt, ...) print((fmt:format(...))) end
 
--- Without what could steer the terminal.
+-- Without control characters.
 local function plain(s)
     return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?"))
 end
@@ -43,7 +43,7 @@ local function types_text(sig)
     return table.concat(out, ", ")
 end
 
--- A line is as long as reads well, or as the terminal has room for.
+-- The width of a line: readable, and within the terminal's.
 local function columns() return math.min(gpush.terminal and gpush.terminal() or 80, 80) - 2 end
 
 local function wrapped(text, indent)
@@ -76,7 +76,7 @@ local function public(name)
     return type(t) == "table" and rawget(t, short) and group .. "." .. short or name
 end
 
--- ---- What a row says by its kind, where nobody has written more ----
+-- ---- Default texts by kind of row ----
 
 local each = "operands broadcast; the result has their common shape"
 local shapes = { unary = "x: any; the result has the same",
@@ -92,7 +92,7 @@ local calls = {
 }
 calls.compare = calls.binary
 
--- The first of the calls whose results are numbers, and what it gives.
+-- The first of the calls whose results are numbers, with its result.
 local function example(name, kind)
     for _, call in ipairs(calls[kind] or {}) do
         local code = call:format(name)
@@ -105,7 +105,7 @@ local function example(name, kind)
     end
 end
 
--- Rows of the same kind of whose names one begins with the other's.
+-- Rows of the same kind where one's name begins with the other's.
 local function alike(name, rows)
     local out = {}
     for other, row in next, rows do
@@ -167,7 +167,7 @@ local function lines_of(info)
     return text
 end
 
--- Prints where a function is, and its text where that is known.
+-- Prints where a function is defined, and its text if that is known.
 local function show_source(f, name)
     local inner = function_of(f)
     local info = inner and debug.getinfo(inner, "S")
@@ -186,7 +186,7 @@ local function show_source(f, name)
     if #text == 0 then print "(its text is not known)" end
 end
 
--- A class of gpush's own is a file, or stands in one with its family.
+-- A class of gpush's own has its own file, or one with its family.
 local function show_class(t, name)
     local file
     for _, key in ipairs { "init", "forward" } do
@@ -221,7 +221,7 @@ local function show_tensor(x)
     print "    its values were not read; x:<Tab> lists its methods, ?x.sum tells about one"
 end
 
--- What topics say of v under that name, unless the user has put something of his own in its place.
+-- What topics say about v under that name, unless the user has redefined it.
 local function known_as(v, name)
     local t, own = topic(name), gpush
     local method = rawequal(v, debug.getregistry()["gpush.tensor.methods"][name:match "[^.]*$"])
@@ -234,7 +234,7 @@ local function known_as(v, name)
     return (info.what == "C" or info.source:sub(2, #dir + 1) == dir) and t or nil
 end
 
--- The name under which topics speak of v, if they do.
+-- The name under which topics describe v, if any.
 local function name_of(v)
     for name, f in next, debug.getregistry()["gpush.tensor.methods"] do
         if rawequal(f, v) then return topic("tensor." .. name) and "tensor." .. name or name end
@@ -320,8 +320,8 @@ local function methods_of(v)
     return up or {}, type(meta) == "table" and rawget(meta, "__name")
 end
 
--- What from[key] is, without metamethods of the user's; and the name that topics have for it, which
--- is path where nothing else is known.
+-- The value of from[key], without the user's metamethods; and its name in topics, which is path if
+-- no other is known.
 local function step(from, key, path)
     if gpush.is_tensor(from) then
         local method = debug.getregistry()["gpush.tensor.methods"][key]
@@ -336,14 +336,14 @@ local function step(from, key, path)
     if type(from) == "table" then v = rawget(from, key) end
     for area in next, lazy do
         if v == nil and from == rawget(gpush, area) then
-            -- reads the area, or the class's file
+            -- loads the area, or the class's file
             local class = from[key:find "^%u" and key or "Nothing"]
             v = class or rawget(from, key)
         end
     end
     if from == _G or from == gpush then return v == nil and gpush[key] or v, key end
     local class = type(from) == "table" and debug.getmetatable(from)
-    -- a method of an object's class, or of what that is made of
+    -- a method of an object's class, or of one of its base classes
     while v == nil and type(class) == "table" do
         class = rawget(class, "__index")
         if type(class) ~= "table" then break end
@@ -352,7 +352,7 @@ local function step(from, key, path)
     return v, path
 end
 
--- The value of a dotted name, and the name of it in topics.
+-- The value of a dotted name, and its name in topics.
 local function find(name)
     if ("." .. name):gsub("[.:][%w_]+", "") ~= "" then return nil end
     local v, path = _G, ""
@@ -363,7 +363,8 @@ local function find(name)
     return v, path
 end
 
--- The op that a name means though no such variable is there: "sum_", "linalg_svd", a method's name.
+-- The op that a name means although there is no such variable: "sum_", "linalg_svd", a method's
+-- name.
 local function find_op(name)
     local plain = name:gsub("^linalg_", "linalg.")
     if composites[plain] then return composites[plain] end
@@ -372,8 +373,8 @@ local function find_op(name)
     return v
 end
 
--- All that mentions every word, or some of the longer ones, best first: in the name, then in the
--- help, then in the longer text.
+-- All entries that mention every word, or some of the longer ones, best first: in the name, then in
+-- the help, then in the longer text.
 local function search(words, some)
     local found = {}
     local function judge(name, help)
@@ -411,8 +412,7 @@ local function way_in()
     end)())
 end
 
--- What scripts/lua/data/Loader.lua says first, for "data.Loader"; false where there is no such
--- file.
+-- The first sentence of scripts/lua/data/Loader.lua, for "data.Loader"; false without such a file.
 local function file_help(name)
     local folder, file = name:match "^(%w+)%.(%w+)$"
     local f = folder and io.open(("%s/%s/%s.lua"):format(dir, folder, file))
@@ -424,7 +424,7 @@ local function file_help(name)
     return f ~= nil
 end
 
--- Says what stands behind a name; false if nothing does.
+-- Describes what a name refers to; false if nothing does.
 local function show_name(name, how)
     local v, path = find(name)
     local known = path and topic(path)
@@ -445,7 +445,7 @@ local function show_name(name, how)
     return v ~= nil or known ~= nil
 end
 
--- "did you mean conv2d?" where a name that help knows is near.
+-- "did you mean conv2d?" where help knows a similar name.
 local function meant(name)
     local names = {}
     for op in next, gpush.ops(true) do names[#names + 1] = public(op) end
@@ -456,7 +456,7 @@ local function meant(name)
         or "and nothing mentions it; help() shows the way in"
 end
 
--- The first n, a line for each; what has no room ends with a word.
+-- Prints the first n, one per line; the rest is summarised.
 local function put_found(found, n)
     local wide, most = 18, gpush.terminal and gpush.terminal() or 80
     for i = 1, n do wide = math.max(wide, #public(found[i][1])) end
@@ -470,7 +470,7 @@ end
 
 local function help_name(name, how)
     if show_name(name, how) then return end
-    local found = name:find "^[%a_][%w_]*[.:]" and {} or search(name) -- a dotted name is no words
+    local found = name:find "^[%a_][%w_]*[.:]" and {} or search(name) -- not a dotted name
     if #found == 0 and name:find "%w%s+%w" then
         found = search(name, true)
         if #found > 0 then print "nothing mentions all of these words; some of them:" end

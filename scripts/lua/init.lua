@@ -7,13 +7,13 @@ local gpush, dir, methods, composite, composites, chunk, loader, save = ...
 
 -- define { "name", sig = "tensor x, int k=1, bool keepdim=false", help = "one line", fn =
 -- function(x, k, keepdim) … end } in a file of scripts/ops makes a composite, an op made of other
--- ops. Arguments are read by the signature as those of the rows of tensor/ops/ops.def are (see
--- tensor/sig.h): by position, or by name in a last table, checked, defaults filled in; fn gets them
--- all, in order: lists of integers as tables, what was not given as nil, dtypes and devices as
--- strings. A name like "linalg.norm" goes into that table. What takes a tensor first is a method
--- too. A file is run when one of its composites is first called or asked about. Until then it is
--- only text, in which a definition is found by its beginning: at the start of a line, as above, up
--- to the first type of the signature.
+-- ops. Arguments are read by the signature as for the rows of tensor/ops/ops.def (see
+-- tensor/sig.h): by position, or by name in a last table, checked, defaults filled in. fn gets them
+-- all, in order: lists of integers as tables, absent ones as nil, dtypes and devices as strings. A
+-- name like "linalg.norm" goes into that table. A function whose first argument is a tensor is a
+-- method, too. A file is run when one of its composites is first called or asked about. Until then
+-- it is only text, in which a definition is found by its beginning: at the start of a line, as
+-- above, up to the first type of the signature.
 local function declare(name, first, read, rows)
     local fn, group, short = composite(name, read), name:match "^(%w+)%.(.+)$"
     composites[name] = fn
@@ -22,13 +22,13 @@ local function declare(name, first, read, rows)
         gpush[group][short] = fn
         return
     end
-    rows[name] = gpush[name] -- what the composite covers
+    rows[name] = gpush[name] -- the row that the composite replaces
     gpush[name] = fn
     if first == "tensor" or first == "operand" then methods[name] = fn end
 end
 
--- declared(into, prefix, { name = signature, … }): the functions of those names in a table, which
--- get their arguments checked and filled in as a composite does. What they are called in messages:
+-- declared(into, prefix, { name = signature, … }): wraps the functions of those names in a table,
+-- so that their arguments are checked and filled in as a composite's. Their names in messages:
 -- prefix .. name. A class whose methods begin with "self CLASS" is
 -- debug.getregistry()["gpush.CLASS"].
 local function declared(into, prefix, signatures)
@@ -38,8 +38,8 @@ local function declared(into, prefix, signatures)
     end
 end
 
--- fail(format, …): an error of a composite, at the script's line and with the layer's place, as an
--- op's.
+-- fail(format, …): raises an error of a composite, at the script's line and with the layer's place,
+-- as an op does.
 local raise
 local function fail(text, ...)
     raise = raise or chunk(dir .. "/raise.lua")(dir)
@@ -49,17 +49,17 @@ local function fail(text, ...)
     raise(place and place .. ": " .. text or text)
 end
 
--- What the message of an error says where a method was called with a dot; see dotted.lua.
+-- Rewords an error's message where a method was called with a dot; see dotted.lua.
 local dotted
 debug.getregistry()["gpush.dotted"] = function(...)
     dotted = dotted or chunk(dir .. "/dotted.lua")(dir)
     return dotted(...)
 end
 
--- What scripts/lua/NAME.lua returns for the module: for files of composites that share something.
+-- The result of scripts/lua/NAME.lua for the module: for files of composites that share something.
 local function part(name) return chunk(("%s/%s.lua"):format(dir, name))(gpush) end
 
--- The file gets the module, define, the rows of the op table whose names it takes, fail and part.
+-- The file gets the module, define, the rows of the op table that its names replace, fail and part.
 local function declare_all(path)
     local rows, defs = {}, nil
     local function read(name)
@@ -91,7 +91,8 @@ do
     declare_all(dir .. "/ops/" .. area .. ".lua")
 end
 
--- Second names (tensor/ops/names.def): the same function, so help and records say the first.
+-- Second names (tensor/ops/names.def) refer to the same function, so help and records show the
+-- first.
 for first, names in pairs(debug.getregistry()["gpush.synonyms"]) do
     local of_linalg = first:match "^linalg%.(.+)"
     local fn = of_linalg and gpush.linalg[of_linalg] or gpush[first]
@@ -106,12 +107,12 @@ gpush.clone = methods.clone
 chunk(dir .. "/autograd.lua")(gpush, declared, fail)
 chunk(dir .. "/profile.lua")(gpush, declared, fail)
 
--- A table of the module that costs nothing before it is used. scripts/NAME/init.lua, read at the
--- first use, gets the module, the table and its folder, and puts into the table what it has;
--- nn.Linear then reads nn/Linear.lua, which gets the same and returns the value of that name. What
--- makes a function of a composite, and what loaders are made of, and declared come last. The
--- metatable's `homes` says which file has a name that is not its own: Conv2d = "Conv"; such a file
--- puts all of its names into the table.
+-- A table of the module that costs nothing before it is used. scripts/NAME/init.lua, run at the
+-- first use, gets the module, the table and its folder, and fills the table; nn.Linear then runs
+-- nn/Linear.lua, which gets the same and returns the value of that name. They also get the function
+-- that makes composites, the functions that loaders are made of, and declared. The metatable's
+-- `homes` gives the file of a name that has none of its own: Conv2d = "Conv"; such a file puts all
+-- of its names into the table.
 local function on_demand(area)
     local t, folder, meta = {}, dir .. "/" .. area, { homes = {} }
     function meta.__tostring()
@@ -129,7 +130,7 @@ local function on_demand(area)
         if rawget(t, name) == nil then rawset(t, name, value) end
         return rawget(t, name)
     end
-    -- What is assigned first must not go past what init has to say of it.
+    -- The first assignment must not bypass init's own checks.
     function meta.__newindex(_, name, value)
         meta.__newindex = nil
         local _ = t[name]
@@ -144,7 +145,7 @@ local function on_demand(area)
 end
 for _, area in ipairs { "nn", "optim", "data", "checkpoint", "cuda" } do on_demand(area) end
 
--- Read when it is first called.
+-- Loaded on the first call.
 local bar
 function gpush.progress(...)
     bar = bar or chunk(dir .. "/progress.lua")(gpush, declared, fail)
@@ -152,7 +153,7 @@ function gpush.progress(...)
 end
 declared(gpush, "", { progress = "value total, text? text" })
 
--- Functions of a file that is read when one of them is first called; it returns them in a table.
+-- Functions of a file that is loaded when one of them is first called; it returns them in a table.
 local function when_called(into, file, ...)
     local functions
     for _, name in ipairs { ... } do

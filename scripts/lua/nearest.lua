@@ -2,9 +2,9 @@
 -- nearest(word, names, slips): those of the names that a slip of the fingers makes of the word, as
 -- text ("zeros", "sum or sub"), or nil. names: a list; slips: how many there may be at least, also
 -- in a short word.
-local NAMES = 3 -- no more of them
+local NAMES = 3 -- at most that many
 
--- How many letters must be put in, left out, changed or swapped with their neighbour to make b of a
+-- The number of letters to insert, delete, change or swap with their neighbour to turn a into b
 -- (the optimal string alignment distance).
 local function distance(a, b)
     local before, last = nil, {}
@@ -23,7 +23,8 @@ local function distance(a, b)
     return last[#b]
 end
 
--- A short word has no room for slips. Capitals only decide between names that are as near.
+-- A short word leaves no room for typing errors. Case only decides between names that are equally
+-- near.
 local function usual(word) return #word < 3 and 0 or #word < 6 and 1 or 2 end
 
 local function far(word, name)

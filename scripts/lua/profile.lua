@@ -7,8 +7,8 @@ local profile = gpush.profile
 local Schedule = {}
 Schedule.__index = Schedule
 
--- Begins the phase of the step that comes now: "wait" records nothing, "warmup" records and drops
--- it, so that the first costs of recording are not in "active", which is kept.
+-- Begins the phase of the coming step: "wait" records nothing, "warmup" records and drops it, so
+-- that the first costs of recording are not in "active", which is kept.
 local function enter(self)
     local at = self.done % self.cycle
     local over = self.repeats > 0 and self.done >= self.cycle * self.repeats
@@ -26,7 +26,7 @@ local function leave(self)
     if self.on_trace_ready then self.on_trace_ready(prof) end
 end
 
---- Says that a step is over.
+--- Ends a step.
 function Schedule:step()
     self.done = self.done + 1
     local at = self.done % self.cycle
@@ -37,8 +37,8 @@ function Schedule:step()
     enter(self)
 end
 
---- Ends it early: an active phase that is not complete is kept like a complete one. local s <close>
---- does so too.
+--- Ends it early: an incomplete active phase is kept like a complete one. local s <close> does so,
+--- too.
 function Schedule:close()
     leave(self)
     self.phase, self.repeats, self.done = "wait", 1, self.cycle

@@ -4,7 +4,7 @@
 -- progress(n, text);
 -- bar:step(note), bar:clear(), bar:done().
 local gpush, declared, fail = ...
-local WIDTH, EVERY = 30, 0.1 -- cells; seconds between two pictures
+local WIDTH, EVERY = 30, 0.1 -- cells; seconds between two updates
 
 local Bar = {}
 Bar.__index = Bar
@@ -17,7 +17,7 @@ local function clock(seconds)
     return ("%d:%02d"):format(seconds // 60, seconds % 60)
 end
 
--- Columns that a text takes, and its bytes that fit into so many: where a letter may be wide it
+-- Columns that a text takes, and its bytes that fit into that many: a letter that may be wide
 -- counts as two.
 local function width(s, most)
     local n = 0
@@ -31,7 +31,7 @@ end
 
 local function plain(s) return (s:gsub("\xc2[\x80-\x9f]", "?"):gsub("%c", "?")) end
 
--- One line, which the terminal has room for: text, bar, count, time gone and time left.
+-- One line, which fits the terminal: text, bar, count, elapsed time and remaining time.
 function Bar:line(now)
     local gone, room = now - self.began, (gpush.terminal() or 80) - 1
     local left = self.at > 0 and self.at < self.total and gone / self.at * (self.total - self.at)
@@ -55,14 +55,14 @@ function Bar:draw(force)
     self.out:flush()
 end
 
--- One more is done; note, if given, stands behind the bar from now on.
+-- Counts one more; note, if given, is shown after the bar from now on.
 function Bar:step(note)
     self.at = self.at + 1
     if note ~= nil then self.note = tostring(note) end
     self:draw(self.at == self.total)
 end
 
--- Takes the bar away until the next step, for lines of text between.
+-- Removes the bar until the next step, for other lines of text.
 function Bar:clear()
     if not self.shown then return end
     self.out:write "\r\27[K"
@@ -79,7 +79,7 @@ function Bar:done()
     self.ended = true
 end
 
--- The loop's next values: those of the iterator that the bar goes along with, or 1 to n.
+-- The loop's next values: those of the iterator that the bar follows, or 1 to n.
 function Bar:__call(_, control)
     if self.running then self:step() end
     self.running = true
@@ -99,7 +99,7 @@ function Bar:__close()
     self:done()
 end
 
--- What there is to go along: a loader, or another table that is called for a loop and has a length;
+-- What a bar can follow: a loader, or another table that can be called in a loop and has a length;
 -- a list.
 local function loop_of(what)
     local meta = type(what) == "table" and getmetatable(what)

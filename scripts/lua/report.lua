@@ -18,8 +18,8 @@ local function is_prof(p) return debug.getmetatable(p) == debug.getregistry()["g
 
 -- ---- diff ----
 
--- Adds a profile's rows to `into`, a list and by name; where the group tells apart shapes or
--- stacks, they are of the name.
+-- Adds a profile's rows to `into`, as a list and by name; a group's shapes or stacks are part of
+-- the name.
 local function collect(prof, group, into, side)
     for _, row in ipairs(prof:rows { group = group }) do
         local more = group == "shape" and row.shapes or group == "stack" and row.stack
@@ -62,10 +62,10 @@ local function cells_of(both, device)
     return cells
 end
 
-local NAME = 14 -- characters that a name keeps
+local NAME = 14 -- minimum characters of a name
 
--- Takes away the columns that the others tell as well, and cuts names, as far as lines have more
--- than so many characters.
+-- Removes the columns that follow from the others, and shortens names, while lines have more than
+-- that many characters.
 local function narrow(lines, most)
     local function width(c)
         local w = 0
@@ -74,7 +74,7 @@ local function narrow(lines, most)
     end
     local all = -2
     for c = 1, #lines[1] do all = all + width(c) + 2 end
-    for c = #lines[1], 1, -1 do -- what was before is what is now without the change
+    for c = #lines[1], 1, -1 do -- the old value follows from the new one and the change
         if all > most and lines[1][c]:find "before$" then
             all = all - width(c) - 2
             for _, cells in ipairs(lines) do table.remove(cells, c) end
@@ -101,7 +101,7 @@ local function aligned(lines)
     return (out:gsub("\n", function() return "\n" .. table.concat(rule, "  ") .. "\n" end, 1))
 end
 
--- How often the host waited and how long; the wait with which a profile ends is none of the
+-- The number and duration of the host's waits; the wait at the end of a profile is not the
 -- program's.
 local function waits_of(prof)
     local n, ns = 0, 0
@@ -113,7 +113,7 @@ local function waits_of(prof)
     return n, ns
 end
 
--- prof:diff(before{, group = "op", limit = 20}) -> text: what changed most stands first.
+-- prof:diff(before{, group = "op", limit = 20}) -> text: the largest changes first.
 local function diff(prof, before, group, limit)
     if not is_prof(before) then
         fail("profile.diff: before: expected a profile, got %s", type(before))
@@ -150,8 +150,7 @@ end
 
 -- ---- report ----
 
--- Nested events of the host lie below one another: how deep each is, given that they come in the
--- order of their starts.
+-- The depth of nested host events, which are in the order of their starts.
 local function depths(events)
     local open = {}
     for _, e in ipairs(events) do
@@ -161,7 +160,7 @@ local function depths(events)
     end
 end
 
--- JSON holds UTF-8 only: of another text the ASCII.
+-- JSON holds only UTF-8: of other texts the ASCII characters.
 local function text(s) return utf8.len(s) and s or (s:gsub("[\x80-\xff]", "?")) end
 
 -- The tracks of the timeline: the host, then each stream; only spans, at most EVENTS of them.
@@ -205,7 +204,7 @@ local function tracks_of(prof)
     return tracks, least
 end
 
--- The waits by line: why, how often, how long.
+-- The waits by line: reason, count, duration.
 local function waits_by_line(prof)
     local lines, known = {}, {}
     for _, e in ipairs(prof:events()) do
@@ -225,7 +224,7 @@ local function waits_by_line(prof)
     return lines
 end
 
--- prof:report(file): one page, which needs nothing else.
+-- prof:report(file): one self-contained page.
 local function report(prof, file)
     if type(file) ~= "string" then
         fail("profile.report: file: expected a name, got %s", type(file))
@@ -238,7 +237,7 @@ local function report(prof, file)
         waits = waits_by_line(prof), tracks = {}, left_out = left_out }
     for i, t in ipairs(tracks) do data.tracks[i] = { name = t.name, events = t.events } end
     for _, row in ipairs(data.rows) do row.name, row.stack = text(row.name), nil end
-    -- Inside of a script element only "<" could end it.
+    -- Inside a script element only "<" could end it.
     local json = gpush.json.encode(data):gsub("<", "\\u003c"):gsub("%%", "%%%%")
     save("profile.report", file, (page:read "a":gsub("@DATA@", json, 1)))
 end

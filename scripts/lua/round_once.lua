@@ -5,8 +5,7 @@ local gpush = ...
 local HALF, FLOATS = { f16 = true, bf16 = true },
     { f64 = true, f32 = true, f16 = true, bf16 = true }
 
--- Of a list of arguments the one 16-bit dtype that all its tensors of floats have, else nil: their
--- ops promote it.
+-- The one 16-bit dtype of all float tensors in a list of arguments, else nil: their ops promote it.
 local function half_of(args, n)
     local half
     for i = 1, n do
@@ -19,7 +18,7 @@ local function half_of(args, n)
     return half
 end
 
--- fn, made to compute in f32 where its tensors are of a 16-bit dtype; its result is of that dtype.
+-- fn, computed in f32 where its tensors are of a 16-bit dtype; its result is of that dtype.
 local function once(fn)
     return function(...)
         local n = select("#", ...)

@@ -7,10 +7,10 @@ local sync = gpush.sync
 local current = gpush.current_stream(device)
 local asynchronous = device:match "^[^:]+" ~= "cpu"
 
--- The first square matrices whose product with themselves keeps the device at work for 20 ms, so
--- that there is something to wait for even if the host is kept from running, and for 0.2 s: a
--- thousand small ops are queued behind that before it is done. In steps of about twice the work, so
--- that a slow device is not given eight times what is needed.
+-- The first square matrices whose product with themselves takes the device 20 ms, so that there is
+-- something to wait for even if the host is delayed, and 0.2 s: a thousand small ops are queued
+-- before it is done. In steps of about twice the work, so that a slow device is not given eight
+-- times what is needed.
 local function seconds(y)
     local from = current:record()
     local _ = y:matmul(y)
@@ -18,8 +18,8 @@ local function seconds(y)
     to:synchronize()
     return asynchronous and from:elapsed(to) or 1
 end
--- Does the product take longer than that each time? Once may be the first time, or another
--- program's turn on the processor.
+-- Whether the product takes longer than that each time. A single time may be the first use, or
+-- another program's turn on the processor.
 local function longer(y, than)
     return seconds(y) > than and seconds(y) > than and seconds(y) > than
 end
@@ -35,9 +35,9 @@ local function lengthy()
 end
 local short, long = lengthy()
 
--- What the snippets use: x a vector, t a 0-d integer, m a mask, idx indices, all on the device d; c
--- a vector on the host; g the module; s the current stream; y a matrix whose product takes some
--- time.
+-- Variables of the snippets: x a vector, t a 0-d integer, m a mask, idx indices, all on the device
+-- d; c a vector on the host; g the module; s the current stream; y a matrix whose product takes
+-- some time.
 local function prepare()
     local x = gpush.arange(1, 64, { device = device, dtype = "f32" })
     return {
@@ -48,10 +48,11 @@ local function prepare()
     }
 end
 
--- Does this state's load give text tensor syntax? Only then do `if t` and a == b ask the tensor.
+-- Whether this state's load gives text tensor syntax. Only then do `if t` and a == b read the
+-- tensor.
 local syntax = load("local t = ...; if t then return false end; return true")(gpush.full({}, 0))
 
--- kind, why the wait is, the Lua text that must wait. `syntax`: only where tensor syntax is;
+-- kind, reason of the wait, the Lua text that must wait. `syntax`: only with tensor syntax;
 -- `quiet`: not run for real, as it would print.
 local waits = {
     { "item",        "item",   "x:sum():item()" },
@@ -107,7 +108,7 @@ local recorded = {
         "for i = 1, 5 do local z = y:matmul(y) end for i = 1, 1500 do local z = x + 1 end" },
 }
 
--- Calls of CUDA's runtime that may block, and what has them made.
+-- Calls of CUDA's runtime that may block, and the operations that make them.
 local calls = {
     { "call: cudaMalloc",      "cudaMalloc",
         "g.empty_cache(d); local y = g.empty({3000001}, {device = d})" },
@@ -117,7 +118,7 @@ local calls = {
     { "call: pageable copy",   "cudaMemcpyAsync", "local y = g.ones({1 << 20}):to(d)" },
 }
 
--- What must not be reported.
+-- Operations that must not be reported.
 local free = {
     { "elementwise",     "local y = (x * 2 + 1):exp()" },
     { "reduction",       "local y = x:sum()" },

@@ -5,7 +5,7 @@
 -- what the line before it shows.
 local dir = ...
 local topics = {
-    -- The way in: groups of names.
+    -- The start page: groups of names.
     {
         { "make", "tensor zeros ones full arange linspace eye rand randn randint" },
         { "change shape", "reshape permute transpose squeeze cat stack split pad" },

@@ -10,7 +10,7 @@ local function report(name, seconds, bytes)
     io.flush()
 end
 
--- An item that cannot run is a line of its own: it must not end the others.
+-- An item that cannot run gets a line of its own: it must not end the others.
 local function guarded(name, fn)
     local ok, err = pcall(fn)
     if not ok then
@@ -20,7 +20,7 @@ local function guarded(name, fn)
     collectgarbage()
 end
 
--- Seconds of a call, the wait for the device included, over as many calls as make that wait small.
+-- Seconds of a call, the wait for the device included, over so many calls that the wait is small.
 local function item(name, fn, bytes)
     guarded(name,
         function() report(name, timeit(fn, { print = false, device = device }).time, bytes) end)
@@ -28,12 +28,12 @@ end
 
 local big = small and 10000 or 100000000
 local x, y = randn(16, opt), randn(16, opt)
--- What the host alone needs to launch: `host` leaves out the wait at a run's end.
+-- The host's time to launch: `host` leaves out the wait at a run's end.
 guarded("launch x + y, 16", function()
     local function launches() for _ = 1, 100 do local z = x + y end end
     report("launch x + y, 16", timeit(launches, { print = false, device = device }).host / 100)
 end)
--- From the record to the row of the table: what a profiled run takes more than a plain one.
+-- From the record to the row of the table: the difference between a profiled run and a plain one.
 guarded("profiling an op", function()
     local N, best = 1000, math.huge
     local once = { print = false, device = device, n = 1 }
@@ -45,7 +45,7 @@ guarded("profiling an op", function()
     report("profiling an op", best / N)
 end)
 
--- of one array alone x + y would read half of it from a cache
+-- with a single array, x + y would read half of it from a cache
 local a, other = randn(big, opt), randn(big, opt)
 item("copy 1e8", function() return a:clone() end, 8 * big)
 item("x * 2, 1e8", function() return a * 2 end, 8 * big)

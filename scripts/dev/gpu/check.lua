@@ -5,7 +5,7 @@
 local root, out, device = arg[1], arg[2], arg[3] or "cuda"
 local gpush = os.getenv "GPUSH_PROGRAM" or root .. "/build/default/gpush"
 local started = os.time()
-local most = 460 -- seconds, of all: under 8 minutes with the report
+local most = 460 -- seconds in all: under 8 minutes with the report
 
 local function quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 
@@ -16,18 +16,18 @@ local function read(path)
     return text
 end
 
--- What a command prints, or nil if it fails or takes longer than a minute (a driver that hangs, an
--- import from a slow disk).
+-- The output of a command, or nil if it fails or takes longer than a minute (a driver that hangs,
+-- an import from a slow disk).
 local function output(command)
     local p = io.popen("timeout -k 5 60 sh -c " .. quote(command) .. " 2>/dev/null </dev/null")
     local text = p:read "a"
     return p:close() and text:gsub("%s+$", "") or nil
 end
 
--- Programs that are not gpush must not see the libraries that the bundle brings.
+-- Other programs must not see the libraries of the bundle.
 local clean = "env -u LD_LIBRARY_PATH "
 
--- in order: name, ok, seconds, what, log; why there is no device, if there is none
+-- in order: name, ok, seconds, what, log; the reason if there is no device
 local parts, absent = {}, nil
 local function part(name, limit, command, judge)
     if absent then
@@ -57,7 +57,7 @@ local function part(name, limit, command, judge)
     return parts[#parts]
 end
 
--- What a TAP file says of itself.
+-- The summary of a TAP file.
 local function tap(text, ok)
     local good, bad, skipped = 0, 0, 0
     for line in text:gmatch "[^\n]+" do
@@ -74,9 +74,9 @@ end
 local program = quote(gpush)
 part("doctor", 60, program .. " doctor", function(text) return text ~= "", "see its text below" end)
 
--- Without a device no other part is tried; where the question itself fails, all are.
+-- Without a device no other part is tried; if the query itself fails, all are.
 local answer = device == "cuda" and output(program .. " -e 'print(cuda.is_available())'") or ""
-absent = answer:match "^false%s*(.*)" -- and why
+absent = answer:match "^false%s*(.*)" -- and the reason
 
 part("sync.selftest", 60, program .. " -e " .. quote(("sync.selftest(%q)"):format(device)),
     function(text, ok)
@@ -100,7 +100,7 @@ local facts = {
     device = device, system = output "uname -srm" or "", python = "no PyTorch that sees the GPU",
 }
 
--- The first Python that gives `what` a text, by itself in a process; and the text.
+-- The first Python that prints a text for `what`, run in a process of its own; and the text.
 local function python_with(what)
     for _, p in ipairs { os.getenv "GPUSH_BENCH_PYTHON" or "python3", "/usr/bin/python3" } do
         local said = output(clean .. quote(p) .. " -c " .. quote(what))
@@ -123,8 +123,8 @@ local theirs = python
 local cupys = with_cupy
     and part("benchmark, CuPy", 60, clean .. quote(with_cupy) .. " scripts/dev/gpu/peers_cupy.py")
 
--- The tests start the program as $GPUSH_BUILD/gpush and write to $TMPDIR. Those that give orders to
--- the stand-in for CUDA (tests/fake_cuda) are not for a GPU.
+-- The tests start the program as $GPUSH_BUILD/gpush and write to $TMPDIR. Those that control the
+-- stand-in for CUDA (tests/fake_cuda) are not for a GPU.
 local scratch = out .. "/scratch"
 os.execute(("rm -rf %s && mkdir -p %s && ln -s %s %s/gpush"):format(
     quote(scratch), quote(scratch), program, quote(scratch)))
@@ -148,7 +148,7 @@ end
 
 -- ---- the benchmark's table ----
 
--- Time over PyTorch's, at most; of the copy's bandwidth, at least.
+-- Time relative to PyTorch's, at most; relative to the copy's bandwidth, at least.
 local targets = { ["launch x + y, 16"] = 0.5, ["matmul bf16 8192"] = 1.03,
     ["matmul f32 8192"] = 1.03, ["conv2d 10 to 10, 128x256x256"] = 1.0,
     ["masked loss, batch 256, baseline"] = 0.9, ["masked loss, batch 256, ignore_index"] = 0.9,

@@ -14,8 +14,8 @@ end
 
 -- ---- saving ----
 
--- value as JSON can hold it: tensors go to `tensors` and leave their name, numbers that JSON has
--- not become texts.
+-- Converts value to what JSON can hold: tensors go to `tensors` and are replaced by their name,
+-- numbers that JSON lacks become strings.
 local function encode(value, path, tensors)
     if has_state(value) then value = value:state_dict() end
     if is_tensor(value) then
@@ -46,9 +46,9 @@ local function encode(value, path, tensors)
         path, type(value))
 end
 
--- checkpoint.save(file, {model = m, optimizer = o, step = n, …}, {rng = true}): what has
--- state_dict() is saved by it, tensors, numbers, texts, booleans and tables as they are; and the
--- state of the random generator, which all devices share. file is replaced once all is written.
+-- checkpoint.save(file, {model = m, optimizer = o, step = n, …}, {rng = true}): objects are saved
+-- by their state_dict(), tensors, numbers, strings, booleans and tables as they are; and the state
+-- of the random generator, which all devices share. file is replaced once everything is written.
 function checkpoint.save(file, objects, rng)
     local tensors = {}
     local data = encode(objects, "", tensors)
@@ -94,7 +94,7 @@ local function some(list)
     return #list > 12 and ("%s, … (%d in all)"):format(text, #list) or text
 end
 
--- How two tables of tensors by name differ, in words; nil if they do not.
+-- The difference of two tables of tensors by name, in words; nil if there is none.
 local function difference(here, saved)
     local missing, unknown, shapes, lines = {}, {}, {}, {}
     for name, x in pairs(here) do
@@ -112,7 +112,7 @@ local function difference(here, saved)
     return lines[1] and table.concat(lines)
 end
 
--- Raises where saved is not the state of object; nothing is changed yet.
+-- Raises where saved is not the state of object, before anything is changed.
 local function check(file, name, object, saved)
     if saved == nil then raise("checkpoint.load: %s has no '%s'", file, name) end
     if not has_state(object) or type(object.load_state_dict) ~= "function" then
@@ -134,9 +134,9 @@ local function check(file, name, object, saved)
     end
 end
 
--- checkpoint.load(file, {model = m, optimizer = o}, {rng = true}): the objects take over what was
--- saved under their names, if all of it fits; the generator goes on where it was. Returns the table
--- of everything that was saved: states, tensors (on the cpu), numbers, texts.
+-- checkpoint.load(file, {model = m, optimizer = o}, {rng = true}): the objects load what was saved
+-- under their names, if all of it matches; the generator continues where it was. Returns the table
+-- of everything that was saved: states, tensors (on the cpu), numbers, strings.
 function checkpoint.load(file, objects, rng)
     local data, state = read(file)
     for name, object in pairs(objects or {}) do check(file, name, object, data[name]) end

@@ -11,8 +11,8 @@ local function mib(bytes)
     return bytes < 2 ^ 30 and ("%.1f MiB"):format(bytes / 2 ^ 20) or gib(bytes)
 end
 
--- The GPUs that there are, a table each: name ("cuda:0"), model, capability ("9.0"), memory (text);
--- and, where there is none, why.
+-- The GPUs of this machine, a table each: name ("cuda:0"), model, capability ("9.0"), memory
+-- (text); if there is none, also the reason.
 function cuda.devices()
     local list, why = gpush.devices "cuda"
     for i, text in ipairs(list) do
@@ -25,7 +25,7 @@ end
 
 function cuda.device_count() return #cuda.devices() end
 
--- Is there a GPU that works? If not, why as well.
+-- Whether there is a usable GPU. If not, also the reason.
 function cuda.is_available()
     local list, why = cuda.devices()
     return #list > 0, why
@@ -54,10 +54,10 @@ function cuda.empty_cache(device) return gpush.empty_cache(device or "cuda") end
 function cuda.current_stream(device) return gpush.current_stream(device or "cuda") end
 function cuda.stream(device) return gpush.stream(device or "cuda") end
 
--- ---- what NVIDIA's libraries may do ----
+-- ---- settings of NVIDIA's libraries ----
 
--- Each says what is so, after setting it if `on` is given. Assignments to them, as in PyTorch's
--- cudnn.benchmark = True, are errors.
+-- Each returns the setting, after changing it if `on` is given. Assignments to them, as in
+-- PyTorch's cudnn.benchmark = True, are errors.
 local settings = {}
 local meta = getmetatable(cuda)
 meta.__index = settings
@@ -69,22 +69,22 @@ function meta.__newindex(t, name, value)
     rawset(t, name, value)
 end
 
--- Products and convolutions of f32 in TF32: ten bits of each factor's mantissa. Off at first.
+-- Products and convolutions of f32 in TF32: ten bits of each factor's mantissa. Initially off.
 function settings.tf32(on) return gpush.cuda_setting("tf32", on) end
--- Only algorithms that give the same bits each time. On at first.
+-- Only deterministic algorithms. Initially on.
 function settings.deterministic(on) return gpush.cuda_setting("deterministic", on) end
 -- Convolutions choose their algorithm by measuring at the first use of a shape, which waits for the
--- device. Off at first.
+-- device. Initially off.
 function settings.benchmark(on) return gpush.cuda_setting("benchmark", on) end
 
 local drivers = { [0] = "auto", "jacobi", "gesvd", "gesvdj", "gesvdjBatched",
     "gesvdaStridedBatched" }
 local asked = { auto = 0, gesvd = 2, gesvdj = 3, gesvda = 5 }
 
--- Which driver linalg.svd goes by: "auto" at first (by the shape: our own Jacobi kernel for many or
--- small matrices, else gesvdj), or PyTorch's "gesvd", "gesvdj" (many small ones: gesvdjBatched) or
+-- The driver of linalg.svd: initially "auto" (by the shape: our own Jacobi kernel for many or small
+-- matrices, else gesvdj), or PyTorch's "gesvd", "gesvdj" (many small ones: gesvdjBatched) or
 -- "gesvda" (approximate, for tall matrices, and without full_matrices). Sets it if a name is given;
--- returns it, and the driver of the last singular value decomposition there was.
+-- returns it, and the driver of the last singular value decomposition.
 function settings.svd_driver(name)
     if name ~= nil and not asked[name] then
         raise("cuda.svd_driver: no driver '%s' (expected 'auto', 'gesvd', 'gesvdj' or 'gesvda')",
@@ -106,7 +106,7 @@ function cuda.memory_reserved(device)
 end
 function cuda.reset_peak_memory_stats(device) return gpush.reset_peak(device or "cuda") end
 
--- What the device's allocator holds, as text: bytes in use, their peak, what is cached, the limit,
+-- The state of the device's allocator as text: bytes in use, their peak, cached bytes, the limit,
 -- and counts.
 function cuda.memory_summary(device)
     local m = gpush.memory(device or "cuda")

@@ -12,7 +12,7 @@ local function get(self, i)
     return x, f.class
 end
 
--- The names in a folder, sorted; nil and a message for what is none.
+-- The names in a folder, sorted; nil and a message if it is not a folder.
 local function names_in(folder)
     local names, message = loader.list(folder)
     if names then table.sort(names) end

@@ -62,7 +62,7 @@ local function check_options(o)
     end
 end
 
--- v, what collate gave, with its tensors of the cpu in pinned memory.
+-- v, the result of collate, with its cpu tensors in pinned memory.
 local function pinned(v)
     if type(v) == "userdata" and v.device == "cpu" then return v:pin_memory() end
     if type(v) ~= "table" or getmetatable(v) ~= nil then return v end
@@ -72,7 +72,7 @@ local function pinned(v)
 end
 
 -- Runs where batches are made, in a worker's state: completes the table {dataset, make, collate,
--- pin}, where make, if it is there, makes the data set of what stands in its place.
+-- pin}; make, if present, builds the data set from the value in its place.
 local function prepare(p)
     if p.make then p.dataset = p.make(p.dataset) end
     p.get = p.dataset.get
@@ -84,8 +84,8 @@ local function prepare(p)
     return p
 end
 
--- Gives the indices of the samples in the order of a pass, one a call, then nil: a shuffle (Fisher
--- and Yates) that is carried as far as it is asked for. What it moved is all that it remembers.
+-- Returns an iterator over the indices of the samples in the order of a pass: a lazy Fisher-Yates
+-- shuffle, which remembers only the indices that it moved.
 local function order(size, shuffle, seed, epoch)
     local i, moved = 0, {}
     return function()
@@ -112,7 +112,7 @@ local function all_to_device(device, n, v, ...)
     return to_device(device, v), all_to_device(device, n - 1, ...)
 end
 
--- A pass: hands its batches to the workers as there is room, takes them in order.
+-- A pass: gives batches to the workers while there is room, and takes them in order.
 local function start_pass(self)
     self.epoch = self.epoch + 1
     local next_index = order(data.size(self.dataset, "data.Loader"), self.shuffle, self.seed,
@@ -154,7 +154,7 @@ local function start_pass(self)
     end, nil, nil, team
 end
 
--- for step, … in loader() do: the fourth value, closed when the loop is left, ends the workers.
+-- for step, … in loader() do: the fourth value, closed when the loop is left, stops the workers.
 Loader.__call = start_pass
 
 function Loader:__len()

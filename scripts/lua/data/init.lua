@@ -22,8 +22,8 @@ function data.size(dataset, what)
     return size
 end
 
--- What the workers of a loader make the data set of, and by which function; nil: it is the data set
--- itself.
+-- The value from which a loader's workers build the data set, and the function that does; nil: the
+-- data set itself is sent.
 function data.source(dataset)
     local origin = rawget(dataset, "origin")
     if origin then return origin.spec, origin.make end

@@ -4,7 +4,7 @@
 
 local gpush, folder = ...
 
--- What a batch's memory is.
+-- The kind of a batch's memory.
 local function memory(self)
     if not self.pin then return "plain memory" end
     for _, name in ipairs(gpush.devices()) do
@@ -18,9 +18,9 @@ local function ms(seconds)
     return ("%.3g ms"):format(seconds * 1e3)
 end
 
--- Workers that make batches as fast as the step takes them: the work of a batch over the time that
--- a step takes when it does not wait; the first batch, which waits for the workers to start, is
--- left out. At most one for each processor, and none where the work is nothing beside the step.
+-- The number of workers that make batches as fast as the step takes them: the work of a batch
+-- divided by the time of a step that does not wait. The first batch, which waits for the workers to
+-- start, is left out. At most one per processor, and none where the work is negligible.
 local function suggest(s)
     local work, step = s.busy / s.batches,
         (s.elapsed - s.first - s.wait_after) / math.max(s.batches - 1, 1)
@@ -60,7 +60,7 @@ return function(self, show)
         return
     end
     s.wait_after = math.max(s.wait - s.first, 0)
-    -- neither the host nor a device had anything to do
+    -- time in which neither the host nor a device had anything to do
     local lost = math.max(s.wait_after - s.covered, 0)
     s.share = s.batches > 1 and lost / (s.elapsed - s.first) or s.wait / s.elapsed
     s.suggested = suggest(s)

@@ -10,7 +10,7 @@ local function fail(name, ...)
     gpush.data.raise("data.transforms." .. name .. ": " .. string.format(...))
 end
 
--- The image; ...: what was given after it, of which there is nothing.
+-- Checks that the only argument is an image.
 local function check(name, least, x, ...)
     if select("#", ...) > 0 then
         fail(name, "%d arguments given, at most 1 expected: an image", 1 + select("#", ...))
@@ -26,7 +26,7 @@ local function uniform(low, high)
     return low + (high - low) * gpush.rand(1, { device = "cpu", dtype = "f64" }):item()
 end
 
--- A whole number, low … high, each as likely.
+-- A uniform integer, low … high.
 local function whole(low, high)
     return gpush.randint(low, high, { 1 }, { device = "cpu" }):item()
 end
@@ -69,7 +69,7 @@ function M.ToFloat()
     end
 end
 
--- Normalize(mean, std): (x - mean) / std, a number each or a list of one for each channel.
+-- Normalize(mean, std): (x - mean) / std, each a number or a list with one for each channel.
 function M.Normalize(mean, std)
     local function column(v)
         return type(v) == "table" and gpush.tensor(v):reshape(#v, 1, 1) or v
@@ -96,13 +96,11 @@ local function flip(name, dim)
     end
 end
 
--- RandomHorizontalFlip(p), RandomVerticalFlip(p): mirrored with probability p, 0.5 if it is not
--- given.
+-- RandomHorizontalFlip(p), RandomVerticalFlip(p): mirrored with probability p, by default 0.5.
 M.RandomHorizontalFlip = flip("RandomHorizontalFlip", -1)
 M.RandomVerticalFlip = flip("RandomVerticalFlip", -2)
 
--- Pad(n or {left, top, right, bottom}, {value = 0, mode = "constant"}): border around; modes as
--- pad's.
+-- Pad(n or {left, top, right, bottom}, {value = 0, mode = "constant"}): a border; modes as pad's.
 function M.Pad(n, value, mode)
     local l, t, r, b = n, n, n, n
     if type(n) == "table" then l, t, r, b = n[1], n[2], n[3], n[4] end
@@ -120,7 +118,7 @@ function M.CenterCrop(size)
     end
 end
 
--- RandomCrop(size, {padding = 0}): a part of that size from anywhere, after padding with zeros.
+-- RandomCrop(size, {padding = 0}): a random part of that size, after padding with zeros.
 function M.RandomCrop(size, padding)
     local h, w = pair("RandomCrop", size)
     local around = padding and M.Pad(padding)
@@ -158,8 +156,8 @@ local function gray(x)
     return x:narrow(-3, 1, 1) * 0.2989 + x:narrow(-3, 2, 1) * 0.587 + x:narrow(-3, 3, 1) * 0.114
 end
 
--- ColorJitter{brightness = 0, contrast = 0, saturation = 0}: each changed by a factor from 1 - v …
--- 1 + v, in this order; floats 0 … 1, contrast and saturation of 3 channels.
+-- ColorJitter{brightness = 0, contrast = 0, saturation = 0}: each scaled by a factor from 1 - v … 1
+-- + v, in this order; floats 0 … 1, contrast and saturation of 3 channels.
 function M.ColorJitter(b, c, s)
     for name, v in pairs { brightness = b, contrast = c, saturation = s } do
         if not (v >= 0) then

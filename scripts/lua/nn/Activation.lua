@@ -4,7 +4,8 @@ local gpush, nn = ...
 
 local inplace = "bool inplace=false"
 
--- name -> the op; the constructor's parameters. With inplace last, the op writes over its input.
+-- name -> the op; the constructor's parameters. If inplace is the last, the op may overwrite its
+-- input.
 local activations = {
     ReLU = { "relu", inplace }, ReLU6 = { "relu6", inplace }, SELU = { "selu", inplace },
     SiLU = { "silu", inplace },
@@ -53,7 +54,7 @@ for name, row in pairs(activations) do
     nn[name] = class
 end
 
--- x, or below 0 weight * x: weight is learnt, one for all or one a channel (dim 2).
+-- x, or below 0 weight * x: weight is learnt, one for all or one per channel (dim 2).
 local PReLU = nn.module { "PReLU",
     sig = "int num_parameters=1, float init=0.25, dtype? dtype, device? device",
     help = "leaky_relu with a learnt slope" }

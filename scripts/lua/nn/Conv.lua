@@ -12,7 +12,7 @@ local function list_of(value, dims)
     return list
 end
 
--- PyTorch's start: both uniform within 1 / sqrt(inputs of an output).
+-- PyTorch's initialisation: both uniform within 1 / sqrt(inputs of an output).
 local function start(self, shape, outputs, bias, dtype, device)
     local window = 1
     for d = 2, #shape do window = window * shape[d] end
@@ -35,7 +35,7 @@ end
 
 local function text(v) return type(v) == "table" and table.concat(v, "x") or tostring(v) end
 
--- What differs from the defaults.
+-- The arguments that differ from the defaults.
 local function extra(self)
     local parts = { tostring(self.in_channels), tostring(self.out_channels),
         "kernel " .. text(self.kernel_size) }
@@ -52,7 +52,7 @@ local function extra(self)
     return table.concat(parts, ", ")
 end
 
--- What pad wants for a padding (a list, or 'same') of the last dims: before and after, the last dim
+-- pad's list for a padding (a list, or 'same') of the last dims: before and after, the last dim
 -- first.
 local function pad_list(self, dims)
     local pads = {}
@@ -76,8 +76,8 @@ local function check_mode(self, dims)
         self.padding_mode)
 end
 
--- A class whose arguments, but for the last ones, become fields of these names. weight(self): the
--- first two dims of the weight's shape; begin(self), if given, goes on with the start.
+-- A class whose arguments, except the last ones, become fields of these names. weight(self): the
+-- first two dims of the weight's shape; begin(self), if given, continues the initialisation.
 local function define(name, dims, help, sig, weight, begin)
     sig = "int in_channels, int out_channels, ints kernel_size, ints stride=1, " .. sig ..
         ", dtype? dtype, device? device"

@@ -3,8 +3,8 @@
 -- the others larger for it.
 local gpush, nn = ...
 
--- dims: those of x in a batch, of which the first two, samples and channels, draw; nil: every
--- element does.
+-- dims: those of x in a batch, whose first two, samples and channels, are dropped as a whole; nil:
+-- each element on its own.
 local function family(name, dims, help)
     local class = nn.module { name, sig = "float p=0.5", help = help }
 

@@ -29,7 +29,7 @@ function Attention:init(size, heads, dropout, bias, kdim, vdim, batch_first, dty
     if bias then nn.init.zeros_(self.out_proj.bias) end
 end
 
--- Query, key and value through their own rows of the weights.
+-- Projects query, key and value by their own rows of the weights.
 local function project(self, inputs)
     local size, out, bias = self.embed_dim, {}, self.in_proj_bias
     local own = { self.q_proj_weight, self.k_proj_weight, self.v_proj_weight }
@@ -40,13 +40,13 @@ local function project(self, inputs)
     return out
 end
 
--- batch x length x features as batch x heads x length x share
+-- batch x length x features to batch x heads x length x features per head
 local function split(self, x)
     return x:unflatten(3, { self.num_heads, -1 }):transpose(2, 3)
 end
 
--- What is added to the scores, or nil. Of a bool mask, true may not be seen (as in PyTorch); masks
--- are L x S or batch * heads x L x S, those of keys batch x S.
+-- The term added to the scores, or nil. In a bool mask, true hides a key (as in PyTorch); masks are
+-- L x S or batch * heads x L x S, those of keys batch x S.
 local function mask_of(self, attn_mask, key_padding_mask, like, batch)
     local function added(mask)
         if mask.dtype ~= "bool" then return mask end

@@ -7,10 +7,10 @@ local common = "int input_size, int hidden_size, int num_layers=1%s, bool bias=t
     batch_first=false, "
     .. "float dropout=0, bool bidirectional=false, dtype? dtype, device? device"
 
--- What a layer of a kind adds: its op, the gates a cell has.
+-- The properties of each kind of layer: its op, the number of a cell's gates.
 local kinds = { RNN = { "rnn", 1 }, LSTM = { "lstm", 4 }, GRU = { "gru", 3 } }
 
--- The names of the weights in the order in which the op wants them, shapes beside them.
+-- The names of the weights in the op's order, with their shapes.
 local function layout(self, gates)
     local names, shapes, directions = {}, {}, self.bidirectional and 2 or 1
     local rows, hidden = gates * self.hidden_size, self.hidden_size
@@ -30,7 +30,7 @@ local function layout(self, gates)
     return names, shapes
 end
 
--- PyTorch's start: everything uniform within 1 / sqrt(hidden_size).
+-- PyTorch's initialisation: everything uniform within 1 / sqrt(hidden_size).
 local function start(self, gates, dtype, device)
     local names, shapes = layout(self, gates)
     local bound = self.hidden_size > 0 and 1 / math.sqrt(self.hidden_size) or 0

@@ -3,7 +3,7 @@
 -- shape.
 local _, nn = ...
 
-local Identity = nn.module "Identity" -- takes any arguments, as a stand-in for any layer
+local Identity = nn.module "Identity" -- takes any arguments, to stand in for any layer
 function Identity:forward(x) return x end
 nn.Identity = Identity
 

@@ -55,7 +55,7 @@ function Layer:forward(...)
 end
 nn.TransformerEncoderLayer = Layer
 
--- make() gives a layer; norm: a module after the last, or nothing.
+-- make() returns a layer; norm: a module after the last, or nothing.
 local Encoder = nn.module { "TransformerEncoder", sig = "function make, int num_layers, any? norm",
     help = "so many layers one after the other, each what make() gives, and a module behind the \z
         last" }
@@ -79,7 +79,7 @@ local encoder_arguments = composite { name = "forward",
     sig = "tensor src, tensor? mask, tensor? src_key_padding_mask",
     fn = function(...) return ... end }
 
---- encoder(src, mask, src_key_padding_mask): both go to every layer.
+--- encoder(src, mask, src_key_padding_mask): both are passed to every layer.
 function Encoder:forward(...)
     local x, mask, keys = encoder_arguments(...)
     for _, layer in ipairs(self.layers) do x = layer(x, mask, keys) end

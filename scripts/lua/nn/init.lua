@@ -23,7 +23,7 @@ end
 
 -- ---- calls ----
 
--- Keeps the caller's frame, which a tail call would drop: the path of an error is read from frames.
+-- Keeps the caller's frame, which a tail call would drop: the path in an error is read from frames.
 local function pass(...) return ... end
 
 local function hooked(self, hooks, ...)
@@ -40,7 +40,7 @@ local function hooked(self, hooks, ...)
     return table.unpack(out, 1, out.n)
 end
 
--- How many arguments a forward takes, itself apart, if that is a number.
+-- The number of arguments of a forward, without self, if it is fixed.
 local takes = setmetatable({}, { __mode = "k", __index = function(t, fn)
     local info = debug.getinfo(fn, "u")
     t[fn] = info.isvararg and math.huge or info.nparams - 1
@@ -60,11 +60,10 @@ function Module:forward(...) -- luacheck: ignore
     nn.fail("the class has no method forward")
 end
 
--- A module's text inside the brackets of its line in a printed tree.
+-- The text inside the brackets of a module's line in a printed tree.
 function Module:extra_repr() return "" end
 
--- A hook that was registered: handle:remove() takes it away, and so does handle(), as
--- x:register_hook's do.
+-- A registered hook: handle:remove() removes it, and so does handle(), as for x:register_hook.
 local Handle = {}
 Handle.__index = Handle
 function Handle:remove()
@@ -83,18 +82,16 @@ local function register(self, list, fn)
     return setmetatable({ list = list, fn = fn }, Handle)
 end
 
---- fn(module, args) runs before forward; what it returns, one argument or a table of them, takes
---- the arguments' place.
---- Both give a handle, whose remove() takes the hook away.
+--- fn(module, args) runs before forward; what it returns, one argument or a table of them, replaces
+--- the arguments. Both return a handle, whose remove() removes the hook.
 function Module:register_forward_pre_hook(fn) return register(self, "before", fn) end
 
---- fn(module, args, result, …) runs after forward; a result that it returns takes the place of
---- forward's.
+--- fn(module, args, result, …) runs after forward; a result that it returns replaces forward's.
 function Module:register_forward_hook(fn) return register(self, "after", fn) end
 
--- ---- what errors say of the place in the model ----
+-- ---- the place in the model, for errors ----
 
--- The path of a module below another, or nil.
+-- The path from a module to one inside it, or nil.
 local function path_below(parent, module)
     for path, m in parent:named_modules() do
         if rawequal(m, module) then return path end
@@ -102,7 +99,7 @@ local function path_below(parent, module)
 end
 
 -- The modules that are being called, as "Net.hidden.3 (Linear)", nil if there are none. A call is
--- known by its frame.
+-- recognised by its frame.
 local function place()
     local calls = {} -- the innermost first
     for level = 2, math.huge do
@@ -139,8 +136,8 @@ local function kind_of(value)
     if is_tensor(value) and value.is_leaf and value.requires_grad then return "parameter" end
 end
 
--- A field that is set for the first time: modules and parameters are remembered, in this order (Lua
--- assigns `self.a, self.b = …` from the right).
+-- Called when a field is first set: modules and parameters are recorded, in this order (Lua assigns
+-- `self.a, self.b = …` from the right).
 local function assign(self, key, value)
     rawset(self, key, value)
     local kind = kind_of(value)
@@ -150,7 +147,8 @@ local function assign(self, key, value)
     end
 end
 
--- Fields that held something else before they held a module or a parameter have passed assign by.
+-- Finds fields that held another value before a module or a parameter: assign was not called for
+-- these.
 local function find_late(self)
     local late = {}
     for key, value in next, self do
@@ -181,8 +179,8 @@ function nn.entries(self)
     end
 end
 
---- A tensor that belongs to the state but learns nothing; saved unless persistent is false. nil
---- keeps the name free.
+--- A tensor that belongs to the state but is not learnt; saved unless persistent is false. nil
+--- reserves the name.
 function Module:register_buffer(key, value, persistent)
     if value ~= nil and not is_tensor(value) then
         nn.raise("register_buffer: '%s': expected a tensor, got %s", key, type(value))
@@ -205,10 +203,9 @@ end
 function Module:init() end
 
 --- nn.module "Name" makes a class: give it the methods init(…) and forward(…), and Name(…) makes a
---- module. With a
---- signature, nn.module{"Name", sig = "int size, bool bias=true", help = …}, init gets its
---- arguments checked and
---- filled in (see define in scripts/lua/init.lua). base: the class whose methods it has too.
+--- module. With a signature, nn.module{"Name", sig = "int size, bool bias=true", help = …}, init
+--- gets its arguments checked and filled in (see define in scripts/lua/init.lua). base: the class
+--- whose methods it inherits.
 function nn.module(def, base)
     def = type(def) == "table" and def or { def }
     if type(def[1]) ~= "string" then

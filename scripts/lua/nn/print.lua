@@ -46,8 +46,8 @@ local function add_tree(rows, module, indent, key)
     for name, child in module:named_children() do add_tree(rows, child, indent .. "  ", name) end
 end
 
---- The tree: a line for each module, with the shapes of its own tensors and how many elements it
---- learns, all included.
+--- The tree: one line per module, with the shapes of its own tensors and the number of elements
+--- that it learns, submodules included.
 function Module:__tostring()
     local rows = {}
     add_tree(rows, self, "", nil)
@@ -73,12 +73,12 @@ local function size_text(bytes)
     return ("%.4g GiB"):format(bytes)
 end
 
--- A row for each call of a module while model runs on the arguments, in the order in which they
+-- One row for each call of a module while model runs on the arguments, in the order in which they
 -- begin.
 local function trace_calls(model, ...)
     local rows, hooks, depth = {}, {}, 0
     for path, module in model:named_modules() do
-        local open = {} -- rows of calls that have not come back
+        local open = {} -- rows of calls that have not returned
         hooks[#hooks + 1] = module:register_forward_pre_hook(function()
             local own = 0
             for _, p, kind in nn.entries(module) do
@@ -100,10 +100,9 @@ local function trace_calls(model, ...)
     return rows
 end
 
---- nn.summary(model, x, …): a text with a line for each call of a layer while model(x, …) runs
---- once, without gradients:
---- path and class, shape of the result, elements it learns itself; then the totals. The model's
---- mode is kept.
+--- nn.summary(model, x, …): runs model(x, …) once, without gradients, and returns a text with a
+--- line for each call of a layer: path and class, shape of the result, elements that it learns
+--- itself; then the totals. The model's mode is kept.
 function nn.summary(model, ...)
     if not nn.is_module(model) then
         nn.raise("nn.summary: argument 'model' (#1): expected a module, got %s", type(model))

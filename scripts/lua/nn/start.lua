@@ -28,7 +28,7 @@ define("zeros_", "tensor tensor", "fills a tensor with zeros",
 define("ones_", "tensor tensor", "fills a tensor with ones",
     function(t) return quietly(t, t.fill_, 1) end)
 
--- How many elements of the input reach one of the output, and the reverse: dims 2 and 1, times the
+-- The numbers of input elements per output element, and the reverse: dims 2 and 1, times the
 -- window.
 local function fans(t, name)
     local shape = t.shape
@@ -55,7 +55,7 @@ define("calculate_gain", "str nonlinearity, float param=0.01",
         leaky_relu",
     function(nonlinearity, slope) return gain_of(nonlinearity, slope, "calculate_gain") end)
 
--- Deviation by He et al. 2015.
+-- Standard deviation by He et al. 2015.
 local function kaiming(t, a, mode, nonlinearity, name)
     local into, out = fans(t, name)
     if mode ~= "fan_in" and mode ~= "fan_out" then
@@ -76,7 +76,7 @@ define("kaiming_normal_", he, "normal numbers whose spread suits a nonlinearity 
         return normal(t, 0, kaiming(t, a, mode, nonlinearity, "kaiming_normal_"))
     end)
 
--- Deviation by Glorot and Bengio 2010.
+-- Standard deviation by Glorot and Bengio 2010.
 local function xavier(t, gain, name)
     local into, out = fans(t, name)
     return gain * math.sqrt(2 / (into + out))
@@ -104,7 +104,7 @@ define("orthogonal_", "tensor tensor, float gain=1",
         local rows, cols = shape[1], t:numel() // shape[1]
         local q, r = gpush.linalg.qr(gpush.randn(
             { math.max(rows, cols), math.min(rows, cols) }, { device = t.device }))
-        q = q * r:diagonal():sign() -- so that it is distributed evenly
+        q = q * r:diagonal():sign() -- makes its distribution uniform
         if rows < cols then q = q:transpose(1, 2) end
         return quietly(t, t.copy_, (q * gain):reshape(shape))
     end)
@@ -114,7 +114,7 @@ local function below(x)
     return 0.5 + 0.5 * gpush.tensor(x / math.sqrt(2), { dtype = "f64" }):erf():item()
 end
 
--- By the inverse of their distribution.
+-- By the inverse of their distribution function.
 define("trunc_normal_", "tensor tensor, float mean=0, float std=1, float a=-2, float b=2",
     "normal numbers that lie within a and b", function(t, mean, std, a, b)
         if not (std > 0) then

@@ -8,7 +8,7 @@ local function shape_text(t)
 end
 nn.shape_text = shape_text
 
---- name -> tensor of every parameter and saved buffer: the same memory, cut off from autograd.
+--- name -> tensor of every parameter and saved buffer: the same memory, detached.
 function Module:state_dict()
     local state = {}
     nn.tensors(self, function(path, value, kind)
@@ -37,11 +37,9 @@ local function differences(own, state)
     return missing, unexpected, shapes
 end
 
---- Copies a state's tensors into the model's own, from any device and of any dtype. Names that are
---- missing or
---- unexpected are an error unless strict is false, other shapes always; the model is then as it
---- was. Returns the
---- lists of both kinds of names.
+--- Copies a state's tensors into the model's own, from any device and of any dtype. Missing or
+--- unexpected names are an error unless strict is false, different shapes always are; the model is
+--- then unchanged. Returns the lists of both kinds of names.
 function Module:load_state_dict(state, strict)
     if type(state) ~= "table" then
         nn.raise("load_state_dict: expected a table of tensors by name, got %s", type(state))

@@ -7,7 +7,7 @@ local function below(prefix, key)
     return prefix == "" and tostring(key) or prefix .. "." .. tostring(key)
 end
 
--- visit(path, module) for every module of the tree, each once, parents first.
+-- Calls visit(path, module) for every module of the tree, each once, parents first.
 local function walk(self, path, seen, visit)
     if seen[self] then return end
     seen[self] = true
@@ -17,8 +17,8 @@ local function walk(self, path, seen, visit)
     end
 end
 
--- visit(path, tensor, kind) for every parameter and buffer; a tensor with two names comes under the
--- first, or, if twice, under both.
+-- Calls visit(path, tensor, kind) for every parameter and buffer; a tensor with two names is
+-- visited under the first, or, if twice, under both.
 local function tensors(self, visit, twice)
     local seen = {}
     walk(self, "", {}, function(path, module)
@@ -58,7 +58,7 @@ function Module:buffers() return select(2, collect(self, kept)) end
 function Module:named_parameters() return pairs_of(collect(self, learned)) end
 function Module:named_buffers() return pairs_of(collect(self, kept)) end
 
---- for path, module in model:named_modules() do … end; the model itself comes first, under the path
+--- for path, module in model:named_modules() do … end; the model itself comes first, with the path
 --- "".
 function Module:named_modules()
     local names, values = {}, {}
@@ -93,7 +93,7 @@ function Module:apply(fn)
     return self
 end
 
---- Training mode, for the whole tree: what dropout and batch norm ask for.
+--- Training mode, for the whole tree: dropout and batch norm depend on it.
 function Module:train(on)
     on = on == nil or on
     for _, module in self:named_modules() do module.training = on end
@@ -106,7 +106,7 @@ function Module:requires_grad_(on)
     return self
 end
 
---- Forgets all gradients.
+--- Clears all gradients.
 function Module:zero_grad()
     for _, p in ipairs(self:parameters()) do p.grad = nil end
 end
@@ -117,7 +117,7 @@ local dtypes = {}
 for name in ("f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool"):gmatch "%S+" do dtypes[name] = true end
 local function is_float(t) return t.dtype:find "^b?f%d" ~= nil end
 
--- Arguments of to as its options: a device, a dtype, or a tensor like which, in any order.
+-- Reads the arguments of `to` as options: a device, a dtype, or a tensor to match, in any order.
 local function where_to(a, b, non_blocking)
     local opt = { non_blocking = non_blocking }
     for _, v in pairs { a, b } do
@@ -128,7 +128,7 @@ local function where_to(a, b, non_blocking)
     return opt
 end
 
--- t where opt says, as a leaf with its gradient; t itself if it is there already.
+-- t moved and converted by opt, as a leaf with its gradient; t itself if nothing changes.
 local function moved(t, opt)
     local o = { device = opt.device, dtype = is_float(t) and opt.dtype or nil,
         non_blocking = opt.non_blocking }
@@ -140,10 +140,8 @@ local function moved(t, opt)
 end
 
 --- model:to("gpu"), to("f16"), to(device, dtype), to(tensor), to{device =, dtype =, non_blocking
---- =}: every parameter and
---- buffer there, of floating types only as that dtype; returns the model. The tensors are new ones
---- then: make the
---- optimizer afterwards.
+--- =}: moves every parameter and buffer, and converts those of floating types; returns the model.
+--- The tensors are new ones: make the optimizer afterwards.
 function Module:to(device, dtype, non_blocking)
     local opt, new, changes = where_to(device, dtype, non_blocking), {}, {}
     for _, module in self:named_modules() do

@@ -3,7 +3,7 @@
 -- scripts/lua/init.lua.
 local gpush, define, _, fail = ...
 
--- The options of a tensor made after x: what was not said is x's.
+-- The options of a tensor like x: absent ones are x's.
 local function like(x, dtype, device)
     return { dtype = dtype or x.dtype, device = device or x.device }
 end
@@ -66,7 +66,7 @@ define { "normal", sig = "operand mean, operand std=1, shape? shape, dtype? dtyp
         return gpush.addcmul(mean, gpush.randn_like(mean + std), std)
     end }
 
--- ---- x:new_…: shape and values are given, what was not said of dtype and device is x's ----
+-- ---- x:new_…: shape and values are given, dtype and device default to x's ----
 
 define { "new_zeros", sig = "tensor x, shape shape, dtype? dtype, device? device",
     help = "a tensor of zeros of x's dtype, where x is",

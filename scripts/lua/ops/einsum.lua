@@ -3,8 +3,8 @@
 -- at a time by matmul of batches; labels of dims are strings.
 local _, define, _, raise = ...
 
--- Raised at the line that called the composite: levels are counted by define's functions, so errors
--- carry none.
+-- Raised at the line that called the composite: define's functions count levels, so errors carry
+-- none.
 local function fail(format, ...) raise(("einsum: " .. format):format(...)) end
 
 local function text(x) return x.dtype .. " " .. table.concat(x.shape, "x") end
@@ -13,7 +13,7 @@ local function find(list, label)
     for i, l in ipairs(list) do if l == label then return i end end
 end
 
--- An operand while it is worked on: x, and the label of each of its dims.
+-- An operand in progress: x, and the label of each of its dims.
 local function permuted(t, order)
     local dims, same = {}, true
     for i, label in ipairs(order) do
@@ -23,7 +23,7 @@ local function permuted(t, order)
     return same and t.x or t.x:permute(dims)
 end
 
--- ---- reading the equation ----
+-- ---- parsing the equation ----
 
 -- The labels of one operand's text, "..." among them.
 local function parse(part, equation)
@@ -53,7 +53,7 @@ local function spell(labels, most, count)
     return out
 end
 
--- Without "->": the dims of "...", then the labels that occur once, in the alphabet's order.
+-- Without "->": the dims of "...", then the labels that occur once, in alphabetical order.
 local function implicit(inputs, most)
     local seen, out = {}, {}
     for _, labels in ipairs(inputs) do
@@ -103,7 +103,7 @@ end
 
 -- ---- one operand ----
 
--- Labels that an operand has twice: the diagonal of their dims.
+-- For labels that an operand has twice: the diagonal of their dims.
 local function diagonals(t, i)
     local p = 1
     while p <= #t.labels do
@@ -124,7 +124,7 @@ local function diagonals(t, i)
     end
 end
 
--- Sizes of all labels; a size of 1 stands for any.
+-- Sizes of all labels; a size of 1 matches any.
 local function sizes(terms)
     local size = {}
     for i, t in ipairs(terms) do
@@ -224,7 +224,8 @@ local function needed(terms, out, i, j)
     return kept
 end
 
--- Elements of the product of a and b, less those of a and b: what a greedy path makes least.
+-- Elements of the product of a and b, minus those of a and b: the quantity that a greedy path
+-- minimises.
 local function growth(a, b, kept, size)
     local result, seen = 1, {}
     for _, label in ipairs(join(a.labels, b.labels)) do
@@ -247,8 +248,8 @@ local function best_pair(terms, out, size)
     return p, q
 end
 
--- Are there several steps after which a 16-bit result would be rounded: more than one product, or a
--- sum before it?
+-- Whether there are several steps after which a 16-bit result would be rounded: more than one
+-- product, or a sum before it.
 local function steps(terms, out)
     local in_terms, n = {}, #terms
     for _, t in ipairs(terms) do
@@ -310,7 +311,7 @@ local function is_tensor(x) return type(x) == "userdata" and x.shape ~= nil and 
 
 local function einsum(equation, ...)
     local xs = { ... }
-    local n = 0 -- operands before the first that is missing
+    local n = 0 -- operands before the first missing one
     while xs[n + 1] ~= nil do n = n + 1 end
     for i = n + 2, select("#", ...) do
         if xs[i] ~= nil then fail("operand %d: expected a tensor, got nil", n + 1) end
@@ -341,7 +342,7 @@ define { "einsum",
         labels, no '->', a list of operands, and NumPy's form einsum(a, {1, 2}, b, {2, 3}, {1, 3})",
     fn = einsum }
 
--- dims: how many last dims of a and first ones of b, or a list for each.
+-- dims: the number of last dims of a and first ones of b, or a list for each.
 define { "tensordot", sig = "tensor a, tensor b, any? dims",
     help = "sums of products over dims of a and b: the last n of a with the first n of b (n = 2 \z
         if not given), or lists {dims of a, dims of b}",

@@ -15,7 +15,7 @@ define { "equal", sig = "tensor a, tensor b",
         return a:eq(b):all():item()
     end }
 
--- What differences are taken in: those of unsigned integers would wrap, those of 16-bit floats be
+-- The dtype of differences: those of unsigned integers would wrap, those of 16-bit floats be
 -- rounded.
 local WIDE = { f16 = "f32", bf16 = "f32", i64 = "f64", i32 = "f64", i16 = "f64", i8 = "f64",
     u8 = "f64", bool = "f64" }
@@ -26,7 +26,7 @@ local function check_tolerance(op, name, value)
     end
 end
 
--- Source: numpy.isclose. Infinities of one sign are close.
+-- Source: numpy.isclose. Infinities of the same sign are close.
 define { "isclose",
     sig = "tensor a, operand b, float rtol=1e-5, float atol=1e-8, bool equal_nan=false",
     help = "whether |a - b| <= atol + rtol * |b|, elementwise; NaNs are close only if equal_nan",
@@ -131,7 +131,7 @@ define { "glu", sig = "tensor x, dim dim=-1",
 
 -- ---- numbers ----
 
--- The larger one and what the smaller one adds; of infinities their own sum.
+-- The larger one plus what the smaller one adds; for infinities their own sum.
 define { "logaddexp", sig = "tensor a, tensor b",
     help = "log(exp(a) + exp(b)), exact where exp is not",
     fn = function(a, b)
@@ -156,7 +156,7 @@ define { "dist", sig = "tensor a, tensor b, float p=2",
     help = "the p-norm of a - b, over all elements",
     fn = function(a, b, p) return (a - b):norm(p) end }
 
--- ---- in place, where the row has no such form ----
+-- ---- in-place forms that the rows lack ----
 
 define { "zero_", sig = "tensor x", help = "every element of x set to 0",
     fn = function(x) return x:fill_(0) end }
@@ -169,5 +169,5 @@ define { "cumsum_", sig = "tensor x, dim dim",
     fn = function(x, dim) return x:copy_(x:cumsum(dim)) end }
 define { "cumprod_", sig = "tensor x, dim dim",
     help = "x overwritten with its running products along dim",
-    -- Its gradient asks for x as it was, which x itself, written, is not.
+    -- Its gradient needs x as it was, which an overwritten x is not.
     fn = function(x, dim) return x:copy_((x.requires_grad and x:clone() or x):cumprod(dim)) end }

@@ -4,8 +4,8 @@ local gpush, define, _, fail = ...
 
 -- ---- Fourier transforms over several dims; grids; shifts ----
 
--- The dims as positions from the front (dims: how many x has without those of pairs), and a size
--- for each or nil.
+-- The dims as positions from the front (dims: the number that x has without those of pairs), and a
+-- size for each or nil.
 local function plan(name, x, s, dim, dims, default)
     if not dim then
         dim = {}
@@ -120,7 +120,7 @@ local function shift(op, x, dim, back)
             fail("%s: dim %d is out of range for a %d-d tensor (expected 1 to %d)", op, d, x.ndim,
                 x.ndim)
         end
-        local half = (back and n // 2 or n - n // 2) -- how many come to the end
+        local half = (back and n // 2 or n - n // 2) -- how many move to the end
         if n > 1 then
             x = gpush.cat({ x:narrow(d, half + 1, n - half), x:narrow(d, 1, half) }, d)
         end

@@ -2,8 +2,8 @@
 -- Composites: indices and masks. See define in scripts/lua/init.lua.
 local gpush, define, rows = ...
 
--- The columns of nonzero, a list of one tensor for each dim, which is an index; of a 0-d tensor, as
--- of one element in one dim.
+-- The columns of nonzero, a list of one tensor for each dim, which is an index; a 0-d tensor counts
+-- as one element in one dim.
 local nonzero, where = rows.nonzero, rows.where
 local function as_tuple(x)
     local rows, columns = nonzero(x.ndim == 0 and x:reshape(1) or x), {}

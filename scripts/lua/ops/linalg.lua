@@ -11,7 +11,7 @@ local HALF = { f16 = true, bf16 = true }
 
 local function text(x) return x.dtype .. " " .. table.concat(x.shape, "x") end
 
--- The first n dims of x's shape but the last `without` ones, and what else is given.
+-- x's shape without its last `without` dims, followed by the other arguments.
 local function batch(x, without, ...)
     local shape = table.move(x.shape, 1, #x.shape - without, 1, {})
     for _, d in ipairs { ... } do shape[#shape + 1] = d end
@@ -129,8 +129,8 @@ define { "cross", sig = "tensor a, tensor b, dim? dim",
         return cross("cross", a, b, dim or -1)
     end }
 
--- The order of least work for a chain of matrices, m[i] x m[i + 1] each: cut[i][j] is after which
--- one to part i … j. Source: the textbook's dynamic programme, in n^3 steps.
+-- The cheapest order for a chain of matrices, m[i] x m[i + 1] each: cut[i][j] is where to split i …
+-- j. Source: the textbook's dynamic programming, in n^3 steps.
 local function chain(m, n)
     local cost, cut = {}, {}
     for i = 1, n do cost[i], cut[i] = { [i] = 0 }, {} end
@@ -186,7 +186,7 @@ define { "linalg.matrix_power", sig = "tensor x, int n",
         x = wide(x)
         while true do
             if n & 1 == 1 then y = y and y:matmul(x) or x end
-            n = n >> 1 -- of the least integer, too, which has no positive one
+            n = n >> 1 -- of the smallest integer, too, which has no positive one
             if n == 0 then break end
             x = x:matmul(x)
         end
@@ -268,10 +268,9 @@ define { "linalg.norm", sig = "tensor x, any? ord, dims? dim, bool keepdim=false
         return matrix_norm("linalg.norm", x, ord, dim or { 1, 2 }, keepdim, dtype)
     end }
 
--- ---- what singular values tell ----
+-- ---- functions of singular values ----
 
--- Singular values at most this are taken for zero; PyTorch's rule. s: k values of each matrix, k >
--- 0.
+-- Singular values up to this count as zero; PyTorch's rule. s: k values of each matrix, k > 0.
 local function cutoff(op, x, s, atol, rtol)
     if atol and not (atol >= 0) then
         fail("%s: argument 'atol': expected a number >= 0, got %s", op, atol)

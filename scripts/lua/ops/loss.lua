@@ -7,7 +7,7 @@ local function bad(op, name, expected, got)
     fail("%s: argument '%s': expected %s, got %s", op, name, expected, tostring(got))
 end
 
--- What a loss function does with the losses of all elements.
+-- Reduces the losses of all elements.
 local function reduced(op, losses, reduction)
     if reduction == "mean" then return losses:mean() end
     if reduction == "sum" then return losses:sum() end
@@ -15,22 +15,21 @@ local function reduced(op, losses, reduction)
     bad(op, "reduction", "'none', 'mean' or 'sum'", "'" .. reduction .. "'")
 end
 
--- Of integers alone PyTorch has no such loss, where beside a number the row would make floats of
--- them.
+-- PyTorch has no such loss for integers only; with a number the row would convert them to floats.
 local function check_floats(op, x, target)
     if FLOATS[x.dtype] or FLOATS[target.dtype] then return end
     fail("%s: dtype %s of argument 'x' is not supported (expected f64 f32 bf16 f16)", op, x.dtype)
 end
 
 local function shape_text(x) return table.concat(x.shape, "x") end
--- Shapes that only broadcast, as 3 and 3x1, would give a loss of 3x3 elements.
+-- Shapes that only broadcast, such as 3 and 3x1, would give a loss of 3x3 elements.
 local function same_shape(op, x, target, name)
     if shape_text(x) == shape_text(target) then return end
     fail("%s: argument '%s' has shape %s, x %s (expected the same)", op, name or "target",
         shape_text(target), shape_text(x))
 end
 
--- Weights have x's shape or broadcast to it; they do not make it larger.
+-- Weights have x's shape or broadcast to it; they must not enlarge it.
 local function fits(op, x, weight, name)
     for d = 1, weight and weight.ndim or 0 do
         local size = weight.shape[weight.ndim + 1 - d]
@@ -140,8 +139,8 @@ define { "poisson_nll_loss",
         return reduced("poisson_nll_loss", losses, reduction)
     end) }
 
--- A variance for each element of x, or for each of its rows: their shape is x's, or that without
--- the last dim or with 1 in its place.
+-- A variance for each element of x, or for each of its rows: of x's shape, of that without the last
+-- dim, or with 1 in its place.
 local function of_rows(x, var)
     local rows = table.move(x.shape, 1, x.ndim - 1, 1, {})
     local row_text = table.concat(rows, "x")
@@ -198,8 +197,7 @@ define { "margin_ranking_loss",
 
 -- ---- directions and distances ----
 
--- The p-norm of x along dim.
--- Of a row of zeros the gradient is 0, not that of a root at 0.
+-- The p-norm of x along dim. For a row of zeros the gradient is 0, not that of a root at 0.
 local function p_norm(x, p, dim, keepdim) return gpush.linalg.vector_norm(x, p, dim, keepdim) end
 
 define { "normalize", sig = "tensor x, float p=2, dim dim=2, float eps=1e-12",
@@ -231,9 +229,9 @@ define { "pairwise_distance",
     help = "p-norm of x1 - x2 + eps along the last dim",
     fn = once(function(x1, x2, p, eps, keepdim) return p_norm(x1 - x2 + eps, p, -1, keepdim) end) }
 
--- |a - b|^2 = |a|^2 + |b|^2 - 2 a b as one matrix product in f64, round the middle of x2's rows:
--- what is left of rounding, some 1e-8 of the rows' size, is less than f32 has for it. `less` takes
--- that off: equal rows are 0 apart.
+-- |a - b|^2 = |a|^2 + |b|^2 - 2 a b as one matrix product in f64, relative to the mean of x2's
+-- rows: the rounding error left, some 1e-8 of the rows' size, is below f32's. `less` removes it:
+-- equal rows have distance 0.
 local function euclidean(x1, x2)
     local dtype, less = x1.dtype, 1 - (8 + x1.shape[x1.ndim] ^ 0.5) * 1.2e-16
     local a, b = x1:to "f64", x2:to "f64"
@@ -245,7 +243,7 @@ local function euclidean(x1, x2)
     local left = gpush.cat({ a * -2, aa, one:expand(aa.shape) }, -1)
     local right = gpush.cat({ b, one:expand(bb.shape), bb }, -1)
     local d = left:matmul(right:transpose(-1, -2))
-    local equal = d:le(0) -- NaN is not
+    local equal = d:le(0) -- false for NaN
     return gpush.where(equal, 0, gpush.where(equal, 1, d):sqrt()):to(dtype)
 end
 

@@ -20,7 +20,7 @@ local function follow(running, own, momentum)
     running:copy_(wide * (1 - momentum) + own:mean(1):to(wide.dtype) * momentum)
 end
 
--- The running statistics are both there, or neither: floats, one for each channel.
+-- The running statistics are both given, or neither: floats, one per channel.
 local function check_running(x, running, name)
     if running and FLOATS[running.dtype] and shape_text(running) == tostring(x.shape[2]) then
         return
@@ -52,15 +52,16 @@ define { "instance_norm",
         return x:group_norm(x.shape[2], weight, bias, eps)
     end }
 
--- A query that may see no key attends to nothing, not NaN, as in PyTorch: which queries see one,
--- and the mask with all keys seen by the others, whose results and gradients are 0 then.
+-- A query that may see no key attends to nothing, instead of NaN, as in PyTorch. Returns which
+-- queries see one, and the mask with all keys visible to the others, whose results and gradients
+-- are then 0.
 local function sighted(mask)
     local bool = mask.dtype == "bool"
     local some = (bool and mask or mask:detach():ne(-math.huge)):any(-1, true)
     return some, bool and mask | ~some or gpush.where(some, mask, 0)
 end
 
--- Two products and a softmax between them.
+-- Two products with a softmax between them.
 local composed = once(function(query, key, value, attn_mask, dropout_p, is_causal, scale)
     local size, visible = query.shape, nil
     local scores = (query * scale):matmul(key:transpose(-2, -1))
@@ -78,8 +79,8 @@ local composed = once(function(query, key, value, attn_mask, dropout_p, is_causa
     return share:matmul(value)
 end)
 
--- Does the row attention take these, as it does on CUDA by cuDNN (elsewhere the composed one is
--- faster)?
+-- Whether the row attention takes these, as it does on CUDA by cuDNN (elsewhere the composed one is
+-- faster).
 local function row_takes(query, key, value, mask)
     local q, k, v = query.shape, key.shape, value.shape
     local n = #q
@@ -138,8 +139,8 @@ define { "scaled_dot_product_attention",
 
 -- ---- images ----
 
--- A scale for each dim: blending and picking go along one dim after the other, each as images of
--- one dim.
+-- A scale for each dim: blending and picking handle one dim after the other, each as images of one
+-- dim.
 local function along_each(x, scales, mode, align_corners)
     local linear = mode:match "linear$"
     for d, scale in ipairs(scales) do
@@ -196,7 +197,7 @@ define { "interpolate",
                     type(s) .. " as number " .. i)
             end
         end
-        -- the row says that one is too much
+        -- the row reports that one is too many
         if size then return interpolate(x, size, scale[1], mode, align_corners) end
         if mode:match "linear$" and mode ~= MODES[rank] then
             return interpolate(x, nil, scale[1], mode, align_corners)

@@ -37,7 +37,7 @@ define { "std_mean",
 
 -- ---- quantiles ----
 
--- Elements k and k + 1 stand round rank r = k - 1 + w; what the ways of interpolation make of them.
+-- Elements k and k + 1 around rank r = k - 1 + w, combined by each kind of interpolation.
 local ways = {
     linear = function(r) local k = math.floor(r); return k, r - k end,
     lower = function(r) return math.floor(r), 0 end,
@@ -60,8 +60,8 @@ local function one(sorted, q, way)
     return gpush.where(last:ne(last), last, y) -- NaNs are sorted to the end
 end
 
--- Quantiles qs (a vector in f64) of sorted lines, as a new last dim. count: elements that are no
--- NaN, of each line.
+-- Quantiles qs (a vector in f64) of sorted lines, as a new last dim. count: the number of elements
+-- that are not NaN, for each line.
 local function many(sorted, qs, interpolation, count, skip)
     local ranks = (qs * (count - 1)):clamp(0)
     local low = ranks:floor()
@@ -81,7 +81,7 @@ local function many(sorted, qs, interpolation, count, skip)
     return skip and y or gpush.where(last:ne(last), last, y)
 end
 
--- q as a number, or as a vector in f64 beside x.
+-- q as a number, or as a vector in f64 on x's device.
 local function settle_q(op, x, q)
     if type(q) == "table" then
         for i, v in ipairs(q) do

@@ -3,7 +3,7 @@
 local gpush, define, _, fail = ...
 -- ---- cells: a layer of one time step ----
 
--- x and h with or without a batch; states come back in the same form.
+-- x and h with or without a batch; states are returned in the same form.
 local function cell(layer, name, x, hx, w_ih, w_hh, b_ih, b_hh, nonlinearity)
     if (b_ih == nil) ~= (b_hh == nil) then fail(name .. ": b_ih and b_hh go together") end
     if hx and layer == gpush.lstm and #hx ~= 2 then

@@ -3,7 +3,7 @@
 local gpush, define, _, fail = ...
 
 
--- dim as 1 … ndim; a 0-d tensor has one dim here.
+-- dim as 1 … ndim; a 0-d tensor counts as one dim here.
 local function wrap(op, dim, ndim)
     local n = math.max(ndim, 1)
     if dim == 0 or dim > n or dim < -n then
@@ -45,7 +45,7 @@ local function even(length, size)
     return sizes
 end
 
--- A whole number as an integer, else nil.
+-- A number without a fraction as an integer, else nil.
 local function whole(v) return type(v) == "number" and math.tointeger(v) or nil end
 
 define { "split", sig = "tensor x, any size, dim dim=1",
@@ -80,7 +80,7 @@ define { "split", sig = "tensor x, any size, dim dim=1",
         return pieces(x, dim, sizes)
     end }
 
--- A table of more views than this is a slip.
+-- A table of more views than this is a mistake.
 local MOST_PIECES = 1 << 24
 local function check_pieces(op, name, n)
     if n > MOST_PIECES then
@@ -145,7 +145,7 @@ define { "unbind", sig = "tensor x, dim dim=1",
 
 -- ---- joined ----
 
--- Tensors of a list with at least n dims, new ones in front (or, of three, a last one behind).
+-- Tensors of a list with at least n dims, new ones first (or, of three, one last).
 local function at_least(n, x)
     if x.ndim >= n then return x end
     if x.ndim == 0 then return x:reshape(table.unpack({ 1, 1, 1 }, 1, n)) end
@@ -185,8 +185,7 @@ define { "column_stack", sig = "tensors xs", help = "as hstack, vectors as colum
 
 -- ---- repeated ----
 
--- x as often as counts says along its dims; as many counts as dims. Repetition is a view until the
--- one copy.
+-- x repeated along its dims by counts, one for each dim. Repetition is a view until the one copy.
 local function repeated(x, counts)
     local shape, split, wide, final = x.shape, {}, {}, {}
     for d, n in ipairs(shape) do
@@ -234,7 +233,7 @@ define { "repeat", sig = "tensor x, shape dims",
         return tile("repeat", x, dims)
     end }
 
--- ---- turned ----
+-- ---- rotated ----
 
 define { "rot90", sig = "tensor x, int k=1, dims? dims",
     help = "x turned by k quarters, from the first of two dims (1 and 2) to the second",

@@ -16,7 +16,7 @@ return optim.define {
         end
     end,
     slots = function(o) return o.momentum ~= 0 and { "momentum_buffer" } or {} end,
-    -- A buffer begins as the first gradient, which dampening does not touch.
+    -- A buffer begins as the first gradient, which dampening does not affect.
     key = function(o, state) return o.momentum ~= 0 and not state.momentum_buffer end,
     launch = function(o, l, first)
         gpush.sgd_step(l.params, l.grads, l.momentum_buffer, o.lr, o.momentum, o.dampening,

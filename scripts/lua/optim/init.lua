@@ -10,7 +10,7 @@ local scripts = folder:match "^(.*)/"
 local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
 optim.raise = raise
 
--- fail(text, …): raises with name in front.
+-- fail(text, …): raises with name as prefix.
 local function failing(name)
     return function(text, ...)
         raise("optim.%s: %s", name, select("#", ...) > 0 and text:format(...) or text)
@@ -22,7 +22,7 @@ homes.Adam, homes.AdamW, homes.lr = "Adam", "Adam", "lr"
 
 -- ---- parameters and groups ----
 
--- The parameters in x: a list of tensors, a model, what model:parameters() gives, or one tensor.
+-- The parameters in x: a list of tensors, a model, the result of model:parameters(), or one tensor.
 local function parameters(x, fail)
     if is_tensor(x) then return { x } end
     if type(x) == "table" and x.parameters then x = x:parameters() end
@@ -47,7 +47,7 @@ end
 
 local check_fields = debug.getregistry()["gpush.check_fields"]
 
--- Options are numbers, or what the default of that name is.
+-- Options are numbers, or of the type of the default of that name.
 local function check_option(name, value, default, fail)
     if type(value) ~= type(default) then
         fail("option '%s': expected a %s, got %s", name, type(default), type(value))
@@ -83,11 +83,10 @@ end
 function Optimizer:add_param_group(group) add_group(self, group) end
 
 -- optim.define{ name =, help =, sig = "float lr=0.001, …", fill = fn(options), check = fn(group,
--- fail), slots = fn(group) -> names of the state tensors, key = fn(group, state) -> what parameters
--- of one launch share, launch = fn(group, lists, key) }: a function that makes such optimizers, of
--- parameters and options. fill gives options that a signature cannot their defaults; lists has
--- params, grads and a list for each slot; key is the number of the step where nothing else is
--- given.
+-- fail), slots = fn(group) -> names of the state tensors, key = fn(group, state) -> the key that
+-- parameters of one launch share, launch = fn(group, lists, key) }: returns a constructor of such
+-- optimizers, with parameters and options. fill sets defaults that a signature cannot express;
+-- lists has params, grads and a list for each slot; key is by default the number of the step.
 function optim.define(class)
     class.__index, class.__name, class.__tostring = class, "optim." ..
         class.name, Optimizer.__tostring
@@ -128,9 +127,9 @@ function optim.check_positive(group, fail, ...)
     end
 end
 
--- ---- a step ----
+-- ---- one step ----
 
--- What is launched together: parameters of one device whose key is the same.
+-- The groups that are launched together: parameters of one device with the same key.
 local function gather(self, group)
     local launches, order, slots = {}, {}, self.slots(group)
     for _, p in ipairs(group.params) do

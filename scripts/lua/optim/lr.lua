@@ -17,7 +17,7 @@ local function check_whole(name, o, ...)
     end
 end
 
--- Sets every group's lr to what it is after self.last_epoch steps.
+-- Sets every group's lr to its value after self.last_epoch steps.
 local function apply(self)
     self._last_lr = {}
     for i, group in ipairs(self.optimizer.param_groups) do
@@ -33,7 +33,7 @@ local function check_optimizer(name, optimizer)
     end
 end
 
--- The function that makes schedules of an optimizer and options, read by a signature; fn gets a
+-- The function that makes schedules from an optimizer and options, read by a signature; fn gets a
 -- table of them.
 local function options(name, sig, help, fn)
     local names = {}
@@ -66,20 +66,20 @@ local function define(name, sig, help, methods)
     end)
 end
 
--- One step on: after each epoch, or after each step of the optimizer, as the schedule was meant.
+-- One step: after each epoch, or after each step of the optimizer, as the schedule was meant.
 function Schedule:step()
     self.last_epoch = self.last_epoch + 1
     apply(self)
 end
 
--- For ChainedScheduler, what a step to epoch makes of a rate that other schedules change too, as
--- PyTorch's schedules do it: it changes as much as the rate does without them.
+-- For ChainedScheduler: the rate after a step to epoch, where other schedules change it too. As in
+-- PyTorch it is multiplied as without them.
 function Schedule:chain(rate, epoch, i, group)
     local before = epoch == 0 and 1 or self:rate(1, epoch - 1, i, group)
     return before == 0 and rate or rate * (self:rate(1, epoch, i, group) / before)
 end
 
--- The same for schedules that set the rate whatever it was.
+-- The same for schedules that set the rate regardless of its old value.
 local function chain_anew(self, _, epoch, i, group)
     return self:rate(self.base_lrs[i], epoch, i, group)
 end
@@ -127,7 +127,7 @@ function Schedule:load_state_dict(dict)
         if k ~= "schedulers" and k ~= "name" then self[k] = plain(v) end
     end
     for i, s in ipairs(self.schedulers or {}) do s:load_state_dict(dict.schedulers[i]) end
-    self.best = dict.best -- what a plateau has not seen yet is not in it
+    self.best = dict.best -- what a plateau has not seen yet is absent
     if self.rate then apply(self) end
 end
 
@@ -158,7 +158,7 @@ define("ExponentialLR", "float gamma",
     rate = function(self, base, epoch) return base * self.gamma ^ epoch end,
 })
 
--- PyTorch's bounds of factors of the rate.
+-- PyTorch's limits for factors of the rate.
 local function check_share(name, o, option, above)
     local v = o[option]
     if v <= 1 and (v > 0 or v == 0 and not above) then return end
@@ -219,7 +219,7 @@ define("CosineAnnealingLR", "int T_max, float eta_min=0",
     end,
 })
 
--- What lr_lambda of group i gives for a number of steps.
+-- The result of lr_lambda for group i and a number of steps.
 local function lambda(name, self, i, steps)
     local f = type(self.lr_lambda) == "table" and self.lr_lambda[i] or self.lr_lambda
     local v = f(steps)
@@ -278,7 +278,7 @@ local restarts = {
         return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * epoch / period)) / 2
     end,
 }
--- step(epoch), also between whole numbers, goes there.
+-- step(epoch), with fractions, too, moves there.
 function restarts:step(epoch)
     self.last_epoch = epoch or self.last_epoch + 1
     apply(self)
@@ -291,7 +291,7 @@ define("CosineAnnealingWarmRestarts", "int T_0, int T_mult=1, float eta_min=0",
 assert(loadfile(folder .. "/lr_cycles.lua", "t"))(define, raise, check_whole, check_share,
     check_rates, chain_anew)
 
--- ---- one after the other, and by what is measured ----
+-- ---- sequences of schedules, and schedules by a measured value ----
 
 options("SequentialLR", "any schedulers, any milestones",
     "schedulers {a, b, …}, the next one from each of milestones on, counting its own steps from \z

@@ -2,7 +2,7 @@
 -- Schedules of one or many cycles, in which the momentum goes down as the rate goes up: for lr.lua.
 local define, raise, check_whole, _, check_rates, chain_anew = ...
 
--- What cycles change beside the rate: SGD's momentum, Adam's first beta.
+-- What cycles change besides the rate: SGD's momentum, Adam's first beta.
 local function check_momentum(self)
     local group = self.optimizer.param_groups[1]
     if self.cycle_momentum and not group.betas and not group.momentum then

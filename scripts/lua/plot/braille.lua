@@ -39,7 +39,7 @@ end
 
 local colours = { 0x4682f0, 0xf08c32, 0x46b45a, 0xdc4650, 0xa06ed2, 0x8c8c8c }
 
--- Dots drawn and left out, by turns, of the first, second, … line.
+-- Lengths of dots drawn and left out, alternately, for the first, second, … line.
 local dashes = { {}, { 4, 3 }, { 1, 2 }, { 6, 2, 1, 2 }, { 2, 4 }, { 8, 5 } }
 local function pen(k, dashed)
     local list, at, colour = dashes[(k - 1) % #dashes + 1], 1, colours[(k - 1) % #colours + 1]
@@ -56,8 +56,7 @@ local function pen(k, dashed)
     end
 end
 
--- The part of x0 + t dx, 0 <= t <= 1, that lies in lo … hi, cut from t0 … t1 (Liang and Barsky's
--- way).
+-- The part of x0 + t dx, 0 <= t <= 1, that is in lo … hi, clipped from t0 … t1 (Liang-Barsky).
 local function cut(x0, dx, lo, hi, t0, t1)
     if dx == 0 then
         if x0 < lo or x0 > hi then return 1, 0 end
@@ -81,7 +80,7 @@ local function line(c, draw, x0, y0, x1, y1)
     end
 end
 
--- The k-th line, or its points: lists of dots' places, NaN is a gap.
+-- Draws the k-th line, or its points: lists of coordinates of dots, NaN is a gap.
 local function draw(c, xs, ys, k, style)
     local put, px, py = pen(k, style ~= "points"), nil, nil
     for i = 1, #xs do
@@ -138,7 +137,7 @@ local function below(axis, width)
     return table.concat(marks), table.concat(text)
 end
 
--- Samples of the lines with their names, in as many lines of text as they need.
+-- Samples of the lines with their names, in as many lines of text as necessary.
 local function legend(names, style, room)
     local out, text, used = {}, {}, 0
     for k, name in ipairs(names) do

@@ -10,7 +10,7 @@ local function new(w, h, back)
     return setmetatable({ w = w, h = h, back = back, ink = {} }, Canvas)
 end
 
--- The colour between two, in eighths of the way: a chart then has few enough colours for sixel.
+-- The mix of two colours, in eighths: a chart then has few enough colours for sixel.
 local function mix(from, to, part)
     local a = math.floor(part * 8 + 0.5)
     local out = 0
@@ -32,10 +32,10 @@ end
 
 -- ---- Lines ----
 
--- Notes in mask (by pixel, 0 to 1) how much of each pixel a line of radius r between two points
+-- Records in mask (by pixel, 0 to 1) how much of each pixel a line of radius r between two points
 -- covers; box: the pixels that count, x0 y0 x1 y1. The walk is along the longer side, a; b goes
--- across. A pixel is covered by how far its middle is within r + 1/2 of the line: the overlapping
--- ends of a path's parts then count once.
+-- across. A pixel's coverage depends on the distance of its centre from the line, up to r + 1/2:
+-- the overlapping ends of a path's parts then count once.
 local function cover(self, mask, box, x0, y0, x1, y1, r)
     local steep, w = math.abs(y1 - y0) > math.abs(x1 - x0), self.w
     local amin, amax, bmin, bmax = box[1], box[3], box[2], box[4]
@@ -97,10 +97,10 @@ end
 
 -- ---- Text ----
 
--- How wide and high a line of text is, k times the letters' size.
+-- The width and height of a line of text, k times the letters' size.
 local function text_size(s, k) return (utf8.len(s) or #s) * 6 * k - k, 7 * k end
 
--- Text with its upper left corner at x, y, or, if up, its lower left one, reading upwards.
+-- Draws text with its upper left corner at x, y, or, if up, its lower left one, reading upwards.
 function Canvas:text(x, y, s, colour, k, up)
     s = utf8.len(s) and s or s:gsub("[\x80-\xff]", "?")
     local column = 0
@@ -118,9 +118,9 @@ function Canvas:text(x, y, s, colour, k, up)
     end
 end
 
--- ---- What comes of it ----
+-- ---- Output ----
 
--- Puts a picture of packed colours (h x w, i32) at x, y, under what is drawn.
+-- Puts a picture of packed colours (h x w, i32) at x, y, under the drawing.
 function Canvas:put(x, y, colours) self.under = { x, y, colours } end
 
 -- Packed colours, of any shape, as bytes: a last dim of 3.

@@ -5,7 +5,7 @@ local canvas, scale = ...
 local Chart = {}
 Chart.__index = Chart
 
--- Colours of lines; and a chart on white, or on the colour that a dark terminal has.
+-- Colours of lines; and a chart on white, or on a dark terminal's colour.
 local lines = { 0x3a76d8, 0xe8862a, 0x3fa45b, 0xd64550, 0x9467bd, 0x8c8c8c }
 local function theme(back)
     back = back or 0xffffff
@@ -24,8 +24,8 @@ local function marked(axis, n, k)
     return { axis = axis, values = values, names = names, widest = widest }
 end
 
--- w x h pixels; opts: title, xlabel, ylabel; k: how much larger the letters are drawn; right:
--- pixels left free there.
+-- w x h pixels; opts: title, xlabel, ylabel; k: magnification of the letters; right: pixels left
+-- free there.
 local function new(w, h, opts, xaxis, yaxis, colours, k, right)
     local high = 7 * k
     local self = setmetatable({ w = w, h = h, k = k, opts = opts, colours = colours }, Chart)
@@ -43,7 +43,7 @@ local function new(w, h, opts, xaxis, yaxis, colours, k, right)
     return self
 end
 
--- Where numbers (or tensors of them) lie.
+-- The pixels of numbers (or tensors of them).
 function Chart:px(v)
     return self.box[1] + scale.part(self.x.axis, v) * (self.box[3] - self.box[1])
 end
@@ -62,7 +62,7 @@ function Chart:grid()
     end
 end
 
--- The frame round the box, ticks outside of it, labels and texts.
+-- Draws the frame around the box, ticks outside of it, labels and texts.
 function Chart:frame()
     local c, box, fore, k = self.canvas, self.box, self.colours.fore, self.k
     local x0, y0, x1, y1 = box[1] - 1, box[2] - 1, box[3] + 1, box[4] + 1
@@ -97,8 +97,8 @@ function Chart:frame()
     end
 end
 
--- The names of lines in the corner where the fewest of the points xs, ys (lists of lists of pixels)
--- are.
+-- Draws the names of lines in the corner with the fewest of the points xs, ys (lists of lists of
+-- pixels).
 function Chart:legend(names, xs, ys)
     local c, box, k, wide = self.canvas, self.box, self.k, 0
     for _, name in ipairs(names) do wide = math.max(wide, (canvas.text_size(plain(name), k))) end
@@ -128,8 +128,8 @@ function Chart:legend(names, xs, ys)
     end
 end
 
--- A bar right of the box, y0 to y1 its first and last row, its colours (a list, from the least on),
--- and ticks of the axis.
+-- Draws a bar right of the box, y0 to y1 its first and last row, its colours (a list, from the
+-- smallest value up), and ticks of the axis.
 function Chart:bar(axis, colours)
     local c, k, fore, box = self.canvas, self.k, self.colours.fore, self.box
     local x0, x1 = box[3] + 10 * k, box[3] + 21 * k

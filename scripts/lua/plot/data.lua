@@ -3,7 +3,7 @@
 -- the module and
 -- fail(what, format, ...).
 local gpush, fail = ...
-local FEW = 4000 -- points that are drawn as they are
+local FEW = 4000 -- number of points that are drawn unreduced
 local f64, i64 = { dtype = "f64", device = "cpu" }, { dtype = "i64", device = "cpu" }
 
 -- A tensor or a list as a tensor of one dim.
@@ -30,7 +30,7 @@ end
 -- 1, 2, … n.
 local function counted(n) return n > 0 and gpush.arange(1, n, f64) or gpush.zeros({ 0 }, f64) end
 
--- Of x in ascending order and their y the part that x0 … x1 needs, with a point on each side.
+-- The part of sorted x and their y that x0 … x1 needs, with a point on each side.
 local function visible(xs, ys, x0, x1)
     local n = xs:numel()
     local first = math.max(1, xs:lt(x0):sum():item())
@@ -39,10 +39,10 @@ local function visible(xs, ys, x0, x1)
     return xs:narrow(1, first, last - first + 1), ys:narrow(1, first, last - first + 1)
 end
 
--- Of each of so many columns the least and the largest y, the nearer one to the last point first;
--- NaN where a column has points but none is finite.
+-- For each of that many columns the smallest and the largest y, first the one closer to the last
+-- point; NaN where a column has points but none is finite.
 local function by_column(xs, ys, x0, x1, columns)
-    -- those outside have one on each side
+    -- the columns outside keep one point on each side
     local column = ((xs - x0) * (columns / (x1 - x0))):floor():clamp(-1, columns):to "i64" + 2
     local finite, total = ys:isfinite(), columns + 2
     local function extreme(how, none)
@@ -70,16 +70,16 @@ local function by_column(xs, ys, x0, x1, columns)
     return px, py
 end
 
--- Which of w columns or h rows each number is in, a little beyond them at most; what is not finite
--- is at -9.
+-- The column or row, of w or h, of each number, clamped to just outside; numbers that are not
+-- finite get -9.
 local function place(t, lo, hi, n)
     return gpush.where(t:isfinite(), ((t - lo) * (n / (hi - lo))):floor():clamp(-8, n + 8),
         -9):to "i64"
 end
 
--- Points x, y (tensors) as lists for a drawing of w x h: in style "points" one of those that fall
--- onto the same place, of a line the extremes of each column, or, where x goes back and forth, what
--- moves by a pixel. NaN is a gap.
+-- Points x, y (tensors) as lists for a drawing of w x h: in style "points" one of those with the
+-- same position; of a line the extremes of each column, or, where x goes back and forth, the points
+-- that move by a pixel. NaN is a gap.
 local function fewer(xs, ys, xaxis, yaxis, w, h, style)
     local x0, x1 = xaxis[1], xaxis[2]
     local ok = xs:isfinite():logical_and(ys:isfinite())

@@ -61,7 +61,7 @@ local drawn = [[
 local rows, letters = {}, {}
 for row in drawn:gmatch "[^\n]+" do rows[#rows + 1] = row end
 
--- What is no letter of these is a question mark.
+-- A character that is not in the table becomes a question mark.
 return function(code)
     if code < 32 or code > 126 then code = 63 end
     if letters[code] then return letters[code] end

@@ -3,7 +3,7 @@
 -- charts, and what gives a picture to the terminal or into a file.
 local gpush, fail, options, canvas, chart, scale, terminal, give, save = ...
 
--- For each of n places the nearest of size rows or columns: enlarged k times, or fewer.
+-- For each of n positions the nearest of size rows or columns: enlarged k times, or reduced.
 local function nearest(size, n)
     local middle = gpush.arange(0, n - 1, { dtype = "f64", device = "cpu" }) + 0.5
     return (middle * (size / n)):floor():clamp(0, size - 1):to "i64" + 1
@@ -41,8 +41,8 @@ local function coloured(t, lo, hi)
     return colours:index_select(1, at:reshape(-1)):reshape(t.shape[1], t.shape[2])
 end
 
--- How many pixels a cell of h x w has across and down, so that all fit into most_w x most_h:
--- square, but for a strip that would be too thin to be seen.
+-- The width and height in pixels of a cell of h x w, so that all fit into most_w x most_h: square,
+-- unless a strip would be too thin to see.
 local function cell(h, w, most_w, most_h)
     local kx, ky = math.max(1, most_w // w), math.max(1, most_h // h)
     local k = math.min(kx, ky)
@@ -59,7 +59,7 @@ local function heat_chart(t, lo, hi, opts, most_w, most_h, colours, k)
     local xaxis, yaxis = { 0.5, w + 0.5, whole = true }, { h + 0.5, 0.5, whole = true }
     local range = { lo, hi }
     local bar = 30 * k + chart.marked(range, 5, k).widest
-    -- The margins are those of a chart that is large enough; then the box is made as large as the
+    -- The margins are those of a sufficiently large chart; then the box is made as large as the
     -- cells.
     local trial = chart.new(wide + 400 * k, high + 400 * k, opts, xaxis, yaxis, colours, k, bar)
     local box = trial.box
@@ -74,8 +74,8 @@ local function heat_chart(t, lo, hi, opts, most_w, most_h, colours, k)
     return out.canvas:image()
 end
 
--- The same of characters, two rows in each; a small matrix gets larger cells, up to 4 columns wide.
--- The range stands below it, with its colours in between.
+-- The same in characters, two rows in each; a small matrix gets larger cells, up to 4 columns wide.
+-- The range is below it, with its colours in between.
 local function heat_text(t, lo, hi, opts)
     local h, w = t.shape[1], t.shape[2]
     local most_h, most_w = 2 * (opts.height or 24), opts.width
@@ -91,7 +91,7 @@ local function heat_text(t, lo, hi, opts)
         terminal.show.blocks(canvas.bytes(coloured(ramp_of, lo, hi))), scale.short(hi), h, w)
 end
 
--- heatmap(t): a matrix in colours from its least to its largest number.
+-- heatmap(t): a matrix in colours from its smallest to its largest number.
 local function heatmap(t, opts)
     opts = options(opts, "heatmap", "title, xlabel, ylabel, width, height, png, text")
     if not gpush.is_tensor(t) or t.ndim ~= 2 or t:numel() == 0 then
@@ -121,8 +121,8 @@ end
 
 -- ---- imshow ----
 
--- An h x w x 3 picture that is not larger than given: what is larger is shrunk, each pixel the mean
--- of what it covers; what is small is enlarged by a whole factor to at most small pixels a side.
+-- An h x w x 3 picture that is not larger than given: a larger one is reduced, each pixel the mean
+-- of what it covers; a small one is enlarged by an integer factor to at most small pixels a side.
 local function fitted(img, most_h, most_w, small)
     local h, w = img.shape[1], img.shape[2]
     local shrink = math.max(h / most_h, w / most_w)

@@ -13,7 +13,7 @@ local terminal = part("terminal", gpush)
 local scale = part("scale", gpush, fail)
 local data = part("data", gpush, fail)
 local braille = part("braille", scale, terminal.colour_on)
-local canvas, chart -- read when pixels are drawn
+local canvas, chart -- loaded when pixels are drawn
 
 local function pixel_parts()
     canvas = canvas or part("canvas", gpush, part "font")
@@ -40,7 +40,7 @@ local checks = {
 
 local check_fields = debug.getregistry()["gpush.check_fields"]
 
--- A copy of the given options, of which names, "png, text", tells all that there are.
+-- A copy of the given options, all of which must be in names, "png, text".
 local function options(given, what, names)
     if given ~= nil and type(given) ~= "table" then
         fail(what, "expected a table of options, got %s", type(given))
@@ -57,8 +57,8 @@ local function options(given, what, names)
     return opts
 end
 
--- The options of plot{x, y, title = "t"} stand in the same table as the lines; those behind it go
--- before.
+-- The options of plot{x, y, title = "t"} are in the same table as the lines; those in a second
+-- table take precedence.
 local function of_both(given, opts)
     local out = {}
     for key, v in next, given do out[key] = type(key) == "string" and v or nil end
@@ -66,19 +66,19 @@ local function of_both(given, opts)
     return out
 end
 
--- Pixels that a PNG has, and how large its letters are.
+-- The size of a PNG in pixels, and the magnification of its letters.
 local function png_size(opts, what)
     local w, h = opts.width or 640, opts.height or 400
     if w < 160 or h < 120 then fail(what, "a PNG of %d x %d: expected at least 160 x 120", w, h) end
     return w, h, math.max(1, math.min(w // 640, h // 400))
 end
 
--- ---- What comes out ----
+-- ---- Output ----
 
 -- Images are h x w x 3 here and 3 x h x w in files.
 local function save(name, img) gpush.image.save(name, img:permute(3, 1, 2):contiguous()) end
 
--- A picture for the terminal, or a text, which opts.text wants as the value.
+-- Shows a picture on the terminal, or returns the text that opts.text asks for.
 local function give(how, what, opts)
     if how ~= "text" then what = terminal.show[how](what) end
     if opts and opts.text then return what end
@@ -104,8 +104,8 @@ end
 
 -- ---- Lines ----
 
--- The x, or nil, and the lines of plot's first argument, each a tensor; and whether options may
--- stand among them.
+-- The x, or nil, and the lines in plot's first argument, each a tensor; and whether options may be
+-- among them.
 local function lines_of(given)
     local first = type(given) == "table" and given[1]
     local several = type(first) == "table" or gpush.is_tensor(first) and first.ndim > 0
@@ -136,7 +136,7 @@ local function axis(tensors, log, limits)
     return { lo, hi, log = log or nil }
 end
 
--- An axis with some room beyond its data, in pictures.
+-- An axis with a margin beyond its data, in pictures.
 local function padded(a, limits, room)
     if limits then return a end
     local more = (a[2] - a[1]) * room
@@ -219,7 +219,7 @@ local function hist_pixels(w, h, theme, k, p)
     for i, n in ipairs(p.count) do
         local x0, x1 = math.floor(left + (i - 1) * wide + 0.5), math.floor(left + i * wide + 0.5) -
             1
-        if x1 - x0 >= 4 then x1 = x1 - 1 end -- a line between two bars
+        if x1 - x0 >= 4 then x1 = x1 - 1 end -- a gap between two bars
         if n > 0 then
             c.canvas:fill(x0, math.floor(c:py(n) + 0.5), math.max(x0, x1), c.box[4], theme.lines[1])
         end
@@ -241,7 +241,7 @@ local function hist_text(p)
     return table.concat(out, "\n")
 end
 
--- hist(t): how many elements fall into each of opts.bins equal parts of their range.
+-- hist(t): the number of elements in each of opts.bins equal parts of their range.
 local function hist(t, opts)
     opts = options(opts, "hist", "bins, title, xlabel, ylabel, width, height, png, text")
     local v = data.numbers(gpush.is_tensor(t) and t:reshape(-1) or t, "hist")

@@ -8,8 +8,8 @@ local MOST = 2.0 ^ 1022 -- the difference of two such numbers is finite
 
 local function short(x) return ("%.4g"):format(x) end
 
--- Least and largest finite number of tensors (f64, cpu); a range of no extent is widened. Of these
--- numbers those of log are logarithms already, and what had none is not finite.
+-- The smallest and largest finite number of tensors (f64, cpu); an empty range is widened. Numbers
+-- of a log axis are logarithms already, and those without one are not finite.
 local function range(tensors, what, log)
     local lo, hi = math.huge, -math.huge
     for _, t in ipairs(tensors) do
@@ -46,7 +46,7 @@ local function multiples(lo, hi, n, whole)
     return out, step
 end
 
--- Labels that tell multiples of step apart, all with as many digits behind the point.
+-- Labels with enough digits to distinguish multiples of step, all with equally many decimals.
 local function labels(values, step)
     local largest = step
     for _, v in ipairs(values) do largest = math.max(largest, math.abs(v)) end
@@ -61,7 +61,7 @@ local function labels(values, step)
     return out
 end
 
--- Powers of ten; if there are few, with their 2 and 5 fold; if there are none, round numbers.
+-- Powers of ten; if there are few, also 2 and 5 times them; if there are none, round numbers.
 local function log_ticks(lo, hi, n)
     local values = {}
     if hi - lo < 1 then
@@ -84,7 +84,7 @@ local function log_ticks(lo, hi, n)
     return values, names
 end
 
--- About n ticks of an axis: where they are, and what stands beside them.
+-- About n ticks of an axis: their positions, and their labels.
 local function ticks(axis, n)
     if axis.log then return log_ticks(axis[1], axis[2], n) end
     local values, step = multiples(axis[1], axis[2], n, axis.whole)
@@ -94,7 +94,7 @@ end
 -- An end of an axis in a few digits.
 local function ending(axis, i) return short(axis.log and 10 ^ axis[i] or axis[i]) end
 
--- Where v is on its axis, 0 to 1.
+-- The relative position of v on its axis, 0 to 1.
 local function part(axis, v) return (v - axis[1]) / (axis[2] - axis[1]) end
 
 return { range = range, ticks = ticks, ending = ending, part = part, short = short }

@@ -11,11 +11,11 @@ end
 
 local function columns() return gpush.terminal() or 80 end
 
--- ---- What it knows ----
+-- ---- Capabilities ----
 
--- What the terminal answers to: a picture of kitty's that is only a question, its background, the
--- size of a cell, and what it is, in which 4 stands for sixel. tmux and screen would take the first
--- one for a title.
+-- Queries to the terminal: a kitty picture that is only a query, its background, the size of a
+-- cell, and its attributes, of which 4 means sixel. tmux and screen would take the first one as a
+-- title.
 local function asked()
     local term = os.getenv "TERM" or ""
     if term == "" or term == "dumb" then return "" end
@@ -26,14 +26,14 @@ local function asked()
     return gpush.terminal(query)
 end
 
-local known -- what it answered; it is asked once, but again after a line that was typed ahead
+local known -- the answers; queried once, but again after a line that was typed ahead
 local function answer()
     if not gpush.terminal() then return "" end
     known = known or asked()
     return known or ""
 end
 
--- "kitty", "sixel" or "blocks": GPUSH_GRAPHICS, or what the terminal says.
+-- "kitty", "sixel" or "blocks": from GPUSH_GRAPHICS, or the terminal's answer.
 local function graphics()
     local set = os.getenv "GPUSH_GRAPHICS"
     if set then return (set == "kitty" or set == "sixel") and set or "blocks" end
@@ -43,13 +43,13 @@ local function graphics()
     return (";" .. attributes .. ";"):find(";4;", 1, true) and "sixel" or "blocks"
 end
 
--- Its background as 0xRRGGBB, nil if it did not say.
+-- Its background as 0xRRGGBB, nil if it did not answer.
 local function background()
     local r, g, b = (known or ""):match "\27%]11;rgba?:(%x%x)%x*/(%x%x)%x*/(%x%x)"
     return r and tonumber(r .. g .. b, 16)
 end
 
--- Width and height of so many columns and rows in pixels, by default what a picture takes; and a
+-- Width and height of that many columns and rows in pixels, by default those of a picture; and a
 -- cell's height.
 local function pixels(wide, high)
     local cols, rows, w, h = gpush.terminal()
@@ -88,7 +88,7 @@ local function base64(s)
     return table.concat(out)
 end
 
--- The picture as a PNG file's bytes; nil where no temporary file can be written.
+-- The picture as a PNG file's bytes; nil if no temporary file can be written.
 local function png(img)
     local ok, name = pcall(os.tmpname)
     if not ok then return nil end
@@ -151,7 +151,7 @@ local function thresholds()
     return (gpush.tensor(m, { dtype = "f32", device = "cpu" }) + 0.5) / 64
 end
 
--- A picture of more than 256 colours in 216, six levels a channel, dithered: i64 h x w from 1 on.
+-- A picture of more than 256 colours in 216, six levels per channel, dithered: i64 h x w from 1 on.
 local function dithered(img)
     local h, w = img.shape[1], img.shape[2]
     local function cycle(n) return gpush.arange(0, n - 1, here):remainder(8) + 1 end
@@ -164,7 +164,7 @@ local function dithered(img)
     return level:select(3, 1) * 36 + level:select(3, 2) * 6 + level:select(3, 3) + 1, colours
 end
 
--- The colours of a picture, and which of them each pixel has.
+-- The colours of a picture, and the index of each pixel's.
 local function indexed(img)
     local c = img:to "i64"
     local packed = c:select(3, 1) * 65536 + c:select(3, 2) * 256 + c:select(3, 3)
@@ -173,8 +173,8 @@ local function indexed(img)
     return which:reshape(img.shape[1], img.shape[2]), colours:tolist()
 end
 
--- The pixels of a colour in a band of six rows: at[i] is a column, mask[i] its bits; equal
--- neighbours as !COUNT.
+-- The pixels of a colour in a band of six rows: at[i] is a column, mask[i] its bits; runs are
+-- written as !COUNT.
 local function band_row(at, mask)
     local parts, x, i = {}, 1, 1
     local function put(n, bits)
@@ -226,7 +226,7 @@ end
 
 local shades = { " ", "░", "▒", "▓", "█" }
 
--- Two rows a line; without colours their brightness.
+-- Two rows per line; without colours their brightness.
 local function blocks(img)
     local data, out, on = img:tolist(), {}, colour_on()
     for y = 1, #data, 2 do

@@ -10,13 +10,13 @@ local function topic(name)
     return topics[name] or {}
 end
 
--- The file of a function of gpush's own Lua, and the line where it begins.
+-- The file of a function of gpush's own Lua, and its first line.
 local function place(f)
     local info = debug.getinfo(f, "S")
     if info.source:sub(2, #dir + 1) == dir then return info.source:sub(2), info.linedefined end
 end
 
--- The comment above such a function, as far as its first line goes.
+-- The first line of the comment above such a function.
 local read = {}
 local function comment(f)
     local file, line = place(f)
@@ -30,13 +30,13 @@ local function comment(f)
     return found and found:gsub("^%s*%-+%s*", "")
 end
 
--- What is found in t by a dotted name.
+-- The value of a dotted name in t.
 local function inside(t, name)
     for key in name:gmatch "[^.]+" do t = type(t) == "table" and rawget(t, key) or nil end
     return t
 end
 
--- Whether v is what topics speak of under that name: gpush's own, a method of tensors, or of Lua's
+-- Whether v is what topics describe under that name: gpush's own, a method of tensors, or of Lua's
 -- library.
 local function is_known(v, name)
     local own = inside(gpush, name)
@@ -48,19 +48,19 @@ local function is_known(v, name)
         and (debug.getinfo(v, "S").what == "C" or place(v) ~= nil)
 end
 
--- The first sentence of what topics say.
+-- The first sentence of a topic.
 local function sentence(name)
     local text = topic(name).text
     return text and ((text:match "^.-[.;]%f[%s\0]" or text):gsub(";$", "."))
 end
 
--- What members of that name mean in all classes of an area: nn.any.forward.
+-- The meaning of members of that name in all classes of an area: nn.any.forward.
 local function member(f, name)
     local area = debug.getinfo(f, "S").source:match("^@" .. dir:gsub("%p", "%%%0") .. "/(%w+)/")
     return area and sentence(area .. ".any." .. name:match "[^.]*$")
 end
 
--- What scripts/lua/data/Loader.lua says first of data.Loader, behind the colon.
+-- The first sentence of scripts/lua/data/Loader.lua about data.Loader, after the colon.
 local function head(name)
     local folder, class = name:match "^(%l+)%.(%u%w*)$"
     local f = folder and io.open(("%s/%s/%s.lua"):format(dir, folder, class))
@@ -69,7 +69,8 @@ local function head(name)
     return text and text:match(class .. ".-: (.-)[;.]%s")
 end
 
--- The Lua function that a declared one calls once its arguments are checked; of others itself.
+-- The Lua function that a declared one calls once its arguments are checked; any other function
+-- itself.
 local function inner(v)
     local _, f = debug.getupvalue(native.op(v) and type(v) == "function" and v or print, 2)
     return type(f) == "function" and f or v
@@ -82,7 +83,7 @@ local function about(v, name)
     local own = name and inside(gpush, name)
     if native.op(own) and not rawequal(v, own) and type(v) == "function"
         and debug.getinfo(v, "S").what == "C" then
-        return select(2, native.op(own)) -- Lua's select, which hides the op's
+        return select(2, native.op(own)) -- Lua's select, which shadows the op's
     end
     local method = name and topic("tensor." .. name).text and rawequal(v, native.method(name))
     local text = name and is_known(v, name) and sentence(method and "tensor." .. name or name)
@@ -96,13 +97,13 @@ local function about(v, name)
     return line or name and rawequal(v, own) and head(name) or type(v)
 end
 
--- The "name: what; name: what" of a topic's options, pair by pair; a text may have semicolons of
--- its own.
+-- The "name: what; name: what" of a topic's options, pair by pair; a text may itself contain
+-- semicolons.
 local function listed(text)
     return (text:gsub("; ([%w_]+): ", "\n%1: ")):gmatch "([%w_]+): ([^\n]+)"
 end
 
--- What an option is, by the topic of its op or by its name alone.
+-- The text of an option, by the topic of its op or only by its name.
 local option_texts
 local function option_text(path, name)
     option_texts = option_texts or assert(loadfile(dir .. "/topics/options.lua", "t"))()
@@ -113,7 +114,8 @@ local function option_text(path, name)
     return own or option_texts[path .. "." .. name] or option_texts[name]
 end
 
--- Options of what is no op: as help has them, or as the head of a file of scripts/data lists them.
+-- Options of other functions than ops: as in help, or as the head of a file of scripts/data lists
+-- them.
 local function documented(path)
     local out, area, file = {}, path:match "^(data)%.(%u%w*)$"
     for name, help in listed(topic(path).options or "") do out[#out + 1] = { name, help } end

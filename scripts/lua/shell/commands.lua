@@ -9,12 +9,12 @@ local function command(name, argument, help, fn)
     order[#order + 1] = name
 end
 
--- What went wrong with a command itself: a message without a traceback.
+-- Raises an error of a command itself: a message without a traceback.
 local function fail(message, ...) shell.fail(message:format(...)) end
 
--- What was typed as a function: an expression, or else statements. Its lines are the input's from
--- here on. As at the prompt an expression is no tail call, so that what is called finds its line;
--- timing it must not cost that.
+-- Compiles typed text to a function: an expression, or else statements, with the input's lines. As
+-- at the prompt an expression is not a tail call, so that called functions find its line; timing
+-- must not include that.
 local function compile(text, what)
     if text == "" then fail(":%s needs an expression or statements", what) end
     local name = native.input(text)
@@ -25,8 +25,8 @@ local function compile(text, what)
     return g or fail("%s", message)
 end
 
--- For a traceback, which calls what a local variable holds by that variable's name, and this the
--- main chunk.
+-- For a traceback, which names a local variable's function by that variable, and this the main
+-- chunk.
 local function chunk_of(f) return f end
 
 -- For <close>: calls f when the command ends, also by an error.
@@ -45,12 +45,12 @@ local function bytes(n)
         n, ({ "B", "KiB", "MiB", "GiB", "TiB" })[unit])
 end
 
--- Without what could steer the terminal.
+-- Without control characters.
 local function plain(s)
     return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?"))
 end
 
--- Words in lines that the terminal has room for, all but the first below `indent` columns.
+-- Prints words in lines that fit the terminal, all but the first indented by `indent` columns.
 local function put(text, indent)
     local most, line, at = native.terminal() and native.columns() or math.huge, "", 0
     for space, word in text:gmatch "(%s*)(%S+)" do
@@ -114,7 +114,7 @@ command("status", "on|off", "after each line: device, memory, host and device ti
     native.status(text ~= "off")
 end)
 
--- ---- What there is ----
+-- ---- Memory, variables and devices ----
 
 command("mem", "", "memory of the devices and of Lua", function()
     print(("%-8s  %10s  %10s  %10s  %10s"):format("", "in use", "peak", "cached", "limit"))
@@ -194,7 +194,7 @@ command("run", "file [args]", "runs a file as gpush would", function(text)
     return table.unpack(results, 1, results.n)
 end)
 
--- Old tables get the new fields, so that what holds on to them sees the new code.
+-- Old tables get the new fields, so that their holders see the new code.
 local function reload(name)
     local old = package.loaded[name]
     package.loaded[name] = nil
@@ -228,7 +228,7 @@ command("reload", "[module]", "reads modules anew: one, or all of yours", functi
     print(#names == 0 and "no modules of yours" or "reloaded " .. table.concat(names, ", "))
 end)
 
--- All of it, or the file stays as it was.
+-- Writes all of it, or leaves the file as it was.
 local function write_whole(name, text)
     local new = name .. ".new"
     local f, message = io.open(new, "w")
@@ -273,7 +273,7 @@ local function edited(file)
     return f:read "a"
 end
 
--- A chunk in a file of its own, which is gone afterwards.
+-- Edits a chunk in a file of its own, which is then removed.
 local function edited_chunk(chunk)
     local name = os.tmpname()
     local file = name .. ".lua"
@@ -363,7 +363,7 @@ command("help", "[command]", "this list, or one line of it", function(text)
         are the last three.", 0)
 end)
 
--- The name of the command that is, or alone begins with, this word.
+-- The name of the command that is, or as the only one begins with, this word.
 function find(word)
     if commands[word] then return word end
     local fits = {}

@@ -14,7 +14,7 @@ local dtypes = { "f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "
 -- ---- The text before the cursor ----
 
 -- Its tokens: {kind, text, start}; kinds are "name", "string", "number", "comment" and "op". open:
--- the last one goes on.
+-- whether the last one is incomplete.
 local function tokens(text)
     local out, i = {}, 1
     local function add(kind, stop, open)
@@ -70,7 +70,7 @@ end
 
 local pair = { [")"] = "(", ["]"] = "[", ["}"] = "{" }
 
--- "" where a string in parentheses ends with token i, ("text"), and is no call's argument; else
+-- "" where a string in parentheses ends with token i, ("text"), and is not a call's argument; else
 -- nil.
 local function literal(list, i)
     if i < 3 or list[i].text ~= ")" or list[i - 1].kind ~= "string" or list[i - 2].text ~= "(" then
@@ -101,7 +101,7 @@ end
 
 local lazy = { nn = true, optim = true, data = true, checkpoint = true, cuda = true }
 
--- The value of a chain; none of the user's code runs.
+-- The value of a chain; the user's code is not run.
 local function value_of(path)
     local v = _G
     for key in path:gmatch "[%w_]+" do
@@ -123,8 +123,8 @@ local function value_of(path)
     return v
 end
 
--- How many commas at the depth of bracket k stand between it and token i; and the names that `name
--- =` gave there.
+-- The number of commas at the depth of bracket k between it and token i; and the names given there
+-- by `name =`.
 local function given(list, k, i)
     local n, names, depth = 0, {}, 0
     for at = k + 1, i do
@@ -139,8 +139,8 @@ local function given(list, k, i)
     return n, names
 end
 
--- The call before bracket k, of which it holds the options: its value, its name as topics have it,
--- and how many arguments stand before, the tensor of a method among them.
+-- The call before bracket k, which may hold its options: its value, its name in topics, and the
+-- number of arguments before, including a method's tensor.
 local function call_before(list, k)
     local at, before = k - 1, 0
     if list[at] and (list[at].text == "(" or list[at].text == ",") then
@@ -160,8 +160,7 @@ local function call_before(list, k)
     return v, path or name, before + (type(v) == "function" and method and 1 or 0)
 end
 
--- {name, what it is} of each option of the call before bracket k that is not given yet, up to token
--- i.
+-- {name, text} of each option of the call before bracket k that is not given yet, up to token i.
 local function options(list, k, i)
     local v, path, skip = call_before(list, k)
     if v == nil then return nil end
@@ -185,7 +184,7 @@ local function options(list, k, i)
                 default }
         end
     end
-    -- what makes tensors, as bindings/args/args.c says
+    -- functions that make tensors, as in bindings/args/args.c
     if last == "device" and not path:find "^nn%." and not names.requires_grad then
         out[#out + 1] = { "requires_grad", option_text(path, "requires_grad") .. " [false]" }
     end
@@ -194,8 +193,8 @@ end
 
 -- ---- Candidates ----
 
--- A list of words, in any order and perhaps twice. What they mean is found for those that are
--- shown: help(word).
+-- A list of words, unordered and perhaps repeated. Their help is found when they are shown:
+-- help(word).
 local function results(from)
     local out, helps, tables = { from = from }, {}, {}
     function out.add(text, help, word)
@@ -203,7 +202,7 @@ local function results(from)
         out[#out + 1] = text
         helps[text] = helps[text] or help
     end
-    -- The names in t that begin with word; path: what stands before them.
+    -- The names in t that begin with word; path: the text before them.
     function out.add_names(t, path, word, method)
         local n, pattern = #out, word == "" and "^_?%a[%w_]*$" or "^" .. word .. "[%w_]*$"
         for k, v in next, t do
@@ -226,13 +225,12 @@ local function results(from)
     return out
 end
 
--- What nn, optim or data will have when it is asked for: names of files, and of what stands in
--- files of other names.
+-- Future members of nn, optim or data: names of files, and of classes in files of other names.
 local function add_area(out, t, area, word)
     local homes, families = debug.getmetatable(t).homes, {}
     local function add(name)
         if rawget(t, name) == nil then
-            -- which reads its file
+            -- which loads its file
             out.add(name, function() return about(t[name], area .. "." .. name) end, word)
         end
     end
@@ -246,7 +244,7 @@ local function add_area(out, t, area, word)
     end
 end
 
--- The area that is read at its first use that t is, which is read now; or nil.
+-- The area that t is, loaded now if it is loaded on demand; or nil.
 local function area_of(t)
     for area in next, lazy do
         if t == rawget(gpush, area) then
@@ -265,7 +263,7 @@ local function methods_of(v)
     return type(up) == "table" and up or {}, type(meta) == "table" and rawget(meta, "__name")
 end
 
--- path: what the table is called, as help may know it.
+-- path: the table's name, as help may know it.
 local function add_fields(out, t, path, word, method)
     local area = area_of(t)
     out.add_names(t, path, word, method)
@@ -275,7 +273,7 @@ local function add_fields(out, t, path, word, method)
     if type(index) == "table" and index ~= t then add_fields(out, index, "", word, method) end
 end
 
--- What v has, which is called path; where that is not known, what may be there.
+-- The members of v, whose name is path; where v is unknown, the possible ones.
 local function add_members(out, v, path, sep, word)
     if gpush.is_tensor(v) or (v == nil and sep == ":") then
         if sep == ":" then out.add_names(native.methods(), "", word) end
@@ -285,7 +283,7 @@ local function add_members(out, v, path, sep, word)
             end
         end
     elseif type(v) == "table" then
-        if v == gpush.sync and sep == "." then -- its two variables, which are no fields
+        if v == gpush.sync and sep == "." then -- its two variables, which are not fields
             for _, name in ipairs { "mode", "warn" } do
                 out.add(name, sentence("sync." .. name), word)
             end
@@ -340,7 +338,7 @@ local function add_dtypes(out, part)
     for _, name in ipairs(dtypes) do out.add(name, "dtype", part) end
 end
 
--- The words in quotes that help has for the option whose string token i begins.
+-- The quoted words that help lists for the option whose string token i begins.
 local function add_values(out, list, i, part)
     local k = list[i - 1].text == "=" and open_bracket(list, i - 1)
     local v, path
@@ -351,7 +349,7 @@ local function add_values(out, list, i, part)
     end
 end
 
--- What may be in the string that token i begins; files only where it is begun.
+-- Candidates inside the string that token i begins; files only where one was begun.
 local function in_string(list, i, wanted)
     local t = list[i]
     local quote = t.text:match "^%[=*%[" or t.text:sub(1, 1)
@@ -376,7 +374,7 @@ local function in_string(list, i, wanted)
     return out
 end
 
--- What may stand behind the `=` at the end: strings, with their quotes.
+-- Candidates after the `=` at the end: strings, with their quotes.
 local function add_strings(out, list, text)
     list[#list + 1] = { kind = "string", text = '"', start = #text + 1, open = true }
     local inner = in_string(list, #list, true)
@@ -442,7 +440,7 @@ local function at_cursor(text)
     return out
 end
 
--- The names of what v has behind a dot or a colon.
+-- The members of v after a dot or a colon.
 local function members(v, sep)
     local out = results(1)
     add_members(out, v, "", sep, "")

@@ -8,7 +8,7 @@ local source = assert(loadfile(dir .. "/source.lua", "t"))()
 
 -- ---- a line that opens a block: for i in range(3): ----
 
--- The line up to a colon in no brackets that ends it or comes before a space, and what follows; nil
+-- The line up to a colon outside brackets that ends it or comes before a space, and the rest; nil
 -- if there is none.
 local function at_colon(line)
     local depth = 0
@@ -82,8 +82,8 @@ local function parameters(list)
     return table.concat(names, ", "), method ~= false and method ~= nil
 end
 
--- How a block of each kind begins: pattern of its head, the beginning in Lua, what ends it, and
--- what Lua misses there.
+-- The start of each kind of block: pattern of its head, the start in Lua, its end, and what Lua
+-- lacks there.
 local blocks = {
     { "^for%s+(.-)%s+in%s+(.+)$", loop, " end", "'do' expected near ':'" },
     { "^while%s+(.+)$", function(c, _, notes) return "while " .. expression(c, notes) .. " do" end,
@@ -134,7 +134,7 @@ end
 
 -- ---- a line that is a statement ----
 
--- Pattern of the masked line, and the statement; nil where it is none after all.
+-- Pattern of the masked line, and the statement; nil if it is not one after all.
 local statements = {
     { "^print%s+([^(=.].*)$", function(e, notes)
         return not e:find "^[\"']\2%d+\3[\"']$" and "print(" .. expression(e, notes) .. ")" or nil
@@ -228,18 +228,18 @@ local function statement(line, notes)
     return expression(line, notes)
 end
 
--- Comments of Python's, and texts that only document.
+-- Python's comments, and strings that only document.
 local function comments(line, typed)
     if line:find "^#" then return "-- " .. line:gsub("^#+%s*", "") end
     if typed:find '^"""' or typed:find "^'''" then return "-- " .. line:sub(2, -2) end
     return line:gsub("%s+#%s.*$", "")
 end
 
--- Functions of Python's that nothing here does in one word.
+-- Python's functions without a counterpart here.
 local builtins = { map = true, filter = true, reversed = true, super = true, set = true,
     tuple = true, iter = true, vars = true, sorted = true }
 
--- Is it Lua, and no longer in a package's words or Python's?
+-- Whether it is Lua, without a package's names or Python's words.
 local function compiles(text)
     text = text:gsub("…", "")
     for package in text:gmatch "%f[%w_.]([%a_][%w_]*)%." do
@@ -251,8 +251,7 @@ local function compiles(text)
     return load(text, "=", "t") or load("return " .. text, "=", "t")
 end
 
--- The line in Lua, and notes; nil where nothing in it is foreign, or what it became is no Lua
--- either.
+-- The line in Lua, and notes; nil where nothing in it is foreign, or the result is not Lua either.
 function foreign.line(typed)
     local rest = typed:match "^%s*(.-)%s*$"
     local notes, fragment = {}, nil
@@ -269,12 +268,12 @@ function foreign.line(typed)
     return text, notes
 end
 
--- ---- what no translation of a line says ----
+-- ---- hints without a translation ----
 
 local import = "nothing to import: ones, nn, optim are here; require \"name\" reads a file"
 local logic = "and, or, not where others write &&, ||, !"
 
--- What the line has, what the message ends with (a pattern; nil: anything), and how Lua says it.
+-- Pattern of the line, the end of the message (a pattern; nil: any), and the Lua form.
 local phrases = {
     { "^%s*import%f[%s]", nil, import },
     { "^%s*from%s.-%simport%f[%s]", nil, import },
@@ -305,14 +304,14 @@ local phrases = {
     { "//", "'/'$", "-- begins a comment; // divides and rounds down" },
 }
 
--- What a text for people has where a program has ASCII.
+-- Typographic characters and the ASCII that programs use.
 local plain = { ["“"] = '"', ["”"] = '"', ["„"] = '"', ["‘"] = "'", ["’"] = "'", ["−"] = "-",
     ["–"] = "-", ["—"] = "-", ["×"] = "*",
     ["·"] = "*", ["÷"] = "/", ["≤"] = "<=", ["≥"] = ">=", ["≠"] = "~=", ["…"] = "...", ["。"] = ".",
     ["、"] = ",", ["　"] = " ",
     ["\u{a0}"] = " " }
 
--- About the first character of the line that Lua does not know.
+-- Describes the first character of the line that Lua does not know.
 local function beyond_ascii(line)
     local from, to = line:gsub("%-%-.*", ""):find("[\xC2-\xFD][\x80-\xBF]*")
     if not from then return end
@@ -336,7 +335,7 @@ local function phrase(message, line)
     end
 end
 
--- How Lua says what a line says, or nil. message: the error about it.
+-- The Lua form of a line, or nil. message: the error about it.
 local function said(message, line)
     if message:find "'<\\%d+>'$" then
         return beyond_ascii((python.mask(line):gsub("\2%d+\3", "")))
@@ -348,8 +347,8 @@ end
 
 -- ---- for the prompt and for scripts ----
 
--- The number of the first line of the text that opens a block of Python's, and what is wrong with
--- it; nil if none does.
+-- The number of the first line of the text that opens a block in Python, and what is wrong with it;
+-- nil if none does.
 local function first_block(text)
     local n = 0
     for line in (python.mask(text, true) .. "\n"):gmatch "([^\n]*)\n" do
@@ -359,10 +358,10 @@ local function first_block(text)
     end
 end
 
--- Does a text that is no whole chunk yet go on as Python would, and so never becomes one?
+-- Whether an incomplete text continues as in Python, and so never becomes a chunk.
 function foreign.block(text) return first_block(text) ~= nil end
 
--- The message of an error of syntax with what Lua says instead; terminal: and with the line.
+-- The message of a syntax error with the Lua form; terminal: and with the line.
 function foreign.syntax(message, terminal)
     local name, n = message:match "^(.-):(%d+): "
     local text = name and (source.text("=" .. name) or source.text("@" .. name))
@@ -383,8 +382,8 @@ end
 
 local constants = { True = "true", False = "false", None = "nil" }
 
--- True, False and None are variables to Lua, and nil: a note for each in the text that nobody has
--- set, once.
+-- True, False and None are variables to Lua, and nil: a note for each in the text that is not set,
+-- once.
 function foreign.constants(text)
     text = python.mask(text):gsub("\2%d+\3", "")
     for name in text:gmatch "%f[%w_.:]%u%l+%f[^%w_]" do

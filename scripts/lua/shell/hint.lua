@@ -41,7 +41,7 @@ local function without_package(word, line)
     return path and (python.without_package(path) or in_group(path:match "[^.]*$"))
 end
 
--- gpush's names are globals of the shell; what came into _G otherwise is the user's or Lua's.
+-- gpush's names are globals of the shell; other names in _G are the user's or Lua's.
 local function global(word, line, prompt)
     if shell.part "python".packages[word] then return without_package(word, line) end
     local same = in_group(word)
@@ -60,8 +60,8 @@ local function ours(v)
     return v == gpush
 end
 
--- What "a.b" before .word or :word in the line stands for, the mark behind it, and whether a is
--- ours; nil where only running would tell, as in f(x).word.
+-- The value of "a.b" before .word or :word in the line, the mark after it, and whether a is ours;
+-- nil where only running would tell, as in f(x).word.
 local function holder(line, word, value)
     local path, sep = line:match("([%a_][%w_.]*)([.:])" .. word .. "%f[^%w_]")
     local v, own
@@ -83,7 +83,7 @@ local function member(word, line, value, prompt)
     return nearest(word, shell.part "complete".members(v, sep))
 end
 
--- What writes into a view's dims has no place here: a view is a new tensor.
+-- Methods that write into a view's dims do not exist here: a view is a new tensor.
 local function method(word)
     local group = in_group(word)
     if group then return group .. "(x)" end
@@ -96,9 +96,9 @@ local function method(word)
     return nearest(word, names)
 end
 
--- ---- what other languages have ----
+-- ---- names of other languages ----
 
--- Names of Python's, and what is told of them.
+-- Names of Python's, and the hint for each.
 local elsewhere = { self = "function Name:method(…), with a colon, has self",
     super = "nothing to call: a class has what its base has",
     sys = "os, and arg for the arguments", time = "os.time(), os.clock(), or timeit(f)",
@@ -132,7 +132,7 @@ local function of_numbers(message, line)
     return tonumber(got) and math[name] and (line:gsub(call, "math." .. name .. "%1"))
 end
 
--- How Lua says what the line says in another language's words.
+-- The Lua form of a line in another language.
 local function in_lua(message, line)
     local name = message:match "%(global '([%a_][%w_]*)'%)$"
     local python = shell.part "python"
@@ -157,8 +157,8 @@ local function meant(message, line, value, prompt)
     if kind then return member(name, line, value, prompt) end
     name = message:match "no method or property '([%w_]+)'"
     if name then return method(name) end
-    -- What could have been there instead is in the message: "unknown option 'strid' (expected
-    -- stride, padding or groups)".
+    -- The message lists the possible names: "unknown option 'strid' (expected stride, padding or
+    -- groups)".
     local _, word, rest = message:match "(['\"])([%w_]+)%1 %(expected (.*)%)$"
     if not word then _, word, rest = message:match "(['\"])([%w_]+)%1.-; %a+ %a+ (.*)$" end
     return word and nearest(word, words(rest), 1)

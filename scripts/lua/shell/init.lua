@@ -5,7 +5,7 @@
 local gpush, native, dir = ...
 local shell = { native = native }
 
--- scripts/shell/NAME.lua, read at the first use.
+-- scripts/shell/NAME.lua, loaded on first use.
 local parts = {}
 function shell.part(name)
     parts[name] = parts[name]
@@ -21,7 +21,7 @@ function shell.nearest(...)
     return near(...)
 end
 
--- What a global that is nil may have been meant to be, or nil.
+-- What a nil global was probably meant to be, or nil.
 function shell.unset(name)
     local dtype = part "python".dtypes[name]
     if dtype then return ('a dtype is a string: "%s"'):format(dtype) end
@@ -33,7 +33,7 @@ end
 
 function shell.show(v) return part "show" (v, native.columns()) end
 
--- An error without the calls that led to it, which are the prompt's own.
+-- Raises an error without the calls that led to it, which are the prompt's own.
 function shell.fail(message)
     error(setmetatable({}, { __tostring = function() return message end }), 0)
 end
@@ -46,7 +46,7 @@ local function ask(text)
     if not ok then shell.fail(message) end
 end
 
--- What others have for the end and for help, where it is nobody's variable: exit, quit(), help.
+-- Words of other programs for the end and for help, unless they are variables: exit, quit(), help.
 local function plain_word(text)
     local word, call = text:match "^%s*(%a+)%s*(%(?)"
     local v = rawget(_G, word)
@@ -69,22 +69,22 @@ function shell.command(text)
     return ask((text:gsub("%?%s*$", "")))
 end
 
--- What may stand at the end of text: {from = first byte that is replaced, word, …, help =
+-- Candidates at the end of text: {from = first byte that is replaced, word, …, help =
 -- function(word) -> line}.
 function shell.complete(text) return part "complete".at_cursor(text) end
 
--- What a message about a name that is not there may have meant; see hint.lua.
+-- A suggestion for a message about an unknown name; see hint.lua.
 function shell.hint(...) return part "hint" (...) end
 
--- What is said in another language; see foreign.lua.
+-- Hints for text in another language; see foreign.lua.
 function shell.syntax(...) return part "foreign".syntax(...) end
 function shell.block(text) return part "foreign".block(text) end
 function shell.constants(text) part "foreign".constants(text) end
 
--- What a file is that was to be run and is no Lua; see script.lua.
+-- What a file is that was to be run and is not Lua; see script.lua.
 function shell.script(...) return part "script" (...) end
 
--- What the last line took: seconds until it returned, seconds that devices worked, and waits.
+-- The cost of the last line: seconds until it returned, seconds that devices worked, and waits.
 function shell.status(host, device, waits) part "commands".status(host, device, waits) end
 
 return shell

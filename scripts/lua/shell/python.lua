@@ -7,7 +7,7 @@ local python = {}
 
 -- ---- strings and brackets ----
 
--- Where the string ends whose quote is at byte `at`, and how many quotes it has, 1 or 3.
+-- The end of the string whose quote is at byte `at`, and the number of its quotes, 1 or 3.
 local function string_end(text, at)
     local quote = text:sub(at, at)
     local triple = text:sub(at, at + 2) == quote:rep(3)
@@ -24,8 +24,8 @@ end
 
 local function newlines(text) return (text:gsub("[^\n]", "")) end
 
--- The text with a mark, "\2N\3", for what each of its strings holds, and without comments of Lua's;
--- what they hold. long: long strings go, too.
+-- The text with a mark, "\2N\3", for the content of each string, and without Lua's comments; and
+-- the contents. long: long strings are removed, too.
 function python.mask(text, long)
     local kept, out, at = {}, {}, 1
     while true do
@@ -52,21 +52,21 @@ function python.mask(text, long)
     return table.concat(out), kept
 end
 
-local kept -- what the marks stand for in the line that is being translated
+local kept -- the contents for the marks in the line that is being translated
 
 local function unmask(text)
     return (text:gsub("\2(%d+)\3", function(n) return kept[tonumber(n)] end))
 end
 
--- What f makes of the line with marks for its strings, with these in their places again; nil where
--- f gives nil.
+-- f's result for the line with marks for its strings, with the strings put back; nil where f
+-- returns nil.
 function python.masked(line, f)
     line, kept = python.mask(line)
     local text, more = f(line)
     return text and unmask(text), more
 end
 
--- The parts of the text between marks that are in no brackets.
+-- The parts of the text between marks that are outside brackets.
 function python.split(text, mark)
     local parts, depth, from = {}, 0, 1
     for i = 1, #text do
@@ -86,8 +86,8 @@ function python.split(text, mark)
 end
 local split = python.split
 
--- What pattern captures in the text, in which brackets and what is in them are one character: what
--- it looks for is in none.
+-- The captures of pattern in the text, outside brackets: brackets with their contents count as one
+-- character.
 local function match_outside(text, pattern)
     local groups = {}
     local function fold(group)
@@ -115,7 +115,7 @@ end
 
 local COUNT = "indices count from 1, and a range includes its end"
 
--- Bounds of a range, and an index among several, as Lua counts.
+-- Bounds of a range, and an index among several, in Lua's counting.
 local function first(s)
     local n = math.tointeger(tonumber(s))
     return n and tostring(n < 0 and n or n + 1) or s == "" and "" or s .. " + 1"
@@ -141,10 +141,10 @@ local function index_part(part)
             or nil
 end
 
--- What stands in x[…].
+-- The content of x[…].
 local function index(inner, notes)
     local parts = split(inner, ",")
-    local method = inner:find ":[%a_][%w_]*%s*[(\"'{]" -- of Lua's
+    local method = inner:find ":[%a_][%w_]*%s*[(\"'{]" -- Lua's
     if method or #parts == 1 and not inner:find ":" and not inner:find "^%.%.%.$"
         and not inner:find "^None$" then
         return "[" .. python.expression(inner, notes) .. "]"
@@ -219,14 +219,14 @@ python.dtypes = dtypes
 python.packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true,
     plt = true }
 
--- What the path is in the module: "nn.Linear"; nil if nothing is there.
+-- The path's name in the module: "nn.Linear"; nil if there is none.
 local function there(path)
     local v = gpush
     for key in path:gmatch "[^.]+" do v = type(v) == "table" and v[key] or nil end
     return v ~= nil and path or nil
 end
 
--- torch.nn.Linear is nn.Linear here, F.relu relu, and torch.float32 a text.
+-- torch.nn.Linear is nn.Linear here, F.relu relu, and torch.float32 a string.
 function python.without_package(path)
     return same[path] or there(path) or there(path:match "[^.]*$") or dtypes[path]
         and ('"%s"'):format(dtypes[path])
@@ -251,7 +251,7 @@ local function kind(x, name)
     return (kinds[name] or ("type(%%s) == \"%s\""):format(name)):format(x)
 end
 
--- A model's or a tensor's file, and what goes into it: model.state_dict().
+-- A model's or a tensor's file, and its content: model.state_dict().
 local function checkpoint(call)
     return function(a, b)
         local file, what = b, a
@@ -265,7 +265,7 @@ end
 -- Options that Python has by another name (tensor/ops/names.def), by function.
 local typed = debug.getregistry()["gpush.typed_options"]
 
--- Functions that have another name or form here, where nobody has set the name. They get the
+-- Functions that have another name or form here, unless the user has set the name. They get the
 -- arguments, translated.
 python.functions = {
     len = function(x) return x and (x:find "^[%w_.\"'\2\3]+$" and "#%s" or "#(%s)"):format(x) end,
@@ -306,7 +306,7 @@ python.functions.DataLoader = python.functions["torch.utils.data.DataLoader"]
 local renamed = typed.any
 
 -- The types of the parameters of the op that Python calls by the name, x.sum or torch.sum; a
--- method's but for the first.
+-- method's without the first.
 local function parameters(name)
     local package, path = name:match "^([%w_]+)%.([%w_.]+)$"
     local last = name:match "[%w_]*$"
@@ -327,7 +327,7 @@ local function dim(value, notes)
     return tostring(n + 1)
 end
 
--- The arguments in brackets of a function of such parameters, those by name in a table at the end.
+-- The arguments in brackets of a function with such parameters, named ones in a final table.
 local function arguments(inner, types, notes)
     local list, named = {}, {}
     local tuple = inner:match "^%s*(%b())%s*$"
@@ -354,7 +354,7 @@ for name in ("step zero_grad parameters named_parameters state_dict load_state_d
 
 local function tensor_methods() return debug.getregistry()["gpush.tensor.methods"] end
 
--- x.sum( with a colon, where x is no module or library.
+-- x.sum( with a colon, where x is not a module or library.
 local function colon(name)
     local object, method = name:match "^(.*)%.([%a_][%w_]*)$"
     local head = object and object:match "^[%a_][%w_]*"
@@ -393,7 +393,7 @@ local function calls(e, notes)
     end))
 end
 
--- (1, 2) that is no call's.
+-- (1, 2) that is not a call's.
 local function tuples(e)
     return (e:gsub("()(%b())", function(at, group)
         local head = e:sub(1, at - 1)
@@ -444,7 +444,7 @@ local function texts(e)
             function(size, letter) return "%" .. size .. (letter == "" and "s" or letter) end)
         return ("(%s):format%s"):format(text, values)
     end)
-    -- not of f "text", a call
+    -- not for f "text", a call
     local function of_text(pattern, form)
         e = e:gsub("()" .. quoted .. pattern, function(at, text, name)
             return not e:sub(1, at - 1):find "[%w_]%s*$" and form:format(text, name) or nil
@@ -455,7 +455,7 @@ local function texts(e)
     return (e:gsub("%s*%+%s*" .. quoted, " .. %1"))
 end
 
--- ---- the whole ----
+-- ---- whole lines ----
 
 local words = {
     { "%f[%w_]True%f[^%w_]", "true" }, { "%f[%w_]False%f[^%w_]", "false" },

@@ -10,7 +10,7 @@ local marks = { "^import%s+[%a_]", "^from%s+[%w_.]+%s+import%s", "^%s*def%s+[%w_
     "^%s*class%s+[%w_]+.*:%s*$",
     "^#!.*python" }
 
--- Has one of the first lines what only Python has?
+-- Whether one of the first lines has something that only Python has.
 local function is_python(name)
     local n = 0
     for line in io.lines(name) do
@@ -25,6 +25,6 @@ end
 return function(name, kind)
     if kind then return "this is " .. kind end
     if name:find "%.ipynb$" then return (notebook:gsub("FILE", function() return name end)) end
-    -- in a .lua file a line is answered
+    -- a .lua file needs such a line
     if name:find "%.pyw?$" or not name:find "%.lua$" and is_python(name) then return python end
 end

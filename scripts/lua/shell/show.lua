@@ -5,7 +5,7 @@
 local gpush = ...
 local DEPTH, ITEMS = 6, 50
 
--- A string in quotes, with nothing in it that could steer a terminal.
+-- A string in quotes, without control characters.
 local function quoted(s)
     s = #s > 200 and s:sub(1, 200) .. "…" or s
     s = ("%q"):format(s):gsub("\\\n", "\\n"):gsub("\\9", "\\t")
@@ -44,7 +44,7 @@ local function key_text(k)
     return "[" .. (type(k) == "table" and "table" or leaf(k)) .. "]"
 end
 
--- Numbers first, then strings, each in order, then the rest as it comes.
+-- Numbers first, then strings, each in order, then the rest unordered.
 local rank = { number = 1, string = 2 }
 local function before(a, b)
     local x, y = rank[type(a)] or 3, rank[type(b)] or 3
@@ -54,7 +54,7 @@ end
 
 local text
 
--- The items of t as texts, the list's without keys; and how many were left out.
+-- The items of t as texts, the list's without keys; and the number left out.
 local function items(t, indent, width, seen)
     local out, keys, n = {}, {}, rawlen(t)
     for i = 1, math.min(n, ITEMS) do out[i] = text(rawget(t, i), indent, width, seen) end
@@ -73,7 +73,7 @@ local function items(t, indent, width, seen)
     return out
 end
 
--- Short items fill lines, others have one each.
+-- Short items share lines, others have one each.
 local function fill(parts, indent, width)
     local rows, row = {}, nil
     for _, item in ipairs(parts) do

@@ -1,6 +1,6 @@
--- Every public function and method, called with an argument too many and with an option that there
--- is not: an error, never silence. What there is comes from the module, the op table, the classes
--- and the methods of objects, so what is added later is called, too.
+-- Every public function and method, called with one argument too many and with an unknown option:
+-- an error, never silence. The list comes from the module, the op table, the classes and the
+-- methods of objects, so that later additions are tested, too.
 local t = require "tap"
 local g = require "gpush"
 local registry = debug.getregistry()
@@ -73,7 +73,8 @@ local function quietly(fn, ...)
     return pcall(fn, ...)
 end
 
--- fn with far more than anything takes: of any type, so what is refused may be the first of them.
+-- fn with far more arguments than anything takes: of any type, so that the first of them may be
+-- refused.
 local function surplus(fn, sig, self)
     local list, n = arguments(sig)
     if self ~= nil then table.insert(list, 1, self) end
@@ -82,8 +83,8 @@ local function surplus(fn, sig, self)
     return not quietly(fn, table.unpack(list, 1, n + 8))
 end
 
--- fn with {nonsuch_option = 1} behind so many of the arguments that it wants, from the last one on
--- that may be any table.
+-- fn with {nonsuch_option = 1} after some of its arguments, from the last one on that may be any
+-- table.
 local function option(fn, sig, self)
     local list, n = arguments(sig)
     local first, at = 0, 0
@@ -116,7 +117,7 @@ local function check(name, fn, self)
     if not refused then silent[#silent + 1] = ("%s (option behind %d)"):format(name, at) end
 end
 
--- ---- what there is ----
+-- ---- the public names ----
 
 for name, fn in pairs(g) do
     if type(fn) == "function" then check(name, fn) end
@@ -163,7 +164,7 @@ for class, it in pairs {
     end
 end
 
--- Layers: their constructors. A file has one of its name, or those that `homes` says.
+-- Layers: their constructors. A file has one of its name, or those that `homes` lists.
 local folder = debug.getinfo(registry["gpush.place"], "S").source:match "^@(.*)/init%.lua$"
 local names, made = {}, 0
 for name in pairs(getmetatable(g.nn).homes) do names[name] = true end

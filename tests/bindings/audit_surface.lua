@@ -12,7 +12,7 @@ local scratch = os.tmpname()
 os.remove(scratch)
 os.execute(("mkdir -p '%s/red'"):format(scratch))
 
--- What the calls may name.
+-- Names that the calls may use.
 function env.nop() end
 function env.one() return 1 end
 function env.double(x) return x and x * 2 end
@@ -38,7 +38,7 @@ env.w = env.leaf()
 env.o, env.two = env.two_schedules()
 env.prof = g.profile.run(function() return g.ones(2) + 1 end)
 
--- The signature of a function, or of a class: that of what makes its objects.
+-- The signature of a function, or of a class: that of its constructor.
 local function signature(v)
     if type(v) == "function" then return A.signature(v) end
     local meta = type(v) == "table" and getmetatable(v)
@@ -89,7 +89,7 @@ for _, area in ipairs(S.areas) do
         end
     end
 end
--- The methods of an object: those of its metatable and of what that is made of.
+-- The methods of an object: those of its metatable and of its base classes.
 local function methods_of(v)
     local found = {}
     local meta = debug.getmetatable(v)
@@ -123,7 +123,7 @@ local function arguments(public)
     end
     return ""
 end
--- What the result is called with, as text.
+-- The text of the arguments with which the result is called.
 local function input(public)
     if (" " .. S.without_input .. " "):find(" " .. public .. " ", 1, true)
         or not public:find "^nn%.%u" and not public:find "transforms" then

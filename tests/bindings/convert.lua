@@ -153,7 +153,7 @@ t.error(function() return "x" .. tensor { 1, 2 } end,
 t.error(function() return tensor(1) .. {} end, "attempt to concatenate a table value",
     "with a table")
 
--- Lists of dims compare by what they hold, and show it; the parts of a tensor.
+-- Lists of dims compare by their contents, and print them; the parts of a tensor.
 local x = gpush.arange(1, 6):reshape(2, 3)
 t.ok(x.shape == gpush.zeros(2, 3).shape and x.shape == { 2, 3 } and { 2, 3 } == x:size(),
     "a shape equals another")
@@ -165,7 +165,7 @@ t.is(tostring(gpush.zeros({}).shape), "{}", "of a 0-d tensor's")
 t.is(tensor(1) .. x.shape, "tensor(1, i64 scalar cpu){2, 3}", "behind a tensor, too")
 t.ok(gpush.zeros(x.shape).shape == x.shape, "a shape is an argument")
 local walk = { [pairs] = "pairs" }
--- in stock Lua it runs into the end
+-- in stock Lua it reads past the end
 if pcall(math.sqrt, tensor(4.0)) then walk[ipairs] = "ipairs" end
 for each, name in pairs(walk) do
     local sums = {}

@@ -1,9 +1,9 @@
--- A method that is called with a dot, opt.step() for opt:step(), is told so, by the user's own
--- names: every method of every class, and what must not be taken for one.
+-- A method that is called with a dot, opt.step() for opt:step(), gets an error that says so, in the
+-- user's own names: every method of every class, and calls that must not be taken for one.
 local t = require "tap"
 local dotted = debug.getregistry()["gpush.dotted"]
 
--- What the message handler says of the chunk, or the error itself, or "no error".
+-- What the message handler says about the chunk, or the error itself, or "no error".
 local function said(text)
     local ok, message = xpcall(load(text), function(m)
         local found, place = dotted(2, 40)
@@ -105,7 +105,7 @@ t.ok(raised("local z = x return (function() return z.mean() end)()"):find(
 t.ok(raised("x.index_add(1, x, x, x, x, x, x, x, x, x, x, x, x, x, x)"):find("x:index_add(…)", 1,
     true), "of long arguments no more than a sign")
 
--- What is looked at for it leaves the message as it is.
+-- Examining it leaves the message as it is.
 holder = { power = pow, x = ones(2) }
 function held() return holder end
 t.ok(raised("held().power(2)"):find("pow: argument 'b' (#2)", 1, true),
@@ -123,7 +123,7 @@ t.ok(said("counter.up()"):find(advice("counter.up()", "counter:up()"), 1, true),
 text = "abc"
 t.ok(said("text.upper()"):find(advice("text.upper()", "text:upper()"), 1, true), "a string")
 
--- A colon where a function of a library is meant.
+-- A colon where a library's function is meant.
 for call, right in pairs { ["linalg:norm(x)"] = "linalg.norm(x)",
     ["optim:SGD({x}, 0.1)"] = "optim.SGD({x}, 0.1)", ["math:max(1, 2)"] = "math.max(1, 2)",
     ["table:concat({})"] = "table.concat({})", ["linalg:svd(x)"] = "linalg.svd(x)" } do
@@ -132,7 +132,7 @@ for call, right in pairs { ["linalg:norm(x)"] = "linalg.norm(x)",
 end
 t.ok(raised("linalg:norm(x)"):find("linalg.norm(x)", 1, true), "in the error itself, too")
 
--- What is right with a dot, and other errors of it.
+-- Correct calls with a dot, and their other errors.
 t.is(raised("assert(torch_like.sum(x):item() == 3)"), "no error", "a function in a table")
 t.is(raised("assert(x.sum(x):item() == 3)"), "no error", "a method that is given its object")
 t.is(raised("net.forward(net, x)"), "no error", "of a class, too")

@@ -256,11 +256,11 @@ local function errors(dev)
     t.is(x, grid({3, 4}, function() return 0 end), dev .. ": nothing was changed by what failed")
 end
 
--- x[…, mask, …] = values: they are broadcast to the shape that reading gives, here by plain loops.
+-- x[…, mask, …] = values: they are broadcast to the shape that reading gives; here by plain loops.
 local function masked(dev)
     local keep = {true, false, true, true}
     local mask = g.tensor(keep):to(dev)
-    local at, n = {}, 0 -- which of the true ones each is
+    local at, n = {}, 0 -- the number of each true element
     for i, k in ipairs(keep) do if k then n = n + 1 at[i] = n end end
     local function case(pre, behind, shape)
         local size, count = {}, 1
@@ -317,7 +317,7 @@ local function masked(dev)
         dev .. ": copy_ likewise")
 end
 
--- What an index leaves behind is collected as it goes: each result of 2.6 MB here is a view of
+-- Temporaries of an index are collected as they are made: each result of 2.6 MB here is a view of
 -- another tensor.
 local function memory(dev)
     local x = gpush.zeros(65536, 10, { device = dev })
@@ -325,7 +325,7 @@ local function memory(dev)
     collectgarbage()
     local before = gpush.memory(dev).in_use
     gpush.reset_peak(dev)
-    -- fewer, where the stand-in for CUDA is slow, but more than the limit all the same
+    -- fewer, where the stand-in for CUDA is slow, but still more than the limit
     local times = dev == "cuda" and 30 or 200
     for _ = 1, times do local y = x[mask] end
     local grown = gpush.memory(dev).peak - before
@@ -333,8 +333,7 @@ local function memory(dev)
         ("%d results of a mask take %d MiB at once (%s)"):format(times, grown >> 20, dev))
 end
 
--- An op takes the memory of a result that nobody holds any more: one that is in a cache, and no
--- second.
+-- An op reuses the memory of a dead result, one that is in a cache, and takes no second block.
 local function reuse()
     local x, times, size = gpush.zeros(1 << 19, { dtype = "i64" }), 100, 4 << 20
     local function step() local y = x:neg() end
@@ -355,7 +354,7 @@ for _, dev in ipairs {"cpu", "sim"} do
     masked(dev)
     errors(dev)
 end
--- Values that would be cut off, and writes that would be seen in other elements.
+-- Values that would be truncated, and writes that would show in other elements.
 do
     local x = g.zeros(3, { dtype = "i64" })
     t.error(function() x["1:2"] = g.tensor { 0.5, 1.5 } end,

@@ -54,7 +54,7 @@ long[0], long.dtype = nil, "f64"
 refused(function() return g.tensor(long) end, "'dtype' stands in the list",
     "a long list with an option")
 
--- What is none of these.
+-- Tables that are neither.
 t.is(g.tensor {}.shape, { 0 }, "no values")
 t.is(x:sum { dim = 1 }, { 2, 2, 2 }, "options alone")
 t.is(x[{ {}, {} }].shape, { 2, 3 }, "whole dims")

@@ -1,5 +1,5 @@
--- The lists that gpush returns, of dims and of tensors: what reads them, what raises, and what
--- several names get of one.
+-- The lists that gpush returns, of dims and of tensors: how they are read, what raises, and how
+-- several names unpack one.
 local t = require "tap"
 local x = arange(1, 6):reshape(2, 3)
 local mask = tensor { { false, true, false }, { true, false, true } }
@@ -70,7 +70,7 @@ t.is({ one, two }, { 1, 2 }, "a call gives all its values")
 local same, none = x
 t.is({ rawequal(same, x), none }, { true, nil }, "and a tensor is one value")
 
--- Indices of what is true
+-- Indices of true elements
 -- ------------------------------------------------------------------------------------------------
 
 for name, indices in pairs { nonzero = nonzero(mask, { as_tuple = true }),
@@ -96,8 +96,8 @@ t.is({ down:tolist(), across:tolist() },
     { { { 1, 1, 1 }, { 2, 2, 2 } }, { { 3, 4, 5 }, { 3, 4, 5 } } }, "a, b = meshgrid{…}")
 t.is(stack(meshgrid { tensor { 1, 2 }, tensor { 3, 4 } }, -1)[2][1], { 2, 3 }, "stack(meshgrid{…})")
 
--- In a loader's workers, which get copies
--- ------------------------------------------------------------------------------------
+-- In a data loader's workers, which get copies
+-- -------------------------------------------------------------------------
 
 local sizes, chunks = x.shape, x:chunk(2)
 local set = { size = 1, get = function()

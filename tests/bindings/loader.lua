@@ -1,5 +1,5 @@
--- data.Loader: order, equal batches for any number of workers, what goes over to a worker, errors,
--- and that no thread is left behind.
+-- data.Loader: order, equal batches for any number of workers, what is sent to a worker, errors,
+-- and that no thread is left.
 local t = require "tap"
 
 -- Threads of this process.
@@ -89,7 +89,7 @@ t.is(#second, 23, "a shuffle has every sample once")
 t.ok(table.concat(indices(draws { seed = 8 }, 1, 5), " ") ~= table.concat(first, " "),
     "another seed, another order")
 
--- All orders of three samples come, about equally often.
+-- All orders of three samples occur, about equally often.
 local counts, total = {}, 1200
 local three = data.Loader { { size = 3, get = function(_, i) return i end }, batch = 3,
     shuffle = true, seed = 1 }
@@ -122,7 +122,7 @@ batches(loader)
 loader.epoch = 0
 t.is(batches(loader), one, "epoch set back repeats a pass")
 
--- ---- what a batch is made of ----
+-- ---- the contents of a batch ----
 
 for _, workers in ipairs { 0, 2 } do
     local name = (" (%d workers)"):format(workers)
@@ -174,7 +174,7 @@ for _, workers in ipairs { 0, 2 } do
     end
 end
 
--- ---- what goes over to a worker ----
+-- ---- what is sent to a worker ----
 
 local scale, list = tensor { 2.0, 3.0 }, { deep = { 10, 20 } }
 local function helper(i) return list.deep[i] end
@@ -259,10 +259,10 @@ threads_before = tasks() -- the device's own thread has come
 
 -- ---- errors ----
 
--- Sample 3 fails while sample 1, which fails too, still waits for it: whoever is first in the batch
--- is told of.
+-- Sample 3 fails while sample 1, which fails too, still waits for it: the first one in the batch is
+-- reported.
 do
-    -- a file: what workers share they must not write and read at once
+    -- a file: workers must not write and read shared data at once
     local mark = (os.getenv "TMPDIR" or "/tmp") .. "/sample-3-failed"
     local function get(_, i)
         local stop = os.clock() + 20

@@ -24,7 +24,7 @@ local numbers = data.Dataset { size = 10, get = function(self, i) return full({ 
 if os.getenv "GPUSH_SAN" == "thread" then batches(data.Loader { numbers, workers = 1 }) end
 local threads_before = tasks()
 
--- A program that ends while its workers run: its status comes at once.
+-- A program that ends while its workers run: its exit status comes immediately.
 local function ends(how)
     local set = "size = 9, get = function(_, i) if i > 3 then while true do end end return i end"
     local script = ("for s in data.Loader{{%s}, workers = 2}() do if s == 2 then %s end end")
@@ -57,7 +57,7 @@ end
 collectgarbage()
 collectgarbage()
 t.is(tasks(), threads_before, "so does the collector, where nobody closes")
--- a worker that would never end by itself, also in a coroutine; TSan cannot deliver the signal to
+-- a worker that would never end on its own, also in a coroutine; TSan cannot deliver the signal to
 -- it
 do
     if os.getenv "GPUSH_SAN" == "thread" then
@@ -77,7 +77,7 @@ do
     end
 end
 
--- Two at once, and one inside another's worker.
+-- Two at the same time, and one inside another's worker.
 local left, right = data.Loader { numbers, workers = 2, batch = 5 } (),
     data.Loader { numbers, workers = 1, batch = 5 } ()
 local _, p = left()

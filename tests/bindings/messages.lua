@@ -1,5 +1,5 @@
--- Messages that say what is so: ranges that are empty, numbers that are too large, an empty table
--- of options.
+-- Messages that report the facts: empty ranges, numbers that are too large, an empty table of
+-- options.
 local t = require "tap"
 local g = require "gpush"
 local zeros, tensor = g.zeros, g.tensor
@@ -126,7 +126,7 @@ t.is(x:to { dtype = "f64" }.dtype, "f64", "to by name")
 t.is(x:to({}).dtype, "f32", "to nothing")
 t.is(coroutine.wrap(function() return g.no_grad(coroutine.yield, 7) end)(), 7,
     "what is called may yield")
--- Settings of CUDA are functions; counts are whole; what a list of modules is.
+-- Settings of CUDA are functions; counts are integers; the contents of a list of modules.
 for text, message in pairs {
     ["cuda.benchmark = true"] = "cuda.benchmark is a function, so nothing was set: write \z
         cuda.benchmark%(true%)",

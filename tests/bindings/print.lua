@@ -33,7 +33,7 @@ shows(tensor({ 1.0, 0.1 }, { dtype = "bf16" }), { "tensor({1.0000, 0.1001}, bf16
 shows(tensor({ 0.00005, 2.00015 }, { dtype = "f64" }),
     { "tensor({5.0000e-05, 2.0002e+00}, f64 2 cpu)" }, "what four digits cannot show")
 
--- The quick way of rounding agrees with string.format on values that lie close to ties.
+-- The fast rounding agrees with string.format on values close to ties.
 do
     local wrong
     for i = 1, 2000 do
@@ -91,14 +91,14 @@ for _, device in ipairs { "cpu", "sim" } do
     local z = tostring(arange(1, 7 ^ 5 // 1 | 0):view(7, 1, 7, 1, 7, 7, 7, 1):to(device))
     t.ok(z:find("{{{{{{{{    1},", 1, true) and z:find("{16807}}}}}}}}", 1, true),
         "8-d corners on " .. device)
-    -- Every number shown is the one that stands there: index arithmetic on dims 1, 3 and 5.
+    -- Every number shown is that of its position: index arithmetic on dims 1, 3 and 5.
     local seen = {}
     for v in text:gmatch("%d+") do seen[tonumber(v)] = true end
     t.ok(seen[1 + 6 * 7 ^ 4] and seen[1 + 6 * 7 ^ 2] and seen[7] and not seen[1 + 3 * 7 ^ 4],
         "5-d edges on " .. device)
 end
 
--- A device is read once, whatever is shown, and the wait is on the record with its reason.
+-- A device is read once, whatever is shown, and the wait is recorded with its reason.
 if gpush.sync then
     local sync = gpush.sync
     local function waits(fn)
@@ -125,7 +125,7 @@ if gpush.sync then
     shows(small, { "tensor({1, 2, 3, 4, 5}, i64 5 sim:0)" }, "and leaves everything usable")
 end
 
--- What is printed of a device's tensor is what is copied, at once.
+-- Only what is printed of a device's tensor is copied, at once.
 local function copied(x)
     local list = {}
     synchronize()

@@ -94,7 +94,7 @@ static void values(void) {
     becomes("for i = f(), #t, 2 do end", "for i = [(n) (f())), #t, 2 do end");
 }
 
-/* a < b < c, which Python has and Lua has not. */
+/* a < b < c, which Python has and Lua lacks. */
 static void chains(void) {
     becomes("m = a < 1 < c", "m = [(<) [(<<) [==[(a < 1) & (1 < c)]==],[(<) a , 1)) , [(<<) [==[(a "
                              "< 1) & (1 < c)]==],c))");
@@ -113,7 +113,7 @@ static void chains(void) {
     becomes("m = 1 < 2 ~= (3 > 2)", NULL);
 }
 
-/* The matrix product, which Lua has not. */
+/* The matrix product, which Lua lacks. */
 static void products(void) {
     becomes("y = a @ b", "y = [(@) a , b)");
     becomes("y = a @ b @ c", "y = [(@) [(@) a , b) , c)");
@@ -168,7 +168,7 @@ static void last_locals(void) {
     last_local("local x =", "");
 }
 
-/* What is evidently plain costs nothing. */
+/* Code that is evidently plain costs nothing. */
 static void plain(void) {
     becomes("", NULL);
     becomes("x.y = f(z) + 1 return x", NULL);
@@ -204,7 +204,7 @@ static void plain(void) {
             "for i = 1, 3 do i = f() if [(=1) 1,i) == 1 then end end");
 }
 
-/* What a comparison's metamethod returns, Lua takes for a boolean. */
+/* Lua takes the result of a comparison's metamethod as a boolean. */
 static void verdicts(void) {
     becomes("m = {__lt = function(a, b) return a.x < b end}",
             "m = {__lt = function(a, b) return (a.x < b) end}");

@@ -1,5 +1,5 @@
--- Tensor syntax: what truth and comparison of tensors give, and that plain Lua does not notice it
--- is there.
+-- Tensor syntax: the results of truth and comparison of tensors, and that plain Lua is not
+-- affected.
 local t = require "tap"
 
 -- Tensors
@@ -88,7 +88,7 @@ t.is({ v1 < v0, v0 < v1, v1 <= v0, v0 <= v1, v0 == v1, v1 == v0 },
 t.error(function() return vx <= v1 end, "ambiguous", "if it has one")
 if v0 < v1 then t.ok(false, "in a condition too") end
 
--- Where chunks come from
+-- Sources of chunks
 -- ------------------------------------------------------------------------------------------------
 
 t.is(load("return ... == 3")(x):tolist()[3], true, "load of a string")
@@ -202,7 +202,7 @@ t.is(select(2, load("--!plain\ny = a @ b", "=c")), "c:2: unexpected symbol near 
     "--!plain: no Lua")
 t.is(select(2, load("@f", "=c")), "c:1: unexpected symbol near '@'", "alone: no Lua")
 
--- Plain Lua must not notice: the same text with the rewrite and without it
+-- Plain Lua is not affected: the same text with the rewrite and without it
 -- ------------------------------------------------
 
 local function outcome(head, text, ...)

@@ -1,5 +1,5 @@
--- Functions of Lua's libraries that ask a value for its truth or its order: a tensor answers with
--- what it holds, or the call raises; plain values notice nothing.
+-- Functions of Lua's libraries that use a value's truth or order: a tensor gives its value, or the
+-- call raises; plain values are not affected.
 local t = require "tap"
 local yes, no, many = tensor(true), tensor(false), tensor { true, false }
 
@@ -75,7 +75,7 @@ t.error(function()
 end,
     "object length is not an integer", "__len in a library")
 
--- A metamethod of Lua's own comparisons, however it came to be one: what it compares is its truth.
+-- A metamethod of Lua's own comparisons, however it became one: the truth of its result counts.
 local function before(a, b) return a.v < b.v end
 local function same(a, b) return (a.v == b.v) end
 local meta = {}
@@ -135,8 +135,8 @@ end
 t.is(column, { 3, 1, 2 }, "which is as it was")
 t.is({ math.max(tensor(2), 3), math.min(tensor(2), 3) }, { 3, 2 }, "math.max and math.min")
 
--- table.sort with a comparator of plain values asks what Lua's own asks of a metamethod, in the
--- same order.
+-- table.sort with a comparator of plain values makes the same comparisons as Lua's own, in the same
+-- order.
 local function list(n, log, less)
     local meta = { __lt = function(a, b)
         log[#log + 1] = a.n .. " " .. b.n

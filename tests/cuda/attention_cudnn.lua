@@ -1,6 +1,6 @@
 -- Attention by cuDNN on the stand-in for CUDA, whose graphs run op by op
 -- (tests/fake_cuda/libs/cudnn_graph.cpp): the cpu's composed results, forward and backward; what
--- cuDNN does not take or cannot do goes to products and kernels of our own.
+-- cuDNN does not take or cannot do runs by products and kernels of our own.
 local t = require "tap"
 local fake = require "fake"
 
@@ -64,7 +64,7 @@ compare("one key", { { 1, 2, 3, 8 }, { 1, 2, 1, 8 }, { 1, 2, 1, 8 } }, "f16", ni
 compare("one query, with gradients", { { 1, 2, 1, 8 }, { 1, 2, 3, 8 }, { 1, 2, 3, 8 } }, "f16", nil,
     false, { "fake_attention", false })
 
--- What lies as heads of one row each, as nn.MultiheadAttention has it, is read there.
+-- Heads stored as one row each, as in nn.MultiheadAttention, are read in place.
 local function heads()
     return randn(2, 6, 3 * 16, { device = "cuda", dtype = "f32" }):to "f16":unflatten(
         3, { 3, 16 }):transpose(2, 3)
@@ -77,11 +77,11 @@ t.close(y:to "cpu":to "f32":tolist(),
     scaled_dot_product_attention(q:to "cpu", k:to "cpu", v:to "cpu"):to "f32":tolist(), 4e-3,
         "and are right")
 
--- The stand-in's first plan gives other bits from call to call: taken where that is allowed.
+-- The stand-in's first plan is not deterministic: used where that is allowed.
 cuda.deterministic(false)
 compare("not deterministic", four, "f16", nil, true,
     { "fake_attention_varying", "fake_attention_varying" })
--- By measuring them: the stand-in's first is slower than its second for once.
+-- By measuring them: the stand-in's first is slower than its second here.
 cuda.benchmark(true)
 compare("measured", four, "f16", nil, false, { "fake_attention", "fake_attention" })
 cuda.deterministic(true)
@@ -120,7 +120,7 @@ t.close(scaled_dot_product_attention(q, k, v, mask):to "cpu":to "f32":tolist(),
     scaled_dot_product_attention(q, k, v, nil, 0, true):to "cpu":to "f32":tolist(), 4e-3,
         "a triangle is causal")
 
--- Layers come here without weights asked for.
+-- Layers come here when weights are not asked for.
 local layer = nn.MultiheadAttention(16, 2, { batch_first = true }):to "cuda":to "f16"
 local x = randn(2, 3, 16, { device = "cuda", dtype = "f32" }):to "f16"
 local bare, by = watched(function() return layer(x, x, x, { need_weights = false }):detach() end)

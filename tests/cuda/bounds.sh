@@ -1,7 +1,7 @@
 #!/bin/bash
-# Kernels that are launched with up to 1024 threads a block say so (__launch_bounds__): the compiler
-# gives a thread no more registers than there are for so many then, where without it the launch
-# fails on a card. Not to be seen on the stand-in.
+# Kernels that are launched with up to 1024 threads per block declare it (__launch_bounds__): the
+# compiler then limits a thread's registers, and without it the launch fails on a card. The stand-in
+# does not show this.
 cd "$GPUSH_ROOT/kernels/cuda" || exit 1
 
 # Kernels that take a group's size and set no bounds.

@@ -1,5 +1,4 @@
--- The CUDA device on the stand-in: what it does about waits, memory and streams, and about faults
--- made on order.
+-- The CUDA device on the stand-in: its waits, memory and streams, and injected faults.
 local t = require "tap"
 local fake = require "fake"
 local dev = "cuda"
@@ -77,7 +76,7 @@ do
     t.is(y[1]:item(), 2, "and what was before it is done")
 end
 
--- memory is not handed out while queued work may still read it
+-- memory is not reused while queued work may still read it
 do
     local a, b = stream(dev), stream(dev)
     local big = filled(300000, 3)
@@ -148,7 +147,7 @@ do
     t.is(first.times, 1, "the second is none")
 end
 
--- a full queue stalls the host at a gate of its own
+-- a full queue blocks the host at a gate of its own
 do
     sync.reset()
     slow(900)
@@ -182,7 +181,7 @@ do
     t.is((x + 2)[1]:item(), 3, "and the next one goes well")
 end
 
--- an error that stays: the device is dead, the rest lives
+-- a sticky error: the device is dead, the rest works
 do
     fake.fault "sticky=1 slow=1:100"
     local y = x + 1

@@ -1,4 +1,4 @@
-/* A Lua module for tests: faults of the stand-in for CUDA on order, and its counts
+/* A Lua module for tests: injected faults of the stand-in for CUDA, and its counts
  * (tests/fake_cuda/include/fake_cuda.h). */
 #include <lauxlib.h>
 #include <lua.h>

@@ -48,7 +48,7 @@ local function same(name, tol, f, ...)
     local args = table.pack(...)
     local here, there = {}, {}
     for i = 1, args.n do here[i], there[i] = moved(args[i], "cpu"), moved(args[i], dev) end
-    for i = 1, args.n do -- what is written must not be one tensor
+    for i = 1, args.n do -- one tensor must not be written twice
         if type(args[i]) == "userdata" then here[i] = here[i]:clone()
         elseif type(args[i]) == "table" then
             for k, v in pairs(here[i]) do
@@ -151,7 +151,7 @@ for _, case in ipairs {{{300, 10}, {300}}, {{9, 500}, {9}}, {{3, 7, 20, 21}, {3,
     end, x, g.randn(shape):softmax(2), w)
 end
 
--- ---- places ----
+-- ---- indices ----
 local many = labels(3, {5000})
 same("scatter_add into few", 1e-4, function(x, i, v) return x:scatter_add(1, i, v) end, g.zeros(3),
     many, randn(5000))

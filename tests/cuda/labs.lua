@@ -1,5 +1,5 @@
 -- The labs on the stand-in for CUDA, smaller still than in tests/scripts/labs.lua: they run, wait
--- as often as they say, and give what they give on the cpu.
+-- as often as they claim, and give the same results as on the cpu.
 local t = require "tap"
 local root, build = os.getenv "GPUSH_ROOT", os.getenv "GPUSH_BUILD"
 

@@ -67,7 +67,7 @@ for _, dt in ipairs {"f32", "f16"} do
     close(at, At, 0, "cummax of a long line, " .. dt)
 end
 
--- Views that begin beside a multiple of 16 bytes, where the libraries' kernels would read 16 at
+-- Views that do not begin at a multiple of 16 bytes, where the libraries' kernels would read 16 at
 -- once.
 for _, dt in ipairs {"f32", "f16"} do
     local a, b = g.randn(1 + 2 * 3 * 8 * 8, {dtype = dt}), g.randn(1 + 4 * 3 * 3 * 3, {dtype = dt})
@@ -94,7 +94,7 @@ for _, dt in ipairs {"f32", "f16"} do
     end
     close(g.layer_norm(x, {8}), g.layer_norm(X, {8}), 10 * tolerance[dt],
         "layer_norm of rows that begin anywhere, " .. dt)
-    -- Weights: in vectors, beside them, one for several neighbours.
+    -- Weights: in vectors, unaligned, one for several adjacent elements.
     local rows, groups = g.randn(5, 64, {dtype = dt}), g.randn(2, 6, 4, 4, {dtype = dt})
     for from = 1, 4 do -- in x's dtype, and in f32
         local ws, bs = g.randn(65, {dtype = dt}), g.randn(65, {dtype = dt})
@@ -111,7 +111,7 @@ for _, dt in ipairs {"f32", "f16"} do
     local line, Line = g.randn(1025, {dtype = dt}), nil
     Line = line:to "cuda"
     local mask, at = line:narrow(1, 2, 1024):gt(0), g.randint(1, 32, {40})
-    -- all of what goes by vectors, of rows that begin at the second element
+    -- all ops that run by vectors, on rows that begin at the second element
     local function some(v, m, i)
         local u, w = v:narrow(1, 2, 1024), v:narrow(1, 1, 1024)
         local r = u:view(32, 32)
@@ -130,7 +130,7 @@ for _, dt in ipairs {"f32", "f16"} do
         close(v, got[k], 30 * tolerance[dt],
             ("number %d of what begins at the second element, %s"):format(k, dt))
     end
-    local function stepped(device) -- parameters, gradients and moments that begin so
+    local function stepped(device) -- unaligned parameters, gradients and moments
         local list = {}
         for k = 1, 4 do list[k] = line:mul(k):abs():to(device):narrow(1, 2, 1024) end
         local p = list[1]:clone():requires_grad_()
@@ -154,7 +154,7 @@ for _, dt in ipairs {"f32", "f16"} do
     end
 end
 
--- A part's product may be beyond f64 where the whole is not.
+-- A part's product may overflow f64 where the whole does not.
 local both = g.stack({g.full({15000}, 1e-200, {dtype = "f64"}),
     g.full({15000}, 1e200, {dtype = "f64"})}, 2):flatten()
 t.close(both:to "cuda":cumprod(1):select(1, 30000):item(), 1, 1e-6,

@@ -1,5 +1,5 @@
--- NVIDIA's libraries on the stand-in for CUDA: found, opened on first use, booked as such, steered,
--- and missed.
+-- NVIDIA's libraries on the stand-in for CUDA: found, opened and recorded on first use, configured,
+-- and missing.
 local t = require "tap"
 local build, root = os.getenv "GPUSH_BUILD", os.getenv "TMPDIR"
 
@@ -36,8 +36,8 @@ for _, c in ipairs(sync.calls()) do if c.first_use then first[c.what] = c.times 
 t.ok(first.cuBLASLt == 1 and first.cuDNN == 1, "a library's first use is booked once")
 t.ok(not first.cuFFT, "one that was not needed was not opened")
 
--- A cuFFT without its functions, which comes first in GPUSH_CUDA_LIBRARIES: the op that needs it
--- says so, others run.
+-- A cuFFT without its functions, first in GPUSH_CUDA_LIBRARIES: the op that needs it reports that,
+-- others run.
 os.execute(("mkdir -p %s/libs && ln -sf $(realpath %s/fake/libcublas.so.13) %s/libs/libcufft.so.12")
     :format(root, build, root))
 local script = root .. "/script.lua"

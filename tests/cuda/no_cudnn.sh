@@ -1,6 +1,6 @@
 #!/bin/bash
-# The plug-in compiles where there is no cudnn.h: without_cudnn.c then has the convolutions that
-# conv.c has elsewhere, no more, no fewer.
+# The plug-in compiles without cudnn.h: without_cudnn.c then defines exactly the convolutions that
+# conv.c defines otherwise.
 cd "$GPUSH_ROOT" || exit 1
 for family in attention conv norm rnn runtime; do mkdir -p "$TMPDIR/with/$family" "$TMPDIR/without/$family"; done
 mkdir -p "$TMPDIR/include"
@@ -15,7 +15,7 @@ compile() { # folder of the results, folder of the headers
     done
 }
 defined() { nm --defined-only -g "$1" | awk '{print $3}' | sort; }
-# What is checked is a text for eval, which may name variables that are set here.
+# The check is a text for eval, which may name variables that are set here.
 check() { if eval "$1"; then echo "ok $2"; else echo "not ok $2"; fi; }
 
 echo 1..7

@@ -1,9 +1,9 @@
 -- batch_norm and its gradients by cuDNN on the stand-in for CUDA, which has an implementation of
--- its own (tests/fake_cuda/libs/cudnn_norm.cpp): the cpu's results; what cuDNN does not take goes
--- to our own kernels.
+-- its own (tests/fake_cuda/libs/cudnn_norm.cpp): the cpu's results; what cuDNN does not take runs
+-- by our own kernels.
 local t = require "tap"
 
--- fn's result, and which ops cuDNN did.
+-- fn's result, and the ops that cuDNN ran.
 local function watched(fn)
     local out
     local prof, by = profile.run({}, function() out = fn() end), {}

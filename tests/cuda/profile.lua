@@ -1,5 +1,5 @@
--- What the record knows of the CUDA device, on the stand-in: times from CUPTI, from events where
--- CUPTI is not to be had, what was dropped, waits inside of libraries, NVTX ranges.
+-- The record of the CUDA device, on the stand-in: times from CUPTI, or from events where CUPTI is
+-- unavailable, dropped records, waits inside libraries, NVTX ranges.
 local t = require "tap"
 local fake = require "fake"
 local build = os.getenv "GPUSH_BUILD"
@@ -90,7 +90,7 @@ do
     f:close()
 end
 
--- What CUPTI dropped is counted and said.
+-- What CUPTI dropped is counted and reported.
 do
     adds(1)
     fake.fault "cupti_drop=1-3"
@@ -106,7 +106,7 @@ do
         "and said")
 end
 
--- Where CUPTI is not to be had, the reason, and times from events.
+-- Without CUPTI: the reason, and times from events.
 local function without(fault, why)
     fake.fault(fault)
     local prof = profile.run({}, step)
@@ -130,7 +130,7 @@ do
     t.ok(r.device and r.device >= 0.003 and r.device < 1, "timeit sees the device's time")
 end
 
--- A wait within an op, as NVIDIA's libraries have them, is booked by line while a profile runs.
+-- A wait within an op, as in NVIDIA's libraries, is recorded by line while a profile runs.
 do
     sync.reset()
     local prof = profile.run({}, function()
@@ -170,7 +170,7 @@ do
     t.ok(found and found.line and found.longest >= 0.02, "with its line and how long it took")
 end
 
--- The same without a profile, once somebody wants to hear of waits.
+-- The same without a profile, once waits are reported.
 do
     local function booked()
         for _, l in ipairs(sync.calls()) do

@@ -1,11 +1,11 @@
--- What cuDNN refuses is done by our own kernels on the stand-in for CUDA, with the cpu's results:
+-- What cuDNN refuses runs by our own kernels on the stand-in for CUDA, with the cpu's results:
 -- every kind of convolution, batch_norm and recurrent layers, forward and backward, where cuDNN
--- refuses everything, one call, or is not there at all.
+-- refuses everything, one call, or is missing.
 local t = require "tap"
 local fake, refused = require "fake", require "refused"
 local build, scratch = os.getenv "GPUSH_BUILD", os.getenv "TMPDIR"
 
--- A size of its own for each: what cuDNN has no plan for is not asked for again.
+-- A different size for each: cuDNN is not asked again for a plan that it does not have.
 for size, order in ipairs { "refuse=1+", "refuse=2", "choice=1+ refuse=1+", "choice=2", "choice=0" }
 do
     fake.fault "choice=0 refuse=0"
@@ -19,8 +19,8 @@ do
     t.is(by.own > 0, order ~= "choice=0", order .. ": the record says what cuDNN refused")
 end
 fake.fault "choice=0 refuse=0"
--- What was saved by cuDNN is not read once it refused that size: backward of the first waits while
--- a second is refused.
+-- What cuDNN saved is not read once it refused that size: backward of the first waits while a
+-- second is refused.
 do
     local layer, list = nn.LSTM(3, 4):double(), {}
     local x = randn(5, 2, 3, { dtype = "f64" })
@@ -39,19 +39,19 @@ do
             "two runs, the second refused: gradient " .. i)
     end
 end
--- No memory for cuDNN to work in: a convolution needs none of its own.
+-- No workspace for cuDNN: our own convolution needs none.
 do
     local x, w = randn(1, 2, 6, 6), randn(3, 2, 3, 3)
     local want, a, b = conv2d(x, w):tolist(), x:to "cuda", w:to "cuda"
     cuda.empty_cache()
-    fake.fault "oom=2+" -- the result's own comes first
+    fake.fault "oom=2+" -- the result's own allocation comes first
     local ok, y = pcall(conv2d, a, b)
     fake.fault "oom=0"
     t.ok(ok, "conv2d without memory for cuDNN")
     t.close(y:to "cpu":tolist(), want, 1e-5, "and its result")
 end
 
--- Without cuDNN: the plug-in and the other libraries in a folder of their own.
+-- Without cuDNN: the plug-in and the other libraries in a separate folder.
 os.execute(
     ("mkdir -p %s/libs && ln -s $(realpath %s/fake)/lib*.so* %s/libs/ && cd %s/libs && rm \z
         libcudnn* libgpush_cuda.so && cp $(realpath %s/fake)/libgpush_cuda.so ."):format(

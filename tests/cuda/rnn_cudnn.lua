@@ -1,10 +1,10 @@
 -- Recurrent layers by cuDNN on the stand-in for CUDA, which has an implementation of its own
--- (tests/fake_cuda/libs/cudnn_rnn.cpp): the cpu's results and gradients, of every kind of layer;
--- dropout goes to our own kernels, and so does all where there is no cuDNN.
+-- (tests/fake_cuda/libs/cudnn_rnn.cpp): the cpu's results and gradients, for every kind of layer;
+-- dropout runs by our own kernels, and so does everything without cuDNN.
 local t = require "tap"
 local build, scratch = os.getenv "GPUSH_BUILD", os.getenv "TMPDIR"
 
--- fn's results, and whether cuDNN did it.
+-- fn's results, and whether cuDNN ran it.
 local function watched(fn)
     local out
     local prof = profile.run({}, function() out = table.pack(fn()) end)
@@ -117,7 +117,7 @@ do
     same(run "cuda", want, 1e-11, "one step's output")
     layer:to "cpu"
 end
--- What was saved by one must not be taken for the other's, or for too much.
+-- What one saved must not be taken for the other's, or be read past its end.
 do
     local w = { randn(20, 3, { device = "cuda" }), randn(20, 5, { device = "cuda" }) }
     local x, o = randn(4, 2, 3, { device = "cuda" }), { has_biases = false }
@@ -141,8 +141,8 @@ do
     t.ok(select(2, watched(function() return layer(x) end)), "evaluation has none")
 end
 
--- For want of scratch memory the collector runs a finaliser that runs a layer itself, while cuDNN
--- is in use.
+-- When scratch memory is short, the collector runs a finaliser that runs a layer itself, while
+-- cuDNN is in use.
 do
     local fake = require "fake"
     local wide = nn.LSTM(30, 40):to "cuda"
@@ -162,7 +162,7 @@ do
     t.ok(most > 4, "layers within layers: " .. most)
 end
 
--- Without the stand-in's cuDNN: the plug-in and the other libraries in a folder of their own.
+-- Without the stand-in's cuDNN: the plug-in and the other libraries in a separate folder.
 os.execute(
     ("mkdir -p %s/libs && ln -s $(realpath %s/fake)/lib*.so* %s/libs/ && cd %s/libs && rm \z
         libcudnn* libgpush_cuda.so && cp $(realpath %s/fake)/libgpush_cuda.so ."):format(

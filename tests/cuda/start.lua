@@ -1,5 +1,5 @@
--- The CUDA device in processes of their own on the stand-in: opening it, several devices, what is
--- missing, Ctrl-C.
+-- The CUDA device in separate processes on the stand-in: opening it, several devices, missing
+-- parts, Ctrl-C.
 local t = require "tap"
 local build = os.getenv "GPUSH_BUILD"
 
@@ -22,7 +22,7 @@ local function prints(settings, text, want, name)
     end
 end
 
--- what there is
+-- existing devices
 prints("GPUSH_FAKE_DEVICES=0", "print(cuda.is_available()) print(ones(2, {device = 'gpu'}).device)",
     "^false\tcuda: no CUDA%-capable device[^\n]*\nsim:0\n$",
     "without a device gpu is sim, and the reason is told")
@@ -55,7 +55,7 @@ prints("",
         = 'cuda'}) f = io.open '/proc/self/maps' print((f:read 'a'):find 'libgpush_cuda' ~= nil)",
     "^nil\ntrue\n$", "the plug-in is opened when a CUDA device is first asked for, not before")
 
--- the doctor names each library, where it was found, and what is missing
+-- the doctor names each library, its path, and what is missing
 local function doctor(settings)
     local p = assert(io.popen(("env %s %s/gpush doctor"):format(settings, build)))
     local text = p:read "a"
@@ -68,8 +68,7 @@ for _, name in ipairs { "cuBLAS", "cuSOLVER", "cuFFT", "cuDNN", "CUPTI" } do
     found = found and all:find("ok  " .. name .. " ")
 end
 t.ok(found, "the doctor finds the stand-ins of NVIDIA's libraries")
--- The plug-in away from them: what is not on this machine is missing, and has a line that says what
--- to do.
+-- The plug-in without them: a missing library has a line that says what to do.
 local alone = os.getenv "TMPDIR" .. "/alone"
 os.execute(("mkdir %s && cp %s/fake/libgpush_cuda.so %s/fake/libfakecudart.so %s"):format(
     alone, build, build, alone))
@@ -110,9 +109,9 @@ t.ok(out:find "cuda:0" and out:find "cuda:0 is dead" and out:find "\ndone\n$",
     "two devices: copies, order, memory of their own, one dies alone")
 if not out:find "\ndone\n$" then io.stderr:write("#   ", out) end
 
--- Ops that need handles, plans, scratch memory and events of their device, in turn on one and the
--- other: a launch into a stream of another device than the thread's is an error. The same results
--- on both, and those of the cpu.
+-- Ops that need handles, plans, scratch memory and events of their device, alternately on two
+-- devices: a launch into a stream of another device than the thread's is an error. The results are
+-- the same on both, and those of the cpu.
 local turns = [[
 manual_seed(3)
 local x, w = randn(4, 3, 8, 8), randn(5, 3, 3, 3)
@@ -155,8 +154,8 @@ if not t.ok(out == "done\n", "libraries, sorts, backward and copies on two devic
     io.stderr:write("#   ", out)
 end
 
--- Ctrl-C: the wait ends long before the kernel, the session goes on, and memory in use is not
--- handed out again
+-- Ctrl-C: the wait ends long before the kernel, the session continues, and memory in use is not
+-- reused
 local ctrl_c = [[
 fake, x = require "fake", full({300000}, 1, {device = "cuda", dtype = "f32"})
 synchronize "cuda"

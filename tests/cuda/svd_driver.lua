@@ -1,4 +1,4 @@
--- cuda.svd_driver on the stand-in for CUDA: which driver a shape goes to, and that each gives a
+-- cuda.svd_driver on the stand-in for CUDA: the driver for each shape, and that each gives a
 -- decomposition. Its results are multiplied together again here, in plain Lua.
 local t = require "tap"
 
@@ -45,7 +45,7 @@ end
 
 t.is({cuda.svd_driver()}, {"auto"}, "auto at first, and none was used")
 manual_seed(3)
-local rows = { -- driver, shape, full_matrices, what does it
+local rows = { -- driver, shape, full_matrices, routine used
     {"auto", {3, 6, 4}, true, "jacobi"}, {"auto", {70, 66}, false, "gesvdj"},
     {"gesvdj", {3, 6, 4}, true, "gesvdjBatched"}, {"gesvdj", {3, 4, 6}, true, "gesvdjBatched"},
     {"gesvdj", {3, 5, 5}, false, "gesvdjBatched"}, {"gesvdj", {3, 6, 4}, false, "gesvdj"},

@@ -1,9 +1,9 @@
--- topk and kthvalue of long lines on the stand-in for CUDA, which go by a digit at a time
--- (kernels/cuda/sort/sort.cu): what sorting the same numbers in Lua gives, of equal ones the first.
--- A second time from the last line to the first, where a line that wrote into the next one's place
--- would show.
+-- topk and kthvalue of long lines on the stand-in for CUDA, which run a digit at a time
+-- (kernels/cuda/sort/sort.cu): the results of sorting the same numbers in Lua, the first of equal
+-- ones. A second time from the last line to the first, which exposes a line that writes into the
+-- next one.
 local t = require "tap"
-local on_stand_in, fake = pcall(require, "fake") -- else a GPU, whose order is its own
+local on_stand_in, fake = pcall(require, "fake") -- else a GPU, which has its own order
 
 -- The numbers of a list's elements in order, the largest or the smallest first; NaN is above all.
 local function order(v, largest)

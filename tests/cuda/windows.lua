@@ -1,5 +1,5 @@
--- Convolutions and pooling on the stand-in for CUDA where cuDNN's way and the CPU's differ, against
--- the CPU's.
+-- Convolutions and pooling on the stand-in for CUDA where cuDNN and the CPU differ, against the
+-- CPU's results.
 local t = require "tap"
 
 local function same(fn, tensors, tol, name, ...)
@@ -9,8 +9,8 @@ local function same(fn, tensors, tol, name, ...)
     t.close((there:to "f64"):reshape(-1):tolist(), (here:to "f64"):reshape(-1):tolist(), tol, name)
 end
 
--- "same" with an even kernel has one element more of padding behind than in front, which cuDNN has
--- not.
+-- "same" with an even kernel has one more element of padding at the end than at the start, which
+-- cuDNN lacks.
 for dtype, tol in pairs {f32 = 1e-5, f16 = 2e-2, bf16 = 1e-1} do
     local x, w, b = randn(2, 4, 7, 6):to(dtype), randn(6, 2, 4, 3):to(dtype), randn(6):to(dtype)
     local g, how = randn(2, 6, 7, 6):to(dtype), {1, "same", 1, 2}
@@ -22,7 +22,7 @@ for dtype, tol in pairs {f32 = 1e-5, f16 = 2e-2, bf16 = 1e-1} do
         {g, x}, 10 * tol, dtype .. " its weight's gradient")
 end
 
--- NaN wins wherever it is in a window; its place is told.
+-- NaN wins wherever it is in a window; its index is returned.
 local x = arange(1, 36, 1, {dtype = "f32"}):view(1, 6, 6):clone()
 x[1][2][5], x[1][4][1], x[1][6][6] = 0 / 0, 0 / 0, 0 / 0
 local values, places = max_pool2d(x:to "cuda", 3, 3, 0, 1, false, true)

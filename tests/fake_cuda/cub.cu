@@ -13,7 +13,7 @@ static unsigned random_next(void) {
     return (random_state = random_state * 1664525u + 1013904223u) >> 8;
 }
 
-/* The two phases of a call, on the default stream: what it returned second. */
+/* The two phases of a call, on the default stream: the second one's result. */
 template <class F> static cudaError_t both(F call) {
     size_t bytes = 0;
     cudaError_t err = call((void *)NULL, bytes);
@@ -41,7 +41,7 @@ template <class T> struct array { /* device memory, host values */
     }
 };
 
-/* An insertion sort, stable: the order in which positions come. */
+/* An insertion sort, stable: equal elements keep their order. */
 template <class T, class L>
 static std::vector<int> order(const std::vector<T> &v, size_t from, size_t to, L before) {
     std::vector<int> o;

@@ -1,5 +1,5 @@
 /* Tests of the stand-in for CUPTI: one subscriber, callbacks of calls, activity records with their
- * correlation and clock, what is dropped. */
+ * correlation and clock, dropped records. */
 #include <cupti.h>
 #include <stdlib.h>
 #include <time.h>
@@ -64,7 +64,8 @@ static size_t dropped;
 static std::mutex lock; /* buffers come from several threads */
 
 static void request(uint8_t **buffer, size_t *size, size_t *most) {
-    *buffer = (uint8_t *)malloc(*size = 1024); /* of a few records: it changes hands often */
+    *buffer =
+        (uint8_t *)malloc(*size = 1024); /* for a few records only: buffers are exchanged often */
     *most = 0;
 }
 static void complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t, size_t valid) {
@@ -108,7 +109,8 @@ static void work(int n, int first) {
     cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 }
 
-/* How many kernels carry the correlation of a link to ids first, first + 1 …, in this order. */
+/* The number of kernels that carry the correlation of a link to ids first, first + 1 …, in this
+ * order. */
 static int linked(int first) {
     int n = 0;
     for (const auto &k : kernels)

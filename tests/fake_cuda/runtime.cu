@@ -1,5 +1,5 @@
-/* Tests of the stand-in for CUDA itself: a block's threads, memory, streams and events, faults on
- * order. */
+/* Tests of the stand-in for CUDA itself: a block's threads, memory, streams and events, injected
+ * faults. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -13,7 +13,7 @@
 #include "fake_cuda.h"
 #include "tap.h"
 
-/* What kernels/cuda/runtime/kernel.h gives GP_LAUNCH. */
+/* What GP_LAUNCH gets from kernels/cuda/runtime/kernel.h. */
 struct call {
     cudaStream_t stream;
     cudaError_t err;
@@ -90,7 +90,7 @@ __global__ void warps(int *out) {
     o[3] = __shfl_xor_sync(0xffffffffu, l, 17);
     o[4] = (int)__ballot_sync(0xffffffffu, l % 4 == 1);
     o[5] = __reduce_add_sync(0xffffffffu, l);
-    /* Two halves that go different ways and meet among themselves. */
+    /* Two halves that diverge and synchronise among themselves. */
     if (l < 16) o[6] = __shfl_sync(0x0000ffffu, l, 15 - l);
     else o[6] = __shfl_sync(0xffff0000u, l, 16);
     __syncwarp();
@@ -162,7 +162,7 @@ static void atomics(void) {
     cudaFree(d);
 }
 
-/* Every half and bfloat16 there and back, ties, overflow and what lies below the normal ones. */
+/* Every half and bfloat16 in both directions, ties, overflow and subnormal numbers. */
 static void conversions(void) {
     int wrong = 0;
     for (int i = 0; i < 65536; i++) {
@@ -424,7 +424,7 @@ static void libraries(void) {
     cudaStreamDestroy(s), cudaFree(d);
 }
 
-/* Everybody stores its number, before and behind a barrier: who comes last? */
+/* Every thread stores its number, before and after a barrier: which is the last? */
 __global__ void last_one(int *to) {
     int me = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     to[0] = me;

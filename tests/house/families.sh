@@ -1,12 +1,12 @@
 #!/bin/bash
 # An op has one family in every room: its shape rule and its gradient in tensor/ops/FAMILY.c, its
-# kernels in kernels/cpu/FAMILY/ and kernels/cuda/FAMILY/. Looks at what the objects define.
+# kernels in kernels/cpu/FAMILY/ and kernels/cuda/FAMILY/. Checks the definitions in the objects.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/support/tap.sh"
 
-# Prints "OP PART FILE" for every rule, gradient and kernel in the objects below the folder $1, but
-# for objects that a build has kept of files which are gone.
+# Prints "OP PART FILE" for every rule, gradient and kernel in the objects below the folder $1,
+# except stale objects of deleted files.
 parts() {
     find "$1" -name '*.o' | grep -E '\.dir/(__/)*(tensor|kernels)/' | xargs -r nm -A -g --defined-only 2>/dev/null | awk -v root="$root" '
         { file = $1; sub(/:.*/, "", file); sub(/^.*\.dir\/(__\/)*/, "", file); sub(/(\.cpp)?\.o$/, "", file) }
@@ -18,8 +18,8 @@ parts() {
         }'
 }
 
-# Of lines "OP PART FILE", the ops whose parts lie in several families. A rule for a kind of rows
-# (tensor/infer.c, autograd/) is of none.
+# The ops, in lines "OP PART FILE", whose parts are in several families. A rule for a kind of rows
+# (tensor/infer.c, autograd/) belongs to none.
 strangers() {
     awk '
         BEGIN {

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What `cmake --install` and the Debian package put where, and that it runs there without the source
-# tree.
+# Where `cmake --install` and the Debian package put files, and that gpush runs there without the
+# source tree.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/support/tap.sh"
@@ -9,7 +9,7 @@ trap 'rm -rf "$scratch"' EXIT
 unset LUA_PATH LUA_CPATH
 arch=$(dpkg --print-architecture 2>/dev/null)
 
-# files_in PREFIX: every file that must be there is.
+# files_in PREFIX: every expected file is there.
 files_in() {
     local f gone=
     for f in bin/gpush lib/lua/5.4/gpush.so share/man/man1/gpush.1 share/bash-completion/completions/gpush \
@@ -22,8 +22,8 @@ files_in() {
     tap_empty "$gone" "$2: every file is there"
 }
 
-# runs_in PREFIX NAME: program and module run, with the Lua files beside them, from any directory
-# and through a link. A mark at the head of the installed init.lua tells which one was read.
+# runs_in PREFIX NAME: program and module run, with their own Lua files, from any directory and
+# through a link. A mark at the head of the installed init.lua shows which one was read.
 runs_in() {
     sed -i '1i io.write("[own]")' "$1/share/gpush/lua/init.lua"
     tap_is "$(cd / && "$1/bin/gpush" -e 'print(zeros(2, 3):sum():item())' 2>&1)" "[own]0.0" "$2: the program runs"
@@ -36,7 +36,7 @@ runs_in() {
         "[own]4.0" "$2: also by a relative path"
 }
 
-# lua5.4, with the sanitiser's runtime in front where the module needs it.
+# lua5.4, with the sanitiser's runtime preloaded where the module needs it.
 stock() {
     local lib=
     case ${GPUSH_SAN-} in
@@ -46,13 +46,13 @@ stock() {
     LD_PRELOAD=$lib lua5.4 "$@"
 }
 
-# undeclared DEPENDS: the packages of the libraries that the program itself needs and DEPENDS does
-# not name.
+# undeclared DEPENDS: the packages of the libraries that the program itself needs and that are
+# missing from DEPENDS.
 undeclared() {
     local lib path package
     for lib in $(readelf -d "$build/gpush" | sed -n 's/.*(NEEDED).*\[\(lib.*\)\]/\1/p'); do
         path=$(readlink -f "$(ldd "$build/gpush" | awk -v lib="$lib" '$1 == lib { print $3 }')")
-        # dpkg knows some libraries by the path that /usr's merging left behind.
+        # dpkg knows some libraries by the path from before /usr was merged.
         package=$(dpkg-query -S "$path" 2>/dev/null || dpkg-query -S "${path#/usr}")
         package=${package%%:*}
         [[ $1 == *$package* ]] || echo "$package, for $lib, is not in $1"
@@ -65,8 +65,7 @@ files_in "$scratch/usr" installed
 runs_in "$scratch/usr" installed
 out=$(man --warnings=all -l "$scratch/usr/share/man/man1/gpush.1" 2>&1 >/dev/null) || out=
 tap_empty "$out" "the man page has no warnings"
-# One text: what help says of an op, in the man page, the reference and the declarations for
-# editors.
+# One text: an op's help in the man page, the reference and the declarations for editors.
 help=$("$build/gpush" -e 'io.write(ops(true).matmul.help)')
 for f in man/man1/gpush.1 doc/gpush/reference.md gpush/library/gpush.lua; do
     grep -qF -- "$help" "$scratch/usr/share/$f"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The law of who may use what: shell > bindings > kernels > profile > tensor, and the few files that
-# alone know Lua, CUDA, the line editor and OpenMP. Ends by breaking each rule in a scratch tree, to
+# The law of dependencies: shell > bindings > kernels > profile > tensor, and the few files that
+# alone use Lua, CUDA, the line editor and OpenMP. Ends by breaking each rule in a scratch tree, to
 # see it fail.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 . "$root/tests/support/tap.sh"
@@ -44,7 +44,8 @@ blocking="$blocking|cudaFree(Host)?|cudaHostAlloc|cu(Ctx|Stream|Event)Synchroniz
 
 rules=(includes calls lua cuda blocking exit editor openmp drain locks relative)
 # Prints the calls that the law does not allow, from the symbols of the objects below the folder $1
-# that it defines and uses. What the plug-in is handed of the core (plugin_imports.c) is the core's.
+# that it defines and uses. The core's functions in the plug-in (plugin_imports.c) count as the
+# core's.
 bad_calls() {
     find "$1" -name '*.o' 2>/dev/null | grep -E '/(core|kernels_[a-z0-9]+|gpush|[a-z_]*gpush_cuda)\.dir/' | xargs -r nm -A -g 2>/dev/null | awk '
         BEGIN { n = split("tensor profile kernels bindings shell", room, " "); for (i = 1; i <= n; i++) level[room[i]] = i }

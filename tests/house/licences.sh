@@ -1,7 +1,7 @@
 #!/bin/bash
-# No GPL library in the process, for CUDA's could not be shipped beside one; and none of CUDA's in
-# the program itself. Every library that the program or the module loads must be on the list below,
-# with the licence its package states.
+# No GPL library in the process, which could not be shipped with CUDA's; and none of CUDA's in the
+# program itself. Every library that the program or the module loads must be on the list below, with
+# the licence that its package states.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/support/tap.sh"
@@ -55,8 +55,8 @@ licence_of() {
     done <<<"$list"
 }
 
-# Prints what a library's Debian package says against the list; nothing when it agrees or there is
-# no package to ask.
+# Prints differences between a library's Debian package and the list; nothing when they agree or
+# there is no package.
 disagrees() {
     local package copyright
     [ "$2" != - ] && command -v dpkg-query >/dev/null || return 0
@@ -66,7 +66,7 @@ disagrees() {
     tr -s ' \n' ' ' <"$copyright" | grep -qiF "$2" || echo "$package: its copyright file does not say '$2'"
 }
 
-# check FILE: one line for each library that is unknown, or that its package describes otherwise.
+# check FILE: one line for each library that is unknown, or whose package states another licence.
 check() {
     local name path rest entry
     while read -r name _ path rest; do

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Lua 5.4.4's own test suite through lua5.4 (to know where it passes here), gpush --plain and gpush.
-# The suite comes at test time from PyPI: lupa's source distribution carries Lua's whole tree.
-# Nothing of it is kept in ours. Each file runs by itself and in full (neither _soft nor _port), as
-# in a fresh directory, standard input a pipe.
+# The suite is downloaded at test time from PyPI: lupa's source distribution contains Lua's whole
+# tree. Nothing of it is kept in ours. Each file runs separately and in full (neither _soft nor
+# _port), as in a fresh directory, with a pipe as standard input.
 . "$GPUSH_ROOT/tests/support/tap.sh"
 package=lupa==2.0
 sha256=ad3fef486be7adddd349fe9a9c393789061312cf98ebc533b489be34f484cb79
@@ -30,8 +30,8 @@ fetch() {
     mkdir -p "$cache" && rm -rf "$suite" && mv "$tree/testes" "$suite"
 }
 
-# Empties the lines that tests/support/lua_suite.skip lists, in the directory $1; prints those that are not
-# there.
+# Empties the lines that tests/support/lua_suite.skip lists, in the directory $1; prints those that
+# do not exist.
 apply_skips() {
     local file line number
     while IFS=$'\t' read -r file line _; do

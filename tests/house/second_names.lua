@@ -1,5 +1,5 @@
--- Second names of ops and options stand in one list, tensor/ops/names.def: each of its rows works,
--- and no other second name is found in the module, among the methods or in the sources.
+-- Second names of ops and options are in one list, tensor/ops/names.def: each of its rows works,
+-- and there is no other second name in the module, among the methods or in the sources.
 local t = require "tap"
 local g = require "gpush"
 local root = os.getenv "GPUSH_ROOT"
@@ -48,7 +48,7 @@ end
 t.ok(next(first_of), "the list has second names of ops")
 t.is(wrong, {}, "each is the same function, as a method and in place, too")
 
--- Names in the table of one function that are no row's: "second first".
+-- Names in the table of one function that are not a row's: "second first".
 local function strangers(functions, known)
     local by, out = {}, {}
     for name, f in next, functions do
@@ -74,7 +74,7 @@ end
 t.is(strangers(g, first_of), {}, "no function of the module has another second name")
 t.is(strangers(methods, first_of), {}, "nor has a method")
 for _, area in ipairs { "linalg", "fft", "cuda", "sync", "profile", "autograd", "checkpoint" } do
-    local _ = g[area].any -- what is read at the first use
+    local _ = g[area].any -- loaded on first use
     t.is(strangers(g[area], {}), {}, "nor has a function of " .. area)
 end
 t.is(strangers({ sub = print, minus = print, neg = next, negative = next },
@@ -82,7 +82,7 @@ t.is(strangers({ sub = print, minus = print, neg = next, negative = next },
 
 -- ---- options ----
 
--- The parameters of every op, composite or function that takes options by names.
+-- The parameters of every op, composite or function that takes options by name.
 local signatures = { ["profile.schedule"] = { g.profile.schedule,
     "int wait=0, int warmup=0, int active=1, int repeats=0" } }
 for name, op in next, g.ops(true) do
@@ -99,7 +99,7 @@ local function parameters(sig)
     return list
 end
 
--- What row says of parameter p of the op.
+-- Whether the row is about parameter p of the op.
 local function means(row, op, p, second)
     local kind, a, b, c = table.unpack(row)
     if kind == "DIMS" then return p.kind == "dims" and p.name == a and second == b end
@@ -126,8 +126,8 @@ local samples = { tensor = x, operand = x, tensors = { x }, number = 1, int = 1,
     dtype = "f32", device = "cpu", any = 1, value = 1, text = "a", table = {}, ["function"] = print,
     rest = 1 }
 
--- Which parameter the function takes the option for: given a second time, it is told as "argument
--- #k and as an option". nil: for none.
+-- The parameter that the function takes the option for: given a second time, the error is "argument
+-- #k and as an option". nil: none.
 local function taken(f, list, key)
     for k = #list, 1, -1 do
         local args = {}
@@ -170,8 +170,8 @@ t.is(idle, {}, "every row of an option is some op's")
 
 -- ---- the sources ----
 
--- Second names as texts of C or Lua, which would be another list: "PATH: name". Words that mean
--- something else there do not count.
+-- Second names as strings in C or Lua, which would be another list: "PATH: name". Words with
+-- another meaning there do not count.
 local common = { A = 1, B = 1, axis = 1, concat = 1, det = 1, dim = 1, dims = 1, divide = 1,
     ["end"] = 1, fix = 1, greater = 1, input = 1, inverse = 1, less = 1, mat = 1,
     multiply = 1, other = 1, pin_memory = 1, qr = 1, size = 1, start = 1, vec = 1,

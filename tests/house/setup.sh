@@ -1,6 +1,6 @@
 #!/bin/bash
 # scripts/gpush in a scratch tree, with stand-ins for apt-get, sudo and cmake on the PATH: what it
-# installs, says, rebuilds and leaves alone. The commands that it calls besides are the system's.
+# installs, prints, rebuilds and leaves alone. Other commands are the system's.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 . "$root/tests/support/tap.sh"
 scratch=$(mktemp -d)
@@ -18,7 +18,7 @@ for tool in sh bash cat mkdir rm mv sed tr tail grep readlink flock touch sleep 
 done
 
 stand_in() { cat >"$bin/$1" && chmod +x "$bin/$1"; }
-# Makes a "program" that prints its arguments; told on the log.
+# Makes a "program" that prints its arguments; logged.
 cat >"$scratch/cmake" <<'X'
 #!/bin/sh
 echo "cmake $*" >>"$log"

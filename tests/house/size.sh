@@ -1,6 +1,6 @@
 #!/bin/bash
 # Files of at most 500 lines, functions of at most 60 and macros of at most 12; prints the figures
-# by which the house is compared with its models.
+# for comparison with other code bases.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 . "$root/tests/support/tap.sh"
 max_file=500
@@ -25,8 +25,7 @@ functions() {
 long_files() { all_files | xargs -r wc -l | awk -v max=$max_file '$2 != "total" && $1 > max { print $2 ": " $1 " lines" }'; }
 long_functions() { functions | awk -v max=$max_function '$1 > max { print $3 " " $4 ": " $1 " lines" }'; }
 macros() { c_files | xargs -r awk -f "$root/tests/support/macros.awk"; }
-# The files with longer macros, and how many each has: none is added, and what has gone is taken
-# off.
+# The files with longer macros, and their number: none may be added, and removed ones are taken off.
 old_macros() {
     cat <<'EOF'
 kernels/cuda/elementwise/binary.cu 1
@@ -35,15 +34,15 @@ EOF
 long_macros() {
     macros | awk -v max=$max_macro '$1 > max { sub(/:.*/, "", $2); n[$2]++ } END { for (f in n) print f, n[f] }' | LC_ALL=C sort
 }
-# Lines that are too long, by file, in characters: tables of ops and advice have 160. What NVIDIA's
-# headers look like is theirs, and the shell tests hold whole screens in strings.
+# Lines that are too long, by file, in characters: tables of ops and advice may have 160. NVIDIA's
+# headers are exempt, and the shell tests contain whole screens in strings.
 long_lines() {
     all_files | grep -v '^tests/fake_cuda/include/\|^tests/.*\.sh$' | xargs -r perl -CSD -ne '
         chomp; $n{$ARGV}++ if length > ($ARGV =~ /\.def$/ ? '$max_row' : '$max_line');
         END { print "$_ $n{$_}\n" for sort keys %n }'
 }
-# The files with longer lines, and how many each may have at most: rows of ops.def with long
-# formulas; patterns, JSON and programs in long strings, which break nowhere.
+# The files with longer lines, and the most that each may have: rows of ops.def with long formulas;
+# patterns, JSON and programs in long strings, which cannot be broken.
 old_lines() {
     cat <<'EOF'
 kernels/common/special.h 2
@@ -76,7 +75,7 @@ more_lines() {
 no_opening() {
     local f
     for f in $(all_files); do
-        # The first line says what the file is for; #! and --!plain may stand above it.
+        # The first line says what the file is for; #! and --!plain may precede it.
         sed -n '1,2{/^#!/d;/^--!plain/d;p;q}' "$f" | grep -Eq '^(/\*|//|--|#) ?.{15}' || echo "$f"
     done
 }

@@ -1,4 +1,4 @@
-/* The C half of the test machinery, which tests itself in a child whose output it reads back. */
+/* The test library for C, which tests itself in a child process whose output it reads. */
 #include "tap.h"
 
 #include <fcntl.h>

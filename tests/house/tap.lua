@@ -1,7 +1,7 @@
--- The test machinery itself: what must fail does fail, and skipped assertions keep their reason.
+-- The test library itself: failing assertions fail, and skipped ones keep their reason.
 local t = require "tap"
 
--- Runs body as a test file of its own; its output, its exit status.
+-- Runs body as a test file; returns its output and exit status.
 local function run(body)
     local path = os.tmpname()
     local f = assert(io.open(path, "w"))

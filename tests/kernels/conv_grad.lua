@@ -1,6 +1,5 @@
 -- Convolutions of one and three dims, transposed ones, and the gradients of all, against a plain
--- loop that walks the products of a convolution once and adds each where it belongs; on cpu and
--- sim.
+-- loop that walks the products of a convolution once and adds each to its result; on cpu and sim.
 local t = require "tap"
 local g = require "gpush"
 
@@ -33,7 +32,7 @@ local function at(idx, sizes)
     return n
 end
 
--- Calls f with the places of image, weight and result elements that are multiplied in convolution
+-- Calls f with the indices of image, weight and result elements that are multiplied in convolution
 -- k; returns the spatial size of results.
 local function products(k, f)
     local rank, s, d = #k.size, k.stride, k.dilation
@@ -141,7 +140,7 @@ local function check(k, dtype, layout, device)
         g["conv" .. rank .. "d"](tx, tw, put(b, {k.filters}), k.stride, k.padding, k.dilation,
             k.groups), fwd, ys)
     if k.padding == "same" then return end
-    -- The transposed convolution takes y to x; the part of x that no product reaches is
+    -- The transposed convolution maps y to x; the part of x that no product reaches is
     -- output_padding.
     local extra, plane = {}, product(k.size)
     for d = 1, rank do
@@ -198,9 +197,9 @@ for _, i in ipairs {2, 7, 16} do
     check(cases[i], "f32", "transposed", "cpu")
 end
 
--- ---- rows that fill no cache are made in stretches ----
+-- ---- rows too long for a cache, computed in stretches ----
 
--- Small whole numbers, so that sums are exact, and sums of slices of the padded line as reference.
+-- Small integers, so that sums are exact, and sums of slices of the padded line as reference.
 local long = 600011
 local function line(n, k) return g.range(0, n - 1):mul(k):remainder(13):sub(6):float() end
 local function by_slices(x, w, stride, padding, dilation)

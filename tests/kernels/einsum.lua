@@ -47,7 +47,8 @@ local function reference(terms, out, arrays)
     end)
 end
 
--- equation, shapes, and where the equation does not say it plainly: terms, and the result's labels.
+-- equation, shapes, and where the equation does not show it plainly: terms, and the result's
+-- labels.
 local cases = {
     {"ij,jk->ik", {{3, 4}, {4, 5}}}, {"ij,jk", {{3, 4}, {4, 5}}, {"ij", "jk"}, "ik"},
     {"ij,kj->ki", {{3, 4}, {5, 4}}},

@@ -13,7 +13,7 @@ local function error_of(y, re, im, sign, most)
     local wr, wi = F.roots(n, sign)
     local sum, all = 0, 0
     for k = 0, n - 1, math.max(1, n // most) do
-        local r, i, rest_r, rest_i = 0, 0, 0, 0 -- sums and what rounding them lost
+        local r, i, rest_r, rest_i = 0, 0, 0, 0 -- sums and their rounding errors
         for j = 0, n - 1 do
             local c, d = wr[j * k % n], wi[j * k % n]
             local a, b = re[j + 1] * c - im[j + 1] * d - rest_r, re[j + 1] * d + im[j + 1] * c -
@@ -59,8 +59,8 @@ for n = 1, 300 do list[n] = n end
 sizes(list, 40)
 sizes({1009, 1024, 4096, 3 * 5 * 1024, 10007, 65536, 65537}, 5)
 
--- a length that is even, of a line that is odd and shorter; the imaginary part of the last
--- frequency of an even one
+-- an even length, of a line that is odd and shorter; the imaginary part of the last frequency of an
+-- even one
 do
     local function dft(v, n)
         local out = {}
@@ -90,7 +90,7 @@ do
     t.is(back(7), back(0):tolist(), "whatever its imaginary part is")
 end
 
--- Lines of a batch, in each dim and layout, are transformed as they are alone.
+-- Lines of a batch, in each dim and layout, are transformed as separate ones are.
 for _, device in ipairs {"cpu", "sim"} do
     for _, n in ipairs {7, 48, 300, 1000} do
         local x = (g.rand(37, n, {dtype = "f64"})):to(device)

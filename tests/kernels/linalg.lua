@@ -1,5 +1,5 @@
--- Linear algebra beyond the table of cases: norms and what comes of singular values, larger
--- matrices, batches, sizes of 0, and matrices for which there is no answer.
+-- Linear algebra beyond the table of cases: norms and functions of singular values, larger
+-- matrices, batches, sizes of 0, and matrices without a result.
 local t = require "tap"
 local g = require "gpush"
 local linalg = g.linalg
@@ -57,12 +57,12 @@ for dtype, e in pairs(eps) do
     end
 end
 
--- QR by blocks of reflections: shapes, what each mode gives, signs, and columns of any size.
+-- QR by blocks of reflections: shapes, each mode, signs, and columns of any size.
 for dtype, e in pairs(eps) do
     for _, s in ipairs {{65, 65}, {49, 130}, {130, 49}, {97, 96}} do
         local m, n, low = s[1], s[2], math.min(s[1], s[2])
         local wide = g.randn({m, n}, {dtype = "f64"})
-        wide["1:" .. m .. ", 5"] = 0 -- a column without a direction, and one that is done already
+        wide["1:" .. m .. ", 5"] = 0 -- a zero column, and one that needs no reflection
         wide["2:" .. m .. ", 1"] = 0
         for _, scale in ipairs {1, dtype == "f32" and 1e-41 or 1e-310,
             dtype == "f32" and 1e36 or 1e305}
@@ -75,7 +75,7 @@ for dtype, e in pairs(eps) do
                 local q64, r64 = q:to "f64", r:to("f64") / unit
                 t.is({q.shape, r.shape}, mode == "reduced" and {{m, low}, {low, n}}
                     or {{m, m}, {m, n}}, name .. ": shapes")
-                -- subnormal numbers have few
+                -- subnormal numbers have few bits
                 local digits = unit * e < (dtype == "f32" and 2 ^ -149 or 2 ^ -1074) and 1e-3 or tol
                 t.ok(far(q64:matmul(r64), a:to "f64" / unit) <= digits, name)
                 t.ok(far(T(q64):matmul(q64), eye(q.shape[2], "f64")) <= tol, name .. ": orthogonal")
@@ -96,8 +96,8 @@ for dtype, e in pairs(eps) do
         "qr of zeros " .. dtype)
 end
 
--- Many reflections at once take eigenvectors back from the tridiagonal form; of a matrix near
--- overflow or underflow LAPACK does.
+-- Blocked reflections transform eigenvectors back from the tridiagonal form; near overflow or
+-- underflow LAPACK does.
 for dtype, e in pairs(eps) do
     local n = 290
     local s, junk = g.randn(n, n, {dtype = dtype}), g.randn(n, n, {dtype = dtype})
@@ -114,7 +114,7 @@ for dtype, e in pairs(eps) do
     end
 end
 
--- The threads change no bits of a batch.
+-- The threads do not change the bits of a batch.
 local batch = g.randn(50, 20, 20)
 local threads = g.threads()
 g.threads(1)
@@ -128,8 +128,7 @@ end
 t.is(linalg.inv(batch[7]):tolist(), linalg.inv(batch)[7]:tolist(),
     "a matrix alone gives the bits that it has in a batch")
 
--- One matrix alone, large enough for all threads; nothing that they give is far from what one
--- gives.
+-- One matrix large enough for all threads; their result is close to that of one thread.
 do
     local n = 470
     local a, b = (g.randn(n, n) + g.eye(n) * 60):roll(7, 1), g.randn(n, 3)
@@ -156,7 +155,7 @@ for _, dtype in ipairs { "f32", "f64" } do
     t.is(tostring(inv):find "%-0", nil, "no -0 in the inverse of the identity, " .. dtype)
 end
 
--- Small matrices, whose rows must be exchanged, in batches, transposed, and singular ones.
+-- Small matrices with row exchanges, in batches, transposed, and singular ones.
 for dtype, e in pairs(eps) do
     for _, n in ipairs {1, 2, 3, 7, 8, 9, 16, 23, 31, 32, 33} do
         local a = (g.randn({5, n, n}, {dtype = dtype}) + eye(n, dtype) * 4 * math.sqrt(n)):roll(
@@ -177,8 +176,8 @@ for dtype, e in pairs(eps) do
     end
 end
 
--- Inverses and equations of sizes about those of the pieces that large ones are made of, of
--- transposed ones too, and of singular ones.
+-- Inverses and equations of sizes close to the blocks of large ones, also of transposed and
+-- singular matrices.
 for dtype, e in pairs(eps) do
     for _, n in ipairs {191, 192, 256, 257, 300} do
         -- rows must be exchanged
@@ -259,7 +258,7 @@ t.is(linalg.lstsq(g.zeros({0, 2}, z), g.zeros({0, 1}, z)):tolist(), {{0}, {0}},
 t.is({linalg.pinv(g.ones(0, 3)).shape, linalg.matrix_rank(g.ones(2, 0, 3)):tolist(),
     linalg.cond(g.ones(0, 0)):item()}, {{3, 0}, {0, 0}, 0}, "pinv, rank and cond of nothing")
 
--- ---- no answer ----
+-- ---- no result ----
 
 local good = eye(3)
 local three = g.stack {good, good, good, good, good, good}:reshape(2, 3, 3, 3)
@@ -359,7 +358,7 @@ t.error(function() return linalg.norm(v, "fro") end, "linalg.norm: argument 'ord
 t.error(function() return linalg.matrix_norm(m, 2, {1, 1}) end, "linalg.matrix_norm: dims 1 and 1",
     "one dim twice")
 
--- ---- what singular values tell ----
+-- ---- functions of singular values ----
 
 local low = g.randn({2, 5, 2}, z):matmul(g.randn({2, 2, 4}, z))
 t.is(linalg.matrix_rank(low):tolist(), {2, 2}, "matrix_rank")
@@ -382,7 +381,7 @@ t.ok(g.logdet(g.tensor({{-2.0}})):isnan():item(), "logdet of a negative determin
 
 -- ---- NaN ----
 
--- NaN: no matrix with one is positive definite, and no factor beside one looks clean
+-- NaN: a matrix with one is not positive definite, and every factor shows it
 do
     local nan = 0 / 0
     for _, dtype in ipairs { "f32", "f64" } do

@@ -85,7 +85,7 @@ for _, dev in ipairs { "cpu", "sim" } do
         "det's gradient of 0x0 on " .. dev)
 end
 
--- the second derivative: that of two rows is linear; where a pivot is zero it is NaN, never another
+-- the second derivative: that of two rows is linear; where a pivot is zero it is NaN, never a wrong
 -- number
 do
     local function second(m)
@@ -163,7 +163,7 @@ for _, dtype in ipairs { "f64", "f32" } do
             t.is(wrong, "", ("%s in %d x %d, %s"):format(bad, n, n, dtype))
         end
     end
-    -- one of a batch, the rows apart, and what is solved for
+    -- one of a batch, separate rows, and the right-hand sides
     for _, n in ipairs { 3, 40 } do
         local wide = g.randn(3, n, 2 * n, { dtype = dtype })
         local a = wide["1:3, 1:" .. n .. ", 1:" .. 2 * n .. ":2"] + g.eye(n, { dtype = dtype }) * 9

@@ -26,7 +26,7 @@ local function clamped(p) return p == 0 and -100 or max(log(p), -100) end
 local function bce(p, y) return -(y * clamped(p) + (1 - y) * clamped(1 - p)) end
 local function logits(x, y) return bce(1 / (1 + exp(-x)), y) end
 
--- name, x, target, options, what one pair costs
+-- name, x, target, options, the loss of one pair
 local losses = {
     {"mse_loss", xs, ys, {}, function(x, y) return (x - y) ^ 2 end},
     {"l1_loss", xs, ys, {}, function(x, y) return abs(x - y) end},
@@ -175,7 +175,7 @@ local function check(dev, dtype)
         {0.5 + 0.5 + 1, -1 + 0.125 + 2, 2 - 0.25 + 3, -0.5 + 2 + 1, 1 + 0.5 + 2, -2 - 1 + 3},
             "linear")
 
-    -- instance_norm: each channel of each image by itself
+    -- instance_norm: each channel of each image on its own
     local images = put {1, 2, 3, 4, 2, 6, 0, 1}:view(2, 2, 2)
     local function unit(a, b) local d = (a - b) / 2 return d / math.sqrt(d * d + 1e-5) end
     local mean, var = put {0, 0}, put {1, 1}
@@ -241,8 +241,8 @@ for _, dev in ipairs {"cpu", "sim"} do
         g.arange(1, 10, {device = dev}):view(1, 10, 1):eq(labels:unsqueeze(2)):float()
     t.close(off:abs():max():item(), 0, 1e-6, "a gradient of 25 MB on " .. dev)
 end
--- The root of a sum of squares has no slope at 0: rows of zeros, and equal rows, have gradients all
--- the same.
+-- The root of a sum of squares has no derivative at 0: rows of zeros, and equal rows, still have
+-- gradients.
 for name, f in pairs { normalize = function(z) return g.normalize(z) end,
     cdist = function(z) return g.cdist(z, z:detach()) end,
     cosine_similarity = function(z) return g.cosine_similarity(z, g.ones(2, 2)) end } do
@@ -250,8 +250,7 @@ for name, f in pairs { normalize = function(z) return g.normalize(z) end,
     f(z):sum():backward()
     t.ok(z.grad:isfinite():all():item(), name .. "'s gradient at zeros is finite")
 end
--- Labels that are no class, and those that are left out: with three classes, equal logits cost log
--- 3 each.
+-- Labels that are not classes, and ignored ones: with three classes, equal logits cost log 3 each.
 for _, dev in ipairs {"cpu", "sim"} do
     local x = g.zeros({3, 3}, {device = dev})
     for _, dtype in ipairs {"i64", "i32"} do
@@ -280,7 +279,7 @@ for _, dev in ipairs {"cpu", "sim"} do
     t.ok(y[3] ~= y[3], "that of two infinities NaN")
 end
 -- cdist of many rows in f32, by a matrix product: plain loops, rows far from 0, equal rows, NaN,
--- and gradients by f64's way
+-- and gradients as in f64
 do
     local n, m, far = 31, 5, 1000
     local a, b = g.randn(n, m) + far, g.randn(n + 2, m) + far
@@ -310,13 +309,13 @@ do
         g.cdist(g.zeros(30, 0), g.zeros(26, 0)):max():item()}, {"f16", 0}, "of f16, of no columns")
 end
 
--- softmax, logsumexp and cross_entropy: equal rows, columns and elements give the same bits
--- wherever they stand, and for any number of threads.
+-- softmax, logsumexp and cross_entropy: equal rows, columns and elements give the same bits at any
+-- position, and for any number of threads.
 do
     local odd = g.tensor {0.3, -1.7, 2.9, 0.1, -0.6, 1.1, -3.3}
     local function same(y, dim) return y:eq(y:narrow(dim, 1, 1)):all():item() end
-    -- Element j of every row, or column, is odd's at (j - 1) % 7 + 1; so it is, but for the order,
-    -- in the result.
+    -- Element j of every row, or column, is odd's at (j - 1) % 7 + 1, and the same holds in the
+    -- result, up to order.
     local function bits(op, base, many)
         local rows = op(base:expand(many, -1):contiguous(), 2)
         local columns = op(base:t():expand(-1, many):contiguous(), 1)
@@ -358,8 +357,8 @@ do
         end
     end
 end
--- logsumexp of long rows with an odd element, the first or the last, or of nothing else: zeros give
--- log(n).
+-- logsumexp of long rows with one different element, the first or the last, or without it: zeros
+-- give log(n).
 for _, dtype in ipairs {"f32", "f64"} do
     for _, n in ipairs {31, 33, 5000} do
         local good = true
@@ -381,7 +380,7 @@ for _, dtype in ipairs {"f32", "f64"} do
     end
 end
 
--- ---- shapes that broadcast to more than the loss has elements, and labels that are bools ----
+-- ---- shapes that broadcast to more elements than the loss has, and labels that are bools ----
 
 do
     local x, column, labels = g.rand(3), g.rand(3, 1), g.tensor { 1, -1, 1 }

@@ -224,8 +224,8 @@ end
 local far = g.tensor({10000.0, 10001.0, 10002.0, 10003.0}):view(4, 1)
 t.close(far:batch_norm(nil, nil, nil, nil, true), {{-1.3416}, {-0.4472}, {0.4472}, {1.3416}}, 1e-4,
     "a mean far from 0 costs no digits")
--- Long rows, whose squares are counted from what a block begins with: far from the rest of it, and
--- the same all through.
+-- Long rows, whose squares are relative to the start of a block: far from the rest of it, and
+-- constant rows.
 for dtype, eps in pairs {f32 = 1e-6, f64 = 1e-12} do
     for what, number in pairs {
         ["blocks that begin far off"] = function(j)

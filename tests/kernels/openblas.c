@@ -1,4 +1,4 @@
-/* The BLAS in the process: the OpenMP flavour, which shares its threads with the kernels' own
+/* The BLAS in the process: the OpenMP variant, which shares its threads with the kernels' own
  * regions. */
 #include <cblas.h>
 #include <openblas_config.h>

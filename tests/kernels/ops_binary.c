@@ -17,8 +17,8 @@ typedef struct entry {
     bool anyzero;
     int64_t (*i3)(int64_t, int64_t, int64_t); /* of three operands */
     void (*params)(gp_call *);
-    ld (*scale)(ld, ld, ld); /* the magnitude at which errors are judged, if not the result's */
-    bool no_truth;           /* a bool operand is refused, also beside another dtype */
+    ld (*scale)(ld, ld, ld); /* the magnitude by which errors are judged, if not the result's */
+    bool no_truth;           /* a bool operand is refused, also with another dtype */
 } entry;
 
 static void p_minus_3(gp_call *c) { gp_call_number(c, (gp_scalar){.i = -3}); }
@@ -99,8 +99,8 @@ typedef struct source {
     bool awkward, quarters;
 } source;
 
-/* What the op refuses (a zero divisor, a negative exponent, a probability above 1) has tests of its
- * own. */
+/* Values that the op accepts: refused ones (a zero divisor, a negative exponent, a probability
+ * above 1) have their own tests. */
 static int64_t mild(const source *s, int64_t i) {
     if (s->which == 0 && chances(s->e)) return i & 1;
     if (s->which == 1 && divides(s->e)) return i == 0 ? 1 : i;
@@ -131,7 +131,7 @@ static void operand_make(const entry *e, gp_device *dev, operand *o, int which, 
     int64_t stride[3], offset;
     layout_of(o->l, &s, stride, &offset);
     source src = {e, o->dt, which, 1, o->l == AWKWARD, quarters};
-    if (o->l == AWKWARD) { /* every pair: operand 0 runs down, the others along */
+    if (o->l == AWKWARD) { /* every pair: operand 0 varies down, the others along */
         src.spread = which == 2 ? 5 : 1;
         s = (gp_shape){2, {which ? 1 : SPECIALS, which ? SPECIALS : 1}};
         stride[0] = stride[1] = 1;
@@ -359,7 +359,7 @@ static void layouts_and_numbers(const entry *e, gp_device *dev, gp_dtype dt) {
              (operand[]){tensor_of(dt, TRANSPOSED), float_of(1.5), tensor_of(dt, TRANSPOSED)},
              true);
     one_case(e, dev, (operand[]){tensor_of(dt, ZERO_D), float_of(0.25), float_of(0.75)}, true);
-    if (chances(e)) return; /* these numbers are none */
+    if (chances(e)) return; /* these numbers are not probabilities */
     one_case(e, dev, (operand[]){integer_of(2), tensor_of(dt, STEP2), float_of(0.25)}, true);
     one_case(e, dev,
              (operand[]){float_of(2.25), tensor_of(dt, MISALIGNED), tensor_of(dt, MISALIGNED)},

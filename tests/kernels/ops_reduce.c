@@ -16,7 +16,7 @@ typedef struct entry {
     ld start;
     ld (*f)(ld acc, ld x);
     int64_t (*i)(int64_t acc, int64_t x);
-    bool mean, extreme; /* extreme: of nothing is an error */
+    bool mean, extreme; /* extreme: an empty one is an error */
 } entry;
 
 static ld f_sum(ld a, ld x) { return a + x; }
@@ -57,7 +57,7 @@ static gp_dtype out_dtype(const entry *e, gp_dtype dt) {
     return e->result == TRUTH ? GP_bool : e->result == WIDENED && !dt_float(dt) ? GP_i64 : dt;
 }
 
-/* Which element of the result element k of the input goes to. */
+/* The result element that element k of the input goes to. */
 static int64_t target_of(const gp_shape *in, unsigned mask, int64_t k) {
     int64_t at = 0, step = 1;
     for (int d = in->ndim - 1; d >= 0; d--) {
@@ -108,7 +108,7 @@ static expectation expect(const entry *e, const fixture *x, const gp_shape *in, 
 /* ---- one case ---- */
 
 /* Arguments: x, dims (all when the mask has them all and `none` asks for that), keepdim, dtype (-1:
- * not given). */
+ * absent). */
 static void begin(const entry *e, gp_call *c, gp_tensor *x, unsigned mask, bool none, bool keep,
                   int dtype) {
     int64_t dims[3];
@@ -158,7 +158,8 @@ static void one_layout(const entry *e, gp_device *dev, gp_dtype dt, layout l) {
     fixture_free(&x);
 }
 
-/* A special value at each place of a row, so that every lane and rest of the loops meets it. */
+/* A special value at each position of a row, so that every lane and remainder of the loops meets
+ * it. */
 static void special_places(const entry *e, gp_device *dev, gp_dtype dt) {
     static const int64_t lengths[] = {1, 7, 31, 32, 33, 50};
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
@@ -261,7 +262,7 @@ static void bad_dims(gp_device *dev, const entry *e) {
     tap_quiet("%s refuses bad dims on %s", e->name, dev->name);
 }
 
-/* Sums of many f32 stay accurate, whatever the layout of the sum: all into one, long rows, down
+/* Sums of many f32 stay accurate, whatever the order of the sum: all into one, long rows, down
  * columns. */
 static void many(gp_device *dev) {
     enum { N = 1 << 21 };

@@ -160,12 +160,12 @@ typedef struct entry {
     ld (*f)(ld);
     int64_t (*i)(int64_t);
     double ulps;
-    bool anyzero; /* the sign of a zero result is not told */
+    bool anyzero; /* the sign of a zero result is not checked */
     void (*params)(gp_call *);
     bool tobool;   /* the result is bool */
     ld scale;      /* a result's error is judged at this magnitude at least */
-    bool widen;    /* bool gives i64, as beside an integer */
-    unsigned only; /* other dtypes are not looked at, if not 0 */
+    bool widen;    /* bool gives i64, as with an integer */
+    unsigned only; /* only these dtypes are checked, if not 0 */
 } entry;
 
 /* Fields left out are 0. */
@@ -202,7 +202,7 @@ static const entry table[] = {
     {"erfc", T_ALL, true, erfcl, NULL, 4, false, NULL},
     {"erfinv", T_ALL, true, f_erfinv, NULL, 6, false, NULL},
     {"lgamma", T_ALL, true, lgammal, NULL, 9, false, NULL,
-     .scale = 0.25L}, /* below 0 parts cancel */
+     .scale = 0.25L}, /* below 0 terms cancel */
     {"digamma", T_ALL, true, f_digamma, NULL, 8, false, NULL, .scale = 1},
     {"polygamma", T_ALL, true, f_trigamma, NULL, 8, false, p_first},
     {"polygamma", T_ALL, true, f_tetragamma, NULL, 8, false, p_second, .scale = 16}, /* as above */
@@ -305,12 +305,12 @@ static void one_layout(const entry *e, gp_device *dev, gp_dtype dt, layout l) {
                           &(judge){.ulps = e->ulps, .scale = e->scale, .anyzero = e->anyzero}))
         check_slack(where, y, primed);
     gp_tensor_unref(y);
-    check_written(where, &x, x.v, &(judge){0}); /* the input is as it was */
+    check_written(where, &x, x.v, &(judge){0}); /* the input is unchanged */
     free(want);
     fixture_free(&x);
 }
 
-/* y = op_(x): x takes the result if its dtype can, else it is left alone. */
+/* y = op_(x): x takes the result if its dtype can, else it is unchanged. */
 static void one_in_place(const entry *e, gp_device *dev, gp_dtype dt, layout l) {
     fixture x = make(e, dev, dt, l);
     val *want = malloc((size_t)(x.n + 1) * sizeof *want);
@@ -383,7 +383,7 @@ static void all_entries(gp_device *dev) {
     }
 }
 
-/* An expanded tensor cannot be written, nor one of which windows overlap. */
+/* An expanded tensor cannot be written, nor one with overlapping windows. */
 static void overlapping_targets(gp_device *dev) {
     fixture x = fixture_of(dev, GP_f32, EXPANDED, 0, 1),
             y = fixture_of(dev, GP_f32, CONTIGUOUS, 0, 1);
@@ -409,7 +409,7 @@ static void overlapping_targets(gp_device *dev) {
 
 enum { MANTISSAS = 24 };
 
-/* The k-th number of the test: of every exponent and either sign, then those round the ends of the
+/* The k-th number of the test: of every exponent and either sign, then those around the ends of the
  * range. */
 static val wide(int64_t k, void *arg) {
     const fmt *f = arg;
@@ -424,8 +424,8 @@ static val wide(int64_t k, void *arg) {
     return (val){.f = k & 1 ? -x : x};
 }
 
-/* At most 1.25 neighbours off, also where results are not normal; what overflows or underflows does
- * so where it must. */
+/* At most 1.25 ulps off, also where results are subnormal; overflow and underflow occur where they
+ * must. */
 static void exp_of_all(gp_device *dev) {
     for (int i = 0; i < 2; i++) {
         gp_dtype dt = i ? GP_f64 : GP_f32;

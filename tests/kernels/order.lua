@@ -69,8 +69,8 @@ local function sorting(dev)
     t.error(function() x:sort(3) end, "sort: dim 3", dev .. ": a dim that is not there")
 end
 
--- Many integers, of ranges that are looked out for in different ways and of some that are sorted:
--- the distinct ones and how often each occurs, against a count in a table.
+-- Many integers, of ranges that are handled in different ways, some of them by sorting: the
+-- distinct ones and their counts, against a table.
 local function many_distinct(dev, k)
     g.threads(k)
     local n = 70001
@@ -118,7 +118,7 @@ local function many_distinct(dev, k)
     end
 end
 
--- A long line, shared by the threads: in order, equal ones as they came, nothing lost.
+-- A long line, divided among the threads: sorted, equal elements in their order, nothing lost.
 local function long_sorting(k)
     g.threads(k)
     local n = 150001
@@ -308,7 +308,7 @@ local function scans(dev)
         dev .. ": count_nonzero of f16")
 end
 
--- The first k of a list by a plain loop: {value, place}, of equal values the first place.
+-- The first k of a list by a plain loop: {value, index}, of equal values the first index.
 local function first_of(list, k, before)
     local best = {}
     for place, v in ipairs(list) do
@@ -322,7 +322,7 @@ local function first_of(list, k, before)
     return best
 end
 
--- One long line, of which few are wanted, and labels, counted by each thread on its own.
+-- One long line, of which few are wanted, and labels, counted by each thread separately.
 local function long_lines(k)
     g.threads(k)
     for name, x in pairs {random = g.randn(150001),

@@ -4,7 +4,7 @@
 local t = require "tap"
 local g = require "gpush"
 
-local R, C = 4, 6 -- every tensor here has this shape at first
+local R, C = 4, 6 -- the initial shape of every tensor here
 local dtypes = {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool"}
 
 local function grid(rows, cols, f)
@@ -25,7 +25,7 @@ local function values(dtype, seed)
     end
 end
 
--- Tensors that all show grid(R, C, v), differently laid out in memory.
+-- Tensors that all show grid(R, C, v), with different memory layouts.
 local function layouts(v, dtype, dev)
     local function make(rows, cols, f)
         return g.tensor(grid(rows, cols, f), {dtype = dtype}):to(dev)
@@ -162,7 +162,7 @@ local function masking(dtype, dev)
     end)
 end
 
--- Writing: into every layout, in place, leaving what is around it alone.
+-- Writing: into every layout, in place, leaving other memory unchanged.
 local function writing(dtype, dev)
     local function ints(v) return g.tensor(v, {dtype = "i64"}):to(dev) end
     local v, w = values(dtype, 4), values(dtype, 5)
@@ -248,7 +248,7 @@ local function refusing(dev)
     t.is(g.where(x:eq(0), x:short(), 2).dtype, "i16", dev .. ": a number does not widen")
 end
 
--- Many writes, some to the same place, by one thread and by two: what a plain loop gives.
+-- Many writes, some to the same element, by one thread and by two: the results of a plain loop.
 local function many(n, size, dtype)
     local at, value, want = {}, {}, {}
     for i = 1, n do at[i], value[i] = math.random(size), math.random(-9, 9) end
@@ -277,14 +277,14 @@ many(70000, 300000, "f32") -- a part of the memory each
 many(70000, 50, "i16")
 many(40000, 200000, "f64")
 
--- A bad index far behind in a long row of them; and tensors of which one row is used for several
+-- A bad index near the end of a long row of them; and tensors of which one row is used for several
 -- rows of indices.
 for _, dev in ipairs {"cpu", "sim"} do
     local index = g.arange(1, 3000, {device = dev}):remainder(5) + 1
     index[2500] = 9
     t.error(function() return g.ones(5, {device = dev}):index_select(1, index):sum():item() end,
         "index 9 is out of range", dev .. ": the 2500th of 3000 indices")
-    -- What has no dim counts as one dim of size 1.
+    -- A 0-d tensor counts as one dim of size 1.
     local alone = g.tensor(5.0):to(dev)
     for _, one in ipairs {g.tensor {1}, g.tensor {-1}, g.tensor(1)} do
         t.is({alone:index_select(1, one:to(dev)):item(), alone:index_select(-1, one:to(dev)):dim()},
@@ -303,7 +303,7 @@ for _, dev in ipairs {"cpu", "sim"} do
         dev .. ": one row for two rows of indices")
 end
 
--- The ends of a dtype, where the target's own elements do not count; and a source of which the
+-- The limits of a dtype, where the target's own elements do not count; and a source of which the
 -- index covers a part.
 for _, dev in ipairs {"cpu", "sim"} do
     for dtype,
@@ -329,7 +329,7 @@ for _, dev in ipairs {"cpu", "sim"} do
     end
     refusing(dev)
 end
--- Rows of every width, by an op and by a layer's: the table's own rows, also from many indices.
+-- Rows of every width, by an op and by a layer: the table's own rows, also from many indices.
 for _, dtype in ipairs {"f32", "f16", "u8"} do
     for _, width in ipairs {1, 2, 3, 4, 8, 16, 32, 33, 300} do
         local rows, n = 41, 700
@@ -349,8 +349,8 @@ for _, dtype in ipairs {"f32", "f16", "u8"} do
     end
 end
 
--- Long masks, of which threads take a part each; what they write begins where another's ends. Off
--- the beginning of the memory, up to an end within a vector.
+-- Long masks, of which each thread takes a part; its output begins where another's ends. From an
+-- offset, up to an end within a vector.
 local N, SKIP = 5 * 32768 + 77, 3
 local drawn, places = {}, {}
 for i = 1, N do

@@ -6,8 +6,8 @@ local g = require "gpush"
 local nan, inf = 0 / 0, math.huge
 local function list(x) return x:reshape(-1):tolist() end
 
--- NaN wins, the last one names the place; of equal elements the first; a window of -inf has its
--- first element's place.
+-- NaN wins, the last one gives the index; of equal elements the first; a window of -inf has its
+-- first element's index.
 local y, i = g.max_pool2d(g.tensor {{{1.0, nan, 3.0, 3.0}, {nan, 0.0, 2.0, 3.0}}}, 2,
     {return_indices = true})
 local values = list(y)
@@ -19,7 +19,7 @@ t.is(list(y), {-inf, -inf}, "-inf")
 t.is(list(i), {1, 3}, "has a place")
 y, i = g.adaptive_max_pool1d(g.full({1, 4}, -inf), 2, true)
 t.is(list(i), {1, 3}, "also where windows are adaptive")
-for _, dtype in ipairs {"f32", "f64", "f16"} do -- without places, which has loops of its own
+for _, dtype in ipairs {"f32", "f64", "f16"} do -- without indices, which has its own loops
     local row = g.tensor({{1, nan, 3, 5, 2, 0, 7}}, {dtype = dtype})
     local function most(stride) return list(g.max_pool1d(row, 2, stride)) end
     t.is({most(1), most(2), most(3)}, {{nan, nan, 5, 5, 2, 7}, {nan, 5, 2}, {nan, 5}},
@@ -28,7 +28,7 @@ for _, dtype in ipairs {"f32", "f64", "f16"} do -- without places, which has loo
 end
 t.is(list(g.avg_pool1d(g.tensor {{1.0, inf, 2.0, nan}}, 2))[1], inf, "inf in a mean")
 
--- Rows that are longer than a vector, in each stride; the reference is a loop.
+-- Rows longer than a vector, for each stride; the reference is a loop.
 for _, dtype in ipairs {"f32", "f64", "bf16"} do
     for stride = 1, 3 do
         local x = g.randint(-50, 50, {2, 5, 101}):to {dtype = dtype}

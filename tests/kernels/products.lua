@@ -1,5 +1,5 @@
--- Matrix products in all their forms: ranks, layouts, sizes that are made in slices, addmm and the
--- transposes; against plain loops and closed forms.
+-- Matrix products in all their forms: ranks, layouts, sizes that are computed in slices, addmm and
+-- the transposes; against plain loops and closed forms.
 local t = require "tap"
 local g = require "gpush"
 local linalg = g.linalg
@@ -67,7 +67,7 @@ t.is(g.ones(5, 1, 2, 0):matmul(g.ones(3, 0, 4)):tolist(), g.zeros(5, 3, 2, 4):to
 t.is(g.addmm(g.full({2, 2}, 3.0), g.ones(2, 0), g.ones(0, 2), 2):tolist(), {{6, 6}, {6, 6}},
     "addmm with sums over nothing")
 
--- Small products take other ways by size and layout: whole numbers are exact in all of them, i64
+-- Small products run in different ways by size and layout: integers are exact in all of them, i64
 -- ones are plain loops.
 local off = {}
 for _, n in ipairs {1, 15, 16, 32, 48, 64, 80, 112} do
@@ -92,8 +92,8 @@ for _, n in ipairs {1, 15, 16, 32, 48, 64, 80, 112} do
 end
 t.is(off, {}, "products of small matrices")
 
--- Large ones are made in slices of rows and columns, between which Ctrl-C is looked for. Small
--- whole numbers, of rank one: every product is exact, and known without one.
+-- Large ones are computed in slices of rows and columns, with checks for Ctrl-C between. Small
+-- integers, of rank one: every product is exact, and known without one.
 local function small(n, mod) return g.arange(1, n) % mod end
 for _, size in ipairs { { 700, 3000, 3001 }, { 1700, 2000, 2001 } } do
     local m, k, n = table.unpack(size)
@@ -106,7 +106,7 @@ for _, size in ipairs { { 700, 3000, 3001 }, { 1700, 2000, 2001 } } do
     end
 end
 
--- BLAS: a product that counts 0 times is not looked at
+-- BLAS: a product times 0 is not read
 local inf = g.full({ 2, 2 }, math.huge)
 t.is(g.addmm(g.ones(2, 2), inf, g.zeros(2, 2), { alpha = 0, beta = 3 }), { { 3, 3 }, { 3, 3 } },
     "addmm {alpha = 0} beside infinities")

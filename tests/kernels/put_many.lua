@@ -101,7 +101,7 @@ for k = 1, 2 do
         local minus = g.full({K}, -0.0, {device = dev}):scatter_add(
             1, ix, g.full({N}, -0.0, {device = dev}))
         t.is(1 / minus[1]:item(), -math.huge, dev .. ": sums of -0.0 are -0.0")
-        -- An index that stands still along the last dim, and one that is written itself.
+        -- An index that is constant along the last dim, and one that is itself written.
         local rows = g.arange(1, 3000):view({1000, 3}):to(dev)
         t.is(rows:gather(1, g.tensor({{7}, {-1}}):to("i64"):to(dev):expand(2, 3)),
             {{19, 20, 21}, {2998, 2999, 3000}}, dev .. ": an expanded index")

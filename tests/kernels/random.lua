@@ -38,7 +38,7 @@ local wide, same = g.rand(3001, {dtype = "f64"}):tolist(), true
 for i = 1, 3001 do same = same and math.floor(wide[i] * (1 << 24)) / (1 << 24) == narrow[2 * i] end
 t.ok(same, "f64 begins with the bits of the second word of two")
 
--- Known at the time of writing: the generator must not change under people's seeds.
+-- Known at the time of writing: the generator must not change for users' seeds.
 g.manual_seed(0)
 local first = g.randint(0, (1 << 32) - 1, {2})
 g.manual_seed(0)
@@ -103,7 +103,7 @@ local whole = true
 for i, v in ipairs(perm) do whole = whole and v == i end
 t.ok(whole and #perm == 1000 and moved > 900, "randperm holds each of 1 … n once, moved")
 t.is(g.randperm(0).shape, {0}, "randperm(0)")
--- rand's f64 numbers are the upper 53 of the 64 bits that it goes by
+-- rand's f64 numbers are the upper 53 of their 64 bits
 for _, n in ipairs {2, 8, 9, 17, 700, 5000, 60000} do
     g.manual_seed(n)
     local order = g.rand(n, {dtype = "f64"}):argsort()
@@ -159,7 +159,7 @@ do
     g.threads(before)
 end
 
--- what is drawn by weights
+-- numbers drawn by weight
 do
     local w = g.tensor {1.0, 0.0, 3.0, 4.0}
     local n = 80000

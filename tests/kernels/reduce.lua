@@ -70,17 +70,16 @@ for _, dev in ipairs {"cpu", "sim"} do
         dev .. ": a long f32 sum of columns")
     t.close(x:reshape(2, 1500000):mean(2)[2]:item(), tenth, 2e-7,
         dev .. ": a long f32 mean of rows")
-    -- 16 sums of their own, each longer than what is folded before it is put away: row i is i, and
-    -- 1 more at 3 places.
+    -- 16 separate sums, each longer than a partial sum: row i is i, and 1 more at 3 positions.
     local long = g.arange(1, 16, {device = dev, dtype = "f32"}):reshape(16, 1):expand(
         16, 140000):contiguous()
     for _, at in ipairs {1, 65537, 140000} do long:select(2, at):add_(1) end
     t.is(long:sum(2):sub(g.arange(1, 16, {device = dev}) * 140000), g.full({16}, 3.0),
         dev .. ": 16 rows of 140000")
-    -- A line as long as is searched in parts: the best in the first, in the last, at the seams, and
-    -- twice.
+    -- A line long enough to be searched in parts: the best in the first, in the last, at the seams,
+    -- and twice.
     local line = g.zeros(200001, {device = dev})
-    -- ever nearer the front: the first of equals is found
+    -- closer and closer to the start: the first of equals is found
     for _, at in ipairs {200001, 3126, 3125, 2, 1} do
         line[at] = 1
         t.is(line:argmax():item(), at, dev .. ": argmax of a long line is " .. at)
@@ -95,8 +94,7 @@ for _, dev in ipairs {"cpu", "sim"} do
     t.is(y:amax(1):ne(y:amax(1)):sum():item(), 1, dev .. ": NaN wins in columns")
     t.is(y:reshape(-1):amin():ne(0):item(), true, dev .. ": NaN wins in a line")
     t.is(y:reshape(-1):amin():eq(1):item(), false, dev .. ": … and is not 1")
-    -- Lines of every length about those of the lanes that they are folded in, beginning anywhere:
-    -- each element counts once.
+    -- Lines of lengths around the number of lanes, beginning anywhere: each element counts once.
     local numbers, wrong = g.arange(1, 300, {dtype = "f32", device = dev}), {}
     for n = 1, 290 do
         local from = n % 7 + 1
@@ -132,8 +130,8 @@ for _, dev in ipairs {"cpu", "sim"} do
     end
 end
 
--- Rows with a gap behind them that are longer than what is summed at once: what stands in the gap
--- must not count.
+-- Rows followed by a gap that are longer than what is summed at once: the gap's contents must not
+-- count.
 for _, dev in ipairs {"cpu", "sim"} do
     local x = g.ones({16, 2, 100003}, {dtype = "u8", device = dev})
     x["..., 100001:100003"] = 100
@@ -154,14 +152,14 @@ do
     end
     for n = 2, 4 do t.is(results[n], results[1], n .. " threads give what one gives") end
 end
--- ---- short rows go side by side: plain loops, with equal elements and NaN ----
+-- ---- short rows are combined several at a time: plain loops, with equal elements and NaN ----
 do
     local nan, inf = 0 / 0, math.huge
     local function same(a, b, tolerance)
         if a ~= a or b ~= b then return a ~= a and b ~= b end
         return a == b or math.abs(a - b) <= tolerance * (1 + math.abs(b))
     end
-    -- what the row's sum, largest, its place, norm and softmax are
+    -- a row's sum, largest element, its index, norm and softmax
     local function row_of(list, r, k)
         local sum, top, at, squares, exps = 0, -inf, 1, 0, 0
         for j = 1, k do

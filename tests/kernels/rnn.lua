@@ -72,7 +72,7 @@ for name, gates in pairs {lstm = 4, gru = 3, rnn = 1} do
     same(y1, y:select(2, 2), name .. ": without a batch")
     same(h1, h:select(2, 2), name .. ": h_n without a batch")
     if c then same(c1, c:select(2, 2), name .. ": c_n without a batch") end
-    -- cells one after the other are the layer
+    -- consecutive cells equal the layer
     local hs, cs = g.zeros(3, 5, {dtype = "f64"}), g.zeros(3, 5, {dtype = "f64"})
     for time = 1, 6 do
         hs, cs = g[name .. "_cell"](x[time], name == "lstm" and {hs, cs} or hs, w[1], w[2], w[3],
@@ -147,7 +147,7 @@ end
 -- With everything dropped the second layer sees zeros.
 local zero = g.lstm(g.zeros(30, 8, 50), nil, {table.unpack(dw, 5)})
 t.close(A.values(dropped(1, true)), A.values(zero), 1e-6, "dropout 1")
--- The mask that is saved: 0 or 2, half of each, and backward uses it.
+-- The saved mask: 0 or 2, half of each, and backward uses it.
 g.manual_seed(7)
 local r = {g.lstm_forward(dx, nil, dw, {num_layers = 2, dropout = 0.5, train = true})}
 t.ok(r[1]:eq(once):all():item(), "lstm_forward gives what lstm gives")
@@ -181,7 +181,7 @@ t.error(function() g.rnn(x, nil, weights(1, 4, 5), {nonlinearity = "sine"}) end,
 t.error(function() g.gru_backward(x, nil, weights(3, 4, 5), {saved = x}) end,
     "gru_backward: argument 'saved' is f64 6x3x4", "saved")
 
--- While it is recorded lstm_forward runs in lstm's place; what is shown is what was called.
+-- While it is recorded lstm_forward runs in place of lstm; messages show the call as made.
 t.error(function() g.lstm(x:detach():requires_grad_(), nil, w, {dropout = 1.5}) end,
     "^[^_]*lstm: dropout is 1.5", "lstm in an error")
 local prof = g.profile.run(function()

@@ -1,5 +1,5 @@
-/* Ctrl-C while a kernel runs on the cpu: it ends within a fraction of its time, as an error, and
- * the inputs are as they were. */
+/* Ctrl-C while a kernel runs on the cpu: it ends within a fraction of its time, with an error, and
+ * the inputs are unchanged. */
 #include "ops.h"
 
 #include "tensor/device/alloc.h"
@@ -63,8 +63,8 @@ static void stops(const char *op, gp_tensor *x, int operands, void (*more)(gp_ca
 
 static void over_dim_2(gp_call *c) { gp_call_int(c, 2); }
 
-/* With the flag up from the start the first look at it ends the op: nothing depends on how long it
-   takes. A single value that such an op takes is a number, a dim or a list of dims. */
+/* With the flag set from the start, the first check ends the op: nothing depends on its duration. A
+ * single value that such an op takes is a number, a dim or a list of dims. */
 static void sees_the_flag(gp_tensor *x) {
     static const struct {
         const char *op;
@@ -95,8 +95,8 @@ static void sees_the_flag(gp_tensor *x) {
     gp_tensor_unref(mask), gp_tensor_unref(x);
 }
 
-/* The same for ops whose tensors are of several kinds: x floats, i whole numbers from 1 on, m a
- * mask, v one dim of floats. */
+/* The same for ops whose tensors are of several kinds: x floats, i integers from 1 on, m a mask, v
+ * one dim of floats. */
 static void sees_the_flag_too(void) {
     static const struct {
         const char *op, *takes;
@@ -128,7 +128,7 @@ static void sees_the_flag_too(void) {
     gp_tensor_unref(x), gp_tensor_unref(i), gp_tensor_unref(m), gp_tensor_unref(v);
 }
 
-/* Signals that come all the time while f32 products run: oneDNN's kernels bear none. */
+/* Continuous signals while f32 products run: oneDNN's kernels tolerate none. */
 static void under_signals(void) {
     gp_tensor *x = pattern(GP_f32, 3, (int64_t[]){4, 600, 600}), *first = NULL;
     int same = 0;
@@ -157,7 +157,7 @@ static gp_tensor *twice(int64_t n) {
     return x;
 }
 
-/* Singular values of 2 times the identity, on the thread of its own that a matrix of this size
+/* Singular values of 2 times the identity, on the offload thread that a matrix of this size
  * gets. */
 static void comes_back(const char *name) {
     gp_tensor *x = twice(600), *s = NULL;
@@ -177,7 +177,8 @@ static int64_t in_use(void) {
     return s.in_use;
 }
 
-/* A call of LAPACK cannot be stopped: it is left behind with what it uses, and ends by itself. */
+/* A call of LAPACK cannot be stopped: it is abandoned with the memory that it uses, and runs to its
+ * end. */
 static void left_behind(void) {
     comes_back("singular values");
     gp_tensor *x = pattern(GP_f64, 2, (int64_t[]){1600, 1600});
@@ -204,13 +205,13 @@ static void left_behind(void) {
            "what it reads is written once it has ended");
     gp_tensor_unref(c.out[0]);
     for (int ms = 0; ms < 10000 && in_use() != before; ms++)
-        usleep(1000); /* its thread still tells what it freed */
+        usleep(1000); /* its thread still reports what it freed */
     tap_is_int(in_use(), before, "and its memory is free");
     gp_tensor_unref(x);
 }
 
-/* A loader's thread that is told to stop, by a signal: its op ends, and so does what it began apart
- * from itself. */
+/* A data loader's thread that is stopped by a signal: its op ends, and so does the call that it
+ * offloaded. */
 static void *in_loader(void *ctx) {
     gp_tensor *x = ctx;
     gp_call c;
@@ -243,8 +244,8 @@ static void other_thread(void) {
 static gp_tensor *load_png(const char *file) { return gp_png_load(file, 0, GP_f32); }
 static bool save_png(const char *file, gp_tensor *x) { return gp_png_save(file, x, 8); }
 
-/* A file's functions look whether they were stopped: the old file is as it was, and nothing is left
- * beside it. */
+/* A file's functions check whether they were stopped: the old file is unchanged, and no temporary
+ * is left. */
 static void file(const char *name, bool (*save)(const char *, gp_tensor *),
                  gp_tensor *(*load)(const char *), gp_tensor *x) {
     char folder[] = "/tmp/gpush-stopped-XXXXXX", path[80];
@@ -276,7 +277,7 @@ int main(void) {
     stops("matmul", pattern(GP_f32, 2, (int64_t[]){6000, 6000}), 2, NULL);
     stops("matmul", pattern(GP_f64, 2, (int64_t[]){4000, 4000}), 2, NULL);
     stops("matmul", pattern(GP_i64, 2, (int64_t[]){1500, 1500}), 2, NULL);
-    gp_set_threads(1); /* these are quick: many cores would be done before the alarm */
+    gp_set_threads(1); /* these are fast: many cores would be done before the alarm */
     stops("bmm", pattern(GP_f32, 3, (int64_t[]){120, 600, 600}), 2, NULL);
     stops("digamma", pattern(GP_f64, 1, (int64_t[]){30000000}), 1, NULL);
     stops("pow", pattern(GP_f64, 1, (int64_t[]){30000000}), 2, NULL);

@@ -4,7 +4,7 @@ local t = require "tap"
 local g = require "gpush"
 
 -- Singular values of a (rows of numbers): one-sided Jacobi rotations make the columns orthogonal;
--- their lengths are the values.
+-- their norms are the values.
 local function jacobi(a, rows, cols)
     local c = {}
     for j = 1, cols do

@@ -1,9 +1,9 @@
--- What the sync debugger advises: each advice is given for a wait that is provoked here, and what
--- it says to write instead does not wait. Every row of profile/advice.def has its case.
+-- The advice of the sync debugger: each advice is given for a wait that is provoked here, and
+-- following it avoids the wait. Every row of profile/advice.def has its case.
 local t = require "tap"
 local dev = "sim"
 
--- What the snippets use. y's product keeps the device at work while they run.
+-- Variables of the snippets. y's product keeps the device busy while they run.
 local y = full({ 700, 700 }, 1, { device = dev, dtype = "f32" })
 local s = current_stream(dev)
 local function env()
@@ -18,9 +18,9 @@ local function env()
     return setmetatable(e, { __index = _G })
 end
 
--- why, what: the row of advice.def. waits: what provokes the wait. instead: what the text says to
--- write, each alone; after: what waits, once, when the loop is over. lasting: fails or prints, so
--- only its refusal is looked at.
+-- why, what: the row of advice.def. waits: code that provokes the wait. instead: the advised code,
+-- each on its own; after: what waits, once, when the loop is over. lasting: fails or prints, so
+-- only its refusal is checked.
 local cases = {
     { "item", "item", "local v = x:sum():item()",
         { "local v = x:sum()", "local v = x:eq(x):all()" }, after = "local v = x:sum():item()" },

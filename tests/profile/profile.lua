@@ -196,7 +196,7 @@ end
 t.ok(joined, "each of the seven kernels has its op, which began before it")
 
 collectgarbage()
-collectgarbage() -- what would be freed meanwhile counts
+collectgarbage() -- memory that would be freed meanwhile counts
 local m = profile.run({ memory = true }, function()
     local _ <close> = profile.region "ALLOC"
     local a = zeros({ 1024, 1024 }, { dtype = "f32" })
@@ -249,7 +249,7 @@ t.is({ few.count, few.dropped }, { 10, 10 }, "what is dropped is counted")
 t.ok(few:table():find("10 events were dropped", 1, true), "and said")
 t.is(sum(few, "self_cpu_time_total"), few.wall_ns, "and the sum rule holds")
 
--- Streams that take turns: each device's op is found by what queued it.
+-- Streams in turn: each device's op is found by the event that queued it.
 do
     local a, b, s = stream(dev), stream(dev), current_stream(dev)
     local turns = profile.run(function()
@@ -360,8 +360,7 @@ do
     end
 end
 
--- ---- a schedule ----
--- Step i runs i ops: who was recorded is in the counts.
+-- ---- a schedule ---- Step i runs i ops: the counts show which steps were recorded.
 local seen = {}
 local function steps(schedule, n)
     local z = ones(2)

@@ -1,5 +1,5 @@
--- A profile's clock: the wall time holds the device's work, regions are of the coroutine that
--- opened them, and a trace's counter of memory is what is in use.
+-- A profile's clock: the wall time includes the device's work, regions belong to the coroutine that
+-- opened them, and a trace's memory counter shows the bytes in use.
 local t = require "tap"
 local dev = "sim"
 
@@ -70,7 +70,7 @@ t.ok(not row(profile.run(function() queue(2) synchronize() end), LAST),
 do
     local small, large = profile.run(queue, 5), profile.run(queue, 50)
     local times = tonumber(large:diff(small):match "%(([%d.]+) times%)")
-    -- which holds the device's work, as `check` has seen
+    -- which includes the device's work, as `check` has seen
     local ratio = large.wall_ns / small.wall_ns
     t.ok(math.abs(times - ratio) <= 0.006,
         ("diff says %.2f times for a ratio of %.3f"):format(times, ratio))
@@ -116,8 +116,7 @@ end
 t.ok(row(prof, "SLOW").cpu_time_total + row(prof, "FAST").cpu_time_total <= prof.wall_ns,
     "totals have no time of the others either")
 
--- Ops, by the region they are in: work is done where a region is open, not where one was opened
--- last.
+-- Ops, by their region: work belongs to the open region, not to the last one opened.
 prof = profile.run(function()
     local inner = coroutine.create(function()
         local _ <close> = profile.region "INNER"
@@ -140,7 +139,8 @@ end
 t.is({ within.neg, within.exp, within.sqrt }, { "(no region)", "INNER", "OUTER" },
     "each op is in its coroutine's region")
 
--- What a coroutine resumes is in its region; one that died with an open region leaves it to nobody.
+-- A coroutine's region includes those that it resumes; one that died with an open region passes it
+-- to none.
 prof = profile.run(function()
     coroutine.wrap(function()
         local _ <close> = profile.region "ROUND"
@@ -172,7 +172,7 @@ end)
 t.ok(ms(prof, "MAKE") < ms(prof, "USE"), "a generator's region is suspended with it")
 t.is({ row(prof, "MAKE").count, row(prof, "USE").count }, { 3, 3 }, "and both are counted")
 
--- ---- runs within runs, in coroutines, and with errors ----
+-- ---- nested runs, in coroutines, and with errors ----
 t.error(function() profile.run(function() profile.run(print) end) end, "one is running already",
     "a profile within a profile")
 t.error(profile.stop, "none is running", "ends both")
@@ -194,7 +194,7 @@ end) spin(0.004) end)
 t.ok(row(prof, "FAILS").cpu_time_total < 2e6 and ms(prof, "[unattributed]") >= 3.9,
     "an error ends the region")
 
--- Coroutines, recursion, errors and regions that are never closed, at random: nothing exceeds the
+-- Random coroutines, recursion, errors and regions that are never closed: nothing exceeds the
 -- whole.
 math.randomseed(3)
 local acts = {

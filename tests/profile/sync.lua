@@ -16,7 +16,7 @@ local function total(why)
     return n
 end
 
--- What a child prints on its standard error.
+-- What a child process prints on its standard error.
 local function stderr_of(text)
     local name = os.tmpname()
     local f = assert(io.open(name, "w"))
@@ -62,7 +62,7 @@ t.is(stderr_of(head .. "synchronize()"), "", "nor what was asked for")
 t.ok(stderr_of(head .. "if x:sum() > 0 then end"):find("CHILD:3: branch waited"),
     "a condition is told of")
 
--- The prompt's echo of a result is no line of the script.
+-- The prompt's echo of a result is not a line of the script.
 local p = io.popen(
     string.format("printf 'x = full({3}, 1, {device = \"gpu\"})\nsync.mode = \"error\"\nx\nfor _, \z
         l in ipairs(sync.lines()) do print(l.why, l.times) end\n' | %s -i 2>&1",
@@ -175,7 +175,7 @@ t.ok(stderr_of(head .. "sync.allow 'log'"):find "CHILD:3: sync.allow was not clo
 t.is(stderr_of(head ..
     "pcall(sync.allow, 'log', error) ; do local _ <close> = sync.budget { max = 1 } end"), "",
         "closed ones say nothing")
--- Work that lasts, however busy the machine is with something else when the wait comes.
+-- Work that takes long, however busy the machine is when the wait comes.
 local function long()
     local y = full({ 1024, 1024 }, 1, { device = dev, dtype = "f32" })
     for _ = 1, 40 do y = y + 1 end
@@ -204,7 +204,7 @@ t.error(function()
     co()
     wait()
 end, "the host waited 1 time", "a coroutine's scope that ends takes no other with it")
-do -- Two coroutines that take turns: each one's scope is for itself.
+do -- Two coroutines in turn: each one's scope is its own.
     local function turns(open)
         return coroutine.wrap(function()
             local _ <close> = open()
@@ -255,7 +255,7 @@ for _, l in ipairs(sync.lines()) do
     known[l.line] = true
 end
 t.ok(#sync.lines() > 64 and again == 0, "the ledger knows its lines after it has grown")
-sync.reset() -- more waits than are kept one by one, of which the last are given in their order
+sync.reset() -- more waits than are kept individually; the last ones are listed in order
 local ascending, lost, x1, kept = true, 0, ones({ 1 }, { device = dev }), nil
 for _ = 1, 5 do
     for _ = 1, lost == 0 and 2000 or 0 do x1 = x1 + 1 x1:item() end

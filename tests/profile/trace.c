@@ -36,7 +36,7 @@ static gp_tensor *add(gp_tensor *a, gp_tensor *b) {
     return gp_call_one(&c);
 }
 
-/* OPS adds on dev within two regions, one of an odd name, and a read of the result. */
+/* OPS adds on dev within two regions, one with an unusual name, and a read of the result. */
 static double work(gp_device *dev) {
     gp_region outer = gp_region_begin("outer", 5), inner = gp_region_begin(odd, sizeof odd - 1);
     gp_tensor *x = filled(dev, 1), *one = filled(dev, 1);
@@ -91,7 +91,7 @@ static int count(json_t *events, const char *ph, const char *cat, const char *na
     return n;
 }
 
-/* Slices of one row must be nested or apart. */
+/* Slices of one row must be nested or disjoint. */
 static bool nested(json_t *events) {
     size_t i, k;
     json_t *a, *b;

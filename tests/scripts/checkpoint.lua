@@ -7,7 +7,7 @@ local nn, optim, checkpoint = g.nn, g.optim, g.checkpoint
 local dir = os.getenv "TMPDIR"
 local file = dir .. "/a.safetensors"
 
--- A run with everything that has state: dropout, running statistics, averages, a schedule.
+-- A run with every kind of state: dropout, running statistics, averages, a schedule.
 local function new_run(device, hidden)
     local run = {}
     run.model = nn.Sequential(nn.Linear(6, hidden or 8), nn.BatchNorm1d(hidden or 8), nn.ReLU(),
@@ -86,7 +86,7 @@ t.is(g.safetensors.load(file)["model.1.weight"], run.model:parameters()[1]:detac
 t.is(checkpoint.load(file).model["1.bias"], run.model:parameters()[2]:detach(),
     "without a model its state comes back")
 
--- ---- what does not fit ----
+-- ---- mismatches ----
 
 local function fails(f, pattern, name) t.error(f, pattern, name) end
 train(run, 1)
@@ -130,7 +130,7 @@ fails(function() checkpoint.save(dir .. "/no/x", { a = 1 }) end,
 t.ok(checkpoint.load(file).optimizer.state[1].exp_avg ~= nil,
     "after all this the file is the one before")
 
--- A disk that is full.
+-- A full disk.
 local script = dir .. "/full.lua"
 local f = assert(io.open(script, "w"))
 f:write(([[print(pcall(checkpoint.save, %q, {x = zeros(5000)}))]]):format(file))

@@ -91,11 +91,11 @@ end
 
 for _, dev in ipairs { "cpu", "sim" } do values(dev) end
 
--- Every composite is called, by the name it is registered under, and gives what its case says; one
--- without a case fails, and so does a case of what is no composite.
+-- Every composite is called, by the name it is registered under, and gives the result of its case;
+-- one without a case fails, and so does a case without a composite.
 local cases_of = require "cases_composite"
 
--- Results as tables: one alone, or a list of several; lists of tensors as they are.
+-- Results as tables: a single one, or a list of several; lists of tensors as they are.
 local function plain(v)
     if gpush.is_tensor(v) then return v:tolist() end
     if type(v) ~= "table" then return v end
@@ -132,7 +132,7 @@ local function every(dev)
     t.is(next(cases), nil, "cases of what there is not (" .. dev .. ")")
 end
 
--- Second names: the same numbers, written out; in place where the first name has that, too.
+-- Second names: the same numbers, written out; in place where the first name has that form, too.
 local function second(dev)
     local function put(v) return gpush.tensor(v, { device = dev }) end
     local a, b, m = put { -0.5, 0.25 }, put { 2.0, 0.25 }, put { { 2.0, 1.0 }, { 0.0, 4.0 } }

@@ -1,6 +1,6 @@
--- Composites before their files are run: every name is there, as a function that stays the same
--- one, and what asks about it finds what the file says. No composite may be called here before the
--- first of these tests.
+-- Composites before their files are run: every name exists, as a function that stays the same one,
+-- and queries about it find the file's contents. No composite may be called here before the first
+-- of these tests.
 local t = require "tap"
 local gpush = require "gpush"
 local dir = debug.getinfo(select(2, debug.getupvalue(gpush.progress, 2)),
@@ -8,10 +8,10 @@ local dir = debug.getinfo(select(2, debug.getupvalue(gpush.progress, 2)),
 local composites = debug.getregistry()["gpush.composites"]
 local methods = debug.getregistry()["gpush.tensor.methods"]
 
--- Before it is read a composite has its name for an upvalue, then a userdata.
+-- Before its file is read a composite has its name for an upvalue, then a userdata.
 local function waits(fn) return type(select(2, debug.getupvalue(fn, 1))) == "string" end
 
--- What the files define, by running each of them here: the reference.
+-- The files' definitions, by running each of them here: the reference.
 local defined, count = {}, 0
 for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn",
     "loss", "nn", "einsum" }

@@ -1,9 +1,9 @@
--- The examples of README.md and docs/*.md run, and print what stands below them.
+-- The examples of README.md and docs/*.md run, and print the blocks below them.
 --
--- The Lua blocks of a page run in order, in one program with one set of globals; the name behind
--- "lua" is the file's. A plain block right below one is what it prints. A plain block that begins
--- with a prompt is a session: what is typed in it is given to `gpush -i`. Times differ from run to
--- run: of a number with a unit only the unit counts.
+-- The Lua blocks of a page run in order, in one program with one set of globals; the name after
+-- "lua" is the file's. A plain block right below one is its output. A plain block that begins with
+-- a prompt is a session: its input is given to `gpush -i`. Times differ from run to run: only the
+-- unit of such a number counts.
 local t = require "tap"
 local root, build = os.getenv "GPUSH_ROOT", os.getenv "GPUSH_BUILD"
 local scratch = os.getenv "TMPDIR"
@@ -45,14 +45,14 @@ local function run(command)
     return p:read "a"
 end
 
--- Times, counts of processor time and the like are not the same twice.
+-- Times, counts of processor time and similar figures differ in each run.
 local function steady(text)
     text = text:gsub("%d+%.?%d*%s?([mun]?s)%f[%W]", "N %1"):gsub("%d+%.?%d*%%",
         "N%%"):gsub("[ -]*\n", "\n")
     return (text:gsub("%s+$", ""))
 end
 
--- All Lua blocks of a page, each behind a mark, with its name as the file's.
+-- All Lua blocks of a page, each after a mark, with its name as the file's.
 local mark = "-- block %d ends --"
 local function run_page(page, blocks)
     local parts = {}
@@ -112,7 +112,7 @@ for page in run(("ls '%s/docs'"):format(root)):gmatch "[^\n]+%.md" do
     check_page(page, root .. "/docs/" .. page)
 end
 
--- It can fail.
+-- The test can fail.
 local sample = blocks_of "```lua\nprint(1)\n```\n```\n2\n```\n\ntext\n```\n> 1\n```\n"
 t.is(#sample, 3, "blocks are found")
 t.is(sample[1].below and sample[1].below.text, "2", "with what stands below")

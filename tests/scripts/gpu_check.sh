@@ -22,7 +22,7 @@ tap_ok $? "every item of the benchmark has a time" "$(grep '^|' out/REPORT.md)"
 "$GPUSH_BUILD/gpush" -e 'local r = json.decode(io.open("out/report.json"):read "a"); assert(r.failed == 0 and #r.parts > 5 and r.benchmark[1].seconds > 0 and r.facts.device == "sim")'
 tap_ok $? "and the JSON says the same"
 
-# A part that fails is told, and the exit status with it.
+# A failing part is reported, and sets the exit status.
 mkdir -p broken/scripts broken/build bad
 ln -s "$GPUSH_BUILD" broken/build/default
 cp -rL tree/scripts/* broken/scripts/ 2>/dev/null

@@ -1,4 +1,5 @@
--- help: what it says of ops, classes, values and words; every example runs and shows what it says.
+-- help: its texts about ops, classes, values and words; every example runs and shows the result
+-- given.
 local t = require "tap"
 local gpush = require "gpush"
 
@@ -46,7 +47,7 @@ global_x = ones(2, 3, { device = "sim" }) * 2
 sync.mode = "error"
 says("f32, 2x3, on sim:0", "a tensor, without waiting for it", "global_x")
 sync.mode = "off"
--- What stands above a function is its help.
+-- The comment above a function is its help.
 function global_f(a, b) return a, b end
 says("What stands above a function", "a function's comment", "global_f")
 says("2 arguments", "and its arguments", "global_f")
@@ -57,7 +58,7 @@ says("written in C", "that of a row", "exp", { source = true })
 says("linalg_svd's row", "of a group's op by its own name", "svd", { source = true })
 says("function Linear:forward", "of a class", "nn.Linear", { source = true })
 
--- What nobody has written more about: its kind says the shapes, and an example is run for help.
+-- Ops without a text: their kind gives the shapes, and help runs an example.
 says("--> tensor({1.2840, 1.6487, 2.1170}, f32 3 cpu)", "an example of a row", "exp")
 says("shapes: x: any; the result has the same", "its shapes", "exp")
 says("see also: exp2, expm1", "those that are like it", "exp")
@@ -77,7 +78,7 @@ says("integers and bool give", "of a reduction", "sum")
 says("in place: x:exp_()", "the form in place", "exp")
 says("in place: a:add_(…)", "with arguments", "add")
 t.ok(not said("sum"):find "in place:", "which not all ops have")
-for name, row in pairs(ops()) do -- what is said holds: the first dtype is taken
+for name, row in pairs(ops()) do -- the text holds: the first dtype is accepted
     local dtype = kinds[row.kind] and row.kind == "unary" and not name:find "^_"
         and row.dtypes:match "^%w+"
     if dtype then gpush[name](ones(2, { dtype = dtype })) end

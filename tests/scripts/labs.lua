@@ -1,5 +1,5 @@
--- The labs at small sizes: they run, their tables have their columns and regions, and what must be
--- equal is.
+-- The labs at small sizes: they run, their tables have their columns and regions, and results that
+-- must be equal are.
 local t = require "tap"
 local root, build = os.getenv "GPUSH_ROOT", os.getenv "GPUSH_BUILD"
 
@@ -115,7 +115,7 @@ for size, batch, cpu, total, copy_in, compute, copy_out, ratio, residual in
 end
 t.is(rows, 4, "svd_live: a row for each size and batch count")
 t.ok(worst < 1e-5, "svd_live: small residuals")
--- Does what the last lines say follow from the rows? The verdict of a row stands at its end.
+-- Whether the last lines' conclusion follows from the rows. The verdict of a row is at its end.
 local function follows(out, device)
     local verdicts, wrong = {}, nil
     for size, batch, ratio,
@@ -147,7 +147,7 @@ has(out, "\n%(sim is the cpu itself", "svd_live: and sim is no graphics card")
 has(lab("svd_live", "--device cpu --sizes 4,8 --batches 1,2"),
     "\ncrossover: none; the cpu was compared with itself",
     "svd_live: the cpu does not beat itself")
-do -- what may be concluded, from figures made up
+do -- possible conclusions, from made-up figures
     local verdict = dofile(root .. "/scripts/labs/verdict.lua")
     local function fig(time, spread)
         return { time = time, spread = spread, min = time - spread }
@@ -213,7 +213,7 @@ for _, device in ipairs { "cpu", "sim" } do
     end
 end
 
--- Digits: a training run that resumes exactly, and reaches its accuracy on what it has not seen.
+-- Digits: a training run that resumes exactly, and reaches its accuracy on unseen pictures.
 do
     local base = (os.getenv "TMPDIR" or "/tmp") .. "/digits"
     local function epochs(text)
@@ -293,7 +293,7 @@ out, ok = lab("svd", "--image")
 t.ok(not ok and out:find "%-%-image wants a value", "and a missing one")
 out, ok = lab("svd", "--help")
 t.ok(ok and out:find "options:\n  %-%-device", "--help lists the options and is no error")
-do -- arrays that do not go together
+do -- arrays that do not match
     local file = os.tmpname()
     require "gpush".npz.save(file,
         { x = require "gpush".zeros(6, 4, 4), y = require "gpush".zeros(5) })

@@ -1,6 +1,6 @@
--- Every name that Tab offers has a text: of tensors, modules, optimizers, loaders and what else the
--- prompt holds, of the module's tables and of Lua's own; and so has every option. Runs at a prompt,
--- since that is where Tab is.
+-- Every name that Tab offers has a text: of tensors, modules, optimizers, loaders and other values
+-- of the prompt, of the module's tables and of Lua's own; and so has every option. Runs at a
+-- prompt, where Tab works.
 local shell = debug.getregistry()["gpush.shell"]
 if not shell then
     local file = os.tmpname()
@@ -15,7 +15,7 @@ end
 local t = require "tap"
 local clock = clock
 
--- Values to stand before a dot or a colon.
+-- Values before a dot or a colon.
 x = randn(3, 4)
 opt = optim.AdamW { ones(2):requires_grad_() }
 schedule = optim.lr.StepLR(opt, 2)
@@ -32,7 +32,7 @@ text = "text"
 local own = { print = 1, x = 1, opt = 1, schedule = 1, plateau = 1, linear = 1, list = 1,
     recurrent = 1, norm = 1, prof = 1, recording = 1,
     st = 1, event = 1, set = 1, loader = 1, text = 1, own = 1 }
--- of objects: what they hold
+-- of objects: their fields
 local fields = { "dataset", "defaults", "help", "param_groups", "place", "sig", "state" }
 for _, name in ipairs(fields) do fields[name] = true end
 
@@ -44,7 +44,7 @@ local function said(name)
     return ok and table.concat(lines, "\n") or "error: " .. tostring(message)
 end
 
--- Does help say more than what kind of value it is?
+-- Whether help says more than the kind of value.
 local function told(name)
     local first, rest = (said(name) .. "\n"):match "^([^\n]*)\n(.*)$"
     rest = rest:gsub("    a function of [^\n]*\n", ""):gsub("    fields: .*", "")
@@ -113,7 +113,7 @@ end
 t.ok(n > 800, "there are options", n)
 t.is(table.concat(silent, " "), "", "each with a text")
 
--- What Tab offers of them.
+-- What Tab offers for them.
 local function offers(call, want, name)
     local out, list = shell.complete(call), {}
     for i, word in ipairs(out) do list[i] = word:gsub(" = $", "") end
@@ -140,7 +140,7 @@ t.is(out.help "channels = ", "1, 2, 3 or 4, converted; those of the file if not 
 out = shell.complete "data.Loader{"
 t.is(out.help "shuffle = ", "another order in each pass, by Philox", "with the head of the file")
 
--- A name of the user's is not what gpush calls so.
+-- A user's name is not gpush's of the same spelling.
 function stream() end
 t.ok(not said("stream"):find "A queue of its own", "a function of the user's is not gpush's")
 t.ok(said("help"):find("words are found in", 1, true), "a function in C by its name")

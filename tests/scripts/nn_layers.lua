@@ -91,7 +91,7 @@ for number, row in ipairs(rows) do
     for _, device in ipairs { "cpu", "sim" } do compare(number, row, device) end
 end
 
--- ---- what PyTorch 1.13 has not ----
+-- ---- layers that PyTorch 1.13 lacks ----
 
 local x = fill({ 2, 3, 4 }, 1.3, 0.5, 1.5)
 local rms = nn.RMSNorm(4, { eps = 1e-3 }):to "f64"
@@ -105,7 +105,7 @@ end
 t.close(rms(x):detach():reshape(-1), want, 1e-12, "RMSNorm against its formula")
 t.is(nn.Unflatten(3, { 2, 2 })(x).shape, { 2, 3, 2, 2 }, "Unflatten")
 
--- Masks of attention: keys that may not be seen have no share; a causal mask sees no later key.
+-- Masks of attention: hidden keys have no weight; a causal mask hides later keys.
 local attention = nn.MultiheadAttention(4, 2, { batch_first = true }):to "f64"
 local _, share = attention(x, x, x,
     { key_padding_mask = g.tensor { { false, false, true }, { false, true, true } } })
@@ -155,7 +155,7 @@ t.error(function() masked(input, { attn_mask = causal }) end,
 t.is(encoder:state_dict()["layers.2.self_attn.in_proj_weight"].shape, { 12, 4 },
     "and its names are PyTorch's, counted from 1")
 
--- ---- modes and starts ----
+-- ---- modes and initialisation ----
 
 g.manual_seed(5)
 local drop = nn.Dropout(0.25)
@@ -179,7 +179,7 @@ for d = 1, 3 do -- channels are dropped whole, each sample's own
     end
 end
 
--- Largest magnitude and deviation of w as shares of the bound it was drawn within.
+-- Largest magnitude and deviation of w relative to the limit it was drawn within.
 local function spread(w, bound)
     return w:abs():amax():item() / bound, w:std():item() / bound
 end

@@ -11,7 +11,7 @@ function Net:init(hidden)
         nn.Sequential(nn.ReLU(), nn.Linear(hidden, 2)) }
     self.scale = nn.parameter(g.ones(2))
     self.note = "no tensor"
-    self.seen = g.zeros(2) -- a plain tensor is no parameter
+    self.seen = g.zeros(2) -- a plain tensor is not a parameter
     self:register_buffer("count", g.zeros({}, { dtype = "i64" }))
     self:register_buffer("scratch", g.zeros(3), false)
 end

@@ -138,7 +138,7 @@ do
         "a state that was loaded is a copy")
 end
 
--- ---- what a step does to versions, launches and waits ----
+-- ---- effects of a step on versions, launches and waits ----
 
 local p, gradients = problem("f32", "cpu")
 local o = optim.Adam(p)

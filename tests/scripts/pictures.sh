@@ -1,5 +1,5 @@
 #!/bin/bash
-# scripts/dev/pictures.lua: what a session shows becomes an SVG with its texts, colours and drawn
+# scripts/dev/pictures.lua: a session's screen becomes an SVG with its texts, colours and drawn
 # characters.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${GPUSH_BUILD:-$root/build/default}
@@ -22,16 +22,16 @@ for f in prompt warning table plot; do
     [ -s "$root/pictures/$f.svg" ] && grep -q "pictures/$f.svg" "$root"/README.md "$root"/docs/*.md
     tap_ok $? "a document shows $f"
     tap_is "$(tail -c 7 "$scratch/$f.svg")" "</svg>" "$f is whole"
-    # Viewers collapse spaces, so that none may matter.
+    # Viewers collapse spaces, so none may matter.
     for svg in "$scratch/$f.svg" "$root/pictures/$f.svg"; do
         tap_empty "$(grep -E '<text[^>]*>( |[^<]*(  | <))' "$svg")" "no text in ${svg#"$root/"} depends on more than single spaces"
     done
 done
 
-# In a browser every text has as many characters as its textLength has columns (of 8.4 pixels),
-# which fit into it by themselves, and it stands where the picture says.
+# In a browser every text has as many characters as its textLength has columns (of 8.4 pixels), fits
+# into it, and is where the picture says.
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
-# measured SVG: what is wrong with its texts, a line each, and "measured N".
+# measured SVG: errors in its texts, one per line, and "measured N".
 measured() {
     {
         echo '<!DOCTYPE html><meta charset="utf-8"><body style="margin:0">'

@@ -1,4 +1,4 @@
--- Pictures as text and as PNG: where the dots, bars and pixels come to lie.
+-- Pictures as text and as PNG: the positions of dots, bars and pixels.
 local t = require "tap"
 local gpush = require "gpush"
 local plot, hist, heatmap, imshow = gpush.plot, gpush.hist, gpush.heatmap, gpush.imshow
@@ -101,7 +101,7 @@ t.ok(marked >= 3 and marked <= 6, "some ticks")
 for _, v in ipairs { 0, 5, 10 } do t.ok(r[row_of(v)]:find("^ *" .. v .. "┤"), "a tick at " .. v) end
 local _, at = utf8.len(r[14]), {}
 for i = 0, utf8.len(r[14]) - 1 do
-    -- ┬, behind two columns and └
+    -- ┬, after two columns and └
     if utf8.codepoint(r[14], utf8.offset(r[14], i + 1)) == 0x252c then at[i - 3] = true end
 end
 for _, v in ipairs { 0, 5, 10 } do t.ok(at[column_of(v)], "a tick below " .. v) end
@@ -129,7 +129,7 @@ local function dots(text, columns, height)
     return set
 end
 
--- Of many points the extremes of each column of dots are seen: found here by a plain loop.
+-- Of many points the extremes of each column of dots are shown: found here by a plain loop.
 local n, many = 60000, {}
 for i = 1, n do many[i] = math.sin(i / 5000) + ((i * 7919) % 101) / 400 end
 local lo, hi, low, high = math.huge, -math.huge, {}, {}
@@ -177,8 +177,8 @@ local both = rows(plot({ line_0_10, line_0_10, line_0_10 },
 local first, second = both[#both]:match "^ *(%S+) +a +(.-) +b$"
 t.ok(first and first ~= second, "without colours lines are told apart by dashes")
 
--- Ticks of any range: a few, each a whole multiple of 1, 2 or 5 times a power of ten, with labels
--- that say which.
+-- Ticks of any range: a few, each an integer multiple of 1, 2 or 5 times a power of ten, with
+-- matching labels.
 local scale = assert(loadfile(os.getenv "GPUSH_ROOT" .. "/scripts/lua/plot/scale.lua", "t"))(
     gpush, error)
 local odd = 0
@@ -322,8 +322,8 @@ for y = c.y0 + 1, c.y1 - 1 do
 end
 t.ok(math.abs(tall[1] - 3 * tall[2]) <= 3, "PNG: or three times as high")
 
--- Cells of a heatmap: the least number is viridis's dark end, the largest its bright one, NaN grey;
--- a bar says so.
+-- Cells of a heatmap: the smallest number is viridis's dark end, the largest its bright one, NaN
+-- grey; a bar shows it.
 heatmap(gpush.tensor { { 0.0, 1.0 }, { 0 / 0, 2.0 } }, { png = name })
 c = chart_of(name)
 t.is({ c.at(c.x0 + 90, c.y0 + 90), c.at(c.x0 + 270, c.y0 + 270), c.at(c.x0 + 90, c.y0 + 270) },

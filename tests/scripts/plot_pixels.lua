@@ -1,4 +1,4 @@
--- The bytes of kitty's protocol and of sixel, taken apart here as the protocols say.
+-- The bytes of kitty's protocol and of sixel, decoded here as the protocols specify.
 local t = require "tap"
 local gpush = require "gpush"
 
@@ -79,8 +79,8 @@ local function unsixel(text)
     return seen, math.tointeger(w), math.tointeger(h)
 end
 
--- 45 x 129 pixels of six levels a channel, so that sixel's 216 colours hold them all and its last
--- band is not full; noise, so that kitty's pieces are several.
+-- 45 x 129 pixels of six levels per channel, so that sixel's 216 colours contain them all and its
+-- last band is not full; noise, so that kitty's data has several pieces.
 local H, W = 45, 129
 local noise = ([[
 local rows = {}
@@ -129,8 +129,8 @@ t.is({ w, h }, { 255, 170 }, "a small picture is enlarged by a whole factor, to 
 t.is({ seen[85][85][1], seen[85][86][1], seen[86][85][1], seen[170][255][1] }, { 0, 255, 102, 255 },
     "85 times")
 
--- More colours than sixel has: 400 squares of 16 x 16, on each of which the mean of what is shown
--- is its colour.
+-- More colours than sixel has: 400 squares of 16 x 16, each of which has its colour as the mean of
+-- the pixels shown.
 seen = unsixel(drawn("sixel", [[
 local k = arange(0, 399):reshape(20, 20):repeat_interleave(16, 1):repeat_interleave(16, 2)
 imshow(stack({k // 20 * 13, k % 20 * 13, k * 7 % 256}, 1):to "u8")]]))
@@ -149,7 +149,7 @@ for square = 0, 399 do
 end
 t.ok(far <= 51 / 64, ("dithered squares are their colours on average: %.2f off"):format(far))
 
--- A chart is such a picture, too, and as a text it is not.
+-- A chart is such a picture, too, but not as a text.
 seen, w, h = unsixel(drawn("sixel", "plot({1, 3, 2}, {width = 50, height = 12, title = 't'})"))
 t.is({ w, h }, { 400, 192 },
     "a chart of so many cells, of 8 x 16 pixels where nothing else is known")

@@ -33,7 +33,7 @@ bar:done()
 t.is(#out, n, "once")
 
 
--- What the terminal has room for, and no more.
+-- Exactly as wide as the terminal.
 local terminal = g.terminal
 for _, columns in ipairs { 20, 40, 60, 100 } do
     for _, text in ipairs { "x", "a text that is longer than what there is room for, by much",

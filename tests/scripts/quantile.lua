@@ -10,7 +10,7 @@ local function refuses(f, pattern, name)
     t.ok(not ok and tostring(msg):find(pattern), name .. (ok and "" or ": " .. tostring(msg)))
 end
 
--- The q-quantile of a list, as numpy defines the ways of interpolation; the list has no NaN.
+-- The q-quantile of a list, as numpy defines the kinds of interpolation; the list has no NaN.
 local function quantile(v, q, way)
     local s = table.move(v, 1, #v, 1, {})
     table.sort(s)

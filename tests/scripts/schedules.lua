@@ -6,7 +6,7 @@ local lr, SGD = g.optim.lr, g.optim.SGD
 
 -- torch.optim.SGD([{"params": [a]}, {"params": [b], "lr": 0.5}], lr=1.0, momentum=0.9) with the
 -- schedule, 8 steps: the lr of groups 1, 2, 1, 2 … before each, and for the cycles group 1's
--- momentum behind each. Printed with %.12g.
+-- momentum after each. Printed with %.12g.
 local cases = {
     { "StepLR", { 1, 0.5, 1, 0.25, 0.5, 0.25, 0.25, 0.125 } },
     { "MultiStepLR", { 1, 0.5, 0.1, 0.05, 0.1, 0.005, 0.01, 0.005 } },
@@ -200,7 +200,7 @@ fails(function() c:step() end, "OneCycleLR: step 5 of 3 steps in all", "a step t
 fails(function() c:load_state_dict(s:state_dict()) end,
     "OneCycleLR: load_state_dict: the state is of ReduceLROnPlateau", "another schedule's state")
 t.is(g.optim.lr_scheduler, lr, "PyTorch's name")
--- A cycle in a chain sets the rate anew, whatever came before it: PyTorch's lrs of steps 2 to 4.
+-- A cycle in a chain sets the rate regardless of the one before: PyTorch's lrs of steps 2 to 4.
 do
     local o, got = optimizer(), {}
     local chained = lr.ChainedScheduler { lr.ExponentialLR(o, 0.5),

@@ -103,8 +103,8 @@ for _, dev in ipairs {"cpu", "sim"} do
         "shape.lua:%d+: meshgrid: tensor 1 has 2 dims", dev .. ": meshgrid of a matrix")
 end
 
--- Transposed copies that go past the caches, by element size; what belongs at each place is
--- computed there.
+-- Transposed copies that bypass the caches, by element size; the expected elements are computed
+-- there.
 for dtype, rows in pairs {f64 = 2201, f32 = 4219, i16 = 8443, u8 = 16871} do
     local cols = 1003
     local function numbers(n) return g.arange(0, n - 1, {dtype = "i64"}) end

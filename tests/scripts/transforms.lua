@@ -21,7 +21,8 @@ t.close(T.ToFloat()(tensor({ { 0, 51, 255 } }, { dtype = "u8" })):tolist(), { { 
     "ToFloat of u8")
 t.is(T.ToFloat()(tensor { true, false }).dtype, "f32", "ToFloat of bool")
 
--- Half of the flips happen, and each place of a crop is as likely; by the sample's generator.
+-- Half of the flips happen, and each position of a crop is equally likely; by the sample's
+-- generator.
 manual_seed(4)
 local flip, flips = T.RandomHorizontalFlip(), 0
 for _ = 1, 400 do

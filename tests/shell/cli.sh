@@ -1,6 +1,5 @@
 #!/bin/bash
-# The command line: what gpush prints, and its exit status, is what lua5.4 prints and returns, its
-# name apart.
+# The command line: gpush prints and returns the same as lua5.4, except for its name.
 . "$GPUSH_ROOT/tests/support/tap.sh"
 gpush=$GPUSH_BUILD/gpush
 cd "$TMPDIR" || exit 1
@@ -17,7 +16,7 @@ printf 'init = "from a file"\n' >init.lua
 : >empty.lua
 echo 'print(io.read "a")' >reads.lua
 
-# What a command prints and returns, without what names the program; $input is its standard input.
+# Output and exit status of a command, without the program's name; $input is its standard input.
 input=
 both() {
     local program=$1
@@ -136,7 +135,7 @@ done
 tap_is "$("$gpush" --version 2>&1; echo $?)" "$("$gpush" -v)"$'\n0' "--version is -v"
 tap_is "$("$gpush" -i --nosuch 2>&1 >out; echo "$? $(wc -c <out)")" "$("$gpush" --nosuch 2>&1)"$'\n1 0' "a wrong option: usage on stderr alone"
 
-# What is no Lua is told what it is.
+# A file that is not Lua gets an error with its kind.
 printf 'import torch\nx = torch.ones(3)\n' >train.py
 printf '\nx = 1\n\ndef f(x):\n    return x\n' >train
 printf '{"cells": [], "nbformat": 4}\n' >note.ipynb

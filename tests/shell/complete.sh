@@ -1,5 +1,5 @@
 #!/bin/bash
-# Completion on a screen: what Tab offers and puts in, and that it runs nothing of the user's.
+# Completion on a screen: what Tab offers and inserts, and that it runs none of the user's code.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=$(cd "${GPUSH_BUILD:-$root/build/default}" && pwd)
 . "$root/tests/support/tap.sh"

@@ -1,14 +1,15 @@
 #!/bin/bash
-# Faults in workers: what can be an error is one and the session goes on, also after a crash where
-# that may be left; any other says where it was, gives the terminal back and keeps the history. A
-# file that is cut while a tensor is mapped from it is a crash that needs no bug.
+# Faults in workers: those that can be errors are, and the session continues, also after a crash
+# where the thread may be abandoned. Any other crash reports its place, restores the terminal and
+# keeps the history. A file that is truncated while a tensor is mapped from it is a crash that needs
+# no bug.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=$(cd "${GPUSH_BUILD:-$root/build/default}" && pwd)
 . "$root/tests/support/tap.sh"
 cd "$HOME" || exit 1
 gpush=$build/gpush
 
-# Errors in a loader's worker.
+# Errors in a data loader's worker.
 cat >errors.lua <<'END'
 local function try(get)
     local loader = data.Loader { data.Dataset { size = 8, get = get }, batch = 2, workers = 2 }
@@ -93,7 +94,7 @@ crash sim
 says "the worker of sim:0 crashed (SIGBUS, bus error)" "in a stream's worker one at the next wait"
 says "3.0" "and the stream goes on"
 
-# In a function in C: what holds a lock, or may, is not left.
+# In a function in C: code that holds a lock, or may, is not abandoned.
 cat >hurt.c <<'END'
 #include <assert.h>
 #include <pthread.h>

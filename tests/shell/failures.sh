@@ -1,5 +1,5 @@
 #!/bin/bash
-# A program that ends before a failure on a device was raised says so, and its exit status tells.
+# A program that ends before a failure on a device was raised reports it, also by its exit status.
 . "$GPUSH_ROOT/tests/support/tap.sh"
 gpush=$GPUSH_BUILD/gpush
 export GPUSH_SIM_DEVICES=2
@@ -7,7 +7,7 @@ cd "$TMPDIR" || exit 1
 bad='local function bad(d) local on = {device = d or "sim"} return ones(3, on):index_select(1, (ones(1, on) * 9):to "i64") end '
 says='index_select: index 9 is out of range .*(command line):1 on sim:0'
 
-# ends STATUS PATTERN NAME CODE: CODE, after bad, ends with STATUS and says PATTERN (once) on
+# ends STATUS PATTERN NAME CODE: CODE, after bad, ends with STATUS and prints PATTERN (once) on
 # stderr.
 ends() {
     local out status

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Tables and reports fit the terminal, or COLUMNS; in a pipe they have their whole width.
+# Tables and reports fit the terminal, or COLUMNS; in a pipe they have their full width.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=$(cd "${GPUSH_BUILD:-$root/build/default}" && pwd)
 . "$root/tests/support/tap.sh"
@@ -54,7 +54,7 @@ env -u COLUMNS "$build/gpush" "$script" >out 2>&1
 [ "$(LC_ALL=C over 180 <out | wc -l)" -gt 5 ] && ! grep -q '^Name.*…' out
 tap_ok $? "in a pipe there is no limit"
 
-# On a terminal, which need not say COLUMNS; lines that wrap are joined by capture-pane -J.
+# On a terminal, which need not set COLUMNS; lines that wrap are joined by capture-pane -J.
 for columns in 80 60; do
     screen $columns 120 "env -u COLUMNS $build/gpush '$script'; echo the end; sleep 600"
     until_ has 'the end'

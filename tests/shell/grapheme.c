@@ -1,5 +1,5 @@
-/* Characters as the line editor takes them: where each ends, by the examples of UAX 29, and how
- * many columns it has, as terminals show it. */
+/* Characters in the line editor: where each ends, by the examples of UAX 29, and its number of
+ * columns, as terminals show it. */
 // NOLINTNEXTLINE(bugprone-suspicious-include): the tests link the core, not the shell
 #include "shell/editor/grapheme.c"
 
@@ -7,7 +7,7 @@
 
 #include <locale.h>
 
-/* The first character of text: so many bytes of it, so many columns. */
+/* The first character of text: its length in bytes, its columns. */
 static const struct row {
     const char *text, *what;
     int bytes, columns;
@@ -65,7 +65,7 @@ int main(void) {
     tap_ok(gp_cluster_joins("\xe2\x80\x8d", 3, 0x1f469), "and an emoji the joiner");
     tap_ok(!gp_cluster_joins("", 0, 0x754c), "an ideograph joins nothing");
 
-    /* What goes to the editor comes back as it was, in one code point a character. */
+    /* Text sent to the editor returns unchanged, with one code point per character. */
     const char *text =
         "a\xe0\xa4\x95\xe0\xa4\xbe\xf0\x9f\x87\xa9\xf0\x9f\x87\xaa\xcc\x81\xe7\x95\x8c";
     wchar_t *points = gp_cluster_encode(text);

@@ -1,10 +1,10 @@
-/* Pictures on a terminal that says what it can show: kitty's protocol, sixel, or neither. */
+/* Pictures on a terminal that reports its abilities: kitty's protocol, sixel, or neither. */
 #include "tap.h"
 #include "tty.h"
 
 static char program[4096];
 
-/* What the call draws on a terminal that answers so (NULL: not at all) begins with this. */
+/* On a terminal with that answer (NULL: none) the call's output begins with this. */
 static void shows(const char *call, const char *answer, const char *want, const char *name) {
     static pty p;
     char *const argv[] = {program, "-i", NULL};

@@ -1,6 +1,5 @@
--- What somebody who comes from PyTorch, NumPy or IPython types in the first ten minutes: the error
--- says how Lua says it, at the prompt and in a script, with the names that were typed; and what it
--- says runs.
+-- What a user of PyTorch, NumPy or IPython types in the first ten minutes: the error gives the Lua
+-- form, at the prompt and in a script, with the names that were typed; and that form runs.
 local t = require "tap"
 local program, unused = arg[-1], os.tmpname()
 local file = unused .. ".lua"
@@ -10,7 +9,7 @@ local function write(text)
     out:write(text, "\n")
 end
 
--- All that the program says about the text.
+-- Everything that the program prints about the text.
 local function output(options, text)
     write(text)
     local out <close> = assert(io.popen(("cd \"$TMPDIR\" && timeout 20 '%s' %s '%s' 2>&1"):format(
@@ -18,7 +17,7 @@ local function output(options, text)
     return out:read "a"
 end
 
--- What is there when a line is typed.
+-- The variables present when a line is typed.
 local setup = [[
 x, y, z, a, b, c, n, e = ones(3, 4), ones(3, 4), 2, 1, 2, true, 3, 2.5
 v = ones(3) xs, ys, d = {1, 2, 3}, {4, 5, 6}, {k = 1} i = 1
@@ -26,8 +25,8 @@ model = nn.Linear(4, 2) opt = optim.SGD(model:parameters(), {lr = 0.1}) ds = dat
 train_loader = data.Loader{ds, batch = 4} Name = nn.module "Name" loss = ones(1):sum();
 ]]
 
--- Typed, and the answer: all that follows "in Lua: " up to a semicolon and a note. An answer with a
--- prompt's command, or of words alone, is not run.
+-- Typed text, and the answer: what follows "in Lua: " up to a semicolon and a note. An answer with
+-- a prompt's command, or in words only, is not run.
 local habits = {
     -- lists, shapes, options
     { "tensor([[1, 2], [3, 4]])", "tensor{{1, 2}, {3, 4}}" },
@@ -213,8 +212,7 @@ for _, h in ipairs(habits) do
     end
 end
 
--- A block that is pasted, or lies in a script, is answered at its first line, and what is Lua is
--- left alone.
+-- A pasted block, or one in a script, is answered at its first line, and Lua is left alone.
 local block = "for i in range(3):\n    print(i)\n    print(x[i])\nprint(1)"
 t.ok(output("",
     setup .. block)
@@ -234,7 +232,7 @@ for _, lua in ipairs { "x = = 3", "nonsense 'a != b'x", "print((1)", "x:y:z()", 
     "print 'a' 'b' + 1 )" } do
     t.ok(not output("", lua):find "in Lua", lua .. " is a slip in Lua")
 end
--- No text of Lua's has a line that is taken for a block of Python's.
+-- No Lua text has a line that is taken for a Python block.
 local dir, parts, taken = os.getenv "GPUSH_ROOT" .. "/scripts/lua", {}, {}
 local shell = {}
 function shell.part(name)

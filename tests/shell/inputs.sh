@@ -1,5 +1,5 @@
 #!/bin/bash
-# The names and lines of what was typed, on a screen: in errors, in warnings and in ??name.
+# The names and lines of typed text, on a screen: in errors, in warnings and in ??name.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=$(cd "${GPUSH_BUILD:-$root/build/default}" && pwd)
 . "$root/tests/support/tap.sh"
@@ -65,7 +65,7 @@ run 'sync.mode = "error"'
 key C-l
 run 'print(ones(3, {device = "sim"}) + 2)'
 rows 4 $'    1 | print(ones(3, {device = "sim"}) + 2)\n>' "an error in a C function that another one called is that line's"
-# Of very many the oldest are forgotten.
+# Of very many the oldest are dropped.
 screen 100 12 "TERM=dumb $build/gpush -i clear.lua"
 until_ at 2,0
 enter 'function old() end'

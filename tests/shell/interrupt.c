@@ -1,5 +1,5 @@
-/* Ctrl-C on a pseudo-terminal while ops run or the host waits for a device: what runs stops, the
- * session is kept. */
+/* Ctrl-C on a pseudo-terminal while ops run or the host waits for a device: it stops them, and the
+ * session continues. */
 #include "tty.h"
 
 #include "tap.h"
@@ -14,15 +14,15 @@ static const char deferred[] =
 
 static pty p;
 
-/* Types a line; what is shown next must hold want. */
+/* Types a line; the output that follows must contain want. */
 static void says(const char *line, const char *want, const char *name) {
     pty_send(&p, line);
     pty_send(&p, "\r");
     tap_ok(pty_expect(&p, want, 60), "%s", name);
 }
 
-/* Types a line that goes on, lets it run, and stops it with Ctrl-C; the session must know what it
- * knew before. */
+/* Types a line that does not end, lets it run, and stops it with Ctrl-C; the session must keep its
+ * variables. */
 static void stops(const char *line, const char *name) {
     char ask[64], want[64];
     static int n = 100;
@@ -39,7 +39,7 @@ static void stops(const char *line, const char *name) {
     says("kept * 3", want, name);
 }
 
-/* As stops; the op itself must say so, since what comes to its end is an error of the next line of
+/* As stops; the op itself must report it, since a completed op leaves the error to the next line of
  * Lua. */
 static void stops_op(const char *line, const char *op) {
     char want[64];
@@ -53,7 +53,7 @@ static void stops_op(const char *line, const char *op) {
     says("1 + 41", "\r\n42\r\n", "and the session goes on");
 }
 
-/* As stops, for what makes no system call. */
+/* As stops, for code without system calls. */
 static void stops_loop(const char *line, const char *name) {
     if (!TSAN) stops(line, name);
     else
@@ -73,7 +73,7 @@ static void interrupts(void) {
     stops("for i = 1, 900 do z = z * 1 end print('run' .. 'ning') z:sum():item()",
           "a wait for a device");
     says("ones(4, {device = 'sim'}):sum():item()", "\r\n4.0\r\n", "the device goes on working");
-    /* A loader whose worker takes its time; the threads are gone afterwards. */
+    /* A loader with a slow worker; afterwards the threads are gone. */
     says("function threads() local p, n = io.popen 'ls /proc/$PPID/task', 0 for _ in p:lines() do "
          "n = n + 1 end return n end",
          "> ", "threads are counted");
@@ -87,8 +87,7 @@ static void interrupts(void) {
                "i end}, workers = 2}() do print('run' .. 'ning') end",
                "a loader with an endless loop");
     says("threads() - before", "\r\n0\r\n", "no worker is left");
-    /* Ten seconds and more; nobody waits for them, neither the prompt nor the end of the
-     * program. */
+    /* Ten seconds and more; neither the prompt nor the end of the program waits for them. */
     stops_op("x = randn(1 << 25, {dtype = 'f64'}) print('run' .. 'ning') fft.fft(x)", "fft.fft");
     stops_loop(
         "x = zeros(2000000, {dtype = 'f32'}) print('run' .. 'ning') while true do x:tolist() end",

@@ -132,7 +132,8 @@ until_ has '>'
 enter '#s'
 sees $'> #s\n590\n>' "at the end of a line with more rows than the terminal much can be typed"
 
-# Whoever wrote last, the prompt, an error and a value begin a line, and no line is empty for it.
+# Whatever was printed last, the prompt, an error and a value begin a line, without an empty line
+# before.
 session 60 16
 enter 'do io.write("1\t") error("x", 0) end'
 rows 1 $'> do io.write("1\\t") error("x", 0) end\n1\nx\n    1 | do io.write("1\\t") error("x", 0) end\n>' "an error begins a line"
@@ -252,7 +253,7 @@ run 'b = "x\ny"'
 tap_is "$(tail -n 1 "$HOME/many/gpush/history")" 'b = "x\\ny"' "a backslash is no line end when it is read back"
 tm kill-server
 
-# A full disk: half a line would be read back as one with the next.
+# A full disk: a partial line would be read back as one with the next.
 mkdir -p "$HOME/full"
 if mount -t tmpfs -o size=4k tmpfs "$HOME/full" 2>/dev/null; then
     mkdir "$HOME/full/gpush"
@@ -299,7 +300,7 @@ type_ 'local s = "text"'
 sees 'local s = "text"' "NO_COLOR: the text is there"
 tap_is "$(shown -e | grep -c $'\e')" 0 "without colours"
 
-# Keys that mean nothing, and answers of the terminal's that come late.
+# Keys without a meaning, and late answers of the terminal.
 session
 type_ 'one two'
 key F5 PageUp S-F3 C-Up S-Left C-Left S-Left
@@ -356,7 +357,7 @@ key Enter
 enter '#s'
 sees $'> #s\n74\n>' "vi: R over the last letter of a row that is full, above the terminal's last"
 
-# The user's keys go before ours.
+# The user's keys take precedence over ours.
 printf '%s\n' '# mine' 'bind -e' 'bind "^T" ed-newline' 'bind "^[[15;2~" ed-move-to-beg' 'bind "^R" ed-move-to-beg' 'gpush:bind "^[[A" ed-delete-prev-char' 'bind "^[z" gpush-undo' >"$HOME/.editrc"
 session
 type_ 'abc'

@@ -1,5 +1,4 @@
-/* The prompt on a pseudo-terminal: values, blocks, history, errors, and Ctrl-C wherever it may
- * come. */
+/* The prompt on a pseudo-terminal: values, blocks, history, errors, and Ctrl-C at any time. */
 #include "tap.h"
 #include "tty.h"
 
@@ -15,7 +14,7 @@ static bool start(const char *term, const char *lua) {
     return ok && tap_ok(pty_expect(&p, "\n> ", 10), "TERM=%s: a prompt", term);
 }
 
-/* Types a line and waits for what it should show and for the next prompt. */
+/* Types a line and waits for its output and for the next prompt. */
 static void line(const char *typed, const char *shown, const char *name) {
     pty_send(&p, typed);
     pty_send(&p, "\r");
@@ -23,7 +22,7 @@ static void line(const char *typed, const char *shown, const char *name) {
     tap_ok(pty_expect(&p, "> ", 10), "%s: prompt", name);
 }
 
-/* Types a line that runs for ever, waits for its mark and stops it. */
+/* Types a line that runs forever, waits for its mark and stops it. */
 static void interrupted(const char *typed, const char *name) {
     pty_send(&p, typed);
     pty_send(&p, "\r");
@@ -151,8 +150,8 @@ static void suspends(void) {
     pty_end(&p, 10);
 }
 
-/* Ctrl-C until text is shown, or, of NULL, until the program has ended: on a busy machine two that
-   come before the first is delivered count as one. Never the first time: one alone is not
+/* Ctrl-C until text is shown, or, for NULL, until the program has ended: on a busy machine two that
+ * come before the first is delivered count as one. Never the first time: a single one is not
  * enough. */
 static bool interrupts_until(const char *text) {
     int sent = 0;
@@ -164,11 +163,11 @@ static bool interrupts_until(const char *text) {
     return sent > 1 && (!text || pty_expect(&p, text, 0));
 }
 
-/* A second Ctrl-C offers to quit while the first has not stopped what runs; a third and a fourth
+/* A second Ctrl-C offers to quit while the first has not stopped the chunk; a third and a fourth
  * do. */
 static void insists(void) {
     if (!start("xterm", "")) return;
-    /* One call into C that takes long. */
+    /* One long call in C. */
     pty_send(
         &p, "print 'started' s = string.rep('a', 60) .. 'b' s:find(string.rep('a*', 40) .. 'c')\r");
     tap_ok(pty_expect(&p, "\nstarted", 10), "what cannot be stopped");

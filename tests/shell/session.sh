@@ -1,13 +1,12 @@
 #!/bin/bash
-# What the prompt does with what it reads from a pipe: values, muting, what it remembers, commands,
-# errors.
+# The prompt with input from a pipe: values, muting, remembered values, commands, errors.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/support/tap.sh"
 build=$(cd "$build" && pwd)
 cd "$HOME" || exit 1
 
-# says TEXT NAME: the session on standard input prints just TEXT (prompts and the first line left
+# says TEXT NAME: the session on standard input prints exactly TEXT (prompts and the first line left
 # out).
 session() { { echo '_PROMPT, _PROMPT2 = "", ""'; cat; } | "$build/gpush" -i 2>&1 | sed '1d;s/^> //' | sed '${/^$/d}'; }
 says() { tap_is "$(session)" "$1" "$2"; }
@@ -54,7 +53,7 @@ says 'mine' "but a text of its own is used" <<<'setmetatable({}, {__tostring = f
 says 'tensor({1, 2, 3}, i64 3 cpu)' "a tensor shows itself" <<<'arange(1, 3)'
 holds '… and 950 more' "of a long table the beginning" <<<'local t = {}; for i = 1, 1000 do t[i] = i end; return t'
 
-# An echo is a wait that is on the books as such, and no warning.
+# An echo is a wait that is recorded as such, without a warning.
 says $'tensor({2.0, 2.0}, f32 2 sim:0)\necho' "an echo is recorded as one" <<<$'sync.mode = "error"\nones(2, {device = "sim"}) * 2\nsync.lines()[1].why'
 
 # Commands.
@@ -147,7 +146,7 @@ tap_is "$(grep -c "function 'error'\|tail call" <<<"$got")" 0 "tracebacks leave 
 [[ $got == *"help'"* ]]
 tap_ok $? "but not what the user called" "$got"
 
-# What was meant.
+# Suggestions.
 meant() { # CODE NAME: the error of CODE names NAME, at the prompt and in a script
     holds "did you mean $2?" "$1: $2" <<<"$1"
     echo "$1" >meant.lua
@@ -193,7 +192,7 @@ tap_is "$(grep -o 'did you mean' <<<"$got" | wc -l)" 1 "what was meant is said o
 says "help: there is no op called 'conv2dd', did you mean conv2d?" "help, without a traceback" <<<'?conv2dd'
 tap_is "$(session <<<$'t = setmetatable({}, {__index = function() print "ran" end})\nt.alhpa()' | grep -c '^ran$')" 1 "nothing of the user's runs for it"
 
-# What other languages say.
+# Other languages.
 while IFS='|' read -r typed lua; do
     holds "in Lua: $lua" "how Lua says: $typed" <<<"$typed"
 done <<'END'
@@ -259,7 +258,7 @@ got=$(p/bin/gpush doctor)
 tap_is $? 1 "what is broken shows in the exit status"
 [[ $got == *'!!  oneDNN'*'no picture'* ]]
 tap_ok $? "and by name" "$got"
-# Where the history cannot be written.
+# When the history cannot be written.
 [[ $(HOME=/proc "$build/gpush" doctor) == *'--  history'*'/proc/.local/state/gpush/history: No such file'* ]]
 tap_ok $? "a folder that takes no history: the doctor says so"
 [[ $(env -u HOME -u XDG_STATE_HOME "$build/gpush" doctor) == *'--  history'*'set HOME'* ]]

@@ -23,7 +23,7 @@ int main(void) {
     tap_is_int(pty_end(&p, 5), 3, "its exit status is seen");
 
     pty_start(&p, cat);
-    fclose(stderr); /* the two that follow complain on purpose */
+    fclose(stderr); /* the two that follow are meant to fail */
     tap_ok(!pty_expect(&p, "never", 0.1), "what is not shown is missed");
     tap_is_int(pty_end(&p, 0.1), -1, "a program that does not end is killed");
     return tap_done();

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Characters of several code points in the prompt's editor: each is one, is as wide as it looks, and
-# the cursor keeps step. What stands in a row shows where the text goes on behind them; what tmux
-# makes of the emoji themselves is its own affair.
+# Characters of several code points in the prompt's editor: each counts as one, is as wide as it
+# looks, and the cursor stays in step. The text after them shows their width in a row; tmux's own
+# rendering of the emoji does not matter.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=$(cd "${GPUSH_BUILD:-$root/build/default}" && pwd)
 . "$root/tests/support/tap.sh"
@@ -45,7 +45,7 @@ rows 1 ">" "it goes as one"
 key C-_
 rows 1 "> $flag" "and comes back"
 
-# The text is what was typed, and the history has it.
+# The text is unchanged, also in the history.
 again "#'$family$accent'"
 key Enter
 sees $'\n21\n>' "the chunk has all bytes"
@@ -70,7 +70,7 @@ key C-e
 cursor_at 4,1 "or ends"
 key C-c
 
-# From outside: what is pasted, and a history file that holds what it should not.
+# Outside sources: pasted text, and a history file with invalid contents.
 session 40
 paste $'a\u202eb\u009b31mc'
 rows 1 '> ?b31mc' "what turns or controls the terminal is not sent to it"

@@ -1,4 +1,4 @@
--- The module in a stock Lua: require "gpush" works, and what cannot be right without the rewrite
+-- The module in a stock Lua: require "gpush" works, and what cannot work without the rewrite
 -- raises.
 local t = require "tap"
 local g = require "gpush"

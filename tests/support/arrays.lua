@@ -15,8 +15,7 @@ local function numel(shape)
 end
 A.numel = numel
 
--- Calls f with each index tuple of shape (1-based, one table that is used again), in row-major
--- order.
+-- Calls f with each index tuple of shape (1-based, one table that is reused), in row-major order.
 local function each(shape, f)
     local n, idx = #shape, {}
     if numel(shape) == 0 then return end
@@ -44,7 +43,7 @@ local function place(shape, idx)
     return at + 1
 end
 
--- Element idx; a dim of size 1 stands for all indices.
+-- Element idx; a dim of size 1 is broadcast.
 function A.get(a, idx) return a.v[place(a.shape, idx)] end
 function A.set(a, idx, value) a.v[place(a.shape, idx)] = value end
 
@@ -120,8 +119,8 @@ A.layouts = {
 
 function A.text(list) return "{" .. table.concat(list, ", ") .. "}" end
 
--- A context for one run of an op's test: what a case needs to make arguments and to judge results.
--- Nothing is reported before done().
+-- A context for one run of an op's test: how a case makes arguments and judges results. Nothing is
+-- reported before done().
 function A.context(op, dtype, dev, layout)
     local c = {dtype = dtype, dev = dev, layout = layout, float = A.floats[dtype],
         name = ("%s %s on %s, %s"):format(op, dtype, dev, layout)}
@@ -174,7 +173,7 @@ function A.context(op, dtype, dev, layout)
     return c
 end
 
--- tests/cuda/ has the stand-in for CUDA tested instead of the other two.
+-- tests/cuda/ tests the stand-in for CUDA in place of the other two.
 local devices = os.getenv "GPUSH_TEST_DEVICE" and {os.getenv "GPUSH_TEST_DEVICE"} or {"cpu", "sim"}
 
 -- Runs cases[op](context) for every op of the kinds, on all devices, in every dtype and layout; an
@@ -184,11 +183,11 @@ function A.run(cases, wanted)
     local names = {}
     for name, op in pairs(g.ops()) do if wanted(op) then names[#names + 1] = name end end
     table.sort(names)
-    local layouts = {} -- in order, so that a seed says which values there are
+    local layouts = {} -- in a fixed order, so that a seed determines the values
     for layout in pairs(A.layouts) do layouts[#layouts + 1] = layout end
     table.sort(layouts)
-    -- TSan's own memory grows with the calls, to 4.3 GiB for all four, and layouts are nothing that
-    -- threads share.
+    -- TSan's own memory grows with the calls, to 4.3 GiB for all four, and threads do not share
+    -- layouts.
     if (os.getenv "GPUSH_SAN" or ""):find "thread" then
         layouts = { "contiguous", "step 2", "transposed" }
         t.skip(1, "the misaligned layout of each row: TSan's memory grows with the calls")

@@ -1,10 +1,10 @@
--- For tests/bindings/audit*.lua: one call with a mistake in it, and what became of it. A call is
+-- For tests/bindings/audit*.lua: one call with a mistake in it, and its outcome. A call is
 -- accepted, refused well (the error names the function, the argument or its value, and the script's
 -- line) or refused poorly.
 local g = require "gpush"
 local A = { calls = 0, good = 0, poor = {}, open = {}, accepted = 0, seen = {} }
 
--- What the calls may name.
+-- Names that the calls may use.
 local env = setmetatable({}, { __index = _G })
 A.env = env
 function env.f(...) return g.rand(...) * 0.8 + 0.1 end
@@ -35,7 +35,7 @@ function A.signature(fn)
     return select(2, op_name(fn))
 end
 
--- Words that tell of Lua's own errors: a name inside gpush, or one of its files.
+-- Words that reveal Lua's own errors: a name inside gpush, or one of its files.
 local leaks = { "local '", "upvalue '", "field '", "method '", "attempt to ", "scripts/lua/",
     "global '" }
 local function names(message, public, p, v)
@@ -60,7 +60,7 @@ local function is_good(message, public, p, v)
     return names(message, public, p, v)
 end
 
--- Errors of a part that an object is made of: A.parts says which {object, its words, why}.
+-- Errors of a part of an object: A.parts lists {object, its words, why}.
 A.parts = {}
 local function is_part(public, message)
     for _, p in ipairs(A.parts) do
@@ -88,7 +88,7 @@ local function limited(fn, ...)
     return out
 end
 
--- Calls fn, or what fn says as text, with arguments as text; `then_called`: the result, which is
+-- Calls fn, or what fn names as text, with arguments as text; `then_called`: the result, which is
 -- called with it. judge(public, what, p, v, text) gives the reason why such a call is right, else
 -- nil.
 function A.try(public, fn, what, p, text, v, judge, then_called)
@@ -116,7 +116,7 @@ function A.try(public, fn, what, p, text, v, judge, then_called)
         what, p and p.type .. " " .. p.name or "", key, table.concat(results, ", "))
 end
 
--- A rule is a table of patterns for what it is about, and why: { "function", what =, type =, param
+-- A rule is a table of patterns for its subject, and a reason: { "function", what =, type =, param
 -- =, value =, why = }, each a pattern for the whole or a list of them, separated by blanks.
 local function fits(patterns, text)
     if not patterns then return true end
@@ -138,7 +138,7 @@ function A.judge(rules)
     end
 end
 
--- The figures, what is open or poor, and rules that nothing needs any more.
+-- The figures, open and poor cases, and rules that are no longer needed.
 function A.report(t, rules, title)
     local function none(list, name)
         if t.ok(#list == 0, ("%s: %s"):format(title, name)) then return end

@@ -1,5 +1,5 @@
--- For tests/bindings/audit.lua: the mistakes that are made in a valid call. A call is a list of
--- texts, one for each argument; each mistake is a whole call again, with what was done to it.
+-- For tests/bindings/audit.lua: mistakes in a valid call. A call is a list of texts, one for each
+-- argument; each mistake is a complete call, with a note of the change.
 local M = {}
 
 -- Values that are wrong for a type of parameter, as text: the first list must be refused wherever a
@@ -44,7 +44,7 @@ M.doubtful = {
     any = { "0", "1.5", "-1", "{}", "{1.5}", "{0}", "'nosuch'", "f(2)", "0/0" },
     tensors = { "{}", "{f(2)}", "{f(2), f(3, 1)}" },
 }
--- What is done to a tensor that is not the first one: where it is, of what type and shape it is.
+-- Changes to a tensor that is not the first one: of its device, type and shape.
 M.tensors = { device = "(%s):to 'sim'", bool = "(%s):gt(0)", i64 = "(%s):to 'i64'",
     f64 = "(%s):to 'f64'", column = "(%s):unsqueeze(-1)",
     row = "(%s):unsqueeze(1)", short = "(%s):narrow(-1, 1, 1)", scalar = "(%s):reshape(-1)[1]",

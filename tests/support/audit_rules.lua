@@ -1,5 +1,5 @@
--- For tests/bindings/audit.lua: what ops take although it looks like a mistake, and why that is
--- right. See A.judge in audit.lua.
+-- For tests/bindings/audit.lua: calls that ops accept although they look like a mistake, and why
+-- that is right. See A.judge in audit.lua.
 local function set(...)
     local s = {}
     for _, v in ipairs { ... } do s[v] = true end

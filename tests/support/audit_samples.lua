@@ -1,6 +1,6 @@
--- For tests/bindings/audit.lua: valid arguments of every op, as the text between the brackets of
--- its call. f(2, 3) is a tensor of numbers between 0.1 and 0.9, i{1, 2} one of integers, b{true}
--- one of bools, spd a positive definite matrix; each call gets new ones.
+-- For tests/bindings/audit.lua: valid arguments of every op, as the text inside the brackets of its
+-- call. f(2, 3) is a tensor of numbers between 0.1 and 0.9, i{1, 2} one of integers, b{true} one of
+-- bools, spd a positive definite matrix; each call gets new ones.
 local S = {}
 
 -- An op that is not below has its kind's arguments.
@@ -9,7 +9,7 @@ S.kinds = {
     ternary = "f(2, 3), f(2, 3), f(2, 3)", reduce = "f(2, 3), 2",
 }
 
--- Ops that only others call: their names begin or end as these do.
+-- Ops that only others call: prefixes and suffixes of their names.
 S.internal = { "_grad$", "_backward$", "_forward$", "_step$", "^argsort_rows$", "^attention$",
     "^distinct$", "^masked_put$",
     "^clip_grad_", "^absolute_error$", "^squared_error$", "^bce$", "^bce_with_logits$", "^huber$",

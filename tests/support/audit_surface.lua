@@ -1,7 +1,7 @@
--- For tests/bindings/audit_surface.lua: what gpush has besides ops. areas: tables of functions and
--- classes; objects: a value for each kind of object, whose methods are called; calls: valid
--- arguments of those that need some, as in audit_samples.lua; internal: what others of gpush's own
--- files call; apart: what is tested elsewhere, with the reason.
+-- For tests/bindings/audit_surface.lua: the parts of gpush that are not ops. areas: tables of
+-- functions and classes; objects: a value for each kind of object, whose methods are called; calls:
+-- valid arguments of those that need some, as in audit_samples.lua; internal: functions for gpush's
+-- own files; apart: what is tested elsewhere, with the reason.
 local S = {}
 
 S.areas = { "sync", "profile", "json", "npy", "npz", "image", "safetensors", "autograd",
@@ -106,7 +106,8 @@ S.calls = {
     ["optimizer:load_state_dict"] = "sgd():state_dict()",
     ["schedule:load_state_dict"] = "optim.lr.StepLR(sgd(), 2):state_dict()",
 }
--- What a layer is called with once it is made: an argument that it only keeps is refused there.
+-- The arguments with which a layer is called once it is made: an argument that its constructor only
+-- stores is refused then.
 S.inputs = {
     { "Conv%w*1d", "f(1, 2, 6)" }, { "Conv%w*2d", "f(1, 2, 6, 6)" },
     { "Conv%w*3d", "f(1, 2, 6, 6, 6)" }, { "Pool1d", "f(1, 2, 6)" },
@@ -130,7 +131,7 @@ S.inputs = {
 }
 S.without_input = "nn.TransformerEncoder nn.ModuleList data.transforms.Compose"
 
--- Of an initializer: a matrix; of an optimizer: its parameters.
+-- For an initializer: a matrix; for an optimizer: its parameters.
 S.patterns = { { "^nn%.init%.", "f(2, 3)" }, { "^cuda%.is_av", "" }, { "^cuda%.device", "" },
     { "^cuda%.", "'sim'" }, { "^optim%.lr%.", "sgd()" },
     { "^optim%.%u", "{leaf()}" } }

@@ -1,6 +1,6 @@
--- For tests/bindings/audit_surface.lua: what functions, classes and methods take although it looks
--- like a mistake, and why that is right. See A.judge in audit.lua. parts: errors that name a part
--- of the object, which is what refuses.
+-- For tests/bindings/audit_surface.lua: calls that functions, classes and methods accept although
+-- they look like a mistake, and why that is right. See A.judge in audit.lua. parts: errors that
+-- name the part of the object that refuses.
 local function set(...)
     local s = {}
     for _, v in ipairs { ... } do s[v] = true end

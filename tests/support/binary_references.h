@@ -1,4 +1,4 @@
-/* What binary ops and those of three operands give, in long double and in whole numbers: written
+/* References of binary ops and those of three operands, in long double and in integers: written
  * from their definitions, for tests/kernels/ops_binary.c. */
 #ifndef GP_TEST_BINARY_REFERENCES_H
 #define GP_TEST_BINARY_REFERENCES_H
@@ -40,7 +40,7 @@ static ld f_xlogy(ld a, ld b, ld c) { return isnan(b) ? b : a == 0 ? 0 : a * log
 static ld f_bce(ld a, ld b, ld c) {
     return -(b * log_or_less(logl(a)) + (1 - b) * log_or_less(log1pl(-a)));
 }
-/* The size of what it adds, which may cancel where the target is not from 0 to 1. */
+/* The magnitude of its terms, which may cancel where the target is not from 0 to 1. */
 static ld s_bce(ld a, ld b, ld c) {
     return fabsl(b * log_or_less(logl(a))) + fabsl((1 - b) * log_or_less(log1pl(-a)));
 }
@@ -48,8 +48,8 @@ static ld f_squared_error(ld a, ld b, ld c) { return powl(fabsl(a - b), 2); }
 static ld f_absolute_error(ld a, ld b, ld c) { return fabsl(a - b); }
 static ld f_kl_term(ld a, ld b, ld c) { return b == 0 ? -b * a : b * (logl(b) - a); }
 static ld s_kl_term(ld a, ld b, ld c) { return (b == 0 ? 0 : fabsl(b * logl(b))) + fabsl(a * b); }
-/* Where exp(b) is subnormal or infinite in the type that is computed in, or b - a infinite, it is
- * that: the product may be NaN. */
+/* Where exp(b) is subnormal or infinite in the compute type, or b - a infinite, it counts as that:
+ * the product may be NaN. */
 static ld f_kl_log_term(ld a, ld b, ld c) {
     ld e = wide ? (ld)exp((double)b) : (ld)expf((float)b),
        d = wide ? (ld)(double)(b - a) : (ld)(float)(b - a);
@@ -77,7 +77,7 @@ static ld f_lerp(ld a, ld b, ld c) {
 } /* from the nearer end: matters where one is infinite */
 static ld s_lerp(ld a, ld b, ld c) {
     return (fabsl(a) + fabsl(b)) * (1 + fabsl(c));
-} /* the largest of what is added and multiplied */
+} /* the largest of the terms and factors */
 static ld f_between(ld a, ld b, ld c) {
     return isnan(a) || isnan(b) || isnan(c) ? NAN : fminl(fmaxl(a, b), c);
 }

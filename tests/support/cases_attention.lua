@@ -10,10 +10,10 @@ local function tolerance(c)
     return c.dtype == "bf16" and 4e-2 or c.dtype == "f16" and 5e-3 or c.dtype == "f32" and 5e-6
         or 1e-12
 end
--- exact in every dtype, and no share is all of it
+-- exact in every dtype, and no weight is 1
 local function small() return math.random(-8, 8) / 8 end
 
--- Shares of query i of head h of image b among the keys, and the logarithm of the sum of
+-- Weights of query i of head h of image b over the keys, and the logarithm of the sum of
 -- exp(scores).
 local function shares(a, b, h, i)
     local p, sum, most = {}, 0, a.causal and math.min(i, a.s) or a.s

@@ -7,7 +7,7 @@ local build, get, set = A.build, A.get, A.set
 local C = {}
 
 local FLOATS = {f64 = true, f32 = true, f16 = true, bf16 = true}
--- What PyTorch's convolutions take on the CPU; integers wrap.
+-- The dtypes that PyTorch's convolutions take on the CPU; integers wrap.
 local NUMBERS = {f64 = true, f32 = true, f16 = true, bf16 = true, u8 = true, i8 = true, i16 = true,
     i32 = true, i64 = true}
 local OR_I64 = {f64 = true, f32 = true, f16 = true, bf16 = true, i64 = true}
@@ -17,8 +17,8 @@ local function tolerance(c)
         or 1e-12
 end
 
--- 2 images of 4 channels, 6 filters in 2 groups, kernel 2 3 2, stride 2 1 1, padding 1 0 1, as many
--- as the rank.
+-- 2 images of 4 channels, 6 filters in 2 groups, kernel 2 3 2, stride 2 1 1, padding 1 0 1: as many
+-- of each as the rank.
 local SIZE, KERNEL, STRIDE, PADDING, RESULT = {5, 4, 3}, {2, 3, 2}, {2, 1, 1}, {1, 0, 1}, {3, 2, 4}
 local function first(list, rank) return {table.unpack(list, 1, rank)} end
 local function shapes(rank)
@@ -26,8 +26,7 @@ local function shapes(rank)
         {2, 6, table.unpack(RESULT, 1, rank)}
 end
 
--- Calls f with the indices in image, weight and result of each product (tables that are used
--- again).
+-- Calls f with the indices in image, weight and result of each product (tables that are reused).
 local function products(rank, f)
     local _, ws, ys = shapes(rank)
     A.each(ys, function(y)
@@ -77,7 +76,7 @@ for rank = 1, 3 do
     end}
 end
 
--- Of a convolution of each rank.
+-- The convolution of each rank.
 local function gradient(name, run)
     return {types = FLOATS, run = function(c)
         for rank = 1, 3 do

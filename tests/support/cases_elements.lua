@@ -66,7 +66,7 @@ function C.range(c)
     c.refuses(function() return g.range(nan, 1, opts(c)) end, "^range: ")
     c.refuses(function() return g.range(math.mininteger, math.maxinteger, opts(c)) end, "range")
 end
--- From both ends; integer dtypes leave out the fraction.
+-- From both ends; integer dtypes truncate the fraction.
 local function spaced(c, make, at)
     for _, s in ipairs {{0, 1, 5}, {-2, 3, 11}, {3, -3, 4}, {0, 5, 6}} do
         local a, b, n = table.unpack(s)
@@ -142,7 +142,7 @@ function C.masked_select(c)
     local v = {}
     for i = 1, 12 do if p.v[i] == 1 then v[#v + 1] = a.v[i] end end
     c.check(x:masked_select(m), {shape = {#v}, v = v})
-    -- a mask whose last dims are broadcast picks parts of x
+    -- a mask whose last dims are broadcast selects parts of x
     local y, b = c.x {3, 4, 2, 3}
     local w = {}
     A.each({3, 2, 3, 4}, function(i)
@@ -197,7 +197,7 @@ end
 function C.scatter(c)
     local x, a = c.x {3, 4}
     local src, s = c.x {3, 2}
-    -- no place twice
+    -- no index twice
     local ix, p = c.x({3, 2}, function(i) return (i[1] + i[2]) % 2 * 2 + i[2] end, "i64")
     local v = copy(a.v)
     local want = {shape = {3, 4}, v = v}
@@ -265,7 +265,7 @@ function C.cat(c)
     end))
     c.check(g.cat {x, x}, build({4, 3}, function(i) return get(a, {(i[1] - 1) % 2 + 1, i[2]}) end))
     c.check(g.cat {x}, a)
-    -- no elements: of the same dims, and as PyTorch also of one
+    -- no elements: of the same dims, and as in PyTorch also of one
     local none, nothing = c.x {2, 0}, c.x {0}
     c.check(g.cat({x, none, y, nothing}, 2),
         build({2, 7}, function(i) return i[2] <= 3 and get(a, i) or get(b, {i[1], i[2] - 3}) end))
@@ -416,7 +416,7 @@ local function extreme(name, arg, better)
         local v, ix = {}, {}
         for r = 1, 4 do v[r], ix[r] = best({table.unpack(a.v, 9 * r - 8, 9 * r)}, better) end
         local all, where = best(a.v, better)
-        -- the other dim, whose lines lie side by side, and are taken 8 and more at a time
+        -- the other dim, whose lines are adjacent, and are taken 8 and more at a time
         local down, at = {}, {}
         for k = 1, 9 do
             local line = {}

@@ -8,7 +8,7 @@ local C = {}
 local TYPES = {f64 = true, f32 = true, i64 = true, i32 = true, i16 = true, i8 = true, u8 = true,
     bool = true}
 local function out(c) return c.dtype == "f64" and "f64" or "f32" end
--- Rounding goes with the size of what is added, not of the sum: terms may cancel.
+-- Rounding depends on the size of the terms, not of the sum: they may cancel.
 local function tolerance(c, a)
     local most = 1
     for _, v in ipairs(a.v) do most = math.max(most, math.abs(v)) end

@@ -7,7 +7,7 @@ local g = require "gpush"
 local R = require "recurrent"
 
 local f64 = { dtype = "f64" }
--- Numbers in [-1.5, 1.5], each of them another.
+-- Numbers in [-1.5, 1.5], all different.
 local function x(...)
     local shape, n = { ... }, 1
     for _, d in ipairs(shape) do n = n * d end
@@ -47,7 +47,7 @@ local function scatter_cases()
     return list
 end
 
--- Transforms of real tensors and of pairs, of all norms, cut and filled.
+-- Transforms of real tensors and of pairs, with all norms, cut and padded.
 local function pairs_of(real, complex)
     return { { x(real[1]), nil, -1, "backward", false, n = 5 },
         { x(complex[1], 2), nil, 1, "ortho", true, n = 5 }, { x(2, 3, 2), 5, 2, "forward", true },
@@ -55,7 +55,7 @@ local function pairs_of(real, complex)
         { x(2, 4), 3, -1, "forward", false }, { x(3, 2), 6, 1, "ortho", false } }
 end
 
--- Eigenvectors have a free factor of size 1: what does not depend on it.
+-- Eigenvectors have a free factor of size 1: quantities that do not depend on it.
 local function eigen(wr, wi, vr, vi) return wr, wi, vr * vr + vi * vi end
 
 -- Cases of a recurrent layer: inputs x, states, weights.

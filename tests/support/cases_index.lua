@@ -8,7 +8,7 @@ local nan = 0 / 0
 local function opts(c) return {dtype = c.dtype, device = c.dev} end
 local C = {}
 
--- What is between f16's neighbours here is exact in all dtypes: small values, few of them.
+-- Differences of f16's neighbours here are exact in all dtypes: small values, few of them.
 local how = {
     put = function(_, b) return b end, add = function(a, b) return a + b end,
     mul = function(a, b) return a * b end,
@@ -16,7 +16,7 @@ local how = {
     amax = function(a, b) return (a ~= a or a > b) and a or b end,
 }
 
--- Writes s at each place that f names, as a plain loop; fresh: a place's own element does not
+-- Writes s at each index that f gives, as a plain loop; fresh: the elements' old values do not
 -- count.
 local function write(c, want, shape, f, s, combine, fresh)
     local seen = {}
@@ -31,11 +31,11 @@ local function write(c, want, shape, f, s, combine, fresh)
     end)
     return want
 end
--- What rounding once to 16 bits may change.
+-- The effect of rounding once to 16 bits.
 local function near(c) return c.dtype == "bf16" and 4e-3 or c.dtype == "f16" and 5e-4 or nil end
 local function clone(a) return {shape = a.shape, v = copy(a.v)} end
 
--- x[name](x, ...) gives want, leaves x alone; x[name_] writes it into x.
+-- x[name](x, ...) gives want and leaves x unchanged; x[name_] writes it into x.
 local function both(c, name, x, a, want, ...)
     c.check(x[name](x, ...), want, nil, near(c))
     c.check(x, a, nil, nil, "x afterwards")

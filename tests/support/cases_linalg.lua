@@ -149,7 +149,7 @@ local function T(x) return x:transpose(-1, -2) end
 local function identity(n)
     return build({2, n, n}, function(i) return i[2] == i[3] and 1 or 0 end)
 end
--- x with what is not in the triangle replaced.
+-- x with the elements outside the triangle replaced.
 local function masked(a, upper, value)
     return build(a.shape, function(i)
         if i[2] == i[3] or (i[2] < i[3]) == upper then return get(a, i) end
@@ -225,7 +225,7 @@ C.linalg_lu_factor = {types = WIDE, run = function(c)
             return list[(m - 1) * shape[2] * shape[3] + (i - 1) * shape[3] + j]
         end
         local pivot = A.values(pivots)
-        for m = 1, 2 do -- the rows of x, exchanged as the pivots say, are l u
+        for m = 1, 2 do -- the rows of x, exchanged by the pivots, are l u
             local rows = rows_of(a, m)
             for i = 1, k do
                 local p = pivot[(m - 1) * k + i]

@@ -30,7 +30,7 @@ local function pixels(shape)
     table.remove(s, #s == 1 and 1 or 2)
     return s
 end
--- Where class 1 of pixel i is in an array of the shape, and how far apart its classes are.
+-- The offset of class 1 of pixel i in an array of the shape, and the stride of its classes.
 local function place(shape, i)
     local at, step = 0, 1
     for d = 1, #shape do
@@ -54,8 +54,7 @@ local function log_softmax(v, n)
     return v
 end
 
--- The loss at pixel i and what a mean counts it with. o: {label or soft, weight, ignore, smooth,
--- logs}
+-- The loss at pixel i and its weight in a mean. o: {label or soft, weight, ignore, smooth, logs}
 local function at_pixel(a, i, o)
     local n = a.shape[#a.shape == 1 and 1 or 2]
     local log_p = classes(a, i, n)
@@ -92,7 +91,7 @@ local function combinations(c, soft, f)
             label = c.x(px, function(i) return i[1] == 2 and s > 1 and 200 or math.random(1, n) end,
                 "i64")
         local weight, w = c.x({n}, function() return math.random(1, 8) / 4 end)
-        -- many classes take long
+        -- many classes are slow
         for _, reduction in ipairs(n < 70 and {"mean", "sum", "none"} or {"mean"}) do
             f(x, a, target, {reduction = reduction, ignore_index = 200},
                 {label = label, ignore = 200, reduction = reduction})
@@ -146,7 +145,7 @@ end
 C.cross_entropy = loss("cross_entropy", true)
 C.nll_loss = loss("nll_loss", false)
 
--- Of the loss times u: a score changes its own pixel's loss only, and no pixel's weight.
+-- For the loss times u: a score changes only its own pixel's loss, and no pixel's weight.
 local function gradient_of(a, u, reduction, o)
     local n, weight, out = a.shape[#a.shape == 1 and 1 or 2], 0, {shape = a.shape, v = {}}
     A.each(pixels(a.shape), function(i) weight = weight + select(2, at_pixel(a, i, o)) end)

@@ -49,7 +49,7 @@ local function normal(a, key, channel, w, b, o)
     end)
 end
 
--- Where an index of a stands in rows of the last dims, of which there are `last`.
+-- The position of an index of a in rows of the last dims, of which there are `last`.
 local function rows(shape, last)
     local function place(i, from, to)
         local at = 0
@@ -199,7 +199,7 @@ local function softmax_grad(name, logs)
                 end
             end
         end
-        -- many columns, by the formula, where differences would take long
+        -- many columns, by the formula, where differences would be slow
         local y, a = c.x({2, 3, 70}, function() return -positive() end)
         local up, u = c.x {2, 3, 70}
         c.check(g[name](up, y, 2), build({2, 3, 70}, function(i)
@@ -217,7 +217,7 @@ C.softmax_grad, C.log_softmax_grad = softmax_grad("softmax_grad"),
 
 -- ---- dropout ----
 
--- What rand draws from the same seed and counter decides.
+-- The elements that rand drops, from the same seed and counter.
 local function dropped(a, p, r)
     local i = 0
     return build(a.shape, function(idx)

@@ -10,8 +10,8 @@ local function tolerance(c)
 end
 local shapes = {{3, 5}, {}, {0, 2}, {700}, {2, 3, 4}}
 
--- A list of tensors and one of their arrays, an entry for each shape; what is written is a tensor
--- of its own.
+-- A list of tensors and one of their arrays, an entry for each shape; written tensors are separate
+-- ones.
 local function list(c, f)
     local x, a = {}, {}
     for i, shape in ipairs(shapes) do x[i], a[i] = c.x(shape, f) end
@@ -21,8 +21,8 @@ local function positive() return math.random(0, 8) / 4 end
 -- its square plus 1 is exact in every dtype
 local function small() return math.random(-4, 4) / 4 end
 
--- Checks that update(p, g, s…), given numbers and giving them, is what the op did to each element.
--- names: the lists.
+-- Checks that update(p, g, s…), on numbers, gives the op's result for each element. names: the
+-- lists.
 local function step(names, run, update)
     return {types = FLOATS, run = function(c)
         local x, a = {}, {}

@@ -7,7 +7,7 @@ local build, get, set = A.build, A.get, A.set
 local C = {}
 
 local FLOATS = {f64 = true, f32 = true, f16 = true, bf16 = true}
--- what PyTorch's averages take on the CPU
+-- the dtypes that PyTorch's averages take on the CPU
 local OR_I64 = {f64 = true, f32 = true, f16 = true, bf16 = true, i64 = true}
 local function tolerance(c)
     return c.dtype == "bf16" and 2e-2 or c.dtype == "f16" and 2e-3 or c.dtype == "f32" and 2e-6
@@ -29,7 +29,7 @@ local REGULAR = {
 }
 local SIZE = {6, 7}
 
--- Where window number o of dim d begins, ends (inclusive, not clipped) and steps; 1-based.
+-- Where window number o of dim d begins, ends (inclusive, not clipped) and its step; 1-based.
 local function range(k, d, o, size)
     if k.adaptive then
         local n = k.out[d]
@@ -42,7 +42,7 @@ local function range(k, d, o, size)
 end
 
 -- Calls f(output index, input index, extent) for every element of every window, row-major; extent
--- is the window's size with the padding (count_include_pad) and `inside` its size without.
+-- is the window's size with padding (count_include_pad) and `inside` its size without.
 local function visit(k, rank, f)
     local shape = {2, 3, table.unpack(k.out, 1, rank)}
     A.each(shape, function(o)
@@ -132,7 +132,7 @@ for rank = 1, 2 do
             name .. "_grad: index 99")
     end}
 
-    -- What the mean divides by.
+    -- The divisor of the mean.
     local function divisor(k, extent, inside)
         return k.divisor or k.count_inside and inside or k.adaptive and inside or extent
     end
@@ -147,7 +147,7 @@ for rank = 1, 2 do
             ceil_mode = k.ceil or false,
             count_include_pad = not k.count_inside, divisor_override = k.divisor}
     end
-    -- whole: quotients of integers, towards 0.
+    -- whole: quotients of integers, rounded towards 0.
     local function mean(k, a, whole)
         local shape = {2, 3, table.unpack(k.out, 1, rank)}
         local sums, by = zeros(shape), zeros(shape)
@@ -202,8 +202,8 @@ end
 
 -- ---- interpolation ----
 
--- Calls f(output index, input index, weight) for everything that an output takes; sizes are powers
--- of two or align, so positions are exact.
+-- Calls f(output index, input index, weight) for every input of an output; sizes are powers of two
+-- or align, so positions are exact.
 local function blends(k, f)
     local rank = #k.size
     A.each({2, 3, table.unpack(k.out)}, function(o)

@@ -30,7 +30,7 @@ local function along(a, d, f, keep)
     end)
 end
 local function all_of(a, f) return {shape = {}, v = {f(a.v)}} end
--- Element k of line d becomes f of the elements up to k.
+-- Replaces element k of line d by f of the elements up to k.
 local function running(a, d, f)
     return build(a.shape, function(i)
         local line = {}
@@ -130,7 +130,7 @@ function C.nansum(c)
     end
     c.check(x:nansum(), all_of(a, sum), to, tol)
     c.check(x:nansum(1, false, "f64"), along(a, 1, sum), "f64", 1e-12)
-    if c.float then -- what infinities make is no NaN of the input
+    if c.float then -- a NaN made by infinities is not an input NaN
         local odd = {shape = {100}, v = {}}
         for i = 1, 100 do odd.v[i] = i == 3 and inf or i == 67 and -inf or nan end
         c.check(c.put(odd):nansum(), {shape = {}, v = {nan}})
@@ -299,7 +299,7 @@ end
 C.cummax = so_far("cummax", function(x, y) return x >= y end)
 C.cummin = so_far("cummin", function(x, y) return x <= y end)
 
--- ---- round the edges ----
+-- ---- at the edges ----
 
 function C.pad(c)
     local x, a = c.x {2, 3, 4}
@@ -329,8 +329,8 @@ function C.pad(c)
     end
     local function reflect(k, n) return k < 1 and 2 - k or 2 * n - k end
     local function replicate(k, n) return k < 1 and 1 or n end
-    -- As PyTorch has it, what is left out is no part of what goes round: of 1 2 3 4, {-1, 1} makes
-    -- 2 3 4 2.
+    -- As in PyTorch, circular padding wraps only the elements that are kept: of 1 2 3 4, {-1, 1}
+    -- makes 2 3 4 2.
     local function going_round(pad)
         return function(k, n, before, d)
             local after = pad[2 * (#a.shape - d) + 2] or 0

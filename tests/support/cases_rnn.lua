@@ -12,14 +12,14 @@ local function tolerance(c)
 end
 
 -- The arrays of a call with two layers in both directions: new ones for each layout, which all
--- dtypes hold exactly.
+-- dtypes represent exactly.
 local drawn = {}
 local function draw(layout, kind)
     local key = layout .. " " .. kind
     if drawn[key] then return drawn[key] end
     local o, a = {num_layers = 2, bidirectional = true}, {}
     local T, B, I, n = 3, 2, 3, 2
-    -- relu's values grow and its kink is no place for differences: keep away from 0
+    -- relu's values grow and differences fail at its kink: keep away from 0
     local function value() return kind == "relu" and math.random(1, 4) / 8 or A.value "f64" / 4 end
     local function any() return A.value "f64" end
     a.x, a.h, a.c, a.w = A.build({T, B, I}, value), A.build({4, B, n}, value),
@@ -31,7 +31,7 @@ local function draw(layout, kind)
     return a
 end
 
--- Of all results times their gradients; reckoned once for all dtypes, as it takes long.
+-- Of all results times their gradients; computed once for all dtypes, as it is slow.
 local function gradients(kind, a)
     a.want = a.want or R.gradients({a.x, a.h, a.c, table.unpack(a.w)}, function()
         local y, h, cell = R.run(kind, a.x, a.h, a.c, a.w, a.o)

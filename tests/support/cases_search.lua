@@ -59,7 +59,7 @@ C.kthvalue = {types = REAL, run = function(c)
         "^kthvalue: k is 0, dim 2 has size 9 %(expected 1 to 9%)")
 end}
 
--- Where v belongs in the sorted list: by looking at every element.
+-- The position of v in the sorted list: by checking every element.
 local function place(list, v, right)
     local n = 1
     for _, e in ipairs(list) do
@@ -231,7 +231,7 @@ function C.distinct(c)
     c.refuses(function() return x:view(4, 5):distinct() end, "^distinct: expected 1 dim, got 2")
 end
 
--- The distinct rows in the order ix; where each went; how many there are.
+-- The distinct rows in the order ix; the inverse; the counts.
 local function distinct(list, ix)
     local out, inverse, counts = {}, {}, {}
     for k, i in ipairs(ix) do

@@ -34,8 +34,8 @@ function F.pairs(a)
         function(i) return i[#shape] == 1 and get(a, {table.unpack(i, 1, #shape - 1)}) or 0 end)
 end
 
--- scale * sum over j of a[j] exp(sign 2 pi i j k / n) along dim, of the first n elements (zeros
--- beyond the last).
+-- scale * sum over j of a[j] exp(sign 2 pi i j k / n) along dim, of the first n elements (padded
+-- with zeros).
 function F.transform(a, dim, n, sign, scale, half)
     n = n or a.shape[dim]
     local shape, have, last = A.copy(a.shape), math.min(n, a.shape[dim]), #a.shape

@@ -1,10 +1,9 @@
-# Prints "LINES static|extern FILE:LINE NAME" for every C function whose body's braces stand as K&R
-# has them: the signature starts in the first column, the body ends with a brace in the first column
-# or on the same line.
+# Prints "LINES static|extern FILE:LINE NAME" for every C function in K&R style: the signature
+# starts in the first column, the body ends with a brace in the first column or on the same line.
 FNR == 1 { start = 0 }
 function report(lines) {
     name = head
-    # In code that is included once for each type FN(name) stands for a name with the type's suffix.
+    # In code that is included once per type, FN(name) is a name with the type's suffix.
     if (match(name, /FN\([A-Za-z_0-9]+\)[ \t]*\(/)) {
         name = substr(name, RSTART + 3)
         sub(/\).*/, "", name)

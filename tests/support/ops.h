@@ -1,4 +1,4 @@
-/* What the tests of the op table share: tensors in every layout with sentinels round them,
+/* Shared by the tests of the op table: tensors in every layout with sentinels around them,
  * references in long double, comparison in ulps. */
 #ifndef GP_TEST_OPS_H
 #define GP_TEST_OPS_H
@@ -69,7 +69,7 @@ static inline ld round_to(gp_dtype dt, ld x) {
     return fabsl(r) > most ? copysignl(INFINITY, x) : r;
 }
 
-/* The bits of a 16-bit float for a value that it can hold. */
+/* The bits of a 16-bit float for a value that it represents. */
 static inline uint16_t encode16(gp_dtype dt, ld x) {
     fmt f = fmt_of(dt);
     uint16_t sign = signbit(x) ? 0x8000 : 0, top = (uint16_t)((2 * f.emax + 1) << f.mant);
@@ -97,7 +97,7 @@ typedef struct val {
     int64_t i;
 } val;
 
-/* Does an integer of dt hold i? If not, it wraps. */
+/* i wrapped to dt, if dt does not hold it. */
 static inline int64_t wrap_to(gp_dtype dt, int64_t i) {
     switch (dt) {
     case GP_bool: return i != 0;
@@ -179,7 +179,7 @@ static inline val special(gp_dtype dt, int k) {
     return v;
 }
 
-/* A random value of dt in [lo, hi], as dt holds it. */
+/* A random value of dt in [lo, hi], as dt represents it. */
 static inline val sample(gp_dtype dt, double lo, double hi) {
     int64_t a = (int64_t)ceil(lo), b = (int64_t)floor(hi);
     if (a < int_least(dt)) a = int_least(dt);
@@ -270,8 +270,8 @@ static inline int64_t place_of(const gp_shape *s, const int64_t *stride, int64_t
     return at;
 }
 
-/* value(k, arg) gives element k; where elements share a place (expanded) the first one's value is
- * theirs. */
+/* value(k, arg) gives element k; where elements share memory (expanded) the first one's value
+ * counts. */
 static inline fixture fixture_new(gp_device *dev, gp_dtype dt, const gp_shape *s,
                                   const int64_t *stride, int64_t offset,
                                   val (*value)(int64_t, void *), void *arg) {
@@ -361,10 +361,10 @@ static inline bool same_value(gp_dtype dt, val got, val want, const judge *j, in
     return near_enough(dt, got.f, want.f, ulps, j->scales ? j->scales[k] : j->scale, j->anyzero);
 }
 
-/* What went wrong last, for the diagnostic of the assertion that sums up. */
+/* The last error, for the diagnostic of the summarising assertion. */
 static char trouble[600];
 __attribute__((format(printf, 1, 2))) static inline bool complain(const char *format, ...) {
-    if (*trouble) return false; /* the first one is told */
+    if (*trouble) return false; /* only the first one is kept */
     va_list ap;
     va_start(ap, format);
     vsnprintf(trouble, sizeof trouble, format, ap);
@@ -372,7 +372,7 @@ __attribute__((format(printf, 1, 2))) static inline bool complain(const char *fo
     return false;
 }
 
-/* One assertion for what came before: passes if nothing complained. */
+/* One assertion for the checks before it: passes if none failed. */
 __attribute__((format(printf, 1, 2))) static inline bool tap_quiet(const char *format, ...) {
     char name[300];
     va_list ap;
@@ -442,7 +442,7 @@ static inline bool check_written(const char *what, const fixture *x, const val *
     return ok;
 }
 
-/* ---- rooms beyond the end of new results ---- */
+/* ---- memory past the end of new results ---- */
 
 /* Leaves a cached block of the class of `bytes` with known contents, which the next allocation of
  * that class takes. Returns its address. */
@@ -459,7 +459,7 @@ static inline char *prime(gp_device *dev, size_t bytes) {
     return data;
 }
 
-/* Did the kernel that made t stay inside of it? Knows only if t lies in the block that prime()
+/* Whether the kernel that made t stayed inside it. Known only if t is in the block that prime()
  * left. */
 static inline bool check_slack(const char *what, gp_tensor *t, const char *primed) {
     if (t->storage->data != primed) return true;

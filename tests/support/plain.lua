@@ -3,7 +3,7 @@
 -- run, orders, files, and whether threads change a result.
 local M = {}
 
--- A function (n, low, high): a table of n whole numbers in between, the same each run, going on
+-- A function (n, low, high): a table of n integers in that range, the same in each run, continuing
 -- from call to call.
 function M.numbers(seed)
     return function(n, low, high)
@@ -26,7 +26,7 @@ end
 local function before(x, y) return x == x and (y ~= y or x < y) end
 M.before = before
 
--- Indices of v in order, equal ones as they come.
+-- Indices of v in order, equal ones in their order.
 function M.order(v, descending)
     local ix = {}
     for i = 1, #v do ix[i] = i end
@@ -52,7 +52,7 @@ function M.same_bits(g, f)
 end
 
 function M.write(file, bytes)
-    os.remove(file) -- some file systems flush a file that is cut to nothing and written again
+    os.remove(file) -- some file systems flush a file that is truncated and rewritten
     local f = assert(io.open(file, "wb"))
     f:write(bytes)
     f:close()

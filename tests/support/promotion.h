@@ -1,5 +1,5 @@
-/* Type promotion as PyTorch's documentation of torch.result_type states it: stored, so that it is
- * not derived from the code under test. */
+/* Type promotion as in PyTorch's documentation of torch.result_type: stored, so that it is not
+ * derived from the code under test. */
 #ifndef GP_TEST_PROMOTION_H
 #define GP_TEST_PROMOTION_H
 
@@ -36,8 +36,8 @@ static inline gp_dtype promote_of(gp_dtype a, gp_dtype b) {
 
 static inline int category(gp_dtype dt) { return T_FLOAT >> dt & 1 ? 2 : T_INT >> dt & 1 ? 1 : 0; }
 
-/* A dimensioned operand beside a 0-d one or a number of dtype zero: that one counts only if it is
- * of a higher category. */
+/* A dimensioned operand with a 0-d one or a number of dtype zero, which counts only if it is of a
+ * higher category. */
 static inline gp_dtype promote_beside(gp_dtype dims, gp_dtype zero) {
     return category(zero) > category(dims) ? zero : dims;
 }

@@ -8,7 +8,7 @@ local function tanh(v)
     local e = math.exp(-2 * math.abs(v)) local t = (1 - e) / (1 + e) return v < 0 and -t or t
 end
 
--- Pre-activation of row `k` of weight w and bias b for input vector v. Places are reckoned here and
+-- Pre-activation of row `k` of weight w and bias b for input vector v. Offsets are computed here,
 -- not by A.get: gradients run this often.
 local function line(w, b, v, k)
     local s, at, weights = b and b.v[k] or 0, (k - 1) * #v, w.v
@@ -109,8 +109,8 @@ function R.weight_shapes(kind, features, n, o)
 end
 
 -- d(sum of the results times their weights) / d(each element of the arrays), by differences of
--- fourth order: their error grows with the fifth derivative times eps^4, below 1e-9 here (of second
--- order it was 1e-8 now and then); f returns the sum.
+-- fourth order: their error grows with the fifth derivative times eps^4, below 1e-9 here (second
+-- order sometimes gave 1e-8); f returns the sum.
 function R.gradients(list, f)
     local out, eps = {}, 3e-4
     for k, a in ipairs(list) do

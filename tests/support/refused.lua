@@ -1,9 +1,9 @@
--- For tests/cuda/refused.lua: what cuDNN has a part in, on cuda against the cpu, forward and
--- backward, of `size` images (else cuDNN is asked once only for each). Returns how many kernels
--- were cuDNN's, and how many ran because it refused or was missing.
+-- For tests/cuda/refused.lua: the ops that use cuDNN, on cuda against the cpu, forward and
+-- backward, with `size` images (otherwise cuDNN is asked only once for each). Returns how many
+-- kernels were cuDNN's, and how many ran because it refused or was missing.
 local function flat(x) return x:detach():to "cpu":to "f64":reshape(-1):tolist() end
 
--- fn(device, put): a list of results; put(x) is x on the device as a leaf that wants a gradient.
+-- fn(device, put): a list of results; put(x) is x on the device as a leaf that requires a gradient.
 local function compare(t, what, eps, fn)
     local function on(device)
         local leaves = {}
@@ -24,7 +24,7 @@ local function compare(t, what, eps, fn)
 end
 
 local eps = { f64 = 1e-10, f32 = 2e-4, f16 = 2e-2, bf16 = 1e-1 }
--- Name, image without the images, weight, options.
+-- Name, image without its batch dim, weight, options.
 local convolutions = {
     { "conv1d", { 4, 9 }, { 6, 2, 3 }, { stride = 2, padding = 1, groups = 2 } },
     { "conv2d", { 3, 5, 6 }, { 4, 3, 3, 2 }, { padding = "same" } },

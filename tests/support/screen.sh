@@ -7,8 +7,8 @@ screens=0
 tm() { tmux -u -L "$server" -f /dev/null "$@"; }
 trap 'tm kill-server 2>/dev/null' EXIT
 
-# screen COLUMNS ROWS COMMAND: a new terminal that runs it, and a new server: the old one may take
-# its time to end.
+# screen COLUMNS ROWS COMMAND: a new terminal that runs it, and a new server: the old one may be
+# slow to end.
 screen() {
     tm kill-server 2>/dev/null
     server=gpush-$$-$((++screens))
@@ -20,15 +20,15 @@ screen() {
 
 type_() { tm send-keys -l -- "$1"; } # text
 key() { tm send-keys "$@"; }         # keys by tmux's names
-# As a terminal with bracketed paste does, which sends line ends as Enter; with -r as they are.
+# As a terminal with bracketed paste, which sends line ends as Enter; with -r unchanged.
 paste() {
     tm set-buffer -- "$1"
     tm paste-buffer -p "${@:2}"
 }
 
 enter() { type_ "$1"; key Enter; }
-# What is typed before the prompt is back is shown by the terminal too, as in any shell: run TEXT
-# waits for that.
+# The terminal itself echoes text typed before the prompt is back, as in any shell: run TEXT waits
+# for that.
 prompt_is_back() { [[ $(cursor) == 2,* && $(shown | sed -n "$(($(tm display-message -p '#{cursor_y}') + 1))p") == '>' ]]; }
 ready() { until_ prompt_is_back; }
 run() { enter "$1"; ready; }

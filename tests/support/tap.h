@@ -11,8 +11,7 @@
 
 static int tap_count, tap_failed;
 
-/* Prints s, a test's name or a reason, with what TAP would read as a directive escaped and kept on
- * one line. */
+/* Prints s, a test's name or a reason, on one line, with TAP's directives escaped. */
 static inline void tap_put(const char *s) {
     for (; *s; s++) {
         if (*s == '#' || *s == '\\') putchar('\\');
@@ -26,7 +25,7 @@ static inline bool tap_vok(bool ok, const char *fmt, va_list ap) {
     printf("%sok %d - ", ok ? "" : "not ", ++tap_count);
     tap_put(name);
     putchar('\n');
-    fflush(stdout); /* what was reported survives a crash in the next assertion */
+    fflush(stdout); /* so that reports survive a crash in the next assertion */
     if (!ok) tap_failed++, fprintf(stderr, "# failed %d: %s\n", tap_count, name);
     return ok;
 }
@@ -75,7 +74,7 @@ tap_close(double got, double want, double tol, const char *fmt, ...) {
     return ok;
 }
 
-/* One assertion that cannot be made here; why is counted and shown in the summary. */
+/* One assertion that cannot be made here; the reason is counted and shown in the summary. */
 static inline void tap_skip(const char *why) {
     printf("ok %d # SKIP ", ++tap_count);
     tap_put(why);
@@ -91,7 +90,8 @@ static inline int tap_skip_all(const char *why) {
     return fflush(stdout) ? 1 : 0;
 }
 
-/* Prints the plan; the program's exit status. A program that made no assertion has failed. */
+/* Prints the plan; returns the program's exit status. A program that made no assertion has
+ * failed. */
 static inline int tap_done(void) {
     printf("1..%d\n", tap_count);
     return fflush(stdout) || tap_failed || tap_count == 0;

@@ -15,7 +15,7 @@ local function report(ok, name)
     if ok then return true end
     failed = failed + 1
     local where = ""
-    for level = 3, 5 do -- the first line that is not this file's
+    for level = 3, 5 do -- the first line outside this file
         local info = debug.getinfo(level, "Sl")
         if info and info.currentline > 0 and not info.source:find("tap%.lua$") then
             where = string.format(" (%s:%d)", info.short_src, info.currentline)
@@ -31,7 +31,7 @@ local function is_tensor(v)
     return ok and type(method) == "function"
 end
 
--- Tensors are compared by their values; everything else is left as it is.
+-- Tensors are compared by their values; everything else is unchanged.
 local function values(v)
     return is_tensor(v) and v:tolist() or v
 end
@@ -52,7 +52,7 @@ local function show(v)
     return "{" .. table.concat(out, ", ") .. (#v > 20 and ", ..." or "") .. "}"
 end
 
--- The path of the first difference, or nil; same(a, b) judges what is not a table.
+-- The path of the first difference, or nil; same(a, b) compares values that are not tables.
 local function differs(a, b, same, path)
     if type(a) ~= "table" or type(b) ~= "table" then
         return not same(a, b) and (path == "" and "value" or path) or nil
@@ -75,7 +75,7 @@ local function compare(got, want, same, name)
     return false
 end
 
--- A test of cond's truth; a tensor is not a truth value here and fails.
+-- Asserts that cond is true; a tensor is not a truth value here and fails.
 function t.ok(cond, name)
     return report(cond and not is_tensor(cond), name)
 end

@@ -25,7 +25,7 @@ tap_is() {
     tap_ok $? "$3" "got      $1"$'\n'"expected $2"
 }
 
-# tap_empty TEXT NAME: what should not be there, one item a line, is the diagnosis.
+# tap_empty TEXT NAME: TEXT, the failures, one per line, must be empty and is the diagnosis.
 tap_empty() {
     local status=0
     [ -z "$1" ] || status=1

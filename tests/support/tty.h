@@ -1,5 +1,5 @@
-/* A program on a pseudo-terminal, for tests of the prompt: start it, type, wait for what it should
- * show, end it. */
+/* A program on a pseudo-terminal, for tests of the prompt: start it, type, wait for its output, end
+ * it. */
 #ifndef GP_TTY_H
 #define GP_TTY_H
 
@@ -19,7 +19,7 @@
 typedef struct pty {
     int fd;
     pid_t pid;
-    char text[1 << 16]; /* what was shown and not yet expected, with escape sequences, without NULs;
+    char text[1 << 16]; /* output that was not yet expected, with escape sequences, without NULs;
                            the newest is kept */
     size_t n;
 } pty;
@@ -48,8 +48,8 @@ static inline bool pty_start(pty *p, char *const argv[]) {
     return pty_start_term(p, argv, "xterm");
 }
 
-/* Takes out the row of spaces by which the prompt begins a line where the cursor is at a line's
- * beginning: nothing is seen of it. */
+/* Removes the row of spaces by which the prompt begins a line when the cursor is at the start of
+ * one: it is invisible. */
 static inline void pty_drop_blanks(pty *p) {
     static const char end[] = "\r\033[K";
     for (char *to = strstr(p->text, end); to; to = strstr(to, end)) {
@@ -62,7 +62,7 @@ static inline void pty_drop_blanks(pty *p) {
     p->n = strlen(p->text);
 }
 
-/* Reads what there is, waiting at most the given seconds for some; false at the end of the
+/* Reads the available output, waiting at most the given seconds for some; false at the end of the
  * program's output. */
 static inline bool pty_read(pty *p, double seconds) {
     struct pollfd f = {p->fd, POLLIN, 0};
@@ -81,7 +81,7 @@ static inline bool pty_read(pty *p, double seconds) {
     return true;
 }
 
-/* Waits until text is shown, at most the given seconds, and forgets everything up to and with
+/* Waits until text is shown, at most the given seconds, and discards everything up to and with
  * it. */
 static inline bool pty_expect(pty *p, const char *text, double seconds) {
     double end = pty_now() + seconds;
@@ -113,7 +113,7 @@ static inline bool pty_edits(pty *p) {
     return !tcgetattr(p->fd, &mode) && !(mode.c_lflag & ICANON);
 }
 
-/* Waits for the program to end by itself, at most the given seconds, or kills it. Its exit status,
+/* Waits for the program to end, at most the given seconds, or kills it. Returns its exit status,
  * 128 + the signal, or -1 when killed. */
 static inline int pty_end(pty *p, double seconds) {
     int status = -1;

@@ -36,7 +36,7 @@ static void promotions(void) {
     tap_quiet("100 pairs of dtypes are promoted as torch.promote_types does");
 }
 
-/* The result's dtype of add with the operands given; tensors are of 1 element, 0-d where zero is
+/* The dtype of add's result for the given operands; tensors are of 1 element, 0-d where zero is
  * set. */
 static gp_dtype sum_of(gp_dtype a, bool zero, gp_scalar number) {
     gp_shape s = {.ndim = zero ? 0 : 1, .dim = {1}};
@@ -64,7 +64,7 @@ static void numbers(void) {
         }
 }
 
-/* Every 16-bit pattern: its value, and the way back. */
+/* Every 16-bit pattern: its value, and the conversion back. */
 static void decode_all(gp_dtype dt) {
     for (int h = 0; h < 65536; h++) {
         float got = dt == GP_f16 ? gp_f16_to_f32((uint16_t)h) : gp_bf16_to_f32((uint16_t)h);
@@ -85,7 +85,7 @@ static void encode_one(gp_dtype dt, float f) {
         complain("%.9g becomes %04x, not %04x", (double)f, got, want);
 }
 
-/* Every midpoint of neighbours and the f32 values beside it, and random bit patterns: nearest,
+/* Every midpoint of neighbours and the adjacent f32 values, and random bit patterns: nearest,
  * halves to even. */
 static void encode_all(gp_dtype dt) {
     uint32_t u;
@@ -109,8 +109,7 @@ static void encode_all(gp_dtype dt) {
     tap_quiet("f32 becomes %s by rounding to nearest even", gp_dtype_name(dt));
 }
 
-/* The same conversions as kernels make them, which may be vectorised: copy to and from the
- * dtype. */
+/* The same conversions by kernels, which may be vectorised: copy to and from the dtype. */
 static void kernels_agree(gp_device *dev) {
     static const gp_dtype halves[] = {GP_f16, GP_bf16};
     for (int d = 0; d < 2; d++) {

@@ -1,4 +1,4 @@
-/* The set of strings: one address for each content, whatever thread asks, and with what bytes. */
+/* The set of strings: one address for each content, from any thread and with any bytes. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

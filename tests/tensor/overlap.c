@@ -1,4 +1,4 @@
-/* gp_arrays_overlap against a comparison of every element's place with every other's, on random
+/* gp_arrays_overlap against a comparison of every element's address with every other's, on random
  * layouts. */
 #include "ops.h"
 
@@ -30,7 +30,7 @@ static gp_array random_array(bool with_empty) {
     return array(ROOM + any(24) - 12, ndim, dim, stride);
 }
 
-/* Marks the floats that a's elements are. */
+/* Marks the floats that a's elements occupy. */
 static void places(const gp_array *a, bool *taken) {
     memset(taken, 0, 2 * ROOM);
     for (int64_t k = 0; k < a->numel; k++) {
@@ -63,8 +63,8 @@ static void against_slow(void) {
            empty);
 }
 
-/* An empty view inside another array: its strides and the other dims reach where the other's
- * elements are. */
+/* An empty view inside another array: its strides and the other dims reach into the other's
+ * elements. */
 static void nothing_inside(void) {
     gp_array x = array(0, 1, (int64_t[]){20}, (int64_t[]){1}),
              none = array(5, 2, (int64_t[]){0, 3}, (int64_t[]){4, 2}),

@@ -1,4 +1,4 @@
-/* The random generator: Philox against the vectors that its authors publish, and the shaping
+/* The random generator: Philox against the vectors that its authors publish, and the distributions'
  * formulas against libm. */
 #include "tensor/rng.h"
 

@@ -18,12 +18,12 @@ struct CUpti_Subscriber_st {
 };
 
 namespace {
-/* Under lock. The buffer is the caller's between request and complete. */
+/* Guarded by the lock. The caller owns the buffer between request and complete. */
 struct state {
     std::mutex lock;
     CUpti_Subscriber_st *subscriber = NULL;
     std::vector<CUpti_Subscriber_st *>
-        all;                      /* none is freed: a call may be telling one of a former time */
+        all;                      /* none is freed: a call may be reporting one from earlier */
     std::set<unsigned> callbacks; /* of the runtime domain */
     std::set<int> kinds;
     CUpti_BuffersCallbackRequestFunc request = NULL;
@@ -40,7 +40,7 @@ thread_local uint64_t correlation_data;
 
 bool mode(const char *what) { return !strcmp(fakeCuptiMode(), what); }
 
-/* Hands the buffer back, as CUPTI does from a thread of its own or in a flush. */
+/* Returns the buffer, as CUPTI does from a thread of its own or in a flush. */
 void hand_over(std::unique_lock<std::mutex> &l) {
     state &s = st();
     uint8_t *b = s.buffer;
@@ -81,7 +81,7 @@ void put(const void *record, size_t bytes, int kind) {
     s.used += want;
 }
 
-/* A clock of CUPTI's own, on which nothing else runs, unless the caller has given its clock. */
+/* A clock of CUPTI's own, on which nothing else runs, unless the caller has set a clock. */
 const uint64_t foreign = 1000000000000000ull;
 std::atomic<uint64_t> offset{foreign};
 uint64_t translate(uint64_t ns) { return ns + offset.load(); }
@@ -104,7 +104,7 @@ void record_copy(const fake_activity *a) {
     put(&r, sizeof r, r.kind);
 }
 
-/* A kernel's code is loaded when it is first launched; here that takes no time worth the name. */
+/* A kernel's code is loaded when it is first launched; here that takes almost no time. */
 void record_loading(const fake_activity *a) {
     static std::set<const char *> loaded;
     {
@@ -174,8 +174,7 @@ bool wanted(int kind) {
 
 void enter(fake_call *c) { tell(c, CUPTI_API_ENTER); }
 
-/* The record of a call, and in front of it, but of nothing else, the external id that its thread
- * has pushed. */
+/* The record of a call, preceded (only here) by the external id that its thread has pushed. */
 void leave(fake_call *c) {
     tell(c, CUPTI_API_EXIT);
     if (!wanted(CUPTI_ACTIVITY_KIND_RUNTIME)) return;

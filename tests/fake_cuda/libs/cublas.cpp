@@ -1,4 +1,4 @@
-// A stand-in for cuBLAS: what gpush uses of it, by LAPACK, in stream order.
+// A stand-in for cuBLAS: the functions that gpush uses, by LAPACK, in stream order.
 #include "cublas_v2.h"
 
 #include <cstring>
@@ -15,7 +15,7 @@ static cublasStatus_t queue(cublasHandle_t h, const char *name, std::function<vo
                                                                : CUBLAS_STATUS_INVALID_VALUE;
 }
 
-// What a triangular solve is told beside its matrices.
+// The options of a triangular solve besides its matrices.
 struct how {
     char side, uplo, trans, diag;
     int m, n, lda, ldb;

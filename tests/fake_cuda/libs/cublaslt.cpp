@@ -1,6 +1,6 @@
 // A stand-in for cuBLASLt: products by plain loops, in stream order. It refuses what the real one
-// does: odd strides, addresses less aligned than was said when the algorithm was chosen, too little
-// working memory.
+// does: odd strides, addresses less aligned than declared when the algorithm was chosen, too small
+// a workspace.
 #include "cublasLt.h"
 
 #include <cstring>

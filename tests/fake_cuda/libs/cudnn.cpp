@@ -1,6 +1,6 @@
 // A stand-in for cuDNN's convolutions: plain loops, in stream order. The fastest algorithm that it
-// names is not deterministic, so that nobody takes it who asked for one that is; the others ask for
-// working memory.
+// names is not deterministic, so that a caller who asks for a deterministic one must not take it;
+// the others need a workspace.
 #include <cstring>
 #include <vector>
 
@@ -14,8 +14,8 @@ struct fake_convolution {
     cudnnMathType_t math = CUDNN_DEFAULT_MATH;
 };
 
-// The three products are one sum over (image, filter, output, channel, tap), added up in the place
-// of the result.
+// The three products are one sum over (image, filter, output, channel, tap), added to the result's
+// elements.
 struct work {
     fake_tensor x, w, y;
     fake_convolution d;

@@ -1,7 +1,7 @@
 // A stand-in for cuDNN's graph interface, from its documentation: descriptors are bags of
-// attributes; a graph that is attention or its gradients, as the real library's engines know them,
-// has two plans, the first of which gives other bits from call to call; others have none. Plans run
-// op by op, in stream order, rounding what is not f32 to its type.
+// attributes. A graph that is attention or its gradients, as the real library's engines know them,
+// has two plans, of which the first is not deterministic; other graphs have none. Plans run op by
+// op, in stream order, rounding everything but f32 to its type.
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -121,7 +121,7 @@ bool finish_op(bag *b, int detail, const std::vector<int> &needed, int optional,
     return true;
 }
 
-// What the attention engines know: how often each op occurs, and shapes and types of the products.
+// What the attention engines know: the number of each op, and shapes and types of the products.
 bool known(const graph &g) {
     std::map<int, int> n;
     for (const op &o : g.ops) {
@@ -185,9 +185,9 @@ struct run {
     std::shared_ptr<graph> g;
     std::map<int64_t, void *> memory;
     std::map<int64_t, float> numbers;
-    bool slow =
-        false; // what gives other bits takes longer here, so that measuring prefers the other
-    mutable std::map<int64_t, std::vector<float>> values; // by places of the tensor's strides
+    bool slow = false; // the plan that is not deterministic takes longer here, so that measuring
+                       // prefers the other
+    mutable std::map<int64_t, std::vector<float>> values; // by offsets with the tensor's strides
 
     template <class F> static void each(const node_tensor &t, F f) {
         int64_t i[4];
@@ -247,8 +247,8 @@ struct run {
         for (const op &o : g->ops) {
             std::vector<float> *in[3], out((size_t)o.out.span(), NAN);
             for (int n = 0; n < o.inputs; n++) in[n] = &value(o.in[n]);
-            if (o.kind ==
-                CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR) // the same places, counted otherwise
+            if (o.kind == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR) // the same elements, numbered
+                                                                      // differently
                 for (size_t p = 0; p < out.size(); p++) out[p] = rounded(o.out.type, (*in[0])[p]);
             else
                 each(o.out, [&](const int64_t *i) {

@@ -10,12 +10,12 @@ enum what { INFER, TRAIN, BACK };
 struct norm {
     what w;
     fake_tensor x;
-    cudnnDataType_t pt; // of what there is one of in each channel
+    cudnnDataType_t pt; // of the tensors with one element per channel
     const void *px, *pg, *scale, *bias;
     void *out, *mean, *var, *dscale, *dbias;
     double factor, eps;
 
-    // f(place) of each element of channel ch.
+    // Calls f(offset) for each element of channel ch.
     template <class F> void each(int64_t ch, F f) const {
         for (int64_t n = 0; n < x.dim[0]; n++)
             for (int64_t i = 0; i < x.dim[2] * x.dim[3]; i++)
@@ -30,7 +30,7 @@ struct norm {
                 v += (load(px, i, x.type) - m) * (load(px, i, x.type) - m) / n;
             });
         }
-        if (w == TRAIN && mean) { // the running variance is the unbiased one's
+        if (w == TRAIN && mean) { // the running variance is the unbiased one
             store(mean, ch, pt, (1 - factor) * load(mean, ch, pt) + factor * m);
             store(var, ch, pt, (1 - factor) * load(var, ch, pt) + factor * v * n / (n - 1));
         }

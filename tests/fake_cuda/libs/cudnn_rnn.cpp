@@ -1,7 +1,7 @@
 // A stand-in for cuDNN's recurrent layers, from its documentation: plain loops in double, in stream
-// order. Each gate's matrix and bias is where cudnnGetRNNWeightParams says, with gaps that nobody
-// may assume away. Training fills the reserve space, which the gradients of the data overwrite:
-// those of the weights want it so, and nobody can have them twice.
+// order. Each gate's matrix and bias is where cudnnGetRNNWeightParams says, with gaps that must not
+// be assumed away. Training fills the reserve space, which the gradients of the data overwrite:
+// those of the weights need it so, and can be computed only once.
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -28,8 +28,8 @@ struct fake_rnn_data {
 
 static const size_t GAP = 48, WORK = 256;
 
-// Where a gate's matrix (or bias) begins, in bytes: of a side the input's matrices, each with a gap
-// behind it, h's, then the biases side by side.
+// The start of a gate's matrix (or bias), in bytes: for each side the input's matrices, each
+// followed by a gap, h's, then the adjacent biases.
 static size_t place(const fake_rnn &r, int side, int linear, bool bias) {
     size_t at = 0, g = (size_t)r.gates(), h = (size_t)r.hidden, e = r.size(), l = (size_t)linear,
            hh = h * h * e + GAP;
@@ -41,8 +41,8 @@ static size_t place(const fake_rnn &r, int side, int linear, bool bias) {
 
 static double sigmoid(double v) { return 1 / (1 + std::exp(-v)); }
 
-// What the reserve space has of a unit at a time: its gates (of a GRU also what r multiplies),
-// later their gradients before the nonlinearity; c; h.
+// What the reserve space holds for a unit at a time: its gates (for a GRU also r's factor), later
+// their gradients before the nonlinearity; c; h.
 struct cell_values {
     double gate[4], c, h;
 };
@@ -133,8 +133,8 @@ struct forward : trained {
     }
 };
 
-// Back through the layers and time: of x, and of the states before. Gates' gradients take the
-// gates' place.
+// Back through the layers and time: gradients of x, and of the states before. Gates' gradients
+// replace the gates.
 struct backward_data : trained {
     const char *w;
     const void *dy, *hx, *dhy, *cx, *dcy;
@@ -147,7 +147,7 @@ struct backward_data : trained {
         return states ? load(states, at, r.type) : 0;
     }
     // Gradients of unit j's sums, given that of its h; c's is changed to that of the step before.
-    // Returns what goes to h directly.
+    // Returns the part that goes to h directly.
     double cell(cell_values &v, double d, double h_before, double c_before, double *dc) const {
         double *g = v.gate, a = g[0], b = g[1], u = g[2], o = g[3];
         if (r.cell == CUDNN_LSTM) {
@@ -156,7 +156,7 @@ struct backward_data : trained {
             g[2] = e * a * (1 - u * u), g[3] = d * tc * o * (1 - o);
             return *dc = e * b, 0;
         }
-        if (r.cell == CUDNN_GRU) { // o: what r multiplied; in its place comes the gradient of that
+        if (r.cell == CUDNN_GRU) { // o: r's factor, replaced by its gradient
             double du = d * (1 - b) * (1 - u * u);
             g[0] = du * o * a * (1 - a), g[1] = d * (h_before - u) * b * (1 - b), g[2] = du,
             g[3] = du * a;
@@ -165,7 +165,7 @@ struct backward_data : trained {
         g[0] = r.cell == CUDNN_RNN_TANH ? d * (1 - v.h * v.h) : v.h > 0 ? d : 0;
         return 0;
     }
-    // Gradient of gate g's sum that has h in it.
+    // Gradient of gate g's sum that includes h.
     double of_h(const cell_values &v, int g) const {
         return r.cell == CUDNN_GRU && g == 2 ? v.gate[3] : v.gate[g];
     }
@@ -313,7 +313,7 @@ cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t, cudnnRNNDescriptor_t d, int
     *bias = d->bias == CUDNN_RNN_NO_BIAS ? nullptr : (char *)space + place(*d, layer, linear, true);
     return CUDNN_STATUS_SUCCESS;
 }
-// More work for training, so that the one's is not taken for the other's.
+// More workspace for training, so that one is not taken for the other.
 static size_t work_of(cudnnForwardMode_t mode) {
     return mode == CUDNN_FWD_MODE_TRAINING ? 2 * WORK : WORK;
 }

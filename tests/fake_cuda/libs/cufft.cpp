@@ -1,5 +1,6 @@
-// A stand-in for cuFFT: plain sums in long double, in stream order. As the real one, it spoils the
-// input of complex to real transforms, does not scale, and works in memory that it was given.
+// A stand-in for cuFFT: plain sums in long double, in stream order. Like the real one, it
+// overwrites the input of complex to real transforms, does not scale, and works in memory that it
+// was given.
 #include "cufft.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// A stand-in for cuSOLVER: what gpush uses of it, by LAPACK, in stream order. Working memory must
-// be as large as was asked for; matrices wider than tall are refused where the real one refuses
-// them.
+// A stand-in for cuSOLVER: the functions that gpush uses, by LAPACK, in stream order. The workspace
+// must be as large as was asked for; matrices wider than tall are refused where the real one
+// refuses them.
 #include "cusolverDn.h"
 
 #include <cstring>

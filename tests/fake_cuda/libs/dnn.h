@@ -1,4 +1,4 @@
-// What the files of the stand-in for cuDNN share: descriptors of tensors, and numbers in memory.
+// Descriptors of tensors, and numbers in memory, shared by the files of the stand-in for cuDNN.
 #ifndef FAKE_DNN_H
 #define FAKE_DNN_H
 
@@ -8,14 +8,14 @@
 struct cudnnContext {
     cudaStream_t stream = nullptr;
 };
-// Up to three spatial dims; the missing ones stand behind, with size 1.
+// Up to three spatial dims; the missing ones are at the end, with size 1.
 struct fake_tensor {
     cudnnDataType_t type;
     int n;
     int64_t dim[5], stride[5];
 };
 
-// Are these where cuDNN's kernels, which read 16 bytes at once, can read and write?
+// Whether cuDNN's kernels, which read 16 bytes at once, can read and write these.
 template <class... P> static inline bool aligned(const P *...p) {
     return (((uintptr_t)p % 16 == 0) && ...);
 }

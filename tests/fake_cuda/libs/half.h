@@ -1,4 +1,4 @@
-// 16-bit floats of stand-in libraries, written apart from the program's own.
+// 16-bit floats of stand-in libraries, independent of the program's own.
 #ifndef FAKE_HALF_H
 #define FAKE_HALF_H
 

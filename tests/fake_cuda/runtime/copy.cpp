@@ -4,8 +4,7 @@
 #include "state.h"
 
 namespace fake {
-static const size_t STAGED =
-    64 << 10; /* pageable bytes that go by way of a buffer, without a wait */
+static const size_t STAGED = 64 << 10; /* pageable bytes that go through a buffer, without a wait */
 
 struct shape2 { /* rows of width bytes; a plain copy is one row */
     size_t width, height, dpitch, spitch;
@@ -15,7 +14,7 @@ static void move(char *dst, const char *src, const shape2 &n) {
     for (size_t i = 0; i < n.height; i++) memmove(dst + i * n.dpitch, src + i * n.spitch, n.width);
 }
 
-/* What the n bytes at p are; false if they run out of their allocation. */
+/* The kind of memory of the n bytes at p; false if they exceed their allocation. */
 static bool look(const void *p, size_t n, cudaMemoryType *type) {
     block *b = find(p);
     *type = b ? b->type : cudaMemoryTypeUnregistered;
@@ -41,7 +40,7 @@ static cudaError_t direction(cudaMemcpyKind kind, cudaMemoryType to, cudaMemoryT
     return cudaErrorInvalidMemcpyDirection;
 }
 
-/* Whether the host waits for the copy, and whether src is taken now. */
+/* Whether the host waits for the copy, and whether src is read immediately. */
 static void manner(bool async, size_t bytes, cudaMemoryType to, cudaMemoryType from, bool *wait,
                    bool *stage) {
     bool d = on_device(to), s = on_device(from);

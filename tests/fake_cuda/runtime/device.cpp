@@ -1,4 +1,4 @@
-/* The stand-in's devices: how many, what they are, errors that stay, and the way in of every
+/* The stand-in's devices: their number and properties, sticky errors, and the entry of every
  * call. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ cudaError_t forbidden() {
 }
 
 cudaError_t done(cudaError_t err) {
-    if (err != cudaSuccess) last_error = err; /* not ready, too, as CUDA's own queries leave it */
+    if (err != cudaSuccess) last_error = err; /* not ready, too, as CUDA's own queries set it */
     return err;
 }
 

@@ -1,4 +1,4 @@
-/* Events: points of a stream that others wait for, with the times at which they were passed. */
+/* Events: positions in a stream that others wait for, with the times at which they were reached. */
 #include <time.h>
 
 #include "state.h"
@@ -19,7 +19,7 @@ cudaError_t cudaEventCreate(cudaEvent_t *e) { return cudaEventCreateWithFlags(e,
 
 cudaError_t cudaEventDestroy(cudaEvent_t e) {
     if (!e) return done(cudaErrorInvalidResourceHandle);
-    delete e; /* who waits for its last record holds that */
+    delete e; /* a waiter for its last record holds that */
     return cudaSuccess;
 }
 

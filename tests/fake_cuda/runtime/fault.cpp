@@ -1,4 +1,4 @@
-/* Faults on order: which call of which kind goes wrong (fake_cuda.h lists them). */
+/* Injected faults: which call of which kind fails (fake_cuda.h lists them). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "state.h"
 
 namespace fake {
-/* From, to: which one after `seen` more; none if from is 0. */
+/* From, to: fails these calls after `seen` more; none if from is 0. */
 static struct order {
     const char *name;
     unsigned long long seen, from, to;

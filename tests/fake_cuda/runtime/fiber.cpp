@@ -1,6 +1,6 @@
 /* Runs the blocks of a grid: each thread of a block on a fiber, whose stack the next thread takes
- * over when one ends without having waited; a kernel without barriers is so a loop of calls. A
- * thread that waits switches straight to one that need not. The fibers of an OS thread stay for its
+ * over when one ends without having waited; so a kernel without barriers is a loop of calls. A
+ * thread that waits switches directly to one that need not. The fibers of an OS thread stay for its
  * next grid. */
 #include "fiber.h"
 
@@ -40,18 +40,18 @@ struct fiber {
     size_t index;   /* in the runner's fibers */
     int thread;     /* linear index in the block */
     uint3 at;       /* threadIdx */
-    unsigned mask;  /* AT_WARP: who meets */
-    uint64_t value; /* … what it brings */
-    uint64_t *all;  /* … and gets: from all 32, or */
+    unsigned mask;  /* AT_WARP: lanes that meet */
+    uint64_t value; /* … the value it brings */
+    uint64_t *all;  /* … and the values it gets: from all 32, or */
     int from;       /* from one lane, into value */
-    unsigned met;   /* who came */
+    unsigned met;   /* lanes that have arrived */
     void *asan, *tsan;
 };
 
 /* Lanes of a warp as bits. */
 struct warp {
     unsigned waits; /* at a function of the warp */
-    unsigned ended; /* or not there: a block's last warp may be short */
+    unsigned ended; /* ended, or absent: a block's last warp may be short */
 };
 
 /* One OS thread's fibers and the block that it is running. */
@@ -78,14 +78,14 @@ struct runner {
 static thread_local std::unique_ptr<runner> mine;
 static __thread runner *mine_now __attribute__((tls_model("initial-exec")));
 
-/* Not kept over a switch by the compiler, though fibers never change their OS thread. */
+/* The compiler must not keep it across a switch, though fibers never change their OS thread. */
 __attribute__((noinline)) static runner *me() {
     if (!mine_now) mine.reset(mine_now = new runner());
     asm volatile("");
     return mine_now;
 }
 
-/* The two halves of a switch; the sanitizers are told of the other stack. to: NULL is main. */
+/* The two halves of a switch; the sanitizers are informed of the other stack. to: NULL is main. */
 static void before_switch(runner *r, void **asan, fiber *to) {
     r->current = to, r->entered = asan == &r->asan;
     if (to) to->st = RUNNING, threadIdx = to->at;
@@ -108,7 +108,7 @@ static void after_switch(runner *r, void *asan) {
 #endif
 }
 
-/* From main to f; back when no fiber can go on. */
+/* Switches from main to f; returns when no fiber can continue. */
 static void enter(runner *r, fiber *f) {
     before_switch(r, &r->asan, f);
     context_swap(&r->main, &f->c);
@@ -117,7 +117,7 @@ static void enter(runner *r, fiber *f) {
 
 static fiber *pick(runner *r, size_t from);
 
-/* From f, which waits now, to who can go on. */
+/* Switches from f, which now waits, to one that can continue. */
 static void leave(fiber *f, state st) {
     runner *r = f->run;
     f->st = st;
@@ -208,8 +208,8 @@ __attribute__((format(printf, 2, 3))) static void fail(runner *r, const char *fm
     r->failed = true;
 }
 
-/* A fiber for the next thread that has not run yet; else the next that can go on, all looked at
- * from number `from` on. */
+/* A fiber for the next thread that has not run yet; else the next that can continue, searched from
+ * number `from` on. */
 static fiber *pick(runner *r, size_t from) {
     if (r->next < r->n) {
         if (r->used == r->fibers.size()) fiber_new(r);
@@ -222,7 +222,7 @@ static fiber *pick(runner *r, size_t from) {
     return NULL;
 }
 
-/* What the ended block leaves behind: threads that never ended lose their fibers' state. */
+/* Cleans up after a block: threads that never ended lose their fibers' state. */
 static void reset(runner *r) {
     if (r->failed)
         for (fiber *f : r->fibers)
@@ -282,10 +282,10 @@ int barrier(vote kind, int value) {
     r->arrived = 0;
     for (size_t i = 0; i < r->used; i++)
         if (r->fibers[i]->st == AT_BARRIER) r->fibers[i]->st = RUNNING;
-    return r->result; /* which stays until they have all read it: the next barrier needs them */
+    return r->result; /* which stays valid until all have read it: the next barrier needs them */
 }
 
-/* Lets the lanes of mask go if all have come, except those that have ended. */
+/* Releases the lanes of mask if all have arrived, except those that have ended. */
 static void warp_release(runner *r, int base, unsigned mask) {
     warp *w = &r->warps[(size_t)base / 32];
     if (mask & ~(w->waits | w->ended)) return;
@@ -306,7 +306,7 @@ static void warp_release(runner *r, int base, unsigned mask) {
     }
 }
 
-/* A thread has ended: some of its warp may have waited for it only. */
+/* A thread has ended: others of its warp may have waited only for it. */
 static void warp_check(runner *r, int thread) {
     warp *w = &r->warps[(size_t)thread / 32];
     w->ended |= 1u << thread % 32;

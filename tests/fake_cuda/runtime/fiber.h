@@ -7,10 +7,10 @@
 #include "cuda_runtime.h"
 
 namespace fake {
-/* From the last block and thread to the first? (fault.cpp) */
+/* Whether to run from the last block and thread to the first (fault.cpp). */
 bool runs_backward();
-/* Runs every block of the grid on this OS thread, one after the other. NULL, or what went wrong:
- * static text or in this thread's buffer. */
+/* Runs every block of the grid on this OS thread, one after the other. NULL, or the error: static
+ * text or in this thread's buffer. */
 const char *run_grid(dim3 grid, dim3 block, size_t shared, const std::function<void()> &body);
 } // namespace fake
 

@@ -1,4 +1,4 @@
-/* Memory: device, pinned and registered, pools, and what an address is. */
+/* Memory: device, pinned and registered, pools, and the kind of an address. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,8 +79,8 @@ static cudaError_t host_alloc(void **p, size_t bytes, unsigned flags) {
     return *p ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-/* cudaFree and its like wait for the device before anything else; p must be where such a block
- * starts. */
+/* cudaFree and similar calls wait for the device before anything else; p must be the start of such
+ * a block. */
 template <class Ok> static cudaError_t release(void *p, Ok ok) {
     cudaError_t err = forbidden();
     if (err || !p) return err;

@@ -1,4 +1,4 @@
-/* What the stand-in's runtime knows: devices, streams and their queues, memory, faults. One lock
+/* The state of the stand-in's runtime: devices, streams and their queues, memory, faults. One lock
  * for all of it. */
 #ifndef FAKE_STATE_H
 #define FAKE_STATE_H
@@ -20,7 +20,7 @@
 namespace fake {
 typedef std::shared_ptr<std::condition_variable> bell;
 
-/* The runtime's lock, held. Bells ring when it is let go: who is woken needs it first of all. */
+/* The runtime's lock, held. Waiters are woken when it is released: they need it first of all. */
 struct locked : std::unique_lock<std::mutex> {
     using unique_lock::unique_lock;
     std::vector<bell> later;
@@ -29,7 +29,7 @@ struct locked : std::unique_lock<std::mutex> {
         for (const bell &b : later) b->notify_one();
         later.clear();
     }
-    /* The other threads' turn, before this one waits. */
+    /* Lets the other threads run before this one waits. */
     void ring() {
         if (!later.empty()) unlock(), lock();
     }
@@ -38,7 +38,7 @@ struct locked : std::unique_lock<std::mutex> {
     }
 };
 
-/* How far a stream is. Outlives the stream, for who waits on it. */
+/* The progress of a stream. Outlives the stream, for its waiters. */
 struct timeline {
     uint64_t submitted = 0, done = 0;
 };
@@ -58,7 +58,7 @@ enum fault {
 /* A piece of work in a queue. */
 struct task {
     std::function<void()> run;
-    std::vector<moment> after; /* what else must be done before */
+    std::vector<moment> after; /* other tasks that must be done before */
     fake_activity what = {};   /* for CUPTI; kind 0: not shown */
     bool kernel = false;       /* skipped on a device that has failed, as copies are */
 };
@@ -84,7 +84,7 @@ struct CUmemPoolHandle_st {
 namespace fake {
 struct event_record { /* one cudaEventRecord */
     moment when;
-    uint64_t ns = 0; /* set when it is passed */
+    uint64_t ns = 0; /* set when it is reached */
     int dev = 0;
 };
 } // namespace fake
@@ -134,37 +134,37 @@ struct runtime {
     int arch, driver;
     uint64_t next_stream = 1;
     std::map<std::string, uint64_t> counts;
-    cudaError_t broken = cudaSuccess; /* no device at all: why */
+    cudaError_t broken = cudaSuccess; /* the reason, if there is no device */
 };
 /* The one runtime, made at the first call and never destroyed: its threads outlive main. */
 runtime &rt();
 /* This thread's device. */
 extern thread_local int current_device;
 device &dev();
-/* What a call returns: kept for cudaGetLastError; a failed device answers with its error. */
+/* Sets a call's result: kept for cudaGetLastError; a failed device returns its error. */
 cudaError_t done(cudaError_t err);
 /* What forbids any call now: no device, a failed one, a callback. */
 cudaError_t forbidden();
 extern thread_local bool in_callback;
 
-/* The stream that a handle means; NULL for one that is not alive. With the lock. */
+/* The stream of a handle; NULL for one that is not alive. With the lock. */
 CUstream_st *stream_of(cudaStream_t s);
-/* Appends t to s with what streams' semantics ask for; waits while the queue is full. With the
- * lock. */
+/* Appends t to s with the dependencies of streams' semantics; waits while the queue is full. With
+ * the lock. */
 moment submit(locked &l, CUstream_st *s, task t);
 void wait_for(locked &l, const moment &m);
-/* What a query does: false if m has not passed. A thread that asks again and again, to wait, sleeps
- * a little each time and leaves the core to the stream that it waits for. With the lock. */
+/* Implements queries: false if m has not been reached. A thread that polls sleeps a little each
+ * time and leaves the core to the stream that it waits for. With the lock. */
 bool asked(locked &l, const moment &m);
-/* Everything queued on the device is done. With the lock. */
+/* Waits until everything queued on the device is done. With the lock. */
 void drain(locked &l, int d);
 cudaError_t error_of(const CUstream_st *s);
 
 /* The allocation that p lies in, or NULL. With the lock. */
 block *find(const void *p);
 
-/* Counts one more of f and says whether it is to go wrong; arg: what stands behind the colon, or
- * its default. With the lock. */
+/* Counts one more of f and returns whether it is to fail; arg: the value after the colon, or its
+ * default. With the lock. */
 bool faulty(fault f, int *arg);
 void faults_read();
 const char *cupti_mode();

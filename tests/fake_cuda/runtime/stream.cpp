@@ -42,8 +42,7 @@ static bool can_go_on(const CUstream_st *s) {
     return s->queue.empty() ? s->quit : ready(s->queue.front());
 }
 
-/* Wakes the stream's thread if it sleeps and has something to do that need not wait for other
- * streams. */
+/* Wakes the stream's thread if it sleeps and has a task that need not wait for other streams. */
 static void rouse(locked &l, CUstream_st *s) {
     auto &held = rt().held;
     if (!s->asleep) return;
@@ -55,7 +54,7 @@ static void rouse(locked &l, CUstream_st *s) {
     }
 }
 
-/* A task is done: wakes the calls and the streams that waited for it only. */
+/* Called when a task is done: wakes the calls and the streams that waited only for it. */
 static void tell(locked &l) {
     for (waiter *w : rt().waiting) {
         if (w->woken || !w->until.passed()) continue;
@@ -112,7 +111,7 @@ moment submit(locked &l, CUstream_st *s, task t) {
     return {s->line, ++s->line->submitted};
 }
 
-/* For ns at most; 0: without an end. */
+/* Waits for at most ns; 0: without a limit. */
 static bool wait_until(locked &l, const moment &m, int ns) {
     static thread_local bell mine = std::make_shared<std::condition_variable>();
     l.ring();
@@ -148,7 +147,7 @@ static void sleep_ms(int ms) {
     nanosleep(&t, NULL);
 }
 
-/* What becomes of launch number N: refused (an error now), or a fault and a delay when it runs. */
+/* The faults of launch number N: refused (an error now), or a fault and a delay when it runs. */
 static cudaError_t launch_faults(int *sticky, int *slow) {
     int refused = cudaErrorLaunchOutOfResources, bad = cudaErrorIllegalAddress, ms = 100;
     rt().counts["launch"]++;
@@ -194,8 +193,8 @@ static cudaError_t check_shape(const void *func, dim3 grid, dim3 block, size_t s
         return cudaErrorInvalidConfiguration;
     locked l(rt().lock);
     auto allowed = rt().dynamic_shared.find(func);
-    /* A card counts the kernel's own shared variables, too, which are not known here: so much is
-     * left to them. */
+    /* A card also counts the kernel's own shared variables, which are unknown here: this much is
+     * reserved for them. */
     size_t own = 1 << 10,
            most = allowed == rt().dynamic_shared.end() ? (48 << 10) - own : (size_t)allowed->second;
     return shared > most ? cudaErrorInvalidValue : cudaSuccess;
@@ -234,7 +233,7 @@ cudaError_t enqueue(cudaStream_t s, const char *kernel, std::function<void()> f)
 
 using namespace fake;
 
-/* A look at a stream, with the lock. */
+/* Queries a stream, with the lock. */
 template <class F> static cudaError_t look(cudaStream_t h, F f) {
     if (rt().broken) return done(rt().broken);
     locked l(rt().lock);
@@ -281,7 +280,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t h) {
     if (!s || s->legacy) return api_(cudaErrorInvalidResourceHandle);
     auto &all = rt().devices[(size_t)s->dev]->streams;
     all.erase(std::find(all.begin(), all.end(), s));
-    s->quit = true; /* what is queued is still done; its thread frees it */
+    s->quit = true; /* queued work is still done; its thread frees it */
     if (!s->started) delete s;
     else rouse(l, s);
     return api_(cudaSuccess);

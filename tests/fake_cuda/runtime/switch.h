@@ -1,4 +1,4 @@
-/* The context switch of the fibers: what a called function must keep, and the stack pointer. */
+/* The context switch of the fibers: callee-saved registers and the stack pointer. */
 #ifndef FAKE_SWITCH_H
 #define FAKE_SWITCH_H
 
@@ -51,7 +51,8 @@ fake_swap:
     ret
 .size fake_swap, .-fake_swap
 )");
-/* Six registers, then where ret goes; at entry the stack is 8 off 16 bytes, as after a call. */
+/* Six registers, then the address for ret; on entry the stack is 8 bytes off a multiple of 16, as
+ * after a call. */
 enum { SAVED = 6, ENTRY = 6, FRAME = 8 };
 #else
 asm(R"(

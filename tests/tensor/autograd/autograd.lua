@@ -216,7 +216,7 @@ do -- f16, mixed dtypes, broadcasting, devices
     d:sum():backward()
     t.ok(c.grad.device == "cpu" and c.grad:tolist()[2] == 3, "from one device to another and back")
 end
--- Running statistics, which batch_norm writes while training, are nothing that its backward needs.
+-- batch_norm's backward does not need the running statistics, which training writes.
 do
     local mean, var = g.zeros(3, f64), g.ones(3, f64)
     local values = {}

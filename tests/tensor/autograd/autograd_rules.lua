@@ -36,7 +36,7 @@ do -- NaN
     t.ok(pcall(detect, function()
         local b = leaf(0, 2)
         g.where(b:eq(0), b * 2, 3):sum():backward()
-        local masked = (b / b):masked_fill(b:eq(0), 0) -- a NaN that goes nowhere
+        local masked = (b / b):masked_fill(b:eq(0), 0) -- a NaN that does not propagate
         t.ok(masked.requires_grad, "recorded")
     end), "what is no NaN in the end passes")
     do
@@ -48,7 +48,7 @@ do -- NaN
     a.grad = nil
 end
 
-do -- what cannot be
+do -- errors
     fails(function() g.arange(1, 3):sum():backward() end, "i64.*:float%(%)",
         "backward on an integer tensor")
     fails(function() g.arange(1, 3):requires_grad_() end, "i64.*:float%(%)", "requires_grad on one")
@@ -160,7 +160,7 @@ do -- views made before a write
     t.is(p:tolist(), { 1, 2 }, "which then is as it was")
 end
 
-do -- gradients that add up are nobody else's
+do -- gradients that add up belong to no other tensor
     local a, seed = leaf(1, 2), g.ones(2, f64)
     local y = a * 3
     t.is(g.grad({ y, y }, a, { seed, seed }):tolist(), { 6, 6 }, "the same result twice")
@@ -217,12 +217,12 @@ do -- hooks
     fails(function() (b * 2):backward(g.ones(1, f64)) end, "hook.*shape",
         "a hook's gradient of another shape")
 end
-do -- hooks that are taken away
+do -- removed hooks
     local a, calls = leaf(1), 0
     local kept = a:register_hook(function(gr) return gr + 1 end)
     for i = 1, 3 do a:register_hook(function(gr) return gr * 100 end):remove() end
     local once
-    once = a:register_hook(function(gr) -- takes itself away, and puts another there
+    once = a:register_hook(function(gr) -- removes itself, and adds another
         calls = calls + 1
         once:remove()
         a:register_hook(function(g2) return g2 * 2 end)

@@ -47,7 +47,7 @@ for _, name in ipairs { "softplus", "silu", "celu", "elu", "gelu_tanh", "mish", 
     t.close(g.grad(first:sum(), x):tolist(), { 0, 0, 0, 0 }, 1e-30, name .. " far from 0")
 end
 
-do -- 0 where the standard deviation is, as PyTorch has it, and so are the derivatives of that
+do -- 0 where the standard deviation is 0, as in PyTorch, and so are its derivatives
     local x = g.tensor({ 2, 2, 2 }, { dtype = "f64" }):requires_grad_()
     local d = g.grad(x:std(), x, { create_graph = true })
     t.is(d:tolist(), { 0, 0, 0 }, "std of equal elements")
@@ -66,7 +66,7 @@ do -- more than two
     local c, s = math.cos(0.5), math.sin(0.5)
     t.close(ddd:tolist()[1], math.exp(s) * (c ^ 3 - 3 * s * c - c), 1e-12,
         "the third derivative of exp(sin(x))")
-    -- A penalty on a gradient's norm, as some losses have: |grad f|^2 for f = sum(x^3) is 9 x^4.
+    -- A penalty on a gradient's norm, as in some losses: |grad f|^2 for f = sum(x^3) is 9 x^4.
     x.grad = nil
     g.grad((x ^ 3):sum(), x, { create_graph = true }):square():sum():backward()
     t.close(x.grad:tolist(), { 36 * 0.5 ^ 3, 36 * 2 ^ 3 }, 1e-12, "backward of a gradient's norm")

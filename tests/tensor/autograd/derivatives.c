@@ -1,4 +1,4 @@
-/* The derivative columns of ops.def against differences of the formulas beside them, in f64. */
+/* The derivative columns of ops.def against differences of their formulas, in f64. */
 #include <stdlib.h>
 
 #include "tap.h"
@@ -7,7 +7,7 @@
 #undef bool
 typedef double (*formula)(double a, double b, double c);
 
-/* Rows for integers only have no derivative. p, q and r are what every parameter is here. */
+/* Rows for integers only have no derivative. p, q and r are the values of all parameters here. */
 #define P                                                                                          \
     const double p = 0.2, q = 0.9, r = 0.3;                                                        \
     (void)p, (void)q, (void)r;
@@ -69,8 +69,8 @@ static void draw(const entry *e, double v[3]) {
     }
 }
 
-/* Off by more than the difference can be? Where the slopes on both sides disagree there is a step
- * or a corner, which is not judged. */
+/* Whether it differs by more than the difference's error. Where the slopes on both sides disagree
+ * there is a step or a corner, which is not judged. */
 static void judge(const entry *e, int k) {
     int judged = 0;
     double worst = 0, at = 0;

@@ -50,7 +50,7 @@ local function operands(list, first, dev, dtype)
     return xs
 end
 
--- Within a few units in the last place; what is subnormal, within the smallest normal number.
+-- Within a few units in the last place; subnormal numbers, within the smallest normal number.
 local function near(got, want, dtype, what)
     local unit, least = 2.0 ^ (dtype == "f32" and -21 or -47),
         2.0 ^ (dtype == "f32" and -126 or -1022)

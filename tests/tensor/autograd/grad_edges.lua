@@ -19,7 +19,7 @@ local function edges(dev)
     end
     local function is(got, want, name) t.is(got, want, name .. " on " .. dev) end
 
-    -- NaN: where no element is the largest, each may be
+    -- NaN: where no element is the largest, any may be
     is(gradient(function(a) return a:amax(2) end, { { 1, nan, 2 }, { 3, 3, 1 } }),
         { { nan, nan, nan }, { 0.5, 0.5, 0 } }, "amax of NaN")
     is(gradient(function(a) return a:max() end, { 1, nan, 2, nan }, 4), { 0, 2, 0, 2 },
@@ -47,7 +47,7 @@ local function edges(dev)
     t.close(gradient(function(a) return g.linalg.vector_norm(a, 0.5) end, { 1, 0, 4 }),
         { 3, 0, 1.5 }, 1e-14, "the norm 0.5 where x is 0 on " .. dev)
 
-    -- in place: the derivative is of what was there before
+    -- in place: the derivative is of the old values
     local b = on { { 2, -3 }, { 0.5, 4 } }
     for name, f in pairs {
         mul = function(a, ip) return ip and a:mul_(b) or a * b end,
@@ -99,7 +99,7 @@ local function edges(dev)
         "none")
     is(assigned({ 2, 0 }, { true, false }, { 1 }), { {}, { 0 } }, "rows of nothing")
 
-    -- linear over no inputs is the bias alone, for one vector and for rows of it
+    -- linear over no inputs is only the bias, for one vector and for rows of it
     for _, shape in ipairs { { 0 }, { 2, 0 }, { 2, 1, 0 } } do
         local x, w, b = g.zeros(shape, f64):to(dev):requires_grad_(),
             g.zeros({ 3, 0 }, f64):to(dev):requires_grad_(), leaf { 1, 2, 3 }
@@ -110,8 +110,8 @@ local function edges(dev)
             "and its bias")
     end
 
-    -- a product's gradient is the product over the element where that has all its digits, that of
-    -- the others elsewhere
+    -- a product's gradient is the product divided by the element where that is a normal number,
+    -- otherwise that of the others
     for _, case in ipairs { { { 2, 3, 4 }, { 12, 8, 6 } }, { { 2, 0, 4 }, { 0, 8, 0 } },
         { { -2, 3 }, { 3, -2 } }, { { 1e-30, 1e-30, 1e30 }, { 1, 1, 0 } },
         { { 1e30, 1e30 }, { 1e30, 1e30 } }, { { math.huge, 2 }, { 2, math.huge } },
@@ -127,7 +127,7 @@ local function edges(dev)
     is(leaf { 1, 2, 3 }:linear(leaf { 4, 5, 6 }, leaf(0.5)):detach(), 32.5,
         "linear of vectors, with a bias")
 
-    -- writes to the one place of a 0-d tensor
+    -- writes to the single element of a 0-d tensor
     local five, seven = leaf(5), leaf(7)
     local one = g.tensor { 1 }:to(dev)
     local sum = five:index_add(1, one, seven, { alpha = 2 })
@@ -152,7 +152,7 @@ local function edges(dev)
     t.error(function() return five:index_select(1, twice) end,
         "2 indices into a 0%-d tensor %(expected 1%)", "more than one")
 
-    -- an index without dims is one index; elements that lie at one place add up; no element has no
+    -- an index without dims is one index; elements that share memory add up; an empty one has no
     -- gradient
     is(gradient(function(a) return a:index_select(1, g.tensor(2):to(dev)) end,
         { { 1, 2 }, { 3, 4 } }, { { 5, 6 } }), { { 0, 0 }, { 5, 6 } },
@@ -217,7 +217,7 @@ do -- grad is of the tensor's own dtype, shape and device
     t.is(p.grad, { 1, 1, 1 }, "a good one is")
 end
 
--- A gradient that an op does not have is an error, not nothing.
+-- A missing gradient of an op is an error, not a silent zero.
 local x, w = g.randn(3, 4, f64), g.rand(4, f64):requires_grad_()
 for name, target in pairs { labels = g.tensor { 1, 2, 4 }, probabilities = g.rand(3, 4, f64) } do
     t.error(function() x:cross_entropy(target, w):backward() end,
@@ -228,7 +228,7 @@ t.error(function() x:nll_loss(g.tensor { 1, 2, 4 }, w):backward() end,
 -- ---- parts of one tensor share their gradient: overlapping ones, of a leaf and of a result, held
 -- and hooked ----
 do
-    local function parts(x) -- each element of row 2 three times, of row 1 and 3 twice, with weights
+    local function parts(x) -- elements of row 2 three times, of rows 1 and 3 twice
         return (x:narrow(1, 1, 2) * 2):sum() + (x:narrow(1, 2, 2) * 3):sum() + (x[2] * 5):sum() +
             (x["1::2, 1"] * 7):sum()
     end

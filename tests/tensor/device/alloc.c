@@ -94,7 +94,7 @@ static void constant_memory(gp_device *dev) {
     tap_quiet("values of the last round on %s", dev->name);
 }
 
-/* Sizes that keep changing must not pile up in the cache. */
+/* Changing sizes must not pile up in the cache. */
 static void changing_sizes(gp_device *dev) {
     int64_t most = 0, limit = stats(dev).limit;
     if (!limit || limit > 200 * MIB) limit = 200 * MIB;
@@ -113,8 +113,8 @@ static void changing_sizes(gp_device *dev) {
 
 /* ---- other streams, other devices ---- */
 
-/* x was made on the default stream and is read by work that waits in another stream's queue: its
- * block is nobody else's till then. */
+/* x was made on the default stream and is read by work in another stream's queue: until then no one
+ * else gets its block. */
 static void other_streams(void) {
     gp_stream *a = sim->streams[0], *b = need(gp_stream_acquire(sim));
     gp_tensor *big = need(full(sim, MIB, 1)), *x = need(full(sim, 50000, 3));
@@ -165,7 +165,7 @@ static void other_devices(void) {
     gp_tensor_unref(big), gp_tensor_unref(y);
 }
 
-/* The other way round: the device that copies is idle, the one that makes the source is not. */
+/* The reverse: the device that copies is idle, the one that makes the source is not. */
 static void other_device_at_work(void) {
     gp_device *sim1 = need(gp_device_get("sim:1"));
     gp_tensor *big = need(full(sim, MIB, 1)), *x = need(full(sim, 50000, 3));
@@ -199,8 +199,7 @@ static void magazines(void) {
     tap_ok(first == last,
            "a thread keeps the small block that it freed last, however many there were before");
     if (first) gp_magazine_put(first);
-    /* What another thread leaves is the shared allocator's, also when that thread has made it
-     * all. */
+    /* Blocks of an ended thread go to the shared allocator, even if that thread made them all. */
     pthread_t t;
     gp_mem_stats before = stats(cpu);
     pthread_create(&t, NULL, use_and_end, NULL), pthread_join(t, NULL);
@@ -210,8 +209,7 @@ static void magazines(void) {
            (long long)(after.cached - before.cached));
 }
 
-/* A freed block may still be read by what is queued on its own stream: a flush must not give it
- * away. */
+/* Work queued on its own stream may still read a freed block: a flush must not free it. */
 static void flush_while_busy(void) {
     gp_tensor *big = need(full(sim, MIB, 1)), *x = need(full(sim, 50000, 3));
     gp_wait_device(sim, GP_WHY_explicit, "synchronize");
@@ -230,8 +228,8 @@ static void flush_while_busy(void) {
     tap_is_int(stats(sim).cached, 0, "and gives it back when nothing is");
 }
 
-/* In place on one stream while a queued reader sits on another: the reader's event orders them when
- * asked to. */
+/* In place on one stream while a queued reader is on another: the reader's event orders them on
+ * request. */
 static void freed_in_order(void) {
     gp_stream *a = sim->streams[0];
     gp_tensor *big = need(full(sim, MIB, 1));

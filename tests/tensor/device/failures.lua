@@ -1,5 +1,5 @@
--- Failures of queued work: they reach whoever uses what was computed from it, on any stream, and
--- nobody else for long.
+-- Failures of queued work: they reach every user of values computed from it, on any stream, and
+-- others only once.
 local t = require "tap"
 local dev = "sim"
 local on = { device = dev }
@@ -12,7 +12,7 @@ local function slow(y)
     for _ = 1, 20 do y = y + 1 end
     return y
 end
--- One element that does not exist, after enough work to be queued still when the next line is
+-- One element that does not exist, after enough work to be still queued when the next line is
 -- reached.
 local line = 0
 local function bad()
@@ -53,7 +53,7 @@ do
     end
 end
 
--- what was computed from it, through streams that consumed it, however it was reported first
+-- values computed from it, through streams that consumed it, however it was reported first
 do
     local a, b, c = stream(dev), stream(dev), stream(dev)
     local y = a:use(bad)
@@ -71,7 +71,7 @@ do
     t.is(x:sum():item(), 3, "what has nothing to do with it is as it was")
 end
 
--- memory that held such a value is used again
+-- memory that held such a value is reused
 for _ = 1, 20 do
     fails("a value", function() return bad():item() end)
     t.is((x * 2):tolist(), { 2, 2, 2 }, "is in nobody's way when it is gone")
@@ -156,7 +156,7 @@ do
     t.error(function() return l:item() end, "cross_entropy: label 9", "a loss")
 end
 
--- in place: what is written at indices is as it was, for who knows
+-- in place: the target of a write at indices is unchanged, once the failure was raised
 do
     local y = zeros(3, on)
     synchronize(dev)
@@ -184,7 +184,7 @@ do
         "what has only its shape does not come from it")
 end
 
--- streams that were given back, forks within forks, errors of Lua's own
+-- released streams, nested forks, Lua's own errors
 do
     local y
     do

@@ -12,7 +12,7 @@ local function used(dev)
     return g.memory(dev).in_use
 end
 
--- Bytes of dev that five calls of fn leave in use; the first two may fill what is kept for good.
+-- Bytes of dev that five calls of fn leave in use; the first two may fill caches.
 local function left(dev, fn)
     for _ = 1, 2 do fn() end
     local before = used(dev)
@@ -62,12 +62,12 @@ local function gradients(name, dev)
     end
 end
 
--- ---- calls: every op with arguments that are right in kind, but not always in shape ----
+-- ---- calls: every op with arguments of the right kinds, but not always the right shapes ----
 
 local ops = g.ops(true)
 local every = {}
 for name, op in pairs(ops) do
-    -- What draws, prints or asks for other things than tensors is no op on memory.
+    -- Functions that draw, print or need other values than tensors are not tested here.
     if not name:find "^optim" and not name:find "seed" and op.sig:find "tensor" then
         every[#every + 1] = name
     end
@@ -79,7 +79,7 @@ local function fn_of(name)
     return group and type(g[group]) == "table" and g[group][rest] or g[name]
 end
 
--- Arguments of the types in sig: matrices of 3 x 3, i64 where only those are taken, the optional
+-- Arguments of the types in sig: matrices of 3 x 3, i64 where only those are accepted, the optional
 -- ones left out.
 local function arguments(sig, dtype, dev)
     local x = g.arange(1, 9, { dtype = dtype, device = dev }):view(3, 3)
@@ -130,8 +130,8 @@ local function tape(dev)
     local a, b = g.ones({ 4, 4 }, f64):requires_grad_(), g.ones({ 4, 4 }, f64):requires_grad_()
     local c = g.ones({ 3, 4 }, f64)
     local function clear() a.grad, b.grad = nil, nil end
-    -- A tensor that takes what was made from it: what the ops saved must not hold the history that
-    -- it has from then on.
+    -- A tensor that takes a value computed from it: what the ops saved must not hold the history
+    -- that it has from then on.
     local function takes(what, fn)
         return { what .. " written into what it was made of", function()
             local y = a * 2
@@ -266,7 +266,7 @@ for what, fn in pairs {
 end
 -- ---- garbage ----
 
--- Tensors that live for a while before they die, beside a large one, do not pile up.
+-- Tensors that live for a while before they die, alongside a large one, do not pile up.
 do
     local large, ring, most = g.zeros(16 << 20), {}, 0
     local before = used "cpu"

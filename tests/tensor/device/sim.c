@@ -14,7 +14,7 @@
     }
 
 static gp_device *sim;
-static int line; /* what stands for the running line of Lua */
+static int line; /* in place of the running line of Lua */
 static bool where(const char **file, int *l) { return *file = "script.lua", *l = line, true; }
 
 /* ---- ops ---- */
@@ -104,8 +104,8 @@ static void *spin(void *arg) {
     return NULL;
 }
 
-/* What two plain threads take, of the sum of each: how much of a second processor this process gets
- * just now. */
+/* The time of two plain threads relative to the sum of each: how much of a second processor this
+ * process gets right now. */
 static double plain_threads(void) {
     pthread_t t;
     double t0 = gp_now();
@@ -116,7 +116,7 @@ static double plain_threads(void) {
     return (gp_now() - t0 - one) / one;
 }
 
-/* The part of the shorter of two streams' work during which both were at work, by the events around
+/* The part of the shorter of two streams' work during which both were working, by the events around
  * each. A single worker for both would give 0 however busy the machine is. */
 static double shared_time(gp_stream **s) {
     gp_event *e[2][2];
@@ -281,7 +281,7 @@ typedef struct job {
     bool ok;
 } job;
 
-/* Ops on tensors of its own, on a stream that others may share. */
+/* Ops on its own tensors, on a stream that others may share. */
 static void *launch_many(void *arg) {
     job *j = arg;
     gp_stream_set_current(j->stream);

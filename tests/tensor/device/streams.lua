@@ -1,5 +1,5 @@
--- Streams: they overlap, order themselves where they share tensors, and pinned copies leave the
--- host free.
+-- Streams: they overlap, are ordered where they share tensors, and pinned copies leave the host
+-- free.
 local t = require "tap"
 local dev = "sim"
 
@@ -95,7 +95,7 @@ for _ = 1, 3 do
         "another stream's write waits for this one's reads")
 end
 
--- synchronize() means all streams, and an event's wait tells of what failed before it
+-- synchronize() means all streams, and an event's wait reports earlier failures
 do
     local a = stream(dev)
     a:use(slow, big, 30)
@@ -110,8 +110,7 @@ do
         "an event that is reached already tells of the error before it")
 end
 
--- fork gives a function streams of its own; wait hands out what it returned, and the host waits for
--- nothing
+-- fork gives a function its own streams; wait returns its results, and the host waits for nothing
 do
     sync.reset()
     local here = current_stream(dev)

@@ -1,4 +1,4 @@
--- PNG files against pictures put together here byte by byte, decoded by Python's zlib where it is
+-- PNG files against pictures built here byte by byte, decoded by Python's zlib where it is
 -- installed; and broken files of every kind.
 local t = require "tap"
 local gpush = require "gpush"
@@ -39,7 +39,7 @@ local function zlib(data)
     return "\x78\1\1" .. size .. data .. string.pack(">I4", adler32(data))
 end
 local GRAY, RGB, PALETTE, GRAY_ALPHA, RGBA = 0, 2, 3, 4, 6
--- rows: strings of packed samples, each put behind filter type 0. more: chunks before the pixels.
+-- rows: strings of packed samples, each after filter type 0. more: chunks before the pixels.
 local function png(width, height, bits, color, rows, more, interlaced)
     local data = {}
     for i, row in ipairs(rows) do data[i] = "\0" .. row end
@@ -79,8 +79,8 @@ gives(png(2, 1, 16, GRAY, { "\x12\x34\xff\xff" }), { dtype = "i32" }, "i32",
     { { { 0x1234, 0xffff } } }, "16-bit gray, all bits")
 gives(png(2, 1, 16, GRAY, { "\x80\x80\xff\xff" }), nil, "u8", { { { 128, 255 } } },
     "16-bit gray as u8")
--- As stored: i32 has what the samples are, opaque alpha is the largest of them; u8 and f32 are
--- stretched.
+-- As stored: i32 has the samples' values, opaque alpha is the largest of them; u8 and f32 are
+-- scaled.
 gives(png(9, 1, 1, GRAY, { "\x55\x80" }), { dtype = "i32" }, "i32",
     { { { 0, 1, 0, 1, 0, 1, 0, 1, 1 } } }, "1-bit gray as stored")
 gives(png(4, 1, 2, GRAY, { "\x1b" }), { dtype = "i32" }, "i32", { { { 0, 1, 2, 3 } } },
@@ -143,9 +143,8 @@ for n = 0, #good - 1 do
     if ok or not tostring(message):find(name, 1, true) then survived = survived or n end
 end
 t.is(survived, nil, "cut off anywhere is an error that names the file")
--- The last four bytes are the checksum of the chunk that ends the file and holds nothing: libpng
--- skips it from 1.6.48 on. The file that is loaded has its release in its name, as
--- libpng16.so.16.39.0.
+-- The last four bytes are the checksum of the empty chunk that ends the file: libpng skips it from
+-- 1.6.48 on. The file name of the loaded one has its release, as libpng16.so.16.39.0.
 local release
 for line in io.lines "/proc/self/maps" do
     release = release or tonumber(line:match "libpng16%.so%.16%.(%d+)")
@@ -163,7 +162,7 @@ for i = 1, #good do
     end
 end
 t.is(survived, nil, "a change of any byte is an error")
--- The same with checksums that are right: what libpng does not notice, we must survive.
+-- The same with correct checksums: what libpng does not notice must not crash us.
 for i = 1, 13 do
     for v = 0, 255, 17 do
         local head = string.pack(">I4I4BBBBB", 3, 2, 8, RGB, 0, 0, 0)
@@ -229,7 +228,7 @@ for _, case in ipairs {
 end
 t.ok(read(name) == before, "errors leave the file as it was")
 
--- What we wrote, decoded by other hands.
+-- Our files, decoded independently.
 local script = [[
 import sys, zlib, struct
 b = open(sys.argv[1], 'rb').read()

@@ -1,5 +1,5 @@
--- npy and npz files against bytes put together here and, where it is installed, against NumPy; and
--- broken files of every kind.
+-- npy and npz files against bytes built here and, where it is installed, against NumPy; and broken
+-- files of every kind.
 local t = require "tap"
 local gpush = require "gpush"
 local tensor, npy, npz = gpush.tensor, gpush.npy, gpush.npz
@@ -76,7 +76,7 @@ end
 gives(pack("{'shape':(2L,),\"descr\" : \"|u1\",'fortran_order':False}   ", "\1\2"), "u8", { 2 },
     { 1, 2 }, "another layout")
 
--- What must be refused, and what the message says.
+-- Refused files, and the messages.
 local function refuse(bytes, pattern, what)
     t.error(function() return load_bytes(bytes) end, pattern, what or pattern)
 end
@@ -148,7 +148,7 @@ t.error(function() npy.load() end,
     "npy.load: argument 'file' %(#1%): expected a string, got nothing", "no name")
 t.error(function() npy.load "a\0b" end, "not a file name", "a zero byte in the name")
 
--- Cut off at each byte: always an error. Each byte changed: an error or a tensor, and no crash.
+-- Truncated at each byte: always an error. Each byte changed: an error or a tensor, and no crash.
 local function mangle(load, file, bytes, what)
     local survived
     for n = 0, #bytes - 1 do
@@ -166,7 +166,7 @@ local function mangle(load, file, bytes, what)
 end
 mangle(npy.load, name, pack(header("<f4", "(2, 2)", true), ("\1"):rep(16)), "an npy file")
 
--- Writing: the very bytes.
+-- Writing: the exact bytes.
 local function padded(h) return h .. (" "):rep(-(10 + #h + 1) % 64) end
 npy.save(name, tensor({ { 1, 2 }, { 3, 4 } }, { dtype = "i16" }).T)
 t.is(read(name), pack(padded(header("<i2", "(2, 2)")), string.pack("<i2i2i2i2", 1, 3, 2, 4)),
@@ -190,7 +190,7 @@ t.error(function() npy.save(name, tensor({ 1 }, { dtype = "bf16" })) end,
 t.error(function() npy.save(name, 3) end, "argument 'x' %(#2%): expected a tensor, got 3",
     "not a tensor")
 
--- Writes that fail leave the old file and nothing else.
+-- Failed writes leave the old file and nothing else.
 local function listing()
     local p = io.popen("ls -A '" .. dir .. "'")
     local names = p:read "a"
@@ -240,7 +240,7 @@ npy.save(name, tensor(6))
 local mode = io.popen(("stat -c %%a '%s'"):format(name)):read "l"
 t.is(mode, "640", "permissions are kept")
 
--- npz: a zip archive of stored files, put together here.
+-- npz: a zip archive of stored files, built here.
 local crc_table = {}
 for i = 0, 255 do
     local c = i
@@ -352,7 +352,7 @@ for _, case in ipairs {
 end
 t.ok(read(archive) == before, "errors leave the archive as it was")
 
--- NumPy reads what we write and writes what we read.
+-- NumPy reads our files and writes files for us.
 local function python(code)
     local p = io.popen(("python3 - '%s' 2>&1 <<'END'\n%s\nEND"):format(dir, code))
     local out = p:read "a"

@@ -45,7 +45,7 @@ t.is(x.a[2], { 5.0, 6.0, -5.5 }, "a file that is gone is still there for who has
 x, texts = nil, nil
 collectgarbage()
 
--- A header whose length is no multiple of the elements' size.
+-- A header whose length is not a multiple of the elements' size.
 x = st.load(
     file('{"a":{"dtype":"F64","shape":[2],"data_offsets":[3,19]},"b":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}}',
     string.pack("<BBBdd", 1, 2, 255, 0.5, -2)))
@@ -181,7 +181,7 @@ t.error(function() st.save(name, {}, { meta = {} }) end,
 t.error(function() st.save(dir .. "/no/x", {}) end, "cannot write .*No such file", "no folder")
 t.is({ next((st.load(name))) }, {}, "and the file is the one before")
 
--- A disk that is full: files of at most 4 KiB.
+-- A full disk: files of at most 4 KiB.
 st.save(name, { x = g.ones(8) })
 local script = write(([[
 local ok, msg = pcall(safetensors.save, %q, {x = zeros(5000)})

@@ -9,7 +9,7 @@ local rows = require "grad_rows"
 local device = "cpu"
 local function settle() return (g.ones(1, { device = "sim" }) + 1):item() end
 
--- args with other shapes: resize(k, shape) gives that of tensor k, or nil where it stays.
+-- args with other shapes: resize(k, shape) gives that of tensor k, or nil where it is unchanged.
 local function resized(args, resize, first)
     local m = { n = args.n or #args }
     for k = 1, m.n do
@@ -49,7 +49,7 @@ local function sums(list, n)
     return found
 end
 
--- What is wrong with the gradients of args, or nil.
+-- The error in the gradients of args, or nil.
 local function wrong(fn, args)
     local ok, ys = pcall(function()
         local ys = { fn(table.unpack(args, 1, args.n)) } settle() return ys
@@ -72,14 +72,14 @@ local function wrong(fn, args)
         if #recorded > 0 then g.grad(recorded, xs, nil, { allow_unused = true }) end
         settle()
     end)
-    -- a label beyond no classes is seen by some ops on the device only, so only there and then
+    -- a label outside zero classes is seen by some ops only on the device
     for _, known in ipairs { "no second deriv", "only with full_matrices", "is no class" } do
         if ok or message:find(known) then return end
     end
     return message
 end
 
--- Each size of the inputs 0 wherever it occurs; each dim of each input; each dim of all.
+-- Each size of the inputs set to 0 wherever it occurs; each dim of each input; each dim of all.
 local function variants(args, visit)
     local sizes, inputs = {}, tensors(args, {})
     for _, a in ipairs(inputs) do for _, s in ipairs(a.shape) do sizes[s] = true end end

@@ -9,8 +9,8 @@ local steps = tonumber(os.getenv "FUZZ_STEPS") or 4000
 math.randomseed(seed)
 
 local ops, names = g.ops(), {}
--- to is what compares; empty has no values, nor distinct behind those it found; LAPACK's last bits
--- are its own
+-- to does the comparing; empty has no values, nor distinct after those it found; LAPACK's last bits
+-- differ
 local leave = {to = true, empty = true, distinct = true, linalg_svd = true, linalg_svdvals = true}
 for name, op in pairs(ops) do
     if not leave[name] and not op.random then names[#names + 1] = name end
@@ -91,7 +91,7 @@ local function call(name, in_place, side, args, n)
     local fn = g[name]
     if in_place then fn = list[1][name .. "_"] end
     local out = table.pack(pcall(fn, table.unpack(list, 1, n)))
-    -- what a kernel has to say comes with the next wait
+    -- a kernel's error comes with the next wait
     if side == 2 and out[1] then
         local ok, msg = pcall(function() return (one + 1):item() end)
         if not ok then return {false, msg, n = 2} end
@@ -102,15 +102,14 @@ end
 local function text(msg)
     msg = tostring(msg):gsub("^[^:]*:%d+: ", ""):gsub(" %(queued at [^)]*%)",
         ""):gsub(" %(on [^)]*%)", "")
-    -- of several any may be told
+    -- of several errors any may be reported
     if os.getenv "GPUSH_TEST_DEVICE" == "cuda" then
         msg = msg:gsub("(%a+) %-?%d+ is out of range.*", "%1 out of range")
     end
     return (msg:gsub("sim:0", "cpu"))
 end
 
--- CUDA has functions of its own, and adds up in an order of its own: what it gives may differ in
--- the last bits.
+-- CUDA has its own functions and order of sums: its results may differ in the last bits.
 local last_bits = os.getenv "GPUSH_TEST_DEVICE" == "cuda"
     and {f64 = 1e-12, f32 = 1e-5, f16 = 4e-3, bf16 = 3e-2} or {}
 local function same(a, b, eps)
@@ -174,7 +173,7 @@ local function step()
     a, b = results(a), results(b)
     for i = 2, a.n do
         if not equal(a[i], b[i]) then problem("%s: result %d differs", what, i - 1) end
-        -- or the last bits go on into what is large; not where it was expanded
+        -- or the last bits affect large values; not where it was expanded
         if last_bits[a[i].dtype] then pcall(b[i].copy_, b[i], a[i]) end
         -- made without a tensor it is on the default device
         if a[i]:numel() < 5000 then pool[math.random(#pool)] = {a[i], b[i]:to "sim"} end

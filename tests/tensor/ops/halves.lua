@@ -11,7 +11,7 @@ local devices = os.getenv "GPUSH_TEST_DEVICE" and { os.getenv "GPUSH_TEST_DEVICE
     or { "cpu", "sim" }
 local bits, least = { f16 = 10, bf16 = 7 }, { f16 = -14, bf16 = -126 }
 
--- Half the distance between neighbours of dtype at x, and a little for the f32 that it was rounded
+-- Half the distance between neighbours of dtype at x, plus a little for the f32 that it was rounded
 -- from.
 local function half_unit(dtype, x)
     local e = x == 0 and least[dtype] or max(math.floor(log(abs(x), 2)), least[dtype])
@@ -39,7 +39,7 @@ local function same(y, want, dtype, what)
     end
 end
 
--- A tensor of dtype, and the numbers that it holds.
+-- A tensor of dtype, and its numbers.
 local function random(dtype, dev, shape, f)
     local n, v = 1, {}
     for _, d in ipairs(shape) do n = n * d end
@@ -52,7 +52,7 @@ end
 local function chance() return 0.02 + 0.96 * math.random() end
 
 local function softplus(x) return max(x, 0) + log(1 + exp(-abs(x))) end
--- {name, what makes x, what makes the target, the loss of one element, options}
+-- {name, function that makes x, one that makes the target, the loss of one element, options}
 local losses = {
     { "mse_loss", nil, nil, function(a, b) return (a - b) ^ 2 end },
     { "l1_loss", nil, nil, function(a, b) return abs(a - b) end },

@@ -49,7 +49,7 @@ refused("new_tensor", x, "1, 2",
 refused("split", v, v, "argument 'size': expected an integer or a table of integers, got userdata")
 refused("tensor_split", v, v, "argument 'sections': expected an integer above 0 or a table")
 
--- Optimizers, layers and what else is made.
+-- Optimizers, layers and other constructors.
 local function leaf() return g.rand(2):requires_grad_() end
 local opt = g.optim.SGD({ leaf() }, 0.1)
 refused("optim.clip_grad_norm_", { leaf() }, -1,

@@ -57,10 +57,10 @@ local function helped(name)
     return #op.help >= 2 and #list == counted and type(fn_of(name)) == "function"
 end
 
--- A wrong value for each parameter, behind right ones.
+-- A wrong value for each parameter, after right ones.
 local function wrong_values(name)
     local problems, list, args = {}, params(ops[name].sig), {}
-    local n = 0 -- up to the last that must be given
+    local n = 0 -- up to the last mandatory one
     for i, p in ipairs(list) do
         args[i] = right[p.type]()
         if not p.optional then n = i end
@@ -140,7 +140,7 @@ local second = {
         four, four},
 }
 
--- Only the other tensor's shape, or dtype and device, is asked for: it may be on any device.
+-- Only the other tensor's shape, or dtype and device, is used: it may be on any device.
 local of_shape = {broadcast_tensors = true, type_as = true, expand_as = true, reshape_as = true,
     view_as = true}
 
@@ -178,7 +178,7 @@ for _, name in ipairs(names) do
     local problems, none = two_devices(name)
     if not none then report(problems, name .. ": two devices") end
 end
--- An error carries the name that was called, not that of the row behind it.
+-- An error carries the name that was called, not that of the row that runs.
 local whole = g.ones(2, 2, {dtype = "i64"})
 local called = {
     ["linalg.inv"] = {g.linalg.inv, whole}, ["linalg.cond"] = {g.linalg.cond, x:to "f16"},
@@ -216,7 +216,7 @@ for _, dtype in ipairs {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", 
         "where of " .. dtype .. " and 1")
 end
 t.is(g.full({2}, true).dtype, "bool", "full of true")
--- Places that no integer counts: as_strided's bounds do not wrap.
+-- Offsets that no integer can hold: as_strided's bounds do not wrap.
 do
     local y = g.arange(1, 6)
     local big = math.maxinteger
@@ -234,11 +234,11 @@ do
         "in front of a view, where its tensor goes on")
 end
 
--- A number by name is a list of one, as it is by place.
+-- A number by name is a list of one, as by position.
 do
     local y = g.arange(1, 6):view(2, 3)
     t.is(y:sum { dim = 1 }, { 5, 7, 9 }, "sum {dim = 1}")
-    -- and to PyTorch's names where they have others
+    -- and to PyTorch's other names
     local z = g.tensor { -2.0, 0.5, 8.0 }
     t.is(z:leaky_relu { negative_slope = 0.5 }, { -1, 0.5, 8 }, "leaky_relu {negative_slope}")
     t.is(z:leaky_relu { slope = 0.25 }, { -0.5, 0.5, 8 }, "leaky_relu {slope}")
@@ -312,7 +312,7 @@ do
         "and no fraction")
 end
 
--- Composites name themselves, whatever they are given; what would take all memory is refused.
+-- Composites name themselves for any arguments; sizes that would need all memory are refused.
 local x, v = g.randn(3, 4), g.randn(3)
 t.error(function() g.einsum("ij,jk", 3, x) end, "einsum: operand 1: expected a tensor, got number",
     "einsum of a number first")
@@ -335,7 +335,7 @@ t.error(function() g.scaled_dot_product_attention(v, v, v) end,
 t.error(function() v:uniform_(0, math.huge) end,
     "uniform: low is 0, high inf %(expected low <= high, both finite%)",
         "a uniform number up to infinity")
--- An error of an op that was queued before is told by its name where a composite waits.
+-- An error of an op that was queued before names that op where a composite waits.
 t.error(function()
     local y = g.tensor({ 2, 3 }, { dtype = "i32", device = "sim" }):pow(
         g.tensor({ -1, 2 }, { dtype = "i32", device = "sim" }))

@@ -293,9 +293,9 @@ function V.detach(c)
 end
 
 A.run(V, function(op) return op.kind == "view" end)
--- Transposed copies of every size of element: squares of 4 to 16 turn in registers, edges one by
--- one, from 16 MB on past the caches; lines that lie a power of two apart go through a tile.
--- Element (i, j) of the transposed is j * width + i.
+-- Transposed copies of every size of element: squares of 4 to 16 are transposed in registers, edges
+-- one by one, from 16 MB on past the caches; lines a power of two apart go through a tile. Element
+-- (i, j) of the transposed is j * width + i.
 for _, dtype in ipairs { "u8", "i16", "f32", "f64" } do
     local wrong
     for _, size in ipairs { { 8, 8 }, { 9, 17 }, { 64, 15 }, { 130, 67 }, { 129, 260 },

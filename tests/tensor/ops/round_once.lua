@@ -8,7 +8,7 @@ local g = require "gpush"
 local bits, least, most = { f16 = 10, bf16 = 7 }, { f16 = -14, bf16 = -126 },
     { f16 = 65504, bf16 = 0x1.fep127 }
 
--- x rounded to dtype, half to even. Scaling by powers of two is exact, and so is what it leaves
+-- x rounded to dtype, half to even. Scaling by powers of two is exact, and so is the remainder
 -- below 2^53.
 local function rounded(dtype, x)
     if x == 0 or x ~= x or x == math.huge or x == -math.huge then return x end
@@ -79,7 +79,7 @@ local function whole(dtype, dev)
         do
         list[#list + 1], list[#list + 2] = i, -i
     end
-    -- by integers alone: the last bits kept, those behind them compared with half a unit
+    -- only by integers: the last bits kept, the ones after them compared with half a unit
     local function exact(i)
         local n, shift = math.abs(i), 0
         while n >> shift >= 2 << bits[dtype] do shift = shift + 1 end

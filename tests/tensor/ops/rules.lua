@@ -12,7 +12,7 @@ local function rules(dev)
             name .. " on " .. dev)
     end
 
-    -- comparisons see what numbers are, not what they become in the tensor's dtype
+    -- comparisons use the numbers themselves, not their conversion to the tensor's dtype
     is(on({0, 255}, "u8"):eq(-1), {false, false}, "u8 and -1")
     is(on({44, 200}, "u8"):lt(300), {true, true}, "u8 < 300")
     is(on({0, 7}, "i32"):eq(1 << 32), {false, false}, "i32 and 2^32")
@@ -45,7 +45,7 @@ local function rules(dev)
     end
     is(on({4, 9, 0}, "i32"):pow(0.5), {2, 3, 0}, "roots of i32")
 
-    -- what integers cannot
+    -- undefined for integers
     local x = on({7, -7, 5}, "i32")
     refuses(function() return x:floor_divide(on({1, 0, 1}, "i32")) end,
         "floor_divide: integer division by zero", "i32 // 0")
@@ -88,7 +88,7 @@ local function rules(dev)
     local big,
         small = on({-0x1p62, 7.5, 1e300, -3, 0.3, 2^52 + 0.5, 0 / 0, math.huge, 5, -5, 5, -5},
             "f64"), on({3, -2, 7e-300, 2^-1060, 0.1, 1, 1, 1, math.huge, math.huge, 0, 5}, "f64")
-    for i = 1, 12 do -- together, where a block holds quotients of any size, and each apart
+    for i = 1, 12 do -- together, where a block has quotients of any size, and each separately
         local a, b = big:narrow(1, i, 1), small:narrow(1, i, 1)
         local want = math.fmod(a:item() + 0.0, b:item())
         is(a:fmod(b), {want}, "fmod of f64")
@@ -154,7 +154,7 @@ local function rules(dev)
     is(on({0 / 0, math.huge, -1.0}):nan_to_num(1, 2), {1, 2, -1}, "nan_to_num by position")
     is(on({-math.huge}, "f16"):nan_to_num {nan = 7}, {-65504}, "nan_to_num to the dtype's end")
 
-    -- numbers made of numbers
+    -- numbers computed from numbers
     local u8 = {dtype = "u8", device = dev}
     refuses(function() return g.full({2}, 1e30, {dtype = "i64", device = dev}) end,
         "full: argument 'value' is 1e%+30, which i64 cannot hold", "a float beyond i64")
@@ -238,7 +238,7 @@ local function rules(dev)
     refuses(function() return on({1}):add(on {1}, {alpha = 0.5}) end,
         "add.*: argument 'value' is 0.5", "a fraction of integers, as alpha")
 
-    -- truths: no differences; sums of them where a bool is asked for are of truths, a half is one
+    -- bools: no differences; sums of them where a bool is asked for are of bools, 0.5 is true
     refuses(function() return on({true}, "bool") - 1 end,
         "sub: dtype bool of argument 'a' is not supported", "bool less a number")
     refuses(function() return 1 - on({true}, "bool") end,
@@ -260,7 +260,7 @@ local function rules(dev)
     is(on({1.0, 2.0}):var {unbiased = false}, 0.25, "var, unbiased = false")
     is(on({1.0, 3.0, 5.0}):std(1, {unbiased = true}), 2, "std, unbiased = true")
 
-    -- writing over what is read
+    -- writing over the operand that is read
     local m = g.arange(1, 20, {dtype = "i32", device = dev}):view(4, 5)
     refuses(function()
         local s = m:narrow(1, 1, 4):narrow(2, 1, 4); return s:add_(s:transpose(1, 2))
@@ -284,7 +284,7 @@ local function rules(dev)
 end
 
 for _, dev in ipairs {"cpu", "sim"} do rules(dev) end
--- An integer op in place that fails leaves its operand as it was: numbers, layouts, small types,
+-- An integer op in place that fails leaves its operand unchanged: numbers, layouts, small types,
 -- and so many elements that threads share them.
 do
     local long = g.full({ 300000 }, 6, { dtype = "i64" })

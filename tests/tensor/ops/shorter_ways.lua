@@ -43,7 +43,7 @@ for dtype, tolerance in pairs {f32 = 1e-6, f64 = 1e-14} do
         own:pow_(e)
         close(own, want, tolerance, dtype .. ": power " .. e .. " in place")
     end
-    -- PyTorch takes roots here: -0.0 stays, and of -inf there is none.
+    -- PyTorch takes roots here: -0.0 stays, and -inf has none.
     close(g.tensor({4, 0.25, -0.0, -inf, -1, inf}, {dtype = dtype}):pow(0.5),
         {2, 0.5, -0.0, nan, nan, inf}, tolerance, dtype .. ": power 0.5")
 end
@@ -89,7 +89,7 @@ judge(x, y, "small quotients")
 x[1500], y[1500] = 2.0 ^ 100, 3
 x[1501], y[1501] = 2.0 ^ 29 + 64, 0.75
 judge(x, y, "with large quotients")
--- Quotients that round up to a whole number.
+-- Quotients that round up to an integer.
 x, y = {}, {}
 for i = 1, N do
     y[i] = string.unpack("f", string.pack("f", 1 + i / 4096 + 2.0 ^ -20))
@@ -110,7 +110,7 @@ end
 
 -- ---- gelu and lgamma: numbers from mpmath, x * erfc(-x / sqrt(2)) / 2, its derivative and
 -- loggamma(x) ----
-local function over(list, n, one) -- list over and over in n elements, the last of which is `one`
+local function over(list, n, one) -- list repeated up to n elements, the last of which is `one`
     local long = {}
     for i = 1, n do long[i] = list[(i - 1) % #list + 1] end
     long[n] = one
@@ -150,7 +150,8 @@ for dtype, tolerance in pairs {f32 = 1e-6, f64 = 1e-13} do
     end
 end
 
--- ---- narrow integers and bools beside numbers that they do not hold: as if widened, then cut ----
+-- ---- narrow integers and bools with numbers that they do not hold: as if widened, then truncated
+-- ----
 local u8, i8 = g.tensor({5, 100, 255}):to "u8", g.tensor({-128, 44, 127}):to "i8"
 t.is({u8:lt(300):tolist(), u8:eq(261):tolist(), u8:ge(-1):tolist()},
     {{true, true, true}, {false, false, false}, {true, true, true}},
@@ -190,7 +191,7 @@ for _, dtype in ipairs {"f32", "f64", "f16", "i64", "u8"} do
             end
         end
         local own = (turned * 0 + row):mul_(col)
-        -- rows of their own, with gaps between them and turned round
+        -- separate rows, with gaps between them and reversed
         local full = g.arange(1, r * (width + 3)):remainder(11):to(dtype)
         for k, cut in ipairs {full:view(r, width + 3):narrow(2, 2, width),
             full:view(width + 3, r):narrow(1, 2, width):t()}
@@ -240,8 +241,7 @@ for _, dtype in ipairs {"f32", "f64", "f16", "i64", "u8"} do
     end
 end
 
--- ---- copies ----
--- of short rows: turned round, side by side, cut
+-- ---- copies ---- of short rows: transposed, concatenated, cut
 for _, dtype in ipairs {"f64", "f32", "i16", "u8"} do
     for _, k in ipairs {1, 2, 3, 7, 8, 20} do
         local n, list, good = 41, {}, true
@@ -294,7 +294,7 @@ end
 local plane = g.arange(1, 77 * 41):view(1, 77, 41)
 local planes = g.cat({plane, plane * 2, plane * 3}, 1):remainder(10):to("f64"):view(1, 3, 77, 41)
 close(g.adaptive_avg_pool2d(planes, 1):view(3), sums, 1e-12, "the mean of each plane")
--- ---- norms: gradients in one op are those composed of ops (create_graph), whatever the sizes ----
+-- ---- norms: gradients in one op equal those composed of ops (create_graph), for all sizes ----
 local function agree(name, f, inputs, tolerance)
     local up = f(table.unpack(inputs)):detach():mul(0.37):add(0.25):sin()
     for _, x in ipairs(inputs) do x:requires_grad_() end
@@ -336,8 +336,7 @@ for _, dtype in ipairs {"f64", "f32"} do
     end
 end
 
--- ---- short rows of broadcast operands: a block made of them serves again only where it is the
--- same ----
+-- ---- short rows of broadcast operands: a converted block is reused only where it is the same ----
 for _, size in ipairs {{3, 7, 5, 9}, {2, 40, 30, 3}, {2, 3, 700, 11}, {1, 1, 3000, 5},
     {4, 5, 6, 100}}
 do
@@ -363,8 +362,7 @@ do
     end
 end
 
--- A column beside rows, on either side, in place, and with gaps between the rows: exact in
--- quarters.
+-- A column along rows, on either side, in place, and with gaps between the rows: exact in quarters.
 do
     local ops = {add = function(a, b) return a + b end, sub = function(a, b) return a - b end,
         mul = function(a, b) return a * b end,
@@ -404,7 +402,7 @@ do
     end
 end
 
--- Equal elements give equal results wherever they stand: also behind the last whole vector.
+-- Equal elements give equal results at any index: also after the last whole vector.
 for _, dt in ipairs { "f32", "f64" } do
     for _, name in ipairs { "exp", "exp2", "log", "log2", "sin", "cos", "tan", "tanh", "sigmoid",
         "erf", "expm1", "log1p", "atan", "lgamma" }

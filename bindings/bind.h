@@ -114,6 +114,12 @@ bool gp_lua_set_property(lua_State *L, gp_tensor *t, const char *key);
 
 /* Pushes the function that runs op (in place: its NAME_ form). */
 void gp_lua_push_op(lua_State *L, const gp_op *op, bool in_place);
+/* op's signature, made at its first call and kept for good; raises when out of memory. States in
+ * other threads may call. */
+const struct gp_sig *gp_lua_signature(lua_State *L, const gp_op *op);
+/* The op that a call of op, its arguments on the stack, is: another one where PyTorch has it as an
+ * argument of op (add's alpha). Leaves the stack as that op's. in_place: it is a call of op_. */
+const gp_op *gp_lua_form(lua_State *L, const gp_op *op, bool in_place);
 
 /* x's elements in host memory, contiguous: x itself, or a copy (a recorded wait). Pushes one value
  * that keeps them alive. Raises. */

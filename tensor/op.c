@@ -9,6 +9,9 @@
 #include "tensor/infer.h"
 #include "tensor/device/failure.h"
 #include "tensor/device/hazard.h"
+#include "tensor/ops/elementwise.h"
+#include "tensor/ops/norm.h"
+#include "tensor/ops/rnn.h"
 #include "tensor/overlap.h"
 
 _Thread_local const gp_call *gp_running;
@@ -30,8 +33,14 @@ _Thread_local const gp_call *gp_running;
 #define VARS_M "gxymo"
 
 /* clang-format off */
+static const gp_op_extra extras[GP_OPS] = {
+#define EXCEPTION(n, ...) [OP_##n] = {__VA_ARGS__},
+#include "tensor/ops/exceptions.def"
+};
+
 #define ENTRY(n, s, doc, k, ...) \
-    [OP_##n] = {.name = #n, .sig = s, .help = doc, .kind = k, __VA_ARGS__},
+    [OP_##n] = {.name = #n, .sig = s, .help = doc, .extra = &extras[OP_##n], .kind = k, \
+                __VA_ARGS__},
 #define DOMAIN(l, h) .lo = l, .hi = h
 #define GRADS(first, n) .rule = &gp_rule_elementwise, .grad = OP_##first, .ngrads = n
 const gp_op gp_ops[GP_OPS] = {
@@ -68,9 +77,9 @@ const gp_op gp_ops[GP_OPS] = {
 #define CUSTOM(n, s, doc) \
     ENTRY(n, s, doc, GP_CUSTOM, .types = ALL, DOMAIN(-2, 2), .infer = infer_##n, .rule = &vjp_##n)
 #include "tensor/ops/ops.def"
-#define GRAD_ROW(n, ty, nin, vars, formula) \
-    ENTRY(n, vars, #formula, GP_GRAD, .ntensors = nin, .types = FLOATS, .infer = infer_grad, \
-          .rule = &gp_rule_formula)
+#define GRAD_ROW(n, ty, nin, v, f) \
+    ENTRY(n, "", "", GP_GRAD, .vars = v, .formula = #f, .ntensors = nin, \
+          .types = FLOATS, .infer = infer_grad, .rule = &gp_rule_formula)
 #include "tensor/autograd/grad_rows.h"
 };
 /* clang-format on */
@@ -141,7 +150,7 @@ static bool check_into(gp_call *c, const gp_meta *m) {
                        c->name, gp_shape_text(&m->out[0].shape, a, sizeof a),
                        gp_shape_text(&have, b, sizeof b));
     if (gp_dtype_kind(m->out[0].dtype) > gp_dtype_kind((gp_dtype)into->a.dtype) &&
-        c->op != GP_OP(copy))
+        !c->op->extra->converts)
         return gp_fail("%s_: a %s result does not fit in a %s tensor", c->name,
                        gp_dtype_name(m->out[0].dtype), gp_dtype_name((gp_dtype)into->a.dtype));
     if (gp_array_self_overlaps(&into->a))
@@ -295,7 +304,7 @@ static void op_end(gp_call *c, bool ok) {
 /* Links a view to the tensor that it is a view of: a write into one is a write into the other. */
 static void link_base(gp_call *c) {
     gp_tensor *x = c->arg[0].t, *base = x->base ? x->base : x;
-    if (c->op == GP_OP(detach)) return;
+    if (c->op->extra->apart) return;
     for (int i = 0; i < c->nout; i++) {
         gp_tensor *t = c->out[i];
         if (t == x || t->storage != x->storage || t->base) continue;
@@ -344,7 +353,7 @@ static bool run(gp_call *c) {
 static bool run_recorded(gp_call *c) {
     gp_node *node;
     if (!gp_tape_begin(c, &node)) return false;
-    if (node && gp_node_extra(node)) c->op++;
+    if (node && c->op->extra->recorded) c->op = &gp_ops[c->op->extra->recorded];
     gp_no_grad++;
     bool ok = run(c);
     gp_no_grad--;

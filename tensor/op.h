@@ -107,8 +107,40 @@ typedef enum gp_op_kind {
 #define GP_T_WIDEN (1u << 17)   /* integers and bool give i64 */
 #define GP_T_BOOL (1u << 18)    /* the result is bool */
 
+/* What an integer op, or a probability, may fail at. */
+typedef enum gp_fault_kind {
+    GP_FAULT_NONE,
+    GP_FAULT_DIVISOR,  /* integers: the second operand is 0 */
+    GP_FAULT_EXPONENT, /* integers: the second operand is below 0 */
+    GP_FAULT_CHANCE    /* floats: the first operand is not between 0 and 1 */
+} gp_fault_kind;
+
+/* What sets a row apart from the others of its kind; zeros for most (tensor/ops/exceptions.def). */
+typedef struct gp_op_extra {
+    /* Before the rule of an elementwise row: false with a message where the formula does not take
+     * the arguments. *dt, the dtype of the first operand, counts as what check makes it (but for
+     * BINARY rows). */
+    bool (*check)(gp_call *c, gp_dtype *dt);
+    /* After the rule, when c->compute is known: false with a message; may fill in arguments. dt is
+     * the dtype of the operands together. */
+    bool (*settle)(gp_call *c, gp_dtype dt);
+    uint16_t recorded;   /* the op that runs in its place where it is recorded, which takes the same
+                            arguments and gives one more output, for backward only; 0: none */
+    uint8_t fault;       /* gp_fault_kind */
+    uint8_t form;        /* an enumeration of its family's */
+    uint8_t exponent;    /* the argument that an earlier one is raised to: kernels/common/power.h;
+                            0: none */
+    bool lowest_bit : 1; /* of a bool result only the lowest bit counts: ~1 is -2 */
+    bool picks : 1;      /* the result is one of the elements: there must be one */
+    bool converts : 1;   /* in place, what is written takes any dtype */
+    bool apart : 1;      /* a view that is no view to autograd */
+    bool by_quotient : 1; /* the gradient may be had as g y / x */
+} gp_op_extra;
+
 typedef struct gp_op {
-    const char *name, *sig, *help; /* sig: see gp_sig_parse */
+    const char *name, *sig, *help; /* sig: see gp_sig_parse; GP_GRAD rows have neither */
+    const char *vars, *formula;    /* GP_GRAD: its operands, a letter each, and its text */
+    const gp_op_extra *extra;      /* never NULL in gp_ops */
     uint8_t kind;                  /* gp_op_kind */
     uint8_t ntensors;              /* elementwise: number of tensor operands (1 to 3) */
     bool random;                   /* draws from the generator: gp_op_run fills seed and counter */

@@ -14,9 +14,7 @@
 /* Signatures, parsed when an op is first called. */
 static _Atomic(gp_sig *) sigs[GP_OPS];
 
-/* op's signature, parsed on its first call and never freed; states in other threads may do so at
- * the same time, and one of the two copies stays. */
-static const gp_sig *signature(lua_State *L, const gp_op *op) {
+const gp_sig *gp_lua_signature(lua_State *L, const gp_op *op) {
     gp_sig *sig = atomic_load(&sigs[gp_op_id(op)]);
     if (sig) return sig;
     sig = malloc(sizeof *sig);
@@ -73,61 +71,7 @@ static int push_results(lua_State *L, gp_call *c, gp_box *box) {
     return n;
 }
 
-static bool is_bool(lua_State *L, int i) {
-    gp_tensor *t = gp_lua_totensor(L, i);
-    return t ? t->a.dtype == GP_bool : lua_isboolean(L, i);
-}
-
-/* The number of fields in the table at index t. */
-static int fields(lua_State *L, int t) {
-    int n = 0;
-    for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) n++;
-    return n;
-}
-
-/* Takes operand k of add or sub by one of its names from the table on top, and puts it below that.
- * False: it is not there. */
-static bool named_operand(lua_State *L, const gp_op *op, int k) {
-    int table = lua_gettop(L);
-    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
-        if (lua_type(L, -2) != LUA_TSTRING) continue;
-        if (gp_option_named(op, signature(L, op), lua_tostring(L, -2)) != k) continue;
-        lua_insert(L, table);
-        lua_pop(L, 1);
-        return true;
-    }
-    lua_pushnil(L);
-    lua_insert(L, table);
-    return false;
-}
-
-/* PyTorch's add(a, b, alpha) and sub(a, b, alpha) by name, {alpha = n}, a + n b: run as addcmul
- * with 1 for the third factor, so that other sums need no multiplication. Leaves addcmul's
- * arguments on the stack. A sum of two bools is a bool for any alpha but 0; a difference refuses
- * them itself. */
-static const gp_op *with_alpha(lua_State *L, const gp_op *op) {
-    bool less = op == GP_OP(sub);
-    int top = lua_gettop(L);
-    if ((op != GP_OP(add) && !less) || top < 1 || top > 3 || lua_type(L, top) != LUA_TTABLE)
-        return op;
-    bool scaled = lua_getfield(L, top, "alpha") == LUA_TNUMBER;
-    lua_pop(L, 1);
-    if (!scaled || fields(L, top) != 4 - top) return op;
-    for (int k = top; k < 3; k++)
-        if (!named_operand(L, op, k - 1)) {
-            for (; k >= top; k--) lua_remove(L, k);
-            return op;
-        }
-    lua_getfield(L, 3, "alpha");
-    bool a = is_bool(L, 1), b = is_bool(L, 2);
-    if (less ? a || b : a && b && lua_tonumber(L, 4) != 0) return lua_settop(L, 2), op;
-    if (less) lua_arith(L, LUA_OPUNM);
-    lua_pushinteger(L, 1);
-    lua_replace(L, 3);
-    return GP_OP(addcmul);
-}
-
-/* Upvalues: op, metatable. No reference is held while arguments may raise. */
+/* Upvalues: op, metatable. Nothing is held while arguments may raise. */
 static int l_op(lua_State *L) {
     const gp_op *op = lua_touserdata(L, lua_upvalueindex(1));
     gp_call c;
@@ -135,8 +79,8 @@ static int l_op(lua_State *L) {
     gp_lua_enter(L);
     if (!quick_args(L, op, &c)) {
         c.nargs = 0;
-        c.op = op = with_alpha(L, op);
-        gp_lua_args(L, op, signature(L, op), &c, NULL);
+        c.op = op = gp_lua_form(L, op, false);
+        gp_lua_args(L, op, gp_lua_signature(L, op), &c, NULL);
     }
     gp_lua_settle(L);
     gp_box *box = gp_lua_new_box(L, lua_upvalueindex(2));
@@ -146,46 +90,13 @@ static int l_op(lua_State *L) {
     return n;
 }
 
-/* x:clamp_(min, max) with a tensor among the limits is another op, as in clamp's composite. Leaves
- * that op's arguments on the stack; an option that clamp does not have goes to its own row, which
- * reports it. */
-static const gp_op *with_limits(lua_State *L, const gp_op *op) {
-    if (op != GP_OP(clamp)) return op;
-    int top = lua_gettop(L);
-    bool named = top == 2 && lua_istable(L, 2);
-    if (named) {
-        lua_getfield(L, 2, "min"), lua_getfield(L, 2, "max");
-        if (fields(L, 2) > !lua_isnil(L, 3) + !lua_isnil(L, 4)) return lua_settop(L, top), op;
-    }
-    int low = named ? 3 : 2, high = low + 1;
-    if (!gp_lua_totensor(L, low) && !gp_lua_totensor(L, high)) return lua_settop(L, top), op;
-    if (named) lua_remove(L, 2);
-    if (lua_isnil(L, 2)) return lua_remove(L, 2), GP_OP(clamp_max);
-    if (lua_isnoneornil(L, 3)) return lua_settop(L, 2), GP_OP(clamp_min);
-    return GP_OP(clamp_between);
-}
-
-/* PyTorch's x:div_(b, rounding_mode) is another op, as in div's composite. Leaves that op's
- * arguments on the stack. */
-static const gp_op *with_rounding(lua_State *L, const gp_op *op) {
-    if (op != GP_OP(div) || lua_gettop(L) != 3) return op;
-    bool named = lua_istable(L, 3) && fields(L, 3) == 1;
-    if (named) lua_getfield(L, 3, "rounding_mode");
-    const char *mode = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
-    if (!strcmp(mode, "floor")) op = GP_OP(floor_divide);
-    else if (!strcmp(mode, "trunc")) op = GP_OP(trunc_divide);
-    lua_settop(L, op == GP_OP(div) ? 3 : 2);
-    return op;
-}
-
-/* x:op_(…): returns x, written; the result's reference is released. */
+/* x:op_(…): x, written; the result's reference is let go. */
 static int l_op_in_place(lua_State *L) {
-    const gp_op *op = with_alpha(L, lua_touserdata(L, lua_upvalueindex(1)));
-    op = with_rounding(L, with_limits(L, op));
+    const gp_op *op = gp_lua_form(L, lua_touserdata(L, lua_upvalueindex(1)), true);
     gp_call c;
     gp_call_begin(&c, op);
     gp_lua_enter(L);
-    gp_lua_args(L, op, signature(L, op), &c, NULL);
+    gp_lua_args(L, op, gp_lua_signature(L, op), &c, NULL);
     if (c.arg[0].kind != GP_TENSOR)
         return luaL_error(L, "%s_: argument #1: expected a tensor to write to, got a number",
                           op->name);

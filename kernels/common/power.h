@@ -1,19 +1,34 @@
-/* Powers with a special exponent (square, root …) run as other ops, on the CPU and CUDA alike. */
+/* Powers by a number of which a simpler function is the power (square, root …), on the CPU and CUDA
+ * alike. */
 #ifndef GP_POWER_H
 #define GP_POWER_H
 
 #include "tensor/op.h"
 
-/* The op of one operand that gives the pow of call c, as PyTorch has it: roots keep the sign of -0
- * and are NaN of -inf, where C's pow is 0 and inf. NULL where c is not a pow with such an exponent.
- */
-static inline const gp_op *gp_power_as(const gp_call *c) {
-    const gp_value *by = &c->arg[1];
-    if (c->op != GP_OP(pow) || by->kind != GP_NUMBER || c->arg[0].kind != GP_TENSOR) return NULL;
+typedef enum gp_power {
+    GP_POWER_ANY,
+    GP_POWER_SQUARE,
+    GP_POWER_CUBE,
+    GP_POWER_SQRT,
+    GP_POWER_RSQRT,
+    GP_POWER_RECIPROCAL
+} gp_power;
+
+/* The power that the call c, or the op whose gradient it is, takes, as PyTorch has it: roots keep
+ * the sign of -0 and are NaN of -inf, where C's pow is 0 and inf. GP_POWER_ANY where c's row is no
+ * power, or its exponent no such number. */
+static inline gp_power gp_power_of(const gp_call *c) {
+    int at = c->op->extra->exponent;
+    const gp_value *by = &c->arg[at];
+    if (!at || by->kind != GP_NUMBER || c->arg[at - 1].kind != GP_TENSOR) return GP_POWER_ANY;
     double e = by->is_float ? by->f : (double)by->i;
-    if (e == 2) return GP_OP(square);
-    if (!gp_is_float((gp_dtype)c->compute)) return NULL;
-    return e == 0.5 ? GP_OP(sqrt) : e == -0.5 ? GP_OP(rsqrt) : e == -1 ? GP_OP(reciprocal) : NULL;
+    if (e == 2) return GP_POWER_SQUARE;
+    if (!gp_is_float((gp_dtype)c->compute)) return GP_POWER_ANY;
+    return e == 3      ? GP_POWER_CUBE
+           : e == 0.5  ? GP_POWER_SQRT
+           : e == -0.5 ? GP_POWER_RSQRT
+           : e == -1   ? GP_POWER_RECIPROCAL
+                       : GP_POWER_ANY;
 }
 
 #endif

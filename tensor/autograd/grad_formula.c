@@ -24,8 +24,8 @@ unsigned gp_formula_variables(const gp_op *d) {
     unsigned set = known[gp_op_id(d)];
     if (set) return set;
     set = 1u << 7; /* set once the formula was read */
-    for (int i = 0; d->sig[i]; i++)
-        if (mentions(d->help, d->sig[i])) set |= 1u << i;
+    for (int i = 0; d->vars[i]; i++)
+        if (mentions(d->formula, d->vars[i])) set |= 1u << i;
     known[gp_op_id(d)] = (unsigned char)set;
     return set;
 }
@@ -72,19 +72,19 @@ static gp_tensor *composed(gp_vjp *v, const gp_op *d) {
     unsigned mentioned = gp_formula_variables(d);
     gp_formula_vars vars = {.n = 0};
     for (int i = 0; i < d->ntensors; i++)
-        if (!i || mentioned >> i & 1) set(&vars, d->sig[i], variable(v, i));
+        if (!i || mentioned >> i & 1) set(&vars, d->vars[i], variable(v, i));
     for (int i = n->op->ntensors, k = 0; k < 3; i++, k++) {
         bool given = i < n->nargs && n->arg[i].kind != GP_NONE;
         gp_value limit = {.kind = GP_FLOAT, .f = k ? INFINITY : -INFINITY};
         set(&vars, "pqr"[k], given ? n->arg[i] : limit);
     }
-    return v->failed ? NULL : gp_formula(v, d->help, &vars);
+    return v->failed ? NULL : gp_formula(v, d->formula, &vars);
 }
 
 /* The gradient of an operand by formula d of its row. */
 static gp_tensor *derive(gp_vjp *v, const gp_op *d) {
-    if (!strcmp(d->help, "g")) return v->g[0];
-    return gp_no_grad || !gp_formula_composes(d->help) ? fused(v, d) : composed(v, d);
+    if (!strcmp(d->formula, "g")) return v->g[0];
+    return gp_no_grad || !gp_formula_composes(d->formula) ? fused(v, d) : composed(v, d);
 }
 
 static bool elementwise(gp_vjp *v) {
@@ -234,19 +234,19 @@ static bool reduce(gp_vjp *v) {
     const gp_shape *s = gp_in_shape(v, 0);
     uint64_t mask;
     if (!mask_of(v, &mask)) return false;
-    if (gp_no_grad && !strcmp(d->help, "g")) return (v->dx[0] = expanded(v, mask)) != NULL;
-    if (v->node->op == GP_OP(prod) && (v->dx[0] = by_quotient(v, mask))) return true;
+    if (gp_no_grad && !strcmp(d->formula, "g")) return (v->dx[0] = expanded(v, mask)) != NULL;
+    if (v->node->op->extra->by_quotient && (v->dx[0] = by_quotient(v, mask))) return true;
     gp_tensor *g = kept(v, v->g[0], mask), *of[5];
     gp_formula_vars vars = {.n = 0};
     for (int i = 0; i < 5; i++) {
         of[i] = operand(v, mentioned >> i & 1 ? i : 0, g, mask);
         if (!of[i]) return false;
         if (!i || mentioned >> i & 1)
-            set(&vars, d->sig[i], (gp_value){.kind = GP_TENSOR, .t = of[i]});
+            set(&vars, d->vars[i], (gp_value){.kind = GP_TENSOR, .t = of[i]});
     }
     double n = count_of(s, mask);
     set(&vars, 'n', (gp_value){.kind = GP_FLOAT, .f = n});
-    if (!gp_no_grad) g = gp_formula(v, d->help, &vars);
+    if (!gp_no_grad) g = gp_formula(v, d->formula, &vars);
     else g = gp_do(v, d, "tttttn", g, of[1], of[2], of[3], of[4], n);
     v->dx[0] = g ? gp_expand(v, g, s) : NULL;
     return v->dx[0] != NULL;

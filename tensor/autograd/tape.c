@@ -319,7 +319,7 @@ static bool needed(const gp_call *c, int *nin) {
 /* Whether the letters of a rule's part name input i, or the outputs (i = -1). */
 static bool names(const char *part, int i) {
     for (; *part && *part != '|'; part++)
-        if (i < 0 ? *part == 'y' || *part == '+' : *part == '*' || *part - '0' == i) return true;
+        if (i < 0 ? *part == 'y' : *part == '*' || *part - '0' == i) return true;
     return false;
 }
 
@@ -434,7 +434,7 @@ static void forget_written(gp_node *n, const gp_call *c) {
 bool gp_tape_end(gp_node *n, gp_call *c) {
     if (gave_back(c)) return gp_node_unref(n), true;
     if (!c->into) forget_written(n, c);
-    bool keep = saves(n, -1), extra = gp_node_extra(n), ok = true;
+    bool extra = n->op->extra->recorded, keep = extra || saves(n, -1), ok = true;
     n->nout = c->nout;
     n->seed = c->seed, n->counter = c->counter;
     for (int i = 0; i < c->nout; i++) {

@@ -17,10 +17,9 @@ typedef struct gp_rule {
      * message. NULL: results never need gradients. */
     bool (*fn)(gp_vjp *v);
     /* What fn reads: digits are inputs (tensor arguments counted from 0, lists expanded: `*` is all
-     * of them), `y` the outputs. Parts between `|` are for the gradients of input 0, 1 … `+`: a
-     * recorded call runs the row below instead (lstm_forward for lstm), which takes the same
-     * arguments and gives one more output. Only that output is saved, and only the node holds it
-     * (with `y`: all are saved). */
+     * of them), `y` the outputs. Parts between `|` say what the gradients of input 0, 1 … need.
+     * Of a row with a recorded form (gp_op_extra) the node alone keeps the last output (`y`: all).
+     */
     const char *saves;
 } gp_rule;
 
@@ -105,15 +104,7 @@ extern _Thread_local int gp_no_grad;
 bool gp_tape_begin(gp_call *c, gp_node **node);
 bool gp_tape_end(gp_node *node, gp_call *c);
 
-/* Whether the op's recorded form has one more output, which only backward reads: '+' in the rule's
- * text. */
-static inline bool gp_node_extra(const gp_node *n) {
-    const char *s = n->rule->saves;
-    while (s && *s && *s != '+') s++;
-    return s && *s;
-}
-
-/* The variables of d->sig that the formula of d (an op of GP_GRAD) mentions, as a bit mask;
+/* The variables of d->vars that the formula of d (an op of GP_GRAD) mentions, as a bit mask;
  * computed once. */
 unsigned gp_formula_variables(const gp_op *d);
 

@@ -147,4 +147,4 @@ static bool attention(gp_vjp *v) {
         if (v->need[i]) v->dx[i] = d[i];
     return true;
 }
-const gp_rule vjp_attention = {attention, "*y+"}, vjp_attention_forward = {attention, "*y"};
+const gp_rule vjp_attention = {attention, "*y"}, vjp_attention_forward = {attention, "*y"};

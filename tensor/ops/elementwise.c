@@ -6,20 +6,36 @@
 
 #include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
+#include "tensor/ops/elementwise.h"
+
+static bool checked(gp_call *c, gp_dtype *dt) {
+    return !c->op->extra->check || c->op->extra->check(c, dt);
+}
+static bool settled(gp_call *c, gp_dtype dt) {
+    return !c->op->extra->settle || c->op->extra->settle(c, dt);
+}
 
 bool infer_unary(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     gp_dtype out, dt = (gp_dtype)x->a.dtype;
-    if (c->op == GP_OP(square) && dt == GP_bool) dt = GP_i64; /* as pow(x, 2) */
-    if (c->op == GP_OP(softsign) && !gp_infer_check(c, "x", dt, GP_SET_FLOAT | GP_SET_INT))
-        return false; /* a bool has no absolute value, though it has a quotient */
-    if (!gp_infer_compute(c, dt, &out)) return false;
+    if (!checked(c, &dt) || !gp_infer_compute(c, dt, &out) || !settled(c, dt)) return false;
     gp_meta_like(m, 0, x, out);
     return true;
 }
 
+/* As pow(x, 2). */
+bool gp_check_square(gp_call *c, gp_dtype *dt) {
+    if (*dt == GP_bool) *dt = GP_i64;
+    return true;
+}
+
+/* A bool has no absolute value, though it has a quotient. */
+bool gp_check_softsign(gp_call *c, gp_dtype *dt) {
+    return gp_infer_check(c, "x", *dt, GP_SET_FLOAT | GP_SET_INT);
+}
+
 /* By default nan_to_num replaces infinities by the dtype's largest and smallest numbers. */
-static void fill_ends(gp_call *c) {
+bool gp_settle_nan_to_num(gp_call *c, gp_dtype dt) {
     static const double largest[GP_DTYPES] = {
         [GP_f16] = 65504, [GP_bf16] = 0x1.fep127, [GP_f32] = FLT_MAX, [GP_f64] = DBL_MAX};
     for (int i = 2; i < 4; i++) {
@@ -27,10 +43,11 @@ static void fill_ends(gp_call *c) {
         if (!gp_given(c, i)) c->arg[i] = (gp_value){.kind = GP_FLOAT, .f = end};
     }
     c->nargs = 4;
+    return true;
 }
 
 /* A NaN in either limit makes every element NaN: the formula checks only the lower one. */
-static bool settle_limits(gp_call *c, gp_dtype *dt) {
+bool gp_check_clamp(gp_call *c, gp_dtype *dt) {
     bool low = gp_given(c, 1), high = gp_given(c, 2);
     if (!low && !high)
         return gp_fail("clamp: arguments 'min' and 'max': expected at least one, got nothing");
@@ -41,7 +58,7 @@ static bool settle_limits(gp_call *c, gp_dtype *dt) {
 
 /* A limit that an integer dtype cannot hold does not limit (0 … 300 of u8); converted, every
  * element would become it. */
-static bool limits_held(gp_call *c, gp_dtype dt) {
+bool gp_settle_clamp(gp_call *c, gp_dtype dt) {
     const gp_value *low = &c->arg[1], *high = &c->arg[2];
     if (gp_is_float(dt)) return true;
     bool top = gp_given(c, 2), least = gp_given(c, 1) && low->i > 0 && (!top || high->i >= low->i);
@@ -50,7 +67,7 @@ static bool limits_held(gp_call *c, gp_dtype dt) {
 }
 
 /* Checks that limits are in order, and not below 0 for u8, where they would wrap. */
-static bool limits_fit(const gp_call *c) {
+bool gp_check_hardtanh(gp_call *c, gp_dtype *dt) {
     double low = c->arg[1].is_float ? c->arg[1].f : (double)c->arg[1].i,
            high = c->arg[2].is_float ? c->arg[2].f : (double)c->arg[2].i;
     if (low > high)
@@ -67,26 +84,30 @@ static bool limits_fit(const gp_call *c) {
     return true;
 }
 
+bool gp_check_softshrink(gp_call *c, gp_dtype *dt) {
+    return c->arg[1].f >= 0 ||
+           gp_fail("softshrink: argument 'lambd': expected a number from 0, got %g", c->arg[1].f);
+}
+
+bool gp_check_celu(gp_call *c, gp_dtype *dt) {
+    return c->arg[1].f != 0 || gp_fail("celu: argument 'alpha' is 0 (the function divides by it)");
+}
+
+bool gp_check_polygamma(gp_call *c, gp_dtype *dt) {
+    return c->arg[1].i >= 0 ||
+           gp_fail("polygamma: argument 'n': expected a whole number from 0, got %lld",
+                   (long long)c->arg[1].i);
+}
+
 bool infer_param(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     gp_dtype out, dt = (gp_dtype)x->a.dtype;
-    if (c->op == GP_OP(clamp) && !settle_limits(c, &dt)) return false;
-    if (c->op == GP_OP(hardtanh) && !limits_fit(c)) return false;
-    if (c->op == GP_OP(softshrink) && !(c->arg[1].f >= 0))
-        return gp_fail("softshrink: argument 'lambd': expected a number from 0, got %g",
-                       c->arg[1].f);
-    if (c->op == GP_OP(celu) && c->arg[1].f == 0)
-        return gp_fail("celu: argument 'alpha' is 0 (the function divides by it)");
-    if (c->op == GP_OP(polygamma) && c->arg[1].i < 0)
-        return gp_fail("polygamma: argument 'n': expected a whole number from 0, got %lld",
-                       (long long)c->arg[1].i);
+    if (!checked(c, &dt)) return false;
     for (int i = 1; i < c->nargs;
          i++) /* a float parameter turns integers into floats, as a float operand does */
         if (c->arg[i].kind == GP_NUMBER && c->arg[i].is_float && !gp_is_float(dt))
             dt = gp_default_dtype;
-    if (!gp_infer_compute(c, dt, &out)) return false;
-    if (c->op == GP_OP(clamp) && !limits_held(c, dt)) return false;
-    if (c->op == GP_OP(nan_to_num)) fill_ends(c);
+    if (!gp_infer_compute(c, dt, &out) || !settled(c, dt)) return false;
     gp_meta_like(m, 0, x, out);
     return true;
 }
@@ -140,7 +161,7 @@ static bool numbers_fit(const gp_call *c, int n) {
 }
 
 /* PyTorch's rule: there is no difference of bools. */
-static bool no_truths(const gp_call *c) {
+bool gp_check_sub(gp_call *c, gp_dtype *dt) {
     for (int i = 0; i < 2; i++) {
         const gp_value *v = &c->arg[i];
         if (v->kind == GP_TENSOR ? v->t->a.dtype == GP_bool : v->is_bool)
@@ -151,23 +172,30 @@ static bool no_truths(const gp_call *c) {
     return true;
 }
 
-/* Refuses divisors and exponents that are undefined for integers, before anything is written. */
-static bool number_defined(const gp_call *c) {
-    const gp_value *b = &c->arg[1];
-    if (b->kind != GP_NUMBER || b->is_float || gp_is_float((gp_dtype)c->compute)) return true;
-    if (c->op == GP_OP(pow) && b->i < 0)
-        return gp_fail(
-            "pow: an integer raised to a negative integer, %lld; convert to a float dtype first",
-            (long long)b->i);
-    bool divides = c->op == GP_OP(floor_divide) || c->op == GP_OP(remainder) ||
-                   c->op == GP_OP(trunc_divide) || c->op == GP_OP(fmod);
+/* Whether the second operand is a number, of integers: undefined results are refused before
+ * anything is written. */
+static bool whole_number(const gp_call *c, gp_dtype dt) {
+    return c->arg[1].kind == GP_NUMBER && !c->arg[1].is_float && !gp_is_float(dt);
+}
+
+bool gp_settle_exponent(gp_call *c, gp_dtype dt) {
+    int64_t by = c->arg[1].i;
+    return !whole_number(c, dt) || by >= 0 ||
+           gp_fail("pow: an integer raised to a negative integer, %lld; convert to a float dtype "
+                   "first",
+                   (long long)by);
+}
+
+bool gp_settle_divisor(gp_call *c, gp_dtype dt) {
     bool empty = c->arg[0].kind == GP_TENSOR && c->arg[0].t->a.numel == 0;
-    return !divides || b->i || empty || gp_fail("%s: integer division by zero", c->op->name);
+    return !whole_number(c, dt) || c->arg[1].i || empty ||
+           gp_fail("%s: integer division by zero", c->op->name);
 }
 
 bool infer_binary(gp_call *c, gp_meta *m) {
-    if (c->op == GP_OP(sub) && !no_truths(c)) return false;
-    return infer_operands(c, m, 2) && numbers_fit(c, 2) && number_defined(c);
+    gp_dtype dt;
+    return checked(c, &dt) && infer_operands(c, m, 2) && numbers_fit(c, 2) &&
+           settled(c, (gp_dtype)c->compute);
 }
 
 bool infer_ternary(gp_call *c, gp_meta *m) { return infer_operands(c, m, 3) && numbers_fit(c, 3); }

@@ -5,6 +5,9 @@
 
 #include "tensor/op.h"
 
+/* The forms of rows of this kind: gp_op_extra.form. */
+enum { GP_NORM_LAYER, GP_NORM_GROUP, GP_NORM_RMS };
+
 /* x as rows of n adjacent elements. Row r belongs to group r % groups, which has `a_row` of the
  * channels, each with `each` adjacent elements (0 where x is empty). A channel has a weight and a
  * bias. */

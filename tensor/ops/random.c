@@ -110,17 +110,17 @@ bool infer_multinomial(gp_call *c, gp_meta *m) {
     return true;
 }
 
-/* Arguments: x, p, training. */
-bool infer_dropout(gp_call *c, gp_meta *m) {
+/* Arguments: x (for the gradient g), p, training. */
+static bool dropped(gp_call *c, gp_meta *m, const char *first) {
     const gp_tensor *x = c->arg[0].t;
     if (!(c->arg[1].f >= 0 && c->arg[1].f <= 1))
         return gp_fail("%s: argument 'p' is %g (expected 0 to 1)", c->op->name, c->arg[1].f);
-    if (!gp_infer_check(c, c->op == GP_OP(dropout) ? "x" : "g", (gp_dtype)x->a.dtype, GP_SET_FLOAT))
-        return false;
+    if (!gp_infer_check(c, first, (gp_dtype)x->a.dtype, GP_SET_FLOAT)) return false;
     gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
     return gp_infer_dense(c, 0);
 }
-bool infer_dropout_grad(gp_call *c, gp_meta *m) { return infer_dropout(c, m); }
+bool infer_dropout(gp_call *c, gp_meta *m) { return dropped(c, m, "x"); }
+bool infer_dropout_grad(gp_call *c, gp_meta *m) { return dropped(c, m, "g"); }
 
 /* ---- gradients ---- */
 

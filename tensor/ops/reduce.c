@@ -33,7 +33,7 @@ bool infer_reduce(gp_call *c, gp_meta *m) {
         c->compute = (uint8_t)(out = (gp_dtype)c->arg[3].i); /* a requested dtype is not widened */
     gp_meta_like(m, 0, x, out);
     bool nothing = gp_infer_reduced(x, mask, gp_arg_bool(c, 2), &m->out[0].shape);
-    if (nothing && (c->op == GP_OP(amax) || c->op == GP_OP(amin)))
+    if (nothing && c->op->extra->picks)
         return gp_fail("%s: no elements to compare: a reduced dim has size 0", c->op->name);
     c->arg[1] = (gp_value){.kind = GP_INT, .i = (int64_t)mask};
     if (c->nargs < 2) c->nargs = 2;
@@ -303,7 +303,7 @@ static gp_tensor *of_pair(gp_vjp *v, const gp_op *d) {
     gp_formula_vars vars = {.n = 4, .name = "gaby"};
     if (gp_no_grad) return gp_do(v, d, "tttt", t[0], t[1], t[2], t[3]);
     for (int i = 0; i < 4; i++) vars.value[i] = (gp_value){.kind = GP_TENSOR, .t = t[i]};
-    return gp_formula(v, d->help, &vars);
+    return gp_formula(v, d->formula, &vars);
 }
 
 /* max(x): shared among the largest. max(x, dim): to the element at the index. max(a, b): as in

@@ -5,9 +5,10 @@
 #include "tensor/infer.h"
 #include "tensor/ops/rnn.h"
 
+/* rnn's rows are of form GP_CELL_TANH, whichever nonlinearity the call asks for. */
 static gp_cell cell_of(const gp_call *c) {
-    if (!strncmp(c->op->name, "lstm", 4)) return GP_CELL_LSTM;
-    if (!strncmp(c->op->name, "gru", 3)) return GP_CELL_GRU;
+    gp_cell form = (gp_cell)c->op->extra->form;
+    if (form != GP_CELL_TANH) return form;
     return strcmp(c->arg[GP_RNN_OWN].s, "relu") ? GP_CELL_TANH : GP_CELL_RELU;
 }
 
@@ -57,7 +58,7 @@ static bool check_options(const gp_call *c) {
     if (layers < 1 || layers > 1 << 20)
         return gp_fail("%s: num_layers is %lld (expected an integer >= 1)", c->name,
                        (long long)layers);
-    if (!strncmp(c->op->name, "rnn", 3) && strcmp(c->arg[GP_RNN_OWN].s, "relu") &&
+    if (c->op->extra->form == GP_CELL_TANH && strcmp(c->arg[GP_RNN_OWN].s, "relu") &&
         strcmp(c->arg[GP_RNN_OWN].s, "tanh"))
         return gp_fail("%s: nonlinearity '%.20s' (expected 'tanh' or 'relu')", c->name,
                        c->arg[GP_RNN_OWN].s);

@@ -313,5 +313,5 @@ static bool layers(gp_vjp *v, const gp_op *op, int own, int states) {
 static bool lstm(gp_vjp *v) { return layers(v, GP_OP(lstm_backward), GP_RNN_OWN, 2); }
 static bool gru(gp_vjp *v) { return layers(v, GP_OP(gru_backward), GP_RNN_OWN, 1); }
 static bool rnn(gp_vjp *v) { return layers(v, GP_OP(rnn_backward), GP_RNN_OWN + 1, 1); }
-const gp_rule vjp_lstm = {lstm, "*+"}, vjp_lstm_forward = {lstm, "*y"}, vjp_gru = {gru, "*+"},
-              vjp_gru_forward = {gru, "*y"}, vjp_rnn = {rnn, "*+"}, vjp_rnn_forward = {rnn, "*y"};
+const gp_rule vjp_lstm = {lstm, "*"}, vjp_lstm_forward = {lstm, "*y"}, vjp_gru = {gru, "*"},
+              vjp_gru_forward = {gru, "*y"}, vjp_rnn = {rnn, "*"}, vjp_rnn_forward = {rnn, "*y"};

@@ -41,13 +41,13 @@ bool infer_argsort_rows(gp_call *c, gp_meta *m) {
 
 /* ---- topk, kthvalue ---- */
 
-/* Settles dim (argument 2) and checks k (argument 1). */
-static bool some_of(gp_call *c, gp_meta *m, int *d) {
+/* Settles dim (argument 2) and checks k (argument 1), which is `least` or more. */
+static bool some_of(gp_call *c, gp_meta *m, int64_t least, int *d) {
     gp_tensor *x = c->arg[0].t;
     const char *name = c->op->name;
     if (!gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_INT | GP_SET_FLOAT)) return false;
     if (!gp_dim_wrap(name, c->arg[2].i, x->a.ndim, d)) return false;
-    int64_t n = x->a.ndim ? x->a.dim[*d] : 1, k = c->arg[1].i, least = c->op == GP_OP(kthvalue);
+    int64_t n = x->a.ndim ? x->a.dim[*d] : 1, k = c->arg[1].i;
     if (n < least) return gp_fail("%s: dim %d is empty: it has no element to choose", name, *d + 1);
     if (k < least || k > n)
         return gp_fail("%s: k is %lld, dim %d has size %lld (expected %lld to %lld)", name,
@@ -60,7 +60,7 @@ static bool some_of(gp_call *c, gp_meta *m, int *d) {
 
 bool infer_topk(gp_call *c, gp_meta *m) {
     int d;
-    if (!some_of(c, m, &d)) return false;
+    if (!some_of(c, m, 0, &d)) return false;
     for (int i = 0; i < 2; i++)
         if (m->out[i].shape.ndim) m->out[i].shape.dim[d] = c->arg[1].i;
         else if (c->arg[1].i == 0) m->out[i].shape = (gp_shape){.ndim = 1, .dim = {0}};
@@ -69,7 +69,7 @@ bool infer_topk(gp_call *c, gp_meta *m) {
 
 bool infer_kthvalue(gp_call *c, gp_meta *m) {
     int d;
-    if (!some_of(c, m, &d)) return false;
+    if (!some_of(c, m, 1, &d)) return false;
     bool keep = c->arg[3].i;
     for (int i = 0; i < 2; i++) {
         gp_shape *s = &m->out[i].shape;

@@ -1,5 +1,6 @@
 /* The derivatives of elementwise ops and reductions: each formula of the table's derivative columns
  * becomes a loop, run by the driver in driver.c. */
+#include "kernels/common/power.h"
 #include "kernels/cpu/elementwise/elementwise.h"
 #include "kernels/cpu/elementwise/math.h"
 #include "kernels/cpu/elementwise/normal.h"
@@ -62,16 +63,21 @@ static void gelu_float(int64_t n, void *out, const void *const *in, const gp_sca
     }
 }
 
-static const gp_block_fn *shorter(const gp_call *c, const gp_block_fn *fns) {
-    static const gp_block_fn squares[GP_CTYPES] = {square_float, square_double},
-                             cubes[GP_CTYPES] = {cube_float, cube_double},
-                             powers[GP_CTYPES] = {power_float, power_double};
-    static const gp_block_fn gelus[GP_CTYPES] = {gelu_float, loop_gelu_dx_double};
-    if (c->op == GP_OP(gelu_dx)) return gelus;
-    if (c->op != GP_OP(pow_da)) return fns;
-    const gp_value *b = &c->arg[2];
-    double e = b->kind != GP_NUMBER ? 0 : b->is_float ? b->f : (double)b->i;
-    return e == 2 ? squares : e == 3 ? cubes : powers;
+/* The rows that have faster loops than those of their formulas. */
+static const gp_block_fn fast_rows[GP_OPS][GP_CTYPES] = {
+    [OP_gelu_dx] = {gelu_float, loop_gelu_dx_double},
+    [OP_pow_da] = {power_float, power_double},
+};
+
+/* Powers by 2 and 3. */
+static const gp_block_fn powers[][GP_CTYPES] = {
+    [GP_POWER_SQUARE] = {square_float, square_double}, [GP_POWER_CUBE] = {cube_float, cube_double}};
+
+static const gp_block_fn *faster(const gp_call *c, const gp_block_fn *fns) {
+    gp_power power = gp_power_of(c);
+    if (power == GP_POWER_SQUARE || power == GP_POWER_CUBE) return powers[power];
+    const gp_block_fn *fast = fast_rows[gp_op_id(c->op)];
+    return fast[gp_compute_type((gp_dtype)c->compute)] ? fast : fns;
 }
 
 #define TABLE(name)                                                                                \
@@ -90,6 +96,6 @@ static const gp_block_fn *shorter(const gp_call *c, const gp_block_fn *fns) {
     _Bool CPU(name)(const gp_call *c);                                                             \
     _Bool CPU(name)(const gp_call *c) {                                                            \
         static const gp_block_fn fns[GP_CTYPES] = TABLE_##types(name);                             \
-        return gp_run_elementwise(c, shorter(c, fns), nin, 0);                                     \
+        return gp_run_elementwise(c, faster(c, fns), nin, 0);                                      \
     }
 #include "tensor/autograd/grad_rows.h"

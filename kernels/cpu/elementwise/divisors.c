@@ -5,19 +5,10 @@
 
 #undef bool /* a row of dtype.def */
 
-/* What the op cannot do, FAULT_…; 0 where every second operand will do. */
-static int fault_of(const gp_op *op) {
-    if (op == GP_OP(pow)) return FAULT_NEG_POW;
-    return op == GP_OP(floor_divide) || op == GP_OP(trunc_divide) || op == GP_OP(remainder) ||
-                   op == GP_OP(fmod)
-               ? FAULT_DIV_ZERO
-               : 0;
-}
-
 typedef struct divisor_check {
     gp_loop loop;
     gp_load load;
-    int fault; /* what is looked for */
+    int fault; /* FAULT_…: what is looked for */
     _Atomic int found;
 } divisor_check;
 
@@ -41,7 +32,9 @@ static void look(void *ctx, int64_t begin, int64_t end) {
 
 _Bool gp_check_divisors(const gp_call *c) {
     const gp_value *v = &c->arg[1];
-    int fault = fault_of(c->op);
+    int fault = c->op->extra->fault == GP_FAULT_DIVISOR    ? FAULT_DIV_ZERO
+                : c->op->extra->fault == GP_FAULT_EXPONENT ? FAULT_NEG_POW
+                                                           : 0;
     if (!fault || gp_is_float((gp_dtype)c->compute) || gp_out(c, 0)->numel == 0) return true;
     if (v->kind != GP_TENSOR)
         return fault == FAULT_NEG_POW ? v->i >= 0 || gp_tell_fault(c, fault)

@@ -155,23 +155,6 @@ static void padded(gp_block_fn full, size_t size, int nin, int64_t n, char *out,
 CUBE(f32)
 CUBE(f64)
 
-/* The loops of a power by a number; NULL: any. */
-static const gp_block_fn *power(const gp_call *c) {
-    static const gp_block_fn squares[GP_CTYPES] = {loop_square_f32, loop_square_f64,
-                                                   loop_square_i32, loop_square_i64},
-                             cubes[GP_CTYPES] = {cube_f32, cube_f64},
-                             roots[GP_CTYPES] = {loop_sqrt_f32, loop_sqrt_f64},
-                             inverse_roots[GP_CTYPES] = {loop_rsqrt_f32, loop_rsqrt_f64},
-                             quotients[GP_CTYPES] = {loop_reciprocal_f32, loop_reciprocal_f64};
-    const gp_op *as = gp_power_as(c);
-    const gp_value *e = &c->arg[1];
-    if (as == GP_OP(square)) return squares;
-    if (as == GP_OP(sqrt)) return roots;
-    if (as == GP_OP(rsqrt)) return inverse_roots;
-    if (as == GP_OP(reciprocal)) return quotients;
-    return (e->is_float ? e->f : (double)e->i) == 3 ? cubes : NULL;
-}
-
 static void fast_gelu(int64_t n, void *out, const void *const *in, const gp_scalar *par) {
     const float *u = in[0];
     float *restrict o = out;
@@ -231,45 +214,48 @@ ROW_SCALARS(sub, u[i] - b, a - v[i])
 ROW_SCALARS(mul, u[i] * b, (a * v[i]))
 ROW_SCALARS(div, u[i] / b, a / v[i])
 
-gp_row_scalar_fn gp_row_scalar_loop(const gp_op *op, gp_ctype ct, int which) {
+/* The rows that have faster loops than those of their formulas. */
 #define LOOPS(n)                                                                                   \
     {                                                                                              \
         {left_##n##_f32, right_##n##_f32}, { left_##n##_f64, right_##n##_f64 }                     \
     }
-    static const gp_row_scalar_fn add[2][2] = LOOPS(add), sub[2][2] = LOOPS(sub),
-                                  mul[2][2] = LOOPS(mul), div[2][2] = LOOPS(div);
+static const struct fast_row {
+    gp_block_fn fns[GP_CTYPES];
+    gp_row_scalar_fn row_scalar[2][2]; /* of f32 and f64; the number left, right */
+} fast_rows[GP_OPS] = {
+    [OP_add] = {.row_scalar = LOOPS(add)},
+    [OP_sub] = {.row_scalar = LOOPS(sub)},
+    [OP_mul] = {.row_scalar = LOOPS(mul)},
+    [OP_div] = {.row_scalar = LOOPS(div)},
+    [OP_fmod] = {{fast_fmod, fast_64_fmod}},
+    [OP_remainder] = {{fast_remainder, fast_64_remainder}},
+    [OP_gelu] = {{fast_gelu}},
+    [OP_bce] = {{checked_bce_f32, checked_bce_f64}},
+    [OP_lgamma] = {{fast_lgamma_f32, fast_lgamma_f64}},
+    [OP_pow] = {{fast_pow_f32, fast_pow_f64}},
+};
+
+gp_row_scalar_fn gp_row_scalar_loop(const gp_op *op, gp_ctype ct, int which) {
     if (ct != GP_CT_f32 && ct != GP_CT_f64) return NULL;
-    int wide = ct == GP_CT_f64;
-    return op == GP_OP(add)   ? add[wide][which]
-           : op == GP_OP(sub) ? sub[wide][which]
-           : op == GP_OP(mul) ? mul[wide][which]
-           : op == GP_OP(div) ? div[wide][which]
-                              : NULL;
+    return fast_rows[gp_op_id(op)].row_scalar[ct == GP_CT_f64][which];
 }
 
-/* Runs c by its loops, or by those of its fast path where it has one. */
+/* Powers, of the first operand alone. */
+static const gp_block_fn powers[][GP_CTYPES] = {
+    [GP_POWER_SQUARE] = {loop_square_f32, loop_square_f64, loop_square_i32, loop_square_i64},
+    [GP_POWER_CUBE] = {cube_f32, cube_f64},
+    [GP_POWER_SQRT] = {loop_sqrt_f32, loop_sqrt_f64},
+    [GP_POWER_RSQRT] = {loop_rsqrt_f32, loop_rsqrt_f64},
+    [GP_POWER_RECIPROCAL] = {loop_reciprocal_f32, loop_reciprocal_f64}};
+
+/* Runs c by its loops, or by faster ones where there are some. */
 static _Bool run_fast(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare) {
-    static const gp_block_fn fmods[GP_CTYPES] = {fast_fmod, fast_64_fmod},
-                             remainders[GP_CTYPES] = {fast_remainder, fast_64_remainder},
-                             gelus[GP_CTYPES] = {fast_gelu},
-                             bces[GP_CTYPES] = {checked_bce_f32, checked_bce_f64},
-                             lgammas[GP_CTYPES] = {fast_lgamma_f32, fast_lgamma_f64};
     gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
-    const gp_block_fn *fast = NULL;
     if (c->into && nin == 2 && !gp_check_divisors(c)) return false;
-    const gp_value *e = &c->arg[1];
-    int n = nin;
-    if (c->op == GP_OP(fmod)) fast = fmods;
-    if (c->op == GP_OP(remainder)) fast = remainders;
-    if (c->op == GP_OP(gelu)) fast = gelus;
-    if (c->op == GP_OP(lgamma)) fast = lgammas;
-    if (c->op == GP_OP(bce)) fast = bces;
-    if (c->op == GP_OP(pow) && e->kind == GP_NUMBER && c->arg[0].kind == GP_TENSOR)
-        fast = power(c), n = 1;
-    static const gp_block_fn powers[GP_CTYPES] = {fast_pow_f32, fast_pow_f64};
-    if (c->op == GP_OP(pow) && !fast) fast = powers, n = nin;
-    if (!fast || !fast[ct]) return gp_run_elementwise(c, fns, nin, compare);
-    return gp_run_elementwise(c, fast, n, compare);
+    gp_power power = gp_power_of(c);
+    if (power) return gp_run_elementwise(c, powers[power], 1, compare);
+    const gp_block_fn *fast = fast_rows[gp_op_id(c->op)].fns;
+    return gp_run_elementwise(c, fast[ct] ? fast : fns, nin, compare);
 }
 
 /* ---- one kernel for each row of ops.def ---- */

@@ -316,7 +316,7 @@ bool gp_reduce(const gp_call *c, const gp_reducer *red, int dims, double p) {
     if (numel == 0) return true;
     split(&r, (uint64_t)c->arg[dims].i);
     sort_reduced(&r);
-    plan(&r, c->op == GP_OP(amax) || c->op == GP_OP(amin));
+    plan(&r, c->op->extra->picks);
     r.partial =
         numel == 1 || r.parts == 1 ? room : malloc((size_t)(r.parts * numel) * (size_t)r.each);
     if (!r.partial) return gp_fail("%s: out of memory", c->op->name);

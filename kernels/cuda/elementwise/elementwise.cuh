@@ -272,7 +272,7 @@ static int gp_operands(const gp_call *c, bool truth, const gp_array **arrays,
     return same && arrays[0]->dtype == (truth ? (int)GP_bool : dt) ? dt : -1;
 }
 
-/* Runs c by a formula's kernels. texts: messages for the faults of integers, and of bce; nullptr:
+/* Runs c by a formula's kernels. texts: messages for the row's faults, where it has any; nullptr:
  * it has none. */
 template <int N, class T>
 static bool gp_run_formula(const gp_call *c, const gp_formula_kernels<N, T> &f,
@@ -285,8 +285,9 @@ static bool gp_run_formula(const gp_call *c, const gp_formula_kernels<N, T> &f,
     for (int i = 0; i < 3; i++)
         a.par[i] = par ? gp_parameter<T>(c, N + i, i ? INFINITY : -INFINITY) : (T)0;
     a.dtype[0] = arrays[0]->dtype;
-    a.lowest = c->op == GP_OP(bitwise_not) && c->compute == GP_bool;
-    if (texts && (std::is_integral<T>::value || c->op == GP_OP(bce)))
+    a.lowest = c->op->extra->lowest_bit && c->compute == GP_bool;
+    int fault = c->op->extra->fault;
+    if (texts && fault && (fault == GP_FAULT_CHANCE || std::is_integral<T>::value))
         a.fault = gp_cuda_fault(c, texts, 3);
     gp_nest<1 + N> n = gp_nest_of<1 + N>(arrays);
     if (dt == gp_memory_of<T>::dtype && gp_by_vectors<N, T>(n, &a, sizeof(T), to))

@@ -52,6 +52,17 @@ static inline float gp_f64_to_odd_f32(double d) {
     return f;
 }
 
+/* The same in fewer steps where the float is none of the subnormal ones, which have fewer bits and
+ * are rounded to the nearest: the bits that a float lacks are joined into its last one. */
+static inline float gp_f64_to_odd_normal_f32(double d) {
+    const uint64_t lacks = 0x1fffffff;
+    uint64_t u;
+    memcpy(&u, &d, 8);
+    u = (u | ((u & lacks) + lacks)) & ~lacks;
+    memcpy(&d, &u, 8);
+    return (float)d;
+}
+
 /* The same for an integer, whose last bits f64 may lack room for: those are joined into one
  * (sticky) bit. The halves become the last bits of 2^84 + 2^63 and 2^52, whose sum is exact: a loop
  * of it is vectorised without AVX-512. */
@@ -64,7 +75,7 @@ static inline float gp_i64_to_odd_f32(int64_t i) {
     double h, l;
     memcpy(&h, &high, 8);
     memcpy(&l, &low, 8);
-    return gp_f64_to_odd_f32(h - 0x1.00000801p84 + l);
+    return gp_f64_to_odd_normal_f32(h - 0x1.00000801p84 + l);
 }
 
 /* IEEE half and bfloat16, rounded to nearest even; NaN stays NaN. */

@@ -66,6 +66,7 @@ items[#items + 1] = { "loader, first batch", 2, "torch", 0.05 }
 for _, it in ipairs { { "exp 1e7", 0.13, 0.11 }, { "x * 2, 1e7", 0.2 },
     { "x * 2 beside a copy", 1.25 }, { "tanh 1e7", 0.3 },
     { "x > 0.5, 1e7", 0.5 }, { "rand 1e7", 0.3 }, { "randn 1e7", 0.2, 0.1 },
+    { "f64 to bf16, 1e7", 1.3 }, { "f64 to f16, 1e7", 1.3 },
     -- Reductions, scans and copies; none may be slower than the peer.
     { "sum 1e7", 0.9 }, { "var 1e7", 1 }, { "norm 1e7", 1 },
     { "sum 1e4x1e3 over dim 1", 1 }, { "amax 1e4x1e3 over dim 2", 1 },

@@ -85,6 +85,10 @@ item("x * 2 beside a copy", function() local z = large * 2 end)
 item("tanh 1e7", function() local z = large:tanh() end)
 item("x > 0.5, 1e7", function() local z = large:gt(0.5) end)
 item("rand 1e7", function() local z = rand(10000000) end)
+local wide = randn(10000000, { dtype = "f64" })
+for _, dtype in ipairs { "bf16", "f16" } do
+    item("f64 to " .. dtype .. ", 1e7", function() local z = wide:to(dtype) end)
+end
 local matrices = randn(8, 128, 128)
 item("svd 8x128x128", function() local s = linalg.svd(matrices) end)
 item("svdvals 8x128x128", function() local s = linalg.svdvals(matrices) end)

@@ -169,10 +169,10 @@ enum { STREAM_ROW = 2048 };
 
 typedef struct copy_ctx {
     gp_loop loop;
-    size_t size;  /* same dtype: bytes of an element */
-    gp_load load; /* else: through a compute type */
-    gp_store store;
-    bool stream; /* long rows to long rows, too large for a cache */
+    size_t size;    /* of an element of the output, in bytes */
+    gp_store store; /* NULL: same dtype; else through a compute type */
+    gp_load load;   /* NULL: elements are contiguous and of compute type already */
+    bool stream;    /* long rows to long rows, too large for a cache */
 } copy_ctx;
 
 #define T uint8_t
@@ -207,8 +207,12 @@ static void copy_row(const copy_ctx *k, char *d, const char *s, int64_t n) {
         copy_stream(d, s, n * (int64_t)k->size);
         return;
     }
-    if (!k->load) {
+    if (!k->store) {
         gp_move_row(d, ds, s, ss, n, k->size);
+        return;
+    }
+    if (!k->load) {
+        k->store(d, ds, s, n);
         return;
     }
     char buf[GP_BLOCK * 8];
@@ -273,7 +277,7 @@ static bool transposed(const copy_ctx *k) {
     const gp_loop *l = &k->loop;
     int inner = l->ndim - 1;
     int64_t size = (int64_t)k->size;
-    return !k->load && l->ndim >= 2 && l->dim[inner] >= 8 && l->dim[inner - 1] >= 8 &&
+    return !k->store && l->ndim >= 2 && l->dim[inner] >= 8 && l->dim[inner - 1] >= 8 &&
            l->stride[0][inner] == size && l->stride[1][inner] != size &&
            l->stride[1][inner - 1] == size;
 }
@@ -281,7 +285,7 @@ static bool transposed(const copy_ctx *k) {
 static bool planar(const copy_ctx *k) {
     const gp_loop *l = &k->loop;
     int inner = l->ndim - 1;
-    return !k->load && l->ndim >= 2 && l->dim[inner] < 8 && l->dim[inner - 1] >= 8;
+    return !k->store && l->ndim >= 2 && l->dim[inner] < 8 && l->dim[inner - 1] >= 8;
 }
 
 /* The compute type that loses nothing on the way between two dtypes: the source's, unless the
@@ -296,15 +300,16 @@ bool gp_copy_op(const gp_call *c, const gp_array *out, const gp_array *in) {
     gp_dtype to = (gp_dtype)arrays[0]->dtype, from = (gp_dtype)arrays[1]->dtype;
     if (arrays[0]->numel == 0) return true;
     copy_ctx k = {.size = gp_dtype_size(to)};
-    if (to != from) {
-        gp_ctype ct = between(from, to);
-        k.load = gp_load_fn(from, ct);
-        k.store = gp_store_fn(ct, to);
-    }
     gp_loop_init(&k.loop, 2, arrays);
     int64_t size = (int64_t)k.size;
     int last = k.loop.ndim - 1;
-    k.stream = !k.load && k.loop.stride[0][last] == size && k.loop.stride[1][last] == size &&
+    if (to != from) {
+        gp_ctype ct = between(from, to);
+        bool as_is = from == gp_ctype_dtype[ct] && k.loop.stride[1][last] == gp_ctype_size[ct];
+        if (!as_is) k.load = gp_load_fn(from, ct);
+        k.store = gp_store_fn(ct, to);
+    }
+    k.stream = !k.store && k.loop.stride[0][last] == size && k.loop.stride[1][last] == size &&
                k.loop.dim[last] * size >= STREAM_ROW && k.loop.numel * size >= STREAM_BYTES;
     gp_body body = copy_rows;
     int64_t units = arrays[0]->numel, grain = GRAIN;

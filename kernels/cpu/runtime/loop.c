@@ -136,7 +136,7 @@ static inline float same_f32(float v) { return v; }
     _Generic((v), float                                                                            \
              : same_f32, double                                                                    \
              : gp_f64_to_odd_f32, int32_t                                                          \
-             : gp_f64_to_odd_f32, int64_t                                                          \
+             : gp_f64_to_odd_normal_f32, int64_t                                                   \
              : gp_i64_to_odd_f32)(v)
 #define TO_f16(v) gp_f32_to_f16(ODD(v))
 #define TO_bf16(v) gp_f32_to_bf16(ODD(v))
@@ -204,19 +204,45 @@ static void store_halves(char *dst, int64_t step, const void *src, int64_t n) {
 #endif
 
 /* To 16 bits by way of floats that round to the same: two short loops that are both vectorised. */
-#define ONCE(c, name, store)                                                                       \
+#define ONCE(c, name, store, odd_of)                                                               \
     static void once_##c##_##name(char *dst, int64_t step, const void *src, int64_t n) {           \
         const CTYPE_##c *s = src;                                                                  \
         float odd[64];                                                                             \
         for (int64_t m; n > 0; n -= m, s += m, dst += m * step) {                                  \
             m = n < 64 ? n : 64;                                                                   \
-            for (int64_t i = 0; i < m; i++) odd[i] = ODD(s[i]);                                    \
+            for (int64_t i = 0; i < m; i++) odd[i] = odd_of(s[i]);                                 \
             store(dst, step, odd, m);                                                              \
         }                                                                                          \
     }
-#define ONCE_EACH(name, store) ONCE(f64, name, store) ONCE(i32, name, store) ONCE(i64, name, store)
+#define ONCE_EACH(name, store) ONCE(i32, name, store, ODD) ONCE(i64, name, store, ODD)
 ONCE_EACH(f16, HALVES(store_halves, store_f32_f16))
 ONCE_EACH(bf16, store_f32_bf16)
+ONCE(f64, f16, HALVES(store_halves, store_f32_f16), gp_f64_to_odd_normal_f32) /* others give 0 */
+ONCE(f64, bf16, store_f32_bf16, ODD)
+
+/* n numbers as bf16, all of them right unless there is a subnormal one, of f32 or bf16: then false.
+ * One loop without a branch is vectorised as a whole. */
+static _Bool normal_brains(uint16_t *restrict d, const double *s, int64_t n) {
+    uint32_t least = UINT32_MAX; /* the smallest but zero, less 1 */
+    for (int64_t i = 0; i < n; i++) {
+        float odd = gp_f64_to_odd_normal_f32(s[i]);
+        uint32_t u, size, rounded;
+        memcpy(&u, &odd, 4);
+        size = u & 0x7fffffff;
+        rounded = (int32_t)size > 0x7f800000 ? u | 0x400000 : u + 0x7fff + (u >> 16 & 1);
+        d[i] = (uint16_t)(rounded >> 16);
+        least = size - 1 < least ? size - 1 : least;
+    }
+    return least >= 0x7fffff;
+}
+
+static void store_brains(char *dst, int64_t step, const void *src, int64_t n) {
+    const double *s = src;
+    for (int64_t m; n > 0; n -= m, s += m, dst += m * step) {
+        m = n < 256 ? n : 256;
+        if (step != 2 || !normal_brains((uint16_t *)dst, s, m)) once_f64_bf16(dst, step, s, m);
+    }
+}
 
 gp_load gp_load_fn(gp_dtype from, gp_ctype to) {
     static const gp_load fns[GP_DTYPES][GP_CTYPES] = {
@@ -249,7 +275,7 @@ gp_store gp_store_fn(gp_ctype from, gp_dtype to) {
     };
     static const gp_store halves[GP_CTYPES] = {HALVES(store_halves, store_f32_f16), once_f64_f16,
                                                once_i32_f16, once_i64_f16},
-                          brains[GP_CTYPES] = {store_f32_bf16, once_f64_bf16, once_i32_bf16,
+                          brains[GP_CTYPES] = {store_f32_bf16, store_brains, once_i32_bf16,
                                                once_i64_bf16};
     return to == GP_f16 ? halves[from] : to == GP_bf16 ? brains[from] : fns[from][to];
 }

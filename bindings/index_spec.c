@@ -54,7 +54,7 @@ bool gp_index_parse(gp_index_spec *s, const char *text) {
         gp_index_item item;
         bool ok = parse_item(&p, &item);
         if (!ok || (*p && *p != ','))
-            return gp_fail("index \"%s\": '%.*s' is no index (expected integers, ranges "
+            return gp_fail("index \"%s\": '%.*s' is not an index (expected integers, ranges "
                            "first:last:step, '...' or 'new', separated by commas)",
                            text, (int)(*start ? strcspn(start + 1, ",") + 1 : 0), start);
         if (!gp_index_add(s, item)) return false;

@@ -57,7 +57,7 @@ static int l_save(lua_State *L) {
 static void run_init(lua_State *L) {
     const char *dir = gp_scripts_dir();
     if (!dir)
-        luaL_error(L, "gpush: its Lua files were not found beside the program (share/gpush) or in "
+        luaL_error(L, "gpush: its Lua files were not found next to the program (share/gpush) or in "
                       "the build tree");
     gp_chunk_push(L, lua_pushfstring(L, "%s/init.lua", dir));
     lua_pushvalue(L, -3);

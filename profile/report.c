@@ -176,7 +176,7 @@ static void print_calls(FILE *f, int columns) {
     if (n) {
         qsort(l, (size_t)n, sizeof *l, by_time);
         snprintf(head, sizeof head,
-                 "calls of the runtime that may block (longer than %d us: the host stood still)",
+                 "calls of the runtime that may block (longer than %d us: the host was blocked)",
                  GP_CALL_BLOCKED_NS / 1000);
         gp_fit_fold(f, head, 0, columns);
         cell(f, line, w.first);

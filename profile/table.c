@@ -232,7 +232,8 @@ static void foot(FILE *f, const table *t) {
         fprintf(f, "sim is CPU-backed: its kernels ran on threads of this processor, and its times "
                    "are not a GPU's\n");
     if (p->dropped)
-        fprintf(f, "%llu events were dropped at the limit: their time is in what was round them\n",
+        fprintf(f,
+                "%llu events were dropped at the limit: their time is in the events around them\n",
                 (unsigned long long)p->dropped);
     if (p->lost)
         fprintf(f,

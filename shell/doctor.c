@@ -248,7 +248,7 @@ static void check_terminal(void) {
     const char *codes = user ? nl_langinfo_l(CODESET, user) : "ASCII";
     bool utf8 = !strcmp(codes, "UTF-8");
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-        say(ABSENT, "terminal", "input or output is none: lines are read plainly");
+        say(ABSENT, "terminal", "input or output is not one: lines are read plainly");
     else if (!term || !*term || !strcmp(term, "dumb"))
         say(ABSENT, "terminal", "TERM=%s cannot move its cursor: lines are read plainly",
             term ? term : "");
@@ -268,7 +268,7 @@ static void check_history(void) {
     gp_history_open();
     int error = gp_history_error(&path);
     if (!path) {
-        say(ABSENT, "history", "lasts for a session: there is no place for its file");
+        say(ABSENT, "history", "lasts for a session: there is no folder for its file");
         fix("set HOME");
     } else if (error) {
         say(ABSENT, "history", "lasts for a session: %s: %s", path, strerror(error));
@@ -290,8 +290,8 @@ int gp_doctor(lua_State *L) {
     check_history();
     putchar('\n');
     gp_fit_fold(stdout,
-                broken ? "!! must be mended: gpush does not work as it should."
-                       : "Everything that gpush needs works. (-- is not here, and not needed.)",
+                broken ? "!! must be fixed: gpush does not work correctly."
+                       : "Everything that gpush needs works. (-- is missing, and not needed.)",
                 0, gp_fit_columns());
     return broken ? 1 : 0;
 }

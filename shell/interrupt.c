@@ -21,7 +21,7 @@ static void on_signal(int sig) {
     gp_interrupted = 1;
     if (!survive || ++times > 2) signal(sig, SIG_DFL); /* the next one ends the program */
     if (times == 2)
-        say("\nStill being stopped. Ctrl-C twice more ends gpush, and the session is lost.\n");
+        say("\nStill stopping. Ctrl-C twice more ends gpush, and the session is lost.\n");
     gp_stop_now();
 }
 

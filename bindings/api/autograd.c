@@ -242,7 +242,7 @@ static bool call(lua_State *L, const callback *c, int n, int results) {
     lua_insert(L, -n - 1);
     if (lua_pcall(L, n, results, 0) == LUA_OK) return true;
     const char *s = lua_tostring(L, -1);
-    gp_fail("%s", s ? s : "a hook raised an error that is no text");
+    gp_fail("%s", s ? s : "a hook raised an error that is not a string");
     return false;
 }
 

@@ -100,10 +100,10 @@ static int bad_key(lua_State *L) {
     size_t n = strspn(k, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
     bool name = *k && !k[n] && (k[0] < '0' || k[0] > '9');
     if (name)
-        return luaL_error(
-            L,
-            "a tensor has no method or property '%s' (and it is no index, such as \"1:4, :, -1\")",
-            k);
+        return luaL_error(L,
+                          "a tensor has no method or property '%s' (and it is not an index, such "
+                          "as \"1:4, :, -1\")",
+                          k);
     return gp_lua_raise(L);
 }
 

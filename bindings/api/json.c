@@ -97,7 +97,7 @@ static void fill_object(lua_State *L, json_t *to, int depth) {
         const char *key = lua_tolstring(L, -2, &n);
         json_t *j = begin(L, depth);
         if (json_object_setn_new(to, key, n, j))
-            luaL_error(L, "json.encode: the key '%s' is no UTF-8 text", key);
+            luaL_error(L, "json.encode: the key '%s' is not UTF-8 text", key);
         fill(L, j, depth);
     }
 }

@@ -8,10 +8,9 @@
 /* Fails: the key at the top of the stack is not an entry of a list of n. */
 static bool stray(lua_State *L, lua_Integer n, const char *fn, const char *argument) {
     if (lua_type(L, -1) == LUA_TSTRING)
-        return gp_fail(
-            "%s: argument '%s': '%s' stands in the list (options go into a table of their "
-            "own: {…}, {%s = …})",
-            fn, argument, lua_tostring(L, -1), lua_tostring(L, -1));
+        return gp_fail("%s: argument '%s': '%s' is in the list (options go into a table of their "
+                       "own: {…}, {%s = …})",
+                       fn, argument, lua_tostring(L, -1), lua_tostring(L, -1));
     if (lua_isinteger(L, -1))
         return gp_fail("%s: argument '%s': entry [%lld] of a list of %lld (lists count from 1 and "
                        "have no gaps)",

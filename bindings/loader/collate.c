@@ -121,7 +121,7 @@ static bool shape_tensor(gp_collate *s, part *p, const gp_tensor *t, int64_t ind
 static bool set_key(part *p, lua_State *L, int key) {
     if (lua_isinteger(L, key)) return p->at = lua_tointeger(L, key), true;
     if (lua_type(L, key) != LUA_TSTRING)
-        return gp_fail("a table in a sample has a key that is a %s; expected names and whole "
+        return gp_fail("a table in a sample has a key that is a %s; expected names and integer "
                        "numbers",
                        luaL_typename(L, key));
     return (p->key = strdup(lua_tostring(L, key))) ? true : gp_fail("out of memory");
@@ -168,7 +168,7 @@ static bool shape_part(gp_collate *s, part *p, lua_State *L, int idx, int64_t in
 }
 
 bool gp_collate_shape(gp_collate *s, lua_State *L, int first, int count, int64_t index) {
-    if (count == 0) return gp_fail("get gave nothing for sample %lld", (long long)index);
+    if (count == 0) return gp_fail("get returned nothing for sample %lld", (long long)index);
     bool ok = true;
     for (int i = count - 1; ok && i >= 0; i--) {
         part *p = add_part(&s->top);

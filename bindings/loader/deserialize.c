@@ -162,7 +162,7 @@ static void push_value(reader *r, gp_tag tag) {
 static int l_missing(lua_State *L) {
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TSTRING) return 0;
-    return luaL_error(L, "the global '%s' did not come into the worker: %s", lua_tostring(L, 2),
+    return luaL_error(L, "the global '%s' was not copied into the worker: %s", lua_tostring(L, 2),
                       lua_tostring(L, -1));
 }
 

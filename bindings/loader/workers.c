@@ -234,7 +234,7 @@ static _Noreturn void abandon(worker *w, const char *text) {
     gp_lock(&c->lock);
     if (c->stats.crashed++ == 0) {
         snprintf(c->crash, sizeof c->crash,
-                 "worker %d %s; its memory is lost, and what else it damaged is not known: save "
+                 "worker %d %s; its memory is lost, and it may have damaged other memory: save "
                  "your work "
                  "and start anew",
                  (int)(w - c->worker) + 1, text);

@@ -218,7 +218,7 @@ static int l_unpack(lua_State *L) {
     if (lua_gettop(L) != 2 || !gp_lua_is_list(L, 2)) return lua_gettop(L) - 1;
     n = (lua_Integer)lua_rawlen(L, 2);
     if (n != wanted)
-        return luaL_error(L, "a list of %I cannot be taken apart into %I variables", (LUAI_UACINT)n,
+        return luaL_error(L, "a list of %I cannot be unpacked into %I variables", (LUAI_UACINT)n,
                           (LUAI_UACINT)wanted);
     luaL_checkstack(L, (int)n, "too many parts");
     for (lua_Integer i = 1; i <= n; i++) lua_rawgeti(L, 2, i);

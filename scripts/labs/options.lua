@@ -30,7 +30,7 @@ return function(defaults, least)
             local from = least and least[name] or 1
             value = math.tointeger(tonumber(value))
             if not value or value < from then
-                usage(("%s wants a whole number of at least %d"):format(arg[i], from))
+                usage(("%s needs an integer of at least %d"):format(arg[i], from))
             end
         end
         opt[name] = value or usage(arg[i] .. " wants a value")

@@ -29,7 +29,7 @@ local function numbers(list)
     for word in list:gmatch "[^,]+" do
         local n = math.tointeger(tonumber(word))
         if not n or n < 1 then
-            error("svd_live: expected whole numbers of at least 1 with commas between, got " ..
+            error("svd_live: expected integers of at least 1 with commas between, got " ..
                 list, 0)
         end
         out[#out + 1] = n

@@ -59,7 +59,7 @@ function profile.schedule(wait, warmup, active, repeats, on_trace_ready, stack, 
         { "repeats", repeats, 0 } }
     do
         if it[2] < it[3] then
-            fail("profile.schedule: %s: expected a whole number of at least %d, got %d", it[1],
+            fail("profile.schedule: %s: expected an integer of at least %d, got %d", it[1],
                 it[3], it[2])
         end
         self[it[1]] = it[2]

@@ -152,7 +152,7 @@ static gp_value named(reader *r, const char *name, size_t n) {
         if (vars->name[i] == *name)
             return strchr("xabc", *name) ? safe(r, vars->value[i], r->in) : vars->value[i];
     if (n == 8 && !strncmp(name, "INFINITY", n)) return number(INFINITY);
-    gp_fail("the formula's '%.*s' stands for nothing", (int)n, name);
+    gp_fail("the formula's '%.*s' is undefined", (int)n, name);
     return r->v->failed = true, number(0);
 }
 

@@ -230,7 +230,7 @@ static void crashed(sim_stream *ss, const char *text) {
     if (cmd->kind == COPY) let_go(cmd);
     if (cmd->kind == KERNEL) free(cmd->more);
     gp_fail(
-        "the worker of %s %s; results are lost, and what else it damaged is not known: save your "
+        "the worker of %s %s; results are lost, and it may have damaged other memory: save your "
         "work and start anew",
         s->dev->name, text);
     fail_command(s, &(gp_call){.file = NULL}, true);

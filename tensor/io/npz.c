@@ -42,7 +42,7 @@ void gp_npz_free(gp_npz *z) {
 static bool zip_fail(const char *op, const char *file, zip_error_t *e) {
     if (zip_error_code_zip(e) == ZIP_ER_NOZIP || zip_error_code_zip(e) == ZIP_ER_INCONS)
         return gp_fail("%s: %s is cut off or damaged: the zip archive's list of entries, at its "
-                       "end, is not as it should be",
+                       "end, is invalid",
                        op, file);
     return gp_fail("%s: cannot read %s: %s", op, file, zip_error_strerror(e));
 }

@@ -38,7 +38,7 @@ static void on_error(png_structp png, png_const_charp text) {
     if (!p->size && ferror(p->f)) gp_file_unwritable(p->op, p->file);
     else if (ferror(p->f)) gp_fail("%s: cannot read %s: %s", p->op, p->file, strerror(errno));
     else if (feof(p->f))
-        gp_fail("%s: %s is cut off: it ends after %llu bytes, in the midst of the picture", p->op,
+        gp_fail("%s: %s is cut off: it ends after %llu bytes, in the middle of the picture", p->op,
                 p->file, (unsigned long long)p->size);
     else gp_fail("%s: %s: %s", p->op, p->file, text);
     longjmp(png_jmpbuf(png), 1);

@@ -111,7 +111,7 @@ static bool read_shape(const source *s, const json_t *info, entry *e) {
         const json_t *d = json_array_get(shape, i);
         e->shape.dim[i] = json_integer_value(d);
         if (!json_is_integer(d) || e->shape.dim[i] < 0)
-            return bad(s, e->name, "dim %zu of its shape is no whole number of 0 or more", i + 1);
+            return bad(s, e->name, "dim %zu of its shape is not an integer of 0 or more", i + 1);
     }
     return true;
 }
@@ -204,9 +204,10 @@ static gp_tensor *make(const source *s, const entry *e) {
 static bool read_metadata(const source *s, const json_t *texts, gp_safetensors *out) {
     const char *key;
     json_t *value;
-    if (!json_is_object(texts)) return bad(s, NULL, METADATA " is no table of texts");
+    if (!json_is_object(texts)) return bad(s, NULL, METADATA " is not a table of strings");
     json_object_foreach((json_t *)texts, key, value) {
-        if (!json_is_string(value)) return bad(s, NULL, "'%.80s' in " METADATA " is no text", key);
+        if (!json_is_string(value))
+            return bad(s, NULL, "'%.80s' in " METADATA " is not a string", key);
         if (!gp_safetensors_add_text(out, key, json_string_value(value))) return false;
     }
     return true;
@@ -339,7 +340,7 @@ static json_t *make_header(const gp_safetensors *s, const item *items) {
     if (texts) json_object_set_new(root, METADATA, texts);
     for (int i = 0; ok && i < s->ntexts; i++)
         if (json_object_set_new(texts, s->text[2 * i], json_string(s->text[2 * i + 1])))
-            ok = gp_fail(SAVE ": metadata '%.80s' is no UTF-8 text", s->text[2 * i]);
+            ok = gp_fail(SAVE ": metadata '%.80s' is not UTF-8 text", s->text[2 * i]);
     for (int i = 0; ok && i < s->tensors.n; i++) {
         if (!strcmp(items[i].name, METADATA))
             ok = gp_fail(SAVE ": '" METADATA "' cannot be the name of a tensor");

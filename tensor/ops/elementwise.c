@@ -95,7 +95,7 @@ bool gp_check_celu(gp_call *c, gp_dtype *dt) {
 
 bool gp_check_polygamma(gp_call *c, gp_dtype *dt) {
     return c->arg[1].i >= 0 ||
-           gp_fail("polygamma: argument 'n': expected a whole number from 0, got %lld",
+           gp_fail("polygamma: argument 'n': expected an integer from 0, got %lld",
                    (long long)c->arg[1].i);
 }
 
@@ -205,8 +205,8 @@ bool infer_param3(gp_call *c, gp_meta *m) {
     if (!infer_operands(c, m, 3) || !numbers_fit(c, 3)) return false;
     const gp_value *v = &c->arg[3];
     if (!gp_given(c, 3) || !v->is_float || gp_is_float((gp_dtype)c->compute)) return true;
-    return gp_fail("%s: argument 'value' is %g (expected an integer beside %s operands)",
-                   c->op->name, v->f, gp_dtype_name((gp_dtype)c->compute));
+    return gp_fail("%s: argument 'value' is %g (expected an integer with %s operands)", c->op->name,
+                   v->f, gp_dtype_name((gp_dtype)c->compute));
 }
 
 /* Integers are compared exactly, in i64 where one may exceed the tensor's dtype; a number compared

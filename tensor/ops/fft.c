@@ -32,7 +32,7 @@ static bool read_call(gp_call *c, gp_meta *m, bool pairs, bool half) {
     if (!s->ndim)
         return gp_fail("%s: argument 'x' is %s (expected at least one dim%s)", c->op->name,
                        gp_tensor_text(x, text, sizeof text),
-                       pairs ? " beside that of the pairs" : "");
+                       pairs ? " besides that of the pairs" : "");
     if (!gp_dim_wrap(c->op->name, c->arg[2].i, s->ndim, &dim)) return false;
     int64_t n = gp_given(c, 1) ? c->arg[1].i : half ? 2 * (s->dim[dim] - 1) : s->dim[dim];
     if (n < 1 || n > (int64_t)1 << 40)

@@ -270,12 +270,12 @@ static bool padded(const gp_tensor *x, int d, int mode, int64_t before, int64_t 
     int64_t n = x->a.dim[d], most = before > after ? before : after;
     if (__builtin_add_overflow(before, after, size) || __builtin_add_overflow(n, *size, size) ||
         *size < 0)
-        return gp_fail("pad: %lld and %lld elements round the %lld of dim %d give no size",
+        return gp_fail("pad: %lld and %lld elements around the %lld of dim %d give no size",
                        (long long)before, (long long)after, (long long)n, d + 1);
     if (mode == CIRCULAR) n += (before < 0 ? before : 0) + (after < 0 ? after : 0); /* circular */
     if ((mode == REFLECT && most > 0 && most >= n) || (mode == CIRCULAR && most > 0 && most > n) ||
         (mode == REPLICATE && most > 0 && n == 0))
-        return gp_fail("pad: %lld elements beside dim %d of size %lld are too many for %s",
+        return gp_fail("pad: %lld elements at dim %d of size %lld are too many for %s",
                        (long long)most, d + 1, (long long)n, modes[mode]);
     if (mode != CONSTANT && (before < -n || after < -n))
         return gp_fail("pad: %lld and %lld leave nothing of dim %d of size %lld to repeat",

@@ -46,7 +46,7 @@ bool infer_masked_select(gp_call *c, gp_meta *m) {
 static bool bad_values(const gp_tensor *x, const gp_tensor *mask, const gp_tensor *v) {
     char a[200], b[200], d[200];
     return gp_fail("masked_put: values %s do not fit %s under the mask %s (expected one per true "
-                   "element, times the dims behind the mask's)",
+                   "element, times the dims after the mask's)",
                    gp_tensor_text(v, a, sizeof a), gp_tensor_text(x, b, sizeof b),
                    gp_tensor_text(mask, d, sizeof d));
 }

@@ -164,7 +164,8 @@ static bool extreme(gp_call *c, gp_meta *m) {
     if (c->arg[1].is_bool)
         return gp_fail("%s: argument 'dim' is %s (expected an integer or a tensor)", c->op->name,
                        c->arg[1].i ? "true" : "false");
-    if (c->arg[1].is_float) return gp_fail("%s: dim %g is no integer", c->op->name, c->arg[1].f);
+    if (c->arg[1].is_float)
+        return gp_fail("%s: dim %g is not an integer", c->op->name, c->arg[1].f);
     c->arg[1].kind = GP_INT;
     return arg_shape(c, m, true);
 }

@@ -109,7 +109,7 @@ bool view_flatten(gp_call *c) {
         !gp_dim_wrap("flatten", c->arg[2].i, x->a.ndim, &last))
         return false;
     if (first > last)
-        return gp_fail("flatten: first dim %d is behind last dim %d", first + 1, last + 1);
+        return gp_fail("flatten: first dim %d is after last dim %d", first + 1, last + 1);
     gp_shape s = {.ndim = 0};
     if (x->a.ndim == 0) s = (gp_shape){.ndim = 1, .dim = {1}};
     for (int i = 0; i < x->a.ndim; i++)

@@ -219,8 +219,8 @@ local function errors(dev)
     t.error(function() return x["1, 1, 1"] end, "3 dims are indexed, but the tensor is f32 3x4",
         dev .. ": too many dims")
     t.error(function() return x["..., ..."] end, "twice", dev .. ": two ellipses")
-    t.error(function() return x["1:x"] end, "'1:x' is no index", dev .. ": text that is no index")
-    t.error(function() return x["1,,2"] end, "is no index", dev .. ": an empty item")
+    t.error(function() return x["1:x"] end, "'1:x' is not an index", dev .. ": a text that is none")
+    t.error(function() return x["1,,2"] end, "is not an index", dev .. ": an empty item")
     t.error(function() return x.nosuch end, "no method or property 'nosuch'",
         dev .. ": an unknown name")
     t.error(function() return x["1:2:0"] end, "step 0", dev .. ": step 0")

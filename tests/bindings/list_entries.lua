@@ -14,21 +14,21 @@ end
 
 -- Options among the entries.
 refused(function() return g.zeros { 2, 3, dtype = "f64" } end,
-    "zeros: argument 'shape': 'dtype' stands in the list", "a shape with an option in it")
+    "zeros: argument 'shape': 'dtype' is in the list", "a shape with an option in it")
 refused(function() return g.tensor { 1, 2, dtype = "f64" } end,
-    "tensor: argument 'value': 'dtype' stands in the list", "values with an option")
+    "tensor: argument 'value': 'dtype' is in the list", "values with an option")
 refused(function() return g.tensor { { 1, 2 }, { 3, 4, device = "cpu" } } end,
-    "'device' stands in the list", "in an inner table")
+    "'device' is in the list", "in an inner table")
 refused(function() return g.cat { x, x, dim = 2 } end,
-    "cat: argument 'xs': 'dim' stands in the list", "tensors with an option")
+    "cat: argument 'xs': 'dim' is in the list", "tensors with an option")
 refused(function() return g.stack { x, x, dim = 2 } end,
-    "stack: argument 'xs': 'dim' stands in the list", "of any op")
+    "stack: argument 'xs': 'dim' is in the list", "of any op")
 refused(function() return x:sum { 1, keepdim = true } end,
-    "sum: argument 'dim': 'keepdim' stands in the list", "dims with an option")
+    "sum: argument 'dim': 'keepdim' is in the list", "dims with an option")
 refused(function() return g.nn.LayerNorm { 3, eps = 1e-3 } end,
-    "nn.LayerNorm: argument 'normalized_shape': 'eps' stands in the list", "a layer's")
+    "nn.LayerNorm: argument 'normalized_shape': 'eps' is in the list", "a layer's")
 refused(function() return x[{ 1, step = 2 }] end,
-    "index: argument 'key': 'step' stands in the list", "an index")
+    "index: argument 'key': 'step' is in the list", "an index")
 refused(function() return x[{ { first = 1, last = 2 } }] end, "index: argument 'range': '",
     "a range")
 
@@ -51,7 +51,7 @@ t.is(g.tensor(long):sum():item(), 500500, "a long list")
 long[0] = 5
 refused(function() return g.tensor(long) end, "entry [0] of a list of 1000", "a long list from 0")
 long[0], long.dtype = nil, "f64"
-refused(function() return g.tensor(long) end, "'dtype' stands in the list",
+refused(function() return g.tensor(long) end, "'dtype' is in the list",
     "a long list with an option")
 
 -- Tables that are neither.

@@ -54,9 +54,9 @@ t.is({ n, d }, { 2, 3 }, "n, d = x:size()")
 local first, rows, columns = "first", (x + 1).shape
 t.is({ first, rows, columns }, { "first", 2, 3 }, "behind another value")
 t.error(function() local a, b, c = x.shape return c end,
-    "a list of 2 cannot be taken apart into 3 variables", "too many names")
+    "a list of 2 cannot be unpacked into 3 variables", "too many names")
 t.error(function() local a, b = zeros(1, 2, 3).shape return b end,
-    "a list of 3 cannot be taken apart into 2", "too few")
+    "a list of 3 cannot be unpacked into 2", "too few")
 local left, right = x:chunk(2)
 t.is({ left:tolist(), right:tolist() }, { { { 1, 2, 3 } }, { { 4, 5, 6 } } }, "a, b = x:chunk(2)")
 local q, k, v = x:unbind(2)

@@ -249,7 +249,7 @@ t.error(function()
         workers = 1 } ()
     do
     end
-end, "the global 'global_file' did not come into the worker: .*FILE",
+end, "the global 'global_file' was not copied into the worker: .*FILE",
     "a global that cannot go over is missed where it is used")
 t.error(function()
     local dev = ones(2, { device = "sim" })
@@ -329,7 +329,7 @@ for _, workers in ipairs { 0, 1, 3 } do
         "tables that differ" .. name)
     t.error(function()
         for _ in data.Loader { { size = 1, get = function() end }, workers = workers } () do end
-    end, "get gave nothing for sample 1", "nothing" .. name)
+    end, "get returned nothing for sample 1", "nothing" .. name)
     t.error(function()
         for _ in data.Loader { { size = 1, get = function() return print end },
             workers = workers } ()
@@ -428,7 +428,7 @@ local waiting = data.Loader { slow, batch = 4, workers = 1 }
 local prof = profile.run(function() for _ in waiting() do end end)
 local figures = waiting:report { print = false }
 t.ok(figures.batches == 3 and figures.samples == 12 and figures.workers == 1, "the report's counts")
-t.ok(figures.wait > 0.5 * figures.elapsed and figures.verdict:find "what everybody waits for",
+t.ok(figures.wait > 0.5 * figures.elapsed and figures.verdict:find "the loader is the bottleneck",
     "a slow get: " .. figures.verdict)
 t.ok(figures.busy > 0.045, "the worker was busy for the time its samples take")
 t.ok(prof:table { group = "region" }:find "loader: wait for a batch",
@@ -440,6 +440,6 @@ for _ in quick() do
     while os.clock() - t0 < 0.01 do end
 end
 figures = quick:report { print = false }
-t.ok(figures.verdict:find "^the step is what takes the time", "a slow step: " .. figures.verdict)
+t.ok(figures.verdict:find "^the step is the bottleneck", "a slow step: " .. figures.verdict)
 t.ok(figures.idle > 0.03, "the worker was idle meanwhile")
 t.done()

@@ -190,10 +190,10 @@ do
         "the wait says that the device is dead, and why")
     t.ok(msg:find "add %(.*device%.lua:%d+%)" or msg:find "last queued", "and what was queued last")
     t.error(function() return x + 1 end,
-        "cuda:0 is dead since an earlier error %(cudaErrorIllegalAddress",
+        "cuda:0 has been dead since an earlier error %(cudaErrorIllegalAddress",
             "what comes later says so too")
-    t.error(function() return x:to "cpu" end, "cuda:0 is dead", "copies as well")
-    t.error(function() return filled(2000000, 1) end, "cuda:0 is dead", "and allocations")
+    t.error(function() return x:to "cpu" end, "cuda:0 has been dead", "copies as well")
+    t.error(function() return filled(2000000, 1) end, "cuda:0 has been dead", "and allocations")
     t.is((ones(3) + 1):tolist(), { 2, 2, 2 }, "the cpu lives on")
     t.is((ones(3, { device = "sim" }) + 1):tolist(), { 2, 2, 2 }, "and so does sim")
     x, y = nil, nil

@@ -302,7 +302,7 @@ t.is(linalg.eigvalsh(good + g.full({3, 3}, 0 / 0):triu(1)):tolist(), {1, 1, 1},
 t.ok(linalg.solve(good, g.full({3}, 0 / 0)):isnan():all():item(), "NaN on the right side stays")
 t.error(function()
     return linalg.lstsq(g.tensor({{1.0, 0}, {0, 0}, {0, 0}}), g.ones(3, 1), nil, "gels")
-end, "linalg.lstsq: the matrix has not full rank", "gels wants full rank")
+end, "linalg.lstsq: the matrix does not have full rank", "gels wants full rank")
 t.is(select(3, linalg.lstsq(g.ones(3, 2), g.ones(3, 1))):item(), 1, "gelsy finds the rank")
 t.close(linalg.lstsq(g.ones(3, 2), g.ones(3, 1)), {{0.5}, {0.5}}, 1e-6, "and the shortest solution")
 for _, bad in ipairs {{"inv", g.ones(2, 3)}, {"det", g.ones(2, 3)}, {"eigh", g.ones(3)},

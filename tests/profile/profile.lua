@@ -398,7 +398,7 @@ do
     t.is(negations(early.result), 5, "and rests afterwards")
 end
 t.error(function() profile.schedule { wait = -1 } end,
-    "profile.schedule: wait: expected a whole number of at least 0, got %-1", "no such schedule")
+    "profile.schedule: wait: expected an integer of at least 0, got %-1", "no such schedule")
 t.error(function() profile.schedule { stacks = true } end,
     "unknown option 'stacks'; did you mean stack%?", "no such option")
 

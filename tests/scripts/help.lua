@@ -49,7 +49,7 @@ says("f32, 2x3, on sim:0", "a tensor, without waiting for it", "global_x")
 sync.mode = "off"
 -- The comment above a function is its help.
 function global_f(a, b) return a, b end
-says("What stands above a function", "a function's comment", "global_f")
+says("The comment above a function", "a function's comment", "global_f")
 says("2 arguments", "and its arguments", "global_f")
 says("function global_f(a, b) return a, b end", "its source", "global_f", { source = true })
 says("local function einsum(equation, ...)", "the source of a composite", "einsum",

@@ -276,18 +276,18 @@ out, ok = lab("svd", "--sise 3")
 t.ok(not ok and out:find "svd.lua: no option %-%-sise\noptions:\n  %-%-device %(default gpu%)",
     "an unknown option is an error that lists them")
 out, ok = lab("gathernd", "--rows many")
-t.ok(not ok and out:find "%-%-rows wants a whole number of at least 1",
+t.ok(not ok and out:find "%-%-rows needs an integer of at least 1",
     "so is a value of another kind")
 for name, option in pairs { gathernd = "--rows 0", svd = "--size 0", fork_wait = "--models 0",
     masked_loss = "--steps 0", seven_tips = "--steps -1",
     digits = "--epochs 0", svd_live = "--rounds 0" } do
     out, ok = lab(name, option)
     t.ok(not ok and out:find(option:match "%S+", 1, true)
-        and out:find "wants a whole number of at least 1", name .. ": " .. option .. " is refused")
+        and out:find "needs an integer of at least 1", name .. ": " .. option .. " is refused")
 end
 out, ok = lab("svd_live", "--sizes 8,0")
 t.ok(not ok
-    and out:find "svd_live: expected whole numbers of at least 1 with commas between, got 8,0",
+    and out:find "svd_live: expected integers of at least 1 with commas between, got 8,0",
         "svd_live: a size of 0")
 out, ok = lab("svd", "--image")
 t.ok(not ok and out:find "%-%-image wants a value", "and a missing one")

@@ -60,7 +60,7 @@ t.error(function() plot { { 1, 2 }, { 3, 4 }, titel = "t" } end, "unknown option
 t.error(function() hist({ 1, 2 }, { bin = 3 }) end,
     "hist: unknown option 'bin'; did you mean bins%? %(expected bins")
 t.error(function() hist({ 1, 2 }, { bins = 0 }) end,
-    "hist: option 'bins': expected a whole number from 1 on, got 0")
+    "hist: option 'bins': expected an integer from 1 on, got 0")
 t.error(function() heatmap(gpush.zeros(2, 2), { title = 1 }) end,
     "heatmap: option 'title': expected a string, got 1")
 t.error(function() heatmap(gpush.zeros(2, 2), { legend = "x" }) end,

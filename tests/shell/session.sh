@@ -63,10 +63,10 @@ holds 'a call, spread' ":timeit" <<<':timeit 1 + 1'
 holds 'matmul' ":prof" <<<':prof ones(3, 3):matmul(ones(3, 3))'
 holds 'cpu' ":mem" <<<':mem'
 says $'a  f32 2x3 cpu, 24 B\nb  "text"\nc  table of 1' ":who" <<<$'a, b, c = zeros(2, 3), "text", {1}\n:who'
-says "no waits since last asked" ":sync without any" <<<':sync'
+says "no waits since the last report" ":sync without any" <<<':sync'
 holds 'item' ":sync tells of a wait" <<<$'x = ones(3, {device = "sim"}) + 1\nx:sum():item();\n:sync'
 tap_is "$(printf '%s\n' 'x = ones(3, {device = "sim"}) + 1' 'x:sum():item();' ':sync' ':sync' | session | tail -1)" \
-    "no waits since last asked" ":sync begins anew"
+    "no waits since the last report" ":sync begins anew"
 tap_is "$(session <<<':dev sim' | grep '\*')" '* sim:0' ":dev"
 says 'no command :nothing; :help lists them' "an unknown command" <<<':nothing'
 holds '(prompt)  explicit: synchronize' "a wait of :time's own has no line of ours" <<<$'x = ones(700, 700, {device = "sim"})\ny = x:matmul(x)\n:time x:sum();\n:sync'
@@ -75,11 +75,11 @@ holds ':timeit expr' ":help" <<<':h'
 says $'hi\nexit 3' "!command" <<<$'!echo hi\n!exit 3'
 says ':mem takes no argument' "what takes no argument says so" <<<':mem all'
 says ':status is on or off, not maybe' "as does what takes others" <<<':status maybe'
-holds 'nothing kept was typed as stdin[99]' ":list of what is not there" <<<':list 99'
+holds 'no kept input is stdin[99]' ":list of what is not there" <<<':list 99'
 holds ":dev: unknown device 'nonsense' (expected" ":dev of none" <<<':dev nonsense'
 says 'cannot write /nosuch/x: No such file or directory' ":save where it cannot" <<<':save /nosuch/x'
-says $':save file\n    what went well in this session, as a script' ":help of one" <<<':help sa'
-says $':time expr\n    what one run takes, and its value' "?:name" <<<'?:time'
+says $':save file\n    successful chunks of this session, as a script' ":help of one" <<<':help sa'
+says $':time expr\n    the time of one run, and its value' "?:name" <<<'?:time'
 says "$(session <<<'?')" "help alone is the way in" <<<'help'
 says "$(session <<<'?')" "and so is ??" <<<'??'
 for word in exit 'quit()' ':quit'; do says 1 "$word ends" <<<$"1"$'\n'"$word"$'\n2'; done
@@ -223,7 +223,7 @@ for pair in 'print（1）|( where the line has U+FF08, （' 'x = “a” -- é|"
     holds "in Lua: ${pair#*|}" "a character that Lua does not know: ${pair%%|*}" <<<"${pair%%|*}"
 done
 got=$(session <<<$'x = zeros(2, {requires_grad = True})\ny = {True, None}\nFalse = 0 z = False\nprint "None" print(x.None)')
-tap_is "$(grep 'Lua writes' <<<"$got")" $'True is a variable that nobody has set, so nil: Lua writes true\nNone is a variable that nobody has set, so nil: Lua writes nil' \
+tap_is "$(grep 'Lua writes' <<<"$got")" $'True is a variable that was never set, so nil: Lua writes true\nNone is a variable that was never set, so nil: Lua writes nil' \
     "Python's constants are mentioned, once"
 tap_is "$(session <<<'x = = 3' | grep -c 'in Lua')" 0 "nor is a slip in Lua"
 

@@ -348,10 +348,10 @@ function C.pad(c)
     c.check(x:pad({2, -1, -1, 1}, "circular"), padded({2, -1, -1, 1}, going_round {2, -1, -1, 1}),
         nil, nil, "circular {2, -1, -1, 1}")
     c.refuses(function() return x:pad({-3, 2}, "circular") end,
-        "^pad: 2 elements beside dim 3 of size 1")
+        "^pad: 2 elements at dim 3 of size 1")
     c.check(x:pad({9, 0}, "replicate"), padded({9, 0}, replicate))
     c.refuses(function() return x:pad({4, 0}, "reflect") end,
-        "^pad: 4 elements beside dim 3 of size 4 are too many for reflect")
+        "^pad: 4 elements at dim 3 of size 4 are too many for reflect")
     c.refuses(function() return x:pad({5, 0}, "circular") end, "^pad: 5 elements")
     c.refuses(function() return x:pad({1, 0}, "mirror") end, "^pad: mode 'mirror'")
     c.refuses(function() return x:pad({1, 0}, "reflect", 2) end,

@@ -69,7 +69,7 @@ static bool nothing(const gp_lapack *r) {
 bool CPU(linalg_lstsq)(const gp_call *c) {
     gp_lapack r = gp_lapack_equations(c, true);
     r.trouble = c->arg[3].s[4] ? "has singular values to which the iteration did not converge"
-                               : "has not full rank, which driver 'gels' needs";
+                               : "does not have full rank, which driver 'gels' needs";
     r.flag = !c->arg[3].s[4] ? 's' : c->arg[3].s[4] == 's' ? 'S' : c->arg[3].s[4];
     if (r.k == 0) return nothing(&r);
     r.bytes = r.a.size == 4 ? bytes_f32(&r) : bytes_f64(&r);

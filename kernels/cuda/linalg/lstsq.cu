@@ -110,7 +110,7 @@ template <class T> static bool nothing(const gp_solver *r) {
 
 GP_C bool CUDA(linalg_lstsq)(const gp_call *c) {
     static const char *const full[] =
-        GP_MATRIX_TEXTS("linalg.lstsq", "has not full rank, which driver 'gels' needs"),
+        GP_MATRIX_TEXTS("linalg.lstsq", "does not have full rank, which driver 'gels' needs"),
                              *const others[] = GP_MATRIX_TEXTS(
                                  "linalg.lstsq",
                                  "has singular values to which the iteration did not converge");

@@ -14,7 +14,7 @@ typedef struct gp_labels {
 
 #define GP_LABEL_TEXTS(name)                                                                       \
     static const char *const texts_##name[] = {                                                    \
-        #name ": label %lld in argument 'target' is no class (labels count from 1: expected 1 "    \
+        #name ": label %lld in argument 'target' is not a class (labels count from 1: expected 1 " \
               "to %lld, or ignore_index, which is %lld)"};
 
 /* The label at p counted from 0; -1 where ignored, or bad. */

@@ -31,8 +31,8 @@ void gp_cuda_enter(const gp_device *dev) {
 bool gp_cuda_alive(const gp_device *dev, const char *what) {
     const cuda_device *d = gp_cuda_of(dev);
     if (!atomic_load_explicit(&d->dead, memory_order_acquire)) return true;
-    return gp_fail("%s: %s is dead since an earlier error (%s); start gpush again to use it", what,
-                   dev->name, d->why);
+    return gp_fail("%s: %s has been dead since an earlier error (%s); restart gpush to use it",
+                   what, dev->name, d->why);
 }
 
 /* A sticky error makes every later call fail with it. */
@@ -62,8 +62,8 @@ bool gp_cuda_failed(gp_stream *s, int error, const char *what) {
     snprintf(d->why, sizeof d->why, "%s, %s", cudaGetErrorName(err), cudaGetErrorString(err));
     atomic_store_explicit(&d->dead, true, memory_order_release);
     return gp_fail(
-        "%s: %s (%s)%s. %s is dead: its tensors are lost, cpu tensors and the shell go on", what,
-        cudaGetErrorString(err), cudaGetErrorName(err), last, dev->name);
+        "%s: %s (%s)%s. %s is dead: its tensors are lost, cpu tensors and the shell still work",
+        what, cudaGetErrorString(err), cudaGetErrorName(err), last, dev->name);
 }
 
 static bool call_ok(gp_device *dev, cudaError_t err, const char *what) {

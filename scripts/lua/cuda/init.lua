@@ -112,13 +112,13 @@ function cuda.memory_summary(device)
     local m = gpush.memory(device or "cuda")
     local function row(name, value, what) return ("%-12s %12s   %s"):format(name, value, what) end
     return table.concat({
-        row("in use", mib(m.in_use), "in tensors that live, and what kernels work in"),
+        row("in use", mib(m.in_use), "in live tensors, and the workspace of kernels"),
         row("peak", mib(m.peak), "the most that was in use"),
         row("cached", mib(m.cached), "freed, and kept for the next tensors"),
         row("limit", m.limit > 0 and mib(m.limit) or "none known", "what the device has"),
         row("allocations", m.allocations, "blocks handed out"),
-        row("reused", m.reused, "of these from the cache, without asking the device"),
-        row("flushes", m.flushes, "times the cache was given back"),
+        row("reused", m.reused, "of these from the cache, without a device call"),
+        row("flushes", m.flushes, "times the cache was freed"),
     }, "\n")
 end
 

@@ -23,7 +23,7 @@ local function from_file(t)
     if not chunk then error("data.Dataset: " .. message, 0) end
     local made = chunk(t)
     if type(made) ~= "table" or not made.get then
-        error(("data.Dataset: %s gave a %s (expected a table with size and get)"):format(
+        error(("data.Dataset: %s returned a %s (expected a table with size and get)"):format(
             t.file, type(made)), 0)
     end
     return made

@@ -40,7 +40,7 @@ local function fail(...) data.raise("data.Loader: " .. string.format(...)) end
 
 local function check(name, value, low, high)
     if math.type(value) ~= "integer" or value < low or value > high then
-        fail("option '%s' is %s (expected a whole number, %d to %d)", name, tostring(value), low,
+        fail("option '%s' is %s (expected an integer, %d to %d)", name, tostring(value), low,
             high)
     end
 end

@@ -15,7 +15,7 @@ function data.size(dataset, what)
     if type(size) == "function" then size = size(dataset)
     elseif size == nil then size = #dataset end
     if math.type(size) ~= "integer" or size < 0 then
-        data.raise("%s: its size is %s (expected a whole number, a function that gives one, or \z
+        data.raise("%s: its size is %s (expected an integer, a function that gives one, or \z
             #dataset)",
             what or "dataset", tostring(size))
     end

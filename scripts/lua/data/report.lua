@@ -44,13 +44,13 @@ local function verdict(s)
         local more = s.suggested > s.workers and ("; try workers = %d"):format(s.suggested) or
             "; more workers than processors do not help: make get cheaper, or do part of it on \z
                 the device"
-        return ("the loader is what everybody waits for: %.0f %% of the time%s"):format(
+        return ("the loader is the bottleneck: %.0f %% of the time%s"):format(
             100 * s.share, more)
     end
     if s.suggested < s.workers then
-        return ("the step is what takes the time; workers = %d would do"):format(s.suggested)
+        return ("the step is the bottleneck; workers = %d would do"):format(s.suggested)
     end
-    return "the step is what takes the time; the loader keeps up"
+    return "the step is the bottleneck; the loader keeps up"
 end
 
 return function(self, show)

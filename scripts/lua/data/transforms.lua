@@ -36,7 +36,7 @@ local function pair(name, size)
     local h, w = size, size
     if type(size) == "table" then h, w = size[1], size[2] end
     if math.type(h) ~= "integer" or math.type(w) ~= "integer" or h < 1 or w < 1 then
-        fail(name, "expected a size, a whole number or {height, width}")
+        fail(name, "expected a size, an integer or {height, width}")
     end
     return h, w
 end

@@ -57,7 +57,7 @@ nn.TransformerEncoderLayer = Layer
 
 -- make() returns a layer; norm: a module after the last, or nothing.
 local Encoder = nn.module { "TransformerEncoder", sig = "function make, int num_layers, any? norm",
-    help = "so many layers one after the other, each what make() gives, and a module behind the \z
+    help = "num_layers layers one after the other, each made by make(), and a module after the \z
         last" }
 
 function Encoder:init(make, num_layers, norm)

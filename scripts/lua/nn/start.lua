@@ -18,7 +18,7 @@ local function uniform(t, a, b) return quietly(t, t.uniform_, a, b) end
 local function normal(t, mean, std) return quietly(t, t.normal_, mean, std) end
 
 define("uniform_", "tensor tensor, float a=0, float b=1",
-    "fills a tensor with numbers drawn evenly from a to b", uniform)
+    "fills a tensor with uniform numbers from a to b", uniform)
 define("normal_", "tensor tensor, float mean=0, float std=1", "fills a tensor with normal numbers",
     normal)
 define("constant_", "tensor tensor, number val", "fills a tensor with one number",
@@ -66,7 +66,7 @@ local function kaiming(t, a, mode, nonlinearity, name)
 end
 
 local he = 'tensor tensor, float a=0, str mode="fan_in", str nonlinearity="leaky_relu"'
-define("kaiming_uniform_", he, "even numbers whose spread suits a nonlinearity (He et al. 2015)",
+define("kaiming_uniform_", he, "uniform numbers whose spread suits a nonlinearity (He et al. 2015)",
     function(t, a, mode, nonlinearity)
         local bound = math.sqrt(3) * kaiming(t, a, mode, nonlinearity, "kaiming_uniform_")
         return uniform(t, -bound, bound)
@@ -83,7 +83,7 @@ local function xavier(t, gain, name)
 end
 
 define("xavier_uniform_", "tensor tensor, float gain=1",
-    "even numbers whose spread keeps signals as large forward and backward (Glorot and Bengio \z
+    "uniform numbers whose spread keeps signals as large forward and backward (Glorot and Bengio \z
         2010)",
     function(t, gain)
         local bound = math.sqrt(3) * xavier(t, gain, "xavier_uniform_")
@@ -116,7 +116,7 @@ end
 
 -- By the inverse of their distribution function.
 define("trunc_normal_", "tensor tensor, float mean=0, float std=1, float a=-2, float b=2",
-    "normal numbers that lie within a and b", function(t, mean, std, a, b)
+    "normal numbers between a and b", function(t, mean, std, a, b)
         if not (std > 0) then
             nn.raise("nn.init.trunc_normal_: option 'std' is %s (expected above 0)", std)
         end

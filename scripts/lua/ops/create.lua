@@ -9,11 +9,11 @@ local function like(x, dtype, device)
 end
 
 define { "zeros_like", sig = "tensor x, dtype? dtype, device? device",
-    help = "a tensor of zeros in the shape, dtype and place of x",
+    help = "a tensor of zeros of the shape, dtype and device of x",
     fn = function(x, dtype, device) return gpush.full(x.shape, 0, like(x, dtype, device)) end }
 
 define { "ones_like", sig = "tensor x, dtype? dtype, device? device",
-    help = "a tensor of ones in the shape, dtype and place of x",
+    help = "a tensor of ones of the shape, dtype and device of x",
     fn = function(x, dtype, device) return gpush.full(x.shape, 1, like(x, dtype, device)) end }
 
 define { "arange", sig = "number first, number? last, number step=1, dtype? dtype, device? device",
@@ -27,25 +27,25 @@ define { "arange", sig = "number first, number? last, number step=1, dtype? dtyp
     end }
 
 define { "full_like", sig = "tensor x, number value, dtype? dtype, device? device",
-    help = "a tensor of one value in the shape, dtype and place of x",
+    help = "a tensor of one value of the shape, dtype and device of x",
     fn = function(x, value, dtype, device)
         return gpush.full(x.shape, value, like(x, dtype, device))
     end }
 
 define { "empty_like", sig = "tensor x, dtype? dtype, device? device",
-    help = "a tensor with undefined contents in the shape, dtype and place of x",
+    help = "a tensor with undefined contents of the shape, dtype and device of x",
     fn = function(x, dtype, device) return gpush.empty(x.shape, like(x, dtype, device)) end }
 
 define { "rand_like", sig = "tensor x, dtype? dtype, device? device",
-    help = "uniform numbers in [0, 1) in the shape, dtype and place of x",
+    help = "uniform numbers in [0, 1) of the shape, dtype and device of x",
     fn = function(x, dtype, device) return gpush.rand(x.shape, like(x, dtype, device)) end }
 
 define { "randn_like", sig = "tensor x, dtype? dtype, device? device",
-    help = "normal numbers in the shape, dtype and place of x",
+    help = "normal numbers of the shape, dtype and device of x",
     fn = function(x, dtype, device) return gpush.randn(x.shape, like(x, dtype, device)) end }
 
 define { "randint_like", sig = "tensor x, int low, int high, dtype? dtype, device? device",
-    help = "integers from low to high, both included, in the shape, dtype and place of x",
+    help = "integers from low to high, both included, of the shape, dtype and device of x",
     fn = function(x, low, high, dtype, device)
         return gpush.randint(low, high, x.shape, like(x, dtype, device))
     end }
@@ -69,21 +69,21 @@ define { "normal", sig = "operand mean, operand std=1, shape? shape, dtype? dtyp
 -- ---- x:new_…: shape and values are given, dtype and device default to x's ----
 
 define { "new_zeros", sig = "tensor x, shape shape, dtype? dtype, device? device",
-    help = "a tensor of zeros of x's dtype, where x is",
+    help = "a tensor of zeros of x's dtype, on x's device",
     fn = function(x, shape, dtype, device) return gpush.zeros(shape, like(x, dtype, device)) end }
 define { "new_ones", sig = "tensor x, shape shape, dtype? dtype, device? device",
-    help = "a tensor of ones of x's dtype, where x is",
+    help = "a tensor of ones of x's dtype, on x's device",
     fn = function(x, shape, dtype, device) return gpush.ones(shape, like(x, dtype, device)) end }
 define { "new_empty", sig = "tensor x, shape shape, dtype? dtype, device? device",
-    help = "a tensor with undefined contents of x's dtype, where x is",
+    help = "a tensor with undefined contents of x's dtype, on x's device",
     fn = function(x, shape, dtype, device) return gpush.empty(shape, like(x, dtype, device)) end }
 define { "new_full", sig = "tensor x, shape shape, number value, dtype? dtype, device? device",
-    help = "a tensor of one value of x's dtype, where x is",
+    help = "a tensor of one value of x's dtype, on x's device",
     fn = function(x, shape, value, dtype, device)
         return gpush.full(shape, value, like(x, dtype, device))
     end }
 define { "new_tensor", sig = "tensor x, any values, dtype? dtype, device? device",
-    help = "a tensor of nested tables of x's dtype, where x is",
+    help = "a tensor of nested tables of x's dtype, on x's device",
     fn = function(x, values, dtype, device)
         local kind = type(values)
         if kind ~= "table" and kind ~= "number" and kind ~= "boolean"
@@ -93,7 +93,8 @@ define { "new_tensor", sig = "tensor x, any values, dtype? dtype, device? device
         end
         return gpush.tensor(values, like(x, dtype, device))
     end }
-define { "type_as", sig = "tensor x, tensor other", help = "x with other's dtype, where other is",
+define { "type_as", sig = "tensor x, tensor other",
+    help = "x with other's dtype, on other's device",
     fn = function(x, other) return x:to(other) end }
 
 define { "tril_indices", sig = "int row, int col, int offset=0, dtype? dtype, device? device",

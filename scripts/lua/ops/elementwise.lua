@@ -92,8 +92,8 @@ local HALF, FLOATS = { f16 = true, bf16 = true },
     { f64 = true, f32 = true, f16 = true, bf16 = true }
 local round = rows.round
 define { "round", sig = "tensor x, int decimals=0",
-    help = "nearest integer, halves to even; with decimals to so many places behind the point, or \z
-        before it below 0",
+    help = "nearest integer, halves to even; with decimals to that many places after the point, \z
+        or before it below 0",
     fn = function(x, decimals)
         if decimals == 0 then return round(x) end
         if not FLOATS[x.dtype] then

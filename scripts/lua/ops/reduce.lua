@@ -151,7 +151,7 @@ define { "nanquantile",
 -- ---- differences ----
 
 define { "diff", sig = "tensor x, int n=1, dim dim=-1, tensor? prepend, tensor? append",
-    help = "each element less the one before it along dim, n times; prepend and append are put \z
+    help = "each element minus the one before it along dim, n times; prepend and append are put \z
         round x first",
     fn = function(x, n, dim, prepend, append)
         if n < 0 then fail("diff: argument 'n': expected >= 0, got %d", n) end

@@ -108,8 +108,8 @@ define { "chunk", sig = "tensor x, int chunks, dim dim=1",
     end }
 
 define { "tensor_split", sig = "tensor x, any sections, dim dim=1",
-    help = "a table of views: dim in exactly so many pieces, the first ones longer by 1 where it \z
-        does not divide; or ending at the indices in a table",
+    help = "a table of views: dim in exactly that many pieces, the first ones longer by 1 where \z
+        it does not divide; or ending at the indices in a table",
     fn = function(x, sections, dim)
         local sizes, at, n = {}, 0
         n, dim = sized("tensor_split", x, dim)
@@ -166,15 +166,15 @@ define { "atleast_3d", sig = "tensor x", help = "x with at least 3 dims, new one
     fn = function(x) return at_least(3, x) end }
 
 define { "hstack", sig = "tensors xs",
-    help = "tensors side by side: along dim 2, vectors along dim 1",
+    help = "tensors joined along dim 2, vectors along dim 1",
     fn = function(xs)
         xs = all_at_least(1, xs)
         return gpush.cat(xs, xs[1] and xs[1].ndim > 1 and 2 or 1)
     end }
 define { "vstack", sig = "tensors xs",
-    help = "tensors one above the other: along dim 1, vectors as rows",
+    help = "tensors joined along dim 1, vectors as rows",
     fn = function(xs) return gpush.cat(all_at_least(2, xs), 1) end }
-define { "dstack", sig = "tensors xs", help = "tensors one behind the other: along dim 3",
+define { "dstack", sig = "tensors xs", help = "tensors joined along dim 3",
     fn = function(xs) return gpush.cat(all_at_least(3, xs), 3) end }
 define { "column_stack", sig = "tensors xs", help = "as hstack, vectors as columns",
     fn = function(xs)
@@ -223,7 +223,7 @@ local function tile(op, x, dims)
 end
 
 define { "tile", sig = "tensor x, shape dims",
-    help = "x repeated along its dims, so often each; fewer numbers count for the last dims",
+    help = "x repeated along its dims, that often each; fewer numbers apply to the last dims",
     fn = function(x, dims) return tile("tile", x, dims) end }
 define { "repeat", sig = "tensor x, shape dims",
     help = "as tile, with a number for every dim; `repeat` is a word of Lua's, so \z
@@ -236,7 +236,7 @@ define { "repeat", sig = "tensor x, shape dims",
 -- ---- rotated ----
 
 define { "rot90", sig = "tensor x, int k=1, dims? dims",
-    help = "x turned by k quarters, from the first of two dims (1 and 2) to the second",
+    help = "x rotated by k quarter turns, from the first of two dims (1 and 2) to the second",
     fn = function(x, k, dims)
         dims = dims or { 1, 2 }
         if #dims ~= 2 then fail("rot90: %d dims given (expected 2)", #dims) end
@@ -253,7 +253,8 @@ define { "fliplr", sig = "tensor x", help = "columns in reverse order: dim 2",
 define { "flipud", sig = "tensor x", help = "rows in reverse order: dim 1",
     fn = function(x) return x:flip(1) end }
 
-define { "ravel", sig = "tensor x", help = "the elements in one dim; a copy where a view cannot be",
+define { "ravel", sig = "tensor x",
+    help = "the elements in one dim; a copy where a view is impossible",
     fn = function(x) return x:flatten() end }
 -- Only the shape of other is read: it may be on another device.
 define { "expand_as", sig = "tensor x, tensor other", help = "x expanded to the shape of other",

@@ -329,7 +329,7 @@ optim.clip_grad_norm_ = composite {
     sig = "any params, float max_norm, float norm_type=2, bool error_if_nonfinite=false",
     help = "scales the gradients of params, a list or a model, down where their norm as one \z
         vector is above max_norm; "
-        .. "gives that norm as a 0-d tensor. Waits only to look whether it is finite",
+        .. "gives that norm as a 0-d tensor. Waits only to check whether it is finite",
     fn = function(params, max_norm, norm_type, finite)
         if not (max_norm >= 0) then
             raise("optim.clip_grad_norm_: argument 'max_norm': expected a number from 0, got %s",

@@ -11,7 +11,7 @@ Schedule.__index = Schedule
 local function check_whole(name, o, ...)
     for _, k in ipairs { ... } do
         if not (math.tointeger(o[k]) and o[k] > 0) then
-            raise("optim.lr.%s: option '%s' is %s (expected a whole number above 0)", name, k,
+            raise("optim.lr.%s: option '%s' is %s (expected an integer above 0)", name, k,
                 tostring(o[k]))
         end
     end
@@ -285,7 +285,7 @@ function restarts:step(epoch)
 end
 declared(restarts, "schedule.", { step = "self schedule, number? epoch" })
 define("CosineAnnealingWarmRestarts", "int T_0, int T_mult=1, float eta_min=0",
-    "down to eta_min along half a cosine in T_0 steps, then anew, each time in T_mult times as \z
+    "down to eta_min along half a cosine in T_0 steps, then again, each time in T_mult times as \z
         many", restarts)
 
 assert(loadfile(folder .. "/lr_cycles.lua", "t"))(define, raise, check_whole, check_share,

@@ -29,8 +29,8 @@ end
 local function whole(v) return math.tointeger(v) and v >= 1 end
 local function is(kind) return function(v) return type(v) == kind end end
 local checks = {
-    width = { whole, "a whole number from 1 on" }, height = { whole, "a whole number from 1 on" },
-    bins = { whole, "a whole number from 1 on" },
+    width = { whole, "an integer from 1 on" }, height = { whole, "an integer from 1 on" },
+    bins = { whole, "an integer from 1 on" },
     xlim = { pair, "{least, largest}" }, ylim = { pair, "{least, largest}" },
     title = { is "string", "a string" }, xlabel = { is "string", "a string" },
     ylabel = { is "string", "a string" },

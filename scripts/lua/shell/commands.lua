@@ -71,12 +71,12 @@ end
 
 -- ---- Time ----
 
-command("timeit", "expr", "what a call takes: many runs, median, host and device apart",
+command("timeit", "expr", "the time of a call: many runs, median, host and device separately",
     function(text)
     print(gpush.timeit(compile(text, "timeit")))
 end)
 
-command("time", "expr", "what one run takes, and its value", function(text)
+command("time", "expr", "the time of one run, and its value", function(text)
     local f = compile(text, "time")
     gpush.synchronize()
     local before = waits()
@@ -100,8 +100,8 @@ command("prof", "expr", "the profile of one run as a table", function(text)
     print(prof:table { limit = 15, sort = "cpu_time_total" })
 end)
 
-command("sync", "", "who waited for a device, and for how long, since last asked", function()
-    if #gpush.sync.lines() == 0 then return print "no waits since last asked" end
+command("sync", "", "the waits for devices since the last report, by line", function()
+    if #gpush.sync.lines() == 0 then return print "no waits since the last report" end
     gpush.sync.report()
     gpush.sync.reset()
 end)
@@ -212,7 +212,7 @@ local function reload(name)
     return name
 end
 
-command("reload", "[module]", "reads modules anew: one, or all of yours", function(text)
+command("reload", "[module]", "reloads modules: one, or all of yours", function(text)
     if text ~= "" then
         if not package.loaded[text] then fail("no module '%s' was required", text) end
         return print("reloaded " .. reload(text))
@@ -243,14 +243,14 @@ end
 
 local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 
-command("list", "[number]", "what was typed, numbered as in messages: stdin[3] is the third",
+command("list", "[number]", "the inputs, numbered as in messages: stdin[3] is the third",
     function(text)
     local inputs, numbers = debug.getregistry()["gpush.inputs"], {}
     for name in next, inputs do numbers[#numbers + 1] = tonumber(name:match "%[(%d+)%]$") end
     table.sort(numbers)
-    if #numbers == 0 then print "what comes from a pipe is not numbered" end
+    if #numbers == 0 then print "input from a pipe is not numbered" end
     if text ~= "" and not inputs[("=stdin[%s]"):format(text)] then
-        fail("nothing kept was typed as stdin[%s]", text)
+        fail("no kept input is stdin[%s]", text)
     end
     for _, n in ipairs(numbers) do
         local chunk = inputs[("=stdin[%d]"):format(n)]
@@ -317,7 +317,7 @@ local function statement(chunk)
     return "_ = " .. (value or chunk):gsub("[%s;]*$", "")
 end
 
-command("save", "file", "what went well in this session, as a script", function(text)
+command("save", "file", "successful chunks of this session, as a script", function(text)
     if text == "" then fail ":save needs a file" end
     local out = {}
     for i, chunk in ipairs(native.session()) do out[i] = statement(chunk) .. "\n" end

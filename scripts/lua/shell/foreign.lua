@@ -323,7 +323,8 @@ local function beyond_ascii(line)
         return ("%s where the line has %s"):format(
             ascii == " " and "a plain space" or ascii, ("U+%04X, %s"):format(code, char))
     end
-    return ("names have letters of ASCII, digits and _, and no %s; texts may hold any"):format(char)
+    return ("names have letters of ASCII, digits and _, and no %s; strings may contain any")
+        :format(char)
 end
 
 local function phrase(message, line)
@@ -390,7 +391,7 @@ function foreign.constants(text)
         local lua = constants[name]
         constants[name] = nil
         if lua and rawget(_G, name) == nil and not text:find(name .. "%s*=[^=]") then
-            io.stderr:write(("%s is a variable that nobody has set, so nil: Lua writes %s\n")
+            io.stderr:write(("%s is a variable that was never set, so nil: Lua writes %s\n")
                 :format(name, lua))
         end
     end

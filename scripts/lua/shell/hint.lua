@@ -100,7 +100,7 @@ end
 
 -- Names of Python's, and the hint for each.
 local elsewhere = { self = "function Name:method(…), with a colon, has self",
-    super = "nothing to call: a class has what its base has",
+    super = "nothing to call: a class inherits from its base",
     sys = "os, and arg for the arguments", time = "os.time(), os.clock(), or timeit(f)",
     random = "math.random(), or rand(…)",
     range = "for i = 1, n do … end", plt = "plot, hist, heatmap and imshow draw at once",

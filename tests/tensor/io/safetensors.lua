@@ -129,9 +129,9 @@ refused(entry '"dtype":"f32","shape":[4],"data_offsets":[0,16]', "f32 is not a d
     "a dtype in small letters")
 refused(entry '"dtype":"F32","data_offsets":[0,16]', "expected a list as shape", "no shape")
 refused(entry '"dtype":"F32","shape":[-4],"data_offsets":[0,16]',
-    "dim 1 of its shape is no whole number", "a negative size")
+    "dim 1 of its shape is not an integer", "a negative size")
 refused(entry '"dtype":"F32","shape":[4.0],"data_offsets":[0,16]',
-    "dim 1 of its shape is no whole number", "a size with a dot")
+    "dim 1 of its shape is not an integer", "a size with a dot")
 refused(entry '"dtype":"F32","shape":[1,1,1,1,1,1,1,1,4],"data_offsets":[0,16]',
     "9 dims %(expected at most 8%)", "too many dims")
 refused(entry '"dtype":"F32","shape":[4]', "expected two numbers as data_offsets", "no offsets")
@@ -156,8 +156,9 @@ refused(file(two:format(12, 20), ("\0"):rep(20)),
     "tensor 'b': 4 bytes before its data belong to no tensor", "a gap")
 refused(file(two:format(8, 16), ("\0"):rep(20)), "4 bytes at the end belong to no tensor",
     "bytes too many")
-refused(file '{"__metadata__":[]}', "__metadata__ is no table of texts", "metadata that is a list")
-refused(file '{"__metadata__":{"a":1}}', "'a' in __metadata__ is no text",
+refused(file '{"__metadata__":[]}', "__metadata__ is not a table of strings",
+    "metadata that is a list")
+refused(file '{"__metadata__":{"a":1}}', "'a' in __metadata__ is not a string",
     "metadata that is no text")
 refused(write("PK\3\4" .. ("\0"):rep(20)), "zip archive: npz.load reads NumPy's; .*torch.load%(",
     "a .pt file: how to convert it")

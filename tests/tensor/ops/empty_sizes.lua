@@ -73,7 +73,7 @@ local function wrong(fn, args)
         settle()
     end)
     -- a label outside zero classes is seen by some ops only on the device
-    for _, known in ipairs { "no second deriv", "only with full_matrices", "is no class" } do
+    for _, known in ipairs { "no second deriv", "only with full_matrices", "is not a class" } do
         if ok or message:find(known) then return end
     end
     return message

@@ -74,7 +74,7 @@ function V.flatten(c)
     c.check(x:flatten(1, 2), {shape = {6, 4}, v = a.v})
     c.check(x:flatten(2, 2), {shape = {2, 3, 4}, v = a.v})
     c.check(c.put({shape = {}, v = {1}}):flatten(), {shape = {1}, v = {1}})
-    c.refuses(function() return x:flatten(3, 1) end, "^flatten: first dim 3 is behind last dim 1")
+    c.refuses(function() return x:flatten(3, 1) end, "^flatten: first dim 3 is after last dim 1")
 end
 
 function V.expand(c)

@@ -216,7 +216,7 @@ local function rules(dev)
     refuses(function() return on({1.0}):clamp() end,
         "clamp: arguments 'min' and 'max': expected at least one", "clamp without limits")
     refuses(function() return on({1.0}):polygamma(-1) end,
-        "polygamma: argument 'n': expected a whole number from 0, got %-1",
+        "polygamma: argument 'n': expected an integer from 0, got %-1",
             "polygamma(-1) as a method")
     -- torch 1.13: x, lo, hi = torch.tensor([1., 2., 5., 2.]), torch.tensor([2., 2., 0., 3.]),
     -- torch.tensor([4., 4., 4., 1.]), which require gradients; torch.clamp(x, lo,

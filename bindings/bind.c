@@ -12,7 +12,7 @@
 #include "tensor/intern.h"
 
 const char gp_box_tag = 0;
-static bool where(const char **file, int *line);
+static gp_srcloc script_line(void);
 _Thread_local lua_State *gp_lua_state;
 
 /* A tensor whose box Lua had no memory for; the next push releases it. Not a push in a finalizer,
@@ -61,16 +61,16 @@ static const gp_op *composite_called(lua_State *L) {
 }
 
 /* Whether the failed work was queued at another line: then it is only reported here, at a wait. */
-static bool from_elsewhere(const char *text, const char *file, int line) {
+static bool from_elsewhere(const char *text, gp_srcloc loc) {
     char here[512];
     const char *queued = strstr(text, " (queued at ");
-    snprintf(here, sizeof here, " (queued at %s:%d on ", file ? file : "", line);
+    snprintf(here, sizeof here, " (queued at %s:%d on ", loc.file ? loc.file : "", loc.line);
     return queued && strncmp(queued, here, strlen(here));
 }
 
-/* Pushes the message with the name that the script called at file:line: the composite's where a
- * row's failed inside it; linalg.inv for linalg_inv. */
-static void push_message(lua_State *L, const char *file, int line) {
+/* Pushes the message with the name that the script called at loc: the composite's where a row's
+ * failed inside it; linalg.inv for linalg_inv. */
+static void push_message(lua_State *L, gp_srcloc loc) {
     const char *text = gp_error(), *colon = strstr(text, ": ");
     char name[64];
     size_t n = colon ? (size_t)(colon - text) : 0;
@@ -78,7 +78,7 @@ static void push_message(lua_State *L, const char *file, int line) {
     if (n == 0 || n >= sizeof name) return (void)lua_pushstring(L, text);
     memcpy(name, text, n), name[n] = 0;
     if (!gp_op_find(name)) return (void)lua_pushstring(L, text);
-    const gp_op *op = from_elsewhere(text, file, line) ? NULL : composite_called(L);
+    const gp_op *op = from_elsewhere(text, loc) ? NULL : composite_called(L);
     if (op) return (void)lua_pushfstring(L, "%s%s", op->name, colon);
     char *dot =
         !strncmp(name, "linalg_", 7) || !strncmp(name, "fft_", 4) ? strchr(name, '_') : NULL;
@@ -95,13 +95,12 @@ void gp_lua_note(lua_State *L, const char *text) {
 }
 
 int gp_lua_raise(lua_State *L) {
-    const char *file = NULL;
-    int line = 0;
     gp_lua_enter(L);
     luaL_checkstack(L, 6, NULL);
-    if (where(&file, &line)) lua_pushfstring(L, "%s:%d: ", file, line);
+    gp_srcloc loc = script_line();
+    if (loc.file) lua_pushfstring(L, "%s:%d: ", loc.file, loc.line);
     else lua_pushliteral(L, "");
-    push_message(L, file, line);
+    push_message(L, loc);
     push_place(L);
     lua_insert(L, -2);
     lua_concat(L, 3);
@@ -204,7 +203,7 @@ static const char *file_of(const lua_Debug *ar) {
 
 /* The first Lua line up the stack that is the user's; else the first Lua line, except the
  * prompt's. */
-static bool where(const char **file, int *line) {
+static gp_srcloc script_line(void) {
     lua_State *L = gp_lua_state;
     lua_Debug ar, first;
     bool found = false, users = false;
@@ -215,15 +214,13 @@ static bool where(const char **file, int *line) {
         if (!found) first = ar;
         found = true;
     }
-    if (!found) return false;
-    *file = file_of(users ? &ar : &first);
-    *line = users ? ar.currentline : first.currentline;
-    return true;
+    if (!found) return (gp_srcloc){0};
+    return (gp_srcloc){file_of(users ? &ar : &first), users ? ar.currentline : first.currentline};
 }
 
 void gp_lua_install_hooks(void) {
-    if (gp_where != where)
-        gp_where = where; /* a data loader's worker opens a state while others run */
+    if (gp_srcloc_script != script_line)
+        gp_srcloc_script = script_line; /* a data loader's worker opens a state while others run */
     if (gp_alloc_collect != collect) gp_alloc_collect = collect;
 }
 

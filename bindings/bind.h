@@ -42,7 +42,7 @@ gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn);
  * and when Lua is out of memory. */
 int gp_lua_push(lua_State *L, gp_tensor *t);
 
-/* Raises gp_error() with the position of the user's running line, as found by gp_where. */
+/* Raises gp_error() with the position of the user's running line, as found by gp_srcloc_script. */
 int gp_lua_raise(lua_State *L);
 
 /* The same for an error of an argument: the message says so if a method was called with a dot, as

@@ -15,7 +15,7 @@ static int nrows;
 
 static gp_call_line *find(const gp_call_line *key) {
     for (int i = 0; i < nrows; i++)
-        if (rows[i].what == key->what && rows[i].file == key->file && rows[i].line == key->line &&
+        if (rows[i].what == key->what && gp_srcloc_same(rows[i].loc, key->loc) &&
             rows[i].first == key->first && !strcmp(rows[i].device, key->device))
             return &rows[i];
     if (!rows) rows = calloc(MOST, sizeof *rows);
@@ -23,16 +23,15 @@ static gp_call_line *find(const gp_call_line *key) {
     if (nrows < MOST - 1) rows[nrows] = *key;
     else if (nrows == MOST - 1) {
         rows[nrows] = *key;
-        rows[nrows].file = NULL;
+        rows[nrows].loc = (gp_srcloc){0};
         rows[nrows].what = "(others)";
     } else return &rows[MOST - 1];
     return &rows[nrows++];
 }
 
 static void call(gp_device *dev, const char *what, bool first, uint64_t t0, uint64_t t1) {
-    gp_call_line key = {.what = what, .first = first};
+    gp_call_line key = {.loc = gp_srcloc_here(), .what = what, .first = first};
     uint64_t ns = t1 - t0;
-    if (!gp_here(&key.file, &key.line)) key.file = NULL, key.line = 0;
     memcpy(key.device, dev->name, sizeof key.device);
     gp_lock(&lock);
     gp_call_line *l = find(&key);

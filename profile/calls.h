@@ -9,8 +9,7 @@
 enum { GP_CALL_BLOCKED_NS = 20000 };
 
 typedef struct gp_call_line {
-    const char *file; /* NULL: no Lua line */
-    int line;
+    gp_srcloc loc;    /* of the script */
     const char *what; /* the function, or the op whose code was loaded; never freed */
     bool first;       /* whether something was set up on its first use */
     char device[16];

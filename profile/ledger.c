@@ -32,7 +32,7 @@ const char *gp_sync_name(const char *text) {
 
 /* Hashes what identifies a line: file, line, why, what and reason; texts are interned. */
 static size_t hash(const gp_sync_event *e) {
-    uint64_t h = (uint64_t)(uintptr_t)e->file * 31 + (uint64_t)(unsigned)e->line;
+    uint64_t h = (uint64_t)(uintptr_t)e->loc.file * 31 + (uint64_t)(unsigned)e->loc.line;
     h = (h * 31 + (uint64_t)e->why) * 31 + (uint64_t)(uintptr_t)e->what +
         (uint64_t)(uintptr_t)e->reason * 7;
     h *= 0x9e3779b97f4a7c15u;
@@ -40,7 +40,7 @@ static size_t hash(const gp_sync_event *e) {
 }
 
 static bool same(const gp_sync_line *l, const gp_sync_event *e) {
-    return l->file == e->file && l->line == e->line && l->why == e->why && l->what == e->what &&
+    return gp_srcloc_same(l->loc, e->loc) && l->why == e->why && l->what == e->what &&
            l->reason == e->reason;
 }
 
@@ -51,8 +51,7 @@ static int *slot(const gp_sync_event *e) {
 }
 
 static gp_sync_event key_of(const gp_sync_line *l) {
-    return (gp_sync_event){
-        .file = l->file, .line = l->line, .why = l->why, .what = l->what, .reason = l->reason};
+    return (gp_sync_event){.loc = l->loc, .why = l->why, .what = l->what, .reason = l->reason};
 }
 
 /* With the lock held. Numbers of lines stay; their slots are recomputed. */
@@ -77,8 +76,8 @@ static int line_of(const gp_sync_event *e) {
     if (book.nlines == book.room && !grow()) return -1;
     int *s = slot(e);
     if (!*s) {
-        book.lines[book.nlines] = (gp_sync_line){
-            .file = e->file, .line = e->line, .why = e->why, .what = e->what, .reason = e->reason};
+        book.lines[book.nlines] =
+            (gp_sync_line){.loc = e->loc, .why = e->why, .what = e->what, .reason = e->reason};
         *s = ++book.nlines;
     }
     return *s - 1;

@@ -29,7 +29,7 @@ static _Thread_local struct {
     gp_track *track; /* NULL: this thread is not recorded */
 } my;
 
-int (*gp_record_stack)(struct gp_frame *frame, int max);
+int (*gp_record_stack)(gp_srcloc *frame, int max);
 
 /* The profile frees it. */
 static gp_track *new_track(gp_prof *p, bool worker) {
@@ -128,12 +128,11 @@ void gp_record_switch(void) {
 static const gp_stack *take_stack(gp_track *t) {
     struct {
         gp_stack s;
-        struct gp_frame frame[GP_STACK_DEPTH];
+        gp_srcloc frame[GP_STACK_DEPTH];
     } buf;
     memset(&buf, 0, sizeof buf); /* padding is interned with the rest */
     buf.s.n = gp_record_stack ? gp_record_stack(buf.s.frame, GP_STACK_DEPTH) : 0;
-    return gp_intern_put(t->prof->names, &buf,
-                         sizeof buf.s + (size_t)buf.s.n * sizeof(struct gp_frame));
+    return gp_intern_put(t->prof->names, &buf, sizeof buf.s + (size_t)buf.s.n * sizeof(gp_srcloc));
 }
 
 /* dtype, ndim and dims of every tensor argument, packed. */
@@ -150,6 +149,8 @@ static const char *take_shapes(gp_track *t, const gp_call *c) {
     return gp_intern_put(t->prof->names, buf, (size_t)(p - buf));
 }
 
+static void set_loc(gp_rec *r, gp_srcloc loc) { r->file = loc.file, r->line = loc.line; }
+
 /* Reads the clock last, and op_end reads it first: recording's cost stays outside the op. */
 static void op_begin(gp_call *c) {
     gp_track *t = track();
@@ -158,11 +159,11 @@ static void op_begin(gp_call *c) {
     if (t->depth < (int)(sizeof t->open / sizeof *t->open)) t->open[t->depth] = r;
     t->depth++;
     if (!r) return;
-    gp_here(&c->file, &c->line);
+    c->loc = gp_srcloc_here();
     *r = (gp_rec){.id = c->id,
                   .name = c->name,
-                  .file = c->file,
-                  .line = c->line,
+                  .file = c->loc.file,
+                  .line = c->loc.line,
                   .kind = GP_REC_OP,
                   .inplace = c->into != NULL};
     if (t->prof->opts.stack) r->stack = take_stack(t);
@@ -217,15 +218,15 @@ static void memory(gp_device *dev, int64_t bytes) {
 }
 
 void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
-                    uint64_t queued, const char *file, int line) {
+                    uint64_t queued, gp_srcloc loc) {
     gp_track *t = track();
     gp_rec *r = t ? append_here(t) : NULL;
     if (!r) return;
     *r = (gp_rec){.t0 = t0,
                   .t1 = t1,
                   .name = what,
-                  .file = file,
-                  .line = line,
+                  .file = loc.file,
+                  .line = loc.line,
                   .kind = GP_REC_WAIT,
                   .why = (uint8_t)why,
                   .where = s,
@@ -243,7 +244,7 @@ uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes) {
                   .kind = GP_REC_COPY,
                   .where = s,
                   .bytes = (int64_t)bytes};
-    gp_here(&r->file, &r->line);
+    set_loc(r, gp_srcloc_here());
     if (t->prof->opts.stack) r->stack = take_stack(t);
     r->t0 = r->t1 = gp_now_ns();
     return r->id;
@@ -280,7 +281,7 @@ gp_region gp_region_begin(const char *name, size_t len) {
     g.number = my.number;
     const char *kept = gp_intern_put(t->prof->names, name, len);
     *g.rec = (gp_rec){.name = kept ? kept : "?", .kind = GP_REC_REGION, .where = t->region_now};
-    gp_here(&g.rec->file, &g.rec->line);
+    set_loc(g.rec, gp_srcloc_here());
     if (t->prof->opts.stack) g.rec->stack = take_stack(t);
     g.rec->t0 = gp_now_ns();
     if (!push_region(t, g.rec)) g.rec->t1 = g.rec->t0, g.rec = NULL;
@@ -379,7 +380,7 @@ static gp_prof *new_prof(const gp_prof_opts *opts) {
     p->names = gp_intern_new();
     if (!p->host || !p->names) return gp_prof_free(p), NULL;
     atomic_store(&p->room, opts->limit ? opts->limit : (uint64_t)4 << 20);
-    gp_here(&p->file, &p->line);
+    p->started = gp_srcloc_here();
     return p;
 }
 

@@ -24,10 +24,7 @@ typedef enum gp_rec_kind {
 /* Frames of the Lua stack, innermost first; interned in the profile. */
 typedef struct gp_stack {
     int n;
-    struct gp_frame {
-        const char *file;
-        int line;
-    } frame[];
+    gp_srcloc frame[];
 } gp_stack;
 enum { GP_STACK_DEPTH = 32 };
 
@@ -36,7 +33,7 @@ typedef struct gp_rec {
     uint64_t id; /* OP, COPY: correlation id. KERNEL, MOVED, HELD: that of the event that queued it,
                     or 0. ALLOC: bytes in use on the device afterwards */
     const char *name; /* op's, region's, kernel's; WAIT: what waits */
-    const char *file; /* source line that began it; NULL if unknown */
+    const char *file; /* source line that began it, as a gp_srcloc without its padding */
     int32_t line;
     uint8_t kind;         /* gp_rec_kind */
     uint8_t why;          /* WAIT: gp_why */
@@ -94,9 +91,8 @@ typedef struct gp_prof {
     uint64_t others; /* ops of other threads than the profiling one and devices' */
     uint64_t cost_begin, cost_end; /* ns that recording an op's begin and end takes outside its [t0,
                                       t1]; measured at the start */
-    const char *file;              /* where it was started, or NULL */
-    int line;
-    struct gp_prof *next; /* for record.c */
+    gp_srcloc started;             /* where */
+    struct gp_prof *next;          /* for record.c */
 } gp_prof;
 
 /* Starts recording on this thread, after draining every device. False with a message when a profile
@@ -124,12 +120,12 @@ void gp_record_switch(void);
 /* For sync.c, which owns these hooks: a wait has ended; a copy is about to be queued (returns its
  * id, or 0 when nothing is recorded). */
 void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
-                    uint64_t queued, const char *file, int line);
+                    uint64_t queued, gp_srcloc loc);
 uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes);
 
 /* Fills frame[0 … max-1] from the running Lua stack, innermost first, and returns how many; set by
  * bindings/. */
-extern int (*gp_record_stack)(struct gp_frame *frame, int max);
+extern int (*gp_record_stack)(gp_srcloc *frame, int max);
 
 /* "f32 2x3, f32 3" from rec->shapes. */
 char *gp_rec_shapes(const char *shapes, char *buf, size_t n);

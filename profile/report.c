@@ -13,12 +13,13 @@ static int by_wait(const void *a, const void *b) {
     const gp_sync_line *x = a, *y = b;
     if (x->wait_ns != y->wait_ns) return x->wait_ns < y->wait_ns ? 1 : -1;
     if (x->refused != y->refused) return x->refused < y->refused ? 1 : -1;
-    return x->line - y->line;
+    return x->loc.line - y->loc.line;
 }
 
 static char *where_text(const gp_sync_line *l, char *buf, size_t n) {
     char file[200];
-    if (l->file) snprintf(buf, n, "%s:%d", gp_plain_text(l->file, file, sizeof file), l->line);
+    if (l->loc.file)
+        snprintf(buf, n, "%s:%d", gp_plain_text(l->loc.file, file, sizeof file), l->loc.line);
     else snprintf(buf, n, l->why == GP_WHY_echo || l->why == GP_WHY_explicit ? "(prompt)" : "?");
     return buf;
 }
@@ -155,8 +156,9 @@ static void call_numbers(FILE *f, const layout *w, const char *times, const char
 static void call_row(FILE *f, const gp_call_line *l, const layout *w) {
     char where[240] = "?", what[120], file[200], times[32], ns[32], blocked[32], blocked_ns[32],
          most[32];
-    if (l->file)
-        snprintf(where, sizeof where, "%s:%d", gp_plain_text(l->file, file, sizeof file), l->line);
+    if (l->loc.file)
+        snprintf(where, sizeof where, "%s:%d", gp_plain_text(l->loc.file, file, sizeof file),
+                 l->loc.line);
     cell(f, where, w->first);
     cell(f, call_text(l, what, sizeof what), w->second);
     call_numbers(f, w, count_text(l->times, times, sizeof times),

@@ -23,8 +23,8 @@ static _Thread_local struct {
     gp_scope *scopes;
     gp_stream *stream; /* NULL: no current wait */
     uint64_t queued;
-    const char *last_op, *last_file;
-    int last_line;
+    const char *last_op;
+    gp_srcloc last;
     int copied; /* 1 + gp_copy_kind of the copy queued within the wait; 0: none */
 } me;
 
@@ -92,15 +92,13 @@ static void charge(gp_scope *s, const gp_sync_event *e) {
     s->waits++;
     s->wait_ns += ns;
     int i = 0;
-    while (i < s->nlines &&
-           (s->line[i].file != e->file || s->line[i].line != e->line || s->line[i].what != e->what))
+    while (i < s->nlines && (!gp_srcloc_same(s->line[i].loc, e->loc) || s->line[i].what != e->what))
         i++;
     if (i == GP_SCOPE_LINES) return;
     if (i == s->nlines) {
         s->nlines++;
-        s->line[i].file = e->file;
+        s->line[i].loc = e->loc;
         s->line[i].what = e->what;
-        s->line[i].line = e->line;
         s->line[i].times = s->line[i].wait_ns = 0;
     }
     s->line[i].times++;
@@ -157,9 +155,9 @@ static void queued_text(const gp_sync_event *e, char *buf, size_t n) {
     int at = snprintf(buf, n, "%llu queued op%s", (unsigned long long)e->queued,
                       e->queued == 1 ? "" : "s");
     if (!e->last_op || at < 0 || (size_t)at >= n) return;
-    if (e->last_file)
+    if (e->last.file)
         snprintf(buf + at, n - (size_t)at, " (last: %s, %s:%d)", e->last_op,
-                 gp_plain_text(e->last_file, file, sizeof file), e->last_line);
+                 gp_plain_text(e->last.file, file, sizeof file), e->last.line);
     else snprintf(buf + at, n - (size_t)at, " (last: %s)", e->last_op);
 }
 
@@ -186,8 +184,9 @@ static void warn(const gp_sync_event *e, const gp_sync_line *l) {
     while (power < l->warned) power *= 10;
     if (power != l->warned) return;
     char where[240] = "?", file[200], queued[300], took[32], all[32], text[1024], again[80] = "";
-    if (e->file)
-        snprintf(where, sizeof where, "%s:%d", gp_plain_text(e->file, file, sizeof file), e->line);
+    if (e->loc.file)
+        snprintf(where, sizeof where, "%s:%d", gp_plain_text(e->loc.file, file, sizeof file),
+                 e->loc.line);
     queued_text(e, queued, sizeof queued);
     gp_time_text((double)(e->t1 - e->t0), took, sizeof took);
     if (l->warned > 1)
@@ -215,11 +214,10 @@ static gp_sync_event event(gp_stream *s, gp_why why, const char *what) {
                        .advice = gp_sync_advice(why, what)};
     memcpy(e.device, s->dev->name, sizeof e.device);
     e.stream = s->index;
-    gp_here(&e.file, &e.line);
+    e.loc = gp_srcloc_here();
     e.queued = me.queued;
     e.last_op = me.last_op;
-    e.last_file = me.last_file;
-    e.last_line = me.last_line;
+    e.last = me.last;
     return e;
 }
 
@@ -228,8 +226,7 @@ static void look(gp_stream *s, uint64_t queued) {
     me.stream = s;
     me.queued = queued;
     me.last_op = s->last_op;
-    me.last_file = s->last_file;
-    me.last_line = s->last_line;
+    me.last = (gp_srcloc){s->last_file, s->last_line};
     me.copied = 0;
 }
 
@@ -265,7 +262,7 @@ static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, ui
     e.t0 = t0;
     e.t1 = t1;
     if (why == GP_WHY_copy && me.copied) e.advice = gp_sync_advice(why, copies[me.copied - 1]);
-    gp_record_wait(s, why, e.what, t0, t1, e.queued, e.file, e.line);
+    gp_record_wait(s, why, e.what, t0, t1, e.queued, e.loc);
     if (me.quiet) return;
     bool warned = gp_sync_get_mode() == GP_SYNC_WARN && gp_sync_watched(why) && !e.reason;
     gp_sync_line line;

@@ -32,8 +32,7 @@ uint64_t gp_sync_stalled_ns(void);
 
 /* A source line's waits. Strings are never freed. */
 typedef struct gp_sync_line {
-    const char *file; /* NULL: no Lua line */
-    int line;
+    gp_srcloc loc; /* of the script */
     gp_why why;
     const char *what;   /* what waited: "item", "nonzero" */
     const char *reason; /* of the enclosing allow(); NULL: none */
@@ -49,8 +48,8 @@ typedef struct gp_sync_line {
 
 /* One wait. */
 typedef struct gp_sync_event {
-    const char *file, *what, *reason, *last_op, *last_file, *advice;
-    int line, last_line;
+    gp_srcloc loc, last; /* of the script; of what was queued last */
+    const char *what, *reason, *last_op, *advice;
     gp_why why;
     bool refused;
     char device[16];
@@ -87,8 +86,8 @@ typedef struct gp_scope {
     uint64_t waits, wait_ns; /* seen so far */
     int nlines;
     struct {
-        const char *file, *what;
-        int line;
+        gp_srcloc loc;
+        const char *what;
         uint64_t times, wait_ns;
     } line[GP_SCOPE_LINES]; /* the first ones */
 } gp_scope;

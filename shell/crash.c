@@ -84,7 +84,7 @@ static void put_line(text *t, const gp_call *c) {
     const char *dir = gp_scripts_dir();
     lua_State *L = gp_lua_state ? gp_lua_state : session;
     lua_Debug ar;
-    if (c && c->file) return put_place(t, c->file, c->line);
+    if (c && c->loc.file) return put_place(t, c->loc.file, c->loc.line);
     if (gp_thread_worker() || !L) return;
     for (int level = 0; level < 100 && lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sl", &ar);

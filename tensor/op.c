@@ -177,9 +177,9 @@ static bool name_shape(const gp_call *c, const gp_shape *s) {
 static bool begin_write(gp_call *c, gp_tensor *t) {
     gp_storage *st = t->storage;
     st->version++;
-    if (gp_grad_live && !c->file) gp_here(&c->file, &c->line);
-    atomic_store_explicit(&st->write_file, c->file, memory_order_relaxed);
-    atomic_store_explicit(&st->write_line, c->line, memory_order_relaxed);
+    if (gp_grad_live && !c->loc.file) c->loc = gp_srcloc_here();
+    atomic_store_explicit(&st->write_file, c->loc.file, memory_order_relaxed);
+    atomic_store_explicit(&st->write_line, c->loc.line, memory_order_relaxed);
     return gp_order_host_write(t->storage, c->name);
 }
 
@@ -285,10 +285,10 @@ static bool launch_async(gp_call *c) {
         gp_failure_take(s, UINT64_MAX))
         return false;
     if (s->dev->vt->full(s) && !gp_wait_room(s)) return false;
-    if (!c->file) gp_here(&c->file, &c->line);
+    if (!c->loc.file) c->loc = gp_srcloc_here();
     atomic_store_explicit(&s->last_op, c->name, memory_order_relaxed);
-    atomic_store_explicit(&s->last_file, c->file, memory_order_relaxed);
-    atomic_store_explicit(&s->last_line, c->line, memory_order_relaxed);
+    atomic_store_explicit(&s->last_file, c->loc.file, memory_order_relaxed);
+    atomic_store_explicit(&s->last_line, c->loc.line, memory_order_relaxed);
     void (*hook)(gp_stream *) = GP_HOOK(launch);
     if (hook) hook(s);
     if (!order_call(c)) return false;
@@ -327,7 +327,7 @@ static bool run_view(gp_call *c) {
 static bool run(gp_call *c) {
     const gp_op *op = c->op;
     c->nout = c->ntmp = 0;
-    c->file = NULL;
+    c->loc = (gp_srcloc){0};
     void (*begin)(gp_call *) = GP_HOOK(op_begin);
     c->id = begin ? gp_next_id() : 0;
     if (begin) begin(c);

@@ -3,6 +3,7 @@
 #define GP_OP_H
 
 #include "tensor/array.h"
+#include "tensor/srcloc.h"
 #include "tensor/error.h"
 #ifndef __cplusplus /* C++ sees calls and their arrays; devices and streams are opaque addresses   \
                      */
@@ -56,9 +57,7 @@ typedef struct gp_call {
     gp_stream *stream; /* set by gp_op_run */
     gp_tensor *into; /* in place: the tensor written, the same as out[0]; NULL: new ones are made */
     uint64_t id;     /* correlation id, unique in the process */
-    const char *file; /* source line that launched it (asynchronous devices, or while recording);
-                         NULL if unknown */
-    int line;
+    gp_srcloc loc;   /* that launched it (asynchronous devices, or while recording) */
     uint64_t seed, counter; /* random ops: Philox key and op counter */
     uint8_t compute;        /* gp_dtype in which a formula is evaluated; set by infer */
     bool requires_grad;     /* the caller wants the result as a leaf; for bindings */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "tensor/array.h"
+#include "tensor/srcloc.h"
 
 /* A block of device memory, and the unit of the caching allocator (alloc.c): freed storages wait
  * there for reuse. */
@@ -31,8 +32,7 @@ typedef struct gp_storage {
     void *owner;                /* for release */
     void (*unlock)(void *data); /* host memory that a device has page-locked: called before it goes
                                    back to the system */
-    const char *file; /* where it was made, for the out-of-memory list; interned, or NULL */
-    int line;
+    gp_srcloc made;             /* where, for the out-of-memory list */
     const char *_Atomic write_file; /* the last write in place, recorded while gradients exist; */
     atomic_int write_line;          /* workers may write parts of one storage concurrently */
     struct gp_failure *failure,

@@ -20,8 +20,8 @@
 #define RUN "gpush.profile.run"
 #define REGION "gpush.profile.region"
 
-/* Set by bind.c beside gp_where: the frames of the running stack. */
-static int stack(struct gp_frame *frame, int max) {
+/* Set by bind.c beside gp_srcloc_script: the frames of the running stack. */
+static int stack(gp_srcloc *frame, int max) {
     lua_State *L = gp_lua_state;
     lua_Debug ar;
     int n = 0;

@@ -61,8 +61,7 @@ static int l_newindex(lua_State *L) {
 
 typedef struct scope {
     gp_scope s;
-    const char *file; /* where it was opened; NULL if unknown */
-    int line;
+    gp_srcloc opened; /* where */
 } scope;
 
 /* The depth of a coroutine; unknown in a host that resumes coroutines itself. */
@@ -85,7 +84,7 @@ static scope *push_scope(lua_State *L) {
     lua_setiuservalue(L, -2, 1);
     sc->s.coroutine = L;
     gp_lua_enter(L);
-    gp_here(&sc->file, &sc->line);
+    sc->opened = gp_srcloc_here();
     return sc;
 }
 
@@ -164,8 +163,8 @@ static void add_lines(luaL_Buffer *b, const gp_scope *s) {
     char text[400], file[200], took[32];
     for (int i = 0; i < s->nlines; i++) {
         const char *name =
-            s->line[i].file ? gp_plain_text(s->line[i].file, file, sizeof file) : "?";
-        int n = snprintf(text, sizeof text, "%s %s:%d %s", i ? "," : ":", name, s->line[i].line,
+            s->line[i].loc.file ? gp_plain_text(s->line[i].loc.file, file, sizeof file) : "?";
+        int n = snprintf(text, sizeof text, "%s %s:%d %s", i ? "," : ":", name, s->line[i].loc.line,
                          s->line[i].what);
         if (s->line[i].times > 1 && n < (int)sizeof text)
             n += snprintf(text + n, sizeof text - (size_t)n, " x%llu",
@@ -183,10 +182,10 @@ static int over_budget(lua_State *L, const scope *sc) {
     char text[300], file[160], took[32], max[48] = "", stall[64] = "";
     luaL_Buffer b;
     luaL_buffinit(L, &b);
-    if (sc->file)
-        snprintf(text, sizeof text, "%s:%d: ", gp_plain_text(sc->file, file, sizeof file),
-                 sc->line);
-    luaL_addstring(&b, sc->file ? text : "");
+    if (sc->opened.file)
+        snprintf(text, sizeof text, "%s:%d: ", gp_plain_text(sc->opened.file, file, sizeof file),
+                 sc->opened.line);
+    luaL_addstring(&b, sc->opened.file ? text : "");
     if (sc->s.max < UINT64_MAX)
         snprintf(max, sizeof max, ", at most %llu allowed", (unsigned long long)sc->s.max);
     if (sc->s.stall_ns < UINT64_MAX)
@@ -219,8 +218,9 @@ static int l_scope_gc(lua_State *L) {
     if (!sc->s.open) return 0;
     gp_scope_close(&sc->s);
     const char *name = sc->s.reason ? "allow" : "budget";
-    lua_writestringerror("%s:", sc->file ? gp_plain_text(sc->file, file, sizeof file) : "?");
-    lua_writestringerror("%d: ", sc->line);
+    lua_writestringerror("%s:",
+                         sc->opened.file ? gp_plain_text(sc->opened.file, file, sizeof file) : "?");
+    lua_writestringerror("%d: ", sc->opened.line);
     lua_writestringerror("sync.%s was not closed: ", name);
     lua_writestringerror("write local _ <close> = sync.%s(...), or pass it a function\n", name);
     return 0;
@@ -257,8 +257,8 @@ static const void *own(lua_State *L, void *from, size_t n) {
 
 static void push_line(lua_State *L, const gp_sync_line *l) {
     lua_createtable(L, 0, 14);
-    set_string(L, "file", l->file);
-    set_int(L, "line", (uint64_t)l->line);
+    set_string(L, "file", l->loc.file);
+    set_int(L, "line", (uint64_t)l->loc.line);
     set_string(L, "why", gp_why_name(l->why));
     set_string(L, "what", l->what);
     set_string(L, "device", l->device);
@@ -287,8 +287,8 @@ static int l_lines(lua_State *L) {
 
 static void push_event(lua_State *L, const gp_sync_event *e) {
     lua_createtable(L, 0, 16);
-    set_string(L, "file", e->file);
-    set_int(L, "line", (uint64_t)e->line);
+    set_string(L, "file", e->loc.file);
+    set_int(L, "line", (uint64_t)e->loc.line);
     set_string(L, "why", gp_why_name(e->why));
     set_string(L, "what", e->what);
     set_string(L, "device", e->device);
@@ -299,8 +299,8 @@ static void push_event(lua_State *L, const gp_sync_event *e) {
     set_bool(L, "watched", gp_sync_watched(e->why));
     set_int(L, "queued", e->queued);
     set_string(L, "last_op", e->last_op);
-    set_string(L, "last_file", e->last_file);
-    set_int(L, "last_line", (uint64_t)e->last_line);
+    set_string(L, "last_file", e->last.file);
+    set_int(L, "last_line", (uint64_t)e->last.line);
     set_seconds(L, "start", e->t0);
     set_seconds(L, "wait", e->t1 - e->t0);
 }
@@ -342,8 +342,8 @@ static int l_calls(lua_State *L) {
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++, l++) {
         lua_createtable(L, 0, 10);
-        set_string(L, "file", l->file);
-        set_int(L, "line", (uint64_t)l->line);
+        set_string(L, "file", l->loc.file);
+        set_int(L, "line", (uint64_t)l->loc.line);
         set_string(L, "what", l->what);
         set_string(L, "device", l->device);
         set_bool(L, "first_use", l->first);

@@ -192,10 +192,9 @@ static int l_fault_text(lua_State *L) {
  * index. */
 static int raise_fault(lua_State *L, const gp_batch *b) {
     const gp_sample_error *f = &b->fault;
-    const char *file;
-    int line;
     gp_lua_enter(L);
-    if (gp_here(&file, &line)) lua_pushfstring(L, "%s:%d: ", file, line);
+    gp_srcloc loc = gp_srcloc_here();
+    if (loc.file) lua_pushfstring(L, "%s:%d: ", loc.file, loc.line);
     else lua_pushliteral(L, "");
     if (f->slot == b->n)
         lua_pushfstring(L, "data.Loader: collate of batch %I: ", (LUAI_UACINT)b->number);

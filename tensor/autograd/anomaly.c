@@ -49,5 +49,5 @@ bool gp_check_root(gp_tensor *root) {
     while ((before = input_with_nan(n))) n = before;
     return gp_fail(
         "backward: the tensor is NaN already; the first op whose result was NaN is %s (%s:%d)",
-        n->op->name, n->file ? n->file : "?", n->line);
+        n->op->name, n->loc.file ? n->loc.file : "?", n->loc.line);
 }

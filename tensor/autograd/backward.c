@@ -18,10 +18,9 @@ typedef struct walk {
     gp_node *nodes[NODES];
     gp_tensor *tensors[2 * INPUTS];
     bool need[INPUTS];
-    gp_leaf *leaves;  /* with something pending */
-    const char *file; /* the forward line of the last step */
-    int line;
-    gp_vjp v; /* tensors made during the step */
+    gp_leaf *leaves; /* with something pending */
+    gp_srcloc loc;   /* the forward line of the last step */
+    gp_vjp v;        /* tensors made during the step */
 } walk;
 
 /* ---- the queue ---- */
@@ -119,7 +118,7 @@ static gp_tensor *run_hook(walk *w, gp_grad_hook *h, gp_tensor *g) {
 
 /* Runs the hooks of one output, each on the result of the one before; NULL with a message. */
 static gp_tensor *run_hooks(walk *w, gp_grad_hook *h, int output, gp_tensor *g) {
-    if (h) gp_forward_line(NULL, 0); /* ops in hooks have source lines of their own */
+    if (h) gp_srcloc_set_forward((gp_srcloc){0}); /* ops in hooks have source lines of their own */
     for (; h && g; h = h->next)
         if (h->output == output) g = run_hook(w, h, g);
     return g;
@@ -141,8 +140,8 @@ static bool unchanged(const gp_node *n, const gp_tensor *saved, uint32_t version
     return gp_fail(
         "backward: %s (%s:%d) needs a tensor that was written in place since (%s:%d); use "
         ":clone() before the write, or the form without _",
-        n->op->name, n->file ? n->file : "?", n->line, st->write_file ? st->write_file : "?",
-        st->write_line);
+        n->op->name, n->loc.file ? n->loc.file : "?", n->loc.line,
+        st->write_file ? st->write_file : "?", st->write_line);
 }
 
 /* A saved tensor with its history, for gradients of gradients. */
@@ -185,7 +184,7 @@ static bool no_anomaly(walk *w, const gp_node *n, int i, gp_tensor *g) {
     if (!gp_anomaly) return true;
     if (!gp_has_nan(g, &found)) return false;
     return !found || gp_fail("backward: %s (%s:%d) gave NaN in the gradient of its input %d",
-                             n->op->name, n->file ? n->file : "?", n->line, i + 1);
+                             n->op->name, n->loc.file ? n->loc.file : "?", n->loc.line, i + 1);
 }
 
 /* Passes the gradients that n's rule left in dx to the nodes and leaves of the inputs. */
@@ -238,7 +237,7 @@ static bool step(walk *w, gp_node *n) {
         return gp_fail(
             "backward: the graph through %s (%s:%d) was freed by an earlier backward; give "
             "that one retain_graph = true",
-            n->op->name, n->file ? n->file : "?", n->line);
+            n->op->name, n->loc.file ? n->loc.file : "?", n->loc.line);
     if (!prepare(w, n)) return false;
     bool ok = unpack(v, n, w->opts->create);
     for (int i = 0; i < n->nout; i++) {
@@ -249,9 +248,9 @@ static bool step(walk *w, gp_node *n) {
     }
     if (ok) capture(w, n);
     for (int i = 0; i < n->nout; i++) n->out[i].g = NULL;
-    gp_forward_line(n->file, n->line);
+    gp_srcloc_set_forward(n->loc);
     ok = ok && n->rule->fn(v) && !v->failed && pass_on(w, n);
-    w->file = n->file, w->line = n->line;
+    w->loc = n->loc;
     drop_pool(v);
     if (v->x != w->tensors) free(v->x);
     if (ok && !w->opts->retain) gp_node_free_saved(n);
@@ -316,7 +315,7 @@ static bool settle_leaf(walk *w, gp_leaf *l) {
         if (o->inputs[i]->leaf == l && !gp_tensor_node(o->inputs[i])) o->out[i] = gp_tensor_ref(g);
     if (!wanted) return true;
     bool own = true;
-    gp_forward_line(w->file, w->line);
+    gp_srcloc_set_forward(w->loc);
     if (l->grad) return add_to(&l->grad, &own, g, o->create);
     return (l->grad = own_copy(w, g)) != NULL;
 }
@@ -341,7 +340,7 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
     bool ok = true;
     w.opts = opts;
     w.heap = w.nodes, w.n = 0, w.cap = NODES;
-    w.leaves = NULL, w.file = NULL, w.line = 0;
+    w.leaves = NULL, w.loc = (gp_srcloc){0};
     w.v.pool = w.v.first, w.v.npool = 0, w.v.cap = GP_POOL;
     w.v.failed = false;
     int off = gp_no_grad;
@@ -358,7 +357,7 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
     }
     if (gp_thread_stopped()) ok = gp_fail("interrupted!");
     ok = settle_leaves(&w, ok);
-    gp_forward_line(NULL, 0);
+    gp_srcloc_set_forward((gp_srcloc){0});
     gp_no_grad = off;
     gp_grads_apart = apart;
     if (w.heap != w.nodes) free(w.heap);

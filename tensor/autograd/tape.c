@@ -183,7 +183,7 @@ gp_node *gp_node_new(const gp_op *op, const gp_rule *rule, int nargs, int nints,
     n->in = (gp_input *)(n + 1);
     n->arg = (gp_value *)(n->in + nin);
     n->ints = (int64_t *)(n->arg + nargs);
-    gp_here(&n->file, &n->line);
+    n->loc = gp_srcloc_here();
     return n;
 }
 

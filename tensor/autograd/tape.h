@@ -79,8 +79,7 @@ struct gp_node {
     uint64_t seq; /* per thread: a node comes after those of its inputs */
     const gp_op *op;
     const gp_rule *rule;
-    const char *file; /* the source line of the forward op */
-    int line;
+    gp_srcloc loc; /* the source line of the forward op */
     int nargs, nints, nin, nout;
     gp_value *arg; /* tensors: .i is the number of the (first) input */
     int64_t *ints;

@@ -49,7 +49,7 @@ static int class_of_size(size_t bytes, size_t *block) {
 
 /* With the lock held: lists st, so that an out-of-memory error names it by its line. */
 static void live_insert(gp_alloc *al, gp_storage *st) {
-    gp_here(&st->file, &st->line);
+    st->made = gp_srcloc_here();
     st->prev = &al->live;
     st->next = al->live.next;
     st->next->prev = st->prev->next = st;
@@ -196,7 +196,8 @@ static size_t largest(gp_alloc *al, char *text, size_t size) {
             if (st->bytes == best->bytes) same++;
         below = (int64_t)best->bytes;
         int n = snprintf(text + at, size - at, "\n    %d x %.1f MiB, last at %s:%d", same,
-                         (double)best->bytes / 1048576, best->file ? best->file : "?", best->line);
+                         (double)best->bytes / 1048576, best->made.file ? best->made.file : "?",
+                         best->made.line);
         if (n < 0 || at + (size_t)n >= size) break;
         at += (size_t)n;
     }

@@ -20,17 +20,15 @@
 enum { MOST_DEVICES = GP_MAX_DEVICES, MOST_STREAMS = 64 };
 
 gp_hooks gp_hook;
-bool (*gp_where)(const char **file, int *line);
+gp_srcloc (*gp_srcloc_script)(void);
 
-static _Thread_local const char *forward_file;
-static _Thread_local int forward_line;
+static _Thread_local gp_srcloc forward;
 
-void gp_forward_line(const char *file, int line) { forward_file = file, forward_line = line; }
+void gp_srcloc_set_forward(gp_srcloc at) { forward = at; }
 
-bool gp_here(const char **file, int *line) {
-    if (!forward_file) return gp_where && gp_where(file, line);
-    *file = forward_file, *line = forward_line;
-    return true;
+gp_srcloc gp_srcloc_here(void) {
+    if (forward.file || !gp_srcloc_script) return forward;
+    return gp_srcloc_script();
 }
 
 static gp_device *devices[MOST_DEVICES];

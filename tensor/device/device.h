@@ -233,12 +233,4 @@ extern gp_hooks gp_hook;
 /* The next correlation id; unique in the process, never 0. */
 uint64_t gp_next_id(void);
 
-/* The running source line, read when a record needs it: set by bindings/. *file is interned and
- * never freed. False: no Lua line. */
-extern bool (*gp_where)(const char **file, int *line);
-/* The same, or the line that gp_forward_line set on this thread: a backward op counts for the line
- * of its forward. False, with nothing set: unknown. */
-bool gp_here(const char **file, int *line);
-void gp_forward_line(const char *file, int line); /* NULL: none */
-
 #endif

@@ -101,9 +101,9 @@ static size_t capacity(gp_device *dev) {
 static void fail_command(gp_stream *s, const gp_call *c, bool broke) {
     char text[512];
     uint64_t at = atomic_load_explicit(&s->completed, memory_order_relaxed) + 1;
-    if (c->file)
-        snprintf(text, sizeof text, "%s (queued at %s:%d on %s)", gp_error(), c->file, c->line,
-                 s->dev->name);
+    if (c->loc.file)
+        snprintf(text, sizeof text, "%s (queued at %s:%d on %s)", gp_error(), c->loc.file,
+                 c->loc.line, s->dev->name);
     else snprintf(text, sizeof text, "%s (on %s)", gp_error(), s->dev->name);
     gp_failure_add(s, at, at, broke, text);
 }
@@ -233,7 +233,7 @@ static void crashed(sim_stream *ss, const char *text) {
         "the worker of %s %s; results are lost, and it may have damaged other memory: save your "
         "work and start anew",
         s->dev->name, text);
-    fail_command(s, &(gp_call){.file = NULL}, true);
+    fail_command(s, &(gp_call){.loc = {0}}, true);
     complete(ss, at);
 }
 

@@ -78,8 +78,8 @@ typedef struct cuda_deferred_copy {
 typedef struct cuda_note {
     uint64_t issued; /* number of its command */
     bool told;       /* its fault was reported */
-    const char *file;
-    int line, n;
+    gp_srcloc loc;
+    int n;
     const char *const *texts;
 } cuda_note;
 

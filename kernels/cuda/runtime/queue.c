@@ -71,9 +71,9 @@ static void tell_fault(gp_stream *s, const gp_fault *f, int code, const cuda_not
     char what[380], text[512];
     if (code > note->n) snprintf(what, sizeof what, "a kernel met a bad index");
     else snprintf(what, sizeof what, note->texts[code - 1], f->v[0], f->v[1], f->v[2]);
-    if (note->file)
-        snprintf(text, sizeof text, "%s (queued at %.90s:%d on %s)", what, note->file, note->line,
-                 s->dev->name);
+    if (note->loc.file)
+        snprintf(text, sizeof text, "%s (queued at %.90s:%d on %s)", what, note->loc.file,
+                 note->loc.line, s->dev->name);
     else snprintf(text, sizeof text, "%s (on %s)", what, s->dev->name);
     gp_failure_add(s, note->issued, note->issued, false, text);
 }
@@ -113,7 +113,7 @@ gp_fault *gp_cuda_fault_open(gp_stream *s, const gp_call *c, const char *const *
         gp_fail("%s: too many calls are queued", c->op->name);
     else {
         unsigned at = (unsigned)(q->noted++ % CUDA_NOTES);
-        q->notes[at] = (cuda_note){atomic_load(&s->issued) + 1, false, c->file, c->line, n, texts};
+        q->notes[at] = (cuda_note){atomic_load(&s->issued) + 1, false, c->loc, n, texts};
         f = memset(&q->faults[at], 0, sizeof *f);
     }
     pthread_mutex_unlock(&q->lock);

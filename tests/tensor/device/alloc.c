@@ -247,7 +247,7 @@ static void freed_in_order(void) {
 
 /* ---- out of memory ---- */
 
-static bool where(const char **file, int *line) { return *file = "model.lua", *line = 12, true; }
+static gp_srcloc where(void) { return (gp_srcloc){"model.lua", 12}; }
 
 static bool mentions(const char *text) {
     return strstr(gp_error(), text) || complain("no '%s' in: %s", text, gp_error());
@@ -262,7 +262,7 @@ static void collect(void) {
 }
 
 static void out_of_memory(gp_device *dev) {
-    gp_where = where;
+    gp_srcloc_script = where;
     for (int k = 0; k < 5; k++) hoard[k] = need(full(dev, 5 * MIB / 2, k)); /* 10 MiB each, of 64 */
     gp_error_clear();
     gp_tensor *x = full(dev, 5 * MIB, 0);
@@ -290,7 +290,7 @@ static void out_of_memory(gp_device *dev) {
     gp_alloc_collect = NULL;
     gp_tensor_unref(x), gp_tensor_unref(small);
     for (int k = 0; k < 3; k++) gp_tensor_unref(hoard[k]);
-    gp_where = NULL;
+    gp_srcloc_script = NULL;
     tap_is_int(stats(dev).in_use, 0, "nothing is left in use");
 }
 

@@ -15,7 +15,7 @@
 
 static gp_device *sim;
 static int line; /* in place of the running line of Lua */
-static bool where(const char **file, int *l) { return *file = "script.lua", *l = line, true; }
+static gp_srcloc where(void) { return (gp_srcloc){"script.lua", line}; }
 
 /* ---- ops ---- */
 
@@ -328,7 +328,7 @@ static void shutdown_with_work(void) {
 }
 
 int main(void) {
-    gp_where = where;
+    gp_srcloc_script = where;
     sim = need(gp_device_get("sim"));
     heavy_x = full(sim, HEAVY, GP_f32, 1);
     launches_return();

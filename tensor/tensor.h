@@ -15,16 +15,15 @@ typedef struct gp_storage {
     atomic_int refs;
     _Atomic uint32_t version; /* counts in-place writes */
     gp_device *dev;
-    gp_stream *stream;      /* allocated here: reuse on this stream needs no wait */
-    _Atomic uint64_t other; /* bit i: stream i of the device has used it, too */
-    gp_stream *writer; /* the stream that wrote it last, and that stream's count of commands then;
-                          NULL: never written */
-    uint64_t written;
-    char *data;          /* device address */
-    size_t bytes;        /* capacity */
-    size_t asked;        /* of these, what the first tensor asked for */
-    int size_class;      /* size class; -1: foreign memory, released by `release` */
-    bool pinned;         /* host memory that a device copies from without staging */
+    gp_stream *stream;        /* allocated here: reuse on this stream needs no wait */
+    _Atomic uint64_t used_by; /* bit i: stream i of the device has used it, too */
+    gp_stream *last_writer;   /* NULL: never written */
+    uint64_t write_seq;       /* last_writer's count of commands at that write */
+    char *data;               /* device address */
+    size_t bytes;             /* capacity */
+    size_t asked;             /* of these, what the first tensor asked for */
+    int size_class;           /* size class; -1: foreign memory, released by `release` */
+    bool pinned;              /* host memory that a device copies from without staging */
     atomic_bool charged; /* to Lua's collector: once, whichever of its tensors reaches Lua first */
     atomic_int readers;  /* queued copies that still read or write it (pinned host memory), and
                             abandoned calls that read it (tensor/device/offload.h) */

@@ -237,8 +237,8 @@ static gp_storage *begin_life(gp_storage *st, gp_stream *s, int size_class, size
     st->stream = s;
     st->size_class = size_class;
     st->asked = bytes;
-    st->other = 0;
-    st->writer = NULL;
+    st->used_by = 0;
+    st->last_writer = NULL;
     st->version = 0;
     atomic_store_explicit(&st->charged, false, memory_order_relaxed);
     tell(s->dev, (int64_t)st->bytes);
@@ -304,7 +304,7 @@ static bool other_uses(gp_storage *st, gp_event ***out) {
     bool known = true;
     for (int i = 0; i < dev->nstreams; i++) {
         gp_stream *s = dev->streams[i];
-        if (!(st->other >> i & 1) || !dev->vt->busy(s)) continue;
+        if (!(st->used_by >> i & 1) || !dev->vt->busy(s)) continue;
         if (!events) events = calloc(65, sizeof *events);
         if (events && (events[n] = dev->vt->event_record(s))) n++;
         else if (!gp_wait(s, GP_WHY_alloc, "free")) known = false;
@@ -328,7 +328,7 @@ static void storage_free(gp_storage *st) {
     if (for_magazine(st->dev, st->size_class) && !st->pinned && gp_magazine_put(st)) return;
     if (st->dev->vt->async) gp_failure_forget(st);
     gp_event **events = NULL;
-    bool known = !st->other || other_uses(st, &events);
+    bool known = !st->used_by || other_uses(st, &events);
     gp_lock(&al->lock);
     if (st->bytes >= LARGE) live_remove(st);
     __atomic_store_n(&al->stats.in_use, al->stats.in_use - (int64_t)st->bytes, __ATOMIC_RELAXED);

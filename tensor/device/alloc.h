@@ -33,7 +33,7 @@ void gp_storage_unref(gp_storage *st);
 /* Records that work queued on s uses st, so that it is not reused before that work is done. */
 static inline void gp_storage_use(gp_storage *st, gp_stream *s) {
     if (st->stream != s && st->dev == s->dev)
-        atomic_fetch_or_explicit(&st->other, (uint64_t)1 << s->index, memory_order_relaxed);
+        atomic_fetch_or_explicit(&st->used_by, (uint64_t)1 << s->index, memory_order_relaxed);
 }
 
 typedef struct gp_mem_stats {

@@ -37,9 +37,9 @@ struct gp_stream {
         last_op; /* name and source line of the last op queued, for reports; file may be NULL */
     const char *_Atomic last_file;
     _Atomic int last_line;
-    _Atomic uint64_t follows[64]; /* by stream index: commands of that stream that come before what
-                                     is queued here now */
-    uint64_t logged;              /* commands up to this one are in failure.c's log */
+    _Atomic uint64_t synced_to[64]; /* by stream index: commands of that stream that come before
+                                       what is queued here now */
+    uint64_t logged;                /* commands up to this one are in failure.c's log */
 };
 
 typedef enum gp_copy_kind { GP_COPY_D2D, GP_COPY_H2D, GP_COPY_D2H } gp_copy_kind;

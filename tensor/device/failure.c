@@ -91,7 +91,7 @@ static void mark_read(gp_failure *f) {
 
 static bool covers(gp_stream *s, uint64_t upto, const gp_failure *f) {
     if (f->stream == s) return f->from <= upto;
-    return f->stream->dev == s->dev && atomic_load(&s->follows[f->stream->index]) >= f->from;
+    return f->stream->dev == s->dev && atomic_load(&s->synced_to[f->stream->index]) >= f->from;
 }
 
 /* Asks devices that report failures only on request, for every stream: one may have used another's

@@ -4,30 +4,32 @@
 
 #include "tensor/device/offload.h"
 
-static bool follows(gp_stream *s, const gp_stream *first, uint64_t upto) {
-    return atomic_load_explicit(&s->follows[first->index], memory_order_relaxed) >= upto;
+/* Whether what s queues now is known to come after `upto` commands of `first`. */
+static bool is_synced(gp_stream *s, const gp_stream *first, uint64_t upto) {
+    return atomic_load_explicit(&s->synced_to[first->index], memory_order_relaxed) >= upto;
 }
 
 static void note(gp_stream *s, int index, uint64_t upto) {
-    if (atomic_load_explicit(&s->follows[index], memory_order_relaxed) < upto)
-        atomic_store_explicit(&s->follows[index], upto, memory_order_relaxed);
+    if (atomic_load_explicit(&s->synced_to[index], memory_order_relaxed) < upto)
+        atomic_store_explicit(&s->synced_to[index], upto, memory_order_relaxed);
 }
 
 /* Records that s is ordered after `upto` commands of `first`, and so after what `first` was ordered
- * after: all of that with `all`, else only its finished part. */
+ * after: all that it is synced to with `all`, else only the finished part. */
 static void note_all(gp_stream *s, gp_stream *first, uint64_t upto, bool all) {
     gp_device *dev = s->dev;
     note(s, first->index, upto);
     for (int i = 0; i < dev->nstreams; i++) {
-        uint64_t n = atomic_load_explicit(&first->follows[i], memory_order_relaxed);
+        uint64_t n = atomic_load_explicit(&first->synced_to[i], memory_order_relaxed);
         uint64_t done = atomic_load_explicit(&dev->streams[i]->completed, memory_order_acquire);
         note(s, i, all || n < done ? n : done);
     }
 }
 
-/* Whether s's queue, or what is done, is already ordered after command `upto` of `first`. */
+/* Whether s is ordered after `upto` commands of `first`: it was made to wait for them, or they are
+ * done. */
 static bool is_after(gp_stream *s, gp_stream *first, uint64_t upto) {
-    if (follows(s, first, upto)) return true;
+    if (is_synced(s, first, upto)) return true;
     if (atomic_load_explicit(&first->completed, memory_order_acquire) < upto) return false;
     note_all(s, first, upto, false);
     return true;
@@ -53,23 +55,23 @@ bool gp_order_event(gp_stream *s, gp_event *e) {
 }
 
 bool gp_order_read(gp_storage *st, gp_stream *s) {
-    gp_stream *w = st->writer;
+    gp_stream *w = st->last_writer;
     if (!w || w == s || w->dev != s->dev) return true;
-    return is_after(s, w, st->written) || after(s, w);
+    return is_after(s, w, st->write_seq) || after(s, w);
 }
 
 bool gp_order_write(gp_storage *st, gp_stream *s) {
     if (st->dev != s->dev) return true;
     if (st->stream != s && !after(s, st->stream)) return false;
-    uint64_t others = st->other & ~((uint64_t)1 << s->index);
+    uint64_t others = st->used_by & ~((uint64_t)1 << s->index);
     for (int i = 0; others >> i && i < st->dev->nstreams; i++)
         if ((others >> i & 1) && !after(s, st->dev->streams[i])) return false;
     return true;
 }
 
 void gp_order_written(gp_storage *st, gp_stream *s) {
-    st->writer = s;
-    st->written = atomic_load_explicit(&s->issued, memory_order_relaxed);
+    st->last_writer = s;
+    st->write_seq = atomic_load_explicit(&s->issued, memory_order_relaxed);
 }
 
 static void wait_for_copies(gp_device *dev, void *ctx) {

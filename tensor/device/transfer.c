@@ -81,8 +81,8 @@ static bool in_order(gp_stream *first, gp_stream *later) {
  * queued. The source's stream, which may reuse src's memory, is ordered after the copy. */
 static bool across(gp_tensor *dst, gp_tensor *src) {
     gp_stream *to = gp_stream_current(dst->storage->dev);
-    gp_stream *from =
-        src->storage->writer ? src->storage->writer : gp_stream_current(src->storage->dev);
+    gp_stream *from = src->storage->last_writer ? src->storage->last_writer
+                                                : gp_stream_current(src->storage->dev);
     return in_order(from, to) && transfer(dst, src, true, GP_WHY_copy, "to") &&
            in_order(to, src->storage->stream);
 }

@@ -107,10 +107,16 @@ int gp_lua_raise(lua_State *L) {
     return lua_error(L);
 }
 
+const char *gp_lua_type_text(lua_State *L, int idx) {
+    gp_box *b = lua_touserdata(L, idx);
+    bool closed = b && lua_rawlen(L, idx) == sizeof *b && b->tag == (const void *)&gp_box_tag;
+    return closed && !b->t ? "a closed tensor" : luaL_typename(L, idx);
+}
+
 gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn) {
     gp_tensor *t = gp_lua_totensor(L, arg);
     if (!t) {
-        gp_fail("%s: argument #%d: expected a tensor, got %s", fn, arg, luaL_typename(L, arg));
+        gp_fail("%s: argument #%d: expected a tensor, got %s", fn, arg, gp_lua_type_text(L, arg));
         gp_lua_raise_argument(L);
     }
     return t;

@@ -35,6 +35,9 @@ static inline gp_box *gp_lua_new_box(lua_State *L, int metatable) {
     return b;
 }
 
+/* What the value at idx is, for messages: the name of its type, or "a closed tensor". Static. */
+const char *gp_lua_type_text(lua_State *L, int idx);
+
 /* The tensor at argument arg; raises "fn: argument #arg: expected a tensor, got …" otherwise. */
 gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn);
 

@@ -274,10 +274,7 @@ static int l_clock(lua_State *L) {
         }
         asked_before = true;
     }
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    lua_call(L, n, LUA_MULTRET);
-    return lua_gettop(L);
+    return lua_tocfunction(L, lua_upvalueindex(1))(L); /* here: errors name this call */
 }
 
 void gp_shell_watch_clock(lua_State *L) {

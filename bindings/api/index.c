@@ -132,6 +132,21 @@ int gp_lua_index(lua_State *L) {
     return gp_lua_push(L, gp_index_read(x, &s));
 }
 
+/* Raises where the key names a method or another property: those are not set. */
+static void no_method(lua_State *L) {
+    if (lua_type(L, 2) != LUA_TSTRING || luaL_getmetafield(L, 1, "__index") == LUA_TNIL) return;
+    lua_getupvalue(L, -1, 1), lua_getupvalue(L, -2, 2); /* methods, properties: see open_meta */
+    for (int t = lua_gettop(L) - 1; t <= lua_gettop(L); t++) {
+        if (!lua_istable(L, t)) continue;
+        lua_pushvalue(L, 2);
+        if (lua_rawget(L, t) != LUA_TNIL)
+            luaL_error(L, "x.%s cannot be set (expected an index, grad or requires_grad)",
+                       lua_tostring(L, 2));
+        lua_pop(L, 1);
+    }
+    lua_settop(L, 3);
+}
+
 int gp_lua_newindex(lua_State *L) {
     gp_tensor *x = gp_lua_check(L, 1, "index"), *value = gp_lua_totensor(L, 3);
     gp_index_spec s;
@@ -139,7 +154,10 @@ int gp_lua_newindex(lua_State *L) {
     gp_lua_enter(L);
     luaL_checkstack(L, 4, "index");
     if (lua_type(L, 2) == LUA_TSTRING && gp_lua_set_property(L, x, lua_tostring(L, 2))) return 0;
-    if (!read_key(L, &s, 2)) return bad_key(L);
+    if (!read_key(L, &s, 2)) {
+        no_method(L);
+        return bad_key(L);
+    }
     bool ok;
     if (value) {
         ok = gp_index_assign(x, &s, value);

@@ -5,32 +5,51 @@
 #include "bindings/bind.h"
 #include "bindings/module.h"
 
-/* Replaces the tensor at argument i by its number; raises unless it has one element. */
-static void number(lua_State *L, int i) {
+/* Pushes what else to write where function LIBRARY.NAME needs numbers, or "". */
+static const char *push_advice(lua_State *L, const char *function) {
+    const char *name = strchr(function, '.') + 1;
+    if (!strcmp(function, "string.format")) return lua_pushliteral(L, "; %s shows it");
+    if (!strcmp(name, "write")) return lua_pushliteral(L, "; tostring(x) is its text");
+    lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
+    if (!strncmp(function, "math.", 5) && lua_getfield(L, -1, name) == LUA_TFUNCTION)
+        return lua_pushfstring(L, "; x:%s(…) takes tensors", name);
+    return lua_pushliteral(L, "");
+}
+
+/* Replaces the tensor at argument i of the function by its number; raises unless it has one
+ * element. */
+static void number(lua_State *L, int i, const char *function) {
     gp_tensor *t = gp_lua_totensor(L, i);
     if (!t) return;
     if (t->a.numel != 1) {
         char text[200];
-        luaL_argerror(L, i,
-                      lua_pushfstring(L, "number expected, got tensor %s",
-                                      gp_tensor_text(t, text, sizeof text)));
+        gp_tensor_text(t, text, sizeof text);
+        const char *advice = push_advice(L, function);
+        luaL_argerror(L, i, lua_pushfstring(L, "number expected, got tensor %s%s", text, advice));
     }
     gp_lua_number(L, i);
     lua_replace(L, i);
 }
 
 /* Replaces a false tensor by false: Lua takes every userdata as true. */
-static void truth(lua_State *L, int i) {
+static void truth(lua_State *L, int i, const char *function) {
     if (!gp_lua_totensor(L, i) || gp_lua_truth(L, i)) return;
     lua_pushboolean(L, 0);
     lua_replace(L, i);
 }
 
+/* For functions whose fourth argument is a boolean, and those before it places in a string. */
+static void place_or_flag(lua_State *L, int i, const char *function) {
+    if (i == 4) truth(L, i, function);
+    else number(L, i, function);
+}
+
 /* For functions that take either: a bool tensor becomes a boolean, any other a number. */
-static void item(lua_State *L, int i) {
+static void item(lua_State *L, int i, const char *function) {
     gp_tensor *t = gp_lua_totensor(L, i);
-    if (t && t->a.dtype == GP_bool) lua_pushboolean(L, gp_lua_truth(L, i)), lua_replace(L, i);
-    else number(L, i);
+    if (t && t->a.dtype == GP_bool && t->a.numel == 1)
+        lua_pushboolean(L, gp_lua_truth(L, i)), lua_replace(L, i);
+    else number(L, i, function);
 }
 
 /* Refuses tensors as lists. Rows are views: moving them one by one overwrites what is read
@@ -40,6 +59,11 @@ static void no_list(lua_State *L, int i) {
         luaL_argerror(L, i, "table expected, got tensor (x:sort() and cat make a new tensor)");
 }
 
+static void list_or_place(lua_State *L, int i, const char *function) {
+    if (i == 1) no_list(L, i);
+    else number(L, i, function);
+}
+
 /* Each replacement is a C function without upvalues, as debug.getinfo shows, and runs the library's
  * own function in its own frame: error messages then find the name of the call. */
 enum { EVERY = 255 }; /* all arguments */
@@ -47,21 +71,45 @@ enum { EVERY = 255 }; /* all arguments */
 static struct {
 #define X(lib, name, becomes, first, last) lua_CFunction lib##_##name;
 #include "bindings/api/stdlib.def"
-    lua_CFunction string_format, base_ipairs, table_sort, os_exit, os_time;
+    lua_CFunction string_format, base_ipairs, table_concat, table_insert, table_sort, os_exit,
+        os_time;
 } original; /* the same in every state */
 
-static inline void convert(lua_State *L, void (*becomes)(lua_State *, int), int first, int last) {
+static inline void convert(lua_State *L, void (*becomes)(lua_State *, int, const char *), int first,
+                           int last, const char *function) {
     int n = lua_gettop(L);
     for (int i = n < last ? n : last; i >= first; i--)
-        if (lua_type(L, i) == LUA_TUSERDATA) becomes(L, i);
+        if (lua_type(L, i) == LUA_TUSERDATA) becomes(L, i, function);
 }
 
 #define X(lib, name, becomes, first, last)                                                         \
     static int l_##lib##_##name(lua_State *L) {                                                    \
-        convert(L, becomes, first, last);                                                          \
+        convert(L, becomes, first, last, #lib "." #name);                                          \
         return original.lib##_##name(L);                                                           \
     }
 #include "bindings/api/stdlib.def"
+
+static int l_os_exit(lua_State *L) {
+    convert(L, item, 1, 1, "os.exit");
+    convert(L, truth, 2, 2, "os.exit");
+    return original.os_exit(L);
+}
+
+static int l_os_time(lua_State *L) {
+    static const char *const fields[] = {"year", "month", "day", "hour", "min", "sec", "isdst"};
+    if (!lua_istable(L, 1)) return original.os_time(L);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        lua_pushstring(L, fields[i]);
+        lua_rawget(L, 1);
+        if (gp_lua_totensor(L, -1))
+            return luaL_error(L, "field '%s' is a tensor (expected %s; x:item() gives it)",
+                              fields[i], i < 6 ? "an integer" : "a boolean");
+        lua_settop(L, 1);
+    }
+    return original.os_time(L);
+}
+
+/* ---- table ---- */
 
 static int l_table_sort(lua_State *L) {
     no_list(L, 1);
@@ -70,24 +118,57 @@ static int l_table_sort(lua_State *L) {
 
 bool gp_lua_is_sort(lua_State *L, int i) { return lua_tocfunction(L, i) == l_table_sort; }
 
-static int l_os_exit(lua_State *L) {
-    convert(L, item, 1, 1);
-    convert(L, truth, 2, 2);
-    return original.os_exit(L);
+/* What is inserted may be a tensor; only with three arguments there is a place. */
+static int l_table_insert(lua_State *L) {
+    no_list(L, 1);
+    if (lua_gettop(L) == 3) convert(L, number, 2, 2, "table.insert");
+    return original.table_insert(L);
 }
 
-static int l_os_time(lua_State *L) {
-    if (!lua_istable(L, 1)) return original.os_time(L);
-    lua_pushliteral(L, "isdst");
-    lua_rawget(L, 1);
-    if (gp_lua_totensor(L, -1))
-        return luaL_error(L, "field 'isdst' is a tensor (expected a boolean)");
-    lua_settop(L, 1);
-    return original.os_time(L);
+/* Replaces concat's list by a copy with the numbers of its tensors, as `..` takes them. It ends at
+ * the first nil, of which concat then says where it is. */
+static void numbers_of(lua_State *L) {
+    enum { LIST = 1, FIRST = 3, LAST = 4, COPY = 5 };
+    lua_settop(L, LAST);
+    lua_Integer i = luaL_optinteger(L, FIRST, 1),
+                last = luaL_optinteger(L, LAST, (lua_Integer)lua_rawlen(L, LIST));
+    lua_newtable(L);
+    for (; i <= last && lua_rawgeti(L, LIST, i) != LUA_TNIL; i++) {
+        gp_tensor *t = gp_lua_totensor(L, -1);
+        char text[200];
+        if (t && t->a.numel != 1)
+            luaL_error(L, "element %I of the list is a tensor %s (tostring makes a text of it)", i,
+                       gp_tensor_text(t, text, sizeof text));
+        if (t) gp_lua_number(L, -1), lua_replace(L, -2);
+        lua_rawseti(L, COPY, i);
+        if (i == LUA_MAXINTEGER) break;
+    }
+    lua_settop(L, COPY);
+    lua_replace(L, LIST);
+    lua_pushinteger(L, last);
+    lua_replace(L, LAST);
 }
 
-/* Converts the arguments of conversions that need numbers; %s, %q and %p take tensors as they
- * are. */
+/* Looking for tensors first would cost lists of texts a fifth; a list without a metatable can be
+ * read twice. */
+static int l_table_concat(lua_State *L) {
+    int n = lua_gettop(L);
+    if (gp_lua_totensor(L, 1))
+        luaL_argerror(L, 1, "table expected, got tensor (x:tolist() makes one)");
+    convert(L, number, 3, 4, "table.concat");
+    if (!lua_istable(L, 1) || lua_getmetatable(L, 1) || !lua_checkstack(L, n + 4))
+        return lua_settop(L, n), original.table_concat(L);
+    lua_pushcfunction(L, original.table_concat);
+    for (int i = 1; i <= n; i++) lua_pushvalue(L, i);
+    if (lua_pcall(L, n, 1, 0) == LUA_OK) return 1;
+    lua_settop(L, n);
+    numbers_of(L);
+    return original.table_concat(L);
+}
+
+/* ---- string.format, ipairs, .. ---- */
+
+/* Converts the arguments of conversions that need values; %s and %p take tensors as they are. */
 static void format_numbers(lua_State *L) {
     const char *s = lua_tostring(L, 1);
     int arg = 1;
@@ -99,8 +180,9 @@ static void format_numbers(lua_State *L) {
         }
         arg++;
         s += strspn(s, "-+ #0123456789.");
-        if (*s && strchr("diouxXcaAeEfFgG", *s) && lua_type(L, arg) == LUA_TUSERDATA)
-            number(L, arg);
+        if (!*s || lua_type(L, arg) != LUA_TUSERDATA) continue;
+        if (*s == 'q') item(L, arg, "string.format");
+        else if (strchr("diouxXcaAeEfFgG", *s)) number(L, arg, "string.format");
     }
 }
 
@@ -132,7 +214,7 @@ int gp_lua_concat(lua_State *L) {
         lua_call(L, 2, 1);
         return 1;
     }
-    convert(L, number, 1, 2);
+    convert(L, number, 1, 2, "..");
     lua_concat(L, 2);
     return 1;
 }
@@ -145,8 +227,8 @@ static void push_library(lua_State *L, const char *lib) {
     else if (luaL_getmetatable(L, LUA_FILEHANDLE) == LUA_TTABLE) lua_getfield(L, -1, "__index");
 }
 
-/* Sets field `name` of a library to `by` and keeps the old value. Closures stay: run in another
- * frame, they would miss their upvalues. */
+/* Sets field `name` of a library to `by`, with the upvalues of the old value, and keeps that: it
+ * runs in the frame of `by`, where it finds them. */
 static void replace(lua_State *L, const char *lib, const char *name, lua_CFunction by,
                     lua_CFunction *was) {
     int top = lua_gettop(L);
@@ -154,10 +236,12 @@ static void replace(lua_State *L, const char *lib, const char *name, lua_CFuncti
     if (lua_istable(L, -1)) {
         lua_getfield(L, -1, name);
         lua_CFunction f = lua_tocfunction(L, -1);
-        if (f && f != by && !lua_getupvalue(L, -1, 1)) {
+        int old = lua_gettop(L), n = 0;
+        if (f && f != by) {
             if (*was != f) *was = f; /* a data loader's workers find it set */
-            lua_pushcfunction(L, by);
-            lua_setfield(L, -3, name);
+            while (lua_getupvalue(L, old, n + 1)) n++;
+            lua_pushcclosure(L, by, n);
+            lua_setfield(L, old - 1, name);
         }
     }
     lua_settop(L, top);
@@ -169,6 +253,8 @@ void gp_lua_open_stdlib(lua_State *L) {
 #include "bindings/api/stdlib.def"
     REPLACE(string, format)
     REPLACE(base, ipairs)
+    REPLACE(table, concat)
+    REPLACE(table, insert)
     REPLACE(table, sort)
     REPLACE(os, exit)
     REPLACE(os, time)

@@ -28,7 +28,7 @@ static const char *shown(lua_State *L, int i) {
     if (gp_lua_totensor(L, i)) return "tensor";
     if (lua_type(L, i) == LUA_TSTRING) return lua_pushfstring(L, "'%s'", lua_tostring(L, i));
     if (lua_type(L, i) == LUA_TNUMBER) return luaL_tolstring(L, i, NULL);
-    return luaL_typename(L, i);
+    return gp_lua_type_text(L, i);
 }
 
 /* Raises: the argument or option that r reads, or the value at i of it, is not what was expected.

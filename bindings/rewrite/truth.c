@@ -15,9 +15,16 @@ static int l_truth(lua_State *L) {
     return 1;
 }
 
+/* Of the values in the head of a loop that counts. */
 static int l_number(lua_State *L) {
-    if (!gp_lua_totensor(L, 1)) return 1;
-    return gp_lua_number(L, 1);
+    gp_tensor *t = gp_lua_totensor(L, 1);
+    char text[200];
+    if (!t) return 1;
+    if (t->a.numel == 1) return gp_lua_number(L, 1);
+    gp_fail("for: expected a number or a tensor of one element, got tensor %s (#x is the size of "
+            "its first dim; for i, row in ipairs(x) gives its parts)",
+            gp_tensor_text(t, text, sizeof text));
+    return gp_lua_raise(L);
 }
 
 /* Whether 1 and 2 are compared elementwise: a tensor with a tensor or a number; anything else is

@@ -98,7 +98,7 @@ for first, names in pairs(debug.getregistry()["gpush.synonyms"]) do
     local fn = of_linalg and gpush.linalg[of_linalg] or gpush[first]
     for _, name in ipairs(names) do
         gpush[name] = fn
-        if of_linalg or methods[first] then methods[name] = fn end
+        methods[name] = of_linalg and fn or methods[first]
         methods[name .. "_"] = methods[first .. "_"]
     end
 end

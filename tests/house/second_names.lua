@@ -39,8 +39,9 @@ for _, row in ipairs(rows) do
     if kind == "SYNONYM" then
         first_of[second] = first
         local of_linalg = first:find "^linalg%." -- torch.pinverse(x), x:pinverse()
-        local same = type(named(first)) == "function" and rawequal(g[second], named(first))
-            and rawequal(methods[second], of_linalg and named(first) or methods[first])
+        local fn = named(first)
+        local same = type(fn or methods[first]) == "function" and rawequal(g[second], fn)
+            and rawequal(methods[second], of_linalg and fn or methods[first])
             and rawequal(methods[second .. "_"], methods[first .. "_"])
         if not same then wrong[#wrong + 1] = second .. " of " .. first end
     end
@@ -185,10 +186,27 @@ local function texts(source)
     for word in source:gmatch '([%a_][%w_]*) = "' do found[word] = true end
     return found
 end
-local elsewhere = {}
+-- Rows of functions in C, {"name", "signature", function}, whose signature and function are another
+-- row's: "first second". What stands in a row of a larger table, regions and metamethods have more
+-- that sets them apart.
+local function same_rows(source)
+    local by, out = {}, {}
+    for before, name, rest in source:gmatch '(.){"([%w_.]+)", (".-", l_[%w_]+)}' do
+        local apart = before == "{" or name:find "^__" or rest:find "l_region$"
+        if by[rest] and not apart then out[#out + 1] = by[rest] .. " " .. name end
+        by[rest] = by[rest] or name
+    end
+    return out
+end
+local elsewhere, rows_of_one = {}, {}
 local files = io.popen(("cd '%s' && find tensor kernels bindings shell scripts/lua -name '*.[ch]' \z
     -o -name '*.lua' -o -name '*.def'"):format(root))
 for path in files:lines() do
+    if path:find "%.c$" then
+        for _, names in ipairs(same_rows(text_of(root .. "/" .. path))) do
+            rows_of_one[#rows_of_one + 1] = path .. ": " .. names
+        end
+    end
     if path ~= "tensor/ops/names.def" and not path:find "/topics" then
         for word in next, texts(text_of(root .. "/" .. path)) do
             if all[word] then elsewhere[#elsewhere + 1] = path .. ": " .. word end
@@ -197,6 +215,9 @@ for path in files:lines() do
 end
 files:close()
 t.is(elsewhere, {}, "no second name is a text in the sources")
+t.is(rows_of_one, {}, "no function in C has two rows")
+t.is(same_rows ' {"size", "self tensor", l_size}, {"extent", "self tensor", l_size},',
+    { "size extent" }, "it would be found")
 t.ok(texts 'called[] = {{"slope", "negative_slope"}}'.negative_slope
     and texts '{ keepdims = "keepdim" }'.keepdims, "one would be found")
 t.done()

@@ -212,6 +212,12 @@ for _, h in ipairs(habits) do
     end
 end
 
+-- What Lua's own messages about tensors mean.
+t.ok(answered(output("", setup .. "for row in x do end"), "for i, x in ipairs(t), of a tensor"),
+    "a tensor as an iterator")
+t.ok(answered(output("", setup .. "print(('a'):gsub('a', function() return x[1] end))"),
+    "x:item() or tostring(x), of a tensor"), "a tensor in a text's place")
+
 -- A pasted block, or one in a script, is answered at its first line, and Lua is left alone.
 local block = "for i in range(3):\n    print(i)\n    print(x[i])\nprint(1)"
 t.ok(output("",

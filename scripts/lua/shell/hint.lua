@@ -113,6 +113,11 @@ local python_error = { "attempt to %a+ a 'string' with a '%a+'$",
     "index: expected .* got nil$", "length of a nil value",
     "index a nil value %(field 'functional'%)$" }
 
+-- Messages of Lua's own about values that may be tensors, and what to write.
+local of_values = { ["invalid replacement value %(a userdata%)$"] = 
+        "x:item() or tostring(x), of a tensor",
+    ["attempt to call a tensor value %(for iterator"] = "for i, x in ipairs(t), of a tensor" }
+
 local of_tables = { append = true, get = true, items = true, keys = true } -- methods of Python's
 
 -- max(1, 2) is math.max(1, 2), and sum({1, 2}) tensor({1, 2}):sum(): the ops are for tensors.
@@ -166,6 +171,9 @@ end
 
 return function(message, line, value, prompt)
     message = message:match "^[^\n]*"
+    for pattern, advice in next, of_values do
+        if message:find(pattern) then return "in Lua: " .. advice end
+    end
     local text = line and in_lua(message, line)
     if text then return "in Lua: " .. text:match "^%s*(.*)$" end
     local name = meant(message, line, value, prompt)

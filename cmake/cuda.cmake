@@ -3,7 +3,7 @@
 if(GPUSH_CUDA)
     find_package(CUDAToolkit QUIET)
 endif()
-# Its sources, also of the stand-in in tests/fake_cuda; dtype.c and shape.c need nothing of the
+# Its sources, shared with the stand-in in tests/fake_cuda; dtype.c and shape.c need nothing of the
 # program.
 file(GLOB_RECURSE PLUGIN_CU CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cu)
 file(GLOB_RECURSE PLUGIN_C CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.c ${CMAKE_SOURCE_DIR}/profile/cuda/*.c)
@@ -13,9 +13,9 @@ if(GPUSH_CUDA AND CUDAToolkit_FOUND)
         if(NOT CMAKE_CUDA_COMPILER)
             set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
         endif()
-        # Code for 8.0 and 9.0, and PTX of 7.5 for all others. Our own kernels ask nothing of newer
-        # GPUs: they are compiled once, as that PTX, and each GPU's code is made of it (two fifths
-        # less time). CUB chooses its ways by the GPU that it is compiled for.
+        # Code for 8.0 and 9.0, and PTX of 7.5 for all others. Our own kernels use nothing of newer
+        # GPUs: they are compiled once, as that PTX, and each GPU's code is made from it (two fifths
+        # less time). CUB chooses its algorithms by the GPU that it is compiled for.
         set(CMAKE_CUDA_ARCHITECTURES OFF)
         set_source_files_properties(${PLUGIN_CU} PROPERTIES COMPILE_OPTIONS "-gencode=arch=compute_75,code=[compute_75,sm_80,sm_90]")
         set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cuda/sort/cub.cu PROPERTIES COMPILE_OPTIONS
@@ -27,7 +27,7 @@ if(GPUSH_CUDA AND CUDAToolkit_FOUND)
     add_library(gpush_cuda MODULE ${PLUGIN_C} ${PLUGIN_CU})
     target_include_directories(gpush_cuda PRIVATE ${CMAKE_SOURCE_DIR})
     target_compile_definitions(gpush_cuda PRIVATE GP_PLUGIN)
-    # Headers that some packages put beside the toolkit's own: CUPTI's, without which
+    # Headers that some packages put in folders of their own: CUPTI's, without which
     # profile/cuda/cupti.c does not compile, and cuDNN's, without which our own, slower kernels do
     # all convolutions (kernels/cuda/conv/without_cudnn.c).
     find_path(GPUSH_CUPTI_INCLUDE cupti.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
@@ -41,12 +41,12 @@ if(GPUSH_CUDA AND CUDAToolkit_FOUND)
     if(NOT GPUSH_CUDNN_INCLUDE)
         message(STATUS "no cudnn.h (set CUDNN_HOME): convolutions will be slow on CUDA")
     endif()
-    # Sums are not contracted, to be the CPU's bit for bit where the order is the same.
+    # No contraction of sums, so that they equal the CPU's bit for bit where the order is the same.
     target_compile_options(gpush_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;--extended-lambda;--fmad=false;-Xcompiler=-Wall,-Wextra,-Werror,-Wno-unused-parameter>")
     # The runtime goes in statically, so that the plug-in loads, and can say what is missing,
     # wherever it is copied.
     target_link_libraries(gpush_cuda PRIVATE CUDA::cudart_static m)
-    # The runtime leaves handlers behind for the end of the process: once loaded the plug-in stays.
+    # The runtime registers handlers for the end of the process: once loaded, the plug-in stays.
     target_link_options(gpush_cuda PRIVATE -Wl,-z,nodelete)
     # An op without its kernel does not link. (Sanitizers find their runtime in the program.)
     if(NOT GPUSH_SANITIZE)

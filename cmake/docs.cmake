@@ -1,4 +1,4 @@
-# The man page, the reference and the declarations for editors, made of the help texts by the
+# The man page, the reference and the declarations for editors, generated from the help texts by the
 # program itself.
 file(GLOB_RECURSE HELP_SOURCES CONFIGURE_DEPENDS scripts/lua/*.lua ${CMAKE_SOURCE_DIR}/scripts/dev/docs.lua)
 set(DOCS ${CMAKE_BINARY_DIR}/docs)

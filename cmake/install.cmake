@@ -1,4 +1,4 @@
-# Where things go on `cmake --install`, and the Debian package made of them by `cpack`.
+# Where files go on `cmake --install`, and the Debian package made of them by `cpack`.
 include(GNUInstallDirs)
 install(TARGETS gpush DESTINATION ${CMAKE_INSTALL_BINDIR})
 # where stock lua5.4 looks, in /usr and in /usr/local

@@ -1,6 +1,6 @@
 # The OpenMP flavour of OpenBLAS, whichever flavour the system's alternatives point to: it shares
 # its threads with the kernels' own OpenMP regions, where the pthread flavour would run as many
-# again beside them.
+# more.
 find_library(OPENBLAS_LIBRARY openblas NO_DEFAULT_PATH PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp)
 find_path(OPENBLAS_INCLUDE cblas.h NO_DEFAULT_PATH PATHS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp)
 add_library(openblas INTERFACE)

@@ -1,7 +1,7 @@
 --!plain
--- Draws the README's pictures: gpush pictures.lua [FOLDER]. Each is what a real session of the
--- prompt showed on a terminal of tmux's, as an SVG of text; braille and half blocks are drawn as
--- shapes, so that they look alike with every font.
+-- Draws the README's pictures: gpush pictures.lua [FOLDER]. Each is the screen of a real session of
+-- the prompt in tmux, as an SVG of text; braille and half blocks are drawn as shapes, so that they
+-- look the same in every font.
 local to = arg[1] or arg[0]:gsub("[^/]*$", "") .. "../../pictures"
 local gpush = arg[-1]
 local W, H, SIZE, PAD = 8.4, 18, 14, 12 -- of a cell, of the letters, of the border; pixels

@@ -1,6 +1,6 @@
 --!plain
--- What of autograd is written in Lua: gradcheck, gradgradcheck and checkpoint. Loaded by init.lua
--- with the module table.
+-- The part of autograd that is written in Lua: gradcheck, gradgradcheck and checkpoint. Loaded by
+-- init.lua with the module table.
 local gpush, declared, fail = ...
 local autograd = gpush.autograd
 

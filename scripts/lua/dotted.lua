@@ -1,8 +1,8 @@
 --!plain
--- dotted(first, last): a method that was called with a dot, opt.step() for opt:step(), or the
--- reverse, among the calls at stack levels first to last (1 is dotted itself): the message that
--- says so, as the user wrote it, and its place, "train.lua:5: ". Returns the function, which runs
--- only when an error is on its way: what stands at the call is read from its source line.
+-- dotted(first, last): looks for a method that was called with a dot, opt.step() for opt:step(), or
+-- the reverse, among the calls at stack levels first to last (1 is dotted itself); returns a
+-- message that says so, in the user's words, and its place, "train.lua:5: ". Returns the function,
+-- which runs only when an error is raised: it reads the call from its source line.
 local dir = ...
 local scripts, source = "@" .. dir .. "/", assert(loadfile(dir .. "/source.lua", "t"))()
 

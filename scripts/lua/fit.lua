@@ -1,7 +1,6 @@
 --!plain
--- Text that fits the terminal, for the reports that are written in Lua; nothing is folded in a file
--- or a pipe. Returns
--- width(), shorten(name, most), columns(rows, right) and print(text, indent).
+-- Text that fits the terminal, for the reports written in Lua; nothing is folded in a file or a
+-- pipe. Returns width(), shorten(name, most), columns(rows, right) and print(text, indent).
 local fit = {}
 
 --- How many columns a line may have: the terminal's, or COLUMNS; nil: any.

@@ -1,9 +1,9 @@
 --!plain
--- fork and wait: a function's ops go to streams of their own, beside what is queued meanwhile. f =
+-- fork and wait: a function's ops go to separate streams, in parallel to work queued meanwhile. f =
 -- fork(fn, …) calls fn at once, like any function, but with another stream as the current one of
--- each asynchronous device in use, and gives a future; wait(f) gives what fn returned. Neither
--- makes the host wait: ops follow those whose tensors they take, on whatever stream they are. On
--- the cpu, which has no queue, fn is only called. Source: torch.jit.fork and wait.
+-- each asynchronous device in use, and returns a future; wait(f) returns fn's results. Neither
+-- makes the host wait: ops run after those whose tensors they take, on any stream. On the cpu,
+-- which has no queue, fn is just called. Source: torch.jit.fork and wait.
 local gpush, fail, _, _, declared = ...
 local STREAMS = 8 -- per device; more forks than that share them
 

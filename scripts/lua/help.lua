@@ -1,7 +1,7 @@
 --!plain
--- help: what an op, a class, a function or a value is. Signatures and one-line texts are those of
--- the op table and of define; longer texts and examples are in scripts/lua/topics.lua, read when
--- first asked for.
+-- help: describes an op, a class, a function or a value. Signatures and one-line texts are those of
+-- the op table and of define; longer texts and examples are in scripts/lua/topics.lua, loaded on
+-- demand.
 local gpush, dir, op_name, composites = ...
 
 local topics

@@ -1,8 +1,8 @@
 --!plain
--- What of the module is written in Lua: loaded by luaopen_gpush with the module table, the folder
--- of these files, the table of methods, what makes a function of a composite, the table of
--- composites that help reads, what loads a file of these (as loadfile, but a loader's workers need
--- not read it again), what loaders are made of, and save(op, file, text).
+-- The part of the module that is written in Lua. luaopen_gpush loads it with the module table, the
+-- folder of these files, the table of methods, the function that makes composites, the table of
+-- composites for help, the loader of these files (as loadfile, but shared with a data loader's
+-- workers), the functions that data loaders are made of, and save(op, file, text).
 local gpush, dir, methods, composite, composites, chunk, loader, save = ...
 
 -- define { "name", sig = "tensor x, int k=1, bool keepdim=false", help = "one line", fn =

@@ -1,7 +1,7 @@
 --!plain
--- nearest(word, names, slips): those of the names that a slip of the fingers makes of the word, as
--- text ("zeros", "sum or sub"), or nil. names: a list; slips: how many there may be at least, also
--- in a short word.
+-- nearest(word, names, slips): the names that differ from the word by a typing error, as text
+-- ("zeros", "sum or sub"), or nil. names: a list; slips: the number of errors allowed at least,
+-- also in a short word.
 local NAMES = 3 -- at most that many
 
 -- The number of letters to insert, delete, change or swap with their neighbour to turn a into b

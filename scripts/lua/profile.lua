@@ -1,6 +1,6 @@
 --!plain
--- What of the profiler is written in Lua: recording by a schedule. Loaded by init.lua with the
--- module table.
+-- The part of the profiler that is written in Lua: recording by a schedule. Loaded by init.lua with
+-- the module table.
 local gpush, declared, fail = ...
 local profile = gpush.profile
 

@@ -1,6 +1,6 @@
 --!plain
--- raise(text, …) for the modules written in Lua: an error at the line of the script that called,
--- not at one of these files. Loaded with the folder of these files; returns the function.
+-- raise(text, …) for the modules written in Lua: an error at the line of the calling script, not in
+-- one of these files. Loaded with the folder of these files; returns the function.
 local scripts = "@" .. ... .. "/"
 
 return function(text, ...)

@@ -1,8 +1,7 @@
 --!plain
--- What a profile shows beside its table, in Lua: prof:diff(before), what changed since another one,
--- and
--- prof:report(file), a page for a browser with the waits, the rows and a timeline. Both only read
--- rows() and events().
+-- Reports of a profile besides its table, in Lua: prof:diff(before), the changes since another one,
+-- and prof:report(file), a page for a browser with the waits, the rows and a timeline. Both only
+-- read rows() and events().
 local gpush, fail, dir, save = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
 -- rows of a diff; events on a page's timeline, the longest if there are more

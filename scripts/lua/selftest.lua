@@ -1,6 +1,6 @@
 --!plain
--- sync.selftest(): provokes every kind of wait on a device and tells which were caught, and that
--- nothing else is reported. Returns whether all is well, and the lines of what is not.
+-- sync.selftest(): provokes every kind of wait on a device and reports which were caught, and that
+-- nothing else is reported. Returns whether all is well, and the lines of the failures.
 local gpush, device = ...
 local sync = gpush.sync
 

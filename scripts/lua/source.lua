@@ -1,6 +1,6 @@
 --!plain
--- The text of a chunk by its source, as debug.getinfo gives it: of a file, of what was typed, or of
--- a string that was loaded; nil where it is not known. And its line n.
+-- The text of a chunk by its source, as debug.getinfo gives it: of a file, of typed input, or of a
+-- loaded string; nil where unknown. And its line n.
 local source = {}
 
 function source.text(name)

@@ -1,5 +1,5 @@
 --!plain
--- Every op, called with every plausible mistake: it is refused with an error that helps, or
+-- Every op, called with every plausible mistake: it is refused with a helpful error, or
 -- tests/support/audit_rules.lua says why the answer is right. A new op needs a valid call in
 -- tests/support/audit_samples.lua.
 local t = require "tap"

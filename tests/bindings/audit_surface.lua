@@ -1,6 +1,6 @@
 --!plain
--- Functions, classes and methods that are no ops, called with every plausible mistake, as
--- tests/bindings/audit.lua does with ops: what is new needs a signature, and a valid call in
+-- Functions, classes and methods that are not ops, called with every plausible mistake, as in
+-- tests/bindings/audit.lua for ops: a new one needs a signature, and a valid call in
 -- tests/support/audit_surface.lua.
 local t = require "tap"
 local g = require "gpush"

@@ -1,5 +1,5 @@
 --!plain
--- Lists that a function is given: what stands in the table and is no entry of the list is an error,
+-- Lists as arguments: an entry of the table that is not an entry of the list is an error, and is
 -- not lost.
 local t = require "tap"
 local g = require "gpush"

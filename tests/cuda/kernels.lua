@@ -1,6 +1,6 @@
 --!plain
--- CUDA kernels at sizes that take other ways than the op tests' small ones: rows of several warps
--- and rows that do not fit in shared memory, many blocks, places that many writes share, lists of
+-- CUDA kernels at sizes that use other paths than the op tests' small ones: rows of several warps
+-- and rows that do not fit in shared memory, many blocks, elements that many writes share, lists of
 -- many tensors. The CPU's kernels, which share no code with these, are the reference.
 local t = require "tap"
 local g = require "gpush"

@@ -1,7 +1,7 @@
 --!plain
--- Ops on the stand-in for CUDA against the CPU's, on shapes that reach what small ones do not:
--- vectors and what is left behind them, rows and columns in parts, tiles of transposed copies,
--- lines cut into parts, faults of integers.
+-- Ops on the stand-in for CUDA against the CPU's, on shapes that small ones do not cover: vectors
+-- and their remainders, rows and columns in parts, tiles of transposed copies, lines split into
+-- parts, faults of integers.
 local t = require "tap"
 local g = gpush
 local tolerance = {f32 = 3e-5, f16 = 3e-3}

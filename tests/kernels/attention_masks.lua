@@ -1,7 +1,7 @@
 --!plain
 -- Queries that may see no key: attention gives 0 for them and no gradient, by bool masks and by
--- float ones of -inf, as PyTorch does; the others are as if they were alone. One visible key takes
--- the whole weight, so references are exact.
+-- float ones of -inf, as in PyTorch; the others are unaffected. One visible key takes the whole
+-- weight, so references are exact.
 local t = require "tap"
 local g = require "gpush"
 

@@ -1,5 +1,5 @@
 --!plain
--- Linear algebra at its borders: gradients of singular matrices, whose references are cofactors of
+-- Linear algebra in edge cases: gradients of singular matrices, whose references are cofactors of
 -- small integers, and matrices with NaN and infinities, which must never come to look like numbers.
 local t = require "tap"
 local g = require "gpush"

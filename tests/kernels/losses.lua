@@ -1,5 +1,5 @@
 --!plain
--- Losses, distances and attention that are made of other ops, against plain loops; none waits for a
+-- Losses, distances and attention composed of other ops, against plain loops; none waits for a
 -- device.
 local t = require "tap"
 local g = require "gpush"

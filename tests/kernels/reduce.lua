@@ -1,6 +1,6 @@
 --!plain
--- Reductions: shapes that take each way through the driver against sums in plain Lua, accuracy of
--- long f32 sums, and independence of the threads.
+-- Reductions: shapes for each path of the driver against sums in plain Lua, accuracy of long f32
+-- sums, and independence of the threads.
 local t = require "tap"
 local g = require "gpush"
 

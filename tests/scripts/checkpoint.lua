@@ -1,6 +1,5 @@
 --!plain
--- Checkpoints: training goes on bit for bit, plain data come back, what does not fit changes
--- nothing.
+-- Checkpoints: training resumes bit for bit, plain data are restored, a mismatch changes nothing.
 local t = require "tap"
 local g = require "gpush"
 local nn, optim, checkpoint = g.nn, g.optim, g.checkpoint

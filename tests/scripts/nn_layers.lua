@@ -1,6 +1,6 @@
 --!plain
 -- Layers: values, parameters' names and shapes, and gradients against PyTorch's; what PyTorch 1.13
--- lacks against closed forms; the numbers that parameters start with; modes; bad arguments.
+-- lacks against closed forms; initial values of parameters; modes; bad arguments.
 local t = require "tap"
 local g = require "gpush"
 local nn = g.nn

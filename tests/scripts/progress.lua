@@ -1,6 +1,6 @@
 --!plain
--- progress: nothing but the loop where stderr is no terminal; the lines that it draws, on a file
--- that stands for one.
+-- progress: only the loop where stderr is not a terminal; the lines that it draws, to a file in
+-- place of one.
 local t = require "tap"
 local g = require "gpush"
 

@@ -1,6 +1,6 @@
 --!plain
--- Composites that give another shape, on cpu and sim in several dtypes: against numbers written
--- out, and which of them are views.
+-- Composites that change the shape, on cpu and sim in several dtypes: against numbers written out,
+-- and which of them are views.
 local t = require "tap"
 local g = require "gpush"
 

@@ -1,5 +1,5 @@
 --!plain
--- Cases for tests/tensor/ops/ops_custom.lua: attention and its gradients, by the definition, a
+-- Cases for tests/tensor/ops/ops_custom.lua: attention and its gradients, by the definition, one
 -- query at a time.
 local g = require "gpush"
 local A = require "arrays"

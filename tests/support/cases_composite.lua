@@ -2,8 +2,8 @@
 -- Cases for tests/scripts/composites.lua: for each composite arguments, after what its results are.
 -- Values with a fraction come from PyTorch 1.13, called by the same name with the same arguments in
 -- f64 (dims there from 0): torch.NAME, torch.linalg.NAME, torch.fft.NAME (complex results by
--- view_as_real) or torch.nn.functional.NAME; attention, which that version has not, from its
--- formula. The others can be seen by hand.
+-- view_as_real) or torch.nn.functional.NAME; attention, which that version lacks, from its formula.
+-- The others can be checked by hand.
 local g = require "gpush"
 
 -- put makes an f64 tensor on the device in question from nested tables, put(v, dtype) one of

@@ -1,7 +1,7 @@
 --!plain
--- Gradcheck cases for tests/tensor/autograd/autograd.lua beside those that stand there: op -> list
--- of {inputs, options…}; a tensor with requires_grad among the inputs is checked. first = true:
--- only the first result; list = true: the first input is a list of tensors; random = true: the same
+-- Gradcheck cases for tests/tensor/autograd/autograd.lua besides those there: op -> list of
+-- {inputs, options…}; a tensor with requires_grad among the inputs is checked. first = true: only
+-- the first result; list = true: the first input is a list of tensors; random = true: the same
 -- random numbers for every call; fn: called in place of the row.
 local g = require "gpush"
 local R = require "recurrent"

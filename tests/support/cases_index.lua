@@ -1,6 +1,5 @@
 --!plain
--- Cases for tests/tensor/ops/ops_custom.lua: ops that read and write at places given by index
--- tensors.
+-- Cases for tests/tensor/ops/ops_custom.lua: ops that read and write at indices given by tensors.
 local g = require "gpush"
 local A = require "arrays"
 local build, get, set, copy, as = A.build, A.get, A.set, A.copy, A.as

@@ -1,6 +1,6 @@
 --!plain
--- Cases for tests/tensor/ops/ops_custom.lua: factorizations and equations. References are Gauss'
--- elimination written here, and what defines a factorization.
+-- Cases for tests/tensor/ops/ops_custom.lua: factorizations and equations. References are Gaussian
+-- elimination written here, and the defining equations of a factorization.
 local g = require "gpush"
 local A = require "arrays"
 local build, get, as = A.build, A.get, A.as

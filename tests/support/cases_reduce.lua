@@ -1,6 +1,6 @@
 --!plain
--- Cases for tests/tensor/ops/ops_custom.lua: reductions and scans that are no row of formulas, and
--- padding.
+-- Cases for tests/tensor/ops/ops_custom.lua: reductions and scans that are not rows of formulas,
+-- and padding.
 local g = require "gpush"
 local A = require "arrays"
 local build, get, with, as = A.build, A.get, A.with, A.as

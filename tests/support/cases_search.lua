@@ -1,6 +1,6 @@
 --!plain
--- Cases for tests/tensor/ops/ops_custom.lua: ops that find the first few of a line, the place of
--- values in it, and how often they occur.
+-- Cases for tests/tensor/ops/ops_custom.lua: ops that find the first few of a line, the positions
+-- of values in it, and their counts.
 local g = require "gpush"
 local A = require "arrays"
 local build, get = A.build, A.get

@@ -1,7 +1,7 @@
 --!plain
--- The cases by which gradients of every differentiable row are checked, in
--- tests/tensor/autograd/autograd.lua and autograd_twice.lua: those here, those of cases_grad.lua,
--- and for elementwise rows some from their domain.
+-- Gradient cases of every differentiable row, for tests/tensor/autograd/autograd.lua and
+-- autograd_twice.lua: those here, those of cases_grad.lua, and for elementwise rows some from their
+-- domain.
 local g = require "gpush"
 
 local f64 = { dtype = "f64" }

@@ -1,7 +1,6 @@
 --!plain
--- Runs tests/NAME.lua as it stands with the CUDA device, which is the stand-in here, in the place
--- of sim; what is done on the cpu and then the same on sim is done on CUDA only: the test itself
--- has had it on the cpu.
+-- Runs tests/NAME.lua unchanged with the CUDA device, which is the stand-in here, in place of sim.
+-- Tests that loop over cpu and sim run on CUDA only: the test itself has run on the cpu.
 return function(name)
     local path = os.getenv "GPUSH_ROOT" .. "/tests/" .. name .. ".lua"
     local file = assert(io.open(path))

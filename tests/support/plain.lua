@@ -1,5 +1,5 @@
 --!plain
--- What several tests compute their references with, in plain Lua: numbers that are the same in each
+-- Helpers for references in plain Lua, shared by several tests: numbers that are the same in each
 -- run, orders, files, and whether threads change a result.
 local M = {}
 

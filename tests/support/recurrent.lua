@@ -1,5 +1,5 @@
 --!plain
--- Recurrent layers in plain Lua, loop by loop, for tests: what lstm, gru and rnn should give.
+-- Recurrent layers in plain Lua, by loops, for tests: the expected results of lstm, gru and rnn.
 local A = require "arrays"
 local R = {}
 

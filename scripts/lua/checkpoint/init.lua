@@ -1,7 +1,7 @@
 --!plain
--- checkpoint: a model, its optimizer, the random generator and whatever else a training run needs
--- to go on, in one safetensors file: tensors by name, everything else as JSON in the file's
--- metadata.
+-- checkpoint: saves and loads a training run in one safetensors file, with the model, its
+-- optimizer, the random generator and any other state: tensors by name, everything else as JSON in
+-- the file's metadata.
 local gpush, checkpoint, folder, _, _, declared = ...
 local scripts = folder:match "^(.*)/"
 local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)

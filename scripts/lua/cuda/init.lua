@@ -1,7 +1,6 @@
 --!plain
--- The table `cuda`: what GPUs there are, their memory, waiting for them; PyTorch's names. Read at
--- its first use. `device` is "cuda" where it is left out; memory_summary and the others take any
--- device, "sim" too.
+-- The table `cuda`: the GPUs, their memory, waiting for them; PyTorch's names. Loaded on first use.
+-- `device` is "cuda" by default; memory_summary and the others take any device, "sim" too.
 local gpush, cuda, folder, _, _, declared = ...
 local scripts = folder:match "^(.*)/"
 local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)

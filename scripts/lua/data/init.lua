@@ -1,6 +1,6 @@
 --!plain
--- data: what data sets and loaders share. A data set is a table with a function get(self, index),
--- which gives one or several values, and its size: a number, a function size(self), or #dataset.
+-- data: shared by data sets and loaders. A data set is a table with a function get(self, index),
+-- which returns one or several values, and its size: a number, a function size(self), or #dataset.
 local _, data, folder, _, _, declared = ...
 local scripts = folder:match "^(.*)/[^/]*$"
 

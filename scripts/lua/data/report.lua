@@ -1,6 +1,6 @@
 --!plain
--- loader:report(): who waits for whom in the pass that runs, or ran last. Prints it and returns
--- nothing, or returns the figures with {print = false}.
+-- loader:report(): whether the step or the workers wait, in the current pass or the last one.
+-- Prints it and returns nothing, or returns the figures with {print = false}.
 
 local gpush, folder = ...
 

@@ -1,8 +1,8 @@
 --!plain
--- data.transforms: functions of an image, channels x height x width (more dims may stand in front).
--- Each call here makes one: `local augment = transforms.Compose{ transforms.RandomCrop(32, {padding
--- = 4}), transforms.ToFloat() }`. What is random draws from the generator that manual_seed sets; in
--- a loader that is the sample's own, so a sample changes the same way whichever worker makes it.
+-- data.transforms: functions of an image, channels x height x width (with any leading dims). Each
+-- call here makes one: `local augment = transforms.Compose{ transforms.RandomCrop(32, {padding =
+-- 4}), transforms.ToFloat() }`. Random ones draw from the generator that manual_seed sets; in a
+-- loader that is the sample's own, so the result does not depend on the worker.
 local gpush, _, _, _, _, declared = ...
 local M = {}
 

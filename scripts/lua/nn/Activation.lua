@@ -1,5 +1,5 @@
 --!plain
--- Activations: a table of names, what they compute and their parameters; each becomes a class.
+-- Activations: a table of names, their formulas and parameters; each becomes a class.
 local gpush, nn = ...
 
 local inplace = "bool inplace=false"

@@ -1,6 +1,6 @@
 --!plain
--- Dropout: while training, each element (Dropout1d to 3d: each channel) 0 with probability p and
--- the others larger for it.
+-- Dropout: while training, zeroes each element (Dropout1d to 3d: each channel) with probability p
+-- and scales the others up.
 local gpush, nn = ...
 
 -- dims: those of x in a batch, whose first two, samples and channels, are dropped as a whole; nil:

@@ -1,6 +1,6 @@
 --!plain
--- MultiheadAttention: several attentions side by side, each over its share of the features. Vaswani
--- et al. 2017.
+-- MultiheadAttention: several parallel attentions, each over its part of the features. Vaswani et
+-- al. 2017.
 local gpush, nn, _, composite = ...
 local Attention = nn.module { "MultiheadAttention",
     help = "attention of query to key and value, in num_heads parts",

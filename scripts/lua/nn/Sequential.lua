@@ -1,6 +1,6 @@
 --!plain
--- Sequential: modules one after the other, each on what the one before gave; model[2] is the
--- second.
+-- Sequential: modules one after the other, each applied to the result of the one before; model[2]
+-- is the second.
 local _, nn, _, _, _, declared = ...
 local Sequential = nn.module "Sequential"
 

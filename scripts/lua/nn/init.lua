@@ -1,6 +1,5 @@
 --!plain
--- nn: what all layers share, the classes that nn.module makes; a layer is a file of its own beside
--- this one.
+-- nn: shared by all layers, the classes that nn.module makes; each layer has a file in this folder.
 local gpush, nn, folder, composite, _, declared = ...
 
 local Module = {} -- the methods of all modules; tree.lua, state.lua and print.lua add theirs

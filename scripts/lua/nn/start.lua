@@ -1,6 +1,6 @@
 --!plain
--- nn.init: how parameters start. Every function writes its tensor in place, recording nothing, and
--- returns it. Names, arguments, defaults and formulas are those of torch.nn.init.
+-- nn.init: initialises parameters. Every function writes its tensor in place, without recording,
+-- and returns it. Names, arguments, defaults and formulas are those of torch.nn.init.
 local gpush, nn, _, composite = ...
 local init = {}
 nn.init = init

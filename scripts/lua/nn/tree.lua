@@ -1,5 +1,5 @@
 --!plain
--- The tree of modules: walking it, and what is done to all of it. Methods of every module.
+-- The tree of modules: walking it, and operations on all of it. Methods of every module.
 local gpush, nn = ...
 local Module = nn.Module
 

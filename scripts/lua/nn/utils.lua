@@ -1,5 +1,5 @@
 --!plain
--- nn.utils: PyTorch's place for clipping, which stands in optim.
+-- nn.utils: PyTorch's name for clipping, which is in optim.
 local gpush, nn = ...
 
 nn.utils = { clip_grad_norm_ = gpush.optim.clip_grad_norm_,

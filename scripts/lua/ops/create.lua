@@ -1,6 +1,5 @@
 --!plain
--- Composites: tensors made from a shape or after another tensor. See define in
--- scripts/lua/init.lua.
+-- Composites: tensors made from a shape or like another tensor. See define in scripts/lua/init.lua.
 local gpush, define, _, fail = ...
 
 -- The options of a tensor like x: absent ones are x's.

@@ -1,5 +1,5 @@
 --!plain
--- optim: what all optimizers share; an optimizer is a file of its own beside this one.
+-- optim: shared by all optimizers; each optimizer has a file in this folder.
 local gpush, optim, folder, composite, _, declared = ...
 local is_tensor = gpush.is_tensor
 

@@ -1,7 +1,7 @@
 --!plain
--- optim.lr: learning rates that change as training goes on. A schedule gives each group's lr as a
--- function of its first lr and of how many steps were taken, so that what was saved resumes
--- exactly; optim.lr_scheduler is the same table.
+-- optim.lr: learning rate schedules. A schedule gives each group's lr as a function of its first lr
+-- and the number of steps taken, so that a saved one resumes exactly; optim.lr_scheduler is the
+-- same table.
 local gpush, optim, folder, composite, _, declared = ...
 local lr, raise = {}, optim.raise
 

@@ -1,5 +1,5 @@
 --!plain
--- Schedules of one or many cycles, in which the momentum goes down as the rate goes up: for lr.lua.
+-- Schedules of one or many cycles, in which the momentum falls as the rate rises: for lr.lua.
 local define, raise, check_whole, _, check_rates, chain_anew = ...
 
 -- What cycles change besides the rate: SGD's momentum, Adam's first beta.

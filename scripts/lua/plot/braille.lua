@@ -1,7 +1,6 @@
 --!plain
 -- Charts of lines in the terminal: braille dots in a frame with ticks and a legend. Gets the axes
--- (scale.lua) and whether the terminal shows colours; where it does not, lines are told apart by
--- dashes.
+-- (scale.lua) and whether the terminal shows colours; where it does not, dashes distinguish lines.
 local scale, colour_on = ...
 
 -- Each character is 2 x 4 dots. set(x, y, colour): x to the right and y down, from 0.

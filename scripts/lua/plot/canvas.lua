@@ -1,7 +1,7 @@
 --!plain
 -- A picture in pixels to draw charts on: antialiased lines, discs, boxes and text over one colour.
--- x goes to the right and y down, both from 0, and whole numbers are the middles of pixels. Colours
--- are 0xRRGGBB. Gets the module and the letters; returns what makes a picture.
+-- x goes to the right and y down, both from 0, and integers are the centres of pixels. Colours are
+-- 0xRRGGBB. Gets the module and the letters; returns the constructor of a picture.
 local gpush, letter = ...
 local Canvas = {}
 Canvas.__index = Canvas

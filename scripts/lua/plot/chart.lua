@@ -1,6 +1,6 @@
 --!plain
 -- Charts in pixels: the frame with its ticks, grid and texts, the legend and the colour bar, and
--- where a number lies in it. Gets the canvas (canvas.lua) and the axes (scale.lua).
+-- the positions of numbers in it. Gets the canvas (canvas.lua) and the axes (scale.lua).
 local canvas, scale = ...
 local Chart = {}
 Chart.__index = Chart

@@ -1,7 +1,6 @@
 --!plain
--- What is given to a chart, as f64 tensors on the cpu, and fewer points that look the same. Gets
--- the module and
--- fail(what, format, ...).
+-- A chart's data as f64 tensors on the cpu, reduced to fewer points that look the same. Gets the
+-- module and fail(what, format, ...).
 local gpush, fail = ...
 local FEW = 4000 -- number of points that are drawn unreduced
 local f64, i64 = { dtype = "f64", device = "cpu" }, { dtype = "i64", device = "cpu" }

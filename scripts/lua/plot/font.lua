@@ -1,6 +1,6 @@
 --!plain
--- The letters of charts: ASCII 32 to 126, sixteen beside each other, 5 x 9 pixels each with a blank
--- column behind; capitals have the upper seven rows, tails go two below. Returns what gives a
+-- The letters of charts: ASCII 32 to 126, sixteen per row, 5 x 9 pixels each with a blank column
+-- after; capitals have the upper seven rows, tails go two below. Returns a function that gives a
 -- letter's rows as five bits each, the left one highest.
 local drawn = [[
 ..... ..#.. .#.#. .#.#. ..#.. ##..# .##.. ..#.. ...#. .#... ..... ..... ..... ..... ..... ....#

@@ -1,6 +1,6 @@
 --!plain
--- heatmap and imshow. Gets the module, fail(what, format, ...), what reads options, the parts of
--- charts, and what gives a picture to the terminal or into a file.
+-- heatmap and imshow. Gets the module, fail(what, format, ...), the reader of options, the parts of
+-- charts, and the function that shows a picture on the terminal or writes it to a file.
 local gpush, fail, options, canvas, chart, scale, terminal, give, save = ...
 
 -- For each of n positions the nearest of size rows or columns: enlarged k times, or reduced.

@@ -1,8 +1,8 @@
 --!plain
 -- Pictures: plot, hist, heatmap and imshow, in the terminal (braille, half blocks, or the
--- terminal's own pictures) and, with png = "file.png", as PNG. Read when one of them is first
--- called.
--- Gets the module, what raises at the script's line, and the folder of the scripts.
+-- terminal's own pictures) and, with png = "file.png", as PNG. Loaded when one of them is first
+-- called. Gets the module, the function that raises at the script's line, and the folder of the
+-- scripts.
 local gpush, raise, dir = ...
 local function part(name, ...)
     return assert(loadfile(("%s/plot/%s.lua"):format(dir, name), "t"))(...)

@@ -1,7 +1,7 @@
 --!plain
 -- The numbers along an axis: its range, round ticks and their labels. An axis is { lo, hi, log =
--- bool, whole = bool }; with log lo and hi are decimal logarithms, as the data are that it
--- measures. Gets the module and fail(what, format, ...).
+-- bool, whole = bool }; with log, lo and hi are decimal logarithms, as are its data. Gets the
+-- module and fail(what, format, ...).
 local gpush, fail = ...
 
 local MOST = 2.0 ^ 1022 -- the difference of two such numbers is finite

@@ -1,6 +1,6 @@
 --!plain
--- What the terminal can show, and pictures (h x w x 3 bytes) as text for it: kitty's protocol,
--- sixel, half blocks. Gets the module; files are written by gpush.image.save.
+-- The terminal's abilities, and pictures (h x w x 3 bytes) as text for it: kitty's protocol, sixel,
+-- half blocks. Gets the module; files are written by gpush.image.save.
 local gpush = ...
 local here = { device = "cpu" }
 

@@ -1,6 +1,6 @@
 --!plain
--- What a name means, in a line, for the candidates of completion: from the op table, from help's
--- topics, from the comment above a function of gpush's own Lua, or from the value itself.
+-- The meaning of a name, in one line, for the candidates of completion: from the op table, from
+-- help's topics, from the comment above a function of gpush's own Lua, or from the value itself.
 local gpush, shell, dir = ...
 local native = shell.native
 

@@ -1,5 +1,5 @@
 --!plain
--- The prompt's commands: `:name argument`. A name may be cut short as long as it is clear.
+-- The prompt's commands: `:name argument`. A name may be abbreviated as long as it is unambiguous.
 local gpush, shell = ...
 local native = shell.native
 local commands, order = {}, {}

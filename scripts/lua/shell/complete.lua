@@ -1,6 +1,6 @@
 --!plain
--- What may stand at the cursor: names with a line about each. Looks at values with next and rawget
--- only, so that no code of the user's runs; tensors, whose methods are known, are the exception.
+-- Candidates at the cursor: names with a line about each. Reads values with next and rawget only,
+-- so that none of the user's code runs; tensors, whose methods are known, are the exception.
 local gpush, shell, dir = ...
 local native = shell.native
 local know = shell.part "about"

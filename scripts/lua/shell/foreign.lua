@@ -1,6 +1,6 @@
 --!plain
--- What somebody typed who speaks another language, Python above all, and how Lua says it, with the
--- names that were typed.
+-- Answers text in another language, Python above all, with its Lua form, in the names that were
+-- typed.
 local _, shell, dir = ...
 local foreign = {}
 local python = shell.part "python"

@@ -1,9 +1,9 @@
 --!plain
--- What somebody meant whose error is about a name that is not there, or another language's:
--- hint(message, line, value, prompt) is "did you mean zeros?", of the nearest name that is, "in
--- Lua: #x", or nil. line: the source line or nil; value(name): what a name stands for there;
--- prompt: was it typed at the prompt? In scripts only gpush's own names are told, so that messages
--- of plain Lua are as they are.
+-- Suggestions for an error about an unknown name, or about another language's: hint(message, line,
+-- value, prompt) is "did you mean zeros?", with the nearest known name, "in Lua: #x", or nil. line:
+-- the source line or nil; value(name): the name's value there; prompt: whether it was typed at the
+-- prompt. In scripts only gpush's own names are suggested, so that messages of plain Lua are
+-- unchanged.
 local gpush, shell = ...
 local nearest = shell.nearest
 

@@ -1,7 +1,7 @@
 --!plain
--- What the prompt knows beside Lua, read when it is first needed: :commands, ?help, !system, and
--- the showing of tables. Gets the module, what shell/session.c offers, and the folder of the
--- scripts; returns the table that session.c calls.
+-- The Lua part of the prompt, loaded on first use: :commands, ?help, !system, and showing tables.
+-- Gets the module, the functions of shell/session.c, and the folder of the scripts; returns the
+-- table that session.c calls.
 local gpush, native, dir = ...
 local shell = { native = native }
 

@@ -1,7 +1,7 @@
 --!plain
--- An expression of Python's as Lua's: python.expression(text, notes) -> text, of what somebody
--- typed by habit; notes gets what should be said beside it. Strings are marks in the text, so that
--- nothing in them is translated: see python.masked.
+-- Translates a Python expression to Lua: python.expression(text, notes) -> text, for text typed by
+-- habit; notes gets remarks about it. Strings are marks in the text, so that nothing in them is
+-- translated: see python.masked.
 local gpush = ...
 local python = {}
 

@@ -1,6 +1,6 @@
 --!plain
--- What a file is that was to be run and is no Lua: script(name, kind) is a line about it, or nil.
--- kind: what the file's first bytes say, or nil.
+-- The kind of a file that was to be run and is not Lua: script(name, kind) is a line about it, or
+-- nil. kind: the kind by the file's first bytes, or nil.
 local python =
     [[this is Python, and gpush runs Lua: run it with python3; at gpush's prompt each line is answered with what to write in Lua]]
 local notebook =

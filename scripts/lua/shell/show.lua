@@ -1,6 +1,6 @@
 --!plain
--- Tables as text for the prompt: on one line where they fit, indented where not; what contains
--- itself is named, not followed. Reads with next and rawget only, so that nothing of the user's
+-- Tables as text for the prompt: on one line where they fit, otherwise indented; a table inside
+-- itself is named, not followed. Reads with next and rawget only, so that none of the user's code
 -- runs; tensors are described, not read.
 local gpush = ...
 local DEPTH, ITEMS = 6, 50

@@ -1,5 +1,5 @@
 --!plain
--- Autograd's rules beside gradients: anomalies, whose line a backward op has, when memory is freed,
+-- Autograd's rules besides gradients: anomalies, the line of a backward op, when memory is freed,
 -- checkpoints, regions.
 local t = require "tap"
 local g = require "gpush"

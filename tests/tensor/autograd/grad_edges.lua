@@ -1,7 +1,7 @@
 --!plain
--- Gradients where formulas have a border: NaN and ties, zeros of norms, ops in place that read what
--- they overwrite, assignment through masks. References are closed forms, the same thing out of
--- place, or PyTorch's numbers.
+-- Gradients in edge cases: NaN and ties, zeros of norms, ops in place that read what they
+-- overwrite, assignment through masks. References are closed forms, the same op out of place, or
+-- PyTorch's numbers.
 local t = require "tap"
 local g = require "gpush"
 

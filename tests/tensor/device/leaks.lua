@@ -1,6 +1,6 @@
 --!plain
--- Nothing stays behind: after an op, its gradients or its failure no more memory is in use than
--- before, on cpu and sim.
+-- No leaks: after an op, its gradients or its failure no more memory is in use than before, on cpu
+-- and sim.
 local t = require "tap"
 local g = require "gpush"
 local rows = require "grad_rows"

@@ -1,6 +1,5 @@
 --!plain
--- safetensors files written byte by byte and read back, written and taken apart, broken in every
--- way; json.
+-- safetensors files written byte by byte and loaded, saved and parsed, broken in every way; json.
 local t = require "tap"
 local g = require "gpush"
 local st, json = g.safetensors, g.json

@@ -1,6 +1,6 @@
 --!plain
--- Every row with a gradient on shapes with each size 0: what the op takes goes back, to gradients
--- of the inputs' shapes, and once more; nothing is divided by a size. Values where there are some:
+-- Every row with a gradient on shapes with each size 0: the op takes them, gradients have the
+-- inputs' shapes, and so do second ones; nothing is divided by a size. Values where there are any:
 -- closed forms, and PyTorch's answers.
 local t = require "tap"
 local g = require "gpush"

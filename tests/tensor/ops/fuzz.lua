@@ -1,6 +1,6 @@
 --!plain
--- Random ops on random shapes, dtypes and layouts, done on cpu and sim alike: results agree bit for
--- bit (on CUDA but for the last), and errors.
+-- Random ops on random shapes, dtypes and layouts, on both cpu and sim: results agree bit for bit
+-- (on CUDA except for the last), and so do errors.
 local t = require "tap"
 local g = require "gpush"
 

@@ -1,7 +1,7 @@
 --!plain
--- f16 and bf16 are computed in f32 and rounded once, also by ops that are made of several: results
--- against plain loops in double precision over the same 16-bit inputs, which a second rounding
--- would miss by more than half a unit in the last place.
+-- f16 and bf16 are computed in f32 and rounded once, also by composed ops: results against plain
+-- loops in double precision over the same 16-bit inputs, which a second rounding would miss by more
+-- than half a unit in the last place.
 local t = require "tap"
 local g = require "gpush"
 local exp, log, abs, max = math.exp, math.log, math.abs, math.max

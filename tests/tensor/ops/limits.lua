@@ -1,6 +1,6 @@
 --!plain
--- Arguments outside of what a function is for, which once gave a number that looked right, an
--- endless loop or an error of another function.
+-- Arguments outside a function's domain, which once gave a number that looked right, an endless
+-- loop or another function's error.
 local t = require "tap"
 local g = require "gpush"
 local x, v = g.rand(2, 3), g.arange(1.0, 4)

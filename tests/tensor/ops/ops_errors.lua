@@ -1,6 +1,6 @@
 --!plain
--- Through all ops alike: help text and a signature that work, and errors that name op, argument,
--- what was given and what was expected.
+-- For all ops: a help text and a signature that work, and errors that name op, argument, what was
+-- given and what was expected.
 local t = require "tap"
 local g = require "gpush"
 

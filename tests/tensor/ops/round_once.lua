@@ -1,7 +1,7 @@
 --!plain
--- f64, i64 and numbers become f16 and bf16 by one rounding, on every way into a tensor: against
--- exact arithmetic in f64, at and beside the middles between neighbours, where a rounding to f32 on
--- the way goes wrong.
+-- f64, i64 and numbers become f16 and bf16 by one rounding, on every path into a tensor: against
+-- exact arithmetic in f64, at and next to the midpoints between neighbours, where rounding to f32
+-- first goes wrong.
 local t = require "tap"
 local g = require "gpush"
 

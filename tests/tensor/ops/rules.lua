@@ -1,6 +1,6 @@
 --!plain
 -- Rules of elementwise ops that a table of values does not show: comparisons beyond a dtype's
--- range, what integers cannot, writing over what is read.
+-- range, operations undefined for integers, writing over operands.
 local t = require "tap"
 local g = require "gpush"
 

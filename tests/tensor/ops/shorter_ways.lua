@@ -1,6 +1,6 @@
 --!plain
--- Elementwise ops and copies with a quicker way for some operands (powers by a number, remainders
--- of f32, a column broadcast along rows, few planes made pixels): the same results as Lua's own
+-- Elementwise ops and copies with a fast path for some operands (powers by a number, remainders of
+-- f32, a column broadcast along rows, few planes made pixels): the same results as Lua's own
 -- arithmetic.
 local g = require "gpush"
 local t = require "tap"

@@ -43,11 +43,15 @@ blocking='cuda(Device|Stream|Event)Synchronize|cudaMemcpy(2D|3D|ToSymbol|FromSym
 blocking="$blocking|cudaFree(Host)?|cudaHostAlloc|cu(Ctx|Stream|Event)Synchronize|cuMemcpy[A-Za-z0-9]*[^c(]|cuMemFree"
 
 rules=(includes calls lua cuda blocking exit editor openmp drain locks relative)
-# Prints the calls that the law does not allow, from the symbols of the objects below the folder $1
-# that it defines and uses. The core's functions in the plug-in (plugin_imports.c) count as the
+# Prints the objects that the build in the folder $1 makes by its own list: the folder may hold
+# those of files that were moved or deleted since.
+built_objects() { grep -o ' -o [^ ]*\.o' "$1/compile_commands.json" | sed "s|^ -o |$1/|"; }
+
+# Prints the calls that the law does not allow, from the symbols that the objects of the build in
+# the folder $1 define and use. The core's functions in the plug-in (plugin_imports.c) count as the
 # core's.
 bad_calls() {
-    find "$1" -name '*.o' 2>/dev/null | grep -E '/(core|kernels_[a-z0-9]+|gpush|[a-z_]*gpush_cuda)\.dir/' | xargs -r nm -A -g 2>/dev/null | awk '
+    built_objects "$1" | grep -E '/(core|kernels_[a-z0-9]+|gpush|[a-z_]*gpush_cuda)\.dir/' | xargs -r nm -A -g 2>/dev/null | awk '
         BEGIN { n = split("tensor profile kernels bindings shell", room, " "); for (i = 1; i <= n; i++) level[room[i]] = i }
         {
             file = $1; sub(/:.*/, "", file); sub(/^.*\.dir\/(__\/)*/, "", file); sub(/\.o$/, "", file)
@@ -83,7 +87,7 @@ declare -A name=(
 check() {
     case $1 in
         includes) sources | bad_includes ;;
-        calls) bad_calls "${objects:-.}" ;;
+        calls) bad_calls "$objects" ;;
         lua) sources | only "$inc(lua|lauxlib|lualib)" 'bindings/|shell/' ;;
         cuda) sources | only "$cuda_headers" "$cuda_places" ;;
         blocking) sources | only "$w($blocking)[ \t]*\(" 'kernels/cuda/runtime/device\.c' ;;
@@ -101,7 +105,7 @@ check() {
 }
 
 objects=${GPUSH_BUILD:-$root/build/default}
-tap_ok "$([ "$(find "$objects" -name 'op.c.o' | wc -l)" -gt 0 ]; echo $?)" "there are objects to look into"
+tap_ok "$(built_objects "$objects" | grep -q '/tensor/op\.c\.o$'; echo $?)" "there are objects to look into"
 cd "$root" || exit 1
 for rule in "${rules[@]}"; do
     tap_empty "$(check "$rule")" "${name[$rule]}"
@@ -129,19 +133,25 @@ broken includes profile/sync.c '#include "kernels/cpu/runtime/kernel.h"'
 broken includes kernels/cpu/matmul/matmul.c '#include "bindings/bind.h"'
 broken includes tensor/op.c '#include "../profile/record.h"'
 allowed includes shell/main.c '#include "tensor/tensor.h"'
-# calling FILE: an object of FILE that calls gp_there, which tensor/a.c, kernels/b.c and shell/c.c
-# define by their names.
-objects=$TMPDIR/objects/core.dir
+objects=$TMPDIR/objects
+# object FILE CODE: the object of FILE with that code, in the build's list.
+object() {
+    local to=core.dir/$1.o
+    mkdir -p "$objects/${to%/*}"
+    echo "$2" | ${CC:-cc} -xc -c - -o "$objects/$to"
+    echo "\"command\": \"cc -o $to -c $1\"" >>"$objects/compile_commands.json"
+}
+# calling FILE NAME: objects of FILE, which calls gp_NAME, and of tensor/a.c, kernels/b.c and
+# shell/c.c, which define the functions of their names.
 calling() {
-    rm -rf "$TMPDIR/objects"
-    mkdir -p "$objects/$(dirname "$1")" "$objects"/{tensor,kernels,shell}
-    echo "void gp_$2(void); void gp_caller(void) { gp_$2(); }" | ${CC:-cc} -xc -c - -o "$objects/$1.o"
-    for f in tensor/a kernels/b shell/c; do
-        echo "void gp_${f##*/}(void) {}" | ${CC:-cc} -xc -c - -o "$objects/$f.c.o"
-    done
+    rm -rf "$objects"
+    object "$1" "void gp_$2(void); void gp_caller(void) { gp_$2(); }"
+    for f in tensor/a kernels/b shell/c; do object $f.c "void gp_${f##*/}(void) {}"; done
 }
 calling tensor/op.c b
 tap_is "$(check calls)" "tensor/op.c: gp_b of kernels/b.c" "a call from tensor up into kernels is found"
+sed -i '\|tensor/op|d' "$objects/compile_commands.json"
+tap_empty "$(check calls)" "an object that the build no longer makes is not read"
 calling bindings/bind.c c
 tap_is "$(check calls)" "bindings/bind.c: gp_c of shell/c.c" "a call from bindings up into the shell is found"
 calling shell/main.c b

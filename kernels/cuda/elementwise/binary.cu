@@ -17,12 +17,12 @@
 #define PARAM3(n, ty, sig, y, ...) EACH_##ty(PARAM31, n, y)
 #include "tensor/ops/ops.def"
 
-/* Runs a power with a special exponent; nullptr: c is not one. */
 typedef bool kernel_of(const gp_call *);
 GP_C bool CUDA(square)(const gp_call *c);
 GP_C bool CUDA(sqrt)(const gp_call *c);
 GP_C bool CUDA(rsqrt)(const gp_call *c);
 GP_C bool CUDA(reciprocal)(const gp_call *c);
+/* The kernel of a power with a special exponent; nullptr: c is not one. */
 static kernel_of *power_as(const gp_call *c) {
     switch (gp_power_of(c)) {
     case GP_POWER_SQUARE: return CUDA(square);
@@ -33,24 +33,20 @@ static kernel_of *power_as(const gp_call *c) {
     }
 }
 
-/* What the faults of a row say, in the order of gp_fault_kind. */
-#define FAULTS(n)                                                                                  \
-    {                                                                                              \
-        n ": integer division by zero",                                                            \
-            n ": an integer raised to a negative integer; convert to a float dtype first",         \
-            n ": a probability is not between 0 and 1"                                             \
-    }
-/* clang-format off */
+template <class... F> static bool run(const gp_call *c, const char *const *faults) {
+    kernel_of *power = power_as(c);
+    return power ? power(c) : gp_run_row<F...>(c, faults);
+}
+
+/* The messages of a row's faults, in the order of gp_fault_kind. */
 #define KERNEL(n, ty)                                                                              \
+    static const char *const faults_##n[] = {                                                      \
+        #n ": integer division by zero",                                                           \
+        #n ": an integer raised to a negative integer; convert to a float dtype first",            \
+        #n ": a probability is not between 0 and 1"};                                              \
     GP_C bool CUDA(n)(const gp_call *c) {                                                          \
-        static const char *const faults[] = FAULTS(#n);                                            \
-        if (kernel_of *as = power_as(c)) return as(c);                                             \
-        switch (gp_compute_dtype((gp_dtype)c->compute)) {                                          \
-            EACH_##ty(GP_CASE, n, faults)                                                          \
-        default: return gp_fail("%s: no such dtype on CUDA", #n);                                  \
-        }                                                                                          \
+        return run<EACH_##ty(GP_LISTED, n) gp_no_formula>(c, faults_##n);                          \
     }
-/* clang-format on */
 #define BINARY(n, ty, ...) KERNEL(n, ty)
 #define COMPARE(n, ty, ...) KERNEL(n, ty)
 #define TERNARY(n, ty, ...) KERNEL(n, ty)

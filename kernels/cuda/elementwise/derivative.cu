@@ -26,13 +26,8 @@
 #define GRAD_ROW(name, ty, nin, vars, formula) GRAD_##ty(FORMULA, name, nin, vars, formula)
 #include "tensor/autograd/grad_rows.h"
 
-/* clang-format off */
 #define GRAD_ROW(name, ty, nin, vars, formula)                                                     \
     GP_C bool CUDA(name)(const gp_call *c) {                                                       \
-        switch (gp_compute_dtype((gp_dtype)c->compute)) {                                          \
-            GRAD_##ty(GP_CASE, name, nullptr)                                                      \
-        default: return gp_fail("%s: no such dtype on CUDA", #name);                               \
-        }                                                                                          \
+        return gp_run_row<GRAD_##ty(GP_LISTED, name) gp_no_formula>(c, nullptr);                   \
     }
-/* clang-format on */
 #include "tensor/autograd/grad_rows.h"

@@ -13,15 +13,10 @@
 #define PREDICATE(n, ty, y, ...) EACH_##ty(PREDICATE1, n, y)
 #include "tensor/ops/ops.def"
 
-/* clang-format off */
 #define KERNEL(n, ty)                                                                              \
     GP_C bool CUDA(n)(const gp_call *c) {                                                          \
-        switch (gp_compute_dtype((gp_dtype)c->compute)) {                                          \
-            EACH_##ty(GP_CASE, n, nullptr)                                                         \
-        default: return gp_fail("%s: no such dtype on CUDA", #n);                                  \
-        }                                                                                          \
+        return gp_run_row<EACH_##ty(GP_LISTED, n) gp_no_formula>(c, nullptr);                      \
     }
-/* clang-format on */
 #define UNARY(n, ty, ...) KERNEL(n, ty)
 #define PARAM(n, ty, ...) KERNEL(n, ty)
 #define PREDICATE(n, ty, ...) KERNEL(n, ty)

@@ -307,6 +307,18 @@ template <class F> static bool gp_run(const gp_call *c, const char *const *texts
     return gp_run_formula<F::N, T>(c, f, texts);
 }
 
+struct gp_no_formula {}; /* ends the list of a row's formulas */
+/* Runs c by that of the formulas F, Rest … that has its compute type; false with a message if there
+ * is none. texts: as for gp_run_formula. */
+template <class F, class... Rest>
+static bool gp_run_row(const gp_call *c, const char *const *texts) {
+    if constexpr (std::is_same<F, gp_no_formula>::value)
+        return gp_fail("%s: no such dtype on CUDA", c->op->name);
+    else if (gp_compute_dtype((gp_dtype)c->compute) == gp_memory_of<typename F::T>::dtype)
+        return gp_run<F>(c, texts);
+    else return gp_run_row<Rest...>(c, texts);
+}
+
 /* The compute types that a row's types need. */
 #define EACH_FLOAT(M, ...) M(f32, float, __VA_ARGS__) M(f64, double, __VA_ARGS__)
 #define EACH_FLOATS EACH_FLOAT
@@ -315,10 +327,7 @@ template <class F> static bool gp_run(const gp_call *c, const char *const *texts
 #define EACH_REAL(M, ...) EACH_FLOAT(M, __VA_ARGS__) EACH_INTS(M, __VA_ARGS__)
 #define EACH_ALL EACH_REAL
 
-/* A case of the switch over compute types. */
-/* clang-format off */
-#define GP_CASE(t, T, name, texts)                                                                 \
-    case GP_##t: return gp_run<formula_##name##_##t>(c, texts);
-/* clang-format on */
+/* The formulas of a row, one for each compute type, as arguments of gp_run_row. */
+#define GP_LISTED(t, T, name) formula_##name##_##t,
 
 #endif

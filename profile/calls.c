@@ -63,7 +63,7 @@ void gp_calls_reset(void) {
     gp_unlock(&lock);
 }
 
-void gp_calls_put_back(const gp_call_line *lines, int n) {
+void gp_calls_restore(const gp_call_line *lines, int n) {
     gp_lock(&lock);
     if (n) memcpy(rows, lines, (size_t)n * sizeof *lines);
     nrows = n;

@@ -24,6 +24,6 @@ void gp_calls_open(void);
 gp_call_line *gp_calls_lines(int *n);
 void gp_calls_reset(void);
 /* Restores the record to what gp_calls_lines returned; later calls are dropped. */
-void gp_calls_put_back(const gp_call_line *lines, int n);
+void gp_calls_restore(const gp_call_line *lines, int n);
 
 #endif

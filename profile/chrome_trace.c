@@ -82,7 +82,7 @@ static void name_row(writer *w, const char *what, int pid, int tid, const char *
 /* ---- the host ---- */
 
 /* Writes everything that a viewer shows of a selected slice; ends the event. */
-static void put_args(writer *w, const gp_rec *r) {
+static void write_args(writer *w, const gp_rec *r) {
     char text[300], esc[400];
     put(w, ",\"args\":{");
     if (r->file) put(w, "\"line\":\"%s:%d\"", quoted(r->file, esc, sizeof esc), r->line);
@@ -102,7 +102,7 @@ static void put_args(writer *w, const gp_rec *r) {
 }
 
 /* "X" is a complete event. Times in microseconds since the profile's start. */
-static void put_slice(writer *w, const gp_rec *r, uint64_t t1) {
+static void write_slice(writer *w, const gp_rec *r, uint64_t t1) {
     static const char *const cats[] = {"op", "region", "wait", "copy"};
     char name[200], esc[400];
     comma(w);
@@ -111,12 +111,12 @@ static void put_slice(writer *w, const gp_rec *r, uint64_t t1) {
         "3f",
         cats[r->kind], quoted(gp_rec_name(r, name, sizeof name), esc, sizeof esc), HOST,
         us(w, r->t0), (double)(t1 - r->t0) / 1e3);
-    put_args(w, r);
+    write_args(w, r);
 }
 
 /* Writes a region that is not nested in its neighbours (in a coroutine) to a row of its own: it
  * would break the host's row. */
-static void put_apart(writer *w, const gp_rec *r, uint64_t t1) {
+static void write_async(writer *w, const gp_rec *r, uint64_t t1) {
     char esc[400];
     quoted(r->name, esc, sizeof esc);
     comma(w);
@@ -124,7 +124,7 @@ static void put_apart(writer *w, const gp_rec *r, uint64_t t1) {
         "{\"ph\":\"b\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,"
         "\"ts\":%.3f",
         (const void *)r, esc, HOST, us(w, r->t0));
-    put_args(w, r);
+    write_args(w, r);
     comma(w);
     put(w,
         "{\"ph\":\"e\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,"
@@ -133,7 +133,7 @@ static void put_apart(writer *w, const gp_rec *r, uint64_t t1) {
 }
 
 /* Writes a counter's new value. */
-static void put_memory(writer *w, const gp_rec *r) {
+static void write_memory(writer *w, const gp_rec *r) {
     const gp_device *dev = r->where;
     comma(w);
     put(w, "{\"ph\":\"C\",\"name\":\"memory %s\",\"pid\":%d,\"ts\":%.3f,\"args\":{\"bytes\":%lld}}",
@@ -141,24 +141,24 @@ static void put_memory(writer *w, const gp_rec *r) {
 }
 
 /* Viewers need nested slices: other events get rows of their own. */
-static void put_host(writer *w) {
+static void write_host(writer *w) {
     uint64_t open[DEPTH]; /* ends of the slices that are open */
     int depth = 0;
     gp_at at = gp_first(w->p->host);
     for (gp_rec *r; (r = gp_next(&at));) {
         if (r->kind == GP_REC_ALLOC) {
-            put_memory(w, r);
+            write_memory(w, r);
             continue;
         }
         if (r->kind == GP_REC_SWITCH) continue;
         uint64_t t1 = gp_rec_end(w->p, r);
         while (depth && open[depth - 1] <= r->t0) depth--;
         if (depth == DEPTH || (depth && open[depth - 1] < t1)) {
-            put_apart(w, r, t1);
+            write_async(w, r, t1);
             continue;
         }
         open[depth++] = t1;
-        put_slice(w, r, t1);
+        write_slice(w, r, t1);
     }
 }
 
@@ -170,7 +170,7 @@ static void note_stream(writer *w, const gp_stream *s) {
 }
 
 /* A kernel is shown by its own name, if known: the op's is in its arguments. */
-static void put_device(writer *w, const gp_rec *r) {
+static void write_device(writer *w, const gp_rec *r) {
     const gp_stream *s = r->where;
     bool held = r->kind == GP_REC_HELD, named = r->kind != GP_REC_MOVED && r->kernel;
     int pid = held ? HOST : DEVICES + s->dev->slot, tid = held ? HELD : s->index + 1;
@@ -203,7 +203,7 @@ static int by_number(const void *a, const void *b) {
 }
 
 /* The ids of what devices ran, sorted; *n of them. NULL when out of memory. */
-static uint64_t *taken_up(const gp_prof *p, size_t *n) {
+static uint64_t *sorted_ids(const gp_prof *p, size_t *n) {
     size_t room = 1;
     for (const gp_track *t = p->workers; t; t = t->next)
         for (const gp_chunk *c = t->first; c; c = c->next) room += (size_t)c->n;
@@ -220,9 +220,9 @@ static uint64_t *taken_up(const gp_prof *p, size_t *n) {
 
 /* Arrows start only where something was queued that a device ran: one without an end would not be
  * drawn, but costs space. */
-static void put_arrows(writer *w) {
+static void write_arrows(writer *w) {
     size_t n;
-    uint64_t *ids = taken_up(w->p, &n);
+    uint64_t *ids = sorted_ids(w->p, &n);
     if (!ids) {
         w->ok = gp_fail("trace: out of memory");
         return;
@@ -239,16 +239,16 @@ static void put_arrows(writer *w) {
     free(ids);
 }
 
-static void put_devices(writer *w) {
+static void write_devices(writer *w) {
     for (const gp_track *t = w->p->workers; t; t = t->next) {
         gp_at at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));)
-            if (r->kind != GP_REC_ALLOC) put_device(w, r);
+            if (r->kind != GP_REC_ALLOC) write_device(w, r);
     }
 }
 
 /* Metadata: names of processes and threads. */
-static void put_names(writer *w) {
+static void write_names(writer *w) {
     name_row(w, "process_name", HOST, 0, "host");
     name_row(w, "thread_name", HOST, LUA, "Lua");
     if (w->held) name_row(w, "thread_name", HOST, HELD, "held up by the device's runtime");
@@ -269,16 +269,16 @@ static void put_names(writer *w) {
 /* ---- the file ---- */
 
 /* False where writing failed, with the reason in errno or gp_error(). */
-static bool put_all(writer *w) {
+static bool write_all(writer *w) {
     put(w,
         "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,"
         "\"lost\":%llu,\"wall_"
         "us\":%.3f},\"traceEvents\":[",
         (unsigned long long)w->p->dropped, (unsigned long long)w->p->lost, us(w, w->p->t1));
-    put_host(w);
-    put_arrows(w);
-    put_devices(w);
-    put_names(w);
+    write_host(w);
+    write_arrows(w);
+    write_devices(w);
+    write_names(w);
     put(w, "\n]}\n");
     return w->ok;
 }
@@ -289,7 +289,7 @@ static bool ends_in_gz(const char *path) {
 }
 
 /* Through zlib, which closes its own copy of the file. */
-static bool put_through_zlib(const gp_prof *p, gp_outfile *o) {
+static bool write_gzip(const gp_prof *p, gp_outfile *o) {
     writer *w = calloc(1, sizeof *w);
     int fd = w ? fcntl(fileno(o->f), F_DUPFD_CLOEXEC, 0) : -1;
     gzFile out = fd >= 0 ? gzdopen(fd, ends_in_gz(o->file) ? "wb6" : "wbT") : NULL;
@@ -304,7 +304,7 @@ static bool put_through_zlib(const gp_prof *p, gp_outfile *o) {
     w->ok = true;
     gp_error_clear();
     errno = 0;
-    bool ok = put_all(w);
+    bool ok = write_all(w);
     if (gzclose(out) != Z_OK) ok = false;
     free(w);
     if (!ok && !*gp_error())
@@ -316,7 +316,7 @@ static bool put_through_zlib(const gp_prof *p, gp_outfile *o) {
 bool gp_trace_write(const gp_prof *p, const char *path) {
     gp_outfile o;
     if (!gp_outfile_begin(&o, "trace", path)) return false;
-    if (put_through_zlib(p, &o)) return gp_outfile_commit(&o);
+    if (write_gzip(p, &o)) return gp_outfile_commit(&o);
     gp_outfile_cancel(&o);
     return false;
 }

@@ -125,7 +125,7 @@ void gp_record_switch(void) {
 }
 
 /* Interned: a loop that returns to a line adds nothing. */
-static const gp_stack *take_stack(gp_track *t) {
+static const gp_stack *intern_stack(gp_track *t) {
     struct {
         gp_stack s;
         gp_srcloc frame[GP_STACK_DEPTH];
@@ -136,7 +136,7 @@ static const gp_stack *take_stack(gp_track *t) {
 }
 
 /* dtype, ndim and dims of every tensor argument, packed. */
-static const char *take_shapes(gp_track *t, const gp_call *c) {
+static const char *intern_shapes(gp_track *t, const gp_call *c) {
     char buf[GP_MAX_ARGS * (2 + 8 * GP_MAX_DIM)], *p = buf;
     for (int i = 0; i < c->nargs; i++) {
         if (c->arg[i].kind != GP_TENSOR) continue;
@@ -166,8 +166,8 @@ static void op_begin(gp_call *c) {
                   .line = c->loc.line,
                   .kind = GP_REC_OP,
                   .inplace = c->into != NULL};
-    if (t->prof->opts.stack) r->stack = take_stack(t);
-    if (t->prof->opts.shapes) r->shapes = take_shapes(t, c);
+    if (t->prof->opts.stack) r->stack = intern_stack(t);
+    if (t->prof->opts.shapes) r->shapes = intern_shapes(t, c);
     r->t0 = gp_now_ns();
 }
 
@@ -231,7 +231,7 @@ void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uin
                   .why = (uint8_t)why,
                   .where = s,
                   .bytes = (int64_t)queued};
-    if (t->prof->opts.stack) r->stack = take_stack(t);
+    if (t->prof->opts.stack) r->stack = intern_stack(t);
 }
 
 uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes) {
@@ -245,7 +245,7 @@ uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes) {
                   .where = s,
                   .bytes = (int64_t)bytes};
     set_loc(r, gp_srcloc_here());
-    if (t->prof->opts.stack) r->stack = take_stack(t);
+    if (t->prof->opts.stack) r->stack = intern_stack(t);
     r->t0 = r->t1 = gp_now_ns();
     return r->id;
 }
@@ -282,7 +282,7 @@ gp_region gp_region_begin(const char *name, size_t len) {
     const char *kept = gp_intern_put(t->prof->names, name, len);
     *g.rec = (gp_rec){.name = kept ? kept : "?", .kind = GP_REC_REGION, .where = t->region_now};
     set_loc(g.rec, gp_srcloc_here());
-    if (t->prof->opts.stack) g.rec->stack = take_stack(t);
+    if (t->prof->opts.stack) g.rec->stack = intern_stack(t);
     g.rec->t0 = gp_now_ns();
     if (!push_region(t, g.rec)) g.rec->t1 = g.rec->t0, g.rec = NULL;
     return g;
@@ -323,20 +323,20 @@ static bool drain_all(void) {
 }
 
 /* Makes devices whose tools report late (cuda) report now. */
-typedef struct look {
+typedef struct observation {
     gp_trace_cmd at;
     uint64_t lost;
     const char *how;
-} look;
-static void look_at(gp_device *dev, void *ctx) {
-    look *l = ctx;
-    const char *how = dev->vt->observe ? dev->vt->observe(dev, l->at, &l->lost) : NULL;
-    if (how) l->how = how;
+} observation;
+static void observe(gp_device *dev, void *ctx) {
+    observation *o = ctx;
+    const char *how = dev->vt->observe ? dev->vt->observe(dev, o->at, &o->lost) : NULL;
+    if (how) o->how = how;
 }
-static look look_all(gp_trace_cmd at) {
-    look l = {.at = at};
-    gp_device_each(look_at, &l);
-    return l;
+static observation observe_all(gp_trace_cmd at) {
+    observation o = {.at = at};
+    gp_device_each(observe, &o);
+    return o;
 }
 
 static void device_busy(gp_device *dev, void *busy_one) {
@@ -404,7 +404,7 @@ bool gp_prof_start(const gp_prof_opts *opts) {
     for (int i = 0; i < GP_MAX_DEVICES; i++) atomic_store(&in_use[i], 0);
     gp_device_each(note_in_use, NULL);
     set_hooks(true, opts->memory);
-    look_all(GP_TRACE_BEGIN);
+    observe_all(GP_TRACE_BEGIN);
     p->t0 = gp_now_ns();
     return true;
 }
@@ -429,7 +429,7 @@ gp_prof *gp_prof_stop(void) {
     gp_device_each(device_busy, &queued);
     bool ok = drain_all();
     if (queued) p->t1 = gp_now_ns();
-    look seen = look_all(atomic_load(&busy_counted) ? GP_TRACE_NOW : GP_TRACE_END);
+    observation seen = observe_all(atomic_load(&busy_counted) ? GP_TRACE_NOW : GP_TRACE_END);
     p->lost = seen.lost;
     p->how = seen.how;
     set_hooks(false, false);
@@ -472,11 +472,11 @@ void gp_prof_free(gp_prof *p) {
 
 void gp_busy_on(bool on) {
     atomic_store(&busy_counted, on);
-    if (on) atomic_store(&gp_hook.device, device), look_all(GP_TRACE_BEGIN);
-    else if (!gp_prof_running()) look_all(GP_TRACE_END), atomic_store(&gp_hook.device, NULL);
+    if (on) atomic_store(&gp_hook.device, device), observe_all(GP_TRACE_BEGIN);
+    else if (!gp_prof_running()) observe_all(GP_TRACE_END), atomic_store(&gp_hook.device, NULL);
 }
 
 uint64_t gp_busy_ns(bool reset) {
-    look_all(GP_TRACE_NOW);
+    observe_all(GP_TRACE_NOW);
     return reset ? atomic_exchange(&busy, 0) : atomic_load(&busy);
 }

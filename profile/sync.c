@@ -111,8 +111,8 @@ static void charge_budgets(const gp_sync_event *e) {
         if (!s->reason && holds(s)) charge(s, e);
 }
 
-bool gp_sync_put_aside(gp_sync_aside *a) {
-    *a = (gp_sync_aside){.scopes = me.scopes, .mode = gp_sync_get_mode(), .quiet = me.quiet};
+bool gp_sync_save(gp_sync_state *a) {
+    *a = (gp_sync_state){.scopes = me.scopes, .mode = gp_sync_get_mode(), .quiet = me.quiet};
     a->ledger = gp_ledger_exchange(NULL);
     if (!a->ledger) return gp_fail("sync: out of memory");
     me.scopes = NULL;
@@ -120,7 +120,7 @@ bool gp_sync_put_aside(gp_sync_aside *a) {
     return true;
 }
 
-void gp_sync_restore(gp_sync_aside *a) {
+void gp_sync_restore(gp_sync_state *a) {
     gp_ledger_exchange(a->ledger);
     me.scopes = a->scopes;
     me.quiet = a->quiet;
@@ -222,7 +222,7 @@ static gp_sync_event event(gp_stream *s, gp_why why, const char *what) {
 }
 
 /* Records what was queued when a wait began; when it ends, the queue is empty. */
-static void look(gp_stream *s, uint64_t queued) {
+static void snapshot(gp_stream *s, uint64_t queued) {
     me.stream = s;
     me.queued = queued;
     me.last_op = s->last_op;
@@ -235,7 +235,7 @@ static gp_why true_why(gp_why why) { return why == GP_WHY_print && me.echo ? GP_
 /* Called before the host blocks; false refuses, with an error set. */
 static bool wait_begin(gp_stream *s, gp_why why, const char *what) {
     why = true_why(why);
-    look(s, gp_stream_queued(s));
+    snapshot(s, gp_stream_queued(s));
     if (me.quiet || gp_sync_get_mode() != GP_SYNC_ERROR || !gp_sync_watched(why)) return true;
     gp_sync_event e = event(s, why, what);
     if (e.reason) return true;
@@ -256,7 +256,7 @@ static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, ui
     why = true_why(why);
     if (why == GP_WHY_echo) what = "echo";
     if (why == GP_WHY_queue) me.stalled += t1 - t0;
-    if (me.stream != s || why == GP_WHY_queue) look(s, queued);
+    if (me.stream != s || why == GP_WHY_queue) snapshot(s, queued);
     me.stream = NULL;
     gp_sync_event e = event(s, why, what);
     e.t0 = t0;

@@ -66,14 +66,14 @@ void gp_sync_reset(void);
 
 /* For the self-test: saves the ledger, the mode and this thread's scopes and starts with none;
  * restore brings them back. Not nestable. */
-typedef struct gp_sync_aside {
+typedef struct gp_sync_state {
     struct gp_ledger *ledger;
     struct gp_scope *scopes;
     gp_sync_mode mode;
     int quiet;
-} gp_sync_aside;
-bool gp_sync_put_aside(gp_sync_aside *a);
-void gp_sync_restore(gp_sync_aside *a);
+} gp_sync_state;
+bool gp_sync_save(gp_sync_state *a);
+void gp_sync_restore(gp_sync_state *a);
 
 /* Scopes: of one thread, innermost first; the caller owns the memory. */
 enum { GP_SCOPE_LINES = 8 };

@@ -88,7 +88,7 @@ gp_tensor *gp_tensor_new(gp_device *dev, gp_dtype dt, const gp_shape *shape) {
     return st ? gp_tensor_wrap(st, dt, shape) : NULL;
 }
 
-void gp_array_update(gp_array *a) { gp_array_settle(a); }
+void gp_array_update(gp_array *a) { gp_array_finish(a); }
 
 gp_tensor *gp_tensor_view(const gp_tensor *base, const gp_shape *shape, const int64_t *stride,
                           int64_t offset) {

@@ -366,7 +366,7 @@ static int l_reset(lua_State *L) {
 /* ---- the self-test ---- */
 
 typedef struct aside {
-    gp_sync_aside state;
+    gp_sync_state state;
     gp_call_line *calls; /* malloc'd */
     int ncalls;
     bool held;
@@ -374,7 +374,7 @@ typedef struct aside {
 
 static int l_aside_close(lua_State *L) {
     aside *a = gp_lua_checkudata(L, 1, ASIDE);
-    if (a->held) gp_sync_restore(&a->state), gp_calls_put_back(a->calls, a->ncalls);
+    if (a->held) gp_sync_restore(&a->state), gp_calls_restore(a->calls, a->ncalls);
     if (a->held) free(a->calls);
     a->held = false;
     return 0;
@@ -391,7 +391,7 @@ static int l_selftest(lua_State *L) {
     lua_pushfstring(L, "%s/selftest.lua", gp_scripts_dir());
     if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) return lua_error(L);
     gp_lua_enter(L);
-    if (!gp_sync_put_aside(&a->state)) return gp_lua_raise(L);
+    if (!gp_sync_save(&a->state)) return gp_lua_raise(L);
     a->calls = gp_calls_lines(&a->ncalls);
     a->held = true;
     lua_pushvalue(L, gp_lua_upvalue(1));

@@ -22,8 +22,8 @@ typedef struct gp_cuda_runtime {
     /* The cudaStream_t of s. */
     void *(*stream)(const gp_stream *s);
     /* An event of the pool (cudaEvent_t); NULL with a message. */
-    void *(*event_take)(gp_device *dev);
-    void (*event_give)(gp_device *dev, void *event);
+    void *(*event_acquire)(gp_device *dev);
+    void (*event_release)(gp_device *dev, void *event);
     /* When a recorded event was reached, in ns on gp_now_ns()'s clock; 0 if not yet. */
     uint64_t (*event_ns)(gp_device *dev, void *event);
     /* Reports a call that may block, made since t0, to gp_hook.call. */

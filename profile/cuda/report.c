@@ -101,8 +101,8 @@ static void report(gp_device *dev, uint64_t *lost) {
         pthread_join(t, NULL);
     for (size_t i = trace->timed; i < trace->spans.n; i++) {
         span_record *p = &trace->spans.at[i];
-        if (p->from) gp_cuda_rt->event_give(p->s->dev, p->from);
-        if (p->to) gp_cuda_rt->event_give(p->s->dev, p->to);
+        if (p->from) gp_cuda_rt->event_release(p->s->dev, p->from);
+        if (p->to) gp_cuda_rt->event_release(p->s->dev, p->to);
     }
     trace->reported += trace->spans.n;
     trace->spans.n = trace->activities.n = trace->correlations.n = trace->stalls.n = 0;

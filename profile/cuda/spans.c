@@ -42,11 +42,11 @@ bool gp_cuda_grow(void **at, size_t n, size_t *room, size_t size) {
 
 /* An event of the pool, recorded on s; NULL, without a message, when there is none. */
 static void *record_event(gp_stream *s) {
-    void *event = gp_cuda_rt->event_take(s->dev);
+    void *event = gp_cuda_rt->event_acquire(s->dev);
     if (event &&
         cudaEventRecord((cudaEvent_t)event, (cudaStream_t)gp_cuda_rt->stream(s)) == cudaSuccess)
         return event;
-    if (event) gp_cuda_rt->event_give(s->dev, event);
+    if (event) gp_cuda_rt->event_release(s->dev, event);
     gp_error_clear();
     cudaGetLastError();
     return NULL;
@@ -66,8 +66,8 @@ void gp_cuda_read_times(void) {
         p->t0 = gp_cuda_rt->event_ns(p->s->dev, p->from);
         p->t1 = p->t0 ? gp_cuda_rt->event_ns(p->s->dev, p->to) : 0;
         if (!p->t1) return;
-        gp_cuda_rt->event_give(p->s->dev, p->from);
-        gp_cuda_rt->event_give(p->s->dev, p->to);
+        gp_cuda_rt->event_release(p->s->dev, p->from);
+        gp_cuda_rt->event_release(p->s->dev, p->to);
         p->from = p->to = NULL;
     }
 }
@@ -88,7 +88,7 @@ void gp_cuda_span_begin(cuda_span *sp, gp_stream *s, const gp_op *op, const char
     if (trace->by_events && !event) trace->lost++;
     if (trace->by_events && trace->spans.n % READ_EVERY == 0) gp_cuda_read_times();
     pthread_mutex_unlock(&trace->lock);
-    if (!p && event) gp_cuda_rt->event_give(s->dev, event);
+    if (!p && event) gp_cuda_rt->event_release(s->dev, event);
     if (sp->number && !trace->by_events) gp_cupti_push(sp->number);
 }
 
@@ -104,10 +104,10 @@ void gp_cuda_span_end(cuda_span *sp) {
         if (nothing) p->from = NULL;
         else p->to = event;
         event = nothing ? event : NULL;
-        if (nothing) gp_cuda_rt->event_give(sp->s->dev, from);
+        if (nothing) gp_cuda_rt->event_release(sp->s->dev, from);
     }
     pthread_mutex_unlock(&trace->lock);
-    if (event) gp_cuda_rt->event_give(sp->s->dev, event);
+    if (event) gp_cuda_rt->event_release(sp->s->dev, event);
     if (sp->named) RANGE_POP();
     gp_cuda_in_span = sp->outer;
 }

@@ -129,7 +129,7 @@ void gp_alloc_flush(gp_device *dev) {
     gp_lock(&al->lock);
     reap(al);
     if (idle(dev)) {
-        gp_failure_settle();
+        gp_failure_trim();
         trim(al, 0);
         al->stats.flushes++;
     }
@@ -257,7 +257,7 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     size_t block;
     if (bytes > (size_t)1 << 52) return out_of_memory(al, bytes);
     int size_class = class_of_size(bytes, &block);
-    gp_storage *small = for_magazine(dev, size_class) ? gp_magazine_take(size_class) : NULL;
+    gp_storage *small = for_magazine(dev, size_class) ? gp_magazine_pop(size_class) : NULL;
     if (small) return begin_life(small, s, size_class, bytes);
     gp_lock(&al->lock);
     gp_storage *st = take_cached(al, s, size_class);
@@ -325,7 +325,7 @@ static void storage_free(gp_storage *st) {
     }
     gp_alloc *al = st->dev->alloc;
     tell(st->dev, -(int64_t)st->bytes);
-    if (for_magazine(st->dev, st->size_class) && !st->pinned && gp_magazine_put(st)) return;
+    if (for_magazine(st->dev, st->size_class) && !st->pinned && gp_magazine_push(st)) return;
     if (st->dev->vt->async) gp_failure_forget(st);
     gp_event **events = NULL;
     bool known = !st->used_by || other_uses(st, &events);

@@ -84,12 +84,13 @@ typedef struct gp_device_vt {
     double (*event_time)(
         gp_event *); /* seconds on gp_now()'s clock when it was reached; NAN before */
     void (*event_free)(gp_event *);
-    /* Whether gp_hook.device is to be called for what runs. NULL: it always is. From LOOK_BEGIN on
-     * the device keeps its tools' reports; LOOK_NOW and LOOK_END, called with queues drained,
-     * return once the hook was called for all of them. *lost is increased by the reports that the
-     * tools dropped. Returns NULL, or a static text: how times are taken, and why, if they are less
-     * exact than the device's own. Looks cover all devices of the kind. LOOK_CALLS: gp_hook.call is
-     * also called for what blocks inside libraries; returns NULL, or why that is impossible. */
+    /* Whether gp_hook.device is to be called for what runs. NULL: it always is. From GP_TRACE_BEGIN
+     * on the device keeps its tools' reports; GP_TRACE_NOW and GP_TRACE_END, called with queues
+     * drained, return once the hook was called for all of them. *lost is increased by the reports
+     * that the tools dropped. Returns NULL, or a static text: how times are taken, and why, if they
+     * are less exact than the device's own. Commands cover all devices of the kind. GP_TRACE_CALLS:
+     * gp_hook.call is also called for what blocks inside libraries; returns NULL, or why that is
+     * impossible. */
     const char *(*observe)(gp_device *, gp_trace_cmd, uint64_t *lost);
 } gp_device_vt;
 
@@ -213,7 +214,7 @@ typedef struct gp_hooks {
      * within a wait; `first`: it set something up on its first use. what: its name and details. */
     void (*_Atomic call)(gp_device *dev, const char *what, bool first, uint64_t t0_ns,
                          uint64_t t1_ns);
-    _Atomic bool calls; /* devices opened from now on begin with LOOK_CALLS */
+    _Atomic bool calls; /* devices opened from now on begin with GP_TRACE_CALLS */
     void (*_Atomic memory)(gp_device *dev,
                            int64_t bytes); /* allocated (> 0) or freed (< 0) bytes, as requested */
 } gp_hooks;

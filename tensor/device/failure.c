@@ -341,7 +341,7 @@ void gp_failure_bury(gp_storage *st) {
     gp_failure_log_end(); /* without memory the entry is lost */
 }
 
-void gp_failure_settle(void) {
+void gp_failure_trim(void) {
     gp_lock(&log_lock);
     retire();
     gp_unlock(&log_lock);

@@ -46,7 +46,7 @@ void gp_failure_forget(gp_storage *st);
 /* Frees the struct of a storage whose memory is freed, once the log does not refer to it. */
 void gp_failure_bury(gp_storage *st);
 /* Removes finished commands from the log. */
-void gp_failure_settle(void);
+void gp_failure_trim(void);
 
 /* True, with the message set, where an unread failure is among s's first `upto` commands, or in a
  * stream that s is ordered after. It then counts as read. Never blocks. */

@@ -72,7 +72,7 @@ static magazine *open_magazine(void) {
     return mine = m;
 }
 
-gp_storage *gp_magazine_take(int size_class) {
+gp_storage *gp_magazine_pop(int size_class) {
     magazine *m = mine;
     gp_storage *st = m ? m->block[size_class] : NULL;
     if (!st) return NULL;
@@ -85,7 +85,7 @@ gp_storage *gp_magazine_take(int size_class) {
     return st;
 }
 
-bool gp_magazine_put(gp_storage *st) {
+bool gp_magazine_push(gp_storage *st) {
     magazine *m = mine ? mine : open_magazine();
     if (!m || m->held[st->size_class] >= ROOM ||
         (size_t)m->held[st->size_class] * st->bytes >= ROOM_BYTES)

@@ -6,7 +6,7 @@
 #include "tensor/array.h"
 
 /* Computes numel and contiguous from dim and stride. */
-static inline void gp_array_settle(gp_array *a) {
+static inline void gp_array_finish(gp_array *a) {
     bool gaps = false;
     a->numel = 1;
     for (int d = a->ndim - 1; d >= 0; d--) {
@@ -26,7 +26,7 @@ static inline gp_array gp_part_of(const gp_array *a, int d, int64_t first, int64
     gp_array p = *a;
     gp_array_shift(&p, d, first);
     p.dim[d] = n;
-    gp_array_settle(&p);
+    gp_array_finish(&p);
     return p;
 }
 
@@ -35,7 +35,7 @@ static inline gp_array gp_slice_of(const gp_array *a, int d, int64_t i) {
     gp_array p = gp_part_of(a, d, i, 1);
     for (int k = d; k + 1 < p.ndim; k++) p.dim[k] = p.dim[k + 1], p.stride[k] = p.stride[k + 1];
     p.ndim--;
-    gp_array_settle(&p);
+    gp_array_finish(&p);
     return p;
 }
 
@@ -48,7 +48,7 @@ static inline gp_array gp_reversed(const gp_array *x, uint64_t mask) {
         gp_array_shift(&y, d, y.dim[d] - 1);
         y.stride[d] = -y.stride[d];
     }
-    gp_array_settle(&y);
+    gp_array_finish(&y);
     return y;
 }
 
@@ -63,7 +63,7 @@ static inline gp_array gp_diagonals(const gp_array *x, int64_t off, int a, int b
             line.dim[line.ndim] = x->dim[i], line.stride[line.ndim++] = x->stride[i];
     line.dim[line.ndim] = x->dim[a] - (off < 0 ? -off : off);
     line.stride[line.ndim++] = x->stride[a] + x->stride[b];
-    gp_array_settle(&line);
+    gp_array_finish(&line);
     return line;
 }
 

@@ -8,16 +8,16 @@
 #include "kernels/cuda/matmul/matmul.h"
 
 /* One call by products: batches * heads matrices, dense, in compute type. */
-typedef struct run {
+typedef struct attention_call {
     const gp_call *c;
     gp_attention k;
     bool wide;
     gp_dtype dtype;
     int64_t size; /* bytes of an element */
     gp_room room;
-} run;
+} attention_call;
 
-static void open_run(const gp_call *c, run *r) {
+static void open_call(const gp_call *c, attention_call *r) {
     memset(r, 0, sizeof *r);
     r->c = c;
     gp_attention_read(c, &r->k);
@@ -26,30 +26,30 @@ static void open_run(const gp_call *c, run *r) {
     r->size = (int64_t)gp_dtype_size(r->dtype);
 }
 
-static const char *dense(const run *r, const gp_array *x) {
+static const char *dense(const attention_call *r, const gp_array *x) {
     gp_array a;
     return gp_cuda_dense(r->c, x, r->dtype, &a) ? a.data : NULL;
 }
 
-static char *new_scores(const run *r) {
+static char *new_scores(const attention_call *r) {
     const gp_attention *k = &r->k;
     return (char *)gp_cuda_scratch(r->c, (size_t)(k->batch * k->heads * k->l * k->s * r->size));
 }
 
-/* Where products write the result `out`: in place, or in scratch that put copies from. */
-static char *place(const run *r, const gp_array *out) {
+/* Where products write the result `out`: in place, or in scratch that copy_to_output reads. */
+static char *output_buffer(const attention_call *r, const gp_array *out) {
     if (out->dtype == r->dtype && out->contiguous) return out->data;
     return (char *)gp_cuda_scratch(r->c, (size_t)(out->numel * r->size));
 }
-static bool put(const run *r, const gp_array *out, char *p) {
+static bool copy_to_output(const attention_call *r, const gp_array *out, char *p) {
     gp_array from = gp_dense_over(p, r->dtype, out->ndim, out->dim);
     return p == out->data || gp_cuda_copy_array(r->c, out, &from);
 }
 
 /* out (m x n) = a (m x k) b (k x n) times scale, head by head; at, bt: the operand is stored
  * transposed. */
-static bool product(run *r, bool at, bool bt, int64_t m, int64_t n, int64_t k, const char *a,
-                    const char *b, double scale, char *out) {
+static bool product(attention_call *r, bool at, bool bt, int64_t m, int64_t n, int64_t k,
+                    const char *a, const char *b, double scale, char *out) {
     if (!a || !b || !out) return false;
     gp_product p = gp_product_of(r->dtype, m, n, k);
     p.batch = r->k.batch * r->k.heads;
@@ -62,29 +62,29 @@ static bool product(run *r, bool at, bool bt, int64_t m, int64_t n, int64_t k, c
 }
 
 static bool forward(const gp_call *c) {
-    run r;
+    attention_call r;
     bool done;
-    open_run(c, &r);
+    open_call(c, &r);
     const gp_attention *k = &r.k;
     if (!gp_attention_by_cudnn(c, k, &done)) return false;
     if (done) return true;
     const gp_array *out = gp_out(c, 0);
-    char *scores = new_scores(&r), *to = place(&r, out),
+    char *scores = new_scores(&r), *to = output_buffer(&r, out),
          *stats = c->nout > 1 ? gp_out(c, 1)->data : NULL;
     return product(&r, false, true, k->l, k->s, k->size, dense(&r, k->q), dense(&r, k->k), k->scale,
                    scores) &&
            gp_attention_shares(c, k, r.wide, scores, stats, false) &&
            product(&r, false, false, k->l, k->width, k->s, scores, dense(&r, k->v), 1, to) &&
-           put(&r, out, to);
+           copy_to_output(&r, out, to);
 }
 
 bool CUDA(attention)(const gp_call *c) { return forward(c); }
 bool CUDA(attention_forward)(const gp_call *c) { return forward(c); }
 
 bool CUDA(attention_backward)(const gp_call *c) {
-    run r;
+    attention_call r;
     bool done;
-    open_run(c, &r);
+    open_call(c, &r);
     const gp_attention *k = &r.k;
     if (!gp_attention_back_by_cudnn(c, k, &done)) return false;
     if (done) return true;
@@ -94,7 +94,7 @@ bool CUDA(attention_backward)(const gp_call *c) {
                *stats = dense(&r, gp_in(c, GP_ATTENTION_STATS));
     char *share = new_scores(&r), *d = new_scores(&r), *to[3];
     for (int i = 0; i < 3; i++)
-        if (!(to[i] = place(&r, gp_out(c, i)))) return false;
+        if (!(to[i] = output_buffer(&r, gp_out(c, i)))) return false;
     return g && out && stats &&
            product(&r, false, true, k->l, k->s, k->size, q, key, k->scale, share) &&
            gp_attention_shares(c, k, r.wide, share, (void *)stats, true) &&
@@ -103,6 +103,6 @@ bool CUDA(attention_backward)(const gp_call *c) {
            gp_attention_slopes(c, k, r.wide, d, share, g, out) &&
            product(&r, false, false, k->l, k->size, k->s, d, key, 1, to[0]) &&
            product(&r, true, false, k->s, k->size, k->l, d, q, 1, to[1]) &&
-           put(&r, gp_out(c, 0), to[0]) && put(&r, gp_out(c, 1), to[1]) &&
-           put(&r, gp_out(c, 2), to[2]);
+           copy_to_output(&r, gp_out(c, 0), to[0]) && copy_to_output(&r, gp_out(c, 1), to[1]) &&
+           copy_to_output(&r, gp_out(c, 2), to[2]);
 }

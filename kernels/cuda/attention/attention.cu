@@ -66,10 +66,10 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
     }
     for (int64_t j = seen + lane; live && j < p.n; j += group) x[j] = 0;
     if (p.back) return; /* all threads do */
-    m = gp_group_join(m, group, gp_max());
+    m = gp_group_reduce(m, group, gp_max());
     bool blind = m == -INFINITY; /* no key is visible: the weights are 0 */
     for (int64_t j = lane; j < seen; j += group) s += x[j] = blind && x[j] == m ? 0 : exp(x[j] - m);
-    s = gp_group_join(s, group, gp_add());
+    s = gp_group_reduce(s, group, gp_add());
     for (int64_t j = lane; j < seen; j += group) x[j] /= blind && s == 0 ? 1 : s;
     if (stats && live && lane == 0) stats[row] = blind && s == 0 ? INFINITY : m + log(s);
 }
@@ -83,7 +83,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
     T s = 0;
     for (int64_t j = lane; j < width; j += group)
         s += g[row * p.width + j] * out[row * p.width + j];
-    s = gp_group_join(s, group, gp_add());
+    s = gp_group_reduce(s, group, gp_add());
     for (int64_t j = lane; j < n; j += group)
         d[row * p.n + j] = share[row * p.n + j] == 0
                                ? 0

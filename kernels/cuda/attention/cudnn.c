@@ -124,7 +124,7 @@ static gp_node_tensor *row_sums(plan *p, gp_node_tensor *grad, gp_node_tensor *o
 static void build_dq(plan *p, gp_node_tensor *ds, gp_node_tensor *kt) {
     const shape *s = &p->of;
     gp_graph *g = &p->graph;
-    gp_node_tensor *k = gp_graph_turned(g, kt, gp_dnn_type(s->dtype)),
+    gp_node_tensor *k = gp_graph_transposed(g, kt, gp_dnn_type(s->dtype)),
                    *dq = rows(p, DQ, s->l, s->size, false);
     if (s->deterministic) {
         gp_graph_product(g, ds, k, dq);
@@ -148,12 +148,13 @@ static void build_backward(plan *p) {
     gp_node_tensor *x =
         gp_graph_point(g, CUDNN_POINTWISE_SUB, scores(p, q, kt, scale), stats, NULL);
     gp_node_tensor *share = gp_graph_point(g, CUDNN_POINTWISE_EXP, hidden(p, x), NULL, NULL);
-    gp_graph_product(g, gp_graph_turned(g, share, type), grad, rows(p, DV, s->s, s->width, false));
+    gp_graph_product(g, gp_graph_transposed(g, share, type), grad,
+                     rows(p, DV, s->s, s->width, false));
     gp_node_tensor *d =
         gp_graph_point(g, CUDNN_POINTWISE_SUB, gp_graph_product(g, grad, vt, NULL), sum, NULL);
     gp_node_tensor *part = gp_graph_point(g, CUDNN_POINTWISE_MUL, d, share, NULL),
                    *ds = gp_graph_point(g, CUDNN_POINTWISE_MUL, part, scale, NULL);
-    gp_graph_product(g, gp_graph_turned(g, ds, type), q, rows(p, DK, s->s, s->size, false));
+    gp_graph_product(g, gp_graph_transposed(g, ds, type), q, rows(p, DK, s->s, s->size, false));
     build_dq(p, ds, kt);
 }
 
@@ -161,16 +162,16 @@ static void build_backward(plan *p) {
 
 /* A call: `memory` has an address for each slot in the graph; workspace is allocated when it
  * runs. */
-typedef struct run {
+typedef struct plan_call {
     const gp_call *c;
     plan *p;
     void **memory;
     float scale;
-    void *room; /* of a plan: its workspace */
+    void *workspace;
     int64_t bytes;
-} run;
+} plan_call;
 
-static bool take_room(run *r) {
+static bool allocate_workspace(plan_call *r) {
     const shape *s = &r->p->of;
     size_t queries = (size_t)(s->batch * s->heads * s->l) * sizeof(float);
     if (r->p->number[SUM] && !r->memory[SUM] && !(r->memory[SUM] = gp_cuda_scratch(r->c, queries)))
@@ -179,19 +180,19 @@ static bool take_room(run *r) {
         !(r->memory[ACC] = gp_cuda_scratch(r->c, queries * (size_t)s->size)))
         return false;
     if (r->p->graph.memory <= r->bytes) return true;
-    r->room = gp_cuda_scratch(r->c, (size_t)r->p->graph.memory);
-    r->bytes = r->room ? r->p->graph.memory : 0;
-    return r->room != NULL;
+    r->workspace = gp_cuda_scratch(r->c, (size_t)r->p->graph.memory);
+    r->bytes = r->workspace ? r->p->graph.memory : 0;
+    return r->workspace != NULL;
 }
 
 /* Queues the plan of r->p->graph. */
-static bool queue(run *r) {
+static bool queue(plan_call *r) {
     const shape *s = &r->p->of;
     float least = -FLT_MAX, one = 1;
     void *bind[SLOTS];
     int64_t numbers[SLOTS];
     int n = 0;
-    if (!take_room(r)) return false;
+    if (!allocate_workspace(r)) return false;
     r->memory[SCALE] = &r->scale, r->memory[LEAST] = &least, r->memory[ONE] = &one;
     for (int i = 0; i < SLOTS; i++)
         if (r->p->number[i]) numbers[n] = r->p->number[i], bind[n++] = r->memory[i];
@@ -200,28 +201,28 @@ static bool queue(run *r) {
         if (!gp_cuda_ok(r->c, cudaMemsetAsync(r->memory[ACC], 0, bytes, gp_cuda_stream(r->c))))
             return false;
     }
-    return gp_dnn_ok(r->c, gp_graph_run(&r->p->graph, n, numbers, bind, r->room));
+    return gp_dnn_ok(r->c, gp_graph_run(&r->p->graph, n, numbers, bind, r->workspace));
 }
 
 /* Milliseconds that a plan takes on the call's own data, once it has run; below 0: it does not
  * run. */
 static float cost(gp_graph *g, void *ctx) {
-    run *r = (run *)ctx;
+    plan_call *r = (plan_call *)ctx;
     cudaStream_t stream = gp_cuda_stream(r->c);
     gp_device *dev = r->c->stream->dev;
-    void *at[2] = {gp_cuda_event_take(dev), gp_cuda_event_take(dev)};
+    void *at[2] = {gp_cuda_event_acquire(dev), gp_cuda_event_acquire(dev)};
     float ms = -1;
     bool ok = at[0] && at[1] && queue(r) && !cudaEventRecord((cudaEvent_t)at[0], stream) &&
               queue(r) && !cudaEventRecord((cudaEvent_t)at[1], stream) &&
-              gp_cuda_event_settle(dev, at[1]);
+              gp_cuda_event_synchronize(dev, at[1]);
     if (ok && cudaEventElapsedTime(&ms, (cudaEvent_t)at[0], (cudaEvent_t)at[1])) ms = -1;
     cudaGetLastError();
     for (int i = 0; i < 2; i++)
-        if (at[i]) gp_cuda_event_give(dev, at[i]);
+        if (at[i]) gp_cuda_event_release(dev, at[i]);
     return ms;
 }
 
-static plan *plan_of(cudnnHandle_t h, const shape *s, run *r) {
+static plan *plan_of(cudnnHandle_t h, const shape *s, plan_call *r) {
     for (int i = 0; i < PLANS; i++) /* shapes are zeroed before they are filled, padding too */
         // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
         if (plans[i].used && !memcmp(&plans[i].of, s, sizeof *s)) return &plans[i];
@@ -265,7 +266,7 @@ static bool usable(const gp_call *c, const gp_attention *k) {
 }
 
 /* An operand that cuDNN reads in place: rows dense, at multiples of 16 bytes; else a dense copy. */
-static bool put(const gp_call *c, shape *s, slot at, const gp_array *x, void **memory) {
+static bool bind_array(const gp_call *c, shape *s, slot at, const gp_array *x, void **memory) {
     gp_array a = *x, lies = *x;
     bool even = gp_cuda_aligned(a.data) && (a.stride[3] == 1 || a.dim[3] == 1);
     for (int d = 0; d < 3; d++) even &= a.dim[d] == 1 || (a.stride[d] > 0 && a.stride[d] % 8 == 0);
@@ -283,7 +284,7 @@ static bool put(const gp_call *c, shape *s, slot at, const gp_array *x, void **m
 static bool well(const gp_array *x) { return x->contiguous && gp_cuda_aligned(x->data); }
 
 /* The mask, dense except for a batch or heads of size 1. */
-static bool put_mask(const gp_call *c, const gp_attention *k, shape *s, void **memory) {
+static bool bind_mask(const gp_call *c, const gp_attention *k, shape *s, void **memory) {
     gp_array m = *k->mask, dense;
     const int64_t want[4] = {k->batch, k->heads, k->l, k->s};
     int lack = 4 - m.ndim;
@@ -294,7 +295,8 @@ static bool put_mask(const gp_call *c, const gp_attention *k, shape *s, void **m
     }
     m.ndim = 4, m.numel = m.dim[0] * m.dim[1] * m.dim[2] * m.dim[3], m.contiguous = false;
     s->mask[0] = m.dim[0], s->mask[1] = m.dim[1];
-    return gp_cuda_dense(c, &m, (gp_dtype)m.dtype, &dense) && put(c, s, MASK, &dense, memory);
+    return gp_cuda_dense(c, &m, (gp_dtype)m.dtype, &dense) &&
+           bind_array(c, s, MASK, &dense, memory);
 }
 
 static bool shape_of(const gp_call *c, const gp_attention *k, part what, shape *s, void **memory) {
@@ -306,14 +308,14 @@ static bool shape_of(const gp_call *c, const gp_attention *k, part what, shape *
     s->batch = k->batch, s->heads = k->heads, s->l = k->l, s->s = k->s, s->size = k->size,
     s->width = k->width;
     cudaGetDevice(&s->device);
-    return put(c, s, Q, k->q, memory) && put(c, s, K, k->k, memory) && put(c, s, V, k->v, memory) &&
-           (!k->mask || put_mask(c, k, s, memory));
+    return bind_array(c, s, Q, k->q, memory) && bind_array(c, s, K, k->k, memory) &&
+           bind_array(c, s, V, k->v, memory) && (!k->mask || bind_mask(c, k, s, memory));
 }
 
 /* With the operands set: plans, and runs where there is a plan. */
 static bool planned(const gp_call *c, const gp_attention *k, const shape *s, void **memory,
                     bool *done) {
-    run r = {.c = c, .memory = memory, .scale = (float)k->scale};
+    plan_call r = {.c = c, .memory = memory, .scale = (float)k->scale};
     gp_lib_lock();
     cudnnHandle_t h = gp_dnn_handle(c);
     if (h) r.p = plan_of(h, s, &r);
@@ -333,7 +335,7 @@ bool gp_attention_by_cudnn(const gp_call *c, const gp_attention *k, bool *done) 
     *done = false;
     if (!usable(c, k) || !well(gp_out(c, 0)) || (c->nout > 1 && !well(gp_out(c, 1)))) return true;
     if (!shape_of(c, k, c->nout > 1 ? TRAIN : SHOW, &s, memory) ||
-        !put(c, &s, OUT, gp_out(c, 0), memory))
+        !bind_array(c, &s, OUT, gp_out(c, 0), memory))
         return false;
     memory[STATS] = c->nout > 1 ? gp_out(c, 1)->data : NULL;
     return planned(c, k, &s, memory, done);
@@ -347,12 +349,13 @@ bool gp_attention_back_by_cudnn(const gp_call *c, const gp_attention *k, bool *d
     if (!usable(c, k) || k->l < 2 || !well(stats)) return true;
     for (int i = 0; i < 3; i++)
         if (!well(gp_out(c, i))) return true;
-    if (!shape_of(c, k, BACK, &s, memory) || !put(c, &s, OUT, gp_in(c, GP_ATTENTION_OUT), memory) ||
-        !put(c, &s, G, gp_in(c, GP_ATTENTION_GRAD), memory))
+    if (!shape_of(c, k, BACK, &s, memory) ||
+        !bind_array(c, &s, OUT, gp_in(c, GP_ATTENTION_OUT), memory) ||
+        !bind_array(c, &s, G, gp_in(c, GP_ATTENTION_GRAD), memory))
         return false;
     memory[STATS] = stats->data;
     for (int i = 0; i < 3; i++)
-        if (!put(c, &s, DQ + i, gp_out(c, i), memory)) return false;
+        if (!bind_array(c, &s, DQ + i, gp_out(c, i), memory)) return false;
     return planned(c, k, &s, memory, done);
 }
 #else

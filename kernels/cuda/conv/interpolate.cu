@@ -7,36 +7,36 @@ extern "C" {
 }
 
 /* Output i of a dim is w0 times input i0 plus w1 times input i1; nearest: input i0. */
-template <class T> struct place {
+template <class T> struct taps {
     int64_t i0, i1;
     T w0, w1;
 };
 
-typedef struct run {
+typedef struct resize_params {
     gp_resize s;
     const char *x;
     char *out; /* contiguous */
     int64_t channels, stride[5],
         numel; /* x's strides in bytes: image, channel, depth, row, column */
     gp_dtype dt, xt;
-} run;
+} resize_params;
 
 /* Positions are computed in the compute type, as PyTorch does: rounding decides which input is
  * nearest. */
-template <class T> __device__ static place<T> place_of(const gp_resize &s, int d, int64_t o) {
+template <class T> __device__ static taps<T> taps_of(const gp_resize &s, int d, int64_t o) {
     T scale = (T)s.scale[d];
     bool middle = s.linear ? !s.align : s.exact;
     T at = middle ? ((T)o + (T)0.5) * scale - (s.linear ? (T)0.5 : 0) : (T)o * scale;
     if (at < 0) at = 0;
     int64_t last = s.in[d] - 1, i0 = at < (T)last ? (int64_t)at : last;
     T w1 = at - (T)i0;
-    if (!s.linear) return place<T>{i0, i0, 1, 0};
+    if (!s.linear) return taps<T>{i0, i0, 1, 0};
     if (w1 > 1) w1 = 1;
-    return place<T>{i0, i0 < last ? i0 + 1 : i0, 1 - w1, w1};
+    return taps<T>{i0, i0 < last ? i0 + 1 : i0, 1 - w1, w1};
 }
 
 /* Splits number e of planes x sizes into the plane, and the position in it. */
-__device__ static int64_t take_apart(int64_t e, const int64_t *size, int64_t at[3]) {
+__device__ static int64_t unravel(int64_t e, const int64_t *size, int64_t at[3]) {
     for (int d = 2; d >= 0; d--) {
         int64_t q = gp_divided(e, size[d]);
         at[d] = e - q * size[d];
@@ -45,18 +45,18 @@ __device__ static int64_t take_apart(int64_t e, const int64_t *size, int64_t at[
     return e;
 }
 
-__device__ static const char *plane_of(const run &r, int64_t plane) {
+__device__ static const char *plane_of(const resize_params &r, int64_t plane) {
     int64_t image = gp_divided(plane, r.channels);
     return r.x + image * r.stride[0] + (plane - image * r.channels) * r.stride[1];
 }
 
-template <class T> static __global__ void forward(run r) {
+template <class T> static __global__ void forward(resize_params r) {
     int64_t e = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, at[3];
     if (e >= r.numel) return;
-    const char *x = plane_of(r, take_apart(e, r.s.out, at));
-    place<T> p[3];
+    const char *x = plane_of(r, unravel(e, r.s.out, at));
+    taps<T> p[3];
     T sum = 0;
-    for (int d = 0; d < 3; d++) p[d] = place_of<T>(r.s, d, at[d]);
+    for (int d = 0; d < 3; d++) p[d] = taps_of<T>(r.s, d, at[d]);
     for (int k = 0; k < 8; k++) {
         T w = (k & 4 ? p[0].w1 : p[0].w0) * (k & 2 ? p[1].w1 : p[1].w0);
         if ((!r.s.linear && k) || (k & 6 && w == 0) || (k & 1 && p[2].w1 == 0)) continue;
@@ -74,7 +74,7 @@ template <class T> __device__ static int64_t first_from(const gp_resize &s, int 
     int64_t lo = 0, hi = s.out[d];
     while (lo < hi) {
         int64_t mid = lo + (hi - lo) / 2;
-        if (place_of<T>(s, d, mid).i0 < i) lo = mid + 1;
+        if (taps_of<T>(s, d, mid).i0 < i) lo = mid + 1;
         else hi = mid;
     }
     return lo;
@@ -82,15 +82,15 @@ template <class T> __device__ static int64_t first_from(const gp_resize &s, int 
 
 /* The weight of input i in output o of dim d. */
 template <class T> __device__ static T weight(const gp_resize &s, int d, int64_t o, int64_t i) {
-    place<T> p = place_of<T>(s, d, o);
+    taps<T> p = taps_of<T>(s, d, o);
     return (p.i0 == i ? p.w0 : 0) + (p.i1 == i ? p.w1 : 0);
 }
 
 /* x is the incoming gradient, out the image's. */
-template <class T> static __global__ void backward(run r) {
+template <class T> static __global__ void backward(resize_params r) {
     int64_t e = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, at[3], from[3], end[3];
     if (e >= r.numel) return;
-    const char *x = plane_of(r, take_apart(e, r.s.in, at));
+    const char *x = plane_of(r, unravel(e, r.s.in, at));
     T sum = 0;
     for (int d = 0; d < 3; d++) {
         from[d] = first_from<T>(r.s, d, at[d] - r.s.linear);
@@ -107,8 +107,8 @@ template <class T> static __global__ void backward(run r) {
     gp_store_as<T>(r.out + e * gp_bytes_of(r.dt), r.dt, sum);
 }
 
-static run run_of(const gp_array *x, const gp_array *out) {
-    run r = {};
+static resize_params resize_params_of(const gp_array *x, const gp_array *out) {
+    resize_params r = {};
     r.x = x->data, r.out = out->data, r.numel = out->numel, r.channels = x->dim[1];
     r.xt = (gp_dtype)x->dtype, r.dt = (gp_dtype)out->dtype;
     r.stride[0] = gp_step(x, 0), r.stride[1] = gp_step(x, 1);
@@ -116,13 +116,13 @@ static run run_of(const gp_array *x, const gp_array *out) {
     return r;
 }
 
-static bool launch(const gp_call *c, const run *r, void (*kernel)(run)) {
+static bool launch(const gp_call *c, const resize_params *r, void (*kernel)(resize_params)) {
     return GP_LAUNCH(c, kernel, gp_blocks(r->numel), GP_THREADS, 0, *r);
 }
 
 GP_C bool CUDA(interpolate)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
-    run r = run_of(x, out);
+    resize_params r = resize_params_of(x, out);
     gp_shape shape = gp_array_shape(x);
     if (out->numel == 0) return true;
     return gp_resize_read(c, &shape, NULL, &r.s) &&
@@ -131,7 +131,7 @@ GP_C bool CUDA(interpolate)(const gp_call *c) {
 
 GP_C bool CUDA(interpolate_grad)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
-    run r = run_of(x, out);
+    resize_params r = resize_params_of(x, out);
     gp_shape size = gp_ints_shape(c, 1);
     if (out->numel == 0) return true;
     return gp_resize_read(c, &size, x->dim + 2, &r.s) &&

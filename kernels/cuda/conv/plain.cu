@@ -97,7 +97,7 @@ template <class T> __global__ static void weigh(plain p) {
         }
         if (in) sum += element<T>(p.x, y) * element<T>(p.w, x);
     }
-    sum = gp_group_join(sum, blockDim.x, gp_add());
+    sum = gp_group_reduce(sum, blockDim.x, gp_add());
     if (threadIdx.x == 0) gp_store_as<T>(p.out + blockIdx.x * p.size, p.dtype, sum);
 }
 

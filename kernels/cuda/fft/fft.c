@@ -18,7 +18,7 @@ static const char *const names[] = {
 #include "kernels/cuda/fft/cufft.def"
 };
 
-static bool tell(const gp_call *c, cufftResult s) {
+static bool cufft_ok(const gp_call *c, cufftResult s) {
     return s == CUFFT_SUCCESS || gp_fail("%s: cuFFT failed (status %d)", c->op->name, (int)s);
 }
 
@@ -56,10 +56,10 @@ static plan *plan_of(const gp_call *c, int64_t n, int64_t lines, cufftType type)
     plan *p = &plans[made++ % PLANS];
     if (p->used) fft.cufftDestroy(p->handle);
     p->used = false;
-    if (!tell(c, fft.cufftCreate(&p->handle))) return NULL;
-    if (tell(c, fft.cufftSetAutoAllocation(p->handle, 0)) &&
-        tell(c, fft.cufftMakePlanMany64(p->handle, 1, size, NULL, 1, n, NULL, 1, n, type, lines,
-                                        &p->memory))) {
+    if (!cufft_ok(c, fft.cufftCreate(&p->handle))) return NULL;
+    if (cufft_ok(c, fft.cufftSetAutoAllocation(p->handle, 0)) &&
+        cufft_ok(c, fft.cufftMakePlanMany64(p->handle, 1, size, NULL, 1, n, NULL, 1, n, type, lines,
+                                            &p->memory))) {
         p->n = n, p->lines = lines, p->type = type, p->device = device, p->used = true;
         gp_lib_book(GP_LIB_cufft, begin);
         return p;
@@ -71,12 +71,12 @@ static plan *plan_of(const gp_call *c, int64_t n, int64_t lines, cufftType type)
 static bool exec(const gp_call *c, const plan *p, void *from, void *to, bool inverse) {
     int way = inverse ? CUFFT_INVERSE : CUFFT_FORWARD;
     switch (p->type) {
-    case CUFFT_C2C: return tell(c, fft.cufftExecC2C(p->handle, from, to, way));
-    case CUFFT_R2C: return tell(c, fft.cufftExecR2C(p->handle, from, to));
-    case CUFFT_C2R: return tell(c, fft.cufftExecC2R(p->handle, from, to));
-    case CUFFT_Z2Z: return tell(c, fft.cufftExecZ2Z(p->handle, from, to, way));
-    case CUFFT_D2Z: return tell(c, fft.cufftExecD2Z(p->handle, from, to));
-    default: return tell(c, fft.cufftExecZ2D(p->handle, from, to));
+    case CUFFT_C2C: return cufft_ok(c, fft.cufftExecC2C(p->handle, from, to, way));
+    case CUFFT_R2C: return cufft_ok(c, fft.cufftExecR2C(p->handle, from, to));
+    case CUFFT_C2R: return cufft_ok(c, fft.cufftExecC2R(p->handle, from, to));
+    case CUFFT_Z2Z: return cufft_ok(c, fft.cufftExecZ2Z(p->handle, from, to, way));
+    case CUFFT_D2Z: return cufft_ok(c, fft.cufftExecD2Z(p->handle, from, to));
+    default: return cufft_ok(c, fft.cufftExecZ2D(p->handle, from, to));
     }
 }
 
@@ -86,23 +86,24 @@ static bool transform(const gp_call *c, int64_t n, int64_t lines, cufftType type
     gp_lib_lock();
     plan *p = plan_of(c, n, lines, type);
     void *room = p && p->memory ? gp_cuda_scratch(c, p->memory) : NULL;
-    bool ok =
-        p && (room || !p->memory) && tell(c, fft.cufftSetStream(p->handle, gp_cuda_stream(c))) &&
-        (!room || tell(c, fft.cufftSetWorkArea(p->handle, room))) && exec(c, p, from, to, inverse);
+    bool ok = p && (room || !p->memory) &&
+              cufft_ok(c, fft.cufftSetStream(p->handle, gp_cuda_stream(c))) &&
+              (!room || cufft_ok(c, fft.cufftSetWorkArea(p->handle, room))) &&
+              exec(c, p, from, to, inverse);
     gp_lib_unlock();
     return ok;
 }
 
 /* ---- lines ---- */
 
-typedef struct run {
+typedef struct fft_call {
     gp_fft_lines f;
     const gp_array *x, *out;
     int dim, dims;                             /* dims of x without the pairs */
     bool complex, inverse, half_out, real_out; /* half_out: rfft; real_out: irfft */
     gp_dtype dtype;
     int64_t size; /* bytes of a number */
-} run;
+} fft_call;
 
 /* a with dim `dim` moved last (but before the pairs). */
 static gp_array moved_last(const gp_array *a, int dim, int dims) {
@@ -114,16 +115,16 @@ static gp_array moved_last(const gp_array *a, int dim, int dims) {
 }
 
 /* Scratch for lines of `length` elements of `width` numbers each. */
-static void *room(const gp_call *c, const run *r, int64_t length, int64_t width) {
+static void *scratch_lines(const gp_call *c, const fft_call *r, int64_t length, int64_t width) {
     return gp_cuda_scratch(c, (size_t)(r->f.lines * length * width * r->size));
 }
 
 /* x's lines, cut or padded with zeros to `length`; width 2 for a real x gives pairs. NULL with a
  * message. */
-static void *gather(const gp_call *c, const run *r, int64_t length, int64_t width) {
+static void *gather(const gp_call *c, const fft_call *r, int64_t length, int64_t width) {
     int64_t have = r->x->dim[r->dim] < length ? r->x->dim[r->dim] : length,
             bytes = r->f.lines * length * width * r->size;
-    void *to = room(c, r, length, width);
+    void *to = scratch_lines(c, r, length, width);
     bool pairs = r->x->ndim > r->dims;
     if (!to) return NULL;
     if ((have < length || (width == 2 && !pairs)) &&
@@ -145,10 +146,10 @@ static void *gather(const gp_call *c, const run *r, int64_t length, int64_t widt
 }
 
 /* Where lines of the result may be written: the result itself where dim is its last one. */
-static void *place(const gp_call *c, const run *r, int64_t length, int64_t width) {
-    return r->dim == r->dims - 1 ? (void *)r->out->data : room(c, r, length, width);
+static void *output_lines(const gp_call *c, const fft_call *r, int64_t length, int64_t width) {
+    return r->dim == r->dims - 1 ? (void *)r->out->data : scratch_lines(c, r, length, width);
 }
-static bool put(const gp_call *c, const run *r, void *lines) {
+static bool copy_to_output(const gp_call *c, const fft_call *r, void *lines) {
     if (lines == r->out->data) return true;
     gp_array to = moved_last(r->out, r->dim, r->dims),
              from = gp_dense_over(lines, r->dtype, to.ndim, to.dim);
@@ -158,37 +159,40 @@ static bool put(const gp_call *c, const run *r, void *lines) {
 /* ---- kinds ---- */
 
 /* A transform of one element is that element. */
-static bool single(const gp_call *c, const run *r) {
-    void *x = gather(c, r, 1, 2), *to = place(c, r, 1, r->real_out ? 1 : 2);
+static bool single(const gp_call *c, const fft_call *r) {
+    void *x = gather(c, r, 1, 2), *to = output_lines(c, r, 1, r->real_out ? 1 : 2);
     if (!x || !to) return false;
     return (r->real_out ? gp_fft_scaled(c, &r->f, x, 2, to)
                         : gp_fft_spectra(c, &r->f, x, false, false, 1, to)) &&
-           put(c, r, to);
+           copy_to_output(c, r, to);
 }
 
-static bool from_pairs(const gp_call *c, const run *r) {
+static bool from_pairs(const gp_call *c, const fft_call *r) {
     int64_t n = r->f.n;
-    void *x = gather(c, r, n, 2), *to = place(c, r, n, 2);
+    void *x = gather(c, r, n, 2), *to = output_lines(c, r, n, 2);
     return x && to &&
            transform(c, n, r->f.lines, r->f.wide ? CUFFT_Z2Z : CUFFT_C2C, x, x, r->inverse) &&
-           gp_fft_spectra(c, &r->f, x, false, false, n, to) && put(c, r, to);
+           gp_fft_spectra(c, &r->f, x, false, false, n, to) && copy_to_output(c, r, to);
 }
 
 /* The inverse of a real line is the conjugate of its transform. */
-static bool from_real(const gp_call *c, const run *r) {
+static bool from_real(const gp_call *c, const fft_call *r) {
     int64_t n = r->f.n, half = n / 2 + 1, wanted = r->half_out ? half : n;
-    void *x = gather(c, r, n, 1), *spectra = room(c, r, half, 2), *to = place(c, r, wanted, 2);
+    void *x = gather(c, r, n, 1), *spectra = scratch_lines(c, r, half, 2),
+         *to = output_lines(c, r, wanted, 2);
     return x && spectra && to &&
            transform(c, n, r->f.lines, r->f.wide ? CUFFT_D2Z : CUFFT_R2C, x, spectra, false) &&
-           gp_fft_spectra(c, &r->f, spectra, true, r->inverse, wanted, to) && put(c, r, to);
+           gp_fft_spectra(c, &r->f, spectra, true, r->inverse, wanted, to) &&
+           copy_to_output(c, r, to);
 }
 
-static bool to_real(const gp_call *c, const run *r) {
+static bool to_real(const gp_call *c, const fft_call *r) {
     int64_t n = r->f.n;
-    void *x = gather(c, r, n / 2 + 1, 2), *lines = room(c, r, n, 1), *to = place(c, r, n, 1);
+    void *x = gather(c, r, n / 2 + 1, 2), *lines = scratch_lines(c, r, n, 1),
+         *to = output_lines(c, r, n, 1);
     return x && lines && to && gp_fft_real_ends(c, &r->f, x) &&
            transform(c, n, r->f.lines, r->f.wide ? CUFFT_Z2D : CUFFT_C2R, x, lines, true) &&
-           gp_fft_scaled(c, &r->f, lines, 1, to) && put(c, r, to);
+           gp_fft_scaled(c, &r->f, lines, 1, to) && copy_to_output(c, r, to);
 }
 
 /* ---- the op ---- */
@@ -199,7 +203,7 @@ static double scale_of(const char *norm, bool inverse, int64_t n) {
 }
 
 /* Arguments: x, n, dim (0-based), norm, complex. */
-static bool fourier(const gp_call *c, run r) {
+static bool fourier(const gp_call *c, fft_call r) {
     r.x = gp_in(c, 0), r.out = gp_out(c, 0);
     if (r.out->numel == 0) return true;
     r.dtype = (gp_dtype)r.out->dtype;
@@ -215,11 +219,11 @@ static bool fourier(const gp_call *c, run r) {
     return r.real_out ? to_real(c, &r) : r.complex ? from_pairs(c, &r) : from_real(c, &r);
 }
 
-bool CUDA(fft_fft)(const gp_call *c) { return fourier(c, (run){.complex = c->arg[4].i}); }
+bool CUDA(fft_fft)(const gp_call *c) { return fourier(c, (fft_call){.complex = c->arg[4].i}); }
 bool CUDA(fft_ifft)(const gp_call *c) {
-    return fourier(c, (run){.complex = c->arg[4].i, .inverse = true});
+    return fourier(c, (fft_call){.complex = c->arg[4].i, .inverse = true});
 }
-bool CUDA(fft_rfft)(const gp_call *c) { return fourier(c, (run){.half_out = true}); }
+bool CUDA(fft_rfft)(const gp_call *c) { return fourier(c, (fft_call){.half_out = true}); }
 bool CUDA(fft_irfft)(const gp_call *c) {
-    return fourier(c, (run){.real_out = true, .inverse = true});
+    return fourier(c, (fft_call){.real_out = true, .inverse = true});
 }

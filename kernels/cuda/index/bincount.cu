@@ -104,7 +104,7 @@ static __global__ void find_range(gp_loop<1> l, gp_dtype dt, double *part) {
         lo = v < lo ? v : lo, hi = v > hi ? v : hi;
         if (v != v) lo = -INFINITY, hi = INFINITY;
     }
-    lo = gp_group_join(lo, GP_THREADS, least()), hi = gp_group_join(hi, GP_THREADS, gp_max());
+    lo = gp_group_reduce(lo, GP_THREADS, least()), hi = gp_group_reduce(hi, GP_THREADS, gp_max());
     if (threadIdx.x == 0) part[2 * blockIdx.x] = lo, part[2 * blockIdx.x + 1] = hi;
 }
 

@@ -88,7 +88,7 @@ bool gp_pick_tuples(const gp_call *c, const gp_array *x, int batch, const char *
         p->index = *indices;
         p->index.ndim = (uint8_t)lead;
         p->index.data += bytes(indices, k * indices->stride[lead]);
-        gp_array_settle(&p->index);
+        gp_array_finish(&p->index);
         p->pick = pick_of(c, indices, x->dim[batch + k], bytes(x, x->stride[batch + k]),
                           batch + k + 1, texts);
         if (depth > 1 && !add_index(c, &p->index, &p->pick, k == 0)) return false;
@@ -148,7 +148,7 @@ static gp_array lay(const gp_layout *l, const gp_array *a) {
 gp_array gp_lay_x(const gp_layout *l, const gp_array *a) {
     gp_array r = lay(l, a);
     for (int d = 0; d < l->ndim; d++) r.stride[d] = l->x[d];
-    gp_array_settle(&r);
+    gp_array_finish(&r);
     return r;
 }
 
@@ -158,7 +158,7 @@ gp_array gp_lay_flat(const gp_layout *l, const gp_array *a) {
         int j = d - (l->ndim - a->ndim);
         r.stride[d] = j < 0 || a->dim[j] == 1 ? 0 : a->stride[j];
     }
-    gp_array_settle(&r);
+    gp_array_finish(&r);
     return r;
 }
 
@@ -169,6 +169,6 @@ gp_array gp_lay_index(const gp_picking *p) {
         int j = p->l.place[d] < 0 ? -1 : p->l.place[d] - (p->ndim - a->ndim);
         r.stride[d] = j < 0 || a->dim[j] == 1 ? 0 : a->stride[j];
     }
-    gp_array_settle(&r);
+    gp_array_finish(&r);
     return r;
 }

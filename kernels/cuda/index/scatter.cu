@@ -43,7 +43,7 @@ static gp_array some_dims(const gp_layout *l, const gp_array *a, bool indexed) {
         r.dim[r.ndim] = a->dim[d];
         r.stride[r.ndim++] = a->stride[d];
     }
-    gp_array_settle(&r);
+    gp_array_finish(&r);
     return r;
 }
 

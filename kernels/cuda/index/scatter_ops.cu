@@ -31,7 +31,7 @@ static bool along(const gp_call *c, gp_putting w, const char *const *texts) {
     if (!begin(c, 3, &w)) return false;
     if (!w.is_number) {
         for (int i = 0; i < w.values.ndim; i++) w.values.dim[i] = index->dim[i];
-        gp_array_settle(&w.values);
+        gp_array_finish(&w.values);
     }
     return gp_pick_along(c, &w.target, index, (int)c->arg[1].i - 1, texts, &p) &&
            gp_cuda_put(c, &p, &w);

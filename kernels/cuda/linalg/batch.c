@@ -152,7 +152,7 @@ bool gp_solver_columns(const gp_solver *r, const gp_array *x, bool vectors, int6
     return gp_cuda_copy_array(r->c, &out, &from);
 }
 
-void *gp_solver_get(const gp_solver *r, const gp_array *x, bool columns) {
+void *gp_solver_load(const gp_solver *r, const gp_array *x, bool columns) {
     int64_t each = (int64_t)r->m * r->n;
     void *p = gp_solver_scratch(r, r->count * each);
     if (!p) return NULL;

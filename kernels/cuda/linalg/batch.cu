@@ -7,8 +7,8 @@
 /* ---- copies ---- */
 
 template <class T>
-__global__ static void take(T *out, const T *from, int64_t n, int64_t step, int64_t rows,
-                            int64_t cols, int64_t rs, int64_t cs, gp_keep keep) {
+__global__ static void extract(T *out, const T *from, int64_t n, int64_t step, int64_t rows,
+                               int64_t cols, int64_t rs, int64_t cs, gp_keep keep) {
     int64_t at = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
     if (at >= n) return;
     int64_t j = at % cols, i = at / cols % rows, which = at / cols / rows;
@@ -18,16 +18,16 @@ __global__ static void take(T *out, const T *from, int64_t n, int64_t step, int6
 }
 
 template <class T>
-static bool run_take(const gp_solver *r, void *out, const void *from, int64_t step, int64_t rows,
-                     int64_t cols, int64_t rs, int64_t cs, gp_keep keep) {
+static bool run_extract(const gp_solver *r, void *out, const void *from, int64_t step, int64_t rows,
+                        int64_t cols, int64_t rs, int64_t cs, gp_keep keep) {
     int64_t n = r->count * rows * cols;
-    return GP_LAUNCH(r->c, take<T>, gp_blocks(n), GP_THREADS, 0, (T *)out, (const T *)from, n, step,
-                     rows, cols, rs, cs, keep);
+    return GP_LAUNCH(r->c, extract<T>, gp_blocks(n), GP_THREADS, 0, (T *)out, (const T *)from, n,
+                     step, rows, cols, rs, cs, keep);
 }
-GP_C bool gp_solver_take(const gp_solver *r, void *out, const void *from, int64_t step,
-                         int64_t rows, int64_t cols, int64_t rs, int64_t cs, gp_keep keep) {
-    return r->wide ? run_take<double>(r, out, from, step, rows, cols, rs, cs, keep)
-                   : run_take<float>(r, out, from, step, rows, cols, rs, cs, keep);
+GP_C bool gp_solver_extract(const gp_solver *r, void *out, const void *from, int64_t step,
+                            int64_t rows, int64_t cols, int64_t rs, int64_t cs, gp_keep keep) {
+    return r->wide ? run_extract<double>(r, out, from, step, rows, cols, rs, cs, keep)
+                   : run_extract<float>(r, out, from, step, rows, cols, rs, cs, keep);
 }
 
 template <class T> __global__ static void identity(T *out, int64_t n, int64_t rows, int64_t cols) {

@@ -36,18 +36,18 @@ bool gp_solver_rows(const gp_solver *r, const gp_array *x, bool vectors, void *t
 bool gp_solver_columns(const gp_solver *r, const gp_array *x, bool vectors, int64_t ld,
                        int64_t step, void *to);
 /* The same to scratch; NULL with a message. */
-void *gp_solver_get(const gp_solver *r, const gp_array *x, bool columns);
+void *gp_solver_load(const gp_solver *r, const gp_array *x, bool columns);
 void *gp_solver_scratch(const gp_solver *r, int64_t elements);
 
 /* The part of a matrix that is copied; elsewhere 0, on the diagonal of GP_UNIT_LOWER 1. */
 typedef enum gp_keep { GP_ALL, GP_UPPER, GP_LOWER, GP_UNIT_LOWER } gp_keep;
 /* out (rows x cols, dense) = element (i, j) at from[i * rs + j * cs], in each of count matrices
  * `step` apart. */
-bool gp_solver_take(const gp_solver *r, void *out, const void *from, int64_t step, int64_t rows,
-                    int64_t cols, int64_t rs, int64_t cs, gp_keep keep);
-static inline bool gp_solver_turn(const gp_solver *r, void *out, const void *from, int64_t ld,
-                                  int64_t rows, int64_t cols, gp_keep keep) {
-    return gp_solver_take(r, out, from, ld * cols, rows, cols, 1, ld, keep);
+bool gp_solver_extract(const gp_solver *r, void *out, const void *from, int64_t step, int64_t rows,
+                       int64_t cols, int64_t rs, int64_t cs, gp_keep keep);
+static inline bool gp_solver_extract_columns(const gp_solver *r, void *out, const void *from,
+                                             int64_t ld, int64_t rows, int64_t cols, gp_keep keep) {
+    return gp_solver_extract(r, out, from, ld * cols, rows, cols, 1, ld, keep);
 }
 /* Identities of rows x cols. */
 bool gp_solver_identity(const gp_solver *r, void *out, int64_t rows, int64_t cols);

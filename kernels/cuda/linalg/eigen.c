@@ -19,13 +19,14 @@ static bool symmetric(const gp_call *c, const char *const *texts) {
     bool vectors = c->nout == 2, lower = (c->arg[1].s[0] | 32) == 'l';
     if (!gp_solver_begin(&r, c, NULL)) return false;
     if (r.count == 0 || r.n == 0) return true;
-    void *a = gp_solver_get(&r, gp_in(c, 0), false), *w = gp_out(c, 0)->data;
+    void *a = gp_solver_load(&r, gp_in(c, 0), false), *w = gp_out(c, 0)->data;
     if (!a || !gp_solver_check(&r, a, r.n, r.n, lower ? GP_LOWER : GP_UPPER)) return false;
     gp_lib_lock();
     bool ok =
         r.wide ? symmetric_f64(&r, a, w, vectors, lower) : symmetric_f32(&r, a, w, vectors, lower);
     gp_lib_unlock();
-    if (ok && vectors) ok = gp_solver_turn(&r, gp_out(c, 1)->data, a, r.n, r.n, r.n, GP_ALL);
+    if (ok && vectors)
+        ok = gp_solver_extract_columns(&r, gp_out(c, 1)->data, a, r.n, r.n, r.n, GP_ALL);
     return ok && gp_solver_report(&r, texts);
 }
 
@@ -94,15 +95,15 @@ static bool eigen(const gp_call *c, const char *const *texts) {
     if (!gp_solver_begin(&r, c, NULL)) return false;
     if (r.count == 0 || r.n == 0) return true;
     int64_t n = r.n;
-    void *a = gp_solver_get(&r, gp_in(c, 0), true);
+    void *a = gp_solver_load(&r, gp_in(c, 0), true);
     char *w = (char *)gp_solver_scratch(&r, 2 * n * r.count),
          *v = (char *)gp_solver_scratch(&r, vectors ? n * n * r.count : 1);
     if (!a || !w || !v || !gp_solver_check(&r, a, n, n, GP_ALL)) return false;
     gp_lib_lock();
     bool ok = general(&r, a, w, v, vectors);
     gp_lib_unlock();
-    ok = ok && gp_solver_take(&r, gp_out(c, 0)->data, w, 2 * n, 1, n, 0, 1, GP_ALL) &&
-         gp_solver_take(&r, gp_out(c, 1)->data, w + n * r.size, 2 * n, 1, n, 0, 1, GP_ALL);
+    ok = ok && gp_solver_extract(&r, gp_out(c, 0)->data, w, 2 * n, 1, n, 0, 1, GP_ALL) &&
+         gp_solver_extract(&r, gp_out(c, 1)->data, w + n * r.size, 2 * n, 1, n, 0, 1, GP_ALL);
     if (ok && vectors) ok = gp_solver_unpack(&r, v, w, gp_out(c, 2)->data, gp_out(c, 3)->data);
     return ok && gp_solver_report(&r, texts);
 }

@@ -23,10 +23,10 @@ static bool qr(gp_solver *r, cusolverDnHandle_t h, int q, bool only_r) {
     void *a = gp_solver_scratch(r, r->count * step), *tau = gp_solver_scratch(r, r->count * r->k);
     if (!a || !tau || !gp_solver_columns(r, gp_in(r->c, 0), false, r->m, step, a)) return false;
     if (!(r->wide ? geqrf_f64(r, h, a, tau, wide) : geqrf_f32(r, h, a, tau, wide))) return false;
-    if (!gp_solver_take(r, R->data, a, step, q, r->n, 1, r->m, GP_UPPER)) return false;
+    if (!gp_solver_extract(r, R->data, a, step, q, r->n, 1, r->m, GP_UPPER)) return false;
     if (only_r) return true;
     return (r->wide ? orgqr_f64(r, h, a, tau, wide, q) : orgqr_f32(r, h, a, tau, wide, q)) &&
-           gp_solver_take(r, Q->data, a, step, r->m, q, 1, r->m, GP_ALL);
+           gp_solver_extract(r, Q->data, a, step, r->m, q, 1, r->m, GP_ALL);
 }
 
 bool CUDA(linalg_qr)(const gp_call *c) {
@@ -49,14 +49,14 @@ bool CUDA(linalg_qr)(const gp_call *c) {
 
 static bool cholesky(gp_solver *r, bool upper) {
     int64_t n = r->n;
-    void *a = gp_solver_get(r, gp_in(r->c, 0), !upper), *out = gp_out(r->c, 0)->data;
+    void *a = gp_solver_load(r, gp_in(r->c, 0), !upper), *out = gp_out(r->c, 0)->data;
     if (!a) return false;
     gp_lib_lock();
     cusolverDnHandle_t h = gp_cusolver_handle(r->c);
     bool ok = h && (r->wide ? potrf_f64(r, h, a) : potrf_f32(r, h, a));
     gp_lib_unlock();
-    return ok && (upper ? gp_solver_take(r, out, a, n * n, n, n, n, 1, GP_UPPER)
-                        : gp_solver_turn(r, out, a, n, n, n, GP_LOWER));
+    return ok && (upper ? gp_solver_extract(r, out, a, n * n, n, n, n, 1, GP_UPPER)
+                        : gp_solver_extract_columns(r, out, a, n, n, n, GP_LOWER));
 }
 
 bool CUDA(linalg_cholesky)(const gp_call *c) {
@@ -90,9 +90,9 @@ bool CUDA(linalg_lu_factor)(const gp_call *c) {
     gp_solver r;
     if (!gp_solver_begin(&r, c, NULL)) return false;
     if (r.count == 0 || r.k == 0) return true;
-    void *a = gp_solver_get(&r, gp_in(c, 0), true);
+    void *a = gp_solver_load(&r, gp_in(c, 0), true);
     return a && gp_solver_lu(&r, a, (int *)(void *)gp_out(c, 1)->data) &&
-           gp_solver_turn(&r, gp_out(c, 0)->data, a, r.m, r.m, r.n, GP_ALL);
+           gp_solver_extract_columns(&r, gp_out(c, 0)->data, a, r.m, r.m, r.n, GP_ALL);
 }
 
 bool CUDA(linalg_lu)(const gp_call *c) {
@@ -100,11 +100,11 @@ bool CUDA(linalg_lu)(const gp_call *c) {
     if (!gp_solver_begin(&r, c, NULL)) return false;
     if (r.count == 0 || r.m == 0) return true;
     int64_t step = (int64_t)r.m * r.n;
-    void *a = gp_solver_get(&r, gp_in(c, 0), true);
+    void *a = gp_solver_load(&r, gp_in(c, 0), true);
     int32_t *pivots =
         (int32_t *)gp_cuda_scratch(c, (size_t)(r.count * (r.k + r.m)) * sizeof *pivots);
     return a && pivots && gp_solver_lu(&r, a, pivots) &&
            gp_solver_permutations(&r, gp_out(c, 0)->data, pivots, pivots + r.count * r.k) &&
-           gp_solver_take(&r, gp_out(c, 1)->data, a, step, r.m, r.k, 1, r.m, GP_UNIT_LOWER) &&
-           gp_solver_take(&r, gp_out(c, 2)->data, a, step, r.k, r.n, 1, r.m, GP_UPPER);
+           gp_solver_extract(&r, gp_out(c, 1)->data, a, step, r.m, r.k, 1, r.m, GP_UNIT_LOWER) &&
+           gp_solver_extract(&r, gp_out(c, 2)->data, a, step, r.k, r.n, 1, r.m, GP_UPPER);
 }

@@ -58,7 +58,7 @@ static bool product(const gp_solver *r, int64_t m, int64_t n, int64_t k, const v
 /* b - a x: the residuals are the squares of its columns. */
 template <class T> static bool residuals(const gp_solver *r, void *b, const void *x) {
     const gp_array *out = gp_out(r->c, 1);
-    void *a = gp_solver_get(r, gp_in(r->c, 0), false);
+    void *a = gp_solver_load(r, gp_in(r->c, 0), false);
     return a && product(r, r->m, r->cols, r->n, a, false, x, b, -1, 1) &&
            GP_LAUNCH(r->c, squares<T>, gp_blocks(out->numel), GP_THREADS, 0, (T *)out->data,
                      (const T *)b, out->numel, (int64_t)r->m, (int64_t)r->cols);
@@ -71,7 +71,7 @@ template <class T> static bool solve(gp_solver *r, T rcond, bool gels, const cha
     int64_t m = r->m, n = r->n, k = r->k, sides = r->cols, count = r->count;
     gp_svd d;
     memset(&d, 0, sizeof d);
-    d.a = gp_solver_get(r, gp_in(c, 0), false);
+    d.a = gp_solver_load(r, gp_in(c, 0), false);
     T *b = (T *)gp_solver_scratch(r, count * m * sides),
       *w = (T *)gp_solver_scratch(r, count * k * sides);
     d.u = gp_solver_scratch(r, count * m * k), d.vh = gp_solver_scratch(r, count * k * n);

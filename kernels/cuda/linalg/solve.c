@@ -18,7 +18,7 @@ enum { BATCHED = 512 };
 
 /* LU of argument 0 by rows, without a transpose; *pivots in scratch. NULL with a message. */
 static void *factored(gp_solver *r, int32_t **pivots) {
-    void *a = gp_solver_get(r, gp_in(r->c, 0), false);
+    void *a = gp_solver_load(r, gp_in(r->c, 0), false);
     *pivots = (int32_t *)gp_cuda_scratch(r->c, (size_t)(r->count * r->n) * sizeof **pivots);
     return a && *pivots && gp_solver_lu(r, a, *pivots) ? a : NULL;
 }
@@ -74,7 +74,8 @@ static bool solve(gp_solver *r, bool left, void *a, int32_t *pivots) {
     bool ok = r->wide ? solve_f64(r, left, a, pivots, x, unused)
                       : solve_f32(r, left, a, pivots, x, unused);
     gp_lib_unlock();
-    return ok && (!turned || gp_solver_turn(r, out, x, r->rows, r->rows, r->cols, GP_ALL));
+    return ok &&
+           (!turned || gp_solver_extract_columns(r, out, x, r->rows, r->rows, r->cols, GP_ALL));
 }
 
 bool CUDA(linalg_solve)(const gp_call *c) {
@@ -94,7 +95,7 @@ bool CUDA(linalg_solve_triangular)(const gp_call *c) {
     void *x = gp_out(c, 0)->data;
     if (!gp_solver_equations(&r, c, false)) return false;
     if (gp_out(c, 0)->numel == 0) return true;
-    void *a = gp_solver_get(&r, gp_in(c, 0), false);
+    void *a = gp_solver_load(&r, gp_in(c, 0), false);
     if (!a || !gp_solver_rows(&r, gp_in(c, 1), false, x)) return false;
     gp_lib_lock();
     cublasHandle_t h = gp_cublas_handle(c);

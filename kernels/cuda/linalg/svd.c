@@ -53,8 +53,9 @@ static bool vectors(svd_job *l, gp_svd_driver driver) {
     l->u = l->tall ? scratch_u : d->vh;
     l->v = turn_v ? scratch_v : to_v;
     return decompose_by(l, driver) &&
-           (!l->tall || gp_solver_turn(r, d->u, scratch_u, l->m, l->m, l->ucols, GP_ALL)) &&
-           (!turn_v || gp_solver_turn(r, to_v, scratch_v, l->n, l->n, l->n, GP_ALL));
+           (!l->tall ||
+            gp_solver_extract_columns(r, d->u, scratch_u, l->m, l->m, l->ucols, GP_ALL)) &&
+           (!turn_v || gp_solver_extract_columns(r, to_v, scratch_v, l->n, l->n, l->n, GP_ALL));
 }
 
 static bool by_cusolver(gp_solver *r, const gp_svd *d, gp_svd_driver driver) {
@@ -66,7 +67,7 @@ static bool by_cusolver(gp_solver *r, const gp_svd *d, gp_svd_driver driver) {
         int64_t each = (int64_t)d->rows * d->cols;
         l.a = gp_solver_scratch(r, r->count * each);
         /* columns of a: the rows of its transpose */
-        if (!l.a || !gp_solver_take(r, l.a, d->a, each, d->cols, d->rows, 1, d->cols, GP_ALL))
+        if (!l.a || !gp_solver_extract(r, l.a, d->a, each, d->cols, d->rows, 1, d->cols, GP_ALL))
             return false;
     }
     gp_lib_lock();
@@ -112,7 +113,7 @@ static bool decompose(const gp_call *c, gp_svd d) {
     if (r.k == 0) /* the singular vectors of a matrix without rows or columns */
         return !d.full ||
                (gp_solver_identity(&r, d.u, r.m, r.m) && gp_solver_identity(&r, d.vh, r.n, r.n));
-    d.a = gp_solver_get(&r, gp_in(c, 0), false);
+    d.a = gp_solver_load(&r, gp_in(c, 0), false);
     return d.a && gp_cuda_svd(&r, &d);
 }
 

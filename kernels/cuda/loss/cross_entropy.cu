@@ -6,7 +6,7 @@
 GP_LABEL_TEXTS(cross_entropy)
 GP_LABEL_TEXTS(cross_entropy_grad)
 
-typedef struct run {
+typedef struct cross_entropy_params {
     int64_t n, xs, ys,
         os; /* classes; bytes between those of x, of probabilities, of the gradient */
     gp_dtype xt, yt, gt, ot; /* gt: of the losses, or of g */
@@ -16,7 +16,7 @@ typedef struct run {
     gp_class_weight weight;
     const double *weight_sum, *factor; /* of all classes; of a mean; NULL: n, 1 */
     int group;                         /* threads per pixel: 1, or 32 and more */
-} run;
+} cross_entropy_params;
 
 /* The largest logit and the sum of exp(x - m): NaN and infinities give the same as where m is known
  * before. */
@@ -32,13 +32,13 @@ template <class T> __device__ static T scaled(const summed<T> &a, T most) {
 }
 
 template <class T, class F> __device__ static T joined(T v, int group, F f) {
-    return group == 1 ? v : gp_group_join(v, group, f);
+    return group == 1 ? v : gp_group_reduce(v, group, f);
 }
 
 /* A pixel and statistics of its logits: with labels p = x - m at the label and q = sum weight * (x
  * - m); with probabilities p = sum weight * y * (x - m), q = sum weight * y. */
 template <class T, int D> struct pixel {
-    const run *r;
+    const cross_entropy_params *r;
     const char *x, *y;
     int64_t label, n; /* n: 0 for threads without a pixel */
     int lane;
@@ -87,7 +87,8 @@ template <class T, int D> struct pixel {
 
 /* Arrays: x, target, losses (or g), the gradient; all without the classes. */
 template <class T, int D>
-__device__ static pixel<T, D> pixel_of(const run *r, const gp_loop<4> &l, int64_t (&off)[4]) {
+__device__ static pixel<T, D> pixel_of(const cross_entropy_params *r, const gp_loop<4> &l,
+                                       int64_t (&off)[4]) {
     pixel<T, D> k;
     uint32_t i = (blockIdx.x * GP_THREADS + threadIdx.x) / r->group;
     bool live = i < l.numel;
@@ -99,11 +100,12 @@ __device__ static pixel<T, D> pixel_of(const run *r, const gp_loop<4> &l, int64_
     return k;
 }
 
-template <class T> __device__ static T weight_sum(const run &r) {
+template <class T> __device__ static T weight_sum(const cross_entropy_params &r) {
     return r.weight_sum ? (T)*r.weight_sum : (T)r.n;
 }
 
-template <class T, int D> static __global__ void losses(gp_loop<4> l, run r, double *part) {
+template <class T, int D>
+static __global__ void losses(gp_loop<4> l, cross_entropy_params r, double *part) {
     int64_t off[4];
     pixel<T, D> k = pixel_of<T, D>(&r, l, off);
     T log_s = log(k.a.s), v = 1, loss;
@@ -122,7 +124,7 @@ template <class T, int D> static __global__ void losses(gp_loop<4> l, run r, dou
 
 /* a * exp(x - m), minus the target's part: with labels e * weight, and b at the label; with
  * probabilities b times the class's share. */
-template <class T, int D> static __global__ void gradients(gp_loop<4> l, run r) {
+template <class T, int D> static __global__ void gradients(gp_loop<4> l, cross_entropy_params r) {
     int64_t off[4];
     pixel<T, D> k = pixel_of<T, D>(&r, l, off);
     T g = gp_load_as<T>(l.data[2] + off[2], r.gt) * (r.factor ? (T)*r.factor : (T)1), a, b, e = 0;
@@ -146,7 +148,7 @@ template <class T, int D> static __global__ void gradients(gp_loop<4> l, run r) 
 }
 
 /* Weights of labels, of which a mean's gradient needs the sum. */
-static __global__ void weigh(gp_loop<4> l, run r, double *part) {
+static __global__ void weigh(gp_loop<4> l, cross_entropy_params r, double *part) {
     uint32_t i = gp_element();
     int64_t off[4];
     double v = 0;
@@ -161,15 +163,15 @@ static __global__ void weigh(gp_loop<4> l, run r, double *part) {
 static __global__ void add_weights(gp_class_weight w, int64_t n, double *to) {
     double s = 0;
     for (int64_t i = threadIdx.x; i < n; i += GP_THREADS) s += gp_weight_of<double>(w, i);
-    s = gp_group_join(s, GP_THREADS, gp_add());
+    s = gp_group_reduce(s, GP_THREADS, gp_add());
     if (threadIdx.x == 0) *to = s;
 }
 static __global__ void one_over(double n, double *to) { *to = 1 / n; }
 
 /* Arguments from `at` on as in tensor/ops/loss.h; third: the losses or g; out: the gradient, or
  * x. */
-static bool set_up(run *r, gp_nest<4> *n, const gp_call *c, int at, const gp_array *third,
-                   const gp_array *out, const char *const *texts) {
+static bool set_up(cross_entropy_params *r, gp_nest<4> *n, const gp_call *c, int at,
+                   const gp_array *third, const gp_array *out, const char *const *texts) {
     const gp_array *x = gp_in(c, at + GP_LOSS_X), *target = gp_in(c, at + GP_LOSS_TARGET),
                    *weight = gp_in(c, at + GP_LOSS_WEIGHT);
     int d = x->ndim == 1 ? 0 : 1;
@@ -197,7 +199,7 @@ static bool set_up(run *r, gp_nest<4> *n, const gp_call *c, int at, const gp_arr
     return sum && GP_LAUNCH(c, add_weights, 1, GP_THREADS, 0, r->weight, r->n, sum);
 }
 
-static uint32_t blocks_of(const run *r, int64_t pixels) {
+static uint32_t blocks_of(const cross_entropy_params *r, int64_t pixels) {
     return gp_blocks(pixels, GP_THREADS / r->group);
 }
 
@@ -209,8 +211,8 @@ static uint32_t blocks_of(const run *r, int64_t pixels) {
 
 /* part: NULL for unreduced losses; *at: blocks launched. */
 template <class T, int D>
-static bool run_losses(const gp_call *c, const run &r, const gp_nest<4> &n, double *part,
-                       int64_t *at) {
+static bool run_losses(const gp_call *c, const cross_entropy_params &r, const gp_nest<4> &n,
+                       double *part, int64_t *at) {
     auto kernel = losses<T, D>;
     return gp_nest_run(n, [&](gp_loop<4> l, int64_t) {
         double *to = part ? part + 2 * *at : NULL;
@@ -220,7 +222,7 @@ static bool run_losses(const gp_call *c, const run &r, const gp_nest<4> &n, doub
 }
 
 template <class T, int D>
-static bool run_gradients(const gp_call *c, const run &r, const gp_nest<4> &n) {
+static bool run_gradients(const gp_call *c, const cross_entropy_params &r, const gp_nest<4> &n) {
     auto kernel = gradients<T, D>;
     return gp_nest_run(n, [&](gp_loop<4> l, int64_t) {
         return GP_LAUNCH(c, kernel, blocks_of(&r, l.numel), GP_THREADS, 0, l, r);
@@ -234,7 +236,7 @@ static double *parts(const gp_call *c, int64_t blocks) {
 GP_C bool CUDA(cross_entropy)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0);
     int reduction = (int)c->arg[GP_LOSS_REDUCTION].i;
-    run r = {};
+    cross_entropy_params r = {};
     gp_nest<4> n;
     int64_t at = 0;
     double *part = NULL;
@@ -247,7 +249,7 @@ GP_C bool CUDA(cross_entropy)(const gp_call *c) {
 }
 
 /* 1 over the mean's count, in scratch memory. */
-static bool find_factor(const gp_call *c, run *r, const gp_nest<4> &n) {
+static bool find_factor(const gp_call *c, cross_entropy_params *r, const gp_nest<4> &n) {
     double *part = parts(c, gp_blocks(n.numel));
     int64_t at = 0;
     r->factor = part;
@@ -265,7 +267,7 @@ static bool find_factor(const gp_call *c, run *r, const gp_nest<4> &n) {
 /* Arguments: g, then those of cross_entropy. */
 GP_C bool CUDA(cross_entropy_grad)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0);
-    run r = {};
+    cross_entropy_params r = {};
     gp_nest<4> n;
     if (out->numel == 0) return true;
     return set_up(&r, &n, c, 1, gp_in(c, 0), out, texts_cross_entropy_grad) &&

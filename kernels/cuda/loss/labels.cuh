@@ -44,7 +44,7 @@ static inline gp_class_weight gp_class_weight_of(const gp_array *a) {
 /* Stores the block's sums of two numbers in part[2 * blockIdx.x]; called by all of its GP_THREADS
  * threads. */
 __device__ static inline void gp_add_block(double *part, double a, double b) {
-    a = gp_group_join(a, GP_THREADS, gp_add()), b = gp_group_join(b, GP_THREADS, gp_add());
+    a = gp_group_reduce(a, GP_THREADS, gp_add()), b = gp_group_reduce(b, GP_THREADS, gp_add());
     if (threadIdx.x == 0) part[2 * blockIdx.x] = a, part[2 * blockIdx.x + 1] = b;
 }
 
@@ -53,7 +53,7 @@ __device__ static inline void gp_add_block(double *part, double a, double b) {
 static __global__ void gp_add_parts(double *part, int64_t n, char *out, gp_dtype dt, bool mean) {
     double a = 0, b = 0;
     for (int64_t i = threadIdx.x; i < n; i += GP_THREADS) a += part[2 * i], b += part[2 * i + 1];
-    a = gp_group_join(a, GP_THREADS, gp_add()), b = gp_group_join(b, GP_THREADS, gp_add());
+    a = gp_group_reduce(a, GP_THREADS, gp_add()), b = gp_group_reduce(b, GP_THREADS, gp_add());
     if (threadIdx.x) return;
     if (out) gp_store_as<double>(out, dt, mean ? a / b : a);
     else part[0] = 1 / b;

@@ -5,16 +5,16 @@
 GP_LABEL_TEXTS(nll_loss)
 GP_LABEL_TEXTS(nll_loss_grad)
 
-typedef struct run {
+typedef struct nll_params {
     gp_labels labels;
     gp_class_weight weight;
     int64_t between; /* bytes between classes of x, or of the gradient */
     gp_dtype xt, ot; /* of array 1, and of array 2 */
-} run;
+} nll_params;
 
 /* Arrays: target, x without its classes, losses. part: or sums of losses and weights, from this
  * launch's first block on. */
-static __global__ void losses(gp_loop<3> l, run r, double *part) {
+static __global__ void losses(gp_loop<3> l, nll_params r, double *part) {
     uint32_t i = gp_element();
     double v = 0, w = 0;
     if (i < l.numel) {
@@ -32,7 +32,7 @@ static __global__ void losses(gp_loop<3> l, run r, double *part) {
 
 /* Arrays: target, the gradient without its classes, g. The gradient is 0 elsewhere. factor: for a
  * mean. */
-static __global__ void gradients(gp_loop<3> l, run r, const double *factor) {
+static __global__ void gradients(gp_loop<3> l, nll_params r, const double *factor) {
     uint32_t i = gp_element();
     int64_t off[3];
     if (i >= l.numel) return;
@@ -46,7 +46,7 @@ static __global__ void gradients(gp_loop<3> l, run r, const double *factor) {
 
 /* logs: x or its gradient, third: the losses or g; arguments from `at` on as in
  * tensor/ops/loss.h. */
-static gp_nest<3> set_up(run *r, const gp_call *c, int at, const gp_array *logs,
+static gp_nest<3> set_up(nll_params *r, const gp_call *c, int at, const gp_array *logs,
                          const gp_array *third, const char *const *texts) {
     const gp_array *target = gp_in(c, at + GP_LOSS_TARGET);
     int d = logs->ndim == 1 ? 0 : 1;
@@ -60,7 +60,7 @@ static gp_nest<3> set_up(run *r, const gp_call *c, int at, const gp_array *logs,
 }
 
 /* Sums into *part, scratch memory, of *n blocks. */
-static bool add_losses(const gp_call *c, const gp_nest<3> &n, const run *r, double **part,
+static bool add_losses(const gp_call *c, const gp_nest<3> &n, const nll_params *r, double **part,
                        int64_t *blocks) {
     int64_t at = 0;
     *blocks = gp_blocks(n.numel);
@@ -78,7 +78,7 @@ static bool add_losses(const gp_call *c, const gp_nest<3> &n, const run *r, doub
 GP_C bool CUDA(nll_loss)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0), *x = gp_in(c, GP_LOSS_X);
     int reduction = (int)c->arg[GP_LOSS_REDUCTION].i;
-    run r = {};
+    nll_params r = {};
     double *part;
     int64_t blocks;
     gp_nest<3> n = set_up(&r, c, 0, x, out, texts_nll_loss);
@@ -95,13 +95,13 @@ GP_C bool CUDA(nll_loss)(const gp_call *c) {
 GP_C bool CUDA(nll_loss_grad)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0), *x = gp_in(c, 1 + GP_LOSS_X), *g = gp_in(c, 0);
     size_t bytes = (size_t)(out->numel * gp_dtype_sizes[out->dtype]);
-    run r = {};
+    nll_params r = {};
     double *factor = NULL;
     int64_t blocks;
     if (bytes == 0) return true;
     if (!gp_cuda_ok(c, cudaMemsetAsync(out->data, 0, bytes, gp_cuda_stream(c)))) return false;
     if (c->arg[1 + GP_LOSS_REDUCTION].i == GP_LOSS_MEAN) {
-        run count = {};
+        nll_params count = {};
         gp_nest<3> n = set_up(&count, c, 1, x, x, texts_nll_loss_grad);
         if (!add_losses(c, n, &count, &factor, &blocks) ||
             !GP_LAUNCH(c, gp_add_parts, 1, GP_THREADS, 0, factor, blocks, (char *)NULL, GP_f64,

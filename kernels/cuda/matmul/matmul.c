@@ -20,7 +20,7 @@ static const char *const names[] = {
 #include "kernels/cuda/matmul/cublaslt.def"
 };
 
-static bool tell(const gp_call *c, cublasStatus_t s) {
+static bool cublas_ok(const gp_call *c, cublasStatus_t s) {
     return s == CUBLAS_STATUS_SUCCESS ||
            gp_fail("%s: cuBLASLt failed (status %d)", c->op->name, (int)s);
 }
@@ -30,7 +30,7 @@ static bool create(const gp_call *c, cudaStream_t s, void **handle) {
     if (!lt.cublasLtCreate &&
         !gp_lib_functions(GP_LIB_cublasLt, c->op->name, names, N, 0, (void **)&lt))
         return lt.cublasLtCreate = NULL, false;
-    return tell(c, lt.cublasLtCreate((cublasLtHandle_t *)handle));
+    return cublas_ok(c, lt.cublasLtCreate((cublasLtHandle_t *)handle));
 }
 
 /* ---- plans ---- */
@@ -74,14 +74,15 @@ static cudaDataType_t type_of(int dt) {
 static bool layout(const gp_call *c, cublasLtMatrixLayout_t *to, const shape *s, int64_t rows,
                    int64_t cols, int64_t ld, int64_t step) {
     int32_t batch = (int32_t)s->batch;
-    if (!tell(c, lt.cublasLtMatrixLayoutCreate(to, type_of(s->dtype), (uint64_t)rows,
-                                               (uint64_t)cols, ld)))
+    if (!cublas_ok(c, lt.cublasLtMatrixLayoutCreate(to, type_of(s->dtype), (uint64_t)rows,
+                                                    (uint64_t)cols, ld)))
         return false;
     return batch == 1 ||
-           (tell(c, lt.cublasLtMatrixLayoutSetAttribute(*to, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
-                                                        &batch, sizeof batch)) &&
-            tell(c, lt.cublasLtMatrixLayoutSetAttribute(
-                        *to, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step)));
+           (cublas_ok(c, lt.cublasLtMatrixLayoutSetAttribute(
+                             *to, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch)) &&
+            cublas_ok(c,
+                      lt.cublasLtMatrixLayoutSetAttribute(
+                          *to, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step)));
 }
 
 /* bias: only its alignment counts. */
@@ -93,11 +94,12 @@ static bool describe(const gp_call *c, plan *p, const void *bias) {
     cublasOperation_t ta = s->tb ? CUBLAS_OP_T : CUBLAS_OP_N,
                       tb = s->ta ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasLtEpilogue_t end = s->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-    if (!tell(c, lt.cublasLtMatmulDescCreate(&p->desc, compute,
-                                             s->dtype == GP_f64 ? CUDA_R_64F : CUDA_R_32F)))
+    if (!cublas_ok(c, lt.cublasLtMatmulDescCreate(&p->desc, compute,
+                                                  s->dtype == GP_f64 ? CUDA_R_64F : CUDA_R_32F)))
         return false;
 #define SET(what, v)                                                                               \
-    tell(c, lt.cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_##what, &v, sizeof v))
+    cublas_ok(                                                                                     \
+        c, lt.cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_##what, &v, sizeof v))
     return SET(TRANSA, ta) && SET(TRANSB, tb) && SET(EPILOGUE, end) &&
            (!bias || SET(BIAS_POINTER, bias)) &&
            layout(c, &p->a, s, s->tb ? s->k : s->n, s->tb ? s->n : s->k, s->ldb, s->b_batch) &&
@@ -113,11 +115,11 @@ static bool choose(const gp_call *c, cublasLtHandle_t h, plan *p) {
     uint64_t most = WORKSPACE;
     uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     int found = 0;
-    if (!tell(c, lt.cublasLtMatmulPreferenceCreate(&pref))) return false;
+    if (!cublas_ok(c, lt.cublasLtMatmulPreferenceCreate(&pref))) return false;
 #undef SET
 #define SET(what, v)                                                                               \
-    tell(c,                                                                                        \
-         lt.cublasLtMatmulPreferenceSetAttribute(pref, CUBLASLT_MATMUL_PREF_##what, &v, sizeof v))
+    cublas_ok(c, lt.cublasLtMatmulPreferenceSetAttribute(pref, CUBLASLT_MATMUL_PREF_##what, &v,    \
+                                                         sizeof v))
     uint32_t a = (uint32_t)s->align_b, b = (uint32_t)s->align_a, o = (uint32_t)s->align_out;
     bool ok = SET(MAX_WORKSPACE_BYTES, most) && SET(REDUCTION_SCHEME_MASK, sums) &&
               SET(MIN_ALIGNMENT_A_BYTES, a) && SET(MIN_ALIGNMENT_B_BYTES, b) &&
@@ -131,7 +133,7 @@ static bool choose(const gp_call *c, cublasLtHandle_t h, plan *p) {
     p->works = status == CUBLAS_STATUS_SUCCESS && found > 0 && best.state == CUBLAS_STATUS_SUCCESS;
     if (p->works) p->algo = best.algo, p->workspace = best.workspaceSize;
     return p->works || status == CUBLAS_STATUS_SUCCESS || status == CUBLAS_STATUS_NOT_SUPPORTED ||
-           tell(c, status);
+           cublas_ok(c, status);
 }
 
 static void forget(plan *p) {
@@ -195,13 +197,14 @@ static bool by_library(const gp_call *c, const gp_product *q, const shape *s, bo
     void *room = *works && p->workspace ? workspace(c, q->room, p->workspace) : NULL;
     ok = p && (!*works || !p->workspace || room);
     if (ok && *works && q->bias)
-        ok = tell(c, lt.cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                                                       &q->bias, sizeof q->bias));
+        ok =
+            cublas_ok(c, lt.cublasLtMatmulDescSetAttribute(
+                             p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &q->bias, sizeof q->bias));
     if (ok && *works)
-        ok = tell(c, lt.cublasLtMatmul(h, p->desc, wide ? (void *)&alpha : (void *)&alpha32, q->b,
-                                       p->a, q->a, p->b, wide ? (void *)&beta : (void *)&beta32,
-                                       q->out, p->out, q->out, p->out, &p->algo, room, p->workspace,
-                                       gp_cuda_stream(c)));
+        ok = cublas_ok(
+            c, lt.cublasLtMatmul(h, p->desc, wide ? (void *)&alpha : (void *)&alpha32, q->b, p->a,
+                                 q->a, p->b, wide ? (void *)&beta : (void *)&beta32, q->out, p->out,
+                                 q->out, p->out, &p->algo, room, p->workspace, gp_cuda_stream(c)));
     gp_lib_unlock();
     return ok;
 }

@@ -12,7 +12,7 @@ template <class T> struct stat {
     T n, mean, m2;
     /* Combines two. Source: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm
      * for computing sample variances", 1979. */
-    __device__ void join(const stat<T> &b) {
+    __device__ void combine(const stat<T> &b) {
         T all = n + b.n, d = b.mean - mean;
         if (b.n == 0) return;
         m2 += b.m2 + d * d * (n * b.n / all);
@@ -27,7 +27,7 @@ typedef struct vec { /* one element per channel, or absent (data NULL) */
     gp_dtype dt;
 } vec;
 
-typedef struct run {
+typedef struct norm_params {
     gp_loop<3> l;    /* one channel of out, x and g */
     int64_t step[3]; /* bytes between channels */
     gp_dtype ot, xt, gt;
@@ -37,7 +37,7 @@ typedef struct run {
     bool training;
     void *part;                      /* channels x chunks */
     double *m, *scale, *off, *slope; /* of each channel; see the kernels */
-} run;
+} norm_params;
 
 template <class T> __device__ static T read(const vec &v, int64_t i, T absent) {
     return v.data ? gp_load_as<T>(v.data + i * v.step, v.dt) : absent;
@@ -55,13 +55,13 @@ template <class T> __device__ static void write(const vec &v, int64_t i, T value
          i < end_; i += GP_THREADS)
 
 template <class T>
-__device__ static T x_at(const run &r, uint32_t i, int64_t channel, int64_t *off) {
+__device__ static T x_at(const norm_params &r, uint32_t i, int64_t channel, int64_t *off) {
     gp_offsets(r.l, i, *(int64_t(*)[3])off);
     return gp_load_as<T>(r.l.data[1] + off[1] + channel * r.step[1], r.xt);
 }
 
 /* Statistics of a chunk: each thread's from distances to its first element, then combined. */
-template <class T> static __global__ void gather(run r, int64_t channel0) {
+template <class T> static __global__ void chunk_statistics(norm_params r, int64_t channel0) {
     __shared__ stat<T> room[GP_THREADS];
     int64_t channel = channel0 + blockIdx.y, off[3];
     T n = 0, first = 0, sum = 0, squares = 0;
@@ -76,14 +76,14 @@ template <class T> static __global__ void gather(run r, int64_t channel0) {
     room[threadIdx.x] = stat<T>{n, first + mean, squares - sum * mean};
     for (unsigned d = GP_THREADS / 2; d > 0; d /= 2) {
         __syncthreads();
-        if (threadIdx.x < d) room[threadIdx.x].join(room[threadIdx.x + d]);
+        if (threadIdx.x < d) room[threadIdx.x].combine(room[threadIdx.x + d]);
     }
     if (threadIdx.x == 0) ((stat<T> *)r.part)[channel * r.chunks + blockIdx.x] = room[0];
 }
 
 /* Mean and scale of each channel; in training, running = (1 - momentum) * running + momentum *
  * value. */
-template <class T> static __global__ void settle(run r) {
+template <class T> static __global__ void combine_statistics(norm_params r) {
     int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
     if (i >= r.channels) return;
     double mean = read<double>(r.mean, i, 0), var = read<double>(r.var, i, 1);
@@ -91,7 +91,7 @@ template <class T> static __global__ void settle(run r) {
         stat<double> s = {0, 0, 0};
         for (int64_t k = 0; k < r.chunks; k++) {
             stat<T> b = ((stat<T> *)r.part)[i * r.chunks + k];
-            s.join(stat<double>{(double)b.n, (double)b.mean, (double)b.m2});
+            s.combine(stat<double>{(double)b.n, (double)b.mean, (double)b.m2});
         }
         write(r.mean, i, (1 - r.momentum) * mean + r.momentum * s.mean);
         write(r.var, i, (1 - r.momentum) * var + r.momentum * (s.m2 / (s.n - 1)));
@@ -101,7 +101,7 @@ template <class T> static __global__ void settle(run r) {
     r.scale[i] = 1 / sqrt(var + r.eps);
 }
 
-template <class T> static __global__ void normalise(run r, int64_t channel0) {
+template <class T> static __global__ void normalise(norm_params r, int64_t channel0) {
     int64_t channel = channel0 + blockIdx.y, off[3];
     T mean = (T)r.m[channel], scale = (T)(r.scale[channel] * read<double>(r.weight, channel, 1)),
       shift = read<T>(r.bias, channel, 0);
@@ -115,7 +115,7 @@ template <class T> static __global__ void normalise(run r, int64_t channel0) {
 /* ---- gradients ---- */
 
 /* Sums of g and of g h, h = (x - mean) * scale, of a chunk. */
-template <class T> static __global__ void gather_gradients(run r, int64_t channel0) {
+template <class T> static __global__ void chunk_gradients(norm_params r, int64_t channel0) {
     int64_t channel = channel0 + blockIdx.y, off[3];
     T mean = (T)r.m[channel], scale = (T)r.scale[channel], sg = 0, sgh = 0;
     EACH_OF_CHUNK(r, i) {
@@ -124,7 +124,8 @@ template <class T> static __global__ void gather_gradients(run r, int64_t channe
         sg += g;
         sgh += g * (x - mean) * scale;
     }
-    sg = gp_group_join(sg, GP_THREADS, gp_add()), sgh = gp_group_join(sgh, GP_THREADS, gp_add());
+    sg = gp_group_reduce(sg, GP_THREADS, gp_add()),
+    sgh = gp_group_reduce(sgh, GP_THREADS, gp_add());
     if (threadIdx.x) return;
     double *to = (double *)r.part + 2 * (channel * r.chunks + blockIdx.x);
     to[0] = sg, to[1] = sgh;
@@ -132,7 +133,7 @@ template <class T> static __global__ void gather_gradients(run r, int64_t channe
 
 /* weight * scale * (g - mean of g - h * mean of g h) where the statistics are the batch's, weight *
  * scale * g where they are given: the subtracted terms go to off and slope. */
-static __global__ void settle_gradients(run r) {
+static __global__ void combine_gradients(norm_params r) {
     int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
     double sg = 0, sgh = 0, n = (double)r.l.numel;
     if (i >= r.channels) return;
@@ -145,7 +146,7 @@ static __global__ void settle_gradients(run r) {
     write(r.gw, i, sgh), write(r.gb, i, sg);
 }
 
-template <class T> static __global__ void gradient(run r, int64_t channel0) {
+template <class T> static __global__ void gradient(norm_params r, int64_t channel0) {
     int64_t channel = channel0 + blockIdx.y, off[3];
     T mean = (T)r.m[channel], k = (T)(r.scale[channel] * read<double>(r.weight, channel, 1)),
       less = (T)r.off[channel], slope = (T)r.slope[channel];
@@ -165,7 +166,7 @@ static vec vec_of(const gp_array *a) {
 }
 
 /* out, x and g: images x channels x any dims. */
-static bool set_up(const gp_call *c, run *r, const gp_array *out, const gp_array *x,
+static bool set_up(const gp_call *c, norm_params *r, const gp_array *out, const gp_array *x,
                    const gp_array *g) {
     gp_array o1 = gp_without(out, 1), x1 = gp_without(x, 1), g1 = gp_without(g, 1);
     const gp_array *const arrays[3] = {&o1, &x1, &g1};
@@ -186,8 +187,8 @@ static bool set_up(const gp_call *c, run *r, const gp_array *out, const gp_array
     return memory != NULL;
 }
 
-typedef void (*kernel_of)(run r, int64_t channel0);
-static bool each_channel(const gp_call *c, const run *r, kernel_of kernel) {
+typedef void (*kernel_of)(norm_params r, int64_t channel0);
+static bool each_channel(const gp_call *c, const norm_params *r, kernel_of kernel) {
     for (int64_t at = 0; at < r->channels && r->chunks; at += 65535) {
         uint32_t n = (uint32_t)(r->channels - at < 65535 ? r->channels - at : 65535);
         if (!GP_LAUNCH(c, kernel, dim3((uint32_t)r->chunks, n), GP_THREADS, 0, *r, at))
@@ -195,14 +196,14 @@ static bool each_channel(const gp_call *c, const run *r, kernel_of kernel) {
     }
     return true;
 }
-static bool all_channels(const gp_call *c, const run *r, void (*kernel)(run r)) {
+static bool all_channels(const gp_call *c, const norm_params *r, void (*kernel)(norm_params r)) {
     return GP_LAUNCH(c, kernel, gp_blocks(r->channels), GP_THREADS, 0, *r);
 }
 
 /* Arguments: x, running_mean, running_var, weight, bias, training, momentum, eps. */
 GP_C bool CUDA(batch_norm)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
-    run r = {};
+    norm_params r = {};
     bool done;
     if (x->numel == 0) return true;
     if (!gp_norm_by_cudnn(c, &done)) return false;
@@ -212,8 +213,9 @@ GP_C bool CUDA(batch_norm)(const gp_call *c) {
     r.weight = vec_of(gp_in(c, 3)), r.bias = vec_of(gp_in(c, 4));
     r.training = c->arg[5].i, r.momentum = c->arg[6].f, r.eps = c->arg[7].f;
     bool wide = r.xt == GP_f64;
-    return (!r.training || each_channel(c, &r, wide ? gather<double> : gather<float>)) &&
-           all_channels(c, &r, wide ? settle<double> : settle<float>) &&
+    return (!r.training ||
+            each_channel(c, &r, wide ? chunk_statistics<double> : chunk_statistics<float>)) &&
+           all_channels(c, &r, wide ? combine_statistics<double> : combine_statistics<float>) &&
            each_channel(c, &r, wide ? normalise<double> : normalise<float>);
 }
 
@@ -221,7 +223,7 @@ GP_C bool CUDA(batch_norm)(const gp_call *c) {
  * c->tmp. */
 GP_C bool CUDA(batch_norm_grad)(const gp_call *c) {
     const gp_array *x = c->tmpa[0], *g = c->tmpa[1];
-    run r = {};
+    norm_params r = {};
     bool done;
     if (!gp_norm_grad_by_cudnn(c, &done)) return false;
     if (done) return true;
@@ -230,9 +232,11 @@ GP_C bool CUDA(batch_norm_grad)(const gp_call *c) {
     if (!r.training) r.mean = vec_of(gp_in(c, 2)), r.var = vec_of(gp_in(c, 3));
     r.gw = vec_of(gp_out(c, 1)), r.gb = vec_of(gp_out(c, 2));
     bool wide = r.xt == GP_f64 || r.gt == GP_f64;
-    if (r.training && !each_channel(c, &r, wide ? gather<double> : gather<float>)) return false;
-    return all_channels(c, &r, wide ? settle<double> : settle<float>) &&
-           each_channel(c, &r, wide ? gather_gradients<double> : gather_gradients<float>) &&
-           all_channels(c, &r, settle_gradients) &&
+    if (r.training &&
+        !each_channel(c, &r, wide ? chunk_statistics<double> : chunk_statistics<float>))
+        return false;
+    return all_channels(c, &r, wide ? combine_statistics<double> : combine_statistics<float>) &&
+           each_channel(c, &r, wide ? chunk_gradients<double> : chunk_gradients<float>) &&
+           all_channels(c, &r, combine_gradients) &&
            each_channel(c, &r, wide ? gradient<double> : gradient<float>);
 }

@@ -69,13 +69,13 @@ template <class T, int D, int V> struct line {
                                  if (kept) keep.at(k, V, j) = u[j];
                              }
                          });
-        s = gp_group_join(s, group, gp_add());
+        s = gp_group_reduce(s, group, gp_add());
         *mean = r->k.centred ? s / (T)r->k.n : 0;
         for (int64_t i = lane * V, k = 0; i < n; i += apart, k++) {
             load(v, i, k);
             for (int j = 0; j < V; j++) q += (v[j] - *mean) * (v[j] - *mean);
         }
-        q = gp_group_join(q, group, gp_add());
+        q = gp_group_reduce(q, group, gp_add());
         *scale = 1 / sqrt(q / (T)r->k.n + (T)r->k.eps);
     }
 };
@@ -135,7 +135,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX) gradient(rows r, int grou
             if (kept) keep_g.at(k, V, j) = g[j];
         }
     }
-    sv = gp_group_join(sv, group, gp_add()), svh = gp_group_join(svh, group, gp_add());
+    sv = gp_group_reduce(sv, group, gp_add()), svh = gp_group_reduce(svh, group, gp_add());
     sv = r.k.centred ? sv / (T)r.k.n : 0, svh /= (T)r.k.n;
     for (int64_t i = l.lane * V, k = 0; i < l.n; i += l.apart, k++) {
         l.load(x, i, k);
@@ -195,7 +195,7 @@ static __global__ void channel_sums(rows r, char *gw, char *gb, gp_dtype wt, gp_
         w += g * (x - (T)r.mean[row]) * (T)r.scale[row];
         b += g;
     }
-    w = gp_group_join(w, blockDim.x, gp_add()), b = gp_group_join(b, blockDim.x, gp_add());
+    w = gp_group_reduce(w, blockDim.x, gp_add()), b = gp_group_reduce(b, blockDim.x, gp_add());
     if (threadIdx.x) return;
     gp_store_as<T>(gw + channel * gp_bytes_of(wt), wt, w);
     if (gb) gp_store_as<T>(gb + channel * gp_bytes_of(bt), bt, b);

@@ -27,7 +27,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
             if (kept) keep.at(k, V, j) = u[j];
         }
     });
-    m = gp_group_join(m, group, gp_max());
+    m = gp_group_reduce(m, group, gp_max());
     for (int64_t i = lane * V, k = 0; i < n; i += apart, k++) {
         if (!kept) gp_fetch<T, D, V>(v, x + i * p.xs, p.xt);
         for (int j = 0; j < V; j++) {
@@ -36,7 +36,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
             if (kept && !p.logs) keep.at(k, V, j) = e;
         }
     }
-    s = gp_group_join(s, group, gp_add());
+    s = gp_group_reduce(s, group, gp_add());
     T scale = p.logs ? log(s) : 1 / s;
     for (int64_t i = lane * V, k = 0; i < n; i += apart, k++) {
         if (!kept) gp_fetch<T, D, V>(v, x + i * p.xs, p.xt);

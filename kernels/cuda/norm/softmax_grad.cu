@@ -34,7 +34,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
             if (kept) keep_g.at(k, V, j) = u[j], keep_y.at(k, V, j) = y[j];
         }
     });
-    s = gp_group_join(s, group, gp_add());
+    s = gp_group_reduce(s, group, gp_add());
     for (int64_t i = lane * V, k = 0; i < n; i += apart, k++) {
         if (!kept) gp_fetch<T, D, V>(g, gp + i * gs, p.gt), gp_fetch<T, D, V>(y, yp + i * ys, p.yt);
         for (int j = 0; j < V; j++)

@@ -293,8 +293,8 @@ static __global__ void add_powers(batch b, double power, double *part) {
             else s += power == 1 ? x : pow(x, power);
         }
     }
-    s = isinf(power) ? gp_group_join(s, GP_THREADS, most_of())
-                     : gp_group_join(s, GP_THREADS, gp_add());
+    s = isinf(power) ? gp_group_reduce(s, GP_THREADS, most_of())
+                     : gp_group_reduce(s, GP_THREADS, gp_add());
     if (threadIdx.x == 0) part[blockIdx.x] = s;
 }
 
@@ -306,7 +306,7 @@ static __global__ void settle_norm(double *part, int64_t n, double power, double
     bool most = isinf(power);
     for (int64_t i = threadIdx.x; i < n; i += GP_THREADS)
         s = most ? most_of()(s, part[i]) : s + part[i];
-    s = most ? gp_group_join(s, GP_THREADS, most_of()) : gp_group_join(s, GP_THREADS, gp_add());
+    s = most ? gp_group_reduce(s, GP_THREADS, most_of()) : gp_group_reduce(s, GP_THREADS, gp_add());
     if (threadIdx.x) return;
     s = most ? s : power == 2 ? sqrt(s) : pow(s, 1 / power);
     gp_store_as<double>(out, dt, s);

@@ -257,7 +257,7 @@ static bool find_places(const gp_rnn_run *n, const plan *p, places *k) {
 static bool fill_places(gp_rnn_run *n, cudnnHandle_t h, const plan *p, places *k) {
     const gp_rnn *r = &n->r;
     int64_t sides = r->layers * r->dirs, each = r->batch * r->hidden * n->size;
-    bool ok = gp_rnn_get(n, gp_in(n->c, GP_RNN_X), k->x) && put_weights(n, h, p, k->weights);
+    bool ok = gp_rnn_load(n, gp_in(n->c, GP_RNN_X), k->x) && put_weights(n, h, p, k->weights);
     for (int s = 0; s < r->states; s++)
         for (int64_t i = 0; ok && i < sides; i++)
             ok = gp_rnn_initial(n, s, i, k->before[s] + i * each);
@@ -270,7 +270,7 @@ static bool put_states(const gp_rnn_run *n, char *const *from) {
     int64_t sides = r->layers * r->dirs, each = r->batch * r->hidden * n->size;
     for (int s = 0; s < r->states; s++)
         for (int64_t i = 0; i < sides; i++)
-            if (!gp_rnn_put_state(n, gp_out(n->c, 1 + s), i, from[s] + i * each, r->hidden))
+            if (!gp_rnn_store_state(n, gp_out(n->c, 1 + s), i, from[s] + i * each, r->hidden))
                 return false;
     return true;
 }
@@ -282,7 +282,7 @@ static bool run(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
                                                   k.y, p->state, k.before[0], k.after[0], p->state,
                                                   k.before[1], k.after[1], p->weights, k.weights,
                                                   p->work, k.work, p->reserve, k.reserve)) &&
-           gp_rnn_put(n, gp_out(n->c, 0), k.y) && put_states(n, k.after);
+           gp_rnn_store(n, gp_out(n->c, 0), k.y) && put_states(n, k.after);
 }
 
 /* ---- backward ---- */
@@ -313,10 +313,10 @@ static bool fill_back(const gp_rnn_run *n, const plan *p, places *k, back *b) {
     const gp_rnn *r = &n->r;
     const gp_array *dy = gp_in(n->c, r->backward + 1);
     int64_t sides = r->layers * r->dirs, each = r->batch * r->hidden * n->size;
-    bool ok = dy ? gp_rnn_get(n, dy, b->dy) : gp_rnn_zero(n, b->dy, gp_rnn_plane(r));
+    bool ok = dy ? gp_rnn_load(n, dy, b->dy) : gp_rnn_zero(n, b->dy, gp_rnn_plane(r));
     for (int s = 0; s < r->states; s++)
         for (int64_t i = 0; ok && i < sides; i++)
-            ok = gp_rnn_get_state(n, gp_in(n->c, r->backward + 2 + s), i, k->after[s] + i * each);
+            ok = gp_rnn_load_state(n, gp_in(n->c, r->backward + 2 + s), i, k->after[s] + i * each);
     return ok && gp_cuda_ok(n->c, cudaMemsetAsync(b->weights, 0, p->weights, gp_cuda_stream(n->c)));
 }
 
@@ -336,7 +336,7 @@ static bool run_back(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
                                                           p->x, k.x, p->state, k.before[0], p->y,
                                                           k.y, p->weights, b.weights, p->work,
                                                           k.work, p->reserve, k.reserve)) &&
-        gp_rnn_put(n, gp_out(n->c, 0), b.dx) && put_states(n, b.before) &&
+        gp_rnn_store(n, gp_out(n->c, 0), b.dx) && put_states(n, b.before) &&
         take_weights(n, h, p, b.weights, b.dw);
     if (!ok || b.dw == dw->data) return ok;
     gp_array from = gp_dense_over(b.dw, n->dtype, dw->ndim, dw->dim);

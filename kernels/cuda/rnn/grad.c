@@ -105,21 +105,21 @@ static bool run_side(gp_rnn_run *n, work *k, int layer, int dir, const char *x, 
     const char *ih = gp_rnn_weights(n, gp_rnn_weight(r, layer, dir), 0);
     s.hh = gp_rnn_weights(n, gp_rnn_weight(r, layer, dir), 1);
     bool ok = ih && s.hh && gp_rnn_initial(n, 0, i, k->h0) &&
-              gp_rnn_get_state(n, gp_in(n->c, r->backward + 2), i, k->dh);
+              gp_rnn_load_state(n, gp_in(n->c, r->backward + 2), i, k->dh);
     if (ok && r->states == 2)
         ok = gp_rnn_initial(n, 1, i, k->c0) &&
-             gp_rnn_get_state(n, gp_in(n->c, r->backward + 3), i, k->dc);
+             gp_rnn_load_state(n, gp_in(n->c, r->backward + 3), i, k->dc);
     for (int64_t step = r->steps - 1; ok && step >= 0; step--) ok = one_step(n, k, &s, step);
-    ok =
-        ok && weights(n, k, &s, x, in) && gp_rnn_put_state(n, gp_out(n->c, 1), i, k->dh, r->hidden);
-    if (ok && r->states == 2) ok = gp_rnn_put_state(n, gp_out(n->c, 2), i, k->dc, r->hidden);
+    ok = ok && weights(n, k, &s, x, in) &&
+         gp_rnn_store_state(n, gp_out(n->c, 1), i, k->dh, r->hidden);
+    if (ok && r->states == 2) ok = gp_rnn_store_state(n, gp_out(n->c, 2), i, k->dc, r->hidden);
     return ok && gp_rnn_product(n, false, false, rows_of(n), in, gates, k->gx, gates, ih, in,
                                 dir > 0, NULL, k->dx, in);
 }
 
 /* The layer's input. NULL with a message. */
 static const char *layer_input(const gp_rnn_run *n, const work *k, int layer) {
-    if (layer == 0) return gp_rnn_get(n, gp_in(n->c, GP_RNN_X), k->input) ? k->input : NULL;
+    if (layer == 0) return gp_rnn_load(n, gp_in(n->c, GP_RNN_X), k->input) ? k->input : NULL;
     const char *y = gp_rnn_output_at(&n->r, n->size, n->saved, layer - 1);
     if (!n->r.dropped) return y;
     const char *mask = gp_rnn_mask_at(&n->r, n->size, n->saved, layer - 1);
@@ -144,14 +144,14 @@ static bool run_layers(gp_rnn_run *n) {
     const gp_array *dw = gp_out(n->c, 1 + r->states), *dy = gp_in(n->c, r->backward + 1);
     work k = {0};
     if (!open_work(n, &k) ||
-        !(dy ? gp_rnn_get(n, dy, k.dy) : gp_rnn_zero(n, k.dy, gp_rnn_plane(r))))
+        !(dy ? gp_rnn_load(n, dy, k.dy) : gp_rnn_zero(n, k.dy, gp_rnn_plane(r))))
         return false;
     for (int layer = r->layers - 1; layer >= 0; layer--) {
         if (!run_layer(n, &k, layer)) return false;
         char *t = k.dy;
         k.dy = k.dx, k.dx = t;
     }
-    if (!gp_rnn_put(n, gp_out(n->c, 0), k.dy)) return false;
+    if (!gp_rnn_store(n, gp_out(n->c, 0), k.dy)) return false;
     if (k.dw == dw->data) return true;
     gp_array from = gp_dense_over(k.dw, n->dtype, dw->ndim, dw->dim);
     return gp_cuda_copy_array(n->c, dw, &from);

@@ -26,22 +26,22 @@ bool gp_rnn_zero(const gp_rnn_run *n, char *p, int64_t elements) {
                       cudaMemsetAsync(p, 0, (size_t)(elements * n->size), gp_cuda_stream(n->c)));
 }
 
-bool gp_rnn_get(const gp_rnn_run *n, const gp_array *a, char *p) {
+bool gp_rnn_load(const gp_rnn_run *n, const gp_array *a, char *p) {
     gp_array from = gp_rnn_time_major(&n->r, a), to = gp_dense_over(p, n->dtype, 3, from.dim);
     return gp_cuda_copy_array(n->c, &to, &from);
 }
-bool gp_rnn_put(const gp_rnn_run *n, const gp_array *a, const char *p) {
+bool gp_rnn_store(const gp_rnn_run *n, const gp_array *a, const char *p) {
     gp_array to = gp_rnn_time_major(&n->r, a), from = gp_dense_over((char *)p, n->dtype, 3, to.dim);
     return gp_cuda_copy_array(n->c, &to, &from);
 }
 
-bool gp_rnn_get_state(const gp_rnn_run *n, const gp_array *a, int64_t i, char *p) {
+bool gp_rnn_load_state(const gp_rnn_run *n, const gp_array *a, int64_t i, char *p) {
     if (!a) return gp_rnn_zero(n, p, n->r.batch * n->r.hidden);
     gp_array from = gp_rnn_state(&n->r, a, i), to = gp_dense_over(p, n->dtype, 3, from.dim);
     return gp_cuda_copy_array(n->c, &to, &from);
 }
-bool gp_rnn_put_state(const gp_rnn_run *n, const gp_array *a, int64_t i, const char *p,
-                      int64_t ld) {
+bool gp_rnn_store_state(const gp_rnn_run *n, const gp_array *a, int64_t i, const char *p,
+                        int64_t ld) {
     gp_array to = gp_rnn_state(&n->r, a, i), from = gp_dense_over((char *)p, n->dtype, 3, to.dim);
     from.stride[1] = ld;
     from.contiguous = ld == n->r.hidden;
@@ -51,7 +51,7 @@ bool gp_rnn_put_state(const gp_rnn_run *n, const gp_array *a, int64_t i, const c
 bool gp_rnn_initial(const gp_rnn_run *n, int kind, int64_t i, char *p) {
     const gp_value *v = &n->c->arg[GP_RNN_HX];
     const gp_array *a = v->kind == GP_NONE ? NULL : v->kind == GP_LIST ? v->arrays[kind] : v->a;
-    return gp_rnn_get_state(n, a, i, p);
+    return gp_rnn_load_state(n, a, i, p);
 }
 
 const char *gp_rnn_weights(gp_rnn_run *n, int first, int kind) {
@@ -136,10 +136,10 @@ static bool one_step(gp_rnn_run *n, const work *k, const side *s, int64_t step) 
 static bool put_states(const gp_rnn_run *n, const work *k, const side *s, int64_t i) {
     const gp_rnn *r = &n->r;
     int64_t h = r->hidden, ld = r->dirs * h, row = (s->dir ? 0 : r->steps - 1) * r->batch;
-    if (!gp_rnn_put_state(n, gp_out(n->c, 1), i, s->y + (row * ld + s->dir * h) * n->size, ld))
+    if (!gp_rnn_store_state(n, gp_out(n->c, 1), i, s->y + (row * ld + s->dir * h) * n->size, ld))
         return false;
-    return r->states == 1 || gp_rnn_put_state(n, gp_out(n->c, 2), i,
-                                              s->cells ? s->cells + row * h * n->size : k->c0, h);
+    return r->states == 1 || gp_rnn_store_state(n, gp_out(n->c, 2), i,
+                                                s->cells ? s->cells + row * h * n->size : k->c0, h);
 }
 
 static bool run_side(gp_rnn_run *n, const work *k, int layer, int dir, const char *x, int64_t in,
@@ -167,7 +167,7 @@ static bool run_layers(gp_rnn_run *n) {
     const gp_rnn *r = &n->r;
     const gp_array *x = gp_in(n->c, GP_RNN_X), *out = gp_out(n->c, 0);
     work k;
-    if (!open_work(n, &k) || !gp_rnn_get(n, x, k.x)) return false;
+    if (!open_work(n, &k) || !gp_rnn_load(n, x, k.x)) return false;
     const char *in = k.x;
     char *y = NULL;
     int64_t width = r->input;
@@ -183,7 +183,7 @@ static bool run_layers(gp_rnn_run *n) {
             return false;
         in = k.drop;
     }
-    return n->only_saves || gp_rnn_put(n, out, y);
+    return n->only_saves || gp_rnn_store(n, out, y);
 }
 
 bool gp_rnn_save_again(gp_rnn_run *n) {

@@ -69,11 +69,12 @@ bool gp_rnn_open(gp_rnn_run *n, const gp_call *c);
 void *gp_rnn_scratch(const gp_rnn_run *n, int64_t elements);
 bool gp_rnn_zero(const gp_rnn_run *n, char *p, int64_t elements);
 /* Copies a (time x batch x features, as the call has it) to p, dense, and p to a. */
-bool gp_rnn_get(const gp_rnn_run *n, const gp_array *a, char *p);
-bool gp_rnn_put(const gp_rnn_run *n, const gp_array *a, const char *p);
+bool gp_rnn_load(const gp_rnn_run *n, const gp_array *a, char *p);
+bool gp_rnn_store(const gp_rnn_run *n, const gp_array *a, const char *p);
 /* State i (layer and direction) of a, batch x hidden; a NULL: zeros. p's rows lie ld apart. */
-bool gp_rnn_get_state(const gp_rnn_run *n, const gp_array *a, int64_t i, char *p);
-bool gp_rnn_put_state(const gp_rnn_run *n, const gp_array *a, int64_t i, const char *p, int64_t ld);
+bool gp_rnn_load_state(const gp_rnn_run *n, const gp_array *a, int64_t i, char *p);
+bool gp_rnn_store_state(const gp_rnn_run *n, const gp_array *a, int64_t i, const char *p,
+                        int64_t ld);
 /* Initial h (0) or c (1). */
 bool gp_rnn_initial(const gp_rnn_run *n, int kind, int64_t i, char *p);
 /* Weight `kind` (w_ih, w_hh, b_ih, b_hh) from number `first` of the list, dense in compute type;

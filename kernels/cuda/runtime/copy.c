@@ -32,12 +32,12 @@ static bool queue_copy(gp_stream *s, void *dst, const void *src, size_t bytes, g
 static bool copy_staged(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                         gp_storage *host) {
     cuda_later *l = calloc(1, sizeof *l);
-    cuda_block *b = l ? gp_cuda_block_take(s->dev, bytes) : NULL;
+    cuda_block *b = l ? gp_cuda_block_acquire(s->dev, bytes) : NULL;
     if (!b) return free(l), gp_fail("copy: no pinned host memory: %s", gp_error());
     bool down = kind == GP_COPY_D2H;
     if (!down) memcpy(b->data, src, bytes);
     if (!queue_copy(s, down ? b->data : dst, down ? src : b->data, bytes, kind))
-        return gp_cuda_block_give(s->dev, b), free(l), false;
+        return gp_cuda_block_release(s->dev, b), free(l), false;
     *l = (cuda_later){.block = b,
                       .to = down ? dst : NULL,
                       .bytes = bytes,

@@ -162,7 +162,7 @@ gp_node_tensor *gp_graph_product(gp_graph *g, gp_node_tensor *a, gp_node_tensor 
     return finish(g, d) ? y : NULL;
 }
 
-gp_node_tensor *gp_graph_turned(gp_graph *g, gp_node_tensor *x, cudnnDataType_t type) {
+gp_node_tensor *gp_graph_transposed(gp_graph *g, gp_node_tensor *x, cudnnDataType_t type) {
     if (g->failed) return NULL;
     int64_t dim[4] = {x->dim[0], x->dim[1], x->dim[3], x->dim[2]},
             stride[4] = {x->stride[0], x->stride[1], x->stride[3], x->stride[2]};

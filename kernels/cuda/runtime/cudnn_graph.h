@@ -48,7 +48,7 @@ gp_node_tensor *gp_graph_rows(gp_graph *g, cudnnReduceTensorOp_t op, gp_node_ten
 gp_node_tensor *gp_graph_product(gp_graph *g, gp_node_tensor *a, gp_node_tensor *b,
                                  gp_node_tensor *y);
 /* x transposed in its last two dims, as an inner tensor of another type. */
-gp_node_tensor *gp_graph_turned(gp_graph *g, gp_node_tensor *x, cudnnDataType_t type);
+gp_node_tensor *gp_graph_transposed(gp_graph *g, gp_node_tensor *x, cudnnDataType_t type);
 
 /* Asks for plans, best first, and makes the first possible one, in g->plan; `same`: only
  * deterministic ones. With `cost`, a few are made and the cheapest is kept; a cost below 0: it

@@ -13,8 +13,8 @@ void gp_cuda_watch_open(void) {
         .cupti = cupti_functions,
         .enter = gp_cuda_enter,
         .stream = stream_of,
-        .event_take = gp_cuda_event_take,
-        .event_give = gp_cuda_event_give,
+        .event_acquire = gp_cuda_event_acquire,
+        .event_release = gp_cuda_event_release,
         .event_ns = gp_cuda_event_ns,
         .called = gp_cuda_called,
     };

@@ -82,7 +82,7 @@ void gp_cuda_called(gp_device *dev, const char *what, bool first, uint64_t t0) {
 
 /* ---- pools ---- */
 
-cuda_block *gp_cuda_block_take(gp_device *dev, size_t bytes) {
+cuda_block *gp_cuda_block_acquire(gp_device *dev, size_t bytes) {
     cuda_device *d = gp_cuda_of(dev);
     int size_class = 12;
     while (size_class < CUDA_CLASSES - 1 && (size_t)1 << size_class < bytes) size_class++;
@@ -101,7 +101,7 @@ cuda_block *gp_cuda_block_take(gp_device *dev, size_t bytes) {
     return NULL;
 }
 
-void gp_cuda_block_give(gp_device *dev, cuda_block *b) {
+void gp_cuda_block_release(gp_device *dev, cuda_block *b) {
     cuda_device *d = gp_cuda_of(dev);
     pthread_mutex_lock(&d->lock);
     b->next = d->blocks[b->size_class];
@@ -147,7 +147,7 @@ static bool set_up(gp_device *dev) {
     err = cudaStreamCreateWithFlags(&clock, cudaStreamNonBlocking);
     if (err != cudaSuccess) return call_ok(dev, err, "cudaStreamCreate");
     d->clock = clock;
-    gp_cuda_keep_time(dev);
+    gp_cuda_sync_clock(dev);
     return d->base || gp_fail("%s: its clock cannot be read", dev->name);
 }
 
@@ -224,7 +224,7 @@ static void stream_close(gp_stream *s) {
     gp_cuda_enter(s->dev);
     cudaStreamDestroy((cudaStream_t)q->stream);
     s->impl = NULL;
-    if (q->fault_block) gp_cuda_block_give(s->dev, q->fault_block);
+    if (q->fault_block) gp_cuda_block_release(s->dev, q->fault_block);
     free(q->notes);
     free(q);
 }
@@ -264,7 +264,7 @@ static bool drain_room(gp_stream *s) {
 static bool drain(gp_stream *s) {
     bool ok = gp_cuda_wait_for(s, atomic_load(&s->issued));
     ok = gp_cuda_deferred_copies(s, ok) && ok;
-    if (ok && !atomic_load(&gp_cuda_of(s->dev)->dead)) gp_cuda_keep_time(s->dev);
+    if (ok && !atomic_load(&gp_cuda_of(s->dev)->dead)) gp_cuda_sync_clock(s->dev);
     return ok;
 }
 
@@ -317,7 +317,7 @@ EXPORT int gp_cuda_probe(char *text, size_t size) {
 }
 
 EXPORT const gp_device_vt *gp_cuda_open(const gp_core *core, char *why, size_t size) {
-    if (!gp_core_take(core)) {
+    if (!gp_core_import(core)) {
         snprintf(why, size, "cuda: the plug-in was built with another version of gpush");
         return NULL;
     }

@@ -17,7 +17,7 @@ struct gp_core;
 struct gp_fault;
 
 /* Takes the program's table; false if it is of another build. */
-bool gp_core_take(const struct gp_core *table);
+bool gp_core_import(const struct gp_core *table);
 
 /* A block of pinned host memory, of the device's pool. */
 typedef struct cuda_block {
@@ -118,8 +118,8 @@ bool gp_cuda_alive(const gp_device *dev, const char *what);
  * is named. */
 bool gp_cuda_failed(gp_stream *s, int err, const char *what);
 /* A block of the pool of at least bytes; NULL with a message. */
-cuda_block *gp_cuda_block_take(gp_device *dev, size_t bytes);
-void gp_cuda_block_give(gp_device *dev, cuda_block *b);
+cuda_block *gp_cuda_block_acquire(gp_device *dev, size_t bytes);
+void gp_cuda_block_release(gp_device *dev, cuda_block *b);
 /* Reports a call that may block, made since t0, to gp_hook.call. */
 void gp_cuda_called(gp_device *dev, const char *what, bool first, uint64_t t0);
 
@@ -152,14 +152,14 @@ struct gp_fault *gp_cuda_fault_open(gp_stream *s, const struct gp_call *c, const
 /* ---- kernels/cuda/runtime/event.c ---- */
 
 /* An event of the pool (cudaEvent_t); NULL with a message. */
-void *gp_cuda_event_take(gp_device *dev);
-void gp_cuda_event_give(gp_device *dev, void *event);
+void *gp_cuda_event_acquire(gp_device *dev);
+void gp_cuda_event_release(gp_device *dev, void *event);
 /* Waits for an event that measures how a library does something, which is reported as a first use.
  * False with a message. */
-bool gp_cuda_event_settle(gp_device *dev, void *event);
+bool gp_cuda_event_synchronize(gp_device *dev, void *event);
 /* Compares the device's clock with the host's, if that is due: called when the host has waited
  * anyway. */
-void gp_cuda_keep_time(gp_device *dev);
+void gp_cuda_sync_clock(gp_device *dev);
 /* The functions of gp_device_vt. */
 gp_event *gp_cuda_event_record(gp_stream *s);
 bool gp_cuda_event_done(gp_event *e);

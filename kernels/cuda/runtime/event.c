@@ -11,7 +11,7 @@
 /* ns: after this the clocks are compared again, as they drift apart */
 static const uint64_t clock_ns = 2000000000;
 
-void *gp_cuda_event_take(gp_device *dev) {
+void *gp_cuda_event_acquire(gp_device *dev) {
     cuda_device *d = gp_cuda_of(dev);
     pthread_mutex_lock(&d->lock);
     void *event = d->nevents ? d->events[--d->nevents] : NULL;
@@ -22,7 +22,7 @@ void *gp_cuda_event_take(gp_device *dev) {
     return gp_fail_null("%s: no event can be made", dev->name);
 }
 
-void gp_cuda_event_give(gp_device *dev, void *event) {
+void gp_cuda_event_release(gp_device *dev, void *event) {
     cuda_device *d = gp_cuda_of(dev);
     pthread_mutex_lock(&d->lock);
     bool room = d->nevents < CUDA_EVENTS;
@@ -35,7 +35,7 @@ void gp_cuda_event_give(gp_device *dev, void *event) {
 
 static void base_unref(gp_device *dev, cuda_base *b) {
     if (!b || atomic_fetch_sub(&b->refs, 1) != 1) return;
-    gp_cuda_event_give(dev, b->event);
+    gp_cuda_event_release(dev, b->event);
     free(b);
 }
 
@@ -47,7 +47,7 @@ static cuda_base *read_clocks(gp_device *dev) {
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < 3; i++) {
         cuda_base *b = calloc(1, sizeof *b);
-        if (!b || !(b->event = gp_cuda_event_take(dev))) return free(b), best;
+        if (!b || !(b->event = gp_cuda_event_acquire(dev))) return free(b), best;
         atomic_store(&b->refs, 1);
         uint64_t t0 = gp_now_ns();
         cudaError_t err = cudaEventRecord((cudaEvent_t)b->event, (cudaStream_t)d->clock);
@@ -68,7 +68,7 @@ static cuda_base *read_clocks(gp_device *dev) {
 }
 
 /* Compares the clocks again where the host has waited anyway. */
-void gp_cuda_keep_time(gp_device *dev) {
+void gp_cuda_sync_clock(gp_device *dev) {
     cuda_device *d = gp_cuda_of(dev);
     pthread_mutex_lock(&d->lock);
     bool due = !d->base || gp_now_ns() - d->base->ns >= clock_ns;
@@ -86,7 +86,7 @@ void gp_cuda_keep_time(gp_device *dev) {
 
 /* ---- measuring ---- */
 
-bool gp_cuda_event_settle(gp_device *dev, void *event) {
+bool gp_cuda_event_synchronize(gp_device *dev, void *event) {
     uint64_t t0 = gp_now_ns();
     cudaError_t err;
     while ((err = cudaEventQuery((cudaEvent_t)event)) == cudaErrorNotReady && !gp_interrupted)
@@ -109,12 +109,12 @@ gp_event *gp_cuda_event_record(gp_stream *s) {
     cuda_device *d = gp_cuda_of(s->dev);
     gp_cuda_enter(s->dev);
     cuda_event *e = calloc(1, sizeof *e);
-    void *event = e ? gp_cuda_event_take(s->dev) : NULL;
+    void *event = e ? gp_cuda_event_acquire(s->dev) : NULL;
     if (!event) return free(e), e ? NULL : gp_fail_null("out of memory");
     cudaError_t err = cudaEventRecord((cudaEvent_t)event, (cudaStream_t)gp_cuda_queue(s)->stream);
     if (err != cudaSuccess) {
         free(e);
-        gp_cuda_event_give(s->dev, event);
+        gp_cuda_event_release(s->dev, event);
         return gp_cuda_failed(s, (int)err, "event"), NULL;
     }
     gp_cuda_queued(s, false);
@@ -167,7 +167,7 @@ uint64_t gp_cuda_event_ns(gp_device *dev, void *event) {
 }
 
 void gp_cuda_event_free(gp_event *e) {
-    gp_cuda_event_give(e->stream->dev, e->impl);
+    gp_cuda_event_release(e->stream->dev, e->impl);
     base_unref(e->stream->dev, ((cuda_event *)e)->base);
     free(e);
 }

@@ -54,7 +54,7 @@ void *gp_cuda_scratch(const gp_call *c, size_t bytes) {
 
 void *gp_cuda_table(const gp_call *c, size_t bytes) {
     if (ntables == HELD) return gp_fail_null("%s: too many tables", c->op->name);
-    cuda_block *b = gp_cuda_block_take(c->stream->dev, bytes);
+    cuda_block *b = gp_cuda_block_acquire(c->stream->dev, bytes);
     if (!b) return NULL;
     tables[ntables++] = b;
     return b->data;

@@ -284,16 +284,16 @@ template <int N> static void gp_nest_swap(gp_nest<N> *l, int a, int b) {
         t = l->stride[a][k], l->stride[a][k] = l->stride[b][k], l->stride[b][k] = t;
 }
 
-template <int N> static bool gp_nest_joins(const gp_nest<N> *l, int inner, int outer) {
+template <int N> static bool gp_nest_can_coalesce(const gp_nest<N> *l, int inner, int outer) {
     for (int k = 0; k < N; k++)
         if (l->stride[outer][k] != l->stride[inner][k] * l->dim[inner]) return false;
     return true;
 }
 
-template <int N> static void gp_nest_join(gp_nest<N> *l) {
+template <int N> static void gp_nest_coalesce(gp_nest<N> *l) {
     int n = 0;
     for (int d = 0; d < l->ndim; d++) {
-        if (n && gp_nest_joins(l, n - 1, d)) {
+        if (n && gp_nest_can_coalesce(l, n - 1, d)) {
             l->dim[n - 1] *= l->dim[d];
             continue;
         }
@@ -334,7 +334,7 @@ static gp_nest<N> gp_nest_of(const gp_array *const (&arrays)[N], bool row_major 
             if ((outer < 0 ? -outer : outer) >= (inner < 0 ? -inner : inner)) break;
             gp_nest_swap(&l, j - 1, j);
         }
-    gp_nest_join(&l);
+    gp_nest_coalesce(&l);
     return l;
 }
 

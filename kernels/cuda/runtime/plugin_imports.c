@@ -11,7 +11,7 @@ const gp_op *gp_ops;
 gp_hooks *gp_hook_at;
 gp_flag *gp_interrupted_at;
 
-bool gp_core_take(const gp_core *table) {
+bool gp_core_import(const gp_core *table) {
     if (table->hash != gp_core_hash()) return false;
     core = table;
     gp_ops = core->ops;

@@ -12,14 +12,14 @@
 enum { MARK_EVERY = 16 }; /* commands; CUDA_MARKS of them are more than a full queue */
 
 /* Puts a mark after what is queued; without space the newest mark moves there. */
-static void put_mark(gp_stream *s) {
+static void record_mark(gp_stream *s) {
     cuda_stream *q = gp_cuda_queue(s);
     bool full = q->tail - q->head == CUDA_MARKS;
     unsigned at = (full ? q->tail - 1 : q->tail) % CUDA_MARKS;
     uint64_t ticket = atomic_load(&s->issued);
-    void *event = full ? q->marks[at].event : gp_cuda_event_take(s->dev);
+    void *event = full ? q->marks[at].event : gp_cuda_event_acquire(s->dev);
     if (!event || cudaEventRecord((cudaEvent_t)event, (cudaStream_t)q->stream)) {
-        if (event && !full) gp_cuda_event_give(s->dev, event);
+        if (event && !full) gp_cuda_event_release(s->dev, event);
         return; /* the stream's own state still shows when all is done */
     }
     q->marks[at].event = event;
@@ -33,7 +33,7 @@ static void do_later(gp_stream *s, cuda_later *l, bool came) {
     if (l->to && came) memcpy(l->to, l->block->data, l->bytes);
     if (l->block) {
         q->staged -= (size_t)1 << l->block->size_class;
-        gp_cuda_block_give(s->dev, l->block);
+        gp_cuda_block_release(s->dev, l->block);
     }
     if (l->reads) atomic_fetch_sub(&l->host->readers, 1);
     if (l->host) gp_storage_unref(l->host);
@@ -51,7 +51,7 @@ static void catch_up(gp_stream *s, uint64_t done, bool came) {
 }
 
 /* Takes the marks that were reached; returns how far that is. */
-static uint64_t take_marks(gp_stream *s, bool all) {
+static uint64_t pop_marks(gp_stream *s, bool all) {
     cuda_stream *q = gp_cuda_queue(s);
     uint64_t done = atomic_load(&s->completed);
     while (q->head != q->tail) {
@@ -59,7 +59,7 @@ static uint64_t take_marks(gp_stream *s, bool all) {
         if (!all && cudaEventQuery((cudaEvent_t)q->marks[at].event) != cudaSuccess) break;
         if (done < q->marks[at].ticket) done = q->marks[at].ticket;
         atomic_store(&q->items_done, q->marks[at].items);
-        gp_cuda_event_give(s->dev, q->marks[at].event);
+        gp_cuda_event_release(s->dev, q->marks[at].event);
         q->head++;
     }
     return done;
@@ -67,7 +67,7 @@ static uint64_t take_marks(gp_stream *s, bool all) {
 
 /* ---- faults ---- */
 
-static void tell_fault(gp_stream *s, const gp_fault *f, int code, const cuda_note *note) {
+static void report_fault(gp_stream *s, const gp_fault *f, int code, const cuda_note *note) {
     char what[380], text[512];
     if (code > note->n) snprintf(what, sizeof what, "a kernel met a bad index");
     else snprintf(what, sizeof what, note->texts[code - 1], f->v[0], f->v[1], f->v[2]);
@@ -80,14 +80,14 @@ static void tell_fault(gp_stream *s, const gp_fault *f, int code, const cuda_not
 
 /* Reports the faults that launches have recorded, even where s is not known to be past them: work
  * that another stream has waited for is done. */
-static void take_faults(gp_stream *s, uint64_t done) {
+static void report_faults(gp_stream *s, uint64_t done) {
     cuda_stream *q = gp_cuda_queue(s);
     for (uint64_t i = q->settled; i < q->noted; i++) {
         gp_fault *f = &q->faults[i % CUDA_NOTES];
         cuda_note *note = &q->notes[i % CUDA_NOTES];
         bool over = note->issued <= done;
         int code = __atomic_load_n(&f->code, __ATOMIC_ACQUIRE);
-        if (code > 0 && !note->told) tell_fault(s, f, code, note), note->told = true;
+        if (code > 0 && !note->told) report_fault(s, f, code, note), note->told = true;
         if (over && q->settled == i) q->settled++;
     }
 }
@@ -98,7 +98,8 @@ static bool have_notes(gp_stream *s) {
     cuda_stream *q = gp_cuda_queue(s);
     if (!q->notes && !(q->notes = calloc(CUDA_NOTES, sizeof *q->notes)))
         return gp_fail("out of memory");
-    if (!q->faults && (q->fault_block = gp_cuda_block_take(s->dev, CUDA_NOTES * sizeof *q->faults)))
+    if (!q->faults &&
+        (q->fault_block = gp_cuda_block_acquire(s->dev, CUDA_NOTES * sizeof *q->faults)))
         q->faults = (gp_fault *)q->fault_block->data;
     return q->faults;
 }
@@ -125,7 +126,7 @@ gp_fault *gp_cuda_fault_open(gp_stream *s, const gp_call *c, const char *const *
 /* Records that s has reached `done`. `came`: really, not because its device is dead. */
 static void advance(gp_stream *s, uint64_t done, bool came) {
     catch_up(s, done, came);
-    if (came) take_faults(s, done);
+    if (came) report_faults(s, done);
     if (done > atomic_load(&s->completed))
         atomic_store_explicit(&s->completed, done, memory_order_release);
 }
@@ -136,8 +137,8 @@ static void count(gp_stream *s, bool mark) {
     uint64_t n = atomic_fetch_add(&s->issued, 1) + 1;
     atomic_fetch_add(&gp_cuda_queue(s)->items, 1);
     if (!mark && n % MARK_EVERY) return;
-    advance(s, take_marks(s, false), true);
-    put_mark(s);
+    advance(s, pop_marks(s, false), true);
+    record_mark(s);
     cudaGetLastError(); /* not ready; a real error is found again by the next wait */
 }
 
@@ -170,11 +171,11 @@ static void queue_failed(gp_stream *s, cudaError_t err) {
 }
 
 /* How far s is, or an error in *err. */
-static uint64_t look(gp_stream *s, cudaError_t *err) {
+static uint64_t query_stream(gp_stream *s, cudaError_t *err) {
     cuda_stream *q = gp_cuda_queue(s);
     uint64_t issued = atomic_load(&s->issued), items = atomic_load(&q->items);
     *err = cudaStreamQuery((cudaStream_t)q->stream);
-    uint64_t done = take_marks(s, *err == cudaSuccess);
+    uint64_t done = pop_marks(s, *err == cudaSuccess);
     if (*err == cudaSuccess) atomic_store(&q->items_done, items);
     return *err == cudaSuccess && done < issued ? issued : done;
 }
@@ -186,7 +187,7 @@ bool gp_cuda_reached(gp_stream *s, uint64_t ticket) {
     gp_cuda_enter(s->dev);
     cudaError_t err = cudaSuccess;
     bool dead = atomic_load(&gp_cuda_of(s->dev)->dead);
-    uint64_t done = dead ? atomic_load(&s->issued) : look(s, &err);
+    uint64_t done = dead ? atomic_load(&s->issued) : query_stream(s, &err);
     if (err == cudaErrorNotReady) cudaGetLastError();
     else if (err != cudaSuccess) {
         queue_failed(s, err);

@@ -127,7 +127,7 @@ struct gp_max {
 
 /* Combines v of all threads of a group, the same result in each, always in one order. Called by all
  * threads of the block. */
-template <class T, class F> __device__ static T gp_group_join(T v, int group, F join) {
+template <class T, class F> __device__ static T gp_group_reduce(T v, int group, F join) {
     __shared__ T room[32];
     for (int d = 16; d > 0; d /= 2) v = join(v, __shfl_xor_sync(0xffffffffu, v, d));
     if (group == GP_WARP) return v;

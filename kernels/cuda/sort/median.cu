@@ -55,9 +55,9 @@ static __global__ void choose_mode(choice c) {
         uint32_t n = nan ? 1 : bound(c, i, end, key, true) - i;
         if (n > most) most = n, best = i;
     }
-    uint32_t longest = gp_group_join(most, blockDim.x, gp_max());
+    uint32_t longest = gp_group_reduce(most, blockDim.x, gp_max());
     if (most < longest) best = end;
-    best = end - gp_group_join(end - best, blockDim.x, gp_max());
+    best = end - gp_group_reduce(end - best, blockDim.x, gp_max());
     if (threadIdx.x == 0)
         put(c, blockIdx.x, bound(c, best, end, gp_line_key(c.s, c.at, best), true) - 1);
 }

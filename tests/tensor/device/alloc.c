@@ -195,10 +195,10 @@ static void magazines(void) {
     for (int k = 0; k < 10000; k++) gp_storage_unref(need(gp_storage_new(s, SMALL)));
     gp_storage *last = need(gp_storage_new(s, SMALL));
     gp_storage_unref(last);
-    gp_storage *first = gp_magazine_take(CLASS);
+    gp_storage *first = gp_magazine_pop(CLASS);
     tap_ok(first == last,
            "a thread keeps the small block that it freed last, however many there were before");
-    if (first) gp_magazine_put(first);
+    if (first) gp_magazine_push(first);
     /* Blocks of an ended thread go to the shared allocator, even if that thread made them all. */
     pthread_t t;
     gp_mem_stats before = stats(cpu);

@@ -11,6 +11,8 @@
 #include "tensor/device/thread.h"
 #include "tensor/intern.h"
 
+_Static_assert(sizeof(lua_Integer) == 8 && sizeof(lua_Number) == 8,
+               "Lua's numbers are an i64 or an f64");
 const char gp_box_tag = 0;
 static gp_srcloc script_line(void);
 _Thread_local lua_State *gp_lua_state;

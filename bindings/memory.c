@@ -7,6 +7,7 @@
 #include "tensor/error.h"
 #include "tensor/device/hostmem.h"
 
+#include <stddef.h>
 #include <lauxlib.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,6 +16,8 @@
 #include <sys/mman.h>
 
 enum { UNIT = 16, LARGEST = 256, LISTS = LARGEST / UNIT + 1 };
+_Static_assert(UNIT % _Alignof(max_align_t) == 0 && LARGEST % UNIT == 0,
+               "blocks are aligned as malloc's");
 /* Bytes; a large block is mapped separately. */
 enum { LARGE = 8 << 20, PAGE = 4096, SLICE = 1 << 20 };
 /* Address space only: pages are allocated when touched. After it is full, malloc takes over. */
@@ -23,6 +26,7 @@ static const size_t arena_bytes = (size_t)4 << 30;
 typedef struct cell {
     struct cell *next;
 } cell;
+_Static_assert(sizeof(cell) <= UNIT, "a free block holds its link");
 
 typedef struct arena {
     char *base, *next, *end;

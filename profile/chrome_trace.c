@@ -15,6 +15,7 @@
 
 enum { HOST = 1, DEVICES = 10, DEPTH = 256 }; /* process ids: the host, and DEVICES + slot */
 enum { LUA = 1, HELD = 2 };                   /* the host's rows */
+_Static_assert(HOST < DEVICES, "process ids differ");
 
 typedef struct writer {
     const gp_prof *p;
@@ -104,6 +105,8 @@ static void write_args(writer *w, const gp_rec *r) {
 /* "X" is a complete event. Times in microseconds since the profile's start. */
 static void write_slice(writer *w, const gp_rec *r, uint64_t t1) {
     static const char *const cats[] = {"op", "region", "wait", "copy"};
+    _Static_assert(GP_REC_OP == 0 && GP_REC_REGION == 1 && GP_REC_WAIT == 2 && GP_REC_COPY == 3,
+                   "categories by kind");
     char name[200], esc[400];
     comma(w);
     put(w,

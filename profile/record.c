@@ -130,6 +130,7 @@ static const gp_stack *intern_stack(gp_track *t) {
         gp_stack s;
         gp_srcloc frame[GP_STACK_DEPTH];
     } buf;
+    _Static_assert(sizeof buf == sizeof buf.s + sizeof buf.frame, "s.frame is buf.frame");
     memset(&buf, 0, sizeof buf); /* padding is interned with the rest */
     buf.s.n = gp_record_stack ? gp_record_stack(buf.s.frame, GP_STACK_DEPTH) : 0;
     return gp_intern_put(t->prof->names, &buf, sizeof buf.s + (size_t)buf.s.n * sizeof(gp_srcloc));
@@ -137,6 +138,7 @@ static const gp_stack *intern_stack(gp_track *t) {
 
 /* dtype, ndim and dims of every tensor argument, packed. */
 static const char *intern_shapes(gp_track *t, const gp_call *c) {
+    _Static_assert(GP_DTYPES <= CHAR_MAX && GP_MAX_DIM <= CHAR_MAX, "each is stored in a char");
     char buf[GP_MAX_ARGS * (2 + 8 * GP_MAX_DIM)], *p = buf;
     for (int i = 0; i < c->nargs; i++) {
         if (c->arg[i].kind != GP_TENSOR) continue;
@@ -236,6 +238,7 @@ void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uin
 
 uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes) {
     static const char *const names[] = {"copy D2D", "copy H2D", "copy D2H"};
+    _Static_assert(GP_COPY_D2D == 0 && GP_COPY_H2D == 1 && GP_COPY_D2H == 2, "names by number");
     gp_track *t = track();
     gp_rec *r = t ? append_here(t) : NULL;
     if (!r) return 0;

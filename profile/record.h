@@ -47,6 +47,8 @@ typedef struct gp_rec {
         const char *kernel; /* KERNEL: its own name; HELD: the call; NULL: unknown */
     };
 } gp_rec;
+_Static_assert(sizeof(gp_rec) == 80, "gp_prof_opts.limit says so");
+_Static_assert(GP_REC_SWITCH <= UINT8_MAX && GP_WHYS <= UINT8_MAX, "gp_rec stores them in bytes");
 
 enum { GP_RECORD_CHUNK = 4096 };
 typedef struct gp_chunk {

@@ -253,6 +253,7 @@ static void launch(gp_stream *s) { gp_ledger_busy(s, gp_now_ns()); }
 static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
                      uint64_t queued) {
     static const char *const copies[] = {"copy D2D", "copy H2D", "copy D2H"};
+    _Static_assert(GP_COPY_D2D == 0 && GP_COPY_H2D == 1 && GP_COPY_D2H == 2, "names by number");
     why = true_why(why);
     if (why == GP_WHY_echo) what = "echo";
     if (why == GP_WHY_queue) me.stalled += t1 - t0;

@@ -5,8 +5,12 @@
 #include "tensor/error.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
+
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2 && sizeof(sig_atomic_t) == sizeof(int),
+               "gp_interrupted is lock-free: a handler must not wait for a lock");
 
 static int survive;
 static volatile sig_atomic_t times; /* number of Ctrl-C since the chunk began */

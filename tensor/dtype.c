@@ -1,7 +1,22 @@
 /* Element types: names, promotion, and the 16-bit floats. */
 #include "tensor/dtype.h"
 
+#include <limits.h>
+#include <float.h>
+
 #include "tensor/error.h"
+
+_Static_assert(CHAR_BIT == 8 && sizeof(float) == 4 && sizeof(double) == 8,
+               "the C types of dtype.def have the sizes that their names say");
+_Static_assert(FLT_RADIX == 2 && FLT_MANT_DIG == 24 && FLT_MAX_EXP == 128 && DBL_MANT_DIG == 53 &&
+                   DBL_MAX_EXP == 1024,
+               "float and double are IEEE 754's binary32 and binary64: conversions use their bits");
+_Static_assert(FLT_EVAL_METHOD == 0, "f32 is computed in f32: results round once");
+_Static_assert((int)GP_KIND_BOOL < GP_KIND_INT && GP_KIND_INT < GP_KIND_FLOAT,
+               "gp_dtype_promote takes the larger kind");
+_Static_assert(GP_u8 < GP_i8 && GP_i8 < GP_i16 && GP_i16 < GP_i32 && GP_i32 < GP_i64 &&
+                   GP_f16 < GP_bf16 && GP_bf16 < GP_f32 && GP_f32 < GP_f64,
+               "gp_dtype_promote takes the later dtype of a kind");
 
 const uint8_t gp_dtype_sizes[GP_DTYPES] = {
 #define DTYPE(name, ctype, kind) sizeof(ctype),

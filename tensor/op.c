@@ -26,6 +26,15 @@ _Thread_local const gp_call *gp_running;
 #define SUM (ALL | GP_T_WIDEN)
 #define TEST (ALL | GP_T_BOOL)
 
+_Static_assert(GP_BIT(GP_DTYPES - 1) < GP_T_TOFLOAT, "gp_op.types: dtypes below the GP_T_ bits");
+_Static_assert(GP_DTYPES <= UINT8_MAX && GP_CUSTOM <= UINT8_MAX && GP_DEVICE <= UINT8_MAX &&
+                   GP_MAX_DIM <= UINT8_MAX,
+               "dtypes, kinds and dims are stored in bytes");
+_Static_assert(GP_OPS <= UINT16_MAX, "gp_op.grad and .ngrads hold ids in 16 bits");
+_Static_assert(sizeof(gp_value) == 16 && sizeof(gp_array) == 24 + 16 * GP_MAX_DIM,
+               "the same in C++, which reads them (kernels/cuda/runtime/loop.cuh)");
+_Static_assert(GP_MAX_ARGS <= 32, "gp_list_writes has a bit for each argument");
+
 /* The operands of a derivative's formula, for readers of its text (formula.c). */
 #define VARS_X "gxy"
 #define VARS_AB "gaby"

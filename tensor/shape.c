@@ -6,6 +6,8 @@
 
 #include "tensor/error.h"
 
+_Static_assert(sizeof(size_t) == 8, "a size in bytes holds 2^58 elements of 8 bytes");
+
 bool gp_shape_numel(const gp_shape *s, int64_t *numel) {
     int64_t n = 1;
     bool empty = false;

@@ -3,6 +3,7 @@
 #ifndef GP_TENSOR_H
 #define GP_TENSOR_H
 
+#include <stddef.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -54,6 +55,7 @@ struct gp_tensor {
     struct gp_tensor *base; /* of a view: its base, itself not a view */
     struct gp_tensor *next; /* free list */
 };
+_Static_assert(offsetof(struct gp_tensor, a) == 0, "kernels take a gp_tensor * as a gp_array *");
 
 /* New uninitialised tensor on dev's current stream; NULL with a message. The caller owns one
  * reference. */

@@ -20,6 +20,7 @@
 #define ASIDE "gpush.sync.aside"
 
 static const char *const mode_names[] = {"off", "warn", "error", NULL};
+_Static_assert(GP_SYNC_OFF == 0 && GP_SYNC_WARN == 1 && GP_SYNC_ERROR == 2, "names by number");
 
 /* ---- mode ---- */
 

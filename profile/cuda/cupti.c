@@ -23,6 +23,7 @@ static bool calls_watched;
 #define NAME(name) #name,
 static struct { FUNCTIONS(POINTER) } cupti;
 static const char *const names[] = {FUNCTIONS(NAME)};
+_Static_assert(sizeof cupti == sizeof names, "a pointer for each name");
 static CUpti_SubscriberHandle subscriber;
 
 /* Calls' own records (RUNTIME, DRIVER) are not read, but CUPTI reports an external id only before

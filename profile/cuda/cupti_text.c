@@ -13,6 +13,7 @@ __attribute__((weak)) char *__cxa_demangle(const char *mangled, char *buffer, si
                                            int *status);
 
 enum { TEXTS = 4096, MOST = 200 }; /* a power of 2, of which half is used; bytes of a text */
+_Static_assert((TEXTS & (TEXTS - 1)) == 0, "hashes are reduced by a mask");
 
 /* By key; guarded by the lock. */
 static struct text { char *key, *text; } texts[TEXTS];

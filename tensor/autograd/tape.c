@@ -87,6 +87,7 @@ void gp_node_free_saved(gp_node *n) {
 /* Dead nodes of this thread that had room for SMALL bytes: malloc caches no blocks of the sizes
  * that the tape of small ops needs. */
 enum { SMALL = 1024, MOST_SPARE = 1024 };
+_Static_assert(sizeof(gp_node) < SMALL, "a small node has room for its inputs");
 static _Thread_local struct spare_nodes {
     gp_node *first;
     int n;

@@ -20,6 +20,10 @@ enum {
     LARGE = 1 << 20, /* blocks from this size on are listed with their source line */
     LISTED = 8
 };
+_Static_assert((int)GP_SMALL_CLASSES <= (int)CLASSES,
+               "magazines hold the first of the size classes");
+_Static_assert(SMALLEST == 64 && STEPS == 8, "class_of_size shifts by 6 and 3 bits");
+_Static_assert(sizeof(size_t) == 8, "class_of_size counts the leading zeros of 64 bits");
 static const int64_t cache_floor =
     64 << 20; /* bytes that may stay cached even when little is in use */
 
@@ -27,9 +31,9 @@ typedef struct gp_alloc gp_alloc;
 struct gp_alloc {
     gp_device *dev;
     pthread_mutex_t lock;
-    gp_storage **free[64]; /* per stream: CLASSES lists */
-    gp_storage *pending;   /* freed, but another stream may still use them */
-    gp_storage live;       /* ring of live large blocks */
+    gp_storage **free[GP_MAX_STREAMS]; /* per stream: CLASSES lists */
+    gp_storage *pending;               /* freed, but another stream may still use them */
+    gp_storage live;                   /* ring of live large blocks */
     gp_mem_stats stats;
 };
 

@@ -17,7 +17,7 @@
 #include "tensor/error.h"
 #include "tensor/device/thread.h"
 
-enum { MOST_DEVICES = GP_MAX_DEVICES, MOST_STREAMS = 64 };
+enum { MOST_DEVICES = GP_MAX_DEVICES, MOST_STREAMS = GP_MAX_STREAMS };
 
 gp_hooks gp_hook;
 gp_srcloc (*gp_srcloc_script)(void);
@@ -43,6 +43,7 @@ static const char *const why_names[] = {
 #define WHY(name) #name,
 #include "tensor/device/why.def"
 };
+_Static_assert(sizeof why_names / sizeof *why_names == GP_WHYS, "a name for each gp_why");
 
 const char *gp_why_name(gp_why why) { return why_names[why]; }
 

@@ -10,6 +10,10 @@
 
 #include "tensor/tensor.h"
 
+enum { GP_MAX_STREAMS = 64 }; /* of a device, at a time */
+_Static_assert(GP_MAX_STREAMS <= 8 * sizeof((gp_storage){0}.used_by),
+               "a storage has a bit for each stream");
+
 struct gp_call;
 struct gp_op;
 
@@ -28,18 +32,18 @@ typedef struct gp_event gp_event;
  * reused). Owned by the device. */
 struct gp_stream {
     gp_device *dev;
-    int index;       /* 0 is the device's default stream, which is never given back; at most 63 */
-    atomic_int refs; /* holders; at 0 the stream may be reused */
-    void *impl;      /* owned by the device */
+    int index;                  /* 0 is the device's default stream, which is never given back */
+    atomic_int refs;            /* holders; at 0 the stream may be reused */
+    void *impl;                 /* owned by the device */
     _Atomic uint64_t issued;    /* commands queued so far */
     _Atomic uint64_t completed; /* those of them that are done */
     const char *_Atomic
         last_op; /* name and source line of the last op queued, for reports; file may be NULL */
     const char *_Atomic last_file;
     _Atomic int last_line;
-    _Atomic uint64_t synced_to[64]; /* by stream index: commands of that stream that come before
-                                       what is queued here now */
-    uint64_t logged;                /* commands up to this one are in failure.c's log */
+    _Atomic uint64_t synced_to[GP_MAX_STREAMS]; /* by stream index: commands of that stream that
+                                       come before what is queued here now */
+    uint64_t logged;                            /* commands up to this one are in failure.c's log */
 };
 
 typedef enum gp_copy_kind { GP_COPY_D2D, GP_COPY_H2D, GP_COPY_D2H } gp_copy_kind;
@@ -101,7 +105,7 @@ struct gp_device {
     char name[16]; /* "cpu", "sim:0", "cuda:1" */
     int index;     /* among devices of its kind */
     int slot;      /* among all open devices */
-    gp_stream *streams[64];
+    gp_stream *streams[GP_MAX_STREAMS];
     atomic_int nstreams;    /* read on any thread: a stream is stored before it is counted */
     struct gp_alloc *alloc; /* caching allocator */
     void *impl;

@@ -33,11 +33,14 @@ enum {
     LAST = 4 /* freed when the entry leaves the log */,
     BITS = 7
 };
+_Static_assert((WHOLE | CHECKED | LAST) == BITS && _Alignof(gp_storage) > BITS,
+               "the flags are the bits of an address that are 0");
 
 enum {
     HEAD = sizeof(entry) / sizeof(uintptr_t),
     LOOK = 2048 /* words between checks for finished entries */
 };
+_Static_assert(sizeof(entry) % sizeof(uintptr_t) == 0, "an entry's storages follow its head");
 
 /* Locks are taken in this order: log_lock, a stream's own, list_lock. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER, log_lock = PTHREAD_MUTEX_INITIALIZER;

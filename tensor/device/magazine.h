@@ -5,7 +5,7 @@
 
 #include "tensor/device/alloc.h"
 
-enum { GP_SMALL_CLASSES = 48 }; /* up to 15 KiB a block */
+enum { GP_SMALL_CLASSES = 48 }; /* up to 16 KiB a block */
 
 /* A cached block of that class, or NULL. The caller counts it as in use until gp_magazine_push. */
 gp_storage *gp_magazine_pop(int size_class);

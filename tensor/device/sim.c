@@ -27,6 +27,7 @@
 /* Device addresses are host addresses with this bit set: the host cannot follow them. Only a worker
  * clears it. */
 #define DEVICE_BIT ((uintptr_t)1 << 62)
+_Static_assert(sizeof(uintptr_t) == 8, "no host address has that bit");
 
 enum { QUEUE = 1024, ARRAYS = 8, SPIN_NS = 50000 };
 
@@ -133,6 +134,7 @@ static void let_go(command *cmd) {
 
 static void run_copy(gp_stream *s, command *cmd) {
     static const char *const names[] = {"copy D2D", "copy H2D", "copy D2H"};
+    _Static_assert(GP_COPY_D2D == 0 && GP_COPY_H2D == 1 && GP_COPY_D2H == 2, "names by number");
     device_hook hook = GP_HOOK(device);
     uint64_t t0 = hook ? gp_now_ns() : 0;
     memcpy(to_host(cmd->dst), to_host(cmd->src), cmd->bytes);

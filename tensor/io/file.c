@@ -13,6 +13,7 @@
 #include "tensor/error.h"
 
 enum { PIECE = 1 << 20 }; /* bytes between checks of gp_interrupted */
+_Static_assert(sizeof(off_t) == 8, "files may be larger than 2 GiB");
 
 FILE *gp_file_open(const char *op, const char *file, uint64_t *size) {
     int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe would wait */

@@ -12,6 +12,11 @@
 #include "tensor/op.h"
 
 enum { MAGIC = 6, MOST_HEADER = 1 << 16 };
+/* Each dim is a comma, a blank and at most 19 digits; the rest of the header is shorter than 128.
+ */
+_Static_assert(128 + GP_MAX_DIM * 21 + 64 <= GP_NPY_HEADER, "any tensor's header has room");
+_Static_assert(GP_NPY_HEADER % 64 == 0 && GP_NPY_HEADER <= UINT16_MAX,
+               "version 1.0 stores the padded length in two bytes");
 
 /* Fails with a message that begins with file, entry and offset. */
 __attribute__((format(printf, 3, 4))) static bool bad(const gp_npy_source *s, uint64_t at,

@@ -25,6 +25,9 @@ static const struct {
               {"I64", GP_i64}, {"I32", GP_i32},  {"I16", GP_i16}, {"I8", GP_i8},
               {"U8", GP_u8},   {"BOOL", GP_bool}};
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
+_Static_assert(DTYPES == (int)GP_DTYPES, "a name in files for each dtype");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "the format is little-endian, and data is mapped as it is");
 
 bool gp_safetensors_add_text(gp_safetensors *s, const char *key, const char *value) {
     size_t n = 2 * (size_t)s->ntexts;

@@ -263,6 +263,7 @@ bool infer_diag_embed(gp_call *c, gp_meta *m) {
 
 static const char *const modes[] = {"constant", "reflect", "replicate", "circular"};
 enum { CONSTANT, REFLECT, REPLICATE, CIRCULAR, MODES };
+_Static_assert(sizeof modes / sizeof *modes == MODES, "a name for each mode");
 
 /* The size of dim d of x with `before` and `after` more elements. */
 static bool padded(const gp_tensor *x, int d, int mode, int64_t before, int64_t after,

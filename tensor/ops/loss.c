@@ -8,6 +8,7 @@
 
 static bool read_reduction(gp_call *c, int i) {
     static const char *const names[] = {"none", "mean", "sum"};
+    _Static_assert(GP_LOSS_EACH == 0 && GP_LOSS_MEAN == 1 && GP_LOSS_SUM == 2, "names by number");
     for (int k = 0; k < 3; k++)
         if (!strcmp(c->arg[i].s, names[k])) {
             c->arg[i] = (gp_value){.kind = GP_INT, .i = k};

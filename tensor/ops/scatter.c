@@ -41,6 +41,8 @@ static bool scatter_along(gp_call *c, gp_meta *m) {
 
 static const char *const short_names[] = {"add", "multiply", NULL};
 static const uint8_t short_hows[] = {GP_ADD, GP_MUL};
+_Static_assert(sizeof short_names / sizeof *short_names == sizeof short_hows + 1,
+               "an operation for each name, which a NULL ends");
 
 bool infer_scatter(gp_call *c, gp_meta *m) {
     gp_infer_zero_dim(c, 3, 1);
@@ -52,6 +54,7 @@ bool infer_scatter_add(gp_call *c, gp_meta *m) { return scatter_along(c, m); }
 bool infer_scatter_reduce(gp_call *c, gp_meta *m) {
     static const char *const names[] = {"sum", "prod", "mean", "amin", "amax", NULL};
     static const uint8_t hows[] = {GP_ADD, GP_MUL, GP_MEAN, GP_MIN, GP_MAX};
+    _Static_assert(sizeof names / sizeof *names == sizeof hows + 1, "an operation for each name");
     if (!settle_how(c, 4, names, hows, "'sum', 'prod', 'mean', 'amin' or 'amax'")) return false;
     if (c->arg[4].i == GP_MEAN && c->arg[0].t->a.dtype == GP_bool)
         return gp_fail("scatter_reduce: dtype bool of argument 'x' has no mean");

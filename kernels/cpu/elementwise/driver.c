@@ -10,8 +10,7 @@
 
 _Thread_local int cpu_fault;
 
-/* MIN_SCALAR_ROW: the shortest row that is worth a call of a row-scalar loop. */
-enum { MOST_IN = GP_MAX_IN, GRAIN = 32768, MIN_SCALAR_ROW = 16 };
+enum { MOST_IN = GP_MAX_IN, GRAIN = 32768, MIN_SCALAR_ROW = 16 /* worth a row-scalar loop */ };
 
 typedef struct operand {
     gp_load load;   /* NULL: elements are contiguous and of compute type already */
@@ -242,6 +241,7 @@ static void run_short_rows(void *ctx, int64_t begin, int64_t end) {
 /* ---- operands that are transposed: tile by tile ---- */
 
 enum { LINE = 64, ACROSS = 128 }; /* bytes of a tile down, its elements across: it fills a block */
+_Static_assert(LINE *ACROSS == GP_BLOCK * 8, "a tile fills a block of 8-byte elements");
 
 /* Whether operand k is transposed: stored by columns, unlike the output. */
 static _Bool is_transposed(const elementwise_job *r, int k) {

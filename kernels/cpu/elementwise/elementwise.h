@@ -6,6 +6,7 @@
 
 /* Operands of an elementwise op, at most: a gradient, three operands and a result. */
 enum { GP_MAX_IN = 5 };
+_Static_assert(1 + GP_MAX_IN <= GP_LOOP_MAX, "a loop has the output and all operands");
 
 /* A block of n elements in compute type: out, inputs, and the parameters p, q and r. */
 typedef void (*gp_block_fn)(int64_t n, void *out, const void *const *in, const gp_scalar *par);

@@ -8,6 +8,7 @@
 /* Sums of so many bytes fit into a byte, of which a vector holds more than of any wider type. */
 static int64_t count_bytes(const uint8_t *m, int64_t n) {
     enum { UNIT = 192 };
+    _Static_assert(UNIT <= UINT8_MAX, "a byte holds their sum");
     int64_t total = 0;
     for (; n >= UNIT; n -= UNIT, m += UNIT) {
         uint8_t part = 0;

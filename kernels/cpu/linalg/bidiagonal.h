@@ -7,6 +7,7 @@
 
 /* Rows must be padded to a multiple of this: whole vectors. */
 enum { GP_BIDIAG_PAD = 16 };
+_Static_assert(GP_BIDIAG_PAD * sizeof(float) % 64 == 0, "rows are whole vectors of 64 bytes");
 
 /* a: rows x ld elements, 64-byte aligned, ld a multiple of GP_BIDIAG_PAD; rows <= cols <= ld, zero
  * from column cols on, and small enough not to overflow when squared. To LAPACK it is a tall cols x

@@ -15,6 +15,7 @@
  * for at a time. CHUNK: right-hand sides that are solved for together. SHARE: columns worth a
  * thread. */
 enum { BLOCK = GP_LU_BLOCK, HALF = BLOCK / 2, LEAF = 8, VECTORS = 4, CHUNK = 64, SHARE = 160 };
+_Static_assert(HALF % LEAF == 0, "panels are halved down to leaves");
 
 /* One panel: what the columns after it need. */
 typedef struct step {

@@ -14,6 +14,7 @@
 /* LEAF: columns that are reflected one by one. SHARE: columns worth a thread. LANES: sums of a dot
  * product. */
 enum { BLOCK = GP_QR_BLOCK, HALF = BLOCK / 2, LEAF = 16, SHARE = 64, LANES = 32 };
+_Static_assert(HALF % LEAF == 0, "panels are halved down to leaves");
 
 /* A block of k reflections of m rows, and columns that it reflects. */
 typedef struct block {

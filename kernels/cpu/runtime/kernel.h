@@ -113,6 +113,8 @@ typedef enum gp_ctype { GP_CT_f32, GP_CT_f64, GP_CT_i32, GP_CT_i64, GP_CTYPES } 
 gp_ctype gp_compute_type(gp_dtype dt);
 static const uint8_t gp_ctype_size[GP_CTYPES] = {4, 8, 4, 8};
 static const uint8_t gp_ctype_dtype[GP_CTYPES] = {GP_f32, GP_f64, GP_i32, GP_i64};
+_Static_assert(GP_CT_f32 == 0 && GP_CT_f64 == 1 && GP_CT_i32 == 2 && GP_CT_i64 == 3,
+               "tables by compute type have this order");
 typedef void (*gp_load)(void *dst, const char *src, int64_t step, int64_t n);
 typedef void (*gp_store)(char *dst, int64_t step, const void *src, int64_t n);
 #define gp_load_fn GP_NAME(gp_load_fn)
@@ -148,5 +150,7 @@ static inline gp_array gp_number_array(const gp_value *v, gp_dtype dt, void *p) 
 /* Elements per block where data is converted on the way: 3 blocks of 8-byte elements stay in the
  * first-level cache. */
 enum { GP_BLOCK = 1024 };
+_Static_assert(GP_BLOCK % 256 == 0,
+               "a block is whole vectors, and its fourth is philox_block's 64");
 
 #endif

@@ -9,6 +9,7 @@
 /* WORD, SEEN, COUNTED: how many values a part can find by the bits of a word, by a table, and by
  * counters in lanes (so that an element need not wait for the count just written). */
 enum { WORD = 64, SEEN = 1 << 16, COUNTED = 1 << 10, LANES = 4, GRAIN = 32768, PARTS = 64 };
+_Static_assert(WORD == 8 * sizeof(uint64_t), "bits_of has a bit for each value");
 
 typedef struct table {
     uint64_t word;

@@ -17,6 +17,7 @@ static const char *const names[] = {
 #define F GP_LIB_NAME
 #include "kernels/cuda/fft/cufft.def"
 };
+_Static_assert(sizeof fft == sizeof names, "a pointer for each name");
 
 static bool cufft_ok(const gp_call *c, cufftResult s) {
     return s == CUFFT_SUCCESS || gp_fail("%s: cuFFT failed (status %d)", c->op->name, (int)s);

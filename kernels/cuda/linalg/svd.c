@@ -98,6 +98,7 @@ bool gp_cuda_svd(gp_solver *r, const gp_svd *d) {
                        "linalg.svd");
     static const char *const names[] = {"",       "jacobi",        "gesvd",
                                         "gesvdj", "gesvdjBatched", "gesvdaStridedBatched"};
+    _Static_assert(sizeof names / sizeof *names == GP_GESVDA + 1, "a name for each gp_svd_driver");
     gp_libs.svd_used = driver;
     gp_cuda_detail(names[driver]);
     return driver == GP_JACOBI ? gp_cuda_jacobi(r, d) : by_cusolver(r, d, driver);

@@ -19,6 +19,7 @@ static const char *const names[] = {
 #define F GP_LIB_NAME
 #include "kernels/cuda/matmul/cublaslt.def"
 };
+_Static_assert(sizeof lt == sizeof names, "a pointer for each name");
 
 static bool cublas_ok(const gp_call *c, cublasStatus_t s) {
     return s == CUBLAS_STATUS_SUCCESS ||

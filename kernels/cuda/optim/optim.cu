@@ -29,6 +29,8 @@ typedef struct batch {
     uint8_t dtype[LISTS][TENSORS];
     int count;
 } batch;
+static_assert(sizeof(batch) <= 4096 - 256, "a batch and a step are parameters of one kernel");
+static_assert(GP_DTYPES <= UINT8_MAX, "dtypes are stored in bytes");
 
 /* Updates one element of each list; k: values that are not in the step. */
 #define RULE(name)                                                                                 \

@@ -14,6 +14,7 @@
 enum { PINNABLE = 2 << 20 };
 
 static const char *const copy_names[] = {"copy D2D", "copy H2D", "copy D2H"}; /* by gp_copy_kind */
+_Static_assert(GP_COPY_D2D == 0 && GP_COPY_H2D == 1 && GP_COPY_D2H == 2, "names by number");
 
 static enum cudaMemcpyKind direction(gp_copy_kind kind) {
     return kind == GP_COPY_H2D   ? cudaMemcpyHostToDevice

@@ -8,6 +8,7 @@ static const char *const names[] = {
 #define F GP_LIB_NAME
 #include "kernels/cuda/runtime/cudnn.def"
 };
+_Static_assert(sizeof gp_dnn == sizeof names, "a pointer for each name");
 
 bool gp_dnn_ok(const gp_call *c, cudnnStatus_t s) {
     return s == CUDNN_STATUS_SUCCESS ||

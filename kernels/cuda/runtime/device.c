@@ -20,6 +20,7 @@ enum {
     SPIN_NS = 100000,        /* a wait polls without a pause for this long, */
     POLL_INTERVAL_NS = 50000 /* then sleeps between polls */
 };
+_Static_assert(CUDA_MARKS *CUDA_MARK_EVERY > MAX_QUEUED, "the marks of a full queue have room");
 
 /* ---- errors ---- */
 

@@ -33,7 +33,13 @@ typedef struct cuda_base {
     uint64_t ns; /* on gp_now_ns()'s clock */
 } cuda_base;
 
-enum { CUDA_EVENTS = 256, CUDA_CLASSES = 40, CUDA_MARKS = 80, CUDA_NOTES = 1024 };
+enum {
+    CUDA_EVENTS = 256,
+    CUDA_CLASSES = 40,
+    CUDA_MARKS = 80,
+    CUDA_MARK_EVERY = 16 /* commands */,
+    CUDA_NOTES = 1024
+};
 
 typedef struct cuda_device {
     char model[64];

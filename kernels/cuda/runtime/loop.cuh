@@ -9,6 +9,11 @@
 #include "kernels/cuda/runtime/kernel.h"
 
 enum { GP_THREADS = 256 }; /* of a block, unless another number is asked for */
+static_assert(GP_THREADS % 32 == 0 && (GP_THREADS & (GP_THREADS - 1)) == 0 && GP_THREADS <= 1024,
+              "a block is whole warps, and halves down to one thread");
+static_assert(sizeof(gp_value) == 16 && sizeof(gp_array) == 24 + 16 * GP_MAX_DIM,
+              "calls and arrays are laid out as in C (tensor/op.c)");
+static_assert(sizeof(__half) == 2 && sizeof(long long) == 8, "f16 and counters have C's sizes");
 /* Dynamic shared memory that a launch may use without opting in: the kernel's own variables take a
  * little of the 48 KB. */
 enum { GP_SHARED_MOST = 46 << 10 };

@@ -9,8 +9,6 @@
 #include "tensor/device/failure.h"
 #include "kernels/cuda/runtime/device.h"
 
-enum { MARK_EVERY = 16 }; /* commands; CUDA_MARKS of them are more than a full queue */
-
 /* Puts a mark after what is queued; without space the newest mark moves there. */
 static void record_mark(gp_stream *s) {
     cuda_stream *q = gp_cuda_queue(s);
@@ -136,7 +134,7 @@ static void advance(gp_stream *s, uint64_t done, bool came) {
 static void count(gp_stream *s, bool mark) {
     uint64_t n = atomic_fetch_add(&s->issued, 1) + 1;
     atomic_fetch_add(&gp_cuda_queue(s)->items, 1);
-    if (!mark && n % MARK_EVERY) return;
+    if (!mark && n % CUDA_MARK_EVERY) return;
     advance(s, pop_marks(s, false), true);
     record_mark(s);
     cudaGetLastError(); /* not ready; a real error is found again by the next wait */

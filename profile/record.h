@@ -105,15 +105,16 @@ bool gp_prof_start(const gp_prof_opts *opts);
  * recording has ended in the latter two, too. */
 gp_prof *gp_prof_stop(void);
 void gp_prof_free(gp_prof *p); /* NULL is fine */
-bool gp_prof_running(void);
+bool gp_prof_running(void);    /* on any thread */
 
-/* Regions. begin sets rec = NULL when nothing is recorded; end may come late, out of order, or from
- * a finished profile's region. A region is current while the coroutine that opened it, or one that
- * this resumed, runs. When Nsight is attached, a region is an NVTX range, too. */
+/* A region: current while the coroutine that opened it, or one that this resumed, runs. rec: NULL
+ * when nothing is recorded. When Nsight is attached, a region is an NVTX range, too. */
 typedef struct gp_region {
     gp_rec *rec;
     uint64_t number, range;
 } gp_region;
+/* Begins a region of that name (len bytes, which are copied). Its end may come late, out of order,
+ * after the profile's end, or twice. */
 gp_region gp_region_begin(const char *name, size_t len);
 void gp_region_end(gp_region *r);
 /* Records that another coroutine of this thread runs from here on. */
@@ -129,7 +130,7 @@ uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes);
  * bindings/. */
 extern int (*gp_record_stack)(gp_srcloc *frame, int max);
 
-/* "f32 2x3, f32 3" from rec->shapes. */
+/* Writes "f32 2x3, f32 3" from rec->shapes, "" for NULL: at most n bytes, cut; returns buf. */
 char *gp_rec_shapes(const char *shapes, char *buf, size_t n);
 /* The name as tables and traces show it: "add_", "wait: item". */
 char *gp_rec_name(const gp_rec *r, char *buf, size_t n);

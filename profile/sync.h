@@ -64,14 +64,15 @@ gp_sync_line *gp_sync_lines(int *n);
 gp_sync_event *gp_sync_events(int *n, uint64_t *lost);
 void gp_sync_reset(void);
 
-/* For the self-test: saves the ledger, the mode and this thread's scopes and starts with none;
- * restore brings them back. Not nestable. */
+/* What gp_sync_save saves. */
 typedef struct gp_sync_state {
     struct gp_ledger *ledger;
     struct gp_scope *scopes;
     gp_sync_mode mode;
     int quiet;
 } gp_sync_state;
+/* For the self-test: moves the ledger, the mode and this thread's scopes to *a and starts with
+ * none; false with a message when out of memory. gp_sync_restore brings them back. Not nestable. */
 bool gp_sync_save(gp_sync_state *a);
 void gp_sync_restore(gp_sync_state *a);
 
@@ -91,6 +92,8 @@ typedef struct gp_scope {
         uint64_t times, wait_ns;
     } line[GP_SCOPE_LINES]; /* the first ones */
 } gp_scope;
+/* Makes s, filled in but for outer and open, the innermost scope of this thread. s must stay where
+ * it is until gp_scope_close. */
 void gp_scope_open(gp_scope *s);
 /* Any order; closing twice is fine. */
 void gp_scope_close(gp_scope *s);

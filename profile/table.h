@@ -12,7 +12,7 @@ char *gp_table_text(const gp_prof *p, const gp_rows *r, int width);
 
 /* "12.000us", "1.234ms", "3.210s", as torch writes times. */
 char *gp_table_time(double ns, char *buf, size_t n);
-/* "-12 B", "4.00 KiB", "1.50 MiB" */
+/* "-12 B", "4.00 KiB", "1.50 MiB", in units of 1024. Both write at most n bytes and return buf. */
 char *gp_bytes_text(int64_t bytes, char *buf, size_t n);
 
 #endif

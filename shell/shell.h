@@ -49,12 +49,14 @@ const char *gp_input_text(lua_State *L, const char *name);
 /* Reads, runs and prints until the end of the input. */
 void gp_repl(lua_State *L);
 
-/* The state of a text: it needs further lines, it will never be a chunk, it is one. */
+/* A text needs further lines, will never be a chunk, or is one. */
 typedef enum gp_chunk_state {
     GP_CHUNK_INCOMPLETE,
     GP_CHUNK_INVALID,
     GP_CHUNK_COMPLETE
 } gp_chunk_state;
+/* Whether text is a complete chunk, by compiling it; runs nothing, and leaves the stack as it was.
+ * Without memory: GP_CHUNK_INVALID. */
 gp_chunk_state gp_shell_chunk_state(lua_State *L, const char *text);
 
 /* If the text at index 1, which compiled with that status, is several chunks, none of them starting

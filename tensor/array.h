@@ -34,6 +34,9 @@ typedef struct gp_scalar {
         int64_t i;
     };
 } gp_scalar;
+/* Reads and writes the element of dtype dt at the host address p, which is aligned to its size.
+ * Storing rounds floats once, to nearest; integers and floats wrap to the range of a shorter
+ * integer dtype; bool becomes whether it is nonzero. */
 gp_scalar gp_scalar_load(gp_dtype dt, const void *p);
 void gp_scalar_store(gp_dtype dt, void *p, gp_scalar s);
 

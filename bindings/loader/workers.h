@@ -48,6 +48,7 @@ bool gp_worker_pool_add(gp_worker_pool *c, const int64_t *index, int n);
  * message: no batch is left, a worker could not start or crashed, or interrupted. */
 gp_batch *gp_worker_pool_take(gp_worker_pool *c, lua_State *L, int program);
 
+/* Copies the figures so far to *out; of a pool that runs, they belong to one moment. */
 void gp_worker_pool_get_stats(gp_worker_pool *c, gp_worker_pool_stats *out);
 
 /* The number of crashed workers in all pools; *bytes: memory of their Lua states, which is lost. */

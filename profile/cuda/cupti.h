@@ -63,7 +63,7 @@ extern _Thread_local int gp_cuda_own_calls;
 
 /* A kernel's readable name, from CUPTI's, without its arguments. NULL for NULL. */
 const char *gp_cuda_kernel_text(const char *name);
-/* "svd: cudaStreamSynchronize" */
+/* "svd: cudaStreamSynchronize", never freed; NULL once there are too many such texts. */
 const char *gp_cuda_call_text(const char *op, const char *function);
 
 #endif

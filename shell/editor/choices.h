@@ -32,6 +32,7 @@ size_t gp_choices_common(const gp_choices *c);
 /* Writes a line for each of the first ones, at most as wide as the terminal; ends with \r\n. */
 void gp_choices_print(const gp_choices *c, int columns);
 
+/* Frees the choices and their texts, not c itself. */
 void gp_choices_free(gp_choices *c);
 
 #endif

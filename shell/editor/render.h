@@ -28,6 +28,7 @@ void gp_text_set(const char *text, size_t cursor);
 void gp_text_insert(const char *text);
 void gp_text_go(size_t to);
 
+/* Reads the terminal's size again: at the start of a line, and after it was resized. */
 void gp_picture_measure(void);
 /* Paints it in colour; pair: with matching brackets marked. */
 void gp_picture_paint(bool pair);

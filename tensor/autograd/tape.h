@@ -115,9 +115,10 @@ void gp_node_free_saved(gp_node *n);
 /* A node with room for n inputs and the outputs of t; it has no inputs yet. NULL when out of
  * memory. */
 gp_node *gp_node_new(const gp_op *op, const gp_rule *rule, int nargs, int nints, int nin);
-/* Makes t input i of n. */
+/* Makes t input i of n, which then holds a reference to the node or leaf that t comes from, but not
+ * to t: see gp_input.saved. */
 void gp_node_input(gp_node *n, int i, gp_tensor *t);
-/* Makes t output i of n. */
+/* Makes t output i of n: a float t holds a reference to n from now on. */
 void gp_node_output(gp_node *n, int i, gp_tensor *t);
 
 /* t's node, brought up to date where t is a view of a tensor that was written since. */

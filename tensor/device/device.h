@@ -23,6 +23,7 @@ typedef enum gp_why {
 #include "tensor/device/why.def"
     GP_WHYS
 } gp_why;
+/* The name of a reason in reports, as in why.def; static. */
 const char *gp_why_name(gp_why why);
 
 /* A place in a stream's queue. On cuda a cudaEvent_t, on sim a ticket. Freed by gp_event_free. */

@@ -22,8 +22,10 @@ typedef struct gp_rescue {
 /* This thread's, or NULL. */
 extern _Thread_local gp_rescue *gp_rescue_here;
 
+/* Makes r this thread's and gives the thread a stack for signal handlers, if it has none. Without
+ * memory for one, a crash by an exhausted stack ends the program. gp_rescue_end undoes both: called
+ * before the function that has r returns. */
 void gp_rescue_begin(gp_rescue *r);
-/* Called before the function that has r returns. */
 void gp_rescue_end(gp_rescue *r);
 
 #endif

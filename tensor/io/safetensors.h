@@ -18,7 +18,7 @@ typedef struct gp_safetensors {
  * A file that another program truncates while it is mapped ends the process (SIGBUS), as with any
  * mapping; replacing it by a rename does no harm. */
 bool gp_safetensors_load(const char *file, gp_safetensors *out);
-/* Copies both. */
+/* Adds an entry of the metadata; copies both. False with a message when out of memory. */
 bool gp_safetensors_add_text(gp_safetensors *s, const char *key, const char *value);
 /* Writes them through a temporary, larger element types first, then by name. */
 bool gp_safetensors_save(const char *file, const gp_safetensors *s);

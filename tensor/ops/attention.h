@@ -35,7 +35,7 @@ static inline void gp_attention_sizes(const gp_call *c, const gp_array *q, const
     a->q = q, a->k = k, a->v = v;
 }
 
-/* For kernels. */
+/* Reads a call as kernels see it: its arrays, checked by infer. */
 static inline void gp_attention_read(const gp_call *c, gp_attention *a) {
     gp_attention_sizes(c, c->arg[0].a, c->arg[1].a, c->arg[2].a, a);
     a->mask = gp_given(c, GP_ATTENTION_MASK) ? c->arg[GP_ATTENTION_MASK].a : NULL;

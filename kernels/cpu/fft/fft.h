@@ -40,12 +40,14 @@ static inline int64_t gp_fft_room(const gp_fft_plan *p, int64_t lanes) {
     return (p->inner ? p->long_n : p->n) * lanes;
 }
 
-/* Transforms `lanes` lines, element j of line q at [j * lanes + q], forward and not scaled;
- * exchange re and im for the inverse. The result is in re, im or in the two others: *re and *im
- * point to it, *re2 and *im2 to the free ones. False if it was stopped. */
+/* Real and imaginary parts of lines, and space of the same size; each of gp_fft_room elements of
+ * compute type. */
 typedef struct gp_fft_buffers {
     char *re, *im, *re2, *im2;
 } gp_fft_buffers;
+/* Transforms `lanes` lines, element j of line q at [j * lanes + q], forward and not scaled;
+ * exchange re and im for the inverse. The result is in either pair: re and im then point to it, re2
+ * and im2 to the free buffers. False, without a message, if it was stopped. */
 #define gp_fft_run GP_NAME(gp_fft_run)
 bool gp_fft_run(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b);
 

@@ -72,6 +72,8 @@ void gp_pick_rows(char *to, const char *x, const int64_t *from, int64_t n, size_
 typedef struct gp_moves {
     gp_array order, flat, x, table;
 } gp_moves;
+/* Fills in *m: views of flat, x and table with l's dims. They own no memory, and hold the addresses
+ * of the three. */
 #define gp_pick_moves GP_NAME(gp_pick_moves)
 void gp_pick_moves(gp_moves *m, const gp_layout *l, const gp_array *flat, const gp_array *x,
                    const gp_array *table);

@@ -35,13 +35,15 @@ static inline int64_t gp_panels_start_bytes(const gp_panels *p) {
     return p->count * p->width * gp_ctype_size[p->ct];
 }
 
-/* Packs panels [begin, end) of w (rs, cs: bytes between its rows and columns) and of the bias
- * (elements bs bytes apart; NULL: zeros). */
+/* A matrix w (rs, cs: bytes between its rows and columns) and a bias (elements bs bytes apart;
+ * NULL: zeros). */
 typedef struct gp_panel_source {
     const char *w, *bias;
     gp_dtype dtype;
     int64_t rs, cs, bs;
 } gp_panel_source;
+/* Packs panels [begin, end) of *s, converted to compute type: p->data and p->start are set. Threads
+ * may pack different panels concurrently. */
 #define gp_panels_pack GP_NAME(gp_panels_pack)
 void gp_panels_pack(gp_panels *p, const gp_panel_source *s, int64_t begin, int64_t end);
 

@@ -96,12 +96,13 @@ void gp_loop_init(gp_loop *l, int n, const gp_array *const *arrays);
 #define gp_loop_at GP_NAME(gp_loop_at)
 void gp_loop_at(const gp_loop *l, int64_t i, char **p);
 
-/* Iterates over the addresses of the loop's rows: gp_row_iter_begin at the row that holds element
- * i, then gp_row_iter_next. */
+/* A row of a loop: its position in the outer dims, and its address in each array. */
 typedef struct gp_row_iter {
     int64_t at[GP_MAX_DIM];
     char *p[GP_LOOP_MAX];
 } gp_row_iter;
+/* Starts at the row that holds element i of the loop; then gp_row_iter_next moves to the next row,
+ * and from the last one to the first. */
 #define gp_row_iter_begin GP_NAME(gp_row_iter_begin)
 void gp_row_iter_begin(gp_row_iter *r, const gp_loop *l, int64_t i);
 #define gp_row_iter_next GP_NAME(gp_row_iter_next)

@@ -108,9 +108,12 @@ typedef struct gp_svd {
     const char *const *texts; /* not finite, not converged */
     gp_svd_driver driver;     /* the driver asked for */
 } gp_svd;
+/* Queues the decomposition by d->driver, or the fastest for the shape: into d->s, and d->u and
+ * d->vh where wanted. False with a message; d->texts come up at the next wait. gp_cuda_jacobi: by
+ * our own kernel (jacobi.cu), for shapes and dtypes that gp_cuda_jacobi_takes. */
 bool gp_cuda_svd(gp_solver *r, const gp_svd *d);
 void gp_cuda_detail(const char *text); /* kernels/cuda/runtime/device.h: for the record */
-bool gp_cuda_jacobi(const gp_solver *r, const gp_svd *d); /* our own kernel (jacobi.cu) */
+bool gp_cuda_jacobi(const gp_solver *r, const gp_svd *d);
 bool gp_cuda_jacobi_takes(const gp_call *c, gp_dtype dt, int64_t rows, int64_t cols, int64_t count,
                           bool full);
 

@@ -24,6 +24,7 @@ typedef struct gp_cell_step {
     int64_t prev_row, out_row;
     char *kept; /* for backward, or NULL; [rows][kept * units] */
 } gp_cell_step;
+/* Queues a time step of the cells (wide: f64). False with a message. */
 bool gp_cuda_cell(const gp_call *c, bool wide, const gp_cell_step *s);
 
 typedef struct gp_cell_back {
@@ -38,6 +39,7 @@ typedef struct gp_cell_back {
     char *dx, *dhh; /* of w_ih x + b_ih and w_hh h + b_hh, [rows][gates * units]; one address except
                        for a GRU */
 } gp_cell_back;
+/* Queues the gradients of a time step of the cells (wide: f64). False with a message. */
 bool gp_cuda_cell_back(const gp_call *c, bool wide, const gp_cell_back *s);
 
 /* to = y times the dropout's mask (kept with probability 1 - p, then divided by it), with element e
@@ -65,7 +67,10 @@ typedef struct gp_rnn_run {
     char *saved;              /* or NULL */
     bool only_saves;          /* forward without results */
 } gp_rnn_run;
+/* Fills in *n from the call; allocates nothing, and always succeeds. */
 bool gp_rnn_open(gp_rnn_run *n, const gp_call *c);
+/* Scratch for so many elements of compute type, valid until the op returns; NULL with a message.
+ * gp_rnn_zero queues zeros for as many at p. */
 void *gp_rnn_scratch(const gp_rnn_run *n, int64_t elements);
 bool gp_rnn_zero(const gp_rnn_run *n, char *p, int64_t elements);
 /* Copies a (time x batch x features, as the call has it) to p, dense, and p to a. */

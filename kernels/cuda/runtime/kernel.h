@@ -62,9 +62,7 @@ int gp_cuda_sms(const gp_call *c);
 int gp_cuda_arch(const gp_call *c);
 
 /* A kernel that meets a bad index records it in pinned memory, where each launch has its own slot:
- * the host reads it when it waits, the error names op and line, and the context stays valid. texts:
- * the messages for code 1 … n, each with up to three %lld; static. They begin with the op's name,
- * as the CPU's ("gather: index %lld is …"). */
+ * the host reads it when it waits, the error names op and line, and the context stays valid. */
 typedef struct gp_fault {
     unsigned first; /* 1: a thread was the first to record a fault */
     int code;       /* written last: the number of the message in the launch's texts, from 1 */
@@ -73,6 +71,9 @@ typedef struct gp_fault {
 typedef struct gp_fault_at {
     gp_fault *fault; /* device address of pinned memory */
 } gp_fault_at;
+/* The slot of c's next launch; its address is NULL if there is no memory for slots: then kernels
+ * record nothing. texts: the messages for code 1 … n, each with up to three %lld; static. They
+ * begin with the op's name, as the CPU's ("gather: index %lld is …"). */
 gp_fault_at gp_cuda_fault(const gp_call *c, const char *const *texts, int n);
 
 #ifdef __cplusplus

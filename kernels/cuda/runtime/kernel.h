@@ -71,9 +71,9 @@ typedef struct gp_fault {
 typedef struct gp_fault_at {
     gp_fault *fault; /* device address of pinned memory */
 } gp_fault_at;
-/* The slot of c's next launch; its address is NULL if there is no memory for slots: then kernels
- * record nothing. texts: the messages for code 1 … n, each with up to three %lld; static. They
- * begin with the op's name, as the CPU's ("gather: index %lld is …"). */
+/* The slot of c's next launch. Without memory for slots its address is NULL, kernels record
+ * nothing, and the call fails. texts: the messages for code 1 … n, each with up to three %lld;
+ * static. They begin with the op's name, as the CPU's ("gather: index %lld is …"). */
 gp_fault_at gp_cuda_fault(const gp_call *c, const char *const *texts, int n);
 
 #ifdef __cplusplus
@@ -104,7 +104,7 @@ static inline bool gp_cuda_launched(const gp_call *c, F launch, dim3 grid, dim3 
 /* Records a fault unless there is an earlier one. Kernels continue with a harmless index. */
 __device__ static inline void gp_fault_note(gp_fault_at at, int code, long long a = 0,
                                             long long b = 0, long long d = 0) {
-    if (atomicCAS_system(&at.fault->first, 0u, 1u) != 0) return;
+    if (!at.fault || atomicCAS_system(&at.fault->first, 0u, 1u) != 0) return;
     at.fault->v[0] = a, at.fault->v[1] = b, at.fault->v[2] = d;
     __threadfence_system();
     atomicExch_system(&at.fault->code, code); /* the host reads it while the kernel runs */

@@ -60,8 +60,13 @@ void *gp_cuda_table(const gp_call *c, size_t bytes) {
     return b->data;
 }
 
+/* The call has no slot for faults, and an error is set: it fails, whatever its kernels do. */
+static _Thread_local bool no_slot;
+
 gp_fault_at gp_cuda_fault(const gp_call *c, const char *const *texts, int n) {
-    return (gp_fault_at){gp_cuda_fault_open(c->stream, c, texts, n)};
+    gp_fault *f = gp_cuda_fault_open(c->stream, c, texts, n);
+    if (!f) no_slot = true;
+    return (gp_fault_at){f};
 }
 
 /* The call is queued: its tables are needed until it is done, its scratch memory only by work
@@ -94,7 +99,8 @@ bool gp_cuda_launch(gp_stream *s, gp_call *c) {
     cuda_span span = {0};
     bool watched = atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed);
     if (watched) gp_cuda_span_begin(&span, s, c->op, "kernel", c->id, 0);
-    bool ok = kernel(c);
+    no_slot = false;
+    bool ok = kernel(c) && !no_slot;
     if (watched) gp_cuda_span_end(&span);
     if (t0) { /* reports that its code was loaded, a library opened, a handle made */
         atomic_store(used, true);

@@ -125,10 +125,12 @@ static int l_table_insert(lua_State *L) {
     return original.table_insert(L);
 }
 
-/* Replaces concat's list by a copy with the numbers of its tensors, as `..` takes them. It ends at
- * the first nil, of which concat then says where it is. */
+/* Replaces concat's list by a copy with the numbers of its tensors, if it has any: `..` takes them,
+ * too. The copy ends at the first nil, of which concat then says where it is. */
 static void numbers_of(lua_State *L) {
     enum { LIST = 1, FIRST = 3, LAST = 4, COPY = 5 };
+    int n = lua_gettop(L);
+    bool any = false;
     lua_settop(L, LAST);
     lua_Integer i = luaL_optinteger(L, FIRST, 1),
                 last = luaL_optinteger(L, LAST, (lua_Integer)lua_rawlen(L, LIST));
@@ -139,9 +141,13 @@ static void numbers_of(lua_State *L) {
         if (t && t->a.numel != 1)
             luaL_error(L, "element %I of the list is a tensor %s (tostring makes a text of it)", i,
                        gp_tensor_text(t, text, sizeof text));
-        if (t) gp_lua_number(L, -1), lua_replace(L, -2);
+        if (t) gp_lua_number(L, -1), lua_replace(L, -2), any = true;
         lua_rawseti(L, COPY, i);
         if (i == LUA_MAXINTEGER) break;
+    }
+    if (!any) {
+        lua_settop(L, n < LAST ? n : LAST);
+        return;
     }
     lua_settop(L, COPY);
     lua_replace(L, LIST);

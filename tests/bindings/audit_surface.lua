@@ -107,10 +107,17 @@ local function methods_of(v)
     end
     return found
 end
+-- A method by its second name is the same function, whose errors name the first.
+local second = {}
+for _, list in pairs(debug.getregistry()["gpush.synonyms"]) do
+    for _, name in ipairs(list) do second[name] = true end
+end
 for kind, text in pairs(S.objects) do
     local v = load("return " .. text, "=object", "t", env)()
     for key, m in pairs(kind == "tensor" and methods or methods_of(v)) do
-        if not of_ops[m] then add(kind .. ":" .. key, m, "(" .. text .. "):" .. key) end
+        if not of_ops[m] and not (kind == "tensor" and second[key]) then
+            add(kind .. ":" .. key, m, "(" .. text .. "):" .. key)
+        end
     end
 end
 table.sort(names)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "bindings/args/names.h"
+#include "bindings/args/entries.h"
 #include "bindings/bind.h"
 #include "bindings/chunks.h"
 #include "bindings/paths.h"
@@ -69,6 +70,8 @@ static void run_init(lua_State *L) {
     lua_setfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
     lua_pushcfunction(L, gp_l_check_fields);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.check_fields");
+    lua_pushcfunction(L, gp_l_check_list);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.check_list");
     gp_lua_push_synonyms(L);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.synonyms");
     gp_lua_push_typed_options(L);

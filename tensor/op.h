@@ -98,7 +98,8 @@ typedef enum gp_op_kind {
     GP_REDUCE,
     GP_GRAD,
     GP_VIEW,
-    GP_CUSTOM
+    GP_CUSTOM,
+    GP_FUNCTION /* no op: a function with a name and a signature, such as a layer's class */
 } gp_op_kind;
 
 /* integers are computed as f32, and give f32 */

@@ -12,8 +12,9 @@
  * 'same' and 'valid'; `tensors` is a table of tensors; `any` is any Lua value. Of functions that
  * are not ops, which take arguments as they are given: `value` is any Lua value, also a table that
  * could be options; `text` a string; `table` a table (`table?` is absent where the argument is not
- * one); `function` what can be called; `rest`, at the end, all that follows, and then there are no
- * options; `self`, the first, an object of the class that the parameter's name says. */
+ * one); `list` a table that has the entries 1 to n only; `function` what can be called; `rest`, at
+ * the end, all that follows, and then there are no options; `self`, the first, an object of the
+ * class that the parameter's name says. */
 typedef enum gp_sig_type {
 #define SIG(name) GP_SIG_##name,
 #include "tensor/sig.def"

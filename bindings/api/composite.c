@@ -2,6 +2,7 @@
  * signature, as the rows' are. */
 #include "bindings/args/args.h"
 #include "bindings/bind.h"
+#include "tensor/autograd/tape.h"
 
 /* A definition; lives as long as its function. */
 typedef struct composite {
@@ -28,6 +29,7 @@ static void make(lua_State *L, int def) {
     f->op.help = field(L, def, "help", 3);
     if (!gp_sig_parse(f->op.sig, &f->sig)) gp_lua_raise(L);
     f->plain = lua_getfield(L, def, "plain") == LUA_TBOOLEAN;
+    if (f->plain) f->op.kind = GP_FUNCTION;
     lua_pop(L, 1);
     if (lua_getfield(L, def, "fn") != LUA_TFUNCTION)
         luaL_error(L, "composite: '%s' has no function", f->op.name);
@@ -43,10 +45,19 @@ static void define(lua_State *L) {
     lua_remove(L, -3);
 }
 
-/* The function's results, also after it has yielded; before: values below them on the stack. */
-static int results(lua_State *L, int status, lua_KContext before) {
-    int n = lua_gettop(L) - (int)before;
+/* Carries out the option requires_grad of the call, whose result is on top of the stack. */
+static void require_grad(lua_State *L, const composite *f) {
+    gp_tensor *t = gp_lua_totensor(L, -1);
+    if (!t) gp_fail("%s: option 'requires_grad': its result is not a tensor", f->op.name);
+    if (!t || !gp_tensor_set_requires_grad(t, true)) gp_lua_raise(L);
+}
+
+/* The function's results, also after it has yielded. ctx: twice the number of values below them on
+ * the stack, plus one if the result requires gradients. */
+static int results(lua_State *L, int status, lua_KContext ctx) {
+    int n = lua_gettop(L) - (int)(ctx / 2);
     const composite *f = lua_touserdata(L, lua_upvalueindex(1));
+    if (ctx % 2) require_grad(L, f);
     if (n == 1 && !f->plain) gp_lua_make_list(L);
     return n;
 }
@@ -68,12 +79,12 @@ static int l_composite(lua_State *L) {
     gp_call_begin(&c, &f->op);
     gp_lua_enter(L);
     gp_lua_args(L, &f->op, &f->sig, &c, at);
-    int before = lua_gettop(L);
+    lua_KContext ctx = 2 * lua_gettop(L) + c.requires_grad;
     luaL_checkstack(L, 2, f->op.name);
     lua_pushvalue(L, lua_upvalueindex(2));
     int n = gp_lua_push_args(L, &f->sig, &c, at, top);
-    lua_callk(L, n, LUA_MULTRET, before, results);
-    return results(L, LUA_OK, before);
+    lua_callk(L, n, LUA_MULTRET, ctx, results);
+    return results(L, LUA_OK, ctx);
 }
 
 const gp_op *gp_lua_composite(lua_State *L, int i) {

@@ -8,9 +8,10 @@
 #include "tensor/autograd/tape.h"
 
 static const char *const kinds[] = {
-    [GP_UNARY] = "unary",     [GP_PARAM] = "param",     [GP_BINARY] = "binary",
-    [GP_COMPARE] = "compare", [GP_TERNARY] = "ternary", [GP_REDUCE] = "reduce",
-    [GP_GRAD] = "grad",       [GP_VIEW] = "view",       [GP_CUSTOM] = "custom"};
+    [GP_UNARY] = "unary",      [GP_PARAM] = "param",     [GP_BINARY] = "binary",
+    [GP_COMPARE] = "compare",  [GP_TERNARY] = "ternary", [GP_REDUCE] = "reduce",
+    [GP_GRAD] = "grad",        [GP_VIEW] = "view",       [GP_CUSTOM] = "custom",
+    [GP_FUNCTION] = "function"};
 
 /* "f64 f32 f16 bf16; integers and bool give f32", for an elementwise row or a reduction; shape
  * rules decide the dtypes of others. */

@@ -215,6 +215,13 @@ static int no_self(const reading *r) {
     return 0;
 }
 
+/* Checks a list, which the function takes as it is. */
+static void read_list(const reading *r) {
+    if (!is_list(r->L, r->i)) bad(r, "a list");
+    if (!gp_lua_check_list(r->L, r->i, r->op->name, r->p->name)) gp_lua_raise_argument(r->L);
+    gp_call_none(r->c);
+}
+
 /* Reads one argument that is present; returns how many stack slots it used. */
 static int read_arg(const reading *r, int last) {
     gp_scalar s;
@@ -257,6 +264,7 @@ static int read_arg(const reading *r, int last) {
         if (!is_list(r->L, r->i)) bad(r, "a table");
         gp_call_none(r->c);
         break;
+    case GP_SIG_list: read_list(r); break;
     case GP_SIG_function:
         if (!is_callable(r->L, r->i)) bad(r, "a function");
         gp_call_none(r->c);
@@ -286,7 +294,8 @@ static const char *const wanted[GP_SIGS] = {
     [GP_SIG_any] = "a value",          [GP_SIG_device] = "a device as a string",
     [GP_SIG_value] = "a value",        [GP_SIG_text] = "a string",
     [GP_SIG_table] = "a table",        [GP_SIG_function] = "a function",
-    [GP_SIG_rest] = "values",          [GP_SIG_self] = "an object"};
+    [GP_SIG_list] = "a list",          [GP_SIG_rest] = "values",
+    [GP_SIG_self] = "an object"};
 
 /* Fills in the signature's default for an absent argument; raises for mandatory ones. */
 static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int number, gp_call *c) {
@@ -336,11 +345,13 @@ static bool has_options(lua_State *L, int top) {
 static bool takes_table(const gp_param *p) {
     return p->type == GP_SIG_tensors || p->type == GP_SIG_dims || p->type == GP_SIG_shape ||
            p->type == GP_SIG_ints || p->type == GP_SIG_padding || p->type == GP_SIG_value ||
-           p->type == GP_SIG_table;
+           p->type == GP_SIG_table || p->type == GP_SIG_list;
 }
 
 /* Whether a last table is this argument even if it has names in it. */
-static bool claims(const gp_param *p) { return p->type == GP_SIG_value || p->type == GP_SIG_table; }
+static bool claims(const gp_param *p) {
+    return p->type == GP_SIG_value || p->type == GP_SIG_table || p->type == GP_SIG_list;
+}
 
 /* Whether an empty last table is an empty list of options: p takes no table. */
 static bool is_no_options(lua_State *L, int i, const gp_param *p) {

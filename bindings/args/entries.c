@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include <lauxlib.h>
+
+#include "bindings/bind.h"
 #include "tensor/error.h"
 
 /* Fails: the key at the top of the stack is not an entry of a list of n. */
@@ -45,4 +48,17 @@ bool gp_lua_only_entries(lua_State *L, int i, lua_Integer n, const char *fn, con
         return lua_pop(L, 1), ok;
     }
     return true;
+}
+
+bool gp_lua_check_list(lua_State *L, int i, const char *fn, const char *argument) {
+    lua_Integer n = 0;
+    while (lua_rawgeti(L, i, n + 1) != LUA_TNIL) n++, lua_pop(L, 1);
+    lua_pop(L, 1);
+    return gp_lua_only_entries(L, i, n, fn, argument);
+}
+
+int gp_l_check_list(lua_State *L) {
+    luaL_checktype(L, 3, LUA_TTABLE);
+    if (!gp_lua_check_list(L, 3, luaL_checkstring(L, 1), luaL_checkstring(L, 2))) gp_lua_raise(L);
+    return 0;
 }

@@ -10,4 +10,10 @@
  * metatable may hold other keys. Raw access: no metamethod runs. */
 bool gp_lua_only_entries(lua_State *L, int i, lua_Integer n, const char *fn, const char *argument);
 
+/* The same of all entries of the table: fails where one comes after a nil, too. */
+bool gp_lua_check_list(lua_State *L, int i, const char *fn, const char *argument);
+
+/* gpush.check_list in the registry, for scripts: (fn, argument, list). */
+int gp_l_check_list(lua_State *L);
+
 #endif

@@ -64,7 +64,7 @@ typedef struct checked {
 /* Pushes the `checked` for upvalue 2 of a row's function. */
 static const checked *push_checked(lua_State *L, const gp_lua_function *row) {
     checked *made = lua_newuserdatauv(L, sizeof *made, 0);
-    made->op = (gp_op){.kind = GP_CUSTOM, .name = row->name, .sig = row->sig, .help = ""};
+    made->op = (gp_op){.kind = GP_FUNCTION, .name = row->name, .sig = row->sig, .help = ""};
     made->fn = row->fn;
     if (!gp_sig_parse(row->sig, &made->sig)) gp_lua_raise(L);
     const gp_param *p = made->sig.p;

@@ -48,14 +48,14 @@ int gp_option_named(const gp_op *op, const gp_sig *sig, const char *key) {
 }
 
 /* Whether the op makes a tensor on a device that may be named: then requires_grad is an option,
- * too. */
-static bool makes(const gp_sig *sig) {
+ * too, which the caller of gp_lua_args sets on the result. */
+static bool makes(const gp_op *op, const gp_sig *sig) {
     int k = sig->n - 1;
-    return k >= 0 && sig->p[k].type == GP_SIG_device;
+    return k >= 0 && op->kind != GP_FUNCTION && sig->p[k].type == GP_SIG_device;
 }
 
 /* Pushes the list of names that may be given after the `given` first parameters. */
-static void push_names(lua_State *L, const gp_sig *sig, int given) {
+static void push_names(lua_State *L, const gp_op *op, const gp_sig *sig, int given) {
     int n = 0;
     lua_newtable(L);
     for (int k = given; k < sig->n; k++) {
@@ -63,7 +63,7 @@ static void push_names(lua_State *L, const gp_sig *sig, int given) {
         lua_pushstring(L, sig->p[k].name);
         lua_rawseti(L, -2, ++n);
     }
-    if (!makes(sig)) return;
+    if (!makes(op, sig)) return;
     lua_pushliteral(L, "requires_grad");
     lua_rawseti(L, -2, ++n);
 }
@@ -96,7 +96,7 @@ static const char *joined(lua_State *L, int names) {
 static void unknown(lua_State *L, const gp_op *op, const gp_sig *sig, const char *key, int given) {
     char text[400];
     luaL_checkstack(L, 10, op->name);
-    push_names(L, sig, given);
+    push_names(L, op, sig, given);
     int names = lua_gettop(L);
     if (!lua_rawlen(L, names)) {
         gp_fail("%s: unknown option '%s' (it takes none)", op->name, key);
@@ -115,7 +115,7 @@ void gp_check_options(lua_State *L, const gp_op *op, const gp_sig *sig, gp_call 
         int k = key ? gp_option_named(op, sig, key) : -1;
         if (k >= 0 && sig->p[k].type == GP_SIG_self) k = -1;
         if (k >= given) continue;
-        if (key && makes(sig) && !strcmp(key, "requires_grad")) {
+        if (key && makes(op, sig) && !strcmp(key, "requires_grad")) {
             if (!lua_isboolean(L, -1)) {
                 gp_fail("%s: option 'requires_grad': expected true or false, got %s", op->name,
                         luaL_typename(L, -1));
@@ -138,7 +138,8 @@ void gp_check_fields(lua_State *L, const char *what, const char *sig, int table)
         int k = 0;
         while (k < parsed.n && !(key && !strcmp(parsed.p[k].name, key))) k++;
         if (k == parsed.n)
-            unknown(L, &(gp_op){.name = what}, &parsed, key ? key : luaL_tolstring(L, -2, NULL), 0);
+            unknown(L, &(gp_op){.kind = GP_FUNCTION, .name = what}, &parsed,
+                    key ? key : luaL_tolstring(L, -2, NULL), 0);
     }
 }
 

@@ -5,6 +5,7 @@
 -- makes the host wait: ops run after those whose tensors they take, on any stream. On the cpu,
 -- which has no queue, fn is just called. Source: torch.jit.fork and wait.
 local gpush, fail, _, _, declared = ...
+local check_list = debug.getregistry()["gpush.check_list"]
 local STREAMS = 8 -- per device; more forks than that share them
 
 local pools = {} -- device name -> its streams and the next of them
@@ -84,6 +85,7 @@ local function wait(f)
         fail("wait: expected a future, or a list of futures, got %s",
             gpush.is_tensor(f) and "a tensor" or type(f))
     end
+    check_list("wait", "future", f)
     local values = {}
     for i = 1, #f do
         if getmetatable(f[i]) ~= Future then

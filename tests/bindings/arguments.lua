@@ -189,4 +189,39 @@ t.error(function() model(x, 1) end, "Linear: 2 arguments given, at most 1 expect
     "a layer that is called with too much")
 t.ok(calls > 3000, ("%d calls"):format(calls))
 os.remove(dir)
+
+-- requires_grad is an option of every op that makes a tensor, and of nothing else.
+local function made(name)
+    local x, o = g.ones(2), { requires_grad = true }
+    if name == "tensor" or name == "new_tensor" then return end
+    local sig = g.ops(true)[name].sig
+    local values = { tensor = x, number = 1.5, int = 2, float = 1, shape = { 2 }, operand = 1 }
+    local args = {}
+    for type, mark, default in sig:gmatch "(%a+)([?!]*) [%w_]+(=?)" do
+        if mark == "" and default == "" then args[#args + 1] = values[type] end
+    end
+    if name == "normal" then args = { 0, 1, { 2 } } end
+    if name == "arange" then args = { 1.5, 2.5 } end
+    args[#args + 1] = o
+    local group, short = name:match "^(%a+)[._](%a+)$"
+    local fn = g[name] or g[group][short]
+    return pcall(fn, table.unpack(args))
+end
+local makers = 0
+for name, row in pairs(g.ops(true)) do
+    local whole = name == "randint" or name == "randperm" or name:find "_indices$"
+    if row.sig:find "device%? device$" and not name:find "new_tensor" then
+        makers = makers + 1
+        local ok, v = made(name)
+        if whole then t.ok(not ok and v:find "requires_grad: dtype i64", name .. ": integers")
+        else t.ok(ok and v.requires_grad and v.is_leaf, name .. ": " .. tostring(v)) end
+    end
+end
+t.ok(makers >= 20, makers .. " ops make tensors")
+for name, args in pairs { Linear = { 2, 3 }, LSTM = { 2, 3 }, Conv2d = { 2, 3, 1 } } do
+    args[#args + 1] = { requires_grad = true }
+    t.error(function() g.nn[name](table.unpack(args)) end, "unknown option 'requires_grad'", name)
+end
+t.error(function() g.synchronize { requires_grad = true } end, "unknown option 'requires_grad'",
+    "a function that makes nothing")
 t.done()

@@ -144,4 +144,17 @@ for _, call in ipairs { "linalg.norm()", "x.sum(x, {})", "x.matmul(x, 3)", "net.
 end
 t.error(function() cuda.tf32(1) end, "cuda.tf32: argument 'on' %(#1%): expected true or false",
     "a setting of a table of the module is no method")
+
+-- A layer's forward, also under the user's own pcall.
+net = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+Own = nn.module "Own"
+function Own:forward(x) return x end
+own, obj.x = Own(), ones(1, 3)
+for _, name in ipairs { "net", "own" } do
+    local call = name .. ".forward(obj.x)"
+    t.ok(raised("return " .. call):find("call it with a colon, model:forward(x)", 1, true)
+        or raised("local y = " .. call):find(name .. ":forward(obj.x)", 1, true), call)
+end
+t.ok(raised "local y = net(ones(1, 3), 2)":find "2 arguments given, at most 1", "a surplus one")
+t.is(Own.forward(own, 5), 5, "a class's forward by hand")
 t.done()

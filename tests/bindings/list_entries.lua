@@ -54,6 +54,78 @@ long[0], long.dtype = nil, "f64"
 refused(function() return g.tensor(long) end, "'dtype' is in the list",
     "a long list with an option")
 
+-- Lists of modules, parameters, schedules and functions: nothing is lost.
+local function layer() return g.nn.Linear(2, 2) end
+local function leaf() return g.ones(2):requires_grad_() end
+local opt = g.optim.SGD({ leaf() }, 0.1)
+local function step() return g.optim.lr.StepLR(opt, 2) end
+local T, lr = g.data.transforms, g.optim.lr
+local rows = g.data.TensorDataset(x)
+local function future() return g.fork(layer) end
+local takes = { -- what takes a list, its argument, an entry
+    { "nn.Sequential", "modules", g.nn.Sequential, layer },
+    { "nn.ModuleList", "modules", g.nn.ModuleList, layer },
+    { "optim.SGD", "params", function(l) return g.optim.SGD(l, 0.1) end, leaf },
+    { "optim.Adam", "params", g.optim.Adam, leaf },
+    { "optim.SGD", "params", function(l) return g.optim.SGD(l, 0.1) end,
+        function() return { params = { leaf() } } end },
+    { "optim.clip_grad_norm_", "params", function(l) g.optim.clip_grad_norm_(l, 1) end, leaf },
+    { "optim.clip_grad_value_", "params", function(l) g.optim.clip_grad_value_(l, 1) end, leaf },
+    { "optim.lr.MultiStepLR", "milestones", function(l) lr.MultiStepLR(opt, l) end,
+        function() return 1 end },
+    { "optim.lr.ChainedScheduler", "schedulers", lr.ChainedScheduler, step },
+    { "optim.lr.SequentialLR", "schedulers", function(l) lr.SequentialLR(opt, l, { 2 }) end, step },
+    { "optim.lr.SequentialLR", "milestones",
+        function(l) lr.SequentialLR(opt, { step(), step(), step() }, l) end,
+        function() return 2 end },
+    { "optim.lr.LambdaLR", "lr_lambda", function(l) lr.LambdaLR(opt, l) end,
+        function() return layer end },
+    { "data.transforms.Compose", "list", T.Compose, T.ToFloat },
+    { "data.transforms.CenterCrop", "size", T.CenterCrop, function() return 2 end },
+    { "data.transforms.Resize", "size", T.Resize, function() return 2 end },
+    { "data.transforms.RandomCrop", "padding", function(l) T.RandomCrop(2, l) end,
+        function() return 2 end },
+    { "data.transforms.Pad", "n", T.Pad, function() return 2 end },
+    { "wait", "future", g.wait, future },
+}
+for _, case in ipairs(takes) do
+    local name, argument, fn, entry = table.unpack(case)
+    local what = ("%s: argument '%s': "):format(name, argument)
+    refused(function() return fn { entry(), nil, entry() } end,
+        what .. "entry [3] of a list of 1", name .. ": a nil in the list")
+    refused(function() return fn { entry(), nosuch = entry() } end,
+        what .. "'nosuch' is in the list", name .. ": a name in the list")
+    refused(function() return fn { [0] = entry(), entry() } end,
+        what .. "entry [0] of a list of 1", name .. ": a list from 0")
+end
+refused(function() return g.nn.Sequential(layer(), nil, layer()) end,
+    "nn.Sequential: entry 2: expected a module, got nil", "nil among modules")
+refused(function() return g.nn.Sequential(layer(), nil) end,
+    "nn.Sequential: entry 2: expected a module, got nil", "and as the last")
+refused(function() return g.data.TensorDataset(x, nil, x) end,
+    "data.TensorDataset: argument #2: expected a tensor with rows, got nil", "nil among tensors")
+refused(function() return g.optim.Adam({ leaf() }, { betas = { 0.9, 0.99, 0.9 } }) end,
+    "option 'betas': expected 2 numbers, got 3", "betas")
+refused(function() return lr.LambdaLR(opt, { layer, layer }) end,
+    "argument 'lr_lambda': expected an entry for each group, 1, got 2", "more than groups")
+refused(function() return T.CenterCrop { 2, 2, 2 } end, "got {2, 2, 2}", "a size of three")
+refused(function() return T.Pad { 1, 2, 3, 4, 5 } end, "or a list of 4, got {1, 2, 3, 4, 5}",
+    "five borders")
+
+-- Samples, and a loader's options.
+refused(function() return rows[1.5] end, "dataset: sample 1.5: expected an integer, 1 to 2",
+    "a sample between two")
+t.is(rows[2.0].shape, { 3 }, "2.0 is an integer")
+refused(function() return rows:get(1, 2) end, "get: 2 arguments given, at most 1", "a surplus one")
+for _, name in ipairs { "shuffle", "drop_last", "pin" } do
+    refused(function() return g.data.Loader { rows, [name] = 1 } end,
+        ("data.Loader: option '%s': expected true or false, got 1"):format(name), name)
+end
+refused(function() return g.data.Loader(rows, { dataset = rows }) end,
+    "data.Loader: 'dataset' is given twice", "two data sets")
+refused(function() return g.data.Loader(rows, { 1 }) end, "data.Loader: unknown option '1'",
+    "an entry among options")
+
 -- Tables that are neither.
 t.is(g.tensor {}.shape, { 0 }, "no values")
 t.is(x:sum { dim = 1 }, { 2, 2, 2 }, "options alone")

@@ -133,7 +133,7 @@ for text, message in pairs {
     ["for _ in progress(2.5) do end"] = "progress: argument 'total' %(#1%): expected a number of \z
         steps, a loader or a list, got 2.5",
     ["heatmap(5)"] = "heatmap: expected a tensor of two dims with elements, got number",
-    ["nn.ModuleList(5)"] = "nn.ModuleList: expected a list of modules, got number",
+    ["nn.ModuleList(5)"] = "nn.ModuleList: argument 'modules' %(#1%): expected a list, got 5",
     ["data.TensorDataset(ones(2, 2)).get(1)"] = "call it with a colon, dataset:get%(i%)",
     ["timeit(function() end, {n = 1 << 62})"] =
         "timeit: argument 'n': expected 1 to %d+ calls, got",

@@ -212,4 +212,21 @@ do
     end
     t.close(got, { 0.55, 0.55, 1, 1, 0.55, 0.55 }, 1e-12, "a cycle in a chain")
 end
+
+-- The methods that schedules are made of, called by hand: each argument has a name.
+local by_hand = SGD({ g.ones(2):requires_grad_() }, 0.1)
+local function schedules()
+    return { lr.StepLR(by_hand, 2), lr.CosineAnnealingLR(by_hand, 3),
+        lr.OneCycleLR(by_hand, 0.1, 10, { cycle_momentum = false }),
+        lr.SequentialLR(by_hand, { lr.StepLR(by_hand, 2), lr.StepLR(by_hand, 3) }, { 2 }),
+        lr.ChainedScheduler { lr.StepLR(by_hand, 2) } }
+end
+for i, s in ipairs(schedules()) do
+    t.error(function() s:rate() end, "schedule.rate: argument 'base' %(#1%): expected a number", i)
+    t.error(function() s:rate(0.1) end, "argument 'epoch' %(#2%): expected a number, got nothing",
+        i)
+    t.error(function() s:chain() end, "schedule.chain: argument 'rate' %(#1%): expected a number",
+        i)
+    t.error(function() s.rate(0.1) end, "with a colon", i)
+end
 t.done()

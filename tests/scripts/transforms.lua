@@ -87,7 +87,8 @@ t.is(T.ColorJitter {} (c):tolist(), c:tolist(), "ColorJitter of nothing")
 for pattern, f in pairs {
     ["transforms.CenterCrop: 9x9 of an image of 3x4"] = function() T.CenterCrop(9)(x) end,
     ["transforms.RandomCrop: 4x5 of an image of 3x4"] = function() T.RandomCrop { 4, 5 } (x) end,
-    ["transforms.Resize: expected a size"] = function() T.Resize(0) end,
+    ["transforms.Resize: argument 'size': expected an integer above 0"] =
+        function() T.Resize(0) end,
     ["transforms.Normalize: 3 channels for an image of 2"] =
         function() T.Normalize({ 1, 2, 3 }, 1)(x) end,
     ["transforms.Compose: entry 2 is a number"] = function() T.Compose { T.ToFloat(), 3 } end,

@@ -37,7 +37,6 @@ local rules = {
         why = "a tensor, an iterator or a list of parameters" },
     { "optim.lr.MultiplicativeLR", param = "lr_lambda",
         why = "a function, which is called at the first step" },
-    { "optim.lr.SequentialLR", param = "milestones", why = "steps, as many as there are" },
     { "optim.lr.%w+", type = "any", param = "base_lr max_lr",
         why = "a number, or a list of one for each group" },
     { "autograd.%w+", param = "inputs outputs eps atol rtol",

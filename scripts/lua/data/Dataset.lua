@@ -9,11 +9,13 @@ local _, data, _, composite = ...
 local Dataset = {}
 
 function Dataset.__index(self, key)
-    if math.type(key) ~= "integer" then return nil end
-    if key < 1 or key > #self then
-        error(("dataset: sample %d of %d"):format(key, #self), 2)
+    if type(key) ~= "number" then return nil end
+    local i = math.tointeger(key)
+    if not i then
+        error(("dataset: sample %s: expected an integer, 1 to %d"):format(key, #self), 2)
     end
-    return self:get(key)
+    if i < 1 or i > #self then error(("dataset: sample %d of %d"):format(i, #self), 2) end
+    return self:get(i)
 end
 
 function Dataset.__len(self) return data.size(self) end

@@ -47,6 +47,12 @@ end
 
 local function check_options(o)
     check_fields("data.Loader", names, o)
+    for name, default in pairs(defaults) do
+        if type(default) == "boolean" and type(o[name]) ~= "boolean" then
+            fail("option '%s': expected true or false, got %s", name,
+                type(o[name]) == "number" and o[name] or type(o[name]))
+        end
+    end
     check("batch", o.batch, 1, 1 << 24)
     check("workers", o.workers, 0, 64)
     check("prefetch", o.prefetch, 1, 1 << 16)
@@ -183,8 +189,13 @@ local function new(first, options)
         o.dataset = first
     end
     for name, value in pairs(defaults) do o[name] = value end
-    for name, value in pairs(options or {}) do o[name] = value end
-    o[1] = nil
+    for name, value in pairs(options or {}) do
+        if name == "dataset" and o.dataset ~= nil then
+            fail "'dataset' is given twice, as argument #1 and as an option"
+        end
+        o[name] = value
+    end
+    if options == first then o[1] = nil end
     if o.prefetch == nil and math.type(o.workers) == "integer" then
         o.prefetch = math.max(o.workers + 1, 2)
     end

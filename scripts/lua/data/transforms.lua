@@ -5,6 +5,7 @@
 -- loader that is the sample's own, so the result does not depend on the worker.
 local gpush, _, _, _, _, declared = ...
 local M = {}
+local check_list = debug.getregistry()["gpush.check_list"]
 
 local function fail(name, ...)
     gpush.data.raise("data.transforms." .. name .. ": " .. string.format(...))
@@ -31,15 +32,36 @@ local function whole(low, high)
     return gpush.randint(low, high, { 1 }, { device = "cpu" }):item()
 end
 
--- size or {height, width} as two numbers.
-local function pair(name, size)
-    local h, w = size, size
-    if type(size) == "table" then h, w = size[1], size[2] end
-    if math.type(h) ~= "integer" or math.type(w) ~= "integer" or h < 1 or w < 1 then
-        fail(name, "expected a size, an integer or {height, width}")
-    end
-    return h, w
+-- The entries of a list, as text.
+local function describe(list)
+    local out = {}
+    for i, v in ipairs(list) do out[i] = tostring(v) end
+    return table.concat(out, ", ")
 end
+
+-- An integer for all, or a list of n of them, each at least `least`; nil: any. what: the
+-- argument's name.
+local function integers(name, what, v, n, least)
+    local list = v
+    if type(v) ~= "table" then
+        list = {}
+        for i = 1, n do list[i] = v end
+    end
+    check_list("data.transforms." .. name, what, list)
+    local ok = #list == n
+    for i = 1, #list do
+        ok = ok and math.type(list[i]) == "integer" and (not least or list[i] >= least)
+    end
+    if not ok then
+        fail(name, "argument '%s': expected an integer%s, or a list of %d, got %s", what,
+            least and " above 0" or "", n,
+            type(v) == "table" and "{" .. describe(v) .. "}" or tostring(v))
+    end
+    return table.unpack(list, 1, n)
+end
+
+-- size or {height, width} as two numbers.
+local function pair(name, size) return integers(name, "size", size, 2, 1) end
 
 local function crop(x, top, left, h, w) return x:narrow(-2, top, h):narrow(-1, left, w) end
 
@@ -72,7 +94,9 @@ end
 -- Normalize(mean, std): (x - mean) / std, each a number or a list with one for each channel.
 function M.Normalize(mean, std)
     local function column(v)
-        return type(v) == "table" and gpush.tensor(v):reshape(#v, 1, 1) or v
+        if type(v) ~= "table" then return v end
+        check_list("data.transforms.Normalize", "mean and std", v)
+        return gpush.tensor(v):reshape(#v, 1, 1)
     end
     local m, s = column(mean), column(std)
     return function(x, ...)
@@ -102,8 +126,7 @@ M.RandomVerticalFlip = flip("RandomVerticalFlip", -2)
 
 -- Pad(n or {left, top, right, bottom}, {value = 0, mode = "constant"}): a border; modes as pad's.
 function M.Pad(n, value, mode)
-    local l, t, r, b = n, n, n, n
-    if type(n) == "table" then l, t, r, b = n[1], n[2], n[3], n[4] end
+    local l, t, r, b = integers("Pad", "n", n, 4)
     local border = { l, r, t, b }
     return function(x, ...) return check("Pad", 2, x, ...):pad(border, mode, value) end
 end
@@ -121,6 +144,7 @@ end
 -- RandomCrop(size, {padding = 0}): a random part of that size, after padding with zeros.
 function M.RandomCrop(size, padding)
     local h, w = pair("RandomCrop", size)
+    if padding then integers("RandomCrop", "padding", padding, 4) end
     local around = padding and M.Pad(padding)
     return function(x, ...)
         check("RandomCrop", 2, x, ...)
@@ -187,7 +211,7 @@ function M.ColorJitter(b, c, s)
 end
 
 declared(M, "data.transforms.",
-    { Compose = "table list", ToFloat = "", Normalize = "any mean, any std",
+    { Compose = "list list", ToFloat = "", Normalize = "any mean, any std",
     RandomHorizontalFlip = "float p=0.5", RandomVerticalFlip = "float p=0.5",
     Pad = 'any n, float? value, str mode="constant"', CenterCrop = "any size",
     RandomCrop = "any size, any? padding",

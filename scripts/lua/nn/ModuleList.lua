@@ -2,14 +2,13 @@
 -- ModuleList: a list of modules whose parameters count, without a forward of its own; for i, m in
 -- ipairs(list) walks it.
 local _, nn, _, _, _, declared = ...
-local ModuleList = nn.module { "ModuleList", sig = "any? modules",
+local ModuleList = nn.module { "ModuleList", sig = "list? modules",
     help = "a list of modules whose parameters count, without a forward of its own" }
 
 --- nn.ModuleList{a, b, …}
 function ModuleList:init(list)
-    if list ~= nil and (type(list) ~= "table" or nn.is_module(list)) then
-        nn.raise("nn.ModuleList: expected a list of modules, got %s",
-            nn.is_module(list) and "a module" or type(list))
+    if nn.is_module(list) then
+        nn.raise "nn.ModuleList: expected a list of modules, got a module"
     end
     for _, module in ipairs(list or {}) do self:append(module) end
 end

@@ -3,12 +3,16 @@
 -- is the second.
 local _, nn, _, _, _, declared = ...
 local Sequential = nn.module "Sequential"
+local check_list = debug.getregistry()["gpush.check_list"]
 
 --- nn.Sequential(a, b, …) or nn.Sequential{a, b, …}
 function Sequential:init(...)
-    local list = { ... }
-    if #list == 1 and type(list[1]) == "table" and not nn.is_module(list[1]) then list = list[1] end
-    for _, module in ipairs(list) do self:append(module) end
+    local list = table.pack(...)
+    if list.n == 1 and type(list[1]) == "table" and not nn.is_module(list[1]) then
+        list = list[1]
+        check_list("nn.Sequential", "modules", list)
+    end
+    for i = 1, list.n or #list do self:append(list[i]) end
 end
 
 function Sequential:append(module)

@@ -40,8 +40,9 @@ local function hooked(self, hooks, ...)
 end
 
 -- The number of arguments of a forward, without self, if it is fixed.
+local written = setmetatable({}, { __mode = "k" }) -- forward as called -> as it was written
 local takes = setmetatable({}, { __mode = "k", __index = function(t, fn)
-    local info = debug.getinfo(fn, "u")
+    local info = debug.getinfo(written[fn] or fn, "u")
     t[fn] = info.isvararg and math.huge or info.nparams - 1
     return t[fn]
 end })
@@ -129,6 +130,26 @@ function nn.fail(text, ...)
 end
 
 -- ---- classes ----
+
+-- The forward of a class: an error names the mistake where it is called with a dot.
+local function with_colon(fn)
+    if type(fn) ~= "function" then return fn end
+    local function forward(self, ...)
+        if type(self) ~= "table" then
+            nn.raise(debug.getregistry()["gpush.dotted"](2, 2)
+                or ("forward: expected a module in front, got %s: call it with a colon, \z
+                    model:forward(x)"):format(is_tensor(self) and "tensor" or type(self)))
+        end
+        return fn(self, ...)
+    end
+    written[forward] = fn
+    return forward
+end
+
+-- Called when a field of a class is first set.
+local function assign_class(class, key, value)
+    rawset(class, key, key == "forward" and with_colon(value) or value)
+end
 
 local function kind_of(value)
     if is_module(value) then return "module" end
@@ -221,12 +242,12 @@ function nn.module(def, base)
     if def.sig then
         local checked = composite {
             name = "nn." .. def[1], sig = def.sig, help = def.help or "",
-            fn = function(...) return new(class, ...) end }
+            fn = function(...) return new(class, ...) end, plain = true }
         class.__help = checked -- for help(nn.Linear)
         make = function(_, ...) return checked(...) end
     end
-    return setmetatable(class, { __index = base or Module, __call = make,
-        __tostring = function() return "class " .. def[1] end })
+    return setmetatable(class, { __index = base or Module, __newindex = assign_class,
+        __call = make, __tostring = function() return "class " .. def[1] end })
 end
 
 for _, part in ipairs { "tree", "state", "print", "start" } do

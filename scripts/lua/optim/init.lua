@@ -22,10 +22,14 @@ homes.Adam, homes.AdamW, homes.lr = "Adam", "Adam", "lr"
 
 -- ---- parameters and groups ----
 
+local check_fields = debug.getregistry()["gpush.check_fields"]
+local check_list = debug.getregistry()["gpush.check_list"]
+
 -- The parameters in x: a list of tensors, a model, the result of model:parameters(), or one tensor.
-local function parameters(x, fail)
+local function parameters(x, fail, what)
     if is_tensor(x) then return { x } end
     if type(x) == "table" and x.parameters then x = x:parameters() end
+    if type(x) == "table" then check_list("optim." .. what, "params", x) end
     if type(x) == "function" then
         local list = {}
         for a, b in x do list[#list + 1] = is_tensor(a) and a or b end
@@ -45,8 +49,6 @@ local function check_parameter(p, name, fail)
     end
 end
 
-local check_fields = debug.getregistry()["gpush.check_fields"]
-
 -- Options are numbers, or of the type of the default of that name.
 local function check_option(name, value, default, fail)
     if type(value) ~= type(default) then
@@ -57,7 +59,7 @@ end
 local function add_group(self, group)
     local number = #self.param_groups + 1
     local fail = failing(self.name)
-    local list = parameters(group.params, fail)
+    local list = parameters(group.params, fail, self.name)
     local new = { params = table.move(list, 1, #list, 1, {}) }
     if #new.params == 0 then fail("group %d has no parameters", number) end
     local seen = setmetatable({}, { __index = self.place })
@@ -99,7 +101,7 @@ function optim.define(class)
         local fail = failing(class.name)
         for i, name in ipairs(names) do self.defaults[name] = (select(i, ...)) end
         if class.fill then class.fill(self.defaults) end
-        params = parameters(params, fail)
+        params = parameters(params, fail, class.name)
         local first = params[1]
         if type(first) ~= "table" or not first.params then params = { { params = params } } end
         for _, group in ipairs(params) do add_group(self, group) end
@@ -111,8 +113,11 @@ end
 
 -- A pair of numbers in [0, 1), for check functions.
 function optim.check_betas(betas, fail)
+    local list = type(betas) == "table" and betas or {}
+    check_list("optim", "betas", list)
+    if #list > 2 then fail("option 'betas': expected 2 numbers, got %d", #list) end
     for i = 1, 2 do
-        local b = type(betas) == "table" and betas[i]
+        local b = list[i]
         if not math.type(b) or b < 0 or b >= 1 then
             fail("option 'betas': entry %d is %s (expected a number from 0 to below 1)", i,
                 tostring(b))
@@ -304,7 +309,7 @@ end
 local function gradients(params, name)
     local fail = failing(name)
     local by_device, order = {}, {}
-    for _, p in ipairs(parameters(params, fail)) do
+    for _, p in ipairs(parameters(params, fail, name)) do
         if not is_tensor(p) then
             fail("expected a list of tensors or a model, got a list with a " .. type(p))
         end

@@ -4,6 +4,7 @@
 -- same table.
 local gpush, optim, folder, composite, _, declared = ...
 local lr, raise = {}, optim.raise
+local check_list = debug.getregistry()["gpush.check_list"]
 
 local Schedule = {}
 Schedule.__index = Schedule
@@ -13,6 +14,26 @@ local function check_whole(name, o, ...)
         if not (math.tointeger(o[k]) and o[k] > 0) then
             raise("optim.lr.%s: option '%s' is %s (expected an integer above 0)", name, k,
                 tostring(o[k]))
+        end
+    end
+end
+
+-- Milestones: a list of numbers of steps.
+local function check_steps(name, milestones)
+    for i, v in ipairs(milestones) do
+        if not math.tointeger(v) then
+            raise("optim.lr.%s: argument 'milestones': entry %d: expected an integer, got %s", name,
+                i, tostring(v))
+        end
+    end
+end
+
+-- Schedules: a list of them.
+local function check_schedules(name, list)
+    for i, s in ipairs(list) do
+        if type(s) ~= "table" or not s.rate then
+            raise("optim.lr.%s: argument 'schedulers': entry %d: expected a schedule, got %s", name,
+                i, type(s) == "table" and s.name or type(s))
         end
     end
 end
@@ -47,10 +68,21 @@ local function options(name, sig, help, fn)
         end }
 end
 
+-- The rate after `epoch` steps of a group, its number and its table; chain: from the rate before.
+local function declare_rates(class)
+    local of_group = ", number epoch, int i, table group"
+    for name, first in pairs { rate = "base", chain = "rate" } do
+        if rawget(class, name) then
+            declared(class, "schedule.", { [name] = "self schedule, number " .. first .. of_group })
+        end
+    end
+end
+
 -- define(name, signature, help, {check =, begin =, rate = fn(self, base, epoch, group number,
 -- group)})
 local function define(name, sig, help, methods)
     local class = setmetatable(methods, Schedule)
+    declare_rates(class)
     class.__index, class.name, class.__name = class, name, "optim.lr." .. name
     options(name, sig, help, function(self)
         if class.check then class.check(self) end
@@ -83,6 +115,8 @@ end
 local function chain_anew(self, _, epoch, i, group)
     return self:rate(self.base_lrs[i], epoch, i, group)
 end
+
+declare_rates(Schedule)
 
 -- The groups' rates, as they were set last.
 function Schedule:get_last_lr() return table.move(self._last_lr, 1, #self._last_lr, 1, {}) end
@@ -144,8 +178,9 @@ define("StepLR", "int step_size, float gamma=0.1",
     rate = function(self, base, epoch) return base * self.gamma ^ (epoch // self.step_size) end,
 })
 
-define("MultiStepLR", "table milestones, float gamma=0.1",
+define("MultiStepLR", "list milestones, float gamma=0.1",
     "the rate times gamma at each of milestones, a list of steps", {
+    check = function(o) check_steps("MultiStepLR", o.milestones) end,
     rate = function(self, base, epoch)
         local passed = 0
         for _, m in ipairs(self.milestones) do if m <= epoch then passed = passed + 1 end end
@@ -166,9 +201,21 @@ local function check_share(name, o, option, above)
         above and "above 0, up" or "from 0", v)
 end
 
+-- A list has an entry for each group.
+local function check_groups(name, o, option)
+    local v, n = o[option], #o.optimizer.param_groups
+    if type(v) ~= "table" then return end
+    check_list("optim.lr." .. name, option, v)
+    if #v > n then
+        raise("optim.lr.%s: argument '%s': expected an entry for each group, %d, got %d", name,
+            option, n, #v)
+    end
+end
+
 -- A rate, or a list of one for each group.
 local function check_rates(name, o, ...)
     for _, option in ipairs { ... } do
+        check_groups(name, o, option)
         for i in ipairs(o.optimizer.param_groups) do
             local v = o[option]
             if type(v) == "table" then v = v[i] end
@@ -233,6 +280,7 @@ local function check_lambda(name, o)
     if type(f) == "function" then return end
     if type(f) ~= "table" then raise("optim.lr.%s: argument 'lr_lambda': expected a function, or \z
         a list of one for each group, got %s", name, type(f)) end
+    check_groups(name, o, "lr_lambda")
     for i in ipairs(o.optimizer.param_groups) do
         if type(f[i]) ~= "function" then
             raise("optim.lr.%s: argument 'lr_lambda': entry %d: expected a function, got %s", name,
@@ -293,12 +341,13 @@ assert(loadfile(folder .. "/lr_cycles.lua", "t"))(define, raise, check_whole, ch
 
 -- ---- sequences of schedules, and schedules by a measured value ----
 
-options("SequentialLR", "any schedulers, any milestones",
+options("SequentialLR", "list schedulers, list milestones",
     "schedulers {a, b, …}, the next one from each of milestones on, counting its own steps from \z
         there", function(o)
     local optimizer, schedulers, milestones = o.optimizer, o.schedulers, o.milestones
-    if type(schedulers) ~= "table" or type(milestones) ~= "table"
-        or #milestones ~= #schedulers - 1 then
+    check_schedules("SequentialLR", schedulers)
+    check_steps("SequentialLR", milestones)
+    if #milestones ~= #schedulers - 1 then
         raise "optim.lr.SequentialLR: expected a list of schedules and one milestone less than \z
             there are schedules"
     end
@@ -310,19 +359,18 @@ options("SequentialLR", "any schedulers, any milestones",
         while milestones[n] and milestones[n] <= epoch do n, start = n + 1, milestones[n] end
         return schedulers[n]:rate(base, epoch - start, i, group)
     end
+    declare_rates(self)
     setmetatable(self, Schedule)
     apply(self)
     return self
 end)
 
-lr.ChainedScheduler = composite { name = "optim.lr.ChainedScheduler", sig = "any schedulers",
+lr.ChainedScheduler = composite { name = "optim.lr.ChainedScheduler", sig = "list schedulers",
     help = "schedulers {a, b, …} of one optimizer at once: each takes what the one before gave \z
         for the rate",
     fn = function(schedulers)
-        local list = type(schedulers) == "table" and schedulers or {}
-        for _, s in ipairs(list) do
-            if type(s) ~= "table" or not s.rate then list = {} end
-        end
+        local list = schedulers
+        check_schedules("ChainedScheduler", list)
         if not list[1] then raise "optim.lr.ChainedScheduler: expected a list of schedules" end
         local walked = {} -- per group, how far the rate was followed from its first value on
         local self = { name = "ChainedScheduler", optimizer = list[1].optimizer,
@@ -340,6 +388,7 @@ lr.ChainedScheduler = composite { name = "optim.lr.ChainedScheduler", sig = "any
             end
             return w.rate
         end
+        declare_rates(self)
         setmetatable(self, Schedule)
         apply(self)
         return self

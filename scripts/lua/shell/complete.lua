@@ -184,8 +184,9 @@ local function options(list, k, i)
                 default }
         end
     end
-    -- functions that make tensors, as in bindings/args/args.c
-    if last == "device" and not path:find "^nn%." and not names.requires_grad then
+    -- ops that make tensors, as in bindings/args/names.c
+    if last == "device" and (help or "") ~= "" and not path:find "^nn%."
+        and not names.requires_grad then
         out[#out + 1] = { "requires_grad", option_text(path, "requires_grad") .. " [false]" }
     end
     return out

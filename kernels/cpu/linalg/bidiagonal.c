@@ -7,7 +7,13 @@
 
 #include <string.h>
 
-#define VECTOR(T, t) typedef T vec_##t __attribute__((vector_size(64), may_alias));
+#include "kernels/cpu/matmul/packed.h"
+
+/* A row is taken 64 bytes at a time, in PARTS registers: GCC 12 keeps wider vectors than the
+ * processor's in memory. */
+enum { STEP = 64, PARTS = STEP / GP_VB };
+
+#define VECTOR(T, t) typedef T vec_##t __attribute__((vector_size(GP_VB), may_alias));
 VECTOR(float, f32)
 VECTOR(double, f64)
 

@@ -81,12 +81,12 @@ static int ours_ld(int n) { return n < 64 ? n : (int)gp_lu_ld(n); }
 #define BOTH(f)                                                                                    \
     { f##_f32, f##_f64 }
 static const pair pairs[] = {
-    {"LU", "getrf", BOTH(lu), BOTH(getrf), {0}, 192, 1 << 30, 1 << 30},
-    {"LU and 16 equations", "getrf getrs", BOTH(solve), BOTH(getrs), {0}, 192, 1 << 30, 1 << 30},
+    {"LU", "getrf", BOTH(lu), BOTH(getrf), {0}, 384, 1 << 30, 1 << 30},
+    {"LU and 16 equations", "getrf getrs", BOTH(solve), BOTH(getrs), {0}, 384, 1 << 30, 1 << 30},
     {"inverse by LU", "getrf getri", BOTH(inv_lu), BOTH(getri), {0}, 192, 1 << 30, 1 << 30},
     {"inverse, small", "getrf getri", BOTH(invert), BOTH(getri), {0}, 1, GP_SMALL, GP_SMALL},
-    {"QR: R", "geqrf", BOTH(qr), BOTH(geqrf), {0}, 48, 1 << 30, 1 << 30},
-    {"QR: Q and R", "geqrf orgqr", BOTH(qr_q), BOTH(orgqr), {0}, 48, 1 << 30, 1 << 30},
+    {"QR: R", "geqrf", BOTH(qr), BOTH(geqrf), {0}, 96, 1 << 30, 1 << 30},
+    {"QR: Q and R", "geqrf orgqr", BOTH(qr_q), BOTH(orgqr), {0}, 96, 1 << 30, 1 << 30},
     {"eigenvectors back", "ormtr", BOTH(back), BOTH(ormtr), BOTH(sytrd), 256, 1 << 30, 1 << 30},
     {"bidiagonal", "gebrd", BOTH(bidiag), BOTH(gebrd), {0}, 1, 256, 512},
 };

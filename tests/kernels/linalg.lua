@@ -59,7 +59,7 @@ end
 
 -- QR by blocks of reflections: shapes, each mode, signs, and columns of any size.
 for dtype, e in pairs(eps) do
-    for _, s in ipairs {{65, 65}, {49, 130}, {130, 49}, {97, 96}} do
+    for _, s in ipairs {{65, 65}, {49, 130}, {130, 49}, {95, 130}, {130, 97}, {97, 96}} do
         local m, n, low = s[1], s[2], math.min(s[1], s[2])
         local wide = g.randn({m, n}, {dtype = "f64"})
         wide["1:" .. m .. ", 5"] = 0 -- a zero column, and one that needs no reflection
@@ -179,7 +179,7 @@ end
 -- Inverses and equations of sizes close to the blocks of large ones, also of transposed and
 -- singular matrices.
 for dtype, e in pairs(eps) do
-    for _, n in ipairs {191, 192, 256, 257, 300} do
+    for _, n in ipairs {191, 192, 256, 257, 300, 383, 384, 447, 448} do
         -- rows must be exchanged
         local a = (g.randn({n, n}, {dtype = dtype}) + eye(n, dtype) * 60):roll(7, 1)
         local inv = linalg.inv(a)

@@ -22,7 +22,7 @@ LAPACK(double, dgeqrf_, dorgqr_, dpotrf_, dgetrf_)
 
 /* QR_LEAST: reflections from which on they are blocked; LAPACK is faster for fewer. QR_ALONE: work
  * from which columns are divided among threads. */
-enum { QR_LEAST = 48, QR_ALONE = 1 << 22 };
+enum { QR_LEAST = 96, QR_ALONE = 1 << 22 };
 
 #define T float
 #define t f32

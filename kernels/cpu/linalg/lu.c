@@ -1,7 +1,9 @@
-/* LU factorization of a large matrix by rows: a panel of columns is transposed, so that its columns
- * are dense, and factored by halves; then each thread updates its part of the columns after it.
- * Rows are dense, which makes row exchanges and triangular solves fast; in OpenBLAS's getrf they
- * take as long as the products. */
+/* LU factorization of a large matrix by rows: a panel of columns is transposed, so that its
+ * columns are dense, and factored by halves; then each thread updates its part of the columns
+ * after it. Rows are dense, which makes row exchanges and triangular solves fast; in OpenBLAS's
+ * getrf they take as long as the products. On one thread of an AMD EPYC (AVX2), 512 and 1024 rows
+ * take 0.84 to 0.92 of getrf's time, and inverses of 256 to 1024 rows 0.66 to 1.04 of the time of
+ * getrf and getri (scripts/bench/RESULTS.md). */
 #include "kernels/cpu/linalg/lu.h"
 
 #include <float.h>

@@ -29,4 +29,10 @@ int gp_lu_f64(int n, double *a, int64_t ld, int *pivot, double *work);
 void gp_lu_solve_f32(int n, const float *lu, int64_t ld, const int *pivot, float *x, int cols);
 void gp_lu_solve_f64(int n, const double *lu, int64_t ld, const int *pivot, double *x, int cols);
 
+/* x (n x n, rows ld apart, too) = the inverse of P L U. */
+#define gp_lu_inverse_f32 GP_NAME(gp_lu_inverse_f32)
+#define gp_lu_inverse_f64 GP_NAME(gp_lu_inverse_f64)
+void gp_lu_inverse_f32(int n, const float *lu, int64_t ld, const int *pivot, float *x);
+void gp_lu_inverse_f64(int n, const double *lu, int64_t ld, const int *pivot, double *x);
+
 #endif

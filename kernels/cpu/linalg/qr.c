@@ -1,7 +1,9 @@
-/* QR factorization: Householder reflections in blocks I - V F V', whose products with other columns
- * are matrix products; each thread computes its part of these columns. A block is factored by
- * halves, so that only a few columns at a time are reflected one by one. Source: Elmroth and
- * Gustavson, "Applying recursion to serial and parallel QR factorization", 2000. */
+/* QR factorization: Householder reflections in blocks I - V F V', whose products with other
+ * columns are matrix products; each thread computes its part of these columns. A block is factored
+ * by halves, so that only a few columns at a time are reflected one by one. Source: Elmroth and
+ * Gustavson, "Applying recursion to serial and parallel QR factorization", 2000. On one thread of
+ * an AMD EPYC (AVX2), Q and R of 256 to 1024 columns take 0.77 to 0.95 of the time of LAPACK's
+ * geqrf and orgqr (scripts/bench/RESULTS.md). */
 #include "kernels/cpu/linalg/qr.h"
 
 #include <float.h>

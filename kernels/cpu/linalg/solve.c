@@ -19,8 +19,9 @@
 LAPACK(float, sgetrf_, sgetri_, sgetrs_)
 LAPACK(double, dgetrf_, dgetri_, dgetrs_)
 
-/* The most columns that getri takes at a time; and the size from which lu.c's LU is faster. */
-enum { PANEL = 64, LARGE = 192 };
+/* PANEL: the most columns that getri takes at a time. LARGE: size from which lu.c's LU is faster
+ * than getrf; INV_LARGE: from which its inverse is faster than getri. */
+enum { PANEL = 64, LARGE = 384, INV_LARGE = 192 };
 
 /* ---- inverse and determinant of A, from those of M' = A ---- */
 
@@ -29,6 +30,12 @@ enum { PANEL = 64, LARGE = 192 };
 static int64_t row_length(int n) { return n < LARGE ? n : gp_lu_ld(n); }
 static int64_t lu_bytes(const gp_lapack *r) {
     int64_t width = row_length(r->n) + (r->n < LARGE ? 0 : 2 * GP_LU_BLOCK);
+    return r->n * (width * r->a.size + (int64_t)sizeof(int));
+}
+/* The same for an inverse, which small matrices have in their result's place. The panels are the
+ * most that any way works with. */
+static int64_t inv_bytes(const gp_lapack *r) {
+    int64_t width = (r->n < INV_LARGE ? 0 : 2 * gp_lu_ld(r->n)) + 2 * GP_LU_BLOCK;
     return r->n * (width * r->a.size + (int64_t)sizeof(int));
 }
 
@@ -46,7 +53,7 @@ static int64_t lu_bytes(const gp_lapack *r) {
 bool CPU(linalg_inv)(const gp_call *c) {
     gp_lapack r = gp_lapack_begin(c);
     r.trouble = "is singular: it has no inverse";
-    r.bytes = r.n < LARGE ? r.n * (PANEL * r.a.size + (int64_t)sizeof(int)) : lu_bytes(&r);
+    r.bytes = inv_bytes(&r);
     r.alone = GP_LU_ALONE;
     r.spoilt = c->nout == 2 ? 1 | 2 : 1;
     r.one = r.a.size == 4 ? inv_f32 : inv_f64;

@@ -253,4 +253,7 @@ end
 t.is(table.concat(taken, " "), "", "no line of ours is taken for a block")
 os.remove(file)
 os.remove(unused)
+
+t.ok(output("", "p = profile.schedule{wait = 1, repeat = 1}"):find(
+    "in Lua: repeats = …: repeat is a word of Lua", 1, true), "an option that is Lua's own word")
 t.done()

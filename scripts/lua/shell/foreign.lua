@@ -275,6 +275,8 @@ local logic = "and, or, not where others write &&, ||, !"
 
 -- Pattern of the line, the end of the message (a pattern; nil: any), and the Lua form.
 local phrases = {
+    { "^.*profile%.schedule.*[({,]%s*repeat%s*=", "near 'repeat'$",
+        "repeats = …: repeat is a word of Lua" },
     { "^%s*import%f[%s]", nil, import },
     { "^%s*from%s.-%simport%f[%s]", nil, import },
     { "^%s*@torch%.no_grad", nil,

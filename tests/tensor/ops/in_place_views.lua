@@ -16,7 +16,7 @@ local views = { -- of the 4x4 tensor y: what is written, and what is read
 }
 local compared, refused = 0, 0
 for name, row in pairs(g.ops()) do
-    local first, mark, second = row.sig:match "^(%a+)(!?) [%w_]+,? ?(%a*)"
+    local mark, second = row.sig:match "^%a+(!?) [%w_]+,? ?(%a*)"
     local method = debug.getregistry()["gpush.tensor.methods"][name .. "_"]
     local both = second == "tensor" or second == "operand"
     if method and both and not row.random and (row.kind == "binary" or row.kind == "compare"

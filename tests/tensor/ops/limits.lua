@@ -68,7 +68,8 @@ refused("optim.lr.LambdaLR", opt, 0.9,
     "argument 'lr_lambda': expected a function, or a list of one for each group, got number")
 refused("optim.lr.LambdaLR", opt, function() end, "argument 'lr_lambda' gave a nil for 0 steps")
 refused("data.transforms.ColorJitter", -1, "option 'brightness': expected a number from 0, got %-1")
-refused("data.transforms.Resize", 1.5, "argument 'size': expected an integer above 0, or a list of 2, got 1.5")
+refused("data.transforms.Resize", 1.5,
+    "argument 'size': expected an integer above 0, or a list of 2, got 1.5")
 refused("nn.module", "Net", "Linear", "argument 'base': expected a class, got string")
 refused("nn.Conv2d", 2, 4, 3, { groups = 0 }, "2 to 4 channels cannot be split into 0 groups")
 refused("nn.LSTM", 2, 3, 0, "argument 'num_layers': expected 1 to 65536, got 0")

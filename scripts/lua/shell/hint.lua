@@ -114,7 +114,7 @@ local python_error = { "attempt to %a+ a 'string' with a '%a+'$",
     "index a nil value %(field 'functional'%)$" }
 
 -- Messages of Lua's own about values that may be tensors, and what to write.
-local of_values = { ["invalid replacement value %(a userdata%)$"] = 
+local of_values = { ["invalid replacement value %(a userdata%)$"] =
         "x:item() or tostring(x), of a tensor",
     ["attempt to call a tensor value %(for iterator"] = "for i, x in ipairs(t), of a tensor" }
 

@@ -254,6 +254,10 @@ t.is(table.concat(taken, " "), "", "no line of ours is taken for a block")
 os.remove(file)
 os.remove(unused)
 
-t.ok(output("", "p = profile.schedule{wait = 1, repeat = 1}"):find(
-    "in Lua: repeats = …: repeat is a word of Lua", 1, true), "an option that is Lua's own word")
+-- Lua's own words as names in a table.
+for word, line in pairs { ["repeat"] = "p = profile.schedule{wait = 1, repeat = 1}",
+    ["end"] = "p = {a = 1, end = 2}" } do
+    local answer = ('in Lua: {["%s"] = …}: %s is a word of Lua'):format(word, word)
+    t.ok(output("", line):find(answer, 1, true), line)
+end
 t.done()

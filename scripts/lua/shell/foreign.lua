@@ -275,8 +275,6 @@ local logic = "and, or, not where others write &&, ||, !"
 
 -- Pattern of the line, the end of the message (a pattern; nil: any), and the Lua form.
 local phrases = {
-    { "^.*profile%.schedule.*[({,]%s*repeat%s*=", "near 'repeat'$",
-        "repeats = …: repeat is a word of Lua" },
     { "^%s*import%f[%s]", nil, import },
     { "^%s*from%s.-%simport%f[%s]", nil, import },
     { "^%s*@torch%.no_grad", nil,
@@ -338,6 +336,13 @@ local function phrase(message, line)
     end
 end
 
+-- What to write for a word of Lua that stands as a name in a table, such as {repeat = 1}.
+local function reserved(message, line)
+    local word = message:match " near '(%l+)'$"
+    if not word or not line:find("{[^{}]*%f[%w_]" .. word .. "%s*=%f[^=]") then return end
+    return ("{[\"%s\"] = …}: %s is a word of Lua"):format(word, word)
+end
+
 -- The Lua form of a line, or nil. message: the error about it.
 local function said(message, line)
     if message:find "'<\\%d+>'$" then
@@ -345,7 +350,9 @@ local function said(message, line)
     end
     local text, notes = foreign.line(line)
     if text then return table.concat({ text, table.unpack(notes, 1, 1) }, "; ") end
-    return python.masked(line, function(masked) return phrase(message, masked) end)
+    return python.masked(line, function(masked)
+        return reserved(message, masked) or phrase(message, masked)
+    end)
 end
 
 -- ---- for the prompt and for scripts ----

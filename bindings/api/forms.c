@@ -1,5 +1,5 @@
 /* Calls of PyTorch's that are another op of ours for one of their arguments: add's alpha, clamp_'s
- * limits that are tensors, div_'s rounding_mode. */
+ * limits that are tensors, clamp_min_'s that are numbers, div_'s rounding_mode. */
 #include <string.h>
 
 #include "bindings/args/args.h"
@@ -92,6 +92,16 @@ static const gp_op *div_form(lua_State *L, const gp_op *op) {
     return floors ? GP_OP(floor_divide) : cuts ? GP_OP(trunc_divide) : op;
 }
 
+/* x:clamp_min_(number) is clamp's op, as in clamp_min's composite. */
+static const gp_op *low_form(lua_State *L, const gp_op *op) {
+    return lua_gettop(L) == 2 && lua_type(L, 2) == LUA_TNUMBER ? GP_OP(clamp) : op;
+}
+static const gp_op *high_form(lua_State *L, const gp_op *op) {
+    if (lua_gettop(L) != 2 || lua_type(L, 2) != LUA_TNUMBER) return op;
+    lua_pushnil(L), lua_insert(L, 2);
+    return GP_OP(clamp);
+}
+
 /* Of each op that has such calls: all of them, and those in place. */
 static const struct form {
     const gp_op *(*any)(lua_State *L, const gp_op *op), *(*in_place)(lua_State *L, const gp_op *op);
@@ -99,6 +109,8 @@ static const struct form {
     [OP_add] = {.any = sum_form},
     [OP_sub] = {.any = difference_form},
     [OP_clamp] = {.in_place = clamp_form},
+    [OP_clamp_min] = {.in_place = low_form},
+    [OP_clamp_max] = {.in_place = high_form},
     [OP_div] = {.in_place = div_form},
 };
 

@@ -137,8 +137,8 @@ static gp_value call(reader *r, const char *name, size_t n) {
     return run(r, function(name, n), arg, count);
 }
 
-/* x within a branch, and 1 where that branch is not taken: an infinity there, times the gradient 0,
- * would be NaN. */
+/* x within a branch: 1 where that is not taken, or an infinity there, times the gradient 0, is
+ * NaN. So is g's own gradient where its factor is infinite, hence g is no exception. */
 static gp_value safe(reader *r, gp_value x, const branch *b) {
     if (!b || x.kind != GP_TENSOR) return x;
     x = safe(r, x, b->outer);
@@ -149,8 +149,7 @@ static gp_value safe(reader *r, gp_value x, const branch *b) {
 static gp_value named(reader *r, const char *name, size_t n) {
     const gp_formula_vars *vars = r->vars;
     for (int i = 0; n == 1 && i < vars->n; i++)
-        if (vars->name[i] == *name)
-            return strchr("xabc", *name) ? safe(r, vars->value[i], r->in) : vars->value[i];
+        if (vars->name[i] == *name) return safe(r, vars->value[i], r->in);
     if (n == 8 && !strncmp(name, "INFINITY", n)) return number(INFINITY);
     gp_fail("the formula's '%.*s' is undefined", (int)n, name);
     return r->v->failed = true, number(0);

@@ -237,6 +237,8 @@ static bool reduce(gp_vjp *v) {
     if (gp_no_grad && !strcmp(d->formula, "g")) return (v->dx[0] = expanded(v, mask)) != NULL;
     if (v->node->op->extra->by_quotient && (v->dx[0] = by_quotient(v, mask))) return true;
     gp_tensor *g = kept(v, v->g[0], mask), *of[5];
+    /* of no elements: not g / 0, whose own gradient would be NaN */
+    if (count_of(s, ~(uint64_t)0) == 0) return (v->dx[0] = gp_expand(v, g, s)) != NULL;
     gp_formula_vars vars = {.n = 0};
     for (int i = 0; i < 5; i++) {
         of[i] = operand(v, mentioned >> i & 1 ? i : 0, g, mask);

@@ -1,5 +1,6 @@
 /* Gradients of linear algebra: formulas composed of ops. Source: Giles, "An extended collection of
  * matrix derivative results for forward and reverse mode algorithmic differentiation", 2008. */
+#include <float.h>
 #include <math.h>
 
 #include "tensor/autograd/compose.h"
@@ -37,24 +38,137 @@ static gp_tensor *adjugate_times(gp_vjp *v, gp_tensor *u, gp_tensor *y) {
     return mul(v, column(v, column(v, others)), y);
 }
 
-/* g times the transposed adjugate, which is finite for singular matrices, too. */
-static bool det(gp_vjp *v) {
+/* ---- the adjugate where it is to be differentiated: derivatives of lu's parts are infinite at
+ * zero pivots, those of singular vectors where values are equal ---- */
+
+/* x = whole - b c', whole regular: b and c are the singular vectors of x for its smallest singular
+ * values (k of n, the other columns and rows are zeros), b times the largest one. They are numbers:
+ * whichever are taken, what follows holds. z = (1 - c' whole^-1 b) among those k. */
+typedef struct bordered {
+    gp_tensor *whole_inv, *whole_det, *b, *ct, *few, *k, *z;
+} bordered;
+
+static gp_tensor *last_dim(gp_vjp *v, gp_tensor *t, bool keep) {
+    return DO(sum, "tvb", t, &(int64_t){-1}, 1, (int)keep);
+}
+
+/* A number for each matrix, before its rows and columns. */
+static gp_tensor *trace(gp_vjp *v, gp_tensor *t) {
+    gp_tensor *d = DO(diagonal, "tiii", t, (int64_t)0, (int64_t)-2, (int64_t)-1);
+    return column(v, last_dim(v, d, true));
+}
+
+/* 1 for those of singular values s that count as 0: all that rounding may have made, and of the
+ * last three, for which the formulas below are exact, those whose inverses would take digits. */
+static gp_tensor *small_ones(gp_vjp *v, gp_tensor *s, gp_tensor *top) {
+    if (v->failed) return NULL;
+    int64_t n = s->a.dim[s->a.ndim - 1];
+    double eps = s->a.dtype == GP_f64 ? DBL_EPSILON : FLT_EPSILON;
+    gp_tensor *zero = DO(le, "tt", s, DO(mul, "tn", top, (double)n * eps));
+    gp_tensor *low = DO(le, "tt", s, DO(mul, "tn", top, sqrt(sqrt(eps))));
+    gp_tensor *end = DO(gt, "tn", gp_count_to(v, n, s->storage->dev), (double)n - 3);
+    gp_tensor *few = DO(logical_or, "tt", zero, DO(logical_and, "tt", low, end));
+    return DO(to, "t-d", few, (int)s->a.dtype);
+}
+
+static bordered border(gp_vjp *v, gp_tensor *x) {
+    gp_tensor *out[GP_MAX_OUT], *c = DO(detach, "t", x);
+    c = DO(masked_fill, "ttn", c, DO(logical_not, "t", DO(isfinite, "t", c)), 0.0);
+    if (v->failed || !gp_do_all(v, out, GP_OP(linalg_svd), "tb", c, 1)) return (bordered){0};
+    gp_tensor *top = DO(narrow, "tiii", out[1], (int64_t)-1, (int64_t)1, (int64_t)1);
+    gp_tensor *few = small_ones(v, out[1], top);
+    gp_tensor *scale = DO(masked_fill, "ttn", top, DO(eq, "tn", top, 0.0), 1.0);
+    bordered r = {.few = diagonal_matrix(v, few), .k = column(v, last_dim(v, few, true))};
+    r.b = mul(v, out[0], row(v, mul(v, few, scale)));
+    r.ct = mul(v, column(v, few), out[2]);
+    gp_tensor *whole = add(v, x, mm(v, r.b, r.ct));
+    if (v->failed || !gp_do_all(v, out, GP_OP(linalg_inv_ex), "t", whole)) return (bordered){0};
+    r.whole_inv = out[0];
+    r.whole_det = column(v, column(v, DO(linalg_det, "t", whole)));
+    r.z = sub(v, r.few, mm(v, r.ct, mm(v, r.whole_inv, r.b)));
+    return r;
+}
+
+/* t where k of the singular values are small, 0 elsewhere. */
+static gp_tensor *only(gp_vjp *v, const bordered *r, int k, gp_tensor *t) {
+    return mul(v, DO(to, "t-d", DO(eq, "tn", r->k, (double)k), (int)v->node->in[0].dtype), t);
+}
+
+static gp_tensor *sum3(gp_vjp *v, gp_tensor *a, gp_tensor *b, gp_tensor *c) {
+    return add(v, add(v, a, b), c);
+}
+
+/* adj(x) = det(whole) (det(z) whole^-1 + whole^-1 b adj(z) c' whole^-1), det and adj of z, of k
+ * rows, as polynomials in z and its powers' traces. Of more than three zeros both are 0, and so are
+ * their derivatives up to the second. */
+static gp_tensor *adjugate(gp_vjp *v, gp_tensor *x) {
+    bordered r = border(v, x);
+    gp_tensor *z = r.z, *zz = mm(v, z, z), *t1 = trace(v, z), *t2 = trace(v, zz);
+    gp_tensor *t3 = trace(v, mm(v, zz, z)), *square = mul(v, t1, t1);
+    gp_tensor *two = DO(mul, "tn", sub(v, square, t2), 0.5);
+    gp_tensor *three = sub(v, square, DO(mul, "tn", t2, 3.0));
+    three = DO(div, "tn", add(v, mul(v, t1, three), DO(mul, "tn", t3, 2.0)), 6.0);
+    gp_tensor *det = sum3(v, only(v, &r, 1, t1), only(v, &r, 2, two), only(v, &r, 3, three));
+    det = add(v, det, DO(to, "t-d", DO(eq, "tn", r.k, 0.0), (int)v->node->in[0].dtype));
+    gp_tensor *adj2 = sub(v, mul(v, t1, r.few), z);
+    gp_tensor *adj3 = sum3(v, mul(v, two, r.few), neg(v, mul(v, t1, z)), zz);
+    gp_tensor *adj = sum3(v, only(v, &r, 1, r.few), only(v, &r, 2, adj2), only(v, &r, 3, adj3));
+    gp_tensor *left = mm(v, r.whole_inv, r.b), *right = mm(v, r.ct, r.whole_inv);
+    gp_tensor *sum = add(v, mul(v, det, r.whole_inv), mm(v, left, mm(v, adj, right)));
+    return mul(v, r.whole_det, sum);
+}
+
+/* det(p) times the adjugate of x = p l u. */
+static gp_tensor *adjugate_by_lu(gp_vjp *v, gp_tensor *x) {
     gp_tensor *out[GP_MAX_OUT];
-    if (!gp_do_all(v, out, GP_OP(linalg_lu), "t", v->x[0])) return false;
-    gp_tensor *p = DO(detach, "t", out[0]), *sign = DO(linalg_det, "t", p);
-    gp_tensor *y = DO(linalg_solve_triangular, "ttbbb", out[1], gp_mT(v, p), 0, 1, 1);
-    gp_tensor *t = gp_mT(v, adjugate_times(v, out[2], y));
-    return (v->dx[0] = mul(v, column(v, column(v, mul(v, v->g[0], sign))), t)) != NULL;
+    if (!gp_do_all(v, out, GP_OP(linalg_lu), "t", x)) return NULL;
+    gp_tensor *sign = column(v, column(v, DO(linalg_det, "t", out[0])));
+    gp_tensor *y = DO(linalg_solve_triangular, "ttbbb", out[1], gp_mT(v, out[0]), 0, 1, 1);
+    return mul(v, sign, adjugate_times(v, out[2], y));
+}
+
+/* g times the transposed adjugate, which is finite for singular matrices as well. */
+static bool det(gp_vjp *v) {
+    gp_tensor *x = v->x[0];
+    gp_tensor *t = gp_no_grad || !x->a.numel ? adjugate_by_lu(v, x) : adjugate(v, x);
+    return (v->dx[0] = mul(v, column(v, column(v, v->g[0])), gp_mT(v, t))) != NULL;
 }
 const gp_rule vjp_linalg_det = {det, "0"};
 
-/* g times the transposed inverse: infinite for singular matrices. */
-static bool slogdet(gp_vjp *v) {
+/* u^-1 l^-1 p'; of singular matrices with the infinities that division by their zero pivots makes.
+ */
+static gp_tensor *inverse_by_lu(gp_vjp *v, gp_tensor *x) {
     gp_tensor *out[GP_MAX_OUT];
-    if (!gp_do_all(v, out, GP_OP(linalg_inv_ex), "t", v->x[0])) return false;
+    if (!gp_do_all(v, out, GP_OP(linalg_lu), "t", x)) return NULL;
+    gp_tensor *y = DO(linalg_solve_triangular, "ttbbb", out[1], gp_mT(v, out[0]), 0, 1, 1);
+    return DO(linalg_solve_triangular, "ttbbb", out[2], y, 1, 1, 0);
+}
+
+/* The inverse; of singular matrices the infinities of inverse_by_lu. On the CPU, where looking is
+ * no wait, only a batch with one of these takes its way, which is longer. */
+static gp_tensor *inverse_or_inf(gp_vjp *v, gp_tensor *x) {
+    gp_tensor *out[GP_MAX_OUT];
+    gp_scalar most = {.i = 0};
+    if (x->storage->dev != gp_device_cpu()) return inverse_by_lu(v, x);
+    if (!gp_do_all(v, out, GP_OP(linalg_inv_ex), "t", x)) return NULL;
+    gp_tensor *info = x->a.numel ? DO(amax, "t", out[1]) : NULL;
+    if (info && !gp_item(info, &most, GP_WHY_item, "linalg.slogdet")) return NULL;
+    return most.i ? inverse_by_lu(v, x) : out[0];
+}
+
+/* The same in a form that is differentiated: NaN for singular matrices. */
+static gp_tensor *inverse_or_nan(gp_vjp *v, gp_tensor *x) {
+    gp_tensor *out[GP_MAX_OUT];
+    if (!gp_do_all(v, out, GP_OP(linalg_inv_ex), "t", x)) return NULL;
     gp_tensor *none = column(v, column(v, DO(ne, "tn", out[1], 0.0)));
-    gp_tensor *t = gp_mT(v, DO(masked_fill, "ttn", out[0], none, (double)INFINITY));
-    return (v->dx[0] = mul(v, column(v, column(v, gp_g(v, 1))), t)) != NULL;
+    gp_tensor *one = DO(fill, "tn", DO(to, "t-d", none, (int)v->node->in[0].dtype), 1.0);
+    return mul(v, out[0], DO(masked_fill, "ttn", one, none, (double)NAN));
+}
+
+/* g times the transposed inverse. */
+static bool slogdet(gp_vjp *v) {
+    gp_tensor *x = v->x[0], *t = gp_no_grad ? inverse_or_inf(v, x) : inverse_or_nan(v, x);
+    return (v->dx[0] = mul(v, column(v, column(v, gp_g(v, 1))), gp_mT(v, t))) != NULL;
 }
 const gp_rule vjp_linalg_slogdet = {slogdet, "0"};
 

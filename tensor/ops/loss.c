@@ -118,7 +118,7 @@ static gp_tensor *class_weights(gp_vjp *v, int dim) {
 static gp_tensor *by_share(gp_vjp *v, gp_tensor *factor, int dim) {
     gp_tensor *x = v->x[0], *w = class_weights(v, dim);
     double n = (double)x->a.numel / (double)x->a.dim[dim - 1];
-    gp_tensor *g = averaged(v) ? DO(div, "tn", v->g[0], n) : v->g[0];
+    gp_tensor *g = averaged(v) && n > 0 ? DO(div, "tn", v->g[0], n) : v->g[0];
     if (g && g->a.ndim) g = DO(unsqueeze, "ti", g, (int64_t)dim);
     gp_tensor *t = mul(v, DO(neg, "t", g), factor);
     return w ? mul(v, t, w) : t;

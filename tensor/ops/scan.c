@@ -91,20 +91,49 @@ static gp_tensor *logs_behind(gp_vjp *v, gp_tensor *g, int64_t dim) {
     return DO(exp, "t", DO(add, "tt", l, v->x[0]));
 }
 
+/* exp(a - b) for a <= b; 1 where both are the same infinity: others are not to become NaN by it. */
+static gp_tensor *ratio(gp_vjp *v, gp_tensor *a, gp_tensor *b) {
+    gp_tensor *same = DO(logical_and, "tt", DO(eq, "tt", a, b), DO(isinf, "t", a));
+    return DO(exp, "t", DO(masked_fill, "ttn", DO(sub, "tt", a, b), same, 0.0));
+}
+
+/* t moved by k places towards the first of dim (of n), zeros after it. */
+static gp_tensor *moved_up(gp_vjp *v, gp_tensor *t, int64_t dim, int64_t n, int64_t k) {
+    int64_t end[2 * GP_MAX_DIM] = {0};
+    int last = t ? 2 * (t->a.ndim - 1 - gp_dim_arg(v, 1, t->a.ndim)) : 0;
+    end[last + 1] = k;
+    t = DO(narrow, "tiii", t, dim, k + 1, n - k);
+    return DO(pad, "tvsn", t, end, last + 2, "constant", 0.0);
+}
+
+/* s_i = g_i + exp(y_i - y_(i+1)) s_(i+1), in steps that double: after each, s_i and f_i cover twice
+ * as many elements. No factor is above 1, so none is infinite. */
+static gp_tensor *decayed_sums(gp_vjp *v, gp_tensor *g, gp_tensor *y, int64_t dim, int64_t n) {
+    if (n < 2) return g;
+    gp_tensor *next = DO(narrow, "tiii", y, dim, (int64_t)2, n - 1);
+    gp_tensor *f = ratio(v, DO(narrow, "tiii", y, dim, (int64_t)1, n - 1), next);
+    gp_tensor *last = DO(narrow, "tiii", g, dim, n, (int64_t)1);
+    f = DO(cat, "li", (gp_tensor *[]){f, DO(fill, "tn", last, 0.0)}, 2, dim);
+    for (int64_t k = 1; k < n && !v->failed; k *= 2) {
+        g = DO(add, "tt", g, DO(mul, "tt", f, moved_up(v, g, dim, n, k)));
+        if (2 * k < n) f = DO(mul, "tt", f, moved_up(v, f, dim, n, k));
+    }
+    return g;
+}
+
 /* dx_i = sum over k >= i of g_k exp(x_i - y_k). Recorded without logarithms of g, which have no
- * derivative at 0; instead the largest exponent is subtracted. */
+ * derivative at 0. */
 static bool logcumsumexp(gp_vjp *v) {
     int64_t dim = gp_int_arg(v, 1);
-    gp_tensor *x = v->x[0], *g = v->g[0];
+    gp_tensor *x = v->x[0], *g = v->g[0], *y = v->y[0];
     if (!x->a.ndim || !x->a.numel) return (v->dx[0] = g) != NULL;
     if (gp_no_grad) {
         gp_tensor *down = logs_behind(v, DO(neg, "t", g), dim);
         return (v->dx[0] = DO(sub, "tt", logs_behind(v, g, dim), down)) != NULL;
     }
-    gp_tensor *most = DO(detach, "t", DO(amax, "tvb", x, &dim, 1, 1));
-    gp_tensor *s =
-        sums_behind(v, DO(mul, "tt", g, DO(exp, "t", DO(sub, "tt", most, v->y[0]))), dim);
-    return (v->dx[0] = DO(mul, "tt", DO(exp, "t", DO(sub, "tt", x, most)), s)) != NULL;
+    int64_t n = x->a.dim[gp_dim_arg(v, 1, x->a.ndim)];
+    return (v->dx[0] = DO(mul, "tt", DO(exp, "t", DO(sub, "tt", x, y)),
+                          decayed_sums(v, g, y, dim, n))) != NULL;
 }
 const gp_rule vjp_logcumsumexp = {logcumsumexp, "0y"};
 

@@ -72,11 +72,19 @@ local function determinants(dev, dtype)
     end
     t.close((g.grad((linalg.det(a) * w):sum(), a):to "cpu"), want, tol, "of a batch" .. where)
 
-    -- log |det| has a pole there
+    -- log |det| has a pole there: PyTorch's infinities, beside a regular matrix
     a = leaf { { { 1, 2 }, { 2, 4 } }, { { 1, 2 }, { 3, 4 } } }
-    local _, log = linalg.slogdet(a)
+    local sign, log = linalg.slogdet(a)
+    t.is({ sign:tolist(), log[1]:item() }, { { 0, -1 }, -inf }, "sign and logarithm" .. where)
     t.is((g.grad(log:sum(), a):to "cpu":mul(2):round()),
-        { { { inf, inf }, { inf, inf } }, { { -4, 3 }, { 2, -1 } } }, "slogdet's" .. where)
+        { { { -inf, inf }, { inf, -inf } }, { { -4, 3 }, { 2, -1 } } }, "slogdet's" .. where)
+    local first = g.grad(g.linalg.slogdet(a):sum() * 0 + select(2, linalg.slogdet(a)):sum(), a, nil,
+        { create_graph = true })
+    local twice = g.grad(first[2]:sum(), a):to "cpu"
+    t.ok(first[1]:isnan():all():item(), "slogdet's, to be differentiated" .. where)
+    -- minus the inverse's sums of columns times those of rows
+    t.close(twice[2]:tolist(), { { -0.5, 0.5 }, { 0.5, -0.5 } }, tol * 10,
+        "its derivative" .. where)
 end
 for _, dev in ipairs { "cpu", "sim" } do
     for _, dtype in ipairs { "f64", "f32" } do determinants(dev, dtype) end
@@ -85,16 +93,90 @@ for _, dev in ipairs { "cpu", "sim" } do
         "det's gradient of 0x0 on " .. dev)
 end
 
--- the second derivative: that of two rows is linear; where a pivot is zero it is NaN, never a wrong
--- number
+-- the second and third derivatives, by the elements of matrices without one and two of their rows
+-- and columns, for all ranks; and with singular matrices beside regular ones
 do
-    local function second(m)
-        local a = g.tensor(m, { dtype = "f64" }):requires_grad_()
-        local d = g.grad(linalg.det(a), a, nil, { create_graph = true })
-        return g.grad((d * g.tensor { { 1, 2 }, { 3, 4 } }):sum(), a)
+    local function without(m, i, j)
+        local r = {}
+        for y = 1, #m do
+            local line = {}
+            for x = 1, #m do if x ~= j then line[#line + 1] = m[y][x] end end
+            if y ~= i then r[#r + 1] = line end
+        end
+        return r
     end
-    t.close(second { { 1, 2 }, { 3, 4 } }, { { 4, -3 }, { -2, 1 } }, 1e-13, "det twice")
-    t.ok(second({ { 1, 2 }, { 2, 4 } }):isnan():all():item(), "det twice of a singular matrix")
+    local function determinant(m)
+        if #m == 0 then return 1 end
+        local sum = 0
+        for j = 1, #m do
+            local d = m[1][j] == 0 and 0 or determinant(without(m, 1, j))
+            sum = sum + (j % 2 == 1 and 1 or -1) * m[1][j] * d
+        end
+        return sum
+    end
+    local function cofactor(m, i, j)
+        return ((i + j) % 2 == 0 and 1 or -1) * determinant(without(m, i, j))
+    end
+    local function weight(i, j) return 0.5 + (i * 0.7 + j * 0.3) % 1 end
+    -- d/d(m_kl) of the sum of weights times cofactors: cofactors of the matrix without i, j
+    local function twice(m)
+        local n, r = #m, {}
+        for k = 1, n do
+            r[k] = {}
+            for l = 1, n do
+                local sum = 0
+                for i = 1, n do
+                    for j = 1, n do
+                        if i ~= k and j ~= l then
+                            local s = (i + j) % 2 == 0 and 1 or -1
+                            local y, x = k - (i < k and 1 or 0), l - (j < l and 1 or 0)
+                            sum = sum + weight(i, j) * s * cofactor(without(m, i, j), y, x)
+                        end
+                    end
+                end
+                r[k][l] = sum
+            end
+        end
+        return r
+    end
+    local function second(m, dtype)
+        local a = g.tensor(m, { dtype = dtype }):requires_grad_()
+        local w = g.empty(#m, #m, { dtype = dtype })
+        for i = 1, #m do for j = 1, #m do w[i][j] = weight(i, j) end end
+        local d = g.grad(linalg.det(a), a, nil, { create_graph = true })
+        return g.grad((d * w):sum(), a)
+    end
+    local ranks = {
+        { { 1, 2 }, { 3, 4 } }, { { 1, 2 }, { 2, 4 } }, { { 0, 0 }, { 0, 0 } }, { { 5 } },
+        { { 0 } },
+        { { 1, 2, 3 }, { 2, 4, 6 }, { 1, 0, 1 } }, { { 1, 2, 3 }, { 2, 4, 6 }, { 3, 6, 9 } },
+        { { 0, 0, 1 }, { 0, 0, 0 }, { 0, 0, 0 } }, { { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 } },
+        { { 0, 1, 0, 0 }, { 0, 0, 1, 0 }, { 0, 0, 0, 1 }, { 0, 0, 0, 0 } },
+        { { 2, 0, 0, 1 }, { 0, 3, 0, 0 }, { 0, 0, 0, 0 }, { 4, 0, 0, 2 } },
+        { { 1, 2, 3, 4 }, { 2, 4, 6, 8 }, { 3, 6, 9, 12 }, { 1, 1, 1, 1 } },
+        { { 1, 2, 3, 4 }, { 2, 4, 6, 8 }, { 3, 6, 9, 12 }, { 4, 8, 12, 16 } },
+        { { 1, 1e-9, 0 }, { 0, 1e-9, 0 }, { 0, 0, 1e-18 } },
+    }
+    for k, m in ipairs(ranks) do
+        t.close(second(m, "f64"), twice(m), 1e-13 * 60, "det twice of matrix " .. k)
+        t.close(second(m, "f32"), twice(m), 1e-6 * 60, "det twice of matrix " .. k .. " in f32")
+    end
+    -- thrice: of the 3x3 zeros the signs of permutations, through a sum of a line of the second
+    local a = g.zeros(3, 3, { dtype = "f64" }):requires_grad_()
+    local d = g.grad(linalg.det(a), a, nil, { create_graph = true })
+    local keep = { create_graph = true, retain_graph = true }
+    local dd = g.grad(d[1][1], a, nil, keep)
+    t.close(g.grad(dd[2][2], a, nil, { retain_graph = true }),
+        { { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 1 } }, 1e-14, "det thrice")
+    dd = g.grad(d[1][2], a, nil, { create_graph = true })
+    t.close(g.grad(dd[2][1], a), { { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, -1 } }, 1e-14, "and its sign")
+    local some = { ranks[6], { { 2, 1, 0 }, { 1, 3, 1 }, { 0, 1, 4 } }, ranks[9] }
+    local x = g.tensor(some, { dtype = "f64" }):requires_grad_()
+    d = g.grad(linalg.det(x):sum(), x, nil, { create_graph = true })
+    local w = g.tensor { { weight(1, 1), weight(1, 2), weight(1, 3) },
+        { weight(2, 1), weight(2, 2), weight(2, 3) }, { weight(3, 1), weight(3, 2), weight(3, 3) } }
+    t.close(g.grad((d * w:to "f64"):sum(), x), { twice(some[1]), twice(some[2]), twice(some[3]) },
+        1e-6, "det twice of a batch")
 end
 
 -- ---- NaN and infinities ----

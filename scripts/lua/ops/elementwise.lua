@@ -88,6 +88,21 @@ define { "clamp", sig = "tensor x, operand? min, operand? max",
         return between(x, min, max)
     end }
 
+-- A number is a limit as clamp has it; of two tensors the gradient is shared where they are equal.
+local clamp_min, clamp_max = rows.clamp_min, rows.clamp_max
+define { "clamp_min", sig = "operand a, operand b",
+    help = "a, or b where a is below it: a number or a tensor; NaN where either is",
+    fn = function(a, b)
+        if is_tensor(a) and not is_tensor(b) then return clamp(a, b) end
+        return clamp_min(a, b)
+    end }
+define { "clamp_max", sig = "operand a, operand b",
+    help = "a, or b where a is above it: a number or a tensor; NaN where either is",
+    fn = function(a, b)
+        if is_tensor(a) and not is_tensor(b) then return clamp(a, nil, b) end
+        return clamp_max(a, b)
+    end }
+
 local HALF, FLOATS = { f16 = true, bf16 = true },
     { f64 = true, f32 = true, f16 = true, bf16 = true }
 local round = rows.round
@@ -131,23 +146,10 @@ define { "glu", sig = "tensor x, dim dim=-1",
 
 -- ---- numbers ----
 
--- The larger one plus what the smaller one adds; for infinities their own sum.
-define { "logaddexp", sig = "tensor a, tensor b",
-    help = "log(exp(a) + exp(b)), exact where exp is not",
-    fn = function(a, b)
-        local most = gpush.maximum(a, b)
-        return gpush.where(a:eq(b) & a:isinf(), most, most + (-(a - b):abs()):exp():log1p())
-    end }
 define { "deg2rad", sig = "tensor x", help = "degrees as radians",
     fn = function(x) return x * (math.pi / 180) end }
 define { "rad2deg", sig = "tensor x", help = "radians as degrees",
     fn = function(x) return x * (180 / math.pi) end }
-define { "fmax", sig = "tensor a, tensor b",
-    help = "the larger of a and b; where one is NaN, the other",
-    fn = function(a, b) return gpush.where(a:ne(a) | b:gt(a), b, a) end }
-define { "fmin", sig = "tensor a, tensor b",
-    help = "the smaller of a and b; where one is NaN, the other",
-    fn = function(a, b) return gpush.where(a:ne(a) | b:lt(a), b, a) end }
 define { "isposinf", sig = "tensor x", help = "x is infinite and above 0, elementwise",
     fn = function(x) return x:isinf() & x:gt(0) end }
 define { "isneginf", sig = "tensor x", help = "x is infinite and below 0, elementwise",

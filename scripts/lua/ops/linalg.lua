@@ -177,9 +177,9 @@ define { "linalg.matrix_power", sig = "tensor x, int n",
     help = "square matrices to the power n; negative n: of the inverse",
     fn = function(x, n)
         check_square("linalg.matrix_power", x)
-        if n == 0 then
-            return gpush.eye(x.shape[#x.shape], { dtype = x.dtype, device = x.device }):expand(
-                x.shape):copy()
+        if n == 0 then -- a part of x's graph: its gradient is 0, not missing
+            local eye = gpush.eye(x.shape[#x.shape], { dtype = x.dtype, device = x.device })
+            return gpush.where(eye:lt(0), x, eye)
         end
         if n < 0 then x, n = linalg.inv(x), -n end
         local dtype, y = x.dtype, nil
@@ -207,6 +207,11 @@ local function vector_norm(op, x, ord, dim, keepdim, dtype)
     return linalg.vector_norm(x, ord, dim, keepdim, dtype)
 end
 
+-- The largest of numbers >= 0 along dim: of none 0, as in PyTorch.
+local function none_is_0(s, dim, keepdim)
+    return s.shape[dim] == 0 and s:sum(dim, keepdim) or s:amax(dim, keepdim)
+end
+
 local ORDS = { fro = "fro", nuc = "nuc", inf = math.huge, ["-inf"] = -math.huge }
 
 local function matrix_norm(op, x, ord, dim, keepdim, dtype)
@@ -223,7 +228,7 @@ local function matrix_norm(op, x, ord, dim, keepdim, dtype)
         local order = {}
         for d = 1, n do if d ~= p and d ~= q then order[#order + 1] = d end end
         local s = linalg.svdvals(x:permute(table.move({ p, q }, 1, 2, #order + 1, order)))
-        s = ord == "nuc" and s:sum(-1) or ord == 2 and s:amax(-1) or s:amin(-1)
+        if ord == 2 then s = none_is_0(s, -1) else s = ord == "nuc" and s:sum(-1) or s:amin(-1) end
         if not keepdim then return s end
         return s:unsqueeze(math.min(p, q)):unsqueeze(math.max(p, q))
     end
@@ -233,7 +238,7 @@ local function matrix_norm(op, x, ord, dim, keepdim, dtype)
     end
     if size == math.huge then p, q = q, p end
     local sums, half = wide(x):abs():sum(p, true), x.dtype
-    local y = ord > 0 and sums:amax(q, true) or sums:amin(q, true)
+    local y = ord > 0 and none_is_0(sums, q, true) or sums:amin(q, true)
     if not keepdim then y = y:squeeze(p, q) end
     return back(y, half)
 end
@@ -306,9 +311,7 @@ define { "linalg.pinv", sig = "tensor x, float? atol, float? rtol, bool hermitia
             u, s, vh = linalg.svd(x, false)
         end
         local rows, cols = x.shape[#x.shape - 1], x.shape[#x.shape]
-        if rows == 0 or cols == 0 then
-            return gpush.zeros(batch(x, 2, cols, rows), { dtype = x.dtype, device = x.device })
-        end
+        if rows == 0 or cols == 0 then return x:transpose(-1, -2):clone() end
         local size = hermitian and s:abs() or s
         local inverse = gpush.where(size:gt(cutoff("linalg.pinv", x, size, atol, rtol)),
             s:reciprocal(), 0)

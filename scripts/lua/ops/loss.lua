@@ -139,8 +139,17 @@ define { "poisson_nll_loss",
         return reduced("poisson_nll_loss", losses, reduction)
     end) }
 
--- A variance for each element of x, or for each of its rows: of x's shape, of that without the last
--- dim, or with 1 in its place.
+-- The variance, at least eps; its gradient is that of what it was before, as in PyTorch, so that
+-- one below eps is still moved.
+local function limited(var, eps)
+    if not var.requires_grad then return var:clamp(eps) end
+    var = var:clone()
+    gpush.no_grad(function() var:clamp_(eps) end)
+    return var
+end
+
+-- A variance for each element of x, or for each of its rows: their shape is x's, or that without
+-- the last dim or with 1 in its place.
 local function of_rows(x, var)
     local rows = table.move(x.shape, 1, x.ndim - 1, 1, {})
     local row_text = table.concat(rows, "x")
@@ -156,10 +165,10 @@ define { "gaussian_nll_loss",
     sig = "tensor x, tensor target, tensor var, bool full=false, float eps=1e-6, str \z
         reduction=\"mean\"",
     help = "minus the logarithm of a normal distribution's density at target, with mean x and \z
-        variance var",
+        variance var, at least eps",
     fn = once(function(x, target, var, full, eps, reduction)
         same_shape("gaussian_nll_loss", x, target)
-        var = of_rows(x, var):clamp(eps)
+        var = limited(of_rows(x, var), eps)
         local losses = (var:log() + (x - target):square() / var) * 0.5
         return reduced("gaussian_nll_loss", full and losses + 0.5 * math.log(2 * math.pi) or losses,
             reduction)

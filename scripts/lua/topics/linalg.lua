@@ -101,7 +101,8 @@ return {
             1.0}}, f32 1x2 cpu)",
         see = "pairwise_distance, linalg.vector_norm" },
     logdet = {
-        text = "-inf where the matrix is singular.",
+        text = "-inf where the matrix is singular: there it has no derivative, and gradients are \z
+            infinite or NaN.",
         shapes = "… x n x n: …",
         example = "logdet(eye(3))\n--> tensor(0.0, f32 scalar cpu)",
         see = "linalg.slogdet, linalg.det" },
@@ -284,13 +285,16 @@ return {
             info:item()\n--> 2",
         see = "linalg.inv" },
     ["linalg.det"] = {
-        text = "0 for a singular matrix, no error. Of large matrices it soon is too large or too \z
-            small for its dtype: linalg.slogdet is not.",
+        text = "0 for a singular matrix, no error; gradients are right there, too, and so are \z
+            theirs up to the third derivative, or to any where at most three singular values are \z
+            0. Of large matrices it soon is too large or too small for its dtype: linalg.slogdet \z
+            is not.",
         shapes = "… x n x n: …",
         example = "linalg.det(tensor{{2.0, 1.0}, {0.0, 3.0}})\n--> tensor(6.0, f32 scalar cpu)",
         see = "linalg.slogdet, logdet, linalg.lu" },
     ["linalg.slogdet"] = {
-        text = "Two values; for a singular matrix 0 and -inf, no error.",
+        text = "Two values; for a singular matrix 0 and -inf, no error: there it has no \z
+            derivative, and gradients are infinite or NaN.",
         shapes = "… x n x n: … twice",
         example = "local sign, log = linalg.slogdet(tensor{{0.0, 2.0}, {2.0, 0.0}}) return \z
             sign\n--> tensor(-1.0, f32 scalar cpu)",

@@ -343,13 +343,13 @@ return {
     -- ---- elementwise, with parameters ----
     clamp = {
         text = "One limit may be left out: {max = 5}. NaN stays, and a limit that is NaN gives \z
-            NaN. A float limit makes f32 of integers. Tensors as limits are broadcast.",
+            NaN. A float limit makes f32 of integers. Tensors as limits are broadcast. Where x \z
+            equals a limit its gradient is 0, or half where the limit is a tensor.",
         options = "min: the least that is left; max: the largest",
         example = "tensor{-1, 2, 7}:clamp(0, 5)\n--> tensor({0, 2, 5}, i64 3 cpu)",
         see = "clamp_min, clamp_max, hardtanh, relu, relu6" },
     hardtanh = {
-        text = "clamp as a layer: -1 and 1 if no limits are given, and no gradient at the limits \z
-            themselves (clamp has one).",
+        text = "clamp as a layer: -1 and 1 if no limits are given.",
         options = "min: the least that is left; max: the largest",
         example = "tensor{-2.0, 0.5, 3.0}:hardtanh()\n--> tensor({-1.0,  0.5,  1.0}, f32 3 \z
                 cpu)",

@@ -1,5 +1,5 @@
 /* Our own kernels for batches of matrices: triangles, identities, permutations, determinants, and
- * the search for failures. */
+ * the report of failures. */
 #include "kernels/cuda/linalg/batch.h"
 
 #include "kernels/cuda/runtime/loop.cuh"
@@ -45,35 +45,6 @@ GP_C bool gp_solver_identity(const gp_solver *r, void *out, int64_t rows, int64_
 }
 
 /* ---- failures ---- */
-
-/* Blocks take matrices in turn. x - x is nonzero only for NaN and infinities. */
-template <class T>
-__global__ static void check(T *data, int64_t count, int64_t rows, int64_t cols, gp_keep keep,
-                             int32_t *bad) {
-    for (int64_t which = blockIdx.x; which < count; which += gridDim.x)
-        for (int64_t at = threadIdx.x; at < rows * cols; at += GP_THREADS) {
-            int64_t i = at / cols, j = at % cols;
-            T *p = data + which * rows * cols + at;
-            if (*p - *p == 0) continue;
-            *p = 0;
-            if (keep == GP_ALL || (keep == GP_UPPER ? j >= i : j <= i)) bad[which] = 1;
-        }
-}
-template <class T>
-static bool run_check(gp_solver *r, void *data, int64_t rows, int64_t cols, gp_keep keep) {
-    unsigned blocks = (unsigned)(r->count < 65536 ? r->count : 65536);
-    return GP_LAUNCH(r->c, check<T>, blocks, GP_THREADS, 0, (T *)data, r->count, rows, cols, keep,
-                     r->finite);
-}
-GP_C bool gp_solver_check(gp_solver *r, void *data, int64_t rows, int64_t cols, gp_keep keep) {
-    if (!r->finite) {
-        size_t bytes = (size_t)r->count * sizeof(int32_t);
-        r->finite = (int32_t *)gp_cuda_scratch(r->c, bytes);
-        if (!r->finite || !gp_solver_zero(r, r->finite, (int64_t)bytes)) return false;
-    }
-    return r->wide ? run_check<double>(r, data, rows, cols, keep)
-                   : run_check<float>(r, data, rows, cols, keep);
-}
 
 /* The batch's dims, for naming one of its matrices. */
 struct places {

@@ -22,6 +22,7 @@ typedef struct gp_solver {
     bool vectors;    /* b holds vectors */
     int32_t *info;   /* cuSOLVER's info for each matrix; initially zeros */
     int32_t *finite; /* the result of gp_solver_check; NULL if not called */
+    int32_t *spoilt; /* the result of gp_solver_mark; NULL if not called */
 } gp_solver;
 
 /* The usual beginning of an op: x is argument 0. False with a message. gp_solver_equations: a is
@@ -52,9 +53,25 @@ static inline bool gp_solver_extract_columns(const gp_solver *r, void *out, cons
 /* Identities of rows x cols. */
 bool gp_solver_identity(const gp_solver *r, void *out, int64_t rows, int64_t cols);
 bool gp_solver_zero(const gp_solver *r, void *p, int64_t bytes);
-/* Records matrices with NaN or infinite elements in r->finite and replaces these by 0. n x m of
- * them dense; keep: which triangle counts. */
+
+/* NaN and infinities (finite.cu), all queued. An op either refuses them (gp_solver_check, then
+ * gp_solver_report), or gives NaN (gp_solver_mark, then gp_solver_spoil). */
+/* Records matrices with NaN or infinite elements in r->finite and replaces these by 0. rows x cols
+ * of them dense; keep: which triangle counts. */
 bool gp_solver_check(gp_solver *r, void *data, int64_t rows, int64_t cols, gp_keep keep);
+/* What is recorded: matrices, or rows of each, with NaN or infinite elements, which become 0;
+ * matrices with NaN, which stays. */
+typedef enum gp_mark { GP_BAD_MATRICES, GP_BAD_ROWS, GP_NAN_MATRICES } gp_mark;
+/* Records in r->spoilt; matrices of dense rows are `step` elements apart. Call it once. */
+bool gp_solver_mark(gp_solver *r, void *data, int64_t step, int64_t rows, int64_t cols, gp_mark by);
+/* Makes all `each` elements of out NaN in the matrices that are recorded, and their info 0. */
+bool gp_solver_spoil(const gp_solver *r, void *out, int64_t each);
+/* The same for QR, where r->spoilt has a mark for each of n columns: R (rows x n) is NaN in those
+ * columns; Q (m x cols; NULL: none) and R are NaN from the first reflection of one on. */
+bool gp_solver_spoil_qr(const gp_solver *r, void *q, int64_t cols, void *R, int64_t rows);
+/* The info of a Cholesky factor in a (n x n, dense) with NaN on its diagonal: the first such row,
+ * unless another failed before it. */
+bool gp_solver_nan_pivots(const gp_solver *r, const void *a);
 
 /* Raises, at the next wait, the failure of the first matrix that has one. texts: GP_MATRIX_TEXTS of
  * the op. */

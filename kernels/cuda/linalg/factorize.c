@@ -21,12 +21,15 @@ static bool qr(gp_solver *r, cusolverDnHandle_t h, int q, bool only_r) {
     int64_t wide = r->n > q ? r->n : q, step = wide * r->m;
     const gp_array *Q = gp_out(r->c, 0), *R = gp_out(r->c, 1);
     void *a = gp_solver_scratch(r, r->count * step), *tau = gp_solver_scratch(r, r->count * r->k);
-    if (!a || !tau || !gp_solver_columns(r, gp_in(r->c, 0), false, r->m, step, a)) return false;
+    if (!a || !tau || !gp_solver_columns(r, gp_in(r->c, 0), false, r->m, step, a) ||
+        !gp_solver_mark(r, a, step, r->n, r->m, GP_BAD_ROWS)) /* a's columns */
+        return false;
     if (!(r->wide ? geqrf_f64(r, h, a, tau, wide) : geqrf_f32(r, h, a, tau, wide))) return false;
     if (!gp_solver_extract(r, R->data, a, step, q, r->n, 1, r->m, GP_UPPER)) return false;
-    if (only_r) return true;
+    if (only_r) return gp_solver_spoil_qr(r, NULL, 0, R->data, q);
     return (r->wide ? orgqr_f64(r, h, a, tau, wide, q) : orgqr_f32(r, h, a, tau, wide, q)) &&
-           gp_solver_extract(r, Q->data, a, step, r->m, q, 1, r->m, GP_ALL);
+           gp_solver_extract(r, Q->data, a, step, r->m, q, 1, r->m, GP_ALL) &&
+           gp_solver_spoil_qr(r, Q->data, q, R->data, q);
 }
 
 bool CUDA(linalg_qr)(const gp_call *c) {
@@ -55,8 +58,9 @@ static bool cholesky(gp_solver *r, bool upper) {
     cusolverDnHandle_t h = gp_cusolver_handle(r->c);
     bool ok = h && (r->wide ? potrf_f64(r, h, a) : potrf_f32(r, h, a));
     gp_lib_unlock();
-    return ok && (upper ? gp_solver_extract(r, out, a, n * n, n, n, n, 1, GP_UPPER)
-                        : gp_solver_extract_columns(r, out, a, n, n, n, GP_LOWER));
+    return ok && gp_solver_nan_pivots(r, a) &&
+           (upper ? gp_solver_extract(r, out, a, n * n, n, n, n, 1, GP_UPPER)
+                  : gp_solver_extract_columns(r, out, a, n, n, n, GP_LOWER));
 }
 
 bool CUDA(linalg_cholesky)(const gp_call *c) {
@@ -90,9 +94,12 @@ bool CUDA(linalg_lu_factor)(const gp_call *c) {
     gp_solver r;
     if (!gp_solver_begin(&r, c, NULL)) return false;
     if (r.count == 0 || r.k == 0) return true;
-    void *a = gp_solver_load(&r, gp_in(c, 0), true);
-    return a && gp_solver_lu(&r, a, (int *)(void *)gp_out(c, 1)->data) &&
-           gp_solver_extract_columns(&r, gp_out(c, 0)->data, a, r.m, r.m, r.n, GP_ALL);
+    void *a = gp_solver_load(&r, gp_in(c, 0), true), *out = gp_out(c, 0)->data;
+    int64_t each = (int64_t)r.m * r.n;
+    return a && gp_solver_mark(&r, a, each, r.n, r.m, GP_BAD_MATRICES) &&
+           gp_solver_lu(&r, a, (int *)(void *)gp_out(c, 1)->data) &&
+           gp_solver_extract_columns(&r, out, a, r.m, r.m, r.n, GP_ALL) &&
+           gp_solver_spoil(&r, out, each);
 }
 
 bool CUDA(linalg_lu)(const gp_call *c) {
@@ -103,8 +110,11 @@ bool CUDA(linalg_lu)(const gp_call *c) {
     void *a = gp_solver_load(&r, gp_in(c, 0), true);
     int32_t *pivots =
         (int32_t *)gp_cuda_scratch(c, (size_t)(r.count * (r.k + r.m)) * sizeof *pivots);
-    return a && pivots && gp_solver_lu(&r, a, pivots) &&
+    void *l = gp_out(c, 1)->data, *u = gp_out(c, 2)->data;
+    return a && pivots && gp_solver_mark(&r, a, step, r.n, r.m, GP_BAD_MATRICES) &&
+           gp_solver_lu(&r, a, pivots) &&
            gp_solver_permutations(&r, gp_out(c, 0)->data, pivots, pivots + r.count * r.k) &&
-           gp_solver_extract(&r, gp_out(c, 1)->data, a, step, r.m, r.k, 1, r.m, GP_UNIT_LOWER) &&
-           gp_solver_extract(&r, gp_out(c, 2)->data, a, step, r.k, r.n, 1, r.m, GP_UPPER);
+           gp_solver_extract(&r, l, a, step, r.m, r.k, 1, r.m, GP_UNIT_LOWER) &&
+           gp_solver_extract(&r, u, a, step, r.k, r.n, 1, r.m, GP_UPPER) &&
+           gp_solver_spoil(&r, l, (int64_t)r.m * r.k) && gp_solver_spoil(&r, u, (int64_t)r.k * r.n);
 }

@@ -16,11 +16,15 @@ enum { BATCHED = 512 };
 
 /* ---- inverse and determinant of A, from those of M' = A ---- */
 
-/* LU of argument 0 by rows, without a transpose; *pivots in scratch. NULL with a message. */
-static void *factored(gp_solver *r, int32_t **pivots) {
+/* LU of argument 0 by rows, without a transpose, and its matrices recorded `by`; *pivots in
+ * scratch. NULL with a message. */
+static void *factored(gp_solver *r, gp_mark by, int32_t **pivots) {
+    int64_t n = r->n;
     void *a = gp_solver_load(r, gp_in(r->c, 0), false);
-    *pivots = (int32_t *)gp_cuda_scratch(r->c, (size_t)(r->count * r->n) * sizeof **pivots);
-    return a && *pivots && gp_solver_lu(r, a, *pivots) ? a : NULL;
+    *pivots = (int32_t *)gp_cuda_scratch(r->c, (size_t)(r->count * n) * sizeof **pivots);
+    return a && *pivots && gp_solver_mark(r, a, n * n, n, n, by) && gp_solver_lu(r, a, *pivots)
+               ? a
+               : NULL;
 }
 
 static int32_t *other_info(const gp_solver *r) {
@@ -35,13 +39,14 @@ bool CUDA(linalg_inv)(const gp_call *c) {
     bool ex = c->nout == 2;
     if (!gp_solver_begin(&r, c, ex ? (int32_t *)(void *)gp_out(c, 1)->data : NULL)) return false;
     if (r.count == 0 || r.n == 0) return true;
-    void *a = factored(&r, &pivots), *out = gp_out(c, 0)->data;
+    void *a = factored(&r, GP_BAD_MATRICES, &pivots), *out = gp_out(c, 0)->data;
     if (!a || !(unused = other_info(&r))) return false;
     gp_lib_lock();
     bool ok =
         r.wide ? inverse_f64(&r, a, pivots, out, unused) : inverse_f32(&r, a, pivots, out, unused);
     gp_lib_unlock();
-    return ok && (ex || gp_solver_report(&r, texts));
+    return ok && gp_solver_spoil(&r, out, (int64_t)r.n * r.n) &&
+           (ex || gp_solver_report(&r, texts));
 }
 bool CUDA(linalg_inv_ex)(const gp_call *c) { return CUDA(linalg_inv)(c); }
 
@@ -50,10 +55,11 @@ bool CUDA(linalg_det)(const gp_call *c) {
     int32_t *pivots = NULL;
     if (!gp_solver_begin(&r, c, NULL)) return false;
     if (r.count == 0) return true;
-    void *a = r.n ? factored(&r, &pivots) : NULL;
+    void *a = r.n ? factored(&r, GP_NAN_MATRICES, &pivots) : NULL;
+    void *det = gp_out(c, 0)->data, *log_det = c->nout == 2 ? gp_out(c, 1)->data : NULL;
     if (r.n && !a) return false;
-    return gp_solver_determinants(&r, a, pivots, gp_out(c, 0)->data,
-                                  c->nout == 2 ? gp_out(c, 1)->data : NULL);
+    if (!gp_solver_determinants(&r, a, pivots, det, log_det)) return false;
+    return !a || (gp_solver_spoil(&r, det, 1) && (!log_det || gp_solver_spoil(&r, log_det, 1)));
 }
 bool CUDA(linalg_slogdet)(const gp_call *c) { return CUDA(linalg_det)(c); }
 
@@ -85,9 +91,10 @@ bool CUDA(linalg_solve)(const gp_call *c) {
     int32_t *pivots;
     if (!gp_solver_equations(&r, c, true)) return false;
     if (r.count == 0 || r.n == 0) return true;
-    void *a = factored(&r, &pivots);
-    if (!a || (gp_out(c, 0)->numel && !solve(&r, c->arg[2].i, a, pivots))) return false;
-    return gp_solver_report(&r, texts);
+    const gp_array *x = gp_out(c, 0);
+    void *a = factored(&r, GP_BAD_MATRICES, &pivots);
+    if (!a || (x->numel && !solve(&r, c->arg[2].i, a, pivots))) return false;
+    return gp_solver_spoil(&r, x->data, x->numel / r.count) && gp_solver_report(&r, texts);
 }
 
 bool CUDA(linalg_solve_triangular)(const gp_call *c) {

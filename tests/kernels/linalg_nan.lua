@@ -134,11 +134,12 @@ end
 local function factors(dev, dtype)
     for _, row in ipairs { { 6, 4, { 2 } }, { 6, 4, { 4 } }, { 4, 6, { 2, 5 } }, { 4, 6, { 4 } },
         { 4, 6, { 6 } }, { 5, 5, { 5 } }, { 5, 5, { 1 } }, { 3, 1, { 1 } }, { 1, 3, { 2 } },
-        { 5, 5, {} }, { 120, 110, { 97 } } }
+        { 5, 5, {} }, { 120, 110, { 100 } }, { 150, 160, { 100, 155 } } }
     do
         local m, n, bad, list = row[1], row[2], {}, table.concat(row[3], " and ")
-        local x = g.arange(1, 2 * m * n, { dtype = dtype }):view(2, m, n):sin()
-        local good = x:to(dev)
+        local x = g.arange(1, 2 * m * n, { dtype = dtype }):view(2, m, n):sin() +
+            g.eye(m, n, { dtype = dtype }) * 9
+        local good = x:clone():to(dev)
         for _, j in ipairs(row[3]) do bad[j], x[2][(m + 1) // 2][j] = true, nan end
         x = x:to(dev)
         local where = (" of %d x %d with NaN in columns %s, %s on %s"):format(
@@ -156,11 +157,28 @@ local function factors(dev, dtype)
                 t.close(q[2]:narrow(2, 1, clean):to "cpu",
                     want_q[2]:narrow(2, 1, clean):to "cpu":tolist(), 1e-4,
                     mode .. " Q's columns before it" .. where)
+                local seen = g.tensor(mask_r):logical_not():to(dtype):to(dev)
+                t.close((r[2]:nan_to_num() * seen):to "cpu", (want_r[2] * seen):to "cpu":tolist(),
+                    1e-3, mode .. " R's rows before it" .. where)
             end
         end
         local only = select(2, linalg.qr(x, "r"))
         t.is(only[2]:isnan(), (select(2, linalg.qr(x)))[2]:isnan():tolist(), "R alone" .. where)
     end
+end
+
+local function small_and_large(dev, dtype)
+    local where = (", %s on %s"):format(dtype, dev)
+    local q, r = linalg.qr(g.tensor({ { 1, nan, 0 }, { 2, 1, 0 }, { 0, 0, 1 } },
+        { dtype = dtype }):to(dev))
+    t.is(r:isnan(), { { false, true, false }, { false, true, true }, { false, false, true } },
+        "qr of NaN: R" .. where)
+    t.is(q:isnan(), { { false, true, true }, { false, true, true }, { false, true, true } },
+        "Q" .. where)
+    local big = g.eye(60, { dtype = dtype })
+    big[10][20] = nan
+    q = linalg.qr(big:to(dev))
+    t.ok(all_nan(q:narrow(2, 20, 41)), "of a larger one" .. where)
 end
 
 -- ---- Cholesky: NaN is not positive definite ----
@@ -235,6 +253,7 @@ for _, dev in ipairs { "cpu", "sim" } do
         everywhere(dev, dtype)
         for _, n in ipairs { 3, 40 } do one_of_three(dev, dtype, n) end
         factors(dev, dtype)
+        small_and_large(dev, dtype)
         cholesky(dev, dtype)
         rest(dev, dtype)
     end

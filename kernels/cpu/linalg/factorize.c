@@ -55,7 +55,7 @@ bool CPU(linalg_qr)(const gp_call *c) {
     if (low == 0) return empty_qr(&r);
     wide = r.n > r.k ? r.n : r.k;
     r.alone = QR_ALONE;
-    r.bytes = (gp_lu_ld(r.m) * (wide + low) + GP_QR_BLOCK * (low + 2 * wide)) * r.a.size;
+    r.bytes = (gp_lu_ld(r.m) * (wide + low) + GP_QR_BLOCK * (low + 2 * wide)) * r.a.size + r.n;
     r.one = r.a.size == 4 ? qr_f32 : qr_f64;
     return gp_lapack_run(&r);
 }

@@ -348,10 +348,8 @@ static bool takes_table(const gp_param *p) {
            p->type == GP_SIG_table || p->type == GP_SIG_list;
 }
 
-/* Whether a last table is this argument even if it has names in it. */
-static bool claims(const gp_param *p) {
-    return p->type == GP_SIG_value || p->type == GP_SIG_table || p->type == GP_SIG_list;
-}
+/* Whether a last table is this argument even if it has names only: a list of these is none. */
+static bool claims(const gp_param *p) { return p->type == GP_SIG_value || p->type == GP_SIG_table; }
 
 /* Whether an empty last table is an empty list of options: p takes no table. */
 static bool is_no_options(lua_State *L, int i, const gp_param *p) {

@@ -164,6 +164,12 @@ function autograd.checkpoint(fn, ...)
     local args = table.pack(...)
     local state = gpush.get_rng_state()
     local outs = gpush.no_grad(function() return table.pack(fn(table.unpack(args, 1, args.n))) end)
+    if outs.n == 0 then fail "checkpoint: the function returned nothing (expected tensors)" end
+    for i = 1, outs.n do
+        if not gpush.is_tensor(outs[i]) then
+            fail("checkpoint: result %d is a %s (expected tensors)", i, type(outs[i]))
+        end
+    end
     local inputs, places = {}, {}
     for i = 1, args.n do
         local x = args[i]
@@ -174,7 +180,7 @@ function autograd.checkpoint(fn, ...)
         end
     end
     -- tensors that fn captured may require gradients all the same
-    if #inputs == 0 and outs.n > 0 then
+    if #inputs == 0 then
         inputs[1] = gpush.zeros({}, { device = outs[1].device }):requires_grad_()
     end
     autograd.node(inputs, outs, function(...)

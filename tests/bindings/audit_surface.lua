@@ -89,13 +89,16 @@ for _, area in ipairs(S.areas) do
         end
     end
 end
--- The methods of an object: those of its metatable and of its base classes.
+-- The methods of an object: those of its metatable and of its base classes. A function that looks
+-- them up has them in an upvalue; that of a base class raises only.
 local function methods_of(v)
     local found = {}
-    local meta = debug.getmetatable(v)
+    local own = debug.getmetatable(v)
+    local meta = own
     while type(meta) == "table" do
         local index = rawget(meta, "__index")
         if type(index) == "function" then
+            if meta ~= own then break end
             index = select(2, debug.getupvalue(index, type(v) == "userdata" and 1 or 2))
         end
         for key, m in next, type(index) == "table" and index or {} do

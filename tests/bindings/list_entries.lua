@@ -126,6 +126,34 @@ refused(function() return g.data.Loader(rows, { dataset = rows }) end,
 refused(function() return g.data.Loader(rows, { 1 }) end, "data.Loader: unknown option '1'",
     "an entry among options")
 
+refused(function() for _ in g.data.Loader(rows) do break end end,
+    "in a loop write for step, … in loader() do", "a loader without brackets")
+
+-- Modules, schedules and pictures.
+local deep = g.nn.Sequential(g.nn.Linear(3, 3), g.nn.ReLU())
+refused(function() return deep[0] end, "module[0]: modules in a list count from 1", "0")
+refused(function() return deep[-1] end, "the last one is model[#model]", "from the end")
+refused(function() return g.nn.ModuleList { deep }[1.5] end, "module[1.5]: expected an integer",
+    "a module between two")
+t.is({ deep[3], deep.bias }, {}, "what is not there")
+refused(function() return deep[1]:forward(x, 7) end,
+    "Linear: 2 arguments given, at most 1 expected", "a surplus argument of forward")
+t.is(lr.MultiStepLR(opt, { milestones = { 3 } }).milestones, { 3 }, "a list by its name")
+refused(function() return g.nn.ModuleList { act = deep } end,
+    "nn.ModuleList: unknown option 'act'", "names alone are options")
+local other = lr.StepLR(g.optim.SGD({ leaf() }, { lr = 1 }), 2)
+refused(function() return lr.SequentialLR(opt, { lr.StepLR(opt, 1), other }, { 3 }) end,
+    "entry 2 is of another optimizer", "schedules of two optimizers")
+t.is(opt.launch, nil, "an optimizer has the methods that are called, and no other")
+refused(function() g.plot({ 1, nil, 3 }, { text = true }) end,
+    "plot: argument 'list': entry [3]", "a gap")
+refused(function() g.plot { 1, 2, x = 3 } end,
+    "plot: argument 'list': 'x' is in the list", "a line's name")
+refused(function() return g.autograd.checkpoint(function() end, leaf()) end,
+    "checkpoint: the function returned nothing", "nothing")
+refused(function() return g.autograd.checkpoint(function() return 3 end, leaf()) end,
+    "checkpoint: result 1 is a number", "a number")
+
 -- Tables that are neither.
 t.is(g.tensor {}.shape, { 0 }, "no values")
 t.is(x:sum { dim = 1 }, { 2, 2, 2 }, "options alone")

@@ -28,6 +28,8 @@ M.wrong = {
     device = { "'nosuch'", "7", "true", "print", "''", "'cpu:9'" },
     any = { "print", "true" },
     text = { "7", "true", "print", "{1}" }, table = { "7", "'abc'", "true", "print" },
+    list = { "7", "'abc'", "true", "print", "{[0] = f(2), f(2)}", "{f(2), nosuch = 1}",
+        "{f(2), nil, f(2), nil}", "{nil, f(2)}" },
     ["function"] = { "7", "'abc'", "true" },
 }
 M.doubtful = {

@@ -19,10 +19,8 @@ S.internal = "nn.class_of nn.entries nn.fail nn.raise nn.shape_text nn.tensors o
     optim.check_positive optim.define optim.raise "
     ..
         "data.raise data.size data.source module:init module:forward module:extra_repr \z
-            optimizer:check optimizer:slots optimizer:launch "
-    ..
-        "optimizer:key optimizer:check_state_dict schedule:check schedule:rate \z
-            schedule:check_state_dict schedule:chain"
+            optimizer:check_state_dict schedule:check schedule:rate schedule:check_state_dict \z
+            schedule:chain"
 
 S.apart = {
     ["sync.selftest"] = "it runs for a second", ["g.cuda_setting"] = "no CUDA device here",
@@ -58,7 +56,7 @@ S.calls = {
     ["npz.load"] = "npz_file", ["npz.save"] = "out, {x = f(2)}", ["image.load"] = "png_file",
     ["image.save"] = "out, f(3, 4, 4)", ["safetensors.load"] = "safe_file",
     ["safetensors.save"] = "out, {x = f(2)}", ["autograd.node"] = "{f(2)}, {f(2)}, nop",
-    ["autograd.checkpoint"] = "nop", ["autograd.gradcheck"] = "double, {leaf64()}",
+    ["autograd.checkpoint"] = "double, leaf64()", ["autograd.gradcheck"] = "double, {leaf64()}",
     ["autograd.gradgradcheck"] = "square, {leaf64()}", ["autograd.detect_anomaly"] = "nop",
     ["data.Dataset"] = "{size = 2, get = nop}", ["data.ImageFolder"] = "folder",
     ["data.Loader"] = "{data.TensorDataset(f(4))}", ["data.transforms.CenterCrop"] = "2",

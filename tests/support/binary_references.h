@@ -34,6 +34,13 @@ static ld f_maximum(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a > 
 static ld f_minimum(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a < b ? a : b; }
 static ld f_clamp_min(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a < b ? b : a; }
 static ld f_clamp_max(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a > b ? b : a; }
+static ld f_fmax(ld a, ld b, ld c) { return fmaxl(a, b); }
+static ld f_fmin(ld a, ld b, ld c) { return fminl(a, b); }
+static ld f_logaddexp(ld a, ld b, ld c) {
+    return a == b ? a + logl(2) : fmaxl(a, b) + log1pl(expl(-fabsl(a - b)));
+}
+/* Terms that cancel: near 0 the error is theirs. */
+static ld s_logaddexp(ld a, ld b, ld c) { return fabsl(a) + fabsl(b) + 1; }
 static ld f_atan2(ld a, ld b, ld c) { return atan2l(a, b); }
 static ld log_or_less(ld x) { return x < -100 ? -100 : x; }
 static ld f_xlogy(ld a, ld b, ld c) { return isnan(b) ? b : a == 0 ? 0 : a * logl(b); }

@@ -150,11 +150,8 @@ return function(put, device)
     case("triplet_margin_loss", 0.133971132, n23, n23 + 0.5, n23 - 1)
 
     -- ---- numbers and activations ----
-    case("logaddexp", { 2.313261688, 2.048587352, 4.029750418 }, n3, w3)
     case("deg2rad", { 3.141592654, -1.570796327 }, put { 180, -90 })
     case("rad2deg", { 57.29577951, 114.591559, 229.1831181 }, n3)
-    case("fmax", { 2, 2, 4 }, n3, w3)
-    case("fmin", { 1, -1, 0.5 }, n3, w3)
     case("logsigmoid", { -0.474076984, -1.313261688, -0.126928011, -0.048587352 }, a)
     case("tanhshrink", { 0.037882843, -0.238405844, 1.035972420, 2.004945246 }, a)
     case("glu", { 0.440398539, -0.952574127 }, a)

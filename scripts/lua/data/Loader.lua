@@ -119,7 +119,10 @@ local function all_to_device(device, n, v, ...)
 end
 
 -- A pass: gives batches to the workers while there is room, and takes them in order.
-local function start_pass(self)
+local function start_pass(self, ...)
+    if select("#", ...) > 0 then -- `for` calls what it is given with two arguments
+        fail("a pass takes no arguments; in a loop write for step, … in loader() do, with brackets")
+    end
     self.epoch = self.epoch + 1
     local next_index = order(data.size(self.dataset, "data.Loader"), self.shuffle, self.seed,
         self.epoch)

@@ -39,21 +39,25 @@ local function hooked(self, hooks, ...)
     return table.unpack(out, 1, out.n)
 end
 
--- The number of arguments of a forward, without self, if it is fixed.
-local written = setmetatable({}, { __mode = "k" }) -- forward as called -> as it was written
-local takes = setmetatable({}, { __mode = "k", __index = function(t, fn)
-    local info = debug.getinfo(written[fn] or fn, "u")
+-- The number of arguments that a forward takes, without self: any for those of with_colon, which
+-- count themselves.
+local most_of = setmetatable({}, { __mode = "k", __index = function(t, fn)
+    local info = debug.getinfo(fn, "u")
     t[fn] = info.isvararg and math.huge or info.nparams - 1
     return t[fn]
 end })
 
+local function check_count(self, n, most)
+    if n <= most then return end
+    local place = debug.getregistry()["gpush.place"]() or class_of(self)
+    nn.raise("%s: %d argument%s given, at most %d expected", place, n, n == 1 and "" or "s", most)
+end
+
 local function call(self, ...)
-    local n, most = select("#", ...), takes[self.forward]
-    if n > most then
-        nn.fail("%d argument%s given, at most %d expected", n, n == 1 and "" or "s", most)
-    end
+    local forward = self.forward
+    check_count(self, select("#", ...), most_of[forward])
     if self._hooks then return pass(hooked(self, self._hooks, ...)) end
-    return pass(self:forward(...))
+    return pass(forward(self, ...))
 end
 
 function Module:forward(...) -- luacheck: ignore
@@ -131,18 +135,27 @@ end
 
 -- ---- classes ----
 
--- The forward of a class: an error names the mistake where it is called with a dot.
+-- What no class has: nil, but for indices of another language.
+setmetatable(Module, { __index = function(_, key)
+    if type(key) ~= "number" or math.tointeger(key) and key > 0 then return nil end
+    if key % 1 ~= 0 then nn.raise("module[%s]: expected an integer", key) end
+    nn.raise("module[%d]: modules in a list count from 1; the last one is model[#model]", key)
+end })
+
+-- The forward of a class: an error names the mistake where it is called with a dot, or with more
+-- arguments than it takes.
 local function with_colon(fn)
     if type(fn) ~= "function" then return fn end
+    local most = most_of[fn]
     local function forward(self, ...)
         if type(self) ~= "table" then
             nn.raise(debug.getregistry()["gpush.dotted"](2, 2)
                 or ("forward: expected a module in front, got %s: call it with a colon, \z
                     model:forward(x)"):format(is_tensor(self) and "tensor" or type(self)))
         end
+        check_count(self, select("#", ...), most)
         return fn(self, ...)
     end
-    written[forward] = fn
     return forward
 end
 

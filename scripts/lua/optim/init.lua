@@ -56,6 +56,10 @@ local function check_option(name, value, default, fail)
     end
 end
 
+-- What a class gave to optim.define, apart from it: users do not call these functions.
+local rules_of = setmetatable({}, { __mode = "k" })
+local function rules(self) return rules_of[getmetatable(self)] end
+
 local function add_group(self, group)
     local number = #self.param_groups + 1
     local fail = failing(self.name)
@@ -77,7 +81,8 @@ local function add_group(self, group)
             new[name] = value
         end
     end
-    if self.check then self.check(new, fail) end
+    local check = rules(self).check
+    if check then check(new, fail) end
     for p, name in pairs(seen) do self.place[p] = name end
     self.param_groups[number] = new
 end
@@ -93,6 +98,11 @@ function optim.define(class)
     class.__index, class.__name, class.__tostring = class, "optim." ..
         class.name, Optimizer.__tostring
     setmetatable(class, Optimizer)
+    local own = {}
+    for _, name in ipairs { "fill", "check", "slots", "fresh", "key", "launch" } do
+        own[name], class[name] = class[name], nil
+    end
+    rules_of[class] = own
     local names = {}
     for name in class.sig:gmatch "%a+%?? ([%w_]+)" do names[#names + 1] = name end
     local function new(params, ...)
@@ -100,7 +110,7 @@ function optim.define(class)
             class)
         local fail = failing(class.name)
         for i, name in ipairs(names) do self.defaults[name] = (select(i, ...)) end
-        if class.fill then class.fill(self.defaults) end
+        if own.fill then own.fill(self.defaults) end
         params = parameters(params, fail, class.name)
         local first = params[1]
         if type(first) ~= "table" or not first.params then params = { { params = params } } end
@@ -136,13 +146,14 @@ end
 
 -- The groups that are launched together: parameters of one device with the same key.
 local function gather(self, group)
-    local launches, order, slots = {}, {}, self.slots(group)
+    local own, launches, order = rules(self), {}, {}
+    local slots = own.slots(group)
     for _, p in ipairs(group.params) do
         local g = p.grad
         if g then
             local state = self.state[p] or {}
-            local key = not self.key and (state.step or 0) + 1 or self.key
-                and self.key(group, state) or false
+            local key = not own.key and (state.step or 0) + 1 or own.key
+                and own.key(group, state) or false
             local device = p.device
             local of_device = launches[device] or {}
             local l = of_device[key]
@@ -154,7 +165,7 @@ local function gather(self, group)
             local n = #l.params + 1
             l.params[n], l.grads[n], l.states[n] = p, g, state
             for _, slot in ipairs(slots) do
-                l[slot][n] = state[slot] or self.fresh and self.fresh(group, slot, p)
+                l[slot][n] = state[slot] or own.fresh and own.fresh(group, slot, p)
                     or gpush.zeros_like(p)
             end
         end
@@ -164,8 +175,9 @@ end
 
 local function update(self, group)
     local order, slots = gather(self, group)
+    local launch = rules(self).launch
     for _, l in ipairs(order) do
-        self.launch(group, l, l.key)
+        launch(group, l, l.key)
         for i, p in ipairs(l.params) do
             local state = l.states[i]
             state.step = (state.step or 0) + 1
@@ -223,7 +235,7 @@ function Optimizer:state_dict()
 end
 
 local function check_state(self, group, p, state, number, fail)
-    local slots = self.slots(group)
+    local slots = rules(self).slots(group)
     for _, slot in ipairs(slots) do
         local s = state[slot]
         if next(state) ~= nil and not is_tensor(s) then

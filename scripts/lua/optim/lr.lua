@@ -28,12 +28,16 @@ local function check_steps(name, milestones)
     end
 end
 
--- Schedules: a list of them.
-local function check_schedules(name, list)
+-- Schedules: a list of them, all of that optimizer; nil: of the first one's.
+local function check_schedules(name, list, optimizer)
     for i, s in ipairs(list) do
         if type(s) ~= "table" or not s.rate then
             raise("optim.lr.%s: argument 'schedulers': entry %d: expected a schedule, got %s", name,
                 i, type(s) == "table" and s.name or type(s))
+        end
+        optimizer = optimizer or s.optimizer
+        if not rawequal(s.optimizer, optimizer) then
+            raise("optim.lr.%s: argument 'schedulers': entry %d is of another optimizer", name, i)
         end
     end
 end
@@ -345,7 +349,7 @@ options("SequentialLR", "list schedulers, list milestones",
     "schedulers {a, b, …}, the next one from each of milestones on, counting its own steps from \z
         there", function(o)
     local optimizer, schedulers, milestones = o.optimizer, o.schedulers, o.milestones
-    check_schedules("SequentialLR", schedulers)
+    check_schedules("SequentialLR", schedulers, optimizer)
     check_steps("SequentialLR", milestones)
     if #milestones ~= #schedulers - 1 then
         raise "optim.lr.SequentialLR: expected a list of schedules and one milestone less than \z

@@ -3,6 +3,7 @@
 -- module and fail(what, format, ...).
 local gpush, fail = ...
 local FEW = 4000 -- number of points that are drawn unreduced
+local check_list = debug.getregistry()["gpush.check_list"]
 local f64, i64 = { dtype = "f64", device = "cpu" }, { dtype = "i64", device = "cpu" }
 
 -- A tensor or a list as a tensor of one dim.
@@ -17,6 +18,7 @@ local function numbers(v, what)
     if type(v) ~= "table" then
         fail(what, "expected a tensor or a list of numbers, got %s", type(v))
     end
+    check_list(what, "list", v)
     local out = {}
     for i, x in ipairs(v) do
         out[i] = gpush.is_tensor(x) and x:item() or x

@@ -87,7 +87,10 @@ local habits = {
         run = "local f = function(q) return q + 1 end" },
     { "p = q = 3", "q = 3; p = q" },
     -- texts
-    { 'f"loss {z}"', '"loss " .. z' },
+    { 'f"loss {z}"', '("loss %s"):format(z)' },
+    { 'print(f"{n}% of {x}")', 'print(("%s%% of %s"):format(n, x))' },
+    { "isinstance(x, Tensor)", "is_tensor(x)" },
+    { "isinstance(x, nn.Module)", "nn.is_module(x)" },
     { 'print(f"{z:.2f}")', 'print(("%.2f"):format(z))' },
     { 'print(f"epoch {n}: loss {loss.item():.4f}")',
         'print(("epoch %s: loss %.4f"):format(n, loss:item()))' },

@@ -245,7 +245,8 @@ end
 local kinds = { int = 'math.type(%s) == "integer"', float = 'math.type(%s) == "float"',
     str = 'type(%s) == "string"', bool = 'type(%s) == "boolean"',
     list = 'type(%s) == "table"', dict = 'type(%s) == "table"', tuple = 'type(%s) == "table"',
-    tensor = "is_tensor(%s)", ["torch.Tensor"] = "is_tensor(%s)" }
+    tensor = "is_tensor(%s)", Tensor = "is_tensor(%s)", ["torch.Tensor"] = "is_tensor(%s)",
+    ["nn.Module"] = "nn.is_module(%s)", ["torch.nn.Module"] = "nn.is_module(%s)" }
 
 local function kind(x, name)
     return (kinds[name] or ("type(%%s) == \"%s\""):format(name)):format(x)
@@ -408,27 +409,21 @@ end
 
 -- f"loss {x:.2f}".
 local function f_string(text)
-    local format, values, parts = {}, {}, {}
-    local rest, spec = text, false
+    local format, values, rest = {}, {}, text
+    local function literal(s) return (s:gsub("%%", "%%%%")) end
     while true do
         local head, inner, after = rest:match "^([^{]*)(%b{})(.*)$"
         if not head then break end
         local value, form = inner:match "^{(.-)=?:([^:]*)}$"
         value = python.expression(value or inner:sub(2, -2):gsub("=$", ""), {})
-        spec = spec or form ~= nil
-        format[#format + 1] = head .. "%" ..
+        format[#format + 1] = literal(head) .. "%" ..
             ((form or ""):gsub("[<>^,_]", ""):gsub("%d$", "%0d") .. ""):gsub("^$", "s")
-        if head ~= "" then parts[#parts + 1] = '"' .. head .. '"' end
-        parts[#parts + 1], values[#values + 1] = value, value
+        values[#values + 1] = value
         rest = after
     end
     if #values == 0 then return '"' .. text .. '"' end
-    if spec then
-        return ('("%s"):format(%s)'):format(table.concat(format) .. rest,
-            table.concat(values, ", "))
-    end
-    if rest ~= "" then parts[#parts + 1] = '"' .. rest .. '"' end
-    return table.concat(parts, " .. ")
+    return ('("%s"):format(%s)'):format(table.concat(format) .. literal(rest),
+        table.concat(values, ", "))
 end
 
 local quoted = "([\"']\2%d+\3[\"'])"

@@ -1,7 +1,7 @@
 --!plain
--- help: describes an op, a class, a function or a value. Signatures and one-line texts are those of
--- the op table and of define; longer texts and examples are in scripts/lua/topics.lua, loaded on
--- demand.
+-- help: finds what a name or words refer to, and describes it: a class, a function, a value, a
+-- source. help/op.lua describes ops, help/page.lua prints; longer texts and examples are in
+-- scripts/lua/topics.lua, loaded on demand.
 local gpush, dir, op_name, composites = ...
 
 local topics
@@ -10,140 +10,11 @@ local function topic(name)
     return topics[name]
 end
 
--- Everything is printed at once, at the end.
-local lines
-local function print(s) lines[#lines + 1] = s end
-local function put(fmt, ...) print((fmt:format(...))) end
-
--- Without control characters.
-local function plain(s)
-    return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?"))
-end
-
--- "conv2d(x, weight, [bias], [stride=1], …)" of a row's signature.
-local function call_text(name, sig)
-    local out = {}
-    for parameter in (sig .. ","):gmatch "%s*([^,]+)," do
-        local kind, optional, word = parameter:match "^(%w+)([!?]*) (.*)$"
-        optional, word = optional or "", word or parameter
-        if kind == "rest" then word = "…" end
-        if kind ~= "self" then
-            out[#out + 1] = (optional:find("?", 1, true) or word:find "=") and "[" .. word .. "]"
-                or word
-        end
-    end
-    return name .. "(" .. table.concat(out, ", ") .. ")"
-end
-
-local function types_text(sig)
-    local out = {}
-    for kind, name in (sig .. ","):gmatch "(%w+)[!?]* ([%w_]+)" do
-        out[#out + 1] = name .. ": " .. kind
-    end
-    return table.concat(out, ", ")
-end
-
--- The width of a line: readable, and within the terminal's.
-local function columns() return math.min(gpush.terminal and gpush.terminal() or 80, 80) - 2 end
-
-local function wrapped(text, indent)
-    local line, most = indent, columns()
-    for word in text:gmatch "%S+" do
-        if #line + #word > most and line ~= indent then
-            print((line:gsub("%s+$", "")))
-            line = indent
-        end
-        line = line .. word .. " "
-    end
-    print((line:gsub("%s+$", "")))
-end
-
-local function show_topic(t)
-    if t.text then wrapped(t.text, "    ") end
-    if t.options then wrapped("options: " .. t.options, "    ") end
-    if t.shapes then wrapped("shapes: " .. t.shapes, "    ") end
-    if t.example then
-        print "    example:"
-        for line in t.example:gmatch "[^\n]+" do put("        %s", line) end
-    end
-    if t.see then put("    see also: %s", t.see) end
-end
-
--- linalg.svd for the row linalg_svd.
-local function public(name)
-    local group, short = name:match "^(%l+)_(.+)$"
-    local t = group and rawget(gpush, group)
-    return type(t) == "table" and rawget(t, short) and group .. "." .. short or name
-end
-
--- ---- Default texts by kind of row ----
-
-local each = "operands broadcast; the result has their common shape"
-local shapes = { unary = "x: any; the result has the same",
-    param = "x: any; the result has the same", binary = each,
-    compare = each, ternary = each,
-    reduce = "x: any; the result has the dims that are not reduced; keepdim keeps them as 1" }
-local calls = {
-    unary = { "tensor{0.25, 0.5, 0.75}:%s()", "tensor{1.5, 2.0, 3.0}:%s()",
-        "tensor{1, 2, 3}:%s()" },
-    binary = { "tensor{1.0, 2.0, 3.0}:%s(2)", "tensor{1, 2, 3}:%s(2)",
-        "tensor{0.25, 0.5, 0.75}:%s(0.5)" },
-    reduce = { "tensor({{1.0, 2.0}, {3.0, 4.0}}):%s(2)" },
-}
-calls.compare = calls.binary
-
--- The first of the calls whose results are numbers, with its result.
-local function example(name, kind)
-    for _, call in ipairs(calls[kind] or {}) do
-        local code = call:format(name)
-        local f = load("local tensor = ... return (" .. code .. ")", "=example")
-        local ok, value = pcall(f, function(list) return gpush.tensor(list, { device = "cpu" }) end)
-        local text = ok and tostring(value)
-        if text and not text:find "nan" and not text:find "inf" then
-            return code .. "\n--> " .. text:gsub("\n", "\n--> ")
-        end
-    end
-end
-
--- Rows of the same kind where one's name begins with the other's.
-local function alike(name, rows)
-    local out = {}
-    for other, row in next, rows do
-        local short, long = name, other
-        if #short > #long then short, long = long, short end
-        if other ~= name and row.kind == rows[name].kind and #short > 2
-            and long:sub(1, #short) == short then
-            out[#out + 1] = public(other)
-        end
-    end
-    table.sort(out)
-    return out[1] and table.concat(out, ", ", 1, math.min(#out, 5))
-end
-
-local function by_kind(name, t)
-    local rows = gpush.ops(true)
-    local row = rows[name]
-    if not row or row.random then return t end
-    return { text = t.text, options = t.options, shapes = t.shapes or shapes[row.kind],
-        example = t.example or example(name, row.kind), see = t.see or alike(name, rows) }
-end
-
-local function show_op(name, sig, help)
-    local row, row_name = gpush.ops(true)[name], name
-    name = public(name)
-    print(call_text(name, sig))
-    wrapped(help, "    ")
-    if sig ~= "" then wrapped(types_text(sig), "    ") end
-    local also = debug.getregistry()["gpush.synonyms"][name]
-    if also then put("    also called %s", table.concat(also, ", ")) end
-    if row and row.dtypes then wrapped("dtypes: " .. row.dtypes, "    ") end
-    local first, rest = sig:match "^%l+[?!]* (%w+)(.*)$"
-    if debug.getregistry()["gpush.tensor.methods"][name .. "_"] and first then
-        put("    in place: %s:%s_(%s)", first, name, rest:find "%l" and "…" or "")
-    end
-    if row and row.grad == "later" then print "    It has no derivative yet." end
-    show_topic(by_kind(row_name, topic(name) or {}))
-end
+local page = assert(loadfile(dir .. "/help/page.lua", "t"))(gpush)
+local print, put, plain, wrapped = page.print, page.put, page.plain, page.wrapped
+local about = assert(loadfile(dir .. "/help/op.lua", "t"))(gpush, topic, page)
+local call_text, public, show_op, show_topic = about.call_text, about.public, about.show,
+    about.show_topic
 
 -- ---- Source ----
 
@@ -271,7 +142,7 @@ local function show_table(t, name)
         if type(k) == "string" and k:find "^[%a_][%w_]*$" then names[#names + 1] = k end
     end
     table.sort(names)
-    if known then print(known.call or name) show_topic(known) end
+    if known then page.call(known.call or name) show_topic(known) end
     if #names > 0 then wrapped("fields: " .. table.concat(names, ", "), "    ") end
 end
 
@@ -287,7 +158,7 @@ local function show_value(v, name, how)
         put("%s: a %s, %s", name, type(v), (tostring(v):gsub("%c", "?")))
         return known and show_topic(known)
     end
-    print(known and known.call or sig and call_text(name, sig) or name)
+    page.call(known and known.call or sig and call_text(name, sig) or name)
     if known then return show_topic(known) end
     v = function_of(v) or v
     local info = debug.getinfo(v, "Su")
@@ -296,9 +167,9 @@ local function show_value(v, name, how)
         put("    a function of %s, %s", info.isvararg and "any number of arguments" or arguments,
             info.what == "C" and "written in C" or info.short_src .. ":" .. info.linedefined)
     end
-    local n = #lines
+    local n = page.count()
     if info.what ~= "C" then comment(v) end
-    local area = #lines == n and info.source:sub(2, #dir + 1) == dir
+    local area = page.count() == n and info.source:sub(2, #dir + 1) == dir
         and info.source:sub(#dir + 3):match "^%w+"
     local member = area and topic(area .. ".any." .. name:match "[^.:]*$")
     if member then show_topic(member) end
@@ -439,7 +310,7 @@ local function show_name(name, how)
     if v ~= nil then
         show_value(v, known and path or name, how)
     elseif known then
-        print(known.call or name)
+        page.call(known.call or name)
         show_topic(known)
     end
     return v ~= nil or known ~= nil
@@ -494,7 +365,7 @@ local function help(what, how)
 end
 
 return function(what, source)
-    lines = {}
+    page.start()
     help(what, { source = source })
-    _G.print(table.concat(lines, "\n"))
+    _G.print(page.text())
 end

@@ -71,6 +71,17 @@ for name, row in pairs(ops()) do
         end
     end
 end
+
+-- The call stands first, in lines of at most 80 columns, and is whole.
+local wide, broken = {}, {}
+for name, row in pairs(ops(true)) do
+    local head = ("\n" .. said(name) .. "\n    -"):match "^(.-)\n    %f[%S]"
+    for line in head:gmatch "[^\n]+" do if utf8.len(line) > 80 then wide[#wide + 1] = name end end
+    if not head:find "%)%s*$" and row.sig ~= "" then broken[#broken + 1] = name end
+end
+t.is(table.concat(wide, " "), "", "no call is wider than 80 columns")
+t.is(table.concat(broken, " "), "", "and none ends in the middle")
+says("[dilation=1],\n        [ceil_mode", "which goes on in the next line", "max_pool2d")
 says("dtypes: f64 f32 bf16 f16; integers and bool give f32", "the dtypes of an elementwise op",
     "exp")
 says("dtypes: i64 i32 i16 i8 u8 bool", "of one for integers", "bitwise_and")

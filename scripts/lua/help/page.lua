@@ -1,0 +1,51 @@
+--!plain
+-- The page that help prints: lines no wider than the terminal, or than 80 columns. Gets the
+-- module.
+local gpush = ...
+local page = {}
+
+-- Everything is printed at once, at the end.
+local lines
+local function print(s) lines[#lines + 1] = s end
+local function put(fmt, ...) print((fmt:format(...))) end
+
+-- Without control characters.
+local function plain(s)
+    return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?"))
+end
+
+-- The width of a line: readable, and within the terminal's.
+local function columns() return math.min(gpush.terminal and gpush.terminal() or 80, 80) - 2 end
+
+local function wrapped(text, indent)
+    local line, most = indent, columns()
+    for word in text:gmatch "%S+" do
+        if #line + #word > most and line ~= indent then
+            print((line:gsub("%s+$", "")))
+            line = indent
+        end
+        line = line .. word .. " "
+    end
+    print((line:gsub("%s+$", "")))
+end
+
+-- Prints a call; one wider than a line goes on in further lines, broken after a comma.
+function page.call(text)
+    local line, most = "", columns()
+    if text:find "\n" then return print(text) end
+    for part in text:gmatch "[^ ]+ ?" do
+        if #line > 8 and line:find ", $" and utf8.len(line .. part) > most then
+            print((line:gsub(" $", "")))
+            line = "        "
+        end
+        line = line .. part
+    end
+    print(line)
+end
+
+function page.start() lines = {} end
+function page.text() return table.concat(lines, "\n") end
+function page.count() return #lines end
+
+page.print, page.put, page.plain, page.wrapped = print, put, plain, wrapped
+return page

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "bindings/paths.h"
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/device/thread.h"
 #include "tensor/intern.h"
 

@@ -5,7 +5,7 @@
 
 #include "tensor/device/device.h"
 #include "tensor/error.h"
-#include "tensor/device/hostmem.h"
+#include "tensor/memory/hostmem.h"
 
 #include <stddef.h>
 #include <lauxlib.h>

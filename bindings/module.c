@@ -14,7 +14,7 @@
 #include "bindings/paths.h"
 #include "bindings/rewrite/truth.h"
 #include "bindings/stop.h"
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/device/failure.h"
 #include "tensor/io/file.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "profile/sync.h"
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/device/backends.h"
 #include "tensor/device/thread.h"
 

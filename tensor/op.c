@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
 #include "tensor/device/failure.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/ops/layout.h"
 #include "tensor/error.h"
 #include "tensor/autograd/tape.h"

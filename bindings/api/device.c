@@ -6,7 +6,7 @@
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
 #include "bindings/module.h"
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/device/backends.h"
 #include "tensor/infer.h"
 

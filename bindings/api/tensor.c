@@ -6,7 +6,7 @@
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
 #include "bindings/module.h"
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 
 static int l_gc(lua_State *L) {
     gp_box *b = lua_touserdata(L, 1);

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "kernels/cpu/linalg/bidiagonal.h"
-#include "kernels/cpu/linalg/inverse.h"
-#include "kernels/cpu/linalg/lu.h"
-#include "kernels/cpu/linalg/qr.h"
-#include "kernels/cpu/linalg/reflectors.h"
+#include "kernels/cpu/linalg/factors/bidiagonal.h"
+#include "kernels/cpu/linalg/factors/inverse.h"
+#include "kernels/cpu/linalg/factors/lu.h"
+#include "kernels/cpu/linalg/factors/qr.h"
+#include "kernels/cpu/linalg/factors/reflectors.h"
 #include "kernels/cpu/runtime/kernel.h"
 #include "kernels/cpu/runtime/scratch.h"
 #include "tensor/device/device.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tensor/device/backends.h"
-#include "tensor/device/hostmem.h"
+#include "tensor/memory/hostmem.h"
 #include "tensor/op.h"
 
 const gp_kernel *gp_cpu_kernels;

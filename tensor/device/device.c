@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/device/backends.h"
 #include "tensor/device/failure.h"
 #include "tensor/device/hazard.h"

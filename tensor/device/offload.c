@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/call.h"
 #include "tensor/tensor.h"
 #include "tensor/device/thread.h"

@@ -4,7 +4,7 @@
 #ifndef GP_CORE_H
 #define GP_CORE_H
 
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/device/failure.h"
 #include "tensor/ops/conv.h"
 #include "tensor/ops/norm.h"

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/device/backends.h"
 #include "tensor/device/failure.h"
 #include "tensor/call.h"
-#include "tensor/device/hostmem.h"
+#include "tensor/memory/hostmem.h"
 #include "tensor/op.h"
 #include "tensor/device/recovery.h"
 #include "tensor/device/thread.h"

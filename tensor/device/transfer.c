@@ -2,7 +2,7 @@
  * host memory. */
 #include <string.h>
 
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/device/failure.h"
 #include "tensor/op.h"
 #include "tensor/device/hazard.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/op.h"

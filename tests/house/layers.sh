@@ -177,7 +177,7 @@ broken openmp tensor/op.c '#define PAR _Pragma("omp parallel for")'
 broken openmp tensor/op.c '#include <omp.h>'
 allowed openmp kernels/cpu/reduce/reduce.c '#pragma omp simd reduction(+ : s)'
 broken drain bindings/api/tensor.c 's->dev->vt->drain(s);'
-broken locks tensor/device/alloc.c 'pthread_mutex_lock(&al->lock);'
+broken locks tensor/memory/alloc.c 'pthread_mutex_lock(&al->lock);'
 allowed locks kernels/cuda/runtime/queue.c 'pthread_mutex_unlock(&q->lock);'
 broken relative bindings/api/tensor.c '#include "tensor.h"'
 tap_done

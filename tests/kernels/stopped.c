@@ -2,7 +2,7 @@
  * the inputs are unchanged. */
 #include "ops.h"
 
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/device/offload.h"
 #include "tensor/io/npy.h"
 #include "tensor/io/png.h"

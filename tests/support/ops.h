@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "tap.h"
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/infer.h"
 #include "tensor/op.h"
 #include "tensor/sig.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "kernels/cpu/linalg/batch.h"
-#include "kernels/cpu/linalg/reflectors.h"
+#include "kernels/cpu/linalg/factors/reflectors.h"
 
 /* The last arguments are the lengths of the strings. */
 #define LAPACK(T, syevd, sytrd, stedc, geev)                                                       \

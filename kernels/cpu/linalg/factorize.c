@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "kernels/cpu/linalg/batch.h"
-#include "kernels/cpu/linalg/lu.h"
-#include "kernels/cpu/linalg/qr.h"
+#include "kernels/cpu/linalg/factors/lu.h"
+#include "kernels/cpu/linalg/factors/qr.h"
 
 /* The last argument of potrf is the length of the string. */
 #define LAPACK(T, geqrf, orgqr, potrf, getrf)                                                      \

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/linalg/inverse.h"
+#include "kernels/cpu/linalg/factors/inverse.h"
 #include "kernels/cpu/linalg/batch.h"
-#include "kernels/cpu/linalg/lu.h"
+#include "kernels/cpu/linalg/factors/lu.h"
 
 /* LAPACK's LU and the routines that use it. The last argument of getrs is the length of the
  * string. */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/linalg/bidiagonal.h"
+#include "kernels/cpu/linalg/factors/bidiagonal.h"
 #include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/runtime/kernel.h"
 

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "tensor/device/hostmem.h"
+#include "tensor/memory/hostmem.h"
 
 enum { KEEP = 16 << 20 }; /* larger blocks go when a call needs less than a quarter of them */
 

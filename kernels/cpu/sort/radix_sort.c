@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/sort/sort.h"
-#include "tensor/device/hostmem.h"
+#include "tensor/memory/hostmem.h"
 
 enum { FEW = 40, BITS = 11, BINS = 1 << BITS, NARROW = 256, MOST_PARTS = 64, KEEP = 32 << 20 };
 

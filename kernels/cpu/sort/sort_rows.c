@@ -1,6 +1,6 @@
 /* argsort_rows: the order of a matrix's rows, by merging runs of them. */
 #include "kernels/cpu/sort/keys.h"
-#include "tensor/device/hostmem.h"
+#include "tensor/memory/hostmem.h"
 
 typedef struct rows {
     const uint64_t *keys; /* of all elements, row by row */

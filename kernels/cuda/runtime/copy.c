@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "kernels/cuda/runtime/device.h"
 #include "kernels/cuda/runtime/timed.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/device/plugin_api.h"
 #include "kernels/cuda/runtime/device.h"
 #include "kernels/cuda/runtime/timed.h"

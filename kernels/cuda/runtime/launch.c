@@ -5,7 +5,7 @@
 #include "kernels/cuda/runtime/kernel.h"
 #include "kernels/cuda/runtime/libs.h"
 #include "kernels/cuda/runtime/table.h"
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "kernels/cuda/runtime/device.h"
 
 enum { HELD = 32 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "kernels/cuda/runtime/kernel.h"
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/device/failure.h"
 #include "kernels/cuda/runtime/device.h"
 

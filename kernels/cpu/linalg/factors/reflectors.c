@@ -4,7 +4,7 @@
  * products; here the columns of z are divided among threads, which do not wait for each other. On
  * one thread of an AMD EPYC (AVX2), 256 to 1024 columns take 0.69 to 0.92 of ormtr's time
  * (scripts/bench/RESULTS.md). */
-#include "kernels/cpu/linalg/reflectors.h"
+#include "kernels/cpu/linalg/factors/reflectors.h"
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ typedef struct reflections {
 
 #define T float
 #define t f32
-#include "kernels/cpu/linalg/reflectors.inc"
+#include "kernels/cpu/linalg/factors/reflectors.inc"
 #define T double
 #define t f64
-#include "kernels/cpu/linalg/reflectors.inc"
+#include "kernels/cpu/linalg/factors/reflectors.inc"

@@ -4,7 +4,7 @@
  * cache, it gets the last step's update by u, then v's, and is added to y = x' A, x being column
  * i, from which u's own update w = u' A follows. On one thread of an AMD EPYC (AVX2), 64 and 256
  * rows take 0.34 to 0.73 of gebrd's time (scripts/bench/RESULTS.md). */
-#include "kernels/cpu/linalg/bidiagonal.h"
+#include "kernels/cpu/linalg/factors/bidiagonal.h"
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ REFLECT(double, f64, sqrt, copysign)
 
 #define T float
 #define t f32
-#include "kernels/cpu/linalg/bidiagonal.inc"
+#include "kernels/cpu/linalg/factors/bidiagonal.inc"
 #define T double
 #define t f64
-#include "kernels/cpu/linalg/bidiagonal.inc"
+#include "kernels/cpu/linalg/factors/bidiagonal.inc"

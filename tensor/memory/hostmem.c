@@ -1,5 +1,5 @@
 /* Host memory for tensors, and for Lua's largest tables. */
-#include "tensor/device/hostmem.h"
+#include "tensor/memory/hostmem.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
  * Gustavson, "Applying recursion to serial and parallel QR factorization", 2000. On one thread of
  * an AMD EPYC (AVX2), Q and R of 256 to 1024 columns take 0.77 to 0.95 of the time of LAPACK's
  * geqrf and orgqr (scripts/bench/RESULTS.md). */
-#include "kernels/cpu/linalg/qr.h"
+#include "kernels/cpu/linalg/factors/qr.h"
 
 #include <float.h>
 #include <math.h>
@@ -30,8 +30,8 @@ typedef struct block {
 #define T float
 #define t f32
 #define SAFE 0x1p-100
-#include "kernels/cpu/linalg/qr.inc"
+#include "kernels/cpu/linalg/factors/qr.inc"
 #define T double
 #define t f64
 #define SAFE 0x1p-960
-#include "kernels/cpu/linalg/qr.inc"
+#include "kernels/cpu/linalg/factors/qr.inc"

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "tensor/device/magazine.h"
+#include "tensor/memory/magazine.h"
 
 enum { MIB = 1 << 20 };
 

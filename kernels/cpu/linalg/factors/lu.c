@@ -4,7 +4,7 @@
  * getrf they take as long as the products. On one thread of an AMD EPYC (AVX2), 512 and 1024 rows
  * take 0.84 to 0.92 of getrf's time, and inverses of 256 to 1024 rows 0.66 to 1.04 of the time of
  * getrf and getri (scripts/bench/RESULTS.md). */
-#include "kernels/cpu/linalg/lu.h"
+#include "kernels/cpu/linalg/factors/lu.h"
 
 #include <float.h>
 #include <string.h>
@@ -55,28 +55,28 @@ SWAP(double, f64)
 #define T float
 #define t f32
 #define TINY FLT_MIN
-#include "kernels/cpu/linalg/lu_panel.inc"
+#include "kernels/cpu/linalg/factors/lu_panel.inc"
 #define T double
 #define t f64
 #define TINY DBL_MIN
-#include "kernels/cpu/linalg/lu_panel.inc"
+#include "kernels/cpu/linalg/factors/lu_panel.inc"
 
 /* ---- the rows ---- */
 
 #define T float
 #define t f32
-#include "kernels/cpu/linalg/lu.inc"
+#include "kernels/cpu/linalg/factors/lu.inc"
 #define T double
 #define t f64
-#include "kernels/cpu/linalg/lu.inc"
+#include "kernels/cpu/linalg/factors/lu.inc"
 
 /* ---- equations ---- */
 
 #define T float
 #define t f32
 #define TRSV cblas_strsv
-#include "kernels/cpu/linalg/lu_solve.inc"
+#include "kernels/cpu/linalg/factors/lu_solve.inc"
 #define T double
 #define t f64
 #define TRSV cblas_dtrsv
-#include "kernels/cpu/linalg/lu_solve.inc"
+#include "kernels/cpu/linalg/factors/lu_solve.inc"

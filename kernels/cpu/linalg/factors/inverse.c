@@ -3,12 +3,12 @@
  * All elements of a row are treated alike, so that the loops are whole vectors. On one thread of
  * an AMD EPYC (AVX2), 4 rows take 0.29 to 0.39 of the time of LAPACK's getrf and getri, 16 rows
  * 0.64 to 0.75 (scripts/bench/RESULTS.md). */
-#include "kernels/cpu/linalg/inverse.h"
+#include "kernels/cpu/linalg/factors/inverse.h"
 
 #define ALWAYS __attribute__((always_inline)) static inline
 #define T float
 #define t f32
-#include "kernels/cpu/linalg/inverse.inc"
+#include "kernels/cpu/linalg/factors/inverse.inc"
 #define T double
 #define t f64
-#include "kernels/cpu/linalg/inverse.inc"
+#include "kernels/cpu/linalg/factors/inverse.inc"

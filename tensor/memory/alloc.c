@@ -1,6 +1,6 @@
 /* The caching, stream-ordered allocator: freed blocks wait in lists by stream and size class, and
  * are reused without a call to the device. */
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "tensor/device/failure.h"
 #include "tensor/error.h"
 #include "tensor/device/thread.h"
-#include "tensor/device/magazine.h"
+#include "tensor/memory/magazine.h"
 
 enum {
     STEPS = 8,            /* size classes per doubling: at most 1/8 of a block is waste */

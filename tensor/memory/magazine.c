@@ -1,6 +1,6 @@
 /* Small host blocks cached by each thread. Only the owner writes the counters; any thread may read
  * them. */
-#include "tensor/device/magazine.h"
+#include "tensor/memory/magazine.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef GP_MAGAZINE_H
 #define GP_MAGAZINE_H
 
-#include "tensor/device/alloc.h"
+#include "tensor/memory/alloc.h"
 
 enum { GP_SMALL_CLASSES = 48 }; /* up to 16 KiB a block */
 

@@ -6,7 +6,8 @@
 
 /* A definition; lives as long as its function. */
 typedef struct composite {
-    gp_op op; /* only name, sig and help */
+    gp_op op;          /* only name, sig, help and extra */
+    gp_op_extra extra; /* only waits */
     gp_sig sig;
     bool plain; /* not an op: tables that it returns stay as they are */
 } composite;
@@ -22,12 +23,15 @@ static const char *field(lua_State *L, int def, const char *name, int keep) {
 /* Pushes the composite of the definition at index def, and its function. */
 static void make(lua_State *L, int def) {
     luaL_checktype(L, def, LUA_TTABLE);
-    composite *f = lua_newuserdatauv(L, sizeof *f, 3);
-    f->op = (gp_op){.kind = GP_CUSTOM};
+    composite *f = lua_newuserdatauv(L, sizeof *f, 4);
+    f->extra = (gp_op_extra){.waits = NULL};
+    f->op = (gp_op){.kind = GP_CUSTOM, .extra = &f->extra};
     f->op.name = field(L, def, "name", 1);
     f->op.sig = field(L, def, "sig", 2);
     f->op.help = field(L, def, "help", 3);
     if (!gp_sig_parse(f->op.sig, &f->sig)) gp_lua_raise(L);
+    if (lua_getfield(L, def, "waits") == LUA_TSTRING) f->extra.waits = lua_tostring(L, -1);
+    lua_setiuservalue(L, -2, 4);
     f->plain = lua_getfield(L, def, "plain") == LUA_TBOOLEAN;
     if (f->plain) f->op.kind = GP_FUNCTION;
     lua_pop(L, 1);

@@ -34,9 +34,24 @@ static void set_dtypes(lua_State *L, const gp_op *op) {
     lua_setfield(L, -2, "dtypes");
 }
 
+/* The errors of an op that depend on elements or on sizes, by its kind of fault. */
+static const char *const faults[] = {[GP_FAULT_DIVISOR] = "a divisor of 0, of integers",
+                                     [GP_FAULT_EXPONENT] =
+                                         "an exponent below 0, of integers but 1 and -1",
+                                     [GP_FAULT_CHANCE] = "an element that is not between 0 and 1"};
+
+/* What of the row's exceptions help shows; nothing for a layer's class. */
+static void set_extra(lua_State *L, const gp_op_extra *e) {
+    if (!e) return;
+    const char *raises = e->picks ? "no elements to choose from" : faults[e->fault];
+    lua_pushstring(L, e->waits), lua_setfield(L, -2, "waits");
+    lua_pushstring(L, raises), lua_setfield(L, -2, "raises");
+}
+
 static void add_entry(lua_State *L, const gp_op *op, const char *kind) {
     lua_createtable(L, 0, 6);
     set_dtypes(L, op);
+    set_extra(L, op->extra);
     lua_pushstring(L, op->sig), lua_setfield(L, -2, "sig");
     lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
     lua_pushstring(L, kind), lua_setfield(L, -2, "kind");
@@ -52,10 +67,11 @@ static void add_entry(lua_State *L, const gp_op *op, const char *kind) {
 static void cover(lua_State *L, const gp_op *op) {
     lua_pushstring(L, op->sig), lua_setfield(L, -2, "sig");
     lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
+    set_extra(L, op->extra);
 }
 
-/* ops(): name -> {sig =, help =, kind =, dtypes =, random =, grad = "yes", "no" or "later"} of
- * every row; ops(true): and of every composite. */
+/* ops(): name -> {sig =, help =, kind =, dtypes =, waits =, raises =, random =, grad = "yes", "no"
+ * or "later"} of every row; ops(true): and of every composite. */
 static int l_ops(lua_State *L) {
     bool all = lua_toboolean(L, 1);
     lua_createtable(L, 0, GP_ROWS);

@@ -86,6 +86,8 @@ says("dtypes: f64 f32 bf16 f16; integers and bool give f32", "the dtypes of an e
     "exp")
 says("dtypes: i64 i32 i16 i8 u8 bool", "of one for integers", "bitwise_and")
 says("integers and bool give", "of a reduction", "sum")
+says("waits: for the number of distinct", "what the host waits for", "unique")
+says("raises: a divisor of 0, of integers", "what it raises at", "remainder")
 says("in place: x:exp_()", "the form in place", "exp")
 says("in place: a:add_(…)", "with arguments", "add")
 t.ok(not said("sum"):find "in place:", "which not all ops have")

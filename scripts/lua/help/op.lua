@@ -110,6 +110,8 @@ local function show_op(name, sig, help)
     if debug.getregistry()["gpush.tensor.methods"][name .. "_"] and first then
         put("    in place: %s:%s_(%s)", first, name, rest:find "%l" and "…" or "")
     end
+    if row and row.waits then wrapped("waits: " .. row.waits, "    ") end
+    if row and row.raises then wrapped("raises: " .. row.raises, "    ") end
     if row and row.grad == "later" then print "    It has no derivative yet." end
     show_topic(by_kind(row_name, topic(name) or {}))
 end

@@ -83,6 +83,7 @@ define { "new_full", sig = "tensor x, shape shape, number value, dtype? dtype, d
     end }
 define { "new_tensor", sig = "tensor x, any values, dtype? dtype, device? device",
     help = "a tensor of nested tables of x's dtype, on x's device",
+    waits = "for the copy to the device",
     fn = function(x, values, dtype, device)
         local kind = type(values)
         if kind ~= "table" and kind ~= "number" and kind ~= "boolean"

@@ -6,6 +6,7 @@ local gpush, define, rows, fail = ...
 define { "equal", sig = "tensor a, tensor b",
     help = "whether two tensors have the same shape and elements; true or false, so a wait for \z
         tensors on a device",
+    waits = "for true or false",
     fn = function(a, b)
         local x, y = a.shape, b.shape
         if #x ~= #y then return false end
@@ -45,6 +46,7 @@ define { "isclose",
 define { "allclose",
     sig = "tensor a, operand b, float rtol=1e-5, float atol=1e-8, bool equal_nan=false",
     help = "whether isclose holds everywhere; true or false, so a wait for tensors on a device",
+    waits = "for true or false",
     fn = function(a, b, rtol, atol, equal_nan)
         check_tolerance("allclose", "rtol", rtol)
         check_tolerance("allclose", "atol", atol)

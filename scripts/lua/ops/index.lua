@@ -14,6 +14,7 @@ end
 define { "nonzero", sig = "tensor x, bool as_tuple=false",
     help = "the indices of the elements that are not zero, a row each; as_tuple: a list of a \z
         tensor for each dim, as in t[nonzero(m, {as_tuple = true})]. Waits for their number",
+    waits = "for the number of elements that are not zero",
     fn = function(x, tuple)
         if tuple then return as_tuple(x) end
         return nonzero(x)
@@ -21,6 +22,7 @@ define { "nonzero", sig = "tensor x, bool as_tuple=false",
 
 define { "where", sig = "tensor cond, operand? a, operand? b",
     help = "a where cond is true, b elsewhere; where(cond) alone: nonzero(cond, {as_tuple = true})",
+    waits = "for the number of true elements, if a and b are not given",
     fn = function(cond, a, b)
         if a == nil and b == nil then return as_tuple(cond) end
         return where(cond, a, b)

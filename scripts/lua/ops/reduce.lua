@@ -142,11 +142,14 @@ end
 define { "quantile",
     sig = "tensor x, any q, dim? dim, bool keepdim=false, str interpolation=\"linear\"",
     fn = quantile("quantile", false),
+    waits = "for a copy of q, if it is a table or on another device",
     help = "the q-quantiles (0 to 1) along dim, or of all; several q (a table or a vector) give a \z
         first dim. interpolation: linear, lower, higher, midpoint, nearest. NaN wins" }
 define { "nanquantile",
     sig = "tensor x, any q, dim? dim, bool keepdim=false, str interpolation=\"linear\"",
-    fn = quantile("nanquantile", true), help = "as quantile, without NaNs" }
+    fn = quantile("nanquantile", true),
+    waits = "for a copy of q, if it is a table or on another device",
+    help = "as quantile, without NaNs" }
 
 -- ---- differences ----
 

@@ -37,6 +37,7 @@ local function waits(fn, text)
 end
 
 g.sync.mode = "off"
+t.is(waits(g.isclose, "f(3), 0.5"), false, "isclose to a number makes that on the device")
 local silent, idle, seen = {}, {}, 0
 for name, row in pairs(g.ops(true)) do
     local text = calls[name] or S.calls[name] or S.kinds[row.kind]

@@ -35,7 +35,11 @@ define { "isclose",
         check_tolerance("isclose", "rtol", rtol)
         check_tolerance("isclose", "atol", atol)
         if type(b) == "boolean" then b = b and 1 or 0 end
-        if type(b) == "number" then b = gpush.tensor(b, { dtype = a.dtype, device = a.device }) end
+        if type(b) == "number" then
+            local dtype = a.dtype
+            if WIDE[dtype] == "f64" then dtype = math.type(b) == "integer" and "i64" or "f64" end
+            b = gpush.full({}, b, { dtype = dtype, device = a.device }) -- no copy, so no wait
+        end
         local x, y, close = WIDE[a.dtype] and a:to(WIDE[a.dtype]) or a, WIDE[b.dtype]
             and b:to(WIDE[b.dtype]) or b, a:eq(b)
         close = (x - y):abs():le(y:abs() * rtol + atol) & y:abs():lt(math.huge) | close

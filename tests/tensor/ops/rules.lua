@@ -249,6 +249,9 @@ local function rules(dev)
 
     -- close integers and 16-bit floats: no difference wraps or is rounded
     is(on({8, 200}, "u8"):isclose(on({9, 100}, "u8"), 0.1, 0.2), {true, false}, "isclose of u8")
+    is(on({0, 1}, "i64"):isclose(0.5), {false, false}, "isclose of integers to a half")
+    is(on({0, 255}, "u8"):isclose(256), {false, false}, "and to what u8 cannot hold")
+    is(on({0, 1}, "u8"):isclose(1), {false, true}, "and to an integer")
     is(on({true, false}, "bool"):isclose(on({true, true}, "bool")), {true, false},
         "isclose of bool")
     is(on({math.maxinteger}):isclose(on({math.maxinteger - 1}), 0, 0), {true},

@@ -54,10 +54,9 @@ local function check_count(self, n, most)
 end
 
 local function call(self, ...)
-    local forward = self.forward
-    check_count(self, select("#", ...), most_of[forward])
+    check_count(self, select("#", ...), most_of[self.forward])
     if self._hooks then return pass(hooked(self, self._hooks, ...)) end
-    return pass(forward(self, ...))
+    return pass(self:forward(...))
 end
 
 function Module:forward(...) -- luacheck: ignore

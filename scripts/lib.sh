@@ -1,5 +1,5 @@
 # What scripts/gpush and scripts/test share: install what is missing, configure, build. Sourced by
-# sh; needs $root. Says nothing on stdout, which belongs to the program; what goes on is told on
+# sh; needs $root. Says nothing on stdout, which belongs to the program; progress is printed on
 # stderr and logged under build/.
 # shellcheck shell=sh
 unset CDPATH

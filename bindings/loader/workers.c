@@ -235,8 +235,7 @@ static _Noreturn void abandon(worker *w, const char *text) {
     if (c->stats.crashed++ == 0) {
         snprintf(c->crash, sizeof c->crash,
                  "worker %d %s; its memory is lost, and it may have damaged other memory: save "
-                 "your work "
-                 "and start anew",
+                 "your work and restart",
                  (int)(w - c->worker) + 1, text);
     }
     w->ended = w->crashed = true;

@@ -1,5 +1,5 @@
 -- Lab: seven tips. William Falcon's "7 tips for squeezing maximum performance from PyTorch", each
--- written badly and well, measured side by side. Both ways give the same numbers; the lab checks
+-- written badly and well, both measured. Both ways give the same numbers; the lab checks
 -- that.
 --
 -- What to look at

@@ -1,5 +1,5 @@
 -- Lab: where does the time go? A small model, conv2d 3 -> 8 and batch_norm, then the singular
--- values of its feature maps: once as many a script does it, by way of the CPU and back, and once
+-- values of its feature maps: once as many a script does it, through the CPU and back, and once
 -- without leaving the device.
 --
 -- What to look at
@@ -61,11 +61,11 @@ end
 
 local shape = table.concat(x.shape, "x")
 print(("%s through conv2d and batch_norm to singular values on %s"):format(shape, x.device))
-local a, there = study("by way of the CPU", by_way_of_the_cpu)
+local a, there = study("through the CPU", by_way_of_the_cpu)
 local b, here = study("on the device", on_the_device)
 
 print "\n== result =="
-print(("by way of the CPU  %9.3f ms"):format(there * 1e3))
+print(("through the CPU    %9.3f ms"):format(there * 1e3))
 print(("on the device      %9.3f ms"):format(here * 1e3))
 print("singular values    " .. table.concat(a.shape, "x"))
 print(("largest difference %9.2g of %.4g"):format((a - b):abs():amax(), a:amax()))

@@ -233,7 +233,7 @@ static void crashed(sim_stream *ss, const char *text) {
     if (cmd->kind == KERNEL) free(cmd->more);
     gp_fail(
         "the worker of %s %s; results are lost, and it may have damaged other memory: save your "
-        "work and start anew",
+        "work and restart",
         s->dev->name, text);
     fail_command(s, &(gp_call){.loc = {0}}, true);
     complete(ss, at);

@@ -209,7 +209,7 @@ static bool parse_header(parser *h, header *out) {
         break;
     }
     space(h);
-    if (*h->p) return expected(h, "nothing behind '}'");
+    if (*h->p) return expected(h, "nothing after '}'");
     if (!out->seen_descr) return expected(h, "descr");
     if (!out->seen_order) return expected(h, "fortran_order");
     return out->seen_shape || expected(h, "shape");

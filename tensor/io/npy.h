@@ -10,7 +10,7 @@
  * NEP 1. */
 gp_tensor *gp_npy_load(const char *file);
 
-/* Writes x (on the cpu, any layout) in C order, version 1.0, by way of a temporary. */
+/* Writes x (on the cpu, any layout) in C order, version 1.0, through a temporary file. */
 bool gp_npy_save(const char *file, gp_tensor *x);
 
 /* The arrays of an npz file, named as numpy.load shows them (without ".npy"). */
@@ -24,7 +24,8 @@ typedef struct gp_npz {
 bool gp_npz_load(const char *file, gp_npz *out);
 /* Adds an array: takes over t's reference (also on failure), copies name. */
 bool gp_npz_add(gp_npz *z, const char *name, gp_tensor *t);
-/* Writes the arrays (on the cpu) by way of a temporary; deflated, or stored as numpy.savez does. */
+/* Writes the arrays (on the cpu) through a temporary file; deflated, or stored as numpy.savez does.
+ */
 bool gp_npz_save(const char *file, const gp_npz *z, bool deflate);
 void gp_npz_free(gp_npz *z);
 

@@ -162,7 +162,7 @@ t.ok(x.shape ~= { 2, 4 } and x.shape ~= { 2 } and x.shape ~= { 2, 3, 1 } and x.s
 t.ok(x:stride() == { 3, 1 }, "strides likewise")
 t.is(tostring(x.shape) .. " " .. x.shape .. x.T.shape, "{2, 3} {2, 3}{3, 2}", "their text")
 t.is(tostring(gpush.zeros({}).shape), "{}", "of a 0-d tensor's")
-t.is(tensor(1) .. x.shape, "tensor(1, i64 scalar cpu){2, 3}", "behind a tensor, too")
+t.is(tensor(1) .. x.shape, "tensor(1, i64 scalar cpu){2, 3}", "after a tensor, too")
 t.ok(gpush.zeros(x.shape).shape == x.shape, "a shape is an argument")
 local walk = { [pairs] = "pairs" }
 -- in stock Lua it reads past the end

@@ -71,7 +71,7 @@ for kind, v in pairs(obj) do
     end
 end
 table.sort(silent)
-t.is(table.concat(silent, "\n"), "", ("each of %d calls is told"):format(calls))
+t.is(table.concat(silent, "\n"), "", ("each of %d calls is reported"):format(calls))
 t.ok(calls > 500, "and all methods are among them")
 
 -- In the error itself, where it is ours.

@@ -52,7 +52,7 @@ t.is({ n, d }, { 2, 3 }, "n, d = x.shape")
 n, d = x:size()
 t.is({ n, d }, { 2, 3 }, "n, d = x:size()")
 local first, rows, columns = "first", (x + 1).shape
-t.is({ first, rows, columns }, { "first", 2, 3 }, "behind another value")
+t.is({ first, rows, columns }, { "first", 2, 3 }, "after another value")
 t.error(function() local a, b, c = x.shape return c end,
     "a list of 2 cannot be unpacked into 3 variables", "too many names")
 t.error(function() local a, b = zeros(1, 2, 3).shape return b end,

@@ -353,7 +353,7 @@ for _ = 1, 5 do
     local _, message = pcall(function() for _ in two() do end end)
     least = least and message:find "sample 2:"
 end
-t.ok(least, "of several errors in a batch, the first sample's is told")
+t.ok(least, "of several errors in a batch, the first sample's is reported")
 
 for name, make in pairs {
     ["loader.lua:%d+: data.Loader: unknown option 'batchsize' .*dataset, batch, shuffle"] =

@@ -15,7 +15,7 @@ shows(tensor { math.mininteger, math.maxinteger },
 shows(tensor({ 0, 255 }, { dtype = "u8" }), { "tensor({  0, 255}, u8 2 cpu)" }, "u8")
 shows(tensor { true, false }, { "tensor({ true, false}, bool 2 cpu)" }, "booleans")
 shows(tensor { 1.0, 2.5 }, { "tensor({1.0, 2.5}, f32 2 cpu)" },
-    "floats keep a digit behind the point")
+    "floats keep a digit after the point")
 shows(tensor { 1 / 3, 10.25 }, { "tensor({ 0.3333, 10.2500}, f32 2 cpu)" }, "four digits at most")
 shows(tensor { 0.5, 0.125 }, { "tensor({0.500, 0.125}, f32 2 cpu)" },
     "no more digits than any needs")

@@ -14,7 +14,7 @@ t.is((x == 3):tolist(), { false, false, true, false, false }, "tensor == number"
 t.is((3 ~= x):tolist(), { true, true, false, true, true }, "number ~= tensor")
 t.is((x < 3):tolist(), { true, true, false, false, false }, "<")
 t.is((3 < x):tolist(), { false, false, false, true, true }, "number < tensor")
-t.is((x <= 2):tolist(), (2 >= x):tolist(), "<= is >= turned round")
+t.is((x <= 2):tolist(), (2 >= x):tolist(), "<= is >= with its sides swapped")
 t.is((box.x > 4):tolist(), { false, false, false, false, true }, ">")
 t.is((box.x >= box.n):tolist(), { false, true, true, true, true }, ">= of fields")
 t.is((ten() == ten()):tolist(), { true, true, true, true, true }, "calls are cut to one value")
@@ -193,7 +193,7 @@ t.error(function() return m @ ones(3, 3) end, "syntax%.lua:%d+: matmul: ",
     "shapes that do not go together")
 t.is(load "local a, b = ... return a @ b" (m, m), m:matmul(m), "in load")
 t.is(select(2, load("y = a @ b if then", "=c")), "c:1: unexpected symbol near 'then'",
-    "an error behind it is Lua's")
+    "an error after it is Lua's")
 t.is(select(2, load("for i = 1, 2 do y = a @", "=c")), "c:1: unexpected symbol near <eof>",
     "a chunk that goes on")
 t.is(select(2, load("y = a @ b goto nowhere", "=c")),

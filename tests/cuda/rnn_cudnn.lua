@@ -98,7 +98,7 @@ for _, kind in ipairs(kinds) do
 end
 
 t.is(os.getenv "CUBLAS_WORKSPACE_CONFIG", ":4096:8",
-    "cuBLAS within cuDNN is told to give the same bits each time")
+    "cuBLAS within cuDNN is set to give the same bits each time")
 
 -- Only some of the results, no states, no batch; TF32 that is switched between forward and
 -- backward.

@@ -25,7 +25,7 @@ end
 -- existing devices
 prints("GPUSH_FAKE_DEVICES=0", "print(cuda.is_available()) print(ones(2, {device = 'gpu'}).device)",
     "^false\tcuda: no CUDA%-capable device[^\n]*\nsim:0\n$",
-    "without a device gpu is sim, and the reason is told")
+    "without a device gpu is sim, and the reason is printed")
 prints("GPUSH_FAKE_DRIVER=12000", "print(pcall(ones, 2, {device = 'cuda'}))",
     "false\t[^\n]*ones: no CUDA device here %(CUDA driver version is insufficient",
         "a driver that is too old")

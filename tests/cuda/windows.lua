@@ -29,5 +29,5 @@ local values, places = max_pool2d(x:to "cuda", 3, 3, 0, 1, false, true)
 t.is(tostring(values:isnan():to "cpu":tolist()[1][1][2]), "true",
     "NaN wins where larger elements follow")
 t.is(places:to "cpu":tolist(), (select(2, max_pool2d(x, 3, 3, 0, 1, false, true))):tolist(),
-    "and its place is told")
+    "and its place is printed")
 t.done()

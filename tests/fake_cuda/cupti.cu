@@ -127,7 +127,8 @@ static void activities(void) {
     cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION),
         cuptiActivityEnable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
     work(2, 1);
-    tap_ok(kernels.size() == 2 && links.empty(), "no link is told without the calls' own records");
+    tap_ok(kernels.size() == 2 && links.empty(),
+           "no link is reported without the calls' own records");
     tap_ok(waits.size() == 1 &&
                waits[0].type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE &&
                waits[0].end >= waits[0].start && waits[0].correlationId > kernels[1].correlationId,

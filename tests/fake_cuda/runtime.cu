@@ -215,7 +215,7 @@ static void divergence(void) {
     tap_ok(!GP_LAUNCH(&c, fine, 1, 1, 60000, d) && c.err == cudaErrorInvalidValue,
            "60000 bytes of shared memory are refused");
     cudaFuncSetAttribute(fine, cudaFuncAttributeMaxDynamicSharedMemorySize, 60000);
-    tap_ok(GP_LAUNCH(&c, fine, 1, 1, 60000, d), "unless the function has been told");
+    tap_ok(GP_LAUNCH(&c, fine, 1, 1, 60000, d), "unless the function allows it");
     tap_ok(GP_LAUNCH(&c, fine, 0, 64, 0, d) && cudaGetLastError() == cudaSuccess,
            "a grid of no blocks does nothing");
     cudaFree(d);
@@ -309,7 +309,7 @@ static void memory(void) {
     cudaPointerGetAttributes(&a, d + 50);
     tap_ok(a.type == cudaMemoryTypeDevice && a.device == 0, "an address inside a device block");
     cudaPointerGetAttributes(&a, d + 100);
-    tap_ok(a.type != cudaMemoryTypeDevice || a.devicePointer != d, "one behind it is not");
+    tap_ok(a.type != cudaMemoryTypeDevice || a.devicePointer != d, "one after it is not");
     cudaPointerGetAttributes(&a, &stack);
     tap_is_int(a.type, cudaMemoryTypeUnregistered, "pageable memory");
     tap_is_int(cudaMemcpy(d + 90, v.data(), 44, cudaMemcpyHostToDevice), cudaErrorInvalidValue,
@@ -442,7 +442,7 @@ static void order(void) {
     std::vector<int> backward = host(d, 4);
     fakeFault("order=forward");
     tap_ok(forward[0] == 191 && backward[0] == 0, "blocks and threads run forward or backward");
-    tap_ok(forward[2] != backward[2], "behind a barrier, too");
+    tap_ok(forward[2] != backward[2], "after a barrier, too");
 }
 
 static void two_devices(void) {

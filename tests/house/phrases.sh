@@ -7,22 +7,36 @@ root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 # One a line: a Perl pattern, then what to write. A space stands for any break between words.
 phrases() {
     cat <<'EOF'
+side by side                    adjacent, contiguous, at the same time
+for ever                        forever, without end; of memory: never freed
+one behind the other            consecutive, in turn, concatenated
+turned round                    transposed, reversed
 and (its|their|his) kin         and similar ones
 as if nothing (were|was)        unchanged
-so to say                       leave it out
+so to (say|speak)               leave it out
 of its own accord               by itself
 who asks then                   the caller then
+(is|are|was|were|be|been|being) told(?! (apart|from|so))   is passed, is set; of an error: is reported
+anew                            again
+by way of                       through, with
+at hand                         available
+in the midst                    within, during
+behind (it|its|them|the|an?|each|every|any|another|one|what|that|which|this|these|their|two)   after, that follows
+once more                       again
 EOF
 }
 
+# Comments that ask instead of saying: "Is x free?" is "Whether x is free".
+question='(?:/\*|^\s*//|--|^\s*#) (?:Is|Are|Was|Were|Do|Does|Did|Has|Have|Had|May|Might|Can|Could|Should|Would|Must|Will|Who|What|Where|When|Why|Which|How) [^.:;"*()]*\?(?=\s|$)'
+
 texts() {
     find tensor kernels profile bindings shell scripts tests docs .ci cmake *.md CMakeLists.txt \
-        -type f 2>/dev/null | grep -Ev '^tests/fake_cuda/include/|^tests/house/phrases\.sh$|\.(png|svg|npy|npz)$' |
+        -type f 2>/dev/null | grep -Ev '^tests/fake_cuda/include/|^scripts/lua/topics|^tests/house/phrases\.sh$|\.(png|svg|npy|npz)$' |
         xargs -r grep -lI .
 }
 # Prints "FILE:LINE: the phrase (write: …)" for each.
 found() {
-    texts | LC_ALL=C sort | phrases="$(phrases)" xargs -r perl -CSD -0777 -ne '
+    texts | LC_ALL=C sort | phrases="$(phrases)" question="$question" xargs -r perl -CSD -0777 -ne '
         BEGIN {
             binmode STDOUT, ":utf8";
             for (split /\n/, $ENV{phrases}) {
@@ -30,6 +44,7 @@ found() {
                 $p =~ s/ /(?:[ \\t]|[ \\t\\\\]*\\n[ \\t]*(?:\\*|\/\/|--|#|>)?[ \\t]*)+/g;
                 push @list, [qr/\b(?:$p)\b/i, $say];
             }
+            push @list, [qr/$ENV{question}/m, "Whether …"] if $ENV{question};
         }
         for my $p (@list) {
             while (/$p->[0]/g) {
@@ -45,11 +60,12 @@ tap_empty "$(found)" "no phrase of the list is left"
 n=$(phrases | grep -c .)
 tap_ok $((n > 0 ? 0 : 1)) "the list has phrases ($n)"
 
-# A scratch tree: a phrase in capitals, one over a line break, and none inside of longer words.
+# A scratch tree: a phrase in capitals, one over a line break, and no word that only contains one.
 TMPDIR=$(mktemp -d)
 trap 'rm -rf "$TMPDIR"' EXIT
 cd "$TMPDIR" && mkdir tensor || exit 1
-printf '/* So to say. */\n/* It moves of its\n * own accord, and their kinship. */\nint x;\n' >tensor/x.c
-tap_is "$(found | cut -d'(' -f1 | sed 's/ $//')" "$(printf '%s\n' 'tensor/x.c:1: So to say' 'tensor/x.c:2: of its * own accord')" \
-    "phrases are found in any case, across lines, and as whole words"
+printf '/* Side by side. */\n/* They lie, so\n * to say, for everything. */\n/* Is x free? */\nint x;\n' >tensor/x.c
+tap_is "$(found | cut -d'(' -f1)" "tensor/x.c:1: Side by side 
+tensor/x.c:2: so * to say 
+tensor/x.c:4: /* Is x free? " "phrases are found in any case, across lines, and as questions"
 tap_done

@@ -182,6 +182,6 @@ t.error(function() return g.tensordot(a, a, {{1, 1}, {1, 1}}) end, "tensordot: d
 t.error(function() return g.tensordot(a, b, {{1}, {1, 2}}) end, "tensordot: 1 dims of a and 2 of b",
     "lists of two lengths")
 t.error(function() return g.einsum("ij->i", a, nil, b) end,
-    "einsum: operand 2: expected a tensor, got nil", "an operand behind a gap")
+    "einsum: operand 2: expected a tensor, got nil", "an operand after a gap")
 
 t.done()

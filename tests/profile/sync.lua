@@ -49,10 +49,10 @@ t.is(stderr_of(head .. "x = x + 1; local y = x:sum(); local z = x['1:4']; local 
 t.is(stderr_of(head:gsub("sync.warn = true", "") .. "local v = x:sum():item()"), "",
     "nothing is said unless asked")
 t.is(stderr_of(head .. "local v = x:to('cpu'):sum():item()"):match("^CHILD:3: (%w+) waited"), "to",
-    "a blocking copy is told of")
+    "a blocking copy is reported")
 t.is(select(2,
     stderr_of(head .. "for i = 1, 120 do local v = x[1][1]:item() end"):gsub("\n", "\n")), 3,
-    "a line in a loop is told of at its 1st, 10th and 100th wait")
+    "a line in a loop is reported at its 1st, 10th and 100th wait")
 t.ok(stderr_of(head ..
     "for i = 1, 10 do local v = x[1][1]:item() end"):find("%[10 times, [%d.]+ [mun]?s in all%]\n$"),
         "with how often and how long")
@@ -60,7 +60,7 @@ t.is(stderr_of(head .. "do local _ <close> = sync.allow 'log' ; local v = x:sum(
     "allowed waits are not warned about")
 t.is(stderr_of(head .. "synchronize()"), "", "nor what was asked for")
 t.ok(stderr_of(head .. "if x:sum() > 0 then end"):find("CHILD:3: branch waited"),
-    "a condition is told of")
+    "a condition is reported")
 
 -- The prompt's echo of a result is not a line of the script.
 local p = io.popen(

@@ -64,7 +64,7 @@ for _, device in ipairs { "cpu", "sim" } do
         (tonumber(narrow) < tonumber(wide) and "f16 is faster" or "f16 is slower"),
         "seven_tips: what is said of 16 bits follows from the times")
     t.is(out:find("one process, host time a step", 1, true) ~= nil, device ~= "cpu",
-        "seven_tips: the host's share of a step is told of a device")
+        "seven_tips: the host's share of a step is printed for a device")
     has(out, "\n%s*loader: make a batch ", "seven_tips: the loader is in the profile's table")
 end
 

@@ -24,7 +24,7 @@ line 'settings.alp'
 sees 'alpine  2' "the choices"
 puts 'collectg' 'collectgarbage' "a global"
 key C-l
-puts 'x:cumpro' 'x:cumprod' "a method of the value at hand"
+puts 'x:cumpro' 'x:cumprod' "a method of the value before it"
 puts 'x.requires_' 'x.requires_grad' "a property"
 puts 'f(x):cumpro' 'f(x):cumprod' "a method of what only running would tell"
 puts '("ab"):gm' '("ab"):gmatch' "a method of a string"
@@ -46,7 +46,7 @@ sees '> nn.Conv2d(1, 2, 3, {padding_mode =' "an option of a layer"
 key C-u
 puts 'sync.mode = "er' 'sync.mode = "error' "a mode"
 puts 'sync.wa' 'sync.warn' "a variable of sync's"
-puts 'zeros(3, {device = ' 'zeros(3, {device = "' "behind an = where strings go, a quote"
+puts 'zeros(3, {device = ' 'zeros(3, {device = "' "after an = where strings go, a quote"
 puts 'y = ' 'y =' "where none is known there is nothing"
 line 'printo'
 sees 'printoptions' "a function that is no op"

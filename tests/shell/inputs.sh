@@ -71,7 +71,7 @@ until_ at 2,0
 enter 'function old() end'
 lines=$(printf '1;\n%.0s' {1..100})
 for i in {1..10}; do
-    type_ "$lines"$'\n'"print('\\nbatch ' .. $i)"$'\n' # in a row of its own, behind a hundred prompts
+    type_ "$lines"$'\n'"print('\\nbatch ' .. $i)"$'\n' # in a row of its own, after a hundred prompts
     until_ has $'\n'"batch $i" || break
 done
 enter 'n = 0; for _ in next, debug.getregistry()["gpush.inputs"] do n = n + 1 end; print("\nkept " .. n)'

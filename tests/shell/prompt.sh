@@ -64,7 +64,7 @@ sees $'> a = 1\nb = 2\n> a + b\n3' "Alt-Enter begins a line in a complete chunk"
 session 40 12
 type_ 'x = "aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd"'
 rows 1 $'> x = "aaaaaaaaaabbbbbbbbbbccccccccccddd\nddddddd"' "a long line wraps"
-cursor_at 8,1 "with the cursor behind its end"
+cursor_at 8,1 "with the cursor after its end"
 key C-a
 cursor_at 2,0 "Ctrl-A is its start"
 type_ 'yy'
@@ -139,7 +139,7 @@ enter 'do io.write("1\t") error("x", 0) end'
 rows 1 $'> do io.write("1\\t") error("x", 0) end\n1\nx\n    1 | do io.write("1\\t") error("x", 0) end\n>' "an error begins a line"
 key C-l; until_ fresh
 enter 'do io.write "abc" end'
-rows 1 $'> do io.write "abc" end\nabc\n>' "the prompt begins one behind what has no end"
+rows 1 $'> do io.write "abc" end\nabc\n>' "the prompt begins a line after output without a line end"
 enter 'do os.execute "printf def" end'
 rows 3 $'> do os.execute "printf def" end\ndef\n>' "also of another program"
 enter 'do io.stderr:write "ghi" end'
@@ -200,7 +200,7 @@ paste $'function f()\r\n    return 1\r\nend\r\n' -r
 sees $'function f()\n    return 1\nend' "line ends of all kinds, and no further indentation"
 key Enter
 type_ 'g = '; paste 'f'; type_ '()'; key Enter; ready; enter 'g'
-sees $'> g = f()\n> g\n1' "a word in the midst of a line"
+sees $'> g = f()\n> g\n1' "a word in the middle of a line"
 
 # History.
 session

@@ -30,7 +30,7 @@ tap_is "$("$build/gpush" -W -e 'warn "@off"' unset.lua 2>&1)" '' "and with warni
 # Values.
 says 42 "an expression is printed" <<<'6 * 7'
 says "" "a semicolon mutes it" <<<'6 * 7;'
-says "" "also after a block, and with spaces behind" <<<$'do local x = 6 end; \n6 * 7;;  '
+says "" "also after a block, and with spaces after it" <<<$'do local x = 6 end; \n6 * 7;;  '
 says 43 "_ is the last value, muted or not" <<<$'6 * 7 ;\n_ + 1'
 says $'1\n2\n3\n3\t2\t1' "_1 _2 _3 are the last three" <<<$'1\n2\n3\n_1, _2, _3'
 says $'2\n2' "nil and nothing leave _ alone" <<<$'2\nnil;\ndo local x = 5 end\n_'
@@ -66,7 +66,7 @@ says $'a  f32 2x3 cpu, 24 B\nb  "text"\nc  table of 1' ":who" <<<$'a, b, c = zer
 says "no waits since the last report" ":sync without any" <<<':sync'
 holds 'item' ":sync tells of a wait" <<<$'x = ones(3, {device = "sim"}) + 1\nx:sum():item();\n:sync'
 tap_is "$(printf '%s\n' 'x = ones(3, {device = "sim"}) + 1' 'x:sum():item();' ':sync' ':sync' | session | tail -1)" \
-    "no waits since the last report" ":sync begins anew"
+    "no waits since the last report" ":sync starts over"
 tap_is "$(session <<<':dev sim' | grep '\*')" '* sim:0' ":dev"
 says 'no command :nothing; :help lists them' "an unknown command" <<<':nothing'
 holds '(prompt)  explicit: synchronize' "a wait of :time's own has no line of ours" <<<$'x = ones(700, 700, {device = "sim"})\ny = x:matmul(x)\n:time x:sum();\n:sync'

@@ -39,7 +39,7 @@ again "🇩x🇪-"
 key Left Left BSpace
 rows 1 "> $flag-" "two halves that meet are one flag"
 key Delete
-rows 1 "> $flag" "what is behind it is another"
+rows 1 "> $flag" "what follows it is another"
 key BSpace
 rows 1 ">" "it goes as one"
 key C-_

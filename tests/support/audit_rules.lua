@@ -66,7 +66,7 @@ return {
         param = "offset diagonal", why = "a diagonal outside of the matrix is empty" },
     { nil, type = "int", param = "ignore_index",
         why = "a label that is left out need not be there" },
-    { nil, type = "int", param = "decimals", why = "places before and behind the point" },
+    { nil, type = "int", param = "decimals", why = "places before and after the point" },
     { nil, type = "int ints",
         param = "n m steps row col num_samples num_classes minlength bins chunks output_size \z
             length size", value = all(set("0", "2.0", "{0}"), high),

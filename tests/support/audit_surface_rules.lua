@@ -54,7 +54,7 @@ local rules = {
     { "profile.run profile.schedule", what = "wrong", type = "table", value = set "print",
         why = "options may be left out: this is the function" },
     { "checkpoint.load", what = "wrong", type = "table", value = set "true",
-        why = "objects may be left out: this is the option behind them" },
+        why = "objects may be left out: this is the option after them" },
 }
 rules.parts = {
     { "^profile", "profile[%.%w]*: %w+: expected a number of", "it names the option" },

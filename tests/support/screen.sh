@@ -1,4 +1,4 @@
-# A program on a terminal whose screen can be read, by way of tmux: for tests in bash, after tap.sh.
+# A program on a terminal whose screen can be read, through tmux: for tests in bash, after tap.sh.
 # shellcheck shell=bash disable=SC2154 # tap_count is tap.sh's
 command -v tmux >/dev/null || tap_skip_all "tmux is not installed: nothing else here shows what a terminal's screen holds"
 

@@ -21,7 +21,7 @@ static void names(void) {
         tap_ok(gp_dtype_parse(others[i].alias, &dt) && !strcmp(gp_dtype_name(dt), others[i].name),
                "%s is %s", others[i].alias, others[i].name);
     tap_ok(!gp_dtype_parse("f8", &dt) && strstr(gp_error(), "f8") && strstr(gp_error(), "bf16"),
-           "an unknown name is told with those that are known");
+           "the message for an unknown name lists the known ones");
 }
 
 static void promotions(void) {

@@ -170,8 +170,8 @@ static void load_row(const elementwise_job *r, const operand *o, char *to, const
     else memcpy(to, p, (size_t)(n * r->size));
 }
 
-/* Operand k in n rows, `skip` bytes apart, the first at p: in place, or converted into `to` by way
- * of `room`. */
+/* Operand k in n rows, `skip` bytes apart, the first at p: in place, or converted into `to` through
+ * `room`. */
 static const void *rows_of(const elementwise_job *r, int k, const char *p, int64_t skip, int64_t n,
                            char *to, char *room) {
     const operand *o = &r->in[k];

@@ -37,7 +37,7 @@ SCALED(double, f64, uint64_t, 52)
  * (plus twice the bias, for scaled). log(2) is split in two; n times the first part is exact.
  * exp(r) is a minimax polynomial, off by less than 0.06 ulp. The total error is at most 0.90 ulp
  * (of all numbers), and 1.18 where and_add rounds twice; results below the smallest normal number
- * are rounded once more. */
+ * are rounded a second time. */
 static inline float exp_f32(float x) {
     const float magic = 0x1.8p23f + 2 * 127;
     float m = and_add(x, 1.44269504f, magic), n = m - magic, r, p = 0.0013820052f;

@@ -203,7 +203,7 @@ static void store_halves(char *dst, int64_t step, const void *src, int64_t n) {
 #define HALVES(fn, other) other
 #endif
 
-/* To 16 bits by way of floats that round to the same: two short loops that are both vectorised. */
+/* To 16 bits through floats that round to the same: two short loops that are both vectorised. */
 #define ONCE(c, name, store, odd_of)                                                               \
     static void once_##c##_##name(char *dst, int64_t step, const void *src, int64_t n) {           \
         const CTYPE_##c *s = src;                                                                  \

@@ -53,7 +53,7 @@ void hand_over(std::unique_lock<std::mutex> &l) {
     l.lock();
 }
 
-/* A record takes 8-aligned bytes behind its length. */
+/* A record takes 8-aligned bytes after its length. */
 void put(const void *record, size_t bytes, int kind) {
     state &s = st();
     std::unique_lock<std::mutex> l(s.lock);

@@ -239,7 +239,7 @@ static bool run_block(runner *r) {
         fiber *f = pick(r, 0);
         if (f) enter(r, f);
         else
-            fail(r, "%d threads of a block wait for each other for ever, %d have ended", r->live,
+            fail(r, "%d threads of a block wait for each other forever, %d have ended", r->live,
                  r->n - r->live);
     }
     reset(r);

@@ -191,7 +191,7 @@ do -- regions
             local _ <close> = region()
             t.ok(not (a * 2).requires_grad and not g.is_grad_enabled(), name .. " in a block")
         end
-        t.ok((a * 2).requires_grad, "and not behind it")
+        t.ok((a * 2).requires_grad, "and not after it")
         pcall(function()
             local _ <close> = region()
             error "x"

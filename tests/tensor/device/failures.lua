@@ -45,7 +45,7 @@ do
     for name, way in pairs(ways) do
         local y = wait(fork(bad))
         fails(name .. " of a forked result", way, y)
-        fails(name .. " once more", way, y)
+        fails(name .. " again", way, y)
         local s = stream(dev)
         y = s:use(bad)
         fails(name .. " of what a stream made", way, y)
@@ -60,7 +60,7 @@ do
     local z = b:use(function() return y * 2 end)
     local w = c:use(function() return (cat { z, x }):sum() end)
     fails("through two more streams", w.item, w)
-    fine("which is told once", synchronize)
+    fine("which is reported once", synchronize)
     fails("the value in between", z.item, z)
     local later = z + 1
     y, z = nil, nil
@@ -125,7 +125,7 @@ do
     for _ = 1, 20 do a:use(bad) end
     text = message(a.synchronize, a)
     t.ok(text:find "; and 19 more, the last one: index_select",
-        "many are told in one message: " .. text)
+        "many are reported in one message: " .. text)
     local n = 0
     text = message(function()
         for i = 1, 1e5 do

@@ -80,7 +80,7 @@ static void launches_return(void) {
     tap_ok(sim->vt->busy(s) && gp_stream_queued(s) > 0, "launches return before the work is done");
     gp_event *e = sim->vt->event_record(s);
     tap_ok(!sim->vt->event_done(e) && isnan(sim->vt->event_time(e)),
-           "an event behind the work is not reached yet");
+           "an event after the work is not reached yet");
     tap_ok(gp_wait_event(e, GP_WHY_explicit, "synchronize"), "waiting for the event");
     double all = gp_now() - t0;
     tap_ok(sim->vt->event_done(e), "then it is reached");
@@ -189,17 +189,17 @@ static void kernel_errors(void) {
                strstr(gp_error(), "script.lua:17"),
            "with op and line: %s", gp_error());
     tap_ok(wait_for(s), "only once");
-    tap_ok(first(z) == -5, "ops behind it have run");
+    tap_ok(first(z) == -5, "ops after it have run");
     line = 21;
     gp_tensor_unref(run1(GP_OP(remainder), x, zero, NULL));
     line = 22;
     gp_tensor_unref(run1(GP_OP(floor_divide), x, zero, NULL));
     tap_ok(!wait_for(s) && strstr(gp_error(), "remainder") && strstr(gp_error(), "script.lua:21"),
-           "of two errors the first is told");
+           "of two errors the first is reported");
     tap_ok(wait_for(s), "and then none");
     gp_tensor_unref(run1(GP_OP(floor_divide), x, zero, NULL));
     while (sim->vt->busy(s)) usleep(100);
-    tap_ok(!wait_for(s), "an error is told even where nothing is left to wait for");
+    tap_ok(!wait_for(s), "an error is reported even where nothing is left to wait for");
     tap_ok(first(x) == 5, "the input is as it was");
     gp_tensor_unref(x), gp_tensor_unref(y), gp_tensor_unref(z), gp_tensor_unref(zero);
 }

@@ -82,7 +82,7 @@ local function refuse(bytes, pattern, what)
 end
 refuse(pack(header("|u1", "(2,)"), "\1\2\3\4"),
     "byte %d+: more bytes follow the data %(expected one array",
-    "a second array behind the first")
+    "a second array after the first")
 refuse("", "x.npy is empty %(expected an npy file%)")
 refuse("\x93NUMPY", "byte 0: the file ends after 6 of 8 bytes of the magic number")
 refuse("PK\3\4aaaaaaaa", "x.npy is a zip archive: npz.load reads NumPy's")
@@ -123,7 +123,7 @@ for _, case in ipairs {
     { "{'shape': (1,1,1,1,1,1,1,1,1)}", "at most 8 dims" },
     { "{'fortran_order': Maybe}", "expected True or False" },
     { "{'descr': '<f4}", "expected a type such as" },
-    { header("<f4", "(1,)") .. " x", "expected nothing behind" },
+    { header("<f4", "(1,)") .. " x", "expected nothing after" },
     { "{'descr': __import__('os')}", "expected a type such as" },
     { "{'descr': '<f\\x34'}", "expected a type such as" }, { "{\0}", "a zero byte in the header" },
 } do
@@ -301,7 +301,7 @@ for _, more in ipairs { 8, 4000 } do
         "entry 'a.npy', byte %d+: more bytes follow the data",
             "a stream that is longer than promised by " .. more)
     refuse_zip(zip { { "a.npy", f64 .. ("\7"):rep(more), deflated = true } },
-        "entry 'a.npy', byte %d+: more bytes follow the data", "bytes behind the array: " .. more)
+        "entry 'a.npy', byte %d+: more bytes follow the data", "bytes after the array: " .. more)
 end
 refuse_zip(zip { { "a.npy", f64, deflated = true, size = #f64 + 8 } },
     "entry 'a.npy': it has 1%d%d bytes, where the archive's list says 1%d%d",

@@ -122,7 +122,7 @@ static void other_streams(void) {
     gp_wait_device(sim, GP_WHY_explicit, "synchronize");
     gp_stream_set_current(b);
     heavy(big, 40);
-    gp_tensor *y = need(plus(x, 1)); /* queued behind the heavy work */
+    gp_tensor *y = need(plus(x, 1)); /* queued after the heavy work */
     gp_tensor_unref(x);
     gp_stream_set_current(a);
     bool handed_out = false;

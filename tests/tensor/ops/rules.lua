@@ -100,7 +100,7 @@ local function rules(dev)
     is(x:div(2, {rounding_mode = "floor"}), {3, -4, 2}, "div down")
     is(x:fmod(-3), {1, -1, 2}, "fmod has the dividend's sign")
     is(on({1.25, -2.375, 0.5}, "f64"):round(1), {1.2, -2.4, 0.5},
-        "round to a place behind the point")
+        "round to a place after the point")
     is(on({125.0, -235.0, 4.0}, "f64"):round {decimals = -1}, {120, -240, 0}, "and before it")
     refuses(function() return x:round(1) end,
         "round: dtype i32 of argument 'x' is not supported with decimals", "places of integers")

@@ -112,7 +112,7 @@ local topics = {
         example = "timeit(function() return ones(2) + 1 end, {n = 1}).time > 0\n--> true",
         see = "compare, profile" },
     printoptions = { text = "How tensors are shown.",
-        options = "precision: digits behind the point; threshold: elements of which all are \z
+        options = "precision: digits after the point; threshold: elements of which all are \z
             shown; edgeitems: of a larger one, at each end; linewidth: columns",
         example = "printoptions().precision\n--> 4" },
     plot = {

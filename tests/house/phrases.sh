@@ -31,7 +31,7 @@ question='(?:/\*|^\s*//|--|^\s*#) (?:Is|Are|Was|Were|Do|Does|Did|Has|Have|Had|Ma
 
 texts() {
     find tensor kernels profile bindings shell scripts tests docs .ci cmake *.md CMakeLists.txt \
-        -type f 2>/dev/null | grep -Ev '^tests/fake_cuda/include/|^scripts/lua/topics|^tests/house/phrases\.sh$|\.(png|svg|npy|npz)$' |
+        -type f 2>/dev/null | grep -Ev '^tests/fake_cuda/include/|^tests/house/phrases\.sh$|\.(png|svg|npy|npz)$' |
         xargs -r grep -lI .
 }
 # Prints "FILE:LINE: the phrase (write: …)" for each.

@@ -42,7 +42,7 @@ return {
             TensorFlow's, counted from 1.",
         options = "batch_dims: so many first dims are the same in x and indices, and are walked \z
             together",
-        shapes = "x: n1 x n2 x …; indices: … x k; the result: … x (x's dims behind the first k)",
+        shapes = "x: n1 x n2 x …; indices: … x k; the result: … x (x's dims after the first k)",
         example = "gather_nd(tensor{{1, 2}, {3, 4}}, tensor{{1, 2}, {2, 1}})\n--> tensor({2, 3}, \z
             i64 2 cpu)",
         see = "scatter_nd, gather, take" },
@@ -50,7 +50,7 @@ return {
         text = "Of several writes to one place the last stays; scatter_nd_ writes into x itself. \z
             PyTorch has no such op: TensorFlow's tensor_scatter_nd_update, counted from 1.",
         options = "reduce: 'add' or 'multiply' joins updates with what x has",
-        shapes = "indices: … x k; updates: … x (x's dims behind the first k), or a number; the \z
+        shapes = "indices: … x k; updates: … x (x's dims after the first k), or a number; the \z
             result has x's",
         example = "scatter_nd(zeros(2, 2), tensor{{1, 2}, {2, 1}}, tensor{5.0, 6.0})\n--> \z
             tensor({{0.0, 5.0},\n-->         {6.0, 0.0}}, f32 2x2 cpu)",

@@ -50,7 +50,7 @@ return {
         example = "kron(tensor{1, 2}, tensor{1, 10})\n--> tensor({ 1, 10,  2, 20}, i64 4 cpu)",
         see = "outer, tile" },
     einsum = {
-        text = "A letter for each dim; what is missing behind the arrow is summed over, without \z
+        text = "A letter for each dim; what is missing after the arrow is summed over, without \z
             an arrow what occurs twice. A letter twice in one operand is its diagonal. More than \z
             two operands are multiplied by pairs, first the pair whose product adds the fewest \z
             elements.",

@@ -96,7 +96,7 @@ math.pi: 3.14159…
 math.pow(x, y): x ^ y
 math.rad(x): degrees as radians
 math.random([m], [n]): a float from 0 to below 1, or an integer from 1 to m, or from m to n
-math.randomseed([a], [b]): begins math.random anew; tensors have manual_seed
+math.randomseed([a], [b]): restarts math.random; tensors have manual_seed
 math.sin(x): sine of x in radians
 math.sinh(x): hyperbolic sine
 math.sqrt(x): square root

@@ -272,7 +272,7 @@ y:sum():backward() return x.grad
         see = "nn.Sequential" },
     ["nn.TransformerEncoder"] = {
         options = "make: a function that gives a layer; num_layers: how many; norm: a module \z
-            behind the last",
+            after the last",
         see = "nn.TransformerEncoderLayer" },
     ["nn.is_module"] = { call = "nn.is_module(value)",
         text = "Whether the value is a module, not a class of them.",

@@ -280,7 +280,7 @@ return {
             gives 0, not NaN. dropout_p works whenever it is above 0; is_causal and attn_mask do \z
             not go together.",
         options = "attn_mask: bools, true where a key is seen, or floats that are added to the \z
-            scores; dropout_p: share of the weights that is dropped; is_causal: no key behind the \z
+            scores; dropout_p: share of the weights that is dropped; is_causal: no key after the \z
             query's own place is seen; scale: what scores are multiplied by, 1 / sqrt(size) if \z
             not given",
         shapes = "query: … x l x size; key: … x s x size; value: … x s x v; attn_mask: broadcasts \z

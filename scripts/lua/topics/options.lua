@@ -94,7 +94,7 @@ x1: the first of two
 x2: the second of two
 y: the other tensor
 d: distance between samples
-decimals: how many places behind the point, or before it below 0
+decimals: how many places after the point; below 0, before it
 atol: difference that is allowed
 rtol: difference that is allowed, as a part of the second
 equal_nan: NaN equals NaN

@@ -75,7 +75,7 @@ return {
             number q needs no waiting; a table, or a vector on another device, is first copied to \z
             x's device, for which the host waits.",
         options = "interpolation: between two elements, linear, lower, higher, midpoint or nearest",
-        shapes = "x: any; the result has the dims that are not reduced, behind one for the q \z
+        shapes = "x: any; the result has the dims that are not reduced, after one for the q \z
                 where there are several",
         example = "tensor({{1.0, 2.0, 3.0, 4.0}}):quantile({0, 0.5, 1}, 2)\n--> \z
             tensor({{1.0},\n-->         {2.5},\n-->         {4.0}}, f32 3x1 cpu)",

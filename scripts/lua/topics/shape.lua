@@ -58,7 +58,7 @@ return {
 
     -- ---- random numbers ----
     manual_seed = {
-        text = "Begins the random numbers of all devices anew: the same seed gives the same \z
+        text = "Restarts the random numbers of all devices: the same seed gives the same \z
             numbers on every device and with any number of threads.",
         example = "manual_seed(7) local a = rand(3) manual_seed(7) return equal(a, rand(3))\n--> \z
             true",

@@ -85,8 +85,7 @@ local topics = {
         example = "zeros(2):element_size()\n--> 4",
         see = "numel" },
     is_contiguous = { call = "x:is_contiguous()",
-        text = "Whether the elements stand in memory one behind the other, the last dim's side by \z
-            side.",
+        text = "Whether the elements are consecutive in memory, the last dim's adjacent.",
         example = "zeros(2, 3).T:is_contiguous()\n--> false",
         see = "contiguous, stride" },
     is_pinned = { call = "x:is_pinned()",

@@ -1,12 +1,14 @@
 /* Composites: ops made of other ops, written in Lua (scripts/ops), whose arguments are read by a
  * signature, as the rows' are. */
+#include <string.h>
+
 #include "bindings/args/args.h"
 #include "bindings/bind.h"
 #include "tensor/autograd/tape.h"
 
 /* A definition; lives as long as its function. */
 typedef struct composite {
-    gp_op op;          /* only name, sig, help and extra */
+    gp_op op;          /* only name, sig, help, types and extra */
     gp_op_extra extra; /* only waits */
     gp_sig sig;
     bool plain; /* not an op: tables that it returns stay as they are */
@@ -18,6 +20,32 @@ static const char *field(lua_State *L, int def, const char *name, int keep) {
     if (!s) luaL_error(L, "composite: '%s' is missing", name);
     lua_setiuservalue(L, -2, keep);
     return s;
+}
+
+/* The set of a definition's dtypes, "f64 f32 integers": their names and those of sets. Raises at
+ * others. */
+static uint32_t types_of(lua_State *L, const char *text) {
+    static const struct {
+        const char *name;
+        uint32_t types;
+    } sets[] = {{"all", GP_SET_FLOAT | GP_SET_INT | GP_SET_BOOL},
+                {"numbers", GP_SET_FLOAT | GP_SET_INT},
+                {"integers", GP_SET_INT},
+                {"floats", GP_SET_FLOAT}};
+    uint32_t types = 0;
+    for (size_t n; *text; text += n + (text[n] == ' ')) {
+        uint32_t word = 0;
+        n = strcspn(text, " ");
+        for (size_t k = 0; k < sizeof sets / sizeof *sets; k++)
+            if (strlen(sets[k].name) == n && !strncmp(text, sets[k].name, n)) word = sets[k].types;
+        for (int dt = 0; dt < GP_DTYPES && !word; dt++) {
+            const char *name = gp_dtype_name((gp_dtype)dt);
+            if (strlen(name) == n && !strncmp(text, name, n)) word = GP_BIT(dt);
+        }
+        if (!word) luaL_error(L, "define: dtypes: '%s'", text);
+        types |= word;
+    }
+    return types;
 }
 
 /* Pushes the composite of the definition at index def, and its function. */
@@ -32,6 +60,9 @@ static void make(lua_State *L, int def) {
     if (!gp_sig_parse(f->op.sig, &f->sig)) gp_lua_raise(L);
     if (lua_getfield(L, def, "waits") == LUA_TSTRING) f->extra.waits = lua_tostring(L, -1);
     lua_setiuservalue(L, -2, 4);
+    if (lua_getfield(L, def, "dtypes") == LUA_TSTRING)
+        f->op.types = types_of(L, lua_tostring(L, -1));
+    lua_pop(L, 1);
     f->plain = lua_getfield(L, def, "plain") == LUA_TBOOLEAN;
     if (f->plain) f->op.kind = GP_FUNCTION;
     lua_pop(L, 1);

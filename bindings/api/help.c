@@ -13,23 +13,38 @@ static const char *const kinds[] = {
     [GP_GRAD] = "grad",        [GP_VIEW] = "view",       [GP_CUSTOM] = "custom",
     [GP_FUNCTION] = "function"};
 
-/* "f64 f32 f16 bf16; integers and bool give f32", for an elementwise row or a reduction; shape
- * rules decide the dtypes of others. */
-static void set_dtypes(lua_State *L, const gp_op *op) {
+/* What dtypes.def says of rows. */
+static const uint32_t accepts[GP_ROWS] = {
+#define ACCEPTS(op, set) [OP_##op] = set,
+#include "tensor/ops/dtypes.def"
+};
+
+/* The dtypes that a row accepts, and its GP_T_ bits. */
+static uint32_t row_types(int row) {
+    const gp_op *op = &gp_ops[row];
+    uint32_t every = (1u << GP_DTYPES) - 1;
+    if (accepts[row]) return accepts[row] | (op->kind == GP_CUSTOM ? 0 : op->types & ~every);
+    return op->kind == GP_VIEW ? every : op->kind == GP_CUSTOM ? 0 : op->types;
+}
+
+/* Sets dtypes, "f64 f32 f16 bf16; integers and bool give f32", unless the set is empty. */
+static void set_dtypes(lua_State *L, uint32_t types) {
     luaL_Buffer b;
     bool first = true;
-    if (op->kind == GP_CUSTOM || op->kind == GP_VIEW || !(op->types & ((1u << GP_DTYPES) - 1)))
-        return;
+    if (!(types & ((1u << GP_DTYPES) - 1))) return;
     luaL_buffinit(L, &b);
     for (int dt = GP_DTYPES - 1; dt >= 0; dt--) {
-        if (!(op->types >> dt & 1)) continue;
+        if (!(types >> dt & 1)) continue;
         if (!first) luaL_addchar(&b, ' ');
         luaL_addstring(&b, gp_dtype_name((gp_dtype)dt));
         first = false;
     }
-    if (op->types & GP_T_TOFLOAT) luaL_addstring(&b, "; integers and bool give f32");
-    if (op->types & GP_T_WIDEN) luaL_addstring(&b, "; integers and bool give i64");
-    if (op->types & GP_T_BOOL) luaL_addstring(&b, "; the result is bool");
+    if (types & (GP_T_TOFLOAT | GP_T_WIDEN)) {
+        bool no_bool = (types & GP_SET_INT) && !(types & GP_SET_BOOL);
+        luaL_addstring(&b, no_bool ? "; integers" : "; integers and bool");
+        luaL_addstring(&b, types & GP_T_TOFLOAT ? " give f32" : " give i64");
+    }
+    if (types & GP_T_BOOL) luaL_addstring(&b, "; the result is bool");
     luaL_pushresult(&b);
     lua_setfield(L, -2, "dtypes");
 }
@@ -48,9 +63,9 @@ static void set_extra(lua_State *L, const gp_op_extra *e) {
     lua_pushstring(L, raises), lua_setfield(L, -2, "raises");
 }
 
-static void add_entry(lua_State *L, const gp_op *op, const char *kind) {
+static void add_entry(lua_State *L, const gp_op *op, const char *kind, uint32_t types) {
     lua_createtable(L, 0, 6);
-    set_dtypes(L, op);
+    set_dtypes(L, types);
     set_extra(L, op->extra);
     lua_pushstring(L, op->sig), lua_setfield(L, -2, "sig");
     lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
@@ -67,6 +82,7 @@ static void add_entry(lua_State *L, const gp_op *op, const char *kind) {
 static void cover(lua_State *L, const gp_op *op) {
     lua_pushstring(L, op->sig), lua_setfield(L, -2, "sig");
     lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
+    set_dtypes(L, op->types);
     set_extra(L, op->extra);
 }
 
@@ -76,12 +92,12 @@ static int l_ops(lua_State *L) {
     bool all = lua_toboolean(L, 1);
     lua_createtable(L, 0, GP_ROWS);
     int list = lua_gettop(L);
-    for (int i = 0; i < GP_ROWS; i++) add_entry(L, &gp_ops[i], kinds[gp_ops[i].kind]);
+    for (int i = 0; i < GP_ROWS; i++) add_entry(L, &gp_ops[i], kinds[gp_ops[i].kind], row_types(i));
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
     for (lua_pushnil(L); lua_next(L, list + 1); lua_settop(L, list + 2)) {
         const gp_op *op = gp_lua_composite(L, -1);
         if (lua_getfield(L, list, op->name) == LUA_TTABLE) cover(L, op);
-        else if (all) lua_pushvalue(L, list), add_entry(L, op, "composite");
+        else if (all) lua_pushvalue(L, list), add_entry(L, op, "composite", op->types);
     }
     return lua_settop(L, list), 1;
 }

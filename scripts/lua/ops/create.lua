@@ -9,10 +9,12 @@ end
 
 define { "zeros_like", sig = "tensor x, dtype? dtype, device? device",
     help = "a tensor of zeros of the shape, dtype and device of x",
+    dtypes = "all",
     fn = function(x, dtype, device) return gpush.full(x.shape, 0, like(x, dtype, device)) end }
 
 define { "ones_like", sig = "tensor x, dtype? dtype, device? device",
     help = "a tensor of ones of the shape, dtype and device of x",
+    dtypes = "all",
     fn = function(x, dtype, device) return gpush.full(x.shape, 1, like(x, dtype, device)) end }
 
 define { "arange", sig = "number first, number? last, number step=1, dtype? dtype, device? device",
@@ -27,12 +29,13 @@ define { "arange", sig = "number first, number? last, number step=1, dtype? dtyp
 
 define { "full_like", sig = "tensor x, number value, dtype? dtype, device? device",
     help = "a tensor of one value of the shape, dtype and device of x",
-    fn = function(x, value, dtype, device)
+    dtypes = "all", fn = function(x, value, dtype, device)
         return gpush.full(x.shape, value, like(x, dtype, device))
     end }
 
 define { "empty_like", sig = "tensor x, dtype? dtype, device? device",
     help = "a tensor with undefined contents of the shape, dtype and device of x",
+    dtypes = "all",
     fn = function(x, dtype, device) return gpush.empty(x.shape, like(x, dtype, device)) end }
 
 define { "rand_like", sig = "tensor x, dtype? dtype, device? device",
@@ -45,7 +48,7 @@ define { "randn_like", sig = "tensor x, dtype? dtype, device? device",
 
 define { "randint_like", sig = "tensor x, int low, int high, dtype? dtype, device? device",
     help = "integers from low to high, both included, of the shape, dtype and device of x",
-    fn = function(x, low, high, dtype, device)
+    dtypes = "numbers", fn = function(x, low, high, dtype, device)
         return gpush.randint(low, high, x.shape, like(x, dtype, device))
     end }
 
@@ -69,22 +72,25 @@ define { "normal", sig = "operand mean, operand std=1, shape? shape, dtype? dtyp
 
 define { "new_zeros", sig = "tensor x, shape shape, dtype? dtype, device? device",
     help = "a tensor of zeros of x's dtype, on x's device",
+    dtypes = "all",
     fn = function(x, shape, dtype, device) return gpush.zeros(shape, like(x, dtype, device)) end }
 define { "new_ones", sig = "tensor x, shape shape, dtype? dtype, device? device",
     help = "a tensor of ones of x's dtype, on x's device",
+    dtypes = "all",
     fn = function(x, shape, dtype, device) return gpush.ones(shape, like(x, dtype, device)) end }
 define { "new_empty", sig = "tensor x, shape shape, dtype? dtype, device? device",
     help = "a tensor with undefined contents of x's dtype, on x's device",
+    dtypes = "all",
     fn = function(x, shape, dtype, device) return gpush.empty(shape, like(x, dtype, device)) end }
 define { "new_full", sig = "tensor x, shape shape, number value, dtype? dtype, device? device",
     help = "a tensor of one value of x's dtype, on x's device",
-    fn = function(x, shape, value, dtype, device)
+    dtypes = "all", fn = function(x, shape, value, dtype, device)
         return gpush.full(shape, value, like(x, dtype, device))
     end }
 define { "new_tensor", sig = "tensor x, any values, dtype? dtype, device? device",
     help = "a tensor of nested tables of x's dtype, on x's device",
     waits = "for the copy to the device",
-    fn = function(x, values, dtype, device)
+    dtypes = "all", fn = function(x, values, dtype, device)
         local kind = type(values)
         if kind ~= "table" and kind ~= "number" and kind ~= "boolean"
             and not gpush.is_tensor(values) then
@@ -95,7 +101,7 @@ define { "new_tensor", sig = "tensor x, any values, dtype? dtype, device? device
     end }
 define { "type_as", sig = "tensor x, tensor other",
     help = "x with other's dtype, on other's device",
-    fn = function(x, other) return x:to(other) end }
+    dtypes = "all", fn = function(x, other) return x:to(other) end }
 
 define { "tril_indices", sig = "int row, int col, int offset=0, dtype? dtype, device? device",
     help = "the rows (first line) and columns of the elements on and below a diagonal of a row x \z

@@ -7,7 +7,7 @@ define { "equal", sig = "tensor a, tensor b",
     help = "whether two tensors have the same shape and elements; true or false, so a wait for \z
         tensors on a device",
     waits = "for true or false",
-    fn = function(a, b)
+    dtypes = "all", fn = function(a, b)
         local x, y = a.shape, b.shape
         if #x ~= #y then return false end
         for i = 1, #x do
@@ -31,7 +31,7 @@ end
 define { "isclose",
     sig = "tensor a, operand b, float rtol=1e-5, float atol=1e-8, bool equal_nan=false",
     help = "whether |a - b| <= atol + rtol * |b|, elementwise; NaNs are close only if equal_nan",
-    fn = function(a, b, rtol, atol, equal_nan)
+    dtypes = "all", fn = function(a, b, rtol, atol, equal_nan)
         check_tolerance("isclose", "rtol", rtol)
         check_tolerance("isclose", "atol", atol)
         if type(b) == "boolean" then b = b and 1 or 0 end
@@ -51,7 +51,7 @@ define { "allclose",
     sig = "tensor a, operand b, float rtol=1e-5, float atol=1e-8, bool equal_nan=false",
     help = "whether isclose holds everywhere; true or false, so a wait for tensors on a device",
     waits = "for true or false",
-    fn = function(a, b, rtol, atol, equal_nan)
+    dtypes = "all", fn = function(a, b, rtol, atol, equal_nan)
         check_tolerance("allclose", "rtol", rtol)
         check_tolerance("allclose", "atol", atol)
         return a:isclose(b, rtol, atol, equal_nan):all():item()
@@ -132,12 +132,12 @@ define { "round", sig = "tensor x, int decimals=0",
 define { "logsigmoid", sig = "tensor x",
     help = "logarithm of the sigmoid, exact where that is tiny",
     -- beyond 40 the 1 in log(1 + e^-x) is lost in f64
-    fn = function(x) return -(-x):softplus(1, 40) end }
+    dtypes = "floats", fn = function(x) return -(-x):softplus(1, 40) end }
 define { "tanhshrink", sig = "tensor x", help = "x - tanh(x)",
-    fn = function(x) return x - x:tanh() end }
+    dtypes = "numbers", fn = function(x) return x - x:tanh() end }
 define { "glu", sig = "tensor x, dim dim=-1",
     help = "the first half of dim times the sigmoid of the second",
-    fn = function(x, dim)
+    dtypes = "all", fn = function(x, dim)
         local size = rawget(x.shape, dim < 0 and dim + 1 + x.ndim or dim)
         if not size and x.ndim > 0 then
             fail("glu: dim %d is out of range for a %d-d tensor (expected 1 to %d)", dim, x.ndim,
@@ -153,29 +153,30 @@ define { "glu", sig = "tensor x, dim dim=-1",
 -- ---- numbers ----
 
 define { "deg2rad", sig = "tensor x", help = "degrees as radians",
-    fn = function(x) return x * (math.pi / 180) end }
+    dtypes = "all", fn = function(x) return x * (math.pi / 180) end }
 define { "rad2deg", sig = "tensor x", help = "radians as degrees",
-    fn = function(x) return x * (180 / math.pi) end }
+    dtypes = "all", fn = function(x) return x * (180 / math.pi) end }
 define { "isposinf", sig = "tensor x", help = "x is infinite and above 0, elementwise",
-    fn = function(x) return x:isinf() & x:gt(0) end }
+    dtypes = "all", fn = function(x) return x:isinf() & x:gt(0) end }
 define { "isneginf", sig = "tensor x", help = "x is infinite and below 0, elementwise",
-    fn = function(x) return x:isinf() & x:lt(0) end }
+    dtypes = "all", fn = function(x) return x:isinf() & x:lt(0) end }
 define { "dist", sig = "tensor a, tensor b, float p=2",
     help = "the p-norm of a - b, over all elements",
-    fn = function(a, b, p) return (a - b):norm(p) end }
+    dtypes = "floats", fn = function(a, b, p) return (a - b):norm(p) end }
 
 -- ---- in-place forms that the rows lack ----
 
 define { "zero_", sig = "tensor x", help = "every element of x set to 0",
-    fn = function(x) return x:fill_(0) end }
+    dtypes = "all", fn = function(x) return x:fill_(0) end }
 define { "deg2rad_", sig = "tensor x", help = "degrees overwritten with radians",
-    fn = function(x) return x:mul_(math.pi / 180) end }
+    dtypes = "floats", fn = function(x) return x:mul_(math.pi / 180) end }
 define { "rad2deg_", sig = "tensor x", help = "radians overwritten with degrees",
-    fn = function(x) return x:mul_(180 / math.pi) end }
+    dtypes = "floats", fn = function(x) return x:mul_(180 / math.pi) end }
 define { "cumsum_", sig = "tensor x, dim dim",
     help = "x overwritten with its running sums along dim",
-    fn = function(x, dim) return x:copy_(x:cumsum(dim)) end }
+    dtypes = "all", fn = function(x, dim) return x:copy_(x:cumsum(dim)) end }
 define { "cumprod_", sig = "tensor x, dim dim",
     help = "x overwritten with its running products along dim",
     -- Its gradient needs x as it was, which an overwritten x is not.
+    dtypes = "all",
     fn = function(x, dim) return x:copy_((x.requires_grad and x:clone() or x):cumprod(dim)) end }

@@ -60,33 +60,37 @@ define { "fft.fft2",
     sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=false",
     help = "Fourier transform of a real tensor (complex=true: of pairs) over the last two dims, \z
         or dim; s: their sizes",
-    fn = function(...) return fft_over("fft.fft2", 2, ...) end }
+    dtypes = "f64 f32 integers bool", fn = function(...) return fft_over("fft.fft2", 2, ...) end }
 define { "fft.fftn",
     sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=false",
     help = "Fourier transform of a real tensor (complex=true: of pairs) over all dims, or dim; s: \z
         their sizes",
-    fn = function(...) return fft_over("fft.fftn", nil, ...) end }
+    dtypes = "f64 f32 integers bool", fn = function(...) return fft_over("fft.fftn", nil, ...) end }
 define { "fft.ifft2",
     sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=true",
     help = "inverse Fourier transform of pairs over the last two dims, or dim; s: their sizes",
-    fn = function(...) return ifft_over("fft.ifft2", 2, ...) end }
+    dtypes = "f64 f32 integers bool", fn = function(...) return ifft_over("fft.ifft2", 2, ...) end }
 define { "fft.ifftn",
     sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=true",
     help = "inverse Fourier transform of pairs over all dims, or dim; s: their sizes",
+    dtypes = "f64 f32 integers bool",
     fn = function(...) return ifft_over("fft.ifftn", nil, ...) end }
 define { "fft.rfft2", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\"",
     help = "Fourier transform of a real tensor, half of it along the last of the dims, over the \z
         last two dims, or dim; s: their sizes",
-    fn = function(...) return rfft_over("fft.rfft2", 2, ...) end }
+    dtypes = "f64 f32 integers bool", fn = function(...) return rfft_over("fft.rfft2", 2, ...) end }
 define { "fft.rfftn", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\"",
     help = "Fourier transform of a real tensor, half of it along the last of the dims, over all \z
         dims, or dim; s: their sizes",
+    dtypes = "f64 f32 integers bool",
     fn = function(...) return rfft_over("fft.rfftn", nil, ...) end }
 define { "fft.irfft2", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\"",
     help = "inverse of fft.rfftn over the last two dims, or dim; s: their sizes",
+    dtypes = "f64 f32 integers bool",
     fn = function(...) return irfft_over("fft.irfft2", 2, ...) end }
 define { "fft.irfftn", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\"",
     help = "inverse of fft.rfftn over all dims, or dim; s: their sizes",
+    dtypes = "f64 f32 integers bool",
     fn = function(...) return irfft_over("fft.irfftn", nil, ...) end }
 
 -- The integers of FFT order over n d, as `dtype` on `device`.
@@ -129,6 +133,6 @@ local function shift(op, x, dim, back)
 end
 define { "fft.fftshift", sig = "tensor x, dims? dim",
     help = "frequency 0 moved to the middle of dim, or of every dim (of pairs: say which)",
-    fn = function(x, dim) return shift("fft.fftshift", x, dim, false) end }
+    dtypes = "all", fn = function(x, dim) return shift("fft.fftshift", x, dim, false) end }
 define { "fft.ifftshift", sig = "tensor x, dims? dim", help = "undoes fft.fftshift",
-    fn = function(x, dim) return shift("fft.ifftshift", x, dim, true) end }
+    dtypes = "all", fn = function(x, dim) return shift("fft.ifftshift", x, dim, true) end }

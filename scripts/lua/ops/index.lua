@@ -30,7 +30,7 @@ define { "where", sig = "tensor cond, operand? a, operand? b",
 
 define { "isin", sig = "tensor x, tensor test_elements, bool invert=false",
     help = "x is one of the elements of another tensor, elementwise; invert: is none of them",
-    fn = function(x, elements, invert)
+    dtypes = "numbers", fn = function(x, elements, invert)
         local sorted = elements:reshape(-1):sort()
         local n = sorted:numel()
         if n == 0 then return gpush.full(x.shape, invert, { dtype = "bool", device = x.device }) end

@@ -41,7 +41,7 @@ end
 
 define { "outer", sig = "tensor a, tensor b",
     help = "products of every element of vector a with every one of vector b",
-    fn = function(a, b)
+    dtypes = "all", fn = function(a, b)
         check_devices("outer", a, b)
         if #a.shape ~= 1 or #b.shape ~= 1 then
             fail("outer: %s and %s (expected two vectors)", text(a), text(b))
@@ -51,7 +51,7 @@ define { "outer", sig = "tensor a, tensor b",
 
 define { "inner", sig = "tensor a, tensor b",
     help = "sums of products over the last dims of a and b",
-    fn = function(a, b)
+    dtypes = "numbers", fn = function(a, b)
         local n, m = #a.shape, #b.shape
         if n == 0 or m == 0 then return a * b end
         if a.shape[n] ~= b.shape[m] then
@@ -66,7 +66,7 @@ define { "inner", sig = "tensor a, tensor b",
 define { "kron", sig = "tensor a, tensor b",
     help = "Kronecker product: each element of a times b, as blocks; dims of size 1 are put in \z
         front of the one with fewer",
-    fn = function(a, b)
+    dtypes = "all", fn = function(a, b)
         local n = math.max(#a.shape, #b.shape)
         local left, right, shape = {}, {}, {}
         for d = 1, n do
@@ -79,7 +79,7 @@ define { "kron", sig = "tensor a, tensor b",
     end }
 
 define { "trace", sig = "tensor x", help = "sum of a matrix' diagonal; integers give i64",
-    fn = function(x)
+    dtypes = "numbers", fn = function(x)
         if #x.shape ~= 2 then fail("trace: argument 'x' is %s (expected a matrix)", text(x)) end
         if x.dtype == "bool" then fail("trace: dtype bool of argument 'x' is not supported") end
         return x:diagonal():sum()
@@ -91,7 +91,7 @@ local function back(y, dtype) return y.dtype ~= dtype and y:to { dtype = dtype }
 
 define { "linalg.vecdot", sig = "tensor x, tensor y, dim dim=-1",
     help = "inner products of the vectors along dim",
-    fn = function(x, y, dim)
+    dtypes = "all", fn = function(x, y, dim)
         local sum = (wide(x) * wide(y)):sum(dim)
         return x.dtype == y.dtype and HALF[x.dtype] and back(sum, x.dtype) or sum
     end }
@@ -118,11 +118,11 @@ end
 
 define { "linalg.cross", sig = "tensor a, tensor b, dim dim=-1",
     help = "cross products of the 3-vectors along dim",
-    fn = function(a, b, dim) return cross("linalg.cross", a, b, dim) end }
+    dtypes = "numbers", fn = function(a, b, dim) return cross("linalg.cross", a, b, dim) end }
 
 define { "cross", sig = "tensor a, tensor b, dim? dim",
     help = "cross products of the 3-vectors along dim, or the first dim of size 3",
-    fn = function(a, b, dim)
+    dtypes = "numbers", fn = function(a, b, dim)
         for d = 1, dim and 0 or #a.shape do
             if a.shape[d] == 3 then dim = d break end
         end
@@ -150,7 +150,7 @@ end
 define { "linalg.multi_dot", sig = "tensors xs",
     help = "product of two or more matrices in the order of least work; the first and last may be \z
         vectors",
-    fn = function(xs)
+    dtypes = "numbers", fn = function(xs)
         local n = #xs
         if n < 2 then fail("linalg.multi_dot: %d tensors (expected two or more)", n) end
         local m = {}
@@ -175,7 +175,7 @@ define { "linalg.multi_dot", sig = "tensors xs",
 
 define { "linalg.matrix_power", sig = "tensor x, int n",
     help = "square matrices to the power n; negative n: of the inverse",
-    fn = function(x, n)
+    dtypes = "numbers", fn = function(x, n)
         check_square("linalg.matrix_power", x)
         if n == 0 then -- a part of x's graph: its gradient is 0, not missing
             local eye = gpush.eye(x.shape[#x.shape], { dtype = x.dtype, device = x.device })
@@ -247,7 +247,7 @@ define { "linalg.matrix_norm",
     sig = "tensor x, any? ord, dims? dim, bool keepdim=false, dtype? dtype",
     help = "the norm 'fro' (if not given), 'nuc', inf, -inf, 1, -1, 2 or -2 of the matrices in \z
         two dims, the last ones if not given",
-    fn = function(x, ord, dim, keepdim, dtype)
+    dtypes = "floats", fn = function(x, ord, dim, keepdim, dtype)
         check_matrices("linalg.matrix_norm", x)
         return matrix_norm("linalg.matrix_norm", x, ORDS[ord] or ord or "fro", dim or { -2, -1 },
             keepdim, dtype)
@@ -256,7 +256,7 @@ define { "linalg.matrix_norm",
 define { "linalg.norm", sig = "tensor x, any? ord, dims? dim, bool keepdim=false, dtype? dtype",
     help = "norm of a vector (one dim) or of matrices (two dims); without ord the square root of \z
         the sum of squares",
-    fn = function(x, ord, dim, keepdim, dtype)
+    dtypes = "floats", fn = function(x, ord, dim, keepdim, dtype)
         ord = ORDS[ord] or ord
         if ord == nil then return vector_norm("linalg.norm", x, 2, dim, keepdim, dtype) end
         local n = #x.shape
@@ -291,7 +291,7 @@ end
 define { "linalg.matrix_rank", sig = "tensor x, float? atol, float? rtol, bool hermitian=false",
     help = "how many singular values of each matrix are above max(atol, rtol * the largest); \z
         hermitian: x is symmetric",
-    fn = function(x, atol, rtol, hermitian)
+    dtypes = "f64 f32", fn = function(x, atol, rtol, hermitian)
         check_matrices("linalg.matrix_rank", x)
         local s = hermitian and linalg.eigvalsh(x):abs() or linalg.svdvals(x)
         if s.shape[#s.shape] == 0 then return s:ne(0):sum(-1) end
@@ -301,7 +301,7 @@ define { "linalg.matrix_rank", sig = "tensor x, float? atol, float? rtol, bool h
 define { "linalg.pinv", sig = "tensor x, float? atol, float? rtol, bool hermitian=false",
     help = "Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) count as \z
         zero",
-    fn = function(x, atol, rtol, hermitian)
+    dtypes = "f64 f32", fn = function(x, atol, rtol, hermitian)
         check_matrices("linalg.pinv", x)
         local u, s, vh
         if hermitian then
@@ -321,7 +321,7 @@ define { "linalg.pinv", sig = "tensor x, float? atol, float? rtol, bool hermitia
 define { "linalg.cond", sig = "tensor x, any? p",
     help = "condition number for the norm p (of linalg.matrix_norm); by singular values if not \z
         given. Singular matrices: inf",
-    fn = function(x, p)
+    dtypes = "f64 f32", fn = function(x, p)
         p = ORDS[p] or p
         check_matrices("linalg.cond", x)
         if x:numel() == 0 then
@@ -342,14 +342,14 @@ define { "linalg.cond", sig = "tensor x, any? p",
 
 define { "logdet", sig = "tensor x",
     help = "logarithm of the determinant; NaN where that is negative",
-    fn = function(x)
+    dtypes = "f64 f32", fn = function(x)
         local sign, log = linalg.slogdet(x)
         return log:masked_fill(sign:lt(0), 0 / 0)
     end }
 
 define { "cholesky_solve", sig = "tensor b, tensor l, bool upper=false",
     help = "x with (l l') x = b; upper: (l' l) x = b",
-    fn = function(b, l, upper)
+    dtypes = "f64 f32", fn = function(b, l, upper)
         local lower, right = l, l:transpose(-1, -2)
         if upper then lower, right = right, lower end
         return linalg.solve_triangular(right, linalg.solve_triangular(lower, b, false), true)

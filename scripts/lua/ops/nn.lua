@@ -11,7 +11,7 @@ end
 local function shape_text(x) return table.concat(x.shape, "x") end
 
 define { "softmin", sig = "tensor x, dim dim, dtype? dtype", help = "softmax of -x",
-    fn = function(x, dim, dtype) return (-x):softmax(dim, dtype) end }
+    dtypes = "floats", fn = function(x, dim, dtype) return (-x):softmax(dim, dtype) end }
 
 -- (1 - momentum) * running + momentum * the mean over images of each one's own statistic; rounded
 -- once
@@ -33,6 +33,7 @@ define { "instance_norm",
     sig = "tensor x, tensor? running_mean, tensor? running_var, tensor? weight, tensor? bias, \z
         bool use_input_stats=true, float momentum=0.1, float eps=1e-5",
     help = "each channel of each image to mean 0 and variance 1, times weight plus bias",
+    dtypes = "floats",
     fn = function(x, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
         if not use_input_stats then
             return x:batch_norm(running_mean, running_var, weight, bias, false, momentum, eps)
@@ -110,7 +111,7 @@ define { "scaled_dot_product_attention",
         is_causal=false, float? scale",
     help = "softmax(query key' * scale) value; a bool mask says what may be seen, a float one is \z
         added; scale is 1 / sqrt(size)",
-    fn = function(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    dtypes = "floats", fn = function(query, key, value, attn_mask, dropout_p, is_causal, scale)
         local op, size = "scaled_dot_product_attention", query.shape
         if #size < 2 or #key.shape < 2 or #value.shape < 2 then
             fail("%s: query is %s, key %s, value %s (expected 2 dims or more)", op,

@@ -7,7 +7,7 @@ local FLOATS = { f64 = true, f32 = true, f16 = true, bf16 = true }
 define { "norm", sig = "tensor x, any? p, dims? dims, bool keepdim=false, dtype? dtype",
     help = "the p-norm of the elements over dims, or of all; p: a number, inf, -inf, 'fro' (2, \z
         the default), or 'nuc' of matrices. Of matrices: linalg.norm",
-    fn = function(x, p, dims, keepdim, dtype)
+    dtypes = "floats", fn = function(x, p, dims, keepdim, dtype)
         if p == "nuc" then
             if not dims and x.ndim ~= 2 then
                 fail("norm: 'nuc' of a tensor of %d dims (expected 2, or two dims in 'dims')",
@@ -25,13 +25,13 @@ define { "norm", sig = "tensor x, any? p, dims? dims, bool keepdim=false, dtype?
 define { "var_mean",
     sig = "tensor x, dims? dims, number correction=1, bool keepdim=false, bool? unbiased",
     help = "variance and mean over dims, or of all",
-    fn = function(x, dims, correction, keepdim, unbiased)
+    dtypes = "floats", fn = function(x, dims, correction, keepdim, unbiased)
         return x:var(dims, correction, keepdim, unbiased), x:mean(dims, keepdim)
     end }
 define { "std_mean",
     sig = "tensor x, dims? dims, number correction=1, bool keepdim=false, bool? unbiased",
     help = "standard deviation and mean over dims, or of all",
-    fn = function(x, dims, correction, keepdim, unbiased)
+    dtypes = "floats", fn = function(x, dims, correction, keepdim, unbiased)
         return x:std(dims, correction, keepdim, unbiased), x:mean(dims, keepdim)
     end }
 
@@ -141,13 +141,13 @@ local function quantile(op, skip)
 end
 define { "quantile",
     sig = "tensor x, any q, dim? dim, bool keepdim=false, str interpolation=\"linear\"",
-    fn = quantile("quantile", false),
+    dtypes = "floats", fn = quantile("quantile", false),
     waits = "for a copy of q, if it is a table or on another device",
     help = "the q-quantiles (0 to 1) along dim, or of all; several q (a table or a vector) give a \z
         first dim. interpolation: linear, lower, higher, midpoint, nearest. NaN wins" }
 define { "nanquantile",
     sig = "tensor x, any q, dim? dim, bool keepdim=false, str interpolation=\"linear\"",
-    fn = quantile("nanquantile", true),
+    dtypes = "floats", fn = quantile("nanquantile", true),
     waits = "for a copy of q, if it is a table or on another device",
     help = "as quantile, without NaNs" }
 
@@ -156,7 +156,7 @@ define { "nanquantile",
 define { "diff", sig = "tensor x, int n=1, dim dim=-1, tensor? prepend, tensor? append",
     help = "each element minus the one before it along dim, n times; prepend and append are put \z
         round x first",
-    fn = function(x, n, dim, prepend, append)
+    dtypes = "all", fn = function(x, n, dim, prepend, append)
         if n < 0 then fail("diff: argument 'n': expected >= 0, got %d", n) end
         if x.ndim == 0 then fail("diff: expected at least 1 dim, got a 0-d tensor") end
         if n == 0 then return x:clone() end

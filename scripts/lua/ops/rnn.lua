@@ -21,11 +21,14 @@ local weights = "tensor w_ih, tensor w_hh, tensor? b_ih, tensor? b_hh"
 define { "lstm_cell", sig = "tensor x, tensors? hx, " .. weights,
     help = "one step of an LSTM for inputs batch x features: h and c; hx: {h, c}, zeros if not \z
         given",
+    dtypes = "floats",
     fn = function(x, hx, ...) return cell(gpush.lstm, "lstm_cell", x, hx, ...) end }
 define { "gru_cell", sig = "tensor x, tensor? hx, " .. weights,
     help = "one step of a GRU for inputs batch x features: h; hx: h before, zeros if not given",
+    dtypes = "floats",
     fn = function(x, hx, ...) return (cell(gpush.gru, "gru_cell", x, hx, ...)) end }
 define { "rnn_cell", sig = "tensor x, tensor? hx, " .. weights .. ", str nonlinearity=\"tanh\"",
     help = "one step of a recurrent layer of 'tanh' or 'relu' units for inputs batch x features: \z
         h; hx: h before, zeros if not given",
+    dtypes = "floats",
     fn = function(x, hx, ...) return (cell(gpush.rnn, "rnn_cell", x, hx, ...)) end }

@@ -51,7 +51,7 @@ local function whole(v) return type(v) == "number" and math.tointeger(v) or nil 
 define { "split", sig = "tensor x, any size, dim dim=1",
     help = "a table of views of dim, each size long (the last one may be shorter); or of the \z
         sizes in a table",
-    fn = function(x, size, dim)
+    dtypes = "all", fn = function(x, size, dim)
         local n
         n, dim = sized("split", x, dim)
         size = whole(size) or size
@@ -91,7 +91,7 @@ end
 define { "chunk", sig = "tensor x, int chunks, dim dim=1",
     help = "a table of views: dim in at most `chunks` pieces of one size, the last one perhaps \z
         shorter",
-    fn = function(x, chunks, dim)
+    dtypes = "all", fn = function(x, chunks, dim)
         local n
         n, dim = sized("chunk", x, dim)
         if chunks < 1 then
@@ -110,7 +110,7 @@ define { "chunk", sig = "tensor x, int chunks, dim dim=1",
 define { "tensor_split", sig = "tensor x, any sections, dim dim=1",
     help = "a table of views: dim in exactly that many pieces, the first ones longer by 1 where \z
         it does not divide; or ending at the indices in a table",
-    fn = function(x, sections, dim)
+    dtypes = "all", fn = function(x, sections, dim)
         local sizes, at, n = {}, 0
         n, dim = sized("tensor_split", x, dim)
         if type(sections) == "table" then
@@ -136,7 +136,7 @@ define { "tensor_split", sig = "tensor x, any sections, dim dim=1",
 
 define { "unbind", sig = "tensor x, dim dim=1",
     help = "a table of views: x at each index of dim",
-    fn = function(x, dim)
+    dtypes = "all", fn = function(x, dim)
         local list, n = {}
         n, dim = sized("unbind", x, dim)
         for i = 1, n do list[i] = x:select(dim, i) end
@@ -159,25 +159,25 @@ local function all_at_least(n, xs)
     return list
 end
 define { "atleast_1d", sig = "tensor x", help = "x with at least 1 dims, new ones of size 1",
-    fn = function(x) return at_least(1, x) end }
+    dtypes = "all", fn = function(x) return at_least(1, x) end }
 define { "atleast_2d", sig = "tensor x", help = "x with at least 2 dims, new ones of size 1",
-    fn = function(x) return at_least(2, x) end }
+    dtypes = "all", fn = function(x) return at_least(2, x) end }
 define { "atleast_3d", sig = "tensor x", help = "x with at least 3 dims, new ones of size 1",
-    fn = function(x) return at_least(3, x) end }
+    dtypes = "all", fn = function(x) return at_least(3, x) end }
 
 define { "hstack", sig = "tensors xs",
     help = "tensors joined along dim 2, vectors along dim 1",
-    fn = function(xs)
+    dtypes = "all", fn = function(xs)
         xs = all_at_least(1, xs)
         return gpush.cat(xs, xs[1] and xs[1].ndim > 1 and 2 or 1)
     end }
 define { "vstack", sig = "tensors xs",
     help = "tensors joined along dim 1, vectors as rows",
-    fn = function(xs) return gpush.cat(all_at_least(2, xs), 1) end }
+    dtypes = "all", fn = function(xs) return gpush.cat(all_at_least(2, xs), 1) end }
 define { "dstack", sig = "tensors xs", help = "tensors joined along dim 3",
-    fn = function(xs) return gpush.cat(all_at_least(3, xs), 3) end }
+    dtypes = "all", fn = function(xs) return gpush.cat(all_at_least(3, xs), 3) end }
 define { "column_stack", sig = "tensors xs", help = "as hstack, vectors as columns",
-    fn = function(xs)
+    dtypes = "all", fn = function(xs)
         local list = {}
         for i, x in ipairs(xs) do list[i] = x.ndim < 2 and x:reshape(-1, 1) or x end
         return gpush.cat(list, 2)
@@ -224,11 +224,11 @@ end
 
 define { "tile", sig = "tensor x, shape dims",
     help = "x repeated along its dims, that often each; fewer numbers apply to the last dims",
-    fn = function(x, dims) return tile("tile", x, dims) end }
+    dtypes = "all", fn = function(x, dims) return tile("tile", x, dims) end }
 define { "repeat", sig = "tensor x, shape dims",
     help = "as tile, with a number for every dim; `repeat` is a word of Lua's, so \z
         x[\"repeat\"](x, 2, 3)",
-    fn = function(x, dims)
+    dtypes = "all", fn = function(x, dims)
         if #dims < x.ndim then fail("repeat: %d numbers given for a %d-d tensor", #dims, x.ndim) end
         return tile("repeat", x, dims)
     end }
@@ -237,7 +237,7 @@ define { "repeat", sig = "tensor x, shape dims",
 
 define { "rot90", sig = "tensor x, int k=1, dims? dims",
     help = "x rotated by k quarter turns, from the first of two dims (1 and 2) to the second",
-    fn = function(x, k, dims)
+    dtypes = "all", fn = function(x, k, dims)
         dims = dims or { 1, 2 }
         if #dims ~= 2 then fail("rot90: %d dims given (expected 2)", #dims) end
         local a, b = wrap("rot90", dims[1], x.ndim), wrap("rot90", dims[2], x.ndim)
@@ -249,33 +249,33 @@ define { "rot90", sig = "tensor x, int k=1, dims? dims",
         return x:clone()
     end }
 define { "fliplr", sig = "tensor x", help = "columns in reverse order: dim 2",
-    fn = function(x) return x:flip(2) end }
+    dtypes = "all", fn = function(x) return x:flip(2) end }
 define { "flipud", sig = "tensor x", help = "rows in reverse order: dim 1",
-    fn = function(x) return x:flip(1) end }
+    dtypes = "all", fn = function(x) return x:flip(1) end }
 
 define { "ravel", sig = "tensor x",
     help = "the elements in one dim; a copy where a view is impossible",
-    fn = function(x) return x:flatten() end }
+    dtypes = "all", fn = function(x) return x:flatten() end }
 -- Only the shape of other is read: it may be on another device.
 define { "expand_as", sig = "tensor x, tensor other", help = "x expanded to the shape of other",
-    fn = function(x, other) return x:expand(other.shape) end }
+    dtypes = "all", fn = function(x, other) return x:expand(other.shape) end }
 define { "view_as", sig = "tensor x, tensor other", help = "x as a view in the shape of other",
-    fn = function(x, other) return x:view(other.shape) end }
+    dtypes = "all", fn = function(x, other) return x:view(other.shape) end }
 define { "reshape_as", sig = "tensor x, tensor other", help = "x in the shape of other",
-    fn = function(x, other) return x:reshape(other.shape) end }
+    dtypes = "all", fn = function(x, other) return x:reshape(other.shape) end }
 
 -- ---- made of vectors ----
 
 define { "diag", sig = "tensor x, int diagonal=0",
     help = "the diagonal of a matrix, as a view; of a vector, the matrix that has it",
-    fn = function(x, diagonal)
+    dtypes = "all", fn = function(x, diagonal)
         if x.ndim == 1 then return x:diag_embed(diagonal) end
         if x.ndim == 2 then return x:diagonal(diagonal) end
         fail("diag: expected 1 or 2 dims, got %d; use diagonal or diag_embed", x.ndim)
     end }
 define { "diagflat", sig = "tensor x, int offset=0",
     help = "the matrix with the elements of x as its diagonal",
-    fn = function(x, offset) return x:flatten():diag_embed(offset) end }
+    dtypes = "all", fn = function(x, offset) return x:flatten():diag_embed(offset) end }
 
 local function grid(op, xs, indexing)
     local n, shape, views = #xs, {}, {}
@@ -298,7 +298,7 @@ end
 define { "meshgrid", sig = "tensors xs, str indexing=\"ij\"",
     help = "meshgrid{x, y, …}: for each vector a view of the grid of all, where its elements run \z
         along its own dim; a list. indexing 'xy' exchanges the first two dims",
-    fn = function(xs, indexing)
+    dtypes = "all", fn = function(xs, indexing)
         if indexing ~= "ij" and indexing ~= "xy" then
             fail("meshgrid: argument 'indexing': expected 'ij' or 'xy', got '%s'", indexing)
         end
@@ -307,7 +307,7 @@ define { "meshgrid", sig = "tensors xs, str indexing=\"ij\"",
 
 define { "cartesian_prod", sig = "tensors xs",
     help = "all combinations of the elements of vectors, a row each; of one vector, itself",
-    fn = function(xs)
+    dtypes = "all", fn = function(xs)
         local views = grid("cartesian_prod", xs, "ij")
         if #views == 1 then return xs[1]:reshape(-1) end
         return gpush.stack(views, #views + 1):reshape(-1, #views)
@@ -315,7 +315,7 @@ define { "cartesian_prod", sig = "tensors xs",
 
 define { "broadcast_tensors", sig = "tensors xs",
     help = "views of the tensors in the shape that they broadcast to; a list",
-    fn = function(xs)
+    dtypes = "all", fn = function(xs)
         local views, shape = {}, {}
         for _, x in ipairs(xs) do
             local s = x.shape

@@ -23,14 +23,19 @@ local topics = {
         example = "tensor({{1, 2}, {3, 4}}):sum(1)\n--> tensor({4, 6}, i64 2 cpu)",
         see = "zeros, arange, npy, image" },
     zeros = {
+        shapes = "the result has the shape given, as numbers or a list",
         example = "zeros(2, 3, {dtype = \"i32\"})\n--> tensor({{0, 0, 0},\n-->         {0, 0, \z
             0}}, i32 2x3 cpu)", see = "ones, full, empty" },
     arange = {
         text = "The end is included, as in every range of Lua's: PyTorch's arange(n) is arange(0, \z
-            n - 1), and its indices are arange(1, n).", example = "arange(1, 5)\n--> tensor({1, 2, 3, 4, 5}, i64 5 cpu)", see = "linspace" },
+            n - 1), and its indices are arange(1, n).",
+        shapes = "the result: one dim, a number for each step from start to end",
+        example = "arange(1, 5)\n--> tensor({1, 2, 3, 4, 5}, i64 5 cpu)",
+        see = "linspace" },
     randn = {
         text = "The same seed gives the same numbers on every device and with any number of \z
             threads.",
+        shapes = "the result has the shape given, as numbers or a list",
         example = "manual_seed(1) local a = randn(3) manual_seed(1) return equal(a, \z
             randn(3))\n--> true", see = "rand, randint, manual_seed" },
     sum = {
@@ -41,6 +46,8 @@ local topics = {
     mean = { example = "tensor{1.0, 2.0, 6.0}:mean()\n--> tensor(3.0, f32 scalar cpu)",
         see = "sum, var, std, median" },
     max = { text = "Of all elements; or along a dim, with the places too.",
+        shapes = "x: any; the result is a scalar, or with dim two that have the dims left; \z
+            keepdim keeps it as 1",
         example = "local v, at = tensor({3, 9, 4}):max(1) return at\n--> tensor(2, i64 scalar cpu)",
         see = "min, argmax, amax, topk" },
     cat = { shapes = "all dims equal but the one they are joined along",
@@ -48,6 +55,7 @@ local topics = {
             0.0}}, f32 2x2 cpu)", see = "stack, split" },
     reshape = {
         text = "A view where the memory allows it, else a copy; one dim may be -1, the rest.",
+        shapes = "x: any; the result has the shape given, with as many elements",
         example = "arange(1, 6):reshape(2, -1)\n--> tensor({{1, 2, 3},\n-->         {4, 5, 6}}, \z
             i64 2x3 cpu)", see = "view, permute, flatten" },
     sync = {
@@ -167,7 +175,7 @@ local topics = {
 }
 
 for _, group in ipairs { "shape", "reduce", "index", "linalg", "neural", "loss", "values", "module",
-    "lua" }
+    "lua", "composites", "rows" }
 do
     for name, topic in pairs(assert(loadfile(("%s/topics/%s.lua"):format(dir, group), "t"))()) do
         topics[name] = topic

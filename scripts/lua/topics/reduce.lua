@@ -7,6 +7,8 @@ return {
     min = {
         text = "Indices count from 1; of equal elements it is the first's. NaN wins; no elements \z
             are an error.",
+        shapes = "x: any; the result is a scalar, or with dim two that have the dims left; \z
+            keepdim keeps it as 1",
         example = "local v, at = tensor({{3, 9}, {4, 1}}):min(2) return at\n--> tensor({1, 2}, \z
             i64 2 cpu)",
         see = "max, argmin, amin, aminmax, minimum" },
@@ -81,6 +83,8 @@ return {
             tensor({{1.0},\n-->         {2.5},\n-->         {4.0}}, f32 3x1 cpu)",
         see = "nanquantile, median, kthvalue, sort" },
     nanquantile = { text = "Floats only. Of NaNs alone it is NaN.",
+        shapes = "x: any; the result has the dims that are not reduced, after one for the q \z
+            where there are several",
         example = "tensor({1.0, 0/0, 3.0}):nanquantile(0.5)\n--> tensor(2.0, f32 scalar cpu)",
         see = "quantile, nanmedian" },
     var = {
@@ -123,10 +127,12 @@ return {
         example = "tensor({0.0, 1000.0}):logcumsumexp(1)\n--> tensor({   0.0, 1000.0}, f32 2 cpu)",
         see = "logsumexp, cumsum" },
     cummax = { text = "Two results, both in the shape of x; indices count from 1.",
+        shapes = "x: any; both results have the same",
         example = "local v, at = tensor({1, 3, 2, 3}):cummax(1) return at\n--> tensor({1, 2, 2, \z
             4}, i64 4 cpu)",
         see = "cummin, max, cumsum" },
     cummin = { text = "Two results, both in the shape of x; indices count from 1.",
+        shapes = "x: any; both results have the same",
         example = "(tensor({3, 1, 2, 0}):cummin(1))\n--> tensor({3, 1, 1, 0}, i64 4 cpu)",
         see = "cummax, min, cumsum" },
     diff = { text = "Of bool it says where neighbours differ.",

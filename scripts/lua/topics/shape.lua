@@ -5,15 +5,18 @@ local same = "x: any; the result has the same"
 return {
     -- ---- made from a shape ----
     ones = { text = "The shape is numbers or one table; the dtype is f32 unless said.",
+        shapes = "the result has the shape given, as numbers or a list",
         example = "ones(2, 2, {dtype = \"i64\"})\n--> tensor({{1, 1},\n-->         {1, 1}}, i64 \z
             2x2 cpu)",
         see = "zeros, full, ones_like" },
     full = {
         text = "The shape is a table. Without dtype an integer gives i64, another number f32, and \z
             true or false bool.",
+        shapes = "the result has the shape given, as a list",
         example = "full({3}, 7)\n--> tensor({7, 7, 7}, i64 3 cpu)",
         see = "zeros, ones, full_like, fill" },
     empty = { text = "Nothing is written: for tensors that are filled before they are read.",
+        shapes = "the result has the shape given, as numbers or a list",
         example = "empty(3):fill_(7)\n--> tensor({7.0, 7.0, 7.0}, f32 3 cpu)",
         see = "zeros, empty_like, fill" },
     eye = { text = "Without m as many columns as rows; f32 unless a dtype is given.",
@@ -24,13 +27,16 @@ return {
     range = {
         text = "i64 where all numbers are integers, else f32. Empty where last is not in the \z
             direction of step.",
+        shapes = "the result: one dim, a number for each step from start to end",
         example = "range(5, 1, -2)\n--> tensor({5, 3, 1}, i64 3 cpu)",
         see = "arange, linspace" },
     linspace = {
         text = "Both ends are included; f32 unless a dtype is given. One step is first alone.",
+        shapes = "the result: one dim of steps numbers",
         example = "linspace(0, 1, 5)\n--> tensor({0.00, 0.25, 0.50, 0.75, 1.00}, f32 5 cpu)",
         see = "logspace, arange" },
     logspace = { text = "first and last are the exponents, equally far apart and both included.",
+        shapes = "the result: one dim of steps numbers",
         example = "logspace(0, 3, 4, 2):round()\n--> tensor({1.0, 2.0, 4.0, 8.0}, f32 4 cpu)",
         see = "linspace, arange" },
     zeros_like = { shapes = same,
@@ -64,12 +70,14 @@ return {
             true",
         see = "rand, get_rng_state, set_rng_state" },
     rand = { text = "Floats only; f32 unless a dtype is given. 0 occurs, 1 does not.",
+        shapes = "the result has the shape given, as numbers or a list",
         example = "local x = rand(10, 10) return (x:ge(0) & x:lt(1)):all()\n--> tensor(true, bool \z
             scalar cpu)",
         see = "randn, randint, uniform, rand_like, manual_seed" },
     randint = {
         text = "PyTorch leaves high out. i64 unless a dtype is given; the shape is numbers or a \z
             table.",
+        shapes = "the result has the shape given, as a list",
         example = "local x = randint(1, 6, {10, 10}) return (x:ge(1) & x:le(6)):all()\n--> \z
             tensor(true, bool scalar cpu)",
         see = "randint_like, rand, randperm" },
@@ -124,18 +132,22 @@ return {
             4},\n-->         {5, 6}}, i64 3x2 cpu)",
         see = "reshape, contiguous, unflatten, view_as" },
     view_as = { text = "Only the shape of other is read.",
+        shapes = "x: any; the result has other's, with as many elements",
         example = "arange(1, 4):view_as(ones(2, 2))\n--> tensor({{1, 2},\n-->         {3, 4}}, \z
             i64 2x2 cpu)",
         see = "view, reshape_as, expand_as" },
     reshape_as = {
         text = "A view where the memory allows it, else a copy. Only the shape of other is read.",
+        shapes = "x: any; the result has other's, with as many elements",
         example = "arange(1, 4):reshape_as(ones(2, 2))\n--> tensor({{1, 2},\n-->         {3, 4}}, \z
             i64 2x2 cpu)",
         see = "reshape, view_as" },
     flatten = { text = "Also makes one dim of a 0-d tensor.",
+        shapes = "x: any; the dims from start_dim to end_dim become one",
         example = "table.concat(ones(2, 3, 4):flatten(2).shape, \"x\")\n--> 2x12",
         see = "ravel, reshape, unflatten" },
     ravel = { text = "As flatten without arguments.",
+        shapes = "x: any; the result: one dim with all elements",
         example = "tensor({{1, 2}, {3, 4}}):t():ravel()\n--> tensor({1, 3, 2, 4}, i64 4 cpu)",
         see = "flatten, reshape" },
     unflatten = { shapes = "the product of sizes is the size of dim",
@@ -143,16 +155,20 @@ return {
             6}}, i64 2x3 cpu)",
         see = "flatten, view" },
     squeeze = { text = "A view. Without dims all of size 1; a dim that is named and larger stays.",
+        shapes = "x: any; the result lacks dims of size 1: all, or those given",
         example = "table.concat(ones(1, 2, 1):squeeze(3).shape, \"x\")\n--> 1x2",
         see = "unsqueeze, select, flatten" },
     unsqueeze = {
         text = "A view. 1 puts it first, -1 last: it is the new dim's place in the result.",
+        shapes = "x: any; the result has a dim of size 1 more",
         example = "tensor({1, 2}):unsqueeze(-1)\n--> tensor({{1},\n-->         {2}}, i64 2x1 cpu)",
         see = "squeeze, atleast_2d, expand" },
     atleast_1d = { text = "A view, or x itself.",
+        shapes = "x: any; a scalar becomes 1, others stay",
         example = "tensor(5):atleast_1d()\n--> tensor({5}, i64 1 cpu)",
         see = "atleast_2d, atleast_3d, unsqueeze" },
     atleast_2d = { text = "A view, or x itself; a vector becomes a row.",
+        shapes = "x: any; a scalar becomes 1 x 1, n becomes 1 x n, others stay",
         example = "tensor({1, 2}):atleast_2d()\n--> tensor({{1, 2}}, i64 1x2 cpu)",
         see = "atleast_1d, atleast_3d, unsqueeze" },
     atleast_3d = { text = "A view, or x itself.",
@@ -162,9 +178,11 @@ return {
     permute = {
         text = "A view. Every dim of x is named once: the result's first is x's dim dims[1], and \z
             so on.",
+        shapes = "x: any; the result has the same sizes in another order",
         example = "table.concat(ones(2, 3, 4):permute(3, 1, 2).shape, \"x\")\n--> 4x2x3",
         see = "transpose, movedim, contiguous" },
     transpose = { text = "A view.",
+        shapes = "x: any; the result has the two sizes exchanged",
         example = "table.concat(ones(2, 3, 4):transpose(1, -1).shape, \"x\")\n--> 4x3x2",
         see = "t, permute, swapaxes" },
     t = { text = "A view.", shapes = "n x m is m x n",
@@ -174,34 +192,41 @@ return {
     movedim = {
         text = "A view. source and destination are a dim each, or two tables as long as each \z
             other.",
+        shapes = "x: any; the result has the same sizes in another order",
         example = "table.concat(ones(2, 3, 4):movedim(1, -1).shape, \"x\")\n--> 3x4x2",
         see = "permute, transpose, moveaxis" },
     expand = {
         text = "A view in which repeated elements are one in memory: to write into it is an \z
             error. New dims may stand in front.",
+        shapes = "x: any whose sizes are 1 or those asked for; the result has the shape given",
         example = "tensor({{1}, {2}}):expand(-1, 3)\n--> tensor({{1, 1, 1},\n-->         {2, 2, \z
             2}}, i64 2x3 cpu)",
         see = "broadcast_to, expand_as, tile" },
     broadcast_to = { text = "A view; to write into it is an error.",
+        shapes = "x: any whose sizes are 1 or those asked for; the result has the shape given",
         example = "tensor({1, 2}):broadcast_to(2, 2)\n--> tensor({{1, 2},\n-->         {1, 2}}, \z
             i64 2x2 cpu)",
         see = "expand, tile" },
     expand_as = { text = "A view. Only the shape of other is read.",
+        shapes = "x: any whose sizes are 1 or other's; the result has other's",
         example = "tensor({1, 2}):expand_as(ones(2, 2))\n--> tensor({{1, 2},\n-->         {1, \z
             2}}, i64 2x2 cpu)",
         see = "expand, view_as" },
 
     -- ---- parts ----
     narrow = { text = "A view. start counts from 1, or from the end with -1.",
+        shapes = "x: any; the result has length in dim",
         example = "arange(1, 5):narrow(1, 2, 3)\n--> tensor({2, 3, 4}, i64 3 cpu)",
         see = "select, slice, split" },
     select = {
         text = "A view; as x[index] for dim 1. Lua's own select keeps its name: write x:select.",
+        shapes = "x: any; the result lacks dim",
         example = "tensor({{1, 2}, {3, 4}}):select(2, -1)\n--> tensor({2, 4}, i64 2 cpu)",
         see = "narrow, index_select, unbind" },
     slice = {
         text = "A view; x[\"1:5:2\"] is shorter. last is included; what is beyond the end is left \z
             out.",
+        shapes = "x: any; the result has one element for each step in dim",
         example = "arange(1, 6):slice(1, 2, 6, 2)\n--> tensor({2, 4, 6}, i64 3 cpu)",
         see = "narrow, select" },
     unfold = {
@@ -214,6 +239,7 @@ return {
     as_strided = {
         text = "A view. Strides are in elements. offset 1 is the first element of x, also where x \z
             is itself a view (PyTorch counts from 0, from the first of the whole memory).",
+        shapes = "x: any; the result has the shape given",
         example = "arange(1, 4):as_strided({2, 3}, {1, 1})\n--> tensor({{1, 2, 3},\n-->         \z
             {2, 3, 4}}, i64 2x3 cpu)",
         see = "unfold, stride, expand" },
@@ -225,19 +251,23 @@ return {
         example = "tensor({{1, 2, 3}, {4, 5, 6}}):diagonal(1)\n--> tensor({2, 6}, i64 2 cpu)",
         see = "diag, diag_embed, trace" },
     split = { text = "Views, so nothing is copied.",
+        shapes = "x: any; the parts have x's, but for dim, which is split",
         example = "arange(1, 5):split({1, 4})[2]\n--> tensor({2, 3, 4, 5}, i64 4 cpu)",
         see = "chunk, tensor_split, unbind, cat" },
     chunk = {
         text = "There may be fewer pieces than asked for: 6 elements in 4 are 3 pieces of 2. \z
             tensor_split always gives as many.",
+        shapes = "x: any; the parts have x's, but for dim, which is split",
         example = "#arange(1, 6):chunk(4)\n--> 3",
         see = "split, tensor_split" },
     tensor_split = {
         text = "An index is the last element of its piece, and is included; the last piece is the \z
             rest.",
+        shapes = "x: any; the parts have x's, but for dim, which is split",
         example = "arange(1, 5):tensor_split({2, 3})[3]\n--> tensor({4, 5}, i64 2 cpu)",
         see = "split, chunk" },
     unbind = { text = "The dim goes away.",
+        shapes = "x: any; the results lack dim",
         example = "tensor({{1, 2}, {3, 4}}):unbind(2)[1]\n--> tensor({1, 3}, i64 2 cpu)",
         see = "select, split, stack" },
 
@@ -270,10 +300,12 @@ return {
 
     -- ---- repeated, turned, moved ----
     tile = { text = "A copy; more numbers than dims put new dims in front.",
+        shapes = "x: any; each size times its number of repeats, counted from the last dim",
         example = "tensor({{1, 2}, {3, 4}}):tile(2)\n--> tensor({{1, 2, 1, 2},\n-->         {3, \z
             4, 3, 4}}, i64 2x4 cpu)",
         see = "repeat, repeat_interleave, expand" },
     ["repeat"] = { text = "A copy; more numbers than dims put new dims in front.",
+        shapes = "x: any; each size times its number of repeats",
         example = "local x = tensor{1, 2} return x[\"repeat\"](x, 2, 1)\n--> tensor({{1, \z
             2},\n-->         {1, 2}}, i64 2x2 cpu)",
         see = "tile, repeat_interleave, expand" },
@@ -281,6 +313,7 @@ return {
         text = "repeats is one number, or a tensor with one for each index. Without dim x is seen \z
             in one dim. With a tensor of repeats the host waits for the size, which output_size \z
             says in advance.",
+        shapes = "x: any; dim becomes as long as the sum of repeats; without dim, one dim",
         example = "tensor({5, 6}):repeat_interleave(tensor{2, 1})\n--> tensor({5, 5, 6}, i64 3 \z
             cpu)",
         see = "tile, repeat, index_select" },
@@ -289,10 +322,12 @@ return {
             i64 2x2 cpu)",
         see = "fliplr, flipud, roll, rot90" },
     fliplr = { text = "A copy.",
+        shapes = "x: at least two dims; the result has the same",
         example = "tensor({{1, 2}, {3, 4}}):fliplr()\n--> tensor({{2, 1},\n-->         {4, 3}}, \z
             i64 2x2 cpu)",
         see = "flip, flipud" },
     flipud = { text = "A copy.",
+        shapes = "x: at least one dim; the result has the same",
         example = "tensor({{1, 2}, {3, 4}}):flipud()\n--> tensor({{3, 4},\n-->         {1, 2}}, \z
             i64 2x2 cpu)",
         see = "flip, fliplr" },
@@ -360,6 +395,7 @@ return {
 
     -- ---- copies, places, what a tensor is ----
     contiguous = { text = "Row after row, the last dim closest: what view and some libraries need.",
+        shapes = "x: any; the result has the same",
         example = "ones(2, 3):t():contiguous():is_contiguous()\n--> true",
         see = "view, copy, is_contiguous" },
     is_contiguous = { text = "Whether the elements lie row after row in memory, without gaps.",
@@ -384,9 +420,11 @@ return {
         text = "Names in any order, x:to(\"cuda\", \"f16\"), or another tensor for its dtype and \z
             device. Floats lose their fraction in integers. The host waits for a copy to or from \z
             a device; from pinned memory to the device non_blocking spares that.",
+        shapes = "x: any; the result has the same",
         example = "tensor({1.5, -1.5}):to \"i64\"\n--> tensor({ 1, -1}, i64 2 cpu)",
         see = "copy, contiguous, pin_memory, sync" },
     detach = { text = "A view of the same memory: writing into it changes x, gradients end at it.",
+        shapes = "x: any; the result has the same",
         example = "tensor({1.0}, {requires_grad = true}):detach().requires_grad\n--> false",
         see = "clone, no_grad, backward" },
     shares_storage = {
@@ -413,9 +451,12 @@ return {
     equal = {
         text = "Dtypes may differ, 1 equals 1.0; NaN equals nothing. Where the shapes differ \z
             nothing is waited for.",
+        shapes = "a, b: any, which must be the same to be equal; the result is true or false, no \z
+            tensor",
         example = "equal(tensor{1, 2}, tensor{1.0, 2.0})\n--> true",
         see = "eq, allclose, all" },
     allclose = { text = "Tolerances as in isclose.",
+        shapes = "a, b: broadcast to a common shape; the result is true or false, no tensor",
         example = "tensor({1.0, 2.0}):allclose(tensor{1.0, 2.25}, {atol = 0.5})\n--> true",
         see = "isclose, equal" },
     isclose = {

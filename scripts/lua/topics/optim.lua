@@ -1,0 +1,87 @@
+--!plain
+-- Help texts of optimizers and schedules; their form: ../topics.lua.
+return {
+    ["optim.Adagrad"] = {
+        shapes = "params: of any shape",
+        example = "local w = ones(2):requires_grad_()\nlocal opt = optim.Adagrad({w}, {lr = \z
+            0.5})\nw:sum():backward() opt:step() return w:detach()\n--> tensor({0.5, 0.5}, f32 2 \z
+            cpu)" },
+    ["optim.Adam"] = {
+        shapes = "params: of any shape",
+        example = "local w = ones(2):requires_grad_()\nlocal opt = optim.Adam({w}, {lr = \z
+            0.5})\nw:sum():backward() opt:step() return w:detach()\n--> tensor({0.5, 0.5}, f32 2 \z
+            cpu)" },
+    ["optim.AdamW"] = {
+        shapes = "params: of any shape",
+        example = "local w = ones(2):requires_grad_()\nlocal opt = optim.AdamW({w}, {lr = \z
+            0.5})\nw:sum():backward() opt:step() return w:detach()\n--> tensor({0.495, 0.495}, \z
+            f32 2 cpu)" },
+    ["optim.RMSprop"] = {
+        shapes = "params: of any shape",
+        example = "local w = ones(2):requires_grad_()\nlocal opt = optim.RMSprop({w}, {lr = \z
+            0.5})\nw:sum():backward() opt:step() return w:detach()\n--> tensor({-4.0, -4.0}, f32 \z
+            2 cpu)" },
+    ["optim.SGD"] = {
+        shapes = "params: of any shape",
+        example = "local w = ones(2):requires_grad_()\nlocal opt = optim.SGD({w}, {lr = \z
+            0.5})\nw:sum():backward() opt:step() return w:detach()\n--> tensor({0.5, 0.5}, f32 2 \z
+            cpu)" },
+    ["optim.lr.ChainedScheduler"] = {
+        example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = \z
+            optim.lr.ChainedScheduler{optim.lr.StepLR(opt, 1), optim.lr.ExponentialLR(opt, \z
+            0.5)}\nfor _ = 1, 1 do s:step() end return s:get_last_lr()[1]\n--> 0.05" },
+    ["optim.lr.ConstantLR"] = {
+        example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = \z
+            optim.lr.ConstantLR(opt, 0.5, 3)\nfor _ = 1, 2 do s:step() end return \z
+            s:get_last_lr()[1]\n--> 0.5" },
+    ["optim.lr.CosineAnnealingLR"] = {
+        example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = \z
+            optim.lr.CosineAnnealingLR(opt, 4)\nfor _ = 1, 2 do s:step() end return \z
+            s:get_last_lr()[1]\n--> 0.5" },
+    ["optim.lr.CosineAnnealingWarmRestarts"] = {
+        example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = \z
+            optim.lr.CosineAnnealingWarmRestarts(opt, 2)\nfor _ = 1, 2 do s:step() end return \z
+            s:get_last_lr()[1]\n--> 1.0" },
+    ["optim.lr.CyclicLR"] = {
+        example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = optim.lr.CyclicLR(opt, \z
+            0.1, 0.5, {step_size_up = 2, cycle_momentum = false})\nfor _ = 1, 2 do s:step() end \z
+            return s:get_last_lr()[1]\n--> 0.5" },
+    ["optim.lr.ExponentialLR"] = {
+        example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = \z
+            optim.lr.ExponentialLR(opt, 0.5)\nfor _ = 1, 2 do s:step() end return \z
+            s:get_last_lr()[1]\n--> 0.25" },
+    ["optim.lr.LambdaLR"] = {
+        example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = optim.lr.LambdaLR(opt, \z
+            function(n) return 1 / (n + 1) end)\nfor _ = 1, 2 do s:step() end return \z
+            s:get_last_lr()[1]\n--> 0.33333333333333" },
+    ["optim.lr.LinearLR"] = {
+        example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = optim.lr.LinearLR(opt, \z
+            0.5, 1, 4)\nfor _ = 1, 2 do s:step() end return s:get_last_lr()[1]\n--> 0.75" },
+    ["optim.lr.MultiStepLR"] = {
+        example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = \z
+            optim.lr.MultiStepLR(opt, {2, 4})\nfor _ = 1, 2 do s:step() end return \z
+            s:get_last_lr()[1]\n--> 0.1" },
+    ["optim.lr.MultiplicativeLR"] = {
+        example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = \z
+            optim.lr.MultiplicativeLR(opt, function() return 0.5 end)\nfor _ = 1, 2 do s:step() \z
+            end return s:get_last_lr()[1]\n--> 0.25" },
+    ["optim.lr.OneCycleLR"] = {
+        example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = \z
+            optim.lr.OneCycleLR(opt, {max_lr = 1, total_steps = 4, cycle_momentum = false})\nfor \z
+            _ = 1, 2 do s:step() end return s:get_last_lr()[1]\n--> 0.2830609982087" },
+    ["optim.lr.PolynomialLR"] = {
+        example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = \z
+            optim.lr.PolynomialLR(opt, 4)\nfor _ = 1, 2 do s:step() end return \z
+            s:get_last_lr()[1]\n--> 0.5" },
+    ["optim.lr.ReduceLROnPlateau"] = {
+        example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = \z
+            optim.lr.ReduceLROnPlateau(opt, {patience = 0})\ns:step(1) s:step(2) return \z
+            opt.param_groups[1].lr\n--> 0.1" },
+    ["optim.lr.SequentialLR"] = {
+        example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = \z
+            optim.lr.SequentialLR(opt, {optim.lr.ConstantLR(opt, 0.5), optim.lr.StepLR(opt, 1)}, \z
+            {2})\nfor _ = 1, 2 do s:step() end return s:get_last_lr()[1]\n--> 1.0" },
+    ["optim.lr.StepLR"] = {
+        example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = optim.lr.StepLR(opt, \z
+            2)\nfor _ = 1, 2 do s:step() end return s:get_last_lr()[1]\n--> 0.1" },
+}

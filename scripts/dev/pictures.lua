@@ -14,7 +14,7 @@ local palette = { [0] = "#45475a", "#f38ba8", "#a6e3a1", "#f9e2af", "#89b4fa", "
 -- key ----
 
 local sessions = {
-    prompt = { 96, 30,
+    prompt = { 96, 32,
         { 'x = randn(2, 3, {device = "gpu"})', "x", "for i, row in ipairs{x[1], x[2]} do",
         'print(("row %d sums to %.2f"):format(i, row:sum():item()))', "end", "?softmax",
         { "x:cum", "Tab" } } },

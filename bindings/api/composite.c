@@ -9,7 +9,7 @@
 /* A definition; lives as long as its function. */
 typedef struct composite {
     gp_op op;          /* only name, sig, help, types and extra */
-    gp_op_extra extra; /* only waits */
+    gp_op_extra extra; /* only waits and raises */
     gp_sig sig;
     bool plain; /* not an op: tables that it returns stay as they are */
 } composite;
@@ -51,7 +51,7 @@ static uint32_t types_of(lua_State *L, const char *text) {
 /* Pushes the composite of the definition at index def, and its function. */
 static void make(lua_State *L, int def) {
     luaL_checktype(L, def, LUA_TTABLE);
-    composite *f = lua_newuserdatauv(L, sizeof *f, 4);
+    composite *f = lua_newuserdatauv(L, sizeof *f, 5);
     f->extra = (gp_op_extra){.waits = NULL};
     f->op = (gp_op){.kind = GP_CUSTOM, .extra = &f->extra};
     f->op.name = field(L, def, "name", 1);
@@ -60,6 +60,8 @@ static void make(lua_State *L, int def) {
     if (!gp_sig_parse(f->op.sig, &f->sig)) gp_lua_raise(L);
     if (lua_getfield(L, def, "waits") == LUA_TSTRING) f->extra.waits = lua_tostring(L, -1);
     lua_setiuservalue(L, -2, 4);
+    if (lua_getfield(L, def, "raises") == LUA_TSTRING) f->extra.raises = lua_tostring(L, -1);
+    lua_setiuservalue(L, -2, 5);
     if (lua_getfield(L, def, "dtypes") == LUA_TSTRING)
         f->op.types = types_of(L, lua_tostring(L, -1));
     lua_pop(L, 1);

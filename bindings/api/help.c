@@ -55,12 +55,15 @@ static const char *const faults[] = {[GP_FAULT_DIVISOR] = "a divisor of 0, of in
                                          "an exponent below 0, of integers but 1 and -1",
                                      [GP_FAULT_CHANCE] = "an element that is not between 0 and 1"};
 
-/* What of the row's exceptions help shows; nothing for a layer's class. */
+/* What of the row's exceptions help shows; nothing for a layer's class. A composite leaves what it
+ * does not set as the row has it. */
 static void set_extra(lua_State *L, const gp_op_extra *e) {
     if (!e) return;
-    const char *raises = e->picks ? "no elements to choose from" : faults[e->fault];
-    lua_pushstring(L, e->waits), lua_setfield(L, -2, "waits");
-    lua_pushstring(L, raises), lua_setfield(L, -2, "raises");
+    const char *raises = e->raises  ? e->raises
+                         : e->picks ? "no elements to choose from"
+                                    : faults[e->fault];
+    if (e->waits) lua_pushstring(L, e->waits), lua_setfield(L, -2, "waits");
+    if (raises) lua_pushstring(L, raises), lua_setfield(L, -2, "raises");
 }
 
 static void add_entry(lua_State *L, const gp_op *op, const char *kind, uint32_t types) {

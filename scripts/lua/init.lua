@@ -11,10 +11,11 @@ local gpush, dir, methods, composite, composites, chunk, loader, save = ...
 -- tensor/sig.h): by position, or by name in a last table, checked, defaults filled in. fn gets them
 -- all, in order: lists of integers as tables, absent ones as nil, dtypes and devices as strings. A
 -- name like "linalg.norm" goes into that table. A function whose first argument is a tensor is a
--- method, too. For help `waits` says for what the host waits, if it does, and `dtypes` which
--- operands may have: names, "all", "numbers", "floats" or "integers". A file is run when one of its
--- composites is first called or asked about. Until then it is only text, in which a definition is
--- found by its beginning: at the start of a line, as above, up to the first type of the signature.
+-- method, too. For help `waits` says for what the host waits, if it does, `raises` which elements
+-- are an error, and `dtypes` which operands may have: names, "all", "numbers", "floats" or
+-- "integers". A file is run when one of its composites is first called or asked about. Until then it
+-- is only text, in which a definition is found by its beginning: at the start of a line, as above, up
+-- to the first type of the signature.
 local function declare(name, first, read, rows)
     local fn, group, short = composite(name, read), name:match "^(%w+)%.(.+)$"
     composites[name] = fn

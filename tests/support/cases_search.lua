@@ -141,7 +141,7 @@ C.bincount = {types = INTS, run = function(c)
     end
     c.check(x:narrow(1, 1, 0):bincount(nil, 2), {shape = {2}, v = {0, 0}}, "i64")
     c.refuses(function() return (x * 0):bincount():sum():item() end,
-        "bincount: value 0 is out of range %(values count from 1")
+        "bincount: value 0 is out of range %(values count from 1: expected at least 1; add")
     c.refuses(function() return x:bincount((c.x {3})) end, "^bincount: weights .* do not fit")
     c.refuses(function() return x:view(4, 5):bincount() end, "^bincount: expected x of 1 dim")
 end}

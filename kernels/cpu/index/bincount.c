@@ -1,5 +1,6 @@
 /* Counting by value: bincount, histc, one_hot. Labels count from 1. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,11 +8,14 @@
 
 enum { GRAIN = 32768 };
 
+/* most: the largest that is valid; 0: any is. */
 static bool bad_label(const gp_call *c, int64_t v, int64_t most) {
+    char expected[40] = "at least 1";
     if (!gp_check_interrupt(c)) return false; /* each_block ended for that */
-    return gp_fail("%s: value %lld is out of range (values count from 1: expected 1 to %lld; add 1 "
-                   "to values that count from 0)",
-                   c->op->name, (long long)v, (long long)most);
+    if (most) snprintf(expected, sizeof expected, "1 to %lld", (long long)most);
+    return gp_fail("%s: value %lld is out of range (values count from 1: expected %s; add 1 to "
+                   "values that count from 0)",
+                   c->op->name, (long long)v, expected);
 }
 
 /* Rows of a loop over x and, perhaps, another array of its shape, at most GP_BLOCK elements at a
@@ -117,7 +121,7 @@ bool CPU(bincount)(const gp_call *c) {
     memset(out->data, 0, (size_t)out->numel * gp_dtype_size((gp_dtype)out->dtype));
     if (b.plain && x->contiguous && !weights && out->numel <= NARROW && count_side_by_side(x, out))
         return true;
-    if (!each_block(x, weights, count_block, &b)) return bad_label(c, b.bad, out->numel);
+    if (!each_block(x, weights, count_block, &b)) return bad_label(c, b.bad, 0);
     for (int64_t i = 0; !weights && i < out->numel && i < NARROW; i++)
         for (int k = 0; k < LANES; k++) ((int64_t *)(void *)out->data)[i] += b.few[k][i];
     return true;

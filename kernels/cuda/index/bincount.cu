@@ -7,12 +7,12 @@
 
 enum { SHARED_BINS = 4096, BLOCKS = 1024 };
 
-#define VALUE_TEXTS(name)                                                                          \
-    static const char *const texts_##name[] = {                                                    \
-        #name ": value %lld is out of range (values count from 1: expected 1 to %lld; add 1 to "   \
-              "values that count from 0)"};
-VALUE_TEXTS(bincount)
-VALUE_TEXTS(one_hot)
+static const char *const texts_bincount[] = {
+    "bincount: value %lld is out of range (values count from 1: expected at least 1; add 1 to "
+    "values that count from 0)"};
+static const char *const texts_one_hot[] = {
+    "one_hot: value %lld is out of range (values count from 1: expected 1 to %lld; add 1 to values "
+    "that count from 0)"};
 
 typedef unsigned long long count;
 

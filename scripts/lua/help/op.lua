@@ -31,6 +31,8 @@ local function show_topic(t)
     if t.text then wrapped(t.text, "    ") end
     if t.options then wrapped("options: " .. t.options, "    ") end
     if t.shapes then wrapped("shapes: " .. t.shapes, "    ") end
+    if t.waits then wrapped("waits: " .. t.waits, "    ") end
+    if t.raises then wrapped("raises: " .. t.raises, "    ") end
     if t.example then
         print "    example:"
         for line in t.example:gmatch "[^\n]+" do put("        %s", line) end

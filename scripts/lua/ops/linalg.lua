@@ -247,7 +247,7 @@ define { "linalg.matrix_norm",
     sig = "tensor x, any? ord, dims? dim, bool keepdim=false, dtype? dtype",
     help = "the norm 'fro' (if not given), 'nuc', inf, -inf, 1, -1, 2 or -2 of the matrices in \z
         two dims, the last ones if not given",
-    dtypes = "floats", fn = function(x, ord, dim, keepdim, dtype)
+    raises = "NaN or infinite elements, where ord is 2, -2 or 'nuc'", dtypes = "floats", fn = function(x, ord, dim, keepdim, dtype)
         check_matrices("linalg.matrix_norm", x)
         return matrix_norm("linalg.matrix_norm", x, ORDS[ord] or ord or "fro", dim or { -2, -1 },
             keepdim, dtype)
@@ -256,6 +256,7 @@ define { "linalg.matrix_norm",
 define { "linalg.norm", sig = "tensor x, any? ord, dims? dim, bool keepdim=false, dtype? dtype",
     help = "norm of a vector (one dim) or of matrices (two dims); without ord the square root of \z
         the sum of squares",
+    raises = "NaN or infinite elements of a matrix, where ord is 2, -2 or 'nuc'",
     dtypes = "floats", fn = function(x, ord, dim, keepdim, dtype)
         ord = ORDS[ord] or ord
         if ord == nil then return vector_norm("linalg.norm", x, 2, dim, keepdim, dtype) end
@@ -291,7 +292,7 @@ end
 define { "linalg.matrix_rank", sig = "tensor x, float? atol, float? rtol, bool hermitian=false",
     help = "how many singular values of each matrix are above max(atol, rtol * the largest); \z
         hermitian: x is symmetric",
-    dtypes = "f64 f32", fn = function(x, atol, rtol, hermitian)
+    raises = "NaN or infinite elements", dtypes = "f64 f32", fn = function(x, atol, rtol, hermitian)
         check_matrices("linalg.matrix_rank", x)
         local s = hermitian and linalg.eigvalsh(x):abs() or linalg.svdvals(x)
         if s.shape[#s.shape] == 0 then return s:ne(0):sum(-1) end
@@ -301,7 +302,7 @@ define { "linalg.matrix_rank", sig = "tensor x, float? atol, float? rtol, bool h
 define { "linalg.pinv", sig = "tensor x, float? atol, float? rtol, bool hermitian=false",
     help = "Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) count as \z
         zero",
-    dtypes = "f64 f32", fn = function(x, atol, rtol, hermitian)
+    raises = "NaN or infinite elements", dtypes = "f64 f32", fn = function(x, atol, rtol, hermitian)
         check_matrices("linalg.pinv", x)
         local u, s, vh
         if hermitian then
@@ -321,7 +322,7 @@ define { "linalg.pinv", sig = "tensor x, float? atol, float? rtol, bool hermitia
 define { "linalg.cond", sig = "tensor x, any? p",
     help = "condition number for the norm p (of linalg.matrix_norm); by singular values if not \z
         given. Singular matrices: inf",
-    dtypes = "f64 f32", fn = function(x, p)
+    raises = "NaN or infinite elements, where p is 2, -2, 'nuc' or not given", dtypes = "f64 f32", fn = function(x, p)
         p = ORDS[p] or p
         check_matrices("linalg.cond", x)
         if x:numel() == 0 then

@@ -86,7 +86,8 @@ define { "binary_cross_entropy",
     sig = "tensor x, tensor target, tensor? weight, str reduction=\"mean\"",
     help = "cross entropy of probabilities x of being 1, for targets from 0 to 1; logarithms end \z
         at -100",
-    dtypes = "floats", fn = once(function(x, target, weight, reduction)
+    raises = "a probability that is not between 0 and 1", dtypes = "floats",
+    fn = once(function(x, target, weight, reduction)
         check_floats("binary_cross_entropy", x, target)
         same_shape("binary_cross_entropy", x, target)
         fits("binary_cross_entropy", x, weight, "weight")

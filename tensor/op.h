@@ -124,10 +124,9 @@ typedef struct gp_op_extra {
     /* After the rule, when c->compute is known: false with a message; may fill in arguments. dt is
      * the dtype of the operands together. */
     bool (*settle)(gp_call *c, gp_dtype dt);
-    const char *waits;   /* for what the host waits where the operands are on a device, for help;
-                            NULL:   it only queues */
-    const char *raises;  /* the elements that are an error, for help; NULL: what fault and picks say;
-                            text outlives the row */
+    /* For help: what the host waits for where the operands are on a device, NULL if the op only
+     * queues; and which elements are an error, NULL if only those of fault and picks are. */
+    const char *waits, *raises;
     uint16_t recorded;   /* the op that runs in its place where it is recorded, which takes the same
                             arguments and gives one more output, for backward only; 0: none */
     uint8_t fault;       /* gp_fault_kind */

@@ -139,7 +139,7 @@ local function show_table(t, name)
     end
     local names = {}
     for k in next, t do
-        if type(k) == "string" and k:find "^[%a_][%w_]*$" then names[#names + 1] = k end
+        if type(k) == "string" and k:find "^%a[%w_]*$" then names[#names + 1] = k end
     end
     table.sort(names)
     if known then page.call(known.call or name) show_topic(known) end
@@ -305,6 +305,7 @@ local function show_name(name, how)
     if v == nil and not known or c then v = find_op(name) or v end
     local _, _, text = op_name(v)
     if (text or "") == "" and not how.source and file_help(name) and not name:find "^nn" then
+        show_topic(topic(name) or {})
         return true
     end
     if v ~= nil then

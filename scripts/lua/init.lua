@@ -13,9 +13,9 @@ local gpush, dir, methods, composite, composites, chunk, loader, save = ...
 -- name like "linalg.norm" goes into that table. A function whose first argument is a tensor is a
 -- method, too. For help `waits` says for what the host waits, if it does, `raises` which elements
 -- are an error, and `dtypes` which operands may have: names, "all", "numbers", "floats" or
--- "integers". A file is run when one of its composites is first called or asked about. Until then it
--- is only text, in which a definition is found by its beginning: at the start of a line, as above, up
--- to the first type of the signature.
+-- "integers". A file is run when one of its composites is first called or asked about. Until then
+-- it is only text, in which a definition is found by its beginning: at the start of a line, as
+-- above, up to the first type of the signature.
 local function declare(name, first, read, rows)
     local fn, group, short = composite(name, read), name:match "^(%w+)%.(.+)$"
     composites[name] = fn

@@ -66,7 +66,8 @@ local topics = {
         options = "stack: the calls that led to each op; memory: what was allocated; shapes: of \z
             the operands; limit: events that are kept",
         example = "#profile.run({shapes = true}, function() return ones(2) + 1 end):rows() > \z
-            0\n--> true", see = "profile" },
+            0\n--> true",
+        waits = "at the end, for the devices", see = "profile" },
     ["profile.schedule"] = { text = "Records some steps of a loop that calls its step().",
         options = "wait: steps left out; warmup: steps recorded and dropped; active: steps kept; \z
             repeats: how often, 0 is without end; on_trace_ready: is called with each profile; \z
@@ -75,7 +76,8 @@ local topics = {
         see = "profile.run" },
     ["profile.start"] = { text = "Begins to record, with profile.run's options.",
         see = "profile.stop" },
-    ["profile.stop"] = { text = "Ends recording and gives the profile.", see = "profile.start" },
+    ["profile.stop"] = { text = "Ends recording and gives the profile.",
+        waits = "for the devices, so that their last op is timed", see = "profile.start" },
     ["profile.region"] = {
         text = "What runs until the value is closed, or in a function, is a row of its own: local \z
             _ <close> = profile.region 'SVD'.", see = "profile" },
@@ -118,6 +120,7 @@ local topics = {
             and device time apart.",
         options = "n: calls; print: at once, else print(timeit(f)); device: which is waited for",
         example = "timeit(function() return ones(2) + 1 end, {n = 1}).time > 0\n--> true",
+        waits = "for each run, so that device time counts",
         see = "compare, profile" },
     printoptions = { text = "How tensors are shown.",
         options = "precision: digits after the point; threshold: elements of which all are \z
@@ -133,24 +136,28 @@ local topics = {
             y; xlog: true for a logarithmic x axis; ylog: true for a logarithmic y axis; style: \z
             'lines' or 'points'; width: columns, or pixels; height: rows, or pixels; png: a file; \z
             text: the text as value",
-        shapes = "vectors, or lists of numbers, all as long", see = "hist, heatmap, imshow" },
+        shapes = "vectors, or lists of numbers, all as long",
+        waits = "for the elements", see = "hist, heatmap, imshow" },
     hist = {
         text = "How many elements fall into each of bins = 16 equal parts of their range, as \z
             bars; png = \"file.png\" writes a picture.",
         options = "bins: parts; title: above it; xlabel: below the x axis; ylabel: beside the y \z
             axis; width: columns, or pixels; height: rows, or pixels; png: a file; text: the text \z
-            as value", see = "plot, histc" },
+            as value",
+        waits = "for the elements", see = "plot, histc" },
     heatmap = {
         text = "A matrix in colours, from its least to its largest number; as a picture with a \z
             bar that says which is which. NaN is grey.",
         options = "title: above it; xlabel: below the columns; ylabel: beside the rows; width: \z
             columns, or pixels for the cells; height: rows, or pixels for the cells; png: a file; \z
-            text: the text as value", shapes = "rows x columns", see = "imshow, plot" },
+            text: the text as value", shapes = "rows x columns",
+        waits = "for the elements", see = "imshow, plot" },
     imshow = {
         text = "A picture: bytes, or floats from 0 to 1. Where the terminal knows kitty's \z
             protocol or sixel, in pixels, and a small one enlarged; a file gets it as it is.",
         options = "width: columns; height: rows; png: a file; text: the text as value",
-        shapes = "h x w, 3 x h x w or h x w x 3", see = "image, heatmap" },
+        shapes = "h x w, 3 x h x w or h x w x 3",
+        waits = "for the elements", see = "image, heatmap" },
     progress = {
         text = "A bar on a terminal for loops: for i in progress(n) do, for step, x, y in \z
             progress(loader) do, for i, v in progress(list) do.",

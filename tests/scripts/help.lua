@@ -103,6 +103,15 @@ setmetatable(_ENV, nil)
 -- Examples.
 local dir = debug.getinfo(said, "S").source:match "^@(.*)tests/scripts/" or ""
 local topics = assert(loadfile(dir .. "scripts/lua/topics.lua", "t"))(dir .. "scripts/lua")
+local given = {} -- no topic stands in two files, of which one would be lost
+for path in io.popen("ls " .. dir .. "scripts/lua/topics/*.lua"):lines() do
+    local group = path:find "options.lua$" and {} or assert(loadfile(path, "t"))()
+    for name in pairs(group) do
+        if given[name] then t.ok(false, name .. " is described in " .. path, given[name]) end
+        given[name] = path
+    end
+end
+t.ok(next(given), "topics are in files")
 for name, topic in pairs(topics) do
     if name ~= 1 and topic.example then
         local code, want = {}, {}

@@ -30,7 +30,8 @@ local function filled(x) return function(...) return g.full({ ... }, x) end end
 local bad = {
     { "f", filled(0.0) }, { "f", filled(0 / 0) }, { "f", filled(1 / 0) }, { "f", filled(-0.5) },
     { "f", filled(7.0) }, { "i", integers(function(x) return x - 99 end) },
-    { "i", integers(function(x) return x * 0 end) }, { "i", integers(function(x) return x + 99 end) },
+    { "i", integers(function(x) return x * 0 end) },
+    { "i", integers(function(x) return x + 99 end) },
     { "spd", matrix(0.0) }, { "spd", matrix(0 / 0) }, { "spd", matrix(1 / 0) },
     { "b", function(list) return g.tensor(list):logical_and(false) end },
     { "f", A.env.f }, -- none: the call itself is the error

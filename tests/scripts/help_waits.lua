@@ -57,9 +57,48 @@ t.is(g.ops().nonzero.waits, "for the number of elements that are not zero", "the
 t.is(g.ops(true).equal.waits, "for true or false", "of a composite, too")
 
 
+local function vector(...) return g.tensor({ ... }, { device = "sim" }) end
+
+-- What help says of methods and functions that are no ops: each waits in such a call.
+local functions = {
+    item = "vector(1):item()", tolist = "vector(1):tolist()",
+    copy_ = "zeros(2):copy_(vector(1, 2))",
+    ["stream.synchronize"] = "queued and current_stream 'sim':synchronize()",
+    ["event.synchronize"] = "queued and current_stream 'sim':record():synchronize()",
+    ["event.elapsed"] = "first:elapsed(queued and current_stream 'sim':record())",
+    synchronize = "queued and synchronize 'sim'", ["npy.save"] = "npy.save(file, vector(1))",
+    ["npz.save"] = "npz.save(file, {x = vector(1)})",
+    ["safetensors.save"] = "safetensors.save(file, {x = vector(1)})",
+    ["image.save"] = "image.save(file, zeros(3, 4, 4, {device = 'sim'}))",
+    plot = "plot(vector(1, 2), {text = true})", hist = "hist(vector(1, 2), {text = true})",
+    heatmap = "heatmap(zeros(2, 2, {device = 'sim'}), {text = true})",
+    imshow = "imshow(zeros(4, 4, {device = 'sim'}), {text = true})",
+    timeit = "timeit(function() return queued end, {n = 1, device = 'sim'})",
+    compare = "compare({a = function() return queued end}, {n = 1, device = 'sim', print = false})",
+    ["profile.run"] = "profile.run(function() return queued end)",
+    ["profile.stop"] = "queued and profile.stop()",
+}
+local skipped = { ["cuda.synchronize"] = "needs a GPU", ["data.Loader"] = "no wait for a device" }
+local dir = debug.getinfo(1, "S").source:match "^@(.*)tests/scripts/" or ""
+local topics = assert(loadfile(dir .. "scripts/lua/topics.lua", "t"))(dir .. "scripts/lua")
+local place = setmetatable({ vector = vector, file = os.tmpname() }, { __index = function(_, key)
+    if key == "queued" then return vector(1) + 1 end
+    return g[key] or _G[key]
+end })
+for name, topic in pairs(topics) do
+    if name ~= 1 and topic.waits and not skipped[name] then
+        local f = load("return " .. (functions[name] or "error 'no call'"), "=call", "t", place)
+        place.first = g.current_stream "sim":record()
+        if name == "profile.stop" then g.profile.start() end
+        g.synchronize()
+        g.sync.reset()
+        local ok, message = pcall(f)
+        t.ok(ok and #g.sync.lines() > 0, name .. " waits", message)
+    end
+end
+
 -- Options: none makes an op wait that does not say so. (A 0-d tensor where a number is expected is
 -- read, whatever the op: docs/waiting.md.)
-local function vector(...) return g.tensor({ ... }, { device = "sim" }) end
 local values = { true, false, 0, 1, 2, -1, 0.5, "mean", "none", "sum", "constant", { 1 }, { 0.5 },
     { 2, 2 }, { 2, 3 }, function() return vector(1, 2) end, function() return vector(1.0, 2.0) end,
     function() return vector(true, false, true) end }
@@ -81,8 +120,8 @@ for name, row in pairs(g.ops(true)) do
         for _, value in ipairs(values) do
             local args = table.pack(load("return " .. text, "=sample", "t", env)())
             if type(value) == "function" then value = value() end
-            local named = table.move(args, 1, math.min(args.n, i - 1), 1, { n = math.min(args.n, i - 1) })
-            named.n = named.n + 1
+            local before = math.min(args.n, i - 1)
+            local named = table.move(args, 1, before, 1, { n = before + 1 })
             named[named.n] = { [word] = value }
             args[i], args.n = value, math.max(args.n, i)
             try(name .. " " .. word, fn, args)

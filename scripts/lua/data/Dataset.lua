@@ -1,9 +1,11 @@
 --!plain
--- data.Dataset{size = n, get = function(self, i) … end, …}: a data set of a function; other fields
--- are its own, and get finds them in self. ds[i] is the first value of a sample, #ds the size.
--- data.Dataset{file = "faces.lua", …}: a data set made by a file. The file is run with the table as
--- its argument and returns a table with size and get; each worker of a loader runs it, so it may
--- open values that cannot be copied to a worker.
+-- data.Dataset{size = n, get = function(self, i) … end, …}: a data set of a
+-- function; other fields are its own, and get finds them in self. ds[i] is the
+-- first value of a sample, #ds the size.
+-- data.Dataset{file = "faces.lua", …}: a data set made by a file. The file is
+-- run with the table as its argument and returns a table with size and get; each
+-- worker of a loader runs it, so it may open values that cannot be copied to a
+-- worker.
 local _, data, _, composite = ...
 
 local Dataset = {}

@@ -1,8 +1,8 @@
 --!plain
--- data.ImageFolder(folder, {transform = f, channels = 3, dtype = "u8"}): the PNG files of a
--- folder's folders, each of which is a class. Sample i is the picture, channels x height x width,
--- through the transform, and the number of its class; classes and files are in the order of their
--- names, in the fields `classes` and `files`.
+-- data.ImageFolder(folder, {transform = f, channels = 3, dtype = "u8"}): the PNG
+-- files of a folder's folders, each of which is a class. Sample i is the picture
+-- through the transform, and the number of its class; classes and files are in
+-- the order of their names, in the fields `classes` and `files`.
 local gpush, data, _, composite, loader = ...
 
 local function get(self, i)

@@ -1,31 +1,32 @@
 --!plain
--- data.Loader{dataset, batch = 1, shuffle = false, workers = 0, …}: batches of a data set, made by
--- threads while the step runs.
+-- data.Loader{dataset, batch = 1, shuffle = false, workers = 0, …}: batches of a
+-- data set, made by threads while the step runs.
 --
--- for step, x, y in loader() do … end        -- one pass; as many values as dataset:get gives, with
--- a dim in front
+-- for step, x, y in loader() do … end runs one pass; the values after step are
+-- those of dataset:get, with a dim in front.
 --
--- dataset    a table with get(self, i) and size (data.Dataset, data.TensorDataset, or your own)
+-- dataset    a table with get(self, i) and size: data.Dataset,
+--            data.TensorDataset, or your own
 -- batch      samples of a batch
 -- shuffle    another order in each pass, by Philox
--- workers    threads, each with a Lua state of its own: get, collate, their upvalues and the
---            globals that they name are
---            copied into it, tensors share their memory. 0: get runs here, when the batch is wanted
--- prefetch   batches that are under way or ready at most; by default one more than workers, at
---            least 2
+-- workers    threads, each with a Lua state of its own: get, collate, their
+--            upvalues and the globals that they name are copied into it, tensors
+--            share their memory. 0: get runs here, when the batch is wanted
+-- prefetch   batches that are under way or ready at most; by default one more
+--            than workers, at least 2
 -- drop_last  leaves out a last batch that is not full
--- collate    function(samples): what makes a batch of a list of samples; by default tensors are
---            stacked, numbers and
---            booleans become tensors, strings lists, tables tables of these
--- seed       decides the order and every sample's random numbers (with the pass and the sample's
---            index, whoever makes
---            it); by default drawn from the generator that manual_seed sets
--- pin        batches are built in host memory that a device copies from while the host goes on;
---            where there is only the
---            cpu, that is plain memory
+-- collate    function(samples): makes a batch of a list of samples; by default
+--            tensors are stacked, numbers and booleans become tensors, strings
+--            lists, tables tables of these
+-- seed       decides the order and every sample's random numbers (with the pass
+--            and the sample's index, whoever makes it); by default drawn from
+--            the generator that manual_seed sets
+-- pin        batches are built in host memory that a device copies from while
+--            the host goes on; where there is only the cpu, that is plain memory
 -- device     batches arrive there, copied without a wait; implies pin
 --
--- loader.epoch counts the passes: set it to repeat one. loader:report() says who waits for whom.
+-- loader.epoch counts the passes: set it to repeat one. loader:report() says who
+-- waits for whom.
 local gpush, data, folder, composite, loader, declared = ...
 
 local Loader = {}

@@ -1,6 +1,6 @@
 --!plain
--- data.TensorDataset(x, y, …): sample i is x[i], y[i], …, views of the tensors, which must have
--- equally many rows. Workers share their memory.
+-- data.TensorDataset(x, y, …): sample i is x[i], y[i], …, views of the tensors,
+-- which must have equally many rows. Workers share their memory.
 local gpush, data, _, composite = ...
 
 local function get(self, i, ...)

@@ -247,7 +247,8 @@ define { "linalg.matrix_norm",
     sig = "tensor x, any? ord, dims? dim, bool keepdim=false, dtype? dtype",
     help = "the norm 'fro' (if not given), 'nuc', inf, -inf, 1, -1, 2 or -2 of the matrices in \z
         two dims, the last ones if not given",
-    raises = "NaN or infinite elements, where ord is 2, -2 or 'nuc'", dtypes = "floats", fn = function(x, ord, dim, keepdim, dtype)
+    raises = "NaN or infinite elements, where ord is 2, -2 or 'nuc'",
+    dtypes = "floats", fn = function(x, ord, dim, keepdim, dtype)
         check_matrices("linalg.matrix_norm", x)
         return matrix_norm("linalg.matrix_norm", x, ORDS[ord] or ord or "fro", dim or { -2, -1 },
             keepdim, dtype)
@@ -322,7 +323,8 @@ define { "linalg.pinv", sig = "tensor x, float? atol, float? rtol, bool hermitia
 define { "linalg.cond", sig = "tensor x, any? p",
     help = "condition number for the norm p (of linalg.matrix_norm); by singular values if not \z
         given. Singular matrices: inf",
-    raises = "NaN or infinite elements, where p is 2, -2, 'nuc' or not given", dtypes = "f64 f32", fn = function(x, p)
+    raises = "NaN or infinite elements, where p is 2, -2, 'nuc' or not given",
+    dtypes = "f64 f32", fn = function(x, p)
         p = ORDS[p] or p
         check_matrices("linalg.cond", x)
         if x:numel() == 0 then

@@ -224,6 +224,10 @@ return {
         shapes = "x: any; the result has the same",
         example = "nn.Mish()(tensor{-2.0, 0.0, 2.0})\n--> tensor({-0.2525,  0.0000,  1.9440}, \z
             f32 3 cpu)" },
+    ["nn.Sequential"] = {
+        shapes = "x: what the first module takes; the result: what the last one gives",
+        example = "local model = nn.Sequential{nn.Linear(3, 4), nn.ReLU()}\nreturn \z
+            table.concat(model(ones(2, 3)).shape, \"x\")\n--> 2x4" },
     ["nn.ModuleList"] = {
         example = "#nn.ModuleList{nn.ReLU(), nn.Tanh()}\n--> 2" },
     ["nn.MultiheadAttention"] = {

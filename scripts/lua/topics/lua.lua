@@ -175,7 +175,6 @@ local: a variable of this block; local x <const>, local x <close> is closed at t
 nil: no value
 not: the boolean opposite
 or: a or b is a unless that is false or nil, else b
-repeat: repeat … until c, which sees the block's local variables
 return: ends a function and gives values
 then: if c then … end
 true: the boolean

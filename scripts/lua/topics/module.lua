@@ -39,6 +39,7 @@ local topics = {
     synchronize = { call = "synchronize([device])",
         text = "Waits until a device, or every device, has done all that is queued; sync.report() \z
             counts it as explicit.",
+        waits = "for all that is queued",
         see = "sync, stream" },
     stream = { call = "stream([device])",
         text = "A queue of its own on the device; ops go there while s:use() holds.",
@@ -91,6 +92,7 @@ local topics = {
         see = "cuda.devices" },
     ["cuda.synchronize"] = { call = "cuda.synchronize([device])",
         text = "Waits until the GPU has done all that is queued.",
+        waits = "for all that is queued",
         see = "synchronize" },
     ["cuda.empty_cache"] = { call = "cuda.empty_cache([device])",
         text = "Gives back memory that is kept for the next tensors.",
@@ -184,6 +186,7 @@ y:sum():backward() return x.grad
             table; waits for devices as timeit does.",
         options = "n: calls; print: at once; device: which is waited for",
         example = "compare({a = function() end}, {n = 1}).a.time >= 0\n--> true",
+        waits = "for each run, so that device time counts",
         see = "timeit, profile" },
 
     -- Groups and files.
@@ -202,6 +205,7 @@ y:sum():backward() return x.grad
         text = "Writes a tensor as a .npy file, which is replaced once all is written.",
         example = "local f = os.tmpname() npy.save(f, tensor{1, 2}) local x = npy.load(f) \z
             os.remove(f) return x\n--> tensor({1, 2}, i64 2 cpu)",
+        waits = "for x",
         see = "npy.load" },
     npz = {
         text = "NumPy's files of several arrays by name: npz.load(file), npz.save(file, {name = \z
@@ -213,6 +217,7 @@ y:sum():backward() return x.grad
     ["npz.save"] = { call = "npz.save(file, {name = x, …}, [compressed=false])",
         text = "Writes tensors by name as a .npz file, which is replaced once all is written.",
         options = "compressed: makes the file smaller",
+        waits = "for each tensor",
         see = "npz.load" },
     safetensors = {
         text = "Tensors by name, and texts, in a file that holds no code: safetensors.load(file), \z
@@ -225,6 +230,7 @@ y:sum():backward() return x.grad
     ["safetensors.save"] = { call = "safetensors.save(file, {name = x, …}, [metadata])",
         text = "Writes tensors by name, and replaces the file once all is written.",
         options = "metadata: texts by name",
+        waits = "for each tensor",
         see = "safetensors.load, checkpoint" },
     ["image.load"] = { call = "image.load(file, [dtype=\"u8\"], [channels])",
         text = "A PNG file as channels x height x width on the cpu: u8 0 to 255 (fewer bits are \z
@@ -237,6 +243,7 @@ y:sum():backward() return x.grad
         text = "Writes height x width or channels x height x width as a PNG file; u8 0 to 255, \z
             floats 0 to 1, bool.",
         options = "bits: 8 or 16 for each number",
+        waits = "for x",
         see = "image.load, imshow" },
     json = { text = "JSON: json.encode(value), json.decode(text), json.null.",
         see = "safetensors" },
@@ -269,10 +276,15 @@ y:sum():backward() return x.grad
         see = "nn, nn.module" },
     ["nn.Identity"] = { call = "nn.Identity()",
         text = "Gives what it gets; a stand-in for any layer.",
+        shapes = "x: any; the result is x",
+        example = "nn.Identity()(tensor{1, 2})\n--> tensor({1, 2}, i64 2 cpu)",
         see = "nn.Sequential" },
     ["nn.TransformerEncoder"] = {
         options = "make: a function that gives a layer; num_layers: how many; norm: a module \z
             after the last",
+        shapes = "x: what the layers take; the result: what they give",
+        example = "local make = function() return nn.TransformerEncoderLayer(4, 2) end\nreturn \z
+            table.concat(nn.TransformerEncoder(make, 2)(ones(3, 2, 4)).shape, \"x\")\n--> 3x2x4",
         see = "nn.TransformerEncoderLayer" },
     ["nn.is_module"] = { call = "nn.is_module(value)",
         text = "Whether the value is a module, not a class of them.",
@@ -346,6 +358,29 @@ y:sum():backward() return x.grad
     ["optim.any.begin"] = { text = "Called when a schedule is made.", see = "optim.lr" },
     ["optim.any.check_state_dict"] = {
         text = "Raises if dict is not the state of such an optimizer or schedule." },
+    ["data.Dataset"] = {
+        shapes = "a sample: what get gives; a loader puts a dim in front",
+        example = "local ds = data.Dataset{size = 3, get = function(self, i) return \z
+            tensor{i, i * i} end}\nreturn ds[3]\n--> tensor({3, 9}, i64 2 cpu)",
+        see = "data.Loader" },
+    ["data.TensorDataset"] = {
+        shapes = "tensors: n x any; sample i: those without the first dim",
+        example = "local ds = data.TensorDataset(tensor({{1, 2}, {3, 4}}), tensor{5, \z
+            6})\nlocal x, y = ds:get(2) return y\n--> tensor(6, i64 scalar cpu)",
+        see = "data.Loader" },
+    ["data.ImageFolder"] = {
+        shapes = "a sample: channels x height x width and a number, or what transform gives",
+        example = "local folder = os.tmpname() os.remove(folder)\nos.execute(\"mkdir -p \" .. \z
+            folder .. \"/cat\")\nimage.save(folder .. \"/cat/1.png\", zeros(3, 4, 4))\nreturn \z
+            data.ImageFolder(folder).classes[1]\n--> cat",
+        see = "data.Loader, data.transforms" },
+    ["data.Loader"] = {
+        shapes = "a batch: batch x a sample's shape; the last one may be smaller",
+        example = "local ds = data.TensorDataset(arange(1, 5):reshape(5, 1))\nlocal \z
+            sizes = {}\nfor step, x in data.Loader({ds, batch = 2})() do sizes[step] = #x \z
+            end\nreturn table.concat(sizes, \" \")\n--> 2 2 1",
+        waits = "for a worker where none has a batch ready, which is no wait for a device",
+        see = "data.Dataset, data.TensorDataset" },
     ["data.any.get"] = { text = "A sample as one or several values, by its index.",
         see = "data.Dataset" },
     ["data.any.report"] = { text = "Who waits for whom, and how many workers would do.",
@@ -353,6 +388,9 @@ y:sum():backward() return x.grad
     ["data.transforms"] = {
         text = "Functions of an image, channels x height x width, to be composed: \z
             data.transforms.Compose {…}.",
+        shapes = "x: channels x height x width, with any leading dims",
+        example = "local crop = data.transforms.CenterCrop(2)\nreturn \z
+            table.concat(crop(zeros(3, 4, 4)).shape, \"x\")\n--> 3x2x2",
         see = "data.ImageFolder" },
     ["data.transforms.RandomHorizontalFlip"] =
         { call = "data.transforms.RandomHorizontalFlip([p=0.5])",

@@ -304,7 +304,9 @@ return {
         example = "tensor({{1, 2}, {3, 4}}):tile(2)\n--> tensor({{1, 2, 1, 2},\n-->         {3, \z
             4, 3, 4}}, i64 2x4 cpu)",
         see = "repeat, repeat_interleave, expand" },
-    ["repeat"] = { text = "A copy; more numbers than dims put new dims in front.",
+    ["repeat"] = {
+        text = "A copy; more numbers than dims put new dims in front. As a word of Lua's: repeat \z
+            … until c, which sees the block's local variables.",
         shapes = "x: any; each size times its number of repeats",
         example = "local x = tensor{1, 2} return x[\"repeat\"](x, 2, 1)\n--> tensor({{1, \z
             2},\n-->         {1, 2}}, i64 2x2 cpu)",
@@ -398,54 +400,13 @@ return {
         shapes = "x: any; the result has the same",
         example = "ones(2, 3):t():contiguous():is_contiguous()\n--> true",
         see = "view, copy, is_contiguous" },
-    is_contiguous = { text = "Whether the elements lie row after row in memory, without gaps.",
-        example = "ones(2, 3):t():is_contiguous()\n--> false",
-        see = "contiguous, stride" },
     copy = { text = "Its memory is its own, and gradients pass through it.", shapes = same,
         example = "tensor({1, 2}):copy(\"f32\")\n--> tensor({1.0, 2.0}, f32 2 cpu)",
         see = "clone, copy_, contiguous, to" },
-    clone = {
-        text = "A copy in memory of its own, through which gradients pass; x:detach():clone() \z
-            stops them.",
-        example = "local x = tensor{1, 2} x:clone():fill_(9) return x\n--> tensor({1, 2}, i64 2 \z
-            cpu)",
-        see = "copy, detach, copy_" },
-    copy_ = {
-        text = "x:copy_(y) writes the elements of y into x; y is converted to x's dtype, \z
-            broadcast, and may be on another device, for which the host waits.",
-        example = "zeros(2, 2):copy_(tensor{1, 2})\n--> tensor({{1.0, 2.0},\n-->         {1.0, \z
-            2.0}}, f32 2x2 cpu)",
-        see = "copy, clone, fill, to" },
-    to = {
-        text = "Names in any order, x:to(\"cuda\", \"f16\"), or another tensor for its dtype and \z
-            device. Floats lose their fraction in integers. The host waits for a copy to or from \z
-            a device; from pinned memory to the device non_blocking spares that.",
-        shapes = "x: any; the result has the same",
-        example = "tensor({1.5, -1.5}):to \"i64\"\n--> tensor({ 1, -1}, i64 2 cpu)",
-        see = "copy, contiguous, pin_memory, sync" },
     detach = { text = "A view of the same memory: writing into it changes x, gradients end at it.",
         shapes = "x: any; the result has the same",
         example = "tensor({1.0}, {requires_grad = true}):detach().requires_grad\n--> false",
         see = "clone, no_grad, backward" },
-    shares_storage = {
-        text = "Whether two tensors lie in the same memory, as a view and what it was made of.",
-        example = "local x = ones(2, 3) return x:t():shares_storage(x)\n--> true",
-        see = "clone, view" },
-    size = { text = "The sizes of all dims, as x.shape, or of one.",
-        example = "ones(2, 3):size(-1)\n--> 3",
-        see = "numel, stride" },
-    stride = {
-        text = "How many elements further in memory the next index of each dim is, or of one.",
-        example = "ones(2, 3):stride(1)\n--> 3",
-        see = "as_strided, is_contiguous, size" },
-    numel = { text = "How many elements a tensor has; known without waiting.",
-        example = "ones(2, 3):numel()\n--> 6",
-        see = "size" },
-    tolist = {
-        text = "The elements in nested tables. The host waits for the device: sync.report() \z
-            counts it.",
-        example = "tensor({{1, 2}, {3, 4}}):tolist()[2][1]\n--> 3",
-        see = "item, tensor, sync" },
 
     -- ---- comparisons of whole tensors ----
     equal = {

@@ -104,11 +104,13 @@ local topics = {
         text = "The number in a tensor of one element. The host waits for the device: \z
             sync.report() counts it.",
         example = "tensor{42}:item()\n--> 42",
+        waits = "for x",
         see = "tolist, sync" },
     tolist = { call = "x:tolist()",
         text = "Nested tables of the numbers or booleans; of a 0-d tensor its number. One wait \z
             for the device and one copy, whatever the size.",
         example = "tensor({{1, 2}, {3, 4}}):tolist()[2][1]\n--> 3",
+        waits = "for x",
         see = "item, tensor" },
 
     -- Copies and conversions.
@@ -121,6 +123,7 @@ local topics = {
         text = "Writes y's elements into x, broadcast and converted to x's dtype and device; \z
             between devices it waits.",
         example = "zeros(2):copy_(tensor{3, 4})\n--> tensor({3.0, 4.0}, f32 2 cpu)",
+        waits = "where x and y are on different devices",
         see = "clone, fill_, to" },
     to = { call = "x:to([device], [dtype], [non_blocking=false])",
         text = "x on another device or of another dtype, or both; x:to(y) goes where y is and \z
@@ -181,14 +184,17 @@ local topics = {
         see = "stream" },
     ["stream.synchronize"] = { call = "stream:synchronize()",
         text = "Waits until all that is queued on the stream is done.",
+        waits = "for what is queued on the stream",
         see = "synchronize, sync" },
     ["event.done"] = { call = "event:done()",
         text = "Whether what was queued before the event is done; does not wait.",
         see = "stream" },
     ["event.synchronize"] = { call = "event:synchronize()", text = "Waits for the event.",
+        waits = "for what was queued before the event",
         see = "stream, sync" },
     ["event.elapsed"] = { call = "event:elapsed(later)",
         text = "Seconds on the device between two events; waits for the later one.",
+        waits = "for the later event",
         see = "timeit, profile" },
     ["profile.table"] = { call = "prof:table{sort=, limit=, group=, width=}",
         text = "What was recorded as a table of text, a row per op; print shows it. The rows and \z

@@ -17,7 +17,7 @@ bool infer_grad(gp_call *c, gp_meta *m);
 #define RANDOM(n, ...) bool infer_##n(gp_call *c, gp_meta *m);
 #define CUSTOM(n, ...) bool infer_##n(gp_call *c, gp_meta *m);
 #define VIEW(n, ...) bool view_##n(gp_call *c);
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"
 
 /* ---- for the writers of rules ---- */
 

@@ -44,7 +44,7 @@ _Static_assert(GP_MAX_ARGS <= 32, "gp_list_writes has a bit for each argument");
 /* clang-format off */
 static const gp_op_extra extras[GP_OPS] = {
 #define EXCEPTION(n, ...) [OP_##n] = {__VA_ARGS__},
-#include "tensor/ops/exceptions.def"
+#include "tensor/ops/table/exceptions.def"
 };
 
 #define ENTRY(n, s, doc, k, ...) \
@@ -85,7 +85,7 @@ const gp_op gp_ops[GP_OPS] = {
           .rule = &vjp_##n)
 #define CUSTOM(n, s, doc) \
     ENTRY(n, s, doc, GP_CUSTOM, .types = ALL, DOMAIN(-2, 2), .infer = infer_##n, .rule = &vjp_##n)
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"
 #define GRAD_ROW(n, ty, nin, v, f) \
     ENTRY(n, "", "", GP_GRAD, .vars = v, .formula = #f, .ntensors = nin, \
           .types = FLOATS, .infer = infer_grad, .rule = &gp_rule_formula)

@@ -115,7 +115,8 @@ typedef enum gp_fault_kind {
     GP_FAULT_CHANCE    /* floats: the first operand is not between 0 and 1 */
 } gp_fault_kind;
 
-/* What sets a row apart from the others of its kind; zeros for most (tensor/ops/exceptions.def). */
+/* What sets a row apart from the others of its kind (tensor/ops/table/exceptions.def); zeros for
+ * most. */
 typedef struct gp_op_extra {
     /* Before the rule of an elementwise row: false with a message where the formula does not take
      * the arguments. *dt, the dtype of the first operand, counts as what check makes it (but for
@@ -164,7 +165,7 @@ typedef struct gp_op {
  * OP_exp_dx, OP_mul_da, OP_mul_db …, which only autograd runs. */
 enum {
 #define ROW(name) OP_##name,
-#include "tensor/ops/ops_rows.h"
+#include "tensor/ops/table/ops_rows.h"
     GP_ROWS,
     GP_BEFORE_GRADS = GP_ROWS - 1,
 #define GRAD_ROW(name, types, nin, vars, formula) OP_##name,

@@ -16,7 +16,7 @@ static const char *const kinds[] = {
 /* What dtypes.def says of rows. */
 static const uint32_t accepts[GP_ROWS] = {
 #define ACCEPTS(op, set) [OP_##op] = set,
-#include "tensor/ops/dtypes.def"
+#include "tensor/ops/table/dtypes.def"
 };
 
 /* The dtypes that a row accepts, and its GP_T_ bits. */

@@ -1,5 +1,5 @@
 /* Options of a call by name: the parameter that a name means, and the error for an unknown one;
- * second names (tensor/ops/names.def) for scripts. */
+ * second names (tensor/ops/table/names.def) for scripts. */
 #include "bindings/args/names.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static const struct {
     const char *name, *second, *op; /* op "any": of every op */
 } options[] = {
 #define OPTION(op, parameter, second) {#parameter, #second, #op},
-#include "tensor/ops/names.def"
+#include "tensor/ops/table/names.def"
 };
 
 /* Second names of parameters that are lists of dims: `dim` in some of PyTorch's ops, `dims` in
@@ -23,7 +23,7 @@ static const struct {
     const char *name, *second;
 } dims[] = {
 #define DIMS(parameter, second) {#parameter, #second},
-#include "tensor/ops/names.def"
+#include "tensor/ops/table/names.def"
 };
 
 /* Most names differ in their first letter: no call is needed for these. */
@@ -159,7 +159,7 @@ static void add_synonym(lua_State *L, const char *op, const char *second) {
 void gp_lua_push_synonyms(lua_State *L) {
     lua_newtable(L);
 #define SYNONYM(op, second) add_synonym(L, #op, #second);
-#include "tensor/ops/names.def"
+#include "tensor/ops/table/names.def"
 }
 
 static void add_typed(lua_State *L, const char *function, const char *name, const char *second) {
@@ -172,5 +172,5 @@ static void add_typed(lua_State *L, const char *function, const char *name, cons
 void gp_lua_push_typed_options(lua_State *L) {
     lua_newtable(L);
 #define TYPED(function, parameter, second) add_typed(L, #function, #parameter, #second);
-#include "tensor/ops/names.def"
+#include "tensor/ops/table/names.def"
 }

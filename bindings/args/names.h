@@ -23,7 +23,7 @@ void gp_check_fields(lua_State *L, const char *what, const char *sig, int table)
 /* gpush.check_fields in the registry, for scripts: (what, sig, table). */
 int gp_l_check_fields(lua_State *L);
 
-/* Pushes {op = {second name, …}, …} of tensor/ops/names.def, scripts' "gpush.synonyms". */
+/* Pushes {op = {second name, …}, …} of tensor/ops/table/names.def, scripts' "gpush.synonyms". */
 void gp_lua_push_synonyms(lua_State *L);
 /* Pushes {function = {second name = parameter, …}, …}, any = {…} for every function: options that
  * are translated only at the prompt, scripts' "gpush.typed_options". */

@@ -7,7 +7,7 @@ local gpush, dir, methods, composite, composites, chunk, loader, save = ...
 
 -- define { "name", sig = "tensor x, int k=1, bool keepdim=false", help = "one line", fn =
 -- function(x, k, keepdim) … end } in a file of scripts/ops makes a composite, an op made of other
--- ops. Arguments are read by the signature as for the rows of tensor/ops/ops.def (see
+-- ops. Arguments are read by the signature as for the rows of tensor/ops/table/ops.def (see
 -- tensor/sig.h): by position, or by name in a last table, checked, defaults filled in. fn gets them
 -- all, in order: lists of integers as tables, absent ones as nil, dtypes and devices as strings. A
 -- name like "linalg.norm" goes into that table. A function whose first argument is a tensor is a
@@ -93,7 +93,7 @@ do
     declare_all(dir .. "/ops/" .. area .. ".lua")
 end
 
--- Second names (tensor/ops/names.def) refer to the same function, so help and records show the
+-- Second names (tensor/ops/table/names.def) refer to the same function: help and records show the
 -- first.
 for first, names in pairs(debug.getregistry()["gpush.synonyms"]) do
     local of_linalg = first:match "^linalg%.(.+)"

@@ -99,7 +99,7 @@ extern const gp_rule gp_rule_slice_write;
 #define VIEW(n, ...) extern const gp_rule vjp_##n;
 #define RANDOM(n, ...) extern const gp_rule vjp_##n;
 #define CUSTOM(n, ...) extern const gp_rule vjp_##n;
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"
 
 /* ---- backward.c ---- */
 

@@ -11,5 +11,5 @@
     GRAD_ROW(n##_db, ty, 5, VARS_ABC, db) GRAD_ROW(n##_dc, ty, 5, VARS_ABC, dc)
 #define PARAM3(n, ty, sig, y, da, db, dc, ...) TERNARY(n, ty, y, da, db, dc)
 #define REDUCE(n, ty, start, combine, finish, dx, ...) GRAD_ROW(n##_dx, ty, 5, VARS_M, dx)
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"
 #undef GRAD_ROW

@@ -1,5 +1,5 @@
-/* What single rows of formulas check beside their rule, for tensor/ops/exceptions.def: false with a
- * message where the formula does not take the arguments of c. */
+/* What single rows of formulas check beside their rule, for tensor/ops/table/exceptions.def: false
+ * with a message where the formula does not take the arguments of c. */
 #ifndef GP_OPS_ELEMENTWISE_H
 #define GP_OPS_ELEMENTWISE_H
 

@@ -1,11 +1,11 @@
 --!plain
 -- Every op, called with every plausible mistake: it is refused with a helpful error, or
--- tests/support/audit_rules.lua says why the answer is right. A new op needs a valid call in
--- tests/support/audit_samples.lua.
+-- tests/support/audit/rules.lua says why the answer is right. A new op needs a valid call in
+-- tests/support/audit/samples.lua.
 local t = require "tap"
 local g = require "gpush"
-local A, M, S, rules = require "audit", require "audit_mutants", require "audit_samples",
-    require "audit_rules"
+local A, M, S, rules = require "audit", require "audit.mutants", require "audit.samples",
+    require "audit.rules"
 local judge = A.judge(rules)
 g.manual_seed(1)
 

@@ -1,11 +1,11 @@
 --!plain
 -- Functions, classes and methods that are not ops, called with every plausible mistake, as in
 -- tests/bindings/audit.lua for ops: a new one needs a signature, and a valid call in
--- tests/support/audit_surface.lua.
+-- tests/support/audit/surface.lua.
 local t = require "tap"
 local g = require "gpush"
-local A, M, S, rules = require "audit", require "audit_mutants", require "audit_surface",
-    require "audit_surface_rules"
+local A, M, S, rules = require "audit", require "audit.mutants", require "audit.surface",
+    require "audit.surface_rules"
 A.parts = rules.parts
 local judge, env = A.judge(rules), A.env
 local scratch = os.tmpname()

@@ -41,14 +41,6 @@ old_lines() {
     cat <<'EOF'
 kernels/common/special.h 2
 scripts/lib.sh 2
-scripts/lua/shell/commands.lua 2
-scripts/lua/shell/complete.lua 1
-scripts/lua/shell/script.lua 2
-scripts/lua/topics.lua 1
-scripts/lua/topics/lua.lua 14
-scripts/lua/topics/neural.lua 1
-scripts/lua/topics/options.lua 2
-tensor/ops/ops.def 108
 tests/cuda/labs.lua 1
 tests/cuda/profile.lua 3
 tests/cuda/refused.lua 1

@@ -1,4 +1,4 @@
--- Every composite against values written out (tests/support/cases_composite.lua), and some of them
+-- Every composite against values written out (tests/support/cases/composite.lua), and some of them
 -- more closely, on cpu and sim.
 local t = require "tap"
 local gpush = require "gpush"
@@ -93,7 +93,7 @@ for _, dev in ipairs { "cpu", "sim" } do values(dev) end
 
 -- Every composite is called, by the name it is registered under, and gives the result of its case;
 -- one without a case fails, and so does a case without a composite.
-local cases_of = require "cases_composite"
+local cases_of = require "cases.composite"
 
 -- Results as tables: a single one, or a list of several; lists of tensors as they are.
 local function plain(v)

@@ -1,7 +1,7 @@
 -- help's dtypes: an op takes those that it claims in its sample call, and refuses all others.
 local t = require "tap"
 local g = require "gpush"
-local A, S = require "audit", require "audit_samples"
+local A, S = require "audit", require "audit.samples"
 local all = { "f64", "f32", "bf16", "f16", "i64", "i32", "i16", "i8", "u8", "bool" }
 
 -- Calls that a dtype's range refuses, not the op.

@@ -2,7 +2,7 @@
 -- host next waits at the latest; no other op does at the elements tried here.
 local t = require "tap"
 local g = require "gpush"
-local A, S = require "audit", require "audit_samples"
+local A, S = require "audit", require "audit.samples"
 
 -- Calls whose errors the samples' elements do not show.
 local calls = {

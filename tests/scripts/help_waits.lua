@@ -1,7 +1,7 @@
 -- help's claims: an op that says it waits does so on the simulated device, and no other op does.
 local t = require "tap"
 local g = require "gpush"
-local A, S = require "audit", require "audit_samples"
+local A, S = require "audit", require "audit.samples"
 
 -- Calls that wait only because of an argument, which the samples do not give.
 local calls = {

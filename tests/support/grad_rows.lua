@@ -1,6 +1,6 @@
 --!plain
 -- Gradient cases of every differentiable row, for tests/tensor/autograd/autograd.lua and
--- autograd_twice.lua: those here, those of cases_grad.lua, and for elementwise rows some from their
+-- autograd_twice.lua: those here, those of cases/grad.lua, and for elementwise rows some from their
 -- domain.
 local g = require "gpush"
 
@@ -89,7 +89,7 @@ local cases = {
     uniform = {}, normal = {}, bernoulli = {},
 }
 -- Further files may add cases for their rows.
-for name, list in pairs(require "cases_grad") do cases[name] = list end
+for name, list in pairs(require "cases.grad") do cases[name] = list end
 
 local function row_of(name)
     local group, rest = name:match "^(%a+)_(.+)$"

@@ -113,7 +113,7 @@ static void padded(gp_block_fn full, size_t size, int nin, int64_t n, char *out,
 #define BINARY(n, ty, y, ...) EACH_##ty(BINARY1, n, y)
 #define COMPARE(n, ty, y, ...) EACH_##ty(COMPARE1, n, y)
 #define TERNARY(n, ty, y, ...) EACH_##ty(TERNARY1, n, y)
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"
 
 /* ---- fast paths ---- */
 
@@ -283,4 +283,4 @@ static _Bool run_fast(const gp_call *c, const gp_block_fn *fns, int nin, _Bool c
 #define BINARY(n, ty, ...) KERNEL(n, ty, 2, false)
 #define COMPARE(n, ty, ...) KERNEL(n, ty, 2, true)
 #define TERNARY(n, ty, ...) KERNEL(n, ty, 3, false)
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"

@@ -67,7 +67,7 @@
 #define PREDICATE(n, ty, y, ...) WHEN(n, TEST(n, X, y))
 #define BINARY(n, ty, y, ...) WHEN(n, ANY(n, AB, y))
 #define COMPARE(n, ty, y, ...) WHEN(n, TEST(n, AB, y))
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"
 
 gp_block_fn gp_narrow_loop(const gp_op *op, gp_dtype dt) {
     typedef struct row {
@@ -79,7 +79,7 @@ gp_block_fn gp_narrow_loop(const gp_op *op, gp_dtype dt) {
 #define PREDICATE(n, ...) ROW(n)
 #define BINARY(n, ...) ROW(n)
 #define COMPARE(n, ...) ROW(n)
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"
     };
     const row *r = &rows[op - gp_ops];
     if (dt == GP_bool && op->extra->lowest_bit) r = &rows[OP_logical_not]; /* ~1 would be true */

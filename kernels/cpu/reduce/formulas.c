@@ -71,7 +71,7 @@ static inline int64_t cut_i64(double v) {
     REDUCE1(n, f32, start, combine, finish)                                                        \
     REDUCE1(n, f64, start, combine, finish)                                                        \
     REDUCE1(n, i32, start, combine, finish) REDUCE1(n, i64, start, combine, finish)
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"
 
 #define ONE(n, t)                                                                                  \
     {                                                                                              \
@@ -84,4 +84,4 @@ static inline int64_t cut_i64(double v) {
         static const gp_reducer reds[] = {ONE(n, f32), ONE(n, f64), ONE(n, i32), ONE(n, i64)};     \
         return gp_reduce(c, &reds[gp_compute_type((gp_dtype)c->compute)], 1, 0);                   \
     }
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"

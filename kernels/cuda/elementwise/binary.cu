@@ -15,7 +15,7 @@
 #define COMPARE(n, ty, y, ...) EACH_##ty(COMPARE1, n, y)
 #define TERNARY(n, ty, y, ...) EACH_##ty(TERNARY1, n, y)
 #define PARAM3(n, ty, sig, y, ...) EACH_##ty(PARAM31, n, y)
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"
 
 typedef bool kernel_of(const gp_call *);
 GP_C bool CUDA(square)(const gp_call *c);
@@ -51,4 +51,4 @@ template <class... F> static bool run(const gp_call *c, const char *const *fault
 #define COMPARE(n, ty, ...) KERNEL(n, ty)
 #define TERNARY(n, ty, ...) KERNEL(n, ty)
 #define PARAM3(n, ty, ...) KERNEL(n, ty)
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"

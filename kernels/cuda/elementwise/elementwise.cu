@@ -11,7 +11,7 @@
 #define UNARY(n, ty, y, ...) EACH_##ty(UNARY1, n, y)
 #define PARAM(n, ty, sig, y, ...) EACH_##ty(PARAM1, n, y)
 #define PREDICATE(n, ty, y, ...) EACH_##ty(PREDICATE1, n, y)
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"
 
 #define KERNEL(n, ty)                                                                              \
     GP_C bool CUDA(n)(const gp_call *c) {                                                          \
@@ -20,4 +20,4 @@
 #define UNARY(n, ty, ...) KERNEL(n, ty)
 #define PARAM(n, ty, ...) KERNEL(n, ty)
 #define PREDICATE(n, ty, ...) KERNEL(n, ty)
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"

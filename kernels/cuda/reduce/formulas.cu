@@ -44,7 +44,7 @@ template <class F> struct by_formulas {
 #define EACH_SUM EACH_ALL
 #define EACH_TEST EACH_ALL
 #define REDUCE(n, ty, start, combine, finish, ...) EACH_##ty(FORMULAS, n, start, combine, finish)
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"
 
 #define CASE(t, T, name)                                                                           \
     case GP_##t:                                                                                   \
@@ -55,4 +55,4 @@ template <class F> struct by_formulas {
             EACH_##ty(CASE, n) default : return gp_fail("%s: no such dtype on CUDA", #n);          \
         }                                                                                          \
     }
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"

@@ -4,13 +4,13 @@
 
 #define OPS_WITH_KERNELS
 #define ROW(n) bool CUDA(n)(const gp_call *c);
-#include "tensor/ops/ops_rows.h"
+#include "tensor/ops/table/ops_rows.h"
 #define GRAD_ROW(n, ...) bool CUDA(n)(const gp_call *c);
 #include "tensor/autograd/grad_rows.h"
 
 const gp_kernel gp_cuda_kernels[GP_OPS] = {
 #define ROW(n) [OP_##n] = CUDA(n),
-#include "tensor/ops/ops_rows.h"
+#include "tensor/ops/table/ops_rows.h"
 #define GRAD_ROW(n, ...) [OP_##n] = CUDA(n),
 #include "tensor/autograd/grad_rows.h"
 };

@@ -132,7 +132,7 @@ local environment = ("env GPUSH_ROOT=%s GPUSH_BUILD=%s TMPDIR=%s GPUSH_TEST_DEVI
     :format(quote(root), quote(scratch),
     quote(scratch), device, quote(root .. "/tests/support/?.lua;;"))
 local tests = output("cd " .. quote(root) ..
-    " && grep -L 'require \"fake\"\\|/fake/' tests/cuda/*.lua") or ""
+    " && grep -L 'require \"fake\"\\|/fake/' $(find tests/cuda -name '*.lua' | sort)") or ""
 for file in tests:gmatch "[^\n]+" do
     part("test " .. file:match "([%w_]+)%.lua$", 60, environment .. program .. " " .. quote(file),
         tap)

@@ -143,9 +143,10 @@ command("dev", "[name]", "the devices, or another default one", function(text)
 end)
 
 local stock = {}
-for name in ([[_G _VERSION _PROMPT _PROMPT2 arg assert collectgarbage coroutine debug dofile error getmetatable io ipairs load
-    loadfile math next os package pairs pcall print rawequal rawget rawlen rawset require select setmetatable string table
-    tonumber tostring type utf8 warn xpcall gpush _ _1 _2 _3]]):gmatch "%S+" do
+for name in ([[_G _VERSION _PROMPT _PROMPT2 arg assert collectgarbage coroutine debug dofile error
+    getmetatable io ipairs load loadfile math next os package pairs pcall print rawequal rawget
+    rawlen rawset require select setmetatable string table tonumber tostring type utf8 warn xpcall
+    gpush _ _1 _2 _3]]):gmatch "%S+" do
     stock[name] = true
 end
 

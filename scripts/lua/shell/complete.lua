@@ -7,8 +7,8 @@ local know = shell.part "about"
 local about, sentence, option_text, documented = know.about, know.sentence, know.option_text,
     know.documented
 
-local keywords = [[and break do else elseif end false for function goto if in local nil not or repeat return then true
-    until while]]
+local keywords = [[and break do else elseif end false for function goto if in local nil not or
+    repeat return then true until while]]
 local dtypes = { "f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool" }
 
 -- ---- The text before the cursor ----

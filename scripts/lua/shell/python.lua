@@ -263,7 +263,7 @@ local function checkpoint(call)
     end
 end
 
--- Options that Python has by another name (tensor/ops/names.def), by function.
+-- Options that Python has by another name (tensor/ops/table/names.def), by function.
 local typed = debug.getregistry()["gpush.typed_options"]
 
 -- Functions that have another name or form here, unless the user has set the name. They get the

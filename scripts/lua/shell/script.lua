@@ -2,9 +2,11 @@
 -- The kind of a file that was to be run and is not Lua: script(name, kind) is a line about it, or
 -- nil. kind: the kind by the file's first bytes, or nil.
 local python =
-    [[this is Python, and gpush runs Lua: run it with python3; at gpush's prompt each line is answered with what to write in Lua]]
+    "this is Python, and gpush runs Lua: run it with python3; at gpush's prompt each line is \z
+        answered with what to write in Lua"
 local notebook =
-    [[this is a Jupyter notebook, and gpush runs Lua: jupyter nbconvert --to script FILE makes a program of Python of it]]
+    "this is a Jupyter notebook, and gpush runs Lua: jupyter nbconvert --to script FILE makes a \z
+        program of Python of it"
 
 local marks = { "^import%s+[%a_]", "^from%s+[%w_.]+%s+import%s", "^%s*def%s+[%w_]+%s*%(.*:%s*$",
     "^%s*class%s+[%w_]+.*:%s*$",

@@ -4,18 +4,22 @@
 local text = [[
 arg: the script's name at 0, and its arguments
 _G: the table of the global variables
-assert(v, [message]): gives its arguments if v is true, else raises the message; of a tensor that is a recorded wait
-collectgarbage([opt], [arg]): "collect" (a full cycle), "count" (KiB in use), "stop", "restart", "step", "incremental", "generational"
+assert(v, [message]): gives its arguments if v is true, else raises the message; of a tensor that is
+    a recorded wait
+collectgarbage([opt], [arg]): "collect" (a full cycle), "count" (KiB in use), "stop", "restart",
+    "step", "incremental", "generational"
 dofile([file]): runs a file
 error(message, [level]): raises; level 2 blames who called
 getmetatable(v): v's metatable, or its __metatable field
 ipairs(t): for i, v in ipairs(t) do: 1, 2, … up to the first nil
-load(chunk, [name], [mode], [env]): a text, or a function that gives its pieces, as a function; nil and a message where it does not compile
+load(chunk, [name], [mode], [env]): a text, or a function that gives its pieces, as a function; nil
+    and a message where it does not compile
 loadfile([file], [mode], [env]): a file as a function that is not run yet
 next(t, [key]): the key after this one and its value, in no order; nil at the end
 pairs(t): for k, v in pairs(t) do: every key once, in no order
 pcall(f, …): calls f; true and what it gave, or false and the error
-print(…): its arguments as text, with tabs between, on standard output; of a tensor that is a recorded wait
+print(…): its arguments as text, with tabs between, on standard output; of a tensor that is a
+    recorded wait
 rawequal(a, b): whether they are the same value, without metamethods
 rawget(t, key): t[key] without metamethods
 rawlen(v): #v without metamethods
@@ -24,14 +28,16 @@ require(name): the module of that name, loaded at the first call by package.path
 setmetatable(t, meta): gives t its metatable; gives t
 tonumber(v, [base]): the number that v is or says, or nil
 tostring(v): v as text; of a tensor that is a recorded wait
-type(v): "nil" "boolean" "number" "string" "table" "function" "thread" or "userdata"; of a tensor "userdata"
+type(v): "nil" "boolean" "number" "string" "table" "function" "thread" or "userdata"; of a tensor
+    "userdata"
 warn(message, …): writes a warning, if gpush was started with -W or after warn "@on"
 xpcall(f, handler, …): pcall, but handler(error) is called where the error is raised
 coroutine: functions that stop and go on
 coroutine.close(co): ends a coroutine that is stopped and closes its variables
 coroutine.create(f): a new coroutine of f, not started
 coroutine.isyieldable([co]): whether it may yield
-coroutine.resume(co, …): starts it or goes on with it; true and what it yields or returns, or false and the error
+coroutine.resume(co, …): starts it or goes on with it; true and what it yields or returns, or false
+    and the error
 coroutine.running(): the running coroutine, and whether it is the main one
 coroutine.status(co): "running" "suspended" "normal" or "dead"
 coroutine.wrap(f): a function that resumes a new coroutine of f; errors pass through
@@ -39,14 +45,16 @@ coroutine.yield(…): stops the coroutine; resume gives the arguments
 debug: looking into what runs, without the safeguards of the rest
 debug.debug(): reads and runs lines until one says cont
 debug.gethook([thread]): the hook, its mask and its count
-debug.getinfo([thread], f, [what]): a table about a function, or a level of the stack: source, line, name …
+debug.getinfo([thread], f, [what]): a table about a function, or a level of the stack: source, line,
+    name …
 debug.getlocal([thread], f, i): name and value of a local variable
 debug.getmetatable(v): v's metatable, whatever its __metatable says
 debug.getregistry(): the table of what C code keeps
 debug.getupvalue(f, i): name and value of an upvalue
 debug.getuservalue(u, i): the i-th value that belongs to a userdata
 debug.setcstacklimit(limit): does nothing any more
-debug.sethook([thread], hook, mask, [count]): calls hook at calls, returns, lines, or every count instructions
+debug.sethook([thread], hook, mask, [count]): calls hook at calls, returns, lines, or every count
+    instructions
 debug.setlocal([thread], level, i, value): sets a local variable
 debug.setmetatable(v, meta): sets any value's metatable
 debug.setupvalue(f, i, value): sets an upvalue
@@ -59,10 +67,13 @@ io.close([file]): closes a file
 io.flush(): writes out what standard output has gathered
 io.input([file]): sets the file that io.read reads; gives it
 io.lines([file], …): for line in io.lines(file) do; closes it at the end
-io.open(file, [mode="r"]): opens it: "r" "w" "a", with "b" for bytes and "+" for both ways; nil and a message where it cannot
+io.open(file, [mode="r"]): opens it: "r" "w" "a", with "b" for bytes and "+" for both ways; nil and
+    a message where it cannot
 io.output([file]): sets the file that io.write writes; gives it
-io.popen(command, [mode]): runs a command of the system and reads what it writes, or writes what it reads
-io.read(…): reads standard input: "n" a number, "l" a line, "L" with its end, "a" all, or so many bytes
+io.popen(command, [mode]): runs a command of the system and reads what it writes, or writes what it
+    reads
+io.read(…): reads standard input: "n" a number, "l" a line, "L" with its end, "a" all, or so many
+    bytes
 io.stderr: standard error, a file
 io.stdin: standard input, a file
 io.stdout: standard output, a file
@@ -130,10 +141,12 @@ string: functions of texts, also methods: ("x"):rep(3)
 string.byte(s, [i=1], [j=i]): the bytes from i to j as numbers
 string.char(…): the text of these bytes
 string.dump(f, [strip]): a function as bytecode
-string.find(s, pattern, [init=1], [plain]): where the pattern is first found: its first and last place, then captures
+string.find(s, pattern, [init=1], [plain]): where the pattern is first found: its first and last
+    place, then captures
 string.format(format, …): as C's printf; %q quotes a text; a tensor of one element gives its number
 string.gmatch(s, pattern, [init]): for a, b in s:gmatch(pattern) do: all matches
-string.gsub(s, pattern, by, [n]): s with all matches replaced by a text, a table's entries or what a function gives; and how many
+string.gsub(s, pattern, by, [n]): s with all matches replaced by a text, a table's entries or what a
+    function gives; and how many
 string.len(s): its length in bytes
 string.lower(s): s in lower case
 string.match(s, pattern, [init]): the captures of the first match, or the match
@@ -169,7 +182,8 @@ false: the boolean
 for: for i = 1, n do … end counts; for a, b in f do … end goes through what an iterator gives
 function: function f(a, b) … end; function t.f() … end; function t:method() … end has a self
 goto: goes to a label, ::name::
-if: if c then … elseif d then … else … end; a tensor of one element is as true as its value, a recorded wait
+if: if c then … elseif d then … else … end; a tensor of one element is as true as its value, a
+    recorded wait
 in: for … in …
 local: a variable of this block; local x <const>, local x <close> is closed at the block's end
 nil: no value
@@ -190,7 +204,7 @@ _PROMPT2: a text that takes the place of ">> "
 ]]
 
 local topics = {}
-for call, what in text:gmatch "([^\n]-): ([^\n]+)" do
+for call, what in text:gsub("\n +", " "):gmatch "([^\n]-): ([^\n]+)" do
     local name = call:match "^[%w_.]+"
     topics[name] = { text = what .. (what:find "[.…]$" and "" or "."),
         call = call ~= name and call or nil }

@@ -24,7 +24,8 @@ local function layers_shape(gates, state)
     return
         ("x: time x batch x features, or without batch; the output: time x batch x (directions \z
             hidden); %s: (layers directions) x batch x hidden; w_ih: %shidden x features (of \z
-            later layers directions hidden), w_hh: %shidden x hidden, b_ih, b_hh: %shidden"):format(state, gates, gates, gates)
+            later layers directions hidden), w_hh: %shidden x hidden, b_ih, b_hh: %shidden")
+            :format(state, gates, gates, gates)
 end
 return {
     -- ---- convolutions ----

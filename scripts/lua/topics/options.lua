@@ -168,7 +168,8 @@ norm_type: which norm: 2, 1, math.huge …
 error_if_nonfinite: a norm that is no number is an error; waits
 cond: a bool tensor
 delta: where the square goes over into the line
-driver: which way of LAPACK's: 'gels', 'gelsy', 'gelsd' or 'gelss'; of linalg.svd on CUDA: 'gesvd', 'gesvdj' or 'gesvda'
+driver: which way of LAPACK's: 'gels', 'gelsy', 'gelsd' or 'gelss'; of linalg.svd on CUDA: 'gesvd',
+    'gesvdj' or 'gesvda'
 rcond: singular values below this part of the largest count as 0
 full_matrices: square u and v
 include_self: x's own element counts
@@ -186,7 +187,8 @@ minlength: at least so many counts
 nan: what takes NaN's place
 posinf: what takes infinity's place
 neginf: what takes minus infinity's place
-non_blocking: the host goes on while its pinned memory is copied to a device; to the host a copy always waits
+non_blocking: the host goes on while its pinned memory is copied to a device; to the host a copy
+    always waits
 num_classes: how many classes; -1: asked of the labels, which waits
 num_samples: how many
 replacement: an element may come more than once
@@ -306,5 +308,5 @@ min_lr: the least rate
 ]]
 
 local options = {}
-for name, what in text:gmatch "([%w_.]+): ([^\n]+)" do options[name] = what end
+for name, what in text:gsub("\n +", " "):gmatch "([%w_.]+): ([^\n]+)" do options[name] = what end
 return options

@@ -37,7 +37,7 @@ typedef double (*formula)(double a, double b, double c);
     ONLY_##ty(VALUE(n, y, ABC) PARTIAL(n, 0, y, da, ABC) PARTIAL(n, 1, y, db, ABC)                 \
                   PARTIAL(n, 2, y, dc, ABC))
 #define PARAM3(n, ty, sig, y, da, db, dc, help) TERNARY(n, ty, y, da, db, dc, help)
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"
 
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 typedef struct entry {
@@ -52,7 +52,7 @@ typedef struct entry {
     ONLY_##ty({#n, 0.3, 2, y_##n, {d0_##n, d1_##n, d2_##n}}, )
 #define PARAM3(n, ty, sig, y, da, db, dc, help) TERNARY(n, ty, y, da, db, dc, help)
 static const entry table[] = {
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"
 };
 
 enum { POINTS = 300 };

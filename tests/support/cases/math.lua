@@ -4,7 +4,7 @@ local g = require "gpush"
 local A = require "arrays"
 local build, get, with, as = A.build, A.get, A.with, A.as
 local C = {}
-for name, case in pairs(require "cases_linalg") do C[name] = case end
+for name, case in pairs(require "cases.linalg") do C[name] = case end
 
 local function set_of(list)
     local s = {}

@@ -4,7 +4,7 @@ local g = require "gpush"
 local A = require "arrays"
 local build, get, set, with, copy, as = A.build, A.get, A.set, A.with, A.copy, A.as
 local nan, inf = 0 / 0, math.huge
-local slices = require "cases_search".slices
+local slices = require "cases.search".slices
 local C = {}
 
 local function opts(c) return {dtype = c.dtype, device = c.dev} end

@@ -18,7 +18,7 @@ local rules = {
     { "[%w._]+ stream:use", what = "option",
         why = "a table is an argument of the function that is called" },
     { "nn.%u%w+", type = "float number", value = numbers,
-        why = "the layer was called, and its op took it: see audit_rules.lua" },
+        why = "the layer was called, and its op took it: see audit/rules.lua" },
     { "nn.%u%w+", type = "ints padding", why = "the same" },
     { "nn.%u%w+", type = "int", value = counts,
         why = "a count, as the layer's parameters have it" },

@@ -13,5 +13,5 @@
 #endif
 #define RANDOM(n, ...) ROW(n)
 #define CUSTOM(n, ...) ROW(n)
-#include "tensor/ops/ops.def"
+#include "tensor/ops/table/ops.def"
 #undef ROW

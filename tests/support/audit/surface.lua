@@ -1,6 +1,6 @@
 -- For tests/bindings/audit_surface.lua: the parts of gpush that are not ops. areas: tables of
 -- functions and classes; objects: a value for each kind of object, whose methods are called; calls:
--- valid arguments of those that need some, as in audit_samples.lua; internal: functions for gpush's
+-- valid arguments of those that need some, as in audit/samples.lua; internal: functions for gpush's
 -- own files; apart: what is tested elsewhere, with the reason.
 local S = {}
 

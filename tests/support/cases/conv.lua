@@ -1,6 +1,6 @@
 --!plain
 -- Cases for tests/tensor/ops/ops_custom.lua: convolutions of every rank and their gradients, and
--- (cases_pool.lua) pooling.
+-- (cases/pool.lua) pooling.
 local g = require "gpush"
 local A = require "arrays"
 local build, get, set = A.build, A.get, A.set
@@ -105,5 +105,5 @@ C.conv_weight_grad = gradient("conv_weight_grad", function(c, rank, xs, ws, ys)
         nil, tolerance(c))
 end)
 
-for name, case in pairs(require "cases_pool") do C[name] = case end
+for name, case in pairs(require "cases.pool") do C[name] = case end
 return C

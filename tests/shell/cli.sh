@@ -110,9 +110,9 @@ END
 tap_is "$("$gpush" deep.lua 2>&1 | sed -n '/traceback/,$p' | sed 's/^\t//' | uniq -c | sed 's/^ *//')" \
     "1 stack traceback:
 1 [C]: in function 'error'
-5 deep.lua:2: in method 'forward'
+5 deep.lua:2: in field 'forward'
 1 ...$(printf '\t')(skipping 41 levels)
-4 deep.lua:2: in method 'forward'
+4 deep.lua:2: in field 'forward'
 1 deep.lua:3: in main chunk
 1 [C]: in ?" "where levels of a deep stack are left out, those that follow are known"
 tap_is "$("$gpush" -e 'local function f() return 1 + f() end f()' 2>&1 | grep -c 'skipping')" 1 \

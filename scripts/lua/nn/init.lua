@@ -39,13 +39,11 @@ local function hooked(self, hooks, ...)
     return table.unpack(out, 1, out.n)
 end
 
--- The number of arguments that a forward takes, without self: any for those of with_colon, which
--- count themselves.
-local most_of = setmetatable({}, { __mode = "k", __index = function(t, fn)
+-- The number of arguments that a forward takes, without self.
+local function most_of(fn)
     local info = debug.getinfo(fn, "u")
-    t[fn] = info.isvararg and math.huge or info.nparams - 1
-    return t[fn]
-end })
+    return info.isvararg and math.huge or info.nparams - 1
+end
 
 local function check_count(self, n, most)
     if n <= most then return end
@@ -53,10 +51,22 @@ local function check_count(self, n, most)
     nn.raise("%s: %d argument%s given, at most %d expected", place, n, n == 1 and "" or "s", most)
 end
 
+-- By the forward that check_forward made: the class's own, as a field, by which traces name it, and
+-- the number of arguments that it takes.
+local checked = setmetatable({}, { __mode = "k" })
+
+-- On the path of each step: with one argument no function of C runs.
 local function call(self, ...)
-    check_count(self, select("#", ...), most_of[self.forward])
+    local class, _, second, third = checked[self.forward], ...
     if self._hooks then return pass(hooked(self, self._hooks, ...)) end
-    return pass(self:forward(...))
+    if not class then
+        check_count(self, select("#", ...), most_of(self.forward))
+        return pass(self:forward(...))
+    end
+    if class.most ~= 1 or second ~= nil or third ~= nil then
+        check_count(self, select("#", ...), class.most)
+    end
+    return pass(class.forward(self, ...))
 end
 
 function Module:forward(...) -- luacheck: ignore
@@ -141,26 +151,27 @@ setmetatable(Module, { __index = function(_, key)
     nn.raise("module[%d]: modules in a list count from 1; the last one is model[#model]", key)
 end })
 
--- The forward of a class: an error names the mistake where it is called with a dot, or with more
--- arguments than it takes.
-local function with_colon(fn)
+-- The forward of a class as others call it, model:forward(x): an error names the mistake where it
+-- is called with a dot, or with more arguments than it takes.
+local function check_forward(fn)
     if type(fn) ~= "function" then return fn end
-    local most = most_of[fn]
+    local class = { forward = fn, most = most_of(fn) }
     local function forward(self, ...)
         if type(self) ~= "table" then
             nn.raise(debug.getregistry()["gpush.dotted"](2, 2)
                 or ("forward: expected a module in front, got %s: call it with a colon, \z
                     model:forward(x)"):format(is_tensor(self) and "tensor" or type(self)))
         end
-        check_count(self, select("#", ...), most)
-        return fn(self, ...)
+        check_count(self, select("#", ...), class.most)
+        return pass(class.forward(self, ...))
     end
+    checked[forward] = class
     return forward
 end
 
 -- Called when a field of a class is first set.
 local function assign_class(class, key, value)
-    rawset(class, key, key == "forward" and with_colon(value) or value)
+    rawset(class, key, key == "forward" and check_forward(value) or value)
 end
 
 local function kind_of(value)
@@ -171,7 +182,7 @@ end
 -- Called when a field is first set: modules and parameters are recorded, in this order (Lua assigns
 -- `self.a, self.b = …` from the right).
 local function assign(self, key, value)
-    rawset(self, key, value)
+    rawset(self, key, key == "forward" and check_forward(value) or value)
     local kind = kind_of(value)
     if kind and not self._kinds[key] then
         self._keys[#self._keys + 1] = key

@@ -79,15 +79,16 @@ void gp_transpose_copy(void *to, const void *from, int64_t ld, int64_t rows, int
     move(to, cols, from, rows, cols, size, ld * size, size);
 }
 
-/* x - x is NaN for NaN and infinities, and otherwise 0. */
-#define FINITE(T, t)                                                                               \
+/* x - x is NaN for NaN and infinities, and otherwise 0. bad is as wide as T: the loop becomes one
+ * of vectors, which a sum of T, whose order is fixed, does not. */
+#define FINITE(T, t, U)                                                                            \
     static bool finite_##t(const T *p, int64_t n) {                                                \
-        T s = 0;                                                                                   \
-        for (int64_t i = 0; i < n; i++) s += p[i] - p[i];                                          \
-        return s == 0;                                                                             \
+        U bad = 0;                                                                                 \
+        for (int64_t i = 0; i < n; i++) bad |= p[i] - p[i] != 0;                                   \
+        return !bad;                                                                               \
     }
-FINITE(float, f32)
-FINITE(double, f64)
+FINITE(float, f32, uint32_t)
+FINITE(double, f64, uint64_t)
 
 bool gp_finite(const void *p, int64_t n, int64_t size) {
     return size == 4 ? finite_f32(p, n) : finite_f64(p, n);

@@ -72,15 +72,25 @@ for name, row in pairs(ops()) do
     end
 end
 
--- The call stands first, in lines of at most 80 columns, and is whole.
+-- The call stands first and is whole; no line is longer than 80 columns.
 local wide, broken = {}, {}
 for name, row in pairs(ops(true)) do
-    local head = ("\n" .. said(name) .. "\n    -"):match "^(.-)\n    %f[%S]"
-    for line in head:gmatch "[^\n]+" do if utf8.len(line) > 80 then wide[#wide + 1] = name end end
+    local text = said(name)
+    local head = ("\n" .. text .. "\n    -"):match "^(.-)\n    %f[%S]"
+    for line in text:gmatch "[^\n]+" do if utf8.len(line) > 80 then wide[#wide + 1] = name end end
     if not head:find "%)%s*$" and row.sig ~= "" then broken[#broken + 1] = name end
 end
-t.is(table.concat(wide, " "), "", "no call is wider than 80 columns")
-t.is(table.concat(broken, " "), "", "and none ends in the middle")
+for _, area in ipairs { "nn", "optim", "data", "optim.lr" } do
+    for key, value in pairs(load("return " .. area)()) do
+        local name = area .. "." .. tostring(key)
+        local text = key:find "^%u" and type(value) == "table" and said(name) or ""
+        for line in text:gmatch "[^\n]+" do
+            if utf8.len(line) > 80 then wide[#wide + 1] = name end
+        end
+    end
+end
+t.is(table.concat(wide, " "), "", "no line is wider than 80 columns")
+t.is(table.concat(broken, " "), "", "and no call ends in the middle")
 says("[dilation=1],\n        [ceil_mode", "which goes on in the next line", "max_pool2d")
 says("dtypes: f64 f32 bf16 f16; integers and bool give f32", "the dtypes of an elementwise op",
     "exp")

@@ -1,7 +1,7 @@
 --!plain
 -- data.transforms: functions of an image. Each call here makes one:
 --     local augment = data.transforms.Compose{
---         data.transforms.RandomCrop(32, {padding = 4}), data.transforms.ToFloat()}
+--         data.transforms.RandomHorizontalFlip(), data.transforms.ToFloat()}
 -- Random ones draw from the generator that manual_seed sets; in a loader that is
 -- the sample's own, so the result does not depend on the worker.
 local gpush, _, _, _, _, declared = ...

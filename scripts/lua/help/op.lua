@@ -27,6 +27,15 @@ local function types_text(sig)
     return table.concat(out, ", ")
 end
 
+-- A line of an example, or what it shows; a long one goes on in a line of its own from `return`.
+local function show_code(line, indent)
+    if line:find "^%-%->" then return print(indent .. line) end
+    local first, last = line:match "^(.*) (return .*)$"
+    if not first or #indent + #line <= 78 then return page.call(line, indent) end
+    page.call(first, indent)
+    page.call(last, indent)
+end
+
 local function show_topic(t)
     if t.text then wrapped(t.text, "    ") end
     if t.options then wrapped("options: " .. t.options, "    ") end
@@ -35,9 +44,9 @@ local function show_topic(t)
     if t.raises then wrapped("raises: " .. t.raises, "    ") end
     if t.example then
         print "    example:"
-        for line in t.example:gmatch "[^\n]+" do put("        %s", line) end
+        for line in t.example:gmatch "[^\n]+" do show_code(line, "        ") end
     end
-    if t.see then put("    see also: %s", t.see) end
+    if t.see then wrapped("see also: " .. t.see, "    ") end
 end
 
 -- linalg.svd for the row linalg_svd.

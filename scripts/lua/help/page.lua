@@ -29,14 +29,20 @@ local function wrapped(text, indent)
     print((line:gsub("%s+$", "")))
 end
 
--- Prints a call; one wider than a line goes on in further lines, broken after a comma.
-function page.call(text)
-    local line, most = "", columns()
+-- Prints a call, or a line of code; one wider than a line goes on in further lines, broken after a
+-- comma, or else before a word.
+function page.call(text, indent)
+    indent = indent or ""
+    local line, most, room = indent, columns(), #indent + 8
     if text:find "\n" then return print(text) end
+    local function go_on(from)
+        print((line:sub(1, from):gsub(" $", "")))
+        line = indent .. "        " .. line:sub(from + 1)
+    end
     for part in text:gmatch "[^ ]+ ?" do
-        if #line > 8 and line:find ", $" and utf8.len(line .. part) > most then
-            print((line:gsub(" $", "")))
-            line = "        "
+        if #line > room and utf8.len(line .. part:gsub(" $", "")) > most then
+            local comma = line:match "^.*, ()"
+            go_on(comma and comma > room and comma - 1 or #line)
         end
         line = line .. part
     end

@@ -1,6 +1,6 @@
 --!plain
--- Sequential: modules one after the other, each applied to the result of the one before; model[2]
--- is the second.
+-- nn.Sequential(a, b, …), or of a list: modules one after the other, each applied
+-- to the result of the one before; model[2] is the second.
 local _, nn, _, _, _, declared = ...
 local Sequential = nn.module "Sequential"
 local check_list = debug.getregistry()["gpush.check_list"]

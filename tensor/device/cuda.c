@@ -9,6 +9,7 @@
 #include "tensor/device/backends.h"
 #include "tensor/device/plugin_api.h"
 #include "tensor/error.h"
+#include "tensor/io/own_file.h"
 
 static char reason[512];
 
@@ -25,18 +26,14 @@ static bool fail_without(const char *why) {
 static void *open_plugin(void) {
     const char *env = getenv("GPUSH_CUDA_PLUGIN");
     if (env) return dlopen(env, RTLD_NOW | RTLD_LOCAL);
-    Dl_info here;
-    char path[PATH_MAX];
+    char own[PATH_MAX], path[PATH_MAX + 64];
     static const char *const places[] = {"libgpush_cuda.so", "lib/libgpush_cuda.so",
                                          "../lib/gpush/libgpush_cuda.so",
                                          "../../gpush/libgpush_cuda.so"};
-    if (dladdr((void *)&gp_cuda_vt, &here) && here.dli_fname && strrchr(here.dli_fname, '/')) {
-        int dir = (int)(strrchr(here.dli_fname, '/') - here.dli_fname);
-        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-            snprintf(path, sizeof path, "%.*s/%s", dir, here.dli_fname, places[i]);
-            void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-            if (so) return so;
-        }
+    for (size_t i = 0; gp_own_folder(own) && i < sizeof places / sizeof *places; i++) {
+        snprintf(path, sizeof path, "%s/%s", own, places[i]);
+        void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (so) return so;
     }
     return dlopen("libgpush_cuda.so", RTLD_NOW | RTLD_LOCAL);
 }

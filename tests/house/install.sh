@@ -46,6 +46,43 @@ stock() {
     LD_PRELOAD=$lib lua5.4 "$@"
 }
 
+# faults_of FILE...: what readelf finds missing in each.
+faults_of() {
+    local f dynamic headers
+    for f in "$@"; do
+        dynamic=$(readelf -dW "$f") headers=$(readelf -lW "$f")
+        # An empty entry and a relative one mean folders under the working folder.
+        sed -n 's/.*R\(UN\)\?PATH.*\[\(.*\)\]/\2/p' <<<"$dynamic" | tr ':' '\n' |
+            grep -v '^/' | sed "s|.*|$f: '&' in its run path|"
+        [ -z "${GPUSH_SAN-}" ] || continue
+        grep -q 'FLAGS_1.* NOW' <<<"$dynamic" || echo "$f: symbols are bound late (-z now)"
+        grep -q GNU_RELRO <<<"$headers" || echo "$f: no RELRO"
+        grep 'GNU_STACK.* RW  ' <<<"$headers" >/dev/null || echo "$f: an executable stack"
+        readelf -h "$f" | grep -q 'Type: *DYN' || echo "$f: not position-independent"
+        readelf -sW --dyn-syms "$f" | grep -q ' __stack_chk_fail' || echo "$f: no stack protector"
+        grep -qE '^CMAKE_BUILD_TYPE:.*=Debug' "$build/CMakeCache.txt" ||
+            readelf -sW --dyn-syms "$f" | grep -qE ' __(snprintf|memcpy|vsnprintf)_chk' ||
+            echo "$f: no _FORTIFY_SOURCE"
+    done
+}
+
+# branches FILE FUNCTION: begins the function with a landing pad for indirect branches (CET).
+# Debian's C library and Lua are without, so that the file as a whole is not marked.
+branches() {
+    local at
+    at=$(readelf -sW "$1" | awk -v f="$2" '$8 == f { print "0x" $2; exit }')
+    objdump -d --start-address="$at" --stop-address=$((at + 4)) "$1" | grep -q endbr64
+}
+
+# hardened FOLDER NAME FILE...: none has a fault, and no library of the working folder is loaded.
+hardened() {
+    local folder=$1 name=$2
+    shift 2
+    tap_empty "$(faults_of "$@")" "$name: run paths, RELRO, stack and buffers are protected"
+    mkdir -p "$scratch/planted"
+    tap_is "$(cd "$scratch/planted" && "$folder/gpush" -e 'print(1)' 2>&1)" 1 "$name: libraries in the working folder are not loaded"
+}
+
 # undeclared DEPENDS: the packages of the libraries that the program itself needs and that are
 # missing from DEPENDS.
 undeclared() {
@@ -59,9 +96,27 @@ undeclared() {
     done
 }
 
+# A library of the program's that says so when it is loaded.
+mkdir -p "$scratch/planted"
+echo '#include <unistd.h>
+__attribute__((constructor)) static void planted(void) { if (write(1, "planted", 7)) {} _exit(1); }' >"$scratch/planted.c"
+for lib in libzip.so.4 libz.so.1 libedit.so.2 libopenblas.so.0 libgpush_cuda.so; do
+    gcc -shared -fPIC -o "$scratch/planted/$lib" "$scratch/planted.c" || break
+done
+tap_ok $? "there are libraries of the same names"
+hardened "$build" built "$build/gpush" "$build/lib/"*.so
+if [ -n "${GPUSH_SAN-}" ] || [ "$(uname -m)" != x86_64 ]; then
+    tap_skip "no control-flow protection in a sanitised build, or on this processor"
+else
+    branches "$build/lib/gpush.so" luaopen_gpush
+    tap_ok $? "indirect branches are checked"
+fi
+
 cmake --install "$build" --prefix "$scratch/usr" >"$scratch/log" 2>&1
 tap_ok $? "cmake --install" "$(cat "$scratch/log")"
 files_in "$scratch/usr" installed
+mapfile -t elf < <(find "$scratch/usr" -path '*/bin/gpush' -o -name '*.so')
+hardened "$scratch/usr/bin" installed "${elf[@]}"
 runs_in "$scratch/usr" installed
 out=$(man --warnings=all -l "$scratch/usr/share/man/man1/gpush.1" 2>&1 >/dev/null) || out=
 tap_empty "$out" "the man page has no warnings"

@@ -8,6 +8,7 @@
 #include "profile/calls.h"
 #include "profile/fit.h"
 #include "profile/sync.h"
+#include "tensor/safe_text.h"
 
 static int by_wait(const void *a, const void *b) {
     const gp_sync_line *x = a, *y = b;
@@ -19,7 +20,7 @@ static int by_wait(const void *a, const void *b) {
 static char *where_text(const gp_sync_line *l, char *buf, size_t n) {
     char file[200];
     if (l->loc.file)
-        snprintf(buf, n, "%s:%d", gp_plain_text(l->loc.file, file, sizeof file), l->loc.line);
+        snprintf(buf, n, "%s:%d", gp_safe_text(l->loc.file, file, sizeof file), l->loc.line);
     else snprintf(buf, n, l->why == GP_WHY_echo || l->why == GP_WHY_explicit ? "(prompt)" : "?");
     return buf;
 }
@@ -157,7 +158,7 @@ static void call_row(FILE *f, const gp_call_line *l, const layout *w) {
     char where[240] = "?", what[120], file[200], times[32], ns[32], blocked[32], blocked_ns[32],
          most[32];
     if (l->loc.file)
-        snprintf(where, sizeof where, "%s:%d", gp_plain_text(l->loc.file, file, sizeof file),
+        snprintf(where, sizeof where, "%s:%d", gp_safe_text(l->loc.file, file, sizeof file),
                  l->loc.line);
     cell(f, where, w->first);
     cell(f, call_text(l, what, sizeof what), w->second);

@@ -6,6 +6,7 @@
 
 #include "profile/rows.h"
 #include "profile/sync.h"
+#include "tensor/safe_text.h"
 
 /* The columns by which rows are sorted, as torch.autograd.profiler names them; avg: divided by the
  * calls. */
@@ -95,9 +96,8 @@ char *gp_stack_text(const gp_stack *s, int depth, char *buf, size_t n) {
     if (n) *buf = 0;
     for (int i = 0; s && i < s->n && i < depth && at < n; i++) {
         char file[120];
-        at +=
-            (size_t)snprintf(buf + at, n - at, "%s%s:%d", i ? " < " : "",
-                             gp_plain_text(s->frame[i].file, file, sizeof file), s->frame[i].line);
+        at += (size_t)snprintf(buf + at, n - at, "%s%s:%d", i ? " < " : "",
+                               gp_safe_text(s->frame[i].file, file, sizeof file), s->frame[i].line);
     }
     return buf;
 }
@@ -112,10 +112,9 @@ char *gp_row_name(const gp_rows *r, const gp_row *row, char *buf, size_t n) {
                                         "[other rows]"};
     char text[200];
     if (row->special) snprintf(buf, n, "%s", names[row->special]);
-    else if (r->group != GP_BY_LINE)
-        gp_plain_text(gp_rec_name(row->rec, text, sizeof text), buf, n);
+    else if (r->group != GP_BY_LINE) gp_safe_text(gp_rec_name(row->rec, text, sizeof text), buf, n);
     else if (row->rec->file)
-        snprintf(buf, n, "%s:%d", gp_plain_text(row->rec->file, text, sizeof text), row->rec->line);
+        snprintf(buf, n, "%s:%d", gp_safe_text(row->rec->file, text, sizeof text), row->rec->line);
     else snprintf(buf, n, "?");
     return buf;
 }

@@ -11,6 +11,7 @@
 #include "profile/fit.h"
 #include "profile/ledger.h"
 #include "profile/record.h"
+#include "tensor/safe_text.h"
 
 static _Atomic int mode;
 int (*gp_scope_depth)(void *coroutine);
@@ -141,14 +142,6 @@ char *gp_time_text(double ns, char *buf, size_t n) {
     return buf;
 }
 
-char *gp_plain_text(const char *text, char *buf, size_t n) {
-    size_t i = 0;
-    for (; n && text[i] && i < n - 1; i++)
-        buf[i] = (unsigned char)text[i] < 32 || text[i] == 127 ? '?' : text[i];
-    if (n) buf[i] = 0;
-    return buf;
-}
-
 /* "12 queued ops (last: sum, file:line)" */
 static void queued_text(const gp_sync_event *e, char *buf, size_t n) {
     char file[200];
@@ -157,7 +150,7 @@ static void queued_text(const gp_sync_event *e, char *buf, size_t n) {
     if (!e->last_op || at < 0 || (size_t)at >= n) return;
     if (e->last.file)
         snprintf(buf + at, n - (size_t)at, " (last: %s, %s:%d)", e->last_op,
-                 gp_plain_text(e->last.file, file, sizeof file), e->last.line);
+                 gp_safe_text(e->last.file, file, sizeof file), e->last.line);
     else snprintf(buf + at, n - (size_t)at, " (last: %s)", e->last_op);
 }
 
@@ -185,7 +178,7 @@ static void warn(const gp_sync_event *e, const gp_sync_line *l) {
     if (power != l->warned) return;
     char where[240] = "?", file[200], queued[300], took[32], all[32], text[1024], again[80] = "";
     if (e->loc.file)
-        snprintf(where, sizeof where, "%s:%d", gp_plain_text(e->loc.file, file, sizeof file),
+        snprintf(where, sizeof where, "%s:%d", gp_safe_text(e->loc.file, file, sizeof file),
                  e->loc.line);
     queued_text(e, queued, sizeof queued);
     gp_time_text((double)(e->t1 - e->t0), took, sizeof took);

@@ -108,7 +108,5 @@ extern void *(*gp_scope_coroutine)(void);
 
 /* "12 ns" "1.3 ms" "52 us", three digits at most. */
 char *gp_time_text(double ns, char *buf, size_t n);
-/* text with control characters replaced, for a terminal. */
-char *gp_plain_text(const char *text, char *buf, size_t n);
 
 #endif

@@ -9,6 +9,7 @@
 #include "shell/crash_policy.h"
 #include "tensor/op.h"
 #include "tensor/device/recovery.h"
+#include "tensor/safe_text.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -41,10 +42,10 @@ typedef struct text {
 } text;
 
 static void put(text *t, const char *s) {
-    for (; *s && t->n + 1 < sizeof t->s; s++) {
-        bool plain = (unsigned char)*s >= ' ' && *s != 127;
-        t->s[t->n++] = plain || *s == '\n' ? *s : '?'; /* a file's name may contain any byte */
-    }
+    char piece[GP_SAFE_MAX]; /* a file's name may contain any byte */
+    const char *end = s + strlen(s);
+    for (size_t n; (n = gp_safe_next(&s, end, true, piece)) && t->n + n < sizeof t->s; t->n += n)
+        memcpy(t->s + t->n, piece, n);
 }
 
 static void put_number(text *t, int n) {

@@ -9,6 +9,7 @@
 #include "shell/editor/screen.h"
 #include "tensor/device/backends.h"
 #include "tensor/device/plugin_api.h"
+#include "tensor/safe_text.h"
 
 #include <dlfcn.h>
 #include <langinfo.h>
@@ -27,13 +28,12 @@ typedef enum state { WORKS, ABSENT, BROKEN } state;
 __attribute__((format(printf, 3, 4))) static void say(state s, const char *what, const char *fmt,
                                                       ...) {
     static const char *const marks[] = {"ok", "--", "!!"};
-    char text[4000];
+    char given[4000], text[2 * sizeof given]; /* variables and paths may contain any byte */
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(given, sizeof given, fmt, ap);
     va_end(ap);
-    for (char *p = text; *p; p++) /* variables and paths may contain any byte */
-        if ((unsigned char)*p < ' ' || *p == 127) *p = '?';
+    gp_safe_text(given, text, sizeof text);
     int at = printf("%s  %-12s ", marks[s], what);
     gp_fit_fold(stdout, text, at, gp_fit_columns());
     broken += s == BROKEN;

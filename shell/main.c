@@ -8,6 +8,7 @@
 #include "bindings/module.h"
 #include "tensor/device/failure.h"
 #include "tensor/device/offload.h"
+#include "tensor/safe_text.h"
 
 #include <lauxlib.h>
 #include <lualib.h>
@@ -49,7 +50,9 @@ static const char usage[] =
     "  --version is -v, --help or -h shows this text\n"
     "gpush doctor says what works on this machine, what does not, and what to do about it\n";
 
-static void print_bad_option(const char *bad) {
+static void print_bad_option(const char *given) {
+    char bad[1024]; /* a file of that name, where the shell put it for a * */
+    gp_safe_text(given, bad, sizeof bad);
     lua_writestringerror("%s: ", progname);
     if (bad[1] == 'e' || bad[1] == 'l') lua_writestringerror("'%s' needs argument\n", bad);
     else lua_writestringerror("unrecognized option '%s'\n", bad);
@@ -63,11 +66,9 @@ static void print_help(void) {
 }
 
 void gp_shell_put(FILE *out, const char *text) {
-    for (const unsigned char *s = (const unsigned char *)text; *s; s++) {
-        bool c1 = *s == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0; /* in UTF-8 */
-        if ((*s >= ' ' && *s != 127 && !c1) || *s == '\n' || *s == '\t') putc(*s, out);
-        else fprintf(out, "\\x%02x", c1 ? *++s : *s);
-    }
+    char piece[GP_SAFE_MAX];
+    const char *end = text + strlen(text);
+    while (gp_safe_next(&text, end, true, piece)) fputs(piece, out);
     putc('\n', out);
     fflush(out);
 }

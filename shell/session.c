@@ -9,6 +9,7 @@
 #include "profile/sync.h"
 #include "shell/editor/line.h"
 #include "shell/editor/screen.h"
+#include "tensor/safe_text.h"
 
 #include <ctype.h>
 #include <lauxlib.h>
@@ -155,11 +156,10 @@ void gp_shell_push_command(lua_State *L, const char *text) {
 /* ---- Values ---- */
 
 static bool unsafe(const char *s, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)s[i], next = i + 1 < n ? (unsigned char)s[i + 1] : 0;
-        if ((c < ' ' && c != '\n' && c != '\t') || c == 127) return true;
-        if (c == 0xc2 && next >= 0x80 && next < 0xa0) return true;
-    }
+    char piece[GP_SAFE_MAX];
+    const char *end = s + n;
+    for (const char *at = s; gp_safe_next(&s, end, true, piece); at = s)
+        if (piece[0] == '\\' && *at != '\\') return true;
     return false;
 }
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Prints a line that may have an outside source: control characters are shown, not sent. */
+/* Prints a line that may have an outside source, by gp_safe_next. */
 void gp_shell_put(FILE *out, const char *text);
 
 /* Prints "progname: msg" to stderr; without the name while the prompt is active. */

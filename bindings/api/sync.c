@@ -15,6 +15,7 @@
 #include "profile/fit.h"
 #include "profile/report.h"
 #include "profile/sync.h"
+#include "tensor/safe_text.h"
 
 #define SCOPE "gpush.sync.scope"
 #define ASIDE "gpush.sync.aside"
@@ -164,7 +165,7 @@ static void add_lines(luaL_Buffer *b, const gp_scope *s) {
     char text[400], file[200], took[32];
     for (int i = 0; i < s->nlines; i++) {
         const char *name =
-            s->line[i].loc.file ? gp_plain_text(s->line[i].loc.file, file, sizeof file) : "?";
+            s->line[i].loc.file ? gp_safe_text(s->line[i].loc.file, file, sizeof file) : "?";
         int n = snprintf(text, sizeof text, "%s %s:%d %s", i ? "," : ":", name, s->line[i].loc.line,
                          s->line[i].what);
         if (s->line[i].times > 1 && n < (int)sizeof text)
@@ -184,7 +185,7 @@ static int over_budget(lua_State *L, const scope *sc) {
     luaL_Buffer b;
     luaL_buffinit(L, &b);
     if (sc->opened.file)
-        snprintf(text, sizeof text, "%s:%d: ", gp_plain_text(sc->opened.file, file, sizeof file),
+        snprintf(text, sizeof text, "%s:%d: ", gp_safe_text(sc->opened.file, file, sizeof file),
                  sc->opened.line);
     luaL_addstring(&b, sc->opened.file ? text : "");
     if (sc->s.max < UINT64_MAX)
@@ -220,7 +221,7 @@ static int l_scope_gc(lua_State *L) {
     gp_scope_close(&sc->s);
     const char *name = sc->s.reason ? "allow" : "budget";
     lua_writestringerror("%s:",
-                         sc->opened.file ? gp_plain_text(sc->opened.file, file, sizeof file) : "?");
+                         sc->opened.file ? gp_safe_text(sc->opened.file, file, sizeof file) : "?");
     lua_writestringerror("%d: ", sc->opened.line);
     lua_writestringerror("sync.%s was not closed: ", name);
     lua_writestringerror("write local _ <close> = sync.%s(...), or pass it a function\n", name);

@@ -10,6 +10,7 @@
 #include "bindings/args/function.h"
 #include "profile/fit.h"
 #include "bindings/module.h"
+#include "tensor/safe_text.h"
 
 enum { PATIENCE = 300 }; /* ms that a terminal, which may be across a network, has for its answer */
 
@@ -68,10 +69,26 @@ static int l_columns(lua_State *L) {
     return n > 0;
 }
 
+/* safe(text, lines?): text as a terminal may show it (tensor/safe_text.h), with line feeds and tabs
+ * kept if `lines`. */
+static int l_safe(lua_State *L) {
+    size_t n;
+    const char *s = luaL_checklstring(L, 1, &n), *end = s + n;
+    bool lines = lua_toboolean(L, 2);
+    char piece[GP_SAFE_MAX];
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    while ((n = gp_safe_next(&s, end, lines, piece))) luaL_addlstring(&b, piece, n);
+    luaL_pushresult(&b);
+    return 1;
+}
+
 void gp_lua_open_terminal(lua_State *L) {
     static const gp_lua_function functions[] = {{"terminal", "text? query", l_terminal},
                                                 {NULL, NULL, NULL}};
     gp_lua_set_functions(L, functions);
     lua_pushcfunction(L, l_columns);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.columns");
+    lua_pushcfunction(L, l_safe);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.safe");
 }

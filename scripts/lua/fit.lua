@@ -6,6 +6,8 @@ local fit = {}
 --- How many columns a line may have: the terminal's, or COLUMNS; nil: any.
 fit.width = debug.getregistry()["gpush.columns"]
 
+local safe = debug.getregistry()["gpush.safe"]
+
 local function wide(text) return utf8.len(text) or #text end
 
 --- A name shortened in its middle to that many characters; more of its end stays, which
@@ -73,18 +75,23 @@ local function add_row(out, row, width, right)
             local space = (" "):rep(width[c] - wide(text))
             line[c] = right[c] and space .. text or text .. space
         end
-        -- Names may come from a file: control characters are replaced.
-        out[#out +
-            1] = (table.concat(line, "  "):gsub("%s+$", ""):gsub("\xc2[\x80-\x9f]", "?"):gsub("%c",
-                "?"))
+        out[#out + 1] = (table.concat(line, "  "):gsub("%s+$", ""))
     end
 end
+
+--- Text as one line that a terminal shows: names may come from a file.
+fit.safe = safe
 
 --- Lines of cells, each column as wide as its widest cell or as fits; those in right are aligned
 --- there.
 function fit.columns(rows, right)
-    local out, width = {}, widths(rows, right)
-    for _, row in ipairs(rows) do add_row(out, row, width, right) end
+    local out, shown = {}, {}
+    for i, row in ipairs(rows) do
+        shown[i] = {}
+        for c, cell in ipairs(row) do shown[i][c] = safe(cell) end
+    end
+    local width = widths(shown, right)
+    for _, row in ipairs(shown) do add_row(out, row, width, right) end
     return table.concat(out, "\n")
 end
 

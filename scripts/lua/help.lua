@@ -3,6 +3,7 @@
 -- source. help/op.lua describes ops, help/page.lua prints; longer texts and examples are in
 -- scripts/lua/topics.lua, loaded on demand.
 local gpush, dir, op_name, composites = ...
+local safe = debug.getregistry()["gpush.safe"]
 
 local topics
 local function topic(name)
@@ -132,7 +133,7 @@ local function show_table(t, name)
     local known = known_as(t, name)
     if not known then
         local class = type(meta) == "table" and rawget(meta, "__name")
-        put("%s: a %s", name, type(class) == "string" and class:gsub("%c", "?") or "table")
+        put("%s: a %s", name, type(class) == "string" and safe(class) or "table")
     end
     local Module = rawget(gpush.nn, "Module")
     if Module and type(meta) == "table" and rawget(meta, "__tostring") == Module.__tostring then
@@ -156,7 +157,7 @@ local function show_value(v, name, how)
     if type(v) == "table" then return show_table(v, name) end
     local known = known_as(v, name)
     if type(v) ~= "function" then
-        put("%s: a %s, %s", name, type(v), (tostring(v):gsub("%c", "?")))
+        put("%s: a %s, %s", name, type(v), safe(tostring(v)))
         return known and show_topic(known)
     end
     page.call(known and known.call or sig and call_text(name, sig) or name)
@@ -349,7 +350,7 @@ local function help_name(name, how)
         if #found > 0 then print "nothing mentions all of these words; some of them:" end
     end
     if #found == 0 then
-        error(("help: there is no op called '%s', %s"):format((name:gsub("%c", "?")), meant(name)),
+        error(("help: there is no op called '%s', %s"):format(safe(name), meant(name)),
             0)
     end
     put_found(found, math.min(#found, 20))

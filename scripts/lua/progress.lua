@@ -29,7 +29,7 @@ local function width(s, most)
     return n, #s
 end
 
-local function plain(s) return (s:gsub("\xc2[\x80-\x9f]", "?"):gsub("%c", "?")) end
+local plain = debug.getregistry()["gpush.safe"]
 
 -- One line, which fits the terminal: text, bar, count, elapsed time and remaining time.
 function Bar:line(now)

@@ -80,7 +80,7 @@ local function narrow(lines, most)
         end
     end
     local room = math.max(NAME, width(1) - math.max(all - most, 0))
-    for _, cells in ipairs(lines) do cells[1] = fit.shorten(cells[1], room) end
+    for _, cells in ipairs(lines) do cells[1] = fit.shorten(fit.safe(cells[1]), room) end
 end
 
 -- Lines of right-aligned cells under a head, each column as wide as its widest cell.

@@ -3,10 +3,13 @@
 
 #include "shell/editor/highlight.h"
 #include "shell/editor/screen.h"
+#include "tensor/safe_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { GP_CHOICE_SHOWN = 512 }; /* bytes of a choice that are listed */
 
 static int plain(const char *s) {
     for (; *s; s++)
@@ -66,11 +69,13 @@ static void print_help(const char *help, int room) {
 void gp_choices_print(const gp_choices *c, int columns) {
     int wide = 0, shown = c->n < GP_CHOICES_LISTED ? c->n : GP_CHOICES_LISTED;
     for (int i = 0; i < shown; i++) {
-        int w = gp_screen_width(c->choice[i].text);
+        char text[GP_CHOICE_SHOWN]; /* names of files contain any byte */
+        int w = gp_screen_width(gp_safe_text(c->choice[i].text, text, sizeof text));
         if (w > wide) wide = w;
     }
     for (int i = 0; i < shown; i++) {
-        const char *text = c->choice[i].text;
+        char text[GP_CHOICE_SHOWN];
+        gp_safe_text(c->choice[i].text, text, sizeof text);
         printf("  %s%*s", text, wide - gp_screen_width(text) + 2, "");
         print_help(c->choice[i].help, columns - wide - 5);
         fputs("\r\n", stdout);

@@ -18,7 +18,7 @@ t.is(r[2], " └─", "with an axis")
 t.is(r[3], "  1 2", "and its ends")
 r = rows(plot({ { 0, 1 }, { 0, 0 }, { 3, 3 } },
     { width = 2, height = 1, text = true, title = "two\27" }))
-t.is(r[1], "  two?", "a title, without control characters")
+t.is(r[1], "  two\\x1b", "a title, without control characters")
 t.is(r[2], "3│" .. utf8.char(0x2800 + 0x40 + 0x80 + 0x01 + 0x08):rep(2), "two lines")
 r = rows(plot({ 1, 0 / 0, 1 }, { width = 3, height = 1, text = true }))
 t.is(utf8.len(r[1]), 3 + 4, "NaN leaves a gap")

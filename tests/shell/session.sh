@@ -48,7 +48,7 @@ says '{1, x = {7}, y = (shown above)}' "a table that is there twice" <<<'local t
 says '{x = tensor(f32 2x3 sim:0)}' "tensors in tables are described" <<<'{x = zeros(2, 3, {device = "sim"})}'
 says '{"\27[31mred", "\u{9b}"}' "nothing in a table steers the terminal" <<<'{"\27[31mred", "\xc2\x9b"}'
 says '{name = "n"}' "no metamethod runs" <<<'setmetatable({name = "n"}, {__index = error, __pairs = error, __len = error})'
-says '{größe ?[31m}' "a text of its own in a table" <<<'{setmetatable({}, {__tostring = function() return "größe \27[31m" end})}'
+says '{größe \x1b[31m}' "a text of its own in a table" <<<'{setmetatable({}, {__tostring = function() return "größe \27[31m" end})}'
 says 'mine' "but a text of its own is used" <<<'setmetatable({}, {__tostring = function() return "mine" end})'
 says 'tensor({1, 2, 3}, i64 3 cpu)' "a tensor shows itself" <<<'arange(1, 3)'
 holds '… and 950 more' "of a long table the beginning" <<<'local t = {}; for i = 1, 1000 do t[i] = i end; return t'
@@ -135,7 +135,7 @@ holds 'a is f32 2x3 cpu' "in a function of an earlier chunk its variables" <<<$'
 got=$(session <<<'linalg.norm(zeros(2, 3), "nonsense")')
 [[ $got == *traceback* && $got != */scripts/* ]]
 tap_ok $? "the calls leave out gpush's own" "$got"
-tap_is "$(session <<<'error("bad \27[31mred\xc2\x9b", 0)' | head -1)" 'bad \x1b[31mred\x9b' "an error's text does not steer the terminal"
+tap_is "$(session <<<'error("bad \27[31mred\xc2\x9b", 0)' | head -1)" 'bad \x1b[31mred\u{9b}' "an error's text does not steer the terminal"
 printf 'local w = zeros(2)\nreturn w:matmul(zeros(3, 3))\n' >wrong.lua
 got=$("$build/gpush" wrong.lua 2>&1)
 [[ $got == *'2 | return w:matmul'*'w is f32 2 cpu'* ]]

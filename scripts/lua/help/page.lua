@@ -9,10 +9,8 @@ local lines
 local function print(s) lines[#lines + 1] = s end
 local function put(fmt, ...) print((fmt:format(...))) end
 
--- Without control characters.
-local function plain(s)
-    return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?"))
-end
+-- Of several lines, as a terminal may show it.
+local function plain(s) return debug.getregistry()["gpush.safe"](s, true) end
 
 -- The width of a line: readable, and within the terminal's.
 local function columns() return math.min(gpush.terminal and gpush.terminal() or 80, 80) - 2 end

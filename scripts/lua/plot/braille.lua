@@ -98,7 +98,7 @@ end
 -- ---- The frame ----
 
 local function width_of(s) return utf8.len(s) or #s end
-local function plain(s) return (s:gsub("%c", "?")) end
+local plain = debug.getregistry()["gpush.safe"]
 
 -- Labels by row, from 1: at round numbers, or where there is little room at both ends.
 local function row_labels(axis, rows)

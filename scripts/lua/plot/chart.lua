@@ -14,7 +14,7 @@ local function theme(back)
     return { back = back, fore = fore, grid = canvas.mix(back, fore, 0.125), lines = lines }
 end
 
-local function plain(s) return (s:gsub("%c", "?")) end
+local plain = debug.getregistry()["gpush.safe"]
 
 -- Ticks with the columns and rows of pixels that their labels take.
 local function marked(axis, n, k)

@@ -86,7 +86,7 @@ local function heat_text(t, lo, hi, opts)
         math.max(1, w / shrink * k // 1 | 0))
     local ramp_of = gpush.linspace(lo, hi, 8, { dtype = "f64", device = "cpu" }):expand(2, 8)
     local text = terminal.show.blocks(canvas.bytes(coloured(img, lo, hi)))
-    if opts.title then text = opts.title:gsub("%c", "?") .. "\n" .. text end
+    if opts.title then text = debug.getregistry()["gpush.safe"](opts.title) .. "\n" .. text end
     return ("%s\n%s %s %s, %dx%d"):format(text, scale.short(lo),
         terminal.show.blocks(canvas.bytes(coloured(ramp_of, lo, hi))), scale.short(hi), h, w)
 end

@@ -13,6 +13,7 @@ local terminal = part("terminal", gpush)
 local scale = part("scale", gpush, fail)
 local data = part("data", gpush, fail)
 local braille = part("braille", scale, terminal.colour_on)
+local safe = debug.getregistry()["gpush.safe"]
 local canvas, chart -- loaded when pixels are drawn
 
 local function pixel_parts()
@@ -49,7 +50,7 @@ local function options(given, what, names)
     check_fields(what, "any " .. names:gsub(", ", ", any "), given or {})
     for key, v in next, given or {} do
         if checks[key] and not checks[key][1](v) then
-            local got = type(v) == "string" and "'" .. v:gsub("%c", "?") .. "'" or tostring(v)
+            local got = type(v) == "string" and "'" .. safe(v) .. "'" or tostring(v)
             fail(what, "option '%s': expected %s, got %s", key, checks[key][2], got)
         end
         opts[key] = v
@@ -229,7 +230,7 @@ local function hist_pixels(w, h, theme, k, p)
 end
 
 local function hist_text(p)
-    local opts, bins, out = p.opts, #p.count, { p.opts.title and p.opts.title:gsub("%c", "?") }
+    local opts, bins, out = p.opts, #p.count, { p.opts.title and safe(p.opts.title) }
     local width = opts.width or math.max(1, math.min(terminal.columns(), 80) - 24)
     for i, n in ipairs(p.count) do
         local bar = n / p.most * width

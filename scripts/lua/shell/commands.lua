@@ -2,6 +2,7 @@
 -- The prompt's commands: `:name argument`. A name may be abbreviated as long as it is unambiguous.
 local gpush, shell = ...
 local native = shell.native
+local safe = debug.getregistry()["gpush.safe"]
 local commands, order = {}, {}
 
 local function command(name, argument, help, fn)
@@ -45,10 +46,8 @@ local function bytes(n)
         n, ({ "B", "KiB", "MiB", "GiB", "TiB" })[unit])
 end
 
--- Without control characters.
-local function plain(s)
-    return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?"))
-end
+-- Of several lines, as a terminal may show it.
+local function plain(s) return safe(s, true) end
 
 -- Prints words in lines that fit the terminal, all but the first indented by `indent` columns.
 local function put(text, indent)

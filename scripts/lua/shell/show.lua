@@ -3,19 +3,20 @@
 -- itself is named, not followed. Reads with next and rawget only, so that none of the user's code
 -- runs; tensors are described, not read.
 local gpush = ...
+local safe = debug.getregistry()["gpush.safe"]
 local DEPTH, ITEMS = 6, 50
 
 -- A string in quotes, without control characters.
 local function quoted(s)
     s = #s > 200 and s:sub(1, 200) .. "…" or s
     s = ("%q"):format(s):gsub("\\\n", "\\n"):gsub("\\9", "\\t")
-    return (s:gsub("\xc2[\x80-\x9f]", function(c) return ("\\u{%x}"):format(c:byte(2)) end))
+    return safe(s)
 end
 
 local function name_of(t)
     local meta = debug.getmetatable(t)
     local name = type(meta) == "table" and rawget(meta, "__name")
-    return type(name) == "string" and name:gsub("%c", "?") .. " " or ""
+    return type(name) == "string" and safe(name) .. " " or ""
 end
 
 local function leaf(v)
@@ -27,9 +28,9 @@ local function leaf(v)
     if type(v) == "function" then
         local info = debug.getinfo(v, "S")
         return info.what == "C" and "function (C)"
-            or ("function (%s:%d)"):format(info.short_src:gsub("%c", "?"), info.linedefined)
+            or ("function (%s:%d)"):format(safe(info.short_src), info.linedefined)
     end
-    if type(v) == "userdata" or type(v) == "thread" then return (tostring(v):gsub("%c", "?")) end
+    if type(v) == "userdata" or type(v) == "thread" then return safe(tostring(v)) end
     return tostring(v)
 end
 
@@ -93,10 +94,7 @@ function text(v, indent, width, seen)
     local meta = debug.getmetatable(v)
     if type(meta) == "table" and rawget(meta, "__tostring") then
         local ok, s = pcall(tostring, v)
-        if ok then
-            return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?"):gsub("\n",
-                "\n" .. indent))
-        end
+        if ok then return (safe(s, true):gsub("\n", "\n" .. indent)) end
     end
     if seen[v] then return seen[v] == true and "(itself, above)" or "(shown above)" end
     if next(v) == nil then return name_of(v) .. "{}" end

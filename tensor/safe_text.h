@@ -1,0 +1,21 @@
+/* The one place that makes text from outside (names of files and regions, messages, keys of a file)
+ * safe to print: what a terminal would obey instead of showing becomes an escape, as in Lua. */
+#ifndef GP_SAFE_TEXT_H
+#define GP_SAFE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { GP_SAFE_MAX = 12 }; /* bytes of one piece, with its end */
+
+/* Takes the next character from *s, which ends at `end`, and writes it to out as a string: as it
+ * is, or escaped. Escaped are control characters (\x1b, \u{9b}), marks and overrides of the
+ * writing direction (\u{202e}) and bytes that are control characters outside UTF-8 (\x9b); line
+ * feeds and tabs only if !lines. Returns the bytes written, 0 at the end. Safe in signal
+ * handlers. */
+size_t gp_safe_next(const char **s, const char *end, bool lines, char out[GP_SAFE_MAX]);
+
+/* text as one line in buf, which has n bytes: as many whole pieces as fit. Returns buf. */
+char *gp_safe_text(const char *text, char *buf, size_t n);
+
+#endif

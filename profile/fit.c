@@ -12,20 +12,20 @@ enum {
 }; /* minimum width of text beside other columns; narrower text goes below, indented by */
 
 /* The width that the terminal reports; 0: none. */
-static int said(int fd) {
+static int terminal_columns(int fd) {
     struct winsize size;
     return ioctl(fd, TIOCGWINSZ, &size) ? 0 : size.ws_col;
 }
 
 int gp_fit_terminal(int fd) {
-    int n = said(fd);
+    int n = terminal_columns(fd);
     return n ? n : isatty(fd) ? 80 : 0;
 }
 
 int gp_fit_columns(void) {
     const char *given = getenv("COLUMNS");
     int asked = given ? atoi(given) : 0;
-    return !said(STDOUT_FILENO) && asked > 0 ? asked : gp_fit_terminal(STDOUT_FILENO);
+    return !terminal_columns(STDOUT_FILENO) && asked > 0 ? asked : gp_fit_terminal(STDOUT_FILENO);
 }
 
 static int begins(char c) { return ((unsigned char)c & 0xc0) != 0x80; }

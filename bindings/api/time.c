@@ -210,7 +210,7 @@ static int l_text(lua_State *L) {
 
 /* Takes the figures and their text from the top of the stack: the figures print as this text. If
  * asked for, prints it now, and the prompt does not echo the figures. */
-static void tell(lua_State *L, bool now) {
+static void report(lua_State *L, bool now) {
     lua_createtable(L, 0, 2);
     lua_insert(L, -2);
     lua_pushcclosure(L, l_text, 1);
@@ -241,7 +241,7 @@ static int l_timeit(lua_State *L) {
                     gp_time_text(t.median.time * 1e9, a, sizeof a), spread_text(&t, b, sizeof b),
                     gp_time_text(t.median.host * 1e9, c, sizeof c), device_text(&t, d, sizeof d),
                     t.runs, (lua_Integer)t.n);
-    tell(L, t.print);
+    report(L, t.print);
     return 1;
 }
 
@@ -321,7 +321,7 @@ static int l_compare(lua_State *L) {
         lua_settable(L, -3);
     }
     push_comparison(L, t, n);
-    tell(L, common.print);
+    report(L, common.print);
     return 1;
 }
 

@@ -50,7 +50,7 @@ bool gp_grad_to_indices(gp_vjp *v, int a) {
     return (v->dx[0] = gp_scatter_back(v, v->y[1], dim < 0 ? 0 : dim, v->g[0])) != NULL;
 }
 
-bool gp_grad_to_picked(gp_vjp *v, int a, int b) {
+bool gp_grad_to_chosen(gp_vjp *v, int a, int b) {
     int ndim = gp_in_shape(v, 0)->ndim, dim = ndim - 1;
     if (gp_has(v, a)) dim = gp_dim_arg(v, a, ndim);
     gp_tensor *g = v->g[0], *index = v->y[1];

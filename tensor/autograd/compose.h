@@ -44,6 +44,6 @@ bool gp_grad_to_equals(gp_vjp *v);
 bool gp_grad_to_indices(gp_vjp *v, int a);
 /* For a reduction that gives values and their indices along the dim in argument a; argument b is
  * its keepdim. */
-bool gp_grad_to_picked(gp_vjp *v, int a, int b);
+bool gp_grad_to_chosen(gp_vjp *v, int a, int b);
 
 #endif

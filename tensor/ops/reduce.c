@@ -317,7 +317,7 @@ static bool max_of(gp_vjp *v, const gp_op *first) {
         for (int k = 0; k < 2; k++)
             if (v->need[k]) v->dx[k] = of_pair(v, &gp_ops[first->grad + k]);
     } else if (v->g[0]) {
-        return gp_grad_to_picked(v, 1, 2);
+        return gp_grad_to_chosen(v, 1, 2);
     }
     return !v->failed;
 }

@@ -243,13 +243,13 @@ static bool msort(gp_vjp *v) {
 }
 const gp_rule vjp_msort = {msort, "0"};
 
-static bool kthvalue(gp_vjp *v) { return gp_grad_to_picked(v, 2, 3); }
+static bool kthvalue(gp_vjp *v) { return gp_grad_to_chosen(v, 2, 3); }
 const gp_rule vjp_kthvalue = {kthvalue, "y"};
 
 static bool median(gp_vjp *v) {
-    return gp_has(v, 1) ? gp_grad_to_picked(v, 1, 2) : gp_grad_to_equals(v);
+    return gp_has(v, 1) ? gp_grad_to_chosen(v, 1, 2) : gp_grad_to_equals(v);
 }
 const gp_rule vjp_median = {median, "0y"}, vjp_nanmedian = {median, "0y"};
 
-static bool mode(gp_vjp *v) { return gp_grad_to_picked(v, 1, 2); }
+static bool mode(gp_vjp *v) { return gp_grad_to_chosen(v, 1, 2); }
 const gp_rule vjp_mode = {mode, "y"};

@@ -39,7 +39,7 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end) {
             from[i] = index[i] * bytes;
         }
         if (good == n)
-            gp_pick_rows(r->out->data + at * bytes, r->rows->data, from, n, (size_t)bytes);
+            gp_gather_rows(r->out->data + at * bytes, r->rows->data, from, n, (size_t)bytes);
         at += n;
     }
 }

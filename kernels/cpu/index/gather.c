@@ -76,7 +76,7 @@ copy_rows(char *to, const char *x, const int64_t *from, int64_t n, const size_t 
     }
 }
 
-void gp_pick_rows(char *to, const char *x, const int64_t *from, int64_t n, size_t bytes) {
+void gp_gather_rows(char *to, const char *x, const int64_t *from, int64_t n, size_t bytes) {
     switch (bytes) { /* a copy of a known length is a few instructions */
     case 4: copy_rows(to, x, from, n, 4); return;
     case 8: copy_rows(to, x, from, n, 8); return;
@@ -92,8 +92,8 @@ static void move_whole_rows(void *ctx, int64_t begin, int64_t end) {
     const mover *m = ctx;
     const gp_loop *l = &m->loop;
     const int64_t *table = (const int64_t *)(const void *)l->data[3];
-    gp_pick_rows(l->data[1] + begin * l->stride[1][0], l->data[2], table + begin, end - begin,
-                 (size_t)l->stride[1][0]);
+    gp_gather_rows(l->data[1] + begin * l->stride[1][0], l->data[2], table + begin, end - begin,
+                   (size_t)l->stride[1][0]);
 }
 
 /* Whether the table has an entry for each row, and rows have no gaps. */
@@ -110,7 +110,7 @@ static bool get_at(const gp_call *c, const gp_layout *l, const gp_array *x, cons
                    gp_offsets *o) {
     mover m = {.size = gp_dtype_size((gp_dtype)out->dtype), .offsets = o};
     gp_moves a;
-    gp_pick_moves(&a, l, out, x, o ? o->index : c->tmpa[0]);
+    gp_indexed_moves(&a, l, out, x, o ? o->index : c->tmpa[0]);
     const gp_array *arrays[4] = {&a.order, &a.flat, &a.x, &a.table};
     if (a.order.numel == 0) return true;
     if (!gp_prefault_outputs(c)) return false;
@@ -139,7 +139,8 @@ static bool take_flat(const gp_call *c, const gp_array *index) {
     gp_layout l = {.ndim = 1, .dim = {table->numel}, .table = {1}};
     gp_array out = *gp_out(c, 0);
     out.ndim = 1, out.dim[0] = out.numel, out.stride[0] = 1;
-    return gp_pick_index(c, index, x->numel, (int64_t)gp_dtype_size((gp_dtype)x->dtype), 1, true) &&
+    return gp_index_to_offsets(c, index, x->numel, (int64_t)gp_dtype_size((gp_dtype)x->dtype), 1,
+                               true) &&
            get(c, &l, x, &out);
 }
 
@@ -148,26 +149,26 @@ bool CPU(take)(const gp_call *c) { return take_flat(c, gp_in(c, 1)); }
 bool CPU(take_along_dim)(const gp_call *c) {
     if (c->ntmp > 1) return take_flat(c, gp_in(c, 1));
     gp_layout l;
-    return gp_pick_along(c, gp_in(c, 0), gp_in(c, 1), (int)c->arg[2].i - 1, &l) &&
+    return gp_indexed_along(c, gp_in(c, 0), gp_in(c, 1), (int)c->arg[2].i - 1, &l) &&
            get(c, &l, gp_in(c, 0), gp_out(c, 0));
 }
 
 bool CPU(index_select)(const gp_call *c) {
     gp_layout l;
     const gp_array *x = gp_in(c, 0);
-    return gp_pick_one(c, x, (int)c->arg[1].i - 1, &l) && get(c, &l, x, gp_out(c, 0));
+    return gp_indexed_one(c, x, (int)c->arg[1].i - 1, &l) && get(c, &l, x, gp_out(c, 0));
 }
 
 bool CPU(gather_nd)(const gp_call *c) {
     gp_layout l;
     const gp_array *x = gp_in(c, 0);
-    return gp_pick_tuples(c, x, (int)c->arg[2].i, &l) && get(c, &l, x, gp_out(c, 0));
+    return gp_indexed_tuples(c, x, (int)c->arg[2].i, &l) && get(c, &l, x, gp_out(c, 0));
 }
 
 bool CPU(index)(const gp_call *c) {
     gp_layout l;
     const gp_array *x = gp_in(c, 0);
-    return gp_pick_by_indices(c, x, 2, &l) && get(c, &l, x, gp_out(c, 0));
+    return gp_indexed_by_list(c, x, 2, &l) && get(c, &l, x, gp_out(c, 0));
 }
 
 /* Fills the table: for each index of the output, the index of x's dim that it repeats. */

@@ -1,7 +1,7 @@
 /* Random access by index tensors: every index tuple is checked and converted into a byte offset in
  * a table (c->tmp[0]); then elements move between an array, at those offsets, and the flat side. */
-#ifndef GP_CPU_PICK_H
-#define GP_CPU_PICK_H
+#ifndef GP_CPU_GATHER_H
+#define GP_CPU_GATHER_H
 
 #include <string.h>
 
@@ -25,9 +25,9 @@ static inline void gp_layout_add(gp_layout *l, int64_t dim, int64_t x, int64_t t
 /* Makes `index` part of c's table: it runs over dim (from 1, for messages) of an array that has
  * `size` elements there, `step` bytes apart; `first`: the table holds nothing yet. False with a
  * message that names the first index out of range. */
-#define gp_pick_index GP_NAME(gp_pick_index)
-bool gp_pick_index(const gp_call *c, const gp_array *index, int64_t size, int64_t step, int dim,
-                   bool first);
+#define gp_index_to_offsets GP_NAME(gp_index_to_offsets)
+bool gp_index_to_offsets(const gp_call *c, const gp_array *index, int64_t size, int64_t step,
+                         int dim, bool first);
 
 /* An index tensor along a dim, of which offsets are made a block at a time, where they are used.
  * For ops whose result is thrown away if an index is out of range. */
@@ -38,7 +38,8 @@ typedef struct gp_offsets {
     int dim;            /* from 1, for messages */
     _Atomic bool bad;
 } gp_offsets;
-/* Makes *o for dim d of x, and the layout that gp_pick_along makes, with the index as the table. */
+/* Makes *o for dim d of x, and the layout that gp_indexed_along makes, with the index as the table.
+ */
 #define gp_offsets_along GP_NAME(gp_offsets_along)
 void gp_offsets_along(gp_offsets *o, const gp_array *x, const gp_array *index, int d, gp_layout *l);
 /* Offsets of n indices, stride bytes apart; false, which o notes, if one is out of range. */
@@ -54,18 +55,19 @@ bool gp_offsets_good(const gp_call *c, const gp_offsets *o);
  * tuples: gather_nd, scatter_nd: indices (argument 1) hold tuples in their last dim.
  * by_indices: index, index_put: a list of index tensors in argument 1, their dims in argument
  * dims_at; where the table's dims stand says gp_index_place. */
-#define gp_pick_along GP_NAME(gp_pick_along)
-bool gp_pick_along(const gp_call *c, const gp_array *x, const gp_array *index, int d, gp_layout *l);
-#define gp_pick_one GP_NAME(gp_pick_one)
-bool gp_pick_one(const gp_call *c, const gp_array *x, int d, gp_layout *l);
-#define gp_pick_tuples GP_NAME(gp_pick_tuples)
-bool gp_pick_tuples(const gp_call *c, const gp_array *x, int batch, gp_layout *l);
-#define gp_pick_by_indices GP_NAME(gp_pick_by_indices)
-bool gp_pick_by_indices(const gp_call *c, const gp_array *x, int dims_at, gp_layout *l);
+#define gp_indexed_along GP_NAME(gp_indexed_along)
+bool gp_indexed_along(const gp_call *c, const gp_array *x, const gp_array *index, int d,
+                      gp_layout *l);
+#define gp_indexed_one GP_NAME(gp_indexed_one)
+bool gp_indexed_one(const gp_call *c, const gp_array *x, int d, gp_layout *l);
+#define gp_indexed_tuples GP_NAME(gp_indexed_tuples)
+bool gp_indexed_tuples(const gp_call *c, const gp_array *x, int batch, gp_layout *l);
+#define gp_indexed_by_list GP_NAME(gp_indexed_by_list)
+bool gp_indexed_by_list(const gp_call *c, const gp_array *x, int dims_at, gp_layout *l);
 
 /* Copies n rows of `bytes` from the offsets in `from` to consecutive rows of `to`. */
-#define gp_pick_rows GP_NAME(gp_pick_rows)
-void gp_pick_rows(char *to, const char *x, const int64_t *from, int64_t n, size_t bytes);
+#define gp_gather_rows GP_NAME(gp_gather_rows)
+void gp_gather_rows(char *to, const char *x, const int64_t *from, int64_t n, size_t bytes);
 
 /* What a loop over the moves runs over, all of l's dims: row-major order (no memory), the flat side
  * (broadcast to them), x, the table. */
@@ -74,8 +76,8 @@ typedef struct gp_moves {
 } gp_moves;
 /* Fills in *m: views of flat, x and table with l's dims. They own no memory, and hold the addresses
  * of the three. */
-#define gp_pick_moves GP_NAME(gp_pick_moves)
-void gp_pick_moves(gp_moves *m, const gp_layout *l, const gp_array *flat, const gp_array *x,
-                   const gp_array *table);
+#define gp_indexed_moves GP_NAME(gp_indexed_moves)
+void gp_indexed_moves(gp_moves *m, const gp_layout *l, const gp_array *flat, const gp_array *x,
+                      const gp_array *table);
 
 #endif

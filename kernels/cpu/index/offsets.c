@@ -75,8 +75,8 @@ static bool report_bad(const gp_call *c, const gp_array *index, int64_t size, in
     return gp_fail("%s: indices were changed while they were used", c->op->name);
 }
 
-bool gp_pick_index(const gp_call *c, const gp_array *index, int64_t size, int64_t step, int dim,
-                   bool first) {
+bool gp_index_to_offsets(const gp_call *c, const gp_array *index, int64_t size, int64_t step,
+                         int dim, bool first) {
     const gp_array *table = c->tmpa[0], *arrays[2] = {table, index};
     wrap_ctx w = {.size = size, .step = step, .first = first};
     if (table->numel == 0) return true;
@@ -114,15 +114,15 @@ static int64_t bytes(const gp_array *x, int64_t elements) {
 }
 
 /* The table's dims; x's own but for dim d, where x or the index may be broadcast. */
-bool gp_pick_along(const gp_call *c, const gp_array *x, const gp_array *index, int d,
-                   gp_layout *l) {
+bool gp_indexed_along(const gp_call *c, const gp_array *x, const gp_array *index, int d,
+                      gp_layout *l) {
     const gp_array *table = c->tmpa[0];
     l->ndim = 0;
     for (int i = 0; i < table->ndim; i++)
         gp_layout_add(l, table->dim[i], i == d || x->dim[i] == 1 ? 0 : x->stride[i],
                       table->stride[i]);
-    return gp_pick_index(c, index, x->ndim ? x->dim[d] : 1, x->ndim ? bytes(x, x->stride[d]) : 0,
-                         d + 1, true);
+    return gp_index_to_offsets(c, index, x->ndim ? x->dim[d] : 1,
+                               x->ndim ? bytes(x, x->stride[d]) : 0, d + 1, true);
 }
 
 void gp_offsets_along(gp_offsets *o, const gp_array *x, const gp_array *index, int d,
@@ -137,18 +137,18 @@ void gp_offsets_along(gp_offsets *o, const gp_array *x, const gp_array *index, i
         gp_layout_add(l, index->dim[i], i == d ? 0 : x->stride[i], index->stride[i]);
 }
 
-bool gp_pick_one(const gp_call *c, const gp_array *x, int d, gp_layout *l) {
+bool gp_indexed_one(const gp_call *c, const gp_array *x, int d, gp_layout *l) {
     const gp_array *index = gp_in(c, 2);
     l->ndim = 0;
     for (int i = 0; i < x->ndim; i++)
         gp_layout_add(l, i == d ? index->numel : x->dim[i], i == d ? 0 : x->stride[i], i == d);
     bool one = x->ndim == 0; /* counts as one dim of size 1 */
     if (one) gp_layout_add(l, index->numel, 0, 1);
-    return gp_pick_index(c, index, one ? 1 : x->dim[d], one ? 0 : bytes(x, x->stride[d]), d + 1,
-                         true);
+    return gp_index_to_offsets(c, index, one ? 1 : x->dim[d], one ? 0 : bytes(x, x->stride[d]),
+                               d + 1, true);
 }
 
-bool gp_pick_tuples(const gp_call *c, const gp_array *x, int batch, gp_layout *l) {
+bool gp_indexed_tuples(const gp_call *c, const gp_array *x, int batch, gp_layout *l) {
     const gp_array *indices = gp_in(c, 1), *table = c->tmpa[0];
     int lead = indices->ndim - 1, depth = (int)indices->dim[lead];
     l->ndim = 0;
@@ -161,22 +161,22 @@ bool gp_pick_tuples(const gp_call *c, const gp_array *x, int batch, gp_layout *l
         column.ndim = (uint8_t)lead;
         column.data += bytes(indices, k * indices->stride[lead]);
         gp_array_update(&column);
-        if (!gp_pick_index(c, &column, x->dim[batch + k], bytes(x, x->stride[batch + k]),
-                           batch + k + 1, k == 0))
+        if (!gp_index_to_offsets(c, &column, x->dim[batch + k], bytes(x, x->stride[batch + k]),
+                                 batch + k + 1, k == 0))
             return false;
     }
     return true;
 }
 
-bool gp_pick_by_indices(const gp_call *c, const gp_array *x, int dims_at, gp_layout *l) {
+bool gp_indexed_by_list(const gp_call *c, const gp_array *x, int dims_at, gp_layout *l) {
     int n;
     const int64_t *dims = gp_ints(c, dims_at, &n);
     const gp_array *table = c->tmpa[0];
     uint64_t mask = 0;
     for (int k = 0; k < n; k++) {
         mask |= (uint64_t)1 << dims[k];
-        if (!gp_pick_index(c, c->arg[1].arrays[k], x->dim[dims[k]], bytes(x, x->stride[dims[k]]),
-                           (int)dims[k] + 1, k == 0))
+        if (!gp_index_to_offsets(c, c->arg[1].arrays[k], x->dim[dims[k]],
+                                 bytes(x, x->stride[dims[k]]), (int)dims[k] + 1, k == 0))
             return false;
     }
     int place = gp_index_place(x->ndim, mask);
@@ -213,8 +213,8 @@ static void broadcast_strides(const gp_layout *l, const gp_array *a, int64_t *st
     }
 }
 
-void gp_pick_moves(gp_moves *m, const gp_layout *l, const gp_array *flat, const gp_array *x,
-                   const gp_array *table) {
+void gp_indexed_moves(gp_moves *m, const gp_layout *l, const gp_array *flat, const gp_array *x,
+                      const gp_array *table) {
     gp_shape shape = {.ndim = l->ndim};
     memcpy(shape.dim, l->dim, sizeof l->dim);
     int64_t stride[GP_MAX_DIM];

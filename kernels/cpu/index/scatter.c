@@ -118,7 +118,7 @@ static void write_values(job *j, const gp_layout *l, const gp_array *target, con
         if (!gp_scatter_few(target, j->d, j->index, values)) j->offsets.bad = true;
         return;
     }
-    gp_pick_moves(&w.m, l, values, target, j->index ? j->index : j->c->tmpa[0]);
+    gp_indexed_moves(&w.m, l, values, target, j->index ? j->index : j->c->tmpa[0]);
     int64_t n = w.m.order.numel;
     w.split = split_dim(l, gp_dtype_size((gp_dtype)target->dtype));
     if (n < GRAIN || w.split < 0) {
@@ -273,7 +273,8 @@ static bool along(job *j) {
     j->d = (int)c->arg[1].i - 1;
     j->few = j->how == GP_ADD && j->include_self &&
              gp_scatter_is_few(&j->target, j->d, index, &j->values);
-    if (c->into && !j->few) return gp_pick_along(c, &j->target, index, j->d, &l) && finish(j, &l);
+    if (c->into && !j->few)
+        return gp_indexed_along(c, &j->target, index, j->d, &l) && finish(j, &l);
     j->index = index;
     gp_offsets_along(&j->offsets, &j->target, index, j->d, &l);
     return finish(j, &l);
@@ -297,7 +298,7 @@ bool CPU(scatter_reduce)(const gp_call *c) {
 
 static bool along_one(job j) {
     gp_layout l;
-    return begin(&j, 3) && gp_pick_one(j.c, &j.target, (int)j.c->arg[1].i - 1, &l) &&
+    return begin(&j, 3) && gp_indexed_one(j.c, &j.target, (int)j.c->arg[1].i - 1, &l) &&
            finish(&j, &l);
 }
 
@@ -308,11 +309,11 @@ bool CPU(index_fill)(const gp_call *c) { return along_one(plain(c, GP_PUT)); }
 bool CPU(index_put)(const gp_call *c) {
     gp_layout l;
     job j = plain(c, gp_given(c, 3) && c->arg[3].i ? GP_ADD : GP_PUT);
-    return begin(&j, 2) && gp_pick_by_indices(c, &j.target, 4, &l) && finish(&j, &l);
+    return begin(&j, 2) && gp_indexed_by_list(c, &j.target, 4, &l) && finish(&j, &l);
 }
 
 bool CPU(scatter_nd)(const gp_call *c) {
     gp_layout l;
     job j = reducing(c, 3);
-    return begin(&j, 2) && gp_pick_tuples(c, &j.target, 0, &l) && finish(&j, &l);
+    return begin(&j, 2) && gp_indexed_tuples(c, &j.target, 0, &l) && finish(&j, &l);
 }

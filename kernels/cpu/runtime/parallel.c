@@ -94,11 +94,11 @@ UNCHECKED void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx) {
 
 bool gp_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
               const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
-    static _Thread_local int told; /* threads of this one's pool that have left signals to it */
+    static _Thread_local int blocking; /* threads of this one's pool that have left signals to it */
     sigset_t before;
     block_signals(&before); /* threads that oneDNN starts inherit it */
-    if (!omp_in_parallel() && omp_get_max_threads() > told) {
-        told = omp_get_max_threads();
+    if (!omp_in_parallel() && omp_get_max_threads() > blocking) {
+        blocking = omp_get_max_threads();
 #pragma omp parallel
         leave_signals();
     }

@@ -42,34 +42,34 @@ static uint32_t some_blocks(const gp_call *c, int64_t n) {
 
 /* ---- bincount ---- */
 
-static __global__ void count_labels(gp_loop<1> l, gp_pick k, count *out) {
+static __global__ void count_labels(gp_loop<1> l, gp_dim_index k, count *out) {
     __shared__ unsigned room[SHARED_BINS];
     unsigned *mine = k.size <= SHARED_BINS ? room : NULL;
     begin_bins(mine, k.size);
     for (uint64_t i = gp_element(); i < l.numel; i += (uint64_t)gridDim.x * GP_THREADS) {
         int64_t off[1], at;
         gp_offsets(l, (uint32_t)i, off);
-        if (gp_picked(k, l.data[0] + off[0], &at)) add_to_bin(mine, out, at);
+        if (gp_index_offset(k, l.data[0] + off[0], &at)) add_to_bin(mine, out, at);
     }
     end_bins(mine, out, k.size);
 }
 
-static gp_pick label_pick(const gp_call *c, const gp_array *x, int64_t size, int64_t step,
-                          const char *const *texts) {
-    gp_pick k = {(gp_dtype)x->dtype,         false, true, 1, size, step, INT64_MIN,
-                 gp_cuda_fault(c, texts, 1), NULL};
+static gp_dim_index label_index(const gp_call *c, const gp_array *x, int64_t size, int64_t step,
+                                const char *const *texts) {
+    gp_dim_index k = {(gp_dtype)x->dtype,         false, true, 1, size, step, INT64_MIN,
+                      gp_cuda_fault(c, texts, 1), NULL};
     return k;
 }
 
 static bool add_weights(const gp_call *c, const gp_array *x, const gp_array *weights) {
     const gp_array *out = gp_out(c, 0);
-    gp_picking p = {};
-    gp_putting w = {};
+    gp_indexed p = {};
+    gp_scatter_write w = {};
     p.l.ndim = 1, p.l.dim[0] = x->numel, p.l.place[0] = 0;
     p.index = *x, p.ndim = 1;
-    p.pick = label_pick(c, x, out->numel, gp_dtype_sizes[out->dtype], texts_bincount);
+    p.over = label_index(c, x, out->numel, gp_dtype_sizes[out->dtype], texts_bincount);
     w.how = GP_ADD, w.include_self = true, w.target = *out, w.values = *weights;
-    return gp_cuda_put(c, &p, &w);
+    return gp_cuda_scatter(c, &p, &w);
 }
 
 GP_C bool CUDA(bincount)(const gp_call *c) {
@@ -77,7 +77,7 @@ GP_C bool CUDA(bincount)(const gp_call *c) {
     if (!clear(c, out->data, out->numel * gp_dtype_sizes[out->dtype])) return false;
     if (x->numel == 0) return true;
     if (weights) return add_weights(c, x, weights);
-    gp_pick k = label_pick(c, x, out->numel, 1, texts_bincount);
+    gp_dim_index k = label_index(c, x, out->numel, 1, texts_bincount);
     const gp_array *const arrays[1] = {x};
     return gp_nest_run(gp_nest_of<1>(arrays), [&](gp_loop<1> l, int64_t) {
         return GP_LAUNCH(c, count_labels, some_blocks(c, l.numel), GP_THREADS, 0, l, k,
@@ -182,14 +182,14 @@ GP_C bool CUDA(histc)(const gp_call *c) {
 
 /* ---- one_hot ---- */
 
-static __global__ void mark(const char *x, int64_t n, int64_t size, gp_pick k, int64_t *to) {
+static __global__ void mark(const char *x, int64_t n, int64_t size, gp_dim_index k, int64_t *to) {
     int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, at;
-    if (i < n && gp_picked(k, x + i * size, &at)) to[i * k.size + at] = 1;
+    if (i < n && gp_index_offset(k, x + i * size, &at)) to[i * k.size + at] = 1;
 }
 
 GP_C bool CUDA(one_hot)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0), *x = c->tmpa[0];
-    gp_pick k = label_pick(c, x, out->dim[out->ndim - 1], 1, texts_one_hot);
+    gp_dim_index k = label_index(c, x, out->dim[out->ndim - 1], 1, texts_one_hot);
     return clear(c, out->data, out->numel * 8) &&
            GP_LAUNCH(c, mark, gp_blocks(x->numel), GP_THREADS, 0, x->data, x->numel,
                      gp_dtype_sizes[x->dtype], k, (int64_t *)out->data);

@@ -4,16 +4,17 @@
 #include "kernels/cuda/index/gather.cuh"
 #include "kernels/cuda/sort/cub.h"
 
-template <class E> static __global__ void get(gp_loop<3> l, gp_pick k) {
+template <class E> static __global__ void get(gp_loop<3> l, gp_dim_index k) {
     uint32_t i = gp_element();
     int64_t off[3], at;
     if (i >= l.numel) return;
     gp_offsets(l, i, off);
-    if (gp_picked(k, l.data[2] + off[2], &at))
+    if (gp_index_offset(k, l.data[2] + off[2], &at))
         *(E *)(l.data[0] + off[0]) = *(const E *)(l.data[1] + off[1] + at);
 }
 
-template <class E> static bool run_get(const gp_call *c, const gp_nest<3> *n, const gp_pick *k) {
+template <class E>
+static bool run_get(const gp_call *c, const gp_nest<3> *n, const gp_dim_index *k) {
     auto kernel = get<E>;
     return gp_nest_run(*n, [&](gp_loop<3> l, int64_t) {
         return GP_LAUNCH(c, kernel, gp_blocks(l.numel), GP_THREADS, 0, l, *k);
@@ -22,7 +23,7 @@ template <class E> static bool run_get(const gp_call *c, const gp_nest<3> *n, co
 
 /* Turns elements of `size` bytes into ones of `wide`, where the fastest dim is contiguous in both
  * arrays with one index and everything is a multiple of that. */
-static bool widen(gp_nest<3> *n, const gp_pick *k, int64_t size, int64_t wide) {
+static bool widen(gp_nest<3> *n, const gp_dim_index *k, int64_t size, int64_t wide) {
     if (n->ndim < 1 || n->stride[0][0] != size || n->stride[0][1] != size || n->stride[0][2])
         return false;
     if (n->dim[0] * size % wide || k->step % wide || k->ready || n->numel == 0) return false;
@@ -36,70 +37,70 @@ static bool widen(gp_nest<3> *n, const gp_pick *k, int64_t size, int64_t wide) {
     return true;
 }
 
-bool gp_pick_get(const gp_call *c, const gp_picking *p, const gp_array *x, const gp_array *out) {
+bool gp_cuda_gather(const gp_call *c, const gp_indexed *p, const gp_array *x, const gp_array *out) {
     gp_array to = gp_lay_flat(&p->l, out), from = gp_lay_x(&p->l, x), index = gp_lay_index(p);
     const gp_array *const arrays[3] = {&to, &from, &index};
     gp_nest<3> n = gp_nest_of<3>(arrays);
     int64_t size = gp_dtype_sizes[out->dtype];
-    if (widen(&n, &p->pick, size, 16)) return run_get<uint4>(c, &n, &p->pick);
-    return GP_BY_SIZE(size, run_get, c, &n, &p->pick);
+    if (widen(&n, &p->over, size, 16)) return run_get<uint4>(c, &n, &p->over);
+    return GP_BY_SIZE(size, run_get, c, &n, &p->over);
 }
 
-GP_PICK_TEXTS(gather)
-GP_PICK_TEXTS(take)
-GP_PICK_TEXTS(take_along_dim)
-GP_PICK_TEXTS(index_select)
-GP_PICK_TEXTS(gather_nd)
-GP_PICK_TEXTS(index)
+GP_INDEX_TEXTS(gather)
+GP_INDEX_TEXTS(take)
+GP_INDEX_TEXTS(take_along_dim)
+GP_INDEX_TEXTS(index_select)
+GP_INDEX_TEXTS(gather_nd)
+GP_INDEX_TEXTS(index)
 
 GP_C bool CUDA(gather)(const gp_call *c) {
-    gp_picking p;
+    gp_indexed p;
     const gp_array *x = gp_in(c, 0);
-    return gp_pick_along(c, x, gp_in(c, 2), (int)c->arg[1].i - 1, texts_gather, &p) &&
-           gp_pick_get(c, &p, x, gp_out(c, 0));
+    return gp_indexed_along(c, x, gp_in(c, 2), (int)c->arg[1].i - 1, texts_gather, &p) &&
+           gp_cuda_gather(c, &p, x, gp_out(c, 0));
 }
 
 /* c->tmp[1] is x made contiguous; the output has the index's elements in its order. */
 static bool take_flat(const gp_call *c, const char *const *texts) {
-    gp_picking p;
+    gp_indexed p;
     gp_array out = *gp_out(c, 0);
     const gp_array *index = gp_in(c, 1);
-    gp_pick_flat(c, c->tmpa[1], index, texts, &p);
+    gp_indexed_flat(c, c->tmpa[1], index, texts, &p);
     out.ndim = index->ndim;
     int64_t step = 1;
     for (int d = index->ndim - 1; d >= 0; step *= index->dim[d--])
         out.dim[d] = index->dim[d], out.stride[d] = step;
-    return gp_pick_get(c, &p, c->tmpa[1], &out);
+    return gp_cuda_gather(c, &p, c->tmpa[1], &out);
 }
 
 GP_C bool CUDA(take)(const gp_call *c) { return take_flat(c, texts_take); }
 
 GP_C bool CUDA(take_along_dim)(const gp_call *c) {
-    gp_picking p;
+    gp_indexed p;
     if (c->ntmp > 1) return take_flat(c, texts_take_along_dim);
-    return gp_pick_along(c, gp_in(c, 0), gp_in(c, 1), (int)c->arg[2].i - 1, texts_take_along_dim,
-                         &p) &&
-           gp_pick_get(c, &p, gp_in(c, 0), gp_out(c, 0));
+    return gp_indexed_along(c, gp_in(c, 0), gp_in(c, 1), (int)c->arg[2].i - 1, texts_take_along_dim,
+                            &p) &&
+           gp_cuda_gather(c, &p, gp_in(c, 0), gp_out(c, 0));
 }
 
 GP_C bool CUDA(index_select)(const gp_call *c) {
-    gp_picking p;
+    gp_indexed p;
     const gp_array *x = gp_in(c, 0);
-    return gp_pick_one(c, x, (int)c->arg[1].i - 1, texts_index_select, &p) &&
-           gp_pick_get(c, &p, x, gp_out(c, 0));
+    return gp_indexed_one(c, x, (int)c->arg[1].i - 1, texts_index_select, &p) &&
+           gp_cuda_gather(c, &p, x, gp_out(c, 0));
 }
 
 GP_C bool CUDA(gather_nd)(const gp_call *c) {
-    gp_picking p;
+    gp_indexed p;
     const gp_array *x = gp_in(c, 0);
-    return gp_pick_tuples(c, x, (int)c->arg[2].i, texts_gather_nd, &p) &&
-           gp_pick_get(c, &p, x, gp_out(c, 0));
+    return gp_indexed_tuples(c, x, (int)c->arg[2].i, texts_gather_nd, &p) &&
+           gp_cuda_gather(c, &p, x, gp_out(c, 0));
 }
 
 GP_C bool CUDA(index)(const gp_call *c) {
-    gp_picking p;
+    gp_indexed p;
     const gp_array *x = gp_in(c, 0);
-    return gp_pick_by_indices(c, x, 2, texts_index, &p) && gp_pick_get(c, &p, x, gp_out(c, 0));
+    return gp_indexed_by_list(c, x, 2, texts_index, &p) && gp_cuda_gather(c, &p, x, gp_out(c, 0));
 }
 
 /* ---- repeat_interleave ---- */
@@ -153,7 +154,7 @@ static bool fill_repeats(const gp_call *c, int64_t n, int64_t step) {
 GP_C bool CUDA(repeat_interleave)(const gp_call *c) {
     const gp_array *x = c->ntmp > 1 ? c->tmpa[1] : gp_in(c, 0);
     int d = (int)c->arg[2].i - 1;
-    gp_picking p = {};
+    gp_indexed p = {};
     if (!fill_repeats(c, x->dim[d], x->stride[d] * gp_dtype_sizes[x->dtype])) return false;
     p.l.ndim = x->ndim;
     for (int i = 0; i < x->ndim; i++) {
@@ -161,6 +162,6 @@ GP_C bool CUDA(repeat_interleave)(const gp_call *c) {
         p.l.x[i] = i == d ? 0 : x->stride[i];
         p.l.place[i] = i == d ? 0 : -1;
     }
-    p.index = *c->tmpa[0], p.pick.ready = true, p.ndim = 1;
-    return gp_pick_get(c, &p, x, gp_out(c, 0));
+    p.index = *c->tmpa[0], p.over.ready = true, p.ndim = 1;
+    return gp_cuda_gather(c, &p, x, gp_out(c, 0));
 }

@@ -24,13 +24,13 @@ typedef struct writes {
 
 /* ---- addresses ---- */
 
-static __global__ void find_places(gp_loop<2> l, gp_pick k, uint64_t *keys, uint32_t *at,
+static __global__ void find_places(gp_loop<2> l, gp_dim_index k, uint64_t *keys, uint32_t *at,
                                    int64_t first, uint64_t none) {
     uint32_t i = gp_element();
     int64_t off[2], to;
     if (i >= l.numel) return;
     gp_offsets(l, i, off);
-    keys[first + i] = gp_picked(k, l.data[1] + off[1], &to) ? (uint64_t)(off[0] + to) : none;
+    keys[first + i] = gp_index_offset(k, l.data[1] + off[1], &to) ? (uint64_t)(off[0] + to) : none;
     at[first + i] = (uint32_t)(first + i);
 }
 
@@ -57,7 +57,8 @@ static int64_t extent(const gp_array *a) {
     return bytes * gp_dtype_sizes[a->dtype];
 }
 
-static bool sort_places(const gp_call *c, const gp_picking *p, const gp_putting *w, writes *s) {
+static bool sort_places(const gp_call *c, const gp_indexed *p, const gp_scatter_write *w,
+                        writes *s) {
     gp_array x = gp_lay_x(&p->l, &w->target), index = gp_lay_index(p),
              lead = some_dims(&p->l, &x, true), ileads = some_dims(&p->l, &index, true);
     int64_t bytes = extent(&w->target);
@@ -72,7 +73,7 @@ static bool sort_places(const gp_call *c, const gp_picking *p, const gp_putting 
     uint64_t none = s->none;
     const gp_array *const arrays[2] = {&lead, &ileads};
     if (!gp_nest_run(gp_nest_of<2>(arrays, true), [&](gp_loop<2> l, int64_t first) {
-            return GP_LAUNCH(c, find_places, gp_blocks(l.numel), GP_THREADS, 0, l, p->pick, keys,
+            return GP_LAUNCH(c, find_places, gp_blocks(l.numel), GP_THREADS, 0, l, p->over, keys,
                              at, first, none);
         }))
         return false;
@@ -224,25 +225,25 @@ template <class T> static bool run_sums(const gp_call *c, writes *s, int64_t blo
 }
 
 /* Checks every index once. */
-static __global__ void check(gp_loop<1> l, gp_pick k) {
+static __global__ void check(gp_loop<1> l, gp_dim_index k) {
     uint32_t i = gp_element();
     int64_t off[1], at;
     if (i >= l.numel) return;
     gp_offsets(l, i, off);
-    gp_picked(k, l.data[0] + off[0], &at);
+    gp_index_offset(k, l.data[0] + off[0], &at);
 }
 
 /* Every write has the same value: their order does not matter. */
-template <class T> static __global__ void fill(gp_loop<2> l, gp_pick k, T v, gp_dtype dt) {
+template <class T> static __global__ void fill(gp_loop<2> l, gp_dim_index k, T v, gp_dtype dt) {
     uint32_t i = gp_element();
     int64_t off[2], at;
     if (i >= l.numel || *k.bad) return;
     gp_offsets(l, i, off);
-    if (gp_picked(k, l.data[1] + off[1], &at)) gp_store_as<T>(l.data[0] + off[0] + at, dt, v);
+    if (gp_index_offset(k, l.data[1] + off[1], &at)) gp_store_as<T>(l.data[0] + off[0] + at, dt, v);
 }
 
 template <class T>
-static bool run_fill(const gp_call *c, const gp_picking *p, const gp_putting *w) {
+static bool run_fill(const gp_call *c, const gp_indexed *p, const gp_scatter_write *w) {
     gp_array x = gp_lay_x(&p->l, &w->target), index = gp_lay_index(p),
              lead = some_dims(&p->l, &index, true);
     const gp_array *const arrays[2] = {&x, &index}, *const one[1] = {&lead};
@@ -251,10 +252,10 @@ static bool run_fill(const gp_call *c, const gp_picking *p, const gp_putting *w)
     return gp_nest_run(gp_nest_of<1>(one),
                        [&](gp_loop<1> l, int64_t) {
                            return GP_LAUNCH(c, check, gp_blocks(l.numel), GP_THREADS, 0, l,
-                                            p->pick);
+                                            p->over);
                        }) &&
            gp_nest_run(gp_nest_of<2>(arrays), [&](gp_loop<2> l, int64_t) {
-               return GP_LAUNCH(c, kernel, gp_blocks(l.numel), GP_THREADS, 0, l, p->pick, v,
+               return GP_LAUNCH(c, kernel, gp_blocks(l.numel), GP_THREADS, 0, l, p->over, v,
                                 (gp_dtype)w->target.dtype);
            });
 }
@@ -263,7 +264,8 @@ static bool run_fill(const gp_call *c, const gp_picking *p, const gp_putting *w)
 template <class T> static __global__ void store_number(char *to, gp_dtype dt, T v) {
     gp_store_as<T>(to, dt, v);
 }
-template <class T> static bool run_number(const gp_call *c, const gp_putting *w, gp_array *a) {
+template <class T>
+static bool run_number(const gp_call *c, const gp_scatter_write *w, gp_array *a) {
     auto kernel = store_number<T>;
     memset(a, 0, sizeof *a);
     a->numel = 1, a->contiguous = true, a->dtype = w->target.dtype;
@@ -273,8 +275,8 @@ template <class T> static bool run_number(const gp_call *c, const gp_putting *w,
            GP_LAUNCH(c, kernel, 1, 1, 0, a->data, (gp_dtype)a->dtype, gp_number_as<T>(w->number));
 }
 
-/* Finding p's addresses sets *p->pick.bad for bad indices. */
-static bool put(const gp_call *c, const gp_picking *p, const gp_putting *w) {
+/* Finding p's addresses sets *p->over.bad for bad indices. */
+static bool scatter(const gp_call *c, const gp_indexed *p, const gp_scatter_write *w) {
     gp_dtype dt = (gp_dtype)w->target.dtype, ct = gp_compute_dtype(dt);
     gp_array number;
     writes s = {};
@@ -290,7 +292,7 @@ static bool put(const gp_call *c, const gp_picking *p, const gp_putting *w) {
     if (!sort_places(c, p, w, &s)) return false;
     const gp_array *const one[1] = {&of}, *const two[2] = {&xr, &vr};
     s.of = gp_loop_of(gp_nest_of<1>(one, true)), s.rest = gp_loop_of(gp_nest_of<2>(two));
-    s.bad = p->pick.bad, s.how = w->how, s.include_self = w->include_self;
+    s.bad = p->over.bad, s.how = w->how, s.include_self = w->include_self;
     s.tt = dt, s.vt = (gp_dtype)values.dtype;
     int64_t blocks = gp_blocks(s.n * s.rest.numel);
     if (w->how == GP_PUT) return GP_BY_SIZE(gp_dtype_sizes[dt], run_last, c, &s, blocks);
@@ -298,10 +300,10 @@ static bool put(const gp_call *c, const gp_picking *p, const gp_putting *w) {
     return GP_BY_COMPUTE(ct, run_sums, c, &s, blocks);
 }
 
-bool gp_cuda_put(const gp_call *c, const gp_picking *p, const gp_putting *w) {
-    gp_picking q = *p;
-    q.pick.bad = (uint32_t *)gp_cuda_scratch(c, sizeof(uint32_t));
-    return q.pick.bad &&
-           gp_cuda_ok(c, cudaMemsetAsync(q.pick.bad, 0, sizeof(uint32_t), gp_cuda_stream(c))) &&
-           put(c, &q, w);
+bool gp_cuda_scatter(const gp_call *c, const gp_indexed *p, const gp_scatter_write *w) {
+    gp_indexed q = *p;
+    q.over.bad = (uint32_t *)gp_cuda_scratch(c, sizeof(uint32_t));
+    return q.over.bad &&
+           gp_cuda_ok(c, cudaMemsetAsync(q.over.bad, 0, sizeof(uint32_t), gp_cuda_stream(c))) &&
+           scatter(c, &q, w);
 }

@@ -100,7 +100,7 @@ __global__ static void __launch_bounds__(GP_THREADS)
 }
 
 /* Rows in order, each in the order of its clocks. */
-__global__ static void __launch_bounds__(GP_THREADS) pick_kernel(lots l, const uint32_t *at) {
+__global__ static void __launch_bounds__(GP_THREADS) gather_kernel(lots l, const uint32_t *at) {
     int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, row = i / l.n;
     if (row >= l.rows) return;
     int64_t index = at[row * l.k + (i - row * l.n)] - row * l.k;
@@ -128,7 +128,7 @@ static bool without_replacement(const gp_call *c, lots l) {
             !gp_cuda_sort32(c, &rows, &at, many, gp_bits((uint64_t)(l.rows - 1))))
             return false;
     }
-    return GP_LAUNCH(c, pick_kernel, gp_blocks(l.rows * l.n), GP_THREADS, 0, l, at);
+    return GP_LAUNCH(c, gather_kernel, gp_blocks(l.rows * l.n), GP_THREADS, 0, l, at);
 }
 
 static bool few_enough(const gp_call *c, int64_t n) {

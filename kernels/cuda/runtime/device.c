@@ -154,9 +154,9 @@ static bool set_up(gp_device *dev) {
 
 /* Warns once: with this setting nothing overlaps, and times mean nothing. */
 static void tell_of_settings(void) {
-    static atomic_bool told;
+    static atomic_bool reported;
     const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
-    if (blocking && *blocking && strcmp(blocking, "0") && !atomic_exchange(&told, true))
+    if (blocking && *blocking && strcmp(blocking, "0") && !atomic_exchange(&reported, true))
         fprintf(stderr, "gpush: CUDA_LAUNCH_BLOCKING=%s: every launch waits until it is done\n",
                 blocking);
 }

@@ -83,7 +83,7 @@ typedef struct cuda_deferred_copy {
 /* The messages of a launch that may record a fault. */
 typedef struct cuda_note {
     uint64_t issued; /* number of its command */
-    bool told;       /* its fault was reported */
+    bool reported;   /* its fault was reported */
     gp_srcloc loc;
     int n;
     const char *const *texts;

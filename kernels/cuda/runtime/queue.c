@@ -85,7 +85,7 @@ static void report_faults(gp_stream *s, uint64_t done) {
         cuda_note *note = &q->notes[i % CUDA_NOTES];
         bool over = note->issued <= done;
         int code = __atomic_load_n(&f->code, __ATOMIC_ACQUIRE);
-        if (code > 0 && !note->told) report_fault(s, f, code, note), note->told = true;
+        if (code > 0 && !note->reported) report_fault(s, f, code, note), note->reported = true;
         if (over && q->settled == i) q->settled++;
     }
 }

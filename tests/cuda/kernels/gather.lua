@@ -1,0 +1,2 @@
+-- tests/kernels/gather.lua on the stand-in for CUDA.
+require "on_cuda" "kernels/gather"

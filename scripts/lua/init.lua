@@ -118,7 +118,7 @@ chunk(dir .. "/profile.lua")(gpush, declared, fail)
 local function on_demand(area)
     local t, folder, meta = {}, dir .. "/" .. area, { homes = {} }
     function meta.__tostring()
-        return ("%s: Tab behind %s. lists what it has, ?%s tells more"):format(area, area, area)
+        return ("%s: Tab after %s. lists what it has, ?%s tells more"):format(area, area, area)
     end
     local function read(name)
         return chunk(folder .. "/" .. name .. ".lua")(gpush, t, folder, composite, loader, declared)

@@ -78,7 +78,7 @@ define { "kron", sig = "tensor a, tensor b",
         return (a:reshape(left) * b:reshape(right)):reshape(shape)
     end }
 
-define { "trace", sig = "tensor x", help = "sum of a matrix' diagonal; integers give i64",
+define { "trace", sig = "tensor x", help = "sum of a matrix's diagonal; integers give i64",
     dtypes = "numbers", fn = function(x)
         if #x.shape ~= 2 then fail("trace: argument 'x' is %s (expected a matrix)", text(x)) end
         if x.dtype == "bool" then fail("trace: dtype bool of argument 'x' is not supported") end

@@ -158,7 +158,7 @@ local function all_at_least(n, xs)
     for i, x in ipairs(xs) do list[i] = at_least(n, x) end
     return list
 end
-define { "atleast_1d", sig = "tensor x", help = "x with at least 1 dims, new ones of size 1",
+define { "atleast_1d", sig = "tensor x", help = "x with at least one dim, a new one of size 1",
     dtypes = "all", fn = function(x) return at_least(1, x) end }
 define { "atleast_2d", sig = "tensor x", help = "x with at least 2 dims, new ones of size 1",
     dtypes = "all", fn = function(x) return at_least(2, x) end }
@@ -223,7 +223,8 @@ local function tile(op, x, dims)
 end
 
 define { "tile", sig = "tensor x, shape dims",
-    help = "x repeated along its dims, that often each; fewer numbers apply to the last dims",
+    help = "x repeated along its dims, as often as each number says; fewer numbers apply to the \z
+        last dims",
     dtypes = "all", fn = function(x, dims) return tile("tile", x, dims) end }
 define { "repeat", sig = "tensor x, shape dims",
     help = "as tile, with a number for every dim; `repeat` is a word of Lua's, so \z

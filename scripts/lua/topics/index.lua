@@ -187,7 +187,7 @@ return {
     searchsorted = {
         text = "Where each value would be put in, counted from 1, found by halving; the sequence \z
             must be sorted, which is not checked.",
-        options = "right: behind equal elements, not before them; side: 'left' or 'right', the \z
+        options = "right: after equal elements, not before them; side: 'left' or 'right', the \z
             same in a word; sorter: what argsort gave for a sequence that is not sorted; \z
             out_int32: i32 in place of i64",
         shapes = "sorted_sequence: one row for all, or a row for each of values' rows; the result \z

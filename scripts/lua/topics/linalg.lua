@@ -141,7 +141,7 @@ return {
     -- Norms, and what singular values tell.
     ["linalg.norm"] = {
         text = "Without ord all elements are one vector; with ord x, or dim, says whether the \z
-            norm is a vector's or a matrix': see linalg.vector_norm and linalg.matrix_norm for \z
+            norm is a vector's or a matrix's: see linalg.vector_norm and linalg.matrix_norm for \z
             which there are.",
         options = "ord: a number, inf, -inf, 'fro' or 'nuc'; dim: one, or a list of two; keepdim: \z
             keeps them with size 1; dtype: x is converted first",

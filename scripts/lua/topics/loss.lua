@@ -66,7 +66,7 @@ return {
         see = "kl_term, log_softmax, cross_entropy, nn.KLDivLoss" },
     -- ---- losses: differences ----
     mse_loss = {
-        text = "Without a warning where shapes broadcast: compare them first.",
+        text = "Shapes must be the same: one that only broadcasts is an error.",
         options = reduction,
         shapes = pairs_shape,
         example = "mse_loss(tensor{1.0, 2.0}, tensor{3.0, 2.0})\n--> tensor(2.0, f32 scalar cpu)",

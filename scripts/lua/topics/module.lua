@@ -80,8 +80,8 @@ local topics = {
         example = "threads() > 0\n--> true",
         see = "data" },
     cuda_setting = { call = "cuda_setting(name, [on])",
-        text = "What stands behind cuda.tf32, cuda.deterministic, cuda.benchmark and \z
-            cuda.svd_driver; use those.",
+        text = "Sets and gives what cuda.tf32, cuda.deterministic, cuda.benchmark and \z
+            cuda.svd_driver set: use those.",
         see = "cuda" },
     ["cuda.device_count"] = { call = "cuda.device_count()", text = "How many GPUs there are.",
         see = "cuda.devices" },

@@ -393,8 +393,8 @@ return {
         example = "polygamma(1, tensor{1.0})\n--> tensor({1.6449}, f32 1 cpu)",
         see = "digamma, lgamma" },
     round = {
-        text = "There is no number of decimals: (x * 100):round() / 100. Integers stay as they \z
-            are. The gradient is 0.",
+        text = "round(x, 2) keeps two decimals, -2 rounds to hundreds; with decimals floats only. \z
+            Without, integers stay as they are. The gradient is 0.",
         example = "tensor{0.5, 1.5, -2.5, 2.75}:round()\n--> tensor({ 0.0,  2.0, -2.0,  3.0}, f32 \z
             4 cpu)",
         see = "floor, ceil, trunc, frac" },

@@ -145,7 +145,7 @@ padding_idx: the row that learns nothing
 q: a number from 0 to 1, or several
 return_counts: how often each occurs, as well
 return_inverse: where each element went, as well
-right: behind equal elements, not before them
+right: after equal elements, not before them
 scale_factor: how much larger, a number or one for each dim
 threshold: a bound
 pivot: rows are exchanged; there is no other way
@@ -198,7 +198,7 @@ anchor: the sample
 positive: a sample that shall be near
 negative: a sample that shall be far
 prepend: is put before x first
-append: is put behind x first
+append: is joined to the end of x first
 repeats: how often
 rounding_mode: 'trunc' or 'floor', none if not given
 sections: how many pieces, or where they end
@@ -245,7 +245,7 @@ kdim: features of the keys
 vdim: features of the values
 activation: 'relu' or 'gelu'
 layer_norm_eps: eps of the norms
-norm_first: norms before, not behind
+norm_first: norms before, not after
 start_dim: the first dim that is joined
 end_dim: the last dim that is joined
 unflattened_size: sizes that the dim becomes

@@ -172,7 +172,7 @@ local topics = {
             s:use(), or while fn runs.",
         see = "stream, current_stream" },
     ["stream.record"] = { call = "stream:record()",
-        text = "An event behind all that is queued on the stream.",
+        text = "An event after all that is queued on the stream.",
         see = "stream, synchronize" },
     ["stream.wait"] = { call = "stream:wait(event)",
         text = "What is queued from here on starts after the event; the host does not wait.",

@@ -51,7 +51,7 @@ static int l_save(lua_State *L) {
     gp_outfile o;
     if (!gp_outfile_begin(&o, op, file)) return gp_lua_raise(L);
     fwrite(text, 1, n, o.f); /* commit checks its errors */
-    return gp_outfile_commit(&o) ? 0 : gp_lua_raise(L);
+    return gp_outfile_commit(&o, false) ? 0 : gp_lua_raise(L);
 }
 
 /* Runs scripts/lua/init.lua, the part written in Lua, with the module as its argument. */

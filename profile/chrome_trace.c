@@ -319,7 +319,7 @@ static bool write_gzip(const gp_prof *p, gp_outfile *o) {
 bool gp_trace_write(const gp_prof *p, const char *path) {
     gp_outfile o;
     if (!gp_outfile_begin(&o, "trace", path)) return false;
-    if (write_gzip(p, &o)) return gp_outfile_commit(&o);
+    if (write_gzip(p, &o)) return gp_outfile_commit(&o, false);
     gp_outfile_cancel(&o);
     return false;
 }

@@ -9,9 +9,11 @@
 #include "profile/sync.h"
 #include "shell/editor/line.h"
 #include "shell/editor/screen.h"
+#include "tensor/io/file.h"
 #include "tensor/safe_text.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,17 +77,41 @@ static int l_session(lua_State *L) {
     return 1;
 }
 
+/* write(op, file, text): writes the file as ops do; raises. */
+static int l_write(lua_State *L) {
+    size_t n;
+    const char *op = luaL_checkstring(L, 1), *file = luaL_checkstring(L, 2);
+    const char *text = luaL_checklstring(L, 3, &n);
+    gp_outfile o;
+    if (!gp_outfile_begin(&o, op, file)) return gp_lua_raise(L);
+    fwrite(text, 1, n, o.f); /* commit checks its errors */
+    return gp_outfile_commit(&o, false) ? 0 : gp_lua_raise(L);
+}
+
+/* scratch(text): the name of a new file .lua that holds it, which no one else can have made or
+ * linked before. nil and a message on failure, which the caller raises. */
+static int l_scratch(lua_State *L) {
+    size_t n;
+    const char *text = luaL_checklstring(L, 1, &n), *dir = getenv("TMPDIR");
+    char path[PATH_MAX];
+    if (!dir || *dir != '/' || strlen(dir) > PATH_MAX - 32) dir = "/tmp";
+    snprintf(path, sizeof path, "%s/gpush_XXXXXX.lua", dir);
+    int fd = mkostemps(path, 4, O_CLOEXEC);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!f) return luaL_fileresult(L, 0, path);
+    fwrite(text, 1, n, f);
+    bool ok = !ferror(f);
+    if (fclose(f) || !ok) return unlink(path), luaL_fileresult(L, 0, path);
+    lua_pushstring(L, path);
+    return 1;
+}
+
 void gp_shell_push_module(lua_State *L) {
-    static const luaL_Reg native[] = {{"now", l_now},
-                                      {"busy", l_busy},
-                                      {"columns", l_columns},
-                                      {"terminal", l_terminal},
-                                      {"status", l_status},
-                                      {"session", l_session},
-                                      {"input", gp_input_replace},
-                                      {"history", l_history},
-                                      {"crashed", l_crashed},
-                                      {NULL, NULL}};
+    static const luaL_Reg native[] = {
+        {"now", l_now},         {"write", l_write},     {"scratch", l_scratch},
+        {"busy", l_busy},       {"columns", l_columns}, {"terminal", l_terminal},
+        {"status", l_status},   {"session", l_session}, {"input", gp_input_replace},
+        {"history", l_history}, {"crashed", l_crashed}, {NULL, NULL}};
     if (lua_getfield(L, LUA_REGISTRYINDEX, MODULE) == LUA_TTABLE) return;
     lua_pop(L, 1);
     lua_pushfstring(L, "%s/shell/init.lua", gp_scripts_dir());

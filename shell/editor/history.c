@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tensor/io/file.h"
+
 enum { KEPT = 5000 }; /* chunks; the file is cut to that many when it holds twice as many */
 
 static struct {
@@ -102,11 +104,19 @@ static void drop_oldest(int n) {
     past.n -= n;
 }
 
+/* Whether the file's last line has no end: what wrote it was killed. */
+static bool torn(void) {
+    char last = '\n';
+    off_t end = lseek(past.fd, 0, SEEK_END);
+    return end > 0 && pread(past.fd, &last, 1, end - 1) == 1 && last != '\n';
+}
+
 /* Appends under the lock. On a full disk no part of the line stays, and this session still keeps
  * it. */
 static void append(const char *chunk) {
     size_t n;
     char *line = encode(chunk, &n);
+    if (torn() && write(past.fd, "\n", 1) != 1) past.error = errno;
     ssize_t done =
         line ? write(past.fd, line, n) : 0; /* at the file's end, which becomes the position */
     if (line && done < (ssize_t)n) past.error = done < 0 ? errno : ENOSPC;
@@ -116,25 +126,60 @@ static void append(const char *chunk) {
     free(line);
 }
 
-/* The file is rewritten in place: other shells go on appending to it. */
+/* Opens the file; -1 with past.error set. */
+static int open_file(void) {
+    int fd = open(past.path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0) past.error = errno;
+    return fd;
+}
+
+/* Whether the open file is still the one of that name: another shell may have replaced it. */
+static bool current(void) {
+    struct stat own, now;
+    return fstat(past.fd, &own) || stat(past.path, &now) ||
+           (own.st_ino == now.st_ino && own.st_dev == now.st_dev);
+}
+
+/* Locks the file of that name. */
+static void lock(void) {
+    flock(past.fd, LOCK_EX);
+    for (int i = 0; i < 100 && !current(); i++) {
+        int fd = open_file();
+        if (fd < 0) return;
+        close(past.fd);
+        past.fd = fd;
+        flock(past.fd, LOCK_EX);
+    }
+}
+
+/* Replaces the file, whose lock is held, by one with the last chunks; a shell that is killed here
+ * leaves the old one. Other shells find the new one when they append. */
 static void cut_back(void) {
+    gp_outfile o;
     drop_oldest(past.n - KEPT);
-    if (ftruncate(past.fd, 0)) return;
-    for (int i = 0; i < past.n; i++) append(past.chunk[i]);
+    if (!gp_outfile_begin(&o, "history", past.path)) return;
+    for (int i = 0; i < past.n; i++) {
+        size_t n;
+        char *line = encode(past.chunk[i], &n);
+        if (line) fwrite(line, 1, n, o.f); /* commit checks its errors */
+        free(line);
+    }
+    if (gp_outfile_commit(&o, false)) lock();
 }
 
 void gp_history_open(void) {
     past.path = find_file();
     if (!past.path) return;
-    past.fd = open(past.path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int before = past.error;
+    past.fd = open_file();
     if (past.fd < 0) {
-        if (!past.error) past.error = errno;
+        if (before) past.error = before;
         return;
     }
     past.error = 0; /* for a folder that already exists */
     size_t n = 0;
     fchmod(past.fd, 0600);
-    flock(past.fd, LOCK_EX);
+    lock();
     char *text = read_all(&n);
     if (text) read_chunks(text, n);
     free(text);
@@ -147,7 +192,7 @@ void gp_history_add(const char *chunk) {
     if (past.n && !strcmp(past.chunk[past.n - 1], chunk)) return;
     keep(strdup(chunk));
     if (past.fd >= 0) {
-        flock(past.fd, LOCK_EX);
+        lock();
         append(chunk);
         flock(past.fd, LOCK_UN);
     }

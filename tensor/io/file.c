@@ -12,7 +12,10 @@
 #include "tensor/device/device.h"
 #include "tensor/error.h"
 
-enum { PIECE = 1 << 20 }; /* bytes between checks of gp_interrupted */
+enum {
+    PIECE = 1 << 20, /* bytes between checks of gp_interrupted */
+    NAMES = 10000    /* of temporaries that are tried */
+};
 _Static_assert(sizeof(off_t) == 8, "files may be larger than 2 GiB");
 
 FILE *gp_file_open(const char *op, const char *file, uint64_t *size) {
@@ -78,24 +81,31 @@ bool gp_file_target(const char *op, const char *file, char target[PATH_MAX], int
     return true;
 }
 
-bool gp_outfile_begin(gp_outfile *o, const char *op, const char *file) {
+/* Creates the temporary under a name that is free: where process numbers repeat, as in containers,
+ * one that a killed process left may have the first. The new file's descriptor, or -1. */
+static int make_temporary(gp_outfile *o, int mode) {
     static atomic_uint count;
+    int fd = -1;
+    for (int i = 0; i < NAMES && fd < 0; i++) {
+        int n = snprintf(o->temporary, PATH_MAX, "%s.%ld.%u.tmp", o->target, (long)getpid(),
+                         atomic_fetch_add(&count, 1));
+        if (n >= PATH_MAX) return errno = ENAMETOOLONG, -1;
+        fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                  mode >= 0 ? (mode_t)mode : 0666);
+        if (fd < 0 && errno != EEXIST) break;
+    }
+    if (fd >= 0 && mode >= 0 && fchmod(fd, (mode_t)mode))
+        errno = 0; /* the file has another owner: the umask's permissions stay */
+    return fd;
+}
+
+bool gp_outfile_begin(gp_outfile *o, const char *op, const char *file) {
     int mode, fd;
     o->op = op;
     o->file = file;
     o->temporary[0] = 0;
     if (!gp_file_target(op, file, o->target, &mode)) return false;
-    if (mode == -2) {
-        fd = open(o->target, O_WRONLY | O_CLOEXEC);
-    } else {
-        int n = snprintf(o->temporary, PATH_MAX, "%s.%ld.%u.tmp", o->target, (long)getpid(),
-                         atomic_fetch_add(&count, 1));
-        if (n >= PATH_MAX) return errno = ENAMETOOLONG, gp_file_unwritable(op, file);
-        fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                  mode >= 0 ? (mode_t)mode : 0666);
-        if (fd >= 0 && mode >= 0 && fchmod(fd, (mode_t)mode))
-            errno = 0; /* the file has another owner: the umask's permissions stay */
-    }
+    fd = mode == -2 ? open(o->target, O_WRONLY | O_CLOEXEC) : make_temporary(o, mode);
     if (fd < 0) return gp_file_unwritable(op, file);
     if ((o->f = fdopen(fd, "wb"))) return true;
     gp_file_unwritable(op, file);
@@ -132,12 +142,37 @@ void gp_outfile_cancel(gp_outfile *o) {
     if (o->temporary[0]) unlink(o->temporary);
 }
 
-bool gp_outfile_commit(gp_outfile *o) {
-    bool ok = !ferror(o->f) && !fflush(o->f);
+/* Waits until the file's bytes are on the disk, where it has one. */
+static bool flush(int fd) { return !fsync(fd) || errno == EINVAL || errno == ENOTSUP; }
+
+/* The same for the name, which is in the folder. The new file is in its place already: where the
+ * folder cannot be flushed (some network file systems), nothing is wrong with the file. */
+static void flush_folder(const char *file) {
+    char folder[PATH_MAX];
+    const char *slash = strrchr(file, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - file) + 1 : 1,
+             slash ? file : ".");
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    fsync(fd);
+    close(fd);
+}
+
+bool gp_outfile_reopen(gp_outfile *o) {
+    FILE *f = fopen(o->temporary, "r+be");
+    if (!f) return gp_file_unwritable(o->op, o->file);
+    fclose(o->f);
+    o->f = f;
+    return true;
+}
+
+bool gp_outfile_commit(gp_outfile *o, bool durable) {
+    bool ok = !ferror(o->f) && !fflush(o->f) && (!durable || flush(fileno(o->f)));
     if (!ok) gp_file_unwritable(o->op, o->file);
     if (fclose(o->f) && ok) ok = gp_file_unwritable(o->op, o->file);
     if (o->temporary[0] && ok && rename(o->temporary, o->target))
         ok = gp_file_unwritable(o->op, o->file);
     if (o->temporary[0] && !ok) unlink(o->temporary);
+    if (ok && durable) flush_folder(o->target);
     return ok;
 }

@@ -359,7 +359,7 @@ bool gp_npy_save(const char *file, gp_tensor *x) {
     if (ok) {
         size_t bytes = (size_t)t->a.numel * gp_dtype_size((gp_dtype)t->a.dtype);
         ok = gp_outfile_put(&o, head, n) && gp_outfile_put(&o, t->a.data, bytes);
-        if (ok) ok = gp_outfile_commit(&o);
+        if (ok) ok = gp_outfile_commit(&o, true);
         else gp_outfile_cancel(&o);
     }
     gp_tensor_unref(t);

@@ -189,8 +189,8 @@ static bool unwritable(const char *file, zip_error_t *e) {
     return gp_fail("npz.save: cannot write %s: %s", file, zip_error_strerror(e));
 }
 
-/* Adds all arrays and writes the archive; libzip writes a temporary in file's folder and renames
- * it. */
+/* Adds all arrays and writes the archive; libzip writes a temporary of its own, beside ours, and
+ * gives it that name. */
 static bool write_all(zip_t *za, const char *file, const gp_npz *z, char (*head)[GP_NPY_HEADER],
                       gp_tensor **flat, bool deflate) {
     bool ok = true;
@@ -206,24 +206,21 @@ static bool write_all(zip_t *za, const char *file, const gp_npz *z, char (*head)
     return ok;
 }
 
-bool gp_npz_save(const char *file, const gp_npz *z, bool deflate) {
-    char target[PATH_MAX];
-    int mode, code = 0;
-    if (z->n == 0) return gp_fail("npz.save: no tensors to write to %s", file);
-    if (!gp_file_target("npz.save", file, target, &mode)) return false;
-    if (mode == -2) return gp_fail("npz.save: %s is not a regular file", file);
-    zip_t *za = zip_open(target, ZIP_CREATE | ZIP_TRUNCATE, &code);
+/* Writes the archive to the temporary of o. */
+static bool write_archive(const gp_outfile *o, const gp_npz *z, bool deflate) {
+    int code = 0;
+    zip_t *za = zip_open(o->temporary, ZIP_CREATE | ZIP_TRUNCATE, &code);
     if (!za) {
         zip_error_t e;
         zip_error_init_with_code(&e, code);
-        unwritable(file, &e);
+        unwritable(o->file, &e);
         return zip_error_fini(&e), false;
     }
     char(*head)[GP_NPY_HEADER] = malloc((size_t)z->n * sizeof *head);
     gp_tensor **flat = calloc((size_t)z->n, sizeof *flat);
     bool ok = false;
     if (head && flat) {
-        ok = write_all(za, file, z, head, flat, deflate);
+        ok = write_all(za, o->file, z, head, flat, deflate);
         for (int i = 0; i < z->n; i++) gp_tensor_unref(flat[i]);
     } else {
         zip_discard(za);
@@ -232,4 +229,15 @@ bool gp_npz_save(const char *file, const gp_npz *z, bool deflate) {
     free(head);
     free(flat);
     return ok;
+}
+
+bool gp_npz_save(const char *file, const gp_npz *z, bool deflate) {
+    gp_outfile o;
+    if (z->n == 0) return gp_fail("npz.save: no tensors to write to %s", file);
+    if (!gp_outfile_begin(&o, "npz.save", file)) return false;
+    bool ok = o.temporary[0] || gp_fail("npz.save: %s is not a regular file", file);
+    if (ok && write_archive(&o, z, deflate) && gp_outfile_reopen(&o))
+        return gp_outfile_commit(&o, true);
+    gp_outfile_cancel(&o);
+    return false;
 }

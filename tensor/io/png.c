@@ -238,7 +238,7 @@ static bool save_rows(picture *p) {
     p->f = o.f;
     bool ok = p->info ? write_picture(p) : gp_fail("image.save: out of memory");
     png_destroy_write_struct(&p->png, &p->info);
-    if (ok) return gp_outfile_commit(&o);
+    if (ok) return gp_outfile_commit(&o, false);
     gp_outfile_cancel(&o);
     return false;
 }

@@ -374,7 +374,7 @@ static bool write_file(const char *file, const char *header, const item *items, 
         gp_tensor_unref(t);
         if (!ok) return gp_outfile_cancel(&o), false;
     }
-    return gp_outfile_commit(&o);
+    return gp_outfile_commit(&o, true);
 }
 
 bool gp_safetensors_save(const char *file, const gp_safetensors *s) {

@@ -77,7 +77,7 @@ says ':mem takes no argument' "what takes no argument says so" <<<':mem all'
 says ':status is on or off, not maybe' "as does what takes others" <<<':status maybe'
 holds 'no kept input is stdin[99]' ":list of what is not there" <<<':list 99'
 holds ":dev: unknown device 'nonsense' (expected" ":dev of none" <<<':dev nonsense'
-says 'cannot write /nosuch/x: No such file or directory' ":save where it cannot" <<<':save /nosuch/x'
+says 'cannot write /nosuch/x: No such file or directory (its folder does not exist)' ":save where it cannot" <<<':save /nosuch/x'
 says $':save file\n    successful chunks of this session, as a script' ":help of one" <<<':help sa'
 says $':time expr\n    the time of one run, and its value' "?:name" <<<'?:time'
 says "$(session <<<'?')" "help alone is the way in" <<<'help'
@@ -115,9 +115,13 @@ holds 'own.lua:2: attempt to index a nil value' "in a file of the user's an erro
 printf '#!/bin/sh\n' >./ed
 holds ':edit: none.lua: No such file' "an editor that leaves nothing" <<<':edit none.lua'
 
-[ -w /dev/full ] && ln -s /dev/full full.lua.new
+[ -w /dev/full ] && ln -s /dev/full full.lua
 says 'cannot write full.lua: No space left on device' ":save on a full disk" <<<':save full.lua'
-tap_empty "$(ls full.lua* 2>/dev/null)" "leaves nothing behind"
+tap_empty "$(ls full.lua.* 2>/dev/null)" "leaves nothing behind"
+echo kept >victim
+ln -s victim planted.lua.new
+says '1 chunks in planted.lua' ":save beside a link to another file" <<<':save planted.lua'
+tap_is "$(cat victim)" kept "does not write there"
 
 # Errors.
 holds 'x is f32 2x3 sim:0' "an error shows the tensors of its line, unwaited for" <<<$'sync.mode = "error"\nx = zeros(2, 3, {device = "sim"}) + 1\nx:matmul(x)'

@@ -230,15 +230,8 @@ end)
 
 -- Writes all of it, or leaves the file as it was.
 local function write_whole(name, text)
-    local new = name .. ".new"
-    local f, message = io.open(new, "w")
-    if not f then fail("cannot write %s: %s", name, message:match ": ([^:]*)$" or message) end
-    local ok, problem = f:write(text)
-    local closed, late = f:close()
-    if ok and closed then ok, problem = os.rename(new, name) end
-    if ok and closed then return end
-    os.remove(new)
-    fail("cannot write %s: %s", name, problem or late)
+    local ok, message = pcall(native.write, "save", name, text)
+    if not ok then fail("%s", (message:gsub("^.-save: ", ""))) end
 end
 
 local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
@@ -275,13 +268,9 @@ end
 
 -- Edits a chunk in a file of its own, which is then removed.
 local function edited_chunk(chunk)
-    local name = os.tmpname()
-    local file = name .. ".lua"
-    local _ <close> = finally(function()
-        os.remove(file)
-        os.remove(name)
-    end)
-    write_whole(file, chunk .. "\n")
+    local file, message = native.scratch(chunk .. "\n")
+    if not file then fail(":edit: %s", message) end
+    local _ <close> = finally(function() os.remove(file) end)
     return (edited(file):gsub("%s+$", ""))
 end
 

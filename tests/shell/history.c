@@ -1,0 +1,105 @@
+/* The history's file under kill -9: shells that append and cut it back are killed at random
+ * moments, and every line that is left is whole. */
+#include "tap.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "shell/editor/history.c"
+
+enum { WIDE = 300 }; /* bytes of a chunk */
+
+static char file[300];
+
+/* A chunk that shows whether it is whole: one digit, repeated. */
+static const char *chunk(int i) {
+    static char text[WIDE + 1];
+    memset(text, '0' + i % 10, WIDE);
+    return text;
+}
+
+/* Fills the file beyond the limit, so that the next shell cuts it back. */
+static void fill(int lines) {
+    FILE *f = fopen(file, "w");
+    for (int i = 0; i < lines; i++) fprintf(f, "%s\n", chunk(i));
+    fclose(f);
+}
+
+/* The file's lines; -1 where one is not whole. A last one without its end is the kill's. */
+static int count(void) {
+    FILE *f = fopen(file, "r");
+    char line[2 * WIDE + 2];
+    int n = 0;
+    while (f && fgets(line, sizeof line, f)) {
+        size_t length = strspn(line, (char[]){line[0], 0});
+        bool whole = length == WIDE && line[length] == '\n';
+        if (!whole && !feof(f) && length != strcspn(line, "\n")) n = -1000000;
+        n++;
+    }
+    if (f) fclose(f);
+    return n < 0 ? -1 : n;
+}
+
+/* A shell that opens the history, which cuts it back, and appends without end. */
+static pid_t shell(int from) {
+    pid_t pid = fork();
+    if (pid) return pid;
+    gp_history_open();
+    for (int i = from;; i++) gp_history_add(chunk(i));
+}
+
+static void wait_us(long us) { nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL); }
+
+int main(void) {
+    char dir[] = "/tmp/gpush-history.XXXXXX", command[100];
+    srand(20261124);
+    if (!mkdtemp(dir)) return 1;
+    setenv("XDG_STATE_HOME", dir, 1);
+    snprintf(file, sizeof file, "%s/gpush/history", dir);
+    gp_history_open(); /* makes the folder */
+    gp_history_close();
+    int least = 1 << 30, torn_rounds = 0;
+    for (int round = 0; round < 40; round++) {
+        fill(2 * KEPT + 1);
+        pid_t one = shell(0), other = shell(5);
+        wait_us(rand() % 30000);
+        kill(one, SIGKILL);
+        waitpid(one, NULL, 0);
+        wait_us(rand() % 3000);
+        kill(other, SIGKILL);
+        waitpid(other, NULL, 0);
+        int n = count();
+        if (n < 0) torn_rounds++;
+        else if (n < least) least = n;
+    }
+    tap_ok(torn_rounds == 0, "no line is torn, or merged with another: %d", torn_rounds);
+    tap_ok(least >= KEPT, "and none is lost: at least %d are left", least);
+
+    fill(3);
+    FILE *f = fopen(file, "a");
+    fputs("begun", f); /* what a kill in the middle of a line leaves */
+    fclose(f);
+    gp_history_open();
+    gp_history_add("next");
+    gp_history_close();
+    gp_history_open();
+    tap_ok(gp_history_count() == 5 && !strcmp(gp_history_get(4), "next"),
+           "a line without its end does not swallow the next");
+
+    fill(2 * KEPT + 1);
+    pid_t pid = fork(); /* this shell has the file open that another one replaces */
+    if (!pid) {
+        past.fd = -1;
+        past.n = 0;
+        gp_history_open();
+        _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+    gp_history_add(chunk(1));
+    tap_ok(count() == KEPT + 1, "a shell appends to the file that replaced its own: %d", count());
+    gp_history_close();
+    snprintf(command, sizeof command, "rm -r %s", dir);
+    if (system(command)) return 1;
+    return tap_done();
+}

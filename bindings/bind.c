@@ -109,6 +109,27 @@ int gp_lua_raise(lua_State *L) {
     return lua_error(L);
 }
 
+/* Scripts reach __gc and __close by getmetatable, and may call them with anything. */
+static int l_release(lua_State *L) {
+    const gp_owner_type *type = lua_touserdata(L, lua_upvalueindex(1));
+    void *owner = luaL_testudata(L, 1, type->name);
+    if (owner) type->release(owner);
+    return 0;
+}
+
+void *gp_lua_push_owner(lua_State *L, const gp_owner_type *type, size_t size) {
+    void *owner = memset(lua_newuserdatauv(L, size, 0), 0, size);
+    if (luaL_newmetatable(L, type->name)) {
+        lua_pushlightuserdata(L, (void *)(uintptr_t)type);
+        lua_pushcclosure(L, l_release, 1);
+        lua_pushvalue(L, -1);
+        lua_setfield(L, -3, "__gc");
+        lua_setfield(L, -2, "__close");
+    }
+    lua_setmetatable(L, -2);
+    return owner;
+}
+
 const char *gp_lua_type_text(lua_State *L, int idx) {
     gp_box *b = lua_touserdata(L, idx);
     bool closed = b && lua_rawlen(L, idx) == sizeof *b && b->tag == (const void *)&gp_box_tag;

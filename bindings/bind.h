@@ -55,6 +55,17 @@ int gp_lua_raise_argument(lua_State *L);
 /* luaL_checkudata with such an error. */
 void *gp_lua_checkudata(lua_State *L, int arg, const char *type);
 
+/* What a userdata owns on behalf of a C function. `release` frees it and leaves the userdata empty,
+ * as zeros do: it may be called again. */
+typedef struct gp_owner_type {
+    const char *name; /* of the metatable: "gpush.npz" */
+    void (*release)(void *owner);
+} gp_owner_type;
+
+/* Pushes a zeroed userdata of that size, which is released when it is collected or closed: after an
+ * error, too. type is static. */
+void *gp_lua_push_owner(lua_State *L, const gp_owner_type *type, size_t size);
+
 /* For a message handler, with the message on top of the stack: if a method among the running calls
  * was called with a dot, replaces it by that call's place and a message that says so. */
 bool gp_lua_replace_dotted(lua_State *L);

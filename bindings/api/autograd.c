@@ -309,6 +309,7 @@ static int add_hook(lua_State *L, gp_tensor *t, gp_tensor *(*fn)(void *, gp_tens
 /* handle:remove(), or handle(): the hook is no longer called. */
 static int l_hook_remove(lua_State *L) {
     callback *c = *(callback **)gp_lua_checkudata(L, 1, HANDLE);
+    if (!c) return 0; /* a script called __gc */
     luaL_unref(L, LUA_REGISTRYINDEX, c->ref);
     c->ref = LUA_NOREF;
     return 0;

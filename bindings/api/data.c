@@ -9,9 +9,6 @@
 #include "tensor/io/png.h"
 #include "tensor/io/safetensors.h"
 
-#define NPZ "gpush.npz"
-#define SAFETENSORS "gpush.safetensors"
-
 /* The file name at argument 1. */
 static const char *check_file(lua_State *L, const char *fn) {
     size_t n;
@@ -22,18 +19,6 @@ static const char *check_file(lua_State *L, const char *fn) {
     if (n != strlen(file) || n == 0) luaL_error(L, "%s: '%s' is not a file name", fn, file);
     gp_lua_enter(L);
     return file;
-}
-
-/* A zeroed userdata of that size that owns what a file holds, so that gc releases it after an
- * error. name: of its metatable. */
-static void *new_owner(lua_State *L, size_t size, const char *name, lua_CFunction gc) {
-    void *owner = memset(lua_newuserdatauv(L, size, 0), 0, size);
-    if (luaL_newmetatable(L, name)) {
-        lua_pushcfunction(L, gc);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
-    return owner;
 }
 
 /* x in host memory, pushed; a recorded wait where it is on a device. */
@@ -59,11 +44,11 @@ static int l_npy_save(lua_State *L) {
 
 /* ---- npz ---- */
 
-static int l_npz_gc(lua_State *L) {
-    gp_npz_free(lua_touserdata(L, 1));
-    return 0;
+static void npz_release(void *z) { gp_npz_free(z); }
+static gp_npz *new_npz(lua_State *L) {
+    static const gp_owner_type type = {"gpush.npz", npz_release};
+    return gp_lua_push_owner(L, &type, sizeof(gp_npz));
 }
-static gp_npz *new_npz(lua_State *L) { return new_owner(L, sizeof(gp_npz), NPZ, l_npz_gc); }
 
 /* Pushes a table of the tensors by name, which it takes over. */
 static void push_tensors(lua_State *L, gp_npz *z) {
@@ -125,12 +110,10 @@ static int l_npz_save(lua_State *L) {
 
 /* ---- safetensors ---- */
 
-static int l_safetensors_gc(lua_State *L) {
-    gp_safetensors_free(lua_touserdata(L, 1));
-    return 0;
-}
+static void safetensors_release(void *s) { gp_safetensors_free(s); }
 static gp_safetensors *new_safetensors(lua_State *L) {
-    return new_owner(L, sizeof(gp_safetensors), SAFETENSORS, l_safetensors_gc);
+    static const gp_owner_type type = {"gpush.safetensors", safetensors_release};
+    return gp_lua_push_owner(L, &type, sizeof(gp_safetensors));
 }
 
 /* safetensors.load(file): a table of the tensors by name, on the cpu, and one of the file's texts.

@@ -93,7 +93,9 @@ static int l_default_dtype(lua_State *L) {
 /* ---- streams ---- */
 
 static gp_stream *check_stream(lua_State *L, int arg) {
-    return *(gp_stream **)gp_lua_checkudata(L, arg, STREAM);
+    gp_stream *s = *(gp_stream **)gp_lua_checkudata(L, arg, STREAM);
+    if (!s) luaL_error(L, "stream: it was released");
+    return s;
 }
 
 static int push_stream(lua_State *L, gp_stream *s) {
@@ -110,7 +112,9 @@ static int l_stream(lua_State *L) {
 }
 
 static int l_stream_gc(lua_State *L) {
-    gp_stream_release(check_stream(L, 1));
+    gp_stream **s = gp_lua_checkudata(L, 1, STREAM);
+    if (*s) gp_stream_release(*s);
+    *s = NULL;
     return 0;
 }
 
@@ -120,19 +124,24 @@ static int l_current_stream(lua_State *L) {
                        gp_stream_retain(gp_stream_current(check_device(L, 1, "current_stream"))));
 }
 
-/* stream:use(): ops of this thread go to the stream until the returned to-be-closed value is
- * closed. stream:use(fn, …): while fn runs. */
-static int l_restore(lua_State *L) {
-    gp_stream **s = lua_touserdata(L, 1);
+#define STREAM_GUARD "gpush.stream_guard"
+
+static void restore(gp_stream **s) {
     if (*s) gp_stream_set_current(*s);
     *s = NULL;
+}
+
+static int l_restore(lua_State *L) {
+    restore(gp_lua_checkudata(L, 1, STREAM_GUARD));
     return 0;
 }
 
+/* stream:use(): ops of this thread go to the stream until the returned to-be-closed value is
+ * closed. stream:use(fn, …): while fn runs. */
 static int push_guard(lua_State *L, gp_stream *s) {
     gp_stream **g = lua_newuserdatauv(L, sizeof *g, 1);
     *g = gp_stream_current(s->dev);
-    if (luaL_newmetatable(L, "gpush.stream_guard")) {
+    if (luaL_newmetatable(L, STREAM_GUARD)) {
         lua_pushcfunction(L, l_restore);
         lua_setfield(L, -2, "__close");
     }
@@ -149,8 +158,7 @@ static int l_stream_use(lua_State *L) {
     lua_toclose(L, 2);
     lua_call(L, lua_gettop(L) - 3, LUA_MULTRET);
     int n = lua_gettop(L) - 2;
-    gp_stream **g = lua_touserdata(L, 2);
-    if (*g) gp_stream_set_current(*g), *g = NULL;
+    restore(lua_touserdata(L, 2));
     return n;
 }
 

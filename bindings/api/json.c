@@ -9,26 +9,18 @@
 #include "tensor/device/device.h"
 #include "tensor/error.h"
 
-#define HOLDER "gpush.json"
 enum { DEEPEST = 200 };
 
-static int l_gc(lua_State *L) {
-    json_t **j = lua_touserdata(L, 1);
+static void release(void *owner) {
+    json_t **j = owner;
     json_decref(*j);
     *j = NULL;
-    return 0;
 }
 
 /* A userdata that owns a JSON value, so that an error releases it. */
 static json_t **new_holder(lua_State *L) {
-    json_t **j = lua_newuserdatauv(L, sizeof *j, 0);
-    *j = NULL;
-    if (luaL_newmetatable(L, HOLDER)) {
-        lua_pushcfunction(L, l_gc);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
-    return j;
+    static const gp_owner_type type = {"gpush.json", release};
+    return gp_lua_push_owner(L, &type, sizeof(json_t *));
 }
 
 /* ---- encoding ---- */

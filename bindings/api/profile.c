@@ -173,11 +173,10 @@ static int l_prof_free(lua_State *L) {
     return 0;
 }
 
-static int l_rows_gc(lua_State *L) {
-    gp_rows **r = lua_touserdata(L, 1);
+static void release_rows(void *owner) {
+    gp_rows **r = owner;
     gp_rows_free(*r);
     *r = NULL;
-    return 0;
 }
 
 static gp_group check_group(lua_State *L, int idx) {
@@ -206,9 +205,8 @@ static gp_rows *push_rows(lua_State *L) {
     gp_group group = lua_isnoneornil(L, 2) ? GP_BY_OP : check_group(L, 2);
     const char *sort = luaL_optstring(L, 3, "self_cpu_time_total");
     int limit = check_count(L, 4, "limit: expected a number of rows");
-    gp_rows **box = lua_newuserdatauv(L, sizeof *box, 0);
-    *box = NULL;
-    luaL_setmetatable(L, "gpush.profile.rows");
+    static const gp_owner_type type = {"gpush.profile.rows", release_rows};
+    gp_rows **box = gp_lua_push_owner(L, &type, sizeof *box);
     *box = gp_rows_new(p, group);
     if (!*box || !gp_rows_sort(*box, sort)) gp_lua_raise(L);
     if (limit > 0) gp_rows_limit(*box, limit);
@@ -374,10 +372,7 @@ static void make_metatables(lua_State *L) {
     luaL_newmetatable(L, RUN);
     lua_pushcfunction(L, l_run_close);
     lua_setfield(L, -2, "__close");
-    luaL_newmetatable(L, "gpush.profile.rows");
-    lua_pushcfunction(L, l_rows_gc);
-    lua_setfield(L, -2, "__gc");
-    lua_pop(L, 4);
+    lua_pop(L, 3);
 }
 
 void gp_lua_open_profile(lua_State *L) {

@@ -9,9 +9,9 @@
 #include "tensor/memory/alloc.h"
 
 static int l_gc(lua_State *L) {
-    gp_box *b = lua_touserdata(L, 1);
-    gp_tensor *t = b->t;
-    b->t = NULL;
+    gp_tensor *t = gp_lua_totensor(L, 1); /* anything, where a script calls __gc */
+    if (!t) return 0;
+    ((gp_box *)lua_touserdata(L, 1))->t = NULL;
     gp_tensor_unref(t);
     return 0;
 }

@@ -12,8 +12,6 @@
 #include "profile/record.h"
 #include "profile/sync.h"
 
-#define GUARD "gpush.time.guard"
-
 /* A run is n calls and the wait for what they queued. Without n, n grows until a run takes RUN_S;
  * there are RUNS of them, fewer (at least LEAST) when they would take longer than ALL_S. */
 static const double run_s = 5e-3, all_s = 1.0;
@@ -116,17 +114,18 @@ static void measure(lua_State *L, gp_device *dev, timing *t, int n) {
 
 /* ---- Lua interface ---- */
 
-static int l_guard_close(lua_State *L) {
-    gp_busy_on(false);
-    return 0;
+static void stop_counting(void *owner) {
+    bool *counting = owner;
+    if (*counting) gp_busy_on(false);
+    *counting = false;
 }
 
 /* Device time is counted until the C function that called this returns or raises. */
 static void push_guard(lua_State *L) {
-    lua_newuserdatauv(L, 0, 0);
-    luaL_setmetatable(L, GUARD);
+    static const gp_owner_type type = {"gpush.busy", stop_counting};
+    bool *counting = gp_lua_push_owner(L, &type, sizeof *counting);
     lua_toclose(L, -1);
-    gp_busy_on(true);
+    gp_busy_on(*counting = true);
 }
 
 /* The function at idx; a string is compiled to one. */
@@ -344,9 +343,5 @@ void gp_lua_open_time(lua_State *L) {
         {"clock", "", l_clock},
         {"is_terminal", "value file", l_is_terminal},
         {NULL, NULL, NULL}};
-    luaL_newmetatable(L, GUARD);
-    lua_pushcfunction(L, l_guard_close);
-    lua_setfield(L, -2, "__close");
-    lua_pop(L, 1);
     gp_lua_set_functions(L, functions);
 }

@@ -188,7 +188,8 @@ static bool is_callable(lua_State *L, int i) {
 }
 
 bool gp_lua_is_a(lua_State *L, int i, const char *class) {
-    if (gp_lua_totensor(L, i)) return !strcmp(class, "tensor");
+    bool tensor = gp_lua_totensor(L, i); /* a closed one, and a table with its metatable, is none */
+    if (tensor || !strcmp(class, "tensor")) return tensor && !strcmp(class, "tensor");
     int top = lua_gettop(L);
     if (!lua_getmetatable(L, i)) return false;
     lua_pushfstring(L, "gpush.%s", class);

@@ -111,24 +111,18 @@ static int l_add(lua_State *L) {
     return gp_worker_pool_add(c, index, (int)n) ? 0 : gp_lua_raise(L);
 }
 
-static int l_batch_gc(lua_State *L) {
-    gp_batch **b = lua_touserdata(L, 1);
+static void release_batch(void *owner) {
+    gp_batch **b = owner;
     gp_batch_free(*b);
     *b = NULL;
-    return 0;
 }
 
 /* pool:take(): the next batch's values. */
 static int l_take(lua_State *L) {
     gp_worker_pool *c = check_crew(L);
     lua_settop(L, 1);
-    gp_batch **b = lua_newuserdatauv(L, sizeof *b, 0);
-    *b = NULL;
-    if (luaL_newmetatable(L, "gpush.batch")) {
-        lua_pushcfunction(L, l_batch_gc);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, 2);
+    static const gp_owner_type type = {"gpush.batch", release_batch};
+    gp_batch **b = gp_lua_push_owner(L, &type, sizeof *b);
     lua_getiuservalue(L, 1, 1);
     if (!(*b = gp_worker_pool_take(c, L, 3))) return gp_lua_raise(L);
     int n = gp_batch_push(L, *b);
@@ -197,24 +191,18 @@ static int l_seed(lua_State *L) {
     return 1;
 }
 
-static int l_dir_gc(lua_State *L) {
-    DIR **dir = lua_touserdata(L, 1);
+static void close_folder(void *owner) {
+    DIR **dir = owner;
     if (*dir) closedir(*dir);
     *dir = NULL;
-    return 0;
 }
 
 /* list(folder): the names in it, unordered, without those that begin with a dot; nil and a message
  * if it cannot be read. */
 static int l_list(lua_State *L) {
     const char *folder = luaL_checkstring(L, 1);
-    DIR **dir = lua_newuserdatauv(L, sizeof *dir, 0);
-    *dir = NULL;
-    if (luaL_newmetatable(L, "gpush.folder")) {
-        lua_pushcfunction(L, l_dir_gc);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
+    static const gp_owner_type type = {"gpush.folder", close_folder};
+    DIR **dir = gp_lua_push_owner(L, &type, sizeof *dir);
     if (!(*dir = opendir(folder))) {
         lua_pushnil(L);
         lua_pushfstring(L, "cannot read the folder %s: %s", folder, strerror(errno));

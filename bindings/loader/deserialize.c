@@ -221,18 +221,9 @@ void gp_serial_clear(gp_serial *p) {
     *p = (gp_serial){0};
 }
 
-static int l_gc(lua_State *L) {
-    gp_serial_clear(lua_touserdata(L, 1));
-    return 0;
-}
+static void release(void *p) { gp_serial_clear(p); }
 
 gp_serial *gp_serial_push(lua_State *L) {
-    gp_serial *p = lua_newuserdatauv(L, sizeof *p, 0);
-    *p = (gp_serial){0};
-    if (luaL_newmetatable(L, "gpush.serialized")) {
-        lua_pushcfunction(L, l_gc);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
-    return p;
+    static const gp_owner_type type = {"gpush.serialized", release};
+    return gp_lua_push_owner(L, &type, sizeof(gp_serial));
 }

@@ -97,24 +97,17 @@ static const char *skip_head(const char *text, size_t *len) {
     return p;
 }
 
-static int l_free_text(lua_State *L) {
-    char **box = lua_touserdata(L, 1);
+static void free_text(void *owner) {
+    char **box = owner;
     free(*box);
     *box = NULL;
-    return 0;
 }
 
 /* Pushes a box for malloc'ed text that the collector frees if an error prevents us from doing
  * so. */
 static char **push_text_box(lua_State *L) {
-    char **box = lua_newuserdatauv(L, sizeof *box, 0);
-    *box = NULL;
-    if (luaL_newmetatable(L, "gpush.text")) {
-        lua_pushcfunction(L, l_free_text);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
-    return box;
+    static const gp_owner_type type = {"gpush.text", free_text};
+    return gp_lua_push_owner(L, &type, sizeof(char *));
 }
 
 static int load_file(lua_State *L, const char *filename, const char *mode, bool own_env) {

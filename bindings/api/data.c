@@ -61,11 +61,20 @@ static void push_tensors(lua_State *L, gp_npz *z) {
     }
 }
 
-/* npz.load(file): a table of the arrays by name, on the cpu. */
+/* A limit of size: an integer from 1, `otherwise` if not given. */
+static uint64_t limit(lua_State *L, int idx, uint64_t otherwise, const char *fn, const char *name) {
+    lua_Integer v = luaL_optinteger(L, idx, (lua_Integer)otherwise);
+    if (v < 1)
+        luaL_error(L, "%s: option '%s': expected 1 or more, got %I", fn, name, (LUAI_UACINT)v);
+    return (uint64_t)v;
+}
+
+/* npz.load(file, {max_bytes = 4 GiB}): a table of the arrays by name, on the cpu. */
 static int l_npz_load(lua_State *L) {
     const char *file = check_file(L, "npz.load");
+    uint64_t most = limit(L, 2, GP_NPZ_BYTES, "npz.load", "max_bytes");
     gp_npz *z = new_npz(L);
-    if (!gp_npz_load(file, z)) return gp_lua_raise(L);
+    if (!gp_npz_load(file, most, z)) return gp_lua_raise(L);
     push_tensors(L, z);
     return 1;
 }
@@ -185,14 +194,15 @@ static int small(lua_State *L, int idx, const char *fn, const char *name) {
     return (int)v;
 }
 
-/* image.load(file, {dtype = "u8", channels = nil}): channels x height x width on the cpu; u8 0 to
- * 255, f32 0 to 1, i32 as stored, by the bits of the file. */
+/* image.load(file, {dtype = "u8", channels = nil, max_pixels = 2^28}): channels x height x width on
+ * the cpu; u8 0 to 255, f32 0 to 1, i32 as stored, by the bits of the file. */
 static int l_image_load(lua_State *L) {
     const char *file = check_file(L, "image.load");
     gp_dtype dt = GP_u8;
     int channels = small(L, 3, "image.load", "channels");
     if (!lua_isnoneornil(L, 2) && !gp_dtype_parse(lua_tostring(L, 2), &dt)) return gp_lua_raise(L);
-    return gp_lua_push(L, gp_png_load(file, channels, dt));
+    uint64_t most = limit(L, 4, GP_PNG_PIXELS, "image.load", "max_pixels");
+    return gp_lua_push(L, gp_png_load(file, channels, dt, most));
 }
 
 /* image.save(file, x, {bits = 8}): height x width or channels x height x width; u8 0 to 255, floats
@@ -207,11 +217,12 @@ static int l_image_save(lua_State *L) {
 void gp_lua_open_data(lua_State *L) {
     static const gp_lua_function files[][3] = {
         {{"npy.load", "text file", l_npy_load}, {"npy.save", "text file, tensor x", l_npy_save}},
-        {{"npz.load", "text file", l_npz_load},
+        {{"npz.load", "text file, int max_bytes=4294967296", l_npz_load},
          {"npz.save", "text file, table tensors, bool compressed=false", l_npz_save}},
         {{"safetensors.load", "text file", l_safetensors_load},
          {"safetensors.save", "text file, table tensors, any? metadata", l_safetensors_save}},
-        {{"image.load", "text file, dtype? dtype, int? channels", l_image_load},
+        {{"image.load", "text file, dtype? dtype, int? channels, int max_pixels=268435456",
+          l_image_load},
          {"image.save", "text file, tensor x, int bits=8", l_image_save}}};
     static const char *const names[] = {"npy", "npz", "safetensors", "image"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

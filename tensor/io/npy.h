@@ -20,8 +20,11 @@ typedef struct gp_npz {
     gp_tensor **t; /* on the cpu; owned */
 } gp_npz;
 
-/* Fills *out, which starts zeroed and is released by gp_npz_free, after a failure too. */
-bool gp_npz_load(const char *file, gp_npz *out);
+#define GP_NPZ_BYTES (UINT64_C(1) << 32) /* default limit of what an archive unpacks to: 4 GiB */
+
+/* Fills *out, which starts zeroed and is released by gp_npz_free, after a failure too. Fails before
+ * memory is allocated where the arrays have more than `most` bytes, and more than their file. */
+bool gp_npz_load(const char *file, uint64_t most, gp_npz *out);
 /* Adds an array: takes over t's reference (also on failure), copies name. */
 bool gp_npz_add(gp_npz *z, const char *name, gp_tensor *t);
 /* Writes the arrays (on the cpu) through a temporary file; deflated, or stored as numpy.savez does.

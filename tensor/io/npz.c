@@ -83,13 +83,39 @@ static gp_tensor *read_array(zip_t *za, const zip_stat_t *st, gp_npy_source *s) 
     return t;
 }
 
-/* Whether the name is new: a second array of the same name would replace the first. */
-static bool only(const gp_npz *z, const char *file, const char *name) {
-    for (int i = 0; i < z->n; i++)
-        if (!strcmp(z->name[i], name))
-            return gp_fail("npz.load: %s has two entries '%s.npy' (expected one of each name)",
-                           file, name);
-    return true;
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Whether no name is there twice: the second array would replace the first. */
+static bool distinct(const gp_npz *z, const char *file) {
+    char **sorted = malloc(((size_t)z->n + 1) * sizeof *sorted);
+    if (!sorted) return gp_fail("npz.load: out of memory");
+    for (int i = 0; i < z->n; i++) sorted[i] = z->name[i];
+    qsort(sorted, (size_t)z->n, sizeof *sorted, by_name);
+    bool ok = true;
+    for (int i = 1; ok && i < z->n; i++)
+        if (!strcmp(sorted[i - 1], sorted[i]))
+            ok = gp_fail("npz.load: %s has two entries '%s.npy' (expected one of each name)", file,
+                         sorted[i]);
+    free(sorted);
+    return ok;
+}
+
+/* Whether what all n entries unpack to is within the limit. Arrays that are not larger than their
+ * file cost no more than it: they are fine. */
+static bool affordable(zip_t *za, zip_int64_t n, const char *file, uint64_t size, uint64_t most) {
+    uint64_t all = 0;
+    zip_stat_t st;
+    for (zip_int64_t i = 0; i < n; i++)
+        if (!zip_stat_index(za, (zip_uint64_t)i, 0, &st) && st.valid & ZIP_STAT_SIZE &&
+            __builtin_add_overflow(all, st.size, &all))
+            all = UINT64_MAX;
+    return all <= most || all <= size ||
+           gp_fail("npz.load: %s has %llu bytes and unpacks to %llu (limit %llu; option max_bytes "
+                   "sets it)",
+                   file, (unsigned long long)size, (unsigned long long)all,
+                   (unsigned long long)most);
 }
 
 /* Reads entry i, under its name without .npy; entries of other kinds are an error. */
@@ -121,7 +147,7 @@ static bool load_entry(zip_t *za, zip_uint64_t i, const char *file, gp_npz *out)
     if (!t) return false;
     char *name = strndup(st.name, n - 4);
     if (!name) return gp_tensor_unref(t), gp_fail("npz.load: out of memory");
-    bool ok = only(out, file, name) ? gp_npz_add(out, name, t) : (gp_tensor_unref(t), false);
+    bool ok = gp_npz_add(out, name, t);
     free(name);
     return ok;
 }
@@ -139,14 +165,15 @@ static zip_t *open_archive(const char *file, FILE *f) {
     return za;
 }
 
-bool gp_npz_load(const char *file, gp_npz *out) {
+bool gp_npz_load(const char *file, uint64_t most, gp_npz *out) {
     uint64_t size;
     FILE *f = gp_file_begin("npz.load", file, "PK", "an npz file", &size);
     zip_t *za = f ? open_archive(file, f) : NULL;
     if (!za) return false;
     zip_int64_t n = zip_get_num_entries(za, 0);
-    bool ok = true;
+    bool ok = affordable(za, n, file, size, most);
     for (zip_int64_t i = 0; ok && i < n; i++) ok = load_entry(za, (zip_uint64_t)i, file, out);
+    ok = ok && distinct(out, file);
     zip_discard(za);
     return ok;
 }

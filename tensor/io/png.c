@@ -80,8 +80,14 @@ static int step_of(picture *p) {
     return gray && bits < 8 ? 255 / ((1 << bits) - 1) : 1;
 }
 
-/* The smallest size of a file with these pixels: deflate packs at most 1032 : 1. */
-static bool plausible(picture *p) {
+/* Whether there are at most that many pixels, and a file of that size can hold them: deflate packs
+ * at most 1032 : 1. */
+static bool plausible(picture *p, uint64_t most) {
+    uint64_t pixels = (uint64_t)p->width * p->height;
+    if (pixels > most)
+        return gp_fail("%s: %s has %u x %u = %llu pixels (limit %llu; option max_pixels sets it)",
+                       p->op, p->file, p->width, p->height, (unsigned long long)pixels,
+                       (unsigned long long)most);
     int color = png_get_color_type(p->png, p->info);
     uint64_t samples = color & PNG_COLOR_MASK_PALETTE ? 1 : png_get_channels(p->png, p->info);
     uint64_t row = ((uint64_t)p->width * samples * png_get_bit_depth(p->png, p->info) + 7) / 8;
@@ -91,13 +97,13 @@ static bool plausible(picture *p) {
 }
 
 /* Everything that may jump out of libpng: nothing in this function needs to be released. */
-static bool read_picture(picture *p, int channels, bool keep16) {
+static bool read_picture(picture *p, int channels, bool keep16, uint64_t most) {
     if (setjmp(png_jmpbuf(p->png))) return false;
     png_init_io(p->png, p->f);
     png_read_info(p->png, p->info);
     p->width = png_get_image_width(p->png, p->info);
     p->height = png_get_image_height(p->png, p->info);
-    if (!plausible(p)) return false;
+    if (!plausible(p, most)) return false;
     p->step = step_of(p);
     transforms(p, channels, keep16);
     int passes = png_set_interlace_handling(p->png);
@@ -139,7 +145,7 @@ static gp_tensor *planes(picture *p, gp_dtype dt) {
     return p->stopped ? gp_tensor_unref(t), NULL : t;
 }
 
-gp_tensor *gp_png_load(const char *file, int channels, gp_dtype dt) {
+gp_tensor *gp_png_load(const char *file, int channels, gp_dtype dt, uint64_t most) {
     picture p = {.op = "image.load", .file = file};
     if (channels < 0 || channels > 4)
         return gp_fail_null("image.load: channels = %d (expected 1 to 4)", channels);
@@ -151,7 +157,7 @@ gp_tensor *gp_png_load(const char *file, int channels, gp_dtype dt) {
     p.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &p, on_error, on_warning);
     p.info = p.png ? png_create_info_struct(p.png) : NULL;
     if (!p.info) gp_fail("image.load: out of memory");
-    else if (read_picture(&p, channels, dt != GP_u8)) t = planes(&p, dt);
+    else if (read_picture(&p, channels, dt != GP_u8, most)) t = planes(&p, dt);
     png_destroy_read_struct(&p.png, &p.info, NULL);
     free(p.pixels);
     free(p.rows);

@@ -241,7 +241,7 @@ static void other_thread(void) {
     gp_tensor_unref(y), gp_tensor_unref(x);
 }
 
-static gp_tensor *load_png(const char *file) { return gp_png_load(file, 0, GP_f32); }
+static gp_tensor *load_png(const char *file) { return gp_png_load(file, 0, GP_f32, GP_PNG_PIXELS); }
 static bool save_png(const char *file, gp_tensor *x) { return gp_png_save(file, x, 8); }
 
 /* A file's functions check whether they were stopped: the old file is unchanged, and no temporary

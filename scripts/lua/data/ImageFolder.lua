@@ -2,12 +2,14 @@
 -- data.ImageFolder(folder, {transform = f, channels = 3, dtype = "u8"}): the PNG
 -- files of a folder's folders, each of which is a class. Sample i is the picture
 -- through the transform, and the number of its class; classes and files are in
--- the order of their names, in the fields `classes` and `files`.
+-- the order of their names, in the fields `classes` and `files`. max_pixels is
+-- that of image.load.
 local gpush, data, _, composite, loader = ...
 
 local function get(self, i)
     local f = self.files[i]
-    local x = gpush.image.load(f.path, { channels = self.channels, dtype = self.dtype })
+    local x = gpush.image.load(f.path, { channels = self.channels, dtype = self.dtype,
+        max_pixels = self.max_pixels })
     if self.transform then x = self.transform(x) end
     return x, f.class
 end
@@ -19,7 +21,7 @@ local function names_in(folder)
     return names, message
 end
 
-local function new(folder, transform, channels, dtype)
+local function new(folder, transform, channels, dtype, max_pixels)
     local classes, files = {}, {}
     local folders, message = names_in(folder)
     if not folders then data.raise("%s", "data.ImageFolder: " .. message) end
@@ -40,9 +42,10 @@ local function new(folder, transform, channels, dtype)
     end
     return data.Dataset { size = #files, get = get, files = files, classes = classes,
         transform = transform,
-        channels = channels, dtype = dtype or "u8" }
+        channels = channels, dtype = dtype or "u8", max_pixels = max_pixels }
 end
 
 return composite { name = "data.ImageFolder",
-    sig = "text folder, function? transform, int channels=3, dtype? dtype", help = "",
+    sig = "text folder, function? transform, int channels=3, dtype? dtype, int? max_pixels",
+    help = "",
     fn = new }

@@ -211,8 +211,10 @@ y:sum():backward() return x.grad
         text = "NumPy's files of several arrays by name: npz.load(file), npz.save(file, {name = \z
             x}).",
         see = "npy, safetensors" },
-    ["npz.load"] = { call = "npz.load(file)",
+    ["npz.load"] = { call = "npz.load(file, [max_bytes=4294967296])",
         text = "A table of the arrays in a .npz file by name, on the cpu.",
+        options = "max_bytes: the most that the arrays may unpack to; those that are not larger \z
+            than the file are read in any case",
         see = "npz.save" },
     ["npz.save"] = { call = "npz.save(file, {name = x, …}, [compressed=false])",
         text = "Writes tensors by name as a .npz file, which is replaced once all is written.",
@@ -232,12 +234,13 @@ y:sum():backward() return x.grad
         options = "metadata: texts by name",
         waits = "for each tensor",
         see = "safetensors.load, checkpoint" },
-    ["image.load"] = { call = "image.load(file, [dtype=\"u8\"], [channels])",
+    ["image.load"] = { call = "image.load(file, [dtype=\"u8\"], [channels], \z
+            [max_pixels=268435456])",
         text = "A PNG file as channels x height x width on the cpu: u8 0 to 255 (fewer bits are \z
             stretched, 16 rounded), f32 0 to 1, i32 as stored: 0 to 1, 3, 15, 255 or 65535 by the \z
             bits of the file.",
         options = "dtype: u8, f32 or i32; channels: 1, 2, 3 or 4, converted; those of the file if \z
-            not given",
+            not given; max_pixels: the most that are read",
         see = "image.save, imshow" },
     ["image.save"] = { call = "image.save(file, x, [bits=8])",
         text = "Writes height x width or channels x height x width as a PNG file; u8 0 to 255, \z

@@ -13,6 +13,7 @@ what: what messages call it
 data.ImageFolder.transform: what each picture goes through
 data.ImageFolder.channels: of each picture
 data.ImageFolder.dtype: of the pictures: 'u8', 'f32' or 'i32'
+data.ImageFolder.max_pixels: the most that a picture may have [268435456]
 keepdim: dims that are reduced stay, with size 1
 dtype: the result's type
 device: where the result is

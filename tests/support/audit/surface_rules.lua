@@ -44,6 +44,8 @@ local rules = {
     { "data.transforms.%w+", type = "float any",
         why = "the transform was applied: its op took it" },
     { "image.load", param = "channels", value = set "0", why = "0: those of the file" },
+    { "image.load npz.load", type = "int", param = "max_pixels max_bytes",
+        value = set("99", "math.maxinteger"), why = "a limit: any size from 1" },
     { "npy.save image.save module:register_%w+",
         what = "bool i64 f64 device column row short scalar empty",
         why = "any tensor may be kept" },

@@ -183,7 +183,16 @@ for i = 1, 19 do
     refuse(good:sub(1, n), "x.png is cut off: it ends after " .. n .. " bytes", n .. " bytes")
 end
 refuse(png(60000, 60000, 8, RGB, { "" }), "60000 x 60000 pixels cannot come from a file of",
-    "huge dims")
+    "huge dims", { max_pixels = 1 << 40 })
+refuse(png(20000, 20000, 8, RGB, { "" }),
+    "x.png has 20000 x 20000 = 400000000 pixels %(limit 268435456; option max_pixels sets it%)",
+    "more pixels than the limit")
+refuse(good, "pixels %(limit 2; option max_pixels sets it%)", "a limit of one's own",
+    { max_pixels = 2 })
+refuse(good, "option 'max_pixels': expected 1 or more, got 0", "a limit that is none",
+    { max_pixels = 0 })
+t.is(image.load(write(name, png(3, 1, 8, GRAY, { "\0\1\2" })), { max_pixels = 3 }):tolist(),
+    { { { 0, 1, 2 } } }, "as many pixels as the limit")
 refuse(png(0x7fffffff, 0x7fffffff, 16, RGBA, { "" }), "image.load: ", "hostile dims")
 refuse(png(0, 1, 8, GRAY, { "" }), "image.load: ", "no pixels")
 refuse(png(3, 1, 8, PALETTE, { "\0\0\0" }), "image.load: ", "a palette picture without one")

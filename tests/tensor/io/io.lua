@@ -295,6 +295,26 @@ refuse_zip(zip { { "a.npy", a } }:gsub("\1\2PK", "\1\3PK", 1),
         "a changed byte")
 t.is(npz.load(write(archive, zip { { "a.npy", a, deflated = true } })).a:tolist(), { 1, 2 },
     "a deflated entry")
+-- The limit of what an archive unpacks to, in sizes of its entries.
+local zeros = pack(header("|u1", "(400000,)"), ("\0"):rep(400000))
+npz.save(archive, { x = gpush.zeros(400000, { dtype = "u8" }), y = gpush.zeros(3) },
+    { compressed = true })
+t.error(function() return npz.load(archive, { max_bytes = 400000 }) end,
+    "npz.load: .*x.npz has %d%d%d+ bytes and unpacks to 400268 %(limit 400000; option max_bytes \z
+    sets it%)", "more bytes than the limit")
+t.is(npz.load(archive, { max_bytes = 400268 }).x:numel(), 400000, "as many as the limit")
+t.is(npz.load(write(archive, zip { { "a.npy", zeros } }), { max_bytes = 10 }).a:numel(), 400000,
+    "arrays that are not larger than the file")
+t.error(function() return npz.load(archive, { max_bytes = 0 }) end,
+    "option 'max_bytes': expected 1 or more, got 0", "a limit that is none")
+-- Many entries of one stored array: the list of entries repeats, the data is there once.
+local many = zip { { "a.npy", zeros } }
+local first = many:find("PK\1\2", 1, true)
+local entry = many:sub(first, many:find("PK\5\6", 1, true) - 1)
+many = many:sub(1, first - 1) .. entry:rep(20000) .. "PK\5\6" ..
+    string.pack("<I2I2I2I2I4I4I2", 0, 0, 20000, 20000, #entry * 20000, first - 1, 0)
+refuse_zip(many, "unpacks to 8001460000 %(limit 4294967296", "one array under many entries")
+
 local f64 = pack(header("<f8", "(4,)"), ("\0"):rep(32))
 for _, more in ipairs { 8, 4000 } do
     refuse_zip(zip { { "a.npy", f64 .. ("\7"):rep(more), deflated = true, size = #f64 } },

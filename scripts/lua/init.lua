@@ -109,6 +109,8 @@ gpush.clone = methods.clone
 chunk(dir .. "/autograd.lua")(gpush, declared, fail)
 chunk(dir .. "/profile.lua")(gpush, declared, fail)
 
+local NO_SUCH_FILE <const> = 2 -- ENOENT
+
 -- A table of the module that costs nothing before it is used. scripts/NAME/init.lua, run at the
 -- first use, gets the module, the table and its folder, and fills the table; nn.Linear then runs
 -- nn/Linear.lua, which gets the same and returns the value of that name. They also get the function
@@ -120,29 +122,45 @@ local function on_demand(area)
     function meta.__tostring()
         return ("%s: Tab after %s. lists what it has, ?%s tells more"):format(area, area, area)
     end
+    -- A file that fails (at Ctrl-C, without memory) leaves the table as it was: it is read again.
     local function read(name)
-        return chunk(folder .. "/" .. name .. ".lua")(gpush, t, folder, composite, loader, declared)
+        local before = {}
+        for key, value in next, t do before[key] = value end
+        local run = chunk(folder .. "/" .. name .. ".lua")
+        local ok, value = pcall(run, gpush, t, folder, composite, loader, declared)
+        if ok then return value end
+        for key in next, t do if before[key] == nil then t[key] = nil end end
+        error(value, 0)
     end
     local function find(_, name)
         local home = type(name) == "string" and (meta.homes[name] or name:match "^%u%w*$")
-        local file = home and io.open(folder .. "/" .. home .. ".lua")
-        if not file then return nil end
+        if not home then return nil end
+        local file, message, code = io.open(folder .. "/" .. home .. ".lua")
+        if not file and code == NO_SUCH_FILE then return nil end
+        if not file then error(("%s.%s: %s"):format(area, name, message), 0) end
         file:close()
         local value = read(home)
         if rawget(t, name) == nil then rawset(t, name, value) end
         return rawget(t, name)
     end
-    -- The first assignment must not bypass init's own checks.
-    function meta.__newindex(_, name, value)
-        meta.__newindex = nil
-        local _ = t[name]
-        t[name] = value
+    local first, assign
+    local function begin()
+        meta.__index, meta.__newindex = find, nil
+        local ok, message = pcall(read, "init")
+        if ok then return end
+        meta.__index, meta.__newindex, meta.homes = first, assign, {}
+        error(message, 0)
     end
-    function meta.__index(_, name)
-        meta.__index = find
-        read "init"
+    function first(_, name)
+        begin()
         return t[name]
     end
+    -- The first assignment must not bypass init's own checks.
+    function assign(_, name, value)
+        begin()
+        t[name] = value
+    end
+    meta.__index, meta.__newindex = first, assign
     gpush[area] = setmetatable(t, meta)
 end
 for _, area in ipairs { "nn", "optim", "data", "checkpoint", "cuda" } do on_demand(area) end

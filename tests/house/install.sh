@@ -112,11 +112,35 @@ else
     tap_ok $? "indirect branches are checked"
 fi
 
+# The bill of materials, against the loader's and dpkg's own words.
+materials() {
+    local sbom=$scratch/sbom.json expected
+    SOURCE_DATE_EPOCH=86400 "$build/gpush" -E "$root/scripts/dev/sbom.lua" "$1" >"$sbom" 2>"$scratch/log"
+    tap_ok $? "the bill of materials is written" "$(cat "$scratch/log")"
+    expected=$(find "$1" -path '*/bin/gpush' -o -name '*.so' | while read -r f; do
+        ldd "$f" | grep -oE '/[^ ]+' | while read -r lib; do
+            dpkg-query -S "$(readlink -f "$lib")" 2>/dev/null || dpkg-query -S "$(readlink -f "$lib" | sed 's|^/usr||')"
+        done
+    done | sed 's/:.*//' | sort -u | xargs dpkg-query -W -f='${Package} ${Version}\n')
+    tap_is "$("$build/gpush" -E -e 'for _, p in ipairs(json.decode(io.read "a").packages) do print(p.name .. " " .. p.versionInfo) end' <"$sbom" |
+        grep -v '^gpush \|^liblua5.4-dev ' | sort)" "$(sort <<<"$expected")" "it has the packages of all libraries"
+    tap_is "$("$build/gpush" -E -e 'for _, f in ipairs(json.decode(io.read "a").files) do print(f.checksums[2].checksumValue .. "  " .. f.fileName) end' <"$sbom" |
+        (cd "$1" && sha256sum -c --quiet 2>&1; find . -type f | wc -l))" "$(grep -o '"fileName"' "$sbom" | wc -l)" "and all files, with their sums"
+    grep -q '"created":"1970-01-02T00:00:00Z"' "$sbom"
+    tap_ok $? "its date can be fixed"
+}
+
 cmake --install "$build" --prefix "$scratch/usr" >"$scratch/log" 2>&1
 tap_ok $? "cmake --install" "$(cat "$scratch/log")"
 files_in "$scratch/usr" installed
 mapfile -t elf < <(find "$scratch/usr" -path '*/bin/gpush' -o -name '*.so')
 hardened "$scratch/usr/bin" installed "${elf[@]}"
+tap_is "$(grep -lF "$root/" "${elf[@]}")" "" "no program holds the name of the folder where it was built"
+if [ -z "${GPUSH_SAN-}" ] && command -v dpkg-query >/dev/null; then
+    materials "$scratch/usr"
+else
+    tap_skip "no packages to list, or a sanitised build"
+fi
 runs_in "$scratch/usr" installed
 out=$(man --warnings=all -l "$scratch/usr/share/man/man1/gpush.1" 2>&1 >/dev/null) || out=
 tap_empty "$out" "the man page has no warnings"

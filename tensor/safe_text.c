@@ -19,9 +19,7 @@ static size_t decode(const unsigned char *s, size_t n, unsigned *code) {
     return len;
 }
 
-/* Marks, embeddings, overrides and isolates of the direction: text shown in another order than it
- * is stored. */
-static bool turns(unsigned c) {
+bool gp_turns_text(unsigned c) {
     return c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
            (c >= 0x2066 && c <= 0x2069);
 }
@@ -54,7 +52,7 @@ size_t gp_safe_next(const char **s, const char *end, bool lines, char out[GP_SAF
     if (!len) code = *p, len = 1;
     *s += len;
     if (controls(code, lines)) return escape(code, byte, out);
-    if (!byte && turns(code)) return escape(code, false, out);
+    if (!byte && gp_turns_text(code)) return escape(code, false, out);
     memcpy(out, p, len);
     out[len] = 0;
     return len;

@@ -15,6 +15,10 @@ enum { GP_SAFE_MAX = 12 }; /* bytes of one piece, with its end */
  * handlers. */
 size_t gp_safe_next(const char **s, const char *end, bool lines, char out[GP_SAFE_MAX]);
 
+/* Whether the code point is a mark, embedding, override or isolate of the writing direction: text
+ * is shown in another order than it is stored. */
+bool gp_turns_text(unsigned c);
+
 /* text as one line in buf, which has n bytes: as many whole pieces as fit. Returns buf. */
 char *gp_safe_text(const char *text, char *buf, size_t n);
 

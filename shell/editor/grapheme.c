@@ -8,6 +8,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "tensor/safe_text.h"
+
 enum {
     LONGEST = 40, /* code points of a character: longer ones do not occur */
     JOINER = 0x200d,
@@ -99,12 +101,6 @@ size_t gp_cluster(const char *s, int *width) {
     }
     *width = r.w;
     return n;
-}
-
-/* Whether c changes the text's direction. */
-static bool turns(wchar_t c) {
-    return c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
-           (c >= 0x2066 && c <= 0x2069);
 }
 
 /* ---- Replacements ---- */
@@ -218,7 +214,7 @@ const char *gp_cluster_shown(wchar_t c) {
     const char *text = text_of(c);
     for (size_t i = 0, len; text && text[i]; i += len) {
         wchar_t part = point(text + i, &len);
-        if (control(part) || turns(part)) return "?";
+        if (control(part) || gp_turns_text((unsigned)part)) return "?";
     }
     return text;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tensor/io/file.h"
+#include "tensor/safe_text.h"
 
 enum { KEPT = 5000 }; /* chunks; the file is cut to that many when it holds twice as many */
 
@@ -198,8 +199,9 @@ void gp_history_add(const char *chunk) {
     }
     if (!past.error || past.told) return;
     past.told = true;
-    fprintf(stderr, "the history is this session's only: %s: %s\n", past.path,
-            strerror(past.error));
+    char path[2048];
+    fprintf(stderr, "the history is this session's only: %s: %s\n",
+            gp_safe_text(past.path, path, sizeof path), strerror(past.error));
 }
 
 int gp_history_error(const char **path) { return *path = past.path, past.error; }

@@ -50,7 +50,7 @@ local function integers(name, what, v, n, least)
     end
     check_list("data.transforms." .. name, what, list)
     local ok = #list == n
-    for i = 1, #list do
+    for i = 1, ok and n or 0 do
         ok = ok and math.type(list[i]) == "integer" and (not least or list[i] >= least)
     end
     if not ok then

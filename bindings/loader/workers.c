@@ -112,12 +112,21 @@ static void set_path(lua_State *L, const char *name, const char *path) {
     lua_pop(L, 1);
 }
 
+/* os.exit in a worker: the program's exit handlers must not run beside its other threads. */
+static int l_exit(lua_State *L) {
+    return luaL_error(L, "os.exit: a loader's worker cannot end the program: raise an error");
+}
+
 /* Opens the libraries and returns the program, prepared. */
 static int l_open(lua_State *L) {
     const worker *w = lua_touserdata(L, 1);
     const gp_worker_pool_opts *o = &w->pool->opts;
     lua_gc(L, LUA_GCSTOP); /* there is no garbage yet */
     o->open(L, o->kind);
+    lua_getglobal(L, "os");
+    lua_pushcfunction(L, l_exit);
+    lua_setfield(L, -2, "exit");
+    lua_pop(L, 1);
     lua_gc(L, LUA_GCINC, 140, 1000, 0);
     gp_default_dtype = o->dtype;
     set_path(L, "path", o->path);

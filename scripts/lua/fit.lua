@@ -75,7 +75,8 @@ local function add_row(out, row, width, right)
             local space = (" "):rep(width[c] - wide(text))
             line[c] = right[c] and space .. text or text .. space
         end
-        out[#out + 1] = (table.concat(line, "  "):gsub("%s+$", ""))
+        -- Without the blanks at its end: "%s+$" would try each blank of a long indentation.
+        out[#out + 1] = table.concat(line, "  "):match "^.*%S" or ""
     end
 end
 

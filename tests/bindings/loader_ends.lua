@@ -97,6 +97,10 @@ end }
 for _, s in data.Loader { nested, workers = 2, batch = 2 } () do
     t.is(s:tolist(), { 36, 66 }, "a loader in a loader's worker")
 end
+local leaving = { size = 2, get = function() os.exit(3) end }
+local ok, message = pcall(data.Loader { leaving, workers = 1 } ())
+t.ok(not ok and message:find "a loader's worker cannot end the program", "os.exit in a worker")
+collectgarbage()
 t.is(tasks(), threads_before, "no thread is left")
 
 t.done()

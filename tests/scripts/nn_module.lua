@@ -220,4 +220,14 @@ t.error(function() nn.BCELoss()(g.zeros(2, 3), g.zeros(2)) end,
 local Odd = nn.module "Odd\27[31m"
 function Odd:init() self["l\27[31m"] = nn.Linear(2, 2) end
 t.ok(not tostring(Odd()):find "[^%g \n]", "a name does not steer the terminal")
+
+-- A deep model prints in time that grows with the text: 1,000 levels took 15 s.
+local deep = g.nn.Linear(2, 3)
+for _ = 1, 1000 do deep = g.nn.Sequential(deep) end
+local begin = g.clock()
+local text = tostring(deep)
+t.ok(g.clock() - begin < 5 and #text > 1000000, "a deep model prints")
+local tied = g.nn.Linear(2, 3)
+text = tostring(g.nn.Sequential { tied, tied })
+t.ok(text:find "^Sequential +9\n", "a layer that occurs twice counts once")
 t.done()

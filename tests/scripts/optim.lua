@@ -340,4 +340,7 @@ do
     gpush.sgd_step(params, list(), nil, { lr = 0.5 })
     t.is(params[1]:eq(0.5):all():item(), true, "a step beside an empty view")
 end
+
+local ok, message = pcall(g.optim.SGD, function() return g.ones(1) end, { lr = 1 })
+t.ok(not ok and message:find "gave 1000000 parameters and did not end", "an endless iterator")
 t.done()

@@ -38,12 +38,22 @@ local function own_shapes(module)
     return table.concat(list, ", ")
 end
 
+-- Adds the lines of a module and those below it; returns the set of their parameters, each of which
+-- counts once in every line above it.
 local function add_tree(rows, module, indent, key)
-    local n = total(module:parameters())
-    rows[#rows + 1] = { indent .. (key and tostring(key) .. ": " or "") .. title(module),
-        own_shapes(module),
-        n > 0 and count_text(n) or "" }
-    for name, child in module:named_children() do add_tree(rows, child, indent .. "  ", name) end
+    local row = { indent .. (key and tostring(key) .. ": " or "") .. title(module),
+        own_shapes(module), "" }
+    local learned, n = {}, 0
+    rows[#rows + 1] = row
+    for _, value, kind in nn.entries(module) do
+        if kind == "parameter" then learned[value] = true end
+    end
+    for name, child in module:named_children() do
+        for p in next, add_tree(rows, child, indent .. "  ", name) do learned[p] = true end
+    end
+    for p in next, learned do n = n + p:numel() end
+    if n > 0 then row[3] = count_text(n) end
+    return learned
 end
 
 --- The tree: one line per module, with the shapes of its own tensors and the number of elements

@@ -25,6 +25,8 @@ homes.Adam, homes.AdamW, homes.lr = "Adam", "Adam", "lr"
 local check_fields = debug.getregistry()["gpush.check_fields"]
 local check_list = debug.getregistry()["gpush.check_list"]
 
+local MOST_GIVEN <const> = 1000000
+
 -- The parameters in x: a list of tensors, a model, the result of model:parameters(), or one tensor.
 local function parameters(x, fail, what)
     if is_tensor(x) then return { x } end
@@ -32,7 +34,13 @@ local function parameters(x, fail, what)
     if type(x) == "table" then check_list("optim." .. what, "params", x) end
     if type(x) == "function" then
         local list = {}
-        for a, b in x do list[#list + 1] = is_tensor(a) and a or b end
+        for a, b in x do
+            list[#list + 1] = is_tensor(a) and a or b
+            if #list > MOST_GIVEN then
+                fail("params: a function gave %d parameters and did not end: it has to return nil \z
+                    after the last", MOST_GIVEN)
+            end
+        end
         x = list
     end
     if type(x) ~= "table" then

@@ -260,10 +260,10 @@ local function search(words, some)
         if score == 0 then return end
         found[#found + 1] = { name, help, score }
     end
-    for name, row in next, gpush.ops(true) do judge(name, row.help) end
+    for name, row in next, page.rows() do judge(name, row.help) end
     topic ""
     for name, t in next, topics do
-        if name ~= 1 and not gpush.ops(true)[name] and not name:find "%.any%." then
+        if name ~= 1 and not page.rows()[name] and not name:find "%.any%." then
             judge(name, t.text or "")
         end
     end
@@ -280,7 +280,7 @@ local function way_in()
     for _, part in ipairs(topics[1]) do wrapped(part[1] .. ": " .. part[2], "    ") end
     put("    and %d more ops: help \"words\" finds them, ops(true) is their table", 0 + (function()
         local n = 0
-        for _ in next, gpush.ops(true) do n = n + 1 end
+        for _ in next, page.rows() do n = n + 1 end
         return n
     end)())
 end
@@ -322,7 +322,7 @@ end
 -- "did you mean conv2d?" where help knows a similar name.
 local function meant(name)
     local names = {}
-    for op in next, gpush.ops(true) do names[#names + 1] = public(op) end
+    for op in next, page.rows() do names[#names + 1] = public(op) end
     topic ""
     for known in next, topics do names[#names + 1] = type(known) == "string" and known or nil end
     local near = assert(loadfile(dir .. "/nearest.lua", "t"))()(name, names)

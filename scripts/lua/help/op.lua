@@ -4,6 +4,13 @@
 local gpush, topic, page = ...
 local print, put, wrapped = page.print, page.put, page.wrapped
 
+-- The table of ops, made once: it resolves every composite.
+local table_of_ops
+function page.rows()
+    table_of_ops = table_of_ops or gpush.ops(true)
+    return table_of_ops
+end
+
 -- "conv2d(x, weight, [bias], [stride=1], …)" of a row's signature.
 local function call_text(name, sig)
     local out = {}
@@ -101,7 +108,7 @@ local function alike(name, rows)
 end
 
 local function by_kind(name, t)
-    local rows = gpush.ops(true)
+    local rows = page.rows()
     local row = rows[name]
     if not row or row.random then return t end
     return { text = t.text, options = t.options, shapes = t.shapes or shapes[row.kind],
@@ -109,7 +116,7 @@ local function by_kind(name, t)
 end
 
 local function show_op(name, sig, help)
-    local row, row_name = gpush.ops(true)[name], name
+    local row, row_name = page.rows()[name], name
     name = public(name)
     page.call(call_text(name, sig))
     wrapped(help, "    ")

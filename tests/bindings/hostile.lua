@@ -1,5 +1,5 @@
 --!plain
--- Hostile calls of all functions: none crashes, hangs or leaves a state behind that is not whole.
+-- Hostile calls of all functions: none crashes, hangs or breaks the state.
 -- scripts/dev/fuzz-calls makes a million: `gpush hostile.lua SEED CALLS LOG` is one run of it.
 local t = require "tap"
 local g = require "gpush"

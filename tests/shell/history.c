@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+// NOLINTNEXTLINE(bugprone-suspicious-include): the tests link the core, not the shell
 #include "shell/editor/history.c"
 
 enum { WIDE = 300 }; /* bytes of a chunk */
@@ -21,14 +22,14 @@ static const char *chunk(int i) {
 
 /* Fills the file beyond the limit, so that the next shell cuts it back. */
 static void fill(int lines) {
-    FILE *f = fopen(file, "w");
+    FILE *f = fopen(file, "we");
     for (int i = 0; i < lines; i++) fprintf(f, "%s\n", chunk(i));
     fclose(f);
 }
 
 /* The file's lines; -1 where one is not whole. A last one without its end is the kill's. */
 static int count(void) {
-    FILE *f = fopen(file, "r");
+    FILE *f = fopen(file, "re");
     char line[2 * WIDE + 2];
     int n = 0;
     while (f && fgets(line, sizeof line, f)) {
@@ -77,7 +78,7 @@ int main(void) {
     tap_ok(least >= KEPT, "and none is lost: at least %d are left", least);
 
     fill(3);
-    FILE *f = fopen(file, "a");
+    FILE *f = fopen(file, "ae");
     fputs("begun", f); /* what a kill in the middle of a line leaves */
     fclose(f);
     gp_history_open();

@@ -135,7 +135,11 @@ tap_ok $? "cmake --install" "$(cat "$scratch/log")"
 files_in "$scratch/usr" installed
 mapfile -t elf < <(find "$scratch/usr" -path '*/bin/gpush' -o -name '*.so')
 hardened "$scratch/usr/bin" installed "${elf[@]}"
-tap_is "$(grep -lF "$root/" "${elf[@]}")" "" "no program holds the name of the folder where it was built"
+if [ -z "${GPUSH_SAN-}" ]; then
+    tap_is "$(grep -lF "$root/" "${elf[@]}")" "" "no program holds the name of the folder where it was built"
+else
+    tap_skip "a sanitizer's reports name the sources by their full paths"
+fi
 if [ -z "${GPUSH_SAN-}" ] && command -v dpkg-query >/dev/null; then
     materials "$scratch/usr"
 else

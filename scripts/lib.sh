@@ -68,8 +68,8 @@ install_missing() {
     want=${want% }
     [ -n "$want" ] || return 0
     command -v apt-get >/dev/null 2>&1 ||
-        die "missing: $want (Debian's names). This system has no apt-get, so please install them yourself" \
-            "and start again; Debian 12 and Ubuntu 24.04 are what gpush is tried on."
+        die "missing: $want (Debian's names). This system has no apt-get, so please install them" \
+            "yourself and start again; Debian 12 and Ubuntu 24.04 are what gpush is tried on."
     byhand="apt-get update && apt-get install $want"
     if [ "$(id -u)" != 0 ]; then
         command -v sudo >/dev/null 2>&1 ||
@@ -84,8 +84,8 @@ install_missing() {
     # shellcheck disable=SC2086
     if ! as_root_apt install -y --no-install-recommends $want; then
         tail -n 15 "$root/build/setup.log" >&2
-        die "apt-get could not install what is missing (above, and build/setup.log). Is this machine" \
-            "online, and are its package sources right? By hand, as root: $byhand"
+        die "apt-get could not install what is missing (above, and build/setup.log). Is this" \
+            "machine online, and are its package sources right? By hand, as root: $byhand"
     fi
     left=$(missing "${1-}" | tr '\n' ' ')
     [ -z "$left" ] || die "still missing after apt-get: $left(see build/setup.log)"

@@ -188,9 +188,10 @@ GP_FN double int_power(double r, int n) {
 /* The sum of (x + k)^-s for k = 0, 1, 2 …, x > 0 and integer s > 1: ten terms, then Euler and
  * Maclaurin's series, whose coefficients are Bernoulli's numbers B(2j) / (2j)!. */
 GP_FN double hurwitz_zeta(int s, double x) {
-    const double bernoulli[] = {
-        0.08333333333333333,  -0.001388888888888889,  3.3068783068783071e-05, -8.267195767195768e-07,
-        2.08767569878681e-08, -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225832e-13};
+    const double bernoulli[] = {0.08333333333333333,    -0.001388888888888889,
+                                3.3068783068783071e-05, -8.267195767195768e-07,
+                                2.08767569878681e-08,   -5.284190138687493e-10,
+                                1.3382536530684679e-11, -3.3896802963225832e-13};
     double sum = 0, i = 1 / (x + 10);
     for (int k = 0; k < 10; k++) sum += int_power(1 / (x + k), s);
     double tail = int_power(i, s - 1) / (s - 1), t = int_power(i, s);

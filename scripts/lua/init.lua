@@ -111,8 +111,8 @@ chunk(dir .. "/profile.lua")(gpush, declared, fail)
 
 local NO_SUCH_FILE <const> = 2 -- ENOENT
 
--- A table of the module that costs nothing before it is used. scripts/NAME/init.lua, run at the
--- first use, gets the module, the table and its folder, and fills the table; nn.Linear then runs
+-- A table of the module that costs nothing before it is used. NAME/init.lua in this folder, run
+-- at the first use, gets the module, the table and its folder, and fills it; nn.Linear then runs
 -- nn/Linear.lua, which gets the same and returns the value of that name. They also get the function
 -- that makes composites, the functions that loaders are made of, and declared. The metatable's
 -- `homes` gives the file of a name that has none of its own: Conv2d = "Conv"; such a file puts all

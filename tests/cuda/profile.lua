@@ -53,7 +53,8 @@ do
     local wall, kernels, ends = tonumber(trace:match '"wall_us":([%d.]+)'), 0, 0
     local longest, last, ordered, own = 0, 0, true, true
     for name, ts, dur, op in trace:gmatch
-        '"cat":"kernel","name":"([^"]+)","pid":%d+,"tid":%d+,"ts":([%d.-]+),"dur":([%d.]+),"args":{"id":%d+,"op":"([^"]+)"' do
+        '"cat":"kernel","name":"([^"]+)","pid":%d+,"tid":%d+,"ts":([%d.-]+),"dur":([%d.]+),\z
+            "args":{"id":%d+,"op":"([^"]+)"' do
         own = own and name ~= "add" and op == "add"
         ts, dur = tonumber(ts), tonumber(dur)
         kernels, longest = kernels + 1, math.max(longest, dur)
@@ -226,7 +227,9 @@ out = run("", [[
     local x = ones(10, {device = "cuda"})
     require "fake".fault "wait=1"
     local y = x * 2
-    for _, l in ipairs(sync.calls()) do if l.what:find "mul: cudaStreamSynchronize" then print "seen" end end]])
+    for _, l in ipairs(sync.calls()) do
+        if l.what:find "mul: cudaStreamSynchronize" then print "seen" end
+    end]])
 t.is(out, "seen\n", "and the calls of one that is opened after sync.mode was set are seen")
 out = run("NVTX_INJECTION64_PATH=/somewhere", [[
     local fake = require "fake"
@@ -240,7 +243,8 @@ out = run("NVTX_INJECTION64_PATH=/somewhere", [[
     local first = profile.region "load"
     profile.region("step", function() x = x + 1 end)
     local prof = profile.run({}, function() profile.region("step", function() x = x + 1 end) end)
-    print(fake.count "range load", fake.count "range step", fake.count "open ranges", prof:table{group = "region"}:find "step" ~= nil)
+    print(fake.count "range load", fake.count "range step", fake.count "open ranges",
+        prof:table{group = "region"}:find "step" ~= nil)
     getmetatable(first).__close(first)
     getmetatable(first).__close(first)
     print(fake.count "open ranges", fake.count "range an end of none")]])

@@ -60,7 +60,11 @@ local file = assert(io.open(scratch .. "/script.lua", "w"))
 file:write [[
 local failed = 0
 local t = { close = function(a, b, eps, what) for i = 1, #a do
-    if math.abs(a[i] - b[i]) > eps * (1 + math.abs(b[i])) then print(what, i, a[i], b[i]) failed = failed + 1 break end
+    if math.abs(a[i] - b[i]) > eps * (1 + math.abs(b[i])) then
+        print(what, i, a[i], b[i])
+        failed = failed + 1
+        break
+    end
 end end }
 local by = require "refused"(t, "without cuDNN", 1)
 print("failed", failed, "cuDNN's", by.cudnn)

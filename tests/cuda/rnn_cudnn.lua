@@ -172,7 +172,8 @@ file:write [[
 manual_seed(1)
 local right = true
 for _, kind in ipairs { "LSTM", "GRU", "RNN" } do -- trained, and not
-    local layer, x = nn[kind](3, 5, { num_layers = 2, bidirectional = true }):double(), randn(4, 2, 3, { dtype = "f64" })
+    local layer = nn[kind](3, 5, { num_layers = 2, bidirectional = true }):double()
+    local x = randn(4, 2, 3, { dtype = "f64" })
     local function run(device)
         layer:to(device)
         local a = x:detach():to(device):requires_grad_()
@@ -183,14 +184,17 @@ for _, kind in ipairs { "LSTM", "GRU", "RNN" } do -- trained, and not
         return list
     end
     local want = run "cpu"
-    for i, g in ipairs(run "cuda") do right = right and (g:to "cpu" - want[i]):abs():amax():item() < 1e-11 end
+    for i, g in ipairs(run "cuda") do
+        right = right and (g:to "cpu" - want[i]):abs():amax():item() < 1e-11
+    end
 end
 print(right)
 ]]
 file:close()
 local run = assert(io.popen(
     ("env PATH=/usr/bin:/bin CUDA_HOME=/nowhere GPUSH_CUDA_PLUGIN=%s/libs/libgpush_cuda.so \z
-        GPUSH_CUDA_LIBRARIES=%s/libs %s/gpush %s/script.lua 2>&1"):format(scratch, scratch, build, scratch)))
+        GPUSH_CUDA_LIBRARIES=%s/libs %s/gpush %s/script.lua 2>&1"):format(
+    scratch, scratch, build, scratch)))
 local text = run:read "a"
 run:close()
 t.ok(text:find "^true\n",

@@ -91,7 +91,7 @@ y, a = nil, nil
 collectgarbage()
 local other = on("cuda:0", 300000, 9)
 local sum = z + b
-assert(sum[300000]:item() == 8 and other[1]:item() == 9, "a copy between devices is ordered with both")
+assert(sum[300000]:item() == 8 and other[1]:item() == 9, "a copy between devices waits for both")
 assert(not pcall(function() return other + b end))
 print(select(2, pcall(function() return other + b end)))
 assert(memory("cuda:0").in_use > 0 and memory("cuda:1").in_use > 0)
@@ -124,8 +124,11 @@ local function all(d)
     local y = conv2d(a, on(w))
     local loss = cross_entropy(y:mean({3, 4}), on(labels)) + net(a[1])[1]:sum()
     loss:backward()
-    local list = { y, a.grad, on(m):mm(on(m)), linalg.inv(on(m)), (linalg.svdvals(on(m))), on(v):sort(), fft.rfft(on(v)), on(v):topk(3),
-        on(x):cumsum(2), on(v):unique(), on(v)[on(v) > 0], a.grad:std(), on(v):scatter_add(1, tensor({1, 1, 2}):to(d), on(v)["1:3"]) }
+    local list = {
+        y, a.grad, on(m):mm(on(m)), linalg.inv(on(m)), (linalg.svdvals(on(m))), on(v):sort(),
+        fft.rfft(on(v)), on(v):topk(3), on(x):cumsum(2), on(v):unique(), on(v)[on(v) > 0],
+        a.grad:std(), on(v):scatter_add(1, tensor({1, 1, 2}):to(d), on(v)["1:3"]),
+    }
     cell:to "cpu"
     for i, r in ipairs(list) do list[i] = r:detach() end
     return list
@@ -139,13 +142,15 @@ for d, list in pairs(got) do
         assert(r.device == d, d)
         local far = (r:to "cpu" - want[i]):abs():amax():item()
         assert(far < 1e-4, d .. ": result " .. i .. " is off by " .. far)
-        assert((r:to(d == "cuda:0" and "cuda:1" or "cuda:0"):to "cpu" - r:to "cpu"):abs():amax():item() == 0, "and over there")
+        local moved = r:to(d == "cuda:0" and "cuda:1" or "cuda:0")
+        assert((moved:to "cpu" - r:to "cpu"):abs():amax():item() == 0, "and over there")
     end
 end
 local s = stream "cuda:1"
 local b = want[1]:to "cuda:1"
 synchronize()
-local z = s:use(function() return (b * 2):to "cuda:0" end) + 1 -- from a stream beside the default one
+-- from a stream beside the default one
+local z = s:use(function() return (b * 2):to "cuda:0" end) + 1
 assert(((z:to "cpu" - want[1] * 2):abs() - 1):abs():amax():item() < 1e-6)
 print "done"
 ]]

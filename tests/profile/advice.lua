@@ -93,9 +93,11 @@ local cases = {
             w:exp():sum():backward() end)",
         { "local w = x:detach() w.requires_grad = true w:exp():sum():backward()" } },
     { "validate", "", [[local w = x:detach() w.requires_grad = true
-        local z = ones(5, {device = d}):scatter_reduce(1, labels, w, 'prod'):sum() local g = grad(z, w, {create_graph = true})]],
+        local z = ones(5, {device = d}):scatter_reduce(1, labels, w, 'prod'):sum()
+        local g = grad(z, w, {create_graph = true})]],
         { [[local w = x:detach() w.requires_grad = true
-        local z = ones(5, {device = d}):scatter_reduce(1, labels, w, 'prod'):sum() local g = grad(z, w)]] } },
+        local z = ones(5, {device = d}):scatter_reduce(1, labels, w, 'prod'):sum()
+        local g = grad(z, w)]] } },
     { "explicit", "", "synchronize(d)", { "local v = x:sum()" }, asked = true },
     { "explicit", "", "s:synchronize()", { "local v = x:sum()" }, asked = true },
     { "queue", "", "for i = 1, 1500 do x:add_(1) end", { "x:add_(1500)" }, asked = true },

@@ -107,7 +107,7 @@ has(out, "size%s+batch%s+cpu%s+device%s+copy in%s+compute%s+copy out%s+ratio%s+r
     "svd_live: columns")
 local rows, worst = 0, 0
 for size, batch, cpu, total, copy_in, compute, copy_out, ratio, residual in
-    out:gmatch "\n%s+(%d+)%s+(%d+)%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+(%S+)" do
+    out:gmatch("\n%s+(%d+)%s+(%d+)" .. ("%s+([%d.]+)"):rep(6) .. "%s+(%S+)") do
     rows = rows + 1
     worst = math.max(worst, tonumber(residual))
     t.close(tonumber(total), copy_in + compute + copy_out, 0.002,

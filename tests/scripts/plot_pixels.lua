@@ -88,7 +88,10 @@ for y = 1, %d do
     rows[y] = {}
     for x = 1, %d do
         rows[y][x] = {}
-        for c = 1, 3 do rows[y][x][c] = ((y * 7919 ~ x * 104729 * (c + 1)) * 2654435761 >> 16) %% 6 * 51 end
+        for c = 1, 3 do
+            local mixed = (y * 7919 ~ x * 104729 * (c + 1)) * 2654435761
+            rows[y][x][c] = (mixed >> 16) %% 6 * 51
+        end
     end
 end
 imshow(tensor(rows, {dtype = "u8"}))]]):format(H, W)

@@ -20,8 +20,8 @@ end
 -- The variables present when a line is typed.
 local setup = [[
 x, y, z, a, b, c, n, e = ones(3, 4), ones(3, 4), 2, 1, 2, true, 3, 2.5
-v = ones(3) xs, ys, d = {1, 2, 3}, {4, 5, 6}, {k = 1} i = 1
-model = nn.Linear(4, 2) opt = optim.SGD(model:parameters(), {lr = 0.1}) ds = data.TensorDataset(ones(8, 4), ones(8))
+v = ones(3) xs, ys, d = {1, 2, 3}, {4, 5, 6}, {k = 1} ds = data.TensorDataset(ones(8, 4), ones(8))
+i = 1 model = nn.Linear(4, 2) opt = optim.SGD(model:parameters(), {lr = 0.1})
 train_loader = data.Loader{ds, batch = 4} Name = nn.module "Name" loss = ones(1):sum();
 ]]
 

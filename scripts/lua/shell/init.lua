@@ -5,7 +5,7 @@
 local gpush, native, dir = ...
 local shell = { native = native }
 
--- scripts/shell/NAME.lua, loaded on first use.
+-- scripts/lua/shell/NAME.lua, loaded on first use.
 local parts = {}
 function shell.part(name)
     parts[name] = parts[name]

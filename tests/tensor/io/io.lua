@@ -209,10 +209,13 @@ local gpush = require "gpush"
 local name = arg[1]
 for _, save in ipairs {function(x) gpush.npy.save(name, x) end,
     function(x) gpush.npz.save(name, {x = x}) end, function(x) gpush.image.save(name, x) end,
-    function(x) gpush.profile.run(function() for i = 1, 500 do local y = x + i end end):trace(name) end} do
+    function(x)
+        gpush.profile.run(function() for i = 1, 500 do local y = x + i end end):trace(name)
+    end} do
     local ok, message = pcall(save, gpush.arange(1, 90000, 1,
         {dtype = "f32"}):square():mul(0.1234567):remainder(1):view(300, 300))
-    io.write(ok and "written" or message:match("cannot write .*File too large") and "refused" or message, "\n")
+    local refused = not ok and message:match("cannot write .*File too large")
+    io.write(ok and "written" or refused and "refused" or message, "\n")
 end
 ]])
 local p = io.popen(("trap '' XFSZ; ulimit -f 8; '%s/gpush' '%s' '%s' 2>&1"):format(
@@ -387,8 +390,10 @@ import sys, numpy as np
 d = sys.argv[1]
 x = np.arange(24).reshape(2, 3, 4) - 7
 kinds = ['f8', 'f4', 'f2', 'i8', 'i4', 'i2', 'i1']
-np.savez(d + '/np.npz', **{o + k + f: np.array(x, dtype=o + k, order=f) for o in '<>' for k in kinds for f in 'CF'})
-np.savez_compressed(d + '/npc.npz', u1=(x + 7).astype('u1'), b1=x > 0, s=np.float32(3), e=np.zeros((0, 3), 'i4'))
+np.savez(d + '/np.npz', **{o + k + f: np.array(x, dtype=o + k, order=f)
+                           for o in '<>' for k in kinds for f in 'CF'})
+np.savez_compressed(d + '/npc.npz', u1=(x + 7).astype('u1'), b1=x > 0, s=np.float32(3),
+                    e=np.zeros((0, 3), 'i4'))
 ]], "", "NumPy writes")
     local wrong
     local want = gpush.arange(-7, 16):view(2, 3, 4):tolist()
@@ -415,8 +420,10 @@ import sys, numpy as np
 d = sys.argv[1]
 for f in ['/ours.npz', '/oursc.npz']:
     z = np.load(d + f)
-    print(' '.join(k + ':' + str(z[k].dtype) + str(z[k].astype('i4').tolist()).replace(' ', '') for k in z.files))
-]], (("bool:bool[[0,1],[1,1],[1,1]] f16:float16X f32:float32X f64:float64X i16:int16X i32:int32X i64:int64X i8:int8X u8:uint8X\n"):gsub("X", "[[0,3],[1,4],[2,5]]")):rep(2),
+    print(' '.join(k + ':' + str(z[k].dtype) + str(z[k].astype('i4').tolist()).replace(' ', '')
+                   for k in z.files))
+]], (("bool:bool[[0,1],[1,1],[1,1]] f16:float16X f32:float32X f64:float64X i16:int16X \z
+        i32:int32X i64:int64X i8:int8X u8:uint8X\n"):gsub("X", "[[0,3],[1,4],[2,5]]")):rep(2),
         "NumPy reads ours")
 end
 t.done()

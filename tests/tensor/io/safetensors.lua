@@ -46,12 +46,14 @@ collectgarbage()
 
 -- A header whose length is not a multiple of the elements' size.
 x = st.load(
-    file('{"a":{"dtype":"F64","shape":[2],"data_offsets":[3,19]},"b":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}}',
+    file('{"a":{"dtype":"F64","shape":[2],"data_offsets":[3,19]},' ..
+        '"b":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}}',
     string.pack("<BBBdd", 1, 2, 255, 0.5, -2)))
 t.is({ x.a:tolist(), x.b:tolist() }, { { 0.5, -2.0 }, { 1, 2, 255 } },
     "elements that are not aligned")
 x = st.load(
-    file('{"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]},"b":{"dtype":"F16","shape":[1,2],"data_offsets":[4,8]}}',
+    file('{"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]},' ..
+        '"b":{"dtype":"F16","shape":[1,2],"data_offsets":[4,8]}}',
     string.pack("<I2I2I2I2", 0x3fc0, 0xc000, 0x3e00, 0xc000)))
 t.is({ x.a:tolist(), x.a.dtype, x.b:tolist(), x.b.dtype },
     { { 1.5, -2.0 }, "bf16", { { 1.5, -2.0 } }, "f16" }, "16-bit floats")
@@ -91,8 +93,10 @@ st.save(name,
     { metadata = { b = "2", a = "1" } })
 local text = read(name)
 local n = string.unpack("<I8", text)
-local want = '{"__metadata__":{"a":"1","b":"2"},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},' ..
-    '"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]},"z":{"dtype":"U8","shape":[3],"data_offsets":[8,11]}}'
+local want = '{"__metadata__":{"a":"1","b":"2"},' ..
+    '"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},' ..
+    '"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]},' ..
+    '"z":{"dtype":"U8","shape":[3],"data_offsets":[8,11]}}'
 t.is(text:sub(9, 8 + n), want .. (" "):rep(-#want % 8),
     "the header: larger elements first, then by name")
 t.is(n % 8, 0, "the data begin at a multiple of 8")
@@ -147,7 +151,8 @@ refused(entry '"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_of
     "has too many elements", "a size that overflows")
 refused(entry '"dtype":"F32","shape":[99999999999999999999],"data_offsets":[0,16]',
     "not JSON: too big integer", "a size that is no i64")
-local two = '{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[%d,%d]}}'
+local two = '{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},' ..
+    '"b":{"dtype":"F32","shape":[2],"data_offsets":[%d,%d]}}'
 refused(file(two:format(4, 12), ("\0"):rep(12)), "tensor 'b': its data overlaps that of 'a'",
     "tensors that overlap")
 refused(file(two:format(0, 8), ("\0"):rep(8)), "overlaps that of", "the same bytes twice")

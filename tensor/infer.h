@@ -19,24 +19,27 @@ bool infer_grad(gp_call *c, gp_meta *m);
 #define VIEW(n, ...) bool view_##n(gp_call *c);
 #include "tensor/ops/table/ops.def"
 
-/* ---- for the writers of rules ---- */
+/* ---- for the writers of rules ----
+ * What gives bool here is false with a message that names the op and the argument, and what gives a
+ * pointer is NULL likewise. Only gp_infer_dense, _values and _offsets make tensors; none waits. */
 
-/* The device of all tensor arguments; NULL with a message when they differ. */
+/* The device of all tensor arguments; NULL when they differ. */
 gp_device *gp_infer_device(const gp_call *c);
 /* Output i has x's shape (or `shape`) and dtype dt; sets m->n = i + 1 and m->dev from x. */
 void gp_meta_like(gp_meta *m, int i, const gp_tensor *x, gp_dtype dt);
-/* The dims in argument i (absent: all) as a bit mask; false with a message on a bad or repeated
- * dim. */
+/* The dims in argument i (absent: all) as a bit mask; false on a bad or repeated dim. */
 bool gp_infer_dims(const gp_call *c, int i, int ndim, uint64_t *mask);
-/* The dim in argument i (absent: fallback), 0-based in *d; the argument is then counted from 1. */
+/* The dim in argument i (absent: fallback), 0-based in *d; the argument is then counted from 1.
+ * False where x has no such dim. */
 bool gp_infer_dim(gp_call *c, int i, int64_t fallback, int *d);
 /* s: the shape of x without the dims in mask, or with them as size 1 where kept. True where one of
  * them has size 0. */
 bool gp_infer_reduced(const gp_tensor *x, uint64_t mask, bool keep, gp_shape *s);
-/* The shape that tensor arguments first … first + n - 1 broadcast to. */
+/* The shape that tensor arguments first … first + n - 1 broadcast to; false when they do
+ * not. */
 bool gp_infer_broadcast(const gp_call *c, int first, int n, gp_shape *s);
 /* Makes argument i contiguous as the next temporary: a copy, or the tensor itself if it is
- * contiguous. */
+ * contiguous. False when memory is short. */
 bool gp_infer_dense(gp_call *c, int i);
 /* Optional bool argument i, false by default. */
 static inline bool gp_arg_bool(const gp_call *c, int i) { return gp_given(c, i) && c->arg[i].i; }
@@ -44,39 +47,43 @@ static inline bool gp_arg_bool(const gp_call *c, int i) { return gp_given(c, i) 
 gp_dtype gp_arg_dtype(const gp_call *c, int i, gp_dtype fallback);
 /* The device of argument i, or the default one. */
 gp_device *gp_arg_device(const gp_call *c, int i);
-/* The shape in argument i. */
+/* The shape in argument i; false where a size is negative, or the elements are too many. */
 bool gp_arg_shape(const gp_call *c, int i, gp_shape *s);
 /* Promoted dtype of a call's tensor and number arguments first … first + n - 1, PyTorch's rule:
  * dimensioned tensors before 0-d ones before numbers. */
 gp_dtype gp_infer_promote(const gp_call *c, int first, int n);
-/* False with a message naming the op, unless dt is in set. */
+/* False unless dt is in set. */
 bool gp_infer_check(const gp_call *c, const char *arg, gp_dtype dt, uint32_t set);
 
 /* Checks dt, the operands' dtype after promotion, with the row's types; sets c->compute and the
- * result's dtype. */
+ * result's dtype. False where the row does not take dt. */
 bool gp_infer_compute(gp_call *c, gp_dtype dt, gp_dtype *out);
 
-/* False with a message naming the op, unless tensor argument i is a mask. */
+/* False unless tensor argument i is a mask. */
 bool gp_infer_mask(const gp_call *c, int i, const char *arg);
-/* False with a message naming the op, unless tensor t holds integers (indices). */
+/* False unless tensor t holds integers (indices). */
 bool gp_infer_index(const gp_call *c, const char *arg, const gp_tensor *t);
 /* Whether dt can represent the number in argument i. Integers truncate fractions but have no
- * infinities or NaN; bool takes any. False with a message naming the op. */
+ * infinities or NaN; bool takes any. */
 bool gp_infer_number(const gp_call *c, int i, const char *arg, gp_dtype dt);
 /* Values to be written into a tensor of dtype dt: tensor argument i, converted into c->tmp[at]
- * (which becomes the last one) where its dtype differs. False with a message when they are of a
- * higher kind. Kernels call gp_values. */
+ * (which becomes the last one) where its dtype differs. False when they are of a higher kind.
+ * Kernels call gp_values. */
 bool gp_infer_values(gp_call *c, int i, gp_dtype dt, int at);
-/* Makes an i64 temporary of shape s, c->tmp[0], for the kernel's byte offsets. */
+/* Makes an i64 temporary of shape s, c->tmp[0], for the kernel's byte offsets. False when memory is
+ * short. */
 bool gp_infer_offsets(gp_call *c, const gp_meta *m, const gp_shape *s);
 /* For gather and scatter: dim (argument 1, then counted from 1) of x, and an index (argument 2)
- * with x's number of dims that fits in x but for dim. Sets m->dev. */
+ * with x's number of dims that fits in x but for dim. Sets m->dev. False where they do
+ * not fit. */
 bool gp_infer_along(gp_call *c, gp_meta *m, int *d);
 /* The shape and checks of gather_nd and scatter_nd: indices (argument 1) is (batch dims, any dims,
- * depth), x's batch dims match, its next depth dims are indexed, the rest are kept. */
+ * depth), x's batch dims match, its next depth dims are indexed, the rest are kept.
+ * False where they do not match. */
 bool gp_infer_tuples(gp_call *c, gp_meta *m, int64_t batch, gp_shape *s);
 /* The shape of x[indices] (argument 1, a list; their dims in argument dims_at): NumPy's rule, see
- * gp_index_place. Makes the temporary for offsets; sets m->dev. */
+ * gp_index_place. Makes the temporary for offsets; sets m->dev. False where the indices do not
+ * broadcast, or there are more than dims. */
 bool gp_infer_indexed(gp_call *c, gp_meta *m, int dims_at, gp_shape *out);
 /* How values are written at indices; scatter's `reduce`. */
 typedef enum gp_scatter_op { GP_PUT, GP_ADD, GP_MUL, GP_MIN, GP_MAX, GP_MEAN } gp_scatter_op;

@@ -5,8 +5,8 @@
 #include "tensor/array.h"
 #include "tensor/srcloc.h"
 #include "tensor/error.h"
-#ifndef __cplusplus /* C++ sees calls and their arrays; devices and streams are opaque addresses   \
-                     */
+/* C++ sees calls and their arrays: devices and streams are opaque addresses. */
+#ifndef __cplusplus
 #include "tensor/device/device.h"
 #endif
 
@@ -102,7 +102,7 @@ typedef enum gp_op_kind {
     GP_FUNCTION /* no op: a function with a name and a signature, such as a layer's class */
 } gp_op_kind;
 
-/* integers are computed as f32, and give f32 */
+/* Bits of gp_op.types above those of the dtypes. */
 #define GP_T_TOFLOAT (1u << 16) /* integers are computed as, and give, f32 */
 #define GP_T_WIDEN (1u << 17)   /* integers and bool give i64 */
 #define GP_T_BOOL (1u << 18)    /* the result is bool */
@@ -172,8 +172,8 @@ enum {
 #include "tensor/autograd/grad_rows.h"
     GP_OPS
 };
-#ifdef GP_PLUGIN /* the program's table, given to the plug-in when it is opened                    \
-                    (tensor/device/plugin_api.h) */
+/* A plug-in is given the program's table when it is opened (tensor/device/plugin_api.h). */
+#ifdef GP_PLUGIN
 extern const gp_op *gp_ops;
 #else
 extern const gp_op gp_ops[GP_OPS];
@@ -199,7 +199,9 @@ extern const gp_kernel *gp_cpu_kernels;
  * with a message; nothing leaks and inputs are unchanged. */
 bool gp_op_run(gp_call *c);
 
-/* Building calls in C. gp_call_begin starts one; the others append an argument each. */
+/* Building calls in C. gp_call_begin starts one, which the caller owns; the others append an
+ * argument each. None fails and none checks: an op has at most GP_MAX_ARGS arguments, with
+ * GP_MAX_INTS integers in all. Tensors are borrowed until the call has run; integers are copied. */
 void gp_call_begin(gp_call *c, const gp_op *op);
 void gp_call_tensor(gp_call *c, gp_tensor *t); /* NULL: absent */
 void gp_call_int(gp_call *c, int64_t i);
@@ -210,20 +212,23 @@ void gp_call_none(gp_call *c);
 gp_tensor *gp_call_one(gp_call *c);
 
 #ifndef __cplusplus
-/* x as a contiguous tensor: itself (a new reference) or a copy. */
+/* The next five give NULL, or false, with a message where memory is short, a copy cannot run or a
+ * wait is refused. */
+/* x as a contiguous tensor: itself (a new reference) or a copy. Only queues. */
 gp_tensor *gp_contiguous(gp_tensor *x);
-/* x as dtype dt on the same device: itself (a new reference) or a converted copy. */
+/* x as dtype dt on the same device: itself (a new reference) or a converted copy. Only
+ * queues. */
 gp_tensor *gp_cast(gp_tensor *x, gp_dtype dt);
-/* x on dev. From or to an asynchronous device this queues a copy and waits (why = copy), unless
- * non_blocking and the host side is pinned. */
+/* x on dev, as a new reference. From or to an asynchronous device this queues a copy and waits (why
+ * = copy), unless non_blocking and the host side is pinned. */
 gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why why,
                         const char *what);
 /* Writes src's elements into dst: broadcast, converted, copied from another device (a wait, as
- * gp_to_device); overlapping ones are copied first. */
+ * gp_to_device); overlapping ones are copied first. False also where src does not fit. */
 bool gp_copy_into(gp_tensor *dst, gp_tensor *src, gp_why why, const char *what);
 /* Copies x's elements, row-major, to dst (numel * size bytes), waiting for them. */
 bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what);
-/* Reads the one element of x. */
+/* Reads the one element of x, waiting for it. False also where x has none or several. */
 bool gp_item(gp_tensor *x, gp_scalar *out, gp_why why, const char *what);
 #endif
 
@@ -251,6 +256,7 @@ typedef struct gp_rng {
     uint64_t seed, counter;
 } gp_rng;
 extern _Thread_local gp_rng gp_generator; /* of this thread */
+/* Starts this thread's generator again: key `seed`, counter 0. */
 void gp_manual_seed(uint64_t seed);
 #endif
 

@@ -11,7 +11,9 @@
  * the out-of-memory ladder (DESIGN 5) before it returns NULL; the message lists requested, in use,
  * cached and the largest live blocks by line. */
 gp_storage *gp_storage_new(gp_stream *s, size_t bytes);
-/* Foreign memory (a mapped file): release(st) is called when the last reference goes. */
+/* A storage over memory that others own (a mapped file), with one reference: release(st) is called
+ * when the last one goes, and finds owner in st. NULL with a message when memory is short: release
+ * is then not called. */
 gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes,
                                void (*release)(gp_storage *), void *owner);
 
@@ -28,6 +30,9 @@ static inline gp_storage *gp_storage_ref(gp_storage *st) {
     gp_storage_count(st, 1);
     return st;
 }
+/* Gives up a reference to st, not NULL. With the last one the block returns to its device's free
+ * lists, for reuse after the work queued on it: never waits on a stream, unless no event can be
+ * made. */
 void gp_storage_unref(gp_storage *st);
 
 /* Records that work queued on s uses st, so that it is not reused before that work is done. */
@@ -44,10 +49,13 @@ typedef struct gp_mem_stats {
 void gp_alloc_stats(gp_device *dev, gp_mem_stats *out);
 /* Bytes in use on dev, read without the lock. */
 int64_t gp_alloc_in_use(gp_device *dev);
+/* Begins the peak again at what is in use. */
 void gp_alloc_reset_peak(gp_device *dev);
 /* Frees cached blocks on the device, but for those that queued work on another stream may still
  * use. */
 void gp_alloc_flush(gp_device *dev);
+/* Gives a device that is being opened its allocator, which lives as long as the process. False
+ * with a message when memory is short. */
 bool gp_alloc_open(gp_device *dev);
 
 /* Runs a full collection of the calling thread's Lua state, before the last retry. Set by

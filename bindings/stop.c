@@ -38,7 +38,7 @@ void gp_stop_now(void) {
     for (frame *f = running; f; f = f->outer) lua_sethook(f->L, on_hook, LUA_MASKCOUNT, AT_ONCE);
 }
 
-bool gp_stop_asked(void) { return asked; }
+bool gp_stop_requested(void) { return asked; }
 
 int gp_stop_depth(const lua_State *co) {
     int n = 0;

@@ -16,6 +16,6 @@ void gp_stop_now(void);
  * running one; -1: co does not run. */
 int gp_stop_depth(const lua_State *co);
 /* Whether gp_stop_now was called since gp_stop_begin. For waits, which no hook ends. */
-bool gp_stop_asked(void);
+bool gp_stop_requested(void);
 
 #endif

@@ -44,7 +44,7 @@ static int load(lua_State *L, const char *text) {
     return gp_syntax_load(L, text, strlen(text), gp_input_name(true), "t");
 }
 
-static int l_block(lua_State *L) { return gp_shell_ask(L, "block"); }
+static int l_block(lua_State *L) { return gp_shell_delegate(L, "block"); }
 
 /* Whether the text has a line that opens a block in Python, for i in range(3):, so that no further
  * line makes it a chunk. Only a text with such a colon is examined. */
@@ -200,7 +200,7 @@ static bool whole(void *ctx, const char *text) {
     return gp_shell_chunk_state(ctx, text) != GP_CHUNK_INCOMPLETE;
 }
 
-static int l_constants(lua_State *L) { return gp_shell_ask(L, "constants"); }
+static int l_constants(lua_State *L) { return gp_shell_delegate(L, "constants"); }
 
 /* Notes Python's constants in the text at index 1, which Lua takes as variables. */
 static void mention_constants(lua_State *L) {

@@ -128,7 +128,7 @@ void gp_shell_push_module(lua_State *L) {
     lua_setfield(L, LUA_REGISTRYINDEX, MODULE);
 }
 
-int gp_shell_ask(lua_State *L, const char *name) {
+int gp_shell_delegate(lua_State *L, const char *name) {
     int n = lua_gettop(L);
     gp_shell_push_module(L);
     lua_getfield(L, -1, name);
@@ -261,7 +261,7 @@ void gp_shell_started(void) {
     started_ns = gp_now_ns();
 }
 
-static int l_show_status(lua_State *L) { return gp_shell_ask(L, "status"); }
+static int l_show_status(lua_State *L) { return gp_shell_delegate(L, "status"); }
 
 void gp_shell_ended(lua_State *L) {
     if (!status_line || !started_ns) return;

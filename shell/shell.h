@@ -78,7 +78,7 @@ int gp_shell_echo(lua_State *L);
 void gp_shell_push_module(lua_State *L);
 /* Ends a C function by returning the result, perhaps nil, of that table's function `name` for the
  * same arguments; raises. */
-int gp_shell_ask(lua_State *L, const char *name);
+int gp_shell_delegate(lua_State *L, const char *name);
 
 /* Completion, for gp_line_hooks; ctx is the Lua state. */
 void gp_complete(void *ctx, const char *text, size_t cursor, gp_choices *out);

@@ -247,7 +247,7 @@ static void add_line(luaL_Buffer *b, int n, const char *text) {
 }
 
 /* (message, terminal) -> message with a suggestion. */
-static int l_syntax(lua_State *L) { return gp_shell_ask(L, "syntax"); }
+static int l_syntax(lua_State *L) { return gp_shell_delegate(L, "syntax"); }
 
 void gp_shell_add_line(lua_State *L) {
     if (lua_type(L, -1) != LUA_TSTRING) return;
@@ -259,7 +259,7 @@ void gp_shell_add_line(lua_State *L) {
 }
 
 /* (file, its kind by its first bytes) -> what the file is, or nil. */
-static int l_script(lua_State *L) { return gp_shell_ask(L, "script"); }
+static int l_script(lua_State *L) { return gp_shell_delegate(L, "script"); }
 
 bool gp_shell_add_kind(lua_State *L, const char *file) {
     char start[GP_FILE_START];

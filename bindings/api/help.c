@@ -107,7 +107,7 @@ static int l_ops(lua_State *L) {
 
 /* Pushes the function of a layer, or of its class, that describes it; no function of the user's
  * runs for that. */
-static bool push_told(lua_State *L, int i) {
+static bool push_description(lua_State *L, int i) {
     i = lua_absindex(L, i);
     if (!lua_istable(L, i)) return false;
     lua_pushliteral(L, "__help");
@@ -116,7 +116,7 @@ static bool push_told(lua_State *L, int i) {
 }
 
 const gp_op *gp_lua_op_of(lua_State *L, int i) {
-    if (push_told(L, i)) i = lua_gettop(L);
+    if (push_description(L, i)) i = lua_gettop(L);
     const gp_op *composite = gp_lua_composite(L, i);
     if (composite) return composite;
     const gp_op *function = gp_lua_function_of(L, i);

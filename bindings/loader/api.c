@@ -12,15 +12,15 @@
 #include "tensor/infer.h"
 #include "tensor/rng.h"
 
-#define CREW "gpush.pool"
+#define WORKER_POOL "gpush.pool"
 
 typedef struct box {
     gp_worker_pool *pool;      /* NULL: stopped */
     gp_worker_pool_stats last; /* of a stopped pool */
 } box;
 
-static gp_worker_pool *check_crew(lua_State *L) {
-    gp_worker_pool *c = ((box *)luaL_checkudata(L, 1, CREW))->pool;
+static gp_worker_pool *check_pool(lua_State *L) {
+    gp_worker_pool *c = ((box *)luaL_checkudata(L, 1, WORKER_POOL))->pool;
     if (!c) luaL_error(L, "data.Loader: this pass has ended");
     return c;
 }
@@ -69,7 +69,7 @@ static int l_start(lua_State *L) {
                              .dtype = gp_default_dtype};
     box *b = lua_newuserdatauv(L, sizeof *b, 1);
     *b = (box){0};
-    luaL_setmetatable(L, CREW);
+    luaL_setmetatable(L, WORKER_POOL);
     lua_getfield(L, 1, "program");
     gp_lua_enter(L);
     gp_serial *p = gp_serial_push(L);
@@ -94,13 +94,13 @@ static int l_start(lua_State *L) {
 
 /* pool:room(): whether another batch may be added. */
 static int l_room(lua_State *L) {
-    lua_pushboolean(L, gp_worker_pool_room(check_crew(L)));
+    lua_pushboolean(L, gp_worker_pool_room(check_pool(L)));
     return 1;
 }
 
 /* pool:add{indices}: adds a batch to be made. */
 static int l_add(lua_State *L) {
-    gp_worker_pool *c = check_crew(L);
+    gp_worker_pool *c = check_pool(L);
     lua_Integer n = luaL_len(L, 2);
     int64_t *index = lua_newuserdatauv(L, (size_t)n * sizeof *index + 1, 0);
     for (lua_Integer i = 0; i < n; i++) {
@@ -119,7 +119,7 @@ static void release_batch(void *owner) {
 
 /* pool:take(): the next batch's values. */
 static int l_take(lua_State *L) {
-    gp_worker_pool *c = check_crew(L);
+    gp_worker_pool *c = check_pool(L);
     lua_settop(L, 1);
     static const gp_owner_type type = {"gpush.batch", release_batch};
     gp_batch **b = gp_lua_push_owner(L, &type, sizeof *b);
@@ -134,7 +134,7 @@ static int l_take(lua_State *L) {
 /* pool:stop(), also when a pool is closed or collected: ends all its threads. In C, because in Lua
  * code a Ctrl-C that has just ended the loop would strike again. */
 static int l_stop(lua_State *L) {
-    box *b = luaL_checkudata(L, 1, CREW);
+    box *b = luaL_checkudata(L, 1, WORKER_POOL);
     if (b->pool) gp_worker_pool_get_stats(b->pool, &b->last);
     gp_worker_pool_free(b->pool);
     b->pool = NULL;
@@ -153,7 +153,7 @@ static void set_count(lua_State *L, const char *name, int64_t n) {
 
 /* pool:stats(): a table; times in seconds. */
 static int l_stats(lua_State *L) {
-    const box *b = luaL_checkudata(L, 1, CREW);
+    const box *b = luaL_checkudata(L, 1, WORKER_POOL);
     gp_worker_pool_stats s = b->last;
     if (b->pool) gp_worker_pool_get_stats(b->pool, &s);
     lua_createtable(L, 0, 10);
@@ -226,7 +226,7 @@ void gp_lua_push_loader(lua_State *L, void (*open)(lua_State *worker, gp_lua_kin
     static const luaL_Reg methods[] = {{"room", l_room},    {"add", l_add},     {"take", l_take},
                                        {"stop", l_stop},    {"stats", l_stats}, {"__gc", l_stop},
                                        {"__close", l_stop}, {NULL, NULL}};
-    luaL_newmetatable(L, CREW);
+    luaL_newmetatable(L, WORKER_POOL);
     luaL_setfuncs(L, methods, 0);
     lua_pushvalue(L, -1);
     lua_setfield(L, -2, "__index");

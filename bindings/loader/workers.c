@@ -379,7 +379,7 @@ static bool wait_for(gp_worker_pool *c, const gp_batch *b) {
     while (ok && b->left > 0) {
         if (c->stats.crashed) ok = gp_fail("data.Loader: %s", c->crash);
         else if (c->failed) ok = gp_fail("data.Loader: a worker could not start: %s", c->failed);
-        else if (gp_interrupted || gp_stop_asked())
+        else if (gp_interrupted || gp_stop_requested())
             ok = gp_fail("interrupted while waiting for a batch");
         else sleep_a_little(&c->ready, &c->lock, POLL_NS);
     }

@@ -99,13 +99,13 @@ static bool covers(gp_stream *s, uint64_t upto, const gp_failure *f) {
 
 /* Asks devices that report failures only on request, for every stream: one may have used another's
  * results. */
-static void ask(gp_device *dev, void *unused) {
+static void poll_device(gp_device *dev, void *unused) {
     for (int i = 0; dev->vt->async && i < dev->nstreams; i++)
         if (gp_stream_queued(dev->streams[i])) dev->vt->busy(dev->streams[i]);
 }
 
 /* Sets the message for n failures. */
-static void say(int n, const gp_failure *oldest, const gp_failure *newest) {
+static void set_message(int n, const gp_failure *oldest, const gp_failure *newest) {
     if (n == 1) gp_fail("%s", oldest->text);
     else if (n == 2) gp_fail("%.490s; and %.490s", oldest->text, newest->text);
     else gp_fail("%.480s; and %d more, the last one: %.480s", oldest->text, n - 1, newest->text);
@@ -123,19 +123,19 @@ static bool take(gp_stream *s, uint64_t upto, const gp_device *dev) {
         if (n++ == 0) oldest = f;
         newest = f;
     }
-    if (n) say(n, oldest, newest);
+    if (n) set_message(n, oldest, newest);
     gp_unlock(&list_lock);
     return n > 0;
 }
 
 bool gp_failure_take(gp_stream *s, uint64_t upto) {
-    ask(s->dev, NULL);
+    poll_device(s->dev, NULL);
     return take(s, upto, NULL);
 }
 
 bool gp_failure_take_all(gp_device *dev) {
-    if (dev) ask(dev, NULL);
-    else gp_device_each(ask, NULL);
+    if (dev) poll_device(dev, NULL);
+    else gp_device_each(poll_device, NULL);
     return take(NULL, 0, dev);
 }
 
@@ -254,7 +254,7 @@ static void retire(void) {
 }
 
 bool gp_failure_none(gp_storage *st) {
-    gp_device_each(ask, NULL);
+    gp_device_each(poll_device, NULL);
     if (!atomic_load(&alive)) return true;
     gp_lock(&log_lock);
     retire();

@@ -230,7 +230,7 @@ static void account(gp_alloc *al, gp_storage *st) {
 }
 
 /* Reports to the profiler's memory counter; bytes < 0 where some are freed. */
-static void tell(gp_device *dev, int64_t bytes) {
+static void report_memory(gp_device *dev, int64_t bytes) {
     void (*hook)(gp_device *, int64_t) = GP_HOOK(memory);
     if (hook) hook(dev, bytes);
 }
@@ -245,7 +245,7 @@ static gp_storage *begin_life(gp_storage *st, gp_stream *s, int size_class, size
     st->last_writer = NULL;
     st->version = 0;
     atomic_store_explicit(&st->charged, false, memory_order_relaxed);
-    tell(s->dev, (int64_t)st->bytes);
+    report_memory(s->dev, (int64_t)st->bytes);
     return st;
 }
 
@@ -328,7 +328,7 @@ static void storage_free(gp_storage *st) {
         return;
     }
     gp_alloc *al = st->dev->alloc;
-    tell(st->dev, -(int64_t)st->bytes);
+    report_memory(st->dev, -(int64_t)st->bytes);
     if (for_magazine(st->dev, st->size_class) && !st->pinned && gp_magazine_push(st)) return;
     if (st->dev->vt->async) gp_failure_forget(st);
     gp_event **events = NULL;

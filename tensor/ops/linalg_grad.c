@@ -349,7 +349,7 @@ static pair times(gp_vjp *v, pair a, pair b) {
 /* Its conjugate transpose. */
 static pair adjoint(gp_vjp *v, pair a) { return (pair){gp_mT(v, a.re), neg(v, gp_mT(v, a.im))}; }
 
-static gp_tensor *beside(gp_vjp *v, gp_tensor *a, gp_tensor *b, int64_t dim) {
+static gp_tensor *joined(gp_vjp *v, gp_tensor *a, gp_tensor *b, int64_t dim) {
     return DO(cat, "li", (gp_tensor *[]){a, b}, 2, dim);
 }
 
@@ -357,8 +357,8 @@ static gp_tensor *beside(gp_vjp *v, gp_tensor *a, gp_tensor *b, int64_t dim) {
 static pair divided(gp_vjp *v, pair a, pair b) {
     if (v->failed) return (pair){0};
     int64_t n = b.re->a.dim[b.re->a.ndim - 2];
-    gp_tensor *m = beside(v, beside(v, a.re, neg(v, a.im), -1), beside(v, a.im, a.re, -1), -2);
-    gp_tensor *x = DO(linalg_solve, "ttb", m, beside(v, b.re, b.im, -2), 1);
+    gp_tensor *m = joined(v, joined(v, a.re, neg(v, a.im), -1), joined(v, a.im, a.re, -1), -2);
+    gp_tensor *x = DO(linalg_solve, "ttb", m, joined(v, b.re, b.im, -2), 1);
     return (pair){DO(narrow, "tiii", x, (int64_t)-2, (int64_t)1, n),
                   DO(narrow, "tiii", x, (int64_t)-2, n + 1, n)};
 }

@@ -169,7 +169,7 @@ static gp_tensor *layer_back(const net *n, int layer, gp_tensor *g) {
 /* ---- whole network ---- */
 
 /* The factors of the dropout after a layer, NULL without one (rnn.h). */
-static gp_tensor *mask_behind(const net *n, int layer) {
+static gp_tensor *dropout_factors(const net *n, int layer) {
     gp_vjp *v = n->v;
     const gp_rnn *r = &n->r;
     if (!r->dropped || layer == r->layers - 1) return NULL;
@@ -216,11 +216,11 @@ static void walk(net *n) {
                 run_side(n, s, dir, state_of(n, h, i), r->states > 1 ? state_of(n, c, i) : NULL);
         }
         x = r->dirs == 1 ? out[0] : joined(v, out, 2, -1);
-        if ((mask = mask_behind(n, l))) x = mul(v, x, mask);
+        if ((mask = dropout_factors(n, l))) x = mul(v, x, mask);
     }
     g = turned(n, g);
     for (int l = r->layers - 1; l >= 0 && !v->failed; l--) {
-        if ((mask = mask_behind(n, l))) g = mul(v, g, mask);
+        if ((mask = dropout_factors(n, l))) g = mul(v, g, mask);
         g = layer_back(n, l, g);
     }
     g = turned(n, g);

@@ -37,10 +37,10 @@ _Bool gp_check_divisors(const gp_call *c) {
                                                            : 0;
     if (!fault || gp_is_float((gp_dtype)c->compute) || gp_out(c, 0)->numel == 0) return true;
     if (v->kind != GP_TENSOR)
-        return fault == FAULT_NEG_POW ? v->i >= 0 || gp_tell_fault(c, fault)
-                                      : v->i != 0 || gp_tell_fault(c, fault);
+        return fault == FAULT_NEG_POW ? v->i >= 0 || gp_check_faults(c, fault)
+                                      : v->i != 0 || gp_check_faults(c, fault);
     divisor_check k = {.load = gp_load_fn((gp_dtype)v->a->dtype, GP_CT_i64), .fault = fault};
     gp_loop_init(&k.loop, 1, (const gp_array *[]){v->a});
     return gp_parallel_op(c, v->a->numel, 1 << 14, look, &k) &&
-           gp_tell_fault(c, k.found ? fault : 0);
+           gp_check_faults(c, k.found ? fault : 0);
 }

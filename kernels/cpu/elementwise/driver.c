@@ -328,7 +328,7 @@ static void set_row_scalar(elementwise_job *r, const gp_op *op, gp_ctype ct) {
     r->row_scalar = gp_row_scalar_loop(op, ct, which);
 }
 
-_Bool gp_tell_fault(const gp_call *c, int fault) {
+_Bool gp_check_faults(const gp_call *c, int fault) {
     if (fault & FAULT_DIV_ZERO) return gp_fail("%s: integer division by zero", c->op->name);
     if (fault & FAULT_NEG_POW)
         return gp_fail(
@@ -474,7 +474,7 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     gp_dtype result = compare ? GP_bool : r.type;
     if (c->op->kind == GP_PARAM || c->op->kind == GP_GRAD)
         for (int i = 0; i < 3; i++) r.par[i] = parameter(c, nin + i, i ? INFINITY : -INFINITY);
-    if (run_plain(&r, c, out, result)) return gp_tell_fault(c, cpu_fault);
+    if (run_plain(&r, c, out, result)) return gp_check_faults(c, cpu_fault);
     set_up(&r, c, out, result, ct);
     if (compare && !narrow &&
         (out->dtype != GP_bool ||
@@ -489,12 +489,12 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     if (tiles(&r))
         return gp_parallel_op(c, out->numel / (width * r.loop.dim[r.loop.ndim - 2]) * bands(&r),
                               1 + GRAIN / (LINE * width), run_tiles, &r) &&
-               gp_tell_fault(c, r.fault);
+               gp_check_faults(c, r.fault);
     if (!narrow && width >= MIN_SCALAR_ROW) set_row_scalar(&r, c->op, ct);
     if (r.row_scalar && !r.stream)
         return gp_parallel_op(c, out->numel / width, 1 + GRAIN / width, run_row_scalar, &r);
     if (short_rows(&r.loop))
         return gp_parallel_op(c, out->numel / width, 1 + GRAIN / width, run_short_rows, &r) &&
-               gp_tell_fault(c, r.fault);
-    return gp_parallel_op(c, out->numel, GRAIN, run_rows, &r) && gp_tell_fault(c, r.fault);
+               gp_check_faults(c, r.fault);
+    return gp_parallel_op(c, out->numel, GRAIN, run_rows, &r) && gp_check_faults(c, r.fault);
 }

@@ -17,8 +17,8 @@ typedef void (*gp_block_fn)(int64_t n, void *out, const void *const *in, const g
 _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare);
 
 /* False with a message where a kernel noted a fault, FAULT_…. */
-#define gp_tell_fault GP_NAME(gp_tell_fault)
-_Bool gp_tell_fault(const gp_call *c, int fault);
+#define gp_check_faults GP_NAME(gp_check_faults)
+_Bool gp_check_faults(const gp_call *c, int fault);
 
 /* False with a message where an integer op in place would fail: nothing was written. c: of two
  * operands or more, the second of which is looked at, all of it once. */

@@ -126,10 +126,10 @@ typedef struct list_state {
 
 /* Rows of ndim coordinates, of which all but the last are `coord`, and the last found[i] -
  * begin. */
-static inline __attribute__((always_inline)) void put_rows(int64_t *to, const int ndim,
-                                                           const int64_t *coord,
-                                                           const int32_t *found, int64_t n,
-                                                           int64_t begin) {
+static inline __attribute__((always_inline)) void write_coordinates(int64_t *to, const int ndim,
+                                                                    const int64_t *coord,
+                                                                    const int32_t *found, int64_t n,
+                                                                    int64_t begin) {
     for (int64_t i = 0; i < n; i++, to += ndim) {
         for (int d = 0; d < ndim - 1; d++) to[d] = coord[d];
         to[ndim - 1] = found[i] - begin;
@@ -149,10 +149,10 @@ static void list_piece(const gp_walk *w, char *const *p, const uint8_t *truth, i
         int64_t coord[GP_MAX_DIM], row = (at + found[i]) / width, begin = row * width - at;
         for (int d = last - 1; d >= 0; d--) coord[d] = row % x->dim[d] + 1, row /= x->dim[d];
         for (stop = i + 1; stop < k && found[stop] < begin + width;) stop++;
-        if (ndim == 2) put_rows(s->to, 2, coord, found + i, stop - i, begin - 1);
-        else if (ndim == 3) put_rows(s->to, 3, coord, found + i, stop - i, begin - 1);
-        else if (ndim == 4) put_rows(s->to, 4, coord, found + i, stop - i, begin - 1);
-        else put_rows(s->to, ndim, coord, found + i, stop - i, begin - 1);
+        if (ndim == 2) write_coordinates(s->to, 2, coord, found + i, stop - i, begin - 1);
+        else if (ndim == 3) write_coordinates(s->to, 3, coord, found + i, stop - i, begin - 1);
+        else if (ndim == 4) write_coordinates(s->to, 4, coord, found + i, stop - i, begin - 1);
+        else write_coordinates(s->to, ndim, coord, found + i, stop - i, begin - 1);
         s->to += (stop - i) * ndim;
     }
 }

@@ -157,7 +157,7 @@ static gp_dtype wide_type(const job *j, gp_dtype dt) {
 static bool begin(job *j, int i) {
     const gp_call *c = j->c;
     const gp_array *out = gp_out(c, 0);
-    gp_dtype dt = (gp_dtype)out->dtype, wide = j->how == GP_PUT ? dt : wide_type(j, dt);
+    gp_dtype dt = (gp_dtype)out->dtype, wide = j->how == GP_ASSIGN ? dt : wide_type(j, dt);
     bool number = c->arg[i].kind == GP_NUMBER;
     j->values = number ? gp_number_array(&c->arg[i], wide, &j->number) : *gp_values(c, i, 1);
     j->target = *out;
@@ -223,7 +223,7 @@ static bool finish(job *j, const gp_layout *l) {
     if (j->target.data != x->data) gp_copy_array(&j->target, x);
     if (!j->include_self) {
         gp_array v = constant(j, identity_of((gp_dtype)j->target.dtype, j->how), &room);
-        write_values(j, l, &j->target, &v, GP_PUT);
+        write_values(j, l, &j->target, &v, GP_ASSIGN);
     }
     write_values(j, l, &j->target, &j->values, j->how);
     if (!gp_check_interrupt(j->c)) return false;
@@ -246,7 +246,7 @@ static job plain(const gp_call *c, gp_scatter_op how) {
 
 /* A job that writes by argument i, the number that infer made of `reduce`. */
 static job reducing(const gp_call *c, int i) {
-    job j = plain(c, gp_given(c, i) ? (gp_scatter_op)c->arg[i].i : GP_PUT);
+    job j = plain(c, gp_given(c, i) ? (gp_scatter_op)c->arg[i].i : GP_ASSIGN);
     if (j.how == GP_MEAN) j.how = GP_ADD, j.mean = true;
     return j;
 }
@@ -303,12 +303,12 @@ static bool along_one(job j) {
 }
 
 bool CPU(index_add)(const gp_call *c) { return along_one(plain(c, GP_ADD)); }
-bool CPU(index_copy)(const gp_call *c) { return along_one(plain(c, GP_PUT)); }
-bool CPU(index_fill)(const gp_call *c) { return along_one(plain(c, GP_PUT)); }
+bool CPU(index_copy)(const gp_call *c) { return along_one(plain(c, GP_ASSIGN)); }
+bool CPU(index_fill)(const gp_call *c) { return along_one(plain(c, GP_ASSIGN)); }
 
 bool CPU(index_put)(const gp_call *c) {
     gp_layout l;
-    job j = plain(c, gp_given(c, 3) && c->arg[3].i ? GP_ADD : GP_PUT);
+    job j = plain(c, gp_given(c, 3) && c->arg[3].i ? GP_ADD : GP_ASSIGN);
     return begin(&j, 2) && gp_indexed_by_list(c, &j.target, 4, &l) && finish(&j, &l);
 }
 

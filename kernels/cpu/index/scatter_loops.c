@@ -84,7 +84,7 @@ ROW(and, uint8_t, u8, a &b)
 #define FNS(name, put)                                                                             \
     { put, add_##name, mul_##name, least_##name, most_##name }
 gp_scatter_row gp_scatter_fn(gp_dtype dt, gp_scatter_op how) {
-    _Static_assert(GP_PUT == 0 && GP_ADD == 1 && GP_MUL == 2 && GP_MIN == 3 && GP_MAX == 4 &&
+    _Static_assert(GP_ASSIGN == 0 && GP_ADD == 1 && GP_MUL == 2 && GP_MIN == 3 && GP_MAX == 4 &&
                        GP_MEAN == 5,
                    "rows of the table have this order");
     static const gp_scatter_row fns[GP_DTYPES][GP_MEAN] = {

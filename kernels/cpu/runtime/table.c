@@ -24,10 +24,11 @@ extern const gp_kernel gp_kernels_v3[GP_OPS], gp_kernels_v4[GP_OPS];
 /* The best that was built and that the processor can do. GPUSH_ISA=base or v3 asks for less. */
 static const gp_kernel *choose(void) {
     __builtin_cpu_init(); /* constructors may come before libgcc's own */
-    const char *ask = getenv("GPUSH_ISA");
-    if (ask && !strcmp(ask, "base")) return gp_kernels_base;
+    const char *wanted = getenv("GPUSH_ISA");
+    if (wanted && !strcmp(wanted, "base")) return gp_kernels_base;
 #ifdef GP_HAS_v4
-    if (__builtin_cpu_supports("x86-64-v4") && !(ask && !strcmp(ask, "v3"))) return gp_kernels_v4;
+    if (__builtin_cpu_supports("x86-64-v4") && !(wanted && !strcmp(wanted, "v3")))
+        return gp_kernels_v4;
 #endif
 #ifdef GP_HAS_v3
     if (__builtin_cpu_supports("x86-64-v3")) return gp_kernels_v3;

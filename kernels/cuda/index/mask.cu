@@ -109,7 +109,7 @@ static const char *const texts_masked_put[] = {
     "masked_put: %lld values given for %lld true elements of the mask"};
 
 /* Arrays: the output, and values broadcast over it but for the mask's dims. */
-static __global__ void put_rows(gp_loop<2> l, rows r, int64_t first) {
+static __global__ void write_selected(gp_loop<2> l, rows r, int64_t first) {
     uint32_t i = gp_element();
     int64_t off[2];
     bool fit = r.have == 1 || *r.total == r.have;
@@ -153,7 +153,7 @@ GP_C bool CUDA(masked_put)(const gp_call *c) {
     const gp_array *const arrays[2] = {&to, &value};
     return gp_walk_run(c, &w, note_rank{ranks}) &&
            gp_nest_run(gp_nest_of<2>(arrays, true), [&](gp_loop<2> l, int64_t first) {
-               return GP_LAUNCH(c, put_rows, gp_blocks(l.numel), GP_THREADS, 0, l, r, first);
+               return GP_LAUNCH(c, write_selected, gp_blocks(l.numel), GP_THREADS, 0, l, r, first);
            });
 }
 

@@ -280,7 +280,7 @@ static bool scatter(const gp_call *c, const gp_indexed *p, const gp_scatter_writ
     gp_dtype dt = (gp_dtype)w->target.dtype, ct = gp_compute_dtype(dt);
     gp_array number;
     writes s = {};
-    if (w->is_number && w->how == GP_PUT) return GP_BY_COMPUTE(dt, run_fill, c, p, w);
+    if (w->is_number && w->how == GP_ASSIGN) return GP_BY_COMPUTE(dt, run_fill, c, p, w);
     if (w->is_number && !GP_BY_COMPUTE(dt, run_number, c, w, &number)) return false;
     gp_array x = gp_lay_x(&p->l, &w->target),
              values = gp_lay_flat(&p->l, w->is_number ? &number : &w->values);
@@ -295,7 +295,7 @@ static bool scatter(const gp_call *c, const gp_indexed *p, const gp_scatter_writ
     s.bad = p->over.bad, s.how = w->how, s.include_self = w->include_self;
     s.tt = dt, s.vt = (gp_dtype)values.dtype;
     int64_t blocks = gp_blocks(s.n * s.rest.numel);
-    if (w->how == GP_PUT) return GP_BY_SIZE(gp_dtype_sizes[dt], run_last, c, &s, blocks);
+    if (w->how == GP_ASSIGN) return GP_BY_SIZE(gp_dtype_sizes[dt], run_last, c, &s, blocks);
     if (w->how == GP_MEAN && ct == GP_i32) ct = GP_i64;
     return GP_BY_COMPUTE(ct, run_sums, c, &s, blocks);
 }

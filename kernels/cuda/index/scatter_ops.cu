@@ -21,7 +21,7 @@ static gp_scatter_write plain(gp_scatter_op how) {
 
 /* The kind of write that argument i gives, a number that infer made of `reduce`. */
 static gp_scatter_write reducing(const gp_call *c, int i) {
-    return plain(gp_given(c, i) ? (gp_scatter_op)c->arg[i].i : GP_PUT);
+    return plain(gp_given(c, i) ? (gp_scatter_op)c->arg[i].i : GP_ASSIGN);
 }
 
 /* src (argument 3) may be larger than index: the part that index covers is used. */
@@ -62,15 +62,15 @@ static bool along_one(const gp_call *c, gp_scatter_write w, const char *const *t
 
 GP_C bool CUDA(index_add)(const gp_call *c) { return along_one(c, plain(GP_ADD), texts_index_add); }
 GP_C bool CUDA(index_copy)(const gp_call *c) {
-    return along_one(c, plain(GP_PUT), texts_index_copy);
+    return along_one(c, plain(GP_ASSIGN), texts_index_copy);
 }
 GP_C bool CUDA(index_fill)(const gp_call *c) {
-    return along_one(c, plain(GP_PUT), texts_index_fill);
+    return along_one(c, plain(GP_ASSIGN), texts_index_fill);
 }
 
 GP_C bool CUDA(index_put)(const gp_call *c) {
     gp_indexed p;
-    gp_scatter_write w = plain(gp_given(c, 3) && c->arg[3].i ? GP_ADD : GP_PUT);
+    gp_scatter_write w = plain(gp_given(c, 3) && c->arg[3].i ? GP_ADD : GP_ASSIGN);
     return begin(c, 2, &w) && gp_indexed_by_list(c, &w.target, 4, texts_index_put, &p) &&
            gp_cuda_scatter(c, &p, &w);
 }

@@ -143,7 +143,7 @@ template <class T, int D> static __global__ void gradients(gp_loop<4> l, cross_e
         T v[1] = {a * exp(x - k.a.m)};
         if (r.soft) v[0] -= b * k.share(c);
         else v[0] -= (e != 0 ? e * gp_weight_of<T>(r.weight, c) : 0) + (c == k.label ? b : 0);
-        gp_put<T, D, 1>(out + c * r.os, v, r.ot);
+        gp_store_vector<T, D, 1>(out + c * r.os, v, r.ot);
     });
 }
 

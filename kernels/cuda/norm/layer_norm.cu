@@ -108,7 +108,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX) normalise(rows r, int gro
         affine<T, D, V>(w, r.weight, r.wt, l.first * r.k.each + i, r.k.each, 1);
         affine<T, D, V>(b, r.bias, r.bt, l.first * r.k.each + i, r.k.each, 0);
         for (int j = 0; j < V; j++) v[j] = (v[j] - mean) * scale * w[j] + b[j];
-        gp_put<T, D, V>(out + i * gp_bytes_of(r.ot), v, r.ot);
+        gp_store_vector<T, D, V>(out + i * gp_bytes_of(r.ot), v, r.ot);
     }
 }
 
@@ -147,7 +147,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX) gradient(rows r, int grou
             T v = kept ? keep_g.at(k, V, j) : g[j] * w[j];
             x[j] = scale * (v - sv - (x[j] - mean) * scale * svh);
         }
-        gp_put<T, D, V>(out + i * gp_bytes_of(r.ot), x, r.ot);
+        gp_store_vector<T, D, V>(out + i * gp_bytes_of(r.ot), x, r.ot);
     }
 }
 

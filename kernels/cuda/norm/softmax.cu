@@ -44,7 +44,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
             T e = kept ? keep.at(k, V, j) : v[j];
             v[j] = p.logs ? e - m - scale : (kept ? e : exp(e - m)) * scale;
         }
-        gp_put<T, D, V>(out + i * p.os, v, p.ot);
+        gp_store_vector<T, D, V>(out + i * p.os, v, p.ot);
     }
 }
 

@@ -40,7 +40,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
         for (int j = 0; j < V; j++)
             g[j] = slope(kept ? keep_g.at(k, V, j) : g[j], kept ? keep_y.at(k, V, j) : y[j], s,
                          p.logs);
-        gp_put<T, D, V>(p.out + (row * p.n + i) * os, g, p.ot);
+        gp_store_vector<T, D, V>(p.out + (row * p.n + i) * os, g, p.ot);
     }
 }
 

@@ -97,8 +97,8 @@ static __global__ void update(batch b, step s, double k, const double *factor) {
 #pragma unroll
         for (int j = 0; j < LISTS; j++)
             if (GIVEN & WRITES & 1 << j)
-                gp_put<C, D, V>(b.p[j][u] + i * gp_bytes_of((gp_dtype)b.dtype[j][u]), v[j],
-                                (gp_dtype)b.dtype[j][u]);
+                gp_store_vector<C, D, V>(b.p[j][u] + i * gp_bytes_of((gp_dtype)b.dtype[j][u]), v[j],
+                                         (gp_dtype)b.dtype[j][u]);
     }
 }
 

@@ -177,7 +177,7 @@ gp_node_tensor *gp_graph_transposed(gp_graph *g, gp_node_tensor *x, cudnnDataTyp
 /* ---- plans ---- */
 
 /* Stores up to GP_GRAPH_PLANS configurations, best first, in g->config; returns their number. */
-static int64_t ask(gp_graph *g) {
+static int64_t rank_plans(gp_graph *g) {
     int64_t n = 0;
     cudnnBackendHeurMode_t mode = CUDNN_HEUR_MODE_A;
     g->all = create(g, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
@@ -234,7 +234,7 @@ static bool make(gp_graph *g, made config) {
 }
 
 bool gp_graph_plan(gp_graph *g, bool same, float (*cost)(gp_graph *g, void *ctx), void *ctx) {
-    int64_t n = g->failed ? 0 : ask(g), best = -1;
+    int64_t n = g->failed ? 0 : rank_plans(g), best = -1;
     float least = 0;
     for (int64_t i = 0, tried = 0; i < n && tried < GP_GRAPH_TRIED; i++) {
         if ((same && varies(g, g->config[i])) || !make(g, g->config[i])) continue;

@@ -153,7 +153,7 @@ static bool set_up(gp_device *dev) {
 }
 
 /* Warns once: with this setting nothing overlaps, and times mean nothing. */
-static void tell_of_settings(void) {
+static void warn_of_blocking(void) {
     static atomic_bool reported;
     const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
     if (blocking && *blocking && strcmp(blocking, "0") && !atomic_exchange(&reported, true))
@@ -171,7 +171,7 @@ static bool open_device(gp_device *dev) {
     if (!d) return gp_fail("out of memory");
     pthread_mutex_init(&d->lock, NULL);
     dev->impl = d;
-    if (describe(dev) && set_up(dev)) return tell_of_settings(), true;
+    if (describe(dev) && set_up(dev)) return warn_of_blocking(), true;
     dev->impl = NULL;
     free(d);
     return false;

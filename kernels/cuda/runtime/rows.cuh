@@ -29,7 +29,7 @@ __device__ static inline void gp_fetch(T (&v)[V], const char *p, gp_dtype dt) {
     }
 }
 template <class T, int D, int V>
-__device__ static inline void gp_put(char *p, const T (&v)[V], gp_dtype dt) {
+__device__ static inline void gp_store_vector(char *p, const T (&v)[V], gp_dtype dt) {
     if constexpr (D == GP_ANY) {
         gp_store_as<T>(p, dt, v[0]);
     } else {

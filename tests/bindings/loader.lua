@@ -433,7 +433,7 @@ t.ok(figures.wait > 0.5 * figures.elapsed and figures.verdict:find "the loader i
 t.ok(figures.busy > 0.045, "the worker was busy for the time its samples take")
 t.ok(prof:table { group = "region" }:find "loader: wait for a batch",
     "the wait is a region of the profile")
-local quick = data.Loader { { size = 10, get = function(_, i) return i end }, batch = 1,
+local quick = data.Loader { { size = 40, get = function(_, i) return i end }, batch = 1,
     workers = 1 }
 for _ in quick() do
     local t0 = os.clock()

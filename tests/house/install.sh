@@ -122,6 +122,9 @@ materials() {
             dpkg-query -S "$(readlink -f "$lib")" 2>/dev/null || dpkg-query -S "$(readlink -f "$lib" | sed 's|^/usr||')"
         done
     done | sed 's/:.*//' | sort -u | xargs dpkg-query -W -f='${Package} ${Version}\n')
+    # the plug-in is linked with CUDA's static runtime
+    [ -z "$(find "$1" -name libgpush_cuda.so)" ] ||
+        expected+=$'\nNVIDIA CUDA runtime '$(nvcc --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
     tap_is "$("$build/gpush" -E -e 'for _, p in ipairs(json.decode(io.read "a").packages) do print(p.name .. " " .. p.versionInfo) end' <"$sbom" |
         grep -v '^gpush \|^liblua5.4-dev ' | sort)" "$(sort <<<"$expected")" "it has the packages of all libraries"
     tap_is "$("$build/gpush" -E -e 'for _, f in ipairs(json.decode(io.read "a").files) do print(f.checksums[2].checksumValue .. "  " .. f.fileName) end' <"$sbom" |

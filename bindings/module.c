@@ -14,6 +14,7 @@
 #include "bindings/paths.h"
 #include "bindings/rewrite/truth.h"
 #include "bindings/stop.h"
+#include "tensor/error.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/failure.h"
 #include "tensor/io/file.h"
@@ -109,6 +110,8 @@ static void make_tables(lua_State *L) {
 }
 
 int luaopen_gpush(lua_State *L) {
+    /* Opened here, so that it is there for all that needs it later. */
+    if (!gp_device_cpu()) return luaL_error(L, "gpush: the cpu: %s", gp_error());
     gp_lua_install_hooks();
     gp_lua_enter(L);
     make_tables(L);

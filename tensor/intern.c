@@ -2,6 +2,7 @@
 #include "tensor/intern.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,11 +104,19 @@ size_t gp_intern_size(const void *stored) {
     return ((const entry *)((const char *)stored - offsetof(entry, bytes)))->size;
 }
 
-static gp_intern *texts;
-static void open_texts(void) { texts = gp_intern_new(); }
+/* The set of the process. A call that finds no memory for it leaves it to the next one. */
+static gp_intern *text_set(void) {
+    static _Atomic(gp_intern *) texts;
+    gp_intern *set = atomic_load_explicit(&texts, memory_order_acquire);
+    if (set) return set;
+    gp_intern *made = gp_intern_new();
+    if (!made) return NULL;
+    if (atomic_compare_exchange_strong(&texts, &set, made)) return made;
+    gp_intern_free(made); /* another thread was first */
+    return set;
+}
 
 const char *gp_intern_text(const char *text) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, open_texts);
-    return texts ? gp_intern_put(texts, text, strlen(text)) : NULL;
+    gp_intern *set = text_set();
+    return set ? gp_intern_put(set, text, strlen(text)) : NULL;
 }

@@ -96,7 +96,7 @@ static gp_device *device_open(const gp_device_vt *vt, int index) {
     if (!strcmp(vt->kind, "cpu")) snprintf(dev->name, sizeof dev->name, "cpu");
     else snprintf(dev->name, sizeof dev->name, "%s:%d", vt->kind, index);
     if ((vt->open && !vt->open(dev)) || !gp_alloc_open(dev) || !stream_new(dev))
-        return free(dev), NULL;
+        return free(dev->alloc), free(dev), NULL;
     if (vt->observe && atomic_load(&gp_hook.calls)) vt->observe(dev, GP_TRACE_CALLS, NULL);
     if (vt->observe && atomic_load(&gp_hook.device)) vt->observe(dev, GP_TRACE_BEGIN, NULL);
     devices[dev->slot] = dev;

@@ -121,6 +121,7 @@ struct gp_event {
 /* The device called name: "cpu", "sim", "sim:1", "cuda", "cuda:0", "gpu" (cuda where one works,
  * else sim). NULL with a message. Opened on first use. */
 gp_device *gp_device_get(const char *name);
+/* The cpu. NULL with a message where the first call finds no memory: bindings/ makes that one. */
 gp_device *gp_device_cpu(void);
 /* Calls fn for every device that has been opened. */
 void gp_device_each(void (*fn)(gp_device *, void *), void *ctx);

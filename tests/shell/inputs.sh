@@ -48,7 +48,7 @@ sees $'tensor({1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.\n0, 1.0, 1.0}, f32 9 cpu)' "but 
 key C-l
 run ':help time'
 run '?:timeit'
-sees $':timeit expr\n    the time of a call: many runs,\n    median, host and device separately' "help, too"
+sees $':timeit expr\n    the time of a call: median of many\n    runs, host and device' "help, too"
 
 fresh_screen
 run 'sync.warn = true'

@@ -70,7 +70,7 @@ end
 
 -- ---- Time ----
 
-command("timeit", "expr", "the time of a call: many runs, median, host and device separately",
+command("timeit", "expr", "the time of a call: median of many runs, host and device",
     function(text)
     print(gpush.timeit(compile(text, "timeit")))
 end)
@@ -105,7 +105,7 @@ command("sync", "", "the waits for devices since the last report, by line", func
     gpush.sync.reset()
 end)
 
-command("status", "on|off", "after each line: device, memory, host and device time, waits",
+command("status", "on|off", "after each line: device, memory, times and waits",
     function(text)
     if text ~= "" and text ~= "on" and text ~= "off" then
         fail(":status is on or off, not %s", text)

@@ -15,6 +15,7 @@ static struct gp_ledger {
     int *slots;            /* hash table of 1 + index into lines, 2 * room of them; 0: free */
     gp_sync_event *events; /* a ring */
     uint64_t nevents;
+    gp_sync_line lost; /* the sum of waits whose line there was no memory for */
 } book;
 
 /* Streams that a wait has left without work. */
@@ -110,7 +111,7 @@ bool gp_ledger_add(const gp_sync_event *e, bool warned, gp_sync_line *line) {
     gp_lock(&lock);
     keep(e);
     int i = line_of(e);
-    if (i >= 0) enter(&book.lines[i], e, warned);
+    enter(i >= 0 ? &book.lines[i] : &book.lost, e, warned);
     if (i >= 0 && line) *line = book.lines[i];
     gp_unlock(&lock);
     return i >= 0;
@@ -144,11 +145,16 @@ void gp_ledger_busy(gp_stream *s, uint64_t ns) {
 }
 
 gp_sync_line *gp_sync_lines(int *n) {
-    gp_sync_line *out = NULL;
     gp_lock(&lock);
-    if (book.nlines) out = malloc((size_t)book.nlines * sizeof *out);
-    *n = out ? book.nlines : 0;
-    if (out) memcpy(out, book.lines, (size_t)book.nlines * sizeof *out);
+    int lost = book.lost.times || book.lost.refused, lines = book.nlines;
+    gp_sync_line *out = lines + lost ? malloc((size_t)(lines + lost) * sizeof *out) : NULL;
+    *n = out ? lines + lost : lines + lost ? -1 : 0;
+    if (out && lines) memcpy(out, book.lines, (size_t)lines * sizeof *out);
+    if (out && lost) {
+        out[lines] = book.lost;
+        out[lines].what = "[no memory for the line]";
+        out[lines].advice = "free memory, and sync.reset()";
+    }
     gp_unlock(&lock);
     return out;
 }
@@ -171,6 +177,7 @@ void gp_sync_reset(void) {
     gp_lock(&lock);
     book.nlines = nidle = 0;
     book.nevents = 0;
+    book.lost = (gp_sync_line){0};
     if (book.slots) memset(book.slots, 0, (size_t)book.room * 2 * sizeof *book.slots);
     atomic_store(&gp_hook.launch, NULL);
     gp_unlock(&lock);

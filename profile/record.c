@@ -280,10 +280,12 @@ static void pop_region(gp_track *t, gp_rec *rec) {
 gp_region gp_region_begin(const char *name, size_t len) {
     gp_region g = {NULL, 0, gp_cuda_range_begin(name)};
     gp_track *t = track();
-    if (!t || !(g.rec = append_here(t))) return g;
-    g.number = my.number;
+    if (!t) return g;
     const char *kept = gp_intern_put(t->prof->names, name, len);
-    *g.rec = (gp_rec){.name = kept ? kept : "?", .kind = GP_REC_REGION, .where = t->region_now};
+    if (!kept) return t->dropped++, g;
+    if (!(g.rec = append_here(t))) return g;
+    g.number = my.number;
+    *g.rec = (gp_rec){.name = kept, .kind = GP_REC_REGION, .where = t->region_now};
     set_loc(g.rec, gp_srcloc_here());
     if (t->prof->opts.stack) g.rec->stack = intern_stack(t);
     g.rec->t0 = gp_now_ns();

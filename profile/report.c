@@ -203,11 +203,12 @@ char *gp_sync_report(int columns) {
     if (!f) return NULL;
     int n;
     gp_sync_line *lines = gp_sync_lines(&n);
+    if (n < 0) return fclose(f), free(text), NULL;
     if (n) print_lines(f, lines, n, columns);
     else fprintf(f, "the host has not waited for a device\n");
     free(lines);
     print_calls(f, columns);
     if (atomic_load(&gp_hook.calls)) gp_device_each(print_blind, f);
     if (fclose(f)) return free(text), NULL;
-    return text;
+    return text; /* NULL without memory */
 }

@@ -163,7 +163,7 @@ static void print_warning(char *text, size_t n) {
     FILE *f = columns ? open_memstream(&folded, &size) : NULL;
     if (f) {
         gp_fit_fold(f, text, 0, columns);
-        fclose(f);
+        if (fclose(f)) free(folded), folded = NULL;
     }
     text[n] = '\n';
     fwrite(folded ? folded : text, 1, folded ? size : n + 1, stderr);

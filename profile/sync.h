@@ -58,7 +58,9 @@ typedef struct gp_sync_event {
 } gp_sync_event;
 
 /* Copies of the ledger, malloc'd, in the order of first appearance; *n is 0 and the result NULL
- * where it is empty. The events are the last GP_SYNC_EVENTS; *lost counts the older ones. */
+ * where it is empty, and *n is -1 where the copy of the lines has no memory. Waits that there was
+ * no memory to keep a line for are one line without a file, the last. The events are the last
+ * GP_SYNC_EVENTS; *lost counts the older ones. */
 enum { GP_SYNC_EVENTS = 4096 };
 gp_sync_line *gp_sync_lines(int *n);
 gp_sync_event *gp_sync_events(int *n, uint64_t *lost);

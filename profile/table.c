@@ -268,7 +268,7 @@ static bool folded_foot(FILE *f, const table *t, int width) {
     FILE *lines = open_memstream(&text, &size);
     if (!lines) return false;
     foot(lines, t);
-    bool ok = !fclose(lines);
+    bool ok = !fclose(lines) && text;
     for (char *line = ok ? strtok_r(text, "\n", &rest) : NULL; line;
          line = strtok_r(NULL, "\n", &rest))
         gp_fit_fold(f, line, 0, width);
@@ -287,6 +287,6 @@ char *gp_table_text(const gp_prof *p, const gp_rows *r, int width) {
     if (width) narrow(&t, width);
     for (int from = 1; from < t.n;) from = block(f, &t, from, width);
     bool ok = folded_foot(f, &t, width);
-    if (fclose(f) || !ok) return free(text), gp_fail_null("out of memory");
+    if (fclose(f) || !ok || !text) return free(text), gp_fail_null("out of memory");
     return text;
 }

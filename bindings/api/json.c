@@ -104,16 +104,17 @@ static void fill(lua_State *L, json_t *to, int depth) {
 typedef struct text {
     char *s;
     size_t n, room;
+    bool failed; /* stays: jansson goes on after a failure in a key */
 } text;
 
 /* Appends jansson's output; -1 if stopped or out of memory. */
 static int append(const char *piece, size_t n, void *to) {
     text *t = to;
-    if (stopped()) return -1;
+    if (t->failed || stopped()) return t->failed = true, -1;
     if (t->room - t->n < n) {
         size_t room = 2 * t->room + n;
         char *s = realloc(t->s, room);
-        if (!s) return -1;
+        if (!s) return t->failed = true, -1;
         t->s = s, t->room = room;
     }
     memcpy(t->s + t->n, piece, n);
@@ -130,9 +131,10 @@ static int l_encode(lua_State *L) {
     *root = begin(L, 0);
     fill(L, *root, 0);
     text t = {0};
-    if (json_dump_callback(*root, append, &t,
-                           JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY |
-                               JSON_REAL_PRECISION(17))) {
+    int bad = json_dump_callback(*root, append, &t,
+                                 JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY |
+                                     JSON_REAL_PRECISION(17));
+    if (bad || t.failed) {
         free(t.s);
         return luaL_error(L, "json.encode: %s", stopped() ? "interrupted" : "out of memory");
     }

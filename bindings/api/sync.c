@@ -278,6 +278,7 @@ static void push_line(lua_State *L, const gp_sync_line *l) {
 static int l_lines(lua_State *L) {
     int n;
     gp_sync_line *lines = gp_sync_lines(&n);
+    if (n < 0) return luaL_error(L, "sync.lines: out of memory");
     const gp_sync_line *l = own(L, lines, (size_t)n * sizeof *l);
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++) {

@@ -201,7 +201,7 @@ static int l_text(lua_State *L) {
         snprintf(line, sizeof line, "%.*s", (int)n, text);
         gp_fit_fold(f, line, 0, gp_fit_columns());
     }
-    if (!f || fclose(f)) return free(folded), luaL_error(L, "out of memory");
+    if (!f || fclose(f) || !folded) return free(folded), luaL_error(L, "out of memory");
     lua_pushlstring(L, folded, size ? size - 1 : 0); /* without the last line's newline */
     free(folded);
     return 1;

@@ -71,6 +71,16 @@ static int l_threads(lua_State *L) {
     return 1;
 }
 
+/* gpush.deterministic([on]): whether the cpu's results do not depend on the number of threads. */
+static int l_deterministic(lua_State *L) {
+    if (!lua_isnoneornil(L, 1)) {
+        luaL_checktype(L, 1, LUA_TBOOLEAN);
+        gp_set_deterministic(lua_toboolean(L, 1));
+    }
+    lua_pushboolean(L, gp_deterministic());
+    return 1;
+}
+
 static int l_default_device(lua_State *L) {
     if (!lua_isnoneornil(L, 1)) gp_default_device = check_device(L, 1, "default_device");
     lua_pushstring(L, gp_default_device ? gp_default_device->name : "cpu");
@@ -313,6 +323,7 @@ void gp_lua_open_device(lua_State *L) {
                                           {"empty_cache", "device? device", l_empty_cache},
                                           {"reset_peak", "device? device", l_reset_peak},
                                           {"threads", "int? n", l_threads},
+                                          {"deterministic", "bool? on", l_deterministic},
                                           {"default_device", "device? device", l_default_device},
                                           {"default_dtype", "dtype? dtype", l_default_dtype},
                                           {"stream", "device? device", l_stream},

@@ -38,6 +38,7 @@ static _Thread_local gp_stream *current[MOST_DEVICES]; /* by slot in devices[] *
 static _Thread_local bool worker, loader;
 static _Thread_local gp_flag stopped;
 static atomic_int threads;
+static atomic_bool deterministic;
 
 static const char *const why_names[] = {
 #define WHY(name) #name,
@@ -74,6 +75,10 @@ int gp_threads(void) {
 
 void gp_set_threads(int n) {
     atomic_store_explicit(&threads, n < 1 ? 1 : n > 256 ? 256 : n, memory_order_relaxed);
+}
+bool gp_deterministic(void) { return atomic_load_explicit(&deterministic, memory_order_relaxed); }
+void gp_set_deterministic(bool on) {
+    atomic_store_explicit(&deterministic, on, memory_order_relaxed);
 }
 void gp_thread_is_worker(void) { worker = true; }
 bool gp_thread_worker(void) { return worker; }

@@ -175,6 +175,11 @@ uint64_t gp_now_ns(void);
  * data loader, always use 1. */
 int gp_threads(void);
 void gp_set_threads(int n);
+/* Whether results on the cpu are to be the same bits for any number of threads; initially not.
+ * What sums in an order that depends on the threads, BLAS and LAPACK, then uses one, and loops are
+ * divided into the same parts. */
+bool gp_deterministic(void);
+void gp_set_deterministic(bool on);
 /* Marks the calling thread as a device's worker: its parallel regions run on it alone. */
 void gp_thread_is_worker(void);
 bool gp_thread_worker(void);

@@ -24,7 +24,8 @@ void __tsan_release(void *);
 
 void gp_blas_threads(int n) {
     gp_blas_open();
-    int most = omp_in_parallel() || atomic_load(&gp_offload_abandoned) ? 1 : gp_threads();
+    bool alone = omp_in_parallel() || gp_deterministic() || atomic_load(&gp_offload_abandoned);
+    int most = alone ? 1 : gp_threads();
     omp_set_num_threads(n < most ? n : most);
 }
 
@@ -63,27 +64,42 @@ static void leave_signals(void) {
 
 /* ---- the loop ---- */
 
-static void piece(gp_body body, void *ctx, int64_t n, int64_t part, int64_t parts) {
-    int64_t begin = n * part / parts, end = n * (part + 1) / parts;
-    if (begin < end) body(ctx, begin, end);
+/* Under gp_deterministic(), the most parts: as many for every number of threads. */
+enum { FIXED_PARTS = 64 };
+
+/* Thread number `thread` of `threads` computes its share of the parts of n items. */
+static void share(gp_body body, void *ctx, int64_t n, int64_t parts, int64_t thread,
+                  int64_t threads) {
+    int64_t last = parts * (thread + 1) / threads;
+    for (int64_t part = parts * thread / threads; part < last; part++) {
+        int64_t begin = n * part / parts, end = n * (part + 1) / parts;
+        if (begin < end) body(ctx, begin, end);
+    }
 }
 
 UNCHECKED void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx) {
+    bool fixed = gp_deterministic();
     int64_t parts = n / (grain > 0 ? grain : 1), threads = gp_threads();
-    if (parts > threads) parts = threads;
+    int64_t most = fixed ? FIXED_PARTS : threads;
+    if (parts > most) parts = most;
     if (parts <= 1) {
         if (n > 0) body(ctx, 0, n);
+        return;
+    }
+    if (threads == 1) {
+        share(body, ctx, n, parts, 0, 1);
         return;
     }
     char sync = 0;
     const gp_call *call = gp_running;
     RELEASE(&sync);
-#pragma omp parallel num_threads((int)parts)
+#pragma omp parallel num_threads((int)(parts < threads ? parts : threads))
     {
         ACQUIRE(&sync);
         leave_signals();
         gp_running = call;
-        piece(body, ctx, n, omp_get_thread_num(), omp_get_num_threads());
+        int running = omp_get_num_threads(); /* perhaps fewer than asked for */
+        share(body, ctx, n, fixed ? parts : running, omp_get_thread_num(), running);
         if (omp_get_thread_num()) gp_running = NULL;
         RELEASE(&sync);
     }

@@ -213,6 +213,8 @@ local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.mo
     ["mps.is_available"] = "cuda.is_available",
     ["backends.cudnn.benchmark"] = "cuda.benchmark",
     ["backends.cudnn.deterministic"] = "cuda.deterministic",
+    ["use_deterministic_algorithms"] = "deterministic",
+    ["are_deterministic_algorithms_enabled"] = "deterministic",
     ["utils.data.Dataset"] = "data.Dataset", ["utils.data.TensorDataset"] = "data.TensorDataset",
     ["inf"] = "math.huge", ["pi"] = "math.pi" }
 python.dtypes = dtypes

@@ -78,7 +78,13 @@ local topics = {
     threads = { call = "threads([n])",
         text = "How many threads an op on the cpu uses; sets it if n is given.",
         example = "threads() > 0\n--> true",
-        see = "data" },
+        see = "data, deterministic" },
+    deterministic = { call = "deterministic([on])",
+        text = "Whether the cpu's results are the same bits for any number of threads; sets it if \z
+            on is given. Initially off. BLAS and LAPACK then use one thread for a product or a \z
+            factorization; matrices of a batch are still divided among all.",
+        example = "deterministic()\n--> false",
+        see = "threads, manual_seed, cuda.deterministic" },
     cuda_setting = { call = "cuda_setting(name, [on])",
         text = "Sets and gives what cuda.tf32, cuda.deterministic, cuda.benchmark and \z
             cuda.svd_driver set: use those.",

@@ -39,9 +39,15 @@ local function check(prof, streams, name)
     end
     return prof
 end
+-- From the times of the events, as the machine's load decides how long each takes.
+local function times(prof, field, value)
+    for _, e in ipairs(prof:events()) do
+        if e[field] == value then return e.start, e.stop end
+    end
+end
 local prof = check(profile.run(queue, 20), 1, "run")
-t.ok(row(prof, LAST).self_cpu_time_total > prof.wall_ns / 2,
-    "the wait at the end has a row of its own")
+local start, stop = times(prof, "kind", "wait")
+t.ok(row(prof, LAST).self_cpu_time_total >= stop - start, "the wait at the end has its own row")
 t.ok(not row(prof, LAST, { group = "line" }).name:find "profile_time",
     "and is no line's of the script")
 t.ok(prof:table():find(LAST, 1, true), "and the table shows it")
@@ -49,13 +55,8 @@ profile.start()
 local _ = profile.region "OPEN"
 queue(20)
 prof = check(profile.stop(), 1, "start and stop")
--- The order says it: how long the launches and the wait take depends on the machine's load.
-local left, wait
-for _, e in ipairs(prof:events()) do
-    if e.name == "OPEN" then left = e.stop end
-    if e.kind == "wait" then wait = e.start end
-end
-t.ok(left and wait and left <= wait, "a region that is open at the end does not wait")
+local _, left = times(prof, "name", "OPEN")
+t.ok(left <= times(prof, "kind", "wait"), "a region that is open at the end does not wait")
 local recorded
 local schedule = profile.schedule { active = 2, repeats = 1,
     on_trace_ready = function(p) recorded = p end }

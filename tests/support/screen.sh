@@ -31,7 +31,9 @@ enter() { type_ "$1"; key Enter; }
 # for that.
 prompt_is_back() { [[ $(cursor) == 2,* && $(shown | sed -n "$(($(tm display-message -p '#{cursor_y}') + 1))p") == '>' ]]; }
 ready() { until_ prompt_is_back; }
-run() { enter "$1"; ready; }
+# A slow machine shows what is typed late: until then the old prompt would look like the next one.
+prompt_has_text() { ! prompt_is_back; }
+run() { type_ "$1"; until_ prompt_has_text; key Enter; ready; }
 
 shown() { tm capture-pane -p "$@"; }
 cursor() { tm display-message -p '#{cursor_x},#{cursor_y}'; }

@@ -18,8 +18,8 @@ read_globals = {
     "json", "layer_norm", "linalg", "lstm", "lstm_backward", "lstm_forward", "lt", "manual_seed",
     "max_pool2d", "memory", "meshgrid", "nn", "no_grad", "nonzero", "npy", "npz", "ones", "ops",
     "optim", "plot", "pow", "profile", "progress", "rand", "rand_like", "randint", "randn",
-    "randperm", "scaled_dot_product_attention", "stack", "stream", "sum", "synchronize", "tensor",
-    "threads", "timeit", "unique", "wait", "where", "zeros",
+    "randperm", "safetensors", "scaled_dot_product_attention", "stack", "stream", "sum",
+    "synchronize", "tensor", "threads", "timeit", "unique", "wait", "where", "zeros",
 }
 globals = { "cuda", "sync" } -- have settings: sync.mode = "error"
 exclude_files = { "tests/bindings/syntax.lua" } -- a @ b is tensor syntax

@@ -32,12 +32,13 @@ in_libdir() {
     return 1
 }
 
-# Prints the packages that are missing; "test" or "lint" as $1 adds what scripts/test or
-# scripts/dev/lint need. g++: for the stand-in for CUDA.
+# Prints the packages that are missing; "test", "lint" or "fuzz" as $1 adds what scripts/test,
+# scripts/dev/lint or scripts/dev/fuzz need. g++: for the stand-in for CUDA.
 missing() {
     tools=$build_tools
     case ${1-} in
         test) tools="$tools g++ lua5.4 prove pip3 tmux" ;;
+        fuzz) tools="$tools clang" ;;
         lint) tools="$tools g++ clang-format clang-tidy shellcheck luacheck" ;;
     esac
     for tool in $tools; do
@@ -50,6 +51,9 @@ missing() {
         [ "$module" = lua5.4 ] && module=lua5.4-dev
         package_of "$module"
     done
+    [ "${1-}" != fuzz ] ||
+        [ -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-x86_64.a" ] ||
+        echo libclang-rt-dev
     in_libdir openblas-openmp/libopenblas.so || echo libopenblas-openmp-dev
     [ -e /usr/include/dnnl.h ] || echo libdnnl-dev
 }

@@ -1,0 +1,227 @@
+/* A harness for libFuzzer (scripts/dev/fuzz): one reader of foreign bytes, chosen by
+ * --reader=NAME, gets each input as a file or as text, and what it returns is checked. */
+#include <lauxlib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bindings/bind.h"
+#include "bindings/module.h"
+#include "bindings/rewrite/rewrite.h"
+#include "shell/editor/highlight.h"
+#include "shell/editor/history.h"
+#include "shell/shell.h"
+#include "tensor/error.h"
+#include "tensor/io/npy.h"
+#include "tensor/io/png.h"
+#include "tensor/io/safetensors.h"
+
+static lua_State *L;
+static char path[64], history[64]; /* of the input as a file; of the history's file */
+static int file = -1;
+
+/* Ends the run, so that the input is kept. */
+#define EXPECT(what)                                                                               \
+    do {                                                                                           \
+        if (!(what)) fprintf(stderr, "expected: %s\n", #what), abort();                            \
+    } while (0)
+
+static void write_file(const uint8_t *data, size_t n) {
+    EXPECT(!ftruncate(file, 0) && pwrite(file, data, n, 0) == (ssize_t)n);
+    gp_error_clear();
+}
+
+/* ---- files ---- */
+
+/* Reads a loaded tensor's elements: all of them lie in memory. */
+static void touch(const gp_tensor *x) {
+    const char *lo, *hi;
+    EXPECT(x);
+    gp_array_extent(&x->a, &lo, &hi);
+    for (volatile const char *at = lo; at < hi; at += 512) (void)*at;
+    if (lo < hi) (void)*(volatile const char *)(hi - 1);
+}
+
+static void npy(const uint8_t *data, size_t n) {
+    write_file(data, n);
+    gp_tensor *x = gp_npy_load(path);
+    EXPECT(x || *gp_error());
+    if (x) touch(x), gp_tensor_unref(x);
+}
+
+static void npz(const uint8_t *data, size_t n) {
+    gp_npz z = {0};
+    write_file(data, n);
+    bool ok = gp_npz_load(path, 1 << 24, &z);
+    EXPECT(ok || *gp_error());
+    for (int i = 0; ok && i < z.n; i++) touch(z.t[i]);
+    gp_npz_free(&z);
+}
+
+static void png(const uint8_t *data, size_t n) {
+    static const gp_dtype types[] = {GP_u8, GP_f32, GP_i32};
+    write_file(data, n);
+    int which = n ? data[n - 1] % 15 : 0;
+    gp_tensor *x = gp_png_load(path, which % 5, types[which / 5], 1 << 20);
+    EXPECT(x || *gp_error());
+    if (x) touch(x), gp_tensor_unref(x);
+}
+
+static void safetensors(const uint8_t *data, size_t n) {
+    gp_safetensors s = {0};
+    write_file(data, n);
+    bool ok = gp_safetensors_load(path, &s);
+    EXPECT(ok || *gp_error());
+    for (int i = 0; ok && i < s.tensors.n; i++) touch(s.tensors.t[i]);
+    gp_safetensors_free(&s);
+}
+
+/* ---- text ---- */
+
+/* What is decoded and encoded gives the same text when that is done again. */
+static void json(const uint8_t *data, size_t n) {
+    static const char again[] = "local text = ...\n"
+                                "local ok, value = pcall(json.decode, text)\n"
+                                "if not ok then return end\n"
+                                "local first = json.encode(value)\n"
+                                "assert(json.encode(json.decode(first)) == first, first)";
+    lua_settop(L, 0);
+    EXPECT(luaL_loadstring(L, again) == LUA_OK);
+    lua_pushlstring(L, (const char *)data, n);
+    if (lua_pcall(L, 1, 0, 0) != LUA_OK) fprintf(stderr, "%s\n", lua_tostring(L, -1)), abort();
+}
+
+static int count(const char *text, size_t n, char c) {
+    int found = 0;
+    for (size_t i = 0; i < n; i++) found += text[i] == c;
+    return found;
+}
+
+/* Lua's own compiler: whether it takes the text, or refuses it only for a limit of size. */
+static bool compiles(const char *text, size_t n) {
+    lua_settop(L, 0);
+    if (luaL_loadbufferx(L, text, n, "=fuzz", "t") == LUA_OK) return true;
+    const char *why = lua_tostring(L, -1);
+    return strstr(why, "too many") || strstr(why, "overflow") || strstr(why, "limit") ||
+           strstr(why, "too long") || strstr(why, "too large") || strstr(why, "memory");
+}
+
+/* What is Lua stays Lua, line by line. */
+static void rewrite(const uint8_t *data, size_t n) {
+    char *text = malloc(n + 1), *out = NULL; /* as Lua's strings: with a zero behind */
+    size_t size = 0, at, length;
+    memcpy(text, data, n);
+    text[n] = 0;
+    gp_rewritten r = gp_rewrite(text, n, false, &out, &size);
+    bool lua = luaL_loadbufferx(L, text, n, "=fuzz", "t") == LUA_OK;
+    if (lua) EXPECT(r != GP_REWRITE_SYNTAX);
+    if (r == GP_REWRITE_DONE) {
+        EXPECT(count(out, size, '\n') == count(text, n, '\n'));
+        if (lua && !compiles(out, size)) fprintf(stderr, "%s\n", out), abort();
+    }
+    if (gp_rewrite_last_local(text, n, &at, &length)) EXPECT(at + length <= n);
+    free(gp_rewrite_stock(text, n));
+    free(out);
+    free(text);
+    lua_settop(L, 0);
+}
+
+static void highlight(const uint8_t *data, size_t n) {
+    char *text = malloc(n ? n : 1); /* nothing behind: a read past the end is found */
+    unsigned char *style = malloc(n ? n : 1);
+    memcpy(text, data, n);
+    gp_highlight(text, n, style);
+    for (size_t i = 0; i < n; i++) EXPECT(style[i] < GP_STYLES);
+    for (size_t at = 0, length; at < n; at += length) {
+        length = gp_highlight_token(text + at, n - at, NULL);
+        EXPECT(length >= 1 && length <= n - at);
+    }
+    for (size_t cursor = 0; cursor <= n; cursor += 1 + n / 16) {
+        size_t pair[2];
+        if (gp_highlight_pair(text, n, style, cursor, pair)) EXPECT(pair[0] < n && pair[1] < n);
+    }
+    EXPECT(gp_highlight_depth(text, n) >= 0);
+    gp_highlight_closes(text, n);
+    free(style);
+    free(text);
+}
+
+/* A pasted text comes apart into chunks that together are no longer than it. */
+static void paste(const uint8_t *data, size_t n) {
+    size_t all = 0;
+    lua_settop(L, 0);
+    lua_pushlstring(L, (const char *)data, n);
+    n = strlen(lua_tostring(L, 1));
+    if (!gp_paste_split(L, LUA_ERRSYNTAX)) return;
+    do {
+        all += lua_rawlen(L, -1);
+        lua_pop(L, 1);
+    } while (gp_paste_next(L));
+    EXPECT(all <= n);
+    gp_paste_drop(L);
+}
+
+/* A history's file that something else has written. */
+static void past(const uint8_t *data, size_t n) {
+    size_t at = 0;
+    FILE *f = fopen(history, "we");
+    EXPECT(f && fwrite(data, 1, n, f) == n && !fclose(f));
+    gp_history_open();
+    for (int i = 0; i < gp_history_count(); i++) at += strlen(gp_history_get(i));
+    EXPECT(at <= n);
+    gp_history_add("x = 1");
+    EXPECT(!strcmp(gp_history_get(gp_history_count() - 1), "x = 1"));
+    gp_history_close();
+}
+
+/* ---- libFuzzer's entries ---- */
+
+static const struct reader {
+    const char *name;
+    void (*read)(const uint8_t *data, size_t n);
+} readers[] = {{"npy", npy},
+               {"npz", npz},
+               {"png", png},
+               {"safetensors", safetensors},
+               {"json", json},
+               {"rewrite", rewrite},
+               {"highlight", highlight},
+               {"paste", paste},
+               {"history", past}};
+static const struct reader *chosen;
+
+/* The folder of the history; the script that started us removes it. */
+static void make_history(void) {
+    const char *folder = getenv("XDG_STATE_HOME");
+    EXPECT(folder && strlen(folder) < 40);
+    gp_history_open();
+    gp_history_add("x");
+    gp_history_close();
+    snprintf(history, sizeof history, "%s/gpush/history", folder);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    static const char option[] = "--reader=";
+    for (int i = 1; i < *argc; i++)
+        for (size_t k = 0; k < sizeof readers / sizeof *readers; k++)
+            if (!strncmp((*argv)[i], option, sizeof option - 1) &&
+                !strcmp((*argv)[i] + sizeof option - 1, readers[k].name))
+                chosen = &readers[k];
+    EXPECT(chosen);
+    L = luaL_newstate();
+    gp_lua_open_state(L, GP_LUA_SYNTAX);
+    file = memfd_create("input", 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    if (chosen->read == past) make_history();
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+    chosen->read(data, n);
+    return 0;
+}

@@ -38,9 +38,9 @@ struct gp_worker_pool {
     pthread_mutex_t shaping;    /* for gp_making: held while a batch's memory is allocated */
     pthread_cond_t work, ready; /* for the workers; for the taker */
     atomic_bool stop;
-    bool waiting;    /* someone is taking a batch that was not finished on arrival */
-    char *failed;    /* why a worker could not start */
-    char crash[700]; /* how the first crashed worker crashed */
+    bool waiting;      /* someone is taking a batch that was not finished on arrival */
+    char failed[1024]; /* why a worker could not start; "": all could. It needs no memory */
+    char crash[700];   /* how the first crashed worker crashed */
     worker *worker;
     int started; /* threads that are not joined yet */
     gp_batch **ring;
@@ -145,20 +145,21 @@ static int l_traceback(lua_State *L) {
     return 1;
 }
 
+/* Keeps why the first worker that failed could not start; NULL: for lack of memory. */
+static void fail(gp_worker_pool *c, const char *why) {
+    gp_lock(&c->lock);
+    if (!*c->failed) snprintf(c->failed, sizeof c->failed, "%s", why ? why : "out of memory");
+    pthread_cond_broadcast(&c->ready);
+    gp_unlock(&c->lock);
+}
+
 /* Leaves the prepared program on the stack; false: c->failed says why. */
 static bool open_program(worker *w, lua_State *L) {
-    gp_worker_pool *c = w->pool;
     lua_pushcfunction(L, l_traceback);
     lua_pushcfunction(L, l_open);
     lua_pushlightuserdata(L, w);
     bool ok = lua_pcall(L, 1, 1, 1) == LUA_OK;
-    if (!ok) {
-        const char *text = lua_tostring(L, -1);
-        gp_lock(&c->lock);
-        if (!c->failed) c->failed = strdup(text ? text : "out of memory");
-        pthread_cond_broadcast(&c->ready);
-        gp_unlock(&c->lock);
-    }
+    if (!ok) fail(w->pool, lua_tostring(L, -1));
     return ok;
 }
 
@@ -267,10 +268,11 @@ static void live(worker *w) {
         if (ok) serve(w, L);
         gp_stop_end(L);
         gp_lua_closestate(L);
+    } else {
+        fail(c, "no memory for a Lua state");
     }
     gp_lua_state = NULL;
     gp_lock(&c->lock);
-    if (!L && !c->failed) c->failed = strdup("no memory for a Lua state");
     w->ended = true;
     pthread_cond_broadcast(&c->ready);
     gp_unlock(&c->lock);
@@ -378,7 +380,7 @@ static bool wait_for(gp_worker_pool *c, const gp_batch *b) {
     bool ok = c->waiting = true;
     while (ok && b->left > 0) {
         if (c->stats.crashed) ok = gp_fail("data.Loader: %s", c->crash);
-        else if (c->failed) ok = gp_fail("data.Loader: a worker could not start: %s", c->failed);
+        else if (*c->failed) ok = gp_fail("data.Loader: a worker could not start: %s", c->failed);
         else if (gp_interrupted || gp_stop_requested())
             ok = gp_fail("interrupted while waiting for a batch");
         else sleep_a_little(&c->ready, &c->lock, POLL_NS);
@@ -490,7 +492,6 @@ void gp_worker_pool_free(gp_worker_pool *c) {
     pthread_mutex_destroy(&c->shaping);
     pthread_cond_destroy(&c->work);
     pthread_cond_destroy(&c->ready);
-    free(c->failed);
     free(c->opts.path);
     free(c->opts.cpath);
     free(c->ring);

@@ -1,0 +1,99 @@
+-- Programs whose allocations fail one after the other: tests/bindings/faults.sh. Each is a function
+-- that returns text, the same at every run; a second one undoes what a failure may have left.
+local folder = os.getenv "HOME"
+local x = linspace(-1, 1, 12):reshape(3, 4)
+local w = linspace(0, 1, 20):reshape(4, 5)
+local model, optimizer
+
+local function text(t) return tostring(t) end
+local function train()
+    local loss = (model(x) ^ 2):mean()
+    optimizer:zero_grad()
+    loss:backward()
+    optimizer:step()
+end
+
+local P = {}
+function P.arithmetic() return text((x * 2 + 1):exp():sum(1) / 3) end
+function P.views() return text(x:t()[{ { 2, 3 } }]:reshape(-1):flip(1)) end
+function P.indexing() return text(x[x > 0]) .. text(w:index_select(1, tensor { 1, 3 })) end
+function P.joining() return text(cat({ x, x * 2 }, 1):sort(1)) .. text(stack { x, x }) end
+function P.linalg()
+    local a = x:matmul(x:t()) + eye(3) * 4
+    return text(linalg.solve(a, eye(3))) .. text(linalg.eigh(a)) .. text(linalg.svd(w))
+end
+function P.backward()
+    local a, b = x:clone():requires_grad_(), w:clone():requires_grad_()
+    a:matmul(b):tanh():sum():backward()
+    return text(a.grad) .. text(b.grad)
+end
+function P.no_grad()
+    local a = x:clone():requires_grad_()
+    return no_grad(function() return text(a * 2) end)
+end
+function P.train()
+    manual_seed(1)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    optimizer = optim.Adam(model:parameters(), { lr = 0.1 })
+    train()
+    train()
+    return text(model(x))
+end
+function P.checkpoint()
+    local file = folder .. "/checkpoint.safetensors"
+    safetensors.save(file, { w = w, x = x })
+    return text(safetensors.load(file).w)
+end
+function P.npy()
+    npy.save(folder .. "/a.npy", w)
+    return text(npy.load(folder .. "/a.npy"))
+end
+function P.npz()
+    npz.save(folder .. "/a.npz", { w = w, x = x })
+    return text(npz.load(folder .. "/a.npz").w)
+end
+function P.png()
+    image.save(folder .. "/a.png", w)
+    return text(image.load(folder .. "/a.png"))
+end
+function P.json()
+    local t = json.decode '{"a": [1, 2.5, null, "text"], "b": {"c": {}}}'
+    return json.encode(t)
+end
+function P.syntax()
+    local chunk = "local x = ...; if x:sum() > -1 and not (x == 0):all() then return x @ x:t() end"
+    return text(assert(load(chunk))(x))
+end
+function P.loader()
+    local out = {}
+    local set = data.TensorDataset(x, tensor { 1, 2, 3 })
+    for _, a, b in data.Loader(set, { batch = 2 })() do out[#out + 1] = text(a) .. text(b) end
+    return table.concat(out)
+end
+function P.workers()
+    local out = {}
+    local set = data.TensorDataset(x, tensor { 1, 2, 3 })
+    for _, a, b in data.Loader(set, { batch = 2, workers = 2 })() do
+        out[#out + 1] = text(a) .. text(b)
+    end
+    return table.concat(out)
+end
+function P.sim() return text((x:to "sim" * 2):sum(1):to "cpu") end
+function P.streams()
+    local futures = {}
+    for i = 1, 3 do futures[i] = fork(function() return x:to "sim" * i end) end
+    return text(stack(wait(futures)):sum():item())
+end
+function P.profile()
+    local p = profile.run(function() return (x:to "sim" + 1):sum():item() end, 1)
+    p:trace(folder .. "/trace.json")
+    return #p:table() > 0 and #p:rows() > 0 and "profiled" or "empty"
+end
+function P.waits()
+    sync.reset()
+    local v = (x:to "sim" + 1):sum():item()
+    local times = 0
+    for _, line in ipairs(sync.lines()) do times = times + line.times end
+    return v .. (times >= 2 and " counted" or " lost") -- a retry for lack of memory waits, too
+end
+return P

@@ -37,7 +37,7 @@ print "alive"
 END
 limit=
 [ -z "$GPUSH_SAN" ] && limit=memory
-out=$( [ -z "$limit" ] || ulimit -v 1700000; "$gpush" errors.lua $limit 2>&1)
+out=$( [ -z "$limit" ] || ulimit -v 1700000; OMP_NUM_THREADS=2 "$gpush" errors.lua $limit 2>&1)
 says() { [[ $out == *"$1"* ]]; tap_ok $? "$2" "$out"; }
 says 'errors.lua:6: boom' "an error in a worker is an error"
 says 'errors.lua:7: stack overflow' "so is a stack overflow"

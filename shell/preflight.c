@@ -1,0 +1,42 @@
+/* Looks, before any library starts, whether the limit of address space (ulimit -v) lets them:
+ * OpenBLAS, which starts threads as it is loaded, tries again without end where memory fails. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* What the libraries, a first product and a first convolution took with 1 to 16 threads, in MiB:
+ * 390, 590, 780, 1170 and 1760. */
+enum { BASE_MIB = 400, THREAD_MIB = 104 };
+
+/* As gp_threads() finds it; getenv does not work yet. */
+static long threads(char **envp) {
+    static const char name[] = "OMP_NUM_THREADS=";
+    long n = 0;
+    for (; *envp; envp++)
+        if (!strncmp(*envp, name, sizeof name - 1)) n = strtol(*envp + sizeof name - 1, NULL, 10);
+    return n > 0 ? n : sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static void preflight(int argc, char **argv, char **envp) {
+    struct rlimit limit;
+    char text[300];
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) return;
+    long mib = (long)(limit.rlim_cur >> 20), n = threads(envp), need = BASE_MIB + THREAD_MIB * n;
+    if (mib >= need) return;
+    int length =
+        snprintf(text, sizeof text,
+                 "gpush: the limit of address space (ulimit -v) is %ld MiB, and to start with "
+                 "%ld thread%s takes %ld MiB; raise it, or lower OMP_NUM_THREADS: each "
+                 "thread takes %d MiB\n",
+                 mib, n, n == 1 ? "" : "s", need, THREAD_MIB);
+    ssize_t written = write(STDERR_FILENO, text, (size_t)length);
+    _exit(written < 0 ? 2 : 1);
+}
+
+/* The sanitizers' own libraries are not ready here, and they reserve terabytes anyway. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+__attribute__((section(".preinit_array"), used)) static void (*const first)(int, char **,
+                                                                            char **) = preflight;
+#endif

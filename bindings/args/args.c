@@ -122,14 +122,27 @@ static int read_ints(const reading *r, int last) {
     return took;
 }
 
-/* Reads the tensors of a table; the array is in a userdata that is left on the stack. */
+/* A userdata for `room` tensors that takes the place of the one on top, whose n it copies. */
+static gp_tensor **more_room(lua_State *L, gp_tensor **list, lua_Integer n, lua_Integer room) {
+    gp_tensor **more = lua_newuserdatauv(L, (size_t)room * sizeof *more, 0);
+    memcpy(more, list, (size_t)n * sizeof *more);
+    lua_replace(L, -2);
+    return more;
+}
+
+/* Reads the tensors of a table; the array is in a userdata that is left on the stack. It grows with
+ * the entries that are there: a __len may say anything. */
 static void read_tensors(const reading *r) {
     lua_State *L = r->L;
     if (!is_list(L, r->i)) bad(r, "a table of tensors, as {a, b}");
-    lua_Integer n = luaL_len(L, r->i);
-    luaL_checkstack(L, 4, "tensors");
-    gp_tensor **list = lua_newuserdatauv(L, (size_t)(n ? n : 1) * sizeof *list, 0);
+    lua_Integer n = luaL_len(L, r->i), room = n < 256 ? n : 256;
+    if (n < 0 || n > INT32_MAX)
+        raise(L, "%s: argument '%s' cannot have %s entries", r->op->name, r->p->name,
+              lua_pushfstring(L, "%I", n));
+    luaL_checkstack(L, 5, "tensors");
+    gp_tensor **list = lua_newuserdatauv(L, (size_t)(n ? room : 1) * sizeof *list, 0);
     for (lua_Integer k = 0; k < n; k++) {
+        if (k == room) list = more_room(L, list, k, room *= 2);
         lua_geti(L, r->i, k + 1);
         list[k] = gp_lua_totensor(L, -1);
         if (!list[k])

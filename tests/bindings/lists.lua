@@ -110,4 +110,22 @@ for _, v, ok in data.Loader { set, batch = 1, workers = 1 } () do
     t.is({ v:tolist(), ok:tolist() }, { { { 2, 3, 3, 1, 3, 2 } }, { false } },
         "lists are lists there, too")
 end
+
+-- A table of tensors is read as far as its entries go: what __len says costs nothing
+-- ------------------------------------------------------------------------------------------------
+
+local function forged(n, entry)
+    return setmetatable({}, { __len = function() return n end, __index = function(_, i)
+        if i > 1000 then error "no more" end
+        return entry
+    end })
+end
+local bytes = collectgarbage "count"
+t.error(function() return cat(forged(1 << 30, x), 1) end, "no more", "2^30 entries")
+t.ok(collectgarbage "count" - bytes < 1000, "of which a thousand are kept, in less than 1 MB")
+t.error(function() return cat(forged(-1, x), 1) end, "cat: argument 'xs' cannot have %-1 entries",
+    "a negative number of them")
+t.error(function() return cat(forged(1 << 40, x), 1) end, "cannot have 1099511627776 entries",
+    "more than any table has")
+t.is(cat(forged(700, x), 1).shape[1], 1400, "several hundred entries")
 t.done()

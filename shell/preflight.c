@@ -6,6 +6,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* The sanitizers' own libraries are not ready here, and they reserve terabytes anyway. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
 /* What the libraries, a first product and a first convolution took with 1 to 16 threads, in MiB:
  * 390, 590, 780, 1170 and 1760. */
 enum { BASE_MIB = 400, THREAD_MIB = 104 };
@@ -35,8 +38,6 @@ static void preflight(int argc, char **argv, char **envp) {
     _exit(written < 0 ? 2 : 1);
 }
 
-/* The sanitizers' own libraries are not ready here, and they reserve terabytes anyway. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 __attribute__((section(".preinit_array"), used)) static void (*const first)(int, char **,
                                                                             char **) = preflight;
 #endif

@@ -35,10 +35,18 @@ static void set_signal(void (*handler)(int)) {
     sigaction(SIGINT, &sa, NULL);
 }
 
-/* Between lines there is nothing to stop: Ctrl-C only ends the wait for one (line.c). */
-static void on_idle(int sig) { (void)sig; }
+static volatile sig_atomic_t early; /* Ctrl-C after a line was read and before its chunk began */
 
-void gp_interrupt_idle(void) { set_signal(on_idle); }
+/* Between lines there is nothing to stop: Ctrl-C only ends the wait for one (line.c). */
+static void on_idle(int sig) {
+    (void)sig;
+    early = 1;
+}
+
+void gp_interrupt_idle(void) {
+    early = 0;
+    set_signal(on_idle);
+}
 
 void gp_interrupt_begin(lua_State *L, int at_prompt) {
     gp_interrupted = 0;
@@ -46,6 +54,10 @@ void gp_interrupt_begin(lua_State *L, int at_prompt) {
     survive = at_prompt;
     times = 0;
     set_signal(on_signal);
+    if (!early) return;
+    early = 0;
+    gp_interrupted = 1;
+    gp_stop_now();
 }
 
 void gp_interrupt_end(lua_State *L) {

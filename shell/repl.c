@@ -245,6 +245,7 @@ static gp_line load_text(lua_State *L, int *status) {
 static gp_line load_chunk(lua_State *L, int *status) {
     lua_settop(L, 0);
     bool typed = !gp_paste_left(L);
+    if (typed) gp_interrupt_idle();
     gp_line r = push_text(L);
     if (r != GP_LINE_TEXT || (r = load_text(L, status)) != GP_LINE_TEXT) return r;
     if (typed) gp_line_save(lua_tostring(L, 1));

@@ -110,7 +110,8 @@ void gp_crash_watch(lua_State *L);
 /* gpush doctor: reports what works here; returns the exit status. */
 int gp_doctor(lua_State *L);
 
-/* From here on Ctrl-C only ends the wait for a line: the session continues. */
+/* From here on Ctrl-C only ends the wait for a line: the session continues. One that comes after
+ * the line was read stops its chunk as it begins. */
 void gp_interrupt_idle(void);
 
 /* Ctrl-C between these two calls stops L. at_prompt: the shell continues, so a second one does not

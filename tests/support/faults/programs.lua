@@ -39,22 +39,37 @@ function P.train()
     train()
     return text(model(x))
 end
-function P.checkpoint()
-    local file = folder .. "/checkpoint.safetensors"
-    safetensors.save(file, { w = w, x = x })
-    return text(safetensors.load(file).w)
+-- What reads the file again, for those that save one.
+P.loads = {}
+function P.loads.checkpoint()
+    return text(safetensors.load(folder .. "/checkpoint.safetensors").w)
 end
+function P.checkpoint()
+    safetensors.save(folder .. "/checkpoint.safetensors", { w = w, x = x })
+    return P.loads.checkpoint()
+end
+function P.loads.npy() return text(npy.load(folder .. "/a.npy")) end
 function P.npy()
     npy.save(folder .. "/a.npy", w)
-    return text(npy.load(folder .. "/a.npy"))
+    return P.loads.npy()
 end
+function P.loads.npz() return text(npz.load(folder .. "/a.npz").w) end
 function P.npz()
     npz.save(folder .. "/a.npz", { w = w, x = x })
-    return text(npz.load(folder .. "/a.npz").w)
+    return P.loads.npz()
 end
+function P.loads.png() return text(image.load(folder .. "/a.png")) end
 function P.png()
     image.save(folder .. "/a.png", w)
-    return text(image.load(folder .. "/a.png"))
+    return P.loads.png()
+end
+function P.loads.trace()
+    local f <close> = assert(io.open(folder .. "/trace.json"))
+    return #json.decode(f:read "a").traceEvents > 0 and "a trace" or "an empty trace"
+end
+function P.trace()
+    profile.run(function() return (x + 1):sum() end):trace(folder .. "/trace.json")
+    return P.loads.trace()
 end
 function P.json()
     local t = json.decode '{"a": [1, 2.5, null, "text"], "b": {"c": {}}}'
@@ -86,7 +101,6 @@ function P.streams()
 end
 function P.profile()
     local p = profile.run(function() return (x:to "sim" + 1):sum():item() end, 1)
-    p:trace(folder .. "/trace.json")
     return #p:table() > 0 and #p:rows() > 0 and "profiled" or "empty"
 end
 function P.waits()

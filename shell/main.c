@@ -8,6 +8,7 @@
 #include "bindings/module.h"
 #include "tensor/device/failure.h"
 #include "tensor/device/offload.h"
+#include "tensor/memory/hostmem.h"
 #include "tensor/safe_text.h"
 
 #include <lauxlib.h>
@@ -244,6 +245,14 @@ static void open_state(lua_State *L, int args) {
     gp_shell_watch_clock(L);
 }
 
+/* Under a limit of address space: lets OpenMP and oneDNN take at the start what they keep, since
+ * they end the program where their first product finds no memory. */
+static void warm_up(lua_State *L) {
+    if (gp_host_limited() &&
+        luaL_dostring(L, "local x = require 'gpush'.ones(300, 300) local _ = x:matmul(x)"))
+        lua_pop(L, 1);
+}
+
 /* `gpush doctor`, unless there is a script of that name. */
 static bool asks_doctor(int argc, char **argv) {
     return argc == 2 && !strcmp(argv[1], "doctor") && access("doctor", F_OK) != 0;
@@ -285,6 +294,7 @@ static int l_main(lua_State *L) {
      * gp_lua_charge. */
     lua_gc(L, LUA_GCINC, 140, 1000, 0);
     lua_gc(L, LUA_GCGEN, 20, 100);
+    warm_up(L);
     if (!(args & HAS_NOENV) && run_init(L) != LUA_OK) return 0;
     if (!run_args(L, argv, script)) return 0;
     if (script < argc && run_script(L, argv + script) != LUA_OK) return 0;

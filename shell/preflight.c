@@ -6,12 +6,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "tensor/memory/hostmem.h"
+
 /* The sanitizers' own libraries are not ready here, and they reserve terabytes anyway. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
-/* What the libraries, a first product and a first convolution took with 1 to 16 threads, in MiB:
- * 390, 590, 780, 1170 and 1760. */
-enum { BASE_MIB = 400, THREAD_MIB = 104 };
 
 /* As gp_threads() finds it; getenv does not work yet. */
 static long threads(char **envp) {
@@ -26,14 +24,15 @@ static void preflight(int argc, char **argv, char **envp) {
     struct rlimit limit;
     char text[300];
     if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) return;
-    long mib = (long)(limit.rlim_cur >> 20), n = threads(envp), need = BASE_MIB + THREAD_MIB * n;
+    long mib = (long)(limit.rlim_cur >> 20), n = threads(envp);
+    long need = (long)gp_library_mib((int)n);
     if (mib >= need) return;
     int length =
         snprintf(text, sizeof text,
                  "gpush: the limit of address space (ulimit -v) is %ld MiB, and to start with "
                  "%ld thread%s takes %ld MiB; raise it, or lower OMP_NUM_THREADS: each "
                  "thread takes %d MiB\n",
-                 mib, n, n == 1 ? "" : "s", need, THREAD_MIB);
+                 mib, n, n == 1 ? "" : "s", need, (int)(gp_library_mib(1) - gp_library_mib(0)));
     ssize_t written = write(STDERR_FILENO, text, (size_t)length);
     _exit(written < 0 ? 2 : 1);
 }

@@ -1,13 +1,17 @@
 /* Host memory for tensors, and for Lua's largest tables. */
 #include "tensor/memory/hostmem.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#include "tensor/device/device.h"
 
 enum { HUGE = 2 << 20 };
 
@@ -24,26 +28,73 @@ static void *map_aligned(size_t bytes) {
     return p + head;
 }
 
-static size_t rounded(size_t bytes) { return (bytes + HUGE - 1) / HUGE * HUGE; }
+/* What a block of so many bytes takes of the address space. */
+static size_t rounded(size_t bytes) {
+    return bytes >= HUGE ? (bytes + HUGE - 1) / HUGE * HUGE : bytes;
+}
+
+/* ---- the limit of address space ---- */
+
+static _Atomic size_t taken, budget; /* budget: 0 until it is known, SIZE_MAX without a limit */
+
+/* What the limit (ulimit -v) leaves beside the libraries, and some tensors in any case. */
+static size_t find_budget(void) {
+    enum { LEAST_MIB = 32 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+    size_t mib = limit.rlim_cur >> 20, kept = gp_library_mib(gp_threads());
+    return ((mib > kept ? mib - kept : 0) + LEAST_MIB) << 20;
+}
+
+static size_t most_bytes(void) {
+    size_t most = atomic_load_explicit(&budget, memory_order_relaxed);
+    if (!most) atomic_store(&budget, most = find_budget());
+    return most;
+}
+
+bool gp_host_limited(void) { return most_bytes() != SIZE_MAX; }
+
+/* Counts bytes as taken; false where they would take what the libraries need. */
+static bool take(size_t bytes) {
+    size_t most = most_bytes();
+    if (atomic_fetch_add_explicit(&taken, bytes, memory_order_relaxed) + bytes <= most) return true;
+    atomic_fetch_sub_explicit(&taken, bytes, memory_order_relaxed);
+    return false;
+}
+
+static void give(size_t bytes) { atomic_fetch_sub_explicit(&taken, bytes, memory_order_relaxed); }
+
+/* ---- blocks ---- */
 
 void *gp_host_alloc(size_t bytes) {
-    if (bytes >= HUGE) return map_aligned(rounded(bytes));
-    void *p;
-    return posix_memalign(&p, 64, bytes ? bytes : 64) ? NULL : p;
+    void *p = NULL;
+    if (!take(rounded(bytes))) return NULL;
+    if (bytes >= HUGE) p = map_aligned(rounded(bytes));
+    else if (posix_memalign(&p, 64, bytes ? bytes : 64)) p = NULL;
+    if (!p) give(rounded(bytes));
+    return p;
 }
 
 void gp_host_free(void *p, size_t bytes) {
+    if (!p) return;
+    give(rounded(bytes));
     if (bytes >= HUGE) munmap(p, rounded(bytes));
     else free(p);
 }
 
 void gp_host_shrink(void *p, size_t bytes, size_t to) {
-    if (rounded(to) < rounded(bytes)) munmap((char *)p + rounded(to), rounded(bytes) - rounded(to));
+    size_t less = rounded(bytes) - rounded(to);
+    if (!less) return;
+    munmap((char *)p + rounded(to), less);
+    give(less);
 }
 
 void gp_host_move(void *p, size_t bytes, void *to) {
-    if (mremap(p, rounded(bytes), rounded(bytes), MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED)
+    if (mremap(p, rounded(bytes), rounded(bytes), MREMAP_MAYMOVE | MREMAP_FIXED, to) !=
+        MAP_FAILED) {
+        give(rounded(bytes));
         return;
+    }
     memcpy(to, p, bytes);
     gp_host_free(p, bytes);
 }

@@ -1,7 +1,7 @@
 -- Runs programs of all kinds in random order for a time, and prints how often, and how memory went:
--- soak.lua SECONDS [SEED], in a folder of its own (scripts/dev/soak). Each must give what it gave at first, and memory,
--- threads, open files and what devices hold must not grow. The programs are those of
--- tests/support/faults/programs.lua and the larger ones below.
+-- soak.lua SECONDS [SEED], in a folder of its own (scripts/dev/soak). Each must give what it gave at
+-- first, and memory, threads, open files and what devices hold must not grow. The programs are those
+-- of tests/support/faults/programs.lua and the larger ones below.
 local seconds, seed = tonumber(arg[1]), tonumber(arg[2] or 1)
 local programs = require "programs"
 

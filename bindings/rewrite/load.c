@@ -231,7 +231,8 @@ static int l_load(lua_State *L) {
 
 static int l_loadfile(lua_State *L) {
     const char *filename = luaL_optstring(L, 1, NULL), *mode = luaL_optstring(L, 2, NULL);
-    return loaded(L, load_file(L, filename, mode, has_own_env(L, 3)), lua_isnone(L, 3) ? 0 : 3);
+    int env = lua_isnone(L, 3) ? 0 : 3; /* before the chunk may come to that index */
+    return loaded(L, load_file(L, filename, mode, has_own_env(L, 3)), env);
 }
 
 static int dofile_results(lua_State *L, int status, lua_KContext ctx) { return lua_gettop(L) - 1; }

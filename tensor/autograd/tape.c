@@ -99,7 +99,7 @@ static void free_spare(void *unused) {
         next = n->next;
         free(n);
     }
-    spare = (struct spare_nodes){NULL};
+    spare = (struct spare_nodes){0};
 }
 
 static pthread_key_t ending;

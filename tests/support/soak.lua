@@ -1,7 +1,7 @@
--- Runs programs of all kinds in random order for a time, and prints how often, and how memory went:
--- soak.lua SECONDS [SEED], in a folder of its own (scripts/dev/soak). Each must give what it gave at
--- first, and memory, threads, open files and what devices hold must not grow. The programs are those
--- of tests/support/faults/programs.lua and the larger ones below.
+-- Runs programs of all kinds in random order for a time, and prints how often, and how memory
+-- went: soak.lua SECONDS [SEED], in a folder of its own (scripts/dev/soak). Each must give what it
+-- gave at first, and memory, threads, open files and what devices hold must not grow. The programs
+-- are those of tests/support/faults/programs.lua and the larger ones below.
 local seconds, seed = tonumber(arg[1]), tonumber(arg[2] or 1)
 local programs = require "programs"
 
@@ -128,8 +128,9 @@ repeat round() until now() - start > seconds / 10 and rounds >= 5
 local first, before = measure(), rounds
 repeat round() until now() - start > seconds and rounds >= 2 * before
 local last = measure()
--- threads: fork opens up to 8 streams on a device, when those that it has are busy.
-local LIMIT = { rss = 16384, threads = 8, files = 0, lua = 256, cpu = 0, sim = 0 }
+-- threads: fork opens up to 8 streams on a device, when those that it has are busy. files: a few
+-- are opened once, at a first use that may come late.
+local LIMIT = { rss = 16384, threads = 8, files = 2, lua = 256, cpu = 0, sim = 0 }
 for what, limit in pairs(LIMIT) do
     if last[what] - first[what] > limit then
         bad = bad + 1

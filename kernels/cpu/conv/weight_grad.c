@@ -46,18 +46,17 @@ VECTOR(float, f32, int32_t, i32)
 VECTOR(double, f64, int64_t, i64)
 
 /* Sums a vector's lanes, by halves. */
-#define LANES(T, t, i)                                                                             \
+#define LANES(T, t)                                                                                \
     static inline __attribute__((always_inline)) T lanes_##t(vec_##t v) {                          \
         enum { L = VB / sizeof(T) };                                                               \
-        _Pragma("GCC unroll 4") for (int h = L / 2; h > 0; h /= 2) {                               \
-            vec_##i from;                                                                          \
-            _Pragma("GCC unroll 16") for (int l = 0; l < (int)L; l++) from[l] = (l + h) % (int)L;  \
-            v += __builtin_shuffle(v, from);                                                       \
-        }                                                                                          \
-        return v[0];                                                                               \
+        T sum[L];                                                                                  \
+        memcpy(sum, &v, sizeof v);                                                                 \
+        _Pragma("GCC unroll 4") for (int h = L / 2; h > 0; h /= 2)                                 \
+            _Pragma("GCC unroll 8") for (int l = 0; l < h; l++) sum[l] += sum[l + h];              \
+        return sum[0];                                                                             \
     }
-LANES(float, f32, i32)
-LANES(double, f64, i64)
+LANES(float, f32)
+LANES(double, f64)
 
 #define EACH_F _Pragma("GCC unroll 5") for (int f = 0; f < F; f++)
 #define EACH_T _Pragma("GCC unroll 5") for (int t = 0; t < TAPS; t++)

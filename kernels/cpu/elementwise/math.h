@@ -10,7 +10,7 @@
 #include "kernels/cpu/runtime/kernel.h"
 
 /* Declaring a function as simd lets loops call its vector form (libmvec, at most 4 ulp). */
-#if defined(__x86_64__) && defined(__GLIBC__)
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
 #define SIMD1(fn)                                                                                  \
     __attribute__((simd("notinbranch"))) double fn(double);                                        \
     __attribute__((simd("notinbranch"))) float fn##f(float);

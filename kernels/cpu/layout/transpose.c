@@ -15,8 +15,8 @@ enum { TILE = GP_TRANSPOSE_TILE };
 #define SWAP(N, d, low, high)                                                                      \
     _Pragma("GCC unroll 16") for (int i = 0; i < N; i++) if (!(i & d)) {                           \
         vec a = v[i], b = v[i + d];                                                                \
-        v[i] = __builtin_shuffle(a, b, (vec){low});                                                \
-        v[i + d] = __builtin_shuffle(a, b, (vec){high});                                           \
+        v[i] = __builtin_shufflevector(a, b, low);                                                 \
+        v[i + d] = __builtin_shufflevector(a, b, high);                                            \
     }
 #define LOW(N, d, j) ((j) & (d) ? (N) + (j) - (d) : (j))
 #define HIGH(N, d, j) ((j) & (d) ? (N) + (j) : (j) + (d))

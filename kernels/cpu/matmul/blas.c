@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu/runtime/isa.h"
+
 /* Only in builds of OpenBLAS for many processors. */
 __attribute__((weak)) void gotoblas_dynamic_init(void);
 __attribute__((weak)) void gotoblas_dynamic_quit(void);
@@ -21,10 +23,7 @@ static const char *better_core(void) {
         return NULL;
     const char *have = gotoblas_corename();
     for (size_t i = 0; i < sizeof old / sizeof *old; i++)
-        if (!strcmp(have, old[i]))
-            return __builtin_cpu_supports("x86-64-v4")   ? "SkylakeX"
-                   : __builtin_cpu_supports("x86-64-v3") ? "Haswell"
-                                                         : NULL;
+        if (!strcmp(have, old[i])) return gp_isa_v4() ? "SkylakeX" : gp_isa_v3() ? "Haswell" : NULL;
     return NULL;
 }
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu/runtime/isa.h"
 #include "kernels/cpu/runtime/kernel.h"
 
 #define OPS_WITH_KERNELS
@@ -27,11 +28,11 @@ static const gp_kernel *choose(void) {
     const char *wanted = getenv("GPUSH_ISA");
     if (wanted && !strcmp(wanted, "base")) return gp_kernels_base;
 #ifdef GP_HAS_v4
-    if (__builtin_cpu_supports("x86-64-v4") && !(wanted && !strcmp(wanted, "v3")))
+    if (gp_isa_v4() && !(wanted && !strcmp(wanted, "v3")))
         return gp_kernels_v4;
 #endif
 #ifdef GP_HAS_v3
-    if (__builtin_cpu_supports("x86-64-v3")) return gp_kernels_v3;
+    if (gp_isa_v3()) return gp_kernels_v3;
 #endif
     return gp_kernels_base;
 }

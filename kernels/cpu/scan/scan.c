@@ -25,20 +25,18 @@ typedef struct scan {
    vectors are summed in registers; only their total waits for the one before it. */
 #if defined(__AVX512F__)
 enum { LANES = 8 };
-typedef int64_t lanes __attribute__((vector_size(64)));
 /* v's elements moved up by k, zeros below them. */
 #define UP(v, k)                                                                                   \
     (__typeof__(v))_mm512_maskz_alignr_epi64((uint8_t)(0xff << (k)), (__m512i)(v), (__m512i)(v),   \
                                              8 - (k))
 #define WITHIN(v) (v += UP(v, 1), v += UP(v, 2), v += UP(v, 4))
-#define LAST(v) __builtin_shuffle(v, (lanes){7, 7, 7, 7, 7, 7, 7, 7})
+#define LAST(v) __builtin_shufflevector(v, v, 7, 7, 7, 7, 7, 7, 7, 7)
 #define WIDE_f32(p) (vec_f64) _mm512_cvtps_pd(_mm256_loadu_ps((const float *)(p)))
 #else
 enum { LANES = 4 };
-typedef int64_t lanes __attribute__((vector_size(32)));
-#define UP(v, ...) __builtin_shuffle(v, (__typeof__(v)){0}, (lanes){__VA_ARGS__})
+#define UP(v, ...) __builtin_shufflevector(v, (__typeof__(v)){0}, __VA_ARGS__)
 #define WITHIN(v) (v += UP(v, 4, 0, 1, 2), v += UP(v, 4, 4, 0, 1))
-#define LAST(v) __builtin_shuffle(v, (lanes){3, 3, 3, 3})
+#define LAST(v) __builtin_shufflevector(v, v, 3, 3, 3, 3)
 #define WIDE_f32(p) __builtin_convertvector(*(p), vec_f64)
 #endif
 #define WIDE_f64(p) *(p)

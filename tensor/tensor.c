@@ -102,8 +102,9 @@ gp_tensor *gp_tensor_view(const gp_tensor *base, const gp_shape *shape, const in
         a->dim[i] = shape->dim[i];
         a->stride[i] = stride[i];
     }
-    a->data = base->a.data + offset * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
+    a->data = base->a.data;
     gp_array_update(a);
+    if (a->numel) a->data += offset * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
     return t;
 }
 
@@ -132,6 +133,8 @@ void gp_tensor_unref(gp_tensor *t) {
 
 void gp_array_extent(const gp_array *a, const char **lo, const char **hi) {
     int64_t min = 0, max = 0;
+    *lo = *hi = a->data;
+    if (!a->numel) return; /* its strides may reach beyond every address */
     for (int i = 0; i < a->ndim; i++) {
         int64_t reach = (a->dim[i] - 1) * a->stride[i];
         if (reach > 0) max += reach;
@@ -139,7 +142,7 @@ void gp_array_extent(const gp_array *a, const char **lo, const char **hi) {
     }
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)a->dtype);
     *lo = a->data + min * size;
-    *hi = a->numel ? a->data + (max + 1) * size : *lo;
+    *hi = a->data + (max + 1) * size;
 }
 
 char *gp_tensor_text(const gp_tensor *t, char *buf, size_t n) {

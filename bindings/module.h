@@ -22,6 +22,7 @@ void gp_lua_open_json(lua_State *L);
 /* For the shell: math.* and string.format of the state accept one-element tensors as numbers. */
 void gp_lua_open_stdlib(lua_State *L);
 void gp_lua_open_autograd(lua_State *L);
+void gp_lua_open_autocast(lua_State *L);
 void gp_lua_open_sync(lua_State *L);
 void gp_lua_open_profile(lua_State *L);
 void gp_lua_open_time(lua_State *L);

@@ -6,6 +6,7 @@
 #include "profile/record.h"
 
 #include <lauxlib.h>
+#include <limits.h>
 #include <signal.h>
 
 /* The states running on this thread: the innermost coroutine first, the main one last. */
@@ -40,11 +41,13 @@ void gp_stop_now(void) {
 
 bool gp_stop_requested(void) { return asked; }
 
-int gp_stop_depth(const lua_State *co) {
+int gp_stop_distance(void *co) {
+    lua_Debug ar;
     int n = 0;
     for (frame *f = running; f; f = f->outer, n++)
         if (f->L == co) return n;
-    return -1;
+    if (lua_status(co) != LUA_OK || !lua_getstack(co, 0, &ar)) return -1;
+    return co == gp_lua_state ? 0 : INT_MAX - 1;
 }
 
 void gp_stop_begin(lua_State *L) {

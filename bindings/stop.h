@@ -12,9 +12,10 @@ void gp_stop_begin(lua_State *L);
 void gp_stop_end(lua_State *L);
 /* Raises "interrupted!" in what this thread runs. For signal handlers. */
 void gp_stop_now(void);
-/* How many coroutines that co resumed, each by the one before, run on this thread: 0 for the
- * running one; -1: co does not run. */
-int gp_stop_depth(const lua_State *co);
+/* How many coroutines that co (a lua_State) resumed, each by the one before, run on this thread: 0
+ * for the running one; -1: co does not run. In a host that resumes coroutines itself, those around
+ * the running one count as equally far. For hooks of profile/ and tensor/. */
+int gp_stop_distance(void *co);
 /* Whether gp_stop_now was called since gp_stop_begin. For waits, which no hook ends. */
 bool gp_stop_requested(void);
 

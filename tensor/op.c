@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/autocast.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
@@ -373,7 +374,9 @@ static bool run_recorded(gp_call *c) {
     return false;
 }
 
-bool gp_op_run(gp_call *c) { return gp_grad_live && !gp_no_grad ? run_recorded(c) : run(c); }
+static bool run_any(gp_call *c) { return gp_grad_live && !gp_no_grad ? run_recorded(c) : run(c); }
+
+bool gp_op_run(gp_call *c) { return gp_autocast_on() ? gp_autocast_run(c, run_any) : run_any(c); }
 
 void gp_call_begin(gp_call *c, const gp_op *op) {
     c->op = op;

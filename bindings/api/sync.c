@@ -1,5 +1,4 @@
 /* The table `sync` in Lua: modes, scopes, the ledger. */
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,15 +64,6 @@ typedef struct scope {
     gp_scope s;
     gp_srcloc opened; /* where */
 } scope;
-
-/* The depth of a coroutine; unknown in a host that resumes coroutines itself. */
-static int depth(void *coroutine) {
-    lua_Debug ar;
-    int counted = gp_stop_depth(coroutine);
-    if (counted >= 0) return counted;
-    if (lua_status(coroutine) != LUA_OK || !lua_getstack(coroutine, 0, &ar)) return -1;
-    return coroutine == gp_lua_state ? 0 : INT_MAX - 1;
-}
 
 static void *running(void) { return gp_lua_state; }
 
@@ -418,7 +408,7 @@ void gp_lua_open_sync(lua_State *L) {
     static const luaL_Reg scopes[] = {
         {"__close", l_scope_close}, {"__gc", l_scope_gc}, {NULL, NULL}};
     gp_sync_open();
-    if (gp_scope_depth != depth) gp_scope_depth = depth;
+    if (gp_scope_depth != gp_stop_distance) gp_scope_depth = gp_stop_distance;
     if (gp_scope_coroutine != running) gp_scope_coroutine = running;
     luaL_newmetatable(L, SCOPE);
     luaL_setfuncs(L, scopes, 0);

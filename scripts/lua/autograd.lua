@@ -159,10 +159,10 @@ end
 
 --- checkpoint(fn, x, …): fn(x, …) whose intermediate results are not kept: backward computes them
 --- again, from the same
--- random numbers.
+-- random numbers and under the same autocast.
 function autograd.checkpoint(fn, ...)
     local args = table.pack(...)
-    local state = gpush.get_rng_state()
+    local state, dtype = gpush.get_rng_state(), gpush.get_autocast_dtype()
     local outs = gpush.no_grad(function() return table.pack(fn(table.unpack(args, 1, args.n))) end)
     if outs.n == 0 then fail "checkpoint: the function returned nothing (expected tensors)" end
     for i = 1, outs.n do
@@ -196,7 +196,7 @@ function autograd.checkpoint(fn, ...)
         end
         gpush.set_rng_state(state)
         local y = gpush.enable_grad(function()
-            return table.pack(fn(table.unpack(again, 1, args.n)))
+            return table.pack(autograd.autocast_as(dtype, fn, table.unpack(again, 1, args.n)))
         end)
         gpush.set_rng_state(now)
         for k = 1, y.n do

@@ -19,10 +19,19 @@ local call_text, public, show_op, show_topic = about.call_text, about.public, ab
 
 -- ---- Source ----
 
+-- The function that cast_args.lua or round_once.lua, of a composite, calls with other arguments.
+local function wrapped_by(f)
+    for i = 1, debug.getinfo(f, "u").nups do
+        local name, inner = debug.getupvalue(f, i)
+        if name == "fn" and type(inner) == "function" then return wrapped_by(inner) end
+    end
+    return f
+end
+
 local function function_of(f)
     if op_name(f) and type(f) == "function" and debug.getinfo(f, "S").what == "C" then
         local _, inner = debug.getupvalue(f, 2)
-        return type(inner) == "function" and inner or nil
+        return type(inner) == "function" and wrapped_by(inner) or nil
     end
     return f
 end

@@ -13,9 +13,11 @@ local gpush, dir, methods, composite, composites, chunk, loader, save = ...
 -- name like "linalg.norm" goes into that table. A function whose first argument is a tensor is a
 -- method, too. For help `waits` says for what the host waits, if it does, `raises` which elements
 -- are an error, and `dtypes` which operands may have: names, "all", "numbers", "floats" or
--- "integers". A file is run when one of its composites is first called or asked about. Until then
--- it is only text, in which a definition is found by its beginning: at the start of a line, as
--- above, up to the first type of the signature.
+-- "integers". `autocast` says what autocast makes of the arguments: "low", "wide" or "promote", as
+-- tensor/ops/table/autocast.def does for rows; fn's own ops then run as outside. A file is run when
+-- one of its composites is first called or asked about. Until then it is only text, in which a
+-- definition is found by its beginning: at the start of a line, as above, up to the first type of
+-- the signature.
 local function declare(name, first, read, rows)
     local fn, group, short = composite(name, read), name:match "^(%w+)%.(.+)$"
     composites[name] = fn
@@ -72,6 +74,7 @@ local function declare_all(path)
                 if not composites[def.name] then
                     error(("%s: '%s' is not at the start of a line"):format(path, def.name))
                 end
+                if def.autocast then def.fn = part "cast_args"(def.autocast, def.fn) end
                 list[def.name] = def
             end, rows, fail, part)
             defs = list

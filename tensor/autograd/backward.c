@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/autocast.h"
 #include "tensor/autograd/anomaly.h"
 #include "tensor/autograd/grad.h"
 
@@ -347,6 +348,7 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
     bool apart = gp_grads_apart;
     gp_no_grad = opts->create ? 0 : 1;
     gp_grads_apart = opts->inputs != NULL;
+    gp_autocast_pause(); /* gradients have the dtypes of the forward's ops */
     for (int i = 0; i < n && ok; i++) ok = start(&w, roots[i], grads ? grads[i] : NULL);
     while (w.n) {
         gp_node *top = pop(&w);
@@ -360,6 +362,7 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
     gp_srcloc_set_forward((gp_srcloc){0});
     gp_no_grad = off;
     gp_grads_apart = apart;
+    gp_autocast_resume();
     if (w.heap != w.nodes) free(w.heap);
     if (w.v.pool != w.v.first) free(w.v.pool);
     return ok;

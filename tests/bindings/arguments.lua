@@ -10,7 +10,8 @@ local methods = registry["gpush.tensor.methods"]
 local free = {}
 for name, reason in pairs {
     ["autograd.checkpoint"] = "hands its arguments on", fork = "hands its arguments on",
-    no_grad = "hands its arguments on",
+    no_grad = "hands its arguments on", autocast = "hands its arguments on",
+    ["autograd.autocast_as"] = "hands its arguments on",
     inference = "hands its arguments on", enable_grad = "hands its arguments on",
     ["profile.run"] = "hands its arguments on",
     ["profile.region"] = "hands its arguments on", ["sync.allow"] = "hands its arguments on",

@@ -340,13 +340,13 @@ define { "einsum",
         value? h, value? i, value? j, value? k, value? l, value? m",
     help = "sum of products in Einstein's notation: einsum('bij,bjk->bik', a, b). '...', repeated \z
         labels, no '->', a list of operands, and NumPy's form einsum(a, {1, 2}, b, {2, 3}, {1, 3})",
-    dtypes = "numbers", fn = einsum }
+    dtypes = "numbers", autocast = "low", fn = einsum }
 
 -- dims: the number of last dims of a and first ones of b, or a list for each.
 define { "tensordot", sig = "tensor a, tensor b, any? dims",
     help = "sums of products over dims of a and b: the last n of a with the first n of b (n = 2 \z
         if not given), or lists {dims of a, dims of b}",
-    dtypes = "numbers", fn = function(a, b, dims)
+    dtypes = "numbers", autocast = "promote", fn = function(a, b, dims)
         local function bad(format, ...) raise("tensordot: " .. format, ...) end
         dims = dims == nil and 2 or dims
         local of_a, of_b, n, m = {}, {}, #a.shape, #b.shape

@@ -162,7 +162,7 @@ define { "isneginf", sig = "tensor x", help = "x is infinite and below 0, elemen
     dtypes = "all", fn = function(x) return x:isinf() & x:lt(0) end }
 define { "dist", sig = "tensor a, tensor b, float p=2",
     help = "the p-norm of a - b, over all elements",
-    dtypes = "floats", fn = function(a, b, p) return (a - b):norm(p) end }
+    dtypes = "floats", autocast = "wide", fn = function(a, b, p) return (a - b):norm(p) end }
 
 -- ---- in-place forms that the rows lack ----
 

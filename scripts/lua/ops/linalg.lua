@@ -91,7 +91,7 @@ local function back(y, dtype) return y.dtype ~= dtype and y:to { dtype = dtype }
 
 define { "linalg.vecdot", sig = "tensor x, tensor y, dim dim=-1",
     help = "inner products of the vectors along dim",
-    dtypes = "all", fn = function(x, y, dim)
+    dtypes = "all", autocast = "low", fn = function(x, y, dim)
         local sum = (wide(x) * wide(y)):sum(dim)
         return x.dtype == y.dtype and HALF[x.dtype] and back(sum, x.dtype) or sum
     end }
@@ -118,11 +118,12 @@ end
 
 define { "linalg.cross", sig = "tensor a, tensor b, dim dim=-1",
     help = "cross products of the 3-vectors along dim",
-    dtypes = "numbers", fn = function(a, b, dim) return cross("linalg.cross", a, b, dim) end }
+    dtypes = "numbers", autocast = "promote",
+    fn = function(a, b, dim) return cross("linalg.cross", a, b, dim) end }
 
 define { "cross", sig = "tensor a, tensor b, dim? dim",
     help = "cross products of the 3-vectors along dim, or the first dim of size 3",
-    dtypes = "numbers", fn = function(a, b, dim)
+    dtypes = "numbers", autocast = "promote", fn = function(a, b, dim)
         for d = 1, dim and 0 or #a.shape do
             if a.shape[d] == 3 then dim = d break end
         end
@@ -150,7 +151,7 @@ end
 define { "linalg.multi_dot", sig = "tensors xs",
     help = "product of two or more matrices in the order of least work; the first and last may be \z
         vectors",
-    dtypes = "numbers", fn = function(xs)
+    dtypes = "numbers", autocast = "low", fn = function(xs)
         local n = #xs
         if n < 2 then fail("linalg.multi_dot: %d tensors (expected two or more)", n) end
         local m = {}
@@ -248,7 +249,7 @@ define { "linalg.matrix_norm",
     help = "the norm 'fro' (if not given), 'nuc', inf, -inf, 1, -1, 2 or -2 of the matrices in \z
         two dims, the last ones if not given",
     raises = "NaN or infinite elements, where ord is 2, -2 or 'nuc'",
-    dtypes = "floats", fn = function(x, ord, dim, keepdim, dtype)
+    dtypes = "floats", autocast = "wide", fn = function(x, ord, dim, keepdim, dtype)
         check_matrices("linalg.matrix_norm", x)
         return matrix_norm("linalg.matrix_norm", x, ORDS[ord] or ord or "fro", dim or { -2, -1 },
             keepdim, dtype)
@@ -258,7 +259,7 @@ define { "linalg.norm", sig = "tensor x, any? ord, dims? dim, bool keepdim=false
     help = "norm of a vector (one dim) or of matrices (two dims); without ord the square root of \z
         the sum of squares",
     raises = "NaN or infinite elements of a matrix, where ord is 2, -2 or 'nuc'",
-    dtypes = "floats", fn = function(x, ord, dim, keepdim, dtype)
+    dtypes = "floats", autocast = "wide", fn = function(x, ord, dim, keepdim, dtype)
         ord = ORDS[ord] or ord
         if ord == nil then return vector_norm("linalg.norm", x, 2, dim, keepdim, dtype) end
         local n = #x.shape
@@ -293,7 +294,8 @@ end
 define { "linalg.matrix_rank", sig = "tensor x, float? atol, float? rtol, bool hermitian=false",
     help = "how many singular values of each matrix are above max(atol, rtol * the largest); \z
         hermitian: x is symmetric",
-    raises = "NaN or infinite elements", dtypes = "f64 f32", fn = function(x, atol, rtol, hermitian)
+    raises = "NaN or infinite elements", dtypes = "f64 f32", autocast = "wide",
+    fn = function(x, atol, rtol, hermitian)
         check_matrices("linalg.matrix_rank", x)
         local s = hermitian and linalg.eigvalsh(x):abs() or linalg.svdvals(x)
         if s.shape[#s.shape] == 0 then return s:ne(0):sum(-1) end
@@ -303,7 +305,8 @@ define { "linalg.matrix_rank", sig = "tensor x, float? atol, float? rtol, bool h
 define { "linalg.pinv", sig = "tensor x, float? atol, float? rtol, bool hermitian=false",
     help = "Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) count as \z
         zero",
-    raises = "NaN or infinite elements", dtypes = "f64 f32", fn = function(x, atol, rtol, hermitian)
+    raises = "NaN or infinite elements", dtypes = "f64 f32", autocast = "wide",
+    fn = function(x, atol, rtol, hermitian)
         check_matrices("linalg.pinv", x)
         local u, s, vh
         if hermitian then
@@ -324,7 +327,7 @@ define { "linalg.cond", sig = "tensor x, any? p",
     help = "condition number for the norm p (of linalg.matrix_norm); by singular values if not \z
         given. Singular matrices: inf",
     raises = "NaN or infinite elements, where p is 2, -2, 'nuc' or not given",
-    dtypes = "f64 f32", fn = function(x, p)
+    dtypes = "f64 f32", autocast = "wide", fn = function(x, p)
         p = ORDS[p] or p
         check_matrices("linalg.cond", x)
         if x:numel() == 0 then
@@ -345,14 +348,14 @@ define { "linalg.cond", sig = "tensor x, any? p",
 
 define { "logdet", sig = "tensor x",
     help = "logarithm of the determinant; NaN where that is negative",
-    dtypes = "f64 f32", fn = function(x)
+    dtypes = "f64 f32", autocast = "wide", fn = function(x)
         local sign, log = linalg.slogdet(x)
         return log:masked_fill(sign:lt(0), 0 / 0)
     end }
 
 define { "cholesky_solve", sig = "tensor b, tensor l, bool upper=false",
     help = "x with (l l') x = b; upper: (l' l) x = b",
-    dtypes = "f64 f32", fn = function(b, l, upper)
+    dtypes = "f64 f32", autocast = "wide", fn = function(b, l, upper)
         local lower, right = l, l:transpose(-1, -2)
         if upper then lower, right = right, lower end
         return linalg.solve_triangular(right, linalg.solve_triangular(lower, b, false), true)

@@ -50,7 +50,7 @@ end
 
 define { "mse_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
     help = "squared differences of x and target: their mean, sum, or each",
-    dtypes = "floats", fn = once(function(x, target, reduction)
+    dtypes = "floats", autocast = "wide", fn = once(function(x, target, reduction)
         check_floats("mse_loss", x, target)
         same_shape("mse_loss", x, target)
         return reduced("mse_loss", x:squared_error(target), reduction)
@@ -58,14 +58,14 @@ define { "mse_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
 
 define { "l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
     help = "absolute differences of x and target: their mean, sum, or each",
-    dtypes = "floats", fn = once(function(x, target, reduction)
+    dtypes = "floats", autocast = "wide", fn = once(function(x, target, reduction)
         same_shape("l1_loss", x, target)
         return reduced("l1_loss", x:absolute_error(target), reduction)
     end) }
 
 define { "smooth_l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\", float beta=1",
     help = "differences, squared and over 2 beta below beta, absolute less beta / 2 from there on",
-    dtypes = "floats", fn = once(function(x, target, reduction, beta)
+    dtypes = "floats", autocast = "wide", fn = once(function(x, target, reduction, beta)
         check_floats("smooth_l1_loss", x, target)
         same_shape("smooth_l1_loss", x, target)
         if not (beta >= 0) then bad("smooth_l1_loss", "beta", "a number >= 0", beta) end
@@ -75,7 +75,7 @@ define { "smooth_l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\
 define { "huber_loss", sig = "tensor x, tensor target, str reduction=\"mean\", float delta=1",
     help = "differences, squared and halved up to delta, delta times (absolute less delta / 2) \z
         from there on",
-    dtypes = "floats", fn = once(function(x, target, reduction, delta)
+    dtypes = "floats", autocast = "wide", fn = once(function(x, target, reduction, delta)
         check_floats("huber_loss", x, target)
         same_shape("huber_loss", x, target)
         if not (delta > 0) then bad("huber_loss", "delta", "a number > 0", delta) end
@@ -99,7 +99,8 @@ define { "binary_cross_entropy_with_logits",
     sig = "tensor x, tensor target, tensor? weight, str reduction=\"mean\", tensor? pos_weight",
     help = "binary_cross_entropy of sigmoid(x), exact however large x is; pos_weight counts where \z
         target is 1",
-    dtypes = "floats", fn = once(function(x, target, weight, reduction, pos_weight)
+    dtypes = "floats", autocast = "wide",
+    fn = once(function(x, target, weight, reduction, pos_weight)
         check_floats("binary_cross_entropy_with_logits", x, target)
         same_shape("binary_cross_entropy_with_logits", x, target)
         fits("binary_cross_entropy_with_logits", x, weight, "weight")
@@ -112,7 +113,7 @@ define { "binary_cross_entropy_with_logits",
 define { "kl_div", sig = "tensor x, tensor target, str reduction=\"mean\", bool log_target=false",
     help = "divergence of the distribution target from the one whose logarithm is x; reduction \z
         'batchmean' is over dim 1",
-    dtypes = "floats", fn = once(function(x, target, reduction, log_target)
+    dtypes = "floats", autocast = "wide", fn = once(function(x, target, reduction, log_target)
         check_floats("kl_div", x, target)
         same_shape("kl_div", x, target)
         local losses = log_target and x:kl_log_term(target) or x:kl_term(target)
@@ -125,7 +126,8 @@ define { "poisson_nll_loss",
         reduction=\"mean\"",
     help = "minus the logarithm of a Poisson distribution's chance of target, whose mean is \z
         exp(x), or x",
-    dtypes = "numbers", fn = once(function(x, target, log_input, full, eps, reduction)
+    dtypes = "numbers", autocast = "wide",
+    fn = once(function(x, target, log_input, full, eps, reduction)
         same_shape("poisson_nll_loss", x, target)
         local losses
         if log_input then
@@ -167,7 +169,7 @@ define { "gaussian_nll_loss",
         reduction=\"mean\"",
     help = "minus the logarithm of a normal distribution's density at target, with mean x and \z
         variance var, at least eps",
-    dtypes = "numbers", fn = once(function(x, target, var, full, eps, reduction)
+    dtypes = "numbers", autocast = "wide", fn = once(function(x, target, var, full, eps, reduction)
         same_shape("gaussian_nll_loss", x, target)
         var = limited(of_rows(x, var), eps)
         local losses = (var:log() + (x - target):square() / var) * 0.5
@@ -177,7 +179,7 @@ define { "gaussian_nll_loss",
 
 define { "soft_margin_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
     help = "log(1 + exp(-target * x)) for targets of 1 and -1",
-    dtypes = "floats", fn = once(function(x, target, reduction)
+    dtypes = "floats", autocast = "wide", fn = once(function(x, target, reduction)
         same_shape("soft_margin_loss", x, target)
         check_signs("soft_margin_loss", target)
         return reduced("soft_margin_loss", (-target * x):softplus(1, 40), reduction)
@@ -186,7 +188,7 @@ define { "soft_margin_loss", sig = "tensor x, tensor target, str reduction=\"mea
 define { "hinge_embedding_loss",
     sig = "tensor x, tensor target, float margin=1, str reduction=\"mean\"",
     help = "x where target is 1, max(0, margin - x) where it is -1",
-    dtypes = "numbers", fn = once(function(x, target, margin, reduction)
+    dtypes = "numbers", autocast = "wide", fn = once(function(x, target, margin, reduction)
         same_shape("hinge_embedding_loss", x, target)
         check_signs("hinge_embedding_loss", target)
         return reduced("hinge_embedding_loss",
@@ -198,7 +200,7 @@ define { "margin_ranking_loss",
     sig = "tensor x1, tensor x2, tensor target, float margin=0, str reduction=\"mean\"",
     help = "max(0, margin - target * (x1 - x2)); target 1 asks for x1 above x2, -1 for the \z
         opposite",
-    dtypes = "numbers", fn = once(function(x1, x2, target, margin, reduction)
+    dtypes = "numbers", autocast = "wide", fn = once(function(x1, x2, target, margin, reduction)
         same_shape("margin_ranking_loss", x1, x2, "x2")
         same_shape("margin_ranking_loss", x1, target)
         check_signs("margin_ranking_loss", target)
@@ -213,6 +215,7 @@ local function p_norm(x, p, dim, keepdim) return gpush.linalg.vector_norm(x, p, 
 define { "normalize", sig = "tensor x, float p=2, dim dim=2, float eps=1e-12",
     help = "x over its p-norm along dim, or over eps where the norm is below",
     dtypes = "floats",
+    autocast = "wide",
     fn = once(function(x, p, dim, eps) return x / p_norm(x, p, dim, true):clamp(eps) end) }
 
 local function check_broadcast(op, x1, x2)
@@ -226,7 +229,7 @@ end
 
 define { "cosine_similarity", sig = "tensor x1, tensor x2, dim dim=2, float eps=1e-8",
     help = "cosine of the angle between x1 and x2 along dim; norms below eps count as eps",
-    dtypes = "floats", fn = once(function(x1, x2, dim, eps)
+    dtypes = "floats", autocast = "wide", fn = once(function(x1, x2, dim, eps)
         check_broadcast("cosine_similarity", x1, x2)
         if shape_text(x1) ~= shape_text(x2) then
             x1, x2 = table.unpack(gpush.broadcast_tensors { x1, x2 })
@@ -239,6 +242,7 @@ define { "pairwise_distance",
     sig = "tensor x1, tensor x2, float p=2, float eps=1e-6, bool keepdim=false",
     help = "p-norm of x1 - x2 + eps along the last dim",
     dtypes = "numbers",
+    autocast = "wide",
     fn = once(function(x1, x2, p, eps, keepdim) return p_norm(x1 - x2 + eps, p, -1, keepdim) end) }
 
 -- |a - b|^2 = |a|^2 + |b|^2 - 2 a b as one matrix product in f64, relative to the mean of x2's
@@ -262,7 +266,7 @@ end
 define { "cdist", sig = "tensor x1, tensor x2, float p=2",
     help = "p-norms of the differences between each row of x1 and each row of x2; for p = 2 of \z
         more than 25 rows in f32 or less right to 1e-8 of the rows' size",
-    dtypes = "floats", fn = once(function(x1, x2, p)
+    dtypes = "floats", autocast = "wide", fn = once(function(x1, x2, p)
         if not (p >= 0) then bad("cdist", "p", "a number >= 0", p) end
         if x1.ndim < 2 then bad("cdist", "x1", "rows of numbers", shape_text(x1)) end
         if x2.ndim < 2 then bad("cdist", "x2", "rows of numbers", shape_text(x2)) end
@@ -277,7 +281,7 @@ define { "cdist", sig = "tensor x1, tensor x2, float p=2",
 define { "cosine_embedding_loss",
     sig = "tensor x1, tensor x2, tensor target, float margin=0, str reduction=\"mean\"",
     help = "1 - cosine_similarity where target is 1, max(0, it - margin) where target is -1",
-    dtypes = "floats", fn = once(function(x1, x2, target, margin, reduction)
+    dtypes = "floats", autocast = "wide", fn = once(function(x1, x2, target, margin, reduction)
         same_shape("cosine_embedding_loss", x1, x2, "x2")
         check_signs("cosine_embedding_loss", target)
         local cosine = x1:cosine_similarity(x2, -1)
@@ -294,6 +298,7 @@ define { "triplet_margin_loss",
         eps=1e-6, bool swap=false, str reduction=\"mean\"",
     help = "max(0, distance to positive - distance to negative + margin)",
     dtypes = "numbers",
+    autocast = "wide",
     fn = once(function(anchor, positive, negative, margin, p, eps, swap, reduction)
         local near, far = anchor:pairwise_distance(positive, p, eps),
             anchor:pairwise_distance(negative, p, eps)

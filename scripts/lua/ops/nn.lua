@@ -111,7 +111,8 @@ define { "scaled_dot_product_attention",
         is_causal=false, float? scale",
     help = "softmax(query key' * scale) value; a bool mask says what may be seen, a float one is \z
         added; scale is 1 / sqrt(size)",
-    dtypes = "floats", fn = function(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    dtypes = "floats", autocast = "low",
+    fn = function(query, key, value, attn_mask, dropout_p, is_causal, scale)
         local op, size = "scaled_dot_product_attention", query.shape
         if #size < 2 or #key.shape < 2 or #value.shape < 2 then
             fail("%s: query is %s, key %s, value %s (expected 2 dims or more)", op,
@@ -179,7 +180,7 @@ define { "interpolate",
     help = "images x channels x 1 to 3 spatial dims resampled to size, or by scale_factor, a \z
         number or one for each dim: 'nearest', 'nearest-exact', 'linear', 'bilinear' or \z
         'trilinear'; recompute_scale_factor: the factor is what the size, rounded down, comes to",
-    fn = function(x, size, scale, mode, align_corners, recompute)
+    autocast = "wide", fn = function(x, size, scale, mode, align_corners, recompute)
         if recompute then size, scale = size_of(x, size, scale), nil end
         if type(scale) ~= "table" then
             if scale ~= nil and type(scale) ~= "number" then

@@ -7,7 +7,7 @@ local FLOATS = { f64 = true, f32 = true, f16 = true, bf16 = true }
 define { "norm", sig = "tensor x, any? p, dims? dims, bool keepdim=false, dtype? dtype",
     help = "the p-norm of the elements over dims, or of all; p: a number, inf, -inf, 'fro' (2, \z
         the default), or 'nuc' of matrices. Of matrices: linalg.norm",
-    dtypes = "floats", fn = function(x, p, dims, keepdim, dtype)
+    dtypes = "floats", autocast = "wide", fn = function(x, p, dims, keepdim, dtype)
         if p == "nuc" then
             if not dims and x.ndim ~= 2 then
                 fail("norm: 'nuc' of a tensor of %d dims (expected 2, or two dims in 'dims')",

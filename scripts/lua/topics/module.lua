@@ -151,6 +151,27 @@ local topics = {
         text = "Whether ops are recorded for backward here.",
         example = "no_grad(is_grad_enabled)\n--> false",
         see = "no_grad" },
+    autocast = { call = "autocast(dtype or {dtype =, enabled =, cache =} [, fn, …])",
+        text = "Ops choose their dtype while fn runs, or until the value is closed: matmul, \z
+            linear, conv, lstm and their like take f16 or bf16; exp, log, pow, sum, softmax, \z
+            norms and losses f32; cat, dot and addcmul the widest they are given; all others what \z
+            they get. The lists are PyTorch's for CUDA, on every device. Parameters stay f32 and are \z
+            converted once. Call backward after it.",
+        options = "dtype: 'f16' or 'bf16', that of the scope around or bf16 if not given; \z
+            enabled: false turns it off within; cache: false converts parameters at every use",
+        example = "autocast(\"bf16\", function() local y = ones(2, 2):matmul(ones(2, 2)) return \z
+            y.dtype .. \" \" .. y:exp().dtype end)\n--> bf16 f32",
+        see = "get_autocast_dtype, no_grad" },
+    is_autocast_enabled = { call = "is_autocast_enabled()",
+        text = "Whether ops choose their dtype here.",
+        example = "autocast(\"f16\", is_autocast_enabled)\n--> true", see = "autocast" },
+    get_autocast_dtype = { call = "get_autocast_dtype()",
+        text = "The dtype that autocast converts to here, or nil.",
+        example = "autocast(\"f16\", get_autocast_dtype)\n--> f16", see = "autocast" },
+    ["autograd.autocast_as"] = { call = "autograd.autocast_as(dtype, fn, …)",
+        text = "fn under autocast as it was where get_autocast_dtype gave dtype (nil: none), with \z
+            conversions of its own. For autograd.checkpoint.",
+        see = "autocast, autograd.checkpoint" },
     autograd = {
         text = "What stands beside backward and grad: autograd.checkpoint (less memory), \z
             autograd.gradcheck, autograd.detect_anomaly, autograd.node (a backward of your own).",

@@ -57,6 +57,7 @@ S.calls = {
     ["image.save"] = "out, f(3, 4, 4)", ["safetensors.load"] = "safe_file",
     ["safetensors.save"] = "out, {x = f(2)}", ["autograd.node"] = "{f(2)}, {f(2)}, nop",
     ["autograd.checkpoint"] = "double, leaf64()", ["autograd.gradcheck"] = "double, {leaf64()}",
+    ["autograd.autocast_as"] = "'f16', nop", ["g.autocast"] = "'bf16', nop",
     ["autograd.gradgradcheck"] = "square, {leaf64()}", ["autograd.detect_anomaly"] = "nop",
     ["data.Dataset"] = "{size = 2, get = nop}", ["data.ImageFolder"] = "folder",
     ["data.Loader"] = "{data.TensorDataset(f(4))}", ["data.transforms.CenterCrop"] = "2",

@@ -10,7 +10,7 @@
 #include "tensor/device/device.h"
 #endif
 
-#define GP_MAX_ARGS 14
+#define GP_MAX_ARGS 18
 #define GP_MAX_OUT 4
 #define GP_MAX_INTS 32
 

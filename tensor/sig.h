@@ -32,7 +32,7 @@ typedef struct gp_param {
     char text[16]; /* default of str, dtype */
 } gp_param;
 
-#define GP_MAX_PARAMS 14
+#define GP_MAX_PARAMS 18
 
 typedef struct gp_sig {
     int n;

@@ -34,6 +34,11 @@ static int p_grad_fn(lua_State *L, gp_tensor *t) {
     return 1;
 }
 
+/* How often the tensor's memory was written in place. */
+static int p_version(lua_State *L, gp_tensor *t) {
+    return lua_pushinteger(L, t->storage->version), 1;
+}
+
 /* x.grad = t or nil. The leaf holds t, and releases its old grad. */
 static int set_grad(lua_State *L, gp_tensor *t) {
     gp_tensor *g = gp_lua_totensor(L, 3), *before;
@@ -419,6 +424,7 @@ static const gp_lua_property properties[] = {
     {"grad", p_grad},
     {"is_leaf", p_is_leaf},
     {"grad_fn", p_grad_fn},
+    {"_version", p_version},
     {NULL, NULL},
 };
 const gp_lua_property *gp_lua_autograd_properties(void) { return properties; }

@@ -188,7 +188,7 @@ end
 
 -- ---- Names and words ----
 
-local lazy = { nn = true, optim = true, data = true, checkpoint = true, cuda = true }
+local lazy = { nn = true, optim = true, amp = true, data = true, checkpoint = true, cuda = true }
 
 -- The functions that a userdata has by name: its __index, or a table that this looks into.
 local function methods_of(v)

@@ -166,7 +166,7 @@ local function on_demand(area)
     meta.__index, meta.__newindex = first, assign
     gpush[area] = setmetatable(t, meta)
 end
-for _, area in ipairs { "nn", "optim", "data", "checkpoint", "cuda" } do on_demand(area) end
+for _, area in ipairs { "nn", "optim", "amp", "data", "checkpoint", "cuda" } do on_demand(area) end
 
 -- Loaded on the first call.
 local bar

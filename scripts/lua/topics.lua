@@ -171,6 +171,8 @@ local topics = {
     optim = {
         text = "Optimisers over a table of parameters: optim.Adam(model:parameters(), {lr = \z
             1e-3}), then :step().", see = "nn, backward" },
+    amp = { text = "Training in 16 bits: amp.GradScaler keeps small gradients of f16, autocast \z
+        lets ops choose their dtype.", see = "autocast, optim" },
     data = { text = "Data sets and loaders that make batches, in threads where asked to.",
         see = "nn, optim" },
     cuda = {

@@ -19,12 +19,6 @@ static const char *name_of(const gp_call *c, int i, gp_sig *sig) {
     return gp_sig_parse(c->op->sig, sig) ? sig->p[i].name : "?";
 }
 
-static int count_lists(const gp_call *c) {
-    int n = 0;
-    while (n < c->nargs && (c->arg[n].kind == GP_LIST || c->arg[n].kind == GP_NONE)) n++;
-    return n;
-}
-
 static bool check_tensor(const gp_call *c, int list, int k) {
     gp_sig sig;
     const gp_tensor *t = c->arg[list].list[k], *first = c->arg[0].list[k];
@@ -45,7 +39,7 @@ static bool check_tensor(const gp_call *c, int list, int k) {
 
 static bool check_list(const gp_call *c, int list) {
     gp_sig sig;
-    if (c->arg[list].kind == GP_NONE) return true;
+    if (c->arg[list].kind != GP_LIST) return true;
     if (c->arg[list].n != c->arg[0].n)
         return gp_fail("%s: argument '%s' has %d tensors, the first list %d", c->op->name,
                        name_of(c, list, &sig), c->arg[list].n, c->arg[0].n);
@@ -69,11 +63,12 @@ static bool shared(const gp_call *c, const piece *a, const piece *b) {
 
 /* Checks that written tensors share no element with any other: sorted by address, only neighbours
  * need to be compared. */
-static bool apart(const gp_call *c, int lists) {
-    int n = 0;
+static bool apart(const gp_call *c) {
+    int n = 0, lists = 0;
+    for (int i = 0; i < c->nargs; i++) lists += c->arg[i].kind == GP_LIST;
     piece *p = malloc((size_t)(lists * c->arg[0].n) * sizeof *p);
     if (!p) return gp_fail("out of memory");
-    for (int i = 0; i < lists; i++)
+    for (int i = 0; i < c->nargs; i++)
         for (int k = 0; c->arg[i].kind == GP_LIST && k < c->arg[i].n; k++, n++) {
             p[n] = (piece){.t = c->arg[i].list[k], .list = i, .at = k};
             p[n].written = c->arg[i].written;
@@ -90,14 +85,14 @@ static bool apart(const gp_call *c, int lists) {
 }
 
 static bool check_lists(gp_call *c, gp_meta *m) {
-    int lists = count_lists(c);
     uint32_t writes = gp_list_writes(c->op);
     m->n = 0;
     if (c->arg[0].n == 0) return gp_fail("%s: expected at least one tensor", c->op->name);
-    for (int i = 0; i < lists; i++) c->arg[i].written = writes >> i & 1;
-    for (int i = 0; i < lists; i++)
+    for (int i = 0; i < c->nargs; i++)
+        if (c->arg[i].kind == GP_LIST) c->arg[i].written = writes >> i & 1;
+    for (int i = 0; i < c->nargs; i++)
         if (!check_list(c, i)) return false;
-    return (m->dev = gp_infer_device(c)) && apart(c, lists);
+    return (m->dev = gp_infer_device(c)) && apart(c);
 }
 
 static bool first_step(const gp_call *c, int i) {
@@ -113,12 +108,65 @@ static bool has_buffers(const gp_call *c, int buffers, int momentum) {
                    c->op->name);
 }
 
-bool infer_sgd_step(gp_call *c, gp_meta *m) { return has_buffers(c, 2, 4) && check_lists(c, m); }
-bool infer_rmsprop_step(gp_call *c, gp_meta *m) {
-    return has_buffers(c, 4, 9) && check_lists(c, m);
+/* Checks argument i, absent or one element of dtype dt. */
+static bool one_element(const gp_call *c, int i, gp_dtype dt) {
+    gp_sig sig;
+    char text[160];
+    if (!gp_given(c, i)) return true;
+    const gp_tensor *t = c->arg[i].t;
+    return (t->a.numel == 1 && t->a.dtype == dt) ||
+           gp_fail("%s: argument '%s' is %s (expected one element of %s)", c->op->name,
+                   name_of(c, i, &sig), gp_tensor_text(t, text, sizeof text), gp_dtype_name(dt));
 }
-bool infer_adam_step(gp_call *c, gp_meta *m) { return first_step(c, 5) && check_lists(c, m); }
-bool infer_adagrad_step(gp_call *c, gp_meta *m) { return first_step(c, 3) && check_lists(c, m); }
+
+/* A step's lists, and its last arguments: steps, which the kernel counts up, grad_scale and
+ * found_inf. */
+static bool check_step(gp_call *c, gp_meta *m, int steps) {
+    if (!check_lists(c, m) || !one_element(c, steps, GP_i64) ||
+        !one_element(c, steps + 1, GP_f32) || !one_element(c, steps + 2, GP_f32))
+        return false;
+    if (gp_given(c, steps)) c->arg[steps].written = true;
+    return true;
+}
+
+bool infer_sgd_step(gp_call *c, gp_meta *m) { return has_buffers(c, 2, 4) && check_step(c, m, 11); }
+bool infer_rmsprop_step(gp_call *c, gp_meta *m) {
+    return has_buffers(c, 4, 9) && check_step(c, m, 12);
+}
+bool infer_adam_step(gp_call *c, gp_meta *m) { return first_step(c, 5) && check_step(c, m, 14); }
+bool infer_adagrad_step(gp_call *c, gp_meta *m) { return first_step(c, 3) && check_step(c, m, 10); }
+
+/* Arguments: grads, scale, found_inf, check. */
+bool infer_amp_unscale(gp_call *c, gp_meta *m) {
+    if (!check_lists(c, m) || !one_element(c, 1, GP_f32) || !one_element(c, 2, GP_f32))
+        return false;
+    c->arg[0].written = !c->arg[3].i;
+    c->arg[2].written = true;
+    for (int k = 0; !c->arg[3].i && k < c->arg[0].n; k++)
+        if (gp_dtype_size((gp_dtype)c->arg[0].list[k]->a.dtype) < sizeof(float))
+            return gp_fail("amp_unscale: gradient %d is %s: divided by the scale in 16 bits, small "
+                           "elements would become 0; leave it to the optimizer's step, which "
+                           "divides in f32",
+                           k + 1, gp_dtype_name((gp_dtype)c->arg[0].list[k]->a.dtype));
+    return true;
+}
+
+/* Arguments: state, found_inf, growth_factor, backoff_factor, growth_interval. */
+bool infer_amp_update_scale(gp_call *c, gp_meta *m) {
+    char text[160];
+    if (!check_lists(c, m) || !one_element(c, 1, GP_f32)) return false;
+    if (c->arg[0].n != 2)
+        return gp_fail("amp_update_scale: argument 'state' has %d tensors (expected scale and "
+                       "growth_tracker)",
+                       c->arg[0].n);
+    for (int k = 0; k < 2; k++)
+        if (c->arg[0].list[k]->a.dtype != GP_f32 || c->arg[0].list[k]->a.numel != 1)
+            return gp_fail("amp_update_scale: tensor %d of argument 'state' is %s (expected one "
+                           "element of f32)",
+                           k + 1, gp_tensor_text(c->arg[0].list[k], text, sizeof text));
+    return true;
+}
+
 bool infer_clip_grad_value(gp_call *c, gp_meta *m) { return check_lists(c, m); }
 
 /* The norm is f32, or f64 if any gradient is. */

@@ -11,6 +11,8 @@ local free = {}
 for name, reason in pairs {
     ["autograd.checkpoint"] = "hands its arguments on", fork = "hands its arguments on",
     no_grad = "hands its arguments on", autocast = "hands its arguments on",
+    ["amp.autocast"] = "hands its arguments on",
+    ["gradscaler:step"] = "hands its arguments on",
     ["autograd.autocast_as"] = "hands its arguments on",
     inference = "hands its arguments on", enable_grad = "hands its arguments on",
     ["profile.run"] = "hands its arguments on",
@@ -124,7 +126,7 @@ for name, fn in pairs(g) do
     if type(fn) == "function" then check(name, fn) end
 end
 for _, area in ipairs { "linalg", "fft", "autograd", "profile", "sync", "json", "npy", "npz",
-    "safetensors", "image", "nn", "optim",
+    "safetensors", "image", "nn", "optim", "amp",
     "data", "checkpoint", "cuda" } do
     local _ = g[area].Nothing
     for name, fn in pairs(g[area]) do check(area .. "." .. name, fn) end

@@ -19,6 +19,13 @@ function env.double(x) return x and x * 2 end
 function env.square(x) return x and x * x end
 function env.leaf() return env.f(2, 3):requires_grad_() end
 function env.leaf64() return g.rand(2, { dtype = "f64" }):requires_grad_() end
+-- A gradient scaler after a backward, so that it may step, and an optimizer of that.
+function env.scaler()
+    local scaler, w = g.amp.GradScaler(), env.leaf()
+    env.scaled = g.optim.SGD({ w }, 0.1)
+    scaler:scale(w:sum()):backward()
+    return scaler
+end
 function env.sgd() return g.optim.SGD({ env.leaf() }, 0.1) end
 function env.two_schedules()
     local o = env.sgd()

@@ -309,6 +309,35 @@ same("rmsprop_step and adagrad_step", 1e-5, function(a, b, c, d, e, s)
     g.adagrad_step(a, b, s, 1)
     return a, c, d, e, s
 end, p, gr, tensors(g.ones), v, m, tensors(g.ones))
+local function one(x, dtype) return g.full({}, x, { dtype = dtype or "f32" }) end
+local masters = tensors(function(s) return (g.randn(s)) end)
+same("steps that round, count and skip on the device", 1e-5, function(a, b, c, d, r)
+    local device = a[1].device
+    local steps, scale, found = one(0, "i64"):to(device), one(4):to(device), one(0):to(device)
+    local how = { rounded = r, steps = steps, grad_scale = scale, found_inf = found }
+    g.adam_step(a, b, c, d, nil, how)
+    g.sgd_step(a, b, c, { momentum = 0.9, rounded = r, steps = steps, grad_scale = scale })
+    found:fill_(1)
+    g.adam_step(a, b, c, d, nil, how)
+    g.rmsprop_step(a, b, c, nil, nil, { rounded = r, steps = steps, found_inf = found })
+    found:fill_(0)
+    g.adagrad_step(a, b, d, how)
+    g.rmsprop_step(a, b, c, nil, nil, { rounded = r })
+    return a, c, d, r, steps
+end, masters, gr, tensors(g.ones), tensors(g.ones), tensors(g.zeros))
+same("amp_unscale and amp_update_scale", 1e-6, function(a, b)
+    local device = a[1].device
+    local scale, tracker, found = one(4):to(device), one(1):to(device), one(0):to(device)
+    a[11] = a[11]:float()
+    g.amp_unscale(a, scale, found)
+    b[70][1] = math.huge
+    local other = one(0):to(device)
+    g.amp_unscale(b, scale, other, true)
+    g.amp_update_scale({ scale, tracker }, found, 2, 0.5, 2)
+    local grown = scale:clone()
+    g.amp_update_scale({ scale, tracker }, other, 2, 0.5, 2)
+    return a, found, other, grown, scale, tracker
+end, tensors(function(s) return g.randn(s) end), gr)
 same("clipping", 1e-5, function(a, b)
     local n = g.clip_grad_norm(a, 3)
     g.clip_grad_value(b, 0.5)

@@ -131,7 +131,8 @@ local function gather()
     end
     for name, fn in pairs(g) do if not g.ops(true)[name] then add(name, fn) end end
     for _, area in ipairs { "sync", "autograd", "json", "npy", "npz", "image", "safetensors",
-        "checkpoint", "data", "data.transforms", "nn.init", "nn.utils", "optim", "optim.lr" } do
+        "checkpoint", "data", "data.transforms", "nn.init", "nn.utils", "optim", "optim.lr",
+        "amp" } do
         local t = load("return (...)." .. area)(g)
         local _ = t.Nothing -- reads the area's files
         for name, fn in pairs(t) do

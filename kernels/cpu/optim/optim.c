@@ -1,13 +1,15 @@
 /* Steps of optimizers and clipping of gradients: one launch for lists of tensors, whose elements
  * are numbered consecutively and divided among the threads in pieces of one size. */
 #include <math.h>
+#include <stdatomic.h>
 
 #include "kernels/cpu/elementwise/math.h"
+#define STEP_FN static inline
 #include "kernels/common/optim_step.h"
 #include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/runtime/kernel.h"
 
-enum { GRAIN = 16384, LISTS = 5, BLOCK = 512 };
+enum { GRAIN = 16384, LISTS = ROUNDED + 1, BLOCK = 512 };
 
 #define RULE_FN static
 #define T float
@@ -30,9 +32,8 @@ typedef struct rule {
 
 /* Tensor k of each list: elements first[k] … first[k + 1] - 1. */
 typedef struct lists {
-    int n; /* number of lists, some of which may be absent */
-    const gp_value *list[LISTS];
-    uint32_t writes; /* bits: lists that are written */
+    const gp_value *list[LISTS]; /* some may be absent; ROUNDED gets what the rule leaves in 0 */
+    uint32_t writes;             /* bits: lists that are written */
     const int64_t *first;
     rule rule;
     const void *ctx;
@@ -52,6 +53,7 @@ static void in_place(const lists *l, const row *r, bool wide, int64_t n) {
     for (int j = 0; j < r->given; j++) x[r->list[j]] = r->p[j];
     if (wide) l->rule.f64(l->ctx, (double *const *)(void *)x, n);
     else l->rule.f32(l->ctx, (float *const *)(void *)x, n);
+    if (x[ROUNDED]) memcpy(x[ROUNDED], x[0], (size_t)n * (wide ? sizeof(double) : sizeof(float)));
 }
 
 /* Runs the rule through blocks in the compute type. */
@@ -63,8 +65,9 @@ static void converted(const lists *l, const row *r, bool wide, int64_t n) {
     for (int64_t at = 0; at < n; at += BLOCK) {
         int64_t w = n - at < BLOCK ? n - at : BLOCK;
         for (int j = 0; j < r->given; j++)
-            gp_load_fn((gp_dtype)r->dtype[j], ct)(block[j], r->p[j] + at * r->stride[j],
-                                                  r->stride[j], w);
+            if (r->list[j] != ROUNDED)
+                gp_load_fn((gp_dtype)r->dtype[j], ct)(block[j], r->p[j] + at * r->stride[j],
+                                                      r->stride[j], w);
         in_place(l, &b, wide, w);
         for (int j = 0; j < r->given; j++)
             if (l->writes >> r->list[j] & 1)
@@ -77,8 +80,8 @@ static void converted(const lists *l, const row *r, bool wide, int64_t n) {
 static void one_tensor(const lists *l, int k, int64_t from, int64_t n) {
     const gp_array *arrays[LISTS];
     row r = {0};
-    for (int j = 0; j < l->n; j++) {
-        if (l->list[j]->kind == GP_NONE) continue;
+    for (int j = 0; j < LISTS; j++) {
+        if (l->list[j]->kind != GP_LIST) continue;
         arrays[r.given] = l->list[j]->arrays[k];
         r.dtype[r.given] = arrays[r.given]->dtype;
         r.list[r.given++] = j;
@@ -124,15 +127,18 @@ static void run_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Opens the lists in c's first n arguments; *total: the number of elements. */
-static bool open_lists(lists *l, const gp_call *c, int n, uint32_t writes, int64_t *total) {
+/* Opens the lists in c's first n arguments, and that in argument `rounded`, 0 for none; *total: the
+ * number of elements. */
+static bool open_lists(lists *l, const gp_call *c, int n, int rounded, uint32_t writes,
+                       int64_t *total) {
+    static const gp_value absent = {.kind = GP_NONE};
     int count = c->arg[0].n;
     int64_t *first = gp_scratch(GP_SCRATCH_CALL, ((size_t)count + 1) * sizeof *first);
     if (!first) return gp_fail("%s: out of memory", c->op->name);
-    l->n = n;
-    l->writes = writes;
+    l->writes = writes | 1u << ROUNDED;
     l->first = first;
-    for (int j = 0; j < n; j++) l->list[j] = &c->arg[j];
+    for (int j = 0; j < LISTS; j++) l->list[j] = j < n ? &c->arg[j] : &absent;
+    if (rounded && gp_given(c, rounded)) l->list[ROUNDED] = &c->arg[rounded];
     first[0] = 0;
     for (int k = 0; k < count; k++) first[k + 1] = first[k] + c->arg[0].arrays[k]->numel;
     *total = first[count];
@@ -142,28 +148,79 @@ static bool open_lists(lists *l, const gp_call *c, int n, uint32_t writes, int64
 static bool run(const gp_call *c, int n, uint32_t writes, rule update, const void *ctx) {
     lists l = {.rule = update, .ctx = ctx};
     int64_t total = 0;
-    if (!open_lists(&l, c, n, writes, &total)) return false;
+    if (!open_lists(&l, c, n, 0, writes, &total)) return false;
     return gp_parallel_op(c, total, GRAIN, run_part, &l);
 }
 
+/* A step of n lists, whose argument `rounded` is followed by what is on the device. */
+static bool run_step(const gp_call *c, int n, int rounded, uint32_t writes, rule update, step s) {
+    lists l = {.rule = update, .ctx = &s};
+    int64_t total = 0;
+    on_device d = on_device_of(c, rounded + 1);
+    if (!open_lists(&l, c, n, rounded, writes, &total)) return false;
+    return !step_begin(&s, &d) || gp_parallel_op(c, total, GRAIN, run_part, &l);
+}
+
 bool CPU(sgd_step)(const gp_call *c) {
-    step s = sgd_of(c);
-    return run(c, 3, SGD_WRITES, RULE(sgd), &s);
+    return run_step(c, 3, SGD_ROUNDED, SGD_WRITES, RULE(sgd), sgd_of(c));
 }
 
 bool CPU(adam_step)(const gp_call *c) {
-    step s = adam_of(c);
-    return run(c, 5, ADAM_WRITES, RULE(adam), &s);
+    return run_step(c, 5, ADAM_ROUNDED, ADAM_WRITES, RULE(adam), adam_of(c));
 }
 
 bool CPU(rmsprop_step)(const gp_call *c) {
-    step s = rmsprop_of(c);
-    return run(c, 5, RMSPROP_WRITES, RULE(rmsprop), &s);
+    return run_step(c, 5, RMSPROP_ROUNDED, RMSPROP_WRITES, RULE(rmsprop), rmsprop_of(c));
 }
 
 bool CPU(adagrad_step)(const gp_call *c) {
-    step s = adagrad_of(c);
-    return run(c, 3, ADAGRAD_WRITES, RULE(adagrad), &s);
+    return run_step(c, 3, ADAGRAD_ROUNDED, ADAGRAD_WRITES, RULE(adagrad), adagrad_of(c));
+}
+
+/* ---- gradient scaling ---- */
+
+/* What amp_unscale does to a run of elements: factor 1 leaves them. Slices may set found
+ * concurrently, all to the same. */
+typedef struct unscale {
+    double factor;
+    _Atomic bool *found;
+} unscale;
+
+#define UNSCALE(T, name)                                                                           \
+    static void name(const void *ctx, T *const *x, int64_t n) {                                    \
+        const unscale *u = ctx;                                                                    \
+        T *p = x[0];                                                                               \
+        int bad = 0;                                                                               \
+        for (int64_t i = 0; i < n; i++) bad |= p[i] - p[i] != 0;                                   \
+        if (bad) atomic_store_explicit(u->found, true, memory_order_relaxed);                      \
+        if (u->factor != 1)                                                                        \
+            for (int64_t i = 0; i < n; i++) p[i] *= (T)u->factor;                                  \
+    }
+UNSCALE(float, unscale_f32)
+UNSCALE(double, unscale_f64)
+
+/* Arguments: grads, scale, found_inf, check. */
+bool CPU(amp_unscale)(const gp_call *c) {
+    _Atomic bool found = false;
+    bool check = c->arg[3].i;
+    unscale u = {check ? 1 : 1 / (double)*(const float *)(void *)c->arg[1].a->data, &found};
+    lists l = {.rule = RULE(unscale), .ctx = &u};
+    int64_t total = 0;
+    if (!open_lists(&l, c, 1, 0, check ? 0 : 1, &total) ||
+        !gp_parallel_op(c, total, GRAIN, run_part, &l))
+        return false;
+    if (found) *(float *)(void *)c->arg[2].a->data = 1;
+    return true;
+}
+
+/* Arguments: state, found_inf, growth_factor, backoff_factor, growth_interval. */
+bool CPU(amp_update_scale)(const gp_call *c) {
+    float *scale = (float *)(void *)c->arg[0].arrays[0]->data,
+          *tracker = (float *)(void *)c->arg[0].arrays[1]->data;
+    const float *found = (const float *)(void *)c->arg[1].a->data;
+    scale_update(scale, tracker, *found != 0, (float)c->arg[2].f, (float)c->arg[3].f,
+                 (float)c->arg[4].i);
+    return true;
 }
 
 /* ---- clipping ---- */
@@ -225,7 +282,7 @@ static double norm_of(const norm *m, int64_t parts) {
  * infinite max_norm asks for the norm only. */
 bool CPU(clip_grad_norm)(const gp_call *c) {
     norm m = {.l = {.rule = {NULL, add_run}}, .power = c->arg[2].f};
-    if (!open_lists(&m.l, c, 1, 0, &m.total)) return false;
+    if (!open_lists(&m.l, c, 1, 0, 0, &m.total)) return false;
     int64_t parts = (m.total + GRAIN - 1) / GRAIN;
     m.part = gp_scratch(GP_SCRATCH_PART, (size_t)(parts + 1) * sizeof *m.part);
     if (!m.part) return gp_fail("clip_grad_norm: out of memory");

@@ -1,9 +1,11 @@
-/* Steps of optimizers and clipping of gradients: one launch for up to 64 tensors of each list,
+/* Steps of optimizers and clipping of gradients: one launch for up to 48 tensors of each list,
  * whose elements are divided into chunks. Limit: each list's bytes at the speed of memory, read,
  * and written where the step writes it. */
-#include "kernels/common/optim_step.h"
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/runtime/rows.cuh"
+
+#define STEP_FN __host__ __device__ static inline
+#include "kernels/common/optim_step.h"
 
 #define GP_PASTE2(a, b) a##_##b
 #define GP_PASTE(a, b) GP_PASTE2(a, b)
@@ -19,7 +21,7 @@
 #undef T
 #undef t
 
-enum { LISTS = 5, TENSORS = 64, CHUNK = 4096 };
+enum { LISTS = ROUNDED + 1, TENSORS = 48, CHUNK = 4096 };
 
 /* A launch's tensors: together with a step they fit in the 4 KB of a kernel's parameters. */
 typedef struct batch {
@@ -72,10 +74,24 @@ __device__ static int tensor_of(const batch &b, int64_t *from) {
     return lo;
 }
 
-/* GIVEN, WRITES: bit masks of the lists that are present, and of those that are written. */
+/* A step whose arguments are on the device, as step_begin left it. */
+typedef struct begun {
+    step s;
+    bool go;
+} begun;
+
+static __global__ void begin(begun *to, step s, on_device d) {
+    to->go = step_begin(&s, &d);
+    to->s = s;
+}
+
+/* GIVEN, WRITES: bit masks of the lists that are present, and of those that are written; begun:
+ * replaces s, unless NULL. A list ROUNDED gets what the rule leaves in the first. */
 template <class C, int D, int V, class R, int GIVEN, int WRITES>
-static __global__ void update(batch b, step s, double k, const double *factor) {
+static __global__ void update(batch b, step s, double k, const double *factor, const begun *own) {
     int64_t from;
+    if (own && !own->go) return;
+    if (own) s = own->s;
     int u = tensor_of(b, &from);
     int64_t end = from + CHUNK < b.n[u] ? from + CHUNK : b.n[u];
     if (factor) k = *factor;
@@ -84,7 +100,7 @@ static __global__ void update(batch b, step s, double k, const double *factor) {
         C v[LISTS][V];
 #pragma unroll
         for (int j = 0; j < LISTS; j++)
-            if (GIVEN >> j & 1)
+            if (GIVEN >> j & 1 && j != ROUNDED)
                 gp_fetch<C, D, V>(v[j], b.p[j][u] + i * gp_bytes_of((gp_dtype)b.dtype[j][u]),
                                   (gp_dtype)b.dtype[j][u]);
 #pragma unroll
@@ -93,6 +109,7 @@ static __global__ void update(batch b, step s, double k, const double *factor) {
 #pragma unroll
             for (int j = 0; j < LISTS; j++) x[j] = GIVEN >> j & 1 ? &v[j][e] : NULL;
             R::run(&s, k, x);
+            if (GIVEN >> ROUNDED & 1) v[ROUNDED][e] = v[0][e];
         }
 #pragma unroll
         for (int j = 0; j < LISTS; j++)
@@ -104,22 +121,25 @@ static __global__ void update(batch b, step s, double k, const double *factor) {
 
 /* ---- batches ---- */
 
-/* The lists in a call's first arguments, as flat arrays: those with gaps are copied, and copied
- * back. */
+/* The lists in a call's first arguments, and that in argument `rounded`, as flat arrays: those with
+ * gaps are copied, and copied back. */
 typedef struct lists {
     const gp_call *c;
-    int n, count, given; /* lists, tensors of each; bit mask of lists that are present */
-    char **copy;         /* n * count addresses, NULL where a tensor is flat itself */
+    int count, given; /* tensors of each; bit mask of lists that are present */
+    int rounded;
+    char **copy; /* LISTS * count addresses, NULL where a tensor is flat itself */
 } lists;
 
-static const gp_array *array_of(const lists *l, int j, int k) { return l->c->arg[j].arrays[k]; }
+static const gp_array *array_of(const lists *l, int j, int k) {
+    return l->c->arg[j == ROUNDED ? l->rounded : j].arrays[k];
+}
 
 /* Whether tensor k of all lists has one dense order, so that elements can be processed in place. */
 static bool flat(const lists *l, int k) {
     const gp_array *first = array_of(l, 0, k);
     bool all = true, same = true;
     int64_t end = 1;
-    for (int j = 0; j < l->n; j++) {
+    for (int j = 0; j < LISTS; j++) {
         if (!(l->given >> j & 1)) continue;
         const gp_array *a = array_of(l, j, k);
         all = all && a->contiguous;
@@ -132,12 +152,13 @@ static bool flat(const lists *l, int k) {
     return all || (same && end == first->numel);
 }
 
-/* Memory for copies of what is not flat, in one block; filled. */
-static bool open_lists(lists *l, const gp_call *c, int n) {
+/* Memory for copies of what is not flat, in one block; filled. rounded: 0 for none. */
+static bool open_lists(lists *l, const gp_call *c, int n, int rounded) {
     size_t bytes = 0;
-    *l = lists{c, n, c->arg[0].n, 0, NULL};
+    *l = lists{c, c->arg[0].n, 0, rounded, NULL};
     for (int j = 0; j < n; j++) l->given |= (gp_given(c, j) ? 1 : 0) << j;
-    size_t heads = (size_t)(n * l->count) * sizeof *l->copy;
+    if (rounded && gp_given(c, rounded)) l->given |= 1 << ROUNDED;
+    size_t heads = (size_t)(LISTS * l->count) * sizeof *l->copy;
     if (!(l->copy = (char **)gp_cuda_table(c, heads))) return false;
     memset(l->copy, 0, heads);
     for (int pass = 0; pass < 2; pass++) {
@@ -145,7 +166,7 @@ static bool open_lists(lists *l, const gp_call *c, int n) {
         if (pass && bytes && !room) return false;
         for (int k = 0; k < l->count && (!pass || bytes); k++) {
             if (flat(l, k)) continue;
-            for (int j = 0; j < n; j++) {
+            for (int j = 0; j < LISTS; j++) {
                 if (!(l->given >> j & 1)) continue;
                 const gp_array *a = array_of(l, j, k);
                 size_t size = (size_t)(a->numel * gp_dtype_sizes[a->dtype] + 255) / 256 * 256;
@@ -165,7 +186,7 @@ static bool open_lists(lists *l, const gp_call *c, int n) {
 
 /* Copies written lists back. */
 static bool close_lists(const lists *l, int writes) {
-    for (int j = 0; j < l->n; j++)
+    for (int j = 0; j < LISTS; j++)
         for (int k = 0; k < l->count; k++) {
             if (!(l->given & writes & 1 << j) || !l->copy[j * l->count + k]) continue;
             const gp_array *a = array_of(l, j, k);
@@ -185,7 +206,7 @@ typedef enum kind { VECTORS, NARROW, WIDE, KINDS } kind;
 static kind kind_of(const lists *l, int k) {
     bool vectors = true;
     if (array_of(l, 0, k)->dtype == GP_f64) return WIDE;
-    for (int j = 0; j < l->n; j++)
+    for (int j = 0; j < LISTS; j++)
         if (l->given >> j & 1)
             vectors = vectors && array_of(l, j, k)->dtype == GP_f32 &&
                       gp_aligned(data_of(l, j, k), 16) && array_of(l, j, k)->numel % 4 == 0;
@@ -204,7 +225,7 @@ template <class F> static bool each_batch(const lists *l, F launch) {
             if (k == l->count || array_of(l, 0, k)->numel == 0 || kind_of(l, k) != q) continue;
             b.n[b.count] = array_of(l, 0, k)->numel;
             b.first[b.count + 1] = b.first[b.count] + gp_blocks(b.n[b.count], CHUNK);
-            for (int j = 0; j < l->n; j++) {
+            for (int j = 0; j < LISTS; j++) {
                 if (!(l->given >> j & 1)) continue;
                 b.p[j][b.count] = data_of(l, j, k);
                 b.dtype[j][b.count] = array_of(l, j, k)->dtype;
@@ -216,7 +237,8 @@ template <class F> static bool each_batch(const lists *l, F launch) {
 }
 
 template <class R, int GIVEN, int WRITES>
-static bool run_batches(const lists *l, const step &s, double k, const double *factor) {
+static bool run_batches(const lists *l, const step &s, double k, const double *factor,
+                        const begun *own) {
     auto vectors = update<float, GP_f32, 4, R, GIVEN, WRITES>;
     auto narrow = update<float, GP_ANY, 1, R, GIVEN, WRITES>;
     auto wide = update<double, GP_ANY, 1, R, GIVEN, WRITES>;
@@ -224,51 +246,125 @@ static bool run_batches(const lists *l, const step &s, double k, const double *f
                       [&](const batch &b, kind q) {
                           auto kernel = q == VECTORS ? vectors : q == NARROW ? narrow : wide;
                           return GP_LAUNCH(l->c, kernel, b.first[b.count], GP_THREADS, 0, b, s, k,
-                                           factor);
+                                           factor, own);
                       }) &&
            close_lists(l, WRITES);
 }
 
 /* ---- the ops ---- */
 
+/* A step: GIVEN are the lists without rounded, which may be there or not. */
+template <class R, int GIVEN, int WRITES> static bool run_step(const lists *l, const step &s) {
+    on_device d = on_device_of(l->c, l->rounded + 1);
+    begun *own = NULL;
+    if (d.steps || d.grad_scale || d.found_inf) {
+        if (!(own = (begun *)gp_cuda_scratch(l->c, sizeof *own)) ||
+            !GP_LAUNCH(l->c, begin, 1, 1, 0, own, s, d))
+            return false;
+    }
+    const int ALSO = 1 << ROUNDED;
+    return l->given & ALSO
+               ? run_batches<R, GIVEN | ALSO, WRITES | ALSO>(l, s, 0, NULL, own)
+               : run_batches<R, GIVEN, WRITES>(l, s, 0, NULL, own);
+}
+
 GP_C bool CUDA(sgd_step)(const gp_call *c) {
     lists l;
     step s = sgd_of(c);
-    if (!open_lists(&l, c, 3)) return false;
-    return l.given == 7 ? run_batches<rule_sgd, 7, SGD_WRITES>(&l, s, 0, NULL)
-                        : run_batches<rule_sgd, 3, SGD_WRITES>(&l, s, 0, NULL);
+    if (!open_lists(&l, c, 3, SGD_ROUNDED)) return false;
+    return l.given & 4 ? run_step<rule_sgd, 7, SGD_WRITES>(&l, s)
+                       : run_step<rule_sgd, 3, SGD_WRITES>(&l, s);
 }
 
 GP_C bool CUDA(adam_step)(const gp_call *c) {
     lists l;
     step s = adam_of(c);
-    if (!open_lists(&l, c, 5)) return false;
-    return l.given == 31 ? run_batches<rule_adam, 31, ADAM_WRITES>(&l, s, 0, NULL)
-                         : run_batches<rule_adam, 15, ADAM_WRITES>(&l, s, 0, NULL);
+    if (!open_lists(&l, c, 5, ADAM_ROUNDED)) return false;
+    return l.given & 16 ? run_step<rule_adam, 31, ADAM_WRITES>(&l, s)
+                        : run_step<rule_adam, 15, ADAM_WRITES>(&l, s);
 }
 
 GP_C bool CUDA(rmsprop_step)(const gp_call *c) {
     lists l;
     step s = rmsprop_of(c);
-    if (!open_lists(&l, c, 5)) return false;
-    switch (l.given) {
-    case 31: return run_batches<rule_rmsprop, 31, RMSPROP_WRITES>(&l, s, 0, NULL);
-    case 23: return run_batches<rule_rmsprop, 23, RMSPROP_WRITES>(&l, s, 0, NULL);
-    case 15: return run_batches<rule_rmsprop, 15, RMSPROP_WRITES>(&l, s, 0, NULL);
-    default: return run_batches<rule_rmsprop, 7, RMSPROP_WRITES>(&l, s, 0, NULL);
+    if (!open_lists(&l, c, 5, RMSPROP_ROUNDED)) return false;
+    switch (l.given & 31) {
+    case 31: return run_step<rule_rmsprop, 31, RMSPROP_WRITES>(&l, s);
+    case 23: return run_step<rule_rmsprop, 23, RMSPROP_WRITES>(&l, s);
+    case 15: return run_step<rule_rmsprop, 15, RMSPROP_WRITES>(&l, s);
+    default: return run_step<rule_rmsprop, 7, RMSPROP_WRITES>(&l, s);
     }
 }
 
 GP_C bool CUDA(adagrad_step)(const gp_call *c) {
     lists l;
     step s = adagrad_of(c);
-    return open_lists(&l, c, 3) && run_batches<rule_adagrad, 7, ADAGRAD_WRITES>(&l, s, 0, NULL);
+    return open_lists(&l, c, 3, ADAGRAD_ROUNDED) &&
+           run_step<rule_adagrad, 7, ADAGRAD_WRITES>(&l, s);
 }
 
 /* Arguments: grads, clip_value. */
 GP_C bool CUDA(clip_grad_value)(const gp_call *c) {
     lists l;
-    return open_lists(&l, c, 1) && run_batches<rule_limit, 1, 1>(&l, step{}, c->arg[1].f, NULL);
+    return open_lists(&l, c, 1, 0) &&
+           run_batches<rule_limit, 1, 1>(&l, step{}, c->arg[1].f, NULL, NULL);
+}
+
+/* ---- gradient scaling ---- */
+
+/* Divides by *scale, or only looks (NULL); all that find an element infinite or NaN write 1. */
+template <class C, int D, int V>
+static __global__ void unscale(batch b, const float *scale, float *found) {
+    int64_t from;
+    int u = tensor_of(b, &from);
+    int64_t end = from + CHUNK < b.n[u] ? from + CHUNK : b.n[u];
+    gp_dtype dt = (gp_dtype)b.dtype[0][u];
+    C factor = scale ? (C)(1 / (double)*scale) : (C)1;
+    bool bad = false;
+    for (int64_t i = from + threadIdx.x * V; i < end; i += GP_THREADS * V) {
+        C v[V];
+        char *p = b.p[0][u] + i * gp_bytes_of(dt);
+        gp_fetch<C, D, V>(v, p, dt);
+        for (int e = 0; e < V; e++) {
+            bad = bad || v[e] - v[e] != 0;
+            v[e] *= factor;
+        }
+        if (scale) gp_store_vector<C, D, V>(p, v, dt);
+    }
+    if (bad) *found = 1;
+}
+
+/* Arguments: grads, scale, found_inf, check. */
+GP_C bool CUDA(amp_unscale)(const gp_call *c) {
+    lists l;
+    bool check = c->arg[3].i;
+    const float *scale = check ? NULL : (const float *)(void *)c->arg[1].a->data;
+    float *found = (float *)(void *)c->arg[2].a->data;
+    if (!open_lists(&l, c, 1, 0)) return false;
+    auto vectors = unscale<float, GP_f32, 4>;
+    auto narrow = unscale<float, GP_ANY, 1>;
+    auto wide = unscale<double, GP_ANY, 1>;
+    return each_batch(&l,
+                      [&](const batch &b, kind q) {
+                          auto kernel = q == VECTORS ? vectors : q == NARROW ? narrow : wide;
+                          return GP_LAUNCH(c, kernel, b.first[b.count], GP_THREADS, 0, b, scale,
+                                           found);
+                      }) &&
+           close_lists(&l, check ? 0 : 1);
+}
+
+static __global__ void update_scale(float *scale, float *tracker, const float *found, float growth,
+                                    float backoff, float interval) {
+    scale_update(scale, tracker, *found != 0, growth, backoff, interval);
+}
+
+/* Arguments: state, found_inf, growth_factor, backoff_factor, growth_interval. */
+GP_C bool CUDA(amp_update_scale)(const gp_call *c) {
+    float *scale = (float *)(void *)c->arg[0].arrays[0]->data;
+    float *tracker = (float *)(void *)c->arg[0].arrays[1]->data;
+    return GP_LAUNCH(c, update_scale, 1, 1, 0, scale, tracker,
+                     (const float *)(void *)c->arg[1].a->data, (float)c->arg[2].f,
+                     (float)c->arg[3].f, (float)c->arg[4].i);
 }
 
 /* ---- clip_grad_norm ---- */
@@ -322,7 +418,7 @@ GP_C bool CUDA(clip_grad_norm)(const gp_call *c) {
     double max_norm = c->arg[1].f, power = c->arg[2].f, *part;
     int64_t chunks = 0, at = 0;
     lists l;
-    if (!open_lists(&l, c, 1)) return false;
+    if (!open_lists(&l, c, 1, 0)) return false;
     for (int k = 0; k < l.count; k++) chunks += gp_blocks(array_of(&l, 0, k)->numel, CHUNK);
     if (!(part = (double *)gp_cuda_scratch(c, (size_t)(chunks + 1) * sizeof *part))) return false;
     auto vectors = add_powers<float, GP_f32, 4>;
@@ -337,5 +433,5 @@ GP_C bool CUDA(clip_grad_norm)(const gp_call *c) {
     return ok &&
            GP_LAUNCH(c, settle_norm, 1, GP_THREADS, 0, part, chunks, power, max_norm, out->data,
                      (gp_dtype)out->dtype) &&
-           (isinf(max_norm) || run_batches<rule_scale, 1, 1>(&l, step{}, 0, part));
+           (isinf(max_norm) || run_batches<rule_scale, 1, 1>(&l, step{}, 0, part, NULL));
 }

@@ -14,8 +14,9 @@ return optim.define {
     end,
     slots = function() return { "sum" } end,
     fresh = function(o, _, p) return gpush.full_like(p, o.initial_accumulator_value) end,
+    fused = true,
     launch = function(o, l, step)
         gpush.adagrad_step(l.params, l.grads, l.sum, step, o.lr, o.lr_decay, o.eps, o.weight_decay,
-            o.maximize)
+            o.maximize, l.rounded, l.steps, l.grad_scale, l.found_inf)
     end,
 }

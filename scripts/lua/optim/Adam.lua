@@ -17,10 +17,12 @@ local function adam(name, help, weight_decay, decoupled)
         slots = function(o)
             return { "exp_avg", "exp_avg_sq", o.amsgrad and "max_exp_avg_sq" or nil }
         end,
+        fused = true,
         launch = function(o, l, step)
             gpush.adam_step(l.params, l.grads, l.exp_avg, l.exp_avg_sq, l.max_exp_avg_sq, step,
                 o.lr, o.betas[1],
-                o.betas[2], o.eps, o.weight_decay, decoupled, o.maximize)
+                o.betas[2], o.eps, o.weight_decay, decoupled, o.maximize, l.rounded,
+                l.steps, l.grad_scale, l.found_inf)
         end,
     }
 end

@@ -18,9 +18,10 @@ return optim.define {
         return slots
     end,
     key = function() return false end,
+    fused = true,
     launch = function(o, l)
         gpush.rmsprop_step(l.params, l.grads, l.square_avg, l.grad_avg, l.momentum_buffer, o.lr,
             o.alpha, o.eps,
-            o.weight_decay, o.momentum, o.maximize)
+            o.weight_decay, o.momentum, o.maximize, l.rounded, l.steps, l.grad_scale, l.found_inf)
     end,
 }

@@ -18,9 +18,10 @@ return optim.define {
     slots = function(o) return o.momentum ~= 0 and { "momentum_buffer" } or {} end,
     -- A buffer begins as the first gradient, which dampening does not affect.
     key = function(o, state) return o.momentum ~= 0 and not state.momentum_buffer end,
+    fused = true,
     launch = function(o, l, first)
         gpush.sgd_step(l.params, l.grads, l.momentum_buffer, o.lr, o.momentum, o.dampening,
             o.weight_decay, o.nesterov,
-            first, o.maximize)
+            first, o.maximize, l.rounded, l.steps, l.grad_scale, l.found_inf)
     end,
 }

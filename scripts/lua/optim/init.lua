@@ -99,15 +99,18 @@ function Optimizer:add_param_group(group) add_group(self, group) end
 
 -- optim.define{ name =, help =, sig = "float lr=0.001, …", fill = fn(options), check = fn(group,
 -- fail), slots = fn(group) -> names of the state tensors, key = fn(group, state) -> the key that
--- parameters of one launch share, launch = fn(group, lists, key) }: returns a constructor of such
--- optimizers, with parameters and options. fill sets defaults that a signature cannot express;
--- lists has params, grads and a list for each slot; key is by default the number of the step.
+-- parameters of one launch share, launch = fn(group, lists, key), fused = bool }: returns a
+-- constructor of such optimizers, with parameters and options. fill sets defaults that a signature
+-- cannot express; lists has params, grads and a list for each slot; key is by default the number of
+-- the step. Of parameters of 16 bits, lists.params has copies in f32, the state is f32, too, and
+-- step rounds. fused: launch hands lists.rounded, steps, grad_scale and found_inf on to a row such
+-- as sgd_step, which rounds, counts steps on the device and skips one there.
 function optim.define(class)
     class.__index, class.__name, class.__tostring = class, "optim." ..
         class.name, Optimizer.__tostring
     setmetatable(class, Optimizer)
     local own = {}
-    for _, name in ipairs { "fill", "check", "slots", "fresh", "key", "launch" } do
+    for _, name in ipairs { "fill", "check", "slots", "fresh", "key", "launch", "fused" } do
         own[name], class[name] = class[name], nil
     end
     rules_of[class] = own
@@ -152,52 +155,108 @@ end
 
 -- ---- one step ----
 
--- The groups that are launched together: parameters of one device with the same key.
-local function gather(self, group)
+local HALF = { f16 = true, bf16 = true }
+
+-- The parameters of 16 bits and what their storage had been written to after a step.
+local written = setmetatable({}, { __mode = "k" })
+
+-- What is stepped: p, or of 16 bits its copy in f32, which steps too small for p add up in. Where p
+-- was written since the last step, the copy follows.
+local function stepped(state, p)
+    if not HALF[p.dtype] then return p end
+    local master = state.master_param
+    if not master then
+        master = p:detach():to "f32"
+        state.master_param = master
+    elseif written[p] ~= p._version then
+        master:copy_(gpush.where(master:to(p.dtype):eq(p), master, p:to "f32"))
+    end
+    return master
+end
+
+-- The key of a launch's parameters: whether they are of 16 bits, their own key, and the number of
+-- their step, or the tensor that counts it.
+local function launch_of(launches, own, group, state, p, counted)
+    local half, step = HALF[p.dtype] or false, state.step or 0
+    local key = not own.key and (is_tensor(step) and 1 or step + 1)
+        or own.key and own.key(group, state) or false
+    local at = launches
+    for _, k in ipairs { p.device, half, key, (counted or is_tensor(step)) and step or false } do
+        at[k] = at[k] or {}
+        at = at[k]
+    end
+    at.key = key
+    return at
+end
+
+-- The groups that are launched together: parameters of one device with the same key. scaling, of a
+-- gradient scaler's step: fn(device) -> the scale and found_inf there.
+local function gather(self, group, scaling)
     local own, launches, order = rules(self), {}, {}
     local slots = own.slots(group)
     for _, p in ipairs(group.params) do
         local g = p.grad
         if g then
             local state = self.state[p] or {}
-            local key = not own.key and (state.step or 0) + 1 or own.key
-                and own.key(group, state) or false
-            local device = p.device
-            local of_device = launches[device] or {}
-            local l = of_device[key]
-            if not l then
-                l = { params = {}, grads = {}, states = {}, key = key }
+            local target = stepped(state, p)
+            local l = launch_of(launches, own, group, state, p, scaling)
+            if not l.params then
+                l.params, l.own, l.grads, l.states = {}, {}, {}, {}
+                l.rounded = not rawequal(target, p) and l.own or nil
                 for _, slot in ipairs(slots) do l[slot] = {} end
-                launches[device], of_device[key], order[#order + 1] = of_device, l, l
+                order[#order + 1] = l
             end
             local n = #l.params + 1
-            l.params[n], l.grads[n], l.states[n] = p, g, state
+            l.params[n], l.own[n], l.grads[n], l.states[n] = target, p, g, state
             for _, slot in ipairs(slots) do
-                l[slot][n] = state[slot] or own.fresh and own.fresh(group, slot, p)
-                    or gpush.zeros_like(p)
+                l[slot][n] = state[slot] or own.fresh and own.fresh(group, slot, target)
+                    or gpush.zeros_like(target)
             end
         end
     end
     return order, slots
 end
 
-local function update(self, group)
-    local order, slots = gather(self, group)
-    local launch = rules(self).launch
+-- Gives a launch what the device decides by: the scale, found_inf, and the number of steps, which
+-- the host does not know where steps are skipped there.
+local function on_device(l, scaling)
+    local step, device = l.states[1].step or 0, l.params[1].device
+    if scaling then l.grad_scale, l.found_inf = scaling(device) end
+    if is_tensor(step) then l.steps = step
+    elseif scaling then
+        l.steps = gpush.full({}, step, { dtype = "i64", device = device })
+    end
+end
+
+local function update(self, group, scaling)
+    local order, slots = gather(self, group, scaling)
+    local own = rules(self)
     for _, l in ipairs(order) do
-        launch(group, l, l.key)
-        for i, p in ipairs(l.params) do
+        if own.fused then on_device(l, scaling) end
+        own.launch(group, l, l.key)
+        for i, p in ipairs(l.own) do
             local state = l.states[i]
-            state.step = (state.step or 0) + 1
+            if l.rounded and not own.fused then p:copy_(l.params[i]) end
+            if l.rounded then written[p] = p._version end
+            state.step = l.steps or (state.step or 0) + 1
             for _, slot in ipairs(slots) do state[slot] = l[slot][i] end
             self.state[p] = state
         end
     end
 end
 
+-- For gradient scalers (amp/init.lua): a step that is skipped on the device. False, and nothing is
+-- done, where the optimizer's launch does not know how.
+debug.getregistry()["gpush.scaled_step"] = function(self, scaling)
+    if not rules(self).fused then return false end
+    local _ <close> = gpush.no_grad()
+    for _, group in ipairs(self.param_groups) do update(self, group, scaling) end
+    return true
+end
+
 -- One step of all parameters that have a gradient: one launch for each group (and device, and
--- number of steps taken). closure, if given, computes the loss and its gradients first; its value
--- is returned.
+-- number of steps taken); parameters of 16 bits take it in f32 and are rounded. closure, if given,
+-- computes the loss and its gradients first; its value is returned.
 function Optimizer:step(closure)
     local loss
     if closure then loss = gpush.enable_grad(closure) end
@@ -250,11 +309,30 @@ local function check_state(self, group, p, state, number, fail)
             fail("parameter %d has no '%s'; it was saved by another optimizer, or with other \z
                 options", number, slot)
         end
+    end
+    slots[#slots + 1] = "master_param"
+    for _, slot in ipairs(slots) do
+        local s = state[slot]
         local have, want = s and table.concat(s.shape, "x"), table.concat(p.shape, "x")
         if s and have ~= want then
             fail("'%s' of parameter %d has shape %s, the parameter %s", slot, number, have, want)
         end
     end
+end
+
+-- The saved state of a parameter for p: tensors as copies in the dtype in which p is stepped, the
+-- number of steps as one (which waits where it is on a device).
+local function loaded(saved, p)
+    local own, half = {}, HALF[p.dtype]
+    for k, v in pairs(saved) do
+        if k == "step" then v = is_tensor(v) and v:item() or v
+        elseif is_tensor(v) then
+            v = v:detach():to(p.device):to(half and "f32" or p.dtype):clone()
+        end
+        own[k] = v
+    end
+    if not half then own.master_param = nil end
+    return own
 end
 
 -- Raises if dict is not the state of such an optimizer.
@@ -285,8 +363,8 @@ function Optimizer:check_state_dict(dict)
     end
 end
 
--- Takes over options and state; nothing changes where they do not fit. Tensors are copied, in the
--- dtype and to the device of their parameter.
+-- Takes over options and state; nothing changes where they do not fit. Tensors are copied to the
+-- device of their parameter, in its dtype, or f32 for 16 bits.
 function Optimizer:load_state_dict(dict)
     self:check_state_dict(dict)
     local _ <close> = gpush.no_grad()
@@ -294,10 +372,7 @@ function Optimizer:load_state_dict(dict)
     for _, group in ipairs(self.param_groups) do
         for _, p in ipairs(group.params) do
             n = n + 1
-            local own = {}
-            for k, v in pairs(dict.state[n] or {}) do
-                own[k] = is_tensor(v) and v:detach():to(p.device):to(p.dtype):clone() or v
-            end
+            local own = loaded(dict.state[n] or {}, p)
             if next(own) ~= nil then state[p] = own end
         end
     end

@@ -99,7 +99,7 @@ end
 
 -- ---- Values ----
 
-local lazy = { nn = true, optim = true, data = true, checkpoint = true, cuda = true }
+local lazy = { nn = true, optim = true, amp = true, data = true, checkpoint = true, cuda = true }
 
 -- The value of a chain; the user's code is not run.
 local function value_of(path)

@@ -25,7 +25,7 @@ end
 
 -- svd(x) and x:svd() are linalg.svd(x).
 local function in_group(word)
-    for _, group in ipairs { "linalg", "fft", "nn", "optim", "data" } do
+    for _, group in ipairs { "linalg", "fft", "nn", "optim", "amp", "data" } do
         if rawget(gpush[group], word) ~= nil
             or (group ~= "linalg" and group ~= "fft" and gpush[group][word] ~= nil) then
             return group .. "." .. word

@@ -155,8 +155,8 @@ local topics = {
         text = "Ops choose their dtype while fn runs, or until the value is closed: matmul, \z
             linear, conv, lstm and their like take f16 or bf16; exp, log, pow, sum, softmax, \z
             norms and losses f32; cat, dot and addcmul the widest they are given; all others what \z
-            they get. The lists are PyTorch's for CUDA, on every device. Parameters stay f32 and are \z
-            converted once. Call backward after it.",
+            they get. The lists are PyTorch's for CUDA, on every device. Parameters stay f32 and \z
+            are converted once. Call backward after it.",
         options = "dtype: 'f16' or 'bf16', that of the scope around or bf16 if not given; \z
             enabled: false turns it off within; cache: false converts parameters at every use",
         example = "autocast(\"bf16\", function() local y = ones(2, 2):matmul(ones(2, 2)) return \z

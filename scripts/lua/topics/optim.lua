@@ -26,6 +26,16 @@ return {
         example = "local w = ones(2):requires_grad_()\nlocal opt = optim.SGD({w}, {lr = \z
             0.5})\nw:sum():backward() opt:step() return w:detach()\n--> tensor({0.5, 0.5}, f32 2 \z
             cpu)" },
+    ["amp.autocast"] = { text = "autocast, by the name that PyTorch has for it, too.",
+        see = "autocast" },
+    ["amp.GradScaler"] = {
+        text = "scaler:scale(loss):backward(), scaler:step(optimizer), scaler:update(). Nothing \z
+            of it waits: the device finds what is infinite, skips that step and lowers the \z
+            scale. scaler:unscale_(optimizer) before clipping; bf16 needs none of it.",
+        example = "local w = ones(2):requires_grad_()\nlocal opt, scaler = optim.SGD({w}, {lr = \z
+            0.5}), amp.GradScaler()\nscaler:scale(w:sum()):backward() scaler:step(opt) \z
+            scaler:update() return w:detach()\n--> tensor({0.5, 0.5}, f32 2 cpu)",
+        see = "autocast, optim" },
     ["optim.lr.ChainedScheduler"] = {
         example = "local opt = optim.SGD({ones(1)}, {lr = 1})\nlocal s = \z
             optim.lr.ChainedScheduler{optim.lr.StepLR(opt, 1), optim.lr.ExponentialLR(opt, \z

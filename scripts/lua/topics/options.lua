@@ -258,6 +258,14 @@ make: a function that gives a layer
 
 params: a list of tensors, of groups {params = …, lr = …}, or a model
 optimizer: whose learning rates change
+init_scale: what losses are multiplied by at first
+growth_factor: what the scale grows by
+backoff_factor: what the scale shrinks by
+growth_interval: steps without an infinite gradient until the scale grows
+amp.GradScaler.enabled: false does nothing but step
+amp_unscale.check: grads are only looked at
+amp_update_scale.state: scale and growth_tracker
+found_inf: not 0 where a gradient is infinite or NaN
 schedulers: a list of schedules
 lr: learning rate
 lr_decay: how much the rate falls with each step

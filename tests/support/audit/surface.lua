@@ -6,13 +6,13 @@ local S = {}
 
 S.areas = { "sync", "profile", "json", "npy", "npz", "image", "safetensors", "autograd",
     "checkpoint", "data", "data.transforms",
-    "nn", "nn.init", "nn.utils", "optim", "optim.lr", "cuda" }
+    "nn", "nn.init", "nn.utils", "optim", "optim.lr", "amp", "cuda" }
 
 S.objects = {
     tensor = "leaf():sum()", stream = "stream 'sim'", event = "stream('sim'):record()",
     profile = "prof", module = "nn.Linear(2, 3)",
     optimizer = "sgd()", schedule = "optim.lr.StepLR(sgd(), 2)",
-    loader = "data.Loader{data.TensorDataset(f(4, 2))}",
+    loader = "data.Loader{data.TensorDataset(f(4, 2))}", gradscaler = "scaler()",
 }
 
 S.internal = "nn.class_of nn.entries nn.fail nn.raise nn.shape_text nn.tensors optim.check_betas \z
@@ -58,6 +58,11 @@ S.calls = {
     ["safetensors.save"] = "out, {x = f(2)}", ["autograd.node"] = "{f(2)}, {f(2)}, nop",
     ["autograd.checkpoint"] = "double, leaf64()", ["autograd.gradcheck"] = "double, {leaf64()}",
     ["autograd.autocast_as"] = "'f16', nop", ["g.autocast"] = "'bf16', nop",
+    ["amp.autocast"] = "'bf16', nop", ["gradscaler:scale"] = "leaf():sum()",
+    ["gradscaler:step"] = "scaled", ["gradscaler:unscale_"] = "scaled",
+    ["gradscaler:update"] = "4",
+    ["gradscaler:load_state_dict"] = "amp.GradScaler():state_dict()",
+    ["gradscaler:check_state_dict"] = "amp.GradScaler():state_dict()",
     ["autograd.gradgradcheck"] = "square, {leaf64()}", ["autograd.detect_anomaly"] = "nop",
     ["data.Dataset"] = "{size = 2, get = nop}", ["data.ImageFolder"] = "folder",
     ["data.Loader"] = "{data.TensorDataset(f(4))}", ["data.transforms.CenterCrop"] = "2",

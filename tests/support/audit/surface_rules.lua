@@ -55,6 +55,9 @@ local rules = {
     { "g.threads g.printoptions profile.%w+", type = "int", why = "a count" },
     { "profile.run profile.schedule", what = "wrong", type = "table", value = set "print",
         why = "options may be left out: this is the function" },
+    { "amp.GradScaler", type = "float", value = set "2", why = "a scale, or a factor above 1" },
+    { "amp.GradScaler", param = "growth_interval", value = set "99", why = "a number of steps" },
+    { "gradscaler:update", param = "new_scale", value = set "1.5", why = "any scale above 0" },
     { "checkpoint.load", what = "wrong", type = "table", value = set "true",
         why = "objects may be left out: this is the option after them" },
 }

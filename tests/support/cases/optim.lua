@@ -88,6 +88,77 @@ end)
 C.clip_grad_value = step({"grads"}, function(x) g.clip_grad_value(x[1], 1.5) end,
     function(d) return math.max(-1.5, math.min(1.5, d)) end)
 
+-- The same where the parameters are rounded into another list and the device counts the steps.
+local adam = C.adam_step
+C.adam_step = {types = FLOATS, run = function(c)
+    adam.run(c)
+    local x, a = list(c)
+    local f, d, m, v, rounded = {}, {}, {}, {}, {}
+    for i, y in ipairs(x) do
+        f[i] = y:to(c.dtype == "f64" and "f64" or "f32")
+        d[i] = g.ones_like(f[i]) * 8
+        m[i], v[i], rounded[i] = g.zeros_like(f[i]), g.zeros_like(f[i]), g.zeros_like(y)
+    end
+    local device = x[1].device
+    local steps = g.full({}, 0, {dtype = "i64", device = device})
+    local scale, found = g.full({}, 4, {dtype = "f32", device = device}),
+        g.zeros({}, {dtype = "f32", device = device})
+    local function run()
+        g.adam_step(f, d, m, v, nil, {lr = 0.25, beta1 = 0.5, beta2 = 0.5, eps = 2,
+            rounded = rounded, steps = steps, grad_scale = scale, found_inf = found})
+    end
+    run()
+    found:fill_(1)
+    run() -- nothing
+    found:fill_(0)
+    run()
+    for i, y in ipairs(a) do
+        for e = 1, #y.v do
+            local p, mean, square = y.v[e], 0, 0
+            for n = 1, 2 do
+                mean, square = 0.5 * mean + 1, 0.5 * square + 2
+                local k = 1 - 0.5 ^ n
+                p = p - 0.25 * (mean / k) / (math.sqrt(square / k) + 2)
+            end
+            y.v[e] = p
+        end
+        c.check(f[i], y, f[i].dtype, f[i].dtype == "f64" and 1e-12 or 2e-6, "f32 copies " .. i)
+        c.check(rounded[i], y, nil, tolerance(c), "rounded " .. i)
+    end
+    c.check(steps, {shape = {}, v = {2}}, "i64", 0, "steps")
+end}
+
+C.amp_unscale = {types = FLOATS, run = function(c)
+    local x, a = list(c)
+    local device = x[1].device
+    local scale = g.full({}, 8, {dtype = "f32", device = device})
+    local found = g.zeros({}, {dtype = "f32", device = device})
+    if c.dtype == "f64" or c.dtype == "f32" then
+        g.amp_unscale(x, scale, found)
+        for _, y in ipairs(a) do for e = 1, #y.v do y.v[e] = y.v[e] / 8 end end
+    end
+    g.amp_unscale(x, scale, found, true)
+    for i, y in ipairs(a) do c.check(x[i], y, nil, 0, "grads " .. i) end
+    c.check(found, {shape = {}, v = {0}}, "f32", 0, "found_inf of numbers")
+    for _, bad in ipairs {math.huge, -math.huge, 0 / 0} do
+        found:fill_(0)
+        x[4][699] = bad
+        g.amp_unscale(x, scale, found, true)
+        c.check(found, {shape = {}, v = {1}}, "f32", 0, "found_inf of " .. bad)
+    end
+end}
+
+C.amp_update_scale = {types = {f32 = true}, run = function(c)
+    local x = c.x({1})
+    local function one(v) return g.full({}, v, {dtype = x.dtype, device = x.device}) end
+    local scale, tracker = one(16), one(0)
+    for _, case in ipairs {{0, 16, 1}, {0, 48, 0}, {0, 48, 1}, {1, 12, 0}, {0, 12, 1}} do
+        g.amp_update_scale({scale, tracker}, one(case[1]), 3, 0.25, 2)
+        c.check(scale, {shape = {}, v = {case[2]}}, "f32", 0, "scale")
+        c.check(tracker, {shape = {}, v = {case[3]}}, "f32", 0, "growth_tracker")
+    end
+end}
+
 C.clip_grad_norm = {types = FLOATS, run = function(c)
     local x, a = list(c)
     local n = 0

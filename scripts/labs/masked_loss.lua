@@ -24,14 +24,21 @@
 -- On `cpu` nothing waits, and the time that remains is what the ops cost. On `sim` the device is
 -- the CPU itself: the waits are real, but what they cost a graphics card is much more.
 --
+-- With --precision bf16 or f16 the net computes in 16 bits and the loss in f32, by autocast; a
+-- scaler keeps the gradients of f16 above 0, and its decisions make nobody wait.
+--
 -- gpush masked_loss.lua [--batch 8] [--size 256] [--steps 4] [--device gpu|cpu|sim|cuda] [--workers
--- 2] [--trace PREFIX]
+-- 2] [--precision f32|bf16|f16] [--trace PREFIX]
 
-local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
+local here = arg[0]:match ".*/" or ""
+local options, precision = dofile(here .. "options.lua"), dofile(here .. "precision.lua")
 local opt = options({ device = "gpu", batch = 8, size = 256, steps = 4, workers = 2,
-    trace = false }, { workers = 0 })
+    precision = "f32", trace = false }, { workers = 0 })
 local CLASSES, IGNORE, BACKGROUND = 10, 0, 10 -- labels are 1 … 10, or 0 where unknown
 local size = opt.size
+local forward = precision.of(opt.precision)
+-- How far gradients of different ways to one loss may be apart: roundings of 16 bits add up.
+local CLOSE = ({ f32 = 1e-4, f16 = 1e-2, bf16 = 5e-2 })[opt.precision]
 
 -- ---- the net ----
 
@@ -131,34 +138,43 @@ end
 local function new_model()
     manual_seed(1)
     local model = Net(10):to(opt.device)
-    return model, optim.SGD(model, { lr = 0.001, momentum = 0.9 })
+    local _, scaler = precision.of(opt.precision)
+    return model, optim.SGD(model, { lr = 0.001, momentum = 0.9 }), scaler
 end
 
-local function step(stage, model, optimizer, inputs, labels)
+local function step(stage, model, optimizer, scaler, inputs, labels)
     local outputs, loss
     inputs, labels = inputs:to(opt.device, { non_blocking = true }),
         labels:to(opt.device, { non_blocking = true })
-    do local _ <close> = region "forward"; outputs = model(inputs) end
-    do local _ <close> = region "loss"; loss = masked_loss(stage, outputs, labels) end
+    do local _ <close> = region "forward"; outputs = forward(model, inputs) end
+    do local _ <close> = region "loss"
+        loss = forward(masked_loss, stage, outputs, labels)
+    end
     model:zero_grad()
-    do local _ <close> = region "backward"; loss:backward() end
-    do local _ <close> = region "optimizer"; optimizer:step() end
+    do local _ <close> = region "backward"; scaler:scale(loss):backward() end
+    do local _ <close> = region "optimizer"
+        scaler:step(optimizer)
+        scaler:update()
+    end
     return loss:detach()
 end
 
 -- Loss and gradients of the first batch.
 local function first_step(stage)
-    local model = new_model()
+    local model, optimizer, scaler = new_model()
     for _, inputs, labels in new_loader()() do
-        local loss = masked_loss(stage, model(inputs:to(opt.device)), labels:to(opt.device))
-        loss:backward()
+        local loss = forward(function()
+            return masked_loss(stage, model(inputs:to(opt.device)), labels:to(opt.device))
+        end)
+        scaler:scale(loss):backward()
+        scaler:unscale_(optimizer)
         return loss:detach(), model:parameters()
     end
 end
 
 -- Seconds per step, and the waits of these steps by line.
 local function measure(stage)
-    local model, optimizer = new_model()
+    local model, optimizer, scaler = new_model()
     local number = 0
     for _, inputs, labels in new_loader()() do
         if number == 1 then -- the first allocates memory; a profile has the time of the others
@@ -167,7 +183,7 @@ local function measure(stage)
             profile.start()
         end
         if number == opt.steps + 1 then break end
-        step(stage, model, optimizer, inputs, labels)
+        step(stage, model, optimizer, scaler, inputs, labels)
         number = number + 1
     end
     local lines = sync.lines()
@@ -185,13 +201,13 @@ local function total(lines)
 end
 
 local function write_trace(stage)
-    local model, optimizer = new_model()
+    local model, optimizer, scaler = new_model()
     local file = ("%s-%s.json"):format(opt.trace, stage[1])
     local prof <close> = profile.schedule {
         wait = 1, warmup = 4, active = 3, repeats = 1, memory = true, shapes = true, stack = true,
         on_trace_ready = function(prof) prof:trace(file) end }
     for number, inputs, labels in new_loader()() do
-        step(stage, model, optimizer, inputs, labels)
+        step(stage, model, optimizer, scaler, inputs, labels)
         prof:step()
         if number == 8 then break end
     end
@@ -199,7 +215,8 @@ local function write_trace(stage)
 end
 
 local device = zeros(1, { device = opt.device }).device
-print(("%d pictures of %dx%d a step on %s\n"):format(opt.batch, size, size, device))
+print(("%d pictures of %dx%d a step on %s in %s\n"):format(opt.batch, size, size, device,
+    opt.precision))
 print(Net(10))
 
 local losses, gradients, rows = {}, {}, {}
@@ -235,5 +252,5 @@ for i, stage in ipairs(stages) do
     end
     print(("%-13s %10.2f %8.2f %12.3f %12.6f %12s"):format(
         stage[1], rows[i][1] * 1e3, waits, lost * 1e3, losses[i]:item(),
-        worst < 1e-4 and "the same" or ("off %.1g"):format(worst)))
+        worst < CLOSE and "the same" or ("off %.1g"):format(worst)))
 end

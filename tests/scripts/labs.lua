@@ -63,6 +63,16 @@ for _, device in ipairs { "cpu", "sim" } do
     t.ok(how == "no clear difference" or how ==
         (tonumber(narrow) < tonumber(wide) and "f16 is faster" or "f16 is slower"),
         "seven_tips: what is said of 16 bits follows from the times")
+    local memory, losses = {}, {}
+    for dtype, percent, loss in
+        out:gmatch "\n  (b?f%d+) +[%d.]+ ms +[%d.]+ KiB more [^\n]-(%d+) %% +loss ([%d.]+)" do
+        memory[dtype], losses[dtype] = tonumber(percent), tonumber(loss)
+    end
+    t.ok(memory.f32 == 100 and memory.bf16 < 90 and memory.f16 < 90,
+        ("seven_tips: a step in 16 bits needs less memory on %s: %s and %s %%"):format(device,
+        memory.bf16, memory.f16))
+    t.close({ losses.bf16, losses.f16 }, { losses.f32, losses.f32 }, 5e-3,
+        "seven_tips: and has the same loss")
     t.is(out:find("one process, host time a step", 1, true) ~= nil, device ~= "cpu",
         "seven_tips: the host's share of a step is printed for a device")
     has(out, "\n%s*loader: make a batch ", "seven_tips: the loader is in the profile's table")
@@ -212,6 +222,30 @@ for _, device in ipairs { "cpu", "sim" } do
             "masked_loss: waits by line and reason")
     end
 end
+
+-- Precisions: training in 16 bits has f32's losses, within bounds that leave room for roundings.
+for _, device in ipairs { "cpu", "sim" } do
+    local losses = { masked_loss = {}, digits = {} }
+    for _, dtype in ipairs { "f32", "bf16", "f16" } do
+        local how = (" --workers 0 --precision %s --device %s"):format(dtype, device)
+        out, ok = lab("masked_loss", "--batch 2 --size 12 --steps 1" .. how)
+        local waits, loss = out:match
+            "\nignore_index%s+[%d.]+%s+([%d.]+)%s+[%d.]+%s+([%d.]+)%s+the same\n"
+        t.ok(ok and waits == "0.00",
+            ("masked_loss in %s on %s: still no wait"):format(dtype, device))
+        losses.masked_loss[dtype] = tonumber(loss)
+        out, ok = lab("digits", "--count 200 --epochs 3 --accuracy 0" .. how)
+        t.ok(ok, ("digits in %s on %s"):format(dtype, device))
+        losses.digits[dtype] = tonumber(out:match "epoch +3 +loss ([%d.]+)")
+    end
+    for name, bound in pairs { masked_loss = 1e-3, digits = 5e-2 } do
+        local l = losses[name]
+        t.close({ l.bf16, l.f16 }, { l.f32, l.f32 }, bound,
+            ("%s: losses in 16 bits are within %g of f32's on %s"):format(name, bound, device))
+    end
+end
+out, ok = lab("digits", "--precision f64")
+t.ok(not ok and out:find "expected f32, f16 or bf16", "a precision that is none is refused")
 
 -- Digits: a training run that resumes exactly, and reaches its accuracy on unseen pictures.
 do

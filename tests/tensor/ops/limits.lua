@@ -88,7 +88,7 @@ t.close(g.linalg.matrix_power(g.tensor({ { 1.0 } }), math.mininteger):item(), 1,
 t.close(g.linalg.matrix_power(g.tensor({ { 2.0, 1 }, { 0, 1 } }), -2):tolist(),
     { { 0.25, -0.75 }, { 0, 1 } }, 1e-6, "and of -2")
 
--- An empty tensor whose strides reach beyond every address: UBSan watches (from an .npy of fuzzing).
+-- An empty tensor whose strides reach beyond every address: UBSan watches (an .npy of fuzzing).
 local vast = g.zeros(0, 11111111111111155, 5, 1)
 t.is((vast + 1):numel(), 0, "arithmetic on an empty tensor of vast dims")
 t.is(vast:narrow(2, 11111111111111100, 9).shape, { 0, 9, 5, 1 }, "a view of its end")

@@ -28,8 +28,7 @@ static const gp_kernel *choose(void) {
     const char *wanted = getenv("GPUSH_ISA");
     if (wanted && !strcmp(wanted, "base")) return gp_kernels_base;
 #ifdef GP_HAS_v4
-    if (gp_isa_v4() && !(wanted && !strcmp(wanted, "v3")))
-        return gp_kernels_v4;
+    if (gp_isa_v4() && !(wanted && !strcmp(wanted, "v3"))) return gp_kernels_v4;
 #endif
 #ifdef GP_HAS_v3
     if (gp_isa_v3()) return gp_kernels_v3;

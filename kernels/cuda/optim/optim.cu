@@ -263,9 +263,8 @@ template <class R, int GIVEN, int WRITES> static bool run_step(const lists *l, c
             return false;
     }
     const int ALSO = 1 << ROUNDED;
-    return l->given & ALSO
-               ? run_batches<R, GIVEN | ALSO, WRITES | ALSO>(l, s, 0, NULL, own)
-               : run_batches<R, GIVEN, WRITES>(l, s, 0, NULL, own);
+    return l->given & ALSO ? run_batches<R, GIVEN | ALSO, WRITES | ALSO>(l, s, 0, NULL, own)
+                           : run_batches<R, GIVEN, WRITES>(l, s, 0, NULL, own);
 }
 
 GP_C bool CUDA(sgd_step)(const gp_call *c) {

@@ -27,10 +27,12 @@ struct work {
     void tap(std::vector<double> &sum, int64_t image, int64_t f, const int64_t *o, int64_t ch,
              const int64_t *k) const {
         int64_t per = w.dim[1], group = f / (w.dim[0] / d.groups), at[3];
+        bool padding = false;
         for (int i = 0; i < 3; i++) {
             at[i] = o[i] * d.stride[i] - d.pad[i] + k[i] * d.dilation[i];
-            if (at[i] < 0 || at[i] >= x.dim[2 + i]) return;
+            padding = padding || at[i] < 0 || at[i] >= x.dim[2 + i];
         }
+        if (padding && result != 0) return;
         auto place = [](const fake_tensor &t, int64_t a, int64_t b, const int64_t *s) {
             return a * t.stride[0] + b * t.stride[1] + s[0] * t.stride[2] + s[1] * t.stride[3] +
                    s[2] * t.stride[4];
@@ -43,7 +45,9 @@ struct work {
             bool tf32 = t == CUDNN_DATA_FLOAT && d.math == CUDNN_DEFAULT_MATH;
             return tf32 ? to_tf32(u) * to_tf32(v) : u * v;
         };
-        if (result == 0) sum[(size_t)iy] += product(px, ix, pw, iw, x.type);
+        // Padding is zeros that are multiplied, as in an implicit GEMM: a NaN weight gives NaN.
+        if (padding) sum[(size_t)iy] += 0 * load(pw, iw, w.type);
+        else if (result == 0) sum[(size_t)iy] += product(px, ix, pw, iw, x.type);
         else if (result == 1) sum[(size_t)ix] += product(py, iy, pw, iw, x.type);
         else sum[(size_t)iw] += product(py, iy, px, ix, x.type);
     }

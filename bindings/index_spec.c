@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/fuse/trace.h"
 #include "tensor/overlap.h"
 
 /* ---- parsing ---- */
@@ -198,6 +199,7 @@ static bool take(resolved *r, const gp_index_item *it, int *d, bool alone) {
 /* Fills *r from x and the items; the caller releases it, also on failure. */
 static bool resolve(resolved *r, gp_tensor *x, const gp_index_spec *s) {
     *r = (resolved){.view = gp_tensor_ref(x)};
+    gp_trace_saw_shape(); /* ends and masks are resolved by the dims that x has now */
     int taken = 0, ellipses = 0, tensors = 0, d = 0;
     for (int i = 0; i < s->n; i++) {
         taken += takes(&s->item[i]);

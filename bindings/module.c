@@ -133,6 +133,7 @@ int luaopen_gpush(lua_State *L) {
     gp_lua_open_sync(L);
     gp_lua_open_profile(L);
     gp_lua_open_time(L);
+    gp_lua_open_fuse(L);
     run_init(L);
     return 1;
 }

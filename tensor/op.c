@@ -10,6 +10,8 @@
 #include "tensor/infer.h"
 #include "tensor/device/failure.h"
 #include "tensor/device/hazard.h"
+#include "tensor/fuse/program.h"
+#include "tensor/fuse/trace.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/ops/norm.h"
 #include "tensor/ops/rnn.h"
@@ -28,7 +30,7 @@ _Thread_local const gp_call *gp_running;
 #define TEST (ALL | GP_T_BOOL)
 
 _Static_assert(GP_BIT(GP_DTYPES - 1) < GP_T_TOFLOAT, "gp_op.types: dtypes below the GP_T_ bits");
-_Static_assert(GP_DTYPES <= UINT8_MAX && GP_CUSTOM <= UINT8_MAX && GP_DEVICE <= UINT8_MAX &&
+_Static_assert(GP_DTYPES <= UINT8_MAX && GP_CUSTOM <= UINT8_MAX && GP_PROGRAM <= UINT8_MAX &&
                    GP_MAX_DIM <= UINT8_MAX,
                "dtypes, kinds and dims are stored in bytes");
 _Static_assert(GP_OPS <= UINT16_MAX, "gp_op.grad and .ngrads hold ids in 16 bits");
@@ -374,9 +376,18 @@ static bool run_recorded(gp_call *c) {
     return false;
 }
 
-static bool run_any(gp_call *c) { return gp_grad_live && !gp_no_grad ? run_recorded(c) : run(c); }
+static bool run_untraced(gp_call *c) {
+    return gp_grad_live && !gp_no_grad ? run_recorded(c) : run(c);
+}
 
-bool gp_op_run(gp_call *c) { return gp_autocast_on() ? gp_autocast_run(c, run_any) : run_any(c); }
+static bool run_given(gp_call *c) {
+    return __builtin_expect(gp_tracing != NULL, 0) ? gp_trace_run(c, run_untraced)
+                                                   : run_untraced(c);
+}
+
+bool gp_op_run(gp_call *c) {
+    return gp_autocast_on() ? gp_autocast_run(c, run_given) : run_given(c);
+}
 
 void gp_call_begin(gp_call *c, const gp_op *op) {
     c->op = op;

@@ -25,7 +25,8 @@ typedef enum gp_arg_kind {
     GP_INTS,
     GP_STR,
     GP_DTYPE,
-    GP_DEVICE
+    GP_DEVICE,
+    GP_PROGRAM
 } gp_arg_kind;
 
 /* One argument. GP_NONE: an optional one that is absent. */
@@ -46,6 +47,7 @@ typedef struct gp_value {
         int64_t i;     /* GP_INT, GP_NUMBER, GP_BOOL, GP_DTYPE; GP_INTS: an index into call->ints */
         const char *s; /* GP_STR; interned or static: lives as long as the call is queued */
         gp_device *dev;
+        struct gp_program *program; /* GP_PROGRAM (tensor/fuse/program.h); borrowed */
     };
 } gp_value;
 
@@ -132,6 +134,7 @@ typedef struct gp_op_extra {
                             arguments and gives one more output, for backward only; 0: none */
     uint8_t fault;       /* gp_fault_kind */
     uint8_t form;        /* an enumeration of its family's */
+    uint8_t fuses;       /* gp_fuse_form: how a row without a formula is a step of a program */
     uint8_t exponent;    /* the argument that an earlier one is raised to: kernels/common/power.h;
                             0: none */
     bool lowest_bit : 1; /* of a bool result only the lowest bit counts: ~1 is -2 */

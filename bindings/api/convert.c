@@ -8,6 +8,7 @@
 #include "bindings/args/function.h"
 #include "bindings/module.h"
 #include "tensor/autograd/tape.h"
+#include "tensor/fuse/trace.h"
 #include "tensor/infer.h"
 
 /* ---- survey of a nested table ---- */
@@ -266,6 +267,7 @@ static int l_tensor(lua_State *L) {
 /* ---- tolist ---- */
 
 const gp_tensor *gp_lua_host(lua_State *L, gp_tensor *x, gp_why why, const char *what) {
+    if (!gp_trace_may_read(what)) return gp_lua_raise(L), NULL;
     if (x->a.contiguous && !gp_tensor_device(x)->vt->async) {
         lua_pushnil(L);
         return x;

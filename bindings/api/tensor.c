@@ -6,6 +6,7 @@
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
 #include "bindings/module.h"
+#include "tensor/fuse/trace.h"
 #include "tensor/memory/alloc.h"
 
 static int l_gc(lua_State *L) {
@@ -83,7 +84,10 @@ static int l_eq(lua_State *L) {
 
 /* ---- properties ---- */
 
-static int p_shape(lua_State *L, gp_tensor *t) { return gp_lua_push_dims(L, t->a.dim, t->a.ndim); }
+static int p_shape(lua_State *L, gp_tensor *t) {
+    gp_trace_saw_shape();
+    return gp_lua_push_dims(L, t->a.dim, t->a.ndim);
+}
 static int p_dtype(lua_State *L, gp_tensor *t) {
     return lua_pushstring(L, gp_dtype_name((gp_dtype)t->a.dtype)), 1;
 }
@@ -144,6 +148,7 @@ static int l_index(lua_State *L) {
 static int l_len(lua_State *L) {
     gp_tensor *t = gp_lua_check(L, 1, "#");
     if (t->a.ndim == 0) return luaL_error(L, "a 0-d tensor has no length");
+    gp_trace_saw_shape();
     lua_pushinteger(L, t->a.dim[0]);
     return 1;
 }
@@ -152,6 +157,7 @@ static int l_len(lua_State *L) {
 static int l_next_part(lua_State *L) {
     gp_tensor *t = gp_lua_check(L, 1, "pairs");
     lua_Integer i = luaL_checkinteger(L, 2) + 1;
+    gp_trace_saw_shape();
     if (i > t->a.dim[0]) return 0;
     lua_pushinteger(L, i);
     lua_geti(L, 1, i);
@@ -174,6 +180,7 @@ static int dims_of(lua_State *L, const char *fn, bool strides) {
     gp_tensor *t = gp_lua_check(L, 1, fn);
     const int64_t *v = strides ? t->a.stride : t->a.dim;
     int d;
+    gp_trace_saw_shape();
     if (lua_isnoneornil(L, 2)) return gp_lua_push_dims(L, v, t->a.ndim);
     if (t->a.ndim == 0) return luaL_error(L, "%s: a 0-d tensor has no dims", fn);
     if (!gp_dim_wrap(fn, luaL_checkinteger(L, 2), t->a.ndim, &d)) return gp_lua_raise(L);
@@ -190,6 +197,7 @@ static int l_dim(lua_State *L) {
 }
 
 static int l_numel(lua_State *L) {
+    gp_trace_saw_shape();
     lua_pushinteger(L, gp_lua_check(L, 1, "numel")->a.numel);
     return 1;
 }

@@ -40,6 +40,7 @@ static void push_arg(lua_State *L, const gp_call *c, int i, int at) {
     case GP_STR: lua_pushstring(L, v->s); break;
     case GP_DTYPE: lua_pushstring(L, gp_dtype_name((gp_dtype)v->i)); break;
     case GP_DEVICE: lua_pushstring(L, v->dev->name); break;
+    case GP_PROGRAM: break; /* of no function */
     }
 }
 

@@ -192,6 +192,8 @@ for _, name in ipairs { "plot", "hist", "heatmap", "imshow" } do
 end
 when_called(gpush, "/fork.lua", "fork", "wait")
 declared(gpush, "", { fork = "value fn, rest args", wait = "value future" })
+when_called(gpush, "/fuse.lua", "fuse")
+declared(gpush, "", { fuse = "function fn" })
 -- their methods
 local _, of_profiles = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1)
 when_called(of_profiles, "/report.lua", "diff", "report")

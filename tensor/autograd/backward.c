@@ -7,6 +7,7 @@
 #include "tensor/autocast.h"
 #include "tensor/autograd/anomaly.h"
 #include "tensor/autograd/grad.h"
+#include "tensor/fuse/trace.h"
 
 _Thread_local bool gp_grads_apart;
 
@@ -339,6 +340,9 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
                  const gp_backward_opts *opts) {
     walk w;
     bool ok = true;
+    if (gp_tracing)
+        return gp_fail("backward: a function that fuse traces computes no gradients itself; call "
+                       "backward on its result");
     w.opts = opts;
     w.heap = w.nodes, w.n = 0, w.cap = NODES;
     w.leaves = NULL, w.loc = (gp_srcloc){0};

@@ -214,6 +214,16 @@ static gp_value any(reader *r) {
     return run(r, GP_OP(where), (gp_value[]){cond, yes, no}, 3);
 }
 
+void gp_formula_set(gp_formula_vars *vars, char name, gp_value value) {
+    if (value.kind != GP_TENSOR)
+        value =
+            (gp_value){.kind = GP_NUMBER,
+                       .is_float = true,
+                       .f = value.kind == GP_FLOAT || value.is_float ? value.f : (double)value.i};
+    vars->name[vars->n] = name;
+    vars->value[vars->n++] = value;
+}
+
 bool gp_formula_composes(const char *text) {
     for (size_t n; *text; text += n ? n : 1) {
         n = name_at(text);

@@ -12,6 +12,9 @@ typedef struct gp_formula_vars {
     gp_value value[GP_MAX_ARGS];
 } gp_formula_vars;
 
+/* Adds a variable: a tensor, or a number of any kind. */
+void gp_formula_set(gp_formula_vars *vars, char name, gp_value value);
+
 /* Whether every function in the formula is an op. */
 bool gp_formula_composes(const char *text);
 /* Computes the formula: a tensor that v keeps, NULL with a message. */

@@ -56,27 +56,17 @@ static gp_tensor *fused(gp_vjp *v, const gp_op *d) {
     return v->failed ? NULL : gp_keep(v, gp_call_one(&c));
 }
 
-static void set(gp_formula_vars *vars, char name, gp_value value) {
-    if (value.kind != GP_TENSOR)
-        value =
-            (gp_value){.kind = GP_NUMBER,
-                       .is_float = true,
-                       .f = value.kind == GP_FLOAT || value.is_float ? value.f : (double)value.i};
-    vars->name[vars->n] = name;
-    vars->value[vars->n++] = value;
-}
-
 /* The same composed of ops. Parameters are called p, q and r; an absent one is no limit. */
 static gp_tensor *composed(gp_vjp *v, const gp_op *d) {
     const gp_node *n = v->node;
     unsigned mentioned = gp_formula_variables(d);
     gp_formula_vars vars = {.n = 0};
     for (int i = 0; i < d->ntensors; i++)
-        if (!i || mentioned >> i & 1) set(&vars, d->vars[i], variable(v, i));
+        if (!i || mentioned >> i & 1) gp_formula_set(&vars, d->vars[i], variable(v, i));
     for (int i = n->op->ntensors, k = 0; k < 3; i++, k++) {
         bool given = i < n->nargs && n->arg[i].kind != GP_NONE;
         gp_value limit = {.kind = GP_FLOAT, .f = k ? INFINITY : -INFINITY};
-        set(&vars, "pqr"[k], given ? n->arg[i] : limit);
+        gp_formula_set(&vars, "pqr"[k], given ? n->arg[i] : limit);
     }
     return v->failed ? NULL : gp_formula(v, d->formula, &vars);
 }
@@ -244,10 +234,10 @@ static bool reduce(gp_vjp *v) {
         of[i] = operand(v, mentioned >> i & 1 ? i : 0, g, mask);
         if (!of[i]) return false;
         if (!i || mentioned >> i & 1)
-            set(&vars, d->vars[i], (gp_value){.kind = GP_TENSOR, .t = of[i]});
+            gp_formula_set(&vars, d->vars[i], (gp_value){.kind = GP_TENSOR, .t = of[i]});
     }
     double n = count_of(s, mask);
-    set(&vars, 'n', (gp_value){.kind = GP_FLOAT, .f = n});
+    gp_formula_set(&vars, 'n', (gp_value){.kind = GP_FLOAT, .f = n});
     if (!gp_no_grad) g = gp_formula(v, d->formula, &vars);
     else g = gp_do(v, d, "tttttn", g, of[1], of[2], of[3], of[4], n);
     v->dx[0] = g ? gp_expand(v, g, s) : NULL;

@@ -8,6 +8,7 @@
 #include "tensor/memory/alloc.h"
 #include "tensor/autograd/anomaly.h"
 #include "tensor/autograd/grad.h"
+#include "tensor/fuse/program.h"
 
 _Atomic bool gp_grad_live;
 _Thread_local int gp_no_grad;
@@ -399,6 +400,7 @@ bool gp_tape_begin(gp_call *c, gp_node **node) {
         if (v->kind == GP_TENSOR) gp_node_input(n, at++, v->t);
         for (int k = 0; v->kind == GP_LIST && k < v->n; k++) gp_node_input(n, at++, v->list[k]);
         if (v->kind == GP_TENSOR || v->kind == GP_LIST) v->i = first;
+        if (v->kind == GP_PROGRAM) n->ctx = gp_program_ref(v->program), n->drop = gp_program_unref;
     }
     at = 0;
     bool ok = true;

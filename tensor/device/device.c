@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tensor/fuse/trace.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/backends.h"
 #include "tensor/device/failure.h"
@@ -270,17 +271,19 @@ static bool wait_idle(gp_stream *s, gp_why why, const char *what) {
 }
 
 bool gp_wait(gp_stream *s, gp_why why, const char *what) {
-    return wait_idle(s, why, what) && !gp_failure_take(s, UINT64_MAX);
+    return gp_trace_may_read(what) && wait_idle(s, why, what) && !gp_failure_take(s, UINT64_MAX);
 }
 
 bool gp_wait_event(gp_event *e, gp_why why, const char *what) {
     gp_stream *s = e->stream;
+    if (!gp_trace_may_read(what)) return false;
     bool ok =
         s->dev->vt->event_done(e) || (gp_wait_allowed(s, why, what) && wait_now(s, e, why, what));
     return ok && !gp_failure_take(s, e->ticket);
 }
 
 bool gp_wait_device(gp_device *dev, gp_why why, const char *what) {
+    if (!gp_trace_may_read(what)) return false;
     for (int d = 0; d < ndevices; d++)
         for (int i = 0; (!dev || dev == devices[d]) && i < devices[d]->nstreams; i++)
             if (!wait_idle(devices[d]->streams[i], why, what)) return false;

@@ -2,6 +2,7 @@
  * host memory. */
 #include <string.h>
 
+#include "tensor/fuse/trace.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/failure.h"
 #include "tensor/op.h"
@@ -152,6 +153,7 @@ bool gp_copy_into(gp_tensor *dst, gp_tensor *src, gp_why why, const char *what) 
 }
 
 bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what) {
+    if (!gp_trace_may_read(what)) return false;
     size_t bytes = (size_t)x->a.numel * gp_dtype_size((gp_dtype)x->a.dtype);
     gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, why, what);
     if (!host) return false;
@@ -164,6 +166,7 @@ bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what) {
 
 bool gp_item(gp_tensor *x, gp_scalar *out, gp_why why, const char *what) {
     char buf[8];
+    if (!gp_trace_may_read(what)) return false;
     if (x->a.numel != 1) {
         char text[200];
         return gp_fail("%s: expected a tensor with one element, got %s", what,

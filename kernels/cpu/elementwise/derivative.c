@@ -92,10 +92,18 @@ static const gp_block_fn *faster(const gp_call *c, const gp_block_fn *fns) {
 #define TABLE_INTS NOTHING
 #define TABLE_WHOLE NOTHING
 #define TABLE_TEST NOTHING
+static const gp_block_fn loops[GP_OPS][GP_CTYPES] = {
+#define GRAD_ROW(name, types, nin, vars, formula) [OP_##name] = TABLE_##types(name),
+#include "tensor/autograd/grad_rows.h"
+};
+
+gp_block_fn gp_derivative_loop(const gp_call *c) {
+    return faster(c, loops[gp_op_id(c->op)])[gp_compute_type((gp_dtype)c->compute)];
+}
+
 #define GRAD_ROW(name, types, nin, vars, formula)                                                  \
     _Bool CPU(name)(const gp_call *c);                                                             \
     _Bool CPU(name)(const gp_call *c) {                                                            \
-        static const gp_block_fn fns[GP_CTYPES] = TABLE_##types(name);                             \
-        return gp_run_elementwise(c, faster(c, fns), nin, 0);                                      \
+        return gp_run_elementwise(c, faster(c, loops[OP_##name]), nin, 0);                         \
     }
 #include "tensor/autograd/grad_rows.h"

@@ -269,18 +269,35 @@ static _Bool run_fast(const gp_call *c, const gp_block_fn *fns, int nin, _Bool c
 #define TABLE_REAL(n)                                                                              \
     { loop_##n##_f32, loop_##n##_f64, loop_##n##_i32, loop_##n##_i64 }
 #define TABLE_ALL(n) TABLE_REAL(n)
-#define KERNEL(n, ty, nin, compare)                                                                \
+static const gp_block_fn loops[GP_OPS][GP_CTYPES] = {
+#define UNARY(n, ty, ...) [OP_##n] = TABLE_##ty(n),
+#define PARAM UNARY
+#define PARAM3 UNARY
+#define PREDICATE UNARY
+#define BINARY UNARY
+#define COMPARE UNARY
+#define TERNARY UNARY
+#include "tensor/ops/table/ops.def"
+};
+
+gp_block_fn gp_elementwise_loop(const gp_call *c) {
+    gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
+    gp_power power = gp_power_of(c);
+    const gp_block_fn *fast = fast_rows[gp_op_id(c->op)].fns;
+    return power ? powers[power][ct] : fast[ct] ? fast[ct] : loops[gp_op_id(c->op)][ct];
+}
+
+#define KERNEL(n, nin, compare)                                                                    \
     _Bool CPU(n)(const gp_call *c);                                                                \
     _Bool CPU(n)(const gp_call *c) {                                                               \
-        static const gp_block_fn fns[GP_CTYPES] = TABLE_##ty(n);                                   \
-        return (nin) <= 2 ? run_fast(c, fns, nin, compare)                                         \
-                          : gp_run_elementwise(c, fns, nin, compare);                              \
+        return (nin) <= 2 ? run_fast(c, loops[OP_##n], nin, compare)                               \
+                          : gp_run_elementwise(c, loops[OP_##n], nin, compare);                    \
     }
-#define UNARY(n, ty, ...) KERNEL(n, ty, 1, false)
-#define PARAM(n, ty, ...) KERNEL(n, ty, 1, false)
-#define PARAM3(n, ty, ...) KERNEL(n, ty, 3, false)
-#define PREDICATE(n, ty, ...) KERNEL(n, ty, 1, true)
-#define BINARY(n, ty, ...) KERNEL(n, ty, 2, false)
-#define COMPARE(n, ty, ...) KERNEL(n, ty, 2, true)
-#define TERNARY(n, ty, ...) KERNEL(n, ty, 3, false)
+#define UNARY(n, ty, ...) KERNEL(n, 1, false)
+#define PARAM(n, ty, ...) KERNEL(n, 1, false)
+#define PARAM3(n, ty, ...) KERNEL(n, 3, false)
+#define PREDICATE(n, ty, ...) KERNEL(n, 1, true)
+#define BINARY(n, ty, ...) KERNEL(n, 2, false)
+#define COMPARE(n, ty, ...) KERNEL(n, 2, true)
+#define TERNARY(n, ty, ...) KERNEL(n, 3, false)
 #include "tensor/ops/table/ops.def"

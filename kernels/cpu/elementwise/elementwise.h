@@ -25,6 +25,13 @@ _Bool gp_check_faults(const gp_call *c, int fault);
 #define gp_check_divisors GP_NAME(gp_check_divisors)
 _Bool gp_check_divisors(const gp_call *c);
 
+/* The loop that computes a block for c, whose op, arguments and compute type are set: a faster one
+ * than the formula's where there is one. For elementwise rows, and for their derivatives. */
+#define gp_elementwise_loop GP_NAME(gp_elementwise_loop)
+gp_block_fn gp_elementwise_loop(const gp_call *c);
+#define gp_derivative_loop GP_NAME(gp_derivative_loop)
+gp_block_fn gp_derivative_loop(const gp_call *c);
+
 /* The loop of op's row over operands of dt that writes dt (comparisons: bool); NULL where bools and
  * integers of 8 and 16 bits are widened. Its formulas cannot fail. */
 #define gp_narrow_loop GP_NAME(gp_narrow_loop)

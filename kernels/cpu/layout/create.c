@@ -288,12 +288,6 @@ static bool planar(const copy_ctx *k) {
     return !k->store && l->ndim >= 2 && l->dim[inner] < 8 && l->dim[inner - 1] >= 8;
 }
 
-/* The compute type that loses nothing on the way between two dtypes: the source's, unless the
- * target's is the wider float. */
-static gp_ctype between(gp_dtype from, gp_dtype to) {
-    return to == GP_f64 && gp_is_float(from) ? GP_CT_f64 : gp_compute_type(from);
-}
-
 /* c may be NULL: then nothing interrupts it. */
 bool gp_copy_op(const gp_call *c, const gp_array *out, const gp_array *in) {
     const gp_array *arrays[2] = {out, in};
@@ -304,7 +298,7 @@ bool gp_copy_op(const gp_call *c, const gp_array *out, const gp_array *in) {
     int64_t size = (int64_t)k.size;
     int last = k.loop.ndim - 1;
     if (to != from) {
-        gp_ctype ct = between(from, to);
+        gp_ctype ct = gp_cast_type(from, to);
         bool as_is = from == gp_ctype_dtype[ct] && k.loop.stride[1][last] == gp_ctype_size[ct];
         if (!as_is) k.load = gp_load_fn(from, ct);
         k.store = gp_store_fn(ct, to);

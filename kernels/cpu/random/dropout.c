@@ -1,7 +1,7 @@
 /* dropout: whether an element is kept is a function of (seed, op counter, row-major index), by the
  * numbers that rand would draw; its gradient draws them again. */
+#include "kernels/cpu/random/philox.h"
 #include "kernels/cpu/runtime/kernel.h"
-#include "tensor/rng.h"
 
 enum { BLOCKS_A_PART = 16 };
 
@@ -25,8 +25,7 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end) {
         int64_t at = b * GP_BLOCK, n = r->out->numel - at;
         if (n > GP_BLOCK) n = GP_BLOCK;
         uint32_t w[GP_BLOCK];
-        for (int64_t i = 0; i < GP_BLOCK / 4; i++)
-            gp_philox(r->seed, r->counter, (uint64_t)(at / 4 + i), w + 4 * i);
+        philox_block(r->seed, r->counter, (uint64_t)(at / 4), GP_BLOCK / 4, w);
         r->load(x, r->x->data + at * xs, xs, n);
         if (r->ct == GP_CT_f32) {
             float *v = (float *)x, s = (float)scale;

@@ -78,10 +78,18 @@ static inline int64_t cut_i64(double v) {
         GP_CT_##t, GP_CT_##t, 1, start_##n##_##t, fold_##n##_##t, each_##n##_##t, join_##n##_##t,  \
             finish_##n##_##t, rows_##n##_##t                                                       \
     }
-#define REDUCE(n, ty, start, ...)                                                                  \
+static const gp_reducer reducers[GP_OPS][GP_CTYPES] = {
+#define REDUCE(n, ...) [OP_##n] = {ONE(n, f32), ONE(n, f64), ONE(n, i32), ONE(n, i64)},
+#include "tensor/ops/table/ops.def"
+};
+
+const gp_reducer *gp_reducer_of(const gp_op *op, gp_ctype ct) {
+    return &reducers[gp_op_id(op)][ct];
+}
+
+#define REDUCE(n, ...)                                                                             \
     _Bool CPU(n)(const gp_call *c);                                                                \
     _Bool CPU(n)(const gp_call *c) {                                                               \
-        static const gp_reducer reds[] = {ONE(n, f32), ONE(n, f64), ONE(n, i32), ONE(n, i64)};     \
-        return gp_reduce(c, &reds[gp_compute_type((gp_dtype)c->compute)], 1, 0);                   \
+        return gp_reduce(c, &reducers[OP_##n][gp_compute_type((gp_dtype)c->compute)], 1, 0);       \
     }
 #include "tensor/ops/table/ops.def"

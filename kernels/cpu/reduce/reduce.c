@@ -4,6 +4,7 @@
 #include "kernels/cpu/reduce/reduce.h"
 
 #include "kernels/cpu/layout/transpose.h"
+#include "kernels/cpu/runtime/scratch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,8 @@ enum {
     SHORT = 128,  /* rows of fewer elements: the call of fold costs too much */
     FOLDED = 36,  /* the same where the reducer takes many rows at once */
     TILE = 32768, /* bytes of short rows that are transposed together */
-    FIELDS = 4    /* at most */
+    FIELDS = 4,   /* at most */
+    MADE = 8 * CASCADE /* bytes: a row, which is taken as a whole */
 };
 
 typedef struct reduce_plan {
@@ -47,7 +49,17 @@ typedef struct reduce_plan {
     int64_t
         parts; /* parts of the reduced elements, where the outputs are too few for all threads */
     char *partial; /* parts x outputs accumulators */
+    const gp_source *source; /* makes the elements of x; NULL: they are stored */
+    _Atomic bool *failed;    /* no memory to make them in */
 } reduce_plan;
+
+/* n consecutive elements at p of x: in place, or made in the thread's room from byte `at` on. */
+static const char *elements(const reduce_plan *r, const char *p, int64_t n, int64_t at) {
+    if (!r->source) return p;
+    int64_t size = gp_dtype_sizes[r->x->dtype];
+    char *room = gp_scratch(GP_SCRATCH_CALL, MADE); /* reduce_blocks has seen that it is there */
+    return r->source->make(r->source->ctx, (p - r->x->data) / size, n, room + at);
+}
 
 /* ---- one output ---- */
 
@@ -59,8 +71,9 @@ static void fold_row(const reduce_plan *r, void *acc, const char *row, int64_t n
     for (int64_t i = 0, m; i < n; i += m) {
         m = direct ? DIRECT : GP_BLOCK;
         if (m > n - i) m = n - i;
-        if (!direct && (step || !i)) r->load(buf, row + i * step, step, m);
-        r->red->fold(acc, direct ? row + i * step : buf, m, r->p);
+        const char *at = elements(r, row + i * step, m, 0);
+        if (!direct && (step || !i)) r->load(buf, at, step, m);
+        r->red->fold(acc, direct ? at : buf, m, r->p);
     }
 }
 
@@ -103,8 +116,8 @@ static void each_rows(const reduce_plan *r, void *acc, char *buf, const char **f
     int64_t step = r->kept_stride[r->nkept - 1], size = gp_ctype_size[r->red->load];
     bool direct = r->direct && step == size;
     for (int k = 0; k < m; k++) {
-        const char *row = reduced_at(r, p, at + k);
-        bool again = !direct && row == *first;
+        const char *row = elements(r, reduced_at(r, p, at + k), n, k * 2 * SIDE);
+        bool again = !direct && !r->source && row == *first;
         rows[k] = direct ? row : again ? buf : buf + k * SIDE;
         if (direct || again) continue;
         r->load(buf + k * SIDE, row, step, n);
@@ -138,6 +151,8 @@ static void fold_columns(const reduce_plan *r, void *acc, const char *p, int64_t
 static void fold_transposed(const reduce_plan *r, void *acc, const char *p, int64_t n) {
     _Alignas(64) char tile[TILE];
     reduce_plan t = *r;
+    p = elements(r, p, n * r->count, 0);
+    t.source = NULL;
     int64_t size = gp_dtype_sizes[r->x->dtype];
     gp_transpose(tile, n * size, p, r->kept_stride[r->nkept - 1], r->count, n, (size_t)size, false);
     t.kept_stride[r->nkept - 1] = size, t.red_stride[0] = n * size;
@@ -176,8 +191,15 @@ static void store_outputs(const reduce_plan *r, int64_t first, char *acc, int64_
 
 /* n outputs from `at` on, of a whole row each. */
 static void fold_rows(const reduce_plan *r, char *acc, int64_t at, int64_t n) {
+    int64_t size = gp_dtype_sizes[r->x->dtype], some = CASCADE / (r->count ? r->count : 1);
     for (int64_t m; n; n -= m, at += m, acc += m * r->each) {
         m = r->width - at % r->width < n ? r->width - at % r->width : n;
+        if (r->source) {
+            m = m < some ? m : some;
+            const char *made = elements(r, kept_at(r, at), m * r->count, 0);
+            r->red->rows(acc, made, r->count * size, m, r->count, r->p);
+            continue;
+        }
         r->red->rows(acc, kept_at(r, at), r->kept_stride[r->nkept - 1], m, r->count, r->p);
     }
 }
@@ -200,6 +222,10 @@ static void reduce_rows(const reduce_plan *r, int64_t begin, int64_t end) {
 static void reduce_blocks(void *ctx, int64_t begin, int64_t end) {
     const reduce_plan *r = ctx;
     _Alignas(64) char acc[SIDE];
+    if (r->source && !gp_scratch(GP_SCRATCH_CALL, MADE)) {
+        *r->failed = true;
+        return;
+    }
     if (!r->columns && r->parts == 1 && r->red->fields == 1) {
         reduce_rows(r, begin, end);
         return;
@@ -306,24 +332,62 @@ static void plan(reduce_plan *r, bool picks) {
     if (r->parts > r->count) r->parts = r->count ? r->count : 1;
 }
 
-bool gp_reduce(const gp_call *c, const gp_reducer *red, int dims, double p) {
-    reduce_plan r = {.x = gp_in(c, 0), .out = c->outa, .red = red, .nout = c->nout, .p = p};
-    int64_t numel = r.out[0]->numel;
+/* Reads the layout of x: which dims are kept, how the work is shared out. */
+static void set_up(reduce_plan *r, const gp_call *c, const gp_op *op, uint64_t mask) {
+    r->out = c->outa, r->nout = c->nout;
+    r->each = r->red->fields * gp_ctype_size[r->red->acc];
+    r->load = gp_load_fn((gp_dtype)r->x->dtype, r->red->load);
+    r->direct = r->x->dtype == gp_ctype_dtype[r->red->load];
+    split(r, mask);
+    sort_reduced(r);
+    plan(r, op->extra->picks);
+}
+
+static bool run(const gp_call *c, reduce_plan *r) {
+    int64_t numel = r->out[0]->numel;
     char room[PARTS * FIELDS * 8];
-    r.each = red->fields * gp_ctype_size[red->acc];
-    r.load = gp_load_fn((gp_dtype)r.x->dtype, red->load);
-    r.direct = r.x->dtype == gp_ctype_dtype[red->load];
-    if (numel == 0) return true;
-    split(&r, (uint64_t)c->arg[dims].i);
-    sort_reduced(&r);
-    plan(&r, c->op->extra->picks);
-    r.partial =
-        numel == 1 || r.parts == 1 ? room : malloc((size_t)(r.parts * numel) * (size_t)r.each);
-    if (!r.partial) return gp_fail("%s: out of memory", c->op->name);
-    int64_t per_unit = r.count / r.parts;
-    if (r.columns) per_unit *= r.width < r.side ? r.width : r.side;
-    bool ok = gp_parallel_op(c, r.blocks * r.parts, 1 + GRAIN / (per_unit + 1), reduce_blocks, &r);
-    if (ok && r.parts > 1) join_parts(&r);
-    if (r.partial != room) free(r.partial);
+    r->partial =
+        numel == 1 || r->parts == 1 ? room : malloc((size_t)(r->parts * numel) * (size_t)r->each);
+    if (!r->partial) return gp_fail("%s: out of memory", c->op->name);
+    int64_t per_unit = r->count / r->parts;
+    if (r->columns) per_unit *= r->width < r->side ? r->width : r->side;
+    bool ok = gp_parallel_op(c, r->blocks * r->parts, 1 + GRAIN / (per_unit + 1), reduce_blocks, r);
+    if (ok && r->parts > 1) join_parts(r);
+    if (r->partial != room) free(r->partial);
     return ok;
+}
+
+bool gp_reduce(const gp_call *c, const gp_reducer *red, int dims, double p) {
+    reduce_plan r = {.x = gp_in(c, 0), .red = red, .p = p};
+    if (c->outa[0]->numel == 0) return true;
+    set_up(&r, c, c->op, (uint64_t)c->arg[dims].i);
+    return run(c, &r);
+}
+
+/* An address that is followed by none: that of the first element of an array nobody stores. */
+static char *const nowhere = (char *)4096;
+
+bool gp_reduce_takes(const gp_array *x, const gp_op *op, const gp_reducer *red, uint64_t mask,
+                     const gp_call *c) {
+    gp_array made = *x;
+    made.data = nowhere;
+    reduce_plan r = {.x = &made, .red = red};
+    if (x->numel == 0 || c->outa[0]->numel == 0) return true;
+    set_up(&r, c, op, mask);
+    int64_t size = gp_dtype_sizes[x->dtype];
+    bool rows = r.whole || r.transposed;
+    if (rows) return r.width <= 1 || r.kept_stride[r.nkept - 1] == r.count * size;
+    return r.columns ? r.kept_stride[r.nkept - 1] == size
+                     : r.count == 1 || r.red_stride[r.nred - 1] == size;
+}
+
+bool gp_reduce_array(const gp_call *c, const gp_op *op, const gp_reducer *red, const gp_array *x,
+                     uint64_t mask, const gp_source *source) {
+    gp_array made = *x;
+    _Atomic bool failed = false;
+    if (source) made.data = nowhere;
+    reduce_plan r = {.x = &made, .red = red, .source = source, .failed = &failed};
+    if (c->outa[0]->numel == 0) return true;
+    set_up(&r, c, op, mask);
+    return run(c, &r) && (!failed || gp_fail("%s: out of memory", c->name));
 }

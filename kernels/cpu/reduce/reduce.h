@@ -38,4 +38,26 @@ static inline void gp_fetch_ahead(const void *at, int n) {
 #define gp_reduce GP_NAME(gp_reduce)
 bool gp_reduce(const gp_call *c, const gp_reducer *red, int dims, double p);
 
+/* The reducer of a row of formulas. */
+#define gp_reducer_of GP_NAME(gp_reducer_of)
+const gp_reducer *gp_reducer_of(const gp_op *op, gp_ctype ct);
+
+/* Elements of an array that nobody stores: make gives elements [first, first + n) of its row-major
+ * order, in `to`, which has room for them. */
+typedef struct gp_source {
+    const char *(*make)(void *ctx, int64_t first, int64_t n, char *to);
+    void *ctx;
+} gp_source;
+
+/* x over the dims of mask by the row op into output 0 of c; source: makes the elements of x, which
+ * is contiguous, and for which gp_reduce_takes is true. Sums are in the same order with and
+ * without. */
+#define gp_reduce_array GP_NAME(gp_reduce_array)
+bool gp_reduce_array(const gp_call *c, const gp_op *op, const gp_reducer *red, const gp_array *x,
+                     uint64_t mask, const gp_source *source);
+/* Whether the elements of x that are folded together are consecutive, or those that are kept. */
+#define gp_reduce_takes GP_NAME(gp_reduce_takes)
+bool gp_reduce_takes(const gp_array *x, const gp_op *op, const gp_reducer *red, uint64_t mask,
+                     const gp_call *c);
+
 #endif

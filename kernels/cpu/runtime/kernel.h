@@ -116,6 +116,11 @@ static const uint8_t gp_ctype_size[GP_CTYPES] = {4, 8, 4, 8};
 static const uint8_t gp_ctype_dtype[GP_CTYPES] = {GP_f32, GP_f64, GP_i32, GP_i64};
 _Static_assert(GP_CT_f32 == 0 && GP_CT_f64 == 1 && GP_CT_i32 == 2 && GP_CT_i64 == 3,
                "tables by compute type have this order");
+/* The compute type that loses nothing on the way between two dtypes: the source's, unless the
+ * target's is the wider float. */
+static inline gp_ctype gp_cast_type(gp_dtype from, gp_dtype to) {
+    return to == GP_f64 && gp_is_float(from) ? GP_CT_f64 : gp_compute_type(from);
+}
 typedef void (*gp_load)(void *dst, const char *src, int64_t step, int64_t n);
 typedef void (*gp_store)(char *dst, int64_t step, const void *src, int64_t n);
 #define gp_load_fn GP_NAME(gp_load_fn)

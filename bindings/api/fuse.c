@@ -1,0 +1,373 @@
+/* fuse: a function that is traced once for each kind of arguments; later calls run what was planned
+ * for them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bindings/args/function.h"
+#include "bindings/bind.h"
+#include "bindings/module.h"
+#include "tensor/fuse/replay.h"
+#include "tensor/infer.h"
+#include "tensor/intern.h"
+
+enum {
+    ARGS = 16,    /* of a fused function */
+    RESULTS = 16, /* likewise */
+    FORMS = 8     /* of which a function is traced before its calls run as they are */
+};
+
+/* An argument, as far as what is planned depends on it. */
+typedef struct key {
+    uint8_t type; /* of Lua; a tensor is LUA_TUSERDATA */
+    uint8_t dtype, ndim;
+    bool integer;
+    int8_t same;  /* an earlier argument that is the same tensor; -1 */
+    uint64_t ones; /* dims of size 1, a bit each */
+    gp_device *dev;
+    union {
+        double f;
+        int64_t i;
+        const char *s; /* interned */
+    };
+} key;
+
+/* What is planned for one kind of arguments. */
+typedef struct form {
+    gp_replay *replay;
+    int nargs, nguards, nresults;
+    gp_dtype number;         /* the default dtype */
+    bool shapes;             /* it holds for these shapes only */
+    bool plain[RESULTS];     /* a result that is no tensor */
+    key arg[ARGS];
+    gp_shape shape[ARGS];
+} form;
+
+typedef struct fused {
+    int n;
+    bool eager;
+    form *form[FORMS];
+} fused;
+
+#define FUSED "gpush.fused"
+/* Upvalues of a fused function: the userdata, the tensors' metatable, the function, what collects
+ * its guards, and for each form a list of guards followed by the results that are no tensors. */
+enum { SELF = 1, META, FN, COLLECT, LISTS };
+
+/* ---- arguments ---- */
+
+static uint64_t ones_of(const gp_tensor *t) {
+    uint64_t bits = 0;
+    for (int i = 0; i < t->a.ndim; i++) bits |= (uint64_t)(t->a.dim[i] == 1) << i;
+    return bits;
+}
+
+static bool is_key(lua_State *L, int i, const key *k) {
+    if (lua_type(L, i) != k->type) return false;
+    if (k->type == LUA_TNUMBER) {
+        if (lua_isinteger(L, i) != k->integer) return false;
+        double f = lua_tonumber(L, i);
+        return k->integer ? lua_tointeger(L, i) == k->i : !memcmp(&f, &k->f, sizeof f);
+    }
+    if (k->type == LUA_TBOOLEAN) return lua_toboolean(L, i) == k->i;
+    return k->type != LUA_TSTRING || !strcmp(lua_tostring(L, i), k->s);
+}
+
+/* Whether the arguments are of form s; sets the tensors among them that differ. */
+static bool matches(lua_State *L, const form *s, int n, gp_tensor **in) {
+    gp_tensor *at[ARGS];
+    int inputs = 0;
+    if (n != s->nargs || s->number != gp_default_dtype) return false;
+    for (int i = 0; i < n; i++) {
+        const key *k = &s->arg[i];
+        gp_tensor *t = at[i] = gp_lua_totensor(L, i + 1);
+        if (!t != (k->type != LUA_TUSERDATA)) return false;
+        if (!t && !is_key(L, i + 1, k)) return false;
+        if (!t) continue;
+        if (t->a.dtype != k->dtype || t->a.ndim != k->ndim || t->storage->dev != k->dev ||
+            ones_of(t) != k->ones)
+            return false;
+        gp_shape shape = s->shapes ? gp_tensor_shape(t) : (gp_shape){0};
+        if (s->shapes && !gp_shape_equal(&shape, &s->shape[i])) return false;
+        if (k->same >= 0 && at[k->same] != t) return false;
+        for (int j = 0; k->same < 0 && j < i; j++)
+            if (at[j] == t) return false;
+        if (k->same < 0) in[inputs++] = t;
+    }
+    return true;
+}
+
+/* Notes argument i; raises where it is of a type that a fused function cannot take. */
+static void set_key(lua_State *L, form *s, int i, gp_tensor **at) {
+    key *k = &s->arg[i];
+    gp_tensor *t = at[i] = gp_lua_totensor(L, i + 1);
+    int type = lua_type(L, i + 1);
+    *k = (key){.type = (uint8_t)type, .same = -1};
+    if (t) {
+        for (int j = 0; j < i && k->same < 0; j++)
+            if (at[j] == t) k->same = (int8_t)j;
+        k->dtype = t->a.dtype, k->ndim = t->a.ndim, k->ones = ones_of(t), k->dev = t->storage->dev;
+        s->shape[i] = gp_tensor_shape(t);
+    } else if (type == LUA_TNUMBER) {
+        k->integer = lua_isinteger(L, i + 1);
+        if (k->integer) k->i = lua_tointeger(L, i + 1);
+        else k->f = lua_tonumber(L, i + 1);
+    } else if (type == LUA_TBOOLEAN) {
+        k->i = lua_toboolean(L, i + 1);
+    } else if (type == LUA_TSTRING) {
+        if (!(k->s = gp_intern_text(lua_tostring(L, i + 1)))) luaL_error(L, "out of memory");
+    } else if (type != LUA_TNIL) {
+        luaL_error(L,
+                   "a fused function: argument #%d: expected a tensor, a number, a string, a "
+                   "boolean or nil, got %s: read its fields before the call, or let the function "
+                   "use it as an upvalue",
+                   i + 1, gp_lua_type_text(L, i + 1));
+    }
+}
+
+/* ---- guards ---- */
+
+/* Whether what the function read when it was traced is as it was: list is on top of the stack. The
+ * number of the first that is not, from 1; 0: none. */
+static int changed(lua_State *L, int nguards) {
+    int list = lua_gettop(L);
+    for (int i = 0; i < nguards; i++) {
+        if (lua_rawgeti(L, list, 3 * i + 1) == LUA_TTABLE) {
+            lua_rawgeti(L, list, 3 * i + 2);
+            lua_rawget(L, -2);
+        } else {
+            lua_rawgeti(L, list, 3 * i + 2);
+            int up = (int)lua_tointeger(L, -1);
+            lua_pop(L, 1);
+            if (!lua_getupvalue(L, -1, up)) lua_pushnil(L);
+        }
+        lua_rawgeti(L, list, 3 * i + 3);
+        bool same = lua_rawequal(L, -1, -2);
+        lua_settop(L, list);
+        if (!same) return i + 1;
+    }
+    return 0;
+}
+
+/* Pushes the text of guard number i of the list at `list`: what it reads. */
+static void push_guard(lua_State *L, int list, int i) {
+    bool field = lua_rawgeti(L, list, 3 * i - 2) == LUA_TTABLE;
+    lua_rawgeti(L, list, 3 * i - 1);
+    if (field) {
+        luaL_tolstring(L, -1, NULL);
+    } else {
+        const char *name = lua_getupvalue(L, -2, (int)lua_tointeger(L, -1));
+        lua_pushstring(L, name && *name ? name : "?");
+    }
+    lua_replace(L, list);
+    lua_settop(L, list);
+}
+
+static form *find(lua_State *L, fused *f, int n, gp_tensor **in) {
+    for (int i = 0; i < f->n; i++) {
+        form *s = f->form[i];
+        if (!matches(L, s, n, in)) continue;
+        if (s->nguards) {
+            lua_rawgeti(L, lua_upvalueindex(LISTS), i + 1);
+            int bad = changed(L, s->nguards);
+            lua_pop(L, 1);
+            if (bad) continue;
+        }
+        return s;
+    }
+    return NULL;
+}
+
+/* ---- tracing ---- */
+
+static int call_function(lua_State *L) {
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
+/* Notes the results from stack index `first` on, which must be tensors or plain values; constants
+ * are kept in the list at `list`, after the guards. */
+static bool note_results(lua_State *L, form *s, gp_trace *t, int first, int list, int *result) {
+    int n = lua_gettop(L) - first + 1, values = 0;
+    if (n > RESULTS) return gp_fail("a fused function gives at most %d results, not %d", RESULTS, n);
+    s->nresults = n;
+    for (int i = 0; i < n; i++) {
+        gp_tensor *x = gp_lua_totensor(L, first + i);
+        int type = lua_type(L, first + i);
+        s->plain[i] = !x;
+        if (x && (result[values++] = gp_trace_value(t, x)) < 0) return false;
+        if (x) continue;
+        if (type != LUA_TNIL && type != LUA_TNUMBER && type != LUA_TBOOLEAN && type != LUA_TSTRING)
+            return gp_fail("a fused function gives tensors, numbers, strings, booleans or nil; "
+                           "result %d is a %s: give its parts one by one",
+                           i + 1, lua_typename(L, type));
+        lua_pushvalue(L, first + i);
+        lua_rawseti(L, list, 3 * s->nguards + i + 1);
+    }
+    return true;
+}
+
+static int results_of(const form *s) {
+    int n = 0;
+    for (int i = 0; i < s->nresults; i++) n += !s->plain[i];
+    return n;
+}
+
+/* Plans what t holds after the function has run, its results from `first` on. False with a
+ * message. */
+static bool plan(lua_State *L, form *s, gp_trace *t, int first, int list) {
+    int result[RESULTS];
+    lua_pushvalue(L, list);
+    int bad = changed(L, s->nguards);
+    if (bad) {
+        push_guard(L, lua_gettop(L), bad);
+        return gp_fail("a fused function changes '%s', which it reads, too: a later call would not "
+                       "repeat that; do it outside",
+                       lua_tostring(L, -1));
+    }
+    lua_pop(L, 1);
+    if (!note_results(L, s, t, first, list, result)) return false;
+    gp_trace_end(t);
+    s->shapes = t->shapes;
+    return (s->replay = gp_replay_new(t, result, results_of(s))) != NULL;
+}
+
+/* Calls the function with the n arguments on the stack, and leaves only its results there. */
+static int run_plain(lua_State *L, int n) {
+    lua_pushvalue(L, lua_upvalueindex(FN));
+    lua_insert(L, 1);
+    lua_call(L, n, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
+/* Pushes the guards that hold now, and sets their number. */
+static void push_guards(lua_State *L, form *s) {
+    lua_pushvalue(L, lua_upvalueindex(COLLECT));
+    lua_pushvalue(L, lua_upvalueindex(FN));
+    lua_call(L, 1, 2);
+    s->nguards = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+}
+
+static void too_many(lua_State *L, fused *f) {
+    f->eager = true;
+    gp_lua_note(L, "fuse: a function was called with more than 8 kinds of arguments, or values that "
+                   "it reads; it runs unfused from here on. Pass what changes as a tensor");
+}
+
+/* The first call with arguments of this kind: runs the function, and plans later ones. */
+static int trace(lua_State *L, fused *f, int n) {
+    form s = {.nargs = n, .number = gp_default_dtype}, *kept;
+    gp_tensor *at[ARGS], *in[ARGS];
+    gp_trace t;
+    int inputs = 0;
+    if (n > ARGS) return luaL_error(L, "a fused function takes at most %d arguments", ARGS);
+    for (int i = 0; i < n; i++) set_key(L, &s, i, at);
+    for (int i = 0; i < n; i++)
+        if (at[i] && s.arg[i].same < 0) in[inputs++] = at[i];
+    push_guards(L, &s);
+    int list = n + 1;
+    lua_pushcfunction(L, call_function);
+    lua_pushvalue(L, lua_upvalueindex(FN));
+    for (int i = 1; i <= n; i++) lua_pushvalue(L, i);
+    if (!gp_trace_begin(&t, in, inputs)) return gp_lua_raise(L);
+    int status = lua_pcall(L, n + 1, LUA_MULTRET, 0);
+    gp_trace *was = gp_tracing;
+    gp_tracing = NULL;
+    if (status != LUA_OK) return gp_trace_free(&t), lua_error(L);
+    gp_tracing = was;
+    bool ok = plan(L, &s, &t, list + 1, list);
+    gp_trace_free(&t);
+    if (!ok) return gp_lua_raise(L);
+    if (!(kept = malloc(sizeof *kept))) return gp_replay_free(s.replay), luaL_error(L, "out of memory");
+    *kept = s;
+    f->form[f->n++] = kept;
+    lua_pushvalue(L, list);
+    lua_rawseti(L, lua_upvalueindex(LISTS), f->n);
+    return s.nresults;
+}
+
+/* ---- calls ---- */
+
+/* Pushes the results of form s, number `at`: the tensors out, and what is the same each time. */
+static int push_results(lua_State *L, const form *s, int at, gp_tensor **out, gp_box **box) {
+    for (int i = 0, k = 0; i < s->nresults; i++)
+        if (!s->plain[i]) box[i]->t = out[k++], gp_lua_charge(box[i]->t);
+    lua_rawgeti(L, lua_upvalueindex(LISTS), at + 1);
+    for (int i = 0; i < s->nresults; i++) {
+        if (!s->plain[i]) continue;
+        lua_rawgeti(L, -1, 3 * s->nguards + i + 1);
+        lua_replace(L, -3 - s->nresults + 1 + i);
+    }
+    lua_pop(L, 1);
+    return s->nresults;
+}
+
+static int run_form(lua_State *L, const form *s, int at, gp_tensor **in) {
+    gp_tensor *out[RESULTS];
+    gp_box *box[RESULTS];
+    gp_lua_settle(L);
+    if (s->nresults == 1 && !s->plain[0]) {
+        box[0] = gp_lua_new_box(L, lua_upvalueindex(META));
+        if (!gp_replay_run(s->replay, in, out)) return gp_lua_raise(L);
+        box[0]->t = out[0];
+        gp_lua_charge(out[0]);
+        return 1;
+    }
+    luaL_checkstack(L, RESULTS + 4, NULL);
+    for (int i = 0; i < s->nresults; i++) {
+        if (s->plain[i]) lua_pushnil(L);
+        else box[i] = gp_lua_new_box(L, lua_upvalueindex(META));
+    }
+    if (!gp_replay_run(s->replay, in, out)) return gp_lua_raise(L);
+    return push_results(L, s, at, out, box);
+}
+
+static int l_fused(lua_State *L) {
+    fused *f = lua_touserdata(L, lua_upvalueindex(SELF));
+    int n = lua_gettop(L);
+    gp_tensor *in[ARGS];
+    gp_lua_enter(L);
+    /* Within another fused function the calls are that one's. */
+    if (f->eager || gp_tracing) return run_plain(L, n);
+    form *s = find(L, f, n, in);
+    if (!s && f->n == FORMS) return too_many(L, f), run_plain(L, n);
+    if (!s) return trace(L, f, n);
+    int at = 0;
+    while (f->form[at] != s) at++;
+    return run_form(L, s, at, in);
+}
+
+static int l_gc(lua_State *L) {
+    fused *f = luaL_checkudata(L, 1, FUSED);
+    for (int i = 0; i < f->n; i++) {
+        gp_replay_free(f->form[i]->replay);
+        free(f->form[i]);
+    }
+    f->n = 0;
+    return 0;
+}
+
+/* make(fn, collect): the fused function. collect(fn) gives a list of guards, three values each, and
+ * their number: a table, a key and the value there; or a function, the number of an upvalue and its
+ * value. */
+static int l_make(lua_State *L) {
+    fused *f = lua_newuserdatauv(L, sizeof *f, 0);
+    memset(f, 0, sizeof *f);
+    luaL_setmetatable(L, FUSED);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &gp_box_tag);
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 2);
+    lua_newtable(L);
+    lua_pushcclosure(L, l_fused, 5);
+    return 1;
+}
+
+void gp_lua_open_fuse(lua_State *L) {
+    luaL_newmetatable(L, FUSED);
+    lua_pushcfunction(L, l_gc);
+    lua_setfield(L, -2, "__gc");
+    lua_pop(L, 1);
+    lua_pushcfunction(L, l_make);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.fuse");
+}

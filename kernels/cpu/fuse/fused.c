@@ -226,6 +226,17 @@ static void run_step(const fuse_job *j, const fuse_step *s, const room *r, int64
     s->store(to, s->size, full, n);
 }
 
+/* Prefetches part k of as many as there are steps of the block that begins at element `first`: all
+ * of it at once would hold up the loads of the steps. Always inlined, as GCC drops calls of a
+ * function that only prefetches. */
+static inline __attribute__((always_inline)) void fetch_part(const fuse_job *j, int64_t first,
+                                                             int64_t n, int k) {
+    int64_t from = n * k / j->plan->nsteps, to = n * (k + 1) / j->plan->nsteps;
+    for (int i = 0; i < j->p->ninputs; i++)
+        if (j->how[i] == FLAT)
+            fetch_block(j->data[i] + (first + from) * j->size[i], (to - from) * j->size[i]);
+}
+
 /* Computes elements [first, first + n), at most a block; output i goes to out[i], where given. */
 static void run_block(fuse_job *j, room *r, int64_t first, int64_t n, char *const *out) {
     const fuse_plan *plan = j->plan;
@@ -237,6 +248,7 @@ static void run_block(fuse_job *j, room *r, int64_t first, int64_t n, char *cons
         char *to = r->slot + s->slot * SLOT;
         for (int i = 0; i < p->nout; i++)
             if (p->out[i] == p->ninputs + k && out[i]) to = out[i];
+        if (j->ahead) fetch_part(j, first + n, n, k);
         run_step(j, s, r, first, n, at, to);
         at[p->ninputs + k] = to;
         if (s->fault && cpu_fault) {
@@ -267,13 +279,6 @@ static void stream_block(const fuse_job *j, const room *r, int i, int64_t first,
                found);
 }
 
-static void fetch_next(const fuse_job *j, int64_t first, int64_t n) {
-    const char *next[GP_PROGRAM_INPUTS];
-    int64_t size[GP_PROGRAM_INPUTS];
-    int found = in_place(j, first + n, next, size);
-    for (int k = 0; k < found; k++) fetch_block(next[k], n * size[k]);
-}
-
 static void run_range(void *ctx, int64_t from, int64_t to) {
     fuse_job *j = ctx;
     room r;
@@ -286,7 +291,6 @@ static void run_range(void *ctx, int64_t from, int64_t to) {
             int64_t size = j->plan->step[j->p->out[i] - j->p->ninputs].size;
             out[i] = j->stream ? NULL : j->out[i] + at * size;
         }
-        if (j->ahead) fetch_next(j, at, n);
         run_block(j, &r, at, n, out);
         for (int i = 0; j->stream && i < j->p->nout; i++) stream_block(j, &r, i, at, n);
     }
@@ -331,7 +335,8 @@ static void set_strides(fuse_job *j, const gp_array *const *in, const gp_shape *
         for (int d = 0; d < j->ndim - 1; d++) j->repeats[k] &= j->stride[k][d] == 0;
     }
     int64_t width = j->dim[j->ndim - 1];
-    if (width <= GP_BLOCK) j->block = GP_BLOCK / width * width;
+    if (width <= j->block) j->block = j->block / width * width;
+    else if (width <= GP_BLOCK) j->block = width;
 }
 
 /* The shape of all inputs together, which broadcast. */
@@ -362,10 +367,20 @@ static _Bool has_shape(const gp_array *a, const gp_shape *s) {
     return 1;
 }
 
+/* Elements of a block: as many as the first-level cache holds of what the steps read and write,
+ * with the next block of inputs that are read in place. */
+static int64_t block_of(const fuse_job *j) {
+    enum { BYTES = 8192, STEP = 128, LEAST = 256 };
+    int64_t each = 0;
+    for (int k = 0; k < j->p->ninputs; k++) each += (1 + (j->how[k] == FLAT)) * j->size[k];
+    each += j->plan->nslots * j->size[0];
+    int64_t n = BYTES / (each ? each : 1) / STEP * STEP;
+    return n > GP_BLOCK ? GP_BLOCK : n < LEAST ? LEAST : n;
+}
+
 static void set_up(fuse_job *j, const gp_call *c, const gp_shape *s) {
     const gp_array *const *in = c->arg[1].arrays;
     j->numel = numel_of(s);
-    j->block = GP_BLOCK;
     for (int k = 0; k < j->p->ninputs; k++) {
         j->size[k] = gp_dtype_sizes[in[k]->dtype];
         j->data[k] = in[k]->data;
@@ -374,6 +389,7 @@ static void set_up(fuse_job *j, const gp_call *c, const gp_shape *s) {
                                                                     : STRIDED;
         j->strided |= j->how[k] == STRIDED;
     }
+    j->block = block_of(j);
     if (j->strided && j->numel) set_strides(j, in, s);
 }
 
@@ -409,7 +425,6 @@ static const char *make(void *ctx, int64_t first, int64_t n, char *to) {
         int64_t at = first + i;
         char *out = to + i * size;
         m = j->block - at % j->block < n - i ? j->block - at % j->block : n - i;
-        if (j->ahead) fetch_next(j, at, m);
         run_block(j, &r, at, m, &out);
     }
     return to;

@@ -22,7 +22,7 @@ typedef struct key {
     uint8_t type; /* of Lua; a tensor is LUA_TUSERDATA */
     uint8_t dtype, ndim;
     bool integer;
-    int8_t same;  /* an earlier argument that is the same tensor; -1 */
+    int8_t same;   /* an earlier argument that is the same tensor; -1 */
     uint64_t ones; /* dims of size 1, a bit each */
     gp_device *dev;
     union {
@@ -36,9 +36,9 @@ typedef struct key {
 typedef struct form {
     gp_replay *replay;
     int nargs, nguards, nresults;
-    gp_dtype number;         /* the default dtype */
-    bool shapes;             /* it holds for these shapes only */
-    bool plain[RESULTS];     /* a result that is no tensor */
+    gp_dtype number;     /* the default dtype */
+    bool shapes;         /* it holds for these shapes only */
+    bool plain[RESULTS]; /* a result that is no tensor */
     key arg[ARGS];
     gp_shape shape[ARGS];
 } form;
@@ -189,7 +189,8 @@ static int call_function(lua_State *L) {
  * are kept in the list at `list`, after the guards. */
 static bool note_results(lua_State *L, form *s, gp_trace *t, int first, int list, int *result) {
     int n = lua_gettop(L) - first + 1, values = 0;
-    if (n > RESULTS) return gp_fail("a fused function gives at most %d results, not %d", RESULTS, n);
+    if (n > RESULTS)
+        return gp_fail("a fused function gives at most %d results, not %d", RESULTS, n);
     s->nresults = n;
     for (int i = 0; i < n; i++) {
         gp_tensor *x = gp_lua_totensor(L, first + i);
@@ -251,8 +252,9 @@ static void push_guards(lua_State *L, form *s) {
 
 static void too_many(lua_State *L, fused *f) {
     f->eager = true;
-    gp_lua_note(L, "fuse: a function was called with more than 8 kinds of arguments, or values that "
-                   "it reads; it runs unfused from here on. Pass what changes as a tensor");
+    gp_lua_note(L,
+                "fuse: a function was called with more than 8 kinds of arguments, or values that "
+                "it reads; it runs unfused from here on. Pass what changes as a tensor");
 }
 
 /* The first call with arguments of this kind: runs the function, and plans later ones. */
@@ -279,7 +281,8 @@ static int trace(lua_State *L, fused *f, int n) {
     bool ok = plan(L, &s, &t, list + 1, list);
     gp_trace_free(&t);
     if (!ok) return gp_lua_raise(L);
-    if (!(kept = malloc(sizeof *kept))) return gp_replay_free(s.replay), luaL_error(L, "out of memory");
+    if (!(kept = malloc(sizeof *kept)))
+        return gp_replay_free(s.replay), luaL_error(L, "out of memory");
     *kept = s;
     f->form[f->n++] = kept;
     lua_pushvalue(L, list);

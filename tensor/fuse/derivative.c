@@ -139,8 +139,7 @@ static void write_draft(writer *w, uint32_t have) {
     gp_draft_begin(&w->d);
     find_wanted(w, wanted);
     for (int v = 0; v < p->ninputs + p->nsteps; v++) w->grad[v] = -1;
-    for (int i = 0; i < p->ninputs; i++)
-        w->value[i] = gp_draft_input(&w->d, (gp_dtype)p->dtype[i]);
+    for (int i = 0; i < p->ninputs; i++) w->value[i] = gp_draft_input(&w->d, (gp_dtype)p->dtype[i]);
     for (int i = 0; i < p->nout; i++) {
         w->first[i] = have >> i & 1 ? gp_draft_input(&w->d, dtype_of(p, p->out[i])) : -1;
         w->full |= (have >> i & 1) && w->first[i] < 0;

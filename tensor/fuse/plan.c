@@ -169,6 +169,9 @@ static int operands(const gp_op *op) {
 /* Whether call k can be a step: what it reads and gives is on one device that runs programs. */
 static bool is_step(const planner *p, const gp_traced *k) {
     if (!k->fusable || !gp_op_fuses(k->op) || k->barrier) return false;
+    /* Elements that are an error are one, too, where nothing reads the result. */
+    if (k->op->extra->fault && (!gp_is_float((gp_dtype)k->compute) || p->last[k->out[0]] < 0))
+        return false;
     const gp_tensor *y = p->t->value[k->out[0]];
     for (int i = 0; i < k->nargs; i++)
         if (k->arg[i].kind == GP_TENSOR &&
@@ -198,7 +201,8 @@ static bool join_group(planner *p, group *g, const gp_traced *k) {
     gp_fuse_form form = (gp_fuse_form)k->op->extra->fuses;
     gp_dtype dt = (gp_dtype)p->t->value[k->out[0]]->a.dtype;
     const gp_op *op = form == GP_FUSE_CONVERT ? GP_OP(to) : k->op;
-    int v = gp_draft_step(&g->draft, op, form ? dt : (gp_dtype)k->compute, dt, operands(op), n, arg);
+    int v =
+        gp_draft_step(&g->draft, op, form ? dt : (gp_dtype)k->compute, dt, operands(op), n, arg);
     g->step[g->nmembers] = v;
     g->member[g->nmembers++] = k->out[0];
     g->random |= k->op->random;
@@ -258,9 +262,17 @@ static bool plan_fold(planner *p, int call, bool *done) {
     return add_program(p, g, &at, 1, k->out[0]);
 }
 
+/* Whether call k is a conversion to the dtype that its argument has: that argument is the result.
+ */
+static bool is_nothing(const planner *p, const gp_traced *k) {
+    return k->op->extra->fuses == GP_FUSE_CONVERT && k->nout == 1 && k->into < 0 &&
+           k->arg[0].kind == GP_TENSOR && k->out[0] == (int)k->arg[0].i;
+}
+
 static bool plan_call(planner *p, int call) {
     const gp_traced *k = &p->t->call[call];
     bool done;
+    if (is_nothing(p, k)) return true;
     if (is_step(p, k)) return plan_step(p, call);
     if (!plan_fold(p, call, &done) || done) return done;
     if (k->barrier && !close_all(p, call, false)) return false;
@@ -274,7 +286,8 @@ static bool find_last(planner *p, const int *results, int n) {
     gp_trace *t = p->t;
     for (int v = 0; v < t->nvalues; v++) p->last[v] = -1;
     for (int c = 0; c < t->ncalls; c++) {
-        int few[64], m = reads(t, &t->call[c], NULL), *in = m <= 64 ? few : malloc(sizeof(int) * (size_t)m);
+        int few[64], m = reads(t, &t->call[c], NULL),
+                     *in = m <= 64 ? few : malloc(sizeof(int) * (size_t)m);
         if (!in) return out_of_memory();
         reads(t, &t->call[c], in);
         for (int i = 0; i < m; i++) p->last[in[i]] = c;

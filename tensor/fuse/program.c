@@ -53,8 +53,8 @@ typedef struct waiting {
 static void still_queued(gp_device *dev, void *ctx) {
     waiting *w = ctx;
     for (int i = 0; dev->vt->async && i < atomic_load(&dev->nstreams); i++)
-        w->some |= atomic_load(&dev->streams[i]->completed) <
-                   w->issued[dev->slot * GP_MAX_STREAMS + i];
+        w->some |=
+            atomic_load(&dev->streams[i]->completed) < w->issued[dev->slot * GP_MAX_STREAMS + i];
 }
 
 /* Dead programs of this thread that a queue may still hold. */
@@ -73,9 +73,7 @@ static void sweep(void) {
     }
 }
 
-static void any_async(gp_device *dev, void *ctx) {
-    *(bool *)ctx |= dev->vt->async;
-}
+static void any_async(gp_device *dev, void *ctx) { *(bool *)ctx |= dev->vt->async; }
 
 void gp_program_unref(void *ctx) {
     gp_program *p = ctx;

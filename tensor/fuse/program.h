@@ -8,7 +8,8 @@ enum {
     GP_PROGRAM_INPUTS = 24,
     GP_PROGRAM_STEPS = 900,
     GP_PROGRAM_ARGS = 8, /* of a step: operands of a derivative and its parameters */
-    GP_PROGRAM_OUTS = GP_PROGRAM_INPUTS /* as a list of steps; the op `fused` gives GP_MAX_OUT at most */
+    GP_PROGRAM_OUTS =
+        GP_PROGRAM_INPUTS /* as a list of steps; the op `fused` gives GP_MAX_OUT at most */
 };
 _Static_assert(GP_PROGRAM_INPUTS <= 32, "a bit for each input");
 
@@ -23,10 +24,10 @@ typedef enum gp_fuse_form {
 /* One call in a program. Values are numbered: the inputs, then the steps' results. */
 typedef struct gp_step {
     const gp_op *op;
-    uint8_t compute, dtype; /* gp_dtype of the formula and of the result */
-    uint8_t nin, nargs;     /* operands, which come first; all arguments */
-    uint8_t random;         /* which of the program's random steps, from 0 */
-    uint32_t inputs;        /* those that it depends on, a bit each */
+    uint8_t compute, dtype;        /* gp_dtype of the formula and of the result */
+    uint8_t nin, nargs;            /* operands, which come first; all arguments */
+    uint8_t random;                /* which of the program's random steps, from 0 */
+    uint32_t inputs;               /* those that it depends on, a bit each */
     gp_value arg[GP_PROGRAM_ARGS]; /* GP_TENSOR: i is a value's number */
 } gp_step;
 
@@ -46,8 +47,8 @@ typedef struct gp_program {
     atomic_int refs;
     const char *name; /* "mul+add+relu", interned: for messages and records */
     int ninputs, nsteps, nout, nrandom;
-    uint16_t out[GP_PROGRAM_OUTS];     /* values */
-    uint8_t dtype[GP_PROGRAM_INPUTS];  /* of the inputs */
+    uint16_t out[GP_PROGRAM_OUTS];    /* values */
+    uint8_t dtype[GP_PROGRAM_INPUTS]; /* of the inputs */
     gp_fold fold;
     void *_Atomic prepared;            /* a kernel's own form of the steps */
     void (*_Atomic unprepare)(void *); /* frees it */
@@ -104,8 +105,8 @@ struct gp_derivative {
         gp_program *p;
         uint8_t used[GP_PROGRAM_INPUTS], dx[GP_MAX_OUT];
     } part[GP_PROGRAM_INPUTS];
-    int8_t same[GP_PROGRAM_INPUTS]; /* the output whose gradient it is as it is; -1 */
-    int8_t at[GP_PROGRAM_INPUTS];   /* of whole, the output; -1 */
+    int8_t same[GP_PROGRAM_INPUTS];  /* the output whose gradient it is as it is; -1 */
+    int8_t at[GP_PROGRAM_INPUTS];    /* of whole, the output; -1 */
     uint8_t used[GP_PROGRAM_INPUTS]; /* by whole */
     gp_derivative *next;
 };

@@ -21,9 +21,9 @@ typedef struct gp_replay {
     gp_trace trace;
     int nparts, room;
     gp_part *part;
-    int *last;    /* the part that reads a value last; nparts: it is a result */
+    int *last; /* the part that reads a value last; nparts: it is a result */
     int nresults;
-    int *result;  /* values */
+    int *result; /* values */
 } gp_replay;
 
 /* Plans t, whose traced function gave the values results; takes over what t holds. NULL with a

@@ -9,11 +9,11 @@ typedef struct gp_traced {
     const gp_op *op;
     gp_srcloc loc;
     int nargs, nints, nout;
-    int first;        /* of its lists' and integers' places in the trace's arrays */
-    int into;         /* the value written in place; -1 */
-    bool no_grad;     /* nothing was recorded for gradients, unlike at the beginning */
-    bool barrier;     /* it writes something that exists already */
-    bool fusable;     /* as far as its arguments go */
+    int first;    /* of its lists' and integers' places in the trace's arrays */
+    int into;     /* the value written in place; -1 */
+    bool no_grad; /* nothing was recorded for gradients, unlike at the beginning */
+    bool barrier; /* it writes something that exists already */
+    bool fusable; /* as far as its arguments go */
     uint8_t compute;
     gp_value arg[GP_MAX_ARGS];     /* as given */
     gp_value settled[GP_MAX_ARGS]; /* as the rule left them */

@@ -51,8 +51,8 @@ bool infer_fused(gp_call *c, gp_meta *m) {
     m->n = p->nout;
     for (int i = 0; i < m->n; i++) {
         m->out[i].shape = s;
-        m->out[i].dtype = (gp_dtype)(p->fold.op ? p->fold.dtype
-                                                : p->step[p->out[i] - p->ninputs].dtype);
+        m->out[i].dtype =
+            (gp_dtype)(p->fold.op ? p->fold.dtype : p->step[p->out[i] - p->ninputs].dtype);
     }
     if (p->nrandom) draw(c, p);
     return true;

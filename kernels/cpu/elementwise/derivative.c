@@ -15,9 +15,18 @@
 #define POINTERS_4(T) POINTERS_3(T) const T *u3 = in[3];
 #define POINTERS_5(T) POINTERS_4(T) const T *u4 = in[4];
 
+/* Whether a formula calls functions whose vector form gives other bits than that for one number:
+ * any but exp, sqrt and what is made of them. Known when this is compiled. */
+static inline int calls_library(const char *formula) {
+    static const char *const names[] = {"log", "sin", "cos", "pow", "erf", "tan", "hypot", "gamma"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (__builtin_strstr(formula, names[i])) return 1;
+    return 0;
+}
+
 #define LOOP(name, T, nin, vars, formula)                                                          \
     CONSTANTS(T)                                                                                   \
-    static void loop_##name##_##T(int64_t count, void *out, const void *const *in,                 \
+    static void full_##name##_##T(int64_t count, void *out, const void *const *in,                 \
                                   const gp_scalar *par) {                                          \
         T *restrict to = out;                                                                      \
         const T p = limit_##T(par[0]), q = limit_##T(par[1]), r = limit_##T(par[2]);               \
@@ -26,7 +35,13 @@
             vars(T) to[i] = (T)(formula);                                                          \
         }                                                                                          \
     }                                                                                              \
-    CONSTANTS_END(T)
+    CONSTANTS_END(T)                                                                               \
+    static void loop_##name##_##T(int64_t count, void *out, const void *const *in,                 \
+                                  const gp_scalar *par) {                                          \
+        if (count % GP_LANES && calls_library(#formula))                                           \
+            padded(full_##name##_##T, sizeof(T), nin, count, out, in, par);                        \
+        else full_##name##_##T(count, out, in, par);                                               \
+    }
 #define LOOPS(name, nin, vars, formula)                                                            \
     LOOP(name, float, nin, vars, formula) LOOP(name, double, nin, vars, formula)
 #define LOOPS_FLOAT LOOPS

@@ -58,26 +58,6 @@ static inline int32_t limit_int32_t(gp_scalar s) {
     LOOP(loop_##n##_##t, T_##t, T_##t, INP3, const T_##t a = u[i], b = v[i], c = w[i];             \
          o[i] = (T_##t)(y);)
 
-/* The compiler's vector functions (exp, cos …) and the library's for one number differ in the last
- * bit: the remainder after whole vectors is padded to one more vector, so that equal elements give
- * equal results at any index. */
-enum { LANES = 16 };
-static void padded(gp_block_fn full, size_t size, int nin, int64_t n, char *out,
-                   const void *const *in, const gp_scalar *par) {
-    size_t whole = (size_t)n / LANES * LANES, rest = (size_t)n - whole;
-    double room[4][LANES];
-    const void *at[3];
-    if (whole) full((int64_t)whole, out, in, par);
-    if (!rest) return;
-    for (int k = 0; k < nin; k++) {
-        char *to = (char *)room[k];
-        memcpy(to, (const char *)in[k] + whole * size, rest * size);
-        for (size_t i = rest; i < LANES; i++) memcpy(to + i * size, to, size);
-        at[k] = to;
-    }
-    full(LANES, room[3], at, par);
-    memcpy(out + whole * size, room[3], rest * size);
-}
 #define PADDED(n, t, nin)                                                                          \
     static void loop_##n##_##t(int64_t m, void *out, const void *const *in,                        \
                                const gp_scalar *par) {                                             \

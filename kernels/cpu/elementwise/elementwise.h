@@ -2,6 +2,8 @@
 #ifndef GP_CPU_ELEMENTWISE_H
 #define GP_CPU_ELEMENTWISE_H
 
+#include <string.h>
+
 #include "kernels/cpu/runtime/kernel.h"
 
 /* Operands of an elementwise op, at most: a gradient, three operands and a result. */
@@ -10,6 +12,27 @@ _Static_assert(1 + GP_MAX_IN <= GP_LOOP_MAX, "a loop has the output and all oper
 
 /* A block of n elements in compute type: out, inputs, and the parameters p, q and r. */
 typedef void (*gp_block_fn)(int64_t n, void *out, const void *const *in, const gp_scalar *par);
+
+/* The compiler's vector functions (exp, cos …) and the library's for one number differ in the last
+ * bit: the remainder after whole vectors is padded to one more vector, so that equal elements give
+ * equal results at any index. */
+enum { GP_LANES = 16 };
+static inline void padded(gp_block_fn full, size_t size, int nin, int64_t n, char *out,
+                          const void *const *in, const gp_scalar *par) {
+    size_t whole = (size_t)n / GP_LANES * GP_LANES, rest = (size_t)n - whole;
+    double room[GP_MAX_IN + 1][GP_LANES];
+    const void *at[GP_MAX_IN];
+    if (whole) full((int64_t)whole, out, in, par);
+    if (!rest) return;
+    for (int k = 0; k < nin; k++) {
+        char *to = (char *)room[k];
+        memcpy(to, (const char *)in[k] + whole * size, rest * size);
+        for (size_t i = rest; i < GP_LANES; i++) memcpy(to + i * size, to, size);
+        at[k] = to;
+    }
+    full(GP_LANES, room[GP_MAX_IN], at, par);
+    memcpy(out + whole * size, room[GP_MAX_IN], rest * size);
+}
 
 /* Runs c, whose first nin arguments are operands (tensors or numbers), by the loop of its compute
  * type; compare: the loops write bool. */

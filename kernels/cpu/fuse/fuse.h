@@ -15,15 +15,15 @@ typedef struct fuse_operand {
 
 /* A step: its loop, and the conversions of what it reads and writes. */
 typedef struct fuse_step {
-    gp_block_fn fn;       /* NULL: as form says */
+    gp_block_fn fn; /* NULL: as form says */
     gp_fuse_form form;
     const gp_op *op;
     uint8_t nin, fault;
-    uint8_t size;         /* bytes of an element of the result, as it is stored */
+    uint8_t size; /* bytes of an element of the result, as it is stored */
     uint8_t random;
     gp_ctype ct;
-    int16_t slot;         /* where the result lies */
-    gp_store store;       /* NULL: fn writes the result's dtype */
+    int16_t slot;   /* where the result lies */
+    gp_store store; /* NULL: fn writes the result's dtype */
     gp_load drop_load;
     gp_store drop_store;
     float p;

@@ -384,9 +384,9 @@ static void set_up(fuse_job *j, const gp_call *c, const gp_shape *s) {
     for (int k = 0; k < j->p->ninputs; k++) {
         j->size[k] = gp_dtype_sizes[in[k]->dtype];
         j->data[k] = in[k]->data;
-        j->how[k] = in[k]->numel == 1                               ? CONSTANT
+        j->how[k] = in[k]->numel == 1                          ? CONSTANT
                     : in[k]->contiguous && has_shape(in[k], s) ? FLAT
-                                                                    : STRIDED;
+                                                               : STRIDED;
         j->strided |= j->how[k] == STRIDED;
     }
     j->block = block_of(j);

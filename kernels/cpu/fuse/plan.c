@@ -56,7 +56,8 @@ static void set_formula(fuse_step *f, const gp_program *p, const gp_step *s) {
     }
     if (s->op->extra->lowest_bit && s->compute == GP_bool) f->store = store_inverted;
     else if (s->dtype != result)
-        f->store = truth ? gp_bool_store((gp_dtype)s->dtype) : gp_store_fn(f->ct, (gp_dtype)s->dtype);
+        f->store =
+            truth ? gp_bool_store((gp_dtype)s->dtype) : gp_store_fn(f->ct, (gp_dtype)s->dtype);
     bool parameters = s->op->kind == GP_PARAM || s->op->kind == GP_GRAD;
     for (int i = 0; parameters && i < 3; i++) f->par[i] = parameter(s, i);
 }

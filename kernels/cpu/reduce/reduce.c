@@ -21,10 +21,10 @@ enum {
     FEW = 16,
     PARTS = 64,
     TOGETHER = 64,
-    SHORT = 128,  /* rows of fewer elements: the call of fold costs too much */
-    FOLDED = 36,  /* the same where the reducer takes many rows at once */
-    TILE = 32768, /* bytes of short rows that are transposed together */
-    FIELDS = 4,   /* at most */
+    SHORT = 128,       /* rows of fewer elements: the call of fold costs too much */
+    FOLDED = 36,       /* the same where the reducer takes many rows at once */
+    TILE = 32768,      /* bytes of short rows that are transposed together */
+    FIELDS = 4,        /* at most */
     MADE = 8 * CASCADE /* bytes: a row, which is taken as a whole */
 };
 
@@ -48,7 +48,7 @@ typedef struct reduce_plan {
                                     at a time); blocks of outputs in all */
     int64_t
         parts; /* parts of the reduced elements, where the outputs are too few for all threads */
-    char *partial; /* parts x outputs accumulators */
+    char *partial;           /* parts x outputs accumulators */
     const gp_source *source; /* makes the elements of x; NULL: they are stored */
     _Atomic bool *failed;    /* no memory to make them in */
 } reduce_plan;

@@ -59,6 +59,13 @@ for threads = 1, 2 do
 end
 for threads = 1, 2 do items[#items + 1] = { "matmul f64 512", threads, "torch", false } end
 
+-- Fused functions; the peer is torch.compile. The first call in seconds.
+items[#items + 1] = { "fused relu(x*y+x), 1e7", 1, "torch", 0.25 }
+items[#items + 1] = { "fused gelu(x*2+1):sum(), 1e7", 1, "torch", 0.6 }
+items[#items + 1] = { "fused ten ops, 16", 1, "torch", 0.1 }
+items[#items + 1] = { "fused layer_norm, gelu, dropout and gradients", 1, "torch", 0.5 }
+items[#items + 1] = { "fused, first call", 1, "torch", 0.1 }
+
 items[#items + 1] = { "loader, an image", 2, "torch", 0.25 }
 items[#items + 1] = { "loader, first batch", 2, "torch", 0.05 }
 

@@ -246,6 +246,28 @@ if count == 1 then
         function() for _ = 1, 100 do ten(a, b):sum():backward() end end, 100)
 end
 
+-- Fused functions.
+local function fused_block(v, w, b) return gelu(v:layer_norm(1024, w, b)):dropout(0.1) end
+if count == 1 and (not only or ("fused"):find(only, 1, true) or only:find("fused", 1, true)) then
+    local t0 = os.clock()
+    local chain = fuse(function(a, b) return relu(a * b + a) end)
+    chain(large, larger)
+    print(("fused, first call\t%.9g"):format(os.clock() - t0))
+    item("fused relu(x*y+x), 1e7", function() local z = chain(large, larger) end)
+    local total = fuse(function(a) return gelu(a * 2 + 1):sum() end)
+    item("fused gelu(x*2+1):sum(), 1e7", function() local z = total(large) end)
+    local short = fuse(ten)
+    item("fused ten ops, 16", function() for _ = 1, 1000 do short(x, y) end end, 1000)
+    local v, d = randn(4096, 1024, { requires_grad = true }), randn(4096, 1024)
+    local w = ones(1024, { requires_grad = true })
+    local b = zeros(1024, { requires_grad = true })
+    local block = fuse(fused_block)
+    item("fused layer_norm, gelu, dropout and gradients", function()
+        v.grad, w.grad, b.grad = nil, nil, nil
+        block(v, w, b):backward(d)
+    end)
+end
+
 -- Training.
 local step = assert(loadfile((arg[0]:match ".*/" or "") .. "masked.lua"))("step")
 for _, stage in ipairs { "baseline", "ignore_index" } do

@@ -241,6 +241,28 @@ if count == 1:
     item("(x*y):sum():backward(), 16", repeat("(a * b).sum().backward()", 100, a=a, b=b), 100)
     item("chain of ten and backward, 16", repeat("ten(a, b).sum().backward()", 100, a=a, b=b, ten=ten), 100)
 
+# Fused functions: torch.compile.
+if count == 1 and (only in "fused" or "fused" in only):
+    from torch.nn.functional import dropout, gelu, layer_norm
+    larger = torch.randn(10000000)
+    t0 = time.process_time()
+    chain = torch.compile(lambda a, b: torch.relu(a * b + a))
+    chain(large, larger)
+    print(f"fused, first call\t{time.process_time() - t0:.9g}", flush=True)
+    item("fused relu(x*y+x), 1e7", lambda: chain(large, larger))
+    total = torch.compile(lambda a: gelu(a * 2 + 1).sum())
+    item("fused gelu(x*2+1):sum(), 1e7", lambda: total(large))
+    item("fused ten ops, 16", repeat("short(x, y)", 1000, short=torch.compile(ten), x=x, y=y), 1000)
+    v, d = torch.randn(4096, 1024, requires_grad=True), torch.randn(4096, 1024)
+    w, b = torch.ones(1024, requires_grad=True), torch.zeros(1024, requires_grad=True)
+    block = torch.compile(lambda v, w, b: dropout(gelu(layer_norm(v, (1024,), w, b)), 0.1))
+
+    def step_block():
+        v.grad = w.grad = b.grad = None
+        block(v, w, b).backward(d)
+
+    item("fused layer_norm, gelu, dropout and gradients", step_block)
+
 # Training.
 import masked
 for stage in ("baseline", "ignore_index"):

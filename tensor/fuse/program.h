@@ -58,7 +58,9 @@ typedef struct gp_program {
     gp_step step[];
 } gp_program;
 
+/* A reference more. Any thread may call. */
 gp_program *gp_program_ref(gp_program *p);
+/* Gives one back, as does a node of the tape; of a thread that may free it. */
 void gp_program_unref(void *p); /* NULL is fine */
 
 /* A program while it is written. Functions that add give the new value's number, or -1 where the
@@ -69,7 +71,9 @@ typedef struct gp_draft {
     gp_fold fold;
     gp_step step[GP_PROGRAM_STEPS];
 } gp_draft;
+/* Empties it. */
 void gp_draft_begin(gp_draft *d);
+/* Appends an input of dtype dt; it may follow steps. */
 int gp_draft_input(gp_draft *d, gp_dtype dt);
 /* Appends a step; arg has nargs values, of which the first nin are operands. */
 int gp_draft_step(gp_draft *d, const gp_op *op, gp_dtype compute, gp_dtype dt, int nin, int nargs,

@@ -8,7 +8,7 @@ local function same(got, want, name)
     t.ok(got.dtype == want.dtype and got:equal(want), name)
 end
 
--- A counter that a trace does not see, behind a function in C: how often it was called before.
+-- A counter that a trace does not see, as only C holds it: how often it was called before.
 local function counter()
     return coroutine.wrap(function()
         local n = 0
@@ -261,7 +261,7 @@ do
     y(v)
     local z = y(v):sum()
     g.no_grad(function() v:add_(1) end)
-    t.error(function() z:backward() end, "written in place since", "an argument that is overwritten")
+    t.error(function() z:backward() end, "written in place since", "an overwritten argument")
 end
 
 -- ---- modules, devices, profiles ----

@@ -24,7 +24,7 @@ static inline int calls_library(const char *formula) {
     return 0;
 }
 
-#define LOOP(name, T, nin, vars, formula)                                                          \
+#define FULL(name, T, nin, vars, formula)                                                          \
     CONSTANTS(T)                                                                                   \
     static void full_##name##_##T(int64_t count, void *out, const void *const *in,                 \
                                   const gp_scalar *par) {                                          \
@@ -35,7 +35,9 @@ static inline int calls_library(const char *formula) {
             vars(T) to[i] = (T)(formula);                                                          \
         }                                                                                          \
     }                                                                                              \
-    CONSTANTS_END(T)                                                                               \
+    CONSTANTS_END(T)
+#define LOOP(name, T, nin, vars, formula)                                                          \
+    FULL(name, T, nin, vars, formula)                                                              \
     static void loop_##name##_##T(int64_t count, void *out, const void *const *in,                 \
                                   const gp_scalar *par) {                                          \
         if (count % GP_LANES && calls_library(#formula))                                           \

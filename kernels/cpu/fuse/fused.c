@@ -36,7 +36,7 @@ typedef struct fuse_job {
     _Atomic _Bool memory;             /* there was none */
 } fuse_job;
 
-/* What a thread has at hand: a slot for each input and each result, and spare ones. */
+/* A thread's own memory: a slot for each input and each result, and spare ones. */
 typedef struct room {
     char *input, *slot, *spare;
     int64_t col[GP_PROGRAM_INPUTS], made[GP_PROGRAM_INPUTS]; /* of inputs that repeat: where the
@@ -135,7 +135,7 @@ static const char *operand(const fuse_operand *o, const char *const *at, int64_t
     return spare;
 }
 
-/* The same in memory's dtype, by way of another type. */
+/* The same in memory's dtype, converted through the type that loses nothing. */
 static const char *cast(const fuse_operand *o, const char *const *at, int64_t from, int64_t to,
                         int64_t n, char *spare) {
     char tmp[GP_BLOCK * 8];

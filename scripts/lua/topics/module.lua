@@ -46,6 +46,16 @@ local topics = {
         example = "local s = stream \"sim\"; local y = s:use(function() return ones(2, {device = \z
             \"sim\"}) + 1 end); s:synchronize() return y:sum():item()\n--> 4.0",
         see = "current_stream, stream.use, synchronize" },
+    fuse = { call = "fuse(fn)",
+        text = "fn as a function that runs chains of elementwise ops, with a reduction at the \z
+            end, as one op each, forward and backward. The first call with arguments of a kind \z
+            (dtypes, dims, which sizes are 1; numbers by their values) runs fn and notes its ops; \z
+            later ones run what was planned. fn is noted again when something that it reads \z
+            changes: upvalues, fields of tables, globals. Reading a tensor's value in it is an \z
+            error. Other ops run as they are. On cuda all do, so far.",
+        example = "local f = fuse(function(x, y) return relu(x * y + x) end) local x = ones(2) \z
+            f(x, x) return f(x, -x * 3)\n--> tensor({0.0, 0.0}, f32 2 cpu)",
+        see = "timeit, compare, profile" },
     fork = { call = "fork(fn, …)",
         text = "Calls fn at once, but its ops go to streams of their own, beside what is queued \z
             meanwhile; gives a future for wait, which has f:done() and f:wait(), too. Nothing \z

@@ -8,9 +8,10 @@ local g = require "gpush"
 local NUMBER = tonumber(os.getenv "GPUSH_FUSE_FUZZ" or 300)
 local SEED = tonumber(os.getenv "GPUSH_FUSE_SEED" or 1)
 
-local unary = { "neg", "abs", "sign", "square", "relu", "exp", "log1p", "sqrt", "rsqrt", "sin", "cos",
-    "tanh", "erf", "atan", "sigmoid", "silu", "floor", "frac", "gelu", "gelu_tanh", "softsign",
-    "hardswish", "relu6", "selu", "mish", "expm1", "reciprocal", "isnan", "logical_not", "round" }
+local unary = { "neg", "abs", "sign", "square", "relu", "exp", "log1p", "sqrt", "rsqrt", "sin",
+    "cos", "tanh", "erf", "atan", "sigmoid", "silu", "floor", "frac", "gelu", "gelu_tanh",
+    "softsign", "hardswish", "relu6", "selu", "mish", "expm1", "reciprocal", "isnan",
+    "logical_not", "round" }
 local binary = { "add", "sub", "mul", "div", "maximum", "minimum", "atan2", "hypot", "pow", "xlogy",
     "squared_error", "lt", "ge", "eq", "logical_and", "fmod", "remainder", "floor_divide",
     "clamp_min" }
@@ -42,9 +43,9 @@ local kinds = {
     outside = function(v, s) return v[s.a] * s.tensor end,
     no_grad = function(v, s) return g.no_grad(g.tanh, v[s.a]) end,
 }
-local often = { "unary", "unary", "unary", "binary", "binary", "binary", "number", "number", "leaky",
-    "clamp", "softplus", "where", "pick", "to", "lerp", "addcmul", "dropout", "cumsum", "view",
-    "sum", "outside", "no_grad" }
+local often = { "unary", "unary", "unary", "binary", "binary", "binary", "number", "number",
+    "leaky", "clamp", "softplus", "where", "pick", "to", "lerp", "addcmul", "dropout", "cumsum",
+    "view", "sum", "outside", "no_grad" }
 
 local function random_steps(inputs, length)
     local steps = {}
@@ -136,7 +137,9 @@ end
 -- What differs, or nil. Sums of gradients over broadcast dims may be in another order.
 local function difference(a, b, exact)
     if a.error or b.error then
-        local plain = function(text) return text and text:gsub("^.-: ", "", 1):gsub("^[%w_]+: ", "") end
+        local function plain(text)
+            return text and text:gsub("^.-: ", "", 1):gsub("^[%w_]+: ", "")
+        end
         return plain(a.error) ~= plain(b.error) and ("%s / %s"):format(a.error, b.error) or nil
     end
     if not same(a.y, b.y) then return "result" end
@@ -145,14 +148,16 @@ local function difference(a, b, exact)
     for i, x in pairs(a.grads) do
         local y = b.grads[i]
         if not x ~= not y then return "whether there is gradient " .. i end
-        if x and not (exact and same(x, y) or not exact and close(x, y)) then return "gradient " .. i end
+        local compare = exact and same or close
+        if x and not compare(x, y) then return "gradient " .. i end
     end
 end
 
 local function describe(steps, finish, forms_used)
     local text = {}
     for _, s in ipairs(steps) do
-        text[#text + 1] = ("%s %s %d %d %s %s %s"):format(s.kind, s.op, s.a, s.b, s.n, s.left, s.dtype)
+        text[#text + 1] = table.concat({ s.kind, s.op, s.a, s.b, s.n, tostring(s.left), s.dtype },
+            " ")
     end
     return ("%s; %s %s %s; %s"):format(table.concat(text, "; "), finish.op, finish.dim, finish.keep,
         table.concat(forms_used, " "))

@@ -6,6 +6,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "tensor/op.h"
 
@@ -126,6 +127,8 @@ typedef struct gp_lua_property {
 const gp_lua_property *gp_lua_autograd_properties(void);
 bool gp_lua_set_property(lua_State *L, gp_tensor *t, const char *key);
 
+/* Whether Lua can call op: no value of Lua is a program, which `fused` runs. */
+static inline bool gp_lua_calls(const gp_op *op) { return strncmp(op->sig, "program ", 8) != 0; }
 /* Pushes the function that runs op (in place: its NAME_ form). */
 void gp_lua_push_op(lua_State *L, const gp_op *op, bool in_place);
 /* op's signature, made at its first call and kept for good; raises when out of memory. States in

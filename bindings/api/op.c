@@ -154,6 +154,7 @@ static void add_op(lua_State *L, int module, int methods, const gp_op *op) {
 void gp_lua_open_ops(lua_State *L) {
     int module = lua_gettop(L);
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
-    for (int i = 0; i < GP_ROWS; i++) add_op(L, module, module + 1, &gp_ops[i]);
+    for (int i = 0; i < GP_ROWS; i++)
+        if (gp_lua_calls(&gp_ops[i])) add_op(L, module, module + 1, &gp_ops[i]);
     lua_pop(L, 1);
 }

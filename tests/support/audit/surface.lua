@@ -46,7 +46,7 @@ S.calls = {
     ["g.heatmap"] = "f(2, 3), {text = true}", ["g.imshow"] = "f(4, 4), {text = true}",
     ["g.progress"] = "3",
     ["g.default_device"] = "'cpu'", ["g.default_dtype"] = "'f32'", ["g.devices"] = "'sim'",
-    ["g.enable_grad"] = "nop", ["g.fork"] = "nop", ["g.grad"] = "w:sum(), w",
+    ["g.enable_grad"] = "nop", ["g.fork"] = "nop", ["g.fuse"] = "nop", ["g.grad"] = "w:sum(), w",
     ["g.inference"] = "nop", ["g.is_tensor"] = "1", ["g.is_terminal"] = "io.stderr",
     ["g.manual_seed"] = "1", ["g.no_grad"] = "nop", ["g.set_rng_state"] = "get_rng_state()",
     ["g.tensor"] = "{1, 2}", ["g.threads"] = "1", ["sync.allow"] = "'reason', nop",

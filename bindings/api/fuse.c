@@ -58,7 +58,7 @@ enum { SELF = 1, META, FN, COLLECT, LISTS };
 
 static uint64_t ones_of(const gp_tensor *t) {
     uint64_t bits = 0;
-    for (int i = 0; i < t->a.ndim; i++) bits |= (uint64_t)(t->a.dim[i] == 1) << i;
+    for (int i = 0; i < GP_MAX_DIM && i < t->a.ndim; i++) bits |= (uint64_t)(t->a.dim[i] == 1) << i;
     return bits;
 }
 

@@ -96,8 +96,7 @@ static int l_ops(lua_State *L) {
     lua_createtable(L, 0, GP_ROWS);
     int list = lua_gettop(L);
     for (int i = 0; i < GP_ROWS; i++)
-        if (gp_lua_calls(&gp_ops[i]))
-            add_entry(L, &gp_ops[i], kinds[gp_ops[i].kind], row_types(i));
+        if (gp_lua_calls(&gp_ops[i])) add_entry(L, &gp_ops[i], kinds[gp_ops[i].kind], row_types(i));
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
     for (lua_pushnil(L); lua_next(L, list + 1); lua_settop(L, list + 2)) {
         const gp_op *op = gp_lua_composite(L, -1);

@@ -21,7 +21,7 @@ static void build(const run *w, const gp_traced *k, gp_call *c, gp_tensor **room
     gp_call_begin(c, k->op);
     c->nargs = k->nargs;
     memcpy(c->arg, k->arg, (size_t)k->nargs * sizeof *c->arg);
-    memcpy(c->ints, t->ints + k->first, (size_t)k->nints * sizeof *c->ints);
+    if (k->nints) memcpy(c->ints, t->ints + k->first, (size_t)k->nints * sizeof *c->ints);
     c->nints = k->nints;
     for (int i = 0; i < k->nargs; i++) {
         gp_value *v = &c->arg[i];

@@ -124,7 +124,7 @@ static bool note_given(gp_trace *t, gp_traced *k, const gp_call *c) {
     memcpy(k->arg, c->arg, (size_t)c->nargs * sizeof *k->arg);
     if (!refused(c, k) || !ROOM(t->ints, t->nints, c->nints, t->room_ints)) return false;
     k->first = t->nints;
-    memcpy(t->ints + t->nints, c->ints, (size_t)c->nints * sizeof *t->ints);
+    if (c->nints) memcpy(t->ints + t->nints, c->ints, (size_t)c->nints * sizeof *t->ints);
     t->nints += c->nints;
     for (int i = 0; i < k->nargs; i++)
         if (!number_arg(t, k, &k->arg[i])) return false;

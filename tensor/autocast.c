@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tensor/autograd/tape.h"
+#include "tensor/fuse/trace.h"
 
 _Thread_local gp_autocasts gp_autocast_thread;
 int (*gp_autocast_depth)(void *coroutine);
@@ -55,10 +56,10 @@ static void drop_casts(gp_casts *k) {
 static bool recording(void) { return gp_grad_live && !gp_no_grad; }
 
 /* As in PyTorch: f32 leaves that require gradients and are no views are converted to 16 bits once,
- * however many ops take them. */
+ * however many ops take them. A trace needs each conversion as a call: later runs make it again. */
 static bool cacheable(const gp_autocast *s, gp_tensor *t, gp_dtype dt) {
-    return s->casts && t->a.dtype == GP_f32 && dt == (gp_dtype)s->dtype && !t->base &&
-           !gp_tensor_node(t) && t->requires_grad;
+    return s->casts && !gp_tracing && t->a.dtype == GP_f32 && dt == (gp_dtype)s->dtype &&
+           !t->base && !gp_tensor_node(t) && t->requires_grad;
 }
 
 /* The place of t, or the end. A step takes parameters in the same order as the one before. */

@@ -7,6 +7,7 @@
 #include "bindings/args/function.h"
 #include "bindings/bind.h"
 #include "bindings/module.h"
+#include "tensor/autocast.h"
 #include "tensor/fuse/replay.h"
 #include "tensor/infer.h"
 #include "tensor/intern.h"
@@ -26,8 +27,7 @@ typedef struct key {
     uint64_t ones; /* dims of size 1, a bit each */
     gp_device *dev;
     union {
-        double f;
-        int64_t i;
+        int64_t i;     /* of a number that is no integer: its bits */
         const char *s; /* interned */
     };
 } key;
@@ -37,6 +37,7 @@ typedef struct form {
     gp_replay *replay;
     int nargs, nguards, nresults;
     gp_dtype number;     /* the default dtype */
+    int autocast;        /* the dtype of the scope that holds; -1: none converts */
     bool shapes;         /* it holds for these shapes only */
     bool plain[RESULTS]; /* a result that is no tensor */
     key arg[ARGS];
@@ -62,22 +63,33 @@ static uint64_t ones_of(const gp_tensor *t) {
     return bits;
 }
 
+/* A number as its bits: NaN is as itself, 0 is not as -0. */
+static int64_t number_bits(lua_State *L, int i) {
+    double f = lua_tonumber(L, i);
+    int64_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return lua_isinteger(L, i) ? lua_tointeger(L, i) : bits;
+}
+
 static bool is_key(lua_State *L, int i, const key *k) {
     if (lua_type(L, i) != k->type) return false;
-    if (k->type == LUA_TNUMBER) {
-        if (lua_isinteger(L, i) != k->integer) return false;
-        double f = lua_tonumber(L, i);
-        return k->integer ? lua_tointeger(L, i) == k->i : !memcmp(&f, &k->f, sizeof f);
-    }
+    if (k->type == LUA_TNUMBER)
+        return lua_isinteger(L, i) == k->integer && number_bits(L, i) == k->i;
     if (k->type == LUA_TBOOLEAN) return lua_toboolean(L, i) == k->i;
     return k->type != LUA_TSTRING || !strcmp(lua_tostring(L, i), k->s);
+}
+
+static int autocast_here(void) {
+    const gp_autocast *s = gp_autocast_on() ? gp_autocast_current() : NULL;
+    return s && s->enabled ? s->dtype : -1;
 }
 
 /* Whether the arguments are of form s; sets the tensors among them that differ. */
 static bool matches(lua_State *L, const form *s, int n, gp_tensor **in) {
     gp_tensor *at[ARGS];
     int inputs = 0;
-    if (n != s->nargs || s->number != gp_default_dtype) return false;
+    if (n != s->nargs || s->number != gp_default_dtype || s->autocast != autocast_here())
+        return false;
     for (int i = 0; i < n; i++) {
         const key *k = &s->arg[i];
         gp_tensor *t = at[i] = gp_lua_totensor(L, i + 1);
@@ -110,8 +122,7 @@ static void set_key(lua_State *L, form *s, int i, gp_tensor **at) {
         s->shape[i] = gp_tensor_shape(t);
     } else if (type == LUA_TNUMBER) {
         k->integer = lua_isinteger(L, i + 1);
-        if (k->integer) k->i = lua_tointeger(L, i + 1);
-        else k->f = lua_tonumber(L, i + 1);
+        k->i = number_bits(L, i + 1);
     } else if (type == LUA_TBOOLEAN) {
         k->i = lua_toboolean(L, i + 1);
     } else if (type == LUA_TSTRING) {
@@ -259,7 +270,7 @@ static void too_many(lua_State *L, fused *f) {
 
 /* The first call with arguments of this kind: runs the function, and plans later ones. */
 static int trace(lua_State *L, fused *f, int n) {
-    form s = {.nargs = n, .number = gp_default_dtype}, *kept;
+    form s = {.nargs = n, .number = gp_default_dtype, .autocast = autocast_here()}, *kept;
     gp_tensor *at[ARGS], *in[ARGS];
     gp_trace t;
     int inputs = 0;

@@ -132,8 +132,9 @@ static bool close_all(planner *p, int now, bool random_only) {
 /* Ends the other groups that compute what call k reads. */
 static bool close_read(planner *p, const gp_traced *k, const group *but, int now) {
     int few[64], n = reads(p->t, k, NULL), *in = n <= 64 ? few : malloc((size_t)n * sizeof *in);
-    bool ok = in || out_of_memory();
-    if (in) reads(p->t, k, in);
+    bool ok = true;
+    if (!in) return out_of_memory();
+    reads(p->t, k, in);
     for (int i = 0; ok && i < n; i++) {
         group *g = p->holder[in[i]];
         if (g && g != but) ok = close_group(p, g, now);

@@ -75,8 +75,8 @@ static void sweep(void) {
 
 static void any_async(gp_device *dev, void *ctx) { *(bool *)ctx |= dev->vt->async; }
 
-void gp_program_unref(void *ctx) {
-    gp_program *p = ctx;
+void gp_program_unref(void *program) {
+    gp_program *p = program;
     bool async = false;
     if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) > 1) return;
     free_derivatives(p);

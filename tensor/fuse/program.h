@@ -61,7 +61,7 @@ typedef struct gp_program {
 /* A reference more. Any thread may call. */
 gp_program *gp_program_ref(gp_program *p);
 /* Gives one back, as does a node of the tape; of a thread that may free it. */
-void gp_program_unref(void *p); /* NULL is fine */
+void gp_program_unref(void *program); /* NULL is fine */
 
 /* A program while it is written. Functions that add give the new value's number, or -1 where the
  * limits above are reached; nothing is left to free. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/autocast.h"
 #include "tensor/autograd/tape.h"
 
 enum { FEW = 64 };
@@ -102,9 +103,8 @@ static bool is_one(const gp_replay *r) {
            !memcmp(part->out, r->result, (size_t)r->nresults * sizeof *r->result);
 }
 
-bool gp_replay_run(const gp_replay *r, gp_tensor *const *inputs, gp_tensor **out) {
+static bool run_parts(const gp_replay *r, gp_tensor *const *inputs, gp_tensor **out) {
     const gp_trace *t = &r->trace;
-    if (is_one(r)) return run_one(r, inputs, out);
     gp_tensor *few[FEW];
     bool few_own[FEW];
     int n = t->nvalues;
@@ -123,5 +123,13 @@ bool gp_replay_run(const gp_replay *r, gp_tensor *const *inputs, gp_tensor **out
     for (int v = 0; v < n; v++)
         if (w.own[v]) gp_tensor_unref(w.value[v]);
     if (w.value != few) free(w.value);
+    return ok;
+}
+
+/* Autocast is paused: what it converts is among the traced calls. */
+bool gp_replay_run(const gp_replay *r, gp_tensor *const *inputs, gp_tensor **out) {
+    gp_autocast_pause();
+    bool ok = is_one(r) ? run_one(r, inputs, out) : run_parts(r, inputs, out);
+    gp_autocast_resume();
     return ok;
 }

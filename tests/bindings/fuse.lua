@@ -299,6 +299,52 @@ do
     t.ok(tostring(p:table()):match "mul%+add%+relu", "a profile names what a program contains")
 end
 
+-- ---- autocast ----
+do
+    local x, w = g.randn(4, 6), g.randn(6, 3):requires_grad_()
+    local function plain(a) return g.relu(a:matmul(w) * 2 + 1), a:exp() end
+    local f = fuse(plain)
+    local function both(name, scope)
+        local want, wide = scope(plain)
+        for _ = 1, 2 do
+            local got, exp = scope(f)
+            same(got, want, name)
+            same(exp, wide, name .. ", an op of f32")
+        end
+    end
+    local function low(fn) return g.autocast("bf16", function() return fn(x) end) end
+    both("outside a scope", function(fn) return fn(x) end)
+    both("in a scope", low)
+    both("in another dtype", function(fn)
+        return g.autocast("f16", function() return fn(x) end)
+    end)
+    both("outside again", function(fn) return fn(x) end)
+    g.autocast("bf16", function()
+        f(x)
+        g.no_grad(function() w:add_(1) end)
+        same(f(x), plain(x), "a parameter's conversion is made again at each call")
+    end)
+    local inner = fuse(function(a)
+        local y = g.autocast("bf16", function() return a:matmul(w) * 3 end)
+        return y + 1
+    end)
+    local want = g.autocast("bf16", function() return x:matmul(w) * 3 end) + 1
+    for _ = 1, 2 do same(inner(x), want, "a scope within the function") end
+    local out = fuse(function(a)
+        return g.autocast({ dtype = "bf16", enabled = false }, function()
+            return a:matmul(w) * 3
+        end)
+    end)
+    for _ = 1, 2 do same(low(out), x:matmul(w) * 3, "a scope within that switches it off") end
+    local function gradient(fn)
+        w.grad = nil
+        low(function(a) return (fn(a):to "f32" * 1):sum() end):backward()
+        return w.grad
+    end
+    local grad = gradient(plain)
+    for _ = 1, 2 do same(gradient(f), grad, "gradients flow through conversions") end
+end
+
 -- ---- errors ----
 t.error(function() fuse(3) end, "fuse: argument 'fn' %(#1%): expected a function", "no function")
 t.is(g.fused, nil, "its op is none of Lua's")

@@ -193,15 +193,16 @@ static int64_t size_of(const fuse_job *j, int v) {
 static void run_form(const fuse_job *j, const fuse_step *s, const room *r, int64_t first, int64_t n,
                      const char *const *at, char *to) {
     const char *in[3];
+    int i = 0;
     if (s->form == GP_FUSE_DROP) {
         drop(j, s, first, n, at[s->in[0].value], to, r->spare);
         return;
     }
-    for (int i = 0; i < s->nin; i++) {
+    do {
         int64_t from = s->in[i].number ? 0 : size_of(j, s->in[i].value);
         in[i] = cast(&s->in[i], at, from, s->size, n,
                      s->form == GP_FUSE_CONVERT ? to : r->spare + i * SLOT);
-    }
+    } while (++i < s->nin);
     if (s->form == GP_FUSE_WHERE) choose(to, s->size, in, n);
     else if (in[0] != to) memcpy(to, in[0], (size_t)(n * s->size));
 }

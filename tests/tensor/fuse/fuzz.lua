@@ -147,7 +147,7 @@ local function difference(a, b, exact)
     if a.drawn ~= b.drawn then return "random numbers drawn" end
     for i, x in pairs(a.grads) do
         local y = b.grads[i]
-        if not x ~= not y then return "whether there is gradient " .. i end
+        if (x == nil) ~= (y == nil) then return "whether there is gradient " .. i end
         local compare = exact and same or close
         if x and not compare(x, y) then return "gradient " .. i end
     end

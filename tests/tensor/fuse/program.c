@@ -60,7 +60,8 @@ static bool same(gp_tensor *a, gp_tensor *b) {
 
 static void against_steps(const gp_op *fold, int64_t n) {
     gp_program *p = chain(fold);
-    gp_tensor *in[2] = {pattern(gp_device_cpu(), n), pattern(gp_device_cpu(), n)}, *a, *b;
+    gp_tensor *in[2] = {pattern(gp_device_cpu(), n), pattern(gp_device_cpu(), n)}, *a = NULL,
+              *b = NULL;
     bool ok = gp_program_run(p, in, &a, NULL) && gp_program_run_steps(p, in, &b, NULL, NULL, NULL);
     tap_ok(ok && same(a, b), "%lld elements%s: as by single ops", (long long)n,
            fold ? ", summed" : "");
@@ -97,7 +98,8 @@ static void queued(void) {
 
 static gp_program *shared;
 static void *run_shared(void *ok) {
-    gp_tensor *in[2] = {pattern(gp_device_cpu(), 3000), pattern(gp_device_cpu(), 3000)}, *a, *b;
+    gp_tensor *in[2] = {pattern(gp_device_cpu(), 3000), pattern(gp_device_cpu(), 3000)}, *a = NULL,
+              *b = NULL;
     *(bool *)ok = gp_program_run(shared, in, &a, NULL) &&
                   gp_program_run_steps(shared, in, &b, NULL, NULL, NULL) && same(a, b);
     gp_tensor_unref(a), gp_tensor_unref(b), gp_tensor_unref(in[0]), gp_tensor_unref(in[1]);

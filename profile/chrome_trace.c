@@ -273,11 +273,13 @@ static void write_names(writer *w) {
 
 /* False where writing failed, with the reason in errno or gp_error(). */
 static bool write_all(writer *w) {
+    char esc[700];
     put(w,
         "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,"
-        "\"lost\":%llu,\"wall_"
-        "us\":%.3f},\"traceEvents\":[",
+        "\"lost\":%llu,\"wall_us\":%.3f",
         (unsigned long long)w->p->dropped, (unsigned long long)w->p->lost, us(w, w->p->t1));
+    if (w->p->predicted) put(w, ",\"predicted\":\"%s\"", quoted(w->p->predicted, esc, sizeof esc));
+    put(w, "},\"traceEvents\":[");
     write_host(w);
     write_arrows(w);
     write_devices(w);

@@ -31,25 +31,13 @@ static _Thread_local struct {
 
 int (*gp_record_stack)(gp_srcloc *frame, int max);
 
-/* The profile frees it. */
-static gp_track *new_track(gp_prof *p, bool worker) {
-    gp_track *t = calloc(1, sizeof *t);
-    if (!t) return NULL;
-    t->prof = p;
-    t->worker = worker;
-    return t;
-}
-
 /* The first event of this thread in a profile: adds its track. */
 static gp_track *enter(uint64_t number) {
     gp_track *t = NULL;
     gp_lock(&lock);
     if (prof && prof->number == number) {
         if (gp_thread_worker()) {
-            if ((t = new_track(prof, true))) {
-                t->next = prof->workers;
-                prof->workers = t;
-            }
+            t = gp_prof_add_worker(prof);
         } else if (pthread_equal(owner, pthread_self())) {
             t = prof->host;
         }
@@ -68,29 +56,6 @@ static inline gp_track *track(void) {
     return t;
 }
 
-/* Adds a chunk; NULL at the limit. */
-static gp_chunk *more(gp_track *t) {
-    uint64_t room = atomic_load(&t->prof->room), take;
-    do {
-        if (!room) return NULL;
-        take = room < GP_RECORD_CHUNK ? room : GP_RECORD_CHUNK;
-    } while (!atomic_compare_exchange_weak(&t->prof->room, &room, room - take));
-    gp_chunk *c = malloc(sizeof *c);
-    if (!c) return NULL;
-    c->next = NULL;
-    c->n = 0;
-    c->cap = (int)take;
-    if (t->last) t->last->next = c;
-    else t->first = c;
-    return t->last = c;
-}
-
-static inline gp_rec *append(gp_track *t) {
-    gp_chunk *c = t->last;
-    if (__builtin_expect(!c || c->n == c->cap, 0) && !(c = more(t))) return t->dropped++, NULL;
-    return &c->rec[c->n++];
-}
-
 /* The current region: the last one of the innermost running coroutine that has any. */
 static gp_rec *region_now(const gp_track *t) {
     gp_rec *now = NULL;
@@ -107,7 +72,7 @@ static void note_switch(gp_track *t) {
     gp_rec *now = region_now(t);
     if (now == t->region_now) return;
     t->region_now = now;
-    gp_rec *r = append(t);
+    gp_rec *r = gp_track_append(t);
     if (!r) return;
     *r = (gp_rec){.name = now ? now->name : "(no region)", .kind = GP_REC_SWITCH, .where = now};
     r->t0 = r->t1 = gp_now_ns();
@@ -116,7 +81,7 @@ static void note_switch(gp_track *t) {
 /* A new event of this thread, in the current region. */
 static gp_rec *append_here(gp_track *t) {
     if (t->nregions || t->region_now) note_switch(t);
-    return append(t);
+    return gp_track_append(t);
 }
 
 void gp_record_switch(void) {
@@ -192,7 +157,7 @@ static void device(const gp_activity *ran) {
     if (!ran->held && atomic_load_explicit(&busy_counted, memory_order_relaxed))
         atomic_fetch_add_explicit(&busy, ran->t1 - ran->t0, memory_order_relaxed);
     gp_track *t = track();
-    gp_rec *r = t ? append(t) : NULL;
+    gp_rec *r = t ? gp_track_append(t) : NULL;
     if (!r) return;
     *r = (gp_rec){.t0 = ran->t0,
                   .t1 = ran->t1,
@@ -209,7 +174,7 @@ static void device(const gp_activity *ran) {
 static void memory(gp_device *dev, int64_t bytes) {
     int64_t level = atomic_fetch_add(&in_use[dev->slot], bytes) + bytes;
     gp_track *t = track();
-    gp_rec *r = !t ? NULL : t->worker ? append(t) : append_here(t);
+    gp_rec *r = !t ? NULL : t->worker ? gp_track_append(t) : append_here(t);
     if (!r) return;
     *r = (gp_rec){.id = (uint64_t)level,
                   .name = "memory",
@@ -376,23 +341,10 @@ static void calibrate(gp_prof *p) {
     p->cost_end = end[TIMES / 2];
 }
 
-/* limit: maximum number of events, 0 for 4 Mi; chunks are allocated on demand. */
-static gp_prof *new_prof(const gp_prof_opts *opts) {
-    gp_prof *p = calloc(1, sizeof *p);
-    if (!p) return NULL;
-    p->opts = *opts;
-    p->host = new_track(p, false);
-    p->names = gp_intern_new();
-    if (!p->host || !p->names) return gp_prof_free(p), NULL;
-    atomic_store(&p->room, opts->limit ? opts->limit : (uint64_t)4 << 20);
-    p->started = gp_srcloc_here();
-    return p;
-}
-
 bool gp_prof_start(const gp_prof_opts *opts) {
     if (gp_prof_running()) return gp_fail("profile: one is running already");
     if (!drain_all()) return false;
-    gp_prof *p = new_prof(opts);
+    gp_prof *p = gp_prof_new(opts);
     if (!p) return gp_fail("profile: out of memory");
     gp_lock(&lock);
     bool first = prof == NULL;
@@ -452,28 +404,6 @@ gp_prof *gp_prof_stop(void) {
 }
 
 bool gp_prof_running(void) { return atomic_load_explicit(&running, memory_order_relaxed) != 0; }
-
-/* Frees a track and its chunks. */
-static void free_track(gp_track *t) {
-    if (!t) return;
-    for (gp_chunk *c = t->first, *next; c; c = next) {
-        next = c->next;
-        free(c);
-    }
-    free(t->region);
-    free(t);
-}
-
-void gp_prof_free(gp_prof *p) {
-    if (!p) return;
-    free_track(p->host);
-    for (gp_track *t = p->workers, *next; t; t = next) {
-        next = t->next;
-        free_track(t);
-    }
-    gp_intern_free(p->names);
-    free(p);
-}
 
 void gp_busy_on(bool on) {
     atomic_store(&busy_counted, on);

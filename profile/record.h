@@ -94,6 +94,9 @@ typedef struct gp_prof {
     uint64_t cost_begin, cost_end; /* ns that recording an op's begin and end takes outside its [t0,
                                       t1]; measured at the start */
     gp_srcloc started;             /* where */
+    const char *predicted;         /* not measured: what a replay changed; NULL */
+    struct gp_prof *base;          /* whose names these are, with a reference; NULL: its own */
+    int refs;                      /* of the owner, and of those whose base it is */
     struct gp_prof *next;          /* for record.c */
 } gp_prof;
 
@@ -104,8 +107,23 @@ bool gp_prof_start(const gp_prof_opts *opts);
  * with a message: none is running on this thread, a stream has a pending error, or interrupted;
  * recording has ended in the latter two, too. */
 gp_prof *gp_prof_stop(void);
-void gp_prof_free(gp_prof *p); /* NULL is fine */
-bool gp_prof_running(void);    /* on any thread */
+/* An empty profile, with the host's track; limit: see gp_prof_opts. NULL when out of memory. */
+gp_prof *gp_prof_new(const gp_prof_opts *opts);
+/* Drops a reference. NULL is fine. */
+void gp_prof_free(gp_prof *p);
+/* An empty profile that reads p's names, for what is predicted from it; `predicted` is copied. NULL
+ * when out of memory. */
+gp_prof *gp_prof_derive(gp_prof *p, const char *predicted);
+/* Adds a track for a device's events; NULL when out of memory. */
+gp_track *gp_prof_add_worker(gp_prof *p);
+/* gp_track_append where the last chunk is full. */
+gp_rec *gp_track_more(gp_track *t);
+/* A new event, to be filled in; NULL, and counted as dropped, at the limit or without memory. */
+static inline gp_rec *gp_track_append(gp_track *t) {
+    gp_chunk *c = t->last;
+    return __builtin_expect(!c || c->n == c->cap, 0) ? gp_track_more(t) : &c->rec[c->n++];
+}
+bool gp_prof_running(void); /* on any thread */
 
 /* A region: current while the coroutine that opened it, or one that this resumed, runs. rec: NULL
  * when nothing is recorded. When Nsight is attached, a region is an NVTX range, too. */

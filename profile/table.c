@@ -217,6 +217,7 @@ static void foot(FILE *f, const table *t) {
         if (r->row[i].special == GP_ROW_UNATTRIBUTED) loose += r->row[i].self[GP_CPU];
         if (r->row[i].special == GP_ROW_PROFILER) own += r->row[i].self[GP_CPU];
     }
+    if (p->predicted) fprintf(f, "Predicted by a replay, not measured: %s\n", p->predicted);
     fprintf(f, "Wall time: %s = rows %s + unattributed %s",
             gp_table_time((double)r->wall, a, sizeof a),
             gp_table_time((double)(r->wall - loose), b, sizeof b),

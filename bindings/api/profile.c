@@ -8,6 +8,7 @@
 #include "bindings/args/function.h"
 #include "bindings/args/names.h"
 #include "bindings/module.h"
+#include "bindings/profile.h"
 #include "bindings/scope.h"
 #include "profile/fit.h"
 #include "profile/record.h"
@@ -92,8 +93,7 @@ static gp_prof_opts check_opts(lua_State *L, int idx) {
     return o;
 }
 
-/* Pushes an empty profile value. */
-static gp_prof **push_box(lua_State *L) {
+gp_prof **gp_lua_push_prof(lua_State *L) {
     gp_prof **box = lua_newuserdatauv(L, sizeof *box, 0);
     *box = NULL;
     luaL_setmetatable(L, PROF);
@@ -117,7 +117,7 @@ static int l_start(lua_State *L) {
 
 /* profile.stop() -> profile */
 static int l_stop(lua_State *L) {
-    gp_prof **box = push_box(L);
+    gp_prof **box = gp_lua_push_prof(L);
     gp_lua_enter(L);
     *box = gp_prof_stop();
     return *box ? 1 : gp_lua_raise(L);
@@ -138,7 +138,7 @@ static int run_done(lua_State *L, int status, lua_KContext ctx) {
     *recording = false;
     gp_prof *p = gp_prof_stop();
     if (!p) return gp_lua_raise(L);
-    *push_box(L) = p;
+    *gp_lua_push_prof(L) = p;
     lua_insert(L, 2);
     return lua_gettop(L) - 1;
 }
@@ -160,11 +160,13 @@ static int l_run(lua_State *L) {
 
 /* ---- a profile ---- */
 
-static gp_prof *check_prof(lua_State *L) {
-    gp_prof *p = *(gp_prof **)gp_lua_checkudata(L, 1, PROF);
+gp_prof *gp_lua_check_prof(lua_State *L, int i) {
+    gp_prof *p = *(gp_prof **)gp_lua_checkudata(L, i, PROF);
     if (!p) luaL_error(L, "profile: it was freed");
     return p;
 }
+
+static gp_prof *check_prof(lua_State *L) { return gp_lua_check_prof(L, 1); }
 
 static int l_prof_free(lua_State *L) {
     gp_prof **p = gp_lua_checkudata(L, 1, PROF);
@@ -335,6 +337,7 @@ static int l_prof_index(lua_State *L) {
     if (p && key && !strcmp(key, "dropped")) return lua_pushinteger(L, (lua_Integer)p->dropped), 1;
     if (p && key && !strcmp(key, "lost")) return lua_pushinteger(L, (lua_Integer)p->lost), 1;
     if (p && key && !strcmp(key, "how")) return lua_pushstring(L, p->how), 1;
+    if (p && key && !strcmp(key, "predicted")) return lua_pushstring(L, p->predicted), 1;
     if (p && key && !strcmp(key, "others")) return lua_pushinteger(L, (lua_Integer)p->others), 1;
     lua_pushvalue(L, 2);
     lua_rawget(L, lua_upvalueindex(1));
@@ -346,6 +349,7 @@ static int l_prof_tostring(lua_State *L) {
     char wall[40];
     gp_table_time((double)(p->t1 - p->t0), wall, sizeof wall);
     lua_pushfstring(L, "profile of %s, %I events", wall, (LUAI_UACINT)count(p));
+    if (p->predicted) lua_pushfstring(L, "%s, predicted: %s", lua_tostring(L, -1), p->predicted);
     return 1;
 }
 
@@ -365,6 +369,7 @@ static void make_metatables(lua_State *L) {
     luaL_setfuncs(L, prof, 0);
     lua_newtable(L);
     gp_lua_set_functions(L, methods);
+    gp_lua_set_whatif(L);
     lua_pushcclosure(L, l_prof_index, 1);
     lua_setfield(L, -2, "__index");
     luaL_newmetatable(L, REGION);

@@ -197,5 +197,8 @@ declared(gpush, "", { fuse = "function fn" })
 -- their methods
 local _, of_profiles = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1)
 when_called(of_profiles, "/report.lua", "diff", "report")
-declared(of_profiles, "profile.", { diff = "self profile, any before, text? group, int? limit",
+when_called(of_profiles, "/whatif.lua", "savings", "critical_path", "idle")
+declared(of_profiles, "profile.", { savings = "self profile", idle = "self profile",
+    critical_path = "self profile, text? group",
+    diff = "self profile, any before, text? group, int? limit",
     report = "self profile, text file" })

@@ -231,6 +231,7 @@ local function report(prof, file)
     local page <close> = assert(io.open(dir .. "/report.html"))
     local tracks, left_out = tracks_of(prof)
     local data = { wall = prof.wall_ns, dropped = prof.dropped, how = prof.how or gpush.json.null,
+        predicted = prof.predicted and text(prof.predicted) or gpush.json.null,
         date = os.date "%Y-%m-%d %H:%M",
         devices = table.concat(gpush.devices(), ", "), rows = prof:rows(),
         waits = waits_by_line(prof), tracks = {}, left_out = left_out }

@@ -224,6 +224,32 @@ local topics = {
             times of both, what changed most first; then both wall times and waits.",
         options = "group: 'op', 'region', 'line', 'shape' or 'stack'; limit: how many rows",
         see = "profile, profile.table, compare" },
+    ["profile.whatif"] = { call = "prof:whatif{without=, scale=, host=, overlap=}",
+        text = "What the profile would be if something were other than it was: a profile like any \z
+            other, predicted by a replay of the record, in which nothing runs. Its field \z
+            predicted says what was changed.",
+        options = "without: waits that are left out, a line as 'train.lua:40', a cause as 'item', \z
+            'all', or a list of them; scale: factors on the time of ops, as {conv2d = 0.5}; host: \z
+            a factor on the host's time outside of waits; overlap: copies between host and \z
+            device run beside kernels",
+        raises = "when a line has no wait on the record, or an op is not on it",
+        example = "profile.run(ones, 3):whatif{host = 0.5}.predicted\n--> host x 0.5",
+        see = "profile.savings, profile.critical_path" },
+    ["profile.savings"] = { call = "prof:savings()",
+        text = "What the run would take less without each line's waits, predicted by a replay, \z
+            as a list that prints as a table: file, line, why, what, count, waited, saves \z
+            (times in ns), and all of them together as all.",
+        see = "profile.whatif, sync.report" },
+    ["profile.critical_path"] = { call = "prof:critical_path{group=}",
+        text = "The chain of host time, kernels, copies and latencies that decided the wall time, \z
+            which its parts add up to: a list that prints as a table. What is not on it costs \z
+            nothing.",
+        options = "group: 'op' or 'line'",
+        see = "profile.whatif, profile.idle" },
+    ["profile.idle"] = { call = "prof:idle()",
+        text = "The wall time by what the devices did: ran kernels, only copied, or were idle, \z
+            and why; with each stream's busy time and how much was queued. It prints as a table.",
+        see = "profile.whatif, profile.critical_path" },
     ["profile.report"] = { call = "prof:report(file)",
         text = "Writes a page for a browser, which needs nothing beside it: the waits by line, a \z
             timeline of host and streams, the rows.",

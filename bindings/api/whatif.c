@@ -1,0 +1,283 @@
+/* What profiles answer by replaying their record: predictions, what each wait costs, the critical
+ * path, and why the devices were idle. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bindings/bind.h"
+#include "bindings/profile.h"
+#include "profile/replay/path.h"
+#include "profile/replay/replay.h"
+#include "profile/sync.h"
+#include "profile/table.h"
+
+enum { LINES = 32, SCALES = 32, TEXT = 600 };
+
+/* ---- whatif's options ---- */
+
+/* What the options say, whose texts lie in Lua's arguments. */
+typedef struct options {
+    gp_whatif w;
+    gp_whatif_line line[LINES];
+    gp_whatif_scale scale[SCALES];
+    char file[LINES][256];
+    char text[TEXT]; /* for people */
+    size_t len;
+} options;
+
+__attribute__((format(printf, 2, 3))) static void say(options *o, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    size_t room = sizeof o->text - o->len;
+    int n = vsnprintf(o->text + o->len, room, fmt, ap);
+    va_end(ap);
+    o->len += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+}
+
+/* "train.lua:40", or the name of a cause, or "all". */
+static bool read_without(options *o, const char *text) {
+    const char *colon = strrchr(text, ':');
+    say(o, "%swithout %s", o->len ? ", " : "", text);
+    for (int why = 0; why < GP_WHYS; why++)
+        if (!strcmp(text, gp_why_name((gp_why)why))) return o->w.without_whys |= 1u << why, true;
+    if (!strcmp(text, "all")) {
+        for (int why = 0; why < GP_WHYS; why++)
+            if (gp_sync_watched((gp_why)why)) o->w.without_whys |= 1u << why;
+        return true;
+    }
+    long line = colon ? strtol(colon + 1, NULL, 10) : 0;
+    size_t len = colon ? (size_t)(colon - text) : 0;
+    if (line < 1 || !len || len >= sizeof o->file[0])
+        return gp_fail("whatif: without: expected a line such as \"train.lua:40\", \"all\", or a "
+                       "cause (\"item\", \"print\", \"index\" …), got \"%.200s\"",
+                       text);
+    if (o->w.nwithout == LINES) return gp_fail("whatif: without: more than %d lines", LINES);
+    memcpy(o->file[o->w.nwithout], text, len);
+    o->file[o->w.nwithout][len] = 0;
+    o->line[o->w.nwithout] = (gp_whatif_line){o->file[o->w.nwithout], (int)line};
+    o->w.nwithout++;
+    return true;
+}
+
+static void check_without(lua_State *L, int i, options *o) {
+    if (lua_isnoneornil(L, i)) return;
+    int type = lua_type(L, i);
+    if (type == LUA_TSTRING) {
+        if (!read_without(o, lua_tostring(L, i))) gp_lua_raise(L);
+        return;
+    }
+    if (type != LUA_TTABLE)
+        luaL_error(L,
+                   "whatif: without: expected a line such as \"train.lua:40\", a cause, or a "
+                   "list of them, got %s",
+                   luaL_typename(L, i));
+    lua_Integer n = luaL_len(L, i);
+    for (lua_Integer k = 1; k <= n; k++) {
+        if (lua_geti(L, i, k) != LUA_TSTRING)
+            luaL_error(L, "whatif: without[%I]: expected a text, got %s", (LUAI_UACINT)k,
+                       luaL_typename(L, -1));
+        if (!read_without(o, lua_tostring(L, -1))) gp_lua_raise(L);
+        lua_pop(L, 1);
+    }
+}
+
+static void check_scale(lua_State *L, int i, options *o) {
+    if (lua_isnoneornil(L, i)) return;
+    if (!lua_istable(L, i))
+        luaL_error(L, "whatif: scale: expected factors by op, as in {conv2d = 0.5}, got %s",
+                   luaL_typename(L, i));
+    for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
+        if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TNUMBER)
+            luaL_error(L, "whatif: scale: expected factors by op, as in {conv2d = 0.5}");
+        double by = lua_tonumber(L, -1);
+        if (!(by >= 0 && by <= 1e6))
+            luaL_error(L, "whatif: scale: %s: expected a factor from 0 to 1e6, got %f",
+                       lua_tostring(L, -2), by);
+        if (o->w.nscale == SCALES) luaL_error(L, "whatif: scale: more than %d ops", SCALES);
+        o->scale[o->w.nscale++] = (gp_whatif_scale){lua_tostring(L, -2), by};
+        say(o, "%s%s x %g", o->len ? ", " : "", lua_tostring(L, -2), by);
+    }
+}
+
+/* ---- what the options must find ---- */
+
+static bool has_op(const gp_track *t, const char *name) {
+    for (; t; t = t->next) {
+        gp_at at = gp_first(t);
+        for (gp_rec *r; (r = gp_next(&at));)
+            if ((r->kind == GP_REC_OP || r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED) &&
+                !strcmp(r->name, name))
+                return true;
+    }
+    return false;
+}
+
+/* Raises where a part of the options changes nothing: a wrong name would look like no gain. */
+static void check_found(lua_State *L, const gp_prof *p, const options *o) {
+    for (int i = 0; i < o->w.nscale; i++)
+        if (!has_op(p->host, o->scale[i].op) && !has_op(p->workers, o->scale[i].op))
+            luaL_error(L, "whatif: scale: no op '%s' is on the record: see prof:table()",
+                       o->scale[i].op);
+    for (int i = 0; i < o->w.nwithout; i++) {
+        bool found = false;
+        gp_at at = gp_first(p->host);
+        for (gp_rec *r; !found && (r = gp_next(&at));)
+            found = r->kind == GP_REC_WAIT && gp_whatif_line_is(&o->line[i], r);
+        if (!found)
+            luaL_error(L, "whatif: without: no wait at %s:%d is on the record: see prof:savings()",
+                       o->line[i].file, o->line[i].line);
+    }
+}
+
+/* prof:whatif{without =, scale =, host =, overlap =} -> a profile, predicted */
+static int l_whatif(lua_State *L) {
+    options *o = lua_newuserdatauv(L, sizeof *o, 0);
+    gp_prof *p = gp_lua_check_prof(L, 1);
+    memset(o, 0, sizeof *o);
+    o->w = (gp_whatif){.host = luaL_optnumber(L, 4, 1),
+                       .overlap = lua_toboolean(L, 5),
+                       .without = o->line,
+                       .scale = o->scale};
+    check_without(L, 2, o);
+    check_scale(L, 3, o);
+    if (!(o->w.host >= 0 && o->w.host <= 1e6))
+        return luaL_error(L, "whatif: host: expected a factor from 0 to 1e6, got %f", o->w.host);
+    if (o->w.host != 1) say(o, "%shost x %g", o->len ? ", " : "", o->w.host);
+    if (o->w.overlap) say(o, "%scopies beside kernels", o->len ? ", " : "");
+    check_found(L, p, o);
+    gp_prof **box = gp_lua_push_prof(L);
+    gp_lua_enter(L);
+    *box = gp_prof_predict(p, &o->w, o->len ? o->text : "nothing changed");
+    return *box ? 1 : gp_lua_raise(L);
+}
+
+/* ---- timelines ---- */
+
+static void release_timeline(void *owner) {
+    gp_timeline **t = owner;
+    gp_timeline_free(*t);
+    *t = NULL;
+}
+
+/* Pushes the timeline of the profile at 1; Lua owns it. */
+static const gp_timeline *push_timeline(lua_State *L) {
+    static const gp_owner_type type = {"gpush.profile.timeline", release_timeline};
+    gp_prof *p = gp_lua_check_prof(L, 1);
+    gp_timeline **t = gp_lua_push_owner(L, &type, sizeof *t);
+    if (!(*t = gp_timeline_new(p))) gp_lua_raise(L);
+    return *t;
+}
+
+static void release_list(void *owner) {
+    void **list = owner;
+    free(*list);
+    *list = NULL;
+}
+
+static void **push_list(lua_State *L) {
+    static const gp_owner_type type = {"gpush.profile.list", release_list};
+    return gp_lua_push_owner(L, &type, sizeof(void *));
+}
+
+static void set_int(lua_State *L, const char *key, uint64_t v) {
+    lua_pushinteger(L, (lua_Integer)v);
+    lua_setfield(L, -2, key);
+}
+static void set_text(lua_State *L, const char *key, const char *v) {
+    lua_pushstring(L, v);
+    lua_setfield(L, -2, key);
+}
+
+static void set_line(lua_State *L, const gp_rec *r) {
+    if (!r || !r->file) return;
+    set_text(L, "file", r->file);
+    set_int(L, "line", (uint64_t)r->line);
+}
+
+/* prof:savings() -> list of {file, line, why, what, count, waited, saves}, and all together */
+static int l_savings(lua_State *L) {
+    const gp_timeline *t = push_timeline(L);
+    void **list = push_list(L);
+    int n;
+    uint64_t total;
+    gp_saving *s = *list = gp_savings(t, &n, &total);
+    if (!s) return gp_lua_raise(L);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+        lua_createtable(L, 0, 7);
+        set_line(L, s[i].rec);
+        set_text(L, "why", gp_why_name((gp_why)s[i].rec->why));
+        set_text(L, "what", s[i].rec->name);
+        set_text(L, "advice", gp_sync_advice((gp_why)s[i].rec->why, s[i].rec->name));
+        set_int(L, "count", s[i].times);
+        set_int(L, "waited", s[i].waited);
+        set_int(L, "saves", s[i].saved);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return lua_pushinteger(L, (lua_Integer)total), 2;
+}
+
+/* prof:critical_path(by) -> list of {kind, name, file, line, count, ns} */
+static int l_critical_path(lua_State *L) {
+    static const char *const kinds[] = {"script", "host", "device", "latency", "wait"};
+    const char *by = luaL_optstring(L, 2, "op");
+    bool by_line = !strcmp(by, "line");
+    if (!by_line && strcmp(by, "op") != 0)
+        return luaL_error(L, "critical_path: group: expected \"op\" or \"line\", got \"%s\"", by);
+    const gp_timeline *t = push_timeline(L);
+    void **list = push_list(L);
+    int n;
+    gp_path_part *part = *list = gp_critical_path(t, by_line, &n);
+    if (!part) return gp_lua_raise(L);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+        const gp_rec *r = part[i].rec;
+        char name[200];
+        lua_createtable(L, 0, 6);
+        set_text(L, "kind", kinds[part[i].kind]);
+        if (r && !by_line) set_text(L, "name", gp_rec_name(r, name, sizeof name));
+        if (by_line) set_line(L, r);
+        set_int(L, "count", part[i].times);
+        set_int(L, "ns", part[i].ns);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+/* prof:idle() -> {kernels, copies, waiting, latency, op, script, depth, most, streams} */
+static int l_idle(lua_State *L) {
+    const gp_timeline *t = push_timeline(L);
+    gp_idle idle;
+    if (!gp_idle_times(t, &idle)) return gp_lua_raise(L);
+    lua_createtable(L, 0, 9);
+    set_int(L, "kernels", idle.kernels);
+    set_int(L, "copies", idle.copies);
+    set_int(L, "waiting", idle.waiting);
+    set_int(L, "latency", idle.latency);
+    set_int(L, "op", idle.op);
+    set_int(L, "script", idle.script);
+    set_int(L, "most", (uint64_t)idle.most);
+    lua_pushnumber(L, idle.depth);
+    lua_setfield(L, -2, "depth");
+    lua_createtable(L, t->nstreams, 0);
+    for (int i = 0; i < t->nstreams; i++) {
+        lua_createtable(L, 0, 3);
+        set_text(L, "device", t->stream[i]->dev->name);
+        set_int(L, "stream", (uint64_t)t->stream[i]->index);
+        set_int(L, "busy", gp_stream_busy(t, i));
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "streams");
+    return 1;
+}
+
+void gp_lua_set_whatif(lua_State *L) {
+    static const gp_lua_function methods[] = {
+        {"profile.whatif", "self profile, any? without, any? scale, number? host, bool? overlap",
+         l_whatif},
+        {NULL, NULL, NULL}};
+    static const luaL_Reg lists[] = {
+        {"savings", l_savings}, {"critical_path", l_critical_path}, {"idle", l_idle}, {NULL, NULL}};
+    gp_lua_set_functions(L, methods);
+    luaL_newlib(L, lists);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.replay");
+}

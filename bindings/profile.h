@@ -1,0 +1,19 @@
+/* Profiles as values of Lua: bindings/api/profile.c makes them, whatif.c has their replays. */
+#ifndef GP_BINDINGS_PROFILE_H
+#define GP_BINDINGS_PROFILE_H
+
+#include <lua.h>
+
+#include "bindings/args/function.h"
+#include "profile/record.h"
+
+/* The profile at that index, which Lua owns; raises for any other value, and a freed one. */
+gp_prof *gp_lua_check_prof(lua_State *L, int i);
+/* Pushes a profile that has none yet: what is stored there is Lua's. */
+gp_prof **gp_lua_push_prof(lua_State *L);
+
+/* Adds the method whatif to the table on top, and for scripts/lua/whatif.lua the lists of what a
+ * replay tells as functions of the registry's "gpush.replay". */
+void gp_lua_set_whatif(lua_State *L);
+
+#endif

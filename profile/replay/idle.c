@@ -1,0 +1,167 @@
+/* Divides a record's wall time by what the devices did, and says what each wait costs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/replay/path.h"
+#include "profile/replay/replay.h"
+#include "profile/sync.h"
+
+/* ---- idle time ---- */
+
+typedef enum change { LAUNCHED, KERNEL, COPY, OP, WAIT, CHANGES } change;
+
+/* From t on there is one more (or one less) of a kind. */
+typedef struct edge {
+    uint64_t t;
+    int8_t by;
+    uint8_t of; /* change */
+} edge;
+
+static int by_time(const void *a, const void *b) {
+    const edge *x = a, *y = b;
+    if (x->t != y->t) return x->t < y->t ? -1 : 1;
+    return y->by - x->by;
+}
+
+static int add(edge *e, int n, change of, uint64_t from, uint64_t to) {
+    if (to <= from) return n;
+    e[n++] = (edge){from, 1, (uint8_t)of};
+    e[n++] = (edge){to, -1, (uint8_t)of};
+    return n;
+}
+
+static int gather(const gp_timeline *t, edge *e) {
+    int n = 0;
+    for (int i = 0; i < t->ncommands; i++) {
+        const gp_command *c = &t->command[i];
+        n = add(e, n, LAUNCHED, c->launch < c->rec->t0 ? c->launch : c->rec->t0, c->rec->t1);
+        n = add(e, n, c->rec->kind == GP_REC_MOVED ? COPY : KERNEL, c->rec->t0, c->rec->t1);
+    }
+    gp_at at = gp_first(t->p->host);
+    for (gp_rec *r; (r = gp_next(&at));)
+        if (r->kind == GP_REC_OP || r->kind == GP_REC_WAIT)
+            n = add(e, n, r->kind == GP_REC_OP ? OP : WAIT, r->t0, gp_rec_end(t->p, r));
+    qsort(e, (size_t)n, sizeof *e, by_time);
+    return n;
+}
+
+static uint64_t *share(gp_idle *idle, const int *now) {
+    if (now[KERNEL]) return &idle->kernels;
+    if (now[COPY]) return &idle->copies;
+    if (now[LAUNCHED]) return &idle->latency;
+    if (now[WAIT]) return &idle->waiting;
+    return now[OP] ? &idle->op : &idle->script;
+}
+
+static size_t host_events(const gp_prof *p) {
+    size_t n = 0;
+    for (const gp_chunk *c = p->host->first; c; c = c->next) n += (size_t)c->n;
+    return n;
+}
+
+bool gp_idle_times(const gp_timeline *t, gp_idle *idle) {
+    const gp_prof *p = t->p;
+    edge *e = malloc((4 * (size_t)t->ncommands + 2 * host_events(p) + 1) * sizeof *e);
+    if (!e) return gp_fail("profile: out of memory");
+    int n = gather(t, e), now[CHANGES] = {0};
+    uint64_t last = p->t0;
+    double queued = 0;
+    *idle = (gp_idle){0};
+    for (int i = 0; i <= n; i++) {
+        uint64_t at = i < n ? e[i].t : p->t1;
+        at = at > p->t1 ? p->t1 : at < last ? last : at;
+        *share(idle, now) += at - last;
+        queued += (double)(at - last) * now[LAUNCHED];
+        last = at;
+        if (i < n) now[e[i].of] += e[i].by;
+        if (now[LAUNCHED] > idle->most) idle->most = now[LAUNCHED];
+    }
+    free(e);
+    idle->depth = p->t1 > p->t0 ? queued / (double)(p->t1 - p->t0) : 0;
+    return true;
+}
+
+/* A stream's commands do not overlap, but where a loaded trace says so. */
+uint64_t gp_stream_busy(const gp_timeline *t, int i) {
+    uint64_t busy = 0, end = 0;
+    for (int k = 0; k < t->ncommands; k++) {
+        const gp_rec *r = t->command[k].rec;
+        if (t->command[k].stream != i) continue;
+        uint64_t from = r->t0 > end ? r->t0 : end;
+        if (r->t1 > from) busy += r->t1 - from, end = r->t1;
+    }
+    return busy;
+}
+
+/* ---- what waits cost ---- */
+
+enum { LINES = 64 };
+
+static int by_place(const void *a, const void *b) {
+    const gp_saving *x = a, *y = b;
+    const char *p = x->rec->file ? x->rec->file : "", *q = y->rec->file ? y->rec->file : "";
+    int order = strcmp(p, q);
+    if (order) return order;
+    if (x->rec->line != y->rec->line) return x->rec->line < y->rec->line ? -1 : 1;
+    return x->rec->t0 < y->rec->t0 ? -1 : x->rec->t0 > y->rec->t0;
+}
+
+static int by_waited(const void *a, const void *b) {
+    const gp_saving *x = a, *y = b;
+    return x->waited < y->waited ? 1 : x->waited > y->waited ? -1 : by_place(a, b);
+}
+
+static int by_saved(const void *a, const void *b) {
+    const gp_saving *x = a, *y = b;
+    return x->saved < y->saved ? 1 : x->saved > y->saved ? -1 : by_waited(a, b);
+}
+
+static bool same_line(const gp_rec *a, const gp_rec *b) {
+    return a->line == b->line &&
+           (a->file == b->file || (a->file && b->file && !strcmp(a->file, b->file)));
+}
+
+/* The lines with waits that a script can avoid. */
+static gp_saving *gather_lines(const gp_timeline *t, int *n) {
+    gp_saving *s = malloc(((size_t)t->nsteps + 1) * sizeof *s);
+    int all = 0, kept = 0;
+    if (!s) return gp_fail_null("profile: out of memory");
+    for (int i = 0; i < t->nsteps; i++) {
+        const gp_step_at *at = &t->step[i];
+        if (at->kind == GP_STEP_WAIT && gp_sync_watched((gp_why)at->rec->why))
+            s[all++] = (gp_saving){at->rec, 1, at->t1 - at->t, 0};
+    }
+    qsort(s, (size_t)all, sizeof *s, by_place);
+    for (int i = 0; i < all; i++) {
+        if (kept && same_line(s[kept - 1].rec, s[i].rec))
+            s[kept - 1].times++, s[kept - 1].waited += s[i].waited;
+        else s[kept++] = s[i];
+    }
+    qsort(s, (size_t)kept, sizeof *s, by_waited);
+    *n = kept < LINES ? kept : LINES;
+    return s;
+}
+
+static bool saved(const gp_timeline *t, const gp_whatif *w, uint64_t *ns) {
+    gp_replayed r;
+    bool ok = gp_replay_times(t, w, &r);
+    *ns = ok && t->p->t1 > r.t1 ? t->p->t1 - r.t1 : 0;
+    gp_replayed_free(&r);
+    return ok;
+}
+
+gp_saving *gp_savings(const gp_timeline *t, int *n, uint64_t *total) {
+    gp_saving *s = gather_lines(t, n);
+    if (!s) return NULL;
+    gp_whatif all = {.host = 1};
+    for (int why = 0; why < GP_WHYS; why++)
+        if (gp_sync_watched((gp_why)why)) all.without_whys |= 1u << why;
+    bool ok = saved(t, &all, total);
+    for (int i = 0; ok && i < *n; i++) {
+        gp_whatif_line line = {s[i].rec->file ? s[i].rec->file : "?", s[i].rec->line};
+        ok = saved(t, &(gp_whatif){.host = 1, .without = &line, .nwithout = 1}, &s[i].saved);
+    }
+    if (!ok) return free(s), NULL;
+    qsort(s, (size_t)*n, sizeof *s, by_saved);
+    return s;
+}

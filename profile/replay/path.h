@@ -1,0 +1,54 @@
+/* Where a record's time went: its critical path, why its devices were idle, and what each wait cost
+ * beyond itself. */
+#ifndef GP_PATH_H
+#define GP_PATH_H
+
+#include "profile/replay/timeline.h"
+
+typedef enum gp_path_kind {
+    GP_PATH_SCRIPT,  /* the host, outside of ops */
+    GP_PATH_HOST,    /* the host, in an op: it launched it, or computed it */
+    GP_PATH_DEVICE,  /* a kernel or a copy ran */
+    GP_PATH_LATENCY, /* a command began later than it could: launch latency, or a gap */
+    GP_PATH_WAIT,    /* the host went on later than it could, or waited for what is not recorded */
+    GP_PATH_KINDS
+} gp_path_kind;
+
+/* A part of the path: rec is one of its events, NULL for SCRIPT. */
+typedef struct gp_path_part {
+    gp_path_kind kind;
+    const gp_rec *rec;
+    uint64_t ns, times;
+} gp_path_part;
+
+/* The chain of host segments, commands and waits that ends last and each of which ended the one
+ * before: shortening anything else changes nothing. Merged by op (or by source line), the longest
+ * first; their ns add up to the wall time. malloc'd; NULL with a message when out of memory. */
+gp_path_part *gp_critical_path(const gp_timeline *t, bool by_line, int *n);
+
+/* ns of the wall time, by what all devices together did; they add up to it. */
+typedef struct gp_idle {
+    uint64_t kernels, copies; /* a kernel ran; only copies did */
+    uint64_t latency;         /* none ran, but one was queued */
+    uint64_t waiting;         /* nothing was queued, and the host was in a wait */
+    uint64_t op, script;      /* nothing was queued: the host was in an op; or in the script */
+    double depth;             /* mean number of commands queued or running */
+    int most;                 /* at one time */
+} gp_idle;
+/* False with a message when out of memory. */
+bool gp_idle_times(const gp_timeline *t, gp_idle *idle);
+
+/* The time in which stream number i ran something, in ns. */
+uint64_t gp_stream_busy(const gp_timeline *t, int i);
+
+/* A source line's waits, and what the record would take less without them. */
+typedef struct gp_saving {
+    const gp_rec *rec;             /* the first of them */
+    uint64_t times, waited, saved; /* ns */
+} gp_saving;
+/* Of the 64 lines that waited longest, by what they would save; *total: by leaving out all that a
+ * script can avoid. Waits that were asked for, and full queues, are no such. malloc'd; NULL with a
+ * message when out of memory. */
+gp_saving *gp_savings(const gp_timeline *t, int *n, uint64_t *total);
+
+#endif

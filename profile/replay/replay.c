@@ -1,0 +1,186 @@
+/* Computes a replay's times in one pass: whatever a command or a wait depends on was queued before
+ * it, so it comes earlier in the host's order. */
+#include "profile/replay/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/device/device.h"
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* ---- what is other ---- */
+
+bool gp_whatif_line_is(const gp_whatif_line *line, const gp_rec *r) {
+    if (!r->file || (line->line && r->line != line->line)) return false;
+    size_t have = strlen(r->file), want = strlen(line->file);
+    if (want > have || strcmp(r->file + have - want, line->file) != 0) return false;
+    return want == have || r->file[have - want - 1] == '/' || *line->file == '/';
+}
+
+bool gp_whatif_drops(const gp_whatif *w, const gp_rec *r) {
+    if (w->without_whys >> r->why & 1) return true;
+    for (int i = 0; i < w->nwithout; i++)
+        if (gp_whatif_line_is(&w->without[i], r)) return true;
+    return false;
+}
+
+static double factor(const gp_whatif *w, const gp_rec *r) {
+    for (int i = 0; i < w->nscale; i++)
+        if (!strcmp(w->scale[i].op, r->name)) return w->scale[i].by;
+    return 1;
+}
+
+static uint64_t scaled(uint64_t ns, double by) {
+    return by == 1 ? ns : (uint64_t)((double)ns * by + 0.5);
+}
+
+/* ---- the pass ---- */
+
+typedef struct pass {
+    const gp_timeline *t;
+    const gp_whatif *w;
+    gp_replayed *r;
+    uint64_t at, now; /* the host's time on the record, and what it has become */
+    const gp_rec *owner;
+    uint64_t *ready;     /* by stream: when its kernels so far have ended, */
+    uint64_t *copied[3]; /* and by gp_copy_kind its copies, where they run beside kernels */
+    uint64_t ended;      /* all commands so far */
+} pass;
+
+static bool add_point(gp_replayed *r, uint64_t from, uint64_t to) {
+    if (r->npoints == r->room) {
+        int room = r->room ? 2 * r->room : 256;
+        uint64_t *more = realloc(r->from, (size_t)room * sizeof *more);
+        if (!more) return false;
+        r->from = more;
+        if (!(more = realloc(r->to, (size_t)room * sizeof *more))) return false;
+        r->to = more;
+        r->room = room;
+    }
+    r->from[r->npoints] = from, r->to[r->npoints++] = to;
+    return true;
+}
+
+/* The host goes on to time t of the record. */
+static bool advance(pass *p, uint64_t t) {
+    if (t <= p->at) return true;
+    double by = p->owner ? factor(p->w, p->owner) : p->w->host;
+    if (by != 1 && !add_point(p->r, p->at, p->now)) return false;
+    p->now += scaled(t - p->at, by);
+    p->at = t;
+    return by == 1 || add_point(p->r, t, p->now);
+}
+
+/* ns later, which may be negative. */
+static uint64_t later(uint64_t from, int64_t ns) {
+    return ns < 0 && (uint64_t)-ns > from ? 0 : from + (uint64_t)ns;
+}
+
+static gp_copy_kind copy_kind(const gp_rec *r) {
+    if (r->kind != GP_REC_MOVED) return GP_COPY_D2D;
+    return strstr(r->name, "D2H")   ? GP_COPY_D2H
+           : strstr(r->name, "H2D") ? GP_COPY_H2D
+                                    : GP_COPY_D2D;
+}
+
+/* When command i may begin after what its gates say. */
+static uint64_t begin(const pass *p, int i, uint64_t stream) {
+    const gp_command *c = &p->t->command[i];
+    uint64_t from = most(p->t->p->t0, later(p->r->launch[i], c->lag[GP_GATE_LAUNCH]));
+    if (stream) from = most(from, later(stream, c->lag[GP_GATE_STREAM]));
+    if (c->after >= 0) from = most(from, later(p->r->end[c->after], c->lag[GP_GATE_ORDER]));
+    return from;
+}
+
+/* A copy beside kernels: one to the host follows the kernels before it and holds up none, one to
+ * the device follows only such copies and holds up the kernels that follow. */
+static void run_beside(pass *p, int i, gp_copy_kind kind, uint64_t ns) {
+    int s = p->t->command[i].stream;
+    uint64_t *copied = &p->copied[kind][s], *ready = &p->ready[s];
+    p->r->start[i] = begin(p, i, kind == GP_COPY_D2H ? most(*copied, *ready) : *copied);
+    *copied = p->r->end[i] = p->r->start[i] + ns;
+    if (kind == GP_COPY_H2D) *ready = most(*ready, *copied);
+}
+
+static void run_in_order(pass *p, int i, uint64_t ns) {
+    uint64_t *ready = &p->ready[p->t->command[i].stream];
+    p->r->start[i] = begin(p, i, *ready);
+    *ready = p->r->end[i] = p->r->start[i] + ns;
+}
+
+static void launch(pass *p, int i) {
+    const gp_command *c = &p->t->command[i];
+    uint64_t ns = scaled(c->rec->t1 - c->rec->t0, factor(p->w, c->rec));
+    gp_copy_kind kind = copy_kind(c->rec);
+    p->r->launch[i] = p->now;
+    if (p->w->overlap && kind != GP_COPY_D2D) run_beside(p, i, kind, ns);
+    else run_in_order(p, i, ns);
+    p->ended = most(p->ended, p->r->end[i]);
+}
+
+static bool wait(pass *p, const gp_step_at *s) {
+    if (!add_point(p->r, s->t, p->now)) return false;
+    p->at = s->t1;
+    if (!gp_whatif_drops(p->w, s->rec)) {
+        uint64_t after = s->command < 0 ? 0 : later(p->r->end[s->command], s->after);
+        p->now = most(later(p->now, s->own), after);
+    }
+    return add_point(p->r, s->t1, p->now);
+}
+
+static bool run_steps(pass *p) {
+    const gp_timeline *t = p->t;
+    if (!add_point(p->r, t->p->t0, t->p->t0)) return false;
+    for (int i = 0; i < t->nsteps; i++) {
+        const gp_step_at *s = &t->step[i];
+        if (!advance(p, s->t)) return false;
+        if (s->kind == GP_STEP_OWNER) p->owner = s->rec;
+        else if (s->kind == GP_STEP_LAUNCH) launch(p, s->command);
+        else if (!wait(p, s)) return false;
+    }
+    if (!advance(p, t->p->done) || !add_point(p->r, t->p->done, p->now)) return false;
+    p->r->done = p->now;
+    p->r->t1 = p->ended > p->now || t->p->t1 > t->p->done
+                   ? most(p->now, p->ended) + (uint64_t)t->drain
+                   : p->now;
+    return true;
+}
+
+bool gp_replay_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r) {
+    size_t n = (size_t)t->ncommands + 1;
+    pass p = {.t = t, .w = w, .r = r, .at = t->p->t0, .now = t->p->t0};
+    *r = (gp_replayed){.launch = malloc(n * sizeof *r->launch),
+                       .start = malloc(n * sizeof *r->start),
+                       .end = malloc(n * sizeof *r->end)};
+    size_t streams = (size_t)t->nstreams + 1;
+    p.ready = calloc(4 * streams, sizeof *p.ready);
+    for (int kind = 0; p.ready && kind < 3; kind++)
+        p.copied[kind] = p.ready + (size_t)(kind + 1) * streams;
+    bool ok = r->launch && r->start && r->end && p.ready && run_steps(&p);
+    free(p.ready);
+    return ok || gp_fail("profile: out of memory");
+}
+
+void gp_replayed_free(gp_replayed *r) {
+    free(r->launch);
+    free(r->start);
+    free(r->end);
+    free(r->from);
+    free(r->to);
+    *r = (gp_replayed){0};
+}
+
+uint64_t gp_replayed_host(const gp_replayed *r, uint64_t t) {
+    int lo = 0, hi = r->npoints - 1; /* the last point at or before t */
+    while (lo < hi) {
+        int mid = hi - (hi - lo) / 2;
+        if (r->from[mid] <= t) lo = mid;
+        else hi = mid - 1;
+    }
+    uint64_t past = t > r->from[lo] ? t - r->from[lo] : 0;
+    if (lo + 1 == r->npoints) return r->to[lo] + past;
+    uint64_t span = r->from[lo + 1] - r->from[lo], room = r->to[lo + 1] - r->to[lo];
+    if (span == room) return r->to[lo] + past;
+    return r->to[lo] + (uint64_t)((double)past / (double)span * (double)room + 0.5);
+}

@@ -1,0 +1,53 @@
+/* Replays: what a record's times would have been if a wait, a kernel's time or the host's had been
+ * another. The device is predicted by what was measured: nothing runs. */
+#ifndef GP_REPLAY_OF_RECORD_H
+#define GP_REPLAY_OF_RECORD_H
+
+#include "profile/replay/timeline.h"
+
+/* A source line, or all lines of a file (line 0). */
+typedef struct gp_whatif_line {
+    const char *file;
+    int line;
+} gp_whatif_line;
+
+typedef struct gp_whatif_scale {
+    const char *op; /* kernels' name in the table */
+    double by;
+} gp_whatif_scale;
+
+/* What is other than it was. Zero but for host: nothing. */
+typedef struct gp_whatif {
+    uint32_t without_whys;         /* waits of these reasons are left out: a bit for each gp_why */
+    const gp_whatif_line *without; /* and waits of these lines */
+    int nwithout;
+    const gp_whatif_scale *scale; /* factors on the time of ops, wherever they ran */
+    int nscale;
+    double host;  /* factor on the host's time in which it neither waits nor computes an op; 1 */
+    bool overlap; /* copies between host and device run beside kernels */
+} gp_whatif;
+
+/* The times of a replay: ns on the record's clock, from the same t0. */
+typedef struct gp_replayed {
+    uint64_t done, t1;
+    uint64_t *launch, *start, *end; /* by command */
+    uint64_t *from, *to;            /* the host's clock: to is what from has become; by point */
+    int npoints, room;
+} gp_replayed;
+
+/* Whether w leaves out wait r. */
+bool gp_whatif_drops(const gp_whatif *w, const gp_rec *r);
+/* Whether line names r's line: the same line of a file whose path ends in the given one. */
+bool gp_whatif_line_is(const gp_whatif_line *line, const gp_rec *r);
+
+/* Replays t. False with a message when out of memory; gp_replayed_free frees *r in either case. */
+bool gp_replay_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r);
+void gp_replayed_free(gp_replayed *r);
+/* What the host's time t has become. */
+uint64_t gp_replayed_host(const gp_replayed *r, uint64_t t);
+
+/* The record as it would have been, which reads p's names: p lives as long as it. Its field
+ * `predicted` says what is other, as the caller gives it. NULL with a message. */
+gp_prof *gp_prof_predict(gp_prof *p, const gp_whatif *w, const char *predicted);
+
+#endif

@@ -1,0 +1,135 @@
+/* Makes a profile of a replay: the record's events at their new times. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/replay/replay.h"
+
+typedef struct maker {
+    const gp_timeline *t;
+    const gp_whatif *w;
+    const gp_replayed *r;
+    gp_prof *to;
+    struct pair {
+        const gp_rec *was;
+        gp_rec *is;
+    } * region; /* in the order of their start */
+    int nregions, room;
+} maker;
+
+/* ---- events of the host ---- */
+
+/* The copy of a region; the one looked for began lately. NULL: none. */
+static gp_rec *copied(const maker *m, const gp_rec *region) {
+    for (int i = m->nregions - 1; region && i >= 0; i--)
+        if (m->region[i].was == region) return m->region[i].is;
+    return NULL;
+}
+
+static bool keep_region(maker *m, const gp_rec *was, gp_rec *is) {
+    if (m->nregions == m->room) {
+        int room = m->room ? 2 * m->room : 64;
+        struct pair *more = realloc(m->region, (size_t)room * sizeof *more);
+        if (!more) return false;
+        m->region = more, m->room = room;
+    }
+    m->region[m->nregions++] = (struct pair){was, is};
+    return true;
+}
+
+static gp_rec *add(gp_track *t, const gp_rec *r) {
+    gp_rec *to = gp_track_append(t);
+    if (to) *to = *r;
+    return to;
+}
+
+static bool copy_host(maker *m) {
+    gp_at at = gp_first(m->t->p->host);
+    for (gp_rec *r; (r = gp_next(&at));) {
+        if (r->kind == GP_REC_WAIT && gp_whatif_drops(m->w, r)) continue;
+        gp_rec *to = add(m->to->host, r);
+        if (!to) return false;
+        to->t0 = gp_replayed_host(m->r, r->t0);
+        if (r->t1) to->t1 = gp_replayed_host(m->r, r->t1);
+        if (r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH) to->where = copied(m, r->where);
+        if (r->kind == GP_REC_REGION && !keep_region(m, r, to)) return false;
+    }
+    return true;
+}
+
+/* ---- devices ---- */
+
+/* What devices' threads recorded beside commands happened in the host's time. */
+static bool copy_others(maker *m, gp_track *to) {
+    for (const gp_track *w = m->t->p->workers; w; w = w->next) {
+        gp_at at = gp_first(w);
+        for (gp_rec *r; (r = gp_next(&at));) {
+            if (r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED) continue;
+            gp_rec *c = add(to, r);
+            if (!c) return false;
+            c->t0 = gp_replayed_host(m->r, r->t0);
+            c->t1 = gp_replayed_host(m->r, gp_rec_end(m->t->p, r));
+        }
+    }
+    return true;
+}
+
+typedef struct started {
+    uint64_t at;
+    int command;
+} started;
+
+static int by_start(const void *a, const void *b) {
+    const started *x = a, *y = b;
+    if (x->at != y->at) return x->at < y->at ? -1 : 1;
+    return x->command - y->command;
+}
+
+/* In the order of their start: copies beside kernels have overtaken some. */
+static bool copy_commands(maker *m, gp_track **track) {
+    int n = m->t->ncommands;
+    started *order = malloc(((size_t)n + 1) * sizeof *order);
+    bool ok = order != NULL;
+    for (int i = 0; ok && i < n; i++) order[i] = (started){m->r->start[i], i};
+    if (ok) qsort(order, (size_t)n, sizeof *order, by_start);
+    for (int i = 0; ok && i < n; i++) {
+        const gp_command *c = &m->t->command[order[i].command];
+        gp_rec *r = add(track[c->stream], c->rec);
+        if (!(ok = r != NULL)) break;
+        r->t0 = order[i].at;
+        r->t1 = m->r->end[order[i].command];
+    }
+    free(order);
+    return ok;
+}
+
+/* A track for each stream, and one for the rest. */
+static bool copy_devices(maker *m) {
+    int n = m->t->nstreams + 1;
+    gp_track **track = calloc((size_t)n, sizeof *track);
+    bool ok = track != NULL;
+    for (int i = 0; ok && i < n; i++) ok = (track[i] = gp_prof_add_worker(m->to)) != NULL;
+    ok = ok && copy_commands(m, track) && copy_others(m, track[n - 1]);
+    free(track);
+    return ok;
+}
+
+static bool make(maker *m, gp_prof *p, const char *predicted) {
+    m->to = gp_prof_derive(p, predicted);
+    if (m->to && copy_host(m) && copy_devices(m)) {
+        m->to->done = m->r->done, m->to->t1 = m->r->t1;
+        return true;
+    }
+    return gp_fail("profile: out of memory");
+}
+
+gp_prof *gp_prof_predict(gp_prof *p, const gp_whatif *w, const char *predicted) {
+    gp_timeline *t = gp_timeline_new(p);
+    gp_replayed r = {0};
+    maker m = {.t = t, .w = w, .r = &r};
+    bool ok = t && gp_replay_times(t, w, &r) && make(&m, p, predicted);
+    free(m.region);
+    gp_replayed_free(&r);
+    gp_timeline_free(t);
+    if (!ok) return gp_prof_free(m.to), NULL;
+    return m.to;
+}

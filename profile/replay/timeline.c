@@ -1,0 +1,325 @@
+/* Reads a record's dependencies: which event queued a command, what each command and each wait
+ * waited for, and how long after that it went on. */
+#include "profile/replay/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A wait may end this long before a command's own report says that it had: clocks of devices are
+ * aligned to a few us. */
+enum { CLOCK_ERROR = 5000, DEPTH = 256 };
+
+/* The host's events while the timeline is made. */
+typedef struct builder {
+    gp_timeline *t;
+    const gp_rec **event; /* with ids, which increase */
+    const gp_rec **wait;
+    bool *queues; /* by event: whether it queued a command */
+    int nevents, nwaits, room;
+} builder;
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static int count(const gp_track *t, bool (*is)(const gp_rec *)) {
+    int n = 0;
+    for (; t; t = t->next) {
+        gp_at at = gp_first(t);
+        for (gp_rec *r; (r = gp_next(&at));) n += is(r);
+    }
+    return n;
+}
+
+static bool is_command(const gp_rec *r) {
+    return r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED;
+}
+static bool is_wait(const gp_rec *r) { return r->kind == GP_REC_WAIT; }
+static bool has_id(const gp_rec *r) {
+    return r->id && (r->kind == GP_REC_OP || r->kind == GP_REC_COPY);
+}
+
+/* ---- events and waits of the host ---- */
+
+static void gather_host(builder *b) {
+    gp_at at = gp_first(b->t->p->host);
+    for (gp_rec *r; (r = gp_next(&at));) {
+        if (has_id(r)) b->event[b->nevents++] = r;
+        if (is_wait(r)) b->wait[b->nwaits++] = r;
+    }
+}
+
+/* The place of the event with that id; -1: none. */
+static int by_id(const builder *b, uint64_t id) {
+    int lo = 0, hi = b->nevents;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (b->event[mid]->id < id) lo = mid + 1;
+        else hi = mid;
+    }
+    return id && lo < b->nevents && b->event[lo]->id == id ? lo : -1;
+}
+
+/* The wait within which the host was at time t; NULL: none. */
+static const gp_rec *wait_at(const builder *b, uint64_t t) {
+    int lo = 0, hi = b->nwaits;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (b->wait[mid]->t1 < t) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo < b->nwaits && b->wait[lo]->t0 < t ? b->wait[lo] : NULL;
+}
+
+/* ---- commands ---- */
+
+static int stream_of(gp_timeline *t, gp_stream *s) {
+    for (int i = t->nstreams - 1; i >= 0; i--)
+        if (t->stream[i] == s) return i;
+    gp_stream **more = realloc(t->stream, ((size_t)t->nstreams + 1) * sizeof *more);
+    if (!more) return -1;
+    t->stream = more;
+    t->stream[t->nstreams] = s;
+    return t->nstreams++;
+}
+
+/* When the host had queued r: before the op ended, before r began, and not while the host waited.
+ */
+static uint64_t launched(const builder *b, const gp_rec *r, const gp_rec *host) {
+    if (!host) return r->t0;
+    uint64_t at = most(host->t0, least(gp_rec_end(b->t->p, host), r->t0));
+    const gp_rec *wait = wait_at(b, at);
+    return wait ? most(host->t0, wait->t0) : at;
+}
+
+static bool gather_commands(builder *b) {
+    gp_timeline *t = b->t;
+    for (const gp_track *w = t->p->workers; w; w = w->next) {
+        gp_at at = gp_first(w);
+        for (gp_rec *r; (r = gp_next(&at));) {
+            if (!is_command(r)) continue;
+            gp_command *c = &t->command[t->ncommands++];
+            int e = by_id(b, r->id);
+            *c = (gp_command){.rec = r, .previous = -1, .after = -1};
+            if (e >= 0) c->host = b->event[e], b->queues[e] = true;
+            c->launch = launched(b, r, c->host);
+            if ((c->stream = stream_of(t, r->where)) < 0) return false;
+            t->ended = most(t->ended, r->t1);
+        }
+    }
+    return true;
+}
+
+static int by_start(const void *a, const void *b) {
+    const gp_command *x = a, *y = b;
+    if (x->stream != y->stream) return x->stream < y->stream ? -1 : 1;
+    return x->rec->t0 < y->rec->t0 ? -1 : x->rec->t0 > y->rec->t0;
+}
+
+static int by_launch(const void *a, const void *b) {
+    const gp_command *x = a, *y = b;
+    if (x->launch != y->launch) return x->launch < y->launch ? -1 : 1;
+    return by_start(a, b);
+}
+
+/* A stream runs its commands in the order in which they were queued. */
+static void order_launches(gp_timeline *t) {
+    gp_command *c = t->command;
+    qsort(c, (size_t)t->ncommands, sizeof *c, by_start);
+    for (int i = t->ncommands - 2; i >= 0; i--)
+        if (c[i].stream == c[i + 1].stream) c[i].launch = least(c[i].launch, c[i + 1].launch);
+    qsort(c, (size_t)t->ncommands, sizeof *c, by_launch);
+}
+
+/* When c could have begun as far as each gate says; 0: it does not. */
+static void gate_times(const gp_timeline *t, const gp_command *c, uint64_t at[GP_GATES]) {
+    at[GP_GATE_LAUNCH] = c->launch;
+    at[GP_GATE_STREAM] = c->previous < 0 ? 0 : t->command[c->previous].rec->t1;
+    at[GP_GATE_ORDER] = c->after < 0 ? 0 : t->command[c->after].rec->t1;
+}
+
+static void set_gate(const gp_timeline *t, gp_command *c) {
+    uint64_t at[GP_GATES];
+    gate_times(t, c, at);
+    c->gate = at[GP_GATE_STREAM] >= at[GP_GATE_LAUNCH] ? GP_GATE_STREAM : GP_GATE_LAUNCH;
+    if (at[GP_GATE_ORDER] >= at[c->gate]) c->gate = GP_GATE_ORDER;
+    for (int gate = 0; gate < GP_GATES; gate++) c->lag[gate] = (int64_t)(c->rec->t0 - at[gate]);
+}
+
+static int compare_lags(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Commands that would wait for another reason than they did take the median lag of that one, unless
+ * their own start shows that they need less: so no replay with less to wait for is slower. */
+static bool limit_lags(gp_timeline *t) {
+    int64_t *lag = malloc(((size_t)t->ncommands + 1) * sizeof *lag);
+    if (!lag) return false;
+    for (int gate = 0; gate < GP_GATES; gate++) {
+        int n = 0;
+        for (int i = 0; i < t->ncommands; i++)
+            if (t->command[i].gate == (gp_gate)gate && t->command[i].host)
+                lag[n++] = t->command[i].lag[gate];
+        qsort(lag, (size_t)n, sizeof *lag, compare_lags);
+        int64_t median = n ? lag[n / 2] : 0;
+        for (int i = 0; i < t->ncommands; i++) {
+            int64_t *own = &t->command[i].lag[gate];
+            if (t->command[i].gate != (gp_gate)gate && *own > median) *own = median;
+        }
+    }
+    free(lag);
+    return true;
+}
+
+static bool set_gates(gp_timeline *t) {
+    int *last = malloc(((size_t)t->nstreams + 1) * sizeof *last);
+    if (!last) return false;
+    for (int i = 0; i < t->nstreams; i++) last[i] = -1;
+    for (int i = 0; i < t->ncommands; i++) {
+        gp_command *c = &t->command[i];
+        c->previous = last[c->stream];
+        last[c->stream] = i;
+        set_gate(t, c);
+    }
+    free(last);
+    return limit_lags(t);
+}
+
+/* ---- steps ---- */
+
+static gp_step_at *add_step(builder *b, uint64_t t, gp_step_kind kind) {
+    gp_timeline *tl = b->t;
+    if (tl->nsteps == b->room) {
+        int room = b->room ? 2 * b->room : 256;
+        gp_step_at *more = realloc(tl->step, (size_t)room * sizeof *more);
+        if (!more) return NULL;
+        tl->step = more, b->room = room;
+    }
+    gp_step_at *s = &tl->step[tl->nsteps++];
+    *s = (gp_step_at){.t = t, .t1 = t, .kind = kind, .command = -1};
+    return s;
+}
+
+/* The command that a wait on stream s which began after `queued` launches waited for: the last one
+ * that had ended when it did. */
+static int awaited(const gp_timeline *t, const gp_rec *wait, int queued) {
+    int found = -1;
+    for (int i = queued - 1; i >= 0; i--) {
+        const gp_command *c = &t->command[i];
+        if (t->stream[c->stream] != wait->where || c->rec->t1 > wait->t1 + CLOCK_ERROR) continue;
+        found = i;
+        break;
+    }
+    return found;
+}
+
+static bool add_wait(builder *b, const gp_rec *r, int queued) {
+    gp_step_at *s = add_step(b, r->t0, GP_STEP_WAIT);
+    if (!s) return false;
+    s->t1 = gp_rec_end(b->t->p, r);
+    s->rec = r;
+    s->command = awaited(b->t, r, queued);
+    uint64_t ended = s->command < 0 ? 0 : b->t->command[s->command].rec->t1;
+    s->own = ended > r->t0 ? 0 : (int64_t)(s->t1 - r->t0);
+    s->after = ended > r->t0 ? (int64_t)(s->t1 - ended) : 0;
+    return true;
+}
+
+/* The host's walk: its open ops, and the launches so far. */
+typedef struct walk {
+    const gp_rec *open[DEPTH];
+    bool queues[DEPTH];
+    int depth, launched, event;
+} walk;
+
+/* The innermost open op, where it computed on the host itself. */
+static const gp_rec *owner(const walk *w) {
+    return w->depth && !w->queues[w->depth - 1] ? w->open[w->depth - 1] : NULL;
+}
+
+static bool add_launches(builder *b, walk *w, uint64_t until) {
+    gp_timeline *t = b->t;
+    for (; w->launched < t->ncommands && t->command[w->launched].launch <= until; w->launched++) {
+        gp_step_at *s = add_step(b, t->command[w->launched].launch, GP_STEP_LAUNCH);
+        if (!s) return false;
+        s->command = w->launched;
+    }
+    return true;
+}
+
+static bool change_owner(builder *b, const walk *w, uint64_t at) {
+    gp_step_at *s = add_step(b, at, GP_STEP_OWNER);
+    if (s) s->rec = owner(w);
+    return s != NULL;
+}
+
+/* Ends the open ops that are over at time t. */
+static bool close_until(builder *b, walk *w, uint64_t t) {
+    while (w->depth && gp_rec_end(b->t->p, w->open[w->depth - 1]) <= t) {
+        uint64_t end = gp_rec_end(b->t->p, w->open[w->depth - 1]);
+        if (!add_launches(b, w, end)) return false;
+        w->depth--;
+        if (!change_owner(b, w, end)) return false;
+    }
+    return add_launches(b, w, t);
+}
+
+static bool open_op(builder *b, walk *w, const gp_rec *r) {
+    int e = by_id(b, r->id);
+    if (w->depth == DEPTH) return true;
+    w->queues[w->depth] = e >= 0 && b->queues[e];
+    w->open[w->depth++] = r;
+    return change_owner(b, w, r->t0);
+}
+
+static bool add_steps(builder *b) {
+    walk w = {.depth = 0};
+    const gp_prof *p = b->t->p;
+    gp_at at = gp_first(p->host);
+    for (gp_rec *r; (r = gp_next(&at));) {
+        if (r->t0 > p->done) continue;
+        if (r->kind != GP_REC_OP && !is_wait(r)) continue;
+        if (!close_until(b, &w, r->t0)) return false;
+        if (!(is_wait(r) ? add_wait(b, r, w.launched) : open_op(b, &w, r))) return false;
+    }
+    return close_until(b, &w, p->done) && add_launches(b, &w, UINT64_MAX);
+}
+
+/* ---- the timeline ---- */
+
+static bool build(builder *b) {
+    gp_timeline *t = b->t;
+    size_t commands = (size_t)count(t->p->workers, is_command) + 1;
+    size_t events = (size_t)count(t->p->host, has_id) + 1;
+    t->command = malloc(commands * sizeof *t->command);
+    b->event = malloc(events * sizeof *b->event);
+    b->queues = calloc(events, sizeof *b->queues);
+    b->wait = malloc(((size_t)count(t->p->host, is_wait) + 1) * sizeof *b->wait);
+    if (!t->command || !b->event || !b->queues || !b->wait) return false;
+    gather_host(b);
+    if (!gather_commands(b)) return false;
+    order_launches(t);
+    if (!set_gates(t) || !add_steps(b)) return false;
+    t->drain = (int64_t)(t->p->t1 - most(t->p->done, t->ended));
+    if (t->p->t1 == t->p->done || t->drain < 0) t->drain = 0;
+    return true;
+}
+
+gp_timeline *gp_timeline_new(const gp_prof *p) {
+    builder b = {.t = calloc(1, sizeof *b.t)};
+    bool ok = false;
+    if (b.t) b.t->p = p, ok = build(&b);
+    free(b.event);
+    free(b.queues);
+    free(b.wait);
+    if (!ok) return gp_timeline_free(b.t), gp_fail_null("profile: out of memory");
+    return b.t;
+}
+
+void gp_timeline_free(gp_timeline *t) {
+    if (!t) return;
+    free(t->command);
+    free(t->step);
+    free(t->stream);
+    free(t);
+}

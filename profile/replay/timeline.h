@@ -1,0 +1,53 @@
+/* A record as what depends on what: the host's segments, launches and waits in order, and the
+ * commands of each stream. Replays compute its times again. */
+#ifndef GP_TIMELINE_H
+#define GP_TIMELINE_H
+
+#include "profile/record.h"
+
+/* What a command's start waited for last. */
+typedef enum gp_gate { GP_GATE_LAUNCH, GP_GATE_STREAM, GP_GATE_ORDER, GP_GATES } gp_gate;
+
+/* A kernel or a copy on a device. Times in ns on the record's clock. */
+typedef struct gp_command {
+    const gp_rec *rec;
+    const gp_rec *host; /* the event that queued it; NULL: none was recorded, it began by itself */
+    int stream;         /* in gp_timeline.stream */
+    int previous;       /* on its stream; -1: none */
+    int after;          /* of another stream, which its stream waited for before; -1: none */
+    gp_gate gate;
+    uint64_t launch;       /* when the host queued it */
+    int64_t lag[GP_GATES]; /* from each of what it waits for to its start, at least: what was
+                              measured for `gate`, and at most the record's median for others */
+} gp_command;
+
+typedef enum gp_step_kind {
+    GP_STEP_OWNER, /* the host's time is another op's from here on */
+    GP_STEP_LAUNCH,
+    GP_STEP_WAIT
+} gp_step_kind;
+
+/* A point in the host's time, which passes between the steps. */
+typedef struct gp_step_at {
+    uint64_t t, t1; /* t1: WAIT */
+    gp_step_kind kind;
+    const gp_rec *rec;  /* OWNER: an op that computed on the host itself, NULL: none; WAIT */
+    int command;        /* LAUNCH; WAIT: what it waited for, -1: nothing on the record */
+    int64_t own, after; /* WAIT: from its begin to its end, at least; and from that one's end */
+} gp_step_at;
+
+typedef struct gp_timeline {
+    const gp_prof *p;
+    int ncommands, nsteps, nstreams;
+    gp_command *command; /* in the order of launches */
+    gp_step_at *step;    /* in the order of time */
+    gp_stream **stream;
+    int64_t drain;  /* from the end of all work to p->t1 */
+    uint64_t ended; /* of the last command; 0: there is none */
+} gp_timeline;
+
+/* NULL with a message when out of memory. It reads p, which must outlive it. */
+gp_timeline *gp_timeline_new(const gp_prof *p);
+void gp_timeline_free(gp_timeline *t); /* NULL is fine */
+
+#endif

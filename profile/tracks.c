@@ -1,0 +1,96 @@
+/* A profile's memory: its tracks, whose events lie in chunks, and its names. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/record.h"
+
+/* ---- tracks ---- */
+
+static gp_track *new_track(gp_prof *p, bool worker) {
+    gp_track *t = calloc(1, sizeof *t);
+    if (!t) return NULL;
+    t->prof = p;
+    t->worker = worker;
+    return t;
+}
+
+gp_rec *gp_track_more(gp_track *t) {
+    uint64_t room = atomic_load(&t->prof->room), take;
+    do {
+        if (!room) return t->dropped++, NULL;
+        take = room < GP_RECORD_CHUNK ? room : GP_RECORD_CHUNK;
+    } while (!atomic_compare_exchange_weak(&t->prof->room, &room, room - take));
+    gp_chunk *c = malloc(sizeof *c);
+    if (!c) return t->dropped++, NULL;
+    c->next = NULL;
+    c->n = 1;
+    c->cap = (int)take;
+    if (t->last) t->last->next = c;
+    else t->first = c;
+    t->last = c;
+    return c->rec;
+}
+
+/* Frees a track and its chunks. */
+static void free_track(gp_track *t) {
+    if (!t) return;
+    for (gp_chunk *c = t->first, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    free(t->region);
+    free(t);
+}
+
+/* ---- profiles ---- */
+
+gp_prof *gp_prof_new(const gp_prof_opts *opts) {
+    gp_prof *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    p->opts = *opts;
+    p->refs = 1;
+    p->host = new_track(p, false);
+    p->names = gp_intern_new();
+    if (!p->host || !p->names) return gp_prof_free(p), NULL;
+    atomic_store(&p->room, opts->limit ? opts->limit : (uint64_t)4 << 20);
+    p->started = gp_srcloc_here();
+    return p;
+}
+
+gp_track *gp_prof_add_worker(gp_prof *p) {
+    gp_track *t = new_track(p, true);
+    if (!t) return NULL;
+    t->next = p->workers;
+    return p->workers = t;
+}
+
+gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {
+    gp_prof *to = calloc(1, sizeof *to), *base = p->base ? p->base : p;
+    if (!to) return NULL;
+    to->opts = p->opts;
+    to->t0 = p->t0;
+    to->how = p->how;
+    to->others = p->others, to->dropped = p->dropped, to->lost = p->lost;
+    to->cost_begin = p->cost_begin, to->cost_end = p->cost_end;
+    to->started = p->started;
+    to->refs = 1;
+    to->base = base, base->refs++;
+    to->names = base->names;
+    to->host = new_track(to, false);
+    to->predicted = gp_intern_put(to->names, predicted, strlen(predicted));
+    atomic_store(&to->room, UINT64_MAX / 2);
+    if (!to->host || !to->predicted) return gp_prof_free(to), NULL;
+    return to;
+}
+
+void gp_prof_free(gp_prof *p) {
+    if (!p || --p->refs > 0) return;
+    free_track(p->host);
+    for (gp_track *t = p->workers, *next; t; t = next) {
+        next = t->next;
+        free_track(t);
+    }
+    if (p->base) gp_prof_free(p->base);
+    else gp_intern_free(p->names);
+    free(p);
+}

@@ -1,0 +1,114 @@
+--!plain
+-- What a replay of a profile's record tells, as lists that print as text: what each line's waits
+-- cost, the critical path, and why the devices were idle. Loaded by init.lua on the first call.
+local _, fail, dir = ...
+local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
+local replay = debug.getregistry()["gpush.replay"]
+
+local SHOWN <const> = 20 -- rows of a text
+local RIGHT <const> = { [2] = true, [3] = true, [4] = true, [5] = true } -- columns of numbers
+
+local function time(ns)
+    if ns >= 1e9 then return ("%.3fs"):format(ns / 1e9) end
+    if ns >= 1e6 then return ("%.3fms"):format(ns / 1e6) end
+    return ("%.3fus"):format(ns / 1e3)
+end
+
+local function percent(ns, of) return of > 0 and ("%.1f%%"):format(100 * ns / of) or "-" end
+local function place(row) return row.file and row.file .. ":" .. row.line or "?" end
+
+local function rest(list, out)
+    if #list > SHOWN then out[#out + 1] = ("and %d more"):format(#list - SHOWN) end
+end
+
+-- ---- savings ----
+
+local Savings = { __name = "savings" }
+function Savings.__tostring(list)
+    if #list == 0 then return "no wait that a script can avoid is on the record" end
+    local rows, told = { { "what waits", "times", "waited", "saves" } }, {}
+    for i = 1, math.min(#list, SHOWN) do
+        local row = list[i]
+        rows[#rows + 1] = { place(row) .. "  " .. row.what, tostring(row.count), time(row.waited),
+            time(row.saves) }
+    end
+    local out = { fit.columns(rows, RIGHT) }
+    rest(list, out)
+    out[#out + 1] = ("without them all: %s instead of %s (predicted by a replay, not measured)")
+        :format(time(list.wall - list.all), time(list.wall))
+    for i = 1, math.min(#list, 3) do
+        local advice = list[i].advice
+        if advice ~= "" and not told[advice] then
+            out[#out + 1] = ("%s: %s"):format(place(list[i]), advice)
+            told[advice] = true
+        end
+    end
+    return table.concat(out, "\n")
+end
+
+local function savings(prof)
+    local list, all = replay.savings(prof)
+    list.all, list.wall = all, prof.wall_ns
+    return setmetatable(list, Savings)
+end
+
+-- ---- the critical path ----
+
+local kinds = { script = "the script", host = "%s, on the host", device = "%s, on the device",
+    latency = "before %s began", wait = "after %s" }
+local Path = { __name = "critical path" }
+function Path.__tostring(list)
+    local rows = { { "on the critical path", "times", "time", "share" } }
+    for i = 1, math.min(#list, SHOWN) do
+        local row = list[i]
+        local name = row.name or row.file and place(row)
+        local what = row.kind == "script" and kinds.script or row.file and name
+            or kinds[row.kind]:format(name or "the end of all work")
+        rows[#rows + 1] = { what, tostring(row.count), time(row.ns), percent(row.ns, list.wall) }
+    end
+    local out = { fit.columns(rows, RIGHT) }
+    rest(list, out)
+    out[#out + 1] = "wall time: " .. time(list.wall) .. "; what is not on the path costs nothing"
+    return table.concat(out, "\n")
+end
+
+local function critical_path(prof, group)
+    if group and group ~= "op" and group ~= "line" then
+        fail("profile.critical_path: group: expected \"op\" or \"line\", got \"%s\"", group)
+    end
+    local list = replay.critical_path(prof, group or "op")
+    list.wall = prof.wall_ns
+    return setmetatable(list, Path)
+end
+
+-- ---- idle time ----
+
+local shares = { { "kernels", "kernels ran" }, { "copies", "only copies ran" },
+    { "latency", "idle: work was queued, and had not begun" },
+    { "waiting", "idle: nothing was queued, the host waited" },
+    { "op", "idle: nothing was queued, the host was in an op" },
+    { "script", "idle: nothing was queued, the host was in the script" } }
+local Idle = { __name = "idle" }
+function Idle.__tostring(idle)
+    if #idle.streams == 0 then return "no device ran anything beside the host" end
+    local rows = { { "of the wall time", "time", "share" } }
+    for _, it in ipairs(shares) do
+        rows[#rows + 1] = { it[2], time(idle[it[1]]), percent(idle[it[1]], idle.wall) }
+    end
+    for _, s in ipairs(idle.streams) do
+        rows[#rows + 1] = { ("%s, stream %d: busy"):format(s.device, s.stream), time(s.busy),
+            percent(s.busy, idle.wall) }
+    end
+    local out = { fit.columns(rows, RIGHT) }
+    out[#out + 1] = ("queued or running at a time: %.1f on average, %d at most"):format(idle.depth,
+        idle.most)
+    return table.concat(out, "\n")
+end
+
+local function idle(prof)
+    local it = replay.idle(prof)
+    it.wall = prof.wall_ns
+    return setmetatable(it, Idle)
+end
+
+return { savings = savings, critical_path = critical_path, idle = idle }

@@ -7,6 +7,7 @@
 #include "tensor/autocast.h"
 #include "tensor/autograd/anomaly.h"
 #include "tensor/autograd/grad.h"
+#include "tensor/device/hazard.h"
 #include "tensor/fuse/trace.h"
 
 _Thread_local bool gp_grads_apart;
@@ -20,9 +21,11 @@ typedef struct walk {
     gp_node *nodes[NODES];
     gp_tensor *tensors[2 * INPUTS];
     bool need[INPUTS];
-    gp_leaf *leaves; /* with something pending */
-    gp_srcloc loc;   /* the forward line of the last step */
-    gp_vjp v;        /* tensors made during the step */
+    gp_leaf *leaves;               /* with something pending */
+    gp_srcloc loc;                 /* the forward line of the last step */
+    uint64_t used[GP_MAX_DEVICES]; /* by slot: streams other than the caller's that ran a step */
+    bool others, joined;           /* whether there are any; join_streams' result */
+    gp_vjp v;                      /* tensors made during the step */
 } walk;
 
 /* ---- the queue ---- */
@@ -60,21 +63,56 @@ static gp_node *pop(walk *w) {
     return top;
 }
 
+/* ---- streams ---- */
+
+static void join_device(gp_device *dev, void *ctx) {
+    walk *w = ctx;
+    for (int i = 0; w->used[dev->slot] >> i; i++)
+        if (w->used[dev->slot] >> i & 1)
+            w->joined = w->joined && gp_order_after(gp_stream_current(dev), dev->streams[i]);
+}
+
+/* Orders the caller's streams after all others that the walk has used. */
+static bool join_streams(walk *w) {
+    w->joined = true;
+    if (w->others) gp_device_each(join_device, w);
+    return w->joined;
+}
+
+/* Makes s its device's current stream until leave_stream; returns the one before. */
+static gp_stream *enter_stream(walk *w, gp_stream *s) {
+    gp_stream *was = gp_stream_current(s->dev);
+    if (was == s) return was;
+    w->others = true;
+    w->used[s->dev->slot] |= (uint64_t)1 << s->index;
+    gp_stream_set_current(s);
+    return was;
+}
+
 /* ---- gradients ---- */
 
-/* *sum += g; own: nobody else holds *sum. */
-static bool add_to(gp_tensor **sum, bool *own, gp_tensor *g, bool create) {
+static gp_tensor *sum_of(gp_tensor *a, gp_tensor *b, gp_tensor *into) {
+    gp_call c;
+    gp_call_begin(&c, GP_OP(add));
+    gp_call_tensor(&c, a);
+    gp_call_tensor(&c, b);
+    c.into = into;
+    return gp_call_one(&c);
+}
+
+/* *sum += g; own: nobody else holds *sum. The sum stays on the stream that made *sum: that of g may
+ * belong to another fork, whose next steps need not wait for this one's. */
+static bool add_to(walk *w, gp_tensor **sum, bool *own, gp_tensor *g) {
     if (!*sum) {
         *sum = gp_tensor_ref(g);
         *own = false;
         return true;
     }
-    gp_call c;
-    gp_call_begin(&c, GP_OP(add));
-    gp_call_tensor(&c, *sum);
-    gp_call_tensor(&c, g);
-    c.into = *own && !create ? *sum : NULL;
-    gp_tensor *t = gp_call_one(&c);
+    gp_stream *s = (*sum)->storage->last_writer;
+    if (!s || s->dev != g->storage->dev) s = gp_stream_current(g->storage->dev);
+    gp_stream *was = enter_stream(w, s);
+    gp_tensor *t = sum_of(*sum, g, *own && !w->opts->create ? *sum : NULL);
+    gp_stream_set_current(was);
     if (!t) return false;
     gp_tensor_unref(*sum);
     *sum = t;
@@ -85,14 +123,14 @@ static bool add_to(gp_tensor **sum, bool *own, gp_tensor *g, bool create) {
 /* Adds g to the gradient of that output of n. Takes no reference of the caller's. */
 static bool give_node(walk *w, gp_node *n, int output, gp_tensor *g) {
     gp_output *o = &n->out[output];
-    return add_to(&o->g, &o->own, g, w->opts->create) && push(w, n);
+    return add_to(w, &o->g, &o->own, g) && push(w, n);
 }
 
 /* The same for a leaf, whose sum is kept until the walk is over: a failed walk leaves every grad as
  * it was. */
 static bool give_leaf(walk *w, gp_leaf *l, gp_tensor *g) {
-    bool own = false, first = !l->pending;
-    if (!add_to(&l->pending, &own, g, true)) return false;
+    bool own = false, first = !l->pending; /* not owned: a leaf may be given the same g twice */
+    if (!add_to(w, &l->pending, &own, g)) return false;
     if (first) l->refs++, l->next = w->leaves, w->leaves = l;
     return true;
 }
@@ -231,15 +269,9 @@ static void capture(walk *w, const gp_node *n) {
         }
 }
 
-/* Runs one node: hooks, the rule's function, its gradients passed on. Then what it saved is freed
- * unless the graph is retained; `freed` refuses a second walk through it. */
-static bool step(walk *w, gp_node *n) {
+/* The body of step, on n's stream. */
+static bool run_rule(walk *w, gp_node *n) {
     gp_vjp *v = &w->v;
-    if (n->freed)
-        return gp_fail(
-            "backward: the graph through %s (%s:%d) was freed by an earlier backward; give "
-            "that one retain_graph = true",
-            n->op->name, n->loc.file ? n->loc.file : "?", n->loc.line);
     if (!prepare(w, n)) return false;
     bool ok = unpack(v, n, w->opts->create);
     for (int i = 0; i < n->nout; i++) {
@@ -255,6 +287,21 @@ static bool step(walk *w, gp_node *n) {
     w->loc = n->loc;
     drop_pool(v);
     if (v->x != w->tensors) free(v->x);
+    return ok;
+}
+
+/* Runs one node on the stream of its forward, so that what was forked overlaps here, too: hooks,
+ * the rule's function, its gradients passed on. Then what it saved is freed unless the graph is
+ * retained; `freed` refuses a second walk through it. */
+static bool step(walk *w, gp_node *n) {
+    if (n->freed)
+        return gp_fail(
+            "backward: the graph through %s (%s:%d) was freed by an earlier backward; give "
+            "that one retain_graph = true",
+            n->op->name, n->loc.file ? n->loc.file : "?", n->loc.line);
+    gp_stream *was = enter_stream(w, n->stream);
+    bool ok = run_rule(w, n);
+    gp_stream_set_current(was);
     if (ok && !w->opts->retain) gp_node_free_saved(n);
     return ok;
 }
@@ -307,6 +354,15 @@ static gp_tensor *own_copy(walk *w, gp_tensor *g) {
     return gp_call_one(&c);
 }
 
+/* The gradient that l has from earlier walks += g, on the caller's stream. */
+static bool add_grad(gp_leaf *l, gp_tensor *g, bool create) {
+    gp_tensor *t = sum_of(l->grad, g, create ? NULL : l->grad);
+    if (!t) return false;
+    gp_tensor_unref(l->grad);
+    l->grad = t;
+    return true;
+}
+
 /* The sum of a leaf's gradients becomes its grad (is added to it), or is captured for grad(). */
 static bool settle_leaf(walk *w, gp_leaf *l) {
     gp_tensor *g = run_hooks(w, l->hooks, 0, l->pending);
@@ -316,9 +372,8 @@ static bool settle_leaf(walk *w, gp_leaf *l) {
     for (int i = 0; !wanted && i < o->ninputs; i++)
         if (o->inputs[i]->leaf == l && !gp_tensor_node(o->inputs[i])) o->out[i] = gp_tensor_ref(g);
     if (!wanted) return true;
-    bool own = true;
     gp_srcloc_set_forward(w->loc);
-    if (l->grad) return add_to(&l->grad, &own, g, o->create);
+    if (l->grad) return add_grad(l, g, o->create);
     return (l->grad = own_copy(w, g)) != NULL;
 }
 
@@ -345,7 +400,8 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
                        "backward on its result");
     w.opts = opts;
     w.heap = w.nodes, w.n = 0, w.cap = NODES;
-    w.leaves = NULL, w.loc = (gp_srcloc){0};
+    w.leaves = NULL, w.loc = (gp_srcloc){0}, w.others = false;
+    memset(w.used, 0, sizeof w.used);
     w.v.pool = w.v.first, w.v.npool = 0, w.v.cap = GP_POOL;
     w.v.failed = false;
     int off = gp_no_grad;
@@ -362,6 +418,7 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
         gp_node_unref(top);
     }
     if (gp_thread_stopped()) ok = gp_fail("interrupted!");
+    ok = ok && join_streams(&w);
     ok = settle_leaves(&w, ok);
     gp_srcloc_set_forward((gp_srcloc){0});
     gp_no_grad = off;

@@ -217,6 +217,7 @@ static void attach(gp_tensor *t, gp_node *n, int i) {
 
 void gp_node_output(gp_node *n, int i, gp_tensor *t) {
     gp_output *o = &n->out[i];
+    n->stream = gp_stream_current(t->storage->dev);
     o->dtype = t->a.dtype;
     o->shape = gp_tensor_shape(t);
     o->dev = t->storage->dev;

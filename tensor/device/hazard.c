@@ -35,8 +35,8 @@ static bool is_after(gp_stream *s, gp_stream *first, uint64_t upto) {
     return true;
 }
 
-/* Orders s after what `first` has queued so far, unless it is known to be already. */
-static bool after(gp_stream *s, gp_stream *first) {
+/* Does nothing where s is known to be after it already. */
+bool gp_order_after(gp_stream *s, gp_stream *first) {
     uint64_t queued = atomic_load_explicit(&first->issued, memory_order_relaxed);
     if (first == s || is_after(s, first, queued)) return true;
     const gp_device_vt *vt = first->dev->vt;
@@ -57,15 +57,15 @@ bool gp_order_event(gp_stream *s, gp_event *e) {
 bool gp_order_read(gp_storage *st, gp_stream *s) {
     gp_stream *w = st->last_writer;
     if (!w || w == s || w->dev != s->dev) return true;
-    return is_after(s, w, st->write_seq) || after(s, w);
+    return is_after(s, w, st->write_seq) || gp_order_after(s, w);
 }
 
 bool gp_order_write(gp_storage *st, gp_stream *s) {
     if (st->dev != s->dev) return true;
-    if (st->stream != s && !after(s, st->stream)) return false;
+    if (st->stream != s && !gp_order_after(s, st->stream)) return false;
     uint64_t others = st->used_by & ~((uint64_t)1 << s->index);
     for (int i = 0; others >> i && i < st->dev->nstreams; i++)
-        if ((others >> i & 1) && !after(s, st->dev->streams[i])) return false;
+        if ((others >> i & 1) && !gp_order_after(s, st->dev->streams[i])) return false;
     return true;
 }
 

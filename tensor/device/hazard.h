@@ -9,6 +9,9 @@
  * never the host. */
 bool gp_order_read(gp_storage *st, gp_stream *s);
 bool gp_order_write(gp_storage *st, gp_stream *s);
+/* Work queued on s from now on starts after all that `first`, of the same device, has queued so
+ * far. */
+bool gp_order_after(gp_stream *s, gp_stream *first);
 /* Work queued on s from now on starts after e, of a device of the same kind. */
 bool gp_order_event(gp_stream *s, gp_event *e);
 /* Called after work that writes st was queued on s. */

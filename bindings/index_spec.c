@@ -440,9 +440,10 @@ static gp_tensor *ready(gp_tensor *value, const gp_tensor *x) {
 }
 
 bool gp_index_assign(gp_tensor *x, const gp_index_spec *s, gp_tensor *value) {
-    if (value->a.ndim == 0 && !value->storage->dev->vt->async &&
-        x->storage->dev->vt->async) /* its number can be read without a wait: nothing to copy */
-        return gp_index_fill(x, s, gp_scalar_load((gp_dtype)value->a.dtype, value->a.data));
+    gp_scalar number;
+    if (value->a.ndim == 0 && value->storage->dev->vt->on_host &&
+        !x->storage->dev->vt->on_host) /* its number is in host memory: nothing to copy */
+        return gp_item(value, &number, GP_WHY_copy, "index") && gp_index_fill(x, s, number);
     resolved r;
     if (!apart(x) || !holds(x, value)) return false;
     bool ok = resolve(&r, x, s);

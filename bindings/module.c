@@ -121,6 +121,7 @@ int luaopen_gpush(lua_State *L) {
     gp_lua_open_ops(L);
     gp_lua_open_tensor(L);
     gp_lua_open_device(L);
+    gp_lua_open_fork(L);
     gp_lua_open_help(L);
     gp_lua_open_convert(L);
     gp_lua_open_random(L);

@@ -12,6 +12,7 @@
 void gp_lua_open_ops(lua_State *L);
 void gp_lua_open_tensor(lua_State *L);
 void gp_lua_open_device(lua_State *L);
+void gp_lua_open_fork(lua_State *L);
 void gp_lua_open_help(lua_State *L);
 void gp_lua_open_convert(lua_State *L);
 void gp_lua_open_random(lua_State *L);

@@ -84,7 +84,7 @@ static void enter(sweep *s, const gp_rec *r) {
 
 static void note_memory(sweep *s, const gp_rec *r) {
     const gp_device *dev = r->where;
-    top(s)->self_mem[dev->vt->async ? GP_DEV : GP_CPU] += r->bytes;
+    top(s)->self_mem[dev->vt->on_host ? GP_CPU : GP_DEV] += r->bytes;
 }
 
 /* One pass over the host's events, in the order of their beginning. */
@@ -121,7 +121,8 @@ static node *by_id(sweep *s, const int *ids, int n, uint64_t id, int *from) {
 /* nd: the host's event that queued it, or NULL if none was recorded. */
 static void add_device(sweep *s, const gp_rec *r, node *nd) {
     int64_t ns = (int64_t)(r->t1 - r->t0);
-    const char *kind = ((gp_stream *)r->where)->dev->vt->kind;
+    const gp_device *dev = ((gp_stream *)r->where)->dev;
+    const char *kind = dev->vt->on_host ? "fork" : dev->vt->kind; /* the cpu's own are the host's */
     s->kind = !s->kind || s->kind == kind ? kind : "device";
     if (r->kind == GP_REC_MOVED) s->copies += ns;
     if (nd) nd->self[GP_DEV] += ns;
@@ -141,7 +142,8 @@ static bool join(sweep *s) {
             if (r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED)
                 add_device(s, r, by_id(s, ids, n, r->id, &from));
             if (r->kind == GP_REC_ALLOC)
-                s->loose.self_mem[((gp_device *)r->where)->vt->async ? GP_DEV : GP_CPU] += r->bytes;
+                s->loose.self_mem[((gp_device *)r->where)->vt->on_host ? GP_CPU : GP_DEV] +=
+                    r->bytes;
         }
     }
     free(ids);

@@ -48,7 +48,8 @@ void gp_sync_quiet(int by) { me.quiet += by; }
 void gp_sync_echo(int by) { me.echo += by; }
 uint64_t gp_sync_stalled_ns(void) { return me.stalled; }
 bool gp_sync_watched(gp_why why) {
-    return why != GP_WHY_explicit && why != GP_WHY_echo && why != GP_WHY_queue;
+    return why != GP_WHY_explicit && why != GP_WHY_echo && why != GP_WHY_queue &&
+           why != GP_WHY_join;
 }
 
 const char *gp_sync_advice(gp_why why, const char *what) {
@@ -107,7 +108,8 @@ static void charge(gp_scope *s, const gp_sync_event *e) {
 }
 
 static void charge_budgets(const gp_sync_event *e) {
-    if (e->reason || e->why == GP_WHY_echo || e->why == GP_WHY_queue) return;
+    if (e->reason || e->why == GP_WHY_echo || e->why == GP_WHY_queue || e->why == GP_WHY_join)
+        return;
     for (gp_scope *s = me.scopes; s; s = s->outer)
         if (!s->reason && holds(s)) charge(s, e);
 }

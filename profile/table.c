@@ -229,7 +229,9 @@ static void foot(FILE *f, const table *t) {
                 gp_table_time((double)r->busy, a, sizeof a),
                 gp_table_time((double)(r->busy - r->copies), b, sizeof b),
                 gp_table_time((double)r->copies, c, sizeof c));
-    if (r->kind && strcmp(r->kind, "cuda"))
+    if (r->kind && !strcmp(r->kind, "fork"))
+        fprintf(f, "FORK is the time of the cpu's worker threads, which run the ops of forks\n");
+    else if (r->kind && strcmp(r->kind, "cuda"))
         fprintf(f, "sim is CPU-backed: its kernels ran on threads of this processor, and its times "
                    "are not a GPU's\n");
     if (p->dropped)

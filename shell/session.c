@@ -275,9 +275,7 @@ void gp_shell_ended(lua_State *L) {
 /* ---- Clocks ---- */
 
 static void add_queued(gp_device *dev, void *sum) {
-    for (int i = 0; i < dev->nstreams; i++)
-        if (dev->vt->async && dev->streams[i])
-            *(uint64_t *)sum += gp_stream_queued(dev->streams[i]);
+    for (int i = 0; i < dev->nstreams; i++) *(uint64_t *)sum += gp_stream_queued(dev->streams[i]);
 }
 
 /* os.clock or os.time, upvalue 1, named by upvalue 2. Work queued before the first call is not

@@ -180,7 +180,7 @@ bool gp_infer_compute(gp_call *c, gp_dtype dt, gp_dtype *out) {
     return true;
 }
 
-void gp_infer_zero_dim(gp_call *c, int first, int n) {
+bool gp_infer_zero_dim(gp_call *c, int first, int n) {
     gp_device *cpu = gp_device_cpu();
     bool elsewhere = false;
     for (int i = 0; i < c->nargs; i++)
@@ -188,9 +188,11 @@ void gp_infer_zero_dim(gp_call *c, int first, int n) {
     for (int i = first; elsewhere && i < first + n; i++) {
         gp_value *v = &c->arg[i];
         if (v->kind != GP_TENSOR || v->t->storage->dev != cpu || v->t->a.ndim) continue;
-        gp_scalar s = gp_scalar_load((gp_dtype)v->t->a.dtype, v->t->a.data);
+        gp_scalar s;
+        if (!gp_item(v->t, &s, GP_WHY_copy, c->name)) return false;
         *v = (gp_value){.kind = GP_NUMBER, .is_float = s.is_float};
         if (s.is_float) v->f = s.f;
         else v->i = s.i;
     }
+    return true;
 }

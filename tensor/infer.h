@@ -88,8 +88,9 @@ bool gp_infer_indexed(gp_call *c, gp_meta *m, int dims_at, gp_shape *out);
 /* How values are written at indices; scatter's `reduce`. */
 typedef enum gp_scatter_op { GP_ASSIGN, GP_ADD, GP_MUL, GP_MIN, GP_MAX, GP_MEAN } gp_scatter_op;
 /* Among arguments first … first + n - 1, 0-d cpu tensors become numbers where tensors of another
- * device are present: their values are in host memory, so nothing waits. */
-void gp_infer_zero_dim(gp_call *c, int first, int n);
+ * device are present: their values are in host memory, so nothing waits but for a fork on the cpu
+ * that still computes one. False with a message where that wait fails. */
+bool gp_infer_zero_dim(gp_call *c, int first, int n);
 
 #ifndef __cplusplus
 /* Defaults of this thread for new tensors: gpush.default_device, gpush.default_dtype. */

@@ -248,21 +248,26 @@ static void note_read(gp_tensor **t, int n) {
     for (int i = 0; i < n; i++) gp_failure_log_read(t[i]->storage);
 }
 
+/* Whether a write of t leaves nothing of what its storage held. */
+static bool covers_storage(const gp_tensor *t) {
+    size_t bytes = (size_t)t->a.numel * gp_dtype_size((gp_dtype)t->a.dtype);
+    return t->a.contiguous && bytes >= t->storage->asked;
+}
+
 /* From here on, readers on other streams wait for what was just queued. */
 static void note_written(gp_call *c, gp_tensor **t, int n, bool checked) {
     for (int i = 0; i < n; i++) {
         gp_storage *st = t[i]->storage;
-        size_t bytes = (size_t)t[i]->a.numel * gp_dtype_size((gp_dtype)t[i]->a.dtype);
         gp_order_written(st, c->stream);
-        bool whole = t[i]->a.contiguous && bytes >= st->asked;
+        bool whole = covers_storage(t[i]);
         gp_failure_log_write(st, (whole ? GP_WRITE_WHOLE : 0) | (checked ? GP_WRITE_CHECKED : 0));
     }
 }
 
 /* Whether the op checks all indices before it writes: ops that write in place at indices and are
- * not formulas. */
+ * not formulas. What backward writes so is a gradient in the making, of no use without it. */
 static bool checks_first(const gp_call *c) {
-    return c->into && c->op->kind == GP_CUSTOM && !c->op->random;
+    return c->into && c->op->kind == GP_CUSTOM && !c->op->random && !gp_srcloc_of_backward();
 }
 
 /* Records what was just queued, after `before` commands of its stream: what it reads, then what it
@@ -282,6 +287,63 @@ static bool note_call(gp_call *c, uint64_t before) {
         else if (v->kind == GP_LIST && v->written) note_written(c, v->list, v->n, false);
     }
     return gp_failure_log_end();
+}
+
+/* Runs c's kernel on the calling thread. */
+static bool run_here(gp_call *c) {
+    gp_running = c;
+    bool ok = gp_cpu_kernels[gp_op_id(c->op)](c);
+    gp_running = NULL;
+    return ok;
+}
+
+/* Whether the host may read what the call reads; and, of what it writes, write. */
+static bool host_may(const gp_call *c, gp_tensor *t, bool write) {
+    gp_storage *st = t->storage;
+    if (write && !gp_host_may_write(st, GP_WHY_join, c->name)) return false;
+    return gp_host_ready(st, GP_WHY_join, c->name);
+}
+
+/* Waits for the streams that still write what c reads, or use what it writes. */
+static bool join_call(const gp_call *c) {
+    for (int i = 0; i < c->nargs; i++) {
+        const gp_value *v = &c->arg[i];
+        if (v->kind == GP_TENSOR && !v->unread && !host_may(c, v->t, v->written)) return false;
+        for (int j = 0; v->kind == GP_LIST && j < v->n; j++)
+            if (!host_may(c, v->list[j], v->written)) return false;
+    }
+    for (int i = 0; i < c->ntmp; i++)
+        if (!host_may(c, c->tmp[i], false)) return false;
+    return !c->into || gp_host_may_write(c->into->storage, GP_WHY_join, c->name);
+}
+
+/* Runs c on the host, next to other streams of its device. A tensor that is overwritten as a whole
+ * is good again, whatever failed before. */
+static bool launch_beside(gp_call *c) {
+    if (!join_call(c) || !run_here(c)) return false;
+    gp_tensor *t = c->into;
+    if (t && covers_storage(t)) gp_failure_forget(t->storage);
+    return true;
+}
+
+/* Whether c takes less time than handing it to another thread: a formula over few elements. */
+static bool is_small(const gp_call *c) {
+    enum { FEW = 1024 };
+    if (c->op->kind >= GP_VIEW || c->into) return false;
+    for (int i = 0; i < c->nargs; i++)
+        if (c->arg[i].kind == GP_TENSOR && (c->arg[i].written || c->arg[i].t->a.numel > FEW))
+            return false;
+    return c->out[0]->a.numel <= FEW;
+}
+
+/* On an idle stream of the cpu the caller runs a small op itself, once it is ordered: whether it
+ * did. One that fails is queued all the same, so that a fork's errors come where its waits are. */
+static bool run_small(gp_call *c) {
+    gp_stream *s = c->stream;
+    if (!s->dev->vt->on_host || gp_stream_queued(s) || !is_small(c)) return false;
+    bool ok = run_here(c);
+    if (!ok) gp_error_clear();
+    return ok;
 }
 
 /* Order first, launch next, record last: a reader on another stream must not find the record before
@@ -304,6 +366,7 @@ static bool launch_async(gp_call *c) {
     void (*hook)(gp_stream *) = GP_HOOK(launch);
     if (hook) hook(s);
     if (!order_call(c)) return false;
+    if (run_small(c)) return true;
     uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
     return s->dev->vt->launch(s, c) && note_call(c, before);
 }
@@ -352,7 +415,9 @@ static bool run(gp_call *c) {
             c->seed = gp_generator.seed;
             c->counter = gp_generator.counter++;
         }
-        ok = m.dev->vt->async ? launch_async(c) : m.dev->vt->launch(c->stream, c);
+        ok = atomic_load_explicit(&c->stream->alone, memory_order_relaxed) ? run_here(c)
+             : c->stream->async                                            ? launch_async(c)
+                                                                           : launch_beside(c);
     }
     if (c->id) op_end(c, ok);
     drop_tmp(c);

@@ -215,7 +215,7 @@ void gp_call_none(gp_call *c);
 gp_tensor *gp_call_one(gp_call *c);
 
 #ifndef __cplusplus
-/* The next five give NULL, or false, with a message where memory is short, a copy cannot run or a
+/* The next six give NULL, or false, with a message where memory is short, a copy cannot run or a
  * wait is refused. */
 /* x as a contiguous tensor: itself (a new reference) or a copy. Only queues. */
 gp_tensor *gp_contiguous(gp_tensor *x);
@@ -226,6 +226,9 @@ gp_tensor *gp_cast(gp_tensor *x, gp_dtype dt);
  * = copy), unless non_blocking and the host side is pinned. */
 gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why why,
                         const char *what);
+/* x's elements in host memory, contiguous, for the host itself to read: x (a new reference) or a
+ * copy. Waits for them. */
+gp_tensor *gp_to_host(gp_tensor *x, gp_why why, const char *what);
 /* Writes src's elements into dst: broadcast, converted, copied from another device (a wait, as
  * gp_to_device); overlapping ones are copied first. False also where src does not fit. */
 bool gp_copy_into(gp_tensor *dst, gp_tensor *src, gp_why why, const char *what);

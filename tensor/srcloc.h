@@ -22,5 +22,7 @@ extern gp_srcloc (*gp_srcloc_script)(void);
 gp_srcloc gp_srcloc_here(void);
 /* From here on this thread works for the line at; one without a file ends that. */
 void gp_srcloc_set_forward(gp_srcloc at);
+/* Whether this thread works for such a line: it runs a backward step. */
+bool gp_srcloc_of_backward(void);
 
 #endif

@@ -78,14 +78,22 @@ gp_tensor *gp_tensor_wrap(gp_storage *storage, gp_dtype dt, const gp_shape *shap
     return t;
 }
 
-gp_tensor *gp_tensor_new(gp_device *dev, gp_dtype dt, const gp_shape *shape) {
+static gp_tensor *new_on(gp_stream *s, gp_dtype dt, const gp_shape *shape) {
     int64_t numel;
     if (!gp_shape_numel(shape, &numel)) return NULL;
     size_t bytes;
     if (__builtin_mul_overflow((size_t)numel, gp_dtype_size(dt), &bytes))
         bytes = SIZE_MAX; /* out of memory: reported with the list of tensors */
-    gp_storage *st = gp_storage_new(gp_stream_current(dev), bytes);
+    gp_storage *st = gp_storage_new(s, bytes);
     return st ? gp_tensor_wrap(st, dt, shape) : NULL;
+}
+
+gp_tensor *gp_tensor_new(gp_device *dev, gp_dtype dt, const gp_shape *shape) {
+    return new_on(gp_stream_current(dev), dt, shape);
+}
+
+gp_tensor *gp_tensor_new_host(gp_dtype dt, const gp_shape *shape) {
+    return new_on(gp_device_cpu()->streams[0], dt, shape);
 }
 
 void gp_array_update(gp_array *a) { gp_array_finish(a); }

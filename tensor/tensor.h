@@ -30,6 +30,8 @@ typedef struct gp_storage {
                             abandoned calls that read it (tensor/device/offload.h) */
     void (*release)(struct gp_storage *);
     void *owner;                /* for release */
+    struct gp_event **events;   /* of the streams that may still use it, once it is freed; ends in
+                                   NULL */
     void (*unlock)(void *data); /* host memory that a device has page-locked: called before it goes
                                    back to the system */
     gp_srcloc made;             /* where, for the out-of-memory list */
@@ -60,6 +62,9 @@ _Static_assert(offsetof(struct gp_tensor, a) == 0, "kernels take a gp_tensor * a
 /* New uninitialised tensor on dev's current stream; NULL with a message. The caller owns one
  * reference. */
 gp_tensor *gp_tensor_new(gp_device *dev, gp_dtype dt, const gp_shape *shape);
+
+/* The same on the cpu, for the host itself to fill: no queued work, of a fork, uses its memory. */
+gp_tensor *gp_tensor_new_host(gp_dtype dt, const gp_shape *shape);
 
 /* A view of base's storage: shape and strides (elements) given, `offset` in elements relative to
  * base's first. Never copies. */

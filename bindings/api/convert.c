@@ -230,7 +230,7 @@ static void from_numbers(lua_State *L, survey *s, wanted *w) {
         if (s->boolean) w->dtype = GP_bool;
         else if (s->integer && !s->real) w->dtype = GP_i64;
     }
-    gp_tensor *t = gp_tensor_new(gp_device_cpu(), w->dtype, &s->shape);
+    gp_tensor *t = gp_tensor_new_host(w->dtype, &s->shape);
     gp_lua_push(L, t);
     lua_insert(L, -2);
     filling f = {.s = s, .dtype = w->dtype, .to = t->a.data};
@@ -268,16 +268,14 @@ static int l_tensor(lua_State *L) {
 
 const gp_tensor *gp_lua_host(lua_State *L, gp_tensor *x, gp_why why, const char *what) {
     if (!gp_trace_may_read(what)) return gp_lua_raise(L), NULL;
-    if (x->a.contiguous && !gp_tensor_device(x)->vt->async) {
+    if (x->a.contiguous && gp_tensor_device(x)->vt->on_host && !x->storage->last_writer) {
         lua_pushnil(L);
         return x;
     }
     gp_lua_enter(L);
-    gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, why, what);
-    gp_tensor *flat = host ? gp_contiguous(host) : NULL;
-    gp_tensor_unref(host);
-    gp_lua_push(L, flat);
-    return flat;
+    gp_tensor *host = gp_to_host(x, why, what);
+    gp_lua_push(L, host);
+    return host;
 }
 
 static void push_element(lua_State *L, gp_dtype dt, const char *p) {

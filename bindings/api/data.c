@@ -23,7 +23,7 @@ static const char *check_file(lua_State *L, const char *fn) {
 
 /* x in host memory, pushed; a recorded wait where it is on a device. */
 static gp_tensor *on_cpu(lua_State *L, gp_tensor *x, const char *fn) {
-    gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, GP_WHY_copy, fn);
+    gp_tensor *host = gp_to_host(x, GP_WHY_copy, fn);
     gp_lua_push(L, host);
     return host;
 }
@@ -89,7 +89,7 @@ static void add_pair(lua_State *L, gp_npz *z, const char *fn) {
     if (n == 0 || n != strlen(name))
         luaL_error(L, "%s: '%s' cannot be the name of an entry", fn, name);
     if (!x) luaL_error(L, "%s: '%s' is a %s (expected a tensor)", fn, name, luaL_typename(L, -1));
-    gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, GP_WHY_copy, fn);
+    gp_tensor *host = gp_to_host(x, GP_WHY_copy, fn);
     if (!host || !gp_npz_add(z, name, host)) gp_lua_raise(L);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "tensor/device/hazard.h"
 #include "tensor/error.h"
 #include "tensor/infer.h"
 #include "tensor/autograd/tape.h"
@@ -112,7 +113,7 @@ static bool shape_tensor(gp_collate *s, part *p, const gp_tensor *t, int64_t ind
                        GP_MAX_DIM - 1);
     for (int i = 0; i < t->a.ndim; i++) shape.dim[i + 1] = t->a.dim[i];
     p->kind = TENSOR;
-    p->out = gp_tensor_new(gp_device_cpu(), (gp_dtype)t->a.dtype, &shape);
+    p->out = gp_tensor_new_host((gp_dtype)t->a.dtype, &shape);
     if (p->out) p->out->storage->pinned = s->pin;
     return p->out != NULL;
 }
@@ -231,6 +232,7 @@ static bool put_tensor(const putting *o, const part *p, gp_tensor *x) {
         return differs(o, p, gp_tensor_text(x, a, sizeof a), b);
     }
     size_t bytes = (size_t)x->a.numel * gp_dtype_size((gp_dtype)x->a.dtype);
+    if (!gp_host_ready(x->storage, GP_WHY_copy, "collate")) return false;
     if (x->a.contiguous) {
         if (bytes) memcpy(out->a.data + (size_t)o->slot * bytes, x->a.data, bytes);
         return true;
@@ -322,7 +324,7 @@ static void push_numbers(const gp_collate *s, const part *p, lua_State *L) {
     for (int i = 0; i < s->n; i++)
         if (p->number[i].is_float) dt = gp_default_dtype;
     gp_shape shape = {.ndim = 1, .dim = {s->n}};
-    gp_tensor *t = gp_tensor_new(gp_device_cpu(), dt, &shape);
+    gp_tensor *t = gp_tensor_new_host(dt, &shape);
     if (t) t->storage->pinned = s->pin;
     for (int i = 0; t && i < s->n; i++)
         gp_scalar_store(dt, t->a.data + (size_t)i * gp_dtype_size(dt), p->number[i]);

@@ -8,6 +8,7 @@
 #include "bindings/names.h"
 #include "bindings/loader/serial.h"
 #include "bindings/loader/serial_tags.h"
+#include "tensor/device/hazard.h"
 #include "tensor/error.h"
 
 enum { DEEPEST = 150 };
@@ -121,6 +122,7 @@ static bool put_tensor(packer *k, const gp_tensor *t, int idx, const step *s) {
     gp_serial *p = k->p;
     if (gp_tensor_device(t) != gp_device_cpu())
         return refuse(k, idx, s, "on a device; a worker's tensors are on the cpu (x:cpu())");
+    if (!gp_host_ready(t->storage, GP_WHY_copy, "loader")) return false;
     if (p->ntensors == p->tensor_room) {
         int want = 2 * p->tensor_room + 8;
         gp_tensor **more = realloc(p->tensor, (size_t)want * sizeof *more);

@@ -358,8 +358,7 @@ static void sleep_a_little(pthread_cond_t *cond, pthread_mutex_t *lock, long ns)
 }
 
 static void any_busy(gp_device *dev, void *busy) {
-    for (int i = 0; dev->vt->async && i < dev->nstreams; i++)
-        *(bool *)busy |= dev->vt->busy(dev->streams[i]);
+    for (int i = 0; i < dev->nstreams; i++) *(bool *)busy |= dev->vt->busy(dev->streams[i]);
 }
 
 static void note_wait(gp_worker_pool *c, uint64_t t0) {

@@ -1,26 +1,30 @@
 -- Lab: fork and wait. The tutorial "Dynamic Parallelism in TorchScript": an ensemble of
 -- bidirectional LSTMs, first one layer after the other, then with the two directions of each beside
--- one another, then with all of the models so.
+-- one another, then with all of the models so; forward, and backward, which runs each op on the
+-- stream of its forward.
 --
 -- What to look at
---   1. the three times, and that all three give the same numbers
--- 2. streams: on how many queues the work was. One queue works on one op at a time, however many
--- ops there are
---   3. waits: none. fork and wait order the device's work; the host goes on
--- 4. with --trace the rows of the streams: in parallel.json (Perfetto, or chrome://tracing) the
--- lstm of a model stands
---      above that of another
--- Overlap needs something that would rest otherwise: on `sim`, where a queue is a thread of this
--- machine, processors; on a GPU parts of it that one op leaves free, so try --channels 1024 there.
--- With --device cpu there are no queues, and fork only calls the function.
+--   1. the times, and that all ways give the same numbers
+--   2. streams: on how many queues the work was. One queue works on one op at a time, however many
+--      ops there are; on the cpu the caller, which runs ops itself, is none of them
+--   3. overlap: the time of all kernels on streams over the time in which there was one. 1.00 is
+--      one at a time
+--   4. waits: none. fork and wait order the device's work; the host goes on. Only the cpu's host,
+--      which has the results to use itself, joins the forks
+--   5. with --trace the rows of the streams: in parallel.json (Perfetto, or chrome://tracing) the
+--      lstm of a model stands above that of another
+-- Overlap needs something that would rest otherwise: on `sim` and the cpu, where a queue is a
+-- thread of this machine, processors; on a GPU parts of it that one op leaves free, so try
+-- --channels 1024 there.
 --
--- gpush fork_wait.lua [--device gpu|cpu|sim|cuda] [--models 4] [--time 50] [--batch 50] [--channels
--- 256] [--trace FILE]
+-- gpush fork_wait.lua [--device gpu|cpu|sim|cuda] [--models 4] [--time 50] [--batch 50]
+--      [--channels 256] [--threads 1] [--trace FILE]
 
 local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
 local opt = options { device = "gpu", models = 4, time = 50, batch = 50, channels = 256,
-    trace = false }
+    threads = 1, trace = false }
 local T, B, C = opt.time, opt.batch, opt.channels
+threads(opt.threads) -- of an op: those of a fork have one, so more are compared with more
 
 -- ---- the model ----
 
@@ -74,6 +78,10 @@ local function run()
     local _ <close> = no_grad()
     return ensemble(x)
 end
+local function train()
+    ensemble:zero_grad()
+    ensemble(x):sum():backward()
+end
 
 local ways = { { "one after the other", false, false }, { "directions forked", true, false },
     { "models forked", false, true },
@@ -81,13 +89,13 @@ local ways = { { "one after the other", false, false }, { "directions forked", t
 
 print(("%d bidirectional LSTMs, %d steps, batch %d, %d channels, on %s"):format(
     opt.models, T, B, C, x.device))
--- Milliseconds that run takes, the device's work included: the median of five.
-local function time()
+-- Milliseconds that fn takes, the device's work included: the median of five.
+local function time(fn)
     local clock, all = current_stream "cpu", {}
     for i = 1, 5 do
         synchronize()
         local begun = clock:record()
-        run()
+        fn()
         synchronize()
         all[i] = begun:elapsed(clock:record()) * 1e3
     end
@@ -95,35 +103,57 @@ local function time()
     return all[3]
 end
 
--- The number of streams with kernels in the profile.
+-- The number of streams with kernels in the profile, and the overlap of these.
 local function streams_of(prof)
-    local seen, count = {}, 0
+    local seen, count, all = {}, 0, {}
     for _, e in ipairs(prof:events()) do
-        if e.kind == "kernel" and not seen[e.stream] then
-            seen[e.stream], count = true, count + 1
+        if e.kind == "kernel" then
+            if not seen[e.stream] then seen[e.stream], count = true, count + 1 end
+            all[#all + 1] = e
         end
     end
-    return count
+    table.sort(all, function(a, b) return a.start < b.start end)
+    local sum, busy, stop = 0, 0, 0
+    for _, e in ipairs(all) do
+        sum = sum + e.stop - e.start
+        busy = busy + math.max(0, e.stop - math.max(stop, e.start))
+        stop = math.max(stop, e.stop)
+    end
+    return count, busy > 0 and sum / busy or 1
 end
 
-print(("\n%-20s %12s %9s %8s %6s"):format("", "time", "speed-up", "streams", "waits"))
-local slowest, expected
-for i, way in ipairs(ways) do
+-- Waits of the host that nobody asked for; joins are what wait is for.
+local function waits()
+    local n = 0
+    for _, e in ipairs(sync.events()) do
+        n = n + ((e.why == "explicit" or e.why == "join") and 0 or 1)
+    end
+    return n
+end
+
+print(("\n%-20s %12s %9s %15s %9s %8s %8s %6s"):format("", "forward", "speed-up",
+    "with backward", "speed-up", "streams", "overlap", "waits"))
+local first, expected
+for _, way in ipairs(ways) do
     use(way[2], way[3])
     run() -- allocates memory and streams
+    train()
     synchronize()
     sync.reset()
     local result
     local prof = profile.run(function()
         result = run()
+        train()
         synchronize()
     end)
-    local waits = 0
-    for _, e in ipairs(sync.events()) do waits = waits + (e.why == "explicit" and 0 or 1) end
+    local waited = waits()
     if opt.trace then prof:trace(opt.trace) end
-    local ms = time()
-    if i == 1 then slowest, expected = ms, result end
-    print(("%-20s %9.3f ms %9.2f %8d %6d   equal %s"):format(
-        way[1], ms, slowest / ms, streams_of(prof), waits, equal(result, expected)))
+    local streams, overlap = streams_of(prof)
+    local ms, all = time(run), time(train)
+    first = first or { ms, all }
+    if expected == nil then expected = result end
+    print(("%-20s %9.3f ms %9.2f %12.3f ms %9.2f %8d %8.2f %6d   equal %s"):format(
+        way[1], ms, first[1] / ms, all, first[2] / all, streams, overlap, waited,
+        equal(result, expected)))
 end
 if opt.trace then print("trace of the last written to " .. opt.trace) end

@@ -190,8 +190,6 @@ when_called(gpush, "/plot/init.lua", "plot", "hist", "heatmap", "imshow")
 for _, name in ipairs { "plot", "hist", "heatmap", "imshow" } do
     declared(gpush, "", { [name] = "value data, table? options" })
 end
-when_called(gpush, "/fork.lua", "fork", "wait")
-declared(gpush, "", { fork = "value fn, rest args", wait = "value future" })
 when_called(gpush, "/fuse.lua", "fuse")
 declared(gpush, "", { fuse = "function fn" })
 -- their methods

@@ -67,9 +67,12 @@ static gp_node *pop(walk *w) {
 
 static void join_device(gp_device *dev, void *ctx) {
     walk *w = ctx;
-    for (int i = 0; w->used[dev->slot] >> i; i++)
+    gp_stream *current = gp_stream_current(dev);
+    for (int i = 0; w->used[dev->slot] >> i && w->joined; i++) {
+        gp_stream *s = dev->streams[i];
         if (w->used[dev->slot] >> i & 1)
-            w->joined = w->joined && gp_order_after(gp_stream_current(dev), dev->streams[i]);
+            w->joined = gp_order_join(current, s, atomic_load(&s->issued), "backward");
+    }
 }
 
 /* Orders the caller's streams after all others that the walk has used. */

@@ -15,6 +15,7 @@
 #include "tensor/device/backends.h"
 #include "tensor/device/failure.h"
 #include "tensor/device/hazard.h"
+#include "tensor/device/queue.h"
 #include "tensor/error.h"
 #include "tensor/device/thread.h"
 
@@ -26,6 +27,8 @@ gp_srcloc (*gp_srcloc_script)(void);
 static _Thread_local gp_srcloc forward;
 
 void gp_srcloc_set_forward(gp_srcloc at) { forward = at; }
+
+bool gp_srcloc_of_backward(void) { return forward.file != NULL; }
 
 gp_srcloc gp_srcloc_here(void) {
     if (forward.file || !gp_srcloc_script) return forward;
@@ -62,16 +65,34 @@ uint64_t gp_next_id(void) {
 
 double gp_now(void) { return (double)gp_now_ns() * 1e-9; }
 
+int gp_processors(void) {
+    static atomic_int known; /* the system reads a file to tell */
+    int n = atomic_load_explicit(&known, memory_order_relaxed);
+    if (n) return n;
+    n = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    atomic_store_explicit(&known, n < 1 ? 1 : n, memory_order_relaxed);
+    return n < 1 ? 1 : n;
+}
+
 /* OMP_NUM_THREADS decides, as for every library in the process; without it, the number of
  * processors this process may run on. */
 int gp_threads(void) {
     int n = atomic_load_explicit(&threads, memory_order_relaxed);
     if (!n) {
         const char *env = getenv("OMP_NUM_THREADS");
-        gp_set_threads(env ? atoi(env) : (int)sysconf(_SC_NPROCESSORS_ONLN));
+        gp_set_threads(env ? atoi(env) : gp_processors());
         n = atomic_load_explicit(&threads, memory_order_relaxed);
     }
     return worker || loader ? 1 : n;
+}
+
+int gp_threads_free(void) {
+    int n = gp_threads();
+    gp_device *cpu = n > 1 ? gp_device_cpu() : NULL;
+    if (!cpu || atomic_load_explicit(&cpu->streams[0]->alone, memory_order_relaxed)) return n;
+    int left = gp_processors();
+    for (int i = 1; i < cpu->nstreams; i++) left -= gp_queue_busy(cpu->streams[i]);
+    return left < 1 ? 1 : left < n ? left : n;
 }
 
 void gp_set_threads(int n) {
@@ -118,8 +139,11 @@ static gp_stream *stream_new(gp_device *dev) {
     if (!s) return gp_fail_null("out of memory");
     s->dev = dev;
     s->index = dev->nstreams;
+    s->async = !dev->vt->on_host || s->index;
+    atomic_init(&s->alone, !s->async);
     if (!dev->vt->stream_open(s)) return free(s), NULL;
     dev->streams[s->index] = s;
+    if (s->index) atomic_store_explicit(&dev->streams[0]->alone, false, memory_order_relaxed);
     atomic_store(&dev->nstreams, s->index + 1);
     return s;
 }
@@ -282,6 +306,11 @@ bool gp_wait_event(gp_event *e, gp_why why, const char *what) {
     return ok && !gp_failure_take(s, e->ticket);
 }
 
+bool gp_wait_ticket(gp_stream *first, uint64_t upto, gp_why why, const char *what) {
+    gp_event place = {.stream = first, .ticket = upto};
+    return gp_wait_event(&place, why, what);
+}
+
 bool gp_wait_device(gp_device *dev, gp_why why, const char *what) {
     if (!gp_trace_may_read(what)) return false;
     for (int d = 0; d < ndevices; d++)
@@ -299,6 +328,7 @@ bool gp_wait_room(gp_stream *s) {
 
 bool gp_stream_wait_event(gp_stream *s, gp_event *e) {
     if (e->stream == s) return true;
+    if (!s->async) return gp_wait_event(e, GP_WHY_join, "wait");
     if (e->stream->dev->vt == s->dev->vt) return gp_order_event(s, e);
     return gp_wait_event(e, GP_WHY_explicit, "wait_event");
 }

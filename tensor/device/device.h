@@ -33,10 +33,12 @@ typedef struct gp_event gp_event;
  * reused). Owned by the device. */
 struct gp_stream {
     gp_device *dev;
-    int index;                  /* 0 is the device's default stream, which is never given back */
-    atomic_int refs;            /* holders; at 0 the stream may be reused */
-    void *impl;                 /* owned by the device */
-    _Atomic uint64_t issued;    /* commands queued so far */
+    int index;               /* 0 is the device's default stream, which is never given back */
+    bool async;              /* launch returns before the work is done; else it is done by then */
+    atomic_bool alone;       /* not async, and the only one: there is nothing to order */
+    atomic_int refs;         /* holders; at 0 the stream may be reused */
+    void *impl;              /* owned by the device */
+    _Atomic uint64_t issued; /* commands queued so far */
     _Atomic uint64_t completed; /* those of them that are done */
     const char *_Atomic
         last_op; /* name and source line of the last op queued, for reports; file may be NULL */
@@ -60,17 +62,17 @@ typedef enum gp_trace_cmd {
 
 typedef struct gp_device_vt {
     const char *kind;          /* "cpu", "sim", "cuda" */
-    bool async;                /* launch returns before the work is done */
+    bool on_host;              /* its memory is the host's, and its default stream not async */
     bool (*open)(gp_device *); /* fills dev->impl; false with a message. NULL: nothing to do */
     void *(*mem_alloc)(gp_device *, size_t bytes); /* 64-byte aligned; NULL when out of memory */
     void (*mem_free)(gp_device *, void *, size_t bytes);
     bool (*stream_open)(gp_stream *); /* fills impl */
     void (*stream_close)(gp_stream *);
-    /* Queues (or runs) the call. Keeps no reference to c or its tensors' structs after
+    /* Queues the call, on an async stream. Keeps no reference to c or its tensors' structs after
      * returning. */
     bool (*launch)(gp_stream *, struct gp_call *c);
-    /* Queues a copy of bytes; host memory must stay valid until the copy is done (the caller waits
-     * or pins it). id: for gp_hook.device. */
+    /* Not of a device on_host. Queues a copy of bytes; host memory must stay valid until the copy
+     * is done (the caller waits or pins it). id: for gp_hook.device. */
     bool (*copy)(gp_stream *, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                  gp_storage *pinned, uint64_t id);
     /* Elements of the output in which c, a layer's row to be differentiated, saves what its
@@ -114,8 +116,8 @@ struct gp_device {
 
 struct gp_event {
     gp_stream *stream;
-    uint64_t ticket; /* sim: done when stream->completed >= ticket */
-    void *impl;      /* cuda: cudaEvent_t; sim: where the worker writes the time */
+    uint64_t ticket; /* cpu, sim: done when stream->completed >= ticket */
+    void *impl;      /* cuda: cudaEvent_t; cpu, sim: where the worker writes the time */
 };
 
 /* The device called name: "cpu", "sim", "sim:1", "cuda", "cuda:0", "gpu" (cuda where one works,
@@ -156,14 +158,17 @@ bool gp_wait(gp_stream *s, gp_why why, const char *what);
 bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what);
 bool gp_wait_granted(gp_stream *s, gp_why why, const char *what);
 bool gp_wait_event(gp_event *e, gp_why why, const char *what);
+/* Waits until `first` has done `upto` of its commands, for an op that runs on the host itself: the
+ * same as gp_wait_event, but for a stream with a queue (queue.h). */
+bool gp_wait_ticket(gp_stream *first, uint64_t upto, gp_why why, const char *what);
 /* All streams of dev; NULL: of all devices. */
 bool gp_wait_device(gp_device *dev, gp_why why, const char *what);
 
 /* Makes room in a full queue: a host stall of its own kind (why = queue), recorded and never
  * refused. */
 bool gp_wait_room(gp_stream *s);
-/* Work queued on s from now on starts after e; only events of another kind of device make the host
- * wait. */
+/* Work queued on s from now on starts after e. The host waits where s is its own (the cpu's default
+ * stream; why = join), and for events of another kind of device. */
 bool gp_stream_wait_event(gp_stream *s, gp_event *e);
 
 /* Seconds on a monotonic clock; one clock for host and worker times. */
@@ -172,8 +177,13 @@ double gp_now(void);
 uint64_t gp_now_ns(void);
 
 /* Number of threads CPU kernels may use; settable (1 … 256). Worker threads, of a device or of a
- * data loader, always use 1. */
+ * data loader, always use 1. Loops are divided by it. */
 int gp_threads(void);
+/* The same, less what would compete with the cpu's workers that are busy for a processor; at least
+ * 1. So many threads run a loop now, whatever its parts. */
+int gp_threads_free(void);
+/* Processors that this process may run on. */
+int gp_processors(void);
 void gp_set_threads(int n);
 /* Whether results on the cpu are to be the same bits for any number of threads; initially not.
  * What sums in an order that depends on the threads, BLAS and LAPACK, then uses one, and loops are

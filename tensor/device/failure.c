@@ -100,7 +100,7 @@ static bool covers(gp_stream *s, uint64_t upto, const gp_failure *f) {
 /* Asks devices that report failures only on request, for every stream: one may have used another's
  * results. */
 static void poll_device(gp_device *dev, void *unused) {
-    for (int i = 0; dev->vt->async && i < dev->nstreams; i++)
+    for (int i = 0; i < dev->nstreams; i++)
         if (gp_stream_queued(dev->streams[i])) dev->vt->busy(dev->streams[i]);
 }
 
@@ -307,7 +307,8 @@ static bool add_word(uintptr_t word) {
 }
 
 void gp_failure_log_read(gp_storage *st) {
-    if (st->dev->vt->async && add_word((uintptr_t)st)) entry_at(begun)->reads++;
+    if (no_memory || (st->dev->vt->on_host && st->dev != entry_at(begun)->stream->dev)) return;
+    if (add_word((uintptr_t)st)) entry_at(begun)->reads++;
 }
 
 void gp_failure_log_write(gp_storage *st, unsigned how) {

@@ -2,6 +2,7 @@
  * yet. */
 #include "tensor/device/hazard.h"
 
+#include "tensor/device/failure.h"
 #include "tensor/device/offload.h"
 
 /* Whether what s queues now is known to come after `upto` commands of `first`. */
@@ -48,9 +49,36 @@ bool gp_order_after(gp_stream *s, gp_stream *first) {
     return ok;
 }
 
+bool gp_order_join(gp_stream *s, gp_stream *first, uint64_t upto, const char *what) {
+    if (first == s) return true;
+    if (!s->async) return gp_wait_ticket(first, upto, GP_WHY_join, what);
+    if (is_after(s, first, upto)) return true;
+    if (!s->dev->vt->on_host) return gp_order_after(s, first);
+    gp_event place = {.stream = first, .ticket = upto};
+    return gp_order_event(s, &place);
+}
+
 bool gp_order_event(gp_stream *s, gp_event *e) {
     if (!s->dev->vt->event_wait(s, e)) return false;
     if (e->stream->dev == s->dev) note(s, e->stream->index, e->ticket);
+    return true;
+}
+
+bool gp_host_wait(gp_storage *st, gp_why why, const char *what) {
+    gp_stream *w = st->last_writer;
+    if (w->dev != st->dev) return true; /* a copy from a device, which was waited for */
+    return gp_wait_ticket(w, st->write_seq, why, what) && gp_failure_none(st);
+}
+
+bool gp_host_may_write(gp_storage *st, gp_why why, const char *what) {
+    gp_device *dev = st->dev;
+    uint64_t used = st->used_by;
+    if (st->stream->async) used |= (uint64_t)1 << st->stream->index;
+    for (int i = 0; used >> i && i < dev->nstreams; i++) {
+        gp_stream *s = dev->streams[i];
+        uint64_t queued = atomic_load_explicit(&s->issued, memory_order_relaxed);
+        if ((used >> i & 1) && !gp_wait_ticket(s, queued, why, what)) return false;
+    }
     return true;
 }
 
@@ -76,7 +104,7 @@ void gp_order_written(gp_storage *st, gp_stream *s) {
 
 static void wait_for_copies(gp_device *dev, void *ctx) {
     const char **what = ctx;
-    if (*what && dev->vt->async && !gp_wait_device(dev, GP_WHY_reuse, *what)) *what = NULL;
+    if (*what && !dev->vt->on_host && !gp_wait_device(dev, GP_WHY_reuse, *what)) *what = NULL;
 }
 
 bool gp_order_host_write(gp_storage *st, const char *what) {

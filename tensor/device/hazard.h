@@ -5,6 +5,16 @@
 
 #include "tensor/device/device.h"
 
+/* Called before the host itself reads st, of a device whose memory is the host's: waits for what
+ * queued last writes it, in the name of `what`. False with a message where the wait is refused or
+ * interrupted, and where st's value was computed from a command that failed. */
+bool gp_host_wait(gp_storage *st, gp_why why, const char *what);
+static inline bool gp_host_ready(gp_storage *st, gp_why why, const char *what) {
+    return !st->last_writer || gp_host_wait(st, why, what);
+}
+/* The same before it writes st: waits for all queued work that uses it. */
+bool gp_host_may_write(gp_storage *st, gp_why why, const char *what);
+
 /* Called before work that reads (or writes) st is queued on s. The streams wait for one another,
  * never the host. */
 bool gp_order_read(gp_storage *st, gp_stream *s);
@@ -12,6 +22,10 @@ bool gp_order_write(gp_storage *st, gp_stream *s);
 /* Work queued on s from now on starts after all that `first`, of the same device, has queued so
  * far. */
 bool gp_order_after(gp_stream *s, gp_stream *first);
+/* The same after `upto` commands of `first`, or later ones, and also where the host itself runs
+ * what is queued on s: there it waits (why = join), in the name of `what`, and raises their
+ * failures. */
+bool gp_order_join(gp_stream *s, gp_stream *first, uint64_t upto, const char *what);
 /* Work queued on s from now on starts after e, of a device of the same kind. */
 bool gp_order_event(gp_stream *s, gp_event *e);
 /* Called after work that writes st was queued on s. */

@@ -29,9 +29,11 @@ gp_tensor *gp_cast(gp_tensor *x, gp_dtype dt) {
 static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why,
                      const char *what) {
     gp_device *from = src->storage->dev, *to = dst->storage->dev;
-    gp_device *dev = to->vt->async ? to : from;
+    gp_device *dev = to->vt->on_host ? from : to;
     gp_stream *s = gp_stream_current(dev);
-    gp_copy_kind kind = !from->vt->async ? GP_COPY_H2D : !to->vt->async ? GP_COPY_D2H : GP_COPY_D2D;
+    gp_copy_kind kind = from->vt->on_host ? GP_COPY_H2D
+                        : to->vt->on_host ? GP_COPY_D2H
+                                          : GP_COPY_D2D;
     size_t bytes = (size_t)src->a.numel * gp_dtype_size((gp_dtype)src->a.dtype);
     gp_storage *host = kind == GP_COPY_H2D   ? src->storage
                        : kind == GP_COPY_D2H ? dst->storage
@@ -48,6 +50,7 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
          kind == GP_COPY_H2D); /* the host may read what came from the device immediately */
     uint64_t (*hook)(gp_stream *, gp_copy_kind, size_t, bool) = GP_HOOK(copy);
     void (*launch)(gp_stream *) = GP_HOOK(launch);
+    if (kind == GP_COPY_H2D && !gp_host_ready(src->storage, why, what)) return false;
     if (dev->vt->full(s) && !gp_wait_room(s)) return false;
     if (!gp_order_read(src->storage, s) || !gp_order_write(dst->storage, s)) return false;
     gp_storage_use(src->storage, s);
@@ -92,7 +95,7 @@ gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why 
                         const char *what) {
     gp_device *from = x->storage->dev;
     if (from == dev) return gp_tensor_ref(x);
-    if (from->vt->async && dev->vt->async &&
+    if (!from->vt->on_host && !dev->vt->on_host &&
         from->vt != dev->vt) { /* different kinds: through the host */
         gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, why, what);
         gp_tensor *there = host ? gp_to_device(host, dev, false, why, what) : NULL;
@@ -102,11 +105,12 @@ gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why 
     gp_tensor *src = gp_contiguous(x);
     if (!src) return NULL;
     gp_shape shape = gp_tensor_shape(x);
-    gp_tensor *dst = gp_tensor_new(dev, (gp_dtype)x->a.dtype, &shape);
+    gp_tensor *dst = dev->vt->on_host ? gp_tensor_new_host((gp_dtype)x->a.dtype, &shape)
+                                      : gp_tensor_new(dev, (gp_dtype)x->a.dtype, &shape);
     bool ok = dst != NULL;
     if (ok && x->a.numel)
-        ok = from->vt->async && dev->vt->async ? across(dst, src)
-                                               : transfer(dst, src, non_blocking, why, what);
+        ok = !from->vt->on_host && !dev->vt->on_host ? across(dst, src)
+                                                     : transfer(dst, src, non_blocking, why, what);
     gp_tensor_unref(src);
     if (!ok) gp_tensor_unref(dst), dst = NULL;
     return dst;
@@ -152,16 +156,22 @@ bool gp_copy_into(gp_tensor *dst, gp_tensor *src, gp_why why, const char *what) 
     return out != NULL;
 }
 
+gp_tensor *gp_to_host(gp_tensor *x, gp_why why, const char *what) {
+    gp_tensor *flat = gp_contiguous(x);
+    gp_tensor *host = flat ? gp_to_device(flat, gp_device_cpu(), false, why, what) : NULL;
+    gp_tensor_unref(flat);
+    if (host && !gp_host_ready(host->storage, why, what)) gp_tensor_unref(host), host = NULL;
+    return host;
+}
+
 bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what) {
     if (!gp_trace_may_read(what)) return false;
     size_t bytes = (size_t)x->a.numel * gp_dtype_size((gp_dtype)x->a.dtype);
-    gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, why, what);
+    gp_tensor *host = gp_to_host(x, why, what);
     if (!host) return false;
-    gp_tensor *flat = gp_contiguous(host);
-    if (flat) memcpy(dst, flat->a.data, bytes);
+    memcpy(dst, host->a.data, bytes);
     gp_tensor_unref(host);
-    gp_tensor_unref(flat);
-    return flat != NULL;
+    return true;
 }
 
 bool gp_item(gp_tensor *x, gp_scalar *out, gp_why why, const char *what) {
@@ -172,7 +182,8 @@ bool gp_item(gp_tensor *x, gp_scalar *out, gp_why why, const char *what) {
         return gp_fail("%s: expected a tensor with one element, got %s", what,
                        gp_tensor_text(x, text, sizeof text));
     }
-    if (!x->storage->dev->vt->async) {
+    if (x->storage->dev->vt->on_host) {
+        if (!gp_host_ready(x->storage, why, what)) return false;
         *out = gp_scalar_load((gp_dtype)x->a.dtype, x->a.data);
         return true;
     }

@@ -41,7 +41,7 @@ enum { STREAMS = GP_MAX_DEVICES * GP_MAX_STREAMS };
 
 static void count_issued(gp_device *dev, void *ctx) {
     uint64_t *issued = ctx;
-    for (int i = 0; dev->vt->async && i < atomic_load(&dev->nstreams); i++)
+    for (int i = 0; i < atomic_load(&dev->nstreams); i++)
         issued[dev->slot * GP_MAX_STREAMS + i] = atomic_load(&dev->streams[i]->issued);
 }
 
@@ -52,7 +52,7 @@ typedef struct waiting {
 } waiting;
 static void still_queued(gp_device *dev, void *ctx) {
     waiting *w = ctx;
-    for (int i = 0; dev->vt->async && i < atomic_load(&dev->nstreams); i++)
+    for (int i = 0; i < atomic_load(&dev->nstreams); i++)
         w->some |=
             atomic_load(&dev->streams[i]->completed) < w->issued[dev->slot * GP_MAX_STREAMS + i];
 }
@@ -73,7 +73,9 @@ static void sweep(void) {
     }
 }
 
-static void any_async(gp_device *dev, void *ctx) { *(bool *)ctx |= dev->vt->async; }
+static void any_async(gp_device *dev, void *ctx) {
+    *(bool *)ctx |= !dev->vt->on_host || atomic_load(&dev->nstreams) > 1;
+}
 
 void gp_program_unref(void *program) {
     gp_program *p = program;

@@ -277,7 +277,7 @@ static gp_tensor *read_array(gp_npy_source *s) {
             gp_shape_text(&h.shape, text, sizeof text), (long long)bytes);
         return NULL;
     }
-    gp_tensor *t = gp_tensor_new(gp_device_cpu(), h.dtype, &h.shape);
+    gp_tensor *t = gp_tensor_new_host(h.dtype, &h.shape);
     if (!t) return NULL;
     if (bytes && !need(s, t->a.data, (uint64_t)bytes, "the data")) return gp_tensor_unref(t), NULL;
     if (h.swap && size > 1) swap_bytes(t->a.data, numel, size);
@@ -353,7 +353,7 @@ bool gp_npy_save(const char *file, gp_tensor *x) {
     gp_outfile o;
     size_t n = gp_npy_header("npy.save", x, head);
     if (!n) return false;
-    gp_tensor *t = gp_contiguous(x);
+    gp_tensor *t = gp_to_host(x, GP_WHY_copy, "npy.save");
     if (!t) return false;
     bool ok = gp_outfile_begin(&o, "npy.save", file);
     if (ok) {

@@ -223,7 +223,7 @@ static bool write_all(zip_t *za, const char *file, const gp_npz *z, char (*head)
     bool ok = true;
     for (int i = 0; ok && i < z->n; i++) {
         size_t n = gp_npy_header("npz.save", z->t[i], head[i]);
-        ok = n && (flat[i] = gp_contiguous(z->t[i])) &&
+        ok = n && (flat[i] = gp_to_host(z->t[i], GP_WHY_copy, "npz.save")) &&
              add_entry(za, z->name[i], flat[i], head[i], n, deflate);
     }
     zip_register_cancel_callback_with_state(za, stopped, NULL, NULL);

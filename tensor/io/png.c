@@ -136,7 +136,7 @@ static bool read_picture(picture *p, int channels, bool keep16, uint64_t most) {
 /* Converts interleaved rows to C x H x W. */
 static gp_tensor *planes(picture *p, gp_dtype dt) {
     gp_shape shape = {.ndim = 3, .dim = {p->channels, p->height, p->width}};
-    gp_tensor *t = gp_tensor_new(gp_device_cpu(), dt, &shape);
+    gp_tensor *t = gp_tensor_new_host(dt, &shape);
     if (!t) return NULL;
     float most = p->bits == 16 ? 65535 : 255;
     if (dt == GP_f32) SAMPLES(float, (float)v / most)
@@ -252,7 +252,7 @@ static bool save_rows(picture *p) {
 bool gp_png_save(const char *file, gp_tensor *x, int bits) {
     picture p = {.op = "image.save", .file = file};
     if (!describe(&p, x, bits)) return false;
-    gp_tensor *t = gp_contiguous(x);
+    gp_tensor *t = gp_to_host(x, GP_WHY_copy, "image.save");
     bool ok = t && make_rows(&p);
     if (ok) {
         interleave(&p, t);

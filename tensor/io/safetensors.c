@@ -191,7 +191,7 @@ static gp_tensor *make(const source *s, const entry *e) {
     size_t bytes = (size_t)(e->end - e->begin);
     gp_tensor *t;
     if (bytes == 0 || (uintptr_t)p % gp_dtype_size(e->dtype)) {
-        t = gp_tensor_new(gp_device_cpu(), e->dtype, &e->shape);
+        t = gp_tensor_new_host(e->dtype, &e->shape);
         if (t && bytes) memcpy(t->a.data, p, bytes);
     } else {
         gp_storage *st = gp_storage_foreign(gp_device_cpu(), p, bytes, release, s->map);
@@ -368,7 +368,7 @@ static bool write_file(const char *file, const char *header, const item *items, 
     if (!gp_outfile_begin(&o, SAVE, file)) return false;
     write_header(o.f, header);
     for (int i = 0; i < n && !ferror(o.f); i++) {
-        gp_tensor *t = gp_contiguous(items[i].t);
+        gp_tensor *t = gp_to_host(items[i].t, GP_WHY_copy, SAVE);
         if (!t) return gp_outfile_cancel(&o), false;
         bool ok = gp_outfile_put(&o, t->a.data, bytes_of(t));
         gp_tensor_unref(t);

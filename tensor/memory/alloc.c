@@ -76,13 +76,34 @@ static void push_free(gp_alloc *al, gp_storage *st) {
 /* Whether every other stream has passed the point up to which it used st. The tickets are those of
  * the time of release. */
 static bool settled(gp_storage *st) {
-    gp_event **events = st->owner;
+    gp_event **events = st->events;
     for (int i = 0; events[i]; i++)
         if (!st->dev->vt->event_done(events[i])) return false;
     for (int i = 0; events[i]; i++) st->dev->vt->event_free(events[i]);
     free(events);
-    st->owner = NULL;
+    st->events = NULL;
     return true;
+}
+
+/* Whether queued work may have used blocks of dev: then the log of failures may name them. */
+static bool has_queues(const gp_device *dev) {
+    return !atomic_load_explicit(&dev->streams[0]->alone, memory_order_relaxed);
+}
+
+/* With the lock held: frees the block on the device, and its struct. */
+static void release_block(gp_alloc *al, gp_storage *st) {
+    if (st->unlock) st->unlock(st->data);
+    al->dev->vt->mem_free(al->dev, st->data, st->bytes);
+    if (has_queues(al->dev)) gp_failure_bury(st);
+    else free(st);
+}
+
+/* Returns foreign memory to its owner. */
+static void release_foreign(gp_storage *st) {
+    if (st->unlock) st->unlock(st->data);
+    if (st->release) st->release(st);
+    if (has_queues(st->dev)) gp_failure_bury(st);
+    else free(st);
 }
 
 /* With the lock held: moves pending blocks that every stream is done with to their lists. */
@@ -94,16 +115,9 @@ static void reap(gp_alloc *al) {
             continue;
         }
         *p = st->next;
-        push_free(al, st);
+        if (st->size_class < 0) release_foreign(st);
+        else push_free(al, st);
     }
-}
-
-/* With the lock held: frees the block on the device, and its struct. */
-static void release_block(gp_alloc *al, gp_storage *st) {
-    if (st->unlock) st->unlock(st->data);
-    al->dev->vt->mem_free(al->dev, st->data, st->bytes);
-    if (al->dev->vt->async) gp_failure_bury(st);
-    else free(st);
 }
 
 /* Frees cached blocks on the device, largest classes first, until at most keep bytes are cached. */
@@ -174,7 +188,7 @@ static gp_storage *climb(gp_alloc *al, gp_stream *s, int size_class, size_t bloc
     for (int step = 0; step < 2; step++) {
         if (step == 1 && gp_alloc_collect) gp_alloc_collect();
         if (!gp_wait_device(dev, GP_WHY_alloc, "allocation")) return NULL;
-        if (step == 1 && !dev->vt->async && !gp_offload_wait("allocation")) return NULL;
+        if (step == 1 && dev->vt->on_host && !gp_offload_wait("allocation")) return NULL;
         gp_alloc_flush(dev);
         gp_lock(&al->lock);
         gp_storage *st = take_cached(al, s, size_class);
@@ -249,10 +263,10 @@ static gp_storage *begin_life(gp_storage *st, gp_stream *s, int size_class, size
     return st;
 }
 
-/* Whether blocks of this size go to the magazine: on a device that runs at once no queued work can
- * touch a freed block, so a thread's own small blocks need no lock. */
-static bool for_magazine(const gp_device *dev, int size_class) {
-    return size_class < GP_SMALL_CLASSES && !dev->vt->async;
+/* Whether blocks of this size go to the magazine: where ops run at once no queued work can touch a
+ * freed block, so a thread's own small blocks need no lock. */
+static bool for_magazine(const gp_stream *s, int size_class) {
+    return size_class < GP_SMALL_CLASSES && !s->async;
 }
 
 gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
@@ -261,7 +275,7 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     size_t block;
     if (bytes > (size_t)1 << 52) return out_of_memory(al, bytes);
     int size_class = class_of_size(bytes, &block);
-    gp_storage *small = for_magazine(dev, size_class) ? gp_magazine_pop(size_class) : NULL;
+    gp_storage *small = for_magazine(s, size_class) ? gp_magazine_pop(size_class) : NULL;
     if (small) return begin_life(small, s, size_class, bytes);
     gp_lock(&al->lock);
     gp_storage *st = take_cached(al, s, size_class);
@@ -289,7 +303,7 @@ gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes,
     if (!st) return gp_fail_null("out of memory");
     atomic_store(&st->refs, 1);
     st->dev = dev;
-    st->stream = gp_stream_current(dev);
+    st->stream = dev->streams[0]; /* the host may write it at once */
     st->data = data;
     st->bytes = bytes;
     st->size_class = -1;
@@ -318,30 +332,45 @@ static bool other_uses(gp_storage *st, gp_event ***out) {
     return known;
 }
 
+/* Foreign memory goes back to its owner, once the streams that use it have passed. Where that
+ * cannot be known, it stays. */
+static void foreign_free(gp_storage *st) {
+    gp_alloc *al = st->dev->alloc;
+    if (st->used_by && !other_uses(st, &st->events)) return;
+    if (!st->events) {
+        release_foreign(st);
+        return;
+    }
+    gp_lock(&al->lock);
+    st->next = al->pending;
+    al->pending = st;
+    gp_unlock(&al->lock);
+}
+
 /* Called when the last reference is gone: the block goes to the magazine, to its stream's list, or
  * to `pending` until the other streams that used it have passed. */
 static void storage_free(gp_storage *st) {
     if (st->size_class < 0) {
-        if (st->unlock) st->unlock(st->data);
-        if (st->release) st->release(st);
-        free(st);
+        foreign_free(st);
         return;
     }
     gp_alloc *al = st->dev->alloc;
     report_memory(st->dev, -(int64_t)st->bytes);
-    if (for_magazine(st->dev, st->size_class) && !st->pinned && gp_magazine_push(st)) return;
-    if (st->dev->vt->async) gp_failure_forget(st);
+    if (for_magazine(st->stream, st->size_class) && !st->used_by && !st->pinned &&
+        gp_magazine_push(st))
+        return;
+    if (has_queues(st->dev)) gp_failure_forget(st);
     gp_event **events = NULL;
     bool known = !st->used_by || other_uses(st, &events);
     gp_lock(&al->lock);
     if (st->bytes >= LARGE) live_remove(st);
     __atomic_store_n(&al->stats.in_use, al->stats.in_use - (int64_t)st->bytes, __ATOMIC_RELAXED);
-    st->owner = events;
+    st->events = events;
     st->pinned = false;
     if (!al->free[st->stream->index])
         al->free[st->stream->index] = calloc(CLASSES, sizeof(gp_storage *));
     if (!known || !al->free[st->stream->index]) {
-        if (known && !events && !st->dev->vt->async)
+        if (known && !events && !st->stream->async)
             release_block(al, st); /* else lost: no memory even for a list head */
     } else if (events) {
         st->next = al->pending;
@@ -391,7 +420,7 @@ void gp_alloc_stats(gp_device *dev, gp_mem_stats *out) {
     gp_lock(&al->lock);
     *out = al->stats;
     gp_unlock(&al->lock);
-    if (!dev->vt->async) gp_magazine_stats(out);
+    if (dev->vt->on_host) gp_magazine_stats(out);
     if (out->in_use > out->peak) out->peak = out->in_use;
 }
 

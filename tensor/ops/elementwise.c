@@ -138,8 +138,9 @@ static bool infer_operands(gp_call *c, gp_meta *m, int n) {
         return true;
     }
     gp_dtype dt = gp_infer_promote(c, 0, n);
-    gp_infer_zero_dim(c, 0, n);
-    if (!(m->dev = gp_infer_device(c)) || !gp_infer_compute(c, dt, &out)) return false;
+    if (!gp_infer_zero_dim(c, 0, n) || !(m->dev = gp_infer_device(c)) ||
+        !gp_infer_compute(c, dt, &out))
+        return false;
     if (!gp_infer_broadcast(c, 0, n, &m->out[0].shape)) return false;
     m->n = 1;
     m->out[0].dtype = out;
@@ -247,7 +248,7 @@ bool infer_grad(gp_call *c, gp_meta *m) {
 bool infer_where(gp_call *c, gp_meta *m) {
     if (!gp_infer_mask(c, 0, "cond")) return false;
     m->out[0].dtype = gp_infer_promote(c, 1, 2);
-    gp_infer_zero_dim(c, 1, 2);
+    if (!gp_infer_zero_dim(c, 1, 2)) return false;
     m->n = 1;
     return (m->dev = gp_infer_device(c)) && gp_infer_broadcast(c, 0, 3, &m->out[0].shape);
 }
@@ -263,7 +264,7 @@ bool infer_masked_fill(gp_call *c, gp_meta *m) {
     if (gp_dtype_kind(vt) > gp_dtype_kind(dt) && !(v->kind == GP_NUMBER && !v->is_float))
         return gp_fail("masked_fill: a %s value does not fit in a %s tensor",
                        v->kind == GP_NUMBER ? "float" : gp_dtype_name(vt), gp_dtype_name(dt));
-    gp_infer_zero_dim(c, 2, 1);
+    if (!gp_infer_zero_dim(c, 2, 1)) return false;
     if (c->arg[2].kind == GP_NUMBER && !gp_infer_number(c, 2, "value", dt)) return false;
     m->n = 1;
     m->out[0].dtype = dt;

@@ -45,8 +45,8 @@ _Static_assert(sizeof short_names / sizeof *short_names == sizeof short_hows + 1
                "an operation for each name, which a NULL ends");
 
 bool infer_scatter(gp_call *c, gp_meta *m) {
-    gp_infer_zero_dim(c, 3, 1);
-    return settle_how(c, 4, short_names, short_hows, "'add' or 'multiply'") && scatter_along(c, m);
+    return gp_infer_zero_dim(c, 3, 1) &&
+           settle_how(c, 4, short_names, short_hows, "'add' or 'multiply'") && scatter_along(c, m);
 }
 
 bool infer_scatter_add(gp_call *c, gp_meta *m) { return scatter_along(c, m); }
@@ -64,7 +64,7 @@ bool infer_scatter_reduce(gp_call *c, gp_meta *m) {
 bool infer_scatter_nd(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     gp_shape s, all;
-    gp_infer_zero_dim(c, 2, 1);
+    if (!gp_infer_zero_dim(c, 2, 1)) return false;
     if (!settle_how(c, 3, short_names, short_hows, "'add' or 'multiply'")) return false;
     if (!gp_infer_tuples(c, m, 0, &s)) return false;
     all = s;
@@ -85,7 +85,7 @@ bool infer_scatter_nd(gp_call *c, gp_meta *m) {
 bool infer_index_put(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     gp_shape s, all;
-    gp_infer_zero_dim(c, 2, 1);
+    if (!gp_infer_zero_dim(c, 2, 1)) return false;
     if (!gp_infer_indexed(c, m, 4, &s)) return false;
     all = s;
     if (c->arg[2].kind == GP_TENSOR) {
@@ -138,7 +138,7 @@ bool infer_index_copy(gp_call *c, gp_meta *m) {
 
 bool infer_index_fill(gp_call *c, gp_meta *m) {
     int d;
-    gp_infer_zero_dim(c, 3, 1);
+    if (!gp_infer_zero_dim(c, 3, 1)) return false;
     if (c->arg[3].kind == GP_TENSOR && c->arg[3].t->a.ndim)
         return gp_fail("index_fill: expected a number or a 0-d tensor as value, got a %d-d tensor",
                        c->arg[3].t->a.ndim);

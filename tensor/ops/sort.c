@@ -180,7 +180,7 @@ static bool two_sides(gp_call *c, gp_meta *m, gp_tensor *lines, int vi, gp_tenso
 static bool check_sides(gp_call *c, gp_meta *m, const char *name, gp_tensor *lines, int vi) {
     const gp_value *v = &c->arg[vi];
     uint32_t real = GP_SET_INT | GP_SET_FLOAT;
-    gp_infer_zero_dim(c, vi, 1);
+    if (!gp_infer_zero_dim(c, vi, 1)) return false;
     if (!(m->dev = gp_infer_device(c)) || !gp_infer_check(c, name, (gp_dtype)lines->a.dtype, real))
         return false;
     return v->kind != GP_TENSOR ||

@@ -100,6 +100,8 @@ local cases = {
         local g = grad(z, w)]] } },
     { "explicit", "", "synchronize(d)", { "local v = x:sum()" }, asked = true },
     { "explicit", "", "s:synchronize()", { "local v = x:sum()" }, asked = true },
+    { "join", "", [[local w = ones(300, 300) wait(fork(function() return w:matmul(w) end))]],
+        { "local w = ones(300, 300) local v = w:matmul(w)" }, asked = true },
     { "queue", "", "for i = 1, 1500 do x:add_(1) end", { "x:add_(1500)" }, asked = true },
 }
 

@@ -25,7 +25,7 @@ void __tsan_release(void *);
 void gp_blas_threads(int n) {
     gp_blas_open();
     bool alone = omp_in_parallel() || gp_deterministic() || atomic_load(&gp_offload_abandoned);
-    int most = alone ? 1 : gp_threads();
+    int most = alone ? 1 : gp_threads_free();
     omp_set_num_threads(n < most ? n : most);
 }
 
@@ -86,6 +86,7 @@ UNCHECKED void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx) {
         if (n > 0) body(ctx, 0, n);
         return;
     }
+    if (threads > 1) threads = gp_threads_free();
     if (threads == 1) {
         share(body, ctx, n, parts, 0, 1);
         return;
@@ -99,7 +100,7 @@ UNCHECKED void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx) {
         leave_signals();
         gp_running = call;
         int running = omp_get_num_threads(); /* perhaps fewer than asked for */
-        share(body, ctx, n, fixed ? parts : running, omp_get_thread_num(), running);
+        share(body, ctx, n, parts, omp_get_thread_num(), running);
         if (omp_get_thread_num()) gp_running = NULL;
         RELEASE(&sync);
     }

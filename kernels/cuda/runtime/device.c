@@ -281,7 +281,6 @@ static bool event_drain(gp_event *e) {
 
 static const gp_device_vt vt = {
     .kind = "cuda",
-    .async = true,
     .open = open_device,
     .mem_alloc = mem_alloc,
     .mem_free = mem_free,

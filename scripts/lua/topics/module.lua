@@ -58,17 +58,20 @@ local topics = {
         see = "timeit, compare, profile" },
     fork = { call = "fork(fn, …)",
         text = "Calls fn at once, but its ops go to streams of their own, beside what is queued \z
-            meanwhile; gives a future for wait, which has f:done() and f:wait(), too. Nothing \z
-            waits: ops follow those whose tensors they take. On the cpu fn is only called. An \z
-            error of fn is raised by fork at once; one on the device (an index out of range) by \z
-            whatever reads a result, such as item or print.",
+            meanwhile, and so do those of its backward; gives a future for wait, which has \z
+            f:done() and f:wait(), too. Nothing waits: ops follow those whose tensors they take. \z
+            On the cpu the streams are threads, as many as processors, and each op uses one. An \z
+            error of fn is raised by fork at once; one of an op (an index out of range) by \z
+            whatever reads a result, such as item or print, by synchronize, on the cpu by wait.",
         example = "local x = ones(3, {device = \"sim\"}); local f = fork(function(a) return \z
             a:neg() end, x); return (x + wait(f)):sum():item()\n--> 0.0",
         see = "wait, stream" },
     wait = { call = "wait(future)",
         text = "What the function given to fork returned; wait{f, g} a list of the first value of \z
-            each. The host does not wait: whoever uses a tensor follows what makes it. So an \z
-            error on the device is not raised here, but where a value is read.",
+            each. On a device the host does not wait: whoever uses a tensor follows what makes \z
+            it, and an error is raised where a value is read. On the cpu it waits for the fork \z
+            (sync: join), and raises its errors; within another fork, its worker does.",
+        waits = "on the cpu for the fork; sync counts it as a join, which is never refused",
         example = "local l = {}; for i = 1, 4 do l[i] = fork(ones, 2) end return \z
             stack(wait(l)):sum():item()\n--> 8.0",
         see = "fork, synchronize" },

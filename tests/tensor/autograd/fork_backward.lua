@@ -17,7 +17,8 @@ local function streams_of(fn, name)
     return n, seen
 end
 
-for _, dev in ipairs { "sim" } do
+for _, dev in ipairs { "sim", "cpu" } do
+    local here = tostring(current_stream(dev))
     local opts = { device = dev, requires_grad = true }
     manual_seed(3)
     local w, x = randn(64, 64, opts), randn(64, 64, opts)
@@ -40,11 +41,13 @@ for _, dev in ipairs { "sim" } do
     t.ok(equal(w1, w2) and equal(x1, x2), dev .. ": gradients of forks, bit for bit")
 
     local l = loss(true)
-    t.is(streams_of(function() l:backward() end, "sin"), 4,
-        dev .. ": each fork's backward has its stream")
+    local n = streams_of(function() l:backward() end, "sin")
+    t.ok(dev == "cpu" and n >= 1 or n == 4,
+        dev .. ": each fork's backward has its stream, of the cpu as many as processors: " .. n)
     l = loss(false)
-    t.is(streams_of(function() l:backward() end, "sin"), 1, dev .. ": without forks one")
-    t.is(tostring(current_stream(dev)), "stream 0 of " .. dev .. ":0",
+    t.is(streams_of(function() l:backward() end, "sin"), dev == "cpu" and 0 or 1,
+        dev .. ": without forks one, the caller's")
+    t.is(tostring(current_stream(dev)), here,
         dev .. ": the caller's stream is current again")
 
     -- what is queued after backward comes after it
@@ -60,7 +63,7 @@ for _, dev in ipairs { "sim" } do
         return y:sum()
     end))
     t.error(function() h:backward() end, "no", dev .. ": a hook's error comes out of backward")
-    t.is(tostring(current_stream(dev)), "stream 0 of " .. dev .. ":0",
+    t.is(tostring(current_stream(dev)), here,
         dev .. ": and the stream is the old one")
 
     -- gradients of gradients

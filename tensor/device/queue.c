@@ -1,0 +1,376 @@
+/* Streams that are a worker thread with a queue: all of sim's, and the cpu's beside the caller's
+ * own. */
+#include "tensor/device/queue.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/call.h"
+#include "tensor/device/failure.h"
+#include "tensor/device/recovery.h"
+#include "tensor/device/thread.h"
+#include "tensor/memory/alloc.h"
+#include "tensor/op.h"
+
+enum { QUEUE = 1024, ARRAYS = 8, SPIN_NS = 50000 };
+
+typedef enum kind { KERNEL, COPY, RECORD, WAIT, NOTHING, STOP } kind;
+
+/* Shared by the recorder and the worker that writes it. */
+typedef struct stamp {
+    atomic_int refs;
+    _Atomic uint64_t ns; /* 0 until reached */
+} stamp;
+
+typedef struct command {
+    kind kind;
+    union {
+        struct {
+            gp_call call;
+            gp_array arrays[ARRAYS]; /* what call's arguments point to */
+            gp_array *more; /* arrays beyond ARRAYS, and the pointers of lists; malloc'd or NULL */
+        };
+        struct {
+            void *dst;
+            const void *src;
+            size_t bytes;
+            gp_copy_kind direction;
+            gp_storage *pinned; /* host side of a copy that is not waited for; one reference */
+            uint64_t id;
+        };
+        struct {
+            gp_stream *on; /* WAIT: stream and ticket to wait for; RECORD: stamp only */
+            uint64_t ticket;
+            stamp *stamp;
+        };
+    };
+} command;
+
+typedef struct queue {
+    gp_stream *stream;
+    pthread_t thread;
+    pthread_mutex_t lock; /* producers, and the two conditions */
+    pthread_cond_t work, done;
+    bool asleep;         /* the worker waits on `work` */
+    _Atomic int waiters; /* threads waiting on `done` */
+    uintptr_t host_bits; /* of a device address: those of the host address */
+    command ring[QUEUE];
+} queue;
+
+/* ---- worker thread ---- */
+
+/* On the worker: reports that the command it runs has failed, with gp_error(). */
+static void fail_command(gp_stream *s, const gp_call *c, bool broke) {
+    char text[512];
+    uint64_t at = atomic_load_explicit(&s->completed, memory_order_relaxed) + 1;
+    if (c->loc.file)
+        snprintf(text, sizeof text, "%s (queued at %s:%d on %s)", gp_error(), c->loc.file,
+                 c->loc.line, s->dev->name);
+    else snprintf(text, sizeof text, "%s (on %s)", gp_error(), s->dev->name);
+    gp_failure_add(s, at, at, broke, text);
+}
+
+typedef void (*device_hook)(const gp_activity *);
+
+/* On the worker: runs the cpu's kernel, with host addresses in the arrays. */
+static void run_kernel(gp_stream *s, command *cmd) {
+    device_hook hook = GP_HOOK(device);
+    uint64_t t0 = hook ? gp_now_ns() : 0;
+    gp_running = &cmd->call;
+    if (!gp_cpu_kernels[gp_op_id(cmd->call.op)](&cmd->call)) fail_command(s, &cmd->call, false);
+    gp_running = NULL;
+    if (hook)
+        hook(&(gp_activity){
+            .s = s, .op = cmd->call.op, .id = cmd->call.id, .t0 = t0, .t1 = gp_now_ns()});
+    free(cmd->more);
+}
+
+/* Releases the host side of a copy, held since it was queued: it may be written or freed from here
+ * on. */
+static void let_go(command *cmd) {
+    if (!cmd->pinned) return;
+    atomic_fetch_sub(&cmd->pinned->readers, 1);
+    gp_storage_unref(cmd->pinned);
+}
+
+static void *host_address(const void *address, uintptr_t bits) {
+    return (void *)((uintptr_t)address & bits);
+}
+
+static void run_copy(gp_stream *s, command *cmd) {
+    static const char *const names[] = {"copy D2D", "copy H2D", "copy D2H"};
+    _Static_assert(GP_COPY_D2D == 0 && GP_COPY_H2D == 1 && GP_COPY_D2H == 2, "names by number");
+    device_hook hook = GP_HOOK(device);
+    uint64_t t0 = hook ? gp_now_ns() : 0;
+    uintptr_t bits = ((queue *)s->impl)->host_bits;
+    memcpy(host_address(cmd->dst, bits), host_address(cmd->src, bits), cmd->bytes);
+    if (hook)
+        hook(&(gp_activity){.s = s,
+                            .kind = names[cmd->direction],
+                            .id = cmd->id,
+                            .t0 = t0,
+                            .t1 = gp_now_ns(),
+                            .bytes = cmd->bytes});
+    let_go(cmd);
+}
+
+static void stamp_unref(stamp *st) {
+    if (atomic_fetch_sub(&st->refs, 1) == 1) free(st);
+}
+
+static bool reached(gp_stream *s, uint64_t ticket) {
+    return atomic_load_explicit(&s->completed, memory_order_acquire) >= ticket;
+}
+
+/* Blocks the calling thread until s has completed ticket commands: polls a little, then sleeps.
+ * False when interruptible and interrupted. */
+static bool wait_ticket(gp_stream *s, uint64_t ticket, bool interruptible) {
+    queue *q = s->impl;
+    if (reached(s, ticket)) return true;
+    for (uint64_t t0 = gp_now_ns(); gp_now_ns() - t0 < SPIN_NS;)
+        if (reached(s, ticket)) return true;
+    bool ok = true;
+    gp_lock(&q->lock);
+    atomic_fetch_add(&q->waiters, 1);
+    while (!reached(s, ticket)) {
+        if (interruptible && gp_interrupted) {
+            ok = gp_fail("interrupted while waiting for %s", s->dev->name);
+            break;
+        }
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 20000000;
+        if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+        pthread_cond_timedwait(&q->done, &q->lock, &until);
+    }
+    atomic_fetch_sub(&q->waiters, 1);
+    gp_unlock(&q->lock);
+    return ok;
+}
+
+/* On the worker. */
+static void execute(gp_stream *s, command *cmd) {
+    switch (cmd->kind) {
+    case KERNEL: run_kernel(s, cmd); break;
+    case COPY: run_copy(s, cmd); break;
+    case WAIT: wait_ticket(cmd->on, cmd->ticket, false); break;
+    case RECORD:
+        atomic_store(&cmd->stamp->ns, gp_now_ns());
+        stamp_unref(cmd->stamp);
+        break;
+    case NOTHING:
+    case STOP: break;
+    }
+}
+
+/* The next command: polls for it, then sleeps. */
+static command *next_command(queue *q, uint64_t at) {
+    gp_stream *s = q->stream;
+    for (uint64_t t0 = gp_now_ns(); gp_now_ns() - t0 < SPIN_NS;)
+        if (atomic_load_explicit(&s->issued, memory_order_acquire) > at)
+            return &q->ring[at % QUEUE];
+    gp_lock(&q->lock);
+    while (atomic_load(&s->issued) <= at) {
+        q->asleep = true;
+        pthread_cond_wait(&q->work, &q->lock);
+        q->asleep = false;
+    }
+    gp_unlock(&q->lock);
+    return &q->ring[at % QUEUE];
+}
+
+/* completed is advanced only after all effects of a command, so that whoever sees the number sees
+ * them, too. */
+static void complete(queue *q, uint64_t at) {
+    atomic_store(&q->stream->completed, at + 1);
+    if (!atomic_load(&q->waiters)) return;
+    gp_lock(&q->lock);
+    pthread_cond_broadcast(&q->done);
+    gp_unlock(&q->lock);
+}
+
+/* Marks the command that crashed as failed: the next wait of the host raises that. Nothing of a
+ * kernel or a copy remains but what it wrote. */
+static void crashed(queue *q, const char *text) {
+    gp_stream *s = q->stream;
+    uint64_t at = atomic_load(&s->completed);
+    command *cmd = &q->ring[at % QUEUE];
+    gp_running = NULL;
+    if (cmd->kind == COPY) let_go(cmd);
+    if (cmd->kind == KERNEL) free(cmd->more);
+    gp_fail(
+        "the worker of %s %s; results are lost, and it may have damaged other memory: save your "
+        "work and restart",
+        s->dev->name, text);
+    fail_command(s, &(gp_call){.loc = {0}}, true);
+    complete(q, at);
+}
+
+/* A worker's thread: runs commands in order until STOP. */
+static void *work(void *arg) {
+    queue *q = arg;
+    gp_rescue here;
+    char name[20]; /* for a debugger, and shell/crash.c */
+    snprintf(name, sizeof name, "%.8s stream", q->stream->dev->name);
+    pthread_setname_np(pthread_self(), name);
+    gp_thread_is_worker();
+    if (sigsetjmp(here.out, 0)) crashed(q, here.text);
+    else gp_rescue_begin(&here);
+    for (uint64_t at = atomic_load(&q->stream->completed);; at++) {
+        command *cmd = next_command(q, at);
+        kind k = cmd->kind;
+        execute(q->stream, cmd);
+        if (k == STOP) gp_rescue_end(&here); /* after complete() q may be freed */
+        complete(q, at);
+        if (k == STOP) return NULL;
+    }
+}
+
+/* ---- host side ---- */
+
+/* q lives until stream_close: the worker and every waiter on `done` use it. */
+bool gp_queue_open(gp_stream *s, uintptr_t host_bits) {
+    queue *q = calloc(1, sizeof *q);
+    if (!q) return gp_fail("out of memory");
+    q->stream = s;
+    q->host_bits = host_bits;
+    pthread_mutex_init(&q->lock, NULL);
+    pthread_cond_init(&q->work, NULL);
+    pthread_cond_init(&q->done, NULL);
+    s->impl = q;
+    if (!gp_thread_start(&q->thread, work, q))
+        return free(q), gp_fail("%s: no thread for a stream", s->dev->name);
+    return true;
+}
+
+/* A free slot in the queue, with the lock held; submit() releases it. */
+static command *reserve(gp_stream *s) {
+    queue *q = s->impl;
+    gp_lock(&q->lock);
+    while (gp_stream_queued(s) >=
+           QUEUE - 1) { /* launchers make room before; this covers what they did not foresee */
+        gp_unlock(&q->lock);
+        wait_ticket(s, s->issued - QUEUE / 2, false);
+        gp_lock(&q->lock);
+    }
+    return &q->ring[s->issued % QUEUE];
+}
+
+/* Makes the reserved command visible and releases the lock. */
+static void submit(gp_stream *s) {
+    queue *q = s->impl;
+    atomic_fetch_add_explicit(&s->issued, 1, memory_order_release);
+    if (q->asleep) pthread_cond_signal(&q->work);
+    gp_unlock(&q->lock);
+}
+
+/* Ends the worker after all that is queued. */
+void gp_queue_close(gp_stream *s) {
+    queue *q = s->impl;
+    if (!q) return;
+    reserve(s)->kind = STOP;
+    submit(s);
+    pthread_join(q->thread, NULL);
+    s->impl = NULL;
+    free(q);
+}
+
+/* Copies the call and every array it refers to into cmd; those beyond ARRAYS into `more`. */
+static bool copy_call(gp_stream *s, command *cmd, const gp_call *c) {
+    int need = gp_call_arrays(c);
+    cmd->more = NULL;
+    if (need > ARRAYS && !(cmd->more = malloc((size_t)need * sizeof *cmd->more)))
+        return gp_fail("out of memory");
+    gp_call_copy(&cmd->call, c, cmd->more ? cmd->more : cmd->arrays, ((queue *)s->impl)->host_bits);
+    return true;
+}
+
+/* Queues c's kernel. c's own memory may be freed when this returns. */
+bool gp_queue_launch(gp_stream *s, gp_call *c) {
+    command *cmd = reserve(s);
+    cmd->kind = KERNEL;
+    bool ok = copy_call(s, cmd, c);
+    if (!ok) cmd->kind = NOTHING; /* the slot is taken: an empty command keeps the queue going */
+    submit(s);
+    return ok;
+}
+
+/* pinned: the host side, or NULL; held, and counted as read, until the worker has copied. */
+bool gp_queue_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind direction,
+                   gp_storage *pinned, uint64_t id) {
+    if (pinned) {
+        gp_storage_ref(pinned);
+        atomic_fetch_add(&pinned->readers, 1);
+    }
+    command *cmd = reserve(s);
+    *cmd = (command){.kind = COPY,
+                     .dst = dst,
+                     .src = src,
+                     .bytes = bytes,
+                     .direction = direction,
+                     .pinned = pinned,
+                     .id = id};
+    submit(s);
+    return true;
+}
+
+bool gp_queue_busy(gp_stream *s) { return gp_stream_queued(s) > 0; }
+bool gp_queue_full(gp_stream *s) { return gp_stream_queued(s) >= QUEUE - 8; }
+bool gp_queue_drain(gp_stream *s) { return wait_ticket(s, s->issued, true); }
+bool gp_queue_drain_room(gp_stream *s) { return wait_ticket(s, s->issued - QUEUE / 2, true); }
+
+/* An event with a stamp that has that many holders. */
+static gp_event *new_event(gp_stream *s, int holders) {
+    gp_event *e = calloc(1, sizeof *e);
+    stamp *st = calloc(1, sizeof *st);
+    if (!e || !st) return free(e), free(st), gp_fail_null("out of memory");
+    atomic_store(&st->refs, holders);
+    e->stream = s;
+    e->impl = st;
+    return e;
+}
+
+/* A ticket of the stream; the stamp is shared with the worker, which writes the time. */
+gp_event *gp_queue_event_record(gp_stream *s) {
+    gp_event *e = new_event(s, 2);
+    if (!e) return NULL;
+    command *cmd = reserve(s);
+    cmd->kind = RECORD;
+    cmd->stamp = e->impl;
+    e->ticket = s->issued + 1;
+    submit(s);
+    return e;
+}
+
+gp_event *gp_queue_event_now(gp_stream *s) {
+    gp_event *e = new_event(s, 1);
+    if (e) atomic_store(&((stamp *)e->impl)->ns, gp_now_ns());
+    return e;
+}
+
+bool gp_queue_event_done(gp_event *e) { return reached(e->stream, e->ticket); }
+bool gp_queue_event_drain(gp_event *e) { return wait_ticket(e->stream, e->ticket, true); }
+
+/* Makes s wait until e's stream has reached it. The worker of s blocks, not the host. */
+bool gp_queue_event_wait(gp_stream *s, gp_event *e) {
+    if (gp_queue_event_done(e)) return true;
+    command *cmd = reserve(s);
+    cmd->kind = WAIT;
+    cmd->on = e->stream;
+    cmd->ticket = e->ticket;
+    submit(s);
+    return true;
+}
+
+double gp_queue_event_time(gp_event *e) {
+    uint64_t ns = atomic_load(&((stamp *)e->impl)->ns);
+    return ns ? (double)ns * 1e-9 : NAN;
+}
+
+void gp_queue_event_free(gp_event *e) {
+    stamp_unref(e->impl);
+    free(e);
+}

@@ -1,0 +1,39 @@
+/* Streams that are a worker thread with a queue of commands: those of sim, and of the cpu all but
+ * the first. Their functions are entries of a gp_device_vt, described there; but for open, launch,
+ * copy and event_record they also take a stream without a queue, on which nothing is ever queued.
+ */
+#ifndef GP_QUEUE_H
+#define GP_QUEUE_H
+
+#include "tensor/device/device.h"
+
+/* Starts the worker of s. host_bits: the bits of a device's address that are the host's. False with
+ * a message. */
+bool gp_queue_open(gp_stream *s, uintptr_t host_bits);
+/* Ends the worker after all that is queued. */
+void gp_queue_close(gp_stream *s);
+/* Queues c's cpu kernel. */
+bool gp_queue_launch(gp_stream *s, struct gp_call *c);
+bool gp_queue_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                   gp_storage *pinned, uint64_t id);
+bool gp_queue_busy(gp_stream *s);
+bool gp_queue_full(gp_stream *s);
+bool gp_queue_drain(gp_stream *s);
+bool gp_queue_drain_room(gp_stream *s);
+gp_event *gp_queue_event_record(gp_stream *s);
+/* An event that is reached now, on a stream on which nothing is queued. NULL with a message. */
+gp_event *gp_queue_event_now(gp_stream *s);
+bool gp_queue_event_done(gp_event *e);
+bool gp_queue_event_drain(gp_event *e);
+bool gp_queue_event_wait(gp_stream *s, gp_event *e);
+double gp_queue_event_time(gp_event *e);
+void gp_queue_event_free(gp_event *e);
+
+/* The entries of a gp_device_vt that are the same for every device with queues. */
+#define GP_QUEUE_FUNCTIONS                                                                         \
+    .stream_close = gp_queue_close, .busy = gp_queue_busy, .full = gp_queue_full,                  \
+    .drain = gp_queue_drain, .drain_room = gp_queue_drain_room, .event_done = gp_queue_event_done, \
+    .event_drain = gp_queue_event_drain, .event_wait = gp_queue_event_wait,                        \
+    .event_time = gp_queue_event_time, .event_free = gp_queue_event_free
+
+#endif

@@ -66,7 +66,8 @@ local functions = {
     ["stream.synchronize"] = "queued and current_stream 'sim':synchronize()",
     ["event.synchronize"] = "queued and current_stream 'sim':record():synchronize()",
     ["event.elapsed"] = "first:elapsed(queued and current_stream 'sim':record())",
-    synchronize = "queued and synchronize 'sim'", ["npy.save"] = "npy.save(file, vector(1))",
+    synchronize = "queued and synchronize 'sim'", wait = "wait(fork(matmul, large, large))",
+    ["npy.save"] = "npy.save(file, vector(1))",
     ["npz.save"] = "npz.save(file, {x = vector(1)})",
     ["safetensors.save"] = "safetensors.save(file, {x = vector(1)})",
     ["image.save"] = "image.save(file, zeros(3, 4, 4, {device = 'sim'}))",
@@ -81,7 +82,8 @@ local functions = {
 local skipped = { ["cuda.synchronize"] = "needs a GPU", ["data.Loader"] = "no wait for a device" }
 local dir = debug.getinfo(1, "S").source:match "^@(.*)tests/scripts/" or ""
 local topics = assert(loadfile(dir .. "scripts/lua/topics.lua", "t"))(dir .. "scripts/lua")
-local place = setmetatable({ vector = vector, file = os.tmpname() }, { __index = function(_, key)
+local place = { vector = vector, file = os.tmpname(), large = g.ones(700, 700) }
+setmetatable(place, { __index = function(_, key)
     if key == "queued" then return vector(1) + 1 end
     return g[key] or _G[key]
 end })

@@ -1,12 +1,13 @@
 /* Matrix products: f32 by oneDNN, f64 by OpenBLAS, integers and tiny sizes by plain loops; 16-bit
- * floats are computed in f32. */
+ * floats in f32, or in pairs where the processor has products of bf16 (half.c). */
 #include <cblas.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/runtime/scratch.h"
+#include "kernels/cpu/matmul/half.h"
 #include "kernels/cpu/matmul/small.h"
+#include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/runtime/kernel.h"
 
 enum {
@@ -19,12 +20,7 @@ enum {
 #define SLICE (INT64_C(1) << 31)
 #define PLAIN_SLICE (INT64_C(1) << 27)
 
-/* A matrix as a product reads it; strides in elements. */
-typedef struct matrix {
-    const char *data;
-    gp_dtype dtype;
-    int64_t rows, cols, rs, cs;
-} matrix;
+typedef gp_matrix matrix;
 
 typedef struct product {
     gp_ctype ct;
@@ -323,6 +319,13 @@ static bool store(const product *p, char *out, const char *c, int64_t n) {
     return share(p, n, 1, store_part, &s);
 }
 
+/* ---- 16 bits ---- */
+
+static bool is_half(const product *p) {
+    return gp_dtype_size(p->a.dtype) == 2 && gp_is_float(p->a.dtype) && p->a.dtype == p->b.dtype &&
+           p->a.rows > 1 && p->b.cols > 1 && p->a.rows * p->b.cols * p->a.cols > TINY;
+}
+
 /* Scratch for one product: a and b packed, and the result in compute type. */
 typedef struct room {
     size_t a, b, c;
@@ -331,6 +334,11 @@ typedef struct room {
 static room room_for(const product *p) {
     room r = {0};
     bool tiny = p->a.dtype == gp_ctype_dtype[p->ct] && p->a.rows * p->b.cols * p->a.cols <= TINY;
+    if (is_half(p)) {
+        r.a = gp_half_bytes(&p->a, p->b.dtype);
+        if (p->x) r.c = (size_t)(p->a.rows * p->b.cols) * sizeof(float);
+        return r;
+    }
     if (!tiny) r.a = pack_bytes(&p->a, p->ct), r.b = pack_bytes(&p->b, p->ct);
     if (p->out->dtype != gp_ctype_dtype[p->ct])
         r.c = (size_t)(p->a.rows * p->b.cols) * gp_ctype_size[p->ct];
@@ -338,7 +346,7 @@ static room room_for(const product *p) {
 }
 
 /* Returns false when interrupted. */
-static bool one_product(const product *p, int64_t i, const room *r, char *scratch) {
+static bool one_product(product *p, int64_t i, const room *r, char *scratch) {
     matrix a = p->a, b = p->b;
     int64_t rest = i, n = a.rows * b.cols, size = (int64_t)gp_dtype_size((gp_dtype)p->out->dtype);
     for (int d = p->ndim - 1; d >= 0; d--) {
@@ -347,6 +355,16 @@ static bool one_product(const product *p, int64_t i, const room *r, char *scratc
         rest /= p->dim[d];
     }
     char *out = p->out->data + i * n * size, *c = r->c ? scratch + r->a + r->b : out;
+    if (is_half(p)) {
+        gp_dtype dtype = r->c ? GP_f32 : (gp_dtype)p->out->dtype;
+        gp_half_product h = {.call = p->call, .c = c, .dtype = dtype, .ldc = b.cols};
+        if (!gp_half_multiply(&h, &a, &b, r->a ? scratch : NULL)) {
+            if (h.no_memory) p->no_memory = true;
+            return false;
+        }
+        if (p->x && !add_x(p, c, i * n, n)) return false;
+        return !r->c || store(p, out, c, n);
+    }
     if (r->a && !pack(p, &a, scratch)) return false;
     if (r->b && !pack(p, &b, scratch + r->a)) return false;
     if (a.cols && !multiply(p->ct, &a, &b, c)) return false;
@@ -362,7 +380,7 @@ static void products(void *ctx, int64_t begin, int64_t end) {
     product *p = ctx;
     room r = room_for(p);
     size_t bytes = r.a + r.b + r.c;
-    char *scratch = bytes ? gp_scratch(GP_SCRATCH_PART, bytes) : NULL;
+    char *scratch = bytes ? gp_scratch(GP_SCRATCH_CALL, bytes) : NULL;
     if (bytes && !scratch) {
         p->no_memory = true;
         return;

@@ -2,7 +2,14 @@
  * dim. */
 #include "kernels/cpu/matmul/packed.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#if GP_PAIRS
+#include <immintrin.h>
+#endif
+
+#include "kernels/cpu/layout/transpose.h"
 
 #define VECTOR(T, t)                                                                               \
     typedef T vec_##t __attribute__((vector_size(GP_VB), aligned(sizeof(T)), may_alias));
@@ -18,9 +25,19 @@ typedef void (*tile_fn)(const void *a, int64_t lda, const void *w, const void *s
 #define EACH_V _Pragma("GCC unroll 4") for (int v = 0; v < V; v++)
 #define T float
 #define t f32
+#define A float
+#define STEP 1
+#define AT(p) (*(p))
+#define ADD(sum, w, a) (sum) + (w) * (a)
+#define TARGET
 #include "kernels/cpu/matmul/tiles.inc"
 #define T double
 #define t f64
+#define A double
+#define STEP 1
+#define AT(p) (*(p))
+#define ADD(sum, w, a) (sum) + (w) * (a)
+#define TARGET
 #include "kernels/cpu/matmul/tiles.inc"
 #define TABLE(t, v) tile_##t##_##v##_1, tile_##t##_##v##_2, tile_##t##_##v##_3
 #ifdef __AVX512F__
@@ -28,79 +45,163 @@ typedef void (*tile_fn)(const void *a, int64_t lda, const void *w, const void *s
 #else
 #define ALL(t, v) TABLE(t, v)
 #endif
-static const tile_fn tiles[2][2][GP_PANEL_ROWS] = {{{ALL(f32, 3)}, {ALL(f32, 4)}},
-                                                   {{ALL(f64, 3)}, {ALL(f64, 4)}}};
+#define VECTORS_OF(t)                                                                              \
+    {                                                                                              \
+        {ALL(t, 1)}, {ALL(t, 2)}, {ALL(t, 3)}, { ALL(t, 4) }                                       \
+    }
 
-void gp_panels_init(gp_panels *p, gp_ctype ct, int gates, int64_t units, int64_t k) {
-    *p = (gp_panels){
-        .ct = ct, .gates = gates, .vectors = gates == 1 ? 4 : gates, .units = units, .k = k};
+#if GP_PAIRS
+typedef vec_f32 vec_pairs;
+static inline uint32_t two(const uint16_t *p) {
+    uint32_t u;
+    memcpy(&u, p, sizeof u);
+    return u;
+}
+#define T float
+#define t pairs
+#define A uint16_t
+#define STEP 2
+#define AT(p) two(p)
+#define ADD(sum, w, a)                                                                             \
+    (vec_pairs)                                                                                    \
+        _mm512_dpbf16_ps((__m512)(sum), (__m512bh)(w), (__m512bh)_mm512_set1_epi32((int)(a)))
+#define TARGET __attribute__((target("avx512bf16")))
+#include "kernels/cpu/matmul/tiles.inc"
+#define ALL_PAIRS VECTORS_OF(pairs)
+
+bool gp_has_pairs(void) {
+    static _Atomic int known; /* 1: no, 2: yes */
+    if (!known) {
+        const char *wanted = getenv("GPUSH_ISA");
+        __builtin_cpu_init();
+        known = 1 + (!wanted && __builtin_cpu_supports("avx512bf16"));
+    }
+    return known == 2;
+}
+#else
+#define ALL_PAIRS                                                                                  \
+    {                                                                                              \
+        { NULL }                                                                                   \
+    }
+bool gp_has_pairs(void) { return false; }
+#endif
+/* By type (f32, f64, pairs), vectors, rows. */
+static const tile_fn tiles[3][4][GP_PANEL_ROWS] = {VECTORS_OF(f32), VECTORS_OF(f64), ALL_PAIRS};
+
+void gp_panels_init(gp_panels *p, gp_ctype ct, bool pairs, int gates, int64_t units, int64_t k) {
+    *p = (gp_panels){.ct = ct,
+                     .pairs = pairs,
+                     .gates = gates,
+                     .vectors = gates == 1 ? 4 : gates,
+                     .units = units,
+                     .k = k,
+                     .depth = pairs ? (k + 1) / 2 : k};
     p->lanes = GP_VB / gp_ctype_size[ct];
     p->width = p->vectors * p->lanes;
     p->each = gates == 1 ? p->width : p->lanes;
     p->count = (units + p->each - 1) / p->each;
 }
 
-/* Row of w that column j of panel i holds; -1 past the last unit. */
-static int64_t weight_row(const gp_panels *p, int64_t i, int64_t j) {
-    int64_t unit = i * p->each + (p->gates == 1 ? j : j % p->lanes);
-    if (unit >= p->units) return -1;
-    return p->gates == 1 ? unit : j / p->lanes * p->units + unit;
+/* ---- packing ---- */
+
+/* Some columns of a panel, from adjacent rows of w: column j, row i is w[j * rs + i * cs]. */
+typedef struct columns {
+    char *to;
+    const char *w;
+    int64_t n, k, rs, cs, width; /* width: elements of a panel's row */
+} columns;
+
+/* Pairs of adjacent weights are elements of 4 bytes. */
+static void pair_rows(const columns *c) {
+    int64_t whole = c->k / 2;
+    gp_transpose(c->to, c->width * 4, c->w, c->rs, whole, c->n, 4, false);
+    uint32_t *last = (uint32_t *)(void *)c->to + whole * c->width;
+    for (int64_t j = 0; c->k % 2 && j < c->n; j++)
+        last[j] = *(const uint16_t *)(c->w + j * c->rs + (c->k - 1) * c->cs);
 }
 
-/* to[k][width] from n rows of `part` elements. */
-#define SPREAD(T, t)                                                                               \
-    static void spread_##t(T *to, const T *rows, int64_t width, int64_t lanes, int64_t part,       \
-                           int64_t n) {                                                            \
-        for (int64_t k = 0; k < n; k++)                                                            \
-            for (int64_t j = 0; j < lanes; j++) to[k * width + j] = rows[j * part + k];            \
+static void pair_columns(const columns *c) {
+    for (int64_t i = 0; i < c->k; i += 2) {
+        uint32_t *to = (uint32_t *)(void *)c->to + i / 2 * c->width;
+        const uint16_t *a = (const uint16_t *)(c->w + i * c->cs),
+                       *b = (const uint16_t *)(c->w + (i + 1) * c->cs);
+        if (i + 1 == c->k)
+            for (int64_t j = 0; j < c->n; j++) to[j] = a[j];
+        else
+            for (int64_t j = 0; j < c->n; j++) to[j] = a[j] | (uint32_t)b[j] << 16;
     }
-SPREAD(float, f32)
-SPREAD(double, f64)
+}
 
-static void pack_vector(gp_panels *p, const gp_panel_source *s, int64_t i, int v) {
-    enum { PART = 64 };
-    _Alignas(64) char rows[PART * GP_VB]; /* lanes rows of PART elements */
-    int64_t size = gp_ctype_size[p->ct];
-    gp_load load = gp_load_fn(s->dtype, p->ct);
-    char *to = p->data + (i * p->k * p->width + v * p->lanes) * size;
-    for (int64_t k = 0; k < p->k; k += PART) {
-        int64_t n = p->k - k < PART ? p->k - k : PART;
-        for (int64_t j = 0; j < p->lanes; j++) {
-            int64_t row = weight_row(p, i, v * p->lanes + j);
-            char *line = rows + j * PART * size;
-            if (row < 0) memset(line, 0, (size_t)(n * size));
-            else load(line, s->w + row * s->rs + k * s->cs, s->cs, n);
+static void pair_elements(const columns *c) {
+    for (int64_t i = 0; i < c->k; i++)
+        for (int64_t j = 0; j < c->n; j++) {
+            uint16_t *to = (uint16_t *)(void *)c->to + (i / 2 * c->width + j) * 2;
+            to[i % 2] = *(const uint16_t *)(c->w + j * c->rs + i * c->cs);
+            if (i + 1 == c->k && c->k % 2) to[1] = 0;
         }
-        char *at = to + k * p->width * size;
-        if (size == 4) spread_f32((float *)at, (float *)rows, p->width, p->lanes, PART, n);
-        else spread_f64((double *)at, (double *)rows, p->width, p->lanes, PART, n);
-    }
+}
+
+/* Converts rows of w, PART elements at a time, and transposes them. */
+static void load_rows(const columns *c, gp_load load, int64_t size) {
+    enum { PART = 64, ROWS = 16 };
+    _Alignas(64) char rows[PART * ROWS * 8];
+    for (int64_t k = 0; k < c->k; k += PART)
+        for (int64_t j = 0; j < c->n; j += ROWS) {
+            int64_t n = c->k - k < PART ? c->k - k : PART, m = c->n - j < ROWS ? c->n - j : ROWS;
+            for (int64_t r = 0; r < m; r++)
+                load(rows + r * PART * size, c->w + (j + r) * c->rs + k * c->cs, c->cs, n);
+            gp_transpose(c->to + (k * c->width + j) * size, c->width * size, rows, PART * size, n,
+                         m, (size_t)size, false);
+        }
+}
+
+static void pack_columns(const gp_panels *p, const gp_panel_source *s, const columns *c) {
+    int64_t size = gp_ctype_size[p->ct], source = (int64_t)gp_dtype_size(s->dtype);
+    gp_load load = gp_load_fn(s->dtype, p->ct);
+    if (p->pairs && c->cs == source) pair_rows(c);
+    else if (p->pairs && c->rs == source) pair_columns(c);
+    else if (p->pairs) pair_elements(c);
+    else if (c->rs != source) load_rows(c, load, size);
+    else
+        for (int64_t k = 0; k < c->k; k++)
+            load(c->to + k * c->width * size, c->w + k * c->cs, c->rs, c->n);
+}
+
+static void pack_start(const gp_panels *p, const gp_panel_source *s, char *start, int64_t row,
+                       int64_t n) {
+    if (s->bias) gp_load_fn(s->dtype, p->ct)(start, s->bias + row * s->bs, s->bs, n);
 }
 
 void gp_panels_pack(gp_panels *p, const gp_panel_source *s, int64_t begin, int64_t end) {
-    int64_t size = gp_ctype_size[p->ct];
+    int64_t size = gp_ctype_size[p->ct], row = p->width * size;
     for (int64_t i = begin; i < end; i++) {
-        for (int v = 0; v < p->vectors; v++) pack_vector(p, s, i, v);
-        char *start = p->start + i * p->width * size;
-        memset(start, 0, (size_t)(p->width * size));
-        for (int64_t j = 0; s->bias && j < p->width; j++) {
-            int64_t row = weight_row(p, i, j);
-            if (row >= 0)
-                gp_load_fn(s->dtype, p->ct)(start + j * size, s->bias + row * s->bs, 1, 1);
+        int64_t unit = i * p->each, n = p->units - unit < p->each ? p->units - unit : p->each;
+        char *data = p->data + i * p->depth * row, *start = p->start + i * row;
+        memset(start, 0, (size_t)row);
+        if (n < p->each) memset(data, 0, (size_t)(p->depth * row));
+        for (int g = 0; g < p->gates; g++) {
+            int64_t from = g * p->units + unit, at = g * p->each * size;
+            columns c = {data + at, s->w + from * s->rs, n, p->k, s->rs, s->cs, p->width};
+            pack_columns(p, s, &c);
+            pack_start(p, s, start + at, from, n);
         }
     }
 }
 
+/* ---- products ---- */
+
 void gp_panels_multiply(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,
                         char *out) {
-    int64_t size = gp_ctype_size[p->ct], bytes = p->k * p->width * size,
-            blocks = (rows + GP_PANEL_ROWS - 1) / GP_PANEL_ROWS;
+    int64_t size = gp_ctype_size[p->ct], bytes = p->depth * p->width * size,
+            blocks = (rows + GP_PANEL_ROWS - 1) / GP_PANEL_ROWS,
+            step = p->pairs ? (int64_t)sizeof(uint16_t) : size;
     const char *w = p->data + i * bytes, *start = p->start + i * p->width * size;
-    const tile_fn *fn = tiles[p->ct == GP_CT_f64][p->vectors - 3];
+    const tile_fn *fn = tiles[p->pairs ? 2 : p->ct == GP_CT_f64][p->vectors - 1];
     for (int64_t b = 0; b < blocks; b++) {
         int64_t from = rows * b / blocks, n = rows * (b + 1) / blocks - from;
-        const char *ahead = b < p->vectors && i + 1 < p->count ? w + bytes + b * p->k * GP_VB : w;
-        fn[n - 1](a + from * lda * size, lda, w, start, p->k, out + from * p->width * size, ahead);
+        const char *ahead =
+            b < p->vectors && i + 1 < p->count ? w + bytes + b * p->depth * GP_VB : w;
+        fn[n - 1](a + from * lda * step, lda, w, start, p->k, out + from * p->width * size, ahead);
     }
 }
 
@@ -121,7 +222,7 @@ void gp_panels_rows(const gp_panels *p, int64_t i, int64_t rows, const char *a, 
             blocks = (rows + GP_PANEL_BUFFER - 1) / GP_PANEL_BUFFER;
     for (int64_t b = 0; b < blocks; b++) {
         int64_t from = rows * b / blocks, to = rows * (b + 1) / blocks;
-        gp_panels_multiply(p, i, to - from, a + from * lda * size, lda, buf);
+        gp_panels_multiply(p, i, to - from, a + from * lda * (p->pairs ? 2 : size), lda, buf);
         for (int64_t r = from; r < to; r++) {
             char *o = out + (r * ldo + first) * size, *y = buf + (r - from) * p->width * size;
             if (size == 4) store_f32((float *)o, (float *)y, n, add);

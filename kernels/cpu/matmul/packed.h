@@ -4,6 +4,16 @@
 
 #include "kernels/cpu/runtime/kernel.h"
 
+/* Products of bf16 in pairs (AVX512-BF16): functions that may be compiled for it beside v4's. */
+#if defined(__AVX512F__) && (defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10)
+#define GP_PAIRS 1
+#else
+#define GP_PAIRS 0
+#endif
+/* Whether the processor has them. GPUSH_ISA=base, v3 or v4 asks for less. */
+#define gp_has_pairs GP_NAME(gp_has_pairs)
+bool gp_has_pairs(void);
+
 #if defined(__AVX512F__)
 enum { GP_VB = 64, GP_PANEL_ROWS = 6 };
 #elif defined(__AVX2__)
@@ -14,22 +24,31 @@ enum { GP_VB = 16, GP_PANEL_ROWS = 3 };
 
 /* The weights w (gates * units x k) of y = x w' in panels: a panel holds, for some adjacent units,
  * the weights of every gate, [k][gate][unit]; with one gate, four vectors of units. Units past the
- * last are zeros. */
+ * last are zeros. In pairs, x is bf16, and an element is two weights: those of 2k and 2k + 1, the
+ * last a zero where k is odd. Their products are summed in f32: each pair's, then the pairs in
+ * their order. Subnormal numbers count as zeros there. */
 typedef struct gp_panels {
-    gp_ctype ct;          /* GP_CT_f32 or GP_CT_f64 */
-    int gates, vectors;   /* 1, 3 or 4; vectors of a panel: 4, 3 or 4 */
-    int64_t lanes, width; /* elements of a vector, of a panel's row */
-    int64_t units, k;
-    int64_t count, each; /* panels; units of a panel */
-    char *data;          /* [count][k][width], compute type */
-    char *start;         /* [count][width]: the initial values of products (biases, or zeros) */
+    gp_ctype ct;             /* GP_CT_f32 or GP_CT_f64 */
+    bool pairs;              /* of bf16; ct is GP_CT_f32 */
+    int gates, vectors;      /* 1, 3 or 4; vectors of a panel: up to 4, 3 or 4 */
+    int64_t lanes, width;    /* elements of a vector, of a panel's row */
+    int64_t units, k, depth; /* depth: rows of a panel, k or its pairs */
+    int64_t count, each;     /* panels; units of a panel */
+    char *data;              /* [count][depth][width], compute type or pairs */
+    char *start;             /* [count][width]: the initial values of products (biases, or zeros) */
 } gp_panels;
 
-/* Sets the sizes; the caller sets data and start, of these many bytes. */
+/* Sets the sizes; the caller sets data and start, of these many bytes. pairs: gp_has_pairs(). */
 #define gp_panels_init GP_NAME(gp_panels_init)
-void gp_panels_init(gp_panels *p, gp_ctype ct, int gates, int64_t units, int64_t k);
+void gp_panels_init(gp_panels *p, gp_ctype ct, bool pairs, int gates, int64_t units, int64_t k);
+/* With one gate: panels of 1 to 4 vectors. */
+static inline void gp_panels_narrow(gp_panels *p, int vectors) {
+    p->vectors = vectors;
+    p->width = p->each = vectors * p->lanes;
+    p->count = (p->units + p->each - 1) / p->each;
+}
 static inline int64_t gp_panels_bytes(const gp_panels *p) {
-    return p->count * p->k * p->width * gp_ctype_size[p->ct];
+    return p->count * p->depth * p->width * gp_ctype_size[p->ct];
 }
 static inline int64_t gp_panels_start_bytes(const gp_panels *p) {
     return p->count * p->width * gp_ctype_size[p->ct];
@@ -43,11 +62,12 @@ typedef struct gp_panel_source {
     int64_t rs, cs, bs;
 } gp_panel_source;
 /* Packs panels [begin, end) of *s, converted to compute type: p->data and p->start are set. Threads
- * may pack different panels concurrently. */
+ * may pack different panels concurrently. For pairs, s->dtype is bf16. */
 #define gp_panels_pack GP_NAME(gp_panels_pack)
 void gp_panels_pack(gp_panels *p, const gp_panel_source *s, int64_t begin, int64_t end);
 
-/* out[rows][width] = start + a[rows][k] times panel i; lda: elements between rows of a. */
+/* out[rows][width] = start + a[rows][k] times panel i; lda: elements between rows of a, which are
+ * bf16 for pairs. */
 #define gp_panels_multiply GP_NAME(gp_panels_multiply)
 void gp_panels_multiply(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,
                         char *out);

@@ -214,7 +214,7 @@ static void open_side(rnn_grad_job *n, int layer, int dir) {
     const gp_array *const *w = n->w + gp_rnn_weight(&n->r, layer, dir);
     int64_t i = (int64_t)layer * n->r.dirs + dir, gates = n->r.gates * n->r.hidden;
     char *data = s->ih.data, *start = s->ih.start;
-    gp_panels_init(&s->ih, n->ct, 1, n->in, gates);
+    gp_panels_init(&s->ih, n->ct, false, 1, n->in, gates);
     s->ih.data = data, s->ih.start = start;
     s->wi = columns(w[0]);
     s->wh = columns(w[1]);
@@ -288,8 +288,8 @@ static void lay_out(rnn_grad_job *n, gp_carve *v) {
     n->input = gp_carve_take(v, rows_of(n) * wide * n->size);
     for (int d = 0; d < r->dirs; d++) {
         side *s = &n->s[d];
-        gp_panels_init(&s->ih, n->ct, 1, wide, gates);
-        gp_panels_init(&s->hh, n->ct, 1, r->hidden, gates);
+        gp_panels_init(&s->ih, n->ct, false, 1, wide, gates);
+        gp_panels_init(&s->hh, n->ct, false, 1, r->hidden, gates);
         s->ih.data = gp_carve_take(v, gp_panels_bytes(&s->ih));
         s->ih.start = gp_carve_take(v, gp_panels_start_bytes(&s->ih));
         s->hh.data = gp_carve_take(v, gp_panels_bytes(&s->hh));

@@ -348,8 +348,8 @@ static void lay_out_side(rnn_job *n, side *s, gp_carve *v) {
     int64_t state = r->batch * r->hidden * n->size, gates = r->gates * r->hidden * n->size,
             wide = r->layers > 1 && r->dirs * r->hidden > r->input ? r->dirs * r->hidden : r->input,
             chunk = (CHUNK_ROWS + r->batch - 1) / r->batch;
-    gp_panels_init(&s->ih, n->ct, r->gates, r->hidden, wide);
-    gp_panels_init(&s->hh, n->ct, r->gates, r->hidden, r->hidden);
+    gp_panels_init(&s->ih, n->ct, false, r->gates, r->hidden, wide);
+    gp_panels_init(&s->hh, n->ct, false, r->gates, r->hidden, r->hidden);
     s->h0 = gp_carve_take(v, state);
     s->c0 = r->states == 2 ? gp_carve_take(v, state) : NULL;
     if (n->few) {

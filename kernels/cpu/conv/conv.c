@@ -10,6 +10,7 @@
 #endif
 
 #include "kernels/cpu/conv/conv.h"
+#include "kernels/cpu/matmul/packed.h"
 #include "kernels/cpu/runtime/scratch.h"
 
 /* The most filters in a tile: what fits in the registers with the inputs and a weight. */
@@ -91,13 +92,33 @@ enum { FOLDS = false };
 #define EACH_V _Pragma("GCC unroll 4") for (int v = 0; v < V; v++)
 #define T float
 #define t f32
+#define W float
+#define ADD(sum, x, w) (sum) + (x) * (w)
+#define TARGET
 #include "kernels/cpu/conv/tiles.inc"
 #define T double
 #define t f64
+#define W double
+#define ADD(sum, x, w) (sum) + (x) * (w)
+#define TARGET
 #include "kernels/cpu/conv/tiles.inc"
 #define T int64_t
 #define t i64
+#define W int64_t
+#define ADD(sum, x, w) (sum) + (x) * (w)
+#define TARGET
 #include "kernels/cpu/conv/tiles.inc"
+#if GP_PAIRS
+typedef vec_f32 vec_pairs;
+#define FOLDED_pairs FOLDED_f32
+#define T float
+#define t pairs
+#define W uint32_t
+#define ADD(sum, x, w)                                                                             \
+    (vec_f32) _mm512_dpbf16_ps((__m512)(sum), (__m512bh)(x), (__m512bh)_mm512_set1_epi32((int)(w)))
+#define TARGET __attribute__((target("avx512bf16")))
+#include "kernels/cpu/conv/tiles.inc"
+#endif
 #define TABLE(t) tile_##t##_1, tile_##t##_2, tile_##t##_3, tile_##t##_4, tile_##t##_5, tile_##t##_6
 #ifdef __AVX512F__
 #define ALL_TABLE(t)                                                                               \
@@ -107,15 +128,38 @@ enum { FOLDS = false };
 #endif
 static const tile_fn tiles[GP_CTYPES][MOST] = {
     [GP_CT_f32] = {ALL_TABLE(f32)}, [GP_CT_f64] = {ALL_TABLE(f64)}, [GP_CT_i64] = {ALL_TABLE(i64)}};
+#if GP_PAIRS
+static const tile_fn pair_tiles[MOST] = {ALL_TABLE(pairs)};
+#else
+#define pair_tiles tiles[GP_CT_f32]
+#endif
 
 /* ---- weights ---- */
 
 static int64_t block_start(const conv_job *r, int64_t b) { return r->filters * b / r->blocks; }
 
+#define T uint16_t
+#define STEP 2
+#include "kernels/cpu/conv/pack.inc"
 #define T uint32_t
+#define STEP 1
 #include "kernels/cpu/conv/pack.inc"
 #define T uint64_t
+#define STEP 1
 #include "kernels/cpu/conv/pack.inc"
+
+/* The same for pairs of channels. */
+static void pack_pairs(const conv_job *r, int64_t group, int64_t from, int64_t n, uint32_t *to) {
+    conv_job half = *r;
+    for (int second = 0; second < 2; second++) {
+        half.w = r->w + 2 * second * r->w_channel;
+        half.w_channel = 2 * r->w_channel;
+        half.channels = (r->channels + 1 - second) / 2;
+        pack_uint16_t(&half, group, from, n, (uint16_t *)to + second);
+    }
+    int64_t taps = r->taps / gp_band_depth(&r->in, r->channels), odd = r->channels % 2;
+    for (int64_t i = (r->taps - taps) * n; odd && i < r->taps * n; i++) to[i] &= 0xffff;
+}
 
 static void pack_weights(void *ctx, int64_t begin, int64_t end) {
     conv_job *r = ctx;
@@ -123,7 +167,8 @@ static void pack_weights(void *ctx, int64_t begin, int64_t end) {
         int64_t group = b / r->blocks, from = block_start(r, b % r->blocks),
                 n = block_start(r, b % r->blocks + 1) - from;
         char *to = r->weights + (group * r->filters + from) * r->taps * r->in.size;
-        if (r->in.size == 4) pack_uint32_t(r, group, from, n, (uint32_t *)(void *)to);
+        if (r->in.pairs) pack_pairs(r, group, from, n, (uint32_t *)(void *)to);
+        else if (r->in.size == 4) pack_uint32_t(r, group, from, n, (uint32_t *)(void *)to);
         else pack_uint64_t(r, group, from, n, (uint64_t *)(void *)to);
     }
 }
@@ -156,21 +201,41 @@ static void tile(const conv_job *r, const part *p, int64_t row, char *y, int64_t
           r->fold);
 }
 
+/* Rows of outputs that are computed before they are stored: about TMP of each filter. */
+static int64_t tmp_rows(const conv_job *r) {
+    enum { TMP = 1024 };
+    return gp_max(gp_min(TMP / r->in.line, r->rows), 1);
+}
+
+/* Stores n rows of filter o, `line` elements apart in `from`. */
+static void store_rows(const conv_job *r, const part *p, const char *from, int64_t line, char *to,
+                       int64_t n) {
+    gp_dtype dt = (gp_dtype)r->out->dtype;
+    int64_t size = (int64_t)gp_dtype_size(dt), step = r->in.axis[2].step * size,
+            down = r->in.axis[1].step * r->size[2] * size;
+    gp_store store = r->in.pairs ? gp_pairs_store_fn(true, dt) : gp_store_fn(r->in.ct, dt);
+    if (line == p->columns && down == line * step) {
+        store(to, step, from, n * line);
+        return;
+    }
+    for (int64_t y = 0; y < n; y++)
+        store(to + y * down, step, from + y * line * r->in.size, p->columns);
+}
+
 /* For outputs that are not written in place: computed into tmp, then stored row by row. */
 static void through_tmp(const conv_job *r, const part *p, char *tmp) {
-    const gp_axis *cols = &r->in.axis[2];
-    gp_dtype dt = (gp_dtype)r->out->dtype;
-    int64_t osize = (int64_t)gp_dtype_size(dt), size = r->in.size, width = p->columns,
+    int64_t osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype), size = r->in.size,
             plane = r->size[0] * r->size[1] * r->size[2] * osize,
-            down = r->in.axis[1].step * r->size[2] * osize;
-    int64_t step = r->flat ? (p->rows - 1) * r->in.line + width : width;
-    gp_store store = gp_store_fn(r->in.ct, dt);
-    if (r->flat) tile(r, p, 0, tmp, step, step);
-    for (int64_t y = 0; y < p->rows; y++) {
-        if (!r->flat) tile(r, p, y, tmp, step, width);
-        const char *from = r->flat ? tmp + y * r->in.line * size : tmp;
+            down = r->in.axis[1].step * r->size[2] * osize, each = tmp_rows(r);
+    bool joined = r->flat || r->in.line == p->columns;
+    int64_t line = joined ? r->in.line : p->columns, step = each * line;
+    for (int64_t y = 0; y < p->rows; y += each) {
+        int64_t n = gp_min(each, p->rows - y);
+        if (joined) tile(r, p, y, tmp, step, (n - 1) * line + p->columns);
+        for (int64_t i = 0; !joined && i < n; i++)
+            tile(r, p, y + i, tmp + i * line * size, step, line);
         for (int64_t o = 0; o < p->n; o++)
-            store(p->out + o * plane + y * down, cols->step * osize, from + o * step * size, width);
+            store_rows(r, p, tmp + o * step * size, line, p->out + o * plane + y * down, n);
     }
 }
 
@@ -217,7 +282,7 @@ static void band(const conv_job *r, int64_t unit, char *scratch) {
                   .n = block_start(r, b + 1) - block_start(r, b),
                   .rows = gp_min(r->rows, in.axis[1].n - y),
                   .columns = width};
-        p.fn = tiles[r->in.ct][p.n - 1];
+        p.fn = r->in.pairs ? pair_tiles[p.n - 1] : tiles[r->in.ct][p.n - 1];
         if (r->direct) in_place(r, &p);
         else through_tmp(r, &p, scratch + gp_band_bytes(&r->in, r->channels));
     }
@@ -225,7 +290,7 @@ static void band(const conv_job *r, int64_t unit, char *scratch) {
 
 static void run_bands(void *ctx, int64_t begin, int64_t end) {
     conv_job *r = ctx;
-    size_t tmp = r->direct ? 0 : (size_t)(MOST * r->rows * r->in.line * r->in.size);
+    size_t tmp = r->direct ? 0 : (size_t)(MOST * tmp_rows(r) * r->in.line * r->in.size);
     /* After shared zeros, four vectors may be read, too. */
     char *scratch = gp_scratch(GP_SCRATCH_PART, gp_band_bytes(&r->in, r->channels) + VB + tmp);
     if (!scratch) {
@@ -272,10 +337,11 @@ static void choose_stretches(conv_job *r) {
 /* Bands fit the second-level cache and are enough for the threads. */
 static void plan(conv_job *r) {
     const gp_axis *a = r->in.axis;
-    r->taps = r->channels * a[0].taps * a[1].taps * a[2].taps;
+    r->taps = gp_band_depth(&r->in, r->channels) * a[0].taps * a[1].taps * a[2].taps;
     r->blocks = (r->filters + MOST - 1) / MOST;
     gp_band_rows(&r->in, 1);
-    int64_t row = r->channels * gp_band_planes(&r->in) * r->in.line * r->in.size;
+    int64_t row =
+        gp_band_depth(&r->in, r->channels) * gp_band_planes(&r->in) * r->in.line * r->in.size;
     int64_t fit = BAND_BYTES / (1 + row) - a[1].reach;
     int64_t share = gp_ceil_div(r->images * r->groups * a[0].n * a[1].n, 4 * gp_threads());
     if (gp_threads() > 1 && fit > share) fit = share;
@@ -303,13 +369,19 @@ static bool correlate(const gp_call *c, conv_job *r) {
 
 /* ---- calls ---- */
 
+/* Whether two channels at a time are multiplied: of one, half of a pair would be zeros. */
+static bool in_pairs(const conv_job *r, const gp_array *w) {
+    return r->in.dtype == GP_bf16 && w->dtype == GP_bf16 && r->channels > 1 && gp_has_pairs();
+}
+
 /* Allocates offsets, packed weights, bias, and the weights in compute type where they are of
  * another. */
 static bool get_memory(conv_job *r, const gp_array *w, const gp_conv *k) {
-    int64_t taps = r->channels * k->kernel[0] * k->kernel[1] * k->kernel[2];
-    size_t words = (size_t)taps * sizeof *r->offset, weights = (size_t)(w->numel * r->in.size),
+    int64_t taps = gp_band_depth(&r->in, r->channels) * k->kernel[0] * k->kernel[1] * k->kernel[2];
+    size_t words = (size_t)taps * sizeof *r->offset,
+           weights = (size_t)(r->groups * r->filters * taps * r->in.size),
            start = ((size_t)(r->groups * r->filters * r->in.size) + 63) / 64 * 64;
-    bool convert = w->dtype != gp_ctype_dtype[r->in.ct];
+    bool convert = w->dtype != gp_ctype_dtype[r->in.ct] && !r->in.pairs;
     char *memory =
         gp_scratch(GP_SCRATCH_CALL, words + start + weights + (convert ? weights : 0) + 64);
     if (!memory) return false;
@@ -348,6 +420,7 @@ static bool forward(const gp_call *c) {
     r.groups = k.groups;
     r.channels = k.channels / k.groups;
     r.filters = k.filters / k.groups;
+    r.in.pairs = in_pairs(&r, w);
     if (!get_memory(&r, w, &k)) return gp_fail("%s: out of memory", c->op->name);
     for (int d = 0; d < GP_SPATIAL; d++) {
         r.in.axis[d] = gp_axis_forward(&k, d);
@@ -384,6 +457,7 @@ static bool backward(const gp_call *c, const gp_array *x, const gp_array *bias, 
     r.groups = k->groups;
     r.channels = k->filters / k->groups;
     r.filters = k->channels / k->groups;
+    r.in.pairs = in_pairs(&r, w);
     if (!get_memory(&r, w, k)) return gp_fail("%s: out of memory", c->op->name);
     int64_t across = r.w_filter;
     r.w_filter = r.w_channel;

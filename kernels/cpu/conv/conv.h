@@ -41,9 +41,11 @@ gp_axis gp_axis_backward(const gp_conv *k, int d, int64_t phase);
 typedef struct gp_band {
     gp_axis axis[GP_SPATIAL];
     gp_ctype ct;
-    int64_t size; /* bytes of the compute type */
+    int64_t size; /* bytes of a packed element */
     gp_dtype dtype;
-    gp_load load;     /* from dtype to the compute type */
+    bool pairs;       /* of bf16: an element is two channels' (the last one's mate: zeros) */
+    gp_dtype packed;  /* of a packed element: the compute type, or bf16 as it is */
+    gp_load load;     /* from dtype to packed */
     const char *data; /* images x channels x depth x rows x columns */
     int64_t image_step, channel_step, step[GP_SPATIAL]; /* bytes */
     int64_t lines, line;                                /* packed plane: rows, elements of a row */
@@ -52,20 +54,28 @@ typedef struct gp_band {
 /* Sets x (channels and `rank` spatial dims, perhaps with a batch dim) as the array to be packed. */
 #define gp_band_source GP_NAME(gp_band_source)
 void gp_band_source(gp_band *b, const gp_array *x, const gp_conv *k);
+/* Then: bf16 is packed as it is. */
+#define gp_band_as_is GP_NAME(gp_band_as_is)
+void gp_band_as_is(gp_band *b);
 /* Sets lines and line for `rows` output rows. */
 static inline void gp_band_rows(gp_band *b, int64_t rows) {
     b->lines = rows + b->axis[1].reach;
     b->line = b->axis[2].n + b->axis[2].reach;
+}
+/* Channels that packed elements make of n. */
+static inline int64_t gp_band_depth(const gp_band *b, int64_t n) {
+    return b->pairs ? (n + 1) / 2 : n;
 }
 /* Packed planes of a channel, and bytes of n channels; up to 4 vectors past them may be read. */
 static inline int64_t gp_band_planes(const gp_band *b) {
     return b->axis[0].taps * b->axis[1].phases * b->axis[2].phases;
 }
 static inline size_t gp_band_bytes(const gp_band *b, int64_t n) {
-    return (size_t)(n * gp_band_planes(b) * b->lines * b->line * b->size + 4 * VB);
+    return (size_t)(gp_band_depth(b, n) * gp_band_planes(b) * b->lines * b->line * b->size +
+                    4 * VB);
 }
 /* Channels channel … channel + n - 1 of the input of output rows y … of output plane z:
-   [channel][tap of depth][phase of rows][phase of columns][lines][line]. */
+   [channel or pair][tap of depth][phase of rows][phase of columns][lines][line]. */
 #define gp_band_pack GP_NAME(gp_band_pack)
 void gp_band_pack(const gp_band *b, int64_t image, int64_t channel, int64_t n, int64_t z, int64_t y,
                   char *dst);

@@ -49,6 +49,7 @@ void gp_band_source(gp_band *b, const gp_array *x, const gp_conv *k) {
     b->ct =
         gp_is_float(b->dtype) ? gp_compute_type(b->dtype) : GP_CT_i64; /* which wraps like any */
     b->size = gp_ctype_size[b->ct];
+    b->packed = (gp_dtype)gp_ctype_dtype[b->ct];
     b->load = gp_load_fn(b->dtype, b->ct);
     b->data = x->data;
     b->image_step = k->batched ? x->stride[0] * size : 0;
@@ -59,9 +60,22 @@ void gp_band_source(gp_band *b, const gp_array *x, const gp_conv *k) {
     }
 }
 
+static void move_halves(void *dst, const char *src, int64_t step, int64_t n) {
+    if (step == 2) memcpy(dst, src, (size_t)n * 2);
+    else gp_move_row(dst, 2, src, step, n, 2);
+}
+
+void gp_band_as_is(gp_band *b) {
+    b->packed = b->dtype;
+    b->size = 2;
+    b->load = move_halves;
+}
+
 /* Zeros elements, mostly the few of a row's padding. */
 static inline void clear(char *dst, int64_t n, int64_t size) {
     if (n > 16) memset(dst, 0, (size_t)(n * size));
+    else if (size == 2)
+        for (int64_t i = 0; i < n; i++) ((uint16_t *)(void *)dst)[i] = 0;
     else if (size == 4)
         for (int64_t i = 0; i < n; i++) ((float *)dst)[i] = 0;
     else
@@ -82,6 +96,28 @@ static inline void copy_row(char *restrict dst, const char *restrict src, int64_
     *(vec *)(dst + bytes - VB) = *(const vec *)(src + bytes - VB);
 }
 
+/* d[i] = the bf16 at i step bytes after a, and the one `mate` bytes on (0: none). */
+static inline void pair_row(uint32_t *restrict d, const char *a, int64_t mate, int64_t step,
+                            int64_t n) {
+    typedef uint16_t half __attribute__((vector_size(VB / 2), aligned(1), may_alias));
+    typedef uint32_t pair __attribute__((vector_size(VB), aligned(4), may_alias));
+    enum { L = VB / 4 };
+    if (step != 2 || !mate || n < L) {
+        for (int64_t i = 0; i < n; i++) {
+            const char *p = a + i * step;
+            d[i] =
+                *(const uint16_t *)p | (mate ? (uint32_t) * (const uint16_t *)(p + mate) << 16 : 0);
+        }
+        return;
+    }
+    for (int64_t i = 0; i < n; i += L) {
+        int64_t at = i < n - L ? i : n - L;
+        const char *p = a + 2 * at;
+        *(pair *)(d + at) = __builtin_convertvector(*(const half *)p, pair) |
+                            __builtin_convertvector(*(const half *)(p + mate), pair) << 16;
+    }
+}
+
 /* The columns of a packed row that are in the image: the phase's elements [from, to); element 0 is
  * column `first`. */
 typedef struct stretch {
@@ -95,12 +131,13 @@ static stretch inside_of(const gp_band *b, int64_t first) {
                  .from = gp_min(first < 0 ? gp_ceil_div(-first, a->stride) : 0, b->line),
                  .to = gp_min(gp_ceil_div(a->in - first, a->stride), b->line)};
     if (s.to < s.from) s.to = s.from;
-    s.plain = b->dtype == gp_ctype_dtype[b->ct] && b->step[2] * a->stride == b->size;
+    s.plain = b->dtype == b->packed && b->step[2] * a->stride == b->size;
     return s;
 }
 
-/* One packed row; src is column 0, or NULL outside the image. */
-static void pack_row(const gp_band *b, char *dst, const char *src, const stretch *s) {
+/* One packed row; src is column 0, or NULL outside the image; mate: bytes to the second channel of
+ * a pair, or 0. */
+static void pack_row(const gp_band *b, char *dst, const char *src, int64_t mate, const stretch *s) {
     int64_t size = b->size, step = b->step[2] * b->axis[2].stride;
     if (!src || s->to == s->from) {
         clear(dst, b->line, size);
@@ -108,7 +145,8 @@ static void pack_row(const gp_band *b, char *dst, const char *src, const stretch
     }
     clear(dst, s->from, size);
     const char *from = src + s->first * b->step[2] + s->from * step;
-    if (s->plain) /* the same row two channels on comes next */
+    if (b->pairs) pair_row((uint32_t *)(void *)dst + s->from, from, mate, step, s->to - s->from);
+    else if (s->plain) /* the same row two channels on comes next */
         copy_row(dst + s->from * size, from, (s->to - s->from) * size, 2 * b->channel_step);
     else b->load(dst + s->from * size, from, step, s->to - s->from);
     clear(dst + s->to * size, b->line - s->to, size);
@@ -120,7 +158,7 @@ static int64_t remainder_of(const gp_axis *a, int64_t p) {
 }
 
 /* Packs plane src (NULL outside the image), all its phases; returns the address after it. */
-static char *pack_plane(const gp_band *b, const char *src, int64_t y, char *dst) {
+static char *pack_plane(const gp_band *b, const char *src, int64_t mate, int64_t y, char *dst) {
     const gp_axis *rows = &b->axis[1], *cols = &b->axis[2];
     for (int64_t i = 0; i < rows->phases; i++)
         for (int64_t j = 0; j < cols->phases; j++) {
@@ -128,7 +166,7 @@ static char *pack_plane(const gp_band *b, const char *src, int64_t y, char *dst)
             int64_t at = y * rows->stride + rows->base + remainder_of(rows, i);
             for (int64_t l = 0; l < b->lines; l++, at += rows->stride, dst += b->line * b->size) {
                 bool inside = src && at >= 0 && at < rows->in;
-                pack_row(b, dst, inside ? src + at * b->step[1] : NULL, &s);
+                pack_row(b, dst, inside ? src + at * b->step[1] : NULL, mate, &s);
             }
         }
     return dst;
@@ -138,11 +176,13 @@ void gp_band_pack(const gp_band *b, int64_t image, int64_t channel, int64_t n, i
                   char *dst) {
     const gp_axis *depth = &b->axis[0];
     const char *src = b->data + image * b->image_step + channel * b->channel_step;
-    for (int64_t c = 0; c < n; c++, src += b->channel_step)
+    int64_t each = b->pairs ? 2 : 1;
+    for (int64_t c = 0; c < n; c += each, src += each * b->channel_step)
         for (int64_t t = 0; t < depth->taps; t++) {
             int64_t at = z * depth->stride + depth->base + gp_axis_offset(depth, t);
             bool inside = at >= 0 && at < depth->in;
-            dst = pack_plane(b, inside ? src + at * b->step[0] : NULL, y, dst);
+            dst = pack_plane(b, inside ? src + at * b->step[0] : NULL,
+                             c + 1 < n ? b->channel_step : 0, y, dst);
         }
     memset(dst, 0, 4 * VB);
 }
@@ -150,7 +190,7 @@ void gp_band_pack(const gp_band *b, int64_t image, int64_t channel, int64_t n, i
 void gp_band_offsets(const gp_band *b, int64_t n, int64_t *offset) {
     const gp_axis *rows = &b->axis[1], *cols = &b->axis[2];
     int64_t plane = b->lines * b->line, phases = rows->phases * cols->phases;
-    for (int64_t c = 0; c < n * b->axis[0].taps; c++)
+    for (int64_t c = 0; c < gp_band_depth(b, n) * b->axis[0].taps; c++)
         for (int64_t i = 0; i < rows->taps; i++)
             for (int64_t j = 0; j < cols->taps; j++) {
                 int64_t phase = c * phases + i % rows->phases * cols->phases + j % cols->phases;

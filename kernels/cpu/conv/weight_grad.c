@@ -3,7 +3,12 @@
    image is packed as for the convolution itself. */
 #include <string.h>
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 #include "kernels/cpu/conv/conv.h"
+#include "kernels/cpu/matmul/packed.h"
 #include "kernels/cpu/runtime/scratch.h"
 
 /* Taps of a tile, and the most filters: what fits in the registers with a vector of each filter. */
@@ -46,7 +51,7 @@ VECTOR(float, f32, int32_t, i32)
 VECTOR(double, f64, int64_t, i64)
 
 /* Sums a vector's lanes, by halves. */
-#define LANES(T, t)                                                                                \
+#define SUM_LANES(T, t)                                                                            \
     static inline __attribute__((always_inline)) T lanes_##t(vec_##t v) {                          \
         enum { L = VB / sizeof(T) };                                                               \
         T sum[L];                                                                                  \
@@ -55,8 +60,8 @@ VECTOR(double, f64, int64_t, i64)
             _Pragma("GCC unroll 8") for (int l = 0; l < h; l++) sum[l] += sum[l + h];              \
         return sum[0];                                                                             \
     }
-LANES(float, f32)
-LANES(double, f64)
+SUM_LANES(float, f32)
+SUM_LANES(double, f64)
 
 #define EACH_F _Pragma("GCC unroll 5") for (int f = 0; f < F; f++)
 #define EACH_T _Pragma("GCC unroll 5") for (int t = 0; t < TAPS; t++)
@@ -64,19 +69,45 @@ LANES(double, f64)
 #define t_ f32
 #define I int32_t
 #define i_ i32
+#define SUM vec_f32
+#define LANES lanes_f32
+#define ADD(sum, g, x) (sum) + (g) * (x)
+#define TARGET
 #include "kernels/cpu/conv/dots.inc"
 #define T double
 #define t_ f64
 #define I int64_t
 #define i_ i64
+#define SUM vec_f64
+#define LANES lanes_f64
+#define ADD(sum, g, x) (sum) + (g) * (x)
+#define TARGET
 #include "kernels/cpu/conv/dots.inc"
+#if GP_PAIRS
+VECTOR(uint16_t, pairs, int16_t, i16)
+#define T uint16_t
+#define t_ pairs
+#define I int16_t
+#define i_ i16
+#define SUM vec_f32
+#define LANES lanes_f32
+#define ADD(sum, g, x) (vec_f32) _mm512_dpbf16_ps((__m512)(sum), (__m512bh)(g), (__m512bh)(x))
+#define TARGET __attribute__((target("avx512bf16")))
+#include "kernels/cpu/conv/dots.inc"
+#define PAIRS                                                                                      \
+    { ALL_TABLE(pairs) }
+#else
+#define PAIRS                                                                                      \
+    { NULL }
+#endif
 #define TABLE(t) dot_##t##_1, dot_##t##_2, dot_##t##_3
 #ifdef __AVX512F__
 #define ALL_TABLE(t) TABLE(t), dot_##t##_4, dot_##t##_5
 #else
 #define ALL_TABLE(t) TABLE(t)
 #endif
-static const dot_fn dots[2][MOST] = {{ALL_TABLE(f32)}, {ALL_TABLE(f64)}};
+/* By type: f32, f64, bf16 in pairs of adjacent outputs. */
+static const dot_fn dots[3][MOST] = {{ALL_TABLE(f32)}, {ALL_TABLE(f64)}, PAIRS};
 
 /* ---- a unit: some channels by some filters of a group, over all images ---- */
 
@@ -108,7 +139,6 @@ static void pack_grad(const weight_grad_job *r, const unit *u, const part *p, in
     const gp_band *b = &r->grad;
     int64_t width = r->in.axis[2].n, size = b->size, gap = (p->pitch - width) * size,
             rest = (p->image_size - p->rows * p->pitch) * size;
-    gp_load load = gp_load_fn(b->dtype, b->ct);
     char *dst = u->g;
     for (int64_t f = 0; f < n; f++)
         for (int64_t i = 0; i < p->images; i++) {
@@ -116,7 +146,7 @@ static void pack_grad(const weight_grad_job *r, const unit *u, const part *p, in
                               p->y * b->step[1] +
                               (u->group * r->filters + filter + f) * b->channel_step;
             for (int64_t l = 0; l < p->rows; l++, src += b->step[1], dst += p->pitch * size) {
-                load(dst, src, b->step[2], width);
+                b->load(dst, src, b->step[2], width);
                 memset(dst + width * size, 0, (size_t)gap);
             }
             memset(dst, 0, (size_t)rest);
@@ -138,6 +168,18 @@ static void pack_grad(const weight_grad_job *r, const unit *u, const part *p, in
 FINITE(float, f32)
 FINITE(double, f64)
 
+static bool finite_bf16(const uint16_t *x, int64_t n) {
+    uint16_t lost = 0;
+    for (int64_t i = 0; i < n; i++) lost |= (x[i] & 0x7f80) == 0x7f80;
+    return !lost;
+}
+
+static bool is_finite(const gp_band *b, const char *x, int64_t n) {
+    if (b->size == 2) return finite_bf16((const uint16_t *)(const void *)x, n);
+    return b->ct == GP_CT_f32 ? finite_f32((const float *)(const void *)x, n)
+                              : finite_f64((const double *)(const void *)x, n);
+}
+
 /* Packs the part's image. Where it is all finite, a band is one long row: gradients are 0 between
  * its rows. */
 static patch pack_image(const weight_grad_job *r, const unit *u, part *p) {
@@ -148,8 +190,7 @@ static patch pack_image(const weight_grad_job *r, const unit *u, part *p) {
         char *x = u->x + i * bytes;
         gp_band_pack(&r->in, p->image + i, u->group * r->channels + u->channel, u->channels, p->z,
                      p->y, x);
-        finite = finite &&
-                 (r->in.ct == GP_CT_f32 ? finite_f32((float *)x, n) : finite_f64((double *)x, n));
+        finite = finite && is_finite(&r->in, x, n);
     }
     int64_t all = gp_ceil_div((p->rows - 1) * r->in.line + width, vector) * vector;
     p->pitch = finite ? r->in.line : gp_ceil_div(width, vector) * vector;
@@ -172,7 +213,7 @@ static void one_band(const weight_grad_job *r, const unit *u, part *part) {
     for (int64_t b = 0; b < blocks; b++) {
         int64_t from = u->filters * b / blocks, n = u->filters * (b + 1) / blocks - from;
         pack_grad(r, u, part, u->filter + from, n);
-        dot_fn dot = dots[r->in.ct == GP_CT_f64][n - 1];
+        dot_fn dot = dots[r->in.size == 2 ? 2 : r->in.ct == GP_CT_f64][n - 1];
         for (int64_t t = 0; t < u->taps; t += TAPS)
             dot(&p, u->offset + t, u->sum + from * u->padded + t, u->padded);
     }
@@ -283,6 +324,10 @@ bool CPU(conv_weight_grad)(const gp_call *c) {
     if (!gp_conv_read(c, &xs, &ws, &k)) return false;
     gp_band_source(&r.in, x, &k);
     gp_band_source(&r.grad, grad, &k);
+    if (x->dtype == GP_bf16 && grad->dtype == GP_bf16 && gp_has_pairs()) {
+        gp_band_as_is(&r.in);
+        gp_band_as_is(&r.grad);
+    }
     for (int d = 0; d < GP_SPATIAL; d++) r.in.axis[d] = gp_axis_forward(&k, d);
     r.images = k.images;
     r.groups = k.groups;

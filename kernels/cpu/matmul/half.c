@@ -7,7 +7,7 @@
 #include "kernels/cpu/runtime/scratch.h"
 
 enum {
-    LEAST_ROWS = 48,    /* rows of a that are worth packing a panel once more */
+    LEAST_ROWS = 48,    /* rows of a that are worth packing a panel again */
     UNIT_WORK = 1 << 18 /* multiplications worth a thread */
 };
 
@@ -40,7 +40,7 @@ static void some_rows(const gp_half_product *p, const gp_panels *panel, int64_t 
                       int64_t to) {
     _Alignas(64) char buf[GP_PANEL_BUFFER * 4 * GP_VB];
     int64_t size = (int64_t)gp_dtype_size(p->dtype), wide = panel->width * (int64_t)sizeof(float);
-    gp_store store = gp_store_fn(GP_CT_f32, p->dtype);
+    gp_store store = gp_pairs_store_fn(p->pairs, p->dtype);
     gp_panels_multiply(panel, 0, to - from, p->a + from * p->lda * (p->pairs ? 2 : 4), p->lda, buf);
     for (int64_t r = from; r < to; r++) {
         char *c = p->c + (r * p->ldc + first) * size, *y = buf + (r - from) * wide;

@@ -69,6 +69,28 @@ static inline uint32_t two(const uint16_t *p) {
 #include "kernels/cpu/matmul/tiles.inc"
 #define ALL_PAIRS VECTORS_OF(pairs)
 
+static __attribute__((target("avx512bf16"))) void store_rounded(char *dst, int64_t step,
+                                                                const void *src, int64_t n) {
+    const float *s = src;
+    int64_t i = 0;
+    if (step != 2) {
+        gp_store_fn(GP_CT_f32, GP_bf16)(dst, step, src, n);
+        return;
+    }
+    for (; i + 16 <= n; i += 16) {
+        __m256bh v = _mm512_cvtneps_pbh(_mm512_loadu_ps(s + i));
+        memcpy(dst + 2 * i, &v, sizeof v);
+    }
+    if (i == n) return;
+    __mmask16 rest = (__mmask16)((1u << (n - i)) - 1);
+    __m256bh v = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(rest, s + i));
+    memcpy(dst + 2 * i, &v, (size_t)(n - i) * 2);
+}
+
+gp_store gp_pairs_store_fn(bool pairs, gp_dtype dtype) {
+    return pairs && dtype == GP_bf16 ? store_rounded : gp_store_fn(GP_CT_f32, dtype);
+}
+
 bool gp_has_pairs(void) {
     static _Atomic int known; /* 1: no, 2: yes */
     if (!known) {
@@ -84,6 +106,7 @@ bool gp_has_pairs(void) {
         { NULL }                                                                                   \
     }
 bool gp_has_pairs(void) { return false; }
+gp_store gp_pairs_store_fn(bool pairs, gp_dtype dtype) { return gp_store_fn(GP_CT_f32, dtype); }
 #endif
 /* By type (f32, f64, pairs), vectors, rows. */
 static const tile_fn tiles[3][4][GP_PANEL_ROWS] = {VECTORS_OF(f32), VECTORS_OF(f64), ALL_PAIRS};

@@ -14,6 +14,11 @@
 #define gp_has_pairs GP_NAME(gp_has_pairs)
 bool gp_has_pairs(void);
 
+/* gp_store_fn(GP_CT_f32, dtype); for sums of pairs the processor's own rounding to bf16, whose
+ * subnormal results are zeros, too. */
+#define gp_pairs_store_fn GP_NAME(gp_pairs_store_fn)
+gp_store gp_pairs_store_fn(bool pairs, gp_dtype dtype);
+
 #if defined(__AVX512F__)
 enum { GP_VB = 64, GP_PANEL_ROWS = 6 };
 #elif defined(__AVX2__)

@@ -2,8 +2,9 @@
    gates, then one product each for the input, w_ih and w_hh. */
 #include <string.h>
 
-#include "kernels/cpu/rnn/cell.h"
+#include "kernels/cpu/matmul/half.h"
 #include "kernels/cpu/matmul/packed.h"
+#include "kernels/cpu/rnn/cell.h"
 #include "kernels/cpu/rnn/rnn.h"
 #include "kernels/cpu/runtime/scratch.h"
 
@@ -17,22 +18,25 @@ typedef struct side {
     char *h0, *c0, *dh, *dc; /* [batch][hidden] */
     char *gx, *gh;      /* of w_ih x + b_ih and of w_hh h + b_hh: [steps][batch][gates * hidden] */
     char *kept, *cells; /* in saved */
+    char *gx_half, *gh_half, *prev_half; /* pairs: gx and gh, and h before each step, in bf16 */
 } side;
 
 typedef struct rnn_grad_job {
     gp_rnn r;
     gp_ctype ct;
+    bool pairs;
     int64_t size, step, groups;
     const gp_call *c;
     const gp_array *const *w;
     char *saved;
-    const char *x; /* input of the layer: rows ldx elements apart, `in` features */
+    const char *x; /* input of the layer: rows ldx elements apart, `in` features; pairs: bf16 */
     int64_t ldx, in;
-    const char *y;          /* output of the layer, [steps][batch][dirs * hidden] */
-    char *dy, *dx;          /* gradients of the layer's output and input, dense */
-    char *plane[2], *input; /* alternating buffers of these; an input copied or with dropout */
-    char *dw;               /* gradients of all weights */
-    int dir;                /* of the product with w_ih */
+    const char *y;           /* output of the layer, [steps][batch][dirs * hidden] */
+    char *dy, *dx;           /* gradients of the layer's output and input, dense */
+    char *plane[2], *input;  /* alternating buffers of these; an input copied or with dropout */
+    char *dw;                /* gradients of all weights; pairs: of a bias */
+    char *room, *input_half; /* pairs: for products; a layer's input in bf16 */
+    int dir;                 /* of the product with w_ih */
     side s[2];
 } rnn_grad_job;
 
@@ -68,6 +72,14 @@ static void cell_rows(const rnn_grad_job *n, int dir, int64_t from, int64_t rows
     gp_cell_backward(n->r.cell, n->ct, &g);
 }
 
+/* Rounds the gradients of those gates for the products with them. */
+static void round_gates(const rnn_grad_job *n, int dir, int64_t from, int64_t rows) {
+    const side *s = &n->s[dir];
+    int64_t gates = n->r.gates * n->r.hidden, at = (time_of(n, dir) * n->r.batch + from) * gates;
+    gp_rnn_round(s->gx_half + at * 2, s->gx + at * n->size, rows * gates);
+    if (s->gh != s->gx) gp_rnn_round(s->gh_half + at * 2, s->gh + at * n->size, rows * gates);
+}
+
 /* Rows [begin, end) of a step, one direction after the other: gradients of its gates. */
 static void step_cells(void *ctx, int64_t begin, int64_t end) {
     const rnn_grad_job *n = ctx;
@@ -75,6 +87,7 @@ static void step_cells(void *ctx, int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end;) {
         int64_t from = u % batch, rows = end - u < batch - from ? end - u : batch - from;
         cell_rows(n, (int)(u / batch), from, rows);
+        if (n->pairs) round_gates(n, (int)(u / batch), from, rows);
         u += rows;
     }
 }
@@ -88,7 +101,8 @@ static void step_products(void *ctx, int64_t begin, int64_t end) {
                 to = batch * (group + 1) / n->groups;
         int dir = (int)(u / n->groups / panels);
         const side *s = &n->s[dir];
-        const char *a = s->gh + (time_of(n, dir) * batch + from) * gates * n->size;
+        int64_t at = (time_of(n, dir) * batch + from) * gates;
+        const char *a = n->pairs ? s->gh_half + at * 2 : s->gh + at * n->size;
         gp_panels_rows(&s->hh, u / n->groups % panels, to - from, a, gates,
                        s->dh + from * n->r.hidden * n->size, n->r.hidden, true);
     }
@@ -145,12 +159,54 @@ static bool weights_hh(const rnn_grad_job *n, int dir, char *to) {
            gp_rnn_gemm(n->ct, true, false, gates, h, batch, first, gates, s->h0, h, true, to, h);
 }
 
+/* Rows [begin, end) of the h before each step, in bf16. */
+static void round_previous(void *ctx, int64_t begin, int64_t end) {
+    const rnn_grad_job *n = ctx;
+    const side *s = &n->s[n->dir];
+    int64_t h = n->r.hidden, ld = n->r.dirs * h, batch = n->r.batch, all = rows_of(n);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t back = n->dir ? i + batch : i - batch;
+        const char *from = back < 0      ? s->h0 + i * h * n->size
+                           : back >= all ? s->h0 + (back - all) * h * n->size
+                                         : n->y + (back * ld + n->dir * h) * n->size;
+        gp_rnn_round(s->prev_half + i * h * 2, from, h);
+    }
+}
+
+/* to[gates][cols] = g' b for bf16 g[rows][gates] and b, whose rows are ldb elements apart. */
+static bool half_product(const rnn_grad_job *n, const char *g, const char *b, int64_t ldb,
+                         int64_t cols, char *to) {
+    int64_t gates = n->r.gates * n->r.hidden, rows = rows_of(n);
+    gp_matrix ga = {g, GP_bf16, gates, rows, 1, gates}, bm = {b, GP_bf16, rows, cols, ldb, 1};
+    gp_half_product p = {.call = n->c, .c = to, .dtype = GP_bf16, .ldc = cols};
+    return gates == 0 || cols == 0 || gp_half_multiply(&p, &ga, &bm, n->room);
+}
+
+/* The same in pairs: straight to the result, in bf16. */
+static bool half_weights(rnn_grad_job *n, int dir, int64_t at) {
+    const side *s = &n->s[dir];
+    int64_t gates = n->r.gates * n->r.hidden, h = n->r.hidden;
+    char *to = gp_out(n->c, 1 + n->r.states)->data + at * 2, *hh = to + gates * n->in * 2,
+         *b = hh + gates * h * 2;
+    n->dir = dir;
+    gp_parallel(rows_of(n), 1 + STEP_WORK / (1 + h), round_previous, n);
+    if (!half_product(n, s->gx_half, n->x, n->ldx, n->in, to) ||
+        !half_product(n, s->gh_half, s->prev_half, h, h, hh))
+        return false;
+    for (int i = 0; i < 2 && n->r.biases; i++, b += gates * 2) {
+        bias(n, i ? s->gh : s->gx, n->dw);
+        gp_store_fn(GP_CT_f32, GP_bf16)(b, 2, n->dw, gates);
+    }
+    return true;
+}
+
 /* Gradients of a layer's weights: products over all steps at once, after the walk. */
-static bool weights(const rnn_grad_job *n, int layer, int dir) {
+static bool weights(rnn_grad_job *n, int layer, int dir) {
     int first = gp_rnn_weight(&n->r, layer, dir);
     const side *s = &n->s[dir];
     int64_t at = 0, gates = n->r.gates * n->r.hidden;
     for (int i = 0; i < first; i++) at += n->w[i]->numel;
+    if (n->pairs) return half_weights(n, dir, at);
     char *to = n->dw + at * n->size, *hh = to + gates * n->in * n->size,
          *b = hh + gates * n->r.hidden * n->size;
     if (!gp_rnn_gemm(n->ct, true, false, gates, n->in, rows_of(n), s->gx, gates, n->x, n->ldx,
@@ -169,8 +225,9 @@ static void input_products(void *ctx, int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end; u++) {
         int64_t group = u / panels, groups = n->groups, from = all * group / groups,
                 to = all * (group + 1) / groups;
-        gp_panels_rows(&s->ih, u % panels, to - from, s->gx + from * gates * n->size, gates,
-                       n->dx + from * n->in * n->size, n->in, n->dir > 0);
+        const char *a = n->pairs ? s->gx_half + from * gates * 2 : s->gx + from * gates * n->size;
+        gp_panels_rows(&s->ih, u % panels, to - from, a, gates, n->dx + from * n->in * n->size,
+                       n->in, n->dir > 0);
     }
 }
 
@@ -214,7 +271,7 @@ static void open_side(rnn_grad_job *n, int layer, int dir) {
     const gp_array *const *w = n->w + gp_rnn_weight(&n->r, layer, dir);
     int64_t i = (int64_t)layer * n->r.dirs + dir, gates = n->r.gates * n->r.hidden;
     char *data = s->ih.data, *start = s->ih.start;
-    gp_panels_init(&s->ih, n->ct, false, 1, n->in, gates);
+    gp_panels_init(&s->ih, n->ct, n->pairs, 1, n->in, gates);
     s->ih.data = data, s->ih.start = start;
     s->wi = columns(w[0]);
     s->wh = columns(w[1]);
@@ -245,14 +302,19 @@ static void layer_input(rnn_grad_job *n, int layer) {
     const gp_rnn *r = &n->r;
     n->in = layer ? r->dirs * r->hidden : r->input;
     if (layer == 0) {
-        n->x = gp_rnn_rows(r, n->ct, gp_in(n->c, GP_RNN_X), n->input, &n->ldx);
+        gp_dtype dt = n->pairs ? GP_bf16 : (gp_dtype)gp_ctype_dtype[n->ct];
+        n->x = gp_rnn_rows(r, dt, gp_in(n->c, GP_RNN_X), n->input, &n->ldx);
         return;
     }
     n->ldx = n->in;
     n->x = gp_rnn_output_at(r, n->size, n->saved, layer - 1);
-    if (!r->dropped) return;
-    times(n, n->input, n->x, gp_rnn_mask_at(r, n->size, n->saved, layer - 1));
-    n->x = n->input;
+    if (r->dropped) {
+        times(n, n->input, n->x, gp_rnn_mask_at(r, n->size, n->saved, layer - 1));
+        n->x = n->input;
+    }
+    if (!n->pairs) return;
+    gp_rnn_round(n->input_half, n->x, gp_rnn_plane(r));
+    n->x = n->input_half;
 }
 
 static void put_state(const rnn_grad_job *n, int out, int64_t i, char *p) {
@@ -280,6 +342,19 @@ static bool run_layer(rnn_grad_job *n, int layer) {
 
 /* ---- whole network ---- */
 
+static void lay_out_half(rnn_grad_job *n, gp_carve *v, int64_t wide) {
+    int64_t gates = n->r.gates * n->r.hidden, all = rows_of(n);
+    for (int d = 0; d < n->r.dirs; d++) {
+        side *s = &n->s[d];
+        s->gx_half = gp_carve_take(v, all * gates * 2);
+        s->gh_half = s->gh == s->gx ? s->gx_half : gp_carve_take(v, all * gates * 2);
+        s->prev_half = gp_carve_take(v, all * n->r.hidden * 2);
+    }
+    n->room = gp_carve_take(v, all * gates * 2);
+    n->input_half = gp_carve_take(v, all * wide * 2);
+    n->dw = gp_carve_take(v, gates * n->size);
+}
+
 static void lay_out(rnn_grad_job *n, gp_carve *v) {
     const gp_rnn *r = &n->r;
     int64_t wide = r->dirs * r->hidden > r->input ? r->dirs * r->hidden : r->input,
@@ -288,8 +363,8 @@ static void lay_out(rnn_grad_job *n, gp_carve *v) {
     n->input = gp_carve_take(v, rows_of(n) * wide * n->size);
     for (int d = 0; d < r->dirs; d++) {
         side *s = &n->s[d];
-        gp_panels_init(&s->ih, n->ct, false, 1, wide, gates);
-        gp_panels_init(&s->hh, n->ct, false, 1, r->hidden, gates);
+        gp_panels_init(&s->ih, n->ct, n->pairs, 1, wide, gates);
+        gp_panels_init(&s->hh, n->ct, n->pairs, 1, r->hidden, gates);
         s->ih.data = gp_carve_take(v, gp_panels_bytes(&s->ih));
         s->ih.start = gp_carve_take(v, gp_panels_start_bytes(&s->ih));
         s->hh.data = gp_carve_take(v, gp_panels_bytes(&s->hh));
@@ -300,6 +375,10 @@ static void lay_out(rnn_grad_job *n, gp_carve *v) {
         s->gh = r->cell == GP_CELL_GRU ? gp_carve_take(v, rows_of(n) * gates * n->size) : s->gx;
     }
     const gp_array *dw = gp_out(n->c, 1 + r->states);
+    if (n->pairs) {
+        lay_out_half(n, v, wide);
+        return;
+    }
     n->dw = dw->dtype == gp_ctype_dtype[n->ct] ? dw->data : gp_carve_take(v, dw->numel * n->size);
 }
 
@@ -326,7 +405,7 @@ static bool run_layers(rnn_grad_job *n) {
     gp_array to = gp_rnn_time_major(&n->r, dx),
              from = gp_rnn_dense(n->dy, n->ct, to.dim[0], to.dim[1], to.dim[2]);
     gp_copy_array(&to, &from);
-    if (n->dw != dw->data)
+    if (!n->pairs && n->dw != dw->data)
         gp_store_fn(n->ct, (gp_dtype)dw->dtype)(
             dw->data, (int64_t)gp_dtype_size((gp_dtype)dw->dtype), n->dw, dw->numel);
     return true;
@@ -345,6 +424,7 @@ static bool backward(const gp_call *c) {
     if (!saved->contiguous) return gp_fail("%s: argument 'saved' has gaps", c->name);
     n.saved = saved->data;
     n.size = gp_ctype_size[n.ct];
+    n.pairs = gp_rnn_pairs(&n.r, x, n.w);
     gp_carve v = {0};
     lay_out(&n, &v);
     v.base = gp_scratch(GP_SCRATCH_CALL, (size_t)v.used);

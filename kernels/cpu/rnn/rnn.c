@@ -25,6 +25,7 @@ typedef struct side {
     char *pre;     /* few: w_hh h + b_hh of a step: [batch][gates * hidden] */
     char *h0, *c0; /* [batch][hidden]; c0 holds c of every step where nothing is saved */
     char *kept, *cells; /* in saved, or NULL */
+    char *h0_half;      /* pairs: h0 in bf16 */
 } side;
 
 typedef struct rnn_job {
@@ -33,15 +34,18 @@ typedef struct rnn_job {
     int64_t size; /* bytes of the compute type */
     const gp_call *c;
     const gp_array *const *w;
-    char *saved;   /* or NULL */
-    const char *x; /* input of the layer: rows ldx elements apart */
+    char *saved; /* or NULL */
+    bool pairs;
+    const char *x; /* input of the layer: rows ldx elements apart, of bf16 for pairs */
     int64_t ldx, in;
-    char *y; /* output of the layer: [steps][batch][dirs * hidden] */
+    char *y;      /* output of the layer: [steps][batch][dirs * hidden] */
+    char *y_half; /* pairs: the same in bf16 */
     side s[2];
     bool few;
     int64_t groups;               /* groups of a step's rows, besides the panels */
     int64_t first, chunk, step;   /* first step and number of steps of the chunk; the step */
     char *copy, *plane[2], *drop; /* of x; of outputs; of an output with dropout */
+    char *half[2], *drop_half;    /* pairs: of outputs in bf16 */
 } rnn_job;
 
 /* ---- shared with backward ---- */
@@ -57,18 +61,25 @@ void gp_rnn_initial(const gp_call *c, const gp_rnn *r, gp_ctype ct, int k, int64
     gp_copy_array(&to, &from);
 }
 
-const char *gp_rnn_rows(const gp_rnn *r, gp_ctype ct, const gp_array *x, char *p, int64_t *ld) {
+bool gp_rnn_pairs(const gp_rnn *r, const gp_array *x, const gp_array *const *w) {
+    int n = r->layers * r->dirs * (r->biases ? 4 : 2);
+    bool pairs = x->dtype == GP_bf16 && gp_has_pairs();
+    for (int i = 0; i < n; i++) pairs = pairs && w[i]->dtype == GP_bf16;
+    return pairs;
+}
+
+const char *gp_rnn_rows(const gp_rnn *r, gp_dtype dt, const gp_array *x, char *p, int64_t *ld) {
     gp_array v = gp_rnn_time_major(r, x);
     int64_t step = v.dim[1] > 1 ? v.stride[1] : v.stride[0];
     bool regular = v.dim[0] == 1 || v.dim[1] == 1 || v.stride[0] == v.dim[1] * step;
-    if (x->dtype == gp_ctype_dtype[ct] && (v.stride[2] == 1 || v.dim[2] == 1) && regular &&
-        step >= v.dim[2]) {
+    if (x->dtype == dt && (v.stride[2] == 1 || v.dim[2] == 1) && regular && step >= v.dim[2]) {
         *ld = step;
         return v.data;
     }
     *ld = 0;
     if (!p) return NULL;
-    gp_array to = gp_rnn_dense(p, ct, v.dim[0], v.dim[1], v.dim[2]);
+    gp_array to = gp_rnn_dense(p, GP_CT_f32, v.dim[0], v.dim[1], v.dim[2]);
+    to.dtype = (uint8_t)dt;
     gp_copy_array(&to, &v);
     *ld = v.dim[2];
     return p;
@@ -125,7 +136,7 @@ static void project(void *ctx, int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end; u++) {
         unit t = unit_of(n, u, rows);
         const side *s = &n->s[t.dir];
-        const char *x = n->x + (chunk_row(n, t.dir) + t.from) * n->ldx * n->size;
+        const char *x = n->x + (chunk_row(n, t.dir) + t.from) * n->ldx * (n->pairs ? 2 : n->size);
         gp_panels_multiply(&s->ih, t.panel, t.to - t.from, x, n->ldx,
                            s->gx + (t.panel * rows + t.from) * s->ih.width * n->size);
     }
@@ -152,6 +163,18 @@ static gp_cell_rows cell_rows(const rnn_job *n, int dir, int64_t from, int64_t r
     return g;
 }
 
+/* For pairs: the place in bf16 of p, a state before the step; and what the step made, there. */
+static const char *half_of(const rnn_job *n, const side *s, const char *p) {
+    return n->step ? n->y_half + (p - n->y) / n->size * 2 : s->h0_half + (p - s->h0) / n->size * 2;
+}
+
+static void round_rows(const rnn_job *n, const gp_cell_rows *g) {
+    for (int64_t r = 0; r < g->rows; r++) {
+        const char *from = g->out + r * g->out_row * n->size;
+        gp_rnn_round(n->y_half + (from - n->y) / n->size * 2, from, g->n);
+    }
+}
+
 /* Rows [from, to) of the batch, few enough for buf, in one panel's units. */
 static void step_rows(const rnn_job *n, const unit *t, int64_t from, int64_t to) {
     _Alignas(64) char buf[GP_PANEL_BUFFER * 4 * GP_VB];
@@ -161,6 +184,7 @@ static void step_rows(const rnn_job *n, const unit *t, int64_t from, int64_t to)
             row = time_of(n, t->dir, n->step) * n->r.batch + from - chunk_row(n, t->dir);
     gp_cell_rows g = cell_rows(n, t->dir, from, to - from, first);
     const char *prev = g.prev - first * n->size;
+    if (n->pairs) prev = half_of(n, s, prev);
     gp_panels_multiply(p, t->panel, to - from, prev, g.prev_row, buf);
     g.h = buf;
     g.x = s->gx + (t->panel * rows + row) * p->width * n->size;
@@ -168,6 +192,7 @@ static void step_rows(const rnn_job *n, const unit *t, int64_t from, int64_t to)
     g.x_gate = g.h_gate = p->lanes;
     g.n = p->units - first < p->each ? p->units - first : p->each;
     gp_cell_forward(n->r.cell, n->ct, &g);
+    if (n->pairs) round_rows(n, &g);
 }
 
 /* Units [begin, end) of one time step, in blocks of rows that fit the panel's buffer. */
@@ -266,6 +291,7 @@ static void open_layer(rnn_job *n, int layer) {
         s->kept = n->r.kept ? gp_rnn_side_at(&n->r, n->size, n->saved, layer, d) : NULL;
         s->cells = gp_rnn_cells_at(&n->r, n->size, n->saved, layer, d);
         gp_rnn_initial(n->c, &n->r, n->ct, 0, i, s->h0);
+        if (n->pairs) gp_rnn_round(s->h0_half, s->h0, n->r.batch * n->r.hidden);
         if (s->c0) gp_rnn_initial(n->c, &n->r, n->ct, 1, i, s->c0);
     }
 }
@@ -339,6 +365,9 @@ static void drop_out(rnn_job *n, int layer) {
                   layer * plane};
     gp_parallel(plane, GP_BLOCK, n->ct == GP_CT_f32 ? drop_f32 : drop_f64, &d);
     n->x = n->drop;
+    if (!n->pairs) return;
+    gp_rnn_round(n->drop_half, n->drop, plane);
+    n->x = n->drop_half;
 }
 
 /* ---- whole network ---- */
@@ -348,9 +377,10 @@ static void lay_out_side(rnn_job *n, side *s, gp_carve *v) {
     int64_t state = r->batch * r->hidden * n->size, gates = r->gates * r->hidden * n->size,
             wide = r->layers > 1 && r->dirs * r->hidden > r->input ? r->dirs * r->hidden : r->input,
             chunk = (CHUNK_ROWS + r->batch - 1) / r->batch;
-    gp_panels_init(&s->ih, n->ct, false, r->gates, r->hidden, wide);
-    gp_panels_init(&s->hh, n->ct, false, r->gates, r->hidden, r->hidden);
+    gp_panels_init(&s->ih, n->ct, n->pairs, r->gates, r->hidden, wide);
+    gp_panels_init(&s->hh, n->ct, n->pairs, r->gates, r->hidden, r->hidden);
     s->h0 = gp_carve_take(v, state);
+    if (n->pairs) s->h0_half = gp_carve_take(v, state / 2);
     s->c0 = r->states == 2 ? gp_carve_take(v, state) : NULL;
     if (n->few) {
         s->gx = gp_carve_take(v, r->steps * r->batch * gates);
@@ -365,13 +395,19 @@ static void lay_out_side(rnn_job *n, side *s, gp_carve *v) {
     s->hh.start = gp_carve_take(v, gp_panels_start_bytes(&s->hh));
 }
 
+static gp_dtype dtype_of_x(const rnn_job *n) {
+    return n->pairs ? GP_bf16 : (gp_dtype)gp_ctype_dtype[n->ct];
+}
+
 static void lay_out(rnn_job *n, gp_carve *v) {
     const gp_rnn *r = &n->r;
     int64_t plane = gp_rnn_plane(r) * n->size, ld;
-    gp_rnn_rows(r, n->ct, gp_in(n->c, GP_RNN_X), NULL, &ld);
+    gp_rnn_rows(r, dtype_of_x(n), gp_in(n->c, GP_RNN_X), NULL, &ld);
     n->copy = ld ? NULL : gp_carve_take(v, r->steps * r->batch * r->input * n->size);
     for (int i = 0; i < 2 && !n->saved; i++) n->plane[i] = gp_carve_take(v, plane);
     n->drop = r->dropped ? gp_carve_take(v, plane) : NULL;
+    for (int i = 0; i < 2 && n->pairs; i++) n->half[i] = gp_carve_take(v, plane / 2);
+    if (n->pairs && n->drop) n->drop_half = gp_carve_take(v, plane / 2);
     for (int d = 0; d < r->dirs; d++) lay_out_side(n, &n->s[d], v);
 }
 
@@ -386,25 +422,28 @@ static bool weights_dense(const rnn_job *n) {
 
 static void put_output(rnn_job *n) {
     const gp_array *out = gp_out(n->c, 0);
-    if (n->y == out->data) return;
+    if (n->y == out->data || n->y_half == out->data) return;
     gp_array to = gp_rnn_time_major(&n->r, out),
-             from = gp_rnn_dense(n->y, n->ct, to.dim[0], to.dim[1], to.dim[2]);
+             from =
+                 gp_rnn_dense(n->pairs ? n->y_half : n->y, n->ct, to.dim[0], to.dim[1], to.dim[2]);
+    from.dtype = (uint8_t)dtype_of_x(n);
     gp_copy_array(&to, &from);
 }
 
 static bool run_layers(rnn_job *n) {
     const gp_array *x = gp_in(n->c, GP_RNN_X), *out = gp_out(n->c, 0);
-    bool direct = !n->saved && !n->r.batch_first && out->dtype == gp_ctype_dtype[n->ct];
+    bool direct = !n->r.batch_first && out->dtype == dtype_of_x(n);
     n->in = n->r.input;
-    n->x = gp_rnn_rows(&n->r, n->ct, x, n->copy, &n->ldx);
+    n->x = gp_rnn_rows(&n->r, dtype_of_x(n), x, n->copy, &n->ldx);
     for (int layer = 0; layer < n->r.layers; layer++) {
         bool last = layer == n->r.layers - 1;
-        n->y = n->saved         ? gp_rnn_output_at(&n->r, n->size, n->saved, layer)
-               : last && direct ? out->data
-                                : n->plane[layer % 2];
+        n->y = n->saved                      ? gp_rnn_output_at(&n->r, n->size, n->saved, layer)
+               : last && direct && !n->pairs ? out->data
+                                             : n->plane[layer % 2];
+        if (n->pairs) n->y_half = last && direct ? out->data : n->half[layer % 2];
         if (!run_layer(n, layer)) return false;
         put_states(n, layer);
-        n->x = n->y;
+        n->x = n->pairs ? n->y_half : n->y;
         n->in = n->ldx = n->r.dirs * n->r.hidden;
         if (n->r.dropped && !last) drop_out(n, layer);
     }
@@ -419,6 +458,7 @@ static bool forward(const gp_call *c, bool save) {
     gp_rnn_read(c, x, n.w[1], &n.r);
     if (n.r.batch == 0) return true;
     n.size = gp_ctype_size[n.ct];
+    n.pairs = gp_rnn_pairs(&n.r, x, n.w);
     n.saved = save ? gp_out(c, 1 + n.r.states)->data : NULL;
     n.few = n.r.steps * n.r.batch <= FEW && weights_dense(&n);
     gp_carve v = {0};

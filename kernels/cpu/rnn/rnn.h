@@ -40,10 +40,19 @@ static inline int64_t gp_rnn_groups(const gp_rnn *r, int64_t units) {
  * given. */
 #define gp_rnn_initial GP_NAME(gp_rnn_initial)
 void gp_rnn_initial(const gp_call *c, const gp_rnn *r, gp_ctype ct, int k, int64_t i, char *p);
-/* x as dense rows of features in compute type: in place, or a copy in p; *ld: elements between
- * rows. With p NULL, only *ld is set, 0 if a copy is needed. */
+/* x as dense rows of features of dtype dt: in place, or a copy in p; *ld: elements between rows.
+ * With p NULL, only *ld is set, 0 if a copy is needed. */
 #define gp_rnn_rows GP_NAME(gp_rnn_rows)
-const char *gp_rnn_rows(const gp_rnn *r, gp_ctype ct, const gp_array *x, char *p, int64_t *ld);
+const char *gp_rnn_rows(const gp_rnn *r, gp_dtype dt, const gp_array *x, char *p, int64_t *ld);
+
+/* Whether inputs, states and gradients of gates are rounded to bf16 and multiplied in pairs: x and
+ * every weight are bf16, and the processor has such products. What is added stays f32. */
+#define gp_rnn_pairs GP_NAME(gp_rnn_pairs)
+bool gp_rnn_pairs(const gp_rnn *r, const gp_array *x, const gp_array *const *w);
+/* to = n f32 numbers as bf16. */
+static inline void gp_rnn_round(char *to, const char *from, int64_t n) {
+    gp_pairs_store_fn(true, GP_bf16)(to, 2, from, n);
+}
 
 /* c[m][n] (ld ldc) = a b, plus c if add; at: a is stored k x m; bt: b is stored n x k. By oneDNN or
  * OpenBLAS, on the threads that gp_blas_threads set. */

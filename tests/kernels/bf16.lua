@@ -60,6 +60,9 @@ local sizes = {
     {2, 2, 513}, {7, 5, 129}, {6, 64, 64}, {13, 65, 33}, {97, 100, 71}, {200, 17, 301},
     {5, 300, 9}, {33, 16, 2049}, {3, 129, 64}, {150, 47, 98}, {1, 300, 77}, {300, 1, 77},
     {2, 70, 130}, {16, 16, 16},
+    -- few rows or columns, which are read in place
+    {1, 64, 1023}, {1, 333, 31}, {2, 65, 96}, {3, 200, 32}, {4, 70, 65}, {5, 129, 40}, {8, 90, 33},
+    {500, 2, 33}, {129, 3, 64}, {70, 4, 95}, {1, 1, 4000}, {2, 3, 999},
 }
 for _, dtype in ipairs {"bf16", "f16"} do
     for i, s in ipairs(sizes) do
@@ -75,6 +78,9 @@ for _, dtype in ipairs {"bf16", "f16"} do
     local a, b = g.randn(3, 1, 20, 31):to(dtype), g.randn(4, 31, 19):to(dtype)
     check(dtype .. " batches that are broadcast", a:matmul(b), times, a, b)
     local c, d = g.randn(40, 50, 33):to(dtype), g.randn(33, 70):to(dtype)
+    local v = g.randn(33):to(dtype)
+    check(dtype .. " a matrix by a vector", c:matmul(v), times, c, v)
+    check(dtype .. " a vector by a matrix", v:matmul(d), times, v, d)
     check(dtype .. " a batch by one matrix", c:matmul(d), times, c, d)
     local x, w, bias = g.randn(9, 35):to(dtype), g.randn(77, 35):to(dtype), g.randn(77):to(dtype)
     check(dtype .. " linear", g.linear(x, w, bias),
@@ -112,7 +118,9 @@ t.ok(sum == 0 or sum == 2 ^ -124, "subnormal numbers are zeros or right")
 
 -- ---- convolutions ----
 
-local function loss_weights(y) return g.linspace(-1, 1, y:numel(), {dtype = y.dtype}):view_as(y) end
+local function loss_weights(y)
+    return g.linspace(-1, 1, y:numel(), {dtype = y.dtype}):view_as(y)
+end
 
 -- The result and the gradients of f's arguments, for gradients that are exact in 16 bits.
 local function with_grads(f, up, ...)
@@ -142,9 +150,10 @@ local function conv(op, o) return function(x, w, b) return g[op](x, w, b, o) end
 for _, dtype in ipairs {"bf16", "f16"} do
     for _, how in ipairs {"plain", "transposed", "strided"} do
         local r = g.randn
-        conv_case("3 x 3", conv("conv2d", {padding = 1}), dtype, how, r(3, 5, 9, 21), r(14, 5, 3, 3),
-            r(14))
-        conv_case("1 x 1", conv("conv2d", {stride = 1}), dtype, how, r(2, 17, 7, 16), r(30, 17, 1, 1), r(30))
+        conv_case("3 x 3", conv("conv2d", {padding = 1}), dtype, how, r(3, 5, 9, 21),
+            r(14, 5, 3, 3), r(14))
+        conv_case("1 x 1", conv("conv2d", {stride = 1}), dtype, how, r(2, 17, 7, 16),
+            r(30, 17, 1, 1), r(30))
         conv_case("strided and dilated", conv("conv2d", {stride = 2, dilation = {1, 2},
             padding = {2, 1}}), dtype, how, r(2, 3, 19, 23), r(4, 3, 5, 3), r(4))
         conv_case("groups", conv("conv2d", {groups = 3, padding = 1}), dtype, how, r(2, 9, 8, 40),

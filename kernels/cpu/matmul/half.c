@@ -108,12 +108,18 @@ static void divide(gp_half_product *p) {
     if (p->groups > most) p->groups = most > 0 ? most : 1;
 }
 
+static bool few(gp_half_product *p, const gp_matrix *a, const gp_matrix *b) {
+    if (gp_half_few(p, a, b)) return true;
+    return p->call && p->no_memory && gp_fail("%s: out of memory", p->call->name);
+}
+
 bool gp_half_multiply(gp_half_product *p, const gp_matrix *a, const gp_matrix *b, char *room) {
     int64_t size = (int64_t)gp_dtype_size(b->dtype);
     p->pairs = in_pairs(b->dtype);
     p->m = a->rows, p->n = b->cols, p->k = a->cols;
     p->b =
         (gp_panel_source){.w = b->data, .dtype = b->dtype, .rs = b->cs * size, .cs = b->rs * size};
+    if (!p->add && gp_half_is_few(a, b)) return few(p, a, b);
     if (!rows_of(p, a, room)) return false;
     divide(p);
     int64_t n = p->panels * p->groups, work = p->m * p->n * p->k / n;

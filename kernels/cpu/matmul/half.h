@@ -36,4 +36,11 @@ size_t gp_half_bytes(const gp_matrix *a, gp_dtype b);
 #define gp_half_multiply GP_NAME(gp_half_multiply)
 bool gp_half_multiply(gp_half_product *p, const gp_matrix *a, const gp_matrix *b, char *room);
 
+/* Whether a or b' has so few rows that the other is better read in place; gp_half_multiply then
+ * does so: it calls gp_half_few, which sets no message when out of memory. */
+#define gp_half_is_few GP_NAME(gp_half_is_few)
+bool gp_half_is_few(const gp_matrix *a, const gp_matrix *b);
+#define gp_half_few GP_NAME(gp_half_few)
+bool gp_half_few(gp_half_product *p, const gp_matrix *a, const gp_matrix *b);
+
 #endif

@@ -323,7 +323,8 @@ static bool store(const product *p, char *out, const char *c, int64_t n) {
 
 static bool is_half(const product *p) {
     return gp_dtype_size(p->a.dtype) == 2 && gp_is_float(p->a.dtype) && p->a.dtype == p->b.dtype &&
-           p->a.rows > 1 && p->b.cols > 1 && p->a.rows * p->b.cols * p->a.cols > TINY;
+           p->a.rows * p->b.cols * p->a.cols > TINY &&
+           ((p->a.rows > 1 && p->b.cols > 1) || gp_half_is_few(&p->a, &p->b));
 }
 
 /* Scratch for one product: a and b packed, and the result in compute type. */

@@ -11,7 +11,7 @@ enum { T0 = 1000000 };
 static gp_device device = {.name = "made:0"};
 static gp_stream streams[3] = {
     {.dev = &device, .index = 0}, {.dev = &device, .index = 1}, {.dev = &device, .index = 2}};
-static const gp_device_vt vt = {.kind = "made", .async = true};
+static const gp_device_vt vt = {.kind = "made"};
 
 static gp_prof *begin(void) {
     gp_prof *p = gp_prof_new(&(gp_prof_opts){0});

@@ -1,6 +1,8 @@
 /* Values that a script opens and closes: as to-be-closed variables, or around a function. */
 #include "bindings/scope.h"
 
+#include "bindings/stop.h"
+
 #include <lauxlib.h>
 
 void gp_lua_check_fn(lua_State *L, int arg, const char *what) {
@@ -16,7 +18,10 @@ static int results(lua_State *L, int status, lua_KContext ctx) { return lua_gett
 
 int gp_lua_scoped(lua_State *L, int arg) {
     int top = lua_gettop(L);
-    if (top == arg || lua_isnil(L, arg)) return 1;
+    if (top == arg || lua_isnil(L, arg)) {
+        gp_stop_after_next();
+        return 1;
+    }
     lua_insert(L, arg); /* below fn */
     lua_toclose(L, arg);
     lua_callk(L, top - arg - 1, LUA_MULTRET, arg, results);

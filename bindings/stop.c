@@ -18,6 +18,7 @@ typedef struct frame {
 static _Thread_local frame *volatile running;
 static _Thread_local frame outermost;
 static _Thread_local volatile sig_atomic_t asked;
+static _Thread_local bool after_next; /* the next hook comes too early */
 
 /* The hook's instruction count shows how often it has run: after the first error the code that
  * cleans up gets some time; if the script catches the error and goes on, it gets no more. */
@@ -27,6 +28,10 @@ enum { AT_ONCE = 1, NO_MORE = 2, CLEAN_UP = 100000 };
 static void on_hook(lua_State *L, lua_Debug *ar) {
     (void)ar;
     int count = lua_gethookcount(L);
+    if (asked && after_next && count == AT_ONCE) { /* comes again at the next instruction */
+        after_next = false;
+        return;
+    }
     lua_sethook(L, NULL, 0, 0);
     if (!asked) return; /* a coroutine that survived an earlier stop */
     lua_sethook(L, on_hook, LUA_MASKCOUNT, count == AT_ONCE ? CLEAN_UP : NO_MORE);
@@ -40,6 +45,7 @@ void gp_stop_now(void) {
 }
 
 bool gp_stop_requested(void) { return asked; }
+void gp_stop_after_next(void) { after_next = true; }
 
 int gp_stop_distance(void *co) {
     lua_Debug ar;

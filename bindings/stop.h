@@ -12,6 +12,9 @@ void gp_stop_begin(lua_State *L);
 void gp_stop_end(lua_State *L);
 /* Raises "interrupted!" in what this thread runs. For signal handlers. */
 void gp_stop_now(void);
+/* For functions that return an opened value to a `local _ <close>`: a stop that comes before the
+ * value is marked to be closed is raised one instruction later, so that it is closed. */
+void gp_stop_after_next(void);
 /* How many coroutines that co (a lua_State) resumed, each by the one before, run on this thread: 0
  * for the running one; -1: co does not run. In a host that resumes coroutines itself, those around
  * the running one count as equally far. For hooks of profile/ and tensor/. */

@@ -6,6 +6,7 @@
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
 #include "bindings/module.h"
+#include "bindings/stop.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/backends.h"
 #include "tensor/infer.h"
@@ -157,6 +158,7 @@ static int push_guard(lua_State *L, gp_stream *s) {
     }
     lua_setmetatable(L, -2);
     gp_stream_set_current(s);
+    gp_stop_after_next();
     return 1;
 }
 

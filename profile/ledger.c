@@ -31,7 +31,8 @@ const char *gp_sync_name(const char *text) {
     return kept ? kept : "?";
 }
 
-/* Hashes what identifies a line: file, line, why, what and reason; texts are interned. */
+/* Hashes what identifies a line but for its device: file, line, why, what and reason; texts are
+ * interned. */
 static size_t hash(const gp_sync_event *e) {
     uint64_t h = (uint64_t)(uintptr_t)e->loc.file * 31 + (uint64_t)(unsigned)e->loc.line;
     h = (h * 31 + (uint64_t)e->why) * 31 + (uint64_t)(uintptr_t)e->what +
@@ -42,7 +43,7 @@ static size_t hash(const gp_sync_event *e) {
 
 static bool same(const gp_sync_line *l, const gp_sync_event *e) {
     return gp_srcloc_same(l->loc, e->loc) && l->why == e->why && l->what == e->what &&
-           l->reason == e->reason;
+           l->reason == e->reason && !strcmp(l->device, e->device);
 }
 
 static int *slot(const gp_sync_event *e) {
@@ -52,7 +53,9 @@ static int *slot(const gp_sync_event *e) {
 }
 
 static gp_sync_event key_of(const gp_sync_line *l) {
-    return (gp_sync_event){.loc = l->loc, .why = l->why, .what = l->what, .reason = l->reason};
+    gp_sync_event e = {.loc = l->loc, .why = l->why, .what = l->what, .reason = l->reason};
+    memcpy(e.device, l->device, sizeof e.device);
+    return e;
 }
 
 /* With the lock held. Numbers of lines stay; their slots are recomputed. */
@@ -77,8 +80,9 @@ static int line_of(const gp_sync_event *e) {
     if (book.nlines == book.room && !grow()) return -1;
     int *s = slot(e);
     if (!*s) {
-        book.lines[book.nlines] =
-            (gp_sync_line){.loc = e->loc, .why = e->why, .what = e->what, .reason = e->reason};
+        gp_sync_line *l = &book.lines[book.nlines];
+        *l = (gp_sync_line){.loc = e->loc, .why = e->why, .what = e->what, .reason = e->reason};
+        memcpy(l->device, e->device, sizeof l->device);
         *s = ++book.nlines;
     }
     return *s - 1;
@@ -94,7 +98,7 @@ static void keep(const gp_sync_event *e) {
 /* With the lock held: adds e to its line. Refused waits took no time and drained nothing. */
 static void enter(gp_sync_line *l, const gp_sync_event *e, bool warned) {
     uint64_t ns = e->t1 - e->t0;
-    memcpy(l->device, e->device, sizeof l->device);
+    memcpy(l->device, e->device, sizeof l->device); /* of the lost ones, too */
     l->advice = e->advice;
     if (e->refused) {
         l->refused++;
@@ -141,6 +145,13 @@ void gp_ledger_busy(gp_stream *s, uint64_t ns) {
         break;
     }
     if (!nidle) atomic_store(&gp_hook.launch, NULL);
+    gp_unlock(&lock);
+}
+
+void gp_sync_forget_idle(void) {
+    gp_lock(&lock);
+    nidle = 0;
+    atomic_store(&gp_hook.launch, NULL);
     gp_unlock(&lock);
 }
 

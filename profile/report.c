@@ -44,7 +44,8 @@ enum {
 typedef struct layout {
     int columns; /* of the terminal; 0: no limit */
     int first, second;
-    bool few; /* some numbers are left out */
+    int device; /* of waits; left out with the numbers */
+    bool few;   /* some numbers are left out */
 } layout;
 
 /* Divides the space that the numbers leave between the two columns of names. */
@@ -66,6 +67,12 @@ static int cell(FILE *f, char *text, int wide) {
     return (wide > n ? wide : n) + 2;
 }
 
+/* Writes the names of a line, or their headings: where, why and on which device it waited. */
+static int names(FILE *f, const layout *w, char *where, char *why, const char *device) {
+    int at = cell(f, where, w->first) + cell(f, why, w->second);
+    return at + (w->few ? 0 : fprintf(f, "%-*s  ", w->device, device));
+}
+
 /* Writes the numbers of a line, or their headings. */
 static int numbers(FILE *f, const layout *w, const char *times, const char *wait, const char *most,
                    const char *drained, const char *idle) {
@@ -81,8 +88,8 @@ static char *count_text(uint64_t n, char *buf, size_t size) {
 static void row(FILE *f, const gp_sync_line *l, const layout *w) {
     char where[240], why[80], times[32], wait[32], most[32], drained[32], idle[32], text[600],
         refused[48] = "";
-    int at = cell(f, where_text(l, where, sizeof where), w->first);
-    at += cell(f, why_text(l, why, sizeof why), w->second);
+    int at = names(f, w, where_text(l, where, sizeof where), why_text(l, why, sizeof why),
+                   l->device);
     at += numbers(f, w, count_text(l->times, times, sizeof times),
                   gp_time_text((double)l->wait_ns, wait, sizeof wait),
                   gp_time_text((double)l->max_ns, most, sizeof most),
@@ -96,15 +103,19 @@ static void row(FILE *f, const gp_sync_line *l, const layout *w) {
     gp_fit_fold(f, text, at, w->columns);
 }
 
-static void widths(const gp_sync_line *lines, int n, int *wide, int *why_wide) {
+static void widen(int *wide, const char *text) {
+    if ((int)strlen(text) > *wide) *wide = (int)strlen(text);
+}
+
+static void widths(const gp_sync_line *lines, int n, layout *w) {
     char text[240];
-    *wide = (int)strlen("line");
-    *why_wide = (int)strlen("why");
+    widen(&w->first, "line");
+    widen(&w->second, "why");
+    widen(&w->device, "device");
     for (int i = 0; i < n; i++) {
-        int w = (int)strlen(where_text(&lines[i], text, sizeof text)),
-            y = (int)strlen(why_text(&lines[i], text, sizeof text));
-        if (w > *wide) *wide = w;
-        if (y > *why_wide) *why_wide = y;
+        widen(&w->first, where_text(&lines[i], text, sizeof text));
+        widen(&w->second, why_text(&lines[i], text, sizeof text));
+        widen(&w->device, lines[i].device);
     }
 }
 
@@ -115,10 +126,9 @@ static void print_lines(FILE *f, gp_sync_line *lines, int n, int columns) {
     uint64_t times = 0, ns = 0, drained = 0, idle = 0;
     char wait[32], idled[32], sum[400];
     qsort(lines, (size_t)n, sizeof *lines, by_wait);
-    widths(lines, n, &w.first, &w.second);
-    share(&w, NUMBERS, NUMBERS_FEW);
-    int at = cell(f, line, w.first);
-    at += cell(f, why, w.second);
+    widths(lines, n, &w);
+    share(&w, NUMBERS + w.device + 2, NUMBERS_FEW);
+    int at = names(f, &w, line, why, "device");
     at += numbers(f, &w, "times", "host wait", "longest", "drained", "idle");
     gp_fit_fold(f, "  what to write instead", at, columns);
     for (int i = 0; i < n; i++) {

@@ -39,10 +39,13 @@ static void look_inside(gp_device *dev, void *unused) {
 }
 
 /* Any mode but off also reports waits inside libraries; that stays on. */
-void gp_sync_set_mode(gp_sync_mode m) {
-    atomic_store(&mode, (int)m);
+static void report_calls(gp_sync_mode m) {
     if (m != GP_SYNC_OFF && !atomic_exchange(&gp_hook.calls, true))
         gp_device_each(look_inside, NULL);
+}
+void gp_sync_set_mode(gp_sync_mode m) {
+    atomic_store(&mode, (int)m);
+    report_calls(m);
 }
 void gp_sync_quiet(int by) { me.quiet += by; }
 void gp_sync_echo(int by) { me.echo += by; }
@@ -65,6 +68,7 @@ void gp_scope_open(gp_scope *s) {
     s->outer = me.scopes;
     s->open = true;
     me.scopes = s;
+    if (s->kind == GP_SCOPE_MODE) report_calls(s->mode);
 }
 
 void gp_scope_close(gp_scope *s) {
@@ -81,11 +85,23 @@ static bool holds(const gp_scope *s) {
     return !gp_scope_depth || gp_scope_depth(s->coroutine) >= 0;
 }
 
+/* The innermost scope that says what happens at a wait here, or NULL. */
+static const gp_scope *ruling(void) {
+    for (const gp_scope *s = me.scopes; s; s = s->outer)
+        if (s->kind != GP_SCOPE_BUDGET && holds(s)) return s;
+    return NULL;
+}
+
 /* The reason for which waits are allowed here, or NULL. */
 static const char *allowed(void) {
+    const gp_scope *s = ruling();
+    return s && s->kind == GP_SCOPE_ALLOW ? s->reason : NULL;
+}
+
+gp_sync_mode gp_sync_mode_here(void) {
     for (const gp_scope *s = me.scopes; s; s = s->outer)
-        if (s->reason && holds(s)) return s->reason;
-    return NULL;
+        if (s->kind == GP_SCOPE_MODE && holds(s)) return s->mode;
+    return gp_sync_get_mode();
 }
 
 /* Charges one wait to the scope, and to its line while the scope remembers lines. */
@@ -111,7 +127,7 @@ static void charge_budgets(const gp_sync_event *e) {
     if (e->reason || e->why == GP_WHY_echo || e->why == GP_WHY_queue || e->why == GP_WHY_join)
         return;
     for (gp_scope *s = me.scopes; s; s = s->outer)
-        if (!s->reason && holds(s)) charge(s, e);
+        if (s->kind == GP_SCOPE_BUDGET && holds(s)) charge(s, e);
 }
 
 bool gp_sync_save(gp_sync_state *a) {
@@ -231,7 +247,7 @@ static gp_why true_why(gp_why why) { return why == GP_WHY_print && me.echo ? GP_
 static bool wait_begin(gp_stream *s, gp_why why, const char *what) {
     why = true_why(why);
     snapshot(s, gp_stream_queued(s));
-    if (me.quiet || gp_sync_get_mode() != GP_SYNC_ERROR || !gp_sync_watched(why)) return true;
+    if (me.quiet || gp_sync_mode_here() != GP_SYNC_ERROR || !gp_sync_watched(why)) return true;
     gp_sync_event e = event(s, why, what);
     if (e.reason) return true;
     me.stream = NULL;
@@ -260,7 +276,7 @@ static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, ui
     if (why == GP_WHY_copy && me.copied) e.advice = gp_sync_advice(why, copies[me.copied - 1]);
     gp_record_wait(s, why, e.what, t0, t1, e.queued, e.loc);
     if (me.quiet) return;
-    bool warned = gp_sync_get_mode() == GP_SYNC_WARN && gp_sync_watched(why) && !e.reason;
+    bool warned = gp_sync_mode_here() == GP_SYNC_WARN && gp_sync_watched(why) && !e.reason;
     gp_sync_line line;
     bool known = gp_ledger_add(&e, warned, &line);
     if (!s->dev->vt->busy(s)) {

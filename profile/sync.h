@@ -12,6 +12,8 @@ void gp_sync_open(void);
 /* Of the whole process. */
 gp_sync_mode gp_sync_get_mode(void);
 void gp_sync_set_mode(gp_sync_mode mode);
+/* The mode of the innermost such scope of this thread; the process's where there is none. */
+gp_sync_mode gp_sync_mode_here(void);
 
 /* Whether a wait for this reason is warned about and refused: not one that was asked for
  * (explicit), the prompt's echo, or a full queue. */
@@ -65,6 +67,9 @@ enum { GP_SYNC_EVENTS = 4096 };
 gp_sync_line *gp_sync_lines(int *n);
 gp_sync_event *gp_sync_events(int *n, uint64_t *lost);
 void gp_sync_reset(void);
+/* What devices idle from here on is not because of the waits so far: the prompt calls it before it
+ * reads a line, as people think while the device is idle. */
+void gp_sync_forget_idle(void);
 
 /* What gp_sync_save saves. */
 typedef struct gp_sync_state {
@@ -79,12 +84,15 @@ bool gp_sync_save(gp_sync_state *a);
 void gp_sync_restore(gp_sync_state *a);
 
 /* Scopes: of one thread, innermost first; the caller owns the memory. */
+typedef enum gp_scope_kind { GP_SCOPE_BUDGET, GP_SCOPE_ALLOW, GP_SCOPE_MODE } gp_scope_kind;
 enum { GP_SCOPE_LINES = 8 };
 typedef struct gp_scope {
     struct gp_scope *outer;
     bool open;
     void *coroutine;         /* where it was opened; see gp_scope_depth */
-    const char *reason;      /* allow(): why waits are allowed here; NULL: a budget */
+    gp_scope_kind kind;
+    const char *reason;      /* allow: why waits are allowed here */
+    gp_sync_mode mode;       /* mode: instead of the process's, and of allow scopes around it */
     uint64_t max, stall_ns;  /* budget: maximum waits, and time in them; UINT64_MAX: no limit */
     uint64_t waits, wait_ns; /* seen so far */
     int nlines;

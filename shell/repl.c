@@ -30,6 +30,7 @@ static const char *push_prompt(lua_State *L, bool first) {
 static gp_line push_line(lua_State *L, bool first) {
     int top = lua_gettop(L);
     char *line;
+    gp_sync_forget_idle();
     gp_line r = gp_line_read(push_prompt(L, first), &line);
     lua_settop(L, top);
     if (r != GP_LINE_TEXT) return r;

@@ -26,7 +26,8 @@ _Static_assert(GP_SYNC_OFF == 0 && GP_SYNC_WARN == 1 && GP_SYNC_ERROR == 2, "nam
 
 static int l_index(lua_State *L) {
     const char *key = lua_tostring(L, 2);
-    gp_sync_mode mode = gp_sync_get_mode();
+    gp_lua_enter(L);
+    gp_sync_mode mode = gp_sync_mode_here();
     if (key && !strcmp(key, "mode")) lua_pushstring(L, mode_names[mode]);
     else if (key && !strcmp(key, "warn")) lua_pushboolean(L, mode == GP_SYNC_WARN);
     else lua_pushnil(L);
@@ -68,9 +69,10 @@ typedef struct scope {
 static void *running(void) { return gp_lua_state; }
 
 /* Pushes an open scope that belongs to the running coroutine, which it keeps alive. */
-static scope *push_scope(lua_State *L) {
+static scope *push_scope(lua_State *L, gp_scope_kind kind) {
     scope *sc = lua_newuserdatauv(L, sizeof *sc, 1);
     memset(sc, 0, sizeof *sc);
+    sc->s.kind = kind;
     luaL_setmetatable(L, SCOPE);
     lua_pushthread(L);
     lua_setiuservalue(L, -2, 1);
@@ -87,10 +89,25 @@ static int l_allow(lua_State *L) {
         return luaL_error(L, "sync.allow: argument #1: expected a reason (text), got %s",
                           luaL_typename(L, 1));
     gp_lua_check_fn(L, 2, "sync.allow");
-    scope *sc = push_scope(L);
+    scope *sc = push_scope(L, GP_SCOPE_ALLOW);
     sc->s.reason = gp_sync_name(lua_tostring(L, 1));
     gp_scope_open(&sc->s);
     return gp_lua_scoped(L, 2);
+}
+
+static const char *const mode_scopes[] = {"off", "warning", "error"};
+
+/* sync.off([fn, ...]), sync.warning and sync.error: the mode of this thread in the scope, the upvalue.
+ * An allow() around the scope no longer holds in it. */
+static int l_mode(lua_State *L) {
+    char name[24];
+    int mode = (int)lua_tointeger(L, gp_lua_upvalue(1));
+    snprintf(name, sizeof name, "sync.%s", mode_scopes[mode]);
+    gp_lua_check_fn(L, 1, name);
+    scope *sc = push_scope(L, GP_SCOPE_MODE);
+    sc->s.mode = (gp_sync_mode)mode;
+    gp_scope_open(&sc->s);
+    return gp_lua_scoped(L, 1);
 }
 
 /* The field's time in ns: given in seconds, or as text such as "50us". */
@@ -143,7 +160,7 @@ static int l_budget(lua_State *L) {
     if (lua_getfield(L, 1, "stall") != LUA_TNIL) stall = check_time(L, -1, "sync.budget: stall");
     else if (lua_isnil(L, -2)) max = 0;
     lua_pop(L, 2);
-    scope *sc = push_scope(L);
+    scope *sc = push_scope(L, GP_SCOPE_BUDGET);
     sc->s.max = max;
     sc->s.stall_ns = stall;
     gp_scope_open(&sc->s);
@@ -198,7 +215,8 @@ static int l_scope_close(lua_State *L) {
     bool was_open = sc->s.open;
     gp_scope_close(&sc->s);
     bool over = sc->s.waits > sc->s.max || sc->s.wait_ns > sc->s.stall_ns;
-    if (was_open && !sc->s.reason && over && lua_isnoneornil(L, 2)) return over_budget(L, sc);
+    if (was_open && sc->s.kind == GP_SCOPE_BUDGET && over && lua_isnoneornil(L, 2))
+        return over_budget(L, sc);
     return 0;
 }
 
@@ -209,7 +227,9 @@ static int l_scope_gc(lua_State *L) {
     char file[160];
     if (!sc->s.open) return 0;
     gp_scope_close(&sc->s);
-    const char *name = sc->s.reason ? "allow" : "budget";
+    const char *name = sc->s.kind == GP_SCOPE_MODE    ? mode_scopes[sc->s.mode]
+                       : sc->s.kind == GP_SCOPE_ALLOW ? "allow"
+                                                      : "budget";
     lua_writestringerror("%s:",
                          sc->opened.file ? gp_safe_text(sc->opened.file, file, sizeof file) : "?");
     lua_writestringerror("%d: ", sc->opened.line);
@@ -403,6 +423,9 @@ void gp_lua_open_sync(lua_State *L) {
         {"sync.reset", "", l_reset},
         {"sync.calls", "", l_calls},
         {NULL, NULL, NULL}};
+    static const gp_lua_function modes[] = {{"sync.off", "function? fn, rest args", l_mode},
+                                            {"sync.warning", "function? fn, rest args", l_mode},
+                                            {"sync.error", "function? fn, rest args", l_mode}};
     static const gp_lua_function selftest = {"sync.selftest", "text? device", l_selftest};
     static const luaL_Reg meta[] = {{"__index", l_index}, {"__newindex", l_newindex}, {NULL, NULL}};
     static const luaL_Reg scopes[] = {
@@ -418,6 +441,11 @@ void gp_lua_open_sync(lua_State *L) {
     lua_pop(L, 2);
     lua_createtable(L, 0, 12);
     gp_lua_set_functions(L, functions);
+    for (int i = 0; i < 3; i++) {
+        lua_pushinteger(L, i);
+        gp_lua_push_function(L, &modes[i], 1);
+        lua_setfield(L, -2, mode_scopes[i]);
+    }
     lua_pushvalue(L, -2);
     gp_lua_push_function(L, &selftest, 1);
     lua_setfield(L, -2, "selftest");

@@ -1,0 +1,86 @@
+-- Modes of a scope, waits on several devices, and the prompt: what people think about is not idle.
+local t = require "tap"
+local sync = sync
+
+local function wait()
+    local y = full({ 256, 1024 }, 1, { device = "gpu" })
+    for _ = 1, 8 do y = y + 1 end
+    return y:sum():item()
+end
+local function refused(...) return not pcall(wait, ...) end
+
+-- ---- a mode of its own ----
+do
+    local _ <close> = sync.error()
+    t.ok(refused(), "sync.error() refuses in its scope")
+    t.is(sync.mode, "error", "and sync.mode says so")
+end
+t.ok(not refused(), "not behind it")
+t.is(sync.mode, "off", "where the mode is what it was")
+t.error(function() sync.error(wait) end, "item would wait", "sync.error(fn)")
+t.is({ sync.error(function(a, b) return b, a end, 1, 2) }, { 2, 1 },
+    "passes arguments and results")
+pcall(sync.error, error, "out of it")
+t.ok(not refused(), "an error ends the scope, too")
+sync.mode = "error"
+t.ok(sync.off(function() return not refused() end), "sync.off() in a program that refuses")
+t.ok(sync.off(function() return sync.error(refused) end), "the innermost holds")
+t.ok(sync.allow("test", function() return not refused() end), "allow is for the mode around it")
+t.ok(sync.allow("test", function() return sync.error(refused) end), "not for one within it")
+t.ok(sync.error(function() return sync.allow("test", function() return not refused() end) end),
+    "allow within the scope holds")
+sync.mode = "off"
+
+local co = coroutine.wrap(function()
+    local _ <close> = sync.error()
+    coroutine.yield(refused())
+    return refused()
+end)
+t.ok(co(), "a coroutine's scope holds in it")
+t.ok(not refused(), "and not outside while it is suspended")
+t.ok(co(), "and again when it runs")
+
+-- What a script prints on its standard error.
+local function stderr_of(text)
+    local name = os.tmpname()
+    local f <close> = assert(io.open(name, "w"))
+    f:write(text)
+    f:close()
+    local p <close> = io.popen(("%s %s 2>&1 >/dev/null"):format(arg[-1], name))
+    local out = p:read "a"
+    os.remove(name)
+    return (out:gsub(name:gsub("%p", "%%%0"), "CHILD"))
+end
+local out = stderr_of [[
+local x = full({256, 256}, 1, {device = "gpu"})
+local function wait() return ((x + 1):exp()):sum():item() end
+wait()
+sync.warning(wait)
+sync.off()
+]]
+t.ok(out:find "^CHILD:2: item waited [^\n]+\nCHILD:5: sync.off was not closed: [^\n]+\n$",
+    "sync.warning(fn) warns, and a scope that nobody closes is told")
+t.error(function() sync.error(3) end, "sync.error: argument 'fn' %(#1%): expected a function, got 3",
+    "bad input")
+
+-- ---- devices ----
+local function output_of(command) -- with the program for %s
+    local p <close> = io.popen(command:format(arg[-1]))
+    return p:read "a"
+end
+local two = output_of [[GPUSH_SIM_DEVICES=2 %s -e '
+for _, name in ipairs {"sim:0", "sim:1"} do
+    local x = ones(1000, {device = name})
+    for i = 1, 2 do local list = (x + 1):exp():tolist() end
+end
+print(#sync.lines())
+sync.report()']]
+t.ok(two:find "^2\n" and two:find "tolist +sim:0  +2 " and two:find "tolist +sim:1  +2 ",
+    "a line that waits for two devices is two rows, which show the device")
+
+-- ---- the prompt ----
+local typed = output_of [[(printf 'x = ones(1000, {device = "gpu"})\nn = (x + 1):sum():item()\n'
+sleep 0.3
+printf 'y = x + 1\nprint("idle " .. sync.lines()[1].idle)\n') | %s -i 2>&1]]
+t.is(tonumber(typed:match "idle ([%d.e-]+)"), 0, "a device that waits for people is not idle")
+t.done()

@@ -71,6 +71,9 @@ void *gp_lua_push_owner(lua_State *L, const gp_owner_type *type, size_t size);
  * was called with a dot, replaces it by that call's place and a message that says so. */
 bool gp_lua_replace_dotted(lua_State *L);
 
+/* Registry key of a table of typed input: name of the chunk -> text. The shell fills it. */
+#define GP_LUA_INPUTS "gpush.inputs"
+
 /* Whether that is a chunk which gpush ships. Users do not look at those. */
 bool gp_lua_ours(const char *source);
 

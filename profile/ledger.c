@@ -121,6 +121,13 @@ bool gp_ledger_add(const gp_sync_event *e, bool warned, gp_sync_line *line) {
     return i >= 0;
 }
 
+void gp_ledger_loop(const gp_sync_event *e, gp_srcloc loop) {
+    gp_lock(&lock);
+    int i = line_of(e);
+    if (i >= 0) book.lines[i].loop = loop;
+    gp_unlock(&lock);
+}
+
 void gp_ledger_idle(gp_stream *s, const gp_sync_event *e) {
     gp_lock(&lock);
     int i = line_of(e), at = 0;

@@ -8,6 +8,8 @@
 /* Records a wait (or a refusal) and stores the state of its line in *line unless NULL. False: no
  * memory for a new line. */
 bool gp_ledger_add(const gp_sync_event *e, bool warned, gp_sync_line *line);
+/* Records which loop repeats e's line. */
+void gp_ledger_loop(const gp_sync_event *e, gp_srcloc loop);
 /* Records that stream s is idle after wait e. */
 void gp_ledger_idle(gp_stream *s, const gp_sync_event *e);
 /* Records that stream s gets work at time ns: the idle time is charged to the line that waited, up

@@ -85,9 +85,28 @@ static char *count_text(uint64_t n, char *buf, size_t size) {
     return buf;
 }
 
+/* "; 1024 waits in the loop at train.lua:3: read once after it, and the device idles 0.8 s less";
+ * "" for a line that no loop repeats. One read would idle as long as one of them did on average. */
+static char *loop_text(const gp_sync_line *l, char *buf, size_t n) {
+    char file[200], took[32];
+    buf[0] = 0;
+    if (!l->loop.file || l->times < 2 || l->reason) return buf;
+    bool read = l->why == GP_WHY_item || l->why == GP_WHY_tolist || l->why == GP_WHY_print;
+    double idle = (double)l->idle_ns * (double)(l->times - read) / (double)l->times;
+    int at =
+        snprintf(buf, n, "; %llu waits in the loop at %s:%d", (unsigned long long)l->times,
+                 gp_safe_text(l->loop.file, file, sizeof file), l->loop.line);
+    if (idle < 1 || at < 0 || (size_t)at >= n) return buf;
+    gp_time_text(idle, took, sizeof took);
+    snprintf(buf + at, n - (size_t)at,
+             read ? ": read once after it, and the device idles %s less" : ": the device idled %s",
+             took);
+    return buf;
+}
+
 static void row(FILE *f, const gp_sync_line *l, const layout *w) {
-    char where[240], why[80], times[32], wait[32], most[32], drained[32], idle[32], text[600],
-        refused[48] = "";
+    char where[240], why[80], times[32], wait[32], most[32], drained[32], idle[32], loop[360],
+        text[960], refused[48] = "";
     int at = names(f, w, where_text(l, where, sizeof where), why_text(l, why, sizeof why),
                    l->device);
     at += numbers(f, w, count_text(l->times, times, sizeof times),
@@ -98,8 +117,8 @@ static void row(FILE *f, const gp_sync_line *l, const layout *w) {
     if (l->refused)
         snprintf(refused, sizeof refused, "(refused %llu time%s) ", (unsigned long long)l->refused,
                  l->refused == 1 ? "" : "s");
-    snprintf(text, sizeof text, "  %s%s%s", refused, l->reason ? "allowed: " : "",
-             l->reason ? l->reason : l->advice);
+    snprintf(text, sizeof text, "  %s%s%s%s", refused, l->reason ? "allowed: " : "",
+             l->reason ? l->reason : l->advice, loop_text(l, loop, sizeof loop));
     gp_fit_fold(f, text, at, w->columns);
 }
 

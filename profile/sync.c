@@ -16,6 +16,7 @@
 static _Atomic int mode;
 int (*gp_scope_depth)(void *coroutine);
 void *(*gp_scope_coroutine)(void);
+gp_srcloc (*gp_sync_loop)(void);
 
 /* This thread's scopes, and what was queued when the current wait began. */
 static _Thread_local struct {
@@ -284,6 +285,8 @@ static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, ui
         atomic_store(&gp_hook.launch, launch);
     }
     charge_budgets(&e);
+    if (known && line.times == 2 && gp_sync_watched(why) && gp_sync_loop)
+        gp_ledger_loop(&e, gp_sync_loop());
     if (known && warned) warn(&e, &line);
 }
 

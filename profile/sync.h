@@ -34,7 +34,8 @@ uint64_t gp_sync_stalled_ns(void);
 
 /* A source line's waits. Strings are never freed. */
 typedef struct gp_sync_line {
-    gp_srcloc loc; /* of the script */
+    gp_srcloc loc;  /* of the script */
+    gp_srcloc loop; /* from the second wait on: where the loop begins that repeats it */
     gp_why why;
     const char *what;   /* what waited: "item", "nonzero" */
     const char *reason; /* of the enclosing allow(); NULL: none */
@@ -115,6 +116,9 @@ const char *gp_sync_name(const char *text);
 extern int (*gp_scope_depth)(void *coroutine);
 /* The running coroutine. */
 extern void *(*gp_scope_coroutine)(void);
+/* Where the innermost loop that runs begins; without a file where there is none. Set by
+ * bindings/. */
+extern gp_srcloc (*gp_sync_loop)(void);
 
 /* "12 ns" "1.3 ms" "52 us", three digits at most. */
 char *gp_time_text(double ns, char *buf, size_t n);

@@ -31,8 +31,6 @@ void gp_shell_add_line(lua_State *L);
  * not Lua, such as Python or a picture; false: nothing was appended. */
 bool gp_shell_add_kind(lua_State *L, const char *file);
 
-/* Registry key of a table of typed input: name of the chunk -> text. */
-#define GP_SHELL_INPUTS "gpush.inputs"
 /* The name of the running chunk, or of the next one, valid until the next call: "=stdin[3]" is the
  * third that was typed. */
 const char *gp_input_name(bool next);

@@ -6,6 +6,7 @@
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
 #include "bindings/args/names.h"
+#include "bindings/loops.h"
 #include "bindings/module.h"
 #include "bindings/paths.h"
 #include "bindings/scope.h"
@@ -97,8 +98,8 @@ static int l_allow(lua_State *L) {
 
 static const char *const mode_scopes[] = {"off", "warning", "error"};
 
-/* sync.off([fn, ...]), sync.warning and sync.error: the mode of this thread in the scope, the upvalue.
- * An allow() around the scope no longer holds in it. */
+/* sync.off([fn, ...]), sync.warning and sync.error: the mode of this thread in the scope, the
+ * upvalue. An allow() around the scope does not hold in it. */
 static int l_mode(lua_State *L) {
     char name[24];
     int mode = (int)lua_tointeger(L, gp_lua_upvalue(1));
@@ -268,9 +269,11 @@ static const void *own(lua_State *L, void *from, size_t n) {
 }
 
 static void push_line(lua_State *L, const gp_sync_line *l) {
-    lua_createtable(L, 0, 14);
+    lua_createtable(L, 0, 16);
     set_string(L, "file", l->loc.file);
     set_int(L, "line", (uint64_t)l->loc.line);
+    set_string(L, "loop_file", l->loop.file);
+    if (l->loop.file) set_int(L, "loop_line", (uint64_t)l->loop.line);
     set_string(L, "why", gp_why_name(l->why));
     set_string(L, "what", l->what);
     set_string(L, "device", l->device);
@@ -433,6 +436,7 @@ void gp_lua_open_sync(lua_State *L) {
     gp_sync_open();
     if (gp_scope_depth != gp_stop_distance) gp_scope_depth = gp_stop_distance;
     if (gp_scope_coroutine != running) gp_scope_coroutine = running;
+    if (gp_sync_loop != gp_lua_loop_here) gp_sync_loop = gp_lua_loop_here;
     luaL_newmetatable(L, SCOPE);
     luaL_setfuncs(L, scopes, 0);
     luaL_newmetatable(L, ASIDE);

@@ -91,14 +91,14 @@ local topics = {
         text = "Waits in a block, or a function, are allowed, with the reason: local _ <close> = \z
             sync.allow 'log the loss'.", see = "sync" },
     ["sync.error"] = {
-        text = "In a block, or a function, this thread's waits are refused, whatever sync.mode is: \z
-            local _ <close> = sync.error().", see = "sync.mode, sync.allow" },
+        text = "In a block, or a function, this thread's waits are refused, whatever sync.mode \z
+            is: local _ <close> = sync.error().", see = "sync.mode, sync.allow" },
     ["sync.warning"] = {
         text = "In a block, or a function, each place that waits is printed: local _ <close> = \z
             sync.warning().", see = "sync.mode" },
     ["sync.off"] = {
-        text = "In a block, or a function, waits are neither printed nor refused: local _ <close> = \z
-            sync.off(). sync.allow does so with a reason.", see = "sync.mode, sync.allow" },
+        text = "In a block, or a function, waits are neither printed nor refused: local _ \z
+            <close> = sync.off(). sync.allow does so with a reason.", see = "sync.mode, sync.allow" },
     ["sync.report"] = {
         text = "Prints who waited for a device, by line: why, how often, how long, what to write \z
             instead.", see = "sync.lines" },

@@ -1,5 +1,6 @@
 /* Texts typed at the prompt, under the names that their chunks have in Lua, so that an error in a
  * function, a warning and ??name find the line of an earlier input. */
+#include "bindings/bind.h"
 #include "shell/shell.h"
 
 #include <lauxlib.h>
@@ -37,7 +38,7 @@ static void forget_oldest(lua_State *L, int table) {
 
 /* Pops the text on top of the stack and keeps it as input n. */
 static void keep(lua_State *L, int n) {
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, GP_SHELL_INPUTS);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, GP_LUA_INPUTS);
     int table = lua_gettop(L);
     const char *name = name_of(n);
     if (lua_getfield(L, table, name) == LUA_TSTRING) inputs.bytes -= lua_rawlen(L, -1);
@@ -53,7 +54,7 @@ static void keep(lua_State *L, int n) {
 void gp_input_keep(lua_State *L) { keep(L, ++inputs.n); }
 
 void gp_input_name_text(lua_State *L, const char *name, const char *text) {
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, GP_SHELL_INPUTS);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, GP_LUA_INPUTS);
     lua_pushstring(L, text);
     lua_setfield(L, -2, name);
     lua_pop(L, 1);
@@ -69,7 +70,7 @@ int gp_input_replace(lua_State *L) {
 
 const char *gp_input_text(lua_State *L, const char *name) {
     const char *text = NULL;
-    if (lua_getfield(L, LUA_REGISTRYINDEX, GP_SHELL_INPUTS) == LUA_TTABLE) {
+    if (lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_INPUTS) == LUA_TTABLE) {
         lua_getfield(L, -1, name);
         text = lua_tostring(L, -1);
         lua_pop(L, 1);

@@ -1,5 +1,5 @@
-/* A stop, as by Ctrl-C, between the opening of a scope and its marking as to be closed: the scope is
- * closed, nothing of it is left on. */
+/* A stop, as by Ctrl-C, between the opening of a scope and its marking as to be closed: the scope
+ * is closed, nothing of it is left on. */
 #include "tap.h"
 
 #include "bindings/memory.h"

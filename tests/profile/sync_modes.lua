@@ -15,7 +15,7 @@ do
     t.ok(refused(), "sync.error() refuses in its scope")
     t.is(sync.mode, "error", "and sync.mode says so")
 end
-t.ok(not refused(), "not behind it")
+t.ok(not refused(), "not after it")
 t.is(sync.mode, "off", "where the mode is what it was")
 t.error(function() sync.error(wait) end, "item would wait", "sync.error(fn)")
 t.is({ sync.error(function(a, b) return b, a end, 1, 2) }, { 2, 1 },
@@ -59,11 +59,12 @@ sync.warning(wait)
 sync.off()
 ]]
 t.ok(out:find "^CHILD:2: item waited [^\n]+\nCHILD:5: sync.off was not closed: [^\n]+\n$",
-    "sync.warning(fn) warns, and a scope that nobody closes is told")
-t.error(function() sync.error(3) end, "sync.error: argument 'fn' %(#1%): expected a function, got 3",
-    "bad input")
+    "sync.warning(fn) warns, and a scope that nobody closes is reported")
+t.error(function() sync.error(3) end,
+    "sync.error: argument 'fn' %(#1%): expected a function, got 3", "bad input")
 
 -- ---- devices ----
+local typed
 local function output_of(command) -- with the program for %s
     local p <close> = io.popen(command:format(arg[-1]))
     return p:read "a"
@@ -78,8 +79,38 @@ sync.report()']]
 t.ok(two:find "^2\n" and two:find "tolist +sim:0  +2 " and two:find "tolist +sim:1  +2 ",
     "a line that waits for two devices is two rows, which show the device")
 
+-- ---- loops ----
+sync.reset()
+local function loss(x) return (x + 1):exp():sum():item() end
+local line = debug.getinfo(1, "l").currentline
+local x = full({ 256, 1024 }, 1, { device = "gpu" })
+for _ = 1, 5 do
+    local _ = loss(x)
+end
+if loss(x) then sync.reset() end
+while true do
+    for _ = 1, 4 do local _ = (x * 2):exp():sum():item() end
+    break
+end
+local found = sync.lines()[1]
+t.is({ found.times, found.loop_file:match "[%w_]+%.lua$", found.loop_line - line },
+    { 4, "sync_modes.lua", 7 }, "a line that repeats knows its loop, the innermost one")
+sync.reset()
+for _ = 1, 3 do
+    local _ = loss(x)
+end
+t.is(sync.lines()[1].loop_line - line, 14, "also where the loop calls the function that waits")
+t.ok(sync.report(false):gsub("%s+", " "):find "; 3 waits in the loop at [^ ]*sync_modes.lua:%d+: \z
+    read once after it, and the device idles [%d.]+ [mun]?s less", "and the report says so")
+sync.reset()
+local _ = loss(x)
+t.is(sync.lines()[1].loop_line, nil, "a single wait has none")
+typed = output_of [[printf 'x = ones(1000, {device = "gpu"})
+for i = 1, 3 do\n n = (x + 1):exp():sum():item()\nend\nprint(sync.lines()[1].loop_file, sync.lines()[1].loop_line)\n' | %s -i 2>&1]]
+t.ok(typed:find "stdin%S*\t1\n", "nor does a typed one need a file")
+
 -- ---- the prompt ----
-local typed = output_of [[(printf 'x = ones(1000, {device = "gpu"})\nn = (x + 1):sum():item()\n'
+typed = output_of [[(printf 'x = ones(1000, {device = "gpu"})\nn = (x + 1):sum():item()\n'
 sleep 0.3
 printf 'y = x + 1\nprint("idle " .. sync.lines()[1].idle)\n') | %s -i 2>&1]]
 t.is(tonumber(typed:match "idle ([%d.e-]+)"), 0, "a device that waits for people is not idle")

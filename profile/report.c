@@ -93,9 +93,8 @@ static char *loop_text(const gp_sync_line *l, char *buf, size_t n) {
     if (!l->loop.file || l->times < 2 || l->reason) return buf;
     bool read = l->why == GP_WHY_item || l->why == GP_WHY_tolist || l->why == GP_WHY_print;
     double idle = (double)l->idle_ns * (double)(l->times - read) / (double)l->times;
-    int at =
-        snprintf(buf, n, "; %llu waits in the loop at %s:%d", (unsigned long long)l->times,
-                 gp_safe_text(l->loop.file, file, sizeof file), l->loop.line);
+    int at = snprintf(buf, n, "; %llu waits in the loop at %s:%d", (unsigned long long)l->times,
+                      gp_safe_text(l->loop.file, file, sizeof file), l->loop.line);
     if (idle < 1 || at < 0 || (size_t)at >= n) return buf;
     gp_time_text(idle, took, sizeof took);
     snprintf(buf + at, n - (size_t)at,
@@ -107,8 +106,8 @@ static char *loop_text(const gp_sync_line *l, char *buf, size_t n) {
 static void row(FILE *f, const gp_sync_line *l, const layout *w) {
     char where[240], why[80], times[32], wait[32], most[32], drained[32], idle[32], loop[360],
         text[960], refused[48] = "";
-    int at = names(f, w, where_text(l, where, sizeof where), why_text(l, why, sizeof why),
-                   l->device);
+    int at =
+        names(f, w, where_text(l, where, sizeof where), why_text(l, why, sizeof why), l->device);
     at += numbers(f, w, count_text(l->times, times, sizeof times),
                   gp_time_text((double)l->wait_ns, wait, sizeof wait),
                   gp_time_text((double)l->max_ns, most, sizeof most),

@@ -90,7 +90,7 @@ enum { GP_SCOPE_LINES = 8 };
 typedef struct gp_scope {
     struct gp_scope *outer;
     bool open;
-    void *coroutine;         /* where it was opened; see gp_scope_depth */
+    void *coroutine; /* where it was opened; see gp_scope_depth */
     gp_scope_kind kind;
     const char *reason;      /* allow: why waits are allowed here */
     gp_sync_mode mode;       /* mode: instead of the process's, and of allow scopes around it */

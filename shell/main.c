@@ -6,6 +6,7 @@
 #include "bindings/memory.h"
 #include "bindings/rewrite/truth.h"
 #include "bindings/module.h"
+#include "bindings/paths.h"
 #include "tensor/device/failure.h"
 #include "tensor/device/offload.h"
 #include "tensor/memory/hostmem.h"
@@ -49,7 +50,8 @@ static const char usage[] =
     "  --        stop handling options\n"
     "  -         stop handling options and execute stdin\n"
     "  --version is -v, --help or -h shows this text\n"
-    "gpush doctor says what works on this machine, what does not, and what to do about it\n";
+    "gpush doctor says what works on this machine, what does not, and what to do about it\n"
+    "gpush sync [options] script [args] lists the script's waits; gpush sync --help tells more\n";
 
 static void print_bad_option(const char *given) {
     char bad[1024]; /* a file of that name, where the shell put it for a * */
@@ -163,6 +165,42 @@ static int run_script(lua_State *L, char **argv) {
     if (status == LUA_OK) status = gp_shell_call(L, push_args(L), LUA_MULTRET);
     else if (status != LUA_ERRSYNTAX || !name || !gp_shell_add_kind(L, name)) gp_shell_add_line(L);
     return gp_shell_report(L, status);
+}
+
+/* ---- commands: gpush NAME [args], written in Lua ---- */
+
+/* The file of the command `name`, in path; false: there is none, or a script of that name is in the
+ * current folder. */
+static bool find_command(const char *name, char *path, size_t size) {
+    if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz")] || access(name, F_OK) == 0) return false;
+    int n = snprintf(path, size, "%s/command/%s.lua", gp_scripts_dir(), name);
+    return n < (int)size && access(path, F_OK) == 0;
+}
+
+/* Runs the command in `path` with the arguments from argv[2] on. It returns whether it succeeded;
+ * or which of its arguments is a script, to be run as usual, and a function that then gets whether
+ * that succeeded, and returns whether the command did. */
+static bool run_command(lua_State *L, const char *path, char **argv, int argc) {
+    int status = luaL_loadfilex(L, path, "t");
+    luaL_checkstack(L, argc + LUA_MINSTACK, "too many arguments");
+    for (int i = 2; i < argc; i++) lua_pushstring(L, argv[i]);
+    if (status == LUA_OK) status = gp_shell_call(L, argc - 2, 2);
+    if (gp_shell_report(L, status) != LUA_OK) return false;
+    if (!lua_isinteger(L, -2)) return lua_toboolean(L, -2);
+    int script = 1 + (int)lua_tointeger(L, -2);
+    create_arg(L, argv, argc, script);
+    lua_pushboolean(L, run_script(L, argv + script) == LUA_OK);
+    lua_replace(L, -3); /* below the function */
+    lua_insert(L, -2);
+    status = gp_shell_call(L, 1, 1);
+    return gp_shell_report(L, status) == LUA_OK && lua_toboolean(L, -1);
+}
+
+static bool run_given(lua_State *L, char **argv, int argc, int script) {
+    char path[4096];
+    if (script == 1 && find_command(argv[1], path, sizeof path))
+        return run_command(L, path, argv, argc);
+    return run_script(L, argv + script) == LUA_OK;
 }
 
 /* The flag of a long option, or 0. */
@@ -297,7 +335,7 @@ static int l_main(lua_State *L) {
     warm_up(L);
     if (!(args & HAS_NOENV) && run_init(L) != LUA_OK) return 0;
     if (!run_args(L, argv, script)) return 0;
-    if (script < argc && run_script(L, argv + script) != LUA_OK) return 0;
+    if (script < argc && !run_given(L, argv, argc, script)) return 0;
     if (args & HAS_I) {
         start_repl(L);
     } else if (script == argc && !(args & (HAS_E | HAS_V))) {

@@ -279,6 +279,7 @@ static void push_line(lua_State *L, const gp_sync_line *l) {
     set_string(L, "device", l->device);
     set_string(L, "reason", l->reason);
     set_string(L, "advice", l->advice);
+    set_bool(L, "watched", gp_sync_watched(l->why));
     set_int(L, "times", l->times);
     set_int(L, "refused", l->refused);
     set_int(L, "drained", l->drained);

@@ -2,6 +2,10 @@
 _gpush() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i
     COMPREPLY=()
+    if [[ ${COMP_WORDS[1]} == sync && $COMP_CWORD -gt 1 && $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W '--warn --error --baseline --update --budget --quiet --help' -- "$cur")
+        return
+    fi
     case $prev in
         -e) return ;;
         -l)
@@ -12,7 +16,7 @@ _gpush() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
             -e | -l) ((i++)) ;;
-            -*) ;;
+            -* | sync) ;;
             *) # a script is there: what follows is its business
                 compopt -o default
                 return
@@ -24,6 +28,7 @@ _gpush() {
     else
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -f -X '!*.lua' -- "$cur"; compgen -d -- "$cur")
+        ((COMP_CWORD > 1)) || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'doctor sync' -- "$cur")
     fi
 }
 complete -F _gpush gpush

@@ -190,6 +190,10 @@ when_called(gpush, "/plot/init.lua", "plot", "hist", "heatmap", "imshow")
 for _, name in ipairs { "plot", "hist", "heatmap", "imshow" } do
     declared(gpush, "", { [name] = "value data, table? options" })
 end
+local of_sync = {}
+when_called(of_sync, "/baseline.lua", "baseline")
+declared(of_sync, "sync.", { baseline = "text file, bool? update" })
+for name, fn in pairs(of_sync) do rawset(gpush.sync, name, fn) end
 when_called(gpush, "/fuse.lua", "fuse")
 declared(gpush, "", { fuse = "function fn" })
 -- their methods

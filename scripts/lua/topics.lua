@@ -98,7 +98,12 @@ local topics = {
             sync.warning().", see = "sync.mode" },
     ["sync.off"] = {
         text = "In a block, or a function, waits are neither printed nor refused: local _ \z
-            <close> = sync.off(). sync.allow does so with a reason.", see = "sync.mode, sync.allow" },
+            <close> = sync.off(). sync.allow does so with a reason.",
+        see = "sync.mode, sync.allow" },
+    ["sync.baseline"] = {
+        text = "The waits so far that a file lacks, as sync.lines has them; with {update = true} \z
+            it writes them there. Lines are found by their text. gpush sync --baseline does so \z
+            for a script.", see = "sync.lines" },
     ["sync.report"] = {
         text = "Prints who waited for a device, by line: why, how often, how long, what to write \z
             instead.", see = "sync.lines" },

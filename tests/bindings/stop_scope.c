@@ -23,13 +23,12 @@ static const struct {
     {"function() return stream 'sim':use() end", "tostring(current_stream 'sim') ~= before"},
 };
 
-static const char chunk[] =
-    "%s"
-    " local open = {%s}"
-    " local ok, message = pcall(function()"
-    "   local _ <close> = stopped(table.unpack(open))"
-    "   while true do end end)"
-    " return not ok and message:match 'interrupted' ~= nil, %s";
+static const char chunk[] = "%s"
+                            " local open = {%s}"
+                            " local ok, message = pcall(function()"
+                            "   local _ <close> = stopped(table.unpack(open))"
+                            "   while true do end end)"
+                            " return not ok and message:match 'interrupted' ~= nil, %s";
 
 static void scope(lua_State *L, int i) {
     char text[1000];

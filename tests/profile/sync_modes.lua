@@ -79,6 +79,24 @@ sync.report()']]
 t.ok(two:find "^2\n" and two:find "tolist +sim:0  +2 " and two:find "tolist +sim:1  +2 ",
     "a line that waits for two devices is two rows, which show the device")
 
+-- ---- a baseline ----
+sync.reset()
+local path = os.tmpname()
+local function wait_again() return wait() end
+wait()
+sync.allow("test", wait_again)
+synchronize()
+sync.baseline(path, { update = true })
+t.is(#sync.baseline(path), 0, "no wait is new that is in the file")
+local y = full({ 256, 1024 }, 1, { device = "gpu" }) * 2
+t.is(#y:exp():tolist(), 256, "a wait")
+local new = sync.baseline(path)
+t.is({ #new, new[1] and new[1].why }, { 1, "tolist" }, "one that is not in it is")
+t.error(function() sync.baseline(path .. ".none") end,
+    "sync.baseline: [^\n]*none: No such file or directory: write it first, with {update = true}",
+    "without a file")
+os.remove(path)
+
 -- ---- loops ----
 sync.reset()
 local function loss(x) return (x + 1):exp():sum():item() end
@@ -106,7 +124,8 @@ sync.reset()
 local _ = loss(x)
 t.is(sync.lines()[1].loop_line, nil, "a single wait has none")
 typed = output_of [[printf 'x = ones(1000, {device = "gpu"})
-for i = 1, 3 do\n n = (x + 1):exp():sum():item()\nend\nprint(sync.lines()[1].loop_file, sync.lines()[1].loop_line)\n' | %s -i 2>&1]]
+for i = 1, 3 do\n n = (x + 1):exp():sum():item()\nend
+l = sync.lines()[1]\nprint(l.loop_file, l.loop_line)\n' | %s -i 2>&1]]
 t.ok(typed:find "stdin%S*\t1\n", "nor does a typed one need a file")
 
 -- ---- the prompt ----

@@ -1,0 +1,97 @@
+--!plain
+-- sync.baseline: the waits of a program kept in a file, so that a later run finds the new ones.
+local gpush, fail, dir, save = ...
+local source = assert(loadfile(dir .. "/source.lua", "t"))()
+
+local FORM <const> = "gpush sync baseline 1"
+
+-- The text of a wait's line, so that it is found again after lines above it were added; nil where
+-- its file cannot be read.
+local function text_of(texts, row)
+    local file = row.file
+    if not file then return nil end
+    if texts[file] == nil then texts[file] = source.text("@" .. file) or false end
+    local line = texts[file] and source.line(texts[file], row.line)
+    return line and line:match "^%s*(.-)%s*$"
+end
+
+-- What is kept of the waits so far: all but those that are allowed, or asked for.
+local function entries()
+    local list, texts = {}, {}
+    for _, row in ipairs(gpush.sync.lines()) do
+        if row.watched and not row.reason then
+            list[#list + 1] = { file = row.file, line = row.line, text = text_of(texts, row),
+                why = row.why, what = row.what, times = row.times, row = row }
+        end
+    end
+    return list
+end
+
+-- A file may be given by a shorter or a longer path.
+local function same_file(a, b)
+    if a == b or not a or not b then return a == b end
+    local short, long = a, b
+    if #a > #b then short, long = b, a end
+    return long:sub(-#short - 1) == "/" .. short:gsub("^%./", "")
+end
+
+local function same(a, b)
+    if a.why ~= b.why or a.what ~= b.what or not same_file(a.file, b.file) then return false end
+    if a.text and b.text then return a.text == b.text end
+    return a.line == b.line
+end
+
+local function write(path, list)
+    local waits = {}
+    for i, e in ipairs(list) do
+        waits[i] = { file = e.file, line = e.line, text = e.text, why = e.why, what = e.what,
+            times = e.times }
+    end
+    table.sort(waits, function(a, b)
+        if a.file ~= b.file then return (a.file or "") < (b.file or "") end
+        if a.line ~= b.line then return a.line < b.line end
+        return a.why .. a.what < b.why .. b.what
+    end)
+    local lines = {}
+    for i, e in ipairs(waits) do lines[i] = "  " .. gpush.json.encode(e) end
+    save("sync.baseline", path, ('{"form": "%s",\n "waits": [\n%s\n ]}\n'):format(FORM,
+        table.concat(lines, ",\n")))
+end
+
+local function is_entry(e)
+    return type(e) == "table" and type(e.why) == "string" and type(e.what) == "string"
+        and (e.file == nil or type(e.file) == "string") and math.type(e.line) == "integer"
+        and (e.text == nil or type(e.text) == "string")
+end
+
+local function read(path)
+    local file <close>, message = io.open(path, "rb")
+    if not file then
+        fail("sync.baseline: %s: write it first, with {update = true}", message)
+    end
+    local ok, kept = pcall(gpush.json.decode, file:read "a")
+    if not ok or type(kept) ~= "table" or kept.form ~= FORM or type(kept.waits) ~= "table" then
+        fail("sync.baseline: %s: expected a file that sync.baseline wrote%s", path,
+            ok and "" or " (" .. tostring(kept):gsub("^.-: ", "") .. ")")
+    end
+    for i, e in ipairs(kept.waits) do
+        if not is_entry(e) then
+            fail("sync.baseline: %s: wait %d: expected file, line, why and what", path, i)
+        end
+    end
+    return kept.waits
+end
+
+-- The file with the waits so far, or those of them that it lacks, as sync.lines() has them.
+local function baseline(path, update)
+    if update then return write(path, entries()) end
+    local kept, new = read(path), {}
+    for _, e in ipairs(entries()) do
+        local known = false
+        for _, k in ipairs(kept) do known = known or same(e, k) end
+        if not known then new[#new + 1] = e.row end
+    end
+    return new
+end
+
+return { baseline = baseline }

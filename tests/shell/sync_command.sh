@@ -46,7 +46,7 @@ echo '{"form": "gpush sync baseline 1", "waits": [3]}' >broken.json
 tap_is "$? $(cat err)" "1 gpush sync: sync.baseline: broken.json: wait 1: expected file, line, why and what" "a broken file"
 echo 'error "mine"' >fails.lua
 "$gpush" sync --quiet --baseline none.json fails.lua >out 2>err
-tap_is "$? $(ls none.json 2>&1 | grep -c 'No such')" "1 1" "a script that fails writes no baseline"
+tap_is "$? $(cat none.json 2>out)" "1 " "a script that fails writes no baseline"
 for args in "" "--budget" "--budget x a.lua" "--update a.lua" "--warn --error a.lua" "--nosuch a.lua"; do
     # shellcheck disable=SC2086 # several arguments
     "$gpush" sync $args >out 2>err

@@ -397,24 +397,42 @@ static int l_aside_close(lua_State *L) {
     return 0;
 }
 
-/* sync.selftest([device]): runs scripts/lua/selftest.lua with the module and the device's name,
- * with its own ledger and mode. */
-static int l_selftest(lua_State *L) {
-    const char *device = luaL_optstring(L, 1, "gpu");
+/* Calls scripts/lua/NAME.lua with the n values on top of the stack, with a ledger and a mode of its
+ * own; leaves what it returns. */
+static int run_aside(lua_State *L, const char *name, int n) {
+    int first = lua_gettop(L) - n + 1;
     aside *a = lua_newuserdatauv(L, sizeof *a, 0);
     a->held = false;
     luaL_setmetatable(L, ASIDE);
-    lua_toclose(L, -1);
-    lua_pushfstring(L, "%s/selftest.lua", gp_scripts_dir());
+    lua_insert(L, first);
+    lua_toclose(L, first);
+    lua_pushfstring(L, "%s/%s.lua", gp_scripts_dir(), name);
     if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) return lua_error(L);
+    lua_insert(L, first + 1);
+    lua_pop(L, 1); /* the name of the file */
     gp_lua_enter(L);
     if (!gp_sync_save(&a->state)) return gp_lua_raise(L);
     a->calls = gp_calls_lines(&a->ncalls);
     a->held = true;
+    lua_call(L, n, LUA_MULTRET);
+    return lua_gettop(L) - first;
+}
+
+/* sync.selftest([device]); the upvalue is the module. */
+static int l_selftest(lua_State *L) {
+    const char *device = luaL_optstring(L, 1, "gpu");
     lua_pushvalue(L, gp_lua_upvalue(1));
     lua_pushstring(L, device);
-    lua_call(L, 2, 2);
-    return 2;
+    return run_aside(L, "selftest", 2);
+}
+
+/* sync.explain([cause [, device]]) prints; with {print = false} it returns a table. */
+static int l_explain(lua_State *L) {
+    lua_settop(L, 3);
+    lua_pushvalue(L, gp_lua_upvalue(1));
+    lua_pushstring(L, gp_scripts_dir());
+    lua_rotate(L, 1, 2);
+    return run_aside(L, "explain", 5);
 }
 
 void gp_lua_open_sync(lua_State *L) {
@@ -430,7 +448,9 @@ void gp_lua_open_sync(lua_State *L) {
     static const gp_lua_function modes[] = {{"sync.off", "function? fn, rest args", l_mode},
                                             {"sync.warning", "function? fn, rest args", l_mode},
                                             {"sync.error", "function? fn, rest args", l_mode}};
-    static const gp_lua_function selftest = {"sync.selftest", "text? device", l_selftest};
+    static const gp_lua_function of_module[] = {
+        {"sync.selftest", "text? device", l_selftest},
+        {"sync.explain", "text? cause, text? device, bool print=true", l_explain}};
     static const luaL_Reg meta[] = {{"__index", l_index}, {"__newindex", l_newindex}, {NULL, NULL}};
     static const luaL_Reg scopes[] = {
         {"__close", l_scope_close}, {"__gc", l_scope_gc}, {NULL, NULL}};
@@ -451,9 +471,11 @@ void gp_lua_open_sync(lua_State *L) {
         gp_lua_push_function(L, &modes[i], 1);
         lua_setfield(L, -2, mode_scopes[i]);
     }
-    lua_pushvalue(L, -2);
-    gp_lua_push_function(L, &selftest, 1);
-    lua_setfield(L, -2, "selftest");
+    for (int i = 0; i < 2; i++) {
+        lua_pushvalue(L, -2);
+        gp_lua_push_function(L, &of_module[i], 1);
+        lua_setfield(L, -2, of_module[i].name + strlen("sync."));
+    }
     luaL_newlib(L, meta);
     lua_pushliteral(L, "sync");
     lua_setfield(L, -2, "__name");

@@ -104,6 +104,11 @@ local topics = {
         text = "The waits so far that a file lacks, as sync.lines has them; with {update = true} \z
             it writes them there. Lines are found by their text. gpush sync --baseline does so \z
             for a script.", see = "sync.lines" },
+    ["sync.explain"] = {
+        text = "Why something makes the host wait, and what to write instead: both are run on the \z
+            device, with their times and results. Without a cause, the list of them. With {print \z
+            = false} it returns what was measured.",
+        see = "sync.report" },
     ["sync.report"] = {
         text = "Prints who waited for a device, by line: why, how often, how long, what to write \z
             instead.", see = "sync.lines" },

@@ -1,0 +1,129 @@
+--!plain
+-- sync.explain(cause, device): why something makes the host wait and what to write instead, with
+-- both programs run on the device: their results, waits and times. Loaded with the module, the
+-- folder of these files and the arguments; prints, or returns a table with the text and what was
+-- measured.
+local gpush, dir, cause, device, shown = ...
+local sync = gpush.sync
+local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
+local cards = assert(loadfile(dir .. "/explain/cards.lua", "t"))()
+
+local RUNS <const>, ENOUGH <const> = 9, 1.5 -- of each program; seconds for all
+local NAMES <const> = 23 -- columns of a list's names
+
+local function names()
+    local list = {}
+    for i, card in ipairs(cards) do list[i] = card[1] end
+    return list
+end
+
+-- A card by its name, or as the report names the cause: "shape: nonzero".
+local function find(name)
+    local short = name:match ": *(.+)$" or name
+    for _, card in ipairs(cards) do if card[1] == name or card[2] == name then return card end end
+    for _, card in ipairs(cards) do if card[1] == short then return card end end
+    error(("sync.explain: no cause '%s'; there are %s"):format(name, table.concat(names(), ", ")),
+        0)
+end
+
+-- Prints the paragraphs, or returns them in `found`.
+local function give(found, ...)
+    local parts = table.pack(...)
+    if not shown then
+        found.text = table.concat(parts, "\n")
+        return found
+    end
+    for _, part in ipairs(parts) do
+        if part:find "^    " then print(part) -- Lua
+        else fit.print(part, part:find "^  " and NAMES or 0) end
+    end
+end
+
+local function indented(text) return "    " .. text:gsub("\n", "\n    ") end
+
+local function seconds(s)
+    if s < 1e-3 then return ("%.3g us"):format(s * 1e6) end
+    if s < 1 then return ("%.3g ms"):format(s * 1e3) end
+    return ("%.3g s"):format(s)
+end
+
+local function median(list)
+    table.sort(list)
+    return list[(#list + 1) // 2]
+end
+
+-- The program after the setup, in an environment of its own.
+local function program(card, text, where)
+    local env = setmetatable({ d = where }, { __index = function(_, name)
+        local value = gpush[name]
+        if value == nil then value = _G[name] end
+        return value
+    end })
+    assert(load(card.setup, "=" .. card[1], "t", env))()
+    local run = assert(load(text, "=" .. card[1], "t", env))
+    return function()
+        gpush.synchronize()
+        local begin = gpush.clock()
+        run()
+        gpush.synchronize()
+        return gpush.clock() - begin, env.result
+    end
+end
+
+-- How often the host waits, while the device has something to do, in one run.
+local function waits_of(run, why)
+    sync.reset()
+    run()
+    local n = 0
+    for _, line in ipairs(sync.lines()) do
+        if line.why == why then n = n + line.times end
+    end
+    return n
+end
+
+local function same(a, b)
+    if type(a) ~= "table" then return a == b end
+    for i = 1, math.max(#a, #b) do if a[i] ~= b[i] then return false end end
+    return true
+end
+
+local function measure(card, where)
+    local why = card[2]:match "^%w+"
+    local old, new = program(card, card.waits, where), program(card, card.instead, where)
+    local _, first = old()
+    local _, second = new()
+    local found = { equal = same(first, second), waits = waits_of(old, why),
+        left = waits_of(new, why) }
+    local slow, fast, begin = {}, {}, gpush.clock()
+    for i = 1, RUNS do -- in turn, so that what slows the machine slows both
+        slow[i], fast[i] = (old()), (new())
+        if gpush.clock() - begin > ENOUGH and i >= 3 then break end
+    end
+    found.before, found.after = median(slow), median(fast)
+    return found
+end
+
+local function verdict(found)
+    local ratio = found.before / found.after
+    if ratio > 1.1 then return ("%.1f times as fast"):format(ratio) end
+    if ratio < 0.9 then return ("slower here: %.2f of the speed"):format(ratio) end
+    return "as fast here"
+end
+
+if not cause then
+    local list = {}
+    for i, card in ipairs(cards) do
+        list[i] = ("  %-20s %s"):format(card[1], card[3]:match "^(.-%.) " or card[3])
+    end
+    return give({}, "sync.explain(cause) runs a program that waits and one that does not:",
+        table.unpack(list))
+end
+
+local card = find(cause)
+local where = gpush.ones(1, { device = card.device or device or "gpu" }).device
+local found = measure(card, where)
+return give(found, card[2] .. ": " .. card[3], "", indented(card.waits), "", "Instead:",
+    indented(card.instead), "", ("On %s%s: %s with %d wait%s; instead %s with %d: %s. The results \z
+    are %s."):format(where, where:match "^sim" and " (made of the processor, not a GPU)" or "",
+        seconds(found.before), found.waits, found.waits == 1 and "" or "s",
+        seconds(found.after), found.left, verdict(found), found.equal and "equal" or "NOT EQUAL"))

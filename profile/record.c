@@ -116,6 +116,11 @@ static const char *intern_shapes(gp_track *t, const gp_call *c) {
     return gp_intern_put(t->prof->names, buf, (size_t)(p - buf));
 }
 
+static const gp_cost *intern_cost(gp_track *t, const gp_call *c) {
+    gp_cost cost = gp_call_cost(c);
+    return gp_intern_put(t->prof->names, &cost, sizeof cost);
+}
+
 static void set_loc(gp_rec *r, gp_srcloc loc) { r->file = loc.file, r->line = loc.line; }
 
 /* Reads the clock last, and op_end reads it first: recording's cost stays outside the op. */
@@ -148,6 +153,7 @@ static void op_end(gp_call *c, bool ok) {
     if (!r) return;
     r->t1 = t1;
     r->failed = !ok;
+    if (ok && t->prof->opts.flops) r->cost = intern_cost(t, c);
 }
 
 static _Atomic uint64_t busy;

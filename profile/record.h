@@ -5,6 +5,7 @@
 
 #include "tensor/intern.h"
 #include "tensor/device/device.h"
+#include "tensor/cost.h"
 #include "tensor/op.h"
 
 /* OP, REGION, WAIT, COPY and SWITCH are on a host thread's track; KERNEL, MOVED and HELD are
@@ -38,9 +39,12 @@ typedef struct gp_rec {
     uint8_t kind;         /* gp_rec_kind */
     uint8_t why;          /* WAIT: gp_why */
     bool inplace, failed; /* OP */
-    void *where;   /* gp_stream * of WAIT, COPY, KERNEL, MOVED, HELD; gp_device * of ALLOC; gp_rec *
-                      of REGION, SWITCH: the enclosing region, NULL: none */
-    int64_t bytes; /* COPY, MOVED; ALLOC: signed. WAIT: commands that were queued */
+    void *where; /* gp_stream * of WAIT, COPY, KERNEL, MOVED, HELD; gp_device * of ALLOC; gp_rec *
+                    of REGION, SWITCH: the enclosing region, NULL: none */
+    union {
+        int64_t bytes;       /* COPY, MOVED; ALLOC: signed. WAIT: commands that were queued */
+        const gp_cost *cost; /* OP with opts.flops, interned; else NULL */
+    };
     const gp_stack *stack; /* with opts.stack; else NULL */
     union {
         const char *shapes; /* OP with opts.shapes: gp_rec_shapes() reads it; else NULL */
@@ -75,7 +79,7 @@ typedef struct gp_track {
 } gp_track;
 
 typedef struct gp_prof_opts {
-    bool stack, memory, shapes;
+    bool stack, memory, shapes, flops;
     uint64_t limit; /* maximum number of events; 0: 4 Mi (80 bytes each) */
 } gp_prof_opts;
 

@@ -246,8 +246,20 @@ static bool inside_itself(const sweep *s, const node *nd) {
     return false;
 }
 
+static void add_cost(const sweep *s, const gp_rec *r, gp_row *row) {
+    if (!s->p->opts.flops) return;
+    if (r->kind == GP_REC_OP && r->cost) row->ops += r->cost->ops, row->moved += r->cost->bytes;
+    if (r->kind == GP_REC_COPY) row->moved += (double)r->bytes;
+}
+
+double gp_row_rate(const gp_row *row, double amount) {
+    int64_t ns = row->self[GP_DEV] > 0 ? row->self[GP_DEV] : row->self[GP_CPU];
+    return ns > 0 ? amount * 1e9 / (double)ns : 0;
+}
+
 /* counts: whether nd is what the row counts, not only a part of it (of a region's). */
 static void add_node(const sweep *s, const node *nd, gp_row *row, bool counts) {
+    add_cost(s, nd->rec, row);
     for (int d = 0; d < 2; d++) row->self[d] += nd->self[d], row->self_mem[d] += nd->self_mem[d];
     if (!counts) return;
     row->calls++;
@@ -290,6 +302,7 @@ static void finish(sweep *s, gp_rows *r) {
     r->copies = s->copies;
     r->kind = s->kind;
     r->memory = s->p->opts.memory;
+    r->flops = s->p->opts.flops;
     for (int i = 0; i < r->n; i++) r->busy += r->row[i].self[GP_DEV];
 }
 

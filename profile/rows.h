@@ -37,7 +37,12 @@ typedef struct gp_row {
     const gp_rec *rec; /* one of the row's events, for its name; NULL when special */
     uint64_t calls;
     int64_t self[2], total[2], self_mem[2], mem[2];
+    double ops, moved; /* with opts.flops: operations and bytes of the row's own events */
 } gp_row;
+
+/* Per second of the device's own time in the row's events, of the host's where no device ran any;
+ * 0 where there is none. amount: ops or moved. */
+double gp_row_rate(const gp_row *row, double amount);
 
 typedef struct gp_rows {
     gp_group group;
@@ -47,7 +52,7 @@ typedef struct gp_rows {
     int64_t wall, busy; /* sums of self[GP_CPU], self[GP_DEV] */
     int64_t copies;     /* copies' part of busy */
     const char *kind;   /* "sim", "cuda"; "device" for several; NULL: no device ran anything */
-    bool memory;
+    bool memory, flops;
 } gp_rows;
 
 /* NULL when out of memory, or with a message where p did not record what group needs. */

@@ -13,19 +13,21 @@
 static const struct column {
     const char *name;
     size_t offset;
-    bool avg;
+    bool avg, real; /* real: a double */
 } columns[] = {
-    {"cpu_time", offsetof(gp_row, total[GP_CPU]), true},
-    {"device_time", offsetof(gp_row, total[GP_DEV]), true},
-    {"cpu_time_total", offsetof(gp_row, total[GP_CPU]), false},
-    {"device_time_total", offsetof(gp_row, total[GP_DEV]), false},
-    {"self_cpu_time_total", offsetof(gp_row, self[GP_CPU]), false},
-    {"self_device_time_total", offsetof(gp_row, self[GP_DEV]), false},
-    {"cpu_memory_usage", offsetof(gp_row, mem[GP_CPU]), false},
-    {"device_memory_usage", offsetof(gp_row, mem[GP_DEV]), false},
-    {"self_cpu_memory_usage", offsetof(gp_row, self_mem[GP_CPU]), false},
-    {"self_device_memory_usage", offsetof(gp_row, self_mem[GP_DEV]), false},
-    {"count", offsetof(gp_row, calls), false},
+    {"cpu_time", offsetof(gp_row, total[GP_CPU]), true, false},
+    {"device_time", offsetof(gp_row, total[GP_DEV]), true, false},
+    {"cpu_time_total", offsetof(gp_row, total[GP_CPU]), false, false},
+    {"device_time_total", offsetof(gp_row, total[GP_DEV]), false, false},
+    {"self_cpu_time_total", offsetof(gp_row, self[GP_CPU]), false, false},
+    {"self_device_time_total", offsetof(gp_row, self[GP_DEV]), false, false},
+    {"cpu_memory_usage", offsetof(gp_row, mem[GP_CPU]), false, false},
+    {"device_memory_usage", offsetof(gp_row, mem[GP_DEV]), false, false},
+    {"self_cpu_memory_usage", offsetof(gp_row, self_mem[GP_CPU]), false, false},
+    {"self_device_memory_usage", offsetof(gp_row, self_mem[GP_DEV]), false, false},
+    {"count", offsetof(gp_row, calls), false, false},
+    {"flops", offsetof(gp_row, ops), false, true},
+    {"bytes", offsetof(gp_row, moved), false, true},
 };
 
 /* "cuda_time_total" and "sim_time_total" are "device_time_total". */
@@ -45,7 +47,9 @@ static const struct column *find_column(const char *name) {
 }
 
 static double value(const gp_row *row, const struct column *c) {
-    double v = (double)*(const int64_t *)((const char *)row + c->offset);
+    const char *at = (const char *)row + c->offset;
+    double v =
+        c->real ? *(const double *)(const void *)at : (double)*(const int64_t *)(const void *)at;
     return c->avg && row->calls ? v / (double)row->calls : v;
 }
 
@@ -67,8 +71,8 @@ bool gp_rows_sort(gp_rows *r, const char *column) {
     if (!c)
         return gp_fail("sort: no column \"%s\"; there are [self_]cpu_time_total, "
                        "[self_]device_time_total, cpu_time, device_time, "
-                       "[self_]cpu_memory_usage, [self_]device_memory_usage and count (cuda_ and "
-                       "sim_ mean device_)",
+                       "[self_]cpu_memory_usage, [self_]device_memory_usage, count, flops and "
+                       "bytes (cuda_ and sim_ mean device_)",
                        column);
     qsort_r(r->row, (size_t)events(r), sizeof *r->row, compare, (void *)c);
     return true;
@@ -80,6 +84,7 @@ void gp_rows_limit(gp_rows *r, int limit) {
     gp_row rest = {.special = GP_ROW_REST};
     for (int i = limit; i < n; i++) {
         rest.calls += r->row[i].calls;
+        rest.ops += r->row[i].ops, rest.moved += r->row[i].moved;
         for (int d = 0; d < 2; d++)
             rest.self[d] += r->row[i].self[d], rest.self_mem[d] += r->row[i].self_mem[d];
     }

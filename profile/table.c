@@ -34,11 +34,12 @@ enum {
 }; /* bytes of a cell, characters of a name */
 
 /* A line of cells: a column's kind says how it is written. */
-typedef enum shown { TEXT, PERCENT, TIME, AVG, BYTES, CALLS } shown;
+typedef enum shown { TEXT, PERCENT, TIME, AVG, BYTES, CALLS, COUNT, RATE } shown;
 typedef struct column {
     char head[40];
     shown kind;
-    int which; /* TEXT: 0 name, 1 shapes, 2 stack. Otherwise GP_CPU or GP_DEV */
+    int which; /* TEXT: 0 name, 1 shapes, 2 stack. COUNT, RATE: 0 operations, 1 bytes. Otherwise
+                  GP_CPU or GP_DEV */
     bool self;
     int width, most; /* most: maximum characters of a TEXT's cell */
 } column;
@@ -73,6 +74,13 @@ static void add_memory(table *t, int which, const char *unit) {
     add(t, BYTES, which, true, "Self %s Mem", unit);
 }
 
+static void add_rates(table *t) {
+    add(t, COUNT, 0, false, "%s", "FLOPs");
+    add(t, COUNT, 1, false, "%s", "Bytes");
+    add(t, RATE, 0, false, "%s", "GFLOP/s");
+    add(t, RATE, 1, false, "%s", "GB/s");
+}
+
 /* Columns for what was recorded only: no device times without a device, no memory unless asked
  * for. */
 static void add_columns(table *t) {
@@ -85,6 +93,7 @@ static void add_columns(table *t) {
     if (r->kind) add_times(t, GP_DEV, t->device);
     if (r->memory) add_memory(t, GP_CPU, "CPU");
     if (r->memory && r->kind) add_memory(t, GP_DEV, t->device);
+    if (r->flops) add_rates(t);
     add(t, CALLS, 0, false, "%s", "# of Calls");
     if (r->group == GP_BY_SHAPE) add(t, TEXT, 1, false, "%s", "Input Shapes");
     if (r->group == GP_BY_STACK) add(t, TEXT, 2, false, "%s", "Source Location");
@@ -102,6 +111,21 @@ static void text_cell(const table *t, const gp_row *row, int which, int most, ch
     gp_fit_shorten(buf, most);
 }
 
+char *gp_count_text(double v, char *buf, size_t n) {
+    static const char units[] = "kMGTPE";
+    int u = -1;
+    while (u < 5 && v >= 1000) v /= 1000, u++;
+    if (v <= 0) *buf = 0;
+    else if (u < 0) snprintf(buf, n, "%.0f", v);
+    else snprintf(buf, n, "%.3g %c", v, units[u]);
+    return buf;
+}
+
+static void rate_cell(double rate, char *buf) {
+    if (rate <= 0) *buf = 0;
+    else snprintf(buf, CELL, rate < 100 ? "%.3g" : "%.0f", rate);
+}
+
 /* Writes the text of one cell to buf, of CELL bytes. Percentages are of the wall time, a device's
  * of its busy time. */
 static char *cell(const table *t, const gp_row *row, const column *c, char *buf) {
@@ -109,6 +133,7 @@ static char *cell(const table *t, const gp_row *row, const column *c, char *buf)
         text_cell(t, row, c->which, c->most, buf);
         return buf;
     }
+    double amount = c->which ? row->moved : row->ops;
     int64_t ns = c->self ? row->self[c->which] : row->total[c->which];
     int64_t all = c->which == GP_CPU ? t->r->wall : t->r->busy;
     switch (c->kind) {
@@ -121,6 +146,8 @@ static char *cell(const table *t, const gp_row *row, const column *c, char *buf)
     case BYTES:
         gp_bytes_text(c->self ? row->self_mem[c->which] : row->mem[c->which], buf, CELL);
         break;
+    case COUNT: gp_count_text(amount, buf, CELL); break;
+    case RATE: rate_cell(gp_row_rate(row, amount) * 1e-9, buf); break;
     case CALLS:
         if (row->calls) snprintf(buf, CELL, "%llu", (unsigned long long)row->calls);
         else *buf = 0;

@@ -78,10 +78,12 @@ static bool flag(lua_State *L, int idx, const char *name) {
 static gp_prof_opts check_opts(lua_State *L, int idx) {
     gp_prof_opts o = {0};
     if (lua_isnoneornil(L, idx)) return o;
-    gp_check_fields(L, "profile.run", "any? stack, any? memory, any? shapes, any? limit", idx);
+    gp_check_fields(L, "profile.run",
+                    "any? stack, any? memory, any? shapes, any? limit, any? flops", idx);
     o.stack = flag(L, idx, "stack");
     o.memory = flag(L, idx, "memory");
     o.shapes = flag(L, idx, "shapes");
+    o.flops = flag(L, idx, "flops");
     if (lua_getfield(L, idx, "limit") != LUA_TNIL) {
         lua_Integer n = lua_tointeger(L, -1);
         if (n < 1)
@@ -100,12 +102,13 @@ gp_prof **gp_lua_push_prof(lua_State *L) {
     return box;
 }
 
-/* profile.start([opts]): stack, memory, shapes and limit. */
+/* profile.start([opts]): stack, memory, shapes, limit and flops. */
 static int l_start(lua_State *L) {
     lua_Integer limit = luaL_optinteger(L, 4, 0);
     gp_prof_opts o = {.stack = lua_toboolean(L, 1),
                       .memory = lua_toboolean(L, 2),
                       .shapes = lua_toboolean(L, 3),
+                      .flops = lua_toboolean(L, 5),
                       .limit = (uint64_t)limit};
     if (limit < 0 || (limit == 0 && !lua_isnoneornil(L, 4)))
         return gp_fail("profile.start: limit: expected a number of events, got %lld",
@@ -235,6 +238,10 @@ static void set_int(lua_State *L, const char *key, int64_t v) {
     lua_pushinteger(L, v);
     lua_setfield(L, -2, key);
 }
+static void set_number(lua_State *L, const char *key, double v) {
+    lua_pushnumber(L, v);
+    lua_setfield(L, -2, key);
+}
 static void set_string(lua_State *L, const char *key, const char *v) {
     lua_pushstring(L, v);
     lua_setfield(L, -2, key);
@@ -253,6 +260,12 @@ static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
     set_int(L, "cpu_memory_usage", row->mem[GP_CPU]);
     set_int(L, "self_device_memory_usage", row->self_mem[GP_DEV]);
     set_int(L, "device_memory_usage", row->mem[GP_DEV]);
+    if (r->flops) {
+        set_number(L, "flops", row->ops);
+        set_number(L, "bytes", row->moved);
+        set_number(L, "flops_per_second", gp_row_rate(row, row->ops));
+        set_number(L, "bytes_per_second", gp_row_rate(row, row->moved));
+    }
     if (row->rec && row->rec->shapes)
         set_string(L, "shapes", gp_rec_shapes(row->rec->shapes, text, sizeof text));
     if (row->rec && row->rec->stack)
@@ -383,7 +396,8 @@ static void make_metatables(lua_State *L) {
 void gp_lua_open_profile(lua_State *L) {
     static const gp_lua_function functions[] = {
         {"profile.run", "table? options, function fn, rest args", l_run},
-        {"profile.start", "bool? stack, bool? memory, bool? shapes, int? limit", l_start},
+        {"profile.start", "bool? stack, bool? memory, bool? shapes, int? limit, bool? flops",
+         l_start},
         {"profile.stop", "", l_stop},
         {NULL, NULL, NULL}};
     static const gp_lua_function region = {"profile.region", "text name, function? fn, rest args",

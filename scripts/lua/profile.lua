@@ -46,15 +46,16 @@ end
 Schedule.__close = Schedule.close
 
 --- profile.schedule{wait = 1, warmup = 4, active = 3, repeats = 1, on_trace_ready = fn, stack =,
---- memory =, shapes =,
+--- memory =, shapes =, flops =,
 --- limit =}: call its step() after each step of a loop. It rests for `wait` steps, warms up,
 --- records `active` ones and
 --- gives their profile to on_trace_ready (and keeps it as .result); repeats times, without end if
 --- 0. Source: torch.profiler.
 function profile.schedule(wait, warmup, active, repeats, on_trace_ready, stack, memory, shapes,
-    limit)
+    limit, flops)
     local self = setmetatable({ done = 0, phase = "wait", on_trace_ready = on_trace_ready,
-        record = { stack = stack, memory = memory, shapes = shapes, limit = limit } }, Schedule)
+        record = { stack = stack, memory = memory, shapes = shapes, limit = limit,
+            flops = flops } }, Schedule)
     for _, it in ipairs { { "wait", wait, 0 }, { "warmup", warmup, 0 }, { "active", active, 1 },
         { "repeats", repeats, 0 } }
     do
@@ -73,4 +74,4 @@ debug.getregistry()["gpush.recording"] = Schedule
 declared(Schedule, "recording.", { step = "self recording", close = "self recording" })
 declared(profile, "profile.",
     { schedule = "int wait=0, int warmup=0, int active=1, int repeats=0, function? on_trace_ready, "
-    .. "bool? stack, bool? memory, bool? shapes, int? limit" })
+    .. "bool? stack, bool? memory, bool? shapes, int? limit, bool? flops" })

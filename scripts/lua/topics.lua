@@ -64,7 +64,8 @@ local topics = {
         example = "sync.mode\n--> off", see = "profile, timeit" },
     ["profile.run"] = { text = "Records what a function does; its results go into the profile's.",
         options = "stack: the calls that led to each op; memory: what was allocated; shapes: of \z
-            the operands; limit: events that are kept",
+            the operands; limit: events that are kept; flops: operations and bytes of each op, \z
+            and rates",
         example = "#profile.run({shapes = true}, function() return ones(2) + 1 end):rows() > \z
             0\n--> true",
         waits = "at the end, for the devices", see = "profile" },
@@ -72,7 +73,7 @@ local topics = {
         options = "wait: steps left out; warmup: steps recorded and dropped; active: steps kept; \z
             repeats: how often, 0 is without end; on_trace_ready: is called with each profile; \z
             stack: the calls that led to each op; memory: what was allocated; shapes: of the \z
-            operands; limit: events that are kept",
+            operands; limit: events that are kept; flops: operations and bytes of each op",
         see = "profile.run" },
     ["profile.start"] = { text = "Begins to record, with profile.run's options.",
         see = "profile.stop" },

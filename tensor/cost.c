@@ -1,0 +1,172 @@
+/* Derives the cost of formulas and reductions from the text of their rows; asks the functions of
+ * cost.def for the others. */
+#include "tensor/cost.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "tensor/fuse/program.h"
+
+/* ---- formulas ---- */
+
+/* Formulas by op id: of a reduction, what it does for each element. */
+static const char *const formulas[GP_OPS] = {
+#define UNARY(n, ty, y, ...) [OP_##n] = #y,
+#define PARAM(n, ty, sig, y, ...) [OP_##n] = #y,
+#define PARAM3(n, ty, sig, y, ...) [OP_##n] = #y,
+#define PREDICATE(n, ty, y, ...) [OP_##n] = #y,
+#define BINARY(n, ty, y, ...) [OP_##n] = #y,
+#define COMPARE(n, ty, y, ...) [OP_##n] = #y,
+#define TERNARY(n, ty, y, ...) [OP_##n] = #y,
+#define REDUCE(n, ty, start, combine, ...) [OP_##n] = #combine,
+#include "tensor/ops/table/ops.def"
+#define GRAD_ROW(n, ty, nin, v, f) [OP_##n] = #f,
+#include "tensor/autograd/grad_rows.h"
+};
+
+/* What a reduction does at its end, once a result. */
+static const char *const finishes[GP_OPS] = {
+#define REDUCE(n, ty, start, combine, finish, ...) [OP_##n] = #finish,
+#include "tensor/ops/table/ops.def"
+};
+
+/* The end of the number at p: 1e-12 holds no operator. */
+static const char *skip_number(const char *p) {
+    while (isalnum((unsigned char)*p) || *p == '.') {
+        bool exponent = (*p == 'e' || *p == 'E') && (p[1] == '-' || p[1] == '+');
+        p += exponent ? 2 : 1;
+    }
+    return p;
+}
+
+static const char *skip_name(const char *p) {
+    while (isalnum((unsigned char)*p) || *p == '_') p++;
+    return p;
+}
+
+int gp_cost_of_formula(const char *text) {
+    int n = 0;
+    for (const char *p = text; *p;) {
+        if (isdigit((unsigned char)*p)) {
+            p = skip_number(p);
+        } else if (isalpha((unsigned char)*p)) {
+            p = skip_name(p);
+            n += *p == '(';
+        } else {
+            bool twice = p[1] && strchr("=&|<>", p[1]) && strchr("=!<>&|", p[0]);
+            n += strchr("+-*/%^&|~<>=!?", *p) != NULL;
+            p += twice ? 2 : 1;
+        }
+    }
+    return n;
+}
+
+/* The same for op, read once. */
+static int formula_ops(const gp_op *op) {
+    static _Atomic uint16_t known[GP_OPS]; /* 1 more */
+    int id = gp_op_id(op), n = atomic_load_explicit(&known[id], memory_order_relaxed);
+    if (!n) {
+        n = 1 + (formulas[id] ? gp_cost_of_formula(formulas[id]) : 0);
+        atomic_store_explicit(&known[id], (uint16_t)n, memory_order_relaxed);
+    }
+    return n - 1;
+}
+
+/* ---- bytes ---- */
+
+double gp_cost_bytes(const gp_array *a) {
+    double n = a->numel ? 1 : 0;
+    for (int d = 0; d < a->ndim; d++)
+        if (a->stride[d] || !a->dim[d]) n *= (double)a->dim[d];
+    return n * (double)gp_dtype_size((gp_dtype)a->dtype);
+}
+
+/* What c reads and writes: all its operands and results. */
+static double traffic(const gp_call *c) {
+    double bytes = 0;
+    for (int i = 0; i < c->nargs; i++) {
+        const gp_value *v = &c->arg[i];
+        double times = v->written ? 2 : 1;
+        if (v->kind == GP_TENSOR && !v->unread) bytes += times * gp_cost_bytes(v->a);
+        for (int k = 0; v->kind == GP_LIST && k < v->n; k++)
+            bytes += times * gp_cost_bytes(v->arrays[k]);
+    }
+    for (int i = 0; i < c->nout; i++) bytes += gp_cost_bytes(c->outa[i]);
+    return bytes;
+}
+
+/* ---- rows ---- */
+
+/* The first tensor among the arguments; NULL: there is none. */
+static const gp_array *first_tensor(const gp_call *c) {
+    for (int i = 0; i < c->nargs; i++)
+        if (c->arg[i].kind == GP_TENSOR) return c->arg[i].a;
+    return NULL;
+}
+
+static void of_reduction(const gp_call *c, gp_cost *cost) {
+    int id = gp_op_id(c->op);
+    cost->ops = (double)formula_ops(c->op) * (double)c->arg[0].a->numel +
+                (double)gp_cost_of_formula(finishes[id]) * (double)c->outa[0]->numel;
+}
+
+/* Operations for each element of a step, whose row may have no formula. */
+static double step_ops(const gp_step *s) {
+    switch ((gp_fuse_form)s->op->extra->fuses) {
+    case GP_FUSE_NONE: return formula_ops(s->op);
+    case GP_FUSE_CONVERT: return 0;
+    case GP_FUSE_WHERE: return 1;
+    case GP_FUSE_DROP: return gp_cost_rows[OP_dropout].b;
+    }
+    return 0;
+}
+
+/* Elements of what a program's inputs broadcast to. */
+static double broadcast_numel(const gp_value *xs) {
+    gp_shape all = {.ndim = 0};
+    double n = 1;
+    for (int i = 0; i < xs->n; i++) {
+        const gp_array *a = xs->arrays[i];
+        for (; all.ndim < a->ndim; all.ndim++) {
+            memmove(all.dim + 1, all.dim, (size_t)all.ndim * sizeof *all.dim);
+            all.dim[0] = 1;
+        }
+        for (int d = 0; d < a->ndim; d++)
+            if (a->dim[d] != 1) all.dim[d + all.ndim - a->ndim] = a->dim[d];
+    }
+    for (int d = 0; d < all.ndim; d++) n *= (double)all.dim[d];
+    return n;
+}
+
+void gp_cost_program(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
+    const gp_program *p = c->arg[0].program;
+    double n = broadcast_numel(&c->arg[1]), each = 0;
+    for (int i = 0; i < p->nsteps; i++) each += step_ops(&p->step[i]);
+    if (p->fold.op) {
+        each += formula_ops(p->fold.op);
+        cost->ops +=
+            (double)gp_cost_of_formula(finishes[gp_op_id(p->fold.op)]) * (double)c->outa[0]->numel;
+    }
+    cost->ops += each * n;
+}
+
+static gp_dtype computed_in(const gp_call *c) {
+    const gp_array *x = first_tensor(c);
+    if (c->op->kind < GP_REDUCE || c->op->kind == GP_GRAD) return (gp_dtype)c->compute;
+    if (x && gp_is_float((gp_dtype)x->dtype)) return (gp_dtype)x->dtype;
+    return c->nout ? (gp_dtype)c->outa[0]->dtype : GP_f32;
+}
+
+gp_cost gp_call_cost(const gp_call *c) {
+    gp_cost cost;
+    memset(&cost, 0, sizeof cost);
+    if (c->op->kind == GP_VIEW || c->op->kind == GP_FUNCTION) return cost;
+    cost.bytes = traffic(c);
+    cost.passes = 1;
+    cost.dtype = (uint8_t)computed_in(c);
+    if (c->op->kind == GP_REDUCE) of_reduction(c, &cost);
+    else if (c->op->kind != GP_CUSTOM)
+        cost.ops = c->nout ? (double)formula_ops(c->op) * (double)c->outa[0]->numel : 0;
+    else gp_cost_rows[gp_op_id(c->op)].fn(c, &gp_cost_rows[gp_op_id(c->op)], &cost);
+    return cost;
+}

@@ -101,7 +101,7 @@ typedef struct answer {
     (answer) { (perf).status, (int)(perf).algo, (perf).memory, (perf).determinism, (perf).mathType }
 
 /* The algorithms for one product, best first: by cuDNN's heuristics or, with `room`, by running all
- * on the call's own data, which waits for the device. n: their number. */
+ * on o, whose result they overwrite, which waits for the device. n: their number. */
 static cudnnStatus_t result_algorithms(cudnnHandle_t h, const plan *p, const operands *o,
                                        void *room, answer *to, int *n) {
     cudnnConvolutionFwdAlgoPerf_t perf[CHOICES];
@@ -166,17 +166,33 @@ static bool choose(const gp_call *c, cudnnHandle_t h, plan *p, const operands *o
 
 /* ---- one convolution ---- */
 
+/* What algorithms are tried on: o, but with memory of its own for a result that holds a summand.
+ * False without memory. */
+static bool trial_of(const gp_call *c, const shape *s, const operands *o, operands *to) {
+    *to = *o;
+    if (!o->add) return true;
+    const int32_t *dim = s->kind == RESULT ? s->y : s->kind == IMAGE ? s->x : s->w;
+    size_t bytes = gp_dtype_size((gp_dtype)s->dtype);
+    for (int d = 0; d < s->n; d++) bytes *= (size_t)dim[d];
+    void *result = gp_cuda_scratch(c, bytes);
+    if (s->kind == RESULT) to->y = result;
+    else if (s->kind == IMAGE) to->x = result;
+    else to->w = result;
+    return result != NULL;
+}
+
 static plan *plan_of(const gp_call *c, cudnnHandle_t h, const shape *s, const operands *o) {
     plan *p = slot_of(s);
     // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): zeroed before it is filled
     if (p->used && !memcmp(&p->of, s, sizeof *s)) return p;
     forget(p);
     memcpy(&p->of, s, sizeof *s);
-    void *room =
-        s->benchmark ? gp_cuda_scratch(c, most_memory) : NULL; /* NULL: chosen without trying */
+    operands trial = *o;
+    bool try = s->benchmark && trial_of(c, s, o, &trial);
+    void *room = try ? gp_cuda_scratch(c, most_memory) : NULL; /* NULL: chosen without trying */
     if (!room) gp_error_clear();
     p->used = true;
-    p->none = !describe(c, p) || !choose(c, h, p, o, room);
+    p->none = !describe(c, p) || !choose(c, h, p, &trial, room);
     return p;
 }
 

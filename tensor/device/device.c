@@ -243,6 +243,13 @@ gp_device *gp_device_get(const char *name) {
     return dev;
 }
 
+bool gp_device_alive(const gp_device *dev, const char *what) {
+    const char *why = atomic_load_explicit(&dev->dead, memory_order_acquire);
+    return !why ||
+           gp_fail("%s: %s has been dead since an earlier error (%s); restart gpush to use it",
+                   what, dev->name, why);
+}
+
 void gp_device_each(void (*fn)(gp_device *, void *), void *ctx) {
     for (int i = 0; i < ndevices; i++) fn(devices[i], ctx);
 }
@@ -286,8 +293,14 @@ static bool wait_now(gp_stream *s, gp_event *e, gp_why why, const char *what) {
     return ok;
 }
 
+/* After a wait for the first `upto` commands of s: raises what failed among them, and on a dead
+ * device always, as nothing then shows what was done. */
+static bool succeeded(gp_stream *s, uint64_t upto, const char *what) {
+    return !gp_failure_take(s, upto) && gp_device_alive(s->dev, what);
+}
+
 bool gp_wait_granted(gp_stream *s, gp_why why, const char *what) {
-    return wait_now(s, NULL, why, what) && !gp_failure_take(s, UINT64_MAX);
+    return wait_now(s, NULL, why, what) && succeeded(s, UINT64_MAX, what);
 }
 
 static bool wait_idle(gp_stream *s, gp_why why, const char *what) {
@@ -295,7 +308,7 @@ static bool wait_idle(gp_stream *s, gp_why why, const char *what) {
 }
 
 bool gp_wait(gp_stream *s, gp_why why, const char *what) {
-    return gp_trace_may_read(what) && wait_idle(s, why, what) && !gp_failure_take(s, UINT64_MAX);
+    return gp_trace_may_read(what) && wait_idle(s, why, what) && succeeded(s, UINT64_MAX, what);
 }
 
 bool gp_wait_event(gp_event *e, gp_why why, const char *what) {
@@ -303,7 +316,7 @@ bool gp_wait_event(gp_event *e, gp_why why, const char *what) {
     if (!gp_trace_may_read(what)) return false;
     bool ok =
         s->dev->vt->event_done(e) || (gp_wait_allowed(s, why, what) && wait_now(s, e, why, what));
-    return ok && !gp_failure_take(s, e->ticket);
+    return ok && succeeded(s, e->ticket, what);
 }
 
 bool gp_wait_ticket(gp_stream *first, uint64_t upto, gp_why why, const char *what) {
@@ -316,7 +329,7 @@ bool gp_wait_device(gp_device *dev, gp_why why, const char *what) {
     for (int d = 0; d < ndevices; d++)
         for (int i = 0; (!dev || dev == devices[d]) && i < devices[d]->nstreams; i++)
             if (!wait_idle(devices[d]->streams[i], why, what)) return false;
-    return !gp_failure_take_all(dev);
+    return !gp_failure_take_all(dev) && (!dev || gp_device_alive(dev, what));
 }
 
 bool gp_wait_room(gp_stream *s) {

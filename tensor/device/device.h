@@ -112,6 +112,8 @@ struct gp_device {
     atomic_int nstreams;    /* read on any thread: a stream is stored before it is counted */
     struct gp_alloc *alloc; /* caching allocator */
     void *impl;
+    _Atomic(const char *) dead; /* the error after which nothing runs on it; NULL while it works.
+                                   Set once, by the device's own functions */
 };
 
 struct gp_event {
@@ -125,6 +127,9 @@ struct gp_event {
 gp_device *gp_device_get(const char *name);
 /* The cpu. NULL with a message where the first call finds no memory: bindings/ makes that one. */
 gp_device *gp_device_cpu(void);
+/* True while dev works; else false with a message that begins with `what` and says which error
+ * ended it. */
+bool gp_device_alive(const gp_device *dev, const char *what);
 /* Calls fn for every device that has been opened. */
 void gp_device_each(void (*fn)(gp_device *, void *), void *ctx);
 /* Drains every queue, unrecorded; Ctrl-C does not interrupt it. For the end of a program. */
@@ -149,8 +154,8 @@ static inline uint64_t gp_stream_queued(gp_stream *s) {
 
 /* The only place where the host blocks on a device. `what` names the call that waits ("item",
  * "nonzero"). False with a message: refused by sync's error mode (without waiting), interrupted, or
- * a failure of the work waited for (failure.h). With nothing queued there is no wait and no
- * record. */
+ * a failure of the work waited for (failure.h), or a device that is dead, every time. With nothing
+ * queued there is no wait and no record. */
 bool gp_wait(gp_stream *s, gp_why why, const char *what);
 /* The two halves of a wait for work that is queued in between: the first asks for permission (error
  * mode refuses here, before anything is queued), the second waits. For copies, which always end
@@ -161,7 +166,8 @@ bool gp_wait_event(gp_event *e, gp_why why, const char *what);
 /* Waits until `first` has done `upto` of its commands, for an op that runs on the host itself: the
  * same as gp_wait_event, but for a stream with a queue (queue.h). */
 bool gp_wait_ticket(gp_stream *first, uint64_t upto, gp_why why, const char *what);
-/* All streams of dev; NULL: of all devices. */
+/* All streams of dev; NULL: of all devices, of which dead ones raise only failures that nobody has
+ * read. */
 bool gp_wait_device(gp_device *dev, gp_why why, const char *what);
 
 /* Makes room in a full queue: a host stall of its own kind (why = queue), recorded and never

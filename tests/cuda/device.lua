@@ -188,8 +188,11 @@ end
 
 -- a sticky error: the device is dead, the rest works
 do
+    local beside, z, event = stream(dev), nil, nil
     fake.fault "sticky=1 slow=1:100"
     local y = x + 1
+    beside:use(function() z = filled(10, 3) * 2 end)
+    event = beside:record()
     local ok, msg = pcall(function() return y[1]:item() end)
     t.ok(not ok and msg:find "cudaErrorIllegalAddress" and msg:find "cuda:0 is dead",
         "the wait says that the device is dead, and why")
@@ -197,11 +200,21 @@ do
     t.error(function() return x + 1 end,
         "cuda:0 has been dead since an earlier error %(cudaErrorIllegalAddress",
             "what comes later says so too")
+    for time = 1, 2 do -- a wait that succeeded would say that the work was done
+        for what, wait in pairs { device = cuda.synchronize,
+            stream = function() beside:synchronize() end,
+            event = function() event:synchronize() end } do
+            t.error(wait, "cuda:0 has been dead", ("wait %d for the %s raises"):format(time, what))
+        end
+    end
+    t.error(function() return z[1]:item() end, "cuda:0 has been dead",
+        "and what another stream had in its queue is lost")
+    t.ok(pcall(synchronize), "a wait for all devices is for those that work")
     t.error(function() return x:to "cpu" end, "cuda:0 has been dead", "copies as well")
     t.error(function() return filled(2000000, 1) end, "cuda:0 has been dead", "and allocations")
     t.is((ones(3) + 1):tolist(), { 2, 2, 2 }, "the cpu lives on")
     t.is((ones(3, { device = "sim" }) + 1):tolist(), { 2, 2, 2 }, "and so does sim")
-    x, y = nil, nil
+    x, y, z, event = nil, nil, nil, nil
     collectgarbage()
     t.ok(true, "tensors of the dead device can be collected")
 end

@@ -371,7 +371,7 @@ int64_t gp_cuda_saves(const gp_call *c) {
     gp_rnn_run n;
     shape s;
     gp_cuda_enter(c->stream->dev);
-    if (!gp_cuda_alive(c->stream->dev, c->name) || !gp_rnn_open(&n, c) || !usable(&n, true, &s))
+    if (!gp_device_alive(c->stream->dev, c->name) || !gp_rnn_open(&n, c) || !usable(&n, true, &s))
         return gp_error_clear(), 0;
     gp_lib_lock();
     cudnnHandle_t h = handle(c);

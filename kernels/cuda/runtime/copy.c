@@ -146,7 +146,7 @@ static bool copy_by_kind(gp_stream *s, void *dst, const void *src, size_t bytes,
 
 bool gp_cuda_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                   gp_storage *host, uint64_t id) {
-    if (!gp_cuda_alive(s->dev, "copy")) return false;
+    if (!gp_device_alive(s->dev, "copy")) return false;
     gp_cuda_enter(s->dev);
     cuda_span span = {0};
     bool watched = atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed);
@@ -168,7 +168,7 @@ static cuda_deferred_copy *take_deferred(gp_stream *s) {
 }
 
 static bool copy_deferred(gp_stream *s, const cuda_deferred_copy *p) {
-    if (!gp_cuda_alive(s->dev, "copy")) return false;
+    if (!gp_device_alive(s->dev, "copy")) return false;
     gp_cuda_enter(s->dev);
     cuda_span span = {0};
     bool watched = atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed);

@@ -33,7 +33,7 @@ cudnnHandle_t gp_dnn_handle(const gp_call *c) {
 bool gp_dnn_refused(const gp_call *c) {
     gp_error_clear();
     gp_cuda_detail(gp_lib_there(GP_LIB_cudnn) ? "refused by cuDNN" : "without cuDNN");
-    return gp_cuda_alive(c->stream->dev, c->op->name);
+    return gp_device_alive(c->stream->dev, c->op->name);
 }
 
 cudnnDataType_t gp_dnn_type(int dt) {

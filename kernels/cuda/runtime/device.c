@@ -29,13 +29,6 @@ void gp_cuda_enter(const gp_device *dev) {
     if (cudaGetDevice(&now) || now != dev->index) cudaSetDevice(dev->index);
 }
 
-bool gp_cuda_alive(const gp_device *dev, const char *what) {
-    const cuda_device *d = gp_cuda_of(dev);
-    if (!atomic_load_explicit(&d->dead, memory_order_acquire)) return true;
-    return gp_fail("%s: %s has been dead since an earlier error (%s); restart gpush to use it",
-                   what, dev->name, d->why);
-}
-
 /* A sticky error makes every later call fail with it. */
 static bool stays(gp_device *dev, cudaError_t err) {
     gp_cuda_enter(dev);
@@ -56,12 +49,12 @@ bool gp_cuda_failed(gp_stream *s, int error, const char *what) {
         snprintf(last, sizeof last, "; last queued: %s (%.100s:%d)", op, file,
                  atomic_load(&s->last_line));
     if (!what) what = dev->name;
-    if (atomic_load(&d->dead)) return gp_cuda_alive(dev, what);
+    if (!gp_device_alive(dev, what)) return false;
     if (!stays(dev, err))
         return gp_fail("%s: %s (%s) on %s%s", what, cudaGetErrorString(err), cudaGetErrorName(err),
                        dev->name, last);
     snprintf(d->why, sizeof d->why, "%s, %s", cudaGetErrorName(err), cudaGetErrorString(err));
-    atomic_store_explicit(&d->dead, true, memory_order_release);
+    atomic_store_explicit(&dev->dead, d->why, memory_order_release);
     return gp_fail(
         "%s: %s (%s)%s. %s is dead: its tensors are lost, cpu tensors and the shell still work",
         what, cudaGetErrorString(err), cudaGetErrorName(err), last, dev->name);
@@ -182,7 +175,7 @@ static size_t capacity(gp_device *dev) { return gp_cuda_of(dev)->bytes; }
 /* ---- memory ---- */
 
 static void *mem_alloc(gp_device *dev, size_t bytes) {
-    if (!gp_cuda_alive(dev, "allocation")) return NULL;
+    if (!gp_device_alive(dev, "allocation")) return NULL;
     gp_cuda_enter(dev);
     void *p = NULL;
     cudaError_t err;
@@ -194,7 +187,7 @@ static void *mem_alloc(gp_device *dev, size_t bytes) {
 }
 
 static void mem_free(gp_device *dev, void *p, size_t bytes) {
-    if (atomic_load(&gp_cuda_of(dev)->dead)) return;
+    if (atomic_load(&dev->dead)) return;
     gp_cuda_enter(dev);
     cudaError_t err;
     GP_CUDA_TIMED(dev, err, false, cudaFree, (p));
@@ -265,7 +258,7 @@ static bool drain_room(gp_stream *s) {
 static bool drain(gp_stream *s) {
     bool ok = gp_cuda_wait_for(s, atomic_load(&s->issued));
     ok = gp_cuda_deferred_copies(s, ok) && ok;
-    if (ok && !atomic_load(&gp_cuda_of(s->dev)->dead)) gp_cuda_sync_clock(s->dev);
+    if (ok && !atomic_load(&s->dev->dead)) gp_cuda_sync_clock(s->dev);
     return ok;
 }
 

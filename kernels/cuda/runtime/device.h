@@ -46,8 +46,7 @@ typedef struct cuda_device {
     int sms, arch; /* multiprocessors; 90: compute capability 9.0 */
     size_t bytes;  /* of memory */
     void *clock;   /* cudaStream_t without work, for reading the device's clock */
-    _Atomic bool dead;
-    char why[256];        /* reason for dead; written before that is set */
+    char why[256];        /* gp_device.dead, once that is set */
     pthread_mutex_t lock; /* guards what follows */
     cuda_base *base;
     void *events[CUDA_EVENTS]; /* cudaEvent_t not in use */
@@ -117,8 +116,6 @@ static inline cuda_stream *gp_cuda_queue(const gp_stream *s) { return (cuda_stre
 
 /* Makes dev the calling thread's device. */
 void gp_cuda_enter(const gp_device *dev);
-/* False with a message once dev is dead. */
-bool gp_cuda_alive(const gp_device *dev, const char *what);
 /* Sets err (a cudaError_t other than success) as this thread's message; returns false. A sticky
  * error marks the device dead. what: the op or call; NULL in a queue: then the last op queued on s
  * is named. */
@@ -149,7 +146,7 @@ void gp_cuda_queued(gp_stream *s, bool mark);
 /* The same, with the host's work after it; takes over `what`. */
 void gp_cuda_queued_then(gp_stream *s, cuda_later *what);
 /* Whether s is known, without waiting, to have reached this ticket. Does the host's due work. A
- * dead device's queue counts as finished. */
+ * dead device's queue counts as finished, and what was in it as failed. */
 bool gp_cuda_reached(gp_stream *s, uint64_t ticket);
 /* The slot where a launch records its fault, for c, the next command of s. NULL with a message. */
 struct gp_fault *gp_cuda_fault_open(gp_stream *s, const struct gp_call *c, const char *const *texts,

@@ -105,7 +105,7 @@ typedef struct cuda_event {
 } cuda_event;
 
 gp_event *gp_cuda_event_record(gp_stream *s) {
-    if (!gp_cuda_alive(s->dev, "event")) return NULL;
+    if (!gp_device_alive(s->dev, "event")) return NULL;
     cuda_device *d = gp_cuda_of(s->dev);
     gp_cuda_enter(s->dev);
     cuda_event *e = calloc(1, sizeof *e);
@@ -129,7 +129,7 @@ gp_event *gp_cuda_event_record(gp_stream *s) {
 bool gp_cuda_event_done(gp_event *e) {
     gp_stream *s = e->stream;
     if (atomic_load_explicit(&s->completed, memory_order_acquire) >= e->ticket ||
-        atomic_load(&gp_cuda_of(s->dev)->dead))
+        atomic_load(&s->dev->dead))
         return true;
     cudaError_t err = cudaEventQuery((cudaEvent_t)e->impl);
     cudaGetLastError();
@@ -138,7 +138,7 @@ bool gp_cuda_event_done(gp_event *e) {
 
 bool gp_cuda_event_wait(gp_stream *s, gp_event *e) {
     if (gp_cuda_event_done(e)) return true;
-    if (!gp_cuda_alive(s->dev, "wait")) return false;
+    if (!gp_device_alive(s->dev, "wait")) return false;
     gp_cuda_enter(s->dev);
     cudaError_t err =
         cudaStreamWaitEvent((cudaStream_t)gp_cuda_queue(s)->stream, (cudaEvent_t)e->impl, 0);

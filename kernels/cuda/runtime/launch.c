@@ -88,7 +88,7 @@ static void settle(gp_stream *s, int nscratch0, int ntables0) {
 }
 
 bool gp_cuda_launch(gp_stream *s, gp_call *c) {
-    if (!gp_cuda_alive(s->dev, c->op->name)) return false;
+    if (!gp_device_alive(s->dev, c->op->name)) return false;
     gp_kernel kernel = gp_cuda_kernels[gp_op_id(c->op)];
     gp_cuda_enter(s->dev);
     int nscratch0 = nscratch, ntables0 = ntables;

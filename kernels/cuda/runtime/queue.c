@@ -161,10 +161,10 @@ void gp_cuda_queued_then(gp_stream *s, cuda_later *what) {
 
 /* ---- progress ---- */
 
-/* Reports an error found in the queue for the commands that are not known to be done. */
-static void queue_failed(gp_stream *s, cudaError_t err) {
-    gp_cuda_failed(s, (int)err, NULL);
-    gp_failure_add(s, atomic_load(&s->completed) + 1, atomic_load(&s->issued), true, gp_error());
+/* Reports that the commands not known to be done have failed, for the reason in gp_error(). */
+static void queue_failed(gp_stream *s) {
+    uint64_t done = atomic_load(&s->completed), issued = atomic_load(&s->issued);
+    if (done < issued) gp_failure_add(s, done + 1, issued, true, gp_error());
     gp_error_clear();
 }
 
@@ -184,14 +184,16 @@ bool gp_cuda_reached(gp_stream *s, uint64_t ticket) {
     pthread_mutex_lock(&q->lock);
     gp_cuda_enter(s->dev);
     cudaError_t err = cudaSuccess;
-    bool dead = atomic_load(&gp_cuda_of(s->dev)->dead);
-    uint64_t done = dead ? atomic_load(&s->issued) : query_stream(s, &err);
+    bool alive = gp_device_alive(s->dev, "queued work");
+    uint64_t done = alive ? query_stream(s, &err) : 0;
     if (err == cudaErrorNotReady) cudaGetLastError();
     else if (err != cudaSuccess) {
-        queue_failed(s, err);
-        if ((dead = atomic_load(&gp_cuda_of(s->dev)->dead))) done = atomic_load(&s->issued);
+        gp_cuda_failed(s, (int)err, NULL);
+        alive = !atomic_load(&s->dev->dead);
     }
-    advance(s, done, !dead);
+    if (!alive || (err != cudaSuccess && err != cudaErrorNotReady)) queue_failed(s);
+    if (!alive) done = atomic_load(&s->issued);
+    advance(s, done, alive);
     pthread_mutex_unlock(&q->lock);
     return done >= ticket;
 }

@@ -90,7 +90,7 @@ template <class T, int D>
 __device__ static pixel<T, D> pixel_of(const cross_entropy_params *r, const gp_loop<4> &l,
                                        int64_t (&off)[4]) {
     pixel<T, D> k;
-    uint32_t i = (blockIdx.x * GP_THREADS + threadIdx.x) / r->group;
+    uint32_t i = gp_group_number(r->group);
     bool live = i < l.numel;
     gp_offsets(l, live ? i : 0, off);
     k.r = r, k.n = live ? r->n : 0, k.lane = threadIdx.x % r->group;
@@ -117,7 +117,7 @@ static __global__ void losses(gp_loop<4> l, cross_entropy_params r, double *part
         if (r.smooth != 0) loss += (T)(r.smooth / r.n) * (weight_sum<T>(r) * log_s - k.q);
         if (k.label < 0) loss = 0;
     }
-    bool mine = k.lane == 0 && (blockIdx.x * GP_THREADS + threadIdx.x) / r.group < l.numel;
+    bool mine = k.lane == 0 && gp_group_number(r.group) < l.numel;
     if (part) gp_add_block(part, mine ? loss : 0, mine ? v : 0);
     else if (mine) gp_store_as<T>(l.data[2] + off[2], r.gt, loss);
 }

@@ -111,6 +111,12 @@ static inline uint32_t gp_group_blocks(const gp_group *g, int64_t rows) {
     return gp_blocks(rows, g->threads / g->group);
 }
 
+/* The number of this thread's group in the grid, where `group` divides the block: 32 bits hold the
+ * number of a group where they do not hold that of a thread. */
+__device__ static inline uint32_t gp_group_number(int group) {
+    return blockIdx.x * (blockDim.x / (unsigned)group) + threadIdx.x / (unsigned)group;
+}
+
 /* Adjacent elements of a thread are kept `group` apart, which avoids bank conflicts in a warp. */
 template <class T> struct gp_keep {
     T *p;

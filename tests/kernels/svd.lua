@@ -129,6 +129,18 @@ for i = 1, 30 do
 end
 t.close(g.linalg.svdvals(g.tensor(hilbert, {dtype = "f64"})), jacobi(hilbert, 30, 30), 1e-14,
     "values over 17 orders of magnitude")
+-- Columns so far apart that squares of them, or of their ratio, leave the dtype's range.
+for dtype, sizes in pairs {f32 = {1, 1e-10, 1e-21, 1e-30}, f64 = {1, 1e-60, 1e-158, 1e-250}} do
+    for _, device in ipairs {"cpu", "sim"} do
+        local a = g.randn({3, 6, 4}, {dtype = dtype}) * g.tensor(sizes, {dtype = dtype})
+        local u, s, vh = g.linalg.svd(a:to(device), false)
+        u, s, vh = u:to("cpu"), s:to("cpu"), vh:to("cpu")
+        t.ok(far((u * s:unsqueeze(-2)):matmul(vh), a) <= precision[dtype] * 8,
+            "graded columns, " .. dtype .. " on " .. device)
+        t.ok(far(u:transpose(-1, -2):matmul(u), eye(4, dtype):expand({3, 4, 4})) <= precision[dtype]
+            * 8, "and U is orthogonal")
+    end
+end
 local banded = g.eye(50, 50) * 2 + g.eye(50, 50):flip(1)
 local ub, sb, vb = g.linalg.svd(banded)
 t.ok(far((ub * sb):matmul(vb), banded) < 1e-5, "equal values: most of the matrix is zero already")

@@ -89,11 +89,13 @@ __device__ static bool turn(const jacobi<T> &j, T *w, T *v, int p, int q, T tole
         aa += x * x, bb += y * y, ab += x * y;
     }
     aa = warp_sum(aa), bb = warp_sum(bb), ab = warp_sum(ab);
-    T size = ab < 0 ? -ab : ab, limit = tolerance * sqrt(aa) * sqrt(bb);
-    if (!(size > limit)) return false;
+    T size = ab < 0 ? -ab : ab, limit = tolerance * sqrt(aa) * sqrt(bb),
+      least = number_of<T>::none() * number_of<T>::none();
+    if (!(size > limit) || aa < least || bb < least) return false; /* a column below that is zero */
     if (lane == 0 && size > 100 * limit) *far = 1;
     T zeta = (bb - aa) / (2 * ab), z = zeta < 0 ? -zeta : zeta;
-    T t = (zeta < 0 ? -1 : 1) / (z + sqrt(1 + z * z)), c = 1 / sqrt(1 + t * t), s = c * t;
+    T root = z < (T)1e9 ? sqrt(1 + z * z) : z; /* the same, and z * z would overflow */
+    T t = (zeta < 0 ? -1 : 1) / (z + root), c = 1 / sqrt(1 + t * t), s = c * t;
     for (int i = lane; i < j.len; i += WARP) {
         T x = a[i], y = b[i];
         a[i] = c * x - s * y, b[i] = s * x + c * y;

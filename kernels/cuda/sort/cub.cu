@@ -1,4 +1,5 @@
-/* Sorting and prefix sums through CUB; counts fit 32 bits, for which its kernels are faster.
+/* Sorting and prefix sums through CUB, with counts of 32 bits, for which its kernels are faster,
+ * where they fit.
  * Limits: a sort reads and writes keys and indices once per 8 bits; a scan reads and writes
  * once. */
 #include "kernels/cuda/sort/cub.h"
@@ -33,13 +34,16 @@ bool gp_cuda_sort64(const gp_call *c, uint64_t **keys, uint32_t **at, int64_t n,
     return sort<uint64_t>(c, keys, at, n, bits);
 }
 
-bool gp_cuda_scan(const gp_call *c, int64_t *p, int64_t n) {
+/* N: the type of the count. */
+template <class N> static bool scan(const gp_call *c, int64_t *p, N n) {
     size_t bytes = 0;
     cudaStream_t stream = gp_cuda_stream(c);
-    if (n == 0) return true;
-    if (!gp_cuda_ok(c, cub::DeviceScan::ExclusiveSum(NULL, bytes, p, p, (uint32_t)n, stream)))
-        return false;
+    if (!gp_cuda_ok(c, cub::DeviceScan::ExclusiveSum(NULL, bytes, p, p, n, stream))) return false;
     void *room = gp_cuda_scratch(c, bytes);
-    return room &&
-           gp_cuda_ok(c, cub::DeviceScan::ExclusiveSum(room, bytes, p, p, (uint32_t)n, stream));
+    return room && gp_cuda_ok(c, cub::DeviceScan::ExclusiveSum(room, bytes, p, p, n, stream));
+}
+
+bool gp_cuda_scan(const gp_call *c, int64_t *p, int64_t n) {
+    if (n == 0) return true;
+    return n <= INT32_MAX ? scan<uint32_t>(c, p, (uint32_t)n) : scan<int64_t>(c, p, n);
 }

@@ -139,16 +139,21 @@ static __global__ void count_range(gp_loop<1> l, gp_dtype dt, double lo, double 
     end_bins(mine, out, bins);
 }
 
+static uint32_t range_blocks(int64_t n) {
+    uint32_t need = gp_blocks(n);
+    return need < BLOCKS ? need : (uint32_t)BLOCKS;
+}
+
 static bool range_of(const gp_call *c, const gp_nest<1> &n, gp_dtype dt, double **range) {
-    int64_t at = 0;
+    int64_t at = 0, all = 0;
     gp_fault_at fault = gp_cuda_fault(c, texts_histc, 1);
-    double *part = (double *)gp_cuda_scratch(c, 64 * BLOCKS * sizeof *part);
+    gp_nest_run(n, [&](gp_loop<1> l, int64_t) { return all += range_blocks(l.numel), true; });
+    double *part = (double *)gp_cuda_scratch(c, (size_t)(2 * all) * sizeof *part);
     *range = part;
     return part &&
            gp_nest_run(n,
                        [&](gp_loop<1> l, int64_t) {
-                           uint32_t need = gp_blocks(l.numel),
-                                    blocks = need < BLOCKS ? need : (uint32_t)BLOCKS;
+                           uint32_t blocks = range_blocks(l.numel);
                            double *to = part + 2 * at;
                            at += blocks;
                            return GP_LAUNCH(c, find_range, blocks, GP_THREADS, 0, l, dt, to);

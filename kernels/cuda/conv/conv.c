@@ -58,9 +58,10 @@ static bool describe_images(const gp_call *c, cudnnTensorDescriptor_t *to, const
                c, gp_dnn.cudnnSetTensorNdDescriptor(*to, gp_dnn_type(s->dtype), s->n, dim, stride));
 }
 
+/* FMA without tensor cores is there for f32 only. */
 static cudnnMathType_t math_of(const shape *s) {
     return s->dtype == GP_f16 || s->dtype == GP_bf16 ? CUDNN_TENSOR_OP_MATH
-           : s->tf32                                 ? CUDNN_DEFAULT_MATH
+           : s->dtype == GP_f64 || s->tf32           ? CUDNN_DEFAULT_MATH
                                                      : CUDNN_FMA_MATH;
 }
 

@@ -200,6 +200,7 @@ cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t d) 
 
 // WORK: the product as `work`, of the arguments' names.
 #define DEFINE(known, tried, run, perf, algorithm, XD, YD, OD, WORK)                               \
+    if (math == CUDNN_FMA_MATH && d->compute == CUDNN_DATA_DOUBLE) return CUDNN_STATUS_NOT_SUPPORTED;
     cudnnStatus_t known(cudnnHandle_t, XD xd, YD yd, cudnnConvolutionDescriptor_t d, OD od,        \
                         int most, int *n, perf *answers) {                                         \
         const void *x = nullptr, *y = nullptr;                                                     \

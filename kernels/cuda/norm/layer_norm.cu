@@ -7,7 +7,12 @@ extern "C" {
 #include "tensor/ops/norm.h"
 }
 
-enum { COLUMNS = 32, LINES = 8, CHUNKS = 128 };
+enum {
+    COLUMNS = 32,
+    LINES = 8,
+    CHUNKS = 128,
+    MOST = 4096 /* blocks of column_sums: the same on every device, as the sums depend on it */
+};
 
 typedef struct rows {
     const char *x, *g, *weight, *bias; /* weight and bias: contiguous channels, or NULL */
@@ -256,7 +261,7 @@ static bool affine_gradients(const gp_call *c, const rows *r, bool wide) {
     }
     int64_t blocks = gp_blocks(r->k.n, COLUMNS), chunks = r->k.rows / (4 * LINES);
     if (chunks > CHUNKS) chunks = CHUNKS;
-    if (chunks * blocks > 32 * gp_cuda_sms(c)) chunks = 32 * gp_cuda_sms(c) / blocks;
+    if (chunks * blocks > MOST) chunks = MOST / blocks;
     if (chunks < 1) chunks = 1;
     double *part = (double *)gp_cuda_scratch(c, (size_t)(2 * chunks * r->k.n) * sizeof *part);
     auto kernel = wide ? column_sums<double> : column_sums<float>;

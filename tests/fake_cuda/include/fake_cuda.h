@@ -17,6 +17,7 @@
  *   GPUSH_FAKE_DEVICES=n      how many devices (1); 0: cudaErrorNoDevice
  *   GPUSH_FAKE_MEMORY=bytes   memory of each (4 GiB)
  *   GPUSH_FAKE_ARCH=90        compute capability
+ *   GPUSH_FAKE_SMS=4          multiprocessors
  *   GPUSH_FAKE_DRIVER=13000   the driver's CUDA version; below 13000: cudaErrorInsufficientDriver
  *   GPUSH_FAKE_OOM=N          allocation N of device memory fails: cudaErrorMemoryAllocation
  *   GPUSH_FAKE_PINNED_OOM=N   allocation N of pinned memory fails

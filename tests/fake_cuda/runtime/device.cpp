@@ -25,6 +25,7 @@ static runtime *make() {
     long long n = setting("GPUSH_FAKE_DEVICES", 1);
     r->memory = (size_t)setting("GPUSH_FAKE_MEMORY", 4ll << 30);
     r->arch = (int)setting("GPUSH_FAKE_ARCH", 90);
+    r->sms = (int)setting("GPUSH_FAKE_SMS", 4);
     r->driver = (int)setting("GPUSH_FAKE_DRIVER", CUDART_VERSION);
     if (r->driver < CUDART_VERSION) r->broken = cudaErrorInsufficientDriver;
     else if (n <= 0) r->broken = cudaErrorNoDevice;
@@ -217,7 +218,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int d) 
     case cudaDevAttrMaxRegistersPerBlock: *value = 65536; break;
     case cudaDevAttrClockRate:
     case cudaDevAttrMemoryClockRate: *value = 1000000; break;
-    case cudaDevAttrMultiProcessorCount: *value = 4; break;
+    case cudaDevAttrMultiProcessorCount: *value = rt().sms; break;
     case cudaDevAttrIntegrated:
     case cudaDevAttrEccEnabled:
     case cudaDevAttrPageableMemoryAccess: *value = 0; break;

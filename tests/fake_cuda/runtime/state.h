@@ -131,7 +131,7 @@ struct runtime {
     std::map<const void *, int> dynamic_shared; /* what cudaFuncSetAttribute allowed */
     std::map<std::pair<int, int>, bool> peers;
     size_t memory;
-    int arch, driver;
+    int arch, driver, sms;
     uint64_t next_stream = 1;
     std::map<std::string, uint64_t> counts;
     cudaError_t broken = cudaSuccess; /* the reason, if there is no device */

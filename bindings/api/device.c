@@ -51,9 +51,7 @@ static int l_memory(lua_State *L) {
 static int l_empty_cache(lua_State *L) {
     gp_device *dev = check_device(L, 1, "empty_cache");
     gp_lua_enter(L);
-    if (!gp_wait_device(dev, GP_WHY_alloc, "empty_cache")) return gp_lua_raise(L);
-    gp_alloc_flush(dev);
-    return 0;
+    return gp_alloc_release(dev, "empty_cache") ? 0 : gp_lua_raise(L);
 }
 
 static int l_reset_peak(lua_State *L) {

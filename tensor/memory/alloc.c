@@ -154,6 +154,12 @@ void gp_alloc_flush(gp_device *dev) {
     gp_unlock(&al->lock);
 }
 
+bool gp_alloc_release(gp_device *dev, const char *what) {
+    if (!gp_wait_device(dev, GP_WHY_alloc, what)) return false;
+    gp_alloc_flush(dev);
+    return true;
+}
+
 /* With the lock held: a block of `block` bytes from the device. NULL, without a message, beyond the
  * limit or when the device has none: the caller then calls climb. */
 static gp_storage *fresh(gp_alloc *al, size_t block) {

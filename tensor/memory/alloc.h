@@ -54,6 +54,9 @@ void gp_alloc_reset_peak(gp_device *dev);
 /* Frees cached blocks on the device, but for those that queued work on another stream may still
  * use. */
 void gp_alloc_flush(gp_device *dev);
+/* Gives all cached memory back to dev, for others who allocate there: waits for the device. False
+ * with a message where that was refused or failed. */
+bool gp_alloc_release(gp_device *dev, const char *what);
 /* Gives a device that is being opened its allocator, which lives as long as the process. False
  * with a message when memory is short. */
 bool gp_alloc_open(gp_device *dev);

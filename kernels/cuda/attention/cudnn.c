@@ -235,6 +235,11 @@ static plan *plan_of(cudnnHandle_t h, const shape *s, plan_call *r) {
     else build_forward(p);
     int64_t begin = gp_lib_now();
     p->none = !gp_graph_plan(&p->graph, s->deterministic, s->benchmark ? cost : NULL, r);
+    if (p->none && p->graph.no_memory) {
+        gp_fail("%s: cuDNN had no memory for a plan", r->c->op->name);
+        gp_lib_failed(r->c, true);
+        p->used = false;
+    }
     if (p->none) gp_graph_forget(&p->graph);
     else gp_lib_book(GP_LIB_cudnn, begin);
     return p;
@@ -257,8 +262,8 @@ static bool usable(const gp_call *c, const gp_attention *k) {
     gp_lib_lock();
     version = gp_dnn_handle(c) ? gp_dnn.cudnnGetVersion() : 0;
     gp_lib_unlock();
-    if (!version) {
-        refused = true;
+    if (!version && !gp_cuda_runs_again(c)) {
+        refused = !gp_lib_no_memory();
         gp_error_clear();
     }
     return version >= 90000 && version != 91000 && version != 91001 &&
@@ -324,16 +329,18 @@ static bool planned(const gp_call *c, const gp_attention *k, const shape *s, voi
     bool ok = can && queue(&r);
     gp_lib_unlock();
     if (ok) gp_cuda_detail("cuDNN");
-    if (h && !can) gp_error_clear(); /* messages of plans that were tried */
+    bool other = h && !can && !gp_cuda_runs_again(c); /* our own products may run it */
+    if (other) gp_error_clear(); /* messages of plans that were tried */
     *done = ok;
-    return ok || (h && !can);
+    return ok || other;
 }
 
 bool gp_attention_by_cudnn(const gp_call *c, const gp_attention *k, bool *done) {
     void *memory[SLOTS];
     shape s;
     *done = false;
-    if (!usable(c, k) || !well(gp_out(c, 0)) || (c->nout > 1 && !well(gp_out(c, 1)))) return true;
+    if (!usable(c, k) || !well(gp_out(c, 0)) || (c->nout > 1 && !well(gp_out(c, 1))))
+        return !gp_cuda_runs_again(c);
     if (!shape_of(c, k, c->nout > 1 ? TRAIN : SHOW, &s, memory) ||
         !bind_array(c, &s, OUT, gp_out(c, 0), memory))
         return false;
@@ -346,7 +353,7 @@ bool gp_attention_back_by_cudnn(const gp_call *c, const gp_attention *k, bool *d
     void *memory[SLOTS];
     shape s;
     *done = false;
-    if (!usable(c, k) || k->l < 2 || !well(stats)) return true;
+    if (!usable(c, k) || k->l < 2 || !well(stats)) return !gp_cuda_runs_again(c);
     for (int i = 0; i < 3; i++)
         if (!well(gp_out(c, i))) return true;
     if (!shape_of(c, k, BACK, &s, memory) ||

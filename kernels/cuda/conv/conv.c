@@ -192,8 +192,8 @@ static plan *plan_of(const gp_call *c, cudnnHandle_t h, const shape *s, const op
     bool try = s->benchmark && trial_of(c, s, o, &trial);
     void *room = try ? gp_cuda_scratch(c, most_memory) : NULL; /* NULL: chosen without trying */
     if (!room) gp_error_clear();
-    p->used = true;
     p->none = !describe(c, p) || !choose(c, h, p, &trial, room);
+    p->used = !p->none || !gp_lib_no_memory();
     return p;
 }
 

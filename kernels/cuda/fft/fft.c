@@ -20,7 +20,9 @@ static const char *const names[] = {
 _Static_assert(sizeof fft == sizeof names, "a pointer for each name");
 
 static bool cufft_ok(const gp_call *c, cufftResult s) {
-    return s == CUFFT_SUCCESS || gp_fail("%s: cuFFT failed (status %d)", c->op->name, (int)s);
+    if (s == CUFFT_SUCCESS) return true;
+    gp_fail("%s: cuFFT failed (status %d)", c->op->name, (int)s);
+    return gp_lib_failed(c, s == CUFFT_ALLOC_FAILED);
 }
 
 static bool load(const gp_call *c) {

@@ -12,12 +12,14 @@ gp_cublas gp_blas;
 /* ---- handles ---- */
 
 bool gp_cusolver_ok(const gp_call *c, int status, const char *what) {
-    return status == CUSOLVER_STATUS_SUCCESS ||
-           gp_fail("%s: cuSOLVER's %s failed (status %d)", c->op->name, what, status);
+    if (status == CUSOLVER_STATUS_SUCCESS) return true;
+    gp_fail("%s: cuSOLVER's %s failed (status %d)", c->op->name, what, status);
+    return gp_lib_failed(c, status == CUSOLVER_STATUS_ALLOC_FAILED);
 }
 bool gp_cublas_ok(const gp_call *c, int status, const char *what) {
-    return status == CUBLAS_STATUS_SUCCESS ||
-           gp_fail("%s: cuBLAS's %s failed (status %d)", c->op->name, what, status);
+    if (status == CUBLAS_STATUS_SUCCESS) return true;
+    gp_fail("%s: cuBLAS's %s failed (status %d)", c->op->name, what, status);
+    return gp_lib_failed(c, status == CUBLAS_STATUS_ALLOC_FAILED);
 }
 
 static bool create_solver(const gp_call *c, cudaStream_t s, void **handle) {

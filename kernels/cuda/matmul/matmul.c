@@ -22,8 +22,9 @@ static const char *const names[] = {
 _Static_assert(sizeof lt == sizeof names, "a pointer for each name");
 
 static bool cublas_ok(const gp_call *c, cublasStatus_t s) {
-    return s == CUBLAS_STATUS_SUCCESS ||
-           gp_fail("%s: cuBLASLt failed (status %d)", c->op->name, (int)s);
+    if (s == CUBLAS_STATUS_SUCCESS) return true;
+    gp_fail("%s: cuBLASLt failed (status %d)", c->op->name, (int)s);
+    return gp_lib_failed(c, s == CUBLAS_STATUS_ALLOC_FAILED);
 }
 
 static bool create(const gp_call *c, cudaStream_t s, void **handle) {

@@ -3,6 +3,7 @@
  * once per step, or 2 operations per weight and row. */
 #include "kernels/cuda/rnn/rnn.h"
 #include "kernels/cuda/runtime/device.h"
+#include "tensor/memory/alloc.h"
 
 /* Whether our own kernels saved it: then they run the backward, too. */
 static bool own_saved(const gp_rnn_run *n, const gp_array *saved) {
@@ -113,8 +114,9 @@ static plan *plan_of(const gp_call *c, cudnnHandle_t h, const shape *s) {
     for (int i = 0; i < PLANS && (!p || p->refused); i++) p = &plans[next_plan++ % PLANS];
     if (p->refused) return gp_fail("%s: too many sizes that cuDNN refused", c->op->name), NULL;
     forget(p);
-    p->of = *s, p->used = true;
+    p->of = *s;
     p->refused = !describe(c, h, p);
+    p->used = !p->refused || !gp_lib_no_memory();
     return p;
 }
 
@@ -364,23 +366,33 @@ static bool usable(const gp_rnn_run *n, bool train, shape *s) {
 
 static cudnnHandle_t handle(const gp_call *c) {
     cudnnHandle_t h = gp_dnn_handle(c);
-    if (!h) refused = true;
+    if (!h && !gp_lib_no_memory()) refused = true;
     return h;
+}
+
+/* The elements that cuDNN saves; 0: it does not run n; below 0, with a message: no memory. */
+static int64_t elements_of(const gp_rnn_run *n, const shape *s) {
+    gp_lib_lock();
+    cudnnHandle_t h = handle(n->c);
+    plan *p = h ? plan_of(n->c, h, s) : NULL;
+    bool can = p && !p->refused;
+    int64_t elements = can ? saved_elements(n, p) : gp_lib_no_memory() ? -1 : 0;
+    gp_lib_unlock();
+    if (elements == 0) gp_error_clear();
+    return elements;
 }
 
 int64_t gp_cuda_saves(const gp_call *c) {
     gp_rnn_run n;
     shape s;
-    gp_cuda_enter(c->stream->dev);
-    if (!gp_device_alive(c->stream->dev, c->name) || !gp_rnn_open(&n, c) || !usable(&n, true, &s))
+    gp_device *dev = c->stream->dev;
+    gp_cuda_enter(dev);
+    if (!gp_device_alive(dev, c->name) || !gp_rnn_open(&n, c) || !usable(&n, true, &s))
         return gp_error_clear(), 0;
-    gp_lib_lock();
-    cudnnHandle_t h = handle(c);
-    plan *p = h ? plan_of(c, h, &s) : NULL;
-    int64_t elements = p && !p->refused ? saved_elements(&n, p) : 0;
-    gp_lib_unlock();
-    if (!p) gp_error_clear();
-    return elements;
+    int64_t elements = elements_of(&n, &s);
+    if (elements < 0 && gp_alloc_release(dev, c->name)) elements = elements_of(&n, &s);
+    if (elements < 0) gp_error_clear();
+    return elements < 0 ? 0 : elements;
 }
 
 bool gp_rnn_by_cudnn(gp_rnn_run *n, bool *done) {
@@ -393,7 +405,7 @@ bool gp_rnn_by_cudnn(gp_rnn_run *n, bool *done) {
     cudnnHandle_t h = handle(n->c);
     plan *p = !h ? NULL : saved ? plan_of_saved(n, h, &s, saved) : plan_of(n->c, h, &s);
     bool ok = p && !p->refused && run(n, h, p);
-    if (!ok && p && saved)
+    if (!ok && p && saved && !gp_cuda_runs_again(n->c))
         p->refused = true; /* nothing is saved, by which backward recognises it */
     gp_lib_unlock();
     if (ok) gp_cuda_detail("cuDNN");
@@ -413,7 +425,7 @@ bool gp_rnn_back_by_cudnn(gp_rnn_run *n, bool *done) {
     cudnnHandle_t h = handle(n->c);
     plan *p = h ? plan_of_saved(n, h, &s, saved) : NULL;
     bool ok = p && !p->refused && run_back(n, h, p);
-    if (!ok && p) p->refused = true;
+    if (!ok && p && !gp_cuda_runs_again(n->c)) p->refused = true;
     gp_lib_unlock();
     if (ok) gp_cuda_detail("cuDNN");
     else if (!p) return false;

@@ -11,8 +11,14 @@ static const char *const names[] = {
 _Static_assert(sizeof gp_dnn == sizeof names, "a pointer for each name");
 
 bool gp_dnn_ok(const gp_call *c, cudnnStatus_t s) {
-    return s == CUDNN_STATUS_SUCCESS ||
-           gp_fail("%s: cuDNN failed: %s", c->op->name, gp_dnn.cudnnGetErrorString(s));
+    if (s == CUDNN_STATUS_SUCCESS) return true;
+    gp_fail("%s: cuDNN failed: %s", c->op->name, gp_dnn.cudnnGetErrorString(s));
+    return gp_lib_failed(c, gp_dnn_no_memory(s));
+}
+
+bool gp_dnn_no_memory(cudnnStatus_t s) {
+    return s == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+           s == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
 }
 
 static bool create(const gp_call *c, cudaStream_t s, void **handle) {
@@ -31,9 +37,10 @@ cudnnHandle_t gp_dnn_handle(const gp_call *c) {
 }
 
 bool gp_dnn_refused(const gp_call *c) {
+    if (atomic_load(&c->stream->dev->dead) || gp_cuda_runs_again(c)) return false;
     gp_error_clear();
     gp_cuda_detail(gp_lib_there(GP_LIB_cudnn) ? "refused by cuDNN" : "without cuDNN");
-    return gp_device_alive(c->stream->dev, c->op->name);
+    return true;
 }
 
 cudnnDataType_t gp_dnn_type(int dt) {

@@ -18,10 +18,13 @@ extern gp_dnn_functions gp_dnn; /* filled when the first handle is made */
 cudnnHandle_t gp_dnn_handle(const gp_call *c);
 /* False with a message where s is an error. */
 bool gp_dnn_ok(const gp_call *c, cudnnStatus_t s);
+/* Whether s says that cuDNN had no memory. */
+bool gp_dnn_no_memory(cudnnStatus_t s);
 cudnnDataType_t gp_dnn_type(int dtype);
 /* Called after a failure before cuDNN runs (it does not take the shape, its memory cannot be
  * allocated, it is missing): clears the message, so that the op runs its own kernel, which the
- * record shows. False, with a message, on a dead device. */
+ * record shows. False, with the message, on a dead device, and where c is about to run again with
+ * more memory. */
 bool gp_dnn_refused(const gp_call *c);
 
 void gp_cuda_detail(const char *text); /* kernels/cuda/runtime/device.h: for the record */

@@ -8,7 +8,7 @@ typedef cudnnBackendDescriptor_t made;
 /* ---- descriptors ---- */
 
 static bool good(gp_graph *g, cudnnStatus_t s) {
-    if (s != CUDNN_STATUS_SUCCESS) g->failed = true;
+    if (s != CUDNN_STATUS_SUCCESS) g->failed = true, g->no_memory |= gp_dnn_no_memory(s);
     return !g->failed;
 }
 

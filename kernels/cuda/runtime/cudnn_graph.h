@@ -25,7 +25,7 @@ typedef struct gp_graph {
     cudnnBackendDescriptor_t config[GP_GRAPH_PLANS],
         plan;       /* whether the plan is one of the configurations */
     int64_t memory; /* bytes of workspace that the plan needs */
-    bool failed;
+    bool failed, no_memory; /* no_memory: for that reason, once or more */
 } gp_graph;
 
 /* A tensor in memory, one within the graph (row-major unless stride is given), and a number of

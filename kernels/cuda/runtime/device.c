@@ -60,7 +60,8 @@ bool gp_cuda_failed(gp_stream *s, int error, const char *what) {
         what, cudaGetErrorString(err), cudaGetErrorName(err), last, dev->name);
 }
 
-static bool call_ok(gp_device *dev, cudaError_t err, const char *what) {
+bool gp_cuda_call_ok(gp_device *dev, int error, const char *what) {
+    cudaError_t err = (cudaError_t)error;
     if (err == cudaSuccess) return true;
     gp_stream *s = dev->nstreams ? dev->streams[0] : NULL;
     if (s) return gp_cuda_failed(s, (int)err, what);
@@ -91,7 +92,7 @@ cuda_block *gp_cuda_block_acquire(gp_device *dev, size_t bytes) {
                   ((void **)&b->data, (size_t)1 << size_class, cudaHostAllocPortable));
     if (err == cudaSuccess) return b;
     free(b);
-    call_ok(dev, err, "pinned host memory");
+    gp_cuda_call_ok(dev, (int)err, "pinned host memory");
     return NULL;
 }
 
@@ -119,7 +120,7 @@ static bool describe(gp_device *dev) {
     cuda_device *d = gp_cuda_of(dev);
     struct cudaDeviceProp p;
     cudaError_t err = cudaGetDeviceProperties(&p, dev->index);
-    if (err != cudaSuccess) return call_ok(dev, err, "cudaGetDeviceProperties");
+    if (err != cudaSuccess) return gp_cuda_call_ok(dev, (int)err, "cudaGetDeviceProperties");
     snprintf(d->model, sizeof d->model, "%.63s", p.name);
     d->sms = p.multiProcessorCount;
     d->arch = p.major * 10 + p.minor;
@@ -136,10 +137,10 @@ static bool set_up(gp_device *dev) {
     cudaError_t err;
     cudaSetDevice(dev->index);
     GP_CUDA_TIMED(dev, err, true, cudaMemGetInfo, (&left, &d->bytes));
-    if (err != cudaSuccess) return call_ok(dev, err, "cudaMemGetInfo");
+    if (err != cudaSuccess) return gp_cuda_call_ok(dev, (int)err, "cudaMemGetInfo");
     cudaStream_t clock = NULL;
     err = cudaStreamCreateWithFlags(&clock, cudaStreamNonBlocking);
-    if (err != cudaSuccess) return call_ok(dev, err, "cudaStreamCreate");
+    if (err != cudaSuccess) return gp_cuda_call_ok(dev, (int)err, "cudaStreamCreate");
     d->clock = clock;
     gp_cuda_sync_clock(dev);
     return d->base || gp_fail("%s: its clock cannot be read", dev->name);
@@ -182,7 +183,7 @@ static void *mem_alloc(gp_device *dev, size_t bytes) {
     GP_CUDA_TIMED(dev, err, false, cudaMalloc, (&p, bytes));
     if (err == cudaSuccess) return p;
     cudaGetLastError();
-    if (err != cudaErrorMemoryAllocation) call_ok(dev, err, "allocation");
+    if (err != cudaErrorMemoryAllocation) gp_cuda_call_ok(dev, (int)err, "allocation");
     return NULL; /* no message: out of memory, which the allocator's ladder handles */
 }
 
@@ -202,7 +203,7 @@ static bool stream_open(gp_stream *s) {
     cudaStream_t stream = NULL;
     gp_cuda_enter(s->dev);
     cudaError_t err = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-    if (err != cudaSuccess) return free(q), call_ok(s->dev, err, "cudaStreamCreate");
+    if (err != cudaSuccess) return free(q), gp_cuda_call_ok(s->dev, (int)err, "cudaStreamCreate");
     pthread_mutex_init(&q->lock, NULL);
     q->stream = stream;
     q->last = &q->later;

@@ -122,6 +122,8 @@ void gp_cuda_enter(const gp_device *dev);
 bool gp_cuda_failed(gp_stream *s, int err, const char *what);
 /* A block of the pool of at least bytes; NULL with a message. */
 cuda_block *gp_cuda_block_acquire(gp_device *dev, size_t bytes);
+/* The same for a call that concerns no stream: true if err is success. */
+bool gp_cuda_call_ok(gp_device *dev, int err, const char *what);
 void gp_cuda_block_release(gp_device *dev, cuda_block *b);
 /* Reports a call that may block, made since t0, to gp_hook.call. */
 void gp_cuda_called(gp_device *dev, const char *what, bool first, uint64_t t0);
@@ -159,6 +161,7 @@ void *gp_cuda_event_acquire(gp_device *dev);
 void gp_cuda_event_release(gp_device *dev, void *event);
 /* Waits for an event that measures how a library does something, which is reported as a first use.
  * False with a message. */
+void *gp_cuda_event_try(gp_device *dev);
 bool gp_cuda_event_synchronize(gp_device *dev, void *event);
 /* Compares the device's clock with the host's, if that is due: called when the host has waited
  * anyway. */
@@ -177,6 +180,9 @@ bool gp_cuda_launch(gp_stream *s, struct gp_call *c);
 /* Called when the plug-in is opened: from then on first uses of libraries are reported. */
 void gp_cuda_launch_open(void);
 
+/* Whether c, which failed for lack of memory, is about to run once more with what the cache gave
+ * back: then nothing else is to run in its place. */
+bool gp_cuda_runs_again(const struct gp_call *c);
 /* gp_device_vt.saves: for layers that cuDNN trains. kernels/cuda/rnn/cudnn.c */
 int64_t gp_cuda_saves(const struct gp_call *c);
 

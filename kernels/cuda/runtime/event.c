@@ -11,15 +11,30 @@
 /* ns: after this the clocks are compared again, as they drift apart */
 static const uint64_t clock_ns = 2000000000;
 
-void *gp_cuda_event_acquire(gp_device *dev) {
+/* An event, or NULL with *err. */
+static void *take_event(gp_device *dev, cudaError_t *err) {
     cuda_device *d = gp_cuda_of(dev);
     pthread_mutex_lock(&d->lock);
     void *event = d->nevents ? d->events[--d->nevents] : NULL;
     pthread_mutex_unlock(&d->lock);
     cudaEvent_t fresh = NULL;
-    if (event || cudaEventCreate(&fresh) == cudaSuccess) return event ? event : fresh;
-    cudaGetLastError();
-    return gp_fail_null("%s: no event can be made", dev->name);
+    if (event) return event;
+    *err = cudaEventCreate(&fresh);
+    return *err == cudaSuccess ? fresh : NULL;
+}
+
+void *gp_cuda_event_try(gp_device *dev) {
+    cudaError_t err;
+    void *event = take_event(dev, &err);
+    if (!event) cudaGetLastError();
+    return event;
+}
+
+void *gp_cuda_event_acquire(gp_device *dev) {
+    cudaError_t err;
+    void *event = take_event(dev, &err);
+    if (!event) gp_cuda_call_ok(dev, (int)err, "cudaEventCreate");
+    return event;
 }
 
 void gp_cuda_event_release(gp_device *dev, void *event) {

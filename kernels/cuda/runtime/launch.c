@@ -24,7 +24,16 @@ void gp_cuda_launch_open(void) { gp_lib_first_use = first_use; }
  * ran a finaliser that runs an op) uses what is above its own start. */
 static _Thread_local gp_storage *scratch[HELD];
 static _Thread_local cuda_block *tables[HELD];
-static _Thread_local int nscratch, ntables, launched;
+static _Thread_local int nscratch, ntables;
+
+/* What became of the call that this thread is making. */
+static _Thread_local struct {
+    int launched;   /* calls of CUDA that queued something */
+    bool no_slot,   /* it has no slot for faults, and an error is set: it fails, whatever its kernels
+                       do */
+        no_memory,  /* CUDA or a library had none when it failed */
+        again;      /* it runs for the second time */
+} now;
 
 cudaStream_t gp_cuda_stream(const gp_call *c) {
     return (cudaStream_t)gp_cuda_queue(c->stream)->stream;
@@ -35,10 +44,11 @@ int gp_cuda_arch(const gp_call *c) { return gp_cuda_of(c->stream->dev)->arch; }
 bool gp_cuda_ok(const gp_call *c, cudaError_t err) {
     if (err ==
         cudaSuccess) { /* a call is one item of the queue, and each further kernel one more */
-        if (launched++) atomic_fetch_add(&gp_cuda_queue(c->stream)->items, 1);
+        if (now.launched++) atomic_fetch_add(&gp_cuda_queue(c->stream)->items, 1);
         return true;
     }
     cudaGetLastError(); /* it is reported here */
+    now.no_memory = err == cudaErrorMemoryAllocation;
     return gp_cuda_failed(c->stream, (int)err, c->op->name);
 }
 
@@ -60,12 +70,9 @@ void *gp_cuda_table(const gp_call *c, size_t bytes) {
     return b->data;
 }
 
-/* The call has no slot for faults, and an error is set: it fails, whatever its kernels do. */
-static _Thread_local bool no_slot;
-
 gp_fault_at gp_cuda_fault(const gp_call *c, const char *const *texts, int n) {
     gp_fault *f = gp_cuda_fault_open(c->stream, c, texts, n);
-    if (!f) no_slot = true;
+    if (!f) now.no_slot = true;
     return (gp_fault_at){f};
 }
 
@@ -87,20 +94,64 @@ static void settle(gp_stream *s, int nscratch0, int ntables0) {
     while (nscratch > nscratch0) gp_storage_unref(scratch[--nscratch]);
 }
 
+/* ---- lack of memory ---- */
+
+bool gp_lib_failed(const gp_call *c, bool no_memory) {
+    gp_device *dev = c->stream->dev;
+    cudaError_t err = cudaStreamQuery((cudaStream_t)gp_cuda_of(dev)->clock);
+    cudaGetLastError();
+    now.no_memory = no_memory;
+    return err == cudaSuccess || err == cudaErrorNotReady
+               ? false
+               : gp_cuda_failed(c->stream, (int)err, c->op->name);
+}
+
+bool gp_lib_no_memory(void) { return now.no_memory; }
+
+/* Whether c may be run once more: nothing was queued, or it writes only what it does not read. */
+static bool repeatable(const gp_call *c) {
+    bool fresh = !c->into;
+    for (int i = 0; i < c->nargs; i++) fresh &= !c->arg[i].written;
+    return fresh || !now.launched;
+}
+
+bool gp_cuda_runs_again(const gp_call *c) {
+    return now.no_memory && !now.again && repeatable(c) && !atomic_load(&c->stream->dev->dead);
+}
+
+static bool run(gp_call *c) {
+    now.launched = 0;
+    now.no_slot = now.no_memory = false;
+    return gp_cuda_kernels[gp_op_id(c->op)](c) && !now.no_slot;
+}
+
+/* Runs c's kernel. Where CUDA or a library has no memory the device's cache may hold all of it: it
+ * is given back, and the kernel runs once more. */
+static bool run_with_memory(gp_call *c) {
+    int nscratch0 = nscratch;
+    now.again = false;
+    if (run(c)) return true;
+    if (!gp_cuda_runs_again(c)) return false;
+    while (nscratch > nscratch0) gp_storage_unref(scratch[--nscratch]);
+    if (!gp_alloc_release(c->stream->dev, c->name)) return false;
+    gp_cuda_enter(c->stream->dev);
+    now.again = true;
+    return run(c);
+}
+
 bool gp_cuda_launch(gp_stream *s, gp_call *c) {
     if (!gp_device_alive(s->dev, c->op->name)) return false;
-    gp_kernel kernel = gp_cuda_kernels[gp_op_id(c->op)];
     gp_cuda_enter(s->dev);
     int nscratch0 = nscratch, ntables0 = ntables;
     _Atomic bool *used = &gp_cuda_of(s->dev)->used[gp_op_id(c->op)];
     uint64_t t0 = atomic_load_explicit(used, memory_order_relaxed) ? 0 : gp_now_ns();
-    launched = 0;
+    __typeof__(now) outer = now; /* of a call whose scratch memory made the collector run c */
     launching = s->dev;
     cuda_span span = {0};
     bool watched = atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed);
     if (watched) gp_cuda_span_begin(&span, s, c->op, "kernel", c->id, 0);
-    no_slot = false;
-    bool ok = kernel(c) && !no_slot;
+    bool ok = run_with_memory(c);
+    now = outer;
     if (watched) gp_cuda_span_end(&span);
     if (t0) { /* reports that its code was loaded, a library opened, a handle made */
         atomic_store(used, true);

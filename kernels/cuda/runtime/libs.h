@@ -45,6 +45,14 @@ bool gp_lib_describe(gp_lib lib, const char **name, char *text, size_t size);
 typedef bool (*gp_lib_create)(const gp_call *c, cudaStream_t s, void **handle);
 void *gp_lib_handle(const gp_call *c, gp_lib lib, gp_lib_create create);
 
+/* Called after a library's call for c failed, with the message set; returns false. Where the device
+ * has died of an error, that error becomes the message. no_memory: the library's status says that
+ * it had none. */
+bool gp_lib_failed(const gp_call *c, bool no_memory);
+/* Whether the last failure of this thread was for lack of memory: then it says nothing of what the
+ * library can do, and is not to be remembered. */
+bool gp_lib_no_memory(void);
+
 /* Hold it while a handle or a cached plan is used: neither is made for several threads at once. */
 void gp_lib_lock(void);
 void gp_lib_unlock(void);

@@ -15,7 +15,7 @@ static void record_mark(gp_stream *s) {
     bool full = q->tail - q->head == CUDA_MARKS;
     unsigned at = (full ? q->tail - 1 : q->tail) % CUDA_MARKS;
     uint64_t ticket = atomic_load(&s->issued);
-    void *event = full ? q->marks[at].event : gp_cuda_event_acquire(s->dev);
+    void *event = full ? q->marks[at].event : gp_cuda_event_try(s->dev);
     if (!event || cudaEventRecord((cudaEvent_t)event, (cudaStream_t)q->stream)) {
         if (event && !full) gp_cuda_event_release(s->dev, event);
         return; /* the stream's own state still shows when all is done */

@@ -8,6 +8,7 @@
 typedef enum {
     CUFFT_SUCCESS = 0,
     CUFFT_INVALID_PLAN = 1,
+    CUFFT_ALLOC_FAILED = 2,
     CUFFT_INVALID_VALUE = 4,
     CUFFT_INVALID_SIZE = 8
 } cufftResult;

@@ -28,6 +28,8 @@
  *   GPUSH_FAKE_ENGINE=N       cuDNN has no engine for graph N that it is asked of
  *   GPUSH_FAKE_PLAN=N         cuDNN cannot make plan N of a graph
  *   GPUSH_FAKE_CHOICE=N       cuDNN has no algorithm for convolution or recurrent layer N that it is asked of
+ *   GPUSH_FAKE_LIB_OOM=N      handle or plan N that a library makes finds no memory: its status for that. Handles take a few
+ *                             MiB of the device, plans need them for a moment: without the order, too, they fail where it is full
  *   GPUSH_FAKE_REFUSE=N       cuDNN refuses convolution, batch_norm or run of a recurrent layer N: CUDNN_STATUS_NOT_SUPPORTED
  *   GPUSH_FAKE_LATE=N:ms      event N of those recorded completes ms late
  *   GPUSH_FAKE_ORDER=backward blocks run from the last to the first, and so do a block's threads between two barriers ("forward"):
@@ -48,7 +50,9 @@ extern "C" {
 int fakeFault(const char *settings);
 /* For stand-in libraries: is this the time that fault `name` was asked for? */
 int fakeFaulty(const char *name);
-/* How often things happened in this process: "malloc", "free", "launch", "copy", "event", "sync", "pinned"; "range add": NVTX ranges of that
+/* For stand-in libraries: whether the device has these bytes for a handle or a plan; `keep`: they stay taken. */
+int fakeLibraryMemory(size_t bytes, int keep);
+/* How often things happened in this process: "malloc", "free", "launch", "copy", "event", "sync", "pinned", "system atomic"; "range add": NVTX ranges of that
  * name; "open ranges". */
 unsigned long long fakeCount(const char *what);
 

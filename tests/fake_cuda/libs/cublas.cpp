@@ -44,6 +44,7 @@ static void inverse(int n, const T *a, int lda, const int *pivots, T *c, int ldc
 
 extern "C" {
 cublasStatus_t cublasCreate_v2(cublasHandle_t *h) {
+    if (!fakeLibraryMemory(4 << 20, true)) return CUBLAS_STATUS_ALLOC_FAILED;
     *h = new cublasContext;
     return CUBLAS_STATUS_SUCCESS;
 }

@@ -104,6 +104,7 @@ template <class T> static cublasStatus_t run(const work<T> &w, cudaStream_t s) {
 extern "C" {
 size_t cublasLtGetVersion(void) { return 130000; }
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *h) {
+    if (!fakeLibraryMemory(1 << 20, true)) return CUBLAS_STATUS_ALLOC_FAILED;
     *h = (cublasLtHandle_t) new int;
     return CUBLAS_STATUS_SUCCESS;
 }

@@ -94,6 +94,8 @@ template <class P>
 static cudnnStatus_t answers_of(const work &v, int most, int *n, P *answers, bool tried) {
     if (!fits(v) || most < 2) return CUDNN_STATUS_BAD_PARAM;
     if (fakeFaulty("choice")) return *n = 0, CUDNN_STATUS_SUCCESS;
+    if (!fakeLibraryMemory(1 << 20, false))
+        return CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
     for (int i = 0; i < 2; i++) {
         answers[i] = {};
         answers[i].algo = (decltype(answers[i].algo))i;
@@ -145,9 +147,15 @@ static cudnnStatus_t set(fake_tensor *t, cudnnDataType_t type, int n, const int 
 extern "C" {
 size_t cudnnGetVersion(void) { return 91900; }
 const char *cudnnGetErrorString(cudnnStatus_t s) {
-    return s == CUDNN_STATUS_BAD_PARAM ? "CUDNN_STATUS_BAD_PARAM" : "CUDNN_STATUS_NOT_SUPPORTED";
+    return s == CUDNN_STATUS_BAD_PARAM       ? "CUDNN_STATUS_BAD_PARAM"
+           : s == CUDNN_STATUS_NOT_SUPPORTED ? "CUDNN_STATUS_NOT_SUPPORTED"
+                                             : "CUDNN_STATUS_ALLOC_FAILED";
 }
-cudnnStatus_t cudnnCreate(cudnnHandle_t *h) { return *h = new cudnnContext, CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnCreate(cudnnHandle_t *h) {
+    if (!fakeLibraryMemory(2 << 20, true))
+        return CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+    return *h = new cudnnContext, CUDNN_STATUS_SUCCESS;
+}
 cudnnStatus_t cudnnSetStream(cudnnHandle_t h, cudaStream_t s) {
     return h->stream = s, CUDNN_STATUS_SUCCESS;
 }
@@ -192,6 +200,7 @@ cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t d, int 
     return d->groups = groups, CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t d, cudnnMathType_t math) {
+    if (math == CUDNN_FMA_MATH && d->compute == CUDNN_DATA_DOUBLE) return CUDNN_STATUS_NOT_SUPPORTED;
     return d->math = math, CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t d) {
@@ -200,7 +209,6 @@ cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t d) 
 
 // WORK: the product as `work`, of the arguments' names.
 #define DEFINE(known, tried, run, perf, algorithm, XD, YD, OD, WORK)                               \
-    if (math == CUDNN_FMA_MATH && d->compute == CUDNN_DATA_DOUBLE) return CUDNN_STATUS_NOT_SUPPORTED;
     cudnnStatus_t known(cudnnHandle_t, XD xd, YD yd, cudnnConvolutionDescriptor_t d, OD od,        \
                         int most, int *n, perf *answers) {                                         \
         const void *x = nullptr, *y = nullptr;                                                     \

@@ -160,6 +160,8 @@ cudnnStatus_t finish_plan(bag *b) {
     if (!config || !config->whole || !b->attr.count(CUDNN_ATTR_EXECUTION_PLAN_HANDLE))
         return CUDNN_STATUS_BAD_PARAM;
     if (fakeFaulty("plan")) return CUDNN_STATUS_NOT_SUPPORTED;
+    if (!fakeLibraryMemory(1 << 20, false))
+        return CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
     b->whole = config->whole, b->varies = config->varies;
     return CUDNN_STATUS_SUCCESS;
 }

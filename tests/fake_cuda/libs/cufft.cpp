@@ -115,6 +115,7 @@ cufftResult cufftMakePlanMany64(cufftHandle plan, int rank, long long *n, long l
     fake_plan &p = plans[(size_t)plan];
     if (rank != 1 || n[0] < 1 || batch < 1 || istride != 1 || ostride != 1)
         return CUFFT_INVALID_SIZE;
+    if (!fakeLibraryMemory(1 << 20, false)) return CUFFT_ALLOC_FAILED;
     p.n = n[0], p.batch = batch, p.type = type;
     *work = 64;
     return CUFFT_SUCCESS;

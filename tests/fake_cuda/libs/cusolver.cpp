@@ -43,6 +43,7 @@ static void general(bool vectors, int n, void *a, int lda, void *w, void *v, int
 extern "C" {
 cusolverStatus_t cusolverGetVersion(int *version) { return ask(version, CUSOLVER_VERSION); }
 cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *h) {
+    if (!fakeLibraryMemory(4 << 20, true)) return CUSOLVER_STATUS_ALLOC_FAILED;
     *h = new cusolverDnContext;
     return CUSOLVER_STATUS_SUCCESS;
 }

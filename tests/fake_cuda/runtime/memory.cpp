@@ -102,6 +102,16 @@ template <class Ok> static cudaError_t release(void *p, Ok ok) {
 using namespace fake;
 extern "C" {
 
+int fakeLibraryMemory(size_t bytes, int keep) {
+    if (forbidden()) return 0;
+    locked l(rt().lock);
+    if (faulty(F_LIB_OOM, NULL) || bytes > rt().memory ||
+        taken(current_device) > rt().memory - bytes)
+        return 0;
+    if (keep) dev().used += bytes;
+    return 1;
+}
+
 cudaError_t cudaMalloc(void **p, size_t bytes) {
     API(cudaMalloc);
     cudaError_t err = forbidden();

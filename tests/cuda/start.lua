@@ -200,4 +200,45 @@ if not t.ok(out:find "^true\ttrue\n[^\n]*index_select: [^\n]*6[^\n]*child%.lua:3
     "a bad index is raised by the next wait, with op and line, and the device lives on") then
     io.stderr:write("#   ", out)
 end
+-- the threads that meet a bad index after the first do not go to the host's memory
+out = run("", [[
+local fake = require "fake"
+local x, none = full({200000}, 1, {device = "cuda", dtype = "i32"}), zeros({200000}, {device = "cuda",
+    dtype = "i32"})
+local before = fake.count "system atomic"
+local y = x // none
+print(select(2, pcall(synchronize, "cuda")))
+print(fake.count "system atomic" - before <= 4)
+for i = 1, 2100 do -- each slot for faults is used again
+    local bad, by = i == 3 or i == 1027, x
+    if bad then by = none end
+    local z = x["1:3"] // by["1:3"]
+    local ok = pcall(synchronize, "cuda")
+    if ok == bad then print("division", i, ok) end
+end
+]])
+if not t.ok(out:find "^[^\n]*floor_divide: integer division by zero[^\n]*\ntrue\n$",
+    "200000 zero divisors are one fault, and a slot tells each launch's own") then
+    io.stderr:write("#   ", out, "\n")
+end
+
+-- CUDA's own error is what a call names that finds the device dead, not what failed of it
+for what, call in pairs { ["an event"] = "s:record()",
+    ["cuBLASLt"] = "x:mm(x)", ["cuSOLVER"] = "linalg.inv(x)", ["cuFFT"] = "fft.rfft(x)",
+    ["cuDNN"] = "conv2d(x:view(1, 1, 64, 64), x:view(1, 1, 64, 64))" } do
+    prints("", ([[
+local x, s = eye(64, {device = "cuda"}), stream "cuda"
+local function call() return %s end
+local kept = {} -- all events of the pool, so that the next one is made
+for i = 1, 40 do kept[i] = s:record() end
+call()
+synchronize "cuda"
+require "fake".fault "sticky=1"
+local y = x + 1
+os.execute "sleep 0.3"
+print(select(2, pcall(call)))
+print(select(2, pcall(call)))]]):format(call),
+        "^[^\n]*cudaErrorIllegalAddress[^\n]*\n[^\n]*cuda:0 has been dead",
+        "after a sticky error " .. what .. " names it, and the device is dead")
+end
 t.done()

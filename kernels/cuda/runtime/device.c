@@ -130,6 +130,16 @@ static bool describe(gp_device *dev) {
                    d->model, p.major, p.minor);
 }
 
+/* Makes the marks of faults that kernels have met, all 0. */
+static bool make_seen(gp_device *dev) {
+    cuda_device *d = gp_cuda_of(dev);
+    size_t bytes = (size_t)GP_MAX_STREAMS * CUDA_NOTES * sizeof *d->seen;
+    cudaError_t err;
+    GP_CUDA_TIMED(dev, err, true, cudaMalloc, ((void **)&d->seen, bytes));
+    if (err == cudaSuccess) err = cudaMemsetAsync(d->seen, 0, bytes, (cudaStream_t)d->clock);
+    return err == cudaSuccess || gp_cuda_call_ok(dev, (int)err, "cudaMalloc");
+}
+
 /* Makes the device's context, which takes almost a second. */
 static bool set_up(gp_device *dev) {
     cuda_device *d = gp_cuda_of(dev);
@@ -142,7 +152,8 @@ static bool set_up(gp_device *dev) {
     err = cudaStreamCreateWithFlags(&clock, cudaStreamNonBlocking);
     if (err != cudaSuccess) return gp_cuda_call_ok(dev, (int)err, "cudaStreamCreate");
     d->clock = clock;
-    gp_cuda_sync_clock(dev);
+    if (!make_seen(dev)) return false;
+    gp_cuda_sync_clock(dev); /* that stream has then cleared the marks */
     return d->base || gp_fail("%s: its clock cannot be read", dev->name);
 }
 

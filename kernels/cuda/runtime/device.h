@@ -15,6 +15,7 @@
 
 struct gp_core;
 struct gp_fault;
+struct gp_fault_at;
 
 /* Takes the program's table; false if it is of another build. */
 bool gp_core_import(const struct gp_core *table);
@@ -46,6 +47,7 @@ typedef struct cuda_device {
     int sms, arch; /* multiprocessors; 90: compute capability 9.0 */
     size_t bytes;  /* of memory */
     void *clock;   /* cudaStream_t without work, for reading the device's clock */
+    unsigned *seen; /* device memory: gp_fault_at.seen, CUDA_NOTES of them for each stream */
     char why[256];        /* gp_device.dead, once that is set */
     pthread_mutex_t lock; /* guards what follows */
     cuda_base *base;
@@ -120,10 +122,10 @@ void gp_cuda_enter(const gp_device *dev);
  * error marks the device dead. what: the op or call; NULL in a queue: then the last op queued on s
  * is named. */
 bool gp_cuda_failed(gp_stream *s, int err, const char *what);
-/* A block of the pool of at least bytes; NULL with a message. */
-cuda_block *gp_cuda_block_acquire(gp_device *dev, size_t bytes);
 /* The same for a call that concerns no stream: true if err is success. */
 bool gp_cuda_call_ok(gp_device *dev, int err, const char *what);
+/* A block of the pool of at least bytes; NULL with a message. */
+cuda_block *gp_cuda_block_acquire(gp_device *dev, size_t bytes);
 void gp_cuda_block_release(gp_device *dev, cuda_block *b);
 /* Reports a call that may block, made since t0, to gp_hook.call. */
 void gp_cuda_called(gp_device *dev, const char *what, bool first, uint64_t t0);
@@ -150,18 +152,19 @@ void gp_cuda_queued_then(gp_stream *s, cuda_later *what);
 /* Whether s is known, without waiting, to have reached this ticket. Does the host's due work. A
  * dead device's queue counts as finished, and what was in it as failed. */
 bool gp_cuda_reached(gp_stream *s, uint64_t ticket);
-/* The slot where a launch records its fault, for c, the next command of s. NULL with a message. */
-struct gp_fault *gp_cuda_fault_open(gp_stream *s, const struct gp_call *c, const char *const *texts,
-                                    int n);
+/* The slot where a launch records its fault, for c, the next command of s, in *to. False with a
+ * message. */
+bool gp_cuda_fault_open(gp_stream *s, const struct gp_call *c, const char *const *texts, int n,
+                        struct gp_fault_at *to);
 
 /* ---- kernels/cuda/runtime/event.c ---- */
 
-/* An event of the pool (cudaEvent_t); NULL with a message. */
+/* An event of the pool (cudaEvent_t); NULL with a message, or, from try, without. */
 void *gp_cuda_event_acquire(gp_device *dev);
+void *gp_cuda_event_try(gp_device *dev);
 void gp_cuda_event_release(gp_device *dev, void *event);
 /* Waits for an event that measures how a library does something, which is reported as a first use.
  * False with a message. */
-void *gp_cuda_event_try(gp_device *dev);
 bool gp_cuda_event_synchronize(gp_device *dev, void *event);
 /* Compares the device's clock with the host's, if that is due: called when the host has waited
  * anyway. */
@@ -177,12 +180,12 @@ void gp_cuda_event_free(gp_event *e);
 
 /* Queues the kernel of c's row on s; false with a message. The vtable's launch. */
 bool gp_cuda_launch(gp_stream *s, struct gp_call *c);
-/* Called when the plug-in is opened: from then on first uses of libraries are reported. */
-void gp_cuda_launch_open(void);
-
 /* Whether c, which failed for lack of memory, is about to run once more with what the cache gave
  * back: then nothing else is to run in its place. */
 bool gp_cuda_runs_again(const struct gp_call *c);
+/* Called when the plug-in is opened: from then on first uses of libraries are reported. */
+void gp_cuda_launch_open(void);
+
 /* gp_device_vt.saves: for layers that cuDNN trains. kernels/cuda/rnn/cudnn.c */
 int64_t gp_cuda_saves(const struct gp_call *c);
 

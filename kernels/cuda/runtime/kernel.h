@@ -62,14 +62,17 @@ int gp_cuda_sms(const gp_call *c);
 int gp_cuda_arch(const gp_call *c);
 
 /* A kernel that meets a bad index records it in pinned memory, where each launch has its own slot:
- * the host reads it when it waits, the error names op and line, and the context stays valid. */
+ * the host reads it when it waits, the error names op and line, and the context stays valid. Of the
+ * threads that meet one only the first writes there: the others see in device memory that there is
+ * an earlier one, as 10^8 writes over the bus would take a minute. */
 typedef struct gp_fault {
-    unsigned first; /* 1: a thread was the first to record a fault */
-    int code;       /* written last: the number of the message in the launch's texts, from 1 */
+    int code; /* written last: the number of the message in the launch's texts, from 1 */
     long long v[3];
 } gp_fault;
 typedef struct gp_fault_at {
-    gp_fault *fault; /* device address of pinned memory */
+    gp_fault *fault;  /* device address of pinned memory */
+    unsigned *seen;   /* device memory: the number of the slot's last launch with a fault */
+    unsigned number;  /* of this launch among those that used the slot, from 1 */
 } gp_fault_at;
 /* The slot of c's next launch. Without memory for slots its address is NULL, kernels record
  * nothing, and the call fails. texts: the messages for code 1 … n, each with up to three %lld;
@@ -104,7 +107,9 @@ static inline bool gp_cuda_launched(const gp_call *c, F launch, dim3 grid, dim3 
 /* Records a fault unless there is an earlier one. Kernels continue with a harmless index. */
 __device__ static inline void gp_fault_note(gp_fault_at at, int code, long long a = 0,
                                             long long b = 0, long long d = 0) {
-    if (!at.fault || atomicCAS_system(&at.fault->first, 0u, 1u) != 0) return;
+    if (!at.fault || *(volatile unsigned *)at.seen == at.number ||
+        atomicExch(at.seen, at.number) == at.number)
+        return;
     at.fault->v[0] = a, at.fault->v[1] = b, at.fault->v[2] = d;
     __threadfence_system();
     atomicExch_system(&at.fault->code, code); /* the host reads it while the kernel runs */

@@ -71,9 +71,9 @@ void *gp_cuda_table(const gp_call *c, size_t bytes) {
 }
 
 gp_fault_at gp_cuda_fault(const gp_call *c, const char *const *texts, int n) {
-    gp_fault *f = gp_cuda_fault_open(c->stream, c, texts, n);
-    if (!f) now.no_slot = true;
-    return (gp_fault_at){f};
+    gp_fault_at at = {0};
+    if (!gp_cuda_fault_open(c->stream, c, texts, n, &at)) now.no_slot = true;
+    return at;
 }
 
 /* The call is queued: its tables are needed until it is done, its scratch memory only by work

@@ -102,9 +102,10 @@ static bool have_notes(gp_stream *s) {
     return q->faults;
 }
 
-gp_fault *gp_cuda_fault_open(gp_stream *s, const gp_call *c, const char *const *texts, int n) {
+bool gp_cuda_fault_open(gp_stream *s, const gp_call *c, const char *const *texts, int n,
+                        gp_fault_at *to) {
     cuda_stream *q = gp_cuda_queue(s);
-    gp_fault *f = NULL;
+    bool ok = false;
     if (q->noted - q->settled == CUDA_NOTES) gp_cuda_reached(s, atomic_load(&s->issued));
     pthread_mutex_lock(&q->lock);
     if (!have_notes(s)) gp_fail("%s: %s", c->op->name, gp_error());
@@ -113,10 +114,14 @@ gp_fault *gp_cuda_fault_open(gp_stream *s, const gp_call *c, const char *const *
     else {
         unsigned at = (unsigned)(q->noted++ % CUDA_NOTES);
         q->notes[at] = (cuda_note){atomic_load(&s->issued) + 1, false, c->loc, n, texts};
-        f = memset(&q->faults[at], 0, sizeof *f);
+        memset(&q->faults[at], 0, sizeof *q->faults);
+        *to = (gp_fault_at){&q->faults[at],
+                            gp_cuda_of(s->dev)->seen + s->index * CUDA_NOTES + at,
+                            (unsigned)((q->noted - 1) / CUDA_NOTES) + 1};
+        ok = true;
     }
     pthread_mutex_unlock(&q->lock);
-    return f;
+    return ok;
 }
 
 /* ---- counting ---- */

@@ -27,6 +27,8 @@ unsigned exchange(unsigned mask, uint64_t value, uint64_t all[32]);
 uint64_t shuffle(unsigned mask, uint64_t value, int from);
 int lane();
 void yield();
+/* An atomic on the memory of the whole system: on a card it may cross the bus, one at a time. */
+void system_atomic();
 [[noreturn]] void trap(const char *why);
 uint64_t clock_ns();
 
@@ -136,6 +138,7 @@ template <class T> struct same { typedef T type; };
         return fake::update(p, [v](T old) -> T { return expression; }); \
     } \
     template <class T> static inline T atomic##name##_system(T *p, typename fake::same<T>::type v) { \
+        fake::system_atomic(); \
         return atomic##name(p, v); \
     } \
     template <class T> static inline T atomic##name##_block(T *p, typename fake::same<T>::type v) { \
@@ -159,6 +162,7 @@ static inline T atomicCAS(T *p, typename fake::same<T>::type expected, typename 
 }
 template <class T>
 static inline T atomicCAS_system(T *p, typename fake::same<T>::type expected, typename fake::same<T>::type v) {
+    fake::system_atomic();
     return atomicCAS(p, expected, v);
 }
 

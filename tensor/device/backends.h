@@ -15,6 +15,9 @@ int gp_sim_count(void);
 const gp_device_vt *gp_cuda_vt(void);
 /* The number of CUDA devices, with a line of text for each; 0 with the reason. */
 int gp_cuda_devices(char *text, size_t size);
+/* Where someone gets the simulated device for "gpu": says on stderr, once, that there is a driver
+ * which cannot be used, as whoever has a card expects it to be at work. */
+void gp_cuda_warn_unusable(void);
 /* A setting of the plug-in's libraries, as gp_cuda_setting_fn (plugin_api.h); -1 with a message. */
 int gp_cuda_setting(const char *name, int value);
 /* Ranges that NVIDIA's tools show, in any order and on any thread. gp_cuda_ranges: whether a tool

@@ -49,7 +49,18 @@ int gp_cuda_devices(char *text, size_t size) {
     void *so = gp_cuda_plugin(text, size);
     gp_cuda_probe_fn *probe = so ? (gp_cuda_probe_fn *)dlsym(so, "gp_cuda_probe") : NULL;
     if (so && !probe) snprintf(text, size, "cuda: the plug-in is of another version");
-    return probe ? probe(text, size) : 0;
+    int n = probe ? probe(text, size) : 0;
+    return n > 0 ? n : 0;
+}
+
+void gp_cuda_warn_unusable(void) {
+    static bool warned;
+    char text[300] = "";
+    void *so = warned ? NULL : gp_cuda_plugin(text, sizeof text);
+    gp_cuda_probe_fn *probe = so ? (gp_cuda_probe_fn *)dlsym(so, "gp_cuda_probe") : NULL;
+    warned = true;
+    if (probe && probe(text, sizeof text) < 0)
+        fprintf(stderr, "gpush: \"gpu\" is the simulated device here: %s\n", text);
 }
 
 int gp_cuda_setting(const char *name, int value) {

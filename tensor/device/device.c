@@ -211,6 +211,7 @@ static bool split_name(const char *name, char *kind, size_t size, int *index) {
 static gp_device *lookup(const char *kind, int index, const char *name) {
     if (!strcmp(kind, "gpu")) {
         const gp_device_vt *vt = gp_cuda_vt();
+        if (!vt) gp_cuda_warn_unusable();
         return vt ? find_or_open(vt, index) : lookup("sim", index, name);
     }
     if (!strcmp(kind, "cpu") && index == 0) return find_or_open(&gp_cpu_vt, 0);

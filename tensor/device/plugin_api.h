@@ -56,7 +56,8 @@ static inline uint64_t gp_core_hash(void) {
 /* The plug-in's exports. Its device's functions, or NULL with the reason in why: no driver, no
  * device, or a plug-in of another build. */
 typedef const gp_device_vt *gp_cuda_open_fn(const gp_core *core, char *why, size_t size);
-/* The number of devices, with a line of text for each; 0 with the reason. Does not open them. */
+/* The number of devices, with a line of text for each; 0 with the reason, below 0 where a driver is
+ * there that cannot be used. Does not open them. */
 typedef int gp_cuda_probe_fn(char *text, size_t size);
 /* Library i of those that the plug-in uses, the runtime first: 1 if it can be used, with version
  * and path in text; 0 with the reason; -1: no such library. Call it after gp_cuda_open. */

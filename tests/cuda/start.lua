@@ -29,8 +29,14 @@ prints("GPUSH_FAKE_DEVICES=0", "print(cuda.is_available()) print(ones(2, {device
     "^false\tcuda: no CUDA%-capable device[^\n]*\nsim:0\n$",
     "without a device gpu is sim, and the reason is printed")
 prints("GPUSH_FAKE_DRIVER=12000", "print(pcall(ones, 2, {device = 'cuda'}))",
-    "false\t[^\n]*ones: no CUDA device here %(CUDA driver version is insufficient",
-        "a driver that is too old")
+    "^false\t[^\n]*ones: no CUDA device here %(the driver is for CUDA 12%.0, and this build of \z
+        gpush needs 13%.0: update the driver", "a driver that is too old")
+prints("GPUSH_FAKE_DRIVER=12080",
+    "print(ones(2, {device = 'gpu'}).device, ones(2, {device = 'gpu'}).device)",
+    "^gpush: \"gpu\" is the simulated device here: cuda: the driver is for CUDA 12%.8, [^\n]*\n\z
+        sim:0\tsim:0\n$", "whoever asks for gpu beside such a driver is warned, once")
+prints("GPUSH_FAKE_DRIVER=12080", "print(cuda.is_available())",
+    "^false\tcuda: the driver is for CUDA 12%.8", "who asks whether there is one is not")
 prints("GPUSH_FAKE_ARCH=70", "print(pcall(ones, 2, {device = 'cuda'}))",
     "compute capability 7%.0; 7%.5 or more is needed", "a GPU that is too old")
 prints("GPUSH_CUDA_PLUGIN=/nowhere.so",

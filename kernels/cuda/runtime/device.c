@@ -106,14 +106,37 @@ void gp_cuda_block_release(gp_device *dev, cuda_block *b) {
 
 /* ---- opening ---- */
 
+/* Before the first call of CUDA, unless the user decided: streams share 8 hardware queues by
+ * default, where one's work waits for another's; 32 is the most. And cuDNN's recurrent layers use
+ * cuBLAS on streams of their own, which is deterministic only with a workspace of a given size, here
+ * 8 of 4 MiB. Sources: NVIDIA's CUDA C++ Programming Guide, "CUDA Environment Variables"; its
+ * documentation of cuBLAS, "Results reproducibility". */
+static void set_environment(void) {
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+}
+
+/* The number of devices; 0 with the reason where there is none, below 0 where there is a driver that
+ * cannot be used. */
 static int count_devices(char *why, size_t size) {
     int n = 0;
+    set_environment();
     cudaError_t err = cudaGetDeviceCount(&n);
     cudaGetLastError();
     if (err == cudaSuccess && n > 0) return n;
-    snprintf(why, size, "cuda: %s",
-             err == cudaSuccess ? "there is no CUDA device" : cudaGetErrorString(err));
-    return 0;
+    int driver = 0;
+    cudaDriverGetVersion(&driver);
+    cudaGetLastError();
+    if (err == cudaErrorInsufficientDriver && driver)
+        snprintf(why, size,
+                 "cuda: the driver is for CUDA %d.%d, and this build of gpush needs %d.%d: update "
+                 "the driver, or build gpush with a toolkit of CUDA %d",
+                 driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000,
+                 CUDART_VERSION % 1000 / 10, driver / 1000);
+    else
+        snprintf(why, size, "cuda: %s",
+                 err == cudaSuccess ? "there is no CUDA device" : cudaGetErrorString(err));
+    return driver && err != cudaSuccess && err != cudaErrorNoDevice ? -1 : 0;
 }
 
 static bool describe(gp_device *dev) {
@@ -169,7 +192,7 @@ static void warn_of_blocking(void) {
 static bool open_device(gp_device *dev) {
     char why[200];
     int n = count_devices(why, sizeof why);
-    if (!n) return gp_fail("%s", why);
+    if (n < 1) return gp_fail("%s", why);
     if (dev->index >= n)
         return gp_fail("device '%s': there is only cuda:0 … cuda:%d", dev->name, n - 1);
     cuda_device *d = calloc(1, sizeof *d);
@@ -177,6 +200,9 @@ static bool open_device(gp_device *dev) {
     pthread_mutex_init(&d->lock, NULL);
     dev->impl = d;
     if (describe(dev) && set_up(dev)) return warn_of_blocking(), true;
+    if (d->seen) cudaFree(d->seen);
+    if (d->clock) cudaStreamDestroy((cudaStream_t)d->clock);
+    cudaGetLastError();
     dev->impl = NULL;
     free(d);
     return false;
@@ -328,5 +354,5 @@ EXPORT const gp_device_vt *gp_cuda_open(const gp_core *core, char *why, size_t s
     }
     gp_cuda_watch_open();
     gp_cuda_launch_open();
-    return count_devices(why, size) ? &vt : NULL;
+    return count_devices(why, size) > 0 ? &vt : NULL;
 }

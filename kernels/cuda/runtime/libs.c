@@ -72,20 +72,55 @@ int64_t gp_lib_now(void) {
 
 /* ---- search path ---- */
 
+/* Whether the library is for another major version of CUDA: cuDNN's soname is the same for all. It
+ * would open that version's cuBLAS beside ours. Then `why` says so. */
+static bool of_other_cuda(library *l, void *so, const char *path) {
+    size_t (*built_for)(void) = (size_t(*)(void))dlsym(so, "cudnnGetCudartVersion");
+    int cuda = l == &libraries[GP_LIB_cudnn] && built_for ? (int)(built_for() / 1000) : 0;
+    if (!cuda || cuda == CUDART_VERSION / 1000) return false;
+    snprintf(l->why, sizeof l->why, "%.800s is for CUDA %d (expected one for CUDA %d)", path, cuda,
+             CUDART_VERSION / 1000);
+    return true;
+}
+
+/* Whether folder, nvidia/cudnn/lib of Python's packages, is that of the package for another version
+ * of CUDA, by the package's name: nothing of it is opened then, as its parts would stay. */
+static bool wheel_of_other_cuda(const char *folder, size_t length) {
+    static const char end[] = "/nvidia/cudnn/lib";
+    char pattern[PATH_MAX];
+    glob_t g;
+    if (length < sizeof end || memcmp(folder + length - (sizeof end - 1), end, sizeof end - 1))
+        return false;
+    snprintf(pattern, sizeof pattern, "%.*s/nvidia_cudnn_cu*-*.dist-info",
+             (int)(length - (sizeof end - 1)), folder);
+    if (glob(pattern, 0, NULL, &g)) return false;
+    bool ours = false;
+    for (size_t i = 0; i < g.gl_pathc; i++)
+        ours |= strstr(g.gl_pathv[i], "nvidia_cudnn_cu" MATCHES "-") != NULL;
+    globfree(&g);
+    return !ours;
+}
+
 /* Tries folder/file; false where there is none. If the file exists but does not open, `why` says
  * so. */
 static bool try_folder(library *l, const char *file, const char *folder, size_t length, void **so) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%.*s/%s", (int)length, folder, file);
     if (access(path, R_OK)) return false;
-    *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (*so) {
-        if (file == l->file) snprintf(l->path, sizeof l->path, "%s", path);
-        return true;
+    if (wheel_of_other_cuda(folder, length)) {
+        snprintf(l->why, sizeof l->why, "%.800s is for another CUDA (expected one for CUDA %s)", path,
+                 MATCHES);
+        return false;
     }
-    const char *text = dlerror();
-    snprintf(l->why, sizeof l->why, "%.900s", text ? text : path);
-    return false;
+    *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!*so) {
+        const char *text = dlerror();
+        snprintf(l->why, sizeof l->why, "%.900s", text ? text : path);
+    } else if (file == l->file && of_other_cuda(l, *so, path)) {
+        dlclose(*so);
+        *so = NULL;
+    } else if (file == l->file) snprintf(l->path, sizeof l->path, "%s", path);
+    return *so != NULL;
 }
 
 static bool try_list(library *l, const char *file, const char *list, void **so) {
@@ -150,19 +185,32 @@ static bool try_pythons(library *l, const char *file, void **so) {
     return try_python(l, file, prefix, so);
 }
 
-static void *find(library *l, const char *file) {
+/* In a toolkit's folder; NVIDIA's installer leaves CUPTI in one of its own there. */
+static bool try_toolkit(library *l, const char *file, const char *home, void **so) {
+    static const char *const folders[] = {"lib64", "lib", "extras/CUPTI/lib64"};
     char path[PATH_MAX];
-    const char *home = getenv("CUDA_HOME");
-    void *so = NULL;
-    if (try_list(l, file, getenv("GPUSH_CUDA_LIBRARIES"), &so)) return so;
-    for (int i = 0; home && *home && i < 2; i++) {
-        snprintf(path, sizeof path, "%s/lib%s", home, i ? "" : "64");
-        if (try_folder(l, file, path, strlen(path), &so)) return so;
+    for (size_t i = 0; home && *home && i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, sizeof path, "%s/%s", home, folders[i]);
+        if (try_folder(l, file, path, strlen(path), so)) return true;
     }
-    if (try_pythons(l, file, &so)) return so;
-    if ((so = dlopen(file, RTLD_NOW | RTLD_LOCAL))) return so;
-    try_list(l, file, "/usr/local/cuda/lib64:/usr/local/cuda/lib", &so);
-    return so;
+    return false;
+}
+
+/* By the system's paths. */
+static bool try_system(library *l, const char *file, void **so) {
+    *so = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (!*so || file != l->file || !of_other_cuda(l, *so, file)) return *so != NULL;
+    dlclose(*so);
+    return *so = NULL, false;
+}
+
+static void *find(library *l, const char *file) {
+    void *so = NULL;
+    bool found = try_list(l, file, getenv("GPUSH_CUDA_LIBRARIES"), &so) ||
+                 try_toolkit(l, file, getenv("CUDA_HOME"), &so) ||
+                 try_toolkit(l, file, getenv("CUDA_PATH"), &so) || try_pythons(l, file, &so) ||
+                 try_system(l, file, &so) || try_toolkit(l, file, "/usr/local/cuda", &so);
+    return found ? so : NULL;
 }
 
 static const char *set_to(const char *name) {
@@ -173,10 +221,6 @@ static const char *set_to(const char *name) {
 static void open_library(library *l) {
     Dl_info at;
     l->looked = true;
-    /* cuDNN's recurrent layers use cuBLAS on streams of their own, which is deterministic only with
-     * a workspace that is set here. Source: NVIDIA's documentation of cuBLAS, "Results
-     * reproducibility". 24 MiB. */
-    if (l == &libraries[GP_LIB_cudnn]) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
     for (int i = 0; i < 3 && l->before[i]; i++) find(l, l->before[i]);
     l->why[0] = 0;
     l->so = find(l, l->file);
@@ -184,9 +228,10 @@ static void open_library(library *l) {
         if (!l->why[0])
             snprintf(l->why, sizeof l->why,
                      "%s was not found (looked in GPUSH_CUDA_LIBRARIES (%.200s), CUDA_HOME "
-                     "(%.200s), the nvidia "
-                     "packages of Python, the system's library paths, /usr/local/cuda)",
-                     l->file, set_to("GPUSH_CUDA_LIBRARIES"), set_to("CUDA_HOME"));
+                     "(%.200s), CUDA_PATH (%.200s), the nvidia packages of Python, the system's "
+                     "library paths, /usr/local/cuda)",
+                     l->file, set_to("GPUSH_CUDA_LIBRARIES"), set_to("CUDA_HOME"),
+                     set_to("CUDA_PATH"));
         return;
     }
     void *any = dlsym(l->so, l->version);
@@ -210,8 +255,9 @@ bool gp_lib_functions(gp_lib lib, const char *op, const char *const *names, int 
     if (!l->so) return gp_fail("%s: needs %s: %s", op, l->name, l->why);
     for (int i = 0; i < n; i++) {
         table[i] = dlsym(l->so, names[i]);
-        if (!table[i] && i < n - optional)
-            return gp_fail("%s: needs %s: %s has no function %s", op, l->name, l->path, names[i]);
+        if (table[i] || i >= n - optional) continue;
+        memset(table, 0, (size_t)n * sizeof *table); /* a caller takes what is there for usable */
+        return gp_fail("%s: needs %s: %s has no function %s", op, l->name, l->path, names[i]);
     }
     return true;
 }

@@ -165,6 +165,7 @@ FAKE_PERF(cudnnConvolutionBwdFilterAlgoPerf_t, cudnnConvolutionBwdFilterAlgo_t)
 extern "C" {
 #endif
 size_t cudnnGetVersion(void);
+size_t cudnnGetCudartVersion(void);
 const char *cudnnGetErrorString(cudnnStatus_t s);
 cudnnStatus_t cudnnCreate(cudnnHandle_t *h);
 cudnnStatus_t cudnnSetStream(cudnnHandle_t h, cudaStream_t s);

@@ -146,6 +146,7 @@ static cudnnStatus_t set(fake_tensor *t, cudnnDataType_t type, int n, const int 
 
 extern "C" {
 size_t cudnnGetVersion(void) { return 91900; }
+size_t cudnnGetCudartVersion(void) { return CUDART_VERSION; }
 const char *cudnnGetErrorString(cudnnStatus_t s) {
     return s == CUDNN_STATUS_BAD_PARAM       ? "CUDNN_STATUS_BAD_PARAM"
            : s == CUDNN_STATUS_NOT_SUPPORTED ? "CUDNN_STATUS_NOT_SUPPORTED"

@@ -8,8 +8,10 @@
 #include "kernels/cuda/runtime/device.h"
 #include "tensor/error.h"
 
-/* ns: after this the clocks are compared again, as they drift apart */
-static const uint64_t clock_ns = 2000000000;
+/* ns: after this the clocks are compared again where the host has waited anyway, as they drift
+ * apart; and, at the latest, before an event is recorded; and how long that may take, as the stream
+ * for it may share a hardware queue with others' work. */
+static const uint64_t clock_ns = 2000000000, clock_late_ns = 60000000000, clock_wait_ns = 1000000;
 
 /* An event, or NULL with *err. */
 static void *take_event(gp_device *dev, cudaError_t *err) {
@@ -55,8 +57,8 @@ static void base_unref(gp_device *dev, cuda_base *b) {
 }
 
 /* A time on both clocks: that of an event on a stream without work. Of several attempts, the one
- * with the shortest host interval counts. */
-static cuda_base *read_clocks(gp_device *dev) {
+ * with the shortest host interval counts; NULL where none ended within wait_ns. */
+static cuda_base *read_clocks(gp_device *dev, uint64_t wait_ns) {
     cuda_device *d = gp_cuda_of(dev);
     cuda_base *best = NULL;
     uint64_t least = UINT64_MAX;
@@ -66,11 +68,11 @@ static cuda_base *read_clocks(gp_device *dev) {
         atomic_store(&b->refs, 1);
         uint64_t t0 = gp_now_ns();
         cudaError_t err = cudaEventRecord((cudaEvent_t)b->event, (cudaStream_t)d->clock);
-        while (err == cudaSuccess || err == cudaErrorNotReady) {
-            err = cudaEventQuery((cudaEvent_t)b->event);
-            if (err == cudaSuccess) break;
-        }
-        uint64_t t1 = gp_now_ns();
+        uint64_t t1 = t0;
+        if (err == cudaSuccess) do {
+                err = cudaEventQuery((cudaEvent_t)b->event);
+                t1 = gp_now_ns();
+            } while (err == cudaErrorNotReady && t1 - t0 < wait_ns && !gp_interrupted);
         b->ns = t0 + (t1 - t0) / 2;
         bool better = err == cudaSuccess && t1 - t0 < least;
         if (better) least = t1 - t0;
@@ -86,11 +88,12 @@ static cuda_base *read_clocks(gp_device *dev) {
 void gp_cuda_sync_clock(gp_device *dev) {
     cuda_device *d = gp_cuda_of(dev);
     pthread_mutex_lock(&d->lock);
-    bool due = !d->base || gp_now_ns() - d->base->ns >= clock_ns;
+    bool first = !d->base;
+    bool due = first || gp_now_ns() - d->base->ns >= clock_ns;
     pthread_mutex_unlock(&d->lock);
     if (!due) return;
     gp_cuda_enter(dev); /* a wait that found all work done has not */
-    cuda_base *fresh = read_clocks(dev);
+    cuda_base *fresh = read_clocks(dev, first ? clock_ns : clock_wait_ns);
     if (!fresh) return;
     pthread_mutex_lock(&d->lock);
     cuda_base *old = d->base;
@@ -134,6 +137,10 @@ gp_event *gp_cuda_event_record(gp_stream *s) {
     }
     gp_cuda_queued(s, false);
     e->e = (gp_event){s, atomic_load(&s->issued), event};
+    pthread_mutex_lock(&d->lock);
+    bool late = gp_now_ns() - d->base->ns >= clock_late_ns;
+    pthread_mutex_unlock(&d->lock);
+    if (late) gp_cuda_sync_clock(s->dev); /* a float of milliseconds is coarse by then */
     pthread_mutex_lock(&d->lock);
     e->base = d->base;
     atomic_fetch_add(&e->base->refs, 1);

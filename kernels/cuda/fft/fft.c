@@ -4,6 +4,7 @@
 
 #include <cufft.h>
 
+#include "kernels/cuda/runtime/device.h"
 #include "kernels/cuda/runtime/libs.h"
 #include "kernels/cuda/runtime/dense.h"
 
@@ -45,6 +46,14 @@ typedef struct plan {
 static plan plans[PLANS]; /* in a ring: the oldest is replaced */
 static unsigned made;
 
+/* Which waits for the device. */
+static void destroy(const gp_call *c, plan *p) {
+    uint64_t t0 = (uint64_t)gp_lib_now();
+    fft.cufftDestroy(p->handle);
+    gp_cuda_called(c->stream->dev, "cufftDestroy", false, t0);
+    p->used = false;
+}
+
 static plan *plan_of(const gp_call *c, int64_t n, int64_t lines, cufftType type) {
     int device = 0;
     long long size[1] = {n};
@@ -57,8 +66,7 @@ static plan *plan_of(const gp_call *c, int64_t n, int64_t lines, cufftType type)
             return p;
     }
     plan *p = &plans[made++ % PLANS];
-    if (p->used) fft.cufftDestroy(p->handle);
-    p->used = false;
+    if (p->used) destroy(c, p);
     if (!cufft_ok(c, fft.cufftCreate(&p->handle))) return NULL;
     if (cufft_ok(c, fft.cufftSetAutoAllocation(p->handle, 0)) &&
         cufft_ok(c, fft.cufftMakePlanMany64(p->handle, 1, size, NULL, 1, n, NULL, 1, n, type, lines,

@@ -1,4 +1,5 @@
-/* Profiles as values of Lua: bindings/api/profile.c makes them, whatif.c has their replays. */
+/* Profiles as values of Lua: bindings/api/profile.c makes them, load.c reads and writes
+ * their files, whatif.c has their replays. */
 #ifndef GP_BINDINGS_PROFILE_H
 #define GP_BINDINGS_PROFILE_H
 
@@ -15,5 +16,9 @@ gp_prof **gp_lua_push_prof(lua_State *L);
 /* Adds the method whatif to the table on top, and for scripts/lua/whatif.lua the lists of what a
  * replay tells as functions of the registry's "gpush.replay". */
 void gp_lua_set_whatif(lua_State *L);
+
+/* Adds profile.load to the table on top; the method save. */
+void gp_lua_set_load(lua_State *L);
+void gp_lua_set_save(lua_State *L);
 
 #endif

@@ -8,7 +8,7 @@
 #include "tensor/cost.h"
 #include "tensor/op.h"
 
-/* OP, REGION, WAIT, COPY and SWITCH are on a host thread's track; KERNEL, MOVED and HELD are
+/* OP, REGION, WAIT, COPY, SWITCH and CALL are on a host thread's track; KERNEL, MOVED and HELD are
  * reports of a device's own tools, on a worker's; ALLOC is on any. */
 typedef enum gp_rec_kind {
     GP_REC_OP,
@@ -19,7 +19,9 @@ typedef enum gp_rec_kind {
     GP_REC_MOVED, /* the copy itself, on the device */
     GP_REC_ALLOC, /* memory was allocated or freed: t0 == t1 */
     GP_REC_HELD, /* the device's runtime blocked the host: it synchronized, loaded code … (CUPTI) */
-    GP_REC_SWITCH /* another coroutine runs, in another region: `where`; t0 == t1 */
+    GP_REC_SWITCH, /* another coroutine runs, in another region: `where`; t0 == t1 */
+    GP_REC_CALL,   /* of the device's runtime, in loaded traces: a launch, an allocation … */
+    GP_REC_KINDS
 } gp_rec_kind;
 
 /* Frames of the Lua stack, innermost first; interned in the profile. */
@@ -30,9 +32,10 @@ typedef struct gp_stack {
 enum { GP_STACK_DEPTH = 32 };
 
 typedef struct gp_rec {
-    uint64_t t0, t1; /* ns; t1 = 0: never ended */
-    uint64_t id; /* OP, COPY: correlation id. KERNEL, MOVED, HELD: that of the event that queued it,
-                    or 0. ALLOC: bytes in use on the device afterwards */
+    uint64_t t0, t1;  /* ns; t1 = 0: never ended */
+    uint64_t id;      /* OP, COPY, CALL: correlation
+                         id. KERNEL, MOVED, HELD: that of the event that queued it,
+                         or 0. ALLOC: bytes in use on the device afterwards */
     const char *name; /* op's, region's, kernel's; WAIT: what waits */
     const char *file; /* source line that began it, as a gp_srcloc without its padding */
     int32_t line;
@@ -52,7 +55,7 @@ typedef struct gp_rec {
     };
 } gp_rec;
 _Static_assert(sizeof(gp_rec) == 80, "gp_prof_opts.limit says so");
-_Static_assert(GP_REC_SWITCH <= UINT8_MAX && GP_WHYS <= UINT8_MAX, "gp_rec stores them in bytes");
+_Static_assert(GP_REC_KINDS <= UINT8_MAX && GP_WHYS <= UINT8_MAX, "gp_rec stores them in bytes");
 
 enum { GP_RECORD_CHUNK = 4096 };
 typedef struct gp_chunk {
@@ -65,7 +68,9 @@ typedef struct gp_chunk {
 typedef struct gp_track {
     struct gp_track *next;
     struct gp_prof *prof;
-    bool worker; /* of a device; otherwise the profiling thread */
+    bool worker;      /* of a device; otherwise of the host */
+    const char *name; /* of a loaded trace's thread; NULL: none */
+    int rank;         /* in loaded traces: of the process among those of its job; else 0 */
     gp_chunk *first, *last;
     uint64_t dropped; /* events lost for lack of space */
     int depth;        /* ops begun and not ended */
@@ -88,7 +93,8 @@ typedef struct gp_prof {
     uint64_t number; /* counts profiles; never 0 */
     uint64_t t0, done,
         t1; /* the profiled code ran from t0 to done; the work that it queued ended by t1 */
-    gp_track *host, *workers; /* one; a list */
+    gp_track *host, *workers; /* lists; of the host's only the first is recorded here, and others
+                                 are a loaded trace's */
     gp_intern *names;
     _Atomic uint64_t room; /* events that chunks may still be allocated for */
     uint64_t dropped;      /* events dropped at the limit or without memory */
@@ -99,6 +105,9 @@ typedef struct gp_prof {
                                       t1]; measured at the start */
     gp_srcloc started;             /* where */
     const char *predicted;         /* not measured: what a replay changed; NULL */
+    bool foreign;                  /* loaded from another program's trace */
+    int ranks;                     /* processes; 0 as 1 */
+    struct gp_places *places;      /* the devices and streams of a loaded profile; else NULL */
     struct gp_prof *base;          /* whose names these are, with a reference; NULL: its own */
     int refs;                      /* of the owner, and of those whose base it is */
     struct gp_prof *next;          /* for record.c */
@@ -120,6 +129,9 @@ void gp_prof_free(gp_prof *p);
 gp_prof *gp_prof_derive(gp_prof *p, const char *predicted);
 /* Adds a track for a device's events; NULL when out of memory. */
 gp_track *gp_prof_add_worker(gp_prof *p);
+/* Adds a track for another thread of the host, after the ones there are; NULL when out of
+ * memory. */
+gp_track *gp_prof_add_host(gp_prof *p);
 /* gp_track_append where the last chunk is full. */
 gp_rec *gp_track_more(gp_track *t);
 /* A new event, to be filled in; NULL, and counted as dropped, at the limit or without memory. */

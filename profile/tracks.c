@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/load/places.h"
 #include "profile/record.h"
 
 /* ---- tracks ---- */
@@ -31,15 +32,17 @@ gp_rec *gp_track_more(gp_track *t) {
     return c->rec;
 }
 
-/* Frees a track and its chunks. */
-static void free_track(gp_track *t) {
-    if (!t) return;
-    for (gp_chunk *c = t->first, *next; c; c = next) {
-        next = c->next;
-        free(c);
+/* Frees a list of tracks and their chunks. */
+static void free_tracks(gp_track *t) {
+    for (gp_track *next; t; t = next) {
+        next = t->next;
+        for (gp_chunk *c = t->first, *after; c; c = after) {
+            after = c->next;
+            free(c);
+        }
+        free(t->region);
+        free(t);
     }
-    free(t->region);
-    free(t);
 }
 
 /* ---- profiles ---- */
@@ -64,6 +67,12 @@ gp_track *gp_prof_add_worker(gp_prof *p) {
     return p->workers = t;
 }
 
+gp_track *gp_prof_add_host(gp_prof *p) {
+    gp_track *t = new_track(p, false), **at = &p->host;
+    while (*at) at = &(*at)->next;
+    return *at = t;
+}
+
 gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {
     gp_prof *to = calloc(1, sizeof *to), *base = p->base ? p->base : p;
     if (!to) return NULL;
@@ -85,11 +94,9 @@ gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {
 
 void gp_prof_free(gp_prof *p) {
     if (!p || --p->refs > 0) return;
-    free_track(p->host);
-    for (gp_track *t = p->workers, *next; t; t = next) {
-        next = t->next;
-        free_track(t);
-    }
+    free_tracks(p->host);
+    free_tracks(p->workers);
+    gp_places_free(p->places);
     if (p->base) gp_prof_free(p->base);
     else gp_intern_free(p->names);
     free(p);

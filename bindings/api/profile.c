@@ -292,8 +292,9 @@ static int l_trace(lua_State *L) {
 }
 
 static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
-    static const char *const kinds[] = {"op",     "region", "wait", "copy",  "kernel",
-                                        "copied", "memory", "held", "switch"};
+    static const char *const kinds[] = {"op",     "region", "wait", "copy",   "kernel",
+                                        "copied", "memory", "held", "switch", "call"};
+    _Static_assert(sizeof kinds / sizeof *kinds == GP_REC_KINDS, "a name for each kind");
     char name[200];
     lua_createtable(L, 0, 10);
     set_string(L, "kind", kinds[r->kind]);
@@ -302,8 +303,8 @@ static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
     set_int(L, "stop", (int64_t)(gp_rec_end(p, r) - p->t0));
     if (r->id) set_int(L, "id", (int64_t)r->id);
     if (r->file) set_string(L, "file", r->file), set_int(L, "line", r->line);
-    if ((r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD) && r->kernel)
-        set_string(L, "kernel", r->kernel);
+    bool named = r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD || r->kind == GP_REC_CALL;
+    if (named && r->kernel) set_string(L, "kernel", r->kernel);
     if (r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH || !r->where) return;
     if (r->kind == GP_REC_WAIT)
         set_string(L, "why", gp_why_name((gp_why)r->why)), set_int(L, "queued", r->bytes);
@@ -317,6 +318,8 @@ static void push_track(lua_State *L, const gp_prof *p, const gp_track *t) {
     gp_at at = gp_first(t);
     for (gp_rec *r; (r = gp_next(&at));) {
         push_event(L, p, r);
+        if (t->name) set_string(L, "thread", t->name);
+        if (p->ranks > 1) set_int(L, "rank", t->rank);
         lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
     }
 }
@@ -325,16 +328,16 @@ static void push_track(lua_State *L, const gp_prof *p, const gp_track *t) {
 static int l_events(lua_State *L) {
     const gp_prof *p = check_prof(L);
     lua_newtable(L);
-    push_track(L, p, p->host);
+    for (const gp_track *t = p->host; t; t = t->next) push_track(L, p, t);
     for (const gp_track *t = p->workers; t; t = t->next) push_track(L, p, t);
     return 1;
 }
 
 static uint64_t count(const gp_prof *p) {
     uint64_t n = 0;
-    for (const gp_chunk *c = p->host->first; c; c = c->next) n += (uint64_t)c->n;
-    for (const gp_track *t = p->workers; t; t = t->next)
-        for (const gp_chunk *c = t->first; c; c = c->next) n += (uint64_t)c->n;
+    for (const gp_track *lists[] = {p->host, p->workers}, **l = lists; l < lists + 2; l++)
+        for (const gp_track *t = *l; t; t = t->next)
+            for (const gp_chunk *c = t->first; c; c = c->next) n += (uint64_t)c->n;
     return n;
 }
 
@@ -383,6 +386,7 @@ static void make_metatables(lua_State *L) {
     lua_newtable(L);
     gp_lua_set_functions(L, methods);
     gp_lua_set_whatif(L);
+    gp_lua_set_save(L);
     lua_pushcclosure(L, l_prof_index, 1);
     lua_setfield(L, -2, "__index");
     luaL_newmetatable(L, REGION);
@@ -406,6 +410,7 @@ void gp_lua_open_profile(lua_State *L) {
     if (gp_record_stack != stack) gp_record_stack = stack;
     lua_createtable(L, 0, 6);
     gp_lua_set_functions(L, functions);
+    gp_lua_set_load(L);
     gp_region *none = lua_newuserdatauv(L, sizeof *none, 0);
     *none = (gp_region){NULL, 0, 0};
     luaL_setmetatable(L, REGION);

@@ -79,6 +79,11 @@ local topics = {
         see = "profile.stop" },
     ["profile.stop"] = { text = "Ends recording and gives the profile.",
         waits = "for the devices, so that their last op is timed", see = "profile.start" },
+    ["profile.load"] = { text = "The profile in a file that prof:save wrote: it answers as any \z
+            other does.",
+        options = "max_bytes: limit of the file's unpacked bytes, 1 GiB when not given",
+        raises = "when the file is damaged or has more bytes; the message says where",
+        see = "profile.save" },
     ["profile.region"] = {
         text = "What runs until the value is closed, or in a function, is a row of its own: local \z
             _ <close> = profile.region 'SVD'.", see = "profile" },

@@ -254,6 +254,10 @@ local topics = {
         text = "Writes a page for a browser, which needs nothing beside it: the waits by line, a \z
             timeline of host and streams, the rows.",
         see = "profile, profile.trace" },
+    ["profile.save"] = { call = "prof:save(file)",
+        text = "Writes all of the record to a file, packed if its name ends in .gz; \z
+            profile.load reads it.",
+        see = "profile.load, profile.trace" },
     ["profile.free"] = { call = "prof:free()",
         text = "Gives its memory back now rather than when it is collected.",
         see = "profile" },

@@ -1,0 +1,83 @@
+/* The text of a trace's file, unpacked where gzip packed it. */
+#include "profile/load/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+
+enum { PIECE = 1 << 22 }; /* bytes between checks for Ctrl-C */
+
+/* A text that grows. */
+typedef struct text {
+    char *p;
+    size_t n, room;
+} text;
+
+/* Makes room for another piece and the 0 that follows. At most max bytes are read, and one more,
+ * which shows that there are more. */
+static bool make_room(text *t, uint64_t max) {
+    size_t room = t->room ? t->room * 2 : PIECE;
+    if (t->room > t->n + 1) return true;
+    if (room > max + 2) room = (size_t)max + 2;
+    char *more = realloc(t->p, room);
+    if (!more) return gp_fail("profile.load: out of memory");
+    t->p = more;
+    t->room = room;
+    return true;
+}
+
+static bool damaged(const char *file, gzFile in, size_t at) {
+    int code;
+    const char *why = gzerror(in, &code);
+    if (code == Z_ERRNO) why = strerror(errno);
+    if (code == Z_BUF_ERROR) why = "the packed data end early";
+    return gp_fail("profile.load: %s: after %zu unpacked bytes: %s", file, at, why);
+}
+
+static bool too_long(const char *file, uint64_t max) {
+    return gp_fail("profile.load: %s has more than %llu bytes unpacked, the limit; max_bytes = n "
+                   "sets another",
+                   file, (unsigned long long)max);
+}
+
+static bool read_all(const char *file, gzFile in, uint64_t max, text *t) {
+    for (int got = 1; got > 0;) {
+        if (gp_file_stopped("profile.load") || !make_room(t, max)) return false;
+        size_t room = t->room - t->n - 1;
+        got = gzread(in, t->p + t->n, (unsigned)(room < PIECE ? room : PIECE));
+        int code = Z_OK;
+        if (got <= 0) gzerror(in, &code);
+        if (got < 0 || code == Z_BUF_ERROR) return damaged(file, in, t->n);
+        t->n += (size_t)got;
+        if (t->n > max) return too_long(file, max);
+    }
+    t->p[t->n] = 0;
+    return true;
+}
+
+char *gp_load_text(const char *file, uint64_t max, size_t *n) {
+    uint64_t size;
+    text t = {0};
+    FILE *f = gp_file_open("profile.load", file, &size);
+    if (!f) return NULL;
+    int fd = fcntl(fileno(f), F_DUPFD_CLOEXEC, 0);
+    gzFile in = fd >= 0 ? gzdopen(fd, "rb") : NULL;
+    bool ok = in || gp_fail("profile.load: out of memory");
+    if (in) {
+        gzbuffer(in, 1 << 17);
+        ok = read_all(file, in, max, &t);
+        gzclose(in);
+    } else if (fd >= 0) {
+        close(fd);
+    }
+    fclose(f);
+    if (!ok) return free(t.p), NULL;
+    *n = t.n;
+    return t.p;
+}

@@ -1,0 +1,65 @@
+/* A pull reader of JSON that lies in memory, for traces: it makes no values, and says where an
+ * error is. */
+#ifndef GP_LOAD_JSON_H
+#define GP_LOAD_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* *end is 0, which no valid text contains. */
+typedef struct gp_json {
+    const char *start, *at, *end;
+    const char *file; /* for messages */
+    bool failed;      /* the message is set; from then on nothing is read */
+} gp_json;
+
+/* A text in the buffer, without its quotes; escaped: it holds backslashes. */
+typedef struct gp_json_text {
+    const char *p;
+    size_t n;
+    bool escaped;
+} gp_json_text;
+
+/* Fails at the present byte: "profile.load: FILE: byte N: ...". The first message stays. */
+bool gp_json_fail(gp_json *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The next character that is not space; 0 at the end or after a failure. */
+static inline char gp_json_peek(gp_json *j) {
+    const char *at = j->at;
+    while (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t') at++;
+    j->at = at;
+    return j->failed ? 0 : *at;
+}
+
+/* An array or object is read by
+ *     if (gp_json_open(j, '[')) for (bool first = true; gp_json_more(j, ']', &first);) ...
+ * where each round reads one element; of an object gp_json_key, then the value. */
+bool gp_json_open(gp_json *j, char bracket);
+bool gp_json_more(gp_json *j, char close, bool *first);
+bool gp_json_key(gp_json *j, gp_json_text *key);
+
+/* A text, whose escapes are checked and kept. */
+bool gp_json_string(gp_json *j, gp_json_text *text);
+/* An integer of 64 bits. */
+bool gp_json_int(gp_json *j, int64_t *value);
+/* A number times 1000, rounded: microseconds as nanoseconds, exactly. */
+bool gp_json_milli(gp_json *j, int64_t *value);
+bool gp_json_bool(gp_json *j, bool *value);
+/* Reads over one value, of at most 512 levels. */
+bool gp_json_skip(gp_json *j);
+/* Fails unless only space is left. */
+bool gp_json_done(gp_json *j);
+
+static inline bool gp_json_is(const gp_json_text *t, const char *word, size_t n) {
+    return t->n == n && !__builtin_memcmp(t->p, word, n);
+}
+#define GP_JSON_IS(text, word) gp_json_is(text, word, sizeof(word) - 1)
+
+/* Writes the text without its escapes to `to`, of at least t->n bytes, and returns its length.
+ * \u escapes become UTF-8, halves of pairs U+FFFD. False escapes have failed before. */
+size_t gp_json_unescape(const gp_json_text *t, char *to);
+/* The text as an integer; false where it is none. */
+bool gp_json_text_int(const gp_json_text *t, int64_t *value);
+
+#endif

@@ -1,0 +1,87 @@
+/* Loads profiles from files. */
+#include "profile/load/load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/load/input.h"
+#include "profile/load/places.h"
+#include "profile/load/reader.h"
+
+/* ---- texts, stacks, shapes ---- */
+
+const char *gp_load_intern_text(gp_json *j, gp_intern *names, const gp_json_text *t) {
+    const char *kept = NULL;
+    if (!t->escaped) {
+        kept = gp_intern_put(names, t->p, t->n);
+    } else {
+        char *plain = malloc(t->n);
+        if (plain) kept = gp_intern_put(names, plain, gp_json_unescape(t, plain));
+        free(plain);
+    }
+    if (!kept) gp_json_fail(j, "out of memory");
+    return kept;
+}
+
+const char *gp_load_intern(gp_json *j, gp_intern *names) {
+    gp_json_text t;
+    return gp_json_string(j, &t) ? gp_load_intern_text(j, names, &t) : NULL;
+}
+
+const gp_stack *gp_load_intern_stack(gp_intern *names, const gp_load_stack *s) {
+    return gp_intern_put(names, s, sizeof(gp_stack) + (size_t)s->n * sizeof(gp_srcloc));
+}
+
+bool gp_load_add_tensor(gp_load_shapes *s, gp_dtype dtype) {
+    if (s->tensors == GP_MAX_ARGS) return false;
+    s->tensors++;
+    s->last = s->n;
+    s->bytes[s->n++] = (char)dtype;
+    s->bytes[s->n++] = 0;
+    return true;
+}
+
+bool gp_load_add_dim(gp_load_shapes *s, int64_t dim) {
+    if (!s->tensors || s->bytes[s->last + 1] == GP_MAX_DIM) return false;
+    memcpy(s->bytes + s->n, &dim, sizeof dim);
+    s->n += (int)sizeof dim;
+    s->bytes[s->last + 1]++;
+    return true;
+}
+
+const char *gp_load_intern_shapes(gp_intern *names, const gp_load_shapes *s) {
+    return gp_intern_put(names, s->bytes, (size_t)s->n);
+}
+
+/* ---- files ---- */
+
+static gp_prof *new_profile(void) {
+    gp_prof *p = gp_prof_new(&(gp_prof_opts){.limit = UINT64_MAX / 2});
+    if (p) p->places = gp_places_new();
+    if (p && p->places) return p;
+    gp_prof_free(p);
+    return gp_fail_null("profile.load: out of memory");
+}
+
+/* Whether the object begins with what save.c writes; j is then past it. */
+static bool is_own(gp_json *j) {
+    gp_json_text key, value;
+    bool first = true;
+    return gp_json_open(j, '{') && gp_json_more(j, '}', &first) && gp_json_key(j, &key) &&
+           GP_JSON_IS(&key, "gpush") && gp_json_string(j, &value) && GP_JSON_IS(&value, "profile");
+}
+
+static bool read_text(gp_json *j, gp_prof *p) {
+    if (!is_own(j)) return gp_json_fail(j, "not a profile that gpush saved");
+    return gp_load_own(j, p) && gp_json_done(j);
+}
+
+gp_prof *gp_prof_load(const char *path, uint64_t max) {
+    size_t n;
+    char *text = gp_load_text(path, max, &n);
+    gp_prof *p = text ? new_profile() : NULL;
+    gp_json j = {.start = text, .at = text, .end = text + n, .file = path};
+    if (p && !read_text(&j, p)) gp_prof_free(p), p = NULL;
+    free(text);
+    return p;
+}

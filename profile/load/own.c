@@ -1,0 +1,436 @@
+/* Reads a profile that gpush saved; save.c describes the file. Every number is checked: the file
+ * may be another's. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/load/places.h"
+#include "profile/load/reader.h"
+#include "tensor/io/file.h"
+
+enum { TIME_BITS = 61, CHECK = 1 << 14 }; /* events between checks for Ctrl-C */
+
+typedef struct list {
+    const void **p;
+    int n, room;
+} list;
+
+typedef struct reader {
+    gp_json *j;
+    gp_prof *p;
+    list texts, devices, streams, stacks, shapes;
+    list regions; /* the present thread's events: a region, or NULL */
+    uint64_t events;
+    int nhosts;
+    bool has_t0;
+} reader;
+
+static bool no_memory(reader *r) { return gp_json_fail(r->j, "out of memory"); }
+
+static bool push(reader *r, list *l, const void *p) {
+    if (l->n == l->room) {
+        int room = l->room ? l->room * 2 : 64;
+        const void **more = realloc(l->p, (size_t)room * sizeof *more);
+        if (!more || l->room > INT_MAX / 4) return no_memory(r);
+        l->p = more;
+        l->room = room;
+    }
+    l->p[l->n++] = p;
+    return true;
+}
+
+/* ---- numbers ---- */
+
+static bool read_range(reader *r, int64_t lo, int64_t hi, int64_t *v) {
+    gp_json_peek(r->j);
+    const char *at = r->j->at;
+    if (!gp_json_int(r->j, v)) return false;
+    if (*v >= lo && *v <= hi) return true;
+    r->j->at = at;
+    return gp_json_fail(r->j, "expected a number from %lld to %lld, got %lld", (long long)lo,
+                        (long long)hi, (long long)*v);
+}
+
+/* An entry of l by its number; NULL for 0. */
+static bool read_entry(reader *r, const list *l, const void **to) {
+    int64_t i;
+    if (!read_range(r, 0, l->n, &i)) return false;
+    *to = i ? l->p[i - 1] : NULL;
+    return true;
+}
+
+static bool comma(reader *r) {
+    bool first = false;
+    return gp_json_more(r->j, ']', &first) ||
+           gp_json_fail(r->j, "expected another element, got the end of the list");
+}
+
+static bool close_list(reader *r) {
+    bool first = false;
+    return !gp_json_more(r->j, ']', &first) ? !r->j->failed
+                                            : gp_json_fail(r->j, "expected the end of the list");
+}
+
+/* ---- what events refer to ---- */
+
+static bool read_text(reader *r) {
+    const char *text = gp_load_intern(r->j, r->p->names);
+    return text && push(r, &r->texts, text);
+}
+
+static bool read_device(reader *r) {
+    const void *kind;
+    gp_json_text name;
+    int64_t index;
+    bool on_host;
+    char text[16];
+    if (!gp_json_open(r->j, '[') || !read_entry(r, &r->texts, &kind) || !comma(r) ||
+        !gp_json_string(r->j, &name) || !comma(r) || !read_range(r, 0, INT_MAX, &index) ||
+        !comma(r) || !gp_json_bool(r->j, &on_host) || !close_list(r))
+        return false;
+    if (!kind || name.n >= sizeof text || name.escaped)
+        return gp_json_fail(r->j, "a device without a kind or with a name of more than %zu bytes",
+                            sizeof text - 1);
+    memcpy(text, name.p, name.n);
+    text[name.n] = 0;
+    gp_device *dev = gp_places_device(r->p->places, kind, on_host, (int)index, text);
+    if (!dev) return gp_json_fail(r->j, "more than %d devices, or out of memory", GP_PLACES_MAX);
+    return push(r, &r->devices, dev);
+}
+
+static bool read_stream(reader *r) {
+    const void *dev;
+    int64_t index;
+    if (!gp_json_open(r->j, '[') || !read_entry(r, &r->devices, &dev) || !comma(r) ||
+        !read_range(r, -1, INT_MAX, &index) || !close_list(r))
+        return false;
+    if (!dev) return gp_json_fail(r->j, "a stream without a device");
+    gp_stream *s = gp_places_stream(r->p->places, (gp_device *)dev, (int)index);
+    if (!s) return gp_json_fail(r->j, "more than %d streams, or out of memory", GP_PLACES_MAX);
+    return push(r, &r->streams, s);
+}
+
+static bool read_stack(reader *r) {
+    gp_load_stack s;
+    memset(&s, 0, sizeof s); /* padding is interned with the rest */
+    if (!gp_json_open(r->j, '[')) return false;
+    for (bool first = true; gp_json_more(r->j, ']', &first);) {
+        const void *file;
+        int64_t line;
+        if (s.n == GP_STACK_DEPTH) return gp_json_fail(r->j, "more than %d frames", s.n);
+        if (!read_entry(r, &r->texts, &file) || !comma(r) || !read_range(r, 0, INT_MAX, &line))
+            return false;
+        if (!file) return gp_json_fail(r->j, "a frame without a file");
+        s.frame[s.n].file = file;
+        s.frame[s.n++].line = (int)line;
+    }
+    const gp_stack *kept = r->j->failed ? NULL : gp_load_intern_stack(r->p->names, &s);
+    return kept ? push(r, &r->stacks, kept) : no_memory(r);
+}
+
+static bool read_dtype(reader *r, gp_load_shapes *s) {
+    gp_json_text text;
+    char name[16] = "";
+    gp_dtype dtype;
+    if (!gp_json_string(r->j, &text)) return false;
+    if (text.n < sizeof name && !text.escaped) memcpy(name, text.p, text.n);
+    if (!gp_dtype_parse(name, &dtype))
+        return gp_json_fail(r->j, "a dtype that gpush does not have");
+    return gp_load_add_tensor(s, dtype) || gp_json_fail(r->j, "more tensors than an op takes");
+}
+
+static bool read_shapes(reader *r) {
+    gp_load_shapes s = {0};
+    if (!gp_json_open(r->j, '[')) return false;
+    for (bool first = true; gp_json_more(r->j, ']', &first);) {
+        int64_t dim;
+        if (gp_json_peek(r->j) == '"') {
+            if (!read_dtype(r, &s)) return false;
+        } else if (!gp_json_int(r->j, &dim)) {
+            return false;
+        } else if (!gp_load_add_dim(&s, dim)) {
+            return gp_json_fail(r->j, "more dimensions than a tensor has, or before its dtype");
+        }
+    }
+    const char *kept = r->j->failed ? NULL : gp_load_intern_shapes(r->p->names, &s);
+    return kept ? push(r, &r->shapes, kept) : no_memory(r);
+}
+
+/* ---- events ---- */
+
+enum {
+    KIND,
+    START,
+    DURATION,
+    NAME,
+    ID,
+    FILE_,
+    LINE,
+    WHERE,
+    BYTES,
+    STACK,
+    MORE,
+    WHY,
+    FLAGS,
+    FIELDS
+};
+
+static bool read_numbers(reader *r, int64_t v[FIELDS]) {
+    int n = 0;
+    memset(v, 0, FIELDS * sizeof *v);
+    if (!gp_json_open(r->j, '[')) return false;
+    for (bool first = true; gp_json_more(r->j, ']', &first); n++) {
+        if (n == FIELDS) return gp_json_fail(r->j, "an event of more than %d numbers", n);
+        if (!gp_json_int(r->j, &v[n])) return false;
+    }
+    if (r->j->failed) return false;
+    return n > NAME ||
+           gp_json_fail(r->j, "an event of %d numbers: expected %d or more", n, NAME + 1);
+}
+
+static const void *entry(const list *l, int64_t i) {
+    return i > 0 && i <= l->n ? l->p[i - 1] : NULL;
+}
+
+/* Whether a number that refers to an entry of l does. */
+static bool refers(const list *l, int64_t i) { return i >= 0 && i <= l->n; }
+
+static bool on_worker(int64_t kind) {
+    return kind == GP_REC_KERNEL || kind == GP_REC_MOVED || kind == GP_REC_HELD;
+}
+static bool on_stream(int64_t kind) {
+    return on_worker(kind) || kind == GP_REC_WAIT || kind == GP_REC_COPY;
+}
+static bool in_region(int64_t kind) { return kind == GP_REC_REGION || kind == GP_REC_SWITCH; }
+
+/* The entries that `where` of such an event is one of; NULL: of none. */
+static const list *places_of(const reader *r, int64_t kind) {
+    return on_stream(kind)        ? &r->streams
+           : kind == GP_REC_ALLOC ? &r->devices
+           : in_region(kind)      ? &r->regions
+                                  : NULL;
+}
+
+static bool names_kernel(int64_t kind) {
+    return kind == GP_REC_KERNEL || kind == GP_REC_HELD || kind == GP_REC_CALL;
+}
+
+static bool check_times(reader *r, const int64_t *v, uint64_t before) {
+    int64_t most = (int64_t)1 << TIME_BITS, start = v[START];
+    if (start < -most || start > most || (int64_t)before + start <= 0 ||
+        (int64_t)before + start > most)
+        return gp_json_fail(r->j, "an event that starts out of range");
+    return (v[DURATION] >= -1 && v[DURATION] <= most) ||
+           gp_json_fail(r->j, "an event whose duration is out of range");
+}
+
+static bool check(reader *r, const int64_t *v, const gp_track *t, uint64_t before) {
+    const list *places = places_of(r, v[KIND]);
+    const list *more = names_kernel(v[KIND]) ? &r->texts : &r->shapes;
+    if (v[KIND] < 0 || v[KIND] >= GP_REC_KINDS ||
+        (v[KIND] != GP_REC_ALLOC && on_worker(v[KIND]) != t->worker))
+        return gp_json_fail(r->j, "an event of a kind that this thread does not have");
+    if (!check_times(r, v, before)) return false;
+    if (!entry(&r->texts, v[NAME]) || !refers(&r->texts, v[FILE_]) ||
+        !refers(&r->stacks, v[STACK]) || !refers(more, v[MORE]))
+        return gp_json_fail(r->j, "an event that refers to what is not there");
+    if (places ? !refers(places, v[WHERE]) || (!in_region(v[KIND]) && !v[WHERE]) : v[WHERE] != 0)
+        return gp_json_fail(r->j, "an event in a place that is not there");
+    if (in_region(v[KIND]) && v[WHERE] && !entry(places, v[WHERE]))
+        return gp_json_fail(r->j, "an event within one that is not a region");
+    if (v[LINE] < 0 || v[LINE] > INT_MAX || v[WHY] < 0 || v[WHY] >= GP_WHYS || v[FLAGS] < 0 ||
+        v[FLAGS] > 3)
+        return gp_json_fail(r->j, "an event with a line, reason or flag out of range");
+    return true;
+}
+
+static void fill(reader *r, const int64_t *v, uint64_t t0, gp_rec *rec) {
+    const list *places = places_of(r, v[KIND]);
+    *rec = (gp_rec){.t0 = t0,
+                    .t1 = v[DURATION] < 0 ? 0 : t0 + (uint64_t)v[DURATION],
+                    .id = (uint64_t)v[ID],
+                    .name = entry(&r->texts, v[NAME]),
+                    .file = entry(&r->texts, v[FILE_]),
+                    .line = (int32_t)v[LINE],
+                    .kind = (uint8_t)v[KIND],
+                    .why = (uint8_t)v[WHY],
+                    .inplace = v[FLAGS] & 1,
+                    .failed = v[FLAGS] >> 1 & 1,
+                    .where = places ? (void *)entry(places, v[WHERE]) : NULL,
+                    .bytes = v[BYTES],
+                    .stack = entry(&r->stacks, v[STACK])};
+    if (names_kernel(v[KIND])) rec->kernel = entry(&r->texts, v[MORE]);
+    else rec->shapes = entry(&r->shapes, v[MORE]);
+}
+
+static bool read_event(reader *r, gp_track *t, uint64_t *before) {
+    int64_t v[FIELDS];
+    if (!read_numbers(r, v) || !check(r, v, t, *before)) return false;
+    if (++r->events % CHECK == 0 && gp_file_stopped("profile.load"))
+        return r->j->failed = true, false;
+    gp_rec *rec = gp_track_append(t);
+    if (!rec) return no_memory(r);
+    *before += (uint64_t)v[START];
+    fill(r, v, *before, rec);
+    return push(r, &r->regions, rec->kind == GP_REC_REGION ? rec : NULL);
+}
+
+static bool read_events(reader *r, gp_track *t) {
+    uint64_t before = r->p->t0;
+    r->regions.n = 0;
+    if (!gp_json_open(r->j, '[')) return false;
+    for (bool first = true; gp_json_more(r->j, ']', &first);)
+        if (!read_event(r, t, &before)) return false;
+    return !r->j->failed;
+}
+
+/* ---- threads ---- */
+
+/* The track of a thread; the first one's is there already. */
+static gp_track *new_track(reader *r, bool host) {
+    if (host && !r->nhosts++) return r->p->host;
+    return host ? gp_prof_add_host(r->p) : gp_prof_add_worker(r->p);
+}
+
+static bool read_thread(reader *r) {
+    gp_json_text key;
+    const void *name = NULL;
+    int64_t rank = 0, dropped = 0;
+    bool host = true, events = false;
+    if (!gp_json_open(r->j, '{')) return false;
+    for (bool first = true; gp_json_more(r->j, '}', &first);) {
+        if (events) return gp_json_fail(r->j, "a thread with something after its events");
+        if (!gp_json_key(r->j, &key)) return false;
+        if (GP_JSON_IS(&key, "host")      ? !gp_json_bool(r->j, &host)
+            : GP_JSON_IS(&key, "name")    ? !read_entry(r, &r->texts, &name)
+            : GP_JSON_IS(&key, "rank")    ? !read_range(r, 0, INT_MAX - 1, &rank)
+            : GP_JSON_IS(&key, "dropped") ? !read_range(r, 0, INT64_MAX, &dropped)
+                                          : !(events = GP_JSON_IS(&key, "events")))
+            return gp_json_fail(r->j, "a field that a thread does not have");
+        if (!events) continue;
+        gp_track *t = new_track(r, host);
+        if (!t) return no_memory(r);
+        t->name = name;
+        t->rank = (int)rank;
+        t->dropped = (uint64_t)dropped;
+        if (rank >= r->p->ranks) r->p->ranks = (int)rank + 1;
+        if (!read_events(r, t)) return false;
+    }
+    return !r->j->failed;
+}
+
+/* ---- the file ---- */
+
+static bool each(reader *r, bool (*read)(reader *r)) {
+    if (!gp_json_open(r->j, '[')) return false;
+    for (bool first = true; gp_json_more(r->j, ']', &first);)
+        if (!read(r)) return false;
+    return !r->j->failed;
+}
+
+typedef struct numbers {
+    int64_t t0, done, t1, stack, memory, shapes, foreign, dropped, lost, others, cost_begin,
+        cost_end, line;
+} numbers;
+
+static bool read_number(reader *r, const gp_json_text *key, numbers *n, bool *known) {
+    const struct {
+        const char *name;
+        int64_t *to;
+    } fields[] = {{"t0", &n->t0},
+                  {"done", &n->done},
+                  {"t1", &n->t1},
+                  {"has_stack", &n->stack},
+                  {"has_memory", &n->memory},
+                  {"has_shapes", &n->shapes},
+                  {"foreign", &n->foreign},
+                  {"dropped", &n->dropped},
+                  {"lost", &n->lost},
+                  {"others", &n->others},
+                  {"cost_begin", &n->cost_begin},
+                  {"cost_end", &n->cost_end},
+                  {"started_line", &n->line}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (!gp_json_is(key, fields[i].name, strlen(fields[i].name))) continue;
+        *known = true;
+        return read_range(r, 0, (int64_t)1 << TIME_BITS, fields[i].to);
+    }
+    *known = false;
+    return true;
+}
+
+static bool read_list(reader *r, const gp_json_text *key, bool *known) {
+    static const struct {
+        const char *name;
+        bool (*read)(reader *r);
+    } lists[] = {{"texts", read_text},   {"devices", read_device}, {"streams", read_stream},
+                 {"stacks", read_stack}, {"shapes", read_shapes},  {"threads", read_thread}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        if (!gp_json_is(key, lists[i].name, strlen(lists[i].name))) continue;
+        *known = true;
+        return each(r, lists[i].read);
+    }
+    *known = false;
+    return true;
+}
+
+static bool read_field_text(reader *r, const gp_json_text *key) {
+    const char **to = GP_JSON_IS(key, "started_file") ? &r->p->started.file
+                      : GP_JSON_IS(key, "how")        ? &r->p->how
+                      : GP_JSON_IS(key, "predicted")  ? &r->p->predicted
+                                                      : NULL;
+    if (!to) return gp_json_fail(r->j, "a field that a profile does not have");
+    return (*to = gp_load_intern(r->j, r->p->names)) != NULL;
+}
+
+/* Fields before the lists, which need the start. */
+static void keep(gp_prof *p, const numbers *n) {
+    p->t0 = (uint64_t)n->t0;
+    p->done = p->t0 + (uint64_t)n->done;
+    p->t1 = p->t0 + (uint64_t)n->t1;
+    p->opts = (gp_prof_opts){.stack = n->stack, .memory = n->memory, .shapes = n->shapes};
+    p->foreign = n->foreign;
+    p->dropped = (uint64_t)n->dropped;
+    p->lost = (uint64_t)n->lost;
+    p->others = (uint64_t)n->others;
+    p->cost_begin = (uint64_t)n->cost_begin;
+    p->cost_end = (uint64_t)n->cost_end;
+    p->started.line = (int)(n->line > INT_MAX ? 0 : n->line);
+}
+
+static bool read_fields(reader *r) {
+    numbers n = {0};
+    gp_json_text key;
+    int64_t version = 0;
+    for (bool first = false; gp_json_more(r->j, '}', &first);) {
+        bool known;
+        if (!gp_json_key(r->j, &key)) return false;
+        if (GP_JSON_IS(&key, "version")) {
+            if (!gp_json_int(r->j, &version)) return false;
+            if (version != 1)
+                return gp_json_fail(r->j, "a profile of version %lld: this gpush reads 1",
+                                    (long long)version);
+            continue;
+        }
+        if (!read_number(r, &key, &n, &known)) return false;
+        keep(r->p, &n);
+        if (!known && !read_list(r, &key, &known)) return false;
+        if (!known && !read_field_text(r, &key)) return false;
+    }
+    if (r->j->failed) return false;
+    if (!n.t0 || n.done > n.t1 || !version || !r->nhosts)
+        return gp_json_fail(r->j, "a profile without its version, times or threads");
+    return true;
+}
+
+bool gp_load_own(gp_json *j, gp_prof *p) {
+    reader r = {.j = j, .p = p};
+    bool ok = read_fields(&r);
+    free(r.texts.p);
+    free(r.devices.p);
+    free(r.streams.p);
+    free(r.stacks.p);
+    free(r.shapes.p);
+    free(r.regions.p);
+    return ok;
+}

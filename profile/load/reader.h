@@ -1,0 +1,37 @@
+/* Shared by the readers of profile/load: texts, stacks and shapes of a profile. */
+#ifndef GP_LOAD_READER_H
+#define GP_LOAD_READER_H
+
+#include "profile/load/json.h"
+#include "profile/record.h"
+
+/* Reads a text at j; NULL after a failure. */
+const char *gp_load_intern(gp_json *j, gp_intern *names);
+/* The text t, without its escapes; NULL after a failure. */
+const char *gp_load_intern_text(gp_json *j, gp_intern *names, const gp_json_text *t);
+
+/* A stack while it is read: all of it is set to 0 first. */
+typedef struct gp_load_stack {
+    int n;
+    gp_srcloc frame[GP_STACK_DEPTH];
+} gp_load_stack;
+_Static_assert(offsetof(gp_load_stack, frame) == offsetof(gp_stack, frame), "read as a gp_stack");
+/* NULL when out of memory. */
+const gp_stack *gp_load_intern_stack(gp_intern *names, const gp_load_stack *s);
+
+/* The shapes of an op's tensors while they are read, as gp_rec has them. */
+typedef struct gp_load_shapes {
+    char bytes[GP_MAX_ARGS * (2 + 8 * GP_MAX_DIM)];
+    int n, last, tensors; /* bytes; where the last tensor begins */
+} gp_load_shapes;
+/* Both are false where an op has no more of them. */
+bool gp_load_add_tensor(gp_load_shapes *s, gp_dtype dtype);
+bool gp_load_add_dim(gp_load_shapes *s, int64_t dim);
+/* NULL when out of memory. */
+const char *gp_load_intern_shapes(gp_intern *names, const gp_load_shapes *s);
+
+/* Reads what follows the first pair of a saved profile into p, which has places. False with a
+ * message. */
+bool gp_load_own(gp_json *j, gp_prof *p);
+
+#endif

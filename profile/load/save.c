@@ -1,0 +1,365 @@
+/* Writes a profile to a file. It is a JSON object: "gpush": "profile", "version", the fields of
+ * gp_prof, and then, each referring to those before it by numbers from 1 (0: none),
+ *   "texts"    names and files
+ *   "devices"  [kind, name, index, whether on the host]
+ *   "streams"  [device, index]
+ *   "stacks"   [file, line, file, line …], innermost first
+ *   "shapes"   [dtype, dim, dim …, dtype …] of an op's tensors
+ *   "threads"  {"host", "name", "rank", "dropped", "events"}: the host's come first
+ * An event is [kind, start after the one before it, duration or -1, name, id, file, line, where,
+ * bytes, stack, shapes or kernel, why, inplace + 2 failed]; zeros at its end are left out. where:
+ * a stream, a device (memory), or an event of the thread (region, switch). Times in ns. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "profile/load/load.h"
+#include "tensor/io/file.h"
+
+/* Numbers pointers from 1 in the order in which they come. */
+typedef struct numbers {
+    const void **key, **slot_key;
+    int *slot;
+    int n, slots;
+} numbers;
+
+typedef struct writer {
+    const gp_prof *p;
+    gzFile out;
+    bool ok, more; /* more: the next element needs a comma */
+    numbers texts, devices, streams, stacks, shapes;
+    char buf[1 << 16];
+    size_t n;
+} writer;
+
+/* ---- numbers ---- */
+
+static int *find(const numbers *s, const void *key) {
+    uint64_t h = (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15u;
+    size_t mask = (size_t)s->slots - 1, at = (size_t)(h >> 32) & mask;
+    while (s->slot[at] && s->slot_key[at] != key) at = (at + 1) & mask;
+    return &s->slot[at];
+}
+
+static bool grow(numbers *s) {
+    int slots = s->slots ? s->slots * 2 : 256;
+    numbers to = {.n = s->n, .slots = slots};
+    to.key = malloc((size_t)slots / 2 * sizeof *to.key);
+    to.slot_key = malloc((size_t)slots * sizeof *to.slot_key);
+    to.slot = calloc((size_t)slots, sizeof *to.slot);
+    bool ok = to.key && to.slot_key && to.slot;
+    for (int i = 0; ok && i < s->n; i++) {
+        int *slot = find(&to, s->key[i]);
+        to.key[i] = to.slot_key[slot - to.slot] = s->key[i];
+        *slot = i + 1;
+    }
+    numbers *gone = ok ? s : &to;
+    free(gone->key);
+    free(gone->slot_key);
+    free(gone->slot);
+    if (ok) *s = to;
+    return ok;
+}
+
+/* The number of key, given on demand; 0 for NULL, and without memory, which clears w->ok. */
+static int number(writer *w, numbers *s, const void *key) {
+    if (!key) return 0;
+    if (s->n >= s->slots / 2 && !grow(s)) return w->ok = gp_fail("profile.save: out of memory"), 0;
+    int *slot = find(s, key);
+    if (!*slot) {
+        s->slot_key[slot - s->slot] = s->key[s->n] = key;
+        *slot = ++s->n;
+    }
+    return *slot;
+}
+
+static void free_numbers(numbers *s) {
+    free(s->key);
+    free(s->slot_key);
+    free(s->slot);
+}
+
+/* ---- text ---- */
+
+static void flush(writer *w) {
+    if (w->ok && w->n && gzwrite(w->out, w->buf, (unsigned)w->n) <= 0) w->ok = false;
+    w->n = 0;
+}
+
+static void put_bytes(writer *w, const char *p, size_t n) {
+    if (w->n + n > sizeof w->buf) flush(w);
+    if (n > sizeof w->buf) {
+        if (gzwrite(w->out, p, (unsigned)n) <= 0) w->ok = false;
+        return;
+    }
+    memcpy(w->buf + w->n, p, n);
+    w->n += n;
+}
+
+__attribute__((format(printf, 2, 3))) static void put(writer *w, const char *fmt, ...) {
+    char text[400];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    put_bytes(w, text, (size_t)n);
+}
+
+/* Bytes that are not UTF-8 stay as they are. */
+static void put_text(writer *w, const char *s) {
+    put(w, "\"");
+    for (; *s; s++) {
+        size_t plain = strcspn(s, "\"\\\x01\x02\x03\x04\x05\x06\x07\x08\t\n\x0b\x0c\r\x0e\x0f\x10"
+                                  "\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f");
+        put_bytes(w, s, plain);
+        if (!*(s += plain)) break;
+        if (*s == '"' || *s == '\\') put(w, "\\%c", *s);
+        else put(w, "\\u%04x", (unsigned)*s);
+    }
+    put(w, "\"");
+}
+
+static void comma(writer *w) {
+    if (w->more) put_bytes(w, ",\n", 2);
+    w->more = true;
+}
+
+static void list(writer *w, const char *name) {
+    put(w, ",\n\"%s\":[", name);
+    w->more = false;
+}
+
+/* ---- what events refer to ---- */
+
+static const void *extra(const gp_rec *r, bool *kernel) {
+    *kernel = r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD || r->kind == GP_REC_CALL;
+    return *kernel ? (const void *)r->kernel : r->kind == GP_REC_OP ? r->shapes : NULL;
+}
+
+static bool on_stream(const gp_rec *r) {
+    return r->kind == GP_REC_WAIT || r->kind == GP_REC_COPY || r->kind == GP_REC_KERNEL ||
+           r->kind == GP_REC_MOVED || r->kind == GP_REC_HELD;
+}
+
+static void number_device(writer *w, const gp_device *dev) {
+    number(w, &w->devices, dev);
+    number(w, &w->texts, dev->vt->kind);
+}
+
+/* Numbers everything that r refers to. */
+static void meet(writer *w, const gp_rec *r) {
+    bool kernel;
+    const void *more = extra(r, &kernel);
+    number(w, &w->texts, r->name);
+    number(w, &w->texts, r->file);
+    number(w, kernel ? &w->texts : &w->shapes, more);
+    if (r->stack && !*(w->stacks.slots ? find(&w->stacks, r->stack) : &(int){0}))
+        for (int i = 0; i < r->stack->n; i++) number(w, &w->texts, r->stack->frame[i].file);
+    number(w, &w->stacks, r->stack);
+    if (r->kind == GP_REC_ALLOC) number_device(w, r->where);
+    if (!on_stream(r)) return;
+    number(w, &w->streams, r->where);
+    number_device(w, ((const gp_stream *)r->where)->dev);
+}
+
+static void meet_track(writer *w, const gp_track *t) {
+    gp_at at = gp_first(t);
+    number(w, &w->texts, t->name);
+    for (gp_rec *r; (r = gp_next(&at));) meet(w, r);
+}
+
+static void put_places(writer *w) {
+    list(w, "devices");
+    for (int i = 0; i < w->devices.n; i++) {
+        const gp_device *dev = w->devices.key[i];
+        comma(w);
+        put(w, "[%d,\"%s\",%d,%s]", number(w, &w->texts, dev->vt->kind), dev->name, dev->index,
+            dev->vt->on_host ? "true" : "false");
+    }
+    put(w, "]");
+    list(w, "streams");
+    for (int i = 0; i < w->streams.n; i++) {
+        const gp_stream *s = w->streams.key[i];
+        comma(w);
+        put(w, "[%d,%d]", number(w, &w->devices, s->dev), s->index);
+    }
+    put(w, "]");
+}
+
+static void put_shape(writer *w, const char *shapes) {
+    const char *p = shapes, *end = p + gp_intern_size(p);
+    comma(w);
+    put(w, "[");
+    for (bool first = true; p < end; first = false) {
+        put(w, "%s\"%s\"", first ? "" : ",", gp_dtype_name((gp_dtype)p[0]));
+        int ndim = p[1];
+        for (p += 2; ndim--; p += sizeof(int64_t)) {
+            int64_t dim;
+            memcpy(&dim, p, sizeof dim);
+            put(w, ",%lld", (long long)dim);
+        }
+    }
+    put(w, "]");
+}
+
+static void put_references(writer *w) {
+    list(w, "texts");
+    for (int i = 0; i < w->texts.n; i++) comma(w), put_text(w, w->texts.key[i]);
+    put(w, "]");
+    put_places(w);
+    list(w, "stacks");
+    for (int i = 0; i < w->stacks.n; i++) {
+        const gp_stack *s = w->stacks.key[i];
+        comma(w);
+        put(w, "[");
+        for (int k = 0; k < s->n; k++)
+            put(w, "%s%d,%d", k ? "," : "", number(w, &w->texts, s->frame[k].file),
+                s->frame[k].line);
+        put(w, "]");
+    }
+    put(w, "]");
+    list(w, "shapes");
+    for (int i = 0; i < w->shapes.n; i++) put_shape(w, w->shapes.key[i]);
+    put(w, "]");
+}
+
+/* ---- events ---- */
+
+/* 1 + the number of an event within its track. */
+static int64_t number_within(const gp_track *t, const gp_rec *r) {
+    int64_t n = 1;
+    for (const gp_chunk *c = t->first; c; n += c->n, c = c->next)
+        if (r >= c->rec && r < c->rec + c->n) return n + (r - c->rec);
+    return 0;
+}
+
+static int64_t place(writer *w, const gp_track *t, const gp_rec *r) {
+    if (on_stream(r)) return number(w, &w->streams, r->where);
+    if (r->kind == GP_REC_ALLOC) return number(w, &w->devices, r->where);
+    bool in = r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH;
+    return in && r->where ? number_within(t, r->where) : 0;
+}
+
+static void put_event(writer *w, const gp_track *t, const gp_rec *r, uint64_t before) {
+    bool kernel;
+    const void *more = extra(r, &kernel);
+    uint64_t t1 = r->t1 < r->t0 ? r->t0 : r->t1;
+    int64_t v[] = {r->kind,
+                   (int64_t)(r->t0 - before),
+                   r->t1 ? (int64_t)(t1 - r->t0) : -1,
+                   number(w, &w->texts, r->name),
+                   (int64_t)r->id,
+                   number(w, &w->texts, r->file),
+                   r->line,
+                   place(w, t, r),
+                   r->bytes,
+                   number(w, &w->stacks, r->stack),
+                   number(w, kernel ? &w->texts : &w->shapes, more),
+                   r->kind == GP_REC_WAIT ? r->why : 0,
+                   r->inplace + 2 * r->failed};
+    int n = (int)(sizeof v / sizeof *v);
+    while (n > 4 && !v[n - 1]) n--;
+    comma(w);
+    for (int i = 0; i < n; i++) put(w, "%s%lld", i ? "," : "[", (long long)v[i]);
+    put(w, "]");
+}
+
+static void put_thread(writer *w, const gp_track *t, bool first) {
+    uint64_t before = w->p->t0;
+    put(w, "%s{\"host\":%s,\"name\":%d,\"rank\":%d,\"dropped\":%llu,\"events\":[",
+        first ? "\n" : ",\n", t->worker ? "false" : "true", number(w, &w->texts, t->name), t->rank,
+        (unsigned long long)t->dropped);
+    w->more = false;
+    gp_at at = gp_first(t);
+    for (gp_rec *r; w->ok && (r = gp_next(&at)); before = r->t0) put_event(w, t, r, before);
+    put(w, "]}");
+}
+
+static void put_field(writer *w, const char *name, uint64_t v) {
+    put(w, ",\"%s\":%llu", name, (unsigned long long)v);
+}
+static void put_field_text(writer *w, const char *name, const char *v) {
+    if (!v) return;
+    put(w, ",\"%s\":", name);
+    put_text(w, v);
+}
+
+static void put_fields(writer *w) {
+    const gp_prof *p = w->p;
+    put(w, "{\"gpush\":\"profile\",\"version\":1");
+    put_field(w, "t0", p->t0);
+    put_field(w, "done", p->done - p->t0);
+    put_field(w, "t1", p->t1 - p->t0);
+    put_field(w, "has_stack", p->opts.stack);
+    put_field(w, "has_memory", p->opts.memory);
+    put_field(w, "has_shapes", p->opts.shapes);
+    put_field(w, "foreign", p->foreign);
+    put_field(w, "dropped", p->dropped);
+    put_field(w, "lost", p->lost);
+    put_field(w, "others", p->others);
+    put_field(w, "cost_begin", p->cost_begin);
+    put_field(w, "cost_end", p->cost_end);
+    put_field(w, "started_line", (uint64_t)(p->started.line > 0 ? p->started.line : 0));
+    put_field_text(w, "started_file", p->started.file);
+    put_field_text(w, "how", p->how);
+    put_field_text(w, "predicted", p->predicted);
+}
+
+static bool write_all(writer *w) {
+    for (const gp_track *t = w->p->host; t; t = t->next) meet_track(w, t);
+    for (const gp_track *t = w->p->workers; t; t = t->next) meet_track(w, t);
+    put_fields(w);
+    put_references(w);
+    put(w, ",\n\"threads\":[");
+    for (const gp_track *t = w->p->host; t; t = t->next) put_thread(w, t, t == w->p->host);
+    for (const gp_track *t = w->p->workers; t; t = t->next) put_thread(w, t, false);
+    put(w, "]}\n");
+    flush(w);
+    return w->ok;
+}
+
+static bool ends_in_gz(const char *path) {
+    size_t n = strlen(path);
+    return n > 3 && !strcmp(path + n - 3, ".gz");
+}
+
+/* Through zlib, which closes its own copy of the file. */
+static bool write_file(const gp_prof *p, gp_outfile *o) {
+    writer *w = calloc(1, sizeof *w);
+    int fd = w ? fcntl(fileno(o->f), F_DUPFD_CLOEXEC, 0) : -1;
+    gzFile out = fd >= 0 ? gzdopen(fd, ends_in_gz(o->file) ? "wb6" : "wbT") : NULL;
+    if (!out) {
+        if (fd >= 0) close(fd);
+        free(w);
+        return gp_fail("profile.save: out of memory");
+    }
+    w->p = p;
+    w->out = out;
+    w->ok = true;
+    gp_error_clear();
+    errno = 0;
+    bool ok = write_all(w);
+    if (gzclose(out) != Z_OK) ok = false;
+    free_numbers(&w->texts);
+    free_numbers(&w->devices);
+    free_numbers(&w->streams);
+    free_numbers(&w->stacks);
+    free_numbers(&w->shapes);
+    free(w);
+    if (!ok && !*gp_error())
+        gp_fail("profile.save: cannot write %s: %s", o->file,
+                errno ? strerror(errno) : "the disk is full");
+    return ok;
+}
+
+bool gp_prof_save(const gp_prof *p, const char *path) {
+    gp_outfile o;
+    if (!gp_outfile_begin(&o, "profile.save", path)) return false;
+    if (write_file(p, &o)) return gp_outfile_commit(&o, false);
+    gp_outfile_cancel(&o);
+    return false;
+}

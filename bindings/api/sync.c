@@ -100,7 +100,7 @@ static const char *const mode_scopes[] = {"off", "warning", "error"};
 
 /* sync.off([fn, ...]), sync.warning and sync.error: the mode of this thread in the scope, the
  * upvalue. An allow() around the scope does not hold in it. */
-static int l_mode(lua_State *L) {
+static int l_mode_region(lua_State *L) {
     char name[24];
     int mode = (int)lua_tointeger(L, gp_lua_upvalue(1));
     snprintf(name, sizeof name, "sync.%s", mode_scopes[mode]);
@@ -445,9 +445,10 @@ void gp_lua_open_sync(lua_State *L) {
         {"sync.reset", "", l_reset},
         {"sync.calls", "", l_calls},
         {NULL, NULL, NULL}};
-    static const gp_lua_function modes[] = {{"sync.off", "function? fn, rest args", l_mode},
-                                            {"sync.warning", "function? fn, rest args", l_mode},
-                                            {"sync.error", "function? fn, rest args", l_mode}};
+    static const gp_lua_function modes[] = {
+        {"sync.off", "function? fn, rest args", l_mode_region},
+        {"sync.warning", "function? fn, rest args", l_mode_region},
+        {"sync.error", "function? fn, rest args", l_mode_region}};
     static const gp_lua_function of_module[] = {
         {"sync.selftest", "text? device", l_selftest},
         {"sync.explain", "text? cause, text? device, bool print=true", l_explain}};

@@ -44,6 +44,8 @@ g.checkpoint.save(env.saved, {})
 env.w = env.leaf()
 env.o, env.two = env.two_schedules()
 env.prof = g.profile.run(function() return g.ones(2) + 1 end)
+env.prof_file = scratch .. "/x.profile"
+env.prof:save(env.prof_file)
 
 -- The signature of a function, or of a class: that of its constructor.
 local function signature(v)

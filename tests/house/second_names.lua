@@ -192,7 +192,7 @@ end
 local function same_rows(source)
     local by, out = {}, {}
     for before, name, rest in source:gmatch '(.){"([%w_.]+)", (".-", l_[%w_]+)}' do
-        local apart = before == "{" or name:find "^__" or rest:find "l_region$"
+        local apart = before == "{" or name:find "^__" or rest:find "l_[%w_]*region$"
         if by[rest] and not apart then out[#out + 1] = by[rest] .. " " .. name end
         by[rest] = by[rest] or name
     end

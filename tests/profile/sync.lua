@@ -310,7 +310,7 @@ t.is(#e, 4, "each wait is an event")
 t.is({ e[1].why, e[1].last_op, e[1].line == lines[1].line, e[1].refused },
     { "item", "sum", true, false }, "with what was queued")
 local text = sync.report { print = false }
-t.ok(text:find("sync%.lua:" .. lines[1].line .. "%s+item%s+sim:0%s+3%s")
+t.ok(text:find("sync%.lua:" .. lines[1].line .. "%s+item%s+%w+:0%s+3%s")
     and text:find("allowed: reason", 1, true) and text:find("0%-d tensor"),
     "the report has a row per line with what to write instead")
 sync.reset()

@@ -23,7 +23,8 @@ S.internal = "nn.class_of nn.entries nn.fail nn.raise nn.shape_text nn.tensors o
             schedule:chain"
 
 S.apart = {
-    ["sync.selftest"] = "it runs for a second", ["g.cuda_setting"] = "no CUDA device here",
+    ["sync.selftest"] = "it runs for a second",
+    ["sync.explain"] = "it runs for a second", ["g.cuda_setting"] = "no CUDA device here",
     ["g.help"] = "tests/scripts/help.lua",
     ["nn.Sequential"] = "it takes modules or a list of them",
     ["nn.Module"] = "a class without a constructor",
@@ -50,7 +51,9 @@ S.calls = {
     ["g.inference"] = "nop", ["g.is_tensor"] = "1", ["g.is_terminal"] = "io.stderr",
     ["g.manual_seed"] = "1", ["g.no_grad"] = "nop", ["g.set_rng_state"] = "get_rng_state()",
     ["g.tensor"] = "{1, 2}", ["g.threads"] = "1", ["sync.allow"] = "'reason', nop",
-    ["sync.budget"] = "{max = 5}, nop",
+    ["sync.budget"] = "{max = 5}, nop", ["sync.error"] = "nop", ["sync.warning"] = "nop",
+    ["sync.off"] = "nop", ["sync.baseline"] = "out, true",
+    ["profile:save"] = "out", ["profile.load"] = "prof_file",
     ["profile.region"] = "'name', nop", ["profile.run"] = "{}, nop", ["json.decode"] = "'[1]'",
     ["json.encode"] = "1", ["npy.load"] = "npy_file", ["npy.save"] = "out, f(2)",
     ["npz.load"] = "npz_file", ["npz.save"] = "out, {x = f(2)}", ["image.load"] = "png_file",

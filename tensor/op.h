@@ -223,7 +223,8 @@ gp_tensor *gp_contiguous(gp_tensor *x);
  * queues. */
 gp_tensor *gp_cast(gp_tensor *x, gp_dtype dt);
 /* x on dev, as a new reference. From or to an asynchronous device this queues a copy and waits (why
- * = copy), unless non_blocking and the host side is pinned. */
+ * = copy), unless non_blocking and the host side is pinned, as it then is where x goes to the host:
+ * what reads the result waits for it. */
 gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why why,
                         const char *what);
 /* x's elements in host memory, contiguous, for the host itself to read: x (a new reference) or a
@@ -232,6 +233,9 @@ gp_tensor *gp_to_host(gp_tensor *x, gp_why why, const char *what);
 /* Writes src's elements into dst: broadcast, converted, copied from another device (a wait, as
  * gp_to_device); overlapping ones are copied first. False also where src does not fit. */
 bool gp_copy_into(gp_tensor *dst, gp_tensor *src, gp_why why, const char *what);
+/* Queues the copy of src, on a device, into dst, in pinned memory, and does not wait; *done: it
+ * could, as dtype, shape and layout agree and no gradient is recorded; else nothing was done. */
+bool gp_copy_later(gp_tensor *dst, gp_tensor *src, const char *what, bool *done);
 /* Copies x's elements, row-major, to dst (numel * size bytes), waiting for them. */
 bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what);
 /* Reads the one element of x, waiting for it. False also where x has none or several. */

@@ -29,9 +29,11 @@ typedef struct gp_storage {
     atomic_int readers;  /* queued copies that still read or write it (pinned host memory), and
                             abandoned calls that read it (tensor/device/offload.h) */
     void (*release)(struct gp_storage *);
-    void *owner;                /* for release */
-    struct gp_event **events;   /* of the streams that may still use it, once it is freed; ends in
-                                   NULL */
+    void *owner;              /* for release */
+    struct gp_event **events; /* of the streams that may still use it, once it is freed; ends in
+                                 NULL */
+    struct gp_event *arrival; /* host memory: of the copy from a device that wrote it last and that
+                                 the host did not wait for; NULL: none */
     void (*unlock)(void *data); /* host memory that a device has page-locked: called before it goes
                                    back to the system */
     gp_srcloc made;             /* where, for the out-of-memory list */

@@ -297,7 +297,10 @@ static int l_clone(lua_State *L) {
  * device through a copy, which waits unless non_blocking. */
 static int l_copy_(lua_State *L) {
     gp_tensor *x = gp_lua_totensor(L, 1), *y = gp_lua_totensor(L, 2);
+    bool done = false;
     gp_lua_enter(L);
+    if (lua_toboolean(L, 3) && !gp_copy_later(x, y, "copy_", &done)) return gp_lua_raise(L);
+    if (done) return lua_settop(L, 1), 1;
     gp_lua_push(L, gp_to_device(y, x->storage->dev, lua_toboolean(L, 3), GP_WHY_copy, "copy_"));
     if (!gp_copy_into(x, gp_lua_totensor(L, -1), GP_WHY_copy, "copy_")) return gp_lua_raise(L);
     lua_settop(L, 1);

@@ -192,7 +192,9 @@ for _, name in ipairs { "plot", "hist", "heatmap", "imshow" } do
 end
 local of_sync = {}
 when_called(of_sync, "/baseline.lua", "baseline")
-declared(of_sync, "sync.", { baseline = "text file, bool? update" })
+when_called(of_sync, "/async.lua", "async", "finish")
+declared(of_sync, "sync.", { baseline = "text file, bool? update",
+    async = "tensor x, function fn, rest args", finish = "" })
 for name, fn in pairs(of_sync) do rawset(gpush.sync, name, fn) end
 when_called(gpush, "/fuse.lua", "fuse")
 declared(gpush, "", { fuse = "function fn" })

@@ -115,6 +115,14 @@ local topics = {
             device, with their times and results. Without a cause, the list of them. With {print \z
             = false} it returns what was measured.",
         see = "sync.report" },
+    ["sync.async"] = {
+        text = "Calls fn(value, ...) with x's value in host memory once it has come, without a \z
+            wait: at a later sync.async or sync.finish(), or at the program's end. What is logged \z
+            so does not hold the device up.",
+        see = "sync.finish, to" },
+    ["sync.finish"] = {
+        text = "Waits for all that was given to sync.async, and calls its functions.",
+        waits = "for the values that have not come", see = "sync.async" },
     ["sync.report"] = {
         text = "Prints who waited for a device, by line: why, how often, how long, what to write \z
             instead.", see = "sync.lines" },

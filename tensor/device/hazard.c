@@ -64,9 +64,26 @@ bool gp_order_event(gp_stream *s, gp_event *e) {
     return true;
 }
 
+/* Whether a copy from a device is in st; a device that stages it moves it there when it is asked.
+ */
+static bool has_arrived(const gp_storage *st) {
+    gp_stream *w = st->last_writer;
+    if (atomic_load_explicit(&w->completed, memory_order_acquire) >= st->write_seq) return true;
+    w->dev->vt->busy(w);
+    return atomic_load_explicit(&w->completed, memory_order_acquire) >= st->write_seq;
+}
+
+/* The same for the host. Where the device cannot say how far it is, its stream must end. */
+static bool wait_arrival(gp_storage *st, gp_why why, const char *what) {
+    if (has_arrived(st)) return true;
+    if (why == GP_WHY_join) why = GP_WHY_copy; /* there is no fork, but a device that is behind */
+    if (st->arrival && !gp_wait_event(st->arrival, why, what)) return false;
+    return has_arrived(st) || gp_wait(st->last_writer, why, what);
+}
+
 bool gp_host_wait(gp_storage *st, gp_why why, const char *what) {
     gp_stream *w = st->last_writer;
-    if (w->dev != st->dev) return true; /* a copy from a device, which was waited for */
+    if (w->dev != st->dev) return wait_arrival(st, why, what) && gp_failure_none(st);
     return gp_wait_ticket(w, st->write_seq, why, what) && gp_failure_none(st);
 }
 
@@ -84,7 +101,9 @@ bool gp_host_may_write(gp_storage *st, gp_why why, const char *what) {
 
 bool gp_order_read(gp_storage *st, gp_stream *s) {
     gp_stream *w = st->last_writer;
-    if (!w || w == s || w->dev != s->dev) return true;
+    if (!w || w == s) return true;
+    if (w->dev != s->dev) /* host memory that a device writes, for a worker of the host */
+        return st->dev != s->dev || gp_host_wait(st, GP_WHY_join, s->last_op ? s->last_op : "op");
     return is_after(s, w, st->write_seq) || gp_order_after(s, w);
 }
 

@@ -2,6 +2,7 @@
  * host memory. */
 #include <string.h>
 
+#include "tensor/autograd/tape.h"
 #include "tensor/fuse/trace.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/failure.h"
@@ -24,6 +25,19 @@ gp_tensor *gp_cast(gp_tensor *x, gp_dtype dt) {
     return x->a.dtype == dt ? gp_tensor_ref(x) : copied(x, dt);
 }
 
+/* After a copy to the host was queued on s that the host does not wait for: whatever reads dst
+ * waits for its arrival. From now on the cpu's ops look for that. */
+static bool arrives_later(gp_tensor *dst, gp_stream *s) {
+    gp_storage *st = dst->storage;
+    const gp_device_vt *vt = s->dev->vt;
+    gp_event *e = vt->event_record(s);
+    if (!e) return false;
+    if (st->arrival) st->arrival->stream->dev->vt->event_free(st->arrival);
+    st->arrival = e;
+    atomic_store_explicit(&st->dev->streams[0]->alone, false, memory_order_relaxed);
+    return true;
+}
+
 /* Queues the copy of src's bytes (contiguous) into dst and waits for it, unless the host need
  * not. */
 static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why,
@@ -44,10 +58,7 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
             "%s: a loader's workers compute on the cpu, not on %s; the batch goes there as "
             "a whole",
             what, dev->name);
-    bool returns =
-        kind == GP_COPY_D2D ||
-        (may_return && !pageable &&
-         kind == GP_COPY_H2D); /* the host may read what came from the device immediately */
+    bool returns = kind == GP_COPY_D2D || (may_return && !pageable);
     uint64_t (*hook)(gp_stream *, gp_copy_kind, size_t, bool) = GP_HOOK(copy);
     void (*launch)(gp_stream *) = GP_HOOK(launch);
     if (kind == GP_COPY_H2D && !gp_host_ready(src->storage, why, what)) return false;
@@ -64,7 +75,8 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
     if (!dev->vt->copy(s, dst->a.data, src->a.data, bytes, kind, host, id))
         return false; /* keeps the host side alive, even after an interrupted wait */
     gp_order_written(dst->storage, s);
-    if (kind == GP_COPY_D2H) return gp_wait_granted(s, why, what) && gp_failure_none(src->storage);
+    if (kind == GP_COPY_D2H && !(returns && arrives_later(dst, s)))
+        return gp_wait_granted(s, why, what) && gp_failure_none(src->storage);
     gp_failure_log(s, before);
     gp_failure_log_read(src->storage);
     gp_failure_log_write(dst->storage, GP_WRITE_WHOLE);
@@ -108,12 +120,33 @@ gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why 
     gp_tensor *dst = dev->vt->on_host ? gp_tensor_new_host((gp_dtype)x->a.dtype, &shape)
                                       : gp_tensor_new(dev, (gp_dtype)x->a.dtype, &shape);
     bool ok = dst != NULL;
+    if (ok && non_blocking && dev->vt->on_host) dst->storage->pinned = true;
     if (ok && x->a.numel)
         ok = !from->vt->on_host && !dev->vt->on_host ? across(dst, src)
                                                      : transfer(dst, src, non_blocking, why, what);
     gp_tensor_unref(src);
     if (!ok) gp_tensor_unref(dst), dst = NULL;
     return dst;
+}
+
+/* Whether a copy of src's bytes is all that it takes to write dst, in pinned host memory. */
+static bool is_plain(const gp_tensor *dst, const gp_tensor *src) {
+    gp_shape to = gp_tensor_shape(dst), from = gp_tensor_shape(src);
+    return dst->storage->dev->vt->on_host && dst->storage->pinned &&
+           !src->storage->dev->vt->on_host && dst->a.contiguous && dst->a.dtype == src->a.dtype &&
+           gp_shape_equal(&to, &from) && dst->a.numel && !(gp_grad_live && !gp_no_grad);
+}
+
+bool gp_copy_later(gp_tensor *dst, gp_tensor *src, const char *what, bool *done) {
+    *done = is_plain(dst, src);
+    if (!*done) return true;
+    gp_tensor *flat = gp_contiguous(src);
+    if (!flat) return false;
+    dst->storage->version++;
+    bool ok =
+        gp_order_host_write(dst->storage, what) && transfer(dst, flat, true, GP_WHY_copy, what);
+    gp_tensor_unref(flat);
+    return ok;
 }
 
 static bool fits(const gp_tensor *src, const gp_tensor *dst, const char *what) {

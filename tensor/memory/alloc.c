@@ -356,6 +356,7 @@ static void foreign_free(gp_storage *st) {
 /* Called when the last reference is gone: the block goes to the magazine, to its stream's list, or
  * to `pending` until the other streams that used it have passed. */
 static void storage_free(gp_storage *st) {
+    if (st->arrival) st->arrival->stream->dev->vt->event_free(st->arrival), st->arrival = NULL;
     if (st->size_class < 0) {
         foreign_free(st);
         return;

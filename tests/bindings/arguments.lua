@@ -19,6 +19,7 @@ for name, reason in pairs {
     ["profile.region"] = "hands its arguments on", ["sync.allow"] = "hands its arguments on",
     ["sync.budget"] = "hands its arguments on", ["sync.error"] = "hands its arguments on",
     ["sync.warning"] = "hands its arguments on", ["sync.off"] = "hands its arguments on",
+    ["sync.async"] = "hands its arguments on",
     ["autograd.detect_anomaly"] = "hands its arguments on",
     ["nn.summary"] = "hands its arguments on", ["optim.check_positive"] = "a list of names",
     ["nn.raise"] = "a format", ["nn.fail"] = "a format", ["optim.raise"] = "a format",

@@ -78,11 +78,13 @@ local functions = {
     compare = "compare({a = function() return queued end}, {n = 1, device = 'sim', print = false})",
     ["profile.run"] = "profile.run(function() return queued end)",
     ["profile.stop"] = "queued and profile.stop()",
+    ["sync.finish"] = "sync.async(there:matmul(there), function() end) or sync.finish()",
 }
 local skipped = { ["cuda.synchronize"] = "needs a GPU", ["data.Loader"] = "no wait for a device" }
 local dir = debug.getinfo(1, "S").source:match "^@(.*)tests/scripts/" or ""
 local topics = assert(loadfile(dir .. "scripts/lua/topics.lua", "t"))(dir .. "scripts/lua")
-local place = { vector = vector, file = os.tmpname(), large = g.ones(700, 700) }
+local place = { vector = vector, file = os.tmpname(), large = g.ones(700, 700),
+    there = g.ones(700, 700, { device = "sim" }) }
 setmetatable(place, { __index = function(_, key)
     if key == "queued" then return vector(1) + 1 end
     return g[key] or _G[key]

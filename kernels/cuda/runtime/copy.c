@@ -42,7 +42,9 @@ static bool copy_staged(gp_stream *s, void *dst, const void *src, size_t bytes, 
     *l = (cuda_later){.block = b,
                       .to = down ? dst : NULL,
                       .bytes = bytes,
-                      .host = down ? gp_storage_ref(host) : NULL};
+                      .host = down ? gp_storage_ref(host) : NULL,
+                      .reads = down};
+    if (down) atomic_fetch_add(&host->readers, 1); /* the host writes it after the copy */
     gp_cuda_queued_then(s, l);
     return true;
 }

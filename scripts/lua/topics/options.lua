@@ -188,8 +188,8 @@ minlength: at least so many counts
 nan: what takes NaN's place
 posinf: what takes infinity's place
 neginf: what takes minus infinity's place
-non_blocking: the host goes on while its pinned memory is copied to a device; to the host a copy
-    always waits
+non_blocking: the host goes on while its pinned memory is copied to a device; to the host the copy
+    is pinned, and whatever reads it waits for it
 num_classes: how many classes; -1: asked of the labels, which waits
 num_samples: how many
 replacement: an element may come more than once

@@ -134,7 +134,7 @@ local topics = {
             memory that is not pinned, waits.",
         options = "device: where to: 'cpu', 'gpu', 'sim:0', 'cuda:1'; dtype: the new type; \z
             non_blocking: the host goes on while its pinned memory is copied to a device; to the \z
-            host a copy always waits",
+            host the copy is pinned, and whatever reads it waits for it",
         shapes = "x: any; the result has the same",
         example = "tensor{1, 2}:to \"f16\"\n--> tensor({1.0, 2.0}, f16 2 cpu)",
         see = "cpu, gpu, float, pin_memory" },

@@ -52,7 +52,7 @@ S.calls = {
     ["g.manual_seed"] = "1", ["g.no_grad"] = "nop", ["g.set_rng_state"] = "get_rng_state()",
     ["g.tensor"] = "{1, 2}", ["g.threads"] = "1", ["sync.allow"] = "'reason', nop",
     ["sync.budget"] = "{max = 5}, nop", ["sync.error"] = "nop", ["sync.warning"] = "nop",
-    ["sync.off"] = "nop", ["sync.baseline"] = "out, true",
+    ["sync.off"] = "nop", ["sync.async"] = "f(2), nop", ["sync.baseline"] = "out, true",
     ["profile:save"] = "out", ["profile.load"] = "prof_file",
     ["profile.region"] = "'name', nop", ["profile.run"] = "{}, nop", ["json.decode"] = "'[1]'",
     ["json.encode"] = "1", ["npy.load"] = "npy_file", ["npy.save"] = "out, f(2)",

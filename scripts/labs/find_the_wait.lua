@@ -1,0 +1,242 @@
+-- Lab: find the wait. A training step like many others, in which six lines make the host wait for
+-- the device. You say which, the lab runs the step and marks your answer; then you rewrite it, and
+-- the lab accepts the rewrite when nothing in it waits and it trains to the same weights.
+--
+-- What to look at
+-- 1. a wait hides in what looks like arithmetic: an `if`, a mask, a count, a copy, a line of a log;
+-- 2. the first wait of a step takes the time of all that is queued before it: taking it away moves
+--    the time to the next one, until there is none;
+-- 3. what you write instead gives the same numbers, a step later or on the device.
+--
+-- First:   gpush find_the_wait.lua                          shows the step and asks
+--          gpush find_the_wait.lua --guess 3,5,8            answers without being asked
+-- Then:    gpush find_the_wait.lua --write mine.lua         writes the step to a file, to be edited
+--          gpush find_the_wait.lua --check mine.lua         runs it with sync.mode = "error"
+-- `sync.explain()` lists the causes, with a program that waits and one that does not for each.
+--
+-- gpush find_the_wait.lua [--guess LINES] [--write FILE] [--check FILE] [--steps 20] [--size 64]
+-- [--device gpu|sim|cuda]
+
+local here = arg[0]:match ".*/" or ""
+local options = dofile(here .. "options.lua")
+local opt = options { device = "gpu", steps = 20, size = 64, guess = false, write = false,
+    check = false }
+local BATCH, CLASSES = 256, 10
+
+-- The step. `state` lives as long as the training; x is on the device already, labels are in pinned
+-- memory of the host.
+local STEP = [[
+return function(model, optimizer, x, labels, state)
+    local y = labels:to(x.device)
+    optimizer:zero_grad()
+    local logits = model(x)
+    local losses = cross_entropy(logits, y, {reduction = "none"})
+    local hard = losses[losses > 0.1]
+    local loss = hard:sum() / losses:numel()
+    loss:backward()
+    local norm = nn.utils.clip_grad_norm_(model:parameters(), 5)
+    if norm:isfinite() then optimizer:step() end
+    state.right = state.right + (logits:argmax(2) == y):sum():item()
+    state.log[#state.log + 1] = ("loss %s"):format(loss)
+    state.seen = state.seen + x.shape[1]
+    local used = y:unique():numel()
+    state.classes = math.max(state.classes, used)
+end
+]]
+-- The lines of it that wait, and a way without each: shown after the reader's answer.
+local INSTEAD = {
+    [2] = "labels are pinned: copied with {non_blocking = true} they come while the host goes on",
+    [6] = "where(losses > 0.1, losses, 0) has a fixed size, and the same sum",
+    [10] = "step always, and let where() or amp.GradScaler decide on the device",
+    [11] = "add on the device, and read the sum once after the training",
+    [12] = "sync.async(loss:detach(), fn), or every N steps",
+    [14] = "y:one_hot(CLASSES):amax(1):sum() counts with a fixed size, and stays a tensor",
+}
+
+-- ---- the training ----
+
+local function lines_of(text)
+    local list = {}
+    for line in text:gmatch "([^\n]*)\n" do list[#list + 1] = line end
+    return list
+end
+
+-- A model, data and an optimizer that are the same each time.
+local function prepare()
+    manual_seed(7)
+    local model = nn.Sequential(nn.Linear(opt.size, 4 * opt.size), nn.ReLU(),
+        nn.Linear(4 * opt.size, CLASSES))
+    local x = randn(BATCH, opt.size)
+    local labels = (x:matmul(randn(opt.size, CLASSES))):argmax(2)
+    model:to(opt.device)
+    return model, optim.SGD(model:parameters(), 0.05), x:to(opt.device), labels:pin_memory()
+end
+
+-- Trains with the step, within `guard` where given; gives its time per step in seconds, the
+-- weights, and the state.
+local function train(step, steps, guard)
+    local model, optimizer, x, labels = prepare()
+    local state = { right = 0, seen = 0, classes = 0, log = {} }
+    local function run(n)
+        for _ = 1, n do step(model, optimizer, x, labels, state) end
+    end
+    guard = guard or function(f, ...) return f(...) end
+    guard(run, 1) -- first uses
+    synchronize()
+    sync.reset()
+    local begin = clock()
+    guard(run, steps)
+    local queued = clock() - begin
+    local waits = sync.lines()
+    synchronize()
+    local weights = {}
+    for i, p in ipairs(model:parameters()) do weights[i] = p:detach():cpu():flatten() end
+    return { time = (clock() - begin) / steps, host = queued / steps, weights = cat(weights),
+        state = state, waits = waits }
+end
+
+local function compiled(text, name)
+    local chunk, message = load(text, name, "t")
+    if not chunk then error(message, 0) end
+    local step = chunk()
+    if type(step) ~= "function" then
+        error(name .. ": expected a chunk that returns the step, a function", 0)
+    end
+    return step
+end
+
+-- ---- the answer ----
+
+local function show(lines, mark)
+    for n, line in ipairs(lines) do
+        print(("%s %2d  %s"):format(mark and mark(n) or " ", n, line))
+    end
+end
+
+local function ask()
+    if opt.guess then return opt.guess end
+    if not is_terminal(io.stdin) then return nil end
+    io.write "\nWhich lines make the host wait? (numbers, such as 3, 5, 8) "
+    return io.read "l"
+end
+
+local function set_of(text)
+    local set, n = {}, 0
+    for number in text:gmatch "%d+" do
+        if not set[tonumber(number)] then n = n + 1 end
+        set[tonumber(number)] = true
+    end
+    return set, n
+end
+
+local function time(s) return ("%.3g %s"):format(s < 1e-3 and s * 1e6 or s * 1e3,
+    s < 1e-3 and "us" or "ms") end
+
+-- Waits by line of the step.
+local function by_line(waits)
+    local found, lines = {}, 0
+    for _, row in ipairs(waits) do
+        if row.file and row.file:find "^step" and row.why ~= "explicit" then
+            local at = found[row.line] or { times = 0, wait = 0, advice = row.advice }
+            if not found[row.line] then lines = lines + 1 end
+            at.times, at.wait, at.why = at.times + row.times, at.wait + row.wait, row.why
+            found[row.line] = at
+        end
+    end
+    return found, lines
+end
+
+local function mark_answer(guess, found, lines)
+    local right, wrong = 0, {}
+    for n in pairs(guess) do
+        if found[n] then right = right + 1 else wrong[#wrong + 1] = n end
+    end
+    table.sort(wrong)
+    print(("\n%d of %d lines found%s"):format(right, lines, #wrong == 0 and "" or
+        "; no wait in " .. table.concat(wrong, ", ")))
+end
+
+local function tell_costs(found, run)
+    local total = 0
+    for n = 1, #lines_of(STEP) do
+        local at = found[n]
+        if at then
+            total = total + at.wait
+            print(("%4d  %-7s %3d waits, %9s a step. Instead: %s"):format(n, at.why, at.times,
+                time(at.wait / opt.steps), INSTEAD[n] or at.advice))
+        end
+    end
+    print(("a step takes %s on %s, in which the host waits %s"):format(time(run.time), opt.device,
+        time(total / opt.steps)))
+    if opt.device:find "^sim" or opt.device == "gpu" and not cuda.is_available() then
+        print "measured on sim, which is made of this processor: a GPU's waits cost more"
+    end
+end
+
+-- ---- the rewrite ----
+
+local function largest_difference(a, b) return (a - b):abs():max():item() end
+
+-- What the step counted, which a rewrite may leave on the device.
+local function count(state, name)
+    local v = state[name]
+    return is_tensor(v) and v:item() or v
+end
+
+-- Whether the file's step is clean and trains to the same weights.
+local function check(file)
+    local text = assert(assert(io.open(file)):read "a")
+    local mine, given = compiled(text, "@" .. file), compiled(STEP, "=step")
+    local reference = train(given, opt.steps)
+    local ok, run = pcall(train, mine, opt.steps, sync.error)
+    if not ok then
+        print("not yet: " .. tostring(run))
+        return false
+    end
+    local apart = largest_difference(run.weights, reference.weights)
+    local scale = reference.weights:abs():max():item()
+    if not (apart <= 1e-4 * scale) then
+        print(("nothing waits, but the weights differ by %.2g of %.2g: the rewrite computes \z
+            something else"):format(apart, scale))
+        return false
+    end
+    for _, name in ipairs { "right", "seen", "classes" } do
+        local got, want = count(run.state, name), count(reference.state, name)
+        if got ~= want then
+            print(("nothing waits, but state.%s is %s, not %s"):format(name, got, want))
+            return false
+        end
+    end
+    print(("passed: nothing waits, and the weights differ by at most %.1g. A step took %s, now %s; \z
+        the host is free after %s"):format(apart, time(reference.time), time(run.time),
+            time(run.host)))
+    return true
+end
+
+if opt.write then
+    local f <close> = assert(io.open(opt.write, "w"))
+    f:write(STEP)
+    print(("%s has the step: take its waits out, then run with --check %s"):format(opt.write,
+        opt.write))
+elseif opt.check then
+    os.exit(check(opt.check), true)
+else
+    local lines = lines_of(STEP)
+    show(lines)
+    local guess = ask()
+    if not guess then
+        print "\nAnswer with --guess and the numbers of the lines that make the host wait."
+        return
+    end
+    local run = train(compiled(STEP, "=step"), opt.steps)
+    local found, n = by_line(run.waits)
+    local set = set_of(guess)
+    print ""
+    show(lines, function(k)
+        return found[k] and (set[k] and "+" or "-") or set[k] and "!" or " "
+    end)
+    print "\n+ found   - missed   ! does not wait"
+    mark_answer(set, found, n)
+    tell_costs(found, run)
+    print "now write it without: --write mine.lua, then --check mine.lua"
+end

@@ -15,7 +15,8 @@
  *   restart.
  *
  * The calls are walked by the unwinder. That is safe in a handler, since glibc 2.35 and GCC 12,
- * whose _dl_find_object takes no lock; with older ones every crash ends the program. */
+ * whose _dl_find_object takes no lock; with older ones every crash ends the program. clang does not
+ * say whose unwinder it links: systems with that glibc have the one of GCC 12 or later. */
 #include "shell/crash_policy.h"
 
 #include <stdint.h>
@@ -26,7 +27,7 @@
 #include "tensor/device/thread.h"
 #include "tensor/device/recovery.h"
 
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35) && __GNUC__ >= 12 &&                               \
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35) && (__GNUC__ >= 12 || defined(__clang__)) &&       \
     (defined(__x86_64__) || defined(__aarch64__))
 #include <dlfcn.h>
 #include <link.h>

@@ -7,9 +7,10 @@ cd "$TMPDIR" || exit 1
 rounds=${ROUNDS:-8}
 [ -z "${GPUSH_SAN-}" ] || rounds=2
 RANDOM=${SEED:-20261124}
-# In a process namespace of its own the program is number 1 each time, where that is allowed.
+# In a process namespace of its own the program is number 1 each time, where that is allowed, and
+# where it starts there: LLVM's OpenMP does not.
 alone=
-unshare -pf --kill-child true 2>/dev/null && alone="unshare -pf --kill-child"
+unshare -pf --kill-child "$gpush" -e '' 2>/dev/null && alone="unshare -pf --kill-child"
 
 cat >writers.lua <<'END'
 local N = 200000

@@ -13,17 +13,18 @@
 #include "profile/rows.h"
 #include "tensor/io/file.h"
 
-enum { HOST = 1, DEVICES = 10, DEPTH = 256 }; /* process ids: the host, and DEVICES + slot */
-enum { LUA = 1, HELD = 2 };                   /* the host's rows */
-_Static_assert(HOST < DEVICES, "process ids differ");
+/* Process ids: the host, DEVICES + slot, and the hosts of other ranks. */
+enum { HOST = 1, DEVICES = 10, RANKS = 100000, DEPTH = 256 };
+enum { LUA = 1, HELD = 2, OTHERS = 3 }; /* the host's rows */
 
 typedef struct writer {
     const gp_prof *p;
     gzFile out;
-    bool ok, more;                 /* more: the next item needs a comma */
-    uint64_t seen[GP_MAX_DEVICES]; /* by slot of the device: streams that have a row */
-    const gp_device *device[GP_MAX_DEVICES];
-    bool held; /* whether the host's second row is used */
+    bool ok, more; /* more: the next item needs a comma */
+    int pid, tid;  /* of the host's thread that is written */
+    bool held;     /* whether the host's second row is used */
+    uint64_t *ids; /* of what devices ran, sorted, while arrows are written */
+    size_t nids;
 } writer;
 
 __attribute__((format(printf, 2, 3))) static void put(writer *w, const char *fmt, ...) {
@@ -104,15 +105,17 @@ static void write_args(writer *w, const gp_rec *r) {
 
 /* "X" is a complete event. Times in microseconds since the profile's start. */
 static void write_slice(writer *w, const gp_rec *r, uint64_t t1) {
-    static const char *const cats[] = {"op", "region", "wait", "copy"};
-    _Static_assert(GP_REC_OP == 0 && GP_REC_REGION == 1 && GP_REC_WAIT == 2 && GP_REC_COPY == 3,
-                   "categories by kind");
+    static const char *const cats[] = {[GP_REC_OP] = "op",
+                                       [GP_REC_REGION] = "region",
+                                       [GP_REC_WAIT] = "wait",
+                                       [GP_REC_COPY] = "copy",
+                                       [GP_REC_CALL] = "call"};
     char name[200], esc[400];
     comma(w);
     put(w,
-        "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f,\"dur\":%."
+        "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%."
         "3f",
-        cats[r->kind], quoted(gp_rec_name(r, name, sizeof name), esc, sizeof esc), HOST,
+        cats[r->kind], quoted(gp_rec_name(r, name, sizeof name), esc, sizeof esc), w->pid, w->tid,
         us(w, r->t0), (double)(t1 - r->t0) / 1e3);
     write_args(w, r);
 }
@@ -124,15 +127,15 @@ static void write_async(writer *w, const gp_rec *r, uint64_t t1) {
     quoted(r->name, esc, sizeof esc);
     comma(w);
     put(w,
-        "{\"ph\":\"b\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,"
+        "{\"ph\":\"b\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,"
         "\"ts\":%.3f",
-        (const void *)r, esc, HOST, us(w, r->t0));
+        (const void *)r, esc, w->pid, w->tid, us(w, r->t0));
     write_args(w, r);
     comma(w);
     put(w,
-        "{\"ph\":\"e\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,"
+        "{\"ph\":\"e\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,"
         "\"ts\":%.3f}",
-        (const void *)r, esc, HOST, us(w, t1));
+        (const void *)r, esc, w->pid, w->tid, us(w, t1));
 }
 
 /* Writes a counter's new value. */
@@ -140,14 +143,14 @@ static void write_memory(writer *w, const gp_rec *r) {
     const gp_device *dev = r->where;
     comma(w);
     put(w, "{\"ph\":\"C\",\"name\":\"memory %s\",\"pid\":%d,\"ts\":%.3f,\"args\":{\"bytes\":%lld}}",
-        dev->name, HOST, us(w, r->t0), (long long)r->id);
+        dev->name, w->pid ? w->pid : HOST, us(w, r->t0), (long long)r->id);
 }
 
 /* Viewers need nested slices: other events get rows of their own. */
-static void write_host(writer *w) {
+static void write_thread(writer *w, const gp_track *t) {
     uint64_t open[DEPTH]; /* ends of the slices that are open */
     int depth = 0;
-    gp_at at = gp_first(w->p->host);
+    gp_at at = gp_first(t);
     for (gp_rec *r; (r = gp_next(&at));) {
         if (r->kind == GP_REC_ALLOC) {
             write_memory(w, r);
@@ -165,12 +168,17 @@ static void write_host(writer *w) {
     }
 }
 
-/* ---- devices ---- */
-
-static void note_stream(writer *w, const gp_stream *s) {
-    w->seen[s->dev->slot] |= (uint64_t)1 << s->index;
-    w->device[s->dev->slot] = s->dev;
+/* Writes fn(thread) for each thread of the host, whose row is w->pid and w->tid. */
+static void each_thread(writer *w, void (*fn)(writer *w, const gp_track *t)) {
+    int n = 0;
+    for (const gp_track *t = w->p->host; t; t = t->next, n++) {
+        w->pid = t->rank ? RANKS + t->rank : HOST;
+        w->tid = n ? OTHERS + n : LUA;
+        fn(w, t);
+    }
 }
+
+/* ---- devices ---- */
 
 /* A kernel is shown by its own name, if known: the op's is in its arguments. */
 static void write_device(writer *w, const gp_rec *r) {
@@ -179,7 +187,6 @@ static void write_device(writer *w, const gp_rec *r) {
     int pid = held ? HOST : DEVICES + s->dev->slot, tid = held ? HELD : s->index + 1;
     char esc[400];
     if (held) w->held = true;
-    else note_stream(w, s);
     comma(w);
     put(w,
         "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%."
@@ -221,6 +228,20 @@ static uint64_t *sorted_ids(const gp_prof *p, size_t *n) {
     return ids;
 }
 
+static void write_arrows_of(writer *w, const gp_track *t) {
+    gp_at at = gp_first(t);
+    for (gp_rec *r; (r = gp_next(&at));) {
+        if (r->kind == GP_REC_ALLOC || !r->id) continue;
+        if (!bsearch(&r->id, w->ids, w->nids, sizeof *w->ids, by_number)) continue;
+        comma(w);
+        put(w,
+            "{\"ph\":\"s\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu,\"pid\":%d,\"tid\":%"
+            "d,"
+            "\"ts\":%.3f}",
+            (unsigned long long)r->id, w->pid, w->tid, us(w, r->t0));
+    }
+}
+
 /* Arrows start only where something was queued that a device ran: one without an end would not be
  * drawn, but costs space. */
 static void write_arrows(writer *w) {
@@ -230,15 +251,8 @@ static void write_arrows(writer *w) {
         w->ok = gp_fail("trace: out of memory");
         return;
     }
-    gp_at at = gp_first(w->p->host);
-    for (gp_rec *r; (r = gp_next(&at));) {
-        if (!r->id || !bsearch(&r->id, ids, n, sizeof *ids, by_number)) continue;
-        comma(w);
-        put(w,
-            "{\"ph\":\"s\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu,\"pid\":%d,\"tid\":1,"
-            "\"ts\":%.3f}",
-            (unsigned long long)r->id, HOST, us(w, r->t0));
-    }
+    w->ids = ids, w->nids = n;
+    each_thread(w, write_arrows_of);
     free(ids);
 }
 
@@ -250,23 +264,65 @@ static void write_devices(writer *w) {
     }
 }
 
-/* Metadata: names of processes and threads. */
-static void write_names(writer *w) {
-    name_row(w, "process_name", HOST, 0, "host");
-    name_row(w, "thread_name", HOST, LUA, "Lua");
-    if (w->held) name_row(w, "thread_name", HOST, HELD, "held up by the device's runtime");
-    for (int d = 0; d < GP_MAX_DEVICES; d++) {
-        if (!w->device[d]) continue;
-        char name[64];
-        bool sim = !strcmp(w->device[d]->vt->kind, "sim");
-        snprintf(name, sizeof name, "%s%s", w->device[d]->name, sim ? " (CPU-backed)" : "");
-        name_row(w, "process_name", DEVICES + d, 0, name);
-        for (int s = 0; s < 64; s++) {
-            if (!(w->seen[d] >> s & 1)) continue;
-            snprintf(name, sizeof name, "stream %d", s);
-            name_row(w, "thread_name", DEVICES + d, s + 1, name);
+static int by_place(const void *a, const void *b) {
+    const gp_stream *x = *(const gp_stream *const *)a, *y = *(const gp_stream *const *)b;
+    return x->dev != y->dev ? x->dev->slot - y->dev->slot
+                            : (x->index > y->index) - (x->index < y->index);
+}
+
+/* The streams of what devices ran, by device and index, perhaps several times; *n of them. NULL
+ * when out of memory. */
+static const gp_stream **streams_of(const gp_prof *p, size_t *n) {
+    size_t room = 1;
+    for (const gp_track *t = p->workers; t; t = t->next)
+        for (const gp_chunk *c = t->first; c; c = c->next) room += (size_t)c->n;
+    const gp_stream **s = malloc(room * sizeof *s);
+    *n = 0;
+    for (const gp_track *t = s ? p->workers : NULL; t; t = t->next) {
+        gp_at at = gp_first(t);
+        for (gp_rec *r; (r = gp_next(&at));) {
+            bool runs = r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED;
+            if (runs && (!*n || s[*n - 1] != r->where)) s[(*n)++] = r->where;
         }
     }
+    if (s) qsort(s, *n, sizeof *s, by_place);
+    return s;
+}
+
+static void name_streams(writer *w) {
+    char name[64];
+    size_t n;
+    const gp_stream **s = streams_of(w->p, &n);
+    if (!s) {
+        w->ok = gp_fail("trace: out of memory");
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        int pid = DEVICES + s[i]->dev->slot;
+        if (i && s[i] == s[i - 1]) continue;
+        if (!i || s[i]->dev != s[i - 1]->dev) {
+            bool sim = !strcmp(s[i]->dev->vt->kind, "sim");
+            snprintf(name, sizeof name, "%s%s", s[i]->dev->name, sim ? " (CPU-backed)" : "");
+            name_row(w, "process_name", pid, 0, name);
+        }
+        snprintf(name, sizeof name, "stream %d", s[i]->index);
+        name_row(w, "thread_name", pid, s[i]->index + 1, name);
+    }
+    free(s);
+}
+
+static void name_thread(writer *w, const gp_track *t) {
+    char name[200], esc[400];
+    snprintf(name, sizeof name, "rank %d", t->rank);
+    name_row(w, "process_name", w->pid, 0, w->p->ranks > 1 ? name : "host");
+    name_row(w, "thread_name", w->pid, w->tid, t->name ? quoted(t->name, esc, sizeof esc) : "Lua");
+}
+
+/* Metadata: names of processes and threads. */
+static void write_names(writer *w) {
+    each_thread(w, name_thread);
+    if (w->held) name_row(w, "thread_name", HOST, HELD, "held up by the device's runtime");
+    name_streams(w);
 }
 
 /* ---- the file ---- */
@@ -280,7 +336,7 @@ static bool write_all(writer *w) {
         (unsigned long long)w->p->dropped, (unsigned long long)w->p->lost, us(w, w->p->t1));
     if (w->p->predicted) put(w, ",\"predicted\":\"%s\"", quoted(w->p->predicted, esc, sizeof esc));
     put(w, "},\"traceEvents\":[");
-    write_host(w);
+    each_thread(w, write_thread);
     write_arrows(w);
     write_devices(w);
     write_names(w);

@@ -9,7 +9,7 @@
 typedef struct node {
     const gp_rec *rec;
     int parent; /* -1: none */
-    int row;
+    int row, rank;
     uint64_t t1;
     bool over;
     int64_t self[2], total[2], self_mem[2], mem[2];
@@ -27,7 +27,8 @@ typedef struct sweep {
     int now;                   /* the current event, -1: none */
     uint64_t last, cost;       /* the last boundary; recording's cost after it */
     node loose;                /* time outside all events */
-    int64_t profiler, elsewhere, copies;
+    int64_t profiler, elsewhere, copies, beside;
+    int rank, mains, others;
     const char *kind;
 } sweep;
 
@@ -77,7 +78,8 @@ static void enter(sweep *s, const gp_rec *r) {
     uint64_t before = r->kind == GP_REC_WAIT ? 0 : s->p->cost_begin;
     boundary(s, r->t0, before, 0);
     uint64_t t1 = gp_rec_end(s->p, r);
-    s->node[s->n] = (node){.rec = r, .parent = s->now, .t1 = t1 < s->p->done ? t1 : s->p->done};
+    s->node[s->n] = (node){
+        .rec = r, .parent = s->now, .rank = s->rank, .t1 = t1 < s->p->done ? t1 : s->p->done};
     if (s->depth < DEPTH) s->now = s->open[s->depth++] = s->n;
     s->n++;
 }
@@ -87,11 +89,12 @@ static void note_memory(sweep *s, const gp_rec *r) {
     top(s)->self_mem[dev->vt->on_host ? GP_CPU : GP_DEV] += r->bytes;
 }
 
-/* One pass over the host's events, in the order of their beginning. */
-static void sweep_host(sweep *s) {
-    gp_at at = gp_first(s->p->host);
+/* One pass over the events of a host's thread, in the order of their beginning. */
+static void sweep_thread(sweep *s, const gp_track *t) {
+    gp_at at = gp_first(t);
     s->last = s->p->t0;
     s->now = -1;
+    s->rank = t->rank;
     for (gp_rec *r; (r = gp_next(&at));) {
         if (r->t0 > s->p->done) continue;
         close_until(s, r->t0);
@@ -101,6 +104,21 @@ static void sweep_host(sweep *s) {
     }
     close_until(s, s->p->done);
     boundary(s, s->p->done, 0, 0);
+}
+
+/* Threads of the host: the first of each rank has the wall time, and others only the time of their
+ * events, which ran beside it. */
+static void sweep_host(sweep *s) {
+    for (const gp_track *t = s->p->host, *first; t; t = t->next) {
+        int64_t before = s->loose.self[GP_CPU];
+        sweep_thread(s, t);
+        for (first = s->p->host; first->rank != t->rank;) first = first->next;
+        s->mains += first == t;
+        if (first == t) continue;
+        s->others++;
+        s->beside += (int64_t)(s->p->done - s->p->t0) - (s->loose.self[GP_CPU] - before);
+        s->loose.self[GP_CPU] = before;
+    }
 }
 
 /* The node with that id, or NULL: ids of one thread's events increase. *from: where to search
@@ -116,6 +134,17 @@ static node *by_id(sweep *s, const int *ids, int n, uint64_t id, int *from) {
         else hi = mid;
     }
     return NULL;
+}
+
+/* Whether the event is a call of the runtime, which works for the op around it. */
+static bool is_call(const gp_rec *r) {
+    return r->kind == GP_REC_CALL || (r->kind == GP_REC_WAIT && r->id);
+}
+
+/* The op or region that queued the work of nd, a call; nd itself where none is around it. */
+static node *op_of(sweep *s, node *nd) {
+    while (nd && is_call(nd->rec) && nd->parent >= 0) nd = &s->node[nd->parent];
+    return nd;
 }
 
 /* nd: the host's event that queued it, or NULL if none was recorded. */
@@ -140,7 +169,7 @@ static bool join(sweep *s) {
         int from = 0;
         for (gp_rec *r; (r = gp_next(&at));) {
             if (r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED)
-                add_device(s, r, by_id(s, ids, n, r->id, &from));
+                add_device(s, r, op_of(s, by_id(s, ids, n, r->id, &from)));
             if (r->kind == GP_REC_ALLOC)
                 s->loose.self_mem[((gp_device *)r->where)->vt->on_host ? GP_CPU : GP_DEV] +=
                     r->bytes;
@@ -179,11 +208,12 @@ static int region_of(const sweep *s, int i) {
 
 /* The key of an event's row: events with equal keys share one. Texts are interned: equal ones have
  * equal addresses. */
-static key key_of(const gp_rec *r, gp_group group) {
+static key key_of(const gp_rec *r, int rank, gp_group group) {
     uint64_t kind = r->kind | (uint64_t)r->inplace << 8;
     switch (group) {
     case GP_BY_LINE: return (key){r->file, NULL, r->file ? (uint64_t)r->line : 0};
     case GP_BY_SHAPE: return (key){r->name, r->shapes, kind};
+    case GP_BY_RANK: return (key){NULL, NULL, (uint64_t)rank};
     case GP_BY_STACK: return (key){r->name, r->stack, kind};
     default: return (key){r->name, NULL, kind};
     }
@@ -274,8 +304,9 @@ static bool make_rows(sweep *s, table *t) {
         node *nd = &s->node[i];
         int from = group == GP_BY_REGION ? region_of(s, i) : i;
         const gp_rec *rec = from < 0 ? NULL : s->node[from].rec;
-        nd->row = row_for(t, rec ? key_of(rec, group) : (key){NULL, NULL, 0}, rec);
+        nd->row = row_for(t, rec ? key_of(rec, nd->rank, group) : (key){NULL, NULL, 0}, rec);
         if (nd->row < 0) return false;
+        t->rows->row[nd->row].rank = nd->rank;
         add_node(s, nd, &t->rows->row[nd->row], from == i || from < 0);
     }
     return true;
@@ -293,12 +324,15 @@ static void special(gp_rows *r, gp_special which, const node *nd) {
 
 /* Adds the special rows and the sums for a table's footer. */
 static void finish(sweep *s, gp_rows *r) {
-    int64_t drained = (int64_t)(s->p->t1 - s->p->done);
+    int64_t drained = s->mains * (int64_t)(s->p->t1 - s->p->done);
     if (drained) special(r, GP_ROW_DRAINED, &(node){.self = {drained, 0}});
     if (s->elsewhere) special(r, GP_ROW_ELSEWHERE, &(node){.self = {0, s->elsewhere}});
-    special(r, GP_ROW_PROFILER, &(node){.self = {s->profiler, 0}});
+    if (!s->p->foreign) special(r, GP_ROW_PROFILER, &(node){.self = {s->profiler, 0}});
     special(r, GP_ROW_UNATTRIBUTED, &s->loose);
-    r->wall = (int64_t)(s->p->t1 - s->p->t0);
+    r->wall = s->mains * (int64_t)(s->p->t1 - s->p->t0) + s->beside;
+    r->beside = s->beside;
+    r->mains = s->mains;
+    r->others = s->others;
     r->copies = s->copies;
     r->kind = s->kind;
     r->memory = s->p->opts.memory;
@@ -308,7 +342,8 @@ static void finish(sweep *s, gp_rows *r) {
 
 static int count(const gp_track *t) {
     int n = 0;
-    for (const gp_chunk *c = t->first; c; c = c->next) n += c->n;
+    for (; t; t = t->next)
+        for (const gp_chunk *c = t->first; c; c = c->next) n += c->n;
     return n;
 }
 

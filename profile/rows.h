@@ -11,6 +11,7 @@ typedef enum gp_group {
     GP_BY_LINE,
     GP_BY_SHAPE,
     GP_BY_STACK,
+    GP_BY_RANK,
     GP_GROUPS
 } gp_group;
 
@@ -35,6 +36,7 @@ enum { GP_CPU, GP_DEV }; /* host; devices together */
 typedef struct gp_row {
     gp_special special;
     const gp_rec *rec; /* one of the row's events, for its name; NULL when special */
+    int rank;          /* by rank */
     uint64_t calls;
     int64_t self[2], total[2], self_mem[2], mem[2];
     double ops, moved; /* with opts.flops: operations and bytes of the row's own events */
@@ -50,6 +52,9 @@ typedef struct gp_rows {
     gp_row *row; /* events' rows in order of appearance, then the special ones, each only if it is
                     not empty; UNATTRIBUTED always */
     int64_t wall, busy; /* sums of self[GP_CPU], self[GP_DEV] */
+    int mains, others;  /* threads of the host: one of each rank, whose wall time is in wall; and
+                           others, which only loaded traces have, */
+    int64_t beside;     /* and the time of their events, which is in wall, too */
     int64_t copies;     /* copies' part of busy */
     const char *kind;   /* "sim", "cuda"; "device" for several; NULL: no device ran anything */
     bool memory, flops;

@@ -117,6 +117,7 @@ char *gp_row_name(const gp_rows *r, const gp_row *row, char *buf, size_t n) {
                                         "[other rows]"};
     char text[200];
     if (row->special) snprintf(buf, n, "%s", names[row->special]);
+    else if (r->group == GP_BY_RANK) snprintf(buf, n, "rank %d", row->rank);
     else if (r->group != GP_BY_LINE) gp_safe_text(gp_rec_name(row->rec, text, sizeof text), buf, n);
     else if (row->rec->file)
         snprintf(buf, n, "%s:%d", gp_safe_text(row->rec->file, text, sizeof text), row->rec->line);

@@ -245,12 +245,21 @@ static void foot(FILE *f, const table *t) {
         if (r->row[i].special == GP_ROW_PROFILER) own += r->row[i].self[GP_CPU];
     }
     if (p->predicted) fprintf(f, "Predicted by a replay, not measured: %s\n", p->predicted);
-    fprintf(f, "Wall time: %s = rows %s + unattributed %s",
+    fprintf(f, "%s: %s = rows %s + unattributed %s",
+            r->mains > 1 ? "Wall time of all ranks"
+            : r->others  ? "Host time"
+                         : "Wall time",
             gp_table_time((double)r->wall, a, sizeof a),
             gp_table_time((double)(r->wall - loose), b, sizeof b),
             gp_table_time((double)loose, c, sizeof c));
-    fprintf(f, "; of the rows, the profiler's own cost is about %s\n",
-            gp_table_time((double)own, a, sizeof a));
+    if (r->others)
+        fprintf(f, "; of the rows, %s ran on %d other thread%s beside the main one%s",
+                gp_table_time((double)r->beside, a, sizeof a), r->others, r->others == 1 ? "" : "s",
+                r->mains > 1 ? "s" : "");
+    if (p->foreign) fprintf(f, "\n");
+    else
+        fprintf(f, "; of the rows, the profiler's own cost is about %s\n",
+                gp_table_time((double)own, a, sizeof a));
     if (r->kind)
         fprintf(f, "%s time total: %s (kernels %s, copies %s)\n", t->device,
                 gp_table_time((double)r->busy, a, sizeof a),
@@ -258,7 +267,7 @@ static void foot(FILE *f, const table *t) {
                 gp_table_time((double)r->copies, c, sizeof c));
     if (r->kind && !strcmp(r->kind, "fork"))
         fprintf(f, "FORK is the time of the cpu's worker threads, which run the ops of forks\n");
-    else if (r->kind && strcmp(r->kind, "cuda"))
+    else if (r->kind && !p->foreign && strcmp(r->kind, "cuda"))
         fprintf(f, "sim is CPU-backed: its kernels ran on threads of this processor, and its times "
                    "are not a GPU's\n");
     if (p->dropped)

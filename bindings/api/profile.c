@@ -185,13 +185,13 @@ static void release_rows(void *owner) {
 }
 
 static gp_group check_group(lua_State *L, int idx) {
-    static const char *const names[] = {"op", "region", "line", "shape", "stack"};
+    static const char *const names[] = {"op", "region", "line", "shape", "stack", "rank"};
     const char *name = lua_tostring(L, idx);
     for (int i = 0; name && i < GP_GROUPS; i++)
         if (!strcmp(name, names[i])) return (gp_group)i;
     return luaL_error(L,
-                      "profile: group: expected \"op\", \"region\", \"line\", \"shape\" or "
-                      "\"stack\", got %s",
+                      "profile: group: expected \"op\", \"region\", \"line\", \"shape\", "
+                      "\"stack\" or \"rank\", got %s",
                       luaL_tolstring(L, idx, NULL)),
            GP_BY_OP;
 }

@@ -63,25 +63,43 @@ static gp_prof *new_profile(void) {
     return gp_fail_null("profile.load: out of memory");
 }
 
-/* Whether the object begins with what save.c writes; j is then past it. */
+/* Whether the object begins with what save.c writes; j is then past it, and else where it was. */
 static bool is_own(gp_json *j) {
     gp_json_text key, value;
+    gp_json at = *j;
     bool first = true;
-    return gp_json_open(j, '{') && gp_json_more(j, '}', &first) && gp_json_key(j, &key) &&
-           GP_JSON_IS(&key, "gpush") && gp_json_string(j, &value) && GP_JSON_IS(&value, "profile");
+    if (!gp_json_open(&at, '{') || !gp_json_more(&at, '}', &first) || !gp_json_key(&at, &key) ||
+        !GP_JSON_IS(&key, "gpush") || !gp_json_string(&at, &value) ||
+        !GP_JSON_IS(&value, "profile"))
+        return gp_error_clear(), false;
+    *j = at;
+    return true;
 }
 
-static bool read_text(gp_json *j, gp_prof *p) {
-    if (!is_own(j)) return gp_json_fail(j, "not a profile that gpush saved");
-    return gp_load_own(j, p) && gp_json_done(j);
+static bool read_files(gp_json *j, int n, gp_prof *p) {
+    for (int i = 0; i < n; i++) {
+        if (!is_own(&j[i])) continue;
+        if (n > 1)
+            return gp_json_fail(&j[i], "a profile that gpush saved: only other programs' traces "
+                                       "are joined, as the ranks of a job");
+        return gp_load_own(j, p) && gp_json_done(j);
+    }
+    return gp_load_ranks(j, n, p);
 }
 
-gp_prof *gp_prof_load(const char *path, uint64_t max) {
-    size_t n;
-    char *text = gp_load_text(path, max, &n);
-    gp_prof *p = text ? new_profile() : NULL;
-    gp_json j = {.start = text, .at = text, .end = text + n, .file = path};
-    if (p && !read_text(&j, p)) gp_prof_free(p), p = NULL;
-    free(text);
+gp_prof *gp_prof_load(const char *const *files, int n, uint64_t max) {
+    gp_json *j = calloc((size_t)n, sizeof *j);
+    gp_prof *p = j ? new_profile() : NULL;
+    bool ok = p || gp_fail("profile.load: out of memory");
+    for (int i = 0; ok && i < n; i++) {
+        size_t size = 0;
+        char *text = gp_load_text(files[i], max, &size);
+        j[i] = (gp_json){.start = text, .at = text, .end = text + size, .file = files[i]};
+        ok = text != NULL;
+    }
+    ok = ok && read_files(j, n, p);
+    for (int i = 0; j && i < n; i++) free((char *)j[i].start);
+    free(j);
+    if (!ok) gp_prof_free(p), p = NULL;
     return p;
 }

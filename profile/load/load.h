@@ -10,9 +10,10 @@ enum { GP_LOAD_BYTES = 1 << 30 }; /* limit of a file's unpacked bytes, where non
  * the name ends in .gz. save.c says what it holds. False with a message; path is then as it was. */
 bool gp_prof_save(const gp_prof *p, const char *path);
 
-/* The profile that gp_prof_save wrote. The caller frees it. NULL with a message that names the file
- * and the byte: it is damaged, longer than max bytes unpacked, or there is no memory for it, about
- * 30 bytes for each of the file's. */
-gp_prof *gp_prof_load(const char *path, uint64_t max);
+/* The profile in a file: one that gp_prof_save wrote, or a Chrome trace of torch.profiler. Of
+ * several such traces, of the ranks of one job, it is one profile. The caller frees it. NULL with a
+ * message that names the file and the byte: it is damaged, longer than max bytes unpacked, or there
+ * is no memory for it, about 30 bytes for each of the file's. */
+gp_prof *gp_prof_load(const char *const *files, int n, uint64_t max);
 
 #endif

@@ -313,7 +313,6 @@ static bool read_thread(reader *r) {
         t->name = name;
         t->rank = (int)rank;
         t->dropped = (uint64_t)dropped;
-        if (rank >= r->p->ranks) r->p->ranks = (int)rank + 1;
         if (!read_events(r, t)) return false;
     }
     return !r->j->failed;
@@ -329,7 +328,7 @@ static bool each(reader *r, bool (*read)(reader *r)) {
 }
 
 typedef struct numbers {
-    int64_t t0, done, t1, stack, memory, shapes, foreign, dropped, lost, others, cost_begin,
+    int64_t t0, done, t1, stack, memory, shapes, foreign, ranks, dropped, lost, others, cost_begin,
         cost_end, line;
 } numbers;
 
@@ -344,6 +343,7 @@ static bool read_number(reader *r, const gp_json_text *key, numbers *n, bool *kn
                   {"has_memory", &n->memory},
                   {"has_shapes", &n->shapes},
                   {"foreign", &n->foreign},
+                  {"ranks", &n->ranks},
                   {"dropped", &n->dropped},
                   {"lost", &n->lost},
                   {"others", &n->others},
@@ -390,6 +390,7 @@ static void keep(gp_prof *p, const numbers *n) {
     p->t1 = p->t0 + (uint64_t)n->t1;
     p->opts = (gp_prof_opts){.stack = n->stack, .memory = n->memory, .shapes = n->shapes};
     p->foreign = n->foreign;
+    p->ranks = (int)(n->ranks > INT_MAX ? INT_MAX : n->ranks);
     p->dropped = (uint64_t)n->dropped;
     p->lost = (uint64_t)n->lost;
     p->others = (uint64_t)n->others;

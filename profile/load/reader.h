@@ -30,8 +30,11 @@ bool gp_load_add_dim(gp_load_shapes *s, int64_t dim);
 /* NULL when out of memory. */
 const char *gp_load_intern_shapes(gp_intern *names, const gp_load_shapes *s);
 
-/* Reads what follows the first pair of a saved profile into p, which has places. False with a
- * message. */
+/* Reads what follows the first pair, which gp_load_is_own has read, of a saved profile into p,
+ * which has places. False with a message. */
 bool gp_load_own(gp_json *j, gp_prof *p);
+
+/* Makes p of the traces that the n readers stand at, one for each rank. False with a message. */
+bool gp_load_ranks(gp_json *j, int n, gp_prof *p);
 
 #endif

@@ -298,6 +298,7 @@ static void put_fields(writer *w) {
     put_field(w, "has_memory", p->opts.memory);
     put_field(w, "has_shapes", p->opts.shapes);
     put_field(w, "foreign", p->foreign);
+    put_field(w, "ranks", (uint64_t)p->ranks);
     put_field(w, "dropped", p->dropped);
     put_field(w, "lost", p->lost);
     put_field(w, "others", p->others);

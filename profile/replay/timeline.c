@@ -306,8 +306,13 @@ static bool build(builder *b) {
 }
 
 gp_timeline *gp_timeline_new(const gp_prof *p) {
-    builder b = {.t = calloc(1, sizeof *b.t)};
+    builder b = {.t = NULL};
     bool ok = false;
+    if (p->foreign)
+        return gp_fail_null("profile: a replay needs gpush's own record, and this one was loaded "
+                            "from another program's trace; prof:devices() and prof:sync() answer "
+                            "for it");
+    b.t = calloc(1, sizeof *b.t);
     if (b.t) b.t->p = p, ok = build(&b);
     free(b.event);
     free(b.queues);

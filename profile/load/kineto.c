@@ -1,0 +1,428 @@
+/* Reads torch.profiler's traces: the events of a Chrome trace, as they are. Sources of the names:
+ * Kineto's output_json.cpp and ActivityType.cpp, PyTorch's profiler_kineto.cpp; the traces of
+ * PyTorch 1.12 to 2.5 that HolisticTraceAnalysis tests with. */
+#include "profile/load/kineto.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/io/file.h"
+
+enum { CHECK = 1 << 13, THREADS = 4096, TIME_BITS = 61 };
+
+static bool no_memory(kineto *k) { return gp_json_fail(k->j, "out of memory"); }
+
+static const struct {
+    const char *name;
+    kineto_kind kind;
+} categories[] = {{"cpu_op", KINETO_OP},
+                  {"cuda_runtime", KINETO_CALL},
+                  {"kernel", KINETO_KERNEL},
+                  {"python_function", KINETO_PYTHON},
+                  {"gpu_memcpy", KINETO_COPY},
+                  {"gpu_memset", KINETO_COPY},
+                  {"user_annotation", KINETO_REGION},
+                  {"cuda_driver", KINETO_CALL},
+                  {"cuda_sync", KINETO_SYNC},
+                  {"cpu_instant_event", KINETO_MEMORY},
+                  {"Operator", KINETO_OP},
+                  {"Runtime", KINETO_CALL},
+                  {"Kernel", KINETO_KERNEL},
+                  {"Memcpy", KINETO_COPY},
+                  {"Memset", KINETO_COPY},
+                  {"hip_runtime", KINETO_CALL},
+                  {"hip_driver", KINETO_CALL},
+                  {"xpu_runtime", KINETO_CALL},
+                  {"xpu_driver", KINETO_CALL},
+                  {"privateuse1_runtime", KINETO_CALL},
+                  {"privateuse1_driver", KINETO_CALL}};
+
+static kineto_kind kind_of(const gp_json_text *cat) {
+    for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
+        if (gp_json_is(cat, categories[i].name, strlen(categories[i].name)))
+            return categories[i].kind;
+    return KINETO_OTHER;
+}
+
+/* ---- threads ---- */
+
+/* A process's or thread's number, or its name, as a text. */
+static bool read_number_text(kineto *k, gp_json_text *t) {
+    if (gp_json_peek(k->j) == '"') return gp_json_string(k->j, t);
+    t->p = k->j->at;
+    t->escaped = false;
+    if (!gp_json_skip(k->j)) return false;
+    t->n = (size_t)(k->j->at - t->p);
+    return true;
+}
+
+/* The thread's index, -1 after a failure. */
+static int thread_of(kineto *k, const gp_json_text *pid, const gp_json_text *tid) {
+    const char *p = gp_load_intern_text(k->j, k->names, pid),
+               *t = p ? gp_load_intern_text(k->j, k->names, tid) : NULL;
+    if (!t) return -1;
+    for (int i = 0; i < k->nthreads; i++)
+        if (k->thread[i].tid == t && k->thread[i].pid == p) return i;
+    if (k->nthreads == THREADS) return gp_json_fail(k->j, "more than %d threads", THREADS), -1;
+    if (k->nthreads == k->thread_room) {
+        int room = k->thread_room ? k->thread_room * 2 : 16;
+        kineto_thread *more = realloc(k->thread, (size_t)room * sizeof *more);
+        if (!more) return no_memory(k), -1;
+        k->thread = more;
+        k->thread_room = room;
+    }
+    k->thread[k->nthreads] = (kineto_thread){.pid = p, .tid = t, .main_of_process = p == t};
+    return k->nthreads++;
+}
+
+/* ---- an event's arguments ---- */
+
+/* What was read of an event, in the order of the file. */
+typedef struct fields {
+    gp_json_text ph, cat, name, pid, tid, label;
+    gp_json_text stack, from; /* "Call stack", "CallFrom" */
+    bool has_ts, has_dur;
+    int64_t ts, dur;
+    int64_t correlation, external, device, stream, bytes, total, memory, type, id;
+    const char *dims, *types; /* where "Input Dims" and "Input type" begin, NULL */
+} fields;
+
+/* An integer, also one in quotes; anything else is read over. */
+static bool read_any_int(kineto *k, int64_t *to) {
+    gp_json_text t;
+    if (!read_number_text(k, &t)) return false;
+    gp_json_text_int(&t, to);
+    return true;
+}
+
+static bool read_here(kineto *k, const char **to) {
+    gp_json_peek(k->j);
+    *to = k->j->at;
+    return gp_json_skip(k->j);
+}
+
+static bool read_text_or_skip(kineto *k, gp_json_text *to) {
+    return gp_json_peek(k->j) == '"' ? gp_json_string(k->j, to) : gp_json_skip(k->j);
+}
+
+static bool read_arg(kineto *k, const gp_json_text *key, fields *f) {
+    switch (key->n) {
+    case 4:
+        if (GP_JSON_IS(key, "name")) return read_text_or_skip(k, &f->label);
+        if (GP_JSON_IS(key, "size")) return read_any_int(k, &f->bytes);
+        break;
+    case 5:
+        if (GP_JSON_IS(key, "bytes")) return read_any_int(k, &f->bytes);
+        if (GP_JSON_IS(key, "Bytes")) return read_any_int(k, &f->memory);
+        break;
+    case 6:
+        if (GP_JSON_IS(key, "stream")) return read_any_int(k, &f->stream);
+        if (GP_JSON_IS(key, "device")) return read_any_int(k, &f->device);
+        break;
+    case 8:
+        if (GP_JSON_IS(key, "CallFrom")) return read_text_or_skip(k, &f->from);
+        break;
+    case 9:
+        if (GP_JSON_IS(key, "Device Id")) return read_any_int(k, &f->id);
+        break;
+    case 10:
+        if (GP_JSON_IS(key, "Input Dims")) return read_here(k, &f->dims);
+        if (GP_JSON_IS(key, "Input type")) return read_here(k, &f->types);
+        if (GP_JSON_IS(key, "Call stack")) return read_text_or_skip(k, &f->stack);
+        break;
+    case 11:
+        if (GP_JSON_IS(key, "correlation")) return read_any_int(k, &f->correlation);
+        if (GP_JSON_IS(key, "External id")) return read_any_int(k, &f->external);
+        if (GP_JSON_IS(key, "external id")) return read_any_int(k, &f->external);
+        if (GP_JSON_IS(key, "Device Type")) return read_any_int(k, &f->type);
+        break;
+    case 15:
+        if (GP_JSON_IS(key, "Total Allocated")) return read_any_int(k, &f->total);
+        break;
+    default: break;
+    }
+    return gp_json_skip(k->j);
+}
+
+static bool read_args(kineto *k, fields *f) {
+    gp_json_text key;
+    if (gp_json_peek(k->j) != '{') return gp_json_skip(k->j);
+    gp_json_open(k->j, '{');
+    for (bool first = true; gp_json_more(k->j, '}', &first);)
+        if (!gp_json_key(k->j, &key) || !read_arg(k, &key, f)) return false;
+    return !k->j->failed;
+}
+
+static bool read_field(kineto *k, const gp_json_text *key, fields *f) {
+    switch (key->n) {
+    case 2:
+        if (GP_JSON_IS(key, "ph")) return read_text_or_skip(k, &f->ph);
+        if (GP_JSON_IS(key, "ts")) return f->has_ts = true, gp_json_milli(k->j, &f->ts);
+        break;
+    case 3:
+        if (GP_JSON_IS(key, "cat")) return read_text_or_skip(k, &f->cat);
+        if (GP_JSON_IS(key, "dur")) return f->has_dur = true, gp_json_milli(k->j, &f->dur);
+        if (GP_JSON_IS(key, "pid")) return read_number_text(k, &f->pid);
+        if (GP_JSON_IS(key, "tid")) return read_number_text(k, &f->tid);
+        break;
+    case 4:
+        if (GP_JSON_IS(key, "name")) return read_text_or_skip(k, &f->name);
+        if (GP_JSON_IS(key, "args")) return read_args(k, f);
+        break;
+    default: break;
+    }
+    return gp_json_skip(k->j);
+}
+
+/* ---- shapes ---- */
+
+static bool dtype_of(const gp_json_text *t, gp_dtype *dtype) {
+    static const struct {
+        const char *torch;
+        gp_dtype dtype;
+    } types[] = {{"float", GP_f32},        {"double", GP_f64},
+                 {"c10::Half", GP_f16},    {"c10::BFloat16", GP_bf16},
+                 {"long int", GP_i64},     {"long", GP_i64},
+                 {"int", GP_i32},          {"short", GP_i16},
+                 {"short int", GP_i16},    {"signed char", GP_i8},
+                 {"unsigned char", GP_u8}, {"bool", GP_bool}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (gp_json_is(t, types[i].torch, strlen(types[i].torch)))
+            return *dtype = types[i].dtype, true;
+    return false;
+}
+
+/* Reads the dims of one argument into s; what is no list of integers is read over. */
+static bool read_dims(gp_json *j, gp_load_shapes *s) {
+    if (gp_json_peek(j) != '[') return gp_json_skip(j);
+    gp_json_open(j, '[');
+    for (bool first = true; gp_json_more(j, ']', &first);) {
+        int64_t dim;
+        if (gp_json_peek(j) == '[' || gp_json_peek(j) == '"') {
+            if (!gp_json_skip(j)) return false;
+        } else if (!gp_json_int(j, &dim)) {
+            return false;
+        } else if (s) {
+            gp_load_add_dim(s, dim);
+        }
+    }
+    return !j->failed;
+}
+
+/* The shapes of the arguments whose dtype gpush has. Both lists have been read once, and are
+ * valid JSON; "" where they are not lists of what they should be. */
+static const char *shapes_of(kineto *k, const fields *f) {
+    gp_json dims = *k->j, types = *k->j;
+    gp_load_shapes s;
+    s.n = s.last = s.tensors = 0;
+    dims.at = f->dims, types.at = f->types;
+    if (*dims.at != '[' || *types.at != '[') return NULL;
+    gp_json_open(&dims, '[');
+    gp_json_open(&types, '[');
+    for (bool a = true, b = true; gp_json_more(&dims, ']', &a) && gp_json_more(&types, ']', &b);) {
+        gp_json_text type;
+        gp_dtype dtype;
+        if (gp_json_peek(&types) != '"') return NULL;
+        gp_json_string(&types, &type);
+        bool adds = dtype_of(&type, &dtype) && gp_load_add_tensor(&s, dtype);
+        if (!read_dims(&dims, adds ? &s : NULL)) return gp_error_clear(), NULL;
+    }
+    return gp_load_intern_shapes(k->names, &s);
+}
+
+/* ---- events ---- */
+
+static kineto_event *new_event(kineto *k) {
+    if (k->n == k->room) {
+        int room = k->room ? k->room * 2 : 1 << 12;
+        kineto_event *more =
+            room < INT_MAX / 4 ? realloc(k->event, (size_t)room * sizeof *more) : NULL;
+        if (!more) return no_memory(k), NULL;
+        k->event = more;
+        k->room = room;
+    }
+    return &k->event[k->n++];
+}
+
+static int small(int64_t v) { return v < -1 || v > INT_MAX ? KINETO_NONE : (int)v; }
+
+/* The stream and the device of device events are arguments, or the row's numbers. */
+static void set_place(kineto_event *e, const fields *f) {
+    int64_t device = f->device, stream = f->stream;
+    if (device == KINETO_NONE) gp_json_text_int(&f->pid, &device);
+    if (stream == KINETO_NONE) gp_json_text_int(&f->tid, &stream);
+    e->device = small(device);
+    e->stream = small(stream);
+}
+
+static bool on_device(kineto_kind kind) {
+    return kind == KINETO_KERNEL || kind == KINETO_COPY || kind == KINETO_SYNC;
+}
+
+static bool set_host(kineto *k, kineto_event *e, const fields *f) {
+    if ((e->thread = thread_of(k, &f->pid, &f->tid)) < 0) return false;
+    kineto_thread *t = &k->thread[e->thread];
+    t->events++;
+    if (e->kind == KINETO_REGION && !strncmp(e->name, "ProfilerStep#", 13)) t->has_steps = true;
+    if (e->kind == KINETO_CALL && !strncmp(e->name, "hip", 3)) k->hip = true;
+    if (e->kind == KINETO_OP && f->dims && f->types) {
+        e->shapes = shapes_of(k, f);
+        if (e->shapes) k->has_shapes = true;
+    }
+    if (e->kind == KINETO_PYTHON) e->stack = gp_kineto_frame(k->names, e->name, strlen(e->name));
+    if (f->from.n) e->from = gp_kineto_line(k->names, f->from.p, f->from.n), k->has_lines = true;
+    if (e->kind != KINETO_PYTHON && f->stack.n)
+        e->stack = gp_kineto_stack(k->names, f->stack.p, f->stack.n);
+    if (e->stack) k->has_stacks = true;
+    return true;
+}
+
+static bool set_memory(kineto *k, kineto_event *e, const fields *f) {
+    e->bytes = f->memory;
+    e->at = f->total < 0 ? 0 : f->total;
+    e->device = f->type == 0 ? -1 : small(f->id);
+    k->has_memory = true;
+    return true;
+}
+
+/* Adds an event of a kind that is read. */
+static bool add_event(kineto *k, const fields *f, kineto_kind kind) {
+    int64_t most = (int64_t)1 << TIME_BITS;
+    if (!f->has_ts || f->ts < -most || f->ts > most || f->dur > most)
+        return gp_json_fail(k->j, "an event without a start, or with times out of range");
+    if (!f->name.p || !f->pid.p || !f->tid.p)
+        return gp_json_fail(k->j, "an event without a name, pid or tid");
+    const char *name = gp_load_intern_text(k->j, k->names, &f->name);
+    kineto_event *e = name ? new_event(k) : NULL;
+    if (!e) return false;
+    *e = (kineto_event){.t0 = f->ts,
+                        .dur = f->dur < 0 ? 0 : f->dur,
+                        .name = name,
+                        .correlation = f->correlation,
+                        .external = f->external,
+                        .bytes = f->bytes,
+                        .device = KINETO_NONE,
+                        .stream = KINETO_NONE,
+                        .kind = (uint8_t)kind};
+    k->clamped += f->dur < 0;
+    if (on_device(kind)) return set_place(e, f), true;
+    if (kind == KINETO_MEMORY) set_memory(k, e, f);
+    return set_host(k, e, f);
+}
+
+/* The names of threads. */
+static bool add_name(kineto *k, const fields *f) {
+    if (!GP_JSON_IS(&f->name, "thread_name") || !f->label.p || !f->pid.p || !f->tid.p) return true;
+    int i = thread_of(k, &f->pid, &f->tid);
+    return i >= 0 && (k->thread[i].name = gp_load_intern_text(k->j, k->names, &f->label)) != NULL;
+}
+
+static bool ignore(kineto *k, const gp_json_text *cat) {
+    if (GP_JSON_IS(cat, "Trace")) return true; /* the whole recording */
+    if (!k->ignored++ && cat->p) k->ignored_kind = gp_load_intern_text(k->j, k->names, cat);
+    return !k->j->failed;
+}
+
+static bool add(kineto *k, const fields *f) {
+    if (GP_JSON_IS(&f->ph, "M")) return add_name(k, f);
+    bool instant = GP_JSON_IS(&f->ph, "i");
+    if (!instant && !GP_JSON_IS(&f->ph, "X")) return true; /* arrows and counters */
+    kineto_kind kind = kind_of(&f->cat);
+    if (instant && (kind != KINETO_MEMORY || !GP_JSON_IS(&f->name, "[memory]"))) return true;
+    if (!instant && kind == KINETO_MEMORY) kind = KINETO_OTHER;
+    return kind == KINETO_OTHER ? ignore(k, &f->cat) : add_event(k, f, kind);
+}
+
+static bool read_event(kineto *k) {
+    fields f = {.correlation = -1,
+                .external = -1,
+                .device = KINETO_NONE,
+                .stream = KINETO_NONE,
+                .bytes = 0,
+                .total = -1,
+                .id = KINETO_NONE};
+    gp_json_text key;
+    if (!gp_json_open(k->j, '{')) return false;
+    for (bool first = true; gp_json_more(k->j, '}', &first);)
+        if (!gp_json_key(k->j, &key) || !read_field(k, &key, &f)) return false;
+    return !k->j->failed && add(k, &f);
+}
+
+static bool read_events(kineto *k) {
+    int n = 0;
+    if (!gp_json_open(k->j, '[')) return false;
+    for (bool first = true; gp_json_more(k->j, ']', &first);) {
+        if (!read_event(k)) return false;
+        if (++n % CHECK == 0 && gp_file_stopped("profile.load")) return k->j->failed = true, false;
+    }
+    return !k->j->failed;
+}
+
+/* ---- the file ---- */
+
+static bool read_rank(kineto *k) {
+    gp_json_text key;
+    if (gp_json_peek(k->j) != '{') return gp_json_skip(k->j);
+    gp_json_open(k->j, '{');
+    for (bool first = true; gp_json_more(k->j, '}', &first);) {
+        int64_t rank = -1;
+        if (!gp_json_key(k->j, &key)) return false;
+        if (!GP_JSON_IS(&key, "rank") ? !gp_json_skip(k->j) : !read_any_int(k, &rank)) return false;
+        if (rank >= 0 && rank < 1 << 24) k->rank = (int)rank;
+    }
+    return !k->j->failed;
+}
+
+/* The first device's name. */
+static bool read_devices(kineto *k) {
+    gp_json_text key, name = {0};
+    if (gp_json_peek(k->j) != '[') return gp_json_skip(k->j);
+    gp_json_open(k->j, '[');
+    for (bool first = true; gp_json_more(k->j, ']', &first);) {
+        if (gp_json_peek(k->j) != '{') return gp_json_skip(k->j);
+        gp_json_open(k->j, '{');
+        for (bool begun = true; gp_json_more(k->j, '}', &begun);)
+            if (!gp_json_key(k->j, &key) ||
+                !(GP_JSON_IS(&key, "name") && !name.p ? read_text_or_skip(k, &name)
+                                                      : gp_json_skip(k->j)))
+                return false;
+        if (k->j->failed) return false;
+    }
+    if (k->j->failed) return false;
+    return !name.p || (k->device = gp_load_intern_text(k->j, k->names, &name)) != NULL;
+}
+
+static bool read_top(kineto *k, const gp_json_text *key, bool *found) {
+    if (GP_JSON_IS(key, "traceEvents")) return *found = true, read_events(k);
+    if (GP_JSON_IS(key, "distributedInfo")) return read_rank(k);
+    if (GP_JSON_IS(key, "deviceProperties")) return read_devices(k);
+    if (GP_JSON_IS(key, "baseTimeNanoseconds"))
+        return k->has_base = true, read_any_int(k, &k->base);
+    return gp_json_skip(k->j);
+}
+
+bool gp_kineto_read(kineto *k) {
+    gp_json_text key;
+    bool found = gp_json_peek(k->j) == '[';
+    k->rank = -1;
+    if (found) {
+        if (!read_events(k)) return false;
+    } else {
+        if (!gp_json_open(k->j, '{')) return false;
+        for (bool first = true; gp_json_more(k->j, '}', &first);)
+            if (!gp_json_key(k->j, &key) || !read_top(k, &key, &found)) return false;
+    }
+    if (k->j->failed || !gp_json_done(k->j)) return false;
+    if (!found)
+        return gp_json_fail(k->j, "neither a profile of gpush's nor a trace: no traceEvents");
+    if (k->base < 0 || k->base > (int64_t)1 << TIME_BITS) k->base = 0, k->has_base = false;
+    return k->n || gp_json_fail(k->j, "no event of the kinds that torch.profiler writes");
+}
+
+void gp_kineto_free(kineto *k) {
+    free(k->event);
+    free(k->thread);
+    k->event = NULL;
+    k->thread = NULL;
+}

@@ -1,0 +1,80 @@
+/* Traces of torch.profiler (Kineto): Chrome traces whose events kineto.c reads as they are, and of
+ * which kineto_build.c makes a record. */
+#ifndef GP_LOAD_KINETO_H
+#define GP_LOAD_KINETO_H
+
+#include "profile/load/reader.h"
+
+/* What an event is, from its category; names of all versions. */
+typedef enum kineto_kind {
+    KINETO_OTHER,
+    KINETO_OP,
+    KINETO_REGION,
+    KINETO_CALL, /* of the runtime or the driver */
+    KINETO_PYTHON,
+    KINETO_KERNEL,
+    KINETO_COPY, /* or fill */
+    KINETO_SYNC, /* on the device: a call of the same correlation waited for it */
+    KINETO_MEMORY
+} kineto_kind;
+
+enum { KINETO_NONE = -2 }; /* no device or stream is given */
+
+/* An event of a trace; times in ns, as in the file. */
+typedef struct kineto_event {
+    int64_t t0, dur;
+    const char *name;
+    const char *shapes;    /* OP */
+    const gp_stack *stack; /* OP: from its text; PYTHON: its own frame. The user's code only */
+    const gp_stack *from;  /* PYTHON: the line that called it */
+    const char *op;        /* CALL: the op or region around it, once the host is built */
+    int64_t correlation, external; /* -1: none */
+    int64_t bytes;
+    int64_t at; /* MEMORY: bytes in use afterwards; CALL, OP: the id in the record */
+    int thread; /* of the host */
+    int device, stream;
+    uint8_t kind;
+} kineto_event;
+
+typedef struct kineto_thread {
+    const char *pid, *tid, *name; /* interned; name: NULL */
+    int events;
+    bool has_steps, main_of_process;
+} kineto_thread;
+
+/* One file. */
+typedef struct kineto {
+    gp_json *j;
+    gp_intern *names;
+    kineto_event *event;
+    int n, room;
+    kineto_thread *thread;
+    int nthreads, thread_room;
+    int64_t base; /* ns, added to all times; 0 */
+    bool has_base, has_shapes, has_stacks, has_lines, has_memory, hip;
+    int rank;           /* -1: not given */
+    const char *device; /* the first device's name; NULL */
+    int ignored, clamped;
+    const char *ignored_kind; /* category of the first that was ignored */
+} kineto;
+
+/* Reads the trace at j into k, of which j and names are set. False with a message. */
+bool gp_kineto_read(kineto *k);
+void gp_kineto_free(kineto *k);
+
+/* The first start and the last end of k's events, in ns as in the file. */
+void gp_kineto_extent(const kineto *k, int64_t *t0, int64_t *t1);
+/* Adds k's events as those of a rank to p, with their times moved by `shift` ns, and advances *ids,
+ * the ids given so far. several: p has other ranks, too. False with a message. */
+bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shift, uint64_t *ids);
+/* What to write instead of a wait in PyTorch's op `what`; never NULL. */
+const char *gp_kineto_advice(const char *what);
+
+/* "train.py(12): step" as a frame of a stack; NULL where it is none of the user's code. */
+const gp_stack *gp_kineto_frame(gp_intern *names, const char *text, size_t n);
+/* The same for "train.py:12". */
+const gp_stack *gp_kineto_line(gp_intern *names, const char *text, size_t n);
+/* "a.py(1): f;b.py(2): g" as a stack, the user's frames of it; NULL: none. */
+const gp_stack *gp_kineto_stack(gp_intern *names, const char *text, size_t n);
+
+#endif

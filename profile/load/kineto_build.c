@@ -1,0 +1,473 @@
+/* Makes a record of a trace of torch.profiler: who enclosed, queued and waited for what, which the
+ * trace says only by times and correlation ids. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/load/kineto.h"
+#include "profile/load/places.h"
+
+enum { DEPTH = 1024 }; /* of nested host events; deeper ones enclose nothing */
+
+/* Finds events by a number. The seed is where the map lies, which a file cannot know: none is made
+ * of numbers that all have one place. */
+typedef struct map {
+    int64_t *key;
+    int *event; /* 1 + index; 0: free */
+    size_t slots;
+} map;
+
+static bool map_new(map *m, int n) {
+    m->slots = 64;
+    while (m->slots < 2 * (size_t)n) m->slots *= 2;
+    m->key = malloc(m->slots * sizeof *m->key);
+    m->event = calloc(m->slots, sizeof *m->event);
+    return m->key && m->event;
+}
+
+static int *map_at(const map *m, int64_t key) {
+    uint64_t h = (uint64_t)key ^ (uint64_t)(uintptr_t)m->key;
+    h = (h ^ h >> 33) * 0xff51afd7ed558ccdu; /* MurmurHash3's finalizer */
+    h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
+    size_t mask = m->slots - 1, at = (size_t)(h ^ h >> 33) & mask;
+    while (m->event[at] && m->key[at] != key) at = (at + 1) & mask;
+    return &m->event[at];
+}
+
+/* The first event with a key stays. */
+static void map_put(map *m, int64_t key, int event) {
+    int *at = map_at(m, key);
+    if (key < 0 || *at) return;
+    m->key[at - m->event] = key;
+    *at = event + 1;
+}
+
+/* -1: none. */
+static int map_get(const map *m, int64_t key) { return key < 0 ? -1 : *map_at(m, key) - 1; }
+
+static void map_free(map *m) {
+    free(m->key);
+    free(m->event);
+}
+
+/* An open event of the host. */
+typedef struct open_event {
+    const kineto_event *e;
+    gp_rec *rec;                  /* of an op or a region */
+    const gp_stack *base, *stack; /* PYTHON: the lines that called, and with its own */
+    int python, region;           /* the innermost open ones, itself included; -1: none */
+} open_event;
+
+typedef struct builder {
+    kineto *k;
+    gp_prof *p;
+    int rank;
+    bool several;
+    int64_t shift;
+    uint64_t *ids;
+    map calls, work, syncs, ops; /* by correlation; ops: by external id, where work needs them */
+    int *order;                  /* events: of the host by thread and time, then the devices' */
+    int *thread;                 /* threads in the order of their tracks */
+    const char *kind;
+    gp_device *device[64]; /* by number, those that were met */
+    gp_track *track;
+    open_event open[DEPTH];
+    int depth;
+    gp_stream *last; /* of the last work that the thread queued; NULL */
+} builder;
+
+static bool no_memory(builder *b) { return gp_json_fail(b->k->j, "out of memory"); }
+static int64_t end_of(const kineto_event *e) { return e->t0 + e->dur; }
+static bool is_work(const kineto_event *e) {
+    return e->kind == KINETO_KERNEL || e->kind == KINETO_COPY;
+}
+static bool on_host(const kineto_event *e) { return !is_work(e) && e->kind != KINETO_SYNC; }
+
+void gp_kineto_extent(const kineto *k, int64_t *t0, int64_t *t1) {
+    *t0 = INT64_MAX, *t1 = INT64_MIN;
+    for (int i = 0; i < k->n; i++) {
+        if (k->event[i].t0 < *t0) *t0 = k->event[i].t0;
+        if (end_of(&k->event[i]) > *t1) *t1 = end_of(&k->event[i]);
+    }
+}
+
+/* ---- places ---- */
+
+/* device -1: the host's own. NULL after a failure. */
+static gp_device *device_at(builder *b, int device) {
+    char name[16];
+    if (device == -1) return gp_places_device(b->p->places, "cpu", true, 0, "cpu");
+    if (device < 0) device = 0;
+    bool known = device < (int)(sizeof b->device / sizeof *b->device);
+    if (known && b->device[device]) return b->device[device];
+    if (b->several) snprintf(name, sizeof name, "r%d %s:%d", b->rank, b->kind, device);
+    else snprintf(name, sizeof name, "%s:%d", b->kind, device);
+    gp_device *dev = gp_places_device(b->p->places, b->kind, false, device, name);
+    if (!dev) gp_json_fail(b->k->j, "more than %d devices, or out of memory", GP_PLACES_MAX);
+    return known ? (b->device[device] = dev) : dev;
+}
+
+/* stream -1: of a wait for all of a device. NULL after a failure. */
+static gp_stream *stream_at(builder *b, int device, int stream) {
+    gp_device *dev = device_at(b, device < 0 ? 0 : device);
+    gp_stream *s = dev ? gp_places_stream(b->p->places, dev, stream < -1 ? 0 : stream) : NULL;
+    if (dev && !s) gp_json_fail(b->k->j, "more than %d streams, or out of memory", GP_PLACES_MAX);
+    return s;
+}
+
+/* ---- order ---- */
+
+typedef struct sorting {
+    const kineto *k;
+    const int *rank_of; /* threads' places */
+} sorting;
+
+static int compare_events(const void *a, const void *b, void *ctx) {
+    const sorting *s = ctx;
+    int i = *(const int *)a, j = *(const int *)b;
+    const kineto_event *x = &s->k->event[i], *y = &s->k->event[j];
+    int device = on_host(y) - on_host(x);
+    if (device) return device;
+    if (on_host(x) && x->thread != y->thread) return s->rank_of[x->thread] - s->rank_of[y->thread];
+    if (x->t0 != y->t0) return x->t0 < y->t0 ? -1 : 1;
+    if (x->dur != y->dur) return x->dur > y->dur ? -1 : 1;
+    return i - j;
+}
+
+/* Whether thread x comes before y: that of the steps first, then that by which the process
+ * began. */
+static bool before(const kineto_thread *x, const kineto_thread *y) {
+    if (x->has_steps != y->has_steps) return x->has_steps;
+    if (x->main_of_process != y->main_of_process) return x->main_of_process;
+    return x->events > y->events;
+}
+
+static bool sort_events(builder *b) {
+    kineto *k = b->k;
+    int *rank_of = calloc((size_t)k->nthreads + 1, sizeof *rank_of);
+    b->thread = malloc(((size_t)k->nthreads + 1) * sizeof *b->thread);
+    b->order = malloc(((size_t)k->n + 1) * sizeof *b->order);
+    bool ok = rank_of && b->thread && b->order;
+    for (int i = 0; ok && i < k->nthreads; i++) {
+        int at = i;
+        for (; at > 0 && before(&k->thread[i], &k->thread[b->thread[at - 1]]); at--)
+            b->thread[at] = b->thread[at - 1];
+        b->thread[at] = i;
+    }
+    for (int i = 0; ok && i < k->nthreads; i++) rank_of[b->thread[i]] = i;
+    for (int i = 0; ok && i < k->n; i++) b->order[i] = i;
+    if (ok)
+        qsort_r(b->order, (size_t)k->n, sizeof *b->order, compare_events, &(sorting){k, rank_of});
+    free(rank_of);
+    return ok || no_memory(b);
+}
+
+/* ---- correlation ---- */
+
+static bool make_maps(builder *b) {
+    const kineto *k = b->k;
+    if (!map_new(&b->calls, k->n) || !map_new(&b->work, k->n) || !map_new(&b->syncs, k->n) ||
+        !map_new(&b->ops, k->n))
+        return no_memory(b);
+    for (int i = 0; i < k->n; i++) {
+        const kineto_event *e = &k->event[i];
+        if (e->kind == KINETO_CALL) map_put(&b->calls, e->correlation, i);
+        if (e->kind == KINETO_SYNC) map_put(&b->syncs, e->correlation, i);
+        if (is_work(e)) map_put(&b->work, e->correlation, i);
+    }
+    for (int i = 0; i < k->n; i++) { /* external ids of older versions are correlation ids */
+        const kineto_event *e = &k->event[i];
+        bool lost = is_work(e) && map_get(&b->calls, e->correlation) < 0;
+        if (lost && e->external != e->correlation) map_put(&b->ops, e->external, i);
+    }
+    return true;
+}
+
+/* ---- the host ---- */
+
+static gp_rec *append(builder *b, gp_track *t, const kineto_event *e, gp_rec_kind kind) {
+    gp_rec *r = gp_track_append(t);
+    if (!r) return no_memory(b), NULL;
+    *r = (gp_rec){.t0 = (uint64_t)(e->t0 + b->shift),
+                  .t1 = (uint64_t)(end_of(e) + b->shift),
+                  .name = e->name,
+                  .kind = (uint8_t)kind};
+    if (r->t1 > b->p->t1) b->p->t1 = r->t1;
+    return r;
+}
+
+static const open_event *top(const builder *b) { return b->depth ? &b->open[b->depth - 1] : NULL; }
+
+/* The stack `add` and, under it, the frames of `under`; either may be NULL. */
+static const gp_stack *join(builder *b, const gp_stack *add, const gp_stack *under) {
+    gp_load_stack s;
+    if (!add || !under) return add ? add : under;
+    memset(&s, 0, sizeof s); /* padding is interned with the rest */
+    s.frame[s.n].file = add->frame[0].file;
+    s.frame[s.n++].line = add->frame[0].line;
+    for (int i = 0; i < under->n && s.n < GP_STACK_DEPTH; i++) {
+        s.frame[s.n].file = under->frame[i].file;
+        s.frame[s.n++].line = under->frame[i].line;
+    }
+    const gp_stack *kept = gp_load_intern_stack(b->p->names, &s);
+    if (!kept) no_memory(b);
+    return kept;
+}
+
+/* Opens e. Where the trace knows the lines that called, a function's own line, where it begins, is
+ * only the innermost one's. */
+static void push(builder *b, const kineto_event *e, gp_rec *rec) {
+    const open_event *up = top(b);
+    if (b->depth == DEPTH) return;
+    open_event *o = &b->open[b->depth];
+    *o = (open_event){e, rec, NULL, NULL, up ? up->python : -1, up ? up->region : -1};
+    if (rec && rec->kind == GP_REC_REGION) o->region = b->depth;
+    if (e->kind == KINETO_PYTHON) {
+        const gp_stack *under = o->python >= 0 ? b->open[o->python].base : NULL;
+        o->base = join(b, b->k->has_lines ? e->from : e->stack, under);
+        o->stack = b->k->has_lines ? join(b, e->stack, o->base) : o->base;
+        o->python = b->depth;
+    }
+    b->depth++;
+}
+
+static void set_source(const builder *b, const kineto_event *e, gp_rec *r) {
+    const open_event *up = top(b);
+    r->stack = e->stack ? e->stack : up && up->python >= 0 ? b->open[up->python].stack : NULL;
+    if (!r->stack || !r->stack->n) return;
+    r->file = r->stack->frame[0].file;
+    r->line = r->stack->frame[0].line;
+}
+
+static const struct {
+    const char *op;
+    gp_why why;
+    const char *advice;
+} ops[] = {
+#define TORCH(op, why, advice) {op, GP_WHY_##why, advice},
+#include "profile/load/torch.def"
+};
+enum { OPS = sizeof ops / sizeof *ops };
+
+static int op_row(const char *name) {
+    int i = 0;
+    while (i < OPS - 1 && strcmp(ops[i].op, name) != 0) i++;
+    return i;
+}
+
+const char *gp_kineto_advice(const char *what) { return ops[op_row(what)].advice; }
+
+/* What a call of the runtime waits for by its nature; names after cuda, hip or cu. */
+typedef enum awaits { NOTHING, STREAM, DEVICE, COPY_END } awaits;
+
+static awaits awaited(const char *call) {
+    static const struct {
+        const char *name;
+        awaits what;
+    } calls[] = {{"StreamSynchronize", STREAM}, {"DeviceSynchronize", DEVICE},
+                 {"EventSynchronize", STREAM},  {"CtxSynchronize", DEVICE},
+                 {"ThreadSynchronize", DEVICE}, {"Free", DEVICE},
+                 {"Memcpy", COPY_END},          {"MemcpyWithStream", COPY_END}};
+    static const char *const prefixes[] = {"cuda", "hip", "cu"};
+    for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++) {
+        size_t n = strlen(prefixes[p]);
+        if (strncmp(call, prefixes[p], n) != 0) continue;
+        for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+            size_t len = strlen(calls[i].name);
+            const char *rest = call + n + len;
+            if (strncmp(call + n, calls[i].name, len) == 0 && (!*rest || *rest == '_'))
+                return calls[i].what;
+        }
+    }
+    return NOTHING;
+}
+
+/* Makes r a wait: its reason is that of the outermost op that has one. */
+static void set_reason(const builder *b, gp_rec *r) {
+    r->kind = GP_REC_WAIT;
+    for (int i = 0; i < b->depth; i++) {
+        const kineto_event *e = b->open[i].e;
+        int row = e->kind == KINETO_OP ? op_row(e->name) : OPS - 1;
+        if (row == OPS - 1) continue;
+        r->why = (uint8_t)ops[row].why;
+        r->name = e->name;
+        return;
+    }
+    const char *free_ = strstr(r->name, "Free");
+    r->why = free_ ? GP_WHY_alloc : GP_WHY_explicit;
+}
+
+/* The stream that a call waited for: the device's own report says it, or it is that of the last
+ * work that this thread queued. */
+static gp_stream *awaited_stream(builder *b, const kineto_event *e, awaits what) {
+    int i = map_get(&b->syncs, e->correlation);
+    const kineto_event *sync = i < 0 ? NULL : &b->k->event[i];
+    int device = sync ? sync->device : b->last ? b->last->dev->index : 0;
+    if (sync && what != DEVICE && sync->stream >= 0) return stream_at(b, device, sync->stream);
+    if (what == DEVICE || !b->last) return stream_at(b, device, -1);
+    return b->last;
+}
+
+/* Whether the call copied, and returned only after the copy had ended. */
+static bool copied(const kineto_event *e, const kineto_event *work) {
+    return work && work->kind == KINETO_COPY && strstr(e->name, "emcpy") &&
+           end_of(e) >= end_of(work);
+}
+
+static bool add_call(builder *b, kineto_event *e) {
+    int i = map_get(&b->work, e->correlation);
+    const kineto_event *work = i < 0 ? NULL : &b->k->event[i];
+    awaits what = awaited(e->name);
+    gp_rec *r = append(b, b->track, e, GP_REC_CALL);
+    if (!r) return false;
+    if (work) {
+        r->id = (uint64_t)(e->at = (int64_t)++ * b->ids);
+        if (!(b->last = stream_at(b, work->device, work->stream))) return false;
+    }
+    for (int k = b->depth - 1; k >= 0 && !e->op; k--)
+        if (b->open[k].e->kind == KINETO_OP || b->open[k].e->kind == KINETO_REGION)
+            e->op = b->open[k].rec->name;
+    set_source(b, e, r);
+    if (what || copied(e, work)) {
+        set_reason(b, r);
+        r->where = what && !work ? awaited_stream(b, e, what) : b->last;
+        if (!r->where) return false;
+    }
+    push(b, e, r);
+    return true;
+}
+
+static bool add_op(builder *b, kineto_event *e) {
+    gp_rec *r = append(b, b->track, e, GP_REC_OP);
+    if (!r) return false;
+    r->shapes = e->shapes;
+    if (map_get(&b->ops, e->external) >= 0) r->id = (uint64_t)(e->at = (int64_t)++ * b->ids);
+    set_source(b, e, r);
+    push(b, e, r);
+    return true;
+}
+
+static bool add_region(builder *b, const kineto_event *e) {
+    gp_rec *r = append(b, b->track, e, GP_REC_REGION);
+    const open_event *up = top(b);
+    if (!r) return false;
+    if (!strncmp(r->name, "ProfilerStep#", 13)) r->name = "ProfilerStep*"; /* as in torch's table */
+    if (up && up->region >= 0) r->where = b->open[up->region].rec;
+    set_source(b, e, r);
+    push(b, e, r);
+    return true;
+}
+
+static bool add_memory(builder *b, const kineto_event *e) {
+    gp_rec *r = append(b, b->track, e, GP_REC_ALLOC);
+    if (!r) return false;
+    r->name = "memory";
+    r->bytes = e->bytes;
+    r->id = (uint64_t)e->at;
+    return (r->where = device_at(b, e->device)) != NULL;
+}
+
+static bool add_host(builder *b, kineto_event *e) {
+    while (b->depth && end_of(top(b)->e) <= e->t0) b->depth--;
+    switch (e->kind) {
+    case KINETO_OP: return add_op(b, e);
+    case KINETO_CALL: return add_call(b, e);
+    case KINETO_REGION: return add_region(b, e);
+    case KINETO_MEMORY: return add_memory(b, e);
+    default: push(b, e, NULL); return !b->k->j->failed;
+    }
+}
+
+/* The track of a thread; the first of a profile is there already. */
+static gp_track *new_track(builder *b, const kineto_thread *t) {
+    char name[200];
+    gp_prof *p = b->p;
+    gp_track *track = p->host->first || p->host->name ? gp_prof_add_host(p) : p->host;
+    if (!track) return NULL;
+    snprintf(name, sizeof name, "thread %s", t->tid);
+    track->name = t->name ? t->name : gp_intern_put(p->names, name, strlen(name));
+    track->rank = b->rank;
+    b->depth = 0;
+    b->last = NULL;
+    return track->name ? track : NULL;
+}
+
+/* The events of one thread, from order[i] on; *i becomes the next thread's first. */
+static bool add_thread(builder *b, int *i) {
+    const kineto *k = b->k;
+    int thread = k->event[b->order[*i]].thread;
+    if (!(b->track = new_track(b, &k->thread[thread]))) return no_memory(b);
+    for (; *i < k->n; (*i)++) {
+        kineto_event *e = &k->event[b->order[*i]];
+        if (!on_host(e) || e->thread != thread) break;
+        if (!add_host(b, e)) return false;
+        uint64_t end = (uint64_t)(end_of(e) + b->shift);
+        if (e->kind != KINETO_PYTHON && end > b->p->done) b->p->done = end;
+    }
+    return true;
+}
+
+/* ---- the devices ---- */
+
+static bool add_work(builder *b, gp_track *t, const kineto_event *e) {
+    int i = map_get(&b->calls, e->correlation);
+    bool by_op = i < 0 && e->external != e->correlation;
+    gp_rec *r = append(b, t, e, e->kind == KINETO_COPY ? GP_REC_MOVED : GP_REC_KERNEL);
+    if (!r || !(r->where = stream_at(b, e->device, e->stream))) return false;
+    const kineto_event *from = i < 0 ? NULL : &b->k->event[i];
+    if (by_op && (i = map_get(&b->ops, e->external)) >= 0) from = &b->k->event[i];
+    if (from) r->id = (uint64_t)from->at;
+    r->bytes = e->bytes ? e->bytes : from && e->kind == KINETO_COPY ? from->bytes : 0;
+    if (r->kind == GP_REC_MOVED) return true;
+    r->kernel = e->name;
+    if (from) r->name = from->kind == KINETO_OP ? from->name : from->op ? from->op : r->name;
+    return true;
+}
+
+/* Ops whose id work needs: the map leads to them once they have one. */
+static void find_ops(builder *b) {
+    for (int i = 0; i < b->k->n; i++) {
+        const kineto_event *e = &b->k->event[i];
+        if (e->kind == KINETO_OP && e->at) *map_at(&b->ops, e->external) = i + 1;
+    }
+}
+
+static bool add_all(builder *b) {
+    const kineto *k = b->k;
+    int i = 0;
+    while (i < k->n && on_host(&k->event[b->order[i]]))
+        if (!add_thread(b, &i)) return false;
+    find_ops(b);
+    gp_track *t = i < k->n ? gp_prof_add_worker(b->p) : NULL;
+    if (i < k->n && !t) return no_memory(b);
+    if (t) t->rank = b->rank;
+    for (; i < k->n; i++) {
+        const kineto_event *e = &k->event[b->order[i]];
+        if (is_work(e) && !add_work(b, t, e)) return false;
+    }
+    return true;
+}
+
+bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shift, uint64_t *ids) {
+    builder *b = calloc(1, sizeof *b);
+    if (!b) return gp_json_fail(k->j, "out of memory");
+    b->k = k;
+    b->p = p;
+    b->rank = rank;
+    b->several = several;
+    b->shift = shift;
+    b->ids = ids;
+    b->kind = k->hip || (k->device && strstr(k->device, "AMD")) ? "hip" : "cuda";
+    bool ok = sort_events(b) && make_maps(b) && add_all(b);
+    p->opts.shapes |= k->has_shapes;
+    p->opts.stack |= k->has_stacks;
+    p->opts.memory |= k->has_memory;
+    map_free(&b->calls);
+    map_free(&b->work);
+    map_free(&b->syncs);
+    map_free(&b->ops);
+    free(b->order);
+    free(b->thread);
+    free(b);
+    return ok;
+}

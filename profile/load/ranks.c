@@ -1,0 +1,176 @@
+/* Joins the traces of a job's ranks into one profile, on one clock where that is possible. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/load/kineto.h"
+#include "tensor/safe_text.h"
+
+enum { START = 1000000000 };                        /* where a loaded profile begins, in ns */
+static const int64_t EPOCH = 1000000000000000000;   /* later times are of this century's clock */
+static const int64_t LONGEST = 4000000000000000000; /* ns of a profile */
+
+/* One rank's trace while clocks are compared: offset is added to its times, in ns. */
+typedef struct trace {
+    kineto k;
+    int64_t t0, t1, offset;
+    int64_t *end; /* of its collectives, in the order of their starts */
+    const char **name;
+    int n;
+} trace;
+
+static int by_number(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* ---- collectives ---- */
+
+static bool is_collective(const kineto_event *e) {
+    return e->kind == KINETO_KERNEL && !strncmp(e->name, "nccl", 4);
+}
+
+static int by_start(const void *a, const void *b) {
+    const kineto_event *x = *(const kineto_event *const *)a, *y = *(const kineto_event *const *)b;
+    return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
+}
+
+static bool find_collectives(trace *t) {
+    size_t room = (size_t)t->k.n + 1;
+    const kineto_event **found = malloc(room * sizeof *found);
+    t->end = malloc(room * sizeof *t->end);
+    t->name = malloc(room * sizeof *t->name);
+    bool ok = found && t->end && t->name;
+    for (int i = 0; ok && i < t->k.n; i++)
+        if (is_collective(&t->k.event[i])) found[t->n++] = &t->k.event[i];
+    if (ok && t->n) qsort(found, (size_t)t->n, sizeof *found, by_start);
+    for (int i = 0; ok && i < t->n; i++) {
+        t->end[i] = found[i]->t0 + found[i]->dur;
+        t->name[i] = found[i]->name;
+    }
+    free(found);
+    return ok || gp_json_fail(t->k.j, "out of memory");
+}
+
+static bool same_collectives(const trace *a, const trace *b) {
+    return a->n && a->n == b->n &&
+           !memcmp(a->name, b->name, (size_t)a->n * sizeof *a->name); /* interned */
+}
+
+/* A collective ends on all of its ranks at about the same time: the median of the differences is
+ * the clocks'. */
+static bool align_by_collectives(trace *t, int n) {
+    for (int i = 0; i < n; i++)
+        if (!find_collectives(&t[i])) return false;
+    for (int i = 1; i < n; i++)
+        if (!same_collectives(&t[0], &t[i])) return false;
+    for (int i = 1; i < n; i++) {
+        for (int c = 0; c < t[i].n; c++) t[i].end[c] = t[0].end[c] - t[i].end[c];
+        qsort(t[i].end, (size_t)t[i].n, sizeof *t[i].end, by_number);
+        t[i].offset = t[i].end[t[i].n / 2];
+    }
+    return true;
+}
+
+static bool have_clock(const trace *t, int n) {
+    for (int i = 0; i < n; i++)
+        if (t[i].t0 + t[i].k.base < EPOCH) return false;
+    return true;
+}
+
+/* Sets the offsets and says how. */
+static const char *align(trace *t, int n) {
+    bool clock = have_clock(t, n);
+    if (n > 1 && align_by_collectives(t, n))
+        return "the ranks' clocks are aligned by the ends of "
+               "the collectives";
+    for (int i = 0; i < n; i++) t[i].offset = clock ? t[i].k.base : t[0].t0 - t[i].t0;
+    return clock ? "the ranks' clocks are as in their files"
+                 : "the files have no common clock: each rank begins with the first";
+}
+
+/* ---- ranks ---- */
+
+static bool distinct(const trace *t, int n) {
+    for (int i = 0; i < n; i++) {
+        if (t[i].k.rank < 0) return n == 1;
+        for (int k = 0; k < i; k++)
+            if (t[k].k.rank == t[i].k.rank) return false;
+    }
+    return true;
+}
+
+/* What the table's foot says of where the profile is from. */
+static bool describe(gp_prof *p, const trace *t, int n, const char *clocks, bool numbered) {
+    char text[1000], file[300], device[100], kind[60];
+    int ignored = 0, clamped = 0;
+    const char *of = NULL;
+    for (int i = 0; i < n; i++) {
+        ignored += t[i].k.ignored, clamped += t[i].k.clamped;
+        if (!of) of = t[i].k.ignored_kind;
+    }
+    int at = snprintf(text, sizeof text, "Loaded from %s",
+                      gp_safe_text(t[0].k.j->file, file, sizeof file));
+    if (n > 1) at += snprintf(text + at, sizeof text - (size_t)at, " and %d more", n - 1);
+    at += snprintf(text + at, sizeof text - (size_t)at, ", torch.profiler's trace%s%s",
+                   t[0].k.device ? " of " : "",
+                   t[0].k.device ? gp_safe_text(t[0].k.device, device, sizeof device) : "");
+    if (n > 1) at += snprintf(text + at, sizeof text - (size_t)at, "; %s", clocks);
+    if (n > 1 && numbered)
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       "; ranks are numbered in the order of the files");
+    if (ignored)
+        at += snprintf(text + at, sizeof text - (size_t)at, "; %d events of other kinds%s%s%s",
+                       ignored, of ? " (" : "", of ? gp_safe_text(of, kind, sizeof kind) : "",
+                       of ? " …)" : "");
+    if (ignored) at += snprintf(text + at, sizeof text - (size_t)at, " are not in the record");
+    if (clamped)
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       "; %d events had a negative duration, and have none", clamped);
+    return (p->how = gp_intern_put(p->names, text, (size_t)at)) || gp_fail("profile.load: out of "
+                                                                           "memory");
+}
+
+static bool read_all(gp_json *j, int n, gp_prof *p, trace *t) {
+    for (int i = 0; i < n; i++) {
+        t[i].k = (kineto){.j = &j[i], .names = p->names};
+        if (!gp_kineto_read(&t[i].k)) return false;
+        gp_kineto_extent(&t[i].k, &t[i].t0, &t[i].t1);
+    }
+    return true;
+}
+
+static bool build_all(trace *t, int n, gp_prof *p) {
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    uint64_t ids = 0;
+    bool numbered = !distinct(t, n);
+    const char *clocks = align(t, n);
+    for (int i = 0; i < n; i++) {
+        if (t[i].t0 + t[i].offset < first) first = t[i].t0 + t[i].offset;
+        if (t[i].t1 + t[i].offset > last) last = t[i].t1 + t[i].offset;
+    }
+    if (last - first > LONGEST) return gp_json_fail(t[0].k.j, "times that are too far apart");
+    p->t0 = p->done = p->t1 = START;
+    p->foreign = true;
+    p->ranks = n;
+    for (int i = 0; i < n; i++) {
+        int rank = numbered ? i : t[i].k.rank < 0 ? 0 : t[i].k.rank;
+        if (!gp_kineto_build(&t[i].k, p, rank, n > 1, START - first + t[i].offset, &ids))
+            return false;
+    }
+    if (p->t1 < p->done) p->t1 = p->done;
+    return describe(p, t, n, clocks, numbered);
+}
+
+bool gp_load_ranks(gp_json *j, int n, gp_prof *p) {
+    trace *t = calloc((size_t)n, sizeof *t);
+    bool ok = t || gp_fail("profile.load: out of memory");
+    ok = ok && read_all(j, n, p, t) && build_all(t, n, p);
+    for (int i = 0; t && i < n; i++) {
+        gp_kineto_free(&t[i].k);
+        free(t[i].end);
+        free(t[i].name);
+    }
+    free(t);
+    return ok;
+}

@@ -20,5 +20,7 @@ void gp_lua_set_whatif(lua_State *L);
 /* Adds profile.load to the table on top; the method save. */
 void gp_lua_set_load(lua_State *L);
 void gp_lua_set_save(lua_State *L);
+/* Makes the registry's "gpush.usage", for scripts/lua/usage.lua. */
+void gp_lua_set_usage(lua_State *L);
 
 #endif

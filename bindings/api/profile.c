@@ -387,6 +387,7 @@ static void make_metatables(lua_State *L) {
     gp_lua_set_functions(L, methods);
     gp_lua_set_whatif(L);
     gp_lua_set_save(L);
+    gp_lua_set_usage(L);
     lua_pushcclosure(L, l_prof_index, 1);
     lua_setfield(L, -2, "__index");
     luaL_newmetatable(L, REGION);

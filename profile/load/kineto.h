@@ -67,8 +67,6 @@ void gp_kineto_extent(const kineto *k, int64_t *t0, int64_t *t1);
 /* Adds k's events as those of a rank to p, with their times moved by `shift` ns, and advances *ids,
  * the ids given so far. several: p has other ranks, too. False with a message. */
 bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shift, uint64_t *ids);
-/* What to write instead of a wait in PyTorch's op `what`; never NULL. */
-const char *gp_kineto_advice(const char *what);
 
 /* "train.py(12): step" as a frame of a stack; NULL where it is none of the user's code. */
 const gp_stack *gp_kineto_frame(gp_intern *names, const char *text, size_t n);

@@ -255,7 +255,7 @@ static int op_row(const char *name) {
     return i;
 }
 
-const char *gp_kineto_advice(const char *what) { return ops[op_row(what)].advice; }
+const char *gp_load_advice(const char *what) { return ops[op_row(what)].advice; }
 
 /* What a call of the runtime waits for by its nature; names after cuda, hip or cu. */
 typedef enum awaits { NOTHING, STREAM, DEVICE, COPY_END } awaits;
@@ -293,8 +293,7 @@ static void set_reason(const builder *b, gp_rec *r) {
         r->name = e->name;
         return;
     }
-    const char *free_ = strstr(r->name, "Free");
-    r->why = free_ ? GP_WHY_alloc : GP_WHY_explicit;
+    r->why = (uint8_t)ops[op_row(r->name)].why;
 }
 
 /* The stream that a call waited for: the device's own report says it, or it is that of the last

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profile/load/kineto.h"
+#include "profile/usage.h"
 #include "tensor/safe_text.h"
 
 enum { START = 1000000000 };                        /* where a loaded profile begins, in ns */
@@ -140,6 +141,19 @@ static bool read_all(gp_json *j, int n, gp_prof *p, trace *t) {
     return true;
 }
 
+/* Notes at each wait how much work was queued. */
+static bool count_drained(gp_prof *p) {
+    gp_usage *u = gp_usage_new(p);
+    if (!u) return false;
+    for (gp_track *t = p->host; t; t = t->next) {
+        gp_at at = gp_first(t);
+        for (gp_rec *r; (r = gp_next(&at));)
+            if (r->kind == GP_REC_WAIT) r->bytes = (int64_t)gp_wait_cost_of(u, t->rank, r).drained;
+    }
+    gp_usage_free(u);
+    return true;
+}
+
 static bool build_all(trace *t, int n, gp_prof *p) {
     int64_t first = INT64_MAX, last = INT64_MIN;
     uint64_t ids = 0;
@@ -159,6 +173,8 @@ static bool build_all(trace *t, int n, gp_prof *p) {
             return false;
     }
     if (p->t1 < p->done) p->t1 = p->done;
+    if (p->done == START) p->done = p->t1; /* nothing of the host is there */
+    if (!count_drained(p)) return false;
     return describe(p, t, n, clocks, numbered);
 }
 

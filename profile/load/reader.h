@@ -37,4 +37,7 @@ bool gp_load_own(gp_json *j, gp_prof *p);
 /* Makes p of the traces that the n readers stand at, one for each rank. False with a message. */
 bool gp_load_ranks(gp_json *j, int n, gp_prof *p);
 
+/* What to write instead of a wait in PyTorch's op or the runtime's call `what`; never NULL. */
+const char *gp_load_advice(const char *what);
+
 #endif

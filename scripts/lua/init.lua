@@ -202,7 +202,9 @@ declared(gpush, "", { fuse = "function fn" })
 local _, of_profiles = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1)
 when_called(of_profiles, "/report.lua", "diff", "report")
 when_called(of_profiles, "/whatif.lua", "savings", "critical_path", "idle")
+when_called(of_profiles, "/usage.lua", "sync", "waits", "devices", "queues")
 declared(of_profiles, "profile.", { savings = "self profile", idle = "self profile",
-    critical_path = "self profile, text? group",
+    critical_path = "self profile, text? group", sync = "self profile", waits = "self profile",
+    devices = "self profile", queues = "self profile",
     diff = "self profile, any before, text? group, int? limit",
     report = "self profile, text file" })

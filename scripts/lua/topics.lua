@@ -79,8 +79,10 @@ local topics = {
         see = "profile.stop" },
     ["profile.stop"] = { text = "Ends recording and gives the profile.",
         waits = "for the devices, so that their last op is timed", see = "profile.start" },
-    ["profile.load"] = { text = "The profile in a file that prof:save wrote: it answers as any \z
-            other does.",
+    ["profile.load"] = { text = "The profile in a file: one that prof:save wrote, or a trace of \z
+            torch.profiler (CUDA or ROCm, packed or not). It answers as any other does; only \z
+            replays need a record of gpush's own. A list of files is the traces of a job's ranks, \z
+            which become one profile.",
         options = "max_bytes: limit of the file's unpacked bytes, 1 GiB when not given",
         raises = "when the file is damaged or has more bytes; the message says where",
         see = "profile.save" },

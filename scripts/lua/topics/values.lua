@@ -203,13 +203,13 @@ local topics = {
         text = "What was recorded as a table of text, a row per op; print shows it. The rows and \z
             \"unattributed\" add up to the wall time.",
         options = "sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', \z
-            'region', 'line', 'shape' or 'stack'; width: characters of a line, for which averages \z
+            'region', 'line', 'shape', 'stack' or 'rank'; width: characters of a line, for which averages \z
             and percentages are left out",
         see = "profile, profile.run" },
     ["profile.rows"] = { call = "prof:rows{sort=, limit=, group=}",
         text = "The same as a list of tables; times in whole nanoseconds, memory in bytes.",
         options = "sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', \z
-            'region', 'line', 'shape' or 'stack'",
+            'region', 'line', 'shape', 'stack' or 'rank'",
         see = "profile" },
     ["profile.events"] = { call = "prof:events()",
         text = "Every event as a table, the host's first; times in whole nanoseconds since the \z
@@ -254,6 +254,27 @@ local topics = {
         text = "Writes a page for a browser, which needs nothing beside it: the waits by line, a \z
             timeline of host and streams, the rows.",
         see = "profile, profile.trace" },
+    ["profile.sync"] = { call = "prof:sync()",
+        text = "The waits of a profile by line, or by region where a loaded trace has no lines: a \z
+            list that prints as sync.report() does, with why, how long, how much work the device \z
+            had to finish, how long it then had nothing to do, and what to write instead (in \z
+            PyTorch for its traces). Times in ns.",
+        see = "profile.waits, sync.report" },
+    ["profile.waits"] = { call = "prof:waits()",
+        text = "Each wait of a profile by itself, as a list that prints as a table: file, line, \z
+            why, what, region, device, stream, start, stop, drained, idle, advice (times in ns).",
+        see = "profile.sync" },
+    ["profile.devices"] = { call = "prof:devices()",
+        text = "What each device did from its first work to its last, as a list that prints as a \z
+            table: span, idle, compute, other (only copies and collectives), in ns, and the \z
+            share that it was busy. HolisticTraceAnalysis' temporal breakdown.",
+        see = "profile.queues, profile.idle" },
+    ["profile.queues"] = { call = "prof:queues()",
+        text = "Each stream's busy time, its gaps by why (host_wait: the host queued the next \z
+            work only after the last had ended; kernel_wait: the launch's own delay, below 30 \z
+            us; other), and statistics of how much was queued over its changes, as \z
+            HolisticTraceAnalysis defines them: a list that prints as a table. Times in ns.",
+        see = "profile.devices, profile.idle" },
     ["profile.save"] = { call = "prof:save(file)",
         text = "Writes all of the record to a file, packed if its name ends in .gz; \z
             profile.load reads it.",

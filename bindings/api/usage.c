@@ -1,0 +1,169 @@
+/* Lists of what the devices of a profile did and what the host's waits cost, for
+ * scripts/lua/usage.lua, which shows them as text. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bindings/bind.h"
+#include "bindings/profile.h"
+#include "profile/load/reader.h"
+#include "profile/sync.h"
+#include "profile/usage.h"
+
+enum { DEPTH = 256 }; /* of nested regions */
+
+static void release_usage(void *owner) {
+    gp_usage **u = owner;
+    gp_usage_free(*u);
+    *u = NULL;
+}
+
+/* Pushes the usage of the profile at 1; Lua owns it. */
+static const gp_usage *push_usage(lua_State *L) {
+    static const gp_owner_type type = {"gpush.profile.usage", release_usage};
+    const gp_prof *p = gp_lua_check_prof(L, 1);
+    gp_usage **u = gp_lua_push_owner(L, &type, sizeof *u);
+    if (!(*u = gp_usage_new(p))) gp_lua_raise(L);
+    return *u;
+}
+
+static void set_int(lua_State *L, const char *key, uint64_t v) {
+    lua_pushinteger(L, (lua_Integer)v);
+    lua_setfield(L, -2, key);
+}
+static void set_text(lua_State *L, const char *key, const char *v) {
+    if (!v) return;
+    lua_pushstring(L, v);
+    lua_setfield(L, -2, key);
+}
+static void set_number(lua_State *L, const char *key, double v) {
+    lua_pushnumber(L, v);
+    lua_setfield(L, -2, key);
+}
+
+/* ---- waits ---- */
+
+/* The regions that are open at r, which begins after those before it. */
+typedef struct regions {
+    const gp_rec *open[DEPTH];
+    int depth;
+} regions;
+
+static void pass(const gp_prof *p, regions *in, const gp_rec *r) {
+    while (in->depth && gp_rec_end(p, in->open[in->depth - 1]) <= r->t0) in->depth--;
+    if (r->kind == GP_REC_REGION && in->depth < DEPTH) in->open[in->depth++] = r;
+}
+
+static void push_wait(lua_State *L, const gp_usage *u, const gp_track *t, const gp_rec *r,
+                      const regions *in) {
+    const gp_prof *p = u->p;
+    const gp_stream *s = r->where;
+    lua_createtable(L, 0, 14);
+    set_text(L, "file", r->file);
+    if (r->file) set_int(L, "line", (uint64_t)r->line);
+    set_text(L, "why", gp_why_name((gp_why)r->why));
+    set_text(L, "what", r->name);
+    set_text(L, "region", in->depth ? in->open[in->depth - 1]->name : NULL);
+    set_text(L, "device", s->dev->name);
+    if (s->index >= 0) set_int(L, "stream", (uint64_t)s->index);
+    set_int(L, "rank", (uint64_t)t->rank);
+    set_text(L, "thread", t->name);
+    set_int(L, "start", r->t0 - p->t0);
+    set_int(L, "stop", gp_rec_end(p, r) - p->t0);
+    set_int(L, "drained", (uint64_t)r->bytes);
+    set_int(L, "idle", gp_wait_cost_of(u, t->rank, r).idle);
+    set_text(L, "advice",
+             p->foreign ? gp_load_advice(r->name) : gp_sync_advice((gp_why)r->why, r->name));
+}
+
+/* usage.waits(prof) -> list of the waits in the order of threads and starts, but for the
+ * profiler's own at the end */
+static int l_waits(lua_State *L) {
+    const gp_usage *u = push_usage(L);
+    lua_newtable(L);
+    lua_Integer n = 0;
+    for (const gp_track *t = u->p->host; t; t = t->next) {
+        regions in = {.depth = 0};
+        gp_at at = gp_first(t);
+        for (gp_rec *r; (r = gp_next(&at));) {
+            pass(u->p, &in, r);
+            if (r->kind != GP_REC_WAIT || (!u->p->foreign && !strcmp(r->name, "profile"))) continue;
+            push_wait(L, u, t, r, &in);
+            lua_rawseti(L, -2, ++n);
+        }
+    }
+    return 1;
+}
+
+/* ---- devices and queues ---- */
+
+static void release_list(void *owner) {
+    void **list = owner;
+    free(*list);
+    *list = NULL;
+}
+
+static void push_queue(lua_State *L, const gp_usage *u, int stream) {
+    static const char *const quartiles[] = {"min", "q25", "median", "q75", "max"};
+    const gp_usage_stream *s = &u->stream[stream];
+    gp_queue q;
+    if (!gp_queue_of(u, stream, &q)) gp_lua_raise(L);
+    lua_createtable(L, 0, 16);
+    set_text(L, "device", s->stream->dev->name);
+    set_int(L, "stream", (uint64_t)s->stream->index);
+    set_int(L, "rank", (uint64_t)s->rank);
+    set_int(L, "work", (uint64_t)(s->to - s->from));
+    set_int(L, "busy", q.busy);
+    set_int(L, "host_wait", q.host_wait);
+    set_int(L, "kernel_wait", q.kernel_wait);
+    set_int(L, "other", q.other);
+    set_int(L, "changes", (uint64_t)q.changes);
+    set_number(L, "mean", q.mean);
+    set_number(L, "std", q.deviation);
+    for (int i = 0; i < 5; i++) set_number(L, quartiles[i], q.quartile[i]);
+}
+
+/* usage.queues(prof) -> list by rank, device and stream */
+static int l_queues(lua_State *L) {
+    const gp_usage *u = push_usage(L);
+    lua_createtable(L, u->nstreams, 0);
+    for (int i = 0; i < u->nstreams; i++) {
+        push_queue(L, u, i);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+/* usage.devices(prof) -> list by rank and device */
+static int l_devices(lua_State *L) {
+    static const gp_owner_type type = {"gpush.profile.devices", release_list};
+    const gp_usage *u = push_usage(L);
+    gp_device_usage **list = gp_lua_push_owner(L, &type, sizeof *list);
+    int n;
+    if (!(*list = gp_device_usages(u, &n))) return gp_lua_raise(L);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+        const gp_device_usage *d = &(*list)[i];
+        lua_createtable(L, 0, 12);
+        set_text(L, "device", d->dev->name);
+        set_int(L, "rank", (uint64_t)d->rank);
+        set_int(L, "streams", (uint64_t)d->streams);
+        set_int(L, "span", d->span);
+        set_int(L, "idle", d->idle);
+        set_int(L, "compute", d->compute);
+        set_int(L, "other", d->other);
+        set_number(L, "busy", d->span ? (double)(d->span - d->idle) / (double)d->span : 0);
+        set_int(L, "kernels", d->nkernels);
+        set_int(L, "kernel_time", d->kernels);
+        set_int(L, "copies", d->ncopies);
+        set_int(L, "copy_time", d->copies);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+void gp_lua_set_usage(lua_State *L) {
+    static const luaL_Reg lists[] = {
+        {"waits", l_waits}, {"queues", l_queues}, {"devices", l_devices}, {NULL, NULL}};
+    luaL_newlib(L, lists);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.usage");
+}

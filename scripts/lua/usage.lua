@@ -1,0 +1,133 @@
+--!plain
+-- What a profile's devices did and what its waits cost, as lists that print as text: prof:sync(),
+-- waits(), devices() and queues(). Loaded by init.lua on the first call.
+local _, _, dir = ...
+local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
+local usage = debug.getregistry()["gpush.usage"]
+
+local SHOWN <const>, TOLD <const> = 20, 5 -- rows of a text, of them with advice
+
+local function time(ns)
+    if ns >= 1e9 then return ("%.3fs"):format(ns / 1e9) end
+    if ns >= 1e6 then return ("%.3fms"):format(ns / 1e6) end
+    return ("%.3fus"):format(ns / 1e3)
+end
+local function share(part, of) return of > 0 and ("%.1f%%"):format(100 * part / of) or "-" end
+local function count(n) return ("%d"):format(n) end
+
+-- The rows of a list below heads, all columns but the first ones on the right.
+local function text(heads, list, cells, left)
+    local rows, right = { heads }, {}
+    for c = (left or 1) + 1, #heads do right[c] = true end
+    for i = 1, math.min(#list, SHOWN) do
+        rows[#rows + 1] = cells(list[i])
+        for c, cell in ipairs(rows[#rows]) do rows[#rows][c] = fit.safe(cell) end
+    end
+    local out = { fit.columns(rows, right) }
+    if #list > SHOWN then out[#out + 1] = ("and %d more"):format(#list - SHOWN) end
+    return out
+end
+
+-- ---- waits ----
+
+-- Where a wait is: its source line, or the region around it where the trace has no lines.
+local function place(row)
+    if row.file then return ("%s:%d"):format(row.file, row.line) end
+    return row.region and ("in %s"):format(row.region) or "?"
+end
+
+local Sync = { __name = "sync report" }
+function Sync.__tostring(list)
+    if #list == 0 then return "the host has not waited for a device" end
+    local out = text({ "line", "why", "times", "host wait", "longest", "drained", "idle" }, list,
+        function(row)
+            return { place(row), row.why == row.what and row.why or row.why .. ": " .. row.what,
+                count(row.count), time(row.waited), time(row.longest), count(row.drained),
+                time(row.idle) }
+        end, 2)
+    local told = {}
+    for _, row in ipairs(list) do
+        if #told < TOLD and row.advice ~= "" and not told[row.advice] then
+            told[row.advice] = true
+            told[#told + 1] = ("%s, %s: %s"):format(fit.safe(place(row)), fit.safe(row.what),
+                row.advice)
+        end
+    end
+    table.move(told, 1, #told, #out + 1, out)
+    out[#out + 1] = ("%d waits, %s; drained: work that was queued, and that the device had to \z
+        finish; idle: time the device then had nothing to do (%s)"):format(list.count,
+        time(list.waited), time(list.idle))
+    return table.concat(out, "\n")
+end
+
+-- prof:sync() -> the waits by line, the longest first
+local function sync(prof)
+    local list, known = { count = 0, waited = 0, idle = 0 }, {}
+    for _, w in ipairs(usage.waits(prof)) do
+        local key = table.concat({ w.file or "", w.line or 0, w.why, w.what,
+            w.file and "" or w.region or "", w.rank }, "\0")
+        local row = known[key]
+        if not row then
+            row = { file = w.file, line = w.line, why = w.why, what = w.what, region = w.region,
+                rank = w.rank, device = w.device, advice = w.advice, count = 0, waited = 0,
+                longest = 0, drained = 0, idle = 0, order = #list }
+            known[key] = row
+            list[#list + 1] = row
+        end
+        local ns = w.stop - w.start
+        row.count, row.waited, row.longest = row.count + 1, row.waited + ns,
+            math.max(row.longest, ns)
+        row.drained, row.idle = row.drained + w.drained, row.idle + w.idle
+        list.count, list.waited, list.idle = list.count + 1, list.waited + ns, list.idle + w.idle
+    end
+    table.sort(list, function(a, b)
+        if a.waited ~= b.waited then return a.waited > b.waited end
+        return a.order < b.order
+    end)
+    for _, row in ipairs(list) do row.order = nil end
+    return setmetatable(list, Sync)
+end
+
+local Waits = { __name = "waits" }
+function Waits.__tostring(list)
+    if #list == 0 then return "the host has not waited for a device" end
+    return table.concat(text({ "line", "why", "device", "at", "host wait", "drained", "idle" },
+        list, function(row)
+            return { place(row), row.why == row.what and row.why or row.why .. ": " .. row.what,
+                row.device, time(row.start), time(row.stop - row.start), count(row.drained),
+                time(row.idle) }
+        end, 3), "\n")
+end
+
+-- ---- devices ----
+
+local Devices = { __name = "devices" }
+function Devices.__tostring(list)
+    if #list == 0 then return "no device ran anything beside the host" end
+    return table.concat(text({ "device", "from first to last", "busy", "computing",
+        "copies and collectives only", "idle", "kernels", "copies" }, list, function(d)
+        return { d.device, time(d.span), share(d.span - d.idle, d.span), time(d.compute),
+            time(d.other), time(d.idle), count(d.kernels), count(d.copies) }
+    end), "\n")
+end
+
+local Queues = { __name = "queues" }
+function Queues.__tostring(list)
+    if #list == 0 then return "no device ran anything beside the host" end
+    local out = text({ "stream", "work", "busy", "idle: host late", "idle: launch", "idle: other",
+        "queued: mean", "median", "max" }, list, function(q)
+        return { ("%s, stream %d"):format(q.device, q.stream), count(q.work), time(q.busy),
+            time(q.host_wait), time(q.kernel_wait), time(q.other), ("%.1f"):format(q.mean),
+            ("%g"):format(q.median), ("%g"):format(q.max) }
+    end)
+    out[#out + 1] = "idle: the host queued the next work only after the last had ended; the \z
+        launch's own delay, below 30 us; or another stream or event. queued: launched and not begun"
+    return table.concat(out, "\n")
+end
+
+return {
+    sync = sync,
+    waits = function(prof) return setmetatable(usage.waits(prof), Waits) end,
+    devices = function(prof) return setmetatable(usage.devices(prof), Devices) end,
+    queues = function(prof) return setmetatable(usage.queues(prof), Queues) end,
+}

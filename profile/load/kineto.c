@@ -9,7 +9,7 @@
 
 #include "tensor/io/file.h"
 
-enum { CHECK = 1 << 13, THREADS = 4096, TIME_BITS = 61 };
+enum { CHECK = 1 << 13, THREADS = 4096, TIME_BITS = 61, DURATION_BITS = 58 };
 
 static bool no_memory(kineto *k) { return gp_json_fail(k->j, "out of memory"); }
 
@@ -289,7 +289,7 @@ static bool set_memory(kineto *k, kineto_event *e, const fields *f) {
 /* Adds an event of a kind that is read. */
 static bool add_event(kineto *k, const fields *f, kineto_kind kind) {
     int64_t most = (int64_t)1 << TIME_BITS;
-    if (!f->has_ts || f->ts < -most || f->ts > most || f->dur > most)
+    if (!f->has_ts || f->ts < -most || f->ts > most || f->dur > (int64_t)1 << DURATION_BITS)
         return gp_json_fail(k->j, "an event without a start, or with times out of range");
     if (!f->name.p || !f->pid.p || !f->tid.p)
         return gp_json_fail(k->j, "an event without a name, pid or tid");

@@ -7,9 +7,9 @@
 #include "profile/usage.h"
 #include "tensor/safe_text.h"
 
-enum { START = 1000000000 };                        /* where a loaded profile begins, in ns */
-static const int64_t EPOCH = 1000000000000000000;   /* later times are of this century's clock */
-static const int64_t LONGEST = 4000000000000000000; /* ns of a profile */
+enum { START = 1000000000 };                       /* where a loaded profile begins, in ns */
+static const int64_t EPOCH = 1000000000000000000;  /* later times are of this century's clock */
+static const uint64_t LONGEST = (uint64_t)1 << 60; /* ns of a profile */
 
 /* One rank's trace while clocks are compared: offset is added to its times, in ns. */
 typedef struct trace {
@@ -163,7 +163,8 @@ static bool build_all(trace *t, int n, gp_prof *p) {
         if (t[i].t0 + t[i].offset < first) first = t[i].t0 + t[i].offset;
         if (t[i].t1 + t[i].offset > last) last = t[i].t1 + t[i].offset;
     }
-    if (last - first > LONGEST) return gp_json_fail(t[0].k.j, "times that are too far apart");
+    if ((uint64_t)last - (uint64_t)first > LONGEST)
+        return gp_json_fail(t[0].k.j, "times that are too far apart");
     p->t0 = p->done = p->t1 = START;
     p->foreign = true;
     p->ranks = n;

@@ -1,0 +1,325 @@
+--!plain
+-- profile.load of torch.profiler's traces: small ones whose answers are worked out by hand, in the
+-- forms of several versions; and broken ones, which are errors that say where.
+local t = require "tap"
+local g = require "gpush"
+local made = require "torch_trace"
+
+local folder = os.getenv "TMPDIR" or "/tmp"
+local function write(name, text)
+    local path = folder .. "/" .. name
+    local f <close> = assert(io.open(path, "wb"))
+    f:write(text)
+    return path
+end
+local function load(trace, name)
+    return g.profile.load(write(name or "trace.json", type(trace) == "string" and trace
+        or trace:text()))
+end
+local function rows(p, group)
+    local out = {}
+    for _, r in ipairs(p:rows { group = group }) do out[r.name] = r end
+    return out
+end
+local function events(p, kind)
+    local out = {}
+    for _, e in ipairs(p:events()) do if e.kind == kind then out[#out + 1] = e end end
+    return out
+end
+
+-- A step: an op of 100 us that launches a kernel of 300, an op that reads and waits for it, another
+-- launch 40 us after that. Times are us; the host starts at 1000.
+local function step(options, runtime)
+    local r = made.trace(options)
+    runtime = runtime or "cuda"
+    r:region("ProfilerStep#3", 1000, 700)
+    r:op("aten::mm", 1000, 100, { ["Input Dims"] = "[[2, 3], [3, 4], []]",
+        ["Input type"] = '["float", "float", "Scalar"]' })
+    r:kernel("void gemm<float>(int)", 1060, 300, r:call(runtime .. "LaunchKernel", 1050, 10))
+    r:op("aten::item", 1120, 280)
+    r:op("aten::_local_scalar_dense", 1121, 278)
+    r:copy("Memcpy DtoH (Device -> Pinned)", 1360, 10, r:call(runtime .. "MemcpyAsync", 1130, 10), 4)
+    r:call(runtime .. "StreamSynchronize", 1150, 225)
+    r:op("aten::relu", 1410, 20)
+    r:kernel("relu_kernel", 1415, 50, r:call(runtime .. "LaunchKernel", 1412, 6))
+    return r
+end
+
+for _, version in ipairs { { "new" }, { "old", old = true }, { "hip", hip = true },
+    { "with a base", base = 1735632360000000000 } } do
+    local name = version[1]
+    local p = load(step({ old = version.old, base = version.base }, version.hip and "hip"))
+    t.is(p.wall_ns, 700000, name .. ": wall time")
+    local by = rows(p)
+    t.is({ by["aten::mm"].self_device_time_total, by["aten::mm"].self_cpu_time_total,
+        by["aten::mm"].cpu_time_total }, { 300000, 90000, 100000 }, name .. ": an op's times")
+    t.is(by["ProfilerStep*"].device_time_total, 360000, name .. ": a step's device time")
+    t.is(by["[unattributed]"].self_cpu_time_total, 0, name .. ": nothing is unattributed")
+    local cpu, device = 0, 0
+    for _, r in pairs(by) do
+        cpu, device = cpu + r.self_cpu_time_total, device + r.self_device_time_total
+    end
+    t.is({ cpu, device }, { 700000, 360000 }, name .. ": rows add up")
+    local list = p:sync()
+    t.is({ #list, list[1].what, list[1].why, list[1].count }, { 1, "aten::item", "item", 1 },
+        name .. ": the op that waited, and why")
+    -- the host waited from 1150 to 1375, the device was done at 1370 and began again at 1415
+    t.is({ list[1].waited, list[1].drained, list[1].idle, list[1].region },
+        { 225000, 2, 40000, "ProfilerStep*" }, name .. ": how long, what it drained, idle time")
+    t.ok(list[1].advice:match "loss.detach", name .. ": what to write instead")
+    t.ok(tostring(list):match "in ProfilerStep%*", name .. ": as text")
+    local w = p:waits()[1]
+    local kind = version.hip and "hip:0" or "cuda:0"
+    t.is({ w.start, w.stop, w.device, w.stream }, { 150000, 375000, kind, 7 }, name .. ": the wait")
+    local d = p:devices()[1]
+    t.is({ d.span, d.idle, d.compute, d.other, d.kernels, d.copies }, { 405000, 45000, 350000,
+        10000, 2, 1 }, name .. ": the device")
+    local q = p:queues()[1]
+    t.is({ q.busy, q.host_wait, q.kernel_wait, q.other }, { 360000, 45000, 0, 0 },
+        name .. ": its stream")
+    -- lengths 1 0 1 0 1 0
+    t.is({ q.changes, q.mean, q.min, q.median, q.max }, { 6, 0.5, 0, 0.5, 1 }, name .. ": queue")
+    t.is(#p:rows { group = "shape" } > 0, true, name .. ": shapes")
+    local mm
+    for _, r in ipairs(p:rows { group = "shape" }) do if r.name == "aten::mm" then mm = r end end
+    t.is(mm.shapes, "f32 2x3, f32 3x4", name .. ": whose tensors")
+    t.is({ events(p, "kernel")[1].name, events(p, "kernel")[1].kernel }, { "aten::mm",
+        "void gemm<float>(int)" }, name .. ": a kernel has its op's name and its own")
+    p:trace(folder .. "/out.json")
+    p:report(folder .. "/out.html")
+    p:save(folder .. "/kept.prof.gz")
+    local q2 = g.profile.load(folder .. "/kept.prof.gz")
+    t.is(q2:events(), p:events(), name .. ": saved and loaded")
+    t.is(tostring(q2:sync()), tostring(p:sync()), name .. ": its sync report, too")
+    t.ok(p:table():match "torch.profiler's trace of Made GPU", name .. ": the table says its source")
+    t.ok(not p:table():match "profiler's own cost", name .. ": and nothing of gpush's profiler")
+    t.ok(p:diff(q2):match "1.00 times", name .. ": a diff")
+end
+local p = load(step())
+t.error(function() p:whatif { without = "all" } end, "a replay needs gpush's own record",
+    "what-if refuses")
+t.error(function() p:savings() end, "a replay needs gpush's own record", "savings, too")
+
+-- ---- waits and their reasons ----
+local function why(op, call, prepare)
+    local r = made.trace()
+    r:op(op or "aten::other", 100, 100)
+    if prepare then prepare(r) end
+    if call then r:call(call, 110, 50) end
+    return load(r):sync()[1]
+end
+for _, it in ipairs { { "aten::is_nonzero", "branch" }, { "aten::nonzero", "shape" },
+    { "aten::masked_select", "shape" }, { "aten::copy_", "copy" }, { "aten::to", "copy" },
+    { "aten::repeat_interleave", "shape" }, { "aten::equal", "branch" } } do
+    local w = why(it[1], "cudaStreamSynchronize")
+    t.is({ w.what, w.why }, it, it[1] .. " waits")
+    t.ok(#w.advice > 20, it[1] .. " has advice")
+end
+local nested = made.trace()
+nested:op("aten::is_nonzero", 100, 100)
+nested:op("aten::item", 101, 90)
+nested:call("cudaStreamSynchronize", 110, 50)
+t.is(load(nested):sync()[1].what, "aten::is_nonzero", "the outermost op has the reason")
+for _, it in ipairs { { "cudaDeviceSynchronize", "explicit" }, { "hipDeviceSynchronize", "explicit" },
+    { "cuStreamSynchronize_ptsz", "explicit" }, { "cudaEventSynchronize", "explicit" },
+    { "cuCtxSynchronize", "explicit" }, { "cudaFree", "alloc" }, { "cudaMemcpy", "copy" } } do
+    local w = why(nil, it[1])
+    t.is(w and { w.what, w.why }, it, it[1] .. " waits by itself")
+end
+for _, call in ipairs { "cudaEventQuery", "cudaStreamWaitEvent", "cudaMalloc", "cudaFreeHostNot",
+    "cudaLaunchKernel" } do
+    t.is(why(nil, call), nil, call .. " is no wait")
+end
+local function copying(ends) -- a copy to pageable memory: the call returns after it, or before
+    return why("aten::to", nil, function(r)
+        r:copy("Memcpy DtoH (Device -> Pageable)", 120, 30, r:call("cudaMemcpyAsync", 110, ends), 9)
+    end)
+end
+t.is(copying(45).why, "copy", "a copy whose call returned after it was waited for")
+t.is(copying(20), nil, "one whose call returned before was not")
+local synced = made.trace()
+synced:kernel("a", 200, 900, synced:call("cudaLaunchKernel", 100, 5), 7)
+synced:kernel("b", 200, 100, synced:call("cudaLaunchKernel", 120, 5), 8)
+local id = synced:call("cudaEventSynchronize", 150, 160)
+synced:event({ cat = "cuda_sync", name = "Event Sync", pid = 0, tid = 8, ts = 150, dur = 150 },
+    { correlation = id, stream = 8, device = 0 })
+synced:call("cudaDeviceSynchronize", 400, 705)
+local waits = load(synced):waits()
+t.is({ waits[1].stream, waits[1].drained, waits[2].stream, waits[2].drained }, { 8, 1, nil, 1 },
+    "a wait is for the stream that the device reports, or for all")
+
+-- ---- sources ----
+local function sourced(r) return load(r):sync()[1] end
+local lines = made.trace()
+lines:python("train.py(10): main", 90, 200, "<frozen runpy>:88")
+lines:python("train.py(3): step", 95, 190, "train.py:15")
+lines:python("<built-in method item of Tensor object at 0x7f>", 99, 150, "train.py:7")
+lines:op("aten::item", 100, 100)
+lines:call("cudaStreamSynchronize", 110, 50)
+t.is({ sourced(lines).file, sourced(lines).line }, { "train.py", 7 }, "the line that called")
+local stacks = load(lines):rows { group = "stack" }
+t.is(stacks[1].stack, "train.py:7 < train.py:15", "the stack of lines")
+t.is(rows(load(lines), "line")["train.py:7"].count, 2, "rows by line")
+local older = made.trace()
+older:python("torch/nn/modules/module.py(1194): _call_impl", 90, 200)
+older:python("/home/me/net.py(12): forward", 95, 190)
+older:python("torch/nn/functional.py(9): linear", 99, 180)
+older:op("aten::item", 100, 100)
+older:call("cudaStreamSynchronize", 110, 50)
+t.is({ sourced(older).file, sourced(older).line }, { "/home/me/net.py", 12 },
+    "without such lines the function's own, of the user's code")
+local oldest = made.trace()
+oldest:op("aten::item", 100, 100,
+    { ["Call stack"] = '"torch/tensor.py(4): item;a b.py(8): f;c.py(9): g"' })
+oldest:op("aten::mm", 300, 10)
+oldest:call("cudaDeviceSynchronize", 110, 50)
+t.is(rows(load(oldest), "line")["a b.py:8"].count, 1, "a call stack as text")
+
+-- ---- threads ----
+local threads = made.trace()
+threads:op("AddmmBackward0", 100, 50, nil, 99)
+threads:kernel("k", 120, 100, threads:call("cudaLaunchKernel", 110, 10, 99))
+threads:region("ProfilerStep#1", 50, 200)
+threads:raw('{"ph": "M", "name": "thread_name", "pid": 77, "tid": 99, "args": {"name": "engine"}}')
+p = load(threads)
+t.is({ rows(p)["[unattributed]"].self_cpu_time_total, rows(p)["AddmmBackward0"].cpu_time_total,
+    rows(p)["ProfilerStep*"].self_cpu_time_total }, { 0, 50000, 200000 },
+    "another thread's events run beside the main one's")
+t.ok(p:table():match "50.000us ran on 1 other thread beside the main one", "the table says so")
+t.is(events(p, "op")[1].thread, "engine", "a thread's name")
+
+-- ---- what belongs to what ----
+local graph = made.trace()
+local launch = graph:call("cudaGraphLaunch", 100, 10)
+for i = 0, 3 do graph:kernel("k" .. i, 120 + 20 * i, 10, launch) end
+t.is(rows(load(graph))["cudaGraphLaunch"].self_device_time_total, 40000,
+    "all kernels of a graph belong to its launch")
+local lost = made.trace()
+lost:kernel("k", 100, 10, 55)
+t.is(rows(load(lost))["[device work of other threads]"].self_device_time_total, 10000,
+    "a kernel without a launch")
+local external = made.trace()
+external:op("aten::mm", 100, 10, { ["External id"] = 4 })
+external:event({ cat = "kernel", name = "k", pid = 0, tid = 7, ts = 120, dur = 30 },
+    { correlation = 900, ["External id"] = 4, device = 0, stream = 7 })
+t.is(rows(load(external))["aten::mm"].self_device_time_total, 30000,
+    "one whose op is known by its external id")
+local memory = made.trace()
+memory:op("aten::empty", 100, 10)
+memory:raw('{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 77, \z
+    "tid": 77, "ts": 105, "args": {"Total Allocated": 512, "Bytes": 512, "Device Id": 0, \z
+    "Device Type": 1, "Addr": 1}}')
+memory:raw('{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 77, \z
+    "tid": 77, "ts": 106, "args": {"Total Allocated": 64, "Bytes": -64, "Device Id": -1, \z
+    "Device Type": 0, "Addr": 1}}')
+local row = rows(load(memory))["aten::empty"]
+t.is({ row.self_device_memory_usage, row.self_cpu_memory_usage }, { 512, -64 }, "memory")
+local order = made.trace()
+order:raw('{"args": {"stream": "7", "device": 0, "correlation": 3}, "dur": 1e1, "ts": 5.5E1, \z
+    "tid": "7", "pid": "0", "name": "k\\u00e9\\ud83d\\ude00", "cat": "kernel", "ph": "X"}')
+local k = events(load(order), "kernel")[1]
+t.is({ k.kernel, k.stop - k.start, k.stream }, { "ké\u{1F600}", 10000, 7 },
+    "other orders, texts for numbers, exponents, escapes")
+local exact = made.trace()
+exact:raw('{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1735632360000001.2345,"dur":0.0006}')
+exact:raw('{"ph":"X","cat":"cpu_op","name":"b","pid":1,"tid":1,"ts":1735632360000002.2346,"dur":9.9994}')
+local a, b = table.unpack(events(load(exact), "op"))
+t.is({ a.stop - a.start, b.start - a.start, b.stop - b.start }, { 1, 1000, 9999 },
+    "times are exact to the ns")
+t.is(load("[" .. table.concat(step().events, ",") .. "]").wall_ns, 700000, "a list of events alone")
+local other = step()
+other:event { cat = "overhead", name = "CUPTI", ts = 1, dur = 2 }
+other:event { cat = "Trace", name = "PyTorch Profiler (0)", ts = 0, dur = 9999 }
+t.ok(load(other).how:match "1 events of other kinds %(overhead …%) are not in the record",
+    "what is left out is said")
+local negative = step()
+negative:op("aten::x", 1500, -1)
+t.ok(load(negative).how:match "1 events had a negative duration", "a negative duration is said")
+
+-- ---- ranks ----
+local function ranks(...)
+    local files = {}
+    for i, r in ipairs { ... } do files[i] = write("rank" .. i, r:text()) end
+    return g.profile.load(files)
+end
+local function moved(rank, by, base)
+    local r = made.trace { rank = rank, device = rank, base = base, pid = 70 + rank }
+    r:op("aten::mm", by + 100, 50)
+    r:kernel("ncclDevKernel_AllReduce", by + 150 + 10 * rank, 100 - 10 * rank,
+        r:call("cudaLaunchKernel", by + 110, 5))
+    r:kernel("gemm", by + 300, 20, r:call("cudaLaunchKernel", by + 130, 5))
+    return r
+end
+p = ranks(moved(1, 5000), moved(0, 0))
+local by = rows(p, "rank")
+t.is({ by["rank 0"].count, by["rank 1"].count, by["rank 0"].self_device_time_total,
+    by["rank 1"].self_device_time_total }, { 3, 3, 120000, 110000 }, "a row for each rank")
+t.is(p.wall_ns, 220000, "their clocks are aligned by a collective")
+t.ok(p.how:match "aligned by the ends of the collectives", "which is said")
+t.is({ p:devices()[1].device, p:devices()[2].device }, { "r0 cuda:0", "r1 cuda:1" },
+    "each rank's devices are its own")
+t.ok(p:table():match "Wall time of all ranks: 440.000us", "the wall time is that of all ranks")
+local apart = moved(1, 5000)
+apart:kernel("ncclDevKernel_More", 5400, 10, 99)
+t.ok(ranks(moved(0, 0), apart).how:match "no common clock", "without one it is said")
+t.is(ranks(moved(0, 0), apart).wall_ns, 310000, "and ranks begin together")
+local epoch = 1735632360000000000
+apart.base = epoch - 4990000
+t.ok(ranks(moved(0, 0, epoch), apart).how:match "clocks are as in their files", "or they have one")
+t.is(ranks(moved(0, 0, epoch), apart).wall_ns, 320000, "on which their times are")
+t.ok(ranks(moved(0, 0), moved(0, 0)).how:match "numbered in the order of the files",
+    "ranks of one number")
+
+-- ---- damage ----
+local function refused(text, message, what)
+    local file = write("bad", text)
+    t.error(function() g.profile.load(file) end, message, what or message)
+end
+local head = '{"traceEvents": ['
+local event = '{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":1}'
+local function broken(text, message, what) refused(head .. text, message, what) end
+t.is(load(head .. event .. "]}").count, 1, "the least trace")
+refused("{}", "byte 2: neither a profile of gpush's nor a trace", "an empty object")
+broken("]}", "no event of the kinds that torch.profiler writes")
+refused("[1]", "byte 1: expected an object, got '1'", "a list of numbers")
+broken(event, "expected ',' or '%]', got the end of the file", "a trace that ends")
+broken(event:sub(1, -10), "got the end of the file", "an event that ends")
+broken(event:gsub('"ts":1,', "") .. "]}", "byte 77: an event without a start", "no start")
+broken(event:gsub('"ts":1,', '"ts":"1",') .. "]}", "expected a number, got '\"'", "a text as a time")
+broken(event:gsub('"ts":1', '"ts":1e300') .. "]}", "a time that does not fit", "too late")
+broken(event:gsub('"ts":1', '"ts":01') .. "]}", "',' or '}'", "a number that is none")
+broken(event:gsub('"name":"k",', "") .. "]}", "an event without a name, pid or tid", "no name")
+broken(event:gsub('"k"', '"k\\x"') .. "]}", "an escape that JSON does not have", "an escape")
+broken(event:gsub('"k"', '"k\\ud8"') .. "]}", "an escape that JSON does not have", "half an escape")
+broken(event .. "]}{", "expected the end of the file", "more after it")
+broken(event:gsub("}", ',"args":' .. ("["):rep(600) .. "}") .. "]}", "more than 512 levels", "depth")
+broken(event .. "," .. event:gsub('"ts":1', '"ts":2e15') .. "]}",
+    "times that are too far apart", "a long profile")
+t.is(load(head .. event:gsub("}", ',"args":{"x":[nan,-inf,Infinity]}}') .. "]}").count, 1,
+    "numbers that JSON does not have, in what is not read")
+t.error(function() g.profile.load {} end, "file: expected 1 to 4096 names, got 0", "no files")
+t.error(function() g.profile.load { 3 } end, "file%[1%]: expected a name, got number", "no name")
+t.error(function() g.profile.load(3) end, "file: expected a name or a list of names, got number",
+    "a number")
+t.error(function() g.profile.load { folder .. "/kept.prof.gz", folder .. "/trace.json" } end,
+    "only other programs' traces are joined", "a saved profile among ranks")
+
+-- ---- a large one ----
+local large = made.steps(109000)
+p = load(large)
+local kernels, copies, host = 0, 0, 0
+for _, e in ipairs(p:events()) do
+    local ns = e.stop - e.start
+    if e.kind == "kernel" then kernels = kernels + ns end
+    if e.kind == "copied" then copies = copies + ns end
+    if e.kind == "op" then host = host + ns end
+end
+local n = #large.events // 156 -- whole steps
+t.is({ kernels, copies }, { n * 50 * 10000, n * 3000 }, "sums of a large trace")
+t.ok(host > n * 50 * 8000, "its ops")
+local clock = os.clock()
+load(large, "large.json"):free()
+local took = os.clock() - clock
+t.ok(took < (os.getenv "GPUSH_SAN" ~= "" and 20 or 1.5),
+    ("109,000 events are loaded in %.2f s"):format(took))
+t.done()

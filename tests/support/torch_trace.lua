@@ -1,0 +1,119 @@
+-- Traces as torch.profiler writes them, for tests: times in microseconds, in the forms of several
+-- versions. trace { ... } begins one; its functions add events; text() is the JSON.
+local M = {}
+
+local function quote(s) return '"' .. s:gsub('[\\"]', "\\%0") .. '"' end
+local function object(t, order)
+    local out, known = {}, {}
+    local function put(k, v)
+        out[#out + 1] = quote(k) .. ": " .. (type(v) == "string" and v or tostring(v))
+    end
+    for _, k in ipairs(order or {}) do
+        known[k] = true
+        if t[k] ~= nil then put(k, t[k]) end
+    end
+    local rest = {}
+    for k in pairs(t) do if not known[k] then rest[#rest + 1] = k end end
+    table.sort(rest)
+    for _, k in ipairs(rest) do put(k, t[k]) end
+    return "{" .. table.concat(out, ", ") .. "}"
+end
+
+local KEYS = { "ph", "cat", "name", "pid", "tid", "ts", "dur", "args" }
+
+local Trace = {}
+Trace.__index = Trace
+
+--- A trace; options: old (names of categories of PyTorch 1.12), hip, device, rank, base.
+function M.trace(options)
+    local t = setmetatable(options or {}, Trace)
+    t.events, t.id, t.pid = {}, 0, t.pid or 77
+    return t
+end
+
+function Trace:raw(text) self.events[#self.events + 1] = text end
+
+local function us(x) return ("%.3f"):format(x):gsub("%.?0+$", "") end
+
+function Trace:event(e, args)
+    e = { ph = quote(e.ph or "X"), cat = quote(e.cat), name = quote(e.name),
+        pid = e.pid or self.pid, tid = e.tid or self.pid, ts = us(e.ts),
+        dur = e.dur and us(e.dur) or nil, args = object(args or {}) }
+    self:raw(object(e, KEYS))
+end
+
+function Trace:op(name, ts, dur, args, tid)
+    self:event({ cat = self.old and "Operator" or "cpu_op", name = name, ts = ts, dur = dur,
+        tid = tid }, args)
+end
+
+function Trace:region(name, ts, dur, tid)
+    self:event { cat = "user_annotation", name = name, ts = ts, dur = dur, tid = tid }
+end
+
+--- A call of the runtime; returns its correlation id.
+function Trace:call(name, ts, dur, tid)
+    self.id = self.id + 1
+    self:event({ cat = self.old and "Runtime" or "cuda_runtime", name = name, ts = ts, dur = dur,
+        tid = tid }, { correlation = self.id, ["External id"] = self.id })
+    return self.id
+end
+
+local function place(self, args, id, stream)
+    args.correlation, args["External id"] = id, args["External id"] or id
+    args.device, args.stream = self.device or 0, stream or 7
+    return args
+end
+
+function Trace:kernel(name, ts, dur, id, stream)
+    self:event({ cat = self.old and "Kernel" or "kernel", name = name, ts = ts, dur = dur,
+        pid = self.device or 0, tid = stream or 7 }, place(self, {}, id, stream))
+end
+
+function Trace:copy(name, ts, dur, id, bytes, stream)
+    self:event({ cat = self.old and "Memcpy" or "gpu_memcpy", name = name, ts = ts, dur = dur,
+        pid = self.device or 0, tid = stream or 7 }, place(self, { bytes = bytes }, id, stream))
+end
+
+--- A frame of Python; from: the line that called it ("a.py:3"), which newer versions write.
+function Trace:python(name, ts, dur, from, tid)
+    self:event({ cat = "python_function", name = name, ts = ts, dur = dur, tid = tid },
+        { CallFrom = from and quote(from) or nil })
+end
+
+function Trace:text()
+    local head = { schemaVersion = 1, deviceProperties = '[{"id": 0, "name": "Made GPU"}]' }
+    if self.rank then head.distributedInfo = ('{"rank": %d}'):format(self.rank) end
+    if self.base then head.baseTimeNanoseconds = self.base end
+    head.traceEvents = "[\n" .. table.concat(self.events, ",\n") .. "]"
+    return object(head)
+end
+
+--- A training loop's step after step, of which all times are known, for about n events: host ops
+--- of 8 us that launch a kernel of 10 us each, and a read at the end of each step.
+function M.steps(n, options)
+    local t, now, ready = M.trace(options), 1000, 0
+    local step = 0
+    while #t.events < n do
+        local began = now
+        for i = 1, 50 do
+            t:op("aten::add" .. i % 7, now, 8)
+            local id = t:call("cudaLaunchKernel", now + 2, 5)
+            local from = math.max(now + 6, ready)
+            t:kernel("void add_kernel<" .. i % 7 .. ">(int, float*)", from, 10, id)
+            ready, now = from + 10, now + 9
+        end
+        t:op("aten::item", now, ready + 20 - now)
+        t:op("aten::_local_scalar_dense", now + 1, ready + 19 - now - 1)
+        local id = t:call("cudaMemcpyAsync", now + 2, 4)
+        t:copy("Memcpy DtoH (Device -> Pinned)", ready, 3, id, 4)
+        ready = ready + 3
+        t:call("cudaStreamSynchronize", now + 7, ready + 5 - now - 7)
+        now = ready + 30
+        t:region("ProfilerStep#" .. step, began, now - began)
+        now, step = now + 10, step + 1
+    end
+    return t
+end
+
+return M

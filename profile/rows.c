@@ -349,9 +349,11 @@ static int count(const gp_track *t) {
 
 gp_rows *gp_rows_new(const gp_prof *p, gp_group group) {
     if (group == GP_BY_SHAPE && !p->opts.shapes)
-        return gp_fail_null("group = \"shape\" needs a profile with shapes = true");
+        return gp_fail_null("group = \"shape\" needs a profile with %s",
+                            p->foreign ? "record_shapes=True" : "shapes = true");
     if (group == GP_BY_STACK && !p->opts.stack)
-        return gp_fail_null("group = \"stack\" needs a profile with stack = true");
+        return gp_fail_null("group = \"stack\" needs a profile with %s",
+                            p->foreign ? "with_stack=True" : "stack = true");
     sweep *s = calloc(1, sizeof *s);
     gp_rows *r = calloc(1, sizeof *r);
     table t = {.rows = r};

@@ -64,6 +64,7 @@ typedef struct gp_wait_cost {
     uint64_t drained; /* work that was queued and not done when it began */
     uint64_t idle;    /* how long the device then had nothing to do, at most the wait itself, ns */
 } gp_wait_cost;
+/* The cost of a wait that a thread of that rank made. */
 gp_wait_cost gp_wait_cost_of(const gp_usage *u, int rank, const gp_rec *wait);
 
 #endif

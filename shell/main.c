@@ -51,7 +51,8 @@ static const char usage[] =
     "  -         stop handling options and execute stdin\n"
     "  --version is -v, --help or -h shows this text\n"
     "gpush doctor says what works on this machine, what does not, and what to do about it\n"
-    "gpush sync [options] script [args] lists the script's waits; gpush sync --help tells more\n";
+    "gpush sync [options] script [args] lists the script's waits; gpush sync --help tells more\n"
+    "gpush analyze FILE shows a saved profile or a trace of torch.profiler\n";
 
 static void print_bad_option(const char *given) {
     char bad[1024]; /* a file of that name, where the shell put it for a * */

@@ -341,7 +341,8 @@ static uint64_t count(const gp_prof *p) {
     return n;
 }
 
-/* prof.wall (s), wall_ns, count (events), dropped, lost, how, others; else a method. */
+/* prof.wall (s), wall_ns, count (events), dropped, lost, how, others, foreign (whether another
+ * program's trace was loaded); else a method. */
 static int l_prof_index(lua_State *L) {
     const char *key = lua_tostring(L, 2);
     const gp_prof *p = *(gp_prof **)gp_lua_checkudata(L, 1, PROF);
@@ -354,6 +355,7 @@ static int l_prof_index(lua_State *L) {
     if (p && key && !strcmp(key, "lost")) return lua_pushinteger(L, (lua_Integer)p->lost), 1;
     if (p && key && !strcmp(key, "how")) return lua_pushstring(L, p->how), 1;
     if (p && key && !strcmp(key, "predicted")) return lua_pushstring(L, p->predicted), 1;
+    if (p && key && !strcmp(key, "foreign")) return lua_pushboolean(L, p->foreign), 1;
     if (p && key && !strcmp(key, "others")) return lua_pushinteger(L, (lua_Integer)p->others), 1;
     lua_pushvalue(L, 2);
     lua_rawget(L, lua_upvalueindex(1));

@@ -1,4 +1,20 @@
-# bash completion for gpush: its options, then a script, then the script's own arguments.
+# bash completion for gpush: its options, then a script, then the script's own arguments; and the
+# commands doctor, sync and analyze.
+_gpush_analyze() {
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+    case $prev in
+        --group) mapfile -t COMPREPLY < <(compgen -W 'op region line shape stack rank' -- "$cur") ;;
+        --limit) ;;
+        *)
+            compopt -o filenames
+            if [[ $cur == -* ]]; then
+                mapfile -t COMPREPLY < <(compgen -W '--html --diff --group --limit --help' -- "$cur")
+            else
+                mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+            fi
+            ;;
+    esac
+}
 _gpush() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i
     COMPREPLY=()
@@ -17,6 +33,10 @@ _gpush() {
         case ${COMP_WORDS[i]} in
             -e | -l) ((i++)) ;;
             -* | sync) ;;
+            analyze)
+                _gpush_analyze
+                return
+                ;;
             *) # a script is there: what follows is its business
                 compopt -o default
                 return
@@ -28,7 +48,7 @@ _gpush() {
     else
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -f -X '!*.lua' -- "$cur"; compgen -d -- "$cur")
-        ((COMP_CWORD > 1)) || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'doctor sync' -- "$cur")
+        ((COMP_CWORD > 1)) || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'analyze doctor sync' -- "$cur")
     fi
 }
 complete -F _gpush gpush

@@ -1,5 +1,16 @@
 #compdef gpush
-# zsh completion for gpush: its options, then a script, then the script's own arguments.
+# zsh completion for gpush: its options, then a script, then the script's own arguments; and the
+# commands doctor, sync and analyze.
+if [[ ${words[2]} == analyze ]]; then
+    _arguments -S \
+        '2:file:_files' \
+        '--html[write a page for a browser]:file:_files' \
+        '--diff[show what changed since that profile or trace]:file:_files' \
+        '--group[the rows of the table]:rows:(op region line shape stack rank)' \
+        '--limit[how many rows the table has]:number:' \
+        '*:file:_files'
+    return
+fi
 _arguments -S \
     '*-e[run a string]:statement:' \
     '-i[enter the shell after the script]' \
@@ -10,5 +21,5 @@ _arguments -S \
     '--plain[stock Lua, no tensor syntax]' \
     '(- *)'{-h,--help}'[show the options]' \
     '--version[show version information]' \
-    '1:script:_files -g "*.lua"' \
+    '1:script:_alternative "scripts\:script\:_files -g \*.lua" "commands\:command\:(analyze doctor sync)"' \
     '*::argument:_files'

@@ -162,6 +162,13 @@ end
 -- JSON holds only UTF-8: of other texts the ASCII characters.
 local function text(s) return utf8.len(s) and s or (s:gsub("[\x80-\xff]", "?")) end
 
+-- The name of an event's track. Threads and ranks have names in loaded traces only.
+local function track_name(e, device)
+    if device then return ("%s, stream %d"):format(e.device, e.stream) end
+    local name = e.thread and "host, " .. text(e.thread) or "host"
+    return e.rank and ("rank %d, %s"):format(e.rank, name) or name
+end
+
 -- The tracks of the timeline: the host, then each stream; only spans, at most EVENTS of them.
 local function tracks_of(prof)
     local tracks, all = {}, {}
@@ -172,15 +179,14 @@ local function tracks_of(prof)
         end
         return tracks[name]
     end
-    track "host"
     for _, e in ipairs(prof:events()) do
         local device = e.kind == "kernel" or e.kind == "copied"
         local known = e.kind == "op" or e.kind == "region" or e.kind == "wait" or e.kind == "held"
-            or device
+            or e.kind == "call" or device
         if known then
             all[#all + 1] = { start = e.start, stop = e.stop, name = e.kernel or e.name,
                 kind = e.kind, line = e.line, file = e.file,
-                track = track(device and ("%s, stream %d"):format(e.device, e.stream) or "host") }
+                track = track(track_name(e, device)) }
         end
     end
     local least = 0
@@ -223,6 +229,13 @@ local function waits_by_line(prof)
     return lines
 end
 
+-- The devices of a loaded trace.
+local function devices_of(prof)
+    local names = {}
+    for i, d in ipairs(prof:devices()) do names[i] = d.device end
+    return names
+end
+
 -- prof:report(file): one self-contained page.
 local function report(prof, file)
     if type(file) ~= "string" then
@@ -233,7 +246,8 @@ local function report(prof, file)
     local data = { wall = prof.wall_ns, dropped = prof.dropped, how = prof.how or gpush.json.null,
         predicted = prof.predicted and text(prof.predicted) or gpush.json.null,
         date = os.date "%Y-%m-%d %H:%M",
-        devices = table.concat(gpush.devices(), ", "), rows = prof:rows(),
+        devices = table.concat(prof.foreign and devices_of(prof) or gpush.devices(), ", "),
+        rows = prof:rows(),
         waits = waits_by_line(prof), tracks = {}, left_out = left_out }
     for i, t in ipairs(tracks) do data.tracks[i] = { name = t.name, events = t.events } end
     for _, row in ipairs(data.rows) do row.name, row.stack = text(row.name), nil end

@@ -38,7 +38,8 @@ local function step(options, runtime)
     r:kernel("void gemm<float>(int)", 1060, 300, r:call(runtime .. "LaunchKernel", 1050, 10))
     r:op("aten::item", 1120, 280)
     r:op("aten::_local_scalar_dense", 1121, 278)
-    r:copy("Memcpy DtoH (Device -> Pinned)", 1360, 10, r:call(runtime .. "MemcpyAsync", 1130, 10), 4)
+    local copy = r:call(runtime .. "MemcpyAsync", 1130, 10)
+    r:copy("Memcpy DtoH (Device -> Pinned)", 1360, 10, copy, 4)
     r:call(runtime .. "StreamSynchronize", 1150, 225)
     r:op("aten::relu", 1410, 20)
     r:kernel("relu_kernel", 1415, 50, r:call(runtime .. "LaunchKernel", 1412, 6))
@@ -91,7 +92,8 @@ for _, version in ipairs { { "new" }, { "old", old = true }, { "hip", hip = true
     local q2 = g.profile.load(folder .. "/kept.prof.gz")
     t.is(q2:events(), p:events(), name .. ": saved and loaded")
     t.is(tostring(q2:sync()), tostring(p:sync()), name .. ": its sync report, too")
-    t.ok(p:table():match "torch.profiler's trace of Made GPU", name .. ": the table says its source")
+    t.ok(p:table():match "torch.profiler's trace of Made GPU",
+        name .. ": the table says its source")
     t.ok(not p:table():match "profiler's own cost", name .. ": and nothing of gpush's profiler")
     t.ok(p:diff(q2):match "1.00 times", name .. ": a diff")
 end
@@ -120,8 +122,8 @@ nested:op("aten::is_nonzero", 100, 100)
 nested:op("aten::item", 101, 90)
 nested:call("cudaStreamSynchronize", 110, 50)
 t.is(load(nested):sync()[1].what, "aten::is_nonzero", "the outermost op has the reason")
-for _, it in ipairs { { "cudaDeviceSynchronize", "explicit" }, { "hipDeviceSynchronize", "explicit" },
-    { "cuStreamSynchronize_ptsz", "explicit" }, { "cudaEventSynchronize", "explicit" },
+for _, it in ipairs { { "cudaDeviceSynchronize", "explicit" },
+    { "hipDeviceSynchronize", "explicit" }, { "cuStreamSynchronize_ptsz", "explicit" }, { "cudaEventSynchronize", "explicit" },
     { "cuCtxSynchronize", "explicit" }, { "cudaFree", "alloc" }, { "cudaMemcpy", "copy" } } do
     local w = why(nil, it[1])
     t.is(w and { w.what, w.why }, it, it[1] .. " waits by itself")
@@ -221,8 +223,9 @@ local k = events(load(order), "kernel")[1]
 t.is({ k.kernel, k.stop - k.start, k.stream }, { "ké\u{1F600}", 10000, 7 },
     "other orders, texts for numbers, exponents, escapes")
 local exact = made.trace()
-exact:raw('{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1735632360000001.2345,"dur":0.0006}')
-exact:raw('{"ph":"X","cat":"cpu_op","name":"b","pid":1,"tid":1,"ts":1735632360000002.2346,"dur":9.9994}')
+local op = '{"ph":"X","cat":"cpu_op","pid":1,"tid":1,'
+exact:raw(op .. '"name":"a","ts":1735632360000001.2345,"dur":0.0006}')
+exact:raw(op .. '"name":"b","ts":1735632360000002.2346,"dur":9.9994}')
 local a, b = table.unpack(events(load(exact), "op"))
 t.is({ a.stop - a.start, b.start - a.start, b.stop - b.start }, { 1, 1000, 9999 },
     "times are exact to the ns")
@@ -285,14 +288,16 @@ refused("[1]", "byte 1: expected an object, got '1'", "a list of numbers")
 broken(event, "expected ',' or '%]', got the end of the file", "a trace that ends")
 broken(event:sub(1, -10), "got the end of the file", "an event that ends")
 broken(event:gsub('"ts":1,', "") .. "]}", "byte 77: an event without a start", "no start")
-broken(event:gsub('"ts":1,', '"ts":"1",') .. "]}", "expected a number, got '\"'", "a text as a time")
+broken(event:gsub('"ts":1,', '"ts":"1",') .. "]}", "expected a number, got '\"'",
+    "a text as a time")
 broken(event:gsub('"ts":1', '"ts":1e300') .. "]}", "a time that does not fit", "too late")
 broken(event:gsub('"ts":1', '"ts":01') .. "]}", "',' or '}'", "a number that is none")
 broken(event:gsub('"name":"k",', "") .. "]}", "an event without a name, pid or tid", "no name")
 broken(event:gsub('"k"', '"k\\x"') .. "]}", "an escape that JSON does not have", "an escape")
 broken(event:gsub('"k"', '"k\\ud8"') .. "]}", "an escape that JSON does not have", "half an escape")
 broken(event .. "]}{", "expected the end of the file", "more after it")
-broken(event:gsub("}", ',"args":' .. ("["):rep(600) .. "}") .. "]}", "more than 512 levels", "depth")
+broken(event:gsub("}", ',"args":' .. ("["):rep(600) .. "}") .. "]}", "more than 512 levels",
+    "depth")
 broken(event .. "," .. event:gsub('"ts":1', '"ts":2e15') .. "]}",
     "times that are too far apart", "a long profile")
 t.is(load(head .. event:gsub("}", ',"args":{"x":[nan,-inf,Infinity]}}') .. "]}").count, 1,

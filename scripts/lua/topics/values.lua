@@ -203,8 +203,8 @@ local topics = {
         text = "What was recorded as a table of text, a row per op; print shows it. The rows and \z
             \"unattributed\" add up to the wall time.",
         options = "sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', \z
-            'region', 'line', 'shape', 'stack' or 'rank'; width: characters of a line, for which averages \z
-            and percentages are left out",
+            'region', 'line', 'shape', 'stack' or 'rank'; width: characters of a line, for which \z
+            averages and percentages are left out",
         see = "profile, profile.run" },
     ["profile.rows"] = { call = "prof:rows{sort=, limit=, group=}",
         text = "The same as a list of tables; times in whole nanoseconds, memory in bytes.",

@@ -1,0 +1,49 @@
+#!/bin/bash
+# gpush analyze: what it shows of saved profiles and of traces, its options, and its exit status.
+. "$GPUSH_ROOT/tests/support/tap.sh"
+gpush=$GPUSH_BUILD/gpush
+cd "$TMPDIR" || exit 1
+LUA_PATH="$GPUSH_ROOT/tests/support/?.lua;;" "$gpush" -e '
+local made = require "torch_trace"
+for i = 0, 1 do
+    local f <close> = io.open("rank" .. i .. ".json", "w")
+    f:write(made.steps(400, {rank = i, device = i}):text())
+end
+local p = profile.run(function() return ones(3, {device = "sim"}):sum():item() end)
+p:save "own.prof.gz"' || exit 1
+gzip -k rank0.json
+
+contains() { [[ $1 == *"$2"* ]]; tap_ok $? "$3" "$1"; }
+
+out=$("$gpush" analyze rank0.json.gz)
+tap_is $? 0 "a trace is shown"
+for part in Ops "Waits of the host" Devices Streams; do contains "$out" $'\n'"$part"$'\n' "it has the part $part"; done
+contains "$out" "item: aten::item" "it says what waited"
+contains "$out" "loss.detach()" "and what to write instead in PyTorch"
+tap_is "$("$gpush" analyze rank0.json | tail -n +3 | sed 's/rank0.json/rank0.json.gz/')" "$(tail -n +3 <<<"$out")" "packed or not"
+out=$("$gpush" analyze own.prof.gz)
+contains "$out" "sim is CPU-backed" "a saved profile is shown"
+out=$("$gpush" analyze --group rank rank0.json rank1.json)
+contains "$out" "rank 1" "several files are ranks"
+out=$("$gpush" analyze rank0.json --limit 3 --diff rank1.json --html page.html)
+contains "$out" "Changes since rank1.json" "a diff"
+contains "$out" "[other rows]" "a limit of rows"
+grep -q 'aten::item' page.html
+tap_ok $? "a page"
+for bad in "" "--limit 3" "rank0.json --limit x" "rank0.json --nosuch" "rank0.json --html" "rank0.json --group x"; do
+    # shellcheck disable=SC2086 # words
+    out=$("$gpush" analyze $bad 2>err)
+    tap_is "$? $out" "1 " "wrong options: '$bad'"
+    grep -q '^usage: gpush analyze FILE' err
+    tap_ok $? "usage is said" "$(cat err)"
+done
+tap_is "$("$gpush" analyze --help | head -1)" "usage: gpush analyze FILE... [options]" "--help"
+out=$("$gpush" analyze nosuch.json 2>&1)
+tap_is "$? ${out#*: }" "1 profile.load: cannot open nosuch.json: No such file or directory" "no such file"
+head -c 3000 rank0.json >cut.json
+out=$("$gpush" analyze cut.json 2>&1)
+tap_is $? 1 "a cut trace is an error"
+contains "$out" "profile.load: cut.json: byte 3000: " "which says where"
+printf 'print("a script", ...)\n' >analyze
+tap_is "$("$gpush" analyze x)" $'a script\tx' "a script of that name goes before"
+tap_done

@@ -123,7 +123,8 @@ nested:op("aten::item", 101, 90)
 nested:call("cudaStreamSynchronize", 110, 50)
 t.is(load(nested):sync()[1].what, "aten::is_nonzero", "the outermost op has the reason")
 for _, it in ipairs { { "cudaDeviceSynchronize", "explicit" },
-    { "hipDeviceSynchronize", "explicit" }, { "cuStreamSynchronize_ptsz", "explicit" }, { "cudaEventSynchronize", "explicit" },
+    { "hipDeviceSynchronize", "explicit" },
+    { "cuStreamSynchronize_ptsz", "explicit" }, { "cudaEventSynchronize", "explicit" },
     { "cuCtxSynchronize", "explicit" }, { "cudaFree", "alloc" }, { "cudaMemcpy", "copy" } } do
     local w = why(nil, it[1])
     t.is(w and { w.what, w.why }, it, it[1] .. " waits by itself")

@@ -27,7 +27,7 @@ Trace.__index = Trace
 --- A trace; options: old (names of categories of PyTorch 1.12), hip, device, rank, base.
 function M.trace(options)
     local t = setmetatable(options or {}, Trace)
-    t.events, t.id, t.pid = {}, 0, t.pid or 77
+    t.events, t.id, t.pid = {}, 100000, t.pid or 77
     return t
 end
 
@@ -89,6 +89,9 @@ function Trace:text()
     return object(head)
 end
 
+-- Launches are at even times and work begins at odd ones, so that no order is left to chance.
+local function odd(x) return x // 2 * 2 + 1 end
+
 --- A training loop's step after step, of which all times are known, for about n events: host ops
 --- of 8 us that launch a kernel of 10 us each, and a read at the end of each step.
 function M.steps(n, options)
@@ -99,9 +102,9 @@ function M.steps(n, options)
         for i = 1, 50 do
             t:op("aten::add" .. i % 7, now, 8)
             local id = t:call("cudaLaunchKernel", now + 2, 5)
-            local from = math.max(now + 6, ready)
+            local from = odd(math.max(now + 6, ready))
             t:kernel("void add_kernel<" .. i % 7 .. ">(int, float*)", from, 10, id)
-            ready, now = from + 10, now + 9
+            ready, now = from + 10, now + 10
         end
         t:op("aten::item", now, ready + 20 - now)
         t:op("aten::_local_scalar_dense", now + 1, ready + 19 - now - 1)
@@ -109,10 +112,41 @@ function M.steps(n, options)
         t:copy("Memcpy DtoH (Device -> Pinned)", ready, 3, id, 4)
         ready = ready + 3
         t:call("cudaStreamSynchronize", now + 7, ready + 5 - now - 7)
-        now = ready + 30
+        now = odd(ready) + 31
         t:region("ProfilerStep#" .. step, began, now - began)
         now, step = now + 10, step + 1
     end
+    return t
+end
+
+--- A host that launches n kernels, copies and collectives on four streams, with gaps, delays and
+--- waits that a generator of numbers (seeded) decides; times in whole us.
+function M.streams(n, seed, options)
+    local t, now, ready = M.trace(options), 1000, { 0, 0, 0, 0 }
+    local function below(limit)
+        seed = (seed * 1103515245 + 12345) % 2147483648
+        return seed // 65536 % limit
+    end
+    local names = { [0] = "ncclDevKernel_AllReduce_Sum_f32", "Memcpy HtoD (Pinned -> Device)",
+        "Memset (Device)" }
+    for i = 1, n do
+        local s, what = below(4) + 1, below(10)
+        t:op("aten::op" .. i % 5, now, 12)
+        local id = t:call(what == 1 and "cudaMemcpyAsync" or what == 2 and "cudaMemsetAsync"
+            or "cudaLaunchKernel", now + 4, 6)
+        local from = odd(math.max(now + 6 + below(60), ready[s] + below(3) * below(40)))
+        local dur = 1 + below(200)
+        if what == 1 or what == 2 then t:copy(names[what], from, dur, id, 64, 7 + s)
+        else t:kernel(names[what] or "gemm_" .. what, from, dur, id, 7 + s) end
+        ready[s] = from + dur
+        now = now + 14 + 2 * below(50)
+        if below(20) == 0 then
+            local done = math.max(now + 5, ready[s] + 2)
+            t:call("cudaStreamSynchronize", now, done - now)
+            now = odd(done) + 1
+        end
+    end
+    t:region("ProfilerStep#1", 1000, now - 1000)
     return t
 end
 

@@ -5,9 +5,10 @@
 #include "profile/record.h"
 
 char *gp_rec_shapes(const char *shapes, char *buf, size_t n) {
-    size_t at = 0, size = shapes ? gp_intern_size(shapes) : 0;
-    const char *p = shapes, *end = shapes + size;
     if (n) *buf = 0;
+    if (!shapes) return buf;
+    const char *p = shapes, *end = shapes + gp_intern_size(shapes);
+    size_t at = 0;
     while (p < end && at < n) {
         const char *dtype = gp_dtype_name((gp_dtype)p[0]);
         gp_shape s = {.ndim = p[1]};

@@ -76,6 +76,28 @@ static bool is_own(gp_json *j) {
     return true;
 }
 
+/* *sum + v, where that is small enough for sums of a few such sums. */
+static bool add(uint64_t *sum, uint64_t v) {
+    return !__builtin_add_overflow(*sum, v, sum) && *sum <= UINT64_MAX / 16;
+}
+
+/* Whether the sums that readers of the record make fit in 64 bits: of durations, of memory, and of
+ * all threads' times. */
+static bool sums_fit(const gp_prof *p) {
+    uint64_t durations = 0, bytes = 0, times = 0;
+    for (const gp_track *lists[] = {p->host, p->workers}, **l = lists; l < lists + 2; l++)
+        for (const gp_track *t = *l; t; t = t->next) {
+            gp_at at = gp_first(t);
+            if (!add(&times, p->t1 - p->t0)) return false;
+            for (gp_rec *r; (r = gp_next(&at));) {
+                uint64_t size = r->bytes < 0 ? 0 - (uint64_t)r->bytes : (uint64_t)r->bytes;
+                if (!add(&durations, gp_rec_end(p, r) - r->t0)) return false;
+                if (r->kind == GP_REC_ALLOC && !add(&bytes, size)) return false;
+            }
+        }
+    return true;
+}
+
 static bool read_files(gp_json *j, int n, gp_prof *p) {
     for (int i = 0; i < n; i++) {
         if (!is_own(&j[i])) continue;
@@ -94,10 +116,12 @@ gp_prof *gp_prof_load(const char *const *files, int n, uint64_t max) {
     for (int i = 0; ok && i < n; i++) {
         size_t size = 0;
         char *text = gp_load_text(files[i], max, &size);
-        j[i] = (gp_json){.start = text, .at = text, .end = text + size, .file = files[i]};
         ok = text != NULL;
+        if (ok) j[i] = (gp_json){.start = text, .at = text, .end = text + size, .file = files[i]};
     }
     ok = ok && read_files(j, n, p);
+    if (ok && !sums_fit(p))
+        ok = gp_fail("profile.load: %s: times or sizes whose sums do not fit in 64 bits", files[0]);
     for (int i = 0; j && i < n; i++) free((char *)j[i].start);
     free(j);
     if (!ok) gp_prof_free(p), p = NULL;

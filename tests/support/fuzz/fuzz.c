@@ -10,6 +10,12 @@
 #include "bindings/bind.h"
 #include "bindings/module.h"
 #include "bindings/rewrite/rewrite.h"
+#include "profile/chrome_trace.h"
+#include "profile/load/load.h"
+#include "profile/replay/path.h"
+#include "profile/rows.h"
+#include "profile/table.h"
+#include "profile/usage.h"
 #include "shell/editor/highlight.h"
 #include "shell/editor/history.h"
 #include "shell/shell.h"
@@ -19,7 +25,8 @@
 #include "tensor/io/safetensors.h"
 
 static lua_State *L;
-static char path[64], history[64]; /* of the input as a file; of the history's file */
+static char path[64], history[64], saved[64]; /* of the input as a file; of the history's file; of
+                                                 a profile that is saved */
 static int file = -1;
 
 /* Ends the run, so that the input is kept. */
@@ -76,6 +83,59 @@ static void safetensors(const uint8_t *data, size_t n) {
     EXPECT(ok || *gp_error());
     for (int i = 0; ok && i < s.tensors.n; i++) touch(s.tensors.t[i]);
     gp_safetensors_free(&s);
+}
+
+/* ---- profiles ---- */
+
+/* The rows of any record add up to its wall time. */
+static void add_up(const gp_prof *p, gp_group group) {
+    gp_rows *r = gp_rows_new(p, group);
+    int64_t cpu = 0, dev = 0;
+    EXPECT(r || *gp_error());
+    for (int i = 0; r && i < r->n; i++)
+        cpu += r->row[i].self[GP_CPU], dev += r->row[i].self[GP_DEV];
+    if (r) EXPECT(cpu == r->wall && dev == r->busy && gp_rows_sort(r, "count"));
+    char *text = r ? gp_table_text(p, r, 120) : NULL;
+    EXPECT(!r || text);
+    free(text);
+    gp_rows_free(r);
+}
+
+static void use(const gp_prof *p) {
+    int n;
+    gp_usage *u = gp_usage_new(p);
+    gp_device_usage *d = gp_device_usages(u, &n);
+    gp_queue q;
+    for (int i = 0; i < n; i++) EXPECT(d[i].idle + d[i].compute + d[i].other == d[i].span);
+    for (int i = 0; i < u->nstreams; i++) EXPECT(gp_queue_of(u, i, &q));
+    for (const gp_track *t = p->host; t; t = t->next) {
+        gp_at at = gp_first(t);
+        for (gp_rec *r; (r = gp_next(&at));)
+            if (r->kind == GP_REC_WAIT) gp_wait_cost_of(u, t->rank, r);
+    }
+    free(d);
+    gp_usage_free(u);
+}
+
+/* What was loaded answers, and is the same when it is saved and loaded again. */
+static void trace(const uint8_t *data, size_t n) {
+    const char *file = path, *again = saved;
+    write_file(data, n);
+    gp_prof *p = gp_prof_load(&file, 1, 1 << 24);
+    EXPECT(p || *gp_error());
+    if (!p) return;
+    for (int group = 0; group < GP_GROUPS; group++) add_up(p, (gp_group)group);
+    use(p);
+    EXPECT(gp_trace_write(p, saved) && gp_prof_save(p, saved));
+    gp_prof *same = gp_prof_load(&again, 1, 1 << 26);
+    if (!same) fprintf(stderr, "%s\n", gp_error());
+    EXPECT(same && same->t1 - same->t0 == p->t1 - p->t0);
+    gp_prof_free(same);
+    gp_timeline *t = p->foreign ? NULL : gp_timeline_new(p);
+    gp_idle idle;
+    if (t) EXPECT(gp_idle_times(t, &idle));
+    gp_timeline_free(t);
+    gp_prof_free(p);
 }
 
 /* ---- text ---- */
@@ -185,6 +245,7 @@ static const struct reader {
                {"npz", npz},
                {"png", png},
                {"safetensors", safetensors},
+               {"trace", trace},
                {"json", json},
                {"rewrite", rewrite},
                {"highlight", highlight},
@@ -218,6 +279,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     file = memfd_create("input", 0);
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     if (chosen->read == past) make_history();
+    if (chosen->read == trace)
+        snprintf(saved, sizeof saved, "%s/saved-%d", getenv("XDG_STATE_HOME"), (int)getpid());
     return 0;
 }
 

@@ -26,6 +26,26 @@ for channels = 1, 4 do
     image.save(path("png", "16x" .. channels), x, { bits = 16 })
 end
 
+-- Profiles, and traces as PyTorch writes them.
+package.path = tree .. "/tests/support/?.lua;" .. package.path
+local made = require "torch_trace"
+write("trace", "steps", made.steps(8, { rank = 1 }):text())
+write("trace", "streams", made.streams(5, 3, { base = 1735632360000000000, hip = true }):text())
+write("trace", "old", made.streams(4, 4, { old = true }):text())
+local stacks = made.trace()
+stacks:python("a.py(1): f", 1, 90, "b.py:3")
+stacks:op("aten::mm", 5, 50, { ["Input Dims"] = "[[2], [2]]", ["Input type"] = '["float", "int"]',
+    ["Call stack"] = '"a.py(1): f;b.py(2): g"', ["External id"] = 9 })
+stacks:raw('{"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 7, "tid": 7, \z
+    "ts": 9, "args": {"Total Allocated": 5, "Bytes": 5, "Device Id": 0, "Device Type": 1}}')
+stacks:raw('{"ph": "M", "name": "thread_name", "pid": 7, "tid": 7, "args": {"name": "n"}}')
+write("trace", "stacks", stacks:text())
+local recorded = profile.run({ stack = true, memory = true, shapes = true }, function()
+    profile.region("r", function() return ones(2, { device = "sim" }):sum():item() end)
+end)
+recorded:save(path("trace", "own"))
+recorded:save(path("trace", "packed.gz"))
+
 local values = { "[1,-2.5e300,true,null,\"a\\u00e9\\n\"]", '{"a":{"b":[[],{}]},"":1}', "1e400",
     '"\\ud83d\\ude00"', "-0", "9223372036854775807" }
 for i, text in ipairs(values) do write("json", tostring(i), text) end

@@ -7,11 +7,15 @@
 
 #include "bindings/args/function.h"
 #include "profile/record.h"
+#include "tensor/device/card.h"
 
 /* The profile at that index, which Lua owns; raises for any other value, and a freed one. */
 gp_prof *gp_lua_check_prof(lua_State *L, int i);
 /* Pushes a profile that has none yet: what is stored there is Lua's. */
 gp_prof **gp_lua_push_prof(lua_State *L);
+
+/* The card that the value at idx, absolute, says: a name or a table of figures. Raises. */
+void gp_lua_check_card(lua_State *L, int idx, gp_card *card);
 
 /* Adds the method whatif to the table on top, and for scripts/lua/whatif.lua the lists of what a
  * replay tells as functions of the registry's "gpush.replay". */

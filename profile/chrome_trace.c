@@ -290,7 +290,7 @@ static const gp_stream **streams_of(const gp_prof *p, size_t *n) {
 }
 
 static void name_streams(writer *w) {
-    char name[64];
+    char name[160];
     size_t n;
     const gp_stream **s = streams_of(w->p, &n);
     if (!s) {
@@ -302,7 +302,11 @@ static void name_streams(writer *w) {
         if (i && s[i] == s[i - 1]) continue;
         if (!i || s[i]->dev != s[i - 1]->dev) {
             bool sim = !strcmp(s[i]->dev->vt->kind, "sim");
-            snprintf(name, sizeof name, "%s%s", s[i]->dev->name, sim ? " (CPU-backed)" : "");
+            snprintf(name, sizeof name, "%s%s%s%s", s[i]->dev->name, sim ? " (" : "",
+                     !sim             ? ""
+                     : w->p->modelled ? w->p->modelled
+                                      : "CPU-backed",
+                     sim ? ")" : "");
             name_row(w, "process_name", pid, 0, name);
         }
         snprintf(name, sizeof name, "stream %d", s[i]->index);

@@ -9,6 +9,7 @@
 #include "profile/sync.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/backends.h"
+#include "tensor/device/model.h"
 #include "tensor/device/thread.h"
 
 /* Devices are drained before a profile starts and when it ends, so that no worker records an event
@@ -159,10 +160,24 @@ static void op_end(gp_call *c, bool ok) {
 static _Atomic uint64_t busy;
 static _Atomic bool busy_counted;
 
+/* The track of modelled cards, whose activities are reported on the host's threads, one at a time
+ * (tensor/device/model.c). */
+static gp_track *modelled_track(void) {
+    static uint64_t number;
+    static gp_track *t;
+    uint64_t now = atomic_load_explicit(&running, memory_order_acquire);
+    if (now == number) return now ? t : NULL;
+    gp_lock(&lock);
+    t = prof && prof->number == now ? gp_prof_add_worker(prof) : NULL;
+    gp_unlock(&lock);
+    number = now;
+    return t;
+}
+
 static void device(const gp_activity *ran) {
     if (!ran->held && atomic_load_explicit(&busy_counted, memory_order_relaxed))
         atomic_fetch_add_explicit(&busy, ran->t1 - ran->t0, memory_order_relaxed);
-    gp_track *t = track();
+    gp_track *t = gp_thread_worker() ? track() : modelled_track();
     gp_rec *r = t ? gp_track_append(t) : NULL;
     if (!r) return;
     *r = (gp_rec){.t0 = ran->t0,
@@ -347,6 +362,13 @@ static void calibrate(gp_prof *p) {
     p->cost_end = end[TIMES / 2];
 }
 
+static void note_model(gp_prof *p) {
+    char text[96];
+    gp_model_text(text, sizeof text);
+    p->card = gp_intern_put(p->names, gp_model_card(), sizeof *p->card);
+    p->modelled = gp_intern_put(p->names, text, strlen(text));
+}
+
 bool gp_prof_start(const gp_prof_opts *opts) {
     if (gp_prof_running()) return gp_fail("profile: one is running already");
     if (!drain_all()) return false;
@@ -364,6 +386,7 @@ bool gp_prof_start(const gp_prof_opts *opts) {
     gp_unlock(&lock);
     if (!first) return gp_prof_free(p), gp_fail("profile: one is running already");
     calibrate(p);
+    if (gp_model_card()) note_model(p);
     for (int i = 0; i < GP_MAX_DEVICES; i++) atomic_store(&in_use[i], 0);
     gp_device_each(note_in_use, NULL);
     set_hooks(true, opts->memory);

@@ -6,6 +6,7 @@
 #include "tensor/intern.h"
 #include "tensor/device/device.h"
 #include "tensor/cost.h"
+#include "tensor/device/card.h"
 #include "tensor/op.h"
 
 /* OP, REGION, WAIT, COPY, SWITCH and CALL are on a host thread's track; KERNEL, MOVED and HELD are
@@ -108,9 +109,11 @@ typedef struct gp_prof {
     bool foreign;                  /* loaded from another program's trace */
     int ranks;                     /* processes; 0 as 1 */
     struct gp_places *places;      /* the devices and streams of a loaded profile; else NULL */
-    struct gp_prof *base;          /* whose names these are, with a reference; NULL: its own */
-    int refs;                      /* of the owner, and of those whose base it is */
-    struct gp_prof *next;          /* for record.c */
+    const gp_card *card;           /* that sim stood in for; interned; NULL: none */
+    const char *modelled; /* "modelled H200, host as measured": sim's times are those of it; NULL */
+    struct gp_prof *base; /* whose names these are, with a reference; NULL: its own */
+    int refs;             /* of the owner, and of those whose base it is */
+    struct gp_prof *next; /* for record.c */
 } gp_prof;
 
 /* Starts recording on this thread, after draining every device. False with a message when a profile

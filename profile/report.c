@@ -8,6 +8,7 @@
 #include "profile/calls.h"
 #include "profile/fit.h"
 #include "profile/sync.h"
+#include "tensor/device/model.h"
 #include "tensor/safe_text.h"
 
 static int by_wait(const void *a, const void *b) {
@@ -224,6 +225,16 @@ static void print_blind(gp_device *dev, void *f) {
     if (why) fprintf(f, "%s: %s\n", dev->name, why);
 }
 
+/* Says that waits for sim are not measured. */
+static void print_model(FILE *f, int columns) {
+    char model[96], text[200];
+    if (!gp_model_card()) return;
+    snprintf(text, sizeof text,
+             "sim: %s; waits for it are computed from a card's figures, not measured",
+             gp_model_text(model, sizeof model));
+    gp_fit_fold(f, text, 0, columns);
+}
+
 char *gp_sync_report(int columns) {
     char *text = NULL;
     size_t size;
@@ -235,6 +246,7 @@ char *gp_sync_report(int columns) {
     if (n) print_lines(f, lines, n, columns);
     else fprintf(f, "the host has not waited for a device\n");
     free(lines);
+    print_model(f, columns);
     print_calls(f, columns);
     if (atomic_load(&gp_hook.calls)) gp_device_each(print_blind, f);
     if (fclose(f)) return free(text), NULL;

@@ -278,7 +278,9 @@ static bool inside_itself(const sweep *s, const node *nd) {
 
 static void add_cost(const sweep *s, const gp_rec *r, gp_row *row) {
     if (!s->p->opts.flops) return;
-    if (r->kind == GP_REC_OP && r->cost) row->ops += r->cost->ops, row->moved += r->cost->bytes;
+    bool costs = r->kind == GP_REC_OP && r->cost;
+    if (costs) row->ops += r->cost->ops, row->moved += r->cost->bytes;
+    if (costs && s->p->card) row->bound += gp_card_bound(s->p->card, r->cost);
     if (r->kind == GP_REC_COPY) row->moved += (double)r->bytes;
 }
 
@@ -286,6 +288,8 @@ double gp_row_rate(const gp_row *row, double amount) {
     int64_t ns = row->self[GP_DEV] > 0 ? row->self[GP_DEV] : row->self[GP_CPU];
     return ns > 0 ? amount * 1e9 / (double)ns : 0;
 }
+
+double gp_row_roofline(const gp_row *row) { return gp_row_rate(row, row->bound) * 1e-9; }
 
 /* counts: whether nd is what the row counts, not only a part of it (of a region's). */
 static void add_node(const sweep *s, const node *nd, gp_row *row, bool counts) {
@@ -337,6 +341,7 @@ static void finish(sweep *s, gp_rows *r) {
     r->kind = s->kind;
     r->memory = s->p->opts.memory;
     r->flops = s->p->opts.flops;
+    r->roofline = r->flops && s->p->card && s->kind;
     for (int i = 0; i < r->n; i++) r->busy += r->row[i].self[GP_DEV];
 }
 

@@ -40,11 +40,14 @@ typedef struct gp_row {
     uint64_t calls;
     int64_t self[2], total[2], self_mem[2], mem[2];
     double ops, moved; /* with opts.flops: operations and bytes of the row's own events */
+    double bound;      /* with a card, too: ns that they take on it at least */
 } gp_row;
 
 /* Per second of the device's own time in the row's events, of the host's where no device ran any;
  * 0 where there is none. amount: ops or moved. */
 double gp_row_rate(const gp_row *row, double amount);
+/* The bound's share of that time; 0 where there is none. */
+double gp_row_roofline(const gp_row *row);
 
 typedef struct gp_rows {
     gp_group group;
@@ -57,7 +60,7 @@ typedef struct gp_rows {
     int64_t beside;     /* and the time of their events, which is in wall, too */
     int64_t copies;     /* copies' part of busy */
     const char *kind;   /* "sim", "cuda"; "device" for several; NULL: no device ran anything */
-    bool memory, flops;
+    bool memory, flops, roofline;
 } gp_rows;
 
 /* NULL when out of memory, or with a message where p did not record what group needs. */

@@ -11,6 +11,7 @@
 #include "profile/fit.h"
 #include "profile/ledger.h"
 #include "profile/record.h"
+#include "tensor/device/model.h"
 #include "tensor/safe_text.h"
 
 static _Atomic int mode;
@@ -204,8 +205,10 @@ static void warn(const gp_sync_event *e, const gp_sync_line *l) {
     if (l->warned > 1)
         snprintf(again, sizeof again, " [%llu times, %s in all]", (unsigned long long)l->warned,
                  gp_time_text((double)l->wait_ns, all, sizeof all));
-    int n = snprintf(text, sizeof text - 1, "%s: %s waited %s on %s for %s; %s%s", where, e->what,
-                     took, e->device, queued, e->advice, again);
+    const char *label = gp_model_label();
+    int n = snprintf(text, sizeof text - 1, "%s: %s waited %s on %s%s%s%s for %s; %s%s", where,
+                     e->what, took, e->device, label ? " (" : "", label ? label : "",
+                     label ? ")" : "", queued, e->advice, again);
     if (n >= (int)sizeof text - 1) n = (int)sizeof text - 2;
     print_warning(text, (size_t)n);
 }

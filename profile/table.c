@@ -34,7 +34,7 @@ enum {
 }; /* bytes of a cell, characters of a name */
 
 /* A line of cells: a column's kind says how it is written. */
-typedef enum shown { TEXT, PERCENT, TIME, AVG, BYTES, CALLS, COUNT, RATE } shown;
+typedef enum shown { TEXT, PERCENT, TIME, AVG, BYTES, CALLS, COUNT, RATE, SHARE } shown;
 typedef struct column {
     char head[40];
     shown kind;
@@ -79,6 +79,7 @@ static void add_rates(table *t) {
     add(t, COUNT, 1, false, "%s", "Bytes");
     add(t, RATE, 0, false, "%s", "GFLOP/s");
     add(t, RATE, 1, false, "%s", "GB/s");
+    if (t->r->roofline) add(t, SHARE, 0, false, "%s", "Roofline");
 }
 
 /* Columns for what was recorded only: no device times without a device, no memory unless asked
@@ -126,6 +127,11 @@ static void rate_cell(double rate, char *buf) {
     else snprintf(buf, CELL, rate < 100 ? "%.3g" : "%.0f", rate);
 }
 
+static void share_cell(double share, char *buf) {
+    if (share <= 0) *buf = 0;
+    else snprintf(buf, CELL, "%.0f%%", 100 * share);
+}
+
 /* Writes the text of one cell to buf, of CELL bytes. Percentages are of the wall time, a device's
  * of its busy time. */
 static char *cell(const table *t, const gp_row *row, const column *c, char *buf) {
@@ -148,6 +154,7 @@ static char *cell(const table *t, const gp_row *row, const column *c, char *buf)
         break;
     case COUNT: gp_count_text(amount, buf, CELL); break;
     case RATE: rate_cell(gp_row_rate(row, amount) * 1e-9, buf); break;
+    case SHARE: share_cell(gp_row_roofline(row), buf); break;
     case CALLS:
         if (row->calls) snprintf(buf, CELL, "%llu", (unsigned long long)row->calls);
         else *buf = 0;
@@ -267,6 +274,9 @@ static void foot(FILE *f, const table *t) {
                 gp_table_time((double)r->copies, c, sizeof c));
     if (r->kind && !strcmp(r->kind, "fork"))
         fprintf(f, "FORK is the time of the cpu's worker threads, which run the ops of forks\n");
+    else if (r->kind && p->modelled)
+        fprintf(f, "%s is a %s: its times are computed from a card's figures, not measured\n",
+                t->device, p->modelled);
     else if (r->kind && !p->foreign && strcmp(r->kind, "cuda"))
         fprintf(f, "sim is CPU-backed: its kernels ran on threads of this processor, and its times "
                    "are not a GPU's\n");

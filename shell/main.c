@@ -1,5 +1,5 @@
 /* The program: the command line and environment of lua(1), as in lua.c of Lua 5.4.4, and
- * --plain. */
+ * --plain and --card. */
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
@@ -47,6 +47,7 @@ static const char usage[] =
     "  -E        ignore environment variables\n"
     "  -W        turn warnings on\n"
     "  --plain   stock Lua: no tensor syntax\n"
+    "  --card x  sim stands in for card 'x': h200, h100, a100 or t4\n"
     "  --        stop handling options\n"
     "  -         stop handling options and execute stdin\n"
     "  --version is -v, --help or -h shows this text\n"
@@ -58,7 +59,8 @@ static void print_bad_option(const char *given) {
     char bad[1024]; /* a file of that name, where the shell put it for a * */
     gp_safe_text(given, bad, sizeof bad);
     lua_writestringerror("%s: ", progname);
-    if (bad[1] == 'e' || bad[1] == 'l') lua_writestringerror("'%s' needs argument\n", bad);
+    if (bad[1] == 'e' || bad[1] == 'l' || !strcmp(bad, "--card"))
+        lua_writestringerror("'%s' needs argument\n", bad);
     else lua_writestringerror("unrecognized option '%s'\n", bad);
     lua_writestringerror(usage, progname);
 }
@@ -240,8 +242,10 @@ static int collect_args(char **argv, int *first) {
             *first = i + 1;
             return args;
         }
-        int flag = long_option(argv[i]);
-        if (!flag) flag = option(argv, &i);
+        bool card = !strcmp(argv[i], "--card");
+        if (card && !argv[++i]) return HAS_ERROR;
+        int flag = card ? 0 : long_option(argv[i]);
+        if (!flag && !card) flag = option(argv, &i);
         if (flag == HAS_ERROR) return HAS_ERROR;
         args |= flag;
     }
@@ -249,10 +253,18 @@ static int collect_args(char **argv, int *first) {
     return args;
 }
 
-/* Runs -e, -l and -W in their order; false if one of them failed. */
+/* --card: sim.card = name. */
+static int run_card(lua_State *L, const char *name) {
+    luaL_loadstring(L, "require('gpush').sim.card = ...");
+    lua_pushstring(L, name);
+    return gp_shell_report(L, gp_shell_call(L, 1, 0));
+}
+
+/* Runs -e, -l, -W and --card in their order; false if one of them failed. */
 static bool run_args(lua_State *L, char **argv, int n) {
     for (int i = 1; i < n; i++) {
         int option = argv[i][1];
+        if (!strcmp(argv[i], "--card") && run_card(L, argv[++i]) != LUA_OK) return false;
         if (option == 'W') lua_warning(L, "@on", 0), gp_shell_watch_globals(L);
         if (option != 'e' && option != 'l') continue;
         char *extra = argv[i] + 2;

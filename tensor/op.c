@@ -411,6 +411,7 @@ static bool run(gp_call *c) {
     bool ok = op->infer(c, &m) && make_outputs(c, &m) && begin_writes(c);
     if (ok) {
         c->stream = gp_stream_current(m.dev);
+        gp_clock_op();
         if (op->random) {
             c->seed = gp_generator.seed;
             c->counter = gp_generator.counter++;

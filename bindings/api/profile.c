@@ -265,6 +265,7 @@ static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
         set_number(L, "bytes", row->moved);
         set_number(L, "flops_per_second", gp_row_rate(row, row->ops));
         set_number(L, "bytes_per_second", gp_row_rate(row, row->moved));
+        if (r->roofline) set_number(L, "roofline", gp_row_roofline(row));
     }
     if (row->rec && row->rec->shapes)
         set_string(L, "shapes", gp_rec_shapes(row->rec->shapes, text, sizeof text));
@@ -341,8 +342,8 @@ static uint64_t count(const gp_prof *p) {
     return n;
 }
 
-/* prof.wall (s), wall_ns, count (events), dropped, lost, how, others, foreign (whether another
- * program's trace was loaded); else a method. */
+/* prof.wall (s), wall_ns, count (events), dropped, lost, how, modelled, others, foreign (whether
+ * another program's trace was loaded); else a method. */
 static int l_prof_index(lua_State *L) {
     const char *key = lua_tostring(L, 2);
     const gp_prof *p = *(gp_prof **)gp_lua_checkudata(L, 1, PROF);
@@ -354,6 +355,7 @@ static int l_prof_index(lua_State *L) {
     if (p && key && !strcmp(key, "dropped")) return lua_pushinteger(L, (lua_Integer)p->dropped), 1;
     if (p && key && !strcmp(key, "lost")) return lua_pushinteger(L, (lua_Integer)p->lost), 1;
     if (p && key && !strcmp(key, "how")) return lua_pushstring(L, p->how), 1;
+    if (p && key && !strcmp(key, "modelled")) return lua_pushstring(L, p->modelled), 1;
     if (p && key && !strcmp(key, "predicted")) return lua_pushstring(L, p->predicted), 1;
     if (p && key && !strcmp(key, "foreign")) return lua_pushboolean(L, p->foreign), 1;
     if (p && key && !strcmp(key, "others")) return lua_pushinteger(L, (lua_Integer)p->others), 1;
@@ -367,6 +369,7 @@ static int l_prof_tostring(lua_State *L) {
     char wall[40];
     gp_table_time((double)(p->t1 - p->t0), wall, sizeof wall);
     lua_pushfstring(L, "profile of %s, %I events", wall, (LUAI_UACINT)count(p));
+    if (p->modelled) lua_pushfstring(L, "%s, %s", lua_tostring(L, -1), p->modelled);
     if (p->predicted) lua_pushfstring(L, "%s, predicted: %s", lua_tostring(L, -1), p->predicted);
     return 1;
 }

@@ -11,12 +11,16 @@
 #include "profile/fit.h"
 #include "profile/record.h"
 #include "profile/sync.h"
+#include "tensor/device/model.h"
 
 /* A run is n calls and the wait for what they queued. Without n, n grows until a run takes RUN_S;
  * there are RUNS of them, fewer (at least LEAST) when they would take longer than ALL_S. */
 static const double run_s = 5e-3, all_s = 1.0;
 enum { MOST_GIVEN = 1000000000 }; /* maximum calls per run that may be asked for */
 enum { RUNS = 11, LEAST = 3, MOST_CALLS = 1000000 };
+/* Where a card is modelled, so many calls, on every machine: the processor takes longer for them
+ * than the clock says. Where ops are counted, one run says all. */
+enum { MODELLED_CALLS = 10 };
 
 typedef struct figures { /* seconds per call */
     double time, host, device;
@@ -63,6 +67,11 @@ static figures run_once(lua_State *L, gp_device *dev, int fn, lua_Integer n) {
 /* Makes a first call, which is not counted, and chooses the number of calls per run. */
 static void warm_up(lua_State *L, gp_device *dev, timing *t) {
     figures f = run_once(L, dev, t->fn, 1);
+    if (gp_model_card() && (f.device > 0 || gp_clock_op_ns())) {
+        if (!t->fixed) t->n = MODELLED_CALLS;
+        t->runs = gp_clock_op_ns() ? 1 : LEAST;
+        return;
+    }
     if (!t->fixed) {
         t->n = 1;
         while (f.time * (double)t->n < run_s && t->n < MOST_CALLS) {
@@ -164,7 +173,7 @@ static void set_number(lua_State *L, const char *key, double v) {
 }
 
 /* Seconds per call: time (median), spread (quartile distance), min, max, host, device (absent: none
- * was used); n calls per run, runs. */
+ * was used); n calls per run, runs; modelled: what says that the device is one. */
 static void push_figures(lua_State *L, const timing *t) {
     lua_createtable(L, 0, 8);
     set_number(L, "time", t->median.time);
@@ -173,6 +182,10 @@ static void push_figures(lua_State *L, const timing *t) {
     set_number(L, "max", quantile(t, offsetof(figures, time), 1));
     set_number(L, "host", t->median.host);
     if (t->median.device > 0) set_number(L, "device", t->median.device);
+    if (t->median.device > 0 && gp_model_card()) {
+        lua_pushstring(L, gp_model_label());
+        lua_setfield(L, -2, "modelled");
+    }
     lua_pushinteger(L, t->n);
     lua_setfield(L, -2, "n");
     lua_pushinteger(L, t->runs);
@@ -225,21 +238,29 @@ static void report(lua_State *L, bool now) {
     lua_pop(L, 1);
 }
 
+/* "; modelled H200, host as measured", or "" where times are measured. */
+static char *modelled_text(char *buf, size_t n) {
+    char text[96];
+    *buf = 0;
+    if (gp_model_card()) snprintf(buf, n, "; %s", gp_model_text(text, sizeof text));
+    return buf;
+}
+
 /* timeit(fn or text [, {n = , device = , print = false}]): the time of a call, the wait for the
  * devices included. */
 static int l_timeit(lua_State *L) {
     timing t = {.name = "timeit", .fn = 1};
     gp_device *dev;
-    char a[32], b[32], c[32], d[32];
+    char a[32], b[32], c[32], d[32], text[100];
     check_function(L, 1, "timeit");
     check_opts(L, 2, "timeit", &t, &dev);
     push_guard(L);
     measure(L, dev, &t, 1);
     push_figures(L, &t);
-    lua_pushfstring(L, "%s a call, spread %s; host %s, device %s (median of %d runs of %I)",
+    lua_pushfstring(L, "%s a call, spread %s; host %s, device %s (median of %d runs of %I%s)",
                     gp_time_text(t.median.time * 1e9, a, sizeof a), spread_text(&t, b, sizeof b),
                     gp_time_text(t.median.host * 1e9, c, sizeof c), device_text(&t, d, sizeof d),
-                    t.runs, (lua_Integer)t.n);
+                    t.runs, (lua_Integer)t.n, modelled_text(text, sizeof text));
     report(L, t.print);
     return 1;
 }
@@ -275,6 +296,10 @@ static void push_comparison(lua_State *L, const timing *t, int n) {
         luaL_addstring(&text, name);
         for (int k = gp_fit_width(name); k < wide; k++) luaL_addchar(&text, ' ');
         luaL_addstring(&text, line);
+    }
+    if (gp_model_card()) {
+        luaL_addstring(&text, "\ndevice: ");
+        luaL_addstring(&text, gp_model_text(line, sizeof line));
     }
     luaL_pushresult(&text);
 }

@@ -199,17 +199,17 @@ static void serve(worker *w, lua_State *L) {
     gp_lock(&c->lock);
     while (!atomic_load(&c->stop)) {
         gp_batch *b = open_batch(c);
-        uint64_t t0 = gp_now_ns();
+        uint64_t t0 = gp_real_ns();
         if (!b) {
             pthread_cond_wait(&c->work, &c->lock);
-            w->idle += gp_now_ns() - t0;
+            w->idle += gp_real_ns() - t0;
             continue;
         }
         int from = b->next, n = chunk(c, b);
         int to = b->next = from + n < b->n ? from + n : b->n;
         gp_unlock(&c->lock);
         gp_batch_make(L, 2, b, from, to, &how);
-        uint64_t t1 = gp_now_ns();
+        uint64_t t1 = gp_real_ns();
         gp_lock(&c->lock);
         w->busy += t1 - t0;
         if ((b->left -= to - from) == 0) pthread_cond_broadcast(&c->ready);
@@ -257,13 +257,13 @@ static _Noreturn void abandon(worker *w, const char *text) {
 /* Runs a worker from opening its Lua state to closing it. */
 static void live(worker *w) {
     gp_worker_pool *c = w->pool;
-    uint64_t t0 = gp_now_ns();
+    uint64_t t0 = gp_real_ns();
     lua_State *L = w->L = gp_lua_newstate();
     if (L) {
         gp_stop_begin(L);
         bool ok = open_program(w, L);
         gp_lock(&c->lock);
-        w->open = gp_now_ns() - t0;
+        w->open = gp_real_ns() - t0;
         gp_unlock(&c->lock);
         if (ok) serve(w, L);
         gp_stop_end(L);

@@ -18,7 +18,7 @@ typedef struct list {
 typedef struct reader {
     gp_json *j;
     gp_prof *p;
-    list texts, devices, streams, stacks, shapes;
+    list texts, devices, streams, stacks, shapes, costs;
     list regions; /* the present thread's events: a region, or NULL */
     uint64_t events;
     int nhosts;
@@ -156,6 +156,27 @@ static bool read_shapes(reader *r) {
     return kept ? push(r, &r->shapes, kept) : no_memory(r);
 }
 
+static bool read_cost(reader *r) {
+    gp_cost cost;
+    gp_dtype dtype;
+    gp_json_text text;
+    int64_t bytes, ops, passes, unit, most = (int64_t)1 << 62;
+    char name[16] = "";
+    memset(&cost, 0, sizeof cost); /* padding is interned with the rest */
+    if (!gp_json_open(r->j, '[') || !read_range(r, 0, most, &bytes) || !comma(r) ||
+        !read_range(r, 0, most, &ops) || !comma(r) || !read_range(r, 0, UINT32_MAX, &passes) ||
+        !comma(r) || !read_range(r, 0, GP_UNIT_MATRIX, &unit) || !comma(r) ||
+        !gp_json_string(r->j, &text) || !close_list(r))
+        return false;
+    if (text.n < sizeof name && !text.escaped) memcpy(name, text.p, text.n);
+    if (!gp_dtype_parse(name, &dtype))
+        return gp_json_fail(r->j, "a dtype that gpush does not have");
+    cost.bytes = (double)bytes, cost.ops = (double)ops, cost.passes = (uint32_t)passes;
+    cost.unit = (uint8_t)unit, cost.dtype = (uint8_t)dtype;
+    const gp_cost *kept = gp_intern_put(r->p->names, &cost, sizeof cost);
+    return kept ? push(r, &r->costs, kept) : no_memory(r);
+}
+
 /* ---- events ---- */
 
 enum {
@@ -232,7 +253,8 @@ static bool check(reader *r, const int64_t *v, const gp_track *t, uint64_t befor
         return gp_json_fail(r->j, "an event of a kind that this thread does not have");
     if (!check_times(r, v, before)) return false;
     if (!entry(&r->texts, v[NAME]) || !refers(&r->texts, v[FILE_]) ||
-        !refers(&r->stacks, v[STACK]) || !refers(more, v[MORE]))
+        !refers(&r->stacks, v[STACK]) || !refers(more, v[MORE]) ||
+        (v[KIND] == GP_REC_OP && !refers(&r->costs, v[BYTES])))
         return gp_json_fail(r->j, "an event that refers to what is not there");
     if (places ? !refers(places, v[WHERE]) || (!in_region(v[KIND]) && !v[WHERE]) : v[WHERE] != 0)
         return gp_json_fail(r->j, "an event in a place that is not there");
@@ -259,6 +281,7 @@ static void fill(reader *r, const int64_t *v, uint64_t t0, gp_rec *rec) {
                     .where = places ? (void *)entry(places, v[WHERE]) : NULL,
                     .bytes = v[BYTES],
                     .stack = entry(&r->stacks, v[STACK])};
+    if (v[KIND] == GP_REC_OP) rec->cost = entry(&r->costs, v[BYTES]);
     if (names_kernel(v[KIND])) rec->kernel = entry(&r->texts, v[MORE]);
     else rec->shapes = entry(&r->shapes, v[MORE]);
 }
@@ -328,8 +351,8 @@ static bool each(reader *r, bool (*read)(reader *r)) {
 }
 
 typedef struct numbers {
-    int64_t t0, done, t1, stack, memory, shapes, foreign, ranks, dropped, lost, others, cost_begin,
-        cost_end, line;
+    int64_t t0, done, t1, stack, memory, shapes, flops, foreign, ranks, dropped, lost, others;
+    int64_t cost_begin, cost_end, line;
 } numbers;
 
 static bool read_number(reader *r, const gp_json_text *key, numbers *n, bool *known) {
@@ -342,6 +365,7 @@ static bool read_number(reader *r, const gp_json_text *key, numbers *n, bool *kn
                   {"has_stack", &n->stack},
                   {"has_memory", &n->memory},
                   {"has_shapes", &n->shapes},
+                  {"has_flops", &n->flops},
                   {"foreign", &n->foreign},
                   {"ranks", &n->ranks},
                   {"dropped", &n->dropped},
@@ -363,8 +387,9 @@ static bool read_list(reader *r, const gp_json_text *key, bool *known) {
     static const struct {
         const char *name;
         bool (*read)(reader *r);
-    } lists[] = {{"texts", read_text},   {"devices", read_device}, {"streams", read_stream},
-                 {"stacks", read_stack}, {"shapes", read_shapes},  {"threads", read_thread}};
+    } lists[] = {{"texts", read_text},    {"devices", read_device}, {"streams", read_stream},
+                 {"stacks", read_stack},  {"shapes", read_shapes},  {"costs", read_cost},
+                 {"threads", read_thread}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         if (!gp_json_is(key, lists[i].name, strlen(lists[i].name))) continue;
         *known = true;
@@ -378,6 +403,7 @@ static bool read_field_text(reader *r, const gp_json_text *key) {
     const char **to = GP_JSON_IS(key, "started_file") ? &r->p->started.file
                       : GP_JSON_IS(key, "how")        ? &r->p->how
                       : GP_JSON_IS(key, "predicted")  ? &r->p->predicted
+                      : GP_JSON_IS(key, "modelled")   ? &r->p->modelled
                                                       : NULL;
     if (!to) return gp_json_fail(r->j, "a field that a profile does not have");
     return (*to = gp_load_intern(r->j, r->p->names)) != NULL;
@@ -388,7 +414,8 @@ static void keep(gp_prof *p, const numbers *n) {
     p->t0 = (uint64_t)n->t0;
     p->done = p->t0 + (uint64_t)n->done;
     p->t1 = p->t0 + (uint64_t)n->t1;
-    p->opts = (gp_prof_opts){.stack = n->stack, .memory = n->memory, .shapes = n->shapes};
+    p->opts = (gp_prof_opts){
+        .stack = n->stack, .memory = n->memory, .shapes = n->shapes, .flops = n->flops};
     p->foreign = n->foreign;
     p->ranks = (int)(n->ranks > INT_MAX ? INT_MAX : n->ranks);
     p->dropped = (uint64_t)n->dropped;
@@ -432,6 +459,7 @@ bool gp_load_own(gp_json *j, gp_prof *p) {
     free(r.streams.p);
     free(r.stacks.p);
     free(r.shapes.p);
+    free(r.costs.p);
     free(r.regions.p);
     return ok;
 }

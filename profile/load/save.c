@@ -5,10 +5,11 @@
  *   "streams"  [device, index]
  *   "stacks"   [file, line, file, line …], innermost first
  *   "shapes"   [dtype, dim, dim …, dtype …] of an op's tensors
+ *   "costs"    [bytes, operations, passes, unit, dtype] of an op, rounded to whole ones
  *   "threads"  {"host", "name", "rank", "dropped", "events"}: the host's come first
  * An event is [kind, start after the one before it, duration or -1, name, id, file, line, where,
- * bytes, stack, shapes or kernel, why, inplace + 2 failed]; zeros at its end are left out. where:
- * a stream, a device (memory), or an event of the thread (region, switch). Times in ns. */
+ * bytes or cost, stack, shapes or kernel, why, inplace + 2 failed]; zeros at its end are left out.
+ * where: a stream, a device (memory), or an event of the thread (region, switch). Times in ns. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -31,7 +32,7 @@ typedef struct writer {
     const gp_prof *p;
     gzFile out;
     bool ok, more; /* more: the next element needs a comma */
-    numbers texts, devices, streams, stacks, shapes;
+    numbers texts, devices, streams, stacks, shapes, costs;
     char buf[1 << 16];
     size_t n;
 } writer;
@@ -157,6 +158,7 @@ static void meet(writer *w, const gp_rec *r) {
     number(w, &w->texts, r->name);
     number(w, &w->texts, r->file);
     number(w, kernel ? &w->texts : &w->shapes, more);
+    if (r->kind == GP_REC_OP) number(w, &w->costs, r->cost);
     if (r->stack && !*(w->stacks.slots ? find(&w->stacks, r->stack) : &(int){0}))
         for (int i = 0; i < r->stack->n; i++) number(w, &w->texts, r->stack->frame[i].file);
     number(w, &w->stacks, r->stack);
@@ -206,6 +208,12 @@ static void put_shape(writer *w, const char *shapes) {
     put(w, "]");
 }
 
+static void put_cost(writer *w, const gp_cost *cost) {
+    comma(w);
+    put(w, "[%.0f,%.0f,%u,%d,\"%s\"]", cost->bytes, cost->ops, cost->passes, cost->unit,
+        gp_dtype_name((gp_dtype)cost->dtype));
+}
+
 static void put_references(writer *w) {
     list(w, "texts");
     for (int i = 0; i < w->texts.n; i++) comma(w), put_text(w, w->texts.key[i]);
@@ -224,6 +232,9 @@ static void put_references(writer *w) {
     put(w, "]");
     list(w, "shapes");
     for (int i = 0; i < w->shapes.n; i++) put_shape(w, w->shapes.key[i]);
+    put(w, "]");
+    list(w, "costs");
+    for (int i = 0; i < w->costs.n; i++) put_cost(w, w->costs.key[i]);
     put(w, "]");
 }
 
@@ -256,7 +267,7 @@ static void put_event(writer *w, const gp_track *t, const gp_rec *r, uint64_t be
                    number(w, &w->texts, r->file),
                    r->line,
                    place(w, t, r),
-                   r->bytes,
+                   r->kind == GP_REC_OP ? number(w, &w->costs, r->cost) : r->bytes,
                    number(w, &w->stacks, r->stack),
                    number(w, kernel ? &w->texts : &w->shapes, more),
                    r->kind == GP_REC_WAIT ? r->why : 0,
@@ -297,6 +308,7 @@ static void put_fields(writer *w) {
     put_field(w, "has_stack", p->opts.stack);
     put_field(w, "has_memory", p->opts.memory);
     put_field(w, "has_shapes", p->opts.shapes);
+    put_field(w, "has_flops", p->opts.flops);
     put_field(w, "foreign", p->foreign);
     put_field(w, "ranks", (uint64_t)p->ranks);
     put_field(w, "dropped", p->dropped);
@@ -308,6 +320,7 @@ static void put_fields(writer *w) {
     put_field_text(w, "started_file", p->started.file);
     put_field_text(w, "how", p->how);
     put_field_text(w, "predicted", p->predicted);
+    put_field_text(w, "modelled", p->modelled);
 }
 
 static bool write_all(writer *w) {
@@ -350,6 +363,7 @@ static bool write_file(const gp_prof *p, gp_outfile *o) {
     free_numbers(&w->streams);
     free_numbers(&w->stacks);
     free_numbers(&w->shapes);
+    free_numbers(&w->costs);
     free(w);
     if (!ok && !*gp_error())
         gp_fail("profile.save: cannot write %s: %s", o->file,

@@ -24,6 +24,10 @@ _gpush() {
     fi
     case $prev in
         -e) return ;;
+        --card)
+            mapfile -t COMPREPLY < <(compgen -W 'h200 h100 a100 t4' -- "$cur")
+            return
+            ;;
         -l)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.lua' -- "$cur" | sed 's/\.lua$//')
             return
@@ -31,7 +35,7 @@ _gpush() {
     esac
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-            -e | -l) ((i++)) ;;
+            -e | -l | --card) ((i++)) ;;
             -* | sync) ;;
             analyze)
                 _gpush_analyze
@@ -44,7 +48,7 @@ _gpush() {
         esac
     done
     if [[ $cur == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W '-e -i -l -v -E -W --plain --help --version -- -' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W '-e -i -l -v -E -W --plain --card --help --version -- -' -- "$cur")
     else
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -f -X '!*.lua' -- "$cur"; compgen -d -- "$cur")

@@ -19,6 +19,7 @@ _arguments -S \
     '-E[ignore environment variables]' \
     '-W[turn warnings on]' \
     '--plain[stock Lua, no tensor syntax]' \
+    '--card[card that sim stands in for]:card:(h200 h100 a100 t4)' \
     '(- *)'{-h,--help}'[show the options]' \
     '--version[show version information]' \
     '1:script:_alternative "scripts\:script\:_files -g \*.lua" "commands\:command\:(analyze doctor sync)"' \

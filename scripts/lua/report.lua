@@ -245,6 +245,7 @@ local function report(prof, file)
     local tracks, left_out = tracks_of(prof)
     local data = { wall = prof.wall_ns, dropped = prof.dropped, how = prof.how or gpush.json.null,
         predicted = prof.predicted and text(prof.predicted) or gpush.json.null,
+        modelled = prof.modelled and text(prof.modelled) or gpush.json.null,
         date = os.date "%Y-%m-%d %H:%M",
         devices = table.concat(prof.foreign and devices_of(prof) or gpush.devices(), ", "),
         rows = prof:rows(),

@@ -89,6 +89,27 @@ local topics = {
     ["profile.region"] = {
         text = "What runs until the value is closed, or in a function, is a row of its own: local \z
             _ <close> = profile.region 'SVD'.", see = "profile" },
+    sim = {
+        text = "The simulated device, and the card that it stands in for: sim.card = 'h200'. \z
+            Results stay real and are computed by the processor; times are those of the card's \z
+            data sheet, and say so. A bound, not a measurement.",
+        example = "sim.card\n--> nil", see = "sim.card, sim.host, timeit" },
+    ["sim.card"] = {
+        text = "The card that sim stands in for: 'h200', 'h100', 'a100', 't4', a table of figures \z
+            ({like = 'h200', bandwidth = 1e12}), or nil. While there is one, the host's clock \z
+            stands still when the processor plays the card, and jumps where the host waits.",
+        see = "sim.cards, sim.host" },
+    ["sim.host"] = {
+        text = "Seconds that the host takes for each op while sim stands in for a card, as 8e-6 \z
+            for PyTorch's 8 us; nil: what it takes here. With it a run's times are the same on \z
+            every machine; Lua itself and the cpu's own work take none.",
+        see = "sim.card" },
+    ["sim.tf32"] = {
+        text = "Whether products of f32 take the card's tf32 rate; their results do not change.",
+        see = "sim.card" },
+    ["sim.cards"] = {
+        text = "The known cards and their figures, in bytes, operations and seconds.",
+        example = "sim.cards().t4.bandwidth\n--> 320000000000.0", see = "sim.card" },
     ["sync.mode"] = {
         text = "What happens where the host waits for a device: 'off', nothing; 'warn', a line is \z
             printed, once a place; 'error', it is refused.", see = "sync" },

@@ -6,6 +6,9 @@
 
 extern const gp_device_vt gp_cpu_vt;
 extern const gp_device_vt gp_sim_vt;
+extern const gp_device_vt gp_sim_card_vt; /* the same memory, a modelled card's times */
+/* That of the two which sim has now. */
+const gp_device_vt *gp_sim_table(void);
 
 /* The number of simulated devices: GPUSH_SIM_DEVICES, 1 by default. */
 int gp_sim_count(void);
@@ -13,6 +16,8 @@ int gp_sim_count(void);
 /* The CUDA device's table from the plug-in libgpush_cuda.so, opened on the first call; NULL with
  * the reason where that fails. */
 const gp_device_vt *gp_cuda_vt(void);
+/* Whether a CUDA device was opened. */
+bool gp_cuda_opened(void);
 /* The number of CUDA devices, with a line of text for each; 0 with the reason. */
 int gp_cuda_devices(char *text, size_t size);
 /* Where someone gets the simulated device for "gpu": says on stderr, once, that there is a driver

@@ -45,6 +45,16 @@ void *gp_cuda_plugin(char *why, size_t size) {
     return so;
 }
 
+static void note_cuda(gp_device *dev, void *found) {
+    if (!strcmp(dev->vt->kind, "cuda")) *(bool *)found = true;
+}
+
+bool gp_cuda_opened(void) {
+    bool found = false;
+    gp_device_each(note_cuda, &found);
+    return found;
+}
+
 int gp_cuda_devices(char *text, size_t size) {
     void *so = gp_cuda_plugin(text, size);
     gp_cuda_probe_fn *probe = so ? (gp_cuda_probe_fn *)dlsym(so, "gp_cuda_probe") : NULL;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tensor/fuse/trace.h"
@@ -15,6 +14,7 @@
 #include "tensor/device/backends.h"
 #include "tensor/device/failure.h"
 #include "tensor/device/hazard.h"
+#include "tensor/device/model.h"
 #include "tensor/device/queue.h"
 #include "tensor/error.h"
 #include "tensor/device/thread.h"
@@ -52,18 +52,16 @@ _Static_assert(sizeof why_names / sizeof *why_names == GP_WHYS, "a name for each
 
 const char *gp_why_name(gp_why why) { return why_names[why]; }
 
-uint64_t gp_now_ns(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+const char *gp_copy_name(gp_copy_kind kind) {
+    static const char *const names[] = {"copy D2D", "copy H2D", "copy D2H"};
+    _Static_assert(GP_COPY_D2D == 0 && GP_COPY_H2D == 1 && GP_COPY_D2H == 2, "names by number");
+    return names[kind];
 }
 
 uint64_t gp_next_id(void) {
     static _Atomic uint64_t ids;
     return atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed) + 1;
 }
-
-double gp_now(void) { return (double)gp_now_ns() * 1e-9; }
 
 int gp_processors(void) {
     static atomic_int known; /* the system reads a file to tell */
@@ -210,8 +208,8 @@ static bool split_name(const char *name, char *kind, size_t size, int *index) {
  * "cuda" does not. */
 static gp_device *lookup(const char *kind, int index, const char *name) {
     if (!strcmp(kind, "gpu")) {
-        const gp_device_vt *vt = gp_cuda_vt();
-        if (!vt) gp_cuda_warn_unusable();
+        const gp_device_vt *vt = gp_model_card() ? NULL : gp_cuda_vt();
+        if (!vt && !gp_model_card()) gp_cuda_warn_unusable();
         return vt ? find_or_open(vt, index) : lookup("sim", index, name);
     }
     if (!strcmp(kind, "cpu") && index == 0) return find_or_open(&gp_cpu_vt, 0);
@@ -220,8 +218,13 @@ static gp_device *lookup(const char *kind, int index, const char *name) {
             return gp_fail_null(
                 "device '%s': there is only sim:0 … sim:%d (GPUSH_SIM_DEVICES sets how many)", name,
                 gp_sim_count() - 1);
-        return find_or_open(&gp_sim_vt, index);
+        return find_or_open(gp_sim_table(), index);
     }
+    if (!strcmp(kind, "cuda") && gp_model_card())
+        return gp_fail_null(
+            "device '%s': sim stands in for a card, on a clock that real ones do not "
+            "keep (sim.card = nil ends that)",
+            name);
     if (!strcmp(kind, "cuda")) {
         const gp_device_vt *vt = gp_cuda_vt();
         return vt ? find_or_open(vt, index) : NULL;
@@ -249,6 +252,28 @@ bool gp_device_alive(const gp_device *dev, const char *what) {
     return !why ||
            gp_fail("%s: %s has been dead since an earlier error (%s); restart gpush to use it",
                    what, dev->name, why);
+}
+
+/* Streams are drained: no worker runs. */
+static bool change_streams(gp_device *dev, const gp_device_vt *to) {
+    for (int i = 0; i < dev->nstreams; i++) dev->vt->stream_close(dev->streams[i]);
+    dev->vt = to;
+    for (int i = 0; i < dev->nstreams; i++)
+        if (!to->stream_open(dev->streams[i])) return false;
+    return true;
+}
+
+bool gp_device_change(const gp_device_vt *from, const gp_device_vt *to) {
+    bool ok = true;
+    for (int i = 0; ok && i < ndevices; i++) {
+        gp_device *dev = devices[i];
+        if (dev->vt != from) continue;
+        ok = gp_wait_device(dev, GP_WHY_explicit, "card");
+        gp_lock(&registry);
+        if (ok && from != to) ok = change_streams(dev, to);
+        gp_unlock(&registry);
+    }
+    return ok;
 }
 
 void gp_device_each(void (*fn)(gp_device *, void *), void *ctx) {

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tensor/device/clock.h"
 #include "tensor/tensor.h"
 
 enum { GP_MAX_STREAMS = 64 }; /* of a device, at a time */
@@ -50,6 +51,8 @@ struct gp_stream {
 };
 
 typedef enum gp_copy_kind { GP_COPY_D2D, GP_COPY_H2D, GP_COPY_D2H } gp_copy_kind;
+/* "copy D2D" … static. */
+const char *gp_copy_name(gp_copy_kind kind);
 
 /* For gp_device_vt.observe: begin; report now; report and end; or report what blocks inside
  * libraries, from now on. */
@@ -132,6 +135,9 @@ gp_device *gp_device_cpu(void);
 bool gp_device_alive(const gp_device *dev, const char *what);
 /* Calls fn for every device that has been opened. */
 void gp_device_each(void (*fn)(gp_device *, void *), void *ctx);
+/* Gives all devices of one table of functions another one, for the same memory, and their streams
+ * again, after waiting for them. False with a message: a failure, interrupted, or out of memory. */
+bool gp_device_change(const gp_device_vt *from, const gp_device_vt *to);
 /* Drains every queue, unrecorded; Ctrl-C does not interrupt it. For the end of a program. */
 void gp_device_drain(void);
 /* Drains every queue and stops worker threads; for the end of the program or when the module is
@@ -176,11 +182,6 @@ bool gp_wait_room(gp_stream *s);
 /* Work queued on s from now on starts after e. The host waits where s is its own (the cpu's default
  * stream; why = join), and for events of another kind of device. */
 bool gp_stream_wait_event(gp_stream *s, gp_event *e);
-
-/* Seconds on a monotonic clock; one clock for host and worker times. */
-double gp_now(void);
-/* The same clock in nanoseconds, for records. */
-uint64_t gp_now_ns(void);
 
 /* Number of threads CPU kernels may use; settable (1 … 256). Worker threads, of a device or of a
  * data loader, always use 1. Loops are divided by it. */

@@ -62,10 +62,8 @@ typedef struct queue {
 
 /* ---- worker thread ---- */
 
-/* On the worker: reports that the command it runs has failed, with gp_error(). */
-static void fail_command(gp_stream *s, const gp_call *c, bool broke) {
+static void fail(gp_stream *s, const gp_call *c, uint64_t at, bool broke) {
     char text[512];
-    uint64_t at = atomic_load_explicit(&s->completed, memory_order_relaxed) + 1;
     if (c->loc.file)
         snprintf(text, sizeof text, "%s (queued at %s:%d on %s)", gp_error(), c->loc.file,
                  c->loc.line, s->dev->name);
@@ -73,7 +71,20 @@ static void fail_command(gp_stream *s, const gp_call *c, bool broke) {
     gp_failure_add(s, at, at, broke, text);
 }
 
+/* On the worker: reports that the command it runs has failed, with gp_error(). */
+static void fail_command(gp_stream *s, const gp_call *c, bool broke) {
+    fail(s, c, atomic_load_explicit(&s->completed, memory_order_relaxed) + 1, broke);
+}
+
+void gp_queue_failed(gp_stream *s, const gp_call *c, uint64_t at) { fail(s, c, at, false); }
+
 typedef void (*device_hook)(const gp_activity *);
+
+/* The host's clock as a worker sees it, which may stand still, and go on from there. */
+static uint64_t now_after(uint64_t t0) {
+    uint64_t t = gp_now_ns();
+    return t > t0 ? t : t0;
+}
 
 /* On the worker: runs the cpu's kernel, with host addresses in the arrays. */
 static void run_kernel(gp_stream *s, command *cmd) {
@@ -84,7 +95,7 @@ static void run_kernel(gp_stream *s, command *cmd) {
     gp_running = NULL;
     if (hook)
         hook(&(gp_activity){
-            .s = s, .op = cmd->call.op, .id = cmd->call.id, .t0 = t0, .t1 = gp_now_ns()});
+            .s = s, .op = cmd->call.op, .id = cmd->call.id, .t0 = t0, .t1 = now_after(t0)});
     free(cmd->more);
 }
 
@@ -101,24 +112,27 @@ static void *host_address(const void *address, uintptr_t bits) {
 }
 
 static void run_copy(gp_stream *s, command *cmd) {
-    static const char *const names[] = {"copy D2D", "copy H2D", "copy D2H"};
-    _Static_assert(GP_COPY_D2D == 0 && GP_COPY_H2D == 1 && GP_COPY_D2H == 2, "names by number");
     device_hook hook = GP_HOOK(device);
     uint64_t t0 = hook ? gp_now_ns() : 0;
     uintptr_t bits = ((queue *)s->impl)->host_bits;
     memcpy(host_address(cmd->dst, bits), host_address(cmd->src, bits), cmd->bytes);
     if (hook)
         hook(&(gp_activity){.s = s,
-                            .kind = names[cmd->direction],
+                            .kind = gp_copy_name(cmd->direction),
                             .id = cmd->id,
                             .t0 = t0,
-                            .t1 = gp_now_ns(),
+                            .t1 = now_after(t0),
                             .bytes = cmd->bytes});
     let_go(cmd);
 }
 
 static void stamp_unref(stamp *st) {
     if (atomic_fetch_sub(&st->refs, 1) == 1) free(st);
+}
+
+void gp_queue_stamp(void *stamp_of, uint64_t ns) {
+    atomic_store(&((stamp *)stamp_of)->ns, ns);
+    stamp_unref(stamp_of);
 }
 
 static bool reached(gp_stream *s, uint64_t ticket) {
@@ -130,7 +144,7 @@ static bool reached(gp_stream *s, uint64_t ticket) {
 static bool wait_ticket(gp_stream *s, uint64_t ticket, bool interruptible) {
     queue *q = s->impl;
     if (reached(s, ticket)) return true;
-    for (uint64_t t0 = gp_now_ns(); gp_now_ns() - t0 < SPIN_NS;)
+    for (uint64_t t0 = gp_real_ns(); gp_real_ns() - t0 < SPIN_NS;)
         if (reached(s, ticket)) return true;
     bool ok = true;
     gp_lock(&q->lock);
@@ -157,10 +171,7 @@ static void execute(gp_stream *s, command *cmd) {
     case KERNEL: run_kernel(s, cmd); break;
     case COPY: run_copy(s, cmd); break;
     case WAIT: wait_ticket(cmd->on, cmd->ticket, false); break;
-    case RECORD:
-        atomic_store(&cmd->stamp->ns, gp_now_ns());
-        stamp_unref(cmd->stamp);
-        break;
+    case RECORD: gp_queue_stamp(cmd->stamp, gp_now_ns()); break;
     case NOTHING:
     case STOP: break;
     }
@@ -169,7 +180,7 @@ static void execute(gp_stream *s, command *cmd) {
 /* The next command: polls for it, then sleeps. */
 static command *next_command(queue *q, uint64_t at) {
     gp_stream *s = q->stream;
-    for (uint64_t t0 = gp_now_ns(); gp_now_ns() - t0 < SPIN_NS;)
+    for (uint64_t t0 = gp_real_ns(); gp_real_ns() - t0 < SPIN_NS;)
         if (atomic_load_explicit(&s->issued, memory_order_acquire) > at)
             return &q->ring[at % QUEUE];
     gp_lock(&q->lock);
@@ -322,8 +333,7 @@ bool gp_queue_full(gp_stream *s) { return gp_stream_queued(s) >= QUEUE - 8; }
 bool gp_queue_drain(gp_stream *s) { return wait_ticket(s, s->issued, true); }
 bool gp_queue_drain_room(gp_stream *s) { return wait_ticket(s, s->issued - QUEUE / 2, true); }
 
-/* An event with a stamp that has that many holders. */
-static gp_event *new_event(gp_stream *s, int holders) {
+gp_event *gp_queue_event_new(gp_stream *s, int holders) {
     gp_event *e = calloc(1, sizeof *e);
     stamp *st = calloc(1, sizeof *st);
     if (!e || !st) return free(e), free(st), gp_fail_null("out of memory");
@@ -335,7 +345,7 @@ static gp_event *new_event(gp_stream *s, int holders) {
 
 /* A ticket of the stream; the stamp is shared with the worker, which writes the time. */
 gp_event *gp_queue_event_record(gp_stream *s) {
-    gp_event *e = new_event(s, 2);
+    gp_event *e = gp_queue_event_new(s, 2);
     if (!e) return NULL;
     command *cmd = reserve(s);
     cmd->kind = RECORD;
@@ -346,7 +356,7 @@ gp_event *gp_queue_event_record(gp_stream *s) {
 }
 
 gp_event *gp_queue_event_now(gp_stream *s) {
-    gp_event *e = new_event(s, 1);
+    gp_event *e = gp_queue_event_new(s, 1);
     if (e) atomic_store(&((stamp *)e->impl)->ns, gp_now_ns());
     return e;
 }
@@ -367,7 +377,7 @@ bool gp_queue_event_wait(gp_stream *s, gp_event *e) {
 
 double gp_queue_event_time(gp_event *e) {
     uint64_t ns = atomic_load(&((stamp *)e->impl)->ns);
-    return ns ? (double)ns * 1e-9 : NAN;
+    return ns ? gp_seconds(ns) : NAN;
 }
 
 void gp_queue_event_free(gp_event *e) {

@@ -20,6 +20,13 @@ bool gp_queue_busy(gp_stream *s);
 bool gp_queue_full(gp_stream *s);
 bool gp_queue_drain(gp_stream *s);
 bool gp_queue_drain_room(gp_stream *s);
+/* Reports that command number `at` of s, counted from 1, which ran c, has failed with gp_error().
+ */
+void gp_queue_failed(gp_stream *s, const struct gp_call *c, uint64_t at);
+/* An event whose stamp has that many holders; each gives it back, by gp_queue_event_free or by
+ * gp_queue_stamp, which takes event->impl and the time when it was reached. NULL with a message. */
+gp_event *gp_queue_event_new(gp_stream *s, int holders);
+void gp_queue_stamp(void *stamp, uint64_t ns);
 gp_event *gp_queue_event_record(gp_stream *s);
 /* An event that is reached now, on a stream on which nothing is queued. NULL with a message. */
 gp_event *gp_queue_event_now(gp_stream *s);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "tensor/device/backends.h"
+#include "tensor/device/model.h"
 #include "tensor/device/queue.h"
 #include "tensor/memory/hostmem.h"
 
@@ -44,6 +45,7 @@ static size_t capacity(gp_device *dev) {
 }
 
 static bool stream_open(gp_stream *s) { return gp_queue_open(s, ~DEVICE_BIT); }
+static bool card_stream_open(gp_stream *s) { return gp_model_open(s, ~DEVICE_BIT); }
 
 const gp_device_vt gp_sim_vt = {
     .kind = "sim",
@@ -56,3 +58,26 @@ const gp_device_vt gp_sim_vt = {
     .event_record = gp_queue_event_record,
     GP_QUEUE_FUNCTIONS,
 };
+
+const gp_device_vt gp_sim_card_vt = {
+    .kind = "sim",
+    .mem_alloc = mem_alloc,
+    .mem_free = mem_free,
+    .stream_open = card_stream_open,
+    .stream_close = gp_model_close,
+    .capacity = capacity,
+    .launch = gp_model_launch,
+    .copy = gp_model_copy,
+    .busy = gp_model_busy,
+    .full = gp_model_full,
+    .drain = gp_model_drain,
+    .drain_room = gp_model_drain_room,
+    .event_record = gp_model_event_record,
+    .event_done = gp_model_event_done,
+    .event_drain = gp_model_event_drain,
+    .event_wait = gp_model_event_wait,
+    .event_time = gp_queue_event_time,
+    .event_free = gp_queue_event_free,
+};
+
+const gp_device_vt *gp_sim_table(void) { return gp_model_card() ? &gp_sim_card_vt : &gp_sim_vt; }

@@ -148,9 +148,9 @@ static void in_slices(void *ctx, int64_t begin, int64_t end) {
         if (n > s->most) n = s->most;
         if (n < s->grain) n = s->grain;
         if (n > end - at) n = end - at;
-        uint64_t start = gp_now_ns();
+        uint64_t start = gp_real_ns();
         s->body(s->ctx, at, at + n);
-        double each = (double)(gp_now_ns() - start) / (double)n, left = (double)(end - (at += n));
+        double each = (double)(gp_real_ns() - start) / (double)n, left = (double)(end - (at += n));
         n = each * left < 2.0 * SLICE_NS ? end - at : (int64_t)(SLICE_NS / each);
     }
 }

@@ -1,0 +1,260 @@
+/* sim with a card: computes each op when it is queued, while the host's clock stands still, and
+ * books the time that the card would take. */
+#include "tensor/device/model.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/call.h"
+#include "tensor/device/backends.h"
+#include "tensor/device/clock.h"
+#include "tensor/device/failure.h"
+#include "tensor/device/queue.h"
+#include "tensor/device/schedule.h"
+#include "tensor/device/thread.h"
+#include "tensor/memory/alloc.h"
+
+static gp_card card;
+static char label[48];
+static atomic_bool on;
+static uint64_t host_ns; /* an op's, of gp_model_set_host */
+
+/* Held while the clock stands still; taken before a failure's locks, after an allocator's. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+typedef struct model_stream {
+    gp_lane *lane;
+    uintptr_t host_bits; /* of a device address: those of the host address */
+} model_stream;
+
+const gp_card *gp_model_card(void) {
+    return atomic_load_explicit(&on, memory_order_acquire) ? &card : NULL;
+}
+const char *gp_model_label(void) { return gp_model_card() ? label : NULL; }
+
+char *gp_model_text(char *buf, size_t n) {
+    double host = (double)gp_clock_op_ns() * 1e-3;
+    if (n) *buf = 0;
+    if (!gp_model_card()) return buf;
+    if (host > 0) snprintf(buf, n, "%s, host %g us an op", label, host);
+    else snprintf(buf, n, "%s, host as measured", label);
+    return buf;
+}
+
+bool gp_model_set(const gp_card *to) {
+    if (to && gp_cuda_opened())
+        return gp_fail("sim.card: a cuda device is open, whose times are measured (expected a "
+                       "program that uses sim alone)");
+    if (!gp_device_change(gp_sim_table(), to ? &gp_sim_card_vt : &gp_sim_vt)) return false;
+    if (to) {
+        card = *to;
+        snprintf(label, sizeof label, "modelled %s", to->name);
+    }
+    gp_clock_count_ops(to ? host_ns : 0);
+    atomic_store_explicit(&on, to != NULL, memory_order_release);
+    return true;
+}
+
+void gp_model_set_host(uint64_t ns) {
+    host_ns = ns;
+    if (gp_model_card()) gp_clock_count_ops(ns);
+}
+
+uint64_t gp_model_host(void) { return host_ns; }
+
+/* ---- the clock ---- */
+
+static void enter(void) {
+    gp_lock(&lock);
+    gp_clock_pause();
+}
+
+static void leave(gp_released *released) {
+    gp_clock_resume();
+    gp_unlock(&lock);
+    for (int i = 0; i < released->n; i++) {
+        atomic_fetch_sub(&released->storage[i]->readers, 1);
+        gp_storage_unref(released->storage[i]);
+    }
+    released->n = 0;
+}
+
+/* Runs the card up to what the clock shows. */
+static void catch_up(void) {
+    gp_released released = {.n = 0};
+    bool done;
+    do {
+        enter();
+        done = gp_schedule_run(gp_now_ns(), NULL, 0, &released);
+        leave(&released);
+    } while (!done);
+}
+
+static uint64_t ns(gp_figure figure) { return (uint64_t)(card.figure[figure] * 1e9 + 0.5); }
+
+static bool reached(gp_stream *s, uint64_t ticket) {
+    return atomic_load_explicit(&s->completed, memory_order_acquire) >= ticket;
+}
+
+/* The host waits until s has completed `ticket` items: its clock jumps to their end, and on by what
+ * a wait takes. */
+static void wait_ticket(gp_stream *s, uint64_t ticket) {
+    gp_released released = {.n = 0};
+    catch_up();
+    if (reached(s, ticket)) return;
+    bool done;
+    do {
+        enter();
+        done = gp_schedule_run(UINT64_MAX, s, ticket, &released);
+        if (done) gp_clock_jump(gp_schedule_now() + ns(GP_FIGURE_wait));
+        leave(&released);
+    } while (!done);
+}
+
+/* ---- entries of the device's table ---- */
+
+bool gp_model_open(gp_stream *s, uintptr_t host_bits) {
+    model_stream *m = calloc(1, sizeof *m);
+    gp_lock(&lock);
+    if (m && !(m->lane = gp_lane_open(s))) free(m), m = NULL;
+    gp_unlock(&lock);
+    if (!m) return gp_fail("out of memory");
+    m->host_bits = host_bits;
+    s->impl = m;
+    return true;
+}
+
+void gp_model_close(gp_stream *s) {
+    model_stream *m = s->impl;
+    if (!m) return;
+    gp_lock(&lock);
+    gp_lane_close(m->lane);
+    gp_unlock(&lock);
+    free(m);
+    s->impl = NULL;
+}
+
+/* Makes room for an item that launchers did not foresee. */
+static void make_room(gp_stream *s) {
+    if (gp_stream_queued(s) >= GP_LANE_ROOM - 1)
+        wait_ticket(s, atomic_load(&s->issued) - GP_LANE_ROOM / 2);
+}
+
+static void add(gp_stream *s, const gp_lane_item *item) {
+    gp_lane_add(((model_stream *)s->impl)->lane, item);
+}
+
+/* Runs c's kernel on this thread, on host addresses. What fails is found by a later wait, as on a
+ * card. False with a message when out of memory. */
+static bool compute(gp_stream *s, const gp_call *c) {
+    enum { FEW = 12 };
+    gp_array few[FEW], *room = few;
+    gp_call call;
+    int need = gp_call_arrays(c);
+    if (need > FEW && !(room = malloc((size_t)need * sizeof *room)))
+        return gp_fail("out of memory");
+    gp_call_copy(&call, c, room, ((model_stream *)s->impl)->host_bits);
+    gp_running = &call;
+    bool ok = gp_cpu_kernels[gp_op_id(call.op)](&call);
+    gp_running = NULL;
+    if (room != few) free(room);
+    if (!ok) {
+        gp_queue_failed(s, c, atomic_load_explicit(&s->issued, memory_order_relaxed) + 1);
+        gp_error_clear();
+    }
+    return true;
+}
+
+bool gp_model_launch(gp_stream *s, gp_call *c) {
+    gp_released none = {.n = 0};
+    gp_cost cost = gp_call_cost(c);
+    make_room(s);
+    enter();
+    bool ok = compute(s, c);
+    gp_card_time time = gp_card_kernel(&card, &cost);
+    if (ok)
+        add(s, &(gp_lane_item){.kind = GP_LANE_KERNEL,
+                               .ready = gp_now_ns() + (cost.passes ? ns(GP_FIGURE_launch) : 0),
+                               .fixed = time.fixed,
+                               .work = time.work,
+                               .ran = {.s = s, .op = c->op, .id = c->id}});
+    leave(&none);
+    return ok;
+}
+
+bool gp_model_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                   gp_storage *host, uint64_t id) {
+    gp_released none = {.n = 0};
+    uintptr_t bits = ((model_stream *)s->impl)->host_bits;
+    gp_clock_op();
+    make_room(s);
+    enter();
+    memcpy((void *)((uintptr_t)dst & bits), (const void *)((uintptr_t)src & bits), bytes);
+    if (host) gp_storage_ref(host), atomic_fetch_add(&host->readers, 1);
+    add(s, &(gp_lane_item){.kind = GP_LANE_COPY,
+                           .direction = kind,
+                           .ready = gp_now_ns() + ns(GP_FIGURE_launch),
+                           .fixed = ns(GP_FIGURE_kernel),
+                           .work = gp_card_copy(&card, (double)bytes, !host || host->pinned),
+                           .pinned = host,
+                           .ran = {.s = s, .kind = gp_copy_name(kind), .id = id, .bytes = bytes}});
+    leave(&none);
+    return true;
+}
+
+bool gp_model_busy(gp_stream *s) {
+    catch_up();
+    return gp_stream_queued(s) > 0;
+}
+
+bool gp_model_full(gp_stream *s) {
+    if (gp_stream_queued(s) < GP_LANE_ROOM - 8) return false;
+    catch_up();
+    return gp_stream_queued(s) >= GP_LANE_ROOM - 8;
+}
+
+bool gp_model_drain(gp_stream *s) {
+    wait_ticket(s, atomic_load(&s->issued));
+    return true;
+}
+
+bool gp_model_drain_room(gp_stream *s) {
+    wait_ticket(s, atomic_load(&s->issued) - GP_LANE_ROOM / 2);
+    return true;
+}
+
+gp_event *gp_model_event_record(gp_stream *s) {
+    gp_released none = {.n = 0};
+    gp_event *e = gp_queue_event_new(s, 2);
+    if (!e) return NULL;
+    make_room(s);
+    enter();
+    add(s, &(gp_lane_item){.kind = GP_LANE_RECORD, .ready = gp_now_ns(), .stamp = e->impl});
+    e->ticket = atomic_load(&s->issued);
+    leave(&none);
+    return e;
+}
+
+bool gp_model_event_done(gp_event *e) {
+    if (reached(e->stream, e->ticket)) return true;
+    catch_up();
+    return reached(e->stream, e->ticket);
+}
+
+bool gp_model_event_drain(gp_event *e) {
+    wait_ticket(e->stream, e->ticket);
+    return true;
+}
+
+bool gp_model_event_wait(gp_stream *s, gp_event *e) {
+    gp_released none = {.n = 0};
+    if (gp_model_event_done(e)) return true;
+    make_room(s);
+    enter();
+    add(s, &(gp_lane_item){
+               .kind = GP_LANE_WAIT, .ready = gp_now_ns(), .on = e->stream, .ticket = e->ticket});
+    leave(&none);
+    return true;
+}

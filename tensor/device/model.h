@@ -1,0 +1,40 @@
+/* sim with a card: results are real, computed by the processor when an op is queued; times are
+ * those of a card's figures, on the host's clock (clock.h), which stands still meanwhile. */
+#ifndef GP_MODEL_H
+#define GP_MODEL_H
+
+#include "tensor/device/card.h"
+#include "tensor/device/device.h"
+
+/* Makes all devices of kind sim stand in for the card, or be sim again with NULL; waits for them
+ * first. False with a message: a failure of their work, interrupted, or a device of kind cuda is
+ * open, whose times are measured. *card is copied. */
+bool gp_model_set(const gp_card *card);
+/* The card, NULL: none is modelled. Good until the next gp_model_set. */
+const gp_card *gp_model_card(void);
+/* The host's time for an op, while a card is modelled, in place of what it takes here; 0: that.
+ * Then a program's times are the same on any machine; Lua itself and the cpu's work take none. */
+void gp_model_set_host(uint64_t ns);
+uint64_t gp_model_host(void);
+/* "modelled H200", or NULL: what is shown of a modelled card is labelled so. Static. */
+const char *gp_model_label(void);
+/* The same with what the host's time is: "modelled H200, host 8 us an op". Writes at most n bytes
+ * and returns buf; "" where no card is modelled. */
+char *gp_model_text(char *buf, size_t n);
+
+/* Entries of the table of functions of a device that stands in for a card. */
+bool gp_model_open(gp_stream *s, uintptr_t host_bits);
+void gp_model_close(gp_stream *s);
+bool gp_model_launch(gp_stream *s, struct gp_call *c);
+bool gp_model_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                   gp_storage *pinned, uint64_t id);
+bool gp_model_busy(gp_stream *s);
+bool gp_model_full(gp_stream *s);
+bool gp_model_drain(gp_stream *s);
+bool gp_model_drain_room(gp_stream *s);
+gp_event *gp_model_event_record(gp_stream *s);
+bool gp_model_event_done(gp_event *e);
+bool gp_model_event_drain(gp_event *e);
+bool gp_model_event_wait(gp_stream *s, gp_event *e);
+
+#endif

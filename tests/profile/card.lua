@@ -1,0 +1,185 @@
+--!plain
+-- sim with a card: times are those of the card's figures, to the digit where the host's are fixed;
+-- results are real; what is shown says that it is modelled.
+local t = require "tap"
+local g = require "gpush"
+local sim = g.sim
+
+local us <const> = 1e-6
+-- A card whose figures make round numbers: 1 us of launch, 2 of a kernel, 3 of a wait, 1 GB/s,
+-- 1 GFLOP/s; a copy takes 1 us for 1000 bytes if pinned, 4 if not.
+local round <const> = { name = "R1", memory = 1e9, bandwidth = 1e9, f64 = 1e9, f32 = 1e9,
+    f64_matrix = 1e9, f32_matrix = 1e9, tf32 = 2e9, f16 = 8e9, bf16 = 4e9, pinned = 1e9,
+    pageable = 25e7, launch = 1e-6, kernel = 2e-6, wait = 3e-6 }
+local function near(is, expected, what)
+    t.ok(math.abs(is - expected) < 1e-9, ("%s: %.9g us, expected %.9g"):format(what, is / us,
+        expected / us))
+end
+
+t.is(sim.card, nil, "no card at first")
+sim.card, sim.host = round, 8e-6
+t.is(sim.card, "R1", "the card's name")
+t.is(sim.label, "modelled R1", "its label")
+near(sim.host, 8e-6, "the host's time")
+t.is(g.ones(1, { device = "gpu" }).device, "sim:0", "gpu is sim while a card is modelled")
+
+-- ---- a chain ----
+-- add of 1000 f32: 8000 bytes in 8 us, 1000 operations in 1 us; so 2 + 8 us.
+local x = g.ones(1000, { device = "sim" })
+g.synchronize()
+local function took(fn)
+    g.synchronize()
+    local t0 = g.clock()
+    fn()
+    return g.clock() - t0
+end
+near(took(function() return x + 1 end), 8 * us, "an op returns after the host's time")
+near(took(function() local _ = x + 1 g.synchronize() end), (8 + 1 + 10 + 3) * us,
+    "host, launch, kernel, wait")
+near(took(function()
+    local y = x
+    for _ = 1, 20 do y = y + 1 end
+    g.synchronize()
+end), (8 + 1 + 20 * 10 + 3) * us, "kernels that take longer than the host follow one another")
+local small = g.ones(1, { device = "sim" })
+near(took(function()
+    local y = small
+    for _ = 1, 20 do y = y + 1 end
+    g.synchronize()
+end), (20 * 8 + 1 + 2 + 3) * us + 8e-9, "short ones wait for the host")
+-- matmul 100 x 100: 120,000 bytes in 120 us, 2e6 operations in 2000 us
+local m = g.randn(100, 100, { device = "sim" })
+local half = m:to "f16"
+near(took(function() local _ = m:matmul(m) g.synchronize() end), (8 + 1 + 2 + 2000 + 3) * us,
+    "a product takes its operations")
+near(took(function() local _ = half:matmul(half) g.synchronize() end), (8 + 1 + 2 + 250 + 3) * us,
+    "and less in 16 bits")
+sim.tf32 = true
+near(took(function() local _ = m:matmul(m) g.synchronize() end), (8 + 1 + 2 + 1000 + 3) * us,
+    "and in tf32, where it is allowed")
+sim.tf32 = false
+
+-- ---- waits ----
+near(took(function()
+    local s = (x + 1):sum() -- sum: 4004 bytes, 1000 operations: 2 + 4.004 us
+    s:item()
+end), (8 + 1 + 10 + 6.004 + 2 + 0.016 + 3) * us - 0 * us, "item: the sum, the copy, the wait")
+local e0, e1
+g.synchronize()
+local s = g.current_stream "sim"
+e0 = s:record()
+local _ = x + 1
+e1 = s:record()
+t.is(e1:done(), false, "an event is not reached before the clock is there")
+near(e0:elapsed(e1), 19 * us, "events: the host's 8 us, launch and kernel")
+t.is(e1:done(), true, "after the wait it is")
+near(took(function() e1:synchronize() end), 0, "waiting for what is done takes no time")
+
+-- ---- streams ----
+local s1, s2 = g.stream "sim", g.stream "sim"
+local lstm_like = g.ones(1000, { device = "sim" })
+local function on(stream, n)
+    stream:use(function() for _ = 1, n do local _ = lstm_like + 1 end end)
+end
+-- Alone each kernel is 2 us that overlap and 8 of work that is shared: 10 kernels on each of two
+-- streams have 160 us of work together.
+local one = took(function() on(s1, 10) on(s1, 10) g.synchronize() end)
+local two = took(function() on(s1, 10) on(s2, 10) g.synchronize() end)
+near(one, (8 + 1 + 200 + 3) * us, "one stream")
+t.ok(two < one and two >= 8 * us + 160 * us, "two share the card's memory: " .. two / us)
+-- work that is all latency overlaps whole
+local slow = { like = "h200", name = "latency", launch = 0, kernel = 1e-3, wait = 0 }
+sim.card, sim.host = slow, 1e-6
+one = took(function() on(s1, 5) on(s1, 5) g.synchronize() end)
+two = took(function() on(s1, 5) on(s2, 5) g.synchronize() end)
+t.ok(math.abs(one / two - 2) < 0.01, "kernels that only have latency overlap: " .. one / two)
+sim.card, sim.host = round, 8e-6
+
+-- ---- copies ----
+local host = g.ones(1000)
+local pinned = host:pin_memory()
+near(took(function() local _ = host:to "sim" end), (8 + 1 + 2 + 16 + 3) * us,
+    "a pageable copy waits")
+near(took(function() local _ = pinned:to("sim", { non_blocking = true }) end), 8 * us,
+    "a pinned one does not")
+near(took(function()
+    local _ = pinned:to("sim", { non_blocking = true }) g.synchronize()
+end), (8 + 1 + 2 + 4 + 3) * us, "and takes the bus's time")
+local other = took(function()
+    s1:use(function() local _ = pinned:to("sim", { non_blocking = true }) end)
+    s2:use(function() local _ = x + 1 end)
+    g.synchronize()
+end)
+near(other, (16 + 1 + 10 + 3) * us, "a copy runs beside a kernel")
+
+-- ---- a full queue, errors, results ----
+local filled = took(function() for _ = 1, 5000 do local _ = lstm_like + 1 end g.synchronize() end)
+near(filled, (8 + 1 + 50000 + 3) * us, "a full queue stops the host, not the card")
+local wrong = g.randn(4, 4, { device = "sim" })
+local bad = g.tensor({ 9 }, { dtype = "i64" }):to "sim"
+local gathered = wrong:index_select(1, bad)
+local ok, why = pcall(function() return gathered:sum():item() end)
+t.ok(not ok and tostring(why):find "index 9 is out of range", "a failure is raised by the wait")
+t.is((x * 3):sum():item(), 3000.0, "and results are real")
+
+-- ---- the profiler ----
+local p = g.profile.run({ flops = true }, function()
+    local y = x
+    for _ = 1, 4 do y = y + 1 end
+    return y:sum():item()
+end)
+near(p.wall, (8 + 1 + 40 + 6.004 + 2.016 + 3) * us, "a profile's wall time")
+local rows = {}
+for _, row in ipairs(p:rows()) do rows[row.name] = row end
+t.is(rows.add.self_device_time_total, 40000, "the device's time, in ns")
+t.is(rows.add.self_cpu_time_total, 32000, "the host's")
+t.is(rows.add.bytes_per_second, 8e8, "the rate")
+t.is(rows.add.roofline, 0.8, "the share of the bound: 8 of 10 us")
+t.is(p.modelled, "modelled R1, host 8 us an op", "it says that it is modelled")
+t.ok(p:table { width = 300 }:find "SIM is a modelled R1, host 8 us an op", "so does its table")
+t.ok(p:table { width = 300 }:find "Roofline", "which has a roofline")
+t.ok(tostring(p):find "modelled R1", "and its text")
+t.is(p:whatif({}).wall_ns, p.wall_ns, "a replay of it takes as long")
+local f = g.timeit(function() return x + 1 end, { print = false })
+near(f.time, (1 + 100 + 8 + 3) * us / 10, "timeit")
+t.is(f.modelled, "modelled R1", "timeit says so")
+t.ok(tostring(f):find "modelled R1, host 8 us an op", "in its text")
+t.ok(tostring(g.compare({ a = function() return x + 1 end }, { print = false }))
+    :find "modelled R1", "compare does")
+t.ok(g.sync.report(false):find "sim: modelled R1", "sync.report does")
+ok, why = pcall(g.profile.run, function() sim.card = "t4" end)
+t.ok(not ok and why:find "sim.card: a profile is running", "no change while a profile runs")
+
+-- ---- settings ----
+local function fails(fn, part)
+    local done, text = pcall(fn)
+    t.ok(not done and text:find(part, 1, true), part)
+end
+fails(function() sim.card = "v9" end, 'expected "h200", "h100", "a100", "t4", or a table')
+fails(function() sim.card = 3 end, "expected a card's name")
+fails(function() sim.card = { bandwidth = 1 } end, "no memory (expected all figures")
+fails(function() sim.card = { like = "h200", speed = 1 } end, "unknown figure 'speed'")
+fails(function() sim.card = { like = "h200", f32 = -1 } end, "f32: expected a number above 0")
+fails(function() sim.card = { like = "h200", launch = 2 } end, "launch: expected seconds")
+fails(function() sim.card = { like = "v9" } end, "no card 'v9'")
+fails(function() sim.host = 0 end, "sim.host: expected seconds")
+fails(function() sim.tf32 = 1 end, "sim.tf32: expected true or false")
+fails(function() sim.speed = 1 end, 'sim has no field "speed"')
+fails(function() g.ones(1, { device = "cuda" }) end, "sim stands in for a card")
+local cards = g.sim.cards()
+t.is(cards.h200.bandwidth, 4.8e12, "the H200's memory, by its data sheet")
+t.is(cards.t4.f16, 65e12, "the T4's tensor cores")
+for key, card in pairs(cards) do
+    t.ok(card.f16 > card.f32 and card.pinned > card.pageable, key .. ": figures in order")
+end
+
+-- ---- back ----
+sim.host = nil
+local before = g.clock()
+sim.card = nil
+t.ok(g.clock() >= before, "the clock does not go back")
+t.is((x * 3):sum():item(), 3000.0, "sim works as before")
+t.is(g.profile.run(function() return x + 1 end).modelled, nil, "nothing is modelled")
+e0 = g.current_stream("sim"):record()
+t.ok(e0:elapsed(e0) == 0, "and events are real")
+t.done()

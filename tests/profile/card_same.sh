@@ -1,0 +1,45 @@
+#!/bin/bash
+# With a card and a fixed time of the host for an op, a program prints the same twice, digit for
+# digit, also where the machine is busy meanwhile.
+root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
+build=${GPUSH_BUILD:-$root/build/default}
+. "$root/tests/support/tap.sh"
+gpush=$build/gpush
+
+dir=$(mktemp -d)
+trap 'kill $busy 2>/dev/null; rm -rf "$dir"' EXIT
+cat >"$dir/train.lua" <<'END'
+sim.host = 8e-6
+manual_seed(1)
+local model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10)):to "sim"
+local opt = optim.Adam(model:parameters(), { lr = 1e-3 })
+local x, y = randn(256, 64):to "sim", randint(1, 10, { 256 }):to "sim"
+local t0 = clock()
+local prof = profile.run(function()
+    for step = 1, 5 do
+        local loss = cross_entropy(model(x), y)
+        opt:zero_grad()
+        loss:backward()
+        opt:step()
+        if step % 2 == 1 then print(loss:item()) end
+    end
+end)
+print(("%.17g"):format(clock() - t0), prof.wall_ns)
+print(prof:table { width = 200 })
+print(sync.report(false))
+print(timeit(function() return model(x) end, { print = false }))
+END
+run() { (cd "$dir" && "$gpush" --card h200 train.lua 2>&1); }
+first=$(run)
+tap_is "$(grep -c 'modelled H200, host 8 us an op' <<<"$first")" 3 "the table, the report and timeit are labelled"
+tap_is "$(run)" "$first" "a second run prints the same"
+(while :; do :; done) &
+busy=$!
+tap_is "$(run)" "$first" "and a third beside a busy loop"
+kill $busy
+tap_is "$("$gpush" --card 2>&1 | head -1 | sed 's/.*: //')" "'--card' needs argument" "--card alone is an error"
+"$gpush" --card v9 -e 'print(1)' >"$dir/out" 2>"$dir/err"
+tap_is "$?/$(cat "$dir/out")" 1/ "an unknown card ends the program"
+tap_ok "$(grep -q 'no card .v9. is known' "$dir/err"; echo $?)" "and says what is known"
+tap_is "$("$gpush" --card t4 -e 'print(sim.card, sim.label)')" "t4	modelled T4" "--card sets sim.card"
+tap_done

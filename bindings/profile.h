@@ -14,8 +14,9 @@ gp_prof *gp_lua_check_prof(lua_State *L, int i);
 /* Pushes a profile that has none yet: what is stored there is Lua's. */
 gp_prof **gp_lua_push_prof(lua_State *L);
 
-/* The card that the value at idx, absolute, says: a name or a table of figures. Raises. */
-void gp_lua_check_card(lua_State *L, int idx, gp_card *card);
+/* The card that the value at idx, absolute, says: a name or a table of figures. Raises, in the name
+ * of `what`. */
+void gp_lua_check_card(lua_State *L, const char *what, int idx, gp_card *card);
 
 /* Adds the method whatif to the table on top, and for scripts/lua/whatif.lua the lists of what a
  * replay tells as functions of the registry's "gpush.replay". */

@@ -36,67 +36,65 @@ static char *figure_names(char *buf, size_t n) {
     return buf;
 }
 
-static void set_figure(lua_State *L, gp_card *card, const char *key) {
+static void set_figure(lua_State *L, const char *what, gp_card *card, const char *key) {
     int i = 0;
     char known[300];
     while (i < GP_FIGURES && strcmp(key, gp_figure_names[i]) != 0) i++;
     if (i == GP_FIGURES)
-        luaL_error(L, "sim.card: unknown figure '%s' (expected name, like, %s)", key,
+        luaL_error(L, "%s: unknown figure '%s' (expected name, like, %s)", what, key,
                    figure_names(known, sizeof known));
     double v = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : NAN;
     bool seconds = i >= GP_FIGURE_launch;
     if (!(v >= 0 && v <= (seconds ? 1 : 1e30)) || (!seconds && v == 0))
-        luaL_error(L, "sim.card: %s: expected %s, got %s", key,
+        luaL_error(L, "%s: %s: expected %s, got %s", what, key,
                    seconds ? "seconds, from 0 to 1" : "a number above 0",
                    luaL_tolstring(L, -1, NULL));
     card->figure[i] = v;
 }
 
-static bool text_field(lua_State *L, int idx, const char *key) {
+static bool text_field(lua_State *L, const char *what, int idx, const char *key) {
     int type = lua_getfield(L, idx, key);
     if (type != LUA_TNIL && type != LUA_TSTRING)
-        luaL_error(L, "sim.card: %s: expected a text, got %s", key, luaL_typename(L, -1));
+        luaL_error(L, "%s: %s: expected a text, got %s", what, key, luaL_typename(L, -1));
     return type == LUA_TSTRING;
 }
 
 /* {name =, like = "h200", FIGURE =, …}: what is not given is as of `like`. */
-static void own_card(lua_State *L, int idx, gp_card *card) {
+static void own_card(lua_State *L, const char *what, int idx, gp_card *card) {
     *card = (gp_card){.name = "own card"};
-    if (text_field(L, idx, "like")) {
+    if (text_field(L, what, idx, "like")) {
         const gp_card *like = gp_card_find(lua_tostring(L, -1));
-        if (!like) gp_lua_raise(L);
+        if (!like) luaL_error(L, "%s: like: %s", what, gp_error());
         memcpy(card->figure, like->figure, sizeof card->figure);
         snprintf(card->name, sizeof card->name, "own card like %.15s", like->name);
     }
-    if (text_field(L, idx, "name"))
+    if (text_field(L, what, idx, "name"))
         snprintf(card->name, sizeof card->name, "%.31s", lua_tostring(L, -1));
     lua_pop(L, 2);
     for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
         if (lua_type(L, -2) != LUA_TSTRING)
-            luaL_error(L,
-                       "sim.card: expected figures by name, as in {like = \"h200\", f32 = 1e13}");
+            luaL_error(L, "%s: expected figures by name, as in {like = \"h200\", f32 = 1e13}",
+                       what);
         const char *key = lua_tostring(L, -2);
-        if (strcmp(key, "like") != 0 && strcmp(key, "name") != 0) set_figure(L, card, key);
+        if (strcmp(key, "like") != 0 && strcmp(key, "name") != 0) set_figure(L, what, card, key);
     }
     for (int i = 0; i < GP_FIGURE_launch; i++)
         if (!(card->figure[i] > 0))
-            luaL_error(L,
-                       "sim.card: no %s (expected all figures, or like = \"h200\" for the others)",
-                       gp_figure_names[i]);
+            luaL_error(L, "%s: no %s (expected all figures, or like = \"h200\" for the others)",
+                       what, gp_figure_names[i]);
 }
 
-void gp_lua_check_card(lua_State *L, int idx, gp_card *card) {
+void gp_lua_check_card(lua_State *L, const char *what, int idx, gp_card *card) {
     if (lua_istable(L, idx)) {
-        own_card(L, idx, card);
+        own_card(L, what, idx, card);
     } else {
         if (lua_type(L, idx) != LUA_TSTRING)
             luaL_error(L,
-                       "sim.card: expected a card's name such as \"h200\", a table of figures, or "
-                       "nil, got %s",
-                       luaL_typename(L, idx));
+                       "%s: expected a card's name such as \"h200\", or a table of figures, got %s",
+                       what, luaL_typename(L, idx));
         const char *name = lua_tostring(L, idx);
         const gp_card *known = gp_card_find(name);
-        if (!known) gp_lua_raise(L);
+        if (!known) luaL_error(L, "%s: %s", what, gp_error());
         *card = *known;
     }
     card->tf32 = tf32;
@@ -112,7 +110,7 @@ static void check_idle(lua_State *L, const char *key) {
 static void set_card(lua_State *L) {
     gp_card card;
     bool off = lua_isnil(L, 3) || (lua_isboolean(L, 3) && !lua_toboolean(L, 3));
-    if (!off) gp_lua_check_card(L, 3, &card);
+    if (!off) gp_lua_check_card(L, "sim.card", 3, &card);
     gp_lua_enter(L);
     if (!gp_model_set(off ? NULL : &card)) gp_lua_raise(L);
 }

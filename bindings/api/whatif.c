@@ -17,6 +17,7 @@ enum { LINES = 32, SCALES = 32, TEXT = 600 };
 /* What the options say, whose texts lie in Lua's arguments. */
 typedef struct options {
     gp_whatif w;
+    gp_card card;
     gp_whatif_line line[LINES];
     gp_whatif_scale scale[SCALES];
     char file[LINES][256];
@@ -128,8 +129,30 @@ static void check_found(lua_State *L, const gp_prof *p, const options *o) {
     }
 }
 
-/* prof:whatif{without =, scale =, host =, overlap =} -> a profile, predicted */
-static int l_whatif(lua_State *L) {
+static bool has_cost(const gp_prof *p) {
+    gp_at at = gp_first(p->host);
+    for (gp_rec *r; (r = gp_next(&at));)
+        if (r->kind == GP_REC_OP && r->cost) return true;
+    return false;
+}
+
+/* Reads the card at i and says it; raises where the record does not have what it needs. */
+static void check_device(lua_State *L, const char *what, const gp_prof *p, int i, options *o) {
+    if (lua_isnoneornil(L, i)) return;
+    gp_lua_check_card(L, what, i, &o->card);
+    if (!has_cost(p))
+        luaL_error(L,
+                   "%s: no op's cost is on the record (expected a profile of "
+                   "profile.run{flops = true})",
+                   what);
+    if (!p->workers)
+        luaL_error(L, "%s: no device ran anything (expected a record of sim or cuda)", what);
+    o->w.card = &o->card;
+    say(o, "%son a modelled %s", o->len ? ", " : "", o->card.name);
+}
+
+/* what: names the card's argument in messages. */
+static int predict(lua_State *L, const char *what) {
     options *o = lua_newuserdatauv(L, sizeof *o, 0);
     gp_prof *p = gp_lua_check_prof(L, 1);
     memset(o, 0, sizeof *o);
@@ -143,11 +166,23 @@ static int l_whatif(lua_State *L) {
         return luaL_error(L, "whatif: host: expected a factor from 0 to 1e6, got %f", o->w.host);
     if (o->w.host != 1) say(o, "%shost x %g", o->len ? ", " : "", o->w.host);
     if (o->w.overlap) say(o, "%scopies beside kernels", o->len ? ", " : "");
+    check_device(L, what, p, 6, o);
     check_found(L, p, o);
     gp_prof **box = gp_lua_push_prof(L);
     gp_lua_enter(L);
     *box = gp_prof_predict(p, &o->w, o->len ? o->text : "nothing changed");
     return *box ? 1 : gp_lua_raise(L);
+}
+
+/* prof:whatif{without =, scale =, host =, overlap =, device =} -> a profile, predicted */
+static int l_whatif(lua_State *L) { return predict(L, "whatif: device"); }
+
+/* prof:on(card) -> the profile as it would be on a card, predicted */
+static int l_on(lua_State *L) {
+    lua_settop(L, 2);
+    luaL_checkany(L, 2);
+    for (int i = 0; i < 4; i++) lua_pushnil(L), lua_insert(L, 2);
+    return predict(L, "profile.on: card");
 }
 
 /* ---- timelines ---- */
@@ -272,8 +307,10 @@ static int l_idle(lua_State *L) {
 
 void gp_lua_set_whatif(lua_State *L) {
     static const gp_lua_function methods[] = {
-        {"profile.whatif", "self profile, any? without, any? scale, number? host, bool? overlap",
+        {"profile.whatif",
+         "self profile, any? without, any? scale, number? host, bool? overlap, any? device",
          l_whatif},
+        {"profile.on", "self profile, any card", l_on},
         {NULL, NULL, NULL}};
     static const luaL_Reg lists[] = {
         {"savings", l_savings}, {"critical_path", l_critical_path}, {"idle", l_idle}, {NULL, NULL}};

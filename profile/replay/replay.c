@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/device/device.h"
+#include "profile/sync.h"
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -46,6 +46,7 @@ typedef struct pass {
     uint64_t *ready;     /* by stream: when its kernels so far have ended, */
     uint64_t *copied[3]; /* and by gp_copy_kind its copies, where they run beside kernels */
     uint64_t ended;      /* all commands so far */
+    bool *pageable;      /* by command */
 } pass;
 
 static bool add_point(gp_replayed *r, uint64_t from, uint64_t to) {
@@ -84,12 +85,52 @@ static gp_copy_kind copy_kind(const gp_rec *r) {
                                     : GP_COPY_D2D;
 }
 
+/* ---- on a card ---- */
+
+static int64_t figure(const pass *p, gp_figure i) {
+    return (int64_t)(p->w->card->figure[i] * 1e9 + 0.5);
+}
+
+/* What a command takes on the card. The first kernel of an op stands for all of them. */
+static uint64_t modelled(const pass *p, int i) {
+    const gp_command *c = &p->t->command[i];
+    if (c->rec->kind == GP_REC_MOVED)
+        return (uint64_t)figure(p, GP_FIGURE_kernel) +
+               gp_card_copy(p->w->card, (double)c->rec->bytes, !p->pageable[i]);
+    if (i > 0 && c->host && p->t->command[i - 1].host == c->host) return 0;
+    const gp_cost *cost = c->host && c->host->kind == GP_REC_OP ? c->host->cost : NULL;
+    if (!cost) return c->rec->t1 - c->rec->t0;
+    gp_card_time time = gp_card_kernel(p->w->card, cost);
+    return time.fixed + time.work;
+}
+
+/* Copies that a read of the host waits for are of memory that is not pinned. */
+static void note_pageable(pass *p) {
+    for (int i = 0; i < p->t->nsteps; i++) {
+        const gp_step_at *s = &p->t->step[i];
+        if (s->kind == GP_STEP_WAIT && s->command >= 0)
+            p->pageable[s->command] = gp_sync_watched((gp_why)s->rec->why);
+    }
+}
+
+static uint64_t duration(const pass *p, int i) {
+    const gp_rec *r = p->t->command[i].rec;
+    return scaled(p->w->card ? modelled(p, i) : r->t1 - r->t0, factor(p->w, r));
+}
+
+/* From what gate `gate` waits for to the start of c. */
+static int64_t lag(const pass *p, const gp_command *c, gp_gate gate) {
+    if (!p->w->card) return c->lag[gate];
+    bool runs = !c->host || c->host->kind != GP_REC_OP || !c->host->cost || c->host->cost->passes;
+    return gate == GP_GATE_LAUNCH && runs ? figure(p, GP_FIGURE_launch) : 0;
+}
+
 /* When command i may begin after what its gates say. */
 static uint64_t begin(const pass *p, int i, uint64_t stream) {
     const gp_command *c = &p->t->command[i];
-    uint64_t from = most(p->t->p->t0, later(p->r->launch[i], c->lag[GP_GATE_LAUNCH]));
-    if (stream) from = most(from, later(stream, c->lag[GP_GATE_STREAM]));
-    if (c->after >= 0) from = most(from, later(p->r->end[c->after], c->lag[GP_GATE_ORDER]));
+    uint64_t from = most(p->t->p->t0, later(p->r->launch[i], lag(p, c, GP_GATE_LAUNCH)));
+    if (stream) from = most(from, later(stream, lag(p, c, GP_GATE_STREAM)));
+    if (c->after >= 0) from = most(from, later(p->r->end[c->after], lag(p, c, GP_GATE_ORDER)));
     return from;
 }
 
@@ -111,7 +152,7 @@ static void run_in_order(pass *p, int i, uint64_t ns) {
 
 static void launch(pass *p, int i) {
     const gp_command *c = &p->t->command[i];
-    uint64_t ns = scaled(c->rec->t1 - c->rec->t0, factor(p->w, c->rec));
+    uint64_t ns = duration(p, i);
     gp_copy_kind kind = copy_kind(c->rec);
     p->r->launch[i] = p->now;
     if (p->w->overlap && kind != GP_COPY_D2D) run_beside(p, i, kind, ns);
@@ -122,11 +163,20 @@ static void launch(pass *p, int i) {
 static bool wait(pass *p, const gp_step_at *s) {
     if (!add_point(p->r, s->t, p->now)) return false;
     p->at = s->t1;
-    if (!gp_whatif_drops(p->w, s->rec)) {
+    if (!gp_whatif_drops(p->w, s->rec) && p->w->card && s->command >= 0) {
+        uint64_t end = p->r->end[s->command];
+        if (end > p->now) p->now = later(end, figure(p, GP_FIGURE_wait));
+    } else if (!gp_whatif_drops(p->w, s->rec)) {
         uint64_t after = s->command < 0 ? 0 : later(p->r->end[s->command], s->after);
         p->now = most(later(p->now, s->own), after);
     }
     return add_point(p->r, s->t1, p->now);
+}
+
+/* From the end of all work to that of the profile's wait for it. */
+static uint64_t drain(const pass *p) {
+    if (!p->w->card) return (uint64_t)p->t->drain;
+    return p->ended > p->now ? (uint64_t)figure(p, GP_FIGURE_wait) : 0;
 }
 
 static bool run_steps(pass *p) {
@@ -141,9 +191,8 @@ static bool run_steps(pass *p) {
     }
     if (!advance(p, t->p->done) || !add_point(p->r, t->p->done, p->now)) return false;
     p->r->done = p->now;
-    p->r->t1 = p->ended > p->now || t->p->t1 > t->p->done
-                   ? most(p->now, p->ended) + (uint64_t)t->drain
-                   : p->now;
+    p->r->t1 =
+        p->ended > p->now || t->p->t1 > t->p->done ? most(p->now, p->ended) + drain(p) : p->now;
     return true;
 }
 
@@ -155,9 +204,12 @@ bool gp_replay_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r) {
                        .end = malloc(n * sizeof *r->end)};
     size_t streams = (size_t)t->nstreams + 1;
     p.ready = calloc(4 * streams, sizeof *p.ready);
+    p.pageable = calloc(n, sizeof *p.pageable);
+    if (p.pageable) note_pageable(&p);
     for (int kind = 0; p.ready && kind < 3; kind++)
         p.copied[kind] = p.ready + (size_t)(kind + 1) * streams;
-    bool ok = r->launch && r->start && r->end && p.ready && run_steps(&p);
+    bool ok = r->launch && r->start && r->end && p.ready && p.pageable && run_steps(&p);
+    free(p.pageable);
     free(p.ready);
     return ok || gp_fail("profile: out of memory");
 }

@@ -25,6 +25,8 @@ typedef struct gp_whatif {
     int nscale;
     double host;  /* factor on the host's time in which it neither waits nor computes an op; 1 */
     bool overlap; /* copies between host and device run beside kernels */
+    const gp_card *card; /* devices' work takes this card's times, by the costs on the record; NULL:
+                            those of the record */
 } gp_whatif;
 
 /* The times of a replay: ns on the record's clock, from the same t0. */

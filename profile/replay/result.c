@@ -1,4 +1,5 @@
 /* Makes a profile of a replay: the record's events at their new times. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,11 +114,21 @@ static bool copy_devices(maker *m) {
     return ok;
 }
 
+/* What was predicted for a card is of it, whatever the record was of. */
+static bool note_card(gp_prof *p, const gp_card *card) {
+    char text[64];
+    if (!card) return true;
+    snprintf(text, sizeof text, "modelled %s", card->name);
+    p->card = gp_intern_put(p->names, card, sizeof *card);
+    p->modelled = gp_intern_put(p->names, text, strlen(text));
+    return (p->card && p->modelled) || gp_fail("profile: out of memory");
+}
+
 static bool make(maker *m, gp_prof *p, const char *predicted) {
     m->to = gp_prof_derive(p, predicted);
     if (m->to && copy_host(m) && copy_devices(m)) {
         m->to->done = m->r->done, m->to->t1 = m->r->t1;
-        return true;
+        return note_card(m->to, m->w->card);
     }
     return gp_fail("profile: out of memory");
 }

@@ -188,7 +188,6 @@ bool gp_model_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_co
                    gp_storage *host, uint64_t id) {
     gp_released none = {.n = 0};
     uintptr_t bits = ((model_stream *)s->impl)->host_bits;
-    gp_clock_op();
     make_room(s);
     enter();
     memcpy((void *)((uintptr_t)dst & bits), (const void *)((uintptr_t)src & bits), bytes);

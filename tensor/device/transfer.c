@@ -70,6 +70,7 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
     if (!returns && !gp_wait_allowed(s, why, what))
         return false; /* error mode refuses before anything is queued */
     if (launch) launch(s);
+    gp_clock_op();
     uint64_t id = hook ? hook(s, kind, bytes, pageable) : 0;
     uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
     if (!dev->vt->copy(s, dst->a.data, src->a.data, bytes, kind, host, id))

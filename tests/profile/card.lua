@@ -150,6 +150,35 @@ t.ok(g.sync.report(false):find "sim: modelled R1", "sync.report does")
 ok, why = pcall(g.profile.run, function() sim.card = "t4" end)
 t.ok(not ok and why:find "sim.card: a profile is running", "no change while a profile runs")
 
+-- ---- predictions ----
+-- A record of one card, on another, is what that one would have recorded.
+local w = g.randn(64, 64, { device = "sim" })
+local function step()
+    local y = g.randn(256, 64, { device = "sim" })
+    for _ = 1, 3 do y = y:matmul(w):relu() end
+    local n = y:sum():item()
+    local d = pinned:to("sim", { non_blocking = true })
+    local h = y:to "f16"
+    return (d + n):sum():item() + h:matmul(h:t()):sum():item() + g.randn(256):to("sim"):sum():item()
+end
+local walls, profs = {}, {}
+for _, card in ipairs { "h200", "t4", "a100" } do
+    sim.card = card
+    profs[card] = g.profile.run({ flops = true }, step)
+    walls[card] = profs[card].wall_ns
+end
+for a, prof in pairs(profs) do
+    for b, wall in pairs(walls) do
+        t.is(prof:on(b).wall_ns, wall, ("a record of %s on %s"):format(a, b))
+    end
+end
+local on = profs.h200:whatif { device = "t4", without = "item" }
+t.is(on.predicted, "without item, on a modelled T4", "with other changes")
+t.is(on.modelled, "modelled T4", "labelled")
+t.ok(on:table { width = 300 }:find "Predicted by a replay, not measured: .*modelled T4",
+    "in its table, too")
+sim.card, sim.host = round, 8e-6
+
 -- ---- settings ----
 local function fails(fn, part)
     local done, text = pcall(fn)
@@ -157,6 +186,9 @@ local function fails(fn, part)
 end
 fails(function() sim.card = "v9" end, 'expected "h200", "h100", "a100", "t4", or a table')
 fails(function() sim.card = 3 end, "expected a card's name")
+fails(function() p:on "v9" end, "no card 'v9'")
+fails(function() p:whatif { device = 3 } end, "whatif: device: expected a card's name")
+fails(function() g.profile.run(step):on "t4" end, "no op's cost is on the record")
 fails(function() sim.card = { bandwidth = 1 } end, "no memory (expected all figures")
 fails(function() sim.card = { like = "h200", speed = 1 } end, "unknown figure 'speed'")
 fails(function() sim.card = { like = "h200", f32 = -1 } end, "f32: expected a number above 0")

@@ -224,17 +224,22 @@ local topics = {
             times of both, what changed most first; then both wall times and waits.",
         options = "group: 'op', 'region', 'line', 'shape' or 'stack'; limit: how many rows",
         see = "profile, profile.table, compare" },
-    ["profile.whatif"] = { call = "prof:whatif{without=, scale=, host=, overlap=}",
+    ["profile.whatif"] = { call = "prof:whatif{without=, scale=, host=, overlap=, device=}",
         text = "What the profile would be if something were other than it was: a profile like any \z
             other, predicted by a replay of the record, in which nothing runs. Its field \z
             predicted says what was changed.",
         options = "without: waits that are left out, a line as 'train.lua:40', a cause as 'item', \z
             'all', or a list of them; scale: factors on the time of ops, as {conv2d = 0.5}; host: \z
             a factor on the host's time outside of waits; overlap: copies between host and \z
-            device run beside kernels",
+            device run beside kernels; device: a card, as in sim.card, whose times the work takes",
         raises = "when a line has no wait on the record, or an op is not on it",
         example = "profile.run(ones, 3):whatif{host = 0.5}.predicted\n--> host x 0.5",
         see = "profile.savings, profile.critical_path" },
+    ["profile.on"] = { call = "prof:on(card)",
+        text = "The profile as it would be on a card, by its data sheet: prof:whatif{device = \z
+            card}. The record needs profile.run's flops = true.",
+        raises = "when no op's cost is on the record, or no device ran anything",
+        see = "profile.whatif, sim.card" },
     ["profile.savings"] = { call = "prof:savings()",
         text = "What the run would take less without each line's waits, predicted by a replay, \z
             as a list that prints as a table: file, line, why, what, count, waited, saves \z

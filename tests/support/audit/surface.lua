@@ -4,7 +4,7 @@
 -- own files; apart: what is tested elsewhere, with the reason.
 local S = {}
 
-S.areas = { "sync", "profile", "json", "npy", "npz", "image", "safetensors", "autograd",
+S.areas = { "sync", "sim", "profile", "json", "npy", "npz", "image", "safetensors", "autograd",
     "checkpoint", "data", "data.transforms",
     "nn", "nn.init", "nn.utils", "optim", "optim.lr", "amp", "cuda" }
 
@@ -31,6 +31,7 @@ S.apart = {
     ["nn.Identity"] = "it takes anything, as PyTorch's",
     ["data.TensorDataset"] = "it takes any number of tensors",
     ["profile:diff"] = "tests/profile/profile.lua",
+    ["profile:on"] = "tests/profile/card.lua",
     ["profile:report"] = "tests/profile/profile.lua",
     ["g.clone"] = "a method", ["module:cuda"] = "no CUDA device here",
     ["tensor:cuda"] = "no CUDA device here", ["profile.stop"] = "a profile must be running",

@@ -28,4 +28,8 @@ void gp_lua_set_save(lua_State *L);
 /* Makes the registry's "gpush.usage", for scripts/lua/usage.lua. */
 void gp_lua_set_usage(lua_State *L);
 
+/* Stores the function that scripts/lua/report reads a record by as the registry's
+ * "gpush.record_columns". */
+void gp_lua_set_columns(lua_State *L);
+
 #endif

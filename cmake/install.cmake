@@ -6,7 +6,7 @@ install(TARGETS module DESTINATION lib/lua/5.4)
 if(TARGET gpush_cuda)
     install(TARGETS gpush_cuda DESTINATION lib/gpush)
 endif()
-install(DIRECTORY scripts/ DESTINATION share/gpush FILES_MATCHING PATTERN "*.lua" PATTERN report.html
+install(DIRECTORY scripts/ DESTINATION share/gpush FILES_MATCHING PATTERN "*.lua" PATTERN "report/*"
     PATTERN man EXCLUDE PATTERN completion EXCLUDE)
 install(FILES ${CMAKE_BINARY_DIR}/docs/gpush.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES scripts/completion/gpush.bash DESTINATION share/bash-completion/completions RENAME gpush)

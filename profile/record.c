@@ -192,7 +192,7 @@ static void device(const gp_activity *ran) {
                   .kernel = ran->kernel};
 }
 
-static void memory(gp_device *dev, int64_t bytes) {
+static void memory(gp_device *dev, const gp_storage *block, int64_t bytes) {
     int64_t level = atomic_fetch_add(&in_use[dev->slot], bytes) + bytes;
     gp_track *t = track();
     gp_rec *r = !t ? NULL : t->worker ? gp_track_append(t) : append_here(t);
@@ -201,7 +201,8 @@ static void memory(gp_device *dev, int64_t bytes) {
                   .name = "memory",
                   .kind = GP_REC_ALLOC,
                   .where = dev,
-                  .bytes = bytes};
+                  .bytes = bytes,
+                  .block = block};
     r->t0 = r->t1 = gp_now_ns();
 }
 

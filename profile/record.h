@@ -53,6 +53,7 @@ typedef struct gp_rec {
     union {
         const char *shapes; /* OP with opts.shapes: gp_rec_shapes() reads it; else NULL */
         const char *kernel; /* KERNEL: its own name; HELD: the call; NULL: unknown */
+        const void *block;  /* ALLOC: which block of memory; freed ones are used again */
     };
 } gp_rec;
 _Static_assert(sizeof(gp_rec) == 80, "gp_prof_opts.limit says so");
@@ -169,6 +170,8 @@ extern int (*gp_record_stack)(gp_srcloc *frame, int max);
 
 /* Writes "f32 2x3, f32 3" from rec->shapes, "" for NULL: at most n bytes, cut; returns buf. */
 char *gp_rec_shapes(const char *shapes, char *buf, size_t n);
+/* The kind as scripts see it: "op", "copied"; static. */
+const char *gp_rec_kind_name(gp_rec_kind kind);
 /* The name as tables and traces show it: "add_", "wait: item". */
 char *gp_rec_name(const gp_rec *r, char *buf, size_t n);
 

@@ -21,6 +21,13 @@ char *gp_rec_shapes(const char *shapes, char *buf, size_t n) {
     return buf;
 }
 
+const char *gp_rec_kind_name(gp_rec_kind kind) {
+    static const char *const names[] = {"op",     "region", "wait", "copy",   "kernel",
+                                        "copied", "memory", "held", "switch", "call"};
+    _Static_assert(sizeof names / sizeof *names == GP_REC_KINDS, "a name for each kind");
+    return names[kind];
+}
+
 char *gp_rec_name(const gp_rec *r, char *buf, size_t n) {
     if (r->kind == GP_REC_WAIT)
         snprintf(buf, n, "wait: %s", r->why == GP_WHY_queue ? "full queue" : r->name);

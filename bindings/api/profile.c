@@ -293,12 +293,9 @@ static int l_trace(lua_State *L) {
 }
 
 static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
-    static const char *const kinds[] = {"op",     "region", "wait", "copy",   "kernel",
-                                        "copied", "memory", "held", "switch", "call"};
-    _Static_assert(sizeof kinds / sizeof *kinds == GP_REC_KINDS, "a name for each kind");
     char name[200];
     lua_createtable(L, 0, 10);
-    set_string(L, "kind", kinds[r->kind]);
+    set_string(L, "kind", gp_rec_kind_name((gp_rec_kind)r->kind));
     set_string(L, "name", gp_rec_name(r, name, sizeof name));
     set_int(L, "start", (int64_t)(r->t0 - p->t0));
     set_int(L, "stop", (int64_t)(gp_rec_end(p, r) - p->t0));
@@ -342,11 +339,20 @@ static uint64_t count(const gp_prof *p) {
     return n;
 }
 
-/* prof.wall (s), wall_ns, count (events), dropped, lost, how, modelled, others, foreign (whether
- * another program's trace was loaded); else a method. */
+/* The profile that p was predicted from, or nil. */
+static int push_measured(lua_State *L, gp_prof *p) {
+    if (!p->base) return lua_pushnil(L), 1;
+    gp_prof **box = gp_lua_push_prof(L);
+    *box = p->base;
+    p->base->refs++;
+    return 1;
+}
+
+/* prof.wall (s), wall_ns, count (events), dropped, lost, how, modelled, predicted, measured, others,
+ * foreign (whether another program's trace was loaded); else a method. */
 static int l_prof_index(lua_State *L) {
     const char *key = lua_tostring(L, 2);
-    const gp_prof *p = *(gp_prof **)gp_lua_checkudata(L, 1, PROF);
+    gp_prof *p = *(gp_prof **)gp_lua_checkudata(L, 1, PROF);
     if (p && key && !strcmp(key, "wall"))
         return lua_pushnumber(L, (double)(p->t1 - p->t0) * 1e-9), 1;
     if (p && key && !strcmp(key, "wall_ns"))
@@ -358,6 +364,7 @@ static int l_prof_index(lua_State *L) {
     if (p && key && !strcmp(key, "modelled")) return lua_pushstring(L, p->modelled), 1;
     if (p && key && !strcmp(key, "predicted")) return lua_pushstring(L, p->predicted), 1;
     if (p && key && !strcmp(key, "foreign")) return lua_pushboolean(L, p->foreign), 1;
+    if (p && key && !strcmp(key, "measured")) return push_measured(L, p);
     if (p && key && !strcmp(key, "others")) return lua_pushinteger(L, (lua_Integer)p->others), 1;
     lua_pushvalue(L, 2);
     lua_rawget(L, lua_upvalueindex(1));
@@ -393,6 +400,7 @@ static void make_metatables(lua_State *L) {
     gp_lua_set_whatif(L);
     gp_lua_set_save(L);
     gp_lua_set_usage(L);
+    gp_lua_set_columns(L);
     lua_pushcclosure(L, l_prof_index, 1);
     lua_setfield(L, -2, "__index");
     luaL_newmetatable(L, REGION);

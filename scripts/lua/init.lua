@@ -200,7 +200,8 @@ when_called(gpush, "/fuse.lua", "fuse")
 declared(gpush, "", { fuse = "function fn" })
 -- their methods
 local _, of_profiles = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1)
-when_called(of_profiles, "/report.lua", "diff", "report")
+when_called(of_profiles, "/diff.lua", "diff")
+when_called(of_profiles, "/report/init.lua", "report")
 when_called(of_profiles, "/whatif.lua", "savings", "critical_path", "idle")
 when_called(of_profiles, "/usage.lua", "sync", "waits", "devices", "queues")
 declared(of_profiles, "profile.", { savings = "self profile", idle = "self profile",

@@ -243,8 +243,8 @@ typedef struct gp_hooks {
     void (*_Atomic call)(gp_device *dev, const char *what, bool first, uint64_t t0_ns,
                          uint64_t t1_ns);
     _Atomic bool calls; /* devices opened from now on begin with GP_TRACE_CALLS */
-    void (*_Atomic memory)(gp_device *dev,
-                           int64_t bytes); /* allocated (> 0) or freed (< 0) bytes, as requested */
+    /* A block was allocated (bytes > 0) or is about to be freed (< 0). */
+    void (*_Atomic memory)(gp_device *dev, const gp_storage *block, int64_t bytes);
 } gp_hooks;
 #ifdef GP_PLUGIN /* the program's, reached through the table of plugin_api.h */
 extern gp_hooks *gp_hook_at;

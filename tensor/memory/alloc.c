@@ -249,10 +249,10 @@ static void account(gp_alloc *al, gp_storage *st) {
     if (st->bytes >= LARGE) live_insert(al, st);
 }
 
-/* Reports to the profiler's memory counter; bytes < 0 where some are freed. */
-static void report_memory(gp_device *dev, int64_t bytes) {
-    void (*hook)(gp_device *, int64_t) = GP_HOOK(memory);
-    if (hook) hook(dev, bytes);
+/* Reports to the profiler's memory counter; bytes < 0 where st is freed. */
+static void report_memory(const gp_storage *st, int64_t bytes) {
+    void (*hook)(gp_device *, const gp_storage *, int64_t) = GP_HOOK(memory);
+    if (hook) hook(st->dev, st, bytes);
 }
 
 /* Initialises a block, new or cached, with one reference, which the caller takes over. */
@@ -265,7 +265,7 @@ static gp_storage *begin_life(gp_storage *st, gp_stream *s, int size_class, size
     st->last_writer = NULL;
     st->version = 0;
     atomic_store_explicit(&st->charged, false, memory_order_relaxed);
-    report_memory(s->dev, (int64_t)st->bytes);
+    report_memory(st, (int64_t)st->bytes);
     return st;
 }
 
@@ -362,7 +362,7 @@ static void storage_free(gp_storage *st) {
         return;
     }
     gp_alloc *al = st->dev->alloc;
-    report_memory(st->dev, -(int64_t)st->bytes);
+    report_memory(st, -(int64_t)st->bytes);
     if (for_magazine(st->stream, st->size_class) && !st->used_by && !st->pinned &&
         gp_magazine_push(st))
         return;

@@ -325,25 +325,6 @@ do
     t.error(function() after:diff(before, { grup = "op" }) end, "unknown option 'grup'",
         "an option that is none")
 
-    local page = os.tmpname()
-    profile.run(function() profile.region("</script>\xc3(", waits, 3) end):report(page)
-    local f = io.open(page)
-    local html = f:read "a"
-    f:close()
-    os.remove(page)
-    local data = _G.json.decode(
-        html:match '<script type="application/json" id="data">(.-)</script>')
-    t.is({ #data.waits, data.waits[1].times, data.waits[1].why }, { 1, 3, "item" },
-        "a page has the waits by line")
-    t.is(data.tracks[1].name, "host", "its timeline begins with the host")
-    local depth = {}
-    for _, e in ipairs(data.tracks[1].events) do depth[e[4]] = e[3] end
-    t.is({ depth["</script>?("], depth.sum, depth["wait: item"] }, { 0, 1, 1 },
-        "where what a region holds lies below it, and no name ends the page's data")
-    local kernels = 0
-    for _, e in ipairs(data.tracks[2].events) do kernels = kernels + (e[4] == "sum" and 1 or 0) end
-    t.is({ data.tracks[2].name, kernels }, { ones(1, { device = dev }).device .. ", stream 0", 3 },
-        "and goes on with the streams")
     t.error(function() prof:report("/nowhere/x.html") end,
         "profile.report: cannot write /nowhere/x.html: No such file or directory",
             "a page that cannot be written")

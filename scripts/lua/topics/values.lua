@@ -256,8 +256,10 @@ local topics = {
             and why; with each stream's busy time and how much was queued. It prints as a table.",
         see = "profile.whatif, profile.critical_path" },
     ["profile.report"] = { call = "prof:report(file)",
-        text = "Writes a page for a browser, which needs nothing beside it: the waits by line, a \z
-            timeline of host and streams, the rows.",
+        text = "Writes a page for a browser, which needs nothing beside it: what to change and \z
+            what that saves, a timeline of host and streams, waits by line, the rows by op, \z
+            region, line, shape or stack, a flame graph and, with memory = true, the peak's \z
+            owners.",
         see = "profile, profile.trace" },
     ["profile.sync"] = { call = "prof:sync()",
         text = "The waits of a profile by line, or by region where a loaded trace has no lines: a \z

@@ -32,7 +32,7 @@ S.apart = {
     ["data.TensorDataset"] = "it takes any number of tensors",
     ["profile:diff"] = "tests/profile/profile.lua",
     ["profile:on"] = "tests/profile/card.lua",
-    ["profile:report"] = "tests/profile/profile.lua",
+    ["profile:report"] = "tests/profile/report.lua",
     ["g.clone"] = "a method", ["module:cuda"] = "no CUDA device here",
     ["tensor:cuda"] = "no CUDA device here", ["profile.stop"] = "a profile must be running",
     ["profile:free"] = "the others need the profile",

@@ -1,11 +1,9 @@
 --!plain
--- Reports of a profile besides its table, in Lua: prof:diff(before), the changes since another one,
--- and prof:report(file), a page for a browser with the waits, the rows and a timeline. Both only
--- read rows() and events().
-local gpush, fail, dir, save = ...
+-- prof:diff(before): the changes since another profile. It only reads rows() and events(). Loaded by
+-- init.lua on the first call.
+local _, fail, dir = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
--- rows of a diff; events on a page's timeline, the longest if there are more
-local SHOWN, EVENTS = 20, 20000
+local SHOWN = 20 -- rows
 
 local function time(ns)
     if math.abs(ns) >= 1e9 then return ("%.3fs"):format(ns / 1e9) end
@@ -14,8 +12,6 @@ local function time(ns)
 end
 
 local function is_prof(p) return debug.getmetatable(p) == debug.getregistry()["gpush.profile"] end
-
--- ---- diff ----
 
 -- Adds a profile's rows to `into`, as a list and by name; a group's shapes or stacks are part of
 -- the name.
@@ -147,114 +143,4 @@ local function diff(prof, before, group, limit)
         time(prof.wall_ns), prof.wall_ns / before.wall_ns, n0, time(t0), n1, time(t1))
 end
 
--- ---- report ----
-
--- The depth of nested host events, which are in the order of their starts.
-local function depths(events)
-    local open = {}
-    for _, e in ipairs(events) do
-        while #open > 0 and open[#open] <= e.start do open[#open] = nil end
-        e.depth = #open
-        open[#open + 1] = e.stop
-    end
-end
-
--- JSON holds only UTF-8: of other texts the ASCII characters.
-local function text(s) return utf8.len(s) and s or (s:gsub("[\x80-\xff]", "?")) end
-
--- The name of an event's track. Threads and ranks have names in loaded traces only.
-local function track_name(e, device)
-    if device then return ("%s, stream %d"):format(e.device, e.stream) end
-    local name = e.thread and "host, " .. text(e.thread) or "host"
-    return e.rank and ("rank %d, %s"):format(e.rank, name) or name
-end
-
--- The tracks of the timeline: the host, then each stream; only spans, at most EVENTS of them.
-local function tracks_of(prof)
-    local tracks, all = {}, {}
-    local function track(name)
-        if not tracks[name] then
-            tracks[name] = { name = name, events = {} }
-            tracks[#tracks + 1] = tracks[name]
-        end
-        return tracks[name]
-    end
-    for _, e in ipairs(prof:events()) do
-        local device = e.kind == "kernel" or e.kind == "copied"
-        local known = e.kind == "op" or e.kind == "region" or e.kind == "wait" or e.kind == "held"
-            or e.kind == "call" or device
-        if known then
-            all[#all + 1] = { start = e.start, stop = e.stop, name = e.kernel or e.name,
-                kind = e.kind, line = e.line, file = e.file,
-                track = track(track_name(e, device)) }
-        end
-    end
-    local least = 0
-    if #all > EVENTS then
-        table.sort(all, function(a, b) return a.stop - a.start > b.stop - b.start end)
-        least = #all - EVENTS
-    end
-    for i = 1, math.min(#all, EVENTS) do table.insert(all[i].track.events, all[i]) end
-    for _, t in ipairs(tracks) do
-        table.sort(t.events, function(a, b)
-            if a.start ~= b.start then return a.start < b.start end
-            return a.stop > b.stop
-        end)
-        depths(t.events)
-        for i, e in ipairs(t.events) do
-            t.events[i] = { e.start, e.stop, e.depth, text(e.name), e.kind,
-                e.file and text(("%s:%d"):format(e.file, e.line)) or "" }
-        end
-    end
-    return tracks, least
-end
-
--- The waits by line: reason, count, duration.
-local function waits_by_line(prof)
-    local lines, known = {}, {}
-    for _, e in ipairs(prof:events()) do
-        if e.kind == "wait" and e.name ~= "wait: profile" then
-            local key = ("%s:%s %s"):format(e.file or "?", e.line or 0, e.why)
-            local l = known[key]
-            if not l then
-                l = { line = text(("%s:%s"):format(e.file or "?", e.line or 0)), why = e.why,
-                    device = e.device or "", times = 0, ns = 0 }
-                known[key] = l
-                lines[#lines + 1] = l
-            end
-            l.times, l.ns = l.times + 1, l.ns + e.stop - e.start
-        end
-    end
-    table.sort(lines, function(a, b) return a.ns > b.ns end)
-    return lines
-end
-
--- The devices of a loaded trace.
-local function devices_of(prof)
-    local names = {}
-    for i, d in ipairs(prof:devices()) do names[i] = d.device end
-    return names
-end
-
--- prof:report(file): one self-contained page.
-local function report(prof, file)
-    if type(file) ~= "string" then
-        fail("profile.report: file: expected a name, got %s", type(file))
-    end
-    local page <close> = assert(io.open(dir .. "/report.html"))
-    local tracks, left_out = tracks_of(prof)
-    local data = { wall = prof.wall_ns, dropped = prof.dropped, how = prof.how or gpush.json.null,
-        predicted = prof.predicted and text(prof.predicted) or gpush.json.null,
-        modelled = prof.modelled and text(prof.modelled) or gpush.json.null,
-        date = os.date "%Y-%m-%d %H:%M",
-        devices = table.concat(prof.foreign and devices_of(prof) or gpush.devices(), ", "),
-        rows = prof:rows(),
-        waits = waits_by_line(prof), tracks = {}, left_out = left_out }
-    for i, t in ipairs(tracks) do data.tracks[i] = { name = t.name, events = t.events } end
-    for _, row in ipairs(data.rows) do row.name, row.stack = text(row.name), nil end
-    -- Inside a script element only "<" could end it.
-    local json = gpush.json.encode(data):gsub("<", "\\u003c"):gsub("%%", "%%%%")
-    save("profile.report", file, (page:read "a":gsub("@DATA@", json, 1)))
-end
-
-return { diff = diff, report = report }
+return { diff = diff }

@@ -1,0 +1,197 @@
+--!plain
+-- prof:report(file): a profile as one page for a browser, which needs no network. This file gathers
+-- what the page shows and joins its parts, the other files of this folder: page.html has marks for
+-- them. Loaded by init.lua on the first call.
+local gpush, fail, dir, save = ...
+local sources = assert(loadfile(dir .. "/report/sources.lua", "t"))(dir)
+local columns = debug.getregistry()["gpush.record_columns"]
+
+local ROWS <const> = 1000 -- of a table; what follows is one row
+local CUT <const> = 1000  -- bytes of a name
+local LINE <const> = 200  -- of a source line
+local GROUPS <const> = { "op", "region", "module", "line", "shape", "stack" }
+-- The parts of the script, in this order: each defines functions that the later ones call.
+local PARTS <const> = { "format", "record", "tree", "filter", "lanes", "timeline", "view",
+    "details", "tables", "flame", "memory", "roofline", "summary", "main" }
+
+local null = gpush.json.null
+
+-- JSON holds only UTF-8: of other texts the ASCII characters. What is longer than `most` bytes is
+-- cut.
+local function text(s, most)
+    most = most or CUT
+    if not utf8.len(s) then s = s:gsub("[\x80-\xff]", "?") end
+    if #s <= most then return s end
+    local at = most -- not in the middle of a character
+    while s:byte(at + 1) & 0xc0 == 0x80 do at = at - 1 end
+    return s:sub(1, at) .. "…"
+end
+
+-- An empty table of Lua is an object in JSON: the page reads both as an empty list.
+local function texts(list)
+    for i, s in ipairs(list) do list[i] = text(s) end
+    return list
+end
+
+-- ---- the record ----
+
+-- A profile's events: what their classes are, and the texts that stand in elements of their own,
+-- which are added to `blocks`.
+local function record_of(prof, blocks)
+    local record = columns(prof)
+    for _, class in ipairs(record.classes) do
+        class[2], class[8] = text(class[2]), text(class[8])
+    end
+    texts(record.files)
+    for _, place in ipairs(record.places) do place[1] = text(place[1]) end
+    for _, track in ipairs(record.tracks) do
+        if track.name then track.name = text(track.name) end
+        blocks[#blocks + 1] = track.text
+        track.text = #blocks
+    end
+    record.wall = prof.wall_ns
+    return record
+end
+
+-- ---- rows ----
+
+local FIELDS <const> = { "count", "self_cpu_time_total", "cpu_time_total", "self_device_time_total",
+    "device_time_total", "self_cpu_memory_usage", "self_device_memory_usage", "flops", "bytes",
+    "flops_per_second", "bytes_per_second" }
+
+local function finite(v) return v == v and math.abs(v) < math.huge and v or 0 end
+
+local function rows_of(prof, group)
+    local rows = prof:rows { group = group, limit = ROWS }
+    for i, row in ipairs(rows) do
+        local kept = { name = text(row.name) }
+        for _, field in ipairs(FIELDS) do
+            if row[field] then kept[field] = finite(row[field]) end
+        end
+        if group == "shape" and row.shapes then kept.more = text(row.shapes) end
+        if group == "stack" and row.stack then kept.more = text(row.stack) end
+        rows[i] = kept
+    end
+    return rows
+end
+
+-- The rows by each group, and why there are none by the others.
+local function tables_of(prof)
+    local tables, missing = {}, {}
+    for _, group in ipairs(GROUPS) do
+        local ok, rows = pcall(rows_of, prof, group)
+        if ok then tables[group] = rows
+        elseif rows:find "needs a profile" then missing[group] = rows:match "needs a profile.*"
+        elseif not rows:find "group: expected" then error(rows, 0)
+        end
+    end
+    return tables, missing
+end
+
+-- ---- the summary ----
+
+-- What each line's waits would save. A foreign trace may have no replay: then the reason.
+local function savings_of(prof)
+    local ok, list = pcall(prof.savings, prof)
+    if not ok then return {}, list end
+    local out = {}
+    for i = 1, math.min(#list, ROWS) do
+        local row = list[i]
+        out[i] = { file = row.file and text(row.file), line = row.line, what = text(row.what),
+            why = row.why, advice = text(row.advice), count = row.count, waited = row.waited,
+            saves = row.saves }
+    end
+    return out, nil, list.all
+end
+
+local function idle_of(prof)
+    local ok, idle = pcall(prof.idle, prof)
+    if not ok or #idle.streams == 0 then return null end
+    local out = { streams = {} }
+    for _, name in ipairs { "kernels", "copies", "latency", "waiting", "op", "script", "most" } do
+        out[name] = idle[name]
+    end
+    out.depth = finite(idle.depth)
+    for i, s in ipairs(idle.streams) do
+        out.streams[i] = { name = text(("%s, stream %d"):format(s.device, s.stream)),
+            busy = s.busy }
+    end
+    return out
+end
+
+-- The source lines that waits and their advice name: "file:line" to text.
+local function lines_of(record, prof)
+    local lines = {}
+    if prof.foreign then return lines end
+    for _, class in ipairs(record.classes) do
+        local file, line = record.files[class[3]], class[4]
+        if file then
+            local found = sources.line(file, line)
+            if found then lines[("%s:%d"):format(file, line)] = text(found, LINE) end
+        end
+    end
+    sources.forget()
+    return lines
+end
+
+local function or_null(s) return s and text(s) or null end
+
+local function data_of(prof, blocks)
+    local record = record_of(prof, blocks)
+    local rows, missing = tables_of(prof)
+    local savings, why_none, all = savings_of(prof)
+    local measured = prof.measured
+    return { wall = prof.wall_ns, count = prof.count, dropped = prof.dropped, lost = prof.lost,
+        others = prof.others, how = or_null(prof.how), predicted = or_null(prof.predicted),
+        modelled = or_null(prof.modelled), date = os.date "%Y-%m-%d %H:%M", rows = rows,
+        missing = missing, savings = savings, no_savings = or_null(why_none),
+        saves_all = all or null, idle = idle_of(prof), sources = lines_of(record, prof),
+        record = record,
+        measured = measured and { record = record_of(measured, blocks), wall = measured.wall_ns,
+            op = rows_of(measured, "op") } or null }
+end
+
+-- ---- the page ----
+
+local function part(name)
+    local file <close> = assert(io.open(("%s/report/%s"):format(dir, name)))
+    return file:read "a"
+end
+
+-- The page as a list of texts.
+local function page_of(data, blocks)
+    local scripts = {}
+    for i, name in ipairs(PARTS) do scripts[i] = part(name .. ".js") end
+    -- Inside a script element only "<" could end it.
+    local marks = { STYLE = part "page.css", SCRIPT = table.concat(scripts, "\n"),
+        DATA = gpush.json.encode(data):gsub("<", "\\u003c") }
+    local out, rest = {}, part "page.html"
+    for before, mark in rest:gmatch "(.-)@(%u+)@" do
+        out[#out + 1] = before
+        if mark == "BLOCKS" then
+            for i, block in ipairs(blocks) do
+                out[#out + 1] = ('<script type="text/plain" id="block-%d">'):format(i)
+                out[#out + 1] = block
+                out[#out + 1] = "</script>\n"
+            end
+        else
+            out[#out + 1] = assert(marks[mark], mark)
+        end
+    end
+    out[#out + 1] = rest:match "@%u+@([^@]*)$"
+    return out
+end
+
+--- prof:report(file): one self-contained page.
+local function report(prof, file)
+    if type(file) ~= "string" then
+        fail("profile.report: file: expected a name, got %s", type(file))
+    end
+    local blocks = {}
+    local data = data_of(prof, blocks)
+    save("profile.report", file, table.concat(page_of(data, blocks)))
+    data, blocks = nil, nil -- luacheck: ignore
+    collectgarbage() -- of a large record, tens of megabytes
+end
+
+return { report = report }

@@ -1,0 +1,38 @@
+// The roofline: what each op reached, by how many operations it does for each byte that it moves.
+
+const PLOT = { width: 720, height: 340, left: 70, right: 20, top: 12, bottom: 40 };
+
+// A scale of powers of ten over the values: {at(v), ticks}.
+function logScale(values, from, to) {
+    const lo = Math.floor(Math.log10(Math.min(...values))), hi = Math.max(lo + 1, Math.ceil(Math.log10(Math.max(...values))));
+    const ticks = [];
+    for (let k = lo; k <= hi; k++) ticks.push(10 ** k);
+    return { at: v => from + (Math.log10(v) - lo) / (hi - lo) * (to - from), ticks };
+}
+
+function svg(tag, attributes, text) {
+    const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) e.setAttribute(name, value);
+    if (text !== undefined) e.textContent = text;
+    return e;
+}
+
+function showRoofline() {
+    const rows = list(data.rows.op).filter(r => r.flops > 0 && r.bytes > 0 && r.flops_per_second > 0);
+    if (!rows.length) return;
+    const { width, height, left, right, top, bottom } = PLOT;
+    const x = logScale(rows.map(r => r.flops / r.bytes), left, width - right), y = logScale(rows.map(r => r.flops_per_second), height - bottom, top);
+    const plot = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Roofline of the ops", style: "max-width:900px;width:100%" });
+    for (const t of x.ticks) plot.append(svg("line", { x1: x.at(t), x2: x.at(t), y1: top, y2: height - bottom, stroke: "var(--line)" }), svg("text", { x: x.at(t), y: height - bottom + 16, "text-anchor": "middle" }, scaled(t)));
+    for (const t of y.ticks) plot.append(svg("line", { x1: left, x2: width - right, y1: y.at(t), y2: y.at(t), stroke: "var(--line)" }), svg("text", { x: left - 6, y: y.at(t) + 4, "text-anchor": "end" }, scaled(t)));
+    plot.append(svg("text", { x: (left + width) / 2, y: height - 6, "text-anchor": "middle" }, "operations for each byte"), svg("text", { x: 12, y: height / 2, transform: `rotate(-90 12 ${height / 2})`, "text-anchor": "middle" }, "FLOP/s"));
+    const most = Math.max(...rows.map(r => r.self_device_time_total || r.self_cpu_time_total));
+    rows.forEach((r, i) => {
+        const at = [x.at(r.flops / r.bytes), y.at(r.flops_per_second)], share = (r.self_device_time_total || r.self_cpu_time_total) / most;
+        const dot = svg("circle", { cx: at[0], cy: at[1], r: 3 + 9 * Math.sqrt(Math.max(0, share)), fill: "var(--kernel)", "fill-opacity": .6 });
+        dot.append(svg("title", {}, `${clean(r.name)}: ${scaled(r.flops_per_second)}FLOP/s, ${scaled(r.bytes_per_second)}B/s`));
+        plot.append(dot);
+        if (i < 12) plot.append(svg("text", { x: at[0] + 8, y: at[1] - 6 }, shorten(clean(r.name), 24)));
+    });
+    byId("roofline").replaceChildren(make("h2", {}, "Roofline"), plot, make("p", { class: "small" }, "A circle is an op, as large as its time: high is fast, and to the left of the bend of a device's roof its memory is the limit."));
+}

@@ -1,0 +1,82 @@
+// What dominated, and what to do about it: the top of the page.
+
+// Labels of what was not measured on a card.
+function badges() {
+    const out = [], sim = list(data.record.places).some(p => p[1] === "sim");
+    if (data.predicted) out.push(`predicted, not measured: ${clean(data.predicted)}`);
+    if (data.modelled) out.push(clean(data.modelled));
+    else if (sim) out.push("CPU-backed: sim's kernels ran on this processor, and its times are not a GPU's");
+    return out;
+}
+
+function about() {
+    const devices = [...new Set(list(data.record.places).map(p => clean(p[0])))].join(", ");
+    const parts = [data.date, devices ? `devices: ${devices}` : "", `${count(data.count)} events`, data.how ? clean(data.how) : "",
+        data.dropped ? `${count(data.dropped)} events were dropped at the limit: their time is in the events around them` : "",
+        data.lost ? `${count(data.lost)} events of the device were dropped by its tools` : "",
+        data.others ? `${count(data.others)} events of other threads are not in the tables` : ""];
+    return parts.filter(Boolean).join("; ");
+}
+
+const SHARES = [["kernels", "kernels ran", "kernel"], ["copies", "only copies ran", "copied"], ["latency", "idle: work was queued, and had not begun", "memory"],
+    ["waiting", "idle: the host waited", "wait"], ["op", "idle: the host was in an op", "op"], ["script", "idle: the host was in the script", "region"]];
+
+// Shares of the wall time as [label, ns, colour]: by the device's work where there is any, else by op.
+function shares() {
+    if (data.idle) return SHARES.map(([field, label, colour]) => [label, data.idle[field], colour]).filter(s => s[1] > 0);
+    const rows = list(data.rows.op).filter(r => r.self_cpu_time_total > 0), colours = ["op", "kernel", "copied", "held", "memory"];
+    const out = rows.slice(0, 5).map((r, i) => [clean(r.name), r.self_cpu_time_total, colours[i]]);
+    const rest = rows.slice(5).reduce((sum, r) => sum + r.self_cpu_time_total, 0);
+    return rest > 0 ? out.concat([["the rest", rest, "region"]]) : out;
+}
+
+function bar() {
+    const parts = shares(), all = parts.reduce((sum, p) => sum + p[1], 0);
+    if (!all) return [];
+    const what = data.idle ? "What the devices did in the wall time" : "What the wall time was";
+    return [make("h3", {}, what),
+        make("div", { class: "bar", role: "img", "aria-label": parts.map(p => `${p[0]} ${percent(p[1], all)}`).join(", ") }, parts.map(([label, ns, colour]) => make("span", { style: `width:${100 * ns / all}%;background:var(--${colour})`, title: `${label}: ${time(ns)}` }))),
+        make("ul", { class: "keys" }, parts.map(([label, ns, colour]) => make("li", {}, make("span", { class: "key", style: `background:var(--${colour})` }), `${shorten(label, 60)}: ${time(ns)}, ${percent(ns, all)}`)))];
+}
+
+function cards(waits) {
+    const waited = waits.reduce((sum, w) => sum + w.ns, 0), times = waits.reduce((sum, w) => sum + w.times, 0);
+    const card = (name, value, text) => make("div", { class: "card" }, name, make("b", {}, value), make("span", { class: "small" }, text || "\u00a0"));
+    const out = [card(data.predicted ? "wall time, predicted" : "wall time", time(data.wall), data.measured ? `measured: ${time(data.measured.wall)}, ${(data.measured.wall / data.wall).toFixed(2)} times it` : "")];
+    out.push(card("the host waited", time(waited), `${count(times)} times, ${percent(waited, data.wall)} of the wall time`));
+    for (const s of data.idle ? list(data.idle.streams).slice(0, 4) : []) out.push(card(`${clean(s.name)}: busy`, percent(s.busy, data.wall), time(s.busy)));
+    if (data.idle) out.push(card("queued or running", data.idle.depth.toFixed(1), `commands at a time, ${count(data.idle.most)} at most`));
+    return make("div", { class: "cards" }, out);
+}
+
+// The rows with the most time of the host and of the devices, as sentences.
+function dominated() {
+    const rows = list(data.rows.op), out = [];
+    const top = (field, who, whole) => {
+        const best = rows.reduce((a, r) => (r[field] || 0) > ((a || {})[field] || 0) ? r : a, null);
+        if (best && whole > 0) out.push(make("li", {}, `${who}: `, make("b", { class: "name" }, shorten(clean(best.name), 120)), `, ${time(best[field])}, ${percent(best[field], whole)}`));
+    };
+    top("self_cpu_time_total", "most of the host's time", data.wall);
+    top("self_device_time_total", "most of the devices' time", rows.reduce((sum, r) => sum + (r.self_device_time_total || 0), 0));
+    return out.length ? [make("h3", {}, "What dominated"), make("ul", {}, out)] : [];
+}
+
+// Three pieces of advice at most, those that save the most.
+function advice() {
+    const head = make("h3", {}, "What to change"), savings = list(data.savings).filter(s => s.saves > 0).slice(0, 3);
+    if (data.no_savings) return [head, make("p", {}, "No prediction: " + clean(data.no_savings))];
+    if (!savings.length) return [head, make("p", {}, list(data.savings).length ? "The waits on the record cost nothing: leaving them out saves no time." : "No wait that a script can avoid is on the record.")];
+    const items = savings.map(s => {
+        const where = s.file ? `${clean(s.file)}:${s.line}` : "?";
+        return make("li", {}, make("b", { class: "name" }, where), ` waits ${count(s.count)} times (${clean(s.what)}), ${time(s.waited)}: without that it `, make("span", { class: "saves" }, `saves ${time(s.saves)}`), `, ${percent(s.saves, data.wall)}.`,
+            sourceOf(where) ? make("code", {}, sourceOf(where)) : null, s.advice ? make("div", {}, "Instead: " + clean(s.advice)) : null);
+    });
+    const all = data.saves_all ? make("p", { class: "small" }, `Without all of the waits: ${time(data.wall - data.saves_all)} instead of ${time(data.wall)}. Savings are predicted by a replay of the record, not measured.`) : null;
+    return [head, make("ol", { class: "advice" }, items), all];
+}
+
+function showSummary(record) {
+    byId("badges").replaceChildren(...badges().map(text => make("span", { class: "badge" }, text)));
+    byId("about").textContent = about();
+    byId("summary").replaceChildren(cards(waitsByLine(record)), ...dominated(), ...advice(), ...bar());
+}

@@ -1,0 +1,140 @@
+// Tables: a head sorts by its column, and reverses the order at the second click.
+
+const SHOWN = 40; // rows at first
+
+// Columns are {head, value(row), text(row), words}: words ("text", or "short" for those of a few
+// letters) are sorted by letter and left-aligned. A text may be an element.
+function table(columns, rows, caption) {
+    const body = make("tbody"), more = make("button", { type: "button", onclick: () => { all = true; fill(); } });
+    let sorted = NONE, down = true, all = false;
+    const heads = columns.map((column, i) => make("th", { scope: "col", class: column.words || "" },
+        make("button", { type: "button", onclick: () => sort(i) }, column.head)));
+    function sort(i) {
+        down = sorted === i ? !down : !columns[i].words;
+        sorted = i;
+        const { value, words } = columns[i], sign = down ? -1 : 1;
+        rows = rows.map((row, order) => [value(row), row, order])
+            .sort((a, b) => sign * (words ? String(a[0]).localeCompare(String(b[0]), "en", { numeric: true }) : a[0] - b[0]) || a[2] - b[2]).map(x => x[1]);
+        heads.forEach((head, k) => head.setAttribute("aria-sort", k !== i ? "none" : down ? "descending" : "ascending"));
+        heads.forEach((head, k) => { head.firstChild.textContent = columns[k].head + (k !== i ? "" : down ? " ▾" : " ▴"); });
+        fill();
+    }
+    function fill() {
+        body.replaceChildren(...rows.slice(0, all ? rows.length : SHOWN).map(row =>
+            make("tr", {}, columns.map(c => make("td", { class: c.words || "" }, c.text(row))))));
+        more.hidden = all || rows.length <= SHOWN;
+        more.textContent = `show all ${count(rows.length)} rows`;
+    }
+    fill();
+    return make("div", {}, make("div", { class: "scroll" }, make("table", {}, caption ? make("caption", {}, caption) : null, make("thead", {}, make("tr", {}, heads)), body)), more);
+}
+
+const numbers = (head, field, text, of) => ({ head, value: row => (of ? of(row) : row[field]) || 0, text: row => text((of ? of(row) : row[field]) || 0) });
+
+// A name that filters the timeline when it is pressed; more: what stands below it.
+function pressable(name, more, does) {
+    const shown = does ? make("button", { type: "button", onclick: does, title: "show only this in the timeline" }, clean(name)) : make("bdi", { class: "name" }, clean(name));
+    return more ? [shown, make("span", { class: "more" }, clean(more))] : [shown];
+}
+
+// ---- waits ----
+
+// The waits of a record by line and cause.
+function waitsByLine(record) {
+    const lines = new Map();
+    for (const e of waitsOf(record)) {
+        const c = record.classOf(e), key = c.where + "\n" + c.why;
+        if (!lines.has(key)) lines.set(key, { where: c.where || "?", why: c.why, device: clean(c.device), times: 0, ns: 0, most: 0 });
+        const line = lines.get(key), ns = record.length(e);
+        line.times++;
+        line.ns += ns;
+        line.most = Math.max(line.most, ns);
+    }
+    return [...lines.values()].sort((a, b) => b.ns - a.ns);
+}
+
+function showWaits(record) {
+    const rows = waitsByLine(record), saving = new Map(list(data.savings).map(s => [`${clean(s.file)}:${s.line}\n${s.why}`, s]));
+    const saved = row => saving.get(row.where + "\n" + row.why);
+    const columns = [
+        { head: "line", words: "text", value: r => r.where, text: r => pressable(r.where, sourceOf(r.where), () => setFilter({ line: r.where })) },
+        { head: "why", words: "short", value: r => r.why, text: r => r.why },
+        { head: "device", words: "short", value: r => r.device, text: r => r.device },
+        numbers("times", "times", count), numbers("the host waited", "ns", time), numbers("longest", "most", time)];
+    if (rows.some(saved)) {
+        columns.push(numbers("saves, predicted", "", time, r => saved(r) ? saved(r).saves : 0));
+        columns.push({ head: "instead", words: "text", value: r => saved(r) ? saved(r).advice : "", text: r => saved(r) ? clean(saved(r).advice) : "" });
+    }
+    byId("waits").replaceChildren(rows.length ? table(columns, rows) : "The host waited for nothing.");
+}
+
+function showSteps(view) {
+    const { record, steps } = view.timeline;
+    if (!steps.length) return;
+    const rows = steps.map(e => ({ e, name: record.classOf(e).name, ns: record.length(e), waits: 0, waited: 0 }));
+    for (const w of view.timeline.waits) {
+        const row = rows.find(r => record.start[w] >= record.start[r.e] && record.start[w] < record.stop[r.e]);
+        if (row) { row.waits++; row.waited += record.length(w); }
+    }
+    const most = Math.max(...rows.map(r => r.ns));
+    byId("steps").replaceChildren(make("h2", {}, "Steps"), table([
+        { head: "step", words: "text", value: r => r.name, text: r => pressable(r.name, "", () => { view.zoomTo(r.e); view.choose(r.e); }) },
+        { head: "time", value: r => r.ns, text: r => [make("span", { class: "share", style: `width:${60 * r.ns / most}px` }), time(r.ns)] },
+        numbers("waits", "waits", count), numbers("the host waited", "waited", time)], rows));
+}
+
+// ---- rows by op, region, … ----
+
+const GROUPS = ["op", "region", "module", "line", "shape", "stack"];
+
+// What a row of the table is called when the timeline is filtered by it.
+function filterBy(group, row) {
+    if (row.name.startsWith("[")) return null;
+    if (group === "line") return () => setFilter({ line: clean(row.name) });
+    return group === "op" || group === "shape" || group === "stack" ? () => setFilter({ op: clean(row.name) }) : () => setFilter({ words: clean(row.name) });
+}
+
+function rowColumns(group, rows) {
+    const has = field => rows.some(r => r[field]), wall = data.wall, columns = [
+        { head: group, words: "text", value: r => r.name, text: r => pressable(r.name, r.more, filterBy(group, r)) }, numbers("calls", "count", count),
+        { head: "self host time", value: r => r.self_cpu_time_total, text: r => [make("span", { class: "share", style: `width:${Math.max(0, 50 * r.self_cpu_time_total / wall)}px` }), time(r.self_cpu_time_total)] },
+        numbers("share", "self_cpu_time_total", v => percent(v, wall)), numbers("host time", "cpu_time_total", time)];
+    if (has("device_time_total")) columns.push(numbers("self device time", "self_device_time_total", time), numbers("device time", "device_time_total", time));
+    if (has("self_cpu_memory_usage")) columns.push(numbers("own host memory", "self_cpu_memory_usage", bytes));
+    if (has("self_device_memory_usage")) columns.push(numbers("own device memory", "self_device_memory_usage", bytes));
+    if (has("flops")) columns.push(numbers("operations", "flops", scaled), numbers("rate", "flops_per_second", v => scaled(v) + "FLOP/s"));
+    if (has("bytes")) columns.push(numbers("bytes moved", "bytes", bytes), numbers("bandwidth", "bytes_per_second", v => scaled(v) + "B/s"));
+    return columns;
+}
+
+// The columns with which a prediction is compared with what was measured.
+function measuredColumns(rows) {
+    const measured = new Map(list(data.measured.op).map(r => [r.name, r])), of = (r, f) => (measured.get(r.name) || {})[f] || 0;
+    const columns = [numbers("measured: self host", "", time, r => of(r, "self_cpu_time_total"))];
+    if (rows.some(r => r.device_time_total)) columns.push(numbers("measured: self device", "", time, r => of(r, "self_device_time_total")));
+    columns.push(numbers("change of self host", "", v => (v > 0 ? "+" : "") + time(v), r => r.self_cpu_time_total - of(r, "self_cpu_time_total")));
+    return columns;
+}
+
+// Rows of what was measured and is gone in the prediction come with zeros.
+function withGone(rows) {
+    const there = new Set(rows.map(r => r.name));
+    return rows.concat(list(data.measured.op).filter(r => !there.has(r.name)).map(r => ({ name: r.name, count: 0, self_cpu_time_total: 0, cpu_time_total: 0 })));
+}
+
+function showRows(group) {
+    for (const b of byId("groups").children) b.setAttribute("aria-pressed", String(b.dataset.group === group));
+    let rows = list(data.rows[group]);
+    const compared = group === "op" && data.measured;
+    if (compared) rows = withGone(rows);
+    byId("rows").replaceChildren(table(rowColumns(group, rows).concat(compared ? measuredColumns(rows) : []), rows));
+}
+
+function showGroups() {
+    byId("groups").replaceChildren("by", ...GROUPS.filter(g => data.rows[g] || data.missing[g]).map(g => {
+        const b = make("button", { type: "button", onclick: () => showRows(g), disabled: !data.rows[g], title: data.missing[g] ? clean(data.missing[g]) : "" }, g);
+        b.dataset.group = g;
+        return b;
+    }));
+    showRows("op");
+}

@@ -1,0 +1,144 @@
+// What holds what: the host's events as a tree, and from it flame graphs and the owners of memory.
+
+const NESTED = new Set(["op", "region", "wait", "copy", "call"]);
+
+// For each event of the host, and each of memory, the event around it, or NONE. Regions of
+// coroutines need not be nested: an event is in the innermost open one that ends no earlier.
+function parentsOf(record) {
+    const parent = new Int32Array(record.count).fill(NONE), { start, stop } = record;
+    let open = [], track = NONE;
+    for (let i = 0; i < record.count; i++) {
+        if (record.track[i] !== track) { open = []; track = record.track[i]; }
+        const kind = record.classOf(i).kind;
+        if (!NESTED.has(kind) && kind !== "memory") continue;
+        while (open.length && stop[open[open.length - 1]] <= start[i]) open.pop();
+        let d = open.length - 1;
+        while (d >= 0 && stop[open[d]] < stop[i]) d--;
+        if (d >= 0) parent[i] = open[d];
+        if (kind !== "memory") open.push(i);
+    }
+    return parent;
+}
+
+// The time that each event of the host spent outside of what it holds.
+function selfTimes(record, parent) {
+    const self = new Float64Array(record.count);
+    for (let i = 0; i < record.count; i++) {
+        if (!NESTED.has(record.classOf(i).kind)) continue;
+        self[i] += record.length(i);
+        if (parent[i] !== NONE) self[parent[i]] -= record.length(i);
+    }
+    for (let i = 0; i < self.length; i++) if (self[i] < 0) self[i] = 0;
+    return self;
+}
+
+// ---- flame graphs: nodes of {name, kind, value, total, children} ----
+
+const newNode = (name, kind) => ({ name, kind, value: 0, total: 0, children: new Map() });
+
+function childOf(node, name, kind) {
+    let child = node.children.get(name);
+    if (!child) node.children.set(name, child = newNode(name, kind));
+    return child;
+}
+
+function addUp(node) {
+    node.total = node.value;
+    for (const child of node.children.values()) node.total += addUp(child);
+    return node.total;
+}
+
+// The device's time by the host's event that queued it, and what nothing on the record queued.
+function deviceTimes(record) {
+    const times = new Float64Array(record.count), { host } = record.byId;
+    let elsewhere = 0;
+    for (let i = 0; i < record.count; i++) {
+        if (!ON_DEVICE.has(record.classOf(i).kind)) continue;
+        const from = record.id[i] ? host.get(record.id[i]) : undefined;
+        if (from === undefined) elsewhere += record.length(i);
+        else times[from] += record.length(i);
+    }
+    return { times, elsewhere };
+}
+
+// How an event's node is found, from those of the event around it: by what it is called, or by the
+// lines of the stack that it was called from.
+function byRegion(record, parent, root) {
+    const nodes = new Array(record.count);
+    return i => {
+        const c = record.classOf(i), up = parent[i] === NONE ? root : nodes[parent[i]];
+        return nodes[i] = childOf(up, c.name, c.kind);
+    };
+}
+function byStack(record, parent, root) {
+    const nodes = new Map();
+    return i => {
+        const c = record.classOf(i);
+        if (!c.stack || c.kind === "region") return null;
+        if (!nodes.has(c)) {
+            let node = root;
+            for (let f = c.stack.length - 1; f >= 0; f--) node = childOf(node, c.stack[f], "region");
+            nodes.set(c, childOf(node, c.name, c.kind));
+        }
+        return nodes.get(c);
+    };
+}
+
+// The flame graph of a record. by: byRegion or byStack; device: of its time, not the host's.
+function flameOf(record, by, device) {
+    const parent = parentsOf(record), root = newNode(device ? "all of the device's work" : "wall time", "all");
+    const nodeOf = by(record, parent, root);
+    const { times, elsewhere } = device ? deviceTimes(record) : { times: selfTimes(record, parent), elsewhere: 0 };
+    let outside = record.wall;
+    for (let i = 0; i < record.count; i++) {
+        if (!NESTED.has(record.classOf(i).kind)) continue;
+        const node = nodeOf(i);
+        if (node) node.value += times[i];
+        if (node && !record.track[i]) outside -= times[i];
+    }
+    if (elsewhere) childOf(root, "[queued by nothing on the record]", "held").value += elsewhere;
+    if (!device && outside > 0) childOf(root, "[outside of these events: the script, the end]", "call").value += outside;
+    addUp(root);
+    return root;
+}
+
+// ---- memory ----
+
+// The levels of memory by device, [{device, times, levels, peak, at, owners, before}]. Owners of the
+// peak are the ops, with their lines, whose blocks were live then; before: bytes that were there
+// before the profile, or whose owner is unknown.
+function memoryOf(record) {
+    const devices = new Map(), parent = parentsOf(record);
+    const events = record.memory.slice().sort((a, b) => record.start[a[0]] - record.start[b[0]]);
+    for (const e of events) {
+        const name = record.classOf(e[0]).device;
+        if (!devices.has(name)) devices.set(name, { device: name, times: [], levels: [], events: [], peak: 0, at: 0 });
+        const d = devices.get(name);
+        d.times.push(record.start[e[0]]);
+        d.levels.push(e[2]);
+        d.events.push(e);
+        if (e[2] > d.peak) { d.peak = e[2]; d.at = d.times.length - 1; }
+    }
+    for (const d of devices.values()) findOwners(record, parent, d);
+    return [...devices.values()];
+}
+
+function findOwners(record, parent, d) {
+    const live = new Map(), owners = new Map();
+    for (let i = 0; i <= d.at; i++) {
+        const [event, block] = d.events[i];
+        if (record.bytes[event] > 0) live.set(block, event);
+        else live.delete(block);
+    }
+    d.before = d.peak;
+    for (const event of live.values()) {
+        const c = parent[event] === NONE ? null : record.classOf(parent[event]);
+        const key = c ? c.name + "\n" + c.where : "";
+        if (!owners.has(key)) owners.set(key, { name: c ? c.name : "outside of any op", where: c ? c.where : "", bytes: 0, count: 0 });
+        const owner = owners.get(key);
+        owner.bytes += record.bytes[event];
+        owner.count++;
+        d.before -= record.bytes[event];
+    }
+    d.owners = [...owners.values()].sort((a, b) => b.bytes - a.bytes);
+}

@@ -29,7 +29,7 @@ void gp_lua_set_save(lua_State *L);
 void gp_lua_set_usage(lua_State *L);
 
 /* Stores the function that scripts/lua/report reads a record by as the registry's
- * "gpush.record_columns". */
+ * "gpush.record_columns", and one that gives free memory back as "gpush.trim". */
 void gp_lua_set_columns(lua_State *L);
 
 #endif

@@ -1,4 +1,9 @@
 /* A profile's record for scripts/lua/report, as the registry's "gpush.record_columns". */
+#include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "bindings/bind.h"
 #include "bindings/module.h"
 #include "bindings/profile.h"
@@ -145,7 +150,18 @@ static int l_columns(lua_State *L) {
     return 1;
 }
 
+/* Gives the C library's free memory back to the system, where that can be asked for. */
+static int l_trim(lua_State *L) {
+    (void)L;
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+    return 0;
+}
+
 void gp_lua_set_columns(lua_State *L) {
     lua_pushcfunction(L, l_columns);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.record_columns");
+    lua_pushcfunction(L, l_trim);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.trim");
 }

@@ -31,7 +31,7 @@ function partsOf(record, e) {
 function flowOf(record, e) {
     const other = record.partner(e);
     if (other === NONE) return [];
-    const o = record.classOf(other), device = ON_DEVICE.has(record.classOf(e).kind);
+    const o = record.classOf(other), device = record.classOf(e).onDevice;
     const delay = device ? record.start[e] - record.start[other] : record.start[other] - record.start[e];
     const text = `${o.label}${o.where ? " at " + o.where : ""}, ${time(Math.abs(delay))} ${device ? "before" : "later"}, for ${time(record.length(other))}`;
     return [[device ? "queued by" : "ran as", text]];
@@ -59,7 +59,7 @@ function showDetails(view, e) {
             advice ? [make("dt", {}, "instead"), make("dd", {}, advice)] : [],
             c.stack ? [make("dt", {}, "stack"), make("dd", {}, c.stack.slice(0, 12).join(" < ") + (c.stack.length > 12 ? " < …" : ""))] : []),
         make("div", { class: "tools" }, button("zoom to it", () => view.zoomTo(e)),
-            other === NONE ? null : button(ON_DEVICE.has(c.kind) ? "go to what queued it" : "go to what ran", () => view.reveal(other)),
+            other === NONE ? null : button(c.onDevice ? "go to what queued it" : "go to what ran", () => view.reveal(other)),
             button("only this op", () => setFilter({ op: c.name })),
             c.where ? button("only this line", () => setFilter({ line: c.where })) : null));
 }

@@ -19,7 +19,7 @@ class Filter {
         const { host } = record.byId;
         for (let i = 0; i < record.count; i++) {
             matched[i] = classes[record.class[i]];
-            if (matched[i] || !record.id[i] || !ON_DEVICE.has(record.classOf(i).kind)) continue;
+            if (matched[i] || !record.id[i] || !record.classOf(i).onDevice) continue;
             const from = host.get(record.id[i]);
             if (from !== undefined) matched[i] = classes[record.class[from]];
         }

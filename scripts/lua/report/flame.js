@@ -9,11 +9,11 @@ class Flame {
         this.device = false;
         this.found = "";
         this.showTools();
-        this.show();
+        setTimeout(() => { if (!this.root) this.show(); }); // after the rest of the page is there
     }
 
     showTools() {
-        const stacks = this.record.classes.some(c => c.stack), devices = this.record.classes.some(c => ON_DEVICE.has(c.kind));
+        const stacks = this.record.classes.some(c => c.stack), devices = this.record.classes.some(c => c.onDevice);
         const button = (text, on, does, off, title) => make("button", { type: "button", "aria-pressed": String(on), disabled: Boolean(off), title: title || "", onclick: () => { does(); this.showTools(); this.show(); } }, text);
         byId("flame-tools").replaceChildren(
             button("by region", this.by === "region", () => { this.by = "region"; }),
@@ -64,5 +64,8 @@ class Flame {
         byId("flame-text").textContent = `${path.map(n => shorten(n.name, 60)).join(" › ")}: ${time(node.total)}, ${percent(node.total, this.root.total)} of ${time(this.root.total)}; ${time(node.value)} its own`;
     }
 
-    search(words) { this.found = words.trim().toLowerCase(); this.zoom([this.root]); }
+    search(words) {
+        this.found = words.trim().toLowerCase();
+        if (this.root) this.zoom([this.root]);
+    }
 }

@@ -50,7 +50,7 @@ function make(tag, properties, ...inside) {
         if (name === "style") e.style.cssText = value;
         else if (name in e && name !== "list") e[name] = value;
         else e.setAttribute(name, value);
-    e.append(...inside.flat().filter(x => x !== null && x !== undefined && x !== ""));
+    e.append(...inside.flat(Infinity).filter(x => x !== null && x !== undefined && x !== ""));
     return e;
 }
 

@@ -192,6 +192,7 @@ local function report(prof, file)
     save("profile.report", file, table.concat(page_of(data, blocks)))
     data, blocks = nil, nil -- luacheck: ignore
     collectgarbage() -- of a large record, tens of megabytes
+    debug.getregistry()["gpush.trim"]()
 end
 
 return { report = report }

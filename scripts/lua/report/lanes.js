@@ -11,7 +11,7 @@ function backing(c, modelled) {
 
 function laneNameOf(record, i, modelled) {
     const c = record.classOf(i), track = record.tracks[record.track[i]];
-    if (ON_DEVICE.has(c.kind)) return `${clean(c.device)}, stream ${c.stream}${backing(c, modelled)}`;
+    if (c.onDevice) return `${clean(c.device)}, stream ${c.stream}${backing(c, modelled)}`;
     if (c.kind === "held") return "held up by the device's runtime";
     return track.name ? clean(track.name) : "host";
 }
@@ -23,7 +23,7 @@ const laneKey = (record, e) => record.class[e] * 65536 + record.track[e];
 function lanesOf(record, modelled) {
     const known = new Map(), byClass = new Map();
     for (let i = 0; i < record.count; i++) {
-        const kind = record.classOf(i).kind;
+        const { kind, onDevice } = record.classOf(i);
         if (kind === "memory") continue;
         const key = laneKey(record, i);
         let lane = byClass.get(key);
@@ -31,7 +31,7 @@ function lanesOf(record, modelled) {
             const rank = record.tracks[record.track[i]].rank, name = laneNameOf(record, i, modelled);
             const full = rank === undefined ? name : `rank ${rank}: ${name}`;
             lane = known.get(full);
-            if (!lane) known.set(full, lane = { name: full, host: !ON_DEVICE.has(kind), rank: rank === undefined ? "" : String(rank), events: [] });
+            if (!lane) known.set(full, lane = { name: full, host: !onDevice, rank: rank === undefined ? "" : String(rank), events: [] });
             byClass.set(key, lane);
         }
         lane.events.push(i);

@@ -29,13 +29,15 @@ class Numbers {
 const WITH_ID = new Set(["op", "copy", "kernel", "copied", "held", "call"]);
 const WITH_BYTES = new Set(["wait", "copy", "copied", "memory"]);
 const ON_DEVICE = new Set(["kernel", "copied"]);
+const NESTED = new Set(["op", "region", "wait", "copy", "call"]); // on a thread of the host
 
 // A class of events, as the page uses it.
 function readClass(c, raw) {
     const [kind, name, file, line, place, why, stack, more, failed] = c;
     const where = file ? `${clean(list(raw.files)[file - 1])}:${line}` : "";
     const at = place ? list(raw.places)[place - 1] : null;
-    return { kind, name: clean(name), where, why, more: clean(more), failed,
+    return { kind, name: clean(name), where, why, more: clean(more), failed, nested: NESTED.has(kind), onDevice: ON_DEVICE.has(kind),
+        hasId: WITH_ID.has(kind), hasBytes: WITH_BYTES.has(kind),
         device: at ? at[0] : "", backed: at ? at[1] : "", stream: at && at.length > 2 ? at[2] : NONE,
         stack: stack ? readStack(list(raw.stacks)[stack - 1], list(raw.files)) : null,
         label: clean(kind === "kernel" && more ? more : name) };
@@ -74,15 +76,15 @@ class Record {
         const numbers = new Numbers(bytesOf(track.text));
         let start = 0, id = 0, level = 0;
         for (const last = at + track.events; at < last; at++) {
-            const c = numbers.next(), kind = this.classes[c].kind;
+            const c = numbers.next(), { hasId, hasBytes, kind } = this.classes[c];
             start += numbers.signed();
             this.class[at] = c;
             this.track[at] = number;
             this.start[at] = start;
             this.stop[at] = start + numbers.next();
             if (this.stop[at] > this.end) this.end = this.stop[at];
-            if (WITH_ID.has(kind)) this.id[at] = id += numbers.signed();
-            if (WITH_BYTES.has(kind)) this.bytes[at] = numbers.signed();
+            if (hasId) this.id[at] = id += numbers.signed();
+            if (hasBytes) this.bytes[at] = numbers.signed();
             if (kind !== "memory") continue;
             const block = numbers.next();
             level += numbers.signed() + this.bytes[at];
@@ -100,17 +102,19 @@ class Record {
         const host = new Map(), device = new Map();
         for (let i = 0; i < this.count; i++) {
             if (!this.id[i]) continue;
-            const kind = this.classes[this.class[i]].kind;
-            if (ON_DEVICE.has(kind)) { if (!device.has(this.id[i])) device.set(this.id[i], i); }
+            const { kind, onDevice } = this.classOf(i);
+            if (onDevice) { if (!device.has(this.id[i])) device.set(this.id[i], i); }
             else if (kind !== "held" || !host.has(this.id[i])) host.set(this.id[i], i);
         }
         return this.pairs = { host, device };
     }
+    get parents() { return this.parentOf || (this.parentOf = parentsOf(this)); }
+
     // The event at the other end of an event's flow, or NONE.
     partner(event) {
         if (!this.id[event]) return NONE;
         const { host, device } = this.byId;
-        const other = (ON_DEVICE.has(this.classOf(event).kind) ? host : device).get(this.id[event]);
+        const other = (this.classOf(event).onDevice ? host : device).get(this.id[event]);
         return other === undefined ? NONE : other;
     }
 }

@@ -241,7 +241,7 @@ class Timeline {
     drawFlow(e, alpha) {
         const other = this.record.partner(e);
         if (other === NONE) return;
-        const [from, to] = ON_DEVICE.has(this.record.classOf(e).kind) ? [other, e] : [e, other];
+        const [from, to] = this.record.classOf(e).onDevice ? [other, e] : [e, other];
         const a = this.placeOf(from), b = this.placeOf(to), { g } = this;
         if (!a || !b) return;
         const y = a[1] + ROW - 2, lean = Math.max(10, Math.abs(b[1] - y) / 2);

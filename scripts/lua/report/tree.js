@@ -1,7 +1,5 @@
 // What holds what: the host's events as a tree, and from it flame graphs and the owners of memory.
 
-const NESTED = new Set(["op", "region", "wait", "copy", "call"]);
-
 // For each event of the host, and each of memory, the event around it, or NONE. Regions of
 // coroutines need not be nested: an event is in the innermost open one that ends no earlier.
 function parentsOf(record) {
@@ -9,13 +7,13 @@ function parentsOf(record) {
     let open = [], track = NONE;
     for (let i = 0; i < record.count; i++) {
         if (record.track[i] !== track) { open = []; track = record.track[i]; }
-        const kind = record.classOf(i).kind;
-        if (!NESTED.has(kind) && kind !== "memory") continue;
+        const { nested, kind } = record.classOf(i);
+        if (!nested && kind !== "memory") continue;
         while (open.length && stop[open[open.length - 1]] <= start[i]) open.pop();
         let d = open.length - 1;
         while (d >= 0 && stop[open[d]] < stop[i]) d--;
         if (d >= 0) parent[i] = open[d];
-        if (kind !== "memory") open.push(i);
+        if (nested) open.push(i);
     }
     return parent;
 }
@@ -24,7 +22,7 @@ function parentsOf(record) {
 function selfTimes(record, parent) {
     const self = new Float64Array(record.count);
     for (let i = 0; i < record.count; i++) {
-        if (!NESTED.has(record.classOf(i).kind)) continue;
+        if (!record.classOf(i).nested) continue;
         self[i] += record.length(i);
         if (parent[i] !== NONE) self[parent[i]] -= record.length(i);
     }
@@ -53,7 +51,7 @@ function deviceTimes(record) {
     const times = new Float64Array(record.count), { host } = record.byId;
     let elsewhere = 0;
     for (let i = 0; i < record.count; i++) {
-        if (!ON_DEVICE.has(record.classOf(i).kind)) continue;
+        if (!record.classOf(i).onDevice) continue;
         const from = record.id[i] ? host.get(record.id[i]) : undefined;
         if (from === undefined) elsewhere += record.length(i);
         else times[from] += record.length(i);
@@ -86,12 +84,12 @@ function byStack(record, parent, root) {
 
 // The flame graph of a record. by: byRegion or byStack; device: of its time, not the host's.
 function flameOf(record, by, device) {
-    const parent = parentsOf(record), root = newNode(device ? "all of the device's work" : "wall time", "all");
+    const parent = record.parents, root = newNode(device ? "all of the device's work" : "wall time", "all");
     const nodeOf = by(record, parent, root);
     const { times, elsewhere } = device ? deviceTimes(record) : { times: selfTimes(record, parent), elsewhere: 0 };
     let outside = record.wall;
     for (let i = 0; i < record.count; i++) {
-        if (!NESTED.has(record.classOf(i).kind)) continue;
+        if (!record.classOf(i).nested) continue;
         const node = nodeOf(i);
         if (node) node.value += times[i];
         if (node && !record.track[i]) outside -= times[i];
@@ -108,7 +106,7 @@ function flameOf(record, by, device) {
 // peak are the ops, with their lines, whose blocks were live then; before: bytes that were there
 // before the profile, or whose owner is unknown.
 function memoryOf(record) {
-    const devices = new Map(), parent = parentsOf(record);
+    const devices = new Map();
     const events = record.memory.slice().sort((a, b) => record.start[a[0]] - record.start[b[0]]);
     for (const e of events) {
         const name = record.classOf(e[0]).device;
@@ -119,7 +117,7 @@ function memoryOf(record) {
         d.events.push(e);
         if (e[2] > d.peak) { d.peak = e[2]; d.at = d.times.length - 1; }
     }
-    for (const d of devices.values()) findOwners(record, parent, d);
+    for (const d of devices.values()) findOwners(record, record.parents, d);
     return [...devices.values()];
 }
 

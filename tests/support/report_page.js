@@ -1,0 +1,214 @@
+// Looks at a page of prof:report in a browser, after its own script: tests/profile/report_page.sh
+// adds this to the page. Each line of the result is "ok NAME" or "not ok NAME: what was found".
+const results = [];
+function ok(condition, name, found) { results.push(condition ? `ok ${name}` : `not ok ${name}: ${found}`); }
+function is(got, want, name) { ok(JSON.stringify(got) === JSON.stringify(want), name, `${JSON.stringify(got)}, not ${JSON.stringify(want)}`); }
+const press = (key, target) => (target || timeline.canvas).dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+const near = (a, b, name, slack) => ok(Math.abs(a - b) <= (slack || 1e-6 * Math.abs(b) + 1), name, `${a}, not ${b}`);
+const range = () => [timeline.from, timeline.to];
+const median = list => list.sort((a, b) => a - b)[list.length >> 1];
+const kindsOf = record => Array.from({ length: record.count }, (_, i) => record.classOf(i).kind);
+const headsOf = id => [...byId(id).querySelectorAll("th button")];
+const columnOf = (id, i) => [...byId(id).querySelectorAll(`tbody td:nth-child(${i + 1})`)].map(cell => cell.textContent);
+
+// The colour of the canvas in the middle of an event, as "r,g,b".
+function pixel(e) {
+    const place = timeline.placeOf(e), ratio = devicePixelRatio || 1, x = Math.max(0, place[0]) + Math.min(place[2], 20) / 2;
+    return [...timeline.g.getImageData(x * ratio, (place[1] + 2) * ratio, 1, 1).data].slice(0, 3);
+}
+function rgb(name) {
+    const probe = document.createElement("i");
+    probe.style.color = style(name);
+    document.body.append(probe);
+    const colour = getComputedStyle(probe).color.match(/\d+/g).slice(0, 3).map(Number);
+    probe.remove();
+    return colour;
+}
+// WCAG 2's contrast of two colours.
+function contrast(a, b) {
+    const light = c => c.map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+    const [x, y] = [light(a), light(b)].sort((p, q) => q - p);
+    return (x + .05) / (y + .05);
+}
+
+// The element that reaches farthest to the right.
+function widest() {
+    const far = e => e.getBoundingClientRect().right, e = [...document.querySelectorAll("body *")].reduce((a, b) => far(b) > far(a) ? b : a);
+    return `${far(e)} > ${innerWidth}: ${e.outerHTML.slice(0, 200)}`;
+}
+
+const checks = {
+    // Of every page.
+    any() {
+        is(errors, [], "no error");
+        is(performance.getEntriesByType("resource").map(r => r.name), [], "nothing is loaded besides");
+        is([document.title, document.images.length], ["gpush: a profile", 0], "names are no HTML");
+        ok(document.documentElement.scrollWidth <= innerWidth, "the page is no wider than the window", widest());
+    },
+
+    // 3 steps, each with a wait for item; memory, stacks and shapes; see report_page.sh.
+    demo() {
+        const { record } = timeline, kinds = kindsOf(record);
+        is(timeline.steps.map(e => record.classOf(e).name), ["step 1", "step 2", "step 3"], "steps");
+        is(columnOf("steps", 0), ["step 1", "step 2", "step 3"], "in their table");
+        is([timeline.waits.length, waitsByLine(record).length], [3, 1], "three waits on one line");
+        const wait = timeline.waits[1], c = record.classOf(wait);
+        ok(/item\(\)/.test(sourceOf(c.where)), "whose source is known", sourceOf(c.where));
+        ok(byId("waits").textContent.includes(sourceOf(c.where)), "and shown", byId("waits").textContent);
+        ok(byId("summary").querySelectorAll("ol.advice li").length === 1, "one piece of advice", byId("summary").textContent);
+        ok(byId("summary").textContent.includes(sourceOf(c.where)), "with the source line", byId("summary").textContent);
+        ok(/CPU-backed/.test(byId("badges").textContent), "sim is CPU-backed", byId("badges").textContent);
+        ok(timeline.lanes.some(l => l.name === "sim:0, stream 0 (CPU-backed)"), "in the timeline, too", timeline.lanes.map(l => l.name).join());
+
+        // Every kernel has a launch, before it, and is drawn where it should be.
+        const kernels = kinds.map((k, i) => k === "kernel" ? i : NONE).filter(i => i !== NONE);
+        is(kernels.filter(k => record.partner(k) === NONE || record.start[record.partner(k)] > record.start[k]), [], "each kernel was queued by something before it");
+        is(kernels.filter(k => record.partner(record.partner(k)) !== k), [], "which leads back to it");
+        const longest = kernels.reduce((a, k) => record.length(k) > record.length(a) ? k : a);
+        view.zoomTo(longest);
+        timeline.draw();
+        is(pixel(longest), rgb("kernel"), "a kernel is drawn in its colour");
+        timeline.flows = false;
+        timeline.draw();
+        const place = timeline.placeOf(longest);
+        is(timeline.at(Math.max(0, place[0]) + 5, place[1] + 5), longest, "and found there");
+        view.choose(longest);
+        ok(/queued by/.test(byId("details").textContent), "its details lead to its launch", byId("details").textContent);
+        view.all();
+        timeline.draw();
+        is(timeline.at(timeline.x(record.start[wait]), timeline.waitsAt + 5), wait, "a wait's mark is found");
+        view.choose(wait);
+        ok(byId("details").textContent.includes("item()"), "its details have the source", byId("details").textContent);
+
+        // Keys.
+        const all = range();
+        press("ArrowUp");
+        ok(timeline.to - timeline.from < all[1] * .8, "up zooms in", range());
+        const zoomed = range();
+        press("ArrowRight");
+        ok(timeline.from > zoomed[0], "right moves", range());
+        press("f");
+        is(range(), all, "F shows all");
+        press("Escape");
+        is(timeline.chosen, NONE, "Escape chooses nothing");
+        press("]");
+        press("]");
+        is(timeline.chosen, timeline.waits[1], "] goes from wait to wait");
+        press("[");
+        is(timeline.chosen, timeline.waits[0], "[ goes back");
+        view.all();
+        timeline.canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: -200, cancelable: true }));
+        ok(timeline.to - timeline.from < all[1], "the wheel zooms", range());
+        view.all();
+
+        // Search and filters.
+        setFilter({ words: "matmul" });
+        const found = view.matches().map(e => record.classOf(e).name);
+        ok(found.length >= 6 && found.every(n => n === "matmul"), "a search finds ops and their kernels", found.join());
+        is(byId("matches").textContent, `${found.length} found`, "and says how many");
+        press("n");
+        is(record.classOf(timeline.chosen).name, "matmul", "N goes to a match");
+        setFilter({ words: "" });
+        setFilter({ line: c.where });
+        const there = new Set(view.matches().map(e => record.classOf(e).kind));
+        ok(there.has("wait") && there.has("op") && there.has("kernel"), "a line's ops, waits and kernels", [...there].join());
+        is(view.matches().filter(e => { const k = record.partner(e); return record.classOf(e).where !== c.where && (k === NONE || record.classOf(k).where !== c.where); }), [], "and nothing else");
+        setFilter({ line: "" });
+
+        // Tables.
+        headsOf("rows")[1].click();
+        const calls = columnOf("rows", 1).map(Number);
+        is(calls, calls.slice().sort((a, b) => b - a), "a head sorts");
+        is(byId("rows").querySelectorAll("th")[1].getAttribute("aria-sort"), "descending", "and says how");
+        headsOf("rows")[1].click();
+        is(columnOf("rows", 1).map(Number), calls.slice().sort((a, b) => a - b), "its second click reverses");
+        is([...byId("groups").querySelectorAll("button")].map(b => [b.textContent, b.disabled]), [["op", false], ["region", false], ["line", false], ["shape", false], ["stack", false]], "five groups");
+        showRows("line");
+        ok(columnOf("rows", 0).some(text => text === c.where), "by line", columnOf("rows", 0).join());
+        showRows("op");
+
+        // Flame graphs add up.
+        near(flameOf(record, byRegion, false).total, record.wall, "the flame graph is the wall time");
+        const device = kinds.reduce((sum, k, i) => ON_DEVICE.has(k) ? sum + record.length(i) : sum, 0);
+        near(flameOf(record, byRegion, true).total, device, "the devices' is their work");
+        near(flameOf(record, byStack, true).total, device, "by stack, too");
+        ok([...flameOf(record, byStack, false).children.keys()].some(n => /:\d+$/.test(n)), "whose frames are lines", "none");
+        const steps = [...flameOf(record, byRegion, false).children.values()].filter(n => /^step/.test(n.name));
+        timeline.steps.forEach((e, i) => near(steps[i].total, record.length(e), `${steps[i].name} is as long as it was`));
+
+        // Memory: the peak's owners are the peak.
+        const sim = timeline.memory.find(m => m.device === "sim:0");
+        is(sim.before + sim.owners.reduce((sum, o) => sum + o.bytes, 0), sim.peak, "owners and what was there are the peak");
+        is(sim.peak, Math.max(...sim.levels), "which is the highest level");
+        ok(sim.owners[0].bytes === 4 << 20 && sim.owners[0].name === "zeros" && sim.owners[0].where.endsWith(":9"), "its largest owner is named", JSON.stringify(sim.owners[0]));
+        ok(byId("memory").textContent.includes("zeros"), "and shown", byId("memory").textContent);
+
+        // Light, dark, paper.
+        for (const theme of ["light", "dark"]) {
+            setTheme(theme);
+            for (const name of ["text", "faint", "accent", "good"]) ok(contrast(rgb(name), rgb("back")) >= 4.5, `${theme}: ${name} can be read`, contrast(rgb(name), rgb("back")));
+            for (const name of ["op", "wait", "kernel", "region"]) ok(contrast(rgb(name), rgb("back")) >= 2.5, `${theme}: ${name} can be seen`, contrast(rgb(name), rgb("back")));
+        }
+        dispatchEvent(new Event("beforeprint"));
+        is(document.documentElement.dataset.theme, "light", "paper is white");
+        dispatchEvent(new Event("afterprint"));
+    },
+
+    // All waits are left out: the host ends long before the device.
+    predicted() {
+        const { record } = timeline, kinds = kindsOf(record);
+        const last = kinds.reduce((a, k, i) => k === "kernel" && (a === NONE || record.stop[i] > record.stop[a]) ? i : a, NONE);
+        const host = kinds.reduce((a, k, i) => k === "op" ? Math.max(a, record.stop[i]) : a, 0);
+        ok(record.stop[last] > host, "the device works on after the host", `${record.stop[last]} and ${host}`);
+        timeline.draw();
+        ok(timeline.end >= record.stop[last] && timeline.x(record.start[last]) < timeline.width, "and the timeline shows it", timeline.end);
+        timeline.flows = false;
+        view.zoomTo(last);
+        timeline.draw();
+        is(pixel(last), rgb("kernel"), "in its colour");
+        ok(/predicted, not measured: without all/.test(byId("badges").textContent), "it says that it is predicted", byId("badges").textContent);
+        ok(/measured: /.test(byId("summary").textContent), "with what was measured", byId("summary").textContent);
+        ok(headsOf("rows").some(h => h.textContent === "measured: self host") && columnOf("rows", 0).includes("wait: item"), "the rows, too", columnOf("rows", 0).join());
+        is(timeline.waits.length, 0, "no waits");
+        [...byId("tools").querySelectorAll("button")].find(b => b.textContent === "measured").click();
+        is(timeline.waits.length, 3, "the measured record has them");
+    },
+
+    hostile() {
+        const names = new Set(timeline.record.classes.map(c => c.name));
+        ok(names.has("<\/script><script>document.title='bad'<\/script>"), "a name that looks like HTML", [...names].join());
+        is([...names].filter(n => /[\u0000-\u001f\u202e]/.test(n)), [], "no name turns the text or controls a terminal");
+        for (const e of timeline.steps.concat(...timeline.lanes.map(l => l.rows.flatMap(r => [...r.events])))) view.choose(e);
+        setFilter({ words: "<img src=x onerror=document.title='bad'>" });
+        for (const g of ["op", "region", "line"]) showRows(g);
+        checks.any();
+    },
+
+    empty() {
+        is(timeline.record.count, 0, "no event");
+        for (const key of ["ArrowUp", "ArrowRight", "]", "n", "f", "z"]) press(key);
+        timeline.draw();
+        ok(/waited for nothing/.test(byId("waits").textContent), "and no wait", byId("waits").textContent);
+        checks.any();
+    },
+
+    // 1e5 events: how long it took to open, and what a step of the zoom takes.
+    big() {
+        ok(timeline.record.count > 1e5, "a hundred thousand events", timeline.record.count);
+        ok(openedAt < 1000, "open within 1 s", `${openedAt} ms`);
+        const times = [], step = () => { const t = performance.now(); timeline.draw(); timeline.g.getImageData(0, 0, 1, 1); times.push(performance.now() - t); };
+        for (let i = 0; i < 15; i++) { view.zoom(.6, 300); step(); }
+        for (let i = 0; i < 15; i++) { view.zoom(1 / .6, 700); step(); }
+        ok(median(times) < 30, "a zoom step takes at most 30 ms", `${median(times)} ms`);
+        const filter = performance.now();
+        setFilter({ words: "tanh" });
+        step();
+        ok(performance.now() - filter < 300, "a search takes at most 0.3 s", `${performance.now() - filter} ms`);
+        results.push(`figures opened in ${openedAt.toFixed(0)} ms (its script: ${openedIn.toFixed(0)} ms), zoom steps ${median(times).toFixed(1)} ms`);
+    },
+};
+const openedAt = performance.now();
+for (const name of CHECKS) {
+    try { checks[name](); } catch (e) { results.push(`not ok ${name}: ${e.stack}`); }
+}
+document.body.replaceChildren(make("pre", { id: "results" }, results.join("\n")));

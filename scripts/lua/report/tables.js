@@ -1,6 +1,6 @@
 // Tables: a head sorts by its column, and reverses the order at the second click.
 
-const SHOWN = 40; // rows at first
+const SHOWN = 20; // rows at first
 
 // Columns are {head, value(row), text(row), words}: words ("text", or "short" for those of a few
 // letters) are sorted by letter and left-aligned. A text may be an element.

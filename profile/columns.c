@@ -28,12 +28,10 @@ static bool same(const gp_rec *a, const gp_rec *b) {
 }
 
 static uint64_t hash(const gp_rec *r) {
-    const uint64_t part[] = {(uintptr_t)r->name,
-                             (uintptr_t)r->file + (uint64_t)(uint32_t)r->line,
-                             (uintptr_t)r->stack,
-                             (uintptr_t)place(r),
-                             (uintptr_t)details(r),
-                             r->kind | (uint64_t)r->why << 8};
+    const uint64_t part[] = {
+        (uintptr_t)r->name,    (uintptr_t)r->file + (uint64_t)(uint32_t)r->line,
+        (uintptr_t)r->stack,   (uintptr_t)place(r),
+        (uintptr_t)details(r), r->kind | (uint64_t)r->why << 8};
     uint64_t h = 0;
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
         h = (h ^ part[i]) * 0x9e3779b97f4a7c15u;
@@ -126,7 +124,7 @@ typedef struct before {
 } before;
 
 static void put_event(bytes *b, const gp_prof *p, const gp_rec *r, int class, before *last) {
-    put(b, (uint64_t)class);
+    put(b, (uint64_t) class);
     put_signed(b, (int64_t)(r->t0 - last->t0));
     put(b, gp_rec_end(p, r) - r->t0);
     last->t0 = r->t0;

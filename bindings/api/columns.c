@@ -74,8 +74,8 @@ static void push_place(lua_State *L, const gp_rec *r) {
 /* What the class's kind says besides: a kernel's own name, an op's shapes. */
 static void push_details(lua_State *L, const gp_rec *r) {
     char text[600];
-    if ((r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD) && r->kernel)
-        lua_pushstring(L, r->kernel);
+    bool named = r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD || r->kind == GP_REC_CALL;
+    if (named && r->kernel) lua_pushstring(L, r->kernel);
     else if (r->kind == GP_REC_OP && r->shapes)
         lua_pushstring(L, gp_rec_shapes(r->shapes, text, sizeof text));
     else lua_pushliteral(L, "");
@@ -117,8 +117,8 @@ static void push_track(lua_State *L, const gp_prof *p, const gp_column_track *t)
     lua_setfield(L, -2, "text");
 }
 
-/* columns(prof) -> {classes, files, stacks, places, tracks}: events as profile/columns.h says, and
- * what their classes are. Numbers of files, stacks and places begin with 1; 0: none. */
+/* columns(prof) -> {classes, files, stacks, places, tracks, foreign}: events as profile/columns.h
+ * says, and what their classes are. Numbers of files, stacks and places begin with 1; 0: none. */
 static int l_columns(lua_State *L) {
     static const gp_owner_type type = {"gpush.profile.columns", release_columns};
     static const char *const lists[] = {"classes", "files", "stacks", "places"};
@@ -128,7 +128,9 @@ static int l_columns(lua_State *L) {
     gp_lua_enter(L);
     const gp_columns *c = *box = gp_columns_new(p);
     if (!c) return gp_lua_raise(L);
-    lua_createtable(L, 0, 5);
+    lua_createtable(L, 0, 6);
+    lua_pushboolean(L, p->foreign);
+    lua_setfield(L, -2, "foreign");
     for (int i = 0; i < 4; i++) {
         lua_newtable(L);
         lua_pushvalue(L, -1);

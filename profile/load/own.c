@@ -283,6 +283,7 @@ static void fill(reader *r, const int64_t *v, uint64_t t0, gp_rec *rec) {
                     .stack = entry(&r->stacks, v[STACK])};
     if (v[KIND] == GP_REC_OP) rec->cost = entry(&r->costs, v[BYTES]);
     if (names_kernel(v[KIND])) rec->kernel = entry(&r->texts, v[MORE]);
+    else if (v[KIND] == GP_REC_ALLOC) rec->line = 0, rec->block = (void *)(uintptr_t)v[LINE];
     else rec->shapes = entry(&r->shapes, v[MORE]);
 }
 

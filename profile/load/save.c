@@ -9,7 +9,8 @@
  *   "threads"  {"host", "name", "rank", "dropped", "events"}: the host's come first
  * An event is [kind, start after the one before it, duration or -1, name, id, file, line, where,
  * bytes or cost, stack, shapes or kernel, why, inplace + 2 failed]; zeros at its end are left out.
- * where: a stream, a device (memory), or an event of the thread (region, switch). Times in ns. */
+ * Of memory, line is the number of its block. where: a stream, a device (memory), or an event of
+ * the thread (region, switch). Times in ns. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -32,7 +33,7 @@ typedef struct writer {
     const gp_prof *p;
     gzFile out;
     bool ok, more; /* more: the next element needs a comma */
-    numbers texts, devices, streams, stacks, shapes, costs;
+    numbers texts, devices, streams, stacks, shapes, costs, blocks;
     char buf[1 << 16];
     size_t n;
 } writer;
@@ -265,7 +266,7 @@ static void put_event(writer *w, const gp_track *t, const gp_rec *r, uint64_t be
                    number(w, &w->texts, r->name),
                    (int64_t)r->id,
                    number(w, &w->texts, r->file),
-                   r->line,
+                   r->kind == GP_REC_ALLOC ? number(w, &w->blocks, r->block) : r->line,
                    place(w, t, r),
                    r->kind == GP_REC_OP ? number(w, &w->costs, r->cost) : r->bytes,
                    number(w, &w->stacks, r->stack),
@@ -364,6 +365,7 @@ static bool write_file(const gp_prof *p, gp_outfile *o) {
     free_numbers(&w->stacks);
     free_numbers(&w->shapes);
     free_numbers(&w->costs);
+    free_numbers(&w->blocks);
     free(w);
     if (!ok && !*gp_error())
         gp_fail("profile.save: cannot write %s: %s", o->file,

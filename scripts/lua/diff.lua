@@ -1,6 +1,6 @@
 --!plain
--- prof:diff(before): the changes since another profile. It only reads rows() and events(). Loaded by
--- init.lua on the first call.
+-- prof:diff(before): the changes since another profile. It only reads rows() and events(). Loaded
+-- by init.lua on the first call.
 local _, fail, dir = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
 local SHOWN = 20 -- rows

@@ -126,6 +126,24 @@ end
 for _, left in ipairs(first) do t.is(left, 0, "a block is freed with the size that it had") end
 t.ok(#sum > 8 and unknown <= 2, "blocks have names")
 
+-- The page of a profile that was saved and loaded has the same blocks, by other names.
+local file = os.tmpname()
+prof:save(file)
+local names, again = {}, page_of(profile.load(file))
+os.remove(file)
+again = events_of(again, data_of(again).record)
+table.sort(again, function(a, b) return a.start < b.start end)
+for i, e in ipairs(events) do
+    if e.kind == "memory" then
+        names[e.block] = names[e.block] or again[i].block
+        if names[e.block] ~= again[i].block or again[i].bytes ~= e.bytes then
+            wrong[#wrong + 1] = i
+        end
+    end
+end
+t.ok(next(names) and #again == #events, "a loaded profile has its memory's events")
+t.is(wrong, {}, "with the same blocks")
+
 -- ---- what else is on the page ----
 
 t.is(data.rows.op, (function()

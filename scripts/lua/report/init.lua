@@ -120,9 +120,9 @@ local function idle_of(prof)
 end
 
 -- The source lines that waits and their advice name: "file:line" to text.
-local function lines_of(record, prof)
+local function lines_of(record)
     local lines = {}
-    if prof.foreign then return lines end
+    if record.foreign then return lines end
     for _, class in ipairs(record.classes) do
         local file, line = record.files[class[3]], class[4]
         if file then
@@ -145,7 +145,7 @@ local function data_of(prof, blocks)
         others = prof.others, how = or_null(prof.how), predicted = or_null(prof.predicted),
         modelled = or_null(prof.modelled), date = os.date "%Y-%m-%d %H:%M", rows = rows,
         missing = missing, savings = savings, no_savings = or_null(why_none),
-        saves_all = all or null, idle = idle_of(prof), sources = lines_of(record, prof),
+        saves_all = all or null, idle = idle_of(prof), sources = lines_of(record),
         record = record,
         measured = measured and { record = record_of(measured, blocks), wall = measured.wall_ns,
             op = rows_of(measured, "op") } or null }

@@ -129,6 +129,8 @@ function findOwners(record, parent, d) {
         else live.delete(block);
     }
     d.before = d.peak;
+    d.unknown = d.events.some(e => !e[1]); // a trace that does not say which block was freed
+    if (d.unknown) live.clear();
     for (const event of live.values()) {
         const c = parent[event] === NONE ? null : record.classOf(parent[event]);
         const key = c ? c.name + "\n" + c.where : "";

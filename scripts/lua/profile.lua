@@ -7,19 +7,33 @@ local profile = gpush.profile
 local Schedule = {}
 Schedule.__index = Schedule
 
+-- The place of the coming step in its cycle; nil: before the first one, or after the last.
+local function place(self)
+    local n = self.done - self.skip_first
+    local over = self.repeats > 0 and n >= self.cycle * self.repeats
+    return n >= 0 and not over and n % self.cycle or nil
+end
+
+-- A region marks each recorded step.
+local function end_mark(self)
+    if self.mark then getmetatable(self.mark).__close(self.mark) end
+    self.mark = nil
+end
+
 -- Begins the phase of the coming step: "wait" records nothing, "warmup" records and drops it, so
 -- that the first costs of recording are not in "active", which is kept.
 local function enter(self)
-    local at = self.done % self.cycle
-    local over = self.repeats > 0 and self.done >= self.cycle * self.repeats
-    local phase = (over or at < self.wait) and "wait" or at < self.wait + self.warmup and "warmup"
+    local at = place(self)
+    local phase = (not at or at < self.wait) and "wait" or at < self.wait + self.warmup and "warmup"
         or "active"
     if phase ~= self.phase and phase ~= "wait" then profile.start(self.record) end
     self.phase = phase
+    if phase ~= "wait" then self.mark = profile.region(("step %d"):format(self.done + 1)) end
 end
 
 local function leave(self)
     if self.phase == "wait" then return end
+    end_mark(self)
     local prof = profile.stop()
     if self.phase ~= "active" then return prof:free() end
     self.result = prof
@@ -29,7 +43,8 @@ end
 --- Ends a step.
 function Schedule:step()
     self.done = self.done + 1
-    local at = self.done % self.cycle
+    end_mark(self)
+    local at = math.max(self.done - self.skip_first, 0) % self.cycle
     if at == 0 or at == self.wait or at == self.wait + self.warmup then
         leave(self)
         self.phase = "wait"
@@ -41,23 +56,30 @@ end
 --- too.
 function Schedule:close()
     leave(self)
-    self.phase, self.repeats, self.done = "wait", 1, self.cycle
+    self.phase, self.repeats, self.done = "wait", 1, self.skip_first + self.cycle
 end
 Schedule.__close = Schedule.close
 
---- profile.schedule{wait = 1, warmup = 4, active = 3, repeats = 1, on_trace_ready = fn, stack =,
---- memory =, shapes =, flops =,
---- limit =}: call its step() after each step of a loop. It rests for `wait` steps, warms up,
---- records `active` ones and
---- gives their profile to on_trace_ready (and keeps it as .result); repeats times, without end if
---- 0. Source: torch.profiler.
+-- A schedule that nobody holds any more ends its recording, which would otherwise go on.
+function Schedule:__gc()
+    if self.phase == "wait" then return end
+    self.mark = nil
+    local ok, prof = pcall(profile.stop)
+    if ok then prof:free() end
+end
+
+--- profile.schedule{skip_first = 10, wait = 1, warmup = 4, active = 3, repeats = 1, on_trace_ready
+--- = fn, stack =, memory =, shapes =, flops =, limit =}: call its step() after each step of a loop.
+--- It skips the first steps once; then it rests for `wait` steps, warms up, records `active` ones,
+--- each in a region "step N", and gives their profile to on_trace_ready (and keeps it as .result);
+--- repeats times, without end if 0. Source: torch.profiler.
 function profile.schedule(wait, warmup, active, repeats, on_trace_ready, stack, memory, shapes,
-    limit, flops)
+    limit, flops, skip_first)
     local self = setmetatable({ done = 0, phase = "wait", on_trace_ready = on_trace_ready,
         record = { stack = stack, memory = memory, shapes = shapes, limit = limit,
             flops = flops } }, Schedule)
-    for _, it in ipairs { { "wait", wait, 0 }, { "warmup", warmup, 0 }, { "active", active, 1 },
-        { "repeats", repeats, 0 } }
+    for _, it in ipairs { { "skip_first", skip_first, 0 }, { "wait", wait, 0 },
+        { "warmup", warmup, 0 }, { "active", active, 1 }, { "repeats", repeats, 0 } }
     do
         if it[2] < it[3] then
             fail("profile.schedule: %s: expected an integer of at least %d, got %d", it[1],
@@ -74,4 +96,4 @@ debug.getregistry()["gpush.recording"] = Schedule
 declared(Schedule, "recording.", { step = "self recording", close = "self recording" })
 declared(profile, "profile.",
     { schedule = "int wait=0, int warmup=0, int active=1, int repeats=0, function? on_trace_ready, "
-    .. "bool? stack, bool? memory, bool? shapes, int? limit, bool? flops" })
+    .. "bool? stack, bool? memory, bool? shapes, int? limit, bool? flops, int skip_first=0" })

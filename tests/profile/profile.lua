@@ -378,6 +378,29 @@ do
     steps(early, 2)
     t.is(negations(early.result), 5, "and rests afterwards")
 end
+seen = {}
+local late = profile.schedule { skip_first = 3, wait = 1, warmup = 1, active = 2, repeats = 2,
+    on_trace_ready = function(prof)
+        local marks = {}
+        for _, e in ipairs(prof:events()) do
+            if e.kind == "region" then marks[#marks + 1] = e.name end
+        end
+        seen[#seen + 1] = { negations(prof), marks }
+    end }
+steps(late, 12)
+t.is(seen, { { 6 + 7, { "step 6", "step 7" } }, { 10 + 11, { "step 10", "step 11" } } },
+    "skip_first counts once; steps are regions")
+do
+    local _ = profile.schedule { active = 2 }
+    steps(_, 1)
+end
+late = nil
+collectgarbage()
+collectgarbage()
+t.is(negations(profile.run(function() local z = ones(1):neg() end)), 1,
+    "a schedule that is gone records no longer")
+t.error(function() profile.schedule { skip_first = -1 } end,
+    "profile.schedule: skip_first: expected an integer of at least 0, got %-1", "nor such a one")
 t.error(function() profile.schedule { wait = -1 } end,
     "profile.schedule: wait: expected an integer of at least 0, got %-1", "no such schedule")
 t.error(function() profile.schedule { stacks = true } end,

@@ -1,6 +1,7 @@
-/* Scans along a dim: cumsum, cumprod, cummax, cummin, logcumsumexp. A line goes through a block
- * 2048 elements at a time; a long one is divided into parts, which are read twice: first for the
- * totals before each. Limit: that, and one write. */
+/* Scans along a dim: cumsum, cumprod, cummax, cummin, logcumsumexp. A warp takes a short line; a
+ * longer one goes through a block 2048 elements at a time; of adjacent lines each has a thread.
+ * Where that leaves the device idle, lines are divided into parts, which are read twice: first for
+ * the totals before each. The division is the same on every device. Limit: that, and one write. */
 #include "kernels/cuda/runtime/loop.cuh"
 
 #define GP_FN __device__ static inline
@@ -100,7 +101,18 @@ struct log_sums {
 
 /* ---- kernels ---- */
 
-enum { EACH = 8, CHUNK = GP_THREADS * EACH, PARTS = 1024, BLOCKS = 1024, MANY_LINES = 2048 };
+enum {
+    EACH = 8,
+    CHUNK = GP_THREADS * EACH,
+    PARTS = 1024,
+    BLOCKS = 1024,
+    WARP = 32,
+    SHORT = 1024,    /* elements of a line for a warp */
+    SHORT_LINES = 64 /* there are at least so many of them */,
+    TALL = 8,        /* parts of adjacent lines in a block, which then has as many lines as a warp */
+    AHEAD = 8,       /* elements that a thread reads before it adds the first */
+    LEAST_ROWS = 64  /* of a part of adjacent lines */
+};
 
 /* Arrays: 0 the result, 1 x, 2 indices (the result again where there are none). */
 typedef struct scan {
@@ -171,33 +183,110 @@ __global__ static void __launch_bounds__(GP_THREADS) line_kernel(scan s, bool fi
     if (first && threadIdx.x == 0) *total = carry;
 }
 
-/* Turns totals into what comes before each part: one thread per line. */
-template <class S> __global__ static void before_kernel(scan s, uint32_t lines) {
-    uint32_t line = gp_element();
-    if (line >= lines) return;
-    typename S::Acc *total = (typename S::Acc *)s.totals + (int64_t)line * s.parts;
-    typename S::Acc acc = S::start();
-    for (int k = 0; k < s.parts; k++) {
-        typename S::Acc own = total[k];
-        total[k] = acc;
-        acc = S::join(acc, own);
+/* Turns totals into what comes before each part: one block per line. */
+template <class S> __global__ static void __launch_bounds__(GP_THREADS) before_kernel(scan s) {
+    typedef typename S::Acc Acc;
+    Acc *total = (Acc *)s.totals + (int64_t)blockIdx.x * s.parts, carry = S::start(), all;
+    for (int at = 0; at < s.parts; at += GP_THREADS) {
+        int k = at + (int)threadIdx.x;
+        Acc own = k < s.parts ? total[k] : S::start(), before = scan_block<S>(own, &all);
+        if (k < s.parts) total[k] = S::join(carry, before);
+        carry = S::join(carry, all);
     }
 }
 
-/* Adjacent lines: one thread per line. */
-template <class S> __global__ static void __launch_bounds__(GP_THREADS) column_kernel(scan s) {
-    uint32_t line = gp_element();
+/* Lane `from`'s v, or, relative, that of the lane so many before this one (this one's where there is
+ * none). Called by all of the warp. */
+template <class A> __device__ static inline A lane_value(A v, int from, bool relative) {
+    enum { WORDS = (sizeof(A) + 7) / 8 };
+    unsigned long long word[WORDS] = {};
+    memcpy(word, &v, sizeof v);
+#pragma unroll
+    for (int k = 0; k < WORDS; k++)
+        word[k] = relative ? __shfl_up_sync(0xffffffffu, word[k], (unsigned)from)
+                           : __shfl_sync(0xffffffffu, word[k], from);
+    memcpy(&v, word, sizeof v);
+    return v;
+}
+
+/* One warp per line, E adjacent elements per lane at a time. */
+template <class S, int E>
+__global__ static void __launch_bounds__(GP_THREADS) short_kernel(scan s) {
+    typedef typename S::Acc Acc;
+    uint32_t line = blockIdx.x * (GP_THREADS / WARP) + threadIdx.x / WARP;
+    int lane = (int)threadIdx.x % WARP;
+    int64_t n = line < s.lines.numel ? s.n : 0;
+    Acc carry = S::start();
+    char *p[3];
+    line_at(s, n ? line : 0, p);
+    for (int64_t at = 0; at < s.n; at += WARP * E) {
+        int64_t i = at + lane * E;
+        Acc v[E];
+#pragma unroll
+        for (int k = 0; k < E; k++) {
+            v[k] = S::start();
+            if (i + k >= n) continue;
+            v[k] = S::of(gp_load_as<typename S::T>(p[1] + (i + k) * s.step[1], s.from), i + k + 1);
+        }
+#pragma unroll
+        for (int k = 1; k < E; k++) v[k] = S::join(v[k - 1], v[k]);
+        Acc sum = v[E - 1];
+        for (int d = 1; d < WARP; d *= 2) {
+            Acc other = lane_value(sum, d, true);
+            if (lane >= d) sum = S::join(other, sum);
+        }
+        Acc before = lane_value(sum, 1, true);
+        before = S::join(carry, lane ? before : S::start());
+        carry = S::join(carry, lane_value(sum, WARP - 1, false));
+#pragma unroll
+        for (int k = 0; k < E; k++)
+            if (i + k < n)
+                S::store(S::join(before, v[k]), p[0] + (i + k) * s.step[0], s.to,
+                         p[2] + (i + k) * s.step[2]);
+    }
+}
+
+/* Adjacent lines: one thread per line and part. first: only the totals are wanted. */
+template <class S>
+__global__ static void __launch_bounds__(GP_THREADS) column_kernel(scan s, bool first) {
+    typedef typename S::Acc Acc;
+    uint32_t line = blockIdx.x * blockDim.x + threadIdx.x;
+    int part = (int)(blockIdx.y * blockDim.y + threadIdx.y);
     if (line >= s.lines.numel) return;
-    typename S::Acc acc = S::start();
+    int64_t i = s.n * part / s.parts, to = s.n * (part + 1) / s.parts;
+    Acc *total = (Acc *)s.totals + (int64_t)line * s.parts + part, acc = S::start();
     char *p[3];
     line_at(s, line, p);
-    for (int64_t i = 0; i < s.n; i++) {
-        acc = S::join(acc, S::of(gp_load_as<typename S::T>(p[1] + i * s.step[1], s.from), i + 1));
-        S::store(acc, p[0] + i * s.step[0], s.to, p[2] + i * s.step[2]);
+    if (!first && s.parts > 1) acc = *total;
+    while (i < to) {
+        typename S::T x[AHEAD];
+        int have = to - i < AHEAD ? (int)(to - i) : (int)AHEAD;
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            if (k < have) x[k] = gp_load_as<typename S::T>(p[1] + (i + k) * s.step[1], s.from);
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) {
+            if (k >= have) break;
+            acc = S::join(acc, S::of(x[k], i + k + 1));
+            if (!first)
+                S::store(acc, p[0] + (i + k) * s.step[0], s.to, p[2] + (i + k) * s.step[2]);
+        }
+        i += have;
     }
+    if (first) *total = acc;
 }
 
 /* ---- the driver ---- */
+
+/* Turns the totals of s.parts parts of each line, which `totals` queues, into what comes before. */
+template <class S, class F> static bool find_totals(const gp_call *c, scan *s, F totals) {
+    auto *before = before_kernel<S>;
+    int64_t lines = s->lines.numel;
+    if (s->parts < 2) return true;
+    s->totals = gp_cuda_scratch(c, (size_t)(lines * s->parts) * sizeof(typename S::Acc));
+    return s->totals && totals() &&
+           GP_LAUNCH(c, before, (uint32_t)lines, GP_THREADS, 0, *s);
+}
 
 template <class S> static bool run_lines(const gp_call *c, scan s) {
     int64_t lines = s.lines.numel, parts = BLOCKS / lines;
@@ -205,14 +294,27 @@ template <class S> static bool run_lines(const gp_call *c, scan s) {
     s.parts = parts < 2 ? 1 : parts > PARTS ? PARTS : (int)parts;
     uint32_t blocks = (uint32_t)(lines * s.parts);
     auto *line = line_kernel<S>;
-    auto *before = before_kernel<S>;
-    if (s.parts > 1) {
-        s.totals = gp_cuda_scratch(c, blocks * sizeof(typename S::Acc));
-        if (!s.totals || !GP_LAUNCH(c, line, blocks, GP_THREADS, 0, s, true) ||
-            !GP_LAUNCH(c, before, gp_blocks(lines), GP_THREADS, 0, s, (uint32_t)lines))
-            return false;
-    }
-    return GP_LAUNCH(c, line, blocks, GP_THREADS, 0, s, false);
+    auto run = [&](bool first) { return GP_LAUNCH(c, line, blocks, GP_THREADS, 0, s, first); };
+    return find_totals<S>(c, &s, [&] { return run(true); }) && run(false);
+}
+
+template <class S> static bool run_short_lines(const gp_call *c, scan s) {
+    auto *kernel = s.n > 2 * WARP ? short_kernel<S, 4> : short_kernel<S, 1>;
+    return GP_LAUNCH(c, kernel, gp_blocks(s.lines.numel, GP_THREADS / WARP), GP_THREADS, 0, s);
+}
+
+/* Adjacent lines: whole ones where there are enough of them. */
+template <class S> static bool run_columns(const gp_call *c, scan s) {
+    int64_t lines = s.lines.numel, parts = (int64_t)BLOCKS * GP_THREADS / lines;
+    if (parts > s.n / LEAST_ROWS) parts = s.n / LEAST_ROWS;
+    if (parts > PARTS) parts = PARTS;
+    parts = parts / TALL * TALL;
+    s.parts = parts ? (int)parts : 1;
+    unsigned tall = parts ? TALL : 1, wide = GP_THREADS / tall;
+    dim3 grid(gp_blocks(lines, (int)wide), (unsigned)s.parts / tall);
+    auto *column = column_kernel<S>;
+    auto run = [&](bool first) { return GP_LAUNCH(c, column, grid, dim3(wide, tall), 0, s, first); };
+    return find_totals<S>(c, &s, [&] { return run(true); }) && run(false);
 }
 
 /* a without dim d. */
@@ -242,10 +344,9 @@ template <class S> static bool run(const gp_call *c) {
     return gp_nest_run(gp_nest_of(arrays), [&](const gp_loop<3> &l, int64_t first) {
         int64_t apart = l.stride[0][1];
         s.lines = l;
-        auto *kernel = column_kernel<S>;
-        if (l.numel >= MANY_LINES && apart && apart < s.step[1])
-            return GP_LAUNCH(c, kernel, gp_blocks(l.numel), GP_THREADS, 0, s);
-        return run_lines<S>(c, s);
+        if (l.numel >= WARP && apart && apart < s.step[1]) return run_columns<S>(c, s);
+        return s.n <= SHORT && l.numel >= SHORT_LINES ? run_short_lines<S>(c, s)
+                                                      : run_lines<S>(c, s);
     });
 }
 

@@ -1,0 +1,50 @@
+-- Scans on the stand-in for CUDA are the cpu's in each way of dividing the work: a warp for a short
+-- line, a block for a long one, parts of it, a thread for each of adjacent lines, and parts of
+-- those.
+local t = require "tap"
+
+-- Shape, dim, and the way.
+local ways = {
+    { { 100, 40 }, 2, "a warp, an element each" }, { { 65, 3, 130 }, 3, "a warp, four each" },
+    { { 64, 1024 }, 2, "a warp, several times" }, { { 64, 1025 }, 2, "a block" },
+    { { 3, 5000 }, 2, "a block, several times" }, { { 1, 40000 }, 2, "parts of a line" },
+    { { 50, 40 }, 1, "adjacent lines" }, { { 2, 1100, 33 }, 2, "parts of adjacent lines" },
+    { { 700, 100 }, 1, "the same, more lines than a warp" }, { { 9000, 32 }, 1, "many parts" },
+    { { 7, 300000 }, 1, "many adjacent lines" },
+}
+local function flat(x) return x:to "cpu":to "f64":reshape(-1) end
+-- The largest difference of a from b; both NaN, or the same infinity, is none.
+local function far(a, b)
+    a, b = flat(a), flat(b)
+    local same = (a:ne(a) & b:ne(b)) | a:eq(b)
+    return where(same, zeros_like(a), ((a - b) / (b:abs() + 1)):abs()):amax():item()
+end
+
+manual_seed(6)
+for _, way in ipairs(ways) do
+    local shape, dim, what = table.unpack(way)
+    local x = randn(shape, { dtype = "f64" })
+    local holes = x:clone()
+    holes:reshape(-1)["1:-1:97"] = 0 / 0
+    local there, there_holes = x:to "cuda", holes:to "cuda"
+    t.ok(far(there:cumsum(dim), x:cumsum(dim)) < 1e-12, "cumsum: " .. what)
+    t.ok(far(there:to "f32":cumsum(dim), x:to "f32":cumsum(dim)) < 1e-6, "cumsum f32: " .. what)
+    t.ok(far(there:cumprod(dim), x:cumprod(dim)) < 1e-10, "cumprod: " .. what)
+    t.ok(far(there:logcumsumexp(dim), x:logcumsumexp(dim)) < 1e-12, "logcumsumexp: " .. what)
+    t.ok(far(there_holes:cumsum(dim), holes:cumsum(dim)) < 1e-12, "cumsum with NaN: " .. what)
+    local i = (x * 4):to "i32"
+    t.is(far(i:to "cuda":cumsum(dim), i:cumsum(dim)), 0, "cumsum of integers: " .. what)
+    t.is(far(i:to "cuda":cumprod(dim), i:cumprod(dim)), 0, "cumprod of integers: " .. what)
+    for _, op in ipairs { "cummax", "cummin" } do
+        local a, b = i:to "cuda"[op](i:to "cuda", dim)
+        local c, d = i[op](i, dim)
+        t.ok(far(a, c) == 0 and far(b, d) == 0, op .. " of equal elements: " .. what)
+        a, b = there_holes[op](there_holes, dim)
+        c, d = holes[op](holes, dim)
+        t.ok(far(a, c) == 0 and far(b, d) == 0, op .. " with NaN: " .. what)
+    end
+    local y = there:clone()
+    y:cumsum_(dim)
+    t.ok(far(y, x:cumsum(dim)) < 1e-12, "cumsum_ in place: " .. what)
+end
+t.done()

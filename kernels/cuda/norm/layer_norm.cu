@@ -186,24 +186,35 @@ static __global__ void join_columns(const double *part, int64_t chunks, int64_t 
     if (gb) gp_store_as<double>(gb + at * gp_bytes_of(bt), bt, b);
 }
 
-/* One channel per block, of `each` adjacent elements in the rows of its group. */
-template <class T>
-static __global__ void channel_sums(rows r, char *gw, char *gb, gp_dtype wt, gp_dtype bt) {
-    int64_t a_row = r.k.a_row, channel = blockIdx.x, each = r.k.each, row0 = channel / a_row,
-            many = (r.k.rows - row0 + r.k.groups - 1) / r.k.groups;
+/* The elements of a channel: `each` adjacent ones in the rows of its group, `many` rows. */
+__host__ __device__ static inline int64_t rows_of_channel(const gp_norm &k, int64_t channel) {
+    return (k.rows - channel / k.a_row + k.groups - 1) / k.groups;
+}
+
+/* The same of channels with several elements in a row: a block for each, and a chunk of its
+ * elements. A thread goes on to its next element without a division. */
+template <class T> static __global__ void channel_sums(rows r, double *part) {
+    int64_t a_row = r.k.a_row, channel = blockIdx.x, each = r.k.each ? r.k.each : 1,
+            row0 = channel / a_row, first = channel % a_row * each,
+            all = rows_of_channel(r.k, channel) * r.k.each,
+            chunk = (all + gridDim.y - 1) / gridDim.y, i = blockIdx.y * chunk + threadIdx.x,
+            end = blockIdx.y * chunk + chunk < all ? blockIdx.y * chunk + chunk : all,
+            row = i / each, e = i % each, row_step = GP_THREADS / each, e_step = GP_THREADS % each;
     T w = 0, b = 0;
-    for (int64_t i = threadIdx.x; i < many * each; i += blockDim.x) {
-        int64_t row = row0 + i / each * r.k.groups,
-                at = row * r.k.n + channel % a_row * each + i % each;
+#pragma unroll 4
+    for (; i < end; i += GP_THREADS) {
+        int64_t own = row0 + row * r.k.groups, at = own * r.k.n + first + e;
         T x = gp_load_as<T>(r.x + at * gp_bytes_of(r.xt), r.xt),
           g = gp_load_as<T>(r.g + at * gp_bytes_of(r.gt), r.gt);
-        w += g * (x - (T)r.mean[row]) * (T)r.scale[row];
+        w += g * (x - (T)r.mean[own]) * (T)r.scale[own];
         b += g;
+        row += row_step, e += e_step;
+        if (e >= each) e -= each, row++;
     }
-    w = gp_group_reduce(w, blockDim.x, gp_add()), b = gp_group_reduce(b, blockDim.x, gp_add());
+    w = gp_group_reduce(w, GP_THREADS, gp_add()), b = gp_group_reduce(b, GP_THREADS, gp_add());
     if (threadIdx.x) return;
-    gp_store_as<T>(gw + channel * gp_bytes_of(wt), wt, w);
-    if (gb) gp_store_as<T>(gb + channel * gp_bytes_of(bt), bt, b);
+    part[2 * blockIdx.y * r.k.channels + channel] = w;
+    part[(2 * blockIdx.y + 1) * r.k.channels + channel] = b;
 }
 
 /* ---- host side ---- */
@@ -254,21 +265,20 @@ static bool affine_gradients(const gp_call *c, const rows *r, bool wide) {
     gp_dtype wt = (gp_dtype)w->dtype, bt = b ? (gp_dtype)b->dtype : GP_f32;
     char *bias = b ? b->data : NULL;
     if (r->k.channels == 0) return true;
-    if (r->k.each != 1 || r->k.groups != 1) {
-        auto kernel = wide ? channel_sums<double> : channel_sums<float>;
-        return GP_LAUNCH(c, kernel, (uint32_t)r->k.channels, GP_THREADS, 0, *r, w->data, bias, wt,
-                         bt);
-    }
-    int64_t blocks = gp_blocks(r->k.n, COLUMNS), chunks = r->k.rows / (4 * LINES);
+    bool columns = r->k.each == 1 && r->k.groups == 1;
+    int64_t channels = r->k.channels, blocks = columns ? gp_blocks(r->k.n, COLUMNS) : channels,
+            chunks = columns ? r->k.rows / (4 * LINES)
+                             : rows_of_channel(r->k, 0) * r->k.each / (16 * GP_THREADS);
     if (chunks > CHUNKS) chunks = CHUNKS;
     if (chunks * blocks > MOST) chunks = MOST / blocks;
     if (chunks < 1) chunks = 1;
-    double *part = (double *)gp_cuda_scratch(c, (size_t)(2 * chunks * r->k.n) * sizeof *part);
-    auto kernel = wide ? column_sums<double> : column_sums<float>;
-    return part &&
-           GP_LAUNCH(c, kernel, dim3((uint32_t)blocks, (uint32_t)chunks), dim3(COLUMNS, LINES), 0,
-                     *r, part) &&
-           GP_LAUNCH(c, join_columns, gp_blocks(r->k.n), GP_THREADS, 0, part, chunks, r->k.n,
+    dim3 grid((uint32_t)blocks, (uint32_t)chunks),
+        block = columns ? dim3(COLUMNS, LINES) : dim3(GP_THREADS);
+    double *part = (double *)gp_cuda_scratch(c, (size_t)(2 * chunks * channels) * sizeof *part);
+    auto kernel = columns ? (wide ? column_sums<double> : column_sums<float>)
+                          : (wide ? channel_sums<double> : channel_sums<float>);
+    return part && GP_LAUNCH(c, kernel, grid, block, 0, *r, part) &&
+           GP_LAUNCH(c, join_columns, gp_blocks(channels), GP_THREADS, 0, part, chunks, channels,
                      w->data, bias, wt, bt);
 }
 

@@ -155,11 +155,11 @@ static __global__ void select_lines(gp_lines s, uint32_t k, bool last, uint32_t 
     }
 }
 
-/* One block handles a line, so this is not for few long lines; and sorting what was found must be
- * worth it. */
+/* One block handles a line and reads it 5 to 9 times, so long lines must be enough for the whole
+ * device; and sorting what was found must be worth it. */
 static bool few_of_many(const gp_lines *s, int64_t count, bool last) {
     uint32_t lines = s->x.numel / s->n;
-    return s->n >= 512 && (last || count * 4 <= s->n) && (s->n <= 16384 || lines >= 64);
+    return s->n >= 512 && (last || count * 4 <= s->n) && (s->n <= 16384 || lines >= 256);
 }
 
 /* In place of all sorted lines: the first `count` of each, or the one at `first`. */

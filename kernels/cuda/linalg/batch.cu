@@ -97,25 +97,32 @@ GP_C bool gp_solver_flag(const gp_solver *r, const char *const *texts) {
 
 /* ---- pivots ---- */
 
-/* A block for each matrix: row j of L U is row order[j] of x, so P has a one at (order[j], j). */
+enum { SHARED_ROWS = 8192 }; /* of an order that is kept in shared memory */
+
+/* A block for each matrix: row j of L U is row order[j] of x, so P, which is 0, gets a one at
+ * (order[j], j). The exchanges come one after the other: in shared memory, where they fit. */
 template <class T>
 __global__ static void permute(T *p, const int32_t *pivots, int32_t *order, int64_t m, int64_t k) {
+    __shared__ int32_t room[SHARED_ROWS];
     p += blockIdx.x * m * m, pivots += blockIdx.x * k, order += blockIdx.x * m;
-    for (int64_t j = threadIdx.x; j < m; j += GP_THREADS) order[j] = (int32_t)j;
+    int32_t *mine = m <= SHARED_ROWS ? room : order;
+    for (int64_t j = threadIdx.x; j < m; j += GP_THREADS) mine[j] = (int32_t)j;
     __syncthreads();
-    for (int64_t j = 0; threadIdx.x == 0 && j < k; j++) {
-        int32_t other = pivots[j] - 1, was = order[j];
-        order[j] = order[other];
-        order[other] = was;
-    }
-    for (int64_t at = threadIdx.x; at < m * m; at += GP_THREADS) p[at] = 0;
+    if (threadIdx.x == 0)
+#pragma unroll 8
+        for (int64_t j = 0; j < k; j++) {
+            int32_t other = pivots[j] - 1, was = mine[j];
+            mine[j] = mine[other];
+            mine[other] = was;
+        }
     __syncthreads();
-    for (int64_t j = threadIdx.x; j < m; j += GP_THREADS) p[order[j] * m + j] = 1;
+    for (int64_t j = threadIdx.x; j < m; j += GP_THREADS) p[mine[j] * m + j] = 1;
 }
 GP_C bool gp_solver_permutations(const gp_solver *r, void *p, const int32_t *pivots,
                                  int32_t *order) {
     int64_t m = r->m, k = r->k;
     unsigned n = (unsigned)r->count;
+    if (!gp_solver_zero(r, p, r->count * m * m * r->size)) return false;
     return r->wide
                ? GP_LAUNCH(r->c, permute<double>, n, GP_THREADS, 0, (double *)p, pivots, order, m,
                            k)

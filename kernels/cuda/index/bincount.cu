@@ -108,13 +108,14 @@ static __global__ void find_range(gp_loop<1> l, gp_dtype dt, double *part) {
     if (threadIdx.x == 0) part[2 * blockIdx.x] = lo, part[2 * blockIdx.x + 1] = hi;
 }
 
-/* Combines the range into part[0] and part[1]. */
+/* One block: combines the range into part[0] and part[1]. */
 static __global__ void settle_range(double *part, int64_t n, gp_fault_at fault) {
-    double lo = part[0], hi = part[1];
-    for (int64_t k = 1; k < n; k++) {
-        lo = part[2 * k] < lo ? part[2 * k] : lo;
-        hi = part[2 * k + 1] > hi ? part[2 * k + 1] : hi;
-    }
+    double lo = INFINITY, hi = -INFINITY;
+#pragma unroll 4
+    for (int64_t k = threadIdx.x; k < n; k += GP_THREADS)
+        lo = least()(lo, part[2 * k]), hi = gp_max()(hi, part[2 * k + 1]);
+    lo = gp_group_reduce(lo, GP_THREADS, least()), hi = gp_group_reduce(hi, GP_THREADS, gp_max());
+    if (threadIdx.x) return;
     if (lo - lo != 0 || hi - hi != 0) gp_fault_note(fault, 1);
     if (lo == hi) lo -= 1, hi += 1;
     part[0] = lo, part[1] = hi;
@@ -158,7 +159,7 @@ static bool range_of(const gp_call *c, const gp_nest<1> &n, gp_dtype dt, double 
                            at += blocks;
                            return GP_LAUNCH(c, find_range, blocks, GP_THREADS, 0, l, dt, to);
                        }) &&
-           GP_LAUNCH(c, settle_range, 1, 1, 0, part, at, fault);
+           GP_LAUNCH(c, settle_range, 1, GP_THREADS, 0, part, at, fault);
 }
 
 static double number(const gp_value *v) { return v->is_float ? v->f : (double)v->i; }

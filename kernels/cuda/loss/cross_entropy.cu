@@ -244,7 +244,7 @@ GP_C bool CUDA(cross_entropy)(const gp_call *c) {
     if (reduction == GP_LOSS_EACH) return BY_LOGITS(r, run_losses, c, r, n, part, &at);
     return (part = parts(c, blocks_of(&r, n.numel))) != NULL &&
            BY_LOGITS(r, run_losses, c, r, n, part, &at) &&
-           GP_LAUNCH(c, gp_add_parts, 1, GP_THREADS, 0, part, at, out->data, (gp_dtype)out->dtype,
+           GP_LAUNCH(c, gp_add_parts, 1, GP_PART_THREADS, 0, part, at, out->data, (gp_dtype)out->dtype,
                      reduction == GP_LOSS_MEAN);
 }
 
@@ -261,7 +261,7 @@ static bool find_factor(const gp_call *c, cross_entropy_params *r, const gp_nest
                            at += gp_blocks(l.numel);
                            return GP_LAUNCH(c, weigh, gp_blocks(l.numel), GP_THREADS, 0, l, *r, to);
                        }) &&
-           GP_LAUNCH(c, gp_add_parts, 1, GP_THREADS, 0, part, at, (char *)NULL, GP_f64, true);
+           GP_LAUNCH(c, gp_add_parts, 1, GP_PART_THREADS, 0, part, at, (char *)NULL, GP_f64, true);
 }
 
 /* Arguments: g, then those of cross_entropy. */

@@ -48,12 +48,18 @@ __device__ static inline void gp_add_block(double *part, double a, double b) {
     if (threadIdx.x == 0) part[2 * blockIdx.x] = a, part[2 * blockIdx.x + 1] = b;
 }
 
-/* One block: sums all parts; stores the loss, reduced, in out, or, with out NULL, 1 over the weight
+enum { GP_PART_THREADS = 1024 }; /* of gp_add_parts */
+
+/* One block of GP_PART_THREADS: sums all parts; stores the loss, reduced, in out, or, with out NULL, 1 over the weight
  * in part[0]. */
-static __global__ void gp_add_parts(double *part, int64_t n, char *out, gp_dtype dt, bool mean) {
+static __global__ void __launch_bounds__(GP_PART_THREADS)
+    gp_add_parts(double *part, int64_t n, char *out, gp_dtype dt, bool mean) {
     double a = 0, b = 0;
-    for (int64_t i = threadIdx.x; i < n; i += GP_THREADS) a += part[2 * i], b += part[2 * i + 1];
-    a = gp_group_reduce(a, GP_THREADS, gp_add()), b = gp_group_reduce(b, GP_THREADS, gp_add());
+#pragma unroll 4
+    for (int64_t i = threadIdx.x; i < n; i += GP_PART_THREADS)
+        a += part[2 * i], b += part[2 * i + 1];
+    a = gp_group_reduce(a, GP_PART_THREADS, gp_add());
+    b = gp_group_reduce(b, GP_PART_THREADS, gp_add());
     if (threadIdx.x) return;
     if (out) gp_store_as<double>(out, dt, mean ? a / b : a);
     else part[0] = 1 / b;

@@ -395,15 +395,19 @@ static __global__ void add_powers(batch b, double power, double *part) {
     if (threadIdx.x == 0) part[blockIdx.x] = s;
 }
 
-/* Stores the norm in out, and in part[0] the factor of the gradients: as in PyTorch max_norm /
+enum { NORM_THREADS = 1024 }; /* of settle_norm */
+
+/* One block: stores the norm in out, and in part[0] the factor of the gradients: as in PyTorch max_norm /
  * (norm + 1e-6), at most 1. */
-static __global__ void settle_norm(double *part, int64_t n, double power, double max_norm,
-                                   char *out, gp_dtype dt) {
+static __global__ void __launch_bounds__(NORM_THREADS)
+    settle_norm(double *part, int64_t n, double power, double max_norm, char *out, gp_dtype dt) {
     double s = 0;
     bool most = isinf(power);
-    for (int64_t i = threadIdx.x; i < n; i += GP_THREADS)
+#pragma unroll 4
+    for (int64_t i = threadIdx.x; i < n; i += NORM_THREADS)
         s = most ? most_of()(s, part[i]) : s + part[i];
-    s = most ? gp_group_reduce(s, GP_THREADS, most_of()) : gp_group_reduce(s, GP_THREADS, gp_add());
+    s = most ? gp_group_reduce(s, NORM_THREADS, most_of())
+             : gp_group_reduce(s, NORM_THREADS, gp_add());
     if (threadIdx.x) return;
     s = most ? s : power == 2 ? sqrt(s) : pow(s, 1 / power);
     gp_store_as<double>(out, dt, s);
@@ -430,7 +434,7 @@ GP_C bool CUDA(clip_grad_norm)(const gp_call *c) {
         return GP_LAUNCH(c, kernel, b.first[b.count], GP_THREADS, 0, b, power, to);
     });
     return ok &&
-           GP_LAUNCH(c, settle_norm, 1, GP_THREADS, 0, part, chunks, power, max_norm, out->data,
+           GP_LAUNCH(c, settle_norm, 1, NORM_THREADS, 0, part, chunks, power, max_norm, out->data,
                      (gp_dtype)out->dtype) &&
            (isinf(max_norm) || run_batches<rule_scale, 1, 1>(&l, step{}, 0, part, NULL));
 }

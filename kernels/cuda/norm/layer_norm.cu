@@ -252,8 +252,9 @@ static bool norm(const gp_call *c) {
     if (!dense(c, gp_in(c, 2), &r.weight, &r.wt) ||
         !dense(c, r.k.centred ? gp_in(c, 3) : NULL, &r.bias, &r.bt))
         return false;
-    bool plain = gp_row_plain(r.x, r.k.n, r.xt) && gp_row_plain(r.out, r.k.n, r.ot);
-    return GP_BY_ROW(plain, r.xt, r.xt == GP_f64, forward, c, &r);
+    bool same = r.xt == r.ot,
+         plain = same && gp_row_plain(r.x, r.k.n, r.xt) && gp_row_plain(r.out, r.k.n, r.ot);
+    return GP_BY_ROW(plain, same, r.xt, r.xt == GP_f64, forward, c, &r);
 }
 
 GP_C bool CUDA(layer_norm)(const gp_call *c) { return norm(c); }
@@ -294,9 +295,10 @@ static bool norm_gradient(const gp_call *c) {
     if (!r.mean || !dense(c, gp_in(c, 3), &r.weight, &r.wt)) return false;
     r.scale = r.mean + r.k.rows;
     bool wide = r.xt == GP_f64 || r.gt == GP_f64;
-    bool plain = r.xt == r.gt && r.xt == r.ot && gp_row_plain(r.x, r.k.n, r.xt) &&
-                 gp_row_plain(r.g, r.k.n, r.gt) && gp_row_plain(r.out, r.k.n, r.ot);
-    return (out->numel == 0 || GP_BY_ROW(plain, r.xt, wide, backward, c, &r)) &&
+    bool same = r.xt == r.gt && r.xt == r.ot,
+         plain = same && gp_row_plain(r.x, r.k.n, r.xt) && gp_row_plain(r.g, r.k.n, r.gt) &&
+                 gp_row_plain(r.out, r.k.n, r.ot);
+    return (out->numel == 0 || GP_BY_ROW(plain, same, r.xt, wide, backward, c, &r)) &&
            affine_gradients(c, &r, wide);
 }
 

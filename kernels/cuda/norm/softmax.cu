@@ -3,6 +3,8 @@
  * each element at the speed of memory. */
 #include "kernels/cuda/runtime/rows.cuh"
 
+enum { AHEAD = 8 }; /* elements of a column that a thread reads before it uses the first */
+
 typedef struct places {
     int64_t n, xs, os; /* elements along the dim; bytes between them in x and out */
     gp_dtype xt, ot;
@@ -64,7 +66,7 @@ template <class T> struct summed {
 };
 
 /* One thread per column, or, for threads of one x, per part of it. */
-template <class T> static __global__ void softmax_columns(gp_loop<2> lines, places p) {
+template <class T, int D> static __global__ void softmax_columns(gp_loop<2> lines, places p) {
     __shared__ summed<T> room[GP_THREADS];
     uint32_t line = blockIdx.x * blockDim.x + threadIdx.x;
     bool live = line < lines.numel;
@@ -73,15 +75,26 @@ template <class T> static __global__ void softmax_columns(gp_loop<2> lines, plac
     const char *x = lines.data[1] + off[1];
     char *out = lines.data[0] + off[0];
     summed<T> a = {-INFINITY, 0};
-    for (int64_t i = threadIdx.y; i < n; i += blockDim.y) a.add(gp_load_as<T>(x + i * p.xs, p.xt));
+    T v[AHEAD];
+    for (int64_t i = threadIdx.y; i < n; i += AHEAD * blockDim.y) {
+        int have = gp_column_ahead<T, D, AHEAD>(v, x, p.xs, p.xt, i, n);
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            if (k < have) a.add(v[k]);
+    }
     room[threadIdx.y * blockDim.x + threadIdx.x] = a;
     __syncthreads();
     a = room[threadIdx.x];
     for (unsigned k = 1; k < blockDim.y; k++) a.join(room[k * blockDim.x + threadIdx.x]);
     T scale = p.logs ? log(a.s) : 1 / a.s;
-    for (int64_t i = threadIdx.y; i < n; i += blockDim.y) {
-        T d = gp_load_as<T>(x + i * p.xs, p.xt) - a.m;
-        gp_store_as<T>(out + i * p.os, p.ot, p.logs ? d - scale : exp(d) * scale);
+    for (int64_t i = threadIdx.y; i < n; i += AHEAD * blockDim.y) {
+        int have = gp_column_ahead<T, D, AHEAD>(v, x, p.xs, p.xt, i, n);
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) {
+            if (k >= have) break;
+            T y[1] = {p.logs ? v[k] - a.m - scale : exp(v[k] - a.m) * scale};
+            gp_store_vector<T, D, 1>(out + (i + k * blockDim.y) * p.os, y, p.ot);
+        }
     }
 }
 
@@ -95,8 +108,12 @@ static bool run_rows(const gp_call *c, gp_loop<2> lines, places p) {
 
 static bool run_columns(const gp_call *c, gp_loop<2> lines, places p) {
     dim3 block(p.n > 8 ? 32 : GP_THREADS, p.n > 8 ? GP_THREADS / 32 : 1);
-    auto kernel =
-        p.xt == GP_f64 || p.ot == GP_f64 ? softmax_columns<double> : softmax_columns<float>;
+    bool same = p.xt == p.ot;
+    auto kernel = p.xt == GP_f64 || p.ot == GP_f64 ? softmax_columns<double, GP_ANY>
+                  : same && p.xt == GP_f32         ? softmax_columns<float, GP_f32>
+                  : same && p.xt == GP_f16         ? softmax_columns<float, GP_f16>
+                  : same && p.xt == GP_bf16        ? softmax_columns<float, GP_bf16>
+                                                   : softmax_columns<float, GP_ANY>;
     return GP_LAUNCH(c, kernel, gp_blocks(lines.numel, block.x), block, 0, lines, p);
 }
 
@@ -109,11 +126,13 @@ static bool softmax(const gp_call *c, bool logs) {
                 (gp_dtype)x->dtype,          (gp_dtype)out->dtype, logs};
     gp_array o1 = gp_without(out, d), x1 = gp_without(x, d);
     bool rows = p.os == gp_dtype_sizes[p.ot] || p.n == 1, wide = p.xt == GP_f64 || p.ot == GP_f64;
-    bool plain = rows && p.xt == p.ot && x->contiguous && gp_row_plain(x->data, p.n, p.xt) &&
+    bool same = p.xt == p.ot,
+         plain = rows && same && x->contiguous && gp_row_plain(x->data, p.n, p.xt) &&
                  gp_row_plain(out->data, p.n, p.ot);
     const gp_array *const arrays[2] = {&o1, &x1};
     return gp_nest_run(gp_nest_of<2>(arrays), [&](gp_loop<2> l, int64_t) {
-        return rows ? GP_BY_ROW(plain, p.xt, wide, run_rows, c, l, p) : run_columns(c, l, p);
+        return rows ? GP_BY_ROW(plain, same, p.xt, wide, run_rows, c, l, p)
+                    : run_columns(c, l, p);
     });
 }
 

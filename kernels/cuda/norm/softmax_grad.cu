@@ -3,6 +3,8 @@
  * second time mostly from the L2 cache. */
 #include "kernels/cuda/runtime/rows.cuh"
 
+enum { AHEAD = 4 }; /* elements of a column that a thread reads before it uses the first */
+
 typedef struct places {
     const char *g, *y; /* contiguous: outer x n x inner */
     char *out;
@@ -44,24 +46,33 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
     }
 }
 
-template <class T> static __global__ void gradient_columns(places p) {
+template <class T, int D> static __global__ void gradient_columns(places p) {
     __shared__ T room[GP_THREADS];
     int64_t line = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, n = line < p.lines ? p.n : 0,
             at = line / p.inner * p.n * p.inner + line % p.inner, gs = gp_bytes_of(p.gt),
             ys = gp_bytes_of(p.yt), os = gp_bytes_of(p.ot);
-    T s = 0;
-    for (int64_t i = threadIdx.y; i < n; i += blockDim.y) {
-        T g = gp_load_as<T>(p.g + (at + i * p.inner) * gs, p.gt);
-        s += p.logs ? g : g * gp_load_as<T>(p.y + (at + i * p.inner) * ys, p.yt);
+    const char *gp = p.g + at * gs, *yp = p.y + at * ys;
+    T s = 0, g[AHEAD], y[AHEAD];
+    for (int64_t i = threadIdx.y; i < n; i += AHEAD * blockDim.y) {
+        int have = gp_column_ahead<T, D, AHEAD>(g, gp, p.inner * gs, p.gt, i, n);
+        if (!p.logs) gp_column_ahead<T, D, AHEAD>(y, yp, p.inner * ys, p.yt, i, n);
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            if (k < have) s += p.logs ? g[k] : g[k] * y[k];
     }
     room[threadIdx.y * blockDim.x + threadIdx.x] = s;
     __syncthreads();
     s = room[threadIdx.x];
     for (unsigned k = 1; k < blockDim.y; k++) s += room[k * blockDim.x + threadIdx.x];
-    for (int64_t i = threadIdx.y; i < n; i += blockDim.y) {
-        T g = gp_load_as<T>(p.g + (at + i * p.inner) * gs, p.gt),
-          y = gp_load_as<T>(p.y + (at + i * p.inner) * ys, p.yt);
-        gp_store_as<T>(p.out + (at + i * p.inner) * os, p.ot, slope(g, y, s, p.logs));
+    for (int64_t i = threadIdx.y; i < n; i += AHEAD * blockDim.y) {
+        int have = gp_column_ahead<T, D, AHEAD>(g, gp, p.inner * gs, p.gt, i, n);
+        gp_column_ahead<T, D, AHEAD>(y, yp, p.inner * ys, p.yt, i, n);
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) {
+            if (k >= have) break;
+            T v[1] = {slope(g[k], y[k], s, p.logs)};
+            gp_store_vector<T, D, 1>(p.out + (at + (i + k * blockDim.y) * p.inner) * os, v, p.ot);
+        }
     }
 }
 
@@ -72,9 +83,13 @@ template <class T, int D, int V> static bool run_rows(const gp_call *c, const pl
                      g.kept);
 }
 
-static bool run_columns(const gp_call *c, const places *p, bool wide) {
+static bool run_columns(const gp_call *c, const places *p, bool wide, bool same) {
     dim3 block(p->n > 8 ? 32 : GP_THREADS, p->n > 8 ? GP_THREADS / 32 : 1);
-    auto kernel = wide ? gradient_columns<double> : gradient_columns<float>;
+    auto kernel = wide                       ? gradient_columns<double, GP_ANY>
+                  : same && p->ot == GP_f32  ? gradient_columns<float, GP_f32>
+                  : same && p->ot == GP_f16  ? gradient_columns<float, GP_f16>
+                  : same && p->ot == GP_bf16 ? gradient_columns<float, GP_bf16>
+                                             : gradient_columns<float, GP_ANY>;
     return GP_LAUNCH(c, kernel, gp_blocks(p->lines, block.x), block, 0, *p);
 }
 
@@ -96,10 +111,11 @@ static bool softmax_gradient(const gp_call *c, bool logs) {
     for (int k = d + 1; k < out->ndim; k++) p.inner *= out->dim[k];
     p.lines = out->numel / p.n;
     bool wide = p.gt == GP_f64 || p.yt == GP_f64 || p.ot == GP_f64;
-    if (p.inner > 1) return run_columns(c, &p, wide);
-    bool plain = p.gt == p.yt && p.yt == p.ot && gp_row_plain(p.g, p.n, p.gt) &&
+    bool same = p.gt == p.yt && p.yt == p.ot;
+    if (p.inner > 1) return run_columns(c, &p, wide, same);
+    bool plain = same && gp_row_plain(p.g, p.n, p.gt) &&
                  gp_row_plain(p.y, p.n, p.yt) && gp_row_plain(p.out, p.n, p.ot);
-    return GP_BY_ROW(plain, p.ot, wide, run_rows, c, &p);
+    return GP_BY_ROW(plain, same, p.ot, wide, run_rows, c, &p);
 }
 
 GP_C bool CUDA(softmax_grad)(const gp_call *c) { return softmax_gradient(c, false); }

@@ -16,7 +16,8 @@ template <int D> struct gp_memory { typedef uint16_t type; };
 template <> struct gp_memory<GP_f32> { typedef float type; };
 template <> struct gp_memory<GP_f64> { typedef double type; };
 
-/* V elements at p in compute type T: with V 1 of dtype dt, else of D and 16 bytes in all. */
+/* V elements at p in compute type T: one of dtype dt where D is GP_ANY, else of D, one or 16 bytes
+ * in all. */
 template <class T, int D, int V>
 __device__ static inline void gp_fetch(T (&v)[V], const char *p, gp_dtype dt) {
     if constexpr (D == GP_ANY) {
@@ -46,7 +47,7 @@ __device__ static inline void gp_store_vector(char *p, const T (&v)[V], gp_dtype
 template <class T, int D, int V, class F>
 __device__ static inline void gp_each(const char *x, int64_t step, gp_dtype dt, int64_t n,
                                       int64_t from, int64_t apart, F f) {
-    enum { AHEAD = D == GP_ANY ? 1 : V > 4 ? 2 : 4 };
+    enum { AHEAD = D == GP_ANY ? 1 : V > 4 ? 2 : V == 1 ? 8 : 4 };
     for (int64_t i = from, k = 0; i < n; i += AHEAD * apart, k += AHEAD) {
         T v[V];
         if constexpr (D == GP_ANY) {
@@ -71,12 +72,33 @@ __device__ static inline void gp_each(const char *x, int64_t step, gp_dtype dt, 
     }
 }
 
-/* Calls fn<T, D, V>(...) for dtype dt of a plain row, or fn<T, GP_ANY, 1>(...). */
-#define GP_BY_ROW(plain, dt, wide, fn, ...)                                                        \
+/* Reads up to N elements of a column of n, those from i on that are blockDim.y apart, all before the
+ * first is used; returns how many. */
+template <class T, int D, int N>
+__device__ static inline int gp_column_ahead(T (&v)[N], const char *x, int64_t step, gp_dtype dt,
+                                             int64_t i, int64_t n) {
+    int have = 0;
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        T one[1];
+        if (i + k * blockDim.y >= n) continue;
+        gp_fetch<T, D, 1>(one, x + (i + k * blockDim.y) * step, dt);
+        v[k] = one[0], have = k + 1;
+    }
+    return have;
+}
+
+/* Calls fn<T, D, V>(...) for dtype dt of a plain row, fn<T, D, 1>(...) where all rows are `same`, of
+ * dt, or fn<T, GP_ANY, 1>(...). */
+#define GP_BY_ROW(plain, same, dt, wide, fn, ...)                                                  \
     ((plain) && (dt) == GP_f32    ? fn<float, GP_f32, 4>(__VA_ARGS__)                              \
      : (plain) && (dt) == GP_f16  ? fn<float, GP_f16, 8>(__VA_ARGS__)                              \
      : (plain) && (dt) == GP_bf16 ? fn<float, GP_bf16, 8>(__VA_ARGS__)                             \
      : (plain) && (dt) == GP_f64  ? fn<double, GP_f64, 2>(__VA_ARGS__)                             \
+     : (same) && (dt) == GP_f32   ? fn<float, GP_f32, 1>(__VA_ARGS__)                              \
+     : (same) && (dt) == GP_f16   ? fn<float, GP_f16, 1>(__VA_ARGS__)                              \
+     : (same) && (dt) == GP_bf16  ? fn<float, GP_bf16, 1>(__VA_ARGS__)                             \
+     : (same) && (dt) == GP_f64   ? fn<double, GP_f64, 1>(__VA_ARGS__)                             \
      : (wide)                     ? fn<double, GP_ANY, 1>(__VA_ARGS__)                             \
                                   : fn<float, GP_ANY, 1>(__VA_ARGS__))
 

@@ -21,8 +21,14 @@ static bool calls_watched;
 /* clang-format on */
 #define POINTER(name) __typeof__(&name) name;
 #define NAME(name) #name,
-static struct { FUNCTIONS(POINTER) } cupti;
-static const char *const names[] = {FUNCTIONS(NAME)};
+typedef CUptiResult CUPTIAPI switch_records(CUpti_CallbackId call, uint8_t on);
+static struct {
+    FUNCTIONS(POINTER)
+    switch_records *runtime_records, *driver_records; /* NULL in older versions */
+} cupti;
+static const char *const names[] = {FUNCTIONS(NAME) "cuptiActivityEnableRuntimeApi",
+                                    "cuptiActivityEnableDriverApi"};
+enum { OPTIONAL = 2 };
 _Static_assert(sizeof cupti == sizeof names, "a pointer for each name");
 static CUpti_SubscriberHandle subscriber;
 
@@ -63,6 +69,14 @@ static const struct {
              DRIVER(cuMemFree_v2),
              DRIVER(cuMemcpyHtoD_v2),
              DRIVER(cuMemcpyDtoH_v2)};
+
+/* Calls by which gpush looks whether work is done: a wait makes thousands of them, and CUPTI would
+ * record each twice. */
+static const CUpti_CallbackId runtime_polls[] = {
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamQuery_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaEventQuery_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020};
+static const CUpti_CallbackId driver_polls[] = {CUPTI_DRIVER_TRACE_CBID_cuStreamQuery,
+                                                CUPTI_DRIVER_TRACE_CBID_cuEventQuery};
 
 static uint64_t CUPTIAPI clock_now(void) { return gp_now_ns(); }
 
@@ -201,6 +215,10 @@ static CUptiResult start_records(void) {
         r = cupti.cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed);
     if (r == CUPTI_SUCCESS) r = cupti.cuptiActivityRegisterTimestampCallback(clock_now);
     for (int i = 0; i < KINDS && r == CUPTI_SUCCESS; i++) r = cupti.cuptiActivityEnable(kinds[i]);
+    for (size_t i = 0; i < sizeof runtime_polls / sizeof *runtime_polls; i++)
+        if (cupti.runtime_records) cupti.runtime_records(runtime_polls[i], 0);
+    for (size_t i = 0; i < sizeof driver_polls / sizeof *driver_polls; i++)
+        if (cupti.driver_records) cupti.driver_records(driver_polls[i], 0);
     return r;
 }
 
@@ -211,7 +229,7 @@ void gp_cupti_end(void) {
 
 /* Loads CUPTI and runs `start`: NULL, or why CUPTI cannot be used. */
 static const char *with_cupti(CUptiResult (*start)(void)) {
-    if (!gp_cuda_rt->cupti(names, sizeof names / sizeof *names, (void **)&cupti)) return gp_error();
+    if (!gp_cuda_rt->cupti(names, sizeof names / sizeof *names, OPTIONAL, (void **)&cupti)) return gp_error();
     CUptiResult r = start();
     return r == CUPTI_SUCCESS ? NULL : result_text(r);
 }

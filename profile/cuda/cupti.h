@@ -15,8 +15,9 @@ struct gp_op;
 
 /* What it uses of the plug-in's runtime (kernels/cuda/runtime). None of the calls waits. */
 typedef struct gp_cuda_runtime {
-    /* Fills table with CUPTI's functions; false with a message. */
-    bool (*cupti)(const char *const *names, int n, void **table);
+    /* Fills table with CUPTI's functions, of which the last `optional` may be missing (NULL); false
+     * with a message. */
+    bool (*cupti)(const char *const *names, int n, int optional, void **table);
     /* Makes dev the calling thread's device. */
     void (*enter)(const gp_device *dev);
     /* The cudaStream_t of s. */

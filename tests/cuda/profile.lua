@@ -36,6 +36,19 @@ local function step()
     return y:to "cpu"
 end
 
+-- A wait looks thousands of times whether work is done, which leaves no records.
+do
+    local before = fake.count "call record"
+    profile.run({}, function()
+        fake.fault "slow=1:100"
+        local y = x + 1
+        y[1]:item()
+        synchronize "cuda"
+    end)
+    local records = fake.count "call record" - before
+    t.ok(records > 0 and records < 40, "a wait of 100 ms leaves few records of calls: " .. records)
+end
+
 -- The times are CUPTI's, on the host's clock.
 do
     local prof = profile.run({}, step)

@@ -2,8 +2,8 @@
 #include "kernels/cuda/runtime/device.h"
 #include "kernels/cuda/runtime/libs.h"
 
-static bool cupti_functions(const char *const *names, int n, void **table) {
-    return gp_lib_functions(GP_LIB_cupti, "profile", names, n, 0, table);
+static bool cupti_functions(const char *const *names, int n, int optional, void **table) {
+    return gp_lib_functions(GP_LIB_cupti, "profile", names, n, optional, table);
 }
 
 static void *stream_of(const gp_stream *s) { return gp_cuda_queue(s)->stream; }

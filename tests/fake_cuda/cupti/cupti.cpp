@@ -26,6 +26,7 @@ struct state {
         all;                      /* none is freed: a call may be reporting one from earlier */
     std::set<unsigned> callbacks; /* of the runtime domain */
     std::set<int> kinds;
+    std::set<int> silent; /* calls without records */
     CUpti_BuffersCallbackRequestFunc request = NULL;
     CUpti_BuffersCallbackCompleteFunc complete = NULL;
     uint8_t *buffer = NULL;
@@ -172,12 +173,18 @@ bool wanted(int kind) {
     return st().kinds.count(kind) != 0;
 }
 
+bool silent(int call) {
+    std::unique_lock<std::mutex> l(st().lock);
+    return st().silent.count(call) != 0;
+}
+
 void enter(fake_call *c) { tell(c, CUPTI_API_ENTER); }
 
 /* The record of a call, preceded (only here) by the external id that its thread has pushed. */
 void leave(fake_call *c) {
     tell(c, CUPTI_API_EXIT);
-    if (!wanted(CUPTI_ACTIVITY_KIND_RUNTIME)) return;
+    if (!wanted(CUPTI_ACTIVITY_KIND_RUNTIME) || silent(c->id)) return;
+    fakeCounted("call record");
     if (!externals.empty()) {
         CUpti_ActivityExternalCorrelation r = {};
         r.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
@@ -265,7 +272,16 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
     state &s = st();
     std::unique_lock<std::mutex> l(s.lock);
     s.kinds.insert(kind);
+    if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) s.silent.clear();
     fakeHooks(&hooks);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable) {
+    state &s = st();
+    std::unique_lock<std::mutex> l(s.lock);
+    if (enable) s.silent.erase((int)cbid);
+    else s.silent.insert((int)cbid);
     return CUPTI_SUCCESS;
 }
 

@@ -114,6 +114,8 @@ typedef struct CUpti_CallbackData {
     uint32_t correlationId;
 } CUpti_CallbackData;
 enum {
+    CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020 = 10,
+    CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020 = 17,
     CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020 = 20,
     CUPTI_RUNTIME_TRACE_CBID_cudaFree_v3020 = 22,
     CUPTI_RUNTIME_TRACE_CBID_cudaFreeHost_v3020 = 26,
@@ -121,10 +123,14 @@ enum {
     CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_v3020 = 31,
     CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2D_v3020 = 32,
     CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020 = 131,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamQuery_v3020 = 132,
     CUPTI_RUNTIME_TRACE_CBID_cudaEventSynchronize_v3020 = 137,
+    CUPTI_RUNTIME_TRACE_CBID_cudaEventQuery_v3020 = 138,
     CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020 = 165,
     CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize = 17,
+    CUPTI_DRIVER_TRACE_CBID_cuEventQuery = 120,
     CUPTI_DRIVER_TRACE_CBID_cuEventSynchronize = 121,
+    CUPTI_DRIVER_TRACE_CBID_cuStreamQuery = 125,
     CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize = 126,
     CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2 = 243,
     CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2 = 245,
@@ -149,6 +155,7 @@ CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle s, CUpti_Cal
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallbackCompleteFunc complete);
 CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc now);
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind);
+CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable);
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind);
 CUptiResult cuptiActivityFlushAll(uint32_t flags);
 CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Activity **record);

@@ -80,6 +80,8 @@ extern "C" {
 void fakeHooks(const fake_hooks *h);
 /* The environment's word on CUPTI ("" if none), and whether the next activity record is to be dropped. */
 const char *fakeCuptiMode(void);
+/* Adds one to fakeCount(what). */
+void fakeCounted(const char *what);
 int fakeCuptiDrop(void);
 #ifdef __cplusplus
 }

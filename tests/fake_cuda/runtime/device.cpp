@@ -125,6 +125,11 @@ unsigned long long fakeCount(const char *what) {
     return rt().counts[what];
 }
 
+void fakeCounted(const char *what) {
+    locked l(rt().lock);
+    rt().counts[what]++;
+}
+
 void fakeRange(const char *name) {
     locked l(rt().lock);
     if (name) rt().counts[std::string("range ") + name]++;

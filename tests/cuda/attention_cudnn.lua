@@ -64,6 +64,22 @@ compare("one key", { { 1, 2, 3, 8 }, { 1, 2, 1, 8 }, { 1, 2, 1, 8 } }, "f16", ni
 compare("one query, with gradients", { { 1, 2, 1, 8 }, { 1, 2, 3, 8 }, { 1, 2, 3, 8 } }, "f16", nil,
     false, { "fake_attention", false })
 
+-- Where cuDNN does not do it, operands of 16 bits are multiplied as such.
+for dtype, kernel in pairs { f16 = "fake_gemm_f16", bf16 = "fake_gemm_bf16", f32 = "fake_gemm_f32" } do
+    local x = {}
+    for i = 1, 3 do
+        x[i] = randn(1, 2, 4, 4, { dtype = "f32" }):to(dtype):to "cuda":requires_grad_()
+    end
+    local prof, names, others = profile.run({}, function()
+        scaled_dot_product_attention(x[1], x[2], x[3]):to "f32":sum():backward()
+    end), 0, 0
+    for _, e in ipairs(prof:events()) do
+        local gemm = e.kind == "kernel" and e.kernel:match "fake_gemm_%w+"
+        if gemm == kernel then names = names + 1 elseif gemm then others = others + 1 end
+    end
+    t.is({ names, others }, { 7, 0 }, dtype .. ": seven products of its dtype")
+end
+
 -- Heads stored as one row each, as in nn.MultiheadAttention, are read in place.
 local function heads()
     return randn(2, 6, 3 * 16, { device = "cuda", dtype = "f32" }):to "f16":unflatten(

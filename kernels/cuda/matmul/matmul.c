@@ -40,7 +40,7 @@ static bool create(const gp_call *c, cudaStream_t s, void **handle) {
 /* The key of an algorithm; compared byte by byte. */
 typedef struct shape {
     int64_t m, n, k, batch, lda, ldb, ld, a_batch, b_batch, out_batch;
-    int32_t dtype, align_a, align_b, align_out, device;
+    int32_t dtype, to, align_a, align_b, align_out, device;
     bool ta, tb, bias, tf32;
 } shape;
 
@@ -73,10 +73,10 @@ static cudaDataType_t type_of(int dt) {
 }
 
 /* rows x cols as in cuBLASLt, columns ld apart. */
-static bool layout(const gp_call *c, cublasLtMatrixLayout_t *to, const shape *s, int64_t rows,
-                   int64_t cols, int64_t ld, int64_t step) {
+static bool layout(const gp_call *c, cublasLtMatrixLayout_t *to, const shape *s, int dtype,
+                   int64_t rows, int64_t cols, int64_t ld, int64_t step) {
     int32_t batch = (int32_t)s->batch;
-    if (!cublas_ok(c, lt.cublasLtMatrixLayoutCreate(to, type_of(s->dtype), (uint64_t)rows,
+    if (!cublas_ok(c, lt.cublasLtMatrixLayoutCreate(to, type_of(dtype), (uint64_t)rows,
                                                     (uint64_t)cols, ld)))
         return false;
     return batch == 1 ||
@@ -104,9 +104,11 @@ static bool describe(const gp_call *c, plan *p, const void *bias) {
         c, lt.cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_##what, &v, sizeof v))
     return SET(TRANSA, ta) && SET(TRANSB, tb) && SET(EPILOGUE, end) &&
            (!bias || SET(BIAS_POINTER, bias)) &&
-           layout(c, &p->a, s, s->tb ? s->k : s->n, s->tb ? s->n : s->k, s->ldb, s->b_batch) &&
-           layout(c, &p->b, s, s->ta ? s->m : s->k, s->ta ? s->k : s->m, s->lda, s->a_batch) &&
-           layout(c, &p->out, s, s->n, s->m, s->ld, s->out_batch);
+           layout(c, &p->a, s, s->dtype, s->tb ? s->k : s->n, s->tb ? s->n : s->k, s->ldb,
+                  s->b_batch) &&
+           layout(c, &p->b, s, s->dtype, s->ta ? s->m : s->k, s->ta ? s->k : s->m, s->lda,
+                  s->a_batch) &&
+           layout(c, &p->out, s, s->to, s->n, s->m, s->ld, s->out_batch);
 }
 
 /* Partial sums of several blocks are added in f32 and in one order: the result is deterministic. */
@@ -222,7 +224,7 @@ bool gp_cuda_product(const gp_call *c, const gp_product *q) {
         s.m = q->m, s.n = q->n, s.k = q->k, s.batch = q->batch, s.ld = q->ld;
         if (q->batch > 1)
             s.a_batch = q->a_batch, s.b_batch = q->b_batch, s.out_batch = q->out_batch;
-        s.dtype = (int32_t)q->dtype, s.bias = q->bias != NULL, s.tf32 = gp_libs.tf32;
+        s.dtype = (int32_t)q->dtype, s.to = (int32_t)q->to, s.bias = q->bias != NULL, s.tf32 = gp_libs.tf32;
         s.align_a = alignment(q->a), s.align_b = alignment(q->b), s.align_out = alignment(q->out);
         cudaGetDevice(&s.device);
         if (!by_library(c, q, &s, &works)) return false;
@@ -310,7 +312,7 @@ static bool every(const gp_call *c, const batch *t) {
             rest /= t->dim[d];
         }
         p.a = t->p.a + a * p.size, p.b = t->p.b + b * p.size;
-        p.out = t->p.out + i * p.batch * step * p.size;
+        p.out = t->p.out + i * p.batch * step * p.to_size;
         if (!gp_cuda_product(c, &p)) return false;
     }
     return true;

@@ -15,15 +15,16 @@ typedef struct gp_room {
 } gp_room;
 
 /* out (m x n, rows ld apart) = alpha a b + beta out + bias, for each of `batch` matrices; a is m x
- * k, b is k x n, by strides in elements. dtype: of a, b, out and bias (n elements, or NULL); f16
- * and bf16 are accumulated in f32 and rounded once. With beta 0 out is not read. */
+ * k, b is k x n, by strides in elements. dtype: of a and b; to: of out and bias (n elements, or
+ * NULL), the same, or f32 where a and b have 16 bits. f16 and bf16 are accumulated in f32 and
+ * rounded once. With beta 0 out is not read. */
 typedef struct gp_product {
-    gp_dtype dtype;
+    gp_dtype dtype, to;
     int64_t m, n, k, batch;
     const char *a, *b, *bias;
     int64_t a_rs, a_cs, a_batch, b_rs, b_cs, b_batch;
     char *out;
-    int64_t ld, out_batch, size; /* size: bytes of an element */
+    int64_t ld, out_batch, size, to_size; /* bytes of an element of a and b; of out */
     gp_scalar alpha, beta;
     gp_room *room; /* for several consecutive products; else NULL */
 } gp_product;
@@ -37,13 +38,13 @@ bool gp_cuda_plain_product(const gp_call *c, const gp_product *p);
  * are dense; *ld. */
 bool gp_cuda_readable(int64_t rows, int64_t cols, int64_t rs, int64_t cs, bool *trans, int64_t *ld);
 
-/* A product of dense f32 or f64 matrices with alpha 1; the caller fills in the rest. */
+/* A product of dense matrices of one dtype with alpha 1; the caller fills in the rest. */
 static inline gp_product gp_product_of(gp_dtype dt, int64_t m, int64_t n, int64_t k) {
     gp_product p;
     memset(&p, 0, sizeof p);
-    p.dtype = dt, p.m = m, p.n = n, p.k = k, p.batch = 1, p.ld = n;
+    p.dtype = p.to = dt, p.m = m, p.n = n, p.k = k, p.batch = 1, p.ld = n;
     p.a_rs = k, p.a_cs = 1, p.b_rs = n, p.b_cs = 1;
-    p.size = (int64_t)gp_dtype_size(dt);
+    p.size = p.to_size = (int64_t)gp_dtype_size(dt);
     p.alpha.i = 1;
     return p;
 }

@@ -29,11 +29,11 @@ template <class T> __global__ static void product(gp_product p, T alpha, T beta,
             __syncthreads();
         }
         if (row + y >= p.m || col + x >= p.n) continue;
-        char *o = p.out + (at * p.out_batch + (row + y) * p.ld + col + x) * size;
+        char *o = p.out + (at * p.out_batch + (row + y) * p.ld + col + x) * p.to_size;
         T v = alpha * sum;
-        if (beta != 0) v += beta * gp_load_as<T>(o, p.dtype);
-        if (p.bias) v += gp_load_as<T>(p.bias + (col + x) * size, p.dtype);
-        gp_store_as<T>(o, p.dtype, v);
+        if (beta != 0) v += beta * gp_load_as<T>(o, p.to);
+        if (p.bias) v += gp_load_as<T>(p.bias + (col + x) * p.to_size, p.to);
+        gp_store_as<T>(o, p.to, v);
     }
 }
 

@@ -96,7 +96,11 @@ static bool fits(const fake_matmul *d, const fake_layout *a, const fake_layout *
 static bool aligned(const void *p, uint64_t bytes) { return (uintptr_t)p % bytes == 0; }
 
 template <class T> static cublasStatus_t run(const work<T> &w, cudaStream_t s) {
-    return fake::enqueue(s, sizeof(T) == 8 ? "fake_gemm_f64" : "fake_gemm_f32", w) == cudaSuccess
+    const char *name = sizeof(T) == 8            ? "fake_gemm_f64"
+                       : w.a.type == CUDA_R_32F  ? "fake_gemm_f32"
+                       : w.a.type == CUDA_R_16BF ? "fake_gemm_bf16"
+                                                 : "fake_gemm_f16";
+    return fake::enqueue(s, name, w) == cudaSuccess
                ? CUBLAS_STATUS_SUCCESS
                : CUBLAS_STATUS_NOT_SUPPORTED;
 }
@@ -165,6 +169,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatmulHeuristicResult_t results[],
                                               int *found) {
     *found = 0;
+    if (a->type != b->type || (a->type != out->type && out->type != CUDA_R_32F) ||
+        (a->type == CUDA_R_64F) != (out->type == CUDA_R_64F))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     if (!fits(d, a, b, out) || most < 1) return CUBLAS_STATUS_INVALID_VALUE;
     results[0] = {};
     for (int i = 0; i < 4; i++) results[0].algo.data[i] = p->align[i];

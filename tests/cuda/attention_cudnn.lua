@@ -65,8 +65,8 @@ compare("one query, with gradients", { { 1, 2, 1, 8 }, { 1, 2, 3, 8 }, { 1, 2, 3
     false, { "fake_attention", false })
 
 -- Where cuDNN does not do it, operands of 16 bits are multiplied as such.
-for dtype, kernel in pairs { f16 = "fake_gemm_f16", bf16 = "fake_gemm_bf16", f32 = "fake_gemm_f32" } do
-    local x = {}
+for _, dtype in ipairs { "f16", "bf16", "f32" } do
+    local x, kernel = {}, "fake_gemm_" .. dtype
     for i = 1, 3 do
         x[i] = randn(1, 2, 4, 4, { dtype = "f32" }):to(dtype):to "cuda":requires_grad_()
     end

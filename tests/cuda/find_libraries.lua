@@ -32,8 +32,8 @@ local function wheel(cuda, library)
     sh("cp %s/%s/libcudnn.so.9 %s/nvidia/cudnn/lib", fake, library, wheels)
 end
 wheel("cu13", ".")
-finds("cuDNN", "GPUSH_CUDA_LIBRARIES=", "ok  cuDNN +9%.19%.0, [^\n]*site%-packages/nvidia/cudnn/lib",
-    "Python's package of cuDNN is found")
+finds("cuDNN", "GPUSH_CUDA_LIBRARIES=",
+    "ok  cuDNN +9%.19%.0, [^\n]*site%-packages/nvidia/cudnn/lib", "Python's package of cuDNN is found")
 wheel("cu12", ".")
 -- The machine may have one of its own, which is then found; else the line says what was wrong.
 local found = line("cuDNN", "GPUSH_CUDA_LIBRARIES=")
@@ -43,14 +43,14 @@ sh("mkdir -p %s/toolkit/lib64 && cp %s/libcudnn.so.9 %s/toolkit/lib64", root, fa
 finds("cuDNN", ("GPUSH_CUDA_LIBRARIES= CUDA_HOME=%s/toolkit"):format(root),
     "ok  cuDNN +9%.19%.0, [^\n]*toolkit/lib64", "CUDA_HOME comes before")
 found = line("cuDNN", ("GPUSH_CUDA_LIBRARIES=%s/fake/other"):format(build))
-t.ok(found:find "fake/other[^\n]* is for CUDA 12 %(expected one for CUDA 13%)" or (found:find "ok  cuDNN"
-    and not found:find "fake/other"), "one that says so itself is not used")
+t.ok(found:find "fake/other[^\n]* is for CUDA 12 %(expected one for CUDA 13%)"
+    or (found:find "ok  cuDNN" and not found:find "fake/other"), "one that says so itself is not used")
 finds("cuDNN", ("GPUSH_CUDA_LIBRARIES=%s/fake/other CUDA_PATH=%s/toolkit"):format(build, root),
     "ok  cuDNN +9%.19%.0, [^\n]*toolkit/lib64", "and the next place is searched, CUDA_PATH, too")
 
 -- NVIDIA's installer keeps CUPTI apart.
-sh("mkdir -p %s/toolkit/extras/CUPTI/lib64 && cp -L %s/libcupti.so.13 %s/toolkit/extras/CUPTI/lib64",
-    root, fake, root)
+sh("mkdir -p %s/toolkit/extras/CUPTI/lib64 && cp -L %s/libcupti.so.13 \z
+    %s/toolkit/extras/CUPTI/lib64", root, fake, root)
 finds("CUPTI", ("GPUSH_CUDA_LIBRARIES= CUDA_HOME=%s/toolkit"):format(root),
     "ok  CUPTI +%d+, [^\n]*extras/CUPTI/lib64", "CUPTI is found in a toolkit's extras")
 t.done()

@@ -15,8 +15,8 @@ local function spd(n)
     return a:mm(a:transpose(1, 2)) + eye(n) * n
 end
 
--- Name, whether cuDNN runs it, whether our own kernels can without any library, what it computes on a device; each with
--- a size that is new at every call, so that there is no plan for it.
+-- Name, whether cuDNN runs it, whether our own kernels can without any library, and what it computes
+-- on a device; each with a size that is new at every call, so that there is no plan for it.
 local size = 0
 local lstm, streams = nn.LSTM(3, 4), {}
 local ops = {
@@ -82,14 +82,17 @@ for _, k in ipairs(ops) do
         if t.ok(ok, name) then t.close(got, want, 2e-3, name .. ": the result")
         else io.stderr:write("#   ", tostring(got), "\n") end
         if k[2] then t.ok(own == 0, name .. ": it is still cuDNN's") end
-        if n == 1 then t.ok(memory("cuda").flushes > before, name .. ": the cache was given back") end
+        if n == 1 then
+            t.ok(memory("cuda").flushes > before, name .. ": the cache was given back")
+        end
     end
     local ok, got, want = run(k, "lib_oom=1+")
     if k[3] then
         t.ok(ok, k[1] .. ": our own kernels, where there never is memory")
         if ok then t.close(got, want, 2e-3, k[1] .. ": and their result") end
     else
-        t.ok(not ok and tostring(got):find "failed %(status", k[1] .. ": an error, where there never is")
+        t.ok(not ok and tostring(got):find "failed %(status",
+            k[1] .. ": an error, where there never is")
     end
     local own
     ok, got, want, own = run(k, "lib_oom=0")
@@ -118,8 +121,8 @@ local file = assert(io.open(script, "w"))
 file:write [[
 local function fill()
     local keep = {}
-    while pcall(function() keep[#keep + 1] = full({1 << 18}, 1, {device = "cuda", dtype = "f32"}) end)
-    do end
+    local function more() keep[#keep + 1] = full({1 << 18}, 1, {device = "cuda", dtype = "f32"}) end
+    while pcall(more) do end
     keep = nil
     collectgarbage()
     synchronize "cuda"

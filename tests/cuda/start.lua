@@ -209,8 +209,8 @@ end
 -- the threads that meet a bad index after the first do not go to the host's memory
 out = run("", [[
 local fake = require "fake"
-local x, none = full({200000}, 1, {device = "cuda", dtype = "i32"}), zeros({200000}, {device = "cuda",
-    dtype = "i32"})
+local there = {device = "cuda", dtype = "i32"}
+local x, none = full({200000}, 1, there), zeros({200000}, there)
 local before = fake.count "system atomic"
 local y = x // none
 print(select(2, pcall(synchronize, "cuda")))

@@ -1,12 +1,13 @@
--- gpush's side of the benchmark on a GPU: a line "item<TAB>seconds<TAB>bytes" for each; bytes, or
--- 0, is what the item must move at least. gpush bench.lua DEVICE [small]; peers.py beside this file
--- has the same items. `small` is for trying the program without a GPU.
+-- gpush's side of the benchmark on a GPU: a line "item<TAB>seconds<TAB>bytes<TAB>operations" for
+-- each; bytes is what the item must move at least, operations those of its products, 0 where the
+-- other is the limit. gpush bench.lua DEVICE [small]; peers.py beside this file has the same items.
+-- `small` is for trying the program without a GPU.
 local device, small = arg[1], arg[2] == "small"
 local opt = { device = device }
 manual_seed(0)
 
-local function report(name, seconds, bytes)
-    io.write(("%s\t%.9g\t%d\n"):format(name, seconds, bytes or 0))
+local function report(name, seconds, bytes, operations)
+    io.write(("%s\t%.9g\t%d\t%.9g\n"):format(name, seconds, bytes or 0, operations or 0))
     io.flush()
 end
 
@@ -21,9 +22,10 @@ local function guarded(name, fn)
 end
 
 -- Seconds of a call, the wait for the device included, over so many calls that the wait is small.
-local function item(name, fn, bytes)
-    guarded(name,
-        function() report(name, timeit(fn, { print = false, device = device }).time, bytes) end)
+local function item(name, fn, bytes, operations)
+    guarded(name, function()
+        report(name, timeit(fn, { print = false, device = device }).time, bytes, operations)
+    end)
 end
 
 local big = small and 10000 or 100000000
@@ -67,13 +69,14 @@ m, v = nil, nil
 local n = small and 64 or 8192
 for _, dtype in ipairs { "bf16", "f32" } do
     local p, q = randn(n, n, opt):to(dtype), randn(n, n, opt):to(dtype)
-    item("matmul " .. dtype .. " 8192", function() return p:matmul(q) end)
+    item("matmul " .. dtype .. " 8192", function() return p:matmul(q) end, 0, 2 * n ^ 3)
 end
 
 local side, batch = small and 16 or 256, small and 2 or 256
 do
     local image, kernel = randn(batch // 2, 10, side, side, opt), randn(10, 10, 3, 3, opt)
-    item("conv2d 10 to 10, 128x256x256", function() return conv2d(image, kernel, nil, 1, 1) end)
+    item("conv2d 10 to 10, 128x256x256", function() return conv2d(image, kernel, nil, 1, 1) end,
+        4 * 2 * image:numel(), 2 * 9 * 10 * image:numel())
 end
 for _, shape in ipairs { { 8, 128, 128 }, { 1000, 64, 64 }, { 2048, 2048 } } do
     local matrices = randn(small and { 4, 8, 8 } or shape, opt)
@@ -85,7 +88,7 @@ do
         local layer = nn.LSTM(C, C):to(device)
         local input = randn(T, T, C, opt)
         local _ <close> = no_grad()
-        item("lstm 50x50x1024", function() return (layer(input)) end)
+        item("lstm 50x50x1024", function() return (layer(input)) end, 0, 2 * T * T * 8 * C * C)
     end)
 end
 for _, stage in ipairs { "baseline", "ignore_index" } do
@@ -95,3 +98,58 @@ for _, stage in ipairs { "baseline", "ignore_index" } do
         item(name, step(stage, { device = device, batch = batch, size = side }))
     end)
 end
+
+-- Shapes that leave one block, one thread or one load at a time to work, in kernels that are not
+-- made for them; each with the bytes that it must move.
+local square, narrow = small and { 40, 40 } or { 10000, 10000 }, small and { 50, 10 } or { 1000000,
+    100 }
+do
+    local v, m, lines = randn(big, opt), randn(square, opt), randn(narrow, opt)
+    item("cumsum 1e8", function() return v:cumsum(1) end, 8 * v:numel())
+    item("cumsum 10000x10000, dim 1", function() return m:cumsum(1) end, 8 * m:numel())
+    item("cumsum 10000x10000, dim 2", function() return m:cumsum(2) end, 8 * m:numel())
+    item("cumsum 1000000x100", function() return lines:cumsum(2) end, 8 * lines:numel())
+    item("softmax 1e8", function() return v:softmax(1) end, 8 * v:numel())
+    item("softmax 10000x10000, dim 1", function() return m:softmax(1) end, 8 * m:numel())
+    local positive = v:gt(0)
+    item("masked_select 1e8", function() return v:masked_select(positive) end, 7 * v:numel())
+    item("histc 1e8", function() return v:histc(100, -4, 4) end, 4 * v:numel())
+    local labels = (v:abs() * 20):to "i64" + 1
+    item("bincount 1e8", function() return labels:bincount() end, 8 * v:numel())
+end
+do
+    local logits = randn(small and { 2, 64 } or { 8, 131072 }, opt)
+    item("softmax 8x131072", function() return logits:softmax(2) end, 8 * logits:numel())
+    local odd = randn(small and { 10, 11 } or { 100000, 1001 }, opt)
+    item("softmax 100000x1001", function() return odd:softmax(2) end, 8 * odd:numel())
+    local classes = small and { 10, 20 } or { 100000, 1000 }
+    local scores, labels = randn(classes, opt), randint(1, classes[2], { classes[1] }, opt)
+    item("cross_entropy 100000x1000", function() return cross_entropy(scores, labels) end,
+        4 * scores:numel())
+    local long = randn(small and { 2, 100 } or { 64, 1000000 }, opt)
+    item("topk(10) 64x1000000", function() return long:topk(10) end, 4 * long:numel())
+end
+do
+    local shape = small and { 2, 4, 3, 3 } or { 32, 64, 112, 112 }
+    local x, g = randn(shape, opt):requires_grad_(), randn(shape, opt)
+    local w, b = ones(shape[2], opt):requires_grad_(), zeros(shape[2], opt):requires_grad_()
+    local y = group_norm(x, 2, w, b)
+    item("group_norm backward 32x64x112x112", function()
+        y:backward(g, { retain_graph = true })
+        x.grad, w.grad, b.grad = nil, nil, nil
+    end, 12 * x:numel())
+end
+do
+    local n = small and 8 or 4096
+    local a = randn(n, n, opt)
+    item("eigh 4096", function() return linalg.eigh(a + a:transpose(1, 2)) end)
+end
+-- 10^8 bad elements are one error, not 10^8 writes to the host's memory.
+guarded("1e8 faults", function()
+    local x, none = full({ big }, 1, { device = device, dtype = "i32" }),
+        zeros({ big }, { device = device, dtype = "i32" })
+    item("1e8 faults", function()
+        local y = x // none
+        assert(not pcall(synchronize, device), "no fault was raised")
+    end, 12 * big)
+end)

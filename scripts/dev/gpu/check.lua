@@ -84,6 +84,9 @@ part("sync.selftest", 60, program .. " -e " .. quote(("sync.selftest(%q)"):forma
         return ok and missed == "0" and alarms == "0", what or "no result"
     end)
 
+part("attention by cuDNN", 60, program .. " scripts/dev/gpu/attention.lua " .. device,
+    function(text, ok) return ok, text:match "([^\n]+)%s*$" or "no result" end)
+
 for _, lab in ipairs { "gathernd --rows 200", "svd", "masked_loss --batch 8 --steps 2 --workers 0",
     "seven_tips" }
 do
@@ -154,18 +157,26 @@ local targets = { ["launch x + y, 16"] = 0.5, ["matmul bf16 8192"] = 1.03,
     ["masked loss, batch 256, baseline"] = 0.9, ["masked loss, batch 256, ignore_index"] = 0.9,
     ["svd 8x128x128"] = 0.25,
     ["svd 1000x64x64"] = 0.25, ["svd 2048x2048"] = 1.0, ["lstm 50x50x1024"] = 1.0,
-    ["profiling an op"] = 0.2 }
+    ["profiling an op"] = 0.2, ["eigh 4096"] = 1.0, ["topk(10) 64x1000000"] = 1.0,
+    ["group_norm backward 32x64x112x112"] = 1.0 }
 local shares = { ["x * 2, 1e8"] = 0.9, ["x + y, 1e8"] = 0.9, ["exp 1e8"] = 0.9, ["sum 1e8"] = 0.9,
     ["bf16 x * 2, 1e8"] = 0.9,
-    ["softmax 32768x4096"] = 0.85, ["layer_norm 32768x4096"] = 0.85 }
+    ["softmax 32768x4096"] = 0.85, ["layer_norm 32768x4096"] = 0.85,
+    ["softmax 100000x1001"] = 0.7, ["softmax 10000x10000, dim 1"] = 0.7, ["softmax 1e8"] = 0.7,
+    ["softmax 8x131072"] = 0.7, ["cumsum 1e8"] = 0.7, ["cumsum 10000x10000, dim 1"] = 0.7,
+    ["cumsum 10000x10000, dim 2"] = 0.7, ["cumsum 1000000x100"] = 0.7,
+    ["cross_entropy 100000x1000"] = 0.7, ["histc 1e8"] = 0.7, ["bincount 1e8"] = 0.7,
+    ["masked_select 1e8"] = 0.7 }
 
 local function figures(p)
     local by = {}
     for line in (p and p.text or ""):gmatch "[^\n]+" do
         local name, seconds, rest = line:match "^([^\t]+)\t([^\t]+)\t?(.*)$"
+        local bytes, operations = (rest or ""):match "^([^\t]*)\t?(.*)$"
         if name then
             by[#by + 1], by[name] = name,
-                { seconds = tonumber(seconds), bytes = tonumber(rest) or 0,
+                { seconds = tonumber(seconds), bytes = tonumber(bytes) or 0,
+                    operations = tonumber(operations) or 0,
                     failed = not tonumber(seconds) and rest }
         end
     end
@@ -181,6 +192,7 @@ for _, name in ipairs(a) do
         cupy = cupy[name] and cupy[name].seconds, target = targets[name],
         share_target = shares[name] }
     row.ratio = x.seconds and y and y.seconds and x.seconds / y.seconds
+    row.rate = x.seconds and x.operations > 0 and x.operations / x.seconds or nil
     row.share = x.seconds and x.bytes > 0 and copy and x.bytes / x.seconds / copy or nil
     if row.target and row.ratio then row.met = row.ratio <= row.target end
     if row.share_target and row.share then row.met = row.share >= row.share_target end
@@ -214,14 +226,15 @@ for _, p in ipairs(parts) do
     add("| %s | %s | %d | %s |\n", p.name, p.ok and "ok" or "**failed**", p.seconds, p.what)
 end
 add "\n| benchmark | gpush | PyTorch | CuPy | ratio to PyTorch | target | of copy | target | met \z
-    |\n|---|---|---|---|---|---|---|---|---|\n"
+    | Tflop/s |\n|---|---|---|---|---|---|---|---|---|---|\n"
 for _, r in ipairs(rows) do
     local function number(v, f) return v and f:format(v) or "" end
-    add("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.name,
+    add("| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.name,
         r.failed and "failed" or time(r.seconds), time(r.peer), time(r.cupy),
             number(r.ratio, "%.3f"), number(r.target, "%g"),
         number(r.share, "%.2f"), number(r.share_target, "%g"),
-            r.met == nil and "" or r.met and "yes" or "no")
+            r.met == nil and "" or r.met and "yes" or "no",
+        number(r.rate and r.rate / 1e12, "%.1f"))
 end
 add("\n```\n%s\n```\n", (parts[1].text:gsub("%s+$", "")))
 for _, p in ipairs(parts) do

@@ -100,6 +100,44 @@ for name, shape in (("8x128x128", (8, 128, 128)), ("1000x64x64", (1000, 64, 64))
 layer, sequence = torch.nn.LSTM(1024, 1024).to(gpu), torch.randn(50, 50, 1024, device=gpu)
 with torch.no_grad():
     item("lstm 50x50x1024", lambda: layer(sequence))
+del s, layer, sequence
+
+
+def peers_of_odd_shapes():
+    """Those of bench.lua; what PyTorch has no single call for is left out."""
+    v, m, lines = torch.randn(100000000, device=gpu), torch.randn(10000, 10000, device=gpu), torch.randn(1000000, 100, device=gpu)
+    item("cumsum 1e8", lambda: v.cumsum(0))
+    item("cumsum 10000x10000, dim 1", lambda: m.cumsum(0))
+    item("cumsum 10000x10000, dim 2", lambda: m.cumsum(1))
+    item("cumsum 1000000x100", lambda: lines.cumsum(1))
+    item("softmax 1e8", lambda: v.softmax(0))
+    item("softmax 10000x10000, dim 1", lambda: m.softmax(0))
+    positive = v > 0
+    item("masked_select 1e8", lambda: v.masked_select(positive))
+    item("histc 1e8", lambda: v.histc(100, -4, 4))
+    labels = (v.abs() * 20).long()
+    item("bincount 1e8", lambda: labels.bincount())
+    del v, m, lines, positive, labels
+    logits, odd = torch.randn(8, 131072, device=gpu), torch.randn(100000, 1001, device=gpu)
+    item("softmax 8x131072", lambda: logits.softmax(1))
+    item("softmax 100000x1001", lambda: odd.softmax(1))
+    scores, labels = torch.randn(100000, 1000, device=gpu), torch.randint(1000, (100000,), device=gpu)
+    item("cross_entropy 100000x1000", lambda: torch.nn.functional.cross_entropy(scores, labels))
+    long = torch.randn(64, 1000000, device=gpu)
+    item("topk(10) 64x1000000", lambda: long.topk(10))
+    del logits, odd, scores, labels, long
+    shape = (32, 64, 112, 112)
+    x, g = torch.randn(shape, device=gpu, requires_grad=True), torch.randn(shape, device=gpu)
+    w, b = torch.ones(64, device=gpu, requires_grad=True), torch.zeros(64, device=gpu, requires_grad=True)
+    y = torch.nn.functional.group_norm(x, 2, w, b)
+    item("group_norm backward 32x64x112x112", lambda: torch.autograd.grad(y, (x, w, b), g, retain_graph=True))
+    del x, g, w, b, y
+    a = torch.randn(4096, 4096, device=gpu)
+    item("eigh 4096", lambda: torch.linalg.eigh(a + a.T))
+
+
+peers_of_odd_shapes()
+torch.cuda.empty_cache()
 for stage in ("baseline", "ignore_index"):
     item(f"masked loss, batch 256, {stage}", masked.step(stage, device=gpu, batch=256))
     torch.cuda.empty_cache()

@@ -136,6 +136,7 @@ int luaopen_gpush(lua_State *L) {
     gp_lua_open_time(L);
     gp_lua_open_fuse(L);
     gp_lua_open_card(L);
+    gp_lua_open_capture(L);
     run_init(L);
     return 1;
 }

@@ -94,6 +94,15 @@ static void keep(gp_casts *k, int i, gp_tensor *from, gp_tensor *to) {
     e->recorded = recording();
 }
 
+void gp_autocast_forget(void) {
+    for (gp_autocast *s = gp_autocast_thread.scopes; s; s = s->outer) {
+        gp_casts *k = s->casts;
+        for (int i = 0; k && i < k->n; i++)
+            gp_tensor_unref(k->e[i].from), gp_tensor_unref(k->e[i].to);
+        if (k) k->n = k->next = 0;
+    }
+}
+
 /* ---- conversions ---- */
 
 /* Floats that autocast converts: f64 was asked for. */

@@ -39,6 +39,9 @@ void gp_autocast_close(gp_autocast *s);
 /* The scope that holds here, the innermost of the innermost coroutine that has one; NULL: none. */
 gp_autocast *gp_autocast_current(void);
 
+/* Drops what the open scopes' caches hold: later ops convert parameters again. */
+void gp_autocast_forget(void);
+
 /* Ops neither convert nor look for a scope until as many ends: in ops that run ops, and in
  * backward. */
 static inline void gp_autocast_pause(void) { gp_autocast_thread.paused++; }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tensor/autocast.h"
+#include "tensor/capture/capture.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
@@ -403,6 +404,7 @@ static bool run(gp_call *c) {
     const gp_op *op = c->op;
     c->nout = c->ntmp = 0;
     c->loc = (gp_srcloc){0};
+    c->seed = c->counter = 0;
     void (*begin)(gp_call *) = GP_HOOK(op_begin);
     c->id = begin ? gp_next_id() : 0;
     if (begin) begin(c);
@@ -419,6 +421,7 @@ static bool run(gp_call *c) {
         ok = atomic_load_explicit(&c->stream->alone, memory_order_relaxed) ? run_here(c)
              : c->stream->async                                            ? launch_async(c)
                                                                            : launch_beside(c);
+        if (__builtin_expect(gp_capturing != NULL, 0)) ok = ok && gp_capture_call(c);
     }
     if (c->id) op_end(c, ok);
     drop_tmp(c);

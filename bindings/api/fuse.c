@@ -1,36 +1,20 @@
 /* fuse: a function that is traced once for each kind of arguments; later calls run what was planned
  * for them. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bindings/args/function.h"
 #include "bindings/bind.h"
+#include "bindings/guard.h"
 #include "bindings/module.h"
-#include "tensor/autocast.h"
 #include "tensor/fuse/replay.h"
 #include "tensor/infer.h"
-#include "tensor/intern.h"
 
 enum {
     ARGS = 16,    /* of a fused function */
     RESULTS = 16, /* likewise */
     FORMS = 8     /* of which a function is traced before its calls run as they are */
 };
-
-/* An argument, as far as what is planned depends on it. */
-typedef struct key {
-    uint8_t type; /* of Lua; a tensor is LUA_TUSERDATA */
-    uint8_t dtype, ndim;
-    bool integer;
-    int8_t same;   /* an earlier argument that is the same tensor; -1 */
-    uint64_t ones; /* dims of size 1, a bit each */
-    gp_device *dev;
-    union {
-        int64_t i;     /* of a number that is no integer: its bits */
-        const char *s; /* interned */
-    };
-} key;
 
 /* What is planned for one kind of arguments. */
 typedef struct form {
@@ -40,7 +24,7 @@ typedef struct form {
     int autocast;        /* the dtype of the scope that holds; -1: none converts */
     bool shapes;         /* it holds for these shapes only */
     bool plain[RESULTS]; /* a result that is no tensor */
-    key arg[ARGS];
+    gp_guard_key arg[ARGS];
     gp_shape shape[ARGS];
 } form;
 
@@ -63,38 +47,17 @@ static uint64_t ones_of(const gp_tensor *t) {
     return bits;
 }
 
-/* A number as its bits: NaN is as itself, 0 is not as -0. */
-static int64_t number_bits(lua_State *L, int i) {
-    double f = lua_tonumber(L, i);
-    int64_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return lua_isinteger(L, i) ? lua_tointeger(L, i) : bits;
-}
-
-static bool is_key(lua_State *L, int i, const key *k) {
-    if (lua_type(L, i) != k->type) return false;
-    if (k->type == LUA_TNUMBER)
-        return lua_isinteger(L, i) == k->integer && number_bits(L, i) == k->i;
-    if (k->type == LUA_TBOOLEAN) return lua_toboolean(L, i) == k->i;
-    return k->type != LUA_TSTRING || !strcmp(lua_tostring(L, i), k->s);
-}
-
-static int autocast_here(void) {
-    const gp_autocast *s = gp_autocast_on() ? gp_autocast_current() : NULL;
-    return s && s->enabled ? s->dtype : -1;
-}
-
 /* Whether the arguments are of form s; sets the tensors among them that differ. */
 static bool matches(lua_State *L, const form *s, int n, gp_tensor **in) {
     gp_tensor *at[ARGS];
     int inputs = 0;
-    if (n != s->nargs || s->number != gp_default_dtype || s->autocast != autocast_here())
+    if (n != s->nargs || s->number != gp_default_dtype || s->autocast != gp_guard_autocast())
         return false;
     for (int i = 0; i < n; i++) {
-        const key *k = &s->arg[i];
+        const gp_guard_key *k = &s->arg[i];
         gp_tensor *t = at[i] = gp_lua_totensor(L, i + 1);
         if (!t != (k->type != LUA_TUSERDATA)) return false;
-        if (!t && !is_key(L, i + 1, k)) return false;
+        if (!t && !gp_guard_is_key(L, i + 1, k)) return false;
         if (!t) continue;
         if (t->a.dtype != k->dtype || t->a.ndim != k->ndim || t->storage->dev != k->dev ||
             ones_of(t) != k->ones)
@@ -111,67 +74,14 @@ static bool matches(lua_State *L, const form *s, int n, gp_tensor **in) {
 
 /* Notes argument i; raises where it is of a type that a fused function cannot take. */
 static void set_key(lua_State *L, form *s, int i, gp_tensor **at) {
-    key *k = &s->arg[i];
+    gp_guard_key *k = &s->arg[i];
     gp_tensor *t = at[i] = gp_lua_totensor(L, i + 1);
-    int type = lua_type(L, i + 1);
-    *k = (key){.type = (uint8_t)type, .same = -1};
-    if (t) {
-        for (int j = 0; j < i && k->same < 0; j++)
-            if (at[j] == t) k->same = (int8_t)j;
-        k->dtype = t->a.dtype, k->ndim = t->a.ndim, k->ones = ones_of(t), k->dev = t->storage->dev;
-        s->shape[i] = gp_tensor_shape(t);
-    } else if (type == LUA_TNUMBER) {
-        k->integer = lua_isinteger(L, i + 1);
-        k->i = number_bits(L, i + 1);
-    } else if (type == LUA_TBOOLEAN) {
-        k->i = lua_toboolean(L, i + 1);
-    } else if (type == LUA_TSTRING) {
-        if (!(k->s = gp_intern_text(lua_tostring(L, i + 1)))) luaL_error(L, "out of memory");
-    } else if (type != LUA_TNIL) {
-        luaL_error(L,
-                   "a fused function: argument #%d: expected a tensor, a number, a string, a "
-                   "boolean or nil, got %s: read its fields before the call, or let the function "
-                   "use it as an upvalue",
-                   i + 1, gp_lua_type_text(L, i + 1));
-    }
-}
-
-/* ---- guards ---- */
-
-/* Whether what the function read when it was traced is as it was: list is on top of the stack. The
- * number of the first that is not, from 1; 0: none. */
-static int changed(lua_State *L, int nguards) {
-    int list = lua_gettop(L);
-    for (int i = 0; i < nguards; i++) {
-        if (lua_rawgeti(L, list, 3 * i + 1) == LUA_TTABLE) {
-            lua_rawgeti(L, list, 3 * i + 2);
-            lua_rawget(L, -2);
-        } else {
-            lua_rawgeti(L, list, 3 * i + 2);
-            int up = (int)lua_tointeger(L, -1);
-            lua_pop(L, 1);
-            if (!lua_getupvalue(L, -1, up)) lua_pushnil(L);
-        }
-        lua_rawgeti(L, list, 3 * i + 3);
-        bool same = lua_rawequal(L, -1, -2);
-        lua_settop(L, list);
-        if (!same) return i + 1;
-    }
-    return 0;
-}
-
-/* Pushes the text of guard number i of the list at `list`: what it reads. */
-static void push_guard(lua_State *L, int list, int i) {
-    bool field = lua_rawgeti(L, list, 3 * i - 2) == LUA_TTABLE;
-    lua_rawgeti(L, list, 3 * i - 1);
-    if (field) {
-        luaL_tolstring(L, -1, NULL);
-    } else {
-        const char *name = lua_getupvalue(L, -2, (int)lua_tointeger(L, -1));
-        lua_pushstring(L, name && *name ? name : "?");
-    }
-    lua_replace(L, list);
-    lua_settop(L, list);
+    gp_guard_set_key(L, "fused", i + 1, k);
+    if (!t) return;
+    for (int j = 0; j < i && k->same < 0; j++)
+        if (at[j] == t) k->same = (int8_t)j;
+    k->dtype = t->a.dtype, k->ndim = t->a.ndim, k->ones = ones_of(t), k->dev = t->storage->dev;
+    s->shape[i] = gp_tensor_shape(t);
 }
 
 static form *find(lua_State *L, fused *f, int n, gp_tensor **in) {
@@ -180,7 +90,7 @@ static form *find(lua_State *L, fused *f, int n, gp_tensor **in) {
         if (!matches(L, s, n, in)) continue;
         if (s->nguards) {
             lua_rawgeti(L, lua_upvalueindex(LISTS), i + 1);
-            int bad = changed(L, s->nguards);
+            int bad = gp_guard_changed(L, s->nguards);
             lua_pop(L, 1);
             if (bad) continue;
         }
@@ -190,11 +100,6 @@ static form *find(lua_State *L, fused *f, int n, gp_tensor **in) {
 }
 
 /* ---- tracing ---- */
-
-static int call_function(lua_State *L) {
-    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-    return lua_gettop(L);
-}
 
 /* Notes the results from stack index `first` on, which must be tensors or plain values; constants
  * are kept in the list at `list`, after the guards. */
@@ -230,9 +135,9 @@ static int results_of(const form *s) {
 static bool plan(lua_State *L, form *s, gp_trace *t, int first, int list) {
     int result[RESULTS];
     lua_pushvalue(L, list);
-    int bad = changed(L, s->nguards);
+    int bad = gp_guard_changed(L, s->nguards);
     if (bad) {
-        push_guard(L, lua_gettop(L), bad);
+        gp_guard_push_name(L, lua_gettop(L), bad);
         return gp_fail("a fused function changes '%s', which it reads, too: a later call would not "
                        "repeat that; do it outside",
                        lua_tostring(L, -1));
@@ -252,15 +157,6 @@ static int run_plain(lua_State *L, int n) {
     return lua_gettop(L);
 }
 
-/* Pushes the guards that hold now, and sets their number. */
-static void push_guards(lua_State *L, form *s) {
-    lua_pushvalue(L, lua_upvalueindex(COLLECT));
-    lua_pushvalue(L, lua_upvalueindex(FN));
-    lua_call(L, 1, 2);
-    s->nguards = (int)lua_tointeger(L, -1);
-    lua_pop(L, 1);
-}
-
 static void too_many(lua_State *L, fused *f) {
     f->eager = true;
     gp_lua_note(L,
@@ -270,7 +166,7 @@ static void too_many(lua_State *L, fused *f) {
 
 /* The first call with arguments of this kind: runs the function, and plans later ones. */
 static int trace(lua_State *L, fused *f, int n) {
-    form s = {.nargs = n, .number = gp_default_dtype, .autocast = autocast_here()}, *kept;
+    form s = {.nargs = n, .number = gp_default_dtype, .autocast = gp_guard_autocast()}, *kept;
     gp_tensor *at[ARGS], *in[ARGS];
     gp_trace t;
     int inputs = 0;
@@ -278,9 +174,9 @@ static int trace(lua_State *L, fused *f, int n) {
     for (int i = 0; i < n; i++) set_key(L, &s, i, at);
     for (int i = 0; i < n; i++)
         if (at[i] && s.arg[i].same < 0) in[inputs++] = at[i];
-    push_guards(L, &s);
+    s.nguards = gp_guard_collect(L, lua_upvalueindex(COLLECT), lua_upvalueindex(FN), 0);
     int list = n + 1;
-    lua_pushcfunction(L, call_function);
+    lua_pushcfunction(L, gp_guard_call);
     lua_pushvalue(L, lua_upvalueindex(FN));
     for (int i = 1; i <= n; i++) lua_pushvalue(L, i);
     if (!gp_trace_begin(&t, in, inputs)) return gp_lua_raise(L);

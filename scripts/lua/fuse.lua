@@ -1,8 +1,10 @@
 --!plain
--- fuse: what a traced function reads besides its arguments, so that a change is noticed. Loaded by
--- init.lua on the first call with the module, fail and the folder of these files.
+-- fuse and capture: what a function that is run once reads besides its arguments, so that a change
+-- is noticed. Loaded by init.lua on the first call with the module, fail and the folder of these
+-- files.
 local gpush, fail, dir = ...
 local make = debug.getregistry()["gpush.fuse"]
+local make_captured = debug.getregistry()["gpush.capture"]
 local getupvalue, getinfo = debug.getupvalue, debug.getinfo
 
 local MOST <const> = 20000 -- values that are compared at each call
@@ -112,9 +114,10 @@ local function is_class(t)
     return false
 end
 
--- Lists the guards of fn: see bindings/api/fuse.c.
-local function collect(fn)
-    local list, n, seen, libs = {}, 0, {}, libraries()
+-- Lists the guards of fn: see bindings/api/fuse.c. Also gives their number, and how many were left
+-- out: numbers in tables that are keys of `except`.
+local function collect(fn, except)
+    local list, n, seen, libs, left = {}, 0, {}, libraries(), 0
     local names, tables, todo = {}, {}, { fn }
     local function add(where, key, value)
         list[n + 1], list[n + 2], list[n + 3] = where, key, value
@@ -152,7 +155,11 @@ local function collect(fn)
         tables[#tables + 1] = t
         for name in next, names do pair(name, t) end
         if libs[t] then return end
-        for key, value in next, t do add(t, key, value) end
+        local dynamic = except and except[t]
+        for key, value in next, t do
+            if dynamic and math.type(value) then left = left + 1
+            else add(t, key, value) end
+        end
         add(t, #t + 1, nil)
         local meta = debug.getmetatable(t)
         local class = meta and rawget(meta, "__index")
@@ -166,20 +173,24 @@ local function collect(fn)
         local value = table.remove(todo)
         if type(value) == "function" then add_function(value) else add_table(value) end
     end
-    return list, n // 3
+    return list, n // 3, n // 3 + left
 end
 
--- A fused function: see docs/performance.md.
-local function fuse(fn)
+-- fn as a Lua function: objects that can be called are called by one.
+local function as_function(fn)
     if type(fn) ~= "function" then
         local object = fn
-        fn = function(...) return object(...) end
+        return function(...) return object(...) end
     end
     if getinfo(fn, "S").what == "C" then
         local inner = fn
-        fn = function(...) return inner(...) end
+        return function(...) return inner(...) end
     end
-    return make(fn, collect)
+    return fn
 end
 
-return { fuse = fuse }
+-- A fused function, and a captured one: see docs/performance.md.
+local function fuse(fn) return make(as_function(fn), collect) end
+local function capture(fn) return make_captured(as_function(fn), collect) end
+
+return { fuse = fuse, capture = capture }

@@ -196,8 +196,8 @@ when_called(of_sync, "/async.lua", "async", "finish")
 declared(of_sync, "sync.", { baseline = "text file, bool? update",
     async = "tensor x, function fn, rest args", finish = "" })
 for name, fn in pairs(of_sync) do rawset(gpush.sync, name, fn) end
-when_called(gpush, "/fuse.lua", "fuse")
-declared(gpush, "", { fuse = "function fn" })
+when_called(gpush, "/fuse.lua", "fuse", "capture")
+declared(gpush, "", { fuse = "function fn", capture = "function fn" })
 -- their methods
 local _, of_profiles = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1)
 when_called(of_profiles, "/diff.lua", "diff")

@@ -7,6 +7,7 @@
 #include "tensor/autocast.h"
 #include "tensor/autograd/anomaly.h"
 #include "tensor/autograd/grad.h"
+#include "tensor/capture/capture.h"
 #include "tensor/device/hazard.h"
 #include "tensor/fuse/trace.h"
 
@@ -303,6 +304,7 @@ static bool step(walk *w, gp_node *n) {
             "that one retain_graph = true",
             n->op->name, n->loc.file ? n->loc.file : "?", n->loc.line);
     gp_stream *was = enter_stream(w, n->stream);
+    n->walked = true;
     bool ok = run_rule(w, n);
     gp_stream_set_current(was);
     if (ok && !w->opts->retain) gp_node_free_saved(n);
@@ -376,6 +378,7 @@ static bool settle_leaf(walk *w, gp_leaf *l) {
         if (o->inputs[i]->leaf == l && !gp_tensor_node(o->inputs[i])) o->out[i] = gp_tensor_ref(g);
     if (!wanted) return true;
     gp_srcloc_set_forward(w->loc);
+    if (gp_capturing && !gp_capture_leaf(l, false)) return false;
     if (l->grad) return add_grad(l, g, o->create);
     return (l->grad = own_copy(w, g)) != NULL;
 }

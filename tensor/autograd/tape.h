@@ -74,6 +74,7 @@ typedef struct gp_output {
 struct gp_node {
     int refs;
     bool queued, freed;
+    bool walked;  /* a backward has passed */
     bool small;   /* of the size of tape.c's spare nodes */
     bool nan;     /* a result was NaN when recorded under detect_anomaly */
     uint64_t seq; /* per thread: a node comes after those of its inputs */

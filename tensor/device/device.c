@@ -334,12 +334,13 @@ static bool wait_idle(gp_stream *s, gp_why why, const char *what) {
 }
 
 bool gp_wait(gp_stream *s, gp_why why, const char *what) {
-    return gp_trace_may_read(what) && wait_idle(s, why, what) && succeeded(s, UINT64_MAX, what);
+    return gp_trace_may_wait(why, what) && wait_idle(s, why, what) &&
+           succeeded(s, UINT64_MAX, what);
 }
 
 bool gp_wait_event(gp_event *e, gp_why why, const char *what) {
     gp_stream *s = e->stream;
-    if (!gp_trace_may_read(what)) return false;
+    if (!gp_trace_may_wait(why, what)) return false;
     bool ok =
         s->dev->vt->event_done(e) || (gp_wait_allowed(s, why, what) && wait_now(s, e, why, what));
     return ok && succeeded(s, e->ticket, what);
@@ -351,7 +352,7 @@ bool gp_wait_ticket(gp_stream *first, uint64_t upto, gp_why why, const char *wha
 }
 
 bool gp_wait_device(gp_device *dev, gp_why why, const char *what) {
-    if (!gp_trace_may_read(what)) return false;
+    if (!gp_trace_may_wait(why, what)) return false;
     for (int d = 0; d < ndevices; d++)
         for (int i = 0; (!dev || dev == devices[d]) && i < devices[d]->nstreams; i++)
             if (!wait_idle(devices[d]->streams[i], why, what)) return false;

@@ -17,6 +17,7 @@ _Static_assert(GP_MAX_STREAMS <= 8 * sizeof((gp_storage){0}.used_by),
 
 struct gp_call;
 struct gp_op;
+struct gp_replay_values;
 
 /* Why the host waits. */
 typedef enum gp_why {
@@ -66,6 +67,7 @@ typedef enum gp_trace_cmd {
 typedef struct gp_device_vt {
     const char *kind;          /* "cpu", "sim", "cuda" */
     bool on_host;              /* its memory is the host's, and its default stream not async */
+    uintptr_t host_bits;       /* of a device address: those of the host's; 0: all */
     bool (*open)(gp_device *); /* fills dev->impl; false with a message. NULL: nothing to do */
     void *(*mem_alloc)(gp_device *, size_t bytes); /* 64-byte aligned; NULL when out of memory */
     void (*mem_free)(gp_device *, void *, size_t bytes);
@@ -74,6 +76,9 @@ typedef struct gp_device_vt {
     /* Queues the call, on an async stream. Keeps no reference to c or its tensors' structs after
      * returning. */
     bool (*launch)(gp_stream *, struct gp_call *c);
+    /* Queues a captured function's calls as one command (tensor/capture); what `values` points to
+     * is copied. NULL: they are launched one by one. */
+    bool (*replay)(gp_stream *, const struct gp_replay_values *values);
     /* Not of a device on_host. Queues a copy of bytes; host memory must stay valid until the copy
      * is done (the caller waits or pins it). id: for gp_hook.device. */
     bool (*copy)(gp_stream *, void *dst, const void *src, size_t bytes, gp_copy_kind kind,

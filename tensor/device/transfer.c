@@ -53,6 +53,7 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
                        : kind == GP_COPY_D2H ? dst->storage
                                              : NULL;
     bool pageable = host && !host->pinned;
+    if (!gp_capture_may(what)) return false;
     if (gp_thread_loader())
         return gp_fail(
             "%s: a loader's workers compute on the cpu, not on %s; the batch goes there as "

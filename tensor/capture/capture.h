@@ -1,0 +1,61 @@
+/* Captured functions: the calls that gp_op_run resolved while a function ran, which are launched
+ * again with other inputs without inference, allocation of intermediate results or a tape. */
+#ifndef GP_CAPTURE_H
+#define GP_CAPTURE_H
+
+#include "tensor/autograd/tape.h"
+
+typedef struct gp_capture gp_capture;
+
+/* The recording that this thread's ops go to; NULL: none. */
+extern _Thread_local gp_capture *gp_capturing;
+
+/* ---- recording ---- */
+
+/* Begins to record what is done with n inputs, at most 16, whose numbers among the arguments are
+ * in `arg`. NULL with a message. */
+gp_capture *gp_capture_begin(gp_tensor *const *inputs, const int *arg, int n);
+/* Ends the recording, as does gp_capture_free: the function has run, or failed. */
+void gp_capture_stop(gp_capture *k);
+/* The storage of t, which the function reaches by itself, is the same in each replay, whether or
+ * not it is an input's. */
+void gp_capture_pin(gp_capture *k, const gp_tensor *t);
+/* Plans the replays of what was recorded, which gave n results, at most 16; callers collect garbage
+ * first. False with a message where a replay could not do what the function would; *again: its next
+ * call might be recorded all the same, since it may find what this one made. */
+bool gp_capture_plan(gp_capture *k, gp_tensor *const *results, int n, bool *again);
+/* Frees k, once no queue holds it. NULL is fine. */
+void gp_capture_free(gp_capture *k);
+
+/* For gp_op_run: c was launched. False with a message. */
+bool gp_capture_call(gp_call *c);
+/* For the allocator: st was made; nobody holds it any more. */
+void gp_capture_made(gp_storage *st);
+void gp_capture_freed(gp_storage *st);
+/* The gradient of l is read, or (writes) replaced. False with a message without memory. */
+bool gp_capture_leaf(gp_leaf *l, bool writes);
+/* Refuses what a replay would not repeat; false with a message. */
+bool gp_capture_refuse(const char *what);
+static inline bool gp_capture_may(const char *what) {
+    return !gp_capturing || gp_capture_refuse(what);
+}
+/* Whether the generator's state may be set: only to one that this call of the function read. */
+bool gp_capture_may_seed(const gp_rng *state, const char *what);
+/* The script reads the generator's state. */
+void gp_capture_saw_rng(void);
+
+/* ---- replays ---- */
+
+/* The number of numbers that are read anew for each replay, and where one is: the argument called
+ * name of the last recorded call. False with a message. */
+bool gp_capture_number(const char *name, double value, int *number);
+
+/* Launches k's calls on inputs like those of the recording, with these numbers; out gets a new
+ * reference for each result. False with a message, which says what differs, and nothing ran; or
+ * what failed. */
+bool gp_capture_replay(gp_capture *k, gp_tensor *const *inputs, const double *numbers,
+                       gp_tensor **out);
+/* The line of the first recorded call. */
+gp_srcloc gp_capture_loc(const gp_capture *k);
+
+#endif

@@ -1,0 +1,123 @@
+/* What a capture is made of; only the files of tensor/capture know it. */
+#ifndef GP_CAPTURE_LIST_H
+#define GP_CAPTURE_LIST_H
+
+#include "tensor/capture/capture.h"
+
+enum { GP_CAPTURE_INPUTS = 16, GP_CAPTURE_RESULTS = 16 };
+
+/* Where the memory of a storage is in a replay. */
+typedef enum gp_slot_kind {
+    GP_SLOT_OURS,  /* in the capture's own block */
+    GP_SLOT_FIXED, /* where it was: it is no result of the calls, or was there before */
+    GP_SLOT_INPUT, /* in an input */
+    GP_SLOT_GIVEN  /* in a new storage for each replay: a result, or a gradient */
+} gp_slot_kind;
+
+/* A storage that the recorded calls use. */
+typedef struct gp_slot {
+    uint8_t kind;   /* gp_slot_kind */
+    bool made;      /* during the recording */
+    bool dead;      /* made, and nobody held it any more before the recording ended */
+    bool read, written, filled; /* filled: its first access was a write of all of it */
+    bool pinned;    /* INPUT: each replay must be given this storage */
+    int writes;     /* calls that write it */
+    int first, last;    /* calls that use it; -1: none */
+    gp_storage *st; /* FIXED: a reference; else where it was */
+    gp_device *dev;
+    char *data;     /* its address when it was recorded; of an input, that of the tensor */
+    size_t bytes, at; /* OURS: place in the block */
+    int dynamic;    /* INPUT, GIVEN: number among the addresses of a replay */
+    int next;       /* in its bucket; -1 */
+} gp_slot;
+
+/* An array of a call that is elsewhere in each replay. */
+typedef struct gp_fixup {
+    int array, dynamic;
+    ptrdiff_t offset;
+} gp_fixup;
+
+/* A recorded call: its arrays follow it, then a slot and an offset for each of them. */
+typedef struct gp_recorded {
+    gp_call call;
+    gp_kernel kernel; /* the cpu's */
+    int narrays;
+    int nfixups;
+    gp_fixup *fixup;
+    bool draws;       /* its seed and counter are the generator's */
+    int seed;         /* the argument that is a seed, which its counter follows; 0: none */
+    uint64_t drawn, counter; /* those counters, from the generator's on */
+    int numbers, nnumbers;   /* its first among the capture's, and how many */
+    int *slot;        /* of each array; -1: its memory is not read */
+    gp_array array[];
+} gp_recorded;
+
+/* A tensor that a replay gives. */
+typedef struct gp_replayed {
+    enum { GP_GIVE_NONE, GP_GIVE_SAME, GP_GIVE_INPUT, GP_GIVE_ARRAY } how;
+    gp_tensor *same; /* GIVE_SAME: a reference */
+    int input;       /* GIVE_INPUT */
+    int slot;        /* GIVE_ARRAY */
+    ptrdiff_t offset;
+    gp_array a;
+} gp_replayed;
+
+/* A leaf whose gradient the function reads or replaces. */
+typedef struct gp_captured_leaf {
+    gp_leaf *leaf;     /* a reference; of an input: that of the recording */
+    int input;         /* whose leaf it is; -1 */
+    bool read;         /* before it was replaced */
+    gp_tensor *before; /* a reference */
+    gp_srcloc loc;
+    gp_replayed after;
+} gp_captured_leaf;
+
+struct gp_capture {
+    gp_stream *stream; /* of all calls; NULL: none yet */
+    gp_srcloc loc;     /* of the first call */
+    int ncalls, room_calls;
+    gp_recorded **call;
+    int nslots, room_slots;
+    gp_slot *slot;
+    int *bucket; /* slots by the address of their storage; NULL after the recording */
+    int ninputs, nresults;
+    gp_tensor like[GP_CAPTURE_INPUTS]; /* the inputs' arrays and requires_grad; no references */
+    gp_tensor *input[GP_CAPTURE_INPUTS]; /* references, while it is recorded */
+    int input_slot[GP_CAPTURE_INPUTS], arg[GP_CAPTURE_INPUTS];
+    gp_replayed result[GP_CAPTURE_RESULTS];
+    int nleaves, room_leaves;
+    gp_captured_leaf *leaf;
+    int nnumbers, room_numbers;
+    int *number; /* the argument of its call that is one */
+    int no_grad;
+    gp_rng rng; /* at the beginning */
+    uint64_t draws;
+    int nseen;       /* counters that the script has read */
+    uint64_t seen[8];
+    int ndynamic;
+    int *dynamic;      /* slots */
+    gp_storage *block; /* of the slots that are OURS; NULL: there are none */
+    atomic_int queued; /* replays that a queue still holds */
+    bool failed;       /* something in the function was refused, though it may have gone on */
+    bool again;        /* a second recording may succeed */
+    gp_capture *dead;  /* list of those to be freed */
+};
+
+/* The values of one replay. */
+typedef struct gp_replay_values {
+    gp_capture *capture;
+    gp_rng rng;
+    char **address;       /* by dynamic */
+    const double *number; /* by number */
+} gp_replay_values;
+
+/* Empties g. */
+void gp_capture_drop_given(gp_replayed *g);
+
+/* Sets in c, a copy of call i of k with its arrays, what differs in this replay. */
+void gp_capture_set_call(const gp_replay_values *v, int i, gp_call *c, gp_array *array);
+
+/* Runs call i of this replay by the cpu's kernel. On the thread whose replays follow one another. */
+bool gp_capture_run(const gp_replay_values *v, int i);
+
+#endif

@@ -1,0 +1,408 @@
+/* Replays: a capture's calls, launched again as they were resolved. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/call.h"
+#include "tensor/capture/list.h"
+#include "tensor/device/device.h"
+#include "tensor/device/failure.h"
+#include "tensor/device/hazard.h"
+#include "tensor/memory/alloc.h"
+
+enum { FEW = 64 };
+
+/* ---- what must be as it was ---- */
+
+static bool same_layout(const gp_array *a, const gp_array *b) {
+    for (int i = 0; i < a->ndim; i++)
+        if (a->dim[i] > 1 && a->stride[i] != b->stride[i]) return false;
+    return true;
+}
+
+static bool differs(const gp_capture *k, int i, const char *was, const char *is) {
+    return gp_fail("capture: argument #%d is %s, and was %s when the function was captured "
+                   "(%s:%d); capture it for each kind of arguments",
+                   k->arg[i], is, was, k->loc.file ? k->loc.file : "?", k->loc.line);
+}
+
+/* Whether input i is like the one of the recording. */
+static bool same_input(const gp_capture *k, int i, gp_tensor *t) {
+    const gp_tensor *like = &k->like[i];
+    gp_shape a = gp_tensor_shape(like), b = gp_tensor_shape(t);
+    char was[200], is[200];
+    if (t->a.dtype != like->a.dtype || !gp_shape_equal(&a, &b))
+        return differs(k, i, gp_tensor_text(like, was, sizeof was),
+                       gp_tensor_text(t, is, sizeof is));
+    const gp_slot *s = &k->slot[k->input_slot[i]];
+    if (t->storage->dev != s->dev) return differs(k, i, s->dev->name, t->storage->dev->name);
+    if (!same_layout(&like->a, &t->a))
+        return differs(k, i, like->a.contiguous ? "contiguous" : "of other strides",
+                       t->a.contiguous ? "contiguous" : "of other strides");
+    gp_tensor_node(t);
+    if (t->requires_grad != like->requires_grad)
+        return differs(k, i, like->requires_grad ? "with gradients" : "without gradients",
+                       t->requires_grad ? "with gradients" : "without gradients");
+    if (s->pinned && (t->storage != like->storage || t->a.data != like->a.data))
+        return gp_fail("capture: argument #%d was a tensor that the captured function also reads "
+                       "by itself, and is another one now",
+                       k->arg[i]);
+    return true;
+}
+
+/* Whether inputs share memory with each other, and with what the function reads by itself, as they
+ * did. */
+static bool same_sharing(const gp_capture *k, gp_tensor *const *in) {
+    for (int i = 0; i < k->ninputs; i++) {
+        for (int j = 0; j < i; j++) {
+            bool was = k->input_slot[i] == k->input_slot[j];
+            bool is = in[i]->storage == in[j]->storage;
+            if (was != is || (is && in[i]->a.data - in[j]->a.data !=
+                                        k->like[i].a.data - k->like[j].a.data))
+                return gp_fail("capture: arguments #%d and #%d share memory otherwise than when the "
+                               "function was captured",
+                               k->arg[j], k->arg[i]);
+        }
+        for (int s = 0; s < k->nslots; s++)
+            if (k->slot[s].kind == GP_SLOT_FIXED && k->slot[s].st == in[i]->storage)
+                return gp_fail("capture: argument #%d shares memory with a tensor that the captured "
+                               "function reads by itself, which it did not before",
+                               k->arg[i]);
+    }
+    return true;
+}
+
+static bool same_inputs(const gp_capture *k, gp_tensor *const *in) {
+    for (int i = 0; i < k->ninputs; i++)
+        if (!same_input(k, i, in[i])) return false;
+    return same_sharing(k, in);
+}
+
+static bool not_freed(const gp_capture *k) {
+    for (int i = 0; i < k->nslots; i++) {
+        const gp_slot *s = &k->slot[i];
+        if (s->kind != GP_SLOT_FIXED || s->made || atomic_load(&s->st->refs) > 1) continue;
+        gp_srcloc at = s->first < 0 ? k->loc : k->call[s->first]->call.loc;
+        return gp_fail("capture: the tensor that %s:%d reads was freed since the function was "
+                       "captured",
+                       at.file ? at.file : "?", at.line);
+    }
+    return true;
+}
+
+static gp_leaf *leaf_of(const gp_captured_leaf *l, gp_tensor *const *in) {
+    return l->input < 0 ? l->leaf : gp_tensor_leaf(in[l->input]);
+}
+
+static bool same_leaves(const gp_capture *k, gp_tensor *const *in) {
+    for (int i = 0; i < k->nleaves; i++) {
+        const gp_captured_leaf *l = &k->leaf[i];
+        const gp_leaf *now = leaf_of(l, in);
+        if (!now) return false;
+        if (l->read && now->grad != l->before)
+            return gp_fail("capture: the gradient that %s:%d adds to is not the one of the "
+                           "recording: clear it in the captured function, or neither there nor "
+                           "between its calls",
+                           l->loc.file ? l->loc.file : "?", l->loc.line);
+    }
+    return true;
+}
+
+static bool same_mode(const gp_capture *k) {
+    if ((k->no_grad > 0) == (gp_no_grad > 0)) return true;
+    return gp_fail("capture: the function was captured %s no_grad, and is called %s it now",
+                   k->no_grad ? "under" : "outside", gp_no_grad ? "under" : "outside");
+}
+
+/* ---- one replay ---- */
+
+typedef struct replay {
+    gp_capture *k;
+    gp_stream *stream;
+    gp_tensor *const *in;
+    gp_replay_values v;
+    gp_storage **given; /* by dynamic: new storages; NULL for inputs */
+    gp_tensor **after;  /* by leaf */
+} replay;
+
+void gp_capture_set_call(const gp_replay_values *v, int i, gp_call *c, gp_array *array) {
+    const gp_recorded *r = v->capture->call[i];
+    uintptr_t bits = v->capture->stream->dev->vt->host_bits;
+    for (int f = 0; f < r->nfixups; f++) {
+        char *at = v->address[r->fixup[f].dynamic] + r->fixup[f].offset;
+        array[r->fixup[f].array].data = bits ? (char *)((uintptr_t)at & bits) : at;
+    }
+    if (r->draws) c->seed = v->rng.seed, c->counter = v->rng.counter + r->drawn;
+    for (int n = r->numbers; n < r->numbers + r->nnumbers; n++)
+        c->arg[v->capture->number[n]].f = v->number[n];
+    if (!r->seed) return;
+    c->arg[r->seed].i = (int64_t)v->rng.seed;
+    c->arg[r->seed + 1].i = (int64_t)(v->rng.counter + r->counter);
+}
+
+bool gp_capture_run(const gp_replay_values *v, int i) {
+    gp_recorded *r = v->capture->call[i];
+    gp_capture_set_call(v, i, &r->call, r->array);
+    gp_running = &r->call;
+    bool ok = r->kernel(&r->call);
+    gp_running = NULL;
+    return ok;
+}
+
+/* The input whose storage that slot is. */
+static gp_tensor *input_of(const replay *p, int slot) {
+    int i = 0;
+    while (p->k->input_slot[i] != slot) i++;
+    return p->in[i];
+}
+
+static void release(replay *p, gp_tensor **out) {
+    for (int i = 0; i < p->k->ndynamic; i++)
+        if (p->given[i]) gp_storage_unref(p->given[i]);
+    for (int i = 0; i < p->k->nleaves; i++) gp_tensor_unref(p->after[i]);
+    for (int i = 0; i < p->k->nresults; i++) gp_tensor_unref(out[i]);
+}
+
+/* Sets the addresses of this replay, and makes the storages that it gives. */
+static bool allocate(replay *p) {
+    for (int i = 0; i < p->k->ndynamic; i++) {
+        const gp_slot *s = &p->k->slot[p->k->dynamic[i]];
+        if (s->kind == GP_SLOT_INPUT) {
+            p->v.address[i] = input_of(p, p->k->dynamic[i])->a.data;
+            continue;
+        }
+        if (!(p->given[i] = gp_storage_new(p->stream, s->bytes))) return false;
+        p->v.address[i] = p->given[i]->data;
+    }
+    return true;
+}
+
+/* A tensor that the replay gives; a new reference. */
+static gp_tensor *give(const replay *p, const gp_replayed *g) {
+    if (g->how == GP_GIVE_SAME) return gp_tensor_ref(g->same);
+    if (g->how == GP_GIVE_INPUT) return gp_tensor_ref(p->in[g->input]);
+    const gp_slot *s = &p->k->slot[g->slot];
+    gp_tensor *x = s->kind == GP_SLOT_INPUT ? input_of(p, g->slot) : NULL;
+    gp_storage *st = x ? x->storage : p->given[s->dynamic];
+    gp_tensor *t = gp_tensor_wrap(gp_storage_ref(st), (gp_dtype)g->a.dtype, &(gp_shape){0});
+    if (!t) return NULL;
+    t->a = g->a;
+    t->a.data = p->v.address[s->dynamic] + g->offset;
+    if (!x) return t;
+    t->base = gp_tensor_ref(x->base ? x->base : x);
+    t->writes = t->base->writes;
+    return t;
+}
+
+static bool give_all(replay *p, gp_tensor **out) {
+    for (int i = 0; i < p->k->nresults; i++)
+        if (!(out[i] = give(p, &p->k->result[i]))) return false;
+    for (int i = 0; i < p->k->nleaves; i++) {
+        const gp_replayed *g = &p->k->leaf[i].after;
+        if (g->how != GP_GIVE_NONE && !(p->after[i] = give(p, g))) return false;
+    }
+    return true;
+}
+
+/* The gradients of the leaves are those of this replay from here on. */
+static void set_leaves(replay *p) {
+    for (int i = 0; i < p->k->nleaves; i++) {
+        gp_leaf *l = leaf_of(&p->k->leaf[i], p->in);
+        gp_tensor *before = l->grad;
+        l->grad = p->after[i];
+        p->after[i] = NULL;
+        gp_tensor_unref(before);
+    }
+}
+
+/* Calls fn for each storage from outside that the calls use. */
+static bool each_outside(replay *p, bool (*fn)(replay *p, const gp_slot *s, gp_storage *st)) {
+    const gp_capture *k = p->k;
+    for (int i = 0; i < k->nslots; i++) {
+        const gp_slot *s = &k->slot[i];
+        if (s->first < 0) continue;
+        if (s->kind == GP_SLOT_FIXED && !fn(p, s, s->st)) return false;
+        if (s->kind == GP_SLOT_INPUT && !fn(p, s, input_of(p, i)->storage)) return false;
+    }
+    return true;
+}
+
+/* What is written in place counts so for autograd. */
+static bool count_writes(replay *p, const gp_slot *s, gp_storage *st) {
+    if (!s->writes || s->made) return true;
+    st->version += (uint32_t)s->writes;
+    gp_srcloc at = gp_grad_live ? gp_srcloc_here() : (gp_srcloc){0};
+    atomic_store_explicit(&st->write_file, at.file, memory_order_relaxed);
+    atomic_store_explicit(&st->write_line, at.line, memory_order_relaxed);
+    return gp_order_host_write(st, "capture");
+}
+
+/* ---- on the host ---- */
+
+static bool failed_at(const gp_call *c) {
+    char text[900];
+    snprintf(text, sizeof text, "%s", gp_error());
+    return gp_fail("%s (in the captured function, %s:%d)", text, c->loc.file ? c->loc.file : "?",
+                   c->loc.line);
+}
+
+static bool join_outside(replay *p, const gp_slot *s, gp_storage *st) {
+    if (s->written && !gp_host_may_write(st, GP_WHY_join, "capture")) return false;
+    if (!s->filled && !gp_host_ready(st, GP_WHY_join, "capture")) return false;
+    if (s->filled) gp_failure_forget(st);
+    return true;
+}
+
+static bool run_hooked(replay *p, int i);
+
+static bool run_here(replay *p) {
+    bool alone = atomic_load_explicit(&p->stream->alone, memory_order_relaxed);
+    bool hooked = GP_HOOK(op_begin) != NULL;
+    if (!alone && !each_outside(p, join_outside)) return false;
+    if (!alone && p->k->block && !gp_host_may_write(p->k->block, GP_WHY_join, "capture"))
+        return false;
+    for (int i = 0; i < p->k->ncalls; i++) {
+        if (gp_thread_stopped()) return gp_fail("interrupted!");
+        if (!(hooked ? run_hooked(p, i) : gp_capture_run(&p->v, i)))
+            return failed_at(&p->k->call[i]->call);
+    }
+    return true;
+}
+
+/* ---- on a queue ---- */
+
+static bool order_outside(replay *p, const gp_slot *s, gp_storage *st) {
+    bool ok = s->written ? gp_order_write(st, p->stream) && gp_order_read(st, p->stream)
+                         : gp_order_read(st, p->stream);
+    if (ok) gp_storage_use(st, p->stream);
+    return ok;
+}
+
+static bool log_read(replay *p, const gp_slot *s, gp_storage *st) {
+    if (!s->filled) gp_failure_log_read(st);
+    return true;
+}
+
+static bool log_write(replay *p, const gp_slot *s, gp_storage *st) {
+    if (!s->written) return true;
+    gp_order_written(st, p->stream);
+    gp_failure_log_write(st, s->filled ? GP_WRITE_WHOLE : 0);
+    return true;
+}
+
+/* Records what was queued, after `before` commands. */
+static bool note(replay *p, uint64_t before) {
+    gp_failure_log(p->stream, before);
+    each_outside(p, log_read);
+    each_outside(p, log_write);
+    for (int i = 0; i < p->k->ndynamic; i++) {
+        if (!p->given[i]) continue;
+        gp_order_written(p->given[i], p->stream);
+        gp_failure_log_write(p->given[i], GP_WRITE_WHOLE);
+    }
+    if (p->k->block) gp_order_written(p->k->block, p->stream);
+    return gp_failure_log_end();
+}
+
+static bool order_block(replay *p) {
+    gp_storage *st = p->k->block;
+    if (!st) return true;
+    if (!gp_order_write(st, p->stream) || !gp_order_read(st, p->stream)) return false;
+    gp_storage_use(st, p->stream);
+    return true;
+}
+
+static void set_last(gp_stream *s, const gp_call *c) {
+    atomic_store_explicit(&s->last_op, c->name, memory_order_relaxed);
+    atomic_store_explicit(&s->last_file, c->loc.file, memory_order_relaxed);
+    atomic_store_explicit(&s->last_line, c->loc.line, memory_order_relaxed);
+}
+
+/* Queues the calls as one command, or one by one where an observer is to see each. */
+static bool queue_calls(replay *p) {
+    gp_stream *s = p->stream;
+    const gp_device_vt *vt = s->dev->vt;
+    bool hooked = GP_HOOK(op_begin) != NULL;
+    void (*hook)(gp_stream *) = GP_HOOK(launch);
+    for (int i = 0; (hooked || !vt->replay) && i < p->k->ncalls; i++) {
+        if (vt->full(s) && !gp_wait_room(s)) return false;
+        set_last(s, &p->k->call[i]->call);
+        if (hook) hook(s);
+        if (!run_hooked(p, i)) return false;
+    }
+    if (hooked || !vt->replay) return true;
+    if (vt->full(s) && !gp_wait_room(s)) return false;
+    set_last(s, &p->k->call[p->k->ncalls - 1]->call);
+    if (hook) hook(s);
+    return vt->replay(s, &p->v);
+}
+
+static bool launch(replay *p) {
+    gp_stream *s = p->stream;
+    if (gp_thread_loader())
+        return gp_fail("capture: a loader's workers compute on the cpu, not on %s", s->dev->name);
+    if (atomic_load_explicit(&gp_failures_unread, memory_order_relaxed) >= GP_FAILURES_UNREAD &&
+        gp_failure_take(s, UINT64_MAX))
+        return false;
+    if (!each_outside(p, order_outside) || !order_block(p)) return false;
+    uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
+    bool ok = queue_calls(p);
+    return note(p, before) && ok;
+}
+
+/* Runs, or queues, a copy of call i under the eyes of observers, at its own source line. */
+static bool run_hooked(replay *p, int i) {
+    const gp_recorded *r = p->k->call[i];
+    void (*begin)(gp_call *) = GP_HOOK(op_begin);
+    void (*end)(gp_call *, bool) = GP_HOOK(op_end);
+    gp_call c;
+    gp_array few[FEW], *array = r->narrays <= FEW ? few : malloc(sizeof *array * (size_t)r->narrays);
+    if (!array) return gp_fail("capture: out of memory");
+    gp_call_copy(&c, &r->call, array, ~(uintptr_t)0);
+    gp_capture_set_call(&p->v, i, &c, array);
+    c.stream = p->stream;
+    c.id = begin ? gp_next_id() : 0;
+    gp_srcloc_set_forward(r->call.loc);
+    if (begin) begin(&c);
+    gp_running = &c;
+    bool ok = p->stream->async ? p->stream->dev->vt->launch(p->stream, &c) : r->kernel(&c);
+    gp_running = NULL;
+    if (end && c.id) end(&c, ok);
+    gp_srcloc_set_forward((gp_srcloc){0});
+    if (array != few) free(array);
+    return ok;
+}
+
+/* ---- the whole ---- */
+
+static bool run(replay *p, gp_tensor **out) {
+    gp_capture *k = p->k;
+    if (!k->ncalls) return give_all(p, out);
+    if (!allocate(p) || !give_all(p, out) || !each_outside(p, count_writes)) return false;
+    gp_generator.counter += k->draws;
+    return p->stream->async ? launch(p) : run_here(p);
+}
+
+bool gp_capture_replay(gp_capture *k, gp_tensor *const *in, const double *numbers,
+                       gp_tensor **out) {
+    if (!same_mode(k) || !same_inputs(k, in) || !not_freed(k) || !same_leaves(k, in)) return false;
+    size_t n = (size_t)(2 * k->ndynamic + k->nleaves);
+    void *few[3 * FEW], **room = n <= 3 * FEW ? few : malloc(n * sizeof *room);
+    if (!room) return gp_fail("capture: out of memory");
+    memset(room, 0, n * sizeof *room);
+    memset(out, 0, (size_t)k->nresults * sizeof *out);
+    replay p = {.k = k,
+                .stream = k->stream ? gp_stream_current(k->stream->dev) : NULL,
+                .in = in,
+                .v = {.capture = k, .rng = gp_generator, .number = numbers},
+                .given = (gp_storage **)room,
+                .after = (gp_tensor **)(room + k->ndynamic)};
+    p.v.address = (char **)(room + k->ndynamic + k->nleaves);
+    bool ok = run(&p, out);
+    if (ok) set_leaves(&p);
+    else release(&p, out);
+    for (int i = 0; ok && i < k->ndynamic; i++)
+        if (p.given[i]) gp_storage_unref(p.given[i]);
+    if (room != few) free(room);
+    return ok;
+}

@@ -52,12 +52,10 @@ int gp_guard_autocast(void) {
 
 /* ---- guards ---- */
 
-int gp_guard_collect(lua_State *L, int collect, int fn, int except) {
+int gp_guard_collect(lua_State *L, int collect, int fn) {
     lua_pushvalue(L, collect);
     lua_pushvalue(L, fn);
-    if (except) lua_pushvalue(L, except);
-    else lua_pushnil(L);
-    lua_call(L, 2, 2);
+    lua_call(L, 1, 2);
     int n = (int)lua_tointeger(L, -1);
     lua_pop(L, 1);
     return n;

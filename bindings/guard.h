@@ -30,9 +30,9 @@ bool gp_guard_is_key(lua_State *L, int arg, const gp_guard_key *k);
 /* The dtype of the autocast scope that holds; -1: none converts. */
 int gp_guard_autocast(void);
 
-/* Pushes the guards that hold now: what collect, at that index, finds that fn reads, but for the
- * numbers in tables that are keys of the one at `except` (0: none). Returns their number. */
-int gp_guard_collect(lua_State *L, int collect, int fn, int except);
+/* Pushes the guards that hold now: what collect, at that index, finds that fn reads, and returns
+ * their number. */
+int gp_guard_collect(lua_State *L, int collect, int fn);
 /* Whether what the guards of the list on top say is as it was. The number of the first that is not,
  * from 1; 0: none. */
 int gp_guard_changed(lua_State *L, int n);

@@ -60,10 +60,10 @@ static double read_number(lua_State *L, int list, int i) {
     return f;
 }
 
-/* note(name, table, key, [key]): the argument of that name of the last op is table[key], or
- * table[key][key], in each replay. Nothing while no function is captured. */
+/* note(name, table, key, [key]): the argument of that name of the last op, if it has one, is
+ * table[key], or table[key][key], in each replay. Nothing while no function is captured. */
 static int l_number(lua_State *L) {
-    int at;
+    bool found;
     if (!gp_capturing) return 0;
     lua_settop(L, 4);
     if (lua_isnil(L, 4)) lua_pushboolean(L, false), lua_replace(L, 4);
@@ -73,7 +73,9 @@ static int l_number(lua_State *L) {
         lua_pushvalue(L, i + 2);
         lua_rawseti(L, 5, 3 * n + i + 1);
     }
-    if (!gp_capture_number(lua_tostring(L, 1), read_number(L, 5, n), &at)) return gp_lua_raise(L);
+    if (!gp_capture_number(lua_tostring(L, 1), read_number(L, 5, n), &found))
+        return gp_lua_raise(L);
+    for (int i = 0; !found && i < 3; i++) lua_pushnil(L), lua_rawseti(L, 5, 3 * n + i + 1);
     return 0;
 }
 
@@ -145,24 +147,37 @@ static bool note_tensors(lua_State *L, captured *c, gp_capture *k) {
     return true;
 }
 
-/* A set of the tables in the list of numbers at index i. */
-static void push_tables(lua_State *L, int i) {
-    int n = (int)lua_rawlen(L, i) / 3;
+/* Adds key, at `key`, of the table at `at` to the set on top: a table of sets of keys by table. */
+static void add_dynamic(lua_State *L, int at, int key) {
+    int set = lua_gettop(L);
+    lua_pushvalue(L, at);
+    if (lua_rawget(L, set) != LUA_TTABLE) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushvalue(L, at);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, set);
+    }
+    lua_pushvalue(L, key);
+    lua_pushboolean(L, true);
+    lua_rawset(L, -3);
+    lua_settop(L, set);
+}
+
+/* Pushes the keys of tables whose numbers are in the list at index i, as a set. */
+static void push_dynamic(lua_State *L, int i) {
+    int n = (int)lua_rawlen(L, i) / 3, top = lua_gettop(L);
     lua_newtable(L);
     for (int k = 0; k < n; k++) {
         lua_rawgeti(L, i, 3 * k + 1);
-        lua_pushvalue(L, -1);
-        lua_pushboolean(L, true);
-        lua_rawset(L, -4);
-        lua_rawgeti(L, i, 3 * k + 2); /* the table in it of two keys */
-        lua_rawget(L, -2);
-        if (lua_istable(L, -1)) {
-            lua_pushboolean(L, true);
-            lua_rawset(L, -4);
-        } else {
-            lua_pop(L, 1);
-        }
-        lua_pop(L, 1);
+        lua_rawgeti(L, i, 3 * k + 2);
+        lua_rawgeti(L, i, 3 * k + 3);
+        bool two = lua_type(L, -1) != LUA_TBOOLEAN;
+        if (two) lua_pushvalue(L, top + 3), lua_rawget(L, top + 2);
+        else lua_pushvalue(L, top + 3), lua_replace(L, top + 4);
+        lua_pushvalue(L, top + 1);
+        add_dynamic(L, two ? top + 5 : top + 2, top + 4);
+        lua_settop(L, top + 1);
     }
 }
 
@@ -176,7 +191,7 @@ static bool is_stable(lua_State *L, captured *c, int list, int numbers) {
         return gp_fail("a captured function changes '%s', which it reads, too: a replay would not "
                        "repeat that; do it outside",
                        lua_tostring(L, -1));
-    push_tables(L, numbers);
+    push_dynamic(L, numbers);
     lua_pushvalue(L, lua_upvalueindex(COLLECT));
     lua_pushvalue(L, lua_upvalueindex(FN));
     lua_pushvalue(L, -3);
@@ -225,7 +240,7 @@ static int record(lua_State *L, captured *c, int n) {
     bool again;
     int inputs = note_args(L, c, n, in, arg);
     c->number = gp_default_dtype, c->autocast = gp_guard_autocast();
-    c->nguards = gp_guard_collect(L, lua_upvalueindex(COLLECT), lua_upvalueindex(FN), 0);
+    c->nguards = gp_guard_collect(L, lua_upvalueindex(COLLECT), lua_upvalueindex(FN));
     lua_newtable(L);
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, NUMBERS_NOW);

@@ -174,7 +174,7 @@ static int trace(lua_State *L, fused *f, int n) {
     for (int i = 0; i < n; i++) set_key(L, &s, i, at);
     for (int i = 0; i < n; i++)
         if (at[i] && s.arg[i].same < 0) in[inputs++] = at[i];
-    s.nguards = gp_guard_collect(L, lua_upvalueindex(COLLECT), lua_upvalueindex(FN), 0);
+    s.nguards = gp_guard_collect(L, lua_upvalueindex(COLLECT), lua_upvalueindex(FN));
     int list = n + 1;
     lua_pushcfunction(L, gp_guard_call);
     lua_pushvalue(L, lua_upvalueindex(FN));

@@ -115,7 +115,7 @@ local function is_class(t)
 end
 
 -- Lists the guards of fn: see bindings/api/fuse.c. Also gives their number, and how many were left
--- out: numbers in tables that are keys of `except`.
+-- out: the keys of tables in except[table].
 local function collect(fn, except)
     local list, n, seen, libs, left = {}, 0, {}, libraries(), 0
     local names, tables, todo = {}, {}, { fn }
@@ -157,7 +157,7 @@ local function collect(fn, except)
         if libs[t] then return end
         local dynamic = except and except[t]
         for key, value in next, t do
-            if dynamic and math.type(value) then left = left + 1
+            if dynamic and dynamic[key] then left = left + 1
             else add(t, key, value) end
         end
         add(t, #t + 1, nil)

@@ -46,9 +46,10 @@ void gp_capture_saw_rng(void);
 
 /* ---- replays ---- */
 
-/* The number of numbers that are read anew for each replay, and where one is: the argument called
- * name of the last recorded call. False with a message. */
-bool gp_capture_number(const char *name, double value, int *number);
+/* The argument called name of the last recorded call, which has that value, is one of the numbers
+ * that replays are given, in the order of these calls. *found: there is such an argument. False
+ * with a message. */
+bool gp_capture_number(const char *name, double value, bool *found);
 
 /* Launches k's calls on inputs like those of the recording, with these numbers; out gets a new
  * reference for each result. False with a message, which says what differs, and nothing ran; or

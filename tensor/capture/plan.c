@@ -234,7 +234,7 @@ static bool fix_calls(gp_capture *k) {
 
 void gp_capture_pin(gp_capture *k, const gp_tensor *t) {
     for (int i = 0; i < k->ninputs; i++)
-        if (k->input[i]->storage == t->storage) k->slot[k->input_slot[i]].pinned = true;
+        if (k->like[i].storage == t->storage) k->slot[k->input_slot[i]].pinned = true;
 }
 
 /* The inputs' tensors belong to the caller again. */

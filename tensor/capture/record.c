@@ -225,23 +225,25 @@ bool gp_capture_call(gp_call *c) {
     return true;
 }
 
-bool gp_capture_number(const char *name, double value, int *number) {
-    gp_capture *k = gp_capturing;
+/* The argument of c that its signature calls name, if it is a number; -1. */
+static int argument(const gp_call *c, const char *name) {
     gp_sig sig;
-    if (!k || !k->ncalls) return gp_fail("capture: no call to read '%s' for", name);
-    const gp_call *c = &k->call[k->ncalls - 1]->call;
-    if (!gp_sig_parse(c->op->sig, &sig)) return false;
-    for (int i = 0; i < c->nargs; i++) {
-        if (strcmp(sig.p[i].name, name) || c->arg[i].kind != GP_FLOAT || c->arg[i].f != value)
-            continue;
-        if (!ROOM(k->number, k->nnumbers, k->room_numbers)) return false;
-        gp_recorded *r = k->call[k->ncalls - 1];
-        if (!r->nnumbers++) r->numbers = k->nnumbers;
-        k->number[k->nnumbers] = i;
-        *number = k->nnumbers++;
-        return true;
-    }
-    return gp_fail("capture: %s has no argument '%s' that is %g", c->name, name, value);
+    if (!gp_sig_parse(c->op->sig, &sig)) return -1;
+    for (int i = 0; i < c->nargs; i++)
+        if (!strcmp(sig.p[i].name, name) && c->arg[i].kind == GP_FLOAT) return i;
+    return -1;
+}
+
+bool gp_capture_number(const char *name, double value, bool *found) {
+    gp_capture *k = gp_capturing;
+    gp_recorded *r = k->ncalls ? k->call[k->ncalls - 1] : NULL;
+    int i = r ? argument(&r->call, name) : -1;
+    *found = i >= 0 && r->call.arg[i].f == value;
+    if (!*found) return true;
+    if (!ROOM(k->number, k->nnumbers, k->room_numbers)) return k->failed = true, false;
+    if (!r->nnumbers++) r->numbers = k->nnumbers;
+    k->number[k->nnumbers++] = i;
+    return true;
 }
 
 /* ---- what else a function does ---- */

@@ -162,8 +162,11 @@ function GradScaler:update(new_scale)
         gpush.amp_update_scale({ own.scale, own.tracker }, sum, self.growth_factor,
             self.backoff_factor, self.growth_interval)
     end
-    self.copies = { [self.device] = own } -- other devices copy it again
-    self.optimizers = {}
+    -- other devices copy it again; the tables stay, which captured steps read
+    for device in pairs(self.copies) do
+        if device ~= self.device then self.copies[device] = nil end
+    end
+    for optimizer in pairs(self.optimizers) do self.optimizers[optimizer] = nil end
 end
 
 -- ---- what it is ----

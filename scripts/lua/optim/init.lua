@@ -24,6 +24,9 @@ homes.Adam, homes.AdamW, homes.lr = "Adam", "Adam", "lr"
 
 local check_fields = debug.getregistry()["gpush.check_fields"]
 local check_list = debug.getregistry()["gpush.check_list"]
+-- For captured steps: whether one is recorded; and that an option is read anew for each replay.
+local capturing = debug.getregistry()["gpush.capture.running"]
+local note_number = debug.getregistry()["gpush.capture.number"]
 
 local MOST_GIVEN <const> = 1000000
 
@@ -168,7 +171,7 @@ local function stepped(state, p)
     if not master then
         master = p:detach():to "f32"
         state.master_param = master
-    elseif written[p] ~= p._version then
+    elseif written[p] ~= p._version or capturing() then
         master:copy_(gpush.where(master:to(p.dtype):eq(p), master, p:to "f32"))
     end
     return master
@@ -199,7 +202,7 @@ local function gather(self, group, scaling)
         if g then
             local state = self.state[p] or {}
             local target = stepped(state, p)
-            local l = launch_of(launches, own, group, state, p, scaling)
+            local l = launch_of(launches, own, group, state, p, scaling or capturing())
             if not l.params then
                 l.params, l.own, l.grads, l.states = {}, {}, {}, {}
                 l.rounded = not rawequal(target, p) and l.own or nil
@@ -218,13 +221,23 @@ local function gather(self, group, scaling)
 end
 
 -- Gives a launch what the device decides by: the scale, found_inf, and the number of steps, which
--- the host does not know where steps are skipped there.
+-- the host does not know where steps are skipped there, or a captured step is replayed.
 local function on_device(l, scaling)
     local step, device = l.states[1].step or 0, l.params[1].device
     if scaling then l.grad_scale, l.found_inf = scaling(device) end
     if is_tensor(step) then l.steps = step
-    elseif scaling then
+    elseif scaling or capturing() then
         l.steps = gpush.full({}, step, { dtype = "i64", device = device })
+    end
+end
+
+-- Of a captured step, each replay uses the options as they are then.
+local function note_options(group)
+    for name, value in pairs(group) do
+        if math.type(value) then note_number(name, group, name) end
+    end
+    for i, name in ipairs { "beta1", "beta2" } do
+        if group.betas then note_number(name, group, "betas", i) end
     end
 end
 
@@ -234,6 +247,7 @@ local function update(self, group, scaling)
     for _, l in ipairs(order) do
         if own.fused then on_device(l, scaling) end
         own.launch(group, l, l.key)
+        if capturing() then note_options(group) end
         for i, p in ipairs(l.own) do
             local state = l.states[i]
             if l.rounded and not own.fused then p:copy_(l.params[i]) end

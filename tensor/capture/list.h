@@ -3,6 +3,7 @@
 #define GP_CAPTURE_LIST_H
 
 #include "tensor/capture/capture.h"
+#include "tensor/capture/replay.h"
 
 enum { GP_CAPTURE_INPUTS = 16, GP_CAPTURE_RESULTS = 16 };
 
@@ -103,21 +104,7 @@ struct gp_capture {
     gp_capture *dead;  /* list of those to be freed */
 };
 
-/* The values of one replay. */
-typedef struct gp_replay_values {
-    gp_capture *capture;
-    gp_rng rng;
-    char **address;       /* by dynamic */
-    const double *number; /* by number */
-} gp_replay_values;
-
 /* Empties g. */
 void gp_capture_drop_given(gp_replayed *g);
-
-/* Sets in c, a copy of call i of k with its arrays, what differs in this replay. */
-void gp_capture_set_call(const gp_replay_values *v, int i, gp_call *c, gp_array *array);
-
-/* Runs call i of this replay by the cpu's kernel. On the thread whose replays follow one another. */
-bool gp_capture_run(const gp_replay_values *v, int i);
 
 #endif

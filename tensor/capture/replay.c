@@ -125,7 +125,9 @@ typedef struct replay {
     gp_tensor **after;  /* by leaf */
 } replay;
 
-void gp_capture_set_call(const gp_replay_values *v, int i, gp_call *c, gp_array *array) {
+/* Sets in c, a copy of call i or that call itself, and in its arrays what differs in this
+ * replay. */
+static void set_call(const gp_replay_values *v, int i, gp_call *c, gp_array *array) {
     const gp_recorded *r = v->capture->call[i];
     uintptr_t bits = v->capture->stream->dev->vt->host_bits;
     for (int f = 0; f < r->nfixups; f++) {
@@ -140,13 +142,35 @@ void gp_capture_set_call(const gp_replay_values *v, int i, gp_call *c, gp_array 
     c->arg[r->seed + 1].i = (int64_t)(v->rng.counter + r->counter);
 }
 
-bool gp_capture_run(const gp_replay_values *v, int i) {
+bool gp_replay_run_call(const gp_replay_values *v, int i) {
     gp_recorded *r = v->capture->call[i];
-    gp_capture_set_call(v, i, &r->call, r->array);
+    set_call(v, i, &r->call, r->array);
     gp_running = &r->call;
     bool ok = r->kernel(&r->call);
     gp_running = NULL;
     return ok;
+}
+
+int gp_replay_calls(const gp_replay_values *v) { return v->capture->ncalls; }
+const gp_call *gp_replay_call(const gp_replay_values *v, int i) {
+    return &v->capture->call[i]->call;
+}
+
+gp_replay_values *gp_replay_copy(const gp_replay_values *v) {
+    size_t n = (size_t)v->capture->ndynamic, m = (size_t)v->capture->nnumbers;
+    gp_replay_values *to = malloc(sizeof *to + n * sizeof *to->address + m * sizeof *to->number);
+    if (!to) return gp_fail_null("capture: out of memory");
+    *to = *v;
+    to->address = (char **)(to + 1);
+    if (n) memcpy(to->address, v->address, n * sizeof *to->address);
+    if (m) to->number = memcpy(to->address + n, v->number, m * sizeof *to->number);
+    atomic_fetch_add_explicit(&v->capture->queued, 1, memory_order_relaxed);
+    return to;
+}
+
+void gp_replay_done(gp_replay_values *v) {
+    atomic_fetch_sub_explicit(&v->capture->queued, 1, memory_order_release);
+    free(v);
 }
 
 /* The input whose storage that slot is. */
@@ -263,7 +287,7 @@ static bool run_here(replay *p) {
         return false;
     for (int i = 0; i < p->k->ncalls; i++) {
         if (gp_thread_stopped()) return gp_fail("interrupted!");
-        if (!(hooked ? run_hooked(p, i) : gp_capture_run(&p->v, i)))
+        if (!(hooked ? run_hooked(p, i) : gp_replay_run_call(&p->v, i)))
             return failed_at(&p->k->call[i]->call);
     }
     return true;
@@ -359,7 +383,7 @@ static bool run_hooked(replay *p, int i) {
     gp_array few[FEW], *array = r->narrays <= FEW ? few : malloc(sizeof *array * (size_t)r->narrays);
     if (!array) return gp_fail("capture: out of memory");
     gp_call_copy(&c, &r->call, array, ~(uintptr_t)0);
-    gp_capture_set_call(&p->v, i, &c, array);
+    set_call(&p->v, i, &c, array);
     c.stream = p->stream;
     c.id = begin ? gp_next_id() : 0;
     gp_srcloc_set_forward(r->call.loc);

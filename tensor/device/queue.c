@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tensor/call.h"
+#include "tensor/capture/replay.h"
 #include "tensor/device/failure.h"
 #include "tensor/device/recovery.h"
 #include "tensor/device/thread.h"
@@ -17,7 +18,7 @@
 
 enum { QUEUE = 1024, ARRAYS = 8, SPIN_NS = 50000 };
 
-typedef enum kind { KERNEL, COPY, RECORD, WAIT, NOTHING, STOP } kind;
+typedef enum kind { KERNEL, COPY, REPLAY, RECORD, WAIT, NOTHING, STOP } kind;
 
 /* Shared by the recorder and the worker that writes it. */
 typedef struct stamp {
@@ -41,6 +42,7 @@ typedef struct command {
             gp_storage *pinned; /* host side of a copy that is not waited for; one reference */
             uint64_t id;
         };
+        gp_replay_values *replay; /* REPLAY: one block of memory, malloc'd */
         struct {
             gp_stream *on; /* WAIT: stream and ticket to wait for; RECORD: stamp only */
             uint64_t ticket;
@@ -165,11 +167,27 @@ static bool wait_ticket(gp_stream *s, uint64_t ticket, bool interruptible) {
     return ok;
 }
 
+/* On the worker: runs a captured function's calls, up to one that fails. */
+static void run_replay(gp_stream *s, command *cmd) {
+    device_hook hook = GP_HOOK(device);
+    int n = gp_replay_calls(cmd->replay);
+    for (int i = 0; i < n; i++) {
+        uint64_t t0 = hook ? gp_now_ns() : 0;
+        const gp_call *c = gp_replay_call(cmd->replay, i);
+        bool ok = gp_replay_run_call(cmd->replay, i);
+        if (!ok) fail_command(s, c, false);
+        if (hook) hook(&(gp_activity){.s = s, .op = c->op, .t0 = t0, .t1 = gp_now_ns()});
+        if (!ok) break;
+    }
+    gp_replay_done(cmd->replay);
+}
+
 /* On the worker. */
 static void execute(gp_stream *s, command *cmd) {
     switch (cmd->kind) {
     case KERNEL: run_kernel(s, cmd); break;
     case COPY: run_copy(s, cmd); break;
+    case REPLAY: run_replay(s, cmd); break;
     case WAIT: wait_ticket(cmd->on, cmd->ticket, false); break;
     case RECORD: gp_queue_stamp(cmd->stamp, gp_now_ns()); break;
     case NOTHING:
@@ -212,6 +230,7 @@ static void crashed(queue *q, const char *text) {
     gp_running = NULL;
     if (cmd->kind == COPY) let_go(cmd);
     if (cmd->kind == KERNEL) free(cmd->more);
+    if (cmd->kind == REPLAY) gp_replay_done(cmd->replay);
     gp_fail(
         "the worker of %s %s; results are lost, and it may have damaged other memory: save your "
         "work and restart",
@@ -307,6 +326,16 @@ bool gp_queue_launch(gp_stream *s, gp_call *c) {
     if (!ok) cmd->kind = NOTHING; /* the slot is taken: an empty command keeps the queue going */
     submit(s);
     return ok;
+}
+
+bool gp_queue_replay(gp_stream *s, const gp_replay_values *values) {
+    gp_replay_values *copy = gp_replay_copy(values);
+    if (!copy) return false;
+    command *cmd = reserve(s);
+    cmd->kind = REPLAY;
+    cmd->replay = copy;
+    submit(s);
+    return true;
 }
 
 /* pinned: the host side, or NULL; held, and counted as read, until the worker has copied. */

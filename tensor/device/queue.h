@@ -14,6 +14,8 @@ bool gp_queue_open(gp_stream *s, uintptr_t host_bits);
 void gp_queue_close(gp_stream *s);
 /* Queues c's cpu kernel. */
 bool gp_queue_launch(gp_stream *s, struct gp_call *c);
+/* Queues a captured function's calls. */
+bool gp_queue_replay(gp_stream *s, const struct gp_replay_values *values);
 bool gp_queue_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                    gp_storage *pinned, uint64_t id);
 bool gp_queue_busy(gp_stream *s);
@@ -41,6 +43,6 @@ void gp_queue_event_free(gp_event *e);
     .stream_close = gp_queue_close, .busy = gp_queue_busy, .full = gp_queue_full,                  \
     .drain = gp_queue_drain, .drain_room = gp_queue_drain_room, .event_done = gp_queue_event_done, \
     .event_drain = gp_queue_event_drain, .event_wait = gp_queue_event_wait,                        \
-    .event_time = gp_queue_event_time, .event_free = gp_queue_event_free
+    .event_time = gp_queue_event_time, .replay = gp_queue_replay, .event_free = gp_queue_event_free
 
 #endif

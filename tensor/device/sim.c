@@ -49,6 +49,7 @@ static bool card_stream_open(gp_stream *s) { return gp_model_open(s, ~DEVICE_BIT
 
 const gp_device_vt gp_sim_vt = {
     .kind = "sim",
+    .host_bits = ~DEVICE_BIT,
     .mem_alloc = mem_alloc,
     .mem_free = mem_free,
     .stream_open = stream_open,

@@ -45,6 +45,7 @@ typedef struct gp_recorded {
     int narrays;
     int nfixups;
     gp_fixup *fixup;
+    bool varies;      /* something of it differs from replay to replay */
     bool draws;       /* its seed and counter are the generator's */
     int seed;         /* the argument that is a seed, which its counter follows; 0: none */
     uint64_t drawn, counter; /* those counters, from the generator's on */
@@ -97,6 +98,8 @@ struct gp_capture {
     uint64_t seen[8];
     int ndynamic;
     int *dynamic;      /* slots */
+    int noutside;
+    int *outside;      /* slots that are FIXED, or INPUT */
     gp_storage *block; /* of the slots that are OURS; NULL: there are none */
     atomic_int queued; /* replays that a queue still holds */
     bool failed;       /* something in the function was refused, though it may have gone on */

@@ -196,10 +196,12 @@ static bool make_block(gp_capture *k) {
 static bool number_dynamic(gp_capture *k) {
     for (int i = 0; i < k->nslots; i++)
         k->ndynamic += k->slot[i].kind == GP_SLOT_INPUT || k->slot[i].kind == GP_SLOT_GIVEN;
-    if (!(k->dynamic = malloc((size_t)(k->ndynamic + 1) * sizeof *k->dynamic)))
-        return gp_fail("capture: out of memory");
+    k->dynamic = malloc((size_t)(k->ndynamic + 1) * sizeof *k->dynamic);
+    k->outside = malloc((size_t)(k->nslots + 1) * sizeof *k->outside);
+    if (!k->dynamic || !k->outside) return gp_fail("capture: out of memory");
     for (int i = 0, n = 0; i < k->nslots; i++) {
         gp_slot *s = &k->slot[i];
+        if (s->kind == GP_SLOT_INPUT || s->kind == GP_SLOT_FIXED) k->outside[k->noutside++] = i;
         if (s->kind != GP_SLOT_INPUT && s->kind != GP_SLOT_GIVEN) continue;
         s->dynamic = n;
         k->dynamic[n++] = i;
@@ -222,6 +224,7 @@ static bool fix_arrays(gp_capture *k, gp_recorded *r) {
         else if (s->kind == GP_SLOT_OURS) r->array[i].data = k->block->data + s->at + offset;
         if (bits) r->array[i].data = (char *)((uintptr_t)r->array[i].data & bits);
     }
+    r->varies = r->nfixups || r->draws || r->seed || r->nnumbers;
     r->kernel = gp_cpu_kernels[gp_op_id(r->call.op)];
     return true;
 }

@@ -348,6 +348,7 @@ static void free_now(gp_capture *k) {
     free(k->leaf);
     free(k->number);
     free(k->dynamic);
+    free(k->outside);
     free(k);
 }
 

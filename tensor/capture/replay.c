@@ -63,8 +63,9 @@ static bool same_sharing(const gp_capture *k, gp_tensor *const *in) {
                                "function was captured",
                                k->arg[j], k->arg[i]);
         }
-        for (int s = 0; s < k->nslots; s++)
-            if (k->slot[s].kind == GP_SLOT_FIXED && k->slot[s].st == in[i]->storage)
+        for (int n = 0; n < k->noutside; n++)
+            if (k->slot[k->outside[n]].st == in[i]->storage &&
+                k->slot[k->outside[n]].kind == GP_SLOT_FIXED)
                 return gp_fail("capture: argument #%d shares memory with a tensor that the captured "
                                "function reads by itself, which it did not before",
                                k->arg[i]);
@@ -79,8 +80,8 @@ static bool same_inputs(const gp_capture *k, gp_tensor *const *in) {
 }
 
 static bool not_freed(const gp_capture *k) {
-    for (int i = 0; i < k->nslots; i++) {
-        const gp_slot *s = &k->slot[i];
+    for (int n = 0; n < k->noutside; n++) {
+        const gp_slot *s = &k->slot[k->outside[n]];
         if (s->kind != GP_SLOT_FIXED || s->made || atomic_load(&s->st->refs) > 1) continue;
         gp_srcloc at = s->first < 0 ? k->loc : k->call[s->first]->call.loc;
         return gp_fail("capture: the tensor that %s:%d reads was freed since the function was "
@@ -144,7 +145,7 @@ static void set_call(const gp_replay_values *v, int i, gp_call *c, gp_array *arr
 
 bool gp_replay_run_call(const gp_replay_values *v, int i) {
     gp_recorded *r = v->capture->call[i];
-    set_call(v, i, &r->call, r->array);
+    if (r->varies) set_call(v, i, &r->call, r->array);
     gp_running = &r->call;
     bool ok = r->kernel(&r->call);
     gp_running = NULL;
@@ -242,11 +243,11 @@ static void set_leaves(replay *p) {
 /* Calls fn for each storage from outside that the calls use. */
 static bool each_outside(replay *p, bool (*fn)(replay *p, const gp_slot *s, gp_storage *st)) {
     const gp_capture *k = p->k;
-    for (int i = 0; i < k->nslots; i++) {
-        const gp_slot *s = &k->slot[i];
+    for (int n = 0; n < k->noutside; n++) {
+        const gp_slot *s = &k->slot[k->outside[n]];
         if (s->first < 0) continue;
-        if (s->kind == GP_SLOT_FIXED && !fn(p, s, s->st)) return false;
-        if (s->kind == GP_SLOT_INPUT && !fn(p, s, input_of(p, i)->storage)) return false;
+        gp_tensor *t = s->kind == GP_SLOT_INPUT ? input_of(p, k->outside[n]) : NULL;
+        if (!fn(p, s, t ? t->storage : s->st)) return false;
     }
     return true;
 }

@@ -36,8 +36,9 @@ typedef struct captured {
 /* Upvalues: the userdata, the tensors' metatable, the function, what collects its guards, the list
  * of these, the results that are no tensors, and what numbers are read from. */
 enum { SELF = 1, META, FN, COLLECT, GUARDS, PLAIN, NUMBERS };
-/* Registry keys: the numbers of the recording that goes on. */
+/* Registry keys: the numbers of the recording that goes on, and those that no op of it reads. */
 #define NUMBERS_NOW "gpush.capture.numbers"
+#define UNREAD_NOW "gpush.capture.unread"
 
 /* ---- numbers that each replay reads ---- */
 
@@ -61,19 +62,20 @@ static double read_number(lua_State *L, int list, int i) {
 }
 
 /* note(name, table, key, [key]): the argument of that name of the last op, if it has one, is
- * table[key], or table[key][key], in each replay. Nothing while no function is captured. */
+ * table[key], or table[key][key], in each replay; name false: no op reads it. Nothing while no
+ * function is captured. */
 static int l_number(lua_State *L) {
-    bool found;
+    bool found = true, unread = !lua_toboolean(L, 1);
     if (!gp_capturing) return 0;
     lua_settop(L, 4);
     if (lua_isnil(L, 4)) lua_pushboolean(L, false), lua_replace(L, 4);
-    lua_getfield(L, LUA_REGISTRYINDEX, NUMBERS_NOW);
+    lua_getfield(L, LUA_REGISTRYINDEX, unread ? UNREAD_NOW : NUMBERS_NOW);
     int n = (int)lua_rawlen(L, 5) / 3;
     for (int i = 0; i < 3; i++) {
         lua_pushvalue(L, i + 2);
         lua_rawseti(L, 5, 3 * n + i + 1);
     }
-    if (!gp_capture_number(lua_tostring(L, 1), read_number(L, 5, n), &found))
+    if (!unread && !gp_capture_number(lua_tostring(L, 1), read_number(L, 5, n), &found))
         return gp_lua_raise(L);
     for (int i = 0; !found && i < 3; i++) lua_pushnil(L), lua_rawseti(L, 5, 3 * n + i + 1);
     return 0;
@@ -164,10 +166,9 @@ static void add_dynamic(lua_State *L, int at, int key) {
     lua_settop(L, set);
 }
 
-/* Pushes the keys of tables whose numbers are in the list at index i, as a set. */
-static void push_dynamic(lua_State *L, int i) {
-    int n = (int)lua_rawlen(L, i) / 3, top = lua_gettop(L);
-    lua_newtable(L);
+/* Adds the keys of tables whose numbers are in the list at index i to the set on top. */
+static void add_all_dynamic(lua_State *L, int i) {
+    int n = (int)lua_rawlen(L, i) / 3, top = lua_gettop(L) - 1;
     for (int k = 0; k < n; k++) {
         lua_rawgeti(L, i, 3 * k + 1);
         lua_rawgeti(L, i, 3 * k + 2);
@@ -191,7 +192,11 @@ static bool is_stable(lua_State *L, captured *c, int list, int numbers) {
         return gp_fail("a captured function changes '%s', which it reads, too: a replay would not "
                        "repeat that; do it outside",
                        lua_tostring(L, -1));
-    push_dynamic(L, numbers);
+    lua_getfield(L, LUA_REGISTRYINDEX, UNREAD_NOW);
+    int unread = lua_gettop(L);
+    lua_newtable(L);
+    add_all_dynamic(L, numbers);
+    add_all_dynamic(L, unread);
     lua_pushvalue(L, lua_upvalueindex(COLLECT));
     lua_pushvalue(L, lua_upvalueindex(FN));
     lua_pushvalue(L, -3);
@@ -214,6 +219,7 @@ static bool finish(lua_State *L, captured *c, gp_capture *k, int first, bool *ag
     lua_insert(L, first);
     if (!note_results(L, c, first + 1, first, out, &n)) return false;
     lua_gc(L, LUA_GCCOLLECT);
+    lua_gc(L, LUA_GCCOLLECT); /* what nodes held that the first one freed */
     if (!gp_capture_plan(k, out, n, again)) return false;
     *again = true;
     if (!is_stable(L, c, first - 2, first - 1) || !note_tensors(L, c, k)) return false;
@@ -244,6 +250,8 @@ static int record(lua_State *L, captured *c, int n) {
     lua_newtable(L);
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, NUMBERS_NOW);
+    lua_newtable(L);
+    lua_setfield(L, LUA_REGISTRYINDEX, UNREAD_NOW);
     lua_pushcfunction(L, gp_guard_call);
     lua_pushvalue(L, lua_upvalueindex(FN));
     for (int i = 1; i <= n; i++) lua_pushvalue(L, i);

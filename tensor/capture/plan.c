@@ -26,7 +26,7 @@ static bool place(gp_capture *k, gp_replayed *g, gp_tensor *t, const char *what,
         *g = (gp_replayed){.how = GP_GIVE_SAME, .same = gp_tensor_ref(t)};
         return true;
     }
-    if (s->kind == GP_SLOT_FIXED || !s->written)
+    if (s->kind == GP_SLOT_FIXED || (s->kind == GP_SLOT_OURS && !s->written))
         return gp_fail("capture: %s %d is made from values of the host, which a replay would not "
                        "make again; make it by an op (zeros, full, arange), or before the call",
                        what, n);
@@ -49,6 +49,21 @@ static bool place_results(gp_capture *k, gp_tensor *const *results, int n) {
         k->nresults++;
     }
     return true;
+}
+
+/* Leaves that the function made, and nobody holds any more, are made anew by each call. */
+static void drop_own_leaves(gp_capture *k) {
+    int n = 0;
+    for (int i = 0; i < k->nleaves; i++) {
+        gp_captured_leaf *l = &k->leaf[i];
+        if (l->leaf->refs > 1) {
+            k->leaf[n++] = *l;
+            continue;
+        }
+        gp_leaf_unref(l->leaf);
+        gp_tensor_unref(l->before);
+    }
+    k->nleaves = n;
 }
 
 /* A gradient that was read must be there in the next call: one that accumulates. */
@@ -251,6 +266,7 @@ static void release_inputs(gp_capture *k) {
 }
 
 bool gp_capture_plan(gp_capture *k, gp_tensor *const *results, int n, bool *again) {
+    drop_own_leaves(k);
     gp_capture_stop(k);
     if (k->failed)
         return gp_fail("capture: something that a replay would not repeat was refused in the "

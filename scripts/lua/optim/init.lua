@@ -231,19 +231,20 @@ local function on_device(l, scaling)
     end
 end
 
--- Of a captured step, each replay uses the options as they are then.
-local function note_options(group)
+-- Of a captured step, each replay uses the options as they are then. unread: nothing is launched.
+local function note_options(group, unread)
     for name, value in pairs(group) do
-        if math.type(value) then note_number(name, group, name) end
+        if math.type(value) then note_number(not unread and name, group, name) end
     end
     for i, name in ipairs { "beta1", "beta2" } do
-        if group.betas then note_number(name, group, "betas", i) end
+        if group.betas then note_number(not unread and name, group, "betas", i) end
     end
 end
 
 local function update(self, group, scaling)
     local order, slots = gather(self, group, scaling)
     local own = rules(self)
+    if #order == 0 then note_options(group, true) end
     for _, l in ipairs(order) do
         if own.fused then on_device(l, scaling) end
         own.launch(group, l, l.key)

@@ -29,6 +29,7 @@ typedef struct gp_slot {
     char *data;     /* its address when it was recorded; of an input, that of the tensor */
     size_t bytes, at; /* OURS: place in the block */
     int dynamic;    /* INPUT, GIVEN: number among the addresses of a replay */
+    bool result;    /* GIVEN: of a result, not only of a gradient */
     int next;       /* in its bucket; -1 */
 } gp_slot;
 
@@ -74,6 +75,23 @@ typedef struct gp_captured_leaf {
     gp_replayed after;
 } gp_captured_leaf;
 
+/* Consecutive calls: one graph; or, NULL, launched one by one. */
+typedef struct gp_segment {
+    int first, n;
+    void *graph;
+} gp_segment;
+
+/* The graphs of a device that has them: at addresses of their own, to and from which inputs and
+ * results are copied. */
+typedef struct gp_capture_graphs {
+    gp_stream *stream; /* where they were made, and are launched */
+    uint64_t upto;     /* its commands up to this one may be theirs */
+    int nsegments;
+    gp_segment *segment;
+    gp_storage **own; /* by dynamic */
+    char **address;   /* likewise */
+} gp_capture_graphs;
+
 struct gp_capture {
     gp_stream *stream; /* of all calls; NULL: none yet */
     gp_srcloc loc;     /* of the first call */
@@ -101,6 +119,8 @@ struct gp_capture {
     int noutside;
     int *outside;      /* slots that are FIXED, or INPUT */
     gp_storage *block; /* of the slots that are OURS; NULL: there are none */
+    struct gp_capture_graphs *graphs; /* NULL: none were made */
+    bool no_graphs;    /* none can be */
     atomic_int queued; /* replays that a queue still holds */
     bool failed;       /* something in the function was refused, though it may have gone on */
     bool again;        /* a second recording may succeed */
@@ -109,5 +129,22 @@ struct gp_capture {
 
 /* Empties g. */
 void gp_capture_drop_given(gp_replayed *g);
+
+/* Sets in c, a copy of call i or that call itself, and in its arrays what differs in this
+ * replay. */
+void gp_capture_set_call(const gp_replay_values *v, int i, gp_call *c, gp_array *array);
+/* Launches a copy of call i on s, or runs it there, under the eyes of observers. False with a
+ * message. */
+bool gp_capture_launch(const gp_replay_values *v, int i, gp_stream *s);
+
+/* Whether k's graphs can run on s now; makes them at the first call. leaf: those of k. */
+bool gp_capture_graphs_ready(gp_capture *k, gp_stream *s, gp_leaf *const *leaf);
+/* Launches the graphs, and the calls between them. False with a message. */
+bool gp_capture_graphs_launch(const gp_replay_values *v);
+/* Copies the input t to where the graphs read it, and what they gave to a new storage. */
+bool gp_capture_graphs_copy(gp_storage *to, gp_storage *from, size_t bytes, size_t from_offset);
+/* Whether no queue needs the graphs any more. */
+bool gp_capture_graphs_done(const gp_capture *k);
+void gp_capture_graphs_free(gp_capture *k);
 
 #endif

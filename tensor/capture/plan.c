@@ -46,6 +46,7 @@ static bool place_results(gp_capture *k, gp_tensor *const *results, int n) {
                            i + 1, node->op->name, node->loc.file ? node->loc.file : "?",
                            node->loc.line);
         if (!place(k, &k->result[i], t, "result", i + 1)) return false;
+        if (k->result[i].how == GP_GIVE_ARRAY) k->slot[k->result[i].slot].result = true;
         k->nresults++;
     }
     return true;

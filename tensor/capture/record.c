@@ -331,6 +331,7 @@ void gp_capture_drop_given(gp_replayed *g) {
 }
 
 static void free_now(gp_capture *k) {
+    gp_capture_graphs_free(k);
     for (int i = 0; i < k->ncalls; i++) free_call(k->call[i]);
     for (int i = 0; i < k->nslots; i++)
         if (k->slot[i].kind == GP_SLOT_FIXED && k->slot[i].st) gp_storage_unref(k->slot[i].st);
@@ -361,7 +362,7 @@ void gp_capture_free(gp_capture *k) {
     }
     for (gp_capture **at = &waiting; *at;) {
         gp_capture *d = *at;
-        if (atomic_load_explicit(&d->queued, memory_order_acquire)) {
+        if (atomic_load_explicit(&d->queued, memory_order_acquire) || !gp_capture_graphs_done(d)) {
             at = &d->dead;
             continue;
         }

@@ -91,14 +91,11 @@ static bool not_freed(const gp_capture *k) {
     return true;
 }
 
-static gp_leaf *leaf_of(const gp_captured_leaf *l, gp_tensor *const *in) {
-    return l->input < 0 ? l->leaf : gp_tensor_leaf(in[l->input]);
-}
-
-static bool same_leaves(const gp_capture *k, gp_tensor *const *in) {
+/* Whether the gradients that the function reads are there. Sets the leaves of this replay. */
+static bool same_leaves(const gp_capture *k, gp_tensor *const *in, gp_leaf **leaf) {
     for (int i = 0; i < k->nleaves; i++) {
         const gp_captured_leaf *l = &k->leaf[i];
-        const gp_leaf *now = leaf_of(l, in);
+        gp_leaf *now = leaf[i] = l->input < 0 ? l->leaf : gp_tensor_leaf(in[l->input]);
         if (!now) return false;
         if (l->read && now->grad != l->before)
             return gp_fail("capture: the gradient that %s:%d adds to is not the one of the "
@@ -124,11 +121,11 @@ typedef struct replay {
     gp_replay_values v;
     gp_storage **given; /* by dynamic: new storages; NULL for inputs */
     gp_tensor **after;  /* by leaf */
+    gp_leaf **leaf;
+    bool graphs; /* its calls run in graphs, at their addresses */
 } replay;
 
-/* Sets in c, a copy of call i or that call itself, and in its arrays what differs in this
- * replay. */
-static void set_call(const gp_replay_values *v, int i, gp_call *c, gp_array *array) {
+void gp_capture_set_call(const gp_replay_values *v, int i, gp_call *c, gp_array *array) {
     const gp_recorded *r = v->capture->call[i];
     uintptr_t bits = v->capture->stream->dev->vt->host_bits;
     for (int f = 0; f < r->nfixups; f++) {
@@ -145,7 +142,7 @@ static void set_call(const gp_replay_values *v, int i, gp_call *c, gp_array *arr
 
 bool gp_replay_run_call(const gp_replay_values *v, int i) {
     gp_recorded *r = v->capture->call[i];
-    if (r->varies) set_call(v, i, &r->call, r->array);
+    if (r->varies) gp_capture_set_call(v, i, &r->call, r->array);
     gp_running = &r->call;
     bool ok = r->kernel(&r->call);
     gp_running = NULL;
@@ -174,6 +171,28 @@ void gp_replay_done(gp_replay_values *v) {
     free(v);
 }
 
+bool gp_capture_launch(const gp_replay_values *v, int i, gp_stream *s) {
+    const gp_recorded *r = v->capture->call[i];
+    void (*begin)(gp_call *) = GP_HOOK(op_begin);
+    void (*end)(gp_call *, bool) = GP_HOOK(op_end);
+    gp_call c;
+    gp_array few[FEW], *array = r->narrays <= FEW ? few : malloc(sizeof *array * (size_t)r->narrays);
+    if (!array) return gp_fail("capture: out of memory");
+    gp_call_copy(&c, &r->call, array, ~(uintptr_t)0);
+    gp_capture_set_call(v, i, &c, array);
+    c.stream = s;
+    c.id = begin ? gp_next_id() : 0;
+    gp_srcloc_set_forward(r->call.loc);
+    if (begin) begin(&c);
+    gp_running = &c;
+    bool ok = s->async ? s->dev->vt->launch(s, &c) : r->kernel(&c);
+    gp_running = NULL;
+    if (end && c.id) end(&c, ok);
+    gp_srcloc_set_forward((gp_srcloc){0});
+    if (array != few) free(array);
+    return ok;
+}
+
 /* The input whose storage that slot is. */
 static gp_tensor *input_of(const replay *p, int slot) {
     int i = 0;
@@ -192,27 +211,29 @@ static void release(replay *p, gp_tensor **out) {
 static bool allocate(replay *p) {
     for (int i = 0; i < p->k->ndynamic; i++) {
         const gp_slot *s = &p->k->slot[p->k->dynamic[i]];
-        if (s->kind == GP_SLOT_INPUT) {
-            p->v.address[i] = input_of(p, p->k->dynamic[i])->a.data;
-            continue;
-        }
-        if (!(p->given[i] = gp_storage_new(p->stream, s->bytes))) return false;
-        p->v.address[i] = p->given[i]->data;
+        bool input = s->kind == GP_SLOT_INPUT;
+        if (!input && (!p->graphs || s->result) &&
+            !(p->given[i] = gp_storage_new(p->stream, s->bytes)))
+            return false;
+        if (p->graphs) continue;
+        p->v.address[i] = input ? input_of(p, p->k->dynamic[i])->a.data : p->given[i]->data;
     }
     return true;
 }
 
-/* A tensor that the replay gives; a new reference. */
-static gp_tensor *give(const replay *p, const gp_replayed *g) {
+/* A tensor that the replay gives; a new reference. gradient: graphs give it where they write it. */
+static gp_tensor *give(const replay *p, const gp_replayed *g, bool gradient) {
     if (g->how == GP_GIVE_SAME) return gp_tensor_ref(g->same);
     if (g->how == GP_GIVE_INPUT) return gp_tensor_ref(p->in[g->input]);
     const gp_slot *s = &p->k->slot[g->slot];
     gp_tensor *x = s->kind == GP_SLOT_INPUT ? input_of(p, g->slot) : NULL;
-    gp_storage *st = x ? x->storage : p->given[s->dynamic];
+    gp_storage *st = x                       ? x->storage
+                     : p->graphs && gradient ? p->k->graphs->own[s->dynamic]
+                                             : p->given[s->dynamic];
     gp_tensor *t = gp_tensor_wrap(gp_storage_ref(st), (gp_dtype)g->a.dtype, &(gp_shape){0});
     if (!t) return NULL;
     t->a = g->a;
-    t->a.data = p->v.address[s->dynamic] + g->offset;
+    t->a.data = (x ? p->v.address[s->dynamic] : st->data) + g->offset;
     if (!x) return t;
     t->base = gp_tensor_ref(x->base ? x->base : x);
     t->writes = t->base->writes;
@@ -221,10 +242,10 @@ static gp_tensor *give(const replay *p, const gp_replayed *g) {
 
 static bool give_all(replay *p, gp_tensor **out) {
     for (int i = 0; i < p->k->nresults; i++)
-        if (!(out[i] = give(p, &p->k->result[i]))) return false;
+        if (!(out[i] = give(p, &p->k->result[i], false))) return false;
     for (int i = 0; i < p->k->nleaves; i++) {
         const gp_replayed *g = &p->k->leaf[i].after;
-        if (g->how != GP_GIVE_NONE && !(p->after[i] = give(p, g))) return false;
+        if (g->how != GP_GIVE_NONE && !(p->after[i] = give(p, g, true))) return false;
     }
     return true;
 }
@@ -232,7 +253,7 @@ static bool give_all(replay *p, gp_tensor **out) {
 /* The gradients of the leaves are those of this replay from here on. */
 static void set_leaves(replay *p) {
     for (int i = 0; i < p->k->nleaves; i++) {
-        gp_leaf *l = leaf_of(&p->k->leaf[i], p->in);
+        gp_leaf *l = p->leaf[i];
         gp_tensor *before = l->grad;
         l->grad = p->after[i];
         p->after[i] = NULL;
@@ -278,8 +299,6 @@ static bool join_outside(replay *p, const gp_slot *s, gp_storage *st) {
     return true;
 }
 
-static bool run_hooked(replay *p, int i);
-
 static bool run_here(replay *p) {
     bool alone = atomic_load_explicit(&p->stream->alone, memory_order_relaxed);
     bool hooked = GP_HOOK(op_begin) != NULL;
@@ -288,7 +307,7 @@ static bool run_here(replay *p) {
         return false;
     for (int i = 0; i < p->k->ncalls; i++) {
         if (gp_thread_stopped()) return gp_fail("interrupted!");
-        if (!(hooked ? run_hooked(p, i) : gp_replay_run_call(&p->v, i)))
+        if (!(hooked ? gp_capture_launch(&p->v, i, p->stream) : gp_replay_run_call(&p->v, i)))
             return failed_at(&p->k->call[i]->call);
     }
     return true;
@@ -321,9 +340,11 @@ static bool note(replay *p, uint64_t before) {
     each_outside(p, log_read);
     each_outside(p, log_write);
     for (int i = 0; i < p->k->ndynamic; i++) {
-        if (!p->given[i]) continue;
-        gp_order_written(p->given[i], p->stream);
-        gp_failure_log_write(p->given[i], GP_WRITE_WHOLE);
+        bool given = p->k->slot[p->k->dynamic[i]].kind == GP_SLOT_GIVEN;
+        gp_storage *st = given && p->graphs && !p->given[i] ? p->k->graphs->own[i] : p->given[i];
+        if (!st) continue;
+        gp_order_written(st, p->stream);
+        gp_failure_log_write(st, GP_WRITE_WHOLE);
     }
     if (p->k->block) gp_order_written(p->k->block, p->stream);
     return gp_failure_log_end();
@@ -343,6 +364,29 @@ static void set_last(gp_stream *s, const gp_call *c) {
     atomic_store_explicit(&s->last_line, c->loc.line, memory_order_relaxed);
 }
 
+/* Runs the graphs, between copies of the inputs and of the results. */
+static bool run_graphs(replay *p) {
+    gp_capture *k = p->k;
+    gp_storage **own = k->graphs->own;
+    for (int i = 0; i < k->ninputs; i++) {
+        const gp_slot *s = &k->slot[k->input_slot[i]];
+        const gp_tensor *t = p->in[i];
+        size_t bytes = (size_t)t->a.numel * gp_dtype_size((gp_dtype)t->a.dtype);
+        if (!gp_capture_graphs_copy(own[s->dynamic], t->storage, bytes,
+                                    (size_t)(t->a.data - t->storage->data)))
+            return false;
+    }
+    if (!gp_capture_graphs_launch(&p->v)) return false;
+    for (int i = 0; i < k->ndynamic; i++) {
+        if (k->slot[k->dynamic[i]].kind == GP_SLOT_GIVEN) gp_order_written(own[i], p->stream);
+        if (p->given[i] &&
+            !gp_capture_graphs_copy(p->given[i], own[i], k->slot[k->dynamic[i]].bytes, 0))
+            return false;
+    }
+    k->graphs->upto = atomic_load_explicit(&p->stream->issued, memory_order_relaxed);
+    return true;
+}
+
 /* Queues the calls as one command, or one by one where an observer is to see each. */
 static bool queue_calls(replay *p) {
     gp_stream *s = p->stream;
@@ -353,7 +397,7 @@ static bool queue_calls(replay *p) {
         if (vt->full(s) && !gp_wait_room(s)) return false;
         set_last(s, &p->k->call[i]->call);
         if (hook) hook(s);
-        if (!run_hooked(p, i)) return false;
+        if (!gp_capture_launch(&p->v, i, p->stream)) return false;
     }
     if (hooked || !vt->replay) return true;
     if (vt->full(s) && !gp_wait_room(s)) return false;
@@ -371,31 +415,8 @@ static bool launch(replay *p) {
         return false;
     if (!each_outside(p, order_outside) || !order_block(p)) return false;
     uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
-    bool ok = queue_calls(p);
+    bool ok = p->graphs ? run_graphs(p) : queue_calls(p);
     return note(p, before) && ok;
-}
-
-/* Runs, or queues, a copy of call i under the eyes of observers, at its own source line. */
-static bool run_hooked(replay *p, int i) {
-    const gp_recorded *r = p->k->call[i];
-    void (*begin)(gp_call *) = GP_HOOK(op_begin);
-    void (*end)(gp_call *, bool) = GP_HOOK(op_end);
-    gp_call c;
-    gp_array few[FEW], *array = r->narrays <= FEW ? few : malloc(sizeof *array * (size_t)r->narrays);
-    if (!array) return gp_fail("capture: out of memory");
-    gp_call_copy(&c, &r->call, array, ~(uintptr_t)0);
-    set_call(&p->v, i, &c, array);
-    c.stream = p->stream;
-    c.id = begin ? gp_next_id() : 0;
-    gp_srcloc_set_forward(r->call.loc);
-    if (begin) begin(&c);
-    gp_running = &c;
-    bool ok = p->stream->async ? p->stream->dev->vt->launch(p->stream, &c) : r->kernel(&c);
-    gp_running = NULL;
-    if (end && c.id) end(&c, ok);
-    gp_srcloc_set_forward((gp_srcloc){0});
-    if (array != few) free(array);
-    return ok;
 }
 
 /* ---- the whole ---- */
@@ -408,10 +429,28 @@ static bool run(replay *p, gp_tensor **out) {
     return p->stream->async ? launch(p) : run_here(p);
 }
 
+/* The body of gp_capture_replay, with room for what it needs. */
+static bool replay_in(replay *p, void **room, gp_tensor **out) {
+    gp_capture *k = p->k;
+    p->given = (gp_storage **)room;
+    p->after = (gp_tensor **)(room + k->ndynamic);
+    p->leaf = (gp_leaf **)(room + k->ndynamic + k->nleaves);
+    p->v.address = (char **)(room + k->ndynamic + 2 * k->nleaves);
+    if (!same_leaves(k, p->in, p->leaf)) return false;
+    p->graphs = p->stream && gp_capture_graphs_ready(k, p->stream, p->leaf);
+    if (p->graphs) p->v.address = k->graphs->address;
+    bool ok = run(p, out);
+    if (ok) set_leaves(p);
+    else release(p, out);
+    for (int i = 0; ok && i < k->ndynamic; i++)
+        if (p->given[i]) gp_storage_unref(p->given[i]);
+    return ok;
+}
+
 bool gp_capture_replay(gp_capture *k, gp_tensor *const *in, const double *numbers,
                        gp_tensor **out) {
-    if (!same_mode(k) || !same_inputs(k, in) || !not_freed(k) || !same_leaves(k, in)) return false;
-    size_t n = (size_t)(2 * k->ndynamic + k->nleaves);
+    if (!same_mode(k) || !same_inputs(k, in) || !not_freed(k)) return false;
+    size_t n = (size_t)(2 * k->ndynamic + 2 * k->nleaves);
     void *few[3 * FEW], **room = n <= 3 * FEW ? few : malloc(n * sizeof *room);
     if (!room) return gp_fail("capture: out of memory");
     memset(room, 0, n * sizeof *room);
@@ -419,15 +458,8 @@ bool gp_capture_replay(gp_capture *k, gp_tensor *const *in, const double *number
     replay p = {.k = k,
                 .stream = k->stream ? gp_stream_current(k->stream->dev) : NULL,
                 .in = in,
-                .v = {.capture = k, .rng = gp_generator, .number = numbers},
-                .given = (gp_storage **)room,
-                .after = (gp_tensor **)(room + k->ndynamic)};
-    p.v.address = (char **)(room + k->ndynamic + k->nleaves);
-    bool ok = run(&p, out);
-    if (ok) set_leaves(&p);
-    else release(&p, out);
-    for (int i = 0; ok && i < k->ndynamic; i++)
-        if (p.given[i]) gp_storage_unref(p.given[i]);
+                .v = {.capture = k, .rng = gp_generator, .number = numbers}};
+    bool ok = replay_in(&p, room, out);
     if (room != few) free(room);
     return ok;
 }

@@ -79,6 +79,14 @@ typedef struct gp_device_vt {
     /* Queues a captured function's calls as one command (tensor/capture); what `values` points to
      * is copied. NULL: they are launched one by one. */
     bool (*replay)(gp_stream *, const struct gp_replay_values *values);
+    /* Calls that are launched on a stream between begin and end do not run, but become a graph, of
+     * which a call needs neither bad data to be found nor the host. NULL: the device has none.
+     * begin: false with a message; end: NULL where something does not fit into a graph. It is freed
+     * once no queue holds it. */
+    bool (*graph_begin)(gp_stream *);
+    void *(*graph_end)(gp_stream *);
+    bool (*graph_launch)(gp_stream *, void *graph);
+    void (*graph_free)(gp_stream *, void *graph);
     /* Not of a device on_host. Queues a copy of bytes; host memory must stay valid until the copy
      * is done (the caller waits or pins it). id: for gp_hook.device. */
     bool (*copy)(gp_stream *, void *dst, const void *src, size_t bytes, gp_copy_kind kind,

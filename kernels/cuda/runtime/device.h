@@ -186,6 +186,20 @@ bool gp_cuda_runs_again(const struct gp_call *c);
 /* Called when the plug-in is opened: from then on first uses of libraries are reported. */
 void gp_cuda_launch_open(void);
 
+/* ---- kernels/cuda/runtime/graph.c ---- */
+
+/* The functions of gp_device_vt. */
+bool gp_cuda_graph_begin(gp_stream *s);
+void *gp_cuda_graph_end(gp_stream *s);
+bool gp_cuda_graph_launch(gp_stream *s, void *graph);
+void gp_cuda_graph_free(gp_stream *s, void *graph);
+/* Whether this thread's launches become a graph: then it takes over the scratch memory and the
+ * tables of a call, unless (false) memory is short; unfit: there will be no graph. */
+bool gp_cuda_building(void);
+bool gp_cuda_keep_scratch(gp_storage *st);
+bool gp_cuda_keep_table(cuda_block *b);
+void gp_cuda_unfit(void);
+
 /* gp_device_vt.saves: for layers that cuDNN trains. kernels/cuda/rnn/cudnn.c */
 int64_t gp_cuda_saves(const struct gp_call *c);
 

@@ -72,14 +72,28 @@ void *gp_cuda_table(const gp_call *c, size_t bytes) {
 
 gp_fault_at gp_cuda_fault(const gp_call *c, const char *const *texts, int n) {
     gp_fault_at at = {0};
-    if (!gp_cuda_fault_open(c->stream, c, texts, n, &at)) now.no_slot = true;
+    bool building = gp_cuda_building();
+    if (building) gp_cuda_unfit(); /* of a graph, each launch would have to be told apart */
+    if (building || !gp_cuda_fault_open(c->stream, c, texts, n, &at)) now.no_slot = true;
     return at;
+}
+
+/* The call became part of a graph, which keeps what its kernels use. */
+static void settle_in_graph(gp_stream *s, int nscratch0, int ntables0) {
+    while (ntables > ntables0)
+        if (!gp_cuda_keep_table(tables[--ntables])) gp_cuda_block_release(s->dev, tables[ntables]);
+    while (nscratch > nscratch0)
+        if (!gp_cuda_keep_scratch(scratch[--nscratch])) gp_storage_unref(scratch[nscratch]);
 }
 
 /* The call is queued: its tables are needed until it is done, its scratch memory only by work
  * queued before its next user. */
 static void settle(gp_stream *s, int nscratch0, int ntables0) {
     bool counted = false;
+    if (gp_cuda_building()) {
+        settle_in_graph(s, nscratch0, ntables0);
+        return;
+    }
     while (ntables > ntables0) {
         cuda_later *l = calloc(1, sizeof *l);
         if (!l) { /* leaked: a queued kernel may read it */

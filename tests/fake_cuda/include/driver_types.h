@@ -44,6 +44,7 @@
     X(cudaErrorNotSupported, 801, "operation not supported") \
     X(cudaErrorSystemDriverMismatch, 803, "system has unsupported display driver / cuda driver combination") \
     X(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing") \
+    X(cudaErrorStreamCaptureInvalidated, 901, "operation failed due to a previous error during capture") \
     X(cudaErrorUnknown, 999, "unknown error")
 enum cudaError {
 #define FAKE_X(name, value, text) name = value,
@@ -82,6 +83,20 @@ typedef void (*cudaHostFn_t)(void *data);
 #define cudaDeviceScheduleYield 2u
 #define cudaDeviceScheduleBlockingSync 4u
 #define cudaMemAttachGlobal 1u
+
+enum cudaStreamCaptureMode {
+    cudaStreamCaptureModeGlobal = 0,
+    cudaStreamCaptureModeThreadLocal = 1,
+    cudaStreamCaptureModeRelaxed = 2
+};
+enum cudaStreamCaptureStatus {
+    cudaStreamCaptureStatusNone = 0,
+    cudaStreamCaptureStatusActive = 1,
+    cudaStreamCaptureStatusInvalidated = 2
+};
+typedef struct CUgraph_st *cudaGraph_t;
+typedef struct CUgraphExec_st *cudaGraphExec_t;
+typedef struct CUgraphNode_st *cudaGraphNode_t;
 
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost = 0,

@@ -68,6 +68,7 @@ static cudaError_t copy(void *dst, const void *src, shape2 n, cudaMemcpyKind kin
     if ((err = direction(kind, to, from))) return err;
     bool wait, stage;
     manner(async, bytes, to, from, &wait, &stage);
+    if ((wait || stage) && capturing(s)) return cudaErrorStreamCaptureUnsupported;
     rt().counts["copy"]++;
     task t;
     t.kernel = true;

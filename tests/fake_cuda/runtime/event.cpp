@@ -31,6 +31,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t h) {
     locked l(rt().lock);
     CUstream_st *s = stream_of(h);
     if (!s || s->dev != e->dev) return api_(cudaErrorInvalidResourceHandle);
+    if (capturing(s)) return api_(cudaErrorStreamCaptureUnsupported);
     rt().counts["event"]++;
     int late = 50;
     if (!faulty(F_LATE, &late)) late = 0;
@@ -56,6 +57,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t h, cudaEvent_t e, unsigned) {
     locked l(rt().lock);
     CUstream_st *s = stream_of(h);
     if (!s) return api_(cudaErrorInvalidResourceHandle);
+    if (capturing(s)) return api_(cudaErrorStreamCaptureUnsupported);
     if (!e->last) return api_(cudaSuccess);
     task t;
     t.what = activity(0, NULL, s);

@@ -64,7 +64,18 @@ struct task {
 };
 } // namespace fake
 
+struct CUgraph_st { /* what a stream has captured */
+    int dev;
+    bool invalid = false;
+    std::vector<fake::task> tasks;
+};
+struct CUgraphExec_st {
+    int dev;
+    std::shared_ptr<std::vector<fake::task>> tasks;
+};
+
 struct CUstream_st {
+    CUgraph_st *capture = NULL; /* what goes there instead of the queue */
     int dev;
     unsigned flags;
     int priority;
@@ -149,7 +160,10 @@ extern thread_local bool in_callback;
 
 /* The stream of a handle; NULL for one that is not alive. With the lock. */
 CUstream_st *stream_of(cudaStream_t s);
-/* Appends t to s with the dependencies of streams' semantics; waits while the queue is full. With
+/* Whether s captures, which what is asked of it now does not allow: the capture is invalid then.
+ * With the lock. */
+bool capturing(CUstream_st *s);
+/* Appends t to s, or to what it captures, with the dependencies of streams' semantics; waits while the queue is full. With
  * the lock. */
 moment submit(locked &l, CUstream_st *s, task t);
 void wait_for(locked &l, const moment &m);

@@ -91,7 +91,13 @@ static void work(CUstream_st *s) {
     delete s;
 }
 
+bool capturing(CUstream_st *s) {
+    if (s->capture) s->capture->invalid = true;
+    return s->capture;
+}
+
 moment submit(locked &l, CUstream_st *s, task t) {
+    if (s->capture) return s->capture->tasks.push_back(std::move(t)), moment();
     if (s->queue.size() >= QUEUE) wait_for(l, {s->line, s->line->submitted - QUEUE + 1});
     device &d = *rt().devices[(size_t)s->dev];
     if (s->legacy)
@@ -306,6 +312,7 @@ cudaError_t cudaStreamQuery(cudaStream_t h) {
     locked l(rt().lock);
     CUstream_st *s = stream_of(h);
     if (!s) return api_(cudaErrorInvalidResourceHandle);
+    if (capturing(s)) return api_(cudaErrorStreamCaptureUnsupported);
     int d = s->dev;
     if (!asked(l, {s->line, s->line->submitted})) return api_(cudaErrorNotReady);
     return api_(rt().devices[(size_t)d]->sticky);
@@ -318,6 +325,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t h) {
     locked l(rt().lock);
     CUstream_st *s = stream_of(h);
     if (!s) return api_(cudaErrorInvalidResourceHandle);
+    if (capturing(s)) return api_(cudaErrorStreamCaptureUnsupported);
     rt().counts["sync"]++;
     fake_activity a = activity(FAKE_SYNC, NULL, s);
     a.sync = 3, a.start = clock_ns();
@@ -361,6 +369,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t h, cudaHostFn_t fn, void *data) {
     locked l(rt().lock);
     CUstream_st *s = stream_of(h);
     if (!s) return api_(cudaErrorInvalidResourceHandle);
+    if (capturing(s)) return api_(cudaErrorStreamCaptureUnsupported);
     task t;
     t.what = fake_activity();
     t.kernel = true; /* not called after an error */

@@ -11,8 +11,8 @@
 #include "tensor/infer.h"
 
 enum {
-    ARGS = 16,    /* of a captured function */
-    RESULTS = 16, /* likewise */
+    ARGS = 16,     /* of a captured function */
+    RESULTS = 16,  /* likewise */
     RECORDINGS = 2 /* the second finds what the first call made: an optimizer's state */
 };
 
@@ -20,8 +20,8 @@ typedef struct captured {
     gp_capture *capture; /* NULL: not recorded yet */
     int recordings;
     int nargs, nguards, nresults, nnumbers;
-    gp_dtype number; /* the default dtype */
-    int autocast;    /* the dtype of the scope that holds; -1: none converts */
+    gp_dtype number;     /* the default dtype */
+    int autocast;        /* the dtype of the scope that holds; -1: none converts */
     bool plain[RESULTS]; /* a result that is no tensor */
     gp_guard_key arg[ARGS];
     int nflags;
@@ -29,7 +29,7 @@ typedef struct captured {
         int guard;    /* whose value is a tensor, */
         gp_tensor *t; /* this one */
         bool requires_grad;
-    } *flag;
+    } * flag;
 } captured;
 
 #define CAPTURED "gpush.captured"
@@ -103,7 +103,8 @@ static int note_args(lua_State *L, captured *c, int n, gp_tensor **in, int *arg)
     return inputs;
 }
 
-/* Notes the results from stack index `first` on; those that are no tensors in the list at `plain`. */
+/* Notes the results from stack index `first` on; those that are no tensors go into the list at
+ * `plain`. */
 static bool note_results(lua_State *L, captured *c, int first, int plain, gp_tensor **out, int *n) {
     int many = lua_gettop(L) - first + 1;
     *n = 0;
@@ -275,8 +276,9 @@ static int record(lua_State *L, captured *c, int n) {
 /* ---- replays ---- */
 
 static int changed_key(lua_State *L, int i) {
-    return luaL_error(L, "capture: argument #%d is not the value that the function was captured "
-                         "with: pass what changes as a tensor, or capture it for each value",
+    return luaL_error(L,
+                      "capture: argument #%d is not the value that the function was captured "
+                      "with: pass what changes as a tensor, or capture it for each value",
                       i + 1);
 }
 
@@ -307,8 +309,9 @@ static void check_state(lua_State *L, const captured *c) {
     int bad = gp_guard_changed(L, c->nguards);
     if (bad) {
         gp_guard_push_name(L, lua_gettop(L), bad);
-        luaL_error(L, "capture: '%s', which the captured function reads, was changed: capture the "
-                      "function again",
+        luaL_error(L,
+                   "capture: '%s', which the captured function reads, was changed: capture the "
+                   "function again",
                    lua_tostring(L, -1));
     }
     for (int i = 0; i < c->nflags; i++) {
@@ -325,8 +328,7 @@ static void check_state(lua_State *L, const captured *c) {
 static double *read_numbers(lua_State *L, const captured *c) {
     if (!c->nnumbers) return NULL;
     double *number = lua_newuserdatauv(L, (size_t)c->nnumbers * sizeof *number, 0);
-    for (int i = 0; i < c->nnumbers; i++)
-        number[i] = read_number(L, lua_upvalueindex(NUMBERS), i);
+    for (int i = 0; i < c->nnumbers; i++) number[i] = read_number(L, lua_upvalueindex(NUMBERS), i);
     return number;
 }
 

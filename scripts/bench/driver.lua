@@ -66,6 +66,10 @@ items[#items + 1] = { "fused ten ops, 16", 1, "torch", 0.1 }
 items[#items + 1] = { "fused layer_norm, gelu, dropout and gradients", 1, "torch", 0.5 }
 items[#items + 1] = { "fused, first call", 1, "torch", 0.1 }
 
+-- Captured functions; the peer is the function itself.
+items[#items + 1] = { "captured ten ops, 16", 1, "eager", 0.5 }
+items[#items + 1] = { "captured ten ops, 16, sim", 1, "eager", 0.25 }
+
 items[#items + 1] = { "loader, an image", 2, "torch", 0.25 }
 items[#items + 1] = { "loader, first batch", 2, "torch", 0.05 }
 
@@ -267,7 +271,8 @@ for _, it in ipairs(items) do
     local name, threads, peer, target = table.unpack(it)
     local key = threads .. " " .. name
     local pick = peer == "no hooks" and least or median
-    local ours, theirs = pick(seen.gpush[key]), pick(seen.peer[key])
+    local ours = pick(seen.gpush[key])
+    local theirs = pick(peer == "eager" and seen.gpush[key .. " (eager)"] or seen.peer[key])
     local ratio = ours and theirs and ours / theirs
     local verdict = not target and "" or missing[peer] or (not ratio and "not measured")
         or (ratio <= target and "yes" or "no")

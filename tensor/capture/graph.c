@@ -24,8 +24,7 @@ static bool copies_inputs(const gp_capture *k) {
 /* A result that is a view of an input shares its memory. */
 static bool gives_no_inputs(const gp_capture *k) {
     for (int i = 0; i < k->nresults; i++)
-        if (k->result[i].how == GP_GIVE_ARRAY &&
-            k->slot[k->result[i].slot].kind == GP_SLOT_INPUT)
+        if (k->result[i].how == GP_GIVE_ARRAY && k->slot[k->result[i].slot].kind == GP_SLOT_INPUT)
             return false;
     for (int i = 0; i < k->nleaves; i++)
         if (k->leaf[i].after.how == GP_GIVE_ARRAY &&
@@ -167,8 +166,8 @@ bool gp_capture_graphs_launch(const gp_replay_values *v) {
 
 /* Bytes of a storage as a tensor, which takes over the reference. */
 static gp_tensor *bytes_of(gp_storage *st, size_t bytes, size_t offset) {
-    gp_tensor *t = gp_tensor_wrap(gp_storage_ref(st), GP_u8,
-                                  &(gp_shape){.ndim = 1, .dim = {(int64_t)bytes}});
+    gp_tensor *t =
+        gp_tensor_wrap(gp_storage_ref(st), GP_u8, &(gp_shape){.ndim = 1, .dim = {(int64_t)bytes}});
     if (t) t->a.data += offset;
     return t;
 }

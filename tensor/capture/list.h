@@ -17,20 +17,20 @@ typedef enum gp_slot_kind {
 
 /* A storage that the recorded calls use. */
 typedef struct gp_slot {
-    uint8_t kind;   /* gp_slot_kind */
-    bool made;      /* during the recording */
-    bool dead;      /* made, and nobody held it any more before the recording ended */
+    uint8_t kind;               /* gp_slot_kind */
+    bool made;                  /* during the recording */
+    bool dead;                  /* made, and nobody held it any more before the recording ended */
     bool read, written, filled; /* filled: its first access was a write of all of it */
-    bool pinned;    /* INPUT: each replay must be given this storage */
-    int writes;     /* calls that write it */
-    int first, last;    /* calls that use it; -1: none */
-    gp_storage *st; /* FIXED: a reference; else where it was */
+    bool pinned;                /* INPUT: each replay must be given this storage */
+    int writes;                 /* calls that write it */
+    int first, last;            /* calls that use it; -1: none */
+    gp_storage *st;             /* FIXED: a reference; else where it was */
     gp_device *dev;
-    char *data;     /* its address when it was recorded; of an input, that of the tensor */
+    char *data;       /* its address when it was recorded; of an input, that of the tensor */
     size_t bytes, at; /* OURS: place in the block */
-    int dynamic;    /* INPUT, GIVEN: number among the addresses of a replay */
-    bool result;    /* GIVEN: of a result, not only of a gradient */
-    int next;       /* in its bucket; -1 */
+    int dynamic;      /* INPUT, GIVEN: number among the addresses of a replay */
+    bool result;      /* GIVEN: of a result, not only of a gradient */
+    int next;         /* in its bucket; -1 */
 } gp_slot;
 
 /* An array of a call that is elsewhere in each replay. */
@@ -46,12 +46,12 @@ typedef struct gp_recorded {
     int narrays;
     int nfixups;
     gp_fixup *fixup;
-    bool varies;      /* something of it differs from replay to replay */
-    bool draws;       /* its seed and counter are the generator's */
-    int seed;         /* the argument that is a seed, which its counter follows; 0: none */
+    bool varies;             /* something of it differs from replay to replay */
+    bool draws;              /* its seed and counter are the generator's */
+    int seed;                /* the argument that is a seed, which its counter follows; 0: none */
     uint64_t drawn, counter; /* those counters, from the generator's on */
     int numbers, nnumbers;   /* its first among the capture's, and how many */
-    int *slot;        /* of each array; -1: its memory is not read */
+    int *slot;               /* of each array; -1: its memory is not read */
     gp_array array[];
 } gp_recorded;
 
@@ -101,7 +101,7 @@ struct gp_capture {
     gp_slot *slot;
     int *bucket; /* slots by the address of their storage; NULL after the recording */
     int ninputs, nresults;
-    gp_tensor like[GP_CAPTURE_INPUTS]; /* the inputs' arrays and requires_grad; no references */
+    gp_tensor like[GP_CAPTURE_INPUTS];   /* the inputs' arrays and requires_grad; no references */
     gp_tensor *input[GP_CAPTURE_INPUTS]; /* references, while it is recorded */
     int input_slot[GP_CAPTURE_INPUTS], arg[GP_CAPTURE_INPUTS];
     gp_replayed result[GP_CAPTURE_RESULTS];
@@ -112,19 +112,19 @@ struct gp_capture {
     int no_grad;
     gp_rng rng; /* at the beginning */
     uint64_t draws;
-    int nseen;       /* counters that the script has read */
+    int nseen; /* counters that the script has read */
     uint64_t seen[8];
     int ndynamic;
-    int *dynamic;      /* slots */
+    int *dynamic; /* slots */
     int noutside;
-    int *outside;      /* slots that are FIXED, or INPUT */
-    gp_storage *block; /* of the slots that are OURS; NULL: there are none */
+    int *outside;                     /* slots that are FIXED, or INPUT */
+    gp_storage *block;                /* of the slots that are OURS; NULL: there are none */
     struct gp_capture_graphs *graphs; /* NULL: none were made */
-    bool no_graphs;    /* none can be */
-    atomic_int queued; /* replays that a queue still holds */
-    bool failed;       /* something in the function was refused, though it may have gone on */
-    bool again;        /* a second recording may succeed */
-    gp_capture *dead;  /* list of those to be freed */
+    bool no_graphs;                   /* none can be */
+    atomic_int queued;                /* replays that a queue still holds */
+    bool failed;      /* something in the function was refused, though it may have gone on */
+    bool again;       /* a second recording may succeed */
+    gp_capture *dead; /* list of those to be freed */
 };
 
 /* Empties g. */

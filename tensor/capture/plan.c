@@ -52,7 +52,7 @@ static bool place_results(gp_capture *k, gp_tensor *const *results, int n) {
     return true;
 }
 
-/* Leaves that the function made, and nobody holds any more, are made anew by each call. */
+/* Leaves that the function made, and nobody holds any more, are made again by each call. */
 static void drop_own_leaves(gp_capture *k) {
     int n = 0;
     for (int i = 0; i < k->nleaves; i++) {

@@ -57,18 +57,20 @@ static bool same_sharing(const gp_capture *k, gp_tensor *const *in) {
         for (int j = 0; j < i; j++) {
             bool was = k->input_slot[i] == k->input_slot[j];
             bool is = in[i]->storage == in[j]->storage;
-            if (was != is || (is && in[i]->a.data - in[j]->a.data !=
-                                        k->like[i].a.data - k->like[j].a.data))
-                return gp_fail("capture: arguments #%d and #%d share memory otherwise than when the "
-                               "function was captured",
-                               k->arg[j], k->arg[i]);
+            if (was != is ||
+                (is && in[i]->a.data - in[j]->a.data != k->like[i].a.data - k->like[j].a.data))
+                return gp_fail(
+                    "capture: arguments #%d and #%d share memory otherwise than when the "
+                    "function was captured",
+                    k->arg[j], k->arg[i]);
         }
         for (int n = 0; n < k->noutside; n++)
             if (k->slot[k->outside[n]].st == in[i]->storage &&
                 k->slot[k->outside[n]].kind == GP_SLOT_FIXED)
-                return gp_fail("capture: argument #%d shares memory with a tensor that the captured "
-                               "function reads by itself, which it did not before",
-                               k->arg[i]);
+                return gp_fail(
+                    "capture: argument #%d shares memory with a tensor that the captured "
+                    "function reads by itself, which it did not before",
+                    k->arg[i]);
     }
     return true;
 }
@@ -176,7 +178,8 @@ bool gp_capture_launch(const gp_replay_values *v, int i, gp_stream *s) {
     void (*begin)(gp_call *) = GP_HOOK(op_begin);
     void (*end)(gp_call *, bool) = GP_HOOK(op_end);
     gp_call c;
-    gp_array few[FEW], *array = r->narrays <= FEW ? few : malloc(sizeof *array * (size_t)r->narrays);
+    gp_array few[FEW],
+        *array = r->narrays <= FEW ? few : malloc(sizeof *array * (size_t)r->narrays);
     if (!array) return gp_fail("capture: out of memory");
     gp_call_copy(&c, &r->call, array, ~(uintptr_t)0);
     gp_capture_set_call(v, i, &c, array);
@@ -423,8 +426,9 @@ static bool launch(replay *p) {
 
 static bool run(replay *p, gp_tensor **out) {
     gp_capture *k = p->k;
-    if (!k->ncalls) return give_all(p, out);
-    if (!allocate(p) || !give_all(p, out) || !each_outside(p, count_writes)) return false;
+    if (!allocate(p) || !give_all(p, out)) return false;
+    if (!k->ncalls) return true;
+    if (!each_outside(p, count_writes)) return false;
     gp_generator.counter += k->draws;
     return p->stream->async ? launch(p) : run_here(p);
 }

@@ -9,7 +9,7 @@ typedef struct gp_replay_values {
     struct gp_capture *capture;
     gp_rng rng;
     char **address;       /* of the inputs and of what it gives */
-    const double *number; /* read anew */
+    const double *number; /* read each time */
 } gp_replay_values;
 
 /* A copy for a queue, which gp_replay_done frees; the capture stays until then. NULL with a

@@ -43,6 +43,7 @@ void gp_queue_event_free(gp_event *e);
     .stream_close = gp_queue_close, .busy = gp_queue_busy, .full = gp_queue_full,                  \
     .drain = gp_queue_drain, .drain_room = gp_queue_drain_room, .event_done = gp_queue_event_done, \
     .event_drain = gp_queue_event_drain, .event_wait = gp_queue_event_wait,                        \
-    .event_time = gp_queue_event_time, .replay = gp_queue_replay, .event_free = gp_queue_event_free
+    .event_time = gp_queue_event_time, .replay = gp_queue_replay,                                  \
+    .event_free = gp_queue_event_free
 
 #endif

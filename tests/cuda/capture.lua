@@ -1,3 +1,4 @@
+--!plain
 -- Captured functions on the stand-in for CUDA: their calls run as graphs.
 local t = require "tap"
 local g = require "gpush"

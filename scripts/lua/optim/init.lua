@@ -24,7 +24,7 @@ homes.Adam, homes.AdamW, homes.lr = "Adam", "Adam", "lr"
 
 local check_fields = debug.getregistry()["gpush.check_fields"]
 local check_list = debug.getregistry()["gpush.check_list"]
--- For captured steps: whether one is recorded; and that an option is read anew for each replay.
+-- For captured steps: whether one is recorded; and that an option is read again for each replay.
 local capturing = debug.getregistry()["gpush.capture.running"]
 local note_number = debug.getregistry()["gpush.capture.number"]
 

@@ -56,6 +56,18 @@ local topics = {
         example = "local f = fuse(function(x, y) return relu(x * y + x) end) local x = ones(2) \z
             f(x, x) return f(x, -x * 3)\n--> tensor({0.0, 0.0}, f32 2 cpu)",
         see = "timeit, compare, profile" },
+    capture = { call = "capture(fn)",
+        text = "fn as a function whose first call, or two, run it and record its ops; later calls \z
+            launch them again as they were resolved: a list on the cpu and sim, graphs on cuda. \z
+            A replay has new inputs, results, gradients and random numbers, and an optimizer's \z
+            options as they are then; a whole training step can be captured. What would make it \z
+            differ from fn is an error with the line: other shapes, dtypes, devices or layouts, \z
+            values of tensors that are read, a changed upvalue or field, a tensor that fn keeps. \z
+            fn gives tensors, numbers, strings, booleans or nil.",
+        example = "local w = ones(2); local step = capture(function(x) w:add_(x) return w:sum() \z
+            end) for i = 1, 3 do step(ones(2)) end return step(ones(2))\n--> tensor(10.0, f32 \z
+            scalar cpu)",
+        see = "fuse, profile, optim" },
     fork = { call = "fork(fn, …)",
         text = "Calls fn at once, but its ops go to streams of their own, beside what is queued \z
             meanwhile, and so do those of its backward; gives a future for wait, which has \z

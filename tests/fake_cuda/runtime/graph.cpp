@@ -36,9 +36,9 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t h, enum cudaStreamCaptureStatus *
     locked l(rt().lock);
     CUstream_st *s = stream_of(h);
     if (!s) return done(cudaErrorInvalidResourceHandle);
-    *status = !s->capture             ? cudaStreamCaptureStatusNone
+    *status = !s->capture           ? cudaStreamCaptureStatusNone
               : s->capture->invalid ? cudaStreamCaptureStatusInvalidated
-                                      : cudaStreamCaptureStatusActive;
+                                    : cudaStreamCaptureStatusActive;
     return done(cudaSuccess);
 }
 

@@ -163,8 +163,8 @@ CUstream_st *stream_of(cudaStream_t s);
 /* Whether s captures, which what is asked of it now does not allow: the capture is invalid then.
  * With the lock. */
 bool capturing(CUstream_st *s);
-/* Appends t to s, or to what it captures, with the dependencies of streams' semantics; waits while the queue is full. With
- * the lock. */
+/* Appends t to s, or to what it captures: with the dependencies of streams' semantics; waits while
+ * the queue is full. With the lock. */
 moment submit(locked &l, CUstream_st *s, task t);
 void wait_for(locked &l, const moment &m);
 /* Implements queries: false if m has not been reached. A thread that polls sleeps a little each

@@ -39,6 +39,21 @@ function P.train()
     train()
     return text(model(x))
 end
+function P.capture()
+    manual_seed(1)
+    local m = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    local adam = optim.Adam(m:parameters(), { lr = 0.1 })
+    local step = capture(function(a)
+        adam:zero_grad()
+        local loss = (m(a) ^ 2):mean()
+        loss:backward()
+        adam:step()
+        return loss
+    end)
+    local loss
+    for i = 1, 4 do loss = step(x + i) end
+    return text(loss:detach()) .. text(m:parameters()[1].grad)
+end
 -- What reads the file again, for those that save one.
 P.loads = {}
 function P.loads.checkpoint()

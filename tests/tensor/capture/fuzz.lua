@@ -198,7 +198,8 @@ for _, device in ipairs { "cpu", "sim" } do
         if not ok or where then
             bad = bad + 1
             if bad < 4 then
-                io.stderr:write(("# seed %d on %s: %s: %s\n"):format(seed, device, where, show(plan)))
+                io.stderr:write(("# seed %d on %s: %s: %s\n"):format(seed, device, where,
+                    show(plan)))
             end
         end
     end

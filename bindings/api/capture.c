@@ -240,35 +240,51 @@ static int run_plain(lua_State *L, int n) {
     return lua_gettop(L);
 }
 
-/* Runs the function, and plans later calls. */
-static int record(lua_State *L, captured *c, int n) {
-    gp_tensor *in[ARGS];
-    int arg[ARGS];
-    bool again;
-    int inputs = note_args(L, c, n, in, arg);
-    c->number = gp_default_dtype, c->autocast = gp_guard_autocast();
-    c->nguards = gp_guard_collect(L, lua_upvalueindex(COLLECT), lua_upvalueindex(FN));
+/* Pushes the list of numbers of a new recording. */
+static void push_numbers(lua_State *L) {
     lua_newtable(L);
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, NUMBERS_NOW);
     lua_newtable(L);
     lua_setfield(L, LUA_REGISTRYINDEX, UNREAD_NOW);
+}
+
+/* A recording that goes on; after an error it is closed with the call. */
+typedef struct recording {
+    gp_capture *capture; /* NULL: planned, or freed */
+} recording;
+
+static void release_recording(void *owner) {
+    recording *r = owner;
+    gp_capture_free(r->capture);
+    r->capture = NULL;
+}
+
+/* Runs the function, and plans later calls. */
+static int record(lua_State *L, captured *c, int n) {
+    static const gp_owner_type type = {"gpush.capture.recording", release_recording};
+    gp_tensor *in[ARGS];
+    int arg[ARGS], inputs = note_args(L, c, n, in, arg), first = n + 4;
+    bool again;
+    c->number = gp_default_dtype, c->autocast = gp_guard_autocast();
+    recording *r = gp_lua_push_owner(L, &type, sizeof *r);
+    lua_toclose(L, -1);
+    c->nguards = gp_guard_collect(L, lua_upvalueindex(COLLECT), lua_upvalueindex(FN));
+    push_numbers(L);
     lua_pushcfunction(L, gp_guard_call);
     lua_pushvalue(L, lua_upvalueindex(FN));
     for (int i = 1; i <= n; i++) lua_pushvalue(L, i);
     gp_autocast_forget();
-    gp_capture *k = gp_capture_begin(in, arg, inputs);
-    if (!k) return gp_lua_raise(L);
+    if (!(r->capture = gp_capture_begin(in, arg, inputs))) return gp_lua_raise(L);
     int status = lua_pcall(L, n + 1, LUA_MULTRET, 0);
     gp_autocast_forget();
-    if (status != LUA_OK) return gp_capture_free(k), lua_error(L);
-    int first = n + 3, results = lua_gettop(L) - first + 1;
+    if (status != LUA_OK) return release_recording(r), lua_error(L);
+    int results = lua_gettop(L) - first + 1;
     luaL_checkstack(L, results + 20, NULL);
-    if (finish(L, c, k, first, &again)) c->capture = k;
-    else {
-        gp_capture_free(k);
-        if (!again || ++c->recordings == RECORDINGS) return gp_lua_raise(L);
-    }
+    bool ok = finish(L, c, r->capture, first, &again);
+    if (ok) c->capture = r->capture, r->capture = NULL;
+    release_recording(r);
+    if (!ok && (!again || ++c->recordings == RECORDINGS)) return gp_lua_raise(L);
     lua_settop(L, first + results);
     return results;
 }

@@ -46,6 +46,7 @@ typedef struct gp_recorded {
     int narrays;
     int nfixups;
     gp_fixup *fixup;
+    bool single;             /* it ran on a worker of the cpu, on one thread */
     bool varies;             /* something of it differs from replay to replay */
     bool draws;              /* its seed and counter are the generator's */
     int seed;                /* the argument that is a seed, which its counter follows; 0: none */
@@ -93,7 +94,7 @@ typedef struct gp_capture_graphs {
 } gp_capture_graphs;
 
 struct gp_capture {
-    gp_stream *stream; /* of all calls; NULL: none yet */
+    gp_stream *stream; /* the caller's; during the recording that of the first call; NULL: none */
     gp_srcloc loc;     /* of the first call */
     int ncalls, room_calls;
     gp_recorded **call;

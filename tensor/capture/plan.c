@@ -267,6 +267,8 @@ static void release_inputs(gp_capture *k) {
 }
 
 bool gp_capture_plan(gp_capture *k, gp_tensor *const *results, int n, bool *again) {
+    /* Forks of the function are over: replays run their calls one after the other. */
+    if (k->stream) k->stream = gp_stream_current(k->stream->dev);
     drop_own_leaves(k);
     gp_capture_stop(k);
     if (k->failed)

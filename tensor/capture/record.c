@@ -180,18 +180,15 @@ static void make_relative(gp_capture *k, gp_recorded *r) {
     r->counter = (uint64_t)c->arg[i + 1].i - k->rng.counter;
 }
 
-static bool one_stream(gp_capture *k, const gp_call *c) {
+static bool one_device(gp_capture *k, const gp_call *c) {
     if (!k->stream) {
         k->stream = c->stream;
         k->loc = gp_srcloc_here();
     }
-    if (k->stream == c->stream) return true;
-    if (k->stream->dev != c->stream->dev)
-        return gp_fail("%s: runs on %s, other ops of the captured function on %s: it keeps to one "
-                       "device",
-                       c->name, c->stream->dev->name, k->stream->dev->name);
-    return gp_fail("%s: a captured function keeps to one stream: fork calls of it, not within it",
-                   c->name);
+    return k->stream->dev == c->stream->dev ||
+           gp_fail("%s: runs on %s, other ops of the captured function on %s: it keeps to one "
+                   "device",
+                   c->name, c->stream->dev->name, k->stream->dev->name);
 }
 
 static gp_recorded *copy_of(const gp_call *c) {
@@ -200,6 +197,7 @@ static gp_recorded *copy_of(const gp_call *c) {
     if (!r) return gp_fail_null("capture: out of memory");
     gp_call_copy(&r->call, c, r->array, ~(uintptr_t)0);
     r->call.loc = gp_srcloc_here();
+    r->single = c->stream->async && c->stream->dev->vt->on_host;
     r->narrays = n;
     r->slot = (int *)(r->array + n);
     for (int i = 0; i < c->nargs; i++)
@@ -217,7 +215,7 @@ static void free_call(gp_recorded *r) {
 bool gp_capture_call(gp_call *c) {
     gp_capture *k = gp_capturing;
     gp_recorded *r =
-        one_stream(k, c) && ROOM(k->call, k->ncalls, k->room_calls) ? copy_of(c) : NULL;
+        one_device(k, c) && ROOM(k->call, k->ncalls, k->room_calls) ? copy_of(c) : NULL;
     if (!r) return k->failed = true, false;
     if (!note_arrays(k, c, r, k->ncalls)) return free_call(r), k->failed = true, false;
     make_relative(k, r);

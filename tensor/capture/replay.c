@@ -146,7 +146,9 @@ bool gp_replay_run_call(const gp_replay_values *v, int i) {
     gp_recorded *r = v->capture->call[i];
     if (r->varies) gp_capture_set_call(v, i, &r->call, r->array);
     gp_running = &r->call;
+    if (r->single) gp_thread_single(true);
     bool ok = r->kernel(&r->call);
+    if (r->single) gp_thread_single(false);
     gp_running = NULL;
     return ok;
 }

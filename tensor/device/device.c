@@ -39,7 +39,7 @@ static gp_device *devices[MOST_DEVICES];
 static atomic_int ndevices; /* read on any thread: a device is stored before it is counted */
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local gp_stream *current[MOST_DEVICES]; /* by slot in devices[] */
-static _Thread_local bool worker, loader;
+static _Thread_local bool worker, loader, single;
 static _Thread_local gp_flag stopped;
 static atomic_int threads;
 static atomic_bool deterministic;
@@ -81,7 +81,7 @@ int gp_threads(void) {
         gp_set_threads(env ? atoi(env) : gp_processors());
         n = atomic_load_explicit(&threads, memory_order_relaxed);
     }
-    return worker || loader ? 1 : n;
+    return worker || loader || single ? 1 : n;
 }
 
 int gp_threads_free(void) {
@@ -102,6 +102,7 @@ void gp_set_deterministic(bool on) {
 }
 void gp_thread_is_worker(void) { worker = true; }
 bool gp_thread_worker(void) { return worker; }
+void gp_thread_single(bool on) { single = on; }
 void gp_thread_stop(void) { stopped = 1; }
 bool gp_thread_stopped(void) { return !worker && (gp_interrupted || stopped); }
 void gp_thread_is_loader(void) { loader = true; }

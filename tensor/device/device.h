@@ -213,6 +213,9 @@ void gp_set_deterministic(bool on);
 /* Marks the calling thread as a device's worker: its parallel regions run on it alone. */
 void gp_thread_is_worker(void);
 bool gp_thread_worker(void);
+/* Lets what the calling thread computes use one thread only, as on a worker, until it is called
+ * with false. */
+void gp_thread_single(bool on);
 /* Stops what the calling thread computes: for the signal handler of a data loader's threads. */
 void gp_thread_stop(void);
 /* Whether the thread was stopped, or Ctrl-C came. A device's worker ignores both. */

@@ -224,6 +224,25 @@ for _, dev in ipairs { "cpu", "sim" } do
         t.ok(g.rand(3):equal(next_one), "and those after it")
     end
 
+    -- ---- forks ----
+    do
+        local function plain(a)
+            local f = g.fork(function(b) return (b * 2):matmul(b) end, a)
+            return a + g.wait(f)
+        end
+        local f, x = capture(plain), randn(5, 5)
+        for _ = 1, 4 do t.ok(f(x):equal(plain(x)), "a function that forks on " .. dev) end
+        t.ok(g.wait(g.fork(f, x)):equal(plain(x)), "a fork of a captured function")
+        local futures = {}
+        for i = 1, 4 do futures[i] = g.fork(f, x * i) end
+        for i = 1, 4 do t.ok(g.wait(futures[i]):equal(plain(x * i)), "several") end
+        local done = capture(function(a)
+            local future = g.fork(g.exp, a)
+            return future:done() and a or g.wait(future)
+        end)
+        t.error(function() done(x) end, "done: a captured function cannot read", "done")
+    end
+
     -- ---- observers ----
     do
         local f = capture(function(a)

@@ -63,6 +63,11 @@ local kinds = {
         g.no_grad(function() state.average:lerp_(v[s.a]:detach(), 0.25) end)
         return v[s.a] * state.average
     end,
+    forked = function(v, s)
+        local f = g.fork(function(a, b) return (a * b):tanh():dropout(0.1) end, v[s.a], v[s.b])
+        local y = v[s.a]:sin()
+        return y + g.wait(f)
+    end,
     check = function(v, s) return g.autograd.checkpoint(function(x) return x:dropout(0.2):sin() end,
         v[s.a]) end,
 }

@@ -348,8 +348,8 @@ static int push_measured(lua_State *L, gp_prof *p) {
     return 1;
 }
 
-/* prof.wall (s), wall_ns, count (events), dropped, lost, how, modelled, predicted, measured, others,
- * foreign (whether another program's trace was loaded); else a method. */
+/* prof.wall (s), wall_ns, count (events), dropped, lost, how, modelled, predicted, measured,
+ * others, foreign (whether another program's trace was loaded); else a method. */
 static int l_prof_index(lua_State *L) {
     const char *key = lua_tostring(L, 2);
     gp_prof *p = *(gp_prof **)gp_lua_checkudata(L, 1, PROF);

@@ -207,8 +207,8 @@ local function check(file)
             return false
         end
     end
-    print(("passed: nothing waits, and the weights differ by at most %.1g. A step took %s, now %s; \z
-        the host is free after %s"):format(apart, time(reference.time), time(run.time),
+    print(("passed: nothing waits, and the weights differ by at most %.1g. A step took %s, now \z
+        %s; the host is free after %s"):format(apart, time(reference.time), time(run.time),
             time(run.host)))
     return true
 end

@@ -71,7 +71,8 @@ local topics = {
         waits = "at the end, for the devices", see = "profile" },
     ["profile.schedule"] = { text = "Records some steps of a loop that calls its step().",
         options = "skip_first: steps left out once; wait: steps left out in each round; warmup: \z
-            steps recorded and dropped; active: steps kept, each as a region 'step N'; repeats: how often, 0 is without end; on_trace_ready: is called with each profile; \z
+            steps recorded and dropped; active: steps kept, each as a region 'step N'; repeats: \z
+            how often, 0 is without end; on_trace_ready: is called with each profile; \z
             stack: the calls that led to each op; memory: what was allocated; shapes: of the \z
             operands; limit: events that are kept; flops: operations and bytes of each op",
         see = "profile.run" },

@@ -87,7 +87,7 @@ void *gp_cuda_graph_end(gp_stream *s) {
 
 bool gp_cuda_graph_launch(gp_stream *s, void *graph) {
     cuda_graph *g = graph;
-    if (!gp_cuda_alive(s->dev, "capture")) return false;
+    if (!gp_device_alive(s->dev, "capture")) return false;
     gp_cuda_enter(s->dev);
     cudaError_t err = cudaGraphLaunch(g->exec, (cudaStream_t)gp_cuda_queue(s)->stream);
     if (err != cudaSuccess) {

@@ -241,16 +241,10 @@ static void past(const uint8_t *data, size_t n) {
 static const struct reader {
     const char *name;
     void (*read)(const uint8_t *data, size_t n);
-} readers[] = {{"npy", npy},
-               {"npz", npz},
-               {"png", png},
-               {"safetensors", safetensors},
-               {"trace", trace},
-               {"json", json},
-               {"rewrite", rewrite},
-               {"highlight", highlight},
-               {"paste", paste},
-               {"history", past}};
+} readers[] = {
+    {"npy", npy},     {"npz", npz},     {"png", png},         {"safetensors", safetensors},
+    {"trace", trace}, {"json", json},   {"rewrite", rewrite}, {"highlight", highlight},
+    {"paste", paste}, {"history", past}};
 static const struct reader *chosen;
 
 /* The folder of the history; the script that started us removes it. */

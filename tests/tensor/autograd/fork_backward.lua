@@ -17,7 +17,7 @@ local function streams_of(fn, name)
     return n, seen
 end
 
-deterministic(true) -- a fork's products on the cpu take one thread, the caller's as many as there are
+deterministic(true) -- a fork's products take one thread on the cpu, the caller's all of them
 for _, dev in ipairs { "sim", "cpu" } do
     local here = tostring(current_stream(dev))
     local opts = { device = dev, requires_grad = true }

@@ -73,7 +73,7 @@ static int by_number(const void *a, const void *b) {
 }
 
 static placed *gather(const gp_prof *p, int nwork) {
-    int nhost, n = 0;
+    int nhost = 0, n = 0;
     placed *list = malloc(((size_t)nwork + 1) * sizeof *list);
     const gp_rec **host = list ? queueing(p, &nhost) : NULL;
     if (!host) return free(list), NULL;

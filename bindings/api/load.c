@@ -32,7 +32,7 @@ static const char *const *check_files(lua_State *L, int *n) {
                    (LUAI_UACINT)all);
     const char ***box = gp_lua_push_owner(L, &type, sizeof *box);
     const char **files = *box = malloc((size_t)all * sizeof *files);
-    if (!files) gp_fail("profile.load: out of memory"), gp_lua_raise(L);
+    if (!files) return gp_fail("profile.load: out of memory"), gp_lua_raise(L), NULL;
     *n = (int)all;
     for (int i = 0; i < *n; i++) {
         if (list && lua_geti(L, 1, i + 1) != LUA_TSTRING)
@@ -46,7 +46,7 @@ static const char *const *check_files(lua_State *L, int *n) {
 
 /* profile.load(file, or a list of them, {max_bytes = 2^30}) -> profile */
 static int l_load(lua_State *L) {
-    int n;
+    int n = 0;
     lua_Integer max = luaL_optinteger(L, 2, GP_LOAD_BYTES);
     const char *const *files = check_files(L, &n);
     if (max < 1)

@@ -111,8 +111,9 @@ static bool read_files(gp_json *j, int n, gp_prof *p) {
 
 gp_prof *gp_prof_load(const char *const *files, int n, uint64_t max) {
     gp_json *j = calloc((size_t)n, sizeof *j);
-    gp_prof *p = j ? new_profile() : NULL;
-    bool ok = p || gp_fail("profile.load: out of memory");
+    if (!j) return gp_fail_null("profile.load: out of memory");
+    gp_prof *p = new_profile();
+    bool ok = p != NULL;
     for (int i = 0; ok && i < n; i++) {
         size_t size = 0;
         char *text = gp_load_text(files[i], max, &size);
@@ -122,7 +123,7 @@ gp_prof *gp_prof_load(const char *const *files, int n, uint64_t max) {
     ok = ok && read_files(j, n, p);
     if (ok && !sums_fit(p))
         ok = gp_fail("profile.load: %s: times or sizes whose sums do not fit in 64 bits", files[0]);
-    for (int i = 0; j && i < n; i++) free((char *)j[i].start);
+    for (int i = 0; i < n; i++) free((char *)j[i].start);
     free(j);
     if (!ok) gp_prof_free(p), p = NULL;
     return p;

@@ -13,7 +13,7 @@ bool gp_prof_save(const gp_prof *p, const char *path);
 /* The profile in a file: one that gp_prof_save wrote, or a Chrome trace of torch.profiler. Of
  * several such traces, of the ranks of one job, it is one profile. The caller frees it. NULL with a
  * message that names the file and the byte: it is damaged, longer than max bytes unpacked, or there
- * is no memory for it, about 30 bytes for each of the file's. */
+ * is no memory for it, about 12 bytes for each of the file's. */
 gp_prof *gp_prof_load(const char *const *files, int n, uint64_t max);
 
 #endif

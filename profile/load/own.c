@@ -30,8 +30,9 @@ static bool no_memory(reader *r) { return gp_json_fail(r->j, "out of memory"); }
 static bool push(reader *r, list *l, const void *p) {
     if (l->n == l->room) {
         int room = l->room ? l->room * 2 : 64;
-        const void **more = realloc(l->p, (size_t)room * sizeof *more);
-        if (!more || l->room > INT_MAX / 4) return no_memory(r);
+        const void **more =
+            l->room > INT_MAX / 4 ? NULL : realloc(l->p, (size_t)room * sizeof *more);
+        if (!more) return no_memory(r);
         l->p = more;
         l->room = room;
     }

@@ -88,6 +88,8 @@ for _, version in ipairs { { "new" }, { "old", old = true }, { "hip", hip = true
         "void gemm<float>(int)" }, name .. ": a kernel has its op's name and its own")
     p:trace(folder .. "/out.json")
     p:report(folder .. "/out.html")
+    local page <close> = io.open(folder .. "/out.html")
+    t.ok(page:read "a":find('"line":"in ProfilerStep*"', 1, true), name .. ": its page has the waits")
     p:save(folder .. "/kept.prof.gz")
     local q2 = g.profile.load(folder .. "/kept.prof.gz")
     t.is(q2:events(), p:events(), name .. ": saved and loaded")

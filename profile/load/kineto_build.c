@@ -401,7 +401,7 @@ static bool add_thread(builder *b, int *i) {
         if (!on_host(e) || e->thread != thread) break;
         if (!add_host(b, e)) return false;
         uint64_t end = (uint64_t)(end_of(e) + b->shift);
-        if (e->kind != KINETO_PYTHON && end > b->p->done) b->p->done = end;
+        if (end > b->p->done) b->p->done = end;
     }
     return true;
 }

@@ -30,27 +30,35 @@ end
 
 -- ---- waits ----
 
--- Where a wait is: its source line, or the region around it where the trace has no lines.
-local function place(row)
-    if row.file then return ("%s:%d"):format(row.file, row.line) end
-    return row.region and ("in %s"):format(row.region) or "?"
+-- Where a wait is: its source line, or the region around it where the trace has no lines; with
+-- the rank where there are several.
+local function place(row, several)
+    local at = row.file and ("%s:%d"):format(row.file, row.line)
+        or row.region and ("in %s"):format(row.region) or "?"
+    return several and ("rank %d: %s"):format(row.rank, at) or at
+end
+
+local function several_ranks(list)
+    for _, row in ipairs(list) do if row.rank ~= list[1].rank then return true end end
+    return false
 end
 
 local Sync = { __name = "sync report" }
 function Sync.__tostring(list)
     if #list == 0 then return "the host has not waited for a device" end
+    local several = several_ranks(list)
     local out = text({ "line", "why", "times", "host wait", "longest", "drained", "idle" }, list,
         function(row)
-            return { place(row), row.why == row.what and row.why or row.why .. ": " .. row.what,
-                count(row.count), time(row.waited), time(row.longest), count(row.drained),
+            return { place(row, several),
+                row.why == row.what and row.why or row.why .. ": " .. row.what, count(row.count), time(row.waited), time(row.longest), count(row.drained),
                 time(row.idle) }
         end, 2)
     local told = {}
     for _, row in ipairs(list) do
         if #told < TOLD and row.advice ~= "" and not told[row.advice] then
             told[row.advice] = true
-            told[#told + 1] = ("%s, %s: %s"):format(fit.safe(place(row)), fit.safe(row.what),
-                row.advice)
+            told[#told + 1] = ("%s, %s: %s"):format(fit.safe(place(row, several)),
+                fit.safe(row.what), row.advice)
         end
     end
     table.move(told, 1, #told, #out + 1, out)

@@ -89,7 +89,8 @@ for _, version in ipairs { { "new" }, { "old", old = true }, { "hip", hip = true
     p:trace(folder .. "/out.json")
     p:report(folder .. "/out.html")
     local page <close> = io.open(folder .. "/out.html")
-    t.ok(page:read "a":find('"line":"in ProfilerStep*"', 1, true), name .. ": its page has the waits")
+    t.ok(page:read "a":find('"line":"in ProfilerStep*"', 1, true),
+        name .. ": its page has the waits")
     p:save(folder .. "/kept.prof.gz")
     local q2 = g.profile.load(folder .. "/kept.prof.gz")
     t.is(q2:events(), p:events(), name .. ": saved and loaded")
@@ -265,6 +266,13 @@ t.ok(p.how:match "aligned by the ends of the collectives", "which is said")
 t.is({ p:devices()[1].device, p:devices()[2].device }, { "r0 cuda:0", "r1 cuda:1" },
     "each rank's devices are its own")
 t.ok(p:table():match "Wall time of all ranks: 440.000us", "the wall time is that of all ranks")
+local late = moved(1, 5000)
+late:call("cudaDeviceSynchronize", 5400, 10)
+t.ok(tostring(ranks(moved(0, 0), late):sync()):match "cudaDeviceSynchronize",
+    "a wait of one rank")
+local early = moved(0, 0)
+early:call("cudaDeviceSynchronize", 400, 10)
+t.ok(tostring(ranks(early, late):sync()):match "rank 1: %?  explicit", "waits of several")
 local apart = moved(1, 5000)
 apart:kernel("ncclDevKernel_More", 5400, 10, 99)
 t.ok(ranks(moved(0, 0), apart).how:match "no common clock", "without one it is said")

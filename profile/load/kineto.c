@@ -211,7 +211,8 @@ static bool read_dims(gp_json *j, gp_load_shapes *s) {
 }
 
 /* The shapes of the arguments whose dtype gpush has. Both lists have been read once, and are
- * valid JSON; "" where they are not lists of what they should be. */
+ * valid JSON; NULL where they are not lists of what they should be, and without memory, where k has
+ * failed. */
 static const char *shapes_of(kineto *k, const fields *f) {
     gp_json dims = *k->j, types = *k->j;
     gp_load_shapes s;
@@ -228,7 +229,9 @@ static const char *shapes_of(kineto *k, const fields *f) {
         bool adds = dtype_of(&type, &dtype) && gp_load_add_tensor(&s, dtype);
         if (!read_dims(&dims, adds ? &s : NULL)) return gp_error_clear(), NULL;
     }
-    return gp_load_intern_shapes(k->names, &s);
+    const char *kept = gp_load_intern_shapes(k->names, &s);
+    if (!kept) no_memory(k);
+    return kept;
 }
 
 /* ---- events ---- */
@@ -270,12 +273,12 @@ static bool set_host(kineto *k, kineto_event *e, const fields *f) {
         e->shapes = shapes_of(k, f);
         if (e->shapes) k->has_shapes = true;
     }
-    if (e->kind == KINETO_PYTHON) e->stack = gp_kineto_frame(k->names, e->name, strlen(e->name));
-    if (f->from.n) e->from = gp_kineto_line(k->names, f->from.p, f->from.n), k->has_lines = true;
+    if (e->kind == KINETO_PYTHON) e->stack = gp_kineto_frame(k, e->name, strlen(e->name));
+    if (f->from.n) e->from = gp_kineto_line(k, f->from.p, f->from.n), k->has_lines = true;
     if (e->kind != KINETO_PYTHON && f->stack.n)
-        e->stack = gp_kineto_stack(k->names, f->stack.p, f->stack.n);
+        e->stack = gp_kineto_stack(k, f->stack.p, f->stack.n);
     if (e->stack) k->has_stacks = true;
-    return true;
+    return !k->j->failed;
 }
 
 static bool set_memory(kineto *k, kineto_event *e, const fields *f) {

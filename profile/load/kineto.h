@@ -68,11 +68,12 @@ void gp_kineto_extent(const kineto *k, int64_t *t0, int64_t *t1);
  * the ids given so far. several: p has other ranks, too. False with a message. */
 bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shift, uint64_t *ids);
 
-/* "train.py(12): step" as a frame of a stack; NULL where it is none of the user's code. */
-const gp_stack *gp_kineto_frame(gp_intern *names, const char *text, size_t n);
+/* "train.py(12): step" as a stack of one frame; NULL where it is none of the user's code, and
+ * without memory, where k has failed. */
+const gp_stack *gp_kineto_frame(kineto *k, const char *text, size_t n);
 /* The same for "train.py:12". */
-const gp_stack *gp_kineto_line(gp_intern *names, const char *text, size_t n);
-/* "a.py(1): f;b.py(2): g" as a stack, the user's frames of it; NULL: none. */
-const gp_stack *gp_kineto_stack(gp_intern *names, const char *text, size_t n);
+const gp_stack *gp_kineto_line(kineto *k, const char *text, size_t n);
+/* The same for the user's frames of "a.py(1): f;b.py(2): g". */
+const gp_stack *gp_kineto_stack(kineto *k, const char *text, size_t n);
 
 #endif

@@ -18,60 +18,66 @@ static bool is_library(const char *file, size_t n) {
            contains(file, n, "/lib/python3") || !contains(file, n, ".py");
 }
 
-/* A file's n bytes and the digits of a line; false where they are none, or of a library. */
-static bool set_line(gp_intern *names, const char *file, size_t n, gp_json_text digits,
-                     gp_srcloc *to) {
+/* A file's n bytes and the digits of a line; false where they are none, or of a library, and
+ * without memory, where k has failed. */
+static bool set_line(kineto *k, const char *file, size_t n, gp_json_text digits, gp_srcloc *to) {
     int64_t line = 0;
     if (!gp_json_text_int(&digits, &line) || line < 0 || line > INT_MAX) return false;
     if (is_library(file, n)) return false;
-    to->file = gp_intern_put(names, file, n);
+    to->file = gp_intern_put(k->names, file, n);
     to->line = (int)line;
-    return to->file != NULL;
+    return to->file || gp_json_fail(k->j, "out of memory");
 }
 
 /* Reads "FILE(LINE): NAME". */
-static bool read_frame(gp_intern *names, const char *p, size_t n, gp_srcloc *to) {
+static bool read_frame(kineto *k, const char *p, size_t n, gp_srcloc *to) {
     const char *end = memmem(p, n, "): ", 3), *open = end;
     while (open && open > p && *open != '(') open--;
     if (!end || *open != '(') return false;
     gp_json_text digits = {.p = open + 1, .n = (size_t)(end - open - 1)};
-    return set_line(names, p, (size_t)(open - p), digits, to);
+    return set_line(k, p, (size_t)(open - p), digits, to);
 }
 
 /* Reads "FILE:LINE". */
-static bool read_line(gp_intern *names, const char *p, size_t n, gp_srcloc *to) {
+static bool read_line(kineto *k, const char *p, size_t n, gp_srcloc *to) {
     const char *colon = memrchr(p, ':', n);
     if (!colon) return false;
     gp_json_text digits = {.p = colon + 1, .n = (size_t)(p + n - colon - 1)};
-    return set_line(names, p, (size_t)(colon - p), digits, to);
+    return set_line(k, p, (size_t)(colon - p), digits, to);
 }
 
-static const gp_stack *one(gp_intern *names, const char *text, size_t n,
-                           bool (*read)(gp_intern *, const char *, size_t, gp_srcloc *)) {
+static const gp_stack *intern(kineto *k, const gp_load_stack *s) {
+    const gp_stack *kept = gp_load_intern_stack(k->names, s);
+    if (!kept) gp_json_fail(k->j, "out of memory");
+    return kept;
+}
+
+static const gp_stack *one(kineto *k, const char *text, size_t n,
+                           bool (*read)(kineto *, const char *, size_t, gp_srcloc *)) {
     gp_load_stack s;
     memset(&s, 0, sizeof s); /* padding is interned with the rest */
-    if (!read(names, text, n, &s.frame[0])) return NULL;
+    if (!read(k, text, n, &s.frame[0])) return NULL;
     s.n = 1;
-    return gp_load_intern_stack(names, &s);
+    return intern(k, &s);
 }
 
-const gp_stack *gp_kineto_frame(gp_intern *names, const char *text, size_t n) {
-    return one(names, text, n, read_frame);
+const gp_stack *gp_kineto_frame(kineto *k, const char *text, size_t n) {
+    return one(k, text, n, read_frame);
 }
 
-const gp_stack *gp_kineto_line(gp_intern *names, const char *text, size_t n) {
-    return one(names, text, n, read_line);
+const gp_stack *gp_kineto_line(kineto *k, const char *text, size_t n) {
+    return one(k, text, n, read_line);
 }
 
-const gp_stack *gp_kineto_stack(gp_intern *names, const char *text, size_t n) {
+const gp_stack *gp_kineto_stack(kineto *k, const char *text, size_t n) {
     gp_load_stack s;
     const char *end = text + n;
     memset(&s, 0, sizeof s);
     while (text < end && s.n < GP_STACK_DEPTH) {
         const char *stop = memchr(text, ';', (size_t)(end - text));
         if (!stop) stop = end;
-        s.n += read_frame(names, text, (size_t)(stop - text), &s.frame[s.n]);
+        s.n += read_frame(k, text, (size_t)(stop - text), &s.frame[s.n]);
         text = stop + 1;
     }
-    return s.n ? gp_load_intern_stack(names, &s) : NULL;
+    return s.n ? intern(k, &s) : NULL;
 }

@@ -86,6 +86,33 @@ function P.trace()
     profile.run(function() return (x + 1):sum() end):trace(folder .. "/trace.json")
     return P.loads.trace()
 end
+function P.loads.kept()
+    return ("%d events"):format(profile.load(folder .. "/kept.prof.gz").count)
+end
+function P.kept()
+    local options = { stack = true, shapes = true }
+    profile.run(options, function() return (x + 1):sum() end):save(folder .. "/kept.prof.gz")
+    return P.loads.kept()
+end
+local torch = [=[{"traceEvents": [
+    {"ph":"X","cat":"user_annotation","name":"step","pid":1,"tid":1,"ts":1,"dur":90},
+    {"ph":"X","cat":"python_function","name":"a.py(1): f","pid":1,"tid":1,"ts":2,"dur":80},
+    {"ph":"X","cat":"cpu_op","name":"aten::item","pid":1,"tid":1,"ts":3,"dur":70,
+     "args":{"Input Dims":[[2,3]],"Input type":["float"]}},
+    {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":4,"dur":5,
+     "args":{"correlation":7}},
+    {"ph":"X","cat":"cuda_runtime","name":"cudaStreamSynchronize","pid":1,"tid":1,"ts":9,"dur":40,
+     "args":{"correlation":8}},
+    {"ph":"X","cat":"kernel","name":"k\u00e9","pid":0,"tid":7,"ts":8,"dur":40,
+     "args":{"correlation":7,"device":0,"stream":7}}]}]=]
+function P.torch()
+    local name = folder .. "/torch.json"
+    local f <close> = assert(io.open(name, "w"))
+    f:write(torch)
+    f:close()
+    local p = profile.load(name)
+    return tostring(p:sync()) .. tostring(p:devices()) .. tostring(p:queues()) .. p.count
+end
 function P.json()
     local t = json.decode '{"a": [1, 2.5, null, "text"], "b": {"c": {}}}'
     return json.encode(t)

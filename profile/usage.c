@@ -115,7 +115,7 @@ static void fill_stream(gp_usage *u, gp_usage_stream *s, uint64_t *lists) {
 static bool build(gp_usage *u, const placed *list) {
     size_t n = (size_t)u->nwork;
     u->work = malloc((n + 1) * sizeof *u->work);
-    u->stream = malloc((n + 1) * sizeof *u->stream);
+    u->stream = calloc(n + 1, sizeof *u->stream);
     u->sorted = malloc((3 * n + 1) * sizeof *u->sorted);
     if (!u->work || !u->stream || !u->sorted) return false;
     for (int i = 0; i < u->nwork; i++) {

@@ -100,7 +100,7 @@ static gp_device *device_at(builder *b, int device) {
     if (device < 0) device = 0;
     bool known = device < (int)(sizeof b->device / sizeof *b->device);
     if (known && b->device[device]) return b->device[device];
-    if (b->several) snprintf(name, sizeof name, "r%d %s:%d", b->rank, b->kind, device);
+    if (b->several) snprintf(name, sizeof name, "r%d/%s:%d", b->rank, b->kind, device);
     else snprintf(name, sizeof name, "%s:%d", b->kind, device);
     gp_device *dev = gp_places_device(b->p->places, b->kind, false, device, name);
     if (!dev) gp_json_fail(b->k->j, "more than %d devices, or out of memory", GP_PLACES_MAX);

@@ -7,6 +7,7 @@
 #include "profile/load/places.h"
 #include "profile/load/reader.h"
 #include "tensor/io/file.h"
+#include "tensor/safe_text.h"
 
 enum { TIME_BITS = 61, CHECK = 1 << 14 }; /* events between checks for Ctrl-C */
 
@@ -79,6 +80,13 @@ static bool read_text(reader *r) {
     return text && push(r, &r->texts, text);
 }
 
+/* Whether the text is a word that any terminal shows as it is. */
+static bool is_word(const char *text) {
+    for (; *text; text++)
+        if (*text <= ' ' || *text > '~') return false;
+    return true;
+}
+
 static bool read_device(reader *r) {
     const void *kind;
     gp_json_text name;
@@ -94,6 +102,8 @@ static bool read_device(reader *r) {
                             sizeof text - 1);
     memcpy(text, name.p, name.n);
     text[name.n] = 0;
+    if (!is_word(kind) || !is_word(text))
+        return gp_json_fail(r->j, "a device whose kind or name is no word");
     gp_device *dev = gp_places_device(r->p->places, kind, on_host, (int)index, text);
     if (!dev) return gp_json_fail(r->j, "more than %d devices, or out of memory", GP_PLACES_MAX);
     return push(r, &r->devices, dev);
@@ -408,7 +418,12 @@ static bool read_field_text(reader *r, const gp_json_text *key) {
                       : GP_JSON_IS(key, "modelled")   ? &r->p->modelled
                                                       : NULL;
     if (!to) return gp_json_fail(r->j, "a field that a profile does not have");
-    return (*to = gp_load_intern(r->j, r->p->names)) != NULL;
+    const char *text = gp_load_intern(r->j, r->p->names);
+    char safe[1200];
+    if (!text) return false;
+    gp_safe_text(text, safe, sizeof safe); /* tables print it as it is */
+    *to = gp_intern_put(r->p->names, safe, strlen(safe));
+    return *to || no_memory(r);
 }
 
 /* Fields before the lists, which need the start. */

@@ -50,8 +50,8 @@ function Sync.__tostring(list)
     local out = text({ "line", "why", "times", "host wait", "longest", "drained", "idle" }, list,
         function(row)
             return { place(row, several),
-                row.why == row.what and row.why or row.why .. ": " .. row.what, count(row.count), time(row.waited), time(row.longest), count(row.drained),
-                time(row.idle) }
+                row.why == row.what and row.why or row.why .. ": " .. row.what, count(row.count),
+                time(row.waited), time(row.longest), count(row.drained), time(row.idle) }
         end, 2)
     local told = {}
     for _, row in ipairs(list) do

@@ -15,7 +15,7 @@ local function time(ns)
 end
 
 local function percent(ns, of) return of > 0 and ("%.1f%%"):format(100 * ns / of) or "-" end
-local function place(row) return row.file and row.file .. ":" .. row.line or "?" end
+local function place(row) return row.file and fit.safe(row.file) .. ":" .. row.line or "?" end
 
 local function rest(list, out)
     if #list > SHOWN then out[#out + 1] = ("and %d more"):format(#list - SHOWN) end
@@ -29,8 +29,8 @@ function Savings.__tostring(list)
     local rows, told = { { "what waits", "times", "waited", "saves" } }, {}
     for i = 1, math.min(#list, SHOWN) do
         local row = list[i]
-        rows[#rows + 1] = { place(row) .. "  " .. row.what, tostring(row.count), time(row.waited),
-            time(row.saves) }
+        rows[#rows + 1] = { place(row) .. "  " .. fit.safe(row.what), tostring(row.count),
+            time(row.waited), time(row.saves) }
     end
     local out = { fit.columns(rows, RIGHT) }
     rest(list, out)
@@ -61,7 +61,7 @@ function Path.__tostring(list)
     local rows = { { "on the critical path", "times", "time", "share" } }
     for i = 1, math.min(#list, SHOWN) do
         local row = list[i]
-        local name = row.name or row.file and place(row)
+        local name = row.name and fit.safe(row.name) or row.file and place(row)
         local what = row.kind == "script" and kinds.script or row.file and name
             or kinds[row.kind]:format(name or "the end of all work")
         rows[#rows + 1] = { what, tostring(row.count), time(row.ns), percent(row.ns, list.wall) }

@@ -96,6 +96,9 @@ broken('"texts":["a\\q"]', "byte 65: an escape that JSON does not have")
 broken('"texts":["a\nb"]', "byte 65: the byte 0x0a in a text")
 broken('"texts":["a"],"devices":[[2,"d",0,true]]}', "expected a number from 0 to 1, got 2")
 broken('"texts":["a"],"devices":[[1,"a name that is too long",0,true]]}', "a name of more than 15")
+broken('"texts":["a\\u001b"],"devices":[[1,"d",0,true]]}', "whose kind or name is no word")
+broken('"texts":["a"],"devices":[[1,"d\\tx",0,true]]}', "a name of more than 15 bytes")
+broken('"texts":["a"],"devices":[[1,"d x",0,true]]}', "whose kind or name is no word")
 broken('"streams":[[0,0]]}', "a stream without a device")
 broken('"shapes":[[3]]}', "more dimensions than a tensor has")
 broken('"shapes":[["f99"]]}', "a dtype that gpush does not have")
@@ -122,6 +125,22 @@ thread("[0,0,0,1,0,0,-1]", "line, reason or flag out of range")
 thread("[0,0,0,1,0,0,0,0,0,0,0,0,0,0]", "an event of more than 13 numbers")
 thread("[0,0,0,1", "',' or ']'")
 thread("[0,0,2305843009213693952,1]", "sums do not fit in 64 bits")
+local escapes = '\\u001b[2J'
+local text = ('"how":"%s","predicted":"%s","texts":["%s","sim"],\z
+    "devices":[[2,"sim:0",0,false]],"streams":[[1,0]],"threads":[{"host":true,"events":[\z
+    [2,0,3,1,0,1,1,1],[1,1,1,1,0,1,1],[0,1,1,1,1,1,1]]},{"host":false,"name":1,"events":[\z
+    [4,1,1,1,1,0,0,1,0,0,1]]}]}'):format(escapes, escapes, escapes)
+local hostile = g.profile.load(write("hostile", head .. text))
+local shown = { tostring(hostile) }
+for _, group in ipairs { "op", "region", "line", "rank" } do
+    shown[#shown + 1] = hostile:table { group = group }
+end
+for _, what in ipairs { "sync", "waits", "devices", "queues", "savings", "critical_path",
+    "idle" } do
+    shown[#shown + 1] = tostring(hostile[what](hostile))
+end
+shown[#shown + 1] = tostring(hostile:critical_path { group = "line" }) .. hostile:diff(hostile)
+t.ok(not table.concat(shown):find "\27", "no text of a file reaches the terminal as it is")
 t.error(function() g.profile.load(path "nothing") end, "cannot open .*nothing", "no file")
 t.error(function() g.profile.load(path "kept.prof", { max_bytes = 99 }) end,
     "has more than 99 bytes unpacked, the limit; max_bytes", "more than the limit")

@@ -263,7 +263,7 @@ t.is({ by["rank 0"].count, by["rank 1"].count, by["rank 0"].self_device_time_tot
     by["rank 1"].self_device_time_total }, { 3, 3, 120000, 110000 }, "a row for each rank")
 t.is(p.wall_ns, 220000, "their clocks are aligned by a collective")
 t.ok(p.how:match "aligned by the ends of the collectives", "which is said")
-t.is({ p:devices()[1].device, p:devices()[2].device }, { "r0 cuda:0", "r1 cuda:1" },
+t.is({ p:devices()[1].device, p:devices()[2].device }, { "r0/cuda:0", "r1/cuda:1" },
     "each rank's devices are its own")
 t.ok(p:table():match "Wall time of all ranks: 440.000us", "the wall time is that of all ranks")
 local late = moved(1, 5000)

@@ -33,10 +33,10 @@ typedef struct gp_stack {
 enum { GP_STACK_DEPTH = 32 };
 
 typedef struct gp_rec {
-    uint64_t t0, t1;  /* ns; t1 = 0: never ended */
-    uint64_t id;      /* OP, COPY, CALL: correlation
-                         id. KERNEL, MOVED, HELD: that of the event that queued it,
-                         or 0. ALLOC: bytes in use on the device afterwards */
+    uint64_t t0, t1; /* ns; t1 = 0: never ended */
+    uint64_t id; /* OP, COPY, CALL, and a loaded trace's WAIT: correlation id, or 0. KERNEL, MOVED,
+                    HELD: that of the event that queued it, or 0. ALLOC: bytes in use on the
+                    device afterwards */
     const char *name; /* op's, region's, kernel's; WAIT: what waits */
     const char *file; /* source line that began it, as a gp_srcloc without its padding */
     int32_t line;

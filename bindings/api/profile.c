@@ -225,15 +225,6 @@ static int push_malloced(lua_State *L, char *text) {
     return 1;
 }
 
-/* prof:table{sort = "self_cpu_time_total", limit = , group = "op", width = } -> text; width: of its
- * lines, by default the terminal's, for which columns are left out */
-static int l_table(lua_State *L) {
-    lua_settop(L, 5);
-    int width = check_count(L, 5, "width: expected a number of columns");
-    const gp_rows *r = push_rows(L);
-    return push_malloced(L, gp_table_text(check_prof(L), r, width ? width : gp_fit_columns()));
-}
-
 static void set_int(lua_State *L, const char *key, int64_t v) {
     lua_pushinteger(L, v);
     lua_setfield(L, -2, key);
@@ -248,7 +239,7 @@ static void set_string(lua_State *L, const char *key, const char *v) {
 }
 
 static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
-    char text[600];
+    char text[4096]; /* a stack of GP_STACK_DEPTH frames */
     lua_createtable(L, 0, 12);
     set_string(L, "name", gp_row_name(r, row, text, sizeof text));
     set_int(L, "count", (int64_t)row->calls);
@@ -273,15 +264,36 @@ static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
         set_string(L, "stack", gp_stack_text(row->rec->stack, GP_STACK_DEPTH, text, sizeof text));
 }
 
-/* prof:rows{as for table}: a table per row; times in integer ns, memory in bytes. */
-static int l_rows(lua_State *L) {
-    lua_settop(L, 5);
-    const gp_rows *r = push_rows(L);
+static void push_list(lua_State *L, const gp_rows *r) {
     lua_createtable(L, r->n, 0);
     for (int i = 0; i < r->n; i++) {
         push_row(L, r, &r->row[i]);
         lua_rawseti(L, -2, i + 1);
     }
+}
+
+/* prof:rows{as for table}: a table per row; times in integer ns, memory in bytes. */
+static int l_rows(lua_State *L) {
+    lua_settop(L, 5);
+    push_list(L, push_rows(L));
+    return 1;
+}
+
+/* prof:table{sort = "self_cpu_time_total", limit = , group = "op", width = , format = } -> text;
+ * width: of its lines, by default the terminal's, for which columns are left out; format: one that
+ * scripts/lua/export.lua makes of the rows. */
+static int l_table(lua_State *L) {
+    lua_settop(L, 6);
+    const char *format = lua_tostring(L, 6);
+    int width = check_count(L, 5, "width: expected a number of columns");
+    const gp_rows *r = push_rows(L);
+    if (!format || !strcmp(format, "text"))
+        return push_malloced(L, gp_table_text(check_prof(L), r, width ? width : gp_fit_columns()));
+    lua_getfield(L, LUA_REGISTRYINDEX, "gpush.table_as");
+    lua_pushvalue(L, 1);
+    push_list(L, r);
+    lua_pushvalue(L, 6);
+    lua_call(L, 3, 1);
     return 1;
 }
 
@@ -383,7 +395,7 @@ static int l_prof_tostring(lua_State *L) {
 
 static void make_metatables(lua_State *L) {
 #define ROWS "self profile, text? group, text? sort, int? limit, int? width"
-    static const gp_lua_function methods[] = {{"profile.table", ROWS, l_table},
+    static const gp_lua_function methods[] = {{"profile.table", ROWS ", text? format", l_table},
                                               {"profile.rows", ROWS, l_rows},
                                               {"profile.trace", "self profile, text file", l_trace},
                                               {"profile.events", "self profile", l_events},

@@ -202,10 +202,13 @@ declared(gpush, "", { fuse = "function fn", capture = "function fn" })
 local _, of_profiles = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1)
 when_called(of_profiles, "/diff.lua", "diff")
 when_called(of_profiles, "/report/init.lua", "report")
+when_called(of_profiles, "/export.lua", "folded", "speedscope")
+when_called(debug.getregistry(), "/export.lua", "gpush.table_as")
 when_called(of_profiles, "/whatif.lua", "savings", "critical_path", "idle")
 when_called(of_profiles, "/usage.lua", "sync", "waits", "devices", "queues")
 declared(of_profiles, "profile.", { savings = "self profile", idle = "self profile",
     critical_path = "self profile, text? group", sync = "self profile", waits = "self profile",
     devices = "self profile", queues = "self profile",
     diff = "self profile, any before, text? group, int? limit",
-    report = "self profile, text file" })
+    report = "self profile, text file", folded = "self profile, text file, bool? device",
+    speedscope = "self profile, text file" })

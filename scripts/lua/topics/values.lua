@@ -199,12 +199,13 @@ local topics = {
         text = "Seconds on the device between two events; waits for the later one.",
         waits = "for the later event",
         see = "timeit, profile" },
-    ["profile.table"] = { call = "prof:table{sort=, limit=, group=, width=}",
+    ["profile.table"] = { call = "prof:table{sort=, limit=, group=, width=, format=}",
         text = "What was recorded as a table of text, a row per op; print shows it. The rows and \z
             \"unattributed\" add up to the wall time.",
         options = "sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', \z
             'region', 'line', 'shape', 'stack' or 'rank'; width: characters of a line, for which \z
-            averages and percentages are left out",
+            averages and percentages are left out; format: 'text', 'markdown', or 'csv' and \z
+            'json' with times in whole nanoseconds",
         see = "profile, profile.run" },
     ["profile.rows"] = { call = "prof:rows{sort=, limit=, group=}",
         text = "The same as a list of tables; times in whole nanoseconds, memory in bytes.",
@@ -286,6 +287,17 @@ local topics = {
         text = "Writes all of the record to a file, packed if its name ends in .gz; \z
             profile.load reads it.",
         see = "profile.load, profile.trace" },
+    ["profile.folded"] = { call = "prof:folded(file, {device=})",
+        text = "Writes the profile's stacks as lines for flame graphs, 'a.lua:9;a.lua:3;matmul \z
+            NS', as flamegraph.pl and inferno read them; the times are whole nanoseconds, and \z
+            add up to the wall time.",
+        options = "device: true for the devices' time rather than the host's",
+        raises = "when the profile has no stacks: profile.run{stack = true}",
+        see = "profile.speedscope, profile.report" },
+    ["profile.speedscope"] = { call = "prof:speedscope(file)",
+        text = "Writes the profile's stacks for speedscope.app: the host's time, and the devices'.",
+        raises = "when the profile has no stacks: profile.run{stack = true}",
+        see = "profile.folded, profile.report" },
     ["profile.free"] = { call = "prof:free()",
         text = "Gives its memory back now rather than when it is collected.",
         see = "profile" },

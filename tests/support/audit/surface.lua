@@ -32,6 +32,8 @@ S.apart = {
     ["data.TensorDataset"] = "it takes any number of tensors",
     ["profile:diff"] = "tests/profile/profile.lua",
     ["profile:on"] = "tests/profile/card.lua",
+    ["profile:folded"] = "tests/profile/export.lua",
+    ["profile:speedscope"] = "tests/profile/export.lua",
     ["profile:report"] = "tests/profile/report.lua",
     ["g.clone"] = "a method", ["module:cuda"] = "no CUDA device here",
     ["tensor:cuda"] = "no CUDA device here", ["profile.stop"] = "a profile must be running",

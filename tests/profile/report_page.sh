@@ -24,7 +24,7 @@ local function train()
     end
 end
 train()
-local demo = profile.run({stack = true, memory = true, shapes = true}, train)
+local demo = profile.run({stack = true, memory = true, shapes = true, flops = true}, train)
 demo:report "demo.html"
 demo:whatif{without = "all"}:report "predicted.html"
 profile.run(function() end):report "empty.html"

@@ -143,6 +143,14 @@ const checks = {
         ok(sim.owners[0].bytes === 4 << 20 && sim.owners[0].name === "zeros" && sim.owners[0].where.endsWith(":9"), "its largest owner is named", JSON.stringify(sim.owners[0]));
         ok(byId("memory").textContent.includes("zeros"), "and shown", byId("memory").textContent);
 
+        // The roofline: a circle for each op, none above the roof.
+        const worked = list(data.rows.op).filter(r => r.flops > 0 && r.bytes > 0), circles = [...byId("roofline").querySelectorAll("circle")];
+        ok(worked.some(r => r.name === "matmul") && circles.length === worked.length, "a circle for each op that computes", circles.length);
+        const line = byId("roofline").querySelector("polyline").getAttribute("points").split(" ").map(p => p.split(",").map(Number));
+        const roofAt = at => { const i = Math.max(1, line.findIndex(p => p[0] >= at)); const [a, b] = [line[i - 1], line[i]]; return a[1] + (b[1] - a[1]) * (b[0] > a[0] ? (at - a[0]) / (b[0] - a[0]) : 0); };
+        is(circles.filter(c => Number(c.getAttribute("cy")) < roofAt(Number(c.getAttribute("cx"))) - .5).map(c => c.textContent), [], "no op is above the roof");
+        is(circles.filter(c => Math.abs(Number(c.getAttribute("cy")) - roofAt(Number(c.getAttribute("cx")))) < .5).length > 0, true, "one is on it");
+
         // Light, dark, paper.
         for (const theme of ["light", "dark"]) {
             setTheme(theme);

@@ -1,6 +1,9 @@
 // The roofline: what each op reached, by how many operations it does for each byte that it moves.
+// The roof is what the best of the ops reached, in operations and in bytes: no op is above it.
 
 const PLOT = { width: 720, height: 340, left: 70, right: 20, top: 12, bottom: 40 };
+
+const tick = v => scaled(v).replace(/\.00(?= )/, "").replace(/0 $/, v < 1 ? "" : "0 ");
 
 // A scale of powers of ten over the values: {at(v), ticks}.
 function logScale(values, from, to) {
@@ -17,15 +20,29 @@ function svg(tag, attributes, text) {
     return e;
 }
 
+// The roof over the range of x: up the slope of the most bytes a second, then level.
+function roof(rows, x, y) {
+    const rate = Math.max(...rows.map(r => r.flops_per_second)), bandwidth = Math.max(...rows.map(r => r.bytes_per_second));
+    const from = Math.max(x.ticks[0], y.ticks[0] / bandwidth), bend = rate / bandwidth, to = x.ticks[x.ticks.length - 1], points = [];
+    if (bend > from) points.push([from, from * bandwidth]);
+    points.push([Math.min(to, Math.max(from, bend)), Math.min(rate, to * bandwidth)]);
+    if (bend < to) points.push([to, rate]);
+    const line = svg("polyline", { points: points.map(p => `${x.at(p[0])},${y.at(p[1])}`).join(" "), fill: "none", stroke: "var(--mark)", "stroke-width": 2, "stroke-dasharray": "6 4" });
+    line.append(svg("title", {}, `${scaled(bandwidth)}B/s, ${scaled(rate)}FLOP/s`));
+    return { line, text: `The broken line is the best that these ops reached: ${scaled(bandwidth)}B/s and ${scaled(rate)}FLOP/s.` };
+}
+
 function showRoofline() {
     const rows = list(data.rows.op).filter(r => r.flops > 0 && r.bytes > 0 && r.flops_per_second > 0);
     if (!rows.length) return;
     const { width, height, left, right, top, bottom } = PLOT;
     const x = logScale(rows.map(r => r.flops / r.bytes), left, width - right), y = logScale(rows.map(r => r.flops_per_second), height - bottom, top);
     const plot = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Roofline of the ops", style: "max-width:900px;width:100%" });
-    for (const t of x.ticks) plot.append(svg("line", { x1: x.at(t), x2: x.at(t), y1: top, y2: height - bottom, stroke: "var(--line)" }), svg("text", { x: x.at(t), y: height - bottom + 16, "text-anchor": "middle" }, scaled(t)));
-    for (const t of y.ticks) plot.append(svg("line", { x1: left, x2: width - right, y1: y.at(t), y2: y.at(t), stroke: "var(--line)" }), svg("text", { x: left - 6, y: y.at(t) + 4, "text-anchor": "end" }, scaled(t)));
+    for (const t of x.ticks) plot.append(svg("line", { x1: x.at(t), x2: x.at(t), y1: top, y2: height - bottom, stroke: "var(--line)" }), svg("text", { x: x.at(t), y: height - bottom + 16, "text-anchor": "middle" }, tick(t)));
+    for (const t of y.ticks) plot.append(svg("line", { x1: left, x2: width - right, y1: y.at(t), y2: y.at(t), stroke: "var(--line)" }), svg("text", { x: left - 6, y: y.at(t) + 4, "text-anchor": "end" }, tick(t)));
     plot.append(svg("text", { x: (left + width) / 2, y: height - 6, "text-anchor": "middle" }, "operations for each byte"), svg("text", { x: 12, y: height / 2, transform: `rotate(-90 12 ${height / 2})`, "text-anchor": "middle" }, "FLOP/s"));
+    const best = roof(rows, x, y);
+    plot.append(best.line);
     const most = Math.max(...rows.map(r => r.self_device_time_total || r.self_cpu_time_total));
     rows.forEach((r, i) => {
         const at = [x.at(r.flops / r.bytes), y.at(r.flops_per_second)], share = (r.self_device_time_total || r.self_cpu_time_total) / most;
@@ -34,5 +51,5 @@ function showRoofline() {
         plot.append(dot);
         if (i < 12) plot.append(svg("text", { x: at[0] + 8, y: at[1] - 6 }, shorten(clean(r.name), 24)));
     });
-    byId("roofline").replaceChildren(make("h2", {}, "Roofline"), plot, make("p", { class: "small" }, "A circle is an op, as large as its time: high is fast, and to the left of the bend of a device's roof its memory is the limit."));
+    byId("roofline").replaceChildren(make("h2", {}, "Roofline"), plot, make("p", { class: "small" }, `A circle is an op, as large as its time. ${best.text} Left of its bend memory is the limit, right of it arithmetic.`));
 }

@@ -66,6 +66,7 @@ looked_at() {
     local n=0 line page=$1
     while IFS= read -r line; do
         case $line in
+            "not ok "*" ms") if busy; then tap_skip "$page: ${line#not ok }: the machine is busy"; else tap_ok 1 "$page: ${line#not ok }"; fi ;;
             "not ok "*) tap_ok 1 "$page: ${line#not ok }" ;;
             "ok "*) tap_ok 0 "$page: ${line#ok }" ;;
             "figures "*) echo "# $page: ${line#figures }" ;;
@@ -80,7 +81,9 @@ looked demo '"any", "demo"' --window-size=1280,900
 looked predicted '"any", "predicted"' --window-size=1280,900
 looked empty '"any", "empty"'
 looked hostile '"any", "hostile"'
-# Beside other work a browser may be slow: the best of three counts.
+# Beside other work a browser may be slow: the best of three counts, and on a machine with more than
+# two processes waiting for each processor times say nothing.
+busy() { awk -v cores="$(nproc)" '{ exit !($1 > 3 * cores) }' /proc/loadavg 2>/dev/null; }
 for _ in 1 2 3; do
     checked big '"any", "big"' --window-size=1280,900 >big.results
     grep -q '^not ok' big.results || break

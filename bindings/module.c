@@ -75,6 +75,8 @@ static void run_init(lua_State *L) {
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.check_list");
     gp_lua_push_synonyms(L);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.synonyms");
+    gp_lua_push_members(L);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.members");
     gp_lua_push_typed_options(L);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.typed_options");
     lua_pushcfunction(L, l_chunk);

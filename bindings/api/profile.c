@@ -67,7 +67,7 @@ static int l_region(lua_State *L) {
 /* ---- recording ---- */
 
 static bool flag(lua_State *L, int idx, const char *name) {
-    int type = lua_getfield(L, idx, name);
+    int type = gp_get_field(L, "profile.run", name, idx);
     if (type != LUA_TNIL && type != LUA_TBOOLEAN)
         luaL_error(L, "profile: %s: expected true or false, got %s", name, luaL_typename(L, -1));
     bool on = lua_toboolean(L, -1);

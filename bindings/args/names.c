@@ -135,12 +135,23 @@ void gp_check_fields(lua_State *L, const char *what, const char *sig, int table)
     if (!gp_sig_parse(sig, &parsed)) gp_lua_raise(L);
     for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
-        int k = 0;
-        while (k < parsed.n && !(key && !strcmp(parsed.p[k].name, key))) k++;
-        if (k == parsed.n)
-            unknown(L, &(gp_op){.kind = GP_FUNCTION, .name = what}, &parsed,
-                    key ? key : luaL_tolstring(L, -2, NULL), 0);
+        gp_op op = {.kind = GP_FUNCTION, .name = what};
+        if (!key || gp_option_named(&op, &parsed, key) < 0)
+            unknown(L, &op, &parsed, key ? key : luaL_tolstring(L, -2, NULL), 0);
     }
+}
+
+int gp_get_field(lua_State *L, const char *what, const char *name, int table) {
+    int type = lua_getfield(L, table, name);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (strcmp(options[i].op, what) != 0 || strcmp(options[i].name, name) != 0) continue;
+        int second = lua_getfield(L, table, options[i].second);
+        if (second != LUA_TNIL && type != LUA_TNIL)
+            luaL_error(L, "%s: '%s' and '%s' are one option", what, name, options[i].second);
+        if (second != LUA_TNIL) type = second, lua_remove(L, -2);
+        else lua_pop(L, 1);
+    }
+    return type;
 }
 
 int gp_l_check_fields(lua_State *L) {
@@ -162,15 +173,21 @@ void gp_lua_push_synonyms(lua_State *L) {
 #include "tensor/ops/table/names.def"
 }
 
-static void add_typed(lua_State *L, const char *function, const char *name, const char *second) {
+static void add_second(lua_State *L, const char *function, const char *name, const char *second) {
     luaL_getsubtable(L, -1, function);
     lua_pushstring(L, name);
     lua_setfield(L, -2, second);
     lua_pop(L, 1);
 }
 
+void gp_lua_push_members(lua_State *L) {
+    lua_newtable(L);
+#define MEMBER(table, function, second) add_second(L, #table, #function, #second);
+#include "tensor/ops/table/names.def"
+}
+
 void gp_lua_push_typed_options(lua_State *L) {
     lua_newtable(L);
-#define TYPED(function, parameter, second) add_typed(L, #function, #parameter, #second);
+#define TYPED(function, parameter, second) add_second(L, #function, #parameter, #second);
 #include "tensor/ops/table/names.def"
 }

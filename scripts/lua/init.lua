@@ -202,6 +202,7 @@ declared(gpush, "", { fuse = "function fn", capture = "function fn" })
 local _, of_profiles = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1)
 when_called(of_profiles, "/diff.lua", "diff")
 when_called(of_profiles, "/report/init.lua", "report")
+when_called(of_profiles, "/averages.lua", "key_averages")
 when_called(of_profiles, "/export.lua", "folded", "speedscope")
 when_called(debug.getregistry(), "/export.lua", "gpush.table_as")
 when_called(of_profiles, "/whatif.lua", "savings", "critical_path", "idle")
@@ -211,4 +212,11 @@ declared(of_profiles, "profile.", { savings = "self profile", idle = "self profi
     devices = "self profile", queues = "self profile",
     diff = "self profile, any before, text? group, int? limit",
     report = "self profile, text file", folded = "self profile, text file, bool? device",
-    speedscope = "self profile, text file" })
+    speedscope = "self profile, text file",
+    key_averages = "self profile, bool? group_by_input_shape, int group_by_stack_n=0" })
+for area, names in pairs(debug.getregistry()["gpush.members"]) do
+    for second, first in pairs(names) do
+        local into = gpush[area][first] and gpush[area] or of_profiles
+        into[second] = into[first]
+    end
+end

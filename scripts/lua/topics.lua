@@ -90,6 +90,8 @@ local topics = {
     ["profile.region"] = {
         text = "What runs until the value is closed, or in a function, is a row of its own: local \z
             _ <close> = profile.region 'SVD'.", see = "profile" },
+    ["profile.record_function"] = { text = "profile.region by PyTorch's name.",
+        see = "profile.region" },
     sim = {
         text = "The simulated device, and the card that it stands in for: sim.card = 'h200'. \z
             Results stay real and are computed by the processor; times are those of the card's \z

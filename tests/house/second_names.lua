@@ -33,7 +33,7 @@ local function named(path)
     return v
 end
 
-local first_of, wrong = {}, {}
+local first_of, wrong, members = {}, {}, {}
 for _, row in ipairs(rows) do
     local kind, first, second = table.unpack(row)
     if kind == "SYNONYM" then
@@ -46,7 +46,20 @@ for _, row in ipairs(rows) do
         if not same then wrong[#wrong + 1] = second .. " of " .. first end
     end
 end
+local of_profiles = select(2, debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1))
+for _, row in ipairs(rows) do
+    local kind, area, first, second = table.unpack(row)
+    if kind == "MEMBER" then
+        members[area] = members[area] or {}
+        members[area][second] = first
+        local into = g[area][first] and g[area] or of_profiles
+        if type(into[first]) ~= "function" or not rawequal(into[first], into[second]) then
+            wrong[#wrong + 1] = second .. " of " .. area .. "." .. first
+        end
+    end
+end
 t.ok(next(first_of), "the list has second names of ops")
+t.ok(next(members), "and of functions in tables")
 t.is(wrong, {}, "each is the same function, as a method and in place, too")
 
 -- Names in the table of one function that are not a row's: "second first".
@@ -76,7 +89,7 @@ t.is(strangers(g, first_of), {}, "no function of the module has another second n
 t.is(strangers(methods, first_of), {}, "nor has a method")
 for _, area in ipairs { "linalg", "fft", "cuda", "sync", "profile", "autograd", "checkpoint" } do
     local _ = g[area].any -- loaded on first use
-    t.is(strangers(g[area], {}), {}, "nor has a function of " .. area)
+    t.is(strangers(g[area], members[area] or {}), {}, "nor has a function of " .. area)
 end
 t.is(strangers({ sub = print, minus = print, neg = next, negative = next },
     { negative = "neg" }), { "minus sub" }, "a second name that no row has is found")
@@ -84,8 +97,15 @@ t.is(strangers({ sub = print, minus = print, neg = next, negative = next },
 -- ---- options ----
 
 -- The parameters of every op, composite or function that takes options by name.
+local flags = "bool? stack, bool? memory, bool? shapes, int? limit, bool? flops"
 local signatures = { ["profile.schedule"] = { g.profile.schedule,
-    "int wait=0, int warmup=0, int active=1, int repeats=0" } }
+    "int wait=0, int warmup=0, int active=1, int repeats=0, function? on_trace_ready, " .. flags },
+    ["profile.start"] = { g.profile.start, flags },
+    ["profile.table"] = { of_profiles.table,
+        "self profile, text? group, text? sort, int? limit" },
+    ["averages.table"] = { function(prof, ...) -- of its list
+        return prof:key_averages():table(...)
+    end, "self profile, text? sort, int? limit" } }
 for name, op in next, g.ops(true) do
     signatures[name] = { named((name:gsub("^(%l+)_", function(group)
         return type(g[group]) == "table" and g[group][name:sub(#group + 2)] and group .. "."
@@ -125,7 +145,7 @@ local x = g.ones(2, 2)
 local samples = { tensor = x, operand = x, tensors = { x }, number = 1, int = 1, float = 1.5,
     bool = true, dim = 1, dims = { 1 }, shape = { 2 }, ints = { 1 }, padding = { 1 }, str = "sum",
     dtype = "f32", device = "cpu", any = 1, value = 1, text = "a", table = {}, ["function"] = print,
-    rest = 1 }
+    rest = 1, self = g.profile.run(function() end) }
 
 -- The parameter that the function takes the option for: given a second time, the error is "argument
 -- #k and as an option". nil: none.
@@ -156,6 +176,18 @@ for name, op in next, signatures do
         local got = taken(op[1], list, key)
         if got ~= want then
             bad[#bad + 1] = ("%s {%s}: parameter %s, want %s"):format(name, key, got, want)
+        end
+    end
+end
+-- profile.run reads its options itself.
+for _, row in ipairs(rows) do
+    local kind, op, first, second = table.unpack(row)
+    if kind == "OPTION" and op == "profile.run" then
+        tried[row] = true
+        local _, one = pcall(g.profile.run, { [second] = true }, function() end)
+        local _, both = pcall(g.profile.run, { [second] = true, [first] = true }, function() end)
+        if type(one) ~= "userdata" or not tostring(both):find "are one option" then
+            bad[#bad + 1] = ("profile.run {%s}: %s, %s"):format(second, one, both)
         end
     end
 end

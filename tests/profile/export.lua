@@ -129,4 +129,22 @@ t.error(function() plain:folded(os.tmpname()) end, "needs a profile with stack =
     "without stacks there are none")
 t.error(function() prof:speedscope "/nowhere/x.json" end, "cannot write /nowhere/x.json",
     "a file that cannot be written")
+-- ---- by PyTorch's names ----
+
+local torch = profile.run({ with_stack = true, record_shapes = true, profile_memory = true,
+    with_flops = true }, function() profile.record_function("step", outer) end)
+local averages = torch:key_averages()
+t.is(averages:table { sort_by = "cuda_time_total", row_limit = 3 },
+    torch:table { sort = "cuda_time_total", limit = 3 }, "key_averages has the table")
+t.is(tostring(averages), torch:table(), "and is one as text")
+t.is(#torch:key_averages { group_by_input_shape = true }, #torch:rows { group = "shape" },
+    "by shape")
+t.is(#torch:key_averages { group_by_stack_n = 5 }, #torch:rows { group = "stack" }, "by stack")
+t.ok(by_name(torch:rows()).step and by_name(averages).matmul.flops > 0, "a region, and rates")
+t.error(function() plain:key_averages { group_by_stack_n = 1 } end,
+    "profile.key_averages: group_by_stack_n: needs a profile with stack = true", "no stacks")
+t.error(function() torch:key_averages { group_by_stack_n = 1, group_by_input_shape = true } end,
+    "exclude each other", "one or the other")
+t.error(function() averages:table { rows = 3 } end, "averages.table: unknown option 'rows'",
+    "an option that is none")
 t.done()

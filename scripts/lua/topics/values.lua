@@ -287,6 +287,15 @@ local topics = {
         text = "Writes all of the record to a file, packed if its name ends in .gz; \z
             profile.load reads it.",
         see = "profile.load, profile.trace" },
+    ["profile.export_chrome_trace"] = { call = "prof:export_chrome_trace(file)",
+        text = "prof:trace by PyTorch's name.", see = "profile.trace" },
+    ["profile.key_averages"] = {
+        call = "prof:key_averages{group_by_input_shape=, group_by_stack_n=}",
+        text = "The rows as torch.profiler gives them, with their table: \z
+            prof:key_averages():table{sort_by = 'cuda_time_total', row_limit = 10}.",
+        options = "group_by_input_shape: a row for each shape; group_by_stack_n: more than 0 for \z
+            a row for each stack, of all its frames",
+        raises = "when the profile has no shapes or stacks", see = "profile.table, profile.rows" },
     ["profile.folded"] = { call = "prof:folded(file, {device=})",
         text = "Writes the profile's stacks as lines for flame graphs, 'a.lua:9;a.lua:3;matmul \z
             NS', as flamegraph.pl and inferno read them; the times are whole nanoseconds, and \z

@@ -53,6 +53,7 @@ local rules = {
     { "g.timeit g.compare", param = "n", value = set("99", "2.0"), why = "a number of calls" },
     { "g.manual_seed", param = "seed", why = "a seed is any integer" },
     { "g.threads g.printoptions profile.%w+", type = "int", why = "a count" },
+    { "profile:key_averages", param = "group_by_stack_n", value = set "0", why = "no stacks" },
     { "profile:whatif", param = "host", value = set("0", "2"),
         why = "a factor from 0 on" },
     { "profile.run profile.schedule", what = "wrong", type = "table", value = set "print",

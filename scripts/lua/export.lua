@@ -1,6 +1,6 @@
 --!plain
--- A profile for other programs: its table as Markdown, CSV or JSON, and its stacks for flame graphs,
--- as folded lines (flamegraph.pl) and for speedscope.app. Loaded by init.lua on the first call.
+-- A profile for other programs: its table as Markdown, CSV or JSON; its stacks for flame graphs, as
+-- folded lines (flamegraph.pl) and for speedscope.app. Loaded by init.lua on the first call.
 local gpush, fail, _, save = ...
 
 -- ---- tables ----

@@ -9,7 +9,7 @@ local columns = debug.getregistry()["gpush.record_columns"]
 local ROWS <const> = 1000 -- of a table; what follows is one row
 local CUT <const> = 1000  -- bytes of a name
 local LINE <const> = 200  -- of a source line
-local GROUPS <const> = { "op", "region", "module", "line", "shape", "stack" }
+local GROUPS <const> = { "op", "region", "module", "line", "shape", "stack", "rank" }
 -- The parts of the script, in this order: each defines functions that the later ones call.
 local PARTS <const> = { "format", "record", "tree", "filter", "lanes", "timeline", "view",
     "details", "tables", "flame", "memory", "roofline", "summary", "main" }
@@ -104,6 +104,21 @@ local function savings_of(prof)
     return out, nil, list.all
 end
 
+-- The waits of a trace of another program, by line or region, with what they cost: a replay knows
+-- only records of gpush's own.
+local function waits_of(prof)
+    local out = {}
+    for i, row in ipairs(prof:sync()) do
+        if i > ROWS then break end
+        local place = row.file and ("%s:%d"):format(row.file, row.line)
+            or row.region and "in " .. row.region or "?"
+        out[i] = { line = text(place), why = row.why, what = text(row.what or ""),
+            device = text(row.device or ""), times = row.count, ns = row.waited,
+            idle = row.idle, advice = text(row.advice or "") }
+    end
+    return out
+end
+
 local function idle_of(prof)
     local ok, idle = pcall(prof.idle, prof)
     if not ok or #idle.streams == 0 then return null end
@@ -146,7 +161,7 @@ local function data_of(prof, blocks)
         modelled = or_null(prof.modelled), date = os.date "%Y-%m-%d %H:%M", rows = rows,
         missing = missing, savings = savings, no_savings = or_null(why_none),
         saves_all = all or null, idle = idle_of(prof), sources = lines_of(record),
-        record = record,
+        record = record, waits = record.foreign and prof.sync and waits_of(prof) or null,
         measured = measured and { record = record_of(measured, blocks), wall = measured.wall_ns,
             op = rows_of(measured, "op") } or null }
 end

@@ -85,7 +85,7 @@ function firstAfter(record, events, t, lo) {
     return lo;
 }
 
-const STEP = /^(?:step|ProfilerStep)\s*#?\s*\d+$/i;
+const STEP = /^(?:step\s*#?\s*\d+|ProfilerStep[#*]\d*)$/i;
 // Steps of a loop: regions with such a name.
 function stepsOf(record) {
     const known = record.classes.map(c => c.kind === "region" && STEP.test(c.name)), steps = [];

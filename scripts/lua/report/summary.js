@@ -61,8 +61,17 @@ function dominated() {
     return out.length ? [make("h3", {}, "What dominated"), make("ul", {}, out)] : [];
 }
 
+// The same for another program's trace: the waits after which the devices idled longest.
+function foreignAdvice() {
+    const waits = list(data.waits).filter(w => w.idle > 0).sort((a, b) => b.idle - a.idle).slice(0, 3), head = make("h3", {}, "What to change");
+    if (!waits.length) return [head, make("p", {}, "No device idled because the host had waited.")];
+    return [head, make("ol", { class: "advice" }, waits.map(w => make("li", {}, make("b", { class: "name" }, clean(w.line)), ` waits ${count(w.times)} times (${clean(w.why)}: ${clean(w.what)}), ${time(w.ns)}; the device then idled `,
+        make("span", { class: "saves" }, time(w.idle)), ".", w.advice ? make("div", {}, "Instead: " + clean(w.advice)) : null)))];
+}
+
 // Three pieces of advice at most, those that save the most.
 function advice() {
+    if (data.waits) return foreignAdvice();
     const head = make("h3", {}, "What to change"), savings = list(data.savings).filter(s => s.saves > 0).slice(0, 3);
     if (data.no_savings) return [head, make("p", {}, "No prediction: " + clean(data.no_savings))];
     if (!savings.length) return [head, make("p", {}, list(data.savings).length ? "The waits on the record cost nothing: leaving them out saves no time." : "No wait that a script can avoid is on the record.")];

@@ -53,7 +53,19 @@ function waitsByLine(record) {
     return [...lines.values()].sort((a, b) => b.ns - a.ns);
 }
 
+// The waits of another program's trace: what they cost was counted where the page was written.
+function showForeignWaits(rows) {
+    const line = place => /^in |^\?$/.test(place) ? null : () => setFilter({ line: clean(place) });
+    byId("waits").replaceChildren(rows.length ? table([
+        { head: "line or region", words: "text", value: r => r.line, text: r => pressable(r.line, "", line(r.line)) },
+        { head: "why", words: "short", value: r => r.why, text: r => `${clean(r.why)}: ${clean(r.what)}` },
+        { head: "device", words: "short", value: r => r.device, text: r => clean(r.device) },
+        numbers("times", "times", count), numbers("the host waited", "ns", time), numbers("the device then idled", "idle", time),
+        { head: "instead", words: "text", value: r => r.advice, text: r => clean(r.advice) }], rows) : "The host waited for nothing.");
+}
+
 function showWaits(record) {
+    if (data.waits) { showForeignWaits(list(data.waits)); return; }
     const rows = waitsByLine(record), saving = new Map(list(data.savings).map(s => [`${clean(s.file)}:${s.line}\n${s.why}`, s]));
     const saved = row => saving.get(row.where + "\n" + row.why);
     const columns = [
@@ -85,7 +97,7 @@ function showSteps(view) {
 
 // ---- rows by op, region, … ----
 
-const GROUPS = ["op", "region", "module", "line", "shape", "stack"];
+const GROUPS = ["op", "region", "module", "line", "shape", "stack", "rank"];
 
 // What a row of the table is called when the timeline is filtered by it.
 function filterBy(group, row) {

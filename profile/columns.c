@@ -169,8 +169,9 @@ gp_columns *gp_columns_new(const gp_prof *p) {
     const gp_track *const lists[] = {p->host, p->workers};
     for (int i = 0; i < 2; i++)
         for (const gp_track *t = lists[i]; t; t = t->next) tracks++;
-    bool ok = (c && (c->track = calloc((size_t)tracks, sizeof *c->track))) ||
-              gp_fail("profile.report: out of memory");
+    if (c) c->track = calloc((size_t)tracks, sizeof *c->track);
+    if (!c || !c->track) return gp_columns_free(c), gp_fail_null("profile.report: out of memory");
+    bool ok = true;
     for (int i = 0; i < 2; i++)
         for (const gp_track *t = lists[i]; ok && t; t = t->next)
             ok = encode(&e, p, t, &c->track[c->ntracks++]);

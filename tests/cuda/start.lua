@@ -228,6 +228,31 @@ if not t.ok(out:find "^[^\n]*floor_divide: integer division by zero[^\n]*\ntrue\
     io.stderr:write("#   ", out, "\n")
 end
 
+-- Where streams share one hardware queue, a comparison of clocks would wait for another's kernel.
+prints("CUDA_DEVICE_MAX_CONNECTIONS=1", [[
+local fake, x = require "fake", ones(1000, {device = "cuda"})
+local first, second = stream "cuda", stream "cuda"
+local y = x + 1
+synchronize "cuda"
+os.execute "sleep 2.1" -- clocks are compared again after two seconds
+fake.fault "slow=1:200"
+second:use(function() y = x * 2 end)
+fake.fault "slow=1:4000"
+first:use(function() x = x + 1 end)
+local t0 = clock()
+second:synchronize()
+print(clock() - t0 < 2, first:busy())]], "^true\ttrue\n$",
+    "a wait does not wait for another stream's kernel to compare clocks")
+prints("", [[
+local fake, x, streams = require "fake", ones(1000, {device = "cuda"}), {}
+synchronize "cuda"
+for i = 1, 20 do streams[i] = stream "cuda" end
+fake.fault "slow=1:3000"
+streams[1]:use(function() local y = x + 1 end)
+local t0 = clock()
+for i = 2, 20 do streams[i]:use(function() return (x * i)[1]:item() end) end
+print(clock() - t0 < 2)]], "^true\n$", "20 streams have queues of their own")
+
 -- CUDA's own error is what a call names that finds the device dead, not what failed of it
 for what, call in pairs { ["an event"] = "s:record()",
     ["cuBLASLt"] = "x:mm(x)", ["cuSOLVER"] = "linalg.inv(x)", ["cuFFT"] = "fft.rfft(x)",
@@ -239,7 +264,7 @@ local kept = {} -- all events of the pool, so that the next one is made
 for i = 1, 40 do kept[i] = s:record() end
 call()
 synchronize "cuda"
-require "fake".fault "sticky=1"
+require "fake".fault "sticky=1 slow=1:100" -- not before the launch has returned
 local y = x + 1
 os.execute "sleep 0.3"
 print(select(2, pcall(call)))

@@ -7,7 +7,8 @@
  * What is as on a card: launches and copies from pinned memory return before they are done; copies of pageable memory wait as
  * CUDA's do (host to device up to 64 KiB is staged and returns); the legacy default stream and the blocking streams wait for
  * each other; cudaFree, cudaFreeHost and cudaHostUnregister wait for the device; a launch waits while 1024 are queued; copies
- * are checked against the allocations they touch; a callback of cudaLaunchHostFunc may not call CUDA; sticky errors stay.
+ * are checked against the allocations they touch; streams share 8 hardware queues (CUDA_DEVICE_MAX_CONNECTIONS, up to 32), in
+ * which one's work waits for another's; a callback of cudaLaunchHostFunc may not call CUDA; sticky errors stay.
  * Fresh device memory is full of 0xff (NaN, -1), freed memory of 0xfb, shared memory of 0xfd. A launch whose threads do not
  * all reach a barrier fails with cudaErrorLaunchFailure and a line on stderr. What is not: the host can read device memory,
  * and threads that spin on each other's writes without __nanosleep() hang.

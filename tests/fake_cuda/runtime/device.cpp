@@ -29,9 +29,11 @@ static runtime *make() {
     r->driver = (int)setting("GPUSH_FAKE_DRIVER", CUDART_VERSION);
     if (r->driver < CUDART_VERSION) r->broken = cudaErrorInsufficientDriver;
     else if (n <= 0) r->broken = cudaErrorNoDevice;
+    long long connections = setting("CUDA_DEVICE_MAX_CONNECTIONS", 8);
     for (int i = 0; i < n; i++) {
         device *d = new device();
         d->pool.dev = i;
+        d->connections.resize((size_t)(connections < 1 ? 1 : connections > 32 ? 32 : connections));
         d->current_pool = &d->pool;
         d->legacy = new CUstream_st();
         d->legacy->dev = i, d->legacy->flags = 0, d->legacy->priority = 0,

@@ -80,6 +80,7 @@ struct CUstream_st {
     unsigned flags;
     int priority;
     uint64_t id;
+    size_t connection = 0;                                      /* its hardware queue */
     bool legacy, started = false, quit = false, asleep = false; /* its thread waits for wake */
     fake::bell wake = std::make_shared<std::condition_variable>();
     std::deque<fake::task> queue;
@@ -124,6 +125,7 @@ struct device {
     CUmemPoolHandle_st *current_pool;
     CUstream_st *legacy;
     std::vector<CUstream_st *> streams; /* with legacy */
+    std::vector<moment> connections; /* hardware queues, shared by streams: the last task of each */
 };
 
 /* A call that waits, woken when its moment has passed and not before. */

@@ -96,6 +96,13 @@ bool capturing(CUstream_st *s) {
     return s->capture;
 }
 
+/* The hardware queue that fewest streams use. */
+static size_t least_shared(const device &d) {
+    std::vector<int> users(d.connections.size());
+    for (const CUstream_st *s : d.streams) users[s->connection]++;
+    return (size_t)(std::min_element(users.begin(), users.end()) - users.begin());
+}
+
 moment submit(locked &l, CUstream_st *s, task t) {
     if (s->capture) return s->capture->tasks.push_back(std::move(t)), moment();
     if (s->queue.size() >= QUEUE) wait_for(l, {s->line, s->line->submitted - QUEUE + 1});
@@ -105,6 +112,8 @@ moment submit(locked &l, CUstream_st *s, task t) {
             if (o->blocking()) t.after.push_back({o->line, o->line->submitted});
         }
     else if (s->blocking()) t.after.push_back({d.legacy->line, d.legacy->line->submitted});
+    moment &last = d.connections[s->connection];
+    if (last.line != s->line) t.after.push_back(last);
     t.after.erase(
         std::remove_if(t.after.begin(), t.after.end(), [](const moment &m) { return m.passed(); }),
         t.after.end());
@@ -114,7 +123,7 @@ moment submit(locked &l, CUstream_st *s, task t) {
         std::thread(work, s).detach();
     }
     rouse(l, s);
-    return {s->line, ++s->line->submitted};
+    return last = {s->line, ++s->line->submitted};
 }
 
 /* Waits for at most ns; 0: without a limit. */
@@ -268,6 +277,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned flags, int pr
     made->dev = current_device, made->flags = flags, made->priority = priority,
     made->legacy = false;
     made->id = rt().next_stream++;
+    made->connection = least_shared(dev());
     dev().streams.push_back(made);
     *s = made;
     return api_(cudaSuccess);

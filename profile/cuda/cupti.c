@@ -229,7 +229,8 @@ void gp_cupti_end(void) {
 
 /* Loads CUPTI and runs `start`: NULL, or why CUPTI cannot be used. */
 static const char *with_cupti(CUptiResult (*start)(void)) {
-    if (!gp_cuda_rt->cupti(names, sizeof names / sizeof *names, OPTIONAL, (void **)&cupti)) return gp_error();
+    if (!gp_cuda_rt->cupti(names, sizeof names / sizeof *names, OPTIONAL, (void **)&cupti))
+        return gp_error();
     CUptiResult r = start();
     return r == CUPTI_SUCCESS ? NULL : result_text(r);
 }

@@ -1,8 +1,8 @@
-/* attention and its gradients: by cuDNN where it has them (cudnn.c), else by products (cuBLASLt) and
- * kernels for the scores (attention.cu), which are then in memory, in compute type. Operands of 16
- * bits are multiplied as such and added in f32; scores and their gradients are rounded to 16 bits
- * before they are multiplied, as cuDNN does. Limit: 4 (backward 10) operations per query, key and
- * feature at the products' rate, and the scores' reads and writes. */
+/* attention and its gradients: by cuDNN where it has them (cudnn.c), else by products (cuBLASLt)
+ * and kernels for the scores (attention.cu), which are then in memory, in compute type. Operands of
+ * 16 bits are multiplied as such and added in f32; scores and their gradients are rounded to 16
+ * bits before they are multiplied, as cuDNN does. Limit: 4 (backward 10) operations per query, key
+ * and feature at the products' rate, and the scores' reads and writes. */
 #include "kernels/cuda/attention/attention.h"
 
 #include "kernels/cuda/runtime/dense.h"
@@ -63,8 +63,8 @@ static bool copy_to_output(const attention_call *r, const gp_array *out, char *p
     return p == out->data || gp_cuda_copy_array(r->c, out, &from);
 }
 
-/* out (m x n, of dtype `to`) = a (m x k) b (k x n) times scale, head by head; at, bt: the operand is
- * stored transposed. */
+/* out (m x n, of dtype `to`) = a (m x k) b (k x n) times scale, head by head; at, bt: the operand
+ * is stored transposed. */
 static bool product(attention_call *r, bool at, bool bt, int64_t m, int64_t n, int64_t k,
                     const char *a, const char *b, double scale, gp_dtype to, char *out) {
     if (!a || !b || !out) return false;

@@ -330,7 +330,7 @@ static bool planned(const gp_call *c, const gp_attention *k, const shape *s, voi
     gp_lib_unlock();
     if (ok) gp_cuda_detail("cuDNN");
     bool other = h && !can && !gp_cuda_runs_again(c); /* our own products may run it */
-    if (other) gp_error_clear(); /* messages of plans that were tried */
+    if (other) gp_error_clear();                      /* messages of plans that were tried */
     *done = ok;
     return ok || other;
 }

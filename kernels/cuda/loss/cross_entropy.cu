@@ -244,8 +244,8 @@ GP_C bool CUDA(cross_entropy)(const gp_call *c) {
     if (reduction == GP_LOSS_EACH) return BY_LOGITS(r, run_losses, c, r, n, part, &at);
     return (part = parts(c, blocks_of(&r, n.numel))) != NULL &&
            BY_LOGITS(r, run_losses, c, r, n, part, &at) &&
-           GP_LAUNCH(c, gp_add_parts, 1, GP_PART_THREADS, 0, part, at, out->data, (gp_dtype)out->dtype,
-                     reduction == GP_LOSS_MEAN);
+           GP_LAUNCH(c, gp_add_parts, 1, GP_PART_THREADS, 0, part, at, out->data,
+                     (gp_dtype)out->dtype, reduction == GP_LOSS_MEAN);
 }
 
 /* 1 over the mean's count, in scratch memory. */

@@ -50,8 +50,8 @@ __device__ static inline void gp_add_block(double *part, double a, double b) {
 
 enum { GP_PART_THREADS = 1024 }; /* of gp_add_parts */
 
-/* One block of GP_PART_THREADS: sums all parts; stores the loss, reduced, in out, or, with out NULL, 1 over the weight
- * in part[0]. */
+/* One block of GP_PART_THREADS: sums all parts; stores the loss, reduced, in out, or, with out
+ * NULL, 1 over the weight in part[0]. */
 static __global__ void __launch_bounds__(GP_PART_THREADS)
     gp_add_parts(double *part, int64_t n, char *out, gp_dtype dt, bool mean) {
     double a = 0, b = 0;

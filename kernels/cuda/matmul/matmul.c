@@ -151,6 +151,7 @@ static void forget(plan *p) {
 /* The plan for a shape; NULL with a message. */
 static plan *plan_of(const gp_call *c, cublasLtHandle_t h, const shape *s, const void *bias) {
     plan *p = slot_of(s);
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): zeroed before it is filled
     if (p->used && !memcmp(&p->of, s, sizeof *s)) return p;
     forget(p);
     memcpy(&p->of, s, sizeof *s);
@@ -224,7 +225,8 @@ bool gp_cuda_product(const gp_call *c, const gp_product *q) {
         s.m = q->m, s.n = q->n, s.k = q->k, s.batch = q->batch, s.ld = q->ld;
         if (q->batch > 1)
             s.a_batch = q->a_batch, s.b_batch = q->b_batch, s.out_batch = q->out_batch;
-        s.dtype = (int32_t)q->dtype, s.to = (int32_t)q->to, s.bias = q->bias != NULL, s.tf32 = gp_libs.tf32;
+        s.dtype = (int32_t)q->dtype, s.to = (int32_t)q->to, s.bias = q->bias != NULL,
+        s.tf32 = gp_libs.tf32;
         s.align_a = alignment(q->a), s.align_b = alignment(q->b), s.align_out = alignment(q->out);
         cudaGetDevice(&s.device);
         if (!by_library(c, q, &s, &works)) return false;

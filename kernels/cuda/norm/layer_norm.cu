@@ -295,9 +295,9 @@ static bool norm_gradient(const gp_call *c) {
     if (!r.mean || !dense(c, gp_in(c, 3), &r.weight, &r.wt)) return false;
     r.scale = r.mean + r.k.rows;
     bool wide = r.xt == GP_f64 || r.gt == GP_f64;
-    bool same = r.xt == r.gt && r.xt == r.ot,
-         plain = same && gp_row_plain(r.x, r.k.n, r.xt) && gp_row_plain(r.g, r.k.n, r.gt) &&
-                 gp_row_plain(r.out, r.k.n, r.ot);
+    bool same = r.xt == r.gt && r.xt == r.ot, plain = same && gp_row_plain(r.x, r.k.n, r.xt) &&
+                                                      gp_row_plain(r.g, r.k.n, r.gt) &&
+                                                      gp_row_plain(r.out, r.k.n, r.ot);
     return (out->numel == 0 || GP_BY_ROW(plain, same, r.xt, wide, backward, c, &r)) &&
            affine_gradients(c, &r, wide);
 }

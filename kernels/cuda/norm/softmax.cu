@@ -126,13 +126,12 @@ static bool softmax(const gp_call *c, bool logs) {
                 (gp_dtype)x->dtype,          (gp_dtype)out->dtype, logs};
     gp_array o1 = gp_without(out, d), x1 = gp_without(x, d);
     bool rows = p.os == gp_dtype_sizes[p.ot] || p.n == 1, wide = p.xt == GP_f64 || p.ot == GP_f64;
-    bool same = p.xt == p.ot,
-         plain = rows && same && x->contiguous && gp_row_plain(x->data, p.n, p.xt) &&
-                 gp_row_plain(out->data, p.n, p.ot);
+    bool same = p.xt == p.ot, plain = rows && same && x->contiguous &&
+                                      gp_row_plain(x->data, p.n, p.xt) &&
+                                      gp_row_plain(out->data, p.n, p.ot);
     const gp_array *const arrays[2] = {&o1, &x1};
     return gp_nest_run(gp_nest_of<2>(arrays), [&](gp_loop<2> l, int64_t) {
-        return rows ? GP_BY_ROW(plain, same, p.xt, wide, run_rows, c, l, p)
-                    : run_columns(c, l, p);
+        return rows ? GP_BY_ROW(plain, same, p.xt, wide, run_rows, c, l, p) : run_columns(c, l, p);
     });
 }
 

@@ -113,8 +113,8 @@ static bool softmax_gradient(const gp_call *c, bool logs) {
     bool wide = p.gt == GP_f64 || p.yt == GP_f64 || p.ot == GP_f64;
     bool same = p.gt == p.yt && p.yt == p.ot;
     if (p.inner > 1) return run_columns(c, &p, wide, same);
-    bool plain = same && gp_row_plain(p.g, p.n, p.gt) &&
-                 gp_row_plain(p.y, p.n, p.yt) && gp_row_plain(p.out, p.n, p.ot);
+    bool plain = same && gp_row_plain(p.g, p.n, p.gt) && gp_row_plain(p.y, p.n, p.yt) &&
+                 gp_row_plain(p.out, p.n, p.ot);
     return GP_BY_ROW(plain, same, p.ot, wide, run_rows, c, &p);
 }
 

@@ -397,8 +397,8 @@ static __global__ void add_powers(batch b, double power, double *part) {
 
 enum { NORM_THREADS = 1024 }; /* of settle_norm */
 
-/* One block: stores the norm in out, and in part[0] the factor of the gradients: as in PyTorch max_norm /
- * (norm + 1e-6), at most 1. */
+/* One block: stores the norm in out, and in part[0] the factor of the gradients: as in PyTorch
+ * max_norm / (norm + 1e-6), at most 1. */
 static __global__ void __launch_bounds__(NORM_THREADS)
     settle_norm(double *part, int64_t n, double power, double max_norm, char *out, gp_dtype dt) {
     double s = 0;

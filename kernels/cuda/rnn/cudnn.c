@@ -79,8 +79,8 @@ static bool describe_rnn(const gp_call *c, cudnnHandle_t h, plan *p) {
                             s->dirs == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,
                             CUDNN_LINEAR_INPUT, type, type,
                             s->tf32 || s->dtype == GP_f64 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH,
-                            s->input, s->hidden,
-                            s->hidden, s->layers, p->none, CUDNN_RNN_PADDED_IO_ENABLED));
+                            s->input, s->hidden, s->hidden, s->layers, p->none,
+                            CUDNN_RNN_PADDED_IO_ENABLED));
 }
 
 static cudnnForwardMode_t mode_of(const shape *s) {

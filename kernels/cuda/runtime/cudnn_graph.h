@@ -23,8 +23,8 @@ typedef struct gp_graph {
         all; /* detail: description of an op */
     int tensors, ops, details;
     cudnnBackendDescriptor_t config[GP_GRAPH_PLANS],
-        plan;       /* whether the plan is one of the configurations */
-    int64_t memory; /* bytes of workspace that the plan needs */
+        plan;               /* whether the plan is one of the configurations */
+    int64_t memory;         /* bytes of workspace that the plan needs */
     bool failed, no_memory; /* no_memory: for that reason, once or more */
 } gp_graph;
 

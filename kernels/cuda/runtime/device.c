@@ -16,10 +16,10 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum {
-    MAX_QUEUED = 950,        /* items: CUDA blocks launches at about 1024; an op may be several */
-    MAX_STAGED = 64 << 20,   /* bytes of staging memory that a stream may have in its queue */
-    SPIN_NS = 100000, /* a wait polls without a pause for this long, */
-    PAUSE_PART = 16,  /* then sleeps between polls for this part of the time that it has waited, */
+    MAX_QUEUED = 950,      /* items: CUDA blocks launches at about 1024; an op may be several */
+    MAX_STAGED = 64 << 20, /* bytes of staging memory that a stream may have in its queue */
+    SPIN_NS = 100000,      /* a wait polls without a pause for this long, */
+    PAUSE_PART = 16, /* then sleeps between polls for this part of the time that it has waited, */
     PAUSE_LEAST_NS = 5000,
     PAUSE_MOST_NS = 50000
 };
@@ -111,16 +111,16 @@ void gp_cuda_block_release(gp_device *dev, cuda_block *b) {
 
 /* Before the first call of CUDA, unless the user decided: streams share 8 hardware queues by
  * default, where one's work waits for another's; 32 is the most. And cuDNN's recurrent layers use
- * cuBLAS on streams of their own, which is deterministic only with a workspace of a given size, here
- * 8 of 4 MiB. Sources: NVIDIA's CUDA C++ Programming Guide, "CUDA Environment Variables"; its
+ * cuBLAS on streams of their own, which is deterministic only with a workspace of a given size,
+ * here 8 of 4 MiB. Sources: NVIDIA's CUDA C++ Programming Guide, "CUDA Environment Variables"; its
  * documentation of cuBLAS, "Results reproducibility". */
 static void set_environment(void) {
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
 }
 
-/* The number of devices; 0 with the reason where there is none, below 0 where there is a driver that
- * cannot be used. */
+/* The number of devices; 0 with the reason where there is none, below 0 where there is a driver
+ * that cannot be used. */
 static int count_devices(char *why, size_t size) {
     int n = 0;
     set_environment();

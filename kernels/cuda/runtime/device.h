@@ -44,10 +44,10 @@ enum {
 
 typedef struct cuda_device {
     char model[64];
-    int sms, arch; /* multiprocessors; 90: compute capability 9.0 */
-    size_t bytes;  /* of memory */
-    void *clock;   /* cudaStream_t without work, for reading the device's clock */
-    unsigned *seen; /* device memory: gp_fault_at.seen, CUDA_NOTES of them for each stream */
+    int sms, arch;        /* multiprocessors; 90: compute capability 9.0 */
+    size_t bytes;         /* of memory */
+    void *clock;          /* cudaStream_t without work, for reading the device's clock */
+    unsigned *seen;       /* device memory: gp_fault_at.seen, CUDA_NOTES of them for each stream */
     char why[256];        /* gp_device.dead, once that is set */
     pthread_mutex_t lock; /* guards what follows */
     cuda_base *base;

@@ -70,9 +70,9 @@ typedef struct gp_fault {
     long long v[3];
 } gp_fault;
 typedef struct gp_fault_at {
-    gp_fault *fault;  /* device address of pinned memory */
-    unsigned *seen;   /* device memory: the number of the slot's last launch with a fault */
-    unsigned number;  /* of this launch among those that used the slot, from 1 */
+    gp_fault *fault; /* device address of pinned memory */
+    unsigned *seen;  /* device memory: the number of the slot's last launch with a fault */
+    unsigned number; /* of this launch among those that used the slot, from 1 */
 } gp_fault_at;
 /* The slot of c's next launch. Without memory for slots its address is NULL, kernels record
  * nothing, and the call fails. texts: the messages for code 1 … n, each with up to three %lld;

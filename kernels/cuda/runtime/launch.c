@@ -28,11 +28,11 @@ static _Thread_local int nscratch, ntables;
 
 /* What became of the call that this thread is making. */
 static _Thread_local struct {
-    int launched;   /* calls of CUDA that queued something */
-    bool no_slot,   /* it has no slot for faults, and an error is set: it fails, whatever its kernels
-                       do */
-        no_memory,  /* CUDA or a library had none when it failed */
-        again;      /* it runs for the second time */
+    int launched;  /* calls of CUDA that queued something */
+    bool no_slot,  /* it has no slot for faults, and an error is set: it fails, whatever its kernels
+                      do */
+        no_memory, /* CUDA or a library had none when it failed */
+        again;     /* it runs for the second time */
 } now;
 
 cudaStream_t gp_cuda_stream(const gp_call *c) {

@@ -108,8 +108,8 @@ static bool try_folder(library *l, const char *file, const char *folder, size_t 
     snprintf(path, sizeof path, "%.*s/%s", (int)length, folder, file);
     if (access(path, R_OK)) return false;
     if (wheel_of_other_cuda(folder, length)) {
-        snprintf(l->why, sizeof l->why, "%.800s is for another CUDA (expected one for CUDA %s)", path,
-                 MATCHES);
+        snprintf(l->why, sizeof l->why, "%.800s is for another CUDA (expected one for CUDA %s)",
+                 path, MATCHES);
         return false;
     }
     *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);

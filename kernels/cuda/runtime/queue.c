@@ -115,8 +115,7 @@ bool gp_cuda_fault_open(gp_stream *s, const gp_call *c, const char *const *texts
         unsigned at = (unsigned)(q->noted++ % CUDA_NOTES);
         q->notes[at] = (cuda_note){atomic_load(&s->issued) + 1, false, c->loc, n, texts};
         memset(&q->faults[at], 0, sizeof *q->faults);
-        *to = (gp_fault_at){&q->faults[at],
-                            gp_cuda_of(s->dev)->seen + s->index * CUDA_NOTES + at,
+        *to = (gp_fault_at){&q->faults[at], gp_cuda_of(s->dev)->seen + s->index * CUDA_NOTES + at,
                             (unsigned)((q->noted - 1) / CUDA_NOTES) + 1};
         ok = true;
     }

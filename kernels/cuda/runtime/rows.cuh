@@ -72,8 +72,8 @@ __device__ static inline void gp_each(const char *x, int64_t step, gp_dtype dt, 
     }
 }
 
-/* Reads up to N elements of a column of n, those from i on that are blockDim.y apart, all before the
- * first is used; returns how many. */
+/* Reads up to N elements of a column of n, those from i on that are blockDim.y apart, all before
+ * the first is used; returns how many. */
 template <class T, int D, int N>
 __device__ static inline int gp_column_ahead(T (&v)[N], const char *x, int64_t step, gp_dtype dt,
                                              int64_t i, int64_t n) {
@@ -88,8 +88,8 @@ __device__ static inline int gp_column_ahead(T (&v)[N], const char *x, int64_t s
     return have;
 }
 
-/* Calls fn<T, D, V>(...) for dtype dt of a plain row, fn<T, D, 1>(...) where all rows are `same`, of
- * dt, or fn<T, GP_ANY, 1>(...). */
+/* Calls fn<T, D, V>(...) for dtype dt of a plain row, fn<T, D, 1>(...) where all rows are `same`,
+ * of dt, or fn<T, GP_ANY, 1>(...). */
 #define GP_BY_ROW(plain, same, dt, wide, fn, ...)                                                  \
     ((plain) && (dt) == GP_f32    ? fn<float, GP_f32, 4>(__VA_ARGS__)                              \
      : (plain) && (dt) == GP_f16  ? fn<float, GP_f16, 8>(__VA_ARGS__)                              \

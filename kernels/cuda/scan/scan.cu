@@ -107,11 +107,11 @@ enum {
     PARTS = 1024,
     BLOCKS = 1024,
     WARP = 32,
-    SHORT = 1024,    /* elements of a line for a warp */
+    SHORT = 1024, /* elements of a line for a warp */
     SHORT_LINES = 64 /* there are at least so many of them */,
-    TALL = 8,        /* parts of adjacent lines in a block, which then has as many lines as a warp */
-    AHEAD = 8,       /* elements that a thread reads before it adds the first */
-    LEAST_ROWS = 64  /* of a part of adjacent lines */
+    TALL = 8,       /* parts of adjacent lines in a block, which then has as many lines as a warp */
+    AHEAD = 8,      /* elements that a thread reads before it adds the first */
+    LEAST_ROWS = 64 /* of a part of adjacent lines */
 };
 
 /* Arrays: 0 the result, 1 x, 2 indices (the result again where there are none). */
@@ -195,8 +195,8 @@ template <class S> __global__ static void __launch_bounds__(GP_THREADS) before_k
     }
 }
 
-/* Lane `from`'s v, or, relative, that of the lane so many before this one (this one's where there is
- * none). Called by all of the warp. */
+/* Lane `from`'s v, or, relative, that of the lane so many before this one (this one's where there
+ * is none). Called by all of the warp. */
 template <class A> __device__ static inline A lane_value(A v, int from, bool relative) {
     enum { WORDS = (sizeof(A) + 7) / 8 };
     unsigned long long word[WORDS] = {};
@@ -268,8 +268,7 @@ __global__ static void __launch_bounds__(GP_THREADS) column_kernel(scan s, bool 
         for (int k = 0; k < AHEAD; k++) {
             if (k >= have) break;
             acc = S::join(acc, S::of(x[k], i + k + 1));
-            if (!first)
-                S::store(acc, p[0] + (i + k) * s.step[0], s.to, p[2] + (i + k) * s.step[2]);
+            if (!first) S::store(acc, p[0] + (i + k) * s.step[0], s.to, p[2] + (i + k) * s.step[2]);
         }
         i += have;
     }
@@ -284,8 +283,7 @@ template <class S, class F> static bool find_totals(const gp_call *c, scan *s, F
     int64_t lines = s->lines.numel;
     if (s->parts < 2) return true;
     s->totals = gp_cuda_scratch(c, (size_t)(lines * s->parts) * sizeof(typename S::Acc));
-    return s->totals && totals() &&
-           GP_LAUNCH(c, before, (uint32_t)lines, GP_THREADS, 0, *s);
+    return s->totals && totals() && GP_LAUNCH(c, before, (uint32_t)lines, GP_THREADS, 0, *s);
 }
 
 template <class S> static bool run_lines(const gp_call *c, scan s) {
@@ -313,7 +311,9 @@ template <class S> static bool run_columns(const gp_call *c, scan s) {
     unsigned tall = parts ? TALL : 1, wide = GP_THREADS / tall;
     dim3 grid(gp_blocks(lines, (int)wide), (unsigned)s.parts / tall);
     auto *column = column_kernel<S>;
-    auto run = [&](bool first) { return GP_LAUNCH(c, column, grid, dim3(wide, tall), 0, s, first); };
+    auto run = [&](bool first) {
+        return GP_LAUNCH(c, column, grid, dim3(wide, tall), 0, s, first);
+    };
     return find_totals<S>(c, &s, [&] { return run(true); }) && run(false);
 }
 

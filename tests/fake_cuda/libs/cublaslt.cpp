@@ -100,9 +100,8 @@ template <class T> static cublasStatus_t run(const work<T> &w, cudaStream_t s) {
                        : w.a.type == CUDA_R_32F  ? "fake_gemm_f32"
                        : w.a.type == CUDA_R_16BF ? "fake_gemm_bf16"
                                                  : "fake_gemm_f16";
-    return fake::enqueue(s, name, w) == cudaSuccess
-               ? CUBLAS_STATUS_SUCCESS
-               : CUBLAS_STATUS_NOT_SUPPORTED;
+    return fake::enqueue(s, name, w) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
+                                                    : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 extern "C" {

@@ -201,7 +201,8 @@ cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t d, int 
     return d->groups = groups, CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t d, cudnnMathType_t math) {
-    if (math == CUDNN_FMA_MATH && d->compute == CUDNN_DATA_DOUBLE) return CUDNN_STATUS_NOT_SUPPORTED;
+    if (math == CUDNN_FMA_MATH && d->compute == CUDNN_DATA_DOUBLE)
+        return CUDNN_STATUS_NOT_SUPPORTED;
     return d->math = math, CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t d) {

@@ -276,12 +276,12 @@ cudnnStatus_t cudnnDestroyRNNDescriptor(cudnnRNNDescriptor_t d) {
 cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t d, cudnnRNNAlgo_t, cudnnRNNMode_t cell,
                                        cudnnRNNBiasMode_t bias, cudnnDirectionMode_t dir,
                                        cudnnRNNInputMode_t, cudnnDataType_t type,
-                                       cudnnDataType_t math_type, cudnnMathType_t math, int32_t inputs,
-                                       int32_t hidden, int32_t projected, int32_t layers,
-                                       cudnnDropoutDescriptor_t dropout, uint32_t flags) {
+                                       cudnnDataType_t math_type, cudnnMathType_t math,
+                                       int32_t inputs, int32_t hidden, int32_t projected,
+                                       int32_t layers, cudnnDropoutDescriptor_t dropout,
+                                       uint32_t flags) {
     bool ok = (type == CUDNN_DATA_FLOAT || (type == CUDNN_DATA_DOUBLE && math != CUDNN_FMA_MATH)) &&
-              math_type == type &&
-              projected == hidden && dropout && dropout->p == 0 &&
+              math_type == type && projected == hidden && dropout && dropout->p == 0 &&
               flags == CUDNN_RNN_PADDED_IO_ENABLED && layers > 0 && inputs > 0 && hidden > 0;
     if (!ok || fakeFaulty("choice")) return CUDNN_STATUS_NOT_SUPPORTED;
     *d = {cell, bias, type, inputs, hidden, layers, dir == CUDNN_BIDIRECTIONAL ? 2 : 1};

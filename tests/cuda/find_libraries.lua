@@ -33,7 +33,8 @@ local function wheel(cuda, library)
 end
 wheel("cu13", ".")
 finds("cuDNN", "GPUSH_CUDA_LIBRARIES=",
-    "ok  cuDNN +9%.19%.0, [^\n]*site%-packages/nvidia/cudnn/lib", "Python's package of cuDNN is found")
+    "ok  cuDNN +9%.19%.0, [^\n]*site%-packages/nvidia/cudnn/lib",
+    "Python's package of cuDNN is found")
 wheel("cu12", ".")
 -- The machine may have one of its own, which is then found; else the line says what was wrong.
 local found = line("cuDNN", "GPUSH_CUDA_LIBRARIES=")
@@ -44,7 +45,8 @@ finds("cuDNN", ("GPUSH_CUDA_LIBRARIES= CUDA_HOME=%s/toolkit"):format(root),
     "ok  cuDNN +9%.19%.0, [^\n]*toolkit/lib64", "CUDA_HOME comes before")
 found = line("cuDNN", ("GPUSH_CUDA_LIBRARIES=%s/fake/other"):format(build))
 t.ok(found:find "fake/other[^\n]* is for CUDA 12 %(expected one for CUDA 13%)"
-    or (found:find "ok  cuDNN" and not found:find "fake/other"), "one that says so itself is not used")
+    or (found:find "ok  cuDNN" and not found:find "fake/other"),
+    "one that says so itself is not used")
 finds("cuDNN", ("GPUSH_CUDA_LIBRARIES=%s/fake/other CUDA_PATH=%s/toolkit"):format(build, root),
     "ok  cuDNN +9%.19%.0, [^\n]*toolkit/lib64", "and the next place is searched, CUDA_PATH, too")
 

@@ -1,5 +1,5 @@
 -- Where the device's cache holds all memory, NVIDIA's libraries find none for handles and plans: on
--- the stand-in for CUDA the cache is given back and the op runs once more. A library that found
+-- the stand-in for CUDA the cache is given back and the op runs again. A library that found
 -- none is asked again later.
 local t = require "tap"
 local fake = require "fake"
@@ -15,8 +15,8 @@ local function spd(n)
     return a:mm(a:transpose(1, 2)) + eye(n) * n
 end
 
--- Name, whether cuDNN runs it, whether our own kernels can without any library, and what it computes
--- on a device; each with a size that is new at every call, so that there is no plan for it.
+-- Name, whether cuDNN runs it, whether our own kernels can without any library, and what it
+-- computes on a device; each with a size that is new at every call, so that there is no plan for it.
 local size = 0
 local lstm, streams = nn.LSTM(3, 4), {}
 local ops = {
@@ -105,7 +105,7 @@ end
 do
     local x, before = arange(1, 1000):to { device = "cuda", dtype = "f32" }, memory("cuda").flushes
     fake.fault "launch=1:2"
-    t.is((x + 1)[1000]:item(), 1001, "a launch without memory runs once more")
+    t.is((x + 1)[1000]:item(), 1001, "a launch without memory runs again")
     t.ok(memory("cuda").flushes > before, "after the cache was given back")
     fake.fault "launch=1:2"
     x:add_(1)

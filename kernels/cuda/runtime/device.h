@@ -180,7 +180,7 @@ void gp_cuda_event_free(gp_event *e);
 
 /* Queues the kernel of c's row on s; false with a message. The vtable's launch. */
 bool gp_cuda_launch(gp_stream *s, struct gp_call *c);
-/* Whether c, which failed for lack of memory, is about to run once more with what the cache gave
+/* Whether c, which failed for lack of memory, is about to run again with what the cache gave
  * back: then nothing else is to run in its place. */
 bool gp_cuda_runs_again(const struct gp_call *c);
 /* Called when the plug-in is opened: from then on first uses of libraries are reported. */

@@ -122,7 +122,7 @@ bool gp_lib_failed(const gp_call *c, bool no_memory) {
 
 bool gp_lib_no_memory(void) { return now.no_memory; }
 
-/* Whether c may be run once more: nothing was queued, or it writes only what it does not read. */
+/* Whether c may be run again: nothing was queued, or it writes only what it does not read. */
 static bool repeatable(const gp_call *c) {
     bool fresh = !c->into;
     for (int i = 0; i < c->nargs; i++) fresh &= !c->arg[i].written;
@@ -140,7 +140,7 @@ static bool run(gp_call *c) {
 }
 
 /* Runs c's kernel. Where CUDA or a library has no memory the device's cache may hold all of it: it
- * is given back, and the kernel runs once more. */
+ * is given back, and the kernel runs again. */
 static bool run_with_memory(gp_call *c) {
     int nscratch0 = nscratch;
     now.again = false;

@@ -289,13 +289,20 @@ static void poll_pause(uint64_t since) {
     nanosleep(&(struct timespec){0, (long)ns}, NULL);
 }
 
+/* While a graph is made, its stream can neither be asked nor waited for. */
+static bool may_wait(const gp_stream *s) {
+    return !gp_cuda_building() || gp_fail("%s: a graph needs more memory", s->dev->name);
+}
+
 bool gp_cuda_wait_for(gp_stream *s, uint64_t ticket) {
+    if (!may_wait(s)) return false;
     for (uint64_t t0 = gp_now_ns(); !gp_cuda_reached(s, ticket); poll_pause(t0))
         if (gp_interrupted) return gp_fail("interrupted while waiting for %s", s->dev->name);
     return true;
 }
 
 static bool drain_room(gp_stream *s) {
+    if (!may_wait(s)) return false;
     for (uint64_t t0 = gp_now_ns(); crowded(s, MAX_QUEUED / 2, MAX_STAGED / 2) && busy(s);
          poll_pause(t0))
         if (gp_interrupted) return gp_fail("interrupted while waiting for %s", s->dev->name);
@@ -310,6 +317,7 @@ static bool drain(gp_stream *s) {
 }
 
 static bool event_drain(gp_event *e) {
+    if (!may_wait(e->stream)) return false;
     for (uint64_t t0 = gp_now_ns(); !gp_cuda_event_done(e); poll_pause(t0))
         if (gp_interrupted)
             return gp_fail("interrupted while waiting for %s", e->stream->dev->name);

@@ -145,7 +145,7 @@ static bool run_with_memory(gp_call *c) {
     int nscratch0 = nscratch;
     now.again = false;
     if (run(c)) return true;
-    if (!gp_cuda_runs_again(c)) return false;
+    if (!gp_cuda_runs_again(c) || gp_cuda_building()) return false;
     while (nscratch > nscratch0) gp_storage_unref(scratch[--nscratch]);
     if (!gp_alloc_release(c->stream->dev, c->name)) return false;
     gp_cuda_enter(c->stream->dev);

@@ -184,6 +184,7 @@ static uint64_t query_stream(gp_stream *s, cudaError_t *err) {
 
 bool gp_cuda_reached(gp_stream *s, uint64_t ticket) {
     if (atomic_load_explicit(&s->completed, memory_order_acquire) >= ticket) return true;
+    if (gp_cuda_building()) return false;
     cuda_stream *q = gp_cuda_queue(s);
     pthread_mutex_lock(&q->lock);
     gp_cuda_enter(s->dev);

@@ -21,11 +21,11 @@ typedef struct gp_guard_key {
     };
 } gp_guard_key;
 
-/* Notes the value at argument arg, of a tensor only that it is one; raises where it is of a type
+/* Notes the value at argument i, of a tensor only that it is one; raises where it is of a type
  * that a function of that kind ("fused") cannot take. */
-void gp_guard_set_key(lua_State *L, const char *kind, int arg, gp_guard_key *k);
+void gp_guard_set_key(lua_State *L, const char *kind, int i, gp_guard_key *k);
 /* Whether the value there, no tensor, is the one noted. */
-bool gp_guard_is_key(lua_State *L, int arg, const gp_guard_key *k);
+bool gp_guard_is_key(lua_State *L, int i, const gp_guard_key *k);
 
 /* The dtype of the autocast scope that holds; -1: none converts. */
 int gp_guard_autocast(void);

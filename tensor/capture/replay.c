@@ -456,7 +456,7 @@ static bool replay_in(replay *p, void **room, gp_tensor **out) {
 bool gp_capture_replay(gp_capture *k, gp_tensor *const *in, const double *numbers,
                        gp_tensor **out) {
     if (!same_mode(k) || !same_inputs(k, in) || !not_freed(k)) return false;
-    size_t n = (size_t)(2 * k->ndynamic + 2 * k->nleaves);
+    size_t n = 2 * ((size_t)k->ndynamic + (size_t)k->nleaves);
     void *few[3 * FEW], **room = n <= 3 * FEW ? few : malloc(n * sizeof *room);
     if (!room) return gp_fail("capture: out of memory");
     memset(room, 0, n * sizeof *room);

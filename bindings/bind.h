@@ -91,6 +91,10 @@ void gp_lua_charge(const gp_tensor *t);
  * a cache. */
 void gp_lua_settle(lua_State *L);
 
+/* Replaces the value on top by a future of it, which is done when all that s has queued is
+ * (bindings/api/fork.c). */
+void gp_lua_push_future(lua_State *L, gp_stream *s);
+
 /* Truth value of the tensor at idx: a recorded wait (why = branch). Raises for tensors with more
  * than one element. */
 bool gp_lua_truth(lua_State *L, int idx);
@@ -130,8 +134,11 @@ typedef struct gp_lua_property {
 const gp_lua_property *gp_lua_autograd_properties(void);
 bool gp_lua_set_property(lua_State *L, gp_tensor *t, const char *key);
 
-/* Whether Lua can call op: no value of Lua is a program, which `fused` runs. */
-static inline bool gp_lua_calls(const gp_op *op) { return strncmp(op->sig, "program ", 8) != 0; }
+/* Whether Lua can call op: no value of Lua is a program, which `fused` runs, nor the group of a
+ * collective. */
+static inline bool gp_lua_calls(const gp_op *op) {
+    return strncmp(op->sig, "program ", 8) != 0 && strncmp(op->sig, "group ", 6) != 0;
+}
 /* Pushes the function that runs op (in place: its NAME_ form). */
 void gp_lua_push_op(lua_State *L, const gp_op *op, bool in_place);
 /* op's signature, made at its first call and kept for good; raises when out of memory. States in

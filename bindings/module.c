@@ -17,6 +17,7 @@
 #include "tensor/error.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/failure.h"
+#include "tensor/dist/dist.h"
 #include "tensor/io/file.h"
 
 /* States that have gpush open. */
@@ -34,6 +35,7 @@ static int l_close(lua_State *L) {
             gp_failure_take_all(NULL)) /* the shell reports it later */
             lua_writestringerror("gpush: %s\n", gp_error());
         gp_device_each(flush, NULL);
+        if (gp_lua_state_kind(L) == GP_LUA_STOCK) gp_dist_end();
     }
     return 0;
 }
@@ -139,6 +141,7 @@ int luaopen_gpush(lua_State *L) {
     gp_lua_open_fuse(L);
     gp_lua_open_card(L);
     gp_lua_open_capture(L);
+    gp_lua_open_dist(L);
     run_init(L);
     return 1;
 }

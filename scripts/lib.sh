@@ -54,6 +54,11 @@ missing() {
     [ "${1-}" != fuzz ] ||
         [ -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-x86_64.a" ] ||
         echo libclang-rt-dev
+    # Optional: many processes. An MPI of another kind will do.
+    if [ "${1-}" = test ] && ! command -v mpirun >/dev/null 2>&1; then
+        echo libopenmpi-dev
+        echo openmpi-bin
+    fi
     in_libdir openblas-openmp/libopenblas.so || echo libopenblas-openmp-dev
     [ -e /usr/include/dnnl.h ] || echo libdnnl-dev
 }

@@ -9,6 +9,7 @@
 #include "shell/editor/screen.h"
 #include "tensor/device/backends.h"
 #include "tensor/device/plugin_api.h"
+#include "tensor/dist/dist.h"
 #include "tensor/safe_text.h"
 
 #include <dlfcn.h>
@@ -241,6 +242,26 @@ static void check_cuda(void) {
         "processor");
 }
 
+/* ---- MPI ---- */
+
+/* MPI is not started: only its version is asked for. */
+static void check_mpi(void) {
+    char why[600] = "", text[300] = "";
+    void *so = gp_mpi_plugin(why, sizeof why);
+    gp_mpi_version_fn *version = so ? (gp_mpi_version_fn *)dlsym(so, "gp_mpi_version") : NULL;
+    if (!version) {
+        say(ABSENT, "MPI", "%s", so ? "its plug-in is of another version" : why);
+        fix("for dist, many processes: apt-get install libopenmpi-dev openmpi-bin, then build "
+            "again");
+        return;
+    }
+    version(text, sizeof text);
+    bool starts = system("command -v mpirun >/dev/null 2>&1") == 0;
+    say(starts ? WORKS : ABSENT, "MPI", "%s%s", text,
+        starts ? ": gpush run -n 2 script" : "; there is no mpirun to start processes with");
+    if (!starts) fix("apt-get install openmpi-bin, or mpich");
+}
+
 /* ---- The terminal ---- */
 
 static void check_terminal(void) {
@@ -287,6 +308,7 @@ int gp_doctor(lua_State *L) {
     check_dnnl(L);
     check_sim(L);
     check_cuda();
+    check_mpi();
     check_terminal();
     check_history();
     putchar('\n');

@@ -9,6 +9,7 @@
 #include "bindings/paths.h"
 #include "tensor/device/failure.h"
 #include "tensor/device/offload.h"
+#include "tensor/dist/dist.h"
 #include "tensor/memory/hostmem.h"
 #include "tensor/safe_text.h"
 
@@ -53,6 +54,7 @@ static const char usage[] =
     "  --version is -v, --help or -h shows this text\n"
     "gpush doctor says what works on this machine, what does not, and what to do about it\n"
     "gpush sync [options] script [args] lists the script's waits; gpush sync --help tells more\n"
+    "gpush run -n N script [args] runs it in N processes; gpush run --help tells more\n"
     "gpush analyze FILE shows a saved profile or a trace of torch.profiler\n";
 
 static void print_bad_option(const char *given) {
@@ -84,8 +86,15 @@ void gp_shell_message(const char *msg) {
     gp_shell_put(stderr, msg);
 }
 
+static char last_error[252]; /* its first line, for the other ranks of a job */
+
+static void keep_error(const char *text) {
+    snprintf(last_error, sizeof last_error, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
 int gp_shell_report(lua_State *L, int status) {
     if (status != LUA_OK) {
+        if (lua_isstring(L, -1)) keep_error(lua_tostring(L, -1));
         gp_shell_message(lua_tostring(L, -1));
         lua_pop(L, 1);
     }
@@ -376,6 +385,8 @@ static bool report_failures(void) {
 static void leave(int status, void *unused) {
     (void)unused;
     bool left = atomic_load(&gp_offload_abandoned) > 0;
+    if (status) gp_dist_abandon(*last_error ? last_error : "it called os.exit with a failure");
+    gp_dist_end();
     if (!left && !report_failures()) return;
     fflush(NULL);
     _exit(left || status ? status : EXIT_FAILURE);
@@ -395,6 +406,7 @@ int main(int argc, char **argv) {
     int status = lua_pcall(L, 2, 1, 0);
     bool ok = lua_toboolean(L, -1);
     gp_shell_report(L, status);
+    if (!ok || status != LUA_OK) gp_dist_abandon(last_error);
     gp_lua_closestate(L);
     if (atomic_load(&gp_offload_abandoned) == 0 && report_failures()) ok = false;
     return ok && status == LUA_OK ? EXIT_SUCCESS : EXIT_FAILURE;

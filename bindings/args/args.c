@@ -280,6 +280,7 @@ static int read_arg(const reading *r, int last) {
         break;
     case GP_SIG_list: read_list(r); break;
     case GP_SIG_program: bad(r, "a program, which only fuse makes"); break;
+    case GP_SIG_group: bad(r, "a group, which only dist passes"); break;
     case GP_SIG_function:
         if (!is_callable(r->L, r->i)) bad(r, "a function");
         gp_call_none(r->c);
@@ -310,7 +311,8 @@ static const char *const wanted[GP_SIGS] = {
     [GP_SIG_value] = "a value",        [GP_SIG_text] = "a string",
     [GP_SIG_table] = "a table",        [GP_SIG_function] = "a function",
     [GP_SIG_list] = "a list",          [GP_SIG_rest] = "values",
-    [GP_SIG_self] = "an object",       [GP_SIG_program] = "a program, which only fuse makes"};
+    [GP_SIG_self] = "an object",       [GP_SIG_program] = "a program, which only fuse makes",
+    [GP_SIG_group] = "a group, which only dist passes"};
 
 /* Fills in the signature's default for an absent argument; raises for mandatory ones. */
 static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int number, gp_call *c) {

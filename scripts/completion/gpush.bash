@@ -22,6 +22,10 @@ _gpush() {
         mapfile -t COMPREPLY < <(compgen -W '--warn --error --baseline --update --budget --quiet --help' -- "$cur")
         return
     fi
+    if [[ ${COMP_WORDS[1]} == run && $COMP_CWORD -gt 1 && $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W '-n --hosts --print --help' -- "$cur")
+        return
+    fi
     case $prev in
         -e) return ;;
         --card)
@@ -36,7 +40,7 @@ _gpush() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
             -e | -l | --card) ((i++)) ;;
-            -* | sync) ;;
+            -* | sync | run) ;;
             analyze)
                 _gpush_analyze
                 return
@@ -52,7 +56,7 @@ _gpush() {
     else
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -f -X '!*.lua' -- "$cur"; compgen -d -- "$cur")
-        ((COMP_CWORD > 1)) || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'analyze doctor sync' -- "$cur")
+        ((COMP_CWORD > 1)) || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'analyze doctor run sync' -- "$cur")
     fi
 }
 complete -F _gpush gpush

@@ -166,7 +166,11 @@ local function on_demand(area)
     meta.__index, meta.__newindex = first, assign
     gpush[area] = setmetatable(t, meta)
 end
-for _, area in ipairs { "nn", "optim", "amp", "data", "checkpoint", "cuda" } do on_demand(area) end
+local distance = gpush.dist -- torch.dist: dist(a, b) still calls it
+for _, area in ipairs { "nn", "optim", "amp", "data", "checkpoint", "cuda", "dist" } do
+    on_demand(area)
+end
+getmetatable(gpush.dist).__call = function(_, ...) return distance(...) end
 
 -- Loaded on the first call.
 local bar

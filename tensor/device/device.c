@@ -349,6 +349,7 @@ bool gp_wait_event(gp_event *e, gp_why why, const char *what) {
 
 bool gp_wait_ticket(gp_stream *first, uint64_t upto, gp_why why, const char *what) {
     gp_event place = {.stream = first, .ticket = upto};
+    if (first->collective && why == GP_WHY_join) why = GP_WHY_collective;
     return gp_wait_event(&place, why, what);
 }
 

@@ -39,6 +39,7 @@ struct gp_stream {
     bool async;              /* launch returns before the work is done; else it is done by then */
     atomic_bool alone;       /* not async, and the only one: there is nothing to order */
     atomic_int refs;         /* holders; at 0 the stream may be reused */
+    bool collective;         /* it waits for other ranks (tensor/dist) */
     void *impl;              /* owned by the device */
     _Atomic uint64_t issued; /* commands queued so far */
     _Atomic uint64_t completed; /* those of them that are done */

@@ -39,7 +39,10 @@ for name, def in pairs(defined) do
     local group, short = name:match "^(%w+)%.(.+)$"
     local from = group and rawget(gpush, group) or gpush
     local method = not group and def.sig:find "^tensor[! ]" or not group and def.sig:find "^operand"
-    local ok = composites[name] and rawget(from, short or name) == composites[name]
+    local value = rawget(from, short or name)
+    -- a table, too
+    if name == "dist" then value = getmetatable(value).__call and composites.dist end
+    local ok = composites[name] and value == composites[name]
         and (methods[name] == composites[name]) == (method and true or false)
     if not ok then wrong[#wrong + 1] = name end
 end

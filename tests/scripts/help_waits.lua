@@ -90,7 +90,9 @@ setmetatable(place, { __index = function(_, key)
     return g[key] or _G[key]
 end })
 for name, topic in pairs(topics) do
-    if name ~= 1 and topic.waits and not skipped[name] then
+    -- dist's take several processes: tests/dist/waits.sh
+    local one = name ~= 1 and topic.waits and not name:find "^dist%."
+    if one and not skipped[name] then
         local f = load("return " .. (functions[name] or "error 'no call'"), "=call", "t", place)
         place.first = g.current_stream "sim":record()
         if name == "profile.stop" then g.profile.start() end

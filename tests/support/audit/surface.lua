@@ -6,7 +6,7 @@ local S = {}
 
 S.areas = { "sync", "sim", "profile", "json", "npy", "npz", "image", "safetensors", "autograd",
     "checkpoint", "data", "data.transforms",
-    "nn", "nn.init", "nn.utils", "optim", "optim.lr", "amp", "cuda" }
+    "nn", "nn.init", "nn.utils", "optim", "optim.lr", "amp", "cuda", "dist" }
 
 S.objects = {
     tensor = "leaf():sum()", stream = "stream 'sim'", event = "stream('sim'):record()",
@@ -44,6 +44,7 @@ S.apart = {
     ["cuda.get_device_capability"] = "no CUDA device here", ["cuda.tf32"] = "no CUDA device here",
     ["cuda.deterministic"] = "no CUDA device here", ["cuda.benchmark"] = "no CUDA device here",
     ["cuda.svd_driver"] = "no CUDA device here",
+    ["dist.send"] = "there is no other rank here", ["dist.recv"] = "there is no other rank here",
 }
 
 S.calls = {
@@ -145,7 +146,10 @@ S.inputs = {
 S.without_input = "nn.TransformerEncoder nn.ModuleList data.transforms.Compose"
 
 -- For an initializer: a matrix; for an optimizer: its parameters.
-S.patterns = { { "^nn%.init%.", "f(2, 3)" }, { "^cuda%.is_av", "" }, { "^cuda%.device", "" },
+S.patterns = {
+    { "^dist%.init", "" }, { "^dist%.barrier", "" }, { "^dist%.group", "{0}" },
+    { "^dist%.", "f(2, 3)" }, { "^nn%.init%.", "f(2, 3)" }, { "^cuda%.is_av", "" },
+    { "^cuda%.device", "" },
     { "^cuda%.", "'sim'" }, { "^optim%.lr%.", "sgd()" },
     { "^optim%.%u", "{leaf()}" } }
 return S

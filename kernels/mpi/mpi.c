@@ -1,0 +1,235 @@
+/* The plug-in libgpush_mpi.so: gp_transport by MPI. */
+#include <mpi.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/dist/transport.h"
+
+enum { GROUPS = 128, WORK = 4096 };
+
+static gp_transport mpi;
+static MPI_Comm groups[GROUPS];
+static int ngroups;
+static MPI_Request work[WORK]; /* MPI_REQUEST_NULL: free */
+static int next_work;
+static MPI_Op smallest, largest; /* for floats: NaN wins */
+
+/* Whether the call succeeded; keeps MPI's text otherwise. */
+static bool fine(const char *what, int code) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int n;
+    if (code == MPI_SUCCESS) return true;
+    MPI_Error_string(code, text, &n);
+    snprintf(mpi.error, sizeof mpi.error, "%s: %s", what, text);
+    return false;
+}
+
+/* ---- groups ---- */
+
+static int keep_group(MPI_Comm comm) {
+    if (ngroups == GROUPS) {
+        snprintf(mpi.error, sizeof mpi.error, "no more than %d groups", GROUPS);
+        return GP_TRANSPORT_FAILED;
+    }
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    groups[ngroups] = comm;
+    return ngroups++;
+}
+
+static int group(const int *ranks, int n) {
+    MPI_Group all, some;
+    MPI_Comm comm;
+    if (!fine("MPI_Comm_group", MPI_Comm_group(groups[0], &all))) return GP_TRANSPORT_FAILED;
+    bool ok = fine("MPI_Group_incl", MPI_Group_incl(all, n, ranks, &some)) &&
+              fine("MPI_Comm_create", MPI_Comm_create(groups[0], some, &comm));
+    MPI_Group_free(&all);
+    if (!ok) return GP_TRANSPORT_FAILED;
+    MPI_Group_free(&some);
+    return comm == MPI_COMM_NULL ? -2 : keep_group(comm);
+}
+
+/* ---- work ---- */
+
+static int free_work(void) {
+    for (int i = 0; i < WORK; i++) {
+        int at = (next_work + i) % WORK;
+        if (work[at] != MPI_REQUEST_NULL) continue;
+        next_work = at + 1;
+        return at;
+    }
+    snprintf(mpi.error, sizeof mpi.error, "more than %d messages on their way", WORK);
+    return GP_TRANSPORT_FAILED;
+}
+
+static int sent(int to, const char *what, int code) {
+    return fine(what, code) ? to : GP_TRANSPORT_FAILED;
+}
+
+/* Of more bytes than an int counts: so many blocks. */
+static int blocks(size_t bytes, MPI_Datatype *type) {
+    enum { BLOCK = 1 << 16 };
+    *type = MPI_BYTE;
+    if (bytes < (size_t)1 << 31) return (int)bytes;
+    MPI_Type_contiguous(BLOCK, MPI_BYTE, type);
+    MPI_Type_commit(type);
+    return (int)((bytes + BLOCK - 1) / BLOCK);
+}
+
+static void release(MPI_Datatype *type) {
+    if (*type != MPI_BYTE) MPI_Type_free(type);
+}
+
+static int send(int group, int to, int tag, const void *p, size_t bytes) {
+    MPI_Datatype type;
+    int at = free_work();
+    if (at < 0) return at;
+    int n = blocks(bytes, &type);
+    int code = MPI_Isend(p, n, type, to, tag, groups[group], &work[at]);
+    release(&type);
+    return sent(at, "MPI_Isend", code);
+}
+
+static int receive(int group, int from, int tag, void *p, size_t bytes) {
+    MPI_Datatype type;
+    int at = free_work();
+    if (at < 0) return at;
+    int n = blocks(bytes, &type);
+    int code = MPI_Irecv(p, n, type, from, tag, groups[group], &work[at]);
+    release(&type);
+    return sent(at, "MPI_Irecv", code);
+}
+
+static int test(int at) {
+    int done = 0;
+    if (!fine("MPI_Test", MPI_Test(&work[at], &done, MPI_STATUS_IGNORE)))
+        return GP_TRANSPORT_FAILED;
+    if (done) work[at] = MPI_REQUEST_NULL;
+    return done;
+}
+
+static void cancel(int at) {
+    if (work[at] == MPI_REQUEST_NULL) return;
+    MPI_Cancel(&work[at]);
+    MPI_Request_free(&work[at]);
+    work[at] = MPI_REQUEST_NULL;
+}
+
+/* ---- collectives ---- */
+
+static MPI_Datatype type_of(gp_dtype dt) {
+    switch (dt) {
+    case GP_bool:
+    case GP_u8: return MPI_UINT8_T;
+    case GP_i8: return MPI_INT8_T;
+    case GP_i16: return MPI_INT16_T;
+    case GP_i32: return MPI_INT32_T;
+    case GP_i64: return MPI_INT64_T;
+    case GP_f32: return MPI_FLOAT;
+    case GP_f64: return MPI_DOUBLE;
+    default: return MPI_UINT16_T; /* f16, bf16: only moved */
+    }
+}
+
+#define PICK(name, T, better)                                                                      \
+    static void name(const T *in, T *out, int n) {                                                 \
+        for (int i = 0; i < n; i++)                                                                \
+            if (in[i] better out[i] || in[i] != in[i]) out[i] = in[i];                             \
+    }
+PICK(least_f32, float, <)
+PICK(least_f64, double, <)
+PICK(most_f32, float, >)
+PICK(most_f64, double, >)
+
+static void pick_least(void *in, void *out, int *n, MPI_Datatype *type) {
+    if (*type == MPI_FLOAT) least_f32(in, out, *n);
+    else least_f64(in, out, *n);
+}
+static void pick_most(void *in, void *out, int *n, MPI_Datatype *type) {
+    if (*type == MPI_FLOAT) most_f32(in, out, *n);
+    else most_f64(in, out, *n);
+}
+
+static bool floats(const gp_wire *w) { return w->dtype == GP_f32 || w->dtype == GP_f64; }
+
+static MPI_Op op_of(const gp_wire *w) {
+    switch (w->op) {
+    case GP_WIRE_PROD: return MPI_PROD;
+    case GP_WIRE_MIN: return floats(w) ? smallest : MPI_MIN;
+    case GP_WIRE_MAX: return floats(w) ? largest : MPI_MAX;
+    default: return MPI_SUM;
+    }
+}
+
+static int begin(const gp_wire *w, MPI_Comm comm, MPI_Request *r) {
+    MPI_Datatype type = type_of(w->dtype);
+    int n = w->count;
+    switch (w->kind) {
+    case GP_WIRE_all_reduce:
+        return MPI_Iallreduce(w->out == w->in ? MPI_IN_PLACE : w->out, w->in, n, type, op_of(w),
+                              comm, r);
+    case GP_WIRE_reduce: return MPI_Ireduce(w->out, w->in, n, type, op_of(w), w->root, comm, r);
+    case GP_WIRE_broadcast: return MPI_Ibcast(w->in, n, type, w->root, comm, r);
+    case GP_WIRE_all_gather: return MPI_Iallgather(w->out, n, type, w->in, n, type, comm, r);
+    case GP_WIRE_reduce_scatter:
+        return MPI_Ireduce_scatter_block(w->out, w->in, n, type, op_of(w), comm, r);
+    case GP_WIRE_all_to_all: return MPI_Ialltoall(w->out, n, type, w->in, n, type, comm, r);
+    case GP_WIRE_gather: return MPI_Igather(w->out, n, type, w->in, n, type, w->root, comm, r);
+    default: return MPI_Iscatter(w->out, n, type, w->in, n, type, w->root, comm, r);
+    }
+}
+
+static int start(int group, const gp_wire *w) {
+    int at = free_work();
+    return at < 0 ? at : sent(at, "a collective", begin(w, groups[group], &work[at]));
+}
+
+/* ---- the job ---- */
+
+static void close_job(void) { MPI_Finalize(); }
+
+static void first_line(char *text) { text[strcspn(text, "\n,")] = 0; }
+
+__attribute__((visibility("default"))) void gp_mpi_version(char *text, size_t size) {
+    char whole[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int n;
+    MPI_Get_library_version(whole, &n);
+    first_line(whole);
+    snprintf(text, size, "%s", whole);
+}
+
+static bool join_job(void) {
+    int have;
+    MPI_Comm all;
+    for (int i = 0; i < WORK; i++) work[i] = MPI_REQUEST_NULL;
+    if (!fine("MPI_Init_thread", MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &have)))
+        return false;
+    if (have < MPI_THREAD_SERIALIZED) {
+        snprintf(mpi.error, sizeof mpi.error, "this MPI serves the thread that started it alone");
+        return false;
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (!fine("MPI_Comm_dup", MPI_Comm_dup(MPI_COMM_WORLD, &all))) return false;
+    keep_group(all);
+    MPI_Comm_rank(all, &mpi.rank);
+    MPI_Comm_size(all, &mpi.size);
+    return fine("MPI_Op_create", MPI_Op_create(pick_least, 1, &smallest)) &&
+           fine("MPI_Op_create", MPI_Op_create(pick_most, 1, &largest));
+}
+
+__attribute__((visibility("default"))) gp_transport *gp_mpi_open(char *why, size_t size) {
+    mpi = (gp_transport){.version = GP_TRANSPORT_VERSION,
+                         .group = group,
+                         .send = send,
+                         .receive = receive,
+                         .start = start,
+                         .test = test,
+                         .cancel = cancel,
+                         .close = close_job};
+    gp_mpi_version(mpi.engine, sizeof mpi.engine);
+    if (join_job()) return &mpi;
+    snprintf(why, size, "%s", mpi.error);
+    return NULL;
+}

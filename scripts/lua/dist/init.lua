@@ -1,0 +1,153 @@
+--!plain
+-- dist: many processes, started by mpirun, srun or `gpush run`, that compute one thing together.
+-- Ranks count from 0, as in MPI. Names are those of torch.distributed. Loaded on first use; MPI,
+-- when the first of its functions or dist.rank or dist.size is read.
+local gpush, dist, folder, _, _, declared = ...
+local scripts = folder:match "^(.*)/"
+local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
+local core = debug.getregistry()["gpush.dist"]
+
+-- ---- the job ----
+
+local joined
+local function join()
+    if joined then return end
+    core.open()
+    joined = true
+end
+
+local fields = { rank = core.rank, size = core.size, engine = core.engine }
+local meta = getmetatable(dist)
+local find = meta.__index
+function meta.__index(t, name)
+    local get = fields[name]
+    if not get then return find(t, name) end
+    join()
+    return get()
+end
+function meta.__newindex(t, name, value)
+    if fields[name] then raise("dist.%s: cannot be set", name) end
+    rawset(t, name, value)
+end
+
+function dist.init(timeout)
+    if not (timeout > 0 and timeout < 1e6) then
+        raise("dist.init: option 'timeout': expected seconds above 0, got %s", timeout)
+    end
+    core.timeout(timeout)
+    join()
+end
+
+-- ---- groups ----
+
+local Group = { __name = "group" }
+Group.__index = Group
+function Group:__tostring()
+    return ("group of ranks %s"):format(table.concat(self.ranks, ", "))
+end
+
+-- The number of a group; that of all ranks without one.
+local function number(name, group)
+    join()
+    if group == nil then return 0 end
+    if getmetatable(group) ~= Group then
+        raise("%s: option 'group': expected what dist.group returned, got a %s", name, type(group))
+    end
+    if not group.number then raise("%s: rank %d is not in the %s", name, core.rank(), group) end
+    return group.number
+end
+
+local function whole(name, x)
+    if math.type(x) == "integer" then return x end
+    raise("%s: expected ranks, got %s", name, tostring(x))
+end
+
+function dist.group(ranks)
+    join()
+    local size = core.size()
+    -- compared before MPI is asked, which would wait for ranks that ask for something else
+    local mine = gpush.zeros(size, { dtype = "i64" })
+    if #ranks > size then raise("dist.group: %d ranks (the job has %d)", #ranks, size) end
+    for i, r in ipairs(ranks) do mine[i] = whole("dist.group", r) + 1 end
+    local all = core.run("dist.group", "dist_all_gather", 0, mine, nil, nil, "new", false)
+    all = all:reshape(size, size):tolist()
+    for r = 2, size do
+        for i = 1, size do
+            if all[r][i] ~= all[1][i] then
+                raise("dist.group: ranks differ: number %d of the list is %d on rank 0, and %d on "
+                    .. "rank %d", i, all[1][i] - 1, all[r][i] - 1, r - 1)
+            end
+        end
+    end
+    local n, at = core.group(ranks), nil
+    for i, r in ipairs(ranks) do if r == core.rank() then at = i - 1 end end
+    return setmetatable({ number = n, size = #ranks, rank = at,
+        ranks = table.move(ranks, 1, #ranks, 1, {}) }, Group)
+end
+
+-- ---- collectives ----
+
+-- Each queues on the device's communication stream. Without async what follows comes after it: on
+-- the cpu the host waits (why = collective). With async it gives a future.
+local function run(name, ...) return core.run("dist." .. name, "dist_" .. name, ...) end
+
+local function is_root(group, root)
+    return (root or 0) == core.rank() and "new" or "none"
+end
+
+function dist.all_reduce(x, op, group, async)
+    return run("all_reduce", number("dist.all_reduce", group), x, op, nil, "new", async)
+end
+function dist.all_reduce_(x, op, group, async)
+    return run("all_reduce", number("dist.all_reduce_", group), x, op, nil, "in place", async)
+end
+function dist.reduce(x, root, op, group, async)
+    local g = number("dist.reduce", group)
+    return run("reduce", g, x, op, root, is_root(group, root), async, "root")
+end
+function dist.broadcast(x, root, group, async)
+    return run("broadcast", number("dist.broadcast", group), x, nil, root, "new", async, "root")
+end
+function dist.broadcast_(x, root, group, async)
+    return run("broadcast", number("dist.broadcast_", group), x, nil, root, "in place", async,
+        "root")
+end
+function dist.all_gather(x, group, async)
+    return run("all_gather", number("dist.all_gather", group), x, nil, nil, "new", async)
+end
+function dist.reduce_scatter(x, op, group, async)
+    return run("reduce_scatter", number("dist.reduce_scatter", group), x, op, nil, "new", async)
+end
+function dist.all_to_all(x, group, async)
+    return run("all_to_all", number("dist.all_to_all", group), x, nil, nil, "new", async)
+end
+function dist.gather(x, root, group, async)
+    local g = number("dist.gather", group)
+    return run("gather", g, x, nil, root, is_root(group, root), async, "root")
+end
+function dist.scatter(x, root, group, async)
+    return run("scatter", number("dist.scatter", group), x, nil, root, "new", async, "root")
+end
+function dist.send(x, to, group, async)
+    return run("send", number("dist.send", group), x, nil, to, "none", async, "dst")
+end
+function dist.recv(x, from, group, async)
+    return run("recv", number("dist.recv", group), x, nil, from, "in place", async, "src")
+end
+
+function dist.barrier(group)
+    core.run("dist.barrier", "dist_all_reduce", number("dist.barrier", group),
+        gpush.zeros({}, { dtype = "u8" }), "max", nil, "none", false)
+end
+
+local G <const> = ", any? group, bool async=false"
+declared(dist, "dist.", {
+    init = "float timeout=60", group = "list ranks", barrier = "any? group",
+    all_reduce = "tensor x, str op=\"sum\"" .. G, all_reduce_ = "tensor x, str op=\"sum\"" .. G,
+    reduce = "tensor x, int root=0, str op=\"sum\"" .. G,
+    broadcast = "tensor x, int root=0" .. G, broadcast_ = "tensor x, int root=0" .. G,
+    all_gather = "tensor x" .. G, reduce_scatter = "tensor x, str op=\"sum\"" .. G,
+    all_to_all = "tensor x" .. G, gather = "tensor x, int root=0" .. G,
+    scatter = "tensor x, int root=0" .. G, send = "tensor x, int dst" .. G,
+    recv = "tensor x, int src" .. G,
+})

@@ -1,0 +1,247 @@
+/* The job: how it is joined, its groups, its communication streams, and its end. */
+#include "tensor/dist/dist.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tensor/device/thread.h"
+#include "tensor/dist/world.h"
+#include "tensor/error.h"
+
+gp_world gp_the_world = {.size = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .timeout = 60, .ngroups = 0};
+static gp_world *const w = &gp_the_world;
+
+int gp_dist_rank(void) { return w->rank; }
+int gp_dist_size(void) { return w->size; }
+double gp_dist_timeout(void) { return w->timeout; }
+void gp_dist_set_timeout(double seconds) { w->timeout = seconds; }
+const char *gp_dist_engine(void) { return w->transport ? w->transport->engine : NULL; }
+
+/* ---- joining ---- */
+
+/* The number of processes that a launcher says it has started; 1 without one. */
+static int launched(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS",
+                                        "SLURM_STEP_NUM_TASKS"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *text = getenv(names[i]);
+        int n = text ? atoi(text) : 0;
+        if (n > 0) return n;
+    }
+    return 1;
+}
+
+/* Room for the collectives of a group of n ranks; never given back. */
+static bool new_group(int n, const int *ranks, int comm_cpu, int comm_sim) {
+    if (w->ngroups == GP_MAX_GROUPS)
+        return gp_fail("dist.group: no more than %d groups", GP_MAX_GROUPS);
+    gp_group g = {.n = n, .rank = -1, .comm = {comm_cpu, comm_sim}};
+    size_t count = (size_t)n;
+    bool ok = (g.all = calloc(count, sizeof *g.all)) != NULL;
+    for (int i = 0; i < 2; i++)
+        ok = ok && (g.work[i] = calloc(2 * count, sizeof **g.work)) &&
+             (g.peer[i] = calloc(2 * count, sizeof **g.peer)) &&
+             (g.head[i] = calloc(count, sizeof **g.head));
+    if (!ok) return gp_fail("dist.group: out of memory");
+    for (int i = 0; i < n; i++) {
+        g.all[i] = ranks ? ranks[i] : i;
+        if (g.all[i] == w->rank) g.rank = i;
+    }
+    w->group[w->ngroups++] = g;
+    return true;
+}
+
+/* Equal where two processes see each other's ids: of one system, in one namespace. */
+static uint64_t place(void) {
+    char text[400] = "";
+    ssize_t n = readlink("/proc/self/ns/pid", text, 100);
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f && !fgets(text + (n > 0 ? n : 0), 100, f)) text[0] = 0;
+    if (f) fclose(f);
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+    for (const char *p = text; *p; p++) h = (h ^ (unsigned char)*p) * 0x100000001b3u;
+    return *text ? h : (uint64_t)w->rank; /* of none but itself */
+}
+
+/* Every rank says where it runs, and begins to wait for the others' last word. */
+static bool greet(void) {
+    struct hello {
+        uint64_t place;
+        int64_t pid;
+    } mine = {place(), getpid()}, *all = calloc((size_t)w->size, sizeof *all);
+    int n = 0, *work = calloc(2 * (size_t)w->size, sizeof *work);
+    gp_transport *t = w->transport;
+    w->peers = calloc((size_t)w->size, sizeof *w->peers);
+    if (!all || !work || !w->peers) return gp_fail("dist.init: out of memory");
+    bool ok = true;
+    for (int r = 0; r < w->size && ok; r++) {
+        w->peers[r].work = -1;
+        if (r == w->rank) continue;
+        work[n++] = t->receive(0, r, GP_TAG_HELLO, &all[r], sizeof *all);
+        work[n++] = t->send(0, r, GP_TAG_HELLO, &mine, sizeof mine);
+        w->peers[r].work = t->receive(0, r, GP_TAG_NOTE, &w->peers[r].note, sizeof(gp_note));
+        ok = work[n - 1] >= 0 && work[n - 2] >= 0 && w->peers[r].work >= 0;
+    }
+    if (!ok) return gp_fail("dist.init: %s", t->error);
+    ok = gp_dist_finish(&(gp_dist_call){.root = -1}, work, n, NULL);
+    for (int r = 0; r < w->size; r++)
+        w->peers[r].place = all[r].place, w->peers[r].pid = all[r].pid;
+    w->peers[w->rank].place = mine.place;
+    if (!ok) return false; /* the receives may still write there */
+    return free(all), free(work), true;
+}
+
+static gp_transport *load(int expected) {
+    char why[600] = "";
+    void *so = gp_mpi_plugin(why, sizeof why);
+    if (!so)
+        return gp_fail_null("dist: a launcher started %d processes, but the plug-in for MPI is not "
+                            "there (%s); install libopenmpi-dev and build gpush again",
+                            expected, why);
+    gp_mpi_open_fn *open = (gp_mpi_open_fn *)dlsym(so, "gp_mpi_open");
+    gp_transport *t = open ? open(why, sizeof why) : NULL;
+    if (!t) return gp_fail_null("dist: MPI does not start: %s", open ? why : "another version");
+    if (t->version != GP_TRANSPORT_VERSION)
+        return gp_fail_null("dist: the plug-in for MPI is of another version");
+    if (t->size != expected)
+        return gp_fail_null(
+            "dist: the launcher started %d processes, MPI (%s) sees %d: it is another MPI's "
+            "launcher, or Slurm needs srun --mpi=pmix",
+            expected, t->engine, t->size);
+    return t;
+}
+
+static bool join(void) {
+    int n = launched();
+    if (n == 1) return new_group(1, NULL, 0, 0);
+    gp_transport *t = load(n);
+    if (!t) return false;
+    int *all = calloc((size_t)n, sizeof *all);
+    if (!all) return gp_fail("dist.init: out of memory");
+    for (int i = 0; i < n; i++) all[i] = i;
+    w->rank = t->rank, w->size = t->size;
+    int sim = t->group(all, n);
+    free(all);
+    if (sim < 0) return gp_fail("dist.init: %s", t->error);
+    w->transport = t;
+    return new_group(n, NULL, 0, sim) && greet();
+}
+
+bool gp_dist_open(void) {
+    static enum { NEW, JOINED, FAILED } state;
+    static char why[1000];
+    if (state == NEW) {
+        state = join() ? JOINED : FAILED;
+        if (state == FAILED) snprintf(why, sizeof why, "%s", gp_error());
+    }
+    return state == JOINED || gp_fail("%s", why);
+}
+
+/* ---- groups ---- */
+
+bool gp_dist_is_group(int g) { return g >= 0 && g < w->ngroups; }
+int gp_dist_group_size(int g) { return w->group[g].n; }
+int gp_dist_group_rank(int g) { return w->group[g].rank; }
+int gp_dist_global(int g, int r) { return w->group[g].all[r]; }
+
+/* Whether the list names ranks, each once. */
+static bool check_ranks(const int *ranks, int n) {
+    if (n < 1) return gp_fail("dist.group: expected at least one rank");
+    for (int i = 0; i < n; i++) {
+        if (ranks[i] < 0 || ranks[i] >= w->size)
+            return gp_fail("dist.group: there is no rank %d (expected 0 to %d)", ranks[i],
+                           w->size - 1);
+        for (int k = 0; k < i; k++)
+            if (ranks[k] == ranks[i]) return gp_fail("dist.group: rank %d twice", ranks[i]);
+    }
+    return true;
+}
+
+int gp_dist_group(const int *ranks, int n) {
+    if (!gp_dist_open() || !check_ranks(ranks, n)) return -1;
+    gp_transport *t = w->transport;
+    if (!t) return new_group(n, ranks, 0, 0) ? w->ngroups - 1 : -1;
+    gp_lock(&w->lock);
+    int cpu = t->group(ranks, n), sim = cpu == -1 ? -1 : t->group(ranks, n);
+    gp_unlock(&w->lock);
+    if (cpu == -1 || sim == -1) return gp_fail("dist.group: %s", t->error), -1;
+    if (cpu == -2) return -2;
+    return new_group(n, ranks, cpu, sim) ? w->ngroups - 1 : -1;
+}
+
+/* ---- streams ---- */
+
+gp_stream *gp_dist_stream(gp_device *dev) {
+    static gp_stream *of[GP_MAX_DEVICES];
+    static gp_device
+        *first; /* the one whose collectives the others' of its kind would be mixed with */
+    if (!dev->vt->on_host) {
+        if (!first) first = dev;
+        if (first != dev)
+            return gp_fail_null("dist: a process has one device; its collectives were on %s, now "
+                                "on %s",
+                                first->name, dev->name);
+    }
+    if (!of[dev->slot] && (of[dev->slot] = gp_stream_acquire(dev)))
+        of[dev->slot]->collective = true;
+    return of[dev->slot];
+}
+
+/* ---- the end ---- */
+
+void gp_dist_look(void) {
+    for (int r = 0; r < w->size; r++) {
+        gp_peer *p = &w->peers[r];
+        if (r == w->rank || p->ended) continue;
+        if (p->work >= 0 && w->transport->test(p->work) == 1) p->work = -1, p->ended = true;
+        else if (p->place == w->peers[w->rank].place && kill((pid_t)p->pid, 0) && errno == ESRCH) {
+            p->ended = true;
+            snprintf(p->note.text, sizeof p->note.text, "its process was killed");
+        }
+    }
+}
+
+void gp_dist_abandon(const char *why) {
+    if (!w->transport || atomic_load(&w->abandoned)) return;
+    snprintf(w->why, sizeof w->why, "%s", why);
+    atomic_store(&w->abandoned, true);
+}
+
+/* Whether all other ranks have said their last word by then; 0: without a limit. A rank that was
+ * killed has said none. */
+static bool all_ended(double until) {
+    bool all = false;
+    while (!all && !gp_interrupted && (!until || gp_now() < until)) {
+        all = true;
+        gp_lock(&w->lock);
+        gp_dist_look();
+        for (int r = 0; r < w->size; r++) all = all && (r == w->rank || w->peers[r].ended);
+        gp_unlock(&w->lock);
+        if (!all) nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+    }
+    for (int r = 0; r < w->size && all; r++) all = r == w->rank || w->peers[r].work < 0;
+    return all;
+}
+
+/* MPI_Finalize waits for every rank: it is called where all have come this far. */
+void gp_dist_end(void) {
+    static gp_note mine; /* read until the program is gone */
+    static bool done;
+    gp_transport *t = w->transport;
+    if (!t || done) return;
+    done = true;
+    bool failed = atomic_load(&w->abandoned) || *w->broken;
+    mine.failed = failed;
+    snprintf(mine.text, sizeof mine.text, "%s", w->why);
+    gp_lock(&w->lock);
+    for (int r = 0; r < w->size; r++)
+        if (r != w->rank) t->send(0, r, GP_TAG_NOTE, &mine, sizeof mine);
+    gp_unlock(&w->lock);
+    if (!w->in_use && all_ended(failed ? gp_now() + w->timeout : 0)) t->close();
+}

@@ -1,0 +1,70 @@
+/* Many processes: the job that a launcher (mpirun, srun) started, its groups of ranks, and the
+ * streams on which their collectives are queued. The transport is MPI, in a plug-in that is opened
+ * on first use; a process that no launcher started is a job of one, and needs none.
+ *
+ * Ranks count from 0, as MPI and the launchers count them: a rank is a name. Groups are numbers, 0
+ * for all ranks. Functions that fail return false, or a negative number, with a message. */
+#ifndef GP_DIST_H
+#define GP_DIST_H
+
+#include "tensor/dist/transport.h"
+#include "tensor/op.h"
+
+enum { GP_MAX_GROUPS = 64 };
+
+/* Joins the job, once; every rank calls it. Waits for MPI to start, not for a device. */
+bool gp_dist_open(void);
+/* Those of this process; 0 and 1 before gp_dist_open. */
+int gp_dist_rank(void);
+int gp_dist_size(void);
+/* Name and version of the transport; NULL in a job of one. Static. */
+const char *gp_dist_engine(void);
+/* Seconds after which a rank that does not come is an error; 60 until set. */
+double gp_dist_timeout(void);
+void gp_dist_set_timeout(double seconds);
+
+/* A group of n ranks of all, which every rank of the job makes in the same order. Blocks until all
+ * have come. -2 where this process is not in it. */
+int gp_dist_group(const int *ranks, int n);
+bool gp_dist_is_group(int group);
+/* Of a group: its size, this process's rank in it, and the rank of all that its rank r is. */
+int gp_dist_group_size(int group);
+int gp_dist_group_rank(int group);
+int gp_dist_global(int group, int r);
+
+/* The stream of dev on which collectives are queued, in the order of their calls. Held until the
+ * program ends. NULL where there is none left. */
+gp_stream *gp_dist_stream(gp_device *dev);
+
+/* ---- for kernels, on the worker of that stream ---- */
+
+/* What a rank calls, compared with the others' before data is sent. */
+typedef struct gp_dist_call {
+    const gp_call *call; /* name and line, for messages */
+    const gp_array *x;   /* whose dtype and shape must be the others' */
+    const char *how;     /* the reduction, or "" */
+    int group, root;     /* root: -1 for none */
+} gp_dist_call;
+
+/* Waits until all ranks of the group have made the same call. False, on every rank, where they
+ * differ; where one has ended or has not come within the timeout. */
+bool gp_dist_meet(const gp_dist_call *d);
+/* Runs a collective to its end, after gp_dist_meet. */
+bool gp_dist_run(const gp_dist_call *d, const gp_wire *w);
+/* Sends bytes to root, a copy: returns at once. Receives from root what was sent with the same
+ * dtype and shape. */
+bool gp_dist_send(const gp_dist_call *d, const void *p, size_t bytes);
+bool gp_dist_receive(const gp_dist_call *d, void *p, size_t bytes);
+
+/* ---- the end ---- */
+
+/* The script has failed with that message: calls that are under way end. */
+void gp_dist_abandon(const char *why);
+/* Tells the other ranks that this one ends, waits for theirs, and ends MPI. The program calls it
+ * last. */
+void gp_dist_end(void);
+
+/* The plug-in, opened on demand; NULL with the reason in why. For the doctor, too. */
+void *gp_mpi_plugin(char *why, size_t size);
+
+#endif

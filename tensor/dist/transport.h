@@ -1,0 +1,71 @@
+/* What the plug-in libgpush_mpi.so does for the program: it moves bytes between the ranks of a job
+ * by MPI, and starts MPI's collectives. Nothing here blocks but `open`, `group` and `close`: work
+ * is started, and tested until it is done. The program calls one function at a time. */
+#ifndef GP_TRANSPORT_H
+#define GP_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tensor/dtype.h"
+
+/* Collectives of MPI. */
+typedef enum gp_wire_kind {
+    GP_WIRE_all_reduce,
+    GP_WIRE_reduce,
+    GP_WIRE_broadcast,
+    GP_WIRE_all_gather,
+    GP_WIRE_reduce_scatter,
+    GP_WIRE_all_to_all,
+    GP_WIRE_gather,
+    GP_WIRE_scatter,
+    GP_WIRE_KINDS
+} gp_wire_kind;
+
+/* How elements of several ranks become one. The smallest and the largest of NaN and a number is
+ * NaN. */
+typedef enum gp_wire_op { GP_WIRE_SUM, GP_WIRE_PROD, GP_WIRE_MIN, GP_WIRE_MAX } gp_wire_op;
+
+/* One collective: contiguous elements in host memory, which must stay until it is done. */
+typedef struct gp_wire {
+    gp_wire_kind kind;
+    gp_wire_op op;   /* of the kinds that reduce */
+    gp_dtype dtype;  /* of them: neither f16 nor bf16 */
+    int root;        /* a rank of the group */
+    const void *out; /* what this rank gives; of broadcast: NULL, and in holds both */
+    void *in;        /* what it gets; not used elsewhere than on root, of reduce and gather */
+    int count; /* elements that one rank gives (all_reduce, reduce, broadcast, all_gather, gather),
+                  or gets from one rank (reduce_scatter, all_to_all, scatter) */
+} gp_wire;
+
+enum { GP_TRANSPORT_VERSION = 1, GP_TRANSPORT_FAILED = -1 };
+
+/* Groups are numbers, 0 for all ranks; ranks are those of the group. Work is a number, too, of 0 or
+ * more; GP_TRANSPORT_FAILED with the reason in `error`. */
+typedef struct gp_transport {
+    int version;      /* first, in every version of this struct */
+    char engine[256]; /* MPI's name and version */
+    char error[512];  /* of the last call that failed */
+    int rank, size;   /* of this process, among all */
+    /* The group of `n` ranks of all, in that order. Every rank calls it with the same list; -2
+     * where this one is not in it. */
+    int (*group)(const int *ranks, int n);
+    int (*send)(int group, int to, int tag, const void *p, size_t bytes);
+    int (*receive)(int group, int from, int tag, void *p, size_t bytes);
+    int (*start)(int group, const gp_wire *w);
+    /* 1: done, and its number is free; 0: not yet; -1: failed. */
+    int (*test)(int work);
+    /* Ends a `receive` that nothing came for. */
+    void (*cancel)(int work);
+    /* Ends MPI: every rank calls it, and nothing after it. */
+    void (*close)(void);
+} gp_transport;
+
+/* The plug-in's export gp_mpi_open: joins the job that the launcher started, once. NULL with the
+ * reason in why. */
+typedef gp_transport *gp_mpi_open_fn(char *why, size_t size);
+/* And gp_mpi_version: MPI's name and version, without starting it. */
+typedef void gp_mpi_version_fn(char *text, size_t size);
+
+#endif

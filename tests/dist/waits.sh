@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Whom a collective keeps waiting: the host only where it needs the result, and then it is on the
+# record as "collective", with the line.
+. "$(dirname "$0")/../support/tap.sh"
+. "$(dirname "$0")/../support/dist.sh"
+cd "$HOME" || exit 1
+cat >x.lua <<'E2'
+dist.init()
+local x = ones(100000)
+dist.barrier()
+sync.reset()
+local y = dist.all_reduce(x)
+local function ledger()
+    local list = {}
+    for _, l in ipairs(sync.lines()) do
+        list[#list + 1] = ("%s:%d %s"):format(l.file, l.line, l.why)
+    end
+    return table.concat(list, ", ")
+end
+print("blocking", ledger())
+sync.reset()
+local f = dist.all_reduce(x, {async = true})
+local t = clock()
+while clock() - t < 0.3 do end
+print("done", f:done()) -- progress while Lua computes
+y = wait(f)
+print("async", ledger())
+sync.reset()
+f = dist.all_reduce(x, {async = true})
+y = wait(f)
+print("waited", ledger())
+local s = ones(100000, {device = "sim"})
+synchronize()
+sync.reset()
+y = dist.all_reduce(s) + 1
+print("sim", ledger())
+print("value", y[1]:item())
+print("advice", (sync.report(false):match "async = true"))
+print("error", sync.error(function() return select(2, pcall(dist.all_reduce, x)) end))
+E2
+ranks 2 x.lua
+tap_is "$status $(head -c 300 err)" "0 " "it runs"
+is() { tap_is "$(grep -c "^$1" out)" 2 "$2"; }
+is $'blocking\tx.lua:5 collective$' "on the cpu the host waits, at the collective's line"
+is $'done\ttrue$' "a queued one is done while Lua computes"
+is $'async\t$' "and then wait does not wait"
+is $'waited\tx.lua:23 collective$' "waiting early does, at wait's line"
+is $'sim\t$' "on sim the host does not wait"
+is $'value\t3.0' "ops after it follow it"
+tap_is "$(grep -c 'error.*would wait' out)" 2 "error mode refuses"
+tap_done

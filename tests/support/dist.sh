@@ -1,0 +1,22 @@
+# Programs of several ranks, for tests in bash: source it after tap.sh.
+# shellcheck shell=bash
+command -v mpirun >/dev/null 2>&1 || tap_skip_all "there is no mpirun"
+[ -e "$GPUSH_BUILD/lib/libgpush_mpi.so" ] || tap_skip_all "the plug-in for MPI was not built"
+# tests run at the same time as others, on few processors: a rank that waits gives its one away
+export OMPI_MCA_mpi_yield_when_idle=1
+
+# ranks N SCRIPT [ARGS]: runs it in N processes, at most 100 s; stdout in out, stderr in err, and
+# how long it took in seconds.
+ranks() {
+    local n=$1 begin=$EPOCHREALTIME
+    shift
+    timeout -k 5 100 "$GPUSH_BUILD/gpush" run -n "$n" "$@" >out 2>err </dev/null
+    status=$?
+    seconds=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')
+}
+
+# says PATTERN NAME: stderr has a line that matches the extended regular expression.
+says() {
+    grep -Eq -- "$1" err
+    tap_ok $? "$2" "$(head -c 2000 err)"
+}

@@ -82,7 +82,7 @@ void gp_shell_put(FILE *out, const char *text) {
 }
 
 void gp_shell_message(const char *msg) {
-    if (progname) lua_writestringerror("%s: ", progname);
+    if (progname) fprintf(stderr, "%s: ", progname);
     gp_shell_put(stderr, msg);
 }
 

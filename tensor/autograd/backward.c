@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tensor/autocast.h"
+#include "tensor/autograd/after.h"
 #include "tensor/autograd/anomaly.h"
 #include "tensor/autograd/grad.h"
 #include "tensor/capture/capture.h"
@@ -25,6 +26,7 @@ typedef struct walk {
     gp_leaf *leaves;               /* with something pending */
     gp_srcloc loc;                 /* the forward line of the last step */
     uint64_t used[GP_MAX_DEVICES]; /* by slot: streams other than the caller's that ran a step */
+    uint64_t mark;                 /* of the nodes whose edges are counted; 0: none are */
     bool others, joined;           /* whether there are any; join_streams' result */
     gp_vjp v;                      /* tensors made during the step */
 } walk;
@@ -294,6 +296,59 @@ static bool run_rule(walk *w, gp_node *n) {
     return ok;
 }
 
+/* Runs the hooks of a leaf whose gradient is complete, and gives it to the leaf's watcher. */
+static bool tell(walk *w, gp_leaf *l) {
+    gp_tensor *g = run_hooks(w, l->hooks, 0, l->pending);
+    if (!g) return false;
+    gp_tensor_ref(g);
+    gp_tensor_unref(l->pending);
+    l->pending = g;
+    l->told = true;
+    gp_srcloc_set_forward((gp_srcloc){0});
+    return l->watch->ready(l->watcher, g, &l->taken);
+}
+
+/* Counts, for each leaf that the walk may reach, the inputs that can give it a gradient, where
+ * somebody watches a leaf. False when out of memory. */
+static bool count_edges(walk *w) {
+    static _Thread_local uint64_t walks;
+    w->mark = 0;
+    if (!atomic_load_explicit(&gp_grad_watched, memory_order_relaxed) || w->opts->inputs)
+        return true;
+    int n = 0, cap = w->n + 64;
+    gp_node **stack = malloc((size_t)cap * sizeof *stack), **more;
+    w->mark = ++walks;
+    for (int i = 0; stack && i < w->n; i++) stack[n++] = w->heap[i], w->heap[i]->mark = w->mark;
+    while (stack && n) {
+        gp_node *at = stack[--n];
+        if (n + at->nin > cap) {
+            cap = 2 * (n + at->nin);
+            if (!(more = realloc(stack, (size_t)cap * sizeof *stack))) break;
+            stack = more;
+        }
+        for (int i = 0; i < at->nin; i++) {
+            gp_leaf *l = at->in[i].leaf;
+            gp_node *next = at->in[i].node;
+            if (!at->in[i].need) continue;
+            if (l && l->mark != w->mark) l->mark = w->mark, l->edges = 0;
+            if (l) l->edges++;
+            else if (next && next->mark != w->mark) next->mark = w->mark, stack[n++] = next;
+        }
+    }
+    free(stack);
+    return (stack && !n) || gp_fail("backward: out of memory");
+}
+
+/* n was walked: tells who waits for leaves that only it could still add to. */
+static bool leave_leaves(walk *w, gp_node *n) {
+    bool ok = true;
+    for (int i = 0; w->mark && i < n->nin; i++) {
+        gp_leaf *l = n->in[i].need ? n->in[i].leaf : NULL;
+        if (l && --l->edges == 0 && l->watch && l->pending && !l->told) ok = ok && tell(w, l);
+    }
+    return ok;
+}
+
 /* Runs one node on the stream of its forward, so that what was forked overlaps here, too: hooks,
  * the rule's function, its gradients passed on. Then what it saved is freed unless the graph is
  * retained; `freed` refuses a second walk through it. */
@@ -308,7 +363,7 @@ static bool step(walk *w, gp_node *n) {
     bool ok = run_rule(w, n);
     gp_stream_set_current(was);
     if (ok && !w->opts->retain) gp_node_free_saved(n);
-    return ok;
+    return ok && leave_leaves(w, n);
 }
 
 /* ---- the walk ---- */
@@ -370,8 +425,9 @@ static bool add_grad(gp_leaf *l, gp_tensor *g, bool create) {
 
 /* The sum of a leaf's gradients becomes its grad (is added to it), or is captured for grad(). */
 static bool settle_leaf(walk *w, gp_leaf *l) {
-    gp_tensor *g = run_hooks(w, l->hooks, 0, l->pending);
+    gp_tensor *g = l->told ? l->pending : run_hooks(w, l->hooks, 0, l->pending);
     const gp_backward_opts *o = w->opts;
+    if (l->taken) return true;
     bool wanted = !o->inputs;
     if (!g) return false;
     for (int i = 0; !wanted && i < o->ninputs; i++)
@@ -385,12 +441,15 @@ static bool settle_leaf(walk *w, gp_leaf *l) {
 
 /* Called after the walk. ok false: discards the gradients. */
 static bool settle_leaves(walk *w, bool ok) {
+    for (gp_leaf *l = w->leaves; l && ok && !w->opts->inputs; l = l->next)
+        if (l->watch && !l->told) ok = tell(w, l);
     while (w->leaves) {
         gp_leaf *l = w->leaves;
         w->leaves = l->next;
         if (ok) ok = settle_leaf(w, l);
         gp_tensor_unref(l->pending);
         l->pending = NULL;
+        l->told = l->taken = false;
         gp_leaf_unref(l);
     }
     drop_pool(&w->v);
@@ -410,12 +469,14 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
     memset(w.used, 0, sizeof w.used);
     w.v.pool = w.v.first, w.v.npool = 0, w.v.cap = GP_POOL;
     w.v.failed = false;
+    gp_walk_begin();
     int off = gp_no_grad;
     bool apart = gp_grads_apart;
     gp_no_grad = opts->create ? 0 : 1;
     gp_grads_apart = opts->inputs != NULL;
     gp_autocast_pause(); /* gradients have the dtypes of the forward's ops */
     for (int i = 0; i < n && ok; i++) ok = start(&w, roots[i], grads ? grads[i] : NULL);
+    ok = ok && count_edges(&w);
     while (w.n) {
         gp_node *top = pop(&w);
         ok = ok && !gp_thread_stopped() && step(&w, top);
@@ -427,6 +488,7 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
     ok = ok && join_streams(&w);
     ok = settle_leaves(&w, ok);
     gp_srcloc_set_forward((gp_srcloc){0});
+    ok = gp_walk_end(ok);
     gp_no_grad = off;
     gp_grads_apart = apart;
     gp_autocast_resume();

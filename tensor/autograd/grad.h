@@ -113,6 +113,10 @@ typedef struct gp_backward_opts {
  * the leaves' grad, or into opts->out. False with a message; leaves keep what they had. */
 bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
                  const gp_backward_opts *opts);
+/* Calls fn once the walk under way on this thread is over, and its gradients are in their leaves;
+ * ok: whether it succeeded. Where fn returns false, with a message, gp_backward fails. False, doing
+ * nothing, where there is no walk, or another fn. */
+bool gp_backward_after(bool (*fn)(void *ctx, bool ok), void *ctx);
 /* Whether the walk under way has opts->inputs: leaves keep what they have. */
 extern _Thread_local bool gp_grads_apart;
 #endif

@@ -10,7 +10,7 @@
 #include "tensor/autograd/grad.h"
 #include "tensor/fuse/program.h"
 
-_Atomic bool gp_grad_live;
+_Atomic bool gp_grad_live, gp_grad_watched;
 _Thread_local int gp_no_grad;
 
 static _Thread_local uint64_t count; /* of nodes: the order of their creation */

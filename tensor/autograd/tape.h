@@ -36,14 +36,28 @@ typedef struct gp_grad_hook {
     void *ctx;
 } gp_grad_hook;
 
+/* Who wants a leaf's gradient while the walk goes on. */
+typedef struct gp_leaf_watch {
+    /* Called in backward with the gradient, after the leaf's hooks, as soon as no node is left that
+     * could add to it; at the latest when all nodes were walked. g is borrowed. Sets *taken where
+     * the leaf is not to accumulate it. False with a message: the walk fails. */
+    bool (*ready)(void *watcher, gp_tensor *g, bool *taken);
+    void (*drop)(void *watcher);
+} gp_leaf_watch;
+
 /* Where gradients of a tensor accumulate: a tensor made with requires_grad, or one whose
  * retain_grad was called. Tensors and edges share it. */
 struct gp_leaf {
     int refs;
-    gp_tensor *grad;    /* NULL: none yet */
+    int edges;       /* of a watched leaf: inputs of this walk's nodes that may still give it one */
+    uint64_t mark;   /* the walk in which edges counts */
+    gp_tensor *grad; /* NULL: none yet */
     gp_tensor *pending; /* during backward */
     gp_leaf *next;      /* list of the leaves with something pending */
     gp_grad_hook *hooks;
+    const gp_leaf_watch *watch; /* NULL: nobody waits for it */
+    void *watcher;
+    bool told, taken; /* in this walk: watch->ready was called; it takes the gradient */
 };
 
 /* A tensor argument of a recorded op. */
@@ -74,10 +88,11 @@ typedef struct gp_output {
 struct gp_node {
     int refs;
     bool queued, freed;
-    bool walked;  /* a backward has passed */
-    bool small;   /* of the size of tape.c's spare nodes */
-    bool nan;     /* a result was NaN when recorded under detect_anomaly */
-    uint64_t seq; /* per thread: a node comes after those of its inputs */
+    bool walked;   /* a backward has passed */
+    bool small;    /* of the size of tape.c's spare nodes */
+    bool nan;      /* a result was NaN when recorded under detect_anomaly */
+    uint64_t mark; /* the walk that has counted its inputs' edges */
+    uint64_t seq;  /* per thread: a node comes after those of its inputs */
     const gp_op *op;
     const gp_rule *rule;
     gp_stream *stream; /* of the forward op, and of its backward; NULL: no output yet */
@@ -96,6 +111,8 @@ struct gp_node {
 
 /* Set once a tensor with requires_grad exists: until then no op checks for it. */
 extern _Atomic bool gp_grad_live;
+/* Set once a leaf has a watcher: until then backward does not count edges. */
+extern _Atomic bool gp_grad_watched;
 /* no_grad: nothing is recorded on this thread while it is above 0. */
 extern _Thread_local int gp_no_grad;
 

@@ -117,9 +117,16 @@ static gp_transport *load(int expected) {
     return t;
 }
 
+/* The launcher joins what all ranks write: whole lines stay whole. */
+static void write_lines(void) {
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    setvbuf(stderr, NULL, _IOLBF, 0);
+}
+
 static bool join(void) {
     int n = launched();
     if (n == 1) return new_group(1, NULL, 0, 0);
+    write_lines();
     gp_transport *t = load(n);
     if (!t) return false;
     int *all = calloc((size_t)n, sizeof *all);

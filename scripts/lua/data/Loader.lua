@@ -15,6 +15,8 @@
 -- prefetch   batches that are under way or ready at most; by default one more
 --            than workers, at least 2
 -- drop_last  leaves out a last batch that is not full
+-- sampler    "distributed": each rank of dist takes every size-th sample of one order, all as many:
+--            the first samples fill up the last round, or drop_last leaves it out; seed is rank 0's
 -- collate    function(samples): makes a batch of a list of samples; by default
 --            tensors are stacked, numbers and booleans become tensors, strings
 --            lists, tables tables of these
@@ -35,7 +37,7 @@ Loader.__index = Loader
 local defaults = { batch = 1, shuffle = false, workers = 0, drop_last = false, pin = false }
 local check_fields = debug.getregistry()["gpush.check_fields"]
 local names = "any dataset, any batch, any shuffle, any workers, any prefetch, any drop_last, \z
-    any collate, any seed, any pin, any device"
+    any collate, any seed, any pin, any device, any sampler"
 
 local function fail(...) data.raise("data.Loader: " .. string.format(...)) end
 
@@ -58,6 +60,9 @@ local function check_options(o)
     check("workers", o.workers, 0, 64)
     check("prefetch", o.prefetch, 1, 1 << 16)
     if o.seed ~= nil then check("seed", o.seed, math.mininteger, math.maxinteger) end
+    if o.sampler ~= nil and o.sampler ~= "distributed" then
+        fail("option 'sampler': expected \"distributed\", got %s", tostring(o.sampler))
+    end
     if o.collate ~= nil and type(o.collate) ~= "function" then
         fail("option 'collate' is a %s (expected a function)", type(o.collate))
     end
@@ -106,6 +111,37 @@ local function order(size, shuffle, seed, epoch)
     end
 end
 
+-- The samples of a rank of n, from 0: every nth of the order, as many as every other rank's.
+local function part_of(next_index, size, rank, n, drop_last)
+    local rounds = drop_last and size // n or (size + n - 1) // n
+    local i, at, first = 0, 0, {}
+    local function take()
+        at = at + 1
+        if at > size then return first[(at - size - 1) % size + 1] end
+        local index = next_index()
+        if at < n then first[at] = index end
+        return index
+    end
+    return function()
+        if i == rounds then return nil end
+        i = i + 1
+        local mine
+        for r = 0, n - 1 do
+            local index = take()
+            if r == rank then mine = index end
+        end
+        return mine
+    end
+end
+
+-- The number of samples in a pass of this process.
+local function samples(self)
+    local size = data.size(self.dataset, "data.Loader")
+    if not self.sampler then return size end
+    local n = gpush.dist.size
+    return self.drop_last and size // n or (size + n - 1) // n
+end
+
 local function to_device(device, v)
     if gpush.is_tensor(v) then return v:to(device, { non_blocking = true }) end
     if type(v) ~= "table" or getmetatable(v) ~= nil then return v end
@@ -125,8 +161,11 @@ local function start_pass(self, ...)
         fail("a pass takes no arguments; in a loop write for step, … in loader() do, with brackets")
     end
     self.epoch = self.epoch + 1
-    local next_index = order(data.size(self.dataset, "data.Loader"), self.shuffle, self.seed,
-        self.epoch)
+    local size = data.size(self.dataset, "data.Loader")
+    local next_index = order(size, self.shuffle, self.seed, self.epoch)
+    if self.sampler then
+        next_index = part_of(next_index, size, gpush.dist.rank, gpush.dist.size, self.drop_last)
+    end
     local source, make = data.source(self.dataset)
     local team = loader.start { workers = self.workers, prefetch = self.prefetch, pin = self.pin,
         stacked = not self.collate, seed = self.seed, epoch = self.epoch,
@@ -168,7 +207,7 @@ end
 Loader.__call = start_pass
 
 function Loader:__len()
-    local size = data.size(self.dataset, "data.Loader")
+    local size = samples(self)
     return self.drop_last and size // self.batch or (size + self.batch - 1) // self.batch
 end
 
@@ -206,6 +245,9 @@ local function new(first, options)
     check_options(o)
     if o.device then o.pin = o.pin or gpush.empty(0, { device = o.device }).device ~= "cpu" end
     o.seed = o.seed or loader.seed()
+    if o.sampler then
+        o.seed = gpush.dist.broadcast(gpush.tensor { o.seed }, 0):item()
+    end
     o.epoch = 0
     return setmetatable(o, Loader)
 end

@@ -305,3 +305,4 @@ for file, names in pairs {
     for name in names:gmatch "%S+" do homes[name] = file end
 end
 homes.utils = "utils"
+homes.parallel = "parallel"

@@ -86,4 +86,24 @@ return {
         waits = WAITS,
         raises = "a tensor of another shape or dtype; a rank that has ended, or sends nothing \z
             within dist.init's timeout", see = "dist.send" },
+    ["nn.parallel"] = { text = "A model trained by several processes: DistributedDataParallel.",
+        see = "nn.parallel.DistributedDataParallel, dist" },
+    ["nn.parallel.DistributedDataParallel"] = {
+        call = "nn.parallel.DistributedDataParallel(model [, {bucket = \"25MB\", group =}])",
+        text = "model, of which each rank trains a copy on its own part of every batch. It starts \z
+            with rank 0's parameters and buffers. In backward gradients become their mean over \z
+            ranks, in buckets that are sent as soon as they are complete, while backward goes on. \z
+            A parameter that some ranks do not use counts as zeros there; buffers are rank 0's at \z
+            each forward. In a job of one it is the model. model.module is the model itself.",
+        options = "bucket: bytes of gradients that are sent together, as \"25MB\"; group: what \z
+            dist.group made; all ranks without it",
+        shapes = "what the model takes",
+        raises = "models whose tensors differ between ranks, with the first one that does",
+        example = "nn.parallel.DistributedDataParallel(nn.Linear(2, 3))(ones(1, 2)).shape[2]\n\z
+            --> 3",
+        see = "dist.all_reduce, data.Loader, nn.parallel.DistributedDataParallel.no_sync" },
+    ["nn.parallel.DistributedDataParallel.no_sync"] = { call = "ddp:no_sync(fn, …)",
+        text = "Runs fn, whose backwards add up gradients on each rank without sending them; the \z
+            next backward outside averages the sums.",
+        see = "nn.parallel.DistributedDataParallel" },
 }

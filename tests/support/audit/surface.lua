@@ -6,7 +6,7 @@ local S = {}
 
 S.areas = { "sync", "sim", "profile", "json", "npy", "npz", "image", "safetensors", "autograd",
     "checkpoint", "data", "data.transforms",
-    "nn", "nn.init", "nn.utils", "optim", "optim.lr", "amp", "cuda", "dist" }
+    "nn", "nn.init", "nn.utils", "nn.parallel", "optim", "optim.lr", "amp", "cuda", "dist" }
 
 S.objects = {
     tensor = "leaf():sum()", stream = "stream 'sim'", event = "stream('sim'):record()",
@@ -108,6 +108,7 @@ S.calls = {
     ["optim.lr.StepLR"] = "sgd(), 2",
     ["optim.lr.ChainedScheduler"] = "{optim.lr.StepLR(sgd(), 2)}",
     ["optim.clip_grad_norm_"] = "{leaf()}, 1", ["optim.clip_grad_value_"] = "{leaf()}, 1",
+    ["nn.parallel.DistributedDataParallel"] = "nn.Linear(2, 3)",
     ["nn.utils.clip_grad_norm_"] = "{leaf()}, 1", ["nn.utils.clip_grad_value_"] = "{leaf()}, 1",
     ["tensor:register_hook"] = "nop", ["g.wait"] = "fork(nop)", ["tensor:shares_storage"] = "f(2)",
     ["event:elapsed"] = "later()", ["stream:use"] = "nop",

@@ -16,7 +16,8 @@ local function spd(n)
 end
 
 -- Name, whether cuDNN runs it, whether our own kernels can without any library, and what it
--- computes on a device; each with a size that is new at every call, so that there is no plan for it.
+-- computes on a device; each with a size that is new at every call, so that there is no plan for
+-- it.
 local size = 0
 local lstm, streams = nn.LSTM(3, 4), {}
 local ops = {
@@ -121,7 +122,8 @@ local file = assert(io.open(script, "w"))
 file:write [[
 local function fill()
     local keep = {}
-    local function more() keep[#keep + 1] = full({1 << 18}, 1, {device = "cuda", dtype = "f32"}) end
+    local like = {device = "cuda", dtype = "f32"}
+    local function more() keep[#keep + 1] = full({1 << 18}, 1, like) end
     while pcall(more) do end
     keep = nil
     collectgarbage()

@@ -18,7 +18,7 @@ files_in() {
     done
     while read -r f; do
         [ -s "$1/share/gpush/$f" ] || gone+=$f$'\n'
-    done < <(cd "$root/scripts" && find . -name '*.lua')
+    done < <(cd "$root/scripts" && find . -name '*.lua' -o -path '*/report/*' -type f)
     tap_empty "$gone" "$2: every file is there"
 }
 

@@ -15,20 +15,24 @@
 -- nothing had been;
 --   4. with --precision bf16 or f16 layers compute in 16 bits, and losses stay about the same;
 --   5. loader:report() says whether the step waits for its batches.
+-- Where there is no GPU sim stands in for a card (--card none: it does not): the loader's report and
+-- the progress bar show the host's clock, on which the device's time is modelled.
 -- Exits with 1 when all epochs are done and the share that was wanted is not reached.
 --
--- gpush digits.lua [--data FILE] [--epochs 12] [--batch 20] [--device gpu|cpu|sim|cuda] [--workers
--- 2]
+-- gpush digits.lua [--data FILE] [--epochs 12] [--batch 20] [--device gpu|cpu|sim|cuda] [--card
+-- h200] [--workers 2]
 -- [--precision f32|bf16|f16] [--accuracy 90] [--count 2000]
 -- [--checkpoint FILE.safetensors] [--resume] [--stop EPOCH]
 --                    [--plot FILE.png]
 
 local here = arg[0]:match ".*/" or ""
-local options = dofile(here .. "options.lua")
-local opt = options({ data = false, epochs = 12, batch = 20, device = "gpu", workers = 2,
+local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")
+local opt = options({ data = false, epochs = 12, batch = 20, device = "gpu", card = "h200",
+    workers = 2,
     accuracy = 90, count = 2000, precision = "f32",
     checkpoint = false, resume = {}, stop = 0, plot = false },
         { workers = 0, accuracy = 0, stop = 0 })
+local label = card(opt.card, opt.device)
 local forward, scaler = dofile(here .. "precision.lua").of(opt.precision)
 manual_seed(1)
 
@@ -157,9 +161,9 @@ if opt.resume then
 end
 local numbers = 0
 for _, p in ipairs(model:parameters()) do numbers = numbers + p:numel() end
-print(("%d pictures of %d kinds, %d kept back; %d parameters on %s"):format(
+print(("%d pictures of %d kinds, %d kept back; %d parameters on %s%s"):format(
     x.shape[1], classes, kept,
-    numbers, opt.device))
+    numbers, opt.device, label))
 local bar <close> = progress(math.max(0, opt.epochs - first + 1) * steps, "training")
 for epoch = first, opt.epochs do
     local loss = train_epoch(bar)

@@ -13,18 +13,22 @@
 --      which has the results to use itself, joins the forks
 --   5. with --trace the rows of the streams: in parallel.json (Perfetto, or chrome://tracing) the
 --      lstm of a model stands above that of another
--- Overlap needs something that would rest otherwise: on `sim` and the cpu, where a queue is a
--- thread of this machine, processors; on a GPU parts of it that one op leaves free, so try
--- --channels 1024 there.
+-- Overlap needs something that would rest otherwise: on a GPU parts of it that one op leaves free, so
+-- try --channels 1024 there; on the cpu, where a queue is a thread, processors. Where there is no GPU
+-- sim stands in for a card, whose times are modelled; --card none shows sim as it is, threads.
 --
--- gpush fork_wait.lua [--device gpu|cpu|sim|cuda] [--models 4] [--time 50] [--batch 50]
+-- gpush fork_wait.lua [--device gpu|cpu|sim|cuda] [--card h200] [--models 4] [--time 50] [--batch 50]
 --      [--channels 256] [--threads 1] [--trace FILE]
 
-local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
-local opt = options { device = "gpu", models = 4, time = 50, batch = 50, channels = 256,
+local here = arg[0]:match ".*/" or ""
+local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")
+local opt = options { device = "gpu", card = "h200", models = 4, time = 50, batch = 50, channels = 256,
     threads = 1, trace = false }
 local T, B, C = opt.time, opt.batch, opt.channels
-threads(opt.threads) -- of an op: those of a fork have one, so more are compared with more
+local label = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
+-- of an op: those of a fork have one, so more are compared with more; a modelled card's ops are
+-- computed one at a time
+if label == "" then threads(opt.threads) end
 
 -- ---- the model ----
 
@@ -87,12 +91,13 @@ local ways = { { "one after the other", false, false }, { "directions forked", t
     { "models forked", false, true },
     { "both", true, true } }
 
-print(("%d bidirectional LSTMs, %d steps, batch %d, %d channels, on %s"):format(
-    opt.models, T, B, C, x.device))
--- Milliseconds that fn takes, the device's work included: the median of five.
+print(("%d bidirectional LSTMs, %d steps, batch %d, %d channels, on %s%s"):format(
+    opt.models, T, B, C, x.device, label))
+-- Milliseconds that fn takes, the device's work included: the median of five; one where it is
+-- modelled, which does not vary.
 local function time(fn)
-    local clock, all = current_stream "cpu", {}
-    for i = 1, 5 do
+    local clock, all, n = current_stream "cpu", {}, label == "" and 5 or 1
+    for i = 1, n do
         synchronize()
         local begun = clock:record()
         fn()
@@ -100,7 +105,7 @@ local function time(fn)
         all[i] = begun:elapsed(clock:record()) * 1e3
     end
     table.sort(all)
-    return all[3]
+    return all[(n + 1) // 2]
 end
 
 -- The number of streams with kernels in the profile, and the overlap of these.

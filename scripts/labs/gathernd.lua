@@ -12,10 +12,15 @@
 -- Then run it with --device cpu: no waits are left, and the time that remains is the cost of many
 -- small ops.
 --
---   gpush gathernd.lua [--device gpu|cpu|sim|cuda] [--rows 500] [--size 64]
+-- Where there is no GPU sim stands in for a card: times are modelled, the host's as 8 us an
+-- op. --card none shows sim as it is, threads of the processor.
+--
+--   gpush gathernd.lua [--device gpu|cpu|sim|cuda] [--card h200] [--rows 500] [--size 64]
 
-local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
-local opt = options { device = "gpu", rows = 500, size = 64 }
+local here = arg[0]:match ".*/" or ""
+local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")
+local opt = options { device = "gpu", card = "h200", rows = 500, size = 64 }
+local label = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
 
 manual_seed(1)
 local data = randn(opt.size, opt.size, 16, { device = opt.device })
@@ -54,7 +59,7 @@ local function study(name, f)
 end
 
 local shape = table.concat(data.shape, "x")
-print(("GatherND: %d index pairs into %s on %s"):format(opt.rows, shape, data.device))
+print(("GatherND: %d index pairs into %s on %s%s"):format(opt.rows, shape, data.device, label))
 local a, slow, many = study("a loop over the rows", loop)
 local b, fast, few = study("vectorised", vectorised)
 

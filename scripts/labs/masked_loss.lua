@@ -21,18 +21,20 @@
 -- 5. with --trace PREFIX, one trace a stage of three steps after one that is left out and four that
 -- warm up: open
 --      PREFIX-baseline.json and PREFIX-ignore_index.json beside each other in Perfetto.
--- On `cpu` nothing waits, and the time that remains is what the ops cost. On `sim` the device is
--- the CPU itself: the waits are real, but what they cost a graphics card is much more.
+-- On `cpu` nothing waits, and the time that remains is what the ops cost. Where there is
+-- no GPU sim stands in for a card: times are modelled, the host's as 8 us an op. With --card
+-- none sim is the CPU itself: the waits are real, but cost a graphics card much more.
 --
 -- With --precision bf16 or f16 the net computes in 16 bits and the loss in f32, by autocast; a
 -- scaler keeps the gradients of f16 above 0, and its decisions make nobody wait.
 --
--- gpush masked_loss.lua [--batch 8] [--size 256] [--steps 4] [--device gpu|cpu|sim|cuda] [--workers
--- 2] [--precision f32|bf16|f16] [--trace PREFIX]
+-- gpush masked_loss.lua [--batch 8] [--size 256] [--steps 4] [--device gpu|cpu|sim|cuda] [--card
+-- h200] [--workers 2] [--precision f32|bf16|f16] [--trace PREFIX]
 
 local here = arg[0]:match ".*/" or ""
 local options, precision = dofile(here .. "options.lua"), dofile(here .. "precision.lua")
-local opt = options({ device = "gpu", batch = 8, size = 256, steps = 4, workers = 2,
+local card = dofile(here .. "card.lua")
+local opt = options({ device = "gpu", card = "h200", batch = 8, size = 256, steps = 4, workers = 2,
     precision = "f32", trace = false }, { workers = 0 })
 local CLASSES, IGNORE, BACKGROUND = 10, 0, 10 -- labels are 1 … 10, or 0 where unknown
 local size = opt.size
@@ -214,9 +216,10 @@ local function write_trace(stage)
     print("wrote " .. file)
 end
 
+local label = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
 local device = zeros(1, { device = opt.device }).device
-print(("%d pictures of %dx%d a step on %s in %s\n"):format(opt.batch, size, size, device,
-    opt.precision))
+print(("%d pictures of %dx%d a step on %s%s in %s\n"):format(opt.batch, size, size, device,
+    label, opt.precision))
 print(Net(10))
 
 local losses, gradients, rows = {}, {}, {}

@@ -10,10 +10,12 @@
 --   4. whether the device is the better place at this size at all (svd_live.lua looks for the size
 --      where it becomes so).
 --
---   gpush svd.lua [--device gpu|cpu|sim|cuda] [--size 128] [--image FILE.png]
+--   gpush svd.lua [--device gpu|cpu|sim|cuda] [--card h200] [--size 128] [--image FILE.png]
 
-local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
-local opt = options { device = "gpu", size = 128, image = false }
+local here = arg[0]:match ".*/" or ""
+local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")
+local opt = options { device = "gpu", card = "h200", size = 128, image = false }
+local label = card(opt.card, opt.device)
 local device = opt.device
 
 manual_seed(1)

@@ -11,16 +11,19 @@
 --   4. "residual", the largest |x - U S Vh| over the largest |x|: a quick answer is worth nothing
 --      if it is wrong.
 -- On a terminal the table is redrawn while it is measured, round by round; on a pipe each row is
--- printed once. On `sim` the device is the CPU itself: the figures show the machinery, not a
--- graphics card.
+-- printed once. The CPU's times are measured. Where there is no GPU sim stands in for a card: the
+-- device's times are then modelled by its data sheet, the least that it could take. With --card none
+-- the device is the CPU itself: the figures show the machinery, not a graphics card.
 --
---   gpush svd_live.lua [--device gpu|cpu|sim|cuda] [--sizes 16,32,64,128,256]
+--   gpush svd_live.lua [--device gpu|cpu|sim|cuda] [--card h200] [--sizes 16,32,64,128,256]
 --     [--batches 1,8] [--rounds 3]
 
 local here = arg[0]:match ".*/" or ""
 local options, verdict = dofile(here .. "options.lua"), dofile(here .. "verdict.lua")
-local opt = options { device = "gpu", sizes = "16,32,64,128,256", batches = "1,8", rounds = 3 }
+local card = dofile(here .. "card.lua")
+local opt = options { device = "gpu", card = "h200", sizes = "16,32,64,128,256", batches = "1,8", rounds = 3 }
 local live = os.execute "test -t 1"
+local label = card(opt.card, opt.device)
 local device = zeros(1, { device = opt.device }).device
 if not live then opt.rounds = 1 end
 
@@ -90,7 +93,8 @@ for _, batch in ipairs(numbers(opt.batches)) do
 end
 
 print(("SVD on the CPU and on %s, milliseconds"):format(
-    device == "cpu" and "the CPU again" or device))
+    device == "cpu" and "the CPU again" or device .. label))
+if label ~= "" then print "cpu: measured here; device, copy in, compute, copy out: modelled" end
 print(head)
 if live then
     for _, row in ipairs(rows) do print(text(row)) end
@@ -119,8 +123,12 @@ for _, batch in ipairs(numbers(opt.batches)) do
         if row.batch == batch then own[#own + 1] = row end
     end
     print(("crossover: batch %d: %s, copies included"):format(
-        batch, verdict.crossover(own, device)))
+        batch, verdict.crossover(own, device .. (label ~= "" and ", " .. sim.label or ""))))
 end
-if device:find "^sim" then
+if label ~= "" then
+    print("(" .. sim.label ..
+        " by its data sheet is the least that such a card could take, and the cpu is this one: where a \z
+        real one needs longer, its crossover is at larger sizes)")
+elseif device:find "^sim" then
     print "(sim is the cpu itself: a graphics card's crossover is elsewhere)"
 end

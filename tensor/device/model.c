@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/call.h"
 #include "tensor/device/backends.h"
 #include "tensor/device/clock.h"
 #include "tensor/device/failure.h"
@@ -26,7 +25,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct model_stream {
     gp_lane *lane;
-    uintptr_t host_bits; /* of a device address: those of the host address */
+    gp_stream *player; /* its worker computes: the host's thread keeps its own cache */
 } model_stream;
 
 const gp_card *gp_model_card(void) {
@@ -121,8 +120,8 @@ bool gp_model_open(gp_stream *s, uintptr_t host_bits) {
     if (m && !(m->lane = gp_lane_open(s))) free(m), m = NULL;
     gp_unlock(&lock);
     if (!m) return gp_fail("out of memory");
-    m->host_bits = host_bits;
     s->impl = m;
+    if (!(m->player = gp_queue_player(s, host_bits))) return gp_model_close(s), false;
     return true;
 }
 
@@ -132,6 +131,8 @@ void gp_model_close(gp_stream *s) {
     gp_lock(&lock);
     gp_lane_close(m->lane);
     gp_unlock(&lock);
+    if (m->player) gp_queue_close(m->player);
+    free(m->player);
     free(m);
     s->impl = NULL;
 }
@@ -146,25 +147,14 @@ static void add(gp_stream *s, const gp_lane_item *item) {
     gp_lane_add(((model_stream *)s->impl)->lane, item);
 }
 
-/* Runs c's kernel on this thread, on host addresses. What fails is found by a later wait, as on a
- * card. False with a message when out of memory. */
-static bool compute(gp_stream *s, const gp_call *c) {
-    enum { FEW = 12 };
-    gp_array few[FEW], *room = few;
-    gp_call call;
-    int need = gp_call_arrays(c);
-    if (need > FEW && !(room = malloc((size_t)need * sizeof *room)))
-        return gp_fail("out of memory");
-    gp_call_copy(&call, c, room, ((model_stream *)s->impl)->host_bits);
-    gp_running = &call;
-    bool ok = gp_cpu_kernels[gp_op_id(call.op)](&call);
-    gp_running = NULL;
-    if (room != few) free(room);
-    if (!ok) {
-        gp_queue_failed(s, c, atomic_load_explicit(&s->issued, memory_order_relaxed) + 1);
-        gp_error_clear();
-    }
-    return true;
+static gp_stream *player(gp_stream *s) { return ((model_stream *)s->impl)->player; }
+
+/* Computes c's kernel. What fails is found by a later wait, as on a card. False with a message when
+ * out of memory. */
+static bool compute(gp_stream *s, gp_call *c) {
+    bool ok = gp_queue_launch(player(s), c);
+    gp_queue_finish(player(s));
+    return ok;
 }
 
 bool gp_model_launch(gp_stream *s, gp_call *c) {
@@ -187,10 +177,10 @@ bool gp_model_launch(gp_stream *s, gp_call *c) {
 bool gp_model_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                    gp_storage *host, uint64_t id) {
     gp_released none = {.n = 0};
-    uintptr_t bits = ((model_stream *)s->impl)->host_bits;
     make_room(s);
     enter();
-    memcpy((void *)((uintptr_t)dst & bits), (const void *)((uintptr_t)src & bits), bytes);
+    gp_queue_copy(player(s), dst, src, bytes, kind, NULL, 0);
+    gp_queue_finish(player(s));
     if (host) gp_storage_ref(host), atomic_fetch_add(&host->readers, 1);
     add(s, &(gp_lane_item){.kind = GP_LANE_COPY,
                            .direction = kind,

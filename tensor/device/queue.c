@@ -53,6 +53,7 @@ typedef struct command {
 
 typedef struct queue {
     gp_stream *stream;
+    gp_stream *plays; /* not NULL: the stream that the commands are of, which reports them */
     pthread_t thread;
     pthread_mutex_t lock; /* producers, and the two conditions */
     pthread_cond_t work, done;
@@ -75,10 +76,11 @@ static void fail(gp_stream *s, const gp_call *c, uint64_t at, bool broke) {
 
 /* On the worker: reports that the command it runs has failed, with gp_error(). */
 static void fail_command(gp_stream *s, const gp_call *c, bool broke) {
-    fail(s, c, atomic_load_explicit(&s->completed, memory_order_relaxed) + 1, broke);
+    gp_stream *plays = ((queue *)s->impl)->plays;
+    uint64_t at =
+        atomic_load_explicit(plays ? &plays->issued : &s->completed, memory_order_relaxed);
+    fail(plays ? plays : s, c, at + 1, broke);
 }
-
-void gp_queue_failed(gp_stream *s, const gp_call *c, uint64_t at) { fail(s, c, at, false); }
 
 typedef void (*device_hook)(const gp_activity *);
 
@@ -88,9 +90,14 @@ static uint64_t now_after(uint64_t t0) {
     return t > t0 ? t : t0;
 }
 
+/* Takes reports of what s ran; NULL: nothing does. */
+static device_hook hook_of(gp_stream *s) {
+    return ((queue *)s->impl)->plays ? NULL : GP_HOOK(device);
+}
+
 /* On the worker: runs the cpu's kernel, with host addresses in the arrays. */
 static void run_kernel(gp_stream *s, command *cmd) {
-    device_hook hook = GP_HOOK(device);
+    device_hook hook = hook_of(s);
     uint64_t t0 = hook ? gp_now_ns() : 0;
     gp_running = &cmd->call;
     if (!gp_cpu_kernels[gp_op_id(cmd->call.op)](&cmd->call)) fail_command(s, &cmd->call, false);
@@ -114,7 +121,7 @@ static void *host_address(const void *address, uintptr_t bits) {
 }
 
 static void run_copy(gp_stream *s, command *cmd) {
-    device_hook hook = GP_HOOK(device);
+    device_hook hook = hook_of(s);
     uint64_t t0 = hook ? gp_now_ns() : 0;
     uintptr_t bits = ((queue *)s->impl)->host_bits;
     memcpy(host_address(cmd->dst, bits), host_address(cmd->src, bits), cmd->bytes);
@@ -275,6 +282,18 @@ bool gp_queue_open(gp_stream *s, uintptr_t host_bits) {
         return free(q), gp_fail("%s: no thread for a stream", s->dev->name);
     return true;
 }
+
+gp_stream *gp_queue_player(gp_stream *of, uintptr_t host_bits) {
+    gp_stream *s = calloc(1, sizeof *s);
+    if (!s) return gp_fail_null("out of memory");
+    s->dev = of->dev;
+    s->async = true;
+    if (!gp_queue_open(s, host_bits)) return free(s), NULL;
+    ((queue *)s->impl)->plays = of;
+    return s;
+}
+
+void gp_queue_finish(gp_stream *s) { wait_ticket(s, s->issued, false); }
 
 /* A free slot in the queue, with the lock held; submit() releases it. */
 static command *reserve(gp_stream *s) {

@@ -22,9 +22,12 @@ bool gp_queue_busy(gp_stream *s);
 bool gp_queue_full(gp_stream *s);
 bool gp_queue_drain(gp_stream *s);
 bool gp_queue_drain_room(gp_stream *s);
-/* Reports that command number `at` of s, counted from 1, which ran c, has failed with gp_error().
- */
-void gp_queue_failed(gp_stream *s, const struct gp_call *c, uint64_t at);
+/* A stream of no device's list, with a worker, that computes what stream `of` is said to run: no
+ * activity is reported, and failures are those of the next command of `of`. For gp_queue_launch,
+ * gp_queue_copy, gp_queue_finish; closed and freed by the caller. NULL with a message. */
+gp_stream *gp_queue_player(gp_stream *of, uintptr_t host_bits);
+/* Waits until all that is queued is done; Ctrl-C does not interrupt it. */
+void gp_queue_finish(gp_stream *s);
 /* An event whose stamp has that many holders; each gives it back, by gp_queue_event_free or by
  * gp_queue_stamp, which takes event->impl and the time when it was reached. NULL with a message. */
 gp_event *gp_queue_event_new(gp_stream *s, int holders);

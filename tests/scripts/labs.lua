@@ -153,7 +153,12 @@ local function follows(out, device)
         device .. (wrong and ": " .. wrong or ""))
 end
 follows(out, "sim")
-has(out, "\n%(sim is the cpu itself", "svd_live: and sim is no graphics card")
+has(out, "on sim:0 %(modelled H200, host as measured%)", "svd_live: the device is a modelled card")
+has(out, "\ncpu: measured here; device, .*: modelled\n", "svd_live: measured and modelled apart")
+has(out, "\n%(modelled H200 by its data sheet", "svd_live: and its crossover is the model's")
+out = lab("svd_live", "--device sim --card none --sizes 4,8 --batches 1,2")
+follows(out, "sim alone")
+has(out, "\n%(sim is the cpu itself", "svd_live: without a card sim is no graphics card")
 has(lab("svd_live", "--device cpu --sizes 4,8 --batches 1,2"),
     "\ncrossover: none; the cpu was compared with itself",
     "svd_live: the cpu does not beat itself")
@@ -307,7 +312,7 @@ end
 
 -- Options.
 out, ok = lab("svd", "--sise 3")
-t.ok(not ok and out:find "svd.lua: no option %-%-sise\noptions:\n  %-%-device %(default gpu%)",
+t.ok(not ok and out:find "svd.lua: no option %-%-sise\noptions:\n  %-%-card %(default h200%)\n  %-%-device %(default gpu%)",
     "an unknown option is an error that lists them")
 out, ok = lab("gathernd", "--rows many")
 t.ok(not ok and out:find "%-%-rows needs an integer of at least 1",
@@ -326,7 +331,7 @@ t.ok(not ok
 out, ok = lab("svd", "--image")
 t.ok(not ok and out:find "%-%-image wants a value", "and a missing one")
 out, ok = lab("svd", "--help")
-t.ok(ok and out:find "options:\n  %-%-device", "--help lists the options and is no error")
+t.ok(ok and out:find "options:\n  %-%-card", "--help lists the options and is no error")
 do -- arrays that do not match
     local file = os.tmpname()
     require "gpush".npz.save(file,

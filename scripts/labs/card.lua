@@ -1,0 +1,15 @@
+-- Lets sim stand in for a card where there is no GPU, so that a lab shows what a wait, a fork, a
+-- pinned copy or 16 bits are worth on one. card(name, device, host) takes a lab's options --card,
+-- "none" for sim as it is, and --device; and the host's seconds an op, nil for what it takes here,
+-- where the lab measures the processor, too. What was chosen before (gpush --card) stays. Returns how
+-- times are had, for what the lab prints: " (modelled H200, host 8 us an op)", or "" where they are
+-- measured.
+return function(name, device, host_time)
+    local kind = device:match "^%a*"
+    local simulated = kind == "sim" or kind == "gpu" and not cuda.is_available()
+    if simulated and name ~= "none" and not sim.card then sim.card = name end
+    if not simulated or not sim.card then return "" end
+    sim.host = sim.host or host_time
+    local host = sim.host and ("%g us an op"):format(sim.host * 1e6) or "as measured"
+    return (" (%s, host %s)"):format(sim.label, host)
+end

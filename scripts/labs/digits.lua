@@ -15,8 +15,8 @@
 -- nothing had been;
 --   4. with --precision bf16 or f16 layers compute in 16 bits, and losses stay about the same;
 --   5. loader:report() says whether the step waits for its batches.
--- Where there is no GPU sim stands in for a card (--card none: it does not): the loader's report and
--- the progress bar show the host's clock, on which the device's time is modelled.
+-- Where there is no GPU sim stands in for a card (--card none: it does not): the loader's report
+-- and the progress bar show the host's clock, on which the device's time is modelled.
 -- Exits with 1 when all epochs are done and the share that was wanted is not reached.
 --
 -- gpush digits.lua [--data FILE] [--epochs 12] [--batch 20] [--device gpu|cpu|sim|cuda] [--card

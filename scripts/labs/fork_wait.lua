@@ -13,17 +13,17 @@
 --      which has the results to use itself, joins the forks
 --   5. with --trace the rows of the streams: in parallel.json (Perfetto, or chrome://tracing) the
 --      lstm of a model stands above that of another
--- Overlap needs something that would rest otherwise: on a GPU parts of it that one op leaves free, so
--- try --channels 1024 there; on the cpu, where a queue is a thread, processors. Where there is no GPU
--- sim stands in for a card, whose times are modelled; --card none shows sim as it is, threads.
+-- Overlap needs something that would rest otherwise: on a GPU parts of it that one op leaves free,
+-- so try --channels 1024 there; on the cpu, where a queue is a thread, processors. Where there is no
+-- GPU sim stands in for a card, whose times are modelled; --card none shows sim as it is, threads.
 --
--- gpush fork_wait.lua [--device gpu|cpu|sim|cuda] [--card h200] [--models 4] [--time 50] [--batch 50]
---      [--channels 256] [--threads 1] [--trace FILE]
+-- gpush fork_wait.lua [--device gpu|cpu|sim|cuda] [--card h200] [--models 4] [--time 50]
+--      [--batch 50] [--channels 256] [--threads 1] [--trace FILE]
 
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")
-local opt = options { device = "gpu", card = "h200", models = 4, time = 50, batch = 50, channels = 256,
-    threads = 1, trace = false }
+local opt = options { device = "gpu", card = "h200", models = 4, time = 50, batch = 50,
+    channels = 256, threads = 1, trace = false }
 local T, B, C = opt.time, opt.batch, opt.channels
 local label = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
 -- of an op: those of a fork have one, so more are compared with more; a modelled card's ops are

@@ -18,8 +18,8 @@
 --   7. profiling          the table that says which of the other six is worth your time
 -- Then run it with --device cpu: nothing waits there, so tips 2 to 4 make no difference. Where
 -- there is no GPU sim stands in for a card: times are modelled, the host's as 8 us an op, but for
--- tips 1 and 7, where the loader's work is measured. With --card none the device is the CPU itself: waits are real, but device and
--- host share the processors.
+-- tips 1 and 7, where the loader's work is measured. With --card none the device is the CPU
+-- itself: waits are real, but device and host share the processors.
 --
 --   gpush seven_tips.lua [--device gpu|cpu|sim|cuda] [--card h200] [--size 64] [--steps 20]
 

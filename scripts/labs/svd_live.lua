@@ -12,8 +12,8 @@
 --      if it is wrong.
 -- On a terminal the table is redrawn while it is measured, round by round; on a pipe each row is
 -- printed once. The CPU's times are measured. Where there is no GPU sim stands in for a card: the
--- device's times are then modelled by its data sheet, the least that it could take. With --card none
--- the device is the CPU itself: the figures show the machinery, not a graphics card.
+-- device's times are then modelled by its data sheet, the least that it could take. With --card
+-- none the device is the CPU itself: the figures show the machinery, not a graphics card.
 --
 --   gpush svd_live.lua [--device gpu|cpu|sim|cuda] [--card h200] [--sizes 16,32,64,128,256]
 --     [--batches 1,8] [--rounds 3]
@@ -21,7 +21,8 @@
 local here = arg[0]:match ".*/" or ""
 local options, verdict = dofile(here .. "options.lua"), dofile(here .. "verdict.lua")
 local card = dofile(here .. "card.lua")
-local opt = options { device = "gpu", card = "h200", sizes = "16,32,64,128,256", batches = "1,8", rounds = 3 }
+local opt = options { device = "gpu", card = "h200", sizes = "16,32,64,128,256", batches = "1,8",
+    rounds = 3 }
 local live = os.execute "test -t 1"
 local label = card(opt.card, opt.device)
 local device = zeros(1, { device = opt.device }).device
@@ -127,8 +128,8 @@ for _, batch in ipairs(numbers(opt.batches)) do
 end
 if label ~= "" then
     print("(" .. sim.label ..
-        " by its data sheet is the least that such a card could take, and the cpu is this one: where a \z
-        real one needs longer, its crossover is at larger sizes)")
+        " by its data sheet is the least that such a card could take, and the cpu is this one: where \z
+        a real one needs longer, its crossover is at larger sizes)")
 elseif device:find "^sim" then
     print "(sim is the cpu itself: a graphics card's crossover is elsewhere)"
 end

@@ -312,7 +312,8 @@ end
 
 -- Options.
 out, ok = lab("svd", "--sise 3")
-t.ok(not ok and out:find "svd.lua: no option %-%-sise\noptions:\n  %-%-card %(default h200%)\n  %-%-device %(default gpu%)",
+t.ok(not ok and out:find("svd.lua: no option %-%-sise\noptions:\n  %-%-card %(default h200%)\n" ..
+    "  %-%-device %(default gpu%)"),
     "an unknown option is an error that lists them")
 out, ok = lab("gathernd", "--rows many")
 t.ok(not ok and out:find "%-%-rows needs an integer of at least 1",

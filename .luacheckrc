@@ -23,7 +23,7 @@ read_globals = {
     "stack", "stream", "sum", "synchronize", "tensor", "threads", "timeit", "unique", "wait",
     "where", "zeros", "zeros_like",
 }
-globals = { "cuda", "sync" } -- have settings: sync.mode = "error"
+globals = { "cuda", "sim", "sync" } -- have settings: sync.mode = "error"
 exclude_files = { "tests/bindings/syntax.lua" } -- a @ b is tensor syntax
 
 files["scripts/lua/shell/commands.lua"] = { globals = { "arg" } } -- :run's

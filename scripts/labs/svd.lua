@@ -62,7 +62,8 @@ local function study(name, model)
 end
 
 local shape = table.concat(x.shape, "x")
-print(("%s through conv2d and batch_norm to singular values on %s"):format(shape, x.device))
+print(("%s through conv2d and batch_norm to singular values on %s%s"):format(shape, x.device,
+    label))
 local a, there = study("through the CPU", by_way_of_the_cpu)
 local b, here = study("on the device", on_the_device)
 

@@ -223,6 +223,15 @@ if device ~= "cpu" then
     end
 end
 
+if os.execute "command -v mpirun >/dev/null 2>&1" then
+    print "  With a process each, by nn.parallel.DistributedDataParallel (the lab ddp.lua):"
+    io.stdout:flush()
+    os.execute(("'%s' '%sddp.lua' --steps %d --width 64"):format(arg[-1],
+        arg[0]:match ".*/" or "", opt.steps))
+else
+    print "  The lab ddp.lua does so where MPI is: apt-get install libopenmpi-dev openmpi-bin."
+end
+
 -- ---- 6. 16 bits ----
 
 tip(6, "16 bits")

@@ -1,0 +1,127 @@
+-- Lab: one training in several processes. A small net is trained on batches of 32 rows by 1, 2 and
+-- 4 processes, each of which computes its part of every batch and has a copy of the model;
+-- gradients are averaged while backward goes on (nn.parallel.DistributedDataParallel).
+--
+-- What to look at
+--   1. the losses: those of one process, however many share the work;
+--   2. the time of a step: with as many processes as processors it falls, with more it does not;
+--   3. communication: how long a step's collectives take on their own stream, and how much of that
+--      the host waited for ("exposed"); the rest was hidden behind backward;
+--   4. the last table: a delay is put into one rank's steps. Collectives make the others wait for
+--      it, so the late rank is the one that itself waits least.
+--
+-- It starts its processes itself, by gpush run; where there is no mpirun, only the first. In a job
+-- that you have started (gpush run -n 2 ddp.lua) it runs there as it is.
+--
+-- gpush ddp.lua [--device cpu|sim] [--steps 20] [--width 256] [--delay 5] [--slow -1]
+
+local here = arg[0]:match ".*/" or ""
+local opt = dofile(here .. "options.lua")({ device = "cpu", steps = 20, width = 256, delay = 5,
+    slow = -1 },
+    { slow = -1 })
+local BATCH = 32
+
+local function training()
+    manual_seed(1)
+    local layers = { nn.Linear(64, opt.width), nn.ReLU() }
+    for _ = 1, 3 do
+        layers[#layers + 1] = nn.Linear(opt.width, opt.width)
+        layers[#layers + 1] = nn.ReLU()
+    end
+    layers[#layers + 1] = nn.Linear(opt.width, 10)
+    local model = nn.parallel.DistributedDataParallel(nn.Sequential(layers):to(opt.device),
+        { bucket = "256KB" })
+    local optimizer = optim.SGD(model:parameters(), { lr = 0.1, momentum = 0.9 })
+    local set = data.TensorDataset(randn(BATCH * 8, 64), randint(1, 10, { BATCH * 8 }))
+    local loader = data.Loader { set, batch = BATCH // dist.size, sampler = "distributed",
+        shuffle = true, seed = 1 }
+    return model, optimizer, loader
+end
+
+-- Passes over the data until there were that many steps; gives the last loss, of this rank's part.
+local function train(model, optimizer, loader, steps)
+    local loss, n = nil, 0
+    while n < steps do
+        for _, x, y in loader() do
+            if n == steps then break end
+            n = n + 1
+            x, y = x:to(opt.device), y:to(opt.device)
+            optimizer:zero_grad()
+            loss = cross_entropy(model(x), y)
+            if dist.rank == opt.slow then
+                local t = clock()
+                while clock() - t < opt.delay * 1e-3 do end
+            end
+            loss:backward()
+            optimizer:step()
+        end
+    end
+    synchronize()
+    return loss:detach()
+end
+
+-- Seconds of this process's collectives, and of the host's waits for them, while fn ran.
+local function communication(fn)
+    sync.reset()
+    local prof, busy, waited = profile.run(fn), 0, 0
+    for _, e in ipairs(prof:events()) do
+        if e.kind == "kernel" and e.name:find "^dist" then
+            busy = busy + (e.stop - e.start) * 1e-9
+        end
+    end
+    for _, line in ipairs(sync.lines()) do
+        if line.why == "collective" then waited = waited + line.wait end
+    end
+    return busy, waited
+end
+
+-- The values of every rank, a row each.
+local function rows(values)
+    return dist.all_gather(tensor({ values }, { dtype = "f64" })):tolist()
+end
+
+local function run_rank()
+    dist.init { timeout = 60 }
+    local model, optimizer, loader = training()
+    train(model, optimizer, loader, 4)
+    dist.barrier()
+    local t = clock()
+    local loss = dist.all_reduce(train(model, optimizer, loader, opt.steps), { op = "mean" })
+    local step = (clock() - t) / opt.steps
+    local busy, waited = communication(function() train(model, optimizer, loader, opt.steps) end)
+    local all = rows { busy / opt.steps, waited / opt.steps }
+    if dist.rank ~= 0 then return end
+    print(("  %9d  %9.6f  %9.3f ms  %9.3f ms  %9.3f ms"):format(dist.size, loss:item(), step * 1e3,
+        all[1][1] * 1e3, all[1][2] * 1e3))
+    if opt.slow < 0 then return end
+    local late = 1
+    for r = 2, #all do if all[r][2] < all[late][2] then late = r end end
+    for r = 1, #all do
+        print(("  rank %d waited %.3f ms a step%s"):format(r - 1, all[r][2] * 1e3,
+            r == late and ", least of all: it keeps the others waiting" or ""))
+    end
+end
+
+-- Runs this lab in n processes.
+local function start(n, more)
+    io.stdout:flush()
+    local options = ("--device %s --steps %d --width %d --delay %d %s"):format(opt.device,
+        opt.steps, opt.width, opt.delay, more or "")
+    return os.execute(("'%s' run -n %d '%s' %s"):format(arg[-1], n, arg[0], options))
+end
+
+local launched = os.getenv "OMPI_COMM_WORLD_SIZE" or os.getenv "PMI_SIZE"
+    or os.getenv "SLURM_STEP_NUM_TASKS"
+if launched then return run_rank() end
+
+print(("ddp: %d steps of %d rows, 5 layers of %d, on %s"):format(opt.steps, BATCH, opt.width,
+    opt.device))
+print "  processes  last loss      a step    collectives   exposed"
+if not os.execute "command -v mpirun >/dev/null 2>&1" then
+    run_rank()
+    print "  There is no mpirun here: apt-get install libopenmpi-dev openmpi-bin, and build again."
+    return
+end
+for _, n in ipairs { 1, 2, 4 } do if not start(n) then os.exit(1) end end
+print(("\nwith %d ms more in each step of rank 1:"):format(opt.delay))
+if not start(2, "--slow 1") then os.exit(1) end

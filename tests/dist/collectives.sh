@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Collectives in 1 to 4 processes against references that each rank computes by itself.
+# shellcheck disable=SC2154 # status, seconds: dist.sh
 . "$(dirname "$0")/../support/tap.sh"
 . "$(dirname "$0")/../support/dist.sh"
 cd "$HOME" || exit 1

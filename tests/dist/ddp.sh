@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # nn.parallel.DistributedDataParallel and data.Loader's sampler in 1 to 4 processes.
+# shellcheck disable=SC2154 # status, seconds: dist.sh
 . "$(dirname "$0")/../support/tap.sh"
 . "$(dirname "$0")/../support/dist.sh"
 cd "$HOME" || exit 1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Ranks that differ, end, raise, hang or are killed: the others get an error that names the rank,
 # the op and the line, and nobody waits without end.
+# shellcheck disable=SC2154 # status, seconds: dist.sh
 . "$(dirname "$0")/../support/tap.sh"
 . "$(dirname "$0")/../support/dist.sh"
 cd "$HOME" || exit 1

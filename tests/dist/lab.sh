@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The lab ddp.lua: equal losses in 1, 2 and 4 processes, and the late rank is found.
+# shellcheck disable=SC2154 # status, seconds: dist.sh
 . "$(dirname "$0")/../support/tap.sh"
 . "$(dirname "$0")/../support/dist.sh"
 cd "$HOME" || exit 1

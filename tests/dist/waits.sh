@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Whom a collective keeps waiting: the host only where it needs the result, and then it is on the
 # record as "collective", with the line.
+# shellcheck disable=SC2154 # status, seconds: dist.sh
 . "$(dirname "$0")/../support/tap.sh"
 . "$(dirname "$0")/../support/dist.sh"
 cd "$HOME" || exit 1

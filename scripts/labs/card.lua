@@ -2,8 +2,8 @@
 -- pinned copy or 16 bits are worth on one. card(name, device, host) takes a lab's options --card,
 -- "none" for sim as it is, and --device; and the host's seconds an op, nil for what it takes here,
 -- where the lab measures the processor, too. What was chosen before (gpush --card) stays. Returns
--- how times are had, for what the lab prints: " (modelled H200, host 8 us an op)", or "" where they are
--- measured.
+-- how times are had, for what the lab prints: " (modelled H200, host 8 us an op)", or "" where they
+-- are measured.
 return function(name, device, host_time)
     local kind = device:match "^%a*"
     local simulated = kind == "sim" or kind == "gpu" and not cuda.is_available()

@@ -128,8 +128,8 @@ for _, batch in ipairs(numbers(opt.batches)) do
 end
 if label ~= "" then
     print("(" .. sim.label ..
-        " by its data sheet is the least that such a card could take, and the cpu is this one: where \z
-        a real one needs longer, its crossover is at larger sizes)")
+        " by its data sheet is the least that such a card could take, and the cpu is this one: \z
+        where a real one needs longer, its crossover is at larger sizes)")
 elseif device:find "^sim" then
     print "(sim is the cpu itself: a graphics card's crossover is elsewhere)"
 end

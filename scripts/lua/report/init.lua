@@ -80,6 +80,7 @@ local function tables_of(prof)
     local tables, missing = {}, {}
     for _, group in ipairs(GROUPS) do
         local ok, rows = pcall(rows_of, prof, group)
+        if ok and group == "rank" and #rows < 2 then rows = nil end -- a single process
         if ok then tables[group] = rows
         elseif rows:find "needs a profile" then missing[group] = rows:match "needs a profile.*"
         elseif not rows:find "group: expected" then error(rows, 0)

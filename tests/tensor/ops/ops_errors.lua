@@ -54,7 +54,9 @@ local function helped(name)
     local op = ops[name]
     local list = params(op.sig)
     local counted = select(2, op.sig:gsub("[^,]+", ""))
-    return #op.help >= 2 and #list == counted and type(fn_of(name)) == "function"
+    local fn = fn_of(name)
+    local called = type(fn) == "function" or (getmetatable(fn) or {}).__call -- dist is a table, too
+    return #op.help >= 2 and #list == counted and called
 end
 
 -- A wrong value for each parameter, after right ones.

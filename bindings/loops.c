@@ -56,7 +56,7 @@ int gp_loop_around(const char *text, size_t len, int line) {
  * be read. */
 static int in_file(const char *name, int line) {
     enum { MOST = 1 << 24 };
-    FILE *f = fopen(name, "rb");
+    FILE *f = fopen(name, "rbe");
     char *text = f ? malloc(MOST + 1) : NULL;
     size_t n = text ? fread(text, 1, MOST, f) : 0;
     int found = n ? gp_loop_around(text, n, line) : 0;

@@ -64,7 +64,10 @@ static void own_card(lua_State *L, const char *what, int idx, gp_card *card) {
     *card = (gp_card){.name = "own card"};
     if (text_field(L, what, idx, "like")) {
         const gp_card *like = gp_card_find(lua_tostring(L, -1));
-        if (!like) luaL_error(L, "%s: like: %s", what, gp_error());
+        if (!like) {
+            luaL_error(L, "%s: like: %s", what, gp_error());
+            return;
+        }
         memcpy(card->figure, like->figure, sizeof card->figure);
         snprintf(card->name, sizeof card->name, "own card like %.15s", like->name);
     }
@@ -94,7 +97,10 @@ void gp_lua_check_card(lua_State *L, const char *what, int idx, gp_card *card) {
                        what, luaL_typename(L, idx));
         const char *name = lua_tostring(L, idx);
         const gp_card *known = gp_card_find(name);
-        if (!known) luaL_error(L, "%s: %s", what, gp_error());
+        if (!known) {
+            luaL_error(L, "%s: %s", what, gp_error());
+            return;
+        }
         *card = *known;
     }
     card->tf32 = tf32;

@@ -150,8 +150,8 @@ static int l_fork(lua_State *L) {
 void gp_lua_push_future(lua_State *L, gp_stream *s) {
     future *f = lua_newuserdatauv(L, sizeof *f + sizeof *f->at, 1);
     *f = (future){.nvalues = 1, .n = 1};
-    f->at[0] = (struct place){
-        .stream = s, .upto = atomic_load_explicit(&s->issued, memory_order_relaxed)};
+    f->at[0] =
+        (struct place){.stream = s, .upto = atomic_load_explicit(&s->issued, memory_order_relaxed)};
     luaL_setmetatable(L, FUTURE);
     lua_insert(L, -2);
     lua_setiuservalue(L, -2, 1);

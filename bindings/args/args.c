@@ -299,20 +299,31 @@ static int read_arg(const reading *r, int last) {
 }
 
 /* The expected values of each parameter type, in words. */
-static const char *const wanted[GP_SIGS] = {
-    [GP_SIG_tensor] = "a tensor",      [GP_SIG_operand] = "a tensor or a number",
-    [GP_SIG_number] = "a number",      [GP_SIG_tensors] = "a table of tensors",
-    [GP_SIG_float] = "a number",       [GP_SIG_bool] = "true or false",
-    [GP_SIG_int] = "an integer",       [GP_SIG_dim] = "a dim (an integer)",
-    [GP_SIG_dims] = "dims (integers)", [GP_SIG_shape] = "a shape (integers)",
-    [GP_SIG_ints] = "integers",        [GP_SIG_padding] = "integers, 'same' or 'valid'",
-    [GP_SIG_str] = "a string",         [GP_SIG_dtype] = "a dtype as a string",
-    [GP_SIG_any] = "a value",          [GP_SIG_device] = "a device as a string",
-    [GP_SIG_value] = "a value",        [GP_SIG_text] = "a string",
-    [GP_SIG_table] = "a table",        [GP_SIG_function] = "a function",
-    [GP_SIG_list] = "a list",          [GP_SIG_rest] = "values",
-    [GP_SIG_self] = "an object",       [GP_SIG_program] = "a program, which only fuse makes",
-    [GP_SIG_group] = "a group, which only dist passes"};
+static const char *const wanted[GP_SIGS] = {[GP_SIG_tensor] = "a tensor",
+                                            [GP_SIG_operand] = "a tensor or a number",
+                                            [GP_SIG_number] = "a number",
+                                            [GP_SIG_tensors] = "a table of tensors",
+                                            [GP_SIG_float] = "a number",
+                                            [GP_SIG_bool] = "true or false",
+                                            [GP_SIG_int] = "an integer",
+                                            [GP_SIG_dim] = "a dim (an integer)",
+                                            [GP_SIG_dims] = "dims (integers)",
+                                            [GP_SIG_shape] = "a shape (integers)",
+                                            [GP_SIG_ints] = "integers",
+                                            [GP_SIG_padding] = "integers, 'same' or 'valid'",
+                                            [GP_SIG_str] = "a string",
+                                            [GP_SIG_dtype] = "a dtype as a string",
+                                            [GP_SIG_any] = "a value",
+                                            [GP_SIG_device] = "a device as a string",
+                                            [GP_SIG_value] = "a value",
+                                            [GP_SIG_text] = "a string",
+                                            [GP_SIG_table] = "a table",
+                                            [GP_SIG_function] = "a function",
+                                            [GP_SIG_list] = "a list",
+                                            [GP_SIG_rest] = "values",
+                                            [GP_SIG_self] = "an object",
+                                            [GP_SIG_program] = "a program, which only fuse makes",
+                                            [GP_SIG_group] = "a group, which only dist passes"};
 
 /* Fills in the signature's default for an absent argument; raises for mandatory ones. */
 static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int number, gp_call *c) {

@@ -15,7 +15,8 @@
 --      lstm of a model stands above that of another
 -- Overlap needs something that would rest otherwise: on a GPU parts of it that one op leaves free,
 -- so try --channels 1024 there; on the cpu, where a queue is a thread, processors. Where there is
--- no GPU sim stands in for a card, whose times are modelled; --card none shows sim as it is, threads.
+-- no GPU sim stands in for a card, whose times are modelled; --card none shows sim as it is,
+-- threads.
 --
 -- gpush fork_wait.lua [--device gpu|cpu|sim|cuda] [--card h200] [--models 4] [--time 50]
 --      [--batch 50] [--channels 256] [--threads 1] [--trace FILE]

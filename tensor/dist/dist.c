@@ -48,7 +48,11 @@ static bool new_group(int n, const int *ranks, int comm_cpu, int comm_sim) {
         ok = ok && (g.work[i] = calloc(2 * count, sizeof **g.work)) &&
              (g.peer[i] = calloc(2 * count, sizeof **g.peer)) &&
              (g.head[i] = calloc(count, sizeof **g.head));
-    if (!ok) return gp_fail("dist.group: out of memory");
+    if (!ok) {
+        for (int i = 0; i < 2; i++) free(g.work[i]), free(g.peer[i]), free(g.head[i]);
+        free(g.all);
+        return gp_fail("dist.group: out of memory");
+    }
     for (int i = 0; i < n; i++) {
         g.all[i] = ranks ? ranks[i] : i;
         if (g.all[i] == w->rank) g.rank = i;
@@ -78,7 +82,8 @@ static bool greet(void) {
     int n = 0, *work = calloc(2 * (size_t)w->size, sizeof *work);
     gp_transport *t = w->transport;
     w->peers = calloc((size_t)w->size, sizeof *w->peers);
-    if (!all || !work || !w->peers) return gp_fail("dist.init: out of memory");
+    if (!all || !work || !w->peers)
+        return free(all), free(work), gp_fail("dist.init: out of memory");
     bool ok = true;
     for (int r = 0; r < w->size && ok; r++) {
         w->peers[r].work = -1;
@@ -88,13 +93,15 @@ static bool greet(void) {
         w->peers[r].work = t->receive(0, r, GP_TAG_NOTE, &w->peers[r].note, sizeof(gp_note));
         ok = work[n - 1] >= 0 && work[n - 2] >= 0 && w->peers[r].work >= 0;
     }
-    if (!ok) return gp_fail("dist.init: %s", t->error);
-    ok = gp_dist_finish(&(gp_dist_call){.root = -1}, work, n, NULL);
+    w->hello = all; /* after a failure receives may still write there */
+    ok = ok ? gp_dist_finish(&(gp_dist_call){.root = -1}, work, n, NULL)
+            : gp_fail("dist.init: %s", t->error);
+    free(work);
     for (int r = 0; r < w->size; r++)
         w->peers[r].place = all[r].place, w->peers[r].pid = all[r].pid;
     w->peers[w->rank].place = mine.place;
-    if (!ok) return false; /* the receives may still write there */
-    return free(all), free(work), true;
+    if (ok) free(all), w->hello = NULL;
+    return ok;
 }
 
 static gp_transport *load(int expected) {

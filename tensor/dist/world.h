@@ -48,6 +48,7 @@ typedef struct gp_world {
     pthread_mutex_t lock; /* of the transport and the peers */
     double timeout;
     gp_peer *peers;        /* of each rank of all */
+    void *hello;           /* what the greeting received, while it may still be written */
     atomic_bool abandoned; /* the script has failed: nothing more is waited for */
     char broken[600];      /* why no further collective can run; "" if they can */
     bool in_use;           /* MPI may still write where a collective has failed */

@@ -7,6 +7,7 @@ export OMPI_MCA_mpi_yield_when_idle=1
 
 # ranks N SCRIPT [ARGS]: runs it in N processes, at most 100 s; stdout in out, stderr in err, and
 # how long it took in seconds.
+# shellcheck disable=SC2034 # status and seconds are for the tests
 ranks() {
     local n=$1 begin=$EPOCHREALTIME
     shift

@@ -75,12 +75,19 @@ local function rows_of(prof, group)
     return rows
 end
 
+-- Whether the rows by rank are of several.
+local function ranks(rows)
+    local n = 0
+    for _, row in ipairs(rows) do if row.name:find "^rank %d" then n = n + 1 end end
+    return n > 1
+end
+
 -- The rows by each group, and why there are none by the others.
 local function tables_of(prof)
     local tables, missing = {}, {}
     for _, group in ipairs(GROUPS) do
         local ok, rows = pcall(rows_of, prof, group)
-        if ok and group == "rank" and #rows < 2 then rows = nil end -- a single process
+        if ok and group == "rank" and not ranks(rows) then rows = nil end
         if ok then tables[group] = rows
         elseif rows:find "needs a profile" then missing[group] = rows:match "needs a profile.*"
         elseif not rows:find "group: expected" then error(rows, 0)

@@ -1,6 +1,9 @@
 #compdef gpush
 # zsh completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands doctor, sync and analyze.
+# commands analyze, doctor, run and sync.
+_gpush_first() {
+    _alternative 'commands:command:(analyze doctor run sync)' 'scripts:script:_files -g "*.lua"'
+}
 if [[ ${words[2]} == analyze ]]; then
     _arguments -S \
         '2:file:_files' \
@@ -22,5 +25,5 @@ _arguments -S \
     '--card[card that sim stands in for]:card:(h200 h100 a100 t4)' \
     '(- *)'{-h,--help}'[show the options]' \
     '--version[show version information]' \
-    '1:script:_alternative "scripts\:script\:_files -g \*.lua" "commands\:command\:(analyze doctor sync)"' \
+    '1:script or command:_gpush_first' \
     '*::argument:_files'

@@ -392,6 +392,14 @@ static void leave(int status, void *unused) {
     _exit(left || status ? status : EXIT_FAILURE);
 }
 
+/* Runs what a script has left for its end (scripts/lua/async.lua), while tensors can still be made:
+ * what finalizers make in a closing state is never freed. */
+static void run_end(lua_State *L) {
+    if (lua_getfield(L, LUA_REGISTRYINDEX, "gpush.at_end") == LUA_TFUNCTION)
+        gp_shell_report(L, lua_pcall(L, 0, 0, 0));
+    else lua_pop(L, 1);
+}
+
 int main(int argc, char **argv) {
     on_exit(leave, NULL);
     lua_State *L = gp_lua_newstate();
@@ -407,6 +415,7 @@ int main(int argc, char **argv) {
     bool ok = lua_toboolean(L, -1);
     gp_shell_report(L, status);
     if (!ok || status != LUA_OK) gp_dist_abandon(last_error);
+    run_end(L);
     gp_lua_closestate(L);
     if (atomic_load(&gp_offload_abandoned) == 0 && report_failures()) ok = false;
     return ok && status == LUA_OK ? EXIT_SUCCESS : EXIT_FAILURE;

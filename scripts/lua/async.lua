@@ -18,8 +18,8 @@ local function deliver(all)
     end
 end
 
--- At the program's end. Objects are finalized in the reverse order of their creation, so that what
--- an entry holds is still there for its own finalizer.
+-- At the end of a program that is not gpush's shell. Objects are finalized in the reverse order of
+-- their creation, so that what an entry holds is still there for its own finalizer.
 local at_end = {
     __gc = function(entry)
         if not entry.event or first > last or queue[last] ~= entry then return end
@@ -27,6 +27,8 @@ local at_end = {
         if not ok then io.stderr:write("sync.async: ", tostring(message), "\n") end
     end,
 }
+
+debug.getregistry()["gpush.at_end"] = function() deliver(true) end
 
 local function async(x, fn, ...)
     if not gpush.is_tensor(x) then

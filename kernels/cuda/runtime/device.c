@@ -298,6 +298,7 @@ bool gp_cuda_wait_for(gp_stream *s, uint64_t ticket) {
     if (!may_wait(s)) return false;
     for (uint64_t t0 = gp_now_ns(); !gp_cuda_reached(s, ticket); poll_pause(t0))
         if (gp_interrupted) return gp_fail("interrupted while waiting for %s", s->dev->name);
+    gp_cuda_give_back(s);
     return true;
 }
 
@@ -322,6 +323,7 @@ static bool event_drain(gp_event *e) {
         if (gp_interrupted)
             return gp_fail("interrupted while waiting for %s", e->stream->dev->name);
     gp_cuda_reached(e->stream, e->ticket); /* does what was due, and finds a fault */
+    gp_cuda_give_back(e->stream);
     return true;
 }
 

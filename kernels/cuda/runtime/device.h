@@ -101,7 +101,8 @@ typedef struct cuda_stream {
     } marks[CUDA_MARKS]; /* a ring: positions in the queue, oldest first */
     unsigned head, tail;
     cuda_later *later, **last;
-    _Atomic size_t staged; /* bytes of blocks in `later` */
+    cuda_later *_Atomic past; /* done, but for giving back their host memory */
+    _Atomic size_t staged;    /* bytes of blocks in `later` */
     cuda_deferred_copy *deferred;
     struct gp_fault *faults; /* CUDA_NOTES of them, pinned; NULL until a kernel needs one */
     cuda_block *fault_block; /* holds them */
@@ -152,6 +153,9 @@ void gp_cuda_queued_then(gp_stream *s, cuda_later *what);
 /* Whether s is known, without waiting, to have reached this ticket. Does the host's due work. A
  * dead device's queue counts as finished, and what was in it as failed. */
 bool gp_cuda_reached(gp_stream *s, uint64_t ticket);
+/* Gives back the host memory of copies that s has reached. Not by gp_cuda_reached, which may be
+ * asked under the locks of the log of failures and of an allocator, and giving back takes them. */
+void gp_cuda_give_back(gp_stream *s);
 /* The slot where a launch records its fault, for c, the next command of s, in *to. False with a
  * message. */
 bool gp_cuda_fault_open(gp_stream *s, const struct gp_call *c, const char *const *texts, int n,

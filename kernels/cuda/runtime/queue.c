@@ -34,8 +34,25 @@ static void do_later(gp_stream *s, cuda_later *l, bool came) {
         gp_cuda_block_release(s->dev, l->block);
     }
     if (l->reads) atomic_fetch_sub(&l->host->readers, 1);
-    if (l->host) gp_storage_unref(l->host);
-    free(l);
+    if (!l->host) {
+        free(l);
+        return;
+    }
+    l->next = atomic_load(&q->past);
+    atomic_store(&q->past, l);
+}
+
+void gp_cuda_give_back(gp_stream *s) {
+    cuda_stream *q = gp_cuda_queue(s);
+    if (!atomic_load_explicit(&q->past, memory_order_relaxed)) return;
+    pthread_mutex_lock(&q->lock);
+    cuda_later *l = atomic_exchange(&q->past, NULL);
+    pthread_mutex_unlock(&q->lock);
+    for (cuda_later *next; l; l = next) {
+        next = l->next;
+        gp_storage_unref(l->host);
+        free(l);
+    }
 }
 
 /* Does what is due once s has reached `done`. */
@@ -149,6 +166,7 @@ void gp_cuda_queued(gp_stream *s, bool mark) {
     pthread_mutex_lock(&q->lock);
     count(s, mark);
     pthread_mutex_unlock(&q->lock);
+    gp_cuda_give_back(s);
 }
 
 void gp_cuda_queued_then(gp_stream *s, cuda_later *what) {
@@ -161,6 +179,7 @@ void gp_cuda_queued_then(gp_stream *s, cuda_later *what) {
     if (what->block) q->staged += (size_t)1 << what->block->size_class;
     count(s, true);
     pthread_mutex_unlock(&q->lock);
+    gp_cuda_give_back(s);
 }
 
 /* ---- progress ---- */

@@ -354,6 +354,7 @@ type_ "s='$(printf 'x%.0s' {1..74})'"
 key Escape R
 type_ "'"
 key Enter
+ready
 enter '#s'
 sees $'> #s\n74\n>' "vi: R over the last letter of a row that is full, above the terminal's last"
 

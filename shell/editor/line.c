@@ -10,6 +10,7 @@
 #include "shell/editor/render.h"
 #include "shell/editor/plain.h"
 #include "shell/editor/screen.h"
+#include "shell/shell.h"
 
 #include <histedit.h>
 #include <locale.h>
@@ -107,7 +108,10 @@ static int on_key(EditLine *el, wchar_t *key) {
         settle();
         const char *text = gp_text_get(&cursor);
         gp_undo_note(text, cursor);
-        if (editor.fresh) fputs(gp_paste_on, stdout), editor.fresh = false;
+        if (editor.fresh) { /* from here on Ctrl-C is a key: one before it stops no later chunk */
+            gp_interrupt_idle();
+            fputs(gp_paste_on, stdout), editor.fresh = false;
+        }
         gp_picture.painted = false;
         if (!gp_key_pending() && !gp_picture.hold) gp_picture_paint(true);
         gp_picture.hold = false;

@@ -48,7 +48,7 @@ end
 -- Times, counts of processor time and similar figures differ in each run.
 local function steady(text)
     text = text:gsub("%d+%.?%d*%s?([mun]?s)%f[%W]", "N %1"):gsub("%d+%.?%d*%%",
-        "N%%"):gsub("[ -]*\n", "\n")
+        "N%%"):gsub("%d+ queued ops?", "N queued ops"):gsub("[ -]*\n", "\n")
     return (text:gsub("%s+$", ""))
 end
 

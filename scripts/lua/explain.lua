@@ -70,15 +70,14 @@ local function program(card, text, where)
     end
 end
 
--- How often the host waits, while the device has something to do, in one run.
-local function waits_of(run, why)
+-- The seconds of one run, and how often the host waits in it while the device has something to do.
+local function measured(run, why)
     sync.reset()
-    run()
-    local n = 0
+    local time, n = run(), 0
     for _, line in ipairs(sync.lines()) do
         if line.why == why then n = n + line.times end
     end
-    return n
+    return time, n
 end
 
 local function same(a, b)
@@ -92,15 +91,14 @@ local function measure(card, where)
     local old, new = program(card, card.waits, where), program(card, card.instead, where)
     local _, first = old()
     local _, second = new()
-    local found = { equal = same(first, second), waits = waits_of(old, why),
-        left = waits_of(new, why) }
-    local slow, fast, begin = {}, {}, gpush.clock()
+    local slow, fast, waits, left, begin = {}, {}, {}, {}, gpush.clock()
     for i = 1, RUNS do -- in turn, so that what slows the machine slows both
-        slow[i], fast[i] = (old()), (new())
+        slow[i], waits[i] = measured(old, why)
+        fast[i], left[i] = measured(new, why)
         if gpush.clock() - begin > ENOUGH and i >= 3 then break end
     end
-    found.before, found.after = median(slow), median(fast)
-    return found
+    return { equal = same(first, second), before = median(slow), after = median(fast),
+        waits = median(waits), left = median(left) }
 end
 
 local function verdict(found)

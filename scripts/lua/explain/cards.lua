@@ -336,7 +336,7 @@ result = y:sum():item()]] },
     { "queue", "queue",
         "The device takes up to so many commands in advance, then the host waits until there is \z
         room. It is not a fault; fewer and larger ops leave the host free.",
-        setup = "x = zeros(1000, {device = d})",
+        setup = "x = zeros(300, 300, {device = d})",
         waits = [[
 local y = x
 for i = 1, 3000 do
@@ -352,11 +352,11 @@ result = y:sum():item()]] },
         device = "cpu",
         setup = "x = ones(300, 300)",
         waits = [[
-local y = wait(fork(function() return x:matmul(x) end))
+local y = wait(fork(function() return x:matmul(x) end)) + 1
 local z = (x + 1):matmul(x)
 result = (y + z):sum():item()]],
         instead = [[
 local f = fork(function() return x:matmul(x) end)
 local z = (x + 1):matmul(x)     -- beside the fork
-result = (wait(f) + z):sum():item()]] },
+result = (wait(f) + 1 + z):sum():item()]] },
 }

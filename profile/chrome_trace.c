@@ -1,17 +1,13 @@
 /* A profile as a Chrome trace: JSON that Perfetto and chrome://tracing open. */
 #include "profile/chrome_trace.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <zlib.h>
 
+#include "profile/gzip_file.h"
 #include "profile/rows.h"
-#include "tensor/io/file.h"
 
 /* Process ids: the host, DEVICES + slot, and the hosts of other ranks. */
 enum { HOST = 1, DEVICES = 10, RANKS = 100000, DEPTH = 256 };
@@ -281,8 +277,7 @@ static const gp_stream **streams_of(const gp_prof *p, size_t *n) {
     for (const gp_track *t = s ? p->workers : NULL; t; t = t->next) {
         gp_at at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));) {
-            bool runs = r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED;
-            if (runs && (!*n || s[*n - 1] != r->where)) s[(*n)++] = r->where;
+            if (gp_rec_is_work(r) && (!*n || s[*n - 1] != r->where)) s[(*n)++] = r->where;
         }
     }
     if (s) qsort(s, *n, sizeof *s, by_place);
@@ -332,7 +327,9 @@ static void write_names(writer *w) {
 /* ---- the file ---- */
 
 /* False where writing failed, with the reason in errno or gp_error(). */
-static bool write_all(writer *w) {
+static bool write_all(gzFile out, void *context) {
+    writer *w = context;
+    w->out = out;
     char esc[700];
     put(w,
         "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,"
@@ -348,40 +345,7 @@ static bool write_all(writer *w) {
     return w->ok;
 }
 
-static bool ends_in_gz(const char *path) {
-    size_t n = strlen(path);
-    return n > 3 && !strcmp(path + n - 3, ".gz");
-}
-
-/* Through zlib, which closes its own copy of the file. */
-static bool write_gzip(const gp_prof *p, gp_outfile *o) {
-    writer *w = calloc(1, sizeof *w);
-    int fd = w ? fcntl(fileno(o->f), F_DUPFD_CLOEXEC, 0) : -1;
-    gzFile out = fd >= 0 ? gzdopen(fd, ends_in_gz(o->file) ? "wb6" : "wbT") : NULL;
-    if (!out) {
-        if (fd >= 0) close(fd);
-        free(w);
-        return gp_fail("trace: out of memory");
-    }
-    gzbuffer(out, 1 << 17);
-    w->p = p;
-    w->out = out;
-    w->ok = true;
-    gp_error_clear();
-    errno = 0;
-    bool ok = write_all(w);
-    if (gzclose(out) != Z_OK) ok = false;
-    free(w);
-    if (!ok && !*gp_error())
-        gp_fail("trace: cannot write %s: %s", o->file,
-                errno ? strerror(errno) : "the disk is full");
-    return ok;
-}
-
 bool gp_trace_write(const gp_prof *p, const char *path) {
-    gp_outfile o;
-    if (!gp_outfile_begin(&o, "trace", path)) return false;
-    if (write_gzip(p, &o)) return gp_outfile_commit(&o, false);
-    gp_outfile_cancel(&o);
-    return false;
+    writer w = {.p = p, .ok = true};
+    return gp_gzip_file("trace", path, write_all, &w);
 }

@@ -168,8 +168,7 @@ static bool join(sweep *s) {
         gp_at at = gp_first(t);
         int from = 0;
         for (gp_rec *r; (r = gp_next(&at));) {
-            if (r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED)
-                add_device(s, r, op_of(s, by_id(s, ids, n, r->id, &from)));
+            if (gp_rec_is_work(r)) add_device(s, r, op_of(s, by_id(s, ids, n, r->id, &from)));
             if (r->kind == GP_REC_ALLOC)
                 s->loose.self_mem[((gp_device *)r->where)->vt->on_host ? GP_CPU : GP_DEV] +=
                     r->bytes;

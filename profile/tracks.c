@@ -45,6 +45,15 @@ static void free_tracks(gp_track *t) {
     }
 }
 
+int gp_count_recs(const gp_track *t, bool (*is)(const gp_rec *)) {
+    int n = 0;
+    for (; t; t = t->next) {
+        gp_at at = gp_first(t);
+        for (gp_rec *r; (r = gp_next(&at));) n += is(r);
+    }
+    return n;
+}
+
 /* ---- profiles ---- */
 
 gp_prof *gp_prof_new(const gp_prof_opts *opts) {

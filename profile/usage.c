@@ -5,17 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_work(const gp_rec *r) { return r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED; }
-
-static int count(const gp_track *t, bool (*is)(const gp_rec *)) {
-    int n = 0;
-    for (; t; t = t->next) {
-        gp_at at = gp_first(t);
-        for (gp_rec *r; (r = gp_next(&at));) n += is(r);
-    }
-    return n;
-}
-
 /* ---- who queued what ---- */
 
 static bool queues(const gp_rec *r) { return r->id && r->kind != GP_REC_ALLOC; }
@@ -27,7 +16,7 @@ static int by_id(const void *a, const void *b) {
 
 /* The host's events with ids, by id; *n of them. */
 static const gp_rec **queueing(const gp_prof *p, int *n) {
-    const gp_rec **list = malloc(((size_t)count(p->host, queues) + 1) * sizeof *list);
+    const gp_rec **list = malloc(((size_t)gp_count_recs(p->host, queues) + 1) * sizeof *list);
     *n = 0;
     for (const gp_track *t = list ? p->host : NULL; t; t = t->next) {
         gp_at at = gp_first(t);
@@ -80,7 +69,7 @@ static placed *gather(const gp_prof *p, int nwork) {
     for (const gp_track *t = p->workers; t; t = t->next) {
         gp_at at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));) {
-            if (!is_work(r)) continue;
+            if (!gp_rec_is_work(r)) continue;
             const gp_rec **found =
                 r->id ? bsearch(&r, host, (size_t)nhost, sizeof *host, by_id) : NULL;
             placed *q = &list[n++];
@@ -138,7 +127,7 @@ gp_usage *gp_usage_new(const gp_prof *p) {
     gp_usage *u = calloc(1, sizeof *u);
     if (!u) return gp_fail_null("profile: out of memory");
     u->p = p;
-    u->nwork = count(p->workers, is_work);
+    u->nwork = gp_count_recs(p->workers, gp_rec_is_work);
     placed *list = gather(p, u->nwork);
     bool ok = list && build(u, list);
     free(list);

@@ -11,16 +11,13 @@
  * bytes or cost, stack, shapes or kernel, why, inplace + 2 failed]; zeros at its end are left out.
  * Of memory, line is the number of its block. where: a stream, a device (memory), or an event of
  * the thread (region, switch). Times in ns. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <zlib.h>
 
+#include "profile/gzip_file.h"
 #include "profile/load/load.h"
-#include "tensor/io/file.h"
 
 /* Numbers pointers from 1 in the order in which they come. */
 typedef struct numbers {
@@ -324,7 +321,9 @@ static void put_fields(writer *w) {
     put_field_text(w, "modelled", p->modelled);
 }
 
-static bool write_all(writer *w) {
+static bool write_all(gzFile out, void *context) {
+    writer *w = context;
+    w->out = out;
     for (const gp_track *t = w->p->host; t; t = t->next) meet_track(w, t);
     for (const gp_track *t = w->p->workers; t; t = t->next) meet_track(w, t);
     put_fields(w);
@@ -337,28 +336,7 @@ static bool write_all(writer *w) {
     return w->ok;
 }
 
-static bool ends_in_gz(const char *path) {
-    size_t n = strlen(path);
-    return n > 3 && !strcmp(path + n - 3, ".gz");
-}
-
-/* Through zlib, which closes its own copy of the file. */
-static bool write_file(const gp_prof *p, gp_outfile *o) {
-    writer *w = calloc(1, sizeof *w);
-    int fd = w ? fcntl(fileno(o->f), F_DUPFD_CLOEXEC, 0) : -1;
-    gzFile out = fd >= 0 ? gzdopen(fd, ends_in_gz(o->file) ? "wb6" : "wbT") : NULL;
-    if (!out) {
-        if (fd >= 0) close(fd);
-        free(w);
-        return gp_fail("profile.save: out of memory");
-    }
-    w->p = p;
-    w->out = out;
-    w->ok = true;
-    gp_error_clear();
-    errno = 0;
-    bool ok = write_all(w);
-    if (gzclose(out) != Z_OK) ok = false;
+static void free_writer(writer *w) {
     free_numbers(&w->texts);
     free_numbers(&w->devices);
     free_numbers(&w->streams);
@@ -367,16 +345,14 @@ static bool write_file(const gp_prof *p, gp_outfile *o) {
     free_numbers(&w->costs);
     free_numbers(&w->blocks);
     free(w);
-    if (!ok && !*gp_error())
-        gp_fail("profile.save: cannot write %s: %s", o->file,
-                errno ? strerror(errno) : "the disk is full");
-    return ok;
 }
 
 bool gp_prof_save(const gp_prof *p, const char *path) {
-    gp_outfile o;
-    if (!gp_outfile_begin(&o, "profile.save", path)) return false;
-    if (write_file(p, &o)) return gp_outfile_commit(&o, false);
-    gp_outfile_cancel(&o);
-    return false;
+    writer *w = calloc(1, sizeof *w);
+    if (!w) return gp_fail("profile.save: out of memory");
+    w->p = p;
+    w->ok = true;
+    bool ok = gp_gzip_file("profile.save", path, write_all, w);
+    free_writer(w);
+    return ok;
 }

@@ -64,7 +64,7 @@ static bool copy_others(maker *m, gp_track *to) {
     for (const gp_track *w = m->t->p->workers; w; w = w->next) {
         gp_at at = gp_first(w);
         for (gp_rec *r; (r = gp_next(&at));) {
-            if (r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED) continue;
+            if (gp_rec_is_work(r)) continue;
             gp_rec *c = add(to, r);
             if (!c) return false;
             c->t0 = gp_replayed_host(m->r, r->t0);

@@ -21,18 +21,6 @@ typedef struct builder {
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-static int count(const gp_track *t, bool (*is)(const gp_rec *)) {
-    int n = 0;
-    for (; t; t = t->next) {
-        gp_at at = gp_first(t);
-        for (gp_rec *r; (r = gp_next(&at));) n += is(r);
-    }
-    return n;
-}
-
-static bool is_command(const gp_rec *r) {
-    return r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED;
-}
 static bool is_wait(const gp_rec *r) { return r->kind == GP_REC_WAIT; }
 static bool has_id(const gp_rec *r) {
     return r->id && (r->kind == GP_REC_OP || r->kind == GP_REC_COPY);
@@ -96,7 +84,7 @@ static bool gather_commands(builder *b) {
     for (const gp_track *w = t->p->workers; w; w = w->next) {
         gp_at at = gp_first(w);
         for (gp_rec *r; (r = gp_next(&at));) {
-            if (!is_command(r)) continue;
+            if (!gp_rec_is_work(r)) continue;
             gp_command *c = &t->command[t->ncommands++];
             int e = by_id(b, r->id);
             *c = (gp_command){.rec = r, .previous = -1, .after = -1};
@@ -289,12 +277,12 @@ static bool add_steps(builder *b) {
 
 static bool build(builder *b) {
     gp_timeline *t = b->t;
-    size_t commands = (size_t)count(t->p->workers, is_command) + 1;
-    size_t events = (size_t)count(t->p->host, has_id) + 1;
+    size_t commands = (size_t)gp_count_recs(t->p->workers, gp_rec_is_work) + 1;
+    size_t events = (size_t)gp_count_recs(t->p->host, has_id) + 1;
     t->command = malloc(commands * sizeof *t->command);
     b->event = malloc(events * sizeof *b->event);
     b->queues = calloc(events, sizeof *b->queues);
-    b->wait = malloc(((size_t)count(t->p->host, is_wait) + 1) * sizeof *b->wait);
+    b->wait = malloc(((size_t)gp_count_recs(t->p->host, is_wait) + 1) * sizeof *b->wait);
     if (!t->command || !b->event || !b->queues || !b->wait) return false;
     gather_host(b);
     if (!gather_commands(b)) return false;

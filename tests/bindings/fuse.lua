@@ -2,21 +2,11 @@
 -- fuse: what is run in place of a function, what makes it be traced again, and what is refused.
 local t = require "tap"
 local g = require "gpush"
+local counter = require "counter"
 local fuse = g.fuse
 
 local function same(got, want, name)
     t.ok(got.dtype == want.dtype and got:equal(want), name)
-end
-
--- A counter that a trace does not see, as only C holds it: how often it was called before.
-local function counter()
-    return coroutine.wrap(function()
-        local n = 0
-        while true do
-            coroutine.yield(n)
-            n = n + 1
-        end
-    end)
 end
 
 -- ---- arguments ----

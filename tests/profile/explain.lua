@@ -24,7 +24,7 @@ local before = #sync.lines()
 for _, cause in ipairs(causes) do
     local found = explain(cause, "sim", { print = false })
     t.ok(found.equal, cause .. ": the results are equal")
-    -- the cpu's own wait for a fork stays, but later; where the fork ran on the host's core there is none
+    -- The cpu waits for a fork once at most, and not where the fork took the host's core.
     t.ok(found.waits > found.left or cause == "join" and found.waits <= 1 and found.left <= 1,
         ("%s: %d waits, then %d"):format(cause, found.waits, found.left))
     t.ok(found.before > 0 and found.after > 0 and found.text:find "Instead:\n    ",

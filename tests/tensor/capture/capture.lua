@@ -2,20 +2,10 @@
 -- capture: what a replay gives, what it refuses and with which line, and who sees it.
 local t = require "tap"
 local g = require "gpush"
+local counter = require "counter"
 local capture = g.capture
 
 local function line() return debug.getinfo(2, "l").currentline end
-
--- A counter that guards do not see, as only C holds it: how often it was called before.
-local function counter()
-    return coroutine.wrap(function()
-        local n = 0
-        while true do
-            coroutine.yield(n)
-            n = n + 1
-        end
-    end)
-end
 
 for _, dev in ipairs { "cpu", "sim" } do
     local function randn(...) return g.randn(...):to(dev) end

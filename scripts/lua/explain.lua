@@ -120,7 +120,8 @@ end
 local card = find(cause)
 local where = gpush.ones(1, { device = card.device or device or "gpu" }).device
 local found = measure(card, where)
-return give(found, card[2] .. ": " .. card[3], "", indented(card.waits), "", "Instead:",
+local title = card[2]:gsub("^(%w+): %1$", "%1")
+return give(found, title .. ": " .. card[3], "", indented(card.waits), "", "Instead:",
     indented(card.instead), "", ("On %s%s: %s with %d wait%s; instead %s with %d: %s. The results \z
     are %s."):format(where, where:match "^sim" and " (made of the processor, not a GPU)" or "",
         seconds(found.before), found.waits, found.waits == 1 and "" or "s",

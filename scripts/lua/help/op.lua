@@ -34,13 +34,28 @@ local function types_text(sig)
     return table.concat(out, ", ")
 end
 
--- A line of an example, or what it shows; a long one goes on in a line of its own from `return`.
+local opens = { ["function"] = 1, ["do"] = 1, ["then"] = 1, ["end"] = -1 }
+local begins = { ["local"] = true, ["for"] = true, ["if"] = true, ["return"] = true }
+
+-- The statements of a line that begin with such a word, each with what follows it.
+local function statements(line)
+    local parts, from, depth = {}, 1, 0
+    for at, word in line:gmatch "()%f[%w_]([%a_][%w_]*)" do
+        if begins[word] and depth == 0 and at > from then
+            parts[#parts + 1] = line:sub(from, at - 1):match "^(.-)%s*$"
+            from = at
+        end
+        depth = depth + (opens[word] or 0)
+    end
+    parts[#parts + 1] = line:sub(from)
+    return parts
+end
+
+-- A line of an example, or what it shows; a long one has a line for each statement.
 local function show_code(line, indent)
     if line:find "^%-%->" then return print(indent .. line) end
-    local first, last = line:match "^(.*) (return .*)$"
-    if not first or #indent + #line <= 78 then return page.call(line, indent) end
-    page.call(first, indent)
-    page.call(last, indent)
+    if #indent + #line <= 78 then return page.call(line, indent) end
+    for _, part in ipairs(statements(line)) do page.call(part, indent) end
 end
 
 local function show_topic(t)

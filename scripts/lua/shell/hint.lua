@@ -98,8 +98,12 @@ end
 
 -- ---- names of other languages ----
 
--- Names of Python's, and the hint for each.
-local elsewhere = { self = "function Name:method(…), with a colon, has self",
+-- Names of Python's, global or in a library, and the hint for each.
+local elsewhere = { record_function = "profile.record_function(name, fn)",
+    DDP = "nn.parallel.DistributedDataParallel(model)", init_process_group = "dist.init()",
+    get_rank = "dist.rank", get_world_size = "dist.size",
+    destroy_process_group = "nothing to call: the end of the program leaves the job",
+    self = "function Name:method(…), with a colon, has self",
     super = "nothing to call: a class inherits from its base",
     sys = "os, and arg for the arguments", time = "os.time(), os.clock(), or timeit(f)",
     random = "math.random(), or rand(…)",
@@ -149,6 +153,7 @@ local function in_lua(message, line)
     local times = message:find "range: argument 'last' %(#2%): expected a number, got nothing$"
         and line:match "range(%b())"
     if times then return ("for i = 1, %s do … end; Lua counts from 1"):format(times:sub(2, -2)) end
+    name = name or message:match "%(field '([%a_][%w_]*)'%)$"
     return name and not python.without_package(name) and elsewhere[name]
 end
 

@@ -203,20 +203,21 @@ end
 
 -- ---- names ----
 
-local dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "f64", float16 = "f16",
-    half = "f16", bfloat16 = "bf16",
-    int64 = "i64", long = "i64", int32 = "i32", int = "i32", int16 = "i16", int8 = "i8",
-    uint8 = "u8", bool = "bool" }
+local dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "f64",
+    float16 = "f16", half = "f16", bfloat16 = "bf16", int64 = "i64", long = "i64", int32 = "i32",
+    int = "i32", int16 = "i16", int8 = "i8", uint8 = "u8", bool = "bool" }
 local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.module",
-    ["Tensor"] = "tensor", ["array"] = "tensor", ["asarray"] = "tensor",
-    ["from_numpy"] = "tensor", ["random.seed"] = "manual_seed", ["expand_dims"] = "unsqueeze",
-    ["mps.is_available"] = "cuda.is_available",
-    ["backends.cudnn.benchmark"] = "cuda.benchmark",
+    Tensor = "tensor", array = "tensor", asarray = "tensor", from_numpy = "tensor",
+    ["random.seed"] = "manual_seed", expand_dims = "unsqueeze",
+    ["mps.is_available"] = "cuda.is_available", ["backends.cudnn.benchmark"] = "cuda.benchmark",
     ["backends.cudnn.deterministic"] = "cuda.deterministic",
-    ["use_deterministic_algorithms"] = "deterministic",
-    ["are_deterministic_algorithms_enabled"] = "deterministic",
+    use_deterministic_algorithms = "deterministic",
+    are_deterministic_algorithms_enabled = "deterministic",
+    set_default_device = "default_device", get_default_device = "default_device",
+    compile = "fuse", ["profiler.record_function"] = "profile.record_function",
+    ["autograd.profiler.record_function"] = "profile.record_function",
     ["utils.data.Dataset"] = "data.Dataset", ["utils.data.TensorDataset"] = "data.TensorDataset",
-    ["inf"] = "math.huge", ["pi"] = "math.pi" }
+    inf = "math.huge", pi = "math.pi" }
 python.dtypes = dtypes
 python.packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true,
     plt = true }
@@ -290,7 +291,9 @@ python.functions = {
     hasattr = function(x, name) return name and ("%s[%s] ~= nil"):format(x, name) end,
     getattr = function(x, name) return name and ("%s[%s]"):format(x, name) end,
     id = function(x) return ("tostring(%s)"):format(x) end,
+    ["torch.distributed.init_process_group"] = function() return "dist.init()" end,
     ["torch.save"] = checkpoint "save", ["torch.load"] = checkpoint "load",
+    ["torch.cuda.CUDAGraph"] = function() return "capture(fn)" end,
     ["torch.device"] = function(x) return x and unmask(x):gsub("([\"'])cuda", "%1gpu") end,
     ["torch.utils.data.DataLoader"] = function(set, options)
         options = options

@@ -43,8 +43,9 @@ local topics = {
         see = "sync, stream" },
     stream = { call = "stream([device])",
         text = "A queue of its own on the device; ops go there while s:use() holds.",
-        example = "local s = stream \"sim\"; local y = s:use(function() return ones(2, {device = \z
-            \"sim\"}) + 1 end); s:synchronize() return y:sum():item()\n--> 4.0",
+        example = "local s = stream \"sim\"\n\z
+            local y = s:use(function() return ones(2, {device = \"sim\"}) + 1 end)\n\z
+            s:synchronize()\nreturn y:sum():item()\n--> 4.0",
         see = "current_stream, stream.use, synchronize" },
     fuse = { call = "fuse(fn)",
         text = "fn as a function that runs chains of elementwise ops, with a reduction at the \z
@@ -64,8 +65,10 @@ local topics = {
             differ from fn is an error with the line: other shapes, dtypes, devices or layouts, \z
             values of tensors that are read, a changed upvalue or field, a tensor that fn keeps. \z
             fn gives tensors, numbers, strings, booleans or nil.",
-        example = "local w = ones(2); local step = capture(function(x) w:add_(x) return w:sum() \z
-            end) for i = 1, 3 do step(ones(2)) end return step(ones(2))\n--> tensor(10.0, f32 \z
+        example = "local w = ones(2)\n\z
+            local step = capture(function(x) w:add_(x) return w:sum() end)\n\z
+            for i = 1, 3 do step(ones(2)) end\n\z
+            return step(ones(2))\n--> tensor(10.0, f32 \z
             scalar cpu)",
         see = "fuse, profile, optim" },
     fork = { call = "fork(fn, …)",
@@ -184,8 +187,8 @@ local topics = {
             are converted once. Call backward after it.",
         options = "dtype: 'f16' or 'bf16', that of the scope around or bf16 if not given; \z
             enabled: false turns it off within; cache: false converts parameters at every use",
-        example = "autocast(\"bf16\", function() local y = ones(2, 2):matmul(ones(2, 2)) return \z
-            y.dtype .. \" \" .. y:exp().dtype end)\n--> bf16 f32",
+        example = "autocast(\"bf16\", function()\nlocal y = ones(2, 2):matmul(ones(2, 2))\n\z
+            return y.dtype .. \" \" .. y:exp().dtype\nend)\n--> bf16 f32",
         see = "get_autocast_dtype, no_grad" },
     is_autocast_enabled = { call = "is_autocast_enabled()",
         text = "Whether ops choose their dtype here.",

@@ -62,9 +62,9 @@ function Sync.__tostring(list)
         end
     end
     table.move(told, 1, #told, #out + 1, out)
-    out[#out + 1] = ("%d waits, %s; drained: work that was queued, and that the device had to \z
+    out[#out + 1] = ("%d wait%s, %s; drained: work that was queued, and that the device had to \z
         finish; idle: time the device then had nothing to do (%s)"):format(list.count,
-        time(list.waited), time(list.idle))
+        list.count == 1 and "" or "s", time(list.waited), time(list.idle))
     return table.concat(out, "\n")
 end
 

@@ -75,7 +75,7 @@ local function within(budget)
     for _, row in ipairs(sync.lines()) do
         if row.watched and not row.reason then n = n + row.times end
     end
-    if n > budget then say("%d waits, at most %d allowed", n, budget) end
+    if n > budget then say("%d wait%s, at most %d allowed", n, n == 1 and "" or "s", budget) end
     return n <= budget
 end
 

@@ -17,7 +17,10 @@ for tool in sh bash cat mkdir rm mv sed tr tail grep readlink flock touch sleep 
     ln -s "$(command -v $tool || echo /bin/true)" "$bin/$tool"
 done
 
-stand_in() { cat >"$bin/$1" && chmod +x "$bin/$1"; }
+# In place of the link, if there is one: a file that is written through it is the system's.
+stand_in() { rm -f "$bin/$1" && cat >"$bin/$1" && chmod +x "$bin/$1"; }
+systems_own() { type -P id gcc cmake apt-get sudo cp | xargs cat | cksum; }
+before=$(systems_own)
 # Makes a "program" that prints its arguments; logged.
 cat >"$scratch/cmake" <<'X'
 #!/bin/sh
@@ -129,4 +132,5 @@ mv "$tree" "$scratch/moved"
 tree=$scratch/moved
 start x
 tap_is "$out|$(grep -c -- --build "$log")" "<x>|1" "a tree that was moved is built again"
+tap_is "$(systems_own)" "$before" "the system's own programs are as they were"
 tap_done

@@ -142,6 +142,7 @@ int luaopen_gpush(lua_State *L) {
     gp_lua_open_card(L);
     gp_lua_open_capture(L);
     gp_lua_open_dist(L);
+    gp_lua_open_preempt(L);
     gp_lua_open_watch(L);
     run_init(L);
     return 1;

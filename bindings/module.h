@@ -31,6 +31,7 @@ void gp_lua_open_fuse(lua_State *L);
 void gp_lua_open_card(lua_State *L);
 void gp_lua_open_capture(lua_State *L);
 void gp_lua_open_dist(lua_State *L);
+void gp_lua_open_preempt(lua_State *L);
 void gp_lua_open_watch(lua_State *L);
 
 /* Opens the standard libraries and gpush in a new L. May raise. */

@@ -140,9 +140,20 @@ function dist.barrier(group)
         gpush.zeros({}, { dtype = "u8" }), "max", nil, "none", false)
 end
 
+-- A signal may come to one rank alone, and at any time: all are asked, so that all answer alike.
+function dist.preempted()
+    local own = debug.getregistry()["gpush.preempted"]()
+    join()
+    if core.size() == 1 then return own end
+    local flag = gpush.full({}, own and 1 or 0, { dtype = "u8" })
+    return core.run("dist.preempted", "dist_all_reduce", 0, flag, "max", nil, "new", false):item()
+        ~= 0
+end
+
 local G <const> = ", any? group, bool async=false"
 declared(dist, "dist.", {
     init = "float timeout=60", group = "list ranks", barrier = "any? group",
+    preempted = "",
     all_reduce = "tensor x, str op=\"sum\"" .. G, all_reduce_ = "tensor x, str op=\"sum\"" .. G,
     reduce = "tensor x, int root=0, str op=\"sum\"" .. G,
     broadcast = "tensor x, int root=0" .. G, broadcast_ = "tensor x, int root=0" .. G,

@@ -27,6 +27,13 @@ return {
     ["dist.barrier"] = { text = "Returns when every rank has come to it.",
         options = "group: what dist.group made; all ranks without it",
         waits = "for all ranks (sync: collective)", see = "dist.init" },
+    ["dist.preempted"] = { call = "dist.preempted()",
+        text = "Whether the launcher asked the job to end, on every rank alike: SIGTERM or \z
+            SIGUSR1 came to one of them since the first call, as Slurm sends them before it \z
+            kills. Ask once a step, and save and return when it is true. A second signal of the \z
+            kind ends the program.",
+        waits = "for all ranks (sync: collective)", example = "dist.preempted()\n--> false",
+        see = "checkpoint.save, dist.barrier" },
     ["dist.all_reduce"] = {
         text = "x of all ranks, joined elementwise, on every rank. f16 and bf16 are joined in \z
             f32 and rounded once; the smallest or largest of NaN and a number is NaN. \z

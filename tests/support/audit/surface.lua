@@ -149,6 +149,7 @@ S.without_input = "nn.TransformerEncoder nn.ModuleList data.transforms.Compose"
 -- For an initializer: a matrix; for an optimizer: its parameters.
 S.patterns = {
     { "^dist%.init", "" }, { "^dist%.barrier", "" }, { "^dist%.group", "{0}" },
+    { "^dist%.preempted", "" },
     { "^dist%.", "f(2, 3)" }, { "^nn%.init%.", "f(2, 3)" }, { "^cuda%.is_av", "" },
     { "^cuda%.device", "" },
     { "^cuda%.", "'sim'" }, { "^optim%.lr%.", "sgd()" },

@@ -1,6 +1,6 @@
 -- Trains on all ranks, saves every step, and goes on from what it finds: requeue.lua FILE STEPS
--- SECONDS, the last being a pause after each step. Rank 0 writes its losses; when the job is to end,
--- it says at which step it was saved.
+-- SECONDS, the last being a pause after each step. Rank 0 writes its losses and, when the job is to
+-- end, the step at which it was saved.
 local file, steps, pause = arg[1], tonumber(arg[2]), tonumber(arg[3])
 manual_seed(1)
 local model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))

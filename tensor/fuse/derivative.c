@@ -190,7 +190,10 @@ static bool make(writer *w, gp_derivative *x) {
         int g = x->need >> i & 1 ? w->grad[i] : -1;
         for (int k = 0; k < w->p->nout; k++)
             if (g >= 0 && g == w->first[k]) x->same[i] = (int8_t)k;
-        if (g < 0 || x->same[i] >= 0) continue;
+        x->like[i] = -1;
+        for (int k = 0; k < i && x->like[i] < 0; k++)
+            if (g >= 0 && x->at[k] >= 0 && g == w->grad[k]) x->like[i] = (int8_t)k;
+        if (g < 0 || x->same[i] >= 0 || x->like[i] >= 0) continue;
         x->at[i] = (int8_t)n;
         out[n++] = (uint16_t)g;
     }

@@ -81,9 +81,9 @@ int gp_draft_step(gp_draft *d, const gp_op *op, gp_dtype compute, gp_dtype dt, i
 /* dt of value v. */
 gp_dtype gp_draft_dtype(const gp_draft *d, int v);
 
-/* The program that computes values out (steps, not inputs) of d, without the steps and inputs that
- * they do not need; used gets the numbers of the inputs that are left. NULL when out of memory,
- * with a message. */
+/* The program that computes values out (steps, not inputs; none twice) of d, without the steps and
+ * inputs that they do not need; used gets the numbers of the inputs that are left. NULL when out of
+ * memory, with a message. */
 gp_program *gp_draft_finish(const gp_draft *d, const uint16_t *out, int nout, uint8_t *used);
 
 /* Whether each output has the shape of all inputs together, as the op `fused` needs. False too
@@ -110,6 +110,7 @@ struct gp_derivative {
         uint8_t used[GP_PROGRAM_INPUTS], dx[GP_MAX_OUT];
     } part[GP_PROGRAM_INPUTS];
     int8_t same[GP_PROGRAM_INPUTS];  /* the output whose gradient it is as it is; -1 */
+    int8_t like[GP_PROGRAM_INPUTS];  /* the input before it that has the same gradient; -1 */
     int8_t at[GP_PROGRAM_INPUTS];    /* of whole, the output; -1 */
     uint8_t used[GP_PROGRAM_INPUTS]; /* by whole */
     gp_derivative *next;

@@ -165,6 +165,7 @@ static bool fused(gp_vjp *v) {
     for (int i = 0, k = p->ninputs, at[GP_MAX_OUT]; ok && i < v->node->nin; i++) {
         for (int o = 0, n = k; o < p->nout; o++) at[o] = have >> o & 1 ? n++ : -1;
         if (d->same[i] >= 0) v->dx[i] = in[at[d->same[i]]];
+        if (d->like[i] >= 0) v->dx[i] = v->dx[d->like[i]];
         if (v->dx[i] && p->fold.op) ok = (v->dx[i] = gp_expand(v, v->dx[i], &s)) != NULL;
     }
     return ok && !v->failed;

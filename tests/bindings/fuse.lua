@@ -246,6 +246,14 @@ do
         "gradcheck")
     t.ok(g.autograd.gradgradcheck(h, { g.randn(4, { dtype = "f64" }):requires_grad_() }),
         "gradgradcheck")
+    local product = fuse(function(p, q, r) return (p + q) * r end)
+    for _ = 1, 2 do
+        local p, q = g.ones({ 5 }, { requires_grad = true }), g.ones({ 5 }, { requires_grad = true })
+        product(p, q, g.full({ 5 }, 3.0)):sum():backward()
+        same(p.grad, g.full({ 5 }, 3.0), "one gradient for two arguments")
+        q.grad:zero_()
+        same(p.grad, g.full({ 5 }, 3.0), "which do not share its memory")
+    end
     local v = g.randn(4):requires_grad_()
     local y = fuse(function(q) return q * q end)
     y(v)

@@ -37,6 +37,16 @@ gp_tensor *gp_scatter_back(gp_vjp *v, gp_tensor *index, int dim, gp_tensor *g);
  * one of all elements or, with dim >= 0, one along that dim. */
 gp_tensor *gp_among_equals(gp_vjp *v, gp_tensor *y, gp_tensor *g, int64_t dim);
 
+/* For each element of x the product of the others over mask's dims: without a division, so that
+ * zeros are right. */
+gp_tensor *gp_others(gp_vjp *v, gp_tensor *x, uint64_t mask);
+/* Whether the gradient of a product y may be computed as g y / x: in one pass, where nothing is
+ * recorded, and reading y is no wait. */
+bool gp_may_divide(const gp_tensor *y);
+/* g y. NULL without a message where zeros or numbers outside the dtype's normal range (0 times an
+ * infinity …) forbid the division: then gp_others serves. Reads y and g y. */
+gp_tensor *gp_dividend(gp_vjp *v, gp_tensor *y, gp_tensor *g);
+
 /* These set dx[0]; false with a message. For an op whose one result is one of all elements: shared
  * among those that equal it. */
 bool gp_grad_to_equals(gp_vjp *v);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/autograd/compose.h"
 #include "tensor/autograd/formula.h"
 #include "tensor/infer.h"
 
@@ -143,13 +144,11 @@ static gp_tensor *dims_last(gp_vjp *v, gp_tensor *x, uint64_t mask, int64_t *ord
     return DO(permute, "tv", x, order, n);
 }
 
-/* For each element the product of the others over mask's dims: without a division, so that zeros
- * are right. */
-static gp_tensor *others(gp_vjp *v, uint64_t mask) {
-    gp_tensor *x = v->x[0];
-    int64_t order[GP_MAX_DIM], back[GP_MAX_DIM], n = (int64_t)count_of(gp_in_shape(v, 0), mask);
+gp_tensor *gp_others(gp_vjp *v, gp_tensor *x, uint64_t mask) {
+    int64_t order[GP_MAX_DIM], back[GP_MAX_DIM], n = 1;
     int d = 0;
     if (!x) return NULL;
+    for (int i = 0; i < x->a.ndim; i++) n *= mask >> i & 1 ? x->a.dim[i] : 1;
     while (mask && !(mask >> d & 1)) d++;
     if (x->a.numel && mask == (uint64_t)1 << d) return others_along(v, x, d + 1, n);
     gp_tensor *t = dims_last(v, x, mask, order);
@@ -175,7 +174,7 @@ static gp_tensor *operand(gp_vjp *v, int i, gp_tensor *g, uint64_t mask) {
     if (i == 0) return g;
     if (i == 1) return v->x[0];
     gp_tensor *y = i < 4 ? kept(v, v->y[0], mask) : NULL;
-    return i == 4 ? others(v, mask) : i == 3 ? ties(v, y, mask) : y;
+    return i == 4 ? gp_others(v, v->x[0], mask) : i == 3 ? ties(v, y, mask) : y;
 }
 
 /* g, the gradient of the result, expanded over mask's dims: kept and gp_expand in one view. */
@@ -201,21 +200,29 @@ static bool normal(gp_vjp *v, gp_tensor *t, double least, double most) {
            gp_item(end[1], &high, GP_WHY_item, "prod") && low.f >= least && high.f <= most;
 }
 
-/* The gradient of a product as g y / x, in one pass. NULL where zeros or numbers outside the
- * dtype's normal range (0 times an infinity …) forbid it: then the products of the others serve. */
+bool gp_may_divide(const gp_tensor *y) {
+    return gp_no_grad && y->storage->dev == gp_device_cpu() &&
+           (y->a.dtype == GP_f32 || y->a.dtype == GP_f64);
+}
+
+gp_tensor *gp_dividend(gp_vjp *v, gp_tensor *y, gp_tensor *g) {
+    bool wide = y && y->a.dtype == GP_f64;
+    double least = wide ? DBL_MIN : FLT_MIN, most = wide ? DBL_MAX : FLT_MAX;
+    gp_tensor *gy = DO(mul, "tt", g, y);
+    return normal(v, y, least, most) && normal(v, gy, least, most) ? gy : NULL;
+}
+
+/* The gradient of a product as g y / x, in one pass; NULL where that cannot be. */
 static gp_tensor *by_quotient(gp_vjp *v, uint64_t mask) {
     gp_tensor *x = v->x[0];
-    bool wide = x->a.dtype == GP_f64;
-    if (!gp_no_grad || x->storage->dev != gp_device_cpu() || x->a.numel == 0) return NULL;
-    if (!wide && x->a.dtype != GP_f32) return NULL;
+    if (x->a.numel == 0 || !gp_may_divide(x)) return NULL;
     int64_t dims[GP_MAX_DIM];
     int n = 0;
     for (int i = 0; i < x->a.ndim; i++)
         if (mask >> i & 1) dims[n++] = i + 1;
     if (!n) return NULL;
-    gp_tensor *y = DO(prod, "tvb", x, dims, n, 1), *gy = DO(mul, "tt", kept(v, v->g[0], mask), y);
-    double least = wide ? DBL_MIN : FLT_MIN, most = wide ? DBL_MAX : FLT_MAX;
-    return normal(v, y, least, most) && normal(v, gy, least, most) ? DO(div, "tt", gy, x) : NULL;
+    gp_tensor *y = DO(prod, "tvb", x, dims, n, 1), *g = gp_dividend(v, y, kept(v, v->g[0], mask));
+    return g ? DO(div, "tt", g, x) : NULL;
 }
 
 static bool reduce(gp_vjp *v) {

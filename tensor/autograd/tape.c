@@ -401,7 +401,9 @@ bool gp_tape_begin(gp_call *c, gp_node **node) {
         if (v->kind == GP_TENSOR) gp_node_input(n, at++, v->t);
         for (int k = 0; v->kind == GP_LIST && k < v->n; k++) gp_node_input(n, at++, v->list[k]);
         if (v->kind == GP_TENSOR || v->kind == GP_LIST) v->i = first;
-        if (v->kind == GP_PROGRAM) n->ctx = gp_program_ref(v->program), n->drop = gp_program_unref;
+        if (v->kind != GP_PROGRAM) continue;
+        n->ctx = gp_program_ref(v->program), n->drop = gp_program_unref;
+        n->rule = gp_program_rule(v->program);
     }
     at = 0;
     bool ok = true;

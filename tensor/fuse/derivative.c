@@ -12,6 +12,7 @@ typedef struct writer {
     gp_draft d;
     uint32_t need;
     bool full;                                       /* the draft's limits are reached */
+    bool divides;                                    /* as in gp_derivative */
     int first[GP_MAX_OUT];                           /* the draft's inputs for gradients, or -1 */
     int value[GP_PROGRAM_INPUTS + GP_PROGRAM_STEPS]; /* the draft's values by p's */
     int grad[GP_PROGRAM_INPUTS + GP_PROGRAM_STEPS];  /* gradients so far; -1 */
@@ -123,6 +124,25 @@ static void derive_step(writer *w, int k, const bool *wanted) {
     }
 }
 
+unsigned gp_fold_reads(const gp_fold *f) {
+    return f->op ? gp_formula_variables(&gp_ops[f->op->grad]) & 0x1e : 0;
+}
+
+/* The gradient of each element that is reduced, from that of the result, g. */
+static int unfold(writer *w, int g) {
+    const gp_op *d = &gp_ops[w->p->fold.op->grad];
+    unsigned reads = gp_fold_reads(&w->p->fold);
+    gp_dtype dt = dtype_of(w->p, w->p->out[0]);
+    gp_value x = of_value(w->value[w->p->out[0]]), arg[GP_PROGRAM_ARGS];
+    if (w->divides) return step(w, GP_OP(div), dt, dt, 2, 2, (gp_value[]){of_value(g), x});
+    for (int i = 0; i < d->ntensors; i++) {
+        arg[i] = i == 1 ? x : of_value(g);
+        if (i > 1 && reads >> i & 1) arg[i].i = gp_draft_input(&w->d, dt);
+        w->full |= arg[i].i < 0;
+    }
+    return step(w, d, dt, dt, d->ntensors, d->ntensors, arg);
+}
+
 /* Which values a gradient is wanted of: floats that depend on an input that needs one. */
 static void find_wanted(const writer *w, bool *wanted) {
     const gp_program *p = w->p;
@@ -146,7 +166,8 @@ static void write_draft(writer *w, uint32_t have) {
     }
     repeat(w);
     for (int i = 0; i < p->nout && !w->full; i++)
-        if (w->first[i] >= 0 && wanted[p->out[i]]) give(w, p->out[i], w->first[i]);
+        if (w->first[i] >= 0 && wanted[p->out[i]])
+            give(w, p->out[i], gp_fold_reads(&p->fold) ? unfold(w, w->first[i]) : w->first[i]);
     for (int k = p->nsteps - 1; k >= 0 && !w->full; k--)
         if (w->grad[p->ninputs + k] >= 0) derive_step(w, k, wanted);
 }
@@ -202,14 +223,15 @@ static bool make(writer *w, gp_derivative *x) {
     return (x->whole = gp_draft_finish(&w->d, out, n, x->used)) && make_parts(w, x);
 }
 
-const gp_derivative *gp_program_derivative(gp_program *p, uint32_t need, uint32_t have) {
+const gp_derivative *gp_program_derivative(gp_program *p, uint32_t need, uint32_t have,
+                                           bool divides) {
     for (gp_derivative *d = p->derivatives; d; d = d->next)
-        if (d->need == need && d->have == have) return d;
+        if (d->need == need && d->have == have && d->divides == divides) return d;
     writer *w = malloc(sizeof *w);
     gp_derivative *x = calloc(1, sizeof *x);
     if (!w || !x) return free(w), free(x), gp_fail_null("fuse: out of memory");
-    w->p = p, w->need = need, w->full = false;
-    x->need = need, x->have = have;
+    w->p = p, w->need = need, w->full = false, w->divides = divides;
+    x->need = need, x->have = have, x->divides = divides;
     write_draft(w, have);
     if (w->full) gp_fail("fuse: the gradients of %s take too many steps", p->name);
     if (w->full || !make(w, x)) {
@@ -221,4 +243,44 @@ const gp_derivative *gp_program_derivative(gp_program *p, uint32_t need, uint32_
     free(w);
     x->next = p->derivatives;
     return p->derivatives = x;
+}
+
+/* ---- what a reduction's derivative reads ---- */
+
+/* p's steps, with what `more` adds, as a program without p's reduction. NULL with a message. */
+static gp_program *values_and(const gp_program *p, void (*more)(writer *w, uint16_t *out)) {
+    writer *w = malloc(sizeof *w);
+    uint8_t used[GP_PROGRAM_INPUTS];
+    if (!w) return gp_fail_null("fuse: out of memory");
+    w->p = p, w->full = false;
+    gp_draft_begin(&w->d);
+    for (int i = 0; i < p->ninputs; i++) w->value[i] = gp_draft_input(&w->d, (gp_dtype)p->dtype[i]);
+    repeat(w);
+    uint16_t out = (uint16_t)w->value[p->out[0]];
+    if (more) more(w, &out);
+    gp_program *made = w->full ? gp_fail_null("fuse: %s has too many inputs", p->name)
+                               : gp_draft_finish(&w->d, &out, 1, used);
+    free(w);
+    return made;
+}
+
+gp_program *gp_program_values(gp_program *p) {
+    return p->values ? p->values : (p->values = values_and(p, NULL));
+}
+
+static void count_equal(writer *w, uint16_t *out) {
+    gp_dtype dt = dtype_of(w->p, w->p->out[0]);
+    int y = gp_draft_input(&w->d, dt);
+    w->full |= y < 0;
+    int equal = step(w, GP_OP(eq), dt, GP_bool, 2, 2, (gp_value[]){of_value(*out), of_value(y)});
+    *out = (uint16_t)(equal < 0 ? 0 : equal);
+    w->d.fold = (gp_fold){.op = GP_OP(sum),
+                          .compute = GP_i64,
+                          .dtype = GP_i64,
+                          .keep = true,
+                          .mask = w->p->fold.mask};
+}
+
+gp_program *gp_program_ties(gp_program *p) {
+    return p->ties ? p->ties : (p->ties = values_and(p, count_equal));
 }

@@ -229,13 +229,6 @@ static bool plan_step(planner *p, int call) {
     return g && (join_group(p, g, k) || gp_fail("fuse: %s has too many operands", k->op->name));
 }
 
-/* The derivative of a reduction must not need its result, nor its input. */
-static bool folds(const gp_op *op) {
-    if (op->kind != GP_REDUCE) return false;
-    unsigned reads = gp_formula_variables(&gp_ops[op->grad]);
-    return !(reads & 0x1e) && !op->extra->by_quotient;
-}
-
 /* Makes the reduction k the end of the group that computes its input, the group's only output;
  * *done: it was possible. */
 static bool plan_fold(planner *p, int call, bool *done) {
@@ -243,20 +236,23 @@ static bool plan_fold(planner *p, int call, bool *done) {
     group *g = k->nargs && k->arg[0].kind == GP_TENSOR ? p->holder[k->arg[0].i] : NULL;
     int at = -1;
     *done = false;
-    if (!g || !k->fusable || !folds(k->op) || g->no_grad != k->no_grad || g->random) return true;
+    if (!g || !k->fusable || k->op->kind != GP_REDUCE || g->no_grad != k->no_grad || g->random)
+        return true;
     for (int i = 0; i < g->nmembers; i++) {
         int v = g->member[i];
         if (v == (int)k->arg[0].i) at = i;
         if (v == (int)k->arg[0].i ? p->last[v] != call : p->last[v] >= call) return true;
     }
     const gp_tensor *y = p->t->value[k->out[0]];
-    bool typed = k->nargs > 3 && k->arg[3].kind == GP_DTYPE;
-    g->draft.fold = (gp_fold){.op = k->op,
-                              .compute = k->compute,
-                              .dtype = y->a.dtype,
-                              .keep = k->nargs > 2 && k->arg[2].kind == GP_BOOL && k->arg[2].i,
-                              .typed = typed,
-                              .mask = (uint64_t)k->settled[1].i};
+    gp_fold fold = {.op = k->op,
+                    .compute = k->compute,
+                    .dtype = y->a.dtype,
+                    .keep = k->nargs > 2 && k->arg[2].kind == GP_BOOL && k->arg[2].i,
+                    .typed = k->nargs > 3 && k->arg[3].kind == GP_DTYPE,
+                    .mask = (uint64_t)k->settled[1].i};
+    /* Its derivative reads elements in the dtype that they are reduced in. */
+    if (gp_fold_reads(&fold) && fold.typed) return true;
+    g->draft.fold = fold;
     for (int i = 0; i < g->nmembers; i++) p->holder[g->member[i]] = NULL;
     g->open = false;
     *done = true;

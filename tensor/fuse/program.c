@@ -27,6 +27,8 @@ static void free_derivatives(gp_program *p) {
         free(d);
     }
     p->derivatives = NULL;
+    gp_program_unref(p->values);
+    gp_program_unref(p->ties);
 }
 
 static void free_program(gp_program *p) {

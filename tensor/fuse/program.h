@@ -2,7 +2,7 @@
 #ifndef GP_PROGRAM_H
 #define GP_PROGRAM_H
 
-#include "tensor/op.h"
+#include "tensor/autograd/tape.h"
 
 enum {
     GP_PROGRAM_INPUTS = 24,
@@ -50,7 +50,8 @@ typedef struct gp_program {
     uint16_t out[GP_PROGRAM_OUTS];    /* values */
     uint8_t dtype[GP_PROGRAM_INPUTS]; /* of the inputs */
     gp_fold fold;
-    void *_Atomic prepared;            /* a kernel's own form of the steps */
+    struct gp_program *values, *ties; /* see gp_program_values; of the thread that differentiates */
+    void *_Atomic prepared;           /* a kernel's own form of the steps */
     void (*_Atomic unprepare)(void *); /* frees it */
     gp_derivative *derivatives;        /* made so far; of the thread that differentiates */
     struct gp_program *next;           /* among the dead */
@@ -99,10 +100,25 @@ typedef gp_tensor *(*gp_derive)(void *ctx, const gp_step *s, const gp_value *arg
 bool gp_program_run_steps(const gp_program *p, gp_tensor *const *in, gp_tensor **out,
                           const gp_rng *forward, gp_derive derive, void *ctx);
 
+/* p without its reduction: what is reduced. Made once; NULL with a message when out of memory. */
+gp_program *gp_program_values(gp_program *p);
+/* How many of these equal the result, which is one more input, with dims of size 1 for those that
+ * are reduced. The same. */
+gp_program *gp_program_ties(gp_program *p);
+
+/* What a reduction's derivative reads of gp_formula_variables besides g, as a bit mask. */
+enum { GP_READS_RESULT = 1 << 2, GP_READS_TIES = 1 << 3, GP_READS_OTHERS = 1 << 4 };
+unsigned gp_fold_reads(const gp_fold *f);
+
+/* How a call of p is differentiated: of some reductions the result is saved, too. */
+const gp_rule *gp_program_rule(const gp_program *p);
+
 /* The gradients of a program's inputs: programs of their own, whose inputs are those of p, then the
- * gradients of its outputs. */
+ * gradients of its outputs. Of a reduction that is g, and after it what its derivative reads: the
+ * result, the number of elements that equal it, the product of the others. */
 struct gp_derivative {
     uint32_t need, have; /* gradients wanted, of inputs; and given, of outputs */
+    bool divides;        /* g comes times the product, and is divided by each element */
     gp_program *whole;   /* all of them, as a list of steps; NULL: there are none */
     int nparts;          /* the same in programs for the op */
     struct gp_derivative_part {
@@ -117,7 +133,8 @@ struct gp_derivative {
 };
 /* p's derivative, made once. NULL with a message when out of memory, or where it would have too
  * many steps: p may have 40. */
-const gp_derivative *gp_program_derivative(gp_program *p, uint32_t need, uint32_t have);
+const gp_derivative *gp_program_derivative(gp_program *p, uint32_t need, uint32_t have,
+                                           bool divides);
 
 /* Whether op can be a step. */
 static inline bool gp_op_fuses(const gp_op *op) {

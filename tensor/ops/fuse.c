@@ -1,5 +1,6 @@
 /* The op that runs a program: its shape and dtype rule, and its gradient, which is a program,
  * too. */
+#include "tensor/autograd/compose.h"
 #include "tensor/autograd/formula.h"
 #include "tensor/fuse/program.h"
 #include "tensor/infer.h"
@@ -83,16 +84,23 @@ static gp_tensor *compose(void *ctx, const gp_step *s, const gp_value *arg) {
     return t ? gp_tensor_ref(t) : NULL;
 }
 
+/* t, of the shape of a reduction's result, with the reduced dims as size 1; *n: elements that each
+ * was made of. */
+static gp_tensor *kept(gp_vjp *v, const gp_fold *f, const gp_shape *s, gp_tensor *t, double *n) {
+    gp_shape shape = *s;
+    *n = 1;
+    for (int d = 0; d < s->ndim; d++)
+        if (f->mask >> d & 1) *n *= (double)s->dim[d], shape.dim[d] = 1;
+    return gp_reshape(v, t, &shape);
+}
+
 /* g, the gradient of a reduction's result, as that of each element: of the reduced dims' size 1. */
 static gp_tensor *unfolded(gp_vjp *v, const gp_program *p, const gp_shape *s, gp_tensor *g) {
     const gp_fold *f = &p->fold;
-    gp_shape kept = *s;
-    double n = 1;
-    for (int d = 0; d < s->ndim; d++)
-        if (f->mask >> d & 1) n *= (double)s->dim[d], kept.dim[d] = 1;
-    g = gp_reshape(v, g, &kept);
+    double n;
+    g = kept(v, f, s, g, &n);
     const gp_op *d = &gp_ops[f->op->grad];
-    if (!strcmp(d->formula, "g")) return g;
+    if (!strcmp(d->formula, "g") || gp_fold_reads(f)) return g;
     if (!gp_no_grad) {
         gp_formula_vars vars = {.n = 0};
         gp_formula_set(&vars, 'g', (gp_value){.kind = GP_TENSOR, .t = g});
@@ -110,9 +118,48 @@ static bool run_shape(gp_vjp *v, gp_shape *s) {
     return true;
 }
 
+static gp_tensor *run_one(gp_vjp *v, gp_program *p, gp_tensor *const *in) {
+    gp_tensor *y;
+    return p && gp_program_run(p, in, &y, NULL) ? gp_keep(v, y) : NULL;
+}
+
+/* How many elements equal the result y. It does not change with them: nothing is recorded. */
+static gp_tensor *ties(gp_vjp *v, gp_program *p, gp_tensor *const *x, gp_tensor *y) {
+    gp_tensor *in[GP_PROGRAM_INPUTS];
+    memcpy(in, x, (size_t)p->ninputs * sizeof *in);
+    in[p->ninputs] = y;
+    gp_no_grad++;
+    gp_tensor *m = y ? run_one(v, gp_program_ties(p), in) : NULL;
+    m = DO(to, "t-d", m, y ? (int)y->a.dtype : GP_f32);
+    gp_no_grad--;
+    return m;
+}
+
+/* Adds what the derivative of the reduction reads to in, which has x and g; or replaces g by g y,
+ * to be divided by each element. */
+static bool add_read(gp_vjp *v, gp_program *p, const gp_shape *s, gp_tensor **in, bool *divides) {
+    const gp_fold *f = &p->fold;
+    unsigned reads = gp_fold_reads(f);
+    int n = p->ninputs + 1;
+    double count;
+    gp_tensor *g = in[p->ninputs], *y = NULL, *gy;
+    if (f->op->extra->by_quotient && f->mask && gp_may_divide(g)) {
+        y = kept(v, f, s, run_one(v, p, in), &count);
+        if ((gy = gp_dividend(v, y, g))) return in[p->ninputs] = gy, *divides = true;
+    }
+    if (reads & (GP_READS_RESULT | GP_READS_TIES)) y = kept(v, f, s, v->y[0], &count);
+    if (reads & GP_READS_RESULT) in[n++] = y;
+    if (reads & GP_READS_TIES) in[n++] = ties(v, p, in, y);
+    if (reads & GP_READS_OTHERS)
+        in[n++] = gp_others(v, run_one(v, gp_program_values(p), in), f->mask);
+    for (int i = p->ninputs; i < n; i++)
+        if (!in[i]) return false;
+    return !v->failed;
+}
+
 /* Sets the inputs of the derivative, x and then g; and which gradients are given. */
-static bool inputs(gp_vjp *v, const gp_program *p, const gp_shape *s, gp_tensor **in,
-                   uint32_t *have) {
+static bool inputs(gp_vjp *v, gp_program *p, const gp_shape *s, gp_tensor **in, uint32_t *have,
+                   bool *divides) {
     int n = p->ninputs;
     *have = 0;
     memcpy(in, v->x, (size_t)n * sizeof *in);
@@ -125,7 +172,7 @@ static bool inputs(gp_vjp *v, const gp_program *p, const gp_shape *s, gp_tensor 
         if (g->a.dtype != dt && !(g = DO(to, "t-d", g, dt))) return false;
         in[n++] = g;
     }
-    return true;
+    return !*have || !gp_fold_reads(&p->fold) || add_read(v, p, s, in, divides);
 }
 
 static bool run_part(gp_vjp *v, const struct gp_derivative_part *part, gp_tensor *const *in,
@@ -148,14 +195,21 @@ static bool run_whole(gp_vjp *v, const gp_derivative *d, gp_tensor *const *in, c
     return !v->failed;
 }
 
+/* t in shape s; itself where it has it: of a view, backward would make a copy. */
+static gp_tensor *expanded(gp_vjp *v, gp_tensor *t, const gp_shape *s) {
+    gp_shape has = gp_tensor_shape(t);
+    return gp_shape_equal(&has, s) ? t : gp_expand(v, t, s);
+}
+
 static bool fused(gp_vjp *v) {
     gp_program *p = v->arg[0].program;
     gp_tensor *in[GP_PROGRAM_INPUTS + GP_MAX_OUT];
     gp_shape s;
     uint32_t need = 0, have;
+    bool divides = false;
     for (int i = 0; i < v->node->nin; i++) need |= (uint32_t)v->need[i] << i;
-    if (!run_shape(v, &s) || !inputs(v, p, &s, in, &have)) return false;
-    const gp_derivative *d = gp_program_derivative(p, need, have);
+    if (!run_shape(v, &s) || !inputs(v, p, &s, in, &have, &divides)) return false;
+    const gp_derivative *d = gp_program_derivative(p, need, have, divides);
     if (!d) return false;
     gp_rng rng = {v->node->seed, v->node->counter};
     bool ok = true;
@@ -166,8 +220,14 @@ static bool fused(gp_vjp *v) {
         for (int o = 0, n = k; o < p->nout; o++) at[o] = have >> o & 1 ? n++ : -1;
         if (d->same[i] >= 0) v->dx[i] = in[at[d->same[i]]];
         if (d->like[i] >= 0) v->dx[i] = v->dx[d->like[i]];
-        if (v->dx[i] && p->fold.op) ok = (v->dx[i] = gp_expand(v, v->dx[i], &s)) != NULL;
+        if (v->dx[i] && p->fold.op) ok = (v->dx[i] = expanded(v, v->dx[i], &s)) != NULL;
     }
     return ok && !v->failed;
 }
 const gp_rule vjp_fused = {fused, "*"};
+static const gp_rule with_result = {fused, "*y"};
+
+const gp_rule *gp_program_rule(const gp_program *p) {
+    bool reads = gp_fold_reads(&p->fold) & (GP_READS_RESULT | GP_READS_TIES);
+    return reads ? &with_result : &vjp_fused;
+}

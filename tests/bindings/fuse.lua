@@ -248,7 +248,7 @@ do
         "gradgradcheck")
     local product = fuse(function(p, q, r) return (p + q) * r end)
     for _ = 1, 2 do
-        local p, q = g.ones({ 5 }, { requires_grad = true }), g.ones({ 5 }, { requires_grad = true })
+        local p, q = g.ones(5):requires_grad_(), g.ones(5):requires_grad_()
         product(p, q, g.full({ 5 }, 3.0)):sum():backward()
         same(p.grad, g.full({ 5 }, 3.0), "one gradient for two arguments")
         q.grad:zero_()
@@ -260,6 +260,78 @@ do
     local z = y(v):sum()
     g.no_grad(function() v:add_(1) end)
     t.error(function() z:backward() end, "written in place since", "an overwritten argument")
+end
+
+-- ---- reductions at the end ----
+do
+    local nan, inf = 0 / 0, math.huge
+    local rows = g.tensor { { 1, -2, 1, 0.5 }, { 3, 3, nan, 3 }, { -1, -1, -1, -1 },
+        { 0, 2, 0, -4 }, { 1e30, 1e30, 5, 1 }, { -inf, -3, 2, 0.25 } }
+    local function equal(a, b)
+        return a.dtype == b.dtype and a:isnan():equal(b:isnan()) and
+            a:nan_to_num(7):equal(b:nan_to_num(7))
+    end
+    local function both(op, dtype, ...)
+        local options = table.pack(...)
+        local function plain(x, w)
+            return g[op](x * w * 0.5, table.unpack(options, 1, options.n))
+        end
+        local f, name = fuse(plain), ("%s(%s) %s"):format(op, options[1], dtype)
+        local function outcome(fn)
+            local x = rows:clone():to(dtype):requires_grad_()
+            local w = g.tensor({ 2, 4, 2, 1 }, { dtype = dtype }):requires_grad_()
+            local y = fn(x, w)
+            y:backward(g.ones_like(y) * 3)
+            return y, x.grad, w.grad
+        end
+        local y, dx, dw = outcome(plain)
+        for _ = 1, 2 do
+            local z, ex, ew = outcome(f)
+            t.ok(equal(y, z) and equal(dx, ex) and equal(dw, ew), name .. ": result, gradients")
+        end
+        local p = g.profile.run(function() outcome(f) end)
+        t.ok(tostring(p:table()):match("mul%+mul%+" .. op), name .. " is one op")
+    end
+    for _, dtype in ipairs { "f32", "f64", "bf16" } do
+        for _, op in ipairs { "amax", "amin", "prod" } do
+            both(op, dtype, -1)
+            both(op, dtype, 1, true)
+            both(op, dtype)
+        end
+        both("mean", dtype, { 1, 2 })
+    end
+    local whole = fuse(function(a, b) return (a - b):amax(-1), (a * b):prod() end)
+    local a, b = g.tensor { { 3, 8 }, { 9, 2 } }, g.tensor { 1, 2 }
+    for _ = 1, 2 do
+        local most, product = whole(a, b)
+        same(most, g.tensor { 6, 8 }, "whole numbers, amax")
+        same(product, g.tensor(1728), "and prod")
+    end
+    t.error(function() whole(g.zeros({ 2, 0 }), g.zeros({ 2, 1 })) end,
+        "amax: no elements to compare", "no elements")
+    local wide = fuse(function(x) return (x * 2):amax(-1, false, "f64") end)
+    for _ = 1, 2 do same(wide(rows[1]), g.tensor(2, { dtype = "f64" }), "a dtype is asked for") end
+end
+do
+    local x = g.tensor({ { 0.5, -1.5, 2 }, { 1.25, 0.75, -2 } }, { dtype = "f64" }):requires_grad_()
+    for op, fn in pairs { amax = function(v) return (v * v * v):amax(-1) end,
+        amin = function(v) return (v:exp() * v):amin() end,
+        prod = function(v) return (v * 2 + 0.1):prod(-1) end } do
+        local f = fuse(fn)
+        f(x)
+        t.ok(g.autograd.gradcheck(f, { x }), op .. ": gradcheck")
+        t.ok(g.autograd.gradgradcheck(f, { x }), op .. ": gradgradcheck")
+    end
+    local zero = g.tensor({ 3.0, 0.0, 2.0 }):requires_grad_()
+    local product = fuse(function(v) return (v * 1):prod() end)
+    product(zero)
+    product(zero):backward()
+    same(zero.grad, g.tensor { 0.0, 6.0, 0.0 }, "a factor of 0: the product of the others")
+    local largest = fuse(function(v) return (v * 2):amax() end)
+    largest(x)
+    local y = largest(x)
+    g.no_grad(function() y:add_(1) end)
+    t.error(function() y:backward() end, "written in place since", "an overwritten result")
 end
 
 -- ---- modules, devices, profiles ----

@@ -75,7 +75,8 @@ end
 local function random_function()
     local inputs = math.random(3)
     local steps = random_steps(inputs, math.random(10))
-    local finish = { op = pick { "none", "none", "both", "sum", "mean", "amax", "any", "sum" } }
+    local finish = { op = pick { "none", "none", "both", "sum", "mean", "amax", "any", "amin",
+        "prod" } }
     finish.other = math.random(inputs + #steps)
     if math.random(2) == 1 then finish.dim, finish.keep = pick { 1, -1 }, math.random(2) == 1 end
     return inputs, steps, finish

@@ -72,11 +72,11 @@ static void against_steps(const gp_op *fold, int64_t n) {
 
 static void derivative(void) {
     gp_program *p = chain(NULL);
-    const gp_derivative *d = gp_program_derivative(p, 3, 1);
+    const gp_derivative *d = gp_program_derivative(p, 3, 1, false);
     tap_ok(d && d->same[1] == 0 && d->same[0] < 0, "the gradient of a sum's operand is its own");
     tap_ok(d && d->nparts == 1 && d->part[0].dx[0] == 0, "the other one takes a program");
-    tap_ok(d == gp_program_derivative(p, 3, 1), "which is made once");
-    tap_ok(gp_program_derivative(p, 2, 1)->nparts == 0, "or never");
+    tap_ok(d == gp_program_derivative(p, 3, 1, false), "which is made once");
+    tap_ok(gp_program_derivative(p, 2, 1, false)->nparts == 0, "or never");
     gp_program_unref(p);
 }
 

@@ -24,6 +24,7 @@ typedef struct fuse_job {
     const gp_program *p;
     const fuse_plan *plan;
     int64_t numel, block;
+    int64_t width; /* of rows that are longer than a block: no block goes on to the next; or 0 */
     _Bool strided, stream, ahead;
     layout how[GP_PROGRAM_INPUTS];
     const char *data[GP_PROGRAM_INPUTS];
@@ -36,11 +37,11 @@ typedef struct fuse_job {
     _Atomic _Bool memory;             /* there was none */
 } fuse_job;
 
-/* A thread's own memory: a slot for each input and each result, and spare ones. */
+/* A thread's own memory: a slot for each input and each result, and spare ones, all after it. */
 typedef struct room {
     char *input, *slot, *spare;
-    int64_t col[GP_PROGRAM_INPUTS], made[GP_PROGRAM_INPUTS]; /* of inputs that repeat: where the
-                                                                block began, its length */
+    /* Of inputs that repeat where the block began, its length; of one number a row the row. */
+    int64_t at[GP_PROGRAM_INPUTS], made[GP_PROGRAM_INPUTS];
 } room;
 
 /* ---- inputs ---- */
@@ -93,34 +94,59 @@ static void gather(const fuse_job *j, int k, int64_t first, int64_t n, char *to)
     }
 }
 
+/* Where element `first` of strided input k is. */
+static const char *element(const fuse_job *j, int k, int64_t first) {
+    const char *p = j->data[k];
+    for (int d = j->ndim - 1; d >= 0; d--)
+        p += first % j->dim[d] * j->stride[k][d], first /= j->dim[d];
+    return p;
+}
+
+/* Elements [first, first + n) of strided input k: where they are, or copied to its slot. */
+static const char *read_strided(const fuse_job *j, room *r, int k, int64_t first, int64_t n) {
+    char *slot = r->input + k * SLOT;
+    int64_t step = j->stride[k][j->ndim - 1], width = j->dim[j->ndim - 1], at = first % width;
+    _Bool known = j->repeats[k];
+    if (j->width && step == j->size[k]) return element(j, k, first);
+    if (j->width && !step) at = first / width, known = 1;
+    if (known && r->at[k] == at && r->made[k] >= n) return slot;
+    gather(j, k, first, n, slot);
+    r->at[k] = at, r->made[k] = n;
+    return slot;
+}
+
 /* Sets at[k] to elements [first, first + n) of each input. */
 static void read_inputs(const fuse_job *j, room *r, int64_t first, int64_t n, const char **at) {
     for (int k = 0; k < j->p->ninputs; k++) {
-        char *slot = r->input + k * SLOT;
         if (j->how[k] == FLAT) at[k] = j->data[k] + first * j->size[k];
-        else at[k] = slot;
-        if (j->how[k] != STRIDED) continue;
-        int64_t col = first % j->dim[j->ndim - 1];
-        if (j->repeats[k] && r->col[k] == col && r->made[k] >= n) continue;
-        gather(j, k, first, n, slot);
-        r->col[k] = col, r->made[k] = n;
+        else if (j->how[k] == STRIDED) at[k] = read_strided(j, r, k, first, n);
+        else at[k] = r->input + k * SLOT;
     }
 }
 
+/* Elements of the block that begins at element `first` and ends before `end`. */
+static int64_t block_at(const fuse_job *j, int64_t first, int64_t end) {
+    int64_t col = j->width ? first % j->width : first, n = j->block - col % j->block;
+    if (j->width && n > j->width - col) n = j->width - col;
+    return n < end - first ? n : end - first;
+}
+
 /* The thread's room, with the inputs of one element filled in; NULL when out of memory. */
-static char *begin(fuse_job *j, room *r, int64_t n) {
-    const fuse_plan *plan = j->plan;
-    int inputs = j->p->ninputs;
-    char *p = gp_scratch(GP_SCRATCH_PART, (size_t)(inputs + plan->nslots + SPARE) * SLOT);
-    if (!p) j->memory = 1;
-    if (!p) return NULL;
-    r->input = p, r->slot = p + inputs * SLOT, r->spare = r->slot + plan->nslots * SLOT;
-    if (n > GP_BLOCK) n = GP_BLOCK;
+static void *begin(void *ctx) {
+    enum { HEAD = (sizeof(room) + 63) / 64 * 64 };
+    fuse_job *j = ctx;
+    int inputs = j->p->ninputs, slots = inputs + j->plan->nslots + SPARE;
+    room *r = gp_scratch(GP_SCRATCH_PART, HEAD + (size_t)slots * SLOT);
+    if (!r) j->memory = 1;
+    if (!r) return NULL;
+    r->input = (char *)r + HEAD;
+    r->slot = r->input + inputs * SLOT, r->spare = r->slot + j->plan->nslots * SLOT;
+    int64_t n = j->numel < GP_BLOCK ? j->numel : GP_BLOCK;
     for (int k = 0; k < inputs; k++) {
         r->made[k] = 0;
-        if (j->how[k] == CONSTANT) fill(p + k * SLOT, j->data[k], j->size[k], n);
+        if (j->how[k] == CONSTANT) fill(r->input + k * SLOT, j->data[k], j->size[k], n);
     }
-    return p;
+    return r;
 }
 
 /* ---- steps ---- */
@@ -282,18 +308,18 @@ static void stream_block(const fuse_job *j, const room *r, int i, int64_t first,
 
 static void run_range(void *ctx, int64_t from, int64_t to) {
     fuse_job *j = ctx;
-    room r;
-    if (!begin(j, &r, to - from)) return;
+    room *r = begin(j);
+    if (!r) return;
     cpu_fault = 0;
     for (int64_t at = from, n; at < to; at += n) {
         char *out[GP_MAX_OUT];
-        n = j->block - at % j->block < to - at ? j->block - at % j->block : to - at;
+        n = block_at(j, at, to);
         for (int i = 0; i < j->p->nout; i++) {
             int64_t size = j->plan->step[j->p->out[i] - j->p->ninputs].size;
             out[i] = j->stream ? NULL : j->out[i] + at * size;
         }
-        run_block(j, &r, at, n, out);
-        for (int i = 0; j->stream && i < j->p->nout; i++) stream_block(j, &r, i, at, n);
+        run_block(j, r, at, n, out);
+        for (int i = 0; j->stream && i < j->p->nout; i++) stream_block(j, r, i, at, n);
     }
     if (j->stream) stream_end();
 }
@@ -337,7 +363,7 @@ static void set_strides(fuse_job *j, const gp_array *const *in, const gp_shape *
     }
     int64_t width = j->dim[j->ndim - 1];
     if (width <= j->block) j->block = j->block / width * width;
-    else if (width <= GP_BLOCK) j->block = width;
+    else j->width = width;
 }
 
 /* The shape of all inputs together, which broadcast. */
@@ -371,7 +397,7 @@ static _Bool has_shape(const gp_array *a, const gp_shape *s) {
 /* Elements of a block: as many as the first-level cache holds of what the steps read and write,
  * with the next block of inputs that are read in place. */
 static int64_t block_of(const fuse_job *j) {
-    enum { BYTES = 8192, STEP = 128, LEAST = 256 };
+    enum { BYTES = 16384, STEP = 128, LEAST = 256 };
     int64_t each = 0;
     for (int k = 0; k < j->p->ninputs; k++) each += (1 + (j->how[k] == FLAT)) * j->size[k];
     each += j->plan->nslots * j->size[0];
@@ -382,6 +408,7 @@ static int64_t block_of(const fuse_job *j) {
 static void set_up(fuse_job *j, const gp_call *c, const gp_shape *s) {
     const gp_array *const *in = c->arg[1].arrays;
     j->numel = numel_of(s);
+    j->width = 0;
     for (int k = 0; k < j->p->ninputs; k++) {
         j->size[k] = gp_dtype_sizes[in[k]->dtype];
         j->data[k] = in[k]->data;
@@ -416,17 +443,15 @@ static _Bool run_all(fuse_job *j, _Bool stream) {
 /* ---- reductions ---- */
 
 /* Elements [first, first + n) of the output, in `to`. */
-static const char *make(void *ctx, int64_t first, int64_t n, char *to) {
+static const char *make(void *ctx, void *memory, int64_t first, int64_t n, char *to) {
     fuse_job *j = ctx;
-    room r;
     int64_t size = j->plan->step[j->p->out[0] - j->p->ninputs].size;
-    if (!begin(j, &r, n)) return to;
     cpu_fault = 0;
     for (int64_t i = 0, m; i < n; i += m) {
         int64_t at = first + i;
         char *out = to + i * size;
-        m = j->block - at % j->block < n - i ? j->block - at % j->block : n - i;
-        run_block(j, &r, at, m, &out);
+        m = block_at(j, at, first + n);
+        run_block(j, memory, at, m, &out);
     }
     return to;
 }
@@ -450,7 +475,7 @@ static _Bool fold(fuse_job *j, const gp_shape *s) {
     int64_t step = 1;
     for (int d = s->ndim - 1; d >= 0; d--)
         x.dim[d] = s->dim[d], x.stride[d] = step, step *= s->dim[d];
-    gp_source source = {make, j};
+    gp_source source = {begin, make, j};
     if (!gp_reduce_takes(&x, f->op, red, f->mask, j->call)) return fold_stored(j, red, &x);
     j->ahead = j->numel * gp_dtype_sizes[x.dtype] >= STREAM_BYTES;
     return gp_reduce_array(j->call, f->op, red, &x, f->mask, &source) && settled(j);

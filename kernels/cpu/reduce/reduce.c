@@ -50,6 +50,7 @@ typedef struct reduce_plan {
         parts; /* parts of the reduced elements, where the outputs are too few for all threads */
     char *partial;           /* parts x outputs accumulators */
     const gp_source *source; /* makes the elements of x; NULL: they are stored */
+    void *memory;            /* of a thread's copy of the plan: what source->begin gave */
     _Atomic bool *failed;    /* no memory to make them in */
 } reduce_plan;
 
@@ -57,8 +58,8 @@ typedef struct reduce_plan {
 static const char *elements(const reduce_plan *r, const char *p, int64_t n, int64_t at) {
     if (!r->source) return p;
     int64_t size = gp_dtype_sizes[r->x->dtype];
-    char *room = gp_scratch(GP_SCRATCH_CALL, MADE); /* reduce_blocks has seen that it is there */
-    return r->source->make(r->source->ctx, (p - r->x->data) / size, n, room + at);
+    char *room = gp_scratch(GP_SCRATCH_CALL, MADE); /* reduce_made has seen that it is there */
+    return r->source->make(r->source->ctx, r->memory, (p - r->x->data) / size, n, room + at);
 }
 
 /* ---- one output ---- */
@@ -222,10 +223,6 @@ static void reduce_rows(const reduce_plan *r, int64_t begin, int64_t end) {
 static void reduce_blocks(void *ctx, int64_t begin, int64_t end) {
     const reduce_plan *r = ctx;
     _Alignas(64) char acc[SIDE];
-    if (r->source && !gp_scratch(GP_SCRATCH_CALL, MADE)) {
-        *r->failed = true;
-        return;
-    }
     if (!r->columns && r->parts == 1 && r->red->fields == 1) {
         reduce_rows(r, begin, end);
         return;
@@ -242,6 +239,14 @@ static void reduce_blocks(void *ctx, int64_t begin, int64_t end) {
             memcpy(r->partial + (part * r->out[0]->numel + first) * r->each, acc,
                    (size_t)(n * r->each));
     }
+}
+
+/* The same of elements that are made. */
+static void reduce_made(void *ctx, int64_t begin, int64_t end) {
+    reduce_plan own = *(const reduce_plan *)ctx;
+    own.memory = own.source->begin(own.source->ctx);
+    if (own.memory && gp_scratch(GP_SCRATCH_CALL, MADE)) reduce_blocks(&own, begin, end);
+    else *own.failed = true;
 }
 
 /* On one thread, in the order of the parts: the sum does not depend on which was first. In pairs,
@@ -351,7 +356,8 @@ static bool run(const gp_call *c, reduce_plan *r) {
     if (!r->partial) return gp_fail("%s: out of memory", c->op->name);
     int64_t per_unit = r->count / r->parts;
     if (r->columns) per_unit *= r->width < r->side ? r->width : r->side;
-    bool ok = gp_parallel_op(c, r->blocks * r->parts, 1 + GRAIN / (per_unit + 1), reduce_blocks, r);
+    bool ok = gp_parallel_op(c, r->blocks * r->parts, 1 + GRAIN / (per_unit + 1),
+                             r->source ? reduce_made : reduce_blocks, r);
     if (ok && r->parts > 1) join_parts(r);
     if (r->partial != room) free(r->partial);
     return ok;

@@ -42,10 +42,12 @@ bool gp_reduce(const gp_call *c, const gp_reducer *red, int dims, double p);
 #define gp_reducer_of GP_NAME(gp_reducer_of)
 const gp_reducer *gp_reducer_of(const gp_op *op, gp_ctype ct);
 
-/* Elements of an array that nobody stores: make gives elements [first, first + n) of its row-major
- * order, in `to`, which has room for them. */
+/* Elements of an array that nobody stores: begin gives memory of the calling thread's, which other
+ * kernels may use after this one, NULL when there is none; make gives elements [first, first + n)
+ * of the row-major order, in `to`, which has room for them. */
 typedef struct gp_source {
-    const char *(*make)(void *ctx, int64_t first, int64_t n, char *to);
+    void *(*begin)(void *ctx);
+    const char *(*make)(void *ctx, void *memory, int64_t first, int64_t n, char *to);
     void *ctx;
 } gp_source;
 

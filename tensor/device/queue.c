@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "tensor/call.h"
 #include "tensor/capture/replay.h"
@@ -16,7 +17,7 @@
 #include "tensor/memory/alloc.h"
 #include "tensor/op.h"
 
-enum { QUEUE = 1024, ARRAYS = 8, SPIN_NS = 50000 };
+enum { QUEUE = 1024, ARRAYS = 8, POLL_NS = 50000 };
 
 typedef enum kind { KERNEL, COPY, REPLAY, RECORD, WAIT, NOTHING, STOP } kind;
 
@@ -60,6 +61,7 @@ typedef struct queue {
     bool asleep;         /* the worker waits on `work` */
     _Atomic int waiters; /* threads waiting on `done` */
     uintptr_t host_bits; /* of a device address: those of the host address */
+    uint64_t poll_ns;    /* for which threads that wait for or on it poll before they sleep */
     command ring[QUEUE];
 } queue;
 
@@ -153,7 +155,7 @@ static bool reached(gp_stream *s, uint64_t ticket) {
 static bool wait_ticket(gp_stream *s, uint64_t ticket, bool interruptible) {
     queue *q = s->impl;
     if (reached(s, ticket)) return true;
-    for (uint64_t t0 = gp_real_ns(); gp_real_ns() - t0 < SPIN_NS;)
+    for (uint64_t t0 = gp_real_ns(); gp_real_ns() - t0 < q->poll_ns;)
         if (reached(s, ticket)) return true;
     bool ok = true;
     gp_lock(&q->lock);
@@ -205,7 +207,7 @@ static void execute(gp_stream *s, command *cmd) {
 /* The next command: polls for it, then sleeps. */
 static command *next_command(queue *q, uint64_t at) {
     gp_stream *s = q->stream;
-    for (uint64_t t0 = gp_real_ns(); gp_real_ns() - t0 < SPIN_NS;)
+    for (uint64_t t0 = gp_real_ns(); gp_real_ns() - t0 < q->poll_ns;)
         if (atomic_load_explicit(&s->issued, memory_order_acquire) > at)
             return &q->ring[at % QUEUE];
     gp_lock(&q->lock);
@@ -268,12 +270,19 @@ static void *work(void *arg) {
 
 /* ---- host side ---- */
 
+/* None where the user wants idle threads to leave their core to others. */
+static uint64_t poll_ns(void) {
+    const char *policy = getenv("OMP_WAIT_POLICY");
+    return policy && !strcasecmp(policy, "passive") ? 0 : POLL_NS;
+}
+
 /* q lives until stream_close: the worker and every waiter on `done` use it. */
 bool gp_queue_open(gp_stream *s, uintptr_t host_bits) {
     queue *q = calloc(1, sizeof *q);
     if (!q) return gp_fail("out of memory");
     q->stream = s;
     q->host_bits = host_bits;
+    q->poll_ns = poll_ns();
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->work, NULL);
     pthread_cond_init(&q->done, NULL);

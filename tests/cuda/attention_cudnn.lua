@@ -115,6 +115,11 @@ fake.fault "engine=2"
 compare("none for the gradients", other(4), "f16", nil, true, { "fake_attention", false })
 fake.fault "engine=0 plan=1+"
 compare("no plan can be made", other(5), "f16", nil, false, own)
+-- An older cuDNN knows the causal gradients with the mask before the stats only.
+fake.fault "plan=0 older=1+"
+compare("older patterns", other(7), "f16", nil, true, same)
+fake.fault "older=0 plan=1+"
+compare("no plan for either pattern", other(9), "f16", nil, true, own)
 fake.fault "plan=0"
 compare("a refused shape is not asked for again", other(5), "f16", nil, false, own)
 fake.fault "oom=1"

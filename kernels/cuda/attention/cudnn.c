@@ -33,7 +33,7 @@ typedef struct shape {
 
 typedef struct plan {
     shape of;
-    bool used, none; /* none: cuDNN cannot run it */
+    bool used, none, no_memory; /* none: cuDNN cannot run it; no_memory: it had none to plan it */
     gp_graph graph;
     int64_t number[SLOTS]; /* of tensors in the graph; 0: not in it */
 } plan;
@@ -135,7 +135,14 @@ static void build_dq(plan *p, gp_node_tensor *ds, gp_node_tensor *kt) {
     gp_graph_point(g, CUDNN_POINTWISE_IDENTITY, sum, NULL, dq);
 }
 
-static void build_backward(plan *p) {
+/* Scores less the stats of their queries, f32; with `first`, hidden before that. */
+static gp_node_tensor *shifted(plan *p, gp_node_tensor *x, gp_node_tensor *stats, bool first) {
+    if (first) x = hidden(p, x);
+    x = gp_graph_point(&p->graph, CUDNN_POINTWISE_SUB, x, stats, NULL);
+    return first ? x : hidden(p, x);
+}
+
+static void build_backward(plan *p, bool hide_first) {
     const shape *s = &p->of;
     gp_graph *g = &p->graph;
     cudnnDataType_t type = gp_dnn_type(s->dtype);
@@ -145,9 +152,8 @@ static void build_backward(plan *p) {
                    *grad = rows(p, G, s->l, s->width, false), *stats = column(p, STATS),
                    *scale = number(p, SCALE);
     gp_node_tensor *sum = row_sums(p, grad, out);
-    gp_node_tensor *x =
-        gp_graph_point(g, CUDNN_POINTWISE_SUB, scores(p, q, kt, scale), stats, NULL);
-    gp_node_tensor *share = gp_graph_point(g, CUDNN_POINTWISE_EXP, hidden(p, x), NULL, NULL);
+    gp_node_tensor *x = shifted(p, scores(p, q, kt, scale), stats, hide_first);
+    gp_node_tensor *share = gp_graph_point(g, CUDNN_POINTWISE_EXP, x, NULL, NULL);
     gp_graph_product(g, gp_graph_transposed(g, share, type), grad,
                      rows(p, DV, s->s, s->width, false));
     gp_node_tensor *d =
@@ -222,6 +228,27 @@ static float cost(gp_graph *g, void *ctx) {
     return ms;
 }
 
+/* Builds and plans the graph of p, which has a shape. False where cuDNN has no plan, and p->graph is
+ * then empty. */
+static bool plan_graph(plan *p, cudnnHandle_t h, plan_call *r, bool hide_first) {
+    const shape *s = &p->of;
+    p->graph.handle = h;
+    if (s->part == BACK) build_backward(p, hide_first);
+    else build_forward(p);
+    if (gp_graph_plan(&p->graph, s->deterministic, s->benchmark ? cost : NULL, r)) return true;
+    p->no_memory |= p->graph.no_memory;
+    gp_graph_forget(&p->graph);
+    memset(p->number, 0, sizeof p->number);
+    return false;
+}
+
+/* Causal gradients have two patterns: cuDNN's front end once masked the scores before it subtracted
+ * the stats, now after. Engines of one version know one of them. */
+static bool plan_any(plan *p, cudnnHandle_t h, plan_call *r) {
+    bool two = p->of.part == BACK && p->of.causal;
+    return plan_graph(p, h, r, false) || (two && !p->no_memory && plan_graph(p, h, r, true));
+}
+
 static plan *plan_of(cudnnHandle_t h, const shape *s, plan_call *r) {
     for (int i = 0; i < PLANS; i++) /* shapes are zeroed before they are filled, padding too */
         // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
@@ -230,18 +257,15 @@ static plan *plan_of(cudnnHandle_t h, const shape *s, plan_call *r) {
     gp_graph_forget(&p->graph);
     memset(p, 0, sizeof *p);
     memcpy(&p->of, s, sizeof *s);
-    p->used = true, p->graph.handle = h;
-    if (s->part == BACK) build_backward(p);
-    else build_forward(p);
+    p->used = true;
     int64_t begin = gp_lib_now();
-    p->none = !gp_graph_plan(&p->graph, s->deterministic, s->benchmark ? cost : NULL, r);
-    if (p->none && p->graph.no_memory) {
+    p->none = !plan_any(p, h, r);
+    if (p->none && p->no_memory) {
         gp_fail("%s: cuDNN had no memory for a plan", r->c->op->name);
         gp_lib_failed(r->c, true);
         p->used = false;
     }
-    if (p->none) gp_graph_forget(&p->graph);
-    else gp_lib_book(GP_LIB_cudnn, begin);
+    if (!p->none) gp_lib_book(GP_LIB_cudnn, begin);
     return p;
 }
 

@@ -328,10 +328,11 @@ static bool dense_in(const gp_call *c, const gp_array *x, gp_dtype dt, void **to
     return true;
 }
 
-/* Where cuDNN may write `out`: in place, or in scratch that is then copied to it. */
+/* Where cuDNN may write `out`: in place where that is dense and aligned, or in scratch that is then
+ * copied to it. */
 static bool place_of(const gp_call *c, const gp_array *out, gp_dtype dt, gp_array *to) {
     *to = *out;
-    if (out->dtype == dt) return true;
+    if (out->dtype == dt && out->contiguous && gp_cuda_aligned(out->data)) return true;
     *to = gp_dense_over(NULL, dt, out->ndim, out->dim);
     to->data = (char *)gp_cuda_scratch(c, (size_t)to->numel * gp_dtype_size(dt));
     return to->data != NULL;

@@ -27,6 +27,7 @@
  *   GPUSH_FAKE_SLOW=N:ms      launch N takes ms longer
  *   GPUSH_FAKE_WAIT=N         launch N first waits for its stream within the call, as NVIDIA's libraries do
  *   GPUSH_FAKE_ENGINE=N       cuDNN has no engine for graph N that it is asked of
+ *   GPUSH_FAKE_OLDER=N        of graph N that cuDNN is asked of it knows the patterns of its older versions only
  *   GPUSH_FAKE_PLAN=N         cuDNN cannot make plan N of a graph
  *   GPUSH_FAKE_CHOICE=N       cuDNN has no algorithm for convolution or recurrent layer N that it is asked of
  *   GPUSH_FAKE_LIB_OOM=N      handle or plan N that a library makes finds no memory: its status for that. Handles take a few

@@ -1,12 +1,15 @@
 // A stand-in for cuDNN's graph interface, from its documentation: descriptors are bags of
-// attributes. A graph that is attention or its gradients, as the real library's engines know them,
-// has two plans, of which the first is not deterministic; other graphs have none. Plans run op by
+// attributes. A graph whose formulas, dtypes included, are those of attention or its gradients as the
+// real library's engines know them has two plans, of which the first is not deterministic; other
+// graphs have none. Plans run op by
 // op, in stream order, rounding everything but f32 to its type.
 #include <chrono>
 #include <cmath>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -121,38 +124,102 @@ bool finish_op(bag *b, int detail, const std::vector<int> &needed, int optional,
     return true;
 }
 
-// What the attention engines know: the number of each op, and shapes and types of the products.
-bool known(const graph &g) {
-    std::map<int, int> n;
+// ---- what the attention engines know ----
+
+// A tensor as a formula of the operands: "16" and "32" are memory of 16 and 32 bits, "n" is a
+// number; a result that is not f32 has its bits after the function's name.
+std::string bits_of(const node_tensor &t) {
+    return t.type == CUDNN_DATA_HALF || t.type == CUDNN_DATA_BFLOAT16 ? "16"
+           : t.type == CUDNN_DATA_FLOAT                               ? "32"
+           : t.type == CUDNN_DATA_INT32                               ? "i"
+           : t.type == CUDNN_DATA_BOOLEAN                             ? "b"
+                                                                      : "?";
+}
+std::string name_of(const op &o) {
+    bool most = o.mode == CUDNN_REDUCE_TENSOR_MAX;
+    switch (o.kind) {
+    case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR: return "dot";
+    case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR: return "turn";
+    case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR: return most ? "max" : "sum";
+    }
+    switch (o.mode) {
+    case CUDNN_POINTWISE_ADD: return "add";
+    case CUDNN_POINTWISE_SUB: return "sub";
+    case CUDNN_POINTWISE_MUL: return "mul";
+    case CUDNN_POINTWISE_DIV: return "div";
+    case CUDNN_POINTWISE_EXP: return "exp";
+    case CUDNN_POINTWISE_LOG: return "log";
+    case CUDNN_POINTWISE_CMP_GE: return "ge";
+    case CUDNN_POINTWISE_GEN_INDEX: return o.axis == 2 ? "row" : "column";
+    case CUDNN_POINTWISE_BINARY_SELECT: return "select";
+    default: return "same";
+    }
+}
+std::string formula(const graph &g, const node_tensor &t) {
     for (const op &o : g.ops) {
-        bool point = o.kind == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR;
-        n[point ? 10000 + o.mode : o.kind]++;
+        if (o.out.id != t.id) continue;
+        std::string f = name_of(o) + (bits_of(t) == "32" ? "" : bits_of(t)) + "(";
+        for (int i = 0; i < o.inputs; i++) f += (i ? "," : "") + formula(g, o.in[i]);
+        return f + ")";
+    }
+    return t.number ? "n" : bits_of(t);
+}
+// Of what the graph writes, and of ends that nobody reads.
+std::set<std::string> ends_of(const graph &g) {
+    std::set<std::string> ends;
+    for (const op &o : g.ops) {
+        bool read = false;
+        for (const op &by : g.ops)
+            for (int i = 0; i < by.inputs; i++) read = read || by.in[i].id == o.out.id;
+        if (!read || !o.out.inner) ends.insert(formula(g, o.out));
+    }
+    return ends;
+}
+
+// The patterns of version 9 (`older`: of its first releases, which mask before they subtract),
+// causal or not, with the scores s; and those of dq, with a sum in f32 or without.
+std::string hidden(bool causal, const std::string &s) {
+    return causal ? "select(" + s + ",n,geb(rowi(" + s + "),columni(" + s + ")))" : s;
+}
+std::set<std::string> forward(bool causal, const std::string &s) {
+    std::string x = hidden(causal, s), e = "exp(sub(" + x + ",max(" + x + ")))";
+    return {"dot16(div16(" + e + ",sum(" + e + ")),16)", "add(max(" + x + "),log(sum(" + e + ")))"};
+}
+std::set<std::string> backward(bool causal, bool older, bool sum, const std::string &s) {
+    std::string x = older ? "sub(" + hidden(causal, s) + ",32)" : hidden(causal, "sub(" + s + ",32)"),
+                share = "exp(" + x + ")", rows = "mul(sum(mul(16,16)),n)",
+                ds = "mul(mul(sub(dot(16,16)," + rows + ")," + share + "),n)";
+    std::set<std::string> all = {rows, "dot16(turn16(" + share + "),16)",
+                                 "dot16(turn16(" + ds + "),16)"};
+    std::string dq = "(" + ds + ",turn16(16))";
+    if (sum) all.insert({"dot" + dq, "same16(dot" + dq + ")"});
+    else all.insert("dot16" + dq);
+    return all;
+}
+
+bool pattern_known(const graph &g) {
+    std::set<std::string> have = ends_of(g);
+    bool older = fakeFaulty("older");
+    for (int i = 0; i < 8; i++) {
+        std::string s = i & 1 ? "add(mul(dot(16,16),n),16)" : "mul(dot(16,16),n)";
+        if (have == forward(i & 2, s) || have == backward(i & 2, older, i & 4, s)) return true;
+    }
+    return false;
+}
+
+// Whether engines know the graph, and take the shapes and types of its products.
+bool known(const graph &g) {
+    for (const op &o : g.ops) {
         if (o.kind != CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR) continue;
         const node_tensor &a = o.in[0], &b = o.in[1];
-        for (int i = 0; i < 2; i++) {
-            const node_tensor &t = o.in[i];
-            if (!t.inner && t.type != CUDNN_DATA_HALF && t.type != CUDNN_DATA_BFLOAT16)
-                return false;
-            if (!t.inner && t.stride[2] != 1 && t.stride[3] != 1) return false;
-        }
+        for (int i = 0; i < 2; i++)
+            if (!o.in[i].inner && o.in[i].stride[2] != 1 && o.in[i].stride[3] != 1) return false;
         if (a.dim[3] != b.dim[2] || o.out.dim[2] != a.dim[2] || o.out.dim[3] != b.dim[3])
             return false;
         const node_tensor &feature = a.inner ? b : a; // the dim of features
-        int64_t size = a.inner ? feature.dim[3] : feature.dim[3];
-        if (!feature.inner && (size % 8 || size > 256)) return false;
+        if (!feature.inner && (feature.dim[3] % 8 || feature.dim[3] > 256)) return false;
     }
-    int products = n[CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR],
-        turned = n[CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR];
-    int indices = n[10000 + CUDNN_POINTWISE_GEN_INDEX],
-        select = n[10000 + CUDNN_POINTWISE_BINARY_SELECT];
-    if (n[10000 + CUDNN_POINTWISE_EXP] != 1 || indices != 2 * select ||
-        n[10000 + CUDNN_POINTWISE_CMP_GE] != select)
-        return false;
-    int sums = n[CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR];
-    if (products == 2)
-        return turned == 0 && sums == 2 && n[10000 + CUDNN_POINTWISE_LOG] == 1 &&
-               n[10000 + CUDNN_POINTWISE_DIV] == 1;
-    return products == 5 && turned == 3 && sums == 1;
+    return pattern_known(g);
 }
 
 cudnnStatus_t finish_plan(bag *b) {

@@ -208,7 +208,7 @@ static int l_stream_record(lua_State *L) {
     gp_event **e = lua_newuserdatauv(L, sizeof *e, 1);
     *e = NULL;
     luaL_setmetatable(L, EVENT);
-    *e = s->dev->vt->event_record(s);
+    *e = s->dev->vt->event_record(s, true);
     return *e ? 1 : gp_lua_raise(L);
 }
 

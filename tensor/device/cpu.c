@@ -13,8 +13,8 @@ static size_t capacity(gp_device *dev) { return gp_host_capacity(); }
 
 static bool stream_open(gp_stream *s) { return !s->async || gp_queue_open(s, ~(uintptr_t)0); }
 
-static gp_event *event_record(gp_stream *s) {
-    return s->async ? gp_queue_event_record(s) : gp_queue_event_now(s);
+static gp_event *event_record(gp_stream *s, bool timed) {
+    return s->async ? gp_queue_event_record(s, timed) : gp_queue_event_now(s);
 }
 
 const gp_device_vt gp_cpu_vt = {

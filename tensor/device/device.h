@@ -101,7 +101,9 @@ typedef struct gp_device_vt {
     bool (*full)(gp_stream *);       /* the queue has no room: the next launch would block */
     bool (*drain_room)(gp_stream *); /* waits until there is room again */
     bool (*drain)(gp_stream *);      /* waits until done; false with a message when interrupted */
-    gp_event *(*event_record)(gp_stream *); /* after everything queued so far */
+    /* After everything queued so far. timed: event_time will be asked, which costs the device
+     * more. */
+    gp_event *(*event_record)(gp_stream *, bool timed);
     bool (*event_done)(gp_event *);
     bool (*event_drain)(gp_event *);             /* as drain, for a place in the queue */
     bool (*event_wait)(gp_stream *, gp_event *); /* the stream, not the host, waits */

@@ -41,7 +41,7 @@ bool gp_order_after(gp_stream *s, gp_stream *first) {
     uint64_t queued = atomic_load_explicit(&first->issued, memory_order_relaxed);
     if (first == s || is_after(s, first, queued)) return true;
     const gp_device_vt *vt = first->dev->vt;
-    gp_event *e = vt->event_record(first);
+    gp_event *e = vt->event_record(first, false);
     if (!e) return false;
     bool ok = vt->event_wait(s, e);
     vt->event_free(e);

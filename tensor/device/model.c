@@ -214,7 +214,7 @@ bool gp_model_drain_room(gp_stream *s) {
     return true;
 }
 
-gp_event *gp_model_event_record(gp_stream *s) {
+gp_event *gp_model_event_record(gp_stream *s, bool timed) {
     gp_released none = {.n = 0};
     gp_event *e = gp_queue_event_new(s, 2);
     if (!e) return NULL;

@@ -401,7 +401,7 @@ gp_event *gp_queue_event_new(gp_stream *s, int holders) {
 }
 
 /* A ticket of the stream; the stamp is shared with the worker, which writes the time. */
-gp_event *gp_queue_event_record(gp_stream *s) {
+gp_event *gp_queue_event_record(gp_stream *s, bool timed) {
     gp_event *e = gp_queue_event_new(s, 2);
     if (!e) return NULL;
     command *cmd = reserve(s);

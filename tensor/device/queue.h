@@ -32,7 +32,7 @@ void gp_queue_finish(gp_stream *s);
  * gp_queue_stamp, which takes event->impl and the time when it was reached. NULL with a message. */
 gp_event *gp_queue_event_new(gp_stream *s, int holders);
 void gp_queue_stamp(void *stamp, uint64_t ns);
-gp_event *gp_queue_event_record(gp_stream *s);
+gp_event *gp_queue_event_record(gp_stream *s, bool timed);
 /* An event that is reached now, on a stream on which nothing is queued. NULL with a message. */
 gp_event *gp_queue_event_now(gp_stream *s);
 bool gp_queue_event_done(gp_event *e);

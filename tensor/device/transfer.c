@@ -30,7 +30,7 @@ gp_tensor *gp_cast(gp_tensor *x, gp_dtype dt) {
 static bool arrives_later(gp_tensor *dst, gp_stream *s) {
     gp_storage *st = dst->storage;
     const gp_device_vt *vt = s->dev->vt;
-    gp_event *e = vt->event_record(s);
+    gp_event *e = vt->event_record(s, false);
     if (!e) return false;
     if (st->arrival) st->arrival->stream->dev->vt->event_free(st->arrival);
     st->arrival = e;
@@ -88,7 +88,7 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
 /* Orders work queued on `later` from now on after what is queued on `first`. */
 static bool in_order(gp_stream *first, gp_stream *later) {
     const gp_device_vt *vt = first->dev->vt;
-    gp_event *e = vt->event_record(first);
+    gp_event *e = vt->event_record(first, false);
     if (!e) return false;
     bool ok = gp_stream_wait_event(later, e);
     vt->event_free(e);

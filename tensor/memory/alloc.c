@@ -332,7 +332,7 @@ static bool other_uses(gp_storage *st, gp_event ***out) {
         gp_stream *s = dev->streams[i];
         if (!(st->used_by >> i & 1) || !dev->vt->busy(s)) continue;
         if (!events) events = calloc(65, sizeof *events);
-        if (events && (events[n] = dev->vt->event_record(s))) n++;
+        if (events && (events[n] = dev->vt->event_record(s, false))) n++;
         else if (!gp_wait(s, GP_WHY_alloc, "free")) known = false;
     }
     if (events && n == 0) free(events), events = NULL;

@@ -57,6 +57,21 @@ do
     t.ok(e.wait > 0.05, "and the time that it took")
 end
 
+-- What keeps streams and memory in order needs no times.
+do
+    local other, before, all = stream(dev), fake.count "timed event", fake.count "event"
+    local y = x
+    for _ = 1, 40 do
+        y = y + 1
+        other:use(function() y = y * 1 end)
+    end
+    y = nil
+    collectgarbage()
+    t.ok(fake.count "event" - all >= 40, "streams that wait for each other record events")
+    t.is(fake.count "timed event", before, "without times")
+    synchronize(dev)
+end
+
 -- events: in order, timed on the host's clock, and late ones waited for
 do
     local s = current_stream(dev)

@@ -42,6 +42,12 @@ enum {
     CUDA_NOTES = 1024
 };
 
+/* Events that are not in use. */
+typedef struct cuda_pool {
+    void *event[CUDA_EVENTS]; /* cudaEvent_t */
+    int n;
+} cuda_pool;
+
 typedef struct cuda_device {
     char model[64];
     int sms, arch;        /* multiprocessors; 90: compute capability 9.0 */
@@ -51,8 +57,7 @@ typedef struct cuda_device {
     char why[256];        /* gp_device.dead, once that is set */
     pthread_mutex_t lock; /* guards what follows */
     cuda_base *base;
-    void *events[CUDA_EVENTS]; /* cudaEvent_t not in use */
-    int nevents;
+    cuda_pool timed, marks;           /* unused events, with and without times */
     cuda_block *blocks[CUDA_CLASSES]; /* unused ones, by size_class */
     bool peer[64];                    /* whether copies from that device were prepared */
     _Atomic bool used[GP_OPS];        /* ops that have run here */
@@ -163,10 +168,12 @@ bool gp_cuda_fault_open(gp_stream *s, const struct gp_call *c, const char *const
 
 /* ---- kernels/cuda/runtime/event.c ---- */
 
-/* An event of the pool (cudaEvent_t); NULL with a message, or, from try, without. */
+/* An event of the pool (cudaEvent_t) whose time can be asked; NULL with a message. */
 void *gp_cuda_event_acquire(gp_device *dev);
-void *gp_cuda_event_try(gp_device *dev);
 void gp_cuda_event_release(gp_device *dev, void *event);
+/* One without times, which are quicker to record and to wait for; NULL without a message. */
+void *gp_cuda_mark_try(gp_device *dev);
+void gp_cuda_mark_release(gp_device *dev, void *event);
 /* Waits for an event that measures how a library does something, which is reported as a first use.
  * False with a message. */
 bool gp_cuda_event_synchronize(gp_device *dev, void *event);
@@ -174,7 +181,7 @@ bool gp_cuda_event_synchronize(gp_device *dev, void *event);
  * anyway. */
 void gp_cuda_sync_clock(gp_device *dev);
 /* The functions of gp_device_vt. */
-gp_event *gp_cuda_event_record(gp_stream *s);
+gp_event *gp_cuda_event_record(gp_stream *s, bool timed);
 bool gp_cuda_event_done(gp_event *e);
 bool gp_cuda_event_wait(gp_stream *s, gp_event *e);
 double gp_cuda_event_time(gp_event *e);

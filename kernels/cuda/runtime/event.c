@@ -13,40 +13,51 @@
  * for it may share a hardware queue with others' work. */
 static const uint64_t clock_ns = 2000000000, clock_late_ns = 60000000000, clock_wait_ns = 1000000;
 
-/* An event, or NULL with *err. */
-static void *take_event(gp_device *dev, cudaError_t *err) {
+static cuda_pool *pool_of(gp_device *dev, bool timed) {
     cuda_device *d = gp_cuda_of(dev);
+    return timed ? &d->timed : &d->marks;
+}
+
+/* An event, or NULL with *err. */
+static void *take_event(gp_device *dev, bool timed, cudaError_t *err) {
+    cuda_device *d = gp_cuda_of(dev);
+    cuda_pool *from = pool_of(dev, timed);
     pthread_mutex_lock(&d->lock);
-    void *event = d->nevents ? d->events[--d->nevents] : NULL;
+    void *event = from->n ? from->event[--from->n] : NULL;
     pthread_mutex_unlock(&d->lock);
     cudaEvent_t fresh = NULL;
     if (event) return event;
-    *err = cudaEventCreate(&fresh);
+    *err = cudaEventCreateWithFlags(&fresh, timed ? cudaEventDefault : cudaEventDisableTiming);
     return *err == cudaSuccess ? fresh : NULL;
 }
 
-void *gp_cuda_event_try(gp_device *dev) {
-    cudaError_t err;
-    void *event = take_event(dev, &err);
-    if (!event) cudaGetLastError();
-    return event;
+static void put_event(gp_device *dev, bool timed, void *event) {
+    cuda_device *d = gp_cuda_of(dev);
+    cuda_pool *to = pool_of(dev, timed);
+    pthread_mutex_lock(&d->lock);
+    bool room = to->n < CUDA_EVENTS;
+    if (room) to->event[to->n++] = event;
+    pthread_mutex_unlock(&d->lock);
+    if (!room) cudaEventDestroy((cudaEvent_t)event);
 }
 
-void *gp_cuda_event_acquire(gp_device *dev) {
+static void *need_event(gp_device *dev, bool timed) {
     cudaError_t err;
-    void *event = take_event(dev, &err);
+    void *event = take_event(dev, timed, &err);
     if (!event) gp_cuda_call_ok(dev, (int)err, "cudaEventCreate");
     return event;
 }
 
-void gp_cuda_event_release(gp_device *dev, void *event) {
-    cuda_device *d = gp_cuda_of(dev);
-    pthread_mutex_lock(&d->lock);
-    bool room = d->nevents < CUDA_EVENTS;
-    if (room) d->events[d->nevents++] = event;
-    pthread_mutex_unlock(&d->lock);
-    if (!room) cudaEventDestroy((cudaEvent_t)event);
+void *gp_cuda_event_acquire(gp_device *dev) { return need_event(dev, true); }
+void gp_cuda_event_release(gp_device *dev, void *event) { put_event(dev, true, event); }
+
+void *gp_cuda_mark_try(gp_device *dev) {
+    cudaError_t err;
+    void *event = take_event(dev, false, &err);
+    if (!event) cudaGetLastError();
+    return event;
 }
+void gp_cuda_mark_release(gp_device *dev, void *event) { put_event(dev, false, event); }
 
 /* ---- one clock ---- */
 
@@ -119,32 +130,39 @@ bool gp_cuda_event_synchronize(gp_device *dev, void *event) {
 
 typedef struct cuda_event {
     gp_event e; /* e.impl: cudaEvent_t */
-    cuda_base *base;
+    cuda_base *base; /* NULL: it has no time */
 } cuda_event;
 
-gp_event *gp_cuda_event_record(gp_stream *s) {
+/* The device's clock as it is now, with a reference. A float of milliseconds is coarse after a
+ * while: then the clocks are compared again. */
+static cuda_base *take_base(gp_device *dev) {
+    cuda_device *d = gp_cuda_of(dev);
+    pthread_mutex_lock(&d->lock);
+    bool late = gp_now_ns() - d->base->ns >= clock_late_ns;
+    pthread_mutex_unlock(&d->lock);
+    if (late) gp_cuda_sync_clock(dev);
+    pthread_mutex_lock(&d->lock);
+    cuda_base *base = d->base;
+    atomic_fetch_add(&base->refs, 1);
+    pthread_mutex_unlock(&d->lock);
+    return base;
+}
+
+gp_event *gp_cuda_event_record(gp_stream *s, bool timed) {
     if (!gp_device_alive(s->dev, "event")) return NULL;
-    cuda_device *d = gp_cuda_of(s->dev);
     gp_cuda_enter(s->dev);
     cuda_event *e = calloc(1, sizeof *e);
-    void *event = e ? gp_cuda_event_acquire(s->dev) : NULL;
+    void *event = e ? need_event(s->dev, timed) : NULL;
     if (!event) return free(e), e ? NULL : gp_fail_null("out of memory");
     cudaError_t err = cudaEventRecord((cudaEvent_t)event, (cudaStream_t)gp_cuda_queue(s)->stream);
     if (err != cudaSuccess) {
         free(e);
-        gp_cuda_event_release(s->dev, event);
+        put_event(s->dev, timed, event);
         return gp_cuda_failed(s, (int)err, "event"), NULL;
     }
     gp_cuda_queued(s, false);
     e->e = (gp_event){s, atomic_load(&s->issued), event};
-    pthread_mutex_lock(&d->lock);
-    bool late = gp_now_ns() - d->base->ns >= clock_late_ns;
-    pthread_mutex_unlock(&d->lock);
-    if (late) gp_cuda_sync_clock(s->dev); /* a float of milliseconds is coarse by then */
-    pthread_mutex_lock(&d->lock);
-    e->base = d->base;
-    atomic_fetch_add(&e->base->refs, 1);
-    pthread_mutex_unlock(&d->lock);
+    if (timed) e->base = take_base(s->dev);
     return &e->e;
 }
 
@@ -172,6 +190,7 @@ bool gp_cuda_event_wait(gp_stream *s, gp_event *e) {
 double gp_cuda_event_time(gp_event *e) {
     cuda_base *base = ((cuda_event *)e)->base;
     float ms;
+    if (!base) return NAN;
     cudaError_t err = cudaEventElapsedTime(&ms, (cudaEvent_t)base->event, (cudaEvent_t)e->impl);
     if (err != cudaSuccess) return cudaGetLastError(), NAN;
     return (double)base->ns * 1e-9 + (double)ms * 1e-3;
@@ -189,7 +208,8 @@ uint64_t gp_cuda_event_ns(gp_device *dev, void *event) {
 }
 
 void gp_cuda_event_free(gp_event *e) {
-    gp_cuda_event_release(e->stream->dev, e->impl);
-    base_unref(e->stream->dev, ((cuda_event *)e)->base);
+    cuda_base *base = ((cuda_event *)e)->base;
+    put_event(e->stream->dev, base != NULL, e->impl);
+    base_unref(e->stream->dev, base);
     free(e);
 }

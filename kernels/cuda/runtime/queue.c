@@ -15,9 +15,9 @@ static void record_mark(gp_stream *s) {
     bool full = q->tail - q->head == CUDA_MARKS;
     unsigned at = (full ? q->tail - 1 : q->tail) % CUDA_MARKS;
     uint64_t ticket = atomic_load(&s->issued);
-    void *event = full ? q->marks[at].event : gp_cuda_event_try(s->dev);
+    void *event = full ? q->marks[at].event : gp_cuda_mark_try(s->dev);
     if (!event || cudaEventRecord((cudaEvent_t)event, (cudaStream_t)q->stream)) {
-        if (event && !full) gp_cuda_event_release(s->dev, event);
+        if (event && !full) gp_cuda_mark_release(s->dev, event);
         return; /* the stream's own state still shows when all is done */
     }
     q->marks[at].event = event;
@@ -74,7 +74,7 @@ static uint64_t pop_marks(gp_stream *s, bool all) {
         if (!all && cudaEventQuery((cudaEvent_t)q->marks[at].event) != cudaSuccess) break;
         if (done < q->marks[at].ticket) done = q->marks[at].ticket;
         atomic_store(&q->items_done, q->marks[at].items);
-        gp_cuda_event_release(s->dev, q->marks[at].event);
+        gp_cuda_mark_release(s->dev, q->marks[at].event);
         q->head++;
     }
     return done;

@@ -33,6 +33,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t h) {
     if (!s || s->dev != e->dev) return api_(cudaErrorInvalidResourceHandle);
     if (capturing(s)) return api_(cudaErrorStreamCaptureUnsupported);
     rt().counts["event"]++;
+    if (!(e->flags & cudaEventDisableTiming)) rt().counts["timed event"]++;
     int late = 50;
     if (!faulty(F_LATE, &late)) late = 0;
     auto r = std::make_shared<event_record>();

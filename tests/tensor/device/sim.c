@@ -78,7 +78,7 @@ static void launches_return(void) {
     heavy(20);
     double launched = gp_now() - t0;
     tap_ok(sim->vt->busy(s) && gp_stream_queued(s) > 0, "launches return before the work is done");
-    gp_event *e = sim->vt->event_record(s);
+    gp_event *e = sim->vt->event_record(s, true);
     tap_ok(!sim->vt->event_done(e) && isnan(sim->vt->event_time(e)),
            "an event after the work is not reached yet");
     tap_ok(gp_wait_event(e, GP_WHY_explicit, "synchronize"), "waiting for the event");
@@ -123,9 +123,9 @@ static double shared_time(gp_stream **s) {
     double t[2][2];
     for (int k = 0; k < 2; k++) {
         gp_stream_set_current(s[k]);
-        e[k][0] = sim->vt->event_record(s[k]);
+        e[k][0] = sim->vt->event_record(s[k], true);
         heavy(20);
-        e[k][1] = sim->vt->event_record(s[k]);
+        e[k][1] = sim->vt->event_record(s[k], true);
     }
     gp_stream_set_current(sim->streams[0]);
     for (int k = 0; k < 4; k++) {
@@ -160,7 +160,7 @@ static void events_order_streams(void) {
         gp_tensor *x = full(sim, 1000, GP_i32, k);
         heavy(3);
         if (!bump(x, 100)) complain("%s", gp_error());
-        gp_event *e = sim->vt->event_record(a);
+        gp_event *e = sim->vt->event_record(a, true);
         gp_stream_set_current(b);
         if (!gp_stream_wait_event(b, e)) complain("%s", gp_error());
         sim->vt->event_free(e);
@@ -316,7 +316,7 @@ static void shutdown_with_work(void) {
     for (int k = 0; k < 10; k++) {
         gp_stream_set_current(k & 1 ? b : a);
         heavy(2);
-        gp_event *e = sim->vt->event_record(k & 1 ? b : a);
+        gp_event *e = sim->vt->event_record(k & 1 ? b : a, true);
         gp_stream_wait_event(k & 1 ? a : b, e);
         sim->vt->event_free(e);
     }

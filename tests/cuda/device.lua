@@ -127,6 +127,10 @@ do
     t.ok(#sync.events() >= 1, "writing to its source does")
     t.is({ there[1]:item(), there[1 << 20]:item(), y[1]:item() }, { 1, 1, 2 },
         "so that the copy has what it had")
+    fake.fault "pinned_oom=1+"
+    t.is(full({ 1 << 20 }, 5, { dtype = "f32" }):to(dev)[1 << 20]:item(), 5,
+        "a large copy without pinned memory")
+    fake.fault "pinned_oom=0"
     slow(60)
     y = x + 1
     local large = full({ 1 << 20 }, 2, { dtype = "f32" }):to(dev)
@@ -136,11 +140,16 @@ do
     t.is((large + 1):to("cpu")[5]:item(), 3, "and back")
     local names = {}
     for _, c in ipairs(sync.calls()) do names[c.what] = (names[c.what] or 0) + c.times end
-    t.ok(names.cudaMalloc and names.cudaHostRegister and names.cudaMemcpyAsync,
+    t.ok(names.cudaMalloc and names.cudaHostRegister and names.cudaMemcpyAsync == 1,
         "calls that may block are booked")
     local text = sync.report { print = false }
     t.ok(text:find("calls of the runtime that may block", 1, true)
         and text:find("cudaMemcpyAsync", 1, true), "and in the report")
+    local many = arange(1, 5000001, { dtype = "f32" }) -- five parts of 4 MiB, the last one short
+    local copies = fake.count "copy"
+    local far = many:to(dev)
+    t.is(fake.count "copy" - copies, 5, "a large copy is made in parts")
+    t.is((far:cpu() - many):abs():amax():item(), 0, "there and back")
     local ids = tensor({ 1, 2 }, { device = dev })
     fake.fault "pinned_oom=1+"
     t.is(full({ 1 << 20 }, 3, { dtype = "f32" }):pin_memory():to(

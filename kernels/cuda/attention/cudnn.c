@@ -228,8 +228,8 @@ static float cost(gp_graph *g, void *ctx) {
     return ms;
 }
 
-/* Builds and plans the graph of p, which has a shape. False where cuDNN has no plan, and p->graph is
- * then empty. */
+/* Builds and plans the graph of p, which has a shape. False where cuDNN has no plan, and p->graph
+ * is then empty. */
 static bool plan_graph(plan *p, cudnnHandle_t h, plan_call *r, bool hide_first) {
     const shape *s = &p->of;
     p->graph.handle = h;

@@ -12,6 +12,8 @@
 /* Host blocks from this size on are mapped separately (hostmem.c) and can be page-locked; smaller
  * copies are staged in pinned memory. */
 enum { PINNABLE = 2 << 20 };
+/* Bytes of a part of a large copy, and how many of them are on their way at a time. */
+enum { PART = 4 << 20, PARTS = 3 };
 
 static const char *const copy_names[] = {"copy D2D", "copy H2D", "copy D2H"}; /* by gp_copy_kind */
 _Static_assert(GP_COPY_D2D == 0 && GP_COPY_H2D == 1 && GP_COPY_D2H == 2, "names by number");
@@ -28,17 +30,14 @@ static bool queue_copy(gp_stream *s, void *dst, const void *src, size_t bytes, g
     return err == cudaSuccess || gp_cuda_failed(s, (int)err, "copy");
 }
 
-/* Stages the copy in a block of pinned memory: then neither the call nor the host's memory waits
- * for the device. */
-static bool copy_staged(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
-                        gp_storage *host) {
+/* Copies by way of b, which it takes over. */
+static bool copy_by_block(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                          gp_storage *host, cuda_block *b) {
     cuda_later *l = calloc(1, sizeof *l);
-    cuda_block *b = l ? gp_cuda_block_acquire(s->dev, bytes) : NULL;
-    if (!b) return free(l), gp_fail("copy: no pinned host memory: %s", gp_error());
-    bool down = kind == GP_COPY_D2H;
-    if (!down) memcpy(b->data, src, bytes);
-    if (!queue_copy(s, down ? b->data : dst, down ? src : b->data, bytes, kind))
-        return gp_cuda_block_release(s->dev, b), free(l), false;
+    bool down = kind == GP_COPY_D2H, ok = l || gp_fail("out of memory");
+    if (ok && !down) memcpy(b->data, src, bytes);
+    ok = ok && queue_copy(s, down ? b->data : dst, down ? src : b->data, bytes, kind);
+    if (!ok) return gp_cuda_block_release(s->dev, b), free(l), false;
     *l = (cuda_later){.block = b,
                       .to = down ? dst : NULL,
                       .bytes = bytes,
@@ -47,6 +46,15 @@ static bool copy_staged(gp_stream *s, void *dst, const void *src, size_t bytes, 
     if (down) atomic_fetch_add(&host->readers, 1); /* the host writes it after the copy */
     gp_cuda_queued_then(s, l);
     return true;
+}
+
+/* Stages the copy in a block of pinned memory: then neither the call nor the host's memory waits
+ * for the device. */
+static bool copy_staged(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                        gp_storage *host) {
+    cuda_block *b = gp_cuda_block_acquire(s->dev, bytes);
+    if (!b) return gp_fail("copy: no pinned host memory: %s", gp_error());
+    return copy_by_block(s, dst, src, bytes, kind, host, b);
 }
 
 /* The device that locked memory last: unlocking is reported as its call. */
@@ -110,7 +118,7 @@ static bool copy_across(gp_stream *s, void *dst, const void *src, size_t bytes) 
 
 /* For a large copy of pageable memory: CUDA would wait for the stream within its call, unseen by
  * the profiler and deaf to Ctrl-C. So the wait for this copy, which follows at once, makes the copy
- * when the stream is idle. */
+ * when the stream is idle, in parts. */
 static bool defer(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                   gp_storage *host, uint64_t id) {
     cuda_deferred_copy *p = calloc(1, sizeof *p);
@@ -169,15 +177,35 @@ static cuda_deferred_copy *take_deferred(gp_stream *s) {
     return mine;
 }
 
-static bool copy_deferred(gp_stream *s, const cuda_deferred_copy *p) {
-    if (!gp_device_alive(s->dev, "copy")) return false;
-    gp_cuda_enter(s->dev);
+/* Queues the part of p from `at` on; without pinned memory it is copied within the call. */
+static bool copy_part(gp_stream *s, const cuda_deferred_copy *p, size_t at) {
+    size_t bytes = p->bytes - at < PART ? p->bytes - at : PART;
+    char *dst = (char *)p->dst + at;
+    const char *src = (const char *)p->src + at;
     cuda_span span = {0};
     bool watched = atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed);
-    if (watched) gp_cuda_span_begin(&span, s, NULL, copy_names[p->kind], p->id, p->bytes);
-    bool ok = copy_now(s, p->dst, p->src, p->bytes, p->kind);
+    if (watched) gp_cuda_span_begin(&span, s, NULL, copy_names[p->kind], p->id, bytes);
+    cuda_block *b = gp_cuda_block_acquire(s->dev, bytes);
+    if (!b) gp_error_clear();
+    bool ok = b ? copy_by_block(s, dst, src, bytes, p->kind, p->host, b)
+                : copy_now(s, dst, src, bytes, p->kind);
     if (watched) gp_cuda_span_end(&span);
-    return ok && gp_cuda_wait_for(s, atomic_load(&s->issued));
+    return ok;
+}
+
+/* In parts by way of pinned memory: the host copies one while the device copies others, and Ctrl-C
+ * ends it between two. */
+static bool copy_deferred(gp_stream *s, const cuda_deferred_copy *p) {
+    uint64_t ticket[PARTS];
+    if (!gp_device_alive(s->dev, "copy")) return false;
+    gp_cuda_enter(s->dev);
+    for (size_t at = 0, i = 0; at < p->bytes; at += PART, i++) {
+        if (i >= PARTS && !gp_cuda_wait_for(s, ticket[i % PARTS])) return false;
+        if (gp_interrupted) return gp_fail("interrupted while waiting for %s", s->dev->name);
+        if (!copy_part(s, p, at)) return false;
+        ticket[i % PARTS] = atomic_load(&s->issued);
+    }
+    return gp_cuda_wait_for(s, atomic_load(&s->issued));
 }
 
 bool gp_cuda_deferred_copies(gp_stream *s, bool make) {

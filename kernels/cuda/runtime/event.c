@@ -129,7 +129,7 @@ bool gp_cuda_event_synchronize(gp_device *dev, void *event) {
 /* ---- events ---- */
 
 typedef struct cuda_event {
-    gp_event e; /* e.impl: cudaEvent_t */
+    gp_event e;      /* e.impl: cudaEvent_t */
     cuda_base *base; /* NULL: it has no time */
 } cuda_event;
 

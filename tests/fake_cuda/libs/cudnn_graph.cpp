@@ -1,8 +1,8 @@
 // A stand-in for cuDNN's graph interface, from its documentation: descriptors are bags of
-// attributes. A graph whose formulas, dtypes included, are those of attention or its gradients as the
-// real library's engines know them has two plans, of which the first is not deterministic; other
-// graphs have none. Plans run op by
-// op, in stream order, rounding everything but f32 to its type.
+// attributes. A graph whose formulas, dtypes included, are those of attention or its gradients as
+// the real library's engines know them has two plans, of which the first is not deterministic;
+// other graphs have none. Plans run op by op, in stream order, rounding everything but f32 to its
+// type.
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -186,7 +186,8 @@ std::set<std::string> forward(bool causal, const std::string &s) {
     return {"dot16(div16(" + e + ",sum(" + e + ")),16)", "add(max(" + x + "),log(sum(" + e + ")))"};
 }
 std::set<std::string> backward(bool causal, bool older, bool sum, const std::string &s) {
-    std::string x = older ? "sub(" + hidden(causal, s) + ",32)" : hidden(causal, "sub(" + s + ",32)"),
+    std::string x = older ? "sub(" + hidden(causal, s) + ",32)"
+                          : hidden(causal, "sub(" + s + ",32)"),
                 share = "exp(" + x + ")", rows = "mul(sum(mul(16,16)),n)",
                 ds = "mul(mul(sub(dot(16,16)," + rows + ")," + share + "),n)";
     std::set<std::string> all = {rows, "dot16(turn16(" + share + "),16)",

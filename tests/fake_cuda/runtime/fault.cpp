@@ -44,9 +44,9 @@ static bool set(const char *name, size_t n, const char *value) {
 
 void faults_read() {
     static const char *const names[FAULTS] = {
-        "GPUSH_FAKE_OOM",    "GPUSH_FAKE_PINNED_OOM", "GPUSH_FAKE_LAUNCH",     "GPUSH_FAKE_STICKY",
-        "GPUSH_FAKE_SLOW",   "GPUSH_FAKE_LATE",       "GPUSH_FAKE_CUPTI_DROP", "GPUSH_FAKE_WAIT",
-        "GPUSH_FAKE_ENGINE", "GPUSH_FAKE_PLAN",       "GPUSH_FAKE_CHOICE",     "GPUSH_FAKE_REFUSE",
+        "GPUSH_FAKE_OOM",     "GPUSH_FAKE_PINNED_OOM", "GPUSH_FAKE_LAUNCH",     "GPUSH_FAKE_STICKY",
+        "GPUSH_FAKE_SLOW",    "GPUSH_FAKE_LATE",       "GPUSH_FAKE_CUPTI_DROP", "GPUSH_FAKE_WAIT",
+        "GPUSH_FAKE_ENGINE",  "GPUSH_FAKE_PLAN",       "GPUSH_FAKE_CHOICE",     "GPUSH_FAKE_REFUSE",
         "GPUSH_FAKE_LIB_OOM", "GPUSH_FAKE_OLDER"};
     for (int i = 0; i < FAULTS; i++) {
         const char *v = getenv(names[i]);

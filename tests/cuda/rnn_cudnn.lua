@@ -100,6 +100,41 @@ end
 t.is(os.getenv "CUBLAS_WORKSPACE_CONFIG", ":4096:8",
     "cuBLAS within cuDNN is set to give the same bits each time")
 
+-- Operands of 16 bits stay such; where cuDNN refuses them it runs the layer in f32, and where it
+-- refuses to train it, our own kernels do.
+local fake = require "fake"
+local function kernels_of(fn)
+    local names = {}
+    local prof = profile.run({}, fn)
+    for _, e in ipairs(prof:events()) do
+        local name = e.kind == "kernel" and e.kernel and e.kernel:match "fake_rnn%S*"
+        if name then names[#names + 1] = name end
+    end
+    return names
+end
+for i, case in ipairs {
+    { "f16", "0", "0", { "fake_rnn_16", "fake_rnn_back_16", "fake_rnn_weights_16" } },
+    { "bf16", "0", "0", { "fake_rnn_16", "fake_rnn_back_16", "fake_rnn_weights_16" } },
+    { "f16", "1", "0", { "fake_rnn", "fake_rnn_back", "fake_rnn_weights" } },
+    { "f16", "0", "1", {} },
+    { "f32", "0", "0", { "fake_rnn", "fake_rnn_back", "fake_rnn_weights" } },
+} do
+    local dtype, choice, refuse, want = table.unpack(case)
+    local layer = nn.GRU(3, 5 + i):to(dtype)
+    local x, dy = randn(4, 2, 3):to(dtype), randn(300):to(dtype)
+    local h = zeros(1, 2, 5 + i):to(dtype)
+    local right, got = gradients(layer, there(x, "cpu"), there(h, "cpu"), dy), nil
+    layer:to "cuda"
+    fake.fault(("choice=%s refuse=%s"):format(choice, refuse))
+    local names = kernels_of(function()
+        got = gradients(layer, there(x, "cuda"), there(h, "cuda"), dy:to "cuda")
+    end)
+    fake.fault "choice=0 refuse=0"
+    local what = ("%s, refused %s and %s times"):format(dtype, choice, refuse)
+    t.is(names, want, what .. ": its kernels")
+    same(got, right, dtype == "bf16" and 0.2 or 2e-2, what)
+end
+
 -- Only some of the results, no states, no batch; TF32 that is switched between forward and
 -- backward.
 do

@@ -1,6 +1,7 @@
-/* Recurrent layers by cuDNN, in training or not, in compute type. Dropout runs by our own kernels
- * (rnn.c, grad.c), whose random numbers are the same on every device. Target limit: w_hh's bytes
- * once per step, or 2 operations per weight and row. */
+/* Recurrent layers by cuDNN, in training or not: in 16 bits with sums in f32 where the operands are
+ * such, which tensor cores multiply, else in compute type; where cuDNN refuses 16 bits, in f32.
+ * Dropout runs by our own kernels (rnn.c, grad.c), whose random numbers are the same on every
+ * device. Target limit: w_hh's bytes once per step, or 2 operations per weight and row. */
 #include "kernels/cuda/rnn/rnn.h"
 #include "kernels/cuda/runtime/device.h"
 #include "tensor/memory/alloc.h"
@@ -65,6 +66,18 @@ static bool describe_data(const gp_call *c, const shape *s, int width,
     return ok;
 }
 
+/* The type of sums. */
+static cudnnDataType_t sums_of(const shape *s) {
+    return s->dtype == GP_f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+}
+
+/* FMA without tensor cores is there for f32 only. */
+static cudnnMathType_t math_of(const shape *s) {
+    return s->dtype == GP_f16 || s->dtype == GP_bf16 ? CUDNN_TENSOR_OP_MATH
+           : s->tf32 || s->dtype == GP_f64           ? CUDNN_DEFAULT_MATH
+                                                     : CUDNN_FMA_MATH;
+}
+
 static bool describe_rnn(const gp_call *c, cudnnHandle_t h, plan *p) {
     static const cudnnRNNMode_t modes[] = {CUDNN_LSTM, CUDNN_GRU, CUDNN_RNN_TANH,
                                            CUDNN_RNN_RELU}; /* by gp_cell */
@@ -77,10 +90,8 @@ static bool describe_rnn(const gp_call *c, cudnnHandle_t h, plan *p) {
                             p->rnn, CUDNN_RNN_ALGO_STANDARD, modes[s->cell],
                             s->biases ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_NO_BIAS,
                             s->dirs == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,
-                            CUDNN_LINEAR_INPUT, type, type,
-                            s->tf32 || s->dtype == GP_f64 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH,
-                            s->input, s->hidden, s->hidden, s->layers, p->none,
-                            CUDNN_RNN_PADDED_IO_ENABLED));
+                            CUDNN_LINEAR_INPUT, type, sums_of(s), math_of(s), s->input, s->hidden,
+                            s->hidden, s->layers, p->none, CUDNN_RNN_PADDED_IO_ENABLED));
 }
 
 static cudnnForwardMode_t mode_of(const shape *s) {
@@ -107,30 +118,36 @@ static plan *known(const shape *s) {
     return NULL;
 }
 
-/* NULL with a message where there is no room for another: refused ones are kept. */
+static bool kept(const plan *p) { return p->used && p->refused; }
+
+/* NULL with a message where there is no room for another: refused ones are kept, except where there
+ * was no memory and in 16 bits, which run in f32 then. */
 static plan *plan_of(const gp_call *c, cudnnHandle_t h, const shape *s) {
     plan *p = known(s);
     if (p) return p;
-    for (int i = 0; i < PLANS && (!p || p->refused); i++) p = &plans[next_plan++ % PLANS];
-    if (p->refused) return gp_fail("%s: too many sizes that cuDNN refused", c->op->name), NULL;
+    for (int i = 0; i < PLANS && (!p || kept(p)); i++) p = &plans[next_plan++ % PLANS];
+    if (kept(p)) return gp_fail("%s: too many sizes that cuDNN refused", c->op->name), NULL;
     forget(p);
     p->of = *s;
     p->refused = !describe(c, h, p);
-    p->used = !p->refused || !gp_lib_no_memory();
+    p->used = !p->refused || !(gp_lib_no_memory() || s->dtype == GP_f16 || s->dtype == GP_bf16);
     return p;
 }
 
 /* ---- what is saved ---- */
 
-/* What training saves: the reserve space, then the output, dense. In elements. */
-static int64_t reserve_elements(const gp_rnn_run *n, const plan *p) {
-    return (int64_t)((p->reserve + 255) / 256 * 256) / n->size;
-}
+static bool is_narrow(const gp_rnn_run *n) { return n->size == 2; }
 
-/* Never as many as our own kernels save, which distinguishes the two. */
+/* What training saves: the reserve space, then the output, dense. In bytes. */
+static int64_t reserve_bytes(const plan *p) { return (int64_t)((p->reserve + 255) / 256 * 256); }
+
+/* In elements of compute type. An odd number in 16 bits, else an even one, and never as many as our
+ * own kernels save, which distinguishes the three. */
 static int64_t saved_elements(const gp_rnn_run *n, const plan *p) {
-    int64_t e = reserve_elements(n, p) + gp_rnn_plane(&n->r);
-    return e + (e == gp_rnn_saved_elements(&n->r));
+    int64_t each = n->wide ? 8 : 4, bytes = reserve_bytes(p) + gp_rnn_plane(&n->r) * n->size,
+            e = (bytes + each - 1) / each;
+    e += (e & 1) != is_narrow(n);
+    return e + 2 * (e == gp_rnn_saved_elements(&n->r));
 }
 
 /* The plan for the layout of `saved`. TF32 may have been switched since, so there may be two; if
@@ -249,8 +266,7 @@ static bool find_places(const gp_rnn_run *n, const plan *p, places *k) {
             return false;
     k->work = p->work ? (char *)gp_cuda_scratch(n->c, p->work) : NULL;
     k->reserve = n->saved;
-    k->y = n->saved ? n->saved + reserve_elements(n, p) * n->size
-                    : (char *)gp_rnn_scratch(n, gp_rnn_plane(r));
+    k->y = n->saved ? n->saved + reserve_bytes(p) : (char *)gp_rnn_scratch(n, gp_rnn_plane(r));
     return (k->work || !p->work) && k->y &&
            (k->x = gp_rnn_scratch(n, r->steps * r->batch * r->input)) &&
            (k->weights = (char *)gp_cuda_scratch(n->c, p->weights));
@@ -370,13 +386,33 @@ static cudnnHandle_t handle(const gp_call *c) {
     return h;
 }
 
+/* The runs to try in turn, in to[0] and to[1]: in 16 bits where the operands are such, then in
+ * compute type; only the one that saved what is given, unless NULL. Returns their number. */
+static int variants(const gp_rnn_run *n, const gp_array *saved, gp_rnn_run *to) {
+    gp_dtype dt = (gp_dtype)gp_in(n->c, GP_RNN_X)->dtype;
+    bool narrow = dt == GP_f16 || (dt == GP_bf16 && gp_cuda_arch(n->c) >= 80);
+    int count = 0;
+    if (narrow && (!saved || saved->numel & 1)) {
+        to[count] = *n;
+        to[count].dtype = dt, to[count++].size = 2;
+    }
+    if (!saved || !(saved->numel & 1)) to[count++] = *n;
+    return count;
+}
+
 /* The elements that cuDNN saves; 0: it does not run n; below 0, with a message: no memory. */
-static int64_t elements_of(const gp_rnn_run *n, const shape *s) {
+static int64_t elements_of(const gp_rnn_run *n) {
+    gp_rnn_run as[2];
+    int64_t elements = 0;
+    int count = variants(n, NULL, as);
     gp_lib_lock();
     cudnnHandle_t h = handle(n->c);
-    plan *p = h ? plan_of(n->c, h, s) : NULL;
-    bool can = p && !p->refused;
-    int64_t elements = can ? saved_elements(n, p) : gp_lib_no_memory() ? -1 : 0;
+    for (int i = 0; i < count && !elements; i++) {
+        shape s;
+        plan *p = h && usable(&as[i], true, &s) ? plan_of(n->c, h, &s) : NULL;
+        bool can = p && !p->refused;
+        elements = can ? saved_elements(&as[i], p) : gp_lib_no_memory() ? -1 : 0;
+    }
     gp_lib_unlock();
     if (elements == 0) gp_error_clear();
     return elements;
@@ -389,10 +425,39 @@ int64_t gp_cuda_saves(const gp_call *c) {
     gp_cuda_enter(dev);
     if (!gp_device_alive(dev, c->name) || !gp_rnn_open(&n, c) || !usable(&n, true, &s))
         return gp_error_clear(), 0;
-    int64_t elements = elements_of(&n, &s);
-    if (elements < 0 && gp_alloc_release(dev, c->name)) elements = elements_of(&n, &s);
+    int64_t elements = elements_of(&n);
+    if (elements < 0 && gp_alloc_release(dev, c->name)) elements = elements_of(&n);
     if (elements < 0) gp_error_clear();
     return elements < 0 ? 0 : elements;
+}
+
+/* Runs n forward, or, with `back`, backward. False, with *p the plan that was refused or NULL. */
+static bool attempt(gp_rnn_run *n, cudnnHandle_t h, const gp_array *saved, bool back, plan **p) {
+    shape s;
+    bool can = usable(n, saved != NULL, &s);
+    *p = !can || !h ? NULL : saved ? plan_of_saved(n, h, &s, saved) : plan_of(n->c, h, &s);
+    if (*p && !(*p)->refused && (back ? run_back(n, h, *p) : run(n, h, *p))) return true;
+    if (*p && saved && !gp_cuda_runs_again(n->c))
+        (*p)->refused = true; /* nothing is saved, by which backward recognises it */
+    return false;
+}
+
+/* Tries the variants of n in turn. Where all are refused, n->saved is NULL. */
+static bool run_any(gp_rnn_run *n, const gp_array *saved, bool back, bool *done) {
+    gp_rnn_run as[2];
+    plan *p = NULL;
+    int count = variants(n, saved, as);
+    gp_lib_lock();
+    cudnnHandle_t h = handle(n->c);
+    for (int i = 0; i < count && !*done && (i == 0 || !gp_cuda_runs_again(n->c)); i++) {
+        if (i) gp_error_clear();
+        *done = attempt(&as[i], h, saved, back, &p);
+    }
+    gp_lib_unlock();
+    if (*done) gp_cuda_detail("cuDNN");
+    else if (!p && saved) return false;
+    else n->saved = NULL;
+    return *done || gp_dnn_refused(n->c);
 }
 
 bool gp_rnn_by_cudnn(gp_rnn_run *n, bool *done) {
@@ -401,18 +466,7 @@ bool gp_rnn_by_cudnn(gp_rnn_run *n, bool *done) {
     *done = false;
     if (saved && own_saved(n, saved)) return true;
     if (!usable(n, saved != NULL, &s)) return !saved || wrong_saved(n, saved);
-    gp_lib_lock();
-    cudnnHandle_t h = handle(n->c);
-    plan *p = !h ? NULL : saved ? plan_of_saved(n, h, &s, saved) : plan_of(n->c, h, &s);
-    bool ok = p && !p->refused && run(n, h, p);
-    if (!ok && p && saved && !gp_cuda_runs_again(n->c))
-        p->refused = true; /* nothing is saved, by which backward recognises it */
-    gp_lib_unlock();
-    if (ok) gp_cuda_detail("cuDNN");
-    else if (!p && saved) return false;
-    else n->saved = NULL;
-    *done = ok;
-    return ok || gp_dnn_refused(n->c);
+    return run_any(n, saved, false, done);
 }
 
 bool gp_rnn_back_by_cudnn(gp_rnn_run *n, bool *done) {
@@ -421,17 +475,7 @@ bool gp_rnn_back_by_cudnn(gp_rnn_run *n, bool *done) {
     *done = false;
     if (own_saved(n, saved)) return true;
     if (!usable(n, true, &s)) return wrong_saved(n, saved);
-    gp_lib_lock();
-    cudnnHandle_t h = handle(n->c);
-    plan *p = h ? plan_of_saved(n, h, &s, saved) : NULL;
-    bool ok = p && !p->refused && run_back(n, h, p);
-    if (!ok && p && !gp_cuda_runs_again(n->c)) p->refused = true;
-    gp_lib_unlock();
-    if (ok) gp_cuda_detail("cuDNN");
-    else if (!p) return false;
-    else n->saved = NULL;
-    *done = ok;
-    return ok || gp_dnn_refused(n->c);
+    return run_any(n, saved, true, done);
 }
 #else
 int64_t gp_cuda_saves(const gp_call *c) { return 0; }

@@ -30,7 +30,7 @@ static bool queue_copy(gp_stream *s, void *dst, const void *src, size_t bytes, g
     return err == cudaSuccess || gp_cuda_failed(s, (int)err, "copy");
 }
 
-/* Copies by way of b, which it takes over. */
+/* Copies through b, which it takes over. */
 static bool copy_by_block(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                           gp_storage *host, cuda_block *b) {
     cuda_later *l = calloc(1, sizeof *l);
@@ -193,7 +193,7 @@ static bool copy_part(gp_stream *s, const cuda_deferred_copy *p, size_t at) {
     return ok;
 }
 
-/* In parts by way of pinned memory: the host copies one while the device copies others, and Ctrl-C
+/* In parts through pinned memory: the host copies one while the device copies others, and Ctrl-C
  * ends it between two. */
 static bool copy_deferred(gp_stream *s, const cuda_deferred_copy *p) {
     uint64_t ticket[PARTS];

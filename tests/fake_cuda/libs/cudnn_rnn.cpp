@@ -18,7 +18,8 @@ struct fake_rnn {
     cudnnDataType_t type;
     int input, hidden, layers, dirs;
     int gates() const { return cell == CUDNN_LSTM ? 4 : cell == CUDNN_GRU ? 3 : 1; }
-    size_t size() const { return type == CUDNN_DATA_DOUBLE ? 8 : 4; }
+    bool narrow() const { return type == CUDNN_DATA_HALF || type == CUDNN_DATA_BFLOAT16; }
+    size_t size() const { return type == CUDNN_DATA_DOUBLE ? 8 : narrow() ? 2 : 4; }
     int width(int side) const { return side < dirs ? input : dirs * hidden; }
 };
 struct fake_rnn_data {
@@ -280,9 +281,11 @@ cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t d, cudnnRNNAlgo_t, c
                                        int32_t inputs, int32_t hidden, int32_t projected,
                                        int32_t layers, cudnnDropoutDescriptor_t dropout,
                                        uint32_t flags) {
-    bool ok = (type == CUDNN_DATA_FLOAT || (type == CUDNN_DATA_DOUBLE && math != CUDNN_FMA_MATH)) &&
-              math_type == type && projected == hidden && dropout && dropout->p == 0 &&
-              flags == CUDNN_RNN_PADDED_IO_ENABLED && layers > 0 && inputs > 0 && hidden > 0;
+    bool wide = type == CUDNN_DATA_DOUBLE, narrow = !wide && type != CUDNN_DATA_FLOAT;
+    bool ok = (math == CUDNN_TENSOR_OP_MATH) == narrow && (!wide || math != CUDNN_FMA_MATH) &&
+              math_type == (wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT) && projected == hidden &&
+              dropout && dropout->p == 0 && flags == CUDNN_RNN_PADDED_IO_ENABLED && layers > 0 &&
+              inputs > 0 && hidden > 0;
     if (!ok || fakeFaulty("choice")) return CUDNN_STATUS_NOT_SUPPORTED;
     *d = {cell, bias, type, inputs, hidden, layers, dir == CUDNN_BIDIRECTIONAL ? 2 : 1};
     return CUDNN_STATUS_SUCCESS;
@@ -359,7 +362,7 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t h, cudnnRNNDescriptor_t d, cudnnForw
     if (fakeFaulty("refuse")) return CUDNN_STATUS_NOT_SUPPORTED;
     trained t = {*d, xd->steps, xd->batch, train ? (cell_values *)reserve : nullptr};
     forward f = {t, x, hx, lstm ? cx : nullptr, (const char *)weights, y, hy, lstm ? cy : nullptr};
-    return queued(fake::enqueue(h->stream, "fake_rnn", f));
+    return queued(fake::enqueue(h->stream, d->narrow() ? "fake_rnn_16" : "fake_rnn", f));
 }
 cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t h, cudnnRNNDescriptor_t d, const int32_t *,
                                       cudnnRNNDataDescriptor_t yd, const void *y, const void *dy,
@@ -378,7 +381,7 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t h, cudnnRNNDescriptor_t d, c
     backward_data f = {
         t,   (const char *)weights, dy, hx, dhy, lstm ? cx : nullptr, lstm ? dcy : nullptr, dx,
         dhx, lstm ? dcx : nullptr};
-    return queued(fake::enqueue(h->stream, "fake_rnn_back", f));
+    return queued(fake::enqueue(h->stream, d->narrow() ? "fake_rnn_back_16" : "fake_rnn_back", f));
 }
 cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t h, cudnnRNNDescriptor_t d,
                                          cudnnWgradMode_t mode, const int32_t *,
@@ -396,6 +399,7 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t h, cudnnRNNDescriptor_t d
         {t, nullptr, nullptr, hx, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr},
         x,
         (char *)dweights};
-    return queued(fake::enqueue(h->stream, "fake_rnn_weights", f));
+    return queued(
+        fake::enqueue(h->stream, d->narrow() ? "fake_rnn_weights_16" : "fake_rnn_weights", f));
 }
 }

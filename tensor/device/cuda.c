@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tensor/device/backends.h"
 #include "tensor/device/plugin_api.h"
@@ -21,27 +22,48 @@ static bool fail_without(const char *why) {
                    why);
 }
 
-/* Opens the plug-in that GPUSH_CUDA_PLUGIN names, the one in the folder of the program or module,
- * or the linker's. */
-static void *open_plugin(void) {
+/* The plug-ins, best first: one of an older CUDA serves where the driver is too old for the newer
+ * one's. */
+enum { PLUGINS = 2 };
+static const char *const names[PLUGINS] = {"libgpush_cuda.so", "libgpush_cuda12.so"};
+
+/* The path of plug-in i: from GPUSH_CUDA_PLUGIN, a list with : between, else in the folder of the
+ * program or module, else, of the first, for the linker to find. False where there is none. */
+static bool plugin_path(int i, char *path, size_t size) {
+    static const char *const folders[] = {"", "lib/", "../lib/gpush/", "../../gpush/"};
     const char *env = getenv("GPUSH_CUDA_PLUGIN");
-    if (env) return dlopen(env, RTLD_NOW | RTLD_LOCAL);
-    char own[PATH_MAX], path[PATH_MAX + 64];
-    static const char *const places[] = {"libgpush_cuda.so", "lib/libgpush_cuda.so",
-                                         "../lib/gpush/libgpush_cuda.so",
-                                         "../../gpush/libgpush_cuda.so"};
-    for (size_t i = 0; gp_own_folder(own) && i < sizeof places / sizeof *places; i++) {
-        snprintf(path, sizeof path, "%s/%s", own, places[i]);
-        void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (so) return so;
+    char own[PATH_MAX];
+    for (int k = 0; env && k < i; k++) env = strchr(env, ':') ? strchr(env, ':') + 1 : "";
+    if (env) return snprintf(path, size, "%.*s", (int)strcspn(env, ":"), env) > 0;
+    for (size_t k = 0; gp_own_folder(own) && k < sizeof folders / sizeof *folders; k++) {
+        snprintf(path, size, "%s/%s%s", own, folders[k], names[i]);
+        if (!access(path, R_OK)) return true;
     }
-    return dlopen("libgpush_cuda.so", RTLD_NOW | RTLD_LOCAL);
+    snprintf(path, size, "%s", names[i]);
+    return i == 0;
+}
+
+/* Whether the plug-in's driver is there and cannot be used; then text says why. */
+static bool unusable(void *so, char *text, size_t size) {
+    gp_cuda_probe_fn *probe = so ? (gp_cuda_probe_fn *)dlsym(so, "gp_cuda_probe") : NULL;
+    return probe && probe(text, size) < 0;
+}
+
+/* Asks the driver only where there is a choice. */
+static void *open_plugin(void) {
+    char path[PATH_MAX + 64], other[PATH_MAX + 64], text[300];
+    void *so = plugin_path(0, path, sizeof path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (!plugin_path(1, other, sizeof other) || (so && !unusable(so, text, sizeof text))) return so;
+    void *older = dlopen(other, RTLD_NOW | RTLD_LOCAL);
+    return older && !(so && unusable(older, text, sizeof text)) ? older : so;
 }
 
 void *gp_cuda_plugin(char *why, size_t size) {
     static void *so; /* stays open: it is linked not to be unloaded */
-    if (!so && !(so = open_plugin()))
-        snprintf(why, size, "cuda: the plug-in is not there: %s", dlerror());
+    if (!so && !(so = open_plugin())) {
+        const char *text = dlerror();
+        snprintf(why, size, "cuda: the plug-in is not there: %s", text ? text : names[0]);
+    }
     return so;
 }
 
@@ -67,9 +89,8 @@ void gp_cuda_warn_unusable(void) {
     static bool warned;
     char text[300] = "";
     void *so = warned ? NULL : gp_cuda_plugin(text, sizeof text);
-    gp_cuda_probe_fn *probe = so ? (gp_cuda_probe_fn *)dlsym(so, "gp_cuda_probe") : NULL;
     warned = true;
-    if (probe && probe(text, sizeof text) < 0)
+    if (unusable(so, text, sizeof text))
         fprintf(stderr, "gpush: \"gpu\" is the simulated device here: %s\n", text);
 }
 

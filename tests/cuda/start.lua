@@ -43,6 +43,18 @@ prints("GPUSH_CUDA_PLUGIN=/nowhere.so",
     "print(pcall(ones, 2, {device = 'cuda'})) print(ones(2, {device = 'gpu'}).device)",
         "no CUDA device here %(the plug%-in is not there.*%); device = \"gpu\" is cuda where \z
             .*\nsim:0", "no plug-in")
+-- A plug-in for an older CUDA beside one that the driver is too old for.
+local too_new, usable = build .. "/fake/plugin_too_new.so", build .. "/fake/libgpush_cuda.so"
+prints(("GPUSH_CUDA_PLUGIN=%s:%s"):format(too_new, usable),
+    "print(ones(2, {device = 'gpu'}).device, (cuda.is_available()))", "^cuda:0\ttrue\n$",
+    "the plug-in that the driver can run is taken")
+prints(("GPUSH_CUDA_PLUGIN=%s:/nowhere.so"):format(too_new), "print(cuda.is_available())",
+    "^false\tcuda: the driver is for an older CUDA", "without one the first says why")
+prints(("GPUSH_FAKE_DRIVER=12000 GPUSH_CUDA_PLUGIN=%s:%s"):format(usable, too_new),
+    "print(cuda.is_available())", "^false\tcuda: the driver is for CUDA 12%.0",
+    "one that the driver cannot run either does not replace it")
+prints(("GPUSH_CUDA_PLUGIN=/nowhere.so:%s"):format(usable),
+    "print(ones(2, {device = 'gpu'}).device)", "^cuda:0\n$", "the second alone will do")
 for _, use in ipairs { "ones(2):cuda()", "ones(2):to 'cuda'", "ones(2):to{device = 'cuda:1'}",
     "zeros(2, {device = 'cuda'})",
     "nn.Linear(2, 2):cuda()", "stream 'cuda'", "cuda.synchronize()", "cuda.empty_cache()",

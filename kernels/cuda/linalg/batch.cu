@@ -44,6 +44,46 @@ GP_C bool gp_solver_identity(const gp_solver *r, void *out, int64_t rows, int64_
                    : run_identity<float>(r, out, rows, cols);
 }
 
+/* ---- Q of QR ---- */
+
+template <class T> __device__ static T warp_sum(T v) {
+    for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
+    return v;
+}
+
+/* A block a matrix, a warp a column: from the last reflector I - tau v v' to the first, each is
+ * applied to the columns after its own, which then becomes its own first column. v[j] is 1. Source:
+ * LAPACK's org2r. Limit: the matrix from the first-level cache once a reflector. */
+template <class T>
+__global__ static void form_q(T *all, const T *taus, int64_t step, int m, int q, int k) {
+    T *a = all + blockIdx.x * step;
+    const T *tau = taus + (int64_t)blockIdx.x * k;
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    for (int c = k + warp; c < q; c += warps)
+        for (int i = lane; i < m; i += 32) a[(int64_t)c * m + i] = i == c ? (T)1 : (T)0;
+    for (int j = k - 1; j >= 0; j--) {
+        T *v = a + (int64_t)j * m, f = tau[j];
+        __syncthreads();
+        for (int c = j + 1 + warp; c < q; c += warps) {
+            T *x = a + (int64_t)c * m, sum = 0;
+            for (int i = j + lane; i < m; i += 32) sum += (i == j ? (T)1 : v[i]) * x[i];
+            sum = f * warp_sum(sum);
+            for (int i = j + lane; i < m; i += 32) x[i] -= (i == j ? (T)1 : v[i]) * sum;
+        }
+        __syncthreads();
+        for (int i = threadIdx.x; i < m; i += blockDim.x)
+            v[i] = i < j ? (T)0 : i == j ? 1 - f : -f * v[i];
+    }
+}
+template <class T>
+static bool run_form_q(const gp_solver *r, void *a, const void *tau, int64_t step, int q) {
+    return GP_LAUNCH(r->c, form_q<T>, (unsigned)r->count, GP_THREADS, 0, (T *)a, (const T *)tau,
+                     step, r->m, q, r->k);
+}
+GP_C bool gp_solver_form_q(const gp_solver *r, void *a, const void *tau, int64_t step, int q) {
+    return r->wide ? run_form_q<double>(r, a, tau, step, q) : run_form_q<float>(r, a, tau, step, q);
+}
+
 /* ---- failures ---- */
 
 /* The batch's dims, for naming one of its matrices. */

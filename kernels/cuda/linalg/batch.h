@@ -96,6 +96,10 @@ bool gp_solver_permutations(const gp_solver *r, void *p, const int32_t *pivots, 
 bool gp_solver_determinants(const gp_solver *r, const void *a, const int32_t *pivots, void *det,
                             void *log_det);
 
+/* The first q columns of Q in place of the k reflectors in a (columns of m rows, matrices `step`
+ * elements apart) with factors tau, as LAPACK's orgqr. */
+bool gp_solver_form_q(const gp_solver *r, void *a, const void *tau, int64_t step, int q);
+
 /* Splits eigenvectors as geev packs them (v: n x n, columns dense; a conjugate pair's real and
  * imaginary parts in two columns), with the values in w (n real parts, n imaginary ones), into real
  * and imaginary parts. */

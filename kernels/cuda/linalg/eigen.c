@@ -1,5 +1,7 @@
 /* Eigenvalues and eigenvectors by cuSOLVER. A symmetric matrix is the same by rows and by columns;
  * only its triangles are exchanged. */
+#include <limits.h>
+
 #include "kernels/cuda/linalg/cusolver.h"
 
 /* ---- symmetric ---- */
@@ -14,6 +16,64 @@
 #define P D
 #include "kernels/cuda/linalg/eigen_symmetric.inc"
 
+/* Parameters of cuSOLVER's functions for any dtype; NULL with a message. */
+static cusolverDnParams_t any_params(const gp_call *c) {
+    static cusolverDnParams_t params; /* shared by all calls */
+    bool ok = params ||
+              gp_cusolver_ok(c, gp_solve.cusolverDnCreateParams(&params), "cusolverDnCreateParams");
+    return ok ? params : NULL;
+}
+
+/* Where one call takes all matrices: by Jacobi rotations up to SMALL rows, by cuSOLVER of CUDA 12.6
+ * and later up to BATCHED. */
+enum { SMALL = 32, BATCHED = 512 };
+
+#if CUSOLVER_VERSION >= 11701
+static bool has_batched(const gp_solver *r) {
+    return gp_cusolver_handle(r->c) && gp_solve.cusolverDnXsyevBatched &&
+           gp_solve.cusolverDnXsyevBatched_bufferSize && r->n <= BATCHED &&
+           r->count * r->n * r->n <= INT_MAX;
+}
+
+static bool batched(const gp_solver *r, void *a, void *w, bool vectors, bool lower) {
+    cusolverDnHandle_t h = gp_cusolver_handle(r->c);
+    cusolverDnParams_t params = any_params(r->c);
+    cusolverEigMode_t job = vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
+    cublasFillMode_t uplo = lower ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER;
+    cudaDataType type = r->wide ? CUDA_R_64F : CUDA_R_32F;
+    int64_t n = r->n;
+    size_t on_device = 0, on_host = 0;
+    if (!params || !gp_cusolver_ok(r->c,
+                                   gp_solve.cusolverDnXsyevBatched_bufferSize(
+                                       h, params, job, uplo, n, type, a, n, type, w, type,
+                                       &on_device, &on_host, r->count),
+                                   "cusolverDnXsyevBatched_bufferSize"))
+        return false;
+    void *work = gp_cuda_scratch(r->c, on_device),
+         *host = on_host ? gp_cuda_table(r->c, on_host) : NULL;
+    return work && (host || !on_host) &&
+           gp_cusolver_ok(r->c,
+                          gp_solve.cusolverDnXsyevBatched(h, params, job, uplo, n, type, a, n, type,
+                                                          w, type, work, on_device, host, on_host,
+                                                          r->info, r->count),
+                          "cusolverDnXsyevBatched");
+}
+#else
+static bool has_batched(const gp_solver *r) { return false; }
+static bool batched(const gp_solver *r, void *a, void *w, bool vectors, bool lower) {
+    return false;
+}
+#endif
+
+/* a, matrices, becomes their vectors where asked for; w: the values. With gp_lib_lock held. */
+static bool decompose(const gp_solver *r, void *a, void *w, bool vectors, bool lower) {
+    if (r->count > 1 && r->n <= SMALL && r->count <= INT_MAX)
+        return r->wide ? jacobi_f64(r, a, w, vectors, lower) : jacobi_f32(r, a, w, vectors, lower);
+    if (r->count > 1 && has_batched(r)) return batched(r, a, w, vectors, lower);
+    return r->wide ? symmetric_f64(r, a, w, vectors, lower)
+                   : symmetric_f32(r, a, w, vectors, lower);
+}
+
 static bool symmetric(const gp_call *c, const char *const *texts) {
     gp_solver r;
     bool vectors = c->nout == 2, lower = (c->arg[1].s[0] | 32) == 'l';
@@ -22,8 +82,7 @@ static bool symmetric(const gp_call *c, const char *const *texts) {
     void *a = gp_solver_load(&r, gp_in(c, 0), false), *w = gp_out(c, 0)->data;
     if (!a || !gp_solver_check(&r, a, r.n, r.n, lower ? GP_LOWER : GP_UPPER)) return false;
     gp_lib_lock();
-    bool ok =
-        r.wide ? symmetric_f64(&r, a, w, vectors, lower) : symmetric_f32(&r, a, w, vectors, lower);
+    bool ok = decompose(&r, a, w, vectors, lower);
     gp_lib_unlock();
     if (ok && vectors)
         ok = gp_solver_extract_columns(&r, gp_out(c, 1)->data, a, r.n, r.n, r.n, GP_ALL);
@@ -49,7 +108,6 @@ static bool general(const gp_solver *r, char *a, char *w, char *v, bool vectors)
     cusolverEigMode_t none = CUSOLVER_EIG_MODE_NOVECTOR,
                       job = vectors ? CUSOLVER_EIG_MODE_VECTOR : none;
     cusolverDnHandle_t h = gp_cusolver_handle(r->c);
-    static cusolverDnParams_t params; /* shared by all calls */
     int64_t n = r->n, size = r->size;
     size_t on_device = 0, on_host = 0;
     if (!h) return false;
@@ -57,9 +115,8 @@ static bool general(const gp_solver *r, char *a, char *w, char *v, bool vectors)
         return gp_fail(
             "%s: needs the cuSOLVER of CUDA 12.8 or later; with an earlier one, use x:to(\"cpu\")",
             r->c->op->name);
-    if (!params &&
-        !gp_cusolver_ok(r->c, gp_solve.cusolverDnCreateParams(&params), "cusolverDnCreateParams"))
-        return false;
+    cusolverDnParams_t params = any_params(r->c);
+    if (!params) return false;
     if (!gp_cusolver_ok(r->c,
                         gp_solve.cusolverDnXgeev_bufferSize(h, params, none, job, n, type, a, n,
                                                             type, w, type, NULL, n, type, v, n,

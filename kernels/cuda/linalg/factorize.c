@@ -3,7 +3,9 @@
  * others one call per matrix. */
 #include "kernels/cuda/linalg/cusolver.h"
 
-enum { BATCHED = 512 }; /* columns up to which the batched calls are faster */
+/* Columns up to which the batched calls are faster, with QR's also a number of matrices, and up to
+ * which our own kernel forms Q. Source of QR's: PyTorch's choice between the libraries. */
+enum { BATCHED = 512, BATCHED_QR = 256, OWN_Q = 64 };
 
 #define T float
 #define t f32

@@ -144,6 +144,39 @@ do
     local a = randn(n, n, opt)
     item("eigh 4096", function() return linalg.eigh(a + a:transpose(1, 2)) end)
 end
+do
+    local many, n = small and 10 or 10000, 8
+    local a, b = randn(many, n, n, opt), randn(many, n, n, opt)
+    local moved = 4 * 2 * a:numel()
+    item("eigh 10000x8x8", function() return linalg.eigh(a) end, moved)
+    item("qr 10000x8x8", function() return linalg.qr(a) end, moved + 4 * a:numel())
+    item("solve 10000x8x8", function() return linalg.solve(a, b) end, moved + 4 * a:numel())
+end
+-- What libraries run in 16 bits, on tensor cores; and a copy from memory that is not pinned.
+guarded("lstm bf16 50x50x1024", function()
+    local T, C = small and 3 or 50, small and 8 or 1024
+    local layer, x = nn.LSTM(C, C):to "bf16":to(device), randn(T, T, C, opt):to "bf16"
+    local _ <close> = no_grad()
+    item("lstm bf16 50x50x1024", function() return (layer(x)) end, 0, 2 * T * T * 8 * C * C)
+end)
+do
+    local shape = small and { 1, 2, 8, 8 } or { 8, 16, 4096, 64 }
+    local q = randn(shape, opt):to "bf16"
+    local products = 2 * 2 * q:numel() * shape[3]
+    item("attention bf16 8x16x4096x64", function()
+        return scaled_dot_product_attention(q, q, q)
+    end, 0, products)
+    local x = q:detach():requires_grad_()
+    item("attention bf16 8x16x4096x64, causal, backward", function()
+        local y = scaled_dot_product_attention(x, x, x, nil, 0, true)
+        y:backward(q)
+        x.grad = nil
+    end, 0, 7 / 2 * products / 2)
+end
+do
+    local host = randn({ big })
+    item("to the device 1e8", function() return host:to(device) end, 4 * big)
+end
 -- 10^8 bad elements are one error, not 10^8 writes to the host's memory.
 guarded("1e8 faults", function()
     local x, none = full({ big }, 1, { device = device, dtype = "i32" }),

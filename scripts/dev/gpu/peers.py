@@ -134,9 +134,30 @@ def peers_of_odd_shapes():
     del x, g, w, b, y
     a = torch.randn(4096, 4096, device=gpu)
     item("eigh 4096", lambda: torch.linalg.eigh(a + a.T))
+    del a
+
+
+def peers_of_libraries():
+    a, b = (torch.randn(10000, 8, 8, device=gpu) for _ in range(2))
+    item("eigh 10000x8x8", lambda: torch.linalg.eigh(a))
+    item("qr 10000x8x8", lambda: torch.linalg.qr(a))
+    item("solve 10000x8x8", lambda: torch.linalg.solve(a, b))
+    layer, x = torch.nn.LSTM(1024, 1024).bfloat16().to(gpu), torch.randn(50, 50, 1024, device=gpu).bfloat16()
+    with torch.no_grad():
+        item("lstm bf16 50x50x1024", lambda: layer(x))
+    attention = torch.nn.functional.scaled_dot_product_attention
+    q = torch.randn(8, 16, 4096, 64, device=gpu).bfloat16()
+    item("attention bf16 8x16x4096x64", lambda: attention(q, q, q))
+    y = q.clone().requires_grad_()
+    item("attention bf16 8x16x4096x64, causal, backward",
+         lambda: torch.autograd.grad(attention(y, y, y, is_causal=True), y, q))
+    host = torch.randn(100000000)
+    item("to the device 1e8", lambda: host.to(gpu))
 
 
 peers_of_odd_shapes()
+torch.cuda.empty_cache()
+peers_of_libraries()
 torch.cuda.empty_cache()
 for stage in ("baseline", "ignore_index"):
     item(f"masked loss, batch 256, {stage}", masked.step(stage, device=gpu, batch=256))

@@ -44,6 +44,15 @@ cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value);
 FAKE_CUBLAS(float, cublasStrsm_v2, cublasStrsmBatched, cublasSgetrfBatched, cublasSgetriBatched)
 FAKE_CUBLAS(double, cublasDtrsm_v2, cublasDtrsmBatched, cublasDgetrfBatched, cublasDgetriBatched)
 #undef FAKE_CUBLAS
+#define FAKE_CUBLAS(T, getrsBatched, geqrfBatched)                                                 \
+    cublasStatus_t getrsBatched(cublasHandle_t h, cublasOperation_t trans, int n, int sides,       \
+                                const T *const a[], int lda, const int *pivots, T *const b[],      \
+                                int ldb, int *arguments, int count);                               \
+    cublasStatus_t geqrfBatched(cublasHandle_t h, int m, int n, T *const a[], int lda,             \
+                                T *const tau[], int *arguments, int count);
+FAKE_CUBLAS(float, cublasSgetrsBatched, cublasSgeqrfBatched)
+FAKE_CUBLAS(double, cublasDgetrsBatched, cublasDgeqrfBatched)
+#undef FAKE_CUBLAS
 #ifdef __cplusplus
 }
 #endif

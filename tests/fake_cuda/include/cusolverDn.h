@@ -17,6 +17,7 @@ typedef enum { CUSOLVER_EIG_MODE_NOVECTOR = 0, CUSOLVER_EIG_MODE_VECTOR = 1 } cu
 typedef struct cusolverDnContext *cusolverDnHandle_t;
 typedef struct cusolverDnParams *cusolverDnParams_t;
 typedef struct gesvdjInfo *gesvdjInfo_t;
+typedef struct syevjInfo *syevjInfo_t;
 
 #pragma GCC visibility push(default)
 #ifdef __cplusplus
@@ -27,6 +28,7 @@ cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *h);
 cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t h, cudaStream_t s);
 cusolverStatus_t cusolverDnCreateParams(cusolverDnParams_t *p);
 cusolverStatus_t cusolverDnCreateGesvdjInfo(gesvdjInfo_t *p);
+cusolverStatus_t cusolverDnCreateSyevjInfo(syevjInfo_t *p);
 #define FAKE_CUSOLVER(T, P)                                                                        \
     cusolverStatus_t cusolverDn##P##geqrf_bufferSize(cusolverDnHandle_t h, int m, int n, T *a,     \
                                                      int lda, int *lwork);                         \
@@ -55,6 +57,12 @@ cusolverStatus_t cusolverDnCreateGesvdjInfo(gesvdjInfo_t *p);
     cusolverStatus_t cusolverDn##P##syevd(cusolverDnHandle_t h, cusolverEigMode_t job,             \
                                           cublasFillMode_t uplo, int n, T *a, int lda, T *w,       \
                                           T *work, int lwork, int *info);                          \
+    cusolverStatus_t cusolverDn##P##syevjBatched_bufferSize(                                       \
+        cusolverDnHandle_t h, cusolverEigMode_t job, cublasFillMode_t uplo, int n, const T *a,     \
+        int lda, const T *w, int *lwork, syevjInfo_t params, int count);                           \
+    cusolverStatus_t cusolverDn##P##syevjBatched(                                                  \
+        cusolverDnHandle_t h, cusolverEigMode_t job, cublasFillMode_t uplo, int n, T *a, int lda,  \
+        T *w, T *work, int lwork, int *info, syevjInfo_t params, int count);                       \
     cusolverStatus_t cusolverDn##P##gesvd_bufferSize(cusolverDnHandle_t h, int m, int n,           \
                                                      int *lwork);                                  \
     cusolverStatus_t cusolverDn##P##gesvd(                                                         \
@@ -84,6 +92,18 @@ cusolverStatus_t cusolverDnCreateGesvdjInfo(gesvdjInfo_t *p);
 FAKE_CUSOLVER(float, S)
 FAKE_CUSOLVER(double, D)
 #undef FAKE_CUSOLVER
+cusolverStatus_t cusolverDnXsyevBatched_bufferSize(cusolverDnHandle_t h, cusolverDnParams_t p,
+                                                   cusolverEigMode_t job, cublasFillMode_t uplo,
+                                                   int64_t n, cudaDataType ta, const void *a,
+                                                   int64_t lda, cudaDataType tw, const void *w,
+                                                   cudaDataType compute, size_t *on_device,
+                                                   size_t *on_host, int64_t count);
+cusolverStatus_t cusolverDnXsyevBatched(cusolverDnHandle_t h, cusolverDnParams_t p,
+                                        cusolverEigMode_t job, cublasFillMode_t uplo, int64_t n,
+                                        cudaDataType ta, void *a, int64_t lda, cudaDataType tw,
+                                        void *w, cudaDataType compute, void *device,
+                                        size_t on_device, void *host, size_t on_host, int *info,
+                                        int64_t count);
 cusolverStatus_t cusolverDnXgeev_bufferSize(cusolverDnHandle_t h, cusolverDnParams_t p,
                                             cusolverEigMode_t left, cusolverEigMode_t right,
                                             int64_t n, cudaDataType ta, const void *a, int64_t lda,

@@ -89,4 +89,28 @@ cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value) {
     }
 FAKE_CUBLAS(float, cublasStrsm_v2, cublasStrsmBatched, cublasSgetrfBatched, cublasSgetriBatched)
 FAKE_CUBLAS(double, cublasDtrsm_v2, cublasDtrsmBatched, cublasDgetrfBatched, cublasDgetriBatched)
+
+#undef FAKE_CUBLAS
+#define FAKE_CUBLAS(T, getrsBatched, geqrfBatched)                                                 \
+    cublasStatus_t getrsBatched(cublasHandle_t h, cublasOperation_t trans, int n, int sides,       \
+                                const T *const a[], int lda, const int *pivots, T *const b[],      \
+                                int ldb, int *arguments, int count) {                              \
+        char op = trans == CUBLAS_OP_N ? 'N' : 'T';                                                \
+        *arguments = 0; /* the host's: the matrices' own infos were getrf's */                     \
+        return queue(h, "fake_getrs_batched", [=] {                                                \
+            int info;                                                                              \
+            for (int i = 0; i < count; i++)                                                        \
+                lapack::getrs(op, n, sides, a[i], lda, pivots + i * n, b[i], ldb, &info);          \
+        });                                                                                        \
+    }                                                                                              \
+    cublasStatus_t geqrfBatched(cublasHandle_t h, int m, int n, T *const a[], int lda,             \
+                                T *const tau[], int *arguments, int count) {                       \
+        *arguments = 0;                                                                            \
+        return queue(h, "fake_geqrf_batched", [=] {                                                \
+            int info;                                                                              \
+            for (int i = 0; i < count; i++) lapack::geqrf(m, n, a[i], lda, tau[i], &info);         \
+        });                                                                                        \
+    }
+FAKE_CUBLAS(float, cublasSgetrsBatched, cublasSgeqrfBatched)
+FAKE_CUBLAS(double, cublasDgetrsBatched, cublasDgeqrfBatched)
 }

@@ -35,6 +35,14 @@ static void jacobi(bool econ, int m, int n, T *a, int lda, T *s, T *u, int ldu, 
 }
 
 template <class T>
+static void symmetric(cusolverEigMode_t job, cublasFillMode_t uplo, int n, T *a, int lda, T *w,
+                      int *info, int64_t count) {
+    char j = job == CUSOLVER_EIG_MODE_VECTOR ? 'V' : 'N';
+    for (int64_t i = 0; i < count; i++)
+        lapack::syev(j, fill(uplo), n, a + i * n * lda, lda, w + i * n, info + i);
+}
+
+template <class T>
 static void general(bool vectors, int n, void *a, int lda, void *w, void *v, int ldv, int *info) {
     T *at = (T *)w;
     lapack::geev(vectors ? 'V' : 'N', n, (T *)a, lda, at, at + n, (T *)v, ldv, info);
@@ -57,6 +65,10 @@ cusolverStatus_t cusolverDnCreateParams(cusolverDnParams_t *p) {
 }
 cusolverStatus_t cusolverDnCreateGesvdjInfo(gesvdjInfo_t *p) {
     *p = (gesvdjInfo_t) new int;
+    return CUSOLVER_STATUS_SUCCESS;
+}
+cusolverStatus_t cusolverDnCreateSyevjInfo(syevjInfo_t *p) {
+    *p = (syevjInfo_t) new int;
     return CUSOLVER_STATUS_SUCCESS;
 }
 
@@ -121,6 +133,17 @@ cusolverStatus_t cusolverDnCreateGesvdjInfo(gesvdjInfo_t *p) {
         return queue(h, "fake_syevd", work && lwork >= n,                                          \
                      [=] { lapack::syev(j, fill(uplo), n, a, lda, w, info); });                    \
     }                                                                                              \
+    cusolverStatus_t cusolverDn##P##syevjBatched_bufferSize(                                       \
+        cusolverDnHandle_t, cusolverEigMode_t, cublasFillMode_t, int n, const T *, int, const T *, \
+        int *lwork, syevjInfo_t, int count) {                                                      \
+        return ask(lwork, n * count);                                                              \
+    }                                                                                              \
+    cusolverStatus_t cusolverDn##P##syevjBatched(                                                  \
+        cusolverDnHandle_t h, cusolverEigMode_t job, cublasFillMode_t uplo, int n, T *a, int lda,  \
+        T *w, T *work, int lwork, int *info, syevjInfo_t params, int count) {                      \
+        return queue(h, "fake_syevj_batched", work && lwork >= n * count && params,                \
+                     [=] { symmetric(job, uplo, n, a, lda, w, info, count); });                    \
+    }                                                                                              \
     cusolverStatus_t cusolverDn##P##gesvd_bufferSize(cusolverDnHandle_t, int, int n, int *lwork) { \
         return ask(lwork, n);                                                                      \
     }                                                                                              \
@@ -183,6 +206,29 @@ cusolverStatus_t cusolverDnCreateGesvdjInfo(gesvdjInfo_t *p) {
     }
 FAKE_CUSOLVER(float, S)
 FAKE_CUSOLVER(double, D)
+
+cusolverStatus_t cusolverDnXsyevBatched_bufferSize(cusolverDnHandle_t, cusolverDnParams_t,
+                                                   cusolverEigMode_t, cublasFillMode_t, int64_t n,
+                                                   cudaDataType, const void *, int64_t,
+                                                   cudaDataType, const void *, cudaDataType,
+                                                   size_t *on_device, size_t *on_host, int64_t) {
+    *on_device = *on_host = (size_t)n * 8;
+    return CUSOLVER_STATUS_SUCCESS;
+}
+cusolverStatus_t cusolverDnXsyevBatched(cusolverDnHandle_t h, cusolverDnParams_t p,
+                                        cusolverEigMode_t job, cublasFillMode_t uplo, int64_t n,
+                                        cudaDataType ta, void *a, int64_t lda, cudaDataType tw,
+                                        void *w, cudaDataType compute, void *device,
+                                        size_t on_device, void *host, size_t on_host, int *info,
+                                        int64_t count) {
+    bool fits = p && device && host && on_device >= (size_t)n * 8 && on_host >= (size_t)n * 8 &&
+                ta == tw && tw == compute;
+    return queue(h, "fake_syev_batched", fits, [=] {
+        if (ta == CUDA_R_64F)
+            symmetric(job, uplo, (int)n, (double *)a, (int)lda, (double *)w, info, count);
+        else symmetric(job, uplo, (int)n, (float *)a, (int)lda, (float *)w, info, count);
+    });
+}
 
 cusolverStatus_t cusolverDnXgeev_bufferSize(cusolverDnHandle_t, cusolverDnParams_t,
                                             cusolverEigMode_t, cusolverEigMode_t, int64_t n,

@@ -135,6 +135,21 @@ static void trim(gp_alloc *al, int64_t keep) {
         }
 }
 
+/* With the lock held: frees at least `bytes` of the cache, if it has as many, and little more: the
+ * smallest block from size_class on, else the largest ones. */
+static void trim_for(gp_alloc *al, int size_class, size_t bytes) {
+    for (int k = size_class; k < CLASSES; k++)
+        for (int s = 0; s < al->dev->nstreams; s++) {
+            gp_storage *st = al->free[s] ? al->free[s][k] : NULL;
+            if (!st) continue;
+            al->free[s][k] = st->next;
+            al->stats.cached -= (int64_t)st->bytes;
+            release_block(al, st);
+            return;
+        }
+    trim(al, al->stats.cached - (int64_t)bytes);
+}
+
 /* Whether nothing is queued: work queued on its own stream may still read a cached block, so memory
  * goes back to the device only then. */
 static bool idle(gp_device *dev) {
@@ -188,19 +203,29 @@ static gp_storage *take_cached(gp_alloc *al, gp_stream *s, int size_class) {
     return st;
 }
 
+/* A block for s, cached or new, after what it needs of the cache was freed; all of it, if `all`. */
+static gp_storage *after_trim(gp_alloc *al, gp_stream *s, int size_class, size_t block, bool all) {
+    if (all) gp_alloc_flush(al->dev);
+    gp_lock(&al->lock);
+    if (!all) reap(al);
+    gp_storage *st = take_cached(al, s, size_class);
+    if (!st && !all && idle(al->dev)) trim_for(al, size_class, block);
+    if (!st) st = fresh(al, block);
+    gp_unlock(&al->lock);
+    return st;
+}
+
 /* Climbs the out-of-memory ladder: the device's memory, then what the cache and the collector can
- * free of it. Called without the lock held. */
+ * free of it; what the cache need not give up it keeps, as changing shapes soon ask for it again.
+ * Called without the lock held. */
 static gp_storage *climb(gp_alloc *al, gp_stream *s, int size_class, size_t block) {
     gp_device *dev = al->dev;
     for (int step = 0; step < 2; step++) {
         if (step == 1 && gp_alloc_collect) gp_alloc_collect();
         if (!gp_wait_device(dev, GP_WHY_alloc, "allocation")) return NULL;
         if (step == 1 && dev->vt->on_host && !gp_offload_wait("allocation")) return NULL;
-        gp_alloc_flush(dev);
-        gp_lock(&al->lock);
-        gp_storage *st = take_cached(al, s, size_class);
-        if (!st) st = fresh(al, block);
-        gp_unlock(&al->lock);
+        gp_storage *st = after_trim(al, s, size_class, block, false);
+        if (!st) st = after_trim(al, s, size_class, block, true);
         if (st) return st;
     }
     return NULL;

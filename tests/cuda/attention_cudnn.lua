@@ -141,6 +141,27 @@ t.close(scaled_dot_product_attention(q, k, v, mask):to "cpu":to "f32":tolist(),
     scaled_dot_product_attention(q, k, v, nil, 0, true):to "cpu":to "f32":tolist(), 4e-3,
         "a triangle is causal")
 
+-- Deterministic gradients that keep an eighth of the card's memory say so, once.
+local script = os.getenv "TMPDIR" .. "/keeps.lua"
+local file = assert(io.open(script, "w"))
+file:write [[
+cuda.deterministic(arg[1] == "same")
+local x = randn(1, 8, 360, 8, {device = "cuda", dtype = "f32"}):to "f16":requires_grad_()
+for _ = 1, 2 do scaled_dot_product_attention(x, x, x):to "f32":sum():backward() end
+]]
+file:close()
+local function says(how)
+    local p = assert(io.popen(("GPUSH_FAKE_MEMORY=%d %s/gpush %s %s 2>&1"):format(15 << 20,
+        os.getenv "GPUSH_BUILD", script, how)))
+    local text = p:read "a"
+    p:close()
+    return text
+end
+local said = says "same"
+t.ok(said:find "^gpush: gradients of attention keep 2%.0 MiB of scores here, [^\n]*\n$",
+    "scores that are kept are said: " .. said)
+t.is(says "any", "", "and none are kept where bits may vary")
+
 -- Layers come here when weights are not asked for.
 local layer = nn.MultiheadAttention(16, 2, { batch_first = true }):to "cuda":to "f16"
 local x = randn(2, 3, 16, { device = "cuda", dtype = "f32" }):to "f16"

@@ -5,12 +5,13 @@
 #include "kernels/cuda/attention/attention.h"
 #if __has_include(<cudnn.h>)
 #include <float.h>
+#include <stdio.h>
 
 #include "kernels/cuda/runtime/dense.h"
 #include "kernels/cuda/runtime/cudnn_graph.h"
 #include "kernels/cuda/runtime/device.h"
 
-enum { PLANS = 64 };
+enum { PLANS = 64, MUCH_PART = 8 };
 
 /* Operands: in memory, or a number. SUM and ACC are backward's workspace, in f32: a number for each
  * query, and the gradient of query. */
@@ -177,6 +178,22 @@ typedef struct plan_call {
     int64_t bytes;
 } plan_call;
 
+/* Says once where an eighth of the card and more goes to the scores that deterministic gradients
+ * keep, as nothing else shows why memory is short. */
+static void warn_of_memory(const plan_call *r) {
+    static atomic_bool reported;
+    const shape *s = &r->p->of;
+    size_t bytes = (size_t)r->p->graph.memory;
+    if (s->part != BACK || !s->deterministic ||
+        bytes < gp_cuda_of(r->c->stream->dev)->bytes / MUCH_PART ||
+        atomic_exchange(&reported, true))
+        return;
+    fprintf(stderr,
+            "gpush: gradients of attention keep %.1f MiB of scores here, for the same bits each "
+            "time; cuda.deterministic(false) keeps none\n",
+            (double)bytes / 1048576);
+}
+
 static bool allocate_workspace(plan_call *r) {
     const shape *s = &r->p->of;
     size_t queries = (size_t)(s->batch * s->heads * s->l) * sizeof(float);
@@ -186,6 +203,7 @@ static bool allocate_workspace(plan_call *r) {
         !(r->memory[ACC] = gp_cuda_scratch(r->c, queries * (size_t)s->size)))
         return false;
     if (r->p->graph.memory <= r->bytes) return true;
+    warn_of_memory(r);
     r->workspace = gp_cuda_scratch(r->c, (size_t)r->p->graph.memory);
     r->bytes = r->workspace ? r->p->graph.memory : 0;
     return r->workspace != NULL;

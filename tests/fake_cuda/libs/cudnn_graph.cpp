@@ -3,6 +3,7 @@
 // the real library's engines know them has two plans, of which the first is not deterministic;
 // other graphs have none. Plans run op by op, in stream order, rounding everything but f32 to its
 // type.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -206,6 +207,17 @@ bool pattern_known(const graph &g) {
         if (have == forward(i & 2, s) || have == backward(i & 2, older, i & 4, s)) return true;
     }
     return false;
+}
+
+// Bytes of the scores that deterministic gradients keep.
+int64_t kept_by(const graph &g) {
+    int64_t most = 0, products = 0;
+    for (const op &o : g.ops) {
+        products += o.kind == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR;
+        const int64_t *n = o.out.dim;
+        if (o.out.inner) most = std::max(most, n[0] * n[1] * n[2] * n[3]);
+    }
+    return products == 5 ? 2 * most : 0;
 }
 
 // Whether engines know the graph, and take the shapes and types of its products.
@@ -434,7 +446,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t d, cudnnBackendA
         if (b->varies && room > 1) ((int *)v)[1] = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, *n = 2;
         return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
-        *(int64_t *)v = b->varies ? 256 : 1 << 20;
+        *(int64_t *)v = b->varies ? 256 : std::max<int64_t>(1 << 20, kept_by(*b->whole));
         return CUDNN_STATUS_SUCCESS;
     default: return CUDNN_STATUS_BAD_PARAM;
     }

@@ -13,13 +13,20 @@ if(GPUSH_CUDA AND CUDAToolkit_FOUND)
         if(NOT CMAKE_CUDA_COMPILER)
             set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
         endif()
-        # Code for 8.0 and 9.0, and PTX of 7.5 for all others. Our own kernels use nothing of newer
+        # Code for the compute capabilities in GPUSH_CUDA_CARDS, and PTX of 7.5 for all others, which
+        # the driver compiles on a card's first use of each file. Our own kernels use nothing of newer
         # GPUs: they are compiled once, as that PTX, and each GPU's code is made from it (two fifths
         # less time). CUB chooses its algorithms by the GPU that it is compiled for.
+        set(GPUSH_CUDA_CARDS 80 90 CACHE STRING "compute capabilities that the plug-in has code for")
         set(CMAKE_CUDA_ARCHITECTURES OFF)
-        set_source_files_properties(${PLUGIN_CU} PROPERTIES COMPILE_OPTIONS "-gencode=arch=compute_75,code=[compute_75,sm_80,sm_90]")
-        set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cuda/sort/cub.cu PROPERTIES COMPILE_OPTIONS
-            "-gencode=arch=compute_75,code=compute_75;-gencode=arch=compute_80,code=sm_80;-gencode=arch=compute_90,code=sm_90")
+        list(TRANSFORM GPUSH_CUDA_CARDS PREPEND sm_ OUTPUT_VARIABLE codes)
+        list(JOIN codes "," codes)
+        set_source_files_properties(${PLUGIN_CU} PROPERTIES COMPILE_OPTIONS "-gencode=arch=compute_75,code=[compute_75,${codes}]")
+        set(codes "-gencode=arch=compute_75,code=compute_75")
+        foreach(card ${GPUSH_CUDA_CARDS})
+            list(APPEND codes "-gencode=arch=compute_${card},code=sm_${card}")
+        endforeach()
+        set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cuda/sort/cub.cu PROPERTIES COMPILE_OPTIONS "${codes}")
         set(CMAKE_CUDA_STANDARD 17)
         set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
         enable_language(CUDA)

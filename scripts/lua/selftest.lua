@@ -115,7 +115,6 @@ local calls = {
     { "call: cudaFree",        "cudaFree",
         "do local y = g.empty({3000001}, {device = d}) end collectgarbage() collectgarbage() \z
             g.empty_cache(d)" },
-    { "call: pageable copy",   "cudaMemcpyAsync", "local y = g.ones({1 << 20}):to(d)" },
 }
 
 -- Operations that must not be reported.

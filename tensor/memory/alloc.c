@@ -136,8 +136,9 @@ static void trim(gp_alloc *al, int64_t keep) {
 }
 
 /* With the lock held: frees at least `bytes` of the cache, if it has as many, and little more: the
- * smallest block from size_class on, else the largest ones. */
-static void trim_for(gp_alloc *al, int size_class, size_t bytes) {
+ * smallest block from size_class on, else the largest ones. False where there is nothing to
+ * free. */
+static bool trim_for(gp_alloc *al, int size_class, size_t bytes) {
     for (int k = size_class; k < CLASSES; k++)
         for (int s = 0; s < al->dev->nstreams; s++) {
             gp_storage *st = al->free[s] ? al->free[s][k] : NULL;
@@ -145,9 +146,11 @@ static void trim_for(gp_alloc *al, int size_class, size_t bytes) {
             al->free[s][k] = st->next;
             al->stats.cached -= (int64_t)st->bytes;
             release_block(al, st);
-            return;
+            return true;
         }
-    trim(al, al->stats.cached - (int64_t)bytes);
+    int64_t before = al->stats.cached;
+    trim(al, before - (int64_t)bytes);
+    return al->stats.cached < before;
 }
 
 /* Whether nothing is queued: work queued on its own stream may still read a cached block, so memory
@@ -209,8 +212,7 @@ static gp_storage *after_trim(gp_alloc *al, gp_stream *s, int size_class, size_t
     gp_lock(&al->lock);
     if (!all) reap(al);
     gp_storage *st = take_cached(al, s, size_class);
-    if (!st && !all && idle(al->dev)) trim_for(al, size_class, block);
-    if (!st) st = fresh(al, block);
+    if (!st && (all || (idle(al->dev) && trim_for(al, size_class, block)))) st = fresh(al, block);
     gp_unlock(&al->lock);
     return st;
 }

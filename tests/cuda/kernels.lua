@@ -199,6 +199,10 @@ same("bincount", 1e-9, function(x, w) return x:bincount(), x:bincount(w), x:binc
     labels(40, {6000}), g.rand(6000):to({dtype = "f64"}))
 same("histc", 0, function(x) return x:histc(20), x:histc(20, -1, 1), x:histc(5000, -3, 3) end,
     randn(9000))
+-- so many that a thread reads several at once
+same("bincount and histc of 40003", 0, function(l, x, narrow)
+    return l:bincount(), narrow:bincount(), l["1:-1:2"]:bincount(), x:histc(20, -1, 1), x:histc(70)
+end, labels(40, {40003}), randn(40003), labels(40, {40003}):to "u8")
 same("repeat_interleave", 0,
     function(x, r) return x:repeat_interleave(r, 1), x:repeat_interleave(3, 2) end, randn(700, 3),
         g.randint(0, 4, {700}))

@@ -2,26 +2,28 @@
  * memory's speed. */
 #include "kernels/cuda/fft/fft.h"
 
-#include "kernels/cuda/runtime/loop.cuh"
+#include "kernels/cuda/runtime/rows.cuh"
+
+/* A complex number, read and written at once. */
+template <class T> struct alignas(2 * sizeof(T)) pair { T re, im; };
 
 template <class T>
-__global__ static void spectra(const T *from, int64_t total, int64_t n, int64_t wanted,
-                               int64_t have, bool conj, T scale, T *to) {
+__global__ static void spectra(const pair<T> *from, int64_t total, int64_t n, int64_t wanted,
+                               int64_t have, bool conj, T scale, pair<T> *to) {
     int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
     if (i >= total) return;
-    int64_t k = i % wanted, line = i / wanted;
+    int64_t line = gp_divided(i, wanted), k = i - line * wanted;
     bool mirrored = k >= have;
-    const T *p = from + 2 * (line * have + (mirrored ? n - k : k));
-    T im = scale * p[1];
-    to[2 * i] = scale * p[0];
-    to[2 * i + 1] = mirrored != conj ? -im : im;
+    pair<T> p = from[line * have + (mirrored ? n - k : k)];
+    T im = scale * p.im;
+    to[i] = {scale * p.re, mirrored != conj ? -im : im};
 }
 template <class T>
 static bool run_spectra(const gp_call *c, const gp_fft_lines *f, const void *from, bool half,
                         bool conj, int64_t wanted, void *to) {
     int64_t total = f->lines * wanted, have = half ? f->n / 2 + 1 : f->n;
-    return GP_LAUNCH(c, spectra<T>, gp_blocks(total), GP_THREADS, 0, (const T *)from, total, f->n,
-                     wanted, have, conj, (T)f->scale, (T *)to);
+    return GP_LAUNCH(c, spectra<T>, gp_blocks(total), GP_THREADS, 0, (const pair<T> *)from, total,
+                     f->n, wanted, have, conj, (T)f->scale, (pair<T> *)to);
 }
 GP_C bool gp_fft_spectra(const gp_call *c, const gp_fft_lines *f, const void *from, bool half,
                          bool conj, int64_t wanted, void *to) {

@@ -5,7 +5,7 @@
 #include "kernels/cuda/index/scatter.cuh"
 #include "kernels/cuda/runtime/rows.cuh"
 
-enum { SHARED_BINS = 4096, BLOCKS = 1024 };
+enum { SHARED_BINS = 4096, BLOCKS = 1024, AHEAD = 4 };
 
 static const char *const texts_bincount[] = {
     "bincount: value %lld is out of range (values count from 1: expected at least 1; add 1 to "
@@ -35,6 +35,40 @@ __device__ static void add_to_bin(unsigned *mine, count *all, int64_t k) {
     else atomicAdd(&all[k], (count)1);
 }
 
+/* AHEAD elements of dtype dt from p on, `step` bytes apart: their loads are on their way
+ * together. */
+template <class T>
+__device__ static void load_ahead(const char *p, int64_t step, gp_dtype dt, T (&v)[AHEAD]) {
+    switch (dt) {
+#define LOAD_CASE(DT, M, load, store)                                                              \
+    case DT:                                                                                       \
+        for (int k = 0; k < AHEAD; k++) {                                                          \
+            M m = *(const M *)(p + k * step);                                                      \
+            v[k] = load;                                                                           \
+        }                                                                                          \
+        break;
+        GP_MEMORY_CASES(LOAD_CASE)
+    default: break;
+    }
+}
+
+/* f(element) for each that falls to this thread of the grid. */
+template <class T, class F>
+__device__ static void each_element(const gp_loop<1> &l, gp_dtype dt, F f) {
+    uint64_t i = gp_element(), all = (uint64_t)gridDim.x * GP_THREADS;
+    int64_t step = l.stride[0][0];
+    for (; l.ndim == 1 && i + (AHEAD - 1) * all < l.numel; i += AHEAD * all) {
+        T v[AHEAD];
+        load_ahead(l.data[0] + (int64_t)i * step, (int64_t)all * step, dt, v);
+        for (int k = 0; k < AHEAD; k++) f(v[k]);
+    }
+    for (; i < l.numel; i += all) {
+        int64_t off[1];
+        gp_offsets(l, (uint32_t)i, off);
+        f(gp_load_as<T>(l.data[0] + off[0], dt));
+    }
+}
+
 static uint32_t some_blocks(const gp_call *c, int64_t n) {
     int64_t most = 8 * gp_cuda_sms(c), need = gp_blocks(n);
     return (uint32_t)(need < most ? need : most);
@@ -46,11 +80,10 @@ static __global__ void count_labels(gp_loop<1> l, gp_dim_index k, count *out) {
     __shared__ unsigned room[SHARED_BINS];
     unsigned *mine = k.size <= SHARED_BINS ? room : NULL;
     begin_bins(mine, k.size);
-    for (uint64_t i = gp_element(); i < l.numel; i += (uint64_t)gridDim.x * GP_THREADS) {
-        int64_t off[1], at;
-        gp_offsets(l, (uint32_t)i, off);
-        if (gp_index_offset(k, l.data[0] + off[0], &at)) add_to_bin(mine, out, at);
-    }
+    each_element<int64_t>(l, k.dtype, [&](int64_t v) {
+        int64_t at;
+        if (gp_offset_of_index(k, v, &at)) add_to_bin(mine, out, at);
+    });
     end_bins(mine, out, k.size);
 }
 
@@ -97,13 +130,10 @@ struct least {
 /* Every block's smallest and largest element; a NaN makes both infinite. */
 static __global__ void find_range(gp_loop<1> l, gp_dtype dt, double *part) {
     double lo = INFINITY, hi = -INFINITY;
-    for (uint64_t i = gp_element(); i < l.numel; i += (uint64_t)gridDim.x * GP_THREADS) {
-        int64_t off[1];
-        gp_offsets(l, (uint32_t)i, off);
-        double v = gp_load_as<double>(l.data[0] + off[0], dt);
+    each_element<double>(l, dt, [&](double v) {
         lo = v < lo ? v : lo, hi = v > hi ? v : hi;
         if (v != v) lo = -INFINITY, hi = INFINITY;
-    }
+    });
     lo = gp_group_reduce(lo, GP_THREADS, least()), hi = gp_group_reduce(hi, GP_THREADS, gp_max());
     if (threadIdx.x == 0) part[2 * blockIdx.x] = lo, part[2 * blockIdx.x + 1] = hi;
 }
@@ -129,14 +159,11 @@ static __global__ void count_range(gp_loop<1> l, gp_dtype dt, double lo, double 
     unsigned *mine = bins <= SHARED_BINS ? room : NULL;
     if (range) lo = range[0], hi = range[1];
     begin_bins(mine, bins);
-    for (uint64_t i = gp_element(); i < l.numel; i += (uint64_t)gridDim.x * GP_THREADS) {
-        int64_t off[1];
-        gp_offsets(l, (uint32_t)i, off);
-        double v = gp_load_as<double>(l.data[0] + off[0], dt);
-        if (!(v >= lo && v <= hi)) continue;
+    each_element<double>(l, dt, [&](double v) {
+        if (!(v >= lo && v <= hi)) return;
         int64_t k = (int64_t)((v - lo) * (double)bins / (hi - lo));
         if (k >= 0) add_to_bin(mine, out, k < bins ? k : bins - 1);
-    }
+    });
     end_bins(mine, out, bins);
 }
 

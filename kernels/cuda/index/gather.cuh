@@ -29,14 +29,8 @@ typedef struct gp_dim_index {
     uint32_t *bad; /* set to 1 where an index is bad; NULL: unused */
 } gp_dim_index;
 
-/* Sets *at to the byte offset of the index at p; false where there is none. */
-__device__ static inline bool gp_index_offset(const gp_dim_index &k, const char *p, int64_t *at) {
-    if (k.ready) {
-        if ((*at = *(const int64_t *)p) >= 0) return true;
-        if (k.bad) *k.bad = 1;
-        return false;
-    }
-    int64_t v = gp_load_as<int64_t>(p, k.dtype);
+/* Sets *at to the byte offset of index v; false where there is none. */
+__device__ static inline bool gp_offset_of_index(const gp_dim_index &k, int64_t v, int64_t *at) {
     int64_t i = v < 0 && !k.counted ? v + k.size : (int64_t)((uint64_t)v - 1);
     if (k.counted && k.skipped && v == k.skipped) return false;
     if ((uint64_t)i >= (uint64_t)k.size) {
@@ -50,6 +44,14 @@ __device__ static inline bool gp_index_offset(const gp_dim_index &k, const char 
     }
     *at = i * k.step;
     return true;
+}
+
+/* The same of the index at p. */
+__device__ static inline bool gp_index_offset(const gp_dim_index &k, const char *p, int64_t *at) {
+    if (!k.ready) return gp_offset_of_index(k, gp_load_as<int64_t>(p, k.dtype), at);
+    if ((*at = *(const int64_t *)p) >= 0) return true;
+    if (k.bad) *k.bad = 1;
+    return false;
 }
 
 /* Dims of what is moved: their strides (elements) in the indexed array, and the dim of the index's

@@ -90,6 +90,20 @@ for _, n in ipairs {7, 128, 1024, 5000, 13000} do
         end, x, w, b)
     end)
 end
+-- few rows so long that many blocks share one
+for dt, tol in pairs { f32 = 1e-9, f64 = 1e-15, f16 = 1e-6 } do
+    local x = randn(2, 70000):to(dt)
+    x[2][9] = -math.huge
+    same("softmax of long rows, " .. dt, tol, function(v) return v:softmax(-1), v[1]:softmax(1) end,
+        x)
+    same("log_softmax of long rows, " .. dt, dt == "f16" and 1e-2 or 1e-4,
+        function(v) return v[1]:log_softmax(1), v["1, 2:69999"]:log_softmax(1) end, x)
+end
+same("softmax of long rows with infinities", 1e-9, function(x)
+    local y = x:clone()
+    x[1][70000], y[1][3] = math.huge, 0 / 0
+    return x:softmax(-1), y:softmax(-1), full({66000}, -math.huge, {device = x.device}):softmax(1)
+end, randn(2, 70000))
 same("softmax down columns", 2e-6,
     function(x) return x:softmax(1), x:softmax(2), x:log_softmax(1) end, randn(70, 45, 3))
 same("softmax of a transposed one", 2e-6, function(x) return x:transpose(1, 2):softmax(-1) end,

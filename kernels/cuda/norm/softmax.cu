@@ -1,9 +1,12 @@
 /* softmax and log_softmax along any dim: contiguous rows are read once and kept in shared memory;
- * columns are read twice, the second time mostly from the L2 cache. Limit: a read and a write of
- * each element at the speed of memory. */
+ * columns are read twice, the second time mostly from the L2 cache, and so are few long rows, by
+ * many blocks each. Limit: a read and a write of each element at the speed of memory. */
 #include "kernels/cuda/runtime/rows.cuh"
 
 enum { AHEAD = 8 }; /* elements of a column that a thread reads before it uses the first */
+/* Rows from LONG elements on, FEW at most, are divided into parts of PART elements and more, MANY
+ * at most: numbers that do not depend on the card, so that its bits do not either. */
+enum { LONG = 1 << 16, FEW = 64, PART = 4096, MANY = 1024 };
 
 typedef struct places {
     int64_t n, xs, os; /* elements along the dim; bytes between them in x and out */
@@ -98,8 +101,63 @@ template <class T, int D> static __global__ void softmax_columns(gp_loop<2> line
     }
 }
 
+/* Combines a of all threads of the block, the same result in each. */
+template <class T> __device__ static summed<T> join_block(summed<T> a) {
+    T m = gp_group_reduce(a.m, GP_THREADS, gp_max());
+    T s = gp_group_reduce(a.m == m ? a.s : a.s * exp(a.m - m), GP_THREADS, gp_add());
+    return {m, s};
+}
+
+/* A block a part of a row, parts in x and rows in y. */
+template <class T, int D, int V>
+static __global__ void softmax_parts(gp_loop<2> lines, places p, int64_t part, summed<T> *sums) {
+    int64_t off[2], at = blockIdx.x * part, n = p.n - at < part ? p.n - at : part;
+    gp_offsets(lines, blockIdx.y, off);
+    summed<T> a = {-INFINITY, 0};
+    gp_each<T, D, V>(lines.data[1] + off[1] + at * p.xs, p.xs, p.xt, n, threadIdx.x * V,
+                     GP_THREADS * V, [&](const T(&u)[V], int64_t, int64_t) {
+                         for (int j = 0; j < V; j++) a.add(u[j]);
+                     });
+    a = join_block(a);
+    if (threadIdx.x == 0) sums[blockIdx.y * gridDim.x + blockIdx.x] = a;
+}
+
+/* The same grid; sums: of all parts. */
+template <class T, int D, int V>
+static __global__ void softmax_by_parts(gp_loop<2> lines, places p, int64_t part,
+                                        const summed<T> *sums) {
+    int64_t off[2], at = blockIdx.x * part, n = p.n - at < part ? p.n - at : part;
+    gp_offsets(lines, blockIdx.y, off);
+    char *out = lines.data[0] + off[0] + at * p.os;
+    summed<T> a = {-INFINITY, 0};
+    for (unsigned k = threadIdx.x; k < gridDim.x; k += GP_THREADS)
+        a.join(sums[blockIdx.y * gridDim.x + k]);
+    a = join_block(a);
+    T scale = p.logs ? log(a.s) : 1 / a.s;
+    gp_each<T, D, V>(lines.data[1] + off[1] + at * p.xs, p.xs, p.xt, n, threadIdx.x * V,
+                     GP_THREADS * V, [&](const T(&u)[V], int64_t i, int64_t) {
+                         T y[V];
+                         for (int j = 0; j < V; j++)
+                             y[j] = p.logs ? u[j] - a.m - scale : exp(u[j] - a.m) * scale;
+                         gp_store_vector<T, D, V>(out + i * p.os, y, p.ot);
+                     });
+}
+
+template <class T, int D, int V>
+static bool run_parts(const gp_call *c, gp_loop<2> lines, places p) {
+    int64_t part = (p.n + MANY - 1) / MANY, whole = GP_THREADS * V;
+    part = part < PART ? (int64_t)PART : (part + whole - 1) / whole * whole;
+    dim3 grid(gp_blocks(p.n, part), lines.numel);
+    auto first = softmax_parts<T, D, V>;
+    auto second = softmax_by_parts<T, D, V>;
+    summed<T> *sums = (summed<T> *)gp_cuda_scratch(c, (size_t)grid.x * lines.numel * sizeof *sums);
+    return sums && GP_LAUNCH(c, first, grid, GP_THREADS, 0, lines, p, part, sums) &&
+           GP_LAUNCH(c, second, grid, GP_THREADS, 0, lines, p, part, sums);
+}
+
 template <class T, int D, int V>
 static bool run_rows(const gp_call *c, gp_loop<2> lines, places p) {
+    if (p.n >= LONG && lines.numel <= FEW) return run_parts<T, D, V>(c, lines, p);
     gp_group g = gp_group_of(p.n, V, 1, sizeof(T));
     auto kernel = softmax_rows<T, D, V>;
     return GP_LAUNCH(c, kernel, gp_group_blocks(&g, lines.numel), g.threads, g.shared, lines, p,

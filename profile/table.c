@@ -27,11 +27,11 @@ char *gp_bytes_text(int64_t bytes, char *buf, size_t n) {
 }
 
 enum {
-    MOST = 20,
-    CELL = 160,
-    NAME = 55,
-    NAME_LEAST = 14
-}; /* bytes of a cell, characters of a name */
+    MOST = 22,      /* columns: name, 10 times, 4 of memory, 5 rates, calls, shapes or stack */
+    CELL = 160,     /* bytes of a cell */
+    NAME = 55,      /* characters of a name, */
+    NAME_LEAST = 14 /* and where there is little room */
+};
 
 /* A line of cells: a column's kind says how it is written. */
 typedef enum shown { TEXT, PERCENT, TIME, AVG, BYTES, CALLS, COUNT, RATE, SHARE } shown;

@@ -55,7 +55,9 @@ static const char usage[] =
     "gpush doctor says what works on this machine, what does not, and what to do about it\n"
     "gpush sync [options] script [args] lists the script's waits; gpush sync --help tells more\n"
     "gpush run -n N script [args] runs it in N processes; gpush run --help tells more\n"
-    "gpush analyze FILE shows a saved profile or a trace of torch.profiler\n";
+    "gpush profile [options] script [args] shows where its time goes; its --help tells more\n"
+    "gpush analyze FILE shows a saved profile or a trace of torch.profiler\n"
+    "gpush compare BEFORE AFTER shows what changed between two of them, as a check for CI, too\n";
 
 static void print_bad_option(const char *given) {
     char bad[1024]; /* a file of that name, where the shell put it for a * */
@@ -189,17 +191,17 @@ static bool find_command(const char *name, char *path, size_t size) {
     return n < (int)size && access(path, F_OK) == 0;
 }
 
-/* Runs the command in `path` with the arguments from argv[2] on. It returns whether it succeeded;
- * or which of its arguments is a script, to be run as usual, and a function that then gets whether
- * that succeeded, and returns whether the command did. */
-static bool run_command(lua_State *L, const char *path, char **argv, int argc) {
+/* Runs the command in `path` with the arguments from argv[first] on. It returns whether it
+ * succeeded; or which of its arguments is a script, to be run as usual, and a function that then
+ * gets whether that succeeded, and returns whether the command did. */
+static bool run_command(lua_State *L, const char *path, char **argv, int argc, int first) {
     int status = luaL_loadfilex(L, path, "t");
     luaL_checkstack(L, argc + LUA_MINSTACK, "too many arguments");
-    for (int i = 2; i < argc; i++) lua_pushstring(L, argv[i]);
-    if (status == LUA_OK) status = gp_shell_call(L, argc - 2, 2);
+    for (int i = first; i < argc; i++) lua_pushstring(L, argv[i]);
+    if (status == LUA_OK) status = gp_shell_call(L, argc - first, 2);
     if (gp_shell_report(L, status) != LUA_OK) return false;
     if (!lua_isinteger(L, -2)) return lua_toboolean(L, -2);
-    int script = 1 + (int)lua_tointeger(L, -2);
+    int script = first - 1 + (int)lua_tointeger(L, -2);
     create_arg(L, argv, argc, script);
     lua_pushboolean(L, run_script(L, argv + script) == LUA_OK);
     lua_replace(L, -3); /* below the function */
@@ -210,8 +212,9 @@ static bool run_command(lua_State *L, const char *path, char **argv, int argc) {
 
 static bool run_given(lua_State *L, char **argv, int argc, int script) {
     char path[4096];
-    if (script == 1 && find_command(argv[1], path, sizeof path))
-        return run_command(L, path, argv, argc);
+    bool plain = strcmp(argv[script - 1], "--") != 0; /* after that there are only scripts */
+    if (plain && find_command(argv[script], path, sizeof path))
+        return run_command(L, path, argv, argc, script + 1);
     return run_script(L, argv + script) == LUA_OK;
 }
 

@@ -1,8 +1,8 @@
 #compdef gpush
 # zsh completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, doctor, run and sync.
+# commands analyze, compare, doctor, profile, run and sync.
 _gpush_first() {
-    _alternative 'commands:command:(analyze doctor run sync)' 'scripts:script:_files -g "*.lua"'
+    _alternative 'commands:command:(analyze compare doctor profile run sync)' 'scripts:script:_files -g "*.lua"'
 }
 if [[ ${words[2]} == analyze ]]; then
     _arguments -S \
@@ -12,6 +12,37 @@ if [[ ${words[2]} == analyze ]]; then
         '--group[the rows of the table]:rows:(op region line shape stack rank)' \
         '--limit[how many rows the table has]:number:' \
         '*:file:_files'
+    return
+fi
+if [[ ${words[2]} == compare ]]; then
+    _arguments -S \
+        '2:before:_files' \
+        '3:after:_files' \
+        '--fail-above[fail where it has more than so many percent more]:percentage:' \
+        '--of[what is compared]:measure:(wall device waited waits)' \
+        '--group[the rows of the table]:rows:(op region line shape stack rank)' \
+        '--limit[how many rows the table has]:number:'
+    return
+fi
+if [[ ${words[2]} == profile ]]; then
+    _arguments -S \
+        '2:script:_files -g "*.lua"' \
+        '--table[show only the table]' \
+        '--html[write a page for a browser]:file:_files' \
+        '--trace[write a trace for Perfetto]:file:_files' \
+        '--save[write all of the record]:file:_files' \
+        '--folded[write stacks for flamegraph.pl]:file:_files' \
+        '--speedscope[write stacks for speedscope.app]:file:_files' \
+        '--group[the rows of the table]:rows:(op region line shape stack)' \
+        '--sort[their order]:column:(count cpu_time_total self_cpu_time_total device_time_total self_device_time_total)' \
+        '--limit[how many rows the table has]:number:' \
+        '--stack[record where each op was called]' \
+        '--memory[record who allocated memory]' \
+        '--shapes[record shapes]' \
+        '--flops[record operations and bytes]' \
+        '--steps[record these steps only]:steps as in 10-12:' \
+        '--max-events[record no more events]:number:' \
+        '*:argument:_files'
     return
 fi
 _arguments -S \

@@ -25,7 +25,7 @@ both() {
     echo "status ${PIPESTATUS[1]}"
     sed "s|$program|PROG|g; s|^lua5.4:|PROG:|" out
     echo "--"
-    sed "s|$program|PROG|g; /^  --plain /d; /^  --card /d; /^  --version /d; /^gpush doctor /d; /^gpush sync /d; /^gpush analyze /d; /^gpush run /d" err
+    sed "s|$program|PROG|g; /^  --plain /d; /^  --card /d; /^  --version /d; /^gpush [a-z]* /d" err
 }
 
 same() { # NAME ARGUMENTS...

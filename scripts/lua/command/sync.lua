@@ -3,8 +3,9 @@
 -- check it fails where waits are new, too many or refused.
 local gpush = require "gpush"
 local sync = gpush.sync
+local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
 
-local USAGE <const> = [[
+local command = assert(loadfile(dir .. "/command_line.lua", "t"))("sync", [[
 usage: gpush sync [options] script [args]
 Runs the script, then prints on stderr which lines waited for a device, why and for how long.
   --warn           print a line at each wait, as sync.mode = "warn" does
@@ -14,33 +15,9 @@ Runs the script, then prints on stderr which lines waited for a device, why and 
   --budget N       fail if there are more than N waits
   --quiet          no report, only what fails
 Waits that the script allows (sync.allow) or asks for (synchronize) do not count.
-]]
-
-local options = { ["--warn"] = true, ["--error"] = true, ["--update"] = true, ["--quiet"] = true,
-    ["--baseline"] = "a file", ["--budget"] = "a number" }
-
--- The options by name, and the place of the script among the arguments.
-local function read(args)
-    local given, at = {}, 1
-    while args[at] and args[at]:sub(1, 1) == "-" and args[at] ~= "-" do
-        local name, value = args[at]:match "^(%-%-%l+)=(.*)$"
-        name = name or args[at]
-        if name == "--help" or name == "-h" then return nil, io.write(USAGE) and true end
-        if name == "--" then return given, at + 1 end
-        local kind = options[name]
-        if not kind then return nil, false, ("unknown option '%s'"):format(name) end
-        if kind ~= true and not value then
-            at = at + 1
-            value = args[at]
-            if not value then return nil, false, ("%s needs %s"):format(name, kind) end
-        end
-        given[name] = value or true
-        at = at + 1
-    end
-    return given, at
-end
-
-local function say(text, ...) io.stderr:write("gpush sync: ", text:format(...), "\n") end
+]], { ["--warn"] = true, ["--error"] = true, ["--update"] = true, ["--quiet"] = true,
+    ["--baseline"] = "a file", ["--budget"] = 0 })
+local say <const> = command.say
 
 local function describe(row)
     local where = row.file and ("%s:%d"):format(row.file, row.line) or "?"
@@ -80,48 +57,26 @@ local function within(budget)
 end
 
 local args = table.pack(...)
-local given, at, message = read(args)
-if not given then
-    if message then io.stderr:write("gpush sync: ", message, "\n", USAGE) end
-    return at
-end
-local budget = given["--budget"] and math.tointeger(tonumber(given["--budget"]))
-if given["--budget"] and not (budget and budget >= 0) then
-    message = ("--budget: expected a number of waits, got '%s'"):format(given["--budget"])
-elseif given["--update"] and not given["--baseline"] then
-    message = "--update needs --baseline FILE"
+local given, at = command.read(args)
+if not given then return at end
+local budget = given["--budget"]
+if given["--update"] and not given["--baseline"] then
+    return command.refuse "--update needs --baseline FILE"
 elseif given["--warn"] and given["--error"] then
-    message = "--warn and --error exclude each other"
+    return command.refuse "--warn and --error exclude each other"
 elseif not args[at] then
-    message = "expected a script"
-end
-if message then
-    io.stderr:write("gpush sync: ", message, "\n", USAGE)
-    return false
+    return command.refuse "expected a script"
 end
 if given["--warn"] then sync.mode = "warn" end
 if given["--error"] then sync.mode = "error" end
 
--- After the script, once: also where it calls os.exit.
-local finished
-local function finish(ok)
-    if finished ~= nil then return finished end
-    finished = ok
+return at, command.after_script(function(ok)
     sync.mode = "off"
     if not given["--quiet"] then
         io.stdout:flush()
         io.stderr:write(sync.report(false))
     end
-    if given["--baseline"] and ok then
-        finished = keeps(given["--baseline"], given["--update"]) and finished
-    end
-    if budget then finished = within(budget) and finished end
-    return finished
-end
-local exit = os.exit
-rawset(os, "exit", function(status, close)
-    local fine = status == nil or status == true or status == 0
-    if not finish(fine) and fine then status = false end
-    return exit(status, close)
+    if given["--baseline"] and ok then ok = keeps(given["--baseline"], given["--update"]) end
+    if budget then ok = within(budget) and ok end
+    return ok
 end)
-return at, finish

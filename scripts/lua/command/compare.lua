@@ -1,0 +1,79 @@
+--!plain
+-- gpush compare BEFORE AFTER [options]: what changed between two profiles; as a check it fails
+-- where the second is slower.
+local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
+
+local command = assert(loadfile(dir .. "/command_line.lua", "t"))("compare", [[
+usage: gpush compare BEFORE AFTER [options]
+Shows what changed between two profiles, which prof:save or gpush profile --save wrote, or two
+traces of torch.profiler.
+  --fail-above P%  fail where AFTER has more than P percent more of what is compared
+  --of NAME        compared: the wall time (the default), device (its busy time), waited (the host's
+                   time in waits) or waits (how many)
+  --group NAME     rows by op (the default), region, line, shape, stack or rank
+  --limit N        rows; 20
+The exit status is 0, or 1 where the check fails or cannot be made.
+]], { ["--fail-above"] = "a percentage, as in 10%",
+    ["--of"] = { "wall", "device", "waited", "waits" }, ["--limit"] = 1,
+    ["--group"] = { "op", "region", "line", "shape", "stack", "rank" } })
+
+local MEASURES <const> = {
+    wall = function(prof) return prof.wall_ns end,
+    device = function(prof)
+        local ns = 0
+        for _, device in ipairs(prof:devices()) do ns = ns + device.span - device.idle end
+        return ns
+    end,
+    waited = function(prof) return prof:sync().waited end,
+    waits = function(prof) return prof:sync().count end,
+}
+
+local function shown(name, v)
+    return name == "waits" and ("%d"):format(v) or ("%.3f ms"):format(v / 1e6)
+end
+
+-- What a profile's times are of, where they are not the machine's own.
+local function origin(prof)
+    if prof.predicted then return "predicted: " .. prof.predicted end
+    return prof.modelled or "measured"
+end
+
+-- Whether after has at most that many percent more than before.
+local function keeps(before, after, name, percent)
+    local a, b = MEASURES[name](before), MEASURES[name](after)
+    local fine = b <= a * (1 + percent / 100)
+    command.say("%s: %s before, %s now%s: %s %g%% more", name, shown(name, a), shown(name, b),
+        a > 0 and (" (%+.1f%%)"):format(100 * (b - a) / a) or "",
+        fine and "not more than" or "more than", percent)
+    return fine
+end
+
+local given, files = command.read({ ... }, true)
+if not given then return files end
+if #files ~= 2 then return command.refuse("expected two files, got %d", #files) end
+local percent = given["--fail-above"]
+if percent then
+    local number = tonumber(percent:match "^([%d.]+)%%$")
+    if not number then
+        return command.refuse("--fail-above: expected a percentage, as in 10%%, got '%s'", percent)
+    end
+    percent = number
+elseif given["--of"] then
+    return command.refuse "--of needs --fail-above P%%"
+end
+local before = command.load(files[1])
+local after = before and command.load(files[2])
+if not after then return false end
+local ok, text = pcall(after.diff, after, before,
+    { group = given["--group"], limit = given["--limit"] })
+if not ok then
+    command.say("%s", command.plain(text))
+    return false
+end
+io.stdout:write(text)
+io.stdout:flush()
+if origin(before) ~= origin(after) then
+    command.say("%s is %s, %s is %s", files[1], origin(before), files[2], origin(after))
+    if percent then return false end
+end
+return not percent or keeps(before, after, given["--of"] or "wall", percent)

@@ -1,0 +1,159 @@
+--!plain
+-- gpush profile [options] script [args]: runs a script, records it, and shows or writes the
+-- profile, however the script ends.
+local gpush = require "gpush"
+local profile = gpush.profile
+local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
+
+-- Files that are written, and the profile's method for each.
+local FILES <const> = { { "--html", "report" }, { "--trace", "trace" }, { "--save", "save" },
+    { "--folded", "folded" }, { "--speedscope", "speedscope" } }
+local COLUMNS <const> = { "count", "cpu_time_total", "self_cpu_time_total", "device_time_total",
+    "self_device_time_total" }
+local OPTIONS <const> = { ["--table"] = true, ["--stack"] = true, ["--memory"] = true,
+    ["--shapes"] = true, ["--flops"] = true, ["--steps"] = "steps, as in 10-12",
+    ["--group"] = { "op", "region", "line", "shape", "stack" }, ["--sort"] = COLUMNS,
+    ["--limit"] = 1, ["--max-events"] = 1 }
+for _, it in ipairs(FILES) do OPTIONS[it[1]] = "a file" end
+
+local command = assert(loadfile(dir .. "/command_line.lua", "t"))("profile", [[
+usage: gpush profile [options] script [args]
+Runs the script and says on stderr where its time went, unless it is to write files only.
+  --table            show only the table, also beside files
+  --html FILE        write a page for a browser
+  --trace FILE       write a trace for Perfetto
+  --save FILE        write all of the record, for gpush analyze and gpush compare
+  --folded FILE      write stacks for flamegraph.pl
+  --speedscope FILE  write stacks for speedscope.app
+  --group NAME       rows of the table by op (the default), region, line, shape or stack
+  --sort COLUMN      their order: count, cpu_time_total, self_cpu_time_total, device_time_total or
+                     self_device_time_total
+  --limit N          rows of the table; 15
+  --stack            record where in the script each op was called
+  --memory           record who allocated and freed memory
+  --shapes           record the ops' shapes
+  --flops            record the ops' operations and bytes
+  --steps A-B        record steps A to B only, each as a region; A- for all from A on. A step ends
+                     where an optimizer has stepped: the first to do so, of several
+  --max-events N     record no more; 4194304
+The exit status is the script's, or 1 where a file cannot be written.
+]], OPTIONS)
+
+-- ---- steps ----
+
+local steps -- from, to, done, mark; nil: everything is recorded
+local start, finished, prof
+
+-- Ends a step and begins the next, where either is to be recorded.
+local function next_step()
+    if steps.mark then getmetatable(steps.mark).__close(steps.mark) end
+    steps.mark = nil
+    steps.done = steps.done + 1
+    local coming = steps.done + 1
+    if coming == steps.from then start() end
+    if coming >= steps.from and coming <= steps.to and not finished then
+        steps.mark = profile.region(("step %d"):format(coming))
+    elseif coming == steps.to + 1 then
+        finished, prof = true, profile.stop()
+    end
+end
+
+-- Calls next_step after each step of the optimizer that steps first.
+local function watch_steps()
+    local _ = gpush.optim.SGD -- which reads the file that sets the next two
+    local registry, first = debug.getregistry(), nil
+    local optimizer, step, scaled_step = registry["gpush.optimizer"],
+        registry["gpush.optimizer"].step, registry["gpush.scaled_step"]
+    local function after(self, ...)
+        first = first or self
+        if first == self then next_step() end
+        return ...
+    end
+    rawset(optimizer, "step", function(self, ...) return after(self, step(self, ...)) end)
+    registry["gpush.scaled_step"] = function(self, ...)
+        return scaled_step(self, ...) and after(self, true) -- false: the optimizer's own step comes
+    end
+end
+
+-- "10-12", "10-" or "10" as the first and the last step; nil: it is none of these.
+local function read_steps(text)
+    local from, dash, to = text:match "^(%d+)(%-?)(%d*)$"
+    from = math.tointeger(from)
+    to = to ~= "" and math.tointeger(to) or dash == "-" and math.maxinteger or from
+    if from and to and from >= 1 and to >= from then return { from = from, to = to, done = 0 } end
+end
+
+-- ---- the profile ----
+
+-- Writes one file; false after a message.
+local function write(method, path)
+    local ok, message = pcall(prof[method], prof, path)
+    if ok then command.say("wrote %s", path)
+    else command.say("%s", command.plain(message)) end
+    return ok
+end
+
+-- Shows and writes what the options ask for; whether all of it worked.
+local function deliver(given)
+    local fine, files = true, false
+    for _, it in ipairs(FILES) do
+        local path = given[it[1]]
+        if path then files, fine = true, write(it[2], path) and fine end
+    end
+    local group, limit, sort = given["--group"], given["--limit"], given["--sort"]
+    local only_table = given["--table"] or files and (group or limit or sort)
+    if files and not only_table then return fine end
+    local ok, text = pcall(function()
+        if not only_table then return command.summary(prof, group, limit, sort) end
+        return prof:table { group = group, limit = limit or 15, sort = sort }
+    end)
+    io.stdout:flush()
+    if ok then io.stderr:write(text)
+    else command.say("%s", command.plain(text)) end
+    return ok and fine
+end
+
+local function stop()
+    if finished then return true end
+    if steps and steps.done + 1 < steps.from then
+        command.say("%d steps of an optimizer were taken, and step %d was to be the first recorded",
+            steps.done, steps.from)
+        return false
+    end
+    local ok, result = pcall(profile.stop)
+    if ok then prof = result
+    else command.say("%s", command.plain(result)) end
+    return ok
+end
+
+local args = table.pack(...)
+local given, at = command.read(args)
+if not given then return at end
+if not args[at] then return command.refuse("expected a script") end
+if given["--steps"] then
+    steps = read_steps(given["--steps"])
+    if not steps then
+        return command.refuse("--steps: expected steps such as 10-12, got '%s'", given["--steps"])
+    end
+end
+if given["--group"] == "shape" then given["--shapes"] = true end
+if given["--group"] == "stack" or given["--folded"] or given["--speedscope"] then
+    given["--stack"] = true
+end
+
+function start()
+    profile.start { stack = given["--stack"], memory = given["--memory"],
+        shapes = given["--shapes"], flops = given["--flops"], limit = given["--max-events"] }
+end
+
+local finish = command.after_script(function(ok)
+    if not stop() then return false end
+    if prof.count == 0 and not ok then return false end -- it did not begin, and has said why
+    return deliver(given) and ok
+end)
+if steps then watch_steps() end
+if not steps then start() elseif steps.from == 1 then
+    start()
+    steps.mark = profile.region "step 1"
+end
+return at, finish

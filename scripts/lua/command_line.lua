@@ -1,0 +1,119 @@
+--!plain
+-- What the commands of scripts/lua/command share: their options, their messages, and what they do
+-- after a script. Loaded by them with their name, their usage, and their options by name.
+local gpush = require "gpush"
+local name, usage, options = ...
+local M = {}
+
+--- Prints a message of the command on standard error.
+function M.say(text, ...) io.stderr:write("gpush ", name, ": ", text:format(...), "\n") end
+
+--- The same, and the usage; returns what the command returns then: false.
+function M.refuse(text, ...)
+    M.say(text, ...)
+    io.stderr:write(usage)
+    return false
+end
+
+--- An error's message without the place of the Lua line that called.
+function M.plain(message) return (tostring(message):gsub("^[^\n]-:%d+: ", "", 1)) end
+
+-- An option's value, checked by its kind, or nil and what is wrong: a text says what the value is,
+-- a number is the least integer, a list has the choices.
+local function checked(option, kind, value)
+    if not value then
+        return nil, ("%s needs %s"):format(option, type(kind) == "string" and kind or "a value")
+    end
+    if type(kind) == "string" then return value end
+    if math.type(kind) == "integer" then
+        local n = math.tointeger(tonumber(value))
+        if n and n >= kind then return n end
+        return nil, ("%s: expected an integer of at least %d, got '%s'"):format(option, kind, value)
+    end
+    for _, choice in ipairs(kind) do if choice == value then return value end end
+    return nil, ("%s: expected %s or %s, got '%s'"):format(option,
+        table.concat(kind, ", ", 1, #kind - 1), kind[#kind], value)
+end
+
+-- Reads the option at args[at] into given; returns the place after it, or nil and what is wrong.
+local function read_option(args, at, given)
+    local option, value = args[at]:match "^(%-%-%l[%l-]*)=(.*)$"
+    option = option or args[at]
+    local kind, message = options[option], nil
+    if not kind then return nil, ("unknown option '%s'"):format(option) end
+    if kind == true then
+        if value then return nil, ("%s takes no value"):format(option) end
+        given[option] = true
+        return at + 1
+    end
+    if not value then value, at = args[at + 1], at + 1 end
+    given[option], message = checked(option, kind, value)
+    if given[option] == nil then return nil, message end
+    return at + 1
+end
+
+--- The options' values by name, and the place of the first argument that is none; `between`: the
+--- list of the arguments that are none, and options may stand between them. Or nil, and what the
+--- command returns: the usage, or what is wrong, is printed.
+function M.read(args, between)
+    local given, rest, at = {}, {}, 1
+    while args[at] do
+        local word, message = args[at], nil
+        if word == "--help" or word == "-h" then return nil, io.write(usage) and true end
+        if word == "--" then
+            at = at + 1
+            break
+        elseif word:sub(1, 1) == "-" and word ~= "-" then
+            at, message = read_option(args, at, given)
+            if not at then return nil, M.refuse("%s", message) end
+        elseif between then
+            rest[#rest + 1] = word
+            at = at + 1
+        else
+            break
+        end
+    end
+    return given, between and table.move(args, at, #args, #rest + 1, rest) or at
+end
+
+--- finish(ok) -> whether the command succeeded, to be called once after the script: also where
+--- that calls os.exit, whose status stays unless it is a success and finish fails.
+function M.after_script(finish)
+    local result
+    local function once(ok)
+        if result == nil then result = finish(ok) or false end
+        return result
+    end
+    local exit = os.exit
+    rawset(os, "exit", function(status, close)
+        local fine = status == nil or status == true or status == 0
+        if not once(fine) and fine then status = false end
+        return exit(status, close)
+    end)
+    return once
+end
+
+-- ---- profiles ----
+
+--- What a profile shows at a glance, as text: its ops, who waited, and what devices did.
+function M.summary(prof, group, limit, sort)
+    local devices, out = prof:devices(), { tostring(prof) }
+    local function add(title, text) out[#out + 1] = ("\n%s\n%s"):format(title, text) end
+    add("Ops", prof:table { group = group, limit = limit or 15,
+        sort = sort or #devices > 0 and "device_time_total" or "cpu_time_total" })
+    add("Waits of the host", tostring(prof:sync()))
+    if #devices > 0 then
+        add("Devices", tostring(devices))
+        add("Streams", tostring(prof:queues()))
+    end
+    return table.concat(out, "\n") .. "\n"
+end
+
+--- profile.load, or nil after a message.
+function M.load(files)
+    local ok, prof = pcall(gpush.profile.load, files)
+    if ok then return prof end
+    M.say("%s", prof:match "profile%.%l+: .*" or prof)
+end
+
+return M

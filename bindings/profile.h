@@ -18,6 +18,9 @@ gp_prof **gp_lua_push_prof(lua_State *L);
  * of `what`. */
 void gp_lua_check_card(lua_State *L, const char *what, int idx, gp_card *card);
 
+/* Pushes a table of the card's name and figures, and returns 1. */
+int gp_lua_push_card(lua_State *L, const gp_card *card);
+
 /* Adds the method whatif to the table on top, and for scripts/lua/whatif.lua the lists of what a
  * replay tells as functions of the registry's "gpush.replay". */
 void gp_lua_set_whatif(lua_State *L);

@@ -44,10 +44,9 @@ static void set_figure(lua_State *L, const char *what, gp_card *card, const char
         luaL_error(L, "%s: unknown figure '%s' (expected name, like, %s)", what, key,
                    figure_names(known, sizeof known));
     double v = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : NAN;
-    bool seconds = i >= GP_FIGURE_launch;
-    if (!(v >= 0 && v <= (seconds ? 1 : 1e30)) || (!seconds && v == 0))
+    if (!gp_card_allows((gp_figure)i, v))
         luaL_error(L, "%s: %s: expected %s, got %s", what, key,
-                   seconds ? "seconds, from 0 to 1" : "a number above 0",
+                   i >= GP_FIGURE_launch ? "seconds, from 0 to 1" : "a number above 0",
                    luaL_tolstring(L, -1, NULL));
     card->figure[i] = v;
 }
@@ -154,18 +153,23 @@ static int l_newindex(lua_State *L) {
     return 0;
 }
 
+int gp_lua_push_card(lua_State *L, const gp_card *card) {
+    lua_createtable(L, 0, GP_FIGURES + 1);
+    lua_pushstring(L, card->name);
+    lua_setfield(L, -2, "name");
+    for (int k = 0; k < GP_FIGURES; k++) {
+        lua_pushnumber(L, card->figure[k]);
+        lua_setfield(L, -2, gp_figure_names[k]);
+    }
+    return 1;
+}
+
 /* sim.cards() -> {h200 = {name =, FIGURE = …}, …} */
 static int l_cards(lua_State *L) {
     const gp_card *card;
     lua_newtable(L);
     for (int i = 0; (card = gp_card_at(i)); i++) {
-        lua_createtable(L, 0, GP_FIGURES + 1);
-        lua_pushstring(L, card->name);
-        lua_setfield(L, -2, "name");
-        for (int k = 0; k < GP_FIGURES; k++) {
-            lua_pushnumber(L, card->figure[k]);
-            lua_setfield(L, -2, gp_figure_names[k]);
-        }
+        gp_lua_push_card(L, card);
         lua_setfield(L, -2, card->key);
     }
     return 1;

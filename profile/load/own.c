@@ -457,6 +457,10 @@ static bool read_fields(reader *r) {
                                     (long long)version);
             continue;
         }
+        if (GP_JSON_IS(&key, "card")) {
+            if (!gp_load_card(r->j, r->p)) return false;
+            continue;
+        }
         if (!read_number(r, &key, &n, &known)) return false;
         keep(r->p, &n);
         if (!known && !read_list(r, &key, &known)) return false;

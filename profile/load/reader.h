@@ -30,6 +30,9 @@ bool gp_load_add_dim(gp_load_shapes *s, int64_t dim);
 /* NULL when out of memory. */
 const char *gp_load_intern_shapes(gp_intern *names, const gp_load_shapes *s);
 
+/* Reads the card that sim stood in for into p. False with a message. */
+bool gp_load_card(gp_json *j, gp_prof *p);
+
 /* Reads what follows the first pair, which gp_load_is_own has read, of a saved profile into p,
  * which has places. False with a message. */
 bool gp_load_own(gp_json *j, gp_prof *p);

@@ -1,5 +1,7 @@
 /* Writes a profile to a file. It is a JSON object: "gpush": "profile", "version", the fields of
  * gp_prof, and then, each referring to those before it by numbers from 1 (0: none),
+ *   "card"     [key, name, whether tf32, figures … (as the bits of their doubles)], which sim
+ *              stood in for; only where it did
  *   "texts"    names and files
  *   "devices"  [kind, name, index, whether on the host]
  *   "streams"  [device, index]
@@ -297,6 +299,20 @@ static void put_field_text(writer *w, const char *name, const char *v) {
     put_text(w, v);
 }
 
+static void put_card(writer *w, const gp_card *card) {
+    put(w, ",\n\"card\":[");
+    put_text(w, card->key);
+    put(w, ",");
+    put_text(w, card->name);
+    put(w, ",%s", card->tf32 ? "true" : "false");
+    for (int i = 0; i < GP_FIGURES; i++) {
+        int64_t bits;
+        memcpy(&bits, &card->figure[i], sizeof bits);
+        put(w, ",%lld", (long long)bits);
+    }
+    put(w, "]");
+}
+
 static void put_fields(writer *w) {
     const gp_prof *p = w->p;
     put(w, "{\"gpush\":\"profile\",\"version\":1");
@@ -319,6 +335,7 @@ static void put_fields(writer *w) {
     put_field_text(w, "how", p->how);
     put_field_text(w, "predicted", p->predicted);
     put_field_text(w, "modelled", p->modelled);
+    if (p->card) put_card(w, p->card);
 }
 
 static bool write_all(gzFile out, void *context) {

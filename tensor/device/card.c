@@ -22,6 +22,10 @@ static const gp_card cards[] = {
 };
 enum { CARDS = sizeof cards / sizeof *cards };
 
+bool gp_card_allows(gp_figure figure, double v) {
+    return figure >= GP_FIGURE_launch ? v >= 0 && v <= 1 : v > 0 && v <= 1e30;
+}
+
 const gp_card *gp_card_at(int i) { return i >= 0 && i < CARDS ? &cards[i] : NULL; }
 
 const gp_card *gp_card_find(const char *key) {

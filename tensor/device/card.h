@@ -22,6 +22,9 @@ typedef struct gp_card {
 /* The figure's name, and what it is; static. */
 extern const char *const gp_figure_names[GP_FIGURES], *const gp_figure_help[GP_FIGURES];
 
+/* Whether a figure may be v: above 0, or seconds from 0 to 1. */
+bool gp_card_allows(gp_figure figure, double v);
+
 /* The known card number i, from 0; NULL past the last. */
 const gp_card *gp_card_at(int i);
 /* The card called key, in any case of its letters; NULL with a message that lists them. */

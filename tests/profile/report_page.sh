@@ -27,6 +27,7 @@ train()
 local demo = profile.run({stack = true, memory = true, shapes = true, flops = true}, train)
 demo:report "demo.html"
 demo:whatif{without = "all"}:report "predicted.html"
+demo:on "h200":report "modelled.html"
 profile.run(function() end):report "empty.html"
 profile.run(function()
     for _, name in ipairs { "</script><script>document.title='bad'</script>", ("x"):rep(1e5),
@@ -79,6 +80,7 @@ looked_at() {
 looked() { checked "$@" >results && looked_at "$1" <results; }
 looked demo '"any", "demo"' --window-size=1280,900
 looked predicted '"any", "predicted"' --window-size=1280,900
+looked modelled '"any", "modelled"' --window-size=1280,900
 looked empty '"any", "empty"'
 looked hostile '"any", "hostile"'
 # Beside other work a browser may be slow: the best of three counts, and on a machine with more than

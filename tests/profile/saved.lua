@@ -73,6 +73,15 @@ t.is(g.profile.load(path "fork"):rows(), parallel:rows(), "a profile with a fork
 g.profile.run({ limit = 2 }, function() for _ = 1, 9 do x = x + 1 end end):save(path "full")
 t.ok(g.profile.load(path "full").dropped > 0, "a profile that was full")
 
+g.sim.card = { like = "h200", name = "mine", f32 = 1 / 3 * 1e13, wait = 0 }
+local modelled = g.profile.run({ flops = true }, function() return (x:matmul(x) + 1):sum():item() end)
+g.sim.card = nil
+modelled:save(path "modelled")
+local again = g.profile.load(path "modelled")
+t.is(again:rows(), modelled:rows(), "a modelled card's profile: its rows, with their roofline")
+t.ok(again:table { width = 300 }:find "Roofline", "and the table's column")
+t.is({ again.modelled, again.card }, { modelled.modelled, modelled.card }, "its labels and figures")
+
 -- ---- damage ----
 local function refused(text, message, what)
     local file = write("bad", text)
@@ -103,6 +112,10 @@ broken('"streams":[[0,0]]}', "a stream without a device")
 broken('"shapes":[[3]]}', "more dimensions than a tensor has")
 broken('"shapes":[["f99"]]}', "a dtype that gpush does not have")
 broken('"stacks":[[0,1]]}', "a frame without a file")
+broken('"card":["a",3]}', "expected a text, got '3'")
+broken('"card":["a","b",true,0]}', "a card's figure that is out of range: memory")
+broken('"card":["a","b",true]}', "expected another element")
+broken('"card":["sixteen bytes ab","b",true]}', "a card's name of more than 15 plain bytes")
 broken('"nothing":1}', "a field that a profile does not have")
 local function thread(events, message)
     broken('"texts":["a"],"threads":[{"host":true,"events":[' .. events .. ']}]}', message)

@@ -182,6 +182,17 @@ const checks = {
         is(timeline.waits.length, 3, "the measured record has them");
     },
 
+    // On a card: its roofs, which no op reaches, though all circles have their place below.
+    modelled() {
+        const lines = [...byId("roofline").querySelectorAll("polyline")].map(l => l.getAttribute("points").split(" ").map(p => p.split(",").map(Number)));
+        is([...byId("roofline").querySelectorAll(".roof")].map(e => e.textContent), ["f32", "tf32 products", "16-bit products"], "a roof for each rate of the card");
+        const highest = Math.min(...lines[0].map(p => p[1]));
+        const circles = [...byId("roofline").querySelectorAll("circle")];
+        ok(circles.length > 1 && circles.every(c => Number(c.getAttribute("cy")) > highest), "no op is above f32's", highest);
+        ok(lines.every(l => l.every(p => p.every(v => v >= 0 && v <= 720))), "all lines are within the plot", JSON.stringify(lines));
+        ok(/figures of the H200: 4\.80 TB\/s, 67\.0+ TFLOP\/s \(f32\)/.test(byId("roofline").textContent), "with its figures", byId("roofline").textContent);
+    },
+
     hostile() {
         const names = new Set(timeline.record.classes.map(c => c.name));
         ok(names.has("<\/script><script>document.title='bad'<\/script>"), "a name that looks like HTML", [...names].join());

@@ -159,6 +159,13 @@ end
 
 local function or_null(s) return s and text(s) or null end
 
+-- The figures of the card that sim stood in for.
+local function card_of(prof)
+    local card = prof.card
+    if card then card.name = text(card.name) end
+    return card or null
+end
+
 local function data_of(prof, blocks)
     local record = record_of(prof, blocks)
     local rows, missing = tables_of(prof)
@@ -166,7 +173,7 @@ local function data_of(prof, blocks)
     local measured = prof.measured
     return { wall = prof.wall_ns, count = prof.count, dropped = prof.dropped, lost = prof.lost,
         others = prof.others, how = or_null(prof.how), predicted = or_null(prof.predicted),
-        modelled = or_null(prof.modelled), date = os.date "%Y-%m-%d %H:%M", rows = rows,
+        modelled = or_null(prof.modelled), card = card_of(prof), date = os.date "%Y-%m-%d %H:%M", rows = rows,
         missing = missing, savings = savings, no_savings = or_null(why_none),
         saves_all = all or null, idle = idle_of(prof), sources = lines_of(record),
         record = record, waits = record.foreign and prof.sync and waits_of(prof) or null,

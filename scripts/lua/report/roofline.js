@@ -1,5 +1,6 @@
 // The roofline: what each op reached, by how many operations it does for each byte that it moves.
-// The roof is what the best of the ops reached, in operations and in bytes: no op is above it.
+// The roof is the card's where sim stood in for one; else what the best of the ops reached, in
+// operations and in bytes. No op is above it.
 
 const PLOT = { width: 720, height: 340, left: 70, right: 20, top: 12, bottom: 40 };
 
@@ -20,29 +21,44 @@ function svg(tag, attributes, text) {
     return e;
 }
 
-// The roof over the range of x: up the slope of the most bytes a second, then level.
-function roof(rows, x, y) {
-    const rate = Math.max(...rows.map(r => r.flops_per_second)), bandwidth = Math.max(...rows.map(r => r.bytes_per_second));
+// A roof over the range of x: up the slope of `bandwidth`, then level at `rate`.
+function roof(bandwidth, rate, x, y, style) {
     const from = Math.max(x.ticks[0], y.ticks[0] / bandwidth), bend = rate / bandwidth, to = x.ticks[x.ticks.length - 1], points = [];
     if (bend > from) points.push([from, from * bandwidth]);
     points.push([Math.min(to, Math.max(from, bend)), Math.min(rate, to * bandwidth)]);
     if (bend < to) points.push([to, rate]);
-    const line = svg("polyline", { points: points.map(p => `${x.at(p[0])},${y.at(p[1])}`).join(" "), fill: "none", stroke: "var(--mark)", "stroke-width": 2, "stroke-dasharray": "6 4" });
+    const line = svg("polyline", { points: points.map(p => `${x.at(p[0])},${y.at(p[1])}`).join(" "), fill: "none", stroke: "var(--mark)", "stroke-width": 2, ...style });
     line.append(svg("title", {}, `${scaled(bandwidth)}B/s, ${scaled(rate)}FLOP/s`));
-    return { line, text: `The broken line is the best that these ops reached: ${scaled(bandwidth)}B/s and ${scaled(rate)}FLOP/s.` };
+    return line;
+}
+
+// The roofs: {bandwidth, levels: [name, rate], text, style}.
+function roofsOf(rows) {
+    const card = data.card;
+    if (!card) {
+        const rate = Math.max(...rows.map(r => r.flops_per_second)), bandwidth = Math.max(...rows.map(r => r.bytes_per_second));
+        return { bandwidth, levels: [["", rate]], style: { "stroke-dasharray": "6 4" },
+            text: `The broken line is the best that these ops reached: ${scaled(bandwidth)}B/s and ${scaled(rate)}FLOP/s.` };
+    }
+    const levels = [["f32", card.f32], ["tf32 products", card.tf32], ["16-bit products", card.f16]].filter((l, i, all) => all.findIndex(k => k[1] === l[1]) === i);
+    return { bandwidth: card.bandwidth, levels, style: {}, text: `The lines are the figures of the ${clean(card.name)}: ${scaled(card.bandwidth)}B/s, ${levels.map(l => `${scaled(l[1])}FLOP/s (${l[0]})`).join(", ")}.` };
 }
 
 function showRoofline() {
     const rows = list(data.rows.op).filter(r => r.flops > 0 && r.bytes > 0 && r.flops_per_second > 0);
     if (!rows.length) return;
     const { width, height, left, right, top, bottom } = PLOT;
-    const x = logScale(rows.map(r => r.flops / r.bytes), left, width - right), y = logScale(rows.map(r => r.flops_per_second), height - bottom, top);
+    const roofs = roofsOf(rows), rates = data.card ? roofs.levels.map(l => l[1]) : [];
+    const x = logScale(rows.map(r => r.flops / r.bytes).concat(rates.map(v => v / roofs.bandwidth)), left, width - right);
+    const y = logScale(rows.map(r => r.flops_per_second).concat(rates), height - bottom, top);
     const plot = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Roofline of the ops", style: "max-width:900px;width:100%" });
     for (const t of x.ticks) plot.append(svg("line", { x1: x.at(t), x2: x.at(t), y1: top, y2: height - bottom, stroke: "var(--line)" }), svg("text", { x: x.at(t), y: height - bottom + 16, "text-anchor": "middle" }, tick(t)));
     for (const t of y.ticks) plot.append(svg("line", { x1: left, x2: width - right, y1: y.at(t), y2: y.at(t), stroke: "var(--line)" }), svg("text", { x: left - 6, y: y.at(t) + 4, "text-anchor": "end" }, tick(t)));
     plot.append(svg("text", { x: (left + width) / 2, y: height - 6, "text-anchor": "middle" }, "operations for each byte"), svg("text", { x: 12, y: height / 2, transform: `rotate(-90 12 ${height / 2})`, "text-anchor": "middle" }, "FLOP/s"));
-    const best = roof(rows, x, y);
-    plot.append(best.line);
+    for (const [name, rate] of roofs.levels) {
+        plot.append(roof(roofs.bandwidth, rate, x, y, roofs.style));
+        if (name) plot.append(svg("text", { x: width - right, y: y.at(rate) - 4, "text-anchor": "end", class: "roof" }, name));
+    }
     const most = Math.max(...rows.map(r => r.self_device_time_total || r.self_cpu_time_total));
     rows.forEach((r, i) => {
         const at = [x.at(r.flops / r.bytes), y.at(r.flops_per_second)], share = (r.self_device_time_total || r.self_cpu_time_total) / most;
@@ -51,5 +67,5 @@ function showRoofline() {
         plot.append(dot);
         if (i < 12) plot.append(svg("text", { x: at[0] + 8, y: at[1] - 6 }, shorten(clean(r.name), 24)));
     });
-    byId("roofline").replaceChildren(make("h2", {}, "Roofline"), plot, make("p", { class: "small" }, `A circle is an op, as large as its time. ${best.text} Left of its bend memory is the limit, right of it arithmetic.`));
+    byId("roofline").replaceChildren(make("h2", {}, "Roofline"), plot, make("p", { class: "small" }, `A circle is an op, as large as its time. ${roofs.text} Left of a bend memory is the limit, right of it arithmetic.`));
 }

@@ -5,6 +5,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/profile.h"
+#include "profile/load/reader.h"
 #include "profile/replay/path.h"
 #include "profile/replay/replay.h"
 #include "profile/sync.h"
@@ -34,7 +35,7 @@ __attribute__((format(printf, 2, 3))) static void say(options *o, const char *fm
     o->len += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* "train.lua:40", or the name of a cause, or "all". */
+/* "train.lua:40", or the name of a cause, or "all", or what waited. */
 static bool read_without(options *o, const char *text) {
     const char *colon = strrchr(text, ':');
     say(o, "%swithout %s", o->len ? ", " : "", text);
@@ -47,14 +48,14 @@ static bool read_without(options *o, const char *text) {
     }
     long line = colon ? strtol(colon + 1, NULL, 10) : 0;
     size_t len = colon ? (size_t)(colon - text) : 0;
-    if (line < 1 || !len || len >= sizeof o->file[0])
-        return gp_fail("whatif: without: expected a line such as \"train.lua:40\", \"all\", or a "
-                       "cause (\"item\", \"print\", \"index\" …), got \"%.200s\"",
-                       text);
     if (o->w.nwithout == LINES) return gp_fail("whatif: without: more than %d lines", LINES);
+    if (line < 1 || !len || len >= sizeof o->file[0]) {
+        o->line[o->w.nwithout++] = (gp_whatif_line){.what = text};
+        return true;
+    }
     memcpy(o->file[o->w.nwithout], text, len);
     o->file[o->w.nwithout][len] = 0;
-    o->line[o->w.nwithout] = (gp_whatif_line){o->file[o->w.nwithout], (int)line};
+    o->line[o->w.nwithout] = (gp_whatif_line){o->file[o->w.nwithout], (int)line, NULL};
     o->w.nwithout++;
     return true;
 }
@@ -112,18 +113,32 @@ static bool has_op(const gp_track *t, const char *name) {
     return false;
 }
 
-/* Raises where a part of the options changes nothing: a wrong name would look like no gain. */
+static bool has_wait(const gp_prof *p, const gp_whatif_line *line) {
+    for (const gp_track *t = p->host; t; t = p->foreign ? t->next : NULL) {
+        gp_at at = gp_first(t);
+        for (gp_rec *r; (r = gp_next(&at));)
+            if (r->kind == GP_REC_WAIT && gp_whatif_line_is(line, r)) return true;
+    }
+    return false;
+}
+
+/* Raises where a part of the options changes nothing: a wrong name would look like no gain. Of a
+ * loaded trace's ops a replay knows only what devices ran. */
 static void check_found(lua_State *L, const gp_prof *p, const options *o) {
     for (int i = 0; i < o->w.nscale; i++)
-        if (!has_op(p->host, o->scale[i].op) && !has_op(p->workers, o->scale[i].op))
+        if ((p->foreign || !has_op(p->host, o->scale[i].op)) &&
+            !has_op(p->workers, o->scale[i].op))
             luaL_error(L, "whatif: scale: no op '%s' is on the record: see prof:table()",
                        o->scale[i].op);
     for (int i = 0; i < o->w.nwithout; i++) {
-        bool found = false;
-        gp_at at = gp_first(p->host);
-        for (gp_rec *r; !found && (r = gp_next(&at));)
-            found = r->kind == GP_REC_WAIT && gp_whatif_line_is(&o->line[i], r);
-        if (!found)
+        if (has_wait(p, &o->line[i])) continue;
+        if (o->line[i].what)
+            luaL_error(L,
+                       "whatif: without: expected a line such as \"train.lua:40\", \"all\", or a "
+                       "cause (\"item\", \"print\", \"index\" …), or what waited, and there is no "
+                       "wait of '%s' on the record: see prof:savings()",
+                       o->line[i].what);
+        else
             luaL_error(L, "whatif: without: no wait at %s:%d is on the record: see prof:savings()",
                        o->line[i].file, o->line[i].line);
     }
@@ -242,7 +257,9 @@ static int l_savings(lua_State *L) {
         set_line(L, s[i].rec);
         set_text(L, "why", gp_why_name((gp_why)s[i].rec->why));
         set_text(L, "what", s[i].rec->name);
-        set_text(L, "advice", gp_sync_advice((gp_why)s[i].rec->why, s[i].rec->name));
+        set_text(L, "advice",
+                 t->p->foreign ? gp_load_advice(s[i].rec->name)
+                               : gp_sync_advice((gp_why)s[i].rec->why, s[i].rec->name));
         set_int(L, "count", s[i].times);
         set_int(L, "waited", s[i].waited);
         set_int(L, "saves", s[i].saved);

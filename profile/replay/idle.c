@@ -37,10 +37,11 @@ static int gather(const gp_timeline *t, edge *e) {
         n = add(e, n, LAUNCHED, c->launch < c->rec->t0 ? c->launch : c->rec->t0, c->rec->t1);
         n = add(e, n, c->rec->kind == GP_REC_MOVED ? COPY : KERNEL, c->rec->t0, c->rec->t1);
     }
-    gp_at at = gp_first(t->p->host);
-    for (gp_rec *r; (r = gp_next(&at));)
-        if (r->kind == GP_REC_OP || r->kind == GP_REC_WAIT)
-            n = add(e, n, r->kind == GP_REC_OP ? OP : WAIT, r->t0, gp_rec_end(t->p, r));
+    for (int i = 0; i < t->nhost; i++) {
+        const gp_rec *r = t->host[i];
+        if (r->kind == GP_REC_OP || r->kind == GP_REC_CALL || r->kind == GP_REC_WAIT)
+            n = add(e, n, r->kind == GP_REC_WAIT ? WAIT : OP, r->t0, gp_rec_end(t->p, r));
+    }
     qsort(e, (size_t)n, sizeof *e, by_time);
     return n;
 }
@@ -53,15 +54,9 @@ static uint64_t *share(gp_idle *idle, const int *now) {
     return now[OP] ? &idle->op : &idle->script;
 }
 
-static size_t host_events(const gp_prof *p) {
-    size_t n = 0;
-    for (const gp_chunk *c = p->host->first; c; c = c->next) n += (size_t)c->n;
-    return n;
-}
-
 bool gp_idle_times(const gp_timeline *t, gp_idle *idle) {
     const gp_prof *p = t->p;
-    edge *e = malloc((4 * (size_t)t->ncommands + 2 * host_events(p) + 1) * sizeof *e);
+    edge *e = malloc((4 * (size_t)t->ncommands + 2 * (size_t)t->nhost + 1) * sizeof *e);
     if (!e) return gp_fail("profile: out of memory");
     int n = gather(t, e), now[CHANGES] = {0};
     uint64_t last = p->t0;
@@ -101,6 +96,7 @@ static int by_place(const void *a, const void *b) {
     const gp_saving *x = a, *y = b;
     const char *p = x->rec->file ? x->rec->file : "", *q = y->rec->file ? y->rec->file : "";
     int order = strcmp(p, q);
+    if (!order && !*p) order = strcmp(x->rec->name, y->rec->name);
     if (order) return order;
     if (x->rec->line != y->rec->line) return x->rec->line < y->rec->line ? -1 : 1;
     return x->rec->t0 < y->rec->t0 ? -1 : x->rec->t0 > y->rec->t0;
@@ -116,7 +112,9 @@ static int by_saved(const void *a, const void *b) {
     return x->saved < y->saved ? 1 : x->saved > y->saved ? -1 : by_waited(a, b);
 }
 
+/* Where no line is known, what waited stands for it. */
 static bool same_line(const gp_rec *a, const gp_rec *b) {
+    if (!a->file && !b->file) return !strcmp(a->name, b->name);
     return a->line == b->line &&
            (a->file == b->file || (a->file && b->file && !strcmp(a->file, b->file)));
 }
@@ -158,7 +156,8 @@ gp_saving *gp_savings(const gp_timeline *t, int *n, uint64_t *total) {
         if (gp_sync_watched((gp_why)why)) all.without_whys |= 1u << why;
     bool ok = saved(t, &all, total);
     for (int i = 0; ok && i < *n; i++) {
-        gp_whatif_line line = {s[i].rec->file ? s[i].rec->file : "?", s[i].rec->line};
+        const gp_rec *r = s[i].rec;
+        gp_whatif_line line = {r->file, r->file ? r->line : -1, r->file ? NULL : r->name};
         ok = saved(t, &(gp_whatif){.host = 1, .without = &line, .nwithout = 1}, &s[i].saved);
     }
     if (!ok) return free(s), NULL;

@@ -122,10 +122,8 @@ static void name_host(follower *f) {
     const gp_rec *open[DEPTH];
     int depth = 0;
     uint64_t last = p->t0;
-    gp_at at = gp_first(p->host);
-    for (bool more = true; more;) {
-        gp_rec *r = gp_next(&at);
-        more = r != NULL;
+    for (int i = 0; i <= f->t->nhost; i++) { /* the last round is the end's */
+        const gp_rec *r = i < f->t->nhost ? f->t->host[i] : NULL;
         if (r && (r->kind != GP_REC_OP || r->t0 > p->done)) continue;
         uint64_t until = r ? r->t0 : p->done;
         while (depth && gp_rec_end(p, open[depth - 1]) <= until) {

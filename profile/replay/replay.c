@@ -12,6 +12,7 @@ static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 /* ---- what is other ---- */
 
 bool gp_whatif_line_is(const gp_whatif_line *line, const gp_rec *r) {
+    if (line->what) return !strcmp(r->name, line->what) && (line->line >= 0 || !r->file);
     if (!r->file || (line->line && r->line != line->line)) return false;
     size_t have = strlen(r->file), want = strlen(line->file);
     if (want > have || strcmp(r->file + have - want, line->file) != 0) return false;
@@ -78,11 +79,15 @@ static uint64_t later(uint64_t from, int64_t ns) {
     return ns < 0 && (uint64_t)-ns > from ? 0 : from + (uint64_t)ns;
 }
 
+/* By its name, as gpush, CUDA's and ROCm's tools write it. */
 static gp_copy_kind copy_kind(const gp_rec *r) {
-    if (r->kind != GP_REC_MOVED) return GP_COPY_D2D;
-    return strstr(r->name, "D2H")   ? GP_COPY_D2H
-           : strstr(r->name, "H2D") ? GP_COPY_H2D
-                                    : GP_COPY_D2D;
+    static const char *const to_host[] = {"D2H", "DtoH", "DeviceToHost"};
+    static const char *const to_device[] = {"H2D", "HtoD", "HostToDevice"};
+    for (int i = 0; i < 3 && r->kind == GP_REC_MOVED; i++) {
+        if (strstr(r->name, to_host[i])) return GP_COPY_D2H;
+        if (strstr(r->name, to_device[i])) return GP_COPY_H2D;
+    }
+    return GP_COPY_D2D;
 }
 
 /* ---- on a card ---- */

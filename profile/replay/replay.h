@@ -5,10 +5,12 @@
 
 #include "profile/replay/timeline.h"
 
-/* A source line, or all lines of a file (line 0). */
+/* A source line, or all lines of a file (line 0); or with `what`, wherever that waited, and with
+ * line -1 only where no line is known. */
 typedef struct gp_whatif_line {
     const char *file;
     int line;
+    const char *what;
 } gp_whatif_line;
 
 typedef struct gp_whatif_scale {
@@ -39,7 +41,8 @@ typedef struct gp_replayed {
 
 /* Whether w leaves out wait r. */
 bool gp_whatif_drops(const gp_whatif *w, const gp_rec *r);
-/* Whether line names r's line: the same line of a file whose path ends in the given one. */
+/* Whether line names wait r: by its line, in a file whose path ends in the given one, or by what
+ * waited. */
 bool gp_whatif_line_is(const gp_whatif_line *line, const gp_rec *r);
 
 /* Replays t. False with a message when out of memory; gp_replayed_free frees *r in either case. */

@@ -43,16 +43,37 @@ static gp_rec *add(gp_track *t, const gp_rec *r) {
     return to;
 }
 
-static bool copy_host(maker *m) {
-    gp_at at = gp_first(m->t->p->host);
+/* A wait that is left out; a call that waited for what it queued itself still queues that. */
+static void stop_waiting(gp_rec *r) {
+    r->kind = GP_REC_CALL;
+    r->why = 0, r->where = NULL, r->bytes = 0;
+}
+
+static bool copy_thread(maker *m, const gp_track *from, gp_track *track) {
+    gp_at at = gp_first(from);
+    track->name = from->name, track->rank = from->rank;
     for (gp_rec *r; (r = gp_next(&at));) {
-        if (r->kind == GP_REC_WAIT && gp_whatif_drops(m->w, r)) continue;
-        gp_rec *to = add(m->to->host, r);
+        bool dropped = r->kind == GP_REC_WAIT && gp_whatif_drops(m->w, r);
+        if (dropped && !r->id) continue;
+        gp_rec *to = add(track, r);
         if (!to) return false;
+        if (dropped) stop_waiting(to);
         to->t0 = gp_replayed_host(m->r, r->t0);
         if (r->t1) to->t1 = gp_replayed_host(m->r, r->t1);
         if (r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH) to->where = copied(m, r->where);
         if (r->kind == GP_REC_REGION && !keep_region(m, r, to)) return false;
+    }
+    return true;
+}
+
+/* The thread that was recorded; of a loaded trace, all. */
+static bool copy_host(maker *m) {
+    const gp_prof *p = m->t->p;
+    gp_track *to = m->to->host;
+    for (const gp_track *t = p->host; t; t = t->next) {
+        if (t != p->host && !(to = gp_prof_add_host(m->to))) return false;
+        if (!copy_thread(m, t, to)) return false;
+        if (!p->foreign) break;
     }
     return true;
 }

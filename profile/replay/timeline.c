@@ -9,12 +9,19 @@
  * aligned to a few us. */
 enum { CLOCK_ERROR = 5000, DEPTH = 256 };
 
+/* A wait, and when it held up the host. */
+typedef struct span {
+    const gp_rec *rec;
+    uint64_t t0, t1;
+} span;
+
 /* The host's events while the timeline is made. */
 typedef struct builder {
     gp_timeline *t;
     const gp_rec **event; /* with ids, which increase */
-    const gp_rec **wait;
-    bool *queues; /* by event: whether it queued a command */
+    span *wait;           /* in the order of their ends */
+    bool *queues;         /* by event: whether it queued a command */
+    int *last;            /* by stream: the last command that was queued so far; -1: none */
     int nevents, nwaits, room;
 } builder;
 
@@ -23,17 +30,39 @@ static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static bool is_wait(const gp_rec *r) { return r->kind == GP_REC_WAIT; }
 static bool has_id(const gp_rec *r) {
-    return r->id && (r->kind == GP_REC_OP || r->kind == GP_REC_COPY);
+    return r->id && (r->kind == GP_REC_OP || r->kind == GP_REC_COPY || r->kind == GP_REC_CALL ||
+                     r->kind == GP_REC_WAIT);
 }
+static bool is_any(const gp_rec *r) { return r != NULL; }
 
 /* ---- events and waits of the host ---- */
 
+static int by_time(const void *a, const void *b) {
+    const gp_rec *x = *(const gp_rec *const *)a, *y = *(const gp_rec *const *)b;
+    if (x->t0 != y->t0) return x->t0 < y->t0 ? -1 : 1;
+    return x->t1 > y->t1 ? -1 : x->t1 < y->t1;
+}
+
+static int by_end(const void *a, const void *b) {
+    const span *x = a, *y = b;
+    if (x->t1 != y->t1) return x->t1 < y->t1 ? -1 : 1;
+    return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
+}
+
+/* Ids increase from thread to thread. */
 static void gather_host(builder *b) {
-    gp_at at = gp_first(b->t->p->host);
-    for (gp_rec *r; (r = gp_next(&at));) {
-        if (has_id(r)) b->event[b->nevents++] = r;
-        if (is_wait(r)) b->wait[b->nwaits++] = r;
+    gp_timeline *t = b->t;
+    for (const gp_track *track = t->p->host; track; track = track->next) {
+        gp_at at = gp_first(track);
+        for (gp_rec *r; (r = gp_next(&at));) {
+            t->host[t->nhost++] = r;
+            if (has_id(r)) b->event[b->nevents++] = r;
+            if (is_wait(r)) b->wait[b->nwaits++] = (span){r, r->t0, gp_rec_end(t->p, r)};
+        }
+        if (!t->p->foreign) return;
     }
+    qsort(t->host, (size_t)t->nhost, sizeof *t->host, by_time);
+    qsort(b->wait, (size_t)b->nwaits, sizeof *b->wait, by_end);
 }
 
 /* The place of the event with that id; -1: none. */
@@ -52,10 +81,32 @@ static const gp_rec *wait_at(const builder *b, uint64_t t) {
     int lo = 0, hi = b->nwaits;
     while (lo < hi) {
         int mid = lo + (hi - lo) / 2;
-        if (b->wait[mid]->t1 < t) lo = mid + 1;
+        if (b->wait[mid].t1 < t) lo = mid + 1;
         else hi = mid;
     }
-    return lo < b->nwaits && b->wait[lo]->t0 < t ? b->wait[lo] : NULL;
+    return lo < b->nwaits && b->wait[lo].t0 < t ? b->wait[lo].rec : NULL;
+}
+
+/* When the host had queued the last command before time t; 0: none. */
+static uint64_t launch_before(const gp_timeline *t, uint64_t when) {
+    int lo = 0, hi = t->ncommands;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (t->command[mid].launch < when) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo ? t->command[lo - 1].launch : 0;
+}
+
+/* While another thread went on, a wait did not hold up the program: it begins after what that
+ * thread queued, or waited for. */
+static void trim_waits(builder *b) {
+    uint64_t before = 0;
+    for (int i = 0; i < b->nwaits; i++) {
+        span *w = &b->wait[i];
+        w->t0 = most(w->t0, most(before, launch_before(b->t, w->t1)));
+        before = w->t1;
+    }
 }
 
 /* ---- commands ---- */
@@ -70,12 +121,13 @@ static int stream_of(gp_timeline *t, gp_stream *s) {
     return t->nstreams++;
 }
 
-/* When the host had queued r: before the op ended, before r began, and not while the host waited.
- */
+/* When the host had queued r: before the op ended, before r began, and not while the host waited;
+ * by a call, when that began. UINT64_MAX: before the stream's next command, as far as is known. */
 static uint64_t launched(const builder *b, const gp_rec *r, const gp_rec *host) {
-    if (!host) return r->t0;
+    if (!host) return b->t->p->foreign ? UINT64_MAX : r->t0;
+    if (host->kind == GP_REC_CALL || host->kind == GP_REC_WAIT) return host->t0;
     uint64_t at = most(host->t0, least(gp_rec_end(b->t->p, host), r->t0));
-    const gp_rec *wait = wait_at(b, at);
+    const gp_rec *wait = b->t->p->foreign ? NULL : wait_at(b, at);
     return wait ? most(host->t0, wait->t0) : at;
 }
 
@@ -113,6 +165,9 @@ static int by_launch(const void *a, const void *b) {
 static void order_launches(gp_timeline *t) {
     gp_command *c = t->command;
     qsort(c, (size_t)t->ncommands, sizeof *c, by_start);
+    for (int i = 0; i < t->ncommands; i++)
+        if (c[i].launch == UINT64_MAX)
+            c[i].launch = i && c[i - 1].stream == c[i].stream ? c[i - 1].launch : t->p->t0;
     for (int i = t->ncommands - 2; i >= 0; i--)
         if (c[i].stream == c[i + 1].stream) c[i].launch = least(c[i].launch, c[i + 1].launch);
     qsort(c, (size_t)t->ncommands, sizeof *c, by_launch);
@@ -188,36 +243,44 @@ static gp_step_at *add_step(builder *b, uint64_t t, gp_step_kind kind) {
     return s;
 }
 
-/* The command that a wait on stream s which began after `queued` launches waited for: the last one
- * that had ended when it did. */
-static int awaited(const gp_timeline *t, const gp_rec *wait, int queued) {
+/* Whether a wait for `where` waits for stream s: it is that, or stands for all of the device. */
+static bool waits_for(const gp_stream *where, const gp_stream *s) {
+    return where == s || (where && where->index < 0 && where->dev == s->dev);
+}
+
+/* The command that a wait which comes now waited for: of the last ones of its streams that had
+ * ended when it did, the one that ended last. */
+static int awaited(const builder *b, const span *wait) {
+    const gp_timeline *t = b->t;
     int found = -1;
-    for (int i = queued - 1; i >= 0; i--) {
-        const gp_command *c = &t->command[i];
-        if (t->stream[c->stream] != wait->where || c->rec->t1 > wait->t1 + CLOCK_ERROR) continue;
-        found = i;
-        break;
+    for (int s = 0; s < t->nstreams; s++) {
+        if (!waits_for(wait->rec->where, t->stream[s])) continue;
+        int i = b->last[s];
+        while (i >= 0 && t->command[i].rec->t1 > wait->t1 + CLOCK_ERROR)
+            i = t->command[i].previous;
+        bool later = i >= 0 && found >= 0 && t->command[i].rec->t1 > t->command[found].rec->t1;
+        if (found < 0 || later) found = i;
     }
     return found;
 }
 
-static bool add_wait(builder *b, const gp_rec *r, int queued) {
-    gp_step_at *s = add_step(b, r->t0, GP_STEP_WAIT);
+static bool add_wait(builder *b, const span *wait) {
+    gp_step_at *s = add_step(b, wait->t0, GP_STEP_WAIT);
     if (!s) return false;
-    s->t1 = gp_rec_end(b->t->p, r);
-    s->rec = r;
-    s->command = awaited(b->t, r, queued);
+    s->t1 = wait->t1;
+    s->rec = wait->rec;
+    s->command = awaited(b, wait);
     uint64_t ended = s->command < 0 ? 0 : b->t->command[s->command].rec->t1;
-    s->own = ended > r->t0 ? 0 : (int64_t)(s->t1 - r->t0);
-    s->after = ended > r->t0 ? (int64_t)(s->t1 - ended) : 0;
+    s->own = ended > wait->t0 ? 0 : (int64_t)(s->t1 - wait->t0);
+    s->after = ended > wait->t0 ? (int64_t)(s->t1 - ended) : 0;
     return true;
 }
 
-/* The host's walk: its open ops, and the launches so far. */
+/* The host's walk: its open ops, and the launches and waits so far. */
 typedef struct walk {
     const gp_rec *open[DEPTH];
     bool queues[DEPTH];
-    int depth, launched, event;
+    int depth, launched, waited;
 } walk;
 
 /* The innermost open op, where it computed on the host itself. */
@@ -231,6 +294,7 @@ static bool add_launches(builder *b, walk *w, uint64_t until) {
         gp_step_at *s = add_step(b, t->command[w->launched].launch, GP_STEP_LAUNCH);
         if (!s) return false;
         s->command = w->launched;
+        b->last[t->command[w->launched].stream] = w->launched;
     }
     return true;
 }
@@ -260,17 +324,34 @@ static bool open_op(builder *b, walk *w, const gp_rec *r) {
     return change_owner(b, w, r->t0);
 }
 
+/* Of one thread, whose ops enclose others and waits. */
+static bool add_own_steps(builder *b, walk *w) {
+    const gp_timeline *t = b->t;
+    for (int i = 0; i < t->nhost; i++) {
+        const gp_rec *r = t->host[i];
+        if (is_wait(r)) w->waited++;
+        if (r->t0 > t->p->done || (r->kind != GP_REC_OP && !is_wait(r))) continue;
+        if (!close_until(b, w, r->t0)) return false;
+        if (!(is_wait(r) ? add_wait(b, &b->wait[w->waited - 1]) : open_op(b, w, r))) return false;
+    }
+    return close_until(b, w, t->p->done);
+}
+
+/* Of a loaded trace, whose ops compute on devices: the host only launches and waits. */
+static bool add_foreign_steps(builder *b, walk *w) {
+    for (int i = 0; i < b->nwaits; i++)
+        if (!add_launches(b, w, b->wait[i].t0) || !add_wait(b, &b->wait[i])) return false;
+    return true;
+}
+
 static bool add_steps(builder *b) {
     walk w = {.depth = 0};
-    const gp_prof *p = b->t->p;
-    gp_at at = gp_first(p->host);
-    for (gp_rec *r; (r = gp_next(&at));) {
-        if (r->t0 > p->done) continue;
-        if (r->kind != GP_REC_OP && !is_wait(r)) continue;
-        if (!close_until(b, &w, r->t0)) return false;
-        if (!(is_wait(r) ? add_wait(b, r, w.launched) : open_op(b, &w, r))) return false;
-    }
-    return close_until(b, &w, p->done) && add_launches(b, &w, UINT64_MAX);
+    b->last = malloc(((size_t)b->t->nstreams + 1) * sizeof *b->last);
+    if (!b->last) return false;
+    for (int i = 0; i < b->t->nstreams; i++) b->last[i] = -1;
+    if (b->t->p->foreign) trim_waits(b);
+    return (b->t->p->foreign ? add_foreign_steps(b, &w) : add_own_steps(b, &w)) &&
+           add_launches(b, &w, UINT64_MAX);
 }
 
 /* ---- the timeline ---- */
@@ -279,11 +360,12 @@ static bool build(builder *b) {
     gp_timeline *t = b->t;
     size_t commands = (size_t)gp_count_recs(t->p->workers, gp_rec_is_work) + 1;
     size_t events = (size_t)gp_count_recs(t->p->host, has_id) + 1;
+    t->host = malloc(((size_t)gp_count_recs(t->p->host, is_any) + 1) * sizeof *t->host);
     t->command = malloc(commands * sizeof *t->command);
     b->event = malloc(events * sizeof *b->event);
     b->queues = calloc(events, sizeof *b->queues);
     b->wait = malloc(((size_t)gp_count_recs(t->p->host, is_wait) + 1) * sizeof *b->wait);
-    if (!t->command || !b->event || !b->queues || !b->wait) return false;
+    if (!t->host || !t->command || !b->event || !b->queues || !b->wait) return false;
     gather_host(b);
     if (!gather_commands(b)) return false;
     order_launches(t);
@@ -296,21 +378,23 @@ static bool build(builder *b) {
 gp_timeline *gp_timeline_new(const gp_prof *p) {
     builder b = {.t = NULL};
     bool ok = false;
-    if (p->foreign)
-        return gp_fail_null("profile: a replay needs gpush's own record, and this one was loaded "
-                            "from another program's trace; prof:devices() and prof:sync() answer "
-                            "for it");
+    if (p->ranks > 1)
+        return gp_fail_null("profile: a replay takes one rank's trace, and this profile is of %d: "
+                            "load one file",
+                            p->ranks);
     b.t = calloc(1, sizeof *b.t);
     if (b.t) b.t->p = p, ok = build(&b);
     free(b.event);
     free(b.queues);
     free(b.wait);
+    free(b.last);
     if (!ok) return gp_timeline_free(b.t), gp_fail_null("profile: out of memory");
     return b.t;
 }
 
 void gp_timeline_free(gp_timeline *t) {
     if (!t) return;
+    free(t->host);
     free(t->command);
     free(t->step);
     free(t->stream);

@@ -38,7 +38,9 @@ typedef struct gp_step_at {
 
 typedef struct gp_timeline {
     const gp_prof *p;
-    int ncommands, nsteps, nstreams;
+    int nhost, ncommands, nsteps, nstreams;
+    const gp_rec **host; /* the host's events by their start: of the thread that was recorded; of a
+                            loaded trace all threads', which take turns as far as a replay knows */
     gp_command *command; /* in the order of launches */
     gp_step_at *step;    /* in the order of time */
     gp_stream **stream;
@@ -46,7 +48,8 @@ typedef struct gp_timeline {
     uint64_t ended; /* of the last command; 0: there is none */
 } gp_timeline;
 
-/* NULL with a message when out of memory. It reads p, which must outlive it. */
+/* NULL with a message when out of memory, or where p is of several ranks. It reads p, which must
+ * outlive it. */
 gp_timeline *gp_timeline_new(const gp_prof *p);
 void gp_timeline_free(gp_timeline *t); /* NULL is fine */
 

@@ -15,7 +15,10 @@ local function time(ns)
 end
 
 local function percent(ns, of) return of > 0 and ("%.1f%%"):format(100 * ns / of) or "-" end
-local function place(row) return row.file and fit.safe(row.file) .. ":" .. row.line or "?" end
+-- Where a row is: its line, or what it is where no line is known.
+local function place(row)
+    return row.file and fit.safe(row.file) .. ":" .. row.line or fit.safe(row.what or "?")
+end
 
 local function rest(list, out)
     if #list > SHOWN then out[#out + 1] = ("and %d more"):format(#list - SHOWN) end
@@ -29,8 +32,8 @@ function Savings.__tostring(list)
     local rows, told = { { "what waits", "times", "waited", "saves" } }, {}
     for i = 1, math.min(#list, SHOWN) do
         local row = list[i]
-        rows[#rows + 1] = { place(row) .. "  " .. fit.safe(row.what), tostring(row.count),
-            time(row.waited), time(row.saves) }
+        rows[#rows + 1] = { row.file and place(row) .. "  " .. fit.safe(row.what) or place(row),
+            tostring(row.count), time(row.waited), time(row.saves) }
     end
     local out = { fit.columns(rows, RIGHT) }
     rest(list, out)

@@ -74,7 +74,9 @@ g.profile.run({ limit = 2 }, function() for _ = 1, 9 do x = x + 1 end end):save(
 t.ok(g.profile.load(path "full").dropped > 0, "a profile that was full")
 
 g.sim.card = { like = "h200", name = "mine", f32 = 1 / 3 * 1e13, wait = 0 }
-local modelled = g.profile.run({ flops = true }, function() return (x:matmul(x) + 1):sum():item() end)
+local modelled = g.profile.run({ flops = true }, function()
+    return (x:matmul(x) + 1):sum():item()
+end)
 g.sim.card = nil
 modelled:save(path "modelled")
 local again = g.profile.load(path "modelled")

@@ -100,10 +100,45 @@ for _, version in ipairs { { "new" }, { "old", old = true }, { "hip", hip = true
     t.ok(not p:table():match "profiler's own cost", name .. ": and nothing of gpush's profiler")
     t.ok(p:diff(q2):match "1.00 times", name .. ": a diff")
 end
-local p = load(step())
-t.error(function() p:whatif { without = "all" } end, "a replay needs gpush's own record",
-    "what-if refuses")
-t.error(function() p:savings() end, "a replay needs gpush's own record", "savings, too")
+
+-- ---- what-if ----
+-- A kernel of 100 us, an item that waits for it, and a second kernel of 100 us.
+local function two_kernels()
+    local r = made.trace()
+    r:region("train", 0, 150)
+    for i = 0, 1 do
+        r:op("aten::mm", 130 * i, 10)
+        r:kernel("gemm", 130 * i + 10, 100, r:call("cudaLaunchKernel", 130 * i + 2, 4))
+    end
+    r:op("aten::item", 20, 95)
+    r:copy("Memcpy DtoH (Device -> Pageable)", 110, 2, r:call("cudaMemcpyAsync", 22, 3), 4)
+    r:call("cudaStreamSynchronize", 30, 84)
+    return load(r)
+end
+local p = two_kernels()
+local wall = { {}, 240, { without = "aten::item" }, 212, { without = "item" }, 212,
+    { scale = { ["aten::mm"] = 0.5 } }, 140, { host = 0.5 }, 230 }
+for i = 1, #wall, 2 do
+    t.is(p:whatif(wall[i]).wall_ns, wall[i + 1] * 1000, "what-if: " .. p:whatif(wall[i]).predicted)
+end
+t.is(p:whatif({}):rows(), p:rows(), "a replay in which nothing is other has the same rows")
+local s = p:savings()
+t.is({ #s, s[1].what, s[1].why, s[1].count, s[1].waited, s[1].saves }, { 1, "aten::item", "item", 1,
+    84000, 28000 }, "what its wait costs")
+t.ok(s[1].advice:find "loss.detach%(%)", "what to write instead in PyTorch")
+t.ok(tostring(s):find "^what waits +times +waited +saves\naten::item +1 +84.000us +28.000us\n",
+    "as text", tostring(s))
+local path = {}
+for _, part in ipairs(p:critical_path()) do path[part.kind .. (part.name or "")] = part.ns end
+-- 2 + 8 us until the first kernel began, 100, 2 + 2 for the copy and the wait, 18 + 8, 100
+t.is({ path["deviceaten::mm"], path.script, path["hostaten::mm"] }, { 200000, 15000, 4000 },
+    "its critical path", tostring(p:critical_path()))
+t.is(p:idle().kernels, 200000, "its idle time")
+t.error(function() p:whatif { without = "aten::nonzero" } end,
+    "there is no wait of 'aten::nonzero' on the record", "what did not wait")
+t.error(function() p:whatif { scale = { ["aten::item"] = 0.5 } } end,
+    "no op 'aten::item' is on the record", "an op that no device ran")
+t.error(function() p:on "h200" end, "no op's cost is on the record", "nor on a card")
 
 -- ---- waits and their reasons ----
 local function why(op, call, prepare)
@@ -258,6 +293,8 @@ local function moved(rank, by, base)
     return r
 end
 p = ranks(moved(1, 5000), moved(0, 0))
+t.error(function() p:savings() end, "a replay takes one rank's trace, and this profile is of 2",
+    "no replay of several ranks")
 local by = rows(p, "rank")
 t.is({ by["rank 0"].count, by["rank 1"].count, by["rank 0"].self_device_time_total,
     by["rank 1"].self_device_time_total }, { 3, 3, 120000, 110000 }, "a row for each rank")

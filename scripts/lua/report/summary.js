@@ -71,13 +71,13 @@ function foreignAdvice() {
 
 // Three pieces of advice at most, those that save the most.
 function advice() {
-    if (data.waits) return foreignAdvice();
+    if (data.waits && data.no_savings) return foreignAdvice();
     const head = make("h3", {}, "What to change"), savings = list(data.savings).filter(s => s.saves > 0).slice(0, 3);
     if (data.no_savings) return [head, make("p", {}, "No prediction: " + clean(data.no_savings))];
     if (!savings.length) return [head, make("p", {}, list(data.savings).length ? "The waits on the record cost nothing: leaving them out saves no time." : "No wait that a script can avoid is on the record.")];
     const items = savings.map(s => {
-        const where = s.file ? `${clean(s.file)}:${s.line}` : "?";
-        return make("li", {}, make("b", { class: "name" }, where), ` waits ${count(s.count)} times (${clean(s.what)}), ${time(s.waited)}: without that it `, make("span", { class: "saves" }, `saves ${time(s.saves)}`), `, ${percent(s.saves, data.wall)}.`,
+        const where = s.file ? `${clean(s.file)}:${s.line}` : clean(s.what);
+        return make("li", {}, make("b", { class: "name" }, where), ` waits ${count(s.count)} times${s.file ? ` (${clean(s.what)})` : ""}, ${time(s.waited)}: without that it `, make("span", { class: "saves" }, `saves ${time(s.saves)}`), `, ${percent(s.saves, data.wall)}.`,
             sourceOf(where) ? make("code", {}, sourceOf(where)) : null, s.advice ? make("div", {}, "Instead: " + clean(s.advice)) : null);
     });
     const all = data.saves_all ? make("p", { class: "small" }, `Without all of the waits: ${time(data.wall - data.saves_all)} instead of ${time(data.wall)}. Savings are predicted by a replay of the record, not measured.`) : null;

@@ -1,11 +1,10 @@
 /* Computes a replay's times in one pass: whatever a command or a wait depends on was queued before
  * it, so it comes earlier in the host's order. */
-#include "profile/replay/replay.h"
+#include "profile/replay/on_card.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/sync.h"
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -36,6 +35,16 @@ static uint64_t scaled(uint64_t ns, double by) {
     return by == 1 ? ns : (uint64_t)((double)ns * by + 0.5);
 }
 
+gp_copy_kind gp_rec_direction(const gp_rec *r) {
+    static const char *const to_host[] = {"D2H", "DtoH", "DeviceToHost"};
+    static const char *const to_device[] = {"H2D", "HtoD", "HostToDevice"};
+    for (int i = 0; i < 3 && r->kind == GP_REC_MOVED; i++) {
+        if (strstr(r->name, to_host[i])) return GP_COPY_D2H;
+        if (strstr(r->name, to_device[i])) return GP_COPY_H2D;
+    }
+    return GP_COPY_D2D;
+}
+
 /* ---- the pass ---- */
 
 typedef struct pass {
@@ -47,7 +56,7 @@ typedef struct pass {
     uint64_t *ready;     /* by stream: when its kernels so far have ended, */
     uint64_t *copied[3]; /* and by gp_copy_kind its copies, where they run beside kernels */
     uint64_t ended;      /* all commands so far */
-    bool *pageable;      /* by command */
+    gp_on_card *card;    /* which runs them instead; NULL */
 } pass;
 
 static bool add_point(gp_replayed *r, uint64_t from, uint64_t to) {
@@ -79,63 +88,17 @@ static uint64_t later(uint64_t from, int64_t ns) {
     return ns < 0 && (uint64_t)-ns > from ? 0 : from + (uint64_t)ns;
 }
 
-/* By its name, as gpush, CUDA's and ROCm's tools write it. */
-static gp_copy_kind copy_kind(const gp_rec *r) {
-    static const char *const to_host[] = {"D2H", "DtoH", "DeviceToHost"};
-    static const char *const to_device[] = {"H2D", "HtoD", "HostToDevice"};
-    for (int i = 0; i < 3 && r->kind == GP_REC_MOVED; i++) {
-        if (strstr(r->name, to_host[i])) return GP_COPY_D2H;
-        if (strstr(r->name, to_device[i])) return GP_COPY_H2D;
-    }
-    return GP_COPY_D2D;
-}
-
-/* ---- on a card ---- */
-
-static int64_t figure(const pass *p, gp_figure i) {
-    return (int64_t)(p->w->card->figure[i] * 1e9 + 0.5);
-}
-
-/* What a command takes on the card. The first kernel of an op stands for all of them. */
-static uint64_t modelled(const pass *p, int i) {
-    const gp_command *c = &p->t->command[i];
-    if (c->rec->kind == GP_REC_MOVED)
-        return (uint64_t)figure(p, GP_FIGURE_kernel) +
-               gp_card_copy(p->w->card, (double)c->rec->bytes, !p->pageable[i]);
-    if (i > 0 && c->host && p->t->command[i - 1].host == c->host) return 0;
-    const gp_cost *cost = c->host && c->host->kind == GP_REC_OP ? c->host->cost : NULL;
-    if (!cost) return c->rec->t1 - c->rec->t0;
-    gp_card_time time = gp_card_kernel(p->w->card, cost);
-    return time.fixed + time.work;
-}
-
-/* Copies that a read of the host waits for are of memory that is not pinned. */
-static void note_pageable(pass *p) {
-    for (int i = 0; i < p->t->nsteps; i++) {
-        const gp_step_at *s = &p->t->step[i];
-        if (s->kind == GP_STEP_WAIT && s->command >= 0)
-            p->pageable[s->command] = gp_sync_watched((gp_why)s->rec->why);
-    }
-}
-
 static uint64_t duration(const pass *p, int i) {
     const gp_rec *r = p->t->command[i].rec;
-    return scaled(p->w->card ? modelled(p, i) : r->t1 - r->t0, factor(p->w, r));
-}
-
-/* From what gate `gate` waits for to the start of c. */
-static int64_t lag(const pass *p, const gp_command *c, gp_gate gate) {
-    if (!p->w->card) return c->lag[gate];
-    bool runs = !c->host || c->host->kind != GP_REC_OP || !c->host->cost || c->host->cost->passes;
-    return gate == GP_GATE_LAUNCH && runs ? figure(p, GP_FIGURE_launch) : 0;
+    return scaled(r->t1 - r->t0, factor(p->w, r));
 }
 
 /* When command i may begin after what its gates say. */
 static uint64_t begin(const pass *p, int i, uint64_t stream) {
     const gp_command *c = &p->t->command[i];
-    uint64_t from = most(p->t->p->t0, later(p->r->launch[i], lag(p, c, GP_GATE_LAUNCH)));
-    if (stream) from = most(from, later(stream, lag(p, c, GP_GATE_STREAM)));
-    if (c->after >= 0) from = most(from, later(p->r->end[c->after], lag(p, c, GP_GATE_ORDER)));
+    uint64_t from = most(p->t->p->t0, later(p->r->launch[i], c->lag[GP_GATE_LAUNCH]));
+    if (stream) from = most(from, later(stream, c->lag[GP_GATE_STREAM]));
+    if (c->after >= 0) from = most(from, later(p->r->end[c->after], c->lag[GP_GATE_ORDER]));
     return from;
 }
 
@@ -156,10 +119,14 @@ static void run_in_order(pass *p, int i, uint64_t ns) {
 }
 
 static void launch(pass *p, int i) {
-    const gp_command *c = &p->t->command[i];
+    const gp_rec *rec = p->t->command[i].rec;
     uint64_t ns = duration(p, i);
-    gp_copy_kind kind = copy_kind(c->rec);
+    gp_copy_kind kind = gp_rec_direction(rec);
     p->r->launch[i] = p->now;
+    if (p->card) {
+        p->now = gp_on_card_launch(p->card, i, p->now, factor(p->w, rec));
+        return;
+    }
     if (p->w->overlap && kind != GP_COPY_D2D) run_beside(p, i, kind, ns);
     else run_in_order(p, i, ns);
     p->ended = most(p->ended, p->r->end[i]);
@@ -168,9 +135,8 @@ static void launch(pass *p, int i) {
 static bool wait(pass *p, const gp_step_at *s) {
     if (!add_point(p->r, s->t, p->now)) return false;
     p->at = s->t1;
-    if (!gp_whatif_drops(p->w, s->rec) && p->w->card && s->command >= 0) {
-        uint64_t end = p->r->end[s->command];
-        if (end > p->now) p->now = later(end, figure(p, GP_FIGURE_wait));
+    if (!gp_whatif_drops(p->w, s->rec) && p->card && s->command >= 0) {
+        p->now = gp_on_card_wait(p->card, s->command, p->now);
     } else if (!gp_whatif_drops(p->w, s->rec)) {
         uint64_t after = s->command < 0 ? 0 : later(p->r->end[s->command], s->after);
         p->now = most(later(p->now, s->own), after);
@@ -180,8 +146,8 @@ static bool wait(pass *p, const gp_step_at *s) {
 
 /* From the end of all work to that of the profile's wait for it. */
 static uint64_t drain(const pass *p) {
-    if (!p->w->card) return (uint64_t)p->t->drain;
-    return p->ended > p->now ? (uint64_t)figure(p, GP_FIGURE_wait) : 0;
+    if (!p->card) return (uint64_t)p->t->drain;
+    return p->ended > p->now ? gp_on_card_latency(p->card) : 0;
 }
 
 static bool run_steps(pass *p) {
@@ -196,6 +162,7 @@ static bool run_steps(pass *p) {
     }
     if (!advance(p, t->p->done) || !add_point(p->r, t->p->done, p->now)) return false;
     p->r->done = p->now;
+    if (p->card) p->ended = gp_on_card_finish(p->card);
     p->r->t1 =
         p->ended > p->now || t->p->t1 > t->p->done ? most(p->now, p->ended) + drain(p) : p->now;
     return true;
@@ -209,12 +176,12 @@ bool gp_replay_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r) {
                        .end = malloc(n * sizeof *r->end)};
     size_t streams = (size_t)t->nstreams + 1;
     p.ready = calloc(4 * streams, sizeof *p.ready);
-    p.pageable = calloc(n, sizeof *p.pageable);
-    if (p.pageable) note_pageable(&p);
+    bool ok = r->launch && r->start && r->end && p.ready;
+    if (ok && w->card) ok = (p.card = gp_on_card_new(t, w, r)) != NULL;
     for (int kind = 0; p.ready && kind < 3; kind++)
         p.copied[kind] = p.ready + (size_t)(kind + 1) * streams;
-    bool ok = r->launch && r->start && r->end && p.ready && p.pageable && run_steps(&p);
-    free(p.pageable);
+    ok = ok && run_steps(&p);
+    gp_on_card_free(p.card);
     free(p.ready);
     return ok || gp_fail("profile: out of memory");
 }

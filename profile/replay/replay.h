@@ -45,6 +45,9 @@ bool gp_whatif_drops(const gp_whatif *w, const gp_rec *r);
  * waited. */
 bool gp_whatif_line_is(const gp_whatif_line *line, const gp_rec *r);
 
+/* Where a copy goes, by its name as gpush, CUDA's and ROCm's tools write it; D2D for kernels. */
+gp_copy_kind gp_rec_direction(const gp_rec *r);
+
 /* Replays t. False with a message when out of memory; gp_replayed_free frees *r in either case. */
 bool gp_replay_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r);
 void gp_replayed_free(gp_replayed *r);

@@ -23,6 +23,14 @@ static uint64_t host_ns; /* an op's, of gp_model_set_host */
 /* Held while the clock stands still; taken before a failure's locks, after an allocator's. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+static void report(void *unused, const gp_activity *ran) {
+    void (*hook)(const gp_activity *) = GP_HOOK(device);
+    (void)unused;
+    if (hook) hook(ran);
+}
+
+static gp_schedule schedule = {.done = report};
+
 typedef struct model_stream {
     gp_lane *lane;
     gp_stream *player; /* its worker computes: the host's thread keeps its own cache */
@@ -86,7 +94,7 @@ static void catch_up(void) {
     bool done;
     do {
         enter();
-        done = gp_schedule_run(gp_now_ns(), NULL, 0, &released);
+        done = gp_schedule_run(&schedule, gp_now_ns(), NULL, 0, &released);
         leave(&released);
     } while (!done);
 }
@@ -106,8 +114,8 @@ static void wait_ticket(gp_stream *s, uint64_t ticket) {
     bool done;
     do {
         enter();
-        done = gp_schedule_run(UINT64_MAX, s, ticket, &released);
-        if (done) gp_clock_jump(gp_schedule_now() + ns(GP_FIGURE_wait));
+        done = gp_schedule_run(&schedule, UINT64_MAX, s, ticket, &released);
+        if (done) gp_clock_jump(schedule.now + ns(GP_FIGURE_wait));
         leave(&released);
     } while (!done);
 }
@@ -117,7 +125,7 @@ static void wait_ticket(gp_stream *s, uint64_t ticket) {
 bool gp_model_open(gp_stream *s, uintptr_t host_bits) {
     model_stream *m = calloc(1, sizeof *m);
     gp_lock(&lock);
-    if (m && !(m->lane = gp_lane_open(s))) free(m), m = NULL;
+    if (m && !(m->lane = gp_lane_open(&schedule, s))) free(m), m = NULL;
     gp_unlock(&lock);
     if (!m) return gp_fail("out of memory");
     s->impl = m;
@@ -129,7 +137,7 @@ void gp_model_close(gp_stream *s) {
     model_stream *m = s->impl;
     if (!m) return;
     gp_lock(&lock);
-    gp_lane_close(m->lane);
+    gp_lane_close(&schedule, m->lane);
     gp_unlock(&lock);
     if (m->player) gp_queue_close(m->player);
     free(m->player);

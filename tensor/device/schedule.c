@@ -1,11 +1,10 @@
-/* The discrete-event engine of modelled cards. */
+/* The discrete-event engine of modelled cards and of replays on them. */
 #include "tensor/device/schedule.h"
 
 #include <stdlib.h>
 
 #include "tensor/device/queue.h"
 
-enum { LANES = GP_MAX_DEVICES * GP_MAX_STREAMS, NEVER_RUN = 0 };
 #define NEVER UINT64_MAX
 
 /* What a lane's first item is at. */
@@ -16,29 +15,35 @@ struct gp_lane {
     phase at;
     uint64_t begun, until; /* FIXED: its end */
     uint64_t left;         /* WORKING: ns of the whole card, or of the copy engine */
+    uint64_t each;         /* what passes of that, while time does */
     uint64_t free_at;      /* the end of the item before */
     gp_lane_item item[GP_LANE_ROOM];
 };
 
-static gp_lane *lanes[LANES]; /* open ones, in the order in which they were opened */
-static int nlanes;
-static uint64_t now;
-
-uint64_t gp_schedule_now(void) { return now; }
-
-gp_lane *gp_lane_open(gp_stream *s) {
-    gp_lane *lane = nlanes < LANES ? calloc(1, sizeof *lane) : NULL;
+gp_lane *gp_lane_open(gp_schedule *all, gp_stream *s) {
+    if (all->nlanes == all->room) {
+        int room = all->room ? 2 * all->room : 16;
+        gp_lane **more = realloc(all->lane, (size_t)room * sizeof *more);
+        if (!more) return NULL;
+        all->lane = more;
+        all->room = room;
+    }
+    gp_lane *lane = calloc(1, sizeof *lane);
     if (!lane) return NULL;
     lane->s = s;
-    lanes[nlanes++] = lane;
+    all->lane[all->nlanes++] = lane;
     return lane;
 }
 
-void gp_lane_close(gp_lane *lane) {
+void gp_lane_close(gp_schedule *all, gp_lane *lane) {
     int i = 0;
-    while (i < nlanes && lanes[i] != lane) i++;
-    for (nlanes--; i < nlanes; i++) lanes[i] = lanes[i + 1];
+    while (i < all->nlanes && all->lane[i] != lane) i++;
+    for (all->nlanes--; i < all->nlanes; i++) all->lane[i] = all->lane[i + 1];
     free(lane);
+    if (all->nlanes) return;
+    free(all->lane);
+    all->lane = NULL;
+    all->room = 0;
 }
 
 static uint64_t done(const gp_stream *s) {
@@ -69,82 +74,86 @@ static bool shares(const gp_lane *a, const gp_lane_item *x, const gp_lane *b,
 }
 
 /* The lanes that work beside this one on the same, itself included. */
-static uint64_t sharers(gp_lane *lane, const gp_lane_item *item) {
+static uint64_t sharers(const gp_schedule *all, gp_lane *lane, const gp_lane_item *item) {
     uint64_t n = 0;
-    for (int i = 0; i < nlanes; i++)
-        n += lanes[i]->at == WORKING && shares(lane, item, lanes[i], head(lanes[i]));
+    for (int i = 0; i < all->nlanes; i++)
+        n += all->lane[i]->at == WORKING && shares(lane, item, all->lane[i], head(all->lane[i]));
     return n;
 }
 
 /* Whether the copy engine is at another lane's copy. */
-static bool engine_busy(gp_lane *lane, const gp_lane_item *item) {
-    return item->kind == GP_LANE_COPY && sharers(lane, item) > 0;
+static bool engine_busy(const gp_schedule *all, gp_lane *lane, const gp_lane_item *item) {
+    return item->kind == GP_LANE_COPY && sharers(all, lane, item) > 0;
 }
 
 /* When the lane's first item goes on to its next phase, if no other does before. */
-static uint64_t next_change(gp_lane *lane) {
+static uint64_t next_change(const gp_schedule *all, gp_lane *lane) {
     const gp_lane_item *item = head(lane);
     if (!item) return NEVER;
-    if (lane->at == WORKING) return now + lane->left * sharers(lane, item);
-    if (lane->at == FIXED) return engine_busy(lane, item) ? NEVER : later(now, lane->until);
+    if (lane->at == WORKING) return all->now + lane->left * sharers(all, lane, item);
+    if (lane->at == FIXED)
+        return engine_busy(all, lane, item) ? NEVER : later(all->now, lane->until);
     if (item->kind == GP_LANE_WAIT && done(item->on) < item->ticket) return NEVER;
-    return later(now, later(lane->free_at, item->ready));
+    return later(all->now, later(lane->free_at, item->ready));
 }
 
 /* Lets time pass until t, before which nothing changes. */
-static void pass(uint64_t t) {
-    uint64_t each[LANES];
-    for (int i = 0; i < nlanes; i++)
-        each[i] = lanes[i]->at == WORKING ? (t - now) / sharers(lanes[i], head(lanes[i])) : 0;
-    for (int i = 0; i < nlanes; i++)
-        lanes[i]->left -= each[i] < lanes[i]->left ? each[i] : lanes[i]->left;
-    now = t;
+static void pass(gp_schedule *all, uint64_t t) {
+    for (int i = 0; i < all->nlanes; i++) {
+        gp_lane *lane = all->lane[i];
+        lane->each = lane->at == WORKING ? (t - all->now) / sharers(all, lane, head(lane)) : 0;
+    }
+    for (int i = 0; i < all->nlanes; i++) {
+        gp_lane *lane = all->lane[i];
+        lane->left -= lane->each < lane->left ? lane->each : lane->left;
+    }
+    all->now = t;
 }
 
 /* The first item is done, now. */
-static void finish(gp_lane *lane, gp_lane_item *item, gp_released *released) {
-    void (*hook)(const gp_activity *) = GP_HOOK(device);
+static void finish(gp_schedule *all, gp_lane *lane, gp_lane_item *item, gp_released *released) {
     lane->at = QUEUED;
-    lane->free_at = now;
+    lane->free_at = all->now;
     item->ran.t0 = lane->begun;
-    item->ran.t1 = now;
-    if (item->kind == GP_LANE_RECORD) gp_queue_stamp(item->stamp, now);
+    item->ran.t1 = all->now;
+    if (item->kind == GP_LANE_RECORD) gp_queue_stamp(item->stamp, all->now);
     if (item->kind == GP_LANE_COPY && item->pinned) released->storage[released->n++] = item->pinned;
-    if (hook && (item->kind == GP_LANE_KERNEL || item->kind == GP_LANE_COPY)) hook(&item->ran);
+    if (item->kind == GP_LANE_KERNEL || item->kind == GP_LANE_COPY) all->done(all->ctx, &item->ran);
     atomic_fetch_add_explicit(&lane->s->completed, 1, memory_order_release);
 }
 
 /* The first item goes on to its next phase, now. */
-static void change(gp_lane *lane, gp_released *released) {
+static void change(gp_schedule *all, gp_lane *lane, gp_released *released) {
     gp_lane_item *item = head(lane);
     bool timed = item->kind == GP_LANE_KERNEL || item->kind == GP_LANE_COPY;
     if (lane->at == QUEUED && timed) {
         lane->at = FIXED;
-        lane->begun = now;
-        lane->until = now + item->fixed;
+        lane->begun = all->now;
+        lane->until = all->now + item->fixed;
     } else if (lane->at == FIXED && item->work) {
         lane->at = WORKING;
         lane->left = item->work;
     } else {
-        finish(lane, item, released);
+        finish(all, lane, item, released);
     }
 }
 
-bool gp_schedule_run(uint64_t t, gp_stream *on, uint64_t ticket, gp_released *released) {
+bool gp_schedule_run(gp_schedule *all, uint64_t t, gp_stream *on, uint64_t ticket,
+                     gp_released *released) {
     for (;;) {
         if (on && done(on) >= ticket) return true;
         if (released->n == sizeof released->storage / sizeof *released->storage) return false;
         gp_lane *first = NULL;
         uint64_t when = NEVER;
-        for (int i = 0; i < nlanes; i++) {
-            uint64_t change_at = next_change(lanes[i]);
-            if (change_at < when) first = lanes[i], when = change_at;
+        for (int i = 0; i < all->nlanes; i++) {
+            uint64_t change_at = next_change(all, all->lane[i]);
+            if (change_at < when) first = all->lane[i], when = change_at;
         }
         if (!first || when > t) {
-            if (!on && t > now && t != NEVER) pass(t);
+            if (!on && t > all->now && t != NEVER) pass(all, t);
             return true;
         }
-        pass(when);
-        change(first, released);
+        pass(all, when);
+        change(all, first, released);
     }
 }

@@ -1,7 +1,8 @@
-/* When a card would have run what its streams hold: a discrete-event engine. Kernels' work shares
- * the card equally between the streams that have some, copies of one direction follow one another,
- * and everything else overlaps. Times are ns on the host's clock (clock.h). The caller holds one
- * lock for all calls. */
+/* When a card would have run what its streams hold: a discrete-event engine, for the modelled card
+ * and for replays of records. Kernels' work shares the card equally between the streams that have
+ * some, copies of one direction follow one another, and everything else overlaps. Times are ns on
+ * the host's clock (clock.h) or a record's. The caller holds one lock for all calls of a
+ * schedule. */
 #ifndef GP_SCHEDULE_H
 #define GP_SCHEDULE_H
 
@@ -29,11 +30,21 @@ typedef struct gp_lane_item {
     gp_activity ran;    /* KERNEL, COPY: reported when it is done */
 } gp_lane_item;
 
+/* The streams of a card, or of several; zeroes, with `done`. */
+typedef struct gp_schedule {
+    struct gp_lane **lane; /* open ones, in the order in which they were opened */
+    int nlanes, room;
+    uint64_t now;                                    /* up to which everything has run */
+    void (*done)(void *ctx, const gp_activity *ran); /* a kernel or a copy has run; not NULL */
+    void *ctx;
+} gp_schedule;
+
 /* A stream's items; s->issued and s->completed count them. */
 typedef struct gp_lane gp_lane;
 /* NULL when out of memory. A lane is closed when nothing is queued. */
-gp_lane *gp_lane_open(gp_stream *s);
-void gp_lane_close(gp_lane *lane);
+gp_lane *gp_lane_open(gp_schedule *all, gp_stream *s);
+/* The last one to close gives the schedule's memory back, too. */
+void gp_lane_close(gp_schedule *all, gp_lane *lane);
 /* Adds *item; there is room for it. */
 void gp_lane_add(gp_lane *lane, const gp_lane_item *item);
 
@@ -44,8 +55,7 @@ typedef struct gp_released {
 } gp_released;
 /* Runs all streams up to time t; or, with `on`, until it has completed `ticket` items, where t is
  * the limit. Stops early where `released` takes no more, and then returns false: call it again. */
-bool gp_schedule_run(uint64_t t, gp_stream *on, uint64_t ticket, gp_released *released);
-/* The time up to which everything has run. */
-uint64_t gp_schedule_now(void);
+bool gp_schedule_run(gp_schedule *all, uint64_t t, gp_stream *on, uint64_t ticket,
+                     gp_released *released);
 
 #endif

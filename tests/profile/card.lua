@@ -157,6 +157,7 @@ t.ok(not ok and why:find "sim.card: a profile is running", "no change while a pr
 
 -- ---- predictions ----
 -- A record of one card, on another, is what that one would have recorded.
+local function profile_of(fn) return (g.profile.run({ flops = true }, fn)) end
 local w = g.randn(64, 64, { device = "sim" })
 local function step()
     local y = g.randn(256, 64, { device = "sim" })
@@ -177,12 +178,44 @@ for a, prof in pairs(profs) do
         t.is(prof:on(b).wall_ns, wall, ("a record of %s on %s"):format(a, b))
     end
 end
-local on = profs.h200:whatif { device = "t4", without = "item" }
-t.is(on.predicted, "without item, on a modelled T4", "with other changes")
-t.is(on.modelled, "modelled T4", "labelled")
-t.ok(on:table { width = 300 }:find "Predicted by a replay, not measured: .*modelled T4",
+local other_card = profs.h200:whatif { device = "t4", without = "item" }
+t.is(other_card.predicted, "without item, on a modelled T4", "with other changes")
+t.is(other_card.modelled, "modelled T4", "labelled")
+t.ok(other_card:table { width = 300 }:find "Predicted by a replay, not measured: .*modelled T4",
     "in its table, too")
 sim.card, sim.host = round, 8e-6
+
+-- Streams that overlap share the card's work, and copies of one direction its bus; a full queue
+-- stops the host. Each is on the card it ran on what it was, to the ns, and twice as fast a memory
+-- halves what is shared.
+local fast = { like = "h200", name = "R2" }
+for name, v in pairs(round) do fast[name] = v end
+fast.name, fast.bandwidth = "R2", 2e9
+local function both(name, fn)
+    sim.card = round
+    local on_round = profile_of(fn)
+    sim.card = fast
+    local on_fast = profile_of(fn)
+    sim.card = round
+    t.is({ on_round:on({ card = round }).wall_ns, on_round:on({ card = fast }).wall_ns,
+        on_fast:on({ card = round }).wall_ns },
+        { on_round.wall_ns, on_fast.wall_ns, on_round.wall_ns }, name)
+    return on_round
+end
+local shared = both("two streams share the card's memory", function() on(s1, 10) on(s2, 10) end)
+local crawling = { like = "h200", bandwidth = 1e7, launch = 0, kernel = 0, wait = 0 }
+t.is(shared:whatif({ device = crawling }).wall_ns, 16000000 + 8000, "20 kernels of 0.8 ms of one memory take 16 ms together")
+both("streams of kernels, copies and reads", function()
+    on(s1, 3)
+    local d, e -- kept while the copies run
+    s2:use(function() d = pinned:to("sim", { non_blocking = true }) end)
+    s1:use(function() e = pinned:to("sim", { non_blocking = true }) end)
+    on(s2, 5)
+    local _ = (x + 1):sum():item()
+    on(s1, 2)
+    return d, e
+end)
+both("a full queue", function() on(s1, 3000) end)
 
 -- ---- settings ----
 local function fails(fn, part)

@@ -1,0 +1,187 @@
+/* Runs a replay's commands on a card. */
+#include "profile/replay/on_card.h"
+
+#include <stdlib.h>
+
+#include "profile/sync.h"
+#include "tensor/device/schedule.h"
+
+/* A stream's lanes: in order, and for copies that run beside it. */
+enum { IN_ORDER, TO_HOST, TO_DEVICE, SIDES };
+
+typedef struct side {
+    gp_stream stream; /* counts what is queued and done */
+    gp_lane *lane;
+} side;
+
+struct gp_on_card {
+    const gp_timeline *t;
+    const gp_whatif *w;
+    gp_replayed *r;
+    gp_schedule schedule;
+    side *side; /* SIDES for each stream */
+    int nsides;
+    struct place {
+        side *on;
+        uint64_t ticket; /* its number there, from 1 */
+        bool pageable;
+    } *place; /* by command */
+};
+
+static uint64_t figure(const gp_on_card *c, gp_figure i) {
+    return (uint64_t)(c->w->card->figure[i] * 1e9 + 0.5);
+}
+
+uint64_t gp_on_card_latency(const gp_on_card *c) { return figure(c, GP_FIGURE_wait); }
+
+static void done(void *ctx, const gp_activity *ran) {
+    gp_on_card *c = ctx;
+    c->r->start[ran->id] = ran->t0;
+    c->r->end[ran->id] = ran->t1;
+}
+
+/* Copies that a read of the host waits for are of memory that is not pinned. */
+static void note_pageable(gp_on_card *c) {
+    for (int i = 0; i < c->t->nsteps; i++) {
+        const gp_step_at *s = &c->t->step[i];
+        if (s->kind == GP_STEP_WAIT && s->command >= 0)
+            c->place[s->command].pageable = gp_sync_watched((gp_why)s->rec->why);
+    }
+}
+
+static bool open_sides(gp_on_card *c) {
+    for (; c->nsides < c->t->nstreams * SIDES; c->nsides++) {
+        side *s = &c->side[c->nsides];
+        if (c->nsides % SIDES != IN_ORDER && !c->w->overlap) continue;
+        s->stream.dev = c->t->stream[c->nsides / SIDES]->dev;
+        if (!(s->lane = gp_lane_open(&c->schedule, &s->stream))) return false;
+    }
+    return true;
+}
+
+gp_on_card *gp_on_card_new(const gp_timeline *t, const gp_whatif *w, gp_replayed *r) {
+    gp_on_card *c = calloc(1, sizeof *c);
+    if (!c) return NULL;
+    *c = (gp_on_card){.t = t, .w = w, .r = r, .schedule = {.done = done, .ctx = c}};
+    c->schedule.now = t->p->t0;
+    c->side = calloc((size_t)t->nstreams * SIDES + 1, sizeof *c->side);
+    c->place = calloc((size_t)t->ncommands + 1, sizeof *c->place);
+    if (!c->side || !c->place || !open_sides(c)) return gp_on_card_free(c), NULL;
+    note_pageable(c);
+    return c;
+}
+
+void gp_on_card_free(gp_on_card *c) {
+    if (!c) return;
+    for (int i = 0; i < c->nsides; i++)
+        if (c->side[i].lane) gp_lane_close(&c->schedule, c->side[i].lane);
+    free(c->side);
+    free(c->place);
+    free(c);
+}
+
+/* ---- what a command takes ---- */
+
+static const gp_cost *cost_of(const gp_command *c) {
+    return c->host && c->host->kind == GP_REC_OP ? c->host->cost : NULL;
+}
+
+/* The first kernel of an op stands for all of them. What has no cost takes as long as it did. */
+static gp_card_time modelled(const gp_on_card *c, int i) {
+    const gp_command *command = &c->t->command[i];
+    const gp_cost *cost = cost_of(command);
+    if (command->rec->kind == GP_REC_MOVED)
+        return (gp_card_time){
+            .fixed = figure(c, GP_FIGURE_kernel),
+            .work =
+                gp_card_copy(c->w->card, (double)command->rec->bytes, !c->place[i].pageable)};
+    if (i > 0 && command->host && c->t->command[i - 1].host == command->host)
+        return (gp_card_time){0, 0};
+    if (cost) return gp_card_kernel(c->w->card, cost);
+    return (gp_card_time){.fixed = command->rec->t1 - command->rec->t0};
+}
+
+static uint64_t scaled(uint64_t ns, double by) { return (uint64_t)((double)ns * by + 0.5); }
+
+static gp_lane_item item_of(const gp_on_card *c, int i, uint64_t now, double by) {
+    const gp_command *command = &c->t->command[i];
+    const gp_cost *cost = cost_of(command);
+    gp_card_time time = modelled(c, i);
+    if (by != 1) time = (gp_card_time){scaled(time.fixed, by), scaled(time.work, by)};
+    return (gp_lane_item){
+        .kind = command->rec->kind == GP_REC_MOVED ? GP_LANE_COPY : GP_LANE_KERNEL,
+        .direction = gp_rec_direction(command->rec),
+        .ready = now + (!cost || cost->passes ? figure(c, GP_FIGURE_launch) : 0),
+        .fixed = time.fixed,
+        .work = time.work,
+        .ran = {.id = (uint64_t)i}};
+}
+
+/* ---- the streams ---- */
+
+static uint64_t issued(const side *s) {
+    return atomic_load_explicit(&s->stream.issued, memory_order_relaxed);
+}
+
+static uint64_t run(gp_on_card *c, uint64_t until, side *on, uint64_t ticket) {
+    gp_released none = {.n = 0};
+    gp_schedule_run(&c->schedule, until, on ? &on->stream : NULL, ticket, &none);
+    return c->schedule.now;
+}
+
+/* Adds an item at the host's time `now`; returns that, or when there was room. */
+static uint64_t add(gp_on_card *c, side *s, gp_lane_item item, uint64_t now) {
+    if (gp_stream_queued(&s->stream) >= GP_LANE_ROOM - 1) {
+        uint64_t room = run(c, UINT64_MAX, s, issued(s) - GP_LANE_ROOM / 2);
+        if (room > now) item.ready += room - now, now = room;
+    }
+    gp_lane_add(s->lane, &item);
+    return now;
+}
+
+static uint64_t follow(gp_on_card *c, side *s, side *first, uint64_t ticket, uint64_t now) {
+    if (s == first || !ticket) return now;
+    return add(c, s,
+               (gp_lane_item){
+                   .kind = GP_LANE_WAIT, .ready = now, .on = &first->stream, .ticket = ticket},
+               now);
+}
+
+/* Copies beside kernels: one to the host follows the kernels before it and holds up none, one to
+ * the device follows only such copies and holds up the kernels that follow. */
+uint64_t gp_on_card_launch(gp_on_card *c, int i, uint64_t now, double by) {
+    const gp_command *command = &c->t->command[i];
+    side *all = &c->side[command->stream * SIDES];
+    gp_copy_kind kind = gp_rec_direction(command->rec);
+    int which = !c->w->overlap || kind == GP_COPY_D2D ? IN_ORDER
+                : kind == GP_COPY_D2H                 ? TO_HOST
+                                                      : TO_DEVICE;
+    side *s = &all[which];
+    run(c, now, NULL, 0);
+    if (command->after >= 0) {
+        const struct place *first = &c->place[command->after];
+        now = follow(c, s, first->on, first->ticket, now);
+    }
+    if (which == TO_HOST) now = follow(c, s, &all[IN_ORDER], issued(&all[IN_ORDER]), now);
+    now = add(c, s, item_of(c, i, now, by), now);
+    c->place[i].on = s;
+    c->place[i].ticket = issued(s);
+    if (which == TO_DEVICE) now = follow(c, &all[IN_ORDER], s, issued(s), now);
+    return now;
+}
+
+uint64_t gp_on_card_wait(gp_on_card *c, int i, uint64_t now) {
+    const struct place *place = &c->place[i];
+    run(c, now, NULL, 0);
+    if (atomic_load_explicit(&place->on->stream.completed, memory_order_relaxed) >= place->ticket)
+        return now;
+    return run(c, UINT64_MAX, place->on, place->ticket) + gp_on_card_latency(c);
+}
+
+uint64_t gp_on_card_finish(gp_on_card *c) {
+    uint64_t last = 0;
+    run(c, UINT64_MAX, NULL, 0);
+    for (int i = 0; i < c->t->ncommands; i++)
+        if (c->r->end[i] > last) last = c->r->end[i];
+    return last;
+}

@@ -1,0 +1,25 @@
+/* The devices of a replay on a card: the engine of modelled cards (tensor/device/schedule.h) runs
+ * what a record queued, so that streams which overlap share the card's work. */
+#ifndef GP_REPLAY_ON_CARD_H
+#define GP_REPLAY_ON_CARD_H
+
+#include "profile/replay/replay.h"
+
+typedef struct gp_on_card gp_on_card;
+
+/* Its commands' start and end become those of r. NULL when out of memory. t, w and r must outlive
+ * it; w->card is the card. */
+gp_on_card *gp_on_card_new(const gp_timeline *t, const gp_whatif *w, gp_replayed *r);
+void gp_on_card_free(gp_on_card *c); /* NULL is fine */
+
+/* The host queues command i at `now`, which takes `by` times as long as on the card. Returns the
+ * host's time afterwards: later where the stream was full, as a card's queue is. */
+uint64_t gp_on_card_launch(gp_on_card *c, int i, uint64_t now, double by);
+/* The host waits from `now` on until command i is done; returns when it goes on. */
+uint64_t gp_on_card_wait(gp_on_card *c, int i, uint64_t now);
+/* Runs all that is queued; returns when the last command has ended, 0: there was none. */
+uint64_t gp_on_card_finish(gp_on_card *c);
+/* From the end of all work to that of a wait for it, in ns. */
+uint64_t gp_on_card_latency(const gp_on_card *c);
+
+#endif

@@ -193,24 +193,51 @@ static int compare_lags(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+static uint64_t previous_end(const gp_timeline *t, const gp_command *c) {
+    return c->previous < 0 ? 0 : t->command[c->previous].rec->t1;
+}
+
+/* The median lag of the commands that waited for `gate`, which are put in list; 0: there are none.
+ * ahead: of those alone that were queued at least so long before the stream came to them. */
+static int64_t median_lag(const gp_timeline *t, gp_gate gate, int64_t ahead, int64_t *list) {
+    int n = 0;
+    for (int i = 0; i < t->ncommands; i++) {
+        const gp_command *c = &t->command[i];
+        if (c->gate != gate || !c->host) continue;
+        if (ahead && (int64_t)(previous_end(t, c) - c->launch) < ahead) continue;
+        list[n++] = c->lag[gate];
+    }
+    qsort(list, (size_t)n, sizeof *list, compare_lags);
+    return n ? list[n / 2] : 0;
+}
+
+/* A command that was queued shortly before its stream came to it waited for its own launch, where
+ * that takes longer than what then was left: not for the stream, though that ended later. */
+static void find_late_launches(gp_timeline *t, int64_t *list) {
+    int64_t launch = median_lag(t, GP_GATE_LAUNCH, 0, list);
+    if (launch <= 0) return;
+    int64_t stream = median_lag(t, GP_GATE_STREAM, launch, list);
+    for (int i = 0; i < t->ncommands; i++) {
+        gp_command *c = &t->command[i];
+        if (c->gate != GP_GATE_STREAM || !c->host) continue;
+        if ((int64_t)(previous_end(t, c) - c->launch) + stream < launch) c->gate = GP_GATE_LAUNCH;
+    }
+}
+
 /* Commands that would wait for another reason than they did take the median lag of that one, unless
  * their own start shows that they need less: so no replay with less to wait for is slower. */
 static bool limit_lags(gp_timeline *t) {
-    int64_t *lag = malloc(((size_t)t->ncommands + 1) * sizeof *lag);
-    if (!lag) return false;
+    int64_t *list = malloc(((size_t)t->ncommands + 1) * sizeof *list);
+    if (!list) return false;
+    find_late_launches(t, list);
     for (int gate = 0; gate < GP_GATES; gate++) {
-        int n = 0;
-        for (int i = 0; i < t->ncommands; i++)
-            if (t->command[i].gate == (gp_gate)gate && t->command[i].host)
-                lag[n++] = t->command[i].lag[gate];
-        qsort(lag, (size_t)n, sizeof *lag, compare_lags);
-        int64_t median = n ? lag[n / 2] : 0;
+        int64_t median = median_lag(t, (gp_gate)gate, 0, list);
         for (int i = 0; i < t->ncommands; i++) {
             int64_t *own = &t->command[i].lag[gate];
             if (t->command[i].gate != (gp_gate)gate && *own > median) *own = median;
         }
     }
-    free(lag);
+    free(list);
     return true;
 }
 

@@ -204,7 +204,8 @@ local function both(name, fn)
 end
 local shared = both("two streams share the card's memory", function() on(s1, 10) on(s2, 10) end)
 local crawling = { like = "h200", bandwidth = 1e7, launch = 0, kernel = 0, wait = 0 }
-t.is(shared:whatif({ device = crawling }).wall_ns, 16000000 + 8000, "20 kernels of 0.8 ms of one memory take 16 ms together")
+t.is(shared:whatif({ device = crawling }).wall_ns, 16000000 + 8000,
+    "20 kernels of 0.8 ms of one memory take 16 ms together")
 both("streams of kernels, copies and reads", function()
     on(s1, 3)
     local d, e -- kept while the copies run

@@ -175,7 +175,8 @@ local function data_of(prof, blocks)
         others = prof.others, how = or_null(prof.how), predicted = or_null(prof.predicted),
         modelled = or_null(prof.modelled), card = card_of(prof),
         date = os.date "%Y-%m-%d %H:%M", rows = rows, missing = missing, savings = savings,
-        no_savings = or_null(why_none), saves_all = all or null, idle = idle_of(prof), sources = lines_of(record),
+        no_savings = or_null(why_none), saves_all = all or null, idle = idle_of(prof),
+        sources = lines_of(record),
         record = record, waits = record.foreign and prof.sync and waits_of(prof) or null,
         measured = measured and { record = record_of(measured, blocks), wall = measured.wall_ns,
             op = rows_of(measured, "op") } or null }

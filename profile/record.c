@@ -206,6 +206,17 @@ static void memory(gp_device *dev, const gp_storage *block, int64_t bytes) {
     r->t0 = r->t1 = gp_now_ns();
 }
 
+static void order(gp_stream *s, gp_stream *first, uint64_t id, bool done) {
+    gp_track *t = track();
+    if (!t || t->worker) return;
+    gp_prof_add_order(t->prof, &(gp_stream_order){.s = s,
+                                                  .first = first,
+                                                  .after = atomic_load(&s->last_id),
+                                                  .id = id,
+                                                  .t = gp_now_ns(),
+                                                  .done = done});
+}
+
 void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
                     uint64_t queued, gp_srcloc loc) {
     gp_track *t = track();
@@ -304,6 +315,7 @@ static void set_hooks(bool on, bool with_memory) {
     atomic_store(&gp_hook.op_begin, on ? op_begin : NULL);
     atomic_store(&gp_hook.op_end, on ? op_end : NULL);
     atomic_store(&gp_hook.memory, on && with_memory ? memory : NULL);
+    atomic_store(&gp_hook.order, on ? order : NULL);
     atomic_store(&gp_hook.device, on || atomic_load(&busy_counted) ? device : NULL);
 }
 

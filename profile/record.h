@@ -85,6 +85,14 @@ typedef struct gp_track {
     gp_rec *region_now; /* the region of new events, NULL: none */
 } gp_track;
 
+/* What stream s queues after its command `after` runs after what `first` has queued up to its
+ * command `id`, or with `done` only after what that has done by t. Ids as gp_rec's; 0: none. */
+typedef struct gp_stream_order {
+    gp_stream *s, *first;
+    uint64_t after, id, t;
+    bool done;
+} gp_stream_order;
+
 typedef struct gp_prof_opts {
     bool stack, memory, shapes, flops;
     uint64_t limit; /* maximum number of events; 0: 4 Mi (80 bytes each) */
@@ -97,6 +105,8 @@ typedef struct gp_prof {
         t1; /* the profiled code ran from t0 to done; the work that it queued ended by t1 */
     gp_track *host, *workers; /* lists; of the host's only the first is recorded here, and others
                                  are a loaded trace's */
+    gp_stream_order *orders;  /* between streams, by time */
+    int norders, orders_room;
     gp_intern *names;
     _Atomic uint64_t room; /* events that chunks may still be allocated for */
     uint64_t dropped;      /* events dropped at the limit or without memory */
@@ -136,6 +146,8 @@ gp_track *gp_prof_add_worker(gp_prof *p);
 /* Adds a track for another thread of the host, after the ones there are; NULL when out of
  * memory. */
 gp_track *gp_prof_add_host(gp_prof *p);
+/* Adds an order; false, and counted as dropped, without memory. */
+bool gp_prof_add_order(gp_prof *p, const gp_stream_order *order);
 /* gp_track_append where the last chunk is full. */
 gp_rec *gp_track_more(gp_track *t);
 /* A new event, to be filled in; NULL, and counted as dropped, at the limit or without memory. */

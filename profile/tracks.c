@@ -32,6 +32,17 @@ gp_rec *gp_track_more(gp_track *t) {
     return c->rec;
 }
 
+bool gp_prof_add_order(gp_prof *p, const gp_stream_order *order) {
+    if (p->norders == p->orders_room) {
+        int room = p->orders_room ? 2 * p->orders_room : 64;
+        gp_stream_order *more = realloc(p->orders, (size_t)room * sizeof *more);
+        if (!more) return p->host->dropped++, false;
+        p->orders = more, p->orders_room = room;
+    }
+    p->orders[p->norders++] = *order;
+    return true;
+}
+
 /* Frees a list of tracks and their chunks. */
 static void free_tracks(gp_track *t) {
     for (gp_track *next; t; t = next) {
@@ -107,6 +118,7 @@ void gp_prof_free(gp_prof *p) {
     if (!p || --p->refs > 0) return;
     free_tracks(p->host);
     free_tracks(p->workers);
+    free(p->orders);
     gp_places_free(p->places);
     if (p->base) gp_prof_free(p->base);
     else gp_intern_free(p->names);

@@ -369,7 +369,9 @@ static bool launch_async(gp_call *c) {
     if (!order_call(c)) return false;
     if (run_small(c)) return true;
     uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
-    return s->dev->vt->launch(s, c) && note_call(c, before);
+    if (!s->dev->vt->launch(s, c)) return false;
+    atomic_store_explicit(&s->last_id, c->id, memory_order_relaxed);
+    return note_call(c, before);
 }
 
 static void op_end(gp_call *c, bool ok) {

@@ -209,7 +209,9 @@ static int l_stream_record(lua_State *L) {
     *e = NULL;
     luaL_setmetatable(L, EVENT);
     *e = s->dev->vt->event_record(s, true);
-    return *e ? 1 : gp_lua_raise(L);
+    if (!*e) return gp_lua_raise(L);
+    (*e)->id = atomic_load_explicit(&s->last_id, memory_order_relaxed);
+    return 1;
 }
 
 /* stream:wait(event): work queued from here on starts after the event; the host does not wait. */

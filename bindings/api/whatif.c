@@ -126,8 +126,7 @@ static bool has_wait(const gp_prof *p, const gp_whatif_line *line) {
  * loaded trace's ops a replay knows only what devices ran. */
 static void check_found(lua_State *L, const gp_prof *p, const options *o) {
     for (int i = 0; i < o->w.nscale; i++)
-        if ((p->foreign || !has_op(p->host, o->scale[i].op)) &&
-            !has_op(p->workers, o->scale[i].op))
+        if ((p->foreign || !has_op(p->host, o->scale[i].op)) && !has_op(p->workers, o->scale[i].op))
             luaL_error(L, "whatif: scale: no op '%s' is on the record: see prof:table()",
                        o->scale[i].op);
     for (int i = 0; i < o->w.nwithout; i++) {

@@ -13,15 +13,9 @@ static bool read_name(gp_json *j, char *buf, size_t size) {
     return true;
 }
 
-static bool next(gp_json *j) {
-    bool first = false;
-    return gp_json_more(j, ']', &first) ||
-           gp_json_fail(j, "expected another element, got the end of the list");
-}
-
 static bool read_figure(gp_json *j, gp_figure i, double *figure) {
     int64_t bits;
-    if (!next(j) || !gp_json_int(j, &bits)) return false;
+    if (!gp_json_next(j) || !gp_json_int(j, &bits)) return false;
     memcpy(figure, &bits, sizeof *figure);
     return gp_card_allows(i, *figure) ||
            gp_json_fail(j, "a card's figure that is out of range: %s", gp_figure_names[i]);
@@ -29,14 +23,14 @@ static bool read_figure(gp_json *j, gp_figure i, double *figure) {
 
 bool gp_load_card(gp_json *j, gp_prof *p) {
     gp_card card;
-    bool first = false;
     memset(&card, 0, sizeof card); /* padding is interned with the rest */
-    if (!gp_json_open(j, '[') || !read_name(j, card.key, sizeof card.key) || !next(j) ||
-        !read_name(j, card.name, sizeof card.name) || !next(j) || !gp_json_bool(j, &card.tf32))
+    if (!gp_json_open(j, '[') || !read_name(j, card.key, sizeof card.key) || !gp_json_next(j) ||
+        !read_name(j, card.name, sizeof card.name) || !gp_json_next(j) ||
+        !gp_json_bool(j, &card.tf32))
         return false;
     for (int i = 0; i < GP_FIGURES; i++)
         if (!read_figure(j, (gp_figure)i, &card.figure[i])) return false;
-    if (gp_json_more(j, ']', &first)) return gp_json_fail(j, "expected the end of the list");
+    if (!gp_json_close(j)) return false;
     p->card = gp_intern_put(p->names, &card, sizeof card);
-    return !j->failed && (p->card || gp_json_fail(j, "out of memory"));
+    return p->card || gp_json_fail(j, "out of memory");
 }

@@ -91,6 +91,18 @@ bool gp_json_string(gp_json *j, gp_json_text *text) {
     return true;
 }
 
+bool gp_json_next(gp_json *j) {
+    bool first = false;
+    return gp_json_more(j, ']', &first) ||
+           gp_json_fail(j, "expected another element, got the end of the list");
+}
+
+bool gp_json_close(gp_json *j) {
+    bool first = false;
+    return !gp_json_more(j, ']', &first) ? !j->failed
+                                         : gp_json_fail(j, "expected the end of the list");
+}
+
 bool gp_json_key(gp_json *j, gp_json_text *key) {
     if (gp_json_peek(j) != '"') return unexpected(j, "a key");
     if (!gp_json_string(j, key)) return false;

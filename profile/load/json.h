@@ -38,6 +38,9 @@ static inline char gp_json_peek(gp_json *j) {
 bool gp_json_open(gp_json *j, char bracket);
 bool gp_json_more(gp_json *j, char close, bool *first);
 bool gp_json_key(gp_json *j, gp_json_text *key);
+/* In an array of known length after an element: reads on to the next one, or over the end. */
+bool gp_json_next(gp_json *j);
+bool gp_json_close(gp_json *j);
 
 /* A text, whose escapes are checked and kept. */
 bool gp_json_string(gp_json *j, gp_json_text *text);

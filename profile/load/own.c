@@ -61,18 +61,6 @@ static bool read_entry(reader *r, const list *l, const void **to) {
     return true;
 }
 
-static bool comma(reader *r) {
-    bool first = false;
-    return gp_json_more(r->j, ']', &first) ||
-           gp_json_fail(r->j, "expected another element, got the end of the list");
-}
-
-static bool close_list(reader *r) {
-    bool first = false;
-    return !gp_json_more(r->j, ']', &first) ? !r->j->failed
-                                            : gp_json_fail(r->j, "expected the end of the list");
-}
-
 /* ---- what events refer to ---- */
 
 static bool read_text(reader *r) {
@@ -93,9 +81,9 @@ static bool read_device(reader *r) {
     int64_t index;
     bool on_host;
     char text[16];
-    if (!gp_json_open(r->j, '[') || !read_entry(r, &r->texts, &kind) || !comma(r) ||
-        !gp_json_string(r->j, &name) || !comma(r) || !read_range(r, 0, INT_MAX, &index) ||
-        !comma(r) || !gp_json_bool(r->j, &on_host) || !close_list(r))
+    if (!gp_json_open(r->j, '[') || !read_entry(r, &r->texts, &kind) || !gp_json_next(r->j) ||
+        !gp_json_string(r->j, &name) || !gp_json_next(r->j) || !read_range(r, 0, INT_MAX, &index) ||
+        !gp_json_next(r->j) || !gp_json_bool(r->j, &on_host) || !gp_json_close(r->j))
         return false;
     if (!kind || name.n >= sizeof text || name.escaped)
         return gp_json_fail(r->j, "a device without a kind or with a name of more than %zu bytes",
@@ -112,8 +100,8 @@ static bool read_device(reader *r) {
 static bool read_stream(reader *r) {
     const void *dev;
     int64_t index;
-    if (!gp_json_open(r->j, '[') || !read_entry(r, &r->devices, &dev) || !comma(r) ||
-        !read_range(r, -1, INT_MAX, &index) || !close_list(r))
+    if (!gp_json_open(r->j, '[') || !read_entry(r, &r->devices, &dev) || !gp_json_next(r->j) ||
+        !read_range(r, -1, INT_MAX, &index) || !gp_json_close(r->j))
         return false;
     if (!dev) return gp_json_fail(r->j, "a stream without a device");
     gp_stream *s = gp_places_stream(r->p->places, (gp_device *)dev, (int)index);
@@ -129,7 +117,8 @@ static bool read_stack(reader *r) {
         const void *file;
         int64_t line;
         if (s.n == GP_STACK_DEPTH) return gp_json_fail(r->j, "more than %d frames", s.n);
-        if (!read_entry(r, &r->texts, &file) || !comma(r) || !read_range(r, 0, INT_MAX, &line))
+        if (!read_entry(r, &r->texts, &file) || !gp_json_next(r->j) ||
+            !read_range(r, 0, INT_MAX, &line))
             return false;
         if (!file) return gp_json_fail(r->j, "a frame without a file");
         s.frame[s.n].file = file;
@@ -174,10 +163,11 @@ static bool read_cost(reader *r) {
     int64_t bytes, ops, passes, unit, most = (int64_t)1 << 62;
     char name[16] = "";
     memset(&cost, 0, sizeof cost); /* padding is interned with the rest */
-    if (!gp_json_open(r->j, '[') || !read_range(r, 0, most, &bytes) || !comma(r) ||
-        !read_range(r, 0, most, &ops) || !comma(r) || !read_range(r, 0, UINT32_MAX, &passes) ||
-        !comma(r) || !read_range(r, 0, GP_UNIT_MATRIX, &unit) || !comma(r) ||
-        !gp_json_string(r->j, &text) || !close_list(r))
+    if (!gp_json_open(r->j, '[') || !read_range(r, 0, most, &bytes) || !gp_json_next(r->j) ||
+        !read_range(r, 0, most, &ops) || !gp_json_next(r->j) ||
+        !read_range(r, 0, UINT32_MAX, &passes) || !gp_json_next(r->j) ||
+        !read_range(r, 0, GP_UNIT_MATRIX, &unit) || !gp_json_next(r->j) ||
+        !gp_json_string(r->j, &text) || !gp_json_close(r->j))
         return false;
     if (text.n < sizeof name && !text.escaped) memcpy(name, text.p, text.n);
     if (!gp_dtype_parse(name, &dtype))
@@ -186,6 +176,23 @@ static bool read_cost(reader *r) {
     cost.unit = (uint8_t)unit, cost.dtype = (uint8_t)dtype;
     const gp_cost *kept = gp_intern_put(r->p->names, &cost, sizeof cost);
     return kept ? push(r, &r->costs, kept) : no_memory(r);
+}
+
+/* Ids are any: a replay looks for those that are there. */
+static bool read_order(reader *r) {
+    const void *s, *first;
+    int64_t after, id, t;
+    gp_stream_order o = {0};
+    if (!gp_json_open(r->j, '[') || !read_entry(r, &r->streams, &s) || !gp_json_next(r->j) ||
+        !read_entry(r, &r->streams, &first) || !gp_json_next(r->j) || !gp_json_int(r->j, &after) ||
+        !gp_json_next(r->j) || !gp_json_int(r->j, &id) || !gp_json_next(r->j) ||
+        !read_range(r, 0, (int64_t)1 << TIME_BITS, &t) || !gp_json_next(r->j) ||
+        !gp_json_bool(r->j, &o.done) || !gp_json_close(r->j))
+        return false;
+    if (!s || !first) return gp_json_fail(r->j, "an order without its streams");
+    o.s = (gp_stream *)s, o.first = (gp_stream *)first;
+    o.after = (uint64_t)after, o.id = (uint64_t)id, o.t = r->p->t0 + (uint64_t)t;
+    return gp_prof_add_order(r->p, &o) || no_memory(r);
 }
 
 /* ---- events ---- */
@@ -399,9 +406,9 @@ static bool read_list(reader *r, const gp_json_text *key, bool *known) {
     static const struct {
         const char *name;
         bool (*read)(reader *r);
-    } lists[] = {{"texts", read_text},    {"devices", read_device}, {"streams", read_stream},
-                 {"stacks", read_stack},  {"shapes", read_shapes},  {"costs", read_cost},
-                 {"threads", read_thread}};
+    } lists[] = {{"texts", read_text},   {"devices", read_device}, {"streams", read_stream},
+                 {"stacks", read_stack}, {"shapes", read_shapes},  {"costs", read_cost},
+                 {"orders", read_order}, {"threads", read_thread}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         if (!gp_json_is(key, lists[i].name, strlen(lists[i].name))) continue;
         *known = true;

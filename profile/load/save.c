@@ -8,6 +8,8 @@
  *   "stacks"   [file, line, file, line …], innermost first
  *   "shapes"   [dtype, dim, dim …, dtype …] of an op's tensors
  *   "costs"    [bytes, operations, passes, unit, dtype] of an op, rounded to whole ones
+ *   "orders"   [stream, stream that it waits for, id, id, start, whether of what is done], which
+ *              gp_stream_order describes; only where there are any
  *   "threads"  {"host", "name", "rank", "dropped", "events"}: the host's come first
  * An event is [kind, start after the one before it, duration or -1, name, id, file, line, where,
  * bytes or cost, stack, shapes or kernel, why, inplace + 2 failed]; zeros at its end are left out.
@@ -174,6 +176,13 @@ static void meet_track(writer *w, const gp_track *t) {
     for (gp_rec *r; (r = gp_next(&at));) meet(w, r);
 }
 
+static void meet_order(writer *w, const gp_stream_order *o) {
+    number(w, &w->streams, o->s);
+    number_device(w, o->s->dev);
+    number(w, &w->streams, o->first);
+    number_device(w, o->first->dev);
+}
+
 static void put_places(writer *w) {
     list(w, "devices");
     for (int i = 0; i < w->devices.n; i++) {
@@ -214,6 +223,19 @@ static void put_cost(writer *w, const gp_cost *cost) {
         gp_dtype_name((gp_dtype)cost->dtype));
 }
 
+static void put_orders(writer *w) {
+    list(w, "orders");
+    for (int i = 0; i < w->p->norders; i++) {
+        const gp_stream_order *o = &w->p->orders[i];
+        comma(w);
+        put(w, "[%d,%d,%llu,%llu,%llu,%s]", number(w, &w->streams, o->s),
+            number(w, &w->streams, o->first), (unsigned long long)o->after,
+            (unsigned long long)o->id, (unsigned long long)(o->t - w->p->t0),
+            o->done ? "true" : "false");
+    }
+    put(w, "]");
+}
+
 static void put_references(writer *w) {
     list(w, "texts");
     for (int i = 0; i < w->texts.n; i++) comma(w), put_text(w, w->texts.key[i]);
@@ -236,6 +258,7 @@ static void put_references(writer *w) {
     list(w, "costs");
     for (int i = 0; i < w->costs.n; i++) put_cost(w, w->costs.key[i]);
     put(w, "]");
+    if (w->p->norders) put_orders(w);
 }
 
 /* ---- events ---- */
@@ -343,6 +366,7 @@ static bool write_all(gzFile out, void *context) {
     w->out = out;
     for (const gp_track *t = w->p->host; t; t = t->next) meet_track(w, t);
     for (const gp_track *t = w->p->workers; t; t = t->next) meet_track(w, t);
+    for (int i = 0; i < w->p->norders; i++) meet_order(w, &w->p->orders[i]);
     put_fields(w);
     put_references(w);
     put(w, ",\n\"threads\":[");

@@ -25,7 +25,7 @@ struct gp_on_card {
         side *on;
         uint64_t ticket; /* its number there, from 1 */
         bool pageable;
-    } *place; /* by command */
+    } * place; /* by command */
 };
 
 static uint64_t figure(const gp_on_card *c, gp_figure i) {
@@ -93,8 +93,7 @@ static gp_card_time modelled(const gp_on_card *c, int i) {
     if (command->rec->kind == GP_REC_MOVED)
         return (gp_card_time){
             .fixed = figure(c, GP_FIGURE_kernel),
-            .work =
-                gp_card_copy(c->w->card, (double)command->rec->bytes, !c->place[i].pageable)};
+            .work = gp_card_copy(c->w->card, (double)command->rec->bytes, !c->place[i].pageable)};
     if (i > 0 && command->host && c->t->command[i - 1].host == command->host)
         return (gp_card_time){0, 0};
     if (cost) return gp_card_kernel(c->w->card, cost);
@@ -108,13 +107,13 @@ static gp_lane_item item_of(const gp_on_card *c, int i, uint64_t now, double by)
     const gp_cost *cost = cost_of(command);
     gp_card_time time = modelled(c, i);
     if (by != 1) time = (gp_card_time){scaled(time.fixed, by), scaled(time.work, by)};
-    return (gp_lane_item){
-        .kind = command->rec->kind == GP_REC_MOVED ? GP_LANE_COPY : GP_LANE_KERNEL,
-        .direction = gp_rec_direction(command->rec),
-        .ready = now + (!cost || cost->passes ? figure(c, GP_FIGURE_launch) : 0),
-        .fixed = time.fixed,
-        .work = time.work,
-        .ran = {.id = (uint64_t)i}};
+    return (gp_lane_item){.kind =
+                              command->rec->kind == GP_REC_MOVED ? GP_LANE_COPY : GP_LANE_KERNEL,
+                          .direction = gp_rec_direction(command->rec),
+                          .ready = now + (!cost || cost->passes ? figure(c, GP_FIGURE_launch) : 0),
+                          .fixed = time.fixed,
+                          .work = time.work,
+                          .ran = {.id = (uint64_t)i}};
 }
 
 /* ---- the streams ---- */
@@ -141,10 +140,10 @@ static uint64_t add(gp_on_card *c, side *s, gp_lane_item item, uint64_t now) {
 
 static uint64_t follow(gp_on_card *c, side *s, side *first, uint64_t ticket, uint64_t now) {
     if (s == first || !ticket) return now;
-    return add(c, s,
-               (gp_lane_item){
-                   .kind = GP_LANE_WAIT, .ready = now, .on = &first->stream, .ticket = ticket},
-               now);
+    return add(
+        c, s,
+        (gp_lane_item){.kind = GP_LANE_WAIT, .ready = now, .on = &first->stream, .ticket = ticket},
+        now);
 }
 
 /* Copies beside kernels: one to the host follows the kernels before it and holds up none, one to
@@ -158,8 +157,8 @@ uint64_t gp_on_card_launch(gp_on_card *c, int i, uint64_t now, double by) {
                                                       : TO_DEVICE;
     side *s = &all[which];
     run(c, now, NULL, 0);
-    if (command->after >= 0) {
-        const struct place *first = &c->place[command->after];
+    for (int k = command->orders; k >= 0; k = c->t->order[k].next) {
+        const struct place *first = &c->place[c->t->order[k].command];
         now = follow(c, s, first->on, first->ticket, now);
     }
     if (which == TO_HOST) now = follow(c, s, &all[IN_ORDER], issued(&all[IN_ORDER]), now);

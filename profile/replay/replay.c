@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* ---- what is other ---- */
@@ -98,7 +97,8 @@ static uint64_t begin(const pass *p, int i, uint64_t stream) {
     const gp_command *c = &p->t->command[i];
     uint64_t from = most(p->t->p->t0, later(p->r->launch[i], c->lag[GP_GATE_LAUNCH]));
     if (stream) from = most(from, later(stream, c->lag[GP_GATE_STREAM]));
-    if (c->after >= 0) from = most(from, later(p->r->end[c->after], c->lag[GP_GATE_ORDER]));
+    for (int k = c->orders; k >= 0; k = p->t->order[k].next)
+        from = most(from, later(p->r->end[p->t->order[k].command], c->lag[GP_GATE_ORDER]));
     return from;
 }
 

@@ -135,6 +135,16 @@ static bool copy_devices(maker *m) {
     return ok;
 }
 
+static bool copy_orders(maker *m) {
+    const gp_prof *p = m->t->p;
+    for (int i = 0; i < p->norders; i++) {
+        gp_stream_order order = p->orders[i];
+        order.t = gp_replayed_host(m->r, order.t);
+        if (!gp_prof_add_order(m->to, &order)) return false;
+    }
+    return true;
+}
+
 /* What was predicted for a card is of it, whatever the record was of. */
 static bool note_card(gp_prof *p, const gp_card *card) {
     char text[64];
@@ -147,7 +157,7 @@ static bool note_card(gp_prof *p, const gp_card *card) {
 
 static bool make(maker *m, gp_prof *p, const char *predicted) {
     m->to = gp_prof_derive(p, predicted);
-    if (m->to && copy_host(m) && copy_devices(m)) {
+    if (m->to && copy_host(m) && copy_devices(m) && copy_orders(m)) {
         m->to->done = m->r->done, m->to->t1 = m->r->t1;
         return note_card(m->to, m->w->card);
     }

@@ -65,17 +65,6 @@ static void gather_host(builder *b) {
     qsort(b->wait, (size_t)b->nwaits, sizeof *b->wait, by_end);
 }
 
-/* The place of the event with that id; -1: none. */
-static int by_id(const builder *b, uint64_t id) {
-    int lo = 0, hi = b->nevents;
-    while (lo < hi) {
-        int mid = lo + (hi - lo) / 2;
-        if (b->event[mid]->id < id) lo = mid + 1;
-        else hi = mid;
-    }
-    return id && lo < b->nevents && b->event[lo]->id == id ? lo : -1;
-}
-
 /* The wait within which the host was at time t; NULL: none. */
 static const gp_rec *wait_at(const builder *b, uint64_t t) {
     int lo = 0, hi = b->nwaits;
@@ -138,8 +127,8 @@ static bool gather_commands(builder *b) {
         for (gp_rec *r; (r = gp_next(&at));) {
             if (!gp_rec_is_work(r)) continue;
             gp_command *c = &t->command[t->ncommands++];
-            int e = by_id(b, r->id);
-            *c = (gp_command){.rec = r, .previous = -1, .after = -1};
+            int e = gp_event_by_id(b->event, b->nevents, r->id);
+            *c = (gp_command){.rec = r, .previous = -1, .orders = -1, .after = -1};
             if (e >= 0) c->host = b->event[e], b->queues[e] = true;
             c->launch = launched(b, r, c->host);
             if ((c->stream = stream_of(t, r->where)) < 0) return false;
@@ -172,6 +161,8 @@ static void order_launches(gp_timeline *t) {
         if (c[i].stream == c[i + 1].stream) c[i].launch = least(c[i].launch, c[i + 1].launch);
     qsort(c, (size_t)t->ncommands, sizeof *c, by_launch);
 }
+
+/* ---- gates ---- */
 
 /* When c could have begun as far as each gate says; 0: it does not. */
 static void gate_times(const gp_timeline *t, const gp_command *c, uint64_t at[GP_GATES]) {
@@ -241,7 +232,8 @@ static bool limit_lags(gp_timeline *t) {
     return true;
 }
 
-static bool set_gates(gp_timeline *t) {
+static bool set_gates(builder *b) {
+    gp_timeline *t = b->t;
     int *last = malloc(((size_t)t->nstreams + 1) * sizeof *last);
     if (!last) return false;
     for (int i = 0; i < t->nstreams; i++) last[i] = -1;
@@ -249,9 +241,10 @@ static bool set_gates(gp_timeline *t) {
         gp_command *c = &t->command[i];
         c->previous = last[c->stream];
         last[c->stream] = i;
-        set_gate(t, c);
     }
     free(last);
+    if (!gp_timeline_read_orders(t, b->event, b->nevents)) return false;
+    for (int i = 0; i < t->ncommands; i++) set_gate(t, &t->command[i]);
     return limit_lags(t);
 }
 
@@ -283,8 +276,7 @@ static int awaited(const builder *b, const span *wait) {
     for (int s = 0; s < t->nstreams; s++) {
         if (!waits_for(wait->rec->where, t->stream[s])) continue;
         int i = b->last[s];
-        while (i >= 0 && t->command[i].rec->t1 > wait->t1 + CLOCK_ERROR)
-            i = t->command[i].previous;
+        while (i >= 0 && t->command[i].rec->t1 > wait->t1 + CLOCK_ERROR) i = t->command[i].previous;
         bool later = i >= 0 && found >= 0 && t->command[i].rec->t1 > t->command[found].rec->t1;
         if (found < 0 || later) found = i;
     }
@@ -344,7 +336,7 @@ static bool close_until(builder *b, walk *w, uint64_t t) {
 }
 
 static bool open_op(builder *b, walk *w, const gp_rec *r) {
-    int e = by_id(b, r->id);
+    int e = gp_event_by_id(b->event, b->nevents, r->id);
     if (w->depth == DEPTH) return true;
     w->queues[w->depth] = e >= 0 && b->queues[e];
     w->open[w->depth++] = r;
@@ -396,7 +388,7 @@ static bool build(builder *b) {
     gather_host(b);
     if (!gather_commands(b)) return false;
     order_launches(t);
-    if (!set_gates(t) || !add_steps(b)) return false;
+    if (!set_gates(b) || !add_steps(b)) return false;
     t->drain = (int64_t)(t->p->t1 - most(t->p->done, t->ended));
     if (t->p->t1 == t->p->done || t->drain < 0) t->drain = 0;
     return true;
@@ -425,5 +417,6 @@ void gp_timeline_free(gp_timeline *t) {
     free(t->command);
     free(t->step);
     free(t->stream);
+    free(t->order);
     free(t);
 }

@@ -14,7 +14,8 @@ typedef struct gp_command {
     const gp_rec *host; /* the event that queued it; NULL: none was recorded, it began by itself */
     int stream;         /* in gp_timeline.stream */
     int previous;       /* on its stream; -1: none */
-    int after;          /* of another stream, which its stream waited for before; -1: none */
+    int orders;         /* in gp_timeline.order: commands of others that it follows; -1: none */
+    int after;          /* of these the one that ended last; -1: none */
     gp_gate gate;
     uint64_t launch;       /* when the host queued it */
     int64_t lag[GP_GATES]; /* from each of what it waits for to its start, at least: what was
@@ -36,17 +37,29 @@ typedef struct gp_step_at {
     int64_t own, after; /* WAIT: from its begin to its end, at least; and from that one's end */
 } gp_step_at;
 
+/* A command of another stream that one waits for; and the next such. */
+typedef struct gp_order_at {
+    int command, next; /* -1: none */
+} gp_order_at;
+
 typedef struct gp_timeline {
     const gp_prof *p;
-    int nhost, ncommands, nsteps, nstreams;
+    int nhost, ncommands, nsteps, nstreams, norders;
     const gp_rec **host; /* the host's events by their start: of the thread that was recorded; of a
                             loaded trace all threads', which take turns as far as a replay knows */
     gp_command *command; /* in the order of launches */
     gp_step_at *step;    /* in the order of time */
     gp_stream **stream;
+    gp_order_at *order;
     int64_t drain;  /* from the end of all work to p->t1 */
     uint64_t ended; /* of the last command; 0: there is none */
 } gp_timeline;
+
+/* For timeline.c: the place among n events, by their ids, of the one with that id; -1: none. */
+int gp_event_by_id(const gp_rec *const *event, int n, uint64_t id);
+/* For timeline.c: notes which commands of other streams each one follows, once they are in order
+ * and know their previous ones. event: those with ids. False when out of memory. */
+bool gp_timeline_read_orders(gp_timeline *t, const gp_rec *const *event, int nevents);
 
 /* NULL with a message when out of memory, or where p is of several ranks. It reads p, which must
  * outlive it. */

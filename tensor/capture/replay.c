@@ -191,6 +191,7 @@ bool gp_capture_launch(const gp_replay_values *v, int i, gp_stream *s) {
     if (begin) begin(&c);
     gp_running = &c;
     bool ok = s->async ? s->dev->vt->launch(s, &c) : r->kernel(&c);
+    atomic_store_explicit(&s->last_id, c.id, memory_order_relaxed);
     gp_running = NULL;
     if (end && c.id) end(&c, ok);
     gp_srcloc_set_forward((gp_srcloc){0});

@@ -47,6 +47,7 @@ struct gp_stream {
         last_op; /* name and source line of the last op queued, for reports; file may be NULL */
     const char *_Atomic last_file;
     _Atomic int last_line;
+    _Atomic uint64_t last_id; /* the correlation id of what was queued last; 0: it has none */
     _Atomic uint64_t synced_to[GP_MAX_STREAMS]; /* by stream index: commands of that stream that
                                        come before what is queued here now */
     uint64_t logged;                            /* commands up to this one are in failure.c's log */
@@ -139,6 +140,7 @@ struct gp_event {
     gp_stream *stream;
     uint64_t ticket; /* cpu, sim: done when stream->completed >= ticket */
     void *impl;      /* cuda: cudaEvent_t; cpu, sim: where the worker writes the time */
+    uint64_t id;     /* where the recorder noted it: stream->last_id then; else 0 */
 };
 
 /* The device called name: "cpu", "sim", "sim:1", "cuda", "cuda:0", "gpu" (cuda where one works,
@@ -255,6 +257,9 @@ typedef struct gp_hooks {
                              uint64_t t1_ns, uint64_t queued);
     /* An asynchronous device ran a kernel or copy. */
     void (*_Atomic device)(const gp_activity *ran);
+    /* What is queued on s from here on runs after what `first` has queued up to the command with
+     * that id; or, with `done`, only after what it has done. */
+    void (*_Atomic order)(gp_stream *s, gp_stream *first, uint64_t id, bool done);
     /* A copy is about to be queued; returns its correlation id, or 0. */
     uint64_t (*_Atomic copy)(gp_stream *s, gp_copy_kind kind, size_t bytes, bool pageable);
     /* A call of the device's runtime that may block took from t0 to t1 on this thread, perhaps

@@ -27,12 +27,22 @@ static void note_all(gp_stream *s, gp_stream *first, uint64_t upto, bool all) {
     }
 }
 
+static void tell(gp_stream *s, gp_stream *first, uint64_t id, bool done) {
+    void (*hook)(gp_stream *, gp_stream *, uint64_t, bool) = GP_HOOK(order);
+    if (hook) hook(s, first, id, done);
+}
+
+static uint64_t last_id(const gp_stream *s) {
+    return atomic_load_explicit(&s->last_id, memory_order_relaxed);
+}
+
 /* Whether s is ordered after `upto` commands of `first`: it was made to wait for them, or they are
  * done. */
 static bool is_after(gp_stream *s, gp_stream *first, uint64_t upto) {
     if (is_synced(s, first, upto)) return true;
     if (atomic_load_explicit(&first->completed, memory_order_acquire) < upto) return false;
     note_all(s, first, upto, false);
+    tell(s, first, last_id(first), true);
     return true;
 }
 
@@ -45,8 +55,10 @@ bool gp_order_after(gp_stream *s, gp_stream *first) {
     if (!e) return false;
     bool ok = vt->event_wait(s, e);
     vt->event_free(e);
-    if (ok) note_all(s, first, queued, true);
-    return ok;
+    if (!ok) return false;
+    note_all(s, first, queued, true);
+    tell(s, first, last_id(first), false);
+    return true;
 }
 
 bool gp_order_join(gp_stream *s, gp_stream *first, uint64_t upto, const char *what) {
@@ -61,6 +73,7 @@ bool gp_order_join(gp_stream *s, gp_stream *first, uint64_t upto, const char *wh
 bool gp_order_event(gp_stream *s, gp_event *e) {
     if (!s->dev->vt->event_wait(s, e)) return false;
     if (e->stream->dev == s->dev) note(s, e->stream->index, e->ticket);
+    tell(s, e->stream, e->id ? e->id : last_id(e->stream), false);
     return true;
 }
 

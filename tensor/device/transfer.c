@@ -76,6 +76,7 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
     uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
     if (!dev->vt->copy(s, dst->a.data, src->a.data, bytes, kind, host, id))
         return false; /* keeps the host side alive, even after an interrupted wait */
+    atomic_store_explicit(&s->last_id, id, memory_order_relaxed);
     gp_order_written(dst->storage, s);
     if (kind == GP_COPY_D2H && !(returns && arrives_later(dst, s)))
         return gp_wait_granted(s, why, what) && gp_failure_none(src->storage);

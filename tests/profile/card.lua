@@ -217,6 +217,34 @@ both("streams of kernels, copies and reads", function()
     return d, e
 end)
 both("a full queue", function() on(s1, 3000) end)
+-- 2 ms for each product: without their order they would overlap.
+local chain = both("streams that wait for what others make", function()
+    local a, b, c = m
+    s1:use(function() a = a:matmul(m) end)
+    s2:use(function() b = a:matmul(m) end)
+    s1:use(function() c = b:matmul(m) + a end)
+    return (c + b):sum():item()
+end)
+t.ok(chain:whatif({ host = 0 }).wall_ns > 6e6, "which a faster host does not change")
+t.ok(chain:whatif({ scale = { matmul = 0 } }).wall_ns < 1e6, "but faster products do")
+both("forks, and what joins them", function()
+    local f = g.fork(function() return m:matmul(m) + 1 end)
+    local h = g.fork(function() return m:matmul(m) * 2 end)
+    return (g.wait(f) + g.wait(h)):sum():item()
+end)
+local event
+both("an event", function()
+    s1:use(function() local _ = m:matmul(m) end)
+    event = s1:record()
+    s1:use(function() local _ = m:matmul(m) end)
+    s2:wait(event)
+    on(s2, 2)
+end)
+local kept = os.tmpname()
+chain:save(kept)
+t.is(g.profile.load(kept):on({ card = fast }).wall_ns, chain:on({ card = fast }).wall_ns,
+    "orders are saved, too")
+os.remove(kept)
 
 -- ---- settings ----
 local function fails(fn, part)

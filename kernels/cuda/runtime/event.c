@@ -161,7 +161,7 @@ gp_event *gp_cuda_event_record(gp_stream *s, bool timed) {
         return gp_cuda_failed(s, (int)err, "event"), NULL;
     }
     gp_cuda_queued(s, false);
-    e->e = (gp_event){s, atomic_load(&s->issued), event};
+    e->e = (gp_event){.stream = s, .ticket = atomic_load(&s->issued), .impl = event};
     if (timed) e->base = take_base(s->dev);
     return &e->e;
 }

@@ -1,0 +1,88 @@
+/* Reads which commands of other streams a record's commands follow. */
+#include <stdlib.h>
+
+#include "profile/replay/timeline.h"
+
+int gp_event_by_id(const gp_rec *const *event, int n, uint64_t id) {
+    int lo = 0, hi = n;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (event[mid]->id < id) lo = mid + 1;
+        else hi = mid;
+    }
+    return id && lo < n && event[lo]->id == id ? lo : -1;
+}
+
+/* The commands of each event and each stream, while orders are read. */
+typedef struct places {
+    gp_timeline *t;
+    const gp_rec *const *event;
+    int nevents;
+    int *last;  /* by event: its last command; -1: none */
+    int *first; /* by stream: its first command; -1: none */
+    int *next;  /* by command: the next of its stream; -1: none */
+} places;
+
+static void find_places(places *at) {
+    const gp_timeline *t = at->t;
+    for (int i = 0; i < at->nevents; i++) at->last[i] = -1;
+    for (int i = 0; i < t->nstreams; i++) at->first[i] = -1;
+    for (int i = t->ncommands - 1; i >= 0; i--) {
+        const gp_command *c = &t->command[i];
+        at->next[i] = at->first[c->stream];
+        at->first[c->stream] = i;
+        int e = gp_event_by_id(at->event, at->nevents, c->rec->id);
+        if (e >= 0 && at->last[e] < 0) at->last[e] = i;
+    }
+}
+
+/* The last command on s with that id; -1: there is none. */
+static int command_of(const places *at, const gp_stream *s, uint64_t id) {
+    int e = gp_event_by_id(at->event, at->nevents, id), i = e < 0 ? -1 : at->last[e];
+    return i >= 0 && at->t->stream[at->t->command[i].stream] == s ? i : -1;
+}
+
+/* The command that an order is for: the first of s after the one that it names, or after the
+ * record's start. -1: none. */
+static int ordered(const places *at, const gp_stream_order *o) {
+    const gp_timeline *t = at->t;
+    int before = command_of(at, o->s, o->after);
+    if (before >= 0) return at->next[before];
+    for (int s = 0; s < t->nstreams; s++)
+        if (t->stream[s] == o->s) return at->first[s];
+    return -1;
+}
+
+/* Notes the command that each order is after, for the one that it is for. */
+static void add_orders(const places *at) {
+    gp_timeline *t = at->t;
+    for (int k = 0; k < t->p->norders; k++) {
+        const gp_stream_order *o = &t->p->orders[k];
+        int i = ordered(at, o), after = command_of(at, o->first, o->id);
+        while (o->done && after >= 0 && t->command[after].rec->t1 > o->t)
+            after = t->command[after].previous;
+        if (i <= after || after < 0) continue; /* nothing queued, or done before the record */
+        gp_command *c = &t->command[i];
+        t->order[t->norders] = (gp_order_at){after, c->orders};
+        c->orders = t->norders++;
+        if (c->after < 0 || t->command[after].rec->t1 > t->command[c->after].rec->t1)
+            c->after = after;
+    }
+}
+
+bool gp_timeline_read_orders(gp_timeline *t, const gp_rec *const *event, int nevents) {
+    if (!t->p->norders) return true;
+    t->order = malloc((size_t)t->p->norders * sizeof *t->order);
+    places at = {.t = t,
+                 .event = event,
+                 .nevents = nevents,
+                 .last = malloc(((size_t)nevents + 1) * sizeof(int)),
+                 .first = malloc(((size_t)t->nstreams + 1) * sizeof(int)),
+                 .next = malloc(((size_t)t->ncommands + 1) * sizeof(int))};
+    bool ok = t->order && at.last && at.first && at.next;
+    if (ok) find_places(&at), add_orders(&at);
+    free(at.last);
+    free(at.first);
+    free(at.next);
+    return ok;
+}

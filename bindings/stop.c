@@ -44,6 +44,18 @@ void gp_stop_now(void) {
     for (frame *f = running; f; f = f->outer) lua_sethook(f->L, on_hook, LUA_MASKCOUNT, AT_ONCE);
 }
 
+void gp_stop_again(void) {
+    if (asked) gp_stop_now();
+}
+
+lua_State *gp_stop_running(void) { return running ? running->L : NULL; }
+
+lua_State *gp_stop_resumer(const lua_State *co) {
+    for (frame *f = running; f; f = f->outer)
+        if (f->L == co) return f->outer ? f->outer->L : NULL;
+    return NULL;
+}
+
 bool gp_stop_requested(void) { return asked; }
 void gp_stop_after_next(void) { after_next = true; }
 

@@ -19,6 +19,12 @@ void gp_stop_after_next(void);
  * for the running one; -1: co does not run. In a host that resumes coroutines itself, those around
  * the running one count as equally far. For hooks of profile/ and tensor/. */
 int gp_stop_distance(void *co);
+/* For a hook that removed another one: sets the hook of a stop again, if one was asked for. */
+void gp_stop_again(void);
+/* The innermost state that runs on this thread, and the one that resumed co; NULL: none that is
+ * known, as in a host that resumes coroutines itself. Safe in a signal handler. */
+lua_State *gp_stop_running(void);
+lua_State *gp_stop_resumer(const lua_State *co);
 /* Whether gp_stop_now was called since gp_stop_begin. For waits, which no hook ends. */
 bool gp_stop_requested(void);
 

@@ -129,11 +129,13 @@ static void put_event(bytes *b, const gp_prof *p, const gp_rec *r, int class, be
     put(b, gp_rec_end(p, r) - r->t0);
     last->t0 = r->t0;
     bool alloc = r->kind == GP_REC_ALLOC;
-    if (!alloc && r->kind != GP_REC_REGION && r->kind != GP_REC_WAIT) {
+    bool sample = r->kind == GP_REC_SAMPLE;
+    if (!alloc && !sample && r->kind != GP_REC_REGION && r->kind != GP_REC_WAIT) {
         put_signed(b, (int64_t)(r->id - last->id));
         last->id = r->id;
     }
-    if (alloc || r->kind == GP_REC_WAIT || r->kind == GP_REC_COPY || r->kind == GP_REC_MOVED)
+    if (alloc || sample || r->kind == GP_REC_WAIT || r->kind == GP_REC_COPY ||
+        r->kind == GP_REC_MOVED)
         put_signed(b, r->bytes);
     if (!alloc) return;
     put(b, (uint64_t)(uintptr_t)r->block);

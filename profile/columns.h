@@ -7,7 +7,7 @@
 /* One thread's events, in the order in which they began, as numbers: class; start after the event
  * before it, in ns; duration in ns; then, by its kind,
  *   OP, COPY, KERNEL, MOVED, HELD: id, less the one before it
- *   WAIT, COPY, MOVED, ALLOC:      bytes, of a wait the commands that were queued
+ *   WAIT, COPY, MOVED, ALLOC, SAMPLE: bytes, of a wait the commands that were queued
  *   ALLOC:                         the block; the level afterwards, less the one before it + bytes
  * Each is an LEB128 number; signed ones (start, id, bytes, level) are zigzag. All in base64. */
 typedef struct gp_column_track {

@@ -251,6 +251,22 @@ uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes) {
     return r->id;
 }
 
+bool gp_record_inside(void) {
+    uint64_t number = atomic_load_explicit(&running, memory_order_relaxed);
+    return number && my.number == number && my.track && my.track->depth > 0;
+}
+
+void gp_record_sample(const char *function, gp_srcloc at, unsigned periods, uint64_t t0) {
+    gp_track *t = track();
+    const char *kept = t ? gp_intern_put(t->prof->names, function, strlen(function)) : NULL;
+    gp_rec *r = kept ? append_here(t) : NULL;
+    if (!r) return;
+    *r = (gp_rec){.t0 = t0, .name = kept, .kind = GP_REC_SAMPLE, .bytes = periods};
+    set_loc(r, at);
+    if (t->prof->opts.stack) r->stack = intern_stack(t);
+    r->t1 = gp_now_ns();
+}
+
 /* False when out of memory. */
 static bool push_region(gp_track *t, gp_rec *rec) {
     if (t->nregions == t->room) {

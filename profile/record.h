@@ -9,8 +9,8 @@
 #include "tensor/device/card.h"
 #include "tensor/op.h"
 
-/* OP, REGION, WAIT, COPY, SWITCH and CALL are on a host thread's track; KERNEL, MOVED and HELD are
- * reports of a device's own tools, on a worker's; ALLOC is on any. */
+/* OP, REGION, WAIT, COPY, SWITCH, CALL and SAMPLE are on a host thread's track; KERNEL, MOVED and
+ * HELD are reports of a device's own tools, on a worker's; ALLOC is on any. */
 typedef enum gp_rec_kind {
     GP_REC_OP,
     GP_REC_REGION,
@@ -22,6 +22,7 @@ typedef enum gp_rec_kind {
     GP_REC_HELD, /* the device's runtime blocked the host: it synchronized, loaded code … (CUPTI) */
     GP_REC_SWITCH, /* another coroutine runs, in another region: `where`; t0 == t1 */
     GP_REC_CALL,   /* of the device's runtime, in loaded traces: a launch, an allocation … */
+    GP_REC_SAMPLE, /* the script ran there; [t0, t1] is what taking the sample cost */
     GP_REC_KINDS
 } gp_rec_kind;
 
@@ -37,7 +38,7 @@ typedef struct gp_rec {
     uint64_t id; /* OP, COPY, CALL, and a loaded trace's WAIT: correlation id, or 0. KERNEL, MOVED,
                     HELD: that of the event that queued it, or 0. ALLOC: bytes in use on the
                     device afterwards */
-    const char *name; /* op's, region's, kernel's; WAIT: what waits */
+    const char *name; /* op's, region's, kernel's; WAIT: what waits; SAMPLE: the function */
     const char *file; /* source line that began it, as a gp_srcloc without its padding */
     int32_t line;
     uint8_t kind;         /* gp_rec_kind */
@@ -46,7 +47,8 @@ typedef struct gp_rec {
     void *where; /* gp_stream * of WAIT, COPY, KERNEL, MOVED, HELD; gp_device * of ALLOC; gp_rec *
                     of REGION, SWITCH: the enclosing region, NULL: none */
     union {
-        int64_t bytes;       /* COPY, MOVED; ALLOC: signed. WAIT: commands that were queued */
+        int64_t bytes;       /* COPY, MOVED; ALLOC: signed. WAIT: commands that were queued. SAMPLE:
+                                the periods that it stands for */
         const gp_cost *cost; /* OP with opts.flops, interned; else NULL */
     };
     const gp_stack *stack; /* with opts.stack; else NULL */
@@ -95,6 +97,7 @@ typedef struct gp_stream_order {
 
 typedef struct gp_prof_opts {
     bool stack, memory, shapes, flops;
+    bool lua;       /* samples of the script: bindings/sampler.c takes them */
     uint64_t limit; /* maximum number of events; 0: 4 Mi (80 bytes each) */
 } gp_prof_opts;
 
@@ -111,8 +114,10 @@ typedef struct gp_prof {
     _Atomic uint64_t room; /* events that chunks may still be allocated for */
     uint64_t dropped;      /* events dropped at the limit or without memory */
     uint64_t lost;         /* events of devices that their own tools dropped (CUPTI) */
-    const char *how; /* how devices' times were measured, if not by their own tools; or NULL */
-    uint64_t others; /* ops of other threads than the profiling one and devices' */
+    const char *how;  /* how devices' times were measured, if not by their own tools; or NULL */
+    uint64_t period;  /* ns between samples of the script; 0: none were taken */
+    uint64_t blocked; /* samples that a hook of the script's own was in the way of */
+    uint64_t others;  /* ops of other threads than the profiling one and devices' */
     uint64_t cost_begin, cost_end; /* ns that recording an op's begin and end takes outside its [t0,
                                       t1]; measured at the start */
     gp_srcloc started;             /* where */
@@ -167,6 +172,11 @@ typedef struct gp_region {
  * after the profile's end, or twice. */
 gp_region gp_region_begin(const char *name, size_t len);
 void gp_region_end(gp_region *r);
+/* Records that the script was in that function (copied) and line for so many periods; t0: when
+ * taking the sample began. */
+void gp_record_sample(const char *function, gp_srcloc at, unsigned periods, uint64_t t0);
+/* Whether an op of this thread is being recorded. Safe in a signal handler. */
+bool gp_record_inside(void);
 /* Records that another coroutine of this thread runs from here on. */
 void gp_record_switch(void);
 

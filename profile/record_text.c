@@ -23,7 +23,7 @@ char *gp_rec_shapes(const char *shapes, char *buf, size_t n) {
 
 const char *gp_rec_kind_name(gp_rec_kind kind) {
     static const char *const names[] = {"op",     "region", "wait", "copy",   "kernel",
-                                        "copied", "memory", "held", "switch", "call"};
+                                        "copied", "memory", "held", "switch", "call", "sample"};
     _Static_assert(sizeof names / sizeof *names == GP_REC_KINDS, "a name for each kind");
     return names[kind];
 }

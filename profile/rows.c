@@ -84,6 +84,12 @@ static void enter(sweep *s, const gp_rec *r) {
     s->n++;
 }
 
+/* A sample is a node that divide() gives time to; what taking it cost comes after it. */
+static void note_sample(sweep *s, const gp_rec *r) {
+    boundary(s, r->t0, 0, gp_rec_end(s->p, r) - r->t0);
+    s->node[s->n++] = (node){.rec = r, .parent = s->now, .rank = s->rank};
+}
+
 static void note_memory(sweep *s, const gp_rec *r) {
     const gp_device *dev = r->where;
     top(s)->self_mem[dev->vt->on_host ? GP_CPU : GP_DEV] += r->bytes;
@@ -100,6 +106,7 @@ static void sweep_thread(sweep *s, const gp_track *t) {
         close_until(s, r->t0);
         if (r->kind == GP_REC_ALLOC) note_memory(s, r);
         else if (r->kind == GP_REC_SWITCH) switch_to(s, r);
+        else if (r->kind == GP_REC_SAMPLE) note_sample(s, r);
         else enter(s, r);
     }
     close_until(s, s->p->done);
@@ -305,6 +312,7 @@ static bool make_rows(sweep *s, table *t) {
     gp_group group = t->rows->group;
     for (int i = 0; i < s->n; i++) {
         node *nd = &s->node[i];
+        if (nd->rec->kind == GP_REC_SAMPLE) continue;
         int from = group == GP_BY_REGION ? region_of(s, i) : i;
         const gp_rec *rec = from < 0 ? NULL : s->node[from].rec;
         nd->row = row_for(t, rec ? key_of(rec, nd->rank, group) : (key){NULL, NULL, 0}, rec);
@@ -313,6 +321,63 @@ static bool make_rows(sweep *s, table *t) {
         add_node(s, nd, &t->rows->row[nd->row], from == i || from < 0);
     }
     return true;
+}
+
+/* ---- the script's own time ---- */
+
+/* The host time outside of ops and waits that one row of regions has, or no region, and the periods
+ * that its samples stand for. */
+typedef struct pool {
+    int64_t ns, periods;
+} pool;
+
+/* The pool that a sample divides, 0: outside of all regions; -1: it was taken within an op. */
+static int pool_of(const sweep *s, const node *nd) {
+    if (nd->parent < 0) return 0;
+    const node *up = &s->node[nd->parent];
+    return up->rec->kind == GP_REC_REGION ? up->row + 1 : -1;
+}
+
+/* Gives a sample its part of the pool: its periods, and less where the samples stand for more than
+ * there is. */
+static bool give(sweep *s, table *t, node *nd, int at, pool *from) {
+    int64_t periods = nd->rec->bytes, most = periods * (int64_t)s->p->period;
+    int64_t ns = (int64_t)((double)from->ns * (double)periods / (double)from->periods);
+    if (ns > most) ns = most;
+    nd->row = row_for(t, key_of(nd->rec, nd->rank, t->rows->group), nd->rec);
+    if (nd->row < 0) return false;
+    from->ns -= ns, from->periods -= periods;
+    gp_row *row = &t->rows->row[nd->row];
+    row->samples += (uint64_t)periods;
+    row->self[GP_CPU] += ns;
+    if (!inside_itself(s, nd)) row->total[GP_CPU] += ns;
+    if (at) t->rows->row[at - 1].self[GP_CPU] -= ns;
+    else s->loose.self[GP_CPU] -= ns;
+    return true;
+}
+
+/* Divides the script's own time, of regions and outside of them, by the samples of it. What they do
+ * not cover stays there. */
+static bool divide(sweep *s, table *t) {
+    gp_group group = t->rows->group;
+    int n = t->rows->n + 1;
+    pool *pools = calloc((size_t)n, sizeof *pools);
+    bool ok = pools != NULL;
+    for (int i = 0; ok && i < s->n; i++) {
+        const node *nd = &s->node[i];
+        int at = nd->rec->kind == GP_REC_SAMPLE ? pool_of(s, nd) : -1;
+        if (nd->rec->kind == GP_REC_REGION) pools[nd->row + 1].ns += nd->self[GP_CPU];
+        if (at >= 0) pools[at].periods += nd->rec->bytes;
+        if (at >= 0) t->rows->samples += (uint64_t)nd->rec->bytes;
+    }
+    if (ok) pools[0].ns = s->loose.self[GP_CPU];
+    for (int i = 0; ok && i < s->n && group != GP_BY_REGION && group != GP_BY_RANK; i++) {
+        node *nd = &s->node[i];
+        int at = nd->rec->kind == GP_REC_SAMPLE ? pool_of(s, nd) : -1;
+        if (at >= 0) ok = give(s, t, nd, at, &pools[at]);
+    }
+    free(pools);
+    return ok;
 }
 
 /* Adds a row that no event belongs to, so that rows add up to the wall time. */
@@ -373,7 +438,7 @@ gp_rows *gp_rows_new(const gp_prof *p, gp_group group) {
     }
     if (ok) {
         add_totals(s);
-        ok = make_rows(s, &t);
+        ok = make_rows(s, &t) && (!p->period || divide(s, &t));
     }
     if (ok) finish(s, r);
     free(t.keys);

@@ -35,9 +35,9 @@ enum { GP_CPU, GP_DEV }; /* host; devices together */
  * not run. Nested events of one row count once in totals, so no total exceeds the whole. */
 typedef struct gp_row {
     gp_special special;
-    const gp_rec *rec; /* one of the row's events, for its name; NULL when special */
-    int rank;          /* by rank */
-    uint64_t calls;
+    const gp_rec *rec;       /* one of the row's events, for its name; NULL when special */
+    int rank;                /* by rank */
+    uint64_t calls, samples; /* samples: of the script's own time */
     int64_t self[2], total[2], self_mem[2], mem[2];
     double ops, moved; /* with opts.flops: operations and bytes of the row's own events */
     double bound;      /* with a card, too: ns that they take on it at least */
@@ -59,6 +59,7 @@ typedef struct gp_rows {
                            others, which only loaded traces have, */
     int64_t beside;     /* and the time of their events, which is in wall, too */
     int64_t copies;     /* copies' part of busy */
+    uint64_t samples;   /* of the script; those of regions and ranks are in their rows */
     const char *kind;   /* "sim", "cuda"; "device" for several; NULL: no device ran anything */
     bool memory, flops, roofline;
 } gp_rows;

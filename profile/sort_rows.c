@@ -83,7 +83,7 @@ void gp_rows_limit(gp_rows *r, int limit) {
     if (limit < 0 || limit >= n) return;
     gp_row rest = {.special = GP_ROW_REST};
     for (int i = limit; i < n; i++) {
-        rest.calls += r->row[i].calls;
+        rest.calls += r->row[i].calls, rest.samples += r->row[i].samples;
         rest.ops += r->row[i].ops, rest.moved += r->row[i].moved;
         for (int d = 0; d < 2; d++)
             rest.self[d] += r->row[i].self[d], rest.self_mem[d] += r->row[i].self_mem[d];

@@ -51,6 +51,7 @@ void gp_sync_set_mode(gp_sync_mode m) {
 }
 void gp_sync_quiet(int by) { me.quiet += by; }
 void gp_sync_echo(int by) { me.echo += by; }
+bool gp_sync_waiting(void) { return me.stream != NULL; }
 uint64_t gp_sync_stalled_ns(void) { return me.stalled; }
 bool gp_sync_watched(gp_why why) {
     return why != GP_WHY_explicit && why != GP_WHY_echo && why != GP_WHY_queue &&

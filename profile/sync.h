@@ -29,6 +29,8 @@ void gp_sync_quiet(int by);
  * such, never warned about or refused. */
 void gp_sync_echo(int by);
 
+/* Whether this thread waits for a device. Safe in a signal handler. */
+bool gp_sync_waiting(void);
 /* How long this thread has waited for full launch queues so far. */
 uint64_t gp_sync_stalled_ns(void);
 

@@ -241,6 +241,23 @@ static void line(FILE *f, const table *t, const gp_row *row) {
     }
 }
 
+/* Says what the rows of the script's own time are worth; without any, how to get them. */
+static void foot_of_script(FILE *f, const table *t, int64_t loose) {
+    const gp_prof *p = t->p;
+    char each[40];
+    if (p->period)
+        fprintf(f,
+                "The script's own time is that of %llu samples, one each %s; a line is where Lua "
+                "next looked\n",
+                (unsigned long long)t->r->samples,
+                gp_table_time((double)p->period, each, sizeof each));
+    else if (!p->foreign && !p->predicted && 2 * loose > t->r->wall)
+        fprintf(f, "lua = true says where the unattributed time went, by function and line\n");
+    if (p->blocked)
+        fprintf(f, "%llu samples were not taken: the script's own hook (debug.sethook) was set\n",
+                (unsigned long long)p->blocked);
+}
+
 /* Writes the sums of the rows, and everything that they do not include. */
 static void foot(FILE *f, const table *t) {
     const gp_rows *r = t->r;
@@ -267,6 +284,7 @@ static void foot(FILE *f, const table *t) {
     else
         fprintf(f, "; of the rows, the profiler's own cost is about %s\n",
                 gp_table_time((double)own, a, sizeof a));
+    foot_of_script(f, t, loose);
     if (r->kind)
         fprintf(f, "%s time total: %s (kernels %s, copies %s)\n", t->device,
                 gp_table_time((double)r->busy, a, sizeof a),

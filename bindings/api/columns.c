@@ -117,8 +117,9 @@ static void push_track(lua_State *L, const gp_prof *p, const gp_column_track *t)
     lua_setfield(L, -2, "text");
 }
 
-/* columns(prof) -> {classes, files, stacks, places, tracks, foreign}: events as profile/columns.h
- * says, and what their classes are. Numbers of files, stacks and places begin with 1; 0: none. */
+/* columns(prof) -> {classes, files, stacks, places, tracks, foreign, period}: events as
+ * profile/columns.h says, and what their classes are. Numbers of files, stacks and places begin
+ * with 1; 0: none. */
 static int l_columns(lua_State *L) {
     static const gp_owner_type type = {"gpush.profile.columns", release_columns};
     static const char *const lists[] = {"classes", "files", "stacks", "places"};
@@ -131,6 +132,8 @@ static int l_columns(lua_State *L) {
     lua_createtable(L, 0, 6);
     lua_pushboolean(L, p->foreign);
     lua_setfield(L, -2, "foreign");
+    lua_pushinteger(L, (lua_Integer)p->period);
+    lua_setfield(L, -2, "period");
     for (int i = 0; i < 4; i++) {
         lua_newtable(L);
         lua_pushvalue(L, -1);

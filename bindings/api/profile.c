@@ -9,6 +9,7 @@
 #include "bindings/args/names.h"
 #include "bindings/module.h"
 #include "bindings/profile.h"
+#include "bindings/sampler.h"
 #include "bindings/scope.h"
 #include "profile/fit.h"
 #include "profile/record.h"
@@ -79,11 +80,12 @@ static gp_prof_opts check_opts(lua_State *L, int idx) {
     gp_prof_opts o = {0};
     if (lua_isnoneornil(L, idx)) return o;
     gp_check_fields(L, "profile.run",
-                    "any? stack, any? memory, any? shapes, any? limit, any? flops", idx);
+                    "any? stack, any? memory, any? shapes, any? limit, any? flops, any? lua", idx);
     o.stack = flag(L, idx, "stack");
     o.memory = flag(L, idx, "memory");
     o.shapes = flag(L, idx, "shapes");
     o.flops = flag(L, idx, "flops");
+    o.lua = flag(L, idx, "lua");
     if (lua_getfield(L, idx, "limit") != LUA_TNIL) {
         lua_Integer n = lua_tointeger(L, -1);
         if (n < 1)
@@ -102,34 +104,52 @@ gp_prof **gp_lua_push_prof(lua_State *L) {
     return box;
 }
 
-/* profile.start([opts]): stack, memory, shapes, limit and flops. */
+/* Both in the name of the running code, which may be a coroutine's. False, NULL with a message. */
+static bool start(lua_State *L, const gp_prof_opts *o) {
+    gp_lua_enter(L);
+    if (!gp_prof_start(o)) return false;
+    if (!o->lua || gp_sampler_start(L)) return true;
+    char why[200];
+    snprintf(why, sizeof why, "%s", gp_error());
+    gp_prof_free(gp_prof_stop());
+    return gp_fail("%s", why);
+}
+
+static gp_prof *stop(lua_State *L) {
+    gp_lua_enter(L);
+    uint64_t blocked = gp_sampler_stop();
+    gp_prof *p = gp_prof_stop();
+    if (p && p->opts.lua) p->period = GP_SAMPLER_NS, p->blocked = blocked;
+    return p;
+}
+
+/* profile.start([opts]): stack, memory, shapes, limit, flops and lua. */
 static int l_start(lua_State *L) {
     lua_Integer limit = luaL_optinteger(L, 4, 0);
     gp_prof_opts o = {.stack = lua_toboolean(L, 1),
                       .memory = lua_toboolean(L, 2),
                       .shapes = lua_toboolean(L, 3),
                       .flops = lua_toboolean(L, 5),
+                      .lua = lua_toboolean(L, 6),
                       .limit = (uint64_t)limit};
     if (limit < 0 || (limit == 0 && !lua_isnoneornil(L, 4)))
         return gp_fail("profile.start: limit: expected a number of events, got %lld",
                        (long long)limit),
                gp_lua_raise(L);
-    gp_lua_enter(L);
-    return gp_prof_start(&o) ? 0 : gp_lua_raise(L);
+    return start(L, &o) ? 0 : gp_lua_raise(L);
 }
 
 /* profile.stop() -> profile */
 static int l_stop(lua_State *L) {
     gp_prof **box = gp_lua_push_prof(L);
-    gp_lua_enter(L);
-    *box = gp_prof_stop();
+    *box = stop(L);
     return *box ? 1 : gp_lua_raise(L);
 }
 
 /* Guards profile.run: on an error, the recorded events are dropped. */
 static int l_run_close(lua_State *L) {
     bool *recording = gp_lua_checkudata(L, 1, RUN);
-    if (*recording) gp_prof_free(gp_prof_stop());
+    if (*recording) gp_prof_free(stop(L));
     *recording = false;
     return 0;
 }
@@ -137,9 +157,8 @@ static int l_run_close(lua_State *L) {
 /* Stack: guard at 1, then fn's results. */
 static int run_done(lua_State *L, int status, lua_KContext ctx) {
     bool *recording = lua_touserdata(L, 1);
-    gp_lua_enter(L);
     *recording = false;
-    gp_prof *p = gp_prof_stop();
+    gp_prof *p = stop(L);
     if (!p) return gp_lua_raise(L);
     *gp_lua_push_prof(L) = p;
     lua_insert(L, 2);
@@ -154,8 +173,7 @@ static int l_run(lua_State *L) {
     luaL_setmetatable(L, RUN);
     lua_replace(L, 1);
     lua_toclose(L, 1);
-    gp_lua_enter(L);
-    if (!gp_prof_start(&o)) return gp_lua_raise(L);
+    if (!start(L, &o)) return gp_lua_raise(L);
     *recording = true;
     lua_callk(L, lua_gettop(L) - 2, LUA_MULTRET, 0, run_done);
     return run_done(L, LUA_OK, 0);
@@ -243,6 +261,7 @@ static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
     lua_createtable(L, 0, 12);
     set_string(L, "name", gp_row_name(r, row, text, sizeof text));
     set_int(L, "count", (int64_t)row->calls);
+    if (row->samples) set_int(L, "samples", (int64_t)row->samples);
     set_int(L, "self_cpu_time_total", row->self[GP_CPU]);
     set_int(L, "cpu_time_total", row->total[GP_CPU]);
     set_int(L, "self_device_time_total", row->self[GP_DEV]);
@@ -313,6 +332,7 @@ static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
     set_int(L, "stop", (int64_t)(gp_rec_end(p, r) - p->t0));
     if (r->id) set_int(L, "id", (int64_t)r->id);
     if (r->file) set_string(L, "file", r->file), set_int(L, "line", r->line);
+    if (r->kind == GP_REC_SAMPLE) set_int(L, "samples", r->bytes);
     bool named = r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD || r->kind == GP_REC_CALL;
     if (named && r->kernel) set_string(L, "kernel", r->kernel);
     if (r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH || !r->where) return;
@@ -428,8 +448,8 @@ static void make_metatables(lua_State *L) {
 void gp_lua_open_profile(lua_State *L) {
     static const gp_lua_function functions[] = {
         {"profile.run", "table? options, function fn, rest args", l_run},
-        {"profile.start", "bool? stack, bool? memory, bool? shapes, int? limit, bool? flops",
-         l_start},
+        {"profile.start",
+         "bool? stack, bool? memory, bool? shapes, int? limit, bool? flops, bool? lua", l_start},
         {"profile.stop", "", l_stop},
         {NULL, NULL, NULL}};
     static const gp_lua_function region = {"profile.region", "text name, function? fn, rest args",

@@ -9,7 +9,7 @@
 #include "tensor/io/file.h"
 #include "tensor/safe_text.h"
 
-enum { TIME_BITS = 61, CHECK = 1 << 14 }; /* events between checks for Ctrl-C */
+enum { TIME_BITS = 61, PERIOD_BITS = 30, CHECK = 1 << 14 }; /* events between checks for Ctrl-C */
 
 typedef struct list {
     const void **p;
@@ -274,6 +274,8 @@ static bool check(reader *r, const int64_t *v, const gp_track *t, uint64_t befor
         !refers(&r->stacks, v[STACK]) || !refers(more, v[MORE]) ||
         (v[KIND] == GP_REC_OP && !refers(&r->costs, v[BYTES])))
         return gp_json_fail(r->j, "an event that refers to what is not there");
+    if (v[KIND] == GP_REC_SAMPLE && (v[BYTES] < 1 || v[BYTES] > INT_MAX))
+        return gp_json_fail(r->j, "a sample of %lld periods", (long long)v[BYTES]);
     if (places ? !refers(places, v[WHERE]) || (!in_region(v[KIND]) && !v[WHERE]) : v[WHERE] != 0)
         return gp_json_fail(r->j, "an event in a place that is not there");
     if (in_region(v[KIND]) && v[WHERE] && !entry(places, v[WHERE]))
@@ -371,7 +373,7 @@ static bool each(reader *r, bool (*read)(reader *r)) {
 
 typedef struct numbers {
     int64_t t0, done, t1, stack, memory, shapes, flops, foreign, ranks, dropped, lost, others;
-    int64_t cost_begin, cost_end, line;
+    int64_t cost_begin, cost_end, line, lua, period, blocked;
 } numbers;
 
 static bool read_number(reader *r, const gp_json_text *key, numbers *n, bool *known) {
@@ -385,6 +387,9 @@ static bool read_number(reader *r, const gp_json_text *key, numbers *n, bool *kn
                   {"has_memory", &n->memory},
                   {"has_shapes", &n->shapes},
                   {"has_flops", &n->flops},
+                  {"has_lua", &n->lua},
+                  {"period", &n->period},
+                  {"blocked", &n->blocked},
                   {"foreign", &n->foreign},
                   {"ranks", &n->ranks},
                   {"dropped", &n->dropped},
@@ -396,7 +401,8 @@ static bool read_number(reader *r, const gp_json_text *key, numbers *n, bool *kn
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         if (!gp_json_is(key, fields[i].name, strlen(fields[i].name))) continue;
         *known = true;
-        return read_range(r, 0, (int64_t)1 << TIME_BITS, fields[i].to);
+        bool period = fields[i].to == &n->period;
+        return read_range(r, 0, (int64_t)1 << (period ? PERIOD_BITS : TIME_BITS), fields[i].to);
     }
     *known = false;
     return true;
@@ -438,8 +444,13 @@ static void keep(gp_prof *p, const numbers *n) {
     p->t0 = (uint64_t)n->t0;
     p->done = p->t0 + (uint64_t)n->done;
     p->t1 = p->t0 + (uint64_t)n->t1;
-    p->opts = (gp_prof_opts){
-        .stack = n->stack, .memory = n->memory, .shapes = n->shapes, .flops = n->flops};
+    p->opts = (gp_prof_opts){.stack = n->stack,
+                             .memory = n->memory,
+                             .shapes = n->shapes,
+                             .flops = n->flops,
+                             .lua = n->lua};
+    p->period = (uint64_t)n->period;
+    p->blocked = (uint64_t)n->blocked;
     p->foreign = n->foreign;
     p->ranks = (int)(n->ranks > INT_MAX ? INT_MAX : n->ranks);
     p->dropped = (uint64_t)n->dropped;

@@ -346,6 +346,9 @@ static void put_fields(writer *w) {
     put_field(w, "has_memory", p->opts.memory);
     put_field(w, "has_shapes", p->opts.shapes);
     put_field(w, "has_flops", p->opts.flops);
+    put_field(w, "has_lua", p->opts.lua);
+    put_field(w, "period", p->period);
+    put_field(w, "blocked", p->blocked);
     put_field(w, "foreign", p->foreign);
     put_field(w, "ranks", (uint64_t)p->ranks);
     put_field(w, "dropped", p->dropped);

@@ -69,15 +69,15 @@ function Schedule:__gc()
 end
 
 --- profile.schedule{skip_first = 10, wait = 1, warmup = 4, active = 3, repeats = 1, on_trace_ready
---- = fn, stack =, memory =, shapes =, flops =, limit =}: call its step() after each step of a loop.
---- It skips the first steps once; then it rests for `wait` steps, warms up, records `active` ones,
---- each in a region "step N", and gives their profile to on_trace_ready (and keeps it as .result);
---- repeats times, without end if 0. Source: torch.profiler.
+--- = fn, and profile.run's options}: call its step() after each step of a loop. It skips the first
+--- steps once; then it rests for `wait` steps, warms up, records `active` ones, each in a region
+--- "step N", and gives their profile to on_trace_ready (and keeps it as .result); repeats times,
+--- without end if 0. Source: torch.profiler.
 function profile.schedule(wait, warmup, active, repeats, on_trace_ready, stack, memory, shapes,
-    limit, flops, skip_first)
+    limit, flops, skip_first, lua)
     local self = setmetatable({ done = 0, phase = "wait", on_trace_ready = on_trace_ready,
         record = { stack = stack, memory = memory, shapes = shapes, limit = limit,
-            flops = flops } }, Schedule)
+            flops = flops, lua = lua } }, Schedule)
     for _, it in ipairs { { "skip_first", skip_first, 0 }, { "wait", wait, 0 },
         { "warmup", warmup, 0 }, { "active", active, 1 }, { "repeats", repeats, 0 } }
     do
@@ -96,4 +96,5 @@ debug.getregistry()["gpush.recording"] = Schedule
 declared(Schedule, "recording.", { step = "self recording", close = "self recording" })
 declared(profile, "profile.",
     { schedule = "int wait=0, int warmup=0, int active=1, int repeats=0, function? on_trace_ready, "
-    .. "bool? stack, bool? memory, bool? shapes, int? limit, bool? flops, int skip_first=0" })
+    .. "bool? stack, bool? memory, bool? shapes, int? limit, bool? flops, "
+    .. "int skip_first=0, bool? lua" })

@@ -65,7 +65,7 @@ local topics = {
     ["profile.run"] = { text = "Records what a function does; its results go into the profile's.",
         options = "stack: the calls that led to each op; memory: what was allocated; shapes: of \z
             the operands; limit: events that are kept; flops: operations and bytes of each op, \z
-            and rates",
+            and rates; lua: where the script itself is, every millisecond, by function and line",
         example = "#profile.run({shapes = true}, function() return ones(2) + 1 end):rows() > \z
             0\n--> true",
         waits = "at the end, for the devices", see = "profile" },
@@ -74,7 +74,8 @@ local topics = {
             steps recorded and dropped; active: steps kept, each as a region 'step N'; repeats: \z
             how often, 0 is without end; on_trace_ready: is called with each profile; \z
             stack: the calls that led to each op; memory: what was allocated; shapes: of the \z
-            operands; limit: events that are kept; flops: operations and bytes of each op",
+            operands; limit: events that are kept; flops: operations and bytes of each op; \z
+            lua: where the script itself is, every millisecond",
         see = "profile.run" },
     ["profile.start"] = { text = "Begins to record, with profile.run's options.",
         see = "profile.stop" },

@@ -99,8 +99,9 @@ t.is(strangers({ sub = print, minus = print, neg = next, negative = next },
 -- The parameters of every op, composite or function that takes options by name.
 local flags = "bool? stack, bool? memory, bool? shapes, int? limit, bool? flops"
 local signatures = { ["profile.schedule"] = { g.profile.schedule,
-    "int wait=0, int warmup=0, int active=1, int repeats=0, function? on_trace_ready, " .. flags },
-    ["profile.start"] = { g.profile.start, flags },
+    "int wait=0, int warmup=0, int active=1, int repeats=0, function? on_trace_ready, " .. flags
+    .. ", int skip_first=0, bool? lua" },
+    ["profile.start"] = { g.profile.start, flags .. ", bool? lua" },
     ["profile.table"] = { of_profiles.table,
         "self profile, text? group, text? sort, int? limit" },
     ["averages.table"] = { function(prof, ...) -- of its list

@@ -56,9 +56,9 @@ local function events_of(html, record)
             local e = { kind = c[1], name = c[2], file = record.files[c[3]], line = c[4] }
             t0 = t0 + signed()
             e.start, e.stop = t0, t0 + number()
-            local has_id = e.kind ~= "memory" and e.kind ~= "region" and e.kind ~= "wait"
+            local has_id = not ("memory region wait sample"):find(e.kind, 1, true)
             if has_id then id = id + signed() e.id = id end
-            local bytes = e.kind == "wait" or e.kind == "copy" or e.kind == "copied"
+            local bytes = e.kind == "wait" or e.kind:find "^cop" or e.kind == "sample"
             if bytes or e.kind == "memory" then e.bytes = signed() end
             if e.kind == "memory" then
                 e.block, level = number(), level + signed() + e.bytes
@@ -82,7 +82,7 @@ local function work(n)
     end
 end
 work(1)
-local prof = profile.run({ memory = true, stack = true, shapes = true }, work, 3)
+local prof = profile.run({ memory = true, stack = true, shapes = true, lua = true }, work, 3)
 local html = page_of(prof)
 local data = data_of(html)
 local events, want = events_of(html, data.record), {}

@@ -17,6 +17,7 @@ static const char *const lines[] = {
     "for i = 1, 1e9 do npy.save(file, x) end",
     "for i = 1, 1e9 do safetensors.save(file, {x = x}) end",
     "for i = 1, 1e9 do local p = profile.run(step) local t = p:table() end",
+    "profile.run({lua = true}, function() while true do x = x end end)",
     "for i = 1, 1e9 do local t = json.decode(json.encode(list)) end",
     "for i = 1, 1e9 do local t = tostring(x) end",
     "for i = 1, 1e9 do wait {fork(function() return x:to 'sim' + 1 end)} end",

@@ -133,6 +133,8 @@ const checks = {
         near(flameOf(record, byRegion, true).total, device, "the devices' is their work");
         near(flameOf(record, byStack, true).total, device, "by stack, too");
         ok([...flameOf(record, byStack, false).children.keys()].some(n => /:\d+$/.test(n)), "whose frames are lines", "none");
+        const script = flameOf(record, byRegion, false).children.get("rep [C]");
+        ok(script && script.total > 0 && script.total < record.wall, "the script's own time is in it", script ? String(script.total) : "none");
         const steps = [...flameOf(record, byRegion, false).children.values()].filter(n => /^step/.test(n.name));
         timeline.steps.forEach((e, i) => near(steps[i].total, record.length(e), `${steps[i].name} is as long as it was`));
 

@@ -52,7 +52,7 @@ class Flame {
 
     box(path, left, width, depth) {
         const node = path[path.length - 1];
-        const colour = node.kind === "all" ? "faint" : ["op", "wait", "held", "copy", "call", "region"].includes(node.kind) ? node.kind : "op";
+        const colour = node.kind === "all" ? "faint" : node.kind === "sample" ? "call" : ["op", "wait", "held", "copy", "call", "region"].includes(node.kind) ? node.kind : "op";
         const found = this.found && node.name.toLowerCase().includes(this.found);
         return make("button", { type: "button", class: found ? "found" : "", style: `left:${left * 100}%;width:${width * 100}%;top:${depth * FLAME_ROW}px;background:var(--${colour})`,
             title: `${shorten(node.name, 200)}: ${time(node.total)}, ${percent(node.total, this.root.total)}`,

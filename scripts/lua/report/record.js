@@ -27,7 +27,7 @@ class Numbers {
 }
 
 const WITH_ID = new Set(["op", "copy", "kernel", "copied", "held", "call"]);
-const WITH_BYTES = new Set(["wait", "copy", "copied", "memory"]);
+const WITH_BYTES = new Set(["wait", "copy", "copied", "memory", "sample"]);
 const ON_DEVICE = new Set(["kernel", "copied"]);
 const NESTED = new Set(["op", "region", "wait", "copy", "call"]); // on a thread of the host
 
@@ -68,6 +68,7 @@ class Record {
         let at = 0;
         this.tracks.forEach((t, i) => { at = this.read(t, i, at); });
         this.wall = raw.wall;
+        this.period = raw.period || 0; // ns that a sample of the script stands for
     }
 
     // Reads a track's events into the columns from index `at` on; returns the index after them.

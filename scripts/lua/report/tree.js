@@ -1,6 +1,6 @@
 // What holds what: the host's events as a tree, and from it flame graphs and the owners of memory.
 
-// For each event of the host, and each of memory, the event around it, or NONE. Regions of
+// For each event of the host, and each of memory and sample of the script, the event around it, or NONE. Regions of
 // coroutines need not be nested: an event is in the innermost open one that ends no earlier.
 function parentsOf(record) {
     const parent = new Int32Array(record.count).fill(NONE), { start, stop } = record;
@@ -8,7 +8,7 @@ function parentsOf(record) {
     for (let i = 0; i < record.count; i++) {
         if (record.track[i] !== track) { open = []; track = record.track[i]; }
         const { nested, kind } = record.classOf(i);
-        if (!nested && kind !== "memory") continue;
+        if (!nested && kind !== "memory" && kind !== "sample") continue;
         while (open.length && stop[open[open.length - 1]] <= start[i]) open.pop();
         let d = open.length - 1;
         while (d >= 0 && stop[open[d]] < stop[i]) d--;
@@ -82,6 +82,23 @@ function byStack(record, parent, root) {
     };
 }
 
+// Gives the functions of the script their time: their samples', at most that of the region around
+// them or, by stack, of what is outside of all events. Returns what is left of the latter.
+function addScript(record, nodeOf, outside) {
+    const { parents } = record;
+    for (let i = 0; i < record.count; i++) {
+        if (record.classOf(i).kind !== "sample") continue;
+        const node = nodeOf(i), up = parents[i] === NONE ? NONE : parents[i];
+        if (!node || (up !== NONE && record.classOf(up).kind !== "region")) continue;
+        const region = up === NONE ? null : nodeOf(up), wanted = record.bytes[i] * record.period;
+        const taken = Math.max(0, Math.min(wanted, region ? region.value : outside));
+        node.value += taken;
+        if (region) region.value -= taken;
+        else outside -= taken;
+    }
+    return outside;
+}
+
 // The flame graph of a record. by: byRegion or byStack; device: of its time, not the host's.
 function flameOf(record, by, device) {
     const parent = record.parents, root = newNode(device ? "all of the device's work" : "wall time", "all");
@@ -94,6 +111,7 @@ function flameOf(record, by, device) {
         if (node) node.value += times[i];
         if (node && !record.track[i]) outside -= times[i];
     }
+    if (!device) outside = addScript(record, nodeOf, outside);
     if (elsewhere) childOf(root, "[queued by nothing on the record]", "held").value += elsewhere;
     if (!device && outside > 0) childOf(root, "[outside of these events: the script, the end]", "call").value += outside;
     addUp(root);

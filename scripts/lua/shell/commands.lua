@@ -95,7 +95,7 @@ command("time", "expr", "the time of one run, and its value", function(text)
 end)
 
 command("prof", "expr", "the profile of one run as a table", function(text)
-    local prof = gpush.profile.run(compile(text, "prof"))
+    local prof = gpush.profile.run({ lua = true }, compile(text, "prof"))
     print(prof:table { limit = 15, sort = "cpu_time_total" })
 end)
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "bindings/bind.h"
+#include "bindings/stack.h"
 #include "bindings/stop.h"
 #include "profile/record.h"
 #include "profile/sync.h"
@@ -37,21 +38,6 @@ static _Thread_local struct {
 
 /* ---- what the script is at ---- */
 
-/* A frame that is running, of this coroutine or of one that resumed it. */
-typedef struct frame {
-    lua_State *L;
-    int level;
-    lua_Debug ar;
-} frame;
-
-/* The next frame outwards; false: there is none. */
-static bool outwards(frame *f) {
-    while (f->L && !lua_getstack(f->L, ++f->level, &f->ar))
-        f->L = gp_stop_resumer(f->L), f->level = -1;
-    if (f->L) lua_getinfo(f->L, "Sln", &f->ar);
-    return f->L;
-}
-
 /* "step (train.lua:12)"; "rep [C]", "forward [gpush]" for what the script calls there: `from` says
  * whose, NULL: it calls nothing. */
 static void name_of(const lua_Debug *ar, const char *from, char *buf, size_t n) {
@@ -64,11 +50,12 @@ static void name_of(const lua_Debug *ar, const char *from, char *buf, size_t n) 
 /* The innermost frame of the user's code, and what it calls, if that is a function of C or of
  * gpush's own library; where there is no user's code, the innermost Lua frame. */
 static bool look(lua_State *L, char *name, size_t n, gp_srcloc *at) {
-    frame f = {.L = L, .level = -1};
+    gp_lua_frame f = gp_lua_innermost(L);
     lua_Debug call = {0}, lua = {0};
     bool called = false, found_ours = false;
-    while (outwards(&f)) {
+    while (gp_lua_outwards(&f)) {
         bool runs_lua = f.ar.currentline >= 0;
+        lua_getinfo(f.L, "n", &f.ar);
         if (runs_lua && !gp_lua_ours(f.ar.source)) break;
         if (runs_lua && !found_ours) lua = f.ar, found_ours = true;
         call = f.ar;

@@ -30,7 +30,7 @@ static _Thread_local struct {
     gp_track *track; /* NULL: this thread is not recorded */
 } my;
 
-int (*gp_record_stack)(gp_srcloc *frame, int max);
+int (*gp_record_stack)(gp_frame *frame, int max, const char **module);
 
 /* The first event of this thread in a profile: adds its track. */
 static gp_track *enter(uint64_t number) {
@@ -94,12 +94,12 @@ void gp_record_switch(void) {
 static const gp_stack *intern_stack(gp_track *t) {
     struct {
         gp_stack s;
-        gp_srcloc frame[GP_STACK_DEPTH];
+        gp_frame frame[GP_STACK_DEPTH];
     } buf;
     _Static_assert(sizeof buf == sizeof buf.s + sizeof buf.frame, "s.frame is buf.frame");
     memset(&buf, 0, sizeof buf); /* padding is interned with the rest */
-    buf.s.n = gp_record_stack ? gp_record_stack(buf.s.frame, GP_STACK_DEPTH) : 0;
-    return gp_intern_put(t->prof->names, &buf, sizeof buf.s + (size_t)buf.s.n * sizeof(gp_srcloc));
+    if (gp_record_stack) buf.s.n = gp_record_stack(buf.s.frame, GP_STACK_DEPTH, &buf.s.module);
+    return gp_intern_put(t->prof->names, &buf, sizeof buf.s + (size_t)buf.s.n * sizeof(gp_frame));
 }
 
 /* dtype, ndim and dims of every tensor argument, packed. */

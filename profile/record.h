@@ -26,10 +26,18 @@ typedef enum gp_rec_kind {
     GP_REC_KINDS
 } gp_rec_kind;
 
-/* Frames of the Lua stack, innermost first; interned in the profile. */
+/* A line that a stack passes through. Texts are the process's, or a loaded profile's. */
+typedef struct gp_frame {
+    const char *file;
+    const char *function; /* NULL: unknown, or none */
+    int line;
+} gp_frame;
+/* Frames of the script's stack, innermost first, and the module that is called ("Net.features.1"),
+ * NULL: none; interned in the profile. */
 typedef struct gp_stack {
     int n;
-    gp_srcloc frame[];
+    const char *module;
+    gp_frame frame[];
 } gp_stack;
 enum { GP_STACK_DEPTH = 32 };
 
@@ -186,9 +194,9 @@ void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uin
                     uint64_t queued, gp_srcloc loc);
 uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes);
 
-/* Fills frame[0 … max-1] from the running Lua stack, innermost first, and returns how many; set by
- * bindings/. */
-extern int (*gp_record_stack)(gp_srcloc *frame, int max);
+/* Fills frame[0 … max-1] from the running Lua stack, innermost first, and returns how many; *module
+ * as in gp_stack. Set by bindings/. */
+extern int (*gp_record_stack)(gp_frame *frame, int max, const char **module);
 
 /* Writes "f32 2x3, f32 3" from rec->shapes, "" for NULL: at most n bytes, cut; returns buf. */
 char *gp_rec_shapes(const char *shapes, char *buf, size_t n);

@@ -220,6 +220,7 @@ static key key_of(const gp_rec *r, int rank, gp_group group) {
     case GP_BY_LINE: return (key){r->file, NULL, r->file ? (uint64_t)r->line : 0};
     case GP_BY_SHAPE: return (key){r->name, r->shapes, kind};
     case GP_BY_RANK: return (key){NULL, NULL, (uint64_t)rank};
+    case GP_BY_MODULE: return (key){r->stack ? r->stack->module : NULL, NULL, 0};
     case GP_BY_STACK: return (key){r->name, r->stack, kind};
     default: return (key){r->name, NULL, kind};
     }
@@ -420,8 +421,10 @@ gp_rows *gp_rows_new(const gp_prof *p, gp_group group) {
     if (group == GP_BY_SHAPE && !p->opts.shapes)
         return gp_fail_null("group = \"shape\" needs a profile with %s",
                             p->foreign ? "record_shapes=True" : "shapes = true");
-    if (group == GP_BY_STACK && !p->opts.stack)
-        return gp_fail_null("group = \"stack\" needs a profile with %s",
+    bool by_stack = group == GP_BY_STACK || group == GP_BY_MODULE;
+    if (by_stack && !p->opts.stack)
+        return gp_fail_null("group = \"%s\" needs a profile with %s",
+                            group == GP_BY_STACK ? "stack" : "module",
                             p->foreign ? "with_stack=True" : "stack = true");
     sweep *s = calloc(1, sizeof *s);
     gp_rows *r = calloc(1, sizeof *r);

@@ -12,6 +12,7 @@ typedef enum gp_group {
     GP_BY_SHAPE,
     GP_BY_STACK,
     GP_BY_RANK,
+    GP_BY_MODULE, /* "Net.features.1", as the stack has it */
     GP_GROUPS
 } gp_group;
 
@@ -75,7 +76,7 @@ bool gp_rows_sort(gp_rows *r, const char *column);
 void gp_rows_limit(gp_rows *r, int limit);
 /* "add_", "wait: item", "[unattributed]", "train.lua:12" */
 char *gp_row_name(const gp_rows *r, const gp_row *row, char *buf, size_t n);
-/* "x.lua:3 < x.lua:9", of at most depth frames. */
+/* "x.lua:3 (step) < x.lua:9", of at most depth frames. */
 char *gp_stack_text(const gp_stack *s, int depth, char *buf, size_t n);
 
 #endif

@@ -101,8 +101,10 @@ char *gp_stack_text(const gp_stack *s, int depth, char *buf, size_t n) {
     if (n) *buf = 0;
     for (int i = 0; s && i < s->n && i < depth && at < n; i++) {
         char file[120];
-        at += (size_t)snprintf(buf + at, n - at, "%s%s:%d", i ? " < " : "",
-                               gp_safe_text(s->frame[i].file, file, sizeof file), s->frame[i].line);
+        const char *in = s->frame[i].function;
+        at += (size_t)snprintf(buf + at, n - at, "%s%s:%d%s%.60s%s", i ? " < " : "",
+                               gp_safe_text(s->frame[i].file, file, sizeof file), s->frame[i].line,
+                               in ? " (" : "", in ? in : "", in ? ")" : "");
     }
     return buf;
 }
@@ -118,6 +120,10 @@ char *gp_row_name(const gp_rows *r, const gp_row *row, char *buf, size_t n) {
     char text[200];
     if (row->special) snprintf(buf, n, "%s", names[row->special]);
     else if (r->group == GP_BY_RANK) snprintf(buf, n, "rank %d", row->rank);
+    else if (r->group == GP_BY_MODULE)
+        gp_safe_text(row->rec->stack && row->rec->stack->module ? row->rec->stack->module
+                                                                : "(no module)",
+                     buf, n);
     else if (r->group != GP_BY_LINE) gp_safe_text(gp_rec_name(row->rec, text, sizeof text), buf, n);
     else if (row->rec->file)
         snprintf(buf, n, "%s:%d", gp_safe_text(row->rec->file, text, sizeof text), row->rec->line);

@@ -41,15 +41,17 @@ static void push_file(lua_State *L, const char *file) {
     define(L, FILES);
 }
 
-/* A stack is {file, line, file, line …}, innermost first. */
+/* A stack is {file, line, function, file …}, innermost first; functions are among the files. */
 static void push_stack(lua_State *L, const gp_stack *s) {
     if (!number(L, STACKS, s)) return;
-    lua_createtable(L, 2 * s->n, 0);
+    lua_createtable(L, 3 * s->n, 0);
     for (int i = 0; i < s->n; i++) {
         push_file(L, s->frame[i].file);
-        lua_rawseti(L, -2, 2 * i + 1);
+        lua_rawseti(L, -2, 3 * i + 1);
         lua_pushinteger(L, s->frame[i].line);
-        lua_rawseti(L, -2, 2 * i + 2);
+        lua_rawseti(L, -2, 3 * i + 2);
+        push_file(L, s->frame[i].function);
+        lua_rawseti(L, -2, 3 * i + 3);
     }
     define(L, STACKS);
 }

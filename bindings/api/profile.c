@@ -11,6 +11,7 @@
 #include "bindings/profile.h"
 #include "bindings/sampler.h"
 #include "bindings/scope.h"
+#include "bindings/stack.h"
 #include "profile/fit.h"
 #include "profile/record.h"
 #include "profile/table.h"
@@ -21,22 +22,6 @@
 #define PROF "gpush.profile"
 #define RUN "gpush.profile.run"
 #define REGION "gpush.profile.region"
-
-/* Set by bind.c beside gp_srcloc_script: the frames of the running stack. */
-static int stack(gp_srcloc *frame, int max) {
-    lua_State *L = gp_lua_state;
-    lua_Debug ar;
-    int n = 0;
-    for (int level = 0; L && n < max && lua_getstack(L, level, &ar); level++) {
-        lua_getinfo(L, "Sl", &ar);
-        if (ar.currentline < 0) continue;
-        const char *file = gp_intern_text(ar.short_src);
-        if (!file) break;
-        frame[n].file = file;
-        frame[n++].line = ar.currentline;
-    }
-    return n;
-}
 
 /* ---- regions ---- */
 
@@ -203,13 +188,13 @@ static void release_rows(void *owner) {
 }
 
 static gp_group check_group(lua_State *L, int idx) {
-    static const char *const names[] = {"op", "region", "line", "shape", "stack", "rank"};
+    static const char *const names[] = {"op", "region", "line", "shape", "stack", "rank", "module"};
     const char *name = lua_tostring(L, idx);
     for (int i = 0; name && i < GP_GROUPS; i++)
         if (!strcmp(name, names[i])) return (gp_group)i;
     return luaL_error(L,
                       "profile: group: expected \"op\", \"region\", \"line\", \"shape\", "
-                      "\"stack\" or \"rank\", got %s",
+                      "\"stack\", \"rank\" or \"module\", got %s",
                       luaL_tolstring(L, idx, NULL)),
            GP_BY_OP;
 }
@@ -279,6 +264,8 @@ static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
     }
     if (row->rec && row->rec->shapes)
         set_string(L, "shapes", gp_rec_shapes(row->rec->shapes, text, sizeof text));
+    if (r->group == GP_BY_STACK && row->rec && row->rec->stack && row->rec->stack->module)
+        set_string(L, "module", row->rec->stack->module);
     if (row->rec && row->rec->stack)
         set_string(L, "stack", gp_stack_text(row->rec->stack, GP_STACK_DEPTH, text, sizeof text));
 }
@@ -455,7 +442,7 @@ void gp_lua_open_profile(lua_State *L) {
     static const gp_lua_function region = {"profile.region", "text name, function? fn, rest args",
                                            l_region};
     make_metatables(L);
-    if (gp_record_stack != stack) gp_record_stack = stack;
+    gp_lua_install_stack();
     lua_createtable(L, 0, 6);
     gp_lua_set_functions(L, functions);
     gp_lua_set_load(L);

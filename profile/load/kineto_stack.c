@@ -20,7 +20,7 @@ static bool is_library(const char *file, size_t n) {
 
 /* A file's n bytes and the digits of a line; false where they are none, or of a library, and
  * without memory, where k has failed. */
-static bool set_line(kineto *k, const char *file, size_t n, gp_json_text digits, gp_srcloc *to) {
+static bool set_line(kineto *k, const char *file, size_t n, gp_json_text digits, gp_frame *to) {
     int64_t line = 0;
     if (!gp_json_text_int(&digits, &line) || line < 0 || line > INT_MAX) return false;
     if (is_library(file, n)) return false;
@@ -30,7 +30,7 @@ static bool set_line(kineto *k, const char *file, size_t n, gp_json_text digits,
 }
 
 /* Reads "FILE(LINE): NAME". */
-static bool read_frame(kineto *k, const char *p, size_t n, gp_srcloc *to) {
+static bool read_frame(kineto *k, const char *p, size_t n, gp_frame *to) {
     const char *end = memmem(p, n, "): ", 3), *open = end;
     while (open && open > p && *open != '(') open--;
     if (!end || *open != '(') return false;
@@ -39,7 +39,7 @@ static bool read_frame(kineto *k, const char *p, size_t n, gp_srcloc *to) {
 }
 
 /* Reads "FILE:LINE". */
-static bool read_line(kineto *k, const char *p, size_t n, gp_srcloc *to) {
+static bool read_line(kineto *k, const char *p, size_t n, gp_frame *to) {
     const char *colon = memrchr(p, ':', n);
     if (!colon) return false;
     gp_json_text digits = {.p = colon + 1, .n = (size_t)(p + n - colon - 1)};
@@ -53,7 +53,7 @@ static const gp_stack *intern(kineto *k, const gp_load_stack *s) {
 }
 
 static const gp_stack *one(kineto *k, const char *text, size_t n,
-                           bool (*read)(kineto *, const char *, size_t, gp_srcloc *)) {
+                           bool (*read)(kineto *, const char *, size_t, gp_frame *)) {
     gp_load_stack s;
     memset(&s, 0, sizeof s); /* padding is interned with the rest */
     if (!read(k, text, n, &s.frame[0])) return NULL;

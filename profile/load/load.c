@@ -29,7 +29,7 @@ const char *gp_load_intern(gp_json *j, gp_intern *names) {
 }
 
 const gp_stack *gp_load_intern_stack(gp_intern *names, const gp_load_stack *s) {
-    return gp_intern_put(names, s, sizeof(gp_stack) + (size_t)s->n * sizeof(gp_srcloc));
+    return gp_intern_put(names, s, sizeof(gp_stack) + (size_t)s->n * sizeof(gp_frame));
 }
 
 bool gp_load_add_tensor(gp_load_shapes *s, gp_dtype dtype) {

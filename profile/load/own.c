@@ -23,7 +23,6 @@ typedef struct reader {
     list regions; /* the present thread's events: a region, or NULL */
     uint64_t events;
     int nhosts;
-    bool has_t0;
 } reader;
 
 static bool no_memory(reader *r) { return gp_json_fail(r->j, "out of memory"); }
@@ -109,20 +108,30 @@ static bool read_stream(reader *r) {
     return push(r, &r->streams, s);
 }
 
+static bool read_frame(reader *r, gp_frame *to) {
+    const void *file, *function;
+    int64_t line;
+    if (!read_entry(r, &r->texts, &file) || !gp_json_next(r->j) ||
+        !read_range(r, 0, INT_MAX, &line) || !gp_json_next(r->j) ||
+        !read_entry(r, &r->texts, &function))
+        return false;
+    if (!file) return gp_json_fail(r->j, "a frame without a file");
+    *to = (gp_frame){.file = file, .function = function, .line = (int)line};
+    return true;
+}
+
 static bool read_stack(reader *r) {
     gp_load_stack s;
+    const void *module;
     memset(&s, 0, sizeof s); /* padding is interned with the rest */
-    if (!gp_json_open(r->j, '[')) return false;
-    for (bool first = true; gp_json_more(r->j, ']', &first);) {
-        const void *file;
-        int64_t line;
+    bool first = true;
+    if (!gp_json_open(r->j, '[') || !gp_json_more(r->j, ']', &first))
+        return gp_json_fail(r->j, "a stack without its module");
+    if (!read_entry(r, &r->texts, &module)) return false;
+    s.module = module;
+    while (gp_json_more(r->j, ']', &first)) {
         if (s.n == GP_STACK_DEPTH) return gp_json_fail(r->j, "more than %d frames", s.n);
-        if (!read_entry(r, &r->texts, &file) || !gp_json_next(r->j) ||
-            !read_range(r, 0, INT_MAX, &line))
-            return false;
-        if (!file) return gp_json_fail(r->j, "a frame without a file");
-        s.frame[s.n].file = file;
-        s.frame[s.n++].line = (int)line;
+        if (!read_frame(r, &s.frame[s.n++])) return false;
     }
     const gp_stack *kept = r->j->failed ? NULL : gp_load_intern_stack(r->p->names, &s);
     return kept ? push(r, &r->stacks, kept) : no_memory(r);
@@ -470,8 +479,8 @@ static bool read_fields(reader *r) {
         if (!gp_json_key(r->j, &key)) return false;
         if (GP_JSON_IS(&key, "version")) {
             if (!gp_json_int(r->j, &version)) return false;
-            if (version != 1)
-                return gp_json_fail(r->j, "a profile of version %lld: this gpush reads 1",
+            if (version != 2)
+                return gp_json_fail(r->j, "a profile of version %lld: this gpush reads 2",
                                     (long long)version);
             continue;
         }
@@ -493,12 +502,7 @@ static bool read_fields(reader *r) {
 bool gp_load_own(gp_json *j, gp_prof *p) {
     reader r = {.j = j, .p = p};
     bool ok = read_fields(&r);
-    free(r.texts.p);
-    free(r.devices.p);
-    free(r.streams.p);
-    free(r.stacks.p);
-    free(r.shapes.p);
-    free(r.costs.p);
-    free(r.regions.p);
+    list *lists[] = {&r.texts, &r.devices, &r.streams, &r.stacks, &r.shapes, &r.costs, &r.regions};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]->p);
     return ok;
 }

@@ -13,7 +13,8 @@ const char *gp_load_intern_text(gp_json *j, gp_intern *names, const gp_json_text
 /* A stack while it is read: all of it is set to 0 first. */
 typedef struct gp_load_stack {
     int n;
-    gp_srcloc frame[GP_STACK_DEPTH];
+    const char *module;
+    gp_frame frame[GP_STACK_DEPTH];
 } gp_load_stack;
 _Static_assert(offsetof(gp_load_stack, frame) == offsetof(gp_stack, frame), "read as a gp_stack");
 /* NULL when out of memory. */

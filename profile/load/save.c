@@ -5,7 +5,7 @@
  *   "texts"    names and files
  *   "devices"  [kind, name, index, whether on the host]
  *   "streams"  [device, index]
- *   "stacks"   [file, line, file, line …], innermost first
+ *   "stacks"   [module, file, line, function, file …], innermost first
  *   "shapes"   [dtype, dim, dim …, dtype …] of an op's tensors
  *   "costs"    [bytes, operations, passes, unit, dtype] of an op, rounded to whole ones
  *   "orders"   [stream, stream that it waits for, id, id, start, whether of what is done], which
@@ -153,6 +153,14 @@ static void number_device(writer *w, const gp_device *dev) {
     number(w, &w->texts, dev->vt->kind);
 }
 
+static void meet_stack(writer *w, const gp_stack *s) {
+    number(w, &w->texts, s->module);
+    for (int i = 0; i < s->n; i++) {
+        number(w, &w->texts, s->frame[i].file);
+        number(w, &w->texts, s->frame[i].function);
+    }
+}
+
 /* Numbers everything that r refers to. */
 static void meet(writer *w, const gp_rec *r) {
     bool kernel;
@@ -162,7 +170,7 @@ static void meet(writer *w, const gp_rec *r) {
     number(w, kernel ? &w->texts : &w->shapes, more);
     if (r->kind == GP_REC_OP) number(w, &w->costs, r->cost);
     if (r->stack && !*(w->stacks.slots ? find(&w->stacks, r->stack) : &(int){0}))
-        for (int i = 0; i < r->stack->n; i++) number(w, &w->texts, r->stack->frame[i].file);
+        meet_stack(w, r->stack);
     number(w, &w->stacks, r->stack);
     if (r->kind == GP_REC_ALLOC) number_device(w, r->where);
     if (!on_stream(r)) return;
@@ -245,10 +253,10 @@ static void put_references(writer *w) {
     for (int i = 0; i < w->stacks.n; i++) {
         const gp_stack *s = w->stacks.key[i];
         comma(w);
-        put(w, "[");
+        put(w, "[%d", number(w, &w->texts, s->module));
         for (int k = 0; k < s->n; k++)
-            put(w, "%s%d,%d", k ? "," : "", number(w, &w->texts, s->frame[k].file),
-                s->frame[k].line);
+            put(w, ",%d,%d,%d", number(w, &w->texts, s->frame[k].file), s->frame[k].line,
+                number(w, &w->texts, s->frame[k].function));
         put(w, "]");
     }
     put(w, "]");
@@ -338,7 +346,7 @@ static void put_card(writer *w, const gp_card *card) {
 
 static void put_fields(writer *w) {
     const gp_prof *p = w->p;
-    put(w, "{\"gpush\":\"profile\",\"version\":1");
+    put(w, "{\"gpush\":\"profile\",\"version\":2");
     put_field(w, "t0", p->t0);
     put_field(w, "done", p->done - p->t0);
     put_field(w, "t1", p->t1 - p->t0);

@@ -131,13 +131,15 @@ end
 local function frames_of(row)
     local frames = {}
     if row.stack then
-        for frame in (row.stack .. " < "):gmatch "(.-:%d+) < " do table.insert(frames, 1, frame) end
+        for place, fn in (row.stack .. " < "):gmatch "(.-:%d+)( ?%(?[%w_]*%)?) < " do
+            table.insert(frames, 1, place .. fn)
+        end
     end
     frames[#frames + 1] = row.name
     return frames
 end
 
--- prof:folded(file{, device = true}): a line for each stack, "a.lua:9;a.lua:3;matmul NS".
+-- prof:folded(file{, device = true}): a line for each stack, "a.lua:9;a.lua:3 (step);matmul NS".
 local function folded(prof, file, device)
     local field, lines = device and "self_device_time_total" or "self_cpu_time_total", {}
     for _, row in ipairs(prof:rows { group = "stack" }) do
@@ -155,8 +157,9 @@ local function frame_numbers()
     local list, known = {}, {}
     return list, function(name)
         if not known[name] then
-            local path, line = name:match "^(.+):(%d+)$"
-            list[#list + 1] = { name = utf8_only(name), file = path and utf8_only(path),
+            local path, line, fn = name:match "^(.+):(%d+) ?%(?([%w_]*)%)?$"
+            if fn == "" then fn = nil end
+            list[#list + 1] = { name = fn or utf8_only(name), file = path and utf8_only(path),
                 line = path and math.tointeger(line) }
             known[name] = #list - 1
         end

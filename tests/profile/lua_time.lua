@@ -14,7 +14,7 @@ local BUSY <const> = debug.getinfo(busy, "S").linedefined
 
 -- Whether that is a line of busy, at the end of text.
 local function in_busy(text)
-    local line = tonumber(text:match "lua_time.lua:(%d+)$")
+    local line = tonumber(text:match "lua_time.lua:(%d+) ?%(?%l*%)?$")
     return line and line > BUSY and line < BUSY + 4
 end
 local function repeated(seconds)

@@ -90,7 +90,7 @@ local function refused(text, message, what)
     t.error(function() g.profile.load(file) end, message, what or message)
 end
 local whole = read(path "kept.prof")
-local head = '{"gpush":"profile","version":1,"t0":9,"done":5,"t1":5,'
+local head = '{"gpush":"profile","version":2,"t0":9,"done":5,"t1":5,'
 local function broken(rest, message) refused(head .. rest, message) end
 refused("", "byte 0: expected an object, got the end of the file", "an empty file")
 refused("hello", "byte 0: expected an object, got 'h'", "another text")
@@ -101,8 +101,8 @@ refused(packed:sub(1, #packed // 2), "unpacked bytes: the packed data end early"
     "half a packed file")
 refused(packed:sub(1, #packed // 2) .. ("\xff"):rep(99), "after %d+ unpacked bytes: ",
     "a damaged packed file")
-refused('{"gpush":"profile","version":2}', "byte 30: a profile of version 2")
-refused('{"gpush":"profile","version":1}', "without its version, times or threads")
+refused('{"gpush":"profile","version":3}', "byte 30: a profile of version 3")
+refused('{"gpush":"profile","version":2}', "without its version, times or threads")
 broken('"texts":["a\\q"]', "byte 65: an escape that JSON does not have")
 broken('"texts":["a\nb"]', "byte 65: the byte 0x0a in a text")
 broken('"texts":["a"],"devices":[[2,"d",0,true]]}', "expected a number from 0 to 1, got 2")
@@ -113,7 +113,7 @@ broken('"texts":["a"],"devices":[[1,"d x",0,true]]}', "whose kind or name is no 
 broken('"streams":[[0,0]]}', "a stream without a device")
 broken('"shapes":[[3]]}', "more dimensions than a tensor has")
 broken('"shapes":[["f99"]]}', "a dtype that gpush does not have")
-broken('"stacks":[[0,1]]}', "a frame without a file")
+broken('"stacks":[[0,0,1,0]]}', "a frame without a file")
 broken('"card":["a",3]}', "expected a text, got '3'")
 broken('"card":["a","b",true,0]}', "a card's figure that is out of range: memory")
 broken('"card":["a","b",true]}', "expected another element")

@@ -132,7 +132,7 @@ const checks = {
         const device = kinds.reduce((sum, k, i) => ON_DEVICE.has(k) ? sum + record.length(i) : sum, 0);
         near(flameOf(record, byRegion, true).total, device, "the devices' is their work");
         near(flameOf(record, byStack, true).total, device, "by stack, too");
-        ok([...flameOf(record, byStack, false).children.keys()].some(n => /:\d+$/.test(n)), "whose frames are lines", "none");
+        ok([...flameOf(record, byStack, false).children.keys()].some(n => /:\d+( \(\w+\))?$/.test(n)), "whose frames are lines", "none");
         const script = flameOf(record, byRegion, false).children.get("rep [C]");
         ok(script && script.total > 0 && script.total < record.wall, "the script's own time is in it", script ? String(script.total) : "none");
         const steps = [...flameOf(record, byRegion, false).children.values()].filter(n => /^step/.test(n.name));

@@ -10,10 +10,10 @@ FILE is a profile that prof:save wrote or a trace of torch.profiler, packed by g
 are the traces of a job's ranks.
   --html FILE   write a page for a browser
   --diff FILE   show what changed since that profile or trace
-  --group NAME  rows of the table by op (the default), region, line, shape, stack or rank
+  --group NAME  rows of the table by op (the default), region, line, shape, stack, module or rank
   --limit N     rows of the table; 15
 ]], { ["--html"] = "a file", ["--diff"] = "a file", ["--limit"] = 1,
-    ["--group"] = { "op", "region", "line", "shape", "stack", "rank" } })
+    ["--group"] = { "op", "region", "line", "shape", "stack", "module", "rank" } })
 
 local function run(given, files)
     local prof = gpush.profile.load(#files > 1 and files or files[1])

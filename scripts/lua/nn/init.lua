@@ -111,6 +111,29 @@ local function path_below(parent, module)
     end
 end
 
+-- "Net.hidden.3" for modules that call one another, the innermost first.
+local function path_of(calls)
+    local n = #calls
+    local text = class_of(calls[n])
+    for i = n - 1, 1, -1 do
+        text = text .. "." .. (path_below(calls[i + 1], calls[i]) or class_of(calls[i]))
+    end
+    return text
+end
+
+-- The paths that profiles have asked for, by the outermost and the innermost module.
+-- bindings/stack.c finds the calls by the frames of `call`.
+local paths = setmetatable({}, { __mode = "k" })
+debug.getregistry()["gpush.module_call"] = call
+debug.getregistry()["gpush.module_paths"] = paths
+debug.getregistry()["gpush.module_path"] = function(...)
+    local calls = { ... }
+    local outer, text = calls[#calls], path_of(calls)
+    paths[outer] = paths[outer] or setmetatable({}, { __mode = "k" })
+    paths[outer][calls[1]] = text
+    return text
+end
+
 -- The modules that are being called, as "Net.hidden.3 (Linear)", nil if there are none. A call is
 -- recognised by its frame.
 local function place()
@@ -125,10 +148,7 @@ local function place()
     end
     local n = #calls
     if n == 0 then return nil end
-    local text = class_of(calls[n])
-    for i = n - 1, 1, -1 do
-        text = text .. "." .. (path_below(calls[i + 1], calls[i]) or class_of(calls[i]))
-    end
+    local text = path_of(calls)
     return n == 1 and text or ("%s (%s)"):format(text, class_of(calls[1]))
 end
 debug.getregistry()["gpush.place"] = place -- gp_lua_raise puts it before an op's message

@@ -75,11 +75,14 @@ local function rows_of(prof, group)
     return rows
 end
 
--- Whether the rows by rank are of several.
-local function ranks(rows)
+-- Whether rows by rank are of several ranks, those by module of any module; others always.
+local function divided(group, rows)
     local n = 0
-    for _, row in ipairs(rows) do if row.name:find "^rank %d" then n = n + 1 end end
-    return n > 1
+    for _, row in ipairs(rows) do
+        if group == "rank" and row.name:find "^rank %d" then n = n + 1 end
+        if group == "module" and not row.name:find "^[%[(]" then n = n + 2 end
+    end
+    return n > 1 or group ~= "rank" and group ~= "module"
 end
 
 -- The rows by each group, and why there are none by the others.
@@ -87,7 +90,7 @@ local function tables_of(prof)
     local tables, missing = {}, {}
     for _, group in ipairs(GROUPS) do
         local ok, rows = pcall(rows_of, prof, group)
-        if ok and group == "rank" and not ranks(rows) then rows = nil end
+        if ok and not divided(group, rows) then rows = nil end
         if ok then tables[group] = rows
         elseif rows:find "needs a profile" then missing[group] = rows:match "needs a profile.*"
         elseif not rows:find "group: expected" then error(rows, 0)

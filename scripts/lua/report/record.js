@@ -43,10 +43,11 @@ function readClass(c, raw) {
         label: clean(kind === "kernel" && more ? more : name) };
 }
 
-// A stack's frames as "file:line", the innermost first.
+// A stack's frames as "file:line (function)", the innermost first.
 function readStack(flat, files) {
     const frames = [];
-    for (let i = 0; i < flat.length; i += 2) frames.push(`${clean(files[flat[i] - 1])}:${flat[i + 1]}`);
+    for (let i = 0; i < flat.length; i += 3)
+        frames.push(`${clean(files[flat[i] - 1])}:${flat[i + 1]}${flat[i + 2] ? ` (${clean(files[flat[i + 2] - 1])})` : ""}`);
     return frames;
 }
 

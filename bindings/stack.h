@@ -1,0 +1,24 @@
+/* The stack of the running script, for profiles. */
+#ifndef GP_BINDINGS_STACK_H
+#define GP_BINDINGS_STACK_H
+
+#include <lua.h>
+#include <stdbool.h>
+
+/* A frame that runs, of L's stack or, after its last one, of the coroutine that resumed it. */
+typedef struct gp_lua_frame {
+    lua_State *L; /* NULL: there are no more */
+    int level;
+    lua_Debug ar; /* "Sl"; a name costs more */
+} gp_lua_frame;
+
+/* for (gp_lua_frame f = gp_lua_innermost(L); gp_lua_outwards(&f);) */
+static inline gp_lua_frame gp_lua_innermost(lua_State *L) {
+    return (gp_lua_frame){.L = L, .level = -1};
+}
+bool gp_lua_outwards(gp_lua_frame *f);
+
+/* Makes profiles record stacks: sets gp_record_stack. */
+void gp_lua_install_stack(void);
+
+#endif

@@ -6,8 +6,10 @@
 #include "bindings/bind.h"
 #include "bindings/profile.h"
 #include "profile/load/reader.h"
+#include "profile/owners.h"
 #include "profile/sync.h"
 #include "profile/usage.h"
+#include "tensor/memory/alloc.h"
 
 enum { DEPTH = 256 }; /* of nested regions */
 
@@ -161,9 +163,93 @@ static int l_devices(lua_State *L) {
     return 1;
 }
 
+/* ---- memory ---- */
+
+static void release_owners(void *owner) {
+    gp_owners **o = owner;
+    gp_owners_free(*o);
+    *o = NULL;
+}
+
+static void push_owner(lua_State *L, const gp_owner *o) {
+    char name[200];
+    lua_createtable(L, 0, 8);
+    set_text(L, "device", o->dev->name);
+    if (o->op) set_text(L, "name", gp_rec_name(o->op, name, sizeof name));
+    if (o->op && o->op->file) set_text(L, "file", o->op->file), set_int(L, "line", o->op->line);
+    set_int(L, "blocks", o->blocks);
+    set_int(L, "allocated", (uint64_t)o->allocated);
+    set_int(L, "peak", (uint64_t)o->peak);
+    set_int(L, "kept", (uint64_t)o->kept);
+}
+
+static void push_owned_device(lua_State *L, const gp_owned_device *d) {
+    lua_createtable(L, 0, 6);
+    set_text(L, "device", d->dev->name);
+    set_int(L, "before", (uint64_t)d->before);
+    set_int(L, "before_at_peak", (uint64_t)d->old_at_peak);
+    set_int(L, "before_freed", (uint64_t)d->old);
+    set_int(L, "peak", (uint64_t)d->peak);
+    set_int(L, "after", (uint64_t)d->after);
+}
+
+/* usage.memory(prof) -> list of owners in the order of their first allocation, with a list
+ * `devices` */
+static int l_memory(lua_State *L) {
+    static const gp_owner_type type = {"gpush.profile.owners", release_owners};
+    const gp_prof *p = gp_lua_check_prof(L, 1);
+    gp_owners **box = gp_lua_push_owner(L, &type, sizeof *box);
+    if (!(*box = gp_owners_new(p))) return gp_lua_raise(L);
+    const gp_owners *o = *box;
+    lua_createtable(L, o->n, 1);
+    for (int i = 0; i < o->n; i++) {
+        push_owner(L, &o->owner[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_createtable(L, o->ndevices, 0);
+    for (int i = 0; i < o->ndevices; i++) {
+        push_owned_device(L, &o->device[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "devices");
+    return 1;
+}
+
+/* What is alive on a device, appended to the list on top. */
+static void push_alive(gp_device *dev, void *ctx) {
+    static const gp_owner_type type = {"gpush.alive", release_list};
+    lua_State *L = ctx;
+    gp_live_line **list = gp_lua_push_owner(L, &type, sizeof *list);
+    int n;
+    int64_t small;
+    *list = gp_alloc_live(dev, &n, &small);
+    if (n < 0) gp_lua_raise(L);
+    for (int i = 0; i < n + (small > 0); i++) {
+        lua_createtable(L, 0, 5);
+        set_text(L, "device", dev->name);
+        if (i < n) set_text(L, "file", (*list)[i].made.file);
+        if (i < n && (*list)[i].made.file) set_int(L, "line", (uint64_t)(*list)[i].made.line);
+        if (i < n) set_int(L, "blocks", (uint64_t)(*list)[i].blocks);
+        set_int(L, "bytes", (uint64_t)(i < n ? (*list)[i].bytes : small));
+        lua_rawseti(L, -3, (lua_Integer)lua_rawlen(L, -3) + 1);
+    }
+    release_list(list);
+    lua_pop(L, 1);
+}
+
+/* usage.alive() -> list of what is alive, by device and line; without blocks: the smaller ones */
+static int l_alive(lua_State *L) {
+    lua_settop(L, 0);
+    lua_newtable(L);
+    gp_lua_enter(L);
+    gp_device_each(push_alive, L);
+    return 1;
+}
+
 void gp_lua_set_usage(lua_State *L) {
-    static const luaL_Reg lists[] = {
-        {"waits", l_waits}, {"queues", l_queues}, {"devices", l_devices}, {NULL, NULL}};
+    static const luaL_Reg lists[] = {{"waits", l_waits},     {"queues", l_queues},
+                                     {"devices", l_devices}, {"memory", l_memory},
+                                     {"alive", l_alive},     {NULL, NULL}};
     luaL_newlib(L, lists);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.usage");
 }

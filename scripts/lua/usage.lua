@@ -1,6 +1,7 @@
 --!plain
--- What a profile's devices did and what its waits cost, as lists that print as text: prof:sync(),
--- waits(), devices() and queues(). Loaded by init.lua on the first call.
+-- What a profile's devices did, what its waits cost and whose memory it was, as lists that print as
+-- text: prof:sync(), waits(), devices(), queues() and memory(); and alive(). Loaded by init.lua on
+-- the first call.
 local _, _, dir = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
 local usage = debug.getregistry()["gpush.usage"]
@@ -133,7 +134,75 @@ function Queues.__tostring(list)
     return table.concat(out, "\n")
 end
 
+-- ---- memory ----
+
+local function bytes(n)
+    for i, unit in ipairs { "GiB", "MiB", "KiB" } do
+        local size = 1 << 10 * (4 - i)
+        if n >= size then return ("%.2f %s"):format(n / size, unit) end
+    end
+    return ("%d B"):format(n)
+end
+
+local Memory = { __name = "memory" }
+function Memory.__tostring(list)
+    local out = {}
+    if #list > 0 then
+        out = text({ "line", "op", "device", "blocks", "allocated", "at the peak", "kept" }, list,
+            function(row)
+                return { row.file and ("%s:%d"):format(row.file, row.line) or "?",
+                    row.name or "outside of any op", row.device, count(row.blocks),
+                    bytes(row.allocated), bytes(row.peak), bytes(row.kept) }
+            end, 3)
+    end
+    for _, d in ipairs(list.devices) do
+        out[#out + 1] = ("%s: at most %s, with %s from before; at the end %s, with %s from before")
+            :format(d.device, bytes(d.peak), bytes(d.before_at_peak), bytes(d.after),
+                bytes(d.before - d.before_freed))
+    end
+    if #out == 0 then return "no memory was allocated or freed" end
+    return table.concat(out, "\n")
+end
+
+-- prof:memory() -> the owners of memory by op and line: what was alive at the peak first, then
+-- what is kept
+local function memory(prof)
+    local list = usage.memory(prof)
+    for i, row in ipairs(list) do row.order = i end
+    table.sort(list, function(a, b)
+        if a.peak ~= b.peak then return a.peak > b.peak end
+        if a.kept ~= b.kept then return a.kept > b.kept end
+        return a.order < b.order
+    end)
+    for _, row in ipairs(list) do row.order = nil end
+    return setmetatable(list, Memory)
+end
+
+local Alive = { __name = "alive" }
+function Alive.__tostring(list)
+    if #list == 0 then return "nothing is alive" end
+    return table.concat(text({ "line", "device", "blocks", "bytes" }, list, function(row)
+        local place = row.file and ("%s:%d"):format(row.file, row.line) or "?"
+        return { row.blocks and place or "below 1 MiB each", row.device,
+            row.blocks and count(row.blocks) or "", bytes(row.bytes) }
+    end, 2), "\n")
+end
+
+-- alive() -> what is alive by line, the largest first
+local function alive()
+    local list = usage.alive()
+    table.sort(list, function(a, b)
+        if a.bytes ~= b.bytes then return a.bytes > b.bytes end
+        if a.device ~= b.device then return a.device < b.device end
+        if a.file ~= b.file then return (a.file or "") < (b.file or "") end
+        return (a.line or 0) < (b.line or 0)
+    end)
+    return setmetatable(list, Alive)
+end
+
 return {
+    memory = memory,
+    alive = alive,
     sync = sync,
     waits = function(prof) return setmetatable(usage.waits(prof), Waits) end,
     devices = function(prof) return setmetatable(usage.devices(prof), Devices) end,

@@ -18,7 +18,6 @@ enum {
     STEPS = 8,            /* size classes per doubling: at most 1/8 of a block is waste */
     CLASSES = STEPS * 48, /* up to 2^53 bytes */
     SMALLEST = 64,
-    LARGE = 1 << 20, /* blocks from this size on are listed with their source line */
     LISTED = 8
 };
 _Static_assert((int)GP_SMALL_CLASSES <= (int)CLASSES,
@@ -274,7 +273,7 @@ static void account(gp_alloc *al, gp_storage *st) {
     al->stats.allocs++;
     __atomic_store_n(&al->stats.in_use, al->stats.in_use + (int64_t)st->bytes, __ATOMIC_RELAXED);
     if (al->stats.in_use > al->stats.peak) al->stats.peak = al->stats.in_use;
-    if (st->bytes >= LARGE) live_insert(al, st);
+    if (st->bytes >= GP_ALLOC_LARGE) live_insert(al, st);
 }
 
 /* Reports to the profiler's memory counter; bytes < 0 where st is freed. */
@@ -400,7 +399,7 @@ static void storage_free(gp_storage *st) {
     gp_event **events = NULL;
     bool known = !st->used_by || other_uses(st, &events);
     gp_lock(&al->lock);
-    if (st->bytes >= LARGE) live_remove(st);
+    if (st->bytes >= GP_ALLOC_LARGE) live_remove(st);
     __atomic_store_n(&al->stats.in_use, al->stats.in_use - (int64_t)st->bytes, __ATOMIC_RELAXED);
     st->events = events;
     st->pinned = false;
@@ -459,6 +458,35 @@ void gp_alloc_stats(gp_device *dev, gp_mem_stats *out) {
     gp_unlock(&al->lock);
     if (dev->vt->on_host) gp_magazine_stats(out);
     if (out->in_use > out->peak) out->peak = out->in_use;
+}
+
+/* Adds a block to the n lines; returns how many there are then. */
+static int add_line(gp_live_line *lines, int n, const gp_storage *st) {
+    int i = 0;
+    while (i < n && !gp_srcloc_same(lines[i].made, st->made)) i++;
+    if (i == n) lines[n] = (gp_live_line){.made = st->made};
+    lines[i].blocks++;
+    lines[i].bytes += (int64_t)st->bytes;
+    return i == n ? n + 1 : n;
+}
+
+gp_live_line *gp_alloc_live(gp_device *dev, int *n, int64_t *small) {
+    gp_alloc *al = dev->alloc;
+    size_t room = 1;
+    gp_mem_stats stats;
+    gp_alloc_stats(dev, &stats);
+    *small = stats.in_use;
+    gp_lock(&al->lock);
+    for (gp_storage *st = al->live.next; st != &al->live; st = st->next) room++;
+    gp_live_line *lines = malloc(room * sizeof *lines);
+    *n = lines ? 0 : -1;
+    for (gp_storage *st = al->live.next; lines && st != &al->live; st = st->next) {
+        *n = add_line(lines, *n, st);
+        *small -= (int64_t)st->bytes;
+    }
+    gp_unlock(&al->lock);
+    if (!lines) gp_fail("alive: out of memory");
+    return lines;
 }
 
 int64_t gp_alloc_in_use(gp_device *dev) {

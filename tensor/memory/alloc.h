@@ -49,6 +49,15 @@ typedef struct gp_mem_stats {
 void gp_alloc_stats(gp_device *dev, gp_mem_stats *out);
 /* Bytes in use on dev, read without the lock. */
 int64_t gp_alloc_in_use(gp_device *dev);
+/* Blocks that are alive and were made at one line. */
+typedef struct gp_live_line {
+    gp_srcloc made;
+    int64_t blocks, bytes;
+} gp_live_line;
+enum { GP_ALLOC_LARGE = 1 << 20 }; /* blocks from this size on are listed with their source line */
+/* malloc'd, in no order; *n of them, -1 when out of memory, with a message. *small: bytes in use of
+ * smaller blocks, whose lines are unknown. */
+gp_live_line *gp_alloc_live(gp_device *dev, int *n, int64_t *small);
 /* Begins the peak again at what is in use. */
 void gp_alloc_reset_peak(gp_device *dev);
 /* Frees cached blocks on the device, but for those that queued work on another stream may still

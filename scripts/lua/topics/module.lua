@@ -96,7 +96,14 @@ local topics = {
     memory = { call = "memory([device])",
         text = "Bytes in use, their peak, what is cached, the limit, and counts, as a table.",
         example = "memory(\"cpu\").in_use >= 0\n--> true",
-        see = "empty_cache, reset_peak, cuda.memory_summary" },
+        see = "alive, empty_cache, reset_peak, cuda.memory_summary" },
+    alive = { call = "alive()",
+        text = "What memory is in use now, on all devices, by the line that made it: a list that \z
+            prints as a table, with device, file, line, blocks, bytes. Blocks below 1 MiB are \z
+            one row without a line. What only waits for the collector is alive, too: \z
+            collectgarbage() first leaves that out.",
+        example = "local x = ones(1024, 1024); return #alive() > 0\n--> true",
+        see = "memory, profile.memory" },
     empty_cache = { call = "empty_cache([device])",
         text = "Gives back memory that is kept for the next tensors.",
         see = "memory" },

@@ -277,6 +277,14 @@ local topics = {
             table: span, idle, compute, other (only copies and collectives), in ns, and the \z
             share that it was busy. HolisticTraceAnalysis' temporal breakdown.",
         see = "profile.queues, profile.idle" },
+    ["profile.memory"] = { call = "prof:memory()",
+        text = "Whose memory it was, by op and line: a list that prints as a table, with name, \z
+            file, line, device, blocks, allocated, peak (alive at the device's peak) and kept \z
+            (at the end), in bytes; .devices has before, before_at_peak, before_freed, peak and \z
+            after. What only waits for the collector is kept, too: collectgarbage() at the \z
+            function's end leaves that out.",
+        raises = "when the profile has no memory: profile.run{memory = true}",
+        see = "alive, memory, profile.run" },
     ["profile.queues"] = { call = "prof:queues()",
         text = "Each stream's busy time, its gaps by why (host_wait: the host queued the next \z
             work only after the last had ended; kernel_wait: the launch's own delay, below 30 \z

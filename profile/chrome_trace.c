@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/gzip_file.h"
+#include "profile/merge.h"
 #include "profile/rows.h"
 
 /* Process ids: the host, DEVICES + slot, and the hosts of other ranks. */
@@ -15,7 +16,9 @@ enum { LUA = 1, HELD = 2, OTHERS = 3 }; /* the host's rows */
 
 typedef struct writer {
     const gp_prof *p;
-    gzFile out;
+    gzFile out; /* NULL: only the bytes are counted */
+    uint64_t bytes;
+    gp_merged merged;
     bool ok, more; /* more: the next item needs a comma */
     int pid, tid;  /* of the host's thread that is written */
     bool held;     /* whether the host's second row is used */
@@ -29,9 +32,9 @@ __attribute__((format(printf, 2, 3))) static void put(writer *w, const char *fmt
     va_start(ap, fmt);
     int n = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    if (n > 0 &&
-        gzwrite(w->out, text, (unsigned)(n < (int)sizeof text ? n : (int)sizeof text - 1)) <= 0)
-        w->ok = false;
+    if (n >= (int)sizeof text) n = (int)sizeof text - 1;
+    w->bytes += n > 0 ? (uint64_t)n : 0;
+    if (n > 0 && w->out && gzwrite(w->out, text, (unsigned)n) <= 0) w->ok = false;
 }
 
 /* The length of the UTF-8 character at p in bytes, 0 if it is not valid. */
@@ -336,6 +339,9 @@ static bool write_all(gzFile out, void *context) {
         "\"lost\":%llu,\"wall_us\":%.3f",
         (unsigned long long)w->p->dropped, (unsigned long long)w->p->lost, us(w, w->p->t1));
     if (w->p->predicted) put(w, ",\"predicted\":\"%s\"", quoted(w->p->predicted, esc, sizeof esc));
+    if (w->merged.events)
+        put(w, ",\"merged\":%llu,\"merged_into\":%llu", (unsigned long long)w->merged.events,
+            (unsigned long long)w->merged.slices);
     put(w, "},\"traceEvents\":[");
     each_thread(w, write_thread);
     write_arrows(w);
@@ -345,7 +351,40 @@ static bool write_all(gzFile out, void *context) {
     return w->ok;
 }
 
+/* Whether p's trace has at most max bytes. */
+static bool fits(const gp_prof *p, gp_merged merged, uint64_t max, bool *ok) {
+    writer w = {.p = p, .merged = merged, .ok = true};
+    *ok = write_all(NULL, &w);
+    return w.bytes <= max;
+}
+
+/* p with as much merged as its trace of at most max bytes needs; p itself where it fits, NULL with
+ * a message. */
+static const gp_prof *merge(const gp_prof *p, uint64_t max, gp_merged *merged) {
+    bool ok = true;
+    *merged = (gp_merged){0};
+    if (!max || fits(p, *merged, max, &ok)) return ok ? p : NULL;
+    for (int most = 4; ok && most < 1 << 28; most *= 2) {
+        gp_prof *to = gp_prof_merge(p, most, merged);
+        if (!to || fits(to, *merged, max, &ok)) return to;
+        gp_prof_free(to);
+    }
+    return ok ? gp_fail_null(
+                    "profile.trace: max: the waits and regions alone need more than %.2f MB",
+                    (double)max * 1e-6)
+              : NULL;
+}
+
+bool gp_trace_write_most(const gp_prof *p, const char *path, uint64_t max, gp_merged *merged) {
+    const gp_prof *shown = merge(p, max, merged);
+    if (!shown) return false;
+    writer w = {.p = shown, .merged = *merged, .ok = true};
+    bool ok = gp_gzip_file("trace", path, write_all, &w);
+    if (shown != p) gp_prof_free((gp_prof *)shown);
+    return ok;
+}
+
 bool gp_trace_write(const gp_prof *p, const char *path) {
-    writer w = {.p = p, .ok = true};
-    return gp_gzip_file("trace", path, write_all, &w);
+    gp_merged merged;
+    return gp_trace_write_most(p, path, 0, &merged);
 }

@@ -32,15 +32,7 @@ typedef struct finder {
 
 /* ---- the changes, by time ---- */
 
-static int count(const gp_prof *p) {
-    int n = 0;
-    for (const gp_track *lists[] = {p->host, p->workers}, **l = lists; l < lists + 2; l++)
-        for (const gp_track *t = *l; t; t = t->next) {
-            gp_at at = gp_first(t);
-            for (gp_rec *r; (r = gp_next(&at));) n += r->kind == GP_REC_ALLOC;
-        }
-    return n;
-}
+static bool is_change(const gp_rec *r) { return r->kind == GP_REC_ALLOC; }
 
 /* Adds a thread's changes. Ops of one thread are nested. */
 static void gather(finder *f, const gp_prof *p, const gp_track *t) {
@@ -156,7 +148,8 @@ static void walk(finder *f) {
 }
 
 static bool find(finder *f, const gp_prof *p) {
-    size_t room = (size_t)count(p) + 1;
+    size_t room = (size_t)gp_count_recs(p->host, is_change) +
+                  (size_t)gp_count_recs(p->workers, is_change) + 1;
     for (f->slots = 64; f->slots < 2 * room;) f->slots *= 2;
     f->o = calloc(1, sizeof *f->o);
     f->list = malloc(room * sizeof *f->list);

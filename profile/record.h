@@ -211,7 +211,6 @@ typedef struct gp_at {
     int i;
 } gp_at;
 static inline gp_at gp_first(const gp_track *t) { return (gp_at){t ? t->first : NULL, 0}; }
-/* When r ended; events still open at the end of the profiled code ended with it. */
 /* Whether a device did it: a kernel, or a copy itself. */
 static inline bool gp_rec_is_work(const gp_rec *r) {
     return r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED;
@@ -219,6 +218,7 @@ static inline bool gp_rec_is_work(const gp_rec *r) {
 /* How many events of t and the tracks after it there are for which is() is true. */
 int gp_count_recs(const gp_track *t, bool (*is)(const gp_rec *));
 
+/* When r ended; events still open at the end of the profiled code ended with it. */
 static inline uint64_t gp_rec_end(const gp_prof *p, const gp_rec *r) {
     uint64_t t1 = r->t1 ? r->t1 : p->done;
     return t1 < r->t0 ? r->t0 : t1;

@@ -303,11 +303,38 @@ static int l_table(lua_State *L) {
     return 1;
 }
 
-/* prof:trace(file) */
+/* A size in bytes: a number, or "50MB", "1.5 GiB"; 0 where it is absent. */
+static uint64_t check_size(lua_State *L, int idx) {
+    static const struct {
+        const char *name;
+        double bytes;
+    } units[] = {{"B", 1},    {"kB", 1e3},     {"KB", 1e3},     {"MB", 1e6},
+                 {"GB", 1e9}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}};
+    char *end = NULL;
+    if (lua_isnoneornil(L, idx)) return 0;
+    const char *text = lua_tostring(L, idx);
+    double n = text ? strtod(text, &end) : 0, unit = end && !*end ? 1 : 0;
+    while (end && *end == ' ') end++;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (end && !strcmp(end, units[i].name)) unit = units[i].bytes;
+    if (!(n * unit >= 1 && n * unit <= 0x1p62))
+        luaL_error(L,
+                   "profile.trace: max: expected a size as \"50MB\" or a number of bytes, got %s",
+                   luaL_tolstring(L, idx, NULL));
+    return (uint64_t)(n * unit);
+}
+
+/* prof:trace(file{, max = "50MB"}) -> nil, or what was merged for that, as text */
 static int l_trace(lua_State *L) {
     const gp_prof *p = check_prof(L);
     const char *path = luaL_checkstring(L, 2);
-    return gp_trace_write(p, path) ? 0 : gp_lua_raise(L);
+    uint64_t max = check_size(L, 3);
+    gp_merged merged;
+    if (!gp_trace_write_most(p, path, max, &merged)) return gp_lua_raise(L);
+    if (!merged.events) return 0;
+    lua_pushfstring(L, "%I events were merged into %I, and arrows left out",
+                    (LUAI_UACINT)merged.events, (LUAI_UACINT)merged.slices);
+    return 1;
 }
 
 static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
@@ -404,12 +431,13 @@ static int l_prof_tostring(lua_State *L) {
 
 static void make_metatables(lua_State *L) {
 #define ROWS "self profile, text? group, text? sort, int? limit, int? width"
-    static const gp_lua_function methods[] = {{"profile.table", ROWS ", text? format", l_table},
-                                              {"profile.rows", ROWS, l_rows},
-                                              {"profile.trace", "self profile, text file", l_trace},
-                                              {"profile.events", "self profile", l_events},
-                                              {"profile.free", "self profile", l_prof_free},
-                                              {NULL, NULL, NULL}};
+    static const gp_lua_function methods[] = {
+        {"profile.table", ROWS ", text? format", l_table},
+        {"profile.rows", ROWS, l_rows},
+        {"profile.trace", "self profile, text file, any? max", l_trace},
+        {"profile.events", "self profile", l_events},
+        {"profile.free", "self profile", l_prof_free},
+        {NULL, NULL, NULL}};
     static const luaL_Reg prof[] = {
         {"__gc", l_prof_free}, {"__tostring", l_prof_tostring}, {NULL, NULL}};
     static const luaL_Reg region[] = {

@@ -217,8 +217,12 @@ local topics = {
             start. On CUDA a kernel has its own name as kernel, and the kind held is what kept \z
             the host inside of a call.",
         see = "profile" },
-    ["profile.trace"] = { call = "prof:trace(file)",
+    ["profile.trace"] = { call = "prof:trace(file{, max=})",
         text = "Writes a trace for Perfetto or chrome://tracing, a row per stream.",
+        options = "max: of the file's size before it is packed, as '50MB' or a number of bytes: \z
+            short events are merged for that, waits and regions never; it returns what was \z
+            merged, as text",
+        raises = "when the waits and regions alone need more than max",
         see = "profile" },
     ["profile.diff"] = { call = "prof:diff(before, {group=, limit=})",
         text = "What changed since the profile `before`, as text: a row per op with calls and \z

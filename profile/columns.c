@@ -17,8 +17,11 @@ typedef struct encoder {
 /* What HELD and KERNEL call themselves, or an op's shapes: interned, as all texts are. */
 static const void *details(const gp_rec *r) { return r->kind == GP_REC_ALLOC ? NULL : r->shapes; }
 
-/* A region's `where` is the region around it, which is in the events' times. */
-static const void *place(const gp_rec *r) { return r->kind == GP_REC_REGION ? NULL : r->where; }
+/* A region's `where` is the region around it, which is in the events' times; a switch's is told by
+ * its number. */
+static const void *place(const gp_rec *r) {
+    return r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH ? NULL : r->where;
+}
 
 static bool same(const gp_rec *a, const gp_rec *b) {
     return a->name == b->name && a->kind == b->kind && a->why == b->why &&
@@ -123,21 +126,27 @@ typedef struct before {
     int64_t level;
 } before;
 
-static void put_event(bytes *b, const gp_prof *p, const gp_rec *r, int class, before *last) {
+static bool has_id(const gp_rec *r) {
+    return r->kind != GP_REC_ALLOC && r->kind != GP_REC_SAMPLE && r->kind != GP_REC_SWITCH &&
+           r->kind != GP_REC_REGION && r->kind != GP_REC_WAIT;
+}
+static bool has_bytes(const gp_rec *r) {
+    return r->kind == GP_REC_ALLOC || r->kind == GP_REC_SAMPLE || r->kind == GP_REC_WAIT ||
+           r->kind == GP_REC_COPY || r->kind == GP_REC_MOVED;
+}
+
+static void put_event(bytes *b, const gp_track *t, const gp_rec *r, int class, before *last) {
     put(b, (uint64_t) class);
     put_signed(b, (int64_t)(r->t0 - last->t0));
-    put(b, gp_rec_end(p, r) - r->t0);
+    put(b, gp_rec_end(t->prof, r) - r->t0);
     last->t0 = r->t0;
-    bool alloc = r->kind == GP_REC_ALLOC;
-    bool sample = r->kind == GP_REC_SAMPLE;
-    if (!alloc && !sample && r->kind != GP_REC_REGION && r->kind != GP_REC_WAIT) {
+    if (has_id(r)) {
         put_signed(b, (int64_t)(r->id - last->id));
         last->id = r->id;
     }
-    if (alloc || sample || r->kind == GP_REC_WAIT || r->kind == GP_REC_COPY ||
-        r->kind == GP_REC_MOVED)
-        put_signed(b, r->bytes);
-    if (!alloc) return;
+    if (has_bytes(r)) put_signed(b, r->bytes);
+    if (r->kind == GP_REC_SWITCH) put_signed(b, r->where ? gp_track_number(t, r->where) : 0);
+    if (r->kind != GP_REC_ALLOC) return;
     put(b, (uint64_t)(uintptr_t)r->block);
     put_signed(b, (int64_t)r->id - r->bytes - last->level);
     last->level = (int64_t)r->id;
@@ -151,10 +160,9 @@ static bool encode(encoder *e, const gp_prof *p, const gp_track *t, gp_column_tr
     bool ok = true;
     *to = (gp_column_track){.track = t};
     for (gp_rec *r; ok && (r = gp_next(&at));) {
-        if (r->kind == GP_REC_SWITCH) continue;
         int class = reserve(&b) ? class_of(e, r) : -1;
         ok = class >= 0 || gp_fail("profile.report: out of memory");
-        if (ok) put_event(&b, p, r, class, &last);
+        if (ok) put_event(&b, t, r, class, &last);
         if (++to->events % STRIDE == 0 && gp_thread_stopped())
             ok = gp_fail("profile.report: interrupted");
     }

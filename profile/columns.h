@@ -8,12 +8,13 @@
  * before it, in ns; duration in ns; then, by its kind,
  *   OP, COPY, KERNEL, MOVED, HELD: id, less the one before it
  *   WAIT, COPY, MOVED, ALLOC, SAMPLE: bytes, of a wait the commands that were queued
+ *   SWITCH:                        the region's number on the thread, from 1 on; 0: none
  *   ALLOC:                         the block; the level afterwards, less the one before it + bytes
  * Each is an LEB128 number; signed ones (start, id, bytes, level) are zigzag. All in base64. */
 typedef struct gp_column_track {
     const gp_track *track;
-    size_t events; /* SWITCH left out */
-    char *text;    /* of len bytes; NULL: empty */
+    size_t events;
+    char *text; /* of len bytes; NULL: empty */
     size_t len;
 } gp_column_track;
 

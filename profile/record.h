@@ -215,6 +215,8 @@ static inline gp_at gp_first(const gp_track *t) { return (gp_at){t ? t->first : 
 static inline bool gp_rec_is_work(const gp_rec *r) {
     return r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED;
 }
+/* The number of an event within its track, from 1 on; 0: it is not there. */
+int64_t gp_track_number(const gp_track *t, const gp_rec *r);
 /* How many events of t and the tracks after it there are for which is() is true. */
 int gp_count_recs(const gp_track *t, bool (*is)(const gp_rec *));
 

@@ -65,6 +65,13 @@ int gp_count_recs(const gp_track *t, bool (*is)(const gp_rec *)) {
     return n;
 }
 
+int64_t gp_track_number(const gp_track *t, const gp_rec *r) {
+    int64_t n = 1;
+    for (const gp_chunk *c = t->first; c; n += c->n, c = c->next)
+        if (r >= c->rec && r < c->rec + c->n) return n + (r - c->rec);
+    return 0;
+}
+
 /* ---- profiles ---- */
 
 gp_prof *gp_prof_new(const gp_prof_opts *opts) {

@@ -59,7 +59,8 @@ static void push_stack(lua_State *L, const gp_stack *s) {
 /* A place is {device, its kind, stream}: of memory without a stream. */
 static void push_place(lua_State *L, const gp_rec *r) {
     bool memory = r->kind == GP_REC_ALLOC;
-    if (!number(L, PLACES, r->kind == GP_REC_REGION ? NULL : r->where)) return;
+    bool in_region = r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH;
+    if (!number(L, PLACES, in_region ? NULL : r->where)) return;
     const gp_device *dev = memory ? r->where : ((const gp_stream *)r->where)->dev;
     lua_createtable(L, 3, 0);
     lua_pushstring(L, dev->name);

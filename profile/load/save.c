@@ -271,19 +271,11 @@ static void put_references(writer *w) {
 
 /* ---- events ---- */
 
-/* 1 + the number of an event within its track. */
-static int64_t number_within(const gp_track *t, const gp_rec *r) {
-    int64_t n = 1;
-    for (const gp_chunk *c = t->first; c; n += c->n, c = c->next)
-        if (r >= c->rec && r < c->rec + c->n) return n + (r - c->rec);
-    return 0;
-}
-
 static int64_t place(writer *w, const gp_track *t, const gp_rec *r) {
     if (on_stream(r)) return number(w, &w->streams, r->where);
     if (r->kind == GP_REC_ALLOC) return number(w, &w->devices, r->where);
     bool in = r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH;
-    return in && r->where ? number_within(t, r->where) : 0;
+    return in && r->where ? gp_track_number(t, r->where) : 0;
 }
 
 static void put_event(writer *w, const gp_track *t, const gp_rec *r, uint64_t before) {

@@ -32,6 +32,25 @@ end)
 demo:report "demo.html"
 demo:whatif{without = "all"}:report "predicted.html"
 demo:on "h200":report "modelled.html"
+local c = ones(8)
+local function taking_turns(name, op)
+    return coroutine.wrap(function()
+        local _ <close> = profile.region(name)
+        for _ = 1, 5 do
+            op(c)
+            coroutine.yield()
+        end
+    end)
+end
+profile.run(function()
+    local a, b = taking_turns("A", exp), taking_turns("B", log)
+    for _ = 1, 4 do
+        a()
+        b()
+        local stop = clock() + 0.02
+        while clock() < stop do end
+    end
+end):report "coroutines.html"
 profile.run(function() end):report "empty.html"
 profile.run(function()
     for _, name in ipairs { "</script><script>document.title='bad'</script>", ("x"):rep(1e5),
@@ -85,6 +104,7 @@ looked() { checked "$@" >results && looked_at "$1" <results; }
 looked demo '"any", "demo"' --window-size=1280,900
 looked predicted '"any", "predicted"' --window-size=1280,900
 looked modelled '"any", "modelled"' --window-size=1280,900
+looked coroutines '"any", "coroutines"'
 looked empty '"any", "empty"'
 looked hostile '"any", "hostile"'
 # Beside other work a browser may be slow: the best of three counts, and on a machine with more than

@@ -165,6 +165,19 @@ const checks = {
     },
 
     // All waits are left out: the host ends long before the device.
+    // Two coroutines take turns, each in a region of its own.
+    coroutines() {
+        const { record } = timeline, flame = flameOf(record, byRegion, false).children;
+        const inside = name => [...flame.get(name).children.keys()].filter(n => !n.endsWith("]")).sort().join();
+        is([inside("A"), inside("B")], ["exp", "log"], "an op is in its own coroutine's region");
+        const rows = new Map(list(data.rows.region).map(r => [r.name, r.cpu_time_total]));
+        for (const name of ["A", "B"]) {
+            const total = flame.get(name).total;
+            ok(total >= rows.get(name) && total < 3 * rows.get(name) + 1e5, `${name} has the time that it ran`, `${total}, ${rows.get(name)}`);
+        }
+        ok(flame.get("A").total + flame.get("B").total < record.wall / 2, "and not that of others", String(record.wall));
+    },
+
     predicted() {
         const { record } = timeline, kinds = kindsOf(record);
         const last = kinds.reduce((a, k, i) => k === "kernel" && (a === NONE || record.stop[i] > record.stop[a]) ? i : a, NONE);

@@ -6,6 +6,7 @@ class Filter {
     get active() { return this.words.trim() !== "" || this.op !== "" || this.line !== ""; }
 
     matchesClass(c) {
+        if (c.kind !== "memory" && UNSEEN.has(c.kind)) return false;
         if (this.op && c.name !== this.op) return false;
         if (this.line && c.where !== this.line) return false;
         const all = [c.name, c.label, c.where, c.why, c.kind, c.more, c.device].join(" ").toLowerCase();

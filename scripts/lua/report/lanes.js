@@ -24,7 +24,7 @@ function lanesOf(record, modelled) {
     const known = new Map(), byClass = new Map();
     for (let i = 0; i < record.count; i++) {
         const { kind, onDevice } = record.classOf(i);
-        if (kind === "memory" || kind === "sample") continue;
+        if (UNSEEN.has(kind)) continue;
         const key = laneKey(record, i);
         let lane = byClass.get(key);
         if (!lane) {

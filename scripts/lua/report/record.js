@@ -27,7 +27,8 @@ class Numbers {
 }
 
 const WITH_ID = new Set(["op", "copy", "kernel", "copied", "held", "call"]);
-const WITH_BYTES = new Set(["wait", "copy", "copied", "memory", "sample"]);
+const WITH_BYTES = new Set(["wait", "copy", "copied", "memory", "sample", "switch"]); // a switch: its region's number
+const UNSEEN = new Set(["memory", "sample", "switch"]); // not in the timeline's lanes
 const ON_DEVICE = new Set(["kernel", "copied"]);
 const NESTED = new Set(["op", "region", "wait", "copy", "call"]); // on a thread of the host
 
@@ -110,7 +111,8 @@ class Record {
         }
         return this.pairs = { host, device };
     }
-    get parents() { return this.parentOf || (this.parentOf = parentsOf(this)); }
+    get tree() { return this.treeOf || (this.treeOf = treeOf(this)); }
+    get parents() { return this.tree.parent; }
 
     // The event at the other end of an event's flow, or NONE.
     partner(event) {

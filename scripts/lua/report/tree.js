@@ -1,33 +1,52 @@
 // What holds what: the host's events as a tree, and from it flame graphs and the owners of memory.
 
-// For each event of the host, and each of memory and sample of the script, the event around it, or NONE. Regions of
-// coroutines need not be nested: an event is in the innermost open one that ends no earlier.
-function parentsOf(record) {
-    const parent = new Int32Array(record.count).fill(NONE), { start, stop } = record;
-    let open = [], track = NONE;
-    for (let i = 0; i < record.count; i++) {
-        if (record.track[i] !== track) { open = []; track = record.track[i]; }
-        const { nested, kind } = record.classOf(i);
-        if (!nested && kind !== "memory" && kind !== "sample") continue;
-        while (open.length && stop[open[open.length - 1]] <= start[i]) open.pop();
-        let d = open.length - 1;
-        while (d >= 0 && stop[open[d]] < stop[i]) d--;
-        if (d >= 0) parent[i] = open[d];
-        if (nested) open.push(i);
+// For each event of the host, and each of memory and sample of the script, the event around it, or
+// NONE; and how long each was itself what ran. As profile/rows.c: time belongs to the present event, which
+// is one of the present coroutine's regions after a switch, though others may be open.
+function treeOf(record) {
+    const parent = new Int32Array(record.count).fill(NONE), self = new Float64Array(record.count);
+    for (let from = 0, to; from < record.count; from = to) {
+        for (to = from; to < record.count && record.track[to] === record.track[from]; ) to++;
+        walkTrack(record, from, to, parent, self);
     }
-    return parent;
+    return { parent, self };
 }
 
-// The time that each event of the host spent outside of what it holds.
-function selfTimes(record, parent) {
-    const self = new Float64Array(record.count);
-    for (let i = 0; i < record.count; i++) {
-        if (!record.classOf(i).nested) continue;
-        self[i] += record.length(i);
-        if (parent[i] !== NONE) self[parent[i]] -= record.length(i);
+function walkTrack(record, from, to, parent, self) {
+    const { start, stop } = record, open = []; // begun and not ended, of every coroutine
+    let now = NONE, last = 0;
+    const spend = t => {
+        if (now !== NONE && t > last) self[now] += t - last;
+        if (t > last) last = t;
+    };
+    const endUntil = t => {
+        for (;;) {
+            let first = open.length - 1; // the earliest to end; of nested ones the last
+            for (let i = first - 1; i >= 0; i--) if (stop[open[i]] < stop[open[first]]) first = i;
+            if (first < 0 || stop[open[first]] > t) return;
+            const ended = open[first];
+            spend(stop[ended]);
+            open.splice(first, 1);
+            while (now !== NONE && stop[now] <= stop[ended]) now = parent[now];
+        }
+    };
+    for (let i = from; i < to; i++) {
+        const { nested, kind } = record.classOf(i);
+        if (!nested && kind !== "memory" && kind !== "sample" && kind !== "switch") continue;
+        endUntil(start[i]);
+        if (nested || kind === "switch") spend(start[i]);
+        if (kind === "switch") {
+            const region = from + record.bytes[i] - 1; // before `from`: none
+            let d = open.length - 1;
+            while (d >= 0 && record.classOf(open[d]).kind === "region" && open[d] !== region) d--;
+            now = d >= 0 ? open[d] : NONE;
+            continue;
+        }
+        parent[i] = now;
+        while (parent[i] !== NONE && stop[parent[i]] < stop[i] && kind !== "region") parent[i] = parent[parent[i]];
+        if (nested) open.push(now = i);
     }
-    for (let i = 0; i < self.length; i++) if (self[i] < 0) self[i] = 0;
-    return self;
+    endUntil(Infinity);
 }
 
 // ---- flame graphs: nodes of {name, kind, value, total, children} ----
@@ -103,7 +122,7 @@ function addScript(record, nodeOf, outside) {
 function flameOf(record, by, device) {
     const parent = record.parents, root = newNode(device ? "all of the device's work" : "wall time", "all");
     const nodeOf = by(record, parent, root);
-    const { times, elsewhere } = device ? deviceTimes(record) : { times: selfTimes(record, parent), elsewhere: 0 };
+    const { times, elsewhere } = device ? deviceTimes(record) : { times: record.tree.self.slice(), elsewhere: 0 };
     let outside = record.wall;
     for (let i = 0; i < record.count; i++) {
         if (!record.classOf(i).nested) continue;

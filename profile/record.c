@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "profile/sync.h"
 #include "tensor/memory/alloc.h"
@@ -13,8 +14,8 @@
 #include "tensor/device/thread.h"
 
 /* Devices are drained before a profile starts and when it ends, so that no worker records an event
- * while tracks are added or removed, and workers' writes are ordered before the readers. Host
- * threads other than the profiling one are counted, not recorded. */
+ * while tracks are added or removed, and workers' writes are ordered before the readers. Other
+ * threads of the host, as a loader's workers, are guests: they count themselves in and out. */
 static gp_prof *prof; /* guarded by lock; its own thread reads it without */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t running; /* number of the profile, or 0 */
@@ -24,37 +25,75 @@ static _Atomic int64_t
 static uint64_t numbers;
 static pthread_t owner;
 
+static _Atomic int inside; /* how many guests write to the record at this moment */
+
 /* This thread's track in profile `number`. */
 static _Thread_local struct {
     uint64_t number;
     gp_track *track; /* NULL: this thread is not recorded */
+    bool guest; /* neither a device's nor the profiling one: it may write when that has ended */
 } my;
 
 int (*gp_record_stack)(gp_frame *frame, int max, const char **module);
 
+/* A track for another thread of the host, by the name that debuggers see: "loader 2". */
+static gp_track *add_guest(void) {
+    char name[32] = "";
+    gp_track *t = gp_prof_add_host(prof);
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    if (t) t->name = gp_intern_text(*name ? name : "thread");
+    return t;
+}
+
 /* The first event of this thread in a profile: adds its track. */
-static gp_track *enter(uint64_t number) {
-    gp_track *t = NULL;
+static void enter(uint64_t number) {
     gp_lock(&lock);
     if (prof && prof->number == number) {
-        if (gp_thread_worker()) {
-            t = gp_prof_add_worker(prof);
-        } else if (pthread_equal(owner, pthread_self())) {
-            t = prof->host;
-        }
+        bool owns = pthread_equal(owner, pthread_self());
+        my.guest = !gp_thread_worker() && !owns;
+        my.track = my.guest ? add_guest() : owns ? prof->host : gp_prof_add_worker(prof);
         my.number = number;
-        my.track = t;
     }
     gp_unlock(&lock);
-    return t;
+}
+
+/* A guest counts itself in, and then looks again whether the profile is there. */
+static gp_track *guest_track(uint64_t number) {
+    if (my.number != number || !my.track) {
+        atomic_fetch_add_explicit(&others, 1, memory_order_relaxed);
+        return NULL;
+    }
+    atomic_fetch_add(&inside, 1);
+    if (atomic_load(&running) == number) return my.track;
+    atomic_fetch_sub(&inside, 1);
+    return NULL;
 }
 
 static inline gp_track *track(void) {
     uint64_t number = atomic_load_explicit(&running, memory_order_acquire);
     if (!number) return NULL;
-    gp_track *t = my.number == number ? my.track : enter(number);
-    if (!t) atomic_fetch_add_explicit(&others, 1, memory_order_relaxed);
-    return t;
+    if (my.number != number) enter(number);
+    if (__builtin_expect(my.number == number && !my.guest, 1)) return my.track;
+    return guest_track(number);
+}
+
+static inline void leave(gp_track *const *t) {
+    if (*t && my.guest) atomic_fetch_sub(&inside, 1);
+}
+/* `TRACK t = track();` the track that this function may write to, NULL: none. */
+#define TRACK __attribute__((cleanup(leave))) gp_track *
+
+/* Waits until no guest writes to a profile that has ended, which takes each a few microseconds;
+ * false where one has crashed in that. */
+static bool guests_left(void) {
+    enum { TIMES = 10000 };
+    const struct timespec pause = {0, 100000};
+    for (int i = 0; i < TIMES; i++) {
+        if (!atomic_load(&inside)) return true;
+        nanosleep(&pause, NULL);
+    }
+    atomic_store(&inside, 0);
+    return false;
 }
 
 /* The current region: the last one of the innermost running coroutine that has any. */
@@ -86,7 +125,7 @@ static gp_rec *append_here(gp_track *t) {
 }
 
 void gp_record_switch(void) {
-    gp_track *t = track();
+    TRACK t = track();
     if (t && !t->worker && t->nregions) note_switch(t);
 }
 
@@ -102,21 +141,6 @@ static const gp_stack *intern_stack(gp_track *t) {
     return gp_intern_put(t->prof->names, &buf, sizeof buf.s + (size_t)buf.s.n * sizeof(gp_frame));
 }
 
-/* dtype, ndim and dims of every tensor argument, packed. */
-static const char *intern_shapes(gp_track *t, const gp_call *c) {
-    _Static_assert(GP_DTYPES <= CHAR_MAX && GP_MAX_DIM <= CHAR_MAX, "each is stored in a char");
-    char buf[GP_MAX_ARGS * (2 + 8 * GP_MAX_DIM)], *p = buf;
-    for (int i = 0; i < c->nargs; i++) {
-        if (c->arg[i].kind != GP_TENSOR) continue;
-        const gp_array *a = &c->arg[i].t->a;
-        *p++ = (char)a->dtype;
-        *p++ = (char)a->ndim;
-        memcpy(p, a->dim, a->ndim * sizeof *a->dim);
-        p += a->ndim * sizeof *a->dim;
-    }
-    return gp_intern_put(t->prof->names, buf, (size_t)(p - buf));
-}
-
 static const gp_cost *intern_cost(gp_track *t, const gp_call *c) {
     gp_cost cost = gp_call_cost(c);
     return gp_intern_put(t->prof->names, &cost, sizeof cost);
@@ -126,7 +150,7 @@ static void set_loc(gp_rec *r, gp_srcloc loc) { r->file = loc.file, r->line = lo
 
 /* Reads the clock last, and op_end reads it first: recording's cost stays outside the op. */
 static void op_begin(gp_call *c) {
-    gp_track *t = track();
+    TRACK t = track();
     if (!t) return;
     gp_rec *r = append_here(t);
     if (t->depth < (int)(sizeof t->open / sizeof *t->open)) t->open[t->depth] = r;
@@ -140,14 +164,14 @@ static void op_begin(gp_call *c) {
                   .kind = GP_REC_OP,
                   .inplace = c->into != NULL};
     if (t->prof->opts.stack) r->stack = intern_stack(t);
-    if (t->prof->opts.shapes) r->shapes = intern_shapes(t, c);
+    if (t->prof->opts.shapes) r->shapes = gp_rec_keep_shapes(t->prof, c);
     r->t0 = gp_now_ns();
 }
 
 /* Reads the clock first: what follows is recording's own cost. */
 static void op_end(gp_call *c, bool ok) {
     uint64_t t1 = gp_now_ns();
-    gp_track *t = track();
+    TRACK t = track();
     if (!t || !t->depth) return;
     t->depth--;
     gp_rec *r = t->depth < (int)(sizeof t->open / sizeof *t->open) ? t->open[t->depth] : NULL;
@@ -177,7 +201,8 @@ static gp_track *modelled_track(void) {
 static void device(const gp_activity *ran) {
     if (!ran->held && atomic_load_explicit(&busy_counted, memory_order_relaxed))
         atomic_fetch_add_explicit(&busy, ran->t1 - ran->t0, memory_order_relaxed);
-    gp_track *t = gp_thread_worker() ? track() : modelled_track();
+    TRACK own = track();
+    gp_track *t = !own || gp_thread_worker() ? own : modelled_track();
     gp_rec *r = t ? gp_track_append(t) : NULL;
     if (!r) return;
     *r = (gp_rec){.t0 = ran->t0,
@@ -194,7 +219,7 @@ static void device(const gp_activity *ran) {
 
 static void memory(gp_device *dev, const gp_storage *block, int64_t bytes) {
     int64_t level = atomic_fetch_add(&in_use[dev->slot], bytes) + bytes;
-    gp_track *t = track();
+    TRACK t = track();
     gp_rec *r = !t ? NULL : t->worker ? gp_track_append(t) : append_here(t);
     if (!r) return;
     *r = (gp_rec){.id = (uint64_t)level,
@@ -219,7 +244,7 @@ static void order(gp_stream *s, gp_stream *first, uint64_t id, bool done) {
 
 void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
                     uint64_t queued, gp_srcloc loc) {
-    gp_track *t = track();
+    TRACK t = track();
     gp_rec *r = t ? append_here(t) : NULL;
     if (!r) return;
     *r = (gp_rec){.t0 = t0,
@@ -237,7 +262,7 @@ void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uin
 uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes) {
     static const char *const names[] = {"copy D2D", "copy H2D", "copy D2H"};
     _Static_assert(GP_COPY_D2D == 0 && GP_COPY_H2D == 1 && GP_COPY_D2H == 2, "names by number");
-    gp_track *t = track();
+    TRACK t = track();
     gp_rec *r = t ? append_here(t) : NULL;
     if (!r) return 0;
     *r = (gp_rec){.id = gp_next_id(),
@@ -257,7 +282,7 @@ bool gp_record_inside(void) {
 }
 
 void gp_record_sample(const char *function, gp_srcloc at, unsigned periods, uint64_t t0) {
-    gp_track *t = track();
+    TRACK t = track();
     const char *kept = t ? gp_intern_put(t->prof->names, function, strlen(function)) : NULL;
     gp_rec *r = kept ? append_here(t) : NULL;
     if (!r) return;
@@ -293,7 +318,7 @@ static void pop_region(gp_track *t, gp_rec *rec) {
 
 gp_region gp_region_begin(const char *name, size_t len) {
     gp_region g = {NULL, 0, gp_cuda_range_begin(name)};
-    gp_track *t = track();
+    TRACK t = track();
     if (!t) return g;
     const char *kept = gp_intern_put(t->prof->names, name, len);
     if (!kept) return t->dropped++, g;
@@ -309,9 +334,10 @@ gp_region gp_region_begin(const char *name, size_t len) {
 
 void gp_region_end(gp_region *r) {
     uint64_t t1 = gp_now_ns();
-    if (r->rec && r->number == atomic_load(&running) && my.number == r->number) {
+    TRACK t = r->rec ? track() : NULL;
+    if (t && my.number == r->number) {
         r->rec->t1 = t1;
-        pop_region(my.track, r->rec);
+        pop_region(t, r->rec);
     }
     r->rec = NULL;
     if (r->range) gp_cuda_range_end(r->range);
@@ -453,10 +479,11 @@ gp_prof *gp_prof_stop(void) {
     prof = NULL;
     gp_unlock(&lock);
     gp_device_each(device_busy, &unfinished);
+    if (!guests_left()) unfinished = true, gp_fail("profile: a thread crashed while it recorded");
     if (unfinished) return keep(p), NULL;
     if (!ok) return gp_prof_free(p), NULL;
     p->others = atomic_load(&others);
-    p->dropped = p->host->dropped;
+    for (gp_track *t = p->host; t; t = t->next) p->dropped += t->dropped;
     for (gp_track *t = p->workers; t; t = t->next) p->dropped += t->dropped;
     return p;
 }

@@ -114,8 +114,7 @@ typedef struct gp_prof {
     uint64_t number; /* counts profiles; never 0 */
     uint64_t t0, done,
         t1; /* the profiled code ran from t0 to done; the work that it queued ended by t1 */
-    gp_track *host, *workers; /* lists; of the host's only the first is recorded here, and others
-                                 are a loaded trace's */
+    gp_track *host, *workers; /* lists; the first of the host's is the profiling thread's */
     gp_stream_order *orders;  /* between streams, by time */
     int norders, orders_room;
     gp_intern *names;
@@ -125,7 +124,7 @@ typedef struct gp_prof {
     const char *how;  /* how devices' times were measured, if not by their own tools; or NULL */
     uint64_t period;  /* ns between samples of the script; 0: none were taken */
     uint64_t blocked; /* samples that a hook of the script's own was in the way of */
-    uint64_t others;  /* ops of other threads than the profiling one and devices' */
+    uint64_t others;  /* events of threads that there was no memory for */
     uint64_t cost_begin, cost_end; /* ns that recording an op's begin and end takes outside its [t0,
                                       t1]; measured at the start */
     gp_srcloc started;             /* where */
@@ -198,6 +197,9 @@ uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes);
  * as in gp_stack. Set by bindings/. */
 extern int (*gp_record_stack)(gp_frame *frame, int max, const char **module);
 
+/* dtype, ndim and dims of each of the call's tensors, packed and interned in p; NULL when out of
+ * memory. */
+const char *gp_rec_keep_shapes(gp_prof *p, const gp_call *c);
 /* Writes "f32 2x3, f32 3" from rec->shapes, "" for NULL: at most n bytes, cut; returns buf. */
 char *gp_rec_shapes(const char *shapes, char *buf, size_t n);
 /* The kind as scripts see it: "op", "copied"; static. */

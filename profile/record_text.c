@@ -1,8 +1,23 @@
 /* Text of a record: shapes and names. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "profile/record.h"
+
+const char *gp_rec_keep_shapes(gp_prof *p, const gp_call *c) {
+    _Static_assert(GP_DTYPES <= CHAR_MAX && GP_MAX_DIM <= CHAR_MAX, "each is stored in a char");
+    char buf[GP_MAX_ARGS * (2 + 8 * GP_MAX_DIM)], *at = buf;
+    for (int i = 0; i < c->nargs; i++) {
+        if (c->arg[i].kind != GP_TENSOR) continue;
+        const gp_array *a = &c->arg[i].t->a;
+        *at++ = (char)a->dtype;
+        *at++ = (char)a->ndim;
+        memcpy(at, a->dim, a->ndim * sizeof *a->dim);
+        at += a->ndim * sizeof *a->dim;
+    }
+    return gp_intern_put(p->names, buf, (size_t)(at - buf));
+}
 
 char *gp_rec_shapes(const char *shapes, char *buf, size_t n) {
     if (n) *buf = 0;
@@ -22,8 +37,8 @@ char *gp_rec_shapes(const char *shapes, char *buf, size_t n) {
 }
 
 const char *gp_rec_kind_name(gp_rec_kind kind) {
-    static const char *const names[] = {"op",     "region", "wait", "copy",   "kernel",
-                                        "copied", "memory", "held", "switch", "call", "sample"};
+    static const char *const names[] = {"op",     "region", "wait",   "copy", "kernel", "copied",
+                                        "memory", "held",   "switch", "call", "sample"};
     _Static_assert(sizeof names / sizeof *names == GP_REC_KINDS, "a name for each kind");
     return names[kind];
 }

@@ -128,7 +128,7 @@ static void sweep_host(sweep *s) {
     }
 }
 
-/* The node with that id, or NULL: ids of one thread's events increase. *from: where to search
+/* The node with that id, or NULL; ids increase. *from: where to search
  * first. */
 static node *by_id(sweep *s, const int *ids, int n, uint64_t id, int *from) {
     int lo = 0, hi = n;
@@ -141,6 +141,13 @@ static node *by_id(sweep *s, const int *ids, int n, uint64_t id, int *from) {
         else hi = mid;
     }
     return NULL;
+}
+
+/* Ids of one thread's events increase, those of several are mixed. */
+static int by_own_id(const void *a, const void *b, void *s) {
+    const node *nodes = ((sweep *)s)->node;
+    uint64_t x = nodes[*(const int *)a].rec->id, y = nodes[*(const int *)b].rec->id;
+    return x < y ? -1 : x > y;
 }
 
 /* Whether the event is a call of the runtime, which works for the op around it. */
@@ -171,6 +178,7 @@ static bool join(sweep *s) {
     if (!ids) return false;
     for (int i = 0; i < s->n; i++)
         if (s->node[i].rec->id) ids[n++] = i;
+    if (s->p->host->next && !s->p->foreign) qsort_r(ids, (size_t)n, sizeof *ids, by_own_id, s);
     for (const gp_track *t = s->p->workers; t; t = t->next) {
         gp_at at = gp_first(t);
         int from = 0;

@@ -142,7 +142,7 @@ static void test_trace(const gp_prof *p, const char *dir) {
     tap_is_int(count(e, "s", NULL, NULL), OPS + 3, "an arrow from each op and copy");
     tap_ok(arrows(e), "to its kernel");
     tap_ok(nested(e), "slices of a row are nested");
-    tap_is_int(count(e, "M", NULL, "thread_name"), 2, "rows have names");
+    tap_is_int(count(e, "M", NULL, "thread_name"), 3, "rows have names");
     json_decref(j);
     json_decref(z);
     gp_trace_write(p, path);
@@ -164,7 +164,8 @@ static void test_rows(const gp_prof *p) {
             !strcmp(r->row[i].rec->name, "add"))
             adds += (int64_t)r->row[i].calls;
     }
-    tap_is_int(self, (long long)(p->t1 - p->t0), "self times make the wall time");
+    tap_is_int(self, (long long)(p->t1 - p->t0) + r->beside,
+               "self times make the wall time and what ran beside it");
     tap_is_int(adds, OPS, "calls");
     gp_rows_free(r);
 }
@@ -191,6 +192,8 @@ static void test_overlap(const char *dir) {
     gp_region_end(&b);
 }
 
+static bool is_op(const gp_rec *r) { return r->kind == GP_REC_OP; }
+
 int main(void) {
     char dir[] = "/tmp/gpush-trace.XXXXXX", cmd[100];
     if (!mkdtemp(dir)) return tap_skip_all("no temporary folder");
@@ -209,7 +212,10 @@ int main(void) {
     tap_ok(gp_hook.op_begin == NULL && gp_hook.op_end == NULL && gp_hook.device == NULL &&
                gp_hook.memory == NULL,
            "the hooks are gone again");
-    tap_ok(p && p->others > 0 && p->dropped == 0, "what another thread did is counted");
+    tap_ok(p && p->others == 0 && p->dropped == 0, "nothing is left out");
+    tap_ok(p && p->host->next && !p->host->next->next && p->host->next->name &&
+               gp_count_recs(p->host->next, is_op) > 0,
+           "what another thread did is on a track of its own");
     if (p) {
         test_rows(p);
         test_trace(p, dir);

@@ -30,7 +30,8 @@ static struct sigaction before;
 /* The sampled thread. What its handler writes is atomic: it may come between any two
  * instructions. */
 static _Thread_local struct {
-    lua_State *home;      /* of a host whose coroutines are not followed; NULL: not sampled */
+    lua_State *home;      /* the main state; NULL: not sampled */
+    bool follows;         /* the state that runs is known, and none runs while the prompt waits */
     atomic_bool looking;  /* a sample is being taken: the next tick is the profiler's own cost */
     _Atomic unsigned due; /* ticks that no sample stands for yet */
     _Atomic uint64_t blocked; /* ticks that found a hook of the script */
@@ -97,6 +98,7 @@ static void on_tick(int sig, siginfo_t *info, void *context) {
     if (gp_stop_requested() || gp_record_inside() || gp_sync_waiting()) return;
     unsigned ticks = 1 + (info->si_overrun > 0 ? (unsigned)info->si_overrun : 0);
     lua_State *running = gp_stop_running(), *L = running ? running : me.home;
+    if (!running && me.follows) return;
     lua_Hook hook = lua_gethook(L);
     if (hook && hook != on_hook) {
         atomic_fetch_add(&me.blocked, ticks);
@@ -126,6 +128,7 @@ bool gp_sampler_start(lua_State *L) {
     atomic_store(&me.looking, false);
     atomic_store(&me.due, 0);
     atomic_store(&me.blocked, 0);
+    me.follows = gp_lua_state_kind(L) != GP_LUA_STOCK;
     me.home = home;
     timer_settime(timer, 0, &each, NULL);
     return true;

@@ -80,3 +80,5 @@ t.is(sum, memory("cpu").in_use, "with the small ones it is all that is in use")
 local small = ones(4)
 t.ok(tostring(alive()):find "below 1 MiB each", "as text")
 local _ = small
+
+t.done()

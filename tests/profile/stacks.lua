@@ -88,3 +88,5 @@ local function fails()
 end
 t.error(fails, 'group = "module" needs a profile with stack = true',
     "without stacks there are none")
+
+t.done()

@@ -67,3 +67,5 @@ for round = 1, 40 do
     p:free()
 end
 t.ok(events > 0, "profiles end beside workers that are at work")
+
+t.done()

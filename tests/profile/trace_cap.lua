@@ -78,3 +78,5 @@ for _, max in ipairs { "much", "5 TB", 0, -1, 0 / 0, {} } do
     t.error(function() prof:trace("/dev/null", { max = max }) end,
         "profile.trace: max: expected a size as \"50MB\" or a number of bytes, got", tostring(max))
 end
+
+t.done()

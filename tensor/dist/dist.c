@@ -73,33 +73,35 @@ static uint64_t place(void) {
     return *text ? h : (uint64_t)w->rank; /* of none but itself */
 }
 
-/* Every rank says where it runs, and begins to wait for the others' last word. */
+/* Every rank says where it runs, and begins to wait for the others' last word. What is sent and
+ * received stays after a failure, since MPI may still use it. */
 static bool greet(void) {
     struct hello {
         uint64_t place;
         int64_t pid;
-    } mine = {place(), getpid()}, *all = calloc((size_t)w->size, sizeof *all);
+    } *all = calloc((size_t)w->size, sizeof *all);
     int n = 0, *work = calloc(2 * (size_t)w->size, sizeof *work);
     gp_transport *t = w->transport;
     w->peers = calloc((size_t)w->size, sizeof *w->peers);
     if (!all || !work || !w->peers)
         return free(all), free(work), gp_fail("dist.init: out of memory");
     bool ok = true;
+    for (int r = 0; r < w->size; r++) w->peers[r].work = -1;
+    struct hello *mine = &all[w->rank];
+    *mine = (struct hello){place(), getpid()};
+    w->hello = all;
     for (int r = 0; r < w->size && ok; r++) {
-        w->peers[r].work = -1;
         if (r == w->rank) continue;
         work[n++] = t->receive(0, r, GP_TAG_HELLO, &all[r], sizeof *all);
-        work[n++] = t->send(0, r, GP_TAG_HELLO, &mine, sizeof mine);
+        work[n++] = t->send(0, r, GP_TAG_HELLO, mine, sizeof *mine);
         w->peers[r].work = t->receive(0, r, GP_TAG_NOTE, &w->peers[r].note, sizeof(gp_note));
         ok = work[n - 1] >= 0 && work[n - 2] >= 0 && w->peers[r].work >= 0;
     }
-    w->hello = all; /* after a failure receives may still write there */
     ok = ok ? gp_dist_finish(&(gp_dist_call){.root = -1}, work, n, NULL)
             : gp_fail("dist.init: %s", t->error);
     free(work);
     for (int r = 0; r < w->size; r++)
         w->peers[r].place = all[r].place, w->peers[r].pid = all[r].pid;
-    w->peers[w->rank].place = mine.place;
     if (ok) free(all), w->hello = NULL;
     return ok;
 }

@@ -36,9 +36,11 @@ static bool fail_ended(const gp_dist_call *d, int rank) {
                    *note->text ? note->text : "its script came to its end");
 }
 
-/* Tests each work that is not done; false where one fails, with the lock held. */
+/* Tests each work that is not done; false where one fails, with the lock held. A call that another
+ * stream gave up ends this one, too: its memory may be freed, and a test might write there. */
 static bool test_all(const gp_dist_call *d, int *work, int n, int *left) {
     *left = 0;
+    if (w->in_use) return gp_fail("%s: an earlier collective has failed: %s", name_of(d), w->broken);
     for (int i = 0; i < n; i++) {
         if (work[i] < 0) continue;
         int done = w->transport->test(work[i]);
@@ -166,6 +168,15 @@ static bool is_whole(const gp_dist_call *d) {
                    name_of(d), w->broken);
 }
 
+/* Fails with data on its way: MPI must not move it into memory that is freed from here on. */
+static bool give_up_data(const char *text) {
+    gp_dist_break(text);
+    gp_lock(&w->lock);
+    w->in_use = true;
+    gp_unlock(&w->lock);
+    return false;
+}
+
 /* Fails with work that is left as it is: no collective can run any more. */
 static bool give_up(int *work, int n) {
     gp_lock(&w->lock);
@@ -207,9 +218,7 @@ bool gp_dist_run(const gp_dist_call *d, const gp_wire *wire) {
     gp_unlock(&w->lock);
     if (work >= 0 && gp_dist_finish(d, &work, 1, NULL)) return true;
     if (work < 0) gp_fail("%s: %s", name_of(d), w->transport->error);
-    w->in_use = true;
-    gp_dist_break(gp_error());
-    return false;
+    return give_up_data(gp_error());
 }
 
 /* ---- from one rank to another ---- */
@@ -261,8 +270,7 @@ static bool take(const gp_dist_call *d, void *p, size_t bytes) {
     gp_unlock(&w->lock);
     if (work >= 0 && gp_dist_finish(d, &work, 1, &peer)) return true;
     if (work < 0) gp_fail("%s: %s", name_of(d), w->transport->error);
-    gp_dist_break(gp_error());
-    return false;
+    return give_up_data(gp_error());
 }
 
 static size_t bytes_of(const gp_header *h) {

@@ -48,10 +48,11 @@ typedef struct gp_world {
     pthread_mutex_t lock; /* of the transport and the peers */
     double timeout;
     gp_peer *peers;        /* of each rank of all */
-    void *hello;           /* what the greeting received, while it may still be written */
+    void *hello;           /* the greeting's messages, while MPI may still use them */
     atomic_bool abandoned; /* the script has failed: nothing more is waited for */
     char broken[600];      /* why no further collective can run; "" if they can */
-    bool in_use;           /* MPI may still write where a collective has failed */
+    bool in_use;           /* MPI may still write into tensors of a call that has failed: its
+                              functions are no longer called, but to send this rank's last word */
     char why[252];         /* with which message the script has failed */
     int ngroups;
     gp_group group[GP_MAX_GROUPS];

@@ -40,7 +40,8 @@ static bool fail_ended(const gp_dist_call *d, int rank) {
  * stream gave up ends this one, too: its memory may be freed, and a test might write there. */
 static bool test_all(const gp_dist_call *d, int *work, int n, int *left) {
     *left = 0;
-    if (w->in_use) return gp_fail("%s: an earlier collective has failed: %s", name_of(d), w->broken);
+    if (w->in_use)
+        return gp_fail("%s: an earlier collective has failed: %s", name_of(d), w->broken);
     for (int i = 0; i < n; i++) {
         if (work[i] < 0) continue;
         int done = w->transport->test(work[i]);

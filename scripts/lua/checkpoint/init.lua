@@ -1,7 +1,7 @@
 --!plain
 -- checkpoint: saves and loads a training run in one safetensors file, with the model, its
 -- optimizer, the random generator and any other state: tensors by name, everything else as JSON in
--- the file's metadata.
+-- the file's metadata. sharded.lua has those of many ranks.
 local gpush, checkpoint, folder, _, _, declared = ...
 local scripts = folder:match "^(.*)/"
 local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
@@ -14,30 +14,53 @@ end
 
 -- ---- saving ----
 
--- Converts value to what JSON can hold: tensors go to `tensors` and are replaced by their name,
--- numbers that JSON lacks become strings.
-local function encode(value, path, tensors)
-    if has_state(value) then value = value:state_dict() end
+local function below(path, key) return path == "" and key or path .. "." .. key end
+
+-- A table's keys, sorted: every rank of a job gives tensors the same names.
+local function sorted_keys(value)
+    local keys = {}
+    for k in pairs(value) do keys[#keys + 1] = k end
+    table.sort(keys, function(a, b)
+        if type(a) == type(b) and type(a) ~= "boolean" then return a < b end
+        return type(a) < type(b)
+    end)
+    return keys
+end
+
+-- Converts value to what JSON can hold: tensors go to out.tensors and are replaced by their name,
+-- numbers that JSON lacks become strings. out.first has the names of tensors that may differ
+-- between ranks: buffers, and those outside of objects with a state.
+local function encode(value, path, out, in_state)
+    local buffers = {}
+    if has_state(value) then
+        if gpush.nn.is_module(value) then
+            gpush.nn.tensors(value, function(name, _, kind)
+                buffers[name] = kind ~= "parameter" or nil
+            end, true)
+        end
+        value, in_state = value:state_dict(), true
+    end
     if is_tensor(value) then
         local name, n = path, 2
-        while tensors[name] do name, n = path .. "#" .. n, n + 1 end
-        tensors[name] = value:detach()
+        while out.tensors[name] do name, n = path .. "#" .. n, n + 1 end
+        out.tensors[name] = value:detach()
+        out.first[name] = not in_state or nil
         return { ["$tensor"] = name }
     elseif type(value) == "number"
         and (value ~= value or value == math.huge or value == -math.huge) then
         return { ["$number"] = value ~= value and "nan" or value > 0 and "inf" or "-inf" }
     elseif type(value) == "table" then
-        local out, array = {}, #value > 0
-        for k, v in pairs(value) do
+        local result, array = {}, #value > 0
+        for _, k in ipairs(sorted_keys(value)) do
             local wrong = type(k) ~= "string" or k:sub(1, 1) == "$"
             if array then wrong = math.type(k) ~= "integer" or k > #value end
             if wrong then
                 raise("checkpoint.save: '%s' has the key %s (expected names without $, or 1 to n)",
                     path, tostring(k))
             end
-            out[k] = encode(v, path == "" and k or path .. "." .. k, tensors)
+            result[k] = encode(value[k], below(path, k), out, in_state and not buffers[k])
         end
-        return out
+        return result
     elseif type(value) == "number" or type(value) == "string" or type(value) == "boolean" then
         return value
     end
@@ -46,15 +69,23 @@ local function encode(value, path, tensors)
         path, type(value))
 end
 
+local parts
+local function shards()
+    parts = parts or assert(loadfile(folder .. "/sharded.lua", "t"))(gpush, folder, encode, raise)
+    return parts
+end
+
 -- checkpoint.save(file, {model = m, optimizer = o, step = n, …}, {rng = true}): objects are saved
 -- by their state_dict(), tensors, numbers, strings, booleans and tables as they are; and the state
 -- of the random generator, which all devices share. file is replaced once everything is written.
-function checkpoint.save(file, objects, rng)
-    local tensors = {}
-    local data = encode(objects, "", tensors)
+-- sharded: all ranks of a job call it, and each writes a part of the tensors.
+function checkpoint.save(file, objects, rng, sharded)
+    if sharded then return shards().save(file, objects, rng) end
+    local out = { tensors = {}, first = {} }
+    local data = encode(objects, "", out)
     local metadata = { format = FORMAT, version = "1", data = json.encode(data) }
     if rng then metadata.rng = json.encode(gpush.get_rng_state()) end
-    local ok, message = pcall(safetensors.save, file, tensors, { metadata = metadata })
+    local ok, message = pcall(safetensors.save, file, out.tensors, { metadata = metadata })
     if not ok then raise("%s", (message:gsub("^.-safetensors%.save: ", "checkpoint.save: "))) end
 end
 
@@ -62,7 +93,8 @@ end
 
 local function decode(value, tensors)
     if type(value) ~= "table" then return value end
-    if value["$tensor"] then return tensors[value["$tensor"]] end
+    local name = value["$tensor"]
+    if name then return tensors[name] or error("the tensor '" .. name .. "' is missing", 0) end
     if value["$number"] then
         return ({ nan = 0 / 0, inf = math.huge, ["-inf"] = -math.huge })[value["$number"]]
     end
@@ -74,13 +106,16 @@ end
 local function read(file)
     local ok, tensors, texts = pcall(safetensors.load, file)
     if not ok then raise("%s", (tensors:gsub("^.-safetensors%.load: ", "checkpoint.load: "))) end
-    if texts.format ~= FORMAT or texts.version ~= "1" then
+    local sharded = texts.version == "2"
+    if texts.format ~= FORMAT or not (texts.version == "1" or sharded) then
         raise("checkpoint.load: %s is no checkpoint of this version (safetensors.load reads its \z
             tensors)", file)
     end
-    local parsed, data = pcall(json.decode, texts.data)
+    if sharded then tensors = shards().load(file, texts) end
+    local parsed, data = pcall(function() return decode(json.decode(texts.data), tensors) end)
     if not parsed then raise("checkpoint.load: %s: %s", file, data) end
-    return decode(data, tensors), texts.rng and json.decode(texts.rng)
+    local rng = texts.rng and json.decode(texts.rng)
+    return data, rng and sharded and shards().rng_state(rng) or rng
 end
 
 local function flat(state)
@@ -134,6 +169,12 @@ local function check(file, name, object, saved)
     end
 end
 
+-- Whether there is such a file.
+function checkpoint.exists(file)
+    local f <close> = io.open(file, "rb")
+    return f ~= nil
+end
+
 -- checkpoint.load(file, {model = m, optimizer = o}, {rng = true}): the objects load what was saved
 -- under their names, if all of it matches; the generator continues where it was. Returns the table
 -- of everything that was saved: states, tensors (on the cpu), numbers, strings.
@@ -145,5 +186,6 @@ function checkpoint.load(file, objects, rng)
     return data
 end
 
-declared(checkpoint, "checkpoint.", { save = "text file, table objects, bool rng=true",
+declared(checkpoint, "checkpoint.", { exists = "text file",
+    save = "text file, table objects, bool rng=true, bool sharded=false",
     load = "text file, table? objects, bool rng=true" })

@@ -6,6 +6,8 @@ usage: gpush run -n N [options] script [args]
 Runs the script in N processes (ranks), which use dist. mpirun starts them: Open MPI's or MPICH's.
   -n N           how many
   --hosts A,B    on these machines, as mpirun takes them (A:4 for four)
+  --restarts N   start the job again, up to N times, where it fails; GPUSH_RESTARTS in the script's
+                 environment is how often that has happened
   --print        only print the command
 OMP_NUM_THREADS, where it is not set, becomes the processors of this machine divided by N.
 ]]
@@ -30,7 +32,7 @@ local function read(args)
         at = at + 1
         if name == "--help" or name == "-h" then return nil, io.write(USAGE) and true end
         if name == "--" then break end
-        if name == "-n" or name == "--hosts" then
+        if name == "-n" or name == "--hosts" or name == "--restarts" then
             if not value then value, at = args[at], at + 1 end
             if not value then return nil, false, name .. " needs a value" end
             given[name] = value
@@ -50,6 +52,10 @@ local function wrong(given)
     if not given["-n"] then return "-n N is missing: how many processes" end
     if not n or n < 1 then
         return ("-n: expected a number of processes, got '%s'"):format(given["-n"])
+    end
+    local restarts = math.tointeger(tonumber(given["--restarts"] or 0))
+    if not restarts or restarts < 0 then
+        return ("--restarts: expected a number from 0, got '%s'"):format(given["--restarts"])
     end
     if not given.script[1] then return "expected a script" end
 end
@@ -94,4 +100,14 @@ if given["--print"] then
     print(line)
     return true
 end
-return os.execute(line) == true
+
+-- Runs the job until it succeeds, up to the number of restarts. One that was interrupted (130) or
+-- ended (143) by a signal is not started again.
+local restarts = tonumber(given["--restarts"] or 0)
+for again = 0, restarts do
+    local ok, how, code = os.execute(("export GPUSH_RESTARTS=%d && %s"):format(again, line))
+    if ok then return true end
+    local stopped = how == "signal" or code == 130 or code == 143
+    if stopped or again == restarts then return false end
+    say("the job has failed (exit code %d); restart %d of %d", code, again + 1, restarts)
+end

@@ -322,7 +322,7 @@ y:sum():backward() return x.grad
         see = "json.encode" },
     checkpoint = {
         text = "A training run in one safetensors file: checkpoint.save(file, {model = m, \z
-            optimizer = o}), checkpoint.load.",
+            optimizer = o}), checkpoint.load; or in a file for each rank of a job.",
         see = "safetensors, nn, optim" },
 
     -- The terminal.

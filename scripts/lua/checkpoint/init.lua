@@ -29,7 +29,8 @@ end
 
 -- Converts value to what JSON can hold: tensors go to out.tensors and are replaced by their name,
 -- numbers that JSON lacks become strings. out.first has the names of tensors that may differ
--- between ranks: buffers, and those outside of objects with a state.
+-- between ranks: buffers, and those outside of objects with a state. out.parts: of a state that is
+-- divided among ranks this one's part is enough.
 local function encode(value, path, out, in_state)
     local buffers = {}
     if has_state(value) then
@@ -38,7 +39,8 @@ local function encode(value, path, out, in_state)
                 buffers[name] = kind ~= "parameter" or nil
             end, true)
         end
-        value, in_state = value:state_dict(), true
+        local part = out.parts and value.local_state_dict
+        value, in_state = part and part(value) or value:state_dict(), true
     end
     if is_tensor(value) then
         local name, n = path, 2

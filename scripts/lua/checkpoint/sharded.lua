@@ -68,7 +68,7 @@ local function earlier(file)
 end
 
 local function describe(file, objects)
-    local out = { tensors = {}, first = {} }
+    local out = { tensors = {}, first = {}, parts = true }
     local data = encode(objects, "", out)
     local bytes = {}
     for name, x in pairs(out.tensors) do bytes[name] = x:numel() * x:element_size() end

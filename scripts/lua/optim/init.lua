@@ -192,6 +192,9 @@ local function launch_of(launches, own, group, state, p, counted)
     return at
 end
 
+-- Whether this rank steps p: of ZeroRedundancyOptimizer.lua, whose state is divided among ranks.
+local function owns(self, p) return not self.sharding or self.sharding:owns(p) end
+
 -- The groups that are launched together: parameters of one device with the same key. scaling, of a
 -- gradient scaler's step: fn(device) -> the scale and found_inf there.
 local function gather(self, group, scaling)
@@ -199,7 +202,7 @@ local function gather(self, group, scaling)
     local slots = own.slots(group)
     for _, p in ipairs(group.params) do
         local g = p.grad
-        if g then
+        if g and owns(self, p) then
             local state = self.state[p] or {}
             local target = stepped(state, p)
             local l = launch_of(launches, own, group, state, p, scaling or capturing())
@@ -260,12 +263,17 @@ local function update(self, group, scaling)
     end
 end
 
+local function update_all(self, scaling)
+    local _ <close> = gpush.no_grad()
+    for _, group in ipairs(self.param_groups) do update(self, group, scaling) end
+    if self.sharding then self.sharding:share() end
+end
+
 -- For gradient scalers (amp/init.lua): a step that is skipped on the device. False, and nothing is
 -- done, where the optimizer's launch does not know how.
 debug.getregistry()["gpush.scaled_step"] = function(self, scaling)
     if not rules(self).fused then return false end
-    local _ <close> = gpush.no_grad()
-    for _, group in ipairs(self.param_groups) do update(self, group, scaling) end
+    update_all(self, scaling)
     return true
 end
 
@@ -275,8 +283,7 @@ end
 function Optimizer:step(closure)
     local loss
     if closure then loss = gpush.enable_grad(closure) end
-    local _ <close> = gpush.no_grad()
-    for _, group in ipairs(self.param_groups) do update(self, group) end
+    update_all(self)
     return loss
 end
 
@@ -388,7 +395,7 @@ function Optimizer:load_state_dict(dict)
         for _, p in ipairs(group.params) do
             n = n + 1
             local own = loaded(dict.state[n] or {}, p)
-            if next(own) ~= nil then state[p] = own end
+            if next(own) ~= nil and owns(self, p) then state[p] = own end
         end
     end
     self.state = state

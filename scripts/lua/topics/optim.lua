@@ -26,6 +26,22 @@ return {
         example = "local w = ones(2):requires_grad_()\nlocal opt = optim.SGD({w}, {lr = \z
             0.5})\nw:sum():backward() opt:step() return w:detach()\n--> tensor({0.5, 0.5}, f32 2 \z
             cpu)" },
+    ["optim.ZeroRedundancyOptimizer"] = {
+        call = "optim.ZeroRedundancyOptimizer(params, class [, options])",
+        text = "An optimizer of class, such as optim.AdamW, whose state is divided among the \z
+            ranks of a job: each steps its part of the parameters and gives them to the others. \z
+            Results are those of the optimizer itself, bit for bit. Gradients must be the same on \z
+            all ranks, as nn.parallel.DistributedDataParallel makes them; every rank calls step, \z
+            where on the cpu the host waits for the others. \z
+            checkpoint.save with sharded = true saves the parts, which load on any number of \z
+            ranks, and into the optimizer itself.",
+        options = "class: an optimizer, such as optim.Adam; options: its options, and group, what \z
+            dist.group made",
+        shapes = "params: of any shape",
+        example = "local w = ones(2):requires_grad_()\nlocal opt = \z
+            optim.ZeroRedundancyOptimizer({w}, optim.SGD, {lr = 0.5})\nw:sum():backward() \z
+            opt:step() return w:detach()\n--> tensor({0.5, 0.5}, f32 2 cpu)",
+        see = "nn.parallel.DistributedDataParallel, checkpoint, optim" },
     ["amp.autocast"] = { text = "autocast, by the name that PyTorch has for it, too.",
         see = "autocast" },
     ["amp.GradScaler"] = {

@@ -15,7 +15,8 @@ local function new_run(seed)
     manual_seed(seed)
     local model = nn.Sequential(nn.Linear(6, 40), nn.Tanh(), nn.Linear(40, 3))
     local ddp = nn.parallel.DistributedDataParallel(model)
-    return { model = model, ddp = ddp, optimizer = optim.AdamW(model, { lr = 0.05 }) }
+    return { model = model, ddp = ddp, optimizer = optim.ZeroRedundancyOptimizer(
+        model, optim.AdamW, { lr = 0.05 }) }
 end
 
 local function part(x)
@@ -62,15 +63,19 @@ elseif what == "load" then
             saved[name] = x
         end
     end
-    local same, count = true, 0
+    local same, count, states = true, 0, 0
     for name, x in pairs(run.model:state_dict()) do
         same, count = same and equal(x, saved["model." .. name]), count + 1
     end
     for i, p in ipairs(run.model:parameters()) do
         local state = run.optimizer.state[p]
-        same = same and equal(state.exp_avg, saved[("optimizer.state.%d.exp_avg"):format(i)])
+        if state then
+            same = same and equal(state.exp_avg, saved[("optimizer.state.%d.exp_avg"):format(i)])
+            states = states + 1
+        end
     end
-    print("equal", same and count == 4 and data.step == 8)
+    states = dist.all_reduce(tensor { states }):item()
+    print("equal", same and count == 4 and states == 4 and data.step == 8)
     step(run)
 else
     local function fails(name, pattern, fn)

@@ -72,6 +72,44 @@ do -- in f32
     check(apart(whole, model) < 1e-6, "after 20 steps in f32", apart(whole, model))
 end
 
+-- The optimizer's state divided among ranks: the same bits as undivided, in two groups, with a
+-- parameter in 16 bits, and with a gradient scaler that skips a step.
+do
+    local runs = {}
+    for i, divided in ipairs { false, true } do
+        local net16 = net(3)
+        net16[5]:to "bf16"
+        local params = { { params = net16[1], lr = 0.02 }, { params = net16[3] },
+            { params = net16[5] } }
+        local opt = divided and optim.ZeroRedundancyOptimizer(params, optim.AdamW, { lr = 0.01 })
+            or optim.AdamW(params, { lr = 0.01 })
+        runs[i] = { net = net16, opt = opt, scaler = amp.GradScaler() }
+    end
+    for step = 1, 6 do
+        for _, run in ipairs(runs) do
+            manual_seed(step)
+            run.opt:zero_grad()
+            local h = run.net[4](run.net[3](run.net[2](run.net[1](randn(8, 20)))))
+            local loss = run.net[5](h:to "bf16"):float():square():mean()
+            if step == 4 then loss = loss * math.huge end
+            if step > 2 then run.scaler:scale(loss):backward() run.scaler:step(run.opt)
+                run.scaler:update()
+            else loss:backward() run.opt:step() end
+        end
+    end
+    check(apart(runs[1].net, runs[2].net) == 0, "divided state", apart(runs[1].net, runs[2].net))
+    local held, largest, whole = 0, 0, 0
+    for _, p in ipairs(runs[2].net:parameters()) do
+        whole, largest = whole + p:numel(), math.max(largest, p:numel())
+        local state = runs[2].opt.state[p]
+        held = held + (state and state.exp_avg:numel() or 0)
+    end
+    check(dist.all_reduce(tensor { held }):item() == whole, "each state is on one rank")
+    check(held <= whole / n + largest, "and none has much more than its part", held, whole)
+    local ok, err = pcall(runs[2].opt.state_dict, runs[2].opt)
+    check(ok == (n == 1) and (ok or err:find "sharded = true"), "a part is no state", err)
+end
+
 -- no_sync adds up; the next backward averages the sums.
 local model = net(1)
 local ddp, alone = DDP(model), net(1)

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "profile/sync.h"
+#include "tensor/dist/dist.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/backends.h"
 #include "tensor/device/model.h"
@@ -482,6 +483,7 @@ gp_prof *gp_prof_stop(void) {
     if (!guests_left()) unfinished = true, gp_fail("profile: a thread crashed while it recorded");
     if (unfinished) return keep(p), NULL;
     if (!ok) return gp_prof_free(p), NULL;
+    if (gp_dist_size() > 1) p->rank = gp_dist_rank(), p->size = gp_dist_size();
     p->others = atomic_load(&others);
     for (gp_track *t = p->host; t; t = t->next) p->dropped += t->dropped;
     for (gp_track *t = p->workers; t; t = t->next) p->dropped += t->dropped;

@@ -147,7 +147,7 @@ void gp_usage_free(gp_usage *u) {
 
 static bool is_collective(const gp_rec *r) {
     const char *name = r->kind == GP_REC_KERNEL && r->kernel ? r->kernel : r->name;
-    return !strncmp(name, "nccl", 4);
+    return !strncmp(name, "nccl", 4) || !strncmp(name, "dist_", 5);
 }
 
 static int by_start(const void *a, const void *b) {

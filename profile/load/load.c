@@ -99,14 +99,14 @@ static bool sums_fit(const gp_prof *p) {
 }
 
 static bool read_files(gp_json *j, int n, gp_prof *p) {
-    for (int i = 0; i < n; i++) {
-        if (!is_own(&j[i])) continue;
-        if (n > 1)
-            return gp_json_fail(&j[i], "a profile that gpush saved: only other programs' traces "
-                                       "are joined, as the ranks of a job");
-        return gp_load_own(j, p) && gp_json_done(j);
-    }
-    return gp_load_ranks(j, n, p);
+    int own = 0;
+    for (int i = 0; i < n; i++)
+        if (is_own(&j[i])) own++;
+    if (own && own < n)
+        return gp_json_fail(&j[0], "profiles that gpush saved and other programs' traces are not "
+                                   "joined");
+    if (!own) return gp_load_ranks(j, n, p);
+    return n > 1 ? gp_load_own_ranks(j, n, p) : gp_load_own(j, p, false) && gp_json_done(j);
 }
 
 gp_prof *gp_prof_load(const char *const *files, int n, uint64_t max) {

@@ -9,7 +9,8 @@
 #include "tensor/io/file.h"
 #include "tensor/safe_text.h"
 
-enum { TIME_BITS = 61, PERIOD_BITS = 30, CHECK = 1 << 14 }; /* events between checks for Ctrl-C */
+enum { TIME_BITS = 61, PERIOD_BITS = 30, MAX_RANK = 1 << 24 };
+enum { CHECK = 1 << 14 }; /* events between checks for Ctrl-C */
 
 typedef struct list {
     const void **p;
@@ -23,6 +24,7 @@ typedef struct reader {
     list regions; /* the present thread's events: a region, or NULL */
     uint64_t events;
     int nhosts;
+    bool joins; /* one of several ranks: p may have others' threads */
 } reader;
 
 static bool no_memory(reader *r) { return gp_json_fail(r->j, "out of memory"); }
@@ -87,8 +89,10 @@ static bool read_device(reader *r) {
     if (!kind || name.n >= sizeof text || name.escaped)
         return gp_json_fail(r->j, "a device without a kind or with a name of more than %zu bytes",
                             sizeof text - 1);
-    memcpy(text, name.p, name.n);
-    text[name.n] = 0;
+    int at = r->joins ? snprintf(text, sizeof text, "r%d/", r->p->rank) : 0;
+    if ((size_t)at + name.n >= sizeof text) return gp_json_fail(r->j, "a name that is too long");
+    memcpy(text + at, name.p, name.n);
+    text[at + (int)name.n] = 0;
     if (!is_word(kind) || !is_word(text))
         return gp_json_fail(r->j, "a device whose kind or name is no word");
     gp_device *dev = gp_places_device(r->p->places, kind, on_host, (int)index, text);
@@ -341,7 +345,8 @@ static bool read_events(reader *r, gp_track *t) {
 
 /* The track of a thread; the first one's is there already. */
 static gp_track *new_track(reader *r, bool host) {
-    if (host && !r->nhosts++) return r->p->host;
+    gp_track *first = r->p->host;
+    if (host && !r->nhosts++ && !(r->joins && (first->first || first->name))) return first;
     return host ? gp_prof_add_host(r->p) : gp_prof_add_worker(r->p);
 }
 
@@ -364,7 +369,7 @@ static bool read_thread(reader *r) {
         gp_track *t = new_track(r, host);
         if (!t) return no_memory(r);
         t->name = name;
-        t->rank = (int)rank;
+        t->rank = r->joins ? r->p->rank : (int)rank;
         t->dropped = (uint64_t)dropped;
         if (!read_events(r, t)) return false;
     }
@@ -383,6 +388,7 @@ static bool each(reader *r, bool (*read)(reader *r)) {
 typedef struct numbers {
     int64_t t0, done, t1, stack, memory, shapes, flops, foreign, ranks, dropped, lost, others;
     int64_t cost_begin, cost_end, line, lua, period, blocked;
+    int64_t job_rank, job_size;
 } numbers;
 
 static bool read_number(reader *r, const gp_json_text *key, numbers *n, bool *known) {
@@ -406,7 +412,9 @@ static bool read_number(reader *r, const gp_json_text *key, numbers *n, bool *kn
                   {"others", &n->others},
                   {"cost_begin", &n->cost_begin},
                   {"cost_end", &n->cost_end},
-                  {"started_line", &n->line}};
+                  {"started_line", &n->line},
+                  {"job_rank", &n->job_rank},
+                  {"job_size", &n->job_size}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         if (!gp_json_is(key, fields[i].name, strlen(fields[i].name))) continue;
         *known = true;
@@ -468,6 +476,8 @@ static void keep(gp_prof *p, const numbers *n) {
     p->cost_begin = (uint64_t)n->cost_begin;
     p->cost_end = (uint64_t)n->cost_end;
     p->started.line = (int)(n->line > INT_MAX ? 0 : n->line);
+    p->rank = (int)(n->job_rank > MAX_RANK ? MAX_RANK : n->job_rank);
+    p->size = (int)(n->job_size > MAX_RANK ? MAX_RANK : n->job_size);
 }
 
 static bool read_fields(reader *r) {
@@ -490,6 +500,9 @@ static bool read_fields(reader *r) {
         }
         if (!read_number(r, &key, &n, &known)) return false;
         keep(r->p, &n);
+        if (!known && r->joins && (!r->p->size || r->p->ranks > 1) && GP_JSON_IS(&key, "texts"))
+            return gp_json_fail(r->j, "several profiles are joined where each is of one rank of a "
+                                      "job, and this is not");
         if (!known && !read_list(r, &key, &known)) return false;
         if (!known && !read_field_text(r, &key)) return false;
     }
@@ -499,8 +512,8 @@ static bool read_fields(reader *r) {
     return true;
 }
 
-bool gp_load_own(gp_json *j, gp_prof *p) {
-    reader r = {.j = j, .p = p};
+bool gp_load_own(gp_json *j, gp_prof *p, bool joins) {
+    reader r = {.j = j, .p = p, .joins = joins};
     bool ok = read_fields(&r);
     list *lists[] = {&r.texts, &r.devices, &r.streams, &r.stacks, &r.shapes, &r.costs, &r.regions};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]->p);

@@ -34,9 +34,13 @@ const char *gp_load_intern_shapes(gp_intern *names, const gp_load_shapes *s);
 /* Reads the card that sim stood in for into p. False with a message. */
 bool gp_load_card(gp_json *j, gp_prof *p);
 
-/* Reads what follows the first pair, which gp_load_is_own has read, of a saved profile into p,
- * which has places. False with a message. */
-bool gp_load_own(gp_json *j, gp_prof *p);
+/* Reads what follows the first pair of a saved profile into p, which has places. joins: it is one
+ * of several ranks, whose number the file gives; its threads are added to those of p, with that
+ * rank, and "r1/" is put before the names of its devices. False with a message. */
+bool gp_load_own(gp_json *j, gp_prof *p, bool joins);
+/* Makes p of several of them, of the ranks of one job, as gp_load_ranks does. Their clocks are
+ * compared by their collectives, and p->how says how well. False with a message. */
+bool gp_load_own_ranks(gp_json *j, int n, gp_prof *p);
 
 /* Makes p of the traces that the n readers stand at, one for each rank. False with a message. */
 bool gp_load_ranks(gp_json *j, int n, gp_prof *p);

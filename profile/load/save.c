@@ -357,6 +357,8 @@ static void put_fields(writer *w) {
     put_field(w, "cost_begin", p->cost_begin);
     put_field(w, "cost_end", p->cost_end);
     put_field(w, "started_line", (uint64_t)(p->started.line > 0 ? p->started.line : 0));
+    if (p->size) put_field(w, "job_rank", (uint64_t)p->rank);
+    if (p->size) put_field(w, "job_size", (uint64_t)p->size);
     put_field_text(w, "started_file", p->started.file);
     put_field_text(w, "how", p->how);
     put_field_text(w, "predicted", p->predicted);

@@ -211,11 +211,13 @@ when_called(of_profiles, "/export.lua", "folded", "speedscope")
 when_called(debug.getregistry(), "/export.lua", "gpush.table_as")
 when_called(of_profiles, "/whatif.lua", "savings", "critical_path", "idle")
 when_called(of_profiles, "/usage.lua", "sync", "waits", "devices", "queues", "memory")
+when_called(of_profiles, "/collectives.lua", "collectives")
 when_called(gpush, "/usage.lua", "alive")
 declared(gpush, "", { alive = "" })
 declared(of_profiles, "profile.", { savings = "self profile", idle = "self profile",
     critical_path = "self profile, text? group", sync = "self profile", waits = "self profile",
     devices = "self profile", queues = "self profile", memory = "self profile",
+    collectives = "self profile",
     diff = "self profile, any before, text? group, int? limit",
     report = "self profile, text file", folded = "self profile, text file, bool? device",
     speedscope = "self profile, text file",

@@ -12,7 +12,7 @@ enum { GP_TAG_HEADER = 1, GP_TAG_NOTE, GP_TAG_HELLO, GP_TAG_SEND, GP_TAG_DATA };
 
 /* What a rank calls, as the others read it. */
 typedef struct gp_header {
-    char name[24], how[8], file[80];
+    char name[48], how[8], file[80];
     int32_t line, root;
     uint8_t dtype, ndim;
     int64_t dim[GP_MAX_DIM];

@@ -7,7 +7,7 @@ local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
 local command = assert(loadfile(dir .. "/command_line.lua", "t"))("analyze", [[
 usage: gpush analyze FILE... [options]
 FILE is a profile that prof:save wrote or a trace of torch.profiler, packed by gzip or not; several
-are the traces of a job's ranks.
+are those of a job's ranks.
   --html FILE   write a page for a browser
   --diff FILE   show what changed since that profile or trace
   --group NAME  rows of the table by op (the default), region, line, shape, stack, module or rank
@@ -18,7 +18,7 @@ are the traces of a job's ranks.
 local function run(given, files)
     local prof = gpush.profile.load(#files > 1 and files or files[1])
     local before = given["--diff"] and gpush.profile.load(given["--diff"])
-    io.stdout:write(command.summary(prof, given["--group"], given["--limit"]))
+    io.stdout:write(command.summary(prof, given["--group"], given["--limit"], nil, #files > 1))
     if before then
         print(("\nChanges since %s\n%s"):format(given["--diff"], prof:diff(before)))
     end

@@ -40,6 +40,7 @@ end
 
 -- ---- groups ----
 
+local labels = { [0] = "" } -- of groups by number: what profiles and errors have behind a name
 local Group = { __name = "group" }
 Group.__index = Group
 function Group:__tostring()
@@ -81,6 +82,7 @@ function dist.group(ranks)
     end
     local n, at = core.group(ranks), nil
     for i, r in ipairs(ranks) do if r == core.rank() then at = i - 1 end end
+    if n then labels[n] = (" (ranks %s)"):format(table.concat(ranks, ", ")) end
     return setmetatable({ number = n, size = #ranks, rank = at,
         ranks = table.move(ranks, 1, #ranks, 1, {}) }, Group)
 end
@@ -89,7 +91,9 @@ end
 
 -- Each queues on the device's communication stream. Without async what follows comes after it: on
 -- the cpu the host waits (why = collective). With async it gives a future.
-local function run(name, ...) return core.run("dist." .. name, "dist_" .. name, ...) end
+local function run(name, group, ...)
+    return core.run("dist." .. name .. labels[group], "dist_" .. name, group, ...)
+end
 
 local function is_root(group, root)
     return (root or 0) == core.rank() and "new" or "none"
@@ -136,7 +140,8 @@ function dist.recv(x, from, group, async)
 end
 
 function dist.barrier(group)
-    core.run("dist.barrier", "dist_all_reduce", number("dist.barrier", group),
+    local g = number("dist.barrier", group)
+    core.run("dist.barrier" .. labels[g], "dist_all_reduce", g,
         gpush.zeros({}, { dtype = "u8" }), "max", nil, "none", false)
 end
 

@@ -295,6 +295,14 @@ local topics = {
             us; other), and statistics of how much was queued over its changes, as \z
             HolisticTraceAnalysis defines them: a list that prints as a table. Times in ns.",
         see = "profile.devices, profile.idle" },
+    ["profile.collectives"] = { call = "prof:collectives()",
+        text = "Of a profile that joins those of a job's ranks: for each op of dist and line how \z
+            long ranks waited for the last one (waited), which that was most (last, times_last), \z
+            how much later than the one before it came (late), and what took it longer than the \z
+            first one (meanwhile, excess). ranks has each rank's time in collectives, waiting, \z
+            exposed, hidden and own work; imbalance is the busiest rank's own work by the mean. \z
+            A list that prints as a table; times in ns.",
+        see = "profile.load, profile.sync, dist" },
     ["profile.save"] = { call = "prof:save(file)",
         text = "Writes all of the record to a file, packed if its name ends in .gz; \z
             profile.load reads it.",

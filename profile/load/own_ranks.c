@@ -1,0 +1,220 @@
+/* Joins saved profiles of a job's ranks into one, on one clock. The ranks' collectives are the
+ * exchange that compares clocks: none of them ends before the last rank has begun it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/load/reader.h"
+#include "tensor/safe_text.h"
+
+enum { START = 1000000000 };                       /* where a joined profile begins, in ns */
+static const int64_t LONGEST = (int64_t)1 << 60;   /* ns of a profile */
+
+/* A collective as one rank saw it. */
+typedef struct meeting {
+    const char *name; /* interned */
+    bool on_host;     /* of the cpu's stream, which is not in step with other devices' */
+    int64_t t0, t1;
+} meeting;
+
+/* One rank's part of the profile; offset is added to its times. */
+typedef struct part {
+    int rank;
+    int64_t t0, done, t1, offset;
+    const gp_rec **call; /* the host's ops of dist, by id */
+    meeting *met;        /* the collectives of all ranks, by name and start */
+    int ncalls, nmet;
+} part;
+
+/* ---- collectives ---- */
+
+static int by_id(const void *a, const void *b) {
+    const gp_rec *x = *(const gp_rec *const *)a, *y = *(const gp_rec *const *)b;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Ranks have the same order of those of one name and stream. */
+static int by_name(const void *a, const void *b) {
+    const meeting *x = a, *y = b;
+    if (x->on_host != y->on_host) return x->on_host - y->on_host;
+    if (x->name != y->name) return x->name < y->name ? -1 : 1;
+    return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
+}
+
+/* Whether all ranks of the job take part: groups have theirs behind the name, and a message has
+ * two ends. */
+static bool of_all(const char *name) {
+    return !strchr(name, '(') && strcmp(name, "dist.send") && strcmp(name, "dist.recv");
+}
+
+static bool is_call(const gp_rec *r) {
+    return r->kind == GP_REC_OP && r->id && !strncmp(r->name, "dist.", 5);
+}
+static bool is_run(const gp_rec *r) {
+    return r->kind == GP_REC_KERNEL && r->id && !strncmp(r->name, "dist_", 5);
+}
+
+/* Calls see(x, r) for each event of a rank in that list of tracks that `counts` takes; returns how
+ * many. */
+static int each(const gp_track *t, int rank, bool (*counts)(const gp_rec *),
+                void (*see)(part *x, const gp_rec *r), part *x) {
+    int n = 0;
+    for (; t; t = t->next) {
+        gp_at at = gp_first(t);
+        for (gp_rec *r; t->rank == rank && (r = gp_next(&at));)
+            if (counts(r) && ++n && see) see(x, r);
+    }
+    return n;
+}
+
+static void add_call(part *x, const gp_rec *r) { x->call[x->ncalls++] = r; }
+
+static void add_meeting(part *x, const gp_rec *r) {
+    const gp_rec **call = bsearch(&r, x->call, (size_t)x->ncalls, sizeof(const gp_rec *), by_id);
+    bool on_host = ((const gp_stream *)r->where)->dev->vt->on_host;
+    if (call && of_all((*call)->name))
+        x->met[x->nmet++] = (meeting){(*call)->name, on_host, (int64_t)r->t0, (int64_t)r->t1};
+}
+
+static bool find_meetings(const gp_prof *p, part *x) {
+    size_t calls = (size_t)each(p->host, x->rank, is_call, NULL, NULL) + 1;
+    size_t runs = (size_t)each(p->workers, x->rank, is_run, NULL, NULL) + 1;
+    x->call = malloc(calls * sizeof *x->call);
+    x->met = malloc(runs * sizeof *x->met);
+    if (!x->call || !x->met) return gp_fail("profile.load: out of memory");
+    each(p->host, x->rank, is_call, add_call, x);
+    qsort(x->call, (size_t)x->ncalls, sizeof(const gp_rec *), by_id);
+    each(p->workers, x->rank, is_run, add_meeting, x);
+    qsort(x->met, (size_t)x->nmet, sizeof *x->met, by_name);
+    return true;
+}
+
+/* ---- clocks ---- */
+
+/* The offsets of x that contradict none of the collectives of both: neither ends one before the
+ * other has begun it. False where there is none, or they have had different ones. */
+static bool bounds(const part *first, const part *x, int64_t *lo, int64_t *hi) {
+    *lo = -LONGEST, *hi = LONGEST;
+    if (!x->nmet || x->nmet != first->nmet) return false;
+    for (int i = 0; i < x->nmet; i++) {
+        const meeting *a = &first->met[i], *b = &x->met[i];
+        if (a->name != b->name || a->on_host != b->on_host) return false;
+        if (a->t0 - b->t1 > *lo) *lo = a->t0 - b->t1;
+        if (a->t1 - b->t0 < *hi) *hi = a->t1 - b->t0;
+    }
+    return *lo <= *hi;
+}
+
+/* Sets the offsets, and says how. Clocks that may agree do: those of one machine. */
+static void align(part *x, int n, char *text, size_t size) {
+    int64_t error = 0;
+    bool found = true;
+    for (int i = 1; i < n && found; i++) {
+        int64_t lo, hi;
+        found = bounds(&x[0], &x[i], &lo, &hi);
+        if (!found) break;
+        bool agree = lo <= 0 && hi >= 0;
+        x[i].offset = agree ? 0 : lo + (hi - lo) / 2;
+        int64_t most = hi - x[i].offset > x[i].offset - lo ? hi - x[i].offset : x[i].offset - lo;
+        if (most > error) error = most;
+    }
+    if (found) {
+        snprintf(text, size, "the ranks' clocks agree within %.1f us, by %d collectives",
+                 (double)error * 1e-3, x[0].nmet);
+        return;
+    }
+    for (int i = 0; i < n; i++) x[i].offset = x[0].t0 - x[i].t0;
+    snprintf(text, size,
+             "each rank begins with the first, since they have no collectives, or other ones, by "
+             "which clocks could be compared");
+}
+
+/* ---- joining ---- */
+
+static uint64_t moved(uint64_t t, int64_t by) { return (uint64_t)((int64_t)t + by); }
+
+/* Moves the events of a rank in time, and its ids behind *ids, which becomes the largest. */
+static bool move(gp_track *t, int rank, int64_t by, uint64_t *ids) {
+    uint64_t before = *ids;
+    for (; t; t = t->next) {
+        gp_at at = gp_first(t);
+        for (gp_rec *r; t->rank == rank && (r = gp_next(&at));) {
+            if ((int64_t)r->t0 + by <= 0) return gp_fail("profile.load: times that are too far apart");
+            r->t0 = moved(r->t0, by);
+            if (r->t1) r->t1 = moved(r->t1, by);
+            if (!r->id || r->kind == GP_REC_ALLOC) continue;
+            r->id = r->id < (uint64_t)LONGEST ? r->id + before : 0;
+            if (r->id > *ids) *ids = r->id;
+        }
+    }
+    return true;
+}
+
+static bool place_all(gp_prof *p, part *x, int n) {
+    int64_t first = INT64_MAX, done = INT64_MIN, last = INT64_MIN;
+    for (int i = 0; i < n; i++) {
+        if (x[i].t0 + x[i].offset < first) first = x[i].t0 + x[i].offset;
+        if (x[i].done + x[i].offset > done) done = x[i].done + x[i].offset;
+        if (x[i].t1 + x[i].offset > last) last = x[i].t1 + x[i].offset;
+    }
+    if (last - first > LONGEST) return gp_fail("profile.load: times that are too far apart");
+    uint64_t ids = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t by = x[i].offset - first + START;
+        uint64_t host = ids, device = ids;
+        if (!move(p->host, x[i].rank, by, &host) || !move(p->workers, x[i].rank, by, &device))
+            return false;
+        ids = host > device ? host : device;
+    }
+    p->t0 = START;
+    p->done = moved(START, done - first);
+    p->t1 = moved(START, last - first);
+    return true;
+}
+
+/* Reads one rank's file into p, to which the sums of those before it are given back. */
+static bool read_part(gp_json *j, gp_prof *p, part *x, const part *before, int n) {
+    gp_prof sum = *p;
+    p->rank = -1;
+    p->how = p->predicted = p->modelled = NULL;
+    if (!gp_load_own(j, p, true) || !gp_json_done(j)) return false;
+    *x = (part){p->rank, (int64_t)p->t0, (int64_t)p->done, (int64_t)p->t1, .call = NULL};
+    for (int i = 0; i < n; i++)
+        if (before[i].rank == x->rank) return gp_json_fail(j, "rank %d for a second time", x->rank);
+    if (x->t1 > LONGEST) return gp_json_fail(j, "times that are too far apart");
+    p->dropped += sum.dropped, p->lost += sum.lost, p->others += sum.others;
+    p->opts.stack |= sum.opts.stack, p->opts.memory |= sum.opts.memory;
+    p->opts.shapes |= sum.opts.shapes, p->opts.flops |= sum.opts.flops;
+    if (n) p->started = sum.started, p->cost_begin = sum.cost_begin, p->cost_end = sum.cost_end;
+    if (!p->modelled) p->modelled = sum.modelled;
+    if (!p->predicted) p->predicted = sum.predicted;
+    return true;
+}
+
+static bool describe(gp_prof *p, const gp_json *j, int n, const char *clocks) {
+    char text[700], file[300];
+    snprintf(text, sizeof text, "%d of %d ranks, from %s and %d more; %s", n, p->size,
+             gp_safe_text(j[0].file, file, sizeof file), n - 1, clocks);
+    p->how = gp_intern_put(p->names, text, strlen(text));
+    p->ranks = n;
+    p->rank = p->size = 0;
+    return p->how || gp_fail("profile.load: out of memory");
+}
+
+static int by_rank(const void *a, const void *b) {
+    return ((const part *)a)->rank - ((const part *)b)->rank;
+}
+
+bool gp_load_own_ranks(gp_json *j, int n, gp_prof *p) {
+    part *x = calloc((size_t)n, sizeof *x);
+    char clocks[200];
+    bool ok = x || gp_fail("profile.load: out of memory");
+    for (int i = 0; ok && i < n; i++) ok = read_part(&j[i], p, &x[i], x, i);
+    if (ok) qsort(x, (size_t)n, sizeof *x, by_rank);
+    for (int i = 0; ok && i < n; i++) ok = find_meetings(p, &x[i]);
+    if (ok) align(x, n, clocks, sizeof clocks);
+    ok = ok && place_all(p, x, n) && describe(p, j, n, clocks);
+    for (int i = 0; x && i < n; i++) free(x[i].call), free(x[i].met);
+    free(x);
+    return ok;
+}

@@ -1,0 +1,300 @@
+--!plain
+-- prof:collectives(): of a profile that joins those of a job's ranks, which rank the others waited
+-- for in each collective, by how much, and what it did meanwhile. Loaded by init.lua on the first
+-- call.
+local _, _, dir = ...
+local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
+local SHOWN <const> = 20 -- rows of a text
+
+local function time(ns) return ("%.3fms"):format(ns / 1e6) end
+
+local function by_start(a, b) return a.start < b.start end
+
+local function place(e)
+    return e.file and ("%s:%d"):format(e.file, e.line) or e.name
+end
+
+-- ---- the ranks' events ----
+
+local function is_collective(e)
+    local name = e.kernel or e.name
+    return name:find "^dist_" ~= nil or name:find "^nccl" ~= nil
+end
+local function is_message(e) return e.name:find "_send$" ~= nil or e.name:find "_recv$" ~= nil end
+
+-- Events without those that lie within an earlier one; in the order of their starts.
+local function outermost(list)
+    table.sort(list, by_start)
+    local out, covered = {}, -1
+    for _, e in ipairs(list) do
+        if e.start >= covered then
+            out[#out + 1] = e
+            covered = e.stop
+        end
+    end
+    return out
+end
+
+-- A rank's collectives (met), the host's ops and waits (host), the kernels of devices (work), and
+-- the host's waits for collectives (waits), each in the order of starts.
+local function new_rank(number)
+    return { rank = number, met = {}, host = {}, work = {}, waits = {}, calls = {}, longest = 0,
+        waiting = 0 }
+end
+
+local function sort_events(prof)
+    local ranks, list = {}, {}
+    for _, e in ipairs(prof:events()) do
+        local r = ranks[e.rank or 0]
+        if not r then
+            r = new_rank(e.rank or 0)
+            ranks[r.rank], list[#list + 1] = r, r
+        end
+        if e.kind == "op" and e.id then r.calls[e.id] = e end
+        if e.kind == "kernel" then
+            local to = is_collective(e) and r.met or r.work
+            to[#to + 1] = e
+            r.longest = math.max(r.longest, e.stop - e.start)
+        elseif e.kind == "op" or e.kind == "wait" then
+            r.host[#r.host + 1] = e
+            if e.why == "collective" then r.waits[#r.waits + 1] = e end
+        end
+    end
+    table.sort(list, function(a, b) return a.rank < b.rank end)
+    for _, r in ipairs(list) do
+        r.host = outermost(r.host)
+        for _, kernels in ipairs { r.met, r.work, r.waits } do table.sort(kernels, by_start) end
+        for _, e in ipairs(r.met) do
+            local call = e.id and r.calls[e.id] or e
+            e.op, e.file, e.line = call.name, call.file, call.line
+        end
+    end
+    return list
+end
+
+-- ---- what a rank did ----
+
+-- The first of the events, which are in the order of their starts, that may end after t: none is
+-- longer than `longest`. Without it they do not overlap.
+local function first_after(list, t, longest)
+    local lo, hi = 1, #list + 1
+    while lo < hi do
+        local mid = (lo + hi) // 2
+        local stop = longest and list[mid].start + longest or list[mid].stop
+        if stop > t then hi = mid else lo = mid + 1 end
+    end
+    return lo
+end
+
+local function add(sums, key, from, to)
+    if to > from then sums[key] = (sums[key] or 0) + to - from end
+end
+
+-- The time of the host between two of its events, where Lua ran: no op has its line.
+local function between(a, b)
+    local x, y = a and place(a), b and place(b)
+    if x and y then return x == y and x or ("between %s and %s"):format(x, y) end
+    return x and "after " .. x or y and "before " .. y or "no op"
+end
+
+-- What a rank did from one time to another: ns by source line. Waits for collectives do not count.
+local function activity(r, from, to)
+    local sums, at = {}, from
+    local i = first_after(r.host, from)
+    while i <= #r.host and r.host[i].start < to do
+        local e = r.host[i]
+        add(sums, between(r.host[i - 1], e), at, e.start)
+        local key = e.kind == "wait" and ("wait (%s) at %s"):format(e.why, place(e)) or place(e)
+        if e.why ~= "collective" then
+            add(sums, key, math.max(from, e.start), math.min(to, e.stop))
+        end
+        at = math.max(at, e.stop)
+        i = i + 1
+    end
+    add(sums, between(r.host[i - 1], r.host[i]), at, to)
+    for k = first_after(r.work, from, r.longest), #r.work do
+        local e = r.work[k]
+        if e.start >= to then break end
+        local call = e.id and r.calls[e.id] or e
+        add(sums, ("%s on %s"):format(place(call), e.device), math.max(from, e.start),
+            math.min(to, e.stop))
+    end
+    return sums
+end
+
+-- ---- who came last ----
+
+-- The collectives that ranks have in common, each with every rank's event: those of one name, and
+-- so of one group, on one kind of device are in the same order everywhere.
+local function meetings(ranks)
+    local known, list = {}, {}
+    for _, r in ipairs(ranks) do
+        local count, before = {}, 0
+        for _, e in ipairs(r.met) do
+            local kind = e.device:gsub("^r%d+/", ""):gsub(":%d+$", "") .. "\0" .. e.op
+            count[kind] = (count[kind] or 0) + 1
+            local key = kind .. "\0" .. count[kind]
+            local m = known[key] or {}
+            if not known[key] and not is_message(e) then
+                known[key], list[#list + 1] = m, m
+            end
+            m[#m + 1] = { r = r, e = e, before = before }
+            before = e.start
+        end
+    end
+    return list
+end
+
+-- Adds to sums what late did more than early before it came.
+local function add_excess(sums, early, late)
+    local usual = activity(early.r, early.before, early.e.start)
+    for key, ns in pairs(activity(late.r, late.before, late.e.start)) do
+        sums[key] = (sums[key] or 0) + ns - (usual[key] or 0)
+    end
+end
+
+-- Adds a meeting of two or more ranks to its row.
+local function add_meeting(row, m)
+    table.sort(m, function(a, b) return a.e.start < b.e.start end)
+    local last = m[#m]
+    row.count = row.count + 1
+    for _, x in ipairs(m) do
+        local ns = math.max(0, math.min(last.e.start, x.e.stop) - x.e.start)
+        row.waited, x.r.waiting = row.waited + ns, x.r.waiting + ns
+    end
+    local late = row.by_rank[last.r.rank]
+    if not late then
+        late = { rank = last.r.rank, count = 0, late = 0, excess = {} }
+        row.by_rank[last.r.rank] = late
+    end
+    late.count, late.late = late.count + 1, late.late + last.e.start - m[#m - 1].e.start
+    add_excess(late.excess, m[1], last)
+end
+
+-- The rank that came last by the most, and what it did more than the first one.
+local function conclude(row)
+    local worst
+    for _, late in pairs(row.by_rank) do
+        if not worst or late.late > worst.late
+            or late.late == worst.late and late.rank < worst.rank then worst = late end
+    end
+    row.last, row.times_last, row.late = worst.rank, worst.count, worst.late
+    local best
+    for key, ns in pairs(worst.excess) do
+        if ns > 0 and (not best or ns > worst.excess[best]
+            or ns == worst.excess[best] and key < best) then best = key end
+    end
+    row.meanwhile, row.excess = best, best and worst.excess[best] or 0
+    row.by_rank = nil
+end
+
+-- ---- exposed and hidden ----
+
+-- The time that intervals of a and of b, each in the order of starts, have in common.
+local function common(a, b)
+    local sum, i = 0, 1
+    for _, x in ipairs(a) do
+        while b[i] and b[i].stop <= x.start do i = i + 1 end
+        local k, at = i, x.start
+        while b[k] and b[k].start < x.stop do
+            local from = math.max(at, b[k].start)
+            local to = math.min(x.stop, b[k].stop)
+            if to > from then sum, at = sum + to - from, to end
+            k = k + 1
+        end
+    end
+    return sum
+end
+
+-- On the cpu the host computes: exposed is what it waits for. Elsewhere it is the time in which the
+-- rank's devices compute nothing.
+local function exposed(r)
+    local host, device = {}, {}
+    for _, e in ipairs(r.met) do
+        local to = e.device:find "cpu$" and host or device
+        to[#to + 1] = e
+    end
+    local alone = 0
+    for _, e in ipairs(device) do alone = alone + e.stop - e.start end
+    return common(host, r.waits) + alone - common(device, r.work)
+end
+
+local function summary(r, wall)
+    local busy = 0
+    for _, e in ipairs(r.met) do busy = busy + e.stop - e.start end
+    local seen = exposed(r)
+    return { rank = r.rank, collectives = busy, waiting = r.waiting, exposed = seen,
+        hidden = busy - seen, own = wall - seen }
+end
+
+-- ---- the text ----
+
+local Collectives = { __name = "collectives" }
+
+local function columns(rows, texts)
+    local right = {}
+    for c = 1, #rows[1] do right[c] = not texts[c] or nil end
+    for _, row in ipairs(rows) do
+        for c, cell in ipairs(row) do row[c] = fit.safe(tostring(cell)) end
+    end
+    return fit.columns(rows, right)
+end
+
+function Collectives.__tostring(list)
+    if #list == 0 then
+        return "no collective of several ranks; profile.load {file, …} joins the ranks' profiles"
+    end
+    local rows = { { "collective", "line", "times", "waited", "last", "how often", "by",
+        "meanwhile", "excess" } }
+    for i = 1, math.min(#list, SHOWN) do
+        local r = list[i]
+        rows[i + 1] = { r.op, r.file and ("%s:%d"):format(r.file, r.line) or "-", r.count,
+            time(r.waited), "rank " .. r.last, r.times_last, time(r.late), r.meanwhile or "-",
+            time(r.excess) }
+    end
+    local out = { columns(rows, { true, true, [8] = true }) }
+    if #list > SHOWN then out[#out + 1] = ("and %d more"):format(#list - SHOWN) end
+    rows = { { "rank", "own work", "collectives", "waiting for others", "exposed", "hidden" } }
+    for i, r in ipairs(list.ranks) do
+        rows[i + 1] = { r.rank, time(r.own), time(r.collectives), time(r.waiting),
+            time(r.exposed), time(r.hidden) }
+    end
+    out[#out + 1] = "\n" .. columns(rows, {})
+    out[#out + 1] = ("waited: of all ranks, for the last one; by: how much later it came than the \z
+        one before it; meanwhile: what took it longer than the first one. Exposed: what the host \z
+        or the device waited for. Load imbalance: the busiest rank's own work is %.2f of the mean")
+        :format(list.imbalance)
+    return table.concat(out, "\n")
+end
+
+--- prof:collectives() -> a row for each op of dist and line, the longest waits first; .ranks: a
+--- row for each rank; .imbalance
+local function collectives(prof)
+    local ranks, list, known = sort_events(prof), { ranks = {}, imbalance = 1 }, {}
+    for _, m in ipairs(meetings(ranks)) do
+        local e = m[1].e
+        local key = ("%s\0%s\0%s"):format(e.op, e.file, e.line)
+        local row = known[key]
+        if #m > 1 and not row then
+            row = { op = e.op, file = e.file, line = e.line, count = 0, waited = 0, by_rank = {},
+                order = #list }
+            known[key], list[#list + 1] = row, row
+        end
+        if #m > 1 then add_meeting(row, m) end
+    end
+    for _, row in ipairs(list) do conclude(row) end
+    table.sort(list, function(a, b)
+        if a.waited ~= b.waited then return a.waited > b.waited end
+        return a.order < b.order
+    end)
+    local most, sum = 0, 0
+    for i, r in ipairs(ranks) do
+        list.ranks[i] = summary(r, prof.wall_ns)
+        most, sum = math.max(most, list.ranks[i].own), sum + list.ranks[i].own
+    end
+    if sum > 0 then list.imbalance = most / (sum / #ranks) end
+    for _, row in ipairs(list) do row.order = nil end
+    return setmetatable(list, Collectives)
+end
+
+return { collectives = collectives }

@@ -196,7 +196,9 @@ static void write_device(writer *w, const gp_rec *r) {
         quoted(named ? r->kernel : r->name, esc, sizeof esc), pid, tid, us(w, r->t0),
         (double)(r->t1 - r->t0) / 1e3, (unsigned long long)r->id);
     if (named) put(w, ",\"op\":\"%s\"", r->name);
-    if (r->bytes) put(w, ",\"bytes\":%lld", (long long)r->bytes);
+    if (r->bytes)
+        put(w, ",\"%s\":%lld", r->kind == GP_REC_KERNEL ? "waited_ns" : "bytes",
+            (long long)r->bytes);
     put(w, "}}");
     if (!r->id || held) return;
     comma(w);

@@ -214,7 +214,7 @@ static void device(const gp_activity *ran) {
                           : ran->op ? GP_REC_KERNEL
                                     : GP_REC_MOVED,
                   .where = ran->s,
-                  .bytes = (int64_t)ran->bytes,
+                  .bytes = (int64_t)(ran->op ? ran->waited : ran->bytes),
                   .kernel = ran->kernel};
 }
 

@@ -56,7 +56,8 @@ typedef struct gp_rec {
                     of REGION, SWITCH: the enclosing region, NULL: none */
     union {
         int64_t bytes;       /* COPY, MOVED; ALLOC: signed. WAIT: commands that were queued. SAMPLE:
-                                the periods that it stands for */
+                                the periods that it stands for. KERNEL: ns of its time in which it
+                                waited for other processes */
         const gp_cost *cost; /* OP with opts.flops, interned; else NULL */
     };
     const gp_stack *stack; /* with opts.stack; else NULL */

@@ -352,7 +352,7 @@ static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
     if (r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH || !r->where) return;
     if (r->kind == GP_REC_WAIT)
         set_string(L, "why", gp_why_name((gp_why)r->why)), set_int(L, "queued", r->bytes);
-    else set_int(L, "bytes", r->bytes);
+    else set_int(L, r->kind == GP_REC_KERNEL ? "waited" : "bytes", r->bytes);
     const gp_device *dev = r->kind == GP_REC_ALLOC ? r->where : ((gp_stream *)r->where)->dev;
     set_string(L, "device", dev->name);
     if (r->kind != GP_REC_ALLOC) set_int(L, "stream", ((gp_stream *)r->where)->index);

@@ -1,5 +1,6 @@
 /* Joins saved profiles of a job's ranks into one, on one clock. The ranks' collectives are the
- * exchange that compares clocks: none of them ends before the last rank has begun it. */
+ * exchange that compares clocks. In each, ranks first wait until all have begun it, and then data
+ * go from each rank to each other one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@ static const int64_t LONGEST = (int64_t)1 << 60;   /* ns of a profile */
 typedef struct meeting {
     const char *name; /* interned */
     bool on_host;     /* of the cpu's stream, which is not in step with other devices' */
-    int64_t t0, t1;
+    int64_t t0, met, t1; /* when it began, all had begun, and it ended; met is t1 if unknown */
+    bool all_to_all;     /* every rank's result needs every other one's data; met is known */
 } meeting;
 
 /* One rank's part of the profile; offset is added to its times. */
@@ -41,10 +43,16 @@ static int by_name(const void *a, const void *b) {
     return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
 }
 
-/* Whether all ranks of the job take part: groups have theirs behind the name, and a message has
- * two ends. */
+/* Whether all ranks of the job take part: groups have theirs after the name, and a message has two
+ * ends. */
 static bool of_all(const char *name) {
     return !strchr(name, '(') && strcmp(name, "dist.send") && strcmp(name, "dist.recv");
+}
+
+/* The ops without a root, by their rows' names. */
+static bool needs_all(const char *row) {
+    return !strcmp(row, "dist_all_reduce") || !strcmp(row, "dist_all_gather") ||
+           !strcmp(row, "dist_reduce_scatter") || !strcmp(row, "dist_all_to_all");
 }
 
 static bool is_call(const gp_rec *r) {
@@ -72,8 +80,12 @@ static void add_call(part *x, const gp_rec *r) { x->call[x->ncalls++] = r; }
 static void add_meeting(part *x, const gp_rec *r) {
     const gp_rec **call = bsearch(&r, x->call, (size_t)x->ncalls, sizeof(const gp_rec *), by_id);
     bool on_host = ((const gp_stream *)r->where)->dev->vt->on_host;
-    if (call && of_all((*call)->name))
-        x->met[x->nmet++] = (meeting){(*call)->name, on_host, (int64_t)r->t0, (int64_t)r->t1};
+    if (!call || !of_all((*call)->name)) return;
+    meeting *m = &x->met[x->nmet++];
+    *m = (meeting){(*call)->name, on_host, (int64_t)r->t0, (int64_t)r->t1, (int64_t)r->t1, false};
+    if (r->bytes <= 0 || r->bytes > m->t1 - m->t0) return;
+    m->met = m->t0 + r->bytes;
+    m->all_to_all = needs_all(r->name);
 }
 
 static bool find_meetings(const gp_prof *p, part *x) {
@@ -91,16 +103,23 @@ static bool find_meetings(const gp_prof *p, part *x) {
 
 /* ---- clocks ---- */
 
-/* The offsets of x that contradict none of the collectives of both: neither ends one before the
- * other has begun it. False where there is none, or they have had different ones. */
+static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The offsets of x that contradict none of the collectives of both: neither rank knows that all
+ * have begun it before the other one has, nor ends it before the other one's data go out. False
+ * where there is none, or they have had different ones. */
 static bool bounds(const part *first, const part *x, int64_t *lo, int64_t *hi) {
     *lo = -LONGEST, *hi = LONGEST;
     if (!x->nmet || x->nmet != first->nmet) return false;
     for (int i = 0; i < x->nmet; i++) {
         const meeting *a = &first->met[i], *b = &x->met[i];
         if (a->name != b->name || a->on_host != b->on_host) return false;
-        if (a->t0 - b->t1 > *lo) *lo = a->t0 - b->t1;
-        if (a->t1 - b->t0 < *hi) *hi = a->t1 - b->t0;
+        *lo = later(*lo, a->t0 - b->met);
+        *hi = earlier(*hi, a->met - b->t0);
+        if (!a->all_to_all || !b->all_to_all) continue;
+        *lo = later(*lo, a->met - b->t1);
+        *hi = earlier(*hi, a->t1 - b->met);
     }
     return *lo <= *hi;
 }
@@ -139,7 +158,8 @@ static bool move(gp_track *t, int rank, int64_t by, uint64_t *ids) {
     for (; t; t = t->next) {
         gp_at at = gp_first(t);
         for (gp_rec *r; t->rank == rank && (r = gp_next(&at));) {
-            if ((int64_t)r->t0 + by <= 0) return gp_fail("profile.load: times that are too far apart");
+            if ((int64_t)r->t0 + by <= 0)
+                return gp_fail("profile.load: times that are too far apart");
             r->t0 = moved(r->t0, by);
             if (r->t1) r->t1 = moved(r->t1, by);
             if (!r->id || r->kind == GP_REC_ALLOC) continue;

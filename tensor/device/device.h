@@ -241,8 +241,12 @@ typedef struct gp_activity {
     uint64_t id;     /* gp_call.id, the id that `copy` returned, or 0 */
     uint64_t t0, t1; /* ns */
     size_t bytes;    /* for copies */
+    uint64_t waited; /* kernels: gp_activity_waited */
     bool held;
 } gp_activity;
+/* On a worker: ns of the running kernel in which it waited for other processes, before its data
+ * were exchanged with theirs; 0: none. */
+extern _Thread_local uint64_t gp_activity_waited;
 
 /* The hooks of observers, set by profile/; any pointer may be NULL. Host-side hooks run on the
  * launching thread, `device` on the worker's. */

@@ -188,6 +188,8 @@ static bool give_up(int *work, int n) {
     return false;
 }
 
+static _Thread_local uint64_t met; /* ns that the last gp_dist_meet on this thread took */
+
 /* Every rank sends its header to every other one: who has not come is known by name. */
 bool gp_dist_meet(const gp_dist_call *d) {
     gp_group *g = &w->group[d->group];
@@ -195,6 +197,7 @@ bool gp_dist_meet(const gp_dist_call *d) {
     gp_transport *t = w->transport;
     if (!t) return true;
     if (!is_whole(d)) return false;
+    uint64_t t0 = gp_now_ns();
     gp_header *all = g->head[k];
     fill(d, &all[g->rank]);
     gp_lock(&w->lock);
@@ -210,10 +213,12 @@ bool gp_dist_meet(const gp_dist_call *d) {
         if (g->work[k][i] < 0)
             return gp_fail("%s: %s", name_of(d), t->error), give_up(g->work[k], n);
     if (!gp_dist_finish(d, g->work[k], n, g->peer[k])) return give_up(g->work[k], n);
+    met = gp_now_ns() - t0;
     return compare(d, all);
 }
 
 bool gp_dist_run(const gp_dist_call *d, const gp_wire *wire) {
+    gp_activity_waited = met;
     gp_lock(&w->lock);
     int work = w->transport->start(gp_dist_comm(d), wire);
     gp_unlock(&w->lock);

@@ -355,7 +355,8 @@ t.error(function() g.profile.load { 3 } end, "file%[1%]: expected a name, got nu
 t.error(function() g.profile.load(3) end, "file: expected a name or a list of names, got number",
     "a number")
 t.error(function() g.profile.load { folder .. "/kept.prof.gz", folder .. "/trace.json" } end,
-    "only other programs' traces are joined", "a saved profile among ranks")
+    "profiles that gpush saved and other programs' traces are not joined",
+    "a saved profile among ranks")
 
 -- ---- a large one ----
 local large = made.steps(109000)

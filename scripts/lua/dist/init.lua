@@ -40,7 +40,7 @@ end
 
 -- ---- groups ----
 
-local labels = { [0] = "" } -- of groups by number: what profiles and errors have behind a name
+local labels = { [0] = "" } -- of groups by number: what profiles and errors say after a name
 local Group = { __name = "group" }
 Group.__index = Group
 function Group:__tostring()

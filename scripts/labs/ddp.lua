@@ -7,17 +7,19 @@
 --   2. the time of a step: with as many processes as processors it falls, with more it does not;
 --   3. communication: how long a step's collectives take on their own stream, and how much of that
 --      the host waited for ("exposed"); the rest was hidden behind backward;
---   4. the last table: a delay is put into one rank's steps. Collectives make the others wait for
---      it, so the late rank is the one that itself waits least.
+--   4. the last tables: a delay is put into one rank's steps. Collectives make the others wait for
+--      it. Each rank saves a profile, which rank 0 joins: prof:collectives() names the late rank,
+--      and the lines between which it was late ("meanwhile").
 --
 -- It starts its processes itself, by gpush run; where there is no mpirun, only the first. In a job
 -- that you have started (gpush run -n 2 ddp.lua) it runs there as it is.
 --
 -- gpush ddp.lua [--device cpu|sim] [--steps 20] [--width 256] [--delay 5] [--slow -1]
+--   [--save PREFIX of the ranks' profiles]
 
 local here = arg[0]:match ".*/" or ""
 local opt = dofile(here .. "options.lua")({ device = "cpu", steps = 20, width = 256, delay = 5,
-    slow = -1 },
+    slow = -1, save = false },
     { slow = -1 })
 local BATCH = 32
 
@@ -60,7 +62,8 @@ local function train(model, optimizer, loader, steps)
     return loss:detach()
 end
 
--- Seconds of this process's collectives, and of the host's waits for them, while fn ran.
+-- Seconds of this process's collectives, and of the host's waits for them, while fn ran; and the
+-- profile of it.
 local function communication(fn)
     sync.reset()
     local prof, busy, waited = profile.run(fn), 0, 0
@@ -72,12 +75,23 @@ local function communication(fn)
     for _, line in ipairs(sync.lines()) do
         if line.why == "collective" then waited = waited + line.wait end
     end
-    return busy, waited
+    return busy, waited, prof
 end
 
 -- The values of every rank, a row each.
 local function rows(values)
     return dist.all_gather(tensor({ values }, { dtype = "f64" })):tolist()
+end
+
+-- Who waited for whom: of all ranks' profiles, which become one.
+local function show_late(prof)
+    local function file(rank) return ("%s-%d.prof"):format(opt.save, rank) end
+    prof:save(file(dist.rank))
+    dist.barrier()
+    if dist.rank > 0 then return end
+    local files = {}
+    for r = 0, dist.size - 1 do files[r + 1] = file(r) end
+    print(profile.load(files):collectives())
 end
 
 local function run_rank()
@@ -88,18 +102,14 @@ local function run_rank()
     local t = clock()
     local loss = dist.all_reduce(train(model, optimizer, loader, opt.steps), { op = "mean" })
     local step = (clock() - t) / opt.steps
-    local busy, waited = communication(function() train(model, optimizer, loader, opt.steps) end)
+    local busy, waited, prof = communication(function()
+        train(model, optimizer, loader, opt.steps)
+    end)
     local all = rows { busy / opt.steps, waited / opt.steps }
-    if dist.rank ~= 0 then return end
+    if opt.save then show_late(prof) end
+    if dist.rank ~= 0 or opt.save then return end
     print(("  %9d  %9.6f  %9.3f ms  %9.3f ms  %9.3f ms"):format(dist.size, loss:item(), step * 1e3,
         all[1][1] * 1e3, all[1][2] * 1e3))
-    if opt.slow < 0 then return end
-    local late = 1
-    for r = 2, #all do if all[r][2] < all[late][2] then late = r end end
-    for r = 1, #all do
-        print(("  rank %d waited %.3f ms a step%s"):format(r - 1, all[r][2] * 1e3,
-            r == late and ", least of all: it keeps the others waiting" or ""))
-    end
 end
 
 -- Runs this lab in n processes.
@@ -124,4 +134,7 @@ if not os.execute "command -v mpirun >/dev/null 2>&1" then
 end
 for _, n in ipairs { 1, 2, 4 } do if not start(n) then os.exit(1) end end
 print(("\nwith %d ms more in each step of rank 1:"):format(opt.delay))
-if not start(2, "--slow 1") then os.exit(1) end
+local prefix = os.tmpname()
+local ok = start(2, ("--slow 1 --save '%s'"):format(prefix))
+for _, ending in ipairs { "", "-0.prof", "-1.prof" } do os.remove(prefix .. ending) end
+if not ok then os.exit(1) end

@@ -93,7 +93,10 @@ end
 -- The time of the host between two of its events, where Lua ran: no op has its line.
 local function between(a, b)
     local x, y = a and place(a), b and place(b)
-    if x and y then return x == y and x or ("between %s and %s"):format(x, y) end
+    if x == y and x then return x end
+    if x and y then
+        return ("between %s and %s"):format(x, a.file and a.file == b.file and b.line or y)
+    end
     return x and "after " .. x or y and "before " .. y or "no op"
 end
 

@@ -23,13 +23,15 @@ local function to_text(bytes, size)
     return table.concat(parts)
 end
 
--- A list of every rank's text, from rank 0's on. A collective: all ranks call it.
-local function gather(text)
+-- A list of every rank's text, in the order of ranks, of a group or of all. A collective.
+local function gather(text, group)
     if dist.size == 1 then return { text } end
     local _ <close> = gpush.no_grad()
-    local sizes = dist.all_gather(gpush.tensor { #text }):tolist()
+    local options = { group = group }
+    local sizes = dist.all_gather(gpush.tensor { #text }, options):tolist()
     local most = math.max(1, table.unpack(sizes))
-    local rows = dist.all_gather(gpush.tensor({ to_bytes(text, most) }, { dtype = "u8" })):tolist()
+    local row = gpush.tensor({ to_bytes(text, most) }, { dtype = "u8" })
+    local rows = dist.all_gather(row, options):tolist()
     local list = {}
     for r, size in ipairs(sizes) do list[r] = to_text(rows[r], size) end
     return list

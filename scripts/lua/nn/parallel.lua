@@ -2,29 +2,16 @@
 -- nn.parallel.DistributedDataParallel(model, {bucket = "25MB"}): a model of which each rank trains
 -- a copy on its part of every batch. Gradients are averaged over ranks in buckets, each as soon as
 -- its gradients are complete, while backward goes on. Source: torch.nn.parallel.
-local gpush, nn, _, _, _, declared = ...
+local gpush, nn, folder, _, _, declared = ...
 local dist = gpush.dist
 local core = debug.getregistry()["gpush.dist"]
 local check_fields = debug.getregistry()["gpush.check_fields"]
+local ranks = assert(loadfile(folder .. "/../dist/text.lua", "t"))(gpush)
 local NAME <const> = "nn.parallel.DistributedDataParallel"
 
 local DDP = nn.module { "DistributedDataParallel", sig = "value model, table? options" }
 
 -- ---- the same model on every rank ----
-
-local TEXT <const> = 200 -- bytes of a tensor's description
-
-local function bytes_of(text)
-    local list = { text:byte(1, TEXT) }
-    for i = #list + 1, TEXT do list[i] = 0 end
-    return list
-end
-
-local function text_of(list)
-    local chars = {}
-    for _, b in ipairs(list) do if b > 0 then chars[#chars + 1] = string.char(b) end end
-    return table.concat(chars)
-end
 
 local function described(model)
     local list = {}
@@ -38,16 +25,11 @@ end
 
 -- Raises on every rank where one has other tensors than rank 0.
 local function compare(model, group)
-    local list = described(model)
-    local counts = dist.all_gather(gpush.tensor { #list }, { group = group }):tolist()
-    local most = math.max(table.unpack(counts))
-    local rows = {}
-    for i = 1, most do rows[i] = bytes_of(list[i] or "nothing") end
-    rows = gpush.tensor({ rows }, { dtype = "u8" })
-    local all = dist.all_gather(rows, { group = group }):tolist()
+    local all = ranks.gather(gpush.json.encode(described(model)), group)
+    for r, text in ipairs(all) do all[r] = gpush.json.decode(text) end
     for r = 2, #all do
-        for i = 1, most do
-            local first, other = text_of(all[1][i]), text_of(all[r][i])
+        for i = 1, math.max(#all[1], #all[r]) do
+            local first, other = all[1][i] or "nothing", all[r][i] or "nothing"
             if first ~= other then
                 nn.raise("%s: models differ: tensor %d is %s on the first rank, %s on number %d",
                     NAME, i, first, other, r)

@@ -133,8 +133,8 @@ typedef struct gp_prof {
     bool foreign;                  /* loaded from another program's trace */
     int ranks;                     /* processes; 0 as 1 */
     int rank, size; /* of one process of several: its rank, and how many there are; size 0: alone */
-    struct gp_places *places;      /* the devices and streams of a loaded profile; else NULL */
-    const gp_card *card;           /* that sim stood in for; interned; NULL: none */
+    struct gp_places *places; /* the devices and streams of a loaded profile; else NULL */
+    const gp_card *card;      /* that sim stood in for; interned; NULL: none */
     const char *modelled; /* "modelled H200, host as measured": sim's times are those of it; NULL */
     struct gp_prof *base; /* whose names these are, with a reference; NULL: its own */
     int refs;             /* of the owner, and of those whose base it is */

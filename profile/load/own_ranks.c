@@ -8,13 +8,13 @@
 #include "profile/load/reader.h"
 #include "tensor/safe_text.h"
 
-enum { START = 1000000000 };                       /* where a joined profile begins, in ns */
-static const int64_t LONGEST = (int64_t)1 << 60;   /* ns of a profile */
+enum { START = 1000000000 };                     /* where a joined profile begins, in ns */
+static const int64_t LONGEST = (int64_t)1 << 60; /* ns of a profile */
 
 /* A collective as one rank saw it. */
 typedef struct meeting {
-    const char *name; /* interned */
-    bool on_host;     /* of the cpu's stream, which is not in step with other devices' */
+    const char *name;    /* interned */
+    bool on_host;        /* of the cpu's stream, which is not in step with other devices' */
     int64_t t0, met, t1; /* when it began, all had begun, and it ended; met is t1 if unknown */
     bool all_to_all;     /* every rank's result needs every other one's data; met is known */
 } meeting;
@@ -228,13 +228,14 @@ static int by_rank(const void *a, const void *b) {
 bool gp_load_own_ranks(gp_json *j, int n, gp_prof *p) {
     part *x = calloc((size_t)n, sizeof *x);
     char clocks[200];
-    bool ok = x || gp_fail("profile.load: out of memory");
+    bool ok = true;
+    if (!x) return gp_fail("profile.load: out of memory");
     for (int i = 0; ok && i < n; i++) ok = read_part(&j[i], p, &x[i], x, i);
     if (ok) qsort(x, (size_t)n, sizeof *x, by_rank);
     for (int i = 0; ok && i < n; i++) ok = find_meetings(p, &x[i]);
     if (ok) align(x, n, clocks, sizeof clocks);
     ok = ok && place_all(p, x, n) && describe(p, j, n, clocks);
-    for (int i = 0; x && i < n; i++) free(x[i].call), free(x[i].met);
+    for (int i = 0; i < n; i++) free(x[i].call), free(x[i].met);
     free(x);
     return ok;
 }

@@ -15,7 +15,7 @@ ranks 2 --restarts 1 "$lua" train killed.safetensors 7
 tap_is "$status $(grep -c 'restart 1 of 1' err)" "0 1" "a rank that is killed: the job is started again"
 tap_is "$(grep '^from' out | tr '\n' ' ')" "from 0 from 6 " "it goes on from the last checkpoint"
 tap_is "$(grep '^step' out | sort -u)" "$(cat whole)" "with the same losses, bit for bit"
-tap_is "$(ls killed*)" "killed-4-00001-of-00002.safetensors
+tap_is "$(printf "%s\n" killed*)" "killed-4-00001-of-00002.safetensors
 killed-4-00002-of-00002.safetensors
 killed.safetensors" "earlier shards are removed"
 
@@ -28,7 +28,7 @@ ranks 2 "$lua" faults whole.safetensors
 tap_is "$status" 0 "faults: it runs"
 [ "$(grep -c ' wrong' out)" = 0 ]
 tap_ok $? "each fails on both ranks, with the rank and the reason" "$(cat out; head -5 err)"
-tap_is "$(ls whole* | tr '\n' ' ')" \
-    "whole whole-4-00001-of-00002.safetensors whole-4-00002-of-00002.safetensors whole.safetensors " \
+tap_is "$(echo whole*)" \
+    "whole whole-4-00001-of-00002.safetensors whole-4-00002-of-00002.safetensors whole.safetensors" \
     "and leaves the files as they were"
 tap_done

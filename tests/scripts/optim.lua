@@ -343,4 +343,18 @@ end
 
 local ok, message = pcall(g.optim.SGD, function() return g.ones(1) end, { lr = 1 })
 t.ok(not ok and message:find "gave 1000000 parameters and did not end", "an endless iterator")
+-- ---- a state divided among ranks: in one process the optimizer itself; many: tests/dist/ddp.sh ----
+
+local zero = g.optim.ZeroRedundancyOptimizer
+for _, case in ipairs {
+    { 3, nil, "argument 'class' %(#2%): expected one such as optim.Adam, got a number" },
+    { print, nil, "got what makes no optimizer" },
+    { g.ones(2), nil, "got a tensor" },
+    { g.optim.SGD, { foo = 3 }, "ZeroRedundancyOptimizer: optim.SGD: unknown option 'foo'" },
+    { g.optim.SGD, { group = 3 }, "option 'group': expected what dist.group returned" },
+} do
+    t.error(function() zero({ g.ones(1) }, case[1], case[2]) end, case[3], case[3])
+end
+local divided = zero({ g.ones(2):requires_grad_() }, g.optim.Adam, { lr = 0.5 })
+t.is(#divided:state_dict().state, 1, "in a job of one its state is whole")
 t.done()

@@ -92,6 +92,19 @@ local function is_optimizer(value)
     return class and getmetatable(class) == Optimizer
 end
 
+-- The optimizer itself, or the message of why there is none.
+local function make(params, class, options)
+    local meta = getmetatable(class)
+    if type(class) ~= "function" and not (type(meta) == "table" and meta.__call) then
+        return nil, ("argument 'class' (#2): expected one such as optim.Adam, got a %s"):format(
+            gpush.is_tensor(class) and "tensor" or type(class))
+    end
+    local ok, self = pcall(class, params, options)
+    if not ok then return nil, (tostring(self):gsub("^.-:%d+: ", "")) end
+    if is_optimizer(self) then return self end
+    return nil, "argument 'class' (#2): expected one such as optim.Adam, got what makes no optimizer"
+end
+
 -- A part is no state: a plain checkpoint of one rank would lack the others'.
 local function state_dict(self)
     if self.sharding.size == 1 then return Optimizer.state_dict(self) end
@@ -111,12 +124,12 @@ return composite {
         for k, v in pairs(options or {}) do
             if k == "group" then group = v else rest[k] = v end
         end
-        local ok, self = pcall(class, params, rest)
-        if ok and not is_optimizer(self) then
-            ok, self = false, ("argument 'class' (#2): expected one such as optim.Adam, got %s")
-                :format(gpush.is_tensor(class) and "a tensor" or type(class))
+        local self, problem = make(params, class, rest)
+        if not self then optim.raise("optim.%s: %s", NAME, problem) end
+        if group ~= nil and not (type(group) == "table" and group.ranks) then
+            optim.raise("optim.%s: option 'group': expected what dist.group returned, got a %s",
+                NAME, type(group))
         end
-        if not ok then optim.raise("optim.%s: %s", NAME, tostring(self):gsub("^.-:%d+: ", "")) end
         local dist = gpush.dist
         local size = group and group.size or dist.size
         local sharding = setmetatable({ group = group, size = size,

@@ -79,7 +79,7 @@ S.calls = {
     ["data.transforms.Compose"] = "{nop}", ["data.transforms.Normalize"] = "0.5, 0.5",
     ["data.transforms.Pad"] = "1", ["data.transforms.RandomCrop"] = "2",
     ["data.transforms.Resize"] = "2", ["checkpoint.load"] = "saved, {}",
-    ["checkpoint.save"] = "out, {}",
+    ["checkpoint.save"] = "out, {}", ["checkpoint.exists"] = "saved",
     ["nn.AdaptiveAvgPool1d"] = "3", ["nn.AdaptiveAvgPool2d"] = "3", ["nn.AdaptiveMaxPool1d"] = "3",
     ["nn.AdaptiveMaxPool2d"] = "3", ["nn.AvgPool1d"] = "2", ["nn.AvgPool2d"] = "2",
     ["nn.MaxPool1d"] = "2", ["nn.MaxPool2d"] = "2", ["nn.BatchNorm1d"] = "3",

@@ -12,8 +12,8 @@ ignore = {
 }
 -- What gpush adds to Lua's globals, as far as Lua files use it.
 read_globals = {
-    "amp", "arange", "attention", "autocast", "batch_norm", "capture", "cat", "checkpoint", "clock",
-    "compare", "conv2d", "conv_input_grad", "conv_weight_grad", "cross_entropy",
+    "alive", "amp", "arange", "attention", "autocast", "batch_norm", "capture", "cat", "checkpoint",
+    "clock", "compare", "conv2d", "conv_input_grad", "conv_weight_grad", "cross_entropy",
     "cross_entropy_grad", "current_stream", "data", "deterministic", "dist", "equal", "eye", "fft",
     "fork", "full", "fuse", "gelu", "gpush", "grad", "group_norm", "help", "image", "imshow",
     "is_tensor", "is_terminal", "json", "layer_norm", "linalg", "linspace", "lstm", "lstm_backward",

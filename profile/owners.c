@@ -24,7 +24,8 @@ typedef struct block {
 typedef struct finder {
     gp_owners *o;
     change *list;
-    int n, room;
+    int n;
+    bool unknown; /* whether a change does not say its block */
     block *blocks;
     size_t slots;
     int *slot; /* 1 + owner, by op, line and device; as many slots */
@@ -44,6 +45,7 @@ static void gather(finder *f, const gp_prof *p, const gp_track *t) {
         while (depth && gp_rec_end(p, open[depth - 1]) < r->t0) depth--;
         if (r->kind == GP_REC_OP && depth < DEPTH) open[depth++] = r;
         if (r->kind != GP_REC_ALLOC) continue;
+        f->unknown = f->unknown || !r->block;
         f->list[f->n] = (change){r, depth ? open[depth - 1] : NULL, f->n};
         f->n++;
     }
@@ -160,9 +162,7 @@ static bool find(finder *f, const gp_prof *p) {
         return gp_fail("profile.memory: out of memory");
     for (const gp_track *t = p->host; t; t = t->next) gather(f, p, t);
     for (const gp_track *t = p->workers; t; t = t->next) gather(f, p, t);
-    for (int i = 0; i < f->n; i++)
-        if (!f->list[i].rec->block)
-            return gp_fail("profile.memory: the trace does not say which block was freed");
+    if (f->unknown) return gp_fail("profile.memory: the trace does not say which block was freed");
     qsort(f->list, (size_t)f->n, sizeof *f->list, by_time);
     walk(f);
     return true;

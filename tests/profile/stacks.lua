@@ -22,7 +22,8 @@ function tools.outer(v)
     return y
 end
 local prof = profile.run({ stack = true }, function()
-    local _ = tools.outer(x), tools["a < b:1"](x)
+    local _ = tools.outer(x)
+    _ = tools["a < b:1"](x)
 end)
 local rows = prof:rows { group = "stack" }
 t.is(frames(find(rows, "exp").stack), { " (inner)", " (outer)", "", "" }, "with their functions")

@@ -57,7 +57,7 @@ end
 
 local FIELDS <const> = { "count", "self_cpu_time_total", "cpu_time_total", "self_device_time_total",
     "device_time_total", "self_cpu_memory_usage", "self_device_memory_usage", "flops", "bytes",
-    "flops_per_second", "bytes_per_second" }
+    "flops_per_second", "bytes_per_second", "samples" }
 
 local function finite(v) return v == v and math.abs(v) < math.huge and v or 0 end
 

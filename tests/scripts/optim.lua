@@ -343,7 +343,7 @@ end
 
 local ok, message = pcall(g.optim.SGD, function() return g.ones(1) end, { lr = 1 })
 t.ok(not ok and message:find "gave 1000000 parameters and did not end", "an endless iterator")
--- ---- a state divided among ranks: in one process the optimizer itself; many: tests/dist/ddp.sh ----
+-- ---- a state divided among ranks; in several processes: tests/dist/ddp.sh ----
 
 local zero = g.optim.ZeroRedundancyOptimizer
 for _, case in ipairs {

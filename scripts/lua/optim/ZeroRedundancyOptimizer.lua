@@ -102,7 +102,8 @@ local function make(params, class, options)
     local ok, self = pcall(class, params, options)
     if not ok then return nil, (tostring(self):gsub("^.-:%d+: ", "")) end
     if is_optimizer(self) then return self end
-    return nil, "argument 'class' (#2): expected one such as optim.Adam, got what makes no optimizer"
+    return nil, "argument 'class' (#2): expected one such as optim.Adam, got what makes no \z
+        optimizer"
 end
 
 -- A part is no state: a plain checkpoint of one rank would lack the others'.

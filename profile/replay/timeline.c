@@ -399,7 +399,7 @@ gp_timeline *gp_timeline_new(const gp_prof *p) {
     bool ok = false;
     if (p->ranks > 1)
         return gp_fail_null("profile: a replay takes one rank's trace, and this profile is of %d: "
-                            "load one file",
+                            "load one file, or ask prof:collectives() and prof:sync()",
                             p->ranks);
     b.t = calloc(1, sizeof *b.t);
     if (b.t) b.t->p = p, ok = build(&b);

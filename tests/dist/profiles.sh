@@ -100,6 +100,10 @@ local again = profile.load "both.prof"
 check(tostring(again:collectives()) == text and again.how == both.how, "a joined profile is saved and loaded")
 write("fewer.prof", (r1:gsub('"dist_all_reduce"', '"dist_all_gather"', 1):gsub('"dist.all_reduce"', '"dist.all_gather"', 1)))
 check(profile.load{"r0.prof", "fewer.prof"}.how:find "each rank begins with the first", "other collectives")
+local ok, message = pcall(both.savings, both)
+check(not ok and message:find "this profile is of 2", "no replay across ranks", message)
+both:report "both.html"
+check(text_of "both.html":find "rank 1", "a page with both ranks")
 check(#alone:collectives() == 0 and tostring(alone:collectives()):find "no collective", "one process")
 E2
 "$GPUSH_BUILD/gpush" y.lua "$(awk '$1 == "busy" && $2 == 1 { print $3 }' out)" >found 2>err

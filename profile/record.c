@@ -234,7 +234,7 @@ static void memory(gp_device *dev, const gp_storage *block, int64_t bytes) {
 
 static void order(gp_stream *s, gp_stream *first, uint64_t id, bool done) {
     gp_track *t = track();
-    if (!t || t->worker) return;
+    if (!t || t != t->prof->host) return; /* other threads share the list */
     gp_prof_add_order(t->prof, &(gp_stream_order){.s = s,
                                                   .first = first,
                                                   .after = atomic_load(&s->last_id),

@@ -43,4 +43,52 @@ typedef struct fuse_plan {
 #define gp_fuse_plan GP_NAME(gp_fuse_plan)
 const fuse_plan *gp_fuse_plan(gp_program *p);
 
+/* Bytes of a block, and some more, so that blocks do not all begin in the same cache set. */
+enum { GP_FUSE_SLOT = GP_BLOCK * 8 + 320 };
+
+/* How a block of an input is had. */
+typedef enum fuse_layout { GP_FUSE_FLAT, GP_FUSE_CONSTANT, GP_FUSE_STRIDED } fuse_layout;
+
+/* One call of a program. */
+typedef struct fuse_job {
+    const gp_call *call;
+    const gp_program *p;
+    const fuse_plan *plan;
+    int64_t numel, block;
+    int64_t width; /* of rows that are longer than a block: no block goes on to the next; or 0 */
+    _Bool strided, stream, ahead;
+    fuse_layout how[GP_PROGRAM_INPUTS];
+    const char *data[GP_PROGRAM_INPUTS];
+    int64_t size[GP_PROGRAM_INPUTS];
+    char *out[GP_MAX_OUT];
+    int ndim; /* of what follows: only if some input is strided */
+    int64_t dim[GP_MAX_DIM], stride[GP_PROGRAM_INPUTS][GP_MAX_DIM]; /* bytes */
+    _Bool repeats[GP_PROGRAM_INPUTS]; /* depends on the last dim only */
+    _Atomic int fault, step;          /* FAULT_… and the step that noted it */
+    _Atomic _Bool memory;             /* there was none */
+} fuse_job;
+
+/* A thread's own memory: a slot for each input and each result, and spare ones, all after it. */
+typedef struct fuse_room {
+    char *input, *slot, *spare;
+    /* Of inputs that repeat where the block began, its length; of one number a row the row. */
+    int64_t at[GP_PROGRAM_INPUTS], made[GP_PROGRAM_INPUTS];
+} fuse_room;
+
+/* Sets j, of which p and plan are there, up for the inputs of c over shape s: how each is read, and
+ * how long blocks are. */
+#define gp_fuse_set_up GP_NAME(gp_fuse_set_up)
+void gp_fuse_set_up(fuse_job *j, const gp_call *c, const gp_shape *s);
+/* The calling thread's fuse_room for the job ctx, with the inputs of one element filled in; until
+ * another kernel asks for GP_SCRATCH_PART. NULL when out of memory, which the job notes. */
+#define gp_fuse_begin GP_NAME(gp_fuse_begin)
+void *gp_fuse_begin(void *ctx);
+/* Elements of the block that begins at element `first` and ends at element `end` at the latest. */
+#define gp_fuse_block GP_NAME(gp_fuse_block)
+int64_t gp_fuse_block(const fuse_job *j, int64_t first, int64_t end);
+/* Sets at[k] to elements [first, first + n) of each input, a block or less: where they are, or
+ * copied to the room. */
+#define gp_fuse_read GP_NAME(gp_fuse_read)
+void gp_fuse_read(const fuse_job *j, fuse_room *r, int64_t first, int64_t n, const char **at);
+
 #endif

@@ -148,11 +148,11 @@ static bool run_parts(const gp_call *c, gp_loop<2> lines, places p) {
     int64_t part = (p.n + MANY - 1) / MANY, whole = GP_THREADS * V;
     part = part < PART ? (int64_t)PART : (part + whole - 1) / whole * whole;
     dim3 grid(gp_blocks(p.n, part), lines.numel);
-    auto first = softmax_parts<T, D, V>;
-    auto second = softmax_by_parts<T, D, V>;
+    auto sum_parts = softmax_parts<T, D, V>;
+    auto write_parts = softmax_by_parts<T, D, V>;
     summed<T> *sums = (summed<T> *)gp_cuda_scratch(c, (size_t)grid.x * lines.numel * sizeof *sums);
-    return sums && GP_LAUNCH(c, first, grid, GP_THREADS, 0, lines, p, part, sums) &&
-           GP_LAUNCH(c, second, grid, GP_THREADS, 0, lines, p, part, sums);
+    return sums && GP_LAUNCH(c, sum_parts, grid, GP_THREADS, 0, lines, p, part, sums) &&
+           GP_LAUNCH(c, write_parts, grid, GP_THREADS, 0, lines, p, part, sums);
 }
 
 template <class T, int D, int V>

@@ -34,10 +34,11 @@ static bool queue_copy(gp_stream *s, void *dst, const void *src, size_t bytes, g
 static bool copy_by_block(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                           gp_storage *host, cuda_block *b) {
     cuda_later *l = calloc(1, sizeof *l);
-    bool down = kind == GP_COPY_D2H, ok = l || gp_fail("out of memory");
-    if (ok && !down) memcpy(b->data, src, bytes);
-    ok = ok && queue_copy(s, down ? b->data : dst, down ? src : b->data, bytes, kind);
-    if (!ok) return gp_cuda_block_release(s->dev, b), free(l), false;
+    bool down = kind == GP_COPY_D2H;
+    if (!l) return gp_cuda_block_release(s->dev, b), gp_fail("out of memory");
+    if (!down) memcpy(b->data, src, bytes);
+    if (!queue_copy(s, down ? b->data : dst, down ? src : b->data, bytes, kind))
+        return gp_cuda_block_release(s->dev, b), free(l), false;
     *l = (cuda_later){.block = b,
                       .to = down ? dst : NULL,
                       .bytes = bytes,

@@ -17,7 +17,7 @@ typedef struct encoder {
 /* What HELD and KERNEL call themselves, or an op's shapes: interned, as all texts are. */
 static const void *details(const gp_rec *r) { return r->kind == GP_REC_ALLOC ? NULL : r->shapes; }
 
-/* A region's `where` is the region around it, which is in the events' times; a switch's is told by
+/* A region's `where` is the region around it, which is in the events' times; a switch's is found by
  * its number. */
 static const void *place(const gp_rec *r) {
     return r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH ? NULL : r->where;

@@ -418,13 +418,6 @@ static void calibrate(gp_prof *p) {
     p->cost_end = end[TIMES / 2];
 }
 
-static void note_model(gp_prof *p) {
-    char text[96];
-    gp_model_text(text, sizeof text);
-    p->card = gp_intern_put(p->names, gp_model_card(), sizeof *p->card);
-    p->modelled = gp_intern_put(p->names, text, strlen(text));
-}
-
 bool gp_prof_start(const gp_prof_opts *opts) {
     if (gp_prof_running()) return gp_fail("profile: one is running already");
     if (!drain_all()) return false;
@@ -442,7 +435,7 @@ bool gp_prof_start(const gp_prof_opts *opts) {
     gp_unlock(&lock);
     if (!first) return gp_prof_free(p), gp_fail("profile: one is running already");
     calibrate(p);
-    if (gp_model_card()) note_model(p);
+    if (gp_model_card()) gp_prof_note_model(p);
     for (int i = 0; i < GP_MAX_DEVICES; i++) atomic_store(&in_use[i], 0);
     gp_device_each(note_in_use, NULL);
     set_hooks(true, opts->memory);

@@ -4,6 +4,7 @@
 
 #include "profile/load/places.h"
 #include "profile/record.h"
+#include "tensor/device/model.h"
 
 /* ---- tracks ---- */
 
@@ -98,6 +99,13 @@ gp_track *gp_prof_add_host(gp_prof *p) {
     gp_track *t = new_track(p, false), **at = &p->host;
     while (*at) at = &(*at)->next;
     return *at = t;
+}
+
+void gp_prof_note_model(gp_prof *p) {
+    char text[96];
+    gp_model_text(text, sizeof text);
+    p->card = gp_intern_put(p->names, gp_model_card(), sizeof *p->card);
+    p->modelled = gp_intern_put(p->names, text, strlen(text));
 }
 
 gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {

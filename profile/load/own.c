@@ -9,7 +9,7 @@
 #include "tensor/io/file.h"
 #include "tensor/safe_text.h"
 
-enum { TIME_BITS = 61, PERIOD_BITS = 30, MAX_RANK = 1 << 24 };
+enum { TIME_BITS = 61 };
 enum { CHECK = 1 << 14 }; /* events between checks for Ctrl-C */
 
 typedef struct list {
@@ -44,20 +44,10 @@ static bool push(reader *r, list *l, const void *p) {
 
 /* ---- numbers ---- */
 
-static bool read_range(reader *r, int64_t lo, int64_t hi, int64_t *v) {
-    gp_json_peek(r->j);
-    const char *at = r->j->at;
-    if (!gp_json_int(r->j, v)) return false;
-    if (*v >= lo && *v <= hi) return true;
-    r->j->at = at;
-    return gp_json_fail(r->j, "expected a number from %lld to %lld, got %lld", (long long)lo,
-                        (long long)hi, (long long)*v);
-}
-
 /* An entry of l by its number; NULL for 0. */
 static bool read_entry(reader *r, const list *l, const void **to) {
     int64_t i;
-    if (!read_range(r, 0, l->n, &i)) return false;
+    if (!gp_load_range(r->j, 0, l->n, &i)) return false;
     *to = i ? l->p[i - 1] : NULL;
     return true;
 }
@@ -83,8 +73,9 @@ static bool read_device(reader *r) {
     bool on_host;
     char text[16];
     if (!gp_json_open(r->j, '[') || !read_entry(r, &r->texts, &kind) || !gp_json_next(r->j) ||
-        !gp_json_string(r->j, &name) || !gp_json_next(r->j) || !read_range(r, 0, INT_MAX, &index) ||
-        !gp_json_next(r->j) || !gp_json_bool(r->j, &on_host) || !gp_json_close(r->j))
+        !gp_json_string(r->j, &name) || !gp_json_next(r->j) ||
+        !gp_load_range(r->j, 0, INT_MAX, &index) || !gp_json_next(r->j) ||
+        !gp_json_bool(r->j, &on_host) || !gp_json_close(r->j))
         return false;
     if (!kind || name.n >= sizeof text || name.escaped)
         return gp_json_fail(r->j, "a device without a kind or with a name of more than %zu bytes",
@@ -104,7 +95,7 @@ static bool read_stream(reader *r) {
     const void *dev;
     int64_t index;
     if (!gp_json_open(r->j, '[') || !read_entry(r, &r->devices, &dev) || !gp_json_next(r->j) ||
-        !read_range(r, -1, INT_MAX, &index) || !gp_json_close(r->j))
+        !gp_load_range(r->j, -1, INT_MAX, &index) || !gp_json_close(r->j))
         return false;
     if (!dev) return gp_json_fail(r->j, "a stream without a device");
     gp_stream *s = gp_places_stream(r->p->places, (gp_device *)dev, (int)index);
@@ -116,7 +107,7 @@ static bool read_frame(reader *r, gp_frame *to) {
     const void *file, *function;
     int64_t line;
     if (!read_entry(r, &r->texts, &file) || !gp_json_next(r->j) ||
-        !read_range(r, 0, INT_MAX, &line) || !gp_json_next(r->j) ||
+        !gp_load_range(r->j, 0, INT_MAX, &line) || !gp_json_next(r->j) ||
         !read_entry(r, &r->texts, &function))
         return false;
     if (!file) return gp_json_fail(r->j, "a frame without a file");
@@ -176,10 +167,10 @@ static bool read_cost(reader *r) {
     int64_t bytes, ops, passes, unit, most = (int64_t)1 << 62;
     char name[16] = "";
     memset(&cost, 0, sizeof cost); /* padding is interned with the rest */
-    if (!gp_json_open(r->j, '[') || !read_range(r, 0, most, &bytes) || !gp_json_next(r->j) ||
-        !read_range(r, 0, most, &ops) || !gp_json_next(r->j) ||
-        !read_range(r, 0, UINT32_MAX, &passes) || !gp_json_next(r->j) ||
-        !read_range(r, 0, GP_UNIT_MATRIX, &unit) || !gp_json_next(r->j) ||
+    if (!gp_json_open(r->j, '[') || !gp_load_range(r->j, 0, most, &bytes) || !gp_json_next(r->j) ||
+        !gp_load_range(r->j, 0, most, &ops) || !gp_json_next(r->j) ||
+        !gp_load_range(r->j, 0, UINT32_MAX, &passes) || !gp_json_next(r->j) ||
+        !gp_load_range(r->j, 0, GP_UNIT_MATRIX, &unit) || !gp_json_next(r->j) ||
         !gp_json_string(r->j, &text) || !gp_json_close(r->j))
         return false;
     if (text.n < sizeof name && !text.escaped) memcpy(name, text.p, text.n);
@@ -199,7 +190,7 @@ static bool read_order(reader *r) {
     if (!gp_json_open(r->j, '[') || !read_entry(r, &r->streams, &s) || !gp_json_next(r->j) ||
         !read_entry(r, &r->streams, &first) || !gp_json_next(r->j) || !gp_json_int(r->j, &after) ||
         !gp_json_next(r->j) || !gp_json_int(r->j, &id) || !gp_json_next(r->j) ||
-        !read_range(r, 0, (int64_t)1 << TIME_BITS, &t) || !gp_json_next(r->j) ||
+        !gp_load_range(r->j, 0, (int64_t)1 << TIME_BITS, &t) || !gp_json_next(r->j) ||
         !gp_json_bool(r->j, &o.done) || !gp_json_close(r->j))
         return false;
     if (!s || !first) return gp_json_fail(r->j, "an order without its streams");
@@ -361,8 +352,8 @@ static bool read_thread(reader *r) {
         if (!gp_json_key(r->j, &key)) return false;
         if (GP_JSON_IS(&key, "host")      ? !gp_json_bool(r->j, &host)
             : GP_JSON_IS(&key, "name")    ? !read_entry(r, &r->texts, &name)
-            : GP_JSON_IS(&key, "rank")    ? !read_range(r, 0, INT_MAX - 1, &rank)
-            : GP_JSON_IS(&key, "dropped") ? !read_range(r, 0, INT64_MAX, &dropped)
+            : GP_JSON_IS(&key, "rank")    ? !gp_load_range(r->j, 0, INT_MAX - 1, &rank)
+            : GP_JSON_IS(&key, "dropped") ? !gp_load_range(r->j, 0, INT64_MAX, &dropped)
                                           : !(events = GP_JSON_IS(&key, "events")))
             return gp_json_fail(r->j, "a field that a thread does not have");
         if (!events) continue;
@@ -383,46 +374,6 @@ static bool each(reader *r, bool (*read)(reader *r)) {
     for (bool first = true; gp_json_more(r->j, ']', &first);)
         if (!read(r)) return false;
     return !r->j->failed;
-}
-
-typedef struct numbers {
-    int64_t t0, done, t1, stack, memory, shapes, flops, foreign, ranks, dropped, lost, others;
-    int64_t cost_begin, cost_end, line, lua, period, blocked;
-    int64_t job_rank, job_size;
-} numbers;
-
-static bool read_number(reader *r, const gp_json_text *key, numbers *n, bool *known) {
-    const struct {
-        const char *name;
-        int64_t *to;
-    } fields[] = {{"t0", &n->t0},
-                  {"done", &n->done},
-                  {"t1", &n->t1},
-                  {"has_stack", &n->stack},
-                  {"has_memory", &n->memory},
-                  {"has_shapes", &n->shapes},
-                  {"has_flops", &n->flops},
-                  {"has_lua", &n->lua},
-                  {"period", &n->period},
-                  {"blocked", &n->blocked},
-                  {"foreign", &n->foreign},
-                  {"ranks", &n->ranks},
-                  {"dropped", &n->dropped},
-                  {"lost", &n->lost},
-                  {"others", &n->others},
-                  {"cost_begin", &n->cost_begin},
-                  {"cost_end", &n->cost_end},
-                  {"started_line", &n->line},
-                  {"job_rank", &n->job_rank},
-                  {"job_size", &n->job_size}};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        if (!gp_json_is(key, fields[i].name, strlen(fields[i].name))) continue;
-        *known = true;
-        bool period = fields[i].to == &n->period;
-        return read_range(r, 0, (int64_t)1 << (period ? PERIOD_BITS : TIME_BITS), fields[i].to);
-    }
-    *known = false;
-    return true;
 }
 
 static bool read_list(reader *r, const gp_json_text *key, bool *known) {
@@ -456,32 +407,8 @@ static bool read_field_text(reader *r, const gp_json_text *key) {
     return *to || no_memory(r);
 }
 
-/* Fields before the lists, which need the start. */
-static void keep(gp_prof *p, const numbers *n) {
-    p->t0 = (uint64_t)n->t0;
-    p->done = p->t0 + (uint64_t)n->done;
-    p->t1 = p->t0 + (uint64_t)n->t1;
-    p->opts = (gp_prof_opts){.stack = n->stack,
-                             .memory = n->memory,
-                             .shapes = n->shapes,
-                             .flops = n->flops,
-                             .lua = n->lua};
-    p->period = (uint64_t)n->period;
-    p->blocked = (uint64_t)n->blocked;
-    p->foreign = n->foreign;
-    p->ranks = (int)(n->ranks > INT_MAX ? INT_MAX : n->ranks);
-    p->dropped = (uint64_t)n->dropped;
-    p->lost = (uint64_t)n->lost;
-    p->others = (uint64_t)n->others;
-    p->cost_begin = (uint64_t)n->cost_begin;
-    p->cost_end = (uint64_t)n->cost_end;
-    p->started.line = (int)(n->line > INT_MAX ? 0 : n->line);
-    p->rank = (int)(n->job_rank > MAX_RANK ? MAX_RANK : n->job_rank);
-    p->size = (int)(n->job_size > MAX_RANK ? MAX_RANK : n->job_size);
-}
-
 static bool read_fields(reader *r) {
-    numbers n = {0};
+    gp_load_numbers n = {0};
     gp_json_text key;
     int64_t version = 0;
     for (bool first = false; gp_json_more(r->j, '}', &first);) {
@@ -498,8 +425,7 @@ static bool read_fields(reader *r) {
             if (!gp_load_card(r->j, r->p)) return false;
             continue;
         }
-        if (!read_number(r, &key, &n, &known)) return false;
-        keep(r->p, &n);
+        if (!gp_load_number(r->j, &key, &n, r->p, &known)) return false;
         if (!known && r->joins && (!r->p->size || r->p->ranks > 1) && GP_JSON_IS(&key, "texts"))
             return gp_json_fail(r->j, "several profiles are joined where each is of one rank of a "
                                       "job, and this is not");

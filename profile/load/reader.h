@@ -31,6 +31,20 @@ bool gp_load_add_dim(gp_load_shapes *s, int64_t dim);
 /* NULL when out of memory. */
 const char *gp_load_intern_shapes(gp_intern *names, const gp_load_shapes *s);
 
+/* Reads a number from lo to hi. False with a message. */
+bool gp_load_range(gp_json *j, int64_t lo, int64_t hi, int64_t *v);
+
+/* The numbers of a saved profile. */
+typedef struct gp_load_numbers {
+    int64_t t0, done, t1, stack, memory, shapes, flops, foreign, ranks, dropped, lost, others;
+    int64_t cost_begin, cost_end, line, lua, period, blocked;
+    int64_t job_rank, job_size;
+} gp_load_numbers;
+/* Reads the number that key names, and sets the fields of p to all of n: the lists that follow need
+ * them. *known: whether key names one. False with a message. */
+bool gp_load_number(gp_json *j, const gp_json_text *key, gp_load_numbers *n, gp_prof *p,
+                    bool *known);
+
 /* Reads the card that sim stood in for into p. False with a message. */
 bool gp_load_card(gp_json *j, gp_prof *p);
 

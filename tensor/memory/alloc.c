@@ -465,8 +465,7 @@ static int add_line(gp_live_line *lines, int n, const gp_storage *st) {
     int i = 0;
     while (i < n && !gp_srcloc_same(lines[i].made, st->made)) i++;
     if (i == n) lines[n] = (gp_live_line){.made = st->made};
-    lines[i].blocks++;
-    lines[i].bytes += (int64_t)st->bytes;
+    lines[i].blocks++, lines[i].bytes += (int64_t)st->bytes;
     return i == n ? n + 1 : n;
 }
 

@@ -155,8 +155,6 @@ local habits = {
     { 'torch.distributed.init_process_group("nccl")', "dist.init()", run = "assert(dist.init)" },
     { 'dist.init_process_group("gloo")', "dist.init()", run = "assert(dist.init)" },
     { "q = dist.get_rank()", "dist.rank", run = "assert(dist.rank)" },
-    { 'record_function("step")', "profile.record_function(name, fn)",
-        run = "assert(profile.record_function)" },
     { "q = DDP(model)", "nn.parallel.DistributedDataParallel(model)",
         run = "assert(nn.parallel.DistributedDataParallel)" },
     { 'torch.set_default_device("cpu")', 'default_device("cpu")' },
@@ -224,6 +222,9 @@ for _, h in ipairs(habits) do
         end
     end
 end
+
+t.ok(output("-i <", 'record_function("step")'):find "did you mean profile.record_function",
+    "a name of PyTorch's profiler")
 
 -- What Lua's own messages about tensors mean.
 t.ok(answered(output("", setup .. "for row in x do end"), "for i, x in ipairs(t), of a tensor"),

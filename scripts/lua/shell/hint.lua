@@ -44,7 +44,7 @@ end
 -- gpush's names are globals of the shell; other names in _G are the user's or Lua's.
 local function global(word, line, prompt)
     if shell.part "python".packages[word] then return without_package(word, line) end
-    local same = in_group(word)
+    local same = in_group(word) or gpush.profile[word] ~= nil and "profile." .. word
     if same then return same end
     return nearest(word, keys(gpush, prompt and keys(_G, {}) or {}))
 end
@@ -99,8 +99,8 @@ end
 -- ---- names of other languages ----
 
 -- Names of Python's, global or in a library, and the hint for each.
-local elsewhere = { record_function = "profile.record_function(name, fn)",
-    DDP = "nn.parallel.DistributedDataParallel(model)", init_process_group = "dist.init()",
+local elsewhere = { DDP = "nn.parallel.DistributedDataParallel(model)",
+    init_process_group = "dist.init()",
     get_rank = "dist.rank", get_world_size = "dist.size",
     destroy_process_group = "nothing to call: the end of the program leaves the job",
     self = "function Name:method(…), with a colon, has self",

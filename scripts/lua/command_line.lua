@@ -39,7 +39,7 @@ end
 local function read_option(args, at, given)
     local option, value = args[at]:match "^(%-%-%l[%l-]*)=(.*)$"
     option = option or args[at]
-    local kind, message = options[option], nil
+    local kind = options[option]
     if not kind then return nil, ("unknown option '%s'"):format(option) end
     if kind == true then
         if value then return nil, ("%s takes no value"):format(option) end
@@ -47,8 +47,9 @@ local function read_option(args, at, given)
         return at + 1
     end
     if not value then value, at = args[at + 1], at + 1 end
-    given[option], message = checked(option, kind, value)
-    if given[option] == nil then return nil, message end
+    local read, message = checked(option, kind, value)
+    given[option] = read
+    if read == nil then return nil, message end
     return at + 1
 end
 
@@ -58,14 +59,15 @@ end
 function M.read(args, between)
     local given, rest, at = {}, {}, 1
     while args[at] do
-        local word, message = args[at], nil
+        local word = args[at]
         if word == "--help" or word == "-h" then return nil, io.write(usage) and true end
         if word == "--" then
             at = at + 1
             break
         elseif word:sub(1, 1) == "-" and word ~= "-" then
-            at, message = read_option(args, at, given)
-            if not at then return nil, M.refuse("%s", message) end
+            local after, message = read_option(args, at, given)
+            if not after then return nil, M.refuse("%s", message) end
+            at = after
         elseif between then
             rest[#rest + 1] = word
             at = at + 1

@@ -3,7 +3,7 @@
 _gpush_files() { # the options of analyze or compare, and files
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     case $prev in
-        --group) mapfile -t COMPREPLY < <(compgen -W 'op region line shape stack rank' -- "$cur") ;;
+        --group) mapfile -t COMPREPLY < <(compgen -W 'op region line shape stack module rank' -- "$cur") ;;
         --of) mapfile -t COMPREPLY < <(compgen -W 'wall device waited waits' -- "$cur") ;;
         --limit | --fail-above) ;;
         *)
@@ -20,7 +20,7 @@ _gpush_files() { # the options of analyze or compare, and files
 _gpush_profile() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     case $prev in
-        --group) mapfile -t COMPREPLY < <(compgen -W 'op region line shape stack' -- "$cur") ;;
+        --group) mapfile -t COMPREPLY < <(compgen -W 'op region line shape stack module' -- "$cur") ;;
         --sort) mapfile -t COMPREPLY < <(compgen -W 'count cpu_time_total self_cpu_time_total device_time_total self_device_time_total' -- "$cur") ;;
         --limit | --steps | --max-events) ;;
         --html | --trace | --save | --folded | --speedscope)

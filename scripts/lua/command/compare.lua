@@ -10,12 +10,12 @@ traces of torch.profiler.
   --fail-above P%  fail where AFTER has more than P percent more of what is compared
   --of NAME        compared: the wall time (the default), device (its busy time), waited (the host's
                    time in waits) or waits (how many)
-  --group NAME     rows by op (the default), region, line, shape, stack or rank
+  --group NAME     rows by op (the default), region, line, shape, stack, module or rank
   --limit N        rows; 20
 The exit status is 0, or 1 where the check fails or cannot be made.
 ]], { ["--fail-above"] = "a percentage, as in 10%",
     ["--of"] = { "wall", "device", "waited", "waits" }, ["--limit"] = 1,
-    ["--group"] = { "op", "region", "line", "shape", "stack", "rank" } })
+    ["--group"] = { "op", "region", "line", "shape", "stack", "module", "rank" } })
 
 local MEASURES <const> = {
     wall = function(prof) return prof.wall_ns end,

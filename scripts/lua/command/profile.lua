@@ -12,7 +12,7 @@ local COLUMNS <const> = { "count", "cpu_time_total", "self_cpu_time_total", "dev
     "self_device_time_total" }
 local OPTIONS <const> = { ["--table"] = true, ["--stack"] = true, ["--memory"] = true,
     ["--shapes"] = true, ["--flops"] = true, ["--steps"] = "steps, as in 10-12",
-    ["--group"] = { "op", "region", "line", "shape", "stack" }, ["--sort"] = COLUMNS,
+    ["--group"] = { "op", "region", "line", "shape", "stack", "module" }, ["--sort"] = COLUMNS,
     ["--limit"] = 1, ["--max-events"] = 1 }
 for _, it in ipairs(FILES) do OPTIONS[it[1]] = "a file" end
 
@@ -25,7 +25,7 @@ Runs the script and says on stderr where its time went, unless it is to write fi
   --save FILE        write all of the record, for gpush analyze and gpush compare
   --folded FILE      write stacks for flamegraph.pl
   --speedscope FILE  write stacks for speedscope.app
-  --group NAME       rows of the table by op (the default), region, line, shape or stack
+  --group NAME       rows of the table by op (the default), region, line, shape, stack or module
   --sort COLUMN      their order: count, cpu_time_total, self_cpu_time_total, device_time_total or
                      self_device_time_total
   --limit N          rows of the table; 15
@@ -108,7 +108,7 @@ local function deliver(given)
         return prof:table { group = group, limit = limit or 15, sort = sort }
     end)
     io.stdout:flush()
-    if ok then io.stderr:write(text)
+    if ok then io.stderr:write(text, text:find "\n$" and "" or "\n")
     else command.say("%s", command.plain(text)) end
     return ok and fine
 end
@@ -137,13 +137,15 @@ if given["--steps"] then
     end
 end
 if given["--group"] == "shape" then given["--shapes"] = true end
-if given["--group"] == "stack" or given["--folded"] or given["--speedscope"] then
+if given["--group"] == "stack" or given["--group"] == "module" or given["--folded"]
+    or given["--speedscope"] then
     given["--stack"] = true
 end
 
 function start()
     profile.start { stack = given["--stack"], memory = given["--memory"],
-        shapes = given["--shapes"], flops = given["--flops"], limit = given["--max-events"] }
+        shapes = given["--shapes"], flops = given["--flops"], limit = given["--max-events"],
+        lua = true }
 end
 
 local finish = command.after_script(function(ok)

@@ -217,15 +217,15 @@ static gp_storage *after_trim(gp_alloc *al, gp_stream *s, int size_class, size_t
 }
 
 /* Climbs the out-of-memory ladder: the device's memory, then what the cache and the collector can
- * free of it; what the cache need not give up it keeps, as changing shapes soon ask for it again.
- * Called without the lock held. */
+ * free of it; what a device's cache need not give up it keeps, as changing shapes soon ask for it
+ * again. The host's gives all: kernels and libraries need memory, too. Called without the lock. */
 static gp_storage *climb(gp_alloc *al, gp_stream *s, int size_class, size_t block) {
     gp_device *dev = al->dev;
     for (int step = 0; step < 2; step++) {
         if (step == 1 && gp_alloc_collect) gp_alloc_collect();
         if (!gp_wait_device(dev, GP_WHY_alloc, "allocation")) return NULL;
         if (step == 1 && dev->vt->on_host && !gp_offload_wait("allocation")) return NULL;
-        gp_storage *st = after_trim(al, s, size_class, block, false);
+        gp_storage *st = dev->vt->on_host ? NULL : after_trim(al, s, size_class, block, false);
         if (!st) st = after_trim(al, s, size_class, block, true);
         if (st) return st;
     }

@@ -15,7 +15,7 @@ local function one_of(list) return list[random(#list)] end
 
 local dtypes = { "f64", "f32", "bf16", "f16", "i64", "i32", "i16", "i8", "u8", "bool" }
 -- None between a thousand and what no machine has: as a size it would only use up the memory.
-local integers = { 0, 1, -1, 2, 3, 7, 63, 64, 65, 255, 256, 1000, -(1 << 31), 1 << 42, 1 << 53,
+local integers = { 0, 1, -1, 2, 3, 7, 63, 64, 65, 255, 256, 1000, -(1 << 45), 1 << 42, 1 << 53,
     1 << 62, math.mininteger, math.maxinteger }
 local floats = { 0.0, -0.0, 0.5, -1.5, 1e-45, 1e-310, 3.5e38, 1e300, math.huge, -math.huge, 0 / 0 }
 local strings = { "", "x", "cpu", "sim", "cuda", "sim:0", "sim:99", "f32", "f99", "mean", "none",

@@ -40,6 +40,7 @@ S.apart = {
     ["g.clone"] = "a method", ["module:cuda"] = "no CUDA device here",
     ["tensor:cuda"] = "no CUDA device here", ["profile.stop"] = "a profile must be running",
     ["profile:free"] = "the others need the profile",
+    ["profile:memory"] = "tests/profile/owners.lua",
     ["cuda.get_device_name"] = "no CUDA device here",
     ["cuda.get_device_capability"] = "no CUDA device here", ["cuda.tf32"] = "no CUDA device here",
     ["cuda.deterministic"] = "no CUDA device here", ["cuda.benchmark"] = "no CUDA device here",

@@ -52,12 +52,16 @@ for case in "raise:1" "exit 7:7" "exit 0:0"; do
     tap_is "$? $(asks saved.gz 'n["wait: item"]')" "${case#*:} 5" "a script that ends by ${case%:*}: its status, and the profile"
 done
 rm -f saved.gz out
-"$gpush" profile --save saved.gz train.lua loop >out 2>err &
-pid=$!
-for _ in $(seq 300); do [ -s out ] && break; sleep 0.1; done
-kill -INT $pid
-wait $pid
-tap_is "$? $(grep -c 'interrupted!' err) $(asks saved.gz 'n["wait: item"]')" "1 1 5" "Ctrl-C: the profile is there"
+if [ "$GPUSH_SAN" = thread ]; then
+    tap_skip "TSan holds a signal back until the next system call, which an endless loop in Lua has none of"
+else
+    "$gpush" profile --save saved.gz train.lua loop >out 2>err &
+    pid=$!
+    for _ in $(seq 300); do [ -s out ] && break; sleep 0.1; done
+    kill -INT $pid
+    wait $pid
+    tap_is "$? $(grep -c 'interrupted!' err) $(asks saved.gz 'n["wait: item"]')" "1 1 5" "Ctrl-C: the profile is there"
+fi
 
 "$gpush" profile --steps 2-3 --save steps.gz train.lua >out 2>err
 tap_is "$? $(asks steps.gz 'n["step 1"], n["step 2"], n["step 3"], n["step 4"], n["wait: item"], n.sgd_step')" \

@@ -76,7 +76,8 @@ static inline float gelu_f32(float x) {
     uint32_t b = float_bits(x);
     float beyond, size = bits_float(((int32_t)b > NORMAL_END ? NORMAL_END : b) & 0x7fffffffu);
     normal_f32(normal_end(size), &beyond);
-    return and_add(-size, beyond, x < 0 ? -0.0f : x);
+    /* clang takes 0 and -0 for the same where floats are compared. */
+    return and_add(-size, beyond, bits_float((int32_t)b < 0 ? 0x80000000u : b));
 }
 
 /* The derivative: the probability below x, and x times the density. */

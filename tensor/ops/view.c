@@ -442,24 +442,25 @@ bool view_to(gp_call *c) {
     return give(c, out);
 }
 
-/* Checks that every element is one of x's own tensor, or of the tensor that x is a view of. */
-static bool strided_fits(const gp_call *c, const gp_tensor *x, const gp_tensor *t) {
-    const char *lo, *hi, *first, *end;
-    gp_array_extent(&t->a, &lo, &hi);
+/* Whether the elements from offset to last, from x's first one, are x's own or those of the tensor
+ * that x is a view of. In numbers: a pointer to what lies outside of them is undefined. */
+static bool strided_fits(const gp_tensor *x, int64_t offset, int64_t last) {
+    const char *first, *end, *at = x->a.data;
+    int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->a.dtype);
     gp_array_extent(x->base ? &x->base->a : &x->a, &first, &end);
-    if (lo == hi || (lo >= first && hi <= end)) return true;
-    return gp_fail("as_strided: shape, strides and offset %lld reach beyond the tensor's memory",
-                   (long long)c->arg[3].i);
+    return offset * size >= first - at && last * size <= end - at - size;
 }
 
-/* Whether every element's offset can be counted in bytes. */
-static bool strided_counts(const gp_shape *s, const int64_t *stride, int64_t offset) {
-    int64_t far, last = offset, most = INT64_MAX / 8;
+/* Whether every element's offset can be counted in bytes; the last one's in *last, in elements. */
+static bool strided_counts(const gp_shape *s, const int64_t *stride, int64_t offset,
+                           int64_t *last) {
+    int64_t far, most = INT64_MAX / 8;
+    *last = offset;
     if (offset < -most || offset > most) return false;
     for (int i = 0; i < s->ndim; i++)
         if (stride[i] > most ||
             (s->dim[i] > 1 && (__builtin_mul_overflow(s->dim[i] - 1, stride[i], &far) ||
-                               __builtin_add_overflow(last, far, &last) || last > most)))
+                               __builtin_add_overflow(*last, far, last) || *last > most)))
             return false;
     return true;
 }
@@ -475,11 +476,12 @@ bool view_as_strided(gp_call *c) {
     for (int i = 0; i < n; i++)
         if (stride[i] < 0)
             return gp_fail("as_strided: stride %lld is negative", (long long)stride[i]);
-    if (c->arg[3].i == INT64_MIN || !strided_counts(&s, stride, c->arg[3].i - 1))
+    int64_t offset = c->arg[3].i, last, numel;
+    if (!gp_shape_numel(&s, &numel)) return false;
+    if (offset == INT64_MIN || !strided_counts(&s, stride, offset - 1, &last) ||
+        (numel > 0 && !strided_fits(x, offset - 1, last)))
         return gp_fail(
             "as_strided: shape, strides and offset %lld reach beyond the tensor's memory",
-            (long long)c->arg[3].i);
-    gp_tensor *t = gp_tensor_view(x, &s, stride, c->arg[3].i - 1);
-    if (t && !strided_fits(c, x, t)) return gp_tensor_unref(t), false;
-    return give(c, t);
+            (long long)offset);
+    return give(c, gp_tensor_view(x, &s, stride, offset - 1));
 }

@@ -225,12 +225,14 @@ do
     for _, a in ipairs { { { 3 }, { big } }, { { 2, 2 }, { 1 << 62, 1 << 62 } },
         { { 5 }, { 1 << 62 } }, { { 9 }, { 1 << 61 } },
         { { 1 }, { 1 }, math.mininteger }, { { 1 }, { 1 }, big }, { { 2 }, { 1 }, big },
-        { { 2 }, { 1 }, 0 }, { { 1 << 31, 2 }, { 1 << 33, 1 } } }
+        { { 2 }, { 1 }, 0 }, { { 1 << 31, 2 }, { 1 << 33, 1 } }, { { 1 }, { 1 }, -(1 << 45) },
+        { { 2 }, { 1 }, 1 << 45 }, { {}, {}, 7 } }
         do
         t.error(function() return y:as_strided(table.unpack(a)) end,
             "as_strided: shape, strides and offset", "as_strided far away")
     end
     t.is(y:as_strided({ 2, 2 }, { 3, 1 }, 2), { { 2, 3 }, { 5, 6 } }, "as_strided")
+    t.is(y:as_strided({ 0 }, { 1 }, 1 << 45), {}, "of nothing, anywhere")
     t.is(y:as_strided({ 1, 2 }, { 1 << 40, 1 }), { { 1, 2 } }, "a stride that is never taken")
     t.is(y:narrow(1, 3, 2):as_strided({ 2 }, { 1 }, -1), { 1, 2 },
         "in front of a view, where its tensor goes on")

@@ -1,13 +1,16 @@
 /* Whether the launcher asked this process to end: SIGTERM, or SIGUSR1, as Slurm sends them before
  * it kills a job. */
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "bindings/bind.h"
 #include "bindings/module.h"
 
-static volatile sig_atomic_t asked;
+/* Atomic: the signal may come to any thread, such as one of MPI's. */
+static atomic_int asked;
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a handler may write it");
 
-static void on_signal(int sig) { asked = sig; }
+static void on_signal(int sig) { atomic_store(&asked, sig); }
 
 /* Each signal is noted once: a second one of the same kind ends the program, as before. */
 static void listen(void) {
@@ -23,7 +26,7 @@ static void listen(void) {
 /* preempted() -> whether a signal came since the first call, which begins to listen */
 static int l_preempted(lua_State *L) {
     listen();
-    lua_pushboolean(L, asked != 0);
+    lua_pushboolean(L, atomic_load(&asked) != 0);
     return 1;
 }
 

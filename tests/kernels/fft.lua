@@ -44,7 +44,9 @@ local function sizes(list, most)
                 error_of(g.fft.fft(real), re, none, -1, most)}
             local half = g.fft.rfft(real)
             local back = (g.fft.irfft(half, n) - real):abs():amax():item()
-            for k, v in ipairs {e[1], e[2], e[3], back / 2} do
+            local dense = g.fft.irfft(g.fft.rfft(real:contiguous()), n)
+            local again = (dense - real):abs():amax():item()
+            for k, v in ipairs {e[1], e[2], e[3], back / 2, again / 2} do
                 if not (v <= limit) then bad[#bad + 1] = ("size %d, %d: %g"):format(n, k, v) end
             end
             if not half:eq(g.fft.fft(real):narrow(1, 1, n // 2 + 1)):all():item() then

@@ -62,13 +62,18 @@ static void fetch(const fft_job *r, char *to, char *tmp, const char *p, int64_t 
 SPLIT(float, f32)
 SPLIT(double, f64)
 
-/* Splits complex numbers, or pairs of a real line, one line at a time. False if they are not dense
- * and of compute type. */
+/* Whether a line of x lies in memory as pairs of compute type: complex numbers, or two elements of
+ * a real line each. */
+static bool dense(const fft_job *r) {
+    if (r->lanes > 1 || r->x->dtype != gp_ctype_dtype[r->ct]) return false;
+    return r->complex ? r->pair == r->size && r->step == 2 * r->size
+                      : r->halved && !r->real_out && r->step == r->size && r->count % 2 == 0;
+}
+
+/* Splits a line of pairs. False if there are none. */
 static bool split(const fft_job *r, const char *p, char *re, char *im) {
     int64_t pairs = r->complex ? r->count : r->count / 2, all = r->halved ? r->n / 2 : r->n;
-    bool dense = r->complex ? r->pair == r->size && r->step == 2 * r->size
-                            : r->halved && r->step == r->size && r->count % 2 == 0;
-    if (!dense || r->lanes > 1 || r->x->dtype != gp_ctype_dtype[r->ct]) return false;
+    if (!dense(r)) return false;
     if (r->size == 4) split_f32((const float *)p, (float *)re, (float *)im, pairs);
     else split_f64((const double *)p, (double *)re, (double *)im, pairs);
     memset(re + pairs * r->size, 0, (size_t)((all - pairs) * r->size));
@@ -142,14 +147,26 @@ static void line_at(const fft_job *r, int64_t i, int64_t *from, int64_t *to) {
     }
 }
 
-/* The inverse is the transform with real and imaginary parts exchanged; that of a real line is the
- * conjugate of the transform, which unfold gives. False, here and below, if stopped. */
-static bool transform(const fft_job *r, int64_t lanes, gp_fft_buffers *b) {
-    if (!r->inverse || (r->halved && !r->real_out)) return gp_fft_run(r->plan, lanes, b);
+/* Whether the inverse is done by exchanging real and imaginary parts: that of a real line is the
+ * conjugate of the transform, which unfold gives. */
+static bool exchanged(const fft_job *r) { return r->inverse && (!r->halved || r->real_out); }
+
+/* False, here and below, if stopped. */
+static bool transform(const fft_job *r, int64_t lanes, gp_fft_buffers *b, gp_fft_pairs pairs) {
+    if (!exchanged(r)) return gp_fft_run(r->plan, lanes, b, pairs);
     gp_fft_buffers back = {b->im, b->re, b->im2, b->re2};
-    bool ok = gp_fft_run(r->plan, lanes, &back);
+    bool ok = gp_fft_run(r->plan, lanes, &back, pairs);
     *b = (gp_fft_buffers){back.im, back.re, back.im2, back.re2};
     return ok;
+}
+
+/* What of a line at `from` and `to` the plan reads and writes where it is. */
+static gp_fft_pairs in_place(const fft_job *r, const char *from, char *to) {
+    gp_fft_pairs pairs = {.scale = r->scale, .exchanged = exchanged(r)};
+    if (r->lanes > 1 || !gp_fft_takes_pairs(r->plan)) return pairs;
+    if (dense(r) && r->count == r->n) pairs.from = from;
+    if (r->complex ? r->ostep == 2 : r->real_out && r->halved && r->ostep == 1) pairs.to = to;
+    return pairs;
 }
 
 /* Whether the lines from `first` on are adjacent and can be read and written in place, in rows. */
@@ -172,7 +189,7 @@ static bool rows(const fft_job *r, int64_t first, gp_fft_buffers *b) {
     else rows_in_f64(r, r->x->data + from, (double *)b->re, (double *)b->im);
     memset(b->re + used, 0, (size_t)rest);
     memset(b->im + used, 0, (size_t)rest);
-    if (!transform(r, r->lanes, b)) return false;
+    if (!transform(r, r->lanes, b, (gp_fft_pairs){0})) return false;
     char *out = r->out->data + to * r->size;
     if (r->size == 4) rows_out_f32(r, (float *)b->re, (float *)b->im, (float *)out);
     else rows_out_f64(r, (double *)b->re, (double *)b->im, (double *)out);
@@ -185,13 +202,15 @@ static bool group(const fft_job *r, int64_t first, char *scratch) {
     gp_fft_buffers b = {scratch, scratch + room, scratch + 2 * room, scratch + 3 * room};
     char *tmp = scratch + 4 * room;
     if (side_by_side(r, first)) return rows(r, first, &b);
-    for (int64_t q = 0; q < r->lanes; q++) {
+    line_at(r, first, &from, &to);
+    gp_fft_pairs pairs = in_place(r, r->x->data + from, r->out->data + to * r->size);
+    for (int64_t q = 0; q < r->lanes && !pairs.from; q++) {
         line_at(r, first + q, &from, &to);
         (r->real_out ? gather_half : gather)(r, r->x->data + from, b.re + q * r->size,
                                              b.im + q * r->size, tmp);
     }
-    if (!transform(r, r->lanes, &b)) return false;
-    for (int64_t q = 0; q < r->lanes; q++) {
+    if (!transform(r, r->lanes, &b, pairs)) return false;
+    for (int64_t q = 0; q < r->lanes && !pairs.to; q++) {
         line_at(r, first + q, &from, &to);
         store_line(r, b.re + q * r->size, b.im + q * r->size, r->out->data + to * r->size);
     }

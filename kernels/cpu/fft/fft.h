@@ -45,16 +45,37 @@ static inline int64_t gp_fft_room(const gp_fft_plan *p, int64_t lanes) {
 typedef struct gp_fft_buffers {
     char *re, *im, *re2, *im2;
 } gp_fft_buffers;
+/* A line of n pairs, dense and of compute type, that a run of one lane reads (`from`) or writes
+ * (`to`, scaled) instead of the buffers; NULL: not that one. Exchanged: imaginary parts come
+ * first. */
+typedef struct gp_fft_pairs {
+    const void *from;
+    void *to;
+    double scale;
+    bool exchanged;
+} gp_fft_pairs;
+/* Whether a plan's runs take pairs. */
+static inline bool gp_fft_takes_pairs(const gp_fft_plan *p) { return p->stages > 1; }
+
 /* Transforms `lanes` lines, element j of line q at [j * lanes + q], forward and not scaled;
  * exchange re and im for the inverse. The result is in either pair: re and im then point to it, re2
  * and im2 to the free buffers. False, without a message, if it was stopped. */
 #define gp_fft_run GP_NAME(gp_fft_run)
-bool gp_fft_run(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b);
+bool gp_fft_run(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b, gp_fft_pairs pairs);
 
 /* One Stockham pass of a radix: m = n_i / radix, s = product of the radices before, times lanes. */
 typedef void (*gp_fft_pass)(int64_t m, int64_t s, const void *xr, const void *xi, void *yr,
                             void *yi, const void *twiddle);
 #define gp_fft_pass_of GP_NAME(gp_fft_pass_of)
 gp_fft_pass gp_fft_pass_of(gp_ctype ct, int radix);
+/* The first pass of one lane (s = 1) from pairs, and the last (m = 1) to pairs. */
+typedef void (*gp_fft_first)(int64_t m, const void *pairs, bool exchanged, void *yr, void *yi,
+                             const void *twiddle);
+#define gp_fft_first_of GP_NAME(gp_fft_first_of)
+gp_fft_first gp_fft_first_of(gp_ctype ct, int radix);
+typedef void (*gp_fft_last)(int64_t s, const void *xr, const void *xi, void *pairs, double scale,
+                            bool exchanged);
+#define gp_fft_last_of GP_NAME(gp_fft_last_of)
+gp_fft_last gp_fft_last_of(gp_ctype ct, int radix);
 
 #endif

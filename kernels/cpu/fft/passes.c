@@ -4,10 +4,10 @@
 #include "kernels/cpu/fft/fft.h"
 
 /* One butterfly: x[at + k step] to y[to + k gap] for k < radix, times twiddle k (for k > 0). IN and
- * OUT take k and the names of a real and an imaginary variable. */
-#define IN(k, r, i) T r = xr[at + (k)*step], i = xi[at + (k)*step]
-#define OUT0(r, i) yr[to] = r, yi[to] = i
-#define OUT(k, r, i)                                                                               \
+ * OUT take k and the names of a real and an imaginary variable; ends.inc has its own. */
+#define SPLIT_IN(k, r, i) T r = xr[at + (k)*step], i = xi[at + (k)*step]
+#define SPLIT_OUT0(r, i) yr[to] = r, yi[to] = i
+#define SPLIT_OUT(k, r, i)                                                                         \
     yr[to + (k)*gap] = (r)*WR(k) - (i)*WI(k), yi[to + (k)*gap] = (r)*WI(k) + (i)*WR(k)
 
 /* Twiddles of p: loaded once per row where rows are long, with the data where they are one
@@ -36,9 +36,25 @@
 #define t f64
 #include "kernels/cpu/fft/passes.inc"
 
+#define ROW(kind, t)                                                                               \
+    {                                                                                              \
+        [2] = kind##_##t##_2, [3] = kind##_##t##_3, [4] = kind##_##t##_4, [5] = kind##_##t##_5,    \
+        [8] = kind##_##t##_8                                                                       \
+    }
+#define TABLE(kind)                                                                                \
+    { ROW(kind, f32), ROW(kind, f64) }
+
 gp_fft_pass gp_fft_pass_of(gp_ctype ct, int radix) {
-    static const gp_fft_pass passes[2][9] = {
-        {[2] = pass_f32_2, [3] = pass_f32_3, [4] = pass_f32_4, [5] = pass_f32_5, [8] = pass_f32_8},
-        {[2] = pass_f64_2, [3] = pass_f64_3, [4] = pass_f64_4, [5] = pass_f64_5, [8] = pass_f64_8}};
+    static const gp_fft_pass passes[2][9] = TABLE(pass);
+    return passes[ct == GP_CT_f64][radix];
+}
+
+gp_fft_first gp_fft_first_of(gp_ctype ct, int radix) {
+    static const gp_fft_first passes[2][9] = TABLE(first);
+    return passes[ct == GP_CT_f64][radix];
+}
+
+gp_fft_last gp_fft_last_of(gp_ctype ct, int radix) {
+    static const gp_fft_last passes[2][9] = TABLE(last);
     return passes[ct == GP_CT_f64][radix];
 }

@@ -125,7 +125,7 @@ static bool chirp_tables(gp_fft_plan *p, char *at) {
                 store_number(p->ct, b.im, place, -im / (double)m);
         }
     }
-    ok = ok && gp_fft_run(p->inner, 1, &b);
+    ok = ok && gp_fft_run(p->inner, 1, &b, (gp_fft_pairs){0});
     memcpy(p->response, b.re, (size_t)(m * size));
     memcpy(p->response + m * size, b.im, (size_t)(m * size));
     free(work);
@@ -235,12 +235,19 @@ void gp_fft_done(gp_fft_plan *p) {
 
 /* ---- running ---- */
 
-static bool stages(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b) {
+static bool stages(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b, gp_fft_pairs pairs) {
     int64_t n = p->n, s = lanes;
     for (int i = 0; i < p->stages; i++) {
         int64_t m = n / p->radix[i];
+        const char *twiddle = p->twiddle[i];
         if (n * s >= LOOK && gp_stopped()) return false;
-        gp_fft_pass_of(p->ct, p->radix[i])(m, s, b->re, b->im, b->re2, b->im2, p->twiddle[i]);
+        if (i == 0 && pairs.from)
+            gp_fft_first_of(p->ct, p->radix[i])(m, pairs.from, pairs.exchanged, b->re2, b->im2,
+                                                twiddle);
+        else if (i == p->stages - 1 && pairs.to)
+            gp_fft_last_of(p->ct, p->radix[i])(s, b->re, b->im, pairs.to, pairs.scale,
+                                               pairs.exchanged);
+        else gp_fft_pass_of(p->ct, p->radix[i])(m, s, b->re, b->im, b->re2, b->im2, twiddle);
         *b = (gp_fft_buffers){b->re2, b->im2, b->re, b->im};
         n = m;
         s *= p->radix[i];
@@ -265,15 +272,15 @@ static bool bluestein(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b) {
     times(p, b, p->chirp, p->n, lanes);
     memset(b->re + used, 0, (size_t)(all - used));
     memset(b->im + used, 0, (size_t)(all - used));
-    if (!gp_fft_run(p->inner, lanes, b)) return false;
+    if (!gp_fft_run(p->inner, lanes, b, (gp_fft_pairs){0})) return false;
     times(p, b, p->response, p->long_n, lanes);
     gp_fft_buffers back = {b->im, b->re, b->im2, b->re2};
-    if (!gp_fft_run(p->inner, lanes, &back)) return false;
+    if (!gp_fft_run(p->inner, lanes, &back, (gp_fft_pairs){0})) return false;
     *b = (gp_fft_buffers){back.im, back.re, back.im2, back.re2};
     times(p, b, p->chirp, p->n, lanes);
     return true;
 }
 
-bool gp_fft_run(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b) {
-    return (p->inner ? bluestein : stages)(p, lanes, b);
+bool gp_fft_run(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b, gp_fft_pairs pairs) {
+    return p->inner ? bluestein(p, lanes, b) : stages(p, lanes, b, pairs);
 }

@@ -65,18 +65,25 @@ static inline bool gp_check_interrupt(const gp_call *c) {
  * here on; one inside a gp_parallel body or a worker. */
 #define gp_blas_threads GP_NAME(gp_blas_threads)
 void gp_blas_threads(int n);
+/* How many they use now. */
+#define gp_blas_threads_now GP_NAME(gp_blas_threads_now)
+int gp_blas_threads_now(void);
 /* After such calls, before their results are used: tells TSan that their threads have been joined.
  */
 #define gp_blas_joined GP_NAME(gp_blas_joined)
 void gp_blas_joined(void);
 
-/* c = op(a) op(b) + beta c by rows, in f32 by oneDNN; ta, tb: op transposes. Its kernels use the
-   stack pointer as an ordinary register, so a signal's frame would overwrite the heap (seen
-   with 2.6): signals are blocked until it is done, in every thread that takes part. False if it
-   refuses. */
+/* c = op(a) op(b) + beta c by rows, in f32 by oneDNN; ta, tb: op transposes; rows of operands that
+   crowd the cache are copied apart first. oneDNN's kernels use the stack pointer as an ordinary
+   register, so a signal's frame would overwrite the heap (seen with 2.6): signals are blocked until
+   it is done, in every thread that takes part. False if it refuses. */
 #define gp_sgemm GP_NAME(gp_sgemm)
 bool gp_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
               const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+/* The same with the operands as they are. */
+#define gp_onednn_sgemm GP_NAME(gp_onednn_sgemm)
+bool gp_onednn_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                     const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
 
 /* One loop over up to GP_LOOP_MAX arrays of one (broadcast) shape: dims joined where all arrays
  * allow, the fastest last. Strides in bytes. */

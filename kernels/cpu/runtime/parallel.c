@@ -29,6 +29,8 @@ void gp_blas_threads(int n) {
     omp_set_num_threads(n < most ? n : most);
 }
 
+int gp_blas_threads_now(void) { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
+
 #if defined(__SANITIZE_THREAD__)
 /* What their threads wrote (TSan sees their memset and memcpy) happens before what follows: they
  * are this pool's threads. */
@@ -109,8 +111,8 @@ UNCHECKED void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx) {
 
 /* ---- oneDNN ---- */
 
-bool gp_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
-              const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+bool gp_onednn_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                     const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
     static _Thread_local int blocking; /* threads of this one's pool that have left signals to it */
     sigset_t before;
     block_signals(&before); /* threads that oneDNN starts inherit it */

@@ -5,9 +5,14 @@
 
 #include <stddef.h>
 
-/* Two blocks a thread: a kernel that shares work out holds CALL, the pieces that run (perhaps on
- * the same thread) hold PART. */
-typedef enum gp_scratch_slot { GP_SCRATCH_CALL, GP_SCRATCH_PART, GP_SCRATCH_SLOTS } gp_scratch_slot;
+/* Three blocks a thread: a kernel that shares work out holds CALL, the pieces that run (perhaps on
+ * the same thread) hold PART, and a product that either asks for holds GEMM. */
+typedef enum gp_scratch_slot {
+    GP_SCRATCH_CALL,
+    GP_SCRATCH_PART,
+    GP_SCRATCH_GEMM,
+    GP_SCRATCH_SLOTS
+} gp_scratch_slot;
 
 /* At least bytes, 64-byte aligned, contents undefined; the thread's own until its next call for the
  * same slot. NULL when out of memory. */

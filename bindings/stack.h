@@ -18,7 +18,12 @@ static inline gp_lua_frame gp_lua_innermost(lua_State *L) {
 }
 bool gp_lua_outwards(gp_lua_frame *f);
 
-/* Makes profiles record stacks: sets gp_record_stack. */
-void gp_lua_install_stack(void);
+/* A profile's option `stack` at idx as frames to keep: true, false, none, or a number of them.
+ * Raises. */
+int gp_lua_check_depth(lua_State *L, int idx);
+
+/* Makes profiles record stacks: sets gp_record_stack, and "gpush.check_depth" in the registry for
+ * options that are used later. */
+void gp_lua_install_stack(lua_State *L);
 
 #endif

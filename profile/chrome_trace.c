@@ -12,7 +12,7 @@
 
 /* Process ids: the host, DEVICES + slot, and the hosts of other ranks. */
 enum { HOST = 1, DEVICES = 10, RANKS = 100000, DEPTH = 256 };
-enum { LUA = 1, HELD = 2, OTHERS = 3 }; /* the host's rows */
+enum { LUA = 1, HELD = 2, OTHERS = 3, SAMPLED = 1000000 }; /* the host's rows; of their samples */
 
 typedef struct writer {
     const gp_prof *p;
@@ -92,6 +92,7 @@ static void write_args(writer *w, const gp_rec *r) {
         put(w, ",\"why\":\"%s\",\"queued\":%lld,\"device\":\"%s\"", gp_why_name((gp_why)r->why),
             (long long)r->bytes, ((gp_stream *)r->where)->dev->name);
     if (r->kind == GP_REC_COPY) put(w, ",\"bytes\":%lld", (long long)r->bytes);
+    if (r->kind == GP_REC_SAMPLE) put(w, ",\"samples\":%lld", (long long)r->bytes);
     if (r->shapes)
         put(w, ",\"shapes\":\"%s\"",
             quoted(gp_rec_shapes(r->shapes, text, sizeof text), esc, sizeof esc));
@@ -108,7 +109,8 @@ static void write_slice(writer *w, const gp_rec *r, uint64_t t1) {
                                        [GP_REC_REGION] = "region",
                                        [GP_REC_WAIT] = "wait",
                                        [GP_REC_COPY] = "copy",
-                                       [GP_REC_CALL] = "call"};
+                                       [GP_REC_CALL] = "call",
+                                       [GP_REC_SAMPLE] = "sample"};
     char name[200], esc[400];
     comma(w);
     put(w,
@@ -164,6 +166,33 @@ static void write_thread(writer *w, const gp_track *t) {
         }
         open[depth++] = t1;
         write_slice(w, r, t1);
+    }
+}
+
+/* Writes the samples of a thread to a row of their own: a slice for those of one function and line
+ * that follow one another. Each stands for the periods before it. */
+static void write_samples(writer *w, const gp_track *t) {
+    gp_rec run = {0}; /* bytes: the periods of its samples so far */
+    gp_at at = gp_first(t);
+    w->tid += SAMPLED;
+    for (gp_rec *r; (r = gp_next(&at));) {
+        if (r->kind != GP_REC_SAMPLE) continue;
+        uint64_t covers = (uint64_t)r->bytes * w->p->period, since = r->t0 - w->p->t0;
+        uint64_t from = r->t0 - (covers < since ? covers : since);
+        bool joins = run.bytes && r->name == run.name && r->file == run.file &&
+                     r->line == run.line && from < run.t1 + w->p->period / 2;
+        if (joins) {
+            run.t1 = r->t0, run.bytes += r->bytes;
+            continue;
+        }
+        if (run.bytes) write_slice(w, &run, run.t1);
+        uint64_t last = run.t1;
+        run = *r;
+        run.t0 = from > last ? from : last, run.t1 = r->t0;
+    }
+    if (run.bytes) {
+        write_slice(w, &run, run.t1);
+        name_row(w, "thread_name", w->pid, w->tid, "Lua, sampled");
     }
 }
 
@@ -346,6 +375,7 @@ static bool write_all(gzFile out, void *context) {
             (unsigned long long)w->merged.slices);
     put(w, "},\"traceEvents\":[");
     each_thread(w, write_thread);
+    each_thread(w, write_samples);
     write_arrows(w);
     write_devices(w);
     write_names(w);

@@ -138,7 +138,7 @@ static const gp_stack *intern_stack(gp_track *t) {
     } buf;
     _Static_assert(sizeof buf == sizeof buf.s + sizeof buf.frame, "s.frame is buf.frame");
     memset(&buf, 0, sizeof buf); /* padding is interned with the rest */
-    if (gp_record_stack) buf.s.n = gp_record_stack(buf.s.frame, GP_STACK_DEPTH, &buf.s.module);
+    if (gp_record_stack) buf.s.n = gp_record_stack(buf.s.frame, t->prof->opts.stack, &buf.s.module);
     return gp_intern_put(t->prof->names, &buf, sizeof buf.s + (size_t)buf.s.n * sizeof(gp_frame));
 }
 

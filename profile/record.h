@@ -105,7 +105,8 @@ typedef struct gp_stream_order {
 } gp_stream_order;
 
 typedef struct gp_prof_opts {
-    bool stack, memory, shapes, flops;
+    int stack; /* frames kept of each event's stack, at most GP_STACK_DEPTH; 0: no stacks */
+    bool memory, shapes, flops;
     bool lua;       /* samples of the script: bindings/sampler.c takes them */
     uint64_t limit; /* maximum number of events; 0: 4 Mi (80 bytes each) */
 } gp_prof_opts;

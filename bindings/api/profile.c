@@ -66,7 +66,9 @@ static gp_prof_opts check_opts(lua_State *L, int idx) {
     if (lua_isnoneornil(L, idx)) return o;
     gp_check_fields(L, "profile.run",
                     "any? stack, any? memory, any? shapes, any? limit, any? flops, any? lua", idx);
-    o.stack = flag(L, idx, "stack");
+    gp_get_field(L, "profile.run", "stack", idx);
+    o.stack = gp_lua_check_depth(L, -1);
+    lua_pop(L, 1);
     o.memory = flag(L, idx, "memory");
     o.shapes = flag(L, idx, "shapes");
     o.flops = flag(L, idx, "flops");
@@ -111,7 +113,7 @@ static gp_prof *stop(lua_State *L) {
 /* profile.start([opts]): stack, memory, shapes, limit, flops and lua. */
 static int l_start(lua_State *L) {
     lua_Integer limit = luaL_optinteger(L, 4, 0);
-    gp_prof_opts o = {.stack = lua_toboolean(L, 1),
+    gp_prof_opts o = {.stack = gp_lua_check_depth(L, 1),
                       .memory = lua_toboolean(L, 2),
                       .shapes = lua_toboolean(L, 3),
                       .flops = lua_toboolean(L, 5),
@@ -464,13 +466,13 @@ void gp_lua_open_profile(lua_State *L) {
     static const gp_lua_function functions[] = {
         {"profile.run", "table? options, function fn, rest args", l_run},
         {"profile.start",
-         "bool? stack, bool? memory, bool? shapes, int? limit, bool? flops, bool? lua", l_start},
+         "any? stack, bool? memory, bool? shapes, int? limit, bool? flops, bool? lua", l_start},
         {"profile.stop", "", l_stop},
         {NULL, NULL, NULL}};
     static const gp_lua_function region = {"profile.region", "text name, function? fn, rest args",
                                            l_region};
     make_metatables(L);
-    gp_lua_install_stack();
+    gp_lua_install_stack(L);
     lua_createtable(L, 0, 6);
     gp_lua_set_functions(L, functions);
     gp_lua_set_load(L);

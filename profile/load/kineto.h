@@ -75,5 +75,12 @@ const gp_stack *gp_kineto_frame(kineto *k, const char *text, size_t n);
 const gp_stack *gp_kineto_line(kineto *k, const char *text, size_t n);
 /* The same for the user's frames of "a.py(1): f;b.py(2): g". */
 const gp_stack *gp_kineto_stack(kineto *k, const char *text, size_t n);
+/* The line `add` in that function and, under it, the frames of `under`, within that module; add,
+ * function, module and under may be NULL. NULL when out of memory. */
+const gp_stack *gp_kineto_join(gp_intern *names, const gp_stack *add, const char *function,
+                               const char *module, const gp_stack *under);
+/* The module that an event of Python's called `name` runs, "nn.Module: Linear_1" within the module
+ * `in`: "Net_0.Linear_1"; otherwise `in`, also without memory, where k has failed. */
+const char *gp_kineto_module(kineto *k, const char *in, const char *name);
 
 #endif

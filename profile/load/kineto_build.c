@@ -55,6 +55,7 @@ typedef struct open_event {
     const kineto_event *e;
     gp_rec *rec;                  /* of an op or a region */
     const gp_stack *base, *stack; /* PYTHON: the lines that called, and with its own */
+    const char *module;           /* PYTHON: "Net_0.Linear_1", the module that runs; NULL */
     int python, region;           /* the innermost open ones, itself included; -1: none */
 } open_event;
 
@@ -198,18 +199,20 @@ static gp_rec *append(builder *b, gp_track *t, const kineto_event *e, gp_rec_kin
 
 static const open_event *top(const builder *b) { return b->depth ? &b->open[b->depth - 1] : NULL; }
 
-/* The stack `add` and, under it, the frames of `under`; either may be NULL. */
-static const gp_stack *join(builder *b, const gp_stack *add, const gp_stack *under) {
-    gp_load_stack s;
-    if (!add || !under) return add ? add : under;
-    memset(&s, 0, sizeof s); /* padding is interned with the rest */
-    s.frame[s.n].file = add->frame[0].file;
-    s.frame[s.n++].line = add->frame[0].line;
-    for (int i = 0; i < under->n && s.n < GP_STACK_DEPTH; i++) {
-        s.frame[s.n].file = under->frame[i].file;
-        s.frame[s.n++].line = under->frame[i].line;
+/* The function that the line `from`, of what opens now, is in: the innermost that runs there. */
+static const char *caller(const builder *b, const gp_stack *from) {
+    for (int i = top(b) ? top(b)->python : -1; i >= 0; i = i ? b->open[i - 1].python : -1) {
+        const gp_stack *own = b->open[i].e->stack;
+        if (own && own->frame[0].file == from->frame[0].file) return own->frame[0].function;
     }
-    const gp_stack *kept = gp_load_intern_stack(b->p->names, &s);
+    return NULL;
+}
+
+/* As gp_kineto_join, which has failed without memory. */
+static const gp_stack *join(builder *b, const gp_stack *add, const char *function,
+                            const char *module, const gp_stack *under) {
+    if (!add && !module) return under;
+    const gp_stack *kept = gp_kineto_join(b->p->names, add, function, module, under);
     if (!kept) no_memory(b);
     return kept;
 }
@@ -220,12 +223,18 @@ static void push(builder *b, const kineto_event *e, gp_rec *rec) {
     const open_event *up = top(b);
     if (b->depth == DEPTH) return;
     open_event *o = &b->open[b->depth];
-    *o = (open_event){e, rec, NULL, NULL, up ? up->python : -1, up ? up->region : -1};
+    *o = (open_event){
+        .e = e, .rec = rec, .python = up ? up->python : -1, .region = up ? up->region : -1};
     if (rec && rec->kind == GP_REC_REGION) o->region = b->depth;
     if (e->kind == KINETO_PYTHON) {
-        const gp_stack *under = o->python >= 0 ? b->open[o->python].base : NULL;
-        o->base = join(b, b->k->has_lines ? e->from : e->stack, under);
-        o->stack = b->k->has_lines ? join(b, e->stack, o->base) : o->base;
+        const open_event *in = o->python >= 0 ? &b->open[o->python] : NULL;
+        const gp_stack *under = in ? in->base : NULL;
+        const char *own = e->stack ? e->stack->frame[0].function : NULL;
+        bool lines = b->k->has_lines;
+        const gp_stack *add = lines ? e->from : e->stack;
+        o->base = join(b, add, lines && add ? caller(b, add) : own, NULL, under);
+        o->module = gp_kineto_module(b->k, in ? in->module : NULL, e->name);
+        o->stack = join(b, lines ? e->stack : NULL, own, o->module, o->base);
         o->python = b->depth;
     }
     b->depth++;
@@ -459,7 +468,7 @@ bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shif
     b->kind = k->hip || (k->device && strstr(k->device, "AMD")) ? "hip" : "cuda";
     bool ok = sort_events(b) && make_maps(b) && add_all(b);
     p->opts.shapes |= k->has_shapes;
-    p->opts.stack |= k->has_stacks;
+    if (k->has_stacks) p->opts.stack = GP_STACK_DEPTH;
     p->opts.memory |= k->has_memory;
     map_free(&b->calls);
     map_free(&b->work);

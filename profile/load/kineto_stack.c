@@ -1,5 +1,7 @@
 /* Python's frames in torch.profiler's traces: "train.py(12): step". */
+#include <ctype.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "profile/load/kineto.h"
@@ -29,13 +31,25 @@ static bool set_line(kineto *k, const char *file, size_t n, gp_json_text digits,
     return to->file || gp_json_fail(k->j, "out of memory");
 }
 
+/* The function's name where it is a word, and not "<module>" or "<lambda>"; NULL: none, or without
+ * memory, where k has failed. */
+static const char *function_of(kineto *k, const char *p, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)p[i]) && p[i] != '_') return NULL;
+    const char *name = n ? gp_intern_put(k->names, p, n) : NULL;
+    if (n && !name) gp_json_fail(k->j, "out of memory");
+    return name;
+}
+
 /* Reads "FILE(LINE): NAME". */
 static bool read_frame(kineto *k, const char *p, size_t n, gp_frame *to) {
     const char *end = memmem(p, n, "): ", 3), *open = end;
     while (open && open > p && *open != '(') open--;
     if (!end || *open != '(') return false;
     gp_json_text digits = {.p = open + 1, .n = (size_t)(end - open - 1)};
-    return set_line(k, p, (size_t)(open - p), digits, to);
+    if (!set_line(k, p, (size_t)(open - p), digits, to)) return false;
+    to->function = function_of(k, end + 3, (size_t)(p + n - end - 3));
+    return true;
 }
 
 /* Reads "FILE:LINE". */
@@ -80,4 +94,35 @@ const gp_stack *gp_kineto_stack(kineto *k, const char *text, size_t n) {
         text = stop + 1;
     }
     return s.n ? intern(k, &s) : NULL;
+}
+
+/* Copies the fields only: padding, which is interned with them, stays 0. */
+static void set_frame(gp_frame *to, const gp_frame *from) {
+    to->file = from->file, to->function = from->function, to->line = from->line;
+}
+
+const gp_stack *gp_kineto_join(gp_intern *names, const gp_stack *add, const char *function,
+                               const char *module, const gp_stack *under) {
+    gp_load_stack s;
+    memset(&s, 0, sizeof s);
+    s.module = module;
+    if (add) {
+        set_frame(&s.frame[0], &add->frame[0]);
+        s.frame[s.n++].function = function;
+    }
+    for (int i = 0; under && i < under->n && s.n < GP_STACK_DEPTH; i++)
+        set_frame(&s.frame[s.n++], &under->frame[i]);
+    return gp_load_intern_stack(names, &s);
+}
+
+const char *gp_kineto_module(kineto *k, const char *in, const char *name) {
+    static const char begin[] = "nn.Module: ";
+    char path[300];
+    if (strncmp(name, begin, sizeof begin - 1) != 0) return in;
+    int n = snprintf(path, sizeof path, "%s%s%s", in ? in : "", in ? "." : "",
+                     name + sizeof begin - 1);
+    if (n < 0 || n >= (int)sizeof path) return in; /* cut within it: its callers' is true, too */
+    const char *kept = gp_intern_put(k->names, path, (size_t)n);
+    if (!kept) gp_json_fail(k->j, "out of memory");
+    return kept ? kept : in;
 }

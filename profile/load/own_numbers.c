@@ -21,7 +21,7 @@ static void keep(gp_prof *p, const gp_load_numbers *n) {
     p->t0 = (uint64_t)n->t0;
     p->done = p->t0 + (uint64_t)n->done;
     p->t1 = p->t0 + (uint64_t)n->t1;
-    p->opts = (gp_prof_opts){.stack = n->stack,
+    p->opts = (gp_prof_opts){.stack = n->stack ? GP_STACK_DEPTH : 0,
                              .memory = n->memory,
                              .shapes = n->shapes,
                              .flops = n->flops,

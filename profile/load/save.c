@@ -342,7 +342,7 @@ static void put_fields(writer *w) {
     put_field(w, "t0", p->t0);
     put_field(w, "done", p->done - p->t0);
     put_field(w, "t1", p->t1 - p->t0);
-    put_field(w, "has_stack", p->opts.stack);
+    put_field(w, "has_stack", p->opts.stack > 0);
     put_field(w, "has_memory", p->opts.memory);
     put_field(w, "has_shapes", p->opts.shapes);
     put_field(w, "has_flops", p->opts.flops);

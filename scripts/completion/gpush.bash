@@ -22,14 +22,14 @@ _gpush_profile() {
     case $prev in
         --group) mapfile -t COMPREPLY < <(compgen -W 'op region line shape stack module' -- "$cur") ;;
         --sort) mapfile -t COMPREPLY < <(compgen -W 'count cpu_time_total self_cpu_time_total device_time_total self_device_time_total' -- "$cur") ;;
-        --limit | --steps | --max-events) ;;
+        --limit | --steps | --stack-depth | --max-events) ;;
         --html | --trace | --save | --folded | --speedscope)
             compopt -o filenames
             mapfile -t COMPREPLY < <(compgen -f -- "$cur")
             ;;
         *)
             [[ $cur == -* ]] || return
-            mapfile -t COMPREPLY < <(compgen -W '--table --html --trace --save --folded --speedscope --group --sort --limit --stack --memory --shapes --flops --steps --max-events --help' -- "$cur")
+            mapfile -t COMPREPLY < <(compgen -W '--table --html --trace --save --folded --speedscope --group --sort --limit --stack --stack-depth --memory --shapes --flops --steps --max-events --help' -- "$cur")
             ;;
     esac
 }

@@ -37,6 +37,7 @@ if [[ ${words[2]} == profile ]]; then
         '--sort[their order]:column:(count cpu_time_total self_cpu_time_total device_time_total self_device_time_total)' \
         '--limit[how many rows the table has]:number:' \
         '--stack[record where each op was called]' \
+        '--stack-depth[the same, with the innermost calls only]:number:' \
         '--memory[record who allocated memory]' \
         '--shapes[record shapes]' \
         '--flops[record operations and bytes]' \

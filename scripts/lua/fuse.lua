@@ -4,7 +4,6 @@
 -- files.
 local gpush, fail, dir = ...
 local make = debug.getregistry()["gpush.fuse"]
-local make_captured = debug.getregistry()["gpush.capture"]
 local getupvalue, getinfo = debug.getupvalue, debug.getinfo
 
 local MOST <const> = 20000 -- values that are compared at each call
@@ -191,6 +190,8 @@ end
 
 -- A fused function, and a captured one: see docs/performance.md.
 local function fuse(fn) return make(as_function(fn), collect) end
-local function capture(fn) return make_captured(as_function(fn), collect) end
+local function capture(fn)
+    return debug.getregistry()["gpush.capture"](as_function(fn), collect) -- as it is at the call
+end
 
 return { fuse = fuse, capture = capture }

@@ -75,6 +75,7 @@ end
 --- without end if 0. Source: torch.profiler.
 function profile.schedule(wait, warmup, active, repeats, on_trace_ready, stack, memory, shapes,
     limit, flops, skip_first, lua)
+    debug.getregistry()["gpush.check_depth"](stack)
     local self = setmetatable({ done = 0, phase = "wait", on_trace_ready = on_trace_ready,
         record = { stack = stack, memory = memory, shapes = shapes, limit = limit,
             flops = flops, lua = lua } }, Schedule)
@@ -96,5 +97,5 @@ debug.getregistry()["gpush.recording"] = Schedule
 declared(Schedule, "recording.", { step = "self recording", close = "self recording" })
 declared(profile, "profile.",
     { schedule = "int wait=0, int warmup=0, int active=1, int repeats=0, function? on_trace_ready, "
-    .. "bool? stack, bool? memory, bool? shapes, int? limit, bool? flops, "
+    .. "any? stack, bool? memory, bool? shapes, int? limit, bool? flops, "
     .. "int skip_first=0, bool? lua" })

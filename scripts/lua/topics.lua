@@ -63,9 +63,9 @@ local topics = {
             sync.mode = \"error\", sync.allow, sync.budget.",
         example = "sync.mode\n--> off", see = "profile, timeit" },
     ["profile.run"] = { text = "Records what a function does; its results go into the profile's.",
-        options = "stack: the calls that led to each op; memory: what was allocated; shapes: of \z
-            the operands; limit: events that are kept; flops: operations and bytes of each op, \z
-            and rates; lua: where the script itself is, every millisecond, by function and line",
+        options = "stack: the calls that led to each op, or how many of them, from 1 to 32; memory: \z
+            what was allocated; shapes: of the operands; limit: events that are kept; flops: \z
+            operations and bytes of each op, and rates; lua: where the script itself is, every millisecond, by function and line",
         example = "#profile.run({shapes = true}, function() return ones(2) + 1 end):rows() > \z
             0\n--> true",
         waits = "at the end, for the devices", see = "profile" },
@@ -73,18 +73,17 @@ local topics = {
         options = "skip_first: steps left out once; wait: steps left out in each round; warmup: \z
             steps recorded and dropped; active: steps kept, each as a region 'step N'; repeats: \z
             how often, 0 is without end; on_trace_ready: is called with each profile; \z
-            stack: the calls that led to each op; memory: what was allocated; shapes: of the \z
-            operands; limit: events that are kept; flops: operations and bytes of each op; \z
-            lua: where the script itself is, every millisecond",
+            stack: the calls that led to each op, or how many of them; memory: what was \z
+            allocated; shapes: of the operands; limit: events that are kept; flops: operations \z
+            and bytes of each op; lua: where the script itself is, every millisecond",
         see = "profile.run" },
     ["profile.start"] = { text = "Begins to record, with profile.run's options.",
         see = "profile.stop" },
     ["profile.stop"] = { text = "Ends recording and gives the profile.",
         waits = "for the devices, so that their last op is timed", see = "profile.start" },
     ["profile.load"] = { text = "The profile in a file: one that prof:save wrote, or a trace of \z
-            torch.profiler (CUDA or ROCm, packed or not). It answers as any other does; only \z
-            replays need a record of gpush's own. A list of files is the traces of a job's ranks, \z
-            which become one profile.",
+            torch.profiler (CUDA or ROCm, packed or not). It answers as any other does. A list \z
+            of files is those of a job's ranks, which become one profile.",
         options = "max_bytes: limit of the file's unpacked bytes, 1 GiB when not given",
         raises = "when the file is damaged or has more bytes; the message says where",
         see = "profile.save" },

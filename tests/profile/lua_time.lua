@@ -76,6 +76,23 @@ t.is(kept:table { group = "stack" }, prof:table { group = "stack" }, "a saved pr
 prof:folded(path)
 local file <close> = assert(io.open(path))
 t.ok(in_busy(file:read "a":match "[^\n;]+;busy %b() " :match "^[^;]+"), "folded stacks have it")
+prof:trace(path)
+local trace <close> = assert(io.open(path))
+local slices, row, last, named = 0, nil, 0, false
+for _, e in ipairs(json.decode(trace:read "a").traceEvents) do
+    if e.cat == "sample" then
+        slices, row = slices + e.args.samples, row or e.tid
+        t.ok(e.tid == row and e.ts >= last - 0.0015 and e.dur >= 0 and e.args.line,
+            "a trace has samples in a row of their own")
+        last = e.ts + e.dur
+        named = named or e.name:find "^busy " and in_busy(e.args.line)
+            and in_busy(e.args.stack:match "^(.-) < ")
+    elseif e.ph == "X" then
+        t.ok(e.tid ~= row, "in which nothing else is")
+    end
+end
+t.ok(named, "with their functions, lines and stacks")
+t.is(slices, sum(rows, "samples"), "all of them")
 os.remove(path)
 local samples = 0
 for _, e in ipairs(prof:events()) do

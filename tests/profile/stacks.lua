@@ -43,6 +43,34 @@ prof:save(path)
 t.is(profile.load(path):rows { group = "stack" }, rows, "a saved profile keeps them")
 os.remove(path)
 
+-- ---- chosen depth ----
+local function depths(options)
+    local found = {}
+    for _, r in ipairs(profile.run(options, function()
+        local y = tools.outer(x)
+        return y
+    end):rows { group = "stack" }) do
+        if r.name == "exp" then found[#found + 1] = #frames(r.stack) end
+    end
+    return found
+end
+t.is({ depths { stack = 1 }, depths { stack = 2 }, depths { with_stack = 32 },
+    depths { stack = true } }, { { 1 }, { 2 }, { 5 }, { 5 } },
+    "the innermost calls, as many as asked for")
+for _, n in ipairs { 0, 33, -1, 1.5, "2" } do
+    local message = "profile: stack: expected true, false or 1 to 32 frames, got " .. (tostring(n):gsub("[-.]", "%%%0"))
+    t.error(function() profile.run({ stack = n }, function() end) end, message, "run: " .. message)
+    t.error(function() profile.start { stack = n } end, message, "start: it is refused, too")
+    t.error(function() profile.schedule { wait = 9, stack = n } end, message,
+        "schedule: at once")
+end
+local recorded
+local steps = profile.schedule { active = 1, repeats = 1, stack = 1,
+    on_trace_ready = function(p) recorded = p end }
+tools.outer(x)
+steps:step()
+t.is(#frames(find(recorded:rows { group = "stack" }, "exp").stack), 1, "a schedule passes it on")
+
 -- ---- coroutines, and the library's frames ----
 local co = coroutine.wrap(function()
     local y = inner(x)

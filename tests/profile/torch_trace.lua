@@ -199,7 +199,8 @@ lines:op("aten::item", 100, 100)
 lines:call("cudaStreamSynchronize", 110, 50)
 t.is({ sourced(lines).file, sourced(lines).line }, { "train.py", 7 }, "the line that called")
 local stacks = load(lines):rows { group = "stack" }
-t.is(stacks[1].stack, "train.py:7 < train.py:15", "the stack of lines")
+t.is(stacks[1].stack, "train.py:7 (step) < train.py:15 (main)",
+    "the stack of lines, with the functions that they are in")
 t.is(rows(load(lines), "line")["train.py:7"].count, 2, "rows by line")
 local older = made.trace()
 older:python("torch/nn/modules/module.py(1194): _call_impl", 90, 200)
@@ -209,12 +210,48 @@ older:op("aten::item", 100, 100)
 older:call("cudaStreamSynchronize", 110, 50)
 t.is({ sourced(older).file, sourced(older).line }, { "/home/me/net.py", 12 },
     "without such lines the function's own, of the user's code")
+t.is(load(older):rows { group = "stack" }[1].stack, "/home/me/net.py:12 (forward)",
+    "with its name")
+local nested_in = made.trace()
+nested_in:python("a.py(1): <module>", 80, 300, "<frozen runpy>:88")
+nested_in:python("a.py(10): main", 90, 200, "a.py:40")
+nested_in:python("b.py(3): evil < x.py", 95, 190, "a.py:15")
+nested_in:python("torch/nn/modules/module.py(9): _call", 96, 188, "b.py:4")
+nested_in:python("b.py(7): forward", 97, 180, "torch/nn/modules/module.py:12")
+nested_in:op("aten::item", 100, 100)
+nested_in:call("cudaStreamSynchronize", 110, 50)
+local in_functions = load(nested_in)
+t.is(in_functions:rows { group = "stack" }[1].stack,
+    "b.py:7 (forward) < b.py:4 < a.py:15 (main) < a.py:40",
+    "a line's function is the innermost in its file; a name that is no word is left out")
+in_functions:save(folder .. "/functions.gz")
+t.is(g.profile.load(folder .. "/functions.gz"):rows { group = "stack" },
+    in_functions:rows { group = "stack" }, "a saved profile keeps them")
+in_functions:folded(folder .. "/functions.folded")
+local folded <close> = io.open(folder .. "/functions.folded")
+t.ok(folded:read "a":find("a.py:15 (main);b.py:4;b.py:7 (forward);aten::item", 1, true),
+    "folded, too")
+local modules = made.trace()
+modules:python("net.py(20): step", 80, 300, "net.py:40")
+modules:python("nn.Module: Net_0", 90, 200, "net.py:21")
+modules:python("torch/nn/modules/module.py(9): _call", 91, 190, "net.py:21")
+modules:python("nn.Module: Linear_1", 95, 100, "torch/nn/modules/module.py:12")
+modules:op("aten::linear", 100, 50)
+modules:op("aten::relu", 200, 10)
+modules:op("aten::add", 300, 10)
+local by_module = rows(load(modules), "module")
+t.is({ by_module["Net_0.Linear_1"].cpu_time_total, by_module.Net_0.cpu_time_total,
+    by_module["(no module)"].cpu_time_total }, { 50000, 10000, 10000 },
+    "rows by module, as the trace numbers them")
+t.is(rows(load(modules), "line")["net.py:21"].count, 2, "whose lines are the script's")
 local oldest = made.trace()
 oldest:op("aten::item", 100, 100,
     { ["Call stack"] = '"torch/tensor.py(4): item;a b.py(8): f;c.py(9): g"' })
 oldest:op("aten::mm", 300, 10)
 oldest:call("cudaDeviceSynchronize", 110, 50)
 t.is(rows(load(oldest), "line")["a b.py:8"].count, 1, "a call stack as text")
+t.is(load(oldest):rows { group = "stack" }[1].stack, "a b.py:8 (f) < c.py:9 (g)",
+    "with its functions")
 
 -- ---- threads ----
 local threads = made.trace()

@@ -74,13 +74,47 @@ tap_is "$? $(asks steps.gz 'n["step 1"], n["step 2"], n["wait: item"]')" $'0 1\t
 "$gpush" profile --steps 9-9 --save none.gz train.lua >out 2>err
 tap_is "$? $(cat err)" "1 gpush profile: 5 steps of an optimizer were taken, and step 9 was to be the first recorded" \
     "steps that do not come"
+cat >captured.lua <<'E'
+local x, model = ones(2, 4), nn.Linear(4, 1)
+local optimizer = optim.AdamW(model:parameters(), 0.1)
+local part = capture(function(v) return v * 2 end)
+local step = capture(function(v)
+    optimizer:zero_grad()
+    local loss = model(part(v)):square():mean()
+    loss:backward()
+    optimizer:step()
+    return loss
+end)
+for _ = 1, 6 do
+    part(x)
+    print(step(x):item())
+end
+E
+"$gpush" captured.lua >plain
+for asked in 1-2 2-3 3-4 5-; do
+    "$gpush" profile --steps $asked --save steps.gz captured.lua >out 2>err
+    first=${asked%-*} last=${asked#*-}
+    tap_is "$? $(wc -l <out) $(asks steps.gz "n['step $((first - 1))'], n['step $first'], n['step ${last:-6}'], n['step $((${last:-6} + 1))']")" \
+        "0 6 nil"$'\t1\t1\t'"$([ "$last" ] && echo nil || echo 1)" "--steps $asked of a captured step" "$(cat err)"
+done
+cat >deep.lua <<'E'
+local function inner(x) local y = x:exp() return y end
+local function outer(x) local y = inner(x) return y end
+outer(ones(2))
+E
+for depth in "--stack-depth 2" --stack-depth=1; do
+    # shellcheck disable=SC2086 # two arguments
+    "$gpush" profile $depth --save depth.gz deep.lua >out 2>err
+    asks depth.gz '(function() for _, r in ipairs(p:rows{group = "stack"}) do if r.name == "exp" then return r.stack end end end)()'
+done >depths
+tap_is "$(cat depths)" $'deep.lua:1 (inner) < deep.lua:2 (outer)\ndeep.lua:1 (inner)' "--stack-depth: the innermost calls"
 "$gpush" profile --save no/such/file.gz train.lua >out 2>err
 tap_is "$? $(cat err)" "1 gpush profile: profile.save: cannot write no/such/file.gz: No such file or directory (its folder does not exist)" \
     "a file that cannot be written"
 "$gpush" profile nosuch.lua >out 2>err
 tap_is "$? $(grep -c nosuch.lua err) $(wc -l <err)" "1 1 1" "no such script: no profile"
 for args in "" "--steps" "--steps x a.lua" "--steps 3-2 a.lua" "--steps 0 a.lua" "--limit 0 a.lua" "--group x a.lua" \
-    "--table=3 a.lua" "--nosuch a.lua" "--html"; do
+    "--stack-depth 0 a.lua" "--stack-depth 33 a.lua" "--table=3 a.lua" "--nosuch a.lua" "--html"; do
     # shellcheck disable=SC2086 # several arguments
     "$gpush" profile $args >out 2>err
     tap_is "$? $(grep -c '^usage: gpush profile' err) $(wc -c <out)" "1 1 0" "gpush profile $args: usage on stderr"

@@ -13,7 +13,7 @@ local COLUMNS <const> = { "count", "cpu_time_total", "self_cpu_time_total", "dev
 local OPTIONS <const> = { ["--table"] = true, ["--stack"] = true, ["--memory"] = true,
     ["--shapes"] = true, ["--flops"] = true, ["--steps"] = "steps, as in 10-12",
     ["--group"] = { "op", "region", "line", "shape", "stack", "module" }, ["--sort"] = COLUMNS,
-    ["--limit"] = 1, ["--max-events"] = 1 }
+    ["--limit"] = 1, ["--stack-depth"] = 1, ["--max-events"] = 1 }
 for _, it in ipairs(FILES) do OPTIONS[it[1]] = "a file" end
 
 local command = assert(loadfile(dir .. "/command_line.lua", "t"))("profile", [[
@@ -30,11 +30,13 @@ Runs the script and says on stderr where its time went, unless it is to write fi
                      self_device_time_total
   --limit N          rows of the table; 15
   --stack            record where in the script each op was called
+  --stack-depth N    the same, with the N innermost calls only, of 32
   --memory           record who allocated and freed memory
   --shapes           record the ops' shapes
   --flops            record the ops' operations and bytes
   --steps A-B        record steps A to B only, each as a region; A- for all from A on. A step ends
-                     where an optimizer has stepped: the first to do so, of several
+                     where an optimizer has stepped, the first to do so of several, or where a
+                     captured function returns in which it steps
   --max-events N     record no more; 4194304
 The exit status is the script's, or 1 where a file cannot be written.
 ]], OPTIONS)
@@ -58,6 +60,29 @@ local function next_step()
     end
 end
 
+local taken -- steps of the optimizer in the captured function that runs; nil: none runs
+
+-- What makes captured functions, whose replays step without the optimizer's Lua: they end as many
+-- steps as the run that they repeat, when they return.
+local function counting(make)
+    local function count_steps(captured, known, ...)
+        if taken then return nil, captured(...) end -- a part of another
+        local _ <close> = setmetatable({}, { __close = function() taken = nil end })
+        taken = 0
+        local results = table.pack(captured(...))
+        return taken > 0 and taken or known, table.unpack(results, 1, results.n)
+    end
+    return function(...)
+        local captured, known = make(...), 0
+        local function done(count, ...)
+            known = count or known
+            for _ = 1, count or 0 do next_step() end
+            return ...
+        end
+        return function(...) return done(count_steps(captured, known, ...)) end
+    end
+end
+
 -- Calls next_step after each step of the optimizer that steps first.
 local function watch_steps()
     local _ = gpush.optim.SGD -- which reads the file that sets the next two
@@ -66,13 +91,15 @@ local function watch_steps()
         registry["gpush.optimizer"].step, registry["gpush.scaled_step"]
     local function after(self, ...)
         first = first or self
-        if first == self then next_step() end
+        if first ~= self then return ... end
+        if taken then taken = taken + 1 else next_step() end
         return ...
     end
     rawset(optimizer, "step", function(self, ...) return after(self, step(self, ...)) end)
     registry["gpush.scaled_step"] = function(self, ...)
         return scaled_step(self, ...) and after(self, true) -- false: the optimizer's own step comes
     end
+    registry["gpush.capture"] = counting(registry["gpush.capture"])
 end
 
 -- "10-12", "10-" or "10" as the first and the last step; nil: it is none of these.
@@ -136,6 +163,12 @@ if given["--steps"] then
         return command.refuse("--steps: expected steps such as 10-12, got '%s'", given["--steps"])
     end
 end
+if given["--stack-depth"] then
+    local ok, message = pcall(debug.getregistry()["gpush.check_depth"], given["--stack-depth"])
+    if not ok then
+        return command.refuse("--stack-depth: %s", message:match "expected.*" or message)
+    end
+end
 if given["--group"] == "shape" then given["--shapes"] = true end
 if given["--group"] == "stack" or given["--group"] == "module" or given["--folded"]
     or given["--speedscope"] then
@@ -143,7 +176,7 @@ if given["--group"] == "stack" or given["--group"] == "module" or given["--folde
 end
 
 function start()
-    profile.start { stack = given["--stack"], memory = given["--memory"],
+    profile.start { stack = given["--stack-depth"] or given["--stack"], memory = given["--memory"],
         shapes = given["--shapes"], flops = given["--flops"], limit = given["--max-events"],
         lua = true }
 end

@@ -105,12 +105,9 @@ static void write_args(writer *w, const gp_rec *r) {
 
 /* "X" is a complete event. Times in microseconds since the profile's start. */
 static void write_slice(writer *w, const gp_rec *r, uint64_t t1) {
-    static const char *const cats[] = {[GP_REC_OP] = "op",
-                                       [GP_REC_REGION] = "region",
-                                       [GP_REC_WAIT] = "wait",
-                                       [GP_REC_COPY] = "copy",
-                                       [GP_REC_CALL] = "call",
-                                       [GP_REC_SAMPLE] = "sample"};
+    static const char *const cats[] = {
+        [GP_REC_OP] = "op",     [GP_REC_REGION] = "region", [GP_REC_WAIT] = "wait",
+        [GP_REC_COPY] = "copy", [GP_REC_CALL] = "call",     [GP_REC_SAMPLE] = "sample"};
     char name[200], esc[400];
     comma(w);
     put(w,

@@ -317,7 +317,7 @@ static void pop_region(gp_track *t, gp_rec *rec) {
     while (t->region_now && t->region_now->t1) t->region_now = t->region_now->where;
 }
 
-gp_region gp_region_begin(const char *name, size_t len) {
+gp_region gp_region_begin(const char *name, size_t len, int64_t batch) {
     gp_region g = {NULL, 0, gp_cuda_range_begin(name)};
     TRACK t = track();
     if (!t) return g;
@@ -325,7 +325,7 @@ gp_region gp_region_begin(const char *name, size_t len) {
     if (!kept) return t->dropped++, g;
     if (!(g.rec = append_here(t))) return g;
     g.number = my.number;
-    *g.rec = (gp_rec){.name = kept, .kind = GP_REC_REGION, .where = t->region_now};
+    *g.rec = (gp_rec){.name = kept, .kind = GP_REC_REGION, .where = t->region_now, .bytes = batch};
     set_loc(g.rec, gp_srcloc_here());
     if (t->prof->opts.stack) g.rec->stack = intern_stack(t);
     g.rec->t0 = gp_now_ns();

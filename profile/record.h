@@ -57,7 +57,7 @@ typedef struct gp_rec {
     union {
         int64_t bytes;       /* COPY, MOVED; ALLOC: signed. WAIT: commands that were queued. SAMPLE:
                                 the periods that it stands for. KERNEL: ns of its time in which it
-                                waited for other processes */
+                                waited for other processes. REGION: a loader's batch, or 0 */
         const gp_cost *cost; /* OP with opts.flops, interned; else NULL */
     };
     const gp_stack *stack; /* with opts.stack; else NULL */
@@ -178,9 +178,14 @@ typedef struct gp_region {
     gp_rec *rec;
     uint64_t number, range;
 } gp_region;
-/* Begins a region of that name (len bytes, which are copied). Its end may come late, out of order,
- * after the profile's end, or twice. */
-gp_region gp_region_begin(const char *name, size_t len);
+/* Begins a region of that name (len bytes, which are copied); batch: of a loader, a number that no
+ * other batch has, else 0. Its end may come late, out of order, after the profile's end, or twice.
+ */
+gp_region gp_region_begin(const char *name, size_t len, int64_t batch);
+/* The regions of loaders: of a worker that makes a part of a batch, and of the host that takes the
+ * batch, which it may wait for. */
+#define GP_LOADER_MAKE "loader: make a batch"
+#define GP_LOADER_TAKE "loader: wait for a batch"
 void gp_region_end(gp_region *r);
 /* Records that the script was in that function (copied) and line for so many periods; t0: when
  * taking the sample began. */

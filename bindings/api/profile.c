@@ -46,7 +46,7 @@ static int l_region(lua_State *L) {
     lua_pushthread(L); /* lives as long as its region */
     lua_setiuservalue(L, -2, 1);
     gp_lua_enter(L);
-    *r = gp_region_begin(name, len);
+    *r = gp_region_begin(name, len, 0);
     return gp_lua_scoped(L, 2);
 }
 

@@ -269,7 +269,7 @@ static int l_savings(lua_State *L) {
 
 /* prof:critical_path(by) -> list of {kind, name, file, line, count, ns} */
 static int l_critical_path(lua_State *L) {
-    static const char *const kinds[] = {"script", "host", "device", "latency", "wait"};
+    static const char *const kinds[] = {"script", "host", "device", "latency", "wait", "loader"};
     const char *by = luaL_optstring(L, 2, "op");
     bool by_line = !strcmp(by, "line");
     if (!by_line && strcmp(by, "op") != 0)
@@ -294,7 +294,7 @@ static int l_critical_path(lua_State *L) {
     return 1;
 }
 
-/* prof:idle() -> {kernels, copies, waiting, latency, op, script, depth, most, streams} */
+/* prof:idle() -> {kernels, copies, waiting, loader, latency, op, script, depth, most, streams} */
 static int l_idle(lua_State *L) {
     const gp_timeline *t = push_timeline(L);
     gp_idle idle;
@@ -303,6 +303,7 @@ static int l_idle(lua_State *L) {
     set_int(L, "kernels", idle.kernels);
     set_int(L, "copies", idle.copies);
     set_int(L, "waiting", idle.waiting);
+    set_int(L, "loader", idle.loader);
     set_int(L, "latency", idle.latency);
     set_int(L, "op", idle.op);
     set_int(L, "script", idle.script);

@@ -19,6 +19,7 @@ typedef struct gp_sample_error {
 
 typedef struct gp_batch {
     int64_t number; /* in its epoch, from 1 */
+    int64_t name;   /* on the record: a number that no batch of another pool has */
     int n;
     int64_t *index;        /* indices of its samples in the dataset; in the same block */
     int next, left;        /* the first sample not taken by a worker; how many are not made yet */

@@ -46,13 +46,14 @@ struct gp_worker_pool {
     gp_batch **ring;
     int head, count;
     gp_worker_pool_stats stats;
-    uint64_t begun;
+    uint64_t begun, number;      /* number: from 1 on */
     struct gp_worker_pool *next; /* list of pools with threads */
 };
 
 /* ---- pools with threads, stopped when the program ends ---- */
 
 static gp_worker_pool *pools;
+static _Atomic uint32_t numbers = 1;
 static int signals; /* pools that use STOP_SIGNAL's handler */
 static struct sigaction before;
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -208,7 +209,9 @@ static void serve(worker *w, lua_State *L) {
         int from = b->next, n = chunk(c, b);
         int to = b->next = from + n < b->n ? from + n : b->n;
         gp_unlock(&c->lock);
+        gp_region r = gp_region_begin(GP_LOADER_MAKE, sizeof GP_LOADER_MAKE - 1, b->name);
         gp_batch_make(L, 2, b, from, to, &how);
+        gp_region_end(&r);
         uint64_t t1 = gp_real_ns();
         gp_lock(&c->lock);
         w->busy += t1 - t0;
@@ -319,11 +322,11 @@ gp_worker_pool *gp_worker_pool_new(const gp_worker_pool_opts *opts, gp_serial *p
     gp_batch **ring = calloc((size_t)opts->prefetch, sizeof *ring);
     if (!c || !w || !ring) return free(c), free(w), free(ring), gp_fail_null("out of memory");
     c->opts = *opts;
-    c->worker = w;
-    c->ring = ring;
+    c->worker = w, c->ring = ring;
     c->program = *program;
     *program = (gp_serial){0};
     c->begun = gp_now_ns();
+    c->number = atomic_fetch_add(&numbers, 1) & 0xffffff;
     c->stats.workers = opts->workers;
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_init(&c->shaping, NULL);
@@ -342,6 +345,7 @@ bool gp_worker_pool_add(gp_worker_pool *c, const int64_t *index, int n) {
     gp_batch *b =
         gp_batch_new(c->stats.batches + c->count + 1, index, n, c->opts.stacked, c->opts.pin);
     if (!b) return false;
+    b->name = (int64_t)(c->number << 32) | b->number;
     gp_lock(&c->lock);
     c->ring[(c->head + c->count++) % c->opts.prefetch] = b;
     pthread_cond_broadcast(&c->work);
@@ -370,13 +374,11 @@ static void note_wait(gp_worker_pool *c, uint64_t t0) {
     c->stats.waits++;
 }
 
-/* Waits, with the lock held, until the batch is made. */
+/* Waits, with the lock held, until the batch is made. On the record each take is a region. */
 static bool wait_for(gp_worker_pool *c, const gp_batch *b) {
-    static const char name[] = "loader: wait for a batch";
-    if (b->left == 0) return true;
     uint64_t t0 = gp_now_ns();
-    gp_region r = gp_region_begin(name, sizeof name - 1);
-    bool ok = c->waiting = true;
+    gp_region r = gp_region_begin(GP_LOADER_TAKE, sizeof GP_LOADER_TAKE - 1, b->name);
+    bool ok = true, waits = c->waiting = b->left > 0;
     while (ok && b->left > 0) {
         if (c->stats.crashed) ok = gp_fail("data.Loader: %s", c->crash);
         else if (*c->failed) ok = gp_fail("data.Loader: a worker could not start: %s", c->failed);
@@ -386,7 +388,7 @@ static bool wait_for(gp_worker_pool *c, const gp_batch *b) {
     }
     c->waiting = false;
     gp_region_end(&r);
-    note_wait(c, t0);
+    if (waits) note_wait(c, t0);
     return ok;
 }
 
@@ -410,13 +412,12 @@ static void seed_random(lua_State *L, int program, lua_Integer a, lua_Integer b)
 /* Makes the batch on this thread, with random numbers that do not depend on what the samples
  * draw. */
 static void make_here(gp_worker_pool *c, gp_batch *b, lua_State *L, int program) {
-    static const char name[] = "loader: make a batch";
     lua_Integer one = random_bits(L, program), two = random_bits(L, program);
     gp_making how = {
         .seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping, .stop = &c->stop};
     uint64_t t0 = gp_now_ns();
     gp_rng kept = gp_generator;
-    gp_region r = gp_region_begin(name, sizeof name - 1);
+    gp_region r = gp_region_begin(GP_LOADER_MAKE, sizeof GP_LOADER_MAKE - 1, 0);
     gp_batch_make(L, program, b, 0, b->n, &how);
     gp_region_end(&r);
     gp_generator = kept;

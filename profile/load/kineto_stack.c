@@ -119,8 +119,8 @@ const char *gp_kineto_module(kineto *k, const char *in, const char *name) {
     static const char begin[] = "nn.Module: ";
     char path[300];
     if (strncmp(name, begin, sizeof begin - 1) != 0) return in;
-    int n = snprintf(path, sizeof path, "%s%s%s", in ? in : "", in ? "." : "",
-                     name + sizeof begin - 1);
+    int n =
+        snprintf(path, sizeof path, "%s%s%s", in ? in : "", in ? "." : "", name + sizeof begin - 1);
     if (n < 0 || n >= (int)sizeof path) return in; /* cut within it: its callers' is true, too */
     const char *kept = gp_intern_put(k->names, path, (size_t)n);
     if (!kept) gp_json_fail(k->j, "out of memory");

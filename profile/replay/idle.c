@@ -8,7 +8,7 @@
 
 /* ---- idle time ---- */
 
-typedef enum change { LAUNCHED, KERNEL, COPY, OP, WAIT, CHANGES } change;
+typedef enum change { LAUNCHED, KERNEL, COPY, OP, WAIT, TAKE, CHANGES } change;
 
 /* From t on there is one more (or one less) of a kind. */
 typedef struct edge {
@@ -41,6 +41,7 @@ static int gather(const gp_timeline *t, edge *e) {
         const gp_rec *r = t->host[i];
         if (r->kind == GP_REC_OP || r->kind == GP_REC_CALL || r->kind == GP_REC_WAIT)
             n = add(e, n, r->kind == GP_REC_WAIT ? WAIT : OP, r->t0, gp_rec_end(t->p, r));
+        if (gp_is_take(r)) n = add(e, n, TAKE, r->t0, gp_rec_end(t->p, r));
     }
     qsort(e, (size_t)n, sizeof *e, by_time);
     return n;
@@ -51,6 +52,7 @@ static uint64_t *share(gp_idle *idle, const int *now) {
     if (now[COPY]) return &idle->copies;
     if (now[LAUNCHED]) return &idle->latency;
     if (now[WAIT]) return &idle->waiting;
+    if (now[TAKE]) return &idle->loader;
     return now[OP] ? &idle->op : &idle->script;
 }
 

@@ -66,8 +66,12 @@ static int follow_host(follower *f) {
     const gp_timeline *t = f->t;
     for (; f->step >= 0; f->step--) {
         const gp_step_at *s = &t->step[f->step];
-        if (s->kind != GP_STEP_WAIT || s->t >= f->at) continue;
+        if ((s->kind != GP_STEP_WAIT && s->kind != GP_STEP_TAKE) || s->t >= f->at) continue;
         host_back_to(f, s->t1);
+        if (s->kind == GP_STEP_TAKE) {
+            back_to(f, s->t, GP_PATH_LOADER, s->rec);
+            continue;
+        }
         const gp_command *c = s->command < 0 ? NULL : &t->command[s->command];
         bool waited = c && c->rec->t1 > s->t;
         back_to(f, waited ? most(s->t, least(c->rec->t1, s->t1)) : s->t, GP_PATH_WAIT, s->rec);

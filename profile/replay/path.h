@@ -11,6 +11,7 @@ typedef enum gp_path_kind {
     GP_PATH_DEVICE,  /* a kernel or a copy ran */
     GP_PATH_LATENCY, /* a command began later than it could: launch latency, or a gap */
     GP_PATH_WAIT,    /* the host went on later than it could, or waited for what is not recorded */
+    GP_PATH_LOADER,  /* the host waited for a loader's batch */
     GP_PATH_KINDS
 } gp_path_kind;
 
@@ -31,6 +32,7 @@ typedef struct gp_idle {
     uint64_t kernels, copies; /* a kernel ran; only copies did */
     uint64_t latency;         /* none ran, but one was queued */
     uint64_t waiting;         /* nothing was queued, and the host was in a wait */
+    uint64_t loader;          /* nothing was queued, and the host waited for a loader's batch */
     uint64_t op, script;      /* nothing was queued: the host was in an op; or in the script */
     double depth;             /* mean number of commands queued or running */
     int most;                 /* at one time */

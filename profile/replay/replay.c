@@ -24,7 +24,7 @@ bool gp_whatif_drops(const gp_whatif *w, const gp_rec *r) {
     return false;
 }
 
-static double factor(const gp_whatif *w, const gp_rec *r) {
+double gp_whatif_factor(const gp_whatif *w, const gp_rec *r) {
     for (int i = 0; i < w->nscale; i++)
         if (!strcmp(w->scale[i].op, r->name)) return w->scale[i].by;
     return 1;
@@ -75,7 +75,7 @@ static bool add_point(gp_replayed *r, uint64_t from, uint64_t to) {
 /* The host goes on to time t of the record. */
 static bool advance(pass *p, uint64_t t) {
     if (t <= p->at) return true;
-    double by = p->owner ? factor(p->w, p->owner) : p->w->host;
+    double by = p->owner ? gp_whatif_factor(p->w, p->owner) : p->w->host;
     if (by != 1 && !add_point(p->r, p->at, p->now)) return false;
     p->now += scaled(t - p->at, by);
     p->at = t;
@@ -89,7 +89,7 @@ static uint64_t later(uint64_t from, int64_t ns) {
 
 static uint64_t duration(const pass *p, int i) {
     const gp_rec *r = p->t->command[i].rec;
-    return scaled(r->t1 - r->t0, factor(p->w, r));
+    return scaled(r->t1 - r->t0, gp_whatif_factor(p->w, r));
 }
 
 /* When command i may begin after what its gates say. */
@@ -124,7 +124,7 @@ static void launch(pass *p, int i) {
     gp_copy_kind kind = gp_rec_direction(rec);
     p->r->launch[i] = p->now;
     if (p->card) {
-        p->now = gp_on_card_launch(p->card, i, p->now, factor(p->w, rec));
+        p->now = gp_on_card_launch(p->card, i, p->now, gp_whatif_factor(p->w, rec));
         return;
     }
     if (p->w->overlap && kind != GP_COPY_D2D) run_beside(p, i, kind, ns);
@@ -144,6 +144,15 @@ static bool wait(pass *p, const gp_step_at *s) {
     return add_point(p->r, s->t1, p->now);
 }
 
+static bool take(pass *p, const gp_step_at *s) {
+    if (!add_point(p->r, s->t, p->now)) return false;
+    p->at = s->t1;
+    uint64_t ready = gp_loader_replay(p->t, p->w, p->r, s->command, s->t);
+    p->now = later(p->now, s->own);
+    if (ready) p->now = most(p->now, later(ready, s->after));
+    return add_point(p->r, s->t1, p->now);
+}
+
 /* From the end of all work to that of the profile's wait for it. */
 static uint64_t drain(const pass *p) {
     if (!p->card) return (uint64_t)p->t->drain;
@@ -158,10 +167,11 @@ static bool run_steps(pass *p) {
         if (!advance(p, s->t)) return false;
         if (s->kind == GP_STEP_OWNER) p->owner = s->rec;
         else if (s->kind == GP_STEP_LAUNCH) launch(p, s->command);
-        else if (!wait(p, s)) return false;
+        else if (!(s->kind == GP_STEP_TAKE ? take(p, s) : wait(p, s))) return false;
     }
     if (!advance(p, t->p->done) || !add_point(p->r, t->p->done, p->now)) return false;
     p->r->done = p->now;
+    gp_loader_finish(t, p->w, p->r);
     if (p->card) p->ended = gp_on_card_finish(p->card);
     p->r->t1 =
         p->ended > p->now || t->p->t1 > t->p->done ? most(p->now, p->ended) + drain(p) : p->now;
@@ -173,10 +183,12 @@ bool gp_replay_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r) {
     pass p = {.t = t, .w = w, .r = r, .at = t->p->t0, .now = t->p->t0};
     *r = (gp_replayed){.launch = malloc(n * sizeof *r->launch),
                        .start = malloc(n * sizeof *r->start),
-                       .end = malloc(n * sizeof *r->end)};
+                       .end = malloc(n * sizeof *r->end),
+                       .made_start = calloc((size_t)t->nmade + 1, sizeof(uint64_t)),
+                       .made_end = calloc((size_t)t->nmade + 1, sizeof(uint64_t))};
     size_t streams = (size_t)t->nstreams + 1;
     p.ready = calloc(4 * streams, sizeof *p.ready);
-    bool ok = r->launch && r->start && r->end && p.ready;
+    bool ok = r->launch && r->start && r->end && r->made_start && r->made_end && p.ready;
     if (ok && w->card) ok = (p.card = gp_on_card_new(t, w, r)) != NULL;
     for (int kind = 0; p.ready && kind < 3; kind++)
         p.copied[kind] = p.ready + (size_t)(kind + 1) * streams;
@@ -190,6 +202,8 @@ void gp_replayed_free(gp_replayed *r) {
     free(r->launch);
     free(r->start);
     free(r->end);
+    free(r->made_start);
+    free(r->made_end);
     free(r->from);
     free(r->to);
     *r = (gp_replayed){0};

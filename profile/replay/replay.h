@@ -34,8 +34,9 @@ typedef struct gp_whatif {
 /* The times of a replay: ns on the record's clock, from the same t0. */
 typedef struct gp_replayed {
     uint64_t done, t1;
-    uint64_t *launch, *start, *end; /* by command */
-    uint64_t *from, *to;            /* the host's clock: to is what from has become; by point */
+    uint64_t *launch, *start, *end;  /* by command */
+    uint64_t *made_start, *made_end; /* by part of a loader's batch; end 0: not known yet */
+    uint64_t *from, *to;             /* the host's clock: to is what from has become; by point */
     int npoints, room;
 } gp_replayed;
 
@@ -44,6 +45,9 @@ bool gp_whatif_drops(const gp_whatif *w, const gp_rec *r);
 /* Whether line names wait r: by its line, in a file whose path ends in the given one, or by what
  * waited. */
 bool gp_whatif_line_is(const gp_whatif_line *line, const gp_rec *r);
+
+/* The factor on the time of op r. */
+double gp_whatif_factor(const gp_whatif *w, const gp_rec *r);
 
 /* Where a copy goes, by its name as gpush, CUDA's and ROCm's tools write it; D2D for kernels. */
 gp_copy_kind gp_rec_direction(const gp_rec *r);

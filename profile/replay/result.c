@@ -49,7 +49,14 @@ static void stop_waiting(gp_rec *r) {
     r->why = 0, r->where = NULL, r->bytes = 0;
 }
 
-static bool copy_thread(maker *m, const gp_track *from, gp_track *track) {
+/* What time t of the host's track number `track` has become. Threads of a loaded trace take turns;
+ * of an own record, others go their own way. */
+static uint64_t moved(const maker *m, int track, uint64_t t) {
+    bool own = track && !m->t->p->foreign;
+    return own ? gp_loader_time(m->t, m->r, track, t) : gp_replayed_host(m->r, t);
+}
+
+static bool copy_thread(maker *m, const gp_track *from, gp_track *track, int number) {
     gp_at at = gp_first(from);
     track->name = from->name, track->rank = from->rank;
     for (gp_rec *r; (r = gp_next(&at));) {
@@ -58,22 +65,21 @@ static bool copy_thread(maker *m, const gp_track *from, gp_track *track) {
         gp_rec *to = add(track, r);
         if (!to) return false;
         if (dropped) stop_waiting(to);
-        to->t0 = gp_replayed_host(m->r, r->t0);
-        if (r->t1) to->t1 = gp_replayed_host(m->r, r->t1);
+        to->t0 = moved(m, number, r->t0);
+        if (r->t1) to->t1 = moved(m, number, r->t1);
         if (r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH) to->where = copied(m, r->where);
         if (r->kind == GP_REC_REGION && !keep_region(m, r, to)) return false;
     }
     return true;
 }
 
-/* The thread that was recorded; of a loaded trace, all. */
 static bool copy_host(maker *m) {
     const gp_prof *p = m->t->p;
     gp_track *to = m->to->host;
-    for (const gp_track *t = p->host; t; t = t->next) {
+    int number = 0;
+    for (const gp_track *t = p->host; t; t = t->next, number++) {
         if (t != p->host && !(to = gp_prof_add_host(m->to))) return false;
-        if (!copy_thread(m, t, to)) return false;
-        if (!p->foreign) break;
+        if (!copy_thread(m, t, to, number)) return false;
     }
     return true;
 }

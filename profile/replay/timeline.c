@@ -343,15 +343,30 @@ static bool open_op(builder *b, walk *w, const gp_rec *r) {
     return change_owner(b, w, r->t0);
 }
 
+static bool add_take(builder *b, const gp_rec *r) {
+    gp_step_at *s = add_step(b, r->t0, GP_STEP_TAKE);
+    if (!s) return false;
+    s->t1 = gp_rec_end(b->t->p, r);
+    s->rec = r;
+    s->command = gp_loader_batch(b->t, r);
+    uint64_t ready = gp_loader_ready(b->t, s->command);
+    s->own = ready > r->t0 ? 0 : (int64_t)(s->t1 - r->t0);
+    s->after = ready > r->t0 ? (int64_t)(s->t1 - ready) : 0;
+    return true;
+}
+
 /* Of one thread, whose ops enclose others and waits. */
 static bool add_own_steps(builder *b, walk *w) {
     const gp_timeline *t = b->t;
     for (int i = 0; i < t->nhost; i++) {
         const gp_rec *r = t->host[i];
         if (is_wait(r)) w->waited++;
-        if (r->t0 > t->p->done || (r->kind != GP_REC_OP && !is_wait(r))) continue;
+        bool take = gp_is_take(r);
+        if (r->t0 > t->p->done || (r->kind != GP_REC_OP && !is_wait(r) && !take)) continue;
         if (!close_until(b, w, r->t0)) return false;
-        if (!(is_wait(r) ? add_wait(b, &b->wait[w->waited - 1]) : open_op(b, w, r))) return false;
+        if (take && !add_take(b, r)) return false;
+        if (!take && !(is_wait(r) ? add_wait(b, &b->wait[w->waited - 1]) : open_op(b, w, r)))
+            return false;
     }
     return close_until(b, w, t->p->done);
 }
@@ -386,6 +401,7 @@ static bool build(builder *b) {
     b->wait = malloc(((size_t)gp_count_recs(t->p->host, is_wait) + 1) * sizeof *b->wait);
     if (!t->host || !t->command || !b->event || !b->queues || !b->wait) return false;
     gather_host(b);
+    if (!t->p->foreign && !gp_loader_read(t)) return false;
     if (!gather_commands(b)) return false;
     order_launches(t);
     if (!set_gates(b) || !add_steps(b)) return false;
@@ -418,5 +434,7 @@ void gp_timeline_free(gp_timeline *t) {
     free(t->step);
     free(t->stream);
     free(t->order);
+    free(t->made);
+    free(t->batch);
     free(t);
 }

@@ -4,6 +4,7 @@
 #define GP_TIMELINE_H
 
 #include "profile/record.h"
+#include "profile/replay/loader.h"
 
 /* What a command's start waited for last. */
 typedef enum gp_gate { GP_GATE_LAUNCH, GP_GATE_STREAM, GP_GATE_ORDER, GP_GATES } gp_gate;
@@ -25,16 +26,19 @@ typedef struct gp_command {
 typedef enum gp_step_kind {
     GP_STEP_OWNER, /* the host's time is another op's from here on */
     GP_STEP_LAUNCH,
-    GP_STEP_WAIT
+    GP_STEP_WAIT,
+    GP_STEP_TAKE /* the host takes a loader's batch, which it may wait for */
 } gp_step_kind;
 
 /* A point in the host's time, which passes between the steps. */
 typedef struct gp_step_at {
-    uint64_t t, t1; /* t1: WAIT */
+    uint64_t t, t1; /* t1: WAIT, TAKE */
     gp_step_kind kind;
-    const gp_rec *rec;  /* OWNER: an op that computed on the host itself, NULL: none; WAIT */
-    int command;        /* LAUNCH; WAIT: what it waited for, -1: nothing on the record */
-    int64_t own, after; /* WAIT: from its begin to its end, at least; and from that one's end */
+    const gp_rec *rec;  /* OWNER: an op that computed on the host itself, NULL: none; WAIT, TAKE */
+    int command;        /* LAUNCH; WAIT: what it waited for; TAKE: a part of the batch, in
+                           gp_timeline.made; -1: nothing on the record */
+    int64_t own, after; /* WAIT, TAKE: from its begin to its end, at least; and from the end of
+                           what it waited for */
 } gp_step_at;
 
 /* A command of another stream that one waits for; and the next such. */
@@ -44,15 +48,17 @@ typedef struct gp_order_at {
 
 typedef struct gp_timeline {
     const gp_prof *p;
-    int nhost, ncommands, nsteps, nstreams, norders;
+    int nhost, ncommands, nsteps, nstreams, norders, nmade;
     const gp_rec **host; /* the host's events by their start: of the thread that was recorded; of a
                             loaded trace all threads', which take turns as far as a replay knows */
     gp_command *command; /* in the order of launches */
     gp_step_at *step;    /* in the order of time */
     gp_stream **stream;
     gp_order_at *order;
-    int64_t drain;  /* from the end of all work to p->t1 */
-    uint64_t ended; /* of the last command; 0: there is none */
+    gp_made *made;   /* by loaders' workers, in the order of tracks and of time; of own records */
+    gp_made **batch; /* the same, by batch */
+    int64_t drain;   /* from the end of all work to p->t1 */
+    uint64_t ended;  /* of the last command; 0: there is none */
 } gp_timeline;
 
 /* For timeline.c: the place among n events, by their ids, of the one with that id; -1: none. */

@@ -63,9 +63,10 @@ local topics = {
             sync.mode = \"error\", sync.allow, sync.budget.",
         example = "sync.mode\n--> off", see = "profile, timeit" },
     ["profile.run"] = { text = "Records what a function does; its results go into the profile's.",
-        options = "stack: the calls that led to each op, or how many of them, from 1 to 32; memory: \z
+        options = "stack: the calls that led to each op, or how many of them, up to 32; memory: \z
             what was allocated; shapes: of the operands; limit: events that are kept; flops: \z
-            operations and bytes of each op, and rates; lua: where the script itself is, every millisecond, by function and line",
+            operations and bytes of each op, and rates; lua: where the script itself is, every \z
+            millisecond, by function and line",
         example = "#profile.run({shapes = true}, function() return ones(2) + 1 end):rows() > \z
             0\n--> true",
         waits = "at the end, for the devices", see = "profile" },

@@ -58,7 +58,7 @@ end
 -- ---- the critical path ----
 
 local kinds = { script = "the script", host = "%s, on the host", device = "%s, on the device",
-    latency = "before %s began", wait = "after %s" }
+    latency = "before %s began", wait = "after %s", loader = "%s" }
 local Path = { __name = "critical path" }
 function Path.__tostring(list)
     local rows = { { "on the critical path", "times", "time", "share" } }
@@ -89,6 +89,7 @@ end
 local shares = { { "kernels", "kernels ran" }, { "copies", "only copies ran" },
     { "latency", "idle: work was queued, and had not begun" },
     { "waiting", "idle: nothing was queued, the host waited" },
+    { "loader", "idle: nothing was queued, the host waited for a loader" },
     { "op", "idle: nothing was queued, the host was in an op" },
     { "script", "idle: nothing was queued, the host was in the script" } }
 local Idle = { __name = "idle" }

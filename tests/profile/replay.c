@@ -327,7 +327,9 @@ static bool holds(gp_prof *p, uint64_t seed) {
     for (int i = 0; i < lines; i++) ok = ok && saving[i].saved <= total;
     free(saving);
     ok = ok && sum == all && gp_idle_times(t, &idle) &&
-         idle.kernels + idle.copies + idle.latency + idle.waiting + idle.op + idle.script == all;
+         idle.kernels + idle.copies + idle.latency + idle.waiting + idle.loader + idle.op +
+                 idle.script ==
+             all;
     free(part);
     gp_timeline_free(t);
     gp_prof_free(same);

@@ -57,6 +57,11 @@ prof:save(path)
 t.is(profile.load(path):table(), prof:table(), "a saved profile has them")
 os.remove(path)
 
+local same = prof:whatif {}
+t.is({ same.wall_ns, same:rows() }, { prof.wall_ns, prof:rows() }, "a replay takes workers along")
+t.is({ by_name["loader: wait for a batch"].count, prof:idle().loader > 0 }, { 6, true },
+    "each take of a batch is on the record, as is what it waited")
+
 -- Workers go on while profiles come and go, and end while one runs.
 local events = 0
 for round = 1, 40 do

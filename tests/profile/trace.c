@@ -38,7 +38,8 @@ static gp_tensor *add(gp_tensor *a, gp_tensor *b) {
 
 /* OPS adds on dev within two regions, one with an unusual name, and a read of the result. */
 static double work(gp_device *dev) {
-    gp_region outer = gp_region_begin("outer", 5), inner = gp_region_begin(odd, sizeof odd - 1);
+    gp_region outer = gp_region_begin("outer", 5, 0),
+              inner = gp_region_begin(odd, sizeof odd - 1, 0);
     gp_tensor *x = filled(dev, 1), *one = filled(dev, 1);
     for (int i = 0; i < OPS; i++) {
         gp_tensor *y = add(x, one);
@@ -175,7 +176,7 @@ static void test_overlap(const char *dir) {
     char path[600], magic[2];
     gp_prof_opts o = {0};
     gp_prof_start(&o);
-    gp_region a = gp_region_begin("a", 1), b = gp_region_begin("b", 1);
+    gp_region a = gp_region_begin("a", 1, 0), b = gp_region_begin("b", 1, 0);
     usleep(100);
     gp_region_end(&a);
     usleep(100);

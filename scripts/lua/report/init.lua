@@ -134,7 +134,8 @@ local function idle_of(prof)
     local ok, idle = pcall(prof.idle, prof)
     if not ok or #idle.streams == 0 then return null end
     local out = { streams = {} }
-    for _, name in ipairs { "kernels", "copies", "latency", "waiting", "op", "script", "most" } do
+    for _, name in ipairs { "kernels", "copies", "latency", "waiting", "loader", "op", "script",
+        "most" } do
         out[name] = idle[name]
     end
     out.depth = finite(idle.depth)

@@ -258,7 +258,8 @@ local topics = {
         see = "profile.whatif, profile.idle" },
     ["profile.idle"] = { call = "prof:idle()",
         text = "The wall time by what the devices did: ran kernels, only copied, or were idle, \z
-            and why; with each stream's busy time and how much was queued. It prints as a table.",
+            and why (also because the host waited for a loader); with each stream's busy time \z
+            and how much was queued. It prints as a table.",
         see = "profile.whatif, profile.critical_path" },
     ["profile.report"] = { call = "prof:report(file)",
         text = "Writes a page for a browser, which needs nothing beside it: what to change and \z

@@ -1,0 +1,237 @@
+/* Loaders in replays. A worker makes parts of batches one after the other, each once the host has
+ * asked for that batch; the host waits until all parts of its next batch are made. */
+#include "profile/replay/loader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/replay/replay.h"
+
+/* A batch: the pool's number and, in its low half, that of the batch. */
+static int64_t pool_of(int64_t batch) { return batch >> 32; }
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+bool gp_is_take(const gp_rec *r) {
+    return r->kind == GP_REC_REGION && r->bytes > 0 && !strcmp(r->name, GP_LOADER_TAKE);
+}
+static bool is_made(const gp_rec *r) {
+    return r->kind == GP_REC_REGION && r->bytes > 0 && !strcmp(r->name, GP_LOADER_MAKE);
+}
+
+/* ---- the record ---- */
+
+/* A batch that the host took, and a pool, while the parts are read. */
+typedef struct taken {
+    int64_t batch;
+    uint64_t t0, t1;
+} taken;
+typedef struct pool {
+    int64_t number, ahead; /* the most batches that its workers were seen ahead of the host */
+} pool;
+
+typedef struct reader {
+    gp_timeline *t;
+    taken *take; /* in the order of their numbers, which is that of their times in a pool */
+    pool *pool;
+    int ntakes, npools;
+} reader;
+
+static int by_batch(const void *a, const void *b) {
+    const taken *x = a, *y = b;
+    return x->batch < y->batch ? -1 : x->batch > y->batch;
+}
+
+/* The place of the first take of that batch or a later one. */
+static int take_at(const reader *r, int64_t batch) {
+    int lo = 0, hi = r->ntakes;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (r->take[mid].batch < batch) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}
+
+/* The first take of that batch or a later one of its pool; NULL: none is on the record. */
+static const taken *take_of(const reader *r, int64_t batch) {
+    int i = take_at(r, batch);
+    return i < r->ntakes && pool_of(r->take[i].batch) == pool_of(batch) ? &r->take[i] : NULL;
+}
+
+/* The last batch of the part's pool that the host had taken by the part's start; 0: none. */
+static int64_t taken_before(const reader *r, const gp_rec *part) {
+    int from = take_at(r, pool_of(part->bytes) << 32), lo = from, hi = r->ntakes;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        bool before =
+            pool_of(r->take[mid].batch) == pool_of(part->bytes) && r->take[mid].t1 <= part->t0;
+        if (before) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo > from ? r->take[lo - 1].batch : 0;
+}
+
+/* The pool's entry, which is made when it is first asked for; there is room for one a part. */
+static pool *pool_at(reader *r, int64_t batch) {
+    for (int i = r->npools - 1; i >= 0; i--)
+        if (r->pool[i].number == pool_of(batch)) return &r->pool[i];
+    r->pool[r->npools] = (pool){.number = pool_of(batch)};
+    return &r->pool[r->npools++];
+}
+
+static void gather_takes(reader *r) {
+    for (int i = 0; i < r->t->nhost; i++) {
+        const gp_rec *rec = r->t->host[i];
+        if (gp_is_take(rec))
+            r->take[r->ntakes++] = (taken){rec->bytes, rec->t0, gp_rec_end(r->t->p, rec)};
+    }
+    qsort(r->take, (size_t)r->ntakes, sizeof *r->take, by_batch);
+}
+
+/* In the order of tracks and, on each, of time. */
+static void gather_parts(gp_timeline *t) {
+    int number = 0;
+    for (const gp_track *track = t->p->host; track; track = track->next, number++) {
+        gp_at at = gp_first(track);
+        for (gp_rec *r; (r = gp_next(&at));)
+            if (is_made(r)) t->made[t->nmade++] = (gp_made){r, number, at, -1, 0, 0};
+    }
+}
+
+static int by_part(const void *a, const void *b) {
+    const gp_made *const *x = a, *const *y = b;
+    if ((*x)->rec->bytes != (*y)->rec->bytes) return (*x)->rec->bytes < (*y)->rec->bytes ? -1 : 1;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Leads from each part to the others of its batch, and sorts them all by their batch. */
+static void join_parts(gp_timeline *t) {
+    for (int i = 0; i < t->nmade; i++) t->batch[i] = &t->made[i];
+    qsort(t->batch, (size_t)t->nmade, sizeof *t->batch, by_part);
+    for (int i = 0; i + 1 < t->nmade; i++)
+        if (t->batch[i]->rec->bytes == t->batch[i + 1]->rec->bytes)
+            t->batch[i]->other = (int)(t->batch[i + 1] - t->made);
+}
+
+/* The host asks for a batch when it comes to take the one that is as far before it as the pool's
+ * workers were ever ahead; for the first ones before it takes any. */
+static void set_lag(reader *r, gp_made *m) {
+    const gp_made *before = m > r->t->made && m[-1].track == m->track ? m - 1 : NULL;
+    uint64_t end = before ? gp_rec_end(r->t->p, before->rec) : 0;
+    const taken *take = take_of(r, m->rec->bytes - pool_at(r, m->rec->bytes)->ahead + 1);
+    m->asked = take ? least(take->t0, m->rec->t0) : m->rec->t0;
+    m->lag = (int64_t)(m->rec->t0 - most(end, m->asked));
+}
+
+bool gp_loader_read(gp_timeline *t) {
+    size_t parts = (size_t)gp_count_recs(t->p->host, is_made) + 1;
+    reader r = {.t = t,
+                .take = malloc(((size_t)gp_count_recs(t->p->host, gp_is_take) + 1) * sizeof(taken)),
+                .pool = malloc(parts * sizeof(pool))};
+    t->made = malloc(parts * sizeof *t->made);
+    t->batch = malloc(parts * sizeof *t->batch);
+    bool ok = r.take && r.pool && t->made && t->batch;
+    if (ok) {
+        gather_takes(&r);
+        gather_parts(t);
+        join_parts(t);
+        for (int i = 0; i < t->nmade; i++) {
+            pool *at = pool_at(&r, t->made[i].rec->bytes);
+            int64_t last = taken_before(&r, t->made[i].rec);
+            int64_t ahead = last ? t->made[i].rec->bytes - last : 0;
+            if (ahead > at->ahead) at->ahead = ahead;
+        }
+        for (int i = 0; i < t->nmade; i++) set_lag(&r, &t->made[i]);
+    }
+    free(r.take);
+    free(r.pool);
+    return ok;
+}
+
+int gp_loader_batch(const gp_timeline *t, const gp_rec *take) {
+    int lo = 0, hi = t->nmade;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (t->batch[mid]->rec->bytes < take->bytes) lo = mid + 1;
+        else hi = mid;
+    }
+    bool there = lo < t->nmade && t->batch[lo]->rec->bytes == take->bytes;
+    return there ? (int)(t->batch[lo] - t->made) : -1;
+}
+
+uint64_t gp_loader_ready(const gp_timeline *t, int i) {
+    uint64_t ready = 0;
+    for (; i >= 0; i = t->made[i].other) ready = most(ready, gp_rec_end(t->p, t->made[i].rec));
+    return ready;
+}
+
+/* ---- replays ---- */
+
+/* How long the part takes: its ops by their factors, the rest by the host's. */
+static uint64_t duration(const gp_timeline *t, const gp_whatif *w, const gp_made *m) {
+    uint64_t end = gp_rec_end(t->p, m->rec), last = m->rec->t0;
+    double ns = 0, ops = 0;
+    gp_at at = m->inside;
+    if (w->host == 1 && !w->nscale) return end - m->rec->t0;
+    for (gp_rec *r; (r = gp_next(&at)) && r->t0 < end;) {
+        if (r->kind != GP_REC_OP || r->t0 < last) continue; /* within another */
+        last = least(gp_rec_end(t->p, r), end);
+        ops += (double)(last - r->t0);
+        ns += (double)(last - r->t0) * gp_whatif_factor(w, r);
+    }
+    ns += ((double)(end - m->rec->t0) - ops) * w->host;
+    return ns > 0 ? (uint64_t)(ns + 0.5) : 0;
+}
+
+/* Sets the times of part i, and of those before it of its worker that have none yet. */
+static void set_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r, int i,
+                      uint64_t at) {
+    int from = i;
+    while (from > 0 && t->made[from - 1].track == t->made[i].track && !r->made_end[from - 1])
+        from--;
+    for (; from <= i; from++) {
+        const gp_made *m = &t->made[from];
+        bool first = from == 0 || t->made[from - 1].track != m->track;
+        uint64_t after = gp_replayed_host(r, least(m->asked, at));
+        after =
+            most(after + (m->asked > at ? m->asked - at : 0), first ? 0 : r->made_end[from - 1]);
+        bool early = m->lag < 0 && (uint64_t)-m->lag > after;
+        r->made_start[from] = early ? t->p->t0 : after + (uint64_t)m->lag;
+        r->made_end[from] = r->made_start[from] + duration(t, w, m);
+    }
+}
+
+uint64_t gp_loader_replay(const gp_timeline *t, const gp_whatif *w, gp_replayed *r, int i,
+                          uint64_t at) {
+    uint64_t ready = 0;
+    for (; i >= 0; i = t->made[i].other) {
+        if (!r->made_end[i]) set_times(t, w, r, i, at);
+        ready = most(ready, r->made_end[i]);
+    }
+    return ready;
+}
+
+void gp_loader_finish(const gp_timeline *t, const gp_whatif *w, gp_replayed *r) {
+    for (int i = 0; i < t->nmade; i++)
+        if (!r->made_end[i]) set_times(t, w, r, i, t->p->done);
+}
+
+uint64_t gp_loader_time(const gp_timeline *t, const gp_replayed *r, int track, uint64_t when) {
+    int lo = 0, hi = t->nmade; /* the parts of earlier tracks, and those that began by then */
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        const gp_made *m = &t->made[mid];
+        if (m->track < track || (m->track == track && m->rec->t0 <= when)) lo = mid + 1;
+        else hi = mid;
+    }
+    uint64_t host = gp_replayed_host(r, when);
+    if (!lo || t->made[lo - 1].track != track) return host;
+    uint64_t t0 = t->made[lo - 1].rec->t0, t1 = gp_rec_end(t->p, t->made[lo - 1].rec);
+    if (when > t1) return most(host, r->made_end[lo - 1]);
+    uint64_t is = r->made_end[lo - 1] - r->made_start[lo - 1];
+    if (is == t1 - t0) return r->made_start[lo - 1] + (when - t0);
+    return r->made_start[lo - 1] +
+           (uint64_t)((double)(when - t0) / (double)(t1 - t0) * (double)is + 0.5);
+}

@@ -1,0 +1,43 @@
+/* Loaders in replays: the parts of batches that their workers made, and what the host waited for.
+ */
+#ifndef GP_REPLAY_LOADER_H
+#define GP_REPLAY_LOADER_H
+
+#include "profile/record.h"
+
+struct gp_timeline;
+struct gp_whatif;
+struct gp_replayed;
+
+/* A part of a batch that a worker made. Times in ns on the record's clock. */
+typedef struct gp_made {
+    const gp_rec *rec; /* its region; bytes: the batch */
+    int track;         /* of the worker, among the host's from 0 on */
+    gp_at inside;      /* the worker's events after it */
+    int other;         /* another part of the batch; -1: none */
+    uint64_t asked;    /* by when the host had asked for the batch, as far as is known */
+    int64_t lag;       /* from that, or from the end of the worker's part before, to its start */
+} gp_made;
+
+/* Whether r is the host's taking of a batch, which it may have waited for. */
+bool gp_is_take(const gp_rec *r);
+
+/* Reads the workers' parts into t, whose host's events are there. False when out of memory. */
+bool gp_loader_read(struct gp_timeline *t);
+/* One of the parts of the batch that `take` took; -1: none is on the record. */
+int gp_loader_batch(const struct gp_timeline *t, const gp_rec *take);
+/* When the batch of part i was ready on the record; 0 for i < 0. */
+uint64_t gp_loader_ready(const struct gp_timeline *t, int i);
+
+/* When the batch of part i is ready in a replay that has come to the host's time `at`; 0 for
+ * i < 0. */
+uint64_t gp_loader_replay(const struct gp_timeline *t, const struct gp_whatif *w,
+                          struct gp_replayed *r, int i, uint64_t at);
+/* The same for all parts that no batch was taken of. */
+void gp_loader_finish(const struct gp_timeline *t, const struct gp_whatif *w,
+                      struct gp_replayed *r);
+/* What time `when` of the host's track number `track` has become. */
+uint64_t gp_loader_time(const struct gp_timeline *t, const struct gp_replayed *r, int track,
+                        uint64_t when);
+
+#endif

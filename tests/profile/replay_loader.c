@@ -1,0 +1,135 @@
+/* Replays of records with a loader: written by hand, as is what they must become. A worker makes
+ * four batches of 100 us, 80 of them in an op; the host takes each, queues a kernel of 40 us, waits
+ * for it, and comes back for the next batch 50 us after it got the last one. */
+#include <stdlib.h>
+
+#include "profile/replay/path.h"
+#include "profile/replay/replay.h"
+#include "tap.h"
+
+enum { T0 = 1000000, US = 1000, BATCHES = 4 };
+
+static gp_device device = {.name = "made:0"};
+static gp_stream stream = {.dev = &device};
+static const gp_device_vt vt = {.kind = "made"};
+
+static gp_rec *add(gp_track *t, gp_rec_kind kind, const char *name, int64_t t0, int64_t t1) {
+    gp_rec *r = gp_track_append(t);
+    *r = (gp_rec){.t0 = (uint64_t)(T0 + t0 * US),
+                  .t1 = (uint64_t)(T0 + t1 * US),
+                  .name = name,
+                  .file = "lib/train.lua",
+                  .line = 3,
+                  .kind = (uint8_t)kind};
+    return r;
+}
+
+static int64_t batch(int n) { return (int64_t)7 << 32 | n; }
+
+/* The host, after it has taken batch n at time t. */
+static void add_step(gp_prof *p, int n, int64_t t) {
+    add(p->host, GP_REC_OP, "matmul", t + 3, t + 5)->id = (uint64_t)n;
+    gp_rec *kernel = add(p->workers, GP_REC_KERNEL, "matmul", t + 5, t + 45);
+    kernel->id = (uint64_t)n, kernel->where = &stream;
+    gp_rec *wait = add(p->host, GP_REC_WAIT, "item", t + 6, t + 47);
+    wait->why = GP_WHY_item, wait->where = &stream;
+}
+
+static gp_prof *record(void) {
+    gp_prof *p = gp_prof_new(&(gp_prof_opts){0});
+    int64_t came = 0;
+    p->t0 = T0;
+    gp_prof_add_worker(p);
+    gp_track *worker = gp_prof_add_host(p);
+    for (int n = 1; n <= BATCHES; n++) {
+        int64_t made = 100 * n;
+        add(worker, GP_REC_REGION, GP_LOADER_MAKE, made - 100, made)->bytes = batch(n);
+        add(worker, GP_REC_OP, "decode", made - 90, made - 10);
+        add(p->host, GP_REC_REGION, GP_LOADER_TAKE, came, made + 2)->bytes = batch(n);
+        add_step(p, n, made + 2);
+        came = made + 52;
+    }
+    p->done = p->t1 = (uint64_t)(T0 + came * US);
+    return p;
+}
+
+/* What p's wall time becomes, in ns. */
+static int64_t wall(gp_prof *p, gp_whatif w) {
+    gp_prof *q = gp_prof_predict(p, &w, "a test");
+    int64_t ns = q ? (int64_t)(q->t1 - q->t0) : -1;
+    gp_prof_free(q);
+    return ns;
+}
+
+static void walls(gp_prof *p) {
+    gp_whatif_scale decode = {"decode", 0.5}, matmul = {"matmul", 0};
+    gp_whatif half = {.host = 1, .scale = &decode, .nscale = 1};
+    tap_is_int(wall(p, (gp_whatif){.host = 1}), 452 * US, "nothing is other");
+    tap_is_int(wall(p, (gp_whatif){.host = 1, .without_whys = 1u << GP_WHY_item}), 447 * US,
+               "without waits the host comes earlier, and the batch is ready when it was");
+    tap_is_int(wall(p, (gp_whatif){.host = 1, .scale = &matmul, .nscale = 1}), 412 * US,
+               "nor does a faster device help before the last batch");
+    tap_is_int(wall(p, half), 292 * US, "a faster worker does");
+    decode.by = 0;
+    tap_is_int(wall(p, half), 222 * US,
+               "until the host is never late: a worker makes no batch before it is asked for");
+    decode.by = 2;
+    tap_is_int(wall(p, half), (4 * 180 + 52) * US, "a slower one costs all of it");
+}
+
+static void moves(gp_prof *p) {
+    gp_whatif_scale decode = {"decode", 0.5};
+    gp_prof *q =
+        gp_prof_predict(p, &(gp_whatif){.host = 1, .scale = &decode, .nscale = 1}, "a test");
+    gp_at at = gp_first(q->host->next);
+    gp_rec *r = NULL;
+    for (int i = 0; i < 4; i++) r = gp_next(&at); /* the second batch, and its op */
+    tap_is_int((int64_t)r->t0 - T0, 66 * US, "a worker's events move with its part");
+    tap_is_int((int64_t)r->t1 - T0, 114 * US, "and end in it");
+    gp_prof_free(q);
+    tap_is_int(gp_count_recs(p->host, gp_is_take), BATCHES, "the record is as it was");
+}
+
+static void shares(gp_prof *p) {
+    gp_timeline *t = gp_timeline_new(p);
+    gp_idle idle;
+    int n;
+    gp_idle_times(t, &idle);
+    tap_is_int((int64_t)idle.loader, 252 * US, "nothing ran because of the loader");
+    tap_is_int((int64_t)(idle.kernels + idle.copies + idle.latency + idle.waiting + idle.loader +
+                         idle.op + idle.script),
+               452 * US, "all shares are the wall time");
+    gp_path_part *part = gp_critical_path(t, false, &n);
+    int64_t loader = 0, sum = 0;
+    for (int i = 0; i < n; i++) {
+        sum += (int64_t)part[i].ns;
+        if (part[i].kind == GP_PATH_LOADER) loader += (int64_t)part[i].ns;
+    }
+    tap_is_int(loader, 252 * US, "the loader is on the critical path");
+    tap_is_int(sum, 452 * US, "whose parts are the wall time");
+    free(part);
+    gp_timeline_free(t);
+}
+
+/* Without the worker's part, a take lasts as long as it did. */
+static void lost_parts(void) {
+    gp_prof *p = gp_prof_new(&(gp_prof_opts){0});
+    p->t0 = T0;
+    gp_prof_add_worker(p);
+    add(p->host, GP_REC_REGION, GP_LOADER_TAKE, 10, 60)->bytes = batch(1);
+    add(p->host, GP_REC_REGION, GP_LOADER_TAKE, 70, 90)->bytes = 0; /* a script's own region */
+    p->done = p->t1 = T0 + 100 * US;
+    tap_is_int(wall(p, (gp_whatif){.host = 0.5}), 75 * US, "of a batch that is not on the record");
+    gp_prof_free(p);
+}
+
+int main(void) {
+    device.vt = &vt;
+    gp_prof *p = record();
+    walls(p);
+    moves(p);
+    shares(p);
+    gp_prof_free(p);
+    lost_parts();
+    return tap_done();
+}

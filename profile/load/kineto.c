@@ -84,7 +84,8 @@ typedef struct fields {
     gp_json_text stack, from; /* "Call stack", "CallFrom" */
     bool has_ts, has_dur;
     int64_t ts, dur;
-    int64_t correlation, external, device, stream, bytes, total, memory, type, id;
+    int64_t correlation, external, device, stream, bytes, total, memory, type, id, waits_for,
+        record;
     const char *dims, *types; /* where "Input Dims" and "Input type" begin, NULL */
 } fields;
 
@@ -136,6 +137,13 @@ static bool read_arg(kineto *k, const gp_json_text *key, fields *f) {
         if (GP_JSON_IS(key, "External id")) return read_any_int(k, &f->external);
         if (GP_JSON_IS(key, "external id")) return read_any_int(k, &f->external);
         if (GP_JSON_IS(key, "Device Type")) return read_any_int(k, &f->type);
+        break;
+    case 14:
+        if (GP_JSON_IS(key, "wait_on_stream")) return read_any_int(k, &f->waits_for);
+        break;
+    case 33:
+        if (GP_JSON_IS(key, "wait_on_cuda_event_record_corr_id"))
+            return read_any_int(k, &f->record);
         break;
     case 15:
         if (GP_JSON_IS(key, "Total Allocated")) return read_any_int(k, &f->total);
@@ -309,6 +317,7 @@ static bool add_event(kineto *k, const fields *f, kineto_kind kind) {
                         .stream = KINETO_NONE,
                         .kind = (uint8_t)kind};
     k->clamped += f->dur < 0;
+    if (kind == KINETO_SYNC) e->bytes = f->waits_for, e->at = f->record;
     if (on_device(kind)) return set_place(e, f), true;
     if (kind == KINETO_MEMORY) set_memory(k, e, f);
     return set_host(k, e, f);
@@ -344,7 +353,9 @@ static bool read_event(kineto *k) {
                 .stream = KINETO_NONE,
                 .bytes = 0,
                 .total = -1,
-                .id = KINETO_NONE};
+                .id = KINETO_NONE,
+                .waits_for = KINETO_NONE,
+                .record = -1};
     gp_json_text key;
     if (!gp_json_open(k->j, '{')) return false;
     for (bool first = true; gp_json_more(k->j, '}', &first);)

@@ -29,8 +29,9 @@ typedef struct kineto_event {
     const gp_stack *from;  /* PYTHON: the line that called it */
     const char *op;        /* CALL: the op or region around it, once the host is built */
     int64_t correlation, external; /* -1: none */
-    int64_t bytes;
-    int64_t at; /* MEMORY: bytes in use afterwards; CALL, OP: the id in the record */
+    int64_t bytes;                 /* SYNC: the stream that is waited for, below 0: not given */
+    int64_t at; /* MEMORY: bytes in use afterwards; CALL, OP: the id in the record; SYNC: the
+                   correlation of the call that recorded the event, -1: not given */
     int thread; /* of the host */
     int device, stream;
     uint8_t kind;
@@ -82,5 +83,9 @@ const gp_stack *gp_kineto_join(gp_intern *names, const gp_stack *add, const char
 /* The module that an event of Python's called `name` runs, "nn.Module: Linear_1" within the module
  * `in`: "Net_0.Linear_1"; otherwise `in`, also without memory, where k has failed. */
 const char *gp_kineto_module(kineto *k, const char *in, const char *name);
+
+/* Adds to p what streams waited for by events, once what devices did is on `work`; NULL: nothing.
+ * shift is added to the file's times. False with a message. */
+bool gp_kineto_orders(const kineto *k, gp_prof *p, const gp_track *work, int64_t shift);
 
 #endif

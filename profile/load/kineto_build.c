@@ -1,5 +1,6 @@
 /* Makes a record of a trace of torch.profiler: who enclosed, queued and waited for what, which the
  * trace says only by times and correlation ids. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,6 +313,8 @@ static gp_stream *awaited_stream(builder *b, const kineto_event *e, awaits what)
     const kineto_event *sync = i < 0 ? NULL : &b->k->event[i];
     int device = sync ? sync->device : b->last ? b->last->dev->index : 0;
     if (sync && what != DEVICE && sync->stream >= 0) return stream_at(b, device, sync->stream);
+    if (sync && what == STREAM && sync->bytes >= 0 && sync->bytes <= INT_MAX)
+        return stream_at(b, device, (int)sync->bytes);
     if (what == DEVICE || !b->last) return stream_at(b, device, -1);
     return b->last;
 }
@@ -453,7 +456,7 @@ static bool add_all(builder *b) {
         const kineto_event *e = &k->event[b->order[i]];
         if (is_work(e) && !add_work(b, t, e)) return false;
     }
-    return true;
+    return gp_kineto_orders(b->k, b->p, t, b->shift);
 }
 
 bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shift, uint64_t *ids) {

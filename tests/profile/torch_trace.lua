@@ -140,6 +140,49 @@ t.error(function() p:whatif { scale = { ["aten::item"] = 0.5 } } end,
     "no op 'aten::item' is on the record", "an op that no device ran")
 t.error(function() p:on "h200" end, "no op's cost is on the record", "nor on a card")
 
+-- ---- streams that wait for events ----
+-- A kernel of 100 us on stream 7; stream 8 waits for it, then runs one of 50. Beside them stream 9
+-- waits for nothing. ordered: whether the trace says so.
+local function two_streams(ordered)
+    local r = made.trace()
+    r:region("train", 0, 20)
+    r:kernel("first", 10, 100, r:call("cudaLaunchKernel", 2, 2), 7)
+    local record = r:call("cudaEventRecord", 5, 1)
+    r:kernel("later", 110, 10, r:call("cudaLaunchKernel", 7, 2), 7)
+    local wait = r:call("cudaStreamWaitEvent", 10, 1)
+    if ordered then
+        r:event({ cat = "cuda_sync", name = "Stream Wait Event", pid = 0, tid = 8, ts = 10,
+            dur = 1 }, { correlation = wait, stream = 8, device = 0, wait_on_stream = 7,
+            wait_on_cuda_event_record_corr_id = record, wait_on_cuda_event_id = 1 })
+    end
+    r:kernel("second", 112, 50, r:call("cudaLaunchKernel", 12, 2), 8)
+    r:kernel("beside", 20, 20, r:call("cudaLaunchKernel", 15, 2), 9)
+    return load(r)
+end
+local free, held = two_streams(false), two_streams(true)
+t.is({ free:whatif({}).wall_ns, held:whatif({}).wall_ns }, { 162000, 162000 },
+    "unchanged, both replays take as long")
+-- the kernels' op is the region: all of them take half
+local quicker = held:whatif { scale = { train = 0.5 } }
+local function starts(prof)
+    local at = {}
+    for _, e in ipairs(events(prof, "kernel")) do at[e.kernel] = e.start end
+    return { at.first, at.second, at.beside }
+end
+t.is(starts(quicker), { 10000, 62000, 20000 }, "a stream waits for the event's kernel, 2 us more")
+t.is(starts(free:whatif { scale = { train = 0.5 } }), { 10000, 112000, 20000 },
+    "without the report it starts when it did")
+held:save(folder .. "/orders.gz")
+t.is(starts(g.profile.load(folder .. "/orders.gz"):whatif { scale = { train = 0.5 } }),
+    { 10000, 62000, 20000 }, "a saved profile keeps it")
+local by_event = made.trace()
+by_event:kernel("a", 110, 100, by_event:call("cudaLaunchKernel", 100, 5), 7)
+by_event:kernel("b", 110, 300, by_event:call("cudaLaunchKernel", 106, 5), 8)
+local done_call = by_event:call("cudaEventSynchronize", 120, 95)
+by_event:event({ cat = "cuda_sync", name = "Event Sync", pid = 0, tid = -1, ts = 120, dur = 95 },
+    { correlation = done_call, stream = -1, device = 0, wait_on_stream = 7 })
+t.is(load(by_event):waits()[1].stream, 7, "the host waits for the stream that recorded the event")
+
 -- ---- waits and their reasons ----
 local function why(op, call, prepare)
     local r = made.trace()

@@ -1,0 +1,153 @@
+/* What streams waited for on the device, in torch.profiler's traces: a report "Stream Wait Event"
+ * names the stream and the call that recorded the event. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/load/kineto.h"
+
+/* What the host had queued on a stream by when, in ns as in the file. */
+typedef struct queued {
+    gp_stream *s;
+    int64_t t;
+    uint64_t id;
+} queued;
+
+/* When the host made a call, or queued what has that id. */
+typedef struct moment {
+    int64_t key, t;
+} moment;
+
+typedef struct orders {
+    const kineto *k;
+    moment *call, *launch; /* by correlation, of all calls; by id */
+    queued *queued;        /* by device, stream and time */
+    int ncalls, nlaunches, nqueued;
+} orders;
+
+static int by_key(const void *a, const void *b) {
+    const moment *x = a, *y = b;
+    if (x->key != y->key) return x->key < y->key ? -1 : 1;
+    return x->t < y->t ? -1 : x->t > y->t;
+}
+
+static int by_place(const void *a, const void *b) {
+    const queued *x = a, *y = b;
+    int device = x->s->dev->index, other = y->s->dev->index;
+    if (device != other) return device < other ? -1 : 1;
+    if (x->s->index != y->s->index) return x->s->index < y->s->index ? -1 : 1;
+    if (x->t != y->t) return x->t < y->t ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int by_time(const void *a, const void *b) {
+    const gp_stream_order *x = a, *y = b;
+    return x->t < y->t ? -1 : x->t > y->t;
+}
+
+static const moment *find(const moment *m, int n, int64_t key) {
+    int lo = 0, hi = n;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (m[mid].key < key) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo < n && m[lo].key == key ? &m[lo] : NULL;
+}
+
+/* A report of a stream that waits for what a recorded call came after. */
+static bool is_order(const kineto_event *e) {
+    return e->kind == KINETO_SYNC && !strcmp(e->name, "Stream Wait Event") && e->stream >= 0 &&
+           e->bytes >= 0 && e->at >= 0;
+}
+
+static void gather_calls(orders *o) {
+    for (int i = 0; i < o->k->n; i++) {
+        const kineto_event *e = &o->k->event[i];
+        if (e->kind == KINETO_CALL && e->correlation >= 0)
+            o->call[o->ncalls++] = (moment){e->correlation, e->t0};
+        if ((e->kind == KINETO_CALL || e->kind == KINETO_OP) && e->at)
+            o->launch[o->nlaunches++] = (moment){e->at, e->t0};
+    }
+    qsort(o->call, (size_t)o->ncalls, sizeof *o->call, by_key);
+    qsort(o->launch, (size_t)o->nlaunches, sizeof *o->launch, by_key);
+}
+
+static void gather_queued(orders *o, const gp_track *work) {
+    gp_at at = gp_first(work);
+    for (gp_rec *r; (r = gp_next(&at));) {
+        const moment *m = r->id ? find(o->launch, o->nlaunches, (int64_t)r->id) : NULL;
+        if (m) o->queued[o->nqueued++] = (queued){r->where, m->t, r->id};
+    }
+    qsort(o->queued, (size_t)o->nqueued, sizeof *o->queued, by_place);
+}
+
+static bool is_before(const queued *q, int device, int64_t stream, int64_t t) {
+    if (q->s->dev->index != device) return q->s->dev->index < device;
+    return q->s->index == stream ? q->t < t : q->s->index < stream;
+}
+
+/* The last command that the host had queued on that stream before t, 0: none. *s: the stream, NULL:
+ * nothing was ever queued there. */
+static uint64_t queued_before(const orders *o, int device, int64_t stream, int64_t t,
+                              gp_stream **s) {
+    int lo = 0, hi = o->nqueued;
+    if (device < 0) device = 0;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (is_before(&o->queued[mid], device, stream, t)) lo = mid + 1;
+        else hi = mid;
+    }
+    *s = NULL;
+    for (int i = lo; i >= lo - 1 && i >= 0; i--) {
+        const queued *q = i < o->nqueued ? &o->queued[i] : NULL;
+        if (!q || q->s->dev->index != device || q->s->index != stream) continue;
+        *s = q->s;
+        if (i < lo) return q->id;
+    }
+    return 0;
+}
+
+/* The order that a report says; false: nothing that is on the record. */
+static bool read_order(const orders *o, const kineto_event *e, int64_t shift, gp_stream_order *to) {
+    const moment *wait = find(o->call, o->ncalls, e->correlation);
+    const moment *record = find(o->call, o->ncalls, e->at);
+    if (!wait || !record) return false;
+    *to = (gp_stream_order){.t = (uint64_t)(wait->t + shift)};
+    to->after = queued_before(o, e->device, e->stream, wait->t, &to->s);
+    to->id = queued_before(o, e->device, e->bytes, record->t, &to->first);
+    if (!to->s || !to->first || to->s == to->first) return false;
+    return to->id != 0;
+}
+
+static bool add_orders(const orders *o, gp_prof *p, int64_t shift, int n) {
+    gp_stream_order *list = malloc((size_t)n * sizeof *list);
+    int kept = 0;
+    bool ok = list != NULL;
+    for (int i = 0; ok && i < o->k->n; i++)
+        if (is_order(&o->k->event[i])) kept += read_order(o, &o->k->event[i], shift, &list[kept]);
+    if (ok) qsort(list, (size_t)kept, sizeof *list, by_time);
+    for (int i = 0; ok && i < kept; i++) ok = gp_prof_add_order(p, &list[i]);
+    free(list);
+    return ok;
+}
+
+bool gp_kineto_orders(const kineto *k, gp_prof *p, const gp_track *work, int64_t shift) {
+    orders o = {.k = k};
+    int n = 0;
+    for (int i = 0; i < k->n; i++) n += is_order(&k->event[i]);
+    if (!n || !work) return true;
+    size_t size = (size_t)k->n + 1;
+    o.call = malloc(size * sizeof *o.call);
+    o.launch = malloc(size * sizeof *o.launch);
+    o.queued = malloc(size * sizeof *o.queued);
+    bool ok = o.call && o.launch && o.queued;
+    if (ok) {
+        gather_calls(&o);
+        gather_queued(&o, work);
+        ok = add_orders(&o, p, shift, n);
+    }
+    free(o.call);
+    free(o.launch);
+    free(o.queued);
+    return ok || gp_json_fail(k->j, "out of memory");
+}

@@ -161,6 +161,8 @@ local saving = prof:savings()[1]
 t.is({ data.savings[1].line, data.savings[1].saves, data.savings[1].advice },
     { 81, saving.saves, saving.advice }, "what a line's waits would save is prof:savings's")
 local here = debug.getinfo(1, "S").short_src
+t.is(data.advice, { { line = here .. ":81", why = "item", text = saving.advice } },
+    "and what to write instead, by cause")
 t.is(data.sources[here .. ":81"], "local _ = y:sum():item() -- line 81", "with its source")
 t.is(data.idle.kernels, prof:idle().kernels, "shares of the wall time are prof:idle's")
 t.is({ data.wall, data.count, data.dropped }, { prof.wall_ns, prof.count, 0 }, "and its totals")

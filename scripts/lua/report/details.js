@@ -4,8 +4,8 @@ const sourceOf = where => data.sources[where] === undefined ? "" : clean(data.so
 
 // Advice by the line of a wait and its cause.
 function adviceOf(c) {
-    const found = list(data.savings).find(s => s.why === c.why && `${clean(s.file)}:${s.line}` === c.where);
-    return found ? clean(found.advice) : "";
+    const found = list(data.advice).find(a => a.why === c.why && clean(a.line) === c.where);
+    return found ? clean(found.text) : "";
 }
 
 const KINDS = { op: "op, on the host", region: "region", wait: "the host waits", kernel: "kernel, on the device", copied: "copy, on the device",

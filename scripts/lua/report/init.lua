@@ -115,6 +115,19 @@ local function savings_of(prof)
     return out, nil, list.all
 end
 
+-- What to write instead of each line's waits, by their cause.
+local function advice_of(prof)
+    local out = {}
+    for _, row in ipairs(prof:sync()) do
+        if #out == ROWS then break end
+        if row.file and row.advice and row.advice ~= "" then
+            out[#out + 1] = { line = text(("%s:%d"):format(row.file, row.line)), why = row.why,
+                text = text(row.advice) }
+        end
+    end
+    return out
+end
+
 -- The waits of a trace of another program, by line or region, with what they cost: a replay knows
 -- only records of gpush's own.
 local function waits_of(prof)
@@ -180,7 +193,7 @@ local function data_of(prof, blocks)
         modelled = or_null(prof.modelled), card = card_of(prof),
         date = os.date "%Y-%m-%d %H:%M", rows = rows, missing = missing, savings = savings,
         no_savings = or_null(why_none), saves_all = all or null, idle = idle_of(prof),
-        sources = lines_of(record),
+        advice = advice_of(prof), sources = lines_of(record),
         record = record, waits = record.foreign and prof.sync and waits_of(prof) or null,
         measured = measured and { record = record_of(measured, blocks), wall = measured.wall_ns,
             op = rows_of(measured, "op") } or null }

@@ -19,7 +19,7 @@ function laneNameOf(record, i, modelled) {
 // Events of one class and one track are in one lane.
 const laneKey = (record, e) => record.class[e] * 65536 + record.track[e];
 
-// The lanes of a record: [{name, host, rank, rows}]; each row is a list of events by their start.
+// The lanes of a record: [{name, host, rank, track, rows}]; each row is a list of events by their start.
 function lanesOf(record, modelled) {
     const known = new Map(), byClass = new Map();
     for (let i = 0; i < record.count; i++) {
@@ -31,7 +31,7 @@ function lanesOf(record, modelled) {
             const rank = record.tracks[record.track[i]].rank, name = laneNameOf(record, i, modelled);
             const full = rank === undefined ? name : `rank ${rank}: ${name}`;
             lane = known.get(full);
-            if (!lane) known.set(full, lane = { name: full, host: !onDevice, rank: rank === undefined ? "" : String(rank), events: [] });
+            if (!lane) known.set(full, lane = { name: full, host: !onDevice, rank: rank === undefined ? "" : String(rank), track: record.track[i], events: [] });
             byClass.set(key, lane);
         }
         lane.events.push(i);
@@ -44,7 +44,7 @@ function lanesOf(record, modelled) {
         lane.rows = rowsOf(record, lane.events);
         lane.events = null;
     }
-    return lanes.sort((a, b) => a.rank.localeCompare(b.rank, "en", { numeric: true }) || b.host - a.host || a.name.localeCompare(b.name, "en", { numeric: true }));
+    return lanes.sort((a, b) => a.rank.localeCompare(b.rank, "en", { numeric: true }) || b.host - a.host || (a.host ? a.track - b.track : 0) || a.name.localeCompare(b.name, "en", { numeric: true }));
 }
 
 function sortByStart(record, events) {

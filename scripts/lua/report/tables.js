@@ -66,17 +66,15 @@ function showForeignWaits(rows) {
 
 function showWaits(record) {
     if (data.waits) { showForeignWaits(list(data.waits)); return; }
-    const rows = waitsByLine(record), saving = new Map(list(data.savings).map(s => [`${clean(s.file)}:${s.line}\n${s.why}`, s]));
-    const saved = row => saving.get(row.where + "\n" + row.why);
+    const rows = waitsByLine(record), saving = new Map(list(data.savings).map(s => [`${clean(s.file)}:${s.line}`, s.saves]));
+    const saved = row => saving.get(row.where) || 0;
     const columns = [
         { head: "line", words: "text", value: r => r.where, text: r => pressable(r.where, sourceOf(r.where), () => setFilter({ line: r.where })) },
         { head: "why", words: "short", value: r => r.why, text: r => r.why },
         { head: "device", words: "short", value: r => r.device, text: r => r.device },
         numbers("times", "times", count), numbers("the host waited", "ns", time), numbers("longest", "most", time)];
-    if (rows.some(saved)) {
-        columns.push(numbers("saves, predicted", "", time, r => saved(r) ? saved(r).saves : 0));
-        columns.push({ head: "instead", words: "text", value: r => saved(r) ? saved(r).advice : "", text: r => saved(r) ? clean(saved(r).advice) : "" });
-    }
+    if (rows.some(r => saving.has(r.where))) columns.push(numbers("its line saves, predicted", "", time, saved));
+    if (rows.some(adviceOf)) columns.push({ head: "instead", words: "text", value: adviceOf, text: adviceOf });
     byId("waits").replaceChildren(rows.length ? table(columns, rows) : "The host waited for nothing.");
 }
 

@@ -120,7 +120,7 @@ function addScript(record, nodeOf, outside) {
 
 // The flame graph of a record. by: byRegion or byStack; device: of its time, not the host's.
 function flameOf(record, by, device) {
-    const parent = record.parents, root = newNode(device ? "all of the device's work" : "wall time", "all");
+    const parent = record.parents, root = newNode(device ? "all of the device's work" : list(record.tracks).filter(t => !t.worker).length > 1 ? "all threads of the host" : "wall time", "all");
     const nodeOf = by(record, parent, root);
     const { times, elsewhere } = device ? deviceTimes(record) : { times: record.tree.self.slice(), elsewhere: 0 };
     let outside = record.wall;

@@ -11,19 +11,33 @@ local cards = assert(loadfile(dir .. "/explain/cards.lua", "t"))()
 local RUNS <const>, ENOUGH <const> = 9, 1.5 -- of each program; seconds for all
 local NAMES <const> = 23 -- columns of a list's names
 
-local function names()
+local function names(of)
     local list = {}
-    for i, card in ipairs(cards) do list[i] = card[1] end
+    for i, card in ipairs(of) do list[i] = card[1] end
     return list
 end
 
--- A card by its name, or as the report names the cause: "shape: nonzero".
+-- The cards of a reason, which a report names before the colon: "shape". The prompt's echo prints.
+local function cards_of(reason)
+    local list, of = {}, reason == "echo" and "print" or reason
+    for _, card in ipairs(cards) do
+        if card[2]:match "^[^:]*" == of then list[#list + 1] = card end
+    end
+    return list
+end
+
+-- A card by its name, or as the report names the cause: "shape: nonzero", or by its reason, where
+-- that has one card only.
 local function find(name)
     local short = name:match ": *(.+)$" or name
     for _, card in ipairs(cards) do if card[1] == name or card[2] == name then return card end end
     for _, card in ipairs(cards) do if card[1] == short then return card end end
-    error(("sync.explain: no cause '%s'; there are %s"):format(name, table.concat(names(), ", ")),
-        0)
+    local reason = name:match "^[^:]*"
+    local of = cards_of(reason)
+    if #of == 1 then return of[1] end
+    local there = names(#of > 0 and of or cards)
+    error(("sync.explain: no cause '%s'; %sthere are %s"):format(name,
+        #of > 0 and "for " .. reason .. " " or "", table.concat(there, ", ")), 0)
 end
 
 -- Prints the paragraphs, or returns them in `found`.

@@ -33,6 +33,12 @@ end
 t.is(#sync.lines(), before, "the ledger is as it was")
 t.ok(explain("shape: nonzero", "sim", { print = false }).text:find "^shape: nonzero: ",
     "a cause as the report names it")
+for name, title in pairs { ["explicit: wait_event"] = "explicit: synchronize", echo = "print" } do
+    t.ok(explain(name, "sim", { print = false }).text:find("^" .. title .. ": "),
+        name .. ": a reason with one card")
+end
+t.error(function() explain "copy" end,
+    "no cause 'copy'; for copy there are copy H2D, copy D2H$", "a reason with several")
 t.error(function() explain "nonsense" end, "sync.explain: no cause 'nonsense'; there are item, ",
     "an unknown one")
 t.done()

@@ -245,12 +245,15 @@ static void line(FILE *f, const table *t, const gp_row *row) {
 static void foot_of_script(FILE *f, const table *t, int64_t loose) {
     const gp_prof *p = t->p;
     char each[40];
-    if (p->period)
+    unsigned long long n = t->r->samples;
+    gp_table_time((double)p->period, each, sizeof each);
+    if (p->period && !n)
+        fprintf(f, "No sample, one each %s, found the script outside of ops and waits\n", each);
+    else if (p->period)
         fprintf(f,
-                "The script's own time is that of %llu samples, one each %s; a line is where Lua "
+                "The script's own time is that of %llu sample%s, one each %s; a line is where Lua "
                 "next looked\n",
-                (unsigned long long)t->r->samples,
-                gp_table_time((double)p->period, each, sizeof each));
+                n, n == 1 ? "" : "s", each);
     else if (!p->foreign && !p->predicted && 2 * loose > t->r->wall)
         fprintf(f, "lua = true says where the unattributed time went, by function and line\n");
     if (p->blocked)

@@ -22,7 +22,7 @@ local sessions = {
         { "sync.warn = true", "x = randn(512, 512, {device = \"gpu\"})", "for step = 1, 3 do",
         "x = (x:matmul(x) / 512):tanh()", 'if x:abs():max() > 1 then print "diverged" end', "end",
         "sync.lines()[1].times" } },
-    table = { 112, 18,
+    table = { 112, 20,
         { "x = randn(256, 256)",
             ":prof for i = 1, 10 do x = (x:matmul(x) / 256):tanh() end return x:sum():item()" } },
     plot = { 112, 20,

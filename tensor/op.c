@@ -367,7 +367,7 @@ static bool launch_async(gp_call *c) {
     void (*hook)(gp_stream *) = GP_HOOK(launch);
     if (hook) hook(s);
     if (!order_call(c)) return false;
-    if (run_small(c)) return true;
+    if (run_small(c) || (s->here && s->here(c, run_here))) return true;
     uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
     if (!s->dev->vt->launch(s, c)) return false;
     atomic_store_explicit(&s->last_id, c->id, memory_order_relaxed);

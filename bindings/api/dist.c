@@ -2,6 +2,7 @@
 #include "bindings/args/function.h"
 #include "bindings/bind.h"
 #include "bindings/module.h"
+#include "profile/sync.h"
 #include "tensor/device/hazard.h"
 #include "tensor/dist/dist.h"
 #include "tensor/intern.h"
@@ -49,12 +50,21 @@ static int rank_in(lua_State *L, const char *name, const char *what, int group, 
     return gp_lua_raise(L);
 }
 
+/* row(name): the row of the op table, for run */
+static int l_row(lua_State *L) {
+    const char *name = luaL_checkstring(L, 1);
+    const gp_op *op = gp_op_find(name);
+    if (!op) luaL_error(L, "%s: no such row", name);
+    return lua_pushinteger(L, gp_op_id(op)), 1;
+}
+
 /* Fills in c for run's arguments: name, row, group, x, reduction or nil, root or nil. */
 static void read_call(lua_State *L, gp_call *c) {
-    const char *row = luaL_checkstring(L, 2);
-    const gp_op *op = gp_op_find(row);
+    lua_Integer row = luaL_checkinteger(L, 2);
     int group = (int)luaL_checkinteger(L, 3);
-    if (!op || !gp_dist_is_group(group)) luaL_error(L, "%s: no such row or group", row);
+    if (row < 0 || row >= GP_ROWS || !gp_dist_is_group(group))
+        luaL_error(L, "%s: no such row or group", luaL_checkstring(L, 1));
+    const gp_op *op = &gp_ops[row];
     gp_call_begin(c, op);
     c->name = gp_intern_text(luaL_checkstring(L, 1));
     if (!c->name) luaL_error(L, "out of memory");
@@ -67,14 +77,17 @@ static void read_call(lua_State *L, gp_call *c) {
 }
 
 /* Queues c on the communication stream, which is returned; that of a group of one is the caller's.
- * Raises. */
-static gp_stream *queue(lua_State *L, gp_call *c) {
+ * Where the caller waits, it may run c itself; not in error mode, which refuses waits. Raises. */
+static gp_stream *queue(lua_State *L, gp_call *c, bool async) {
     gp_device *dev = gp_tensor_device(c->arg[1].t);
     gp_stream *was = gp_stream_current(dev), *s = was;
     if (gp_dist_group_size((int)c->arg[0].i) > 1 && !(s = gp_dist_stream(dev))) gp_lua_raise(L);
+    bool waits = !async && dev->vt->on_host && !was->async;
+    if (waits && gp_sync_mode_here() != GP_SYNC_ERROR) s->here = gp_dist_run_here;
     gp_stream_set_current(s);
     bool ok = gp_op_run(c);
     gp_stream_set_current(was);
+    s->here = NULL;
     if (!ok) gp_lua_raise(L);
     return s;
 }
@@ -90,7 +103,7 @@ static int l_run(lua_State *L) {
     const char *form = luaL_checkstring(L, 7);
     bool async = lua_toboolean(L, 8);
     if (form[0] == 'i') c.into = c.arg[1].t;
-    gp_stream *s = queue(L, &c);
+    gp_stream *s = queue(L, &c, async);
     if (form[0] == 'n' && form[1] == 'e') gp_lua_push(L, c.out[0]);
     else {
         gp_tensor_unref(c.out[0]);
@@ -106,7 +119,8 @@ static int l_run(lua_State *L) {
 void gp_lua_open_dist(lua_State *L) {
     static const luaL_Reg functions[] = {
         {"open", l_open},       {"rank", l_rank},   {"size", l_size}, {"engine", l_engine},
-        {"timeout", l_timeout}, {"group", l_group}, {"run", l_run},   {NULL, NULL}};
+        {"timeout", l_timeout}, {"group", l_group}, {"row", l_row},
+        {"run", l_run},         {NULL, NULL}};
     luaL_newlib(L, functions);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.dist");
 }

@@ -16,6 +16,8 @@ static int ngroups;
 static MPI_Request work[WORK]; /* MPI_REQUEST_NULL: free */
 static int next_work;
 static MPI_Op smallest, largest; /* for floats: NaN wins */
+static MPI_Datatype packet_type;
+static MPI_Op packet_op;
 
 /* Whether the call succeeded; keeps MPI's text otherwise. */
 static bool fine(const char *what, int code) {
@@ -186,6 +188,26 @@ static int start(int group, const gp_wire *w) {
     return at < 0 ? at : sent(at, "a collective", begin(w, groups[group], &work[at]));
 }
 
+/* ---- packets ---- */
+
+static void fold(void *in, void *out, int *n, MPI_Datatype *type) {
+    (void)type;
+    for (int i = 0; i < *n; i++) mpi.fold((gp_packet *)in + i, (gp_packet *)out + i);
+}
+
+static int join(int group, gp_packet *packet) {
+    int at = free_work();
+    if (at < 0) return at;
+    return sent(at, "MPI_Iallreduce", MPI_Iallreduce(MPI_IN_PLACE, packet, 1, packet_type, packet_op,
+                                                     groups[group], &work[at]));
+}
+
+static bool has_message(int group, int tag) {
+    int there = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, tag, groups[group], &there, MPI_STATUS_IGNORE);
+    return there;
+}
+
 /* ---- the job ---- */
 
 static void close_job(void) { MPI_Finalize(); }
@@ -216,7 +238,11 @@ static bool join_job(void) {
     MPI_Comm_rank(all, &mpi.rank);
     MPI_Comm_size(all, &mpi.size);
     return fine("MPI_Op_create", MPI_Op_create(pick_least, 1, &smallest)) &&
-           fine("MPI_Op_create", MPI_Op_create(pick_most, 1, &largest));
+           fine("MPI_Op_create", MPI_Op_create(pick_most, 1, &largest)) &&
+           fine("MPI_Op_create", MPI_Op_create(fold, 1, &packet_op)) &&
+           fine("MPI_Type_contiguous",
+                MPI_Type_contiguous((int)sizeof(gp_packet), MPI_BYTE, &packet_type)) &&
+           fine("MPI_Type_commit", MPI_Type_commit(&packet_type));
 }
 
 __attribute__((visibility("default"))) gp_transport *gp_mpi_open(char *why, size_t size) {
@@ -225,6 +251,8 @@ __attribute__((visibility("default"))) gp_transport *gp_mpi_open(char *why, size
                          .send = send,
                          .receive = receive,
                          .start = start,
+                         .join = join,
+                         .has_message = has_message,
                          .test = test,
                          .cancel = cancel,
                          .close = close_job};

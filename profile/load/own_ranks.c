@@ -85,7 +85,7 @@ static void add_meeting(part *x, const gp_rec *r) {
     *m = (meeting){(*call)->name, on_host, (int64_t)r->t0, (int64_t)r->t1, (int64_t)r->t1, false};
     if (r->bytes <= 0 || r->bytes > m->t1 - m->t0) return;
     m->met = m->t0 + r->bytes;
-    m->all_to_all = needs_all(r->name);
+    m->all_to_all = needs_all(r->name) && m->met < m->t1; /* else data went out before */
 }
 
 static bool find_meetings(const gp_prof *p, part *x) {

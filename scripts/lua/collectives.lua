@@ -67,6 +67,7 @@ local function sort_events(prof)
         for _, e in ipairs(r.met) do
             local call = e.id and r.calls[e.id] or e
             e.op, e.file, e.line = call.name, call.file, call.line
+            call.collective = true
         end
     end
     return list
@@ -100,7 +101,8 @@ local function between(a, b)
     return x and "after " .. x or y and "before " .. y or "no op"
 end
 
--- What a rank did from one time to another: ns by source line. Waits for collectives do not count.
+-- What a rank did from one time to another: ns by source line. Collectives, and waits for them, do
+-- not count.
 local function activity(r, from, to)
     local sums, at = {}, from
     local i = first_after(r.host, from)
@@ -108,7 +110,7 @@ local function activity(r, from, to)
         local e = r.host[i]
         add(sums, between(r.host[i - 1], e), at, e.start)
         local key = e.kind == "wait" and ("wait (%s) at %s"):format(e.why, place(e)) or place(e)
-        if e.why ~= "collective" then
+        if e.why ~= "collective" and not e.collective then
             add(sums, key, math.max(from, e.start), math.min(to, e.stop))
         end
         at = math.max(at, e.stop)

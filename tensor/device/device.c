@@ -311,6 +311,10 @@ static void report(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint
     if (end) end(s, why, what, t0, gp_now_ns(), queued);
 }
 
+void gp_wait_over(gp_stream *s, gp_why why, const char *what, uint64_t t0) {
+    report(s, why, what, t0, 1);
+}
+
 /* Waits, measures, reports: the body of every gp_wait. */
 static bool wait_now(gp_stream *s, gp_event *e, gp_why why, const char *what) {
     const gp_device_vt *vt = s->dev->vt;

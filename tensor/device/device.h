@@ -40,6 +40,8 @@ struct gp_stream {
     atomic_bool alone;       /* not async, and the only one: there is nothing to order */
     atomic_int refs;         /* holders; at 0 the stream may be reused */
     bool collective;         /* it waits for other ranks (tensor/dist) */
+    /* Not NULL: tried before c is queued; true: c has run, by `run`, on the calling thread. */
+    bool (*here)(struct gp_call *c, bool (*run)(struct gp_call *c));
     void *impl;              /* owned by the device */
     _Atomic uint64_t issued; /* commands queued so far */
     _Atomic uint64_t completed; /* those of them that are done */
@@ -186,6 +188,9 @@ bool gp_wait(gp_stream *s, gp_why why, const char *what);
  * with a wait. */
 bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what);
 bool gp_wait_granted(gp_stream *s, gp_why why, const char *what);
+/* Instead of the second: reports a wait, for one command, that the caller did itself, from t0 (ns of
+ * gp_now_ns) until now. */
+void gp_wait_over(gp_stream *s, gp_why why, const char *what, uint64_t t0);
 bool gp_wait_event(gp_event *e, gp_why why, const char *what);
 /* Waits until `first` has done `upto` of its commands, for an op that runs on the host itself: the
  * same as gp_wait_event, but for a stream with a queue (queue.h). */
@@ -245,8 +250,11 @@ typedef struct gp_activity {
     bool held;
 } gp_activity;
 /* On a worker: ns of the running kernel in which it waited for other processes, before its data
- * were exchanged with theirs; 0: none. */
+ * were exchanged with theirs; 0: none; UINT64_MAX: all of it, the data came with them. */
 extern _Thread_local uint64_t gp_activity_waited;
+/* On a worker: when the running kernel began, in ns of gp_now_ns, if that was on another thread; 0
+ * if not. */
+extern _Thread_local uint64_t gp_activity_began;
 
 /* The hooks of observers, set by profile/; any pointer may be NULL. Host-side hooks run on the
  * launching thread, `device` on the worker's. */

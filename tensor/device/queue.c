@@ -97,23 +97,27 @@ static device_hook hook_of(gp_stream *s) {
     return ((queue *)s->impl)->plays ? NULL : GP_HOOK(device);
 }
 
-_Thread_local uint64_t gp_activity_waited;
+_Thread_local uint64_t gp_activity_waited, gp_activity_began;
+
+static uint64_t min_ns(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* On the worker: runs the cpu's kernel, with host addresses in the arrays. */
 static void run_kernel(gp_stream *s, command *cmd) {
     device_hook hook = hook_of(s);
     uint64_t t0 = hook ? gp_now_ns() : 0;
     gp_running = &cmd->call;
-    gp_activity_waited = 0;
+    gp_activity_waited = gp_activity_began = 0;
     if (!gp_cpu_kernels[gp_op_id(cmd->call.op)](&cmd->call)) fail_command(s, &cmd->call, false);
     gp_running = NULL;
+    uint64_t t1 = hook ? now_after(t0) : 0;
+    if (gp_activity_began) t0 = min_ns(t0, gp_activity_began);
     if (hook)
         hook(&(gp_activity){.s = s,
                             .op = cmd->call.op,
                             .id = cmd->call.id,
                             .t0 = t0,
-                            .t1 = now_after(t0),
-                            .waited = gp_activity_waited});
+                            .t1 = t1,
+                            .waited = min_ns(gp_activity_waited, t1 - t0)});
     free(cmd->more);
 }
 

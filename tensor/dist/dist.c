@@ -80,7 +80,8 @@ static bool greet(void) {
         uint64_t place;
         int64_t pid;
     } *all = calloc((size_t)w->size, sizeof *all);
-    int n = 0, *work = calloc(2 * (size_t)w->size, sizeof *work);
+    int n = 0, *work = calloc(4 * (size_t)w->size, sizeof *work);
+    int *peer = work + 2 * (size_t)w->size;
     gp_transport *t = w->transport;
     w->peers = calloc((size_t)w->size, sizeof *w->peers);
     if (!all || !work || !w->peers)
@@ -92,12 +93,14 @@ static bool greet(void) {
     w->hello = all;
     for (int r = 0; r < w->size && ok; r++) {
         if (r == w->rank) continue;
+        peer[n] = r;
         work[n++] = t->receive(0, r, GP_TAG_HELLO, &all[r], sizeof *all);
+        peer[n] = -1;
         work[n++] = t->send(0, r, GP_TAG_HELLO, mine, sizeof *mine);
         w->peers[r].work = t->receive(0, r, GP_TAG_NOTE, &w->peers[r].note, sizeof(gp_note));
         ok = work[n - 1] >= 0 && work[n - 2] >= 0 && w->peers[r].work >= 0;
     }
-    ok = ok ? gp_dist_finish(&(gp_dist_call){.root = -1}, work, n, NULL)
+    ok = ok ? gp_dist_finish(&(gp_dist_call){.root = -1}, work, n, GP_AWAIT_RANKS, peer)
             : gp_fail("dist.init: %s", t->error);
     free(work);
     for (int r = 0; r < w->size; r++)
@@ -145,6 +148,7 @@ static bool join(void) {
     int sim = t->group(all, n);
     free(all);
     if (sim < 0) return gp_fail("dist.init: %s", t->error);
+    t->fold = gp_dist_fold;
     w->transport = t;
     return new_group(n, NULL, 0, sim) && greet();
 }

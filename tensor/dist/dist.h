@@ -47,14 +47,22 @@ typedef struct gp_dist_call {
 } gp_dist_call;
 
 /* Waits until all ranks of the group have made the same call. False, on every rank, where they
- * differ; where one has ended or has not come within the timeout. */
-bool gp_dist_meet(const gp_dist_call *d);
+ * differ; where one has ended or has not come within the timeout. data: NULL, or a reduction of at
+ * most GP_PACKET_BYTES, whose `in` holds what this rank gives, and then the result. */
+bool gp_dist_meet(const gp_dist_call *d, const gp_wire *data);
 /* Runs a collective to its end, after gp_dist_meet. */
 bool gp_dist_run(const gp_dist_call *d, const gp_wire *w);
 /* Sends bytes to root, a copy: returns at once. Receives from root what was sent with the same
  * dtype and shape. */
 bool gp_dist_send(const gp_dist_call *d, const void *p, size_t bytes);
 bool gp_dist_receive(const gp_dist_call *d, void *p, size_t bytes);
+
+/* For gp_stream.here, where the caller waits for what it queues: runs c by `run` on this thread,
+ * recorded as a wait, where nothing is queued, its data fit in a packet and the other ranks are
+ * there. False where not: c is to be queued, and goes on from there. */
+bool gp_dist_run_here(gp_call *c, bool (*run)(gp_call *));
+/* Whether the kernel that asks was called so: it returns false where it would wait. */
+bool gp_dist_is_here(void);
 
 /* ---- the end ---- */
 

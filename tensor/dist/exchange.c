@@ -1,5 +1,5 @@
-/* Collectives on the worker of a communication stream: ranks first compare what they call, then
- * exchange data. Nothing waits longer than the timeout. */
+/* Work of the transport, on the worker of a communication stream: what is started, how it is waited
+ * for, and what ends the wait. Nothing waits longer than the timeout. */
 #include "tensor/dist/dist.h"
 
 #include <sched.h>
@@ -13,8 +13,6 @@
 #include "tensor/error.h"
 
 static gp_world *const w = &gp_the_world;
-
-static const char *name_of(const gp_dist_call *d) { return d->call ? d->call->name : "dist.init"; }
 
 /* ---- waiting ---- */
 
@@ -32,7 +30,7 @@ static int ended(const gp_dist_call *d, bool moving) {
 
 static bool fail_ended(const gp_dist_call *d, int rank) {
     const gp_note *note = &w->peers[rank].note;
-    return gp_fail("%s: rank %d has ended (%s) and does not take part", name_of(d), rank,
+    return gp_fail("%s: rank %d has ended (%s) and does not take part", gp_dist_name(d), rank,
                    *note->text ? note->text : "its script came to its end");
 }
 
@@ -41,42 +39,43 @@ static bool fail_ended(const gp_dist_call *d, int rank) {
 static bool test_all(const gp_dist_call *d, int *work, int n, int *left) {
     *left = 0;
     if (w->in_use)
-        return gp_fail("%s: an earlier collective has failed: %s", name_of(d), w->broken);
+        return gp_fail("%s: an earlier collective has failed: %s", gp_dist_name(d), w->broken);
     for (int i = 0; i < n; i++) {
         if (work[i] < 0) continue;
         int done = w->transport->test(work[i]);
-        if (done < 0) return gp_fail("%s: %s", name_of(d), w->transport->error);
+        if (done < 0) return gp_fail("%s: %s", gp_dist_name(d), w->transport->error);
         if (done) work[i] = -1;
         else ++*left;
     }
     return true;
 }
 
-/* The ranks that are missing, as text. */
-static void list_missing(const gp_dist_call *d, const int *work, int n, const int *missing,
-                         char *text, size_t size) {
+void gp_dist_list(const gp_dist_call *d, const int *work, int n, const int *peer, char *text,
+                  size_t size) {
     size_t at = 0;
     int count = 0;
     *text = 0;
-    for (int i = 0; missing && i < n && at < size; i++)
-        if (work[i] >= 0 && missing[i] >= 0)
+    for (int i = 0; i < n && at < size; i++)
+        if (work[i] >= 0 && peer[i] >= 0)
             at += (size_t)snprintf(text + at, size - at, "%s%d", count++ ? ", " : "",
-                                   w->group[d->group].all[missing[i]]);
+                                   w->group[d->group].all[peer[i]]);
 }
 
-static bool fail_late(const gp_dist_call *d, const int *work, int n, const int *missing) {
+static bool fail_late(const gp_dist_call *d, const int *work, int n, gp_await what,
+                      const int *peer) {
     char who[200];
-    list_missing(d, work, n, missing, who, sizeof who);
-    if (!*who)
-        return gp_fail("%s: began on all ranks, and did not end within %g s", name_of(d),
+    if (what == GP_AWAIT_ALL) return gp_dist_fail_late(d);
+    if (what == GP_AWAIT_DATA)
+        return gp_fail("%s: began on all ranks, and did not end within %g s", gp_dist_name(d),
                        w->timeout);
+    gp_dist_list(d, work, n, peer, who, sizeof who);
     return gp_fail("%s: rank %s did not come within %g s (it neither takes part nor has it ended)",
-                   name_of(d), who, w->timeout);
+                   gp_dist_name(d), who, w->timeout);
 }
 
 /* Between two looks: at first it polls, then it leaves the processor to others. What waits for a
  * slow rank sleeps; data on its way moves only when it is tested. */
-static void pause_for(uint64_t waited, bool moving) {
+void gp_dist_pause(uint64_t waited, bool moving) {
     if (waited < 50000) return;
     if (moving || waited < 300000) sched_yield();
     else nanosleep(&(struct timespec){.tv_nsec = waited < 5000000 ? 20000 : 200000}, NULL);
@@ -85,73 +84,43 @@ static void pause_for(uint64_t waited, bool moving) {
 /* A rank's last word may be seen before what it sent earlier: a while passes between both. */
 enum { LOOK_NS = 2000000, GRACE_NS = 300000000 };
 
-bool gp_dist_finish(const gp_dist_call *d, int *work, int n, const int *missing) {
-    uint64_t t0 = gp_now_ns(), looked = t0, gone = 0;
-    for (int left = 1, rank = -1;;) {
-        uint64_t now = gp_now_ns();
+/* What ends a wait before its work is done. With the lock held. */
+typedef struct watch {
+    uint64_t looked, gone; /* when ranks were looked at, and when one was seen to have ended */
+    int rank;              /* that one */
+    bool late;             /* another rank's timeout is over */
+} watch;
+
+static void look(const gp_dist_call *d, gp_await what, uint64_t now, watch *a) {
+    if (!d->call || a->gone || now - a->looked < LOOK_NS) return;
+    a->looked = now;
+    a->rank = ended(d, what == GP_AWAIT_DATA);
+    if (a->rank >= 0) a->gone = now;
+    if (what == GP_AWAIT_ALL) a->late = w->transport->has_message(gp_dist_comm(d), GP_TAG_LATE);
+}
+
+bool gp_dist_finish(const gp_dist_call *d, int *work, int n, gp_await what, const int *peer) {
+    uint64_t t0 = gp_real_ns();
+    watch a = {.looked = t0};
+    for (int left = 1;;) {
+        uint64_t now = gp_real_ns();
         gp_lock(&w->lock);
         bool ok = test_all(d, work, n, &left);
-        if (ok && left && !gone && now - looked > LOOK_NS && d->call) {
-            looked = now;
-            if ((rank = ended(d, !missing)) >= 0) gone = now;
-        }
+        if (ok && left) look(d, what, now, &a);
         gp_unlock(&w->lock);
         if (!ok || !left) return ok;
-        if (gone && now - gone > GRACE_NS) return fail_ended(d, rank);
+        if (a.gone && now - a.gone > GRACE_NS) return fail_ended(d, a.rank);
         if (atomic_load_explicit(&w->abandoned, memory_order_relaxed))
-            return gp_fail("%s: ended with the script", name_of(d));
-        if ((double)(now - t0) > w->timeout * 1e9) return fail_late(d, work, n, missing);
-        pause_for(now - t0, !missing);
+            return gp_fail("%s: ended with the script", gp_dist_name(d));
+        if (a.late || (double)(now - t0) > w->timeout * 1e9)
+            return fail_late(d, work, n, what, peer);
+        gp_dist_pause(now - t0, what == GP_AWAIT_DATA);
     }
 }
 
-/* ---- headers ---- */
+/* ---- failing ---- */
 
-static void fill(const gp_dist_call *d, gp_header *h) {
-    const gp_call *c = d->call;
-    *h = (gp_header){.line = c->loc.line, .root = d->root};
-    if (d->root >= 0) h->root = w->group[d->group].all[d->root];
-    const char *file = c->loc.file ? c->loc.file : "?";
-    size_t n = strlen(file);
-    snprintf(h->name, sizeof h->name, "%s", c->name);
-    snprintf(h->how, sizeof h->how, "%s", d->how);
-    snprintf(h->file, sizeof h->file, "%s", n < sizeof h->file ? file : file + n - 79);
-    h->dtype = d->x->dtype;
-    h->ndim = d->x->ndim;
-    for (int i = 0; i < h->ndim; i++) h->dim[i] = d->x->dim[i];
-}
-
-static bool same(const gp_header *a, const gp_header *b) {
-    return !strcmp(a->name, b->name) && !strcmp(a->how, b->how) && a->root == b->root &&
-           a->dtype == b->dtype && a->ndim == b->ndim &&
-           !memcmp(a->dim, b->dim, (size_t)a->ndim * sizeof *a->dim);
-}
-
-/* "dist.all_reduce(sum) of f32 2x3 at train.lua:7" */
-static void describe(const gp_header *h, char *text, size_t size) {
-    char shape[160];
-    gp_shape s = {.ndim = h->ndim};
-    memcpy(s.dim, h->dim, sizeof s.dim);
-    int n = snprintf(text, size, "%s", h->name);
-    if (*h->how) n += snprintf(text + n, size - (size_t)n, "(%s)", h->how);
-    if (h->root >= 0) n += snprintf(text + n, size - (size_t)n, " with root %d", h->root);
-    snprintf(text + n, size - (size_t)n, " of %s %s at %s:%d", gp_dtype_name((gp_dtype)h->dtype),
-             gp_shape_text(&s, shape, sizeof shape), h->file, h->line);
-}
-
-/* Compares the headers of all ranks with the first one's. */
-static bool compare(const gp_dist_call *d, const gp_header *all) {
-    const gp_group *g = &w->group[d->group];
-    for (int r = 1; r < g->n; r++) {
-        char a[400], b[400];
-        if (same(&all[0], &all[r])) continue;
-        describe(&all[0], a, sizeof a);
-        describe(&all[r], b, sizeof b);
-        return gp_fail("%s: ranks differ: rank %d calls %s, rank %d %s", name_of(d), g->all[0], a,
-                       g->all[r], b);
-    }
-    return true;
-}
+int gp_dist_pair(const gp_dist_call *d) { return !d->call->stream->dev->vt->on_host; }
 
 int gp_dist_comm(const gp_dist_call *d) {
     return w->group[d->group].comm[!d->call->stream->dev->vt->on_host];
@@ -163,10 +132,10 @@ void gp_dist_break(const char *text) {
     gp_unlock(&w->lock);
 }
 
-static bool is_whole(const gp_dist_call *d) {
+bool gp_dist_is_whole(const gp_dist_call *d) {
     return !*w->broken ||
            gp_fail("%s: an earlier collective has failed, and ranks are no longer in step: %s",
-                   name_of(d), w->broken);
+                   gp_dist_name(d), w->broken);
 }
 
 /* Fails with data on its way: MPI must not move it into memory that is freed from here on. */
@@ -178,8 +147,7 @@ static bool give_up_data(const char *text) {
     return false;
 }
 
-/* Fails with work that is left as it is: no collective can run any more. */
-static bool give_up(int *work, int n) {
+bool gp_dist_give_up(int *work, int n) {
     gp_lock(&w->lock);
     for (int i = 0; i < n; i += 2)
         if (work[i] >= 0) w->transport->cancel(work[i]); /* the receives; sends are on their way */
@@ -188,46 +156,36 @@ static bool give_up(int *work, int n) {
     return false;
 }
 
-static _Thread_local uint64_t met; /* ns that the last gp_dist_meet on this thread took */
-
-/* Every rank sends its header to every other one: who has not come is known by name. */
-bool gp_dist_meet(const gp_dist_call *d) {
-    gp_group *g = &w->group[d->group];
-    int k = !d->call->stream->dev->vt->on_host, n = 0, comm = g->comm[k];
-    gp_transport *t = w->transport;
-    if (!t) return true;
-    if (!is_whole(d)) return false;
-    uint64_t t0 = gp_now_ns();
-    gp_header *all = g->head[k];
-    fill(d, &all[g->rank]);
-    gp_lock(&w->lock);
-    for (int r = 0; r < g->n; r++) {
-        if (r == g->rank) continue;
-        g->peer[k][n] = r;
-        g->work[k][n++] = t->receive(comm, r, GP_TAG_HEADER, &all[r], sizeof *all);
-        g->peer[k][n] = -1;
-        g->work[k][n++] = t->send(comm, r, GP_TAG_HEADER, &all[g->rank], sizeof *all);
-    }
-    gp_unlock(&w->lock);
-    for (int i = 0; i < n; i++)
-        if (g->work[k][i] < 0)
-            return gp_fail("%s: %s", name_of(d), t->error), give_up(g->work[k], n);
-    if (!gp_dist_finish(d, g->work[k], n, g->peer[k])) return give_up(g->work[k], n);
-    met = gp_now_ns() - t0;
-    return compare(d, all);
-}
-
 bool gp_dist_run(const gp_dist_call *d, const gp_wire *wire) {
-    gp_activity_waited = met;
     gp_lock(&w->lock);
     int work = w->transport->start(gp_dist_comm(d), wire);
     gp_unlock(&w->lock);
-    if (work >= 0 && gp_dist_finish(d, &work, 1, NULL)) return true;
-    if (work < 0) gp_fail("%s: %s", name_of(d), w->transport->error);
+    if (work >= 0 && gp_dist_finish(d, &work, 1, GP_AWAIT_DATA, NULL)) return true;
+    if (work < 0) gp_fail("%s: %s", gp_dist_name(d), w->transport->error);
     return give_up_data(gp_error());
 }
 
 /* ---- from one rank to another ---- */
+
+int gp_dist_exchange(const gp_dist_call *d, int tag) {
+    gp_group *g = &w->group[d->group];
+    gp_transport *t = w->transport;
+    int k = gp_dist_pair(d), n = 0, comm = g->comm[k];
+    bool ok = true;
+    gp_header *all = g->head[k];
+    gp_dist_fill(d, &all[g->rank]);
+    gp_lock(&w->lock);
+    for (int r = 0; r < g->n; r++) {
+        if (r == g->rank) continue;
+        g->peer[k][n] = r;
+        g->work[k][n++] = t->receive(comm, r, tag, &all[r], sizeof *all);
+        g->peer[k][n] = -1;
+        g->work[k][n++] = t->send(comm, r, tag, &all[g->rank], sizeof *all);
+        ok = ok && g->work[k][n - 1] >= 0 && g->work[k][n - 2] >= 0;
+    }
+    gp_unlock(&w->lock);
+    return ok ? n : (gp_fail("%s: %s", gp_dist_name(d), t->error), -1);
+}
 
 /* A message that MPI still reads. */
 typedef struct parcel {
@@ -252,10 +210,10 @@ static void sweep(void) {
 bool gp_dist_send(const gp_dist_call *d, const void *data, size_t bytes) {
     parcel *p = malloc(sizeof *p + bytes);
     gp_transport *t = w->transport;
-    if (!p) return gp_fail("%s: out of memory", name_of(d));
-    if (!is_whole(d)) return free(p), false;
+    if (!p) return gp_fail("%s: out of memory", gp_dist_name(d));
+    if (!gp_dist_is_whole(d)) return free(p), false;
     memcpy(p->data, data, bytes);
-    fill(d, &p->head);
+    gp_dist_fill(d, &p->head);
     gp_lock(&w->lock);
     sweep();
     int comm = gp_dist_comm(d);
@@ -265,7 +223,7 @@ bool gp_dist_send(const gp_dist_call *d, const void *data, size_t bytes) {
     sending = p;
     bool ok = p->work[0] >= 0 && p->work[1] >= 0;
     gp_unlock(&w->lock);
-    return ok || gp_fail("%s: %s", name_of(d), t->error);
+    return ok || gp_fail("%s: %s", gp_dist_name(d), t->error);
 }
 
 /* What was sent must be taken, even where it does not fit. */
@@ -274,8 +232,8 @@ static bool take(const gp_dist_call *d, void *p, size_t bytes) {
     gp_lock(&w->lock);
     int work = w->transport->receive(gp_dist_comm(d), d->root, GP_TAG_DATA, p, bytes);
     gp_unlock(&w->lock);
-    if (work >= 0 && gp_dist_finish(d, &work, 1, &peer)) return true;
-    if (work < 0) gp_fail("%s: %s", name_of(d), w->transport->error);
+    if (work >= 0 && gp_dist_finish(d, &work, 1, GP_AWAIT_RANKS, &peer)) return true;
+    if (work < 0) gp_fail("%s: %s", gp_dist_name(d), w->transport->error);
     return give_up_data(gp_error());
 }
 
@@ -286,30 +244,26 @@ static size_t bytes_of(const gp_header *h) {
 }
 
 static bool refuse(const gp_dist_call *d, const gp_header *sent) {
-    char a[400], b[400];
     gp_header mine;
     void *rest = malloc(bytes_of(sent) + 1);
-    if (!rest) return gp_fail("%s: out of memory", name_of(d));
+    if (!rest) return gp_fail("%s: out of memory", gp_dist_name(d));
     if (!take(d, rest, bytes_of(sent))) return false; /* MPI may still write there */
     free(rest);
-    fill(d, &mine);
-    describe(&mine, a, sizeof a);
-    describe(sent, b, sizeof b);
-    return gp_fail("%s: ranks differ: rank %d calls %s, rank %d %s", name_of(d), w->rank, a,
-                   w->group[d->group].all[d->root], b);
+    gp_dist_fill(d, &mine);
+    return gp_dist_fail_differ(d, w->rank, &mine, w->group[d->group].all[d->root], sent);
 }
 
 bool gp_dist_receive(const gp_dist_call *d, void *p, size_t bytes) {
     gp_header *h = malloc(sizeof *h), mine;
     int peer = d->root;
-    if (!h) return gp_fail("%s: out of memory", name_of(d));
-    if (!is_whole(d)) return free(h), false;
+    if (!h) return gp_fail("%s: out of memory", gp_dist_name(d));
+    if (!gp_dist_is_whole(d)) return free(h), false;
     gp_lock(&w->lock);
     int work = w->transport->receive(gp_dist_comm(d), d->root, GP_TAG_SEND, h, sizeof *h);
     gp_unlock(&w->lock);
-    if (work < 0) return free(h), gp_fail("%s: %s", name_of(d), w->transport->error);
-    if (!gp_dist_finish(d, &work, 1, &peer)) return give_up(&work, 1);
-    fill(d, &mine);
+    if (work < 0) return free(h), gp_fail("%s: %s", gp_dist_name(d), w->transport->error);
+    if (!gp_dist_finish(d, &work, 1, GP_AWAIT_RANKS, &peer)) return gp_dist_give_up(&work, 1);
+    gp_dist_fill(d, &mine);
     bool fits = h->dtype == mine.dtype && h->ndim == mine.ndim &&
                 !memcmp(h->dim, mine.dim, mine.ndim * sizeof *mine.dim);
     bool ok = fits ? take(d, p, bytes) : refuse(d, h);

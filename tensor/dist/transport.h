@@ -39,7 +39,16 @@ typedef struct gp_wire {
                   or gets from one rank (reduce_scatter, all_to_all, scatter) */
 } gp_wire;
 
-enum { GP_TRANSPORT_VERSION = 1, GP_TRANSPORT_FAILED = -1 };
+/* What all ranks of a group join before a collective: a hash of what each calls, and up to
+ * GP_PACKET_BYTES of data, so that a small reduction needs nothing else. */
+enum { GP_PACKET_BYTES = 64 };
+typedef struct gp_packet {
+    uint64_t most, least;     /* the largest hash, and the complement of the smallest one */
+    uint8_t op, dtype, count; /* of data: gp_wire_op, gp_dtype, and how many elements; 0: none */
+    _Alignas(8) char data[GP_PACKET_BYTES];
+} gp_packet;
+
+enum { GP_TRANSPORT_VERSION = 2, GP_TRANSPORT_FAILED = -1 };
 
 /* Groups are numbers, 0 for all ranks; ranks are those of the group. Work is a number, too, of 0 or
  * more; GP_TRANSPORT_FAILED with the reason in `error`. */
@@ -54,6 +63,12 @@ typedef struct gp_transport {
     int (*send)(int group, int to, int tag, const void *p, size_t bytes);
     int (*receive)(int group, int from, int tag, void *p, size_t bytes);
     int (*start)(int group, const gp_wire *w);
+    /* Joins the packets of all ranks into one, which every rank gets in place of its own. */
+    int (*join)(int group, gp_packet *packet);
+    /* Set by the program before the first join: joins `in` into `into`, in any order. */
+    void (*fold)(const gp_packet *in, gp_packet *into);
+    /* Whether a message with that tag has come from any rank of the group: it does not receive. */
+    bool (*has_message)(int group, int tag);
     /* 1: done, and its number is free; 0: not yet; -1: failed. */
     int (*test)(int work);
     /* Ends a `receive` that nothing came for. */

@@ -8,7 +8,7 @@
 #include "tensor/shape.h"
 
 /* Messages between two ranks. */
-enum { GP_TAG_HEADER = 1, GP_TAG_NOTE, GP_TAG_HELLO, GP_TAG_SEND, GP_TAG_DATA };
+enum { GP_TAG_HEADER = 1, GP_TAG_NOTE, GP_TAG_HELLO, GP_TAG_SEND, GP_TAG_DATA, GP_TAG_LATE };
 
 /* What a rank calls, as the others read it. */
 typedef struct gp_header {
@@ -33,13 +33,22 @@ typedef struct gp_peer {
     gp_note note;
 } gp_peer;
 
+/* What ranks do before a collective: they join their packets. JOINED: and the call has not gone on
+ * yet. */
+typedef enum gp_meeting { GP_APART, GP_JOINING, GP_JOINED } gp_meeting;
+
+/* Pairs are those of cpu and of sim. */
 typedef struct gp_group {
     int n, rank;
-    int *all;           /* of each rank of the group: its rank of all */
-    int comm[2];        /* the transport's, for the collectives of cpu and of sim, */
-    int *work[2];       /* with room for 2 n works, */
-    int *peer[2];       /* the ranks that these wait for, */
-    gp_header *head[2]; /* and n headers, its own among them */
+    int *all;    /* of each rank of the group: its rank of all */
+    int comm[2]; /* the transport's */
+    gp_meeting meeting[2];
+    int joining[2];      /* the work that joins */
+    gp_packet packet[2]; /* these, */
+    uint64_t began[2];   /* since that time, in ns of gp_now_ns */
+    int *work[2];        /* room for 2 n works, */
+    int *peer[2];        /* the ranks that these wait for, */
+    gp_header *head[2];  /* and n headers, its own among them */
 } gp_group;
 
 typedef struct gp_world {
@@ -59,10 +68,42 @@ typedef struct gp_world {
 } gp_world;
 extern gp_world gp_the_world;
 
+/* What a call waits for: other ranks, one by one; that all have come; data of all, who are there. */
+typedef enum gp_await { GP_AWAIT_RANKS, GP_AWAIT_ALL, GP_AWAIT_DATA } gp_await;
+
 /* Tests the n works until all are done, which become -1. what and d are for messages. False with
- * those left as they are: a rank of the group has ended or the timeout is over; `missing`, where
- * not NULL, then gives for each work the rank of the group that it waits for. */
-bool gp_dist_finish(const gp_dist_call *d, int *work, int n, const int *missing);
+ * those left as they are: a rank of the group has ended or the timeout is over. peer, of
+ * GP_AWAIT_RANKS: for each work the rank of the group that it waits for, or -1. */
+bool gp_dist_finish(const gp_dist_call *d, int *work, int n, gp_await what, const int *peer);
+/* Starts sending this rank's header to all others of the call's group, and receiving theirs, with
+ * that tag: how many works of the group that takes. -1 with a message. */
+int gp_dist_exchange(const gp_dist_call *d, int tag);
+/* Fails because not all ranks have come to a meeting, by name. */
+bool gp_dist_fail_late(const gp_dist_call *d);
+/* The text of those of n works that are not done: "1, 3"; "" if all are. */
+void gp_dist_list(const gp_dist_call *d, const int *work, int n, const int *peer, char *text,
+                  size_t size);
+
+/* 0: cpu, 1: sim. */
+int gp_dist_pair(const gp_dist_call *d);
+/* Its name in messages. */
+const char *gp_dist_name(const gp_dist_call *d);
+void gp_dist_fill(const gp_dist_call *d, gp_header *h);
+/* Of what must be equal on all ranks of the group. */
+uint64_t gp_dist_hash(const gp_dist_call *d);
+/* Fails with both sides where the call differs between two ranks. */
+bool gp_dist_fail_differ(const gp_dist_call *d, int rank_a, const gp_header *a, int rank_b,
+                         const gp_header *b);
+/* Whether all ranks' headers are the first one's; false with a message. */
+bool gp_dist_compare(const gp_dist_call *d, const gp_header *all);
+/* gp_transport.fold. */
+void gp_dist_fold(const gp_packet *in, gp_packet *into);
+/* False with a message after gp_dist_break. */
+bool gp_dist_is_whole(const gp_dist_call *d);
+/* Fails with work that is left as it is: no collective can run any more. */
+bool gp_dist_give_up(int *work, int n);
+/* Between two tests, after that many ns: polls at first, then leaves the processor to others. */
+void gp_dist_pause(uint64_t waited, bool moving);
 /* Looks, without waiting, which ranks have ended. With the lock held. */
 void gp_dist_look(void);
 /* The communicator of the call's stream. */

@@ -68,7 +68,9 @@ E2
 for what in raise exit end killed hang; do
     mkdir "$what"
     cp x.lua "$what"
-    (cd "$what" && ranks 2 x.lua "$what" && echo "$status" "$seconds" >result) &
+    n=2
+    [ "$what" = hang ] && n=3
+    (cd "$what" && ranks $n x.lua "$what" && echo "$status" "$seconds" >result) &
 done
 wait
 for case in \
@@ -83,6 +85,7 @@ for case in \
     [ "$status" != 0 ] && awk "BEGIN { exit !($seconds < 50) }"
     tap_ok $? "${case%%|*}: the job fails, and ends before the timeout" "status $status after $seconds s"
 done
+tap_is "$(grep -c 'x.lua:16: dist.all_reduce: rank 1 did not come' err)" 2 "both of the ranks that wait name it"
 says 'x.lua:18: dist.all_reduce: an earlier collective has failed, and ranks are no longer in step: dist.all_reduce: rank 1 did not come' \
     "after a rank that did not come none is in step any more"
 

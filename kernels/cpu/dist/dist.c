@@ -47,7 +47,8 @@ static void drop(job *j) {
 static gp_dtype joined_in(gp_dtype dt) { return dt == GP_f16 || dt == GP_bf16 ? GP_f32 : dt; }
 
 /* r NULL: a collective that only moves elements. */
-static bool begin(job *j, const gp_call *c, gp_wire_kind kind, const gp_rank_op *r, int root) {
+static void describe(job *j, const gp_call *c, gp_wire_kind kind, const gp_rank_op *r,
+                     int root) {
     const gp_array *x = gp_in(c, 1);
     gp_dtype dt = (gp_dtype)x->dtype;
     *j = (job){.call = {.call = c, .x = x, .how = r ? r->name : "", .root = root},
@@ -56,7 +57,11 @@ static bool begin(job *j, const gp_call *c, gp_wire_kind kind, const gp_rank_op 
     j->call.group = gp_dist_group_of(c);
     j->wire.dtype = r ? joined_in(dt) : dt;
     j->n = gp_dist_group_size(j->call.group);
-    return gp_dist_meet(&j->call) && (j->from = plain(j, x, 0, true)) &&
+}
+
+static bool begin(job *j, const gp_call *c, gp_wire_kind kind, const gp_rank_op *r, int root) {
+    describe(j, c, kind, r, root);
+    return gp_dist_meet(&j->call, NULL) && (j->from = plain(j, gp_in(c, 1), 0, true)) &&
            (j->to = plain(j, j->out, 1, false));
 }
 
@@ -110,11 +115,25 @@ static bool copy_alone(const gp_call *c, bool *ok) {
     return *ok = true;
 }
 
+/* An all_reduce of few bytes is part of the ranks' meeting. */
+static bool reduce_packet(job *j, const gp_array *x, bool mean) {
+    _Alignas(8) char data[GP_PACKET_BYTES];
+    gp_array d = dense(x, j->wire.dtype, data);
+    gp_copy_array(&d, x);
+    j->wire.count = (int)x->numel;
+    j->wire.in = j->to = data;
+    return finish(j, gp_dist_meet(&j->call, &j->wire), mean);
+}
+
 bool CPU(dist_all_reduce)(const gp_call *c) {
     const gp_rank_op *r = gp_rank_op_named(c->name, c->arg[2].s);
+    const gp_array *x = gp_in(c, 1);
     bool ok;
     job j;
     if (copy_alone(c, &ok)) return ok;
+    describe(&j, c, GP_WIRE_all_reduce, r, -1);
+    if ((size_t)x->numel * gp_dtype_size(j.wire.dtype) <= GP_PACKET_BYTES)
+        return reduce_packet(&j, x, r->mean);
     ok = begin(&j, c, GP_WIRE_all_reduce, r, -1) && run_elements(&j, j.out->numel);
     return finish(&j, ok, r->mean);
 }
@@ -184,22 +203,20 @@ static bool begin_message(job *j, const gp_call *c) {
                .wire = {.dtype = (gp_dtype)x->dtype},
                .out = gp_out(c, 0)};
     j->call.group = gp_dist_group_of(c);
-    return true;
+    return !gp_dist_is_here();
 }
 
 bool CPU(dist_send)(const gp_call *c) {
     const gp_array *x = gp_in(c, 1);
     job j;
-    begin_message(&j, c);
-    bool ok = (j.from = plain(&j, x, 0, true)) != NULL;
+    bool ok = begin_message(&j, c) && (j.from = plain(&j, x, 0, true)) != NULL;
     ok = ok && gp_dist_send(&j.call, j.from, (size_t)x->numel * gp_dtype_size((gp_dtype)x->dtype));
     return drop(&j), ok;
 }
 
 bool CPU(dist_recv)(const gp_call *c) {
     job j;
-    begin_message(&j, c);
-    bool ok = (j.to = plain(&j, j.out, 1, false)) != NULL;
+    bool ok = begin_message(&j, c) && (j.to = plain(&j, j.out, 1, false)) != NULL;
     ok = ok && gp_dist_receive(&j.call, j.to, (size_t)j.out->numel * gp_dtype_size(j.wire.dtype));
     return finish(&j, ok, false);
 }

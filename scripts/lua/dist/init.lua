@@ -7,6 +7,13 @@ local scripts = folder:match "^(.*)/"
 local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
 local core = debug.getregistry()["gpush.dist"]
 
+-- The rows of the op table, by the names of functions here.
+local rows = {}
+for _, name in ipairs { "all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter",
+    "all_to_all", "gather", "scatter", "send", "recv" } do
+    rows[name] = core.row("dist_" .. name)
+end
+
 -- ---- the job ----
 
 local joined
@@ -40,7 +47,15 @@ end
 
 -- ---- groups ----
 
-local labels = { [0] = "" } -- of groups by number: what profiles and errors say after a name
+-- By the numbers of groups: a function's name in profiles and errors, with the group's ranks.
+local names = {}
+local function label(group, text)
+    names[group] = setmetatable({}, { __index = function(t, name)
+        t[name] = "dist." .. name .. text
+        return t[name]
+    end })
+end
+label(0, "")
 local Group = { __name = "group" }
 Group.__index = Group
 function Group:__tostring()
@@ -70,7 +85,7 @@ function dist.group(ranks)
     local mine = gpush.zeros(size, { dtype = "i64" })
     if #ranks > size then raise("dist.group: %d ranks (the job has %d)", #ranks, size) end
     for i, r in ipairs(ranks) do mine[i] = whole("dist.group", r) + 1 end
-    local all = core.run("dist.group", "dist_all_gather", 0, mine, nil, nil, "new", false)
+    local all = core.run("dist.group", rows.all_gather, 0, mine, nil, nil, "new", false)
     all = all:reshape(size, size):tolist()
     for r = 2, size do
         for i = 1, size do
@@ -82,7 +97,7 @@ function dist.group(ranks)
     end
     local n, at = core.group(ranks), nil
     for i, r in ipairs(ranks) do if r == core.rank() then at = i - 1 end end
-    if n then labels[n] = (" (ranks %s)"):format(table.concat(ranks, ", ")) end
+    if n then label(n, (" (ranks %s)"):format(table.concat(ranks, ", "))) end
     return setmetatable({ number = n, size = #ranks, rank = at,
         ranks = table.move(ranks, 1, #ranks, 1, {}) }, Group)
 end
@@ -92,7 +107,7 @@ end
 -- Each queues on the device's communication stream. Without async what follows comes after it: on
 -- the cpu the host waits (why = collective). With async it gives a future.
 local function run(name, group, ...)
-    return core.run("dist." .. name .. labels[group], "dist_" .. name, group, ...)
+    return core.run(names[group][name], rows[name], group, ...)
 end
 
 local function is_root(group, root)
@@ -141,7 +156,7 @@ end
 
 function dist.barrier(group)
     local g = number("dist.barrier", group)
-    core.run("dist.barrier" .. labels[g], "dist_all_reduce", g,
+    core.run(names[g].barrier, rows.all_reduce, g,
         gpush.zeros({}, { dtype = "u8" }), "max", nil, "none", false)
 end
 
@@ -151,7 +166,7 @@ function dist.preempted()
     join()
     if core.size() == 1 then return own end
     local flag = gpush.full({}, own and 1 or 0, { dtype = "u8" })
-    return core.run("dist.preempted", "dist_all_reduce", 0, flag, "max", nil, "new", false):item()
+    return core.run("dist.preempted", rows.all_reduce, 0, flag, "max", nil, "new", false):item()
         ~= 0
 end
 

@@ -7,6 +7,7 @@ cd "$GPUSH_ROOT/kernels/cuda" || exit 1
 # Kernels that take a group's size and set no bounds.
 groups() {
     grep -l "gp_group_of" -- */*.cu | xargs awk '
+        FNR == 1 { held = "" }
         /__global__/ { held = /__launch_bounds__\(GP_GROUP_MAX\)/ ? "" : FILENAME ": " $0; line = FNR }
         held && FNR <= line + 1 && /int group/ { print held; held = "" }'
 }

@@ -104,6 +104,61 @@ same("softmax of long rows with infinities", 1e-9, function(x)
     x[1][70000], y[1][3] = math.huge, 0 / 0
     return x:softmax(-1), y:softmax(-1), full({66000}, -math.huge, {device = x.device}):softmax(1)
 end, randn(2, 70000))
+-- every seventh element: some of each part, and of each of its threads in turn
+local function some(...)
+    local out = table.pack(...)
+    for i, x in ipairs(out) do
+        if x:numel() > 60000 then out[i] = x:reshape(-1)["1:-1:7"] end
+    end
+    return table.unpack(out)
+end
+same("softmax of few long columns", 1e-14, function(x)
+    return some(x:softmax(1), x[":, 1"]:softmax(1), x:view({2, -1, 2}):log_softmax(2) / 10)
+end, randn(140000, 2):to("f64"))
+for _, case in ipairs {{"f32", 2e-6}, {"f64", 1e-13}, {"f16", 2e-3}} do
+    local dt, tol = case[1], case[2]
+    local rows = dt == "f32" and 2 or 1
+    local x, w, b = randn(rows, 66000):to(dt), randn(66000):to(dt), randn(66000):to(dt)
+    local grad = randn(rows, 66000):to(dt)
+    x[rows]:add_(30) -- its squares are much larger than its variance
+    same("softmax_grad of long rows, " .. dt, tol, function(a, v)
+        return some(softmax_grad(v, a:softmax(-1) * 1000, -1) / 50,
+            log_softmax_grad(v, a:log_softmax(-1), -1),
+            softmax_grad(v.T, a.T:softmax(1) * 1000, 1) / 50)
+    end, x, grad)
+    same("norms of long rows, " .. dt, 20 * tol, function(a, p, q)
+        return some(layer_norm(a, {66000}, p, q), rms_norm(a, {66000}, p),
+            group_norm(a["1"]:view({1, 3, -1}), 1, p["1:3"], q["1:3"]))
+    end, x, w, b)
+    same("gradients of norms of long rows, " .. dt, 50 * tol, function(v, a, p)
+        local f, e = layer_norm_grad(v, a, {66000}, p)
+        local h, i = rms_norm_grad(v, a, {66000}, p)
+        local j, k, l = group_norm_grad(v["1"]:view({1, 3, -1}), a["1"]:view({1, 3, -1}), 1, p["1:3"])
+        return some(f, e, h, i, j, k / 100, l / 100)
+    end, grad, x, w)
+end
+same("norms of long rows with infinities", 1e-5, function(x)
+    x[1][9], x[2][66000] = math.huge, 0 / 0
+    return layer_norm(x, {66000}), some(rms_norm(x, {66000}), rms_norm(full_like(x, 3), {66000}))
+end, randn(2, 66000))
+do -- one query of many keys: rows of scores
+    local q, k, v = g.randn(1, 2, 1, 4), g.randn(1, 2, 66000, 4), g.randn(1, 2, 66000, 3)
+    local mask = randn(66000)
+    mask["100:60000"] = -math.huge
+    for name, args in pairs {plain = {}, masked = {mask}, blind = {full({66000}, -math.huge)},
+            causal = {nil, 0, true}} do
+        for _, dt in ipairs {"f32", name == "masked" and "f64" or nil} do
+            same("attention of long rows, " .. name .. ", " .. dt, dt == "f32" and 1e-5 or 1e-13,
+                function(a, b, c, m)
+                local l = {}
+                for i, x in ipairs {a, b, c} do l[i] = x:detach():requires_grad_() end
+                local y = scaled_dot_product_attention(l[1], l[2], l[3], m, args[2], args[3])
+                y:sum():backward()
+                return y:detach(), l[1].grad, some(l[2].grad * 100, l[3].grad * 1000)
+            end, q:to(dt), k:to(dt), v:to(dt), args[1] and args[1]:to(dt))
+        end
+    end
+end
 same("softmax down columns", 2e-6,
     function(x) return x:softmax(1), x:softmax(2), x:log_softmax(1) end, randn(70, 45, 3))
 same("softmax of a transposed one", 2e-6, function(x) return x:transpose(1, 2):softmax(-1) end,

@@ -1,8 +1,9 @@
 /* The steps of attention between its products, where cuDNN does not do it all: mask, softmax, and
  * their gradient. Limit: the scores read and written three times, mostly in the L2 cache; two reads
- * and a write of each. */
+ * and a write of each. Few long rows, as of one query and many keys, are
+ * divided among blocks. */
 #include "kernels/cuda/attention/attention.h"
-#include "kernels/cuda/runtime/rows.cuh"
+#include "kernels/cuda/norm/parts.cuh"
 
 typedef struct places {
     int64_t rows, n, l, heads; /* rows of n scores, l of them per head */
@@ -48,6 +49,11 @@ template <class T> struct masked {
     }
 };
 
+/* The keys that a row's query sees: the first ones. */
+__device__ static inline int64_t seen_by(const places &p, int64_t row) {
+    return p.causal && row % p.l + 1 < p.n ? row % p.l + 1 : p.n;
+}
+
 template <class T>
 static __global__ void __launch_bounds__(GP_GROUP_MAX)
     shares(T *scores, T *stats, places p, int group) {
@@ -55,7 +61,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
     int64_t row = (int64_t)blockIdx.x * (blockDim.x / group) + threadIdx.x / group;
     bool live = row < p.rows;
     if (!live) row = 0; /* a thread that writes nothing */
-    int64_t seen = !live ? 0 : p.causal && row % p.l + 1 < p.n ? row % p.l + 1 : p.n;
+    int64_t seen = live ? seen_by(p, row) : 0;
     T *x = scores + row * p.n, m = -INFINITY, s = 0;
     masked<T> add(p, row);
     for (int64_t j = lane; j < seen; j += group) {
@@ -90,28 +96,109 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
                                : share[row * p.n + j] * (d[row * p.n + j] - s) * (T)p.scale;
 }
 
+/* ---- few long rows ---- */
+
+/* Calls f(v, i) for a thread's elements of n, adjacent in memory, several of which it reads before
+ * the first call. */
+template <class T, class F> __device__ static void each_score(const T *x, int64_t n, F f) {
+    const gp_dtype dt = gp_memory_of<T>::dtype;
+    gp_each<T, dt, 1>((const char *)x, sizeof(T), dt, n, threadIdx.x, GP_THREADS,
+                      [&](const T(&v)[1], int64_t i, int64_t) { f(v[0], i); });
+}
+
+/* Masked scores and their sums of each part; if p.back, the shares themselves. */
+template <class T>
+static __global__ void share_parts(T *scores, const T *stats, places p, int64_t size,
+                                   gp_exp_sum<T> *parts) {
+    gp_part part(p.n, size);
+    int64_t row = blockIdx.y, seen = seen_by(p, row) - part.at;
+    seen = seen < 0 ? 0 : seen < part.n ? seen : part.n;
+    T *x = scores + row * p.n + part.at;
+    masked<T> add(p, row);
+    gp_exp_sum<T> sum = {-INFINITY, 0};
+    each_score(x, seen, [&](T v, int64_t i) {
+        v = add(v, part.at + i);
+        if (p.back) v = exp(v - stats[row]);
+        else sum.add(v);
+        x[i] = v;
+    });
+    for (int64_t i = seen + threadIdx.x; i < part.n; i += GP_THREADS) x[i] = 0;
+    if (!p.back) gp_write_part(parts, sum);
+}
+
+template <class T>
+static __global__ void share_by_parts(T *scores, T *stats, places p, int64_t size,
+                                      const gp_exp_sum<T> *parts) {
+    gp_part part(p.n, size);
+    int64_t row = blockIdx.y, seen = seen_by(p, row) - part.at;
+    T *x = scores + row * p.n + part.at;
+    gp_exp_sum<T> sum = gp_join_parts(parts, gp_exp_sum<T>{-INFINITY, 0});
+    bool blind = sum.m == -INFINITY, none = blind && sum.s == sum.s; /* as in shares */
+    T by = none ? 1 : sum.s;
+    each_score(x, seen < part.n ? seen : part.n,
+               [&](T v, int64_t i) { x[i] = (blind && v == sum.m ? 0 : exp(v - sum.m)) / by; });
+    if (stats && part.at == 0 && threadIdx.x == 0)
+        stats[row] = none ? INFINITY : sum.m + log(sum.s);
+}
+
+template <class T>
+static __global__ void slope_parts(T *d, const T *share, const T *g, const T *out, places p,
+                                   int64_t size) {
+    gp_part part(p.n, size);
+    int64_t row = blockIdx.y, at = row * p.n + part.at;
+    gp_sums<T, 1> sum = {};
+    for (int64_t j = threadIdx.x; j < p.width; j += GP_THREADS)
+        sum.v[0] += g[row * p.width + j] * out[row * p.width + j];
+    sum = gp_join_block(sum);
+    each_score(share + at, part.n, [&](T v, int64_t i) {
+        d[at + i] = v == 0 ? 0 : v * (d[at + i] - sum.v[0]) * (T)p.scale;
+    });
+}
+
+/* ---- launches ---- */
+
+template <class T> static bool run_shares(const gp_call *c, const places &p, T *scores, T *stats) {
+    if (!gp_few_long(p.n, p.rows)) {
+        gp_group g = gp_group_of(p.n, 1, 0, 8);
+        return GP_LAUNCH(c, shares<T>, gp_group_blocks(&g, p.rows), g.threads, 0, scores, stats, p,
+                         g.group);
+    }
+    int64_t size = gp_part_size(p.n, 1);
+    dim3 grid = gp_part_grid(p.n, size, p.rows);
+    gp_exp_sum<T> *parts =
+        (gp_exp_sum<T> *)gp_cuda_scratch(c, (size_t)(grid.x * grid.y) * sizeof *parts);
+    return parts &&
+           GP_LAUNCH(c, share_parts<T>, grid, GP_THREADS, 0, scores, stats, p, size, parts) &&
+           (p.back ||
+            GP_LAUNCH(c, share_by_parts<T>, grid, GP_THREADS, 0, scores, stats, p, size, parts));
+}
+
+template <class T>
+static bool run_slopes(const gp_call *c, const places &p, T *d, const T *share, const T *g,
+                       const T *out) {
+    if (!gp_few_long(p.n, p.rows)) {
+        gp_group by = gp_group_of(p.n, 1, 0, 8);
+        return GP_LAUNCH(c, slopes<T>, gp_group_blocks(&by, p.rows), by.threads, 0, d, share, g,
+                         out, p, by.group);
+    }
+    int64_t size = gp_part_size(p.n, 1);
+    return GP_LAUNCH(c, slope_parts<T>, gp_part_grid(p.n, size, p.rows), GP_THREADS, 0, d, share, g,
+                     out, p, size);
+}
+
 GP_C bool gp_attention_shares(const gp_call *c, const gp_attention *k, bool wide, void *scores,
                               void *stats, bool back) {
     places p = places_of(k);
     p.back = back;
-    gp_group g = gp_group_of(p.n, 1, 0, 8);
-    uint32_t blocks = gp_group_blocks(&g, p.rows);
-    if (wide)
-        return GP_LAUNCH(c, shares<double>, blocks, g.threads, 0, (double *)scores, (double *)stats,
-                         p, g.group);
-    return GP_LAUNCH(c, shares<float>, blocks, g.threads, 0, (float *)scores, (float *)stats, p,
-                     g.group);
+    return wide ? run_shares<double>(c, p, (double *)scores, (double *)stats)
+                : run_shares<float>(c, p, (float *)scores, (float *)stats);
 }
 
 GP_C bool gp_attention_slopes(const gp_call *c, const gp_attention *k, bool wide, void *d,
                               const void *share, const void *g, const void *out) {
     places p = places_of(k);
-    gp_group by = gp_group_of(p.n, 1, 0, 8);
-    uint32_t blocks = gp_group_blocks(&by, p.rows);
-    if (wide)
-        return GP_LAUNCH(c, slopes<double>, blocks, by.threads, 0, (double *)d,
-                         (const double *)share, (const double *)g, (const double *)out, p,
-                         by.group);
-    return GP_LAUNCH(c, slopes<float>, blocks, by.threads, 0, (float *)d, (const float *)share,
-                     (const float *)g, (const float *)out, p, by.group);
+    return wide ? run_slopes<double>(c, p, (double *)d, (const double *)share, (const double *)g,
+                                     (const double *)out)
+                : run_slopes<float>(c, p, (float *)d, (const float *)share, (const float *)g,
+                                    (const float *)out);
 }

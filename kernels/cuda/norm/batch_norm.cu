@@ -3,23 +3,9 @@
  * reads and a write of each element forward (one read where the statistics are given), four reads
  * and a write backward. */
 #include "kernels/cuda/norm/batch_norm.h"
-#include "kernels/cuda/runtime/rows.cuh"
+#include "kernels/cuda/norm/parts.cuh"
 
 enum { CHUNK = 16384 };
-
-/* Count, mean and sum of squared distances from it. */
-template <class T> struct stat {
-    T n, mean, m2;
-    /* Combines two. Source: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm
-     * for computing sample variances", 1979. */
-    __device__ void combine(const stat<T> &b) {
-        T all = n + b.n, d = b.mean - mean;
-        if (b.n == 0) return;
-        m2 += b.m2 + d * d * (n * b.n / all);
-        mean += d * (b.n / all);
-        n = all;
-    }
-};
 
 typedef struct vec { /* one element per channel, or absent (data NULL) */
     char *data;
@@ -62,7 +48,6 @@ __device__ static T x_at(const norm_params &r, uint32_t i, int64_t channel, int6
 
 /* Statistics of a chunk: each thread's from distances to its first element, then combined. */
 template <class T> static __global__ void chunk_statistics(norm_params r, int64_t channel0) {
-    __shared__ stat<T> room[GP_THREADS];
     int64_t channel = channel0 + blockIdx.y, off[3];
     T n = 0, first = 0, sum = 0, squares = 0;
     EACH_OF_CHUNK(r, i) {
@@ -73,12 +58,8 @@ template <class T> static __global__ void chunk_statistics(norm_params r, int64_
         squares += (x - first) * (x - first);
     }
     T mean = n > 0 ? sum / n : 0;
-    room[threadIdx.x] = stat<T>{n, first + mean, squares - sum * mean};
-    for (unsigned d = GP_THREADS / 2; d > 0; d /= 2) {
-        __syncthreads();
-        if (threadIdx.x < d) room[threadIdx.x].combine(room[threadIdx.x + d]);
-    }
-    if (threadIdx.x == 0) ((stat<T> *)r.part)[channel * r.chunks + blockIdx.x] = room[0];
+    gp_moments<T> all = gp_join_block(gp_moments<T>{n, first + mean, squares - sum * mean});
+    if (threadIdx.x == 0) ((gp_moments<T> *)r.part)[channel * r.chunks + blockIdx.x] = all;
 }
 
 /* Mean and scale of each channel; in training, running = (1 - momentum) * running + momentum *
@@ -88,10 +69,10 @@ template <class T> static __global__ void combine_statistics(norm_params r) {
     if (i >= r.channels) return;
     double mean = read<double>(r.mean, i, 0), var = read<double>(r.var, i, 1);
     if (r.training) {
-        stat<double> s = {0, 0, 0};
+        gp_moments<double> s = {0, 0, 0};
         for (int64_t k = 0; k < r.chunks; k++) {
-            stat<T> b = ((stat<T> *)r.part)[i * r.chunks + k];
-            s.combine(stat<double>{(double)b.n, (double)b.mean, (double)b.m2});
+            gp_moments<T> b = ((gp_moments<T> *)r.part)[i * r.chunks + k];
+            s.join(gp_moments<double>{(double)b.n, (double)b.mean, (double)b.m2});
         }
         write(r.mean, i, (1 - r.momentum) * mean + r.momentum * s.mean);
         write(r.var, i, (1 - r.momentum) * var + r.momentum * (s.m2 / (s.n - 1)));
@@ -178,7 +159,7 @@ static bool set_up(const gp_call *c, norm_params *r, const gp_array *out, const 
     r->ot = (gp_dtype)out->dtype, r->xt = (gp_dtype)x->dtype, r->gt = (gp_dtype)g->dtype;
     r->channels = x->dim[1], r->chunk = CHUNK;
     r->chunks = gp_blocks(r->l.numel, CHUNK);
-    size_t part = (size_t)(r->channels * r->chunks) * sizeof(stat<double>),
+    size_t part = (size_t)(r->channels * r->chunks) * sizeof(gp_moments<double>),
            each = (size_t)r->channels * sizeof(double);
     char *memory = (char *)gp_cuda_scratch(c, part + 4 * each);
     r->part = memory;

@@ -1,8 +1,9 @@
 /* layer_norm, rms_norm and group_norm, and their gradients: contiguous rows, read once and kept in
- * shared memory where they fit. Limit: a read and a write of each element forward; backward two
- * reads and a write for x, and two reads for weight and bias. */
+ * shared memory where they fit; few long rows are read twice (backward three times), by many blocks
+ * each. Limit: a read and a write of each element forward; backward two reads and a write for x,
+ * and two reads for weight and bias. */
 #include "kernels/cuda/layout/copy.h"
-#include "kernels/cuda/runtime/rows.cuh"
+#include "kernels/cuda/norm/parts.cuh"
 extern "C" {
 #include "tensor/ops/norm.h"
 }
@@ -156,6 +157,107 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX) gradient(rows r, int grou
     }
 }
 
+/* ---- few long rows ---- */
+
+/* The start of the part in an array of rows. */
+__device__ static inline const char *part_of(const char *p, gp_dtype dt, int64_t n,
+                                             const gp_part &part) {
+    return p + (blockIdx.y * n + part.at) * gp_bytes_of(dt);
+}
+/* The channel of the part's first element times `each`: where affine counts from. */
+__device__ static inline int64_t part_first(const rows &r, const gp_part &part) {
+    return blockIdx.y % r.k.groups * r.k.a_row * r.k.each + part.at;
+}
+
+template <class T, int D, int V>
+static __global__ void moment_parts(rows r, int64_t size, gp_moments<T> *parts) {
+    gp_part part(r.k.n, size);
+    gp_moments<T> all = {};
+    gp_each<T, D, V>(part_of(r.x, r.xt, r.k.n, part), gp_bytes_of(r.xt), r.xt, part.n,
+                     threadIdx.x * V, GP_THREADS * V, [&](const T(&x)[V], int64_t, int64_t) {
+                         gp_moments<T> some = {(T)V, 0, 0};
+                         for (int j = 0; j < V; j++) some.mean += x[j];
+                         some.mean = r.k.centred ? some.mean * (T)(1.0 / V) : 0;
+                         for (int j = 0; j < V; j++)
+                             some.m2 += (x[j] - some.mean) * (x[j] - some.mean);
+                         all.join(some);
+                     });
+    gp_write_part(parts, all);
+}
+
+/* Mean and 1 / sqrt(variance + eps) of this block's row. */
+template <class T>
+__device__ static void row_moments(const rows &r, const gp_moments<T> *parts, T *mean, T *scale) {
+    gp_moments<T> all = gp_join_parts(parts, gp_moments<T>{});
+    *mean = all.mean;
+    *scale = 1 / sqrt(all.m2 / (T)r.k.n + (T)r.k.eps);
+}
+
+template <class T, int D, int V>
+static __global__ void normalise_parts(rows r, int64_t size, const gp_moments<T> *parts) {
+    gp_part part(r.k.n, size);
+    char *out = (char *)part_of(r.out, r.ot, r.k.n, part);
+    int64_t first = part_first(r, part);
+    T mean, scale;
+    row_moments(r, parts, &mean, &scale);
+    gp_each<T, D, V>(part_of(r.x, r.xt, r.k.n, part), gp_bytes_of(r.xt), r.xt, part.n,
+                     threadIdx.x * V, GP_THREADS * V, [&](const T(&x)[V], int64_t i, int64_t) {
+                         T w[V], b[V];
+                         affine<T, D, V>(w, r.weight, r.wt, first + i, r.k.each, 1);
+                         affine<T, D, V>(b, r.bias, r.bt, first + i, r.k.each, 0);
+                         for (int j = 0; j < V; j++) b[j] += (x[j] - mean) * scale * w[j];
+                         gp_store_vector<T, D, V>(out + i * gp_bytes_of(r.ot), b, r.ot);
+                     });
+}
+
+/* Calls f(x, v, i) for the part's elements, v = g * weight. */
+template <class T, int D, int V, class F>
+__device__ static void each_gradient(const rows &r, const gp_part &part, F f) {
+    const char *gp = part_of(r.g, r.gt, r.k.n, part);
+    int64_t first = part_first(r, part);
+    gp_each<T, D, V>(part_of(r.x, r.xt, r.k.n, part), gp_bytes_of(r.xt), r.xt, part.n,
+                     threadIdx.x * V, GP_THREADS * V, [&](const T(&x)[V], int64_t i, int64_t) {
+                         T v[V], w[V];
+                         gp_fetch<T, D, V>(v, gp + i * gp_bytes_of(r.gt), r.gt);
+                         affine<T, D, V>(w, r.weight, r.wt, first + i, r.k.each, 1);
+                         for (int j = 0; j < V; j++) v[j] *= w[j];
+                         f(x, v, i);
+                     });
+}
+
+/* Sums of v and v h, as in gradient. */
+template <class T, int D, int V>
+static __global__ void gradient_parts(rows r, int64_t size, const gp_moments<T> *moments,
+                                      gp_sums<T, 2> *parts) {
+    T mean, scale;
+    gp_sums<T, 2> sum = {};
+    row_moments(r, moments, &mean, &scale);
+    if (blockIdx.x == 0 && threadIdx.x == 0) r.mean[blockIdx.y] = mean, r.scale[blockIdx.y] = scale;
+    each_gradient<T, D, V>(r, gp_part(r.k.n, size), [&](const T(&x)[V], const T(&v)[V], int64_t) {
+        for (int j = 0; j < V; j++) {
+            sum.v[0] += v[j];
+            sum.v[1] += v[j] * (x[j] - mean) * scale;
+        }
+    });
+    gp_write_part(parts, sum);
+}
+
+template <class T, int D, int V>
+static __global__ void gradient_by_parts(rows r, int64_t size, const gp_sums<T, 2> *parts) {
+    gp_part part(r.k.n, size);
+    char *out = (char *)part_of(r.out, r.ot, r.k.n, part);
+    gp_sums<T, 2> sum = gp_join_parts(parts, gp_sums<T, 2>{});
+    T mean = (T)r.mean[blockIdx.y], scale = (T)r.scale[blockIdx.y],
+      sv = r.k.centred ? sum.v[0] / (T)r.k.n : 0, svh = sum.v[1] / (T)r.k.n;
+    each_gradient<T, D, V>(r, part, [&](const T(&x)[V], const T(&v)[V], int64_t i) {
+        T y[V];
+        for (int j = 0; j < V; j++) y[j] = scale * (v[j] - sv - (x[j] - mean) * scale * svh);
+        gp_store_vector<T, D, V>(out + i * gp_bytes_of(r.ot), y, r.ot);
+    });
+}
+
+/* ---- gradients of weight and bias ---- */
+
 /* Sums of columns, one chunk of rows per block: into part, chunks x 2 x channels. */
 template <class T> static __global__ void column_sums(rows r, double *part) {
     __shared__ T room[2][LINES][COLUMNS];
@@ -229,7 +331,35 @@ static bool dense(const gp_call *c, const gp_array *a, const char **p, gp_dtype 
     return room && gp_cuda_copy_array(c, &to, a);
 }
 
+template <class T, int D, int V>
+static gp_moments<T> *find_moments(const gp_call *c, const rows *r, dim3 grid, int64_t size) {
+    auto kernel = moment_parts<T, D, V>;
+    gp_moments<T> *parts =
+        (gp_moments<T> *)gp_cuda_scratch(c, (size_t)(grid.x * grid.y) * sizeof *parts);
+    return parts && GP_LAUNCH(c, kernel, grid, GP_THREADS, 0, *r, size, parts) ? parts : NULL;
+}
+template <class T, int D, int V> static bool forward_by_parts(const gp_call *c, const rows *r) {
+    int64_t size = gp_part_size(r->k.n, V);
+    dim3 grid = gp_part_grid(r->k.n, size, r->k.rows);
+    auto kernel = normalise_parts<T, D, V>;
+    const gp_moments<T> *moments = find_moments<T, D, V>(c, r, grid, size);
+    return moments && GP_LAUNCH(c, kernel, grid, GP_THREADS, 0, *r, size, moments);
+}
+template <class T, int D, int V> static bool backward_by_parts(const gp_call *c, const rows *r) {
+    int64_t size = gp_part_size(r->k.n, V);
+    dim3 grid = gp_part_grid(r->k.n, size, r->k.rows);
+    auto sum_parts = gradient_parts<T, D, V>;
+    auto write_parts = gradient_by_parts<T, D, V>;
+    const gp_moments<T> *moments = find_moments<T, D, V>(c, r, grid, size);
+    gp_sums<T, 2> *parts =
+        (gp_sums<T, 2> *)gp_cuda_scratch(c, (size_t)(grid.x * grid.y) * sizeof *parts);
+    return moments && parts &&
+           GP_LAUNCH(c, sum_parts, grid, GP_THREADS, 0, *r, size, moments, parts) &&
+           GP_LAUNCH(c, write_parts, grid, GP_THREADS, 0, *r, size, parts);
+}
+
 template <class T, int D, int V> static bool forward(const gp_call *c, const rows *r) {
+    if (gp_few_long(r->k.n, r->k.rows)) return forward_by_parts<T, D, V>(c, r);
     gp_group g = gp_group_of(r->k.n, V, 1, sizeof(T));
     auto kernel = normalise<T, D, V>;
     return GP_LAUNCH(c, kernel, gp_group_blocks(&g, r->k.rows), g.threads, g.shared, *r, g.group,
@@ -237,6 +367,7 @@ template <class T, int D, int V> static bool forward(const gp_call *c, const row
 }
 
 template <class T, int D, int V> static bool backward(const gp_call *c, const rows *r) {
+    if (gp_few_long(r->k.n, r->k.rows)) return backward_by_parts<T, D, V>(c, r);
     gp_group g = gp_group_of(r->k.n, V, 2, sizeof(T));
     auto kernel = gradient<T, D, V>;
     return GP_LAUNCH(c, kernel, gp_group_blocks(&g, r->k.rows), g.threads, g.shared, *r, g.group,

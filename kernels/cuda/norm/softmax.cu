@@ -1,12 +1,10 @@
 /* softmax and log_softmax along any dim: contiguous rows are read once and kept in shared memory;
- * columns are read twice, the second time mostly from the L2 cache, and so are few long rows, by
- * many blocks each. Limit: a read and a write of each element at the speed of memory. */
-#include "kernels/cuda/runtime/rows.cuh"
+ * columns are read twice, the second time mostly from the L2 cache, and so are few long rows or
+ * columns, by many blocks each. Limit: a read and a write of each element at the speed of memory.
+ */
+#include "kernels/cuda/norm/parts.cuh"
 
 enum { AHEAD = 8 }; /* elements of a column that a thread reads before it uses the first */
-/* Rows from LONG elements on, FEW at most, are divided into parts of PART elements and more, MANY
- * at most: numbers that do not depend on the card, so that its bits do not either. */
-enum { LONG = 1 << 16, FEW = 64, PART = 4096, MANY = 1024 };
 
 typedef struct places {
     int64_t n, xs, os; /* elements along the dim; bytes between them in x and out */
@@ -53,31 +51,16 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
     }
 }
 
-/* The largest element so far and the sum of exp(x - m): NaN and infinities give the same as where m
- * is known before. */
-template <class T> struct summed {
-    T m, s;
-    __device__ void add(T x) {
-        if (x > m) s = s * exp(m - x) + (1 + (x - x)), m = x;
-        else s += x == m ? 1 : exp(x - m);
-    }
-    __device__ void join(summed<T> b) {
-        T most = b.m > m ? b.m : m;
-        s = (m == most ? s : s * exp(m - most)) + (b.m == most ? b.s : b.s * exp(b.m - most));
-        m = most;
-    }
-};
-
 /* One thread per column, or, for threads of one x, per part of it. */
 template <class T, int D> static __global__ void softmax_columns(gp_loop<2> lines, places p) {
-    __shared__ summed<T> room[GP_THREADS];
+    __shared__ gp_exp_sum<T> room[GP_THREADS];
     uint32_t line = blockIdx.x * blockDim.x + threadIdx.x;
     bool live = line < lines.numel;
     int64_t off[2], n = live ? p.n : 0;
     gp_offsets(lines, live ? line : 0, off);
     const char *x = lines.data[1] + off[1];
     char *out = lines.data[0] + off[0];
-    summed<T> a = {-INFINITY, 0};
+    gp_exp_sum<T> a = {-INFINITY, 0};
     T v[AHEAD];
     for (int64_t i = threadIdx.y; i < n; i += AHEAD * blockDim.y) {
         int have = gp_column_ahead<T, D, AHEAD>(v, x, p.xs, p.xt, i, n);
@@ -101,40 +84,31 @@ template <class T, int D> static __global__ void softmax_columns(gp_loop<2> line
     }
 }
 
-/* Combines a of all threads of the block, the same result in each. */
-template <class T> __device__ static summed<T> join_block(summed<T> a) {
-    T m = gp_group_reduce(a.m, GP_THREADS, gp_max());
-    T s = gp_group_reduce(a.m == m ? a.s : a.s * exp(a.m - m), GP_THREADS, gp_add());
-    return {m, s};
-}
-
-/* A block a part of a row, parts in x and rows in y. */
+/* Rows, or columns where V is 1. */
 template <class T, int D, int V>
-static __global__ void softmax_parts(gp_loop<2> lines, places p, int64_t part, summed<T> *sums) {
-    int64_t off[2], at = blockIdx.x * part, n = p.n - at < part ? p.n - at : part;
+static __global__ void softmax_parts(gp_loop<2> lines, places p, int64_t size,
+                                     gp_exp_sum<T> *parts) {
+    int64_t off[2];
+    gp_part part(p.n, size);
     gp_offsets(lines, blockIdx.y, off);
-    summed<T> a = {-INFINITY, 0};
-    gp_each<T, D, V>(lines.data[1] + off[1] + at * p.xs, p.xs, p.xt, n, threadIdx.x * V,
+    gp_exp_sum<T> a = {-INFINITY, 0};
+    gp_each<T, D, V>(lines.data[1] + off[1] + part.at * p.xs, p.xs, p.xt, part.n, threadIdx.x * V,
                      GP_THREADS * V, [&](const T(&u)[V], int64_t, int64_t) {
                          for (int j = 0; j < V; j++) a.add(u[j]);
                      });
-    a = join_block(a);
-    if (threadIdx.x == 0) sums[blockIdx.y * gridDim.x + blockIdx.x] = a;
+    gp_write_part(parts, a);
 }
 
-/* The same grid; sums: of all parts. */
 template <class T, int D, int V>
-static __global__ void softmax_by_parts(gp_loop<2> lines, places p, int64_t part,
-                                        const summed<T> *sums) {
-    int64_t off[2], at = blockIdx.x * part, n = p.n - at < part ? p.n - at : part;
+static __global__ void softmax_by_parts(gp_loop<2> lines, places p, int64_t size,
+                                        const gp_exp_sum<T> *parts) {
+    int64_t off[2];
+    gp_part part(p.n, size);
     gp_offsets(lines, blockIdx.y, off);
-    char *out = lines.data[0] + off[0] + at * p.os;
-    summed<T> a = {-INFINITY, 0};
-    for (unsigned k = threadIdx.x; k < gridDim.x; k += GP_THREADS)
-        a.join(sums[blockIdx.y * gridDim.x + k]);
-    a = join_block(a);
+    char *out = lines.data[0] + off[0] + part.at * p.os;
+    gp_exp_sum<T> a = gp_join_parts(parts, gp_exp_sum<T>{-INFINITY, 0});
     T scale = p.logs ? log(a.s) : 1 / a.s;
-    gp_each<T, D, V>(lines.data[1] + off[1] + at * p.xs, p.xs, p.xt, n, threadIdx.x * V,
+    gp_each<T, D, V>(lines.data[1] + off[1] + part.at * p.xs, p.xs, p.xt, part.n, threadIdx.x * V,
                      GP_THREADS * V, [&](const T(&u)[V], int64_t i, int64_t) {
                          T y[V];
                          for (int j = 0; j < V; j++)
@@ -145,19 +119,19 @@ static __global__ void softmax_by_parts(gp_loop<2> lines, places p, int64_t part
 
 template <class T, int D, int V>
 static bool run_parts(const gp_call *c, gp_loop<2> lines, places p) {
-    int64_t part = (p.n + MANY - 1) / MANY, whole = GP_THREADS * V;
-    part = part < PART ? (int64_t)PART : (part + whole - 1) / whole * whole;
-    dim3 grid(gp_blocks(p.n, part), lines.numel);
+    int64_t size = gp_part_size(p.n, V);
+    dim3 grid = gp_part_grid(p.n, size, lines.numel);
     auto sum_parts = softmax_parts<T, D, V>;
     auto write_parts = softmax_by_parts<T, D, V>;
-    summed<T> *sums = (summed<T> *)gp_cuda_scratch(c, (size_t)grid.x * lines.numel * sizeof *sums);
-    return sums && GP_LAUNCH(c, sum_parts, grid, GP_THREADS, 0, lines, p, part, sums) &&
-           GP_LAUNCH(c, write_parts, grid, GP_THREADS, 0, lines, p, part, sums);
+    gp_exp_sum<T> *parts =
+        (gp_exp_sum<T> *)gp_cuda_scratch(c, (size_t)grid.x * lines.numel * sizeof *parts);
+    return parts && GP_LAUNCH(c, sum_parts, grid, GP_THREADS, 0, lines, p, size, parts) &&
+           GP_LAUNCH(c, write_parts, grid, GP_THREADS, 0, lines, p, size, parts);
 }
 
 template <class T, int D, int V>
 static bool run_rows(const gp_call *c, gp_loop<2> lines, places p) {
-    if (p.n >= LONG && lines.numel <= FEW) return run_parts<T, D, V>(c, lines, p);
+    if (gp_few_long(p.n, lines.numel)) return run_parts<T, D, V>(c, lines, p);
     gp_group g = gp_group_of(p.n, V, 1, sizeof(T));
     auto kernel = softmax_rows<T, D, V>;
     return GP_LAUNCH(c, kernel, gp_group_blocks(&g, lines.numel), g.threads, g.shared, lines, p,
@@ -189,7 +163,8 @@ static bool softmax(const gp_call *c, bool logs) {
                                       gp_row_plain(out->data, p.n, p.ot);
     const gp_array *const arrays[2] = {&o1, &x1};
     return gp_nest_run(gp_nest_of<2>(arrays), [&](gp_loop<2> l, int64_t) {
-        return rows ? GP_BY_ROW(plain, same, p.xt, wide, run_rows, c, l, p) : run_columns(c, l, p);
+        if (!rows && !gp_few_long(p.n, l.numel)) return run_columns(c, l, p);
+        return GP_BY_ROW(plain, same, p.xt, wide, run_rows, c, l, p);
     });
 }
 

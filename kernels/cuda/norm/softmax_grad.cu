@@ -1,7 +1,8 @@
 /* Gradients of softmax and log_softmax along any dim, from their results: y * (g - sum g y), or
  * g - exp(y) * sum g. Limit: two reads and a write of each element; columns are read twice, the
- * second time mostly from the L2 cache. */
-#include "kernels/cuda/runtime/rows.cuh"
+ * second time mostly from the L2 cache, and so are few long rows or columns, by many blocks each.
+ */
+#include "kernels/cuda/norm/parts.cuh"
 
 enum { AHEAD = 4 }; /* elements of a column that a thread reads before it uses the first */
 
@@ -46,11 +47,16 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
     }
 }
 
+/* Where line `line` begins, in elements. */
+__device__ static int64_t line_at(const places &p, int64_t line) {
+    return line / p.inner * p.n * p.inner + line % p.inner;
+}
+
 template <class T, int D> static __global__ void gradient_columns(places p) {
     __shared__ T room[GP_THREADS];
     int64_t line = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, n = line < p.lines ? p.n : 0,
-            at = line / p.inner * p.n * p.inner + line % p.inner, gs = gp_bytes_of(p.gt),
-            ys = gp_bytes_of(p.yt), os = gp_bytes_of(p.ot);
+            at = line_at(p, line), gs = gp_bytes_of(p.gt), ys = gp_bytes_of(p.yt),
+            os = gp_bytes_of(p.ot);
     const char *gp = p.g + at * gs, *yp = p.y + at * ys;
     T s = 0, g[AHEAD], y[AHEAD];
     for (int64_t i = threadIdx.y; i < n; i += AHEAD * blockDim.y) {
@@ -76,7 +82,53 @@ template <class T, int D> static __global__ void gradient_columns(places p) {
     }
 }
 
+/* Rows, or columns where V is 1. */
+template <class T, int D, int V>
+static __global__ void gradient_parts(places p, int64_t size, gp_sums<T, 1> *parts) {
+    gp_part part(p.n, size);
+    int64_t at = line_at(p, blockIdx.y) + part.at * p.inner, gs = gp_bytes_of(p.gt),
+            ys = gp_bytes_of(p.yt);
+    const char *gp = p.g + at * gs, *yp = p.y + at * ys;
+    gp_sums<T, 1> sum = {};
+    gp_each<T, D, V>(gp, p.inner * gs, p.gt, part.n, threadIdx.x * V, GP_THREADS * V,
+                     [&](const T(&g)[V], int64_t i, int64_t) {
+                         T y[V];
+                         if (!p.logs) gp_fetch<T, D, V>(y, yp + i * p.inner * ys, p.yt);
+                         for (int j = 0; j < V; j++) sum.v[0] += p.logs ? g[j] : g[j] * y[j];
+                     });
+    gp_write_part(parts, sum);
+}
+
+template <class T, int D, int V>
+static __global__ void gradient_by_parts(places p, int64_t size, const gp_sums<T, 1> *parts) {
+    gp_part part(p.n, size);
+    int64_t at = line_at(p, blockIdx.y) + part.at * p.inner, gs = gp_bytes_of(p.gt),
+            ys = gp_bytes_of(p.yt), os = gp_bytes_of(p.ot);
+    const char *gp = p.g + at * gs, *yp = p.y + at * ys;
+    char *out = p.out + at * os;
+    T sum = gp_join_parts(parts, gp_sums<T, 1>{}).v[0];
+    gp_each<T, D, V>(gp, p.inner * gs, p.gt, part.n, threadIdx.x * V, GP_THREADS * V,
+                     [&](const T(&g)[V], int64_t i, int64_t) {
+                         T y[V];
+                         gp_fetch<T, D, V>(y, yp + i * p.inner * ys, p.yt);
+                         for (int j = 0; j < V; j++) y[j] = slope(g[j], y[j], sum, p.logs);
+                         gp_store_vector<T, D, V>(out + i * p.inner * os, y, p.ot);
+                     });
+}
+
+template <class T, int D, int V> static bool run_parts(const gp_call *c, const places *p) {
+    int64_t size = gp_part_size(p->n, V);
+    dim3 grid = gp_part_grid(p->n, size, p->lines);
+    auto sum_parts = gradient_parts<T, D, V>;
+    auto write_parts = gradient_by_parts<T, D, V>;
+    gp_sums<T, 1> *parts =
+        (gp_sums<T, 1> *)gp_cuda_scratch(c, (size_t)(grid.x * p->lines) * sizeof *parts);
+    return parts && GP_LAUNCH(c, sum_parts, grid, GP_THREADS, 0, *p, size, parts) &&
+           GP_LAUNCH(c, write_parts, grid, GP_THREADS, 0, *p, size, parts);
+}
+
 template <class T, int D, int V> static bool run_rows(const gp_call *c, const places *p) {
+    if (gp_few_long(p->n, p->lines)) return run_parts<T, D, V>(c, p);
     gp_group g = gp_group_of(p->n, V, 2, sizeof(T));
     auto kernel = gradient_rows<T, D, V>;
     return GP_LAUNCH(c, kernel, gp_group_blocks(&g, p->lines), g.threads, g.shared, *p, g.group,
@@ -112,9 +164,9 @@ static bool softmax_gradient(const gp_call *c, bool logs) {
     p.lines = out->numel / p.n;
     bool wide = p.gt == GP_f64 || p.yt == GP_f64 || p.ot == GP_f64;
     bool same = p.gt == p.yt && p.yt == p.ot;
-    if (p.inner > 1) return run_columns(c, &p, wide, same);
-    bool plain = same && gp_row_plain(p.g, p.n, p.gt) && gp_row_plain(p.y, p.n, p.yt) &&
-                 gp_row_plain(p.out, p.n, p.ot);
+    if (p.inner > 1 && !gp_few_long(p.n, p.lines)) return run_columns(c, &p, wide, same);
+    bool plain = same && p.inner == 1 && gp_row_plain(p.g, p.n, p.gt) &&
+                 gp_row_plain(p.y, p.n, p.yt) && gp_row_plain(p.out, p.n, p.ot);
     return GP_BY_ROW(plain, same, p.ot, wide, run_rows, c, &p);
 }
 

@@ -6,6 +6,13 @@
 /* Partial results in lanes; as many as hide an addition's latency. */
 #define LANES(T) (256 / (int)sizeof(T))
 enum { FEW = 8, STEPS = 16 };
+/* Prefetching was measured to pay on Cooper Lake, with AVX-512. On Zen 3 it slows two rows down,
+ * from 27 to 22 GB/s: the hardware prefetches each by itself. */
+#if defined(__AVX512F__)
+enum { FETCH = true };
+#else
+enum { FETCH = false };
+#endif
 
 #undef bool /* a row of dtype.def */
 #define T_f32 float
@@ -28,7 +35,8 @@ static inline int64_t cut_i64(double v) {
 /* Folds one half of the W lanes onto the other, where there are as many. */
 #define HALVE(half)                                                                                \
     if ((half) < W)                                                                                \
-        _Pragma("omp simd") for (int j = 0; j < (half); j++) all[j] = step(all[j], all[j + (half)]);
+        _Pragma("omp simd") for (int j = 0; j < (half); j++) all[r][j] =                           \
+            step(all[r][j], all[r][j + (half)]);
 #define T float
 #define t f32
 #include "kernels/cpu/reduce/formulas.inc"
@@ -54,11 +62,11 @@ static inline int64_t cut_i64(double v) {
     static void join_##nm##_##t(void *p, const void *x, int64_t n) {                               \
         join_##t(p, x, n, step_##nm##_##t);                                                        \
     }                                                                                              \
-    LOOPS1(nm, t)
-#define LOOPS1(nm, t)                                                                              \
+    LOOPS1(nm, t, start)
+#define LOOPS1(nm, t, start)                                                                              \
     static void rows_##nm##_##t(void *p, const char *x, int64_t apart, int64_t many, int64_t n,    \
                                 double p_) {                                                       \
-        for (int64_t k = 0; k < many; k++) fold_##nm##_##t((T_##t *)p + k, x + k * apart, n, p_);  \
+        rows_##t(p, x, apart, many, n, cut_##t(start), step_##nm##_##t);                           \
     }                                                                                              \
     static void each_##nm##_##t(void *p, const void *const *rows, int m, int64_t n, double p_) {   \
         each_##t(p, rows, m, n, step_##nm##_##t);                                                  \

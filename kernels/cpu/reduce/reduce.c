@@ -64,12 +64,22 @@ static const char *elements(const reduce_plan *r, const char *p, int64_t n, int6
 
 /* ---- one output ---- */
 
+/* Whole pieces of DIRECT elements, in place: each is a row. Into acc in the order of memory. */
+static void fold_pieces(const reduce_plan *r, void *acc, const char *row, int64_t pieces) {
+    _Alignas(64) char part[CASCADE / DIRECT * 8];
+    r->red->start(part, pieces);
+    r->red->rows(part, row, DIRECT * gp_ctype_size[r->red->load], pieces, DIRECT, r->p);
+    for (int64_t k = 0; k < pieces; k++) r->red->join(acc, part + k * r->each, 1);
+}
+
 /* n elements, step bytes apart, into acc. */
 static void fold_row(const reduce_plan *r, void *acc, const char *row, int64_t n) {
     _Alignas(64) char buf[GP_BLOCK * 8];
     int64_t step = r->red_stride[r->nred - 1];
     bool direct = r->direct && step == gp_ctype_size[r->red->load];
-    for (int64_t i = 0, m; i < n; i += m) {
+    int64_t i = 0, pieces = direct && r->red->rows && !r->source ? n / DIRECT : 0;
+    if (pieces > 1) fold_pieces(r, acc, row, pieces), i = pieces * DIRECT;
+    for (int64_t m; i < n; i += m) {
         m = direct ? DIRECT : GP_BLOCK;
         if (m > n - i) m = n - i;
         const char *at = elements(r, row + i * step, m, 0);
@@ -326,8 +336,9 @@ static void plan(reduce_plan *r, bool picks) {
             along = r->red_stride[r->nred - 1];
     /* In an expanded tensor both strides may be 0: then shorter rows are avoided. */
     r->columns = r->width >= 8 && (across < along || (across == along && r->count < r->width));
-    r->whole = !r->columns && !picks && r->red->rows && r->direct && r->nred == 1 && r->nkept &&
-               r->count <= CASCADE && r->red_stride[0] == gp_ctype_size[r->red->load];
+    r->whole = !r->columns && (!picks || r->count > SHORT) && r->red->rows && r->direct &&
+               r->nred == 1 && r->nkept && r->count <= CASCADE &&
+               r->red_stride[0] == gp_ctype_size[r->red->load];
     r->transposed = !r->columns && short_rows(r);
     if (r->transposed) r->columns = true, r->side = most_rows(r);
     if (r->columns) together = r->width < r->side ? r->width : r->side;

@@ -10,6 +10,7 @@
 #include "tensor/device/backends.h"
 #include "tensor/device/plugin_api.h"
 #include "tensor/dist/dist.h"
+#include "tensor/fuse/object.h"
 #include "tensor/safe_text.h"
 
 #include <dlfcn.h>
@@ -132,6 +133,14 @@ static void check_sim(lua_State *L) {
                "== 20"))
         say(WORKS, "sim",
             "the simulated device computes (with the processor) and waits as a GPU does");
+}
+
+/* Fused functions run without; a compiler makes long chains faster. */
+static void check_compiler(void) {
+    char text[4500];
+    if (gp_object_compiling() == GP_COMPILE_OFF)
+        say(ABSENT, "fuse", "compiles nothing: GPUSH_FUSE_COMPILE is 0");
+    else say(gp_object_describe(text, sizeof text) ? WORKS : ABSENT, "fuse", "%s", text);
 }
 
 /* ---- CUDA ---- */
@@ -307,6 +316,7 @@ int gp_doctor(lua_State *L) {
     check_blas(L);
     check_dnnl(L);
     check_sim(L);
+    check_compiler();
     check_cuda();
     check_mpi();
     check_terminal();

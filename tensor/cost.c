@@ -24,6 +24,8 @@ static const char *const formulas[GP_OPS] = {
 #include "tensor/autograd/grad_rows.h"
 };
 
+const char *gp_op_formula(const gp_op *op) { return formulas[gp_op_id(op)]; }
+
 /* What a reduction does at its end, once a result. */
 static const char *const finishes[GP_OPS] = {
 #define REDUCE(n, ty, start, combine, finish, ...) [OP_##n] = #finish,

@@ -30,6 +30,10 @@ gp_cost gp_call_cost(const gp_call *c);
 /* Operations in the text of a formula of ops.def: its operators, choices and functions. */
 int gp_cost_of_formula(const char *text);
 
+/* The text of op's formula: of a reduction, what it does for each element. NULL where it has none.
+ */
+const char *gp_op_formula(const gp_op *op);
+
 /* The part of a row of tensor/ops/table/cost.def that its function reads. */
 typedef struct gp_cost_row {
     void (*fn)(const gp_call *c, const struct gp_cost_row *row, gp_cost *cost);

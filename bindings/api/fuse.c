@@ -7,6 +7,7 @@
 #include "bindings/bind.h"
 #include "bindings/guard.h"
 #include "bindings/module.h"
+#include "tensor/fuse/object.h"
 #include "tensor/fuse/replay.h"
 #include "tensor/infer.h"
 
@@ -273,7 +274,34 @@ static int l_make(lua_State *L) {
     return 1;
 }
 
+/* ---- compiling ---- */
+
+/* gpush.fuse_compile([mode]): true, false or "wait", and what was done so far. */
+static int l_compile(lua_State *L) {
+    gp_object_counts n;
+    int type = lua_type(L, 1);
+    bool wait = type == LUA_TSTRING && !strcmp(lua_tostring(L, 1), "wait");
+    luaL_argcheck(L, type <= LUA_TBOOLEAN || wait, 1, "expected true, false or \"wait\"");
+    if (wait) gp_object_set_compiling(GP_COMPILE_WAIT);
+    else if (type == LUA_TBOOLEAN)
+        gp_object_set_compiling(lua_toboolean(L, 1) ? GP_COMPILE_ON : GP_COMPILE_OFF);
+    gp_compiling now = gp_object_compiling();
+    if (now == GP_COMPILE_WAIT) lua_pushliteral(L, "wait");
+    else lua_pushboolean(L, now == GP_COMPILE_ON);
+    gp_object_count(&n);
+    lua_createtable(L, 0, 5);
+    lua_pushinteger(L, n.compiled), lua_setfield(L, -2, "compiled");
+    lua_pushinteger(L, n.loaded), lua_setfield(L, -2, "loaded");
+    lua_pushinteger(L, n.failed), lua_setfield(L, -2, "failed");
+    lua_pushinteger(L, n.running), lua_setfield(L, -2, "running");
+    if (*n.why) lua_pushstring(L, n.why), lua_setfield(L, -2, "why");
+    return 2;
+}
+
 void gp_lua_open_fuse(lua_State *L) {
+    static const gp_lua_function fns[] = {{"fuse_compile", "value? mode", l_compile},
+                                          {NULL, NULL, NULL}};
+    gp_lua_set_functions(L, fns);
     luaL_newmetatable(L, FUSED);
     lua_pushcfunction(L, l_gc);
     lua_setfield(L, -2, "__gc");

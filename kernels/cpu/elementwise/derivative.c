@@ -59,6 +59,8 @@ static inline int calls_library(const char *formula) {
 #define GRAD_ROW(name, types, nin, vars, formula) LOOPS_##types(name, nin, vars, formula)
 #include "tensor/autograd/grad_rows.h"
 
+#define SQUARE_GRAD (2 * g * a)
+#define CUBE_GRAD (g * (3 * (a * a)))
 #define T float
 #define FABS fabsf
 #define RINT (rintf)
@@ -70,15 +72,12 @@ static inline int calls_library(const char *formula) {
 #define COPYSIGN (copysign)
 #include "kernels/cpu/elementwise/power_grad.inc"
 
-static void gelu_float(int64_t n, void *out, const void *const *in, const gp_scalar *par) {
-    const float *g = in[0], *u = in[1];
-    float *restrict to = out;
-    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) to[i] = g[i] * gelu_slope_f32(u[i]);
-}
+#define FAST_GELU (g * gelu_slope_f32(x))
+FULL(gelu, float, 3, VARS_X, FAST_GELU)
 
 /* The rows that have faster loops than those of their formulas. */
 static const gp_block_fn fast_rows[GP_OPS][GP_CTYPES] = {
-    [OP_gelu_dx] = {gelu_float, loop_gelu_dx_double},
+    [OP_gelu_dx] = {full_gelu_float, loop_gelu_dx_double},
     [OP_pow_da] = {power_float, power_double},
 };
 
@@ -112,6 +111,19 @@ static const gp_block_fn loops[GP_OPS][GP_CTYPES] = {
 
 gp_block_fn gp_derivative_loop(const gp_call *c) {
     return faster(c, loops[gp_op_id(c->op)])[gp_compute_type((gp_dtype)c->compute)];
+}
+
+#define TEXT2(formula) #formula
+#define TEXT(formula) TEXT2(formula)
+gp_step_text gp_derivative_text(const gp_call *c) {
+    const gp_block_fn *fast = faster(c, loops[gp_op_id(c->op)]);
+    gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
+    gp_step_text t = {c->op->vars, c->op->formula};
+    if (fast == powers[GP_POWER_SQUARE]) t.formula = TEXT(SQUARE_GRAD);
+    else if (fast == powers[GP_POWER_CUBE]) t.formula = TEXT(CUBE_GRAD);
+    else if (fast[ct] == full_gelu_float) t.formula = TEXT(FAST_GELU);
+    else if (fast[ct] != loops[gp_op_id(c->op)][ct]) t.formula = NULL;
+    return t;
 }
 
 #define GRAD_ROW(name, types, nin, vars, formula)                                                  \

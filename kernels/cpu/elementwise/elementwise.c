@@ -131,15 +131,13 @@ static inline int32_t limit_int32_t(gp_scalar s) {
 #define COPYSIGN (copysign)
 #include "kernels/cpu/elementwise/pow.inc"
 
-#define CUBE(t) LOOP(cube_##t, T_##t, T_##t, IN1, const T_##t x = u[i]; o[i] = x * x * x;)
+#define CUBED (x * x * x)
+#define CUBE(t) LOOP(cube_##t, T_##t, T_##t, IN1, const T_##t x = u[i]; o[i] = CUBED;)
 CUBE(f32)
 CUBE(f64)
 
-static void fast_gelu(int64_t n, void *out, const void *const *in, const gp_scalar *par) {
-    const float *u = in[0];
-    float *restrict o = out;
-    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) o[i] = gelu_f32(u[i]);
-}
+#define FAST_GELU gelu_f32(x)
+LOOP(fast_gelu, float, float, IN1, const float x = u[i]; o[i] = FAST_GELU;)
 
 /* A separate loop looks for elements that are no probabilities: one that records faults is not
  * vectorised. */
@@ -189,6 +187,8 @@ ROW_SCALARS(sub, u[i] - b, a - v[i])
 ROW_SCALARS(mul, u[i] * b, (a * v[i]))
 ROW_SCALARS(div, u[i] / b, a / v[i])
 
+#define TEXT2(formula) #formula
+#define TEXT(formula) TEXT2(formula)
 /* The rows that have faster loops than those of their formulas. */
 #define LOOPS(n)                                                                                   \
     {                                                                                              \
@@ -197,6 +197,7 @@ ROW_SCALARS(div, u[i] / b, a / v[i])
 static const struct fast_row {
     gp_block_fn fns[GP_CTYPES];
     gp_row_scalar_fn row_scalar[2][2]; /* of f32 and f64; the number left, right */
+    const char *text[GP_CTYPES];       /* of the faster loop, where it is a formula of x */
 } fast_rows[GP_OPS] = {
     [OP_add] = {.row_scalar = LOOPS(add)},
     [OP_sub] = {.row_scalar = LOOPS(sub)},
@@ -204,7 +205,7 @@ static const struct fast_row {
     [OP_div] = {.row_scalar = LOOPS(div)},
     [OP_fmod] = {{fast_fmod, fast_64_fmod}},
     [OP_remainder] = {{fast_remainder, fast_64_remainder}},
-    [OP_gelu] = {{fast_gelu}},
+    [OP_gelu] = {{fast_gelu}, .text = {TEXT(FAST_GELU)}},
     [OP_bce] = {{checked_bce_f32, checked_bce_f64}},
     [OP_lgamma] = {{fast_lgamma_f32, fast_lgamma_f64}},
     [OP_pow] = {{fast_pow_f32, fast_pow_f64}},
@@ -260,6 +261,25 @@ gp_block_fn gp_elementwise_loop(const gp_call *c) {
     gp_power power = gp_power_of(c);
     const gp_block_fn *fast = fast_rows[gp_op_id(c->op)].fns;
     return power ? powers[power][ct] : fast[ct] ? fast[ct] : loops[gp_op_id(c->op)][ct];
+}
+
+gp_step_text gp_elementwise_text(const gp_call *c) {
+    gp_step_text t = {"abc", gp_op_formula(c->op)};
+    gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
+    const struct fast_row *fast = &fast_rows[gp_op_id(c->op)];
+    if (c->op->ntensors == 2) t.vars = "ab";
+    if (c->op->ntensors == 1) t.vars = "x";
+    if (fast->fns[ct]) t.formula = fast->text[ct];
+    switch (gp_power_of(c)) {
+    case GP_POWER_ANY: return t;
+    case GP_POWER_SQUARE: t.formula = gp_op_formula(GP_OP(square)); break;
+    case GP_POWER_CUBE: t.formula = TEXT(CUBED); break;
+    case GP_POWER_SQRT: t.formula = gp_op_formula(GP_OP(sqrt)); break;
+    case GP_POWER_RSQRT: t.formula = gp_op_formula(GP_OP(rsqrt)); break;
+    case GP_POWER_RECIPROCAL: t.formula = gp_op_formula(GP_OP(reciprocal)); break;
+    }
+    t.vars = "x";
+    return t;
 }
 
 #define KERNEL(n, nin, compare)                                                                    \

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "kernels/cpu/runtime/kernel.h"
+#include "tensor/cost.h"
+#include "tensor/fuse/source.h"
 
 /* Operands of an elementwise op, at most: a gradient, three operands and a result. */
 enum { GP_MAX_IN = 5 };
@@ -54,6 +56,12 @@ _Bool gp_check_divisors(const gp_call *c);
 gp_block_fn gp_elementwise_loop(const gp_call *c);
 #define gp_derivative_loop GP_NAME(gp_derivative_loop)
 gp_block_fn gp_derivative_loop(const gp_call *c);
+
+/* The formula of that loop: NULL where it is not made of one. */
+#define gp_elementwise_text GP_NAME(gp_elementwise_text)
+gp_step_text gp_elementwise_text(const gp_call *c);
+#define gp_derivative_text GP_NAME(gp_derivative_text)
+gp_step_text gp_derivative_text(const gp_call *c);
 
 /* The loop of op's row over operands of dt that writes dt (comparisons: bool); NULL where bools and
  * integers of 8 and 16 bits are widened. Its formulas cannot fail. */

@@ -3,7 +3,7 @@
 #define GP_CPU_FUSE_H
 
 #include "kernels/cpu/elementwise/elementwise.h"
-#include "tensor/fuse/program.h"
+#include "tensor/fuse/source.h"
 
 /* An operand of a step. */
 typedef struct fuse_operand {
@@ -13,16 +13,21 @@ typedef struct fuse_operand {
     gp_store store;     /* and from there to that of the memory */
 } fuse_operand;
 
+/* A loop of several steps, compiled from their formulas: at[v] has n elements of value v. */
+typedef void (*fuse_loop_fn)(long n, char *const *at, const char *numbers);
+
 /* A step: its loop, and the conversions of what it reads and writes. */
 typedef struct fuse_step {
     gp_block_fn fn; /* NULL: as form says */
     gp_fuse_form form;
     const gp_op *op;
+    fuse_loop_fn loop; /* NULL; or it computes this step and those before `next`, which are */
+    int16_t next;      /* the next step to run */
     uint8_t nin, fault;
     uint8_t size; /* bytes of an element of the result, as it is stored */
     uint8_t random;
     gp_ctype ct;
-    int16_t slot;   /* where the result lies */
+    int16_t slot;   /* where the result lies; -1: in no memory, as only its loop reads it */
     gp_store store; /* NULL: fn writes the result's dtype */
     gp_load drop_load;
     gp_store drop_store;
@@ -35,13 +40,32 @@ typedef struct fuse_step {
 /* Made once for each program; read by all threads. */
 typedef struct fuse_plan {
     int nslots, nsteps;
-    char *numbers; /* blocks */
+    char *numbers;                  /* blocks */
+    struct fuse_compiled *compiled; /* of the plan that gp_fuse_plan gives */
     fuse_step step[];
 } fuse_plan;
 
 /* The plan of p; NULL with a message when out of memory. */
 #define gp_fuse_plan GP_NAME(gp_fuse_plan)
 const fuse_plan *gp_fuse_plan(gp_program *p);
+
+/* A plan whose loop i, of nloops, has steps [first[i], end[i]); its functions are not set. */
+#define gp_fuse_make_plan GP_NAME(gp_fuse_make_plan)
+fuse_plan *gp_fuse_make_plan(const gp_program *p, const gp_loops *source);
+#define gp_fuse_free_plan GP_NAME(gp_fuse_free_plan)
+void gp_fuse_free_plan(void *plan);
+
+/* ---- compiled.c ---- */
+
+/* Room for what compiling plan's program takes; NULL when out of memory. */
+#define gp_fuse_compiled_new GP_NAME(gp_fuse_compiled_new)
+struct fuse_compiled *gp_fuse_compiled_new(void);
+#define gp_fuse_compiled_free GP_NAME(gp_fuse_compiled_free)
+void gp_fuse_compiled_free(struct fuse_compiled *c);
+/* The plan to run p with, over numel elements: the compiled one, if it is ready, or `plan`. A
+ * program that ran often is compiled meanwhile. */
+#define gp_fuse_best_plan GP_NAME(gp_fuse_best_plan)
+const fuse_plan *gp_fuse_best_plan(const gp_program *p, const fuse_plan *plan, int64_t numel);
 
 /* Bytes of a block, and some more, so that blocks do not all begin in the same cache set. */
 enum { GP_FUSE_SLOT = GP_BLOCK * 8 + 320 };
@@ -75,8 +99,8 @@ typedef struct fuse_room {
     int64_t at[GP_PROGRAM_INPUTS], made[GP_PROGRAM_INPUTS];
 } fuse_room;
 
-/* Sets j, of which p and plan are there, up for the inputs of c over shape s: how each is read, and
- * how long blocks are. */
+/* Sets j, of which p and its own plan are there, up for the inputs of c over shape s: the plan to
+ * run, how each input is read, and how long blocks are. */
 #define gp_fuse_set_up GP_NAME(gp_fuse_set_up)
 void gp_fuse_set_up(fuse_job *j, const gp_call *c, const gp_shape *s);
 /* The calling thread's fuse_room for the job ctx, with the inputs of one element filled in; until

@@ -118,31 +118,38 @@ static void run_step(const fuse_job *j, const fuse_step *s, const fuse_room *r, 
     s->store(to, s->size, full, n);
 }
 
-/* Prefetches part k of as many as there are steps of the block that begins at element `first`: all
- * of it at once would hold up the loads of the steps. Always inlined, as GCC drops calls of a
- * function that only prefetches. */
+/* Prefetches parts [k, end) of as many as there are steps of the block that begins at element
+ * `first`: all of it at once would hold up the loads of the steps. Always inlined, as GCC drops
+ * calls of a function that only prefetches. */
 static inline __attribute__((always_inline)) void fetch_part(const fuse_job *j, int64_t first,
-                                                             int64_t n, int k) {
-    int64_t from = n * k / j->plan->nsteps, to = n * (k + 1) / j->plan->nsteps;
+                                                             int64_t n, int k, int end) {
+    int64_t from = n * k / j->plan->nsteps, to = n * end / j->plan->nsteps;
     for (int i = 0; i < j->p->ninputs; i++)
         if (j->how[i] == GP_FUSE_FLAT)
             fetch_block(j->data[i] + (first + from) * j->size[i], (to - from) * j->size[i]);
+}
+
+/* Where result k goes: its slot, unless it is an output that has a place of its own. */
+static char *place(const fuse_job *j, const fuse_room *r, int k, char *const *out) {
+    for (int i = 0; i < j->p->nout; i++)
+        if (j->p->out[i] == j->p->ninputs + k && out[i]) return out[i];
+    int slot = j->plan->step[k].slot;
+    return slot < 0 ? NULL : r->slot + slot * GP_FUSE_SLOT;
 }
 
 /* Computes elements [first, first + n), at most a block; output i goes to out[i], where given. */
 static void run_block(fuse_job *j, fuse_room *r, int64_t first, int64_t n, char *const *out) {
     const fuse_plan *plan = j->plan;
     const gp_program *p = j->p;
-    const char *at[GP_PROGRAM_INPUTS + GP_PROGRAM_STEPS];
-    gp_fuse_read(j, r, first, n, at);
-    for (int k = 0; k < plan->nsteps; k++) {
+    char *at[GP_PROGRAM_INPUTS + GP_PROGRAM_STEPS];
+    gp_fuse_read(j, r, first, n, (const char **)at);
+    for (int k = 0, end; k < plan->nsteps; k = end) {
         const fuse_step *s = &plan->step[k];
-        char *to = r->slot + s->slot * GP_FUSE_SLOT;
-        for (int i = 0; i < p->nout; i++)
-            if (p->out[i] == p->ninputs + k && out[i]) to = out[i];
-        if (j->ahead) fetch_part(j, first + n, n, k);
-        run_step(j, s, r, first, n, at, to);
-        at[p->ninputs + k] = to;
+        end = s->next;
+        for (int i = k; i < end; i++) at[p->ninputs + i] = place(j, r, i, out);
+        if (j->ahead) fetch_part(j, first + n, n, k, end);
+        if (s->loop) s->loop(n, at, plan->numbers);
+        else run_step(j, s, r, first, n, (const char *const *)at, at[p->ninputs + k]);
         if (s->fault && cpu_fault) {
             j->step = k;
             j->fault |= cpu_fault;

@@ -77,6 +77,7 @@ static int64_t block_of(const fuse_job *j) {
 void gp_fuse_set_up(fuse_job *j, const gp_call *c, const gp_shape *s) {
     const gp_array *const *in = c->arg[1].arrays;
     j->numel = numel_of(s);
+    j->plan = gp_fuse_best_plan(j->p, j->plan, j->numel);
     j->width = 0;
     for (int k = 0; k < j->p->ninputs; k++) {
         j->size[k] = gp_dtype_sizes[in[k]->dtype];

@@ -25,14 +25,6 @@ static gp_dtype dtype_of(const gp_program *p, int v) {
     return (gp_dtype)(v < p->ninputs ? p->dtype[v] : p->step[v - p->ninputs].dtype);
 }
 
-static gp_scalar parameter(const gp_step *s, int i) {
-    const gp_value *v = &s->arg[s->nin + i];
-    if (s->nin + i >= s->nargs || v->kind == GP_NONE)
-        return (gp_scalar){.is_float = true, .f = i ? INFINITY : -INFINITY};
-    if (v->kind == GP_FLOAT || v->is_float) return (gp_scalar){.is_float = true, .f = v->f};
-    return (gp_scalar){.i = v->i};
-}
-
 /* Only the lowest bit of an inverted bool counts: ~1 is -2 in compute type. */
 static void store_inverted(char *dst, int64_t step, const void *src, int64_t n) {
     const int32_t *s = src;
@@ -59,7 +51,7 @@ static void set_formula(fuse_step *f, const gp_program *p, const gp_step *s) {
         f->store =
             truth ? gp_bool_store((gp_dtype)s->dtype) : gp_store_fn(f->ct, (gp_dtype)s->dtype);
     bool parameters = s->op->kind == GP_PARAM || s->op->kind == GP_GRAD;
-    for (int i = 0; parameters && i < 3; i++) f->par[i] = parameter(s, i);
+    for (int i = 0; parameters && i < 3; i++) f->par[i] = gp_step_parameter(s, i);
 }
 
 /* From dtype to dtype by a compute type that loses nothing. */
@@ -84,6 +76,7 @@ static void set_form(fuse_step *f, const gp_program *p, const gp_step *s) {
 
 static void set_step(fuse_step *f, const gp_program *p, const gp_step *s, char **numbers) {
     *f = (fuse_step){.form = (gp_fuse_form)s->op->extra->fuses,
+                     .next = (int16_t)(s - p->step + 1),
                      .op = s->op,
                      .nin = s->nin,
                      .size = gp_dtype_sizes[s->dtype],
@@ -103,37 +96,61 @@ static void set_step(fuse_step *f, const gp_program *p, const gp_step *s, char *
 
 /* ---- slots ---- */
 
-/* A result's slot is free again after the last step that reads it. Outputs keep theirs to the end
- * of the block. */
-static void set_slots(fuse_plan *plan, const gp_program *p) {
-    int16_t last[GP_PROGRAM_STEPS];
-    bool taken[GP_PROGRAM_STEPS] = {false};
+/* The step at which step k runs: that of its loop. */
+static int runs_at(const fuse_plan *plan, const gp_loops *source, int k) {
+    for (int i = 0; source && i < source->nloops; i++)
+        if (k >= source->first[i] && k < source->end[i]) return source->first[i];
+    return k;
+}
+
+/* Sets last[k] to the step after which result k is not read: outputs are, at the end. -1: results
+ * that only their own loop reads. */
+static void find_last(const fuse_plan *plan, const gp_program *p, const gp_loops *source,
+                      int16_t *last) {
     for (int k = 0; k < p->nsteps; k++) {
-        last[k] = (int16_t)k;
+        int at = runs_at(plan, source, k);
+        last[k] = (int16_t)(plan->step[at].next > at + 1 ? -1 : at);
         for (int i = 0; i < p->step[k].nin; i++) {
             const gp_value *v = &p->step[k].arg[i];
-            if (v->kind == GP_TENSOR && v->i >= p->ninputs) last[v->i - p->ninputs] = (int16_t)k;
+            int made = (int)v->i - p->ninputs;
+            if (v->kind == GP_TENSOR && made >= 0 && runs_at(plan, source, made) != at)
+                last[made] = (int16_t)at;
         }
     }
     for (int i = 0; i < p->nout; i++) last[p->out[i] - p->ninputs] = INT16_MAX;
-    for (int k = 0; k < p->nsteps; k++) {
-        int16_t slot = 0;
-        while (taken[slot]) slot++;
-        taken[slot] = true;
-        plan->step[k].slot = slot;
-        if (slot >= plan->nslots) plan->nslots = slot + 1;
-        for (int j = 0; j <= k; j++)
+}
+
+/* A result's slot is free again after the last step, or loop, that reads it. Outputs keep theirs to
+ * the end of the block. */
+static void set_slots(fuse_plan *plan, const gp_program *p, const gp_loops *source) {
+    int16_t last[GP_PROGRAM_STEPS];
+    bool taken[GP_PROGRAM_STEPS] = {false};
+    find_last(plan, p, source, last);
+    for (int k = 0, end; k < p->nsteps; k = end) {
+        end = plan->step[k].next;
+        for (int i = k; i < end; i++) {
+            int16_t slot = 0;
+            plan->step[i].slot = -1;
+            if (last[i] < 0) continue;
+            while (taken[slot]) slot++;
+            taken[slot] = true;
+            plan->step[i].slot = slot;
+            if (slot >= plan->nslots) plan->nslots = slot + 1;
+        }
+        for (int j = 0; j < end; j++)
             if (last[j] == k) taken[plan->step[j].slot] = false;
     }
 }
 
-static void free_plan(void *ctx) {
+void gp_fuse_free_plan(void *ctx) {
     fuse_plan *plan = ctx;
+    if (!plan) return;
+    gp_fuse_compiled_free(plan->compiled);
     free(plan->numbers);
     free(plan);
 }
 
-static fuse_plan *make_plan(const gp_program *p) {
+fuse_plan *gp_fuse_make_plan(const gp_program *p, const gp_loops *source) {
     fuse_plan *plan = calloc(1, sizeof *plan + (size_t)p->nsteps * sizeof *plan->step);
     size_t bytes = (size_t)count_numbers(p) * GP_BLOCK * 8;
     if (!plan || (bytes && !(plan->numbers = aligned_alloc(64, bytes)))) {
@@ -143,16 +160,21 @@ static fuse_plan *make_plan(const gp_program *p) {
     char *numbers = plan->numbers;
     plan->nsteps = p->nsteps;
     for (int k = 0; k < p->nsteps; k++) set_step(&plan->step[k], p, &p->step[k], &numbers);
-    set_slots(plan, p);
+    for (int i = 0; source && i < source->nloops; i++)
+        plan->step[source->first[i]].next = source->end[i];
+    set_slots(plan, p, source);
     return plan;
 }
 
 const fuse_plan *gp_fuse_plan(gp_program *p) {
     void *plan = atomic_load_explicit(&p->prepared, memory_order_acquire), *none = NULL;
     if (plan) return plan;
-    if (!(plan = make_plan(p))) return NULL;
-    atomic_store(&p->unprepare, free_plan);
+    fuse_plan *made = gp_fuse_make_plan(p, NULL);
+    if (!(plan = made)) return NULL;
+    if (!(made->compiled = gp_fuse_compiled_new()))
+        return gp_fuse_free_plan(made), gp_fail_null("%s: out of memory", p->name);
+    atomic_store(&p->unprepare, gp_fuse_free_plan);
     if (atomic_compare_exchange_strong(&p->prepared, &none, plan)) return plan;
-    free_plan(plan);
+    gp_fuse_free_plan(plan);
     return none;
 }

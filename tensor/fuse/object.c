@@ -1,0 +1,333 @@
+/* Runs the compiler beside the program: its process is started, asked for now and then, and ended
+ * with the program. */
+#include "tensor/fuse/object.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tensor/device/device.h"
+#include "tensor/device/offload.h"
+#include "tensor/device/thread.h"
+
+extern char **environ;
+
+enum {
+    AT_ONCE = 2, /* compilers */
+    FAILURES = 3 /* one after another, after which none is tried */
+};
+
+struct gp_object {
+    int fd;    /* the folder; -1 */
+    pid_t pid; /* the compiler; 0 */
+    int slot;  /* in running */
+    void *so;
+    char name[GP_OBJECT_NAME], c[GP_OBJECT_NAME], so_name[GP_OBJECT_NAME], log[GP_OBJECT_NAME];
+};
+
+/* ---- what happened ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static gp_object_counts counts;
+static int in_a_row;
+static gp_object *running[AT_ONCE];
+
+static void note_failure(const char *why) {
+    gp_lock(&lock);
+    counts.failed++;
+    in_a_row++;
+    snprintf(counts.why, sizeof counts.why, "%s", why);
+    gp_unlock(&lock);
+}
+
+static void note_made(int *which) {
+    gp_lock(&lock);
+    ++*which;
+    in_a_row = 0;
+    gp_unlock(&lock);
+}
+
+/* Whether compiling failed so often that it would again; then why has the last reason. */
+static bool given_up(char *why, size_t size) {
+    gp_lock(&lock);
+    bool all = in_a_row >= FAILURES;
+    snprintf(why, size, "%s", all ? counts.why : "");
+    gp_unlock(&lock);
+    return all;
+}
+
+void gp_object_count(gp_object_counts *n) {
+    gp_lock(&lock);
+    *n = counts;
+    n->running = 0;
+    for (int i = 0; i < AT_ONCE; i++) n->running += running[i] != NULL;
+    gp_unlock(&lock);
+}
+
+static atomic_int compiling = -1; /* not set */
+
+gp_compiling gp_object_compiling(void) {
+    int now = atomic_load_explicit(&compiling, memory_order_relaxed);
+    if (now >= 0) return (gp_compiling)now;
+    const char *v = getenv("GPUSH_FUSE_COMPILE");
+    gp_object_set_compiling(v && !strcmp(v, "0")      ? GP_COMPILE_OFF
+                            : v && !strcmp(v, "wait") ? GP_COMPILE_WAIT
+                                                      : GP_COMPILE_ON);
+    return (gp_compiling)atomic_load(&compiling);
+}
+
+void gp_object_set_compiling(gp_compiling c) { atomic_store(&compiling, (int)c); }
+
+/* ---- the compiler ---- */
+
+/* The first gcc, or cc, in an absolute folder of PATH. clang's code has other bits than GCC's, and
+ * than its own in another loop: where it makes a maximum of a choice, both zeros are the same. */
+static bool find_compiler(char path[PATH_MAX], struct stat *st, const char **why) {
+    static const char *const names[] = {"gcc", "cc"};
+#ifdef __clang__
+    *why = "this gpush was compiled by clang, and only GCC's gives the same bits in every loop";
+    return false;
+#endif
+    *why = "there is no gcc or cc in PATH";
+    for (int i = 0; i < 2; i++) {
+        const char *list = getenv("PATH");
+        for (size_t n; list && *list; list += n + (list[n] == ':')) {
+            n = strcspn(list, ":");
+            if (*list != '/' || n > PATH_MAX - 8) continue;
+            snprintf(path, PATH_MAX, "%.*s/%s", (int)n, list, names[i]);
+            if (!access(path, X_OK) && !stat(path, st) && S_ISREG(st->st_mode)) return true;
+        }
+    }
+    return false;
+}
+
+/* Sets o->name by all that the object depends on; of the compiler what tells its versions apart. */
+static void set_name(gp_object *o, const char *source, const char *flags, const char *compiler,
+                     const struct stat *st) {
+    char key[PATH_MAX + 400];
+    unsigned __int128 h = 0;
+    snprintf(key, sizeof key, "1 %s %s %lld %lld %lld.%09ld", flags, compiler,
+             (long long)st->st_ino, (long long)st->st_size, (long long)st->st_mtim.tv_sec,
+             st->st_mtim.tv_nsec);
+    gp_cache_hash("gpush", 5, &h);
+    gp_cache_hash(key, strlen(key), &h);
+    gp_cache_hash(source, strlen(source), &h);
+    snprintf(o->name, sizeof o->name, "%016llx%016llx.so", (unsigned long long)(h >> 64),
+             (unsigned long long)h);
+}
+
+static bool write_source(const gp_object *o, const char *source, char *why, size_t size) {
+    int fd = openat(o->fd, o->c, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    size_t n = strlen(source), done = 0;
+    for (ssize_t got = 1; fd >= 0 && done < n && got > 0; done += got > 0 ? (size_t)got : 0)
+        got = write(fd, source + done, n - done);
+    int error = errno;
+    if (fd >= 0) close(fd);
+    if (fd >= 0 && done == n) return true;
+    snprintf(why, size, "its folder: %s", strerror(error));
+    return false;
+}
+
+enum { FLAGS = 24 };
+
+/* Splits flags, in text, into argv from n on. */
+static int add_flags(char *text, char **argv, int n) {
+    char *rest;
+    for (char *s = strtok_r(text, " ", &rest); s && n < FLAGS; s = strtok_r(NULL, " ", &rest))
+        argv[n++] = s;
+    return n;
+}
+
+/* In the folder, and a group of its own: Ctrl-C is not for it. Its messages go to o->log. */
+static int spawn(gp_object *o, char *compiler, const char *flags) {
+    char text[300], *argv[FLAGS + 8] = {compiler};
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t none, all;
+    snprintf(text, sizeof text, "%s", flags);
+    int n = add_flags(text, argv, 1);
+    argv[n++] = "-o", argv[n++] = o->so_name, argv[n++] = o->c, argv[n] = NULL;
+    sigemptyset(&none), sigfillset(&all);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                        POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addfchdir_np(&files, o->fd);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, 2, o->log, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    posix_spawn_file_actions_adddup2(&files, 2, 1);
+    int error = posix_spawn(&o->pid, compiler, &files, &attr, argv, environ);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attr);
+    if (error) o->pid = 0;
+    else setpriority(PRIO_PGRP, (id_t)o->pid, 10);
+    return error;
+}
+
+/* ---- its end ---- */
+
+static void remove_temporaries(const gp_object *o) {
+    unlinkat(o->fd, o->c, 0);
+    unlinkat(o->fd, o->so_name, 0);
+    unlinkat(o->fd, o->log, 0);
+}
+
+static void end_compiler(gp_object *o) {
+    if (o->pid) {
+        kill(-o->pid, SIGKILL);
+        waitpid(o->pid, NULL, 0);
+        remove_temporaries(o);
+    }
+    o->pid = 0;
+}
+
+static void leave(gp_object *o) {
+    gp_lock(&lock);
+    if (o->slot >= 0) running[o->slot] = NULL;
+    o->slot = -1;
+    gp_unlock(&lock);
+}
+
+/* When the program ends; other threads may still run, so that nothing is freed. */
+static void end_all(void) {
+    for (int i = 0; i < AT_ONCE; i++)
+        if (running[i]) end_compiler(running[i]);
+}
+
+/* Takes one of the places for compilers. */
+static bool enter(gp_object *o) {
+    static bool registered;
+    gp_lock(&lock);
+    if (!registered) registered = !atexit(end_all);
+    for (int i = 0; i < AT_ONCE && o->slot < 0; i++)
+        if (!running[i]) running[i] = o, o->slot = i;
+    gp_unlock(&lock);
+    return o->slot >= 0;
+}
+
+/* The compiler's first error, or its first line. */
+static void read_log(const gp_object *o, char *why, size_t size) {
+    char text[2000] = "";
+    int fd = openat(o->fd, o->log, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) close(fd);
+    text[n > 0 ? n : 0] = 0;
+    char *at = strstr(text, "error: ");
+    if (!at) at = text;
+    at[strcspn(at, "\n")] = 0;
+    snprintf(why, size, "the C compiler failed%s%.200s", *at ? ": " : "", at);
+}
+
+/* ---- for programs ---- */
+
+static gp_object *failed(gp_object *o, const char **why, const char *text) {
+    static _Thread_local char kept[300];
+    snprintf(kept, sizeof kept, "%s", text);
+    *why = kept;
+    note_failure(text);
+    gp_object_free(o);
+    return NULL;
+}
+
+gp_object *gp_object_begin(const char *source, const char *flags, const char **why) {
+    static atomic_int made;
+    char compiler[PATH_MAX], text[300] = "";
+    struct stat st;
+    gp_object *o = calloc(1, sizeof *o);
+    *why = NULL;
+    if (!o) return failed(NULL, why, "out of memory");
+    o->fd = o->slot = -1;
+    if (!find_compiler(compiler, &st, why)) return failed(o, why, *why);
+    if ((o->fd = gp_cache_open(text, sizeof text)) < 0) return failed(o, why, text);
+    set_name(o, source, flags, compiler, &st);
+    if ((o->so = gp_cache_load(o->fd, o->name, text, sizeof text)))
+        return note_made(&counts.loaded), o;
+    if (*text) return failed(o, why, text);
+    int id = atomic_fetch_add(&made, 1);
+    snprintf(o->c, sizeof o->c, "tmp-%d-%d.c", (int)getpid(), id);
+    snprintf(o->so_name, sizeof o->so_name, "tmp-%d-%d.so", (int)getpid(), id);
+    snprintf(o->log, sizeof o->log, "tmp-%d-%d.log", (int)getpid(), id);
+    if (given_up(text, sizeof text)) return failed(o, why, text);
+    if (!enter(o)) return gp_object_free(o), NULL;
+    if (!write_source(o, source, text, sizeof text)) return failed(o, why, text);
+    int error = spawn(o, compiler, flags);
+    if (!error) return o;
+    remove_temporaries(o);
+    snprintf(text, sizeof text, "%.200s: %s", compiler, strerror(error));
+    return failed(o, why, text);
+}
+
+/* The compiler has ended, with that status. */
+static gp_object_state take(gp_object *o, int status) {
+    char text[300];
+    bool ok = WIFEXITED(status) && !WEXITSTATUS(status);
+    o->pid = 0;
+    if (!ok) read_log(o, text, sizeof text);
+    else ok = gp_cache_store(o->fd, o->so_name, o->name, text, sizeof text);
+    if (ok && !(o->so = gp_cache_load(o->fd, o->name, text, sizeof text))) {
+        ok = false;
+        if (!*text) snprintf(text, sizeof text, "the compiled object has gone");
+    }
+    remove_temporaries(o);
+    leave(o);
+    if (ok) return note_made(&counts.compiled), GP_OBJECT_READY;
+    note_failure(text);
+    return GP_OBJECT_FAILED;
+}
+
+gp_object_state gp_object_poll(gp_object *o, bool wait) {
+    const struct timespec nap = {.tv_nsec = 1000000};
+    int status = 0;
+    if (o->so) return GP_OBJECT_READY;
+    for (;;) {
+        pid_t got = waitpid(o->pid, &status, WNOHANG);
+        if (got == o->pid) return take(o, status);
+        /* A host that ignores SIGCHLD, or waits for every child, has its status. */
+        if (got < 0 && errno != EINTR) return take(o, 0);
+        if (!wait || gp_thread_stopped() || gp_offload_is_abandoned()) return GP_OBJECT_BUSY;
+        nanosleep(&nap, NULL);
+    }
+}
+
+void *gp_object_symbol(const gp_object *o, const char *name) { return dlsym(o->so, name); }
+
+void gp_object_free(gp_object *o) {
+    if (!o) return;
+    end_compiler(o);
+    leave(o);
+    if (o->so) dlclose(o->so);
+    if (o->fd >= 0) close(o->fd);
+    free(o);
+}
+
+bool gp_object_describe(char *text, size_t size) {
+    char compiler[PATH_MAX], why[300], folder[PATH_MAX], link[40];
+    const char *missing;
+    struct stat st;
+    int64_t bytes;
+    if (!find_compiler(compiler, &st, &missing)) return snprintf(text, size, "%s", missing), false;
+    int fd = gp_cache_open(why, sizeof why);
+    if (fd < 0) return snprintf(text, size, "%s", why), false;
+    int n = gp_cache_size(fd, &bytes);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, folder, sizeof folder - 1);
+    folder[length > 0 ? length : 0] = 0;
+    close(fd);
+    snprintf(text, size, "%s compiles what runs often; %d compiled, %.1f MB, in %s", compiler, n,
+             (double)bytes / 1e6, folder);
+    return true;
+}

@@ -43,6 +43,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static gp_object_counts counts;
 static int in_a_row;
 static gp_object *running[AT_ONCE];
+static pid_t owner; /* of them */
 
 static void note_failure(const char *why) {
     gp_lock(&lock);
@@ -202,10 +203,13 @@ static void leave(gp_object *o) {
     gp_unlock(&lock);
 }
 
-/* When the program ends; other threads may still run, so that nothing is freed. */
+/* When the program ends; other threads may still run, so that nothing is freed. A fork of it has no
+ * compilers. */
 static void end_all(void) {
+    gp_lock(&lock);
     for (int i = 0; i < AT_ONCE; i++)
-        if (running[i]) end_compiler(running[i]);
+        if (running[i] && owner == getpid()) end_compiler(running[i]);
+    gp_unlock(&lock);
 }
 
 /* Takes one of the places for compilers. */
@@ -213,6 +217,7 @@ static bool enter(gp_object *o) {
     static bool registered;
     gp_lock(&lock);
     if (!registered) registered = !atexit(end_all);
+    owner = getpid();
     for (int i = 0; i < AT_ONCE && o->slot < 0; i++)
         if (!running[i]) running[i] = o, o->slot = i;
     gp_unlock(&lock);

@@ -33,6 +33,7 @@ typedef struct gp_object_counts {
     int compiled, loaded, failed, running; /* loaded: from disk */
     char why[300];                         /* the last failure */
 } gp_object_counts;
+/* Sets n to that. */
 void gp_object_count(gp_object_counts *n);
 
 /* For doctor: the compiler, the folder and its size. False, with the reason in text, where nothing

@@ -34,8 +34,8 @@ bool gp_loops_write(gp_loops *s, const gp_program *p, const gp_loops_rules *rule
 /* Whether value v of p is read after step `end`, or is an output. */
 bool gp_loops_leaves(const gp_program *p, int v, int end);
 
-/* Parameter i of step s, behind its operands: -inf for the first and inf for others where it is not
- * given. */
+/* Parameter i of step s, which follow its operands: -inf for the first and inf for others where it
+ * is not given. */
 gp_scalar gp_step_parameter(const gp_step *s, int i);
 
 #endif

@@ -4,7 +4,9 @@
 . "$GPUSH_ROOT/tests/support/tap.sh"
 gpush=$GPUSH_BUILD/gpush
 command -v gcc >/dev/null || tap_skip_all "there is no gcc"
-grep -q '^CMAKE_C_COMPILER:[A-Z]*=.*clang' "$GPUSH_BUILD/CMakeCache.txt" && tap_skip_all "clang's build compiles nothing"
+if grep -q '^CMAKE_C_COMPILER:[A-Z]*=.*clang' "$GPUSH_BUILD/CMakeCache.txt"; then
+    tap_skip_all "clang's build compiles nothing"
+fi
 
 work=$(mktemp -d) || exit 1
 export XDG_CACHE_HOME=$work/cache GPUSH_FUSE_COMPILE=wait
@@ -15,21 +17,23 @@ f(x, y)
 assert(f(x, y):equal(relu(x * y + x) * 0.5))
 local mode, n = fuse_compile()
 print(n.compiled, n.loaded, n.failed, n.running, n.why)'
-run() { "$gpush" -e "$program" 2>&1 | tr '\t' ' '; }
+run() { PATH=${path:-$PATH} "$gpush" -e "$program" 2>&1 | tr '\t' ' '; } # path: where it finds programs
 objects() { find "$folder" -name '*.so' | wc -l; }
 
 # ---- what is kept ----
 umask 000
 tap_is "$(run)" "1 0 0 0 nil" "the first program compiles"
 tap_is "$(run)" "0 1 0 0 nil" "the next one finds that"
-tap_is "$(stat -c %a "$work/cache/gpush" "$folder" "$folder"/*.so | tr '\n' ' ')" "700 700 600 " "none but the user may read it"
+modes=$(stat -c %a "$work/cache/gpush" "$folder" "$folder"/*.so | tr '\n' ' ')
+tap_is "$modes" "700 700 600 " "none but the user may read it"
 tap_is "$(find "$folder" -type f | wc -l)" 1 "there is nothing but the object"
 umask 022
 mkdir "$work/again"
 XDG_CACHE_HOME=$work/again run >"$work/1" &
 XDG_CACHE_HOME=$work/again run >"$work/2" &
 wait
-tap_is "$(grep -cE '^(1 0|0 1) 0 0 nil$' "$work/1" "$work/2" | cut -d: -f2 | tr '\n' ' ')" "1 1 " "two at once: both are right"
+right=$(cat "$work/1" "$work/2" | grep -cE '^(1 0|0 1) 0 0 nil$')
+tap_is "$right" 2 "two at once: both are right"
 tap_is "$(find "$work/again" -type f | wc -l)" 1 "and leave one object"
 
 # ---- what is refused ----
@@ -79,22 +83,27 @@ fake() { # of which the rest of the line is the program
     printf '#!/bin/sh\n%s\n' "$1" >"$work/bin/gcc"
     chmod +x "$work/bin/gcc"
 }
-PATH=$work/none refused "no compiler" "there is no gcc or cc in PATH" 2>/dev/null
+path=$work/none refused "no compiler" "there is no gcc or cc in PATH"
 fake 'echo "x.c:1: error: it is broken" >&2; exit 1'
-PATH=$work/bin:$PATH refused "one that fails" "it is broken"
+path=$work/bin:$PATH refused "one that fails" "it is broken"
 fake 'exit 0'
-PATH=$work/bin:$PATH refused "one that writes nothing" "wrote no object"
+path=$work/bin:$PATH refused "one that writes nothing" "wrote no object"
 fake 'for last; do :; done; printf "%0100d" 0 >"${last%.c}.so"'
-PATH=$work/bin:$PATH refused "one that writes no object" "."
+path=$work/bin:$PATH refused "one that writes no object" "."
 fake 'kill -9 $$'
-PATH=$work/bin:$PATH refused "one that is killed" "the C compiler failed"
+path=$work/bin:$PATH refused "one that is killed" "the C compiler failed"
 fake "exec \"$(command -v gcc)\" -D__clang__ \"\$@\""
-PATH=$work/bin:$PATH refused "clang" "not GCC"
+path=$work/bin:$PATH refused "clang" "not GCC"
 tap_is "$(find "$folder" -type f ! -name '*.so' | wc -l)" 0 "none of them leaves anything"
-fails='for i = 1, 5 do local f = fuse(function(x) return relu(x * i) * i end) f(ones(3)) f(ones(3)) end
+fails='for i = 1, 5 do
+    local f = fuse(function(x) return relu(x * i) * i end)
+    f(ones(3))
+    f(ones(3))
+end
 print(select(2, fuse_compile()).failed)'
 fake "echo 1 >>$work/calls; exit 1"
-tap_is "$(PATH=$work/bin:$PATH "$gpush" -e "$fails") $(wc -l <"$work/calls")" "5 3" "after three failures none is started"
+failed=$(PATH=$work/bin:$PATH "$gpush" -e "$fails")
+tap_is "$failed $(wc -l <"$work/calls")" "5 3" "after three failures none is started"
 
 # ---- its end ----
 rm -f "$folder"/*.so
@@ -105,7 +114,8 @@ local x = randn(2^20)
 for i = 1, 60 do f(x, x) end
 local n = select(2, fuse_compile())
 print(n.running, n.compiled, n.failed)'
-tap_is "$(PATH=$work/bin:$PATH "$gpush" -e "$busy" | tr '\t' ' ')" "1 0 0" "a compiler that hangs keeps nothing waiting"
+text=$(PATH=$work/bin:$PATH "$gpush" -e "$busy" | tr '\t' ' ')
+tap_is "$text" "1 0 0" "a compiler that hangs keeps nothing waiting"
 kill -0 "$(cat "$work/pid")" 2>/dev/null
 tap_is $? 1 "it ends with the program"
 tap_is "$(find "$folder" -type f | wc -l)" 0 "and leaves nothing"

@@ -33,9 +33,9 @@ enum { OFTEN = 1 << 27 };
 typedef enum state { COUNTED, BUILT, DONE } state;
 
 struct fuse_compiled {
+    _Atomic state state;
+    _Atomic int64_t work; /* counted so far */
     pthread_mutex_t lock; /* of what follows, but for `ready` */
-    state state;
-    int64_t work;
     gp_object *object;
     gp_loops source;
     fuse_plan *_Atomic ready;
@@ -141,10 +141,12 @@ const fuse_plan *gp_fuse_best_plan(const gp_program *p, const fuse_plan *plan, i
     fuse_plan *ready = atomic_load_explicit(&c->ready, memory_order_acquire);
     if (want == GP_COMPILE_OFF) return plan;
     if (ready) return ready;
+    state now = atomic_load_explicit(&c->state, memory_order_relaxed);
+    int64_t work = numel * plan->nsteps;
+    if (now == COUNTED && want == GP_COMPILE_ON) work += atomic_fetch_add(&c->work, work);
+    if (now == DONE || (now == COUNTED && want == GP_COMPILE_ON && work < OFTEN)) return plan;
     gp_lock(&c->lock);
-    if (c->work < OFTEN) c->work += numel * plan->nsteps;
-    _Bool now = c->state == BUILT || c->work >= OFTEN || want == GP_COMPILE_WAIT;
-    if (now && c->state != DONE) go_on(c, p, want == GP_COMPILE_WAIT);
+    if (c->state != DONE) go_on(c, p, want == GP_COMPILE_WAIT);
     gp_unlock(&c->lock);
     ready = atomic_load_explicit(&c->ready, memory_order_acquire);
     return ready ? ready : plan;

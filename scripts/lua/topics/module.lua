@@ -65,7 +65,7 @@ local topics = {
             Also gives a table: how many programs were compiled, loaded from the folder \z
             gpush/fused of XDG_CACHE_HOME (~/.cache), are being compiled (running) and failed, \z
             and why the last one did.",
-        example = "local mode, n = fuse_compile()\nreturn mode, n.failed\n--> true\t0",
+        example = "local mode, n = fuse_compile()\nreturn n.failed\n--> 0",
         see = "fuse" },
     capture = { call = "capture(fn)",
         text = "fn as a function whose first call, or two, run it and record its ops; later calls \z

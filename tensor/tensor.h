@@ -23,6 +23,7 @@ typedef struct gp_storage {
     char *data;               /* device address */
     size_t bytes;             /* capacity */
     size_t asked;             /* of these, what the first tensor asked for */
+    struct gp_block *block;   /* its part of a segment (memory/segments.h); NULL: it has its own */
     int size_class;           /* size class; -1: foreign memory, released by `release` */
     bool pinned;              /* host memory that a device copies from without staging */
     atomic_bool charged; /* to Lua's collector: once, whichever of its tensors reaches Lua first */

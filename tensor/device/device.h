@@ -75,6 +75,7 @@ typedef struct gp_device_vt {
     bool (*open)(gp_device *); /* fills dev->impl; false with a message. NULL: nothing to do */
     void *(*mem_alloc)(gp_device *, size_t bytes); /* 64-byte aligned; NULL when out of memory */
     void (*mem_free)(gp_device *, void *, size_t bytes);
+    bool segments; /* these are slow: blocks are parts of larger segments */
     bool (*stream_open)(gp_stream *); /* fills impl */
     void (*stream_close)(gp_stream *);
     /* Queues the call, on an async stream. Keeps no reference to c or its tensors' structs after

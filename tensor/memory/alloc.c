@@ -1,5 +1,5 @@
-/* The caching, stream-ordered allocator: freed blocks wait in lists by stream and size class, and
- * are reused without a call to the device. */
+/* The caching, stream-ordered allocator: a storage that is freed gives its block to the cache
+ * (cache.c), from where it is reused without a call to the device. */
 #include "tensor/memory/alloc.h"
 
 #include <pthread.h>
@@ -12,18 +12,10 @@
 #include "tensor/device/failure.h"
 #include "tensor/error.h"
 #include "tensor/device/thread.h"
+#include "tensor/memory/cache.h"
 #include "tensor/memory/magazine.h"
 
-enum {
-    STEPS = 8,            /* size classes per doubling: at most 1/8 of a block is waste */
-    CLASSES = STEPS * 48, /* up to 2^53 bytes */
-    SMALLEST = 64,
-    LISTED = 8
-};
-_Static_assert((int)GP_SMALL_CLASSES <= (int)CLASSES,
-               "magazines hold the first of the size classes");
-_Static_assert(SMALLEST == 64 && STEPS == 8, "class_of_size shifts by 6 and 3 bits");
-_Static_assert(sizeof(size_t) == 8, "class_of_size counts the leading zeros of 64 bits");
+enum { LISTED = 8 };
 static const int64_t cache_floor =
     64 << 20; /* bytes that may stay cached even when little is in use */
 
@@ -31,25 +23,13 @@ typedef struct gp_alloc gp_alloc;
 struct gp_alloc {
     gp_device *dev;
     pthread_mutex_t lock;
-    gp_storage **free[GP_MAX_STREAMS]; /* per stream: CLASSES lists */
-    gp_storage *pending;               /* freed, but another stream may still use them */
-    gp_storage live;                   /* ring of live large blocks */
-    gp_mem_stats stats;
+    gp_cache cache;
+    gp_storage *pending; /* freed, but another stream may still use them */
+    gp_storage live;     /* ring of live large blocks */
+    gp_mem_stats stats;  /* but for `cached` and `limit`, which are the cache's */
 };
 
 void (*gp_alloc_collect)(void);
-
-/* Size class of a request and the bytes of its blocks. Class k of a doubling [2^e, 2^(e+1)) has 2^e
- * * (1 + k/8) bytes. */
-static int class_of_size(size_t bytes, size_t *block) {
-    if (bytes <= SMALLEST) return *block = SMALLEST, 0;
-    size_t n = (bytes - 1) >> 6; /* in units of SMALLEST, rounded up later */
-    int e = 63 - __builtin_clzll(n);
-    if (e < 3) return *block = (n + 1) << 6, (int)n;
-    size_t top = n >> (e - 3); /* 8 … 15 */
-    *block = (top + 1) << (e - 3) << 6;
-    return (e - 2) * STEPS + (int)(top - 8) + 0;
-}
 
 /* With the lock held: lists st, so that an out-of-memory error names it by its line. */
 static void live_insert(gp_alloc *al, gp_storage *st) {
@@ -64,15 +44,6 @@ static void live_remove(gp_storage *st) {
     st->next->prev = st->prev;
 }
 
-/* With the lock held: puts st into the list of its own stream, whose queued work orders whatever
- * reuses it. */
-static void push_free(gp_alloc *al, gp_storage *st) {
-    gp_storage **list = &al->free[st->stream->index][st->size_class];
-    st->next = *list;
-    *list = st;
-    al->stats.cached += (int64_t)st->bytes;
-}
-
 /* Whether every other stream has passed the point up to which it used st. The tickets are those of
  * the time of release. */
 static bool settled(gp_storage *st) {
@@ -85,25 +56,11 @@ static bool settled(gp_storage *st) {
     return true;
 }
 
-/* Whether queued work may have used blocks of dev: then the log of failures may name them. */
-static bool has_queues(const gp_device *dev) {
-    return !atomic_load_explicit(&dev->streams[0]->alone, memory_order_relaxed);
-}
-
-/* With the lock held: frees the block on the device, and its struct. */
-static void release_block(gp_alloc *al, gp_storage *st) {
-    if (st->unlock) st->unlock(st->data);
-    al->dev->vt->mem_free(al->dev, st->data, st->bytes);
-    if (has_queues(al->dev)) gp_failure_bury(st);
-    else free(st);
-}
-
 /* Returns foreign memory to its owner. */
 static void release_foreign(gp_storage *st) {
     if (st->unlock) st->unlock(st->data);
     if (st->release) st->release(st);
-    if (has_queues(st->dev)) gp_failure_bury(st);
-    else free(st);
+    gp_cache_end(st);
 }
 
 /* With the lock held: moves pending blocks that every stream is done with to their lists. */
@@ -116,40 +73,8 @@ static void reap(gp_alloc *al) {
         }
         *p = st->next;
         if (st->size_class < 0) release_foreign(st);
-        else push_free(al, st);
+        else gp_cache_give(&al->cache, st);
     }
-}
-
-/* Frees cached blocks on the device, largest classes first, until at most keep bytes are cached. */
-static void trim(gp_alloc *al, int64_t keep) {
-    for (int k = CLASSES - 1; k >= 0 && al->stats.cached > keep; k--)
-        for (int s = 0; s < al->dev->nstreams; s++) {
-            if (!al->free[s]) continue;
-            gp_storage *st;
-            while (al->stats.cached > keep && (st = al->free[s][k])) {
-                al->free[s][k] = st->next;
-                al->stats.cached -= (int64_t)st->bytes;
-                release_block(al, st);
-            }
-        }
-}
-
-/* With the lock held: frees at least `bytes` of the cache, if it has as many, and little more: the
- * smallest block from size_class on, else the largest ones. False where there is nothing to
- * free. */
-static bool trim_for(gp_alloc *al, int size_class, size_t bytes) {
-    for (int k = size_class; k < CLASSES; k++)
-        for (int s = 0; s < al->dev->nstreams; s++) {
-            gp_storage *st = al->free[s] ? al->free[s][k] : NULL;
-            if (!st) continue;
-            al->free[s][k] = st->next;
-            al->stats.cached -= (int64_t)st->bytes;
-            release_block(al, st);
-            return true;
-        }
-    int64_t before = al->stats.cached;
-    trim(al, before - (int64_t)bytes);
-    return al->stats.cached < before;
 }
 
 /* Whether nothing is queued: work queued on its own stream may still read a cached block, so memory
@@ -166,7 +91,7 @@ void gp_alloc_flush(gp_device *dev) {
     reap(al);
     if (idle(dev)) {
         gp_failure_trim();
-        trim(al, 0);
+        gp_cache_trim(&al->cache, 0);
         al->stats.flushes++;
     }
     gp_unlock(&al->lock);
@@ -178,40 +103,30 @@ bool gp_alloc_release(gp_device *dev, const char *what) {
     return true;
 }
 
-/* With the lock held: a block of `block` bytes from the device. NULL, without a message, beyond the
- * limit or when the device has none: the caller then calls climb. */
-static gp_storage *fresh(gp_alloc *al, size_t block) {
-    int64_t limit = al->stats.limit;
-    if (limit && al->stats.in_use + al->stats.cached + (int64_t)block > limit) return NULL;
-    char *data = al->dev->vt->mem_alloc(al->dev, block);
-    if (!data) return NULL;
-    gp_storage *st = calloc(1, sizeof *st);
-    if (!st) return al->dev->vt->mem_free(al->dev, data, block), NULL;
-    st->dev = al->dev;
-    st->data = data;
-    st->bytes = block;
+/* With the lock held: a cached block for s, or NULL. */
+static gp_storage *take_cached(gp_alloc *al, gp_stream *s, int size_class, size_t bytes) {
+    gp_storage *st = gp_cache_take(&al->cache, s, size_class, bytes);
+    if (st) al->stats.reused++;
     return st;
 }
 
-/* With the lock held: the block of this class that stream s freed last, still in cache, or NULL.
- * Blocks of other streams are not taken: their queued work may still use them. */
-static gp_storage *take_cached(gp_alloc *al, gp_stream *s, int size_class) {
-    gp_storage **lists = al->free[s->index];
-    if (!lists || !lists[size_class]) return NULL;
-    gp_storage *st = lists[size_class];
-    lists[size_class] = st->next;
-    al->stats.cached -= (int64_t)st->bytes;
-    al->stats.reused++;
+/* With the lock held: a new block for s after as little of the cache was freed as gives it one, or
+ * NULL. */
+static gp_storage *add_after_trim(gp_alloc *al, gp_stream *s, int size_class, size_t bytes) {
+    gp_storage *st = NULL;
+    while (!st && gp_cache_trim_for(&al->cache, size_class, bytes))
+        st = gp_cache_add(&al->cache, s, size_class, bytes);
     return st;
 }
 
 /* A block for s, cached or new, after what it needs of the cache was freed; all of it, if `all`. */
-static gp_storage *after_trim(gp_alloc *al, gp_stream *s, int size_class, size_t block, bool all) {
+static gp_storage *after_trim(gp_alloc *al, gp_stream *s, int size_class, size_t bytes, bool all) {
     if (all) gp_alloc_flush(al->dev);
     gp_lock(&al->lock);
     if (!all) reap(al);
-    gp_storage *st = take_cached(al, s, size_class);
-    if (!st && (all || (idle(al->dev) && trim_for(al, size_class, block)))) st = fresh(al, block);
+    gp_storage *st = take_cached(al, s, size_class, bytes);
+    if (!st && all) st = gp_cache_add(&al->cache, s, size_class, bytes);
+    if (!st && !all && idle(al->dev)) st = add_after_trim(al, s, size_class, bytes);
     gp_unlock(&al->lock);
     return st;
 }
@@ -219,14 +134,14 @@ static gp_storage *after_trim(gp_alloc *al, gp_stream *s, int size_class, size_t
 /* Climbs the out-of-memory ladder: the device's memory, then what the cache and the collector can
  * free of it; what a device's cache need not give up it keeps, as changing shapes soon ask for it
  * again. The host's gives all: kernels and libraries need memory, too. Called without the lock. */
-static gp_storage *climb(gp_alloc *al, gp_stream *s, int size_class, size_t block) {
+static gp_storage *climb(gp_alloc *al, gp_stream *s, int size_class, size_t bytes) {
     gp_device *dev = al->dev;
     for (int step = 0; step < 2; step++) {
         if (step == 1 && gp_alloc_collect) gp_alloc_collect();
         if (!gp_wait_device(dev, GP_WHY_alloc, "allocation")) return NULL;
         if (step == 1 && dev->vt->on_host && !gp_offload_wait("allocation")) return NULL;
-        gp_storage *st = dev->vt->on_host ? NULL : after_trim(al, s, size_class, block, false);
-        if (!st) st = after_trim(al, s, size_class, block, true);
+        gp_storage *st = dev->vt->on_host ? NULL : after_trim(al, s, size_class, bytes, false);
+        if (!st) st = after_trim(al, s, size_class, bytes, true);
         if (st) return st;
     }
     return NULL;
@@ -260,12 +175,12 @@ static gp_storage *out_of_memory(gp_alloc *al, size_t bytes) {
     char list[600] = "";
     gp_lock(&al->lock);
     largest(al, list, sizeof list);
-    gp_mem_stats m = al->stats;
+    int64_t cached = al->cache.cached, in_use = al->stats.in_use;
     gp_unlock(&al->lock);
     return gp_fail_null("out of memory on %s: requested %.1f MiB, in use %.1f MiB, cached %.1f "
                         "MiB; largest live tensors:%s",
-                        al->dev->name, (double)bytes / 1048576, (double)m.in_use / 1048576,
-                        (double)m.cached / 1048576, *list ? list : " none");
+                        al->dev->name, (double)bytes / 1048576, (double)in_use / 1048576,
+                        (double)cached / 1048576, *list ? list : " none");
 }
 
 /* With the lock held: counts st as in use. gp_alloc_in_use reads in_use without the lock. */
@@ -306,23 +221,22 @@ static bool for_magazine(const gp_stream *s, int size_class) {
 gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     gp_device *dev = s->dev;
     gp_alloc *al = dev->alloc;
-    size_t block;
     if (bytes > (size_t)1 << 52) return out_of_memory(al, bytes);
-    int size_class = class_of_size(bytes, &block);
+    int size_class = gp_size_class(bytes);
     gp_storage *small = for_magazine(s, size_class) ? gp_magazine_pop(size_class) : NULL;
     if (small) return begin_life(small, s, size_class, bytes);
     gp_lock(&al->lock);
-    gp_storage *st = take_cached(al, s, size_class);
-    if (!st && al->pending) reap(al), st = take_cached(al, s, size_class);
+    gp_storage *st = take_cached(al, s, size_class, bytes);
+    if (!st && al->pending) reap(al), st = take_cached(al, s, size_class, bytes);
     if (!st) {
         int64_t keep = al->stats.peak > cache_floor ? al->stats.peak : cache_floor;
-        if (al->stats.cached > keep && idle(dev)) trim(al, keep);
-        st = fresh(al, block);
+        if (al->cache.cached > keep && idle(dev)) gp_cache_trim(&al->cache, keep);
+        st = gp_cache_add(&al->cache, s, size_class, bytes);
     }
     if (!st) {
         gp_unlock(&al->lock);
         gp_error_clear();
-        st = climb(al, s, size_class, block);
+        st = climb(al, s, size_class, bytes);
         if (!st) return *gp_error() ? NULL : out_of_memory(al, bytes);
         gp_lock(&al->lock);
     }
@@ -395,7 +309,7 @@ static void storage_free(gp_storage *st) {
     if (for_magazine(st->stream, st->size_class) && !st->used_by && !st->pinned &&
         gp_magazine_push(st))
         return;
-    if (has_queues(st->dev)) gp_failure_forget(st);
+    if (gp_has_queues(st->dev)) gp_failure_forget(st);
     gp_event **events = NULL;
     bool known = !st->used_by || other_uses(st, &events);
     gp_lock(&al->lock);
@@ -403,16 +317,14 @@ static void storage_free(gp_storage *st) {
     __atomic_store_n(&al->stats.in_use, al->stats.in_use - (int64_t)st->bytes, __ATOMIC_RELAXED);
     st->events = events;
     st->pinned = false;
-    if (!al->free[st->stream->index])
-        al->free[st->stream->index] = calloc(CLASSES, sizeof(gp_storage *));
-    if (!known || !al->free[st->stream->index]) {
+    if (!known || !gp_cache_ready(&al->cache, st->stream)) {
         if (known && !events && !st->stream->async)
-            release_block(al, st); /* else lost: no memory even for a list head */
+            gp_cache_release(&al->cache, st); /* else lost: no memory even for a list head */
     } else if (events) {
         st->next = al->pending;
         al->pending = st;
     } else {
-        push_free(al, st);
+        gp_cache_give(&al->cache, st);
     }
     gp_unlock(&al->lock);
 }
@@ -433,8 +345,8 @@ static void take_over(gp_storage *list, const gp_mem_stats *counts) {
     while (list) {
         gp_storage *st = list;
         list = st->next;
-        if (al->free[st->stream->index]) push_free(al, st);
-        else release_block(al, st);
+        if (gp_cache_ready(&al->cache, st->stream)) gp_cache_give(&al->cache, st);
+        else gp_cache_release(&al->cache, st);
     }
     gp_unlock(&al->lock);
 }
@@ -443,7 +355,9 @@ bool gp_alloc_open(gp_device *dev) {
     gp_alloc *al = calloc(1, sizeof *al);
     if (!al) return gp_fail("out of memory");
     al->dev = dev;
-    al->stats.limit = (int64_t)dev->vt->capacity(dev);
+    al->cache.dev = dev;
+    al->cache.limit = (int64_t)dev->vt->capacity(dev);
+    if (!gp_cache_open(&al->cache)) return free(al), gp_fail("out of memory");
     al->live.next = al->live.prev = &al->live;
     pthread_mutex_init(&al->lock, NULL);
     gp_magazine_leave = take_over;
@@ -455,6 +369,8 @@ void gp_alloc_stats(gp_device *dev, gp_mem_stats *out) {
     gp_alloc *al = dev->alloc;
     gp_lock(&al->lock);
     *out = al->stats;
+    out->cached = al->cache.cached;
+    out->limit = al->cache.limit;
     gp_unlock(&al->lock);
     if (dev->vt->on_host) gp_magazine_stats(out);
     if (out->in_use > out->peak) out->peak = out->in_use;

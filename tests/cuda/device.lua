@@ -138,6 +138,8 @@ do
     local small = tensor({ 1, 2, 3 }, { dtype = "f32" }):to(dev)
     t.is(small:tolist(), { 1, 2, 3 }, "a small one")
     t.is((large + 1):to("cpu")[5]:item(), 3, "and back")
+    local segment = zeros(21 << 20, { dtype = "u8", device = dev })
+    t.is(segment[9]:item(), 0, "a block that is larger than what is cached")
     local names = {}
     for _, c in ipairs(sync.calls()) do names[c.what] = (names[c.what] or 0) + c.times end
     t.ok(names.cudaMalloc and names.cudaHostRegister and names.cudaMemcpyAsync == 1,
@@ -190,16 +192,16 @@ end
 
 -- out of memory
 do
-    fake.fault "oom=1"
-    local y = filled(500000, 6)
+    fake.fault "oom=1-2" -- a segment of the usual size, and one of the block's
+    local y = filled(7000000, 6)
     t.is(y[1]:item(), 6, "one failed allocation is tried again after the cache was given back")
     fake.fault "oom=1+"
-    local ok, msg = pcall(filled, 700000, 1)
-    t.ok(not ok and msg:find "out of memory on cuda:0: requested 2%.%d MiB, in use"
+    local ok, msg = pcall(filled, 8000000, 1)
+    t.ok(not ok and msg:find "out of memory on cuda:0: requested 30%.5 MiB, in use"
         and msg:find "device%.lua:%d+",
         "else it is an error that names the largest tensors by line")
     fake.fault "oom=0"
-    t.is({ filled(700000, 4)[1]:item(), y[500000]:item() }, { 4, 6 }, "and the device goes on")
+    t.is({ filled(8000000, 4)[1]:item(), y[7000000]:item() }, { 4, 6 }, "and the device goes on")
 end
 
 -- a launch that is refused

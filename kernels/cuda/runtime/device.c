@@ -334,6 +334,7 @@ static const gp_device_vt vt = {
     .open = open_device,
     .mem_alloc = mem_alloc,
     .mem_free = mem_free,
+    .segments = true,
     .stream_open = stream_open,
     .stream_close = stream_close,
     .launch = gp_cuda_launch,

@@ -22,6 +22,7 @@ static const gp_array *put(gp_array *to, const gp_array *from, uintptr_t address
 
 void gp_call_copy(gp_call *to, const gp_call *c, gp_array *room, uintptr_t address) {
     memcpy(to, c, offsetof(gp_call, arg));
+    to->tensors = false;
     memcpy(to->ints, c->ints, (size_t)c->nints * sizeof *c->ints);
     for (int i = 0; i < c->nout; i++) to->outa[i] = put(room++, &c->out[i]->a, address);
     for (int i = 0; i < c->ntmp; i++) to->tmpa[i] = put(room++, &c->tmp[i]->a, address);

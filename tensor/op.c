@@ -369,6 +369,7 @@ static bool launch_async(gp_call *c) {
     if (!order_call(c)) return false;
     if (run_small(c) || (s->here && s->here(c, run_here))) return true;
     uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
+    c->tensors = !gp_capturing;
     if (!s->dev->vt->launch(s, c)) return false;
     atomic_store_explicit(&s->last_id, c->id, memory_order_relaxed);
     return note_call(c, before);

@@ -76,6 +76,8 @@ typedef struct gp_device_vt {
     void *(*mem_alloc)(gp_device *, size_t bytes); /* 64-byte aligned; NULL when out of memory */
     void (*mem_free)(gp_device *, void *, size_t bytes);
     bool segments; /* these are slow: blocks are parts of larger segments */
+    /* Frees memory that the device's functions keep to be faster. NULL: they keep none. */
+    void (*shed)(gp_device *);
     bool (*stream_open)(gp_stream *); /* fills impl */
     void (*stream_close)(gp_stream *);
     /* Queues the call, on an async stream. Keeps no reference to c or its tensors' structs after

@@ -87,6 +87,7 @@ static bool idle(gp_device *dev) {
 
 void gp_alloc_flush(gp_device *dev) {
     gp_alloc *al = dev->alloc;
+    if (dev->vt->shed) dev->vt->shed(dev);
     gp_lock(&al->lock);
     reap(al);
     if (idle(dev)) {

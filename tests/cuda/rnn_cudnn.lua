@@ -176,6 +176,80 @@ do
     t.ok(select(2, watched(function() return layer(x) end)), "evaluation has none")
 end
 
+-- Weights are packed for cuDNN once, and again when they have changed: that takes copies on the
+-- device, which a call that finds them packed does not need.
+do
+    local here, x = nn.LSTM(3, 5, { num_layers = 2 }), randn(4, 2, 3)
+    local there, a = nn.LSTM(3, 5, { num_layers = 2 }):to "cuda", x:to "cuda"
+    there:load_state_dict(here:state_dict())
+    local function copies(fn)
+        synchronize "cuda"
+        local before = fake.count "copy on the device"
+        fn()
+        synchronize "cuda"
+        return fake.count "copy on the device" - before
+    end
+    local function weights(k, fn)
+        local _ <close> = no_grad()
+        for _, l in ipairs { here, there } do fn(l:parameters()[k]) end
+    end
+    local few -- copies of a call that packs nothing
+    local function call(what, packs)
+        local _ <close> = no_grad()
+        local y
+        local n = copies(function() y = there(a) end)
+        few = few or n
+        t.close(y:to "cpu":tolist(), here(x):tolist(), 1e-5, what .. ": the cpu's result")
+        t.is(n > few, packs, ("%s: %d copies, without weights %d"):format(what, n, few))
+    end
+    do
+        local _ <close> = no_grad()
+        there(a)
+    end
+    call("the second call", false)
+    weights(2, function(w) w:mul_(0.5) end)
+    call("after a write", true)
+    call("then", false)
+    weights(3, function(w) w["2:4"]:fill_(0.25) end)
+    call("after a write of a part", true)
+    cuda.empty_cache()
+    call("after empty_cache", true)
+    local s = stream "cuda"
+    s:use(function()
+        call("another stream", true)
+        call("it again", false)
+    end)
+    call("the first one", false)
+
+    local function loss(l, v) return (l(v) ^ 2):sum() end
+    local function train() loss(there, a):backward() end
+    local known = copies(train)
+    loss(here, x):backward()
+    for _, l in ipairs { here, there } do
+        optim.SGD(l:parameters(), { lr = 0.1 }):step()
+        l:zero_grad()
+    end
+    local once = copies(train) - known
+    local _ <close> = no_grad()
+    weights(1, function(w) w:mul_(0.5) end)
+    local alone = copies(function() there(a) end) - few
+    t.ok(once == alone and once > 0,
+        ("a step of training packs them once: %d copies, forward alone %d"):format(once, alone))
+
+    -- What a capture replays reads them as they are then, also where it writes them itself.
+    local function twice(l, v)
+        local y = l(v)
+        l:parameters()[1]:mul_(1.5)
+        return cat { y, l(v) }
+    end
+    local f = capture(function(v) return twice(there, v) end)
+    for i = 1, 4 do
+        t.close(f(a):to "cpu":tolist(), twice(here, x):tolist(), 1e-5, "captured, call " .. i)
+        weights(4, function(w) w:add_(0.125) end)
+    end
+    call("after a capture", true)
+end
+
 -- When scratch memory is short, the collector runs a finaliser that runs a layer itself, while
 -- cuDNN is in use.
 do

@@ -20,7 +20,7 @@ static bool wrong_saved(const gp_rnn_run *n, const gp_array *saved) {
 #include <limits.h>
 #include <stdlib.h>
 
-#include "kernels/cuda/runtime/cudnn.h"
+#include "kernels/cuda/rnn/weights.h"
 
 enum { PLANS = 32 };
 
@@ -167,83 +167,11 @@ static plan *plan_of_saved(const gp_rnn_run *n, cudnnHandle_t h, shape *s, const
 
 /* ---- weights ---- */
 
-/* cuDNN's address of each gate, for one of our weights or biases. */
-typedef struct gates {
-    char *matrix[4], *bias[4];
-} gates;
-
-/* kind: of the input, of h. Gates are in cuDNN's order (i f g o; r z n), w_ih's before w_hh's, two
- * biases per gate. */
-static bool find_gates(const gp_rnn_run *n, cudnnHandle_t h, const plan *p, int side, int kind,
-                       char *space, gates *at) {
-    cudnnTensorDescriptor_t any[2] = {NULL, NULL}; /* shapes, which are known */
-    bool ok = true;
-    for (int i = 0; i < 2; i++)
-        ok = ok && gp_dnn_ok(n->c, gp_dnn.cudnnCreateTensorDescriptor(&any[i]));
-    for (int g = 0; ok && g < n->r.gates; g++) {
-        void *matrix, *bias;
-        ok = gp_dnn_ok(n->c, gp_dnn.cudnnGetRNNWeightParams(h, p->rnn, side, p->weights, space,
-                                                            kind * n->r.gates + g, any[0], &matrix,
-                                                            any[1], &bias));
-        at->matrix[g] = (char *)matrix, at->bias[g] = (char *)bias;
-    }
-    for (int i = 0; i < 2; i++)
-        if (any[i]) gp_dnn.cudnnDestroyTensorDescriptor(any[i]);
-    return ok;
-}
-
-/* Copies the gates of one of our weights or biases to cuDNN's addresses, or back; contiguous ones
- * in one copy. */
-static bool copy_gates(const gp_rnn_run *n, char *ours, char *const *at, size_t bytes, bool back) {
-    for (int g = 0, last; g < n->r.gates; g = last) {
-        for (last = g + 1; last < n->r.gates && at[last] == at[last - 1] + bytes;) last++;
-        char *own = ours + (size_t)g * bytes;
-        if (!gp_cuda_ok(n->c, cudaMemcpyAsync(back ? own : at[g], back ? at[g] : own,
-                                              (size_t)(last - g) * bytes, cudaMemcpyDeviceToDevice,
-                                              gp_cuda_stream(n->c))))
-            return false;
-    }
-    return true;
-}
-
-/* Bytes of one gate's matrix. */
-static size_t gate_bytes(const gp_rnn *r, int64_t size, int side, int kind) {
-    int64_t width = kind ? r->hidden : side < r->dirs ? r->input : r->dirs * r->hidden;
-    return (size_t)(r->hidden * width * size);
-}
-
-static bool put_weights(gp_rnn_run *n, cudnnHandle_t h, const plan *p, char *space) {
-    const gp_rnn *r = &n->r;
-    bool ok = gp_cuda_ok(n->c, cudaMemsetAsync(space, 0, p->weights, gp_cuda_stream(n->c)));
-    for (int i = 0; ok && i < 2 * r->layers * r->dirs; i++) {
-        int side = i / 2, kind = i % 2, first = side * (r->biases ? 4 : 2);
-        gates at;
-        const char *w = gp_rnn_weights(n, first, kind),
-                   *b = r->biases ? gp_rnn_weights(n, first, 2 + kind) : NULL;
-        ok = w && (b || !r->biases) && find_gates(n, h, p, side, kind, space, &at) &&
-             copy_gates(n, (char *)w, at.matrix, gate_bytes(r, n->size, side, kind), false) &&
-             (!b || copy_gates(n, (char *)b, at.bias, (size_t)(r->hidden * n->size), false));
-    }
-    return ok;
-}
-
-/* Gradients of the weights, concatenated: w_ih, w_hh, b_ih, b_hh of each direction. */
-static bool take_weights(gp_rnn_run *n, cudnnHandle_t h, const plan *p, char *space, char *to) {
-    const gp_rnn *r = &n->r;
-    size_t row = (size_t)(r->hidden * n->size), all = (size_t)r->gates;
-    for (int side = 0; side < r->layers * r->dirs; side++) {
-        gates at[2];
-        for (int kind = 0; kind < 2; kind++) {
-            size_t bytes = gate_bytes(r, n->size, side, kind);
-            if (!find_gates(n, h, p, side, kind, space, &at[kind]) ||
-                !copy_gates(n, to, at[kind].matrix, bytes, true))
-                return false;
-            to += all * bytes;
-        }
-        for (int kind = 0; r->biases && kind < 2; kind++, to += all * row)
-            if (!copy_gates(n, to, at[kind].bias, row, true)) return false;
-    }
-    return true;
+/* What cuDNN's layout of the weights depends on: not on lengths, batch or training. */
+static shape layout_of(const plan *p) {
+    shape s = p->of;
+    s.steps = s.batch = s.train = 0;
+    return s;
 }
 
 /* ---- forward ---- */
@@ -268,15 +196,17 @@ static bool find_places(const gp_rnn_run *n, const plan *p, places *k) {
     k->reserve = n->saved;
     k->y = n->saved ? n->saved + reserve_bytes(p) : (char *)gp_rnn_scratch(n, gp_rnn_plane(r));
     return (k->work || !p->work) && k->y &&
-           (k->x = gp_rnn_scratch(n, r->steps * r->batch * r->input)) &&
-           (k->weights = (char *)gp_cuda_scratch(n->c, p->weights));
+           (k->x = gp_rnn_scratch(n, r->steps * r->batch * r->input));
 }
 
 /* Fills in x, the states before and the weights, as cuDNN expects them. */
 static bool fill_places(gp_rnn_run *n, cudnnHandle_t h, const plan *p, places *k) {
     const gp_rnn *r = &n->r;
     int64_t sides = r->layers * r->dirs, each = r->batch * r->hidden * n->size;
-    bool ok = gp_rnn_load(n, gp_in(n->c, GP_RNN_X), k->x) && put_weights(n, h, p, k->weights);
+    shape layout = layout_of(p);
+    gp_rnn_space space = {p->rnn, p->weights, &layout, sizeof layout};
+    bool ok =
+        gp_rnn_load(n, gp_in(n->c, GP_RNN_X), k->x) && (k->weights = gp_rnn_packed(n, h, &space));
     for (int s = 0; s < r->states; s++)
         for (int64_t i = 0; ok && i < sides; i++)
             ok = gp_rnn_initial(n, s, i, k->before[s] + i * each);
@@ -344,6 +274,7 @@ static bool run_back(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
     const gp_array *dw = gp_out(n->c, 1 + n->r.states);
     places k = {0};
     back b = {0};
+    gp_rnn_space space = {.rnn = p->rnn, .bytes = p->weights};
     bool ok =
         find_places(n, p, &k) && fill_places(n, h, p, &k) && find_back(n, p, &k, &b) &&
         fill_back(n, p, &k, &b) &&
@@ -356,7 +287,7 @@ static bool run_back(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
                                                           k.y, p->weights, b.weights, p->work,
                                                           k.work, p->reserve, k.reserve)) &&
         gp_rnn_store(n, gp_out(n->c, 0), b.dx) && put_states(n, b.before) &&
-        take_weights(n, h, p, b.weights, b.dw);
+        gp_rnn_unpack(n, h, &space, b.weights, b.dw);
     if (!ok || b.dw == dw->data) return ok;
     gp_array from = gp_dense_over(b.dw, n->dtype, dw->ndim, dw->dim);
     return gp_cuda_copy_array(n->c, dw, &from);

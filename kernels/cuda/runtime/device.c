@@ -335,6 +335,7 @@ static const gp_device_vt vt = {
     .mem_alloc = mem_alloc,
     .mem_free = mem_free,
     .segments = true,
+    .shed = gp_cuda_shed,
     .stream_open = stream_open,
     .stream_close = stream_close,
     .launch = gp_cuda_launch,

@@ -194,6 +194,11 @@ bool gp_cuda_launch(gp_stream *s, struct gp_call *c);
 /* Whether c, which failed for lack of memory, is about to run again with what the cache gave
  * back: then nothing else is to run in its place. */
 bool gp_cuda_runs_again(const struct gp_call *c);
+/* Memory on c's stream that may outlive c; the caller owns a reference. NULL with a message. */
+gp_storage *gp_cuda_storage(const struct gp_call *c, size_t bytes);
+/* Takes over a reference to memory that c's work uses, until that is queued. Its address, or NULL
+ * with a message. */
+void *gp_cuda_hold(const struct gp_call *c, gp_storage *st);
 /* Called when the plug-in is opened: from then on first uses of libraries are reported. */
 void gp_cuda_launch_open(void);
 
@@ -213,6 +218,8 @@ void gp_cuda_unfit(void);
 
 /* gp_device_vt.saves: for layers that cuDNN trains. kernels/cuda/rnn/cudnn.c */
 int64_t gp_cuda_saves(const struct gp_call *c);
+/* gp_device_vt.shed: weights packed for cuDNN. kernels/cuda/rnn/weights.c */
+void gp_cuda_shed(gp_device *dev);
 
 /* When a recorded event (cudaEvent_t) was reached, in ns on gp_now_ns()'s clock; 0 if not yet.
  * kernels/cuda/runtime/event.c */

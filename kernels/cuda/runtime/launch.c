@@ -52,14 +52,25 @@ bool gp_cuda_ok(const gp_call *c, cudaError_t err) {
     return gp_cuda_failed(c->stream, (int)err, c->op->name);
 }
 
-void *gp_cuda_scratch(const gp_call *c, size_t bytes) {
-    if (nscratch == HELD) return gp_fail_null("%s: too many pieces of scratch memory", c->op->name);
+gp_storage *gp_cuda_storage(const gp_call *c, size_t bytes) {
     gp_storage *st = gp_storage_new(c->stream, bytes ? bytes : 1);
     gp_cuda_enter(
         c->stream->dev); /* when memory is short the collector may have run ops on another device */
-    if (!st) return NULL;
+    return st;
+}
+
+void *gp_cuda_hold(const gp_call *c, gp_storage *st) {
+    if (nscratch == HELD) {
+        gp_storage_unref(st);
+        return gp_fail_null("%s: too many pieces of scratch memory", c->op->name);
+    }
     scratch[nscratch++] = st;
     return st->data;
+}
+
+void *gp_cuda_scratch(const gp_call *c, size_t bytes) {
+    gp_storage *st = gp_cuda_storage(c, bytes);
+    return st ? gp_cuda_hold(c, st) : NULL;
 }
 
 void *gp_cuda_table(const gp_call *c, size_t bytes) {

@@ -70,6 +70,7 @@ static cudaError_t copy(void *dst, const void *src, shape2 n, cudaMemcpyKind kin
     manner(async, bytes, to, from, &wait, &stage);
     if ((wait || stage) && capturing(s)) return cudaErrorStreamCaptureUnsupported;
     rt().counts["copy"]++;
+    if (on_device(to) && on_device(from)) rt().counts["copy on the device"]++;
     task t;
     t.kernel = true;
     t.what = activity(FAKE_COPY, NULL, s);

@@ -1,0 +1,24 @@
+/* The weights of a recurrent layer as cuDNN has them: in one piece of memory. Only where cuDNN's
+ * header is present. */
+#ifndef GP_CUDA_RNN_WEIGHTS_H
+#define GP_CUDA_RNN_WEIGHTS_H
+
+#include "kernels/cuda/rnn/rnn.h"
+#include "kernels/cuda/runtime/cudnn.h"
+
+typedef struct gp_rnn_space {
+    cudnnRNNDescriptor_t rnn;
+    size_t bytes;
+    const void *key; /* what the layout depends on, besides the layer's sizes */
+    size_t key_bytes;
+} gp_rnn_space;
+
+/* The weights of n, packed for the work that its call queues. They are kept: a call that finds them
+ * unchanged on its stream does not pack them again. NULL with a message. Call both with gp_lib_lock
+ * held. */
+char *gp_rnn_packed(gp_rnn_run *n, cudnnHandle_t h, const gp_rnn_space *p);
+/* Queues copies of packed gradients to `to`: w_ih, w_hh, b_ih, b_hh of each direction, one after
+ * the other. False with a message. */
+bool gp_rnn_unpack(gp_rnn_run *n, cudnnHandle_t h, const gp_rnn_space *p, char *space, char *to);
+
+#endif

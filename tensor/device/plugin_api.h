@@ -62,8 +62,9 @@ typedef int gp_cuda_probe_fn(char *text, size_t size);
 /* Library i of those that the plug-in uses, the runtime first: 1 if it can be used, with version
  * and path in text; 0 with the reason; -1: no such library. Call it after gp_cuda_open. */
 typedef int gp_cuda_library_fn(int i, const char **name, char *text, size_t size);
-/* Settings of the libraries by name: tf32, deterministic, benchmark (0 or 1), svd_driver and
- * svd_used (numbers). value -1 only reads. Returns the value then set; -1: no such setting. */
+/* Settings of the libraries by name: tf32, deterministic, benchmark (0 or 1), svd_driver, svd_used
+ * and conv_elements (numbers). value -1 only reads. Returns the value then set; -1: no such
+ * setting. */
 typedef int gp_cuda_setting_fn(const char *name, int value);
 /* Begins an NVTX range and returns its number; name NULL: ends range number `range`. Call it after
  * gp_cuda_open. */

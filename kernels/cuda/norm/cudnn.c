@@ -36,10 +36,11 @@ static void forget(shapes *s) {
     if (s->channel) gp_dnn.cudnnDestroyTensorDescriptor(s->channel);
 }
 
-/* Dense, and of images that cuDNN has kernels for (PyTorch's limits, which exclude bf16, too). */
-static bool image_fits(const gp_array *x, bool training) {
-    return x->contiguous && gp_cuda_aligned(x->data) && x->dtype != GP_bf16 && x->numel > 0 &&
-           x->numel < INT_MAX && x->dim[0] <= (training ? 880801 : 65535);
+/* Dense, and of images that cuDNN has kernels for (PyTorch's limits); bf16 from 8.0 on. */
+static bool image_fits(const gp_call *c, const gp_array *x, bool training) {
+    return x->contiguous && gp_cuda_aligned(x->data) && x->numel > 0 && x->numel < INT_MAX &&
+           (x->dtype != GP_bf16 || gp_cuda_arch(c) >= 80) &&
+           x->dim[0] <= (training ? 880801 : 65535);
 }
 static bool same(const gp_array *a, const gp_array *x) {
     return a->contiguous && gp_cuda_aligned(a->data) && a->dtype == x->dtype;
@@ -96,7 +97,7 @@ bool gp_norm_by_cudnn(const gp_call *c, bool *done) {
     const gp_array *x = gp_in(c, 0), *mean = gp_in(c, 1), *var = gp_in(c, 2);
     bool training = c->arg[5].i;
     *done = false;
-    if (!image_fits(x, training) || !same(gp_out(c, 0), x) || !channel_fits(gp_in(c, 3), x) ||
+    if (!image_fits(c, x, training) || !same(gp_out(c, 0), x) || !channel_fits(gp_in(c, 3), x) ||
         !channel_fits(gp_in(c, 4), x) ||
         ((mean || !training) && (!channel_fits(mean, x) || !channel_fits(var, x))))
         return true;
@@ -106,7 +107,7 @@ bool gp_norm_by_cudnn(const gp_call *c, bool *done) {
 bool gp_norm_grad_by_cudnn(const gp_call *c, bool *done) {
     const gp_array *x = c->tmpa[0], *g = c->tmpa[1], *gw = gp_out(c, 1), *gb = gp_out(c, 2);
     *done = false;
-    if (!c->arg[5].i || !image_fits(x, true) || !same(g, x) || !same(gp_out(c, 0), x) ||
+    if (!c->arg[5].i || !image_fits(c, x, true) || !same(g, x) || !same(gp_out(c, 0), x) ||
         !channel_fits(gp_in(c, 4), x) || !channel_fits(gw, x) || !channel_fits(gb, x))
         return true;
     return by_cudnn(c, x, backward, done);

@@ -14,7 +14,7 @@
 #include "tensor/error.h"
 
 void (*gp_lib_first_use)(const char *what, int64_t begin_ns, int64_t end_ns);
-gp_lib_settings gp_libs = {.deterministic = true};
+gp_lib_settings gp_libs = {.deterministic = true, .conv_elements = INT32_MAX};
 
 /* Sonames depend on the CUDA version that the plug-in is built for. */
 #if CUDART_VERSION >= 13000

@@ -71,10 +71,11 @@ extern void (*gp_lib_first_use)(const char *what, int64_t begin_ns, int64_t end_
 /* Settings of the libraries. f32 products in TF32 (10 bits of mantissa); only deterministic
  * algorithms; convolutions and attention choose by measuring on first use of a shape (which waits
  * for the device). svd_driver is linalg.svd's, svd_used that of the last call: gp_svd_driver
- * (kernels/cuda/linalg/batch.h). */
+ * (kernels/cuda/linalg/batch.h). conv_elements: of an operand of one run of cuDNN's convolutions,
+ * which tests set smaller. */
 typedef struct gp_lib_settings {
     bool tf32, deterministic, benchmark;
-    int svd_driver, svd_used;
+    int svd_driver, svd_used, conv_elements;
 } gp_lib_settings;
 extern gp_lib_settings gp_libs; /* initially false, true, false */
 

@@ -29,7 +29,12 @@ typedef enum {
 typedef enum { CUDNN_TENSOR_NCHW = 0 } cudnnTensorFormat_t;
 typedef enum { CUDNN_CONVOLUTION = 0, CUDNN_CROSS_CORRELATION = 1 } cudnnConvolutionMode_t;
 typedef enum { CUDNN_NON_DETERMINISTIC = 0, CUDNN_DETERMINISTIC = 1 } cudnnDeterminism_t;
-typedef enum { CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM = 0 } cudnnConvolutionFwdAlgo_t;
+typedef enum {
+    CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM = 0,
+    CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM = 1
+} cudnnConvolutionFwdAlgo_t;
+typedef enum { CUDNN_ACTIVATION_RELU = 1, CUDNN_ACTIVATION_IDENTITY = 5 } cudnnActivationMode_t;
+typedef enum { CUDNN_NOT_PROPAGATE_NAN = 0, CUDNN_PROPAGATE_NAN = 1 } cudnnNanPropagation_t;
 typedef enum {
     CUDNN_CONVOLUTION_BWD_DATA_ALGO_0 = 0,
     CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 = 1
@@ -42,6 +47,7 @@ typedef struct cudnnContext *cudnnHandle_t;
 typedef struct fake_tensor *cudnnTensorDescriptor_t;
 typedef struct fake_filter *cudnnFilterDescriptor_t;
 typedef struct fake_convolution *cudnnConvolutionDescriptor_t;
+typedef struct fake_activation *cudnnActivationDescriptor_t;
 typedef struct fake_dropout *cudnnDropoutDescriptor_t;
 typedef struct fake_rnn *cudnnRNNDescriptor_t;
 typedef struct fake_rnn_data *cudnnRNNDataDescriptor_t;
@@ -184,6 +190,19 @@ cudnnStatus_t cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t d, in
 cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t d, int groups);
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t d, cudnnMathType_t math);
 cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t d);
+cudnnStatus_t cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t *d);
+cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t d,
+                                           cudnnActivationMode_t mode, cudnnNanPropagation_t nan,
+                                           double coefficient);
+cudnnStatus_t cudnnDestroyActivationDescriptor(cudnnActivationDescriptor_t d);
+cudnnStatus_t cudnnConvolutionBiasActivationForward(
+    cudnnHandle_t h, const void *alpha, cudnnTensorDescriptor_t xd, const void *x,
+    cudnnFilterDescriptor_t wd, const void *w, cudnnConvolutionDescriptor_t d,
+    cudnnConvolutionFwdAlgo_t algo, void *room, size_t bytes, const void *alpha2,
+    cudnnTensorDescriptor_t zd, const void *z, cudnnTensorDescriptor_t bd, const void *bias,
+    cudnnActivationDescriptor_t a, cudnnTensorDescriptor_t yd, void *y);
+cudnnStatus_t cudnnAddTensor(cudnnHandle_t h, const void *alpha, cudnnTensorDescriptor_t ad,
+                             const void *a, const void *beta, cudnnTensorDescriptor_t cd, void *c);
 /* A product's descriptors and addresses in the order of cuDNN's: xd … are the operands', od the
  * result's. */
 #define FAKE_CONVOLUTION(known, tried, run, perf, algorithm, XD, YD, OD)                           \

@@ -32,7 +32,7 @@
  *   GPUSH_FAKE_CHOICE=N       cuDNN has no algorithm for convolution or recurrent layer N that it is asked of
  *   GPUSH_FAKE_LIB_OOM=N      handle or plan N that a library makes finds no memory: its status for that. Handles take a few
  *                             MiB of the device, plans need them for a moment: without the order, too, they fail where it is full
- *   GPUSH_FAKE_REFUSE=N       cuDNN refuses convolution, batch_norm or run of a recurrent layer N: CUDNN_STATUS_NOT_SUPPORTED
+ *   GPUSH_FAKE_REFUSE=N       cuDNN refuses convolution, bias, batch_norm or run of a recurrent layer N: CUDNN_STATUS_NOT_SUPPORTED
  *   GPUSH_FAKE_LATE=N:ms      event N of those recorded completes ms late
  *   GPUSH_FAKE_ORDER=backward blocks run from the last to the first, and so do a block's threads between two barriers ("forward"):
  *                             what depends on their order shows

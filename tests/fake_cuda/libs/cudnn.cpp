@@ -24,6 +24,7 @@ struct work {
     void *out;
     int result; // 0 y, 1 x, 2 w
     double alpha, beta;
+    const void *bias = nullptr;
 
     void tap(std::vector<double> &sum, int64_t image, int64_t f, const int64_t *o, int64_t ch,
              const int64_t *k) const {
@@ -66,9 +67,12 @@ struct work {
                                     for (k[1] = 0; k[1] < w.dim[3]; k[1]++)
                                         for (k[2] = 0; k[2] < w.dim[4]; k[2]++)
                                             tap(sum, image, f, o, ch, k);
-        for (size_t i = 0; i < sum.size(); i++)
+        for (size_t i = 0; i < sum.size(); i++) {
+            int64_t channel = (int64_t)i / t.stride[1] % t.dim[1];
             store(out, (int64_t)i, t.type,
-                  alpha * sum[i] + (beta != 0 ? beta * load(out, (int64_t)i, t.type) : 0));
+                  alpha * sum[i] + (beta != 0 ? beta * load(out, (int64_t)i, t.type) : 0) +
+                      (bias ? load(bias, channel, t.type) : 0));
+        }
     }
 };
 
@@ -108,11 +112,12 @@ static cudnnStatus_t answers_of(const work &v, int most, int *n, P *answers, boo
     return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t queue(cudnnHandle_t h, const work &v, const void *room, size_t bytes) {
+static cudnnStatus_t queue(cudnnHandle_t h, const work &v, const void *room, size_t bytes,
+                           const char *name = "fake_convolution") {
     if (fakeFaulty("refuse")) return CUDNN_STATUS_NOT_SUPPORTED;
     if (!fits(v) || !room || bytes < WORKSPACE || !aligned(v.px, v.pw, v.py, v.out))
         return CUDNN_STATUS_BAD_PARAM;
-    return fake::enqueue(h->stream, "fake_convolution", v) == cudaSuccess
+    return fake::enqueue(h->stream, name, v) == cudaSuccess
                ? CUDNN_STATUS_SUCCESS
                : CUDNN_STATUS_NOT_SUPPORTED;
 }
@@ -130,6 +135,28 @@ static cudnnStatus_t try_all(cudnnHandle_t h, const work &v, const void *room, s
                ? CUDNN_STATUS_SUCCESS
                : CUDNN_STATUS_NOT_SUPPORTED;
 }
+
+struct fake_activation {
+    cudnnActivationMode_t mode;
+};
+
+// One element for each channel of t.
+static bool is_bias(const fake_tensor &b, const fake_tensor &t) {
+    return b.type == t.type && b.n == t.n && b.dim[0] == 1 && b.dim[1] == t.dim[1] &&
+           b.dim[2] * b.dim[3] * b.dim[4] == 1;
+}
+
+// A bias that is added to c.
+struct sum {
+    fake_tensor t;
+    const void *bias;
+    void *c;
+    void operator()() const {
+        for (int64_t i = 0; i < t.dim[0] * t.stride[0]; i++)
+            store(c, i, t.type,
+                  load(c, i, t.type) + load(bias, i / t.stride[1] % t.dim[1], t.type));
+    }
+};
 
 static cudnnStatus_t set(fake_tensor *t, cudnnDataType_t type, int n, const int *dim,
                          const int *stride) {
@@ -207,6 +234,47 @@ cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t d, cudnnM
 }
 cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t d) {
     return delete d, CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t *d) {
+    return *d = new fake_activation, CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t d,
+                                           cudnnActivationMode_t mode, cudnnNanPropagation_t,
+                                           double) {
+    return d->mode = mode, CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroyActivationDescriptor(cudnnActivationDescriptor_t d) {
+    return delete d, CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnConvolutionBiasActivationForward(
+    cudnnHandle_t h, const void *alpha, cudnnTensorDescriptor_t xd, const void *x,
+    cudnnFilterDescriptor_t wd, const void *w, cudnnConvolutionDescriptor_t d,
+    cudnnConvolutionFwdAlgo_t algo, void *room, size_t bytes, const void *alpha2,
+    cudnnTensorDescriptor_t zd, const void *z, cudnnTensorDescriptor_t bd, const void *bias,
+    cudnnActivationDescriptor_t a, cudnnTensorDescriptor_t yd, void *y) {
+    if (a->mode != CUDNN_ACTIVATION_IDENTITY ||
+        algo != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM || number(*d, alpha2) != 0 ||
+        zd != yd || z != y)
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    if (!is_bias(*bd, *yd) || !aligned(bias)) return CUDNN_STATUS_BAD_PARAM;
+    return queue(h, work{*xd, *wd, *yd, *d, x, w, nullptr, y, 0, number(*d, alpha), 0, bias}, room,
+                 bytes, "fake_convolution_and_bias");
+}
+
+cudnnStatus_t cudnnAddTensor(cudnnHandle_t h, const void *alpha, cudnnTensorDescriptor_t ad,
+                             const void *a, const void *beta, cudnnTensorDescriptor_t cd, void *c) {
+    bool wide = cd->type == CUDNN_DATA_DOUBLE;
+    auto is_one = [&](const void *p) {
+        return wide ? *(const double *)p == 1 : *(const float *)p == 1;
+    };
+    if (fakeFaulty("refuse")) return CUDNN_STATUS_NOT_SUPPORTED;
+    if (!is_bias(*ad, *cd) || !aligned(a, c) || !is_one(alpha) || !is_one(beta))
+        return CUDNN_STATUS_BAD_PARAM;
+    return fake::enqueue(h->stream, "fake_bias", sum{*cd, a, c}) == cudaSuccess
+               ? CUDNN_STATUS_SUCCESS
+               : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 // WORK: the product as `work`, of the arguments' names.

@@ -65,7 +65,7 @@ static cudnnStatus_t queue(cudnnHandle_t h, cudnnBatchNormMode_t mode, cudnnTens
               c->type == (wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT) && c->dim[0] == 1 &&
               c->dim[1] == v.x.dim[1] && c->dim[2] == 1 && v.x.stride[3] == 1 &&
               (mode == CUDNN_BATCHNORM_SPATIAL || v.x.dim[2] * v.x.dim[3] == 1) &&
-              !v.mean == !v.var && v.x.type != CUDNN_DATA_BFLOAT16 && aligned(v.px, v.pg, v.out);
+              !v.mean == !v.var && aligned(v.px, v.pg, v.out);
     if (!ok) return CUDNN_STATUS_BAD_PARAM;
     if (fakeFaulty("refuse")) return CUDNN_STATUS_NOT_SUPPORTED;
     return fake::enqueue(h->stream, "fake_batch_norm", v) == cudaSuccess

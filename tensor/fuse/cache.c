@@ -54,7 +54,7 @@ static void make_folders(char *path) {
     }
 }
 
-int gp_cache_open(char *why, size_t size) {
+int gp_fuse_cache_open(char *why, size_t size) {
     char path[PATH_MAX];
     struct stat st;
     if (!path_of(path)) return because(why, size, "neither XDG_CACHE_HOME nor HOME is a folder");
@@ -71,7 +71,7 @@ int gp_cache_open(char *why, size_t size) {
 
 /* ---- objects ---- */
 
-void gp_cache_hash(const void *text, size_t n, unsigned __int128 *h) {
+void gp_fuse_cache_hash(const void *text, size_t n, unsigned __int128 *h) {
     const unsigned __int128 prime = (unsigned __int128)1 << 88 | 0x13b;
     const unsigned char *p = text;
     for (size_t i = 0; i < n; i++) *h = (*h ^ p[i]) * prime;
@@ -80,7 +80,7 @@ void gp_cache_hash(const void *text, size_t n, unsigned __int128 *h) {
 /* FNV-1a of 128 bits. */
 static unsigned __int128 hash_of(const void *p, size_t n) {
     unsigned __int128 h = (unsigned __int128)0x6c62272e07bb0142u << 64 | 0x62b821756295c58du;
-    gp_cache_hash(p, n, &h);
+    gp_fuse_cache_hash(p, n, &h);
     return h;
 }
 
@@ -123,7 +123,7 @@ static bool sealed(int file, size_t n) {
     return h == seal;
 }
 
-void *gp_cache_load(int fd, const char *name, char *why, size_t size) {
+void *gp_fuse_cache_load(int fd, const char *name, char *why, size_t size) {
     char path[80];
     struct stat st;
     int file = open_own(fd, name, O_RDONLY, &st, why, size);
@@ -185,7 +185,7 @@ static int list(int fd, entry *all, int64_t *bytes) {
     return n;
 }
 
-int gp_cache_size(int fd, int64_t *bytes) {
+int gp_fuse_cache_size(int fd, int64_t *bytes) {
     entry *all = malloc(FILES * sizeof *all);
     *bytes = 0;
     int n = all ? list(fd, all, bytes) : 0;
@@ -208,7 +208,7 @@ static void make_room(int fd) {
     free(all);
 }
 
-bool gp_cache_store(int fd, const char *from, const char *name, char *why, size_t size) {
+bool gp_fuse_cache_store(int fd, const char *from, const char *name, char *why, size_t size) {
     struct stat st;
     int file;
     /* a compiler makes it as the umask says */

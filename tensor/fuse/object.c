@@ -122,9 +122,9 @@ static void set_name(gp_object *o, const char *source, const char *flags, const 
     snprintf(key, sizeof key, "1 %s %s %lld %lld %lld.%09ld", flags, compiler,
              (long long)st->st_ino, (long long)st->st_size, (long long)st->st_mtim.tv_sec,
              st->st_mtim.tv_nsec);
-    gp_cache_hash("gpush", 5, &h);
-    gp_cache_hash(key, strlen(key), &h);
-    gp_cache_hash(source, strlen(source), &h);
+    gp_fuse_cache_hash("gpush", 5, &h);
+    gp_fuse_cache_hash(key, strlen(key), &h);
+    gp_fuse_cache_hash(source, strlen(source), &h);
     snprintf(o->name, sizeof o->name, "%016llx%016llx.so", (unsigned long long)(h >> 64),
              (unsigned long long)h);
 }
@@ -257,9 +257,9 @@ gp_object *gp_object_begin(const char *source, const char *flags, const char **w
     if (!o) return failed(NULL, why, "out of memory");
     o->fd = o->slot = -1;
     if (!find_compiler(compiler, &st, why)) return failed(o, why, *why);
-    if ((o->fd = gp_cache_open(text, sizeof text)) < 0) return failed(o, why, text);
+    if ((o->fd = gp_fuse_cache_open(text, sizeof text)) < 0) return failed(o, why, text);
     set_name(o, source, flags, compiler, &st);
-    if ((o->so = gp_cache_load(o->fd, o->name, text, sizeof text)))
+    if ((o->so = gp_fuse_cache_load(o->fd, o->name, text, sizeof text)))
         return note_made(&counts.loaded), o;
     if (*text) return failed(o, why, text);
     int id = atomic_fetch_add(&made, 1);
@@ -282,8 +282,8 @@ static gp_object_state take(gp_object *o, int status) {
     bool ok = WIFEXITED(status) && !WEXITSTATUS(status);
     o->pid = 0;
     if (!ok) read_log(o, text, sizeof text);
-    else ok = gp_cache_store(o->fd, o->so_name, o->name, text, sizeof text);
-    if (ok && !(o->so = gp_cache_load(o->fd, o->name, text, sizeof text))) {
+    else ok = gp_fuse_cache_store(o->fd, o->so_name, o->name, text, sizeof text);
+    if (ok && !(o->so = gp_fuse_cache_load(o->fd, o->name, text, sizeof text))) {
         ok = false;
         if (!*text) snprintf(text, sizeof text, "the compiled object has gone");
     }
@@ -325,9 +325,9 @@ bool gp_object_describe(char *text, size_t size) {
     struct stat st;
     int64_t bytes;
     if (!find_compiler(compiler, &st, &missing)) return snprintf(text, size, "%s", missing), false;
-    int fd = gp_cache_open(why, sizeof why);
+    int fd = gp_fuse_cache_open(why, sizeof why);
     if (fd < 0) return snprintf(text, size, "%s", why), false;
-    int n = gp_cache_size(fd, &bytes);
+    int n = gp_fuse_cache_size(fd, &bytes);
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, folder, sizeof folder - 1);
     folder[length > 0 ? length : 0] = 0;

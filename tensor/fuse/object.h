@@ -46,17 +46,17 @@ enum { GP_OBJECT_NAME = 40 };
 
 /* Opens $XDG_CACHE_HOME/gpush/fused, or ~/.cache/gpush/fused, which is made with mode 0700; it must
  * be the user's, and nobody else may write there. -1 with the reason in why. */
-int gp_cache_open(char *why, size_t size);
+int gp_fuse_cache_open(char *why, size_t size);
 /* dlopens file `name` in the folder fd if it is whole, the user's, and nobody else's to write. NULL
  * with the reason in why; "" where there is none. */
-void *gp_cache_load(int fd, const char *name, char *why, size_t size);
+void *gp_fuse_cache_load(int fd, const char *name, char *why, size_t size);
 /* Makes the file `from` in the folder, which a compiler wrote, the object `name`: checked, sealed
  * with its hash and on disk before it has that name. Removes the oldest objects beyond the limit,
  * and what dead processes left. False with the reason. */
-bool gp_cache_store(int fd, const char *from, const char *name, char *why, size_t size);
+bool gp_fuse_cache_store(int fd, const char *from, const char *name, char *why, size_t size);
 /* Objects in the folder and their bytes. */
-int gp_cache_size(int fd, int64_t *bytes);
+int gp_fuse_cache_size(int fd, int64_t *bytes);
 /* 32 digits of a hash of the text, to which h is added. */
-void gp_cache_hash(const void *text, size_t n, unsigned __int128 *h);
+void gp_fuse_cache_hash(const void *text, size_t n, unsigned __int128 *h);
 
 #endif

@@ -198,8 +198,9 @@ static void fold(void *in, void *out, int *n, MPI_Datatype *type) {
 static int join(int group, gp_packet *packet) {
     int at = free_work();
     if (at < 0) return at;
-    return sent(at, "MPI_Iallreduce", MPI_Iallreduce(MPI_IN_PLACE, packet, 1, packet_type, packet_op,
-                                                     groups[group], &work[at]));
+    return sent(
+        at, "MPI_Iallreduce",
+        MPI_Iallreduce(MPI_IN_PLACE, packet, 1, packet_type, packet_op, groups[group], &work[at]));
 }
 
 static bool has_message(int group, int tag) {

@@ -191,8 +191,8 @@ bool gp_wait(gp_stream *s, gp_why why, const char *what);
  * with a wait. */
 bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what);
 bool gp_wait_granted(gp_stream *s, gp_why why, const char *what);
-/* Instead of the second: reports a wait, for one command, that the caller did itself, from t0 (ns of
- * gp_now_ns) until now. */
+/* Instead of the second: reports a wait, for one command, that the caller did itself, from t0 (ns
+ * of gp_now_ns) until now. */
 void gp_wait_over(gp_stream *s, gp_why why, const char *what, uint64_t t0);
 bool gp_wait_event(gp_event *e, gp_why why, const char *what);
 /* Waits until `first` has done `upto` of its commands, for an op that runs on the host itself: the

@@ -68,7 +68,8 @@ typedef struct gp_world {
 } gp_world;
 extern gp_world gp_the_world;
 
-/* What a call waits for: other ranks, one by one; that all have come; data of all, who are there. */
+/* What a call waits for: other ranks, one by one; that all have come; data of all, who are
+ * there. */
 typedef enum gp_await { GP_AWAIT_RANKS, GP_AWAIT_ALL, GP_AWAIT_DATA } gp_await;
 
 /* Tests the n works until all are done, which become -1. what and d are for messages. False with

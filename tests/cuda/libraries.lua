@@ -99,7 +99,8 @@ do
                 local function leaf(v) return v:detach():to(device):requires_grad_() end
                 local x, k, b = leaf(image), leaf(w), leaf(bias)
                 local y = conv2d(x, k, b, { padding = pad })
-                local z = conv_transpose2d(y, k, full({ 4 }, 0.5, { dtype = dtype, device = device }))
+                local bias = full({ 4 }, 0.5, { dtype = dtype, device = device })
+                local z = conv_transpose2d(y, k, bias)
                 z:sum():backward()
                 local list = {}
                 for i, v in ipairs { y, z, x.grad, k.grad, b.grad } do

@@ -63,7 +63,7 @@ static inline int64_t cut_i64(double v) {
         join_##t(p, x, n, step_##nm##_##t);                                                        \
     }                                                                                              \
     LOOPS1(nm, t, start)
-#define LOOPS1(nm, t, start)                                                                              \
+#define LOOPS1(nm, t, start)                                                                       \
     static void rows_##nm##_##t(void *p, const char *x, int64_t apart, int64_t many, int64_t n,    \
                                 double p_) {                                                       \
         rows_##t(p, x, apart, many, n, cut_##t(start), step_##nm##_##t);                           \

@@ -204,6 +204,41 @@ do
     t.is(row(profile.run({}, step):table {}, "add") >= 40, true, "with its times")
 end
 
+-- What a library waits for is booked for its op, whichever function it is.
+do
+    sync.mode = "warn"
+    local a = randn(40, 40, { device = "cuda" })
+    local s = a:mm(a:transpose(1, 2))
+    local image = randn(1, 2, 9, 9, { device = "cuda" })
+    for _, case in ipairs {
+        { "fake_syevd", function() return linalg.eigh(s) end },
+        { "fake_geev", function() return linalg.eig(a) end },
+        { "fake_gesvd", function()
+            cuda.svd_driver "gesvd"
+            return linalg.svd(a)
+        end },
+        { "cufftMakePlanMany64", function() return fft.rfft(a["1:35, 1:23"]) end },
+        { "fake_convolutions_tried", function()
+            cuda.benchmark(true)
+            return conv2d(image, image)
+        end },
+    } do
+        local name, fn = table.unpack(case)
+        sync.reset()
+        fake.fault("wait_in=" .. name)
+        fn()
+        fake.fault "wait_in=0"
+        local op
+        for _, l in ipairs(sync.calls()) do
+            if l.what:find ": cudaStreamSynchronize$" and l.line then op = l.what end
+        end
+        t.ok(op, ("a wait in %s is booked: %s"):format(name, op))
+    end
+    cuda.svd_driver "auto"
+    cuda.benchmark(false)
+    sync.mode = "off"
+end
+
 -- What gpush prints for a script with these settings.
 local function run(settings, text)
     local path = scratch .. "/child.lua"

@@ -10,8 +10,8 @@
  * are checked against the allocations they touch; streams share 8 hardware queues (CUDA_DEVICE_MAX_CONNECTIONS, up to 32), in
  * which one's work waits for another's; a callback of cudaLaunchHostFunc may not call CUDA; sticky errors stay.
  * Fresh device memory is full of 0xff (NaN, -1), freed memory of 0xfb, shared memory of 0xfd. A launch whose threads do not
- * all reach a barrier fails with cudaErrorLaunchFailure and a line on stderr. What is not: the host can read device memory,
- * and threads that spin on each other's writes without __nanosleep() hang.
+ * all reach a barrier fails with cudaErrorLaunchFailure and a line on stderr. The host
+ * can read device memory only while a device works (with sanitizers, always). What is not as on a card: threads that spin on each other's writes without __nanosleep() hang.
  *
  * Environment, read at the first call; fakeFault takes the same settings ("oom=1 late=2:50") at any time, and N then counts
  * from there. N is "3" (the third), "3+" (the third and all later ones) or "3-5"; "0" switches off:
@@ -26,6 +26,8 @@
  *   GPUSH_FAKE_STICKY=N[:e]   launch N goes wrong when it runs: error e (700, cudaErrorIllegalAddress) from then on
  *   GPUSH_FAKE_SLOW=N:ms      launch N takes ms longer
  *   GPUSH_FAKE_WAIT=N         launch N first waits for its stream within the call, as NVIDIA's libraries do
+ *   GPUSH_FAKE_WAIT_IN=names  what libraries do waits for its stream, as it may on a card: the names of their kernels here
+ *                             (fake_gesvd), cufftMakePlanMany64 and cufftDestroy, between commas
  *   GPUSH_FAKE_ENGINE=N       cuDNN has no engine for graph N that it is asked of
  *   GPUSH_FAKE_OLDER=N        of graph N that cuDNN is asked of it knows the patterns of its older versions only
  *   GPUSH_FAKE_PLAN=N         cuDNN cannot make plan N of a graph
@@ -54,10 +56,13 @@ int fakeFault(const char *settings);
 int fakeFaulty(const char *name);
 /* For stand-in libraries: whether the device has these bytes for a handle or a plan; `keep`: they stay taken. */
 int fakeLibraryMemory(size_t bytes, int keep);
-/* How often things happened in this process: "malloc", "free", "launch", "copy", "copy on the device", "event", "timed event", "graph", "sync", "pinned", "system atomic"; "call record": CUPTI's
+/* How often things happened in this process: "malloc", "free", "launch", "copy", "copy on the device", "event", "timed event", "graph", "sync", "pinned", "system atomic", "library" (what libraries queued), "poll" (queries of streams and events), a function of the runtime that CUPTI knows ("cudaMemcpyAsync"); "call record": CUPTI's
  * of calls of the runtime; "range add": NVTX ranges of that
  * name; "open ranges". */
 unsigned long long fakeCount(const char *what);
+
+/* For stand-in libraries: waits for s where that was asked of `function`. */
+void fakeWaits(const char *function, cudaStream_t s);
 
 /* An NVTX range was opened; NULL: closed. */
 void fakeRange(const char *name);

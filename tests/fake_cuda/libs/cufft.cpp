@@ -94,6 +94,7 @@ cufftResult cufftCreate(cufftHandle *plan) {
     return CUFFT_SUCCESS;
 }
 cufftResult cufftDestroy(cufftHandle plan) {
+    fakeWaits("cufftDestroy", plans[(size_t)plan].stream);
     plans[(size_t)plan].live = false;
     return CUFFT_SUCCESS;
 }
@@ -113,6 +114,7 @@ cufftResult cufftMakePlanMany64(cufftHandle plan, int rank, long long *n, long l
                                 long long istride, long long, long long *, long long ostride,
                                 long long, cufftType type, long long batch, size_t *work) {
     fake_plan &p = plans[(size_t)plan];
+    fakeWaits("cufftMakePlanMany64", p.stream);
     if (rank != 1 || n[0] < 1 || batch < 1 || istride != 1 || ostride != 1)
         return CUFFT_INVALID_SIZE;
     if (!fakeLibraryMemory(1 << 20, false)) return CUFFT_ALLOC_FAILED;

@@ -20,11 +20,16 @@ static struct order {
                     {"plan", 0, 0, 0, 0},       {"choice", 0, 0, 0, 0},     {"refuse", 0, 0, 0, 0},
                     {"lib_oom", 0, 0, 0, 0},    {"older", 0, 0, 0, 0}};
 static char mode[32];
+static char waiting[256]; /* names between commas */
 static std::atomic<bool> backward;
 
 static bool set(const char *name, size_t n, const char *value) {
     if (n == 5 && !strncmp(name, "cupti", n)) {
         snprintf(mode, sizeof mode, "%.*s", (int)strcspn(value, " "), value);
+        return true;
+    }
+    if (n == 7 && !strncmp(name, "wait_in", n)) {
+        snprintf(waiting, sizeof waiting, ",%.*s,", (int)strcspn(value, " "), value);
         return true;
     }
     if (n == 5 && !strncmp(name, "order", n))
@@ -57,6 +62,8 @@ void faults_read() {
     if (v) set("cupti", 5, v);
     v = getenv("GPUSH_FAKE_ORDER");
     if (v) set("order", 5, v);
+    v = getenv("GPUSH_FAKE_WAIT_IN");
+    if (v) set("wait_in", 7, v);
 }
 
 bool faulty(fault f, int *arg) {
@@ -68,6 +75,11 @@ bool faulty(fault f, int *arg) {
 }
 
 const char *cupti_mode() { return mode; }
+bool waits_in(const char *function) {
+    char name[100];
+    snprintf(name, sizeof name, ",%s,", function);
+    return strstr(waiting, name);
+}
 bool runs_backward() { return backward; }
 } // namespace fake
 

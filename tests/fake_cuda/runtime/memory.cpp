@@ -1,6 +1,7 @@
 /* Memory: device, pinned and registered, pools, and the kind of an address. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 
@@ -22,20 +23,62 @@ block *find(const void *p) {
     return (uintptr_t)p < (uintptr_t)b->base + std::max<size_t>(b->bytes, 1) ? b : NULL;
 }
 
+/* Memory of a device is mapped by itself, and only while a device works: a host that reads it then
+ * crashes. Sanitizers check malloc's blocks instead. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const bool HIDDEN = false;
+#else
+static const bool HIDDEN = true;
+#endif
+static const size_t PAGE = 4096, HUGE_PAGE = 2 << 20;
+
+static bool hidden(const block &b) { return HIDDEN && b.type == cudaMemoryTypeDevice; }
+static size_t pages(size_t bytes) {
+    size_t page = bytes < HUGE_PAGE ? PAGE : HUGE_PAGE;
+    return (bytes + page - 1) / page * page;
+}
+
+static void protect(const block &b, bool on) {
+    mprotect(b.base, pages(b.bytes), on ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+void reveal(bool on) {
+    for (auto &entry : rt().blocks)
+        if (hidden(entry.second)) protect(entry.second, on);
+}
+
+/* Large blocks are in huge pages, of which fewer change their protection. */
+static char *map(size_t bytes) {
+    size_t n = pages(bytes), more = bytes < HUGE_PAGE ? 0 : HUGE_PAGE;
+    void *at = mmap(NULL, n + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED || !more) return at == MAP_FAILED ? NULL : (char *)at;
+    char *from = (char *)at, *p = (char *)(((uintptr_t)from + more - 1) / more * more);
+    if (p > from) munmap(from, (size_t)(p - from));
+    if (p < from + more) munmap(p + n, (size_t)(from + more - p));
+    madvise(p, n, MADV_HUGEPAGE);
+    return p;
+}
+
 static void *add(size_t bytes, size_t align, cudaMemoryType type, int d, unsigned flags,
                  CUmemPoolHandle_st *pool) {
-    char *p = (char *)aligned_alloc(align, (bytes + align - 1) / align * align);
-    if (!p) return NULL;
-    if (type == cudaMemoryTypeDevice) garbage(p, bytes, 0xff);
-    rt().blocks[(uintptr_t)p] = block{p, bytes, type, d, flags, pool, false};
-    return p;
+    block b = {NULL, bytes, type, d, flags, pool, false};
+    b.base = hidden(b) ? map(bytes)
+                       : (char *)aligned_alloc(align, (bytes + align - 1) / align * align);
+    if (!b.base) return NULL;
+    if (type == cudaMemoryTypeDevice) garbage(b.base, bytes, 0xff);
+    if (hidden(b) && !rt().working) protect(b, false);
+    rt().blocks[(uintptr_t)b.base] = b;
+    return b.base;
 }
 
 static void drop(block *b) {
     char *p = b->base;
-    if (b->type == cudaMemoryTypeDevice) garbage(p, b->bytes, 0xfb);
+    size_t bytes = b->bytes;
+    bool mapped = hidden(*b);
+    if (b->type == cudaMemoryTypeDevice && !mapped) garbage(p, bytes, 0xfb);
     rt().blocks.erase((uintptr_t)p);
-    free(p);
+    if (mapped) munmap(p, pages(bytes));
+    else free(p);
 }
 
 /* All that is taken on device d. */

@@ -144,6 +144,7 @@ struct runtime {
     std::map<const void *, int> dynamic_shared; /* what cudaFuncSetAttribute allowed */
     std::map<std::pair<int, int>, bool> peers;
     size_t memory;
+    size_t working = 0; /* tasks that are queued and not done */
     int arch, driver, sms;
     uint64_t next_stream = 1;
     std::map<std::string, uint64_t> counts;
@@ -176,6 +177,10 @@ bool asked(locked &l, const moment &m);
 void drain(locked &l, int d);
 cudaError_t error_of(const CUstream_st *s);
 
+/* Lets this process read and write all memory of devices, or not: it may while they work. With the
+ * lock. */
+void reveal(bool on);
+
 /* The allocation that p lies in, or NULL. With the lock. */
 block *find(const void *p);
 
@@ -184,6 +189,11 @@ block *find(const void *p);
 bool faulty(fault f, int *arg);
 void faults_read();
 const char *cupti_mode();
+/* Whether that function of a library is to wait for its stream. With the lock. */
+bool waits_in(const char *function);
+
+/* Counts a call of the runtime by its name, which is static. */
+void counted(int id, const char *name);
 
 /* CUPTI's view of a call: entry now, exit when it goes out of scope. */
 struct api {

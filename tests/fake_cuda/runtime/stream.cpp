@@ -86,6 +86,7 @@ static void work(CUstream_st *s) {
         l.lock();
         s->queue.pop_front();
         s->line->done++;
+        if (--r.working == 0) reveal(false);
         tell(l);
     }
     delete s;
@@ -118,6 +119,7 @@ moment submit(locked &l, CUstream_st *s, task t) {
         std::remove_if(t.after.begin(), t.after.end(), [](const moment &m) { return m.passed(); }),
         t.after.end());
     s->queue.push_back(std::move(t));
+    if (rt().working++ == 0) reveal(true);
     if (!s->started) {
         s->started = true;
         std::thread(work, s).detach();
@@ -234,10 +236,12 @@ cudaError_t launch(const void *func, const char *name, dim3 grid, dim3 block, si
 }
 
 cudaError_t enqueue(cudaStream_t s, const char *kernel, std::function<void()> f) {
+    fakeWaits(kernel, s);
     API(cudaLaunchKernel, s);
     cudaError_t err = forbidden();
     if (err) return api_(err);
     fake_activity a = activity(FAKE_KERNEL, kernel, dev().legacy);
+    fakeCounted("library");
     for (int i = 0; i < 3; i++) a.grid[i] = a.block[i] = 1;
     return api_(launch_work(s, a, [f]() -> const char * {
         f();
@@ -259,6 +263,15 @@ template <class F> static cudaError_t look(cudaStream_t h, F f) {
 }
 
 extern "C" {
+
+void fakeWaits(const char *function, cudaStream_t s) {
+    bool waits;
+    {
+        locked l(rt().lock);
+        waits = waits_in(function);
+    }
+    if (waits) cudaStreamSynchronize(s);
+}
 
 cudaError_t fakeEnqueue(cudaStream_t s, const char *kernel, fakeWork fn, const void *args,
                         size_t bytes) {

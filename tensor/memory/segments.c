@@ -8,20 +8,9 @@
 
 #include <stdlib.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-/* Blocks lie close together: the sanitizer must not let one reach into the next. */
-enum { UNIT = 64, FENCE = 64 };
-#define HIDE(p, bytes) __asan_poison_memory_region(p, bytes)
-#define SHOW(p, bytes) __asan_unpoison_memory_region(p, bytes)
-#else
-enum { UNIT = 512, FENCE = 0 };
-#define HIDE(p, bytes) ((void)(p), (void)(bytes))
-#define SHOW(p, bytes) ((void)(p), (void)(bytes))
-#endif
-
 enum {
     MIB = 1 << 20,
+    UNIT = 512,  /* sizes are multiples of it */
     SMALL = MIB, /* requests of at most so many bytes */
     SMALL_SEGMENT = 2 * MIB,
     MIDDLE = 10 * MIB,
@@ -60,7 +49,7 @@ int64_t gp_segments_free_bytes(const gp_segments *all) { return all->free_bytes;
 static size_t rounded(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 /* What a block of so many bytes takes of its segment. */
-static size_t needed(size_t bytes) { return rounded(bytes ? bytes : 1, UNIT) + FENCE; }
+static size_t needed(size_t bytes) { return rounded(bytes ? bytes : 1, UNIT); }
 
 /* The list of free blocks of so many bytes, a multiple of UNIT. */
 static int list_of(size_t bytes) {
@@ -72,7 +61,6 @@ static int list_of(size_t bytes) {
 
 /* ---- free blocks ---- */
 
-/* While a block is free or divided, `bytes` is all of it; its user does not see the fence. */
 static void put(gp_segments *all, gp_block *b) {
     stream_blocks *home = b->home;
     int k = list_of(b->bytes);
@@ -152,8 +140,6 @@ static gp_block *hand_out(gp_segments *all, gp_block *b, size_t bytes) {
         put(all, rest);
     }
     b->used = true;
-    b->bytes -= FENCE;
-    SHOW(b->data, b->bytes);
     return b;
 }
 
@@ -175,8 +161,6 @@ gp_block *gp_segments_take(gp_segments *all, int stream, size_t bytes) {
 }
 
 void gp_segments_give(gp_segments *all, gp_block *b) {
-    b->bytes += FENCE;
-    HIDE(b->data, b->bytes);
     if (b->after && !b->after->used) unlist(all, b->after), join(all, b, b->after);
     if (b->before && !b->before->used) {
         unlist(all, b->before);
@@ -211,7 +195,6 @@ static gp_block *new_segment(gp_segments *all, stream_blocks *home, size_t bytes
     if (data && !b) all->dev->vt->mem_free(all->dev, data, bytes);
     if (!b) return NULL;
     all->bytes += (int64_t)bytes;
-    HIDE(data, bytes);
     return b;
 }
 
@@ -231,7 +214,6 @@ static bool is_whole(const gp_block *b) { return !b->before && !b->after; }
 static void drop(gp_segments *all, gp_block *b) {
     unlist(all, b);
     all->bytes -= (int64_t)b->bytes;
-    SHOW(b->data, b->bytes);
     all->dev->vt->mem_free(all->dev, b->data, b->bytes);
     end_block(all, b);
 }

@@ -10,8 +10,8 @@ typedef struct gp_segments gp_segments;
 /* A part of a segment, or all of one. */
 typedef struct gp_block gp_block;
 struct gp_block {
-    char *data;                    /* device address, a multiple of 512 bytes from the segment's */
-    size_t bytes;                  /* that its user may write */
+    char *data; /* device address, a multiple of 512 bytes from the segment's */
+    size_t bytes;
     gp_block *before, *after;      /* in the segment, by address; NULL at its ends */
     gp_block *next, *prev;         /* in a list of free ones */
     struct gp_stream_blocks *home; /* the stream's blocks that it belongs to */

@@ -221,6 +221,15 @@ for _, case in ipairs {{{300, 10}, {300}}, {{9, 500}, {9}}, {{3, 7, 20, 21}, {3,
     end, x, g.randn(shape):softmax(2), w)
 end
 
+for _, dt in ipairs {"f16", "bf16"} do
+    same("cross_entropy of " .. dt, 2e-3, function(a, b)
+        return g.cross_entropy(a, b), g.cross_entropy_grad(g.tensor(300):to(dt):to(a.device), a, b)
+    end, g.randn(300, 45):to(dt), labels(45, {300}))
+end
+-- so many pixels that their sums are added in two steps
+same("cross_entropy of 8300 pixels", 2e-5, function(a, b) return g.cross_entropy(a, b) end,
+    g.randn(8300, 32), labels(32, {8300}))
+
 -- ---- indices ----
 local many = labels(3, {5000})
 same("scatter_add into few", 1e-4, function(x, i, v) return x:scatter_add(1, i, v) end, g.zeros(3),
@@ -276,6 +285,36 @@ end, labels(40, {40003}), randn(40003), labels(40, {40003}):to "u8")
 same("repeat_interleave", 0,
     function(x, r) return x:repeat_interleave(r, 1), x:repeat_interleave(3, 2) end, randn(700, 3),
         g.randint(0, 4, {700}))
+
+-- ---- random numbers: the CPU's ----
+same("multinomial of many weights", 0, function(w, few)
+    manual_seed(21)
+    return w:multinomial(3000, true), few:multinomial(2000, true), w:to "bf16":multinomial(7, true)
+end, (g.rand(70001) - 0.3):relu(), g.rand(3, 2000))
+for _, dt in ipairs {"f32", "f64", "f16"} do
+    same("bernoulli of " .. dt, 0, function(x)
+        manual_seed(22)
+        return x:bernoulli(), x.T:bernoulli(), x:view({-1})["2:-1"]:bernoulli(),
+            x:bernoulli(0.3), x.T:bernoulli(1), x:bernoulli(0), x[":, 2:-1"]:bernoulli(2^-53)
+    end, g.rand(103, 45):to(dt))
+end
+-- ---- numbers that depend on their index ----
+for _, dt in ipairs {"f32", "f64", "bf16", "i64", "u8"} do
+    same("series of " .. dt, 0, function(x)
+        local o = {dtype = dt, device = x.device}
+        return eye(37, 41, o), eye(64, 3, o), eye(3, 64, o), arange(3, 121, 1, o), eye(1, o),
+            dt:find "f" and linspace(-1, 2, 1003, o) or nil, dt:find "f" and arange(0, 9, 0.25, o)
+    end, g.zeros(1))
+end
+same("gradients of a recurrent layer's biases", 1e-4, function(x)
+    manual_seed(23)
+    local layer = nn.LSTM(3, 20, {num_layers = 2, dropout = 0.1}):to(x.device)
+    local y = layer(x)
+    y:sum():backward()
+    local out = {}
+    for i, p in ipairs(layer:parameters()) do out[i] = p.grad end
+    return table.unpack(out)
+end, randn(90, 5, 3))
 
 -- ---- masks ----
 local x, mask = randn(90, 80), randn(90, 80):gt(0)

@@ -6,24 +6,24 @@
 template <class T> struct pooling {
     gp_windows w;
     gp_plane in;
+    gp_pixels outputs;
     char *out;
     gp_dtype dtype;
-    int64_t size, *indices, n; /* of an output in bytes; NULL where not asked for; outputs */
+    int64_t size, *indices; /* of an output in bytes; NULL where not asked for */
     bool average;
     float lowest; /* -inf: below every element */
 };
 
 /* NaN wins, then the first of equal elements; an empty window gives -inf and index 0. */
 template <class T> __global__ static void pool(pooling<T> p) {
-    int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
-    if (i >= p.n) return;
-    int64_t x = i % p.w.out[1], y = i / p.w.out[1] % p.w.out[0],
-            plane = i / p.w.out[1] / p.w.out[0], at = -1;
+    int64_t plane, y, x, i = gp_pixel(p.outputs, &plane, &y, &x), at = -1;
+    if (i < 0) return;
+    const char *in = gp_plane_at(p.in, plane);
     gp_span rows = gp_span_of(p.w, 0, y), cols = gp_span_of(p.w, 1, x);
     T best = p.average ? (T)0 : (T)p.lowest;
     for (int64_t r = rows.first; r < rows.last; r += p.w.dilation[0])
         for (int64_t c = cols.first; c < cols.last; c += p.w.dilation[1]) {
-            T v = gp_plane_get<T>(p.in, plane, r, c);
+            T v = gp_plane_get<T>(p.in, in, r, c);
             if (p.average) best += v;
             else if (v > best || v != v || at < 0) best = v, at = r * p.w.in[1] + c;
         }
@@ -39,11 +39,12 @@ template <class T> static bool run(const gp_call *c, const gp_pool *k, bool aver
     if (out->numel == 0) return true;
     p.w = gp_windows_of(k);
     p.in = gp_plane_of(gp_in(c, 0), k);
-    p.out = out->data, p.dtype = (gp_dtype)out->dtype, p.n = out->numel, p.average = average;
+    p.out = out->data, p.dtype = (gp_dtype)out->dtype, p.average = average;
+    p.outputs = gp_pixels_of(out->numel, p.w.out);
     p.size = gp_dtype_sizes[out->dtype];
     p.indices = c->nout > 1 ? (int64_t *)(void *)gp_out(c, 1)->data : NULL;
     p.lowest = -INFINITY;
-    return GP_LAUNCH(c, pool<T>, gp_blocks(p.n), GP_THREADS, 0, p);
+    return GP_LAUNCH(c, pool<T>, gp_blocks(out->numel), GP_THREADS, 0, p);
 }
 /* Integers, as i64, for averages only. */
 static bool either(const gp_call *c, const gp_pool *k, bool average) {

@@ -3,7 +3,7 @@
 #ifndef GP_CUDA_POOL_CUH
 #define GP_CUDA_POOL_CUH
 
-#include "kernels/cuda/runtime/loop.cuh"
+#include "kernels/cuda/runtime/rows.cuh"
 extern "C" {
 #include "tensor/ops/conv.h"
 }
@@ -13,6 +13,8 @@ struct gp_windows {
     bool adaptive, include_pad;
     int64_t divisor; /* of averages; 0: the window's size */
     int64_t in[2], kernel[2], stride[2], pad[2], dilation[2], out[2];
+    gp_wide_divider by_in[2], by_out[2],
+        by_stride[2]; /* by_stride: of places in the padded image */
 };
 static inline gp_windows gp_windows_of(const gp_pool *p) {
     gp_windows w;
@@ -20,8 +22,30 @@ static inline gp_windows gp_windows_of(const gp_pool *p) {
     for (int d = 0; d < 2; d++) {
         w.in[d] = p->in[d + 1], w.kernel[d] = p->kernel[d + 1], w.stride[d] = p->stride[d + 1];
         w.pad[d] = p->pad[d + 1], w.dilation[d] = p->dilation[d + 1], w.out[d] = p->out[d + 1];
+        int64_t most = (w.in[d] + 1) * (w.out[d] + 1); /* of what adaptive windows divide */
+        w.by_in[d] = gp_divide_up_to(most, w.in[d]), w.by_out[d] = gp_divide_up_to(most, w.out[d]);
+        w.by_stride[d] = gp_divide_up_to(w.in[d] + w.pad[d] + w.stride[d], w.stride[d]);
     }
     return w;
+}
+
+/* Elements of planes of rows x cols, n in all. */
+struct gp_pixels {
+    int64_t n;
+    gp_wide_divider rows, cols;
+};
+static inline gp_pixels gp_pixels_of(int64_t n, const int64_t (&size)[2]) {
+    return {n, gp_divide_up_to(n, size[0]), gp_divide_up_to(n, size[1])};
+}
+/* The plane, row and column of this thread's element, whose number it returns; -1 where it has
+ * none. */
+__device__ static inline int64_t gp_pixel(const gp_pixels &p, int64_t *plane, int64_t *y,
+                                          int64_t *x) {
+    int64_t i = *x = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
+    if (i >= p.n) return -1;
+    *y = gp_divide(p.cols, x);
+    *plane = gp_divide(p.rows, y);
+    return i;
 }
 
 /* The inputs of output o in dim d: first, first + dilation … below last, all within the image.
@@ -33,7 +57,8 @@ __device__ static inline gp_span gp_span_of(const gp_windows &p, int d, int64_t 
     int64_t in = p.in[d];
     gp_span w;
     if (p.adaptive) {
-        w.first = o * in / p.out[d], w.last = ((o + 1) * in + p.out[d] - 1) / p.out[d];
+        w.first = gp_quotient(p.by_out[d], o * in);
+        w.last = gp_quotient(p.by_out[d], (o + 1) * in + p.out[d] - 1);
         w.size = w.last - w.first;
         return w;
     }
@@ -55,7 +80,7 @@ __device__ static inline T gp_divisor(const gp_windows &p, gp_span rows, gp_span
                   : (T)((rows.last - rows.first) * (cols.last - cols.first));
 }
 
-/* x's planes: steps in elements. */
+/* Planes of an array: steps in elements. */
 struct gp_plane {
     const char *data;
     gp_dtype dtype;
@@ -70,11 +95,15 @@ static inline gp_plane gp_plane_of(const gp_array *x, const gp_pool *p) {
     s.row = p->rank == 2 ? x->stride[n - 2] : 0, s.col = x->stride[n - 1];
     return s;
 }
+/* The first element of plane `plane`, and one of a plane's elements. */
+__device__ static inline const char *gp_plane_at(const gp_plane &s, int64_t plane) {
+    int64_t image = gp_divided(plane, s.channels), channel = plane - image * s.channels;
+    return s.data + (image * s.image + channel * s.channel) * s.size;
+}
 template <class T>
-__device__ static inline T gp_plane_get(const gp_plane &s, int64_t plane, int64_t y, int64_t x) {
-    int64_t at =
-        plane / s.channels * s.image + plane % s.channels * s.channel + y * s.row + x * s.col;
-    return gp_load_as<T>(s.data + at * s.size, s.dtype);
+__device__ static inline T gp_plane_get(const gp_plane &s, const char *plane, int64_t y,
+                                        int64_t x) {
+    return gp_load_as<T>(plane + (y * s.row + x * s.col) * s.size, s.dtype);
 }
 
 #endif

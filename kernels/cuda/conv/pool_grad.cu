@@ -7,30 +7,30 @@
 template <class T> struct spreading {
     gp_windows w;
     gp_plane grad, at; /* at: the indices of the largest elements */
+    gp_pixels inputs;
     char *out;
     gp_dtype dtype;
-    int64_t size, n; /* bytes of an input; inputs */
+    int64_t size; /* bytes of an input */
 };
 
 /* The outputs of dim d whose windows contain input i: from lo to hi - 1, perhaps some that do
  * not. */
 __device__ static void holders(const gp_windows &w, int d, int64_t i, int64_t *lo, int64_t *hi) {
     if (w.adaptive) {
-        *lo = i * w.out[d] / w.in[d];
-        *hi = ((i + 1) * w.out[d] + w.in[d] - 1) / w.in[d];
+        *lo = gp_quotient(w.by_in[d], i * w.out[d]);
+        *hi = gp_quotient(w.by_in[d], (i + 1) * w.out[d] + w.in[d] - 1);
         return;
     }
     int64_t covered = w.dilation[d] * (w.kernel[d] - 1) + 1, from = i + w.pad[d] - covered + 1;
-    *lo = from <= 0 ? 0 : (from + w.stride[d] - 1) / w.stride[d];
-    *hi = (i + w.pad[d]) / w.stride[d] + 1;
+    *lo = from <= 0 ? 0 : gp_quotient(w.by_stride[d], from + w.stride[d] - 1);
+    *hi = gp_quotient(w.by_stride[d], i + w.pad[d]) + 1;
     if (*hi > w.out[d]) *hi = w.out[d];
 }
 
 template <class T> __global__ static void averages(spreading<T> p) {
-    int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
-    if (i >= p.n) return;
-    int64_t x = i % p.w.in[1], y = i / p.w.in[1] % p.w.in[0], plane = i / p.w.in[1] / p.w.in[0], r0,
-            r1, c0, c1;
+    int64_t plane, y, x, r0, r1, c0, c1, i = gp_pixel(p.inputs, &plane, &y, &x);
+    if (i < 0) return;
+    const char *grad = gp_plane_at(p.grad, plane);
     holders(p.w, 0, y, &r0, &r1);
     holders(p.w, 1, x, &c0, &c1);
     T sum = 0;
@@ -38,7 +38,7 @@ template <class T> __global__ static void averages(spreading<T> p) {
         for (int64_t c = c0; c < c1; c++) {
             gp_span rows = gp_span_of(p.w, 0, r), cols = gp_span_of(p.w, 1, c);
             if (y < rows.first || y >= rows.last || x < cols.first || x >= cols.last) continue;
-            sum += gp_plane_get<T>(p.grad, plane, r, c) / gp_divisor<T>(p.w, rows, cols);
+            sum += gp_plane_get<T>(p.grad, grad, r, c) / gp_divisor<T>(p.w, rows, cols);
         }
     gp_store_as<T>(p.out + i * p.size, p.dtype, sum);
 }
@@ -48,33 +48,33 @@ template <class T> __global__ static void averages(spreading<T> p) {
 /* heads [plane][input] and next [plane][output] hold numbers of outputs, from 1. Exchanges build a
  * list in any order; it is read in increasing order, by finding the smallest number above the last.
  * Lists are as short as windows are small. */
-__global__ static void link(gp_plane at, int64_t planes, int64_t inputs, int64_t rows, int64_t cols,
-                            int32_t *heads, int32_t *next, gp_fault_at fault) {
-    int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
-    if (i >= planes * rows * cols) return;
-    int64_t x = i % cols, y = i / cols % rows, plane = i / cols / rows;
-    int64_t to = gp_plane_get<int64_t>(at, plane, y, x);
+__global__ static void link(gp_plane at, gp_pixels outputs, int64_t inputs, int32_t *heads,
+                            int32_t *next, gp_fault_at fault) {
+    int64_t plane, y, x, i = gp_pixel(outputs, &plane, &y, &x);
+    if (i < 0) return;
+    int64_t to = gp_plane_get<int64_t>(at, gp_plane_at(at, plane), y, x);
     next[i] = 0;
     if (to < 1 || to > inputs) {
         gp_fault_note(fault, 1, to, inputs);
         return;
     }
-    next[i] = atomicExch(&heads[plane * inputs + to - 1], (int32_t)(i % (rows * cols)) + 1);
+    next[i] = atomicExch(&heads[plane * inputs + to - 1], (int32_t)(y * outputs.cols.d + x) + 1);
 }
 
 template <class T>
-__global__ static void follow(spreading<T> p, int64_t outputs, const int32_t *heads,
-                              const int32_t *next) {
-    int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
-    if (i >= p.n) return;
-    int64_t inputs = p.w.in[0] * p.w.in[1], plane = i / inputs;
+__global__ static void follow(spreading<T> p, int64_t outputs, gp_wide_divider columns,
+                              const int32_t *heads, const int32_t *next) {
+    int64_t plane, y, x, i = gp_pixel(p.inputs, &plane, &y, &x);
+    if (i < 0) return;
+    const char *grad = gp_plane_at(p.grad, plane);
     T sum = 0;
     for (int32_t last = 0;;) {
         int32_t least = INT32_MAX;
         for (int32_t o = heads[i]; o > 0; o = next[plane * outputs + o - 1])
             if (o > last && o < least) least = o;
         if (least == INT32_MAX) break;
-        sum += gp_plane_get<T>(p.grad, plane, (least - 1) / p.w.out[1], (least - 1) % p.w.out[1]);
+        x = least - 1, y = gp_divide(columns, &x);
+        sum += gp_plane_get<T>(p.grad, grad, y, x);
         last = least;
     }
     gp_store_as<T>(p.out + i * p.size, p.dtype, sum);
@@ -88,8 +88,8 @@ template <class T> static spreading<T> spreading_of(const gp_call *c, const gp_p
     memset(&p, 0, sizeof p);
     p.w = gp_windows_of(k);
     p.grad = gp_plane_of(gp_in(c, 0), k);
-    p.out = out->data, p.dtype = (gp_dtype)out->dtype, p.n = out->numel,
-    p.size = gp_dtype_sizes[out->dtype];
+    p.inputs = gp_pixels_of(out->numel, p.w.in);
+    p.out = out->data, p.dtype = (gp_dtype)out->dtype, p.size = gp_dtype_sizes[out->dtype];
     return p;
 }
 
@@ -100,7 +100,7 @@ static bool zero(const gp_call *c, const gp_array *a) {
 
 template <class T> static bool run_averages(const gp_call *c, const gp_pool *k) {
     spreading<T> p = spreading_of<T>(c, k);
-    return GP_LAUNCH(c, averages<T>, gp_blocks(p.n), GP_THREADS, 0, p);
+    return GP_LAUNCH(c, averages<T>, gp_blocks(p.inputs.n), GP_THREADS, 0, p);
 }
 
 template <class T>
@@ -108,20 +108,20 @@ static bool run_indices(const gp_call *c, const gp_pool *k, const char *const *t
     spreading<T> p = spreading_of<T>(c, k);
     const gp_array *g = gp_in(c, 0);
     p.at = gp_plane_of(gp_in(c, 1), k);
-    int64_t inputs = p.w.in[0] * p.w.in[1], outputs = p.w.out[0] * p.w.out[1],
-            planes = inputs ? p.n / inputs : 0;
+    int64_t inputs = p.w.in[0] * p.w.in[1], outputs = p.w.out[0] * p.w.out[1];
     if (outputs > INT32_MAX)
         return gp_fail("%s: planes of more than 2^31 - 1 elements", c->op->name);
-    int32_t *heads = (int32_t *)gp_cuda_scratch(c, (size_t)p.n * 4),
+    int32_t *heads = (int32_t *)gp_cuda_scratch(c, (size_t)p.inputs.n * 4),
             *next = (int32_t *)gp_cuda_scratch(c, (size_t)g->numel * 4);
     if (!heads || !next ||
-        !gp_cuda_ok(c, cudaMemsetAsync(heads, 0, (size_t)p.n * 4, gp_cuda_stream(c))))
+        !gp_cuda_ok(c, cudaMemsetAsync(heads, 0, (size_t)p.inputs.n * 4, gp_cuda_stream(c))))
         return false;
     gp_fault_at fault = gp_cuda_fault(c, texts, 1);
-    return GP_LAUNCH(c, link, gp_blocks(g->numel), GP_THREADS, 0, p.at, planes, inputs, p.w.out[0],
-                     p.w.out[1], heads, next, fault) &&
-           GP_LAUNCH(c, follow<T>, gp_blocks(p.n), GP_THREADS, 0, p, outputs,
-                     (const int32_t *)heads, (const int32_t *)next);
+    return GP_LAUNCH(c, link, gp_blocks(g->numel), GP_THREADS, 0, p.at,
+                     gp_pixels_of(g->numel, p.w.out), inputs, heads, next, fault) &&
+           GP_LAUNCH(c, follow<T>, gp_blocks(p.inputs.n), GP_THREADS, 0, p, outputs,
+                     gp_divide_up_to(outputs, p.w.out[1]), (const int32_t *)heads,
+                     (const int32_t *)next);
 }
 
 static bool spread(const gp_call *c, const gp_pool *k, const char *const *texts) {

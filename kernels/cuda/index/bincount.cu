@@ -35,23 +35,6 @@ __device__ static void add_to_bin(unsigned *mine, count *all, int64_t k) {
     else atomicAdd(&all[k], (count)1);
 }
 
-/* AHEAD elements of dtype dt from p on, `step` bytes apart: their loads are on their way
- * together. */
-template <class T>
-__device__ static void load_ahead(const char *p, int64_t step, gp_dtype dt, T (&v)[AHEAD]) {
-    switch (dt) {
-#define LOAD_CASE(DT, M, load, store)                                                              \
-    case DT:                                                                                       \
-        for (int k = 0; k < AHEAD; k++) {                                                          \
-            M m = *(const M *)(p + k * step);                                                      \
-            v[k] = load;                                                                           \
-        }                                                                                          \
-        break;
-        GP_MEMORY_CASES(LOAD_CASE)
-    default: break;
-    }
-}
-
 /* f(element) for each that falls to this thread of the grid. */
 template <class T, class F>
 __device__ static void each_element(const gp_loop<1> &l, gp_dtype dt, F f) {
@@ -59,7 +42,7 @@ __device__ static void each_element(const gp_loop<1> &l, gp_dtype dt, F f) {
     int64_t step = l.stride[0][0];
     for (; l.ndim == 1 && i + (AHEAD - 1) * all < l.numel; i += AHEAD * all) {
         T v[AHEAD];
-        load_ahead(l.data[0] + (int64_t)i * step, (int64_t)all * step, dt, v);
+        gp_load_apart<T, AHEAD>(l.data[0] + (int64_t)i * step, (int64_t)all * step, dt, v);
         for (int k = 0; k < AHEAD; k++) f(v[k]);
     }
     for (; i < l.numel; i += all) {

@@ -5,7 +5,10 @@
 #include "kernels/cuda/index/scatter.cuh"
 #include "kernels/cuda/sort/cub.h"
 
-enum { MANY = 256 }; /* writes to one address that are worth a block */
+enum {
+    MANY = 256, /* writes to one address that are worth a block */
+    AHEAD = 4   /* values that a thread reads before it joins the first */
+};
 
 /* Sorted: keys are byte offsets from the target's first element, of the writes by number. */
 typedef struct writes {
@@ -16,8 +19,9 @@ typedef struct writes {
     gp_scatter_op how;
     bool include_self;
     gp_dtype tt, vt;
-    gp_loop<1> of;       /* values by the number of the write */
-    gp_loop<2> rest;     /* target and values in the dims that are not indexed */
+    gp_loop<1> of;   /* values by the number of the write */
+    gp_loop<2> rest; /* target and values in the dims that are not indexed */
+    gp_wide_divider by_rest;
     const uint32_t *bad; /* not 0: an index is bad, and nothing is written */
     uint32_t *many;      /* the number of addresses left to blocks, then where their keys begin */
 } writes;
@@ -111,7 +115,7 @@ __device__ static inline int64_t end_of(const writes &s, int64_t i) {
 __device__ static inline bool element_of(const writes &s, int64_t *i, uint32_t *j) {
     int64_t e = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
     if (s.rest.numel == 1) return *i = e, *j = 0, e < s.n;
-    *i = e / s.rest.numel, *j = (uint32_t)(e % s.rest.numel);
+    *i = gp_divide(s.by_rest, &e), *j = (uint32_t)e;
     return *i < s.n;
 }
 
@@ -144,6 +148,22 @@ template <class T> __device__ static T value_of(const writes &s, int64_t i, cons
     return gp_load_as<T>(s.of.data[0] + of[0] + rest[1], s.vt);
 }
 
+/* v with the values of writes k, k + step, … below end, in this order. */
+template <class T>
+__device__ static T join_values(const writes &s, T v, int64_t k, int64_t end, int64_t step,
+                                const int64_t *rest) {
+    for (; k < end; k += AHEAD * step) {
+        T x[AHEAD];
+#pragma unroll
+        for (int a = 0; a < AHEAD; a++)
+            if (k + a * step < end) x[a] = value_of<T>(s, k + a * step, rest);
+#pragma unroll
+        for (int a = 0; a < AHEAD; a++)
+            if (k + a * step < end) v = join(s.how, v, x[a]);
+    }
+    return v;
+}
+
 /* v: `many` values combined. */
 template <class T> __device__ static void put_joined(const writes &s, char *to, T v, int64_t many) {
     if (s.include_self) v = join(s.how, gp_load_as<T>(to, s.tt), v);
@@ -163,16 +183,14 @@ template <class T> static __global__ void put_sums(writes s) {
     }
     gp_offsets(s.rest, j, rest);
     char *to = s.rest.data[0] + key + rest[0];
-    int64_t k = i;
+    int64_t end = end_of(s, i);
     if (s.include_self && s.how != GP_MEAN) { /* in order, starting with the target's own element */
         T v = gp_load_as<T>(to, s.tt);
-        for (; k < s.n && s.keys[k] == key; k++) v = join(s.how, v, value_of<T>(s, k, rest));
-        gp_store_as<T>(to, s.tt, v);
+        gp_store_as<T>(to, s.tt, join_values(s, v, i, end, 1, rest));
         return;
     }
-    T v = value_of<T>(s, k++, rest);
-    for (; k < s.n && s.keys[k] == key; k++) v = join(s.how, v, value_of<T>(s, k, rest));
-    put_joined(s, to, v, k - i);
+    T v = value_of<T>(s, i, rest);
+    put_joined(s, to, join_values(s, v, i + 1, end, 1, rest), end - i);
 }
 
 /* Addresses that many writes share: threads of one x compute an element of the rest, those of one y
@@ -188,8 +206,7 @@ template <class T> static __global__ void put_many(writes s) {
             bool live = j < s.rest.numel;
             gp_offsets(s.rest, live ? j : 0, rest);
             T v = value_of<T>(s, i + threadIdx.y, rest);
-            for (int64_t k = i + threadIdx.y + blockDim.y; k < end; k += blockDim.y)
-                v = join(s.how, v, value_of<T>(s, k, rest));
+            v = join_values(s, v, i + threadIdx.y + blockDim.y, end, blockDim.y, rest);
             __syncthreads();
             room[threadIdx.y * blockDim.x + threadIdx.x] = v;
             __syncthreads();
@@ -295,6 +312,7 @@ static bool scatter(const gp_call *c, const gp_indexed *p, const gp_scatter_writ
     s.bad = p->over.bad, s.how = w->how, s.include_self = w->include_self;
     s.tt = dt, s.vt = (gp_dtype)values.dtype;
     int64_t blocks = gp_blocks(s.n * s.rest.numel);
+    s.by_rest = gp_divide_up_to(blocks * GP_THREADS, s.rest.numel);
     if (w->how == GP_ASSIGN) return GP_BY_SIZE(gp_dtype_sizes[dt], run_last, c, &s, blocks);
     if (w->how == GP_MEAN && ct == GP_i32) ct = GP_i64;
     return GP_BY_COMPUTE(ct, run_sums, c, &s, blocks);

@@ -72,29 +72,57 @@ __device__ static double spaced_at(const series &s, int64_t i) {
                                  : s.last - s.step * (double)(s.numel - 1 - i);
 }
 
+enum { SOME = 4 }; /* elements of a thread */
+
+/* Stores value(0) … of a thread's elements at p: n of them, or SOME, in one vector where p is
+ * aligned. */
+template <class T, class F>
+__device__ static inline void store_series(char *p, gp_dtype dt, int64_t n, F value) {
+    T v[SOME];
+    int size = gp_bytes_of(dt);
+#pragma unroll
+    for (int k = 0; k < SOME; k++) v[k] = value(k);
+    if (n >= SOME && gp_aligned(p, (size_t)(SOME * size))) {
+        gp_store_some<T, SOME>(p, dt, v);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < SOME; k++)
+        if (k < n) gp_store_as<T>(p + k * size, dt, v[k]);
+}
+
 __global__ static void __launch_bounds__(GP_THREADS)
-    series_kernel(char *out, gp_dtype dt, int size, series s) {
-    int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
-    if (i >= s.numel) return;
-    char *p = out + i * size;
-    switch (s.kind) {
-    case EYE: gp_store_as<int32_t>(p, dt, i / s.by == i % s.by); break;
-    case WHOLE_RANGE: /* unsigned: a step of 2^63 - 1 may wrap before it reaches a value that i64
-                         holds */
-        gp_store_as<int64_t>(p, dt, (int64_t)((uint64_t)s.from + (uint64_t)i * (uint64_t)s.by));
-        break;
-    case RANGE: gp_store_as<double>(p, dt, s.first + (double)i * s.step); break;
-    case LINSPACE: gp_store_as<double>(p, dt, spaced_at(s, i)); break;
-    default: /* base 0: the numbers themselves, as on the CPU */
-        gp_store_as<double>(p, dt, s.base != 0 ? pow(s.base, spaced_at(s, i)) : spaced_at(s, i));
+    series_kernel(char *out, gp_dtype dt, series s, gp_wide_divider columns) {
+    int64_t i = ((int64_t)blockIdx.x * GP_THREADS + threadIdx.x) * SOME, left = s.numel - i;
+    if (left <= 0) return;
+    char *p = out + i * gp_bytes_of(dt);
+    if (s.kind == EYE) {
+        int64_t col = i, row = gp_divide(columns, &col);
+        store_series<int32_t>(p, dt, left, [&](int) {
+            bool one = row == col;
+            if (++col == columns.d) row++, col = 0;
+            return one;
+        });
+    } else if (s.kind == WHOLE_RANGE) {
+        /* unsigned: a step of 2^63 - 1 may wrap before it reaches a value that i64 holds */
+        store_series<int64_t>(p, dt, left, [&](int k) {
+            return (int64_t)((uint64_t)s.from + (uint64_t)(i + k) * (uint64_t)s.by);
+        });
+    } else if (s.kind == RANGE) {
+        store_series<double>(p, dt, left,
+                             [&](int k) { return s.first + (double)(i + k) * s.step; });
+    } else if (s.kind == LINSPACE || s.base == 0) { /* base 0: as on the CPU */
+        store_series<double>(p, dt, left, [&](int k) { return spaced_at(s, i + k); });
+    } else {
+        store_series<double>(p, dt, left, [&](int k) { return pow(s.base, spaced_at(s, i + k)); });
     }
 }
 
 static bool run_series(const gp_call *c, series s) {
     const gp_array *out = gp_out(c, 0);
     s.numel = out->numel;
-    return GP_LAUNCH(c, series_kernel, gp_blocks(s.numel), GP_THREADS, 0, out->data,
-                     (gp_dtype)out->dtype, gp_dtype_sizes[out->dtype], s);
+    return GP_LAUNCH(c, series_kernel, gp_blocks(s.numel, GP_THREADS * SOME), GP_THREADS, 0,
+                     out->data, (gp_dtype)out->dtype, s, gp_divide_up_to(s.numel, s.by));
 }
 
 static double as_double(const gp_value *v) { return v->is_float ? v->f : (double)v->i; }

@@ -6,12 +6,30 @@
 
 /* ---- copies ---- */
 
+/* n elements of matrices of rows x cols, row-major. */
+struct elements {
+    int64_t n;
+    gp_wide_divider rows, cols;
+};
+static elements elements_of(const gp_solver *r, int64_t rows, int64_t cols) {
+    int64_t n = r->count * rows * cols;
+    return {n, gp_divide_up_to(n, rows), gp_divide_up_to(n, cols)};
+}
+/* The matrix, row and column of this thread's element `at`; false where it has none. */
+__device__ static inline bool element(const elements &e, int64_t *at, int64_t *which, int64_t *i,
+                                      int64_t *j) {
+    *at = *j = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
+    if (*at >= e.n) return false;
+    *i = gp_divide(e.cols, j);
+    *which = gp_divide(e.rows, i);
+    return true;
+}
+
 template <class T>
-__global__ static void extract(T *out, const T *from, int64_t n, int64_t step, int64_t rows,
-                               int64_t cols, int64_t rs, int64_t cs, gp_keep keep) {
-    int64_t at = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
-    if (at >= n) return;
-    int64_t j = at % cols, i = at / cols % rows, which = at / cols / rows;
+__global__ static void extract(T *out, const T *from, elements e, int64_t step, int64_t rs,
+                               int64_t cs, gp_keep keep) {
+    int64_t at, which, i, j;
+    if (!element(e, &at, &which, &i, &j)) return;
     bool in = keep == GP_ALL || (keep == GP_UPPER ? j >= i : keep == GP_LOWER ? j <= i : j < i);
     T other = keep == GP_UNIT_LOWER && i == j ? (T)1 : (T)0;
     out[at] = in ? from[which * step + i * rs + j * cs] : other;
@@ -20,9 +38,9 @@ __global__ static void extract(T *out, const T *from, int64_t n, int64_t step, i
 template <class T>
 static bool run_extract(const gp_solver *r, void *out, const void *from, int64_t step, int64_t rows,
                         int64_t cols, int64_t rs, int64_t cs, gp_keep keep) {
-    int64_t n = r->count * rows * cols;
-    return GP_LAUNCH(r->c, extract<T>, gp_blocks(n), GP_THREADS, 0, (T *)out, (const T *)from, n,
-                     step, rows, cols, rs, cs, keep);
+    elements e = elements_of(r, rows, cols);
+    return GP_LAUNCH(r->c, extract<T>, gp_blocks(e.n), GP_THREADS, 0, (T *)out, (const T *)from, e,
+                     step, rs, cs, keep);
 }
 GP_C bool gp_solver_extract(const gp_solver *r, void *out, const void *from, int64_t step,
                             int64_t rows, int64_t cols, int64_t rs, int64_t cs, gp_keep keep) {
@@ -30,14 +48,14 @@ GP_C bool gp_solver_extract(const gp_solver *r, void *out, const void *from, int
                    : run_extract<float>(r, out, from, step, rows, cols, rs, cs, keep);
 }
 
-template <class T> __global__ static void identity(T *out, int64_t n, int64_t rows, int64_t cols) {
-    int64_t at = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
-    if (at < n) out[at] = at % cols == at / cols % rows ? (T)1 : (T)0;
+template <class T> __global__ static void identity(T *out, elements e) {
+    int64_t at, which, i, j;
+    if (element(e, &at, &which, &i, &j)) out[at] = i == j ? (T)1 : (T)0;
 }
 template <class T>
 static bool run_identity(const gp_solver *r, void *out, int64_t rows, int64_t cols) {
-    int64_t n = r->count * rows * cols;
-    return GP_LAUNCH(r->c, identity<T>, gp_blocks(n), GP_THREADS, 0, (T *)out, n, rows, cols);
+    elements e = elements_of(r, rows, cols);
+    return GP_LAUNCH(r->c, identity<T>, gp_blocks(e.n), GP_THREADS, 0, (T *)out, e);
 }
 GP_C bool gp_solver_identity(const gp_solver *r, void *out, int64_t rows, int64_t cols) {
     return r->wide ? run_identity<double>(r, out, rows, cols)
@@ -176,6 +194,7 @@ __global__ static void determinants(const T *a, const int32_t *pivots, int64_t c
     int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
     if (i >= count) return;
     T det = 1, log_det = 0;
+#pragma unroll 8 /* loads that overlap */
     for (int64_t j = 0; j < n; j++) {
         T u = a[i * n * n + j * (n + 1)];
         if (pivots[i * n + j] != j + 1) det = -det;
@@ -202,10 +221,9 @@ GP_C bool gp_solver_determinants(const gp_solver *r, const void *a, const int32_
 
 /* A pair begins at column j if an even number of columns before it have imaginary values. */
 template <class T>
-__global__ static void unpack(const T *v, const T *w, int64_t count, int64_t n, T *re, T *im) {
-    int64_t at = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
-    if (at >= count * n * n) return;
-    int64_t j = at % n, i = at / n % n, which = at / n / n;
+__global__ static void unpack(const T *v, const T *w, elements e, int64_t n, T *re, T *im) {
+    int64_t at, which, i, j;
+    if (!element(e, &at, &which, &i, &j)) return;
     const T *wi = w + which * 2 * n + n;
     v += which * n * n;
     int64_t before = 0;
@@ -216,9 +234,10 @@ __global__ static void unpack(const T *v, const T *w, int64_t count, int64_t n, 
 }
 GP_C bool gp_solver_unpack(const gp_solver *r, const void *v, const void *w, void *re, void *im) {
     int64_t n = r->n;
-    unsigned blocks = gp_blocks(r->count * n * n);
+    elements e = elements_of(r, n, n);
+    unsigned blocks = gp_blocks(e.n);
     return r->wide ? GP_LAUNCH(r->c, unpack<double>, blocks, GP_THREADS, 0, (const double *)v,
-                               (const double *)w, r->count, n, (double *)re, (double *)im)
+                               (const double *)w, e, n, (double *)re, (double *)im)
                    : GP_LAUNCH(r->c, unpack<float>, blocks, GP_THREADS, 0, (const float *)v,
-                               (const float *)w, r->count, n, (float *)re, (float *)im);
+                               (const float *)w, e, n, (float *)re, (float *)im);
 }

@@ -10,16 +10,16 @@
 
 /* n elements, matrices `step` apart. x - x is nonzero only for NaN and infinities. */
 template <class T>
-__global__ static void search(T *data, int64_t n, int64_t step, int64_t rows, int64_t cols,
-                              gp_keep keep, gp_mark by, int32_t *bad) {
-    int64_t at = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
-    if (at >= n) return;
-    int64_t j = at % cols, i = at / cols % rows, which = at / cols / rows;
-    T *p = data + which * step + i * cols + j;
+__global__ static void search(T *data, int64_t n, int64_t step, gp_wide_divider rows,
+                              gp_wide_divider cols, gp_keep keep, gp_mark by, int32_t *bad) {
+    int64_t j = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
+    if (j >= n) return;
+    int64_t i = gp_divide(cols, &j), which = gp_divide(rows, &i);
+    T *p = data + which * step + i * cols.d + j;
     if (by == GP_NAN_MATRICES ? *p == *p : *p - *p == 0) return;
     if (by != GP_NAN_MATRICES) *p = 0;
     if (keep == GP_ALL || (keep == GP_UPPER ? j >= i : j <= i))
-        bad[by == GP_BAD_ROWS ? which * rows + i : which] = 1;
+        bad[by == GP_BAD_ROWS ? which * rows.d + i : which] = 1;
 }
 
 /* Zeros for `count` marks, unless there are some. */
@@ -34,10 +34,11 @@ static bool run_search(const gp_solver *r, void *data, int64_t step, int64_t row
                        gp_keep keep, gp_mark by, int32_t *bad) {
     int64_t n = r->count * rows * cols;
     unsigned blocks = gp_blocks(n);
+    gp_wide_divider by_rows = gp_divide_up_to(n, rows), by_cols = gp_divide_up_to(n, cols);
     return r->wide ? GP_LAUNCH(r->c, search<double>, blocks, GP_THREADS, 0, (double *)data, n, step,
-                               rows, cols, keep, by, bad)
+                               by_rows, by_cols, keep, by, bad)
                    : GP_LAUNCH(r->c, search<float>, blocks, GP_THREADS, 0, (float *)data, n, step,
-                               rows, cols, keep, by, bad);
+                               by_rows, by_cols, keep, by, bad);
 }
 
 GP_C bool gp_solver_check(gp_solver *r, void *data, int64_t rows, int64_t cols, gp_keep keep) {

@@ -215,6 +215,25 @@ __device__ static inline void gp_load_some(const void *p, gp_dtype dt, T *to) {
     default: break;
     }
 }
+/* N elements of dtype dt from p on, `step` bytes apart: one choice by dtype, so that all loads are
+ * on their way before the first is converted. */
+template <class T, int N>
+__device__ static inline void gp_load_apart(const char *p, int64_t step, gp_dtype dt, T *to) {
+    switch (dt) {
+#define GP_LOAD_APART(DT, M, load, store)                                                          \
+    case DT: {                                                                                     \
+        M some[N];                                                                                 \
+        for (int j = 0; j < N; j++) some[j] = *(const M *)(p + j * step);                          \
+        for (int j = 0; j < N; j++) {                                                              \
+            M m = some[j];                                                                         \
+            to[j] = load;                                                                          \
+        }                                                                                          \
+        break;                                                                                     \
+    }
+        GP_MEMORY_CASES(GP_LOAD_APART)
+    default: break;
+    }
+}
 template <class T, int N>
 __device__ static inline void gp_store_some(void *p, gp_dtype dt, const T *from) {
     switch (dt) {
@@ -249,6 +268,27 @@ static inline gp_divider gp_divide_by(uint32_t d) {
 }
 __device__ static inline uint32_t gp_quotient(gp_divider v, uint32_t n) {
     return ((uint32_t)((uint64_t)n * v.magic >> 32) + n) >> v.shift;
+}
+
+/* Division of 0 <= n < most by d, with one multiplication where both have 31 bits. */
+typedef struct gp_wide_divider {
+    int64_t d;
+    gp_divider by;
+    bool wide;
+} gp_wide_divider;
+static inline gp_wide_divider gp_divide_up_to(int64_t most, int64_t d) {
+    bool wide = most > (int64_t)1 << 31 || d >= (int64_t)1 << 31;
+    gp_wide_divider v = {d, gp_divide_by(wide ? 1 : (uint32_t)d), wide};
+    return v;
+}
+__device__ static inline int64_t gp_quotient(const gp_wide_divider &v, int64_t n) {
+    return v.wide ? n / v.d : (int64_t)gp_quotient(v.by, (uint32_t)n);
+}
+/* n becomes the remainder. */
+__device__ static inline int64_t gp_divide(const gp_wide_divider &v, int64_t *n) {
+    int64_t q = gp_quotient(v, *n);
+    *n -= q * v.d;
+    return q;
 }
 
 /* N arrays of one shape for a kernel: its dims, the fastest first, and strides in bytes. Indices

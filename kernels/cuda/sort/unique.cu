@@ -56,13 +56,14 @@ static __global__ void count_runs(runs r) {
 }
 
 /* Array 0: the output with its runs first; first: number of the part's first element. */
-static __global__ void take_rows(gp_loop<1> l, runs r, int64_t first) {
+static __global__ void take_rows(gp_loop<1> l, runs r, gp_wide_divider width, int64_t first) {
     uint32_t i = gp_element();
-    int64_t off[1], e = first + i;
-    if (i >= l.numel || e / r.width >= r.at[r.n]) return;
+    int64_t off[1], at = first + i;
+    if (i >= l.numel) return;
+    int64_t run = gp_divide(width, &at);
+    if (run >= r.at[r.n]) return;
     gp_offsets(l, i, off);
-    gp_copy_element(l.data[0] + off[0],
-                    r.x + (r.starts[e / r.width] * r.width + e % r.width) * r.size, (int)r.size);
+    gp_copy_element(l.data[0] + off[0], r.x + (r.starts[run] * r.width + at) * r.size, (int)r.size);
 }
 
 #define CHANGED(name)                                                                              \
@@ -92,10 +93,12 @@ static bool find_runs(const gp_call *c, runs *r) {
 static bool write_runs(const gp_call *c, const runs *r, const gp_array *to) {
     if (!GP_LAUNCH(c, note_runs, gp_blocks(r->n), GP_THREADS, 0, *r)) return false;
     if (r->counts && !GP_LAUNCH(c, count_runs, gp_blocks(r->most), GP_THREADS, 0, *r)) return false;
+    if (r->width == 0) return true;
     const gp_array *const one[1] = {to};
-    return r->width == 0 || gp_nest_run(gp_nest_of<1>(one, true), [&](gp_loop<1> l, int64_t first) {
-               return GP_LAUNCH(c, take_rows, gp_blocks(l.numel), GP_THREADS, 0, l, *r, first);
-           });
+    gp_wide_divider width = gp_divide_up_to(to->numel, r->width);
+    return gp_nest_run(gp_nest_of<1>(one, true), [&](gp_loop<1> l, int64_t first) {
+        return GP_LAUNCH(c, take_rows, gp_blocks(l.numel), GP_THREADS, 0, l, *r, width, first);
+    });
 }
 
 /* tmp[0]: elements, or slices as rows; arguments inverse_at and the next: which others are wanted;

@@ -1,8 +1,10 @@
 /* multinomial: indices drawn by weight; and randperm. The numbers drawn are the CPU's. With
- * replacement a block sums a row's weights in order and searches for its samples; without, and for
- * randperm, everything is sorted by the time of its lot. Limit: the sort. */
+ * replacement each sample is searched for in the running sums of its row's weights; without, and
+ * for randperm, everything is sorted by the time of its lot. Limit: the sums' three reads and two
+ * writes, and the searches; the sort. */
 #define GP_RNG_FN __device__ static inline
-#include "kernels/cuda/runtime/loop.cuh"
+#include "kernels/cuda/runtime/rows.cuh"
+#include "kernels/cuda/scan/scan.h"
 #include "kernels/cuda/sort/cub.h"
 #include "tensor/rng.h"
 
@@ -33,48 +35,30 @@ __device__ static inline double weight(const lots &l, int64_t row, int64_t i) {
     return 0;
 }
 
-/* The sum, in their order, of the values of the threads before this one. */
-__device__ static double sums_before(double own, double *room) {
-    __syncthreads();
-    room[threadIdx.x] = own;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        double sum = 0;
-        for (int t = 0; t < GP_THREADS; t++) {
-            double v = room[t];
-            room[t] = sum;
-            sum += v;
-        }
-    }
-    __syncthreads();
-    return room[threadIdx.x];
+static __global__ void __launch_bounds__(GP_THREADS) weigh_kernel(lots l) {
+    uint32_t e = gp_element();
+    if (e >= l.rows * l.k) return;
+    int64_t row = gp_divided(e, l.k);
+    l.sum[e] = weight(l, row, e - row * l.k);
 }
 
-/* One block per row. Each sample is the first index at which the running sum exceeds a uniform part
- * of the total. */
-__global__ static void __launch_bounds__(GP_THREADS) replace_kernel(lots l) {
-    __shared__ double room[GP_THREADS];
-    int64_t row = blockIdx.x, each = (l.k + GP_THREADS - 1) / GP_THREADS;
-    int64_t from = threadIdx.x * each, to = from + each < l.k ? from + each : l.k;
-    double own = 0, *p = l.sum + row * l.k;
-    for (int64_t i = from; i < to; i++) own += weight(l, row, i);
-    double sum = sums_before(own, room);
-    for (int64_t i = from; i < to; i++) p[i] = sum += weight(l, row, i);
-    __syncthreads();
-    double all = p[l.k - 1];
-    if (!(all > 0) && threadIdx.x == 0) gp_fault_note(l.fault, TOO_FEW);
-    for (int64_t s = threadIdx.x; s < l.n; s += GP_THREADS) {
-        double part = gp_uniform_f64(word(l.seed, l.counter, row * l.n + s)) * all;
-        int64_t lo = 0, hi = l.k - 1;
-        while (lo < hi) {
-            int64_t mid = (lo + hi) / 2;
-            if (p[mid] > part) hi = mid;
-            else lo = mid + 1;
-        }
-        /* Rounding must not lead past the last weight above 0. */
-        while (lo > 0 && weight(l, row, lo) == 0) lo--;
-        l.out[row * l.n + s] = lo + 1;
+/* A thread a sample: the first index at which the running sum exceeds a uniform part of the
+ * total. */
+static __global__ void __launch_bounds__(GP_THREADS) draw_kernel(lots l) {
+    int64_t e = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
+    if (e >= l.rows * l.n) return;
+    int64_t row = gp_divided(e, l.n), lo = 0, hi = l.k - 1;
+    const double *p = l.sum + row * l.k;
+    double all = p[hi], part = gp_uniform_f64(word(l.seed, l.counter, e)) * all;
+    if (!(all > 0)) gp_fault_note(l.fault, TOO_FEW);
+    while (lo < hi) {
+        int64_t mid = (lo + hi) / 2;
+        if (p[mid] > part) hi = mid;
+        else lo = mid + 1;
     }
+    /* Rounding must not lead past the last weight above 0. */
+    while (lo > 0 && weight(l, row, lo) == 0) lo--;
+    l.out[e] = lo + 1;
 }
 
 /* Exponential clocks with the weights as rates: in the order in which they ring, each is drawn from
@@ -83,7 +67,7 @@ __global__ static void __launch_bounds__(GP_THREADS)
     clock_kernel(lots l, uint64_t *keys, uint32_t *at) {
     uint32_t e = gp_element();
     if (e >= l.rows * l.k) return;
-    int64_t row = e / l.k;
+    int64_t row = gp_divided(e, l.k);
     double p = weight(l, row, e - row * l.k), time;
     uint64_t key = ~(uint64_t)0;
     if (p > 0) {
@@ -101,7 +85,7 @@ __global__ static void __launch_bounds__(GP_THREADS)
 
 /* Rows in order, each in the order of its clocks. */
 __global__ static void __launch_bounds__(GP_THREADS) gather_kernel(lots l, const uint32_t *at) {
-    int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, row = i / l.n;
+    int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, row = gp_divided(i, l.n);
     if (row >= l.rows) return;
     int64_t index = at[row * l.k + (i - row * l.n)] - row * l.k;
     if (!(weight(l, row, index) > 0)) gp_fault_note(l.fault, TOO_FEW);
@@ -110,7 +94,9 @@ __global__ static void __launch_bounds__(GP_THREADS) gather_kernel(lots l, const
 
 static bool with_replacement(const gp_call *c, lots l) {
     l.sum = (double *)gp_cuda_scratch(c, (size_t)(l.rows * l.k) * 8);
-    return l.sum && GP_LAUNCH(c, replace_kernel, (uint32_t)l.rows, GP_THREADS, 0, l);
+    return l.sum && GP_LAUNCH(c, weigh_kernel, gp_blocks(l.rows * l.k), GP_THREADS, 0, l) &&
+           gp_cuda_running_sums(c, l.sum, l.rows, l.k) &&
+           GP_LAUNCH(c, draw_kernel, gp_blocks(l.rows * l.n), GP_THREADS, 0, l);
 }
 
 static bool without_replacement(const gp_call *c, lots l) {

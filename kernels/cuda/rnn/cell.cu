@@ -166,17 +166,42 @@ GP_C bool gp_cuda_rnn_times(const gp_call *c, bool wide, char *to, const char *a
                             (const float *)a, (const float *)b, n);
 }
 
+/* Sums of columns. A block adds a chunk of the rows of COLUMNS adjacent columns, ROWS at the same
+ * time, and a second launch the chunks. */
+enum { COLUMNS = 32, ROWS = GP_THREADS / COLUMNS, AHEAD = 4, CHUNK = 128, CHUNKS = 64 };
 template <class T> __global__ static void sums(const T *from, int64_t rows, int64_t cols, T *to) {
-    int64_t j = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
-    if (j >= cols) return;
+    __shared__ T room[ROWS][COLUMNS];
+    int64_t j = (int64_t)blockIdx.x * COLUMNS + threadIdx.x, i = rows * blockIdx.y / gridDim.y,
+            end = j < cols ? rows * (blockIdx.y + 1) / gridDim.y : 0;
     T sum = 0;
-    for (int64_t i = 0; i < rows; i++) sum += from[i * cols + j];
-    to[j] = sum;
+    for (i += threadIdx.y; i < end; i += AHEAD * ROWS) {
+        T v[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            v[k] = i + k * ROWS < end ? from[(i + k * ROWS) * cols + j] : 0;
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) sum += v[k];
+    }
+    room[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y || j >= cols) return;
+    for (int k = 1; k < ROWS; k++) sum += room[k][threadIdx.x];
+    to[blockIdx.y * cols + j] = sum;
+}
+template <class T>
+static bool run_sums(const gp_call *c, const T *from, int64_t rows, int64_t cols, T *to) {
+    int64_t chunks = rows / CHUNK < CHUNKS ? rows / CHUNK : (int64_t)CHUNKS;
+    unsigned blocks = gp_blocks(cols, COLUMNS);
+    dim3 block(COLUMNS, ROWS);
+    if (chunks < 2) return GP_LAUNCH(c, sums<T>, blocks, block, 0, from, rows, cols, to);
+    T *some = (T *)gp_cuda_scratch(c, (size_t)(chunks * cols) * sizeof(T));
+    return some &&
+           GP_LAUNCH(c, sums<T>, dim3(blocks, (unsigned)chunks), block, 0, from, rows, cols,
+                     some) &&
+           GP_LAUNCH(c, sums<T>, blocks, block, 0, (const T *)some, chunks, cols, to);
 }
 GP_C bool gp_cuda_rnn_sums(const gp_call *c, bool wide, const char *from, int64_t rows,
                            int64_t cols, char *to) {
-    return wide ? GP_LAUNCH(c, sums<double>, gp_blocks(cols), GP_THREADS, 0, (const double *)from,
-                            rows, cols, (double *)to)
-                : GP_LAUNCH(c, sums<float>, gp_blocks(cols), GP_THREADS, 0, (const float *)from,
-                            rows, cols, (float *)to);
+    return wide ? run_sums<double>(c, (const double *)from, rows, cols, (double *)to)
+                : run_sums<float>(c, (const float *)from, rows, cols, (float *)to);
 }

@@ -2,34 +2,41 @@
  * longer one goes through a block 2048 elements at a time; of adjacent lines each has a thread.
  * Where that leaves the device idle, lines are divided into parts, which are read twice: first for
  * the totals before each. The division is the same on every device. Limit: that, and one write. */
+#include "kernels/cuda/scan/scan.h"
+
 #include "kernels/cuda/runtime/loop.cuh"
 
 #define GP_FN __device__ static inline
 
 /* ---- combination: acc holds what came before, more what follows ---- */
 
+/* An op without indices. */
+struct values {
+    template <class A> GP_FN void store_index(A, char *) {}
+};
+
 /* T: compute type of elements. f32 and 16-bit floats are summed in f64. */
-template <class Type> struct sums {
+template <class Type> struct sums : values {
     typedef Type T;
     typedef Type Acc;
     GP_FN Acc start() { return 0; }
     GP_FN Acc of(T x, int64_t) { return x; }
     GP_FN Acc join(Acc a, Acc b) { return a + b; }
-    GP_FN void store(Acc a, char *to, gp_dtype dt, char *) { gp_store_as<T>(to, dt, a); }
+    GP_FN T value(Acc a) { return a; }
 };
 template <> __device__ inline int64_t sums<int64_t>::join(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-struct products {
+struct products : values {
     typedef int64_t T, Acc;
     GP_FN Acc start() { return 1; }
     GP_FN Acc of(T x, int64_t) { return x; }
     GP_FN Acc join(Acc a, Acc b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
-    GP_FN void store(Acc a, char *to, gp_dtype dt, char *) { gp_store_as<T>(to, dt, a); }
+    GP_FN T value(Acc a) { return a; }
 };
 /* m 2^e: the product of a part may overflow f64 where that of the whole does not. */
-struct scaled_products {
+struct scaled_products : values {
     typedef double T;
     struct Acc {
         double m;
@@ -47,10 +54,7 @@ struct scaled_products {
         r.e += a.e + b.e;
         return r;
     }
-    GP_FN void store(Acc a, char *to, gp_dtype dt, char *) {
-        int e = a.e > 5000 ? 5000 : a.e < -5000 ? -5000 : (int)a.e;
-        gp_store_as<double>(to, dt, ldexp(a.m, e));
-    }
+    GP_FN T value(Acc a) { return ldexp(a.m, a.e > 5000 ? 5000 : a.e < -5000 ? -5000 : (int)a.e); }
 };
 
 /* Of equal elements the last one counts, and of NaNs, which win. */
@@ -69,14 +73,12 @@ template <class Type, bool MIN> struct bests {
         bool take = (MIN ? b.best <= a.best : b.best >= a.best) || b.best != b.best;
         return b.at && (!a.at || take) ? b : a;
     }
-    GP_FN void store(Acc a, char *to, gp_dtype dt, char *index) {
-        gp_store_as<T>(to, dt, a.best);
-        *(int64_t *)index = a.at;
-    }
+    GP_FN T value(Acc a) { return a.best; }
+    GP_FN void store_index(Acc a, char *to) { *(int64_t *)to = a.at; }
 };
 
 /* The largest element m, and the sum of exp(x - m). */
-struct log_sums {
+struct log_sums : values {
     typedef double T;
     struct Acc {
         double m, s;
@@ -94,9 +96,7 @@ struct log_sums {
         Acc r = {d <= 0 ? a.m : b.m, d <= 0 ? a.s + b.s * e : a.s * e + b.s};
         return r;
     }
-    GP_FN void store(Acc a, char *to, gp_dtype dt, char *) {
-        gp_store_as<double>(to, dt, a.m + log(a.s));
-    }
+    GP_FN T value(Acc a) { return a.m + log(a.s); }
 };
 
 /* ---- kernels ---- */
@@ -130,6 +130,52 @@ __device__ static inline void line_at(const scan &s, uint32_t line, char **p) {
     for (int k = 0; k < 3; k++) p[k] = s.lines.data[k] + off[k];
 }
 
+/* Where a part of a line begins: at a vector of EACH elements. */
+__device__ static inline int64_t part_start(const scan &s, int64_t part) {
+    return part == s.parts ? s.n : s.n * part / s.parts / EACH * EACH;
+}
+
+/* Elements i … i + N - 1 of the line at p, of those below `to`: as a vector where they are one in
+ * memory, and all before the first is converted. */
+template <class S, int N>
+__device__ static inline void read(const scan &s, char *const *p, int64_t i, int64_t to,
+                                   typename S::Acc (&v)[N]) {
+    typename S::T x[N];
+    const char *from = p[1] + i * s.step[1];
+    int size = gp_bytes_of(s.from);
+    if (i + N <= to && s.step[1] == size && gp_aligned(from, (size_t)(N * size))) {
+        gp_load_some<typename S::T, N>(from, s.from, x);
+    } else if (i + N <= to) {
+        gp_load_apart<typename S::T, N>(from, s.step[1], s.from, x);
+    } else {
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            x[k] = i + k < to ? gp_load_as<typename S::T>(from + k * s.step[1], s.from) : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < N; k++) v[k] = i + k < to ? S::of(x[k], i + k + 1) : S::start();
+}
+/* The same for results. */
+template <class S, int N>
+__device__ static inline void write(const scan &s, char *const *p, int64_t i, int64_t to,
+                                    const typename S::Acc (&v)[N]) {
+    typename S::T x[N];
+    char *into = p[0] + i * s.step[0];
+    int size = gp_bytes_of(s.to);
+#pragma unroll
+    for (int k = 0; k < N; k++) x[k] = S::value(v[k]);
+    if (i + N <= to && s.step[0] == size && gp_aligned(into, (size_t)(N * size))) {
+        gp_store_some<typename S::T, N>(into, s.to, x);
+    } else {
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            if (i + k < to) gp_store_as<typename S::T>(into + k * s.step[0], s.to, x[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < N; k++)
+        if (i + k < to) S::store_index(v[k], p[2] + (i + k) * s.step[2]);
+}
+
 /* Called by all of the block: what precedes this thread's v in the chunk; *all becomes the chunk's
  * total. */
 template <class S>
@@ -150,12 +196,18 @@ __device__ static inline typename S::Acc scan_block(typename S::Acc v, typename 
     return before;
 }
 
+/* Blocks that a multiprocessor should have registers for: without spilling there are no more. */
+template <class S> constexpr int blocks_of() {
+    return sizeof(typename S::Acc) <= 8 ? 4 : sizeof(typename S::T) <= 4 ? 3 : 2;
+}
+
 /* One block per part of a line. first: only its total is wanted. */
 template <class S>
-__global__ static void __launch_bounds__(GP_THREADS) line_kernel(scan s, bool first) {
+__global__ static void __launch_bounds__(GP_THREADS, blocks_of<S>())
+    line_kernel(scan s, bool first) {
     typedef typename S::Acc Acc;
     uint32_t line = blockIdx.x / s.parts, part = blockIdx.x - line * s.parts;
-    int64_t at = s.n * part / s.parts, to = s.n * (part + 1) / s.parts;
+    int64_t at = part_start(s, part), to = part_start(s, part + 1);
     Acc *total = (Acc *)s.totals + blockIdx.x, carry = S::start();
     char *p[3];
     line_at(s, line, p);
@@ -163,22 +215,15 @@ __global__ static void __launch_bounds__(GP_THREADS) line_kernel(scan s, bool fi
     for (; at < to; at += CHUNK) {
         Acc v[EACH], all;
         int64_t i = at + (int64_t)threadIdx.x * EACH;
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            v[k] = S::start();
-            if (i + k >= to) continue;
-            v[k] = S::of(gp_load_as<typename S::T>(p[1] + (i + k) * s.step[1], s.from), i + k + 1);
-        }
+        read<S, EACH>(s, p, i, to, v);
 #pragma unroll
         for (int k = 1; k < EACH; k++) v[k] = S::join(v[k - 1], v[k]);
         Acc before = S::join(carry, scan_block<S>(v[EACH - 1], &all));
         carry = S::join(carry, all);
         if (first) continue;
 #pragma unroll
-        for (int k = 0; k < EACH; k++)
-            if (i + k < to)
-                S::store(S::join(before, v[k]), p[0] + (i + k) * s.step[0], s.to,
-                         p[2] + (i + k) * s.step[2]);
+        for (int k = 0; k < EACH; k++) v[k] = S::join(before, v[k]);
+        write<S, EACH>(s, p, i, to, v);
     }
     if (first && threadIdx.x == 0) *total = carry;
 }
@@ -222,12 +267,7 @@ __global__ static void __launch_bounds__(GP_THREADS) short_kernel(scan s) {
     for (int64_t at = 0; at < s.n; at += WARP * E) {
         int64_t i = at + lane * E;
         Acc v[E];
-#pragma unroll
-        for (int k = 0; k < E; k++) {
-            v[k] = S::start();
-            if (i + k >= n) continue;
-            v[k] = S::of(gp_load_as<typename S::T>(p[1] + (i + k) * s.step[1], s.from), i + k + 1);
-        }
+        read<S, E>(s, p, i, n, v);
 #pragma unroll
         for (int k = 1; k < E; k++) v[k] = S::join(v[k - 1], v[k]);
         Acc sum = v[E - 1];
@@ -239,10 +279,8 @@ __global__ static void __launch_bounds__(GP_THREADS) short_kernel(scan s) {
         before = S::join(carry, lane ? before : S::start());
         carry = S::join(carry, lane_value(sum, WARP - 1, false));
 #pragma unroll
-        for (int k = 0; k < E; k++)
-            if (i + k < n)
-                S::store(S::join(before, v[k]), p[0] + (i + k) * s.step[0], s.to,
-                         p[2] + (i + k) * s.step[2]);
+        for (int k = 0; k < E; k++) v[k] = S::join(before, v[k]);
+        write<S, E>(s, p, i, n, v);
     }
 }
 
@@ -258,19 +296,12 @@ __global__ static void __launch_bounds__(GP_THREADS) column_kernel(scan s, bool 
     char *p[3];
     line_at(s, line, p);
     if (!first && s.parts > 1) acc = *total;
-    while (i < to) {
-        typename S::T x[AHEAD];
-        int have = to - i < AHEAD ? (int)(to - i) : (int)AHEAD;
+    for (; i < to; i += AHEAD) {
+        Acc v[AHEAD];
+        read<S, AHEAD>(s, p, i, to, v);
 #pragma unroll
-        for (int k = 0; k < AHEAD; k++)
-            if (k < have) x[k] = gp_load_as<typename S::T>(p[1] + (i + k) * s.step[1], s.from);
-#pragma unroll
-        for (int k = 0; k < AHEAD; k++) {
-            if (k >= have) break;
-            acc = S::join(acc, S::of(x[k], i + k + 1));
-            if (!first) S::store(acc, p[0] + (i + k) * s.step[0], s.to, p[2] + (i + k) * s.step[2]);
-        }
-        i += have;
+        for (int k = 0; k < AHEAD; k++) v[k] = acc = S::join(acc, v[k]);
+        if (!first) write<S, AHEAD>(s, p, i, to, v);
     }
     if (first) *total = acc;
 }
@@ -327,6 +358,17 @@ static gp_array without(const gp_array *a, int d) {
     return r;
 }
 
+/* The lines of n, which has the dims but that of s. */
+template <class S> static bool run_all(const gp_call *c, const gp_nest<3> &n, scan s) {
+    return gp_nest_run(n, [&](const gp_loop<3> &l, int64_t first) {
+        int64_t apart = l.stride[0][1];
+        s.lines = l;
+        if (l.numel >= WARP && apart && apart < s.step[1]) return run_columns<S>(c, s);
+        return s.n <= SHORT && l.numel >= SHORT_LINES ? run_short_lines<S>(c, s)
+                                                      : run_lines<S>(c, s);
+    });
+}
+
 /* Arguments: x, a dim counted from 1. */
 template <class S> static bool run(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *whole[3] = {gp_out(c, 0), x, gp_out(c, c->nout == 2)};
@@ -341,13 +383,17 @@ template <class S> static bool run(const gp_call *c) {
         kept[k] = without(whole[k], d);
         s.step[k] = x->ndim ? whole[k]->stride[d] * gp_dtype_sizes[whole[k]->dtype] : 0;
     }
-    return gp_nest_run(gp_nest_of(arrays), [&](const gp_loop<3> &l, int64_t first) {
-        int64_t apart = l.stride[0][1];
-        s.lines = l;
-        if (l.numel >= WARP && apart && apart < s.step[1]) return run_columns<S>(c, s);
-        return s.n <= SHORT && l.numel >= SHORT_LINES ? run_short_lines<S>(c, s)
-                                                      : run_lines<S>(c, s);
-    });
+    return run_all<S>(c, gp_nest_of(arrays), s);
+}
+
+/* Each element is read before it is written, by the thread that writes it. */
+GP_C bool gp_cuda_running_sums(const gp_call *c, double *x, int64_t rows, int64_t n) {
+    gp_nest<3> nest = {};
+    scan s = {};
+    s.to = s.from = GP_f64, s.n = n;
+    nest.ndim = 1, nest.numel = nest.dim[0] = rows;
+    for (int k = 0; k < 3; k++) nest.data[k] = (char *)x, nest.stride[0][k] = n * 8, s.step[k] = 8;
+    return run_all<sums<double>>(c, nest, s);
 }
 
 GP_C bool CUDA(cumsum)(const gp_call *c) {

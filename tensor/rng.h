@@ -12,6 +12,17 @@
 #define GP_RNG_FN static inline
 #endif
 
+/* a * b, as one instruction on CUDA, where nvcc would add a zero to the upper half. */
+GP_RNG_FN uint64_t gp_wide_product(uint32_t a, uint32_t b) {
+#ifdef __CUDA_ARCH__
+    uint64_t p;
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(p) : "r"(a), "r"(b));
+    return p;
+#else
+    return (uint64_t)a * b;
+#endif
+}
+
 /* Four random words for counter (hi, lo) under key. Element i of an op takes word i % 4 of counter
    i / 4, or, where it needs 64 bits, words 2 (i % 2) and the next of counter i / 2; hi is the op's
    counter, key the seed. Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC
@@ -24,7 +35,7 @@ GP_RNG_FN void gp_philox(uint64_t key, uint64_t hi, uint64_t lo, uint32_t out[4]
 #pragma GCC unroll 10
 #endif
     for (int i = 0; i < 10; i++) {
-        uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+        uint64_t p0 = gp_wide_product(0xD2511F53u, c0), p1 = gp_wide_product(0xCD9E8D57u, c2);
         c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
         c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
         c1 = (uint32_t)p1;

@@ -8,7 +8,8 @@
 /* Generators turn a counter's four words into EACH numbers. */
 typedef struct draw {
     uint64_t seed, counter;
-    double a, b; /* low and width; mean and std; the chance of 1 */
+    double a, b;    /* low and width; mean and std; the chance of 0 */
+    float a32, b32; /* the same, rounded */
     int64_t low;
     uint64_t range;
     int bits; /* of a uniform number that fits the dtype */
@@ -22,7 +23,7 @@ struct uniform_f32 {
     typedef float T;
     enum { EACH = 4 };
     __device__ static void make(const draw &d, const uint32_t *w, float *v) {
-        for (int k = 0; k < 4; k++) v[k] = gp_uniform_f32(w[k], d.bits) * (float)d.b + (float)d.a;
+        for (int k = 0; k < 4; k++) v[k] = gp_uniform_f32(w[k], d.bits) * d.b32 + d.a32;
     }
 };
 struct uniform_f64 {
@@ -37,7 +38,7 @@ struct normal_f32 {
     enum { EACH = 4 };
     __device__ static void make(const draw &d, const uint32_t *w, float *v) {
         gp_normal_f32(w[0], w[1], v), gp_normal_f32(w[2], w[3], v + 2);
-        for (int k = 0; k < 4; k++) v[k] = v[k] * (float)d.b + (float)d.a;
+        for (int k = 0; k < 4; k++) v[k] = v[k] * d.b32 + d.a32;
     }
 };
 struct normal_f64 {
@@ -56,31 +57,42 @@ struct integers {
     }
 };
 
-/* Elements of the loop are numbered row-major, the first is number `first`; a thread makes those of
- * one counter. */
+/* A part of the result, whose elements are numbered row-major from `first` on. line: it is adjacent
+ * in memory, and what a thread makes is an aligned vector in it. */
+typedef struct target {
+    gp_loop<1> l;
+    gp_dtype dt;
+    int64_t first;
+    bool line;
+} target;
+
+static target target_of(const gp_array *out, const gp_loop<1> &l, int64_t first, int each) {
+    int size = gp_dtype_sizes[out->dtype];
+    bool line = l.ndim == 1 && l.stride[0][0] == size && first % each == 0 &&
+                gp_aligned(l.data[0], (size_t)(each * size));
+    return {l, (gp_dtype)out->dtype, first, line};
+}
+
+/* A thread makes the elements of one counter. */
 template <class G>
-__global__ static void __launch_bounds__(GP_THREADS)
-    random_kernel(gp_loop<1> l, gp_dtype dt, int64_t first, draw d) {
-    int64_t block = first / G::EACH + gp_element(), at = block * G::EACH - first;
+__global__ static void __launch_bounds__(GP_THREADS) random_kernel(target t, draw d) {
+    uint64_t block = (uint64_t)t.first / G::EACH + gp_element();
+    int64_t at = (int64_t)(block * G::EACH) - t.first;
     uint32_t w[4];
     typename G::T v[G::EACH];
-    if (at >= l.numel) return;
-    gp_philox(d.seed, d.counter, (uint64_t)block, w);
+    if (at >= t.l.numel) return;
+    gp_philox(d.seed, d.counter, block, w);
     G::make(d, w, v);
-    int size = gp_bytes_of(dt);
-    if (l.ndim == 1 && l.stride[0][0] == size && at >= 0 && at + G::EACH <= l.numel) {
-        char *p = l.data[0] + at * size;
-        if (gp_aligned(p, (size_t)(G::EACH * size))) {
-            gp_store_some<typename G::T, G::EACH>(p, dt, v);
-            return;
-        }
+    if (t.line && at + G::EACH <= t.l.numel) {
+        gp_store_some<typename G::T, G::EACH>(t.l.data[0] + at * gp_bytes_of(t.dt), t.dt, v);
+        return;
     }
 #pragma unroll
     for (int k = 0; k < G::EACH; k++) {
         int64_t off[1];
-        if (at + k < 0 || at + k >= l.numel) continue;
-        gp_offsets(l, (uint32_t)(at + k), off);
-        gp_store_as<typename G::T>(l.data[0] + off[0], dt, v[k]);
+        if (at + k < 0 || at + k >= t.l.numel) continue;
+        gp_offsets(t.l, (uint32_t)(at + k), off);
+        gp_store_as<typename G::T>(t.l.data[0] + off[0], t.dt, v[k]);
     }
 }
 
@@ -90,15 +102,15 @@ template <class G> static bool generate(const gp_call *c, draw d) {
     return gp_nest_run(gp_nest_of(arrays, true), [&](const gp_loop<1> &l, int64_t first) {
         auto *kernel = random_kernel<G>;
         int64_t blocks = (first + l.numel - 1) / G::EACH - first / G::EACH + 1;
-        return GP_LAUNCH(c, kernel, gp_blocks(blocks), GP_THREADS, 0, l, (gp_dtype)out->dtype,
-                         first, d);
+        return GP_LAUNCH(c, kernel, gp_blocks(blocks), GP_THREADS, 0,
+                         target_of(out, l, first, G::EACH), d);
     });
 }
 
 static draw numbers(const gp_call *c, double a, double b) {
     gp_dtype dt = (gp_dtype)gp_out(c, 0)->dtype;
     draw d = {};
-    d.a = a, d.b = b;
+    d.a = a, d.b = b, d.a32 = (float)a, d.b32 = (float)b;
     d.bits = dt == GP_f16 ? 11 : dt == GP_bf16 ? 8 : 24;
     return d;
 }
@@ -130,21 +142,60 @@ GP_C bool CUDA(randint)(const gp_call *c) {
 
 /* ---- bernoulli ---- */
 
-/* 1 where a uniform number is below the probability: d.a, or (given) the element of x itself. */
-__global__ static void __launch_bounds__(GP_THREADS)
-    chance_kernel(gp_loop<2> l, gp_dtype to, gp_dtype from, bool given, int64_t first, draw d,
-                  gp_fault_at fault) {
-    int64_t block = first / 2 + gp_element(), at = block * 2 - first;
-    uint32_t w[4];
-    if (at >= l.numel) return;
-    gp_philox(d.seed, d.counter, (uint64_t)block, w);
-    for (int k = 0; k < 2; k++) {
+enum { CHANCES = 4 }; /* elements of a thread, of two counters */
+
+/* Probabilities: a number for all, as the least multiple of 2^-53 that is not below it, or array 1.
+ * The rest is as in target. */
+typedef struct chances {
+    gp_loop<2> l;
+    gp_dtype to, from;
+    int64_t first;
+    bool given, line;
+    uint64_t below;
+    gp_fault_at fault;
+} chances;
+
+static bool is_line(const chances &k) {
+    int to = gp_dtype_sizes[k.to], from = gp_dtype_sizes[k.from];
+    return k.l.ndim == 1 && k.first % CHANCES == 0 && k.l.stride[0][0] == to &&
+           gp_aligned(k.l.data[0], (size_t)(CHANCES * to)) &&
+           (k.given ||
+            (k.l.stride[0][1] == from && gp_aligned(k.l.data[1], (size_t)(CHANCES * from))));
+}
+
+/* 1 where a uniform number is below the probability p, or the given one. */
+template <bool GIVEN>
+__device__ static inline int32_t chance(const chances &c, uint64_t w, double p) {
+    if (GIVEN) return w >> 11 < c.below;
+    if (!(p >= 0 && p <= 1)) gp_fault_note(c.fault, 1);
+    return gp_uniform_f64(w) < p;
+}
+
+template <bool GIVEN>
+__global__ static void __launch_bounds__(GP_THREADS) chance_kernel(chances c, draw d) {
+    uint64_t block = (uint64_t)c.first / CHANCES + gp_element();
+    int64_t at = (int64_t)(block * CHANCES) - c.first;
+    uint32_t w[2 * CHANCES];
+    if (at >= c.l.numel) return;
+    gp_philox(d.seed, d.counter, block * 2, w);
+    gp_philox(d.seed, d.counter, block * 2 + 1, w + CHANCES);
+    if (c.line && at + CHANCES <= c.l.numel) {
+        double p[CHANCES] = {};
+        int32_t v[CHANCES];
+        if (!GIVEN)
+            gp_load_some<double, CHANCES>(c.l.data[1] + at * gp_bytes_of(c.from), c.from, p);
+#pragma unroll
+        for (int k = 0; k < CHANCES; k++) v[k] = chance<GIVEN>(c, wide(w, k), p[k]);
+        gp_store_some<int32_t, CHANCES>(c.l.data[0] + at * gp_bytes_of(c.to), c.to, v);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < CHANCES; k++) {
         int64_t off[2];
-        if (at + k < 0 || at + k >= l.numel) continue;
-        gp_offsets(l, (uint32_t)(at + k), off);
-        double p = given ? d.a : gp_load_as<double>(l.data[1] + off[1], from);
-        if (!(p >= 0 && p <= 1)) gp_fault_note(fault, 1);
-        gp_store_as<int32_t>(l.data[0] + off[0], to, gp_uniform_f64(wide(w, k)) < p);
+        if (at + k < 0 || at + k >= c.l.numel) continue;
+        gp_offsets(c.l, (uint32_t)(at + k), off);
+        double p = GIVEN ? 0 : gp_load_as<double>(c.l.data[1] + off[1], c.from);
+        gp_store_as<int32_t>(c.l.data[0] + off[0], c.to, chance<GIVEN>(c, wide(w, k), p));
     }
 }
 
@@ -153,15 +204,17 @@ GP_C bool CUDA(bernoulli)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0), *x = gp_in(c, 0), *const arrays[2] = {out, x};
     const gp_value *p = &c->arg[1];
     draw d = {};
-    bool given = gp_given(c, 1);
+    chances k = {};
     if (out->numel == 0) return true;
     d.seed = c->seed, d.counter = c->counter;
-    if (given) d.a = p->kind == GP_NUMBER && !p->is_float ? (double)p->i : p->f;
-    gp_fault_at fault = gp_cuda_fault(c, texts, 1);
+    k.to = (gp_dtype)out->dtype, k.from = (gp_dtype)x->dtype, k.given = gp_given(c, 1);
+    if (k.given) k.below = (uint64_t)ceil(gp_number_as<double>(gp_value_scalar(p)) * 0x1p53);
+    k.fault = gp_cuda_fault(c, texts, 1);
+    auto *kernel = k.given ? chance_kernel<true> : chance_kernel<false>;
     return gp_nest_run(gp_nest_of(arrays, true), [&](const gp_loop<2> &l, int64_t first) {
-        int64_t blocks = (first + l.numel - 1) / 2 - first / 2 + 1;
-        return GP_LAUNCH(c, chance_kernel, gp_blocks(blocks), GP_THREADS, 0, l,
-                         (gp_dtype)out->dtype, (gp_dtype)x->dtype, given, first, d, fault);
+        int64_t blocks = (first + l.numel - 1) / CHANCES - first / CHANCES + 1;
+        k.l = l, k.first = first, k.line = is_line(k);
+        return GP_LAUNCH(c, kernel, gp_blocks(blocks), GP_THREADS, 0, k, d);
     });
 }
 

@@ -2,6 +2,7 @@
  * group of threads takes one whose classes are. Limit: the logits at the speed of memory, once
  * forward; backward read once, again from the caches, and written. */
 #include "kernels/cuda/loss/labels.cuh"
+#include "kernels/cuda/norm/parts.cuh"
 
 GP_LABEL_TEXTS(cross_entropy)
 GP_LABEL_TEXTS(cross_entropy_grad)
@@ -18,16 +19,7 @@ typedef struct cross_entropy_params {
     int group;                         /* threads per pixel: 1, or 32 and more */
 } cross_entropy_params;
 
-/* The largest logit and the sum of exp(x - m): NaN and infinities give the same as where m is known
- * before. */
-template <class T> struct summed {
-    T m, s;
-    __device__ void add(T x) {
-        if (x > m) s = s * exp(m - x) + (1 + (x - x)), m = x;
-        else s += x == m ? 1 : exp(x - m);
-    }
-};
-template <class T> __device__ static T scaled(const summed<T> &a, T most) {
+template <class T> __device__ static T scaled(const gp_exp_sum<T> &a, T most) {
     return a.m == most ? a.s : a.s * exp(a.m - most);
 }
 
@@ -42,7 +34,7 @@ template <class T, int D> struct pixel {
     const char *x, *y;
     int64_t label, n; /* n: 0 for threads without a pixel */
     int lane;
-    summed<T> a;
+    gp_exp_sum<T> a;
     T p, q;
 
     __device__ T at(int64_t c) const {
@@ -50,10 +42,10 @@ template <class T, int D> struct pixel {
         gp_fetch<T, D, 1>(v, x + c * r->xs, r->xt);
         return v[0];
     }
-    /* Calls f(c, x of class c) for this thread's classes; four f32 are read before the first is
-     * used. */
+    /* Calls f(c, x of class c) for this thread's classes; several are read before the first is
+     * used where their dtype is known. */
     template <class F> __device__ void each(F f) const {
-        enum { AHEAD = D == GP_ANY ? 1 : 4 };
+        enum { AHEAD = D == GP_ANY ? 1 : D == GP_f32 ? 4 : 8 };
         for (int64_t c = lane; c < n; c += AHEAD * r->group) {
             T v[AHEAD];
 #pragma unroll
@@ -206,7 +198,10 @@ static uint32_t blocks_of(const cross_entropy_params *r, int64_t pixels) {
 /* fn<T, D>(...) for x's dtype. */
 #define BY_LOGITS(r, fn, ...)                                                                      \
     ((r).xt == GP_f64 || ((r).soft && (r).yt == GP_f64) ? fn<double, GP_ANY>(__VA_ARGS__)          \
-     : (r).xt == GP_f32 && (r).ot == GP_f32             ? fn<float, GP_f32>(__VA_ARGS__)           \
+     : (r).xt != (r).ot                                 ? fn<float, GP_ANY>(__VA_ARGS__)           \
+     : (r).xt == GP_f32                                 ? fn<float, GP_f32>(__VA_ARGS__)           \
+     : (r).xt == GP_f16                                 ? fn<float, GP_f16>(__VA_ARGS__)           \
+     : (r).xt == GP_bf16                                ? fn<float, GP_bf16>(__VA_ARGS__)          \
                                                         : fn<float, GP_ANY>(__VA_ARGS__))
 
 /* part: NULL for unreduced losses; *at: blocks launched. */
@@ -244,8 +239,7 @@ GP_C bool CUDA(cross_entropy)(const gp_call *c) {
     if (reduction == GP_LOSS_EACH) return BY_LOGITS(r, run_losses, c, r, n, part, &at);
     return (part = parts(c, blocks_of(&r, n.numel))) != NULL &&
            BY_LOGITS(r, run_losses, c, r, n, part, &at) &&
-           GP_LAUNCH(c, gp_add_parts, 1, GP_PART_THREADS, 0, part, at, out->data,
-                     (gp_dtype)out->dtype, reduction == GP_LOSS_MEAN);
+           gp_sum_parts(c, part, at, out->data, (gp_dtype)out->dtype, reduction == GP_LOSS_MEAN);
 }
 
 /* 1 over the mean's count, in scratch memory. */
@@ -261,7 +255,7 @@ static bool find_factor(const gp_call *c, cross_entropy_params *r, const gp_nest
                            at += gp_blocks(l.numel);
                            return GP_LAUNCH(c, weigh, gp_blocks(l.numel), GP_THREADS, 0, l, *r, to);
                        }) &&
-           GP_LAUNCH(c, gp_add_parts, 1, GP_PART_THREADS, 0, part, at, (char *)NULL, GP_f64, true);
+           gp_sum_parts(c, part, at, NULL, GP_f64, true);
 }
 
 /* Arguments: g, then those of cross_entropy. */

@@ -48,21 +48,39 @@ __device__ static inline void gp_add_block(double *part, double a, double b) {
     if (threadIdx.x == 0) part[2 * blockIdx.x] = a, part[2 * blockIdx.x + 1] = b;
 }
 
-enum { GP_PART_THREADS = 1024 }; /* of gp_add_parts */
+enum { GP_PART_THREADS = 1024 }; /* of gp_add_parts, which also takes so many parts in a chunk */
 
-/* One block of GP_PART_THREADS: sums all parts; stores the loss, reduced, in out, or, with out
- * NULL, 1 over the weight in part[0]. */
+/* A block of GP_PART_THREADS for each `chunk` parts, of which every step-th counts: their sums
+ * become the first of them; of one block, with `out`, the reduced loss, and without it 1 over the
+ * weight in part[0]. */
 static __global__ void __launch_bounds__(GP_PART_THREADS)
-    gp_add_parts(double *part, int64_t n, char *out, gp_dtype dt, bool mean) {
+    gp_add_parts(double *part, int64_t n, int64_t step, char *out, gp_dtype dt, bool mean) {
     double a = 0, b = 0;
+    int64_t from = (int64_t)blockIdx.x * GP_PART_THREADS * step,
+            end = gridDim.x == 1 ? n : from + GP_PART_THREADS * step;
 #pragma unroll 4
-    for (int64_t i = threadIdx.x; i < n; i += GP_PART_THREADS)
+    for (int64_t i = from + threadIdx.x * step; i < end && i < n; i += GP_PART_THREADS * step)
         a += part[2 * i], b += part[2 * i + 1];
     a = gp_group_reduce(a, GP_PART_THREADS, gp_add());
     b = gp_group_reduce(b, GP_PART_THREADS, gp_add());
     if (threadIdx.x) return;
-    if (out) gp_store_as<double>(out, dt, mean ? a / b : a);
+    if (gridDim.x > 1) part[2 * from] = a, part[2 * from + 1] = b;
+    else if (out) gp_store_as<double>(out, dt, mean ? a / b : a);
     else part[0] = 1 / b;
+}
+
+/* Adds n parts, which are overwritten, in one order: stores the loss, reduced, in out, or, with out
+ * NULL, 1 over the weight in part[0]. Many are first added in chunks. */
+static bool gp_sum_parts(const gp_call *c, double *part, int64_t n, char *out, gp_dtype dt,
+                         bool mean) {
+    int64_t step = 1;
+    if (n > GP_PART_THREADS) {
+        if (!GP_LAUNCH(c, gp_add_parts, gp_blocks(n, GP_PART_THREADS), GP_PART_THREADS, 0, part, n,
+                       step, (char *)NULL, dt, mean))
+            return false;
+        step = GP_PART_THREADS;
+    }
+    return GP_LAUNCH(c, gp_add_parts, 1, GP_PART_THREADS, 0, part, n, step, out, dt, mean);
 }
 
 #endif

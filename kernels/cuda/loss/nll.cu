@@ -87,8 +87,8 @@ GP_C bool CUDA(nll_loss)(const gp_call *c) {
             return GP_LAUNCH(c, losses, gp_blocks(l.numel), GP_THREADS, 0, l, r, (double *)NULL);
         });
     return add_losses(c, n, &r, &part, &blocks) &&
-           GP_LAUNCH(c, gp_add_parts, 1, GP_PART_THREADS, 0, part, blocks, out->data,
-                     (gp_dtype)out->dtype, reduction == GP_LOSS_MEAN);
+           gp_sum_parts(c, part, blocks, out->data, (gp_dtype)out->dtype,
+                        reduction == GP_LOSS_MEAN);
 }
 
 /* Arguments: g, then those of nll_loss. */
@@ -104,8 +104,7 @@ GP_C bool CUDA(nll_loss_grad)(const gp_call *c) {
         nll_params count = {};
         gp_nest<3> n = set_up(&count, c, 1, x, x, texts_nll_loss_grad);
         if (!add_losses(c, n, &count, &factor, &blocks) ||
-            !GP_LAUNCH(c, gp_add_parts, 1, GP_PART_THREADS, 0, factor, blocks, (char *)NULL, GP_f64,
-                       true))
+            !gp_sum_parts(c, factor, blocks, NULL, GP_f64, true))
             return false;
     }
     return gp_nest_run(set_up(&r, c, 1, out, g, texts_nll_loss_grad), [&](gp_loop<3> l, int64_t) {

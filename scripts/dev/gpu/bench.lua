@@ -77,6 +77,8 @@ do
     local image, kernel = randn(batch // 2, 10, side, side, opt), randn(10, 10, 3, 3, opt)
     item("conv2d 10 to 10, 128x256x256", function() return conv2d(image, kernel, nil, 1, 1) end,
         4 * 2 * image:numel(), 2 * 9 * 10 * image:numel())
+    item("max_pool2d 3, 128x10x256x256", function() return max_pool2d(image, 3, 2, 1) end,
+        5 * image:numel())
 end
 for _, shape in ipairs { { 8, 128, 128 }, { 1000, 64, 64 }, { 2048, 2048 } } do
     local matrices = randn(small and { 4, 8, 8 } or shape, opt)
@@ -116,10 +118,25 @@ do
     item("histc 1e8", function() return v:histc(100, -4, 4) end, 4 * v:numel())
     local labels = (v:abs() * 20):to "i64" + 1
     item("bincount 1e8", function() return labels:bincount() end, 8 * v:numel())
+    item("bernoulli 1e8", function() return v:bernoulli(0.3) end, 4 * v:numel())
+    local f32 = { device = device, dtype = "f32" }
+    item("arange 1e8", function() return arange(1, v:numel(), 1, f32) end, 4 * v:numel())
+    local weights = lines:abs()[{ {}, 1 }]:contiguous()
+    item("multinomial 1e6 of 1e6", function() return weights:multinomial(weights:numel(), true) end,
+        12 * weights:numel())
 end
 do
     local logits = randn(small and { 2, 64 } or { 8, 131072 }, opt)
     item("softmax 8x131072", function() return logits:softmax(2) end, 8 * logits:numel())
+    local shares = logits:softmax(2)
+    item("softmax backward 8x131072", function() return softmax_grad(logits, shares, 2) end,
+        12 * logits:numel())
+    local x, width = logits:clone():requires_grad_(), { logits.shape[2] }
+    local y = layer_norm(x, width)
+    item("layer_norm backward 8x131072", function()
+        y:backward(logits, { retain_graph = true })
+        x.grad = nil
+    end, 12 * logits:numel())
     local odd = randn(small and { 10, 11 } or { 100000, 1001 }, opt)
     item("softmax 100000x1001", function() return odd:softmax(2) end, 8 * odd:numel())
     local classes = small and { 10, 20 } or { 100000, 1000 }

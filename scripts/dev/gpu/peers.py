@@ -93,6 +93,7 @@ for dtype, name in ((torch.bfloat16, "bf16"), (torch.float32, "f32")):
 del p, q
 image, kernel = torch.randn(128, 10, 256, 256, device=gpu), torch.randn(10, 10, 3, 3, device=gpu)
 item("conv2d 10 to 10, 128x256x256", lambda: torch.nn.functional.conv2d(image, kernel, None, 1, 1))
+item("max_pool2d 3, 128x10x256x256", lambda: torch.nn.functional.max_pool2d(image, 3, 2, 1))
 del image
 for name, shape in (("8x128x128", (8, 128, 128)), ("1000x64x64", (1000, 64, 64)), ("2048x2048", (2048, 2048))):
     s = torch.randn(shape, device=gpu)
@@ -117,9 +118,19 @@ def peers_of_odd_shapes():
     item("histc 1e8", lambda: v.histc(100, -4, 4))
     labels = (v.abs() * 20).long()
     item("bincount 1e8", lambda: labels.bincount())
-    del v, m, lines, positive, labels
+    item("bernoulli 1e8", lambda: torch.empty_like(v).bernoulli_(0.3))
+    item("arange 1e8", lambda: torch.arange(1, 100000001, dtype=torch.float32, device=gpu))
+    weights = lines[:, 0].abs().contiguous()
+    item("multinomial 1e6 of 1e6", lambda: weights.multinomial(1000000, True))
+    del weights, v, m, lines, positive, labels
     logits, odd = torch.randn(8, 131072, device=gpu), torch.randn(100000, 1001, device=gpu)
     item("softmax 8x131072", lambda: logits.softmax(1))
+    x = logits.clone().requires_grad_()
+    y = x.softmax(1)
+    item("softmax backward 8x131072", lambda: torch.autograd.grad(y, x, logits, retain_graph=True))
+    y = torch.nn.functional.layer_norm(x, (131072,))
+    item("layer_norm backward 8x131072", lambda: torch.autograd.grad(y, x, logits, retain_graph=True))
+    del x, y
     item("softmax 100000x1001", lambda: odd.softmax(1))
     scores, labels = torch.randn(100000, 1000, device=gpu), torch.randint(1000, (100000,), device=gpu)
     item("cross_entropy 100000x1000", lambda: torch.nn.functional.cross_entropy(scores, labels))

@@ -2,6 +2,8 @@
  * each element at the speed of memory. */
 #include "kernels/cuda/runtime/rows.cuh"
 
+enum { AHEAD = 4 }; /* elements of a thread, which are all read before the first is written */
+
 typedef enum mode { CONSTANT, REFLECT, REPLICATE, CIRCULAR } mode;
 
 typedef struct padding {
@@ -10,6 +12,7 @@ typedef struct padding {
     mode how;
     int ndim;
     int64_t numel, dim[GP_MAX_DIM], n[GP_MAX_DIM]; /* sizes of the result and of x */
+    gp_wide_divider by[GP_MAX_DIM];                /* dim */
     int64_t before[GP_MAX_DIM]; /* elements padded before the first; negative: cut off */
     int64_t stride[GP_MAX_DIM]; /* of x, in bytes */
     uint64_t value;             /* for CONSTANT */
@@ -26,25 +29,39 @@ __device__ static inline int64_t shown(mode how, int64_t i, int64_t n) {
     }
 }
 
-template <class E> static __global__ void show(padding p) {
-    int64_t e = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, rest = e, at = 0;
-    if (e >= p.numel) return;
+/* Where element e of the result comes from; NULL: it is the value. */
+__device__ static inline const char *source(const padding &p, int64_t e) {
+    int64_t at = 0;
     for (int d = p.ndim - 1; d >= 0; d--) {
-        int64_t q = gp_divided(rest, p.dim[d]),
-                i = shown(p.how, rest - q * p.dim[d] - p.before[d], p.n[d]);
-        if (i < 0) {
-            ((E *)p.out)[e] = (E)p.value;
-            return;
-        }
+        int64_t i = e;
+        e = gp_divide(p.by[d], &i);
+        i = shown(p.how, i - p.before[d], p.n[d]);
+        if (i < 0) return NULL;
         at += i * p.stride[d];
-        rest = q;
     }
-    ((E *)p.out)[e] = *(const E *)(p.x + at);
+    return p.x + at;
 }
 
-template <class E> static bool run(const gp_call *c, const padding *p) {
+template <class E> static __global__ void show(padding p) {
+    int64_t e = (int64_t)blockIdx.x * (AHEAD * GP_THREADS) + threadIdx.x;
+    const char *from[AHEAD];
+    E v[AHEAD];
+#pragma unroll
+    for (int k = 0; k < AHEAD; k++) {
+        int64_t at = e + k * GP_THREADS;
+        from[k] = at < p.numel ? source(p, at) : NULL;
+    }
+#pragma unroll
+    for (int k = 0; k < AHEAD; k++) v[k] = from[k] ? *(const E *)from[k] : (E)p.value;
+#pragma unroll
+    for (int k = 0; k < AHEAD; k++)
+        if (e + k * GP_THREADS < p.numel) ((E *)p.out)[e + k * GP_THREADS] = v[k];
+}
+
+template <class E> static bool run(const gp_call *c, padding *p) {
     auto kernel = show<E>;
-    return GP_LAUNCH(c, kernel, gp_blocks(p->numel), GP_THREADS, 0, *p);
+    for (int d = 0; d < p->ndim; d++) p->by[d] = gp_divide_up_to(p->numel, p->dim[d]);
+    return GP_LAUNCH(c, kernel, gp_blocks(p->numel, AHEAD * GP_THREADS), GP_THREADS, 0, *p);
 }
 
 static padding padding_of(const gp_array *out, const gp_array *x, mode how) {

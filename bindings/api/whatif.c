@@ -6,6 +6,7 @@
 #include "bindings/bind.h"
 #include "bindings/profile.h"
 #include "profile/load/reader.h"
+#include "profile/replay/job.h"
 #include "profile/replay/path.h"
 #include "profile/replay/replay.h"
 #include "profile/sync.h"
@@ -19,6 +20,7 @@ enum { LINES = 32, SCALES = 32, TEXT = 600 };
 typedef struct options {
     gp_whatif w;
     gp_card card;
+    gp_network network;
     gp_whatif_line line[LINES];
     gp_whatif_scale scale[SCALES];
     char file[LINES][256];
@@ -114,7 +116,7 @@ static bool has_op(const gp_track *t, const char *name) {
 }
 
 static bool has_wait(const gp_prof *p, const gp_whatif_line *line) {
-    for (const gp_track *t = p->host; t; t = p->foreign ? t->next : NULL) {
+    for (const gp_track *t = p->host; t; t = p->foreign || p->ranks > 1 ? t->next : NULL) {
         gp_at at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));)
             if (r->kind == GP_REC_WAIT && gp_whatif_line_is(line, r)) return true;
@@ -165,7 +167,102 @@ static void check_device(lua_State *L, const char *what, const gp_prof *p, int i
     say(o, "%son a modelled %s", o->len ? ", " : "", o->card.name);
 }
 
-/* what: names the card's argument in messages. */
+/* ---- networks ---- */
+
+static void release_job(void *owner) {
+    gp_job **job = owner;
+    gp_job_free(*job);
+    *job = NULL;
+}
+
+/* Pushes the timelines of p's ranks; Lua owns them. */
+static const gp_job *push_job(lua_State *L, const gp_prof *p) {
+    static const gp_owner_type type = {"gpush.profile.job", release_job};
+    gp_job **job = gp_lua_push_owner(L, &type, sizeof *job);
+    if (!(*job = gp_job_new(p))) gp_lua_raise(L);
+    return *job;
+}
+
+/* The positive number of that field of the table at i; `least` is allowed, too. */
+static double network_figure(lua_State *L, int i, const char *name, double least) {
+    int type = lua_getfield(L, i, name);
+    double v = type == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
+    if (!(v >= least && v <= 1e30))
+        luaL_error(L, "profile.on: network: %s: expected %s, got %s", name,
+                   least > 0 ? "bytes a second" : "seconds, 0 or more",
+                   luaL_tolstring(L, -1, NULL));
+    return lua_pop(L, 1), v;
+}
+
+/* {latency =, bandwidth =} */
+static void read_own_network(lua_State *L, int i, gp_network *n) {
+    for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+        if (strcmp(key, "latency") != 0 && strcmp(key, "bandwidth") != 0)
+            luaL_error(L, "profile.on: network: unknown field '%s' (expected latency, bandwidth)",
+                       luaL_tolstring(L, -2, NULL));
+    }
+    n->latency = network_figure(L, i, "latency", 0);
+    n->bandwidth = network_figure(L, i, "bandwidth", 1);
+    snprintf(n->name, sizeof n->name, "given");
+}
+
+static void read_network(lua_State *L, int i, const gp_job *job, gp_network *n) {
+    const char *name = lua_tostring(L, i);
+    if (lua_type(L, i) == LUA_TTABLE) read_own_network(L, i, n);
+    else if (lua_type(L, i) != LUA_TSTRING)
+        luaL_error(L,
+                   "profile.on: network: expected a name such as \"400Gb\", \"measured\", or "
+                   "{latency =, bandwidth =}, got %s",
+                   luaL_typename(L, i));
+    else if (!(strcmp(name, "measured") ? gp_network_find(n, name) : gp_job_measure(job, n)))
+        luaL_error(L, "profile.on: network: %s", gp_error());
+}
+
+static void read_algorithm(lua_State *L, int i, const gp_job *job, options *o) {
+    gp_network *n = &o->network;
+    n->algorithm = o->w.card ? GP_ALGORITHM_FASTEST : gp_network_recorded(job->rank[0]);
+    if (!lua_isnil(L, i)) n->algorithm = gp_algorithm_named(lua_tostring(L, i));
+    if (n->algorithm == GP_ALGORITHMS) luaL_error(L, "profile.on: algorithm: %s", gp_error());
+}
+
+/* Whether a collective of the job takes another time on the network. */
+static bool has_collective(const gp_job *job, const gp_network *n) {
+    uint64_t ns;
+    for (int r = 0; r < job->n; r++)
+        for (int i = 0; i < job->rank[r]->ncommands; i++)
+            if (gp_network_time(n, job->rank[r]->p, &job->rank[r]->command[i], &ns)) return true;
+    return false;
+}
+
+/* Reads ranks, network and algorithm, which begin at i, and says them. */
+static void check_network(lua_State *L, const gp_prof *p, int i, options *o) {
+    gp_network *n = &o->network;
+    if (lua_isnil(L, i + 1)) {
+        if (lua_isnil(L, i) && lua_isnil(L, i + 2)) return;
+        luaL_error(L,
+                   "profile.on: %s: expected a network, too, as in {ranks = 8, network = "
+                   "\"400Gb\"}",
+                   lua_isnil(L, i) ? "algorithm" : "ranks");
+    }
+    lua_Integer ranks = luaL_optinteger(L, i, gp_job_size(p));
+    if (ranks < 1 || ranks > 1 << 20)
+        luaL_error(L, "profile.on: ranks: expected 1 to %d, got %I", 1 << 20, (LUAI_UACINT)ranks);
+    const gp_job *job = push_job(L, p);
+    n->ranks = (int)ranks;
+    read_network(L, i + 1, job, n);
+    read_algorithm(L, i + 2, job, o);
+    if (!has_collective(job, n))
+        luaL_error(L, "profile.on: network: no collective of several ranks with its cost is on the "
+                      "record (expected a profile of profile.run{flops = true} in a job of two "
+                      "or more)");
+    o->w.network = n;
+    say(o, "%s%d ranks on a modelled network (%s: %.4g us, %.4g GB/s; %s)", o->len ? ", " : "",
+        n->ranks, n->name, n->latency * 1e6, n->bandwidth * 1e-9, gp_algorithm_name(n->algorithm));
+}
+
+/* whatif's options, or on's: without, scale, host, overlap, card, ranks, network and algorithm from
+ * 2 on. what: names the card's argument in messages. */
 static int predict(lua_State *L, const char *what) {
     options *o = lua_newuserdatauv(L, sizeof *o, 0);
     gp_prof *p = gp_lua_check_prof(L, 1);
@@ -181,6 +278,7 @@ static int predict(lua_State *L, const char *what) {
     if (o->w.host != 1) say(o, "%shost x %g", o->len ? ", " : "", o->w.host);
     if (o->w.overlap) say(o, "%scopies beside kernels", o->len ? ", " : "");
     check_device(L, what, p, 6, o);
+    check_network(L, p, 7, o);
     check_found(L, p, o);
     gp_prof **box = gp_lua_push_prof(L);
     gp_lua_enter(L);
@@ -189,12 +287,16 @@ static int predict(lua_State *L, const char *what) {
 }
 
 /* prof:whatif{without =, scale =, host =, overlap =, device =} -> a profile, predicted */
-static int l_whatif(lua_State *L) { return predict(L, "whatif: device"); }
+static int l_whatif(lua_State *L) {
+    lua_settop(L, 9);
+    return predict(L, "whatif: device");
+}
 
-/* prof:on(card) -> the profile as it would be on a card, predicted */
+/* prof:on(card, ranks, network, algorithm) -> the profile as it would be there, predicted */
 static int l_on(lua_State *L) {
-    lua_settop(L, 2);
-    luaL_checkany(L, 2);
+    lua_settop(L, 5);
+    if (lua_isnil(L, 2) && lua_isnil(L, 4))
+        return luaL_error(L, "profile.on: expected a card, or a network");
     for (int i = 0; i < 4; i++) lua_pushnil(L), lua_insert(L, 2);
     return predict(L, "profile.on: card");
 }
@@ -327,7 +429,7 @@ void gp_lua_set_whatif(lua_State *L) {
         {"profile.whatif",
          "self profile, any? without, any? scale, number? host, bool? overlap, any? device",
          l_whatif},
-        {"profile.on", "self profile, any card", l_on},
+        {"profile.on", "self profile, any? card, int? ranks, any? network, str? algorithm", l_on},
         {NULL, NULL, NULL}};
     static const luaL_Reg lists[] = {
         {"savings", l_savings}, {"critical_path", l_critical_path}, {"idle", l_idle}, {NULL, NULL}};

@@ -23,8 +23,9 @@ typedef struct meeting {
 typedef struct part {
     int rank;
     int64_t t0, done, t1, offset;
-    const gp_rec **call; /* the host's ops of dist, by id */
-    meeting *met;        /* the collectives of all ranks, by name and start */
+    int orders, last_order; /* of p->orders: the first, and the one after its last */
+    const gp_rec **call;    /* the host's ops of dist, by id */
+    meeting *met;           /* the collectives of all ranks, by name and start */
     int ncalls, nmet;
 } part;
 
@@ -170,6 +171,16 @@ static bool move(gp_track *t, int rank, int64_t by, uint64_t *ids) {
     return true;
 }
 
+/* Moves what the rank's streams wait for likewise. */
+static void move_orders(gp_prof *p, const part *x, int64_t by, uint64_t before) {
+    for (int i = x->orders; i < x->last_order; i++) {
+        gp_stream_order *o = &p->orders[i];
+        o->t = moved(o->t, by);
+        if (o->after) o->after += before;
+        if (o->id) o->id += before;
+    }
+}
+
 static bool place_all(gp_prof *p, part *x, int n) {
     int64_t first = INT64_MAX, done = INT64_MIN, last = INT64_MIN;
     for (int i = 0; i < n; i++) {
@@ -184,6 +195,7 @@ static bool place_all(gp_prof *p, part *x, int n) {
         uint64_t host = ids, device = ids;
         if (!move(p->host, x[i].rank, by, &host) || !move(p->workers, x[i].rank, by, &device))
             return false;
+        move_orders(p, &x[i], by, ids);
         ids = host > device ? host : device;
     }
     p->t0 = START;
@@ -199,6 +211,7 @@ static bool read_part(gp_json *j, gp_prof *p, part *x, const part *before, int n
     p->how = p->predicted = p->modelled = NULL;
     if (!gp_load_own(j, p, true) || !gp_json_done(j)) return false;
     *x = (part){p->rank, (int64_t)p->t0, (int64_t)p->done, (int64_t)p->t1, .call = NULL};
+    x->orders = sum.norders, x->last_order = p->norders;
     for (int i = 0; i < n; i++)
         if (before[i].rank == x->rank) return gp_json_fail(j, "rank %d for a second time", x->rank);
     if (x->t1 > LONGEST) return gp_json_fail(j, "times that are too far apart");
@@ -218,7 +231,7 @@ static bool describe(gp_prof *p, const gp_json *j, int n, const char *clocks) {
              gp_safe_text(j[0].file, file, sizeof file), n - 1, clocks);
     p->how = gp_intern_put(p->names, text, strlen(text));
     p->ranks = n;
-    p->rank = p->size = 0;
+    p->rank = 0;
     return p->how || gp_fail("profile.load: out of memory");
 }
 

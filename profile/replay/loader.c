@@ -95,7 +95,7 @@ static void gather_parts(gp_timeline *t) {
     int number = 0;
     for (const gp_track *track = t->p->host; track; track = track->next, number++) {
         gp_at at = gp_first(track);
-        for (gp_rec *r; (r = gp_next(&at));)
+        for (gp_rec *r; gp_timeline_has(t, track) && (r = gp_next(&at));)
             if (is_made(r)) t->made[t->nmade++] = (gp_made){r, number, at, -1, 0, 0};
     }
 }
@@ -215,7 +215,7 @@ uint64_t gp_loader_replay(const gp_timeline *t, const gp_whatif *w, gp_replayed 
 
 void gp_loader_finish(const gp_timeline *t, const gp_whatif *w, gp_replayed *r) {
     for (int i = 0; i < t->nmade; i++)
-        if (!r->made_end[i]) set_times(t, w, r, i, t->p->done);
+        if (!r->made_end[i]) set_times(t, w, r, i, t->done);
 }
 
 uint64_t gp_loader_time(const gp_timeline *t, const gp_replayed *r, int track, uint64_t when) {

@@ -46,7 +46,7 @@ gp_copy_kind gp_rec_direction(const gp_rec *r) {
 
 /* ---- the pass ---- */
 
-typedef struct pass {
+struct gp_rank_replay {
     const gp_timeline *t;
     const gp_whatif *w;
     gp_replayed *r;
@@ -56,7 +56,10 @@ typedef struct pass {
     uint64_t *copied[3]; /* and by gp_copy_kind its copies, where they run beside kernels */
     uint64_t ended;      /* all commands so far */
     gp_on_card *card;    /* which runs them instead; NULL */
-} pass;
+    int step;            /* the next one */
+    int met;             /* the command that has begun, and whose end is not known yet; -1 */
+};
+typedef gp_rank_replay pass;
 
 static bool add_point(gp_replayed *r, uint64_t from, uint64_t to) {
     if (r->npoints == r->room) {
@@ -89,7 +92,9 @@ static uint64_t later(uint64_t from, int64_t ns) {
 
 static uint64_t duration(const pass *p, int i) {
     const gp_rec *r = p->t->command[i].rec;
-    return scaled(r->t1 - r->t0, gp_whatif_factor(p->w, r));
+    uint64_t ns = r->t1 - r->t0;
+    if (p->w->network) gp_network_time(p->w->network, p->t->p, &p->t->command[i], &ns);
+    return scaled(ns, gp_whatif_factor(p->w, r));
 }
 
 /* When command i may begin after what its gates say. */
@@ -129,7 +134,14 @@ static void launch(pass *p, int i) {
     }
     if (p->w->overlap && kind != GP_COPY_D2D) run_beside(p, i, kind, ns);
     else run_in_order(p, i, ns);
-    p->ended = most(p->ended, p->r->end[i]);
+    if (p->t->command[i].meeting >= 0) p->met = i;
+    else p->ended = most(p->ended, p->r->end[i]);
+}
+
+void gp_rank_replay_meet(gp_rank_replay *p, uint64_t end) {
+    p->ready[p->t->command[p->met].stream] = p->r->end[p->met] = end;
+    p->ended = most(p->ended, end);
+    p->met = -1;
 }
 
 static bool wait(pass *p, const gp_step_at *s) {
@@ -159,43 +171,72 @@ static uint64_t drain(const pass *p) {
     return p->ended > p->now ? gp_on_card_latency(p->card) : 0;
 }
 
+static bool finish(pass *p) {
+    const gp_timeline *t = p->t;
+    if (!advance(p, t->done) || !add_point(p->r, t->done, p->now)) return false;
+    p->r->done = p->now;
+    gp_loader_finish(t, p->w, p->r);
+    if (p->card) p->ended = gp_on_card_finish(p->card);
+    p->r->t1 = p->ended > p->now || t->t1 > t->done ? most(p->now, p->ended) + drain(p) : p->now;
+    return true;
+}
+
+/* Up to the next meeting, or the end. */
 static bool run_steps(pass *p) {
     const gp_timeline *t = p->t;
-    if (!add_point(p->r, t->p->t0, t->p->t0)) return false;
-    for (int i = 0; i < t->nsteps; i++) {
-        const gp_step_at *s = &t->step[i];
+    for (; p->step < t->nsteps && p->met < 0; p->step++) {
+        const gp_step_at *s = &t->step[p->step];
         if (!advance(p, s->t)) return false;
         if (s->kind == GP_STEP_OWNER) p->owner = s->rec;
         else if (s->kind == GP_STEP_LAUNCH) launch(p, s->command);
         else if (!(s->kind == GP_STEP_TAKE ? take(p, s) : wait(p, s))) return false;
     }
-    if (!advance(p, t->p->done) || !add_point(p->r, t->p->done, p->now)) return false;
-    p->r->done = p->now;
-    gp_loader_finish(t, p->w, p->r);
-    if (p->card) p->ended = gp_on_card_finish(p->card);
-    p->r->t1 =
-        p->ended > p->now || t->p->t1 > t->p->done ? most(p->now, p->ended) + drain(p) : p->now;
-    return true;
+    return p->met >= 0 || finish(p);
+}
+
+static bool make_room(pass *p) {
+    size_t n = (size_t)p->t->ncommands + 1, streams = (size_t)p->t->nstreams + 1;
+    *p->r = (gp_replayed){.launch = malloc(n * sizeof *p->r->launch),
+                          .start = malloc(n * sizeof *p->r->start),
+                          .end = malloc(n * sizeof *p->r->end),
+                          .made_start = calloc((size_t)p->t->nmade + 1, sizeof(uint64_t)),
+                          .made_end = calloc((size_t)p->t->nmade + 1, sizeof(uint64_t))};
+    p->ready = calloc(4 * streams, sizeof *p->ready);
+    if (!p->r->launch || !p->r->start || !p->r->end || !p->ready) return false;
+    if (!p->r->made_start || !p->r->made_end) return false;
+    for (int kind = 0; kind < 3; kind++) p->copied[kind] = p->ready + (size_t)(kind + 1) * streams;
+    if (p->w->card && !(p->card = gp_on_card_new(p->t, p->w, p->r))) return false;
+    return add_point(p->r, p->t->p->t0, p->t->p->t0);
+}
+
+gp_rank_replay *gp_rank_replay_new(const gp_timeline *t, const gp_whatif *w, gp_replayed *r) {
+    pass *p = malloc(sizeof *p);
+    if (p) *p = (pass){.t = t, .w = w, .r = r, .at = t->p->t0, .now = t->p->t0, .met = -1};
+    if (p && make_room(p)) return p;
+    gp_rank_replay_free(p);
+    return gp_fail_null("profile: out of memory");
+}
+
+void gp_rank_replay_free(gp_rank_replay *p) {
+    if (!p) return;
+    gp_on_card_free(p->card);
+    free(p->ready);
+    free(p);
+}
+
+bool gp_rank_replay_run(gp_rank_replay *p, int *met) {
+    bool ok = run_steps(p);
+    *met = p->met;
+    return ok || gp_fail("profile: out of memory");
 }
 
 bool gp_replay_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r) {
-    size_t n = (size_t)t->ncommands + 1;
-    pass p = {.t = t, .w = w, .r = r, .at = t->p->t0, .now = t->p->t0};
-    *r = (gp_replayed){.launch = malloc(n * sizeof *r->launch),
-                       .start = malloc(n * sizeof *r->start),
-                       .end = malloc(n * sizeof *r->end),
-                       .made_start = calloc((size_t)t->nmade + 1, sizeof(uint64_t)),
-                       .made_end = calloc((size_t)t->nmade + 1, sizeof(uint64_t))};
-    size_t streams = (size_t)t->nstreams + 1;
-    p.ready = calloc(4 * streams, sizeof *p.ready);
-    bool ok = r->launch && r->start && r->end && r->made_start && r->made_end && p.ready;
-    if (ok && w->card) ok = (p.card = gp_on_card_new(t, w, r)) != NULL;
-    for (int kind = 0; p.ready && kind < 3; kind++)
-        p.copied[kind] = p.ready + (size_t)(kind + 1) * streams;
-    ok = ok && run_steps(&p);
-    gp_on_card_free(p.card);
-    free(p.ready);
-    return ok || gp_fail("profile: out of memory");
+    int met;
+    *r = (gp_replayed){0};
+    gp_rank_replay *p = gp_rank_replay_new(t, w, r);
+    bool ok = p && gp_rank_replay_run(p, &met);
+    gp_rank_replay_free(p);
+    return ok;
 }
 
 void gp_replayed_free(gp_replayed *r) {

@@ -3,6 +3,7 @@
 #ifndef GP_REPLAY_OF_RECORD_H
 #define GP_REPLAY_OF_RECORD_H
 
+#include "profile/replay/network.h"
 #include "profile/replay/timeline.h"
 
 /* A source line, or all lines of a file (line 0); or with `what`, wherever that waited, and with
@@ -29,6 +30,7 @@ typedef struct gp_whatif {
     bool overlap; /* copies between host and device run beside kernels */
     const gp_card *card; /* devices' work takes this card's times, by the costs on the record; NULL:
                             those of the record */
+    const gp_network *network; /* collectives take the time of this one; NULL: what they took */
 } gp_whatif;
 
 /* The times of a replay: ns on the record's clock, from the same t0. */
@@ -54,6 +56,19 @@ gp_copy_kind gp_rec_direction(const gp_rec *r);
 
 /* Replays t. False with a message when out of memory; gp_replayed_free frees *r in either case. */
 bool gp_replay_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r);
+
+/* A replay that stops where t's rank meets others. NULL with a message when out of memory. t, w and
+ * r, zeroes, must outlive it. */
+typedef struct gp_rank_replay gp_rank_replay;
+gp_rank_replay *gp_rank_replay_new(const gp_timeline *t, const gp_whatif *w, gp_replayed *r);
+void gp_rank_replay_free(gp_rank_replay *p); /* NULL is fine */
+/* Goes on until the replay has begun a command with a meeting, whose number in t->command it sets,
+ * or -1 at the end; r->start has when. False with a message when out of memory. */
+bool gp_rank_replay_run(gp_rank_replay *p, int *met);
+/* Says when that command ends, and then it may go on. */
+void gp_rank_replay_meet(gp_rank_replay *p, uint64_t end);
+/* The factor that w has for r's time. */
+double gp_whatif_factor(const gp_whatif *w, const gp_rec *r);
 void gp_replayed_free(gp_replayed *r);
 /* What the host's time t has become. */
 uint64_t gp_replayed_host(const gp_replayed *r, uint64_t t);

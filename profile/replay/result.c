@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/replay/replay.h"
+#include "profile/replay/job.h"
 
 typedef struct maker {
     const gp_timeline *t;
@@ -15,6 +15,7 @@ typedef struct maker {
         gp_rec *is;
     } * region; /* in the order of their start */
     int nregions, room;
+    bool began; /* a track of the host has been copied */
 } maker;
 
 /* ---- events of the host ---- */
@@ -75,11 +76,12 @@ static bool copy_thread(maker *m, const gp_track *from, gp_track *track, int num
 
 static bool copy_host(maker *m) {
     const gp_prof *p = m->t->p;
-    gp_track *to = m->to->host;
     int number = 0;
     for (const gp_track *t = p->host; t; t = t->next, number++) {
-        if (t != p->host && !(to = gp_prof_add_host(m->to))) return false;
-        if (!copy_thread(m, t, to, number)) return false;
+        if (!gp_timeline_has(m->t, t)) continue;
+        gp_track *to = m->began ? gp_prof_add_host(m->to) : m->to->host;
+        m->began = true;
+        if (!to || !copy_thread(m, t, to, number)) return false;
     }
     return true;
 }
@@ -90,7 +92,7 @@ static bool copy_host(maker *m) {
 static bool copy_others(maker *m, gp_track *to) {
     for (const gp_track *w = m->t->p->workers; w; w = w->next) {
         gp_at at = gp_first(w);
-        for (gp_rec *r; (r = gp_next(&at));) {
+        for (gp_rec *r; gp_timeline_has(m->t, w) && (r = gp_next(&at));) {
             if (gp_rec_is_work(r)) continue;
             gp_rec *c = add(to, r);
             if (!c) return false;
@@ -135,16 +137,25 @@ static bool copy_devices(maker *m) {
     int n = m->t->nstreams + 1;
     gp_track **track = calloc((size_t)n, sizeof *track);
     bool ok = track != NULL;
-    for (int i = 0; ok && i < n; i++) ok = (track[i] = gp_prof_add_worker(m->to)) != NULL;
+    for (int i = 0; ok && i < n; i++)
+        if ((ok = (track[i] = gp_prof_add_worker(m->to)) != NULL) && m->t->rank > 0)
+            track[i]->rank = m->t->rank;
     ok = ok && copy_commands(m, track) && copy_others(m, track[n - 1]);
     free(track);
     return ok;
+}
+
+static bool has_stream(const gp_timeline *t, const gp_stream *s) {
+    bool found = t->rank < 0;
+    for (int i = 0; i < t->nstreams && !found; i++) found = t->stream[i] == s;
+    return found;
 }
 
 static bool copy_orders(maker *m) {
     const gp_prof *p = m->t->p;
     for (int i = 0; i < p->norders; i++) {
         gp_stream_order order = p->orders[i];
+        if (!has_stream(m->t, order.s)) continue;
         order.t = gp_replayed_host(m->r, order.t);
         if (!gp_prof_add_order(m->to, &order)) return false;
     }
@@ -161,23 +172,37 @@ static bool note_card(gp_prof *p, const gp_card *card) {
     return (p->card && p->modelled) || gp_fail("profile: out of memory");
 }
 
-static bool make(maker *m, gp_prof *p, const char *predicted) {
-    m->to = gp_prof_derive(p, predicted);
-    if (m->to && copy_host(m) && copy_devices(m) && copy_orders(m)) {
-        m->to->done = m->r->done, m->to->t1 = m->r->t1;
-        return note_card(m->to, m->w->card);
+static bool copy_rank(maker *m) {
+    gp_prof *to = m->to;
+    m->nregions = 0;
+    if (m->r->done > to->done) to->done = m->r->done;
+    if (m->r->t1 > to->t1) to->t1 = m->r->t1;
+    return copy_host(m) && copy_devices(m) && copy_orders(m);
+}
+
+static bool make(maker *m, const gp_job *job, const gp_replayed *r, gp_prof *p) {
+    bool ok = m->to != NULL;
+    for (int i = 0; ok && i < job->n; i++) {
+        m->t = job->rank[i], m->r = &r[i];
+        ok = copy_rank(m);
     }
-    return gp_fail("profile: out of memory");
+    if (!ok) return gp_fail("profile: out of memory");
+    m->to->rank = p->rank;
+    m->to->size = m->w->network ? m->w->network->ranks : p->size;
+    return note_card(m->to, m->w->card);
 }
 
 gp_prof *gp_prof_predict(gp_prof *p, const gp_whatif *w, const char *predicted) {
-    gp_timeline *t = gp_timeline_new(p);
-    gp_replayed r = {0};
-    maker m = {.t = t, .w = w, .r = &r};
-    bool ok = t && gp_replay_times(t, w, &r) && make(&m, p, predicted);
+    gp_job *job = gp_job_new(p);
+    gp_replayed *r = job ? calloc((size_t)job->n, sizeof *r) : NULL;
+    maker m = {.w = w};
+    bool ok = r && gp_job_times(job, w, r);
+    ok = ok && (m.to = gp_prof_derive(p, predicted), make(&m, job, r, p));
+    if (job && !r) gp_fail("profile: out of memory");
     free(m.region);
-    gp_replayed_free(&r);
-    gp_timeline_free(t);
+    for (int i = 0; r && i < job->n; i++) gp_replayed_free(&r[i]);
+    free(r);
+    gp_job_free(job);
     if (!ok) return gp_prof_free(m.to), NULL;
     return m.to;
 }

@@ -53,6 +53,7 @@ static int by_end(const void *a, const void *b) {
 static void gather_host(builder *b) {
     gp_timeline *t = b->t;
     for (const gp_track *track = t->p->host; track; track = track->next) {
+        if (!gp_timeline_has(t, track)) continue;
         gp_at at = gp_first(track);
         for (gp_rec *r; (r = gp_next(&at));) {
             t->host[t->nhost++] = r;
@@ -124,11 +125,11 @@ static bool gather_commands(builder *b) {
     gp_timeline *t = b->t;
     for (const gp_track *w = t->p->workers; w; w = w->next) {
         gp_at at = gp_first(w);
-        for (gp_rec *r; (r = gp_next(&at));) {
+        for (gp_rec *r; gp_timeline_has(t, w) && (r = gp_next(&at));) {
             if (!gp_rec_is_work(r)) continue;
             gp_command *c = &t->command[t->ncommands++];
             int e = gp_event_by_id(b->event, b->nevents, r->id);
-            *c = (gp_command){.rec = r, .previous = -1, .orders = -1, .after = -1};
+            *c = (gp_command){.rec = r, .previous = -1, .orders = -1, .after = -1, .meeting = -1};
             if (e >= 0) c->host = b->event[e], b->queues[e] = true;
             c->launch = launched(b, r, c->host);
             if ((c->stream = stream_of(t, r->where)) < 0) return false;
@@ -362,13 +363,13 @@ static bool add_own_steps(builder *b, walk *w) {
         const gp_rec *r = t->host[i];
         if (is_wait(r)) w->waited++;
         bool take = gp_is_take(r);
-        if (r->t0 > t->p->done || (r->kind != GP_REC_OP && !is_wait(r) && !take)) continue;
+        if (r->t0 > t->done || (r->kind != GP_REC_OP && !is_wait(r) && !take)) continue;
         if (!close_until(b, w, r->t0)) return false;
         if (take && !add_take(b, r)) return false;
         if (!take && !(is_wait(r) ? add_wait(b, &b->wait[w->waited - 1]) : open_op(b, w, r)))
             return false;
     }
-    return close_until(b, w, t->p->done);
+    return close_until(b, w, t->done);
 }
 
 /* Of a loaded trace, whose ops compute on devices: the host only launches and waits. */
@@ -390,6 +391,13 @@ static bool add_steps(builder *b) {
 
 /* ---- the timeline ---- */
 
+static uint64_t host_done(const gp_timeline *t) {
+    uint64_t done = t->p->t0;
+    if (t->rank < 0) return t->p->done;
+    for (int i = 0; i < t->nhost; i++) done = most(done, gp_rec_end(t->p, t->host[i]));
+    return done;
+}
+
 static bool build(builder *b) {
     gp_timeline *t = b->t;
     size_t commands = (size_t)gp_count_recs(t->p->workers, gp_rec_is_work) + 1;
@@ -401,24 +409,29 @@ static bool build(builder *b) {
     b->wait = malloc(((size_t)gp_count_recs(t->p->host, is_wait) + 1) * sizeof *b->wait);
     if (!t->host || !t->command || !b->event || !b->queues || !b->wait) return false;
     gather_host(b);
+    t->done = host_done(t);
     if (!t->p->foreign && !gp_loader_read(t)) return false;
     if (!gather_commands(b)) return false;
     order_launches(t);
     if (!set_gates(b) || !add_steps(b)) return false;
-    t->drain = (int64_t)(t->p->t1 - most(t->p->done, t->ended));
-    if (t->p->t1 == t->p->done || t->drain < 0) t->drain = 0;
+    t->t1 = t->rank < 0 ? t->p->t1 : most(t->done, t->ended);
+    t->drain = (int64_t)(t->t1 - most(t->done, t->ended));
+    if (t->t1 == t->done || t->drain < 0) t->drain = 0;
     return true;
 }
 
 gp_timeline *gp_timeline_new(const gp_prof *p) {
-    builder b = {.t = NULL};
-    bool ok = false;
     if (p->ranks > 1)
-        return gp_fail_null("profile: a replay takes one rank's trace, and this profile is of %d: "
-                            "load one file, or ask prof:collectives() and prof:sync()",
+        return gp_fail_null("profile: this takes one rank's profile, and this one is of %d: load "
+                            "one file, or ask prof:whatif, prof:collectives() and prof:sync()",
                             p->ranks);
-    b.t = calloc(1, sizeof *b.t);
-    if (b.t) b.t->p = p, ok = build(&b);
+    return gp_timeline_of_rank(p, -1);
+}
+
+gp_timeline *gp_timeline_of_rank(const gp_prof *p, int rank) {
+    builder b = {.t = calloc(1, sizeof *b.t)};
+    bool ok = false;
+    if (b.t) b.t->p = p, b.t->rank = rank, ok = build(&b);
     free(b.event);
     free(b.queues);
     free(b.wait);

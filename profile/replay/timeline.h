@@ -17,6 +17,7 @@ typedef struct gp_command {
     int previous;       /* on its stream; -1: none */
     int orders;         /* in gp_timeline.order: commands of others that it follows; -1: none */
     int after;          /* of these the one that ended last; -1: none */
+    int meeting;        /* of job.h: with other ranks' commands; -1: none */
     gp_gate gate;
     uint64_t launch;       /* when the host queued it */
     int64_t lag[GP_GATES]; /* from each of what it waits for to its start, at least: what was
@@ -48,6 +49,7 @@ typedef struct gp_order_at {
 
 typedef struct gp_timeline {
     const gp_prof *p;
+    int rank; /* whose events these are, where p is of several; -1: all */
     int nhost, ncommands, nsteps, nstreams, norders, nmade;
     const gp_rec **host; /* the host's events by their start: of the thread that was recorded; of a
                             loaded trace all threads', which take turns as far as a replay knows */
@@ -57,7 +59,9 @@ typedef struct gp_timeline {
     gp_order_at *order;
     gp_made *made;   /* by loaders' workers, in the order of tracks and of time; of own records */
     gp_made **batch; /* the same, by batch */
-    int64_t drain;   /* from the end of all work to p->t1 */
+    uint64_t done;   /* when the host came to its end: p->done; of a rank: its last event's end */
+    uint64_t t1;     /* p->t1, or when that rank's work ended */
+    int64_t drain;   /* from the end of all work to t1 */
     uint64_t ended;  /* of the last command; 0: there is none */
 } gp_timeline;
 
@@ -70,6 +74,12 @@ bool gp_timeline_read_orders(gp_timeline *t, const gp_rec *const *event, int nev
 /* NULL with a message when out of memory, or where p is of several ranks. It reads p, which must
  * outlive it. */
 gp_timeline *gp_timeline_new(const gp_prof *p);
+/* That of one rank; NULL with a message when out of memory. */
+gp_timeline *gp_timeline_of_rank(const gp_prof *p, int rank);
+/* Whether a track is of t's rank. */
+static inline bool gp_timeline_has(const gp_timeline *t, const gp_track *track) {
+    return t->rank < 0 || track->rank == t->rank;
+}
 void gp_timeline_free(gp_timeline *t); /* NULL is fine */
 
 #endif

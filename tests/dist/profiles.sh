@@ -35,6 +35,13 @@ local prof = profile.run(function()
     dist.all_reduce(ones(3), {group = pair})
 end)
 prof:save(("r%d.prof"):format(dist.rank))
+local z = rand(160000, {device = "sim"})
+prof = profile.run({flops = true}, function()
+    for _ = 1, 2 do dist.all_reduce_(z * 2) end
+    dist.all_reduce(ones(3), {group = pair})
+    dist.gather(ones(3))
+end)
+prof:save(("f%d.prof"):format(dist.rank))
 print(("busy %d %.0f"):format(dist.rank, busy * 1e9))
 E2
 ranks 2 x.lua
@@ -100,8 +107,55 @@ local again = profile.load "both.prof"
 check(tostring(again:collectives()) == text and again.how == both.how, "a joined profile is saved and loaded")
 write("fewer.prof", (r1:gsub('"dist_all_reduce"', '"dist_all_gather"', 1):gsub('"dist.all_reduce"', '"dist.all_gather"', 1)))
 check(profile.load{"r0.prof", "fewer.prof"}.how:find "each rank begins with the first", "other collectives")
+-- Replays of both together: the same unchanged, to how well the clocks agree.
+local same = both:whatif{host = 1}
+check(math.abs(same.wall_ns - both.wall_ns) < 1e4 * error_us + 1e6, "unchanged", same.wall_ns, both.wall_ns)
+check(same:table{group = "rank"}:find "1" and same.how == both.how, "a profile of both")
+local faster = both:whatif{host = 0.5}
+check(both.wall_ns - faster.wall_ns > 0.3 * planted, "rank 0 waits less for a faster rank 1", faster.wall_ns)
+check(faster:collectives()[1] ~= nil, "who waited then")
 local ok, message = pcall(both.savings, both)
-check(not ok and message:find "this profile is of 2", "no replay across ranks", message)
+check(not ok and message:find "this one is of 2", "savings take one rank", message)
+local ok, message = pcall(both.on, both, {network = "400Gb"})
+check(not ok and message:find "no collective .* with its cost", "no costs", message)
+
+-- One rank's profile on a card and a network: what network.def's formulas give, worked out by hand.
+-- 640,000 bytes at 50e9 a second take 12.8 us, a step 14 us; a group stays of two ranks.
+local one, joined = profile.load "f1.prof", profile.load{"f0.prof", "f1.prof"}
+local function collectives(p)
+    local list = {}
+    for _, e in ipairs(p:events()) do
+        if e.kind == "kernel" and e.name == "dist_all_reduce" then list[#list + 1] = e.stop - e.start end
+    end
+    table.sort(list)
+    return table.concat(list, " ")
+end
+local far = one:on{card = "h200", ranks = 256, network = "400Gb"}
+check(far.predicted == "on a modelled H200, 256 ranks on a modelled network (400Gb: 14 us, 50 GB/s; fastest)",
+    "labelled", far.predicted)
+check(far:table{width = 300}:find "Predicted by a replay, not measured", "in its table")
+check(collectives(far) == "28000 249600 249600", "trees of 256 ranks", collectives(far))
+local ring = one:on{card = "h200", ranks = 4, network = {latency = 1e-6, bandwidth = 64e9}, algorithm = "ring"}
+check(collectives(ring) == "2000 21000 21000", "rings of 4", collectives(ring))
+check(collectives(joined:on{ranks = 4, network = {latency = 1e-6, bandwidth = 64e9}, algorithm = "ring"}) ~= "", "joined")
+far:save "far.prof"
+check(profile.load "far.prof".predicted == far.predicted, "saved with its label")
+local ok, message = pcall(joined.on, joined, {card = "h200", ranks = 4, network = "400Gb"})
+check(not ok and message:find "a card takes one rank's profile", "a card", message)
+local function refused(pattern, options)
+    local ok, message = pcall(one.on, one, options)
+    check(not ok and message:find(pattern), pattern, message)
+end
+refused("expected a card, or a network", {ranks = 4})
+refused("ranks: expected a network, too", {card = "h200", ranks = 4})
+refused("algorithm: expected a network, too", {card = "h200", algorithm = "ring"})
+refused("ranks: expected 1 to 1048576, got 0", {ranks = 0, network = "400Gb"})
+refused("no network '3Gb' is known %(expected \"10Gb\", ", {network = "3Gb"})
+refused("no algorithm 'star' is known", {network = "10Gb", algorithm = "star"})
+refused("network: bandwidth: expected bytes a second, got 0", {network = {latency = 0, bandwidth = 0}})
+refused("network: unknown field 'speed'", {network = {latency = 0, bandwidth = 1, speed = 1}})
+refused("network: expected a name such as", {network = true})
+refused("unknown option 'rank'", {network = "10Gb", rank = 1})
 both:report "both.html"
 check(text_of "both.html":find "rank 1", "a page with both ranks")
 check(#alone:collectives() == 0 and tostring(alone:collectives()):find "no collective", "one process")

@@ -240,10 +240,17 @@ local topics = {
         raises = "when a line has no wait on the record, or an op is not on it",
         example = "profile.run(ones, 3):whatif{host = 0.5}.predicted\n--> host x 0.5",
         see = "profile.savings, profile.critical_path" },
-    ["profile.on"] = { call = "prof:on(card)",
+    ["profile.on"] = { call = "prof:on{card=, ranks=, network=, algorithm=}",
         text = "The profile as it would be on a card, by its data sheet: prof:whatif{device = \z
-            card}. The record needs profile.run's flops = true.",
-        raises = "when no op's cost is on the record, or no device ran anything",
+            card}; and in a job of so many ranks, where collectives take what the alpha-beta \z
+            model says of the network. The record needs profile.run's flops = true.",
+        options = "card: as in sim.card; ranks: as on the record without it; network: '10Gb', \z
+            '25Gb', '100Gb', '200Gb', '400Gb', '800Gb', 'nvlink', 'pcie5', {latency = seconds, \z
+            bandwidth = bytes a second}, or 'measured': what the record's all_reduces took; \z
+            algorithm: 'ring', 'tree', 'fastest' of both, 'openmpi'; without it openmpi for \z
+            records of cpu and sim, fastest for others and with a card",
+        raises = "when no op's cost is on the record, no device ran anything, or there is no \z
+            collective for the network; a card for several ranks' profile",
         see = "profile.whatif, sim.card" },
     ["profile.savings"] = { call = "prof:savings()",
         text = "What the run would take less without each line's waits, predicted by a replay, \z

@@ -1,0 +1,203 @@
+/* Replays the ranks of a job together: each runs up to its next collective, which ends for all by
+ * when the last one came. */
+#include "profile/replay/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* ---- meetings ---- */
+
+/* A rank's part of a collective. */
+typedef struct part {
+    const char *name; /* of the op, with its group */
+    bool on_host;     /* of the cpu's stream, which is not in step with other devices' */
+    int rank, nth;    /* among the rank's of that name */
+    gp_command *command;
+} part;
+
+static int by_kind(const part *x, const part *y) {
+    int order = strcmp(x->name, y->name);
+    return order ? order : x->on_host - y->on_host;
+}
+
+static int by_rank(const void *a, const void *b) {
+    const part *x = a, *y = b;
+    if (by_kind(x, y)) return by_kind(x, y);
+    if (x->rank != y->rank) return x->rank - y->rank;
+    return x->command < y->command ? -1 : x->command > y->command;
+}
+
+static int by_number(const void *a, const void *b) {
+    const part *x = a, *y = b;
+    if (by_kind(x, y)) return by_kind(x, y);
+    return x->nth != y->nth ? x->nth - y->nth : x->rank - y->rank;
+}
+
+/* Messages from one rank to another keep the time that they took. */
+static bool is_message(const char *name) {
+    return strstr(name, "dist.send") || strstr(name, "dist.recv") || strstr(name, "SendRecv");
+}
+
+static int gather(const gp_job *job, part *all) {
+    int n = 0;
+    for (int r = 0; r < job->n; r++)
+        for (int i = 0; i < job->rank[r]->ncommands; i++) {
+            gp_command *c = &job->rank[r]->command[i];
+            bool own = c->host && c->host->kind == GP_REC_OP && !job->rank[r]->p->foreign;
+            const char *name = own ? c->host->name : c->rec->kernel ? c->rec->kernel : c->rec->name;
+            if (!gp_is_collective(c) || is_message(name)) continue;
+            all[n++] = (part){name, ((gp_stream *)c->rec->where)->dev->vt->on_host, r, 0, c};
+        }
+    return n;
+}
+
+/* Numbers each rank's collectives of a name. Leaves out those of which ranks have not equally many:
+ * which of them belong together is not known. Returns how many are left. */
+static int number(part *all, int n) {
+    int kept = 0;
+    qsort(all, (size_t)n, sizeof *all, by_rank);
+    for (int i = 0, end; i < n; i = end) {
+        int least = n, largest = 0, nth = 0;
+        for (end = i; end < n && !by_kind(&all[i], &all[end]); end++) {
+            nth = end > i && all[end - 1].rank == all[end].rank ? nth + 1 : 0;
+            all[end].nth = nth;
+            bool last = end + 1 == n || by_kind(&all[i], &all[end + 1]) ||
+                        all[end + 1].rank != all[end].rank;
+            if (last && nth < least) least = nth;
+            if (last && nth > largest) largest = nth;
+        }
+        if (least != largest) continue;
+        memmove(&all[kept], &all[i], (size_t)(end - i) * sizeof *all);
+        kept += end - i;
+    }
+    return kept;
+}
+
+static bool find_meetings(gp_job *job) {
+    size_t room = 1;
+    for (int r = 0; r < job->n; r++) room += (size_t)job->rank[r]->ncommands;
+    part *all = malloc(room * sizeof *all);
+    job->meeting = malloc(room * sizeof *job->meeting);
+    if (!all || !job->meeting) return free(all), false;
+    int n = number(all, gather(job, all));
+    qsort(all, (size_t)n, sizeof *all, by_number);
+    for (int i = 0; i < n; i++) {
+        bool first = !i || by_kind(&all[i - 1], &all[i]) || all[i - 1].nth != all[i].nth;
+        if (first) job->meeting[job->nmeetings++] = (gp_meeting){0};
+        gp_meeting *m = &job->meeting[job->nmeetings - 1];
+        m->ranks++;
+        m->begun = most(m->begun, all[i].command->rec->t0);
+        m->ended = most(m->ended, all[i].command->rec->t1);
+        all[i].command->meeting = job->nmeetings - 1;
+    }
+    free(all);
+    return true;
+}
+
+/* ---- timelines ---- */
+
+static bool add_rank(gp_job *job, const gp_prof *p, int rank) {
+    gp_timeline **more = realloc(job->rank, ((size_t)job->n + 1) * sizeof *more);
+    if (more) job->rank = more;
+    if (!more || !(more[job->n] = gp_timeline_of_rank(p, rank))) return false;
+    job->n++;
+    return true;
+}
+
+static bool has_rank(const gp_job *job, int rank) {
+    for (int i = 0; i < job->n; i++)
+        if (job->rank[i]->rank == rank) return true;
+    return false;
+}
+
+gp_job *gp_job_new(const gp_prof *p) {
+    gp_job *job = calloc(1, sizeof *job);
+    bool ok = job != NULL;
+    if (ok && p->ranks <= 1) ok = add_rank(job, p, -1);
+    for (const gp_track *t = p->ranks > 1 ? p->host : NULL; ok && t; t = t->next)
+        ok = has_rank(job, t->rank) || add_rank(job, p, t->rank);
+    ok = ok && (p->ranks <= 1 || find_meetings(job));
+    if (!ok) return gp_job_free(job), gp_fail_null("profile: out of memory");
+    return job;
+}
+
+void gp_job_free(gp_job *job) {
+    if (!job) return;
+    for (int i = 0; i < job->n; i++) gp_timeline_free(job->rank[i]);
+    free(job->rank);
+    free(job->meeting);
+    free(job);
+}
+
+/* ---- times ---- */
+
+typedef struct runner {
+    gp_rank_replay *replay;
+    int met; /* its command that waits for others; -1 */
+    bool over;
+} runner;
+
+/* From the last rank's begin to the end of a rank's part. */
+static uint64_t own_time(const gp_timeline *t, const gp_whatif *w, const gp_command *c,
+                         const gp_meeting *m) {
+    uint64_t ns = c->rec->t1 > m->begun ? c->rec->t1 - m->begun : 0;
+    double by = gp_whatif_factor(w, c->rec);
+    if (w->network) gp_network_time(w->network, t->p, c, &ns);
+    return by == 1 ? ns : (uint64_t)((double)ns * by + 0.5);
+}
+
+/* Runs a rank as far as it goes; *moved: it has gone on. */
+static bool go_on(gp_job *job, const gp_whatif *w, int i, runner *x, const gp_replayed *r,
+                  bool *moved) {
+    const gp_timeline *t = job->rank[i];
+    while (!x->over) {
+        if (x->met >= 0) {
+            const gp_command *c = &t->command[x->met];
+            const gp_meeting *m = &job->meeting[c->meeting];
+            if (m->come < m->ranks) return true;
+            gp_rank_replay_meet(x->replay, m->last + own_time(t, w, c, m));
+        }
+        if (!gp_rank_replay_run(x->replay, &x->met)) return false;
+        *moved = true;
+        x->over = x->met < 0;
+        if (x->over) break;
+        gp_meeting *m = &job->meeting[t->command[x->met].meeting];
+        m->come++;
+        m->last = most(m->last, r->start[x->met]);
+    }
+    return true;
+}
+
+static bool run_all(gp_job *job, const gp_whatif *w, runner *x, const gp_replayed *r) {
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int i = 0; i < job->n; i++)
+            if (!go_on(job, w, i, &x[i], &r[i], &moved)) return false;
+    }
+    for (int i = 0; i < job->n; i++)
+        if (!x[i].over)
+            return gp_fail("profile: the ranks have called their collectives in different orders: "
+                           "a replay of them together does not end");
+    return true;
+}
+
+bool gp_job_times(gp_job *job, const gp_whatif *w, gp_replayed *r) {
+    if (job->n > 1 && w->card)
+        return gp_fail("profile: a card takes one rank's profile, and this one is of %d: load one "
+                       "file, and give ranks and network",
+                       job->n);
+    runner *x = calloc((size_t)job->n, sizeof *x);
+    bool ok = x != NULL;
+    for (int i = 0; i < job->nmeetings; i++) job->meeting[i].come = 0, job->meeting[i].last = 0;
+    for (int i = 0; ok && i < job->n; i++) {
+        x[i].met = -1;
+        ok = (x[i].replay = gp_rank_replay_new(job->rank[i], w, &r[i])) != NULL;
+    }
+    ok = ok && run_all(job, w, x, r);
+    for (int i = 0; x && i < job->n; i++) gp_rank_replay_free(x[i].replay);
+    if (!x) gp_fail("profile: out of memory");
+    free(x);
+    return ok;
+}

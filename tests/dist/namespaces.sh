@@ -81,7 +81,7 @@ tap_is "$status $(sort out | tr -d '\n')" "0 got	0	1.0got	1	2.0got	2	3.0got	3	1.
 on 2 x.lua
 tap_is "$status" 0 "two on two: $(head -c 300 err)"
 
-# Wide limits: other programs hold up the ranks, too. What is measured on a quiet machine is in
+# Wide limits: other programs hold up the ranks, which no link does less than it is made to. What is measured on a quiet machine is in
 # docs/distributed.md.
 cat >y.lua <<'E2'
 local function job(n)
@@ -92,7 +92,7 @@ end
 local jobs, link = {[2] = job(2), [4] = job(4)}, {latency = 1e-4, bandwidth = tonumber(arg[1]) * 1e6 / 8}
 local function check(what, prof, n, network)
     local p, is = prof:on{ranks = n, network = network}, jobs[n].wall_ns
-    local good = p.wall_ns > is / 2 and p.wall_ns < is * 2 and p.predicted:find(n .. " ranks")
+    local good = p.wall_ns > is / 6 and p.wall_ns < is * 2 and p.predicted:find(n .. " ranks")
     print(("%s %s: %.0f ms predicted, %.0f ms then (%+.1f %%)"):format(good and "ok" or "WRONG", what,
         p.wall_ns / 1e6, is / 1e6, 100 * (p.wall_ns / is - 1)))
 end

@@ -6,6 +6,8 @@
 
 #include "tensor/memory/alloc.h"
 #include "tensor/device/failure.h"
+#include "tensor/dist/dist.h"
+#include "tensor/ops/dist.h"
 #include "tensor/ops/conv.h"
 #include "tensor/ops/norm.h"
 #include "tensor/op.h"

@@ -64,6 +64,17 @@ bool gp_dist_run_here(gp_call *c, bool (*run)(gp_call *));
 /* Whether the kernel that asks was called so: it returns false where it would wait. */
 bool gp_dist_is_here(void);
 
+/* ---- for kernels of a device whose own library runs collectives in stream order ---- */
+
+/* Tells the other ranks that this one has called d, which is about to be queued. Waits only where
+ * this rank is 64 calls ahead. False with a message where an earlier one has failed. */
+bool gp_dist_post(const gp_dist_call *d);
+/* Looks, without waiting, at the calls posted so far. False with a message where ranks differ, one
+ * has ended, or has not come within the timeout: no collective works from then on. */
+bool gp_dist_check(void);
+/* Gives rank 0's bytes to all ranks of d's group. Waits until they have come. */
+bool gp_dist_share(const gp_dist_call *d, void *data, size_t bytes);
+
 /* ---- the end ---- */
 
 /* The script has failed with that message: calls that are under way end. */

@@ -16,9 +16,7 @@ static gp_world *const w = &gp_the_world;
 
 /* ---- waiting ---- */
 
-/* The first rank of the call's group that has ended, -1 if none has; moving: that was killed, since
- * one that took part may end before its data is here. With the lock held. */
-static int ended(const gp_dist_call *d, bool moving) {
+int gp_dist_ended(const gp_dist_call *d, bool moving) {
     const gp_group *g = &w->group[d->group];
     gp_dist_look();
     for (int r = 0; r < g->n; r++) {
@@ -28,15 +26,13 @@ static int ended(const gp_dist_call *d, bool moving) {
     return -1;
 }
 
-static bool fail_ended(const gp_dist_call *d, int rank) {
+bool gp_dist_fail_ended(const gp_dist_call *d, int rank) {
     const gp_note *note = &w->peers[rank].note;
     return gp_fail("%s: rank %d has ended (%s) and does not take part", gp_dist_name(d), rank,
                    *note->text ? note->text : "its script came to its end");
 }
 
-/* Tests each work that is not done; false where one fails, with the lock held. A call that another
- * stream gave up ends this one, too: its memory may be freed, and a test might write there. */
-static bool test_all(const gp_dist_call *d, int *work, int n, int *left) {
+bool gp_dist_test_all(const gp_dist_call *d, int *work, int n, int *left) {
     *left = 0;
     if (w->in_use)
         return gp_fail("%s: an earlier collective has failed: %s", gp_dist_name(d), w->broken);
@@ -61,16 +57,20 @@ void gp_dist_list(const gp_dist_call *d, const int *work, int n, const int *peer
                                    w->group[d->group].all[peer[i]]);
 }
 
+bool gp_dist_fail_missing(const gp_dist_call *d, const int *work, int n, const int *peer) {
+    char who[200];
+    gp_dist_list(d, work, n, peer, who, sizeof who);
+    return gp_fail("%s: rank %s did not come within %g s (it neither takes part nor has it ended)",
+                   gp_dist_name(d), who, w->timeout);
+}
+
 static bool fail_late(const gp_dist_call *d, const int *work, int n, gp_await what,
                       const int *peer) {
-    char who[200];
     if (what == GP_AWAIT_ALL) return gp_dist_fail_late(d);
     if (what == GP_AWAIT_DATA)
         return gp_fail("%s: began on all ranks, and did not end within %g s", gp_dist_name(d),
                        w->timeout);
-    gp_dist_list(d, work, n, peer, who, sizeof who);
-    return gp_fail("%s: rank %s did not come within %g s (it neither takes part nor has it ended)",
-                   gp_dist_name(d), who, w->timeout);
+    return gp_dist_fail_missing(d, work, n, peer);
 }
 
 /* Between two looks: at first it polls, then it leaves the processor to others. What waits for a
@@ -94,7 +94,7 @@ typedef struct watch {
 static void look(const gp_dist_call *d, gp_await what, uint64_t now, watch *a) {
     if (!d->call || a->gone || now - a->looked < LOOK_NS) return;
     a->looked = now;
-    a->rank = ended(d, what == GP_AWAIT_DATA);
+    a->rank = gp_dist_ended(d, what == GP_AWAIT_DATA);
     if (a->rank >= 0) a->gone = now;
     if (what == GP_AWAIT_ALL) a->late = w->transport->has_message(gp_dist_comm(d), GP_TAG_LATE);
 }
@@ -105,11 +105,11 @@ bool gp_dist_finish(const gp_dist_call *d, int *work, int n, gp_await what, cons
     for (int left = 1;;) {
         uint64_t now = gp_real_ns();
         gp_lock(&w->lock);
-        bool ok = test_all(d, work, n, &left);
+        bool ok = gp_dist_test_all(d, work, n, &left);
         if (ok && left) look(d, what, now, &a);
         gp_unlock(&w->lock);
         if (!ok || !left) return ok;
-        if (a.gone && now - a.gone > GRACE_NS) return fail_ended(d, a.rank);
+        if (a.gone && now - a.gone > GRACE_NS) return gp_dist_fail_ended(d, a.rank);
         if (atomic_load_explicit(&w->abandoned, memory_order_relaxed))
             return gp_fail("%s: ended with the script", gp_dist_name(d));
         if (a.late || (double)(now - t0) > w->timeout * 1e9)

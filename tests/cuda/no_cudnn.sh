@@ -1,14 +1,15 @@
 #!/bin/bash
-# The plug-in compiles without cudnn.h: without_cudnn.c then defines exactly the convolutions that
-# conv.c defines otherwise.
+# The plug-in compiles without cudnn.h and nccl.h: without_cudnn.c then defines exactly the
+# convolutions that conv.c defines otherwise, and without_nccl.c the collectives.
 cd "$GPUSH_ROOT" || exit 1
-for family in attention conv norm rnn runtime; do mkdir -p "$TMPDIR/with/$family" "$TMPDIR/without/$family"; done
+for family in attention conv dist norm rnn runtime; do mkdir -p "$TMPDIR/with/$family" "$TMPDIR/without/$family"; done
 mkdir -p "$TMPDIR/include"
 for f in tests/fake_cuda/include/*; do
-    [ "${f##*/}" = cudnn.h ] || ln -s "$PWD/$f" "$TMPDIR/include/"
+    case $f in */cudnn.h | */nccl.h) continue ;; esac
+    ln -s "$PWD/$f" "$TMPDIR/include/"
 done
 compile() { # folder of the results, folder of the headers
-    for f in attention/cudnn conv/conv conv/without_cudnn runtime/cudnn runtime/cudnn_graph norm/cudnn rnn/cudnn; do
+    for f in attention/cudnn conv/conv conv/without_cudnn runtime/cudnn runtime/cudnn_graph norm/cudnn rnn/cudnn dist/collectives dist/without_nccl dist/nccl; do
         ${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -DGP_PLUGIN -nostdinc -isystem "$(${CC:-cc} -print-file-name=include)" \
             -I. -isystem "$2" -idirafter /usr/include -idirafter "/usr/include/$(${CC:-cc} -print-multiarch)" \
             -c "kernels/cuda/$f.c" -o "$TMPDIR/$1/$f.o" || return
@@ -18,7 +19,7 @@ defined() { nm --defined-only -g "$1" | awk '{print $3}' | sort; }
 # The check is a text for eval, which may name variables that are set here.
 check() { if eval "$1"; then echo "ok $2"; else echo "not ok $2"; fi; }
 
-echo 1..7
+echo 1..8
 check 'compile with tests/fake_cuda/include' "1 - with cudnn.h it compiles"
 check 'compile without "$TMPDIR/include"' "2 - and without"
 check '[ "$(defined "$TMPDIR/with/conv/conv.o" | wc -l)" -ge 8 ] && [ -z "$(defined "$TMPDIR/with/conv/without_cudnn.o")" ]' "3 - with it conv.c has them all"
@@ -30,3 +31,4 @@ check '[ "$(defined "$TMPDIR/with/rnn/cudnn.o")" = "$rnn" ] && [ "$(defined "$TM
 # shellcheck disable=SC2034 # eval reads it
 attention=$(printf '%s\n' gp_attention_back_by_cudnn gp_attention_by_cudnn)
 check '[ "$(defined "$TMPDIR/with/attention/cudnn.o")" = "$attention" ] && [ "$(defined "$TMPDIR/without/attention/cudnn.o")" = "$attention" ]' "7 - and so does attention"
+check '[ "$(defined "$TMPDIR/with/dist/collectives.o")" = "$(defined "$TMPDIR/without/dist/without_nccl.o")" ] && [ -z "$(defined "$TMPDIR/without/dist/collectives.o")$(defined "$TMPDIR/with/dist/without_nccl.o")" ] && [ "$(defined "$TMPDIR/without/dist/nccl.o")" = gp_cuda_dist_watch ]' "8 - collectives, too"

@@ -10,6 +10,7 @@
 
 #include "tensor/memory/alloc.h"
 #include "tensor/device/plugin_api.h"
+#include "kernels/cuda/dist/watch.h"
 #include "kernels/cuda/runtime/device.h"
 #include "kernels/cuda/runtime/timed.h"
 
@@ -278,9 +279,10 @@ static bool full(gp_stream *s) {
 
 /* ---- waiting ---- */
 
-/* Between polls of a wait that began at `since`: ends late by about a sixteenth of the wait. The
- * system's timers are 50 us late unless the thread asks for less. */
+/* Between polls of a wait that began at `since`: looks at other ranks, and ends late by about a
+ * sixteenth of the wait. The system's timers are 50 us late unless the thread asks for less. */
 static void poll_pause(uint64_t since) {
+    gp_cuda_dist_watch();
     static _Thread_local bool precise;
     uint64_t waited = gp_now_ns() - since, ns = waited / PAUSE_PART;
     if (waited < SPIN_NS) return;

@@ -54,6 +54,7 @@ static library libraries[GP_LIBS] = {
                       {"libcublasLt.so." SAME, "libcublas.so." SAME, "libnvrtc.so." MATCHES},
                       "cudnnGetVersion"},
     [GP_LIB_cupti] = {"CUPTI", "libcupti.so." SAME, {0}, "cuptiGetVersion"},
+    [GP_LIB_nccl] = {"NCCL", "libnccl.so.2", {0}, "ncclGetVersion"},
 };
 
 /* Locks: for opening; for the table of handles, whose creation opens; and for the use of a handle,
@@ -278,7 +279,7 @@ static void version_of(gp_lib lib, void *fn, char *text, size_t size) {
     case GP_LIB_cupti: ((int (*)(uint32_t *))fn)(&u), v = (int)u; break;
     default: ((int (*)(int *))fn)(&v);
     }
-    if (lib == GP_LIB_cudnn || lib == GP_LIB_cublasLt)
+    if (lib == GP_LIB_cudnn || lib == GP_LIB_cublasLt || lib == GP_LIB_nccl)
         snprintf(text, size, "%d.%d.%d", v / 10000, v / 100 % 100, v % 100);
     else if (lib == GP_LIB_cupti) snprintf(text, size, "%d", v);
     else snprintf(text, size, "%d.%d.%d", v / 1000, v / 100 % 10, v % 100);

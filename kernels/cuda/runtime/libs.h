@@ -21,6 +21,7 @@ typedef enum gp_lib {
     GP_LIB_cufft,
     GP_LIB_cudnn,
     GP_LIB_cupti,
+    GP_LIB_nccl,
     GP_LIBS
 } gp_lib;
 

@@ -3,7 +3,7 @@
 local GROUP <const> = "group: what dist.group made; all ranks without it; async: gives a future \z
     for wait, and the host need not wait"
 local WAITS <const> = "on the cpu for the other ranks, unless async (sync: collective); never on \z
-    another device"
+    another device, but for the first one of a group on cuda"
 local OP <const> = "op: 'sum', 'mean' (floats), 'prod', 'min' or 'max'; "
 local RAISES <const> = "ranks that call something else, or with another shape or dtype; a rank \z
     that has ended, or that does not come within dist.init's timeout"
@@ -36,7 +36,8 @@ return {
         see = "checkpoint.save, dist.barrier" },
     ["dist.all_reduce"] = {
         text = "x of all ranks, joined elementwise, on every rank. f16 and bf16 are joined in \z
-            f32 and rounded once; the smallest or largest of NaN and a number is NaN. \z
+            f32 and rounded once, on cuda as NCCL does; the smallest or largest of NaN and a \z
+            number is NaN, and on cuda, for floats, an error. \z
             dist.all_reduce_ writes into x. Gradients of sum and mean go back to every rank.",
         options = OP .. GROUP, shapes = "the same on every rank", waits = WAITS, raises = RAISES,
         example = "dist.all_reduce(tensor{1.0, 2.0})\n--> tensor({1.0, 2.0}, f32 2 cpu)",

@@ -28,7 +28,7 @@ local function apart(a, b)
 end
 
 -- 40 steps; the copies differ at first on all ranks but rank 0.
-for _, device in ipairs { "cpu", "sim" } do
+for _, device in ipairs(#arg > 0 and { table.unpack(arg) } or { "cpu", "sim" }) do
     local whole, model = net(1):to(device, "f64"), net(1 + rank):to(device, "f64")
     local ddp = DDP(model, { bucket = "16KB" })
     check(apart(whole, model) == 0, "equal start", device)

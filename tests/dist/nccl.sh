@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Collectives on cuda by NCCL, on stand-ins for CUDA and NCCL: results, training, what the host
+# waits for, and ranks that are not in step.
+# shellcheck disable=SC2154 # status, seconds: dist.sh
+. "$(dirname "$0")/../support/tap.sh"
+. "$(dirname "$0")/../support/dist.sh"
+export GPUSH_CUDA_PLUGIN=$GPUSH_BUILD/fake/libgpush_cuda.so GPUSH_CUDA_LIBRARIES=$GPUSH_BUILD/fake
+[ -e "$GPUSH_CUDA_PLUGIN" ] || tap_skip_all "the stand-in for CUDA was not built"
+cd "$HOME" || exit 1
+ranks 3 "$GPUSH_ROOT/tests/support/dist/collectives.lua" cuda
+tap_is "$status $(grep -c ' 0 wrong' out)" "0 3" "collectives of 3 ranks"
+grep 'wrong:' out | head -5 | sed 's/^/# /'
+[ "$status" = 0 ] || head -20 err | sed 's/^/# /'
+ranks 2 "$GPUSH_ROOT/tests/support/dist/ddp.lua" cuda
+tap_is "$status $(grep -c ': 0 wrong' out)" "0 2" "training of 2 ranks: $(grep wrong: out | head -3) $(head -c 300 err)"
+
+cat >x.lua <<'E2'
+dist.init{timeout = tonumber(arg[2] or 30)}
+local x = ones(1000, {device = "cuda"})
+local what = arg[1]
+dist.all_reduce(x)
+synchronize()
+dist.barrier() -- by MPI
+sync.reset()
+local function report(...) print(("rank %d:"):format(dist.rank), ...) end
+local function busy(seconds) local t = clock() while clock() - t < seconds do end end
+local function failed(fn)
+    local ok, message = pcall(fn)
+    report(ok, (message:gsub("%s+", " ")))
+end
+if what == "waits" then
+    local y = dist.all_reduce(x) + 1
+    report(#sync.lines(), y[1]:item())
+    local f = dist.all_reduce(x, {async = true})
+    report("async", wait(f)[1]:item())
+    local p = profile.run(function() dist.all_reduce(x) end)
+    report("record", p:table{group = "line"}:find "x.lua" ~= nil)
+elseif what == "shapes" then
+    local y = dist.all_reduce(x["1:" .. 1000 - 993 * dist.rank])
+    failed(function() return y[1]:item() end)
+    failed(function() return dist.all_reduce(x) end)
+elseif what == "late" then
+    if dist.rank == 1 then busy(2) return end
+    local y = dist.all_reduce(x)
+    failed(function() return y[1]:item() end)
+elseif what == "ended" then
+    if dist.rank == 1 then error "it has had enough" end
+    local y = dist.all_reduce(x)
+    failed(function() return y[1]:item() end)
+elseif what == "network" then
+    failed(function()
+        local y
+        for _ = 1, 3 do y = dist.all_reduce(x) end
+        return y[1]:item()
+    end)
+end
+E2
+is() { tap_is "$(grep -cE -- "$1" out)" "$2" "$3"; }
+ranks 2 x.lua waits
+tap_is "$status $(head -c 300 err)" "0 " "it runs"
+is $'rank .:\t0\t3.0' 2 "the host does not wait for a collective, and ops after it follow it"
+is $'async\t2.0' 2 "a future"
+is $'record\ttrue' 2 "and its line in a profile"
+ranks 2 x.lua shapes
+is 'false.x.lua:[0-9]+: dist.all_reduce: ranks differ: rank 0 calls dist.all_reduce\(sum\) of f32 1000 at x.lua:[0-9]+, rank 1 .* of f32 7 at' 2 \
+    "different shapes: an error on both ranks, with lines"
+is 'false.*an earlier collective has failed, and ranks are no longer in step' 2 "and no collective follows"
+ranks 2 x.lua late 1
+is 'rank 0:.*false.*rank 1 (did not come within 1 s|has ended)' 1 "a rank that does not come"
+ranks 2 x.lua ended
+is 'rank 0:.*false.*rank 1 has ended \(.*it has had enough\)' 1 "a rank that has ended"
+FAKE_NCCL_FAIL=3 ranks 2 x.lua network
+is 'false.*NCCL failed: remote process exited or there was a network error' 2 "an error of NCCL's own"
+
+mkdir none
+for f in "$GPUSH_BUILD"/fake/*.so*; do
+    case $f in *libnccl*) ;; *) ln -s "$f" none/ ;; esac
+done
+if ldconfig -p | grep -q 'libnccl\.so\.2' || [ -e /usr/local/cuda/lib64/libnccl.so.2 ]; then
+    tap_skip "NCCL is installed here"
+else
+    PATH=$PATH GPUSH_CUDA_LIBRARIES=$PWD/none ranks 2 x.lua waits
+    says 'dist.all_reduce: needs NCCL: libnccl.so.2 was not found .*nvidia-nccl-cu1' \
+        "without NCCL an error says what to install"
+    GPUSH_CUDA_LIBRARIES=$PWD/none "$GPUSH_BUILD/gpush" doctor >out 2>&1
+fi
+"$GPUSH_BUILD/gpush" doctor >out 2>&1
+is 'NCCL.*2\.27\.3' 1 "doctor shows its version"
+tap_done

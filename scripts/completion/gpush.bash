@@ -61,7 +61,7 @@ _gpush() {
             -e | -l | --card) ((i++)) ;;
             -* | profile | sync | run) ;;
             analyze)
-                _gpush_files '--html --diff --group --limit --help'
+                _gpush_files '--html --diff --group --limit --network --ranks --card --help'
                 return
                 ;;
             compare)

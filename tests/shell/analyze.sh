@@ -30,7 +30,7 @@ contains "$out" "Changes since rank1.json" "a diff"
 contains "$out" "[other rows]" "a limit of rows"
 grep -q 'aten::item' page.html
 tap_ok $? "a page"
-for bad in "" "--limit 3" "rank0.json --limit x" "rank0.json --nosuch" "rank0.json --html" "rank0.json --group x"; do
+for bad in "" "--limit 3" "rank0.json --limit x" "rank0.json --nosuch" "rank0.json --html" "rank0.json --ranks 0" "rank0.json --group x"; do
     # shellcheck disable=SC2086 # words
     out=$("$gpush" analyze $bad 2>err)
     tap_is "$? $out" "1 " "wrong options: '$bad'"

@@ -140,7 +140,7 @@ ncclComm_t gp_nccl_begin(const gp_dist_call *d) {
         gp_fail("%s: an earlier collective has failed, and ranks are no longer in step: %s",
                 c->name, broken);
     else if (gp_dist_post(d)) comm = communicator(d);
-    atomic_store_explicit(&used, comm != NULL, memory_order_release);
+    if (comm) atomic_store_explicit(&used, true, memory_order_release);
     pthread_mutex_unlock(&lock);
     return comm;
 }

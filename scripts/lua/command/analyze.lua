@@ -12,16 +12,38 @@ are those of a job's ranks.
   --diff FILE   show what changed since that profile or trace
   --group NAME  rows of the table by op (the default), region, line, shape, stack, module or rank
   --limit N     rows of the table; 15
-]], { ["--html"] = "a file", ["--diff"] = "a file", ["--limit"] = 1,
+and predicted, from profiles with costs (prof:on):
+  --network NAME  on that network: 400Gb, nvlink, measured ...; without --ranks a table of 2 to
+                  1,024 ranks comes last
+  --ranks N       with so many ranks, on a network
+  --card NAME     on that card: h200, h100, a100, t4
+]], { ["--html"] = "a file", ["--diff"] = "a file", ["--limit"] = 1, ["--ranks"] = 1,
+    ["--network"] = "a name", ["--card"] = "a name",
     ["--group"] = { "op", "region", "line", "shape", "stack", "module", "rank" } })
 
+-- The wall times of other numbers of ranks, as text.
+local function scaling(prof, card, network)
+    local lines = { "\nPredicted, not measured: the wall time with more ranks", "ranks  wall time" }
+    for k = 1, 10 do
+        local p = prof:on { card = card, ranks = 1 << k, network = network }
+        lines[k + 2] = ("%5d  %9.3fms"):format(1 << k, p.wall_ns / 1e6)
+        if k == 1 then lines[13] = p.predicted:gsub("^(.-)2 ranks on", "%1on") end
+    end
+    return table.concat(lines, "\n")
+end
+
 local function run(given, files)
-    local prof = gpush.profile.load(#files > 1 and files or files[1])
+    local recorded = gpush.profile.load(#files > 1 and files or files[1])
+    local card, ranks, network = given["--card"], given["--ranks"], given["--network"]
+    local predicted = card or ranks or network
+    local prof = predicted and recorded:on { card = card, ranks = ranks, network = network }
+        or recorded
     local before = given["--diff"] and gpush.profile.load(given["--diff"])
     io.stdout:write(command.summary(prof, given["--group"], given["--limit"], nil, #files > 1))
     if before then
         print(("\nChanges since %s\n%s"):format(given["--diff"], prof:diff(before)))
     end
+    if network and not ranks then print(scaling(recorded, card, network)) end
     if given["--html"] then
         prof:report(given["--html"])
         print(("\nThe page is in %s"):format(given["--html"]))

@@ -373,8 +373,9 @@ local function moved(rank, by, base)
     return r
 end
 p = ranks(moved(1, 5000), moved(0, 0))
-t.error(function() p:savings() end, "a replay takes one rank's trace, and this profile is of 2",
-    "no replay of several ranks")
+t.error(function() p:savings() end, "this takes one rank's profile, and this one is of 2",
+    "savings are of one rank")
+t.is(p:whatif({ host = 1 }).wall_ns, p.wall_ns, "but ranks are replayed together")
 local by = rows(p, "rank")
 t.is({ by["rank 0"].count, by["rank 1"].count, by["rank 0"].self_device_time_total,
     by["rank 1"].self_device_time_total }, { 3, 3, 120000, 110000 }, "a row for each rank")

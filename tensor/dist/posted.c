@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tensor/device/thread.h"
 #include "tensor/dist/world.h"
@@ -25,6 +26,7 @@ static int count;
 static posted last; /* the latest one's call: of its ranks none may be killed */
 static uint64_t looked, gone;
 static int gone_rank;
+static void *lost; /* what gp_dist_share sent in vain, which MPI may still use */
 
 enum { MOST = 64, LOOK_NS = 2000000, GRACE_NS = 300000000 };
 
@@ -137,7 +139,7 @@ bool gp_dist_share(const gp_dist_call *d, void *data, size_t bytes) {
     gp_transport *t = w->transport;
     int n = 0, *work = calloc((size_t)g->n, sizeof *work),
         *peer = calloc((size_t)g->n, sizeof *peer);
-    char *copy = malloc(bytes); /* stays where MPI may still use it */
+    char *copy = malloc(bytes);
     if (!work || !peer || !copy)
         return free(work), free(peer), free(copy), gp_fail("%s: out of memory", d->call->name);
     memcpy(copy, data, bytes);
@@ -153,7 +155,7 @@ bool gp_dist_share(const gp_dist_call *d, void *data, size_t bytes) {
     for (int i = 0; i < n; i++) ok = ok && work[i] >= 0;
     ok = ok ? gp_dist_finish(d, work, n, GP_AWAIT_RANKS, peer) : gp_fail("%s: %s", d->call->name, t->error);
     if (ok) memcpy(data, copy, bytes), free(copy);
-    else gp_dist_break(gp_error());
+    else lost = copy, gp_dist_break(gp_error());
     free(work);
     free(peer);
     return ok;

@@ -68,9 +68,7 @@ static int number(part *all, int n) {
             if (last && nth < least) least = nth;
             if (last && nth > largest) largest = nth;
         }
-        if (least != largest) continue;
-        memmove(&all[kept], &all[i], (size_t)(end - i) * sizeof *all);
-        kept += end - i;
+        for (int k = i; least == largest && k < end; k++) all[kept++] = all[k];
     }
     return kept;
 }

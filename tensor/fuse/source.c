@@ -246,9 +246,10 @@ static void write_pointers(const writer *w) {
 
 static void write_loop(const writer *w, int number) {
     const gp_program *p = w->p;
-    fprintf(w->f, "void gp_loop_%d(long n, char *const *at, const char *numbers) {\n", number);
+    fprintf(w->f, "void gp_loop_%d(long first, long end, char *const *at, const char *numbers) {\n",
+            number);
     write_pointers(w);
-    fprintf(w->f, "#pragma omp simd\n    for (long i = 0; i < n; i++) {\n");
+    fprintf(w->f, "#pragma omp simd\n    for (long i = first; i < end; i++) {\n");
     for (int v = 0; v < p->ninputs + w->first; v++)
         if (reads(w, v))
             fprintf(w->f, "        const %s v%d = in%d[i];\n", types[dtype_of(p, v)], v, v);

@@ -25,10 +25,11 @@ typedef struct gp_loops {
     int16_t first[GP_PROGRAM_STEPS / 2], end[GP_PROGRAM_STEPS / 2];
 } gp_loops;
 
-/* Writes the loops of p to s->text: functions `void gp_loop_K(long n, char *const *at, const char
- * *numbers)`, where K is the loop's number. at has the address of n elements of each value: the
- * loop reads those made before it, and writes those of its own that are read after it. s->nloops is
- * 0, and text NULL, where p has no such steps. False with a message when out of memory. */
+/* Writes the loops of p to s->text: functions `void gp_loop_K(long first, long end, char *const
+ * *at, const char *numbers)`, where K is the loop's number, for elements [first, end). at has the
+ * address of element 0 of each value: the loop reads those made before it, and writes those of its
+ * own that are read after it. s->nloops is 0, and text NULL, where p has no such steps. False with
+ * a message when out of memory. */
 bool gp_loops_write(gp_loops *s, const gp_program *p, const gp_loops_rules *rules);
 
 /* Whether value v of p is read after step `end`, or is an output. */

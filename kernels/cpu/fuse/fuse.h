@@ -13,8 +13,9 @@ typedef struct fuse_operand {
     gp_store store;     /* and from there to that of the memory */
 } fuse_operand;
 
-/* A loop of several steps, compiled from their formulas: at[v] has n elements of value v. */
-typedef void (*fuse_loop_fn)(long n, char *const *at, const char *numbers);
+/* A loop of several steps, compiled from their formulas: elements [first, end) of the block,
+ * of which at[v] has value v's. */
+typedef void (*fuse_loop_fn)(long first, long end, char *const *at, const char *numbers);
 
 /* A step: its loop, and the conversions of what it reads and writes. */
 typedef struct fuse_step {

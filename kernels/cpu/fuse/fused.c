@@ -118,15 +118,33 @@ static void run_step(const fuse_job *j, const fuse_step *s, const fuse_room *r, 
     s->store(to, s->size, full, n);
 }
 
-/* Prefetches parts [k, end) of as many as there are steps of the block that begins at element
- * `first`: all of it at once would hold up the loads of the steps. Always inlined, as GCC drops
- * calls of a function that only prefetches. */
-static inline __attribute__((always_inline)) void fetch_part(const fuse_job *j, int64_t first,
-                                                             int64_t n, int k, int end) {
-    int64_t from = n * k / j->plan->nsteps, to = n * end / j->plan->nsteps;
+/* Prefetches the next block's elements [from, to), of which `first` is the first. Always inlined,
+ * as GCC drops calls of a function that only prefetches. */
+static inline __attribute__((always_inline)) void fetch(const fuse_job *j, int64_t first,
+                                                        int64_t from, int64_t to) {
     for (int i = 0; i < j->p->ninputs; i++)
         if (j->how[i] == GP_FUSE_FLAT)
             fetch_block(j->data[i] + (first + from) * j->size[i], (to - from) * j->size[i]);
+}
+
+/* Runs steps [k, end), a loop or a single one, on n elements from `first` on. Where the next block
+ * is prefetched, each step takes its share: all at once would hold up the loads of the steps. */
+static void run_steps(const fuse_job *j, const fuse_room *r, int k, int64_t first, int64_t n,
+                      char *const *at) {
+    enum { PART = 256 };
+    const fuse_step *s = &j->plan->step[k];
+    int64_t from = n * k / j->plan->nsteps, share = n * s->next / j->plan->nsteps - from;
+    if (!s->loop) {
+        if (j->ahead) fetch(j, first + n, from, from + share);
+        run_step(j, s, r, first, n, (const char *const *)at, at[j->p->ninputs + k]);
+    } else if (!j->ahead) s->loop(0, n, at, j->plan->numbers);
+    else {
+        for (int64_t i = 0, end; i < n; i = end) {
+            end = i + PART < n ? i + PART : n;
+            fetch(j, first + n, from + share * i / n, from + share * end / n);
+            s->loop(i, end, at, j->plan->numbers);
+        }
+    }
 }
 
 /* Where result k goes: its slot, unless it is an output that has a place of its own. */
@@ -147,9 +165,7 @@ static void run_block(fuse_job *j, fuse_room *r, int64_t first, int64_t n, char 
         const fuse_step *s = &plan->step[k];
         end = s->next;
         for (int i = k; i < end; i++) at[p->ninputs + i] = place(j, r, i, out);
-        if (j->ahead) fetch_part(j, first + n, n, k, end);
-        if (s->loop) s->loop(n, at, plan->numbers);
-        else run_step(j, s, r, first, n, (const char *const *)at, at[p->ninputs + k]);
+        run_steps(j, r, k, first, n, at);
         if (s->fault && cpu_fault) {
             j->step = k;
             j->fault |= cpu_fault;

@@ -92,6 +92,8 @@ fake 'for last; do :; done; printf "%0100d" 0 >"${last%.c}.so"'
 path=$work/bin:$PATH refused "one that writes no object" "."
 fake 'kill -9 $$'
 path=$work/bin:$PATH refused "one that is killed" "the C compiler failed"
+fake "ulimit -f 1; exec \"$(command -v gcc)\" \"\$@\""
+path=$work/bin:$PATH refused "a disk that takes no more" "the C compiler failed|wrote no object"
 fake "exec \"$(command -v gcc)\" -D__clang__ \"\$@\""
 path=$work/bin:$PATH refused "clang" "not GCC"
 tap_is "$(find "$folder" -type f ! -name '*.so' | wc -l)" 0 "none of them leaves anything"
@@ -119,6 +121,18 @@ tap_is "$text" "1 0 0" "a compiler that hangs keeps nothing waiting"
 kill -0 "$(cat "$work/pid")" 2>/dev/null
 tap_is $? 1 "it ends with the program"
 tap_is "$(find "$folder" -type f | wc -l)" 0 "and leaves nothing"
+rm "$work/pid"
+perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' env PATH="$work/bin:$PATH" "$gpush" -e "$program" \
+    >"$work/1" 2>&1 &
+for ((i = 0; i < 500; i++)); do
+    [ -s "$work/pid" ] && break
+    sleep 0.02
+done
+kill -INT $!
+wait $!
+kill -0 "$(cat "$work/pid")" 2>/dev/null
+tap_is "$? $(grep -c interrupted "$work/1")" "1 1" "Ctrl-C ends a program that waits, and its compiler"
+tap_is "$(find "$folder" -type f | wc -l)" 0 "nothing is left"
 touch -d '2 hours ago' "$folder/tmp-1-1.c"
 tap_is "$(run)" "1 0 0 0 nil" "the folder serves as before"
 tap_is "$(find "$folder" -name 'tmp-*' | wc -l)" 0 "what a killed program left is removed"

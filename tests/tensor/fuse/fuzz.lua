@@ -1,7 +1,7 @@
 --!plain
 -- Random functions, fused and as they are: results and gradients must be the same bits, for first
 -- calls and later ones, and for other sizes of the same broadcasting. GPUSH_FUSE_FUZZ is their
--- number, GPUSH_FUSE_SEED where it begins.
+-- number, GPUSH_FUSE_SEED where it begins; GPUSH_FUSE_COMPILE=wait compiles them.
 local t = require "tap"
 local g = require "gpush"
 

@@ -6,8 +6,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "tensor/cost.h"
 #include "tensor/device/offload.h"
-#include "tensor/fuse/program.h"
+#include "tensor/fuse/object.h"
+#include "tensor/fuse/source.h"
 
 static gp_tensor *pattern(gp_device *dev, int64_t n) {
     gp_shape s = {.ndim = 1, .dim = {n}};
@@ -117,6 +119,38 @@ static void threads(void) {
     gp_program_unref(shared);
 }
 
+/* The same programs compiled, where there is a compiler: queued, freed, shared. */
+static void compiled(void) {
+    gp_object_set_compiling(GP_COMPILE_WAIT);
+    queued();
+    threads();
+    against_steps(NULL, 5000);
+    gp_object_set_compiling(GP_COMPILE_ON);
+}
+
+static gp_step_text text_of(const gp_step *s) {
+    return (gp_step_text){s->op->ntensors == 2 ? "ab" : "x", gp_op_formula(s->op)};
+}
+
+/* mul, exp and add become a loop where exp may be used, and none where it may not. */
+static void loops(void) {
+    const char *const names[] = {"exp", NULL};
+    gp_loops_rules rules = {text_of, names, 64};
+    gp_program *p = chain(NULL);
+    gp_loops l;
+    bool ok = gp_loops_write(&l, p, &rules);
+    tap_ok(ok && l.nloops == 1 && l.first[0] == 0 && l.end[0] == 3, "one loop of three steps");
+    tap_ok(ok && strstr(l.text, "void gp_loop_0(long first, long end,") &&
+               strstr(l.text, "v3 = (float)(exp(x));"),
+           "is written from their formulas");
+    tap_ok(!gp_loops_leaves(p, 2, 3) && gp_loops_leaves(p, 4, 3), "which gives the result only");
+    free(l.text);
+    rules.functions = names + 1;
+    tap_ok(gp_loops_write(&l, p, &rules) && !l.nloops && !l.text,
+           "no loop goes over a function that is not allowed");
+    gp_program_unref(p);
+}
+
 static void on_alarm(int sig) { gp_interrupted = 1; }
 
 static void interrupted(const gp_op *fold) {
@@ -147,6 +181,8 @@ int main(void) {
     derivative();
     queued();
     threads();
+    compiled();
+    loops();
     interrupted(NULL);
     interrupted(GP_OP(sum));
     return tap_done();

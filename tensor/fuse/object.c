@@ -30,9 +30,9 @@ enum {
 };
 
 struct gp_object {
-    int fd;    /* the folder; -1 */
-    pid_t pid; /* the compiler; 0 */
-    int slot;  /* in running */
+    int fd;            /* the folder; -1 */
+    int slot;          /* in running, under its lock; -1 */
+    _Atomic pid_t pid; /* the compiler; 0 */
     void *so;
     char name[GP_OBJECT_NAME], c[GP_OBJECT_NAME], so_name[GP_OBJECT_NAME], log[GP_OBJECT_NAME];
 };
@@ -171,12 +171,14 @@ static int spawn(gp_object *o, char *compiler, const char *flags) {
     posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files, 2, o->log, O_WRONLY | O_CREAT | O_EXCL, 0600);
     posix_spawn_file_actions_adddup2(&files, 2, 1);
-    int error = posix_spawn(&o->pid, compiler, &files, &attr, argv, environ);
+    pid_t pid;
+    int error = posix_spawn(&pid, compiler, &files, &attr, argv, environ);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attr);
-    if (error) o->pid = 0;
-    else setpriority(PRIO_PGRP, (id_t)o->pid, 10);
-    return error;
+    if (error) return error;
+    setpriority(PRIO_PGRP, (id_t)pid, 10);
+    o->pid = pid;
+    return 0;
 }
 
 /* ---- its end ---- */
@@ -212,16 +214,26 @@ static void end_all(void) {
     gp_unlock(&lock);
 }
 
+/* Whether the compiler at work for o has ended, and o's program was not run since. */
+static bool unnoticed(const gp_object *o) {
+    siginfo_t info = {.si_pid = 0};
+    pid_t pid = atomic_load(&o->pid);
+    return pid && !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+}
+
 /* Takes one of the places for compilers. */
 static bool enter(gp_object *o) {
     static bool registered;
     gp_lock(&lock);
     if (!registered) registered = !atexit(end_all);
     owner = getpid();
-    for (int i = 0; i < AT_ONCE && o->slot < 0; i++)
+    for (int i = 0; i < AT_ONCE && o->slot < 0; i++) {
+        if (running[i] && unnoticed(running[i])) running[i]->slot = -1, running[i] = NULL;
         if (!running[i]) running[i] = o, o->slot = i;
+    }
+    bool found = o->slot >= 0;
     gp_unlock(&lock);
-    return o->slot >= 0;
+    return found;
 }
 
 /* The compiler's first error, or its first line. */

@@ -50,11 +50,13 @@ typedef struct fuse_plan {
 #define gp_fuse_plan GP_NAME(gp_fuse_plan)
 const fuse_plan *gp_fuse_plan(gp_program *p);
 
-/* A plan whose loop i, of nloops, has steps [first[i], end[i]); its functions are not set. */
+/* A plan whose steps run one by one, or, with a source, by its loops, whose functions are not set
+ * yet. NULL with a message when out of memory. */
 #define gp_fuse_make_plan GP_NAME(gp_fuse_make_plan)
 fuse_plan *gp_fuse_make_plan(const gp_program *p, const gp_loops *source);
+/* Frees a plan: the unprepare of its program. NULL is fine. */
 #define gp_fuse_free_plan GP_NAME(gp_fuse_free_plan)
-void gp_fuse_free_plan(void *plan);
+void gp_fuse_free_plan(void *ctx);
 
 /* ---- compiled.c ---- */
 

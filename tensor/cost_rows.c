@@ -134,6 +134,8 @@ static void layers(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
         cost->ops += 2 * rows * (inputs + hidden);
     }
     cost->ops *= row->a;
+    int wanted = gp_rnn_grad_x(&r);
+    if (c->nargs > wanted && !c->arg[wanted].i) cost->ops -= 2 * rows * (double)r.input;
     cost->unit = GP_UNIT_MATRIX;
     cost->passes = (uint32_t)(r.steps * r.layers);
 }

@@ -170,7 +170,8 @@ static bool check_gradient(const gp_call *c, int i, const char *what, const gp_s
     return !gp_given(c, i) || check_tensor(c, what, c->arg[i].t, c->arg[GP_RNN_X].t, s);
 }
 
-/* Outputs: gradients of x, of the initial states, and of all weights, concatenated in one dim. */
+/* Outputs: gradients of x, empty where it is not wanted, of the initial states, and of all weights,
+ * concatenated in one dim. */
 static bool infer_backward(gp_call *c, gp_meta *m) {
     static const char *const names[] = {"'grad_output'", "'grad_h'", "'grad_c'"};
     gp_rnn r;
@@ -189,6 +190,7 @@ static bool infer_backward(gp_call *c, gp_meta *m) {
         m->out[i].dtype = (gp_dtype)x->a.dtype;
         m->out[i].shape = i ? state : gp_tensor_shape(x);
     }
+    if (!c->arg[gp_rnn_grad_x(&r)].i) m->out[0].shape = (gp_shape){.ndim = 1, .dim = {0}};
     m->n = 1 + r.states;
     m->out[m->n].dtype = (gp_dtype)x->a.dtype;
     m->out[m->n].shape = (gp_shape){.ndim = 1};

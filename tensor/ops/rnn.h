@@ -33,6 +33,9 @@ typedef struct gp_rnn {
     int backward; /* index of `saved` among the arguments of the _backward row */
 } gp_rnn;
 
+/* Index of the _backward row's last argument: whether the gradient of x is wanted. */
+static inline int gp_rnn_grad_x(const gp_rnn *r) { return r->backward + 2 + r->states; }
+
 /* Sets the sizes from call c with input x and second weight w_hh. */
 void gp_rnn_read(const gp_call *c, const gp_array *x, const gp_array *w_hh, gp_rnn *r);
 

@@ -290,6 +290,7 @@ static bool run(gp_vjp *v, const gp_op *op, int own, int states, gp_tensor **d) 
     }
     gp_call_tensor(&c, v->y[states + 1]);
     for (int i = 0; i <= states; i++) gp_call_tensor(&c, v->g[i]);
+    gp_call_int(&c, v->need[0]);
     if (!gp_op_run(&c)) return false;
     for (int i = 0; i < c.nout; i++) d[i] = gp_keep(v, c.out[i]);
     return !v->failed;

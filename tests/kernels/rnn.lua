@@ -91,6 +91,55 @@ local relu = weights(1, 4, 5)
 same(g.rnn_cell(x[1], nil, relu[1], relu[2], relu[3], relu[4], "relu"),
     g.rnn(x[1]:view(1, 3, 4), nil, relu, {nonlinearity = "relu"}):view(3, 5), "rnn_cell with relu")
 
+-- ---- weights larger than a cache ----
+
+do
+    local w, sequence = {}, g.randn(3, 7, 20)
+    for i, shape in ipairs {{1200, 20}, {1200, 300}, {1200}, {1200}} do
+        w[i] = (g.randn(shape) * 0.05):requires_grad_()
+    end
+    local function gradients(fn)
+        for _, p in ipairs(w) do p.grad = nil end
+        local y = fn()
+        y:square():sum():backward()
+        return {y:detach(), w[1].grad, w[2].grad, w[3].grad, w[4].grad}
+    end
+    local layer = gradients(function() return (g.lstm(sequence, nil, w)) end)
+    local cells = gradients(function()
+        local h, c, ys = g.zeros(7, 300), g.zeros(7, 300), {}
+        for i = 1, 3 do
+            h, c = g.lstm_cell(sequence[i], {h, c}, table.unpack(w))
+            ys[i] = h
+        end
+        return g.stack(ys)
+    end)
+    for i = 1, 5 do
+        t.close(A.values(layer[i]), A.values(cells[i]), 1e-4, "300 units, value " .. i)
+    end
+end
+
+-- ---- an input without a gradient ----
+
+for name, gates in pairs {lstm = 4, gru = 3, rnn = 1} do
+    local w = {}
+    for i, v in ipairs(weights(gates, 4, 5)) do w[i] = v:requires_grad_() end
+    for i, v in ipairs(weights(gates, 5, 5)) do w[4 + i] = v:requires_grad_() end
+    for _, device in ipairs {"cpu", "sim"} do
+        local function gradients(wants)
+            local input, moved = x:clone():to(device):detach():requires_grad_(wants), {}
+            for i, v in ipairs(w) do moved[i] = v:detach():to(device):requires_grad_() end
+            g[name](input, nil, moved, {num_layers = 2}):sin():sum():backward()
+            local list = {}
+            for i, v in ipairs(moved) do list[i] = A.values(v.grad) end
+            return list, input.grad
+        end
+        local with, given = gradients(true)
+        local without, none = gradients(false)
+        t.is(without, with, name .. " on " .. device .. ": the weights' gradients are the same")
+        t.ok(given ~= nil and none == nil, "and x has one only where it is wanted")
+    end
+end
+
 -- ---- threads, saturation, NaN ----
 
 local big = g.randn(20, 9, 40) * 3

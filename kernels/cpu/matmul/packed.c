@@ -16,10 +16,20 @@
 VECTOR(float, f32)
 VECTOR(double, f64)
 
-/* out[r][v] = start[v] + sum over k of a[r][k] w[k][v]. Prefetches the next panel's lines: weights
- * of a large layer do not fit the second-level cache, and are read at each time step. */
-typedef void (*tile_fn)(const void *a, int64_t lda, const void *w, const void *start, int64_t k,
-                        void *out, const char *ahead);
+/* Bytes of a panel that meet all rows before the next ones do: they stay in the second-level cache,
+ * beside those that are prefetched. */
+#if defined(__AVX512F__)
+enum { PIECE = 256 << 10 };
+#else
+enum { PIECE = 64 << 10 };
+#endif
+enum { LINE = 64 };
+
+/* out[r][v] = start[r * start_row + v] + sum over k of a[r][k] w[k][v]. Prefetches `stride` bytes
+ * from `ahead` on for each k, of the next piece: weights of a large layer do not fit the
+ * second-level cache, and are read at each time step. */
+typedef void (*tile_fn)(const void *a, int64_t lda, const void *w, const void *start,
+                        int64_t start_row, int64_t k, void *out, const char *ahead, int64_t stride);
 
 #define EACH_R _Pragma("GCC unroll 6") for (int r = 0; r < R; r++)
 #define EACH_V _Pragma("GCC unroll 4") for (int v = 0; v < V; v++)
@@ -213,18 +223,43 @@ void gp_panels_pack(gp_panels *p, const gp_panel_source *s, int64_t begin, int64
 
 /* ---- products ---- */
 
-void gp_panels_multiply(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,
-                        char *out) {
-    int64_t size = gp_ctype_size[p->ct], bytes = p->depth * p->width * size,
-            blocks = (rows + GP_PANEL_ROWS - 1) / GP_PANEL_ROWS,
-            step = p->pairs ? (int64_t)sizeof(uint16_t) : size;
-    const char *w = p->data + i * bytes, *start = p->start + i * p->width * size;
+/* A piece of a panel: `depth` of its rows at w, or k elements of those of a. */
+typedef struct piece {
+    const char *w, *start;
+    int64_t start_row, depth, k;
+    bool last; /* nothing follows it */
+} piece;
+
+static void multiply_piece(const gp_panels *p, const piece *e, int64_t rows, const char *a,
+                           int64_t lda, char *out) {
+    int64_t size = gp_ctype_size[p->ct], step = p->pairs ? (int64_t)sizeof(uint16_t) : size,
+            blocks = (rows + GP_PANEL_ROWS - 1) / GP_PANEL_ROWS, bytes = e->depth * p->width * size,
+            stride = e->last ? 0 : (p->width * size + blocks - 1) / blocks;
+    if (stride > LINE) stride = LINE;
     const tile_fn *fn = tiles[p->pairs ? 2 : p->ct == GP_CT_f64][p->vectors - 1];
     for (int64_t b = 0; b < blocks; b++) {
         int64_t from = rows * b / blocks, n = rows * (b + 1) / blocks - from;
-        const char *ahead =
-            b < p->vectors && i + 1 < p->count ? w + bytes + b * p->depth * GP_VB : w;
-        fn[n - 1](a + from * lda * step, lda, w, start, p->k, out + from * p->width * size, ahead);
+        const char *ahead = e->last ? e->w : e->w + bytes + b * e->depth * stride;
+        fn[n - 1](a + from * lda * step, lda, e->w, e->start + from * e->start_row * size,
+                  e->start_row, e->k, out + from * p->width * size, ahead, stride);
+    }
+}
+
+void gp_panels_multiply(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,
+                        char *out) {
+    int64_t row = p->width * gp_ctype_size[p->ct], each = p->pairs + 1,
+            step = p->pairs ? (int64_t)sizeof(uint16_t) : gp_ctype_size[p->ct],
+            pieces = (p->depth * row + PIECE - 1) / PIECE;
+    if (pieces == 0) pieces = 1;
+    for (int64_t q = 0; q < pieces; q++) {
+        int64_t at = p->depth * q / pieces, end = p->depth * (q + 1) / pieces;
+        piece e = {.w = p->data + (i * p->depth + at) * row,
+                   .start = q ? out : p->start + i * row,
+                   .start_row = q ? p->width : 0,
+                   .depth = end - at,
+                   .k = q + 1 < pieces ? (end - at) * each : p->k - at * each,
+                   .last = q + 1 == pieces && i + 1 == p->count};
+        multiply_piece(p, &e, rows, a + at * each * step, lda, out);
     }
 }
 

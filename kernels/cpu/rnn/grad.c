@@ -24,7 +24,7 @@ typedef struct side {
 typedef struct rnn_grad_job {
     gp_rnn r;
     gp_ctype ct;
-    bool pairs;
+    bool pairs, wants_x; /* wants_x: the gradient of the network's input */
     int64_t size, step, groups;
     const gp_call *c;
     const gp_array *const *w;
@@ -275,7 +275,7 @@ static void open_side(rnn_grad_job *n, int layer, int dir) {
     s->ih.data = data, s->ih.start = start;
     s->wi = columns(w[0]);
     s->wh = columns(w[1]);
-    gp_parallel(s->ih.count, 1, pack_ih, s);
+    if (layer || n->wants_x) gp_parallel(s->ih.count, 1, pack_ih, s);
     gp_parallel(s->hh.count, 1, pack_hh, s);
     s->kept = gp_rnn_side_at(&n->r, n->size, n->saved, layer, dir);
     s->cells = gp_rnn_cells_at(&n->r, n->size, n->saved, layer, dir);
@@ -334,7 +334,7 @@ static bool run_layer(rnn_grad_job *n, int layer) {
         put_state(n, 1, i, n->s[d].dh);
         if (n->r.states == 2) put_state(n, 2, i, n->s[d].dc);
     }
-    input(n);
+    if (layer || n->wants_x) input(n);
     if (layer && n->r.dropped)
         times(n, n->dx, n->dx, gp_rnn_mask_at(&n->r, n->size, n->saved, layer - 1));
     return true;
@@ -402,9 +402,11 @@ static bool run_layers(rnn_grad_job *n) {
         char *t = n->dy;
         n->dy = n->dx, n->dx = t;
     }
-    gp_array to = gp_rnn_time_major(&n->r, dx),
-             from = gp_rnn_dense(n->dy, n->ct, to.dim[0], to.dim[1], to.dim[2]);
-    gp_copy_array(&to, &from);
+    if (n->wants_x) {
+        gp_array to = gp_rnn_time_major(&n->r, dx),
+                 from = gp_rnn_dense(n->dy, n->ct, to.dim[0], to.dim[1], to.dim[2]);
+        gp_copy_array(&to, &from);
+    }
     if (!n->pairs && n->dw != dw->data)
         gp_store_fn(n->ct, (gp_dtype)dw->dtype)(
             dw->data, (int64_t)gp_dtype_size((gp_dtype)dw->dtype), n->dw, dw->numel);
@@ -423,6 +425,7 @@ static bool backward(const gp_call *c) {
     }
     if (!saved->contiguous) return gp_fail("%s: argument 'saved' has gaps", c->name);
     n.saved = saved->data;
+    n.wants_x = c->arg[gp_rnn_grad_x(&n.r)].i;
     n.size = gp_ctype_size[n.ct];
     n.pairs = gp_rnn_pairs(&n.r, x, n.w);
     gp_carve v = {0};

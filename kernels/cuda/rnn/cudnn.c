@@ -286,8 +286,8 @@ static bool run_back(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
                                                           p->x, k.x, p->state, k.before[0], p->y,
                                                           k.y, p->weights, b.weights, p->work,
                                                           k.work, p->reserve, k.reserve)) &&
-        gp_rnn_store(n, gp_out(n->c, 0), b.dx) && put_states(n, b.before) &&
-        gp_rnn_unpack(n, h, &space, b.weights, b.dw);
+        (!n->c->arg[gp_rnn_grad_x(&n->r)].i || gp_rnn_store(n, gp_out(n->c, 0), b.dx)) &&
+        put_states(n, b.before) && gp_rnn_unpack(n, h, &space, b.weights, b.dw);
     if (!ok || b.dw == dw->data) return ok;
     gp_array from = gp_dense_over(b.dw, n->dtype, dw->ndim, dw->dim);
     return gp_cuda_copy_array(n->c, dw, &from);

@@ -113,8 +113,9 @@ static bool run_side(gp_rnn_run *n, work *k, int layer, int dir, const char *x, 
     ok = ok && weights(n, k, &s, x, in) &&
          gp_rnn_store_state(n, gp_out(n->c, 1), i, k->dh, r->hidden);
     if (ok && r->states == 2) ok = gp_rnn_store_state(n, gp_out(n->c, 2), i, k->dc, r->hidden);
-    return ok && gp_rnn_product(n, false, false, rows_of(n), in, gates, k->gx, gates, ih, in,
-                                dir > 0, NULL, k->dx, in);
+    if (!ok || (!layer && !n->c->arg[gp_rnn_grad_x(r)].i)) return ok;
+    return gp_rnn_product(n, false, false, rows_of(n), in, gates, k->gx, gates, ih, in, dir > 0,
+                          NULL, k->dx, in);
 }
 
 /* The layer's input. NULL with a message. */
@@ -151,7 +152,7 @@ static bool run_layers(gp_rnn_run *n) {
         char *t = k.dy;
         k.dy = k.dx, k.dx = t;
     }
-    if (!gp_rnn_store(n, gp_out(n->c, 0), k.dy)) return false;
+    if (n->c->arg[gp_rnn_grad_x(r)].i && !gp_rnn_store(n, gp_out(n->c, 0), k.dy)) return false;
     if (k.dw == dw->data) return true;
     gp_array from = gp_dense_over(k.dw, n->dtype, dw->ndim, dw->dim);
     return gp_cuda_copy_array(n->c, dw, &from);

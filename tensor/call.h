@@ -13,4 +13,8 @@ int gp_call_arrays(const gp_call *c);
  * has run; so do the storages, of which no reference is taken. */
 void gp_call_copy(gp_call *to, const gp_call *c, gp_array *room, uintptr_t address);
 
+/* Whether c, with its outputs, takes less time than handing it to another thread: a formula over
+ * few elements. */
+bool gp_op_is_small(const gp_call *c);
+
 #endif

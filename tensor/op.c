@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tensor/autocast.h"
+#include "tensor/call.h"
 #include "tensor/capture/capture.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/autograd/grad.h"
@@ -327,8 +328,7 @@ static bool launch_beside(gp_call *c) {
     return true;
 }
 
-/* Whether c takes less time than handing it to another thread: a formula over few elements. */
-static bool is_small(const gp_call *c) {
+bool gp_op_is_small(const gp_call *c) {
     enum { FEW = 1024 };
     if (c->op->kind >= GP_VIEW || c->into) return false;
     for (int i = 0; i < c->nargs; i++)
@@ -341,7 +341,7 @@ static bool is_small(const gp_call *c) {
  * did. One that fails is queued all the same, so that a fork's errors come where its waits are. */
 static bool run_small(gp_call *c) {
     gp_stream *s = c->stream;
-    if (!s->dev->vt->on_host || gp_stream_queued(s) || !is_small(c)) return false;
+    if (!s->dev->vt->on_host || gp_stream_queued(s) || !gp_op_is_small(c)) return false;
     bool ok = run_here(c);
     if (!ok) gp_error_clear();
     return ok;

@@ -5,7 +5,11 @@
 #include "tensor/capture/capture.h"
 #include "tensor/capture/replay.h"
 
-enum { GP_CAPTURE_INPUTS = 16, GP_CAPTURE_RESULTS = 16 };
+enum {
+    GP_CAPTURE_INPUTS = 16,
+    GP_CAPTURE_RESULTS = 16,
+    GP_CAPTURE_LANES = 9 /* streams of a function: the caller's first, and those of its forks */
+};
 
 /* Where the memory of a storage is in a replay. */
 typedef enum gp_slot_kind {
@@ -24,7 +28,9 @@ typedef struct gp_slot {
     bool pinned;                /* INPUT: each replay must be given this storage */
     int writes;                 /* calls that write it */
     int first, last;            /* calls that use it; -1: none */
-    gp_storage *st;             /* FIXED: a reference; else where it was */
+    int lane;                   /* of all calls that use it; -1: none; GP_CAPTURE_LANES: several */
+    int writer, reader[GP_CAPTURE_LANES]; /* the last calls so far; -1: none */
+    gp_storage *st;                       /* FIXED: a reference; else where it was */
     gp_device *dev;
     char *data;       /* its address when it was recorded; of an input, that of the tensor */
     size_t bytes, at; /* OURS: place in the block */
@@ -46,9 +52,10 @@ typedef struct gp_recorded {
     int narrays;
     int nfixups;
     gp_fixup *fixup;
-    bool single;             /* it ran on a worker of the cpu, on one thread */
-    bool varies;             /* something of it differs from replay to replay */
-    bool draws;              /* its seed and counter are the generator's */
+    int lane, after[GP_CAPTURE_LANES]; /* the last calls of other lanes that it must follow; -1 */
+    bool single;                       /* it ran on a worker of the cpu, on one thread */
+    bool varies;                       /* something of it differs from replay to replay */
+    bool draws;                        /* its seed and counter are the generator's */
     int seed;                /* the argument that is a seed, which its counter follows; 0: none */
     uint64_t drawn, counter; /* those counters, from the generator's on */
     int numbers, nnumbers;   /* its first among the capture's, and how many */
@@ -76,6 +83,12 @@ typedef struct gp_captured_leaf {
     gp_replayed after;
 } gp_captured_leaf;
 
+/* Consecutive calls of one lane. */
+typedef struct gp_part {
+    int first, n, lane;
+    int after[GP_CAPTURE_LANES]; /* by lane: the part that it follows; -1 */
+} gp_part;
+
 /* Consecutive calls: one graph; or, NULL, launched one by one. */
 typedef struct gp_segment {
     int first, n;
@@ -98,6 +111,11 @@ struct gp_capture {
     gp_srcloc loc;     /* of the first call */
     int ncalls, room_calls;
     gp_recorded **call;
+    gp_stream *home[GP_MAX_DEVICES]; /* the caller's, by the slot of their device; NULL: default */
+    int nlanes;
+    gp_stream *lane[GP_CAPTURE_LANES]; /* references; the first is the caller's in the recording */
+    int nparts;                        /* in an order in which each follows those that it must */
+    gp_part *part;
     int nslots, room_slots;
     gp_slot *slot;
     int *bucket; /* slots by the address of their storage; NULL after the recording */
@@ -128,8 +146,31 @@ struct gp_capture {
     gp_capture *dead; /* list of those to be freed */
 };
 
+/* Notes the streams that are current when a recording begins; that of its device is lane 0. */
+void gp_capture_note_homes(gp_capture *k);
+void gp_capture_add_home(gp_capture *k, gp_device *dev);
+/* Sets the lane of r, which was launched on s; it follows no call yet. */
+void gp_capture_begin_call(gp_capture *k, gp_recorded *r, gp_stream *s);
+/* r must follow that call, if it is another one; -1: none. */
+void gp_capture_follow(const gp_capture *k, gp_recorded *r, int call);
+/* Divides the recorded calls into parts, and orders them by these. False with a message. */
+bool gp_capture_divide(gp_capture *k);
+void gp_capture_free_lanes(gp_capture *k);
+/* The stream of a lane in a replay on `home`. */
+gp_stream *gp_capture_lane(const gp_capture *k, int lane, gp_stream *home);
+typedef bool (*gp_run_part)(const gp_replay_values *v, const gp_part *e, gp_stream *s);
+/* Runs all parts on their streams, in order where one needs another; home's later work follows
+ * them. False with a message. */
+bool gp_capture_run_parts(const gp_replay_values *v, gp_stream *home, gp_run_part run);
+
 /* Empties g. */
 void gp_capture_drop_given(gp_replayed *g);
+
+/* Whether a replay on these inputs may do what was recorded; false with a message. */
+bool gp_capture_same(const gp_capture *k, gp_tensor *const *in);
+/* Whether the gradients that the function reads are there. Sets the leaves of this replay. False
+ * with a message. */
+bool gp_capture_same_leaves(const gp_capture *k, gp_tensor *const *in, gp_leaf **leaf);
 
 /* Sets in c, a copy of call i or that call itself, and in its arrays what differs in this
  * replay. */

@@ -178,21 +178,25 @@ static void list_slots(const gp_capture *k, by_call *l, bool last) {
     }
 }
 
-/* Gives each slot that is OURS a place in the block, which those that are not used at the same time
- * share; returns the block's size. */
+/* Gives each slot that is OURS a place in the block, which those that one lane uses, and not at the
+ * same time, share; returns the block's size. */
 static size_t pack(gp_capture *k, int *room, gap *gaps) {
     by_call first = {room, room + k->ncalls}, last = {first.next + k->nslots, NULL};
-    blocks b = {.gap = gaps};
+    size_t top = 0;
     last.next = last.head + k->ncalls;
     list_slots(k, &first, false);
     list_slots(k, &last, true);
-    for (int c = 0; c < k->ncalls; c++) {
-        for (int i = first.head[c]; i >= 0; i = first.next[i])
-            k->slot[i].at = take(&b, rounded(&k->slot[i]));
-        for (int i = last.head[c]; i >= 0; i = last.next[i])
-            give_back(&b, k->slot[i].at, rounded(&k->slot[i]));
+    for (int lane = 0; lane <= GP_CAPTURE_LANES; lane++) {
+        blocks b = {.gap = gaps, .top = top};
+        for (int c = 0; c < k->ncalls; c++) {
+            for (int i = first.head[c]; i >= 0; i = first.next[i])
+                if (k->slot[i].lane == lane) k->slot[i].at = take(&b, rounded(&k->slot[i]));
+            for (int i = last.head[c]; i >= 0 && lane < GP_CAPTURE_LANES; i = last.next[i])
+                if (k->slot[i].lane == lane) give_back(&b, k->slot[i].at, rounded(&k->slot[i]));
+        }
+        top = b.top;
     }
-    return b.top;
+    return top;
 }
 
 static bool make_block(gp_capture *k) {
@@ -267,7 +271,7 @@ static void release_inputs(gp_capture *k) {
 }
 
 bool gp_capture_plan(gp_capture *k, gp_tensor *const *results, int n, bool *again) {
-    /* Forks of the function are over: replays run their calls one after the other. */
+    /* Forks of the function are over: its caller's streams are current. */
     if (k->stream) k->stream = gp_stream_current(k->stream->dev);
     drop_own_leaves(k);
     gp_capture_stop(k);
@@ -275,8 +279,8 @@ bool gp_capture_plan(gp_capture *k, gp_tensor *const *results, int n, bool *agai
         return gp_fail("capture: something that a replay would not repeat was refused in the "
                        "function, which went on all the same");
     if (gp_generator.seed == k->rng.seed) k->draws = gp_generator.counter - k->rng.counter;
-    bool ok = place_results(k, results, n) && place_leaves(k) && check_held(k) && make_block(k) &&
-              number_dynamic(k) && fix_calls(k);
+    bool ok = place_results(k, results, n) && place_leaves(k) && check_held(k) &&
+              gp_capture_divide(k) && make_block(k) && number_dynamic(k) && fix_calls(k);
     *again = k->again;
     if (ok) release_inputs(k);
     return ok;

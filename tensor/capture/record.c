@@ -47,12 +47,15 @@ static int add(gp_capture *k, gp_storage *st, gp_slot_kind kind, bool made) {
                                    .made = made,
                                    .first = -1,
                                    .last = -1,
+                                   .lane = -1,
+                                   .writer = -1,
                                    .st = st,
                                    .dev = st->dev,
                                    .data = st->data,
                                    .bytes = st->bytes,
                                    .dynamic = -1,
                                    .next = k->bucket[b]};
+    memset(k->slot[k->nslots].reader, -1, sizeof k->slot->reader);
     return k->bucket[b] = k->nslots++;
 }
 
@@ -104,52 +107,60 @@ static bool may_write(const gp_call *c, const gp_slot *s) {
                    c->name);
 }
 
-/* Notes that call c, number `at`, reads array a of st. */
-static bool note_read(gp_capture *k, gp_call *c, int at, gp_storage *st, int *slot) {
+/* Notes that r, the next call, uses s. */
+static void note_use(gp_capture *k, gp_recorded *r, gp_slot *s) {
+    gp_capture_follow(k, r, s->writer);
+    s->lane = s->lane < 0 || s->lane == r->lane ? r->lane : GP_CAPTURE_LANES;
+    s->last = k->ncalls;
+    if (s->first < 0) s->first = k->ncalls;
+}
+
+/* Notes that r reads st. */
+static bool note_read(gp_capture *k, gp_recorded *r, gp_storage *st, int *slot) {
     if ((*slot = slot_of(k, st)) < 0) return false;
     gp_slot *s = &k->slot[*slot];
     if (!s->filled && s->made) fix(s);
     s->read = true;
-    s->last = at;
-    if (s->first < 0) s->first = at;
+    note_use(k, r, s);
+    s->reader[r->lane] = k->ncalls;
     return true;
 }
 
-static bool note_write(gp_capture *k, gp_call *c, int at, const gp_tensor *t, int *slot) {
+static bool note_write(gp_capture *k, gp_recorded *r, const gp_tensor *t, int *slot) {
     if ((*slot = slot_of(k, t->storage)) < 0) return false;
     gp_slot *s = &k->slot[*slot];
     if (!s->read && !s->written && covers(&t->a, t->storage)) s->filled = true;
     if (!s->filled && s->made) fix(s);
-    if (!may_write(c, s)) return false;
+    if (!may_write(&r->call, s)) return false;
     s->written = true;
     s->writes++;
-    s->last = at;
-    if (s->first < 0) s->first = at;
+    note_use(k, r, s);
+    for (int i = 0; i < k->nlanes; i++) gp_capture_follow(k, r, s->reader[i]);
+    s->writer = k->ncalls;
     return true;
 }
 
 /* Notes the tensors of c in the order of its copy's arrays; reads come before writes. */
-static bool note_arrays(gp_capture *k, gp_call *c, gp_recorded *r, int at) {
+static bool note_arrays(gp_capture *k, gp_call *c, gp_recorded *r) {
     int n = c->nout, ok = 1;
     int *slot = r->slot;
     for (int i = 0; i < r->narrays; i++) slot[i] = -1;
-    for (int i = 0; ok && i < c->ntmp; i++)
-        ok = note_read(k, c, at, c->tmp[i]->storage, &slot[n++]);
+    for (int i = 0; ok && i < c->ntmp; i++) ok = note_read(k, r, c->tmp[i]->storage, &slot[n++]);
     for (int i = 0; ok && i < c->nargs; i++) {
         const gp_value *v = &c->arg[i];
         if (v->kind == GP_TENSOR) {
-            if (!v->unread) ok = note_read(k, c, at, v->t->storage, &slot[n]);
-            if (ok && v->written) ok = note_write(k, c, at, v->t, &slot[n]);
+            if (!v->unread) ok = note_read(k, r, v->t->storage, &slot[n]);
+            if (ok && v->written) ok = note_write(k, r, v->t, &slot[n]);
             n++;
         }
         if (v->kind != GP_LIST) continue;
         for (int j = 0; ok && j < v->n; j++) {
-            ok = note_read(k, c, at, v->list[j]->storage, &slot[n + j]);
-            if (ok && v->written) ok = note_write(k, c, at, v->list[j], &slot[n + j]);
+            ok = note_read(k, r, v->list[j]->storage, &slot[n + j]);
+            if (ok && v->written) ok = note_write(k, r, v->list[j], &slot[n + j]);
         }
         n += 2 * v->n; /* the list's pointers follow its arrays */
     }
-    for (int i = 0; ok && i < c->nout; i++) ok = note_write(k, c, at, c->out[i], &slot[i]);
+    for (int i = 0; ok && i < c->nout; i++) ok = note_write(k, r, c->out[i], &slot[i]);
     return ok;
 }
 
@@ -184,6 +195,7 @@ static bool one_device(gp_capture *k, const gp_call *c) {
     if (!k->stream) {
         k->stream = c->stream;
         k->loc = gp_srcloc_here();
+        gp_capture_add_home(k, c->stream->dev);
     }
     return k->stream->dev == c->stream->dev ||
            gp_fail("%s: runs on %s, other ops of the captured function on %s: it keeps to one "
@@ -212,12 +224,28 @@ static void free_call(gp_recorded *r) {
     free(r);
 }
 
+/* Whether c, of a fork, is less work than handing it to another thread, and needs nothing of one:
+ * the caller runs it, as it did. */
+static bool small_at_home(const gp_capture *k, const gp_call *c) {
+    if (!c->stream->dev->vt->on_host || !gp_op_is_small(c)) return false;
+    for (int i = 0; i < c->nargs + c->ntmp; i++) {
+        const gp_tensor *t = i >= c->nargs                 ? c->tmp[i - c->nargs]
+                             : c->arg[i].kind == GP_TENSOR ? c->arg[i].t
+                                                           : NULL;
+        int s = t ? find(k, t->storage) : -1;
+        if (s >= 0 && k->slot[s].writer >= 0 && k->call[k->slot[s].writer]->lane) return false;
+        if (i < c->nargs && c->arg[i].kind == GP_LIST) return false;
+    }
+    return true;
+}
+
 bool gp_capture_call(gp_call *c) {
     gp_capture *k = gp_capturing;
     gp_recorded *r =
         one_device(k, c) && ROOM(k->call, k->ncalls, k->room_calls) ? copy_of(c) : NULL;
     if (!r) return k->failed = true, false;
-    if (!note_arrays(k, c, r, k->ncalls)) return free_call(r), k->failed = true, false;
+    gp_capture_begin_call(k, r, small_at_home(k, c) ? k->lane[0] : c->stream);
+    if (!note_arrays(k, c, r)) return free_call(r), k->failed = true, false;
     make_relative(k, r);
     k->call[k->ncalls++] = r;
     return true;
@@ -311,6 +339,7 @@ gp_capture *gp_capture_begin(gp_tensor *const *inputs, const int *arg, int n) {
         return free(k), gp_fail_null("capture: out of memory");
     for (int i = 0; i < BUCKETS; i++) k->bucket[i] = -1;
     k->no_grad = gp_no_grad;
+    gp_capture_note_homes(k);
     k->rng = gp_generator;
     for (int i = 0; i < n; i++)
         if (!note_input(k, i, inputs[i], arg[i])) return gp_capture_free(k), NULL;
@@ -330,6 +359,7 @@ void gp_capture_drop_given(gp_replayed *g) {
 
 static void free_now(gp_capture *k) {
     gp_capture_graphs_free(k);
+    gp_capture_free_lanes(k);
     for (int i = 0; i < k->ncalls; i++) free_call(k->call[i]);
     for (int i = 0; i < k->nslots; i++)
         if (k->slot[i].kind == GP_SLOT_FIXED && k->slot[i].st) gp_storage_unref(k->slot[i].st);

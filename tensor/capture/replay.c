@@ -12,108 +12,6 @@
 
 enum { FEW = 64 };
 
-/* ---- what must be as it was ---- */
-
-static bool same_layout(const gp_array *a, const gp_array *b) {
-    for (int i = 0; i < a->ndim; i++)
-        if (a->dim[i] > 1 && a->stride[i] != b->stride[i]) return false;
-    return true;
-}
-
-static bool differs(const gp_capture *k, int i, const char *was, const char *is) {
-    return gp_fail("capture: argument #%d is %s, and was %s when the function was captured "
-                   "(%s:%d); capture it for each kind of arguments",
-                   k->arg[i], is, was, k->loc.file ? k->loc.file : "?", k->loc.line);
-}
-
-/* Whether input i is like the one of the recording. */
-static bool same_input(const gp_capture *k, int i, gp_tensor *t) {
-    const gp_tensor *like = &k->like[i];
-    gp_shape a = gp_tensor_shape(like), b = gp_tensor_shape(t);
-    char was[200], is[200];
-    if (t->a.dtype != like->a.dtype || !gp_shape_equal(&a, &b))
-        return differs(k, i, gp_tensor_text(like, was, sizeof was),
-                       gp_tensor_text(t, is, sizeof is));
-    const gp_slot *s = &k->slot[k->input_slot[i]];
-    if (t->storage->dev != s->dev) return differs(k, i, s->dev->name, t->storage->dev->name);
-    if (!same_layout(&like->a, &t->a))
-        return differs(k, i, like->a.contiguous ? "contiguous" : "of other strides",
-                       t->a.contiguous ? "contiguous" : "of other strides");
-    gp_tensor_node(t);
-    if (t->requires_grad != like->requires_grad)
-        return differs(k, i, like->requires_grad ? "with gradients" : "without gradients",
-                       t->requires_grad ? "with gradients" : "without gradients");
-    if (s->pinned && (t->storage != like->storage || t->a.data != like->a.data))
-        return gp_fail("capture: argument #%d was a tensor that the captured function also reads "
-                       "by itself, and is another one now",
-                       k->arg[i]);
-    return true;
-}
-
-/* Whether inputs share memory with each other, and with what the function reads by itself, as they
- * did. */
-static bool same_sharing(const gp_capture *k, gp_tensor *const *in) {
-    for (int i = 0; i < k->ninputs; i++) {
-        for (int j = 0; j < i; j++) {
-            bool was = k->input_slot[i] == k->input_slot[j];
-            bool is = in[i]->storage == in[j]->storage;
-            if (was != is ||
-                (is && in[i]->a.data - in[j]->a.data != k->like[i].a.data - k->like[j].a.data))
-                return gp_fail(
-                    "capture: arguments #%d and #%d share memory otherwise than when the "
-                    "function was captured",
-                    k->arg[j], k->arg[i]);
-        }
-        for (int n = 0; n < k->noutside; n++)
-            if (k->slot[k->outside[n]].st == in[i]->storage &&
-                k->slot[k->outside[n]].kind == GP_SLOT_FIXED)
-                return gp_fail(
-                    "capture: argument #%d shares memory with a tensor that the captured "
-                    "function reads by itself, which it did not before",
-                    k->arg[i]);
-    }
-    return true;
-}
-
-static bool same_inputs(const gp_capture *k, gp_tensor *const *in) {
-    for (int i = 0; i < k->ninputs; i++)
-        if (!same_input(k, i, in[i])) return false;
-    return same_sharing(k, in);
-}
-
-static bool not_freed(const gp_capture *k) {
-    for (int n = 0; n < k->noutside; n++) {
-        const gp_slot *s = &k->slot[k->outside[n]];
-        if (s->kind != GP_SLOT_FIXED || s->made || atomic_load(&s->st->refs) > 1) continue;
-        gp_srcloc at = s->first < 0 ? k->loc : k->call[s->first]->call.loc;
-        return gp_fail("capture: the tensor that %s:%d reads was freed since the function was "
-                       "captured",
-                       at.file ? at.file : "?", at.line);
-    }
-    return true;
-}
-
-/* Whether the gradients that the function reads are there. Sets the leaves of this replay. */
-static bool same_leaves(const gp_capture *k, gp_tensor *const *in, gp_leaf **leaf) {
-    for (int i = 0; i < k->nleaves; i++) {
-        const gp_captured_leaf *l = &k->leaf[i];
-        gp_leaf *now = leaf[i] = l->input < 0 ? l->leaf : gp_tensor_leaf(in[l->input]);
-        if (!now) return false;
-        if (l->read && now->grad != l->before)
-            return gp_fail("capture: the gradient that %s:%d adds to is not the one of the "
-                           "recording: clear it in the captured function, or neither there nor "
-                           "between its calls",
-                           l->loc.file ? l->loc.file : "?", l->loc.line);
-    }
-    return true;
-}
-
-static bool same_mode(const gp_capture *k) {
-    if ((k->no_grad > 0) == (gp_no_grad > 0)) return true;
-    return gp_fail("capture: the function was captured %s no_grad, and is called %s it now",
-                   k->no_grad ? "under" : "outside", gp_no_grad ? "under" : "outside");
-}
-
 /* ---- one replay ---- */
 
 typedef struct replay {
@@ -124,7 +22,8 @@ typedef struct replay {
     gp_storage **given; /* by dynamic: new storages; NULL for inputs */
     gp_tensor **after;  /* by leaf */
     gp_leaf **leaf;
-    bool graphs; /* its calls run in graphs, at their addresses */
+    bool graphs;                       /* its calls run in graphs, at their addresses */
+    uint64_t before[GP_CAPTURE_LANES]; /* by lane: commands of its stream */
 } replay;
 
 void gp_capture_set_call(const gp_replay_values *v, int i, gp_call *c, gp_array *array) {
@@ -143,8 +42,8 @@ void gp_capture_set_call(const gp_replay_values *v, int i, gp_call *c, gp_array 
 }
 
 bool gp_replay_run_call(const gp_replay_values *v, int i) {
-    gp_recorded *r = v->capture->call[i];
-    if (r->varies) gp_capture_set_call(v, i, &r->call, r->array);
+    gp_recorded *r = v->capture->call[v->first + i];
+    if (r->varies) gp_capture_set_call(v, v->first + i, &r->call, r->array);
     gp_running = &r->call;
     if (r->single) gp_thread_single(true);
     bool ok = r->kernel(&r->call);
@@ -153,9 +52,9 @@ bool gp_replay_run_call(const gp_replay_values *v, int i) {
     return ok;
 }
 
-int gp_replay_calls(const gp_replay_values *v) { return v->capture->ncalls; }
+int gp_replay_calls(const gp_replay_values *v) { return v->n; }
 const gp_call *gp_replay_call(const gp_replay_values *v, int i) {
-    return &v->capture->call[i]->call;
+    return &v->capture->call[v->first + i]->call;
 }
 
 gp_replay_values *gp_replay_copy(const gp_replay_values *v) {
@@ -305,16 +204,13 @@ static bool join_outside(replay *p, const gp_slot *s, gp_storage *st) {
     return true;
 }
 
-static bool run_here(replay *p) {
-    bool alone = atomic_load_explicit(&p->stream->alone, memory_order_relaxed);
+/* The calls of a part that the host runs itself. */
+static bool run_part_here(const gp_replay_values *v, const gp_part *e, gp_stream *s) {
     bool hooked = GP_HOOK(op_begin) != NULL;
-    if (!alone && !each_outside(p, join_outside)) return false;
-    if (!alone && p->k->block && !gp_host_may_write(p->k->block, GP_WHY_join, "capture"))
-        return false;
-    for (int i = 0; i < p->k->ncalls; i++) {
+    for (int i = e->first; i < e->first + e->n; i++) {
         if (gp_thread_stopped()) return gp_fail("interrupted!");
-        if (!(hooked ? gp_capture_launch(&p->v, i, p->stream) : gp_replay_run_call(&p->v, i)))
-            return failed_at(&p->k->call[i]->call);
+        if (!(hooked ? gp_capture_launch(v, i, s) : gp_replay_run_call(v, i)))
+            return failed_at(&v->capture->call[i]->call);
     }
     return true;
 }
@@ -338,6 +234,32 @@ static bool log_write(replay *p, const gp_slot *s, gp_storage *st) {
     gp_order_written(st, p->stream);
     gp_failure_log_write(st, s->filled ? GP_WRITE_WHOLE : 0);
     return true;
+}
+
+/* How much each lane's stream had queued before the replay. */
+static void begin_log(replay *p) {
+    for (int l = 1; l < p->k->nlanes; l++)
+        p->before[l] = atomic_load_explicit(&p->k->lane[l]->issued, memory_order_relaxed);
+}
+
+/* What the lanes queued may have failed, and so all that the replay writes. */
+static bool log_lanes(replay *p) {
+    const gp_capture *k = p->k;
+    bool ok = true;
+    for (int l = 1; l < k->nlanes; l++) {
+        if (k->lane[l] == p->stream) continue;
+        gp_failure_log(k->lane[l], p->before[l]);
+        for (int i = 0; i < k->noutside; i++) {
+            const gp_slot *s = &k->slot[k->outside[i]];
+            if (s->first < 0 || !s->written) continue;
+            gp_tensor *t = s->kind == GP_SLOT_INPUT ? input_of(p, k->outside[i]) : NULL;
+            gp_failure_log_write(t ? t->storage : s->st, 0);
+        }
+        for (int i = 0; i < k->ndynamic; i++)
+            if (p->given[i]) gp_failure_log_write(p->given[i], 0);
+        ok = gp_failure_log_end() && ok;
+    }
+    return ok;
 }
 
 /* Records what was queued, after `before` commands. */
@@ -393,23 +315,40 @@ static bool run_graphs(replay *p) {
     return true;
 }
 
-/* Queues the calls as one command, or one by one where an observer is to see each. */
-static bool queue_calls(replay *p) {
-    gp_stream *s = p->stream;
+/* Queues the calls of a part as one command, or one by one where an observer is to see each. */
+static bool queue_part(const gp_replay_values *v, const gp_part *e, gp_stream *s) {
     const gp_device_vt *vt = s->dev->vt;
+    gp_recorded *const *call = v->capture->call;
     bool hooked = GP_HOOK(op_begin) != NULL;
     void (*hook)(gp_stream *) = GP_HOOK(launch);
-    for (int i = 0; (hooked || !vt->replay) && i < p->k->ncalls; i++) {
+    for (int i = e->first; (hooked || !vt->replay) && i < e->first + e->n; i++) {
         if (vt->full(s) && !gp_wait_room(s)) return false;
-        set_last(s, &p->k->call[i]->call);
+        set_last(s, &call[i]->call);
         if (hook) hook(s);
-        if (!gp_capture_launch(&p->v, i, p->stream)) return false;
+        if (!gp_capture_launch(v, i, s)) return false;
     }
     if (hooked || !vt->replay) return true;
     if (vt->full(s) && !gp_wait_room(s)) return false;
-    set_last(s, &p->k->call[p->k->ncalls - 1]->call);
+    set_last(s, &call[e->first + e->n - 1]->call);
     if (hook) hook(s);
-    return vt->replay(s, &p->v);
+    gp_replay_values part = *v;
+    part.first = e->first, part.n = e->n;
+    return vt->replay(s, &part);
+}
+
+static bool run_part(const gp_replay_values *v, const gp_part *e, gp_stream *s) {
+    return s->async ? queue_part(v, e, s) : run_part_here(v, e, s);
+}
+
+static bool run_here(replay *p) {
+    bool alone = atomic_load_explicit(&p->stream->alone, memory_order_relaxed);
+    if (!alone && !each_outside(p, join_outside)) return false;
+    if (!alone && p->k->block && !gp_host_may_write(p->k->block, GP_WHY_join, "capture"))
+        return false;
+    if (p->k->nlanes <= 1) return run_part_here(&p->v, &p->k->part[0], p->stream);
+    begin_log(p);
+    bool ok = gp_capture_run_parts(&p->v, p->stream, run_part);
+    return log_lanes(p) && ok;
 }
 
 static bool launch(replay *p) {
@@ -421,8 +360,9 @@ static bool launch(replay *p) {
         return false;
     if (!each_outside(p, order_outside) || !order_block(p)) return false;
     uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
-    bool ok = p->graphs ? run_graphs(p) : queue_calls(p);
-    return note(p, before) && ok;
+    begin_log(p);
+    bool ok = p->graphs ? run_graphs(p) : gp_capture_run_parts(&p->v, s, run_part);
+    return note(p, before) && (p->graphs || log_lanes(p)) && ok;
 }
 
 /* ---- the whole ---- */
@@ -443,7 +383,7 @@ static bool replay_in(replay *p, void **room, gp_tensor **out) {
     p->after = (gp_tensor **)(room + k->ndynamic);
     p->leaf = (gp_leaf **)(room + k->ndynamic + k->nleaves);
     p->v.address = (char **)(room + k->ndynamic + 2 * k->nleaves);
-    if (!same_leaves(k, p->in, p->leaf)) return false;
+    if (!gp_capture_same_leaves(k, p->in, p->leaf)) return false;
     p->graphs = p->stream && gp_capture_graphs_ready(k, p->stream, p->leaf);
     if (p->graphs) p->v.address = k->graphs->address;
     bool ok = run(p, out);
@@ -456,7 +396,7 @@ static bool replay_in(replay *p, void **room, gp_tensor **out) {
 
 bool gp_capture_replay(gp_capture *k, gp_tensor *const *in, const double *numbers,
                        gp_tensor **out) {
-    if (!same_mode(k) || !same_inputs(k, in) || !not_freed(k)) return false;
+    if (!gp_capture_same(k, in)) return false;
     size_t n = 2 * ((size_t)k->ndynamic + (size_t)k->nleaves);
     void *few[3 * FEW], **room = n <= 3 * FEW ? few : malloc(n * sizeof *room);
     if (!room) return gp_fail("capture: out of memory");

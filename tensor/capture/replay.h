@@ -10,6 +10,7 @@ typedef struct gp_replay_values {
     gp_rng rng;
     char **address;       /* of the inputs and of what it gives */
     const double *number; /* read each time */
+    int first, n;         /* the calls that are to run, for gp_device_vt.replay */
 } gp_replay_values;
 
 /* A copy for a queue, which gp_replay_done frees; the capture stays until then. NULL with a
@@ -17,7 +18,7 @@ typedef struct gp_replay_values {
 gp_replay_values *gp_replay_copy(const gp_replay_values *v);
 void gp_replay_done(gp_replay_values *v);
 
-/* The number of calls, and one of them, from 0. */
+/* The number of these calls, and one of them, from 0. */
 int gp_replay_calls(const gp_replay_values *v);
 const gp_call *gp_replay_call(const gp_replay_values *v, int i);
 /* Runs call i by the cpu's kernel, at addresses of the host. Replays of one capture run one after

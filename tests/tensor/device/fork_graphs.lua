@@ -1,10 +1,13 @@
 -- Random programs with fork and wait, nested forks, writes in place, views, indices and backward,
--- against the same program run on one stream: the same bits.
+-- against the same program run on one stream, and captured: the same bits. FORK_PROGRAMS is their
+-- number on each device, FORK_SEED where they begin.
 local t = require "tap"
 local programs = tonumber(os.getenv "FORK_PROGRAMS") or 150
+local begin = tonumber(os.getenv "FORK_SEED") or 1
 
 threads(1) -- the bits of a sum are those of one thread, as a worker's
 local N, upper, lower -- rows and columns; the slices of half of the rows
+local order           -- an index, on the device
 
 -- Small ones run on the caller, larger ones are queued.
 local function set_size(n)
@@ -55,7 +58,7 @@ local kinds = {
     end,
     function(a) return a:contiguous():mul_(0.75) end,
     function(a, b)
-        return a:index_select(1, tensor({ 3, 1, 2 }, { device = a.device })):sum(1) + b
+        return a:index_select(1, order):sum(1) + b
     end,
     function(a) return a:sum(1):expand(N, N) * (1 / N) end,
     function(a, b) return cat({ a[upper], b[lower] }, 1) end,
@@ -119,16 +122,39 @@ local function same(a, b)
     end
 end
 
+-- The same, captured, on three sets of inputs: what differs, or nil. What a program returns it may
+-- also have been given, so inputs are compared, too.
+local function captured(seed, dev, steps)
+    local function program(...)
+        local vars = { ... }
+        run(vars, steps, true)
+        return table.unpack(vars)
+    end
+    local function plain(...)
+        local vars = { ... }
+        run(vars, steps, false)
+        return table.unpack(vars)
+    end
+    local call = capture(program)
+    for i = 0, 2 do
+        local one, many = start(seed + i, dev), start(seed + i, dev)
+        local want, got = { plain(table.unpack(one)) }, { call(table.unpack(many)) }
+        local where = same(want, got) or same(one, many)
+        if where then return ("captured, call %d, %s"):format(i + 1, where) end
+    end
+end
+
 for _, dev in ipairs { "cpu", "sim" } do
     local wrong, first = 0, nil
-    for seed = 1, programs do
+    order = tensor({ 3, 1, 2 }):to(dev)
+    for seed = begin, begin + programs - 1 do
         math.randomseed(seed)
         set_size(seed % 2 == 0 and 24 or 40)
         local steps = draw(math.random, 0)
         local one, many = start(seed, dev), start(seed, dev)
         run(one, steps, false)
         run(many, steps, true)
-        local where = same(one, many)
+        local where = same(one, many) or captured(seed, dev, steps)
         if where == nil then
             steps = differentiable(steps)
             where = same(gradients(seed, dev, steps, false), gradients(seed, dev, steps, true))

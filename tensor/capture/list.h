@@ -137,7 +137,7 @@ struct gp_capture {
     int *dynamic; /* slots */
     int noutside;
     int *outside;                     /* slots that are FIXED, or INPUT */
-    gp_storage *block;                /* of the slots that are OURS; NULL: there are none */
+    gp_storage *block;                /* of the slots that are OURS; NULL: no calls */
     struct gp_capture_graphs *graphs; /* NULL: none were made */
     bool no_graphs;                   /* none can be */
     atomic_int queued;                /* replays that a queue still holds */

@@ -199,6 +199,7 @@ static size_t pack(gp_capture *k, int *room, gap *gaps) {
     return top;
 }
 
+/* There is one in any case: replays on several streams follow one another by it. */
 static bool make_block(gp_capture *k) {
     size_t n = (size_t)k->ncalls + (size_t)k->nslots;
     int *room = malloc(2 * n * sizeof *room + 1);
@@ -208,7 +209,8 @@ static bool make_block(gp_capture *k) {
     free(room);
     free(gaps);
     if (!ok) return gp_fail("capture: out of memory");
-    return !bytes || (k->block = gp_storage_new(k->stream, bytes));
+    if (!k->ncalls) return true;
+    return (k->block = gp_storage_new(k->stream, bytes ? bytes : 1));
 }
 
 /* ---- what differs ---- */

@@ -77,6 +77,17 @@ for _, dev in ipairs { "cpu", "sim" } do
     end
     for i = 1, 6 do t.ok(g.wait(futures[i]):equal(want[i]), "replay " .. i .. " in a fork") end
 
+    -- no intermediate results: nothing but the capture itself orders replays on several streams
+    local one, inputs = g.capture(function(a) return a:exp() end), {}
+    one(g.rand(20000):to(dev))
+    for i = 1, 8 do
+        inputs[i] = g.rand(20000):to(dev)
+        futures[i] = g.fork(one, inputs[i])
+    end
+    for i = 1, 8 do
+        t.ok(g.wait(futures[i]):equal(inputs[i]:exp()), "one op, replay " .. i .. " on " .. dev)
+    end
+
     -- many small ones
     local function small(v)
         local list = {}

@@ -1,12 +1,12 @@
 --!plain
 -- Random functions with state, captured and as they are: results, gradients, what they write in
--- place and the generator must be the same bits after each of several calls. GPUSH_CAPTURE_FUZZ is
--- their number on each device, GPUSH_CAPTURE_SEED where it begins.
+-- place and the generator must be the same bits after each of several calls. CAPTURE_PROGRAMS is
+-- their number on each device, CAPTURE_SEED where it begins.
 local t = require "tap"
 local g = require "gpush"
 
-local NUMBER = tonumber(os.getenv "GPUSH_CAPTURE_FUZZ" or 150)
-local SEED = tonumber(os.getenv "GPUSH_CAPTURE_SEED" or 1)
+local NUMBER = tonumber(os.getenv "CAPTURE_PROGRAMS" or 150)
+local SEED = tonumber(os.getenv "CAPTURE_SEED" or 1)
 local CALLS <const> = 5
 
 local unary = { "neg", "abs", "square", "relu", "tanh", "sigmoid", "gelu", "exp", "sin", "floor" }

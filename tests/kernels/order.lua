@@ -228,6 +228,28 @@ local function extremes(dev)
         dev .. ": max of nothing")
 end
 
+-- Rows of 4004 bytes, longer than the caches in all: the element at row r and column c is
+-- 1001 r + c.
+local function moves(dev)
+    local x = g.range(0, 4204199, {device = dev}):reshape(4200, 1001)
+    local function is(y, r, c, what)
+        t.is(y:eq(r:unsqueeze(2) * 1001 + c):all():item(), true, dev .. ": " .. what)
+    end
+    local function numbers(first, last) return g.range(first, last, {device = dev}) end
+    local r, c = numbers(0, 4199), numbers(0, 1000)
+    is(x:roll(3, 2), r, (c - 3) % 1001, "roll of rows, longer than the caches")
+    is(x:roll({-5, 7}, {1, 2}), (r + 5) % 4200, (c - 7) % 1001, "… of both dims")
+    is(x:roll(5 * 1001), (r - 5) % 4200, c, "… of all elements")
+    r, c = numbers(-2, 4200), numbers(-3, 1001)
+    local pad = {3, 1, 2, 1}
+    is(x:pad(pad, "circular"), r % 4200, c % 1001, "circular padding")
+    is(x:pad(pad, "reflect"), 4199 - (4199 - r:abs()):abs(), 1000 - (1000 - c:abs()):abs(),
+        "reflected padding")
+    local y = x:pad(pad, "constant", -1)
+    is(y["3:-2, 4:-2"], r["3:-2"], c["4:-2"], "constant padding")
+    t.is(y:lt(0):sum():item(), 4203 * 1005 - 4200 * 1001, "… is the value")
+end
+
 local function scans(dev)
     local x = g.tensor({{3, 1, 2}, {1, 5, 5}}, {dtype = "i32"}):to(dev)
     t.is(x:cumsum(2), {{3, 4, 6}, {1, 6, 11}}, dev .. ": cumsum along dim 2")
@@ -242,11 +264,7 @@ local function scans(dev)
     long = g.ones(4200003, {device = dev})["2:-1"]:cumsum(1)
     t.is(long:eq(g.range(1, 4200002, {device = dev})):all():item(), true,
         dev .. ": … longer than the caches")
-    local i = g.range(0, 4204199, {device = dev})
-    local rolled = i:reshape(4200, 1001):roll(3, 2):reshape(-1)
-    t.is(rolled:eq(i - i % 1001 + (i % 1001 - 3) % 1001):all():item(), true,
-        dev .. ": roll of rows, longer than the caches")
-    i = g.range(1, 1000, {device = dev})
+    local i = g.range(1, 1000, {device = dev})
     t.is(i:to("f32"):cumsum(1):eq(i * (i + 1) / 2):all():item(), true,
         dev .. ": 1 to n add up to n (n + 1) / 2")
     t.is(g.full({3}, 0.1, {device = dev, dtype = "f64"}):cumsum(1),
@@ -363,5 +381,6 @@ for _, dev in ipairs {"cpu", "sim"} do
     for k = 1, 2 do many_distinct(dev, k) end
     extremes(dev)
     scans(dev)
+    moves(dev)
 end
 t.done()

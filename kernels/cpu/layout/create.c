@@ -192,10 +192,12 @@ void gp_move_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, size
     else move_uint8_t(d, ds, s, ss, n);
 }
 
+/* Blocks end with a line of d: a line that two of them shared would be written twice. */
 static void copy_stream(char *d, const char *s, int64_t bytes) {
-    for (int64_t at = 0; at < bytes; at += GP_BLOCK * 4) {
-        const char *next = s + at + GP_BLOCK * 4;
-        int64_t n = bytes - at < GP_BLOCK * 4 ? bytes - at : GP_BLOCK * 4;
+    int64_t block = GP_BLOCK * 4 - (int64_t)((uintptr_t)d & 63);
+    for (int64_t at = 0, n; at < bytes; at += n, block = GP_BLOCK * 4) {
+        const char *next = s + at + block;
+        n = bytes - at < block ? bytes - at : block;
         stream_out(d + at, s + at, (size_t)n, &next, 1);
     }
 }

@@ -2,8 +2,10 @@
 #include <string.h>
 
 #include "kernels/cpu/runtime/kernel.h"
+#include "kernels/cpu/runtime/nontemporal.h"
 
-enum { GRAIN = 32768 };
+/* HELD: bytes that are put together in the first-level cache before they are streamed. */
+enum { GRAIN = 32768, HELD = 2048 };
 
 typedef enum mode { CONSTANT, REFLECT, REPLICATE, CIRCULAR } mode;
 
@@ -13,6 +15,7 @@ typedef struct padding {
     const int64_t *before; /* for each dim, elements added in front; negative: left out */
     size_t size;
     char value[8]; /* of CONSTANT */
+    bool stream;   /* the result is too large for a cache, x's rows have no gaps */
 } padding;
 
 /* The index in a dim of size n that padded index i shows (0: the first element); -1: the padding
@@ -41,44 +44,99 @@ static void fill(char *o, int64_t n, const char *value, size_t size) {
     }
 }
 
-/* Fills [from, to) of a padded row, outside of x's n elements, step bytes apart; o: the address of
- * `from`. */
+/* Fills [from, to) of a padded row, on one side of x's n elements, step bytes apart; o: the address
+ * of `from`. */
 static void margin(const padding *p, char *o, const char *row, int64_t step, int64_t from,
                    int64_t to, int64_t n) {
     if (p->mode == CONSTANT) {
         fill(o, to - from, p->value, p->size);
         return;
     }
-    for (int64_t i = from; i < to; i++, o += p->size)
-        memcpy(o, row + shown(p->mode, i, n) * step, p->size);
+    int64_t along = p->mode == REFLECT ? -step : p->mode == REPLICATE ? 0 : step;
+    gp_move_row(o, (int64_t)p->size, row + shown(p->mode, from, n) * step, along, to - from,
+                p->size);
 }
 
-/* Row r of the result; the result is contiguous. */
-static void pad_row(const padding *p, int64_t r) {
-    const gp_array *x = p->x, *out = p->out;
-    int last = out->ndim - 1;
-    int64_t width = out->dim[last], n = x->dim[last], size = (int64_t)p->size;
-    const char *row = x->data;
-    char *o = p->out->data + r * width * size;
-    for (int d = last - 1; d >= 0; d--) {
-        int64_t i = shown(p->mode, r % out->dim[d] - p->before[d], x->dim[d]);
+/* A row of the result: its index in each dim but the last, and x's row that it shows. */
+typedef struct place {
+    int64_t at[GP_MAX_DIM];
+    const char *row; /* NULL: the padding value */
+} place;
+
+static void find_row(const padding *p, place *w) {
+    int64_t size = (int64_t)p->size;
+    w->row = p->x->data;
+    for (int d = 0; d < p->out->ndim - 1; d++) {
+        int64_t i = shown(p->mode, w->at[d] - p->before[d], p->x->dim[d]);
         if (i < 0) {
-            fill(o, width, p->value, p->size);
+            w->row = NULL;
             return;
         }
-        row += i * x->stride[d] * size;
-        r /= out->dim[d];
+        w->row += i * p->x->stride[d] * size;
     }
-    int64_t from = -p->before[last], to = from + width, step = x->stride[last] * size;
+}
+
+static void first_row(const padding *p, place *w, int64_t r) {
+    for (int d = p->out->ndim - 2; d >= 0; d--) w->at[d] = r % p->out->dim[d], r /= p->out->dim[d];
+    find_row(p, w);
+}
+
+static void next_row(const padding *p, place *w) {
+    for (int d = p->out->ndim - 2; d >= 0; d--) {
+        if (++w->at[d] < p->out->dim[d]) break;
+        w->at[d] = 0;
+    }
+    find_row(p, w);
+}
+
+/* Elements [from, to) of a row of the result, written to o. */
+static void pad_part(const padding *p, const place *w, int64_t from, int64_t to, char *o) {
+    int last = p->out->ndim - 1;
+    int64_t n = p->x->dim[last], size = (int64_t)p->size, step = p->x->stride[last] * size;
+    if (!w->row) {
+        fill(o, to - from, p->value, p->size);
+        return;
+    }
+    from -= p->before[last], to -= p->before[last];
     int64_t a = from > 0 ? from : 0, b = to < n ? to : n; /* places that are x's own */
     if (b < a) a = b = from < 0 ? (to < 0 ? to : 0) : from;
-    if (from < a) margin(p, o, row, step, from, a, n);
-    gp_move_row(o + (a - from) * size, size, row + a * step, step, b - a, p->size);
-    if (to > b) margin(p, o + (b - from) * size, row, step, b, to, n);
+    if (from < a) margin(p, o, w->row, step, from, a, n);
+    gp_move_row(o + (a - from) * size, size, w->row + a * step, step, b - a, p->size);
+    if (to > b) margin(p, o + (b - from) * size, w->row, step, b, to, n);
+}
+
+/* Rows of a result that is too large for a cache: rows that end within a line are put together
+ * first, then streamed in whole lines. */
+static void pad_streamed(const padding *p, place *w, int64_t begin, int64_t end) {
+    _Alignas(64) char held[HELD];
+    int64_t width = p->out->dim[p->out->ndim - 1], size = (int64_t)p->size;
+    char *to = p->out->data + begin * width * size;
+    int64_t used = 0, room = HELD - (int64_t)((uintptr_t)to & 63);
+    for (int64_t r = begin; r < end; r++, next_row(p, w))
+        for (int64_t c = 0, n; c < width; c += n) {
+            n = width - c < (room - used) / size ? width - c : (room - used) / size;
+            pad_part(p, w, c, c + n, held + used);
+            used += n * size;
+            if (used < room) continue;
+            const char *next = w->row ? w->row + (c + n) * size : p->x->data;
+            stream_out(to, held, (size_t)used, &next, 1);
+            to += used, used = 0, room = HELD;
+        }
+    stream_out(to, held, (size_t)used, NULL, 0);
+    stream_end();
 }
 
 static void pad_rows(void *ctx, int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; r++) pad_row(ctx, r);
+    const padding *p = ctx;
+    int64_t width = p->out->dim[p->out->ndim - 1], bytes = width * (int64_t)p->size;
+    place w;
+    first_row(p, &w, begin);
+    if (p->stream) {
+        pad_streamed(p, &w, begin, end);
+        return;
+    }
+    for (int64_t r = begin; r < end; r++, next_row(p, &w))
+        pad_part(p, &w, 0, width, p->out->data + r * bytes);
 }
 
 /* Circular: what is left out does not wrap around, so x is cut first. */
@@ -105,7 +163,9 @@ bool CPU(pad)(const gp_call *c) {
     if (p.out->ndim == 0) return gp_copy_array(p.out, p.x), true;
     gp_number_array(&c->arg[3], dt, p.value);
     if (p.mode == CIRCULAR) leave_out(p.out, &x, before);
-    int64_t width = p.out->dim[p.out->ndim - 1];
+    int last = p.out->ndim - 1;
+    int64_t width = p.out->dim[last];
+    p.stream = p.out->numel * (int64_t)p.size >= STREAM_BYTES && x.stride[last] == 1;
     return gp_parallel_op(c, p.out->numel / width, 1 + GRAIN / width, pad_rows, &p);
 }
 
@@ -127,6 +187,30 @@ static void roll_piece(const gp_array *out, const gp_array *x, const int64_t *sh
     gp_copy_array(&o, &in);
 }
 
+/* Rows of fewer bytes take longer than columns do; longer ones are shared out as pieces. */
+enum { SHORT_ROW = 512, LONG_ROW = 1 << 16 };
+
+/* By rows of the result, each from the last rolled dim on: padding on one side that wraps around,
+ * as much left out on the other. False: not laid out for it, or Ctrl-C; *done says which. */
+static bool roll_rows(const gp_call *c, const gp_array *out, const gp_array *x,
+                      const int64_t *shift, bool *done) {
+    gp_array o = *out, in = *x;
+    int64_t before[GP_MAX_DIM], size = (int64_t)gp_dtype_size((gp_dtype)x->dtype);
+    int last = x->ndim - 1;
+    memcpy(before, shift, (size_t)x->ndim * sizeof *before);
+    for (; last > 0 && shift[last] == 0; last--) {
+        in.dim[last - 1] *= in.dim[last], before[last - 1] *= in.dim[last];
+        in.stride[last - 1] = 1;
+    }
+    int64_t width = in.dim[last], bytes = width * size;
+    *done = x->contiguous && bytes >= SHORT_ROW && bytes <= LONG_ROW;
+    if (!*done) return false;
+    o.ndim = in.ndim = last + 1, o.dim[last] = width, o.stride[last] = 1;
+    padding p = {.x = &in, .out = &o, .mode = CIRCULAR, .before = before, .size = (size_t)size};
+    p.stream = o.numel * size >= STREAM_BYTES;
+    return gp_parallel_op(c, o.numel / width, 1 + GRAIN / width, pad_rows, &p);
+}
+
 /* Arguments: x, a shift for each dim, from 0 to below its size. Flattened: shift of the
  * temporary. */
 bool CPU(roll)(const gp_call *c) {
@@ -139,6 +223,8 @@ bool CPU(roll)(const gp_call *c) {
         x.ndim = out.ndim = 1;
         x.dim[0] = out.dim[0] = x.numel, x.stride[0] = out.stride[0] = 1;
     }
+    bool done = false, ok = out.ndim && roll_rows(c, &out, &x, shift, &done);
+    if (done) return ok;
     uint64_t rolled = 0;
     for (int d = 0; d < x.ndim; d++) rolled |= (uint64_t)(shift[d] != 0) << d;
     uint64_t wrapped = 0;

@@ -18,9 +18,10 @@ typedef struct choice {
     size_t size;
 } choice;
 
+/* Elements i … n - 1. */
 #define PICK(T, os, ms, as, bs)                                                                    \
-    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) * (T *)(o + i * (os)) =                    \
-        m[i * (ms)] ? *(const T *)(a + i * (as)) : *(const T *)(b + i * (bs));
+    _Pragma("omp simd") for (int64_t k = i; k < n; k++) * (T *)(o + k * (os)) =                    \
+        m[k * (ms)] ? *(const T *)(a + k * (as)) : *(const T *)(b + k * (bs));
 
 #define T uint8_t
 #include "kernels/cpu/elementwise/where.inc"

@@ -3,7 +3,7 @@
 #ifndef GP_CPU_MASK_H
 #define GP_CPU_MASK_H
 
-#if defined(__AVX512F__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -45,6 +45,13 @@ int64_t gp_walk_count(const gp_walk *w, int64_t begin, int64_t end);
 #define gp_walk_count_is GP_NAME(gp_walk_count_is)
 bool gp_walk_count_is(const gp_call *c, const gp_walk *w, int64_t n);
 
+#if defined(__SSE2__) && !defined(__AVX512F__)
+/* Where the bits of a number below 16 are. */
+static const _Alignas(16) int32_t gp_bits_at[16][4] = {
+    {0}, {0},    {1},    {0, 1},    {2},    {0, 2},    {1, 2},    {0, 1, 2},
+    {3}, {0, 3}, {1, 3}, {0, 1, 3}, {2, 3}, {0, 2, 3}, {1, 2, 3}, {0, 1, 2, 3}};
+#endif
+
 /* Where a piece's true elements are, from 0; found has room for n + 16. Returns how many. */
 static inline int64_t gp_true_at(const uint8_t *truth, int64_t n, int32_t *found) {
     int64_t k = 0, i = 0;
@@ -56,6 +63,17 @@ static inline int64_t gp_true_at(const uint8_t *truth, int64_t n, int32_t *found
         __mmask16 m = _mm_test_epi8_mask(t, t);
         _mm512_storeu_si512(found + k, _mm512_maskz_compress_epi32(m, at));
         k += __builtin_popcount(m);
+    }
+#elif defined(__SSE2__)
+    for (; i + 16 <= n; i += 16) {
+        __m128i t = _mm_loadu_si128((const __m128i *)(const void *)(truth + i));
+        unsigned m = ~(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(t, _mm_setzero_si128()));
+        for (int q = 0; q < 16; q += 4, m >>= 4) {
+            __m128i bits = _mm_load_si128((const __m128i *)(const void *)gp_bits_at[m & 15]);
+            _mm_storeu_si128((__m128i *)(void *)(found + k),
+                             _mm_add_epi32(bits, _mm_set1_epi32((int)i + q)));
+            k += __builtin_popcount(m & 15);
+        }
     }
 #endif
     for (; i < n; i++) {

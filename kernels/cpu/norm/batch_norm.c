@@ -32,6 +32,15 @@ typedef struct batch_norm_job {
     double *mean, *scale, *shift; /* per channel: y = (x - mean) * scale + shift */
 } batch_norm_job;
 
+/* Bytes of a vector. gcc takes longer ones apart in general registers. */
+#if defined(__AVX512F__)
+enum { VECTOR = 64 };
+#elif defined(__AVX__)
+enum { VECTOR = 32 };
+#else
+enum { VECTOR = 16 };
+#endif
+
 #define T float
 #define t f32
 #include "kernels/cpu/norm/batch_norm.inc"

@@ -35,9 +35,13 @@ enum { LANES = 8 };
 #else
 enum { LANES = 4 };
 #define UP(v, ...) __builtin_shufflevector(v, (__typeof__(v)){0}, __VA_ARGS__)
-#define WITHIN(v) (v += UP(v, 4, 0, 1, 2), v += UP(v, 4, 4, 0, 1))
+#define WITHIN(v) (v += UP(v, 4, 0, 1, 2), v += UP(v, 4, 5, 0, 1))
 #define LAST(v) __builtin_shufflevector(v, v, 3, 3, 3, 3)
+#if defined(__AVX__) /* gcc converts the halves and joins them */
+#define WIDE_f32(p) (vec_f64) _mm256_cvtps_pd(_mm_loadu_ps((const float *)(p)))
+#else
 #define WIDE_f32(p) __builtin_convertvector(*(p), vec_f64)
+#endif
 #endif
 #define WIDE_f64(p) *(p)
 #define WIDE_i64(p) *(p)

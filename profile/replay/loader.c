@@ -22,20 +22,16 @@ static bool is_made(const gp_rec *r) {
 
 /* ---- the record ---- */
 
-/* A batch that the host took, and a pool, while the parts are read. */
+/* A batch that the host took. */
 typedef struct taken {
     int64_t batch;
     uint64_t t0, t1;
 } taken;
-typedef struct pool {
-    int64_t number, ahead; /* the most batches that its workers were seen ahead of the host */
-} pool;
 
 typedef struct reader {
     gp_timeline *t;
     taken *take; /* in the order of their numbers, which is that of their times in a pool */
-    pool *pool;
-    int ntakes, npools;
+    int ntakes;
 } reader;
 
 static int by_batch(const void *a, const void *b) {
@@ -73,14 +69,6 @@ static int64_t taken_before(const reader *r, const gp_rec *part) {
     return lo > from ? r->take[lo - 1].batch : 0;
 }
 
-/* The pool's entry, which is made when it is first asked for; there is room for one a part. */
-static pool *pool_at(reader *r, int64_t batch) {
-    for (int i = r->npools - 1; i >= 0; i--)
-        if (r->pool[i].number == pool_of(batch)) return &r->pool[i];
-    r->pool[r->npools] = (pool){.number = pool_of(batch)};
-    return &r->pool[r->npools++];
-}
-
 static void gather_takes(reader *r) {
     for (int i = 0; i < r->t->nhost; i++) {
         const gp_rec *rec = r->t->host[i];
@@ -90,13 +78,17 @@ static void gather_takes(reader *r) {
     qsort(r->take, (size_t)r->ntakes, sizeof *r->take, by_batch);
 }
 
-/* In the order of tracks and, on each, of time. */
+/* In the order of tracks and, on each, of time: a worker makes one part at a time. */
 static void gather_parts(gp_timeline *t) {
     int number = 0;
     for (const gp_track *track = t->p->host; track; track = track->next, number++) {
+        uint64_t free_at = 0;
         gp_at at = gp_first(track);
-        for (gp_rec *r; gp_timeline_has(t, track) && (r = gp_next(&at));)
-            if (is_made(r)) t->made[t->nmade++] = (gp_made){r, number, at, -1, 0, 0};
+        for (gp_rec *r; gp_timeline_has(t, track) && (r = gp_next(&at));) {
+            if (!is_made(r) || r->t0 < free_at) continue;
+            t->made[t->nmade++] = (gp_made){r, number, at, -1, 0, 0};
+            free_at = gp_rec_end(t->p, r);
+        }
     }
 }
 
@@ -117,36 +109,45 @@ static void join_parts(gp_timeline *t) {
 
 /* The host asks for a batch when it comes to take the one that is as far before it as the pool's
  * workers were ever ahead; for the first ones before it takes any. */
-static void set_lag(reader *r, gp_made *m) {
+static void set_lag(const reader *r, gp_made *m, int64_t ahead) {
     const gp_made *before = m > r->t->made && m[-1].track == m->track ? m - 1 : NULL;
     uint64_t end = before ? gp_rec_end(r->t->p, before->rec) : 0;
-    const taken *take = take_of(r, m->rec->bytes - pool_at(r, m->rec->bytes)->ahead + 1);
+    const taken *take = take_of(r, m->rec->bytes - ahead + 1);
     m->asked = take ? least(take->t0, m->rec->t0) : m->rec->t0;
     m->lag = (int64_t)(m->rec->t0 - most(end, m->asked));
+}
+
+/* The most batches that the pool's workers were seen ahead of the host, whose parts are from
+ * t->batch[i] on; *end: after the last of them. */
+static int64_t most_ahead(const reader *r, int i, int *end) {
+    int64_t pool = pool_of(r->t->batch[i]->rec->bytes), ahead = 0;
+    for (; i < r->t->nmade && pool_of(r->t->batch[i]->rec->bytes) == pool; i++) {
+        int64_t last = taken_before(r, r->t->batch[i]->rec);
+        int64_t by = last ? r->t->batch[i]->rec->bytes - last : 0;
+        if (by > ahead) ahead = by;
+    }
+    *end = i;
+    return ahead;
 }
 
 bool gp_loader_read(gp_timeline *t) {
     size_t parts = (size_t)gp_count_recs(t->p->host, is_made) + 1;
     reader r = {.t = t,
-                .take = malloc(((size_t)gp_count_recs(t->p->host, gp_is_take) + 1) * sizeof(taken)),
-                .pool = malloc(parts * sizeof(pool))};
+                .take =
+                    malloc(((size_t)gp_count_recs(t->p->host, gp_is_take) + 1) * sizeof(taken))};
     t->made = malloc(parts * sizeof *t->made);
     t->batch = malloc(parts * sizeof *t->batch);
-    bool ok = r.take && r.pool && t->made && t->batch;
+    bool ok = r.take && t->made && t->batch;
     if (ok) {
         gather_takes(&r);
         gather_parts(t);
         join_parts(t);
-        for (int i = 0; i < t->nmade; i++) {
-            pool *at = pool_at(&r, t->made[i].rec->bytes);
-            int64_t last = taken_before(&r, t->made[i].rec);
-            int64_t ahead = last ? t->made[i].rec->bytes - last : 0;
-            if (ahead > at->ahead) at->ahead = ahead;
+        for (int i = 0, end; i < t->nmade; i = end) {
+            int64_t ahead = most_ahead(&r, i, &end);
+            for (int k = i; k < end; k++) set_lag(&r, t->batch[k], ahead);
         }
-        for (int i = 0; i < t->nmade; i++) set_lag(&r, &t->made[i]);
     }
     free(r.take);
-    free(r.pool);
     return ok;
 }
 

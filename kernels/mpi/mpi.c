@@ -19,6 +19,16 @@ static MPI_Op smallest, largest; /* for floats: NaN wins */
 static MPI_Datatype packet_type;
 static MPI_Op packet_op;
 
+/* Two ranks exchange their packets, in a third of a collective's time. */
+typedef struct pair {
+    int other; /* the other rank of a group of two; -1: it is not one */
+    gp_packet *mine, theirs;
+    MPI_Request send;
+} pair;
+static pair pairs[GROUPS];
+static int pair_of[WORK]; /* 1 + the group whose packets this work joins; 0: other work */
+enum { PAIR_TAG = 100 };
+
 /* Whether the call succeeded; keeps MPI's text otherwise. */
 static bool fine(const char *what, int code) {
     char text[MPI_MAX_ERROR_STRING] = "";
@@ -36,7 +46,11 @@ static int keep_group(MPI_Comm comm) {
         snprintf(mpi.error, sizeof mpi.error, "no more than %d groups", GROUPS);
         return GP_TRANSPORT_FAILED;
     }
+    int rank, size;
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    pairs[ngroups].other = size == 2 ? 1 - rank : -1;
     groups[ngroups] = comm;
     return ngroups++;
 }
@@ -104,13 +118,25 @@ static int receive(int group, int from, int tag, void *p, size_t bytes) {
     return sent(at, "MPI_Irecv", code);
 }
 
-static int test(int at) {
+static int test_one(MPI_Request *r) {
     int done = 0;
-    if (!fine("MPI_Test", MPI_Test(&work[at], &done, MPI_STATUS_IGNORE)))
-        return GP_TRANSPORT_FAILED;
-    if (done) work[at] = MPI_REQUEST_NULL;
+    if (!fine("MPI_Test", MPI_Test(r, &done, MPI_STATUS_IGNORE))) return GP_TRANSPORT_FAILED;
+    if (done) *r = MPI_REQUEST_NULL;
     return done;
 }
+
+/* What is sent is replaced once it is gone. */
+static int test_pair(int at) {
+    pair *p = &pairs[pair_of[at] - 1];
+    int done = p->send == MPI_REQUEST_NULL ? 1 : test_one(&p->send);
+    if (done == 1) done = test_one(&work[at]);
+    if (done != 1) return done;
+    mpi.fold(&p->theirs, p->mine);
+    pair_of[at] = 0;
+    return 1;
+}
+
+static int test(int at) { return pair_of[at] ? test_pair(at) : test_one(&work[at]); }
 
 static void cancel(int at) {
     if (work[at] == MPI_REQUEST_NULL) return;
@@ -195,9 +221,21 @@ static void fold(void *in, void *out, int *n, MPI_Datatype *type) {
     for (int i = 0; i < *n; i++) mpi.fold((gp_packet *)in + i, (gp_packet *)out + i);
 }
 
+static int join_pair(int group, int at, gp_packet *packet) {
+    pair *p = &pairs[group];
+    int bytes = (int)sizeof *packet;
+    p->mine = packet;
+    int code = MPI_Irecv(&p->theirs, bytes, MPI_BYTE, p->other, PAIR_TAG, groups[group], &work[at]);
+    if (code == MPI_SUCCESS)
+        code = MPI_Isend(packet, bytes, MPI_BYTE, p->other, PAIR_TAG, groups[group], &p->send);
+    pair_of[at] = code == MPI_SUCCESS ? group + 1 : 0;
+    return sent(at, "MPI_Isend", code);
+}
+
 static int join(int group, gp_packet *packet) {
     int at = free_work();
     if (at < 0) return at;
+    if (pairs[group].other >= 0) return join_pair(group, at, packet);
     return sent(
         at, "MPI_Iallreduce",
         MPI_Iallreduce(MPI_IN_PLACE, packet, 1, packet_type, packet_op, groups[group], &work[at]));

@@ -1,6 +1,7 @@
 -- The training step of labs/masked_loss.lua, at batch 8 and 256 x 256 on the cpu unless asked
--- otherwise, for the benchmark: returns a function of the stage and options that gives the step. As
--- a program, gpush masked.lua STAGE: the peak memory of two steps, in bytes.
+-- otherwise, for the benchmark: returns a function of the stage and options that gives the step;
+-- option wrap makes another model of the model. As a program, gpush masked.lua STAGE: the peak
+-- memory of two steps, in bytes.
 local CLASSES, IGNORE = 10, 0
 
 local Net = nn.module "Net"
@@ -37,7 +38,7 @@ end
 local function step(stage, options)
     local o = options or {}
     local opt, batch, size = { device = o.device or "cpu" }, o.batch or 8, o.size or 256
-    local model = Net():to(opt.device)
+    local model = (o.wrap or function(m) return m end)(Net():to(opt.device))
     local optimizer = optim.SGD(model, { lr = 0.001, momentum = 0.9 })
     local inputs, labels = randn(batch, 3, size, size, opt),
         randint(0, CLASSES, { batch, size, size }, opt)

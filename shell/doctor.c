@@ -253,22 +253,29 @@ static void check_cuda(void) {
 
 /* ---- MPI ---- */
 
+static bool is_mpich(const char *engine) { return strstr(engine, "MPICH") != NULL; }
+
+/* The command that says whether that MPI's own launcher is there, as gpush run looks for it. */
+static const char *launcher_of(const char *engine) {
+    return is_mpich(engine) ? "for x in mpiexec.hydra mpirun.mpich mpirun; do $x --version; done "
+                              "2>/dev/null | grep -qE 'HYDRA|MPICH'"
+                            : "for x in mpirun.openmpi mpirun; do $x --version; done 2>/dev/null | "
+                              "grep -qE 'Open MPI|OpenRTE'";
+}
+
 /* MPI is not started: only its version is asked for. */
 static void check_mpi(void) {
-    char why[600] = "", text[300] = "";
-    void *so = gp_mpi_plugin(why, sizeof why);
-    gp_mpi_version_fn *version = so ? (gp_mpi_version_fn *)dlsym(so, "gp_mpi_version") : NULL;
-    if (!version) {
-        say(ABSENT, "MPI", "%s", so ? "its plug-in is of another version" : why);
-        fix("for dist, many processes: apt-get install libopenmpi-dev openmpi-bin, then build "
-            "again");
+    char text[600] = "";
+    if (!gp_mpi_engine(text, sizeof text)) {
+        say(ABSENT, "MPI", "%s", text);
+        fix("for dist, many processes: apt-get install libopenmpi-dev openmpi-bin, or libmpich-dev, "
+            "then build again");
         return;
     }
-    version(text, sizeof text);
-    bool starts = system("command -v mpirun >/dev/null 2>&1") == 0;
+    bool starts = system(launcher_of(text)) == 0;
     say(starts ? WORKS : ABSENT, "MPI", "%s%s", text,
-        starts ? ": gpush run -n 2 script" : "; there is no mpirun to start processes with");
-    if (!starts) fix("apt-get install openmpi-bin, or mpich");
+        starts ? ": gpush run -n 2 script" : "; there is no mpirun of it to start processes with");
+    if (!starts) fix(is_mpich(text) ? "apt-get install mpich" : "apt-get install openmpi-bin");
 }
 
 /* ---- The terminal ---- */

@@ -17,6 +17,13 @@ static int l_rank(lua_State *L) { return lua_pushinteger(L, gp_dist_rank()), 1; 
 static int l_size(lua_State *L) { return lua_pushinteger(L, gp_dist_size()), 1; }
 static int l_engine(lua_State *L) { return lua_pushstring(L, gp_dist_engine()), 1; }
 
+/* mpi(): the name and version of MPI in the plug-in, which is not started; or nil, and why. */
+static int l_mpi(lua_State *L) {
+    char text[600] = "";
+    if (gp_mpi_engine(text, sizeof text)) return lua_pushstring(L, text), 1;
+    return lua_pushnil(L), lua_pushstring(L, text), 2;
+}
+
 /* timeout([seconds]) */
 static int l_timeout(lua_State *L) {
     if (!lua_isnoneornil(L, 1)) gp_dist_set_timeout(luaL_checknumber(L, 1));
@@ -120,7 +127,7 @@ void gp_lua_open_dist(lua_State *L) {
     static const luaL_Reg functions[] = {
         {"open", l_open},       {"rank", l_rank},   {"size", l_size}, {"engine", l_engine},
         {"timeout", l_timeout}, {"group", l_group}, {"row", l_row},
-        {"run", l_run},         {NULL, NULL}};
+        {"run", l_run},         {"mpi", l_mpi},         {NULL, NULL}};
     luaL_newlib(L, functions);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.dist");
 }

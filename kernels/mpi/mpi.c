@@ -236,9 +236,9 @@ static int join(int group, gp_packet *packet) {
     int at = free_work();
     if (at < 0) return at;
     if (pairs[group].other >= 0) return join_pair(group, at, packet);
-    return sent(
-        at, "MPI_Iallreduce",
-        MPI_Iallreduce(MPI_IN_PLACE, packet, 1, packet_type, packet_op, groups[group], &work[at]));
+    int code = MPI_Iallreduce(MPI_IN_PLACE, packet, 1, packet_type, packet_op, groups[group],
+                              &work[at]);
+    return sent(at, "MPI_Iallreduce", code);
 }
 
 static bool has_message(int group, int tag) {
@@ -249,15 +249,35 @@ static bool has_message(int group, int tag) {
 
 /* ---- the job ---- */
 
-static void close_job(void) { MPI_Finalize(); }
+static void close_job(void) {
+    MPI_Type_free(&packet_type);
+    MPI_Op_free(&packet_op);
+    MPI_Op_free(&smallest);
+    MPI_Op_free(&largest);
+    MPI_Finalize();
+}
 
-static void first_line(char *text) { text[strcspn(text, "\n,")] = 0; }
+/* Open MPI's mpirun does so itself where a rank ends with a failure; MPICH's only where one was
+ * killed. */
+static void abort_job(void) {
+#ifdef MPICH_VERSION
+    MPI_Abort(groups[0], 1);
+#endif
+}
+
+/* The first line without what follows a comma, and "MPICH Version:\t4.0.2" as "MPICH 4.0.2". */
+static void shorten(char *text) {
+    static const char word[] = " Version:\t";
+    text[strcspn(text, "\n,")] = 0;
+    char *at = strstr(text, word);
+    if (at) *at = ' ', memmove(at + 1, at + sizeof word - 1, strlen(at + sizeof word - 1) + 1);
+}
 
 __attribute__((visibility("default"))) void gp_mpi_version(char *text, size_t size) {
     char whole[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int n;
     MPI_Get_library_version(whole, &n);
-    first_line(whole);
+    shorten(whole);
     snprintf(text, size, "%s", whole);
 }
 
@@ -294,7 +314,8 @@ __attribute__((visibility("default"))) gp_transport *gp_mpi_open(char *why, size
                          .has_message = has_message,
                          .test = test,
                          .cancel = cancel,
-                         .close = close_job};
+                         .close = close_job,
+                         .abort = abort_job};
     gp_mpi_version(mpi.engine, sizeof mpi.engine);
     if (join_job()) return &mpi;
     snprintf(why, size, "%s", mpi.error);

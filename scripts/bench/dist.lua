@@ -1,6 +1,6 @@
--- For scripts/bench/dist. As a job of ranks, `collectives`, `step`, `deep` or `start`: rank 0 prints
--- what it took, in seconds. As one process, `alone`: the step; `compare ROOT LOOP`: runs all of them
--- and their peers in turns, and prints ratios of medians with their targets.
+-- For scripts/bench/dist. As a job of ranks, `collectives`, `step`, `deep` or `start`: rank 0
+-- prints what it took, in seconds. As one process, `alone`: the step; `compare ROOT LOOP`: runs all
+-- of them and their peers in turns, and prints ratios of medians with their targets.
 local here = arg[0]:match "^(.*)/" or "."
 
 local function median(list)
@@ -96,7 +96,8 @@ local function commands(root, loop)
     local own = ("'%s' %%s '%s/scripts/bench/dist.lua' %%s"):format(gpush, root)
     local mpirun = first_of(("'%s' run -n 2 --print x"):format(gpush)):match "exec (.*) \"%$gpush\""
     local torch = [[export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29517 OMP_NUM_THREADS=1
-        RANK=1 '%s' '%s/scripts/bench/dist.py' %s & RANK=0 '%s' '%s/scripts/bench/dist.py' %s && wait $!]]
+        RANK=1 '%s' '%s/scripts/bench/dist.py' %s &
+        RANK=0 '%s' '%s/scripts/bench/dist.py' %s && wait $!]]
     local has_torch = os.execute(("'%s' -c 'import torch.distributed' 2>/dev/null"):format(python))
     return {
         ranks = function(what) return run(own:format("run -n 2", what)) end,
@@ -174,7 +175,9 @@ function mode.compare(_, root, loop, ...)
     local given, c, names, got = read { ... }, commands(root, loop), {}, {}
     local rounds = given.rounds
     local function take(name, mine, peer)
-        if not got[name] then names[#names + 1], got[name] = name, { mine = {}, peer = {}, ratio = {} } end
+        if not got[name] then
+            names[#names + 1], got[name] = name, { mine = {}, peer = {}, ratio = {} }
+        end
         local g = got[name]
         table.insert(g.mine, mine)
         table.insert(g.peer, peer)
@@ -191,8 +194,8 @@ function mode.compare(_, root, loop, ...)
         local g = got[name]
         local peer, ratio = median(g.peer), median(g.ratio)
         local target = targets[name] and targets[name](peer)
-        print(("%-24s %9.3f ms %9.3f ms %8.3f %8s  %s"):format(name, median(g.mine) * 1e3, peer * 1e3,
-            ratio, target and ("%.3f"):format(target) or "",
+        print(("%-24s %9.3f ms %9.3f ms %8.3f %8s  %s"):format(name, median(g.mine) * 1e3,
+            peer * 1e3, ratio, target and ("%.3f"):format(target) or "",
             not target and "" or ratio <= target and "yes" or "no"))
     end
     print(("medians of %d rounds, in turns; load %s at the end"):format(rounds, load_now()))

@@ -3,10 +3,12 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,6 +75,11 @@ static uint64_t place(void) {
     return *text ? h : (uint64_t)w->rank; /* of none but itself */
 }
 
+static void know(gp_peer *p, uint64_t where, int64_t pid, bool visible) {
+    p->place = where, p->pid = pid;
+    p->fd = visible ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1; /* -1: before Linux 5.3 */
+}
+
 /* Every rank says where it runs, and begins to wait for the others' last word. What is sent and
  * received stays after a failure, since MPI may still use it. */
 static bool greet(void) {
@@ -81,13 +88,13 @@ static bool greet(void) {
         int64_t pid;
     } *all = calloc((size_t)w->size, sizeof *all);
     int n = 0, *work = calloc(4 * (size_t)w->size, sizeof *work);
-    int *peer = work + 2 * (size_t)w->size;
     gp_transport *t = w->transport;
     w->peers = calloc((size_t)w->size, sizeof *w->peers);
     if (!all || !work || !w->peers)
         return free(all), free(work), gp_fail("dist.init: out of memory");
     bool ok = true;
-    for (int r = 0; r < w->size; r++) w->peers[r].work = -1;
+    int *peer = work + 2 * (size_t)w->size;
+    for (int r = 0; r < w->size; r++) w->peers[r].work = w->peers[r].fd = -1;
     struct hello *mine = &all[w->rank];
     *mine = (struct hello){place(), getpid()};
     w->hello = all;
@@ -104,7 +111,7 @@ static bool greet(void) {
             : gp_fail("dist.init: %s", t->error);
     free(work);
     for (int r = 0; r < w->size; r++)
-        w->peers[r].place = all[r].place, w->peers[r].pid = all[r].pid;
+        know(&w->peers[r], all[r].place, all[r].pid, ok && all[r].place == mine->place);
     if (ok) free(all), w->hello = NULL;
     return ok;
 }
@@ -215,12 +222,18 @@ gp_stream *gp_dist_stream(gp_device *dev) {
 
 /* ---- the end ---- */
 
+/* Whether the process is no more, or dead and not yet reaped by its launcher. */
+static bool is_gone(const gp_peer *p) {
+    struct pollfd f = {.fd = p->fd, .events = POLLIN};
+    return p->fd >= 0 ? poll(&f, 1, 0) > 0 : kill((pid_t)p->pid, 0) && errno == ESRCH;
+}
+
 void gp_dist_look(void) {
     for (int r = 0; r < w->size; r++) {
         gp_peer *p = &w->peers[r];
         if (r == w->rank || p->ended) continue;
         if (p->work >= 0 && w->transport->test(p->work) == 1) p->work = -1, p->ended = true;
-        else if (p->place == w->peers[w->rank].place && kill((pid_t)p->pid, 0) && errno == ESRCH) {
+        else if (p->place == w->peers[w->rank].place && is_gone(p)) {
             p->ended = true;
             snprintf(p->note.text, sizeof p->note.text, "its process was killed");
         }
@@ -263,5 +276,7 @@ void gp_dist_end(void) {
     for (int r = 0; r < w->size; r++)
         if (r != w->rank) t->send(0, r, GP_TAG_NOTE, &mine, sizeof mine);
     gp_unlock(&w->lock);
-    if (!w->in_use && all_ended(failed ? gp_now() + w->timeout : 0)) t->close();
+    bool all = all_ended(failed ? gp_now() + w->timeout : 0);
+    if (all && !w->in_use) t->close();
+    else if (failed) t->abort();
 }

@@ -32,3 +32,11 @@ void *gp_mpi_plugin(char *why, size_t size) {
     if (!so && !(so = open_plugin())) snprintf(why, size, "%s", dlerror());
     return so;
 }
+
+bool gp_mpi_engine(char *text, size_t size) {
+    void *so = gp_mpi_plugin(text, size);
+    gp_mpi_version_fn *version = so ? (gp_mpi_version_fn *)dlsym(so, "gp_mpi_version") : NULL;
+    if (version) version(text, size);
+    else if (so) snprintf(text, size, "its plug-in is of another version");
+    return version != NULL;
+}

@@ -75,6 +75,9 @@ typedef struct gp_transport {
     void (*cancel)(int work);
     /* Ends MPI: every rank calls it, and nothing after it. */
     void (*close)(void);
+    /* In place of it, where this rank has failed and another one goes on: ends that one, too, where
+     * the launcher would not. May not return. */
+    void (*abort)(void);
 } gp_transport;
 
 /* The plug-in's export gp_mpi_open: joins the job that the launcher started, once. NULL with the

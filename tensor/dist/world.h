@@ -28,6 +28,7 @@ typedef struct gp_note {
 typedef struct gp_peer {
     uint64_t place; /* equal where process ids are comparable */
     int64_t pid;
+    int fd;     /* of the process; -1: there is none */
     int work;   /* that receives its note; -1: it has come, or there is none */
     bool ended; /* by its note, or because there is no such process */
     gp_note note;

@@ -1,6 +1,15 @@
 # Programs of several ranks, for tests in bash: source it after tap.sh.
 # shellcheck shell=bash
-command -v mpirun >/dev/null 2>&1 || tap_skip_all "there is no mpirun"
+# TEST_MPI=mpich: the plug-in is built with MPICH, and its launcher starts the ranks.
+if [ "${TEST_MPI-}" = mpich ]; then
+    command -v mpicc.mpich >/dev/null 2>&1 || tap_skip_all "there is no MPICH (libmpich-dev)"
+    command -v mpiexec.hydra >/dev/null 2>&1 || tap_skip_all "there is no MPICH (mpich)"
+    export GPUSH_MPI_PLUGIN=$HOME/libgpush_mpi.so
+    mpicc.mpich -O1 -shared -fPIC -I"$GPUSH_ROOT" -o "$GPUSH_MPI_PLUGIN" \
+        "$GPUSH_ROOT/kernels/mpi/mpi.c" -Wl,-z,nodelete || tap_skip_all "mpicc.mpich fails"
+else
+    command -v mpirun >/dev/null 2>&1 || tap_skip_all "there is no mpirun"
+fi
 [ -e "$GPUSH_BUILD/lib/libgpush_mpi.so" ] || tap_skip_all "the plug-in for MPI was not built"
 # tests run at the same time as others, on few processors: a rank that waits gives its one away
 export OMPI_MCA_mpi_yield_when_idle=1

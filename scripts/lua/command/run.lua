@@ -60,14 +60,44 @@ local function wrong(given)
     if not given.script[1] then return "expected a script" end
 end
 
--- The launcher's options. Open MPI refuses root and more processes than cores unless told, and
--- binds each to one core, where a rank's threads would share it.
-local function launcher(given)
-    local version = output "mpirun --version"
-    if version == "" then return nil end
-    local list = { "mpirun" }
+-- The launchers of each MPI, which are tried in turn, and what their versions say.
+local mpis = {
+    ["Open MPI"] = { "mpirun.openmpi", "mpirun", says = { "Open MPI", "OpenRTE" },
+        package = "openmpi-bin" },
+    ["MPICH"] = { "mpiexec.hydra", "mpirun.mpich", "mpirun", says = { "HYDRA", "MPICH" },
+        package = "mpich" },
+}
+
+-- The launcher of one MPI, or nothing.
+local function find(mpi)
+    for _, name in ipairs(mpi) do
+        local version = output(name .. " --version")
+        for _, word in ipairs(mpi.says) do
+            if version:find(word, 1, true) then return name end
+        end
+    end
+end
+
+-- That of the plug-in's MPI, since another one's would start processes that do not find each
+-- other; where there is no plug-in, which dist then says, of any. And the name of its MPI.
+local function find_launcher()
+    local engine = debug.getregistry()["gpush.dist"].mpi()
+    for kind, mpi in pairs(mpis) do
+        if engine and engine:find(kind, 1, true) then return find(mpi), kind end
+    end
+    for _, kind in ipairs { "Open MPI", "MPICH" } do
+        local name = find(mpis[kind])
+        if name then return name, kind end
+    end
+    return nil, "Open MPI"
+end
+
+-- The launcher with its options. Open MPI refuses root and more processes than cores unless told,
+-- and binds each to one core, where a rank's threads would share it.
+local function launcher(given, name, kind)
+    local list = { name }
     local function add(text) list[#list + 1] = text end
-    if version:find "Open MPI" or version:find "OpenRTE" then
+    if kind == "Open MPI" then
         if output "id -u" == "0" then add "--allow-run-as-root" end
         add "--oversubscribe --bind-to none"
         if given["--hosts"] then add("--host " .. quoted(given["--hosts"])) end
@@ -85,11 +115,13 @@ if message then
     return false
 end
 if not given then return result end
-local command = launcher(given)
-if not command then
-    say "there is no mpirun here: install openmpi-bin (or mpich), or start the script with srun"
+local name, kind = find_launcher()
+if not name then
+    say("there is no mpirun of %s here: install %s, or start the script with srun", kind,
+        mpis[kind].package)
     return false
 end
+local command = launcher(given, name, kind)
 local threads = math.max(1, (tonumber(output "nproc") or 1) // given["-n"])
 local words = {}
 for i, word in ipairs(given.script) do words[i] = quoted(word) end

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bindings/paths.h"
+#include "tensor/dist/dist.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/thread.h"
 #include "tensor/intern.h"
@@ -92,8 +93,13 @@ static void push_message(lua_State *L, gp_srcloc loc) {
 bool gp_lua_at_prompt;
 
 void gp_lua_note(lua_State *L, const char *text) {
+    int rank;
     if (gp_lua_at_prompt) lua_writestringerror("%s\n", text);
-    else lua_warning(L, text, 0);
+    else if (gp_dist_warns(text, &rank)) {
+        if (rank >= 0) text = lua_pushfstring(L, "rank %d: %s", rank, text);
+        lua_warning(L, text, 0);
+        if (rank >= 0) lua_pop(L, 1);
+    }
 }
 
 int gp_lua_raise(lua_State *L) {

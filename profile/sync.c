@@ -12,6 +12,7 @@
 #include "profile/ledger.h"
 #include "profile/record.h"
 #include "tensor/device/model.h"
+#include "tensor/dist/dist.h"
 #include "tensor/safe_text.h"
 
 static _Atomic int mode;
@@ -198,17 +199,22 @@ static void warn(const gp_sync_event *e, const gp_sync_line *l) {
     while (power < l->warned) power *= 10;
     if (power != l->warned) return;
     char where[240] = "?", file[200], queued[300], took[32], all[32], text[1024], again[80] = "";
+    char who[24] = "", id[300];
+    int rank;
     if (e->loc.file)
         snprintf(where, sizeof where, "%s:%d", gp_safe_text(e->loc.file, file, sizeof file),
                  e->loc.line);
+    snprintf(id, sizeof id, "%s %s %llu", where, e->what, (unsigned long long)l->warned);
+    if (!gp_dist_warns(id, &rank)) return;
+    if (rank >= 0) snprintf(who, sizeof who, "rank %d: ", rank);
     queued_text(e, queued, sizeof queued);
     gp_time_text((double)(e->t1 - e->t0), took, sizeof took);
     if (l->warned > 1)
         snprintf(again, sizeof again, " [%llu times, %s in all]", (unsigned long long)l->warned,
                  gp_time_text((double)l->wait_ns, all, sizeof all));
     const char *label = gp_model_label();
-    int n = snprintf(text, sizeof text - 1, "%s: %s waited %s on %s%s%s%s for %s; %s%s", where,
-                     e->what, took, e->device, label ? " (" : "", label ? label : "",
+    int n = snprintf(text, sizeof text - 1, "%s%s: %s waited %s on %s%s%s%s for %s; %s%s", who,
+                     where, e->what, took, e->device, label ? " (" : "", label ? label : "",
                      label ? ")" : "", queued, e->advice, again);
     if (n >= (int)sizeof text - 1) n = (int)sizeof text - 2;
     print_warning(text, (size_t)n);

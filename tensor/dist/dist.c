@@ -27,8 +27,7 @@ const char *gp_dist_engine(void) { return w->transport ? w->transport->engine : 
 
 /* ---- joining ---- */
 
-/* The number of processes that a launcher says it has started; 1 without one. */
-static int launched(void) {
+int gp_dist_launched(void) {
     static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS",
                                         "SLURM_STEP_NUM_TASKS"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -86,6 +85,7 @@ static bool greet(void) {
     struct hello {
         uint64_t place;
         int64_t pid;
+        int32_t table;
     } *all = calloc((size_t)w->size, sizeof *all);
     int n = 0, *work = calloc(4 * (size_t)w->size, sizeof *work);
     gp_transport *t = w->transport;
@@ -96,7 +96,7 @@ static bool greet(void) {
     int *peer = work + 2 * (size_t)w->size;
     for (int r = 0; r < w->size; r++) w->peers[r].work = w->peers[r].fd = -1;
     struct hello *mine = &all[w->rank];
-    *mine = (struct hello){place(), getpid()};
+    *mine = (struct hello){place(), getpid(), gp_dist_open_table()};
     w->hello = all;
     for (int r = 0; r < w->size && ok; r++) {
         if (r == w->rank) continue;
@@ -112,7 +112,11 @@ static bool greet(void) {
     free(work);
     for (int r = 0; r < w->size; r++)
         know(&w->peers[r], all[r].place, all[r].pid, ok && all[r].place == mine->place);
+    int first = 0; /* of this machine */
+    while (all[first].place != mine->place) first++;
+    if (ok) gp_dist_share_table(all[first].pid, all[first].table);
     if (ok) free(all), w->hello = NULL;
+    else gp_dist_break(gp_error());
     return ok;
 }
 
@@ -143,7 +147,7 @@ static void write_lines(void) {
 }
 
 static bool join(void) {
-    int n = launched();
+    int n = gp_dist_launched();
     if (n == 1) return new_group(1, NULL, 0, 0);
     write_lines();
     gp_transport *t = load(n);

@@ -117,6 +117,12 @@ bool gp_dist_fail_ended(const gp_dist_call *d, int rank);
 bool gp_dist_fail_missing(const gp_dist_call *d, const int *work, int n, const int *peer);
 /* Looks, without waiting, which ranks have ended. With the lock held. */
 void gp_dist_look(void);
+/* The number of processes that a launcher says it has started; 1 without one. */
+int gp_dist_launched(void);
+/* A table of the warnings that ranks of one machine have given: its file, -1 without one; and that
+ * of process pid becomes this one's. */
+int gp_dist_open_table(void);
+void gp_dist_share_table(int64_t pid, int fd);
 /* The communicator of the call's stream. */
 int gp_dist_comm(const gp_dist_call *d);
 /* Fails as broken from here on. */

@@ -49,4 +49,18 @@ is $'waited\tx.lua:23 collective$' "waiting early does, at wait's line"
 is $'sim\t$' "on sim the host does not wait"
 is $'value\t3.0' "ops after it follow it"
 tap_is "$(grep -c 'error.*would wait' out)" 2 "error mode refuses"
+
+cat >warn.lua <<'E2'
+sync.warn = true
+if arg[1] then dist.init{timeout = 60} end
+local x = ones(3, {device = "sim"})
+for i = 1, 10 do x:sum():item() end
+if dist.rank == 2 then print(x:amax():item()) end
+E2
+for joined in '' yes; do
+    ranks 3 warn.lua $joined
+    tap_is "$(grep -c 'rank [0-2]: warn.lua:4: item waited' err)" 2 \
+        "ranks warn once, and of the tenth wait${joined:+, in a job that they have joined}"
+done
+says '^rank 2: warn.lua:5: item waited' "a rank's own wait has its number"
 tap_done

@@ -268,7 +268,8 @@ static void check_mpi(void) {
     char text[600] = "";
     if (!gp_mpi_engine(text, sizeof text)) {
         say(ABSENT, "MPI", "%s", text);
-        fix("for dist, many processes: apt-get install libopenmpi-dev openmpi-bin, or libmpich-dev, "
+        fix("for dist, many processes: apt-get install libopenmpi-dev openmpi-bin, or "
+            "libmpich-dev, "
             "then build again");
         return;
     }

@@ -126,8 +126,8 @@ static int l_run(lua_State *L) {
 void gp_lua_open_dist(lua_State *L) {
     static const luaL_Reg functions[] = {
         {"open", l_open},       {"rank", l_rank},   {"size", l_size}, {"engine", l_engine},
-        {"timeout", l_timeout}, {"group", l_group}, {"row", l_row},
-        {"run", l_run},         {"mpi", l_mpi},         {NULL, NULL}};
+        {"timeout", l_timeout}, {"group", l_group}, {"row", l_row},   {"run", l_run},
+        {"mpi", l_mpi},         {NULL, NULL}};
     luaL_newlib(L, functions);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.dist");
 }

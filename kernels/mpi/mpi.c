@@ -236,8 +236,8 @@ static int join(int group, gp_packet *packet) {
     int at = free_work();
     if (at < 0) return at;
     if (pairs[group].other >= 0) return join_pair(group, at, packet);
-    int code = MPI_Iallreduce(MPI_IN_PLACE, packet, 1, packet_type, packet_op, groups[group],
-                              &work[at]);
+    int code =
+        MPI_Iallreduce(MPI_IN_PLACE, packet, 1, packet_type, packet_op, groups[group], &work[at]);
     return sent(at, "MPI_Iallreduce", code);
 }
 
@@ -259,7 +259,7 @@ static void close_job(void) {
 
 /* Open MPI's mpirun does so itself where a rank ends with a failure; MPICH's only where one was
  * killed. */
-static void abort_job(void) {
+static void end_all(void) {
 #ifdef MPICH_VERSION
     MPI_Abort(groups[0], 1);
 #endif
@@ -315,7 +315,7 @@ __attribute__((visibility("default"))) gp_transport *gp_mpi_open(char *why, size
                          .test = test,
                          .cancel = cancel,
                          .close = close_job,
-                         .abort = abort_job};
+                         .end_all = end_all};
     gp_mpi_version(mpi.engine, sizeof mpi.engine);
     if (join_job()) return &mpi;
     snprintf(why, size, "%s", mpi.error);

@@ -35,15 +35,15 @@ typedef struct gp_event gp_event;
  * reused). Owned by the device. */
 struct gp_stream {
     gp_device *dev;
-    int index;               /* 0 is the device's default stream, which is never given back */
-    bool async;              /* launch returns before the work is done; else it is done by then */
-    atomic_bool alone;       /* not async, and the only one: there is nothing to order */
-    atomic_int refs;         /* holders; at 0 the stream may be reused */
-    bool collective;         /* it waits for other ranks (tensor/dist) */
+    int index;         /* 0 is the device's default stream, which is never given back */
+    bool async;        /* launch returns before the work is done; else it is done by then */
+    atomic_bool alone; /* not async, and the only one: there is nothing to order */
+    atomic_int refs;   /* holders; at 0 the stream may be reused */
+    bool collective;   /* it waits for other ranks (tensor/dist) */
     /* Not NULL: tried before c is queued; true: c has run, by `run`, on the calling thread. */
     bool (*here)(struct gp_call *c, bool (*run)(struct gp_call *c));
-    void *impl;              /* owned by the device */
-    _Atomic uint64_t issued; /* commands queued so far */
+    void *impl;                 /* owned by the device */
+    _Atomic uint64_t issued;    /* commands queued so far */
     _Atomic uint64_t completed; /* those of them that are done */
     const char *_Atomic
         last_op; /* name and source line of the last op queued, for reports; file may be NULL */

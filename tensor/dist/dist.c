@@ -282,5 +282,5 @@ void gp_dist_end(void) {
     gp_unlock(&w->lock);
     bool all = all_ended(failed ? gp_now() + w->timeout : 0);
     if (all && !w->in_use) t->close();
-    else if (failed) t->abort();
+    else if (failed) t->end_all();
 }

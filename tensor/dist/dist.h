@@ -74,6 +74,7 @@ bool gp_dist_post(const gp_dist_call *d);
 bool gp_dist_check(void);
 /* Gives rank 0's bytes to all ranks of d's group. Waits until they have come. */
 bool gp_dist_share(const gp_dist_call *d, void *data, size_t bytes);
+
 /* ---- warnings ---- */
 
 /* Whether this process gives a warning that other ranks may give, too; `what` is equal where they

@@ -65,9 +65,9 @@ static bool fail_differ(const gp_dist_call *d, gp_group *g) {
 }
 
 static bool join(const gp_dist_call *d, gp_group *g, int k) {
-    bool ok = here ? is_joined_soon(g, k)
-                   : gp_dist_finish(d, &g->joining[k], 1, GP_AWAIT_ALL, NULL) ||
-                         gp_dist_give_up(NULL, 0);
+    bool ok =
+        here ? is_joined_soon(g, k)
+             : gp_dist_finish(d, &g->joining[k], 1, GP_AWAIT_ALL, NULL) || gp_dist_give_up(NULL, 0);
     if (ok) g->meeting[k] = GP_JOINED;
     return ok;
 }
@@ -135,8 +135,7 @@ bool gp_dist_fail_late(const gp_dist_call *d) {
     }
     if (n > 0) gp_dist_list(d, g->work[k], n, g->peer[k], who, sizeof who);
     if (n > 0) gp_dist_give_up(g->work[k], n);
-    if (!*who)
-        return gp_fail("%s: not all ranks came within %g s", gp_dist_name(d), w->timeout);
+    if (!*who) return gp_fail("%s: not all ranks came within %g s", gp_dist_name(d), w->timeout);
     return gp_fail("%s: rank %s did not come within %g s (it neither takes part nor has it ended)",
                    gp_dist_name(d), who, w->timeout);
 }

@@ -77,7 +77,7 @@ typedef struct gp_transport {
     void (*close)(void);
     /* In place of it, where this rank has failed and another one goes on: ends that one, too, where
      * the launcher would not. May not return. */
-    void (*abort)(void);
+    void (*end_all)(void);
 } gp_transport;
 
 /* The plug-in's export gp_mpi_open: joins the job that the launcher started, once. NULL with the

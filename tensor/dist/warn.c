@@ -53,7 +53,7 @@ static int launched_as(void) {
 bool gp_dist_warns(const char *what, int *rank) {
     uint64_t key = 0xcbf29ce484222325u; /* FNV-1a */
     for (const char *p = what; *p; p++) key = (key ^ (unsigned char)*p) * 0x100000001b3u;
-    *rank = gp_the_world.transport ? gp_the_world.rank
+    *rank = gp_the_world.transport   ? gp_the_world.rank
             : gp_dist_launched() > 1 ? launched_as()
                                      : -1;
     return gp_the_world.transport ? is_first(key | 1) : *rank <= 0;

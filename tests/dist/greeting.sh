@@ -14,7 +14,7 @@ print(first)
 print(attempt() == first, pcall(dist.barrier))
 E2
 for case in \
-    'open|dist: MPI does not start: it is told not to' \
+    'open|dist: MPI does not start: it was set so' \
     'version|dist: the plug-in for MPI is of another version' \
     'size|dist: the launcher started 2 processes, MPI \(a stand-in\) sees 3' \
     'group|dist.init: no more communicators' \

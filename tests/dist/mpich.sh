@@ -2,7 +2,7 @@
 # The plug-in built with MPICH: gpush run takes MPICH's launcher, and ranks meet, reduce and end as
 # with Open MPI. TEST_MPI=mpich prove --exec tests/run tests/dist/*.sh runs all tests of ranks so.
 # shellcheck disable=SC2154 # status, seconds: dist.sh
-TEST_MPI=mpich
+export TEST_MPI=mpich
 . "$(dirname "$0")/../support/tap.sh"
 . "$(dirname "$0")/../support/dist.sh"
 cd "$HOME" || exit 1

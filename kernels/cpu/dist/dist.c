@@ -47,8 +47,7 @@ static void drop(job *j) {
 static gp_dtype joined_in(gp_dtype dt) { return dt == GP_f16 || dt == GP_bf16 ? GP_f32 : dt; }
 
 /* r NULL: a collective that only moves elements. */
-static void describe(job *j, const gp_call *c, gp_wire_kind kind, const gp_rank_op *r,
-                     int root) {
+static void describe(job *j, const gp_call *c, gp_wire_kind kind, const gp_rank_op *r, int root) {
     const gp_array *x = gp_in(c, 1);
     gp_dtype dt = (gp_dtype)x->dtype;
     *j = (job){.call = {.call = c, .x = x, .how = r ? r->name : "", .root = root},

@@ -1,5 +1,5 @@
-/* A plug-in in place of libgpush_mpi.so, for tests/dist/greeting.sh: a job of two in one process, of
- * which rank 0 is this one, and rank 1 none. FAKE_MPI says what fails. */
+/* A plug-in in place of libgpush_mpi.so, for tests/dist/greeting.sh: a job of two in one process,
+ * of which rank 0 is this one, and rank 1 none. FAKE_MPI says what fails. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,9 @@ static int receive(int g, int from, int tag, void *p, size_t bytes) {
 static int start(int g, const gp_wire *w) { return BUSY; }
 static int join(int g, gp_packet *p) { return BUSY; }
 static bool has_message(int g, int tag) { return false; }
-static int test(int work) { return work == BUSY && is("test") ? failed("the network is gone") : work != BUSY; }
+static int test(int work) {
+    return work == BUSY && is("test") ? failed("the network is gone") : work != BUSY;
+}
 static void cancel(int work) {}
 static void end(void) {}
 
@@ -46,7 +48,7 @@ __attribute__((visibility("default"))) gp_transport *gp_mpi_open(char *why, size
                        .test = test,
                        .cancel = cancel,
                        .close = end,
-                       .abort = end};
-    snprintf(why, size, "it is told not to");
+                       .end_all = end};
+    snprintf(why, size, "it was set so");
     return is("open") ? NULL : &t;
 }

@@ -83,8 +83,8 @@ static bool find_meetings(gp_job *job) {
     qsort(all, (size_t)n, sizeof *all, by_number);
     for (int i = 0; i < n; i++) {
         bool first = !i || by_kind(&all[i - 1], &all[i]) || all[i - 1].nth != all[i].nth;
-        if (first) job->meeting[job->nmeetings++] = (gp_meeting){0};
-        gp_meeting *m = &job->meeting[job->nmeetings - 1];
+        if (first) job->meeting[job->nmeetings++] = (gp_rank_meeting){0};
+        gp_rank_meeting *m = &job->meeting[job->nmeetings - 1];
         m->ranks++;
         m->begun = most(m->begun, all[i].command->rec->t0);
         m->ended = most(m->ended, all[i].command->rec->t1);
@@ -139,7 +139,7 @@ typedef struct runner {
 
 /* From the last rank's begin to the end of a rank's part. */
 static uint64_t own_time(const gp_timeline *t, const gp_whatif *w, const gp_command *c,
-                         const gp_meeting *m) {
+                         const gp_rank_meeting *m) {
     uint64_t ns = c->rec->t1 > m->begun ? c->rec->t1 - m->begun : 0;
     double by = gp_whatif_factor(w, c->rec);
     if (w->network) gp_network_time(w->network, t->p, c, &ns);
@@ -153,7 +153,7 @@ static bool go_on(gp_job *job, const gp_whatif *w, int i, runner *x, const gp_re
     while (!x->over) {
         if (x->met >= 0) {
             const gp_command *c = &t->command[x->met];
-            const gp_meeting *m = &job->meeting[c->meeting];
+            const gp_rank_meeting *m = &job->meeting[c->meeting];
             if (m->come < m->ranks) return true;
             gp_rank_replay_meet(x->replay, m->last + own_time(t, w, c, m));
         }
@@ -161,7 +161,7 @@ static bool go_on(gp_job *job, const gp_whatif *w, int i, runner *x, const gp_re
         *moved = true;
         x->over = x->met < 0;
         if (x->over) break;
-        gp_meeting *m = &job->meeting[t->command[x->met].meeting];
+        gp_rank_meeting *m = &job->meeting[t->command[x->met].meeting];
         m->come++;
         m->last = most(m->last, r->start[x->met]);
     }

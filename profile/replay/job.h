@@ -6,19 +6,19 @@
 #include "profile/replay/replay.h"
 
 /* A collective of several ranks. */
-typedef struct gp_meeting {
+typedef struct gp_rank_meeting {
     int ranks;      /* that come */
     uint64_t begun; /* on the record: when the last of them had, */
     uint64_t ended; /* and when the last of them was done */
     int come;       /* in a replay: so many so far, */
     uint64_t last;  /* and the last of them then */
-} gp_meeting;
+} gp_rank_meeting;
 
 /* The timelines of a profile's ranks; one, of all, where it is of no more. */
 typedef struct gp_job {
     int n, nmeetings;
     gp_timeline **rank;
-    gp_meeting *meeting;
+    gp_rank_meeting *meeting;
 } gp_job;
 
 /* NULL with a message when out of memory. It reads p, which must outlive it. */

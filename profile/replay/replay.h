@@ -67,8 +67,6 @@ void gp_rank_replay_free(gp_rank_replay *p); /* NULL is fine */
 bool gp_rank_replay_run(gp_rank_replay *p, int *met);
 /* Says when that command ends, and then it may go on. */
 void gp_rank_replay_meet(gp_rank_replay *p, uint64_t end);
-/* The factor that w has for r's time. */
-double gp_whatif_factor(const gp_whatif *w, const gp_rec *r);
 void gp_replayed_free(gp_replayed *r);
 /* What the host's time t has become. */
 uint64_t gp_replayed_host(const gp_replayed *r, uint64_t t);

@@ -153,7 +153,8 @@ bool gp_dist_share(const gp_dist_call *d, void *data, size_t bytes) {
     gp_unlock(&w->lock);
     bool ok = true;
     for (int i = 0; i < n; i++) ok = ok && work[i] >= 0;
-    ok = ok ? gp_dist_finish(d, work, n, GP_AWAIT_RANKS, peer) : gp_fail("%s: %s", d->call->name, t->error);
+    ok = ok ? gp_dist_finish(d, work, n, GP_AWAIT_RANKS, peer)
+            : gp_fail("%s: %s", d->call->name, t->error);
     if (ok) memcpy(data, copy, bytes), free(copy);
     else lost = copy, gp_dist_break(gp_error());
     free(work);

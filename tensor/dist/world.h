@@ -8,7 +8,15 @@
 #include "tensor/shape.h"
 
 /* Messages between two ranks. */
-enum { GP_TAG_HEADER = 1, GP_TAG_NOTE, GP_TAG_HELLO, GP_TAG_SEND, GP_TAG_DATA, GP_TAG_LATE };
+enum {
+    GP_TAG_HEADER = 1,
+    GP_TAG_NOTE,
+    GP_TAG_HELLO,
+    GP_TAG_SEND,
+    GP_TAG_DATA,
+    GP_TAG_LATE,
+    GP_TAG_SHARE
+};
 
 /* What a rank calls, as the others read it. */
 typedef struct gp_header {
@@ -106,6 +114,15 @@ bool gp_dist_is_whole(const gp_dist_call *d);
 bool gp_dist_give_up(int *work, int n);
 /* Between two tests, after that many ns: polls at first, then leaves the processor to others. */
 void gp_dist_pause(uint64_t waited, bool moving);
+/* Tests each work that is not done; false where one fails, with the lock held. A call that another
+ * stream gave up ends this one, too: its memory may be freed, and a test might write there. */
+bool gp_dist_test_all(const gp_dist_call *d, int *work, int n, int *left);
+/* The first rank of the call's group that has ended, -1 if none has; moving: that was killed, since
+ * one that took part may end before its data is here. With the lock held. */
+int gp_dist_ended(const gp_dist_call *d, bool moving);
+/* Fail, with messages: that rank has ended; those that n works wait for have not come in time. */
+bool gp_dist_fail_ended(const gp_dist_call *d, int rank);
+bool gp_dist_fail_missing(const gp_dist_call *d, const int *work, int n, const int *peer);
 /* Looks, without waiting, which ranks have ended. With the lock held. */
 void gp_dist_look(void);
 /* The number of processes that a launcher says it has started; 1 without one. */

@@ -484,7 +484,7 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     /* In place, the line is cached already: nothing is saved by streaming. */
     r.stream = !c->into && !r.store && r.loop.dim[r.loop.ndim - 1] >= GP_BLOCK &&
                out->numel * (int64_t)gp_dtype_size(result) >= STREAM_BYTES;
-    r.ahead = !r.stream && !r.store && out->numel * r.size >= STREAM_BYTES;
+    r.ahead = FETCH_OPERANDS && !r.stream && !r.store && out->numel * r.size >= STREAM_BYTES;
     int64_t width = r.loop.dim[r.loop.ndim - 1];
     if (tiles(&r))
         return gp_parallel_op(c, out->numel / (width * r.loop.dim[r.loop.ndim - 2]) * bands(&r),

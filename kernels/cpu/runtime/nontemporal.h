@@ -14,6 +14,14 @@
 /* Results from this size on are streamed. */
 enum { STREAM_BYTES = 16 << 20 };
 
+/* Whether a block's operands are prefetched where the result is not streamed. It pays with AVX-512,
+ * as measured on Cooper Lake; on Zen 3 comparisons took 1.2 times as long. */
+#if defined(__AVX512F__)
+enum { FETCH_OPERANDS = 1 };
+#else
+enum { FETCH_OPERANDS = 0 };
+#endif
+
 /* Prefetches the next block: the hardware stops at the page's end. Prefetching past the last
  * element does no harm. */
 static inline void fetch_block(const char *p, int64_t bytes) {

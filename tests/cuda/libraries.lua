@@ -100,7 +100,7 @@ do
                 local x, k, b = leaf(image), leaf(w), leaf(bias)
                 local y = conv2d(x, k, b, { padding = pad })
                 local bias = full({ 4 }, 0.5, { dtype = dtype, device = device })
-                local z = conv_transpose2d(y, k, bias)
+                local z = g.conv_transpose2d(y, k, bias)
                 z:sum():backward()
                 local list = {}
                 for i, v in ipairs { y, z, x.grad, k.grad, b.grad } do

@@ -117,9 +117,8 @@ static cudnnStatus_t queue(cudnnHandle_t h, const work &v, const void *room, siz
     if (fakeFaulty("refuse")) return CUDNN_STATUS_NOT_SUPPORTED;
     if (!fits(v) || !room || bytes < WORKSPACE || !aligned(v.px, v.pw, v.py, v.out))
         return CUDNN_STATUS_BAD_PARAM;
-    return fake::enqueue(h->stream, name, v) == cudaSuccess
-               ? CUDNN_STATUS_SUCCESS
-               : CUDNN_STATUS_NOT_SUPPORTED;
+    return fake::enqueue(h->stream, name, v) == cudaSuccess ? CUDNN_STATUS_SUCCESS
+                                                            : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 // Runs every algorithm on the data: cuDNN overwrites the result, and does not say with what.

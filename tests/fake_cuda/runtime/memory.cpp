@@ -62,8 +62,8 @@ static char *map(size_t bytes) {
 static void *add(size_t bytes, size_t align, cudaMemoryType type, int d, unsigned flags,
                  CUmemPoolHandle_st *pool) {
     block b = {NULL, bytes, type, d, flags, pool, false};
-    b.base = hidden(b) ? map(bytes)
-                       : (char *)aligned_alloc(align, (bytes + align - 1) / align * align);
+    b.base =
+        hidden(b) ? map(bytes) : (char *)aligned_alloc(align, (bytes + align - 1) / align * align);
     if (!b.base) return NULL;
     if (type == cudaMemoryTypeDevice) garbage(b.base, bytes, 0xff);
     if (hidden(b) && !rt().working) protect(b, false);

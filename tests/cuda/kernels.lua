@@ -102,7 +102,7 @@ end
 same("softmax of long rows with infinities", 1e-9, function(x)
     local y = x:clone()
     x[1][70000], y[1][3] = math.huge, 0 / 0
-    return x:softmax(-1), y:softmax(-1), full({66000}, -math.huge, {device = x.device}):softmax(1)
+    return x:softmax(-1), y:softmax(-1), g.full({66000}, -math.huge, {device = x.device}):softmax(1)
 end, randn(2, 70000))
 -- every seventh element: some of each part, and of each of its threads in turn
 local function some(...)
@@ -122,38 +122,39 @@ for _, case in ipairs {{"f32", 2e-6}, {"f64", 1e-13}, {"f16", 2e-3}} do
     local grad = randn(rows, 66000):to(dt)
     x[rows]:add_(30) -- its squares are much larger than its variance
     same("softmax_grad of long rows, " .. dt, tol, function(a, v)
-        return some(softmax_grad(v, a:softmax(-1) * 1000, -1) / 50,
-            log_softmax_grad(v, a:log_softmax(-1), -1),
-            softmax_grad(v.T, a.T:softmax(1) * 1000, 1) / 50)
+        return some(g.softmax_grad(v, a:softmax(-1) * 1000, -1) / 50,
+            g.log_softmax_grad(v, a:log_softmax(-1), -1),
+            g.softmax_grad(v.T, a.T:softmax(1) * 1000, 1) / 50)
     end, x, grad)
     same("norms of long rows, " .. dt, 20 * tol, function(a, p, q)
-        return some(layer_norm(a, {66000}, p, q), rms_norm(a, {66000}, p),
-            group_norm(a["1"]:view({1, 3, -1}), 1, p["1:3"], q["1:3"]))
+        return some(g.layer_norm(a, {66000}, p, q), g.rms_norm(a, {66000}, p),
+            g.group_norm(a["1"]:view({1, 3, -1}), 1, p["1:3"], q["1:3"]))
     end, x, w, b)
     same("gradients of norms of long rows, " .. dt, 50 * tol, function(v, a, p)
-        local f, e = layer_norm_grad(v, a, {66000}, p)
-        local h, i = rms_norm_grad(v, a, {66000}, p)
+        local f, e = g.layer_norm_grad(v, a, {66000}, p)
+        local h, i = g.rms_norm_grad(v, a, {66000}, p)
         local one = a["1"]:view({1, 3, -1})
-        local j, k, l = group_norm_grad(v["1"]:view({1, 3, -1}), one, 1, p["1:3"])
+        local j, k, l = g.group_norm_grad(v["1"]:view({1, 3, -1}), one, 1, p["1:3"])
         return some(f, e, h, i, j, k / 100, l / 100)
     end, grad, x, w)
 end
 same("norms of long rows with infinities", 1e-5, function(x)
     x[1][9], x[2][66000] = math.huge, 0 / 0
-    return layer_norm(x, {66000}), some(rms_norm(x, {66000}), rms_norm(full_like(x, 3), {66000}))
+    local threes = g.full_like(x, 3)
+    return g.layer_norm(x, {66000}), some(g.rms_norm(x, {66000}), g.rms_norm(threes, {66000}))
 end, randn(2, 66000))
 do -- one query of many keys: rows of scores
     local q, k, v = g.randn(1, 2, 1, 4), g.randn(1, 2, 66000, 4), g.randn(1, 2, 66000, 3)
     local mask = randn(66000)
     mask["100:60000"] = -math.huge
-    for name, args in pairs {plain = {}, masked = {mask}, blind = {full({66000}, -math.huge)},
+    for name, args in pairs {plain = {}, masked = {mask}, blind = {g.full({66000}, -math.huge)},
             causal = {nil, 0, true}} do
         for _, dt in ipairs {"f32", name == "masked" and "f64" or nil} do
             same("attention of long rows, " .. name .. ", " .. dt, dt == "f32" and 1e-5 or 1e-13,
                 function(a, b, c, m)
                 local l = {}
                 for i, x in ipairs {a, b, c} do l[i] = x:detach():requires_grad_() end
-                local y = scaled_dot_product_attention(l[1], l[2], l[3], m, args[2], args[3])
+                local y = g.scaled_dot_product_attention(l[1], l[2], l[3], m, args[2], args[3])
                 y:sum():backward()
                 return y:detach(), l[1].grad, some(l[2].grad * 100, l[3].grad * 1000)
             end, q:to(dt), k:to(dt), v:to(dt), args[1] and args[1]:to(dt))
@@ -288,12 +289,12 @@ same("repeat_interleave", 0,
 
 -- ---- random numbers: the CPU's ----
 same("multinomial of many weights", 0, function(w, few)
-    manual_seed(21)
+    g.manual_seed(21)
     return w:multinomial(3000, true), few:multinomial(2000, true), w:to "bf16":multinomial(7, true)
 end, (g.rand(70001) - 0.3):relu(), g.rand(3, 2000))
 for _, dt in ipairs {"f32", "f64", "f16"} do
     same("bernoulli of " .. dt, 0, function(x)
-        manual_seed(22)
+        g.manual_seed(22)
         return x:bernoulli(), x.T:bernoulli(), x:view({-1})["2:-1"]:bernoulli(),
             x:bernoulli(0.3), x.T:bernoulli(1), x:bernoulli(0), x[":, 2:-1"]:bernoulli(2^-53)
     end, g.rand(103, 45):to(dt))
@@ -302,13 +303,15 @@ end
 for _, dt in ipairs {"f32", "f64", "bf16", "i64", "u8"} do
     same("series of " .. dt, 0, function(x)
         local o = {dtype = dt, device = x.device}
-        return eye(37, 41, o), eye(64, 3, o), eye(3, 64, o), arange(3, 121, 1, o), eye(1, o),
-            dt:find "f" and linspace(-1, 2, 1003, o) or nil, dt:find "f" and arange(0, 9, 0.25, o)
+        local float = dt:find "f"
+        return g.eye(37, 41, o), g.eye(64, 3, o), g.eye(3, 64, o), g.eye(1, o),
+            g.arange(3, 121, 1, o), float and g.linspace(-1, 2, 1003, o),
+            float and g.arange(0, 9, 0.25, o)
     end, g.zeros(1))
 end
 same("gradients of a recurrent layer's biases", 1e-4, function(x)
-    manual_seed(23)
-    local layer = nn.LSTM(3, 20, {num_layers = 2, dropout = 0.1}):to(x.device)
+    g.manual_seed(23)
+    local layer = g.nn.LSTM(3, 20, {num_layers = 2, dropout = 0.1}):to(x.device)
     local y = layer(x)
     y:sum():backward()
     local out = {}

@@ -11,7 +11,7 @@
  * which one's work waits for another's; a callback of cudaLaunchHostFunc may not call CUDA; sticky errors stay.
  * Fresh device memory is full of 0xff (NaN, -1), freed memory of 0xfb, shared memory of 0xfd. A launch whose threads do not
  * all reach a barrier fails with cudaErrorLaunchFailure and a line on stderr. The host
- * can read device memory only while a device works (with sanitizers, always). What is not as on a card: threads that spin on each other's writes without __nanosleep() hang.
+ * can read device memory while a device works, and crashes at most other times (with sanitizers never). What is not as on a card: threads that spin on each other's writes without __nanosleep() hang.
  *
  * Environment, read at the first call; fakeFault takes the same settings ("oom=1 late=2:50") at any time, and N then counts
  * from there. N is "3" (the third), "3+" (the third and all later ones) or "3-5"; "0" switches off:

@@ -145,6 +145,8 @@ struct runtime {
     std::map<std::pair<int, int>, bool> peers;
     size_t memory;
     size_t working = 0; /* tasks that are queued and not done */
+    bool revealed = false;
+    uint64_t rests = 0; /* times that no task was left */
     int arch, driver, sms;
     uint64_t next_stream = 1;
     std::map<std::string, uint64_t> counts;
@@ -177,9 +179,10 @@ bool asked(locked &l, const moment &m);
 void drain(locked &l, int d);
 cudaError_t error_of(const CUstream_st *s);
 
-/* Lets this process read and write all memory of devices, or not: it may while they work. With the
- * lock. */
-void reveal(bool on);
+/* Called before a task is queued, and when none is left: this process may read and write memory of
+ * devices while they work. With the lock. */
+void reveal();
+void hide();
 
 /* The allocation that p lies in, or NULL. With the lock. */
 block *find(const void *p);

@@ -86,7 +86,7 @@ static void work(CUstream_st *s) {
         l.lock();
         s->queue.pop_front();
         s->line->done++;
-        if (--r.working == 0) reveal(false);
+        if (--r.working == 0) hide();
         tell(l);
     }
     delete s;
@@ -119,7 +119,7 @@ moment submit(locked &l, CUstream_st *s, task t) {
         std::remove_if(t.after.begin(), t.after.end(), [](const moment &m) { return m.passed(); }),
         t.after.end());
     s->queue.push_back(std::move(t));
-    if (rt().working++ == 0) reveal(true);
+    if (rt().working++ == 0) reveal();
     if (!s->started) {
         s->started = true;
         std::thread(work, s).detach();

@@ -15,7 +15,7 @@ _Static_assert(SMALLEST == 64 && STEPS == 8, "gp_size_class shifts by 6 and 3 bi
 _Static_assert(sizeof(size_t) == 8, "gp_size_class counts the leading zeros of 64 bits");
 
 /* AddressSanitizer checks the ends of blocks that are malloc's, as the stand-in for CUDA has them.
- * It cannot be told of parts of a segment: queued work may use a block that is free already. */
+ * Parts of a segment cannot be poisoned: queued work may use a block that is free already. */
 #if defined(__SANITIZE_ADDRESS__)
 static const bool divides = false;
 #else

@@ -112,8 +112,10 @@ static bool greet(void) {
     free(work);
     for (int r = 0; r < w->size; r++)
         know(&w->peers[r], all[r].place, all[r].pid, ok && all[r].place == mine->place);
-    int first = 0; /* of this machine */
+    int first = 0, here = 0; /* of this machine */
     while (all[first].place != mine->place) first++;
+    for (int r = 0; r < w->size; r++) here += all[r].place == mine->place;
+    w->crowded = here > sysconf(_SC_NPROCESSORS_ONLN);
     if (ok) gp_dist_share_table(all[first].pid, all[first].table);
     if (ok) free(all), w->hello = NULL;
     else gp_dist_break(gp_error());

@@ -66,6 +66,7 @@ typedef struct gp_world {
     pthread_mutex_t lock; /* of the transport and the peers */
     double timeout;
     gp_peer *peers;        /* of each rank of all */
+    bool crowded;          /* this machine has more ranks than processors */
     void *hello;           /* the greeting's messages, while MPI may still use them */
     atomic_bool abandoned; /* the script has failed: nothing more is waited for */
     char broken[600];      /* why no further collective can run; "" if they can */

@@ -4,6 +4,7 @@
 # shellcheck disable=SC2154 # status: dist.sh
 . "$(dirname "$0")/../support/tap.sh"
 . "$(dirname "$0")/../support/dist.sh"
+[ -z "$GPUSH_SAN" ] || tap_skip_all "the sanitizers see the same code in the other tests of dist"
 [ "$(id -u)" = 0 ] || tap_skip_all "network namespaces need root"
 [ "$(command -v ip)" ] && [ "$(command -v tc)" ] || tap_skip_all "iproute2 is not installed"
 case $(mpirun --version) in *"Open MPI"*) ;; *) tap_skip_all "it is another MPI than Open MPI" ;; esac

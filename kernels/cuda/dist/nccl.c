@@ -129,17 +129,17 @@ static ncclComm_t communicator(const gp_dist_call *d) {
 ncclComm_t gp_nccl_begin(const gp_dist_call *d) {
     const gp_call *c = d->call;
     ncclComm_t comm = NULL;
-    if (!load(c)) return NULL;
     if (gp_cuda_building()) {
         gp_cuda_unfit();
         return gp_fail_null("%s: not in a captured graph on cuda", c->name);
     }
     pthread_mutex_lock(&lock);
     stream = c->stream;
-    if (*broken)
+    bool loaded = load(c);
+    if (loaded && *broken)
         gp_fail("%s: an earlier collective has failed, and ranks are no longer in step: %s",
                 c->name, broken);
-    else if (gp_dist_post(d)) comm = communicator(d);
+    else if (loaded && gp_dist_post(d)) comm = communicator(d);
     if (comm) atomic_store_explicit(&used, true, memory_order_release);
     pthread_mutex_unlock(&lock);
     return comm;

@@ -2,7 +2,9 @@
 -- that change need no cudaMalloc, and a device that is full gives back only as much as it must.
 local t = require "tap"
 local fake = require "fake"
-if os.getenv("GPUSH_SAN"):find "address" then t.skip_all "AddressSanitizer checks separate blocks" end
+if os.getenv("GPUSH_SAN"):find "address" then
+    t.skip_all "AddressSanitizer checks separate blocks"
+end
 
 local like = { device = "cuda", dtype = "f32" }
 local w = randn(64, 4, like)

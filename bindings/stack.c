@@ -114,17 +114,19 @@ static int stack(gp_frame *frame, int max, const char **module) {
 
 /* ---- the option ---- */
 
-int gp_lua_check_depth(lua_State *L, int idx) {
+int gp_lua_check_depth(lua_State *L, int idx, const char *fname) {
     if (lua_isnoneornil(L, idx)) return 0;
     if (lua_isboolean(L, idx)) return lua_toboolean(L, idx) ? GP_STACK_DEPTH : 0;
     lua_Integer n = lua_isinteger(L, idx) ? lua_tointeger(L, idx) : 0;
     if (n < 1 || n > GP_STACK_DEPTH)
-        luaL_error(L, "profile: stack: expected true, false or 1 to %d frames, got %s",
+        luaL_error(L, "%s: stack: expected true, false or 1 to %d frames, got %s", fname,
                    (int)GP_STACK_DEPTH, luaL_tolstring(L, idx, NULL));
     return (int)n;
 }
 
-static int l_check_depth(lua_State *L) { return (void)gp_lua_check_depth(L, 1), 0; }
+static int l_check_depth(lua_State *L) {
+    return (void)gp_lua_check_depth(L, 1, luaL_checkstring(L, 2)), 0;
+}
 
 void gp_lua_install_stack(lua_State *L) {
     if (gp_record_stack != stack) gp_record_stack = stack;

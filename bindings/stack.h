@@ -18,9 +18,9 @@ static inline gp_lua_frame gp_lua_innermost(lua_State *L) {
 }
 bool gp_lua_outwards(gp_lua_frame *f);
 
-/* A profile's option `stack` at idx as frames to keep: true, false, none, or a number of them.
+/* The option `stack` of fname at idx as frames to keep: true, false, none, or a number of them.
  * Raises. */
-int gp_lua_check_depth(lua_State *L, int idx);
+int gp_lua_check_depth(lua_State *L, int idx, const char *fname);
 
 /* Makes profiles record stacks: sets gp_record_stack, and "gpush.check_depth" in the registry for
  * options that are used later. */

@@ -67,7 +67,7 @@ static gp_prof_opts check_opts(lua_State *L, int idx) {
     gp_check_fields(L, "profile.run",
                     "any? stack, any? memory, any? shapes, any? limit, any? flops, any? lua", idx);
     gp_get_field(L, "profile.run", "stack", idx);
-    o.stack = gp_lua_check_depth(L, -1);
+    o.stack = gp_lua_check_depth(L, -1, "profile.run");
     lua_pop(L, 1);
     o.memory = flag(L, idx, "memory");
     o.shapes = flag(L, idx, "shapes");
@@ -113,7 +113,7 @@ static gp_prof *stop(lua_State *L) {
 /* profile.start([opts]): stack, memory, shapes, limit, flops and lua. */
 static int l_start(lua_State *L) {
     lua_Integer limit = luaL_optinteger(L, 4, 0);
-    gp_prof_opts o = {.stack = gp_lua_check_depth(L, 1),
+    gp_prof_opts o = {.stack = gp_lua_check_depth(L, 1, "profile.start"),
                       .memory = lua_toboolean(L, 2),
                       .shapes = lua_toboolean(L, 3),
                       .flops = lua_toboolean(L, 5),

@@ -75,7 +75,8 @@ end
 --- without end if 0. Source: torch.profiler.
 function profile.schedule(wait, warmup, active, repeats, on_trace_ready, stack, memory, shapes,
     limit, flops, skip_first, lua)
-    debug.getregistry()["gpush.check_depth"](stack)
+    local ok, message = pcall(debug.getregistry()["gpush.check_depth"], stack, "profile.schedule")
+    if not ok then fail("%s", message) end
     local self = setmetatable({ done = 0, phase = "wait", on_trace_ready = on_trace_ready,
         record = { stack = stack, memory = memory, shapes = shapes, limit = limit,
             flops = flops, lua = lua } }, Schedule)

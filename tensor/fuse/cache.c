@@ -33,18 +33,22 @@ __attribute__((format(printf, 3, 4))) static int because(char *why, size_t size,
 
 /* ---- the folder ---- */
 
-static bool path_of(char path[PATH_MAX]) {
+/* *own: the first of its folders that may be made, as HOME may not. */
+static bool path_of(char path[PATH_MAX], char **own) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int n;
+    *own = path + 1;
     if (cache && *cache == '/') n = snprintf(path, PATH_MAX, "%s/gpush/fused", cache);
-    else if (home && *home == '/') n = snprintf(path, PATH_MAX, "%s/.cache/gpush/fused", home);
-    else return false;
+    else if (home && *home == '/') {
+        n = snprintf(path, PATH_MAX, "%s/.cache/gpush/fused", home);
+        *own = path + strlen(home) + 1;
+    } else return false;
     return n < PATH_MAX;
 }
 
-/* Makes the folders of path that do not exist. */
-static void make_folders(char *path) {
-    for (char *at = path + 1;; at++) {
+/* Makes the folders of path, from `own` on, that do not exist. */
+static void make_folders(char *path, char *own) {
+    for (char *at = own;; at++) {
         if (*at && *at != '/') continue;
         char was = *at;
         *at = 0;
@@ -55,10 +59,11 @@ static void make_folders(char *path) {
 }
 
 int gp_fuse_cache_open(char *why, size_t size) {
-    char path[PATH_MAX];
+    char path[PATH_MAX], *own;
     struct stat st;
-    if (!path_of(path)) return because(why, size, "neither XDG_CACHE_HOME nor HOME is a folder");
-    make_folders(path);
+    if (!path_of(path, &own))
+        return because(why, size, "neither XDG_CACHE_HOME nor HOME is a folder");
+    make_folders(path, own);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st)) because(why, size, "%s: %s", path, strerror(errno));
     else if (st.st_uid != geteuid()) because(why, size, "%s belongs to another user", path);

@@ -58,11 +58,13 @@ t.is({ depths { stack = 1 }, depths { stack = 2 }, depths { with_stack = 32 },
     depths { stack = true } }, { { 1 }, { 2 }, { 5 }, { 5 } },
     "the innermost calls, as many as asked for")
 for _, n in ipairs { 0, 33, -1, 1.5, "2" } do
-    local message = "profile: stack: expected true, false or 1 to 32 frames, got "
+    local message = ": stack: expected true, false or 1 to 32 frames, got "
         .. tostring(n):gsub("[-.]", "%%%0")
-    t.error(function() profile.run({ stack = n }, function() end) end, message, "run: " .. message)
-    t.error(function() profile.start { stack = n } end, message, "start: it is refused, too")
-    t.error(function() profile.schedule { wait = 9, stack = n } end, message,
+    t.error(function() profile.run({ stack = n }, function() end) end, "profile.run" .. message,
+        "run" .. message)
+    t.error(function() profile.start { stack = n } end, "profile.start" .. message,
+        "start: it is refused, too")
+    t.error(function() profile.schedule { wait = 9, stack = n } end, "profile.schedule" .. message,
         "schedule: at once")
 end
 local recorded

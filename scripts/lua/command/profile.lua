@@ -164,7 +164,8 @@ if given["--steps"] then
     end
 end
 if given["--stack-depth"] then
-    local ok, message = pcall(debug.getregistry()["gpush.check_depth"], given["--stack-depth"])
+    local ok, message = pcall(debug.getregistry()["gpush.check_depth"], given["--stack-depth"],
+        "gpush profile")
     if not ok then
         return command.refuse("--stack-depth: %s", message:match "expected.*" or message)
     end

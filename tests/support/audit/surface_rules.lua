@@ -56,6 +56,8 @@ local rules = {
     { "profile:key_averages", param = "group_by_stack_n", value = set "0", why = "no stacks" },
     { "profile:whatif", param = "host", value = set("0", "2"),
         why = "a factor from 0 on" },
+    { "profile.start profile.schedule", type = "any", param = "stack", value = set "true",
+        why = "all frames; or a number of them" },
     { "profile.run profile.schedule", what = "wrong", type = "table", value = set "print",
         why = "options may be left out: this is the function" },
     { "amp.GradScaler", type = "float", value = set "2", why = "a scale, or a factor above 1" },
@@ -67,6 +69,7 @@ local rules = {
         why = "objects may be left out: this is the option after them" },
 }
 rules.parts = {
+    { "^profile", "profile[%.%w]*: stack: expected true, false or", "it names the option" },
     { "^profile", "profile[%.%w]*: %w+: expected a number of", "it names the option" },
     { "^autograd%.grad", "gradcheck: ", "gradgradcheck is a gradcheck, which says what it found" },
     { "^data%.transforms%.", "pad: ", "the op that pads" },

@@ -88,7 +88,8 @@ static void read_call(lua_State *L, gp_call *c) {
 static gp_stream *queue(lua_State *L, gp_call *c, bool async) {
     gp_device *dev = gp_tensor_device(c->arg[1].t);
     gp_stream *was = gp_stream_current(dev), *s = was;
-    if (gp_dist_group_size((int)c->arg[0].i) > 1 && !(s = gp_dist_stream(dev))) gp_lua_raise(L);
+    if (gp_dist_group_size((int)c->arg[0].i) > 1) s = gp_dist_stream(dev);
+    if (!s) return gp_lua_raise(L), NULL;
     bool waits = !async && dev->vt->on_host && !was->async;
     if (waits && gp_sync_mode_here() != GP_SYNC_ERROR) s->here = gp_dist_run_here;
     gp_stream_set_current(s);

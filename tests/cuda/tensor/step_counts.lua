@@ -29,7 +29,10 @@ collectgarbage()
 local first = counts_of(10)
 for round = 1, 2 do
     local now = counts_of(10)
-    for _, k in ipairs { "malloc", "free", "sync", "copy" } do
+    local none = { "sync", "copy", "malloc", "free" }
+    -- AddressSanitizer has memory undivided, of which the cache gives some back.
+    if os.getenv("GPUSH_SAN"):find "address" then none = { "sync", "copy" } end
+    for _, k in ipairs(none) do
         t.is(now[k], 0, ("no %s in ten steps, round %d"):format(k, round))
     end
     t.is(now.library, 100, "ten calls of libraries a step: three layers forward, and backward")

@@ -209,4 +209,16 @@ do
     end
 end
 
+-- Over a dim of one element: the elements themselves, however they lie.
+local single = g.randn(1000, 3):narrow(2, 2, 1)
+local list = {}
+for k = 1, 1000 do list[k] = single[{k, 1}]:item() end
+for _, name in ipairs {"sum", "mean", "prod", "amax", "amin"} do
+    t.is(single[name](single, 2):tolist(), list, name .. " over a strided dim of one")
+    t.is(single:contiguous()[name](single:contiguous(), 2):tolist(), list, name .. ", contiguous")
+    t.is(single:t()[name](single:t(), 1):tolist(), list, name .. ", transposed")
+end
+t.is(single:argmax(2):sum():item(), 1000, "argmax over a dim of one")
+t.ok(single:var(2):isnan():all():item(), "var over a dim of one")
+
 t.done()

@@ -336,8 +336,8 @@ static void plan(reduce_plan *r, bool picks) {
             along = r->red_stride[r->nred - 1];
     /* In an expanded tensor both strides may be 0: then shorter rows are avoided. A single element
      * is a row of outputs, too. */
-    r->columns = r->width >= 8 && (across < along || r->count == 1 ||
-                                   (across == along && r->count < r->width));
+    r->columns = r->width >= 8 &&
+                 (across < along || r->count == 1 || (across == along && r->count < r->width));
     r->whole = !r->columns && (!picks || r->count > SHORT) && r->red->rows && r->direct &&
                r->nred == 1 && r->nkept && r->count <= CASCADE &&
                r->red_stride[0] == gp_ctype_size[r->red->load];

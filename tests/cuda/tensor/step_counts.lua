@@ -37,7 +37,10 @@ for round = 1, 2 do
     end
     t.is(now.library, 100, "ten calls of libraries a step: three layers forward, and backward")
     t.is(now.launch, first.launch, "as many launches as before: " .. now.launch)
-    t.ok(now.poll <= now.launch, ("%d queries, fewer than launches"):format(now.poll))
+    -- With ThreadSanitizer the device is so slow that the allocator asks for its events for long.
+    if not os.getenv("GPUSH_SAN"):find "thread" then
+        t.ok(now.poll <= now.launch, ("%d queries, fewer than launches"):format(now.poll))
+    end
 end
 t.ok(fake.count "cudaLaunchKernel" >= fake.count "launch", "calls are counted by name, too")
 t.done()

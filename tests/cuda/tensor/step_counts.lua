@@ -37,7 +37,7 @@ for round = 1, 2 do
     end
     t.is(now.library, 100, "ten calls of libraries a step: three layers forward, and backward")
     t.is(now.launch, first.launch, "as many launches as before: " .. now.launch)
-    -- With ThreadSanitizer the device is so slow that the allocator asks for its events for long.
+    -- With ThreadSanitizer the device is so slow that its events are asked for thousands of times.
     if not os.getenv("GPUSH_SAN"):find "thread" then
         t.ok(now.poll <= now.launch, ("%d queries, fewer than launches"):format(now.poll))
     end

@@ -460,4 +460,21 @@ same("clipping", 1e-5, function(a, b)
     return a, b, n, g.clip_grad_norm(b, math.huge, 3), g.clip_grad_norm(b, 2, math.huge)
 end, gr, tensors(g.randn))
 
+-- A bad index is an error where nothing is read or written, too, as on the cpu.
+for _, where in ipairs {"cpu", "cuda"} do
+    local x, bad = g.zeros(3, 5, 0):to(where), g.tensor({8, 2}):to(where)
+    local rows = g.zeros(2, 5, 0):to(where)
+    for name, call in pairs {
+        gather_nd = function() return g.gather_nd(x, bad:unsqueeze(2)) end,
+        index_select = function() return x:index_select(1, bad) end,
+        index_fill = function() return x:index_fill(1, bad, 1) end,
+        index_add = function() return x:index_add(1, bad, rows) end,
+        index_copy = function() return x:index_copy(1, bad, rows) end,
+        embedding = function() return g.embedding(bad, g.zeros(3, 0):to(where)) end,
+    } do
+        t.error(function() call() g.synchronize() end, name .. ": index 8 is out of range",
+            name .. " of an empty result on " .. where)
+    end
+end
+
 t.done()

@@ -37,6 +37,7 @@ static bool widen(gp_nest<3> *n, const gp_dim_index *k, int64_t size, int64_t wi
     return true;
 }
 
+/* Checks every index once. */
 static __global__ void check(gp_loop<1> l, gp_dim_index k) {
     uint32_t i = gp_element();
     int64_t off[1], at;
@@ -45,8 +46,7 @@ static __global__ void check(gp_loop<1> l, gp_dim_index k) {
     gp_index_offset(k, l.data[0] + off[0], &at);
 }
 
-/* Reads the indices only, for an output without elements: a bad one is an error there, too. */
-static bool check_all(const gp_call *c, const gp_indexed *p) {
+bool gp_cuda_check_index(const gp_call *c, const gp_indexed *p) {
     const gp_array *const arrays[1] = {&p->index};
     return gp_nest_run(gp_nest_of<1>(arrays), [&](gp_loop<1> l, int64_t) {
         return GP_LAUNCH(c, check, gp_blocks(l.numel), GP_THREADS, 0, l, p->over);
@@ -54,7 +54,7 @@ static bool check_all(const gp_call *c, const gp_indexed *p) {
 }
 
 bool gp_cuda_gather(const gp_call *c, const gp_indexed *p, const gp_array *x, const gp_array *out) {
-    if (out->numel == 0) return check_all(c, p);
+    if (out->numel == 0) return gp_cuda_check_index(c, p);
     gp_array to = gp_lay_flat(&p->l, out), from = gp_lay_x(&p->l, x), index = gp_lay_index(p);
     const gp_array *const arrays[3] = {&to, &from, &index};
     gp_nest<3> n = gp_nest_of<3>(arrays);

@@ -93,6 +93,8 @@ gp_array gp_lay_x(const gp_layout *l, const gp_array *a);
 gp_array gp_lay_flat(const gp_layout *l, const gp_array *a);
 gp_array gp_lay_index(const gp_indexed *p);
 
+/* Notes bad indices, before anything is written, or where nothing is. */
+bool gp_cuda_check_index(const gp_call *c, const gp_indexed *p);
 /* out (the flat side) = x at the indices. */
 bool gp_cuda_gather(const gp_call *c, const gp_indexed *p, const gp_array *x, const gp_array *out);
 

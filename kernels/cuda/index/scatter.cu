@@ -241,15 +241,6 @@ template <class T> static bool run_sums(const gp_call *c, writes *s, int64_t blo
     return GP_LAUNCH(c, rest, grid, block, 0, *s);
 }
 
-/* Checks every index once. */
-static __global__ void check(gp_loop<1> l, gp_dim_index k) {
-    uint32_t i = gp_element();
-    int64_t off[1], at;
-    if (i >= l.numel) return;
-    gp_offsets(l, i, off);
-    gp_index_offset(k, l.data[0] + off[0], &at);
-}
-
 /* Every write has the same value: their order does not matter. */
 template <class T> static __global__ void fill(gp_loop<2> l, gp_dim_index k, T v, gp_dtype dt) {
     uint32_t i = gp_element();
@@ -261,16 +252,11 @@ template <class T> static __global__ void fill(gp_loop<2> l, gp_dim_index k, T v
 
 template <class T>
 static bool run_fill(const gp_call *c, const gp_indexed *p, const gp_scatter_write *w) {
-    gp_array x = gp_lay_x(&p->l, &w->target), index = gp_lay_index(p),
-             lead = some_dims(&p->l, &index, true);
-    const gp_array *const arrays[2] = {&x, &index}, *const one[1] = {&lead};
+    gp_array x = gp_lay_x(&p->l, &w->target), index = gp_lay_index(p);
+    const gp_array *const arrays[2] = {&x, &index};
     T v = gp_number_as<T>(w->number);
     auto kernel = fill<T>;
-    return gp_nest_run(gp_nest_of<1>(one),
-                       [&](gp_loop<1> l, int64_t) {
-                           return GP_LAUNCH(c, check, gp_blocks(l.numel), GP_THREADS, 0, l,
-                                            p->over);
-                       }) &&
+    return gp_cuda_check_index(c, p) &&
            gp_nest_run(gp_nest_of<2>(arrays), [&](gp_loop<2> l, int64_t) {
                return GP_LAUNCH(c, kernel, gp_blocks(l.numel), GP_THREADS, 0, l, p->over, v,
                                 (gp_dtype)w->target.dtype);
@@ -301,7 +287,7 @@ static bool scatter(const gp_call *c, const gp_indexed *p, const gp_scatter_writ
     if (w->is_number && !GP_BY_COMPUTE(dt, run_number, c, w, &number)) return false;
     gp_array x = gp_lay_x(&p->l, &w->target),
              values = gp_lay_flat(&p->l, w->is_number ? &number : &w->values);
-    if (x.numel == 0) return true;
+    if (x.numel == 0) return gp_cuda_check_index(c, p);
     gp_array of = some_dims(&p->l, &values, true), xr = some_dims(&p->l, &x, false),
              vr = some_dims(&p->l, &values, false);
     if (xr.numel > INT32_MAX || of.numel > INT32_MAX)

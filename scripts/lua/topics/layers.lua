@@ -81,8 +81,8 @@ return {
         example = "nn.CosineEmbeddingLoss()(ones(2, 3), ones(2, 3), tensor{1, -1})\n--> \z
             tensor(0.5, f32 scalar cpu)" },
     ["nn.CrossEntropyLoss"] = {
-        shapes = "x: n x classes x …; target: n x …, classes from 1; the result is a scalar, or \z
-            has target's shape with reduction 'none'",
+        shapes = "x: n x classes x …; target: n x …, classes from 1; the result is a scalar, \z
+            or has target's shape with reduction 'none'",
         example = "nn.CrossEntropyLoss()(zeros(2, 4), tensor{1, 4})\n--> tensor(1.3863, f32 \z
             scalar cpu)" },
     ["nn.Dropout"] = {
@@ -236,8 +236,8 @@ return {
         example = "table.concat(nn.MultiheadAttention(4, 2)(ones(3, 2, 4), ones(3, 2, 4), \z
             ones(3, 2, 4)).shape, \"x\")\n--> 3x2x4" },
     ["nn.NLLLoss"] = {
-        shapes = "x: n x classes x …; target: n x …, classes from 1; the result is a scalar, or \z
-            has target's shape with reduction 'none'",
+        shapes = "x: n x classes x …; target: n x …, classes from 1; the result is a scalar, \z
+            or has target's shape with reduction 'none'",
         example = "nn.NLLLoss()(zeros(2, 4):log_softmax(2), tensor{1, 4})\n--> tensor(1.3863, \z
             f32 scalar cpu)" },
     ["nn.PReLU"] = {

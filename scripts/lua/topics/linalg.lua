@@ -200,8 +200,8 @@ return {
         options = "full_matrices: false for the first min(n, m) columns of U and rows of Vh \z
             alone, which is less work; driver: on CUDA 'gesvd', 'gesvdj' or 'gesvda' instead of \z
             what the shape suggests; an error elsewhere",
-        shapes = "… x n x m: U … x n x n, S … x min(n, m), Vh … x m x m; or U … x n x min(n, m), \z
-            Vh … x min(n, m) x m",
+        shapes = "… x n x m: U … x n x n, S … x min(n, m), Vh … x m x m; or \z
+            U … x n x min(n, m), Vh … x min(n, m) x m",
         example = "local u, s, vh = linalg.svd(tensor{{3.0, 0.0}, {0.0, 4.0}}) return \z
             s:round()\n--> tensor({4.0, 3.0}, f32 2 cpu)",
         see = "linalg.svdvals, linalg.eigh, linalg.pinv, linalg.qr" },
@@ -213,7 +213,8 @@ return {
         see = "linalg.svd, linalg.matrix_rank, linalg.cond" },
     ["linalg.qr"] = {
         text = "R's diagonal may be negative: signs are as LAPACK's reflections give them.",
-        shapes = "… x n x m: Q … x n x k, R … x k x m, where k is min(n, m), with mode complete n",
+        shapes = "… x n x m: Q … x n x k, R … x k x m, where k is min(n, m), with \z
+            mode complete n",
         example = "local q, r = linalg.qr(tensor{{3.0, 0.0}, {4.0, 5.0}}) return \z
             r:abs():round()\n--> tensor({{5.0, 4.0},\n-->         {0.0, 3.0}}, f32 2x2 cpu)",
         see = "linalg.lstsq, linalg.svd, linalg.cholesky" },
@@ -267,7 +268,8 @@ return {
         text = "Four values; those that the driver does not find have no elements.",
         options = "rcond: singular values at most so large a part of the largest count as 0; \z
             driver: gels (a has full rank), gelsy, gelsd, gelss, as in LAPACK",
-        shapes = "a: … x n x m; b: … x n x k, or … x n; the solution: … x m x k, or … x m",
+        shapes = "a: … x n x m; b: … x n x k, or … x n; the solution: \z
+            … x m x k, or … x m",
         example = "linalg.lstsq(tensor{{1.0, 1.0}, {1.0, 2.0}, {1.0, 3.0}}, tensor{3.0, 5.0, \z
             7.0}):round()\n--> tensor({1.0, 2.0}, f32 2 cpu)",
         see = "linalg.solve, linalg.pinv, linalg.qr" },

@@ -36,8 +36,8 @@ coroutine: functions that stop and go on
 coroutine.close(co): ends a coroutine that is stopped and closes its variables
 coroutine.create(f): a new coroutine of f, not started
 coroutine.isyieldable([co]): whether it may yield
-coroutine.resume(co, …): starts it or goes on with it; true and what it yields or returns, or false
-    and the error
+coroutine.resume(co, …): starts it or goes on with it; true and what it yields or returns, or
+    false and the error
 coroutine.running(): the running coroutine, and whether it is the main one
 coroutine.status(co): "running" "suspended" "normal" or "dead"
 coroutine.wrap(f): a function that resumes a new coroutine of f; errors pass through
@@ -143,7 +143,8 @@ string.char(…): the text of these bytes
 string.dump(f, [strip]): a function as bytecode
 string.find(s, pattern, [init=1], [plain]): where the pattern is first found: its first and last
     place, then captures
-string.format(format, …): as C's printf; %q quotes a text; a tensor of one element gives its number
+string.format(format, …): as C's printf; %q quotes a text; a tensor of one element gives its
+    number
 string.gmatch(s, pattern, [init]): for a, b in s:gmatch(pattern) do: all matches
 string.gsub(s, pattern, by, [n]): s with all matches replaced by a text, a table's entries or what a
     function gives; and how many

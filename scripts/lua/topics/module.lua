@@ -223,8 +223,8 @@ local topics = {
         see = "backward, grad" },
     ["autograd.node"] = { call = "autograd.node(inputs, outputs, backward)",
         text = "A function with a backward of its own: outputs, which were made without \z
-            recording, become results of inputs; backward(gradients …) gives a gradient for each \z
-            input.",
+            recording, become results of inputs; backward(gradients …) gives a gradient for \z
+            each input.",
         example = [[
 local x = tensor({2.0}, {requires_grad = true})
 local y = no_grad(function() return x ^ 3 end)
@@ -262,7 +262,8 @@ y:sum():backward() return x.grad
         see = "timeit, profile" },
 
     -- Groups and files.
-    linalg = { text = "Linear algebra: linalg.svd, linalg.solve, linalg.eigh … by PyTorch's names.",
+    linalg = { text = "Linear algebra: linalg.svd, linalg.solve, linalg.eigh … by PyTorch's \z
+        names.",
         see = "matmul, einsum, fft" },
     fft = {
         text = "Fourier transforms; complex numbers are a last dim of size 2, real and imaginary \z

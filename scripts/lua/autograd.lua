@@ -61,17 +61,29 @@ local function worst(a, n, atol, rtol)
     if over[at]:item() > 0 then return at end
 end
 
+local MOST = 250 -- inputs, as many as a function written in Lua may name
+
+-- The inputs of check `name`: a tensor, or a list that may have gaps where it says its n.
+local function inputs_of(name, list)
+    if gpush.is_tensor(list) then return { list, n = 1 } end
+    if type(list) ~= "table" then
+        fail("%s: argument 'inputs': expected a tensor or a list of them, got %s", name, type(list))
+    end
+    local n = list.n or #list
+    if math.type(n) ~= "integer" or n < 0 or n > MOST then
+        fail("%s: argument 'inputs': expected 0 to %d inputs, got n = %s", name, MOST, tostring(n))
+    end
+    local own = table.move(list, 1, n, 1, {})
+    own.n = n
+    return own
+end
+
 --- gradcheck(fn, {x, …}, {eps = 1e-6, atol = 1e-5, rtol = 1e-3}): whether backward of fn agrees
 --- with central differences
 -- for every input that requires gradients (f64, or the differences are noise). Raises with the
 -- first element that does not; true otherwise. Source: torch.autograd.gradcheck.
 function autograd.gradcheck(fn, list, eps, atol, rtol)
-    list = gpush.is_tensor(list) and { list } or list
-    if type(list) ~= "table" then
-        fail("gradcheck: argument 'inputs': expected a tensor or a list of them, got %s",
-            type(list))
-    end
-    list.n = list.n or #list
+    list = inputs_of("gradcheck", list)
     local inputs, outs = prepare(list), results(fn, list)
     for k = 1, list.n do
         for o = 1, inputs[k] and outs.n or 0 do
@@ -107,13 +119,9 @@ end
 -- create_graph) agree with differences of the first ones, as gradcheck says. Source:
 -- torch.autograd.gradgradcheck.
 function autograd.gradgradcheck(fn, list, eps, atol, rtol)
-    list = gpush.is_tensor(list) and { list } or list
-    if type(list) ~= "table" then
-        fail("gradgradcheck: argument 'inputs': expected a tensor or a list of them, got %s",
-            type(list))
-    end
-    local n, all, which = list.n or #list, table.move(list, 1, list.n or #list, 1, {}), {}
-    local outs = results(fn, { n = n, table.unpack(list, 1, n) })
+    list = inputs_of("gradgradcheck", list)
+    local n, all, which = list.n, table.move(list, 1, list.n, 1, {}), {}
+    local outs = results(fn, list)
     all.n = n
     for o = 1, outs.n do
         if outs[o].requires_grad then

@@ -266,4 +266,19 @@ do -- cumprod_ goes back from what x was
     t.is(x.grad, {11, 5, 2}, "cumprod_")
 end
 
+-- How many inputs a list has is its n, or its length: neither may keep the check going for ever.
+for _, name in ipairs {"gradcheck", "gradgradcheck"} do
+    local check = g.autograd[name]
+    local endless = setmetatable({}, {__len = function() return 1 << 53 end})
+    local x = ones(2)
+    for _, list in ipairs {{x, n = 1 << 53}, {x, n = -1}, {x, n = "3"}, {x, n = 1.5}, endless} do
+        t.error(function() check(function(...) return ... end, list) end,
+            name .. ": argument 'inputs': expected 0 to 250 inputs, got n = ",
+            name .. " of a list with another n: " .. tostring(list.n))
+    end
+    local list = {ones(2, {dtype = "f64"}):requires_grad_()}
+    t.ok(check(function(y) return y * y end, list), name)
+    t.is(list.n, nil, name .. " leaves the list as it was")
+end
+
 t.done()

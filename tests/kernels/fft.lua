@@ -163,4 +163,19 @@ t.error(function() g.fft.fft(g.zeros(4):to "f16") end, "f16", "f16")
 t.error(function() g.fft.fft2(g.zeros(4, 4), {4}, {1, 2}) end, "1 sizes for 2 dims",
     "sizes and dims")
 
+-- Lines that are shorter than the transform end in zeros, longer ones are cut, also where they are
+-- read in place.
+for _, n in ipairs {64, 100, 125, 512} do
+    for _, have in ipairs {n - 20, n + 20} do
+        local z, w = g.randn(3, have, 2, {dtype = "f64"}), g.zeros(3, n, 2, {dtype = "f64"})
+        local same = math.min(n, have)
+        w:narrow(2, 1, same):copy_(z:narrow(2, 1, same))
+        t.close(A.values(g.fft.fft(z, {n = n, complex = true})),
+            A.values(g.fft.fft(w, {complex = true})), 1e-13, ("fft of %d as %d"):format(have, n))
+        t.close(A.values(g.fft.ifft(z, {n = n})), A.values(g.fft.ifft(w)), 1e-13, "ifft")
+        local x, y = z:select(3, 1):contiguous(), w:select(3, 1):contiguous()
+        t.close(A.values(g.fft.rfft(x, {n = n})), A.values(g.fft.rfft(y)), 1e-13, "rfft")
+    end
+end
+
 t.done()

@@ -124,14 +124,13 @@ t.error(function() return batch[1][1].mT end,
 -- Rows a multiple of 2 KiB apart, which are copied before some products: exact, as integers are.
 local function whole(rows, columns, turned)
     local x = g.randint(-8, 8, turned and {columns, rows} or {rows, columns})
-    if turned then x = x:t() end
-    return x:to {dtype = "f32"}, x
+    local y = x:to {dtype = "f32"} -- before it is transposed: a copy is contiguous
+    return turned and {y:t(), x:t()} or {y, x}
 end
 for _, size in ipairs {{130, 70, 512}, {512, 65, 512}, {200, 33, 1024}, {512, 40, 200}} do
     for form = 0, 3 do
-        local p, ip = whole(size[1], size[2], form % 2 == 1)
-        local q, iq = whole(size[2], size[3], form > 1)
-        t.ok(p:matmul(q):to {dtype = "i64"}:eq(ip:matmul(iq)):all():item(),
+        local p, q = whole(size[1], size[2], form % 2 == 1), whole(size[2], size[3], form > 1)
+        t.ok(p[1]:matmul(q[1]):to {dtype = "i64"}:eq(p[2]:matmul(q[2])):all():item(),
             ("%d x %d x %d, form %d"):format(size[1], size[2], size[3], form))
     end
 end

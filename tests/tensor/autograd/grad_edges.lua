@@ -266,7 +266,7 @@ do -- cumprod_ goes back from what x was
     t.is(x.grad, {11, 5, 2}, "cumprod_")
 end
 
--- How many inputs a list has is its n, or its length: neither may keep the check going for ever.
+-- How many inputs a list has is its n, or its length: neither may keep the check going forever.
 for _, name in ipairs {"gradcheck", "gradgradcheck"} do
     local check = g.autograd[name]
     local endless = setmetatable({}, {__len = function() return 1 << 53 end})

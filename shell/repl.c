@@ -100,20 +100,29 @@ static bool load_returning(lua_State *L, size_t at) {
 
 static bool load_expression(lua_State *L) { return load_returning(L, 0); }
 
-enum { LAST_LINES = 20 }; /* that the expression at the end of a block may have */
+/* Whether the text at index 1 is an expression from its byte `at` on: not "x end" of a function. */
+static bool is_expression(lua_State *L, size_t at) {
+    lua_pushfstring(L, "return %s", lua_tostring(L, 1) + at);
+    int status = load(L, lua_tostring(L, -1));
+    lua_pop(L, 2);
+    return status == LUA_OK;
+}
 
-/* Loads the block at index 1 if it is statements and then an expression, as in pasted text; false
- * pushes nothing. named: the expression begins with a name, and so cannot continue the statement
- * before it, as "(f)(x)" could. */
+enum { LAST_LINES = 20 }; /* and semicolons, that the expression at the end of a block may have */
+
+/* Loads the block at index 1 if it is statements and then an expression, as in pasted text and in
+ * "x = 1; x"; false pushes nothing. named: the block is Lua as it stands, so the expression must be
+ * a line that begins with a name: "(f)(x)" continues the line before, and "; x" may be in a string.
+ */
 static bool load_last_expression(lua_State *L, bool named) {
     const char *text = lua_tostring(L, 1);
     size_t at;
     muted(text, &at);
     for (int lines = 0; lines < LAST_LINES; lines++) {
-        while (at && text[at - 1] != '\n') at--;
+        while (at && text[at - 1] != '\n' && (named || text[at - 1] != ';')) at--;
         if (!at) return false;
         bool name = isalpha((unsigned char)text[at]) || text[at] == '_';
-        if ((name || !named) && load_returning(L, at)) return true;
+        if ((name || !named) && is_expression(L, at) && load_returning(L, at)) return true;
         at--;
     }
     return false;
@@ -136,6 +145,10 @@ static int load_block(lua_State *L) {
 static gp_line load_statements(lua_State *L, int *status) {
     for (;;) {
         *status = load(L, lua_tostring(L, 1));
+        if (*status != LUA_OK && load_last_expression(L, false)) {
+            lua_remove(L, 2); /* the message */
+            *status = LUA_OK;
+        }
         if (!incomplete(L, *status, lua_tostring(L, 1))) return GP_LINE_TEXT;
         gp_line r = push_line(L, false);
         if (r == GP_LINE_CANCEL) return r;

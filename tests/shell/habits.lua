@@ -160,6 +160,9 @@ local habits = {
     { 'torch.set_default_device("cpu")', 'default_device("cpu")' },
     { "torch.cuda.synchronize()", "cuda.synchronize()", run = "assert(cuda.synchronize)" },
     { "torch.manual_seed(0)", "manual_seed(0)" },
+    { "q = torch.cuda.Stream()", 'q = stream "gpu"' },
+    { "profile(function() x:sum() end)", "profile.run(function() x:sum() end)" },
+    { "x:repeat(2, 1)", "x:tile(…)", run = "x:tile(2, 1)" },
     { "q = x.astype(np.float32)", 'q = x:to("f32")' },
     { "torch.backends.cudnn.benchmark = True", "cuda.benchmark(true)",
         run = "assert(cuda.benchmark)" },
@@ -178,6 +181,8 @@ local habits = {
     { "for p, q in train_loader:", "for step, p, q in train_loader() do … end" },
     { "for p in model.parameters():", "for _, p in ipairs(model:parameters()) do … end" },
     { "for p, q in model.named_parameters():", "for p, q in model:named_parameters() do … end" },
+    { "for i, (p, q) in enumerate(train_loader): pass",
+        "for i, p, q in train_loader() do --[[ nothing ]] end" },
     { "for row in x:", "for _, row in ipairs(x) do … end" },
     { "for i in tqdm(range(n)):", "for i in progress(n) do … end" },
     { "while True:", "while true do … end", run = "while true do break end" },
@@ -190,6 +195,15 @@ local habits = {
     { "try:", "local ok, message = pcall(function() … end)" },
     { "except ValueError as e:", "if not ok then … end" },
     { "with torch.no_grad():", "do local _ <close> = no_grad() … end" },
+    { "with torch.inference_mode():", "do local _ <close> = inference() … end" },
+    { "with profile() as p:", "p = profile.run(function() … end)" },
+    { "with torch.profiler.profile(activities=[ProfilerActivity.CPU], with_stack=True) as p:",
+        "p = profile.run({with_stack = true}, function() … end)" },
+    { 'with torch.autocast("cuda"):', 'do local _ <close> = autocast("bf16") … end' },
+    { 'with torch.autocast(device_type="cuda", dtype=torch.float16):',
+        'do local _ <close> = autocast("f16") … end' },
+    { "with torch.cuda.stream(q):", "q:use(function() … end)",
+        run = 'local q = stream "sim" q:use(function() end)' },
     { "with open('a.txt') as g:", "do local g <close> = io.open('a.txt') … end" },
     { "def f(p, q=3):", "function f(p, q) … end" },
     { "def f(p): return p", "function f(p) return p end" },
@@ -225,6 +239,20 @@ end
 
 t.ok(output("-i <", 'record_function("step")'):find "did you mean profile.record_function",
     "a name of PyTorch's profiler")
+
+for line, meant in pairs { ["x:dtype()"] = "x.dtype, without brackets",
+    ["x.shape()"] = "x.shape, without brackets", ["x:grad()"] = "x.grad, without brackets",
+    ["x.is_cuda"] = "x.device", ["x.data"] = "x:detach()" } do
+    t.ok(output("", setup .. "\nprint(" .. line .. ")"):find(
+        "did you mean " .. meant .. "?", 1, true), line)
+end
+
+-- An expression after statements is shown, also in one line.
+for typed, shown in pairs { ["q = 40; q + 2"] = "42", ["q = 'a; b'; q"] = "a; b",
+    ["q = 1; q;"] = "", ["f = function() local q = 1; q end"] = "syntax error near 'end'" } do
+    local got = output("-e '_PROMPT = \"\"' -i <", typed):match "^[^\n]*\n%s*(.-)%s*$"
+    t.ok(got == shown or shown:find "error" and got:find(shown, 1, true), typed .. ": " .. got)
+end
 
 -- What Lua's own messages about tensors mean.
 t.ok(answered(output("", setup .. "for row in x do end"), "for i, x in ipairs(t), of a tensor"),

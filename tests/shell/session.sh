@@ -174,7 +174,7 @@ meant 'svd(ones(3, 3))' linalg.svd
 meant 'local u = torch.svd' linalg.svd
 meant 'local u = ones(3, 3):svd()' 'linalg.svd(x)'
 meant 'Linear(2, 3)' nn.Linear
-meant 'local s = ones(3).shape()' 'x:size()'
+meant 'local s = ones(3).shape()' 'x.shape, without brackets'
 meant 'local u = ones(3):unsqueeze_(1)' 'x = x:unsqueeze(…)'
 holds 'stdin:1: x.sum(): call a method with a colon: x:sum()' "a method with a dot" <<<$'x = ones(3)\nx.sum()'
 holds 'stdin:1: opt.step(): call a method with a colon: opt:step()' "of our classes, written in Lua" <<<$'opt = optim.SGD({ones(2)}, 0.1)\nopt.step()'

@@ -53,8 +53,8 @@ local function loop(names, over, notes)
     local first, second = table.unpack(python.split(names:gsub("[()]", ""), ","))
     local list = over:match "^enumerate(%b())$"
     if list and second then
-        return ("for %s, %s in ipairs(%s) do"):format(
-            first, second, expression(list:sub(2, -2), notes))
+        local form = list:find "loader%)$" and "for %s in %s() do" or "for %s in ipairs(%s) do"
+        return form:format(names:gsub("[()]", ""), expression(list:sub(2, -2), notes))
     end
     list = over:match "^zip(%b())$"
     if list and second then
@@ -82,6 +82,20 @@ local function parameters(list)
     return table.concat(names, ", "), method ~= false and method ~= nil
 end
 
+-- Options of PyTorch's profiler that profile.run takes, too.
+local recorded = { with_stack = true, record_shapes = true, profile_memory = true,
+    with_flops = true }
+
+-- with profile(with_stack=True) as prof: a function is recorded here.
+local function recording(options, name)
+    local list = {}
+    for key, value in options:gmatch "([%a_]+)%s*=%s*(%a+)" do
+        if recorded[key] then list[#list + 1] = key .. " = " .. value:lower() end
+    end
+    return ("%s = profile.run(%sfunction()"):format(name, #list > 0 and "{"
+        .. table.concat(list, ", ") .. "}, " or "")
+end
+
 -- The start of each kind of block: pattern of its head, the start in Lua, its end, and what Lua
 -- lacks there.
 local blocks = {
@@ -96,6 +110,10 @@ local blocks = {
     { "^try$", function() return "local ok, message = pcall(function()" end, " end)" },
     { "^except.*$", function() return "if not ok then" end, " end" },
     { "^finally$", function() return "do" end, " end" },
+    { "^with%s+[%w_.]-profile%((.*)%)%s+as%s+([%w_]+)$",
+        recording, " end)" },
+    { "^with%s+torch%.cuda%.stream%((.+)%)$",
+        function(s, _, notes) return expression(s, notes) .. ":use(function()" end, " end)" },
     { "^with%s+(.+)%s+as%s+([%w_]+)$",
         function(v, name, notes)
             return ("do local %s <close> = %s"):format(name, expression(v, notes))
@@ -142,6 +160,7 @@ local statements = {
     { "^del%s+([%w_., ]+)$", function(e) return e .. " = nil" end },
     { "^raise%s+[%w_.]+(%b())$", function(e, notes) return "error" .. expression(e, notes) end },
     { "^raise%s+([%w_.]+)$", function(e) return ('error("%s")'):format(e) end },
+    { "^pass$", function() return "--[[ nothing ]]" end },
     { "^raise$", function() return "error(message)" end },
     { "^assert%s+(.+),%s*(f?[\"'].*[\"'])$",
         function(e, m, notes)
@@ -275,6 +294,7 @@ local logic = "and, or, not where others write &&, ||, !"
 
 -- Pattern of the line, the end of the message (a pattern; nil: any), and the Lua form.
 local phrases = {
+    { "[:.]repeat%s*%(", "'repeat'$", "x:tile(…)" },
     { "^%s*import%f[%s]", nil, import },
     { "^%s*from%s.-%simport%f[%s]", nil, import },
     { "^%s*@torch%.no_grad", nil,
@@ -331,6 +351,7 @@ local function phrase(message, line)
     for _, p in ipairs(phrases) do
         local captured = line:match(p[1])
         if captured and (not p[2] or message:find(p[2])) then
+            if p[3]:find "^:time" then captured = expression(captured, {}) end
             return (p[3]:gsub("%%1", function() return captured end))
         end
     end

@@ -83,17 +83,29 @@ local function member(word, line, value, prompt)
     return nearest(word, shell.part "complete".members(v, sep))
 end
 
+local of_tensors = { numpy = "x:tolist()", is_cuda = "x.device", data = "x:detach()" }
+
 -- Methods that write into a view's dims do not exist here: a view is a new tensor.
 local function method(word)
     local group = in_group(word)
     if group then return group .. "(x)" end
-    if word == "numpy" then return "x:tolist()" end
+    if of_tensors[word] then return of_tensors[word] end
     local new = word:match "^(.*)_$"
     if new and gpush.ones(1)[new] then return "x = x:" .. new .. "(…)" end
     local complete = shell.part "complete"
     local names = complete.members(nil, ":")
     for name in next, shell.native.properties() do names[#names + 1] = name end
     return nearest(word, names)
+end
+
+-- x:dtype() and x.shape() call what is not a function: the value is x.dtype.
+local function property(message, line, value)
+    local word = message:match "call a [%w ]+ value %(%a+ '([%a_]+)'%)$"
+    if not word or shell.native.properties()[word] == nil then return nil end
+    local path = (line or ""):match("([%a_][%w_.]*)[.:]" .. word .. "%(")
+    if path and gpush.is_tensor((holder(line, word, value))) or word == "shape" then
+        return ("%s.%s, without brackets"):format(path or "x", word)
+    end
 end
 
 -- ---- names of other languages ----
@@ -108,6 +120,7 @@ local elsewhere = { DDP = "nn.parallel.DistributedDataParallel(model)",
     sys = "os, and arg for the arguments", time = "os.time(), os.clock(), or timeit(f)",
     random = "math.random(), or rand(…)",
     range = "for i = 1, n do … end", plt = "plot, hist, heatmap and imshow draw at once",
+    save = "checkpoint.save(file, {model = model}), or npz.save(file, {x = x}) for NumPy",
     sorted = "table.sort(t), in place",
     tqdm = "for i in progress(n) do … end" }
 
@@ -150,6 +163,9 @@ local function in_lua(message, line)
     for _, pattern in ipairs(python_error) do known = known or message:find(pattern) end
     local text = known and shell.part "foreign".line(line) or of_numbers(message, line)
     if text and text ~= line then return text end
+    if message:find "call a table value %(global 'profile'%)$" then
+        return (line:gsub("%f[%w_]profile%s*%(", "profile.run("))
+    end
     local times = message:find "range: argument 'last' %(#2%): expected a number, got nothing$"
         and line:match "range(%b())"
     if times then return ("for i = 1, %s do … end; Lua counts from 1"):format(times:sub(2, -2)) end
@@ -159,11 +175,10 @@ end
 
 local function meant(message, line, value, prompt)
     if message:find "; did you mean " then return nil end
+    local called = property(message, line, value)
+    if called then return called end
     local kind, name = message:match "a nil value %((%a+) '([%a_][%w_]*)'%)$"
     if kind == "global" then return global(name, line, prompt) end
-    if kind == nil and message:find "call a table value %(field 'shape'%)$" then
-        return "x:size()"
-    end
     if kind then return member(name, line, value, prompt) end
     name = message:match "no method or property '([%w_]+)'"
     if name then return method(name) end

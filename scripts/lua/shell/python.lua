@@ -2,7 +2,7 @@
 -- Translates a Python expression to Lua: python.expression(text, notes) -> text, for text typed by
 -- habit; notes gets remarks about it. Strings are marks in the text, so that nothing in them is
 -- translated: see python.masked.
-local gpush = ...
+local gpush, shell = ...
 local python = {}
 
 -- ---- strings and brackets ----
@@ -54,9 +54,10 @@ end
 
 local kept -- the contents for the marks in the line that is being translated
 
-local function unmask(text)
+function python.unmask(text)
     return (text:gsub("\2(%d+)\3", function(n) return kept[tonumber(n)] end))
 end
+local unmask = python.unmask
 
 -- f's result for the line with marks for its strings, with the strings put back; nil where f
 -- returns nil.
@@ -203,24 +204,9 @@ end
 
 -- ---- names ----
 
-local dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "f64",
-    float16 = "f16", half = "f16", bfloat16 = "bf16", int64 = "i64", long = "i64", int32 = "i32",
-    int = "i32", int16 = "i16", int8 = "i8", uint8 = "u8", bool = "bool" }
-local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.module",
-    Tensor = "tensor", array = "tensor", asarray = "tensor", from_numpy = "tensor",
-    ["random.seed"] = "manual_seed", expand_dims = "unsqueeze",
-    ["mps.is_available"] = "cuda.is_available", ["backends.cudnn.benchmark"] = "cuda.benchmark",
-    ["backends.cudnn.deterministic"] = "cuda.deterministic",
-    use_deterministic_algorithms = "deterministic",
-    are_deterministic_algorithms_enabled = "deterministic",
-    set_default_device = "default_device", get_default_device = "default_device",
-    compile = "fuse", ["profiler.record_function"] = "profile.record_function",
-    ["autograd.profiler.record_function"] = "profile.record_function",
-    ["utils.data.Dataset"] = "data.Dataset", ["utils.data.TensorDataset"] = "data.TensorDataset",
-    inf = "math.huge", pi = "math.pi" }
-python.dtypes = dtypes
-python.packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true,
-    plt = true }
+local names = shell.part "python_names"
+local dtypes, same, kinds, kind = names.dtypes, names.same, names.kinds, names.kind
+python.dtypes, python.packages, python.functions = dtypes, names.packages, names.functions
 
 -- The path's name in the module: "nn.Linear"; nil if there is none.
 local function there(path)
@@ -245,71 +231,7 @@ end
 
 -- ---- calls ----
 
-local kinds = { int = 'math.type(%s) == "integer"', float = 'math.type(%s) == "float"',
-    str = 'type(%s) == "string"', bool = 'type(%s) == "boolean"',
-    list = 'type(%s) == "table"', dict = 'type(%s) == "table"', tuple = 'type(%s) == "table"',
-    tensor = "is_tensor(%s)", Tensor = "is_tensor(%s)", ["torch.Tensor"] = "is_tensor(%s)",
-    ["nn.Module"] = "nn.is_module(%s)", ["torch.nn.Module"] = "nn.is_module(%s)" }
-
-local function kind(x, name)
-    return (kinds[name] or ("type(%%s) == \"%s\""):format(name)):format(x)
-end
-
--- A model's or a tensor's file, and its content: model.state_dict().
-local function checkpoint(call)
-    return function(a, b)
-        local file, what = b, a
-        if call == "load" then file, what = a, "model" end
-        local name = what and what:match "^[%a_][%w_]*"
-        file = file and unmask(file):gsub("%.pth?([\"'])$", ".safetensors%1")
-        return file and name and ("checkpoint.%s(%s, {%s = %s})"):format(call, file, name, name)
-    end
-end
-
--- Options that Python has by another name (tensor/ops/table/names.def), by function.
-local typed = debug.getregistry()["gpush.typed_options"]
-
--- Functions that have another name or form here, unless the user has set the name. They get the
--- arguments, translated.
-python.functions = {
-    len = function(x) return x and (x:find "^[%w_.\"'\2\3]+$" and "#%s" or "#(%s)"):format(x) end,
-    isinstance = function(x, name) return name and kind(x, name) end,
-    str = function(x) return ("tostring(%s)"):format(x) end,
-    int = function(x) return ("math.floor(%s)"):format(x) end,
-    float = function(x) return ("tonumber(%s)"):format(x) end,
-    enumerate = function(x) return ("ipairs(%s)"):format(x) end,
-    input = function() return "io.read()" end,
-    open = function(...) return ("io.open(%s)"):format(table.concat({ ... }, ", ")) end,
-    dict = function(...)
-        return ... and "{" .. (table.concat({ ... }, ", "):match "^{(.*)}$" or ...) .. "}" or "{}"
-    end,
-    list = function(x) return x or "{}" end,
-    dir = function(x) return ("help(%s)"):format(x or "") end,
-    zip = function(x, y)
-        return y and ("for i, a in ipairs(%s) do local b = %s[i] … end"):format(x, y)
-    end,
-    hasattr = function(x, name) return name and ("%s[%s] ~= nil"):format(x, name) end,
-    getattr = function(x, name) return name and ("%s[%s]"):format(x, name) end,
-    id = function(x) return ("tostring(%s)"):format(x) end,
-    ["torch.distributed.init_process_group"] = function() return "dist.init()" end,
-    ["torch.save"] = checkpoint "save", ["torch.load"] = checkpoint "load",
-    ["torch.cuda.CUDAGraph"] = function() return "capture(fn)" end,
-    ["torch.device"] = function(x) return x and unmask(x):gsub("([\"'])cuda", "%1gpu") end,
-    ["torch.utils.data.DataLoader"] = function(set, options)
-        options = options
-            and options:gsub("^{", ", "):gsub("}$", ""):gsub("[%a_][%w_]*", typed["data.Loader"])
-        return ("data.Loader{%s%s}"):format(set, options or "")
-    end,
-    ["torch.arange"] = function(n, to)
-        return n and not to
-            and ("arange(0, %s)"):format(tonumber(n) and math.tointeger(tonumber(n)) - 1 or n ..
-                " - 1") or nil
-    end,
-}
-python.functions["np.arange"] = python.functions["torch.arange"]
-python.functions.DataLoader = python.functions["torch.utils.data.DataLoader"]
-
-local renamed = typed.any
+local renamed = debug.getregistry()["gpush.typed_options"].any
 
 -- The types of the parameters of the op that Python calls by the name, x.sum or torch.sum; a
 -- method's without the first.

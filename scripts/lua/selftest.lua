@@ -210,6 +210,14 @@ local function false_alarm(case)
     end
 end
 
+-- What check finds wrong with the case each of three times: a host that other programs held up for
+-- longer than the device was busy finds nothing to wait for.
+local function always(check, case)
+    local why = check(case)
+    for _ = 1, asynchronous and 2 or 0 do why = why and check(case) end
+    return why
+end
+
 local problems, counts = {}, { caught = 0, missed = 0, quiet = 0, ["false alarm"] = 0, skipped = 0 }
 local function tell(verdict, name, text, why)
     counts[verdict] = counts[verdict] + 1
@@ -223,16 +231,16 @@ for _, case in ipairs(waits) do
     if case.syntax and not syntax then
         tell("skipped", case[1], case[3], "needs tensor syntax")
     else
-        local why = missed(case)
+        local why = always(missed, case)
         tell(why and "missed" or "caught", case[1], case[3], why)
     end
 end
 for _, case in ipairs(recorded) do
-    local why = unrecorded(case)
+    local why = always(unrecorded, case)
     tell(why and "missed" or "caught", case[1], case[3], why)
 end
 for _, case in ipairs(gpush.ones(1, { device = device }).device:find "^cuda" and calls or {}) do
-    local why = uncalled(case)
+    local why = always(uncalled, case)
     tell(why and "missed" or "caught", case[1], case[3], why)
 end
 for _, case in ipairs(free) do

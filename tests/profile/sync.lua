@@ -3,11 +3,27 @@ local t = require "tap"
 local sync = sync
 local dev = "gpu"
 
-local function busy() -- something to wait for
-    local y = full({ 256, 1024 }, 1, { device = dev, dtype = "f32" })
-    for _ = 1, 8 do y = y + 1 end
+-- Work for the device: so many additions to rows of 1,024 numbers.
+local function additions(rows, n)
+    local y = full({ rows, 1024 }, 1, { device = dev, dtype = "f32" })
+    for _ = 1, n do y = y + 1 end
     return y
 end
+
+-- The rows, up to most, with which n additions take the device so many seconds: the stand-in for
+-- CUDA takes a hundred times as long as sim.
+local function rows_for(seconds, n, most)
+    local rows = 4
+    while rows < most do
+        local from = clock()
+        additions(rows, n):sum():item()
+        if clock() - from > seconds then break end
+        rows = rows * 2
+    end
+    return rows
+end
+local some_rows, many_rows = rows_for(0.01, 8, 256), rows_for(0.1, 40, 1024)
+local function busy() return additions(some_rows, 8) end -- something to wait for
 local function total(why)
     local n = 0
     for _, l in ipairs(sync.lines()) do
@@ -86,12 +102,12 @@ local c = full({ 3 }, 7, { dtype = "f32" })
 t.is(c:tolist(), { 7, 7, 7 }, "the host's tensors can be read")
 local y = x:sum()
 sync.mode = "off"
-t.is(y:item(), 256 * 1024 * 9, "after a refusal everything is usable")
-t.is(x:sum():item(), 256 * 1024 * 9, "and the tensors are as they were")
+t.is(y:item(), some_rows * 1024 * 9, "after a refusal everything is usable")
+t.is(x:sum():item(), some_rows * 1024 * 9, "and the tensors are as they were")
 
 -- ---- scopes ----
 sync.mode = "error"
-t.is(sync.allow("test", function(a) return a + x:sum():item() end, 1), 256 * 1024 * 9 + 1,
+t.is(sync.allow("test", function(a) return a + x:sum():item() end, 1), some_rows * 1024 * 9 + 1,
     "allow as a function passes arguments and results")
 do
     local _ <close> = sync.allow "test"
@@ -109,9 +125,9 @@ local co = coroutine.wrap(function()
     coroutine.yield(first)
     return x:sum():item()
 end)
-t.is(co(), 256 * 1024 * 9, "a coroutine's scope holds in it")
+t.is(co(), some_rows * 1024 * 9, "a coroutine's scope holds in it")
 t.ok(not pcall(function() return x:sum():item() end), "not outside while it is suspended")
-t.is(co(), 256 * 1024 * 9, "and again when it runs on")
+t.is(co(), some_rows * 1024 * 9, "and again when it runs on")
 do
     local _ <close> = sync.allow "outer"
     t.ok(coroutine.wrap(function() return pcall(function() return x:sum():item() end) end)(),
@@ -144,7 +160,7 @@ t.is(sync.budget({ max = 1 }, function(a, b) return b, a end, 1, 2), 2,
 co = coroutine.wrap(function()
     return sync.budget({ max = 1 }, function(a) return coroutine.yield(a) + x:sum():item() end, 1)
 end)
-t.is({ co(), co(5) }, { 1, 256 * 1024 * 9 + 5 }, "a budget's function may yield")
+t.is({ co(), co(5) }, { 1, some_rows * 1024 * 9 + 5 }, "a budget's function may yield")
 t.is(#sync.lines() > 0 and sync.allow("r", function() return 1, nil, 3 end), 1,
     "allow passes several results")
 t.error(function()
@@ -176,12 +192,7 @@ t.is(stderr_of(head ..
     "pcall(sync.allow, 'log', error) ; do local _ <close> = sync.budget { max = 1 } end"), "",
         "closed ones say nothing")
 -- Work that takes long, however busy the machine is when the wait comes.
-local function long()
-    local y = full({ 1024, 1024 }, 1, { device = dev, dtype = "f32" })
-    for _ = 1, 40 do y = y + 1 end
-    return y
-end
-local function wait() return long():sum():item() end
+local function wait() return additions(many_rows, 40):sum():item() end
 co = coroutine.wrap(function()
     local _ <close> = sync.budget { max = 0 }
     coroutine.yield()
@@ -274,8 +285,8 @@ t.ok(l.idle <= l.wait,
     "what the script does for itself after a wait is not idle time that the wait caused")
 sync.reset()
 local copies = {}
-long():to "cpu"
-local _ = long()
+additions(many_rows, 40):to "cpu"
+local _ = additions(many_rows, 40)
 ones(1 << 20):to(dev)
 for _, e in ipairs(sync.events()) do
     if e.why == "copy" then copies[#copies + 1] = e.advice:match "^%w+ %w+" end
@@ -314,7 +325,7 @@ t.ok(text:find("sync%.lua:" .. lines[1].line .. "%s+item%s+%w+:0%s+3%s")
     and text:find("allowed: reason", 1, true) and text:find("0%-d tensor"),
     "the report has a row per line with what to write instead")
 sync.reset()
-synchronize() ; busy() ; synchronize()
+synchronize() ; additions(many_rows, 40) ; synchronize()
 t.is(sync.lines()[1].why, "explicit", "synchronize is in the ledger as explicit")
 sync.reset()
 local z = full({ 16 }, 1, { device = dev }) ; local w = (z + 1):sum() ; w = z["1:3"]

@@ -34,8 +34,8 @@ static int gather(const gp_timeline *t, edge *e) {
     int n = 0;
     for (int i = 0; i < t->ncommands; i++) {
         const gp_command *c = &t->command[i];
-        n = add(e, n, LAUNCHED, c->launch < c->rec->t0 ? c->launch : c->rec->t0, c->rec->t1);
-        n = add(e, n, c->rec->kind == GP_REC_MOVED ? COPY : KERNEL, c->rec->t0, c->rec->t1);
+        n = add(e, n, LAUNCHED, c->launch < c->rec->t0 ? c->launch : c->rec->t0, c->end);
+        n = add(e, n, c->rec->kind == GP_REC_MOVED ? COPY : KERNEL, c->rec->t0, c->end);
     }
     for (int i = 0; i < t->nhost; i++) {
         const gp_rec *r = t->host[i];

@@ -2,6 +2,7 @@
  * when the last one came. */
 #include "profile/replay/job.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,7 +88,7 @@ static bool find_meetings(gp_job *job) {
         gp_rank_meeting *m = &job->meeting[job->nmeetings - 1];
         m->ranks++;
         m->begun = most(m->begun, all[i].command->rec->t0);
-        m->ended = most(m->ended, all[i].command->rec->t1);
+        m->ended = most(m->ended, all[i].command->end);
         all[i].command->meeting = job->nmeetings - 1;
     }
     free(all);
@@ -137,13 +138,14 @@ typedef struct runner {
     bool over;
 } runner;
 
-/* From the last rank's begin to the end of a rank's part. */
-static uint64_t own_time(const gp_timeline *t, const gp_whatif *w, const gp_command *c,
-                         const gp_rank_meeting *m) {
-    uint64_t ns = c->rec->t1 > m->begun ? c->rec->t1 - m->begun : 0;
+/* From the last rank's begin to the end of a rank's part; below 0 where clocks are apart. */
+static int64_t own_time(const gp_timeline *t, const gp_whatif *w, const gp_command *c,
+                        const gp_rank_meeting *m) {
+    uint64_t ns;
     double by = gp_whatif_factor(w, c->rec);
-    if (w->network) gp_network_time(w->network, t->p, c, &ns);
-    return by == 1 ? ns : (uint64_t)((double)ns * by + 0.5);
+    bool other = w->network && gp_network_time(w->network, t->p, c, &ns);
+    int64_t took = other ? (int64_t)ns : (int64_t)(c->end - m->begun);
+    return by == 1 ? took : (int64_t)llround((double)took * by);
 }
 
 /* Runs a rank as far as it goes; *moved: it has gone on. */
@@ -155,7 +157,9 @@ static bool go_on(gp_job *job, const gp_whatif *w, int i, runner *x, const gp_re
             const gp_command *c = &t->command[x->met];
             const gp_rank_meeting *m = &job->meeting[c->meeting];
             if (m->come < m->ranks) return true;
-            gp_rank_replay_meet(x->replay, m->last + own_time(t, w, c, m));
+            int64_t end = (int64_t)m->last + own_time(t, w, c, m),
+                    start = (int64_t)r->start[x->met];
+            gp_rank_replay_meet(x->replay, (uint64_t)(end > start ? end : start));
         }
         if (!gp_rank_replay_run(x->replay, &x->met)) return false;
         *moved = true;

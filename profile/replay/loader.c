@@ -199,7 +199,7 @@ static void set_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r, 
         after =
             most(after + (m->asked > at ? m->asked - at : 0), first ? 0 : r->made_end[from - 1]);
         bool early = m->lag < 0 && (uint64_t)-m->lag > after;
-        r->made_start[from] = early ? t->p->t0 : after + (uint64_t)m->lag;
+        r->made_start[from] = early ? 0 : after + (uint64_t)m->lag;
         r->made_end[from] = r->made_start[from] + duration(t, w, m);
     }
 }

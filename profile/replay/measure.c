@@ -53,7 +53,7 @@ static int gather_joined(const gp_job *job, sample *s) {
         for (int i = 0; i < job->rank[r]->ncommands; i++) {
             const gp_command *c = &job->rank[r]->command[i];
             const gp_rank_meeting *m = c->meeting < 0 ? NULL : &job->meeting[c->meeting];
-            if (m && c->rec->t1 == m->ended)
+            if (m && c->end == m->ended)
                 n += read_sample(job->rank[r], c, (int64_t)(m->ended - m->begun), &s[n]);
         }
     return n;

@@ -96,7 +96,7 @@ static gp_card_time modelled(const gp_on_card *c, int i) {
             .work = gp_card_copy(c->w->card, (double)command->rec->bytes, !c->place[i].pageable)};
     if (i > 0 && command->host && c->t->command[i - 1].host == command->host)
         return (gp_card_time){0, 0};
-    uint64_t took = command->rec->t1 - command->rec->t0;
+    uint64_t took = command->end - command->rec->t0;
     if (gp_is_collective(command)) {
         if (c->w->network) gp_network_time(c->w->network, c->t->p, command, &took);
         return (gp_card_time){.fixed = took};

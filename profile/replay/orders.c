@@ -59,14 +59,13 @@ static void add_orders(const places *at) {
     for (int k = 0; k < t->p->norders; k++) {
         const gp_stream_order *o = &t->p->orders[k];
         int i = ordered(at, o), after = command_of(at, o->first, o->id);
-        while (o->done && after >= 0 && t->command[after].rec->t1 > o->t)
+        while (o->done && after >= 0 && t->command[after].end > o->t)
             after = t->command[after].previous;
         if (i <= after || after < 0) continue; /* nothing queued, or done before the record */
         gp_command *c = &t->command[i];
         t->order[t->norders] = (gp_order_at){after, c->orders};
         c->orders = t->norders++;
-        if (c->after < 0 || t->command[after].rec->t1 > t->command[c->after].rec->t1)
-            c->after = after;
+        if (c->after < 0 || t->command[after].end > t->command[c->after].end) c->after = after;
     }
 }
 

@@ -73,8 +73,8 @@ static int follow_host(follower *f) {
             continue;
         }
         const gp_command *c = s->command < 0 ? NULL : &t->command[s->command];
-        bool waited = c && c->rec->t1 > s->t;
-        back_to(f, waited ? most(s->t, least(c->rec->t1, s->t1)) : s->t, GP_PATH_WAIT, s->rec);
+        bool waited = c && c->end > s->t;
+        back_to(f, waited ? most(s->t, least(c->end, s->t1)) : s->t, GP_PATH_WAIT, s->rec);
         if (waited) return f->step--, s->command;
     }
     host_back_to(f, t->p->t0);
@@ -87,7 +87,7 @@ static int follow_command(follower *f, int i) {
     const gp_rec *rec = f->by_line && c->host ? c->host : c->rec;
     back_to(f, c->rec->t0, GP_PATH_DEVICE, rec);
     int next = c->gate == GP_GATE_STREAM ? c->previous : c->gate == GP_GATE_ORDER ? c->after : -1;
-    back_to(f, next < 0 ? c->launch : f->t->command[next].rec->t1, GP_PATH_LATENCY, rec);
+    back_to(f, next < 0 ? c->launch : f->t->command[next].end, GP_PATH_LATENCY, rec);
     return next;
 }
 
@@ -95,7 +95,7 @@ static int follow_command(follower *f, int i) {
 static int ended_last(const gp_timeline *t) {
     int last = -1;
     for (int i = 0; i < t->ncommands; i++)
-        if (t->command[i].rec->t1 > (last < 0 ? t->p->done : t->command[last].rec->t1)) last = i;
+        if (t->command[i].end > (last < 0 ? t->p->done : t->command[last].end)) last = i;
     return t->p->t1 > t->p->done ? last : -1;
 }
 
@@ -103,7 +103,7 @@ static void follow(follower *f) {
     int i = ended_last(f->t);
     f->at = f->t->p->t1;
     f->step = f->t->nsteps - 1;
-    back_to(f, i < 0 ? f->t->p->done : f->t->command[i].rec->t1, GP_PATH_WAIT, NULL);
+    back_to(f, i < 0 ? f->t->p->done : f->t->command[i].end, GP_PATH_WAIT, NULL);
     while (f->ok && f->at > f->t->p->t0) {
         if (i >= 0) i = follow_command(f, i);
         else if ((i = follow_host(f)) < 0) break;

@@ -91,16 +91,17 @@ static uint64_t later(uint64_t from, int64_t ns) {
 }
 
 static uint64_t duration(const pass *p, int i) {
-    const gp_rec *r = p->t->command[i].rec;
-    uint64_t ns = r->t1 - r->t0;
-    if (p->w->network) gp_network_time(p->w->network, p->t->p, &p->t->command[i], &ns);
-    return scaled(ns, gp_whatif_factor(p->w, r));
+    const gp_command *c = &p->t->command[i];
+    uint64_t ns = c->end - c->rec->t0;
+    if (p->w->network) gp_network_time(p->w->network, p->t->p, c, &ns);
+    return scaled(ns, gp_whatif_factor(p->w, c->rec));
 }
 
 /* When command i may begin after what its gates say. */
 static uint64_t begin(const pass *p, int i, uint64_t stream) {
     const gp_command *c = &p->t->command[i];
-    uint64_t from = most(p->t->p->t0, later(p->r->launch[i], c->lag[GP_GATE_LAUNCH]));
+    uint64_t first = c->rec->t0 < p->t->p->t0 ? c->rec->t0 : p->t->p->t0;
+    uint64_t from = most(first, later(p->r->launch[i], c->lag[GP_GATE_LAUNCH]));
     if (stream) from = most(from, later(stream, c->lag[GP_GATE_STREAM]));
     for (int k = c->orders; k >= 0; k = p->t->order[k].next)
         from = most(from, later(p->r->end[p->t->order[k].command], c->lag[GP_GATE_ORDER]));
@@ -166,9 +167,9 @@ static bool take(pass *p, const gp_step_at *s) {
 }
 
 /* From the end of all work to that of the profile's wait for it. */
-static uint64_t drain(const pass *p) {
-    if (!p->card) return (uint64_t)p->t->drain;
-    return p->ended > p->now ? gp_on_card_latency(p->card) : 0;
+static int64_t drain(const pass *p) {
+    if (!p->card) return p->t->drain;
+    return p->ended > p->now ? (int64_t)gp_on_card_latency(p->card) : 0;
 }
 
 static bool finish(pass *p) {
@@ -177,7 +178,7 @@ static bool finish(pass *p) {
     p->r->done = p->now;
     gp_loader_finish(t, p->w, p->r);
     if (p->card) p->ended = gp_on_card_finish(p->card);
-    p->r->t1 = p->ended > p->now || t->t1 > t->done ? most(p->now, p->ended) + drain(p) : p->now;
+    p->r->t1 = most(p->now, later(most(p->now, p->ended), drain(p)));
     return true;
 }
 
@@ -257,7 +258,8 @@ uint64_t gp_replayed_host(const gp_replayed *r, uint64_t t) {
         if (r->from[mid] <= t) lo = mid;
         else hi = mid - 1;
     }
-    uint64_t past = t > r->from[lo] ? t - r->from[lo] : 0;
+    if (t < r->from[lo]) return r->to[lo] - (r->from[lo] - t); /* before the profiled code */
+    uint64_t past = t - r->from[lo];
     if (lo + 1 == r->npoints) return r->to[lo] + past;
     uint64_t span = r->from[lo + 1] - r->from[lo], room = r->to[lo + 1] - r->to[lo];
     if (span == room) return r->to[lo] + past;

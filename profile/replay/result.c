@@ -97,7 +97,7 @@ static bool copy_others(maker *m, gp_track *to) {
             gp_rec *c = add(to, r);
             if (!c) return false;
             c->t0 = gp_replayed_host(m->r, r->t0);
-            c->t1 = gp_replayed_host(m->r, gp_rec_end(m->t->p, r));
+            if (r->t1) c->t1 = gp_replayed_host(m->r, r->t1);
         }
     }
     return true;

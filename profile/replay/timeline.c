@@ -23,6 +23,7 @@ typedef struct builder {
     bool *queues;         /* by event: whether it queued a command */
     int *last;            /* by stream: the last command that was queued so far; -1: none */
     int nevents, nwaits, room;
+    uint64_t at; /* the host's time at the end of the last step */
 } builder;
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -133,7 +134,7 @@ static bool gather_commands(builder *b) {
             if (e >= 0) c->host = b->event[e], b->queues[e] = true;
             c->launch = launched(b, r, c->host);
             if ((c->stream = stream_of(t, r->where)) < 0) return false;
-            t->ended = most(t->ended, r->t1);
+            t->ended = most(t->ended, c->end = gp_rec_end(t->p, r));
         }
     }
     return true;
@@ -168,8 +169,8 @@ static void order_launches(gp_timeline *t) {
 /* When c could have begun as far as each gate says; 0: it does not. */
 static void gate_times(const gp_timeline *t, const gp_command *c, uint64_t at[GP_GATES]) {
     at[GP_GATE_LAUNCH] = c->launch;
-    at[GP_GATE_STREAM] = c->previous < 0 ? 0 : t->command[c->previous].rec->t1;
-    at[GP_GATE_ORDER] = c->after < 0 ? 0 : t->command[c->after].rec->t1;
+    at[GP_GATE_STREAM] = c->previous < 0 ? 0 : t->command[c->previous].end;
+    at[GP_GATE_ORDER] = c->after < 0 ? 0 : t->command[c->after].end;
 }
 
 static void set_gate(const gp_timeline *t, gp_command *c) {
@@ -186,7 +187,7 @@ static int compare_lags(const void *a, const void *b) {
 }
 
 static uint64_t previous_end(const gp_timeline *t, const gp_command *c) {
-    return c->previous < 0 ? 0 : t->command[c->previous].rec->t1;
+    return c->previous < 0 ? 0 : t->command[c->previous].end;
 }
 
 /* The median lag of the commands that waited for `gate`, which are put in list; 0: there are none.
@@ -233,8 +234,7 @@ static bool limit_lags(gp_timeline *t) {
     return true;
 }
 
-static bool set_gates(builder *b) {
-    gp_timeline *t = b->t;
+static bool find_previous(gp_timeline *t) {
     int *last = malloc(((size_t)t->nstreams + 1) * sizeof *last);
     if (!last) return false;
     for (int i = 0; i < t->nstreams; i++) last[i] = -1;
@@ -244,6 +244,12 @@ static bool set_gates(builder *b) {
         last[c->stream] = i;
     }
     free(last);
+    return true;
+}
+
+/* Once launches are where the host's steps have them. */
+static bool set_gates(builder *b) {
+    gp_timeline *t = b->t;
     if (!gp_timeline_read_orders(t, b->event, b->nevents)) return false;
     for (int i = 0; i < t->ncommands; i++) set_gate(t, &t->command[i]);
     return limit_lags(t);
@@ -251,7 +257,10 @@ static bool set_gates(builder *b) {
 
 /* ---- steps ---- */
 
-static gp_step_at *add_step(builder *b, uint64_t t, gp_step_kind kind) {
+/* A step that lasts from t to t1, as far as that is after the steps before it and within the
+ * profiled code's time. So a replay passes through the same times as the record, whatever that
+ * says. NULL when out of memory. */
+static gp_step_at *add_step(builder *b, uint64_t t, uint64_t t1, gp_step_kind kind) {
     gp_timeline *tl = b->t;
     if (tl->nsteps == b->room) {
         int room = b->room ? 2 * b->room : 256;
@@ -260,7 +269,9 @@ static gp_step_at *add_step(builder *b, uint64_t t, gp_step_kind kind) {
         tl->step = more, b->room = room;
     }
     gp_step_at *s = &tl->step[tl->nsteps++];
-    *s = (gp_step_at){.t = t, .t1 = t, .kind = kind, .command = -1};
+    t = most(b->at, least(t, tl->done));
+    b->at = most(t, least(t1, tl->done));
+    *s = (gp_step_at){.t = t, .t1 = b->at, .kind = kind, .command = -1};
     return s;
 }
 
@@ -277,30 +288,33 @@ static int awaited(const builder *b, const span *wait) {
     for (int s = 0; s < t->nstreams; s++) {
         if (!waits_for(wait->rec->where, t->stream[s])) continue;
         int i = b->last[s];
-        while (i >= 0 && t->command[i].rec->t1 > wait->t1 + CLOCK_ERROR) i = t->command[i].previous;
-        bool later = i >= 0 && found >= 0 && t->command[i].rec->t1 > t->command[found].rec->t1;
+        while (i >= 0 && t->command[i].end > wait->t1 + CLOCK_ERROR) i = t->command[i].previous;
+        bool later = i >= 0 && found >= 0 && t->command[i].end > t->command[found].end;
         if (found < 0 || later) found = i;
     }
     return found;
 }
 
+/* What a step that waited for what was ready then takes. */
+static void set_end(gp_step_at *s, uint64_t ready) {
+    s->own = ready > s->t ? 0 : (int64_t)(s->t1 - s->t);
+    s->after = ready > s->t ? (int64_t)(s->t1 - ready) : 0;
+}
+
 static bool add_wait(builder *b, const span *wait) {
-    gp_step_at *s = add_step(b, wait->t0, GP_STEP_WAIT);
+    gp_step_at *s = add_step(b, wait->t0, wait->t1, GP_STEP_WAIT);
     if (!s) return false;
-    s->t1 = wait->t1;
     s->rec = wait->rec;
     s->command = awaited(b, wait);
-    uint64_t ended = s->command < 0 ? 0 : b->t->command[s->command].rec->t1;
-    s->own = ended > wait->t0 ? 0 : (int64_t)(s->t1 - wait->t0);
-    s->after = ended > wait->t0 ? (int64_t)(s->t1 - ended) : 0;
+    set_end(s, s->command < 0 ? 0 : b->t->command[s->command].end);
     return true;
 }
 
-/* The host's walk: its open ops, and the launches and waits so far. */
+/* The host's walk: its open ops, and the launches so far. */
 typedef struct walk {
     const gp_rec *open[DEPTH];
     bool queues[DEPTH];
-    int depth, launched, waited;
+    int depth, launched;
 } walk;
 
 /* The innermost open op, where it computed on the host itself. */
@@ -311,8 +325,10 @@ static const gp_rec *owner(const walk *w) {
 static bool add_launches(builder *b, walk *w, uint64_t until) {
     gp_timeline *t = b->t;
     for (; w->launched < t->ncommands && t->command[w->launched].launch <= until; w->launched++) {
-        gp_step_at *s = add_step(b, t->command[w->launched].launch, GP_STEP_LAUNCH);
+        uint64_t at = t->command[w->launched].launch;
+        gp_step_at *s = add_step(b, at, at, GP_STEP_LAUNCH);
         if (!s) return false;
+        t->command[w->launched].launch = s->t;
         s->command = w->launched;
         b->last[t->command[w->launched].stream] = w->launched;
     }
@@ -320,7 +336,7 @@ static bool add_launches(builder *b, walk *w, uint64_t until) {
 }
 
 static bool change_owner(builder *b, const walk *w, uint64_t at) {
-    gp_step_at *s = add_step(b, at, GP_STEP_OWNER);
+    gp_step_at *s = add_step(b, at, at, GP_STEP_OWNER);
     if (s) s->rec = owner(w);
     return s != NULL;
 }
@@ -345,14 +361,11 @@ static bool open_op(builder *b, walk *w, const gp_rec *r) {
 }
 
 static bool add_take(builder *b, const gp_rec *r) {
-    gp_step_at *s = add_step(b, r->t0, GP_STEP_TAKE);
+    gp_step_at *s = add_step(b, r->t0, gp_rec_end(b->t->p, r), GP_STEP_TAKE);
     if (!s) return false;
-    s->t1 = gp_rec_end(b->t->p, r);
     s->rec = r;
     s->command = gp_loader_batch(b->t, r);
-    uint64_t ready = gp_loader_ready(b->t, s->command);
-    s->own = ready > r->t0 ? 0 : (int64_t)(s->t1 - r->t0);
-    s->after = ready > r->t0 ? (int64_t)(s->t1 - ready) : 0;
+    set_end(s, gp_loader_ready(b->t, s->command));
     return true;
 }
 
@@ -361,13 +374,12 @@ static bool add_own_steps(builder *b, walk *w) {
     const gp_timeline *t = b->t;
     for (int i = 0; i < t->nhost; i++) {
         const gp_rec *r = t->host[i];
-        if (is_wait(r)) w->waited++;
         bool take = gp_is_take(r);
         if (r->t0 > t->done || (r->kind != GP_REC_OP && !is_wait(r) && !take)) continue;
         if (!close_until(b, w, r->t0)) return false;
         if (take && !add_take(b, r)) return false;
-        if (!take && !(is_wait(r) ? add_wait(b, &b->wait[w->waited - 1]) : open_op(b, w, r)))
-            return false;
+        span s = {r, r->t0, gp_rec_end(t->p, r)};
+        if (!take && !(is_wait(r) ? add_wait(b, &s) : open_op(b, w, r))) return false;
     }
     return close_until(b, w, t->done);
 }
@@ -385,6 +397,7 @@ static bool add_steps(builder *b) {
     if (!b->last) return false;
     for (int i = 0; i < b->t->nstreams; i++) b->last[i] = -1;
     if (b->t->p->foreign) trim_waits(b);
+    b->at = b->t->p->t0;
     return (b->t->p->foreign ? add_foreign_steps(b, &w) : add_own_steps(b, &w)) &&
            add_launches(b, &w, UINT64_MAX);
 }
@@ -413,10 +426,9 @@ static bool build(builder *b) {
     if (!t->p->foreign && !gp_loader_read(t)) return false;
     if (!gather_commands(b)) return false;
     order_launches(t);
-    if (!set_gates(b) || !add_steps(b)) return false;
+    if (!find_previous(t) || !add_steps(b) || !set_gates(b)) return false;
     t->t1 = t->rank < 0 ? t->p->t1 : most(t->done, t->ended);
     t->drain = (int64_t)(t->t1 - most(t->done, t->ended));
-    if (t->t1 == t->done || t->drain < 0) t->drain = 0;
     return true;
 }
 

@@ -13,13 +13,14 @@ typedef enum gp_gate { GP_GATE_LAUNCH, GP_GATE_STREAM, GP_GATE_ORDER, GP_GATES }
 typedef struct gp_command {
     const gp_rec *rec;
     const gp_rec *host; /* the event that queued it; NULL: none was recorded, it began by itself */
+    uint64_t end;       /* of rec */
     int stream;         /* in gp_timeline.stream */
     int previous;       /* on its stream; -1: none */
     int orders;         /* in gp_timeline.order: commands of others that it follows; -1: none */
     int after;          /* of these the one that ended last; -1: none */
     int meeting;        /* of job.h: with other ranks' commands; -1: none */
     gp_gate gate;
-    uint64_t launch;       /* when the host queued it */
+    uint64_t launch;       /* when the host queued it, within the timeline's time */
     int64_t lag[GP_GATES]; /* from each of what it waits for to its start, at least: what was
                               measured for `gate`, and at most the record's median for others */
 } gp_command;
@@ -31,7 +32,8 @@ typedef enum gp_step_kind {
     GP_STEP_TAKE /* the host takes a loader's batch, which it may wait for */
 } gp_step_kind;
 
-/* A point in the host's time, which passes between the steps. */
+/* A point in the host's time, which passes between the steps. They follow each other, and lie
+ * within the time of the profiled code, wherever the record's events do. */
 typedef struct gp_step_at {
     uint64_t t, t1; /* t1: WAIT, TAKE */
     gp_step_kind kind;
@@ -61,7 +63,7 @@ typedef struct gp_timeline {
     gp_made **batch; /* the same, by batch */
     uint64_t done;   /* when the host came to its end: p->done; of a rank: its last event's end */
     uint64_t t1;     /* p->t1, or when that rank's work ended */
-    int64_t drain;   /* from the end of all work to t1 */
+    int64_t drain;   /* from the end of all work to t1; below 0 where clocks are apart */
     uint64_t ended;  /* of the last command; 0: there is none */
 } gp_timeline;
 

@@ -13,6 +13,7 @@
 #include "profile/chrome_trace.h"
 #include "profile/load/load.h"
 #include "profile/replay/path.h"
+#include "profile/replay/replay.h"
 #include "profile/rows.h"
 #include "profile/table.h"
 #include "profile/usage.h"
@@ -135,6 +136,10 @@ static void trace(const uint8_t *data, size_t n) {
     gp_idle idle;
     if (t) EXPECT(gp_idle_times(t, &idle));
     gp_timeline_free(t);
+    gp_prof *q = gp_prof_predict(p, &(gp_whatif){.host = 1}, "");
+    if (p->ranks <= 1)
+        EXPECT(q && q->t1 - q->t0 == p->t1 - p->t0 && q->done - q->t0 == p->done - p->t0);
+    gp_prof_free(q);
     gp_prof_free(p);
 }
 

@@ -1,5 +1,6 @@
 /* What profiles answer by replaying their record: predictions, what each wait costs, the critical
  * path, and why the devices were idle. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,11 +176,17 @@ static void release_job(void *owner) {
     *job = NULL;
 }
 
-/* Pushes the timelines of p's ranks; Lua owns them. */
-static const gp_job *push_job(lua_State *L, const gp_prof *p) {
+/* Pushes the timelines of p's ranks, or of the one whose number is at i, unless that is 0; Lua owns
+ * them. */
+static gp_job *push_job(lua_State *L, const gp_prof *p, int i) {
     static const gp_owner_type type = {"gpush.profile.job", release_job};
+    lua_Integer rank = i ? luaL_optinteger(L, i, -1) : -1;
+    if (i && !lua_isnoneornil(L, i) && (rank < 0 || rank > INT_MAX)) {
+        gp_fail("profile: rank: expected a rank's number, from 0, got %lld", (long long)rank);
+        gp_lua_raise(L);
+    }
     gp_job **job = gp_lua_push_owner(L, &type, sizeof *job);
-    if (!(*job = gp_job_new(p))) gp_lua_raise(L);
+    if (!(*job = rank < 0 ? gp_job_new(p) : gp_job_of_rank(p, (int)rank))) gp_lua_raise(L);
     return *job;
 }
 
@@ -248,7 +255,7 @@ static void check_network(lua_State *L, const gp_prof *p, int i, options *o) {
     lua_Integer ranks = luaL_optinteger(L, i, gp_job_size(p));
     if (ranks < 1 || ranks > 1 << 20)
         luaL_error(L, "profile.on: ranks: expected 1 to %d, got %I", 1 << 20, (LUAI_UACINT)ranks);
-    const gp_job *job = push_job(L, p);
+    const gp_job *job = push_job(L, p, 0);
     n->ranks = (int)ranks;
     read_network(L, i + 1, job, n);
     read_algorithm(L, i + 2, job, o);
@@ -301,22 +308,7 @@ static int l_on(lua_State *L) {
     return predict(L, "profile.on: card");
 }
 
-/* ---- timelines ---- */
-
-static void release_timeline(void *owner) {
-    gp_timeline **t = owner;
-    gp_timeline_free(*t);
-    *t = NULL;
-}
-
-/* Pushes the timeline of the profile at 1; Lua owns it. */
-static const gp_timeline *push_timeline(lua_State *L) {
-    static const gp_owner_type type = {"gpush.profile.timeline", release_timeline};
-    gp_prof *p = gp_lua_check_prof(L, 1);
-    gp_timeline **t = gp_lua_push_owner(L, &type, sizeof *t);
-    if (!(*t = gp_timeline_new(p))) gp_lua_raise(L);
-    return *t;
-}
+/* ---- what a record says ---- */
 
 static void release_list(void *owner) {
     void **list = owner;
@@ -344,73 +336,97 @@ static void set_line(lua_State *L, const gp_rec *r) {
     set_int(L, "line", (uint64_t)r->line);
 }
 
-/* prof:savings() -> list of {file, line, why, what, count, waited, saves}, and all together */
-static int l_savings(lua_State *L) {
-    const gp_timeline *t = push_timeline(L);
-    void **list = push_list(L);
-    int n;
-    uint64_t total;
-    gp_saving *s = *list = gp_savings(t, &n, &total);
-    if (!s) return gp_lua_raise(L);
-    lua_createtable(L, n, 0);
-    for (int i = 0; i < n; i++) {
-        lua_createtable(L, 0, 7);
-        set_line(L, s[i].rec);
-        set_text(L, "why", gp_why_name((gp_why)s[i].rec->why));
-        set_text(L, "what", s[i].rec->name);
-        set_text(L, "advice",
-                 t->p->foreign ? gp_load_advice(s[i].rec->name)
-                               : gp_sync_advice((gp_why)s[i].rec->why, s[i].rec->name));
-        set_int(L, "count", s[i].times);
-        set_int(L, "waited", s[i].waited);
-        set_int(L, "saves", s[i].saved);
+/* Pushes a list of a table for each of the job's ranks, with its number and when it ended. */
+static void push_ranks(lua_State *L, const gp_job *job) {
+    lua_createtable(L, job->n, 0);
+    for (int i = 0; i < job->n; i++) {
+        const gp_timeline *t = job->rank[i];
+        lua_createtable(L, 0, 12);
+        set_int(L, "rank", t->rank < 0 ? (uint64_t)t->p->rank : (uint64_t)t->rank);
+        set_int(L, "wall", t->t1 - t->p->t0);
         lua_rawseti(L, -2, i + 1);
     }
+}
+
+static void push_saving(lua_State *L, const gp_prof *p, const gp_saving *s) {
+    lua_createtable(L, 0, 8);
+    set_line(L, s->rec);
+    set_text(L, "why", gp_why_name((gp_why)s->rec->why));
+    set_text(L, "what", s->rec->name);
+    set_text(L, "advice",
+             p->foreign ? gp_load_advice(s->rec->name)
+                        : gp_sync_advice((gp_why)s->rec->why, s->rec->name));
+    set_int(L, "count", s->times);
+    set_int(L, "waited", s->waited);
+    set_int(L, "saves", s->saved);
+}
+
+/* (prof, rank) -> list of {file, line, why, what, count, waited, saves}, with a list of {rank,
+ * wall, saves} as ranks; and what all together save */
+static int l_savings(lua_State *L) {
+    const gp_prof *p = gp_lua_check_prof(L, 1);
+    gp_job *job = push_job(L, p, 2);
+    void **list = push_list(L), **of_rank = push_list(L);
+    int n;
+    uint64_t total;
+    uint64_t *rank = *of_rank = calloc((size_t)job->n, sizeof *rank);
+    if (!rank) return luaL_error(L, "profile: out of memory");
+    gp_saving *s = *list = gp_savings(job, &n, &total, rank);
+    if (!s) return gp_lua_raise(L);
+    lua_createtable(L, n, 1);
+    for (int i = 0; i < n; i++) push_saving(L, p, &s[i]), lua_rawseti(L, -2, i + 1);
+    push_ranks(L, job);
+    for (int i = 0; i < job->n; i++) {
+        lua_rawgeti(L, -1, i + 1);
+        set_int(L, "saves", rank[i]);
+        lua_pop(L, 1);
+    }
+    lua_setfield(L, -2, "ranks");
     return lua_pushinteger(L, (lua_Integer)total), 2;
 }
 
-/* prof:critical_path(by) -> list of {kind, name, file, line, count, ns} */
-static int l_critical_path(lua_State *L) {
+static void push_part(lua_State *L, const gp_job *job, const gp_path_part *part, gp_path_by by) {
     static const char *const kinds[] = {"script", "host", "device", "latency", "wait", "loader"};
-    const char *by = luaL_optstring(L, 2, "op");
-    bool by_line = !strcmp(by, "line");
-    if (!by_line && strcmp(by, "op") != 0)
-        return luaL_error(L, "critical_path: group: expected \"op\" or \"line\", got \"%s\"", by);
-    const gp_timeline *t = push_timeline(L);
-    void **list = push_list(L);
-    int n;
-    gp_path_part *part = *list = gp_critical_path(t, by_line, &n);
-    if (!part) return gp_lua_raise(L);
-    lua_createtable(L, n, 0);
-    for (int i = 0; i < n; i++) {
-        const gp_rec *r = part[i].rec;
-        char name[200];
-        lua_createtable(L, 0, 6);
-        set_text(L, "kind", kinds[part[i].kind]);
-        if (r && !by_line) set_text(L, "name", gp_rec_name(r, name, sizeof name));
-        if (by_line) set_line(L, r);
-        set_int(L, "count", part[i].times);
-        set_int(L, "ns", part[i].ns);
-        lua_rawseti(L, -2, i + 1);
-    }
-    return 1;
+    const gp_timeline *t = job->rank[part->rank];
+    char name[200];
+    lua_createtable(L, 0, 6);
+    if (by == GP_PATH_BY_RANK)
+        set_int(L, "rank", t->rank < 0 ? (uint64_t)t->p->rank : (uint64_t)t->rank);
+    else set_text(L, "kind", kinds[part->kind]);
+    if (part->rec && by == GP_PATH_BY_OP)
+        set_text(L, "name", gp_rec_name(part->rec, name, sizeof name));
+    if (by == GP_PATH_BY_LINE) set_line(L, part->rec);
+    set_int(L, "count", part->times);
+    set_int(L, "ns", part->ns);
 }
 
-/* prof:idle() -> {kernels, copies, waiting, loader, latency, op, script, depth, most, streams} */
-static int l_idle(lua_State *L) {
-    const gp_timeline *t = push_timeline(L);
-    gp_idle idle;
-    if (!gp_idle_times(t, &idle)) return gp_lua_raise(L);
-    lua_createtable(L, 0, 9);
-    set_int(L, "kernels", idle.kernels);
-    set_int(L, "copies", idle.copies);
-    set_int(L, "waiting", idle.waiting);
-    set_int(L, "loader", idle.loader);
-    set_int(L, "latency", idle.latency);
-    set_int(L, "op", idle.op);
-    set_int(L, "script", idle.script);
-    set_int(L, "most", (uint64_t)idle.most);
-    lua_pushnumber(L, idle.depth);
+/* (prof, rank, by) -> list of {kind, name, file, line, rank, count, ns}; the wall time that they
+ * add up to; and how many ranks there are */
+static int l_critical_path(lua_State *L) {
+    static const char *const groups[] = {"op", "line", "rank", NULL};
+    const gp_job *job = push_job(L, gp_lua_check_prof(L, 1), 2);
+    gp_path_by by = (gp_path_by)luaL_checkoption(L, 3, "op", groups);
+    void **list = push_list(L);
+    int n;
+    gp_path_part *part = *list = gp_critical_path(job, by, &n);
+    if (!part) return gp_lua_raise(L);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) push_part(L, job, &part[i], by), lua_rawseti(L, -2, i + 1);
+    lua_pushinteger(L, (lua_Integer)(gp_job_end(job) - job->rank[0]->p->t0));
+    return lua_pushinteger(L, job->n), 3;
+}
+
+/* Sets the fields of the table on the stack. */
+static void set_idle(lua_State *L, const gp_timeline *t, const gp_idle *idle) {
+    set_int(L, "kernels", idle->kernels);
+    set_int(L, "copies", idle->copies);
+    set_int(L, "waiting", idle->waiting);
+    set_int(L, "loader", idle->loader);
+    set_int(L, "latency", idle->latency);
+    set_int(L, "op", idle->op);
+    set_int(L, "script", idle->script);
+    set_int(L, "most", (uint64_t)idle->most);
+    lua_pushnumber(L, idle->depth);
     lua_setfield(L, -2, "depth");
     lua_createtable(L, t->nstreams, 0);
     for (int i = 0; i < t->nstreams; i++) {
@@ -421,6 +437,20 @@ static int l_idle(lua_State *L) {
         lua_rawseti(L, -2, i + 1);
     }
     lua_setfield(L, -2, "streams");
+}
+
+/* (prof, rank) -> list of {rank, wall, kernels, copies, waiting, loader, latency, op, script,
+ * depth, most, streams} */
+static int l_idle(lua_State *L) {
+    const gp_job *job = push_job(L, gp_lua_check_prof(L, 1), 2);
+    push_ranks(L, job);
+    for (int i = 0; i < job->n; i++) {
+        gp_idle idle;
+        if (!gp_idle_times(job->rank[i], &idle)) return gp_lua_raise(L);
+        lua_rawgeti(L, -1, i + 1);
+        set_idle(L, job->rank[i], &idle);
+        lua_pop(L, 1);
+    }
     return 1;
 }
 

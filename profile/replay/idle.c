@@ -65,8 +65,8 @@ bool gp_idle_times(const gp_timeline *t, gp_idle *idle) {
     double queued = 0;
     *idle = (gp_idle){0};
     for (int i = 0; i <= n; i++) {
-        uint64_t at = i < n ? e[i].t : p->t1;
-        at = at > p->t1 ? p->t1 : at < last ? last : at;
+        uint64_t at = i < n ? e[i].t : t->t1;
+        at = at > t->t1 ? t->t1 : at < last ? last : at;
         *share(idle, now) += at - last;
         queued += (double)(at - last) * now[LAUNCHED];
         last = at;
@@ -74,7 +74,7 @@ bool gp_idle_times(const gp_timeline *t, gp_idle *idle) {
         if (now[LAUNCHED] > idle->most) idle->most = now[LAUNCHED];
     }
     free(e);
-    idle->depth = p->t1 > p->t0 ? queued / (double)(p->t1 - p->t0) : 0;
+    idle->depth = t->t1 > p->t0 ? queued / (double)(t->t1 - p->t0) : 0;
     return true;
 }
 
@@ -121,16 +121,24 @@ static bool same_line(const gp_rec *a, const gp_rec *b) {
            (a->file == b->file || (a->file && b->file && !strcmp(a->file, b->file)));
 }
 
-/* The lines with waits that a script can avoid. */
-static gp_saving *gather_lines(const gp_timeline *t, int *n) {
-    gp_saving *s = malloc(((size_t)t->nsteps + 1) * sizeof *s);
-    int all = 0, kept = 0;
-    if (!s) return gp_fail_null("profile: out of memory");
+static int gather_waits(const gp_timeline *t, gp_saving *s) {
+    int n = 0;
     for (int i = 0; i < t->nsteps; i++) {
         const gp_step_at *at = &t->step[i];
         if (at->kind == GP_STEP_WAIT && gp_sync_watched((gp_why)at->rec->why))
-            s[all++] = (gp_saving){at->rec, 1, at->t1 - at->t, 0};
+            s[n++] = (gp_saving){at->rec, 1, at->t1 - at->t, 0};
     }
+    return n;
+}
+
+/* The lines with waits that a script can avoid. */
+static gp_saving *gather_lines(const gp_job *job, int *n) {
+    size_t room = 1;
+    for (int i = 0; i < job->n; i++) room += (size_t)job->rank[i]->nsteps;
+    gp_saving *s = malloc(room * sizeof *s);
+    int all = 0, kept = 0;
+    if (!s) return gp_fail_null("profile: out of memory");
+    for (int i = 0; i < job->n; i++) all += gather_waits(job->rank[i], &s[all]);
     qsort(s, (size_t)all, sizeof *s, by_place);
     for (int i = 0; i < all; i++) {
         if (kept && same_line(s[kept - 1].rec, s[i].rec))
@@ -142,25 +150,34 @@ static gp_saving *gather_lines(const gp_timeline *t, int *n) {
     return s;
 }
 
-static bool saved(const gp_timeline *t, const gp_whatif *w, uint64_t *ns) {
-    gp_replayed r;
-    bool ok = gp_replay_times(t, w, &r);
-    *ns = ok && t->p->t1 > r.t1 ? t->p->t1 - r.t1 : 0;
-    gp_replayed_free(&r);
+/* How much sooner the job ends with w, and by rank, unless NULL, each of its own. */
+static bool saved(gp_job *job, const gp_whatif *w, uint64_t *ns, uint64_t *rank) {
+    gp_replayed *r = calloc((size_t)job->n, sizeof *r);
+    bool ok = r ? gp_job_times(job, w, r) : gp_fail("profile: out of memory");
+    uint64_t was = gp_job_end(job), is = 0;
+    for (int i = 0; ok && i < job->n; i++) {
+        uint64_t own = job->rank[i]->t1;
+        if (rank) rank[i] = own > r[i].t1 ? own - r[i].t1 : 0;
+        if (r[i].t1 > is) is = r[i].t1;
+    }
+    *ns = ok && was > is ? was - is : 0;
+    for (int i = 0; r && i < job->n; i++) gp_replayed_free(&r[i]);
+    free(r);
     return ok;
 }
 
-gp_saving *gp_savings(const gp_timeline *t, int *n, uint64_t *total) {
-    gp_saving *s = gather_lines(t, n);
+gp_saving *gp_savings(gp_job *job, int *n, uint64_t *total, uint64_t *rank) {
+    gp_saving *s = gather_lines(job, n);
     if (!s) return NULL;
     gp_whatif all = {.host = 1};
     for (int why = 0; why < GP_WHYS; why++)
         if (gp_sync_watched((gp_why)why)) all.without_whys |= 1u << why;
-    bool ok = saved(t, &all, total);
+    bool ok = saved(job, &all, total, rank);
     for (int i = 0; ok && i < *n; i++) {
         const gp_rec *r = s[i].rec;
         gp_whatif_line line = {r->file, r->file ? r->line : -1, r->file ? NULL : r->name};
-        ok = saved(t, &(gp_whatif){.host = 1, .without = &line, .nwithout = 1}, &s[i].saved);
+        gp_whatif without = {.host = 1, .without = &line, .nwithout = 1};
+        ok = saved(job, &without, &s[i].saved, NULL);
     }
     if (!ok) return free(s), NULL;
     qsort(s, (size_t)*n, sizeof *s, by_saved);

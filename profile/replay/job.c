@@ -87,7 +87,10 @@ static bool find_meetings(gp_job *job) {
         if (first) job->meeting[job->nmeetings++] = (gp_rank_meeting){0};
         gp_rank_meeting *m = &job->meeting[job->nmeetings - 1];
         m->ranks++;
-        m->begun = most(m->begun, all[i].command->rec->t0);
+        gp_command *c = all[i].command;
+        if (m->ranks == 1 || c->rec->t0 > m->begun)
+            m->by = all[i].rank, m->command = (int)(c - job->rank[m->by]->command);
+        m->begun = most(m->begun, c->rec->t0);
         m->ended = most(m->ended, all[i].command->end);
         all[i].command->meeting = job->nmeetings - 1;
     }
@@ -120,6 +123,17 @@ gp_job *gp_job_new(const gp_prof *p) {
     ok = ok && (p->ranks <= 1 || find_meetings(job));
     if (!ok) return gp_job_free(job), gp_fail_null("profile: out of memory");
     return job;
+}
+
+gp_job *gp_job_of_rank(const gp_prof *p, int rank) {
+    bool found = p->ranks <= 1 && rank == p->rank;
+    for (const gp_track *t = p->host; p->ranks > 1 && t; t = t->next)
+        found = found || t->rank == rank;
+    if (!found) return gp_fail_null("profile: rank: no event of rank %d is on the record", rank);
+    gp_job *job = calloc(1, sizeof *job);
+    if (job && add_rank(job, p, p->ranks > 1 ? rank : -1)) return job;
+    gp_job_free(job);
+    return gp_fail_null("profile: out of memory");
 }
 
 void gp_job_free(gp_job *job) {
@@ -172,6 +186,11 @@ static bool go_on(gp_job *job, const gp_whatif *w, int i, runner *x, const gp_re
     return true;
 }
 
+bool gp_job_fail_orders(void) {
+    return gp_fail("profile: the ranks have called their collectives in different orders: a replay "
+                   "of them together does not end");
+}
+
 static bool run_all(gp_job *job, const gp_whatif *w, runner *x, const gp_replayed *r) {
     for (bool moved = true; moved;) {
         moved = false;
@@ -179,9 +198,7 @@ static bool run_all(gp_job *job, const gp_whatif *w, runner *x, const gp_replaye
             if (!go_on(job, w, i, &x[i], &r[i], &moved)) return false;
     }
     for (int i = 0; i < job->n; i++)
-        if (!x[i].over)
-            return gp_fail("profile: the ranks have called their collectives in different orders: "
-                           "a replay of them together does not end");
+        if (!x[i].over) return gp_job_fail_orders();
     return true;
 }
 

@@ -7,11 +7,12 @@
 
 /* A collective of several ranks. */
 typedef struct gp_rank_meeting {
-    int ranks;      /* that come */
-    uint64_t begun; /* on the record: when the last of them had, */
-    uint64_t ended; /* and when the last of them was done */
-    int come;       /* in a replay: so many so far, */
-    uint64_t last;  /* and the last of them then */
+    int ranks;       /* that come */
+    int by, command; /* the last of them, by its place in the job, and its part of it */
+    uint64_t begun;  /* on the record: when that had begun, */
+    uint64_t ended;  /* and when the last of them was done */
+    int come;        /* in a replay: so many so far, */
+    uint64_t last;   /* and the last of them then */
 } gp_rank_meeting;
 
 /* The timelines of a profile's ranks; one, of all, where it is of no more. */
@@ -23,6 +24,9 @@ typedef struct gp_job {
 
 /* NULL with a message when out of memory. It reads p, which must outlive it. */
 gp_job *gp_job_new(const gp_prof *p);
+/* Of one rank alone, whose collectives take what they took; NULL with a message where p is not of
+ * it. */
+gp_job *gp_job_of_rank(const gp_prof *p, int rank);
 void gp_job_free(gp_job *job); /* NULL is fine */
 
 /* Sets n's name, latency and bandwidth to what the job's all_reduces took from the last rank's
@@ -30,6 +34,9 @@ void gp_job_free(gp_job *job); /* NULL is fine */
  * error over the median of each size, and by the algorithm of gp_network_recorded. False with a
  * message where they are of fewer than two sizes, or have no costs. */
 bool gp_job_measure(const gp_job *job, gp_network *n);
+
+/* Fails: the ranks have called their collectives in different orders. */
+bool gp_job_fail_orders(void);
 
 /* Replays all ranks together; r: one for each. False with a message when out of memory, for a card
  * with several ranks, and where the ranks would wait for one another. gp_replayed_free frees each

@@ -10,15 +10,22 @@ typedef struct span {
     uint64_t from, to;
 } span;
 
+/* A rank's part of the path so far. */
+typedef struct side {
+    int step;   /* the host's last step before the path */
+    span *host; /* the host's parts, the last first */
+    int nhost, room;
+} side;
+
 typedef struct follower {
-    const gp_timeline *t;
-    bool by_line; /* commands count for the lines that queued them */
-    uint64_t at;  /* what comes after it is on the path already */
-    int step;     /* the host's last step before it */
+    const gp_job *job;
+    bool by_line;         /* commands count for the lines that queued them */
+    uint64_t at;          /* what comes after it is on the path already */
+    int rank;             /* where it has come to: a place in the job, */
+    const gp_timeline *t; /* and that rank's timeline */
+    side *side;           /* by rank */
     gp_path_part *part;
     int n, room;
-    span *host; /* the host's parts, the last first */
-    int nhost, host_room;
     bool ok;
 } follower;
 
@@ -40,7 +47,7 @@ static void add(follower *f, gp_path_kind kind, const gp_rec *rec, uint64_t ns) 
     if (!ns || !f->ok) return;
     f->ok = grow(&list, f->n, &f->room, sizeof *f->part);
     f->part = list;
-    if (f->ok) f->part[f->n++] = (gp_path_part){kind, rec, ns, 1};
+    if (f->ok) f->part[f->n++] = (gp_path_part){kind, f->rank, rec, ns, 1};
 }
 
 /* What lies between t and the path so far is rec's. */
@@ -52,11 +59,12 @@ static void back_to(follower *f, uint64_t t, gp_path_kind kind, const gp_rec *re
 
 /* The same for the host, whose ops are looked up at the end. */
 static void host_back_to(follower *f, uint64_t t) {
-    void *list = f->host;
+    side *s = &f->side[f->rank];
+    void *list = s->host;
     if (t >= f->at || !f->ok) return;
-    f->ok = grow(&list, f->nhost, &f->host_room, sizeof *f->host);
-    f->host = list;
-    if (f->ok) f->host[f->nhost++] = (span){t, f->at};
+    f->ok = grow(&list, s->nhost, &s->room, sizeof *s->host);
+    s->host = list;
+    if (f->ok) s->host[s->nhost++] = (span){t, f->at};
     f->at = t;
 }
 
@@ -64,8 +72,9 @@ static void host_back_to(follower *f, uint64_t t) {
  * start. */
 static int follow_host(follower *f) {
     const gp_timeline *t = f->t;
-    for (; f->step >= 0; f->step--) {
-        const gp_step_at *s = &t->step[f->step];
+    int *step = &f->side[f->rank].step;
+    for (; *step >= 0; --*step) {
+        const gp_step_at *s = &t->step[*step];
         if ((s->kind != GP_STEP_WAIT && s->kind != GP_STEP_TAKE) || s->t >= f->at) continue;
         host_back_to(f, s->t1);
         if (s->kind == GP_STEP_TAKE) {
@@ -75,16 +84,25 @@ static int follow_host(follower *f) {
         const gp_command *c = s->command < 0 ? NULL : &t->command[s->command];
         bool waited = c && c->end > s->t;
         back_to(f, waited ? most(s->t, least(c->end, s->t1)) : s->t, GP_PATH_WAIT, s->rec);
-        if (waited) return f->step--, s->command;
+        if (waited) return --*step, s->command;
     }
     host_back_to(f, t->p->t0);
     return -1;
 }
 
-/* Command i, and what it waited for: another command, or -1, the host. */
+static void go_to_rank(follower *f, int rank) { f->rank = rank, f->t = f->job->rank[rank]; }
+
+/* Command i, and what it waited for: another command, or -1, the host. A collective waited for the
+ * rank that came last. */
 static int follow_command(follower *f, int i) {
     const gp_command *c = &f->t->command[i];
     const gp_rec *rec = f->by_line && c->host ? c->host : c->rec;
+    if (c->meeting >= 0) {
+        const gp_rank_meeting *m = &f->job->meeting[c->meeting];
+        back_to(f, most(m->begun, c->rec->t0), GP_PATH_DEVICE, rec);
+        go_to_rank(f, m->by);
+        c = &f->t->command[m->command];
+    }
     back_to(f, c->rec->t0, GP_PATH_DEVICE, rec);
     int next = c->gate == GP_GATE_STREAM ? c->previous : c->gate == GP_GATE_ORDER ? c->after : -1;
     back_to(f, next < 0 ? c->launch : f->t->command[next].end, GP_PATH_LATENCY, rec);
@@ -95,32 +113,48 @@ static int follow_command(follower *f, int i) {
 static int ended_last(const gp_timeline *t) {
     int last = -1;
     for (int i = 0; i < t->ncommands; i++)
-        if (t->command[i].end > (last < 0 ? t->p->done : t->command[last].end)) last = i;
-    return t->p->t1 > t->p->done ? last : -1;
+        if (t->command[i].end > (last < 0 ? t->done : t->command[last].end)) last = i;
+    return t->t1 > t->done ? last : -1;
 }
 
-static void follow(follower *f) {
+uint64_t gp_job_end(const gp_job *job) {
+    uint64_t end = job->rank[0]->t1;
+    for (int i = 1; i < job->n; i++) end = most(end, job->rank[i]->t1);
+    return end;
+}
+
+/* False with a message where the path comes to a command again, or out of memory. */
+static bool follow(follower *f) {
+    size_t left = 1;
+    for (int i = 0; i < f->job->n; i++) left += (size_t)f->job->rank[i]->ncommands;
+    f->at = gp_job_end(f->job);
+    for (int i = f->job->n - 1; i >= 0; i--) {
+        f->side[i].step = f->job->rank[i]->nsteps - 1;
+        if (f->job->rank[i]->t1 == f->at) go_to_rank(f, i);
+    }
     int i = ended_last(f->t);
-    f->at = f->t->p->t1;
-    f->step = f->t->nsteps - 1;
-    back_to(f, i < 0 ? f->t->p->done : f->t->command[i].end, GP_PATH_WAIT, NULL);
+    back_to(f, i < 0 ? f->t->done : f->t->command[i].end, GP_PATH_WAIT, NULL);
     while (f->ok && f->at > f->t->p->t0) {
+        if (i >= 0 && !left--) return gp_job_fail_orders();
         if (i >= 0) i = follow_command(f, i);
         else if ((i = follow_host(f)) < 0) break;
     }
+    return f->ok || gp_fail("profile: out of memory");
 }
 
 /* ---- the host's parts by op ---- */
 
 /* Adds what [from, to) has in common with the host's parts; the spans' end moves on with it. */
 static void charge(follower *f, const gp_rec *op, uint64_t from, uint64_t to) {
-    while (f->nhost && f->host[f->nhost - 1].to <= from) f->nhost--;
-    for (int i = f->nhost - 1; i >= 0 && f->host[i].from < to; i--) {
-        uint64_t a = most(from, f->host[i].from), b = least(to, f->host[i].to);
+    side *s = &f->side[f->rank];
+    while (s->nhost && s->host[s->nhost - 1].to <= from) s->nhost--;
+    for (int i = s->nhost - 1; i >= 0 && s->host[i].from < to; i--) {
+        uint64_t a = most(from, s->host[i].from), b = least(to, s->host[i].to);
         if (a < b) add(f, op ? GP_PATH_HOST : GP_PATH_SCRIPT, op, b - a);
     }
 }
 
+/* Of the rank that f is at. */
 static void name_host(follower *f) {
     const gp_prof *p = f->t->p;
     const gp_rec *open[DEPTH];
@@ -128,8 +162,8 @@ static void name_host(follower *f) {
     uint64_t last = p->t0;
     for (int i = 0; i <= f->t->nhost; i++) { /* the last round is the end's */
         const gp_rec *r = i < f->t->nhost ? f->t->host[i] : NULL;
-        if (r && (r->kind != GP_REC_OP || r->t0 > p->done)) continue;
-        uint64_t until = r ? r->t0 : p->done;
+        if (r && (r->kind != GP_REC_OP || r->t0 > f->t->done)) continue;
+        uint64_t until = r ? r->t0 : f->t->done;
         while (depth && gp_rec_end(p, open[depth - 1]) <= until) {
             uint64_t end = most(last, gp_rec_end(p, open[depth - 1]));
             charge(f, open[--depth], last, end);
@@ -158,6 +192,10 @@ static int by_line_of(const void *a, const void *b) {
     return x->rec->line < y->rec->line ? -1 : x->rec->line > y->rec->line;
 }
 
+static int by_rank(const void *a, const void *b) {
+    return ((const gp_path_part *)a)->rank - ((const gp_path_part *)b)->rank;
+}
+
 static int by_ns(const void *a, const void *b) {
     const gp_path_part *x = a, *y = b;
     return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : by_op(a, b);
@@ -175,15 +213,22 @@ static int merge(gp_path_part *part, int n, int (*compare)(const void *, const v
     return kept;
 }
 
-gp_path_part *gp_critical_path(const gp_timeline *t, bool by_line, int *n) {
-    follower f = {.t = t, .by_line = by_line, .ok = true};
-    follow(&f);
-    name_host(&f);
-    free(f.host);
-    if (!f.ok || (!f.part && !(f.part = malloc(sizeof *f.part)))) {
-        free(f.part);
-        return gp_fail_null("profile: out of memory");
+gp_path_part *gp_critical_path(const gp_job *job, gp_path_by by, int *n) {
+    static int (*const order[])(const void *, const void *) = {by_op, by_line_of, by_rank};
+    follower f = {.job = job, .by_line = by == GP_PATH_BY_LINE, .ok = true};
+    f.side = calloc((size_t)job->n, sizeof *f.side);
+    f.part = malloc(sizeof *f.part);
+    f.room = 1;
+    f.ok = f.side && f.part;
+    bool ok = f.ok ? follow(&f) : gp_fail("profile: out of memory");
+    for (int i = 0; f.side && i < job->n; i++) {
+        go_to_rank(&f, i);
+        if (ok) name_host(&f);
+        free(f.side[i].host);
     }
-    *n = merge(f.part, f.n, by_line ? by_line_of : by_op);
+    free(f.side);
+    ok = ok && (f.ok || gp_fail("profile: out of memory"));
+    if (!ok) return free(f.part), NULL;
+    *n = merge(f.part, f.n, order[by]);
     return f.part;
 }

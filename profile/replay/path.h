@@ -3,7 +3,7 @@
 #ifndef GP_PATH_H
 #define GP_PATH_H
 
-#include "profile/replay/timeline.h"
+#include "profile/replay/job.h"
 
 typedef enum gp_path_kind {
     GP_PATH_SCRIPT,  /* the host, outside of ops */
@@ -18,16 +18,21 @@ typedef enum gp_path_kind {
 /* A part of the path: rec is one of its events, NULL for SCRIPT. */
 typedef struct gp_path_part {
     gp_path_kind kind;
+    int rank; /* its place in the job */
     const gp_rec *rec;
     uint64_t ns, times;
 } gp_path_part;
+/* What parts of a path are merged by. */
+typedef enum gp_path_by { GP_PATH_BY_OP, GP_PATH_BY_LINE, GP_PATH_BY_RANK } gp_path_by;
 
 /* The chain of host segments, commands and waits that ends last and each of which ended the one
- * before: shortening anything else changes nothing. Merged by op (or by source line), the longest
- * first; their ns add up to the wall time. malloc'd; NULL with a message when out of memory. */
-gp_path_part *gp_critical_path(const gp_timeline *t, bool by_line, int *n);
+ * before: shortening anything else changes nothing. From a collective it goes on in the rank that
+ * came last. Merged by op (by source line, or by rank), the longest first; their ns add up to the
+ * wall time of the rank that ended last. malloc'd; NULL with a message when out of memory, or where
+ * ranks differ in the order of their collectives. */
+gp_path_part *gp_critical_path(const gp_job *job, gp_path_by by, int *n);
 
-/* ns of the wall time, by what all devices together did; they add up to it. */
+/* ns of a rank's wall time, by what all its devices together did; they add up to it. */
 typedef struct gp_idle {
     uint64_t kernels, copies; /* a kernel ran; only copies did */
     uint64_t latency;         /* none ran, but one was queued */
@@ -48,9 +53,12 @@ typedef struct gp_saving {
     const gp_rec *rec;             /* the first of them */
     uint64_t times, waited, saved; /* ns */
 } gp_saving;
-/* Of the 64 lines that waited longest, by what they would save; *total: by leaving out all that a
- * script can avoid. Waits that were asked for, and full queues, are no such. malloc'd; NULL with a
- * message when out of memory. */
-gp_saving *gp_savings(const gp_timeline *t, int *n, uint64_t *total);
+/* Of the 64 lines that waited longest, in all ranks together, by what the job would take less
+ * without them in each; *total: by leaving out all that a script can avoid, and rank[i], unless
+ * NULL: how much sooner that rank would then end. Waits that were asked for, and full queues, are
+ * no such. malloc'd; NULL with a message when out of memory, or where gp_job_times fails. */
+gp_saving *gp_savings(gp_job *job, int *n, uint64_t *total, uint64_t *rank);
+/* When the last rank ends, on the record's clock. */
+uint64_t gp_job_end(const gp_job *job);
 
 #endif

@@ -404,11 +404,26 @@ static bool add_steps(builder *b) {
 
 /* ---- the timeline ---- */
 
-static uint64_t host_done(const gp_timeline *t) {
-    uint64_t done = t->p->t0;
-    if (t->rank < 0) return t->p->done;
-    for (int i = 0; i < t->nhost; i++) done = most(done, gp_rec_end(t->p, t->host[i]));
-    return done;
+/* When the last event of t's rank ended, or of the others. */
+static uint64_t last_end(const gp_timeline *t, const gp_track *track, bool others) {
+    uint64_t end = t->p->t0;
+    for (; track; track = track->next) {
+        gp_at at = gp_first(track);
+        for (gp_rec *r; gp_timeline_has(t, track) != others && (r = gp_next(&at));)
+            end = most(end, gp_rec_end(t->p, r));
+    }
+    return end;
+}
+
+/* Where a joined profile does not say when each rank's code was done, it was with its last event;
+ * the rank that ended last went on to the profile's end. */
+static void set_ends(gp_timeline *t) {
+    const gp_prof *p = t->p;
+    uint64_t host = last_end(t, p->host, false), device = last_end(t, p->workers, false);
+    uint64_t others = most(last_end(t, p->host, true), last_end(t, p->workers, true));
+    bool last = t->rank < 0 || most(host, device) >= others;
+    t->done = last ? p->done : host;
+    t->t1 = last ? p->t1 : most(host, device);
 }
 
 static bool build(builder *b) {
@@ -422,22 +437,13 @@ static bool build(builder *b) {
     b->wait = malloc(((size_t)gp_count_recs(t->p->host, is_wait) + 1) * sizeof *b->wait);
     if (!t->host || !t->command || !b->event || !b->queues || !b->wait) return false;
     gather_host(b);
-    t->done = host_done(t);
+    set_ends(t);
     if (!t->p->foreign && !gp_loader_read(t)) return false;
     if (!gather_commands(b)) return false;
     order_launches(t);
     if (!find_previous(t) || !add_steps(b) || !set_gates(b)) return false;
-    t->t1 = t->rank < 0 ? t->p->t1 : most(t->done, t->ended);
     t->drain = (int64_t)(t->t1 - most(t->done, t->ended));
     return true;
-}
-
-gp_timeline *gp_timeline_new(const gp_prof *p) {
-    if (p->ranks > 1)
-        return gp_fail_null("profile: this takes one rank's profile, and this one is of %d: load "
-                            "one file, or ask prof:whatif, prof:collectives() and prof:sync()",
-                            p->ranks);
-    return gp_timeline_of_rank(p, -1);
 }
 
 gp_timeline *gp_timeline_of_rank(const gp_prof *p, int rank) {

@@ -61,7 +61,8 @@ typedef struct gp_timeline {
     gp_order_at *order;
     gp_made *made;   /* by loaders' workers, in the order of tracks and of time; of own records */
     gp_made **batch; /* the same, by batch */
-    uint64_t done;   /* when the host came to its end: p->done; of a rank: its last event's end */
+    uint64_t done;   /* when the host came to its end: p->done; of a rank that did not end last: its
+                        last event's end */
     uint64_t t1;     /* p->t1, or when that rank's work ended */
     int64_t drain;   /* from the end of all work to t1; below 0 where clocks are apart */
     uint64_t ended;  /* of the last command; 0: there is none */
@@ -73,10 +74,8 @@ int gp_event_by_id(const gp_rec *const *event, int n, uint64_t id);
  * and know their previous ones. event: those with ids. False when out of memory. */
 bool gp_timeline_read_orders(gp_timeline *t, const gp_rec *const *event, int nevents);
 
-/* NULL with a message when out of memory, or where p is of several ranks. It reads p, which must
- * outlive it. */
-gp_timeline *gp_timeline_new(const gp_prof *p);
-/* That of one rank; NULL with a message when out of memory. */
+/* That of one rank; -1: of all of p, which is of one. NULL with a message when out of memory. It
+ * reads p, which must outlive it. */
 gp_timeline *gp_timeline_of_rank(const gp_prof *p, int rank);
 /* Whether a track is of t's rank. */
 static inline bool gp_timeline_has(const gp_timeline *t, const gp_track *track) {

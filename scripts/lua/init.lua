@@ -214,8 +214,10 @@ when_called(of_profiles, "/usage.lua", "sync", "waits", "devices", "queues", "me
 when_called(of_profiles, "/collectives.lua", "collectives")
 when_called(gpush, "/usage.lua", "alive")
 declared(gpush, "", { alive = "" })
-declared(of_profiles, "profile.", { savings = "self profile", idle = "self profile",
-    critical_path = "self profile, text? group", sync = "self profile", waits = "self profile",
+declared(of_profiles, "profile.", { savings = "self profile, int? rank",
+    idle = "self profile, int? rank",
+    critical_path = "self profile, text? group, int? rank",
+    sync = "self profile", waits = "self profile",
     devices = "self profile", queues = "self profile", memory = "self profile",
     collectives = "self profile",
     diff = "self profile, any before, text? group, int? limit",

@@ -1,6 +1,7 @@
 --!plain
 -- What a replay of a profile's record tells, as lists that print as text: what each line's waits
--- cost, the critical path, and why the devices were idle. Loaded by init.lua on the first call.
+-- cost, the critical path, and why the devices were idle. Of several ranks all answer for the job,
+-- with a row for each rank, or for one of them. Loaded by init.lua on the first call.
 local _, fail, dir = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
 local replay = debug.getregistry()["gpush.replay"]
@@ -18,6 +19,14 @@ local function percent(ns, of) return of > 0 and ("%.1f%%"):format(100 * ns / of
 -- Where a row is: its line, or what it is where no line is known.
 local function place(row)
     return row.file and fit.safe(row.file) .. ":" .. row.line or fit.safe(row.what or "?")
+end
+
+-- The rank that ended last of a job's ranks, which it sorts by their numbers.
+local function last_of(ranks)
+    table.sort(ranks, function(a, b) return a.rank < b.rank end)
+    local last = ranks[1]
+    for _, rank in ipairs(ranks) do last = rank.wall > last.wall and rank or last end
+    return last
 end
 
 local function rest(list, out)
@@ -39,6 +48,13 @@ function Savings.__tostring(list)
     rest(list, out)
     out[#out + 1] = ("without them all: %s instead of %s (predicted by a replay, not measured)")
         :format(time(list.wall - list.all), time(list.wall))
+    if #list.ranks > 1 then
+        local ranks = { { "rank", "wall time", "without them all" } }
+        for _, it in ipairs(list.ranks) do
+            ranks[#ranks + 1] = { tostring(it.rank), time(it.wall), time(it.wall - it.saves) }
+        end
+        out[#out + 1] = fit.columns(ranks, RIGHT)
+    end
     for i = 1, math.min(#list, 3) do
         local advice = list[i].advice
         if advice ~= "" and not told[advice] then
@@ -49,9 +65,9 @@ function Savings.__tostring(list)
     return table.concat(out, "\n")
 end
 
-local function savings(prof)
-    local list, all = replay.savings(prof)
-    list.all, list.wall = all, prof.wall_ns
+local function savings(prof, rank)
+    local list, all = replay.savings(prof, rank)
+    list.all, list.wall = all, last_of(list.ranks).wall
     return setmetatable(list, Savings)
 end
 
@@ -65,22 +81,29 @@ function Path.__tostring(list)
     for i = 1, math.min(#list, SHOWN) do
         local row = list[i]
         local name = row.name and fit.safe(row.name) or row.file and place(row)
-        local what = row.kind == "script" and kinds.script or row.file and name
+        local what = row.rank and "rank " .. row.rank or row.file and name
+            or list.group == "line" and "where no line is known"
+            or row.kind == "script" and kinds.script
             or kinds[row.kind]:format(name or "the end of all work")
         rows[#rows + 1] = { what, tostring(row.count), time(row.ns), percent(row.ns, list.wall) }
     end
     local out = { fit.columns(rows, RIGHT) }
     rest(list, out)
+    for _, row in ipairs(list.ranks or {}) do
+        out[#out + 1] = ("rank %d: %s of the path"):format(row.rank, percent(row.ns, list.wall))
+    end
     out[#out + 1] = "wall time: " .. time(list.wall) .. "; what is not on the path costs nothing"
     return table.concat(out, "\n")
 end
 
-local function critical_path(prof, group)
-    if group and group ~= "op" and group ~= "line" then
-        fail("profile.critical_path: group: expected \"op\" or \"line\", got \"%s\"", group)
+local function critical_path(prof, group, rank)
+    if group and group ~= "op" and group ~= "line" and group ~= "rank" then
+        fail("profile.critical_path: group: expected \"op\", \"line\" or \"rank\", got \"%s\"",
+            group)
     end
-    local list = replay.critical_path(prof, group or "op")
-    list.wall = prof.wall_ns
+    local list, wall, ranks = replay.critical_path(prof, rank, group or "op")
+    list.wall, list.group = wall, group
+    if ranks > 1 and group ~= "rank" then list.ranks = replay.critical_path(prof, nil, "rank") end
     return setmetatable(list, Path)
 end
 
@@ -92,10 +115,25 @@ local shares = { { "kernels", "kernels ran" }, { "copies", "only copies ran" },
     { "loader", "idle: nothing was queued, the host waited for a loader" },
     { "op", "idle: nothing was queued, the host was in an op" },
     { "script", "idle: nothing was queued, the host was in the script" } }
+-- A row for each rank, with its shares.
+local function each_rank(ranks)
+    local rows = { { "rank", "wall time" } }
+    for _, it in ipairs(shares) do rows[1][#rows[1] + 1] = it[1] end
+    for i, rank in ipairs(ranks) do
+        rows[i + 1] = { tostring(rank.rank), time(rank.wall) }
+        for k, it in ipairs(shares) do rows[i + 1][k + 2] = percent(rank[it[1]], rank.wall) end
+    end
+    return rows
+end
+
+local IDLE_RIGHT <const> = {}
+for i = 1, #shares + 2 do IDLE_RIGHT[i] = true end
 local Idle = { __name = "idle" }
 function Idle.__tostring(idle)
     if #idle.streams == 0 then return "no device ran anything beside the host" end
-    local rows = { { "of the wall time", "time", "share" } }
+    local first = #idle.ranks > 1 and ("of rank %d, which ended last"):format(idle.rank)
+        or "of the wall time"
+    local rows = { { first, "time", "share" } }
     for _, it in ipairs(shares) do
         rows[#rows + 1] = { it[2], time(idle[it[1]]), percent(idle[it[1]], idle.wall) }
     end
@@ -104,14 +142,16 @@ function Idle.__tostring(idle)
             percent(s.busy, idle.wall) }
     end
     local out = { fit.columns(rows, RIGHT) }
+    if #idle.ranks > 1 then out[#out + 1] = fit.columns(each_rank(idle.ranks), IDLE_RIGHT) end
     out[#out + 1] = ("queued or running at a time: %.1f on average, %d at most"):format(idle.depth,
         idle.most)
     return table.concat(out, "\n")
 end
 
-local function idle(prof)
-    local it = replay.idle(prof)
-    it.wall = prof.wall_ns
+local function idle(prof, rank)
+    local ranks = replay.idle(prof, rank)
+    local it = last_of(ranks)
+    it.ranks = ranks
     return setmetatable(it, Idle)
 end
 

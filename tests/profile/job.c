@@ -1,6 +1,8 @@
 /* Replays of several ranks together, and the alpha-beta model of their collectives, against times
  * worked out by hand. */
-#include "profile/replay/job.h"
+#include <stdlib.h>
+
+#include "profile/replay/path.h"
 
 #include "tap.h"
 
@@ -105,9 +107,95 @@ static void test_orders(void) {
     collective(p, 0, "dist.all_reduce", 1, 0, 10, 50);
     collective(p, 0, "dist.all_reduce", 2, 50, 60, 70);
     collective(p, 1, "dist.all_reduce", 3, 0, 10, 50);
-    tap_ok(wall(end(p, 80), (gp_whatif){.host = 1}) == 70000,
+    tap_ok(wall(end(p, 80), (gp_whatif){.host = 1}) == 80000,
            "where ranks have not equally many, each keeps its times: %lld",
            (long long)wall(p, (gp_whatif){.host = 1}));
+    gp_prof_free(p);
+}
+
+/* Rank 1 reads a number first, for 50 us, and then comes as late as in late(). */
+static gp_prof *reads_first(void) {
+    gp_prof *p = late();
+    gp_track *t = of_rank(p->host, 1);
+    t->last->n = 0;
+    of_rank(p->workers, 1)->last->n = 0;
+    collective(p, 1, "matmul", 3, 0, 5, 60);
+    of_rank(p->workers, 1)->last->rec[0].name = "matmul";
+    waits(p, 1, 10, 60);
+    t->last->rec[1].why = GP_WHY_item, t->last->rec[1].name = "item";
+    collective(p, 1, "dist.all_reduce", 4, 100, 110, 200);
+    waits(p, 1, 110, 205);
+    return p;
+}
+
+static uint64_t share(const gp_path_part *part, int n, gp_path_kind kind, int rank) {
+    uint64_t ns = 0;
+    for (int i = 0; i < n; i++)
+        if (part[i].rank == rank && part[i].kind == kind) ns += part[i].ns;
+    return ns;
+}
+
+/* The path: 10 us after the collective in rank 0, 90 in it, then rank 1 back to the start. */
+static void test_path(void) {
+    gp_prof *p = late();
+    gp_job *job = gp_job_new(p);
+    int n;
+    gp_path_part *part = gp_critical_path(job, GP_PATH_BY_OP, &n);
+    tap_ok(share(part, n, GP_PATH_WAIT, 0) == 10000 && share(part, n, GP_PATH_DEVICE, 0) == 90000 &&
+               share(part, n, GP_PATH_SCRIPT, 1) == 100000 &&
+               share(part, n, GP_PATH_HOST, 1) == 10000,
+           "the path goes on in the rank that came last");
+    free(part);
+    part = gp_critical_path(job, GP_PATH_BY_RANK, &n);
+    tap_ok(n == 2 && part[0].rank == 1 && part[0].ns == 110000 && part[1].ns == 100000,
+           "its shares by rank");
+    free(part);
+    gp_job_free(job);
+    job = gp_job_of_rank(p, 0);
+    part = gp_critical_path(job, GP_PATH_BY_OP, &n);
+    tap_ok(share(part, n, GP_PATH_DEVICE, 0) == 190000, "one rank's collective takes what it took");
+    free(part);
+    gp_job_free(job);
+    tap_ok(!gp_job_of_rank(p, 2) && strstr(gp_error(), "rank 2"), "no rank: %s", gp_error());
+    gp_prof_free(p);
+}
+
+/* Without its read rank 1 comes 50 us earlier, and so both end. Without the waits for the
+ * collective, too, all is done when that is, after 150 us, not 210 and 205. */
+static void test_savings(void) {
+    gp_prof *p = reads_first();
+    gp_job *job = gp_job_new(p);
+    uint64_t total, rank[2];
+    int n;
+    gp_saving *s = gp_savings(job, &n, &total, rank);
+    tap_ok(n == 2 && !strcmp(s->rec->name, "item") && s->times == 1 && s->waited == 50000 &&
+               s->saved == 50000 && s[1].times == 2 && s[1].waited == 295000 && s[1].saved == 10000,
+           "what the job takes less without the waits of a line in all ranks");
+    tap_ok(total == 60000 && rank[0] == 60000 && rank[1] == 55000, "and without all of them");
+    free(s);
+    gp_job_free(job);
+    job = gp_job_of_rank(p, 0);
+    s = gp_savings(job, &n, &total, NULL);
+    tap_ok(s && n == 1 && s->waited == 200000 && total == 10000, "rank 0 alone");
+    free(s);
+    gp_job_free(job);
+    gp_prof_free(p);
+}
+
+/* Ranks that come to two collectives in different orders have no path. */
+static void test_no_path(void) {
+    gp_prof *p = begin();
+    collective(p, 0, "dist.barrier", 1, 0, 5, 100);
+    collective(p, 0, "dist.barrier (ranks 0, 1)", 2, 10, 50, 100);
+    collective(p, 1, "dist.barrier (ranks 0, 1)", 3, 0, 5, 100);
+    collective(p, 1, "dist.barrier", 4, 10, 50, 100);
+    end(p, 90);
+    p->t1 = T0 + 100000;
+    gp_job *job = gp_job_new(p);
+    int n;
+    gp_path_part *part = gp_critical_path(job, GP_PATH_BY_OP, &n);
+    tap_ok(!part && strstr(gp_error(), "different orders"), "no path: %s", gp_error());
+    gp_job_free(job);
     gp_prof_free(p);
 }
 
@@ -180,6 +268,9 @@ static void test_measured(void) {
 
 int main(void) {
     test_ranks();
+    test_path();
+    test_savings();
+    test_no_path();
     test_orders();
     test_formulas();
     test_measured();

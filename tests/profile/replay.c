@@ -144,9 +144,10 @@ static void beside(void) {
 
 static void path(void) {
     gp_prof *p = two_reads();
-    gp_timeline *t = gp_timeline_new(p);
+    gp_job *job = gp_job_new(p);
+    const gp_timeline *t = job->rank[0];
     int n;
-    gp_path_part *part = gp_critical_path(t, false, &n);
+    gp_path_part *part = gp_critical_path(job, GP_PATH_BY_OP, &n);
     uint64_t sum = 0, kernels = 0, script = 0, launch = 0, after = 0;
     for (int i = 0; i < n; i++) {
         sum += part[i].ns;
@@ -166,11 +167,11 @@ static void path(void) {
     tap_ok(idle.most == 1 && fabs(idle.depth - 200.0 / 264) < 1e-9, "what was queued");
     tap_is_int((int64_t)gp_stream_busy(t, 0), 200000, "a stream's busy time");
     uint64_t total;
-    gp_saving *s = gp_savings(t, &n, &total);
+    gp_saving *s = gp_savings(job, &n, &total, NULL);
     tap_ok(n == 1 && s->times == 2 && s->waited == 204000 && s->saved == 54000 && total == 54000,
            "what the waits of a line cost");
     free(s);
-    gp_timeline_free(t);
+    gp_job_free(job);
     gp_prof_free(p);
 }
 
@@ -317,13 +318,14 @@ static bool holds(gp_prof *p, uint64_t seed) {
         ok = q && q->t1 <= p->t1 && q->t1 >= q->t0 && in_order(q);
         gp_prof_free(q);
     }
-    gp_timeline *t = gp_timeline_new(p);
+    gp_job *job = gp_job_new(p);
+    const gp_timeline *t = job->rank[0];
     int n = 0, lines = 0;
-    gp_path_part *part = gp_critical_path(t, seed & 1, &n);
+    gp_path_part *part = gp_critical_path(job, seed & 1 ? GP_PATH_BY_LINE : GP_PATH_BY_OP, &n);
     gp_idle idle;
     uint64_t sum = 0, total = 0, all = p->t1 - p->t0;
     for (int i = 0; i < n; i++) sum += part[i].ns;
-    gp_saving *saving = seed % 10 ? NULL : gp_savings(t, &lines, &total);
+    gp_saving *saving = seed % 10 ? NULL : gp_savings(job, &lines, &total, NULL);
     for (int i = 0; i < lines; i++) ok = ok && saving[i].saved <= total;
     free(saving);
     ok = ok && sum == all && gp_idle_times(t, &idle) &&
@@ -331,7 +333,7 @@ static bool holds(gp_prof *p, uint64_t seed) {
                  idle.script ==
              all;
     free(part);
-    gp_timeline_free(t);
+    gp_job_free(job);
     gp_prof_free(same);
     gp_prof_free(p);
     return ok;

@@ -91,7 +91,8 @@ static void moves(gp_prof *p) {
 }
 
 static void shares(gp_prof *p) {
-    gp_timeline *t = gp_timeline_new(p);
+    gp_job *job = gp_job_new(p);
+    const gp_timeline *t = job->rank[0];
     gp_idle idle;
     int n;
     gp_idle_times(t, &idle);
@@ -99,7 +100,7 @@ static void shares(gp_prof *p) {
     tap_is_int((int64_t)(idle.kernels + idle.copies + idle.latency + idle.waiting + idle.loader +
                          idle.op + idle.script),
                452 * US, "all shares are the wall time");
-    gp_path_part *part = gp_critical_path(t, false, &n);
+    gp_path_part *part = gp_critical_path(job, GP_PATH_BY_OP, &n);
     int64_t loader = 0, sum = 0;
     for (int i = 0; i < n; i++) {
         sum += (int64_t)part[i].ns;
@@ -108,7 +109,7 @@ static void shares(gp_prof *p) {
     tap_is_int(loader, 252 * US, "the loader is on the critical path");
     tap_is_int(sum, 452 * US, "whose parts are the wall time");
     free(part);
-    gp_timeline_free(t);
+    gp_job_free(job);
 }
 
 /* Without the worker's part, a take lasts as long as it did. */

@@ -373,9 +373,26 @@ local function moved(rank, by, base)
     return r
 end
 p = ranks(moved(1, 5000), moved(0, 0))
-t.error(function() p:savings() end, "this takes one rank's profile, and this one is of 2",
-    "savings are of one rank")
-t.is(p:whatif({ host = 1 }).wall_ns, p.wall_ns, "but ranks are replayed together")
+t.is(p:whatif({ host = 1 }).wall_ns, p.wall_ns, "ranks are replayed together")
+t.is({ #p:savings(), #p:savings().ranks, p:savings { rank = 1 }.ranks[1].rank }, { 0, 2, 1 },
+    "savings are of all ranks, or of one")
+-- Both all_reduces end at 150 us, which rank 1's begins as the last; gemm begins at 200 and ends
+-- 20 us later. Before the call at 10 us (15) the host was in the script and the op.
+path = {}
+for _, part in ipairs(p:critical_path { group = "rank" }) do path[part.rank] = part.ns end
+t.is((path[0] or 0) + (path[1] or 0), p.wall_ns, "the ranks' shares of the path are the wall time")
+local idle = p:idle()
+t.is({ #idle.ranks, idle.ranks[1].kernels, p:idle({ rank = 1 }).kernels, idle.ranks[2].kernels },
+    { 2, 120000, 110000, 110000 }, "each rank's idle time")
+for _, rank in ipairs(idle.ranks) do
+    t.is(rank.kernels + rank.copies + rank.latency + rank.waiting + rank.loader + rank.op
+        + rank.script, rank.wall, "whose shares are its wall time")
+end
+t.ok(tostring(idle):match "of rank %d, which ended last.*rank +wall time +kernels.*\n +0 ",
+    "as text")
+t.error(function() p:idle { rank = 7 } end, "no event of rank 7 is on the record", "another rank")
+t.error(function() p:savings { rank = -1 } end, "rank: expected a rank's number, from 0, got %-1",
+    "no rank")
 local by = rows(p, "rank")
 t.is({ by["rank 0"].count, by["rank 1"].count, by["rank 0"].self_device_time_total,
     by["rank 1"].self_device_time_total }, { 3, 3, 120000, 110000 }, "a row for each rank")

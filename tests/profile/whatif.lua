@@ -79,8 +79,8 @@ for _, group in ipairs { "op", "line" } do
     t.is(sum, p.wall_ns, "the critical path by " .. group .. " adds up to the wall time")
 end
 t.ok(tostring(p:critical_path()):match "matmul, on the device", "as text")
-t.error(function() p:critical_path { group = "shape" } end, 'group: expected "op" or "line"',
-    "another group")
+t.error(function() p:critical_path { group = "shape" } end,
+    'group: expected "op", "line" or "rank"', "another group")
 local idle, sum = p:idle(), 0
 for _, name in ipairs { "kernels", "copies", "latency", "waiting", "op", "script" } do
     sum = sum + idle[name]

@@ -146,7 +146,7 @@ end
 local function idle_of(prof)
     local ok, idle = pcall(prof.idle, prof)
     if not ok or #idle.streams == 0 then return null end
-    local out = { streams = {} }
+    local out = { streams = {}, rank = #idle.ranks > 1 and idle.rank or null }
     for _, name in ipairs { "kernels", "copies", "latency", "waiting", "loader", "op", "script",
         "most" } do
         out[name] = idle[name]

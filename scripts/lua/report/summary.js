@@ -34,7 +34,7 @@ function shares() {
 function bar() {
     const parts = shares(), all = parts.reduce((sum, p) => sum + p[1], 0);
     if (!all) return [];
-    const what = data.idle ? "What the devices did in the wall time" : list(data.record.tracks).filter(t => !t.worker).length > 1 ? "What the host's threads did" : "What the wall time was";
+    const what = data.idle ? `What the devices did in the wall time${data.idle.rank === null ? "" : ` of rank ${data.idle.rank}, which ended last`}` : list(data.record.tracks).filter(t => !t.worker).length > 1 ? "What the host's threads did" : "What the wall time was";
     return [make("h3", {}, what),
         make("div", { class: "bar", role: "img", "aria-label": parts.map(p => `${p[0]} ${percent(p[1], all)}`).join(", ") }, parts.map(([label, ns, colour]) => make("span", { style: `width:${100 * ns / all}%;background:var(--${colour})`, title: `${label}: ${time(ns)}` }))),
         make("ul", { class: "keys" }, parts.map(([label, ns, colour]) => make("li", {}, make("span", { class: "key", style: `background:var(--${colour})` }), `${shorten(label, 60)}: ${time(ns)}, ${percent(ns, all)}`)))];

@@ -252,21 +252,30 @@ local topics = {
         raises = "when no op's cost is on the record, no device ran anything, or there is no \z
             collective for the network; a card for several ranks' profile",
         see = "profile.whatif, sim.card" },
-    ["profile.savings"] = { call = "prof:savings()",
+    ["profile.savings"] = { call = "prof:savings{rank=}",
         text = "What the run would take less without each line's waits, predicted by a replay, \z
             as a list that prints as a table: file, line, why, what, count, waited, saves \z
-            (times in ns), and all of them together as all.",
+            (times in ns), and all of them together as all. Of several ranks it is what the job \z
+            takes less; ranks has how much sooner each one ends without them all.",
+        options = "rank: of that one alone, whose collectives take what they took",
+        raises = "when no event of the rank is on the record",
         see = "profile.whatif, sync.report" },
-    ["profile.critical_path"] = { call = "prof:critical_path{group=}",
+    ["profile.critical_path"] = { call = "prof:critical_path{group=, rank=}",
         text = "The chain of host time, kernels, copies and latencies that decided the wall time, \z
             which its parts add up to: a list that prints as a table. What is not on it costs \z
-            nothing.",
-        options = "group: 'op' or 'line'",
+            nothing. Of several ranks it ends in the one that ended last, and goes on from a \z
+            collective in the one that came last.",
+        options = "group: 'op', 'line' or 'rank'; rank: of that one alone",
+        raises = "when no event of the rank is on the record, or ranks called their collectives \z
+            in different orders",
         see = "profile.whatif, profile.idle" },
-    ["profile.idle"] = { call = "prof:idle()",
+    ["profile.idle"] = { call = "prof:idle{rank=}",
         text = "The wall time by what the devices did: ran kernels, only copied, or were idle, \z
             and why (also because the host waited for a loader); with each stream's busy time \z
-            and how much was queued. It prints as a table.",
+            and how much was queued. It prints as a table. Of several ranks it is that of the \z
+            one that ended last, its field rank; ranks has the same for each.",
+        options = "rank: of that one",
+        raises = "when no event of the rank is on the record",
         see = "profile.whatif, profile.critical_path" },
     ["profile.report"] = { call = "prof:report(file)",
         text = "Writes a page for a browser, which needs nothing beside it: what to change and \z

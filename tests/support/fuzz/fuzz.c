@@ -118,6 +118,25 @@ static void use(const gp_prof *p) {
     gp_usage_free(u);
 }
 
+/* Nothing is other in a replay of one process in which nothing is; the path is as long. */
+static void replayed(gp_prof *p) {
+    gp_job *job = gp_job_new(p);
+    gp_idle idle;
+    int n = 0;
+    uint64_t sum = 0;
+    EXPECT(job);
+    gp_path_part *part = gp_critical_path(job, GP_PATH_BY_OP, &n);
+    for (int i = 0; i < n; i++) sum += part[i].ns;
+    EXPECT(part ? sum == gp_job_end(job) - p->t0 : p->ranks > 1);
+    for (int i = 0; i < job->n; i++) EXPECT(gp_idle_times(job->rank[i], &idle));
+    free(part);
+    gp_job_free(job);
+    gp_prof *q = gp_prof_predict(p, &(gp_whatif){.host = 1}, "");
+    if (p->ranks <= 1)
+        EXPECT(q && q->t1 - q->t0 == p->t1 - p->t0 && q->done - q->t0 == p->done - p->t0);
+    gp_prof_free(q);
+}
+
 /* What was loaded answers, and is the same when it is saved and loaded again. */
 static void trace(const uint8_t *data, size_t n) {
     const char *file = path, *again = saved;
@@ -132,14 +151,7 @@ static void trace(const uint8_t *data, size_t n) {
     if (!same) fprintf(stderr, "%s\n", gp_error());
     EXPECT(same && same->t1 - same->t0 == p->t1 - p->t0);
     gp_prof_free(same);
-    gp_timeline *t = p->foreign ? NULL : gp_timeline_new(p);
-    gp_idle idle;
-    if (t) EXPECT(gp_idle_times(t, &idle));
-    gp_timeline_free(t);
-    gp_prof *q = gp_prof_predict(p, &(gp_whatif){.host = 1}, "");
-    if (p->ranks <= 1)
-        EXPECT(q && q->t1 - q->t0 == p->t1 - p->t0 && q->done - q->t0 == p->done - p->t0);
-    gp_prof_free(q);
+    replayed(p);
     gp_prof_free(p);
 }
 

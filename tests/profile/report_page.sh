@@ -58,6 +58,31 @@ profile.run(function()
         profile.region(name, function() return w:sum():item() end)
     end
 end):report "hostile.html"
+-- Two ranks' steps: rank 1 waits in its second one, where rank 0 has its first. Rank 0 alone: five
+-- streams, the last the busiest.
+local made = dofile(os.getenv "GPUSH_ROOT" .. "/tests/support/torch_trace.lua")
+local files = {}
+for rank = 0, 1 do
+    local r = made.trace { rank = rank, device = rank, pid = 70 + rank }
+    for i = 1, 2 do
+        local from = 1000 * i + (rank == 1 and -500 or 0)
+        r:region("ProfilerStep#" .. i, from, 990)
+        for stream = 7, 11 do
+            r:op("aten::mm", from + 10 * stream, 8)
+            r:kernel("gemm", from + 200, 10 * stream,
+                r:call("cudaLaunchKernel", from + 10 * stream + 2, 4), stream)
+        end
+        if i == 2 or rank == 0 then
+            r:op("aten::item", from + 150, 300)
+            r:call("cudaStreamSynchronize", from + 160, 280)
+        end
+    end
+    files[rank + 1] = "rank" .. rank .. ".json"
+    local f <close> = io.open(files[rank + 1], "w")
+    f:write(r:text())
+end
+profile.load(files):report "ranks.html"
+profile.load(files[1]):report "streams.html"
 local x = ones(4, {device = "sim"})
 profile.run(function()
     for i = 1, 26000 do
@@ -67,7 +92,7 @@ profile.run(function()
     end
 end):report "big.html"
 LUA
-"$build/gpush" pages.lua
+GPUSH_ROOT=$root "$build/gpush" pages.lua
 tap_ok $? "the pages are written"
 
 # checked PAGE CHECKS [FLAGS]: the results of those checks of report_page.js, one per line.
@@ -104,6 +129,8 @@ looked() { checked "$@" >results && looked_at "$1" <results; }
 looked demo '"any", "demo"' --window-size=1280,900
 looked predicted '"any", "predicted"' --window-size=1280,900
 looked modelled '"any", "modelled"' --window-size=1280,900
+looked ranks '"any", "ranks"'
+looked streams '"any", "streams"'
 looked coroutines '"any", "coroutines"'
 looked empty '"any", "empty"'
 looked hostile '"any", "hostile"'

@@ -159,9 +159,14 @@ const checks = {
             for (const name of ["text", "faint", "accent", "good"]) ok(contrast(rgb(name), rgb("back")) >= 4.5, `${theme}: ${name} can be read`, contrast(rgb(name), rgb("back")));
             for (const name of ["op", "wait", "kernel", "region"]) ok(contrast(rgb(name), rgb("back")) >= 2.5, `${theme}: ${name} can be seen`, contrast(rgb(name), rgb("back")));
         }
+        byId("steps").append(table([numbers("n", "n", count)], Array.from({ length: 130 }, (_, n) => ({ n }))));
+        const rows = () => [byId("steps").lastChild.querySelectorAll("tbody tr").length, byId("steps").lastChild.lastChild.textContent];
+        is(rows(), [20, "show all 130 rows"], "a long table has its first rows");
         dispatchEvent(new Event("beforeprint"));
         is(document.documentElement.dataset.theme, "light", "paper is white");
+        is(rows(), [100, "and 30 more rows"], "and has more rows, where no button shows them");
         dispatchEvent(new Event("afterprint"));
+        is(rows(), [20, "show all 130 rows"], "a screen has the first ones again");
     },
 
     // All waits are left out: the host ends long before the device.
@@ -197,6 +202,30 @@ const checks = {
         is(timeline.waits.length, 3, "the measured record has them");
     },
 
+    // Two ranks: each has its own steps and waits.
+    ranks() {
+        is(columnOf("steps", 0), ["rank 0: ProfilerStep* (1)", "rank 0: ProfilerStep* (2)", "rank 1: ProfilerStep* (1)", "rank 1: ProfilerStep* (2)"], "steps of each rank, with their numbers");
+        is(columnOf("steps", 2), ["1", "1", "0", "1"], "a step's waits are its own rank's");
+        const ranksOf = events => [...new Set([...events].map(e => timeline.record.rankOf(e)))].join();
+        is([timeline.steps.length, timeline.waits.length], [4, 3], "all steps and waits");
+        setFilter({ rank: "1" });
+        is([timeline.steps.length, timeline.waits.length, ranksOf(timeline.steps), ranksOf(timeline.waits)], [2, 1, "1", "1"], "those of a rank");
+        is(ranksOf(timeline.shown.flatMap(l => l.rows.flatMap(r => [...r.events]))), "1", "and its lanes");
+        setFilter({ rank: "" });
+    },
+
+    streams() {
+        const busy = [...document.querySelectorAll(".card")].map(c => c.textContent).filter(text => /busy/.test(text));
+        is(busy.map(text => text.match(/stream (\d+)/)[1]), ["11", "10", "9", "8"], "the busiest streams have a card");
+        ok(/the most of 5 streams/.test(busy[0]), "and it is said that there are more", busy[0]);
+        setFilter({ op: "aten::mm" });
+        dispatchEvent(new Event("beforeprint"));
+        is(byId("filtered").textContent, "narrowed to aten::mm", "paper says what is chosen");
+        is([timeline.width, timeline.canvas.style.height], [PAPER, "auto"], "and has a timeline of its own size");
+        dispatchEvent(new Event("afterprint"));
+        is([byId("filtered").textContent, timeline.width], ["", timeline.canvas.parentElement.clientWidth], "a screen again");
+    },
+
     // On a card: its roofs, which no op reaches, though all circles have their place below.
     modelled() {
         const lines = [...byId("roofline").querySelectorAll("polyline")].map(l => l.getAttribute("points").split(" ").map(p => p.split(",").map(Number)));
@@ -205,6 +234,9 @@ const checks = {
         const circles = [...byId("roofline").querySelectorAll("circle")];
         ok(circles.length > 1 && circles.every(c => Number(c.getAttribute("cy")) > highest), "no op is above f32's", highest);
         ok(lines.every(l => l.every(p => p.every(v => v >= 0 && v <= 720))), "all lines are within the plot", JSON.stringify(lines));
+        const texts = [...byId("roofline").querySelectorAll("text")].filter(e => e.getAttribute("text-anchor") !== "middle").map(e => [e.textContent, e.getBoundingClientRect()]);
+        const over = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 5 && b.top < a.bottom - 5;
+        is(texts.flatMap(([name, a], i) => texts.slice(i + 1).filter(([, b]) => over(a, b)).map(([other]) => `${name} and ${other}`)), [], "no name is over another");
         ok(/figures of the H200: 4\.80 TB\/s, 67\.0+ TFLOP\/s \(f32\)/.test(byId("roofline").textContent), "with its figures", byId("roofline").textContent);
     },
 

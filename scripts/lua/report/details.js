@@ -51,6 +51,7 @@ function showTip(record, e, pointer) {
 // Shows an event below the timeline, with buttons that go on from it.
 function showDetails(view, e) {
     const place = byId("details"), { record } = view.timeline;
+    place.classList.toggle("unused", e === NONE);
     if (e === NONE) { place.textContent = "Point at an event, or touch one: its details are shown here."; return; }
     const c = record.classOf(e), button = (text, does) => make("button", { type: "button", onclick: does }, text);
     const other = record.partner(e), advice = c.kind === "wait" ? adviceOf(c) : "";

@@ -48,7 +48,7 @@ function make(tag, properties, ...inside) {
     const e = document.createElement(tag);
     for (const [name, value] of Object.entries(properties || {}))
         if (name === "style") e.style.cssText = value;
-        else if (name in e && name !== "list") e[name] = value;
+        else if (typeof value === "function" || name in e && name !== "list") e[name] = value;
         else e.setAttribute(name, value);
     e.append(...inside.flat(Infinity).filter(x => x !== null && x !== undefined && x !== ""));
     return e;

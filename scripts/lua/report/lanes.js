@@ -28,10 +28,10 @@ function lanesOf(record, modelled) {
         const key = laneKey(record, i);
         let lane = byClass.get(key);
         if (!lane) {
-            const rank = record.tracks[record.track[i]].rank, name = laneNameOf(record, i, modelled);
-            const full = rank === undefined ? name : `rank ${rank}: ${name}`;
+            const rank = record.rankOf(i), name = laneNameOf(record, i, modelled);
+            const full = rank ? `rank ${rank}: ${name}` : name;
             lane = known.get(full);
-            if (!lane) known.set(full, lane = { name: full, host: !onDevice, rank: rank === undefined ? "" : String(rank), track: record.track[i], events: [] });
+            if (!lane) known.set(full, lane = { name: full, host: !onDevice, rank, track: record.track[i], events: [] });
             byClass.set(key, lane);
         }
         lane.events.push(i);
@@ -91,6 +91,21 @@ function stepsOf(record) {
     const known = record.classes.map(c => c.kind === "region" && STEP.test(c.name)), steps = [];
     for (let i = 0; i < record.count; i++) if (known[record.class[i]]) steps.push(i);
     return steps;
+}
+
+// A step's name, with its number where torch's trace gave all of its steps one name.
+function stepName(record, e) {
+    const { name } = record.classOf(e);
+    if (!/\*$/.test(name)) return name;
+    if (!record.stepNumbers) {
+        const of = new Map();
+        record.stepNumbers = new Map(sortByStart(record, stepsOf(record)).map(s => {
+            const rank = record.rankOf(s);
+            of.set(rank, (of.get(rank) || 0) + 1);
+            return [s, of.get(rank)];
+        }));
+    }
+    return `${name} (${record.stepNumbers.get(e)})`;
 }
 
 // The host's waits, by their start: not the profiler's own at the end.

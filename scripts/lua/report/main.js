@@ -108,8 +108,16 @@ showRoofline();
 timeline.draw();
 byId("theme").onclick = () => { chosenTheme = themeNow() === "dark" ? "light" : "dark"; setTheme(chosenTheme); };
 darkWanted.addEventListener("change", () => setTheme(themeNow()));
-addEventListener("beforeprint", () => setTheme("light"));
-addEventListener("afterprint", () => setTheme(themeNow()));
+// Paper is white, has more rows, and says what the timeline is narrowed to.
+function onPaper(on) {
+    const { words, op, line, stream, rank } = timeline.filter, chosen = [words, op, line, stream, rank && "rank " + rank].filter(Boolean);
+    byId("filtered").textContent = on && chosen.length ? "narrowed to " + clean(chosen.join(", ")) : "";
+    for (const t of document.querySelectorAll(".table")) t.print(on);
+    timeline.paper = on;
+    setTheme(on ? "light" : themeNow());
+}
+addEventListener("beforeprint", () => onPaper(true));
+addEventListener("afterprint", () => onPaper(false));
 document.addEventListener("keydown", e => {
     if (e.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) { e.preventDefault(); byId("search").focus(); }
 });

@@ -97,6 +97,7 @@ class Record {
     }
 
     classOf(event) { return this.classes[this.class[event]]; }
+    rankOf(event) { const { rank } = this.tracks[this.track[event]]; return rank === undefined ? "" : String(rank); }
     length(event) { return this.stop[event] - this.start[event]; }
 
     // The host's event of an id, and the device's: made when they are first asked for.

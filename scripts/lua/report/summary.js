@@ -18,6 +18,7 @@ function about() {
     return parts.filter(Boolean).join("; ");
 }
 
+const STREAMS = 4; // that have a card: the busiest
 const SHARES = [["kernels", "kernels ran", "kernel"], ["copies", "only copies ran", "copied"], ["latency", "idle: work was queued, and had not begun", "memory"],
     ["waiting", "idle: the host waited", "wait"], ["loader", "idle: the host waited for a loader", "held"],
     ["op", "idle: the host was in an op", "op"], ["script", "idle: the host was in the script", "region"]];
@@ -45,7 +46,8 @@ function cards(waits) {
     const card = (name, value, text) => make("div", { class: "card" }, name, make("b", {}, value), make("span", { class: "small" }, text || "\u00a0"));
     const out = [card(data.predicted ? "wall time, predicted" : "wall time", time(data.wall), data.measured ? `measured: ${time(data.measured.wall)}, ${(data.measured.wall / data.wall).toFixed(2)} times it` : "")];
     out.push(card("the host waited", time(waited), `${count(times)} times, ${percent(waited, data.wall)} of the wall time`));
-    for (const s of data.idle ? list(data.idle.streams).slice(0, 4) : []) out.push(card(`${clean(s.name)}: busy`, percent(s.busy, data.wall), time(s.busy)));
+    const streams = data.idle ? list(data.idle.streams).sort((a, b) => b.busy - a.busy) : [];
+    streams.slice(0, STREAMS).forEach((s, i) => out.push(card(`${clean(s.name)}: busy`, percent(s.busy, data.wall), time(s.busy) + (!i && streams.length > STREAMS ? `, the most of ${streams.length} streams` : ""))));
     if (data.idle) out.push(card("queued or running", data.idle.depth.toFixed(1), `commands at a time, ${count(data.idle.most)} at most`));
     return make("div", { class: "cards" }, out);
 }

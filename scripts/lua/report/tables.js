@@ -1,14 +1,15 @@
 // Tables: a head sorts by its column, and reverses the order at the second click.
 
 const SHOWN = 20; // rows at first
+const PRINTED = 100; // rows on paper, where no button shows the rest
 
 // Columns are {head, value(row), text(row), words}: words ("text", or "short" for those of a few
 // letters) are sorted by letter and left-aligned. A text may be an element.
 function table(columns, rows, caption) {
     const body = make("tbody"), more = make("button", { type: "button", onclick: () => { all = true; fill(); } });
-    let sorted = NONE, down = true, all = false;
+    let sorted = NONE, down = true, all = false, paper = false;
     const heads = columns.map((column, i) => make("th", { scope: "col", class: column.words || "" },
-        make("button", { type: "button", onclick: () => sort(i) }, column.head)));
+        make("button", { type: "button", onclick: () => sort(i) }, column.head), make("b", { class: "printed" }, column.head)));
     function sort(i) {
         down = sorted === i ? !down : !columns[i].words;
         sorted = i;
@@ -20,15 +21,17 @@ function table(columns, rows, caption) {
         fill();
     }
     function fill() {
-        body.replaceChildren(...rows.slice(0, all ? rows.length : SHOWN).map(row =>
+        const most = all ? rows.length : paper ? PRINTED : SHOWN;
+        body.replaceChildren(...rows.slice(0, most).map(row =>
             make("tr", {}, columns.map(c => make("td", { class: c.words || "" }, c.text(row))))));
-        more.hidden = all || rows.length <= SHOWN;
-        more.textContent = `show all ${count(rows.length)} rows`;
+        more.hidden = rows.length <= most;
+        more.textContent = paper ? `and ${count(rows.length - most)} more rows` : `show all ${count(rows.length)} rows`;
     }
     fill();
-    return make("div", {}, make("div", { class: "scroll" }, make("table", {}, caption ? make("caption", {}, caption) : null, make("thead", {}, make("tr", {}, heads)), body)), more);
+    return make("div", { class: "table", print: on => { paper = on; fill(); } }, make("div", { class: "scroll" }, make("table", {}, caption ? make("caption", {}, caption) : null, make("thead", {}, make("tr", {}, heads)), body)), more);
 }
 
+const rate = unit => v => v ? scaled(v) + unit : ""; // an op that computes nothing has none
 const numbers = (head, field, text, of) => ({ head, value: row => (of ? of(row) : row[field]) || 0, text: row => text((of ? of(row) : row[field]) || 0) });
 
 // A name that filters the timeline when it is pressed; more: what stands below it.
@@ -81,9 +84,10 @@ function showWaits(record) {
 function showSteps(view) {
     const { record, steps } = view.timeline;
     if (!steps.length) return;
-    const rows = steps.map(e => ({ e, name: record.classOf(e).name, ns: record.length(e), waits: 0, waited: 0 }));
+    const named = e => (record.rankOf(e) ? `rank ${record.rankOf(e)}: ` : "") + stepName(record, e);
+    const rows = steps.map(e => ({ e, name: named(e), rank: record.rankOf(e), ns: record.length(e), waits: 0, waited: 0 }));
     for (const w of view.timeline.waits) {
-        const row = rows.find(r => record.start[w] >= record.start[r.e] && record.start[w] < record.stop[r.e]);
+        const row = rows.find(r => record.rankOf(w) === r.rank && record.start[w] >= record.start[r.e] && record.start[w] < record.stop[r.e]);
         if (row) { row.waits++; row.waited += record.length(w); }
     }
     const most = Math.max(...rows.map(r => r.ns));
@@ -112,8 +116,8 @@ function rowColumns(group, rows) {
     if (has("device_time_total")) columns.push(numbers("self device time", "self_device_time_total", time), numbers("device time", "device_time_total", time));
     if (has("self_cpu_memory_usage")) columns.push(numbers("own host memory", "self_cpu_memory_usage", bytes));
     if (has("self_device_memory_usage")) columns.push(numbers("own device memory", "self_device_memory_usage", bytes));
-    if (has("flops")) columns.push(numbers("operations", "flops", scaled), numbers("rate", "flops_per_second", v => scaled(v) + "FLOP/s"));
-    if (has("bytes")) columns.push(numbers("bytes moved", "bytes", bytes), numbers("bandwidth", "bytes_per_second", v => scaled(v) + "B/s"));
+    if (has("flops")) columns.push(numbers("operations", "flops", rate("")), numbers("rate", "flops_per_second", rate("FLOP/s")));
+    if (has("bytes")) columns.push(numbers("bytes moved", "bytes", bytes), numbers("bandwidth", "bytes_per_second", rate("B/s")));
     return columns;
 }
 

@@ -1,7 +1,7 @@
 // Draws the timeline: an axis, steps, waits, lanes of events, flows and memory. A row costs as many
 // steps as it has pixels, however many events it has.
 
-const ROW = 17, HEAD = 17, AXIS = 22, MARKS = 20, MEMORY = 54, FLOWS = 300, CHAR = 6.3;
+const ROW = 17, HEAD = 17, AXIS = 22, MARKS = 20, MEMORY = 54, FLOWS = 300, CHAR = 6.3, PAPER = 1000; // its width when printed, for the paper to shrink
 const PALETTE = ["back", "text", "faint", "line", "panel", "op", "region", "wait", "kernel", "copied", "copy", "held", "call", "memory", "mark"];
 
 class Timeline {
@@ -20,8 +20,8 @@ class Timeline {
     show(record) {
         this.record = record;
         this.lanes = record.lanes || (record.lanes = lanesOf(record, this.modelled));
-        this.steps = stepsOf(record);
-        this.waits = waitsOf(record);
+        this.allSteps = stepsOf(record);
+        this.allWaits = waitsOf(record);
         this.memory = record.levels || (record.levels = memoryOf(record));
         this.end = Math.max(record.end, 1);
         this.from = 0;
@@ -33,6 +33,9 @@ class Timeline {
     // The filter has changed.
     apply() {
         this.matched = this.filter.active ? this.filter.of(this.record) : null;
+        const there = e => !this.filter.rank || this.record.rankOf(e) === this.filter.rank;
+        this.steps = this.allSteps.filter(there);
+        this.waits = this.allWaits.filter(there);
         this.shown = this.lanes.filter(lane => this.filter.showsLane(lane));
         for (const lane of this.shown)
             for (const row of lane.rows) row.matching = this.matched ? row.events.filter(e => this.matched[e]) : null;
@@ -65,15 +68,15 @@ class Timeline {
     x(ns) { return (ns - this.from) * this.scale; }
 
     draw() {
-        const { canvas, g } = this, ratio = window.devicePixelRatio || 1;
+        const { canvas, g } = this, ratio = this.paper ? 2 : window.devicePixelRatio || 1;
         if (!this.colour) this.readColours();
-        this.width = canvas.parentElement.clientWidth;
+        this.width = this.paper ? PAPER : canvas.parentElement.clientWidth;
         const w = Math.round(this.width * ratio), h = Math.round(this.height * ratio);
         if (canvas.width !== w || canvas.height !== h) {
             canvas.width = w;
             canvas.height = h;
-            canvas.style.height = this.height + "px";
         }
+        canvas.style.height = this.paper ? "auto" : this.height + "px";
         g.setTransform(ratio, 0, 0, ratio, 0, 0);
         g.fillStyle = this.colour.back;
         g.fillRect(0, 0, this.width, this.height);
@@ -126,7 +129,7 @@ class Timeline {
             g.fillStyle = this.colour.faint;
             g.fillRect(x, y + 1, 1, this.height - y);
             const left = Math.max(0, x);
-            this.label(record.classOf(e).name, left, y + MARKS / 2, Math.min(this.width, end) - left, this.colour.text);
+            this.label(stepName(record, e), left, y + MARKS / 2, Math.min(this.width, end) - left, this.colour.text);
             free = Math.ceil(x);
         }
     }
@@ -210,13 +213,18 @@ class Timeline {
         let lo = 0, hi = n; // the first change in view
         while (lo < hi) { const mid = (lo + hi) >> 1; if (m.times[mid] < this.from) lo = mid + 1; else hi = mid; }
         let level = lo ? m.levels[lo - 1] : m.levels[0] - this.record.bytes[m.events[0][0]], i = lo;
+        g.beginPath(); // one area, or fractions of a pixel would leave stripes
+        g.moveTo(0, y);
         for (let x = 0; x < this.width; x++) { // of each pixel its highest level
             const until = this.from + (x + 1) / this.scale;
             let most = level;
             for (; i < n && m.times[i] < until; i++) { level = m.levels[i]; if (level > most) most = level; }
             const h = m.peak ? most / m.peak * MEMORY : 0;
-            g.fillRect(x, y - h, 1, h);
+            g.lineTo(x, y - h);
+            g.lineTo(x + 1, y - h);
         }
+        g.lineTo(this.width, y);
+        g.fill();
         const x = this.x(m.times[m.at]);
         g.fillStyle = this.colour.mark;
         if (x >= 0 && x <= this.width) g.fillRect(x - 1, m.y - 3, 3, MEMORY + 3);

@@ -13,6 +13,7 @@ install(DIRECTORY scripts/ DESTINATION share/gpush FILES_MATCHING PATTERN "*.lua
     PATTERN man EXCLUDE PATTERN completion EXCLUDE)
 install(FILES ${CMAKE_BINARY_DIR}/docs/gpush.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES scripts/completion/gpush.bash DESTINATION share/bash-completion/completions RENAME gpush)
+install(FILES scripts/completion/gpush.fish DESTINATION share/fish/vendor_completions.d)
 install(FILES scripts/completion/gpush.zsh DESTINATION share/zsh/site-functions RENAME _gpush)
 install(FILES ${CMAKE_BINARY_DIR}/docs/reference.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # for editors: LuaLS's workspace.library

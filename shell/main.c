@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PROGNAME "gpush"
@@ -183,10 +184,16 @@ static int run_script(lua_State *L, char **argv) {
 
 /* ---- commands: gpush NAME [args], written in Lua ---- */
 
+/* Whether there is something to run of that name in the current folder: a folder is not. */
+static bool is_script(const char *name) {
+    struct stat st;
+    return stat(name, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
 /* The file of the command `name`, in path; false: there is none, or a script of that name is in the
  * current folder. */
 static bool find_command(const char *name, char *path, size_t size) {
-    if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz")] || access(name, F_OK) == 0) return false;
+    if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz")] || is_script(name)) return false;
     int n = snprintf(path, size, "%s/command/%s.lua", gp_scripts_dir(), name);
     return n < (int)size && access(path, F_OK) == 0;
 }
@@ -318,7 +325,7 @@ static void warm_up(lua_State *L) {
 
 /* `gpush doctor`, unless there is a script of that name. */
 static bool asks_doctor(int argc, char **argv) {
-    return argc == 2 && !strcmp(argv[1], "doctor") && access("doctor", F_OK) != 0;
+    return argc == 2 && !strcmp(argv[1], "doctor") && !is_script("doctor");
 }
 
 static void start_repl(lua_State *L) {

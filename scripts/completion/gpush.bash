@@ -1,54 +1,65 @@
 # bash completion for gpush: its options, then a script, then the script's own arguments; and the
 # commands analyze, compare, doctor, profile, run and sync.
-_gpush_files() { # the options of analyze or compare, and files
-    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    case $prev in
-        --group) mapfile -t COMPREPLY < <(compgen -W 'op region line shape stack module rank' -- "$cur") ;;
-        --of) mapfile -t COMPREPLY < <(compgen -W 'wall device waited waits' -- "$cur") ;;
-        --limit | --fail-above) ;;
-        *)
-            compopt -o filenames
-            if [[ $cur == -* ]]; then
-                mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
-            else
-                mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-            fi
-            ;;
-    esac
-}
-# gpush profile's options before its script; false: another word is to be completed.
-_gpush_profile() {
-    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    case $prev in
-        --group) mapfile -t COMPREPLY < <(compgen -W 'op region line shape stack module' -- "$cur") ;;
-        --sort) mapfile -t COMPREPLY < <(compgen -W 'count cpu_time_total self_cpu_time_total device_time_total self_device_time_total' -- "$cur") ;;
-        --limit | --steps | --stack-depth | --max-events) ;;
-        --html | --trace | --save | --folded | --speedscope)
+# Completes what stands after the option $1; false: nothing is known of it.
+_gpush_value() {
+    local cur=${COMP_WORDS[COMP_CWORD]} words=
+    case $1 in
+        --group) words='op region line shape stack module' ;;
+        --of) words='wall device waited waits' ;;
+        --sort) words='count cpu_time_total self_cpu_time_total device_time_total self_device_time_total' ;;
+        --card) words='h200 h100 a100 t4' ;;
+        --network) words='10Gb 25Gb 100Gb 200Gb 400Gb 800Gb nvlink pcie5 measured' ;;
+        --html | --trace | --save | --folded | --speedscope | --diff | --baseline)
             compopt -o filenames
             mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+            return
             ;;
-        *)
-            [[ $cur == -* ]] || return
-            mapfile -t COMPREPLY < <(compgen -W '--table --html --trace --save --folded --speedscope --group --sort --limit --stack --stack-depth --memory --shapes --flops --steps --max-events --help' -- "$cur")
-            ;;
+        --limit | --steps | --stack-depth | --max-events | --budget | --fail-above | --ranks | -n | --hosts | --restarts) return ;;
+        *) return 1 ;;
     esac
+    [[ $1 != --group || ${COMP_WORDS[1]} == profile ]] || words+=' rank'
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+}
+# Completes the options of analyze or compare, $1, and their files.
+_gpush_files() {
+    local cur=${COMP_WORDS[COMP_CWORD]}
+    _gpush_value "${COMP_WORDS[COMP_CWORD - 1]}" && return
+    compopt -o filenames
+    if [[ $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
+    else
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+    fi
+}
+# Completes a command's options, $1, before its script; those of $2 take no value. False: another
+# word is to be completed.
+_gpush_options() {
+    local cur=${COMP_WORDS[COMP_CWORD]} i
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        [[ ${COMP_WORDS[i]} == -* ]] || return 1 # the script
+        [[ " $2 " == *" ${COMP_WORDS[i]} "* ]] || ((i++))
+    done
+    ((i == COMP_CWORD)) || { _gpush_value "${COMP_WORDS[COMP_CWORD - 1]}" && return; }
+    [[ $cur == -* ]] || return
+    mapfile -t COMPREPLY < <(compgen -W "$1 --help" -- "$cur")
 }
 _gpush() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i
     COMPREPLY=()
-    if [[ ${COMP_WORDS[1]} == sync && $COMP_CWORD -gt 1 && $cur == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W '--warn --error --baseline --update --budget --quiet --help' -- "$cur")
-        return
-    fi
-    if [[ ${COMP_WORDS[1]} == profile && $COMP_CWORD -gt 1 ]] && _gpush_profile; then return; fi
-    if [[ ${COMP_WORDS[1]} == run && $COMP_CWORD -gt 1 && $cur == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W '-n --hosts --print --help' -- "$cur")
-        return
+    if ((COMP_CWORD > 1)); then
+        case ${COMP_WORDS[1]} in
+            sync) _gpush_options '--warn --error --baseline --update --budget --quiet' '--warn --error --update --quiet' && return ;;
+            run) _gpush_options '-n --hosts --restarts --print' '--print' && return ;;
+            profile)
+                _gpush_options '--table --html --trace --save --folded --speedscope --group --sort --limit --stack --stack-depth --memory --shapes --flops --steps --max-events' \
+                    '--table --stack --memory --shapes --flops' && return
+                ;;
+        esac
     fi
     case $prev in
         -e) return ;;
         --card)
-            mapfile -t COMPREPLY < <(compgen -W 'h200 h100 a100 t4' -- "$cur")
+            _gpush_value --card
             return
             ;;
         -l)

@@ -14,6 +14,7 @@ if [[ ${words[2]} == analyze ]]; then
         '--network[predict the times on a network]:network:(10Gb 25Gb 100Gb 200Gb 400Gb 800Gb nvlink pcie5 measured)' \
         '--ranks[predict them with so many ranks]:number:' \
         '--card[predict them on a card]:card:(h200 h100 a100 t4)' \
+        '(- *)'{-h,--help}'[show the options]' \
         '*:file:_files'
     return
 fi
@@ -24,7 +25,8 @@ if [[ ${words[2]} == compare ]]; then
         '--fail-above[fail where it has more than so many percent more]:percentage:' \
         '--of[what is compared]:measure:(wall device waited waits)' \
         '--group[the rows of the table]:rows:(op region line shape stack module rank)' \
-        '--limit[how many rows the table has]:number:'
+        '--limit[how many rows the table has]:number:' \
+        '(- *)'{-h,--help}'[show the options]'
     return
 fi
 if [[ ${words[2]} == profile ]]; then
@@ -46,6 +48,31 @@ if [[ ${words[2]} == profile ]]; then
         '--flops[record operations and bytes]' \
         '--steps[record these steps only]:steps as in 10-12:' \
         '--max-events[record no more events]:number:' \
+        '(- *)'{-h,--help}'[show the options]' \
+        '*:argument:_files'
+    return
+fi
+if [[ ${words[2]} == sync ]]; then
+    _arguments -S \
+        '2:script:_files -g "*.lua"' \
+        '--warn[print a line at each wait]' \
+        '--error[refuse waits]' \
+        '--baseline[fail where waits are not in this file]:file:_files' \
+        '--update[write that file again]' \
+        '--budget[fail where there are more waits]:number:' \
+        '--quiet[print only what fails]' \
+        '(- *)'{-h,--help}'[show the options]' \
+        '*:argument:_files'
+    return
+fi
+if [[ ${words[2]} == run ]]; then
+    _arguments -S \
+        '2:script:_files -g "*.lua"' \
+        '-n[how many processes]:number:' \
+        '--hosts[on these machines]:machines:_hosts' \
+        '--restarts[start the job again where it fails]:number:' \
+        '--print[only print the command]' \
+        '(- *)'{-h,--help}'[show the options]' \
         '*:argument:_files'
     return
 fi

@@ -15,7 +15,8 @@ t.ok(ok and out:find "Answer with %-%-guess", "without an answer it asks")
 out, ok = lab "--guess 2,6,9,14"
 t.ok(ok and out:find "\n3 of 6 lines found; no wait in 9\n", "an answer is marked", out)
 for _, line in ipairs { 2, 6, 10, 11, 12, 14 } do
-    t.ok(out:find(("\n%4d  %%l+ +%%d+ waits"):format(line)), ("line %d waits"):format(line), out)
+    t.ok(out:find(("\n%4d  %%l+ +%%d+ waits, [%%d.]+ %%ls a step, on the card [%%d.]+ %%ls%%."):format(
+        line)), ("line %d waits, here and on a card"):format(line), out)
 end
 
 local file = os.tmpname()
@@ -32,7 +33,7 @@ local function check(changes)
 end
 local changes = {
     ["labels:to(x.device)"] = "labels:to(x.device, {non_blocking = true})",
-    ["losses[losses > 0.1]"] = "where(losses > 0.1, losses, 0)",
+    ["losses[losses > 2]"] = "where(losses > 2, losses, 0)",
     ["if norm:isfinite() then optimizer:step() end"] = "optimizer:step()",
     [":sum():item()"] = ":sum()",
     ['state.log[#state.log + 1] = ("loss %s"):format(loss)'] =
@@ -51,6 +52,26 @@ for before in pairs(changes) do
         t.ok(not ok and out:find "^not yet: [^\n]+would wait", "not with: " .. before, out)
     end
 end
+-- changed(BEFORE, AFTER): the clean rewrite with another text in place of one of its own.
+local function changed(before, after)
+    local own = changes[before]
+    changes[before] = after
+    out, ok = check(changes)
+    changes[before] = own
+    return out
+end
+t.ok(changed("losses[losses > 2]", "losses"):find "the weights differ" and not ok,
+    "nor without the mask", out)
+t.ok(changed('state.log[#state.log + 1] = ("loss %s"):format(loss)', ""):find "state.log is empty"
+    and not ok, "nor without the log", out)
+t.ok(changed("y:unique():numel()", "y:nonsense()"):find "^not yet: [^\n]+nonsense" and not ok,
+    "nor where it fails", out)
+t.ok(changed("y:unique():numel()", "end"):find "^not yet: [^\n]+near 'end'\n$" and not ok,
+    "nor where it is no Lua", out)
+out, ok = lab "--check /nonexistent/mine.lua"
+t.ok(not ok and out:find "^not yet: /nonexistent/mine.lua: No such file[^\n]*\n$", "no file", out)
+out, ok = lab "--device cpu --guess 2"
+t.ok(not ok and out:find "^on cpu nothing waits", "a device on which nothing waits", out)
 changes["/ losses:numel()"] = "/ 2 / losses:numel()"
 out, ok = check(changes)
 t.ok(not ok and out:find "the weights differ", "nor where it computes something else", out)

@@ -130,8 +130,9 @@ static gp_transport *load(int expected) {
                             "there (%s); install libopenmpi-dev and build gpush again",
                             expected, why);
     gp_mpi_open_fn *open = (gp_mpi_open_fn *)dlsym(so, "gp_mpi_open");
-    gp_transport *t = open ? open(why, sizeof why) : NULL;
-    if (!t) return gp_fail_null("dist: MPI does not start: %s", open ? why : "another version");
+    if (!open) return gp_fail_null("dist: MPI does not start: another version");
+    gp_transport *t = gp_dist_start(open, expected);
+    if (!t) return NULL;
     if (t->version != GP_TRANSPORT_VERSION)
         return gp_fail_null("dist: the plug-in for MPI is of another version");
     if (t->size != expected)
@@ -283,6 +284,6 @@ void gp_dist_end(void) {
         if (r != w->rank) t->send(0, r, GP_TAG_NOTE, &mine, sizeof mine);
     gp_unlock(&w->lock);
     bool all = all_ended(failed ? gp_now() + w->timeout : 0);
-    if (all && !w->in_use) t->close();
+    if (all && !w->in_use) gp_dist_stop();
     else if (failed) t->end_all();
 }

@@ -40,8 +40,7 @@ static bool is_first(uint64_t key) {
     return true;
 }
 
-/* This process's number by the launcher's count; -1: there is none. */
-static int launched_as(void) {
+int gp_dist_launched_as(void) {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *text = getenv(names[i]);
@@ -54,7 +53,7 @@ bool gp_dist_warns(const char *what, int *rank) {
     uint64_t key = 0xcbf29ce484222325u; /* FNV-1a */
     for (const char *p = what; *p; p++) key = (key ^ (unsigned char)*p) * 0x100000001b3u;
     *rank = gp_the_world.transport   ? gp_the_world.rank
-            : gp_dist_launched() > 1 ? launched_as()
+            : gp_dist_launched() > 1 ? gp_dist_launched_as()
                                      : -1;
     return gp_the_world.transport ? is_first(key | 1) : *rank <= 0;
 }

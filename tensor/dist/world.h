@@ -128,6 +128,13 @@ bool gp_dist_fail_missing(const gp_dist_call *d, const int *work, int n, const i
 void gp_dist_look(void);
 /* The number of processes that a launcher says it has started; 1 without one. */
 int gp_dist_launched(void);
+/* This process's number by the launcher's count; -1 without one. */
+int gp_dist_launched_as(void);
+/* Joins the job of n by the plug-in's `open`, once. NULL with a message where it fails or not all
+ * ranks have come within the timeout: MPI can then not be started any more. */
+gp_transport *gp_dist_start(gp_mpi_open_fn *open, int n);
+/* Ends MPI, after gp_dist_start: waits for every rank to do so. */
+void gp_dist_stop(void);
 /* A table of the warnings that ranks of one machine have given: its file, -1 without one; and that
  * of process pid becomes this one's. */
 int gp_dist_open_table(void);

@@ -64,10 +64,16 @@ elseif what == "hang" then
 end
 dist.all_reduce(x)
 E2
+mkdir absent
+cat >absent/x.lua <<'E2'
+local rank = os.getenv "OMPI_COMM_WORLD_RANK" or os.getenv "PMI_RANK"
+if rank == "1" then while true do end end
+dist.init{timeout = 1}
+E2
 # The jobs mostly wait, and so run at the same time, each in a folder of its own.
-for what in raise exit end killed hang; do
-    mkdir "$what"
-    cp x.lua "$what"
+for what in raise exit end killed hang absent; do
+    mkdir -p "$what"
+    cp -n x.lua "$what"
     n=2
     [ "$what" = hang ] && n=3
     (cd "$what" && ranks $n x.lua "$what" && echo "$status" "$seconds" >result) &
@@ -81,6 +87,7 @@ for case in \
     'exit|x.lua:18: dist.all_reduce: rank 1 has ended \(it called os.exit with a failure\)' \
     'end|x.lua:18: dist.all_reduce: rank 1 has ended \(its script came to its end\)' \
     "killed|$killed" \
+    'absent|x.lua:3: dist.init: rank 1 did not come within 1 s \(it has not called dist, or has ended\)' \
     'hang|x.lua:16: dist.all_reduce: rank 1 did not come within 1 s'; do
     cat "${case%%|*}/err" "${case%%|*}/out" >err
     read -r status seconds <"${case%%|*}/result"

@@ -98,7 +98,8 @@ static void *serve(void *unused) {
     (void)unused;
     s.transport = s.open(s.why, sizeof s.why);
     atomic_store(&s.opened, true);
-    while (sem_wait(&s.closing)) {} /* interrupted */
+    while (sem_wait(&s.closing)) {
+    } /* interrupted */
     if (s.transport) s.transport->close();
     return NULL;
 }

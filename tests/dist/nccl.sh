@@ -16,12 +16,13 @@ ranks 2 "$GPUSH_ROOT/tests/support/dist/ddp.lua" cuda
 tap_is "$status $(grep -c ': 0 wrong' out)" "0 2" "training of 2 ranks: $(grep wrong: out | head -3) $(head -c 300 err)"
 
 cat >x.lua <<'E2'
-dist.init{timeout = tonumber(arg[2] or 30)}
+dist.init{timeout = 60}
 local x = ones(1000, {device = "cuda"})
 local what = arg[1]
 dist.all_reduce(x)
 synchronize()
 dist.barrier() -- by MPI
+dist.init{timeout = tonumber(arg[2] or 60)}
 sync.reset()
 local function report(...) print(("rank %d:"):format(dist.rank), ...) end
 local function busy(seconds) local t = clock() while clock() - t < seconds do end end
@@ -48,6 +49,14 @@ elseif what == "ended" then
     if dist.rank == 1 then error "it has had enough" end
     local y = dist.all_reduce(x)
     failed(function() return y[1]:item() end)
+elseif what == "message" then
+    local y = zeros(3, {device = "cuda"})
+    if dist.rank == 1 then dist.send(x["1:3"], 0) else dist.recv(y, 1) end
+    report(#sync.lines(), dist.rank == 1 or (y + 1)[3]:item())
+    if dist.rank == 1 then dist.send(x["1:4"], 0) else dist.recv(y, 1) end
+    failed(function() return dist.rank == 0 and y[1]:item() or error "sent" end)
+    if dist.rank == 1 then busy(2) return end
+    failed(function() return dist.recv(y, 1)[1]:item() end)
 elseif what == "network" then
     failed(function()
         local y
@@ -70,6 +79,11 @@ ranks 2 x.lua late 1
 is 'rank 0:.*false.*rank 1 (did not come within 1 s|has ended)' 1 "a rank that does not come"
 ranks 2 x.lua ended
 is 'rank 0:.*false.*rank 1 has ended \(.*it has had enough\)' 1 "a rank that has ended"
+ranks 2 x.lua message 1
+is 'rank 0:.0.2.0$' 1 "the host does not wait for a message"
+is 'rank 0:.false.x.lua:[0-9]+: dist.recv: ranks differ: rank 0 calls dist.recv .* of f32 3 at x.lua:[0-9]+, rank 1 dist.send .* of f32 4 at' 1 \
+    "a message of another shape: an error with both lines"
+is 'rank 0:.false.x.lua:[0-9]+: dist.recv: rank 1 (did not come within 1 s|has ended)' 1 "a message that does not come"
 FAKE_NCCL_FAIL=3 ranks 2 x.lua network
 is 'false.*NCCL failed: remote process exited or there was a network error' 2 "an error of NCCL's own"
 

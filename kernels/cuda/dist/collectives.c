@@ -1,7 +1,9 @@
 /* Collectives on cuda by NCCL, queued on the communication stream. Tensors of any layout are made
- * contiguous; 16-bit integers, which NCCL does not know, are joined as 32-bit ones. */
+ * contiguous; 16-bit integers, which NCCL does not know, are joined as 32-bit ones, and the
+ * smallest or largest of floats as the largest of integers. */
 #if __has_include(<nccl.h>)
 #include "kernels/cuda/dist/nccl.h"
+#include "kernels/cuda/dist/order.h"
 #include "kernels/cuda/runtime/dense.h"
 #include "tensor/ops/dist.h"
 
@@ -13,10 +15,13 @@ typedef struct job {
     int n, rank;
     gp_array from, to; /* contiguous; to: the output's own memory, or scratch */
     gp_dtype dtype;    /* of both */
+    bool ordered;      /* they are floats as integers (order.h) */
+    gp_wire_op op;
 } job;
 
-static ncclDataType_t type_of(gp_dtype dt) {
-    switch (dt) {
+static ncclDataType_t type_of(const job *j) {
+    if (j->ordered) return j->dtype == GP_f64 ? ncclUint64 : ncclUint32;
+    switch (j->dtype) {
     case GP_i8: return ncclInt8;
     case GP_i32: return ncclInt32;
     case GP_i64: return ncclInt64;
@@ -28,22 +33,28 @@ static ncclDataType_t type_of(gp_dtype dt) {
     }
 }
 
-static bool is_float(gp_dtype dt) { return (GP_SET_FLOAT & GP_BIT(dt)) != 0; }
-
-/* NCCL's smallest and largest leave out NaN, where gpush's are NaN. */
-static bool may_reduce(const gp_call *c, const gp_rank_op *r, gp_dtype dt) {
-    if ((r->op != GP_WIRE_MIN && r->op != GP_WIRE_MAX) || !is_float(dt)) return true;
-    return gp_fail("%s: op '%s' of %s tensors is not on cuda, where NCCL loses NaN (all_gather, "
-                   "then a%s over the first dim does it)",
-                   c->name, r->name, gp_dtype_name(dt), r->name);
-}
-
-static ncclRedOp_t op_of(const gp_rank_op *r) {
+static ncclRedOp_t op_of(const job *j, const gp_rank_op *r) {
     if (r->mean) return ncclAvg;
+    if (j->ordered) return ncclMax;
     return r->op == GP_WIRE_PROD  ? ncclProd
            : r->op == GP_WIRE_MIN ? ncclMin
            : r->op == GP_WIRE_MAX ? ncclMax
                                   : ncclSum;
+}
+
+/* In which dtype elements are joined. */
+static gp_dtype joined_in(gp_dtype dt, bool ordered) {
+    if (dt == GP_i16) return GP_i32;
+    return ordered && dt != GP_f64 ? GP_f32 : dt;
+}
+
+/* What this rank gives. */
+static bool prepare(job *j, const gp_call *c, const gp_array *x) {
+    if (!j->ordered) return gp_cuda_dense(c, x, j->dtype, &j->from);
+    j->from = gp_dense_over(NULL, j->dtype, x->ndim, x->dim);
+    j->from.data = gp_cuda_scratch(c, (size_t)x->numel * gp_dtype_size(j->dtype));
+    return j->from.data && gp_cuda_copy_array(c, &j->from, x) &&
+           gp_nccl_encode(c, &j->from, j->op == GP_WIRE_MIN);
 }
 
 /* r NULL: a collective that only moves elements. */
@@ -51,13 +62,14 @@ static bool begin(job *j, const gp_call *c, const gp_rank_op *r, int root) {
     const gp_array *x = gp_in(c, 1), *out = gp_out(c, 0);
     gp_dtype dt = (gp_dtype)x->dtype;
     *j = (job){.d = {.call = c, .x = x, .how = r ? r->name : "", .root = root},
-               .dtype = r && dt == GP_i16 ? GP_i32 : dt,
-               .stream = gp_cuda_stream(c)};
+               .stream = gp_cuda_stream(c),
+               .op = r ? r->op : GP_WIRE_SUM};
+    j->ordered = (j->op == GP_WIRE_MIN || j->op == GP_WIRE_MAX) && GP_SET_FLOAT & GP_BIT(dt);
+    j->dtype = r ? joined_in(dt, j->ordered) : dt;
     j->d.group = gp_dist_group_of(c);
     j->n = gp_dist_group_size(j->d.group);
     j->rank = gp_dist_group_rank(j->d.group);
-    if (r && !may_reduce(c, r, dt)) return false;
-    if (!(j->comm = gp_nccl_begin(&j->d)) || !gp_cuda_dense(c, x, j->dtype, &j->from)) return false;
+    if (!(j->comm = gp_nccl_begin(&j->d)) || !prepare(j, c, x)) return false;
     j->to = gp_dense_over(out->data, j->dtype, out->ndim, out->dim);
     if (out->contiguous && out->dtype == j->dtype) return true;
     j->to.data = gp_cuda_scratch(c, (size_t)out->numel * gp_dtype_size(j->dtype));
@@ -69,6 +81,7 @@ static bool finish(const job *j, ncclResult_t result) {
     const gp_call *c = j->d.call;
     const gp_array *out = gp_out(c, 0);
     if (!gp_nccl_ok(&j->d, j->comm, result)) return false;
+    if (j->ordered && !gp_nccl_decode(c, &j->to, j->op == GP_WIRE_MIN)) return false;
     return j->to.data == out->data || gp_cuda_copy_array(c, out, &j->to);
 }
 
@@ -90,8 +103,8 @@ bool CUDA(dist_all_reduce)(const gp_call *c) {
     job j;
     if (alone(c, &ok)) return ok;
     return begin(&j, c, r, -1) &&
-           finish(&j, gp_nccl.ncclAllReduce(j.from.data, j.to.data, (size_t)j.to.numel,
-                                            type_of(j.dtype), op_of(r), j.comm, j.stream));
+           finish(&j, gp_nccl.ncclAllReduce(j.from.data, j.to.data, (size_t)j.to.numel, type_of(&j),
+                                            op_of(&j, r), j.comm, j.stream));
 }
 
 bool CUDA(dist_reduce)(const gp_call *c) {
@@ -103,7 +116,7 @@ bool CUDA(dist_reduce)(const gp_call *c) {
     if (!begin(&j, c, r, root)) return false;
     size_t bytes = (size_t)j.to.numel * gp_dtype_size(j.dtype);
     ncclResult_t result = gp_nccl.ncclReduce(j.from.data, j.to.data, (size_t)j.to.numel,
-                                             type_of(j.dtype), op_of(r), root, j.comm, j.stream);
+                                             type_of(&j), op_of(&j, r), root, j.comm, j.stream);
     if (j.rank != root && !gp_cuda_ok(c, cudaMemsetAsync(j.to.data, 0, bytes, j.stream)))
         return false;
     return finish(&j, result);
@@ -116,7 +129,7 @@ bool CUDA(dist_reduce_scatter)(const gp_call *c) {
     if (alone(c, &ok)) return ok;
     return begin(&j, c, r, -1) &&
            finish(&j, gp_nccl.ncclReduceScatter(j.from.data, j.to.data, (size_t)j.to.numel,
-                                                type_of(j.dtype), op_of(r), j.comm, j.stream));
+                                                type_of(&j), op_of(&j, r), j.comm, j.stream));
 }
 
 /* ---- moves, in bytes ---- */
@@ -185,14 +198,6 @@ bool CUDA(dist_scatter)(const gp_call *c) {
     if (alone(c, &ok)) return ok;
     return begin(&j, c, NULL, root) && exchange(&j, bytes_of(&j.from) / (size_t)j.n, root, -1);
 }
-
-/* NCCL's messages hold up the stream until the other end has come, and two ranks that both send
- * first would stop one another. */
-static bool refused(const gp_call *c) {
-    return gp_fail("%s: messages are not on cuda (x:to \"cpu\" first, or all_to_all)", c->name);
-}
-bool CUDA(dist_send)(const gp_call *c) { return refused(c); }
-bool CUDA(dist_recv)(const gp_call *c) { return refused(c); }
 #else
 typedef int dist_without_nccl; /* ISO C forbids an empty file */
 #endif

@@ -120,12 +120,14 @@ static void reduce_any(ncclDataType_t t, const char *all, char *to, size_t count
     switch (t) {
     case ncclInt8: reduce<int8_t>(all, to, count, n, op); break;
     case ncclInt32: reduce<int32_t>(all, to, count, n, op); break;
+    case ncclUint32: reduce<uint32_t>(all, to, count, n, op); break;
     case ncclInt64: reduce<int64_t>(all, to, count, n, op); break;
+    case ncclUint64: reduce<uint64_t>(all, to, count, n, op); break;
     case ncclFloat16: reduce_half<from_f16, to_f16>(all, to, count, n, op); break;
     case ncclBfloat16: reduce_half<from_bf16, to_bf16>(all, to, count, n, op); break;
     case ncclFloat32: reduce<float>(all, to, count, n, op); break;
     case ncclFloat64: reduce<double>(all, to, count, n, op); break;
-    default: reduce<uint8_t>(all, to, count, n, op);
+    case ncclUint8: reduce<uint8_t>(all, to, count, n, op);
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "tensor/device/backends.h"
 #include "tensor/device/plugin_api.h"
+#include "tensor/dist/dist.h"
 #include "tensor/error.h"
 #include "tensor/io/own_file.h"
 
@@ -90,7 +91,8 @@ void gp_cuda_warn_unusable(void) {
     char text[300] = "";
     void *so = warned ? NULL : gp_cuda_plugin(text, sizeof text);
     warned = true;
-    if (unusable(so, text, sizeof text))
+    int rank;
+    if (unusable(so, text, sizeof text) && gp_dist_warns(text, &rank))
         fprintf(stderr, "gpush: \"gpu\" is the simulated device here: %s\n", text);
 }
 

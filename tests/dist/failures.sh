@@ -102,6 +102,9 @@ says 'x.lua:18: dist.all_reduce: an earlier collective has failed, and ranks are
 echo 'dist.init() print(dist.size, dist.all_reduce(ones(2)))' >one.lua
 tap_is "$("$GPUSH_BUILD/gpush" one.lua 2>&1)" $'1\ttensor({1.0, 1.0}, f32 2 cpu)' "one process needs no launcher"
 tap_is "$(GPUSH_MPI_PLUGIN=/nowhere.so "$GPUSH_BUILD/gpush" one.lua 2>&1 | head -1)" $'1\ttensor({1.0, 1.0}, f32 2 cpu)' "nor MPI"
+echo 'dist.init() print(os.getenv "OMPI_MCA_pml")' >networks.lua
+ranks 2 networks.lua
+[ "${TEST_MPI-}" = mpich ] || tap_is "$(sort -u out)" ob1 "on one machine MPI does not look for networks"
 GPUSH_MPI_PLUGIN=/nowhere.so ranks 2 one.lua
 says 'a launcher started 2 processes, but the plug-in for MPI is not there .*libopenmpi-dev' "without the plug-in: what to install"
 tap_done

@@ -63,4 +63,14 @@ for joined in '' yes; do
         "ranks warn once, and of the tenth wait${joined:+, in a job that they have joined}"
 done
 says '^rank 2: warn.lua:5: item waited' "a rank's own wait has its number"
+
+if [ -e "$GPUSH_BUILD/fake/libgpush_cuda.so" ]; then
+    echo 'if arg[1] then dist.init{timeout = 60} end print(ones(2, {device = "gpu"}).device)' >gpu.lua
+    export GPUSH_CUDA_PLUGIN=$GPUSH_BUILD/fake/libgpush_cuda.so GPUSH_CUDA_LIBRARIES=$GPUSH_BUILD/fake
+    for joined in '' yes; do
+        GPUSH_FAKE_DRIVER=12080 ranks 2 gpu.lua $joined
+        tap_is "$(grep -c '"gpu" is the simulated device here' err) $(grep -c sim:0 out)" "1 2" \
+            "a driver that cannot be used: one rank says so${joined:+, in a job that they have joined}"
+    done
+fi
 tap_done

@@ -5,11 +5,8 @@
  * wrap. */
 #include <string.h>
 
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
-
 #include "kernels/cpu/conv/conv.h"
+#include "kernels/cpu/conv/fold.h"
 #include "kernels/cpu/matmul/packed.h"
 #include "kernels/cpu/runtime/scratch.h"
 
@@ -19,12 +16,8 @@ enum { MOST = 12 };
 #else
 enum { MOST = 6 };
 #endif
-enum { BAND_BYTES = 448 << 10, LONG_BYTES = 2 << 20, LEAST_ROWS = 8, UNIT_WORK = 1 << 18 };
-
-/* A band as one long row: the first `width` of every `line` elements are outputs; 0: not folded. */
-typedef struct fold {
-    int64_t line, width;
-} fold;
+enum { BAND_BYTES = 448 << 10, LONG_BYTES = 2 << 20, TILE_BYTES = 24 << 10 };
+enum { LEAST_ROWS = 8, UNIT_WORK = 1 << 18 };
 
 /* A correlation. For an input gradient the images are gradients of results: their channels are the
  * convolution's filters, and the filters here its channels. */
@@ -36,6 +29,7 @@ typedef struct conv_job {
     const char *w;                                           /* in compute type */
     int64_t w_group, w_filter, w_channel, w_tap[GP_SPATIAL]; /* its strides in elements */
     int64_t taps, *offset; /* offset of tap i's input from an output's position, in elements */
+    int64_t part_taps;     /* taps that a tile adds at a time */
     int64_t blocks;        /* of filters per group */
     int64_t rows, bands;   /* output rows of a band; bands of a plane */
     int64_t stretches; /* pieces of in.axis[2].n output columns; fewer at the end of long rows */
@@ -49,8 +43,9 @@ typedef struct conv_job {
 
 /* ---- tiles ---- */
 
-/* y[o][0 … len) = start[o] + sum over taps of w[tap][o] * x[offset[tap] + …]; reads whole vectors
- * of x, up to four past len. With a fold, rows of y have no gaps. */
+/* y[o][0 … len) = start[o] + sum over taps of w[tap][o] * x[offset[tap] + …], where a `start` of
+ * NULL stands for y itself; reads whole vectors of x, up to four past len. With a fold, which needs
+ * a start, rows of y have no gaps. */
 typedef void (*tile_fn)(const int64_t *offset, int64_t taps, const void *x, const void *w,
                         const void *start, void *y, int64_t ystep, int64_t len, fold f);
 
@@ -59,34 +54,6 @@ typedef void (*tile_fn)(const int64_t *offset, int64_t taps, const void *x, cons
 VECTOR(float, f32)
 VECTOR(double, f64)
 VECTOR(int64_t, i64)
-
-/* Vectors of a fold: lanes at the end of one row, and those at the start of the next. */
-#if defined(__AVX512F__)
-enum { FOLDS = true };
-static inline unsigned first_lanes(int64_t n, int64_t all) {
-    return n <= 0 ? 0 : (1u << (n < all ? n : all)) - 1;
-}
-#define FOLDED(T, store, M, V)                                                                     \
-    EACH_V {                                                                                       \
-        const int64_t place = at + v * L, col = place % f.line, gap = f.line - f.width;            \
-        const unsigned all = first_lanes(len - place, L);                                          \
-        const M end = (M)(first_lanes(f.width - col, L) & all),                                    \
-                begin = (M)(~first_lanes(f.line - col, L) & all);                                  \
-        T *row = (T *)to + place / f.line * f.width + col;                                         \
-        EACH_O {                                                                                   \
-            store(row + o * ystep, end, (V)acc[o][v]);                                             \
-            if (begin) store(row + o * ystep - gap, begin, (V)acc[o][v]);                          \
-        }                                                                                          \
-    }
-#define FOLDED_f32 FOLDED(float, _mm512_mask_storeu_ps, __mmask16, __m512)
-#define FOLDED_f64 FOLDED(double, _mm512_mask_storeu_pd, __mmask8, __m512d)
-#define FOLDED_i64 FOLDED(int64_t, _mm512_mask_storeu_epi64, __mmask8, __m512i)
-#else
-enum { FOLDS = false };
-#define FOLDED_f32
-#define FOLDED_f64
-#define FOLDED_i64
-#endif
 
 #define EACH_O _Pragma("GCC unroll 12") for (int o = 0; o < O; o++)
 #define EACH_V _Pragma("GCC unroll 4") for (int v = 0; v < V; v++)
@@ -197,8 +164,13 @@ typedef struct part {
 
 static void tile(const conv_job *r, const part *p, int64_t row, char *y, int64_t ystep,
                  int64_t len) {
-    p->fn(r->offset, r->taps, p->x + row * r->in.line * r->in.size, p->w, p->start, y, ystep, len,
-          r->fold);
+    const char *x = p->x + row * r->in.line * r->in.size;
+    int64_t tap = 0; /* there may be none: y is its start */
+    do {
+        p->fn(r->offset + tap, gp_min(r->part_taps, r->taps - tap), x,
+              p->w + tap * p->n * r->in.size, tap ? NULL : p->start, y, ystep, len, r->fold);
+        tap += r->part_taps;
+    } while (tap < r->taps);
 }
 
 /* Rows of outputs that are computed before they are stored: about TMP of each filter. */
@@ -312,6 +284,18 @@ static void choose_tiling(conv_job *r) {
     r->fold = r->flat && r->direct ? (fold){line, width} : (fold){0};
 }
 
+/* Many channels are added in parts whose weights and input lines stay in the first-level cache
+ * from one step of a tile to the next. */
+static void choose_parts(conv_job *r) {
+    const gp_axis *a = r->in.axis;
+    int64_t depth = gp_max(gp_band_depth(&r->in, r->channels), 1), each = r->taps / depth,
+            lines = a[0].taps * (a[1].reach + 1) * r->in.axis[2].phases,
+            step = gp_min(r->in.line * r->in.size, 4 * VB),
+            bytes = each * gp_min(r->filters, MOST) * r->in.size + lines * step,
+            parts = r->fold.line ? 1 : gp_ceil_div(depth * bytes, TILE_BYTES);
+    r->part_taps = gp_max(gp_ceil_div(depth, gp_max(gp_min(parts, depth), 1)) * each, 1);
+}
+
 /* Shares the zeros after a row's last column with those before the next one's first, up to a
  * vector. After a plane comes the next plane's padding, and after the last plane zeros. A row has
  * space for its outputs, of which a kernel smaller than its padding makes more. */
@@ -353,6 +337,7 @@ static void plan(conv_job *r) {
     gp_band_rows(&r->in, r->rows);
     if (r->stretches == 1) share_padding(&r->in);
     choose_tiling(r);
+    choose_parts(r);
 }
 
 /* Returns false when interrupted. */

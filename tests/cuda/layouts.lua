@@ -154,6 +154,24 @@ for _, dt in ipairs {"f32", "f16"} do
     end
 end
 
+-- Transposed copies of small elements: squares of adjacent ones, and sizes and views that have none.
+for _, dt in ipairs {"u8", "bool", "i16", "bf16", "i32", "f64"} do
+    local x = g.arange(0, 2 * 132 * 76 - 1):remainder(251):view(2, 132, 76):to {dtype = dt}
+    local X = x:to "cuda"
+    for _, v in ipairs {{1, 132, 1, 76}, {1, 130, 1, 76}, {4, 125, 1, 76}, {5, 128, 3, 64}} do
+        local function turned(y)
+            y = y:narrow(2, v[1], math.min(v[2], 133 - v[1])):narrow(3, v[3], v[4])
+            local into = g.zeros(2, v[4], 140, {dtype = dt, device = y.device})
+            into:narrow(3, 5, y.shape[2]):copy_(y:transpose(2, 3))
+            return y:transpose(2, 3):contiguous(), into
+        end
+        local a, b = turned(x)
+        local A, B = turned(X)
+        t.ok(a:eq(A:to "cpu"):all():item() and b:eq(B:to "cpu"):all():item(),
+            ("a transposed copy of %s, %d from %d"):format(dt, v[2], v[1]))
+    end
+end
+
 -- A part's product may overflow f64 where the whole does not.
 local both = g.stack({g.full({15000}, 1e-200, {dtype = "f64"}),
     g.full({15000}, 1e200, {dtype = "f64"})}, 2):flatten()

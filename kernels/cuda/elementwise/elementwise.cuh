@@ -21,6 +21,7 @@ typedef enum gp_source {
 template <int N, class T> struct gp_formula_args {
     T number[N], par[3];
     uint8_t source[N], dtype[1 + N]; /* dtypes in memory: of the result, then the operands */
+    uint8_t size[N];                 /* bytes of an operand's element in memory */
     bool lowest;                     /* only the lowest bit of the result counts: ~ of bool */
     gp_fault_at fault;
 };
@@ -140,41 +141,68 @@ __global__ static void __launch_bounds__(GP_THREADS)
     gp_formula_end<F>(f, a);
 }
 
-/* ---- any layout and dtype: one element per thread ---- */
+/* ---- any layout and dtype ---- */
 
-template <class T> GP_CALLED T gp_load_any(const char *p, int dt) {
-    return gp_load_as<T>(p, (gp_dtype)dt);
+/* Elements per thread, GP_THREADS apart, for a formula of n operands: a device hides its memory's
+ * latency with 16 bytes of each thread on their way. */
+constexpr int gp_elements_each(int n) { return n == 1 ? 4 : 2; }
+
+template <class T> GP_CALLED T gp_bits_any(uint64_t bits, int dt) {
+    alignas(8) char m[sizeof bits];
+    memcpy(m, &bits, sizeof bits);
+    return gp_load_as<T>(m, (gp_dtype)dt);
+}
+template <class T> __device__ static inline T gp_bits_as(uint64_t bits, int dt) {
+    T v;
+    if (dt != gp_memory_of<T>::dtype) return gp_bits_any<T>(bits, dt);
+    memcpy(&v, &bits, sizeof v);
+    return v;
 }
 template <class T> GP_CALLED void gp_store_any(char *p, int dt, T v) {
     gp_store_as<T>(p, (gp_dtype)dt, v);
 }
-
 template <class F>
+__device__ static inline void gp_store_result(const gp_args_of<F> &a, char *p, typename F::R v) {
+    typedef typename F::T T;
+    if constexpr (std::is_same<typename F::R, T>::value) {
+        if (a.dtype[0] == gp_memory_of<T>::dtype) *(T *)p = v;
+        else if (a.lowest) *(uint8_t *)p = (int64_t)v & 1;
+        else gp_store_any<T>(p, a.dtype[0], v);
+    } else {
+        if (a.dtype[0] == GP_bool) *(uint8_t *)p = v;
+        else gp_store_any<T>(p, a.dtype[0], v);
+    }
+}
+
+template <class F, int U>
 __global__ static void __launch_bounds__(GP_THREADS)
     gp_element_kernel(gp_loop<1 + F::N> l, gp_args_of<F> a) {
     typedef typename F::T T;
-    uint32_t i = gp_element();
-    if (i >= l.numel) return;
     F f = gp_formula_of<F>(a);
-    int64_t off[1 + F::N];
-    T u[F::N];
-    gp_offsets(l, i, off);
+    uint64_t bits[U][F::N];
+    char *p[U];
+    const uint32_t first = blockIdx.x * (GP_THREADS * U) + threadIdx.x;
 #pragma unroll
-    for (int k = 0; k < F::N; k++) {
-        const char *p = l.data[1 + k] + off[1 + k];
-        u[k] = a.source[k] == GP_NUMBER_OPERAND           ? a.number[k]
-               : a.dtype[1 + k] == gp_memory_of<T>::dtype ? *(const T *)p
-                                                          : gp_load_any<T>(p, a.dtype[1 + k]);
+    for (int r = 0; r < U; r++) {
+        uint32_t i = first + r * GP_THREADS;
+        int64_t off[1 + F::N];
+        if (i >= l.numel) break;
+        gp_offsets(l, i, off);
+        p[r] = l.data[0] + off[0];
+#pragma unroll
+        for (int k = 0; k < F::N; k++)
+            if (a.source[k] != GP_NUMBER_OPERAND)
+                bits[r][k] = gp_bits_at(l.data[1 + k] + off[1 + k], a.size[k]);
     }
-    typename F::R to = f(u);
-    char *p = l.data[0] + off[0];
-    if constexpr (std::is_same<typename F::R, T>::value) {
-        if (a.dtype[0] == gp_memory_of<T>::dtype) *(T *)p = to;
-        else if (a.lowest) *(uint8_t *)p = (int64_t)to & 1;
-        else gp_store_any<T>(p, a.dtype[0], to);
-    } else {
-        if (a.dtype[0] == GP_bool) *(uint8_t *)p = to;
-        else gp_store_any<T>(p, a.dtype[0], to);
+#pragma unroll
+    for (int r = 0; r < U; r++) {
+        T u[F::N];
+        if (first + r * GP_THREADS >= l.numel) break;
+#pragma unroll
+        for (int k = 0; k < F::N; k++)
+            u[k] = a.source[k] == GP_NUMBER_OPERAND ? a.number[k]
+                                                    : gp_bits_as<T>(bits[r][k], a.dtype[1 + k]);
+        gp_store_result<F>(a, p[r], f(u));
     }
     gp_formula_end<F>(f, a);
 }
@@ -228,7 +256,7 @@ static bool gp_run_vectors(const gp_call *c, const gp_formula_kernels<N, T> &f, 
     }
     auto kernel = size == 2 ? f.halves : f.vectors;
     return gp_run_kernel<N, T>(c, kernel, n, a, gp_vectors_each(N, size)) &&
-           gp_run_kernel<N, T>(c, f.elements, rest, a, 1);
+           gp_run_kernel<N, T>(c, f.elements, rest, a, gp_elements_each(N));
 }
 
 /* A parameter of the call; an absent one is an infinite bound. */
@@ -265,7 +293,7 @@ static int gp_operands(const gp_call *c, bool truth, const gp_array **arrays,
             continue;
         }
         arrays[1 + k] = v->a;
-        a->dtype[1 + k] = v->a->dtype;
+        a->dtype[1 + k] = v->a->dtype, a->size[k] = (uint8_t)gp_dtype_sizes[v->a->dtype];
         same = same && (dt < 0 || dt == v->a->dtype);
         dt = v->a->dtype;
     }
@@ -294,7 +322,7 @@ static bool gp_run_formula(const gp_call *c, const gp_formula_kernels<N, T> &f,
         return gp_run_vectors<N, T>(c, f, n, a, sizeof(T));
     if (f.halves && (dt == GP_f16 || dt == GP_bf16) && gp_by_vectors<N, T>(n, &a, 2, to))
         return gp_run_vectors<N, T>(c, f, n, a, 2);
-    return gp_run_kernel<N, T>(c, f.elements, n, a, 1);
+    return gp_run_kernel<N, T>(c, f.elements, n, a, gp_elements_each(N));
 }
 
 template <class F> static bool gp_run(const gp_call *c, const char *const *texts) {
@@ -302,7 +330,7 @@ template <class F> static bool gp_run(const gp_call *c, const char *const *texts
     gp_formula_kernels<F::N, T> f = {};
     f.vectors = gp_vector_kernel<F, T, 16 / sizeof(T), gp_vectors_each(F::N, sizeof(T))>;
     if constexpr (std::is_same<T, float>::value) f.halves = gp_vector_kernel<F, uint16_t, 8, 1>;
-    f.elements = gp_element_kernel<F>;
+    f.elements = gp_element_kernel<F, gp_elements_each(F::N)>;
     f.truth = !std::is_same<typename F::R, T>::value;
     return gp_run_formula<F::N, T>(c, f, texts);
 }

@@ -4,20 +4,38 @@
 #include "kernels/cuda/index/gather.cuh"
 #include "kernels/cuda/sort/cub.h"
 
-template <class E> static __global__ void get(gp_loop<3> l, gp_dim_index k) {
-    uint32_t i = gp_element();
-    int64_t off[3], at;
-    if (i >= l.numel) return;
-    gp_offsets(l, i, off);
-    if (gp_index_offset(k, l.data[2] + off[2], &at))
-        *(E *)(l.data[0] + off[0]) = *(const E *)(l.data[1] + off[1] + at);
+enum { EACH = 4 }; /* elements of a thread: their indices are read together, then they are */
+
+template <class E>
+static __global__ void __launch_bounds__(GP_THREADS) get(gp_loop<3> l, gp_dim_index k) {
+    uint32_t first = blockIdx.x * (GP_THREADS * EACH) + threadIdx.x;
+    int64_t off[EACH][3], v[EACH], at;
+    const char *index[EACH];
+    bool found[EACH];
+    E e[EACH];
+    if (first >= l.numel) return;
+#pragma unroll
+    for (int r = 0; r < EACH; r++) {
+        uint32_t i = first + r * GP_THREADS;
+        gp_offsets(l, i < l.numel ? i : first, off[r]);
+        index[r] = l.data[2] + off[r][2];
+    }
+    gp_load_at<int64_t, EACH>(index, k.ready ? GP_i64 : k.dtype, v);
+#pragma unroll
+    for (int r = 0; r < EACH; r++) {
+        found[r] = gp_index_offset(k, v[r], &at) && first + r * GP_THREADS < l.numel;
+        if (found[r]) e[r] = *(const E *)(l.data[1] + off[r][1] + at);
+    }
+#pragma unroll
+    for (int r = 0; r < EACH; r++)
+        if (found[r]) *(E *)(l.data[0] + off[r][0]) = e[r];
 }
 
 template <class E>
 static bool run_get(const gp_call *c, const gp_nest<3> *n, const gp_dim_index *k) {
     auto kernel = get<E>;
     return gp_nest_run(*n, [&](gp_loop<3> l, int64_t) {
-        return GP_LAUNCH(c, kernel, gp_blocks(l.numel), GP_THREADS, 0, l, *k);
+        return GP_LAUNCH(c, kernel, gp_blocks(l.numel, GP_THREADS * EACH), GP_THREADS, 0, l, *k);
     });
 }
 

@@ -46,12 +46,15 @@ __device__ static inline bool gp_offset_of_index(const gp_dim_index &k, int64_t 
     return true;
 }
 
-/* The same of the index at p. */
-__device__ static inline bool gp_index_offset(const gp_dim_index &k, const char *p, int64_t *at) {
-    if (!k.ready) return gp_offset_of_index(k, gp_load_as<int64_t>(p, k.dtype), at);
-    if ((*at = *(const int64_t *)p) >= 0) return true;
+/* The same of v as it is in memory, an index or an offset; and of the one at p. */
+__device__ static inline bool gp_index_offset(const gp_dim_index &k, int64_t v, int64_t *at) {
+    if (!k.ready) return gp_offset_of_index(k, v, at);
+    if ((*at = v) >= 0) return true;
     if (k.bad) *k.bad = 1;
     return false;
+}
+__device__ static inline bool gp_index_offset(const gp_dim_index &k, const char *p, int64_t *at) {
+    return gp_index_offset(k, gp_load_as<int64_t>(p, k.ready ? GP_i64 : k.dtype), at);
 }
 
 /* Dims of what is moved: their strides (elements) in the indexed array, and the dim of the index's

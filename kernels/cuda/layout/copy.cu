@@ -53,27 +53,52 @@ static bool move(const gp_call *c, gp_nest<2> n, int64_t size) {
 
 /* ---- same dtype, transposed: tiles through shared memory ---- */
 
-enum { TILE_ROWS = 8 }; /* threads are tile wide x TILE_ROWS */
+enum { LANES = 32, TILE_ROWS = 8 }; /* threads of a tile */
 
-/* d (rows x cols) = s, whose element (r, c) is at s + r size + c scol: one block per tile of SIDE x
- * SIDE. Reads follow rows, writes columns, so that both touch whole lines. */
-template <class M, int SIDE>
-__global__ static void turn_kernel(gp_loop<2> outer, uint32_t rows, uint32_t cols, int64_t drow,
-                                   int64_t scol, gp_divider across, gp_divider tiles) {
-    __shared__ M tile[SIDE][SIDE + 1];
+/* d (rows x cols) = s, whose element (r, c) is at s + r size + c scol. Reads follow rows, writes
+ * columns, so that both touch whole lines: a block turns a tile of LANES x LANES units, each K x K
+ * elements E, of which K adjacent ones are read and written at once. */
+template <class E, int K>
+__global__ static void __launch_bounds__(LANES *TILE_ROWS)
+    turn_kernel(gp_loop<2> outer, uint32_t rows, uint32_t cols, int64_t drow, int64_t scol,
+                gp_divider across, gp_divider tiles) {
+    typedef gp_vector<E, K> unit;
+    __shared__ unit tile[K][LANES][LANES + 1];
+    enum { SIDE = LANES * K, EACH = LANES / TILE_ROWS };
     uint32_t matrix = gp_quotient(tiles, blockIdx.x), t = blockIdx.x - matrix * tiles.d;
     uint32_t down = gp_quotient(across, t), r0 = down * SIDE, c0 = (t - down * across.d) * SIDE;
+    uint32_t x = threadIdx.x * K;
     int64_t off[2];
     gp_offsets(outer, matrix, off);
     char *d = outer.data[0] + off[0];
     const char *s = outer.data[1] + off[1];
-    for (uint32_t k = threadIdx.y; k < SIDE; k += TILE_ROWS)
-        if (c0 + k < cols && r0 + threadIdx.x < rows)
-            tile[k][threadIdx.x] = ((const M *)(s + (c0 + k) * scol))[r0 + threadIdx.x];
+    unit in[EACH][K];
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+        uint32_t c = c0 + (threadIdx.y + e * TILE_ROWS) * K;
+        if (c >= cols || r0 + x >= rows) continue;
+#pragma unroll
+        for (int k = 0; k < K; k++)
+            in[e][k] = *(const unit *)(s + (c + k) * scol + (r0 + x) * (int64_t)sizeof(E));
+    }
+#pragma unroll
+    for (int e = 0; e < EACH; e++)
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            unit to;
+#pragma unroll
+            for (int j = 0; j < K; j++) to.v[j] = in[e][j].v[k];
+            tile[k][threadIdx.y + e * TILE_ROWS][threadIdx.x] = to;
+        }
     __syncthreads();
-    for (uint32_t k = threadIdx.y; k < SIDE; k += TILE_ROWS)
-        if (r0 + k < rows && c0 + threadIdx.x < cols)
-            ((M *)(d + (r0 + k) * drow))[c0 + threadIdx.x] = tile[threadIdx.x][k];
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+        uint32_t y = threadIdx.y + e * TILE_ROWS, r = r0 + y * K;
+        if (r >= rows || c0 + x >= cols) continue;
+#pragma unroll
+        for (int k = 0; k < K; k++)
+            *(unit *)(d + (r + k) * drow + (c0 + x) * (int64_t)sizeof(E)) = tile[k][threadIdx.x][y];
+    }
 }
 
 /* The dim of n whose elements are contiguous in the source, if copies run by tiles; else 0. */
@@ -84,8 +109,21 @@ static int turned_dim(const gp_nest<2> &n, int64_t size) {
     return 0;
 }
 
-template <class M> static bool run_turn(const gp_call *c, const gp_nest<2> &n, int dim) {
-    enum { SIDE = sizeof(M) < 4 ? 64 : 32 };
+/* Whether n, whose dim `dim` is contiguous in the source, can be read and written K elements at
+ * once. */
+template <class E, int K> static bool in_squares(const gp_nest<2> &n, int dim) {
+    const int64_t unit = sizeof(E) * K;
+    if (n.dim[0] % K || n.dim[dim] % K) return false;
+    for (int k = 0; k < 2; k++) {
+        if (!gp_aligned(n.data[k], unit)) return false;
+        for (int d = 0; d < n.ndim; d++)
+            if (d != (k ? dim : 0) && n.stride[d][k] % unit) return false;
+    }
+    return true;
+}
+
+template <class E, int K> static bool run_turn(const gp_call *c, const gp_nest<2> &n, int dim) {
+    enum { SIDE = LANES * K };
     gp_nest<2> outer = n;
     int64_t rows = n.dim[dim], cols = n.dim[0];
     outer.ndim = 0, outer.numel = 1;
@@ -98,32 +136,56 @@ template <class M> static bool run_turn(const gp_call *c, const gp_nest<2> &n, i
     if (!outer.ndim) outer.ndim = 1, outer.dim[0] = 1, outer.stride[0][0] = outer.stride[0][1] = 0;
     int64_t across = (cols + SIDE - 1) / SIDE, down = (rows + SIDE - 1) / SIDE;
     return gp_nest_run(outer, [&](const gp_loop<2> &l, int64_t first) {
-        auto *kernel = turn_kernel<M, SIDE>;
-        return GP_LAUNCH(c, kernel, (uint32_t)(l.numel * across * down), dim3(SIDE, TILE_ROWS), 0,
+        auto *kernel = turn_kernel<E, K>;
+        return GP_LAUNCH(c, kernel, (uint32_t)(l.numel * across * down), dim3(LANES, TILE_ROWS), 0,
                          l, (uint32_t)rows, (uint32_t)cols, n.stride[dim][0], n.stride[0][1],
                          gp_divide_by((uint32_t)across), gp_divide_by((uint32_t)(across * down)));
     });
 }
 
+/* By units of 4 bytes, or element by element. */
+template <class E> static bool turn(const gp_call *c, const gp_nest<2> &n, int dim) {
+    constexpr int K = sizeof(E) < 4 ? 4 / sizeof(E) : 1;
+    return in_squares<E, K>(n, dim) ? run_turn<E, K>(c, n, dim) : run_turn<E, 1>(c, n, dim);
+}
+
 /* ---- converted ---- */
 
-enum { FOUR = 4 }; /* elements contiguous on both sides; or one anywhere */
+enum {
+    FOUR = 4
+}; /* elements of a thread: contiguous on both sides, or anywhere, GP_THREADS apart */
 
 template <class T>
 __global__ static void __launch_bounds__(GP_THREADS)
-    convert_kernel(gp_loop<2> l, gp_dtype to, gp_dtype from, bool four) {
+    convert_kernel(gp_loop<2> l, gp_dtype to, gp_dtype from) {
     uint32_t i = gp_element();
     int64_t off[2];
     T v[FOUR];
     if (i >= l.numel) return;
     gp_offsets(l, i, off);
-    char *d = l.data[0] + off[0], *s = l.data[1] + off[1];
-    if (!four) {
-        gp_store_as<T>(d, to, gp_load_as<T>(s, from));
-        return;
+    gp_load_some<T, FOUR>(l.data[1] + off[1], from, v);
+    gp_store_some<T, FOUR>(l.data[0] + off[0], to, v);
+}
+
+/* Where the nest has too few elements, a thread's remaining ones repeat its first. */
+template <class T>
+__global__ static void __launch_bounds__(GP_THREADS)
+    convert_anywhere(gp_loop<2> l, gp_dtype to, gp_dtype from) {
+    uint32_t first = blockIdx.x * (GP_THREADS * FOUR) + threadIdx.x;
+    int64_t off[FOUR][2];
+    const char *s[FOUR];
+    T v[FOUR];
+    if (first >= l.numel) return;
+#pragma unroll
+    for (int k = 0; k < FOUR; k++) {
+        uint32_t i = first + k * GP_THREADS;
+        gp_offsets(l, i < l.numel ? i : first, off[k]);
+        s[k] = l.data[1] + off[k][1];
     }
-    gp_load_some<T, FOUR>(s, from, v);
-    gp_store_some<T, FOUR>(d, to, v);
+    gp_load_at<T, FOUR>(s, from, v);
+#pragma unroll
+    for (int k = 0; k < FOUR; k++)
+        if (first + k * GP_THREADS < l.numel) gp_store_as<T>(l.data[0] + off[k][0], to, v[k]);
 }
 
 template <class T>
@@ -138,9 +200,10 @@ static bool run_convert(const gp_call *c, gp_nest<2> n, const int64_t *size, gp_
         n.numel /= FOUR, n.dim[0] /= FOUR;
         for (int k = 0; k < 2; k++) n.stride[0][k] *= FOUR;
     }
+    auto *kernel = four ? convert_kernel<T> : convert_anywhere<T>;
     return gp_nest_run(n, [&](const gp_loop<2> &l, int64_t first) {
-        auto *kernel = convert_kernel<T>;
-        return GP_LAUNCH(c, kernel, gp_blocks(l.numel), GP_THREADS, 0, l, to, from, four);
+        return GP_LAUNCH(c, kernel, gp_blocks(l.numel, GP_THREADS * (four ? 1 : FOUR)), GP_THREADS,
+                         0, l, to, from);
     });
 }
 
@@ -152,7 +215,7 @@ GP_C bool gp_cuda_copy_array(const gp_call *c, const gp_array *out, const gp_arr
     int64_t size[2] = {gp_dtype_sizes[to], gp_dtype_sizes[from]};
     if (to == from) {
         int dim = turned_dim(n, size[0]);
-        return dim ? GP_BY_SIZE(size[0], run_turn, c, n, dim) : move(c, n, size[0]);
+        return dim ? GP_BY_SIZE(size[0], turn, c, n, dim) : move(c, n, size[0]);
     }
     /* A compute type that loses nothing: the source's, unless the target's is the wider float. */
     gp_dtype via = to == GP_f64 && gp_is_float(from) ? GP_f64 : from;

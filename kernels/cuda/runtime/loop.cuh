@@ -198,6 +198,17 @@ __host__ __device__ static inline int gp_bytes_of(gp_dtype dt) {
                                                            : 1;
 }
 
+/* The bits of an element of `size` bytes at p. Where they are converted later, all loads of a
+ * thread are on their way together. */
+__device__ static inline uint64_t gp_bits_at(const char *p, int size) {
+    switch (size) {
+    case 8: return *(const uint64_t *)p;
+    case 4: return *(const uint32_t *)p;
+    case 2: return *(const uint16_t *)p;
+    default: return *(const uint8_t *)p;
+    }
+}
+
 /* N contiguous elements of dtype dt at p, which is aligned to their size: in compute type T. */
 template <class T, int N>
 __device__ static inline void gp_load_some(const void *p, gp_dtype dt, T *to) {
@@ -215,24 +226,31 @@ __device__ static inline void gp_load_some(const void *p, gp_dtype dt, T *to) {
     default: break;
     }
 }
-/* N elements of dtype dt from p on, `step` bytes apart: one choice by dtype, so that all loads are
- * on their way before the first is converted. */
+/* The N elements of dtype dt at p[0 … N-1]: one choice by dtype, so that all loads are on their way
+ * before the first is converted. */
 template <class T, int N>
-__device__ static inline void gp_load_apart(const char *p, int64_t step, gp_dtype dt, T *to) {
+__device__ static inline void gp_load_at(const char *const *p, gp_dtype dt, T *to) {
     switch (dt) {
-#define GP_LOAD_APART(DT, M, load, store)                                                          \
+#define GP_LOAD_AT(DT, M, load, store)                                                             \
     case DT: {                                                                                     \
         M some[N];                                                                                 \
-        for (int j = 0; j < N; j++) some[j] = *(const M *)(p + j * step);                          \
+        for (int j = 0; j < N; j++) some[j] = *(const M *)p[j];                                    \
         for (int j = 0; j < N; j++) {                                                              \
             M m = some[j];                                                                         \
             to[j] = load;                                                                          \
         }                                                                                          \
         break;                                                                                     \
     }
-        GP_MEMORY_CASES(GP_LOAD_APART)
+        GP_MEMORY_CASES(GP_LOAD_AT)
     default: break;
     }
+}
+/* Those from p on, `step` bytes apart. */
+template <class T, int N>
+__device__ static inline void gp_load_apart(const char *p, int64_t step, gp_dtype dt, T *to) {
+    const char *at[N];
+    for (int j = 0; j < N; j++) at[j] = p + j * step;
+    gp_load_at<T, N>(at, dt, to);
 }
 template <class T, int N>
 __device__ static inline void gp_store_some(void *p, gp_dtype dt, const T *from) {

@@ -154,7 +154,7 @@ for _, dt in ipairs {"f32", "f16"} do
     end
 end
 
--- Transposed copies of small elements: squares of adjacent ones, and sizes and views that have none.
+-- Transposed copies of small elements: squares of adjacent ones, sizes and views without any.
 for _, dt in ipairs {"u8", "bool", "i16", "bf16", "i32", "f64"} do
     local x = g.arange(0, 2 * 132 * 76 - 1):remainder(251):view(2, 132, 76):to {dtype = dt}
     local X = x:to "cuda"

@@ -37,7 +37,8 @@ return {
     ["dist.all_reduce"] = {
         text = "x of all ranks, joined elementwise, on every rank. f16 and bf16 are joined in \z
             f32 and rounded once, on cuda as NCCL does; the smallest or largest of NaN and a \z
-            number is NaN. dist.all_reduce_ writes into x. Gradients of sum and mean go back to every rank.",
+            number is NaN. dist.all_reduce_ writes into x. Gradients of sum and mean go \z
+            back to every rank.",
         options = OP .. GROUP, shapes = "the same on every rank", waits = WAITS, raises = RAISES,
         example = "dist.all_reduce(tensor{1.0, 2.0})\n--> tensor({1.0, 2.0}, f32 2 cpu)",
         see = "dist.reduce, dist.reduce_scatter, dist.broadcast" },

@@ -290,11 +290,14 @@ static void skip_networks(void) {
 
 static bool join_job(void) {
     int have;
+    static char lines[BUFSIZ];
     MPI_Comm all;
     for (int i = 0; i < WORK; i++) work[i] = MPI_REQUEST_NULL;
     skip_networks();
     if (!fine("MPI_Init_thread", MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &have)))
         return false;
+    /* MPICH takes stdout's buffer away, and lines of ranks would mix. */
+    setvbuf(stdout, lines, _IOLBF, sizeof lines);
     if (have < MPI_THREAD_SERIALIZED) {
         snprintf(mpi.error, sizeof mpi.error, "this MPI serves the thread that started it alone");
         return false;

@@ -90,4 +90,30 @@ half.name, half.bandwidth, half.f32_matrix = "T4, faster", half.bandwidth * 2, h
 g.sim.card = half
 near(p:whatif({ device = half }).wall_ns, wall(programs[1][3], true), "a card twice as fast")
 g.sim.card = nil
+
+-- ---- a loader's workers, in real time ----
+-- Each sample takes `rest` seconds of the worker's script, and each step `step` of the main one's.
+-- Both sleep meanwhile, so that it matters little who else uses the processors.
+local function sleep(seconds) io.popen(("sleep %.3f"):format(seconds)):close() end
+local function pass(rest, step)
+    local set = { size = 8, rest = rest, get = function(self, i)
+        io.popen(("sleep %.3f"):format(self.rest)):close()
+        return full({ 4 }, i)
+    end }
+    local loader = g.data.Loader { set, batch = 1, workers = 1, prefetch = 1 }
+    return g.profile.run(function()
+        for _, x in loader() do
+            sleep(step)
+            x:sum():item()
+        end
+    end)
+end
+local predicted, real, off = math.huge, math.huge, nil
+for _ = 1, 4 do
+    predicted = math.min(predicted, pass(0.06, 0.01):whatif({ host = 0.5 }).wall_ns)
+    real = math.min(real, pass(0.03, 0.005).wall_ns)
+    off = math.abs(predicted / real - 1)
+    if off <= 0.1 then break end
+end
+t.ok(off <= 0.4, ("workers and steps in half the time: %.1f %% off"):format(100 * off))
 t.done()

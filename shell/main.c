@@ -49,7 +49,7 @@ static const char usage[] =
     "  -E        ignore environment variables\n"
     "  -W        turn warnings on\n"
     "  --plain   stock Lua: no tensor syntax\n"
-    "  --card x  sim stands in for card 'x': h200, h100, a100 or t4\n"
+    "  --card x  sim stands in for card 'x': h200, h100, a100, v100, mi250 or t4\n"
     "  --        stop handling options\n"
     "  -         stop handling options and execute stdin\n"
     "  --version is -v, --help or -h shows this text\n"

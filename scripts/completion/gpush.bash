@@ -7,7 +7,7 @@ _gpush_value() {
         --group) words='op region line shape stack module' ;;
         --of) words='wall device waited waits' ;;
         --sort) words='count cpu_time_total self_cpu_time_total device_time_total self_device_time_total' ;;
-        --card) words='h200 h100 a100 t4' ;;
+        --card) words='h200 h100 a100 v100 mi250 t4' ;;
         --network) words='10Gb 25Gb 100Gb 200Gb 400Gb 800Gb nvlink pcie5 measured' ;;
         --html | --trace | --save | --folded | --speedscope | --diff | --baseline)
             compopt -o filenames

@@ -3,7 +3,7 @@
 set -l commands analyze compare doctor profile run sync
 set -l none "not __fish_seen_subcommand_from $commands"
 set -l columns 'count cpu_time_total self_cpu_time_total device_time_total self_device_time_total'
-set -l cards 'h200 h100 a100 t4'
+set -l cards 'h200 h100 a100 v100 mi250 t4'
 complete -c gpush -n __fish_use_subcommand -a "$commands"
 
 # COMMAND OPTION TEXT: an option without a value; a fourth argument has its values, "" for a number,

@@ -13,7 +13,7 @@ if [[ ${words[2]} == analyze ]]; then
         '--limit[how many rows the table has]:number:' \
         '--network[predict the times on a network]:network:(10Gb 25Gb 100Gb 200Gb 400Gb 800Gb nvlink pcie5 measured)' \
         '--ranks[predict them with so many ranks]:number:' \
-        '--card[predict them on a card]:card:(h200 h100 a100 t4)' \
+        '--card[predict them on a card]:card:(h200 h100 a100 v100 mi250 t4)' \
         '(- *)'{-h,--help}'[show the options]' \
         '*:file:_files'
     return
@@ -84,7 +84,7 @@ _arguments -S \
     '-E[ignore environment variables]' \
     '-W[turn warnings on]' \
     '--plain[stock Lua, no tensor syntax]' \
-    '--card[card that sim stands in for]:card:(h200 h100 a100 t4)' \
+    '--card[card that sim stands in for]:card:(h200 h100 a100 v100 mi250 t4)' \
     '(- *)'{-h,--help}'[show the options]' \
     '--version[show version information]' \
     '1:script or command:_gpush_first' \

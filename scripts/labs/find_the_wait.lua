@@ -18,7 +18,7 @@
 -- on a modelled card (--card none: not), with a host that takes 8 us an op, as PyTorch's does.
 --
 -- gpush find_the_wait.lua [--guess LINES] [--write FILE] [--check FILE] [--steps 20] [--size 64]
--- [--device gpu|sim|cuda] [--card h200|h100|a100|t4|none]
+-- [--device gpu|sim|cuda] [--card h200|h100|a100|v100|mi250|t4|none]
 
 local here = arg[0]:match ".*/" or ""
 local options = dofile(here .. "options.lua")

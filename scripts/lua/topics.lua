@@ -99,9 +99,10 @@ local topics = {
             data sheet, and say so. A bound, not a measurement.",
         example = "sim.card\n--> nil", see = "sim.card, sim.host, timeit" },
     ["sim.card"] = {
-        text = "The card that sim stands in for: 'h200', 'h100', 'a100', 't4', a table of figures \z
-            ({like = 'h200', bandwidth = 1e12}), or nil. While there is one, the host's clock \z
-            stands still when the processor plays the card, and jumps where the host waits.",
+        text = "The card that sim stands in for: 'h200', 'h100', 'a100', 'v100', 'mi250' (one \z
+            of its two dies), 't4', a table of figures ({like = 'h200', bandwidth = 1e12}), or \z
+            nil. While there is one, the host's clock stands still when the processor plays the \z
+            card, and jumps where the host waits.",
         see = "sim.cards, sim.host" },
     ["sim.host"] = {
         text = "Seconds that the host takes for each op while sim stands in for a card, as 8e-6 \z

@@ -251,7 +251,8 @@ local function fails(fn, part)
     local done, text = pcall(fn)
     t.ok(not done and text:find(part, 1, true), part)
 end
-fails(function() sim.card = "v9" end, 'expected "h200", "h100", "a100", "t4", or a table')
+fails(function() sim.card = "v9" end,
+    'expected "h200", "h100", "a100", "v100", "mi250", "t4", or a table')
 fails(function() sim.card = 3 end, "expected a card's name")
 fails(function() p:on "v9" end, "no card 'v9'")
 fails(function() p:whatif { device = 3 } end, "whatif: device: expected a card's name")

@@ -16,7 +16,7 @@ and predicted, from profiles with costs (prof:on):
   --network NAME  on that network: 400Gb, nvlink, measured ...; without --ranks a table of 2 to
                   1,024 ranks comes last
   --ranks N       with so many ranks, on a network
-  --card NAME     on that card: h200, h100, a100, t4
+  --card NAME     on that card: h200, h100, a100, v100, mi250, t4
 ]], { ["--html"] = "a file", ["--diff"] = "a file", ["--limit"] = 1, ["--ranks"] = 1,
     ["--network"] = "a name", ["--card"] = "a name",
     ["--group"] = { "op", "region", "line", "shape", "stack", "module", "rank" } })

@@ -131,10 +131,13 @@ typedef struct gp_prof {
                                       t1]; measured at the start */
     gp_srcloc started;             /* where */
     const char *predicted;         /* not measured: what a replay changed; NULL */
-    bool foreign;                  /* loaded from another program's trace */
-    int ranks;                     /* processes; 0 as 1 */
-    int rank, size; /* of one process of several: its rank, and how many there are; of a joined
-                       profile 0, and those; size 0: alone */
+    bool foreign;                  /* loaded from another program's trace, */
+    int unknown_orders; /* whose so many calls let a stream wait for another, but do not say which:
+                           replays take none to wait; */
+    int guessed_orders; /* and so many name it, but not the event: the last one recorded before */
+    int ranks;          /* processes; 0 as 1 */
+    int rank, size;     /* of one process of several: its rank, and how many there are; of a joined
+                           profile 0, and those; size 0: alone */
     struct gp_places *places; /* the devices and streams of a loaded profile; else NULL */
     const gp_card *card;      /* that sim stood in for; interned; NULL: none */
     const char *modelled; /* "modelled H200, host as measured": sim's times are those of it; NULL */

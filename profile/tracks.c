@@ -116,6 +116,7 @@ gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {
     to->how = p->how;
     to->modelled = p->modelled, to->card = p->card;
     to->foreign = p->foreign, to->ranks = p->ranks;
+    to->unknown_orders = p->unknown_orders, to->guessed_orders = p->guessed_orders;
     to->period = p->period, to->blocked = p->blocked;
     to->others = p->others, to->dropped = p->dropped, to->lost = p->lost;
     to->cost_begin = p->cost_begin, to->cost_end = p->cost_end;

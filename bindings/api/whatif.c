@@ -268,6 +268,20 @@ static void check_network(lua_State *L, const gp_prof *p, int i, options *o) {
         n->ranks, n->name, n->latency * 1e6, n->bandwidth * 1e-9, gp_algorithm_name(n->algorithm));
 }
 
+/* What a replay of p has to assume. */
+static void say_assumed(const gp_prof *p, options *o) {
+    if (p->unknown_orders)
+        say(o,
+            "; no stream is taken to wait for another: the trace has calls for that (%d), which do "
+            "not say for what",
+            p->unknown_orders);
+    if (p->guessed_orders)
+        say(o,
+            "; where a stream waits for an event that the trace does not name (%d), it is taken to "
+            "be the last one recorded",
+            p->guessed_orders);
+}
+
 /* whatif's options, or on's: without, scale, host, overlap, card, ranks, network and algorithm from
  * 2 on. what: names the card's argument in messages. */
 static int predict(lua_State *L, const char *what) {
@@ -287,9 +301,11 @@ static int predict(lua_State *L, const char *what) {
     check_device(L, what, p, 6, o);
     check_network(L, p, 7, o);
     check_found(L, p, o);
+    if (!o->len) say(o, "nothing changed");
+    say_assumed(p, o);
     gp_prof **box = gp_lua_push_prof(L);
     gp_lua_enter(L);
-    *box = gp_prof_predict(p, &o->w, o->len ? o->text : "nothing changed");
+    *box = gp_prof_predict(p, &o->w, o->text);
     return *box ? 1 : gp_lua_raise(L);
 }
 
@@ -348,6 +364,13 @@ static void push_ranks(lua_State *L, const gp_job *job) {
     }
 }
 
+/* Sets the list's field assumed, where a replay of p has to assume something. */
+static void set_assumed(lua_State *L, const gp_prof *p) {
+    options o = {.len = 0};
+    say_assumed(p, &o);
+    if (o.len) set_text(L, "assumed", o.text + 2);
+}
+
 static void push_saving(lua_State *L, const gp_prof *p, const gp_saving *s) {
     lua_createtable(L, 0, 8);
     set_line(L, s->rec);
@@ -382,6 +405,7 @@ static int l_savings(lua_State *L) {
         lua_pop(L, 1);
     }
     lua_setfield(L, -2, "ranks");
+    set_assumed(L, p);
     return lua_pushinteger(L, (lua_Integer)total), 2;
 }
 
@@ -412,6 +436,7 @@ static int l_critical_path(lua_State *L) {
     if (!part) return gp_lua_raise(L);
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++) push_part(L, job, &part[i], by), lua_rawseti(L, -2, i + 1);
+    set_assumed(L, job->rank[0]->p);
     lua_pushinteger(L, (lua_Integer)(gp_job_end(job) - job->rank[0]->p->t0));
     return lua_pushinteger(L, job->n), 3;
 }

@@ -21,7 +21,8 @@ typedef struct orders {
     const kineto *k;
     moment *call, *launch; /* by correlation, of all calls; by id */
     queued *queued;        /* by device, stream and time */
-    int ncalls, nlaunches, nqueued;
+    int64_t *recorded;     /* when events were, by time */
+    int ncalls, nlaunches, nqueued, nrecorded;
 } orders;
 
 static int by_key(const void *a, const void *b) {
@@ -54,15 +55,25 @@ static const moment *find(const moment *m, int n, int64_t key) {
     return lo < n && m[lo].key == key ? &m[lo] : NULL;
 }
 
-/* A report of a stream that waits for what a recorded call came after. */
+/* A report of a stream that waits for another, up to the call that recorded an event there. */
 static bool is_order(const kineto_event *e) {
     return e->kind == KINETO_SYNC && !strcmp(e->name, "Stream Wait Event") && e->stream >= 0 &&
-           e->bytes >= 0 && e->at >= 0;
+           e->bytes >= 0;
+}
+
+static bool records_event(const kineto_event *e) {
+    return e->kind == KINETO_CALL && strstr(e->name, "EventRecord") != NULL;
+}
+
+static int by_value(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
 }
 
 static void gather_calls(orders *o) {
     for (int i = 0; i < o->k->n; i++) {
         const kineto_event *e = &o->k->event[i];
+        if (records_event(e)) o->recorded[o->nrecorded++] = e->t0;
         if (e->kind == KINETO_CALL && e->correlation >= 0)
             o->call[o->ncalls++] = (moment){e->correlation, e->t0};
         if ((e->kind == KINETO_CALL || e->kind == KINETO_OP) && e->at)
@@ -70,6 +81,19 @@ static void gather_calls(orders *o) {
     }
     qsort(o->call, (size_t)o->ncalls, sizeof *o->call, by_key);
     qsort(o->launch, (size_t)o->nlaunches, sizeof *o->launch, by_key);
+    qsort(o->recorded, (size_t)o->nrecorded, sizeof *o->recorded, by_value);
+}
+
+/* When the last event before t was recorded; false: none was. */
+static bool recorded_before(const orders *o, int64_t t, int64_t *when) {
+    int lo = 0, hi = o->nrecorded;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (o->recorded[mid] < t) lo = mid + 1;
+        else hi = mid;
+    }
+    if (lo) *when = o->recorded[lo - 1];
+    return lo > 0;
 }
 
 static void gather_queued(orders *o, const gp_track *work) {
@@ -107,14 +131,16 @@ static uint64_t queued_before(const orders *o, int device, int64_t stream, int64
     return 0;
 }
 
-/* The order that a report says; false: nothing that is on the record. */
+/* The order that a report says; false: nothing that is on the record. Older reports do not say
+ * which event they mean: it is taken to be the one that was recorded last. */
 static bool read_order(const orders *o, const kineto_event *e, int64_t shift, gp_stream_order *to) {
     const moment *wait = find(o->call, o->ncalls, e->correlation);
-    const moment *record = find(o->call, o->ncalls, e->at);
-    if (!wait || !record) return false;
+    const moment *record = e->at >= 0 ? find(o->call, o->ncalls, e->at) : NULL;
+    int64_t recorded = record ? record->t : 0;
+    if (!wait || (e->at >= 0 ? !record : !recorded_before(o, wait->t, &recorded))) return false;
     *to = (gp_stream_order){.t = (uint64_t)(wait->t + shift)};
     to->after = queued_before(o, e->device, e->stream, wait->t, &to->s);
-    to->id = queued_before(o, e->device, e->bytes, record->t, &to->first);
+    to->id = queued_before(o, e->device, e->bytes, recorded, &to->first);
     if (!to->s || !to->first || to->s == to->first) return false;
     return to->id != 0;
 }
@@ -124,23 +150,31 @@ static bool add_orders(const orders *o, gp_prof *p, int64_t shift, int n) {
     int kept = 0;
     bool ok = list != NULL;
     for (int i = 0; ok && i < o->k->n; i++)
-        if (is_order(&o->k->event[i])) kept += read_order(o, &o->k->event[i], shift, &list[kept]);
+        if (is_order(&o->k->event[i]) && read_order(o, &o->k->event[i], shift, &list[kept]))
+            kept++, p->guessed_orders += o->k->event[i].at < 0;
     if (ok) qsort(list, (size_t)kept, sizeof *list, by_time);
     for (int i = 0; ok && i < kept; i++) ok = gp_prof_add_order(p, &list[i]);
     free(list);
     return ok;
 }
 
+/* A call by which a stream waits for another, of CUDA's runtime, its driver, or HIP. */
+static bool lets_wait(const kineto_event *e) {
+    return e->kind == KINETO_CALL && strstr(e->name, "StreamWaitEvent") != NULL;
+}
+
 bool gp_kineto_orders(const kineto *k, gp_prof *p, const gp_track *work, int64_t shift) {
     orders o = {.k = k};
-    int n = 0;
-    for (int i = 0; i < k->n; i++) n += is_order(&k->event[i]);
+    int n = 0, calls = 0;
+    for (int i = 0; i < k->n; i++) n += is_order(&k->event[i]), calls += lets_wait(&k->event[i]);
+    if (!n) p->unknown_orders += calls;
     if (!n || !work) return true;
     size_t size = (size_t)k->n + 1;
     o.call = malloc(size * sizeof *o.call);
     o.launch = malloc(size * sizeof *o.launch);
     o.queued = malloc(size * sizeof *o.queued);
-    bool ok = o.call && o.launch && o.queued;
+    o.recorded = malloc(size * sizeof *o.recorded);
+    bool ok = o.call && o.launch && o.queued && o.recorded;
     if (ok) {
         gather_calls(&o);
         gather_queued(&o, work);
@@ -149,5 +183,6 @@ bool gp_kineto_orders(const kineto *k, gp_prof *p, const gp_track *work, int64_t
     free(o.call);
     free(o.launch);
     free(o.queued);
+    free(o.recorded);
     return ok || gp_json_fail(k->j, "out of memory");
 }

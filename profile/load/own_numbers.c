@@ -16,6 +16,8 @@ bool gp_load_range(gp_json *j, int64_t lo, int64_t hi, int64_t *v) {
                         (long long)hi, (long long)*v);
 }
 
+static int int_of(int64_t n) { return (int)(n > INT_MAX ? INT_MAX : n); }
+
 /* Fields before the lists, which need the start. */
 static void keep(gp_prof *p, const gp_load_numbers *n) {
     p->t0 = (uint64_t)n->t0;
@@ -29,7 +31,9 @@ static void keep(gp_prof *p, const gp_load_numbers *n) {
     p->period = (uint64_t)n->period;
     p->blocked = (uint64_t)n->blocked;
     p->foreign = n->foreign;
-    p->ranks = (int)(n->ranks > INT_MAX ? INT_MAX : n->ranks);
+    p->unknown_orders = int_of(n->unknown_orders);
+    p->guessed_orders = int_of(n->guessed_orders);
+    p->ranks = int_of(n->ranks);
     p->dropped = (uint64_t)n->dropped;
     p->lost = (uint64_t)n->lost;
     p->others = (uint64_t)n->others;
@@ -64,7 +68,9 @@ bool gp_load_number(gp_json *j, const gp_json_text *key, gp_load_numbers *n, gp_
                   {"cost_end", &n->cost_end},
                   {"started_line", &n->line},
                   {"job_rank", &n->job_rank},
-                  {"job_size", &n->job_size}};
+                  {"job_size", &n->job_size},
+                  {"unknown_orders", &n->unknown_orders},
+                  {"guessed_orders", &n->guessed_orders}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         if (!gp_json_is(key, fields[i].name, strlen(fields[i].name))) continue;
         *known = true;

@@ -48,6 +48,7 @@ function Savings.__tostring(list)
     rest(list, out)
     out[#out + 1] = ("without them all: %s instead of %s (predicted by a replay, not measured)")
         :format(time(list.wall - list.all), time(list.wall))
+    out[#out + 1] = list.assumed
     if #list.ranks > 1 then
         local ranks = { { "rank", "wall time", "without them all" } }
         for _, it in ipairs(list.ranks) do
@@ -89,6 +90,7 @@ function Path.__tostring(list)
     end
     local out = { fit.columns(rows, RIGHT) }
     rest(list, out)
+    out[#out + 1] = list.assumed
     for _, row in ipairs(list.ranks or {}) do
         out[#out + 1] = ("rank %d: %s of the path"):format(row.rank, percent(row.ns, list.wall))
     end

@@ -142,8 +142,8 @@ t.error(function() p:on "h200" end, "no op's cost is on the record", "nor on a c
 
 -- ---- streams that wait for events ----
 -- A kernel of 100 us on stream 7; stream 8 waits for it, then runs one of 50. Beside them stream 9
--- waits for nothing. ordered: whether the trace says so.
-local function two_streams(ordered)
+-- waits for nothing. ordered: whether the trace says so; unnamed: without the event, as older ones.
+local function two_streams(ordered, unnamed)
     local r = made.trace()
     r:region("train", 0, 20)
     r:kernel("first", 10, 100, r:call("cudaLaunchKernel", 2, 2), 7)
@@ -153,7 +153,8 @@ local function two_streams(ordered)
     if ordered then
         r:event({ cat = "cuda_sync", name = "Stream Wait Event", pid = 0, tid = 8, ts = 10,
             dur = 1 }, { correlation = wait, stream = 8, device = 0, wait_on_stream = 7,
-            wait_on_cuda_event_record_corr_id = record, wait_on_cuda_event_id = 1 })
+            wait_on_cuda_event_record_corr_id = not unnamed and record or nil,
+            wait_on_cuda_event_id = 1 })
     end
     r:kernel("second", 112, 50, r:call("cudaLaunchKernel", 12, 2), 8)
     r:kernel("beside", 20, 20, r:call("cudaLaunchKernel", 15, 2), 9)
@@ -172,6 +173,20 @@ end
 t.is(starts(quicker), { 10000, 62000, 20000 }, "a stream waits for the event's kernel, 2 us more")
 t.is(starts(free:whatif { scale = { train = 0.5 } }), { 10000, 112000, 20000 },
     "without the report it starts when it did")
+t.is(free:whatif({}).predicted, "nothing changed; no stream is taken to wait for another: \z
+    the trace has calls for that (1), which do not say for what", "which the prediction says")
+t.is(held:whatif({}).predicted, "nothing changed", "and not where the trace has them")
+t.ok(tostring(free:critical_path()):match "no stream is taken to wait", "and so does the path")
+local unnamed = two_streams(true, true)
+t.is(starts(unnamed:whatif { scale = { train = 0.5 } }), { 10000, 62000, 20000 },
+    "an event without its name is the last one recorded")
+t.ok(unnamed:whatif({}).predicted:match "does not name %(1%), it is taken to be the last",
+    "which is said, too")
+for _, prof in ipairs { free, unnamed } do
+    prof:save(folder .. "/orders.gz")
+    t.is(g.profile.load(folder .. "/orders.gz"):whatif({}).predicted, prof:whatif({}).predicted,
+        "and kept in a file")
+end
 held:save(folder .. "/orders.gz")
 t.is(starts(g.profile.load(folder .. "/orders.gz"):whatif { scale = { train = 0.5 } }),
     { 10000, 62000, 20000 }, "a saved profile keeps it")

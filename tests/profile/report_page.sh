@@ -58,23 +58,26 @@ profile.run(function()
         profile.region(name, function() return w:sum():item() end)
     end
 end):report "hostile.html"
--- Two ranks' steps: rank 1 waits in its second one, where rank 0 has its first. Rank 0 alone: five
--- streams, the last the busiest.
+-- Two ranks' steps: rank 0 waits once in each, rank 1 in its second one only, five times and for
+-- short. Rank 0 alone: five streams, the last the busiest.
 local made = dofile(os.getenv "GPUSH_ROOT" .. "/tests/support/torch_trace.lua")
 local files = {}
 for rank = 0, 1 do
     local r = made.trace { rank = rank, device = rank, pid = 70 + rank }
     for i = 1, 2 do
-        local from = 1000 * i + (rank == 1 and -500 or 0)
+        local from = 1000 * i
         r:region("ProfilerStep#" .. i, from, 990)
         for stream = 7, 11 do
             r:op("aten::mm", from + 10 * stream, 8)
             r:kernel("gemm", from + 200, 10 * stream,
                 r:call("cudaLaunchKernel", from + 10 * stream + 2, 4), stream)
         end
-        if i == 2 or rank == 0 then
+        if rank == 0 then
             r:op("aten::item", from + 150, 300)
             r:call("cudaStreamSynchronize", from + 160, 280)
+        end
+        for _, at in ipairs(rank == 1 and i == 2 and { 110, 200, 210, 220, 230 } or {}) do
+            r:call("cudaStreamSynchronize", from + at, 5) -- the last four beside rank 0's
         end
     end
     files[rank + 1] = "rank" .. rank .. ".json"

@@ -205,11 +205,16 @@ const checks = {
     // Two ranks: each has its own steps and waits.
     ranks() {
         is(columnOf("steps", 0), ["rank 0: ProfilerStep* (1)", "rank 0: ProfilerStep* (2)", "rank 1: ProfilerStep* (1)", "rank 1: ProfilerStep* (2)"], "steps of each rank, with their numbers");
-        is(columnOf("steps", 2), ["1", "1", "0", "1"], "a step's waits are its own rank's");
+        is(columnOf("steps", 2), ["1", "1", "0", "5"], "a step's waits are its own rank's");
         const ranksOf = events => [...new Set([...events].map(e => timeline.record.rankOf(e)))].join();
-        is([timeline.steps.length, timeline.waits.length], [4, 3], "all steps and waits");
+        is([timeline.steps.length, timeline.waits.length], [4, 7], "all steps and waits");
+        const long = [...timeline.waits].filter(e => timeline.record.rankOf(e) === "0")[1];
+        view.range(timeline.record.start[long] + 1e5, 5e4);
+        timeline.draw();
+        is(timeline.at(timeline.width / 2, timeline.waitsAt + 5), long, "a long wait is there in its middle, where others' are short");
+        view.all();
         setFilter({ rank: "1" });
-        is([timeline.steps.length, timeline.waits.length, ranksOf(timeline.steps), ranksOf(timeline.waits)], [2, 1, "1", "1"], "those of a rank");
+        is([timeline.steps.length, timeline.waits.length, ranksOf(timeline.steps), ranksOf(timeline.waits)], [2, 5, "1", "1"], "those of a rank");
         is(ranksOf(timeline.shown.flatMap(l => l.rows.flatMap(r => [...r.events]))), "1", "and its lanes");
         setFilter({ rank: "" });
     },

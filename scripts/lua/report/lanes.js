@@ -108,6 +108,16 @@ function stepName(record, e) {
     return `${name} (${record.stepNumbers.get(e)})`;
 }
 
+// Events by their track, the longest list first: those of one track do not overlap.
+function apart(record, events) {
+    const lists = new Map();
+    for (const e of events) {
+        if (!lists.has(record.track[e])) lists.set(record.track[e], []);
+        lists.get(record.track[e]).push(e);
+    }
+    return [...lists.values()].sort((a, b) => b.length - a.length).map(list => Int32Array.from(list));
+}
+
 // The host's waits, by their start: not the profiler's own at the end.
 function waitsOf(record) {
     const known = record.classes.map(c => c.kind === "wait" && c.name !== "wait: profile"), waits = [];

@@ -36,6 +36,7 @@ class Timeline {
         const there = e => !this.filter.rank || this.record.rankOf(e) === this.filter.rank;
         this.steps = this.allSteps.filter(there);
         this.waits = this.allWaits.filter(there);
+        this.waitsByTrack = apart(this.record, this.waits);
         this.shown = this.lanes.filter(lane => this.filter.showsLane(lane));
         for (const lane of this.shown)
             for (const row of lane.rows) row.matching = this.matched ? row.events.filter(e => this.matched[e]) : null;
@@ -135,8 +136,10 @@ class Timeline {
     }
 
     // A mark at each wait's beginning, a band down the lanes where it is wide, and its source text.
-    drawWaits() {
-        const { g, record, waits } = this, y = this.waitsAt;
+    drawWaits() { this.waitsByTrack.forEach((waits, i) => this.drawWaitsOf(waits, !i)); }
+
+    drawWaitsOf(waits, labels) {
+        const { g, record } = this, y = this.waitsAt;
         let i = firstAfter(record, waits, this.from, 0);
         for (; i < waits.length && record.start[waits[i]] <= this.to;) {
             const e = waits[i], x = Math.max(0, this.x(record.start[e])), end = this.x(record.stop[e]);
@@ -155,7 +158,7 @@ class Timeline {
             g.globalAlpha = 1;
             const next = i + 1 < waits.length ? this.x(record.start[waits[i + 1]]) : this.width;
             const c = record.classOf(e);
-            this.label(sourceOf(c.where) || c.name, x + 5, y + MARKS / 2 - 2, Math.min(this.width, next - 5) - x - 5, this.colour.text);
+            if (labels) this.label(sourceOf(c.where) || c.name, x + 5, y + MARKS / 2 - 2, Math.min(this.width, next - 5) - x - 5, this.colour.text);
             i = Math.max(i + 1, firstAfter(record, waits, this.from + (x + 3) / this.scale, i));
         }
     }
@@ -274,17 +277,22 @@ class Timeline {
     // The event at a point of the canvas, or one at most three pixels away; NONE.
     at(x, y) {
         const near = 3 / this.scale, t = this.from + x / this.scale;
-        if (this.waits.length && y >= this.waitsAt && y < this.waitsAt + MARKS) return this.nearest(this.waits, t, 2 * near);
+        if (this.waits.length && y >= this.waitsAt && y < this.waitsAt + MARKS) {
+            const found = this.waitsByTrack.map(waits => this.nearest(waits, t, 2 * near)).filter(e => e !== NONE);
+            return found.length ? found.reduce((a, b) => this.distance(b, t) < this.distance(a, t) ? b : a) : NONE;
+        }
         const lane = this.shown.find(l => y >= l.y && y < l.y + l.rows.length * ROW);
         return lane ? this.nearest(lane.rows[Math.floor((y - lane.y) / ROW)].events, t, near) : NONE;
     }
 
+    distance(e, t) { return Math.max(this.record.start[e] - t, t - this.record.stop[e], 0); }
+
     nearest(events, t, near) {
-        const { start, stop } = this.record;
+        const { start } = this.record;
         let best = NONE, distance = near;
         const i = firstAfter(this.record, events, t - near, 0);
         for (let k = i; k < Math.min(i + 100, events.length) && start[events[k]] <= t + near; k++) {
-            const e = events[k], d = Math.max(start[e] - t, t - stop[e], 0);
+            const e = events[k], d = this.distance(e, t);
             if (d < distance || best === NONE) { best = e; distance = d; }
         }
         return best;

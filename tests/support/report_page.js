@@ -213,6 +213,10 @@ const checks = {
         timeline.draw();
         is(timeline.at(timeline.width / 2, timeline.waitsAt + 5), long, "a long wait is there in its middle, where others' are short");
         view.all();
+        const shares = columnOf("rows", 3).map(parseFloat);
+        near(shares.reduce((a, b) => a + b, 0), 100, "shares are of all threads' time", .05 * shares.length);
+        ok(/rank 0: .* waits 2 times .* the device then idled/.test(byId("summary").textContent) && !/No prediction/.test(byId("summary").textContent), "each rank's waits have advice", byId("summary").textContent);
+        ok(columnOf("waits", 0).some(text => /^rank 1: /.test(text)), "and their row", columnOf("waits", 0).join());
         setFilter({ rank: "1" });
         is([timeline.steps.length, timeline.waits.length, ranksOf(timeline.steps), ranksOf(timeline.waits)], [2, 5, "1", "1"], "those of a rank");
         is(ranksOf(timeline.shown.flatMap(l => l.rows.flatMap(r => [...r.events]))), "1", "and its lanes");

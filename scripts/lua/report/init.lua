@@ -104,7 +104,7 @@ end
 -- What each line's waits would save. A foreign trace may have no replay: then the reason.
 local function savings_of(prof)
     local ok, list = pcall(prof.savings, prof)
-    if not ok then return {}, list end
+    if not ok then return {}, (list:gsub("^[^\n]-:%d+: ", "")) end
     local out = {}
     for i = 1, math.min(#list, ROWS) do
         local row = list[i]
@@ -128,15 +128,15 @@ local function advice_of(prof)
     return out
 end
 
--- The waits of a trace of another program, by line or region, with what they cost: a replay knows
--- only records of gpush's own.
+-- The waits of a trace of another program, or of several ranks, by line or region, with what they
+-- cost: savings are of one rank's record.
 local function waits_of(prof)
     local out = {}
     for i, row in ipairs(prof:sync()) do
         if i > ROWS then break end
         local place = row.file and ("%s:%d"):format(row.file, row.line)
             or row.region and "in " .. row.region or "?"
-        out[i] = { line = text(place), why = row.why, what = text(row.what or ""),
+        out[i] = { line = text(place), rank = row.rank, why = row.why, what = text(row.what or ""),
             device = text(row.device or ""), times = row.count, ns = row.waited,
             idle = row.idle, advice = text(row.advice or "") }
     end
@@ -194,7 +194,7 @@ local function data_of(prof, blocks)
         date = os.date "%Y-%m-%d %H:%M", rows = rows, missing = missing, savings = savings,
         no_savings = or_null(why_none), saves_all = all or null, idle = idle_of(prof),
         advice = advice_of(prof), sources = lines_of(record),
-        record = record, waits = record.foreign and prof.sync and waits_of(prof) or null,
+        record = record, waits = (record.foreign or why_none) and waits_of(prof) or null,
         measured = measured and { record = record_of(measured, blocks), wall = measured.wall_ns,
             op = rows_of(measured, "op") } or null }
 end

@@ -2,7 +2,7 @@
 // The roof is the card's where sim stood in for one; else what the best of the ops reached, in
 // operations and in bytes. No op is above it.
 
-const PLOT = { width: 720, height: 340, left: 70, right: 20, top: 22, bottom: 40 };
+const PLOT = { width: innerWidth < 600 ? 420 : 720, height: 340, left: 70, right: 20, top: 22, bottom: 40 };
 const NAMED = 20; // ops with a name beside their circle: those that took longest
 
 const tick = v => scaled(v).replace(/\.00(?= )/, "").replace(/0 $/, v < 1 ? "" : "0 ");
@@ -73,7 +73,7 @@ function showRoofline() {
     const end = width - right, write = writer(plot, roofs.levels.map(l => ({ from: x.at(l[1] / roofs.bandwidth), y: y.at(l[1]) })));
     for (const [name, rate] of roofs.levels) {
         plot.append(roof(roofs.bandwidth, rate, x, y, roofs.style));
-        if (name) write(name, [[end, y.at(rate) - 4, "end"], [end, y.at(rate) + 14, "end"], [end - 110, y.at(rate) - 4, "end"]], { class: "roof" });
+        if (name) write(name, [[end, y.at(rate) - 4, "end"], [end, y.at(rate) + 14, "end"]], { class: "roof" });
     }
     const took = r => r.self_device_time_total || r.self_cpu_time_total, most = Math.max(...rows.map(took));
     rows.sort((a, b) => took(b) - took(a)).forEach((r, i) => {

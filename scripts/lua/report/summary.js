@@ -45,7 +45,7 @@ function cards(waits) {
     const waited = waits.reduce((sum, w) => sum + w.ns, 0), times = waits.reduce((sum, w) => sum + w.times, 0);
     const card = (name, value, text) => make("div", { class: "card" }, name, make("b", {}, value), make("span", { class: "small" }, text || "\u00a0"));
     const out = [card(data.predicted ? "wall time, predicted" : "wall time", time(data.wall), data.measured ? `measured: ${time(data.measured.wall)}, ${(data.measured.wall / data.wall).toFixed(2)} times it` : "")];
-    out.push(card("the host waited", time(waited), `${count(times)} times, ${percent(waited, data.wall)} of the wall time`));
+    out.push(card("the host waited", time(waited), `${count(times)} times, ${percent(waited, hostTime())} of the ${hostTime() === data.wall ? "wall time" : "threads' time"}`));
     const streams = data.idle ? list(data.idle.streams).sort((a, b) => b.busy - a.busy) : [];
     streams.slice(0, STREAMS).forEach((s, i) => out.push(card(`${clean(s.name)}: busy`, percent(s.busy, data.wall), time(s.busy) + (!i && streams.length > STREAMS ? `, the most of ${streams.length} streams` : ""))));
     if (data.idle) out.push(card("queued or running", data.idle.depth.toFixed(1), `commands at a time, ${count(data.idle.most)} at most`));
@@ -59,17 +59,17 @@ function dominated() {
         const best = rows.reduce((a, r) => (r[field] || 0) > ((a || {})[field] || 0) ? r : a, null);
         if (best && whole > 0) out.push(make("li", {}, `${who}: `, make("b", { class: "name" }, shorten(clean(best.name), 120)), `, ${time(best[field])}, ${percent(best[field], whole)}`));
     };
-    top("self_cpu_time_total", "most of the host's time", data.wall);
+    top("self_cpu_time_total", "most of the host's time", hostTime());
     top("self_device_time_total", "most of the devices' time", rows.reduce((sum, r) => sum + (r.self_device_time_total || 0), 0));
     return out.length ? [make("h3", {}, "What dominated"), make("ul", {}, out)] : [];
 }
 
-// The same for another program's trace: the waits after which the devices idled longest.
+// The same for another program's trace and for several ranks: the waits after which the devices idled longest.
 function foreignAdvice() {
     const waits = list(data.waits).filter(w => w.idle > 0).sort((a, b) => b.idle - a.idle).slice(0, 3), head = make("h3", {}, "What to change");
     if (!waits.length) return [head, make("p", {}, "No device idled because the host had waited.")];
-    return [head, make("ol", { class: "advice" }, waits.map(w => make("li", {}, make("b", { class: "name" }, clean(w.line)), ` waits ${count(w.times)} times (${clean(w.why)}: ${clean(w.what)}), ${time(w.ns)}; the device then idled `,
-        make("span", { class: "saves" }, time(w.idle)), ".", w.advice ? make("div", {}, "Instead: " + clean(w.advice)) : null)))];
+    return [head, make("ol", { class: "advice" }, waits.map(w => make("li", {}, make("b", { class: "name" }, placeOf(w)), ` waits ${count(w.times)} times (${clean(w.why)}: ${clean(w.what)}), ${time(w.ns)}; the device then idled `,
+        make("span", { class: "saves" }, time(w.idle)), ".", sourceOf(clean(w.line)) ? make("code", {}, sourceOf(clean(w.line))) : null, w.advice ? make("div", {}, "Instead: " + clean(w.advice)) : null)))];
 }
 
 // Three pieces of advice at most, those that save the most.

@@ -34,6 +34,12 @@ function table(columns, rows, caption) {
 const rate = unit => v => v ? scaled(v) + unit : ""; // an op that computes nothing has none
 const numbers = (head, field, text, of) => ({ head, value: row => (of ? of(row) : row[field]) || 0, text: row => text((of ? of(row) : row[field]) || 0) });
 
+// The time of which the rows are shares: the wall time, or that of the threads of several ranks.
+function hostTime() {
+    const ranks = new Set(list(data.record.tracks).map(t => t.rank).filter(r => r !== undefined));
+    return ranks.size < 2 ? data.wall : list(data.rows.op).reduce((sum, r) => sum + r.self_cpu_time_total, 0);
+}
+
 // A name that filters the timeline when it is pressed; more: what stands below it.
 function pressable(name, more, does) {
     const shown = does ? make("button", { type: "button", onclick: does, title: "show only this in the timeline" }, clean(name)) : make("bdi", { class: "name" }, clean(name));
@@ -56,11 +62,14 @@ function waitsByLine(record) {
     return [...lines.values()].sort((a, b) => b.ns - a.ns);
 }
 
-// The waits of another program's trace: what they cost was counted where the page was written.
+// Where a row of waits is: its line or region, and its rank where there are several.
+const placeOf = row => (row.rank === undefined ? "" : `rank ${row.rank}: `) + clean(row.line);
+
+// The waits of another program's trace, or of several ranks: what they cost was counted where the page was written.
 function showForeignWaits(rows) {
     const line = place => /^in |^\?$/.test(place) ? null : () => setFilter({ line: clean(place) });
     byId("waits").replaceChildren(rows.length ? table([
-        { head: "line or region", words: "text", value: r => r.line, text: r => pressable(r.line, "", line(r.line)) },
+        { head: "line or region", words: "text", value: placeOf, text: r => pressable(placeOf(r), sourceOf(clean(r.line)), line(r.line)) },
         { head: "why", words: "short", value: r => r.why, text: r => `${clean(r.why)}: ${clean(r.what)}` },
         { head: "device", words: "short", value: r => r.device, text: r => clean(r.device) },
         numbers("times", "times", count), numbers("the host waited", "ns", time), numbers("the device then idled", "idle", time),
@@ -109,7 +118,7 @@ function filterBy(group, row) {
 }
 
 function rowColumns(group, rows) {
-    const has = field => rows.some(r => r[field]), wall = data.wall, columns = [
+    const has = field => rows.some(r => r[field]), wall = hostTime(), columns = [
         { head: group, words: "text", value: r => r.name, text: r => pressable(r.name, r.more, filterBy(group, r)) }, numbers("calls", "count", count),
         { head: "self host time", value: r => r.self_cpu_time_total, text: r => [make("span", { class: "share", style: `width:${Math.max(0, 50 * r.self_cpu_time_total / wall)}px` }), time(r.self_cpu_time_total)] },
         numbers("share", "self_cpu_time_total", v => percent(v, wall)), numbers("host time", "cpu_time_total", time)];

@@ -109,7 +109,11 @@ for depth in "--stack-depth 2" --stack-depth=1; do
 done >depths
 tap_is "$(cat depths)" $'deep.lua:1 (inner) < deep.lua:2 (outer)\ndeep.lua:1 (inner)' "--stack-depth: the innermost calls"
 "$gpush" profile --save no/such/file.gz train.lua >out 2>err
-tap_is "$? $(cat err)" "1 gpush profile: profile.save: cannot write no/such/file.gz: No such file or directory (its folder does not exist)" \
+tap_is "$? $(cat out err)" "1 gpush profile: --save: cannot write no/such/file.gz: there is no folder no/such" \
+    "no folder for a file: the script does not run"
+mkdir full.gz
+"$gpush" profile --save ./full.gz train.lua >out 2>err
+tap_is "$? $(grep -c '^args' out) $(cat err)" "1 1 gpush profile: profile.save: cannot write ./full.gz: Is a directory" \
     "a file that cannot be written"
 "$gpush" profile nosuch.lua >out 2>err
 tap_is "$? $(grep -c nosuch.lua err) $(wc -l <err)" "1 1 1" "no such script: no profile"

@@ -157,6 +157,15 @@ local args = table.pack(...)
 local given, at = command.read(args)
 if not given then return at end
 if not args[at] then return command.refuse("expected a script") end
+for _, it in ipairs(FILES) do -- before the script: it may run for hours
+    local folder = given[it[1]] and given[it[1]]:match "^(.*)/[^/]*$"
+    local there = folder and io.open(folder .. "/.")
+    if folder and not there then
+        command.say("%s: cannot write %s: there is no folder %s", it[1], given[it[1]], folder)
+        return false
+    end
+    if there then there:close() end
+end
 if given["--steps"] then
     steps = read_steps(given["--steps"])
     if not steps then

@@ -22,11 +22,16 @@ void gp_capture_add_home(gp_capture *k, gp_device *dev) {
     k->lane[k->nlanes++] = gp_stream_retain(s ? s : dev->streams[0]);
 }
 
-/* The lane of s; where there are too many streams, the last one has several. */
+/* The lane of s; where there are too many streams, the last fork's has several. Collectives run on
+ * no other stream than theirs: one lane is kept for it. */
 static int lane_of(gp_capture *k, gp_stream *s) {
-    for (int i = 0; i < k->nlanes; i++)
+    int last = 0, kept = !s->collective;
+    for (int i = 0; i < k->nlanes; i++) {
         if (k->lane[i] == s) return i;
-    if (k->nlanes == GP_CAPTURE_LANES) return GP_CAPTURE_LANES - 1;
+        if (k->lane[i]->collective) kept = 0;
+        else last = i;
+    }
+    if (k->nlanes >= GP_CAPTURE_LANES - kept) return last;
     k->lane[k->nlanes] = gp_stream_retain(s);
     return k->nlanes++;
 }

@@ -55,12 +55,12 @@ bool gp_trace_refuse(const char *what);
 static inline bool gp_trace_may_read(const char *what) {
     return (!gp_tracing || gp_trace_refuse(what)) && gp_capture_may(what);
 }
-/* The same for a wait: for memory, or for what other streams compute, a captured function waits,
- * too, since that decides nothing. */
+/* The same for a wait: for memory, or for what other streams and ranks compute, a captured function
+ * waits, too, since that decides nothing. */
 static inline bool gp_trace_may_wait(gp_why why, const char *what) {
     if (!gp_capturing || gp_tracing) return gp_trace_may_read(what);
     return why == GP_WHY_alloc || why == GP_WHY_join || why == GP_WHY_reuse ||
-           gp_capture_refuse(what);
+           why == GP_WHY_collective || gp_capture_refuse(what);
 }
 /* The script reads a size: what is traced holds for these shapes only. */
 static inline void gp_trace_saw_shape(void) {

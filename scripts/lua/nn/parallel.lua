@@ -61,7 +61,8 @@ local function bytes(size)
     return n
 end
 
--- Parameters in the order in which backward reaches them, about: the last ones first.
+-- Parameters in the order in which backward reaches them, about: the last ones first. A step leaves
+-- all fields as they were, so that it can be captured.
 local function make_buckets(parameters, most)
     local buckets, last = {}, nil
     for i = #parameters, 1, -1 do
@@ -69,32 +70,35 @@ local function make_buckets(parameters, most)
         local n = p:numel() * p:element_size()
         local joins = last and last.dtype == p.dtype and last.device == p.device
         if not joins or last.bytes + n > most then
-            last = { bytes = 0, dtype = p.dtype, device = p.device, grads = {} }
+            last = { bytes = 0, dtype = p.dtype, device = p.device, unused = false, grads = {},
+                had = {} }
             buckets[#buckets + 1] = last
         end
         last[#last + 1] = p
         last.bytes = last.bytes + n
-        last.left = #last
+        last.left, last.had[#last] = #last, true
     end
     return buckets
 end
 
 -- Starts the average of a bucket's gradients: they become one tensor, and after them comes a flag
--- for each parameter: whether it had one.
+-- for each parameter: whether it had one. Flags are made by ops, which a captured step can replay.
 local function launch(self, bucket)
-    local parts, flags = {}, {}
+    local parts, flags, like = {}, {}, { dtype = bucket.dtype, device = bucket.device }
     for i, p in ipairs(bucket) do
         local g = bucket.grads[i]
-        flags[i] = g and 1.0 or 0.0
-        parts[i] = (g or gpush.zeros(p.shape, { dtype = p.dtype, device = p.device })):reshape(-1)
+        if not g then flags[i] = gpush.zeros(1, like) end
+        parts[i] = (g or gpush.zeros(p.shape, like)):reshape(-1)
     end
-    parts[#parts + 1] = gpush.tensor(flags, { dtype = bucket.dtype, device = bucket.device })
+    if not next(flags) then parts[#parts + 1] = gpush.ones(#bucket, like)
+    else
+        for i = 1, #bucket do parts[#parts + 1] = flags[i] or gpush.ones(1, like) end
+    end
     bucket.flat = gpush.cat(parts, 1)
     bucket.unused = bucket.left > 0
-    bucket.had, bucket.grads = bucket.grads, {}
+    for i = 1, #bucket do bucket.had[i], bucket.grads[i] = bucket.grads[i] ~= nil, nil end
     local options = { group = self.options.group, async = true }
     bucket.future = dist.all_reduce_(bucket.flat, "mean", options)
-    for i in pairs(bucket.had) do bucket.had[i] = true end
 end
 
 -- The averages become the parameters' gradients. A parameter that no rank has used gets none.
@@ -111,7 +115,7 @@ local function give(bucket)
         end
         at = at + n
     end
-    bucket.flat, bucket.future, bucket.had, bucket.left = nil, nil, nil, #bucket
+    bucket.flat, bucket.future, bucket.left = nil, nil, #bucket
 end
 
 -- When backward is over. Every rank starts all buckets, in the same order.
@@ -121,7 +125,8 @@ local function finish(self, ok)
     state.next, state.begun = 1, false
     if not ok then
         for _, bucket in ipairs(state.buckets) do
-            bucket.left, bucket.grads, bucket.flat, bucket.future = #bucket, {}, nil, nil
+            for i = 1, #bucket do bucket.grads[i] = nil end
+            bucket.left, bucket.flat, bucket.future = #bucket, nil, nil
         end
         return
     end

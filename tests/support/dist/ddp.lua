@@ -72,6 +72,40 @@ do -- in f32
     check(apart(whole, model) < 1e-6, "after 20 steps in f32", apart(whole, model))
 end
 
+-- A captured step is replayed with its collectives, and in autocast gradients are averaged, too.
+for _, device in ipairs(#arg > 0 and { table.unpack(arg) } or { "cpu", "sim" }) do
+    local whole, model, half = net(1):to(device), net(1):to(device), net(1):to(device)
+    local ddp, ddp16 = DDP(model, { bucket = "16KB" }), DDP(half)
+    local opts = {}
+    for i, each in ipairs { whole, model, half } do
+        opts[i] = optim.SGD(each:parameters(), { lr = 0.05 })
+    end
+    local opt = opts[2]
+    local step = capture(function(x)
+        opt:zero_grad()
+        local loss = ddp(x):square():mean()
+        loss:backward()
+        opt:step()
+        return dist.all_reduce(loss:detach(), { op = "mean" })
+    end)
+    for k = 1, 5 do
+        manual_seed(100 + k)
+        local x = randn(24, 20)
+        opts[1]:zero_grad()
+        local loss = whole(x:to(device)):square():mean()
+        loss:backward()
+        opts[1]:step()
+        local mean = step(part(x):to(device))
+        check((mean - loss):abs():item() < 1e-6, "loss of a captured step", device, k, mean, loss)
+        opts[3]:zero_grad()
+        autocast("bf16", function() return ddp16(part(x):to(device)):float():square():mean() end)
+            :backward()
+        opts[3]:step()
+    end
+    check(apart(whole, model) < 1e-6, "captured", device, apart(whole, model))
+    check(apart(whole, half) < 2e-2, "autocast", device, apart(whole, half))
+end
+
 -- The optimizer's state divided among ranks: the same bits as undivided, in two groups, with a
 -- parameter in 16 bits, and with a gradient scaler that skips a step.
 do

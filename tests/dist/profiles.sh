@@ -21,7 +21,7 @@ local function step(x)
 end
 local function slow_op(x)
     local y = x * 2
-    if dist.rank == 0 then for _ = 1, 6 do y = (y:reshape(400, 400) @ y:reshape(400, 400)):reshape(-1):clamp(0, 1) end end
+    if dist.rank == 0 then for _ = 1, 15 do y = (y:reshape(400, 400) @ y:reshape(400, 400)):reshape(-1):clamp(0, 1) end end
     return dist.all_reduce_(y)
 end
 local pair = dist.group{0, 1}

@@ -175,6 +175,37 @@ t.is(g.full({}, 3.0):softmax(1):item(), 1.0, "0-d")
 t.is(g.zeros(3, 0):softmax(2).shape, {3, 0}, "empty")
 t.is(g.tensor({1, 1}):softmax(1, "f64").dtype, "f64", "dtype")
 t.close(g.zeros(200000):softmax(1):sum():item(), 1, 1e-5, "a long row")
+
+-- Long columns, n of them a tenth of the first row's exponential: narrow and wide, with and without
+-- gaps, with one thread and two.
+local had = g.threads()
+for _, k in ipairs {{100003, 3}, {20003, 20}, {5001, 70}} do
+    local n, w = k[1], k[2]
+    local want = 1 / (1 + (n - 1) * math.exp(g.tensor(math.log(0.1)):item()))
+    local v = g.full({n, w}, math.log(0.1))
+    v[1]:fill_(0)
+    local gaps = g.zeros(n, 2 * w):slice(2, 1, -1, 2)
+    gaps:copy_(v)
+    for kind, x in pairs {rows = v, columns = v:t():contiguous():t(), gaps = gaps} do
+        local one
+        for threads = 1, 2 do
+            g.threads(threads)
+            local y, z = x:softmax(1), x:log_softmax(1)
+            local name = string.format("%d rows of %d, %s, %d threads", n, w, kind, threads)
+            local off = ((y[1]:to "f64" / want - 1):abs():max():item())
+            t.ok(off < 1e-6, name .. ": off by " .. off)
+            off = (z[n]:to "f64" - math.log(want) - math.log(0.1)):abs():max():item()
+            t.ok(off < 3e-6, name .. ": logarithms off by " .. off)
+            one = one or {y, z}
+            t.ok(y:equal(one[1]) and z:equal(one[2]), name .. ": the same bits")
+        end
+    end
+end
+g.threads(had)
+
+local single = g.tensor({{3.0}, {-1e30}, {math.huge}, {0 / 0}})
+t.is(single:softmax(2):reshape(-1):tolist(), {1, 1, 0 / 0, 0 / 0}, "a dim of one element")
+t.is(single:t():log_softmax(1):reshape(-1):tolist(), {0, 0, 0 / 0, 0 / 0}, "and its logarithms")
 t.error(function() g.tensor({1, 2}):softmax(1) end, "softmax: dtype i64", "integers")
 t.error(function() g.zeros(2, 2):softmax(3) end, "softmax: dim 3", "a dim that is not there")
 

@@ -9,7 +9,8 @@
 #include "kernels/cpu/layout/transpose.h"
 #include "kernels/cpu/runtime/kernel.h"
 
-enum { SHORT = 64, TILE = 64, TILE_BYTES = 1 << 15, GRAIN = 32768, LANES = 16 };
+enum { SHORT = 64, TILE = 64, ROWS = 64, TILE_BYTES = 1 << 15, GRAIN = 32768, LANES = 16 };
+enum { WIDEST = LANES * LANES }; /* columns of a tile: of TILE, or of LANES joined rows */
 
 typedef struct softmax_job {
     gp_loop loop;   /* out and x without the dim of the sum */
@@ -22,8 +23,18 @@ typedef struct softmax_job {
     bool take_log, x_direct, out_direct; /* direct: of compute type and contiguous along the dim */
     int64_t width;                       /* columns of a tile */
     bool turned;                         /* the tile's columns are rows in memory */
+    bool in_place;                       /* tiles are worked on where they lie, not in a buffer */
+    int64_t join;                        /* rows of a tile's buffer that are worked on as one */
     _Atomic bool no_memory;
 } softmax_job;
+
+/* n rows of w columns of compute type, whose lines are so many elements apart; y may be x. */
+typedef struct tile {
+    const void *x;
+    void *y;
+    int64_t xline, yline, n, w;
+    bool take_log;
+} tile;
 
 #define T float
 #define t f32
@@ -48,25 +59,47 @@ static void one_row(const softmax_job *r, const char *x, char *out, char *buf) {
     else if (r->stream) stream_out(out, buf, bytes, &(const char *){x + bytes}, r->x_direct);
 }
 
+static void columns(const softmax_job *r, const tile *t) {
+    if (r->ct == GP_CT_f32) columns_f32(t, r->join);
+    else columns_f64(t, r->join);
+}
+
+static tile in_buffer(const softmax_job *r, int64_t w, char *buf) {
+    return (tile){buf, buf, w, w, r->n, w, r->take_log};
+}
+
 /* w adjacent lines along another dim than the last; buf: n x w of compute type. */
 static void one_tile(const softmax_job *r, const char *x, char *out, int64_t w, char *buf) {
     int last = r->loop.ndim - 1;
-    int64_t line = w * gp_ctype_size[r->ct];
-    for (int64_t i = 0; i < r->n; i++)
-        r->load(buf + i * line, x + i * r->xs, r->loop.stride[1][last], w);
-    if (r->ct == GP_CT_f32) columns_f32(buf, r->n, w, r->take_log);
-    else columns_f64(buf, r->n, w, r->take_log);
-    for (int64_t i = 0; i < r->n; i++)
-        r->store(out + i * r->os, r->loop.stride[0][last], buf + i * line, w);
+    int64_t line = w * gp_ctype_size[r->ct], xs = r->loop.stride[1][last],
+            os = r->loop.stride[0][last];
+    bool x_whole = r->xs == w * xs, out_whole = r->os == w * os; /* rows follow each other */
+    tile t = in_buffer(r, w, buf);
+    for (int64_t i = 0; i < (x_whole ? 1 : r->n); i++)
+        r->load(buf + i * line, x + i * r->xs, xs, x_whole ? r->n * w : w);
+    columns(r, &t);
+    for (int64_t i = 0; i < (out_whole ? 1 : r->n); i++)
+        r->store(out + i * r->os, os, buf + i * line, out_whole ? r->n * w : w);
+}
+
+/* Lines that are contiguous, of compute type and too long for a cache need no buffer, but rows that
+ * are joined must have no gaps. */
+static bool in_place(const softmax_job *r, int64_t w) {
+    int64_t row = w * gp_ctype_size[r->ct];
+    return r->in_place && (r->join == 1 || (r->xs == row && r->os == row));
+}
+static void tile_in_place(const softmax_job *r, const char *x, char *out, int64_t w) {
+    int64_t size = gp_ctype_size[r->ct];
+    columns(r, &(tile){x, out, r->xs / size, r->os / size, r->n, w, r->take_log});
 }
 
 /* w adjacent, contiguous, short lines: such a tile after a transpose. */
 static void turned_tile(const softmax_job *r, const char *x, char *out, int64_t w, char *buf) {
     int last = r->loop.ndim - 1;
     int64_t size = gp_ctype_size[r->ct], line = w * size;
+    tile t = in_buffer(r, w, buf);
     gp_transpose(buf, line, x, r->loop.stride[1][last], r->n, w, (size_t)size, false);
-    if (r->ct == GP_CT_f32) columns_f32(buf, r->n, w, r->take_log);
-    else columns_f64(buf, r->n, w, r->take_log);
+    columns(r, &t);
     gp_transpose(out, r->loop.stride[0][last], buf, line, w, r->n, (size_t)size, false);
 }
 
@@ -75,7 +108,8 @@ static void run_part(void *ctx, int64_t begin, int64_t end) {
     softmax_job *r = ctx;
     int last = r->loop.ndim - 1;
     int64_t length = r->loop.dim[last];
-    char *buf = gp_scratch(GP_SCRATCH_PART, (size_t)(r->n * r->width) * gp_ctype_size[r->ct]);
+    int64_t lines = r->in_place && r->join == 1 ? 0 : r->width;
+    char *buf = gp_scratch(GP_SCRATCH_PART, 1 + (size_t)(r->n * lines) * gp_ctype_size[r->ct]);
     if (!buf) {
         r->no_memory = true;
         return;
@@ -86,6 +120,7 @@ static void run_part(void *ctx, int64_t begin, int64_t end) {
                 w = left < r->width ? left : r->width;
         gp_loop_at(&r->loop, at, p);
         if (r->width == 1) one_row(r, p[1], p[0], buf);
+        else if (in_place(r, w)) tile_in_place(r, p[1], p[0], w);
         else if (r->turned) turned_tile(r, p[1], p[0], w, buf);
         else one_tile(r, p[1], p[0], w, buf);
         at += w;
@@ -100,6 +135,22 @@ static gp_array without(const gp_array *a, int d) {
     r.numel /= a->dim[d];
     for (int i = d; i < r.ndim; i++) r.dim[i] = a->dim[i + 1], r.stride[i] = a->stride[i + 1];
     return r;
+}
+
+/* Adjacent columns make a tile: 16, 32 … of them, however long they are. What depends on numbers of
+ * columns depends on all, not on a thread's: sums have one order for any number of threads. */
+static void choose_tiles(softmax_job *r, bool same_type, int64_t osize) {
+    int last = r->loop.ndim - 1;
+    int64_t length = r->loop.dim[last], size = gp_ctype_size[r->ct],
+            most = TILE_BYTES / (r->n * size) / 16 * 16;
+    r->turned = r->x_direct && r->out_direct && r->n > 1 && r->n <= SHORT && length >= 16;
+    r->in_place = !r->turned && most < 16 && same_type && osize == size &&
+                  r->loop.stride[0][last] == size && r->loop.stride[1][last] == size;
+    r->join = length < LANES && r->n >= LANES * LANES ? LANES : 1;
+    r->width = !r->turned && r->os == osize && r->n > 1 ? 1
+               : most > TILE || r->in_place             ? TILE
+               : most < 16                              ? 16
+                                                        : most;
 }
 
 /* Arguments: x, dim (0-based from infer on), dtype, which is out's. */
@@ -122,14 +173,7 @@ static bool softmax(const gp_call *c, bool take_log) {
     r.out_direct = out.dtype == gp_ctype_dtype[r.ct] && (r.os == osize || r.n == 1);
     gp_array o1 = without(&out, d), x1 = without(&x, d);
     gp_loop_init(&r.loop, 2, (const gp_array *[]){&o1, &x1});
-    /* Adjacent columns make a tile: 16, 32 … of them, however long they are. */
-    int64_t most = TILE_BYTES / (r.n * gp_ctype_size[r.ct]) / 16 * 16;
-    r.turned =
-        r.x_direct && r.out_direct && r.n > 1 && r.n <= SHORT && r.loop.dim[r.loop.ndim - 1] >= 16;
-    r.width = !r.turned && (r.os == osize || r.n == 1) ? 1
-              : most > TILE                            ? TILE
-              : most < 16                              ? 16
-                                                       : most;
+    choose_tiles(&r, x.dtype == out.dtype, osize);
     r.stream = r.width == 1 && r.out_direct && out.numel * osize >= STREAM_BYTES;
     return gp_parallel_op(c, o1.numel, 1 + GRAIN / r.n, run_part, &r) &&
            (!r.no_memory || gp_fail("%s: out of memory", c->op->name));

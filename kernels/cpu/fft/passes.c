@@ -2,6 +2,7 @@
  * Source: Van Loan, "Computational frameworks for the fast Fourier transform", 1992, section
  * 1.7. */
 #include "kernels/cpu/fft/fft.h"
+#include "kernels/cpu/fft/squares.h"
 
 /* One butterfly: x[at + k step] to y[to + k gap] for k < radix, times twiddle k (for k > 0). IN and
  * OUT take k and the names of a real and an imaginary variable; ends.inc has its own. */

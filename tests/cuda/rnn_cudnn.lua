@@ -176,6 +176,38 @@ do
     t.ok(select(2, watched(function() return layer(x) end)), "evaluation has none")
 end
 
+-- With dropout, too, products of 16 bits are such, with sums in f32.
+for _, kind in ipairs { "LSTM", "GRU", "RNN" } do
+    for dtype, eps in pairs { f16 = 1e-2, bf16 = 0.1 } do
+        local options = { num_layers = 2, dropout = 0.5, bidirectional = true }
+        local layer = nn[kind](8, 16, options):to(dtype)
+        local x, h = randn(5, 3, 8):to(dtype), randn(4, 3, 16):to(dtype)
+        local dy = randn(480 + 2 * 192):to(dtype)
+        local function run(device)
+            layer:to(device)
+            manual_seed(11)
+            local a = there(h, device)
+            return gradients(layer, there(x, device), kind == "LSTM" and { a, a * 0.5 } or a,
+                dy:to(device))
+        end
+        local want, got, names = run "cpu", nil, {}
+        local prof = profile.run({}, function() got = run "cuda" end)
+        for _, e in ipairs(prof:events()) do
+            local name = e.kind == "kernel" and e.kernel and e.kernel:match "fake_gemm_%S*"
+            if name then names[name] = (names[name] or 0) + 1 end
+        end
+        local what = kind .. " with dropout, " .. dtype
+        -- 2 layers and directions: x once and h in 5 steps; the gradients of x and both weights
+        -- (that of h0 apart) once, and h in 5 steps
+        t.is(names, { ["fake_gemm_" .. dtype] = 4 * (1 + 5 + 5 + 4) }, what .. ": its products")
+        for i, y in ipairs(want) do
+            local size = 1 + y:float():abs():amax():item()
+            t.close(got[i]:to "cpu":float():div(size):tolist(), y:float():div(size):tolist(), eps,
+                ("%s: gradient %d"):format(what, i))
+        end
+    end
+end
+
 -- Weights are packed for cuDNN once, and again when they have changed: that takes copies on the
 -- device, which a call that finds them packed does not need.
 do

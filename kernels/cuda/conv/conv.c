@@ -7,6 +7,7 @@
 #include "kernels/cuda/conv/plain.h"
 #include "kernels/cuda/runtime/dense.h"
 #include "kernels/cuda/runtime/cudnn.h"
+#include "kernels/cuda/runtime/device.h"
 
 typedef gp_conv_shape shape;
 typedef gp_conv_operands operands;
@@ -19,11 +20,11 @@ static int64_t extra(const gp_conv *k, int d) { return k->behind[d] - k->before[
 static bool is_even(const gp_conv *k) { return !extra(k, 0) && !extra(k, 1) && !extra(k, 2); }
 
 /* At least two spatial dims: cuDNN does not take one. */
-static void shape_of(const gp_conv *k, gp_conv_part kind, gp_dtype dt, shape *s) {
+static void shape_of(const gp_conv *k, gp_conv_part kind, gp_dtype dt, bool last, shape *s) {
     int first = k->rank == 3 ? 0 : 1;
     memset(s, 0, sizeof *s);
     s->kind = kind, s->dtype = (int32_t)dt, s->n = k->rank == 3 ? 5 : 4,
-    s->groups = (int32_t)k->groups;
+    s->groups = (int32_t)k->groups, s->last = last;
     s->tf32 = gp_libs.tf32, s->deterministic = gp_libs.deterministic,
     s->benchmark = gp_libs.benchmark;
     cudaGetDevice(&s->device);
@@ -49,11 +50,28 @@ static int64_t at_once(const gp_call *c, const gp_conv *k) {
     return n;
 }
 
-/* The image with its trailing padding, dense: images x channels x depth x rows x columns. */
-static gp_array padded_image(const gp_conv *k, gp_dtype dt) {
+/* ---- layouts: images x channels x depth x rows x columns ---- */
+
+/* Tensor cores multiply 16 bits with channels as the fastest dim, eight of them at once. cuDNN
+ * copies other layouts to that one and back for each convolution; our own copies do the same, and
+ * an image whose memory is so already needs none. */
+static bool wants_channels_last(const gp_conv *k, gp_dtype dt) {
+    return (dt == GP_f16 || dt == GP_bf16) && k->groups == 1 && k->channels % 8 == 0 &&
+           k->filters % 8 == 0;
+}
+
+/* A dense array of those dims at p. */
+static gp_array dense_over(void *p, gp_dtype dt, const int64_t *dim, bool last) {
+    gp_array a = gp_dense_over(p, dt, 5, dim);
+    if (last) gp_channels_last(&a);
+    return a;
+}
+
+/* The image with its trailing padding. */
+static gp_array padded_image(const gp_conv *k, gp_dtype dt, bool last) {
     int64_t dim[5] = {k->images, k->channels};
     for (int d = 0; d < GP_SPATIAL; d++) dim[2 + d] = k->in[d] + extra(k, d);
-    return gp_dense_over(NULL, dt, 5, dim);
+    return dense_over(NULL, dt, dim, last);
 }
 /* The part of it that is the image. */
 static gp_array inside(const gp_conv *k, const gp_array *padded) {
@@ -63,13 +81,13 @@ static gp_array inside(const gp_conv *k, const gp_array *padded) {
     for (int d = 0; d < GP_SPATIAL; d++) a.numel *= a.dim[2 + d] = k->in[d];
     return a;
 }
-/* x with dims of size 1 for those that it lacks. */
-static gp_array five(const gp_conv *k, const gp_array *x) {
+/* x with dims of size 1 for those that it lacks; batched: it has images, or filters. */
+static gp_array five(const gp_conv *k, bool batched, const gp_array *x) {
     gp_array a = *x;
     int n = x->ndim, at = 0;
     int64_t dim[5], stride[5];
     for (int d = 0; d < 5; d++) {
-        bool has = d == 0 ? k->batched : d == 1 ? true : d - 2 >= GP_SPATIAL - k->rank;
+        bool has = d == 0 ? batched : d == 1 ? true : d - 2 >= GP_SPATIAL - k->rank;
         dim[d] = has && at < n ? x->dim[at] : 1;
         stride[d] = has && at < n ? x->stride[at] : 0;
         at += has;
@@ -78,6 +96,14 @@ static gp_array five(const gp_conv *k, const gp_array *x) {
     memcpy(a.dim, dim, sizeof dim);
     memcpy(a.stride, stride, sizeof stride);
     return a;
+}
+
+/* Whether a is such a dense array, aligned. */
+static bool is_laid_out(const gp_array *a, gp_dtype dt, bool last) {
+    gp_array dense = dense_over(a->data, dt, a->dim, last);
+    for (int d = 0; d < 5; d++)
+        if (a->dim[d] != 1 && a->stride[d] != dense.stride[d]) return false;
+    return a->dtype == dt && gp_cuda_aligned(a->data);
 }
 
 static bool zero(const gp_call *c, const gp_array *a) {
@@ -90,35 +116,30 @@ static gp_dtype work_dtype(const gp_call *c, gp_dtype dt) {
     return dt == GP_bf16 && gp_cuda_arch(c) < 80 ? GP_f32 : dt;
 }
 
-/* The image x, dense and with its trailing padding. */
-static bool image_in(const gp_call *c, const gp_conv *k, const gp_array *x, gp_dtype dt,
+/* x in the layout that cuDNN gets: in place, or copied to scratch. */
+static bool dense_in(const gp_call *c, const gp_array *x, gp_dtype dt, bool last, void **to) {
+    *to = x->data;
+    if (is_laid_out(x, dt, last)) return true;
+    gp_array dense = dense_over(NULL, dt, x->dim, last);
+    dense.data = *to = gp_cuda_scratch(c, (size_t)dense.numel * gp_dtype_size(dt));
+    return *to && gp_cuda_copy_array(c, &dense, x);
+}
+
+/* The image x with its trailing padding. */
+static bool image_in(const gp_call *c, const gp_conv *k, const gp_array *x, gp_dtype dt, bool last,
                      void **to) {
-    gp_array dense;
-    if (is_even(k)) {
-        if (!gp_cuda_dense(c, x, dt, &dense)) return false;
-        *to = dense.data;
-        return true;
-    }
-    gp_array padded = padded_image(k, dt), from = five(k, x);
-    padded.data = (char *)gp_cuda_scratch(c, (size_t)padded.numel * gp_dtype_size(dt));
+    if (is_even(k)) return dense_in(c, x, dt, last, to);
+    gp_array padded = padded_image(k, dt, last);
+    padded.data = *to = gp_cuda_scratch(c, (size_t)padded.numel * gp_dtype_size(dt));
     gp_array part = inside(k, &padded);
-    *to = padded.data;
-    return padded.data && zero(c, &padded) && gp_cuda_copy_array(c, &part, &from);
+    return padded.data && zero(c, &padded) && gp_cuda_copy_array(c, &part, x);
 }
 
-static bool dense_in(const gp_call *c, const gp_array *x, gp_dtype dt, void **to) {
-    gp_array dense;
-    if (!gp_cuda_dense(c, x, dt, &dense)) return false;
-    *to = dense.data;
-    return true;
-}
-
-/* Where cuDNN may write `out`: in place where that is dense and aligned, or in scratch that is then
- * copied to it. */
-static bool place_of(const gp_call *c, const gp_array *out, gp_dtype dt, gp_array *to) {
+/* Where cuDNN may write `out`: in place, or in scratch that is then copied to it. */
+static bool place_of(const gp_call *c, const gp_array *out, gp_dtype dt, bool last, gp_array *to) {
     *to = *out;
-    if (out->dtype == dt && out->contiguous && gp_cuda_aligned(out->data)) return true;
-    *to = gp_dense_over(NULL, dt, out->ndim, out->dim);
+    if (is_laid_out(out, dt, last)) return true;
+    *to = dense_over(NULL, dt, out->dim, last);
     to->data = (char *)gp_cuda_scratch(c, (size_t)to->numel * gp_dtype_size(dt));
     return to->data != NULL;
 }
@@ -126,7 +147,6 @@ static bool place_of(const gp_call *c, const gp_array *out, gp_dtype dt, gp_arra
 /* Images `first` to `first + n` of a. */
 static gp_array images_of(const gp_conv *k, const gp_array *a, int64_t first, int64_t n) {
     gp_array part = *a;
-    if (!k->batched) return part;
     part.data += first * a->stride[0] * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
     part.dim[0] = n;
     part.numel = k->images ? a->numel / k->images * n : 0;
@@ -144,56 +164,60 @@ static bool only_bias(const gp_call *c, const gp_array *bias, const gp_array *to
 
 /* ---- calls ---- */
 
-/* What a call multiplies: its operands, of which each run takes some images. */
+/* What a call multiplies: its operands, of which each run takes some images. Arrays have five
+ * dims. */
 typedef struct job {
     const gp_call *c;
     gp_conv k; /* of the images of one run */
     gp_conv_part kind;
     gp_dtype dt;
-    gp_array x, y; /* images, and results or their gradients, of all runs; one of them is written */
-    operands o;    /* its weight and bias are those of every run */
+    bool last;        /* the layout */
+    gp_array x, w, y; /* images, weights, and results or their gradients, of all runs */
+    operands o;       /* its weight and bias are those of every run */
 } job;
 
-/* Where a run's result goes: in place, or into scratch that is copied to it afterwards. */
-static bool run_result(job *j, const gp_array *x, const gp_array *y) {
+/* Runs j->o, whose result is `to`, a place of `out`. */
+static bool run_to(job *j, const gp_array *out, const gp_array *to) {
     shape s;
-    gp_array to;
-    shape_of(&j->k, GP_CONV_RESULT, j->dt, &s);
-    if (!place_of(j->c, y, j->dt, &to) || !image_in(j->c, &j->k, x, j->dt, &j->o.x)) return false;
-    j->o.y = to.data;
+    shape_of(&j->k, j->kind, j->dt, j->last, &s);
     return gp_conv_by_cudnn(j->c, &s, &j->o) &&
-           (to.data == y->data || gp_cuda_copy_array(j->c, y, &to));
+           (to->data == out->data || gp_cuda_copy_array(j->c, out, to));
+}
+
+static bool run_result(job *j, const gp_array *x, const gp_array *y) {
+    gp_array to;
+    if (!place_of(j->c, y, j->dt, j->last, &to) ||
+        !image_in(j->c, &j->k, x, j->dt, j->last, &j->o.x))
+        return false;
+    j->o.y = to.data;
+    return run_to(j, y, &to);
 }
 
 static bool run_image(job *j, const gp_array *x, const gp_array *y) {
-    shape s;
     gp_array to;
     const gp_conv *k = &j->k;
-    shape_of(k, GP_CONV_IMAGE, j->dt, &s);
     if (is_even(k)) {
-        if (!place_of(j->c, x, j->dt, &to)) return false;
+        if (!place_of(j->c, x, j->dt, j->last, &to)) return false;
     } else {
-        to = padded_image(k, j->dt);
+        to = padded_image(k, j->dt, j->last);
         to.data = (char *)gp_cuda_scratch(j->c, (size_t)to.numel * gp_dtype_size(j->dt));
     }
     j->o.x = to.data;
-    if (!to.data || !dense_in(j->c, y, j->dt, &j->o.y) || !gp_conv_by_cudnn(j->c, &s, &j->o))
-        return false;
-    if (to.data == x->data) return true;
-    gp_array part = is_even(k) ? to : inside(k, &to), all = is_even(k) ? *x : five(k, x);
-    return gp_cuda_copy_array(j->c, &all, &part);
+    if (!to.data || !dense_in(j->c, y, j->dt, j->last, &j->o.y)) return false;
+    if (!is_even(k)) to = inside(k, &to);
+    return run_to(j, x, &to);
 }
 
 /* The weight's gradients of all runs are added in o.w. */
 static bool run_weight(job *j, const gp_array *x, const gp_array *y) {
-    shape s;
-    shape_of(&j->k, GP_CONV_WEIGHT, j->dt, &s);
-    return image_in(j->c, &j->k, x, j->dt, &j->o.x) && dense_in(j->c, y, j->dt, &j->o.y) &&
-           gp_conv_by_cudnn(j->c, &s, &j->o);
+    return image_in(j->c, &j->k, x, j->dt, j->last, &j->o.x) &&
+           dense_in(j->c, y, j->dt, j->last, &j->o.y) && run_to(j, &j->w, &j->w);
 }
 
-/* Runs all images by cuDNN, in as few parts as it takes them; false where it refuses. */
-static bool run_parts(job *j, bool (*run)(job *, const gp_array *x, const gp_array *y)) {
+typedef bool run_of(job *, const gp_array *x, const gp_array *y);
+
+/* Runs all images in as few parts as cuDNN takes them; false where it refuses. */
+static bool run_parts(job *j, run_of *run) {
     gp_conv whole = j->k;
     int64_t n = at_once(j->c, &whole);
     bool ok = n > 0;
@@ -207,6 +231,33 @@ static bool run_parts(job *j, bool (*run)(job *, const gp_array *x, const gp_arr
     return ok;
 }
 
+/* The same in one layout, with the weight, or the place of its gradients, in it. */
+static bool run_laid_out(const job *all, run_of *run) {
+    job j = *all;
+    if (j.kind != GP_CONV_WEIGHT)
+        return dense_in(j.c, &j.w, j.dt, j.last, &j.o.w) && run_parts(&j, run);
+    gp_array to;
+    if (!place_of(j.c, &all->w, j.dt, j.last, &to)) return false;
+    j.w = to, j.o.w = to.data;
+    return run_parts(&j, run) && (to.data == all->w.data || gp_cuda_copy_array(j.c, &all->w, &to));
+}
+
+/* Runs a job by cuDNN in the layout that it should like, or else in the other. False with a
+ * message: it refuses, or has no memory. */
+static bool run_job(job *j, run_of *run) {
+    shape s;
+    j->last = wants_channels_last(&j->k, j->dt);
+    shape_of(&j->k, j->kind, j->dt, true, &s);
+    if (j->last && !gp_conv_refused(&s)) {
+        if (run_laid_out(j, run)) return true;
+        if (gp_cuda_runs_again(j->c) || !gp_device_alive(j->c->stream->dev, j->c->name))
+            return false;
+        gp_error_clear();
+    }
+    j->last = false;
+    return run_laid_out(j, run);
+}
+
 /* The bias, dense and of the products' dtype. */
 static bool bias_in(job *j, const gp_array *bias) {
     gp_array dense;
@@ -215,12 +266,22 @@ static bool bias_in(job *j, const gp_array *bias) {
     return true;
 }
 
+static job job_of(const gp_call *c, const gp_conv *k, gp_conv_part kind, const gp_array *x,
+                  const gp_array *w, const gp_array *y) {
+    return (job){.c = c,
+                 .k = *k,
+                 .kind = kind,
+                 .dt = work_dtype(c, (gp_dtype)x->dtype),
+                 .x = five(k, k->batched, x),
+                 .w = five(k, true, w),
+                 .y = five(k, k->batched, y)};
+}
+
 static bool forward_there(const gp_call *c, const gp_conv *k) {
     const gp_array *x = gp_in(c, 0), *w = gp_in(c, 1), *out = gp_out(c, 0);
     if (x->numel == 0 || w->numel == 0) return only_bias(c, gp_in(c, 2), out, k->batched);
-    job j = {.c = c, .k = *k, .kind = GP_CONV_RESULT, .x = *x, .y = *out};
-    j.dt = work_dtype(c, (gp_dtype)x->dtype);
-    return bias_in(&j, gp_in(c, 2)) && dense_in(c, w, j.dt, &j.o.w) && run_parts(&j, run_result);
+    job j = job_of(c, k, GP_CONV_RESULT, x, w, out);
+    return bias_in(&j, gp_in(c, 2)) && run_job(&j, run_result);
 }
 
 /* x has the shape of the convolution's results; out is its image. */
@@ -228,19 +289,13 @@ static bool image_there(const gp_call *c, const gp_array *x, const gp_array *bia
                         const gp_conv *k) {
     const gp_array *w = gp_in(c, 1), *out = gp_out(c, 0);
     if (x->numel == 0 || w->numel == 0) return only_bias(c, bias, out, k->batched);
-    job j = {.c = c, .k = *k, .kind = GP_CONV_IMAGE, .x = *out, .y = *x};
-    j.dt = work_dtype(c, (gp_dtype)x->dtype);
-    return bias_in(&j, bias) && dense_in(c, w, j.dt, &j.o.w) && run_parts(&j, run_image);
+    job j = job_of(c, k, GP_CONV_IMAGE, out, w, x);
+    return bias_in(&j, bias) && run_job(&j, run_image);
 }
 
 static bool weight_there(const gp_call *c, const gp_conv *k) {
-    const gp_array *grad = gp_in(c, 0), *x = gp_in(c, 1), *out = gp_out(c, 0);
-    job j = {.c = c, .k = *k, .kind = GP_CONV_WEIGHT, .x = *x, .y = *grad};
-    gp_array to;
-    j.dt = work_dtype(c, (gp_dtype)x->dtype);
-    if (!place_of(c, out, j.dt, &to)) return false;
-    j.o.w = to.data;
-    return run_parts(&j, run_weight) && (to.data == out->data || gp_cuda_copy_array(c, out, &to));
+    job j = job_of(c, k, GP_CONV_WEIGHT, gp_in(c, 1), gp_out(c, 0), gp_in(c, 0));
+    return run_job(&j, run_weight);
 }
 
 /* Whether cuDNN may be asked: it does not take integers. */

@@ -39,10 +39,20 @@ static plan *slot_of(const shape *s) {
     return &plans[(h ^ h >> 32) % PLANS];
 }
 
+/* The array of those sizes at p, in s's layout. */
+static gp_array laid_out(void *p, const shape *s, const int32_t *size) {
+    int64_t dim[5] = {0};
+    for (int d = 0; d < s->n; d++) dim[d] = size[d];
+    gp_array a = gp_dense_over(p, (gp_dtype)s->dtype, s->n, dim);
+    if (s->last) gp_channels_last(&a);
+    return a;
+}
+
 static bool describe_images(const gp_call *c, cudnnTensorDescriptor_t *to, const shape *s,
                             const int32_t *size) {
-    int dim[5], stride[5], step = 1;
-    for (int d = s->n - 1; d >= 0; d--) dim[d] = size[d], stride[d] = step, step *= dim[d];
+    int dim[5], stride[5];
+    gp_array a = laid_out(NULL, s, size);
+    for (int d = 0; d < s->n; d++) dim[d] = size[d], stride[d] = (int)a.stride[d];
     return gp_dnn_ok(c, gp_dnn.cudnnCreateTensorDescriptor(to)) &&
            gp_dnn_ok(
                c, gp_dnn.cudnnSetTensorNdDescriptor(*to, gp_dnn_type(s->dtype), s->n, dim, stride));
@@ -70,8 +80,9 @@ static bool describe(const gp_call *c, plan *p) {
     cudnnDataType_t compute = s->dtype == GP_f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     return describe_images(c, &p->x, s, s->x) && describe_images(c, &p->y, s, s->y) &&
            describe_bias(c, p) && gp_dnn_ok(c, gp_dnn.cudnnCreateFilterDescriptor(&p->w)) &&
-           gp_dnn_ok(c, gp_dnn.cudnnSetFilterNdDescriptor(p->w, gp_dnn_type(s->dtype),
-                                                          CUDNN_TENSOR_NCHW, s->n, s->w)) &&
+           gp_dnn_ok(c, gp_dnn.cudnnSetFilterNdDescriptor(
+                            p->w, gp_dnn_type(s->dtype),
+                            s->last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW, s->n, s->w)) &&
            gp_dnn_ok(c, gp_dnn.cudnnCreateConvolutionDescriptor(&p->conv)) &&
            gp_dnn_ok(c, gp_dnn.cudnnSetConvolutionNdDescriptor(p->conv, s->n - 2, s->pad, s->stride,
                                                                s->dilation, CUDNN_CROSS_CORRELATION,
@@ -251,10 +262,7 @@ static bool add_bias(const gp_call *c, cudnnHandle_t h, const shape *s, const op
 /* Fills the result with its bias, which run then adds to. */
 static bool spread_bias(const gp_call *c, const shape *s, const operands *o) {
     bool image = s->kind == GP_CONV_IMAGE;
-    const int32_t *size = image ? s->x : s->y;
-    int64_t dim[5] = {0};
-    for (int d = 0; d < s->n; d++) dim[d] = size[d];
-    gp_array to = gp_dense_over(image ? o->x : o->y, (gp_dtype)s->dtype, s->n, dim), from = to;
+    gp_array to = laid_out(image ? o->x : o->y, s, image ? s->x : s->y), from = to;
     from.data = (char *)o->bias, from.contiguous = false;
     for (int d = 0; d < s->n; d++) from.stride[d] = d == 1;
     return gp_cuda_copy_array(c, &to, &from);
@@ -292,6 +300,15 @@ bool gp_conv_by_cudnn(const gp_call *c, const gp_conv_shape *s, const gp_conv_op
     bool ok = p && !p->none && run_all(c, h, s, o, p);
     gp_lib_unlock();
     return ok;
+}
+
+bool gp_conv_refused(const gp_conv_shape *s) {
+    gp_lib_lock();
+    const plan *p = slot_of(s);
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): zeroed before it is filled
+    bool known = p->used && p->none && !memcmp(&p->of, s, sizeof *s);
+    gp_lib_unlock();
+    return known;
 }
 #else
 typedef int conv_cudnn_has_header; /* ISO C forbids an empty file */

@@ -35,6 +35,17 @@ template <class T> __device__ static void gru(const unit<T> &u) {
     u.kept[0] = r, u.kept[u.step] = z, u.kept[2 * u.step] = n, u.kept[3 * u.step] = hn;
 }
 
+template <class T> __device__ static void step(const gp_cell_step &s, const unit<T> &u) {
+    if (s.cell == GP_CELL_LSTM) {
+        lstm(u);
+    } else if (s.cell == GP_CELL_GRU) {
+        gru(u);
+    } else {
+        T v = u.sum(0);
+        *u.out = s.cell == GP_CELL_TANH ? tanh(v) : v < 0 ? (T)0 : v;
+    }
+}
+
 template <class T> __global__ static void cells(gp_cell_step s) {
     int64_t at = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, n = s.units, row = at / n,
             j = at % n;
@@ -50,14 +61,9 @@ template <class T> __global__ static void cells(gp_cell_step s) {
     u.out = (T *)s.out + row * s.out_row + j;
     u.c = s.c ? (T *)s.c + at : NULL;
     u.kept = s.kept ? (T *)s.kept + row * 4 * n + j : NULL;
-    if (s.cell == GP_CELL_LSTM) {
-        lstm(u);
-    } else if (s.cell == GP_CELL_GRU) {
-        gru(u);
-    } else {
-        T v = u.sum(0);
-        *u.out = s.cell == GP_CELL_TANH ? tanh(v) : v < 0 ? (T)0 : v;
-    }
+    step(s, u);
+    if (s.operand)
+        gp_store_as<T>(s.operand + at * gp_bytes_of(s.operand_dtype), s.operand_dtype, *u.out);
 }
 GP_C bool gp_cuda_cell(const gp_call *c, bool wide, const gp_cell_step *s) {
     unsigned blocks = gp_blocks(s->rows * s->units);
@@ -120,6 +126,13 @@ template <class T> __global__ static void cells_back(gp_cell_back s) {
         T d = *b.dh + b.dy;
         *b.dx = s.cell == GP_CELL_TANH ? d * (1 - b.y * b.y) : b.y > 0 ? d : (T)0;
         *b.dh = 0;
+    }
+    if (!s.dx_operand) return;
+    int64_t first = row * gates * n + j, size = gp_bytes_of(s.operand_dtype);
+    for (int g = 0; g < gates; g++) {
+        gp_store_as<T>(s.dx_operand + (first + g * n) * size, s.operand_dtype, b.dx[g * n]);
+        if (s.dhh_operand != s.dx_operand)
+            gp_store_as<T>(s.dhh_operand + (first + g * n) * size, s.operand_dtype, b.dhh[g * n]);
     }
 }
 GP_C bool gp_cuda_cell_back(const gp_call *c, bool wide, const gp_cell_back *s) {

@@ -328,6 +328,8 @@ static int variants(const gp_rnn_run *n, const gp_array *saved, gp_rnn_run *to) 
         to[count].dtype = dt, to[count++].size = 2;
     }
     if (!saved || !(saved->numel & 1)) to[count++] = *n;
+    for (int i = 0; i < count; i++) /* cuDNN's operands are of one dtype */
+        to[i].operand = to[i].dtype, to[i].operand_size = to[i].size;
     return count;
 }
 

@@ -9,6 +9,8 @@ typedef struct work {
     char *input;   /* the layer's input: x, or the output below with dropout */
     char *h0, *c0, *dh, *dc, *gx, *gh;
     char *dw; /* of all weights */
+    /* Operands, where they are copies: the layer's input and output, gx and gh, h0. */
+    char *in, *out, *gx_operand, *gh_operand, *prev;
 } work;
 
 static int64_t rows_of(const gp_rnn_run *n) { return n->r.steps * n->r.batch; }
@@ -24,6 +26,14 @@ static bool open_work(const gp_rnn_run *n, work *k) {
         rows_of(n) * gates};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (!(*places[i] = (char *)gp_rnn_scratch(n, sizes[i]))) return false;
+    const int64_t operands[] = {gp_rnn_plane(r), gp_rnn_plane(r), rows_of(n) * gates, state};
+    char **const at[] = {&k->in, &k->out, &k->gx_operand, &k->prev};
+    for (size_t i = 0; gp_rnn_narrow(n) && i < sizeof at / sizeof *at; i++)
+        if (!(*at[i] = (char *)gp_rnn_operand_scratch(n, operands[i]))) return false;
+    k->gh_operand = k->gx_operand;
+    if (gp_rnn_narrow(n) && r->cell == GP_CELL_GRU &&
+        !(k->gh_operand = (char *)gp_rnn_operand_scratch(n, rows_of(n) * gates)))
+        return false;
     k->gh = r->cell == GP_CELL_GRU ? (char *)gp_rnn_scratch(n, rows_of(n) * gates) : k->gx;
     k->dw = dw->dtype == n->dtype ? dw->data : (char *)gp_rnn_scratch(n, dw->numel);
     return k->gh && k->dw;
@@ -35,8 +45,16 @@ static bool open_work(const gp_rnn_run *n, work *k) {
 typedef struct side {
     int layer, dir;
     const char *y, *hh;
+    const char *y_operand, *prev; /* y and h0, as operands */
     char *kept, *cells;
 } side;
+
+/* The gradients of the gates of a row, as operands. */
+static const char *operand_at(const gp_rnn_run *n, const char *g, const char *operand,
+                              int64_t row) {
+    int64_t gates = n->r.gates * n->r.hidden;
+    return gp_rnn_narrow(n) ? operand + row * gates * n->operand_size : g + row * gates * n->size;
+}
 
 static bool one_step(gp_rnn_run *n, const work *k, const side *s, int64_t step) {
     const gp_rnn *r = &n->r;
@@ -56,8 +74,14 @@ static bool one_step(gp_rnn_run *n, const work *k, const side *s, int64_t step) 
         g.c = s->cells + row * h * size;
         g.cprev = step ? s->cells + back * h * size : k->c0;
     }
+    if (gp_rnn_narrow(n)) {
+        g.dx_operand = k->gx_operand + row * gates * n->operand_size;
+        g.dhh_operand = k->gh_operand + row * gates * n->operand_size;
+        g.operand_dtype = n->operand;
+    }
     return gp_cuda_cell_back(n->c, n->wide, &g) &&
-           gp_rnn_product(n, false, false, r->batch, h, gates, g.dhh, gates, s->hh, h, true, NULL,
+           gp_rnn_product(n, false, false, r->batch, h, gates,
+                          operand_at(n, k->gh, k->gh_operand, row), gates, s->hh, h, true, NULL,
                           k->dh, h);
 }
 
@@ -67,12 +91,12 @@ static bool one_step(gp_rnn_run *n, const work *k, const side *s, int64_t step) 
 static bool weights_hh(gp_rnn_run *n, const work *k, const side *s, char *to) {
     const gp_rnn *r = &n->r;
     int64_t h = r->hidden, ld = r->dirs * h, batch = r->batch, rest = rows_of(n) - batch,
-            gates = r->gates * h, size = n->size;
-    const char *g = k->gh + (s->dir ? 0 : batch * gates * size),
-               *y = s->y + ((s->dir ? batch * ld : 0) + s->dir * h) * size,
-               *first = k->gh + (s->dir ? rest * gates * size : 0);
-    return gp_rnn_product(n, true, false, gates, h, batch, first, gates, k->h0, h, false, NULL, to,
-                          h) &&
+            gates = r->gates * h;
+    const char *g = operand_at(n, k->gh, k->gh_operand, s->dir ? 0 : batch),
+               *y = s->y_operand + ((s->dir ? batch * ld : 0) + s->dir * h) * n->operand_size,
+               *first = operand_at(n, k->gh, k->gh_operand, s->dir ? rest : 0);
+    return gp_rnn_product(n, true, false, gates, h, batch, first, gates, s->prev, h, false, NULL,
+                          to, h) &&
            (rest == 0 ||
             gp_rnn_product(n, true, false, gates, h, rest, g, gates, y, ld, true, NULL, to, h));
 }
@@ -84,8 +108,9 @@ static bool weights(gp_rnn_run *n, const work *k, const side *s, const char *x, 
     for (int i = 0; i < first; i++) at += n->w[i]->numel;
     char *to = k->dw + at * n->size, *hh = to + gates * in * n->size,
          *b = hh + gates * r->hidden * n->size;
-    return gp_rnn_product(n, true, false, gates, in, rows_of(n), k->gx, gates, x, in, false, NULL,
-                          to, in) &&
+    return gp_rnn_product(n, true, false, gates, in, rows_of(n),
+                          operand_at(n, k->gx, k->gx_operand, 0), gates, x, in, false, NULL, to,
+                          in) &&
            weights_hh(n, k, s, hh) &&
            (!r->biases ||
             (gp_cuda_rnn_sums(n->c, n->wide, k->gx, rows_of(n), gates, b) &&
@@ -94,17 +119,21 @@ static bool weights(gp_rnn_run *n, const work *k, const side *s, const char *x, 
 
 /* ---- a layer ---- */
 
-static bool run_side(gp_rnn_run *n, work *k, int layer, int dir, const char *x, int64_t in) {
+/* x, y: the layer's input and output as operands. */
+static bool run_side(gp_rnn_run *n, work *k, int layer, int dir, const char *x, int64_t in,
+                     const char *y) {
     const gp_rnn *r = &n->r;
     int64_t i = (int64_t)layer * r->dirs + dir, gates = r->gates * r->hidden;
     side s = {.layer = layer,
               .dir = dir,
               .y = gp_rnn_output_at(&n->r, n->size, n->saved, layer),
+              .y_operand = y,
               .cells = gp_rnn_cells_at(&n->r, n->size, n->saved, layer, dir)};
     s.kept = r->kept ? gp_rnn_side_at(&n->r, n->size, n->saved, layer, dir) : NULL;
     const char *ih = gp_rnn_weights(n, gp_rnn_weight(r, layer, dir), 0);
     s.hh = gp_rnn_weights(n, gp_rnn_weight(r, layer, dir), 1);
     bool ok = ih && s.hh && gp_rnn_initial(n, 0, i, k->h0) &&
+              (s.prev = gp_rnn_as_operand(n, k->h0, r->batch * r->hidden, k->prev)) &&
               gp_rnn_load_state(n, gp_in(n->c, r->backward + 2), i, k->dh);
     if (ok && r->states == 2)
         ok = gp_rnn_initial(n, 1, i, k->c0) &&
@@ -114,26 +143,34 @@ static bool run_side(gp_rnn_run *n, work *k, int layer, int dir, const char *x, 
          gp_rnn_store_state(n, gp_out(n->c, 1), i, k->dh, r->hidden);
     if (ok && r->states == 2) ok = gp_rnn_store_state(n, gp_out(n->c, 2), i, k->dc, r->hidden);
     if (!ok || (!layer && !n->c->arg[gp_rnn_grad_x(r)].i)) return ok;
-    return gp_rnn_product(n, false, false, rows_of(n), in, gates, k->gx, gates, ih, in, dir > 0,
-                          NULL, k->dx, in);
+    return gp_rnn_product(n, false, false, rows_of(n), in, gates,
+                          operand_at(n, k->gx, k->gx_operand, 0), gates, ih, in, dir > 0, NULL,
+                          k->dx, in);
 }
 
-/* The layer's input. NULL with a message. */
+/* The layer's input as an operand. NULL with a message. */
 static const char *layer_input(const gp_rnn_run *n, const work *k, int layer) {
-    if (layer == 0) return gp_rnn_load(n, gp_in(n->c, GP_RNN_X), k->input) ? k->input : NULL;
+    int64_t plane = gp_rnn_plane(&n->r);
+    if (layer == 0)
+        return gp_rnn_load_operand(n, gp_in(n->c, GP_RNN_X), k->input) ? k->input : NULL;
     const char *y = gp_rnn_output_at(&n->r, n->size, n->saved, layer - 1);
-    if (!n->r.dropped) return y;
-    const char *mask = gp_rnn_mask_at(&n->r, n->size, n->saved, layer - 1);
-    return gp_cuda_rnn_times(n->c, n->wide, k->input, y, mask, gp_rnn_plane(&n->r)) ? k->input
-                                                                                    : NULL;
+    if (n->r.dropped) {
+        const char *mask = gp_rnn_mask_at(&n->r, n->size, n->saved, layer - 1);
+        if (!gp_cuda_rnn_times(n->c, n->wide, k->input, y, mask, plane)) return NULL;
+        y = k->input;
+    }
+    return gp_rnn_as_operand(n, y, plane, k->in);
 }
 
 static bool run_layer(gp_rnn_run *n, work *k, int layer) {
     const gp_rnn *r = &n->r;
-    const char *x = layer_input(n, k, layer);
-    bool ok = x != NULL;
+    const char *x = layer_input(n, k, layer),
+               *y = x ? gp_rnn_as_operand(n, gp_rnn_output_at(r, n->size, n->saved, layer),
+                                          gp_rnn_plane(r), k->out)
+                      : NULL;
+    bool ok = y != NULL;
     for (int dir = 0; ok && dir < r->dirs; dir++)
-        ok = run_side(n, k, layer, dir, x, layer ? r->dirs * r->hidden : r->input);
+        ok = run_side(n, k, layer, dir, x, layer ? r->dirs * r->hidden : r->input, y);
     if (ok && layer && r->dropped)
         ok = gp_cuda_rnn_times(n->c, n->wide, k->dx, k->dx,
                                gp_rnn_mask_at(r, n->size, n->saved, layer - 1), gp_rnn_plane(r));

@@ -13,6 +13,9 @@ bool gp_rnn_open(gp_rnn_run *n, const gp_call *c) {
     n->wide = x->dtype == GP_f64;
     n->dtype = n->wide ? GP_f64 : GP_f32;
     n->size = n->wide ? 8 : 4;
+    bool halves = x->dtype == GP_f16 || (x->dtype == GP_bf16 && gp_cuda_arch(c) >= 80);
+    n->operand = halves ? (gp_dtype)x->dtype : n->dtype;
+    n->operand_size = halves ? 2 : n->size;
     gp_rnn_read(c, x, n->w[1], &n->r);
     return true;
 }
@@ -21,14 +24,30 @@ void *gp_rnn_scratch(const gp_rnn_run *n, int64_t elements) {
     return gp_cuda_scratch(n->c, (size_t)(elements * n->size));
 }
 
+void *gp_rnn_operand_scratch(const gp_rnn_run *n, int64_t elements) {
+    return gp_cuda_scratch(n->c, (size_t)(elements * n->operand_size));
+}
+
 bool gp_rnn_zero(const gp_rnn_run *n, char *p, int64_t elements) {
     return gp_cuda_ok(n->c,
                       cudaMemsetAsync(p, 0, (size_t)(elements * n->size), gp_cuda_stream(n->c)));
 }
 
-bool gp_rnn_load(const gp_rnn_run *n, const gp_array *a, char *p) {
-    gp_array from = gp_rnn_time_major(&n->r, a), to = gp_dense_over(p, n->dtype, 3, from.dim);
+static bool load(const gp_rnn_run *n, const gp_array *a, gp_dtype dt, char *p) {
+    gp_array from = gp_rnn_time_major(&n->r, a), to = gp_dense_over(p, dt, 3, from.dim);
     return gp_cuda_copy_array(n->c, &to, &from);
+}
+bool gp_rnn_load(const gp_rnn_run *n, const gp_array *a, char *p) {
+    return load(n, a, n->dtype, p);
+}
+bool gp_rnn_load_operand(const gp_rnn_run *n, const gp_array *a, char *p) {
+    return load(n, a, n->operand, p);
+}
+const char *gp_rnn_as_operand(const gp_rnn_run *n, const char *p, int64_t elements, char *to) {
+    if (!gp_rnn_narrow(n)) return p;
+    gp_array from = gp_dense_over((char *)p, n->dtype, 1, &elements),
+             copy = gp_dense_over(to, n->operand, 1, &elements);
+    return gp_cuda_copy_array(n->c, &copy, &from) ? to : NULL;
 }
 bool gp_rnn_store(const gp_rnn_run *n, const gp_array *a, const char *p) {
     gp_array to = gp_rnn_time_major(&n->r, a), from = gp_dense_over((char *)p, n->dtype, 3, to.dim);
@@ -57,20 +76,22 @@ bool gp_rnn_initial(const gp_rnn_run *n, int kind, int64_t i, char *p) {
 const char *gp_rnn_weights(gp_rnn_run *n, int first, int kind) {
     const gp_array *w = n->w[first + kind];
     gp_room *room = &n->weights[kind];
-    size_t bytes = (size_t)(w->numel * n->size);
-    if (w->contiguous && w->dtype == n->dtype) return w->data;
+    gp_dtype dt = kind < 2 ? n->operand : n->dtype;
+    size_t bytes = (size_t)w->numel * gp_dtype_size(dt);
+    if (w->contiguous && w->dtype == dt && gp_cuda_aligned(w->data)) return w->data;
     if (room->bytes < bytes) {
         room->data = gp_cuda_scratch(n->c, bytes);
         room->bytes = room->data ? bytes : 0;
     }
-    gp_array dense = gp_dense_over(room->data, n->dtype, w->ndim, w->dim);
+    gp_array dense = gp_dense_over(room->data, dt, w->ndim, w->dim);
     return room->data && gp_cuda_copy_array(n->c, &dense, w) ? dense.data : NULL;
 }
 
 bool gp_rnn_product(gp_rnn_run *n, bool at, bool bt, int64_t m, int64_t cols, int64_t k,
                     const char *a, int64_t lda, const char *b, int64_t ldb, bool add,
                     const char *bias, char *out, int64_t ldc) {
-    gp_product p = gp_product_of(n->dtype, m, cols, k);
+    gp_product p = gp_product_of(n->operand, m, cols, k);
+    p.to = n->dtype, p.to_size = n->size;
     p.a = a, p.b = b, p.bias = bias, p.out = out, p.ld = ldc, p.room = &n->room;
     p.a_rs = at ? 1 : lda, p.a_cs = at ? lda : 1;
     p.b_rs = bt ? 1 : ldb, p.b_cs = bt ? ldb : 1;
@@ -80,10 +101,11 @@ bool gp_rnn_product(gp_rnn_run *n, bool at, bool bt, int64_t m, int64_t cols, in
 
 /* ---- a layer ---- */
 
-/* Workspace, allocated once: gates of all steps and of one, the initial states, alternating outputs
- * of layers. */
+/* Workspace, allocated once: gates of all steps and of one, the initial states, x, alternating
+ * outputs of layers; in and prev: a layer's input and h before a step, where operands are copies.
+ */
 typedef struct work {
-    char *gx, *pre, *h0, *c0, *x, *plane[2], *drop;
+    char *gx, *pre, *h0, *c0, *x, *plane[2], *drop, *in, *prev;
 } work;
 
 static bool open_work(const gp_rnn_run *n, work *k) {
@@ -93,11 +115,14 @@ static bool open_work(const gp_rnn_run *n, work *k) {
     for (int i = 0; i < 2 && !n->saved; i++)
         if (!(k->plane[i] = gp_rnn_scratch(n, gp_rnn_plane(r)))) return false;
     if (r->dropped && !(k->drop = gp_rnn_scratch(n, gp_rnn_plane(r)))) return false;
+    if (gp_rnn_narrow(n) && (!(k->in = gp_rnn_operand_scratch(n, gp_rnn_plane(r))) ||
+                             !(k->prev = gp_rnn_operand_scratch(n, r->batch * r->hidden))))
+        return false;
     return (k->gx = gp_rnn_scratch(n, rows * gates)) &&
            (k->pre = gp_rnn_scratch(n, r->batch * gates)) &&
            (k->h0 = gp_rnn_scratch(n, r->batch * r->hidden)) &&
            (k->c0 = gp_rnn_scratch(n, r->batch * r->hidden)) &&
-           (k->x = gp_rnn_scratch(n, rows * r->input));
+           (k->x = gp_rnn_operand_scratch(n, rows * r->input));
 }
 
 /* One direction of a layer: its weights, its output, and where it saves. */
@@ -125,10 +150,12 @@ static bool one_step(gp_rnn_run *n, const work *k, const side *s, int64_t step) 
         if (step) g.cprev = s->cells + back * h * n->size;
     }
     if (s->kept) g.kept = s->kept + row * r->kept * h * n->size;
-    bool apart = r->cell == GP_CELL_GRU;
+    bool apart = r->cell == GP_CELL_GRU, narrow = gp_rnn_narrow(n);
     if (apart) g.h = k->pre;
-    return gp_rnn_product(n, false, true, r->batch, gates, h, g.prev, g.prev_row, s->hh, h, !apart,
-                          NULL, apart ? k->pre : gx, gates) &&
+    g.operand = k->prev, g.operand_dtype = n->operand;
+    return gp_rnn_product(n, false, true, r->batch, gates, h, narrow ? k->prev : g.prev,
+                          narrow ? h : g.prev_row, s->hh, h, !apart, NULL, apart ? k->pre : gx,
+                          gates) &&
            gp_cuda_cell(n->c, n->wide, &g);
 }
 
@@ -156,6 +183,7 @@ static bool run_side(gp_rnn_run *n, const work *k, int layer, int dir, const cha
         (!(bias = gp_rnn_weights(n, first, 2)) || !(s.bias = gp_rnn_weights(n, first, 3))))
         return false;
     bool ok = gp_rnn_initial(n, 0, i, k->h0) &&
+              gp_rnn_as_operand(n, k->h0, r->batch * r->hidden, k->prev) &&
               (r->states == 1 || gp_rnn_initial(n, 1, i, k->c0)) &&
               gp_rnn_product(n, false, true, r->steps * r->batch, gates, in, x, in, ih, in, false,
                              bias, k->gx, gates);
@@ -167,7 +195,7 @@ static bool run_layers(gp_rnn_run *n) {
     const gp_rnn *r = &n->r;
     const gp_array *x = gp_in(n->c, GP_RNN_X), *out = gp_out(n->c, 0);
     work k;
-    if (!open_work(n, &k) || !gp_rnn_load(n, x, k.x)) return false;
+    if (!open_work(n, &k) || !gp_rnn_load_operand(n, x, k.x)) return false;
     const char *in = k.x;
     char *y = NULL;
     int64_t width = r->input;
@@ -175,13 +203,16 @@ static bool run_layers(gp_rnn_run *n) {
         y = n->saved ? gp_rnn_output_at(&n->r, n->size, n->saved, layer) : k.plane[layer % 2];
         for (int dir = 0; dir < r->dirs; dir++)
             if (!run_side(n, &k, layer, dir, in, width, y)) return false;
+        if (layer == r->layers - 1) continue;
         in = y, width = r->dirs * r->hidden;
-        if (!r->dropped || layer == r->layers - 1) continue;
-        char *mask = n->saved ? gp_rnn_mask_at(&n->r, n->size, n->saved, layer) : NULL;
-        if (!gp_cuda_rnn_drop(n->c, n->wide, y, k.drop, mask, gp_rnn_plane(r),
-                              layer * gp_rnn_plane(r), r->dropout))
-            return false;
-        in = k.drop;
+        if (r->dropped) {
+            char *mask = n->saved ? gp_rnn_mask_at(&n->r, n->size, n->saved, layer) : NULL;
+            if (!gp_cuda_rnn_drop(n->c, n->wide, y, k.drop, mask, gp_rnn_plane(r),
+                                  layer * gp_rnn_plane(r), r->dropout))
+                return false;
+            in = k.drop;
+        }
+        if (!(in = gp_rnn_as_operand(n, in, gp_rnn_plane(r), k.in))) return false;
     }
     return n->only_saves || gp_rnn_store(n, out, y);
 }

@@ -22,7 +22,9 @@ typedef struct gp_cell_step {
     const char *prev, *cprev; /* h and c before the step */
     char *out, *c;            /* after it; c may be cprev */
     int64_t prev_row, out_row;
-    char *kept; /* for backward, or NULL; [rows][kept * units] */
+    char *kept;    /* for backward, or NULL; [rows][kept * units] */
+    char *operand; /* h after the step as the next product's operand, or NULL */
+    gp_dtype operand_dtype;
 } gp_cell_step;
 /* Queues a time step of the cells (wide: f64). False with a message. */
 bool gp_cuda_cell(const gp_call *c, bool wide, const gp_cell_step *s);
@@ -38,6 +40,8 @@ typedef struct gp_cell_back {
     const char *c, *cprev, *kept;
     char *dx, *dhh; /* of w_ih x + b_ih and w_hh h + b_hh, [rows][gates * units]; one address except
                        for a GRU */
+    char *dx_operand, *dhh_operand; /* the same as products' operands, or NULL */
+    gp_dtype operand_dtype;
 } gp_cell_back;
 /* Queues the gradients of a time step of the cells (wide: f64). False with a message. */
 bool gp_cuda_cell_back(const gp_call *c, bool wide, const gp_cell_back *s);
@@ -55,12 +59,13 @@ bool gp_cuda_rnn_sums(const gp_call *c, bool wide, const char *from, int64_t row
 
 /* ---- rnn.c, for grad.c ---- */
 
-/* A run, for both. Arrays in scratch are dense, in compute type. */
+/* A run, for both. Arrays in scratch are dense, in compute type, but for the operands of products:
+ * where x has 16 bits they have its dtype, which tensor cores multiply, with sums in f32. */
 typedef struct gp_rnn_run {
     gp_rnn r;
     bool wide;
-    gp_dtype dtype; /* the compute type's */
-    int64_t size;
+    gp_dtype dtype, operand; /* the compute type's; of products' operands */
+    int64_t size, operand_size;
     const gp_call *c;
     const gp_array *const *w;
     gp_room room, weights[4]; /* of the products; of converted weights */
@@ -75,6 +80,13 @@ void *gp_rnn_scratch(const gp_rnn_run *n, int64_t elements);
 bool gp_rnn_zero(const gp_rnn_run *n, char *p, int64_t elements);
 /* Copies a (time x batch x features, as the call has it) to p, dense, and p to a. */
 bool gp_rnn_load(const gp_rnn_run *n, const gp_array *a, char *p);
+/* The same as an operand, and so many dense elements at p as one: p itself, or copied to `to`. NULL
+ * with a message. */
+bool gp_rnn_load_operand(const gp_rnn_run *n, const gp_array *a, char *p);
+const char *gp_rnn_as_operand(const gp_rnn_run *n, const char *p, int64_t elements, char *to);
+/* Whether operands are copies, and scratch for so many elements of them. */
+static inline bool gp_rnn_narrow(const gp_rnn_run *n) { return n->operand != n->dtype; }
+void *gp_rnn_operand_scratch(const gp_rnn_run *n, int64_t elements);
 bool gp_rnn_store(const gp_rnn_run *n, const gp_array *a, const char *p);
 /* State i (layer and direction) of a, batch x hidden; a NULL: zeros. p's rows lie ld apart. */
 bool gp_rnn_load_state(const gp_rnn_run *n, const gp_array *a, int64_t i, char *p);
@@ -82,11 +94,12 @@ bool gp_rnn_store_state(const gp_rnn_run *n, const gp_array *a, int64_t i, const
                         int64_t ld);
 /* Initial h (0) or c (1). */
 bool gp_rnn_initial(const gp_rnn_run *n, int kind, int64_t i, char *p);
-/* Weight `kind` (w_ih, w_hh, b_ih, b_hh) from number `first` of the list, dense in compute type;
- * the next one of its kind may overwrite it. NULL with a message. */
+/* Weight `kind` (w_ih, w_hh, b_ih, b_hh) from number `first` of the list, dense, as an operand, or
+ * a bias in compute type; the next one of its kind may overwrite it. NULL with a message. */
 const char *gp_rnn_weights(gp_rnn_run *n, int first, int kind);
 
-/* out (m x n, rows ldc apart) = a b, + out if add. at: a is stored k x m; bt: b is stored n x k. */
+/* out (m x n, rows ldc apart) = a b, of operands, + out if add. at: a is stored k x m; bt: b is
+ * stored n x k. */
 bool gp_rnn_product(gp_rnn_run *n, bool at, bool bt, int64_t m, int64_t cols, int64_t k,
                     const char *a, int64_t lda, const char *b, int64_t ldb, bool add,
                     const char *bias, char *out, int64_t ldc);

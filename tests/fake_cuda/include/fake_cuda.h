@@ -38,6 +38,7 @@
  *   GPUSH_FAKE_LATE=N:ms      event N of those recorded completes ms late
  *   GPUSH_FAKE_ORDER=backward blocks run from the last to the first, and so do a block's threads between two barriers ("forward"):
  *                             what depends on their order shows
+ *   GPUSH_FAKE_CHANNELS_LAST=N  cuDNN has no algorithm for choice N of one with channels as the fastest dim
  *   GPUSH_FAKE_CUPTI=why      "permission": CUPTI refuses; "busy": another profiler subscribed; "absent": no version fits
  *   GPUSH_FAKE_CUPTI_DROP=N   activity record N is dropped and counted as
  * such */

@@ -76,8 +76,18 @@ struct work {
     }
 };
 
+// Whether channels are the fastest dim, where there are several.
+static bool channels_last(const fake_tensor &t) { return t.dim[1] > 1 && t.stride[1] == 1; }
+// One layout for all, as cuDNN's kernels for tensor cores want it.
+static bool one_layout(const work &v) {
+    bool last = channels_last(v.x) || channels_last(v.w) || channels_last(v.y);
+    for (const fake_tensor *t : {&v.x, &v.w, &v.y})
+        if (last && t->dim[1] > 1 && !channels_last(*t)) return false;
+    return true;
+}
+
 static bool fits(const work &v) {
-    bool ok = v.x.dim[0] == v.y.dim[0] && v.y.dim[1] == v.w.dim[0] &&
+    bool ok = one_layout(v) && v.x.dim[0] == v.y.dim[0] && v.y.dim[1] == v.w.dim[0] &&
               v.x.dim[1] == v.w.dim[1] * v.d.groups && v.w.dim[0] % v.d.groups == 0 &&
               v.x.n == v.d.n + 2 && v.x.type == v.w.type && v.x.type == v.y.type;
     for (int i = 0; i < 3; i++) {
@@ -97,6 +107,7 @@ static const size_t WORKSPACE = 1024;
 template <class P>
 static cudnnStatus_t answers_of(const work &v, int most, int *n, P *answers, bool tried) {
     if (!fits(v) || most < 2) return CUDNN_STATUS_BAD_PARAM;
+    if (channels_last(v.x) && fakeFaulty("channels_last")) return CUDNN_STATUS_NOT_SUPPORTED;
     if (fakeFaulty("choice")) return *n = 0, CUDNN_STATUS_SUCCESS;
     if (!fakeLibraryMemory(1 << 20, false))
         return CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
@@ -117,6 +128,7 @@ static cudnnStatus_t queue(cudnnHandle_t h, const work &v, const void *room, siz
     if (fakeFaulty("refuse")) return CUDNN_STATUS_NOT_SUPPORTED;
     if (!fits(v) || !room || bytes < WORKSPACE || !aligned(v.px, v.pw, v.py, v.out))
         return CUDNN_STATUS_BAD_PARAM;
+    if (channels_last(v.x) && !v.bias) name = "fake_convolution_channels_last";
     return fake::enqueue(h->stream, name, v) == cudaSuccess ? CUDNN_STATUS_SUCCESS
                                                             : CUDNN_STATUS_NOT_SUPPORTED;
 }
@@ -201,8 +213,11 @@ cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *d) {
     return *d = new fake_filter, CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t d, cudnnDataType_t type,
-                                         cudnnTensorFormat_t, int n, const int *dim) {
-    return set(d, type, n, dim, nullptr);
+                                         cudnnTensorFormat_t format, int n, const int *dim) {
+    int stride[5] = {0, 1}, step = dim[1];
+    for (int i = n - 1; i >= 2; step *= dim[i--]) stride[i] = step;
+    stride[0] = step;
+    return set(d, type, n, dim, format == CUDNN_TENSOR_NHWC ? stride : nullptr);
 }
 cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t d) {
     return delete d, CUDNN_STATUS_SUCCESS;

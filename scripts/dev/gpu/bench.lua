@@ -167,12 +167,37 @@ do
     item("qr 10000x8x8", function() return linalg.qr(a) end, moved + 4 * a:numel())
     item("solve 10000x8x8", function() return linalg.solve(a, b) end, moved + 4 * a:numel())
 end
+-- Views and mixed dtypes, whose elements are read one by one; small ones; integers' products.
+do
+    local m, half = randn(square, opt), randn(square, opt):to "f16"
+    local bytes = half:gt(0):to "u8"
+    item("f16 + f32, 10000x10000", function() return half + m end, 10 * m:numel())
+    item("x * 2 of the transposed, 10000x10000", function() return m:t() * 2 end, 8 * m:numel())
+    item("transposed copy f16 10000x10000", function() return half:t():contiguous() end,
+        4 * m:numel())
+    item("transposed copy u8 10000x10000", function() return bytes:t():contiguous() end,
+        2 * m:numel())
+    local at = randint(1, square[1], square, opt)
+    item("gather 10000x10000", function() return m:gather(1, at) end, 16 * m:numel())
+    item("var 10000x10000, dim 2", function() return m:var(2) end, 4 * m:numel())
+    local n = math.min(square[1], 2048)
+    local p = bytes[{ { 1, n }, { 1, n } }]:to "i32"
+    item("matmul i32 2048", function() return p:matmul(p) end, 0, 2 * n ^ 3)
+end
 -- What libraries run in 16 bits, on tensor cores; and a copy from memory that is not pinned.
 guarded("lstm bf16 50x50x1024", function()
     local T, C = small and 3 or 50, small and 8 or 1024
     local layer, x = nn.LSTM(C, C):to "bf16":to(device), randn(T, T, C, opt):to "bf16"
     local _ <close> = no_grad()
     item("lstm bf16 50x50x1024", function() return (layer(x)) end, 0, 2 * T * T * 8 * C * C)
+    local deep = nn.LSTM(C, C, { num_layers = 2, dropout = 0.5 }):to "bf16":to(device)
+    item("lstm bf16 50x50x1024, 2 layers, dropout", function() return (deep(x)) end, 0,
+        4 * T * T * 8 * C * C)
+    local images, side = small and 2 or 128, small and 8 or 56
+    local image, kernel = randn(images, 64, side, side, opt):to "bf16",
+        randn(64, 64, 3, 3, opt):to "bf16"
+    item("conv2d bf16 64 to 64, 128x56x56", function() return conv2d(image, kernel, nil, 1, 1) end,
+        4 * image:numel(), 2 * 9 * 64 * image:numel())
 end)
 do
     local shape = small and { 1, 2, 8, 8 } or { 8, 16, 4096, 64 }

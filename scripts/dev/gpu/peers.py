@@ -146,6 +146,15 @@ def peers_of_odd_shapes():
     a = torch.randn(4096, 4096, device=gpu)
     item("eigh 4096", lambda: torch.linalg.eigh(a + a.T))
     del a
+    m = torch.randn(10000, 10000, device=gpu)
+    half, at = m.half(), torch.randint(10000, (10000, 10000), device=gpu)
+    small = (half > 0).byte()
+    item("f16 + f32, 10000x10000", lambda: half + m)
+    item("x * 2 of the transposed, 10000x10000", lambda: m.T * 2)
+    item("transposed copy f16 10000x10000", lambda: half.T.contiguous())
+    item("transposed copy u8 10000x10000", lambda: small.T.contiguous())
+    item("gather 10000x10000", lambda: m.gather(0, at))
+    item("var 10000x10000, dim 2", lambda: m.var(1))
 
 
 def peers_of_libraries():
@@ -156,6 +165,10 @@ def peers_of_libraries():
     layer, x = torch.nn.LSTM(1024, 1024).bfloat16().to(gpu), torch.randn(50, 50, 1024, device=gpu).bfloat16()
     with torch.no_grad():
         item("lstm bf16 50x50x1024", lambda: layer(x))
+        deep = torch.nn.LSTM(1024, 1024, 2, dropout=0.5).bfloat16().to(gpu)
+        item("lstm bf16 50x50x1024, 2 layers, dropout", lambda: deep(x))
+        image, kernel = torch.randn(128, 64, 56, 56, device=gpu).bfloat16(), torch.randn(64, 64, 3, 3, device=gpu).bfloat16()
+        item("conv2d bf16 64 to 64, 128x56x56", lambda: torch.nn.functional.conv2d(image, kernel, None, 1, 1))
     attention = torch.nn.functional.scaled_dot_product_attention
     q = torch.randn(8, 16, 4096, 64, device=gpu).bfloat16()
     item("attention bf16 8x16x4096x64", lambda: attention(q, q, q))

@@ -43,14 +43,20 @@ template <class T, int D> struct pixel {
         return v[0];
     }
     /* Calls f(c, x of class c) for this thread's classes; several are read before the first is
-     * used where their dtype is known. */
+     * used, of any dtype the last one again where there are fewer. */
     template <class F> __device__ void each(F f) const {
-        enum { AHEAD = D == GP_ANY ? 1 : D == GP_f32 ? 4 : 8 };
+        enum { AHEAD = D == GP_f16 || D == GP_bf16 ? 8 : 4 };
         for (int64_t c = lane; c < n; c += AHEAD * r->group) {
             T v[AHEAD];
+            if constexpr (D == GP_ANY) {
+                const char *from[AHEAD];
+                for (int k = 0; k < AHEAD; k++)
+                    from[k] = c + k * r->group < n ? x + (c + k * r->group) * r->xs : from[k - 1];
+                gp_load_at<T, AHEAD>(from, r->xt, v);
+            }
 #pragma unroll
             for (int k = 0; k < AHEAD; k++)
-                if (c + k * r->group < n) v[k] = at(c + k * r->group);
+                if (D != GP_ANY && c + k * r->group < n) v[k] = at(c + k * r->group);
 #pragma unroll
             for (int k = 0; k < AHEAD; k++)
                 if (c + k * r->group < n) f(c + k * r->group, v[k]);

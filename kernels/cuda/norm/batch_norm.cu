@@ -5,7 +5,7 @@
 #include "kernels/cuda/norm/batch_norm.h"
 #include "kernels/cuda/norm/parts.cuh"
 
-enum { CHUNK = 16384 };
+enum { CHUNK = 16384, AHEAD = 4 };
 
 typedef struct vec { /* one element per channel, or absent (data NULL) */
     char *data;
@@ -32,31 +32,43 @@ template <class T> __device__ static void write(const vec &v, int64_t i, T value
     if (v.data) gp_store_as<T>(v.data + i * v.step, v.dt, value);
 }
 
-/* A chunk's elements [from, end) of a channel's. */
-#define EACH_OF_CHUNK(r, i)                                                                        \
-    for (uint32_t i = blockIdx.x * (uint32_t)(r).chunk + threadIdx.x,                              \
-                  end_ = (blockIdx.x + 1) * (r).chunk < (r).l.numel                                \
-                             ? (blockIdx.x + 1) * (uint32_t)(r).chunk                              \
-                             : (r).l.numel;                                                        \
-         i < end_; i += GP_THREADS)
-
-template <class T>
-__device__ static T x_at(const norm_params &r, uint32_t i, int64_t channel, int64_t *off) {
-    gp_offsets(r.l, i, *(int64_t(*)[3])off);
-    return gp_load_as<T>(r.l.data[1] + off[1] + channel * r.step[1], r.xt);
+/* Calls f(x, g, out) for this thread's elements of the block's chunk of a channel, AHEAD of which
+ * are read before the first is used; g is 0 unless G, out the address in the result. */
+template <class T, bool G, class F>
+__device__ static void each_of_chunk(const norm_params &r, int64_t channel, F f) {
+    uint32_t end =
+        (blockIdx.x + 1) * r.chunk < r.l.numel ? (blockIdx.x + 1) * (uint32_t)r.chunk : r.l.numel;
+    for (uint32_t i = blockIdx.x * (uint32_t)r.chunk + threadIdx.x; i < end;
+         i += AHEAD * GP_THREADS) {
+        const char *xs[AHEAD], *gs[AHEAD];
+        char *out[AHEAD];
+        T x[AHEAD], g[AHEAD] = {};
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) {
+            int64_t off[3];
+            gp_offsets(r.l, i + k * GP_THREADS < end ? i + k * GP_THREADS : i, off);
+            out[k] = r.l.data[0] + off[0] + channel * r.step[0];
+            xs[k] = r.l.data[1] + off[1] + channel * r.step[1];
+            gs[k] = r.l.data[2] + off[2] + channel * r.step[2];
+        }
+        gp_load_at<T, AHEAD>(xs, r.xt, x);
+        if (G) gp_load_at<T, AHEAD>(gs, r.gt, g);
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            if (i + k * GP_THREADS < end) f(x[k], g[k], out[k]);
+    }
 }
 
 /* Statistics of a chunk: each thread's from distances to its first element, then combined. */
 template <class T> static __global__ void chunk_statistics(norm_params r, int64_t channel0) {
-    int64_t channel = channel0 + blockIdx.y, off[3];
+    int64_t channel = channel0 + blockIdx.y;
     T n = 0, first = 0, sum = 0, squares = 0;
-    EACH_OF_CHUNK(r, i) {
-        T x = x_at<T>(r, i, channel, off);
+    each_of_chunk<T, false>(r, channel, [&](T x, T, char *) {
         if (n == 0) first = x;
         n += 1;
         sum += x - first;
         squares += (x - first) * (x - first);
-    }
+    });
     T mean = n > 0 ? sum / n : 0;
     gp_moments<T> all = gp_join_block(gp_moments<T>{n, first + mean, squares - sum * mean});
     if (threadIdx.x == 0) ((gp_moments<T> *)r.part)[channel * r.chunks + blockIdx.x] = all;
@@ -83,28 +95,24 @@ template <class T> static __global__ void combine_statistics(norm_params r) {
 }
 
 template <class T> static __global__ void normalise(norm_params r, int64_t channel0) {
-    int64_t channel = channel0 + blockIdx.y, off[3];
+    int64_t channel = channel0 + blockIdx.y;
     T mean = (T)r.m[channel], scale = (T)(r.scale[channel] * read<double>(r.weight, channel, 1)),
       shift = read<T>(r.bias, channel, 0);
-    EACH_OF_CHUNK(r, i) {
-        T x = x_at<T>(r, i, channel, off);
-        gp_store_as<T>(r.l.data[0] + off[0] + channel * r.step[0], r.ot,
-                       (x - mean) * scale + shift);
-    }
+    each_of_chunk<T, false>(r, channel, [&](T x, T, char *out) {
+        gp_store_as<T>(out, r.ot, (x - mean) * scale + shift);
+    });
 }
 
 /* ---- gradients ---- */
 
 /* Sums of g and of g h, h = (x - mean) * scale, of a chunk. */
 template <class T> static __global__ void chunk_gradients(norm_params r, int64_t channel0) {
-    int64_t channel = channel0 + blockIdx.y, off[3];
+    int64_t channel = channel0 + blockIdx.y;
     T mean = (T)r.m[channel], scale = (T)r.scale[channel], sg = 0, sgh = 0;
-    EACH_OF_CHUNK(r, i) {
-        T x = x_at<T>(r, i, channel, off),
-          g = gp_load_as<T>(r.l.data[2] + off[2] + channel * r.step[2], r.gt);
+    each_of_chunk<T, true>(r, channel, [&](T x, T g, char *) {
         sg += g;
         sgh += g * (x - mean) * scale;
-    }
+    });
     sg = gp_group_reduce(sg, GP_THREADS, gp_add()),
     sgh = gp_group_reduce(sgh, GP_THREADS, gp_add());
     if (threadIdx.x) return;
@@ -128,15 +136,12 @@ static __global__ void combine_gradients(norm_params r) {
 }
 
 template <class T> static __global__ void gradient(norm_params r, int64_t channel0) {
-    int64_t channel = channel0 + blockIdx.y, off[3];
+    int64_t channel = channel0 + blockIdx.y;
     T mean = (T)r.m[channel], k = (T)(r.scale[channel] * read<double>(r.weight, channel, 1)),
       less = (T)r.off[channel], slope = (T)r.slope[channel];
-    EACH_OF_CHUNK(r, i) {
-        T x = x_at<T>(r, i, channel, off),
-          g = gp_load_as<T>(r.l.data[2] + off[2] + channel * r.step[2], r.gt);
-        gp_store_as<T>(r.l.data[0] + off[0] + channel * r.step[0], r.ot,
-                       k * (g - less - (x - mean) * slope));
-    }
+    each_of_chunk<T, true>(r, channel, [&](T x, T g, char *out) {
+        gp_store_as<T>(out, r.ot, k * (g - less - (x - mean) * slope));
+    });
 }
 
 /* ---- host side ---- */

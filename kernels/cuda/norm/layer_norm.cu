@@ -12,7 +12,8 @@ enum {
     COLUMNS = 32,
     LINES = 8,
     CHUNKS = 128,
-    MOST = 4096 /* blocks of column_sums: the same on every device, as the sums depend on it */
+    ROWS_AHEAD = 4, /* of a column that a thread reads before it uses the first */
+    MOST = 4096     /* blocks of column_sums: the same on every device, as the sums depend on it */
 };
 
 typedef struct rows {
@@ -265,11 +266,17 @@ template <class T> static __global__ void column_sums(rows r, double *part) {
             chunk = (r.k.rows + gridDim.y - 1) / gridDim.y, from = blockIdx.y * chunk,
             end = from + chunk < r.k.rows ? from + chunk : r.k.rows;
     T gw = 0, gb = 0;
-    for (int64_t row = from + threadIdx.y; at < n && row < end; row += LINES) {
-        T x = gp_load_as<T>(r.x + (row * n + at) * gp_bytes_of(r.xt), r.xt),
-          g = gp_load_as<T>(r.g + (row * n + at) * gp_bytes_of(r.gt), r.gt);
-        gw += g * (x - (T)r.mean[row]) * (T)r.scale[row];
-        gb += g;
+    int64_t xs = gp_bytes_of(r.xt), gs = gp_bytes_of(r.gt);
+    for (int64_t row = from + threadIdx.y; at < n && row < end; row += ROWS_AHEAD * LINES) {
+        T x[ROWS_AHEAD], g[ROWS_AHEAD];
+        gp_column_ahead<T, GP_ANY>(x, r.x + at * xs, n * xs, r.xt, row, end);
+        int have = gp_column_ahead<T, GP_ANY>(g, r.g + at * gs, n * gs, r.gt, row, end);
+#pragma unroll
+        for (int k = 0; k < ROWS_AHEAD; k++) {
+            if (k >= have) break;
+            gw += g[k] * (x[k] - (T)r.mean[row + k * LINES]) * (T)r.scale[row + k * LINES];
+            gb += g[k];
+        }
     }
     room[0][threadIdx.y][threadIdx.x] = gw, room[1][threadIdx.y][threadIdx.x] = gb;
     __syncthreads();

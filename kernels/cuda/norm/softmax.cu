@@ -4,7 +4,7 @@
  */
 #include "kernels/cuda/norm/parts.cuh"
 
-enum { AHEAD = 8 }; /* elements of a column that a thread reads before it uses the first */
+enum { AHEAD = 16 }; /* elements of a column that a thread reads before it uses the first */
 
 typedef struct places {
     int64_t n, xs, os; /* elements along the dim; bytes between them in x and out */
@@ -52,7 +52,9 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
 }
 
 /* One thread per column, or, for threads of one x, per part of it. */
-template <class T, int D> static __global__ void softmax_columns(gp_loop<2> lines, places p) {
+template <class T, int D>
+static __global__ void __launch_bounds__(GP_THREADS, 3)
+    softmax_columns(gp_loop<2> lines, places p) {
     __shared__ gp_exp_sum<T> room[GP_THREADS];
     uint32_t line = blockIdx.x * blockDim.x + threadIdx.x;
     bool live = line < lines.numel;

@@ -4,7 +4,7 @@
  */
 #include "kernels/cuda/norm/parts.cuh"
 
-enum { AHEAD = 4 }; /* elements of a column that a thread reads before it uses the first */
+enum { AHEAD = 8 }; /* elements of a column that a thread reads before it uses the first */
 
 typedef struct places {
     const char *g, *y; /* contiguous: outer x n x inner */
@@ -52,7 +52,8 @@ __device__ static int64_t line_at(const places &p, int64_t line) {
     return line / p.inner * p.n * p.inner + line % p.inner;
 }
 
-template <class T, int D> static __global__ void gradient_columns(places p) {
+template <class T, int D>
+static __global__ void __launch_bounds__(GP_THREADS, 3) gradient_columns(places p) {
     __shared__ T room[GP_THREADS];
     int64_t line = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, n = line < p.lines ? p.n : 0,
             at = line_at(p, line), gs = gp_bytes_of(p.gt), ys = gp_bytes_of(p.yt),

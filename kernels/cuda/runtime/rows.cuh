@@ -78,12 +78,22 @@ template <class T, int D, int N>
 __device__ static inline int gp_column_ahead(T (&v)[N], const char *x, int64_t step, gp_dtype dt,
                                              int64_t i, int64_t n) {
     int have = 0;
+    if constexpr (D == GP_ANY) { /* the last one is read again where there are fewer */
+        const char *at[N];
+        int64_t from = i;
+        for (int k = 0; k < N; k++, i += blockDim.y) {
+            if (i < n) from = i, have = k + 1;
+            at[k] = x + from * step;
+        }
+        gp_load_at<T, N>(at, dt, v);
+    } else {
 #pragma unroll
-    for (int k = 0; k < N; k++) {
-        T one[1];
-        if (i + k * blockDim.y >= n) continue;
-        gp_fetch<T, D, 1>(one, x + (i + k * blockDim.y) * step, dt);
-        v[k] = one[0], have = k + 1;
+        for (int k = 0; k < N; k++) {
+            T one[1];
+            if (i + k * blockDim.y >= n) continue;
+            gp_fetch<T, D, 1>(one, x + (i + k * blockDim.y) * step, dt);
+            v[k] = one[0], have = k + 1;
+        }
     }
     return have;
 }

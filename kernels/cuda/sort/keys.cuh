@@ -16,20 +16,23 @@ template <class U> __device__ static inline uint64_t gp_float_key(U v, U inf, U 
            : (v & sign) != 0 ? (U)~v
                              : (U)(v | sign);
 }
-__device__ static inline uint64_t gp_key_at(const char *p, gp_dtype dt) {
+/* Of an element's bits (gp_bits_at), and of the element at p. */
+__device__ static inline uint64_t gp_key_of(uint64_t bits, gp_dtype dt) {
     switch (dt) {
-    case GP_f64:
-        return gp_float_key<uint64_t>(*(const uint64_t *)p, 0x7ff0000000000000u, (uint64_t)1 << 63);
-    case GP_f32: return gp_float_key<uint32_t>(*(const uint32_t *)p, 0x7f800000u, 0x80000000u);
-    case GP_f16: return gp_float_key<uint16_t>(*(const uint16_t *)p, 0x7c00, 0x8000);
-    case GP_bf16: return gp_float_key<uint16_t>(*(const uint16_t *)p, 0x7f80, 0x8000);
-    case GP_i64: return *(const uint64_t *)p ^ (uint64_t)1 << 63;
-    case GP_i32: return *(const uint32_t *)p ^ 0x80000000u;
-    case GP_i16: return *(const uint16_t *)p ^ 0x8000u;
-    case GP_i8: return *(const uint8_t *)p ^ 0x80u;
-    case GP_u8: return *(const uint8_t *)p;
-    default: return *(const uint8_t *)p != 0;
+    case GP_f64: return gp_float_key<uint64_t>(bits, 0x7ff0000000000000u, (uint64_t)1 << 63);
+    case GP_f32: return gp_float_key<uint32_t>((uint32_t)bits, 0x7f800000u, 0x80000000u);
+    case GP_f16: return gp_float_key<uint16_t>((uint16_t)bits, 0x7c00, 0x8000);
+    case GP_bf16: return gp_float_key<uint16_t>((uint16_t)bits, 0x7f80, 0x8000);
+    case GP_i64: return bits ^ (uint64_t)1 << 63;
+    case GP_i32: return bits ^ 0x80000000u;
+    case GP_i16: return bits ^ 0x8000u;
+    case GP_i8: return bits ^ 0x80u;
+    case GP_u8: return bits;
+    default: return bits != 0;
     }
+}
+__device__ static inline uint64_t gp_key_at(const char *p, gp_dtype dt) {
+    return gp_key_of(gp_bits_at(p, gp_bytes_of(dt)), dt);
 }
 
 #endif

@@ -111,25 +111,48 @@ bool gp_cuda_sort_lines(const gp_call *c, const gp_array *x, int d, bool descend
 
 /* ---- few of many ---- */
 
+enum { AHEAD = 4 }; /* elements that a thread reads before it uses the first */
+
+/* The keys of this thread's next AHEAD elements, GP_THREADS apart from `first` on, of the line that
+ * begins at `from`; returns how many there are. */
+__device__ static inline int keys_ahead(const gp_lines &s, uint32_t from, uint32_t first,
+                                        uint64_t (&key)[AHEAD]) {
+    const int size = gp_bytes_of(s.dt);
+    int have = 0;
+#pragma unroll
+    for (int k = 0; k < AHEAD; k++) {
+        uint32_t i = first + k * GP_THREADS + threadIdx.x;
+        int64_t off[1];
+        if (i >= s.n) break;
+        gp_offsets(s.x, from + i, off);
+        key[k] = gp_bits_at(s.x.data[0] + off[0], size), have = k + 1;
+    }
+#pragma unroll
+    for (int k = 0; k < AHEAD; k++)
+        if (k < have) key[k] = gp_key_of(key[k], s.dt) ^ s.flip;
+    return have;
+}
+
 /* One block per line: stores the numbers of its first k elements by key in `to`, in their own order
  * (of equal ones the first in the line); `last`: only that of the k-th. */
-static __global__ void select_lines(gp_lines s, uint32_t k, bool last, uint32_t *to) {
+static __global__ void __launch_bounds__(GP_THREADS)
+    select_lines(gp_lines s, uint32_t k, bool last, uint32_t *to) {
     __shared__ uint32_t digits[256], left;
     __shared__ uint64_t kth;
     uint32_t from = blockIdx.x * s.n, me = threadIdx.x;
-    uint64_t known = 0;
-    auto key_of = [&](uint32_t i) {
-        int64_t off[1];
-        gp_offsets(s.x, from + i, off);
-        return gp_key_at(s.x.data[0] + off[0], s.dt) ^ s.flip;
-    };
+    uint64_t known = 0, key[AHEAD];
     if (me == 0) left = k, kth = 0;
     for (int shift = (s.bits - 1) / 8 * 8; shift >= 0; shift -= 8) {
         digits[me] = 0;
         __syncthreads();
-        for (uint32_t i = me; i < s.n; i += GP_THREADS) {
-            uint64_t key = key_of(i);
-            if ((key & known) == kth) atomicAdd(&digits[key >> shift & 255], 1u);
+        const uint64_t begin = kth;
+        for (uint32_t first = 0; first < s.n; first += AHEAD * GP_THREADS) {
+            int have = keys_ahead(s, from, first, key);
+#pragma unroll
+            for (int j = 0; j < AHEAD; j++) {
+                if (j < have && (key[j] & known) == begin)
+                    atomicAdd(&digits[key[j] >> shift & 255], 1u);
+            }
         }
         __syncthreads();
         if (me == 0) {
@@ -141,17 +164,21 @@ static __global__ void select_lines(gp_lines s, uint32_t k, bool last, uint32_t 
         __syncthreads();
     }
     uint32_t below = 0, equal = 0; /* before this round */
-    for (uint32_t first = 0; first < s.n; first += GP_THREADS) {
-        uint32_t i = first + me;
-        uint64_t key = i < s.n ? key_of(i) : UINT64_MAX;
-        bool less = i < s.n && key < kth, same = i < s.n && key == kth;
-        int all_less, all_same;
-        uint32_t l = below + (uint32_t)gp_rank(less, &all_less),
-                 e = equal + (uint32_t)gp_rank(same, &all_same);
-        if (!last && (less || (same && e < left)))
-            to[blockIdx.x * k + l + (e < left ? e : left)] = from + i;
-        if (last && same && e == left - 1) to[blockIdx.x] = from + i;
-        below += (uint32_t)all_less, equal += (uint32_t)all_same;
+    const uint64_t sought = kth;
+    for (uint32_t first = 0; first < s.n; first += AHEAD * GP_THREADS) {
+        int have = keys_ahead(s, from, first, key);
+#pragma unroll
+        for (int j = 0; j < AHEAD; j++) {
+            uint32_t i = first + j * GP_THREADS + me;
+            bool less = j < have && key[j] < sought, same = j < have && key[j] == sought;
+            int all_less, all_same;
+            uint32_t l = below + (uint32_t)gp_rank(less, &all_less),
+                     e = equal + (uint32_t)gp_rank(same, &all_same);
+            if (!last && (less || (same && e < left)))
+                to[blockIdx.x * k + l + (e < left ? e : left)] = from + i;
+            if (last && same && e == left - 1) to[blockIdx.x] = from + i;
+            below += (uint32_t)all_less, equal += (uint32_t)all_same;
+        }
     }
 }
 

@@ -172,6 +172,19 @@ for _, dt in ipairs {"u8", "bool", "i16", "bf16", "i32", "f64"} do
     end
 end
 
+-- Products of integers, which wrap: tiles of 16 and of 64, their edges, views.
+for _, dt in ipairs {"i32", "i64", "i16", "u8"} do
+    for _, size in ipairs {{33, 70, 129}, {64, 1, 64}, {65, 17, 40}, {7, 33, 90}} do
+        local m, k, n = table.unpack(size)
+        local a, b = g.randint(-2000000000, 2000000000, {2, m, k}, {dtype = "i64"}):to {dtype = dt},
+            g.randint(-2000000000, 2000000000, {2, n, k}, {dtype = "i64"}):to {dtype = dt}
+        local A, B = a:to "cuda", b:to "cuda"
+        local same = a:matmul(b:transpose(2, 3)):eq(A:matmul(B:transpose(2, 3)):to "cpu"):all():item()
+            and b[1]:matmul(a[2]:t()):eq(B[1]:matmul(A[2]:t()):to "cpu"):all():item()
+        t.ok(same, ("a product of %s, %d x %d x %d"):format(dt, m, k, n))
+    end
+end
+
 -- A part's product may overflow f64 where the whole does not.
 local both = g.stack({g.full({15000}, 1e-200, {dtype = "f64"}),
     g.full({15000}, 1e200, {dtype = "f64"})}, 2):flatten()

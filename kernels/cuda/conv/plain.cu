@@ -28,6 +28,14 @@ template <class T> __device__ static T element(const side &s, const int64_t *at)
     return gp_load_as<T>(s.data + i * s.size, s.dtype);
 }
 
+/* A place in an operand: elements from its first. */
+struct place {
+    int64_t x, w;
+    __device__ place on(const side &xs, const side &ws, int d, int64_t at, int64_t tap) const {
+        return place{x + at * xs.stride[d], w + tap * ws.stride[d]};
+    }
+};
+
 /* s + a b; integers wrap. */
 template <class T> __device__ static T added(T s, T a, T b) { return s + a * b; }
 __device__ static int64_t added(int64_t s, int64_t a, int64_t b) {
@@ -57,24 +65,31 @@ template <class T, bool transposed> __global__ static void convolve(plain p) {
     int64_t outputs = transposed ? k.channels : k.filters,
             inputs = transposed ? k.filters : k.channels;
     int64_t o = rest % outputs, group = o / (outputs / k.groups), many = inputs / k.groups;
-    int64_t x[5] = {rest / outputs}, w[5];
+    int64_t image = rest / outputs, at[3];
     const gp_array &bias = p.bias;
     T sum = 0;
     if (bias.data)
         sum = gp_load_as<T>(bias.data + o * bias.stride[0] * gp_bytes_of((gp_dtype)bias.dtype),
                             (gp_dtype)bias.dtype);
     for (int64_t c = 0; c < many; c++) {
-        x[1] = group * many + c;
-        w[0] = transposed ? x[1] : o;
-        w[1] = transposed ? o % (outputs / k.groups) : c;
-        for (w[2] = 0; w[2] < k.kernel[0]; w[2]++)
-            for (w[3] = 0; w[3] < k.kernel[1]; w[3]++)
-                for (w[4] = 0; w[4] < k.kernel[2]; w[4]++) {
-                    bool in = true;
-                    for (int d = 0; d < 3; d++)
-                        in = in && reaches(k, transposed, d, to[d], w[2 + d], &x[2 + d]);
-                    if (in) sum = added(sum, element<T>(p.x, x), element<T>(p.w, w));
+        int64_t input = group * many + c, out = o % (outputs / k.groups);
+        place first = place{0, 0}
+                          .on(p.x, p.w, 0, image, transposed ? input : o)
+                          .on(p.x, p.w, 1, input, transposed ? out : c);
+        for (int64_t t0 = 0; t0 < k.kernel[0]; t0++) {
+            if (!reaches(k, transposed, 0, to[0], t0, &at[0])) continue;
+            place slice = first.on(p.x, p.w, 2, at[0], t0);
+            for (int64_t t1 = 0; t1 < k.kernel[1]; t1++) {
+                if (!reaches(k, transposed, 1, to[1], t1, &at[1])) continue;
+                place row = slice.on(p.x, p.w, 3, at[1], t1);
+                for (int64_t t2 = 0; t2 < k.kernel[2]; t2++) {
+                    if (!reaches(k, transposed, 2, to[2], t2, &at[2])) continue;
+                    place e = row.on(p.x, p.w, 4, at[2], t2);
+                    sum = added(sum, gp_load_as<T>(p.x.data + e.x * p.x.size, p.x.dtype),
+                                gp_load_as<T>(p.w.data + e.w * p.w.size, p.w.dtype));
                 }
+            }
+        }
     }
     gp_store_as<T>(p.out + i * p.size, p.dtype, sum);
 }

@@ -1,39 +1,47 @@
 /* Reductions that are not rows of formulas: norms, nansum, nanmean, var and std, summed in f64;
- * logsumexp, aminmax and count_nonzero. */
+ * logsumexp, aminmax and count_nonzero. Cards such as the T4 do one operation of f64 for 32 of f32:
+ * what gives the same numbers in the elements' own type, or as an integer, is done so. */
 #include "kernels/cuda/reduce/reduce.cuh"
 
 #define GP_FN __device__ static inline
 
 /* ---- sums in f64 of floats ---- */
 
-/* One accumulator, by the formulas of F. */
-template <class F, class Type> struct by_norm {
+/* One accumulator of type A, by the formulas of F. */
+template <class F, class A, class Type> struct by_norm {
     typedef Type T;
-    typedef double Acc;
+    typedef A Acc;
     enum { LEAN = F::LEAN };
-    GP_FN void start(double &a) { a = F::first(); }
-    GP_FN void fold(double &a, T x, double p, int64_t) { a = F::step(a, x, p); }
-    GP_FN void join(double &a, double x) { a = F::merge(a, x); }
-    GP_FN void finish(double a, double, double p, int, char *to, gp_dtype dt) {
-        gp_store_as<double>(to, dt, F::result(a, p));
+    GP_FN void start(A &a) { a = (A)F::first(); }
+    GP_FN void fold(A &a, T x, double p, int64_t) { a = F::step(a, x, p); }
+    GP_FN void join(A &a, A x) { a = F::merge(a, x); }
+    GP_FN void finish(A a, double, double p, int, char *to, gp_dtype dt) {
+        gp_store_as<double>(to, dt, F::result((double)a, p));
     }
 };
-#define NORM(name, lean, from, step_, merge_, last)                                                \
+/* sum: the accumulator's type, which may be T. */
+#define NORM(name, sum, lean, from, step_, merge_, last)                                           \
     struct name##_formulas {                                                                       \
         enum { LEAN = lean };                                                                      \
         GP_FN double first() { return from; }                                                      \
-        GP_FN double step(double acc, double x, [[maybe_unused]] double p) { return step_; }       \
-        GP_FN double merge(double acc, double x) { return merge_; }                                \
+        template <class A, class T> GP_FN A step(A acc, T x, [[maybe_unused]] double p) {          \
+            return step_;                                                                          \
+        }                                                                                          \
+        template <class A> GP_FN A merge(A acc, A x) { return merge_; }                            \
         GP_FN double result(double acc, [[maybe_unused]] double p) { return last; }                \
     };                                                                                             \
-    template <class T> struct name : by_norm<name##_formulas, T> {};
-NORM(ones, 1, 0, acc + (x != 0), acc + x, acc)
-NORM(sizes, 1, 0, acc + fabs(x), acc + x, acc)
-NORM(squares, 0, 0, acc + x * x, acc + x, sqrt(acc))
-NORM(powers, 1, 0, acc + pow(fabs(x), p), acc + x, pow(acc, 1 / p))
-NORM(most, 1, 0, fabs(x) > acc || x != x ? fabs(x) : acc, x > acc || x != x ? x : acc, acc)
-NORM(least, 1, INFINITY, fabs(x) < acc || x != x ? fabs(x) : acc, x < acc || x != x ? x : acc, acc)
-NORM(known, 1, 0, x != x ? acc : acc + x, acc + x, acc)
+    template <class T> struct name : by_norm<name##_formulas, sum, T> {};
+/* acc + x x; a product of two f32 is exact in f64, fused or not. */
+GP_FN double plus_square(double acc, float x) { return fma((double)x, (double)x, acc); }
+GP_FN double plus_square(double acc, double x) { return acc + x * x; }
+NORM(ones, int64_t, 1, 0, acc + (x != 0), acc + x, acc)
+NORM(sizes, double, 1, 0, acc + fabs(x), acc + x, acc)
+NORM(squares, double, 0, 0, plus_square(acc, x), acc + x, sqrt(acc))
+NORM(powers, double, 1, 0, acc + pow(fabs((double)x), p), acc + x, pow(acc, 1 / p))
+NORM(most, T, 1, 0, fabs(x) > acc || x != x ? fabs(x) : acc, x > acc || x != x ? x : acc, acc)
+NORM(least, T, 1, INFINITY, fabs(x) < acc || x != x ? fabs(x) : acc, x < acc || x != x ? x : acc,
+     acc)
+NORM(known, double, 1, 0, acc + (x == x ? x : (T)0), acc + x, acc)
 
 template <template <class> class R> static bool floats(const gp_call *c, int dims, double p) {
     return gp_in(c, 0)->dtype == GP_f64 ? gp_reduce<R<double>>(c, dims, p)
@@ -62,16 +70,17 @@ template <class Type> struct known_mean {
     typedef Type T;
     enum { LEAN = 1 };
     struct Acc {
-        double sum, count;
+        double sum;
+        int64_t count;
     };
-    GP_FN void start(Acc &a) { a.sum = a.count = 0; }
+    GP_FN void start(Acc &a) { a.sum = 0, a.count = 0; }
     GP_FN void fold(Acc &a, T x, double, int64_t) {
-        a.sum += x == x ? (double)x : 0;
+        a.sum += x == x ? x : (T)0;
         a.count += x == x;
     }
     GP_FN void join(Acc &a, const Acc &b) { a.sum += b.sum, a.count += b.count; }
     GP_FN void finish(const Acc &a, double, double, int, char *to, gp_dtype dt) {
-        gp_store_as<double>(to, dt, a.sum / a.count);
+        gp_store_as<double>(to, dt, a.sum / (double)a.count);
     }
 };
 GP_C bool CUDA(nanmean)(const gp_call *c) { return floats<known_mean>(c, 1, 0); }
@@ -84,14 +93,16 @@ template <class Type, bool ROOT> struct moments {
     typedef Type T;
     enum { LEAN = 0 };
     struct Acc {
-        double shift, sum, squares, count;
+        double shift, sum, squares;
+        int64_t count;
     };
-    GP_FN void start(Acc &a) { a.shift = a.sum = a.squares = a.count = 0; }
+    GP_FN void start(Acc &a) { a.shift = a.sum = a.squares = 0, a.count = 0; }
     GP_FN void fold(Acc &a, T v, double, int64_t) {
         double x = v;
         if (a.count == 0) a.shift = x;
         double d = x - a.shift;
-        a.sum += d, a.squares += d * d, a.count += 1;
+        a.sum += d, a.count++;
+        a.squares = sizeof(T) < sizeof d ? fma(d, d, a.squares) : a.squares + d * d;
     }
     GP_FN void join(Acc &a, const Acc &b) {
         if (b.count == 0) return;
@@ -99,11 +110,11 @@ template <class Type, bool ROOT> struct moments {
             a = b;
             return;
         }
-        double all = a.count + b.count, ma = a.shift + a.sum / a.count;
-        double d = b.shift + b.sum / b.count - ma;
-        a.squares = a.squares - a.sum * (a.sum / a.count) + b.squares - b.sum * (b.sum / b.count) +
-                    d * d * (a.count * b.count / all);
-        a.shift = ma + d * (b.count / all), a.sum = 0, a.count = all;
+        double na = (double)a.count, nb = (double)b.count, all = na + nb, ma = a.shift + a.sum / na;
+        double d = b.shift + b.sum / nb - ma;
+        a.squares = a.squares - a.sum * (a.sum / na) + b.squares - b.sum * (b.sum / nb) +
+                    d * d * (na * nb / all);
+        a.shift = ma + d * (nb / all), a.sum = 0, a.count += b.count;
     }
     /* Rounding must not leave a negative sum of squares; NaN stays. */
     GP_FN void finish(const Acc &a, double count, double p, int, char *to, gp_dtype dt) {

@@ -226,8 +226,8 @@ __device__ static inline void gp_load_some(const void *p, gp_dtype dt, T *to) {
     default: break;
     }
 }
-/* The N elements of dtype dt at p[0 … N-1]: one choice by dtype, so that all loads are on their way
- * before the first is converted. */
+/* The N elements of dtype dt at p[0], p[1] and so on: one choice by dtype, so that all loads are on
+ * their way before the first is converted. */
 template <class T, int N>
 __device__ static inline void gp_load_at(const char *const *p, gp_dtype dt, T *to) {
     switch (dt) {

@@ -43,11 +43,14 @@ for i, case in ipairs {
         local run = all
         if groups then
             function run(a, b, c, device)
-                return { conv2d(a:to(device), b:to(device), c:to(device), options):to "cpu":to "f32" }
+                local y = conv2d(a:to(device), b:to(device), c:to(device), options)
+                return { y:to "cpu":to "f32" }
             end
         end
         local right = run(x, w, bias, "cpu", options)
-        local turned, plain, got = kernels_of(function() return run(x, w, bias, "cuda", options) end)
+        local turned, plain, got = kernels_of(function()
+            return run(x, w, bias, "cuda", options)
+        end)
         local what = ("case %d, %s"):format(i, dtype)
         if last and dtype ~= "f32" then
             t.ok(turned > 0 and plain <= 1, what .. ": channels last") -- with its bias, by one

@@ -48,12 +48,12 @@ function pressable(name, more, does) {
 
 // ---- waits ----
 
-// The waits of a record by line and cause.
+// The waits of a record by rank, line and cause.
 function waitsByLine(record) {
     const lines = new Map();
     for (const e of waitsOf(record)) {
-        const c = record.classOf(e), key = c.where + "\n" + c.why;
-        if (!lines.has(key)) lines.set(key, { where: c.where || "?", why: c.why, device: clean(c.device), times: 0, ns: 0, most: 0 });
+        const c = record.classOf(e), rank = record.rankOf(e), key = [rank, c.where, c.why].join("\n");
+        if (!lines.has(key)) lines.set(key, { where: c.where || "?", line: c.where || "?", rank: rank || undefined, why: c.why, device: clean(c.device), times: 0, ns: 0, most: 0 });
         const line = lines.get(key), ns = record.length(e);
         line.times++;
         line.ns += ns;
@@ -81,7 +81,7 @@ function showWaits(record) {
     const rows = waitsByLine(record), saving = new Map(list(data.savings).map(s => [`${clean(s.file)}:${s.line}`, s.saves]));
     const saved = row => saving.get(row.where) || 0;
     const columns = [
-        { head: "line", words: "text", value: r => r.where, text: r => pressable(r.where, sourceOf(r.where), () => setFilter({ line: r.where })) },
+        { head: "line", words: "text", value: placeOf, text: r => pressable(placeOf(r), sourceOf(r.where), () => setFilter({ line: r.where })) },
         { head: "why", words: "short", value: r => r.why, text: r => r.why },
         { head: "device", words: "short", value: r => r.device, text: r => r.device },
         numbers("times", "times", count), numbers("the host waited", "ns", time), numbers("longest", "most", time)];

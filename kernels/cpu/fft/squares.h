@@ -7,9 +7,9 @@
 #include <string.h>
 
 #if defined(__AVX__) && !defined(__AVX512F__)
-enum { GP_FFT_SQUARES = 1 };
+#define GP_FFT_SQUARES 1
 #else
-enum { GP_FFT_SQUARES = 0 };
+#define GP_FFT_SQUARES 0
 #endif
 
 #define UNROLLED _Pragma("GCC unroll 8")

@@ -137,8 +137,8 @@ static gp_array without(const gp_array *a, int d) {
     return r;
 }
 
-/* Adjacent columns make a tile: 16, 32 … of them, however long they are. What depends on numbers of
- * columns depends on all, not on a thread's: sums have one order for any number of threads. */
+/* Adjacent columns make a tile: 16, 32 … of them, however long they are. What depends on how many
+ * there are depends on all, not on a thread's: sums have one order for any number of threads. */
 static void choose_tiles(softmax_job *r, bool same_type, int64_t osize) {
     int last = r->loop.ndim - 1;
     int64_t length = r->loop.dim[last], size = gp_ctype_size[r->ct],

@@ -109,7 +109,7 @@ local function measure(card, where)
     for i = 1, RUNS do -- in turn, so that what slows the machine slows both
         slow[i], waits[i] = measured(old, why)
         fast[i], left[i] = measured(new, why)
-        if gpush.clock() - begin > ENOUGH and i >= 3 then break end
+        if not card.ranks and gpush.clock() - begin > ENOUGH and i >= 3 then break end
     end
     return { equal = same(first, second), before = median(slow), after = median(fast),
         waits = median(waits), left = median(left) }
@@ -139,4 +139,7 @@ return give(found, title .. ": " .. card[3], "", indented(card.waits), "", "Inst
     indented(card.instead), "", ("On %s%s: %s with %d wait%s; instead %s with %d: %s. The results \z
     are %s."):format(where, where:match "^sim" and " (made of the processor, not a GPU)" or "",
         seconds(found.before), found.waits, found.waits == 1 and "" or "s",
-        seconds(found.after), found.left, verdict(found), found.equal and "equal" or "NOT EQUAL"))
+        seconds(found.after), found.left, verdict(found), found.equal and "equal" or "NOT EQUAL")
+    .. (card.ranks and gpush.dist.size == 1
+        and " This job has one rank, which waits for nobody: gpush run -n 2 script.lua has two."
+        or ""))

@@ -37,6 +37,8 @@ y = dist.all_reduce(s) + 1
 print("sim", ledger())
 print("value", y[1]:item())
 print("advice", (sync.report(false):match "async = true"))
+local card = sync.explain("collective", "cpu", {print = false})
+print("card", card.equal, card.waits, not card.text:find "This job has one rank")
 print("error", sync.error(function() return select(2, pcall(dist.all_reduce, x)) end))
 E2
 ranks 2 x.lua
@@ -47,6 +49,7 @@ is $'done\ttrue$' "a queued one is done while Lua computes"
 is $'async\t$' "and then wait does not wait"
 is $'waited\tx.lua:23 collective$' "waiting early does, at wait's line"
 is $'sim\t$' "on sim the host does not wait"
+is $'card\ttrue\t1\ttrue$' "sync.explain runs its card on both ranks"
 is $'value\t3.0' "ops after it follow it"
 tap_is "$(grep -c 'error.*would wait' out)" 2 "error mode refuses"
 

@@ -1,7 +1,8 @@
 --!plain
 -- What makes the host wait, each with a program that waits and one that gives the same and does
 -- not: the cards of sync.explain. `waits` and `instead` run after `setup`, with d the device, and
--- leave `result`. Numbers are small integers, so that sums in any order are equal.
+-- leave `result`. Numbers are small integers, so that sums in any order are equal. ranks: all ranks of
+-- a job must run them, equally often.
 return {
     { "item", "item: item",
         "item() gives a number to Lua, so the host waits until the device has computed it. A \z
@@ -359,4 +360,16 @@ result = (y + z):sum():item()]],
 local f = fork(function() return x:matmul(x) end)
 local z = (x + 1):matmul(x)     -- beside the fork
 result = (wait(f) + 1 + z):sum():item()]] },
+    { "collective", "collective",
+        "Every rank gets the result when the last one has come and the numbers have travelled. \z
+        Started with async = true, it travels while the rank computes something else.",
+        ranks = true,
+        setup = "x = ones(1000, 1000, {device = d}) w = ones(300, 300, {device = d})",
+        waits = [[
+local total = dist.all_reduce(x):sum():item()
+result = total + w:matmul(w):sum():item()]],
+        instead = [[
+local f = dist.all_reduce(x, {async = true})
+local y = w:matmul(w)           -- meanwhile
+result = wait(f):sum():item() + y:sum():item()]] },
 }

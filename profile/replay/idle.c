@@ -153,7 +153,8 @@ static gp_saving *gather_lines(const gp_job *job, int *n) {
 /* How much sooner the job ends with w, and by rank, unless NULL, each of its own. */
 static bool saved(gp_job *job, const gp_whatif *w, uint64_t *ns, uint64_t *rank) {
     gp_replayed *r = calloc((size_t)job->n, sizeof *r);
-    bool ok = r ? gp_job_times(job, w, r) : gp_fail("profile: out of memory");
+    if (!r) return gp_fail("profile: out of memory");
+    bool ok = gp_job_times(job, w, r);
     uint64_t was = gp_job_end(job), is = 0;
     for (int i = 0; ok && i < job->n; i++) {
         uint64_t own = job->rank[i]->t1;
@@ -161,7 +162,7 @@ static bool saved(gp_job *job, const gp_whatif *w, uint64_t *ns, uint64_t *rank)
         if (r[i].t1 > is) is = r[i].t1;
     }
     *ns = ok && was > is ? was - is : 0;
-    for (int i = 0; r && i < job->n; i++) gp_replayed_free(&r[i]);
+    for (int i = 0; i < job->n; i++) gp_replayed_free(&r[i]);
     free(r);
     return ok;
 }

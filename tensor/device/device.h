@@ -16,6 +16,7 @@ _Static_assert(GP_MAX_STREAMS <= 8 * sizeof((gp_storage){0}.used_by),
                "a storage has a bit for each stream");
 
 struct gp_call;
+struct gp_program;
 struct gp_op;
 struct gp_replay_values;
 
@@ -83,6 +84,9 @@ typedef struct gp_device_vt {
     /* Queues the call, on an async stream. Keeps no reference to c or its tensors' structs after
      * returning. */
     bool (*launch)(gp_stream *, struct gp_call *c);
+    /* Whether the device can run the op `fused` on program p and these inputs, now: a device may
+     * need time to compile it. Else its ops run one by one. NULL: always. */
+    bool (*fuses)(gp_device *, struct gp_program *p, gp_tensor *const *in);
     /* Queues a captured function's calls as one command (tensor/capture); what `values` points to
      * is copied. NULL: they are launched one by one. */
     bool (*replay)(gp_stream *, const struct gp_replay_values *values);
@@ -91,6 +95,10 @@ typedef struct gp_device_vt {
      * begin: false with a message; end: NULL where something does not fit into a graph. It is freed
      * once no queue holds it. */
     bool (*graph_begin)(gp_stream *);
+    /* Between them: the calls from now on are part `part`, on lane `lane`, after the parts
+     * after[0 … n-1]. A lane's parts run in order, lanes concurrently. False without a message
+     * where the graph cannot have it. NULL: all calls run in order. */
+    bool (*graph_part)(gp_stream *, int part, int lane, const int *after, int n);
     void *(*graph_end)(gp_stream *);
     bool (*graph_launch)(gp_stream *, void *graph);
     void (*graph_free)(gp_stream *, void *graph);

@@ -10,6 +10,9 @@
 #include "tensor/ops/dist.h"
 #include "tensor/ops/conv.h"
 #include "tensor/ops/norm.h"
+#include "tensor/device/thread.h"
+#include "tensor/fuse/object.h"
+#include "tensor/fuse/source.h"
 #include "tensor/op.h"
 #include "tensor/ops/rnn.h"
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,16 +129,33 @@ static bool sealed(int file, size_t n) {
     return h == seal;
 }
 
+/* Opens file `name` if it is whole, the user's, and nobody else's to write, and notes that it is
+ * used; *st is set. -1 with the reason in why, "" where there is none. */
+static int open_whole(int fd, const char *name, struct stat *st, char *why, size_t size) {
+    int file = open_own(fd, name, O_RDONLY, st, why, size);
+    if (file < 0) return -1;
+    if (sealed(file, (size_t)st->st_size)) return futimens(file, NULL), file;
+    close(file);
+    unlinkat(fd, name, 0); /* as good as none */
+    return -1;
+}
+
+char *gp_fuse_cache_read(int fd, const char *name, size_t *n, char *why, size_t size) {
+    struct stat st;
+    int file = open_whole(fd, name, &st, why, size);
+    if (file < 0) return NULL;
+    char *p = read_all(file, (size_t)st.st_size);
+    close(file);
+    *n = (size_t)st.st_size - sizeof(unsigned __int128);
+    return p;
+}
+
 void *gp_fuse_cache_load(int fd, const char *name, char *why, size_t size) {
     char path[80];
     struct stat st;
-    int file = open_own(fd, name, O_RDONLY, &st, why, size);
+    int file = open_whole(fd, name, &st, why, size);
     if (file < 0) return NULL;
-    bool whole = sealed(file, (size_t)st.st_size);
-    if (!whole) unlinkat(fd, name, 0), *why = 0; /* as good as none */
-    else futimens(file, NULL);
     close(file);
-    if (!whole) return NULL;
     /* Through the folder's descriptor, so that nobody can exchange it; and by the object's own
      * name, by which the loader knows what it has loaded. */
     snprintf(path, sizeof path, "/proc/self/fd/%d/%s", fd, name);
@@ -181,7 +199,8 @@ static int list(int fd, entry *all, int64_t *bytes) {
         if (fstatat(fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode)) continue;
         if (!strncmp(d->d_name, "tmp-", 4) && st.st_mtime + STALE < time(NULL))
             unlinkat(fd, d->d_name, 0);
-        if (length != 35 || strcmp(d->d_name + 32, ".so")) continue;
+        if (length != 35 || (strcmp(d->d_name + 32, ".so") && strcmp(d->d_name + 32, ".cu")))
+            continue;
         snprintf(all[n].name, sizeof all[n].name, "%.35s", d->d_name);
         all[n].bytes = st.st_size, all[n].used = st.st_mtime;
         *bytes += all[n++].bytes;
@@ -229,5 +248,29 @@ bool gp_fuse_cache_store(int fd, const char *from, const char *name, char *why, 
     if (!ok) because(why, size, "%s: %s", name, strerror(errno));
     close(file);
     make_room(fd);
+    return ok;
+}
+
+bool gp_fuse_cache_create(int fd, const char *name, const void *p, size_t n, char *why,
+                          size_t size) {
+    int file = openat(fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    size_t done = 0;
+    for (ssize_t got = 1; file >= 0 && done < n && got > 0; done += got > 0 ? (size_t)got : 0)
+        got = write(file, (const char *)p + done, n - done);
+    int error = errno;
+    if (file >= 0) close(file);
+    if (file >= 0 && done == n) return true;
+    because(why, size, "its folder: %s", strerror(error));
+    return false;
+}
+
+bool gp_fuse_cache_write(int fd, const char *name, const void *p, size_t n, char *why,
+                         size_t size) {
+    static atomic_int made;
+    char own[GP_OBJECT_NAME];
+    snprintf(own, sizeof own, "tmp-%d-%d.cu", (int)getpid(), atomic_fetch_add(&made, 1));
+    bool ok = gp_fuse_cache_create(fd, own, p, n, why, size) &&
+              gp_fuse_cache_store(fd, own, name, why, size);
+    if (!ok) unlinkat(fd, own, 0);
     return ok;
 }

@@ -60,6 +60,14 @@ static void note_made(int *which) {
     gp_unlock(&lock);
 }
 
+void gp_object_note(gp_object_state what, const char *why) {
+    gp_lock(&lock);
+    if (what == GP_OBJECT_READY) counts.compiled++;
+    else if (what == GP_OBJECT_BUSY) counts.loaded++;
+    else counts.failed++, snprintf(counts.why, sizeof counts.why, "%s", why);
+    gp_unlock(&lock);
+}
+
 /* Whether compiling failed so often that it would again; then why has the last reason. */
 static bool given_up(char *why, size_t size) {
     gp_lock(&lock);
@@ -127,18 +135,6 @@ static void set_name(gp_object *o, const char *source, const char *flags, const 
     gp_fuse_cache_hash(source, strlen(source), &h);
     snprintf(o->name, sizeof o->name, "%016llx%016llx.so", (unsigned long long)(h >> 64),
              (unsigned long long)h);
-}
-
-static bool write_source(const gp_object *o, const char *source, char *why, size_t size) {
-    int fd = openat(o->fd, o->c, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    size_t n = strlen(source), done = 0;
-    for (ssize_t got = 1; fd >= 0 && done < n && got > 0; done += got > 0 ? (size_t)got : 0)
-        got = write(fd, source + done, n - done);
-    int error = errno;
-    if (fd >= 0) close(fd);
-    if (fd >= 0 && done == n) return true;
-    snprintf(why, size, "its folder: %s", strerror(error));
-    return false;
 }
 
 enum { FLAGS = 24 };
@@ -280,7 +276,8 @@ gp_object *gp_object_begin(const char *source, const char *flags, const char **w
     snprintf(o->log, sizeof o->log, "tmp-%d-%d.log", (int)getpid(), id);
     if (given_up(text, sizeof text)) return failed(o, why, text);
     if (!enter(o)) return gp_object_free(o), NULL;
-    if (!write_source(o, source, text, sizeof text)) return failed(o, why, text);
+    if (!gp_fuse_cache_create(o->fd, o->c, source, strlen(source), text, sizeof text))
+        return failed(o, why, text);
     int error = spawn(o, compiler, flags);
     if (!error) return o;
     remove_temporaries(o);

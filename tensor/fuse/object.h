@@ -36,6 +36,10 @@ typedef struct gp_object_counts {
 /* Sets n to that. */
 void gp_object_count(gp_object_counts *n);
 
+/* Notes what happened to a program that another compiler, of a device, has made an object of:
+ * READY: compiled; BUSY: found on disk; FAILED: the reason is why. Any thread may call. */
+void gp_object_note(gp_object_state what, const char *why);
+
 /* For doctor: the compiler, the folder and its size. False, with the reason in text, where nothing
  * can be compiled. */
 bool gp_object_describe(char *text, size_t size);
@@ -50,10 +54,19 @@ int gp_fuse_cache_open(char *why, size_t size);
 /* dlopens file `name` in the folder fd if it is whole, the user's, and nobody else's to write. NULL
  * with the reason in why; "" where there is none. */
 void *gp_fuse_cache_load(int fd, const char *name, char *why, size_t size);
+/* Writes these bytes to a new file `name` in the folder, for the user only. False with the
+ * reason. */
+bool gp_fuse_cache_create(int fd, const char *name, const void *p, size_t n, char *why,
+                          size_t size);
 /* Makes the file `from` in the folder, which a compiler wrote, the object `name`: checked, sealed
  * with its hash and on disk before it has that name. Removes the oldest objects beyond the limit,
  * and what dead processes left. False with the reason. */
 bool gp_fuse_cache_store(int fd, const char *from, const char *name, char *why, size_t size);
+/* The contents of file `name` in the folder fd, *n bytes, by free, under the same conditions. NULL
+ * with the reason in why; "" where there is none. */
+char *gp_fuse_cache_read(int fd, const char *name, size_t *n, char *why, size_t size);
+/* Makes file `name` of these bytes, as gp_fuse_cache_store does. */
+bool gp_fuse_cache_write(int fd, const char *name, const void *p, size_t n, char *why, size_t size);
 /* Objects in the folder and their bytes. */
 int gp_fuse_cache_size(int fd, int64_t *bytes);
 /* 32 digits of a hash of the text, to which h is added. */

@@ -32,9 +32,10 @@ static void free_derivatives(gp_program *p) {
 }
 
 static void free_program(gp_program *p) {
-    void (*unprepare)(void *) = atomic_load(&p->unprepare);
-    void *prepared = atomic_load(&p->prepared);
-    if (prepared && unprepare) unprepare(prepared);
+    for (int i = 0; i < GP_PREPARED; i++) {
+        void *prepared = atomic_load(&p->prepared[i]);
+        if (prepared) atomic_load (&p->unprepare[i])(prepared);
+    }
     free(p->issued);
     free(p);
 }
@@ -292,16 +293,16 @@ bool gp_program_run_steps(const gp_program *p, gp_tensor *const *in, gp_tensor *
     return ok;
 }
 
-/* Whether the device has a kernel for programs. */
-static bool runs_fused(const gp_program *p, gp_tensor *const *in) {
-    const gp_device *dev = in[0]->storage->dev;
+/* Whether the device has a kernel for p. */
+static bool runs_fused(gp_program *p, gp_tensor *const *in) {
+    gp_device *dev = in[0]->storage->dev;
     for (int i = 1; i < p->ninputs; i++)
         if (in[i]->storage->dev != dev) return false;
-    return p->nout <= GP_MAX_OUT && strcmp(dev->vt->kind, "cuda");
+    return p->nout <= GP_MAX_OUT && (!dev->vt->fuses || dev->vt->fuses(dev, p, in));
 }
 
 bool gp_program_run(gp_program *p, gp_tensor *const *in, gp_tensor **out, const gp_rng *forward) {
-    if (!runs_fused(p, in) || !gp_program_fits(p, in))
+    if (!gp_program_fits(p, in) || !runs_fused(p, in))
         return gp_program_run_steps(p, in, out, forward, NULL, NULL);
     gp_call c;
     gp_call_begin(&c, GP_OP(fused));

@@ -41,6 +41,9 @@ typedef struct gp_fold {
 
 typedef struct gp_derivative gp_derivative;
 
+/* Who has a form of its own of a program; sim has the processor's. */
+enum { GP_PREPARED_CPU, GP_PREPARED_CUDA, GP_PREPARED };
+
 /* Immutable but for what is made on demand. A queued call needs its program until it has run: dead
  * programs are freed when all streams are past what was queued before. */
 typedef struct gp_program {
@@ -51,11 +54,11 @@ typedef struct gp_program {
     uint8_t dtype[GP_PROGRAM_INPUTS]; /* of the inputs */
     gp_fold fold;
     struct gp_program *values, *ties; /* see gp_program_values; of the thread that differentiates */
-    void *_Atomic prepared;           /* a kernel's own form of the steps */
-    void (*_Atomic unprepare)(void *); /* frees it */
-    gp_derivative *derivatives;        /* made so far; of the thread that differentiates */
-    struct gp_program *next;           /* among the dead */
-    uint64_t *issued;                  /* dead: commands queued on each stream by then */
+    void *_Atomic prepared[GP_PREPARED];            /* kernels' own forms of the steps */
+    void (*_Atomic unprepare[GP_PREPARED])(void *); /* which free them */
+    gp_derivative *derivatives; /* made so far; of the thread that differentiates */
+    struct gp_program *next;    /* among the dead */
+    uint64_t *issued;           /* dead: commands queued on each stream by then */
     gp_step step[];
 } gp_program;
 

@@ -1,5 +1,6 @@
 /* A Lua module for tests: injected faults of the stand-in for CUDA, and its counts
  * (tests/fake_cuda/include/fake_cuda.h). */
+#include <dlfcn.h>
 #include <lauxlib.h>
 #include <lua.h>
 
@@ -18,8 +19,60 @@ static int l_count(lua_State *L) {
     return 1;
 }
 
+/* ---- NVIDIA's own NVRTC ---- */
+
+enum { HEADERS = 32 };
+typedef struct nvrtc {
+    int (*create)(void **, const char *, const char *, int, const char *const *,
+                  const char *const *);
+    int (*compile)(void *, int, const char *const *);
+    int (*log_size)(void *, size_t *);
+    int (*log)(void *, char *);
+    int (*destroy)(void **);
+} nvrtc;
+
+static int find_nvrtc(lua_State *L, const char *path, nvrtc *n) {
+    static const char *const names[] = {"nvrtcCreateProgram", "nvrtcCompileProgram",
+                                        "nvrtcGetProgramLogSize", "nvrtcGetProgramLog",
+                                        "nvrtcDestroyProgram"};
+    void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!so) return luaL_error(L, "%s", dlerror());
+    for (int i = 0; i < 5; i++)
+        if (!(((void **)n)[i] = dlsym(so, names[i]))) return luaL_error(L, "no %s", names[i]);
+    return 0;
+}
+
+/* fake.nvrtc(library, text, {{name, text} …}, {option …}): whether the real NVRTC, in that library,
+ * compiles text; else its log. */
+static int l_nvrtc(lua_State *L) {
+    const char *names[HEADERS], *texts[HEADERS], *options[HEADERS];
+    int n = (int)lua_rawlen(L, 3), nopt = (int)lua_rawlen(L, 4);
+    nvrtc rtc;
+    void *program;
+    size_t size;
+    luaL_argcheck(L, n <= HEADERS && nopt <= HEADERS, 3, "too many");
+    find_nvrtc(L, luaL_checkstring(L, 1), &rtc);
+    luaL_checkstack(L, 3 * n + nopt, NULL);
+    for (int i = 0; i < n; i++) { /* the strings stay on the stack */
+        lua_rawgeti(L, 3, i + 1);
+        lua_rawgeti(L, -1, 1), lua_rawgeti(L, -2, 2);
+        names[i] = luaL_checkstring(L, -2), texts[i] = luaL_checkstring(L, -1);
+    }
+    for (int i = 0; i < nopt; i++) lua_rawgeti(L, 4, i + 1), options[i] = luaL_checkstring(L, -1);
+    if (rtc.create(&program, luaL_checkstring(L, 2), "program.cu", n, texts, names))
+        return luaL_error(L, "nvrtcCreateProgram fails");
+    lua_pushboolean(L, !rtc.compile(program, nopt, options));
+    rtc.log_size(program, &size);
+    rtc.log(program, lua_newuserdatauv(L, size, 0));
+    lua_pushstring(L, lua_touserdata(L, -1));
+    rtc.destroy(&program);
+    lua_remove(L, -2);
+    return 2;
+}
+
 __attribute__((visibility("default"))) int luaopen_fake(lua_State *L) {
-    static const luaL_Reg functions[] = {{"fault", l_fault}, {"count", l_count}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"fault", l_fault}, {"count", l_count}, {"nvrtc", l_nvrtc}, {NULL, NULL}};
     luaL_newlib(L, functions);
     return 1;
 }

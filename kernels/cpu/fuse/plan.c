@@ -167,14 +167,15 @@ fuse_plan *gp_fuse_make_plan(const gp_program *p, const gp_loops *source) {
 }
 
 const fuse_plan *gp_fuse_plan(gp_program *p) {
-    void *plan = atomic_load_explicit(&p->prepared, memory_order_acquire), *none = NULL;
+    void *plan = atomic_load_explicit(&p->prepared[GP_PREPARED_CPU], memory_order_acquire);
+    void *none = NULL;
     if (plan) return plan;
     fuse_plan *made = gp_fuse_make_plan(p, NULL);
     if (!(plan = made)) return NULL;
     if (!(made->compiled = gp_fuse_compiled_new()))
         return gp_fuse_free_plan(made), gp_fail_null("%s: out of memory", p->name);
-    atomic_store(&p->unprepare, gp_fuse_free_plan);
-    if (atomic_compare_exchange_strong(&p->prepared, &none, plan)) return plan;
+    atomic_store(&p->unprepare[GP_PREPARED_CPU], gp_fuse_free_plan);
+    if (atomic_compare_exchange_strong(&p->prepared[GP_PREPARED_CPU], &none, plan)) return plan;
     gp_fuse_free_plan(plan);
     return none;
 }

@@ -68,11 +68,19 @@ static int power_of_two(int64_t n, int most) {
     return p;
 }
 
+/* Launches one of k's kernels, all of which take `a`; parts: what gp_reduce_parts joins, or 0. */
+static bool launch(const gp_call *c, const gp_reducer_kernels *k, gp_reducer_kernels::kernel kernel,
+                   uint32_t blocks, const gp_reduction &a, int parts) {
+    size_t shared = (size_t)k->acc * GP_THREADS;
+    if (k->launch) return k->launch(c, k, (const void *)kernel, blocks, &a, parts);
+    if (parts) return GP_LAUNCH(c, k->parts, blocks, GP_THREADS, shared, a, parts);
+    return GP_LAUNCH(c, kernel, blocks, GP_THREADS, shared, a);
+}
+
 static bool run_parts(const gp_call *c, const gp_reducer_kernels *k, gp_reduction a) {
     int parts = a.parts;
     a.parts = 1;
-    return GP_LAUNCH(c, k->parts, gp_blocks(a.outputs, GP_THREADS / GP_JOINERS), GP_THREADS,
-                     (size_t)k->acc * GP_THREADS, a, parts);
+    return launch(c, k, nullptr, gp_blocks(a.outputs, GP_THREADS / GP_JOINERS), a, parts);
 }
 
 /* Uses what the launch of `blocks` blocks leaves idle for parts of at least `least` pieces. */
@@ -95,7 +103,7 @@ static bool along_rows(const gp_call *c, const gp_reducer_kernels *k, gp_reducti
     if (many > 1 &&
         !(gp_aligned(a.x, 16) && in_vectors(&a.kept, 0) && by_vectors(&red, many, size)))
         many = 1;
-    auto *kernel = many == 1 ? k->single[0] : native ? k->whole[0] : k->halves[0];
+    auto kernel = many == 1 ? k->single[0] : native ? k->whole[0] : k->halves[0];
     if (many > 1) a.red = red;
     a.pieces = a.count / many;
     a.group = power_of_two((a.pieces + AHEAD - 1) / AHEAD, GP_THREADS);
@@ -103,9 +111,7 @@ static bool along_rows(const gp_call *c, const gp_reducer_kernels *k, gp_reducti
     if (!take_parts(c, k, &a, blocks, (int64_t)AHEAD * a.group)) return false;
     close_places(&a.red, a.pieces), close_places(&a.kept, a.outputs);
     int64_t units = a.outputs * a.parts;
-    if (!GP_LAUNCH(c, kernel, gp_blocks(units, GP_THREADS / a.group), GP_THREADS,
-                   (size_t)k->acc * GP_THREADS, a))
-        return false;
+    if (!launch(c, k, kernel, gp_blocks(units, GP_THREADS / a.group), a, 0)) return false;
     return a.parts == 1 || run_parts(c, k, a);
 }
 
@@ -117,7 +123,7 @@ static bool down_columns(const gp_call *c, const gp_reducer_kernels *k, gp_reduc
     if (many > 1 && !(gp_aligned(a.x, 16) && a.step == size && a.width % many == 0 &&
                       in_vectors(&a.kept, 1) && in_vectors(&a.red, 0)))
         many = 1;
-    auto *kernel = many == 1 ? k->single[1] : native ? k->whole[1] : k->halves[1];
+    auto kernel = many == 1 ? k->single[1] : native ? k->whole[1] : k->halves[1];
     for (int d = 1; d < a.kept.ndim; d++)
         a.kept.dim[d - 1] = a.kept.dim[d], a.kept.stride[d - 1] = a.kept.stride[d];
     a.kept.ndim--;
@@ -127,9 +133,7 @@ static bool down_columns(const gp_call *c, const gp_reducer_kernels *k, gp_reduc
     int64_t blocks = a.outputs / a.width * ((a.width + across - 1) / across);
     if (!take_parts(c, k, &a, blocks, AHEAD * rows)) return false;
     close_places(&a.red, a.pieces), close_places(&a.kept, a.outputs / a.width);
-    if (!GP_LAUNCH(c, kernel, (uint32_t)(blocks * a.parts), GP_THREADS, (size_t)k->acc * GP_THREADS,
-                   a))
-        return false;
+    if (!launch(c, k, kernel, (uint32_t)(blocks * a.parts), a, 0)) return false;
     return a.parts == 1 || run_parts(c, k, a);
 }
 

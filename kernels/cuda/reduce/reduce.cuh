@@ -100,7 +100,7 @@ __device__ static inline void gp_join_group(typename R::Acc *room, int group, in
 
 /* Along rows: adjacent threads of a group take adjacent pieces of one output's elements. */
 template <class R, class L>
-__global__ static void __launch_bounds__(GP_THREADS) gp_rows_kernel(gp_reduction a) {
+__device__ static inline void gp_reduce_rows(const gp_reduction &a, const L &from) {
     typedef typename R::Acc Acc;
     enum { LANES = sizeof(Acc) <= 8 ? (int)L::MANY : 1 };
     GP_DYNAMIC_SHARED(Acc, room);
@@ -117,7 +117,8 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_rows_kernel(gp_reduction
         typename L::Raw v[L::UNROLL];
 #pragma unroll
         for (int u = 0; u < L::UNROLL; u++)
-            if (i + u * a.group < to) v[u] = L::load(p + gp_place(a.red, i + u * a.group), a.dtype);
+            if (i + u * a.group < to)
+                v[u] = from.load(p + gp_place(a.red, i + u * a.group), a.dtype);
 #pragma unroll
         for (int u = 0; u < L::UNROLL; u++) {
             if (i + u * a.group >= to) break;
@@ -133,11 +134,15 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_rows_kernel(gp_reduction
     gp_join_group<R>(room, a.group, lane, 1);
     if (live && lane == 0) gp_reduced<R>(a, o, part, room[threadIdx.x]);
 }
+template <class R, class L>
+__global__ static void __launch_bounds__(GP_THREADS) gp_rows_kernel(gp_reduction a) {
+    gp_reduce_rows<R>(a, L());
+}
 
 /* Down columns: adjacent threads take adjacent outputs, `group` of them, and the rest of a block
  * the rows in turn. */
 template <class R, class L>
-__global__ static void __launch_bounds__(GP_THREADS) gp_columns_kernel(gp_reduction a) {
+__device__ static inline void gp_reduce_columns(const gp_reduction &a, const L &from) {
     typedef typename R::Acc Acc;
     enum { MANY = L::MANY, UNROLL = MANY > 4 ? 2 : (int)L::UNROLL }; /* as registers allow */
     GP_DYNAMIC_SHARED(Acc, room);
@@ -155,7 +160,7 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_columns_kernel(gp_reduct
         typename L::Raw v[UNROLL];
 #pragma unroll
         for (int u = 0; u < UNROLL; u++)
-            if (i + u * rows < to) v[u] = L::load(p + gp_place(a.red, i + u * rows), a.dtype);
+            if (i + u * rows < to) v[u] = from.load(p + gp_place(a.red, i + u * rows), a.dtype);
 #pragma unroll
         for (int u = 0; u < UNROLL; u++) {
             if (i + u * rows >= to) break;
@@ -172,11 +177,14 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_columns_kernel(gp_reduct
         if (live && y == 0) gp_reduced<R>(a, outer * a.width + col + j, part, room[threadIdx.x]);
     }
 }
+template <class R, class L>
+__global__ static void __launch_bounds__(GP_THREADS) gp_columns_kernel(gp_reduction a) {
+    gp_reduce_columns<R>(a, L());
+}
 
 /* Combines the parts of each output. */
 enum { GP_JOINERS = 32 };
-template <class R>
-__global__ static void __launch_bounds__(GP_THREADS) gp_parts_kernel(gp_reduction a, int parts) {
+template <class R> __device__ static inline void gp_reduce_parts(const gp_reduction &a, int parts) {
     typedef typename R::Acc Acc;
     GP_DYNAMIC_SHARED(Acc, room);
     int lane = (int)threadIdx.x % GP_JOINERS;
@@ -189,7 +197,12 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_parts_kernel(gp_reductio
     gp_join_group<R>(room, GP_JOINERS, lane, 1);
     if (lane == 0 && o < a.outputs) gp_reduced<R>(a, o, 0, room[threadIdx.x]);
 }
+template <class R>
+__global__ static void __launch_bounds__(GP_THREADS) gp_parts_kernel(gp_reduction a, int parts) {
+    gp_reduce_parts<R>(a, parts);
+}
 
+#ifndef __CUDACC_RTC__
 /* ---- the driver ---- */
 
 /* One reducer's kernels, of one type whatever the reducer; [1]: down columns. */
@@ -199,6 +212,11 @@ typedef struct gp_reducer_kernels {
     void (*parts)(gp_reduction, int);
     gp_dtype dtype; /* of elements of compute type */
     int acc;        /* bytes of an accumulator */
+    /* A program's, compiled later: launches one of its own kernels, of which those above are
+     * numbers; nullptr: parts. Where launch is nullptr, these are launched. */
+    bool (*launch)(const gp_call *c, const gp_reducer_kernels *k, const void *kernel,
+                   uint32_t blocks, const gp_reduction *a, int parts);
+    const void *program;
 } gp_reducer_kernels;
 
 /* Splits x's dims into kept and reduced ones, each joined where their memory allows; the reduced
@@ -236,5 +254,6 @@ static bool gp_reduce_of(const gp_call *c, const gp_array *x, uint64_t mask, dou
 template <class R> static bool gp_reduce(const gp_call *c, int dims, double p) {
     return gp_reduce_of<R>(c, gp_in(c, 0), (uint64_t)c->arg[dims].i, p);
 }
+#endif
 
 #endif

@@ -259,6 +259,8 @@ static void stream_close(gp_stream *s) {
     gp_cuda_reached(s, atomic_load(&s->issued));
     gp_cuda_enter(s->dev);
     cudaStreamDestroy((cudaStream_t)q->stream);
+    for (int l = 1; l < CUDA_LANES; l++)
+        if (q->lane[l]) cudaStreamDestroy((cudaStream_t)q->lane[l]);
     s->impl = NULL;
     if (q->fault_block) gp_cuda_block_release(s->dev, q->fault_block);
     free(q->notes);
@@ -341,7 +343,9 @@ static const gp_device_vt vt = {
     .stream_open = stream_open,
     .stream_close = stream_close,
     .launch = gp_cuda_launch,
+    .fuses = gp_cuda_fuses,
     .graph_begin = gp_cuda_graph_begin,
+    .graph_part = gp_cuda_graph_part,
     .graph_end = gp_cuda_graph_end,
     .graph_launch = gp_cuda_graph_launch,
     .graph_free = gp_cuda_graph_free,

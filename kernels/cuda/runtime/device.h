@@ -39,7 +39,8 @@ enum {
     CUDA_CLASSES = 40,
     CUDA_MARKS = 80,
     CUDA_MARK_EVERY = 16 /* commands */,
-    CUDA_NOTES = 1024
+    CUDA_NOTES = 1024,
+    CUDA_LANES = 16
 };
 
 /* Events that are not in use. */
@@ -97,6 +98,7 @@ typedef struct cuda_note {
 
 typedef struct cuda_stream {
     void *stream;                       /* cudaStream_t */
+    void *lane[CUDA_LANES];             /* the same: graphs' branches; NULL, as is the first */
     _Atomic uint64_t items, items_done; /* contents of CUDA's own queue: kernels, of which a command
                                            may be several, copies, events */
     pthread_mutex_t lock;               /* guards what follows */
@@ -206,9 +208,13 @@ void gp_cuda_launch_open(void);
 
 /* The functions of gp_device_vt. */
 bool gp_cuda_graph_begin(gp_stream *s);
+bool gp_cuda_graph_part(gp_stream *s, int part, int lane, const int *after, int n);
 void *gp_cuda_graph_end(gp_stream *s);
 bool gp_cuda_graph_launch(gp_stream *s, void *graph);
 void gp_cuda_graph_free(gp_stream *s, void *graph);
+/* The stream (cudaStream_t) that this thread's launches go to while they become a graph; NULL:
+ * their call's. */
+void *gp_cuda_graph_lane(void);
 /* Whether this thread's launches become a graph: then it takes over the scratch memory and the
  * tables of a call, unless (false) memory is short; unfit: there will be no graph. */
 bool gp_cuda_building(void);
@@ -216,6 +222,8 @@ bool gp_cuda_keep_scratch(gp_storage *st);
 bool gp_cuda_keep_table(cuda_block *b);
 void gp_cuda_unfit(void);
 
+/* gp_device_vt.fuses. kernels/cuda/fuse/fused.c */
+bool gp_cuda_fuses(gp_device *dev, struct gp_program *p, gp_tensor *const *in);
 /* gp_device_vt.saves: for layers that cuDNN trains. kernels/cuda/rnn/cudnn.c */
 int64_t gp_cuda_saves(const struct gp_call *c);
 /* gp_device_vt.shed: weights packed for cuDNN. kernels/cuda/rnn/weights.c */

@@ -10,6 +10,10 @@
 #ifndef GP_CUDA_KERNEL_H
 #define GP_CUDA_KERNEL_H
 
+#ifdef __CUDACC_RTC__ /* programs compiled later (kernels/cuda/fuse): device code only */
+#include "kernels/cuda/fuse/device_only.h"
+#else
+
 #include <math.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -116,4 +120,5 @@ __device__ static inline void gp_fault_note(gp_fault_at at, int code, long long 
 }
 #endif
 
+#endif
 #endif

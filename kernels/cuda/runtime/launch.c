@@ -36,7 +36,8 @@ static _Thread_local struct {
 } now;
 
 cudaStream_t gp_cuda_stream(const gp_call *c) {
-    return (cudaStream_t)gp_cuda_queue(c->stream)->stream;
+    void *lane = gp_cuda_graph_lane();
+    return (cudaStream_t)(lane ? lane : gp_cuda_queue(c->stream)->stream);
 }
 int gp_cuda_sms(const gp_call *c) { return gp_cuda_of(c->stream->dev)->sms; }
 int gp_cuda_arch(const gp_call *c) { return gp_cuda_of(c->stream->dev)->arch; }

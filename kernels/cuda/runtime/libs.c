@@ -55,6 +55,8 @@ static library libraries[GP_LIBS] = {
                       "cudnnGetVersion"},
     [GP_LIB_cupti] = {"CUPTI", "libcupti.so." SAME, {0}, "cuptiGetVersion"},
     [GP_LIB_nccl] = {"NCCL", "libnccl.so.2", {0}, "ncclGetVersion"},
+    [GP_LIB_nvrtc] = {"NVRTC", "libnvrtc.so." MATCHES, {0}, "nvrtcVersion"},
+    [GP_LIB_driver] = {"CUDA driver", "libcuda.so.1", {0}, "cuDriverGetVersion"},
 };
 
 /* Locks: for opening; for the table of handles, whose creation opens; and for the use of a handle,
@@ -277,6 +279,10 @@ static void version_of(gp_lib lib, void *fn, char *text, size_t size) {
     case GP_LIB_cublasLt:
     case GP_LIB_cudnn: v = (int)((size_t(*)(void))fn)(); break;
     case GP_LIB_cupti: ((int (*)(uint32_t *))fn)(&u), v = (int)u; break;
+    case GP_LIB_nvrtc:
+        ((int (*)(int *, int *))fn)(&part[0], &part[1]);
+        v = part[0] * 1000 + part[1] * 10;
+        break;
     default: ((int (*)(int *))fn)(&v);
     }
     if (lib == GP_LIB_cudnn || lib == GP_LIB_cublasLt || lib == GP_LIB_nccl)

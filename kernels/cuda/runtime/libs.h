@@ -22,6 +22,8 @@ typedef enum gp_lib {
     GP_LIB_cudnn,
     GP_LIB_cupti,
     GP_LIB_nccl,
+    GP_LIB_nvrtc,
+    GP_LIB_driver,
     GP_LIBS
 } gp_lib;
 

@@ -11,8 +11,10 @@
 enum { GP_THREADS = 256 }; /* of a block, unless another number is asked for */
 static_assert(GP_THREADS % 32 == 0 && (GP_THREADS & (GP_THREADS - 1)) == 0 && GP_THREADS <= 1024,
               "a block is whole warps, and halves down to one thread");
+#ifndef __CUDACC_RTC__
 static_assert(sizeof(gp_value) == 16 && sizeof(gp_array) == 24 + 16 * GP_MAX_DIM,
               "calls and arrays are laid out as in C (tensor/op.c)");
+#endif
 static_assert(sizeof(__half) == 2 && sizeof(long long) == 8, "f16 and counters have C's sizes");
 /* Dynamic shared memory that a launch may use without opting in: the kernel's own variables take a
  * little of the 48 KB. */
@@ -165,6 +167,7 @@ __device__ static inline bool gp_truth_at(const void *p, gp_dtype dt) {
     }
 }
 
+#ifndef __CUDACC_RTC__
 /* A number argument in compute type T, clamped to an integer type's range. */
 template <class T> static inline T gp_number_as(gp_scalar s) {
     if (!s.is_float) return (T)s.i;
@@ -182,6 +185,7 @@ template <> inline float gp_number_as<float>(gp_scalar s) {
 template <> inline double gp_number_as<double>(gp_scalar s) {
     return s.is_float ? s.f : (double)s.i;
 }
+#endif
 
 /* ---- 16 bytes at once ---- */
 
@@ -332,6 +336,7 @@ __device__ static inline void gp_offsets(const gp_loop<N> &l, uint32_t i, int64_
     for (int k = 0; k < N; k++) off[k] += i * l.stride[l.ndim - 1][k];
 }
 
+#ifndef __CUDACC_RTC__
 /* The loop as the host plans it. Dims of size 1 are left out; dims that all arrays allow are
  * joined. */
 template <int N> struct gp_nest {
@@ -432,6 +437,7 @@ template <int N, class F> static bool gp_nest_run(gp_nest<N> n, F launch, int64_
     return true;
 }
 
+#endif
 /* This thread's element of a part, and blocks for n of them. */
 __device__ static inline uint32_t gp_element() { return blockIdx.x * GP_THREADS + threadIdx.x; }
 static inline uint32_t gp_blocks(int64_t n, int64_t a_block = GP_THREADS) {

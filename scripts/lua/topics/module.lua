@@ -53,15 +53,17 @@ local topics = {
             (dtypes, dims, which sizes are 1; numbers by their values) runs fn and notes its ops; \z
             later ones run what was planned. fn is noted again when something that it reads \z
             changes: upvalues, fields of tables, globals. Reading a tensor's value in it is an \z
-            error. Other ops run as they are. On cuda all do, so far. What runs often is compiled.",
+            error. Other ops run as they are. What runs often is compiled; \z
+            on cuda nothing is fused until it is.",
         example = "local f = fuse(function(x, y) return relu(x * y + x) end) local x = ones(2) \z
             f(x, x) return f(x, -x * 3)\n--> tensor({0.0, 0.0}, f32 2 cpu)",
         see = "fuse_compile, timeit, compare, profile" },
     fuse_compile = { call = "fuse_compile([mode])",
-        text = "Whether fused functions are compiled by GCC, where it is in PATH: true, those \z
-            that run often, while they go on as before; false, none; \"wait\", each at its \z
-            second call, which waits for the compiler. Sets it if mode is given; initially true, \z
-            or what the variable GPUSH_FUSE_COMPILE says (0, wait). Results are the same bits. \z
+        text = "Whether fused functions are compiled, by GCC where it is in PATH, and on cuda \z
+            by NVRTC: true, those that run often, while they go on as before; false, none; \z
+            \"wait\", each at its second call, which waits for the compiler. Sets it if mode is \z
+            given; initially true, or what the variable GPUSH_FUSE_COMPILE says (0, wait). \z
+            Results are the same bits. \z
             Also gives a table: how many programs were compiled, loaded from the folder \z
             gpush/fused of XDG_CACHE_HOME (~/.cache), are being compiled (running) and failed, \z
             and why the last one did.",

@@ -1,0 +1,76 @@
+/* Programs on CUDA: their text, its compilation by NVRTC, and their launch. Read by C and C++. */
+#ifndef GP_CUDA_FUSE_H
+#define GP_CUDA_FUSE_H
+
+#include "kernels/cuda/runtime/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { GP_FUSED_MAX_INPUTS = 24, GP_FUSED_MAX_OUTPUTS = 4, GP_FUSED_MAX_NUMBERS = 80 };
+
+/* A program's kernels, by number; with a reduction at the end the last five, else the first two. */
+typedef enum gp_fused_kernel {
+    GP_FUSED_ELEMENTS,
+    GP_FUSED_VECTORS,
+    GP_FUSED_PARTS,
+    GP_FUSED_ROWS,
+    GP_FUSED_COLUMNS, /* of vectors, as GP_FUSED_ROWS */
+    GP_FUSED_ROWS_SINGLE,
+    GP_FUSED_COLUMNS_SINGLE,
+    GP_FUSED_KERNELS
+} gp_fused_kernel;
+extern const char *const gp_fused_names[GP_FUSED_KERNELS];
+
+/* What a launch needs of a program; kernels by gp_fused_kernel, NULL: there is none. */
+typedef struct gp_fused_job {
+    int ninputs, nouts, nnumbers;
+    const uint64_t *number;
+    void *const *kernel;
+    gp_dtype value, compute; /* a reduction: of what is reduced, and the type that it computes in */
+    uint64_t mask;           /* and its dims */
+} gp_fused_job;
+
+/* Runs c, a call of `fused`, whose list of inputs is argument 1. False with a message. run.cu */
+bool gp_fused_elementwise(const gp_call *c, const gp_fused_job *j);
+bool gp_fused_reduction(const gp_call *c, const gp_fused_job *j);
+
+/* ---- source.c ---- */
+
+struct gp_program;
+/* The program as CUDA C++, by free, and the numbers that it reads, at most `most`, in number; NULL
+ * with the reason in *why, which is static. */
+char *gp_fused_source(const struct gp_program *p, uint64_t *number, int most, int *nnumbers,
+                      const char **why);
+/* The dtype in which formulas of dt are computed. */
+gp_dtype gp_fused_compute(gp_dtype dt);
+
+/* ---- headers.c: what such a text includes ---- */
+
+typedef struct gp_nvrtc_header {
+    const char *name, *text;
+} gp_nvrtc_header;
+/* The list; *n is set to its length. */
+const gp_nvrtc_header *gp_nvrtc_headers(int *n);
+
+/* ---- nvrtc.c ---- */
+
+/* Compiles text for compute capability `arch`: *code, by free, of *size bytes. False with the
+ * reason in why. Any thread may call; no device is needed. */
+bool gp_nvrtc_compile(const char *text, int arch, char **code, size_t *size, char *why,
+                      size_t why_size);
+/* NVRTC's version, major times 100 and minor; 0 where there is none. */
+int gp_nvrtc_version(void);
+/* Loads code on the current device; kernels are set to its functions, NULL where it has none of
+ * that name. NULL with the reason in why. */
+void *gp_module_load(const char *code, void **kernel, char *why, size_t size);
+void gp_module_unload(void *module);
+/* Queues a kernel of GP_THREADS threads a block on c's stream; args: the addresses of its
+ * arguments. False with a message. */
+bool gp_module_launch(const gp_call *c, void *kernel, unsigned blocks, size_t shared, void **args);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

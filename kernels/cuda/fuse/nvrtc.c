@@ -1,0 +1,146 @@
+/* NVRTC, which compiles texts to a card's code, and the driver's functions that load and launch
+ * it. Both are opened at their first use; neither's header is needed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cuda/fuse/fuse.h"
+#include "kernels/cuda/runtime/libs.h"
+
+enum { HEADERS = 24, THREADS = 256 };
+
+/* nvrtc.h */
+typedef struct nvrtc_program *program;
+typedef struct nvrtc {
+    int (*create)(program *p, const char *text, const char *name, int n, const char *const *headers,
+                  const char *const *names);
+    int (*compile)(program p, int n, const char *const *options);
+    int (*code_size)(program p, size_t *size);
+    int (*code)(program p, char *to);
+    int (*log_size)(program p, size_t *size);
+    int (*log)(program p, char *to);
+    int (*destroy)(program *p);
+    const char *(*error)(int code);
+    int (*version)(int *major, int *minor);
+} nvrtc;
+static const char *const nvrtc_names[] = {
+    "nvrtcCreateProgram",  "nvrtcCompileProgram",    "nvrtcGetCUBINSize",
+    "nvrtcGetCUBIN",       "nvrtcGetProgramLogSize", "nvrtcGetProgramLog",
+    "nvrtcDestroyProgram", "nvrtcGetErrorString",    "nvrtcVersion"};
+
+/* cuda.h: a function is a void * here. */
+typedef struct driver {
+    int (*load)(void **module, const void *code);
+    int (*function)(void **function, void *module, const char *name);
+    int (*unload)(void *module);
+    int (*launch)(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                  unsigned bz, unsigned shared, cudaStream_t s, void **args, void **extra);
+} driver;
+static const char *const driver_names[] = {"cuModuleLoadData", "cuModuleGetFunction",
+                                           "cuModuleUnload", "cuLaunchKernel"};
+
+/* The functions of a library, all of which must be there; NULL with a message. */
+static const nvrtc *compiler(void) {
+    static _Thread_local nvrtc table;
+    if (table.create) return &table;
+    return gp_lib_functions(GP_LIB_nvrtc, "fuse", nvrtc_names, sizeof table / sizeof(void *), 0,
+                            (void **)&table)
+               ? &table
+               : NULL;
+}
+
+static const driver *loader(void) {
+    static _Thread_local driver table;
+    if (table.load) return &table;
+    return gp_lib_functions(GP_LIB_driver, "fuse", driver_names, sizeof table / sizeof(void *), 0,
+                            (void **)&table)
+               ? &table
+               : NULL;
+}
+
+int gp_nvrtc_version(void) {
+    int major = 0, minor = 0;
+    const nvrtc *n = compiler();
+    if (!n) return gp_error_clear(), 0;
+    n->version(&major, &minor);
+    return 100 * major + minor;
+}
+
+/* The log's first error, or the status. */
+static void read_log(const nvrtc *n, program p, int status, char *why, size_t size) {
+    size_t length = 0;
+    char *text = NULL;
+    if (!n->log_size(p, &length) && length && (text = malloc(length + 1))) {
+        n->log(p, text);
+        text[length] = 0;
+    }
+    char *at = text ? strstr(text, "error") : NULL;
+    if (at) at[strcspn(at, "\n")] = 0;
+    snprintf(why, size, "NVRTC: %.240s", at ? at : n->error(status));
+    free(text);
+}
+
+static int compile(const nvrtc *n, program p, int arch) {
+    char card[40], dims[40];
+    const char *options[] = {card, dims, "--std=c++17", "--fmad=false",
+                             "--device-as-default-execution-space"};
+    snprintf(card, sizeof card, "--gpu-architecture=sm_%d", arch);
+    snprintf(dims, sizeof dims, "-DGP_MAX_DIM=%d", GP_MAX_DIM);
+    return n->compile(p, (int)(sizeof options / sizeof *options), options);
+}
+
+bool gp_nvrtc_compile(const char *text, int arch, char **code, size_t *size, char *why,
+                      size_t why_size) {
+    const char *names[HEADERS], *texts[HEADERS];
+    int count, status;
+    const gp_nvrtc_header *headers = gp_nvrtc_headers(&count);
+    const nvrtc *n = compiler();
+    program p = NULL;
+    *code = NULL, *size = 0;
+    if (!n) {
+        snprintf(why, why_size, "%s", gp_error());
+        return gp_error_clear(), false;
+    }
+    for (int i = 0; i < count; i++) names[i] = headers[i].name, texts[i] = headers[i].text;
+    if ((status = n->create(&p, text, "program.cu", count, texts, names))) {
+        snprintf(why, why_size, "NVRTC: %s", n->error(status));
+        return false;
+    }
+    if ((status = compile(n, p, arch))) read_log(n, p, status, why, why_size);
+    else if (n->code_size(p, size) || !(*code = malloc(*size)) || n->code(p, *code)) {
+        snprintf(why, why_size, "NVRTC gave no code");
+        free(*code);
+        *code = NULL;
+    }
+    n->destroy(&p);
+    return *code != NULL;
+}
+
+void *gp_module_load(const char *code, void **kernel, char *why, size_t size) {
+    const driver *d = loader();
+    void *module = NULL;
+    if (!d) {
+        snprintf(why, size, "%s", gp_error());
+        return gp_error_clear(), NULL;
+    }
+    int status = d->load(&module, code);
+    if (status) return snprintf(why, size, "the driver cannot load it: error %d", status), NULL;
+    for (int k = 0; k < GP_FUSED_KERNELS; k++)
+        if (d->function(&kernel[k], module, gp_fused_names[k])) kernel[k] = NULL;
+    return module;
+}
+
+void gp_module_unload(void *module) {
+    const driver *d = loader();
+    if (d) d->unload(module);
+}
+
+bool gp_module_launch(const gp_call *c, void *kernel, unsigned blocks, size_t shared, void **args) {
+    const driver *d = loader();
+    if (!d) return false;
+    if (!blocks) return gp_cuda_ok(c, cudaSuccess);
+    /* the driver's errors of a launch have the runtime's numbers */
+    int status = d->launch(kernel, blocks, 1, 1, THREADS, 1, 1, (unsigned)shared, gp_cuda_stream(c),
+                           args, NULL);
+    return gp_cuda_ok(c, (cudaError_t)status);
+}

@@ -1,0 +1,58 @@
+// A stand-in for what is used of the driver: modules, of the "code" that nvrtc.cpp makes, and the
+// launch of their kernels. A module is not unloaded, as a queue may hold what it is made of.
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "cuda_runtime.h"
+#include "fake_cuda.h"
+#include "hooks.h"
+
+typedef void entry(void **args, std::function<void()> *to);
+struct kernel {
+    entry *bind;
+    std::string name;
+};
+
+#pragma GCC visibility push(default)
+extern "C" {
+int cuModuleLoadData(void **module, const void *image) {
+    uint64_t size;
+    const char *bytes = (const char *)image;
+    if (memcmp(bytes, "FAKECODE", 8)) return 200; // CUDA_ERROR_INVALID_IMAGE
+    memcpy(&size, bytes + 8, sizeof size);
+    /* each has a name of its own, by which the loader tells them apart */
+    std::string path = (std::filesystem::temp_directory_path() / "fake-module.XXXXXX").string();
+    int fd = mkstemp(path.data());
+    if (fd < 0 || ::write(fd, bytes + 16, size) != (ssize_t)size) return 2;
+    close(fd);
+    *module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    unlink(path.c_str());
+    fakeCounted("module");
+    return *module ? 0 : 200;
+}
+int cuModuleUnload(void *) { return fakeCounted("module unloaded"), 0; }
+
+int cuModuleGetFunction(void **function, void *module, const char *name) {
+    void *bind = dlsym(module, (std::string("fake_entry_") + name).c_str());
+    if (!bind) return 500;                       // CUDA_ERROR_NOT_FOUND
+    *function = new kernel{(entry *)bind, name}; // kept: activities have its name
+    return 0;
+}
+
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, cudaStream_t s, void **args, void **) {
+    kernel *k = (kernel *)function;
+    std::function<void()> body;
+    k->bind(args, &body);
+    return fake::launch((void *)k->bind, k->name.c_str(), dim3(gx, gy, gz), dim3(bx, by, bz),
+                        shared, s, body);
+}
+int cuDriverGetVersion(int *version) { return cudaDriverGetVersion(version); }
+}
+#pragma GCC visibility pop

@@ -1,0 +1,150 @@
+// A stand-in for NVRTC: compiles the same text, with the same headers, by the C++ compiler that has
+// built the stand-in. Its "code" is a shared object, which driver.cpp loads. With
+// GPUSH_FAKE_NVRTC_KEEP=folder each text is only kept there, and its code cannot be loaded; with
+// GPUSH_FAKE_NVRTC_FAILS none compiles.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cuda_runtime_api.h"
+
+extern char **environ;
+namespace fs = std::filesystem;
+
+struct nvrtc_program {
+    std::string text, log, code;
+    std::vector<std::pair<std::string, std::string>> headers;
+};
+
+// What is not in NVRTC: for each kernel a function that takes its arguments by their addresses, as
+// cuLaunchKernel has them.
+static const char entries[] = R"(
+#include <functional>
+#include <tuple>
+template <class... P, size_t... I>
+static std::function<void()> fake_bind(void (*k)(P...), void **args, std::index_sequence<I...>) {
+    std::tuple<P...> t(*(P *)args[I]...);
+    return [k, t] { std::apply(k, t); };
+}
+template <class... P>
+static void fake_bind(void (*k)(P...), void **args, std::function<void()> *to) {
+    *to = fake_bind(k, args, std::index_sequence_for<P...>());
+}
+#define FAKE_ENTRY(name) \
+    extern "C" void fake_entry_##name(void **args, std::function<void()> *to) { \
+        fake_bind(name, args, to); \
+    }
+)";
+
+static std::string with_entries(const std::string &text) {
+    std::regex kernel(R"(__global__\s+void\s+(?:__launch_bounds__\(\w+\)\s*)?(\w+)\s*\()");
+    std::string all = text + entries;
+    for (std::sregex_iterator i(text.begin(), text.end(), kernel), end; i != end; ++i)
+        all += "FAKE_ENTRY(" + (*i)[1].str() + ")\n";
+    return all;
+}
+
+static void write(const fs::path &path, const std::string &text) {
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << text;
+}
+static std::string read(const fs::path &path) {
+    std::ostringstream all;
+    all << std::ifstream(path, std::ios::binary).rdbuf();
+    return all.str();
+}
+
+// The text and its headers, for a test that gives them to NVRTC itself.
+static void keep(const nvrtc_program &p, const char *folder) {
+    char name[40];
+    snprintf(name, sizeof name, "%zx.cu", std::hash<std::string>()(p.text));
+    write(fs::path(folder) / name, p.text);
+    for (auto &h : p.headers) write(fs::path(folder) / "include" / h.first, h.second);
+}
+
+static bool run(std::vector<std::string> words, const fs::path &log) {
+    std::vector<char *> argv;
+    for (std::string &w : words) argv.push_back(w.data());
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 2, log.c_str(), O_WRONLY | O_CREAT, 0600);
+    pid_t pid;
+    int status = -1, error = posix_spawnp(&pid, argv[0], &files, nullptr, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&files);
+    if (error) return false;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+static void compile(nvrtc_program &p, const fs::path &work) {
+    Dl_info runtime;
+    dladdr((void *)cudaStreamQuery, &runtime);
+    write(work / "program.cu", with_entries(p.text));
+    for (auto &h : p.headers) write(work / h.first, h.second);
+    bool ok =
+        run({FAKE_CXX, "-std=c++17", "-xc++", "-O1", "-w", "-fPIC", "-shared", "-ffp-contract=off",
+             "-D__CUDACC_RTC__", "-DGP_MAX_DIM=8", "-I" FAKE_INCLUDE, "-idirafter", work,
+             work / "program.cu", "-o", work / "program.so", "-xnone", runtime.dli_fname},
+            work / "log");
+    p.log = read(work / "log");
+    if (!ok) return;
+    std::string code = read(work / "program.so");
+    uint64_t size = code.size();
+    p.code = "FAKECODE" + std::string((char *)&size, sizeof size) + code;
+}
+
+#pragma GCC visibility push(default)
+extern "C" {
+int nvrtcCreateProgram(nvrtc_program **p, const char *text, const char *, int n,
+                       const char *const *headers, const char *const *names) {
+    *p = new nvrtc_program{text, "", "", {}};
+    for (int i = 0; i < n; i++) (*p)->headers.push_back({names[i], headers[i]});
+    return 0;
+}
+int nvrtcDestroyProgram(nvrtc_program **p) { return delete *p, *p = nullptr, 0; }
+
+int nvrtcCompileProgram(nvrtc_program *p, int n, const char *const *options) {
+    const char *folder = getenv("GPUSH_FAKE_NVRTC_KEEP");
+    bool card = false;
+    for (int i = 0; i < n; i++) card |= !strncmp(options[i], "--gpu-architecture=sm_", 22);
+    if (!card) return 5; // NVRTC_ERROR_INVALID_OPTION
+    if (folder) {
+        keep(*p, folder);
+        return p->code = "no code", 0;
+    }
+    if (getenv("GPUSH_FAKE_NVRTC_FAILS")) return p->log = "program.cu(1): error: as asked", 6;
+    std::string work = (fs::temp_directory_path() / "fake-nvrtc.XXXXXX").string();
+    if (!mkdtemp(work.data())) return 1; // NVRTC_ERROR_OUT_OF_MEMORY
+    compile(*p, work);
+    fs::remove_all(work);
+    return p->code.empty() ? 6 : 0; // NVRTC_ERROR_COMPILATION
+}
+
+int nvrtcGetCUBINSize(nvrtc_program *p, size_t *n) { return *n = p->code.size(), 0; }
+int nvrtcGetCUBIN(nvrtc_program *p, char *to) {
+    return memcpy(to, p->code.data(), p->code.size()), 0;
+}
+int nvrtcGetProgramLogSize(nvrtc_program *p, size_t *n) { return *n = p->log.size() + 1, 0; }
+int nvrtcGetProgramLog(nvrtc_program *p, char *to) {
+    return memcpy(to, p->log.c_str(), p->log.size() + 1), 0;
+}
+const char *nvrtcGetErrorString(int code) {
+    return code == 6 ? "NVRTC_ERROR_COMPILATION" : "an error of NVRTC";
+}
+int nvrtcVersion(int *major, int *minor) { return *major = 13, *minor = 0; }
+}
+#pragma GCC visibility pop

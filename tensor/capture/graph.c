@@ -47,12 +47,24 @@ static bool begin_segment(gp_capture_graphs *g, int first, int *room) {
     return true;
 }
 
-/* The graph of n calls, or NULL. */
-static void *graph_of(const gp_replay_values *v, gp_stream *s, int first, int n) {
+/* Call i begins the next part of the graph from call `first` on, where a part begins. */
+static bool begin_part(const gp_capture *k, gp_stream *s, int i, int first) {
+    int at = 0, n = 0, after[GP_CAPTURE_LANES];
+    while (k->part[at].first + k->part[at].n <= i) at++;
+    const gp_part *e = &k->part[at];
+    if (i != first && i != e->first) return true;
+    for (int l = 0; l < GP_CAPTURE_LANES; l++)
+        if (e->after[l] >= 0) after[n++] = e->after[l];
+    return s->dev->vt->graph_part(s, at, e->lane, after, n);
+}
+
+/* The graph of n calls, or NULL. lanes: those of forks are branches of it. */
+static void *graph_of(const gp_replay_values *v, gp_stream *s, int first, int n, bool lanes) {
     const gp_device_vt *vt = s->dev->vt;
     bool ok = vt->graph_begin(s);
     if (!ok) return NULL;
-    for (int i = first; ok && i < first + n; i++) ok = gp_capture_launch(v, i, s);
+    for (int i = first; ok && i < first + n; i++)
+        ok = (!lanes || begin_part(v->capture, s, i, first)) && gp_capture_launch(v, i, s);
     void *graph = vt->graph_end(s);
     if (graph && !ok) vt->graph_free(s, graph), graph = NULL;
     return graph;
@@ -62,7 +74,7 @@ static void *graph_of(const gp_replay_values *v, gp_stream *s, int first, int n)
 static bool fits(const gp_replay_values *v, gp_stream *s, int i) {
     const gp_recorded *r = v->capture->call[i];
     if (r->draws || r->seed || r->nnumbers) return false;
-    void *graph = graph_of(v, s, i, 1);
+    void *graph = graph_of(v, s, i, 1, false);
     if (graph) s->dev->vt->graph_free(s, graph);
     return graph != NULL;
 }
@@ -70,7 +82,7 @@ static bool fits(const gp_replay_values *v, gp_stream *s, int i) {
 static bool make_segments(gp_capture *k, gp_capture_graphs *g) {
     gp_replay_values v = {.capture = k, .address = g->address};
     int room = 0;
-    bool was = false;
+    bool was = false, branches = k->nlanes > 1 && g->stream->dev->vt->graph_part;
     for (int i = 0; i < k->ncalls; i++) {
         bool now = fits(&v, g->stream, i);
         if ((!i || now != was) && !begin_segment(g, i, &room)) return false;
@@ -80,7 +92,9 @@ static bool make_segments(gp_capture *k, gp_capture_graphs *g) {
     }
     for (int i = 0; i < g->nsegments; i++) {
         gp_segment *s = &g->segment[i];
-        if (s->graph) s->graph = graph_of(&v, g->stream, s->first, s->n);
+        if (!s->graph) continue;
+        s->graph = branches ? graph_of(&v, g->stream, s->first, s->n, true) : NULL;
+        if (!s->graph) s->graph = graph_of(&v, g->stream, s->first, s->n, false);
     }
     return true;
 }

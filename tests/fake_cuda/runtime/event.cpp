@@ -1,18 +1,47 @@
 /* Events: positions in a stream that others wait for, with the times at which they were reached. */
 #include <time.h>
 
+#include <algorithm>
+
 #include "state.h"
 
 namespace fake {
 void record(const fake_activity &a);
 }
 using namespace fake;
+
+/* s waits for e, one of which is of a capture: s joins it, as a fork, or goes on after e, too. With
+ * the lock. */
+static cudaError_t follow_captured(CUstream_st *s, CUevent_st *e) {
+    std::shared_ptr<CUgraph_st> g = e->capture;
+    if (!g) return capturing(s), (cudaError_t)STREAM_CAPTURE_ISOLATION;
+    if (g->over)
+        return s->capture ? (capturing(s), (cudaError_t)STREAM_CAPTURE_ISOLATION) : cudaSuccess;
+    if (s->legacy || s->dev != g->dev)
+        return g->invalid = true, (cudaError_t)STREAM_CAPTURE_IMPLICIT;
+    if (s->capture && s->capture != g) {
+        g->invalid = s->capture->invalid = true;
+        return (cudaError_t)STREAM_CAPTURE_MERGE;
+    }
+    if (!s->capture) s->ends.clear(), g->streams.push_back(s);
+    s->capture = g;
+    for (size_t n : e->ends)
+        if (std::find(s->ends.begin(), s->ends.end(), n) == s->ends.end()) s->ends.push_back(n);
+    return cudaSuccess;
+}
+
+/* Whether the host asks about e while that is of a capture, which is invalid then. */
+static bool captured(CUevent_st *e) {
+    if (!e->capture || e->capture->over) return false;
+    return e->capture->invalid = true;
+}
+
 extern "C" {
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags) {
     cudaError_t err = forbidden();
     if (err) return done(err);
-    *e = new CUevent_st{flags, current_device, nullptr};
+    *e = new CUevent_st{flags, current_device, nullptr, nullptr, {}};
     return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t *e) { return cudaEventCreateWithFlags(e, 0); }
@@ -31,7 +60,8 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t h) {
     locked l(rt().lock);
     CUstream_st *s = stream_of(h);
     if (!s || s->dev != e->dev) return api_(cudaErrorInvalidResourceHandle);
-    if (capturing(s)) return api_(cudaErrorStreamCaptureUnsupported);
+    e->capture = s->capture, e->ends = s->ends;
+    if (s->capture) return api_(cudaSuccess);
     rt().counts["event"]++;
     if (!(e->flags & cudaEventDisableTiming)) rt().counts["timed event"]++;
     int late = 50;
@@ -58,7 +88,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t h, cudaEvent_t e, unsigned) {
     locked l(rt().lock);
     CUstream_st *s = stream_of(h);
     if (!s) return api_(cudaErrorInvalidResourceHandle);
-    if (capturing(s)) return api_(cudaErrorStreamCaptureUnsupported);
+    if (s->capture || e->capture) return api_(follow_captured(s, e));
     if (!e->last) return api_(cudaSuccess);
     task t;
     t.what = activity(0, NULL, s);
@@ -73,6 +103,7 @@ cudaError_t cudaEventQuery(cudaEvent_t e) {
     if (!err && !e) err = cudaErrorInvalidResourceHandle;
     if (err) return api_(err);
     locked l(rt().lock);
+    if (captured(e)) return api_((cudaError_t)CAPTURED_EVENT);
     std::shared_ptr<event_record> r = e->last;
     int d = e->dev;
     return api_(!r || asked(l, r->when) ? rt().devices[(size_t)d]->sticky.load()
@@ -85,6 +116,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e) {
     if (!err && !e) err = cudaErrorInvalidResourceHandle;
     if (err) return api_(err);
     locked l(rt().lock);
+    if (captured(e)) return api_((cudaError_t)CAPTURED_EVENT);
     rt().counts["sync"]++;
     fake_activity a = activity(FAKE_SYNC, NULL, rt().devices[(size_t)e->dev]->legacy);
     a.sync = 1, a.start = clock_ns();

@@ -64,18 +64,39 @@ struct task {
 };
 } // namespace fake
 
-struct CUgraph_st { /* what a stream has captured */
+/* Errors of captures with forks, which the plug-in does not tell apart. */
+enum {
+    STREAM_CAPTURE_MERGE = 902,
+    STREAM_CAPTURE_UNMATCHED,
+    STREAM_CAPTURE_UNJOINED,
+    STREAM_CAPTURE_ISOLATION,
+    STREAM_CAPTURE_IMPLICIT,
+    CAPTURED_EVENT
+};
+
+namespace fake {
+typedef std::vector<size_t> nodes; /* by number */
+struct node {
+    task work;
+    nodes after; /* of smaller numbers */
+};
+} // namespace fake
+
+struct CUgraph_st { /* what streams have captured */
     int dev;
-    bool invalid = false;
-    std::vector<fake::task> tasks;
+    bool invalid = false, over = false;
+    std::vector<fake::node> all;
+    CUstream_st *origin;
+    std::vector<CUstream_st *> streams; /* that capture, the origin first */
 };
 struct CUgraphExec_st {
     int dev;
-    std::shared_ptr<std::vector<fake::task>> tasks;
+    std::shared_ptr<std::vector<fake::node>> all;
 };
 
 struct CUstream_st {
-    CUgraph_st *capture = NULL; /* what goes there instead of the queue */
+    std::shared_ptr<CUgraph_st> capture; /* what goes there instead of the queue, */
+    fake::nodes ends;                    /* after these */
     int dev;
     unsigned flags;
     int priority;
@@ -105,6 +126,8 @@ struct CUevent_st {
     unsigned flags;
     int dev;
     std::shared_ptr<fake::event_record> last; /* NULL: never recorded */
+    std::shared_ptr<CUgraph_st> capture;      /* recorded in a capture: then `ends` of its stream */
+    fake::nodes ends;
 };
 
 namespace fake {

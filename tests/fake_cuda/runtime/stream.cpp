@@ -94,7 +94,7 @@ static void work(CUstream_st *s) {
 
 bool capturing(CUstream_st *s) {
     if (s->capture) s->capture->invalid = true;
-    return s->capture;
+    return s->capture != NULL;
 }
 
 /* The hardware queue that fewest streams use. */
@@ -105,7 +105,11 @@ static size_t least_shared(const device &d) {
 }
 
 moment submit(locked &l, CUstream_st *s, task t) {
-    if (s->capture) return s->capture->tasks.push_back(std::move(t)), moment();
+    if (s->capture) {
+        s->capture->all.push_back({std::move(t), s->ends});
+        s->ends = {s->capture->all.size() - 1};
+        return moment();
+    }
     if (s->queue.size() >= QUEUE) wait_for(l, {s->line, s->line->submitted - QUEUE + 1});
     device &d = *rt().devices[(size_t)s->dev];
     if (s->legacy)

@@ -54,7 +54,7 @@ local topics = {
             later ones run what was planned. fn is noted again when something that it reads \z
             changes: upvalues, fields of tables, globals. Reading a tensor's value in it is an \z
             error. Other ops run as they are. What runs often is compiled; \z
-            on cuda nothing is fused until it is.",
+            until then the ops run one by one on cuda.",
         example = "local f = fuse(function(x, y) return relu(x * y + x) end) local x = ones(2) \z
             f(x, x) return f(x, -x * 3)\n--> tensor({0.0, 0.0}, f32 2 cpu)",
         see = "fuse_compile, timeit, compare, profile" },

@@ -1,8 +1,8 @@
 --!plain
 -- What makes the host wait, each with a program that waits and one that gives the same and does
 -- not: the cards of sync.explain. `waits` and `instead` run after `setup`, with d the device, and
--- leave `result`. Numbers are small integers, so that sums in any order are equal. ranks: all ranks of
--- a job must run them, equally often.
+-- leave `result`. Numbers are small integers, so that sums in any order are equal. ranks: all
+-- ranks of a job must run them, equally often.
 return {
     { "item", "item: item",
         "item() gives a number to Lua, so the host waits until the device has computed it. A \z

@@ -177,16 +177,16 @@ static void release_job(void *owner) {
 }
 
 /* Pushes the timelines of p's ranks, or of the one whose number is at i, unless that is 0; Lua owns
- * them. */
-static gp_job *push_job(lua_State *L, const gp_prof *p, int i) {
+ * them. what: the caller's name, for errors. */
+static gp_job *push_job(lua_State *L, const gp_prof *p, int i, const char *what) {
     static const gp_owner_type type = {"gpush.profile.job", release_job};
     lua_Integer rank = i ? luaL_optinteger(L, i, -1) : -1;
     if (i && !lua_isnoneornil(L, i) && (rank < 0 || rank > INT_MAX)) {
-        gp_fail("profile: rank: expected a rank's number, from 0, got %lld", (long long)rank);
+        gp_fail("%s: rank: expected a rank's number, from 0, got %lld", what, (long long)rank);
         gp_lua_raise(L);
     }
     gp_job **job = gp_lua_push_owner(L, &type, sizeof *job);
-    if (!(*job = rank < 0 ? gp_job_new(p) : gp_job_of_rank(p, (int)rank))) gp_lua_raise(L);
+    if (!(*job = rank < 0 ? gp_job_new(p) : gp_job_of_rank(p, (int)rank, what))) gp_lua_raise(L);
     return *job;
 }
 
@@ -255,7 +255,7 @@ static void check_network(lua_State *L, const gp_prof *p, int i, options *o) {
     lua_Integer ranks = luaL_optinteger(L, i, gp_job_size(p));
     if (ranks < 1 || ranks > 1 << 20)
         luaL_error(L, "profile.on: ranks: expected 1 to %d, got %I", 1 << 20, (LUAI_UACINT)ranks);
-    const gp_job *job = push_job(L, p, 0);
+    const gp_job *job = push_job(L, p, 0, "profile.on");
     n->ranks = (int)ranks;
     read_network(L, i + 1, job, n);
     read_algorithm(L, i + 2, job, o);
@@ -388,7 +388,7 @@ static void push_saving(lua_State *L, const gp_prof *p, const gp_saving *s) {
  * wall, saves} as ranks; and what all together save */
 static int l_savings(lua_State *L) {
     const gp_prof *p = gp_lua_check_prof(L, 1);
-    gp_job *job = push_job(L, p, 2);
+    gp_job *job = push_job(L, p, 2, "profile.savings");
     void **list = push_list(L), **of_rank = push_list(L);
     int n;
     uint64_t total;
@@ -428,7 +428,7 @@ static void push_part(lua_State *L, const gp_job *job, const gp_path_part *part,
  * add up to; and how many ranks there are */
 static int l_critical_path(lua_State *L) {
     static const char *const groups[] = {"op", "line", "rank", NULL};
-    const gp_job *job = push_job(L, gp_lua_check_prof(L, 1), 2);
+    const gp_job *job = push_job(L, gp_lua_check_prof(L, 1), 2, "profile.critical_path");
     gp_path_by by = (gp_path_by)luaL_checkoption(L, 3, "op", groups);
     void **list = push_list(L);
     int n;
@@ -467,7 +467,7 @@ static void set_idle(lua_State *L, const gp_timeline *t, const gp_idle *idle) {
 /* (prof, rank) -> list of {rank, wall, kernels, copies, waiting, loader, latency, op, script,
  * depth, most, streams} */
 static int l_idle(lua_State *L) {
-    const gp_job *job = push_job(L, gp_lua_check_prof(L, 1), 2);
+    const gp_job *job = push_job(L, gp_lua_check_prof(L, 1), 2, "profile.idle");
     push_ranks(L, job);
     for (int i = 0; i < job->n; i++) {
         gp_idle idle;

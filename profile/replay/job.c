@@ -125,11 +125,11 @@ gp_job *gp_job_new(const gp_prof *p) {
     return job;
 }
 
-gp_job *gp_job_of_rank(const gp_prof *p, int rank) {
+gp_job *gp_job_of_rank(const gp_prof *p, int rank, const char *what) {
     bool found = p->ranks <= 1 && rank == p->rank;
     for (const gp_track *t = p->host; p->ranks > 1 && t; t = t->next)
         found = found || t->rank == rank;
-    if (!found) return gp_fail_null("profile: rank: no event of rank %d is on the record", rank);
+    if (!found) return gp_fail_null("%s: rank: no event of rank %d is on the record", what, rank);
     gp_job *job = calloc(1, sizeof *job);
     if (job && add_rank(job, p, p->ranks > 1 ? rank : -1)) return job;
     gp_job_free(job);

@@ -25,8 +25,8 @@ typedef struct gp_job {
 /* NULL with a message when out of memory. It reads p, which must outlive it. */
 gp_job *gp_job_new(const gp_prof *p);
 /* Of one rank alone, whose collectives take what they took; NULL with a message where p is not of
- * it. */
-gp_job *gp_job_of_rank(const gp_prof *p, int rank);
+ * it, which begins with what. */
+gp_job *gp_job_of_rank(const gp_prof *p, int rank, const char *what);
 void gp_job_free(gp_job *job); /* NULL is fine */
 
 /* Sets n's name, latency and bandwidth to what the job's all_reduces took from the last rank's

@@ -108,12 +108,13 @@ local recorded = {
         "for i = 1, 5 do local z = y:matmul(y) end for i = 1, 1500 do local z = x + 1 end" },
 }
 
--- Calls of CUDA's runtime that may block, and the operations that make them.
+-- Calls of CUDA's runtime that may block, and the operations that make them: for more memory than
+-- a segment has beside the matrices that live in it.
 local calls = {
     { "call: cudaMalloc",      "cudaMalloc",
-        "g.empty_cache(d); local y = g.empty({3000001}, {device = d})" },
+        "g.empty_cache(d); local y = g.empty({8000001}, {device = d})" },
     { "call: cudaFree",        "cudaFree",
-        "do local y = g.empty({3000001}, {device = d}) end collectgarbage() collectgarbage() \z
+        "do local y = g.empty({8000001}, {device = d}) end collectgarbage() collectgarbage() \z
             g.empty_cache(d)" },
 }
 

@@ -151,12 +151,13 @@ static void test_path(void) {
            "its shares by rank");
     free(part);
     gp_job_free(job);
-    job = gp_job_of_rank(p, 0);
+    job = gp_job_of_rank(p, 0, "test");
     part = gp_critical_path(job, GP_PATH_BY_OP, &n);
     tap_ok(share(part, n, GP_PATH_DEVICE, 0) == 190000, "one rank's collective takes what it took");
     free(part);
     gp_job_free(job);
-    tap_ok(!gp_job_of_rank(p, 2) && strstr(gp_error(), "rank 2"), "no rank: %s", gp_error());
+    tap_ok(!gp_job_of_rank(p, 2, "test") && strstr(gp_error(), "rank 2"), "no rank: %s",
+           gp_error());
     gp_prof_free(p);
 }
 
@@ -174,7 +175,7 @@ static void test_savings(void) {
     tap_ok(total == 60000 && rank[0] == 60000 && rank[1] == 55000, "and without all of them");
     free(s);
     gp_job_free(job);
-    job = gp_job_of_rank(p, 0);
+    job = gp_job_of_rank(p, 0, "test");
     s = gp_savings(job, &n, &total, NULL);
     tap_ok(s && n == 1 && s->waited == 200000 && total == 10000, "rank 0 alone");
     free(s);

@@ -365,7 +365,7 @@ local function first_call()
     return calls[1] and { calls[1].what, calls[1].line, calls[1].times, #calls }
 end
 ones(3, { device = dev }):add(1):tolist()
-local large = zeros(3000017, { device = dev }) -- on CUDA that asks for memory, which may block
+local large = zeros(8000017, { device = dev }) -- on CUDA that asks for memory, which may block
 calls = sync.calls()
 local booked = first_call()
 t.is(booked ~= nil, large.device:find "cuda" ~= nil, "calls that may block are booked before it")

@@ -64,6 +64,7 @@ local rules = {
     { "amp.GradScaler", param = "growth_interval", value = set "99", why = "a number of steps" },
     { "gradscaler:update", param = "new_scale", value = set "1.5", why = "any scale above 0" },
     { "dist.init", param = "timeout", value = set "2", why = "seconds" },
+    { "profile:critical_path", param = "rank", value = set "0", why = "the only rank" },
     { "dist.[%w_]+", param = "root", value = set "0", why = "the only rank" },
     { "checkpoint.load", what = "wrong", type = "table", value = set "true",
         why = "objects may be left out: this is the option after them" },

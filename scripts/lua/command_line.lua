@@ -107,6 +107,8 @@ function M.summary(prof, group, limit, sort, several)
     add("Ops", prof:table { group = group, limit = limit or 15,
         sort = sort or #devices > 0 and "device_time_total" or "cpu_time_total" })
     add("Waits of the host", tostring(prof:sync()))
+    local savings = prof:savings()
+    if #savings > 0 then add("What the waits cost", tostring(savings)) end
     if #devices > 0 then
         add("Devices", tostring(devices))
         add("Streams", tostring(prof:queues()))

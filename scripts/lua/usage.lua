@@ -48,12 +48,13 @@ local Sync = { __name = "sync report" }
 function Sync.__tostring(list)
     if #list == 0 then return "the host has not waited for a device" end
     local several = several_ranks(list)
-    local out = text({ "line", "why", "times", "host wait", "longest", "drained", "idle" }, list,
-        function(row)
-            return { place(row, several),
-                row.why == row.what and row.why or row.why .. ": " .. row.what, count(row.count),
-                time(row.waited), time(row.longest), count(row.drained), time(row.idle) }
-        end, 2)
+    local out = text({ "line", "why", "times", "host wait", "longest", "drained", "idle",
+        list.predicted and "saves" or nil }, list, function(row)
+        return { place(row, several),
+            row.why == row.what and row.why or row.why .. ": " .. row.what, count(row.count),
+            time(row.waited), time(row.longest), count(row.drained), time(row.idle),
+            list.predicted and (row.saves and time(row.saves) or "") or nil }
+    end, 2)
     local told = {}
     for _, row in ipairs(list) do
         if #told < TOLD and row.advice ~= "" and not told[row.advice] then
@@ -64,9 +65,25 @@ function Sync.__tostring(list)
     end
     table.move(told, 1, #told, #out + 1, out)
     out[#out + 1] = ("%d wait%s, %s; drained: work that was queued, and that the device had to \z
-        finish; idle: time the device then had nothing to do (%s)"):format(list.count,
-        list.count == 1 and "" or "s", time(list.waited), time(list.idle))
+        finish; idle: time the device then had nothing to do (%s)%s"):format(list.count,
+        list.count == 1 and "" or "s", time(list.waited), time(list.idle), list.predicted
+        and "; saves: what the run would take less without the line's waits, predicted" or "")
     return table.concat(out, "\n")
+end
+
+-- What the run would take less without each line's waits, where lines are known.
+local function predict(list, prof)
+    local saves = {}
+    for _, s in ipairs(debug.getregistry()["gpush.replay"].savings(prof)) do
+        if s.file then
+            saves[table.concat({ s.file, s.line, s.why, s.what }, "\0")] = s.saves
+        end
+    end
+    for _, row in ipairs(list) do
+        row.saves = row.file
+            and saves[table.concat({ row.file, row.line, row.why, row.what }, "\0")] or nil
+        list.predicted = list.predicted or row.saves ~= nil
+    end
 end
 
 -- prof:sync() -> the waits by line, the longest first
@@ -94,6 +111,7 @@ local function sync(prof)
         return a.order < b.order
     end)
     for _, row in ipairs(list) do row.order = nil end
+    if #list > 0 and not several_ranks(list) then predict(list, prof) end
     return setmetatable(list, Sync)
 end
 

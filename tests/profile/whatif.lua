@@ -69,6 +69,9 @@ t.is({ #list, first.line, first.what, first.why, first.count }, { 1, 12, "item",
 t.ok(list.all >= list[1].saves and list[1].saves <= list[1].waited, "what it costs")
 t.ok(tostring(list):match "whatif.lua:12  item +5 ", "as text")
 t.ok(tostring(list):match "predicted by a replay, not measured", "which says how it is known")
+t.is({ p:sync()[1].line, p:sync()[1].saves }, { 12, list[1].saves },
+    "the sync report of the profile has it, too")
+t.ok(tostring(p:sync()):find("idle +saves\n") and tostring(p:sync()):find "predicted", "as text")
 local quiet = g.profile.run(function() return g.ones(3) + 1 end)
 t.is(tostring(quiet:savings()), "no wait that a script can avoid is on the record", "none")
 

@@ -17,7 +17,7 @@ contains() { [[ $1 == *"$2"* ]]; tap_ok $? "$3" "$1"; }
 
 out=$("$gpush" analyze rank0.json.gz)
 tap_is $? 0 "a trace is shown"
-for part in Ops "Waits of the host" Devices Streams; do contains "$out" $'\n'"$part"$'\n' "it has the part $part"; done
+for part in Ops "Waits of the host" "What the waits cost" Devices Streams; do contains "$out" $'\n'"$part"$'\n' "it has the part $part"; done
 contains "$out" "item: aten::item" "it says what waited"
 contains "$out" "loss.detach()" "and what to write instead in PyTorch"
 tap_is "$("$gpush" analyze rank0.json | tail -n +3 | sed 's/rank0.json/rank0.json.gz/')" "$(tail -n +3 <<<"$out")" "packed or not"

@@ -33,16 +33,27 @@ template <> struct is_floating_point<double> { static const bool value = true; }
 template <class T> struct is_integral { static const bool value = false; };
 #define INTEGRAL(T)                                                                                \
     template <> struct is_integral<T> { static const bool value = true; };
-INTEGRAL(bool) INTEGRAL(char) INTEGRAL(signed char) INTEGRAL(unsigned char) INTEGRAL(short)
-INTEGRAL(unsigned short) INTEGRAL(int) INTEGRAL(unsigned) INTEGRAL(long) INTEGRAL(unsigned long)
-INTEGRAL(long long) INTEGRAL(unsigned long long)
+INTEGRAL(bool)
+INTEGRAL(char)
+INTEGRAL(signed char)
+INTEGRAL(unsigned char)
+INTEGRAL(short)
+INTEGRAL(unsigned short)
+INTEGRAL(int)
+INTEGRAL(unsigned)
+INTEGRAL(long)
+INTEGRAL(unsigned long)
+INTEGRAL(long long)
+INTEGRAL(unsigned long long)
 #undef INTEGRAL
 template <class T> struct is_arithmetic {
     static const bool value = is_integral<T>::value || is_floating_point<T>::value;
 };
 } // namespace std
 
-struct __half { unsigned short bits; };
+struct __half {
+    unsigned short bits;
+};
 __device__ static inline __half __ushort_as_half(unsigned short u) { return {u}; }
 __device__ static inline unsigned short __half_as_ushort(__half h) { return h.bits; }
 __device__ static inline float __half2float(__half h) {

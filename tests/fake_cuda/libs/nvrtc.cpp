@@ -2,6 +2,7 @@
 // built the stand-in. Its "code" is a shared object, which driver.cpp loads. With
 // GPUSH_FAKE_NVRTC_KEEP=folder each text is only kept there, and its code cannot be loaded; with
 // GPUSH_FAKE_NVRTC_FAILS none compiles.
+#include <ctype.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -10,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -48,11 +49,27 @@ static void fake_bind(void (*k)(P...), void **args, std::function<void()> *to) {
     }
 )";
 
+// The word that ends before byte `at`.
+static std::string word_before(const std::string &text, size_t at) {
+    at = std::min(at, text.size());
+    while (at && isspace((unsigned char)text[at - 1])) at--;
+    size_t from = at;
+    while (from && (isalnum((unsigned char)text[from - 1]) || text[from - 1] == '_')) from--;
+    return text.substr(from, at - from);
+}
+
+// An entry for each "__global__ void [__launch_bounds__(N)] name(".
 static std::string with_entries(const std::string &text) {
-    std::regex kernel(R"(__global__\s+void\s+(?:__launch_bounds__\(\w+\)\s*)?(\w+)\s*\()");
     std::string all = text + entries;
-    for (std::sregex_iterator i(text.begin(), text.end(), kernel), end; i != end; ++i)
-        all += "FAKE_ENTRY(" + (*i)[1].str() + ")\n";
+    for (size_t at = 0; (at = text.find("__global__ ", at)) != std::string::npos; at++) {
+        size_t open = text.find('(', at);
+        std::string name = word_before(text, open);
+        if (name == "__launch_bounds__") {
+            open = text.find('(', text.find(')', open));
+            name = word_before(text, open);
+        }
+        if (open != std::string::npos) all += "FAKE_ENTRY(" + name + ")\n";
+    }
     return all;
 }
 

@@ -1,5 +1,6 @@
 /* Matrix products by a plain tiled kernel: integers, empty sums, and strides that no library
  * reads. */
+#include "kernels/cuda/elementwise/math.cuh"
 #include "kernels/cuda/runtime/loop.cuh"
 #include "kernels/cuda/matmul/matmul.h"
 
@@ -11,6 +12,7 @@ enum { TILE = 16 };
 template <class T, int R>
 __global__ static void __launch_bounds__(TILE *TILE)
     product(gp_product p, T alpha, T beta, int64_t across) {
+    typedef typename gp_wrapping<T>::type U;
     __shared__ T a[R * TILE][TILE + 1], b[TILE][R * TILE + 1];
     int x = threadIdx.x % TILE, y = threadIdx.x / TILE;
     int64_t row = blockIdx.x / across * (R * TILE), col = blockIdx.x % across * (R * TILE);
@@ -18,7 +20,7 @@ __global__ static void __launch_bounds__(TILE *TILE)
     bool a_turned = p.a_rs < p.a_cs, b_turned = p.b_rs < p.b_cs;
     int ax = a_turned ? y : x, ay = a_turned ? x : y, bx = b_turned ? y : x, by = b_turned ? x : y;
     for (int64_t at = blockIdx.y; at < p.batch; at += gridDim.y) {
-        T sum[R][R] = {};
+        U sum[R][R] = {};
         for (int64_t k = 0; k < p.k; k += TILE) {
             const char *pa[R], *pb[R]; /* the operand's first element in place of one beyond it */
             bool in_a[R], in_b[R];
@@ -45,7 +47,7 @@ __global__ static void __launch_bounds__(TILE *TILE)
                 for (int i = 0; i < R; i++)
 #pragma unroll
                     for (int j = 0; j < R; j++)
-                        sum[i][j] += a[y + i * TILE][l] * b[l][x + j * TILE];
+                        sum[i][j] += (U)a[y + i * TILE][l] * (U)b[l][x + j * TILE];
             __syncthreads();
         }
 #pragma unroll
@@ -55,10 +57,10 @@ __global__ static void __launch_bounds__(TILE *TILE)
                 int64_t r = row + y + i * TILE, c = col + x + j * TILE;
                 if (r >= p.m || c >= p.n) continue;
                 char *o = p.out + (at * p.out_batch + r * p.ld + c) * p.to_size;
-                T v = alpha * sum[i][j];
-                if (beta != 0) v += beta * gp_load_as<T>(o, p.to);
-                if (p.bias) v += gp_load_as<T>(p.bias + c * p.to_size, p.to);
-                gp_store_as<T>(o, p.to, v);
+                U v = (U)alpha * sum[i][j];
+                if (beta != 0) v += (U)beta * (U)gp_load_as<T>(o, p.to);
+                if (p.bias) v += (U)gp_load_as<T>(p.bias + c * p.to_size, p.to);
+                gp_store_as<T>(o, p.to, (T)v);
             }
     }
 }

@@ -7,7 +7,9 @@
 
 #include <filesystem>
 #include <functional>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "cuda_runtime.h"
 #include "fake_cuda.h"
@@ -18,6 +20,15 @@ struct kernel {
     entry *bind;
     std::string name;
 };
+
+// Keeps it until the end of the process: activities have its name, queues its function.
+static kernel *keep(kernel *k) {
+    static std::mutex m;
+    static auto &all = *new std::vector<kernel *>;
+    std::lock_guard<std::mutex> held(m);
+    all.push_back(k);
+    return k;
+}
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -40,8 +51,8 @@ int cuModuleUnload(void *) { return fakeCounted("module unloaded"), 0; }
 
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     void *bind = dlsym(module, (std::string("fake_entry_") + name).c_str());
-    if (!bind) return 500;                       // CUDA_ERROR_NOT_FOUND
-    *function = new kernel{(entry *)bind, name}; // kept: activities have its name
+    if (!bind) return 500; // CUDA_ERROR_NOT_FOUND
+    *function = keep(new kernel{(entry *)bind, name});
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "bindings/profile.h"
 #include "profile/load/reader.h"
 #include "profile/replay/job.h"
+#include "profile/replay/on_card.h"
 #include "profile/replay/path.h"
 #include "profile/replay/replay.h"
 #include "profile/sync.h"
@@ -146,26 +147,18 @@ static void check_found(lua_State *L, const gp_prof *p, const options *o) {
     }
 }
 
-static bool has_cost(const gp_prof *p) {
-    gp_at at = gp_first(p->host);
-    for (gp_rec *r; (r = gp_next(&at));)
-        if (r->kind == GP_REC_OP && r->cost) return true;
-    return false;
-}
-
 /* Reads the card at i and says it; raises where the record does not have what it needs. */
 static void check_device(lua_State *L, const char *what, const gp_prof *p, int i, options *o) {
     if (lua_isnoneornil(L, i)) return;
     gp_lua_check_card(L, what, i, &o->card);
-    if (!has_cost(p))
-        luaL_error(L,
-                   "%s: no op's cost is on the record (expected a profile of "
-                   "profile.run{flops = true})",
-                   what);
+    double share;
+    if (!gp_on_card_knows(p, what, &share)) gp_lua_raise(L);
     if (!p->workers)
         luaL_error(L, "%s: no device ran anything (expected a record of sim or cuda)", what);
     o->w.card = &o->card;
     say(o, "%son a modelled %s", o->len ? ", " : "", o->card.name);
+    if (share < 1)
+        say(o, " (%.0f %% of the kernels' time; the others take what they took)", 100 * share);
 }
 
 /* ---- networks ---- */

@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
+#include "profile/replay/torch_cost.h"
 #include "profile/sync.h"
 #include "tensor/device/schedule.h"
+#include "tensor/error.h"
 
 /* A stream's lanes: in order, and for copies that run beside it. */
 enum { IN_ORDER, TO_HOST, TO_DEVICE, SIDES };
@@ -18,6 +20,7 @@ struct gp_on_card {
     const gp_timeline *t;
     const gp_whatif *w;
     gp_replayed *r;
+    gp_torch_costs *costs; /* of a loaded trace; NULL: costs are on the record */
     gp_schedule schedule;
     side *side; /* SIDES for each stream */
     int nsides;
@@ -27,6 +30,32 @@ struct gp_on_card {
         bool pageable;
     } * place; /* by command */
 };
+
+/* ---- what is known ---- */
+
+static bool has_cost(const gp_prof *p) {
+    gp_at at = gp_first(p->host);
+    for (const gp_rec *r; (r = gp_next(&at));)
+        if (r->kind == GP_REC_OP && r->cost) return true;
+    return false;
+}
+
+bool gp_on_card_knows(const gp_prof *p, const char *what, double *share) {
+    *share = 1;
+    if (!p->foreign)
+        return has_cost(p) || gp_fail("%s: no op's cost is on the record (expected a profile of "
+                                      "profile.run{flops = true})",
+                                      what);
+    gp_torch_costs *c = gp_torch_costs_new(p);
+    if (!c) return false;
+    *share = gp_torch_costs_share(c);
+    gp_torch_costs_free(c);
+    return *share > 0 || gp_fail("%s: no op that launched a kernel has a known cost (expected "
+                                 "shapes in the trace, of profile(record_shapes=True))",
+                                 what);
+}
+
+/* ---- the card ---- */
 
 static uint64_t figure(const gp_on_card *c, gp_figure i) {
     return (uint64_t)(c->w->card->figure[i] * 1e9 + 0.5);
@@ -66,7 +95,9 @@ gp_on_card *gp_on_card_new(const gp_timeline *t, const gp_whatif *w, gp_replayed
     c->schedule.now = t->p->t0;
     c->side = calloc((size_t)t->nstreams * SIDES + 1, sizeof *c->side);
     c->place = calloc((size_t)t->ncommands + 1, sizeof *c->place);
-    if (!c->side || !c->place || !open_sides(c)) return gp_on_card_free(c), NULL;
+    if (t->p->foreign) c->costs = gp_torch_costs_new(t->p);
+    if (!c->side || !c->place || (t->p->foreign && !c->costs) || !open_sides(c))
+        return gp_on_card_free(c), NULL;
     note_pageable(c);
     return c;
 }
@@ -75,6 +106,7 @@ void gp_on_card_free(gp_on_card *c) {
     if (!c) return;
     for (int i = 0; i < c->nsides; i++)
         if (c->side[i].lane) gp_lane_close(&c->schedule, c->side[i].lane);
+    gp_torch_costs_free(c->costs);
     free(c->side);
     free(c->place);
     free(c);
@@ -82,20 +114,29 @@ void gp_on_card_free(gp_on_card *c) {
 
 /* ---- what a command takes ---- */
 
-static const gp_cost *cost_of(const gp_command *c) {
-    return c->host && c->host->kind == GP_REC_OP ? c->host->cost : NULL;
+/* The op that queued command i, and its cost, NULL: not known. Of a loaded trace only ops whose
+ * cost is known. */
+static const gp_rec *op_of(const gp_on_card *c, int i, const gp_cost **cost) {
+    const gp_command *command = &c->t->command[i];
+    *cost = NULL;
+    if (c->costs) return gp_torch_costs_of(c->costs, command->rec, cost);
+    if (command->host && command->host->kind == GP_REC_OP) *cost = command->host->cost;
+    return command->host;
 }
 
 /* The first kernel of an op stands for all of them. What has no cost takes as long as it did. */
 static gp_card_time modelled(const gp_on_card *c, int i) {
     const gp_command *command = &c->t->command[i];
-    const gp_cost *cost = cost_of(command);
+    const gp_cost *cost, *before;
+    const gp_rec *op = op_of(c, i, &cost);
+    if (command->rec->kind == GP_REC_MOVED && gp_rec_direction(command->rec) == GP_COPY_D2D)
+        return gp_card_kernel(c->w->card,
+                              &(gp_cost){.bytes = 2.0 * (double)command->rec->bytes, .passes = 1});
     if (command->rec->kind == GP_REC_MOVED)
         return (gp_card_time){
             .fixed = figure(c, GP_FIGURE_kernel),
             .work = gp_card_copy(c->w->card, (double)command->rec->bytes, !c->place[i].pageable)};
-    if (i > 0 && command->host && c->t->command[i - 1].host == command->host)
-        return (gp_card_time){0, 0};
+    if (i > 0 && op && op_of(c, i - 1, &before) == op) return (gp_card_time){0, 0};
     uint64_t took = command->end - command->rec->t0;
     if (gp_is_collective(command)) {
         if (c->w->network) gp_network_time(c->w->network, c->t->p, command, &took);
@@ -109,7 +150,8 @@ static uint64_t scaled(uint64_t ns, double by) { return (uint64_t)((double)ns * 
 
 static gp_lane_item item_of(const gp_on_card *c, int i, uint64_t now, double by) {
     const gp_command *command = &c->t->command[i];
-    const gp_cost *cost = cost_of(command);
+    const gp_cost *cost;
+    op_of(c, i, &cost);
     gp_card_time time = modelled(c, i);
     if (by != 1) time = (gp_card_time){scaled(time.fixed, by), scaled(time.work, by)};
     return (gp_lane_item){.kind =

@@ -7,6 +7,10 @@
 
 typedef struct gp_on_card gp_on_card;
 
+/* Whether p has costs for a card's times: *share of its kernels' time; of a loaded trace that of
+ * ops whose shapes tell, else 1. False with a message that begins with what. */
+bool gp_on_card_knows(const gp_prof *p, const char *what, double *share);
+
 /* Its commands' start and end become those of r. NULL when out of memory. t, w and r must outlive
  * it; w->card is the card. */
 gp_on_card *gp_on_card_new(const gp_timeline *t, const gp_whatif *w, gp_replayed *r);

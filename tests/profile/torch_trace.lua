@@ -138,7 +138,7 @@ t.error(function() p:whatif { without = "aten::nonzero" } end,
     "there is no wait of 'aten::nonzero' on the record", "what did not wait")
 t.error(function() p:whatif { scale = { ["aten::item"] = 0.5 } } end,
     "no op 'aten::item' is on the record", "an op that no device ran")
-t.error(function() p:on "h200" end, "no op's cost is on the record", "nor on a card")
+t.error(function() p:on "h200" end, "no op that launched a kernel has a known cost", "nor a card")
 
 -- ---- streams that wait for events ----
 -- A kernel of 100 us on stream 7; stream 8 waits for it, then runs one of 50. Beside them stream 9

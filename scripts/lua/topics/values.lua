@@ -243,7 +243,9 @@ local topics = {
     ["profile.on"] = { call = "prof:on{card=, ranks=, network=, algorithm=}",
         text = "The profile as it would be on a card, by its data sheet: prof:whatif{device = \z
             card}; and in a job of so many ranks, where collectives take what the alpha-beta \z
-            model says of the network. The record needs profile.run's flops = true.",
+            model says of the network. The record needs profile.run's flops = true, a trace \z
+            of torch.profiler shapes (record_shapes=True): what these do not tell takes what it \z
+            took.",
         options = "card: as in sim.card; ranks: as on the record without it; network: '10Gb', \z
             '25Gb', '100Gb', '200Gb', '400Gb', '800Gb', 'nvlink', 'pcie5', {latency = seconds, \z
             bandwidth = bytes a second}, or 'measured': what the record's all_reduces took; \z

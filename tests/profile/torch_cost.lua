@@ -1,0 +1,103 @@
+--!plain
+-- Traces of torch.profiler on a modelled card: kernels take what the shapes of their ops' inputs
+-- say, worked out by hand; the others what they took.
+local t = require "tap"
+local g = require "gpush"
+local made = require "torch_trace"
+
+local path = (os.getenv "TMPDIR" or "/tmp") .. "/trace.json"
+local function load(trace)
+    local f <close> = assert(io.open(path, "wb"))
+    f:write(trace:text())
+    f:close()
+    return g.profile.load(path)
+end
+
+-- Ops of 20 us, one after the other, each of which launches kernels of 100 us: { name, dims,
+-- types, kernels }.
+local function trace(ops)
+    local r = made.trace()
+    r:region("train", 0, 20 * #ops + 5)
+    local at, ends = 0, 5
+    for _, op in ipairs(ops) do
+        r:op(op[1], at, 20, op[2] and { ["Input Dims"] = op[2], ["Input type"] = op[3] })
+        for i = 1, op[4] or 1 do
+            local call = r:call("cudaLaunchKernel", at + 4 * i, 2)
+            r:kernel("k", ends + 5, 100, call)
+            ends = ends + 105
+        end
+        at = at + 20
+    end
+    return r
+end
+
+-- What the device needs for each op's kernels together, in ns.
+local function device_times(p)
+    local out = {}
+    for _, r in ipairs(p:rows()) do
+        if r.self_device_time_total > 0 then out[r.name] = r.self_device_time_total end
+    end
+    return out
+end
+
+-- Bytes and operations whose times differ in every case: 1 ns for a byte, 1/8 for an operation.
+local card = { like = "h200", bandwidth = 1e9, f64 = 8e9, f32 = 8e9, f32_matrix = 8e9, f16 = 8e9,
+    launch = 0, kernel = 0, wait = 0 }
+local TWO = '["float", "float"]'
+local cases = {
+    -- 2 x 64 x 32 x 16 operations are less than 4 (64 x 32 + 32 x 16 + 64 x 16) bytes
+    { "aten::mm", "[[64, 32], [32, 16]]", TWO, 14336 },
+    -- 2 x 3 x 128 x 128 x 128 operations
+    { "aten::bmm", "[[3, 128, 128], [3, 128, 128]]", TWO, 1572864 },
+    { "aten::addmm", "[[16], [64, 32], [32, 16], [], []]",
+        '["float", "float", "float", "Scalar", "Scalar"]', 14400 },
+    { "aten::add", "[[10, 1], [1, 30], []]", '["float", "float", "Scalar"]', 1360 },
+    { "aten::mul_", "[[100], []]", '["c10::Half", "double"]', 408 },
+    { "aten::gt", "[[100], [100]]", TWO, 900 },
+    { "aten::sum", "[[50, 20], [], [], []]", '["float", "ScalarList", "", ""]', 4000 },
+    { "aten::copy_", "[[100], [100], []]", '["double", "float", "Scalar"]', 1200 },
+    { "aten::fill_", "[[100], []]", '["long int", "Scalar"]', 800 },
+}
+for _, case in ipairs(cases) do
+    local p = load(trace { { case[1], case[2], case[3] } })
+    local q = p:on { card = card }
+    t.is(device_times(p)[case[1]], 100000, case[1] .. " as it was")
+    t.is(device_times(q)[case[1]], case[4], case[1] .. " on a card")
+    t.ok(not tostring(q):find "take what they took", case[1] .. ": all is known")
+end
+
+-- Kernels of one op share what it takes; ops without a row or shapes keep their times.
+local p = load(trace { { "aten::add", "[[1000], [1000]]", TWO, 2 },
+    { "aten::cudnn_convolution", "[[1, 3, 8, 8], [4, 3, 3, 3]]", TWO },
+    { "aten::mul", nil, nil, 1 }, { "aten::mm", "[[2, 3], [4, 5]]", TWO } })
+local q = p:on { card = card }
+t.is(device_times(q), { ["aten::add"] = 12000, ["aten::cudnn_convolution"] = 100000,
+    ["aten::mul"] = 100000, ["aten::mm"] = 100000 }, "what is known, and what is not")
+t.ok(tostring(q):find("(40 % of the kernels' time; the others take what they took)", 1, true),
+    "which the profile says")
+p:save(path)
+t.is(device_times(g.profile.load(path):on { card = card }), device_times(q), "saved and loaded")
+t.is(device_times(p:whatif { device = card }), device_times(q), "whatif{device =} is the same")
+
+-- Copies on the device take its memory's time, twice their bytes.
+local r = made.trace()
+r:region("train", 0, 100)
+r:op("aten::add", 0, 20, { ["Input Dims"] = "[[100], [100]]", ["Input type"] = TWO })
+r:kernel("k", 10, 100, r:call("cudaLaunchKernel", 5, 2))
+r:copy("Memcpy DtoD (Device -> Device)", 120, 50, r:call("cudaMemcpyAsync", 30, 5), 1000)
+local copied = load(r):on { card = card }
+local took
+for _, e in ipairs(copied:events()) do
+    if e.kind == "copied" then took = e.stop - e.start end
+end
+t.is(took, 2000, "a copy on the device")
+
+t.error(function() load(trace { { "aten::mul", nil, nil } }):on "h200" end,
+    "profile.on: card: no op that launched a kernel has a known cost \z
+        %(expected shapes in the trace, of profile%(record_shapes=True%)%)", "no shapes at all")
+for _, dims in ipairs { "[[-5], [100]]", "[[3], [2]]", "[]" } do
+    t.error(function() load(trace { { "aten::add", dims, TWO } }):on "h200" end,
+        "no op that launched a kernel has a known cost", "shapes that do not fit: " .. dims)
+end
+os.remove(path)
+t.done()

@@ -255,7 +255,7 @@ t.ok(tonumber(message:match "waited (%d+) times") > 8
 sync.reset()
 many = load("local sum = ..." .. ("\nlocal v = sum():item()"):rep(150), "=many")
 -- less to wait for than busy(): there are 300 of them
-local few = full({ 256, 256 }, 1, { device = dev, dtype = "f32" })
+local few = full({ some_rows, 256 }, 1, { device = dev, dtype = "f32" })
 sum = function() return (few + 1):exp():sum() end
 many(sum)
 many(sum)

@@ -221,57 +221,56 @@ static void add_gaps(const gp_usage *u, const gp_usage_stream *s, gp_queue *q) {
     }
 }
 
-/* A change of a queue's length; lengths once they are added up. */
-typedef struct change {
-    uint64_t t;
-    int by;
-} change;
-
 static int by_time(const void *a, const void *b) {
-    const change *x = a, *y = b;
-    return x->t != y->t ? (x->t < y->t ? -1 : 1) : y->by - x->by;
+    const gp_queue_change *x = a, *y = b;
+    return x->t != y->t ? (x->t < y->t ? -1 : 1) : y->length - x->length;
 }
 
 static int by_length(const void *a, const void *b) {
-    const change *x = a, *y = b;
-    return (x->by > y->by) - (x->by < y->by);
+    const gp_queue_change *x = a, *y = b;
+    return (x->length > y->length) - (x->length < y->length);
+}
+
+gp_queue_change *gp_queue_changes(const gp_usage *u, int stream, int *n) {
+    const gp_usage_stream *s = &u->stream[stream];
+    gp_queue_change *c = malloc(2 * (size_t)(s->to - s->from) * sizeof *c + 1);
+    *n = 0;
+    if (!c) return gp_fail_null("profile: out of memory");
+    for (int i = s->from; i < s->to; i++) {
+        if (!u->work[i].host) continue;
+        c[(*n)++] = (gp_queue_change){u->work[i].launch, 1};
+        c[(*n)++] = (gp_queue_change){u->work[i].rec->t0, -1};
+    }
+    qsort(c, (size_t)*n, sizeof *c, by_time);
+    for (int i = 1; i < *n; i++) c[i].length += c[i - 1].length;
+    return c;
 }
 
 /* The value at that part of n sorted ones, between neighbours in proportion (as pandas does). */
-static double quantile(const change *c, int n, double part) {
+static double quantile(const gp_queue_change *c, int n, double part) {
     double at = part * (n - 1);
     int i = (int)at;
-    double next = i + 1 < n ? c[i + 1].by : c[i].by;
-    return c[i].by + (at - i) * (next - c[i].by);
+    double next = i + 1 < n ? c[i + 1].length : c[i].length;
+    return c[i].length + (at - i) * (next - c[i].length);
 }
 
-static void add_lengths(change *c, int n, gp_queue *q) {
+static void add_lengths(gp_queue_change *c, int n, gp_queue *q) {
     double sum = 0, squares = 0;
-    qsort(c, (size_t)n, sizeof *c, by_time);
-    for (int i = 0; i < n; i++) {
-        if (i) c[i].by += c[i - 1].by;
-        sum += c[i].by;
-    }
+    for (int i = 0; i < n; i++) sum += c[i].length;
     q->changes = n;
     q->mean = n ? sum / n : 0;
-    for (int i = 0; i < n; i++) squares += (c[i].by - q->mean) * (c[i].by - q->mean);
+    for (int i = 0; i < n; i++) squares += (c[i].length - q->mean) * (c[i].length - q->mean);
     q->deviation = n > 1 ? sqrt(squares / (n - 1)) : 0;
     qsort(c, (size_t)n, sizeof *c, by_length);
     for (int i = 0; n && i < 5; i++) q->quartile[i] = quantile(c, n, i / 4.0);
 }
 
 bool gp_queue_of(const gp_usage *u, int stream, gp_queue *q) {
-    const gp_usage_stream *s = &u->stream[stream];
-    change *c = malloc(2 * (size_t)(s->to - s->from) * sizeof *c + 1);
-    int n = 0;
-    if (!c) return gp_fail("profile: out of memory");
+    int n;
+    gp_queue_change *c = gp_queue_changes(u, stream, &n);
+    if (!c) return false;
     *q = (gp_queue){0};
-    add_gaps(u, s, q);
-    for (int i = s->from; i < s->to; i++) {
-        if (!u->work[i].host) continue;
-        c[n++] = (change){u->work[i].launch, 1};
-        c[n++] = (change){u->work[i].rec->t0, -1};
-    }
+    add_gaps(u, &u->stream[stream], q);
     add_lengths(c, n, q);
     free(c);
     return true;

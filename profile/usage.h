@@ -56,6 +56,13 @@ typedef struct gp_queue {
     int changes;
     double mean, deviation, quartile[5]; /* minimum, quarter, median, three quarters, maximum */
 } gp_queue;
+/* A change of a stream's queue, and how much is queued from then on. */
+typedef struct gp_queue_change {
+    uint64_t t;
+    int length;
+} gp_queue_change;
+/* malloc'd, by time; *n of them. NULL with a message when out of memory. */
+gp_queue_change *gp_queue_changes(const gp_usage *u, int stream, int *n);
 /* False with a message when out of memory. */
 bool gp_queue_of(const gp_usage *u, int stream, gp_queue *q);
 

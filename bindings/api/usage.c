@@ -124,12 +124,33 @@ static void push_queue(lua_State *L, const gp_usage *u, int stream) {
     for (int i = 0; i < 5; i++) set_number(L, quartiles[i], q.quartile[i]);
 }
 
-/* usage.queues(prof) -> list by rank, device and stream */
+/* Sets the times at which the stream's queue changed, and its lengths from then on. */
+static void set_changes(lua_State *L, const gp_usage *u, int stream) {
+    static const gp_owner_type type = {"gpush.profile.changes", release_list};
+    gp_queue_change **list = gp_lua_push_owner(L, &type, sizeof *list);
+    int n;
+    if (!(*list = gp_queue_changes(u, stream, &n))) gp_lua_raise(L);
+    lua_createtable(L, n, 0);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+        lua_pushinteger(L, (lua_Integer)((*list)[i].t - u->p->t0));
+        lua_rawseti(L, -3, i + 1);
+        lua_pushinteger(L, (*list)[i].length);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -4, "lengths");
+    lua_setfield(L, -3, "times");
+    lua_pop(L, 1);
+}
+
+/* usage.queues(prof, series) -> list by rank, device and stream; series: with each change */
 static int l_queues(lua_State *L) {
+    bool series = lua_toboolean(L, 2);
     const gp_usage *u = push_usage(L);
     lua_createtable(L, u->nstreams, 0);
     for (int i = 0; i < u->nstreams; i++) {
         push_queue(L, u, i);
+        if (series) set_changes(L, u, i);
         lua_rawseti(L, -2, i + 1);
     }
     return 1;

@@ -224,5 +224,5 @@ return {
     sync = sync,
     waits = function(prof) return setmetatable(usage.waits(prof), Waits) end,
     devices = function(prof) return setmetatable(usage.devices(prof), Devices) end,
-    queues = function(prof) return setmetatable(usage.queues(prof), Queues) end,
+    queues = function(prof, series) return setmetatable(usage.queues(prof, series), Queues) end,
 }

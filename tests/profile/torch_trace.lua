@@ -79,6 +79,9 @@ for _, version in ipairs { { "new" }, { "old", old = true }, { "hip", hip = true
     t.is({ q.busy, q.host_wait, q.kernel_wait, q.other }, { 360000, 45000, 0, 0 },
         name .. ": its stream")
     -- lengths 1 0 1 0 1 0
+    local over = p:queues { series = true }[1]
+    t.is({ over.lengths, over.times[1], #over.times }, { { 1, 0, 1, 0, 1, 0 }, 50000, 6 },
+        name .. ": its queue over time")
     t.is({ q.changes, q.mean, q.min, q.median, q.max }, { 6, 0.5, 0, 0.5, 1 }, name .. ": queue")
     t.is(#p:rows { group = "shape" } > 0, true, name .. ": shapes")
     local mm

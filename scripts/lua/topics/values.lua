@@ -309,11 +309,14 @@ local topics = {
             function's end leaves that out.",
         raises = "when the profile has no memory: profile.run{memory = true}",
         see = "alive, memory, profile.run" },
-    ["profile.queues"] = { call = "prof:queues()",
+    ["profile.queues"] = { call = "prof:queues{series=}",
         text = "Each stream's busy time, its gaps by why (host_wait: the host queued the next \z
             work only after the last had ended; kernel_wait: the launch's own delay, below 30 \z
             us; other), and statistics of how much was queued over its changes, as \z
             HolisticTraceAnalysis defines them: a list that prints as a table. Times in ns.",
+        options = "series: true gives each stream its queue over time, the times of its changes \z
+            and the lengths from then on: q = prof:queues{series = true}[1]; plot{q.times, \z
+            q.lengths}",
         see = "profile.devices, profile.idle" },
     ["profile.collectives"] = { call = "prof:collectives()",
         text = "Of a profile that joins those of a job's ranks: for each op of dist and line how \z

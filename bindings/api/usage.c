@@ -129,7 +129,10 @@ static void set_changes(lua_State *L, const gp_usage *u, int stream) {
     static const gp_owner_type type = {"gpush.profile.changes", release_list};
     gp_queue_change **list = gp_lua_push_owner(L, &type, sizeof *list);
     int n;
-    if (!(*list = gp_queue_changes(u, stream, &n))) gp_lua_raise(L);
+    if (!(*list = gp_queue_changes(u, stream, &n))) {
+        gp_lua_raise(L);
+        return;
+    }
     lua_createtable(L, n, 0);
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++) {

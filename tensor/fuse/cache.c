@@ -179,11 +179,11 @@ static bool seal(int file, size_t n) {
 typedef struct entry {
     char name[GP_OBJECT_NAME];
     int64_t bytes;
-    time_t used;
+    int64_t used; /* ns: two may be of one second */
 } entry;
 
 static int older(const void *a, const void *b) {
-    time_t s = ((const entry *)a)->used, t = ((const entry *)b)->used;
+    int64_t s = ((const entry *)a)->used, t = ((const entry *)b)->used;
     return (s > t) - (s < t);
 }
 
@@ -202,7 +202,8 @@ static int list(int fd, entry *all, int64_t *bytes) {
         if (length != 35 || (strcmp(d->d_name + 32, ".so") && strcmp(d->d_name + 32, ".cu")))
             continue;
         snprintf(all[n].name, sizeof all[n].name, "%.35s", d->d_name);
-        all[n].bytes = st.st_size, all[n].used = st.st_mtime;
+        all[n].bytes = st.st_size;
+        all[n].used = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
         *bytes += all[n++].bytes;
     }
     if (dir) closedir(dir);

@@ -136,8 +136,7 @@ tap_is "$(find "$folder" -type f | wc -l)" 0 "nothing is left"
 touch -d '2 hours ago' "$folder/tmp-1-1.c"
 tap_is "$(run)" "1 0 0 0 nil" "the folder serves as before"
 tap_is "$(find "$folder" -name 'tmp-*' | wc -l)" 0 "what a killed program left is removed"
-touch -d '2 days ago' "$folder/00000000000000000000000000000000.so"
-truncate -s 70M "$folder/00000000000000000000000000000000.so"
+truncate -s 70M "$folder/00000000000000000000000000000000.so" # in this second, and yet older
 rm "$(find "$folder" -name '*.so' ! -name '000*')"
 run >/dev/null
 tap_is "$(objects)" 1 "beyond its limit the oldest objects go"

@@ -136,6 +136,12 @@ t.is(g.conv2d(g.ones(1, 0, 4, 4), g.ones(2, 0, 3, 3), g.tensor({1.0, 2.0})):sum(
     "no channels: the bias")
 t.is(g.conv2d(x, w:expand({4, 3, 3, 3})[1]:expand({4, 3, 3, 3})):sum():item(), 2 * 4 * 36 * 27,
     "an expanded weight")
+-- One channel in place of all: pairs of channels are 0 bytes apart, which once meant "no second".
+for dtype in pairs {f32 = 1, f16 = 1, bf16 = 1} do
+    local image, filter = g.ones(1, 5, 6, 6):to(dtype), g.randn(4, 5, 3, 3):to(dtype)
+    t.ok(g.conv2d(image[{{}, {1, 1}}]:expand({1, 5, 6, 6}), filter):equal(g.conv2d(image, filter)),
+        "an expanded image in " .. dtype)
+end
 local nan = g.ones(1, 1, 6, 6)
 nan[1][1][1][1]:fill_(0 / 0)
 local y = g.conv2d(nan, g.ones(1, 1, 3, 3)):reshape(-1):tolist()

@@ -96,17 +96,21 @@ static inline void copy_row(char *restrict dst, const char *restrict src, int64_
     *(vec *)(dst + bytes - VB) = *(const vec *)(src + bytes - VB);
 }
 
-/* d[i] = the bf16 at i step bytes after a, and the one `mate` bytes on (0: none). */
+/* Bytes to the second channel of a pair that has none: 0 is the step of an expanded image. */
+static const int64_t no_mate = INT64_MIN;
+
+/* d[i] = the bf16 at i step bytes after a, and the one `mate` bytes on, if any. */
 static inline void pair_row(uint32_t *restrict d, const char *a, int64_t mate, int64_t step,
                             int64_t n) {
     typedef uint16_t half __attribute__((vector_size(VB / 2), aligned(1), may_alias));
     typedef uint32_t pair __attribute__((vector_size(VB), aligned(4), may_alias));
     enum { L = VB / 4 };
-    if (step != 2 || !mate || n < L) {
+    bool single = mate == no_mate;
+    if (step != 2 || single || n < L) {
         for (int64_t i = 0; i < n; i++) {
             const char *p = a + i * step;
-            d[i] =
-                *(const uint16_t *)p | (mate ? (uint32_t) * (const uint16_t *)(p + mate) << 16 : 0);
+            d[i] = *(const uint16_t *)p |
+                   (single ? 0 : (uint32_t) * (const uint16_t *)(p + mate) << 16);
         }
         return;
     }
@@ -136,7 +140,7 @@ static stretch inside_of(const gp_band *b, int64_t first) {
 }
 
 /* One packed row; src is column 0, or NULL outside the image; mate: bytes to the second channel of
- * a pair, or 0. */
+ * a pair, or no_mate. */
 static void pack_row(const gp_band *b, char *dst, const char *src, int64_t mate, const stretch *s) {
     int64_t size = b->size, step = b->step[2] * b->axis[2].stride;
     if (!src || s->to == s->from) {
@@ -182,7 +186,7 @@ void gp_band_pack(const gp_band *b, int64_t image, int64_t channel, int64_t n, i
             int64_t at = z * depth->stride + depth->base + gp_axis_offset(depth, t);
             bool inside = at >= 0 && at < depth->in;
             dst = pack_plane(b, inside ? src + at * b->step[0] : NULL,
-                             c + 1 < n ? b->channel_step : 0, y, dst);
+                             c + 1 < n ? b->channel_step : no_mate, y, dst);
         }
     memset(dst, 0, 4 * VB);
 }

@@ -32,6 +32,7 @@ typedef struct timing {
     lua_Integer n; /* calls per run */
     bool fixed;    /* n was given */
     bool print;    /* print now; else the figures print as their text */
+    bool uses_device;
     int runs;
     figures run[RUNS];
     figures median;
@@ -45,6 +46,12 @@ static void wait_all(lua_State *L, gp_device *dev) {
     bool ok = gp_wait_device(dev, GP_WHY_explicit, "timeit");
     gp_sync_quiet(-1);
     if (!ok) gp_lua_raise(L);
+}
+
+/* Counting costs an op on a card two events, as long as its launch again: the runs that give time
+ * and host are not counted. */
+static void count(bool *counting, bool on) {
+    if (*counting != on) gp_busy_on(*counting = on);
 }
 
 /* One run of n calls. Waits for a full queue are the device's time, not the host's. */
@@ -64,9 +71,13 @@ static figures run_once(lua_State *L, gp_device *dev, int fn, lua_Integer n) {
                      .device = (double)gp_busy_ns(true) * each};
 }
 
-/* Makes a first call, which is not counted, and chooses the number of calls per run. */
-static void warm_up(lua_State *L, gp_device *dev, timing *t) {
+/* Makes first calls, which are not timed, and chooses the number of calls per run: by the second,
+ * as the first one may load code, make plans and allocate memory. */
+static void warm_up(lua_State *L, gp_device *dev, timing *t, bool *counting) {
+    count(counting, true);
     figures f = run_once(L, dev, t->fn, 1);
+    t->uses_device = f.device > 0;
+    count(counting, gp_model_card() != NULL);
     if (gp_model_card() && (f.device > 0 || gp_clock_op_ns())) {
         if (!t->fixed) t->n = MODELLED_CALLS;
         t->runs = gp_clock_op_ns() ? 1 : LEAST;
@@ -74,6 +85,7 @@ static void warm_up(lua_State *L, gp_device *dev, timing *t) {
     }
     if (!t->fixed) {
         t->n = 1;
+        if (f.time < all_s) f = run_once(L, dev, t->fn, 1);
         while (f.time * (double)t->n < run_s && t->n < MOST_CALLS) {
             double want = 1.2 * run_s / (f.time > 1e-9 ? f.time : 1e-9), most = (double)t->n * 10;
             t->n = (lua_Integer)fmin(fmin(ceil(want), most), MOST_CALLS);
@@ -89,39 +101,27 @@ static int ascending(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* The q-quantile of field `offset` of the runs. */
-static double quantile(const timing *t, size_t offset, double q) {
+/* The q-quantile of field `offset` of the first n runs. */
+static double quantile_of(const timing *t, int n, size_t offset, double q) {
     double v[RUNS];
-    for (int i = 0; i < t->runs; i++) v[i] = *(const double *)((const char *)&t->run[i] + offset);
-    qsort(v, (size_t)t->runs, sizeof *v, ascending);
-    double at = q * (t->runs - 1);
+    for (int i = 0; i < n; i++) v[i] = *(const double *)((const char *)&t->run[i] + offset);
+    qsort(v, (size_t)n, sizeof *v, ascending);
+    double at = q * (n - 1);
     int lo = (int)at;
-    return lo + 1 < t->runs ? v[lo] + (at - lo) * (v[lo + 1] - v[lo]) : v[lo];
+    return lo + 1 < n ? v[lo] + (at - lo) * (v[lo + 1] - v[lo]) : v[lo];
+}
+static double quantile(const timing *t, size_t offset, double q) {
+    return quantile_of(t, t->runs, offset, q);
 }
 
 static void sum_up(timing *t) {
     t->median.time = quantile(t, offsetof(figures, time), 0.5);
     t->median.host = quantile(t, offsetof(figures, host), 0.5);
-    t->median.device = quantile(t, offsetof(figures, device), 0.5);
+    t->median.device =
+        quantile_of(t, t->runs < LEAST ? t->runs : LEAST, offsetof(figures, device), 0.5);
     t->low = quantile(t, offsetof(figures, time), 0.25);
     t->high = quantile(t, offsetof(figures, time), 0.75);
 }
-
-/* Times the functions in turn, so that what disturbs the machine disturbs all of them. */
-static void measure(lua_State *L, gp_device *dev, timing *t, int n) {
-    int turns = 0;
-    wait_all(L, NULL);
-    for (int i = 0; i < n; i++) {
-        warm_up(L, dev, &t[i]);
-        if (t[i].runs > turns) turns = t[i].runs;
-    }
-    for (int turn = 0; turn < turns; turn++)
-        for (int i = 0; i < n; i++)
-            if (turn < t[i].runs) t[i].run[turn] = run_once(L, dev, t[i].fn, t[i].n);
-    for (int i = 0; i < n; i++) sum_up(&t[i]);
-}
-
-/* ---- Lua interface ---- */
 
 static void stop_counting(void *owner) {
     bool *counting = owner;
@@ -129,13 +129,44 @@ static void stop_counting(void *owner) {
     *counting = false;
 }
 
-/* Device time is counted until the C function that called this returns or raises. */
-static void push_guard(lua_State *L) {
+/* Whether device time is counted, which it is not any more when the C function that called this
+ * returns or raises. */
+static bool *push_guard(lua_State *L) {
     static const gp_owner_type type = {"gpush.busy", stop_counting};
     bool *counting = gp_lua_push_owner(L, &type, sizeof *counting);
+    *counting = false;
     lua_toclose(L, -1);
-    gp_busy_on(*counting = true);
+    return counting;
 }
+
+/* The devices' time of the functions, from runs of their own; a modelled card's is known already.
+ */
+static void measure_devices(lua_State *L, gp_device *dev, timing *t, int n, bool *counting) {
+    if (gp_model_card()) return;
+    count(counting, true);
+    for (int turn = 0; turn < LEAST; turn++)
+        for (int i = 0; i < n; i++)
+            if (t[i].uses_device) t[i].run[turn].device = run_once(L, dev, t[i].fn, t[i].n).device;
+    count(counting, false);
+}
+
+/* Times the functions in turn, so that what disturbs the machine disturbs all of them. */
+static void measure(lua_State *L, gp_device *dev, timing *t, int n) {
+    int turns = 0;
+    bool *counting = push_guard(L);
+    wait_all(L, NULL);
+    for (int i = 0; i < n; i++) {
+        warm_up(L, dev, &t[i], counting);
+        if (t[i].runs > turns) turns = t[i].runs;
+    }
+    for (int turn = 0; turn < turns; turn++)
+        for (int i = 0; i < n; i++)
+            if (turn < t[i].runs) t[i].run[turn] = run_once(L, dev, t[i].fn, t[i].n);
+    measure_devices(L, dev, t, n, counting);
+    for (int i = 0; i < n; i++) sum_up(&t[i]);
+}
+
+/* ---- Lua interface ---- */
 
 /* The function at idx; a string is compiled to one. */
 static void check_function(lua_State *L, int idx, const char *what) {
@@ -254,7 +285,6 @@ static int l_timeit(lua_State *L) {
     char a[32], b[32], c[32], d[32], text[100];
     check_function(L, 1, "timeit");
     check_opts(L, 2, "timeit", &t, &dev);
-    push_guard(L);
     measure(L, dev, &t, 1);
     push_figures(L, &t);
     lua_pushfstring(L, "%s a call, spread %s; host %s, device %s (median of %d runs of %I%s)",
@@ -334,7 +364,6 @@ static int l_compare(lua_State *L) {
         t[i].name = lua_tostring(L, t[i].key + 1);
         t[i].fn = t[i].key + 2;
     }
-    push_guard(L);
     measure(L, dev, t, n);
     qsort(t, (size_t)n, sizeof *t, by_time);
     lua_createtable(L, 0, n);

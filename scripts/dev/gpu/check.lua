@@ -29,32 +29,79 @@ local clean = "env -u LD_LIBRARY_PATH "
 
 -- in order: name, ok, seconds, what, log; the reason if there is no device
 local parts, absent = {}, nil
-local function part(name, limit, command, judge)
-    if absent then
-        parts[#parts + 1] = { name = name, ok = false, seconds = 0,
-            what = "not run: there is no CUDA device", text = "" }
-        return parts[#parts]
-    end
-    io.stderr:write("gpu-check: ", name, "\n")
-    limit = math.min(limit, most - (os.time() - started))
-    if limit < 1 then
-        parts[#parts + 1] = { name = name, ok = false, seconds = 0,
-            what = "not run: no time was left", text = "" }
-        return parts[#parts]
-    end
-    local log = out .. "/" .. name:gsub("[^%w]+", "-") .. ".log"
-    local t0 = os.time()
-    local shell = ("cd %s && timeout -k 5 %d %s >%s 2>&1 </dev/null"):format(
-        quote(root), limit, command, quote(log))
-    local ok, _, code = os.execute(shell)
-    local text = read(log)
-    local what
-    if code == 124 or code == 137 then ok, what = false, "stopped after " .. limit .. " s"
-    elseif judge then ok, what = judge(text, ok, code)
-    else what = ok and "ran" or "exit status " .. tostring(code) end
-    parts[#parts + 1] = { name = name, ok = ok and true or false, seconds = os.time() - t0,
-        what = what, log = log, text = text }
+local waiting = {} -- parts that will run side by side
+
+local function add_part(name, ok, seconds, what, log)
+    parts[#parts + 1] = { name = name, ok = ok and true or false, seconds = seconds, what = what,
+        log = log, text = log and read(log) or "" }
     return parts[#parts]
+end
+
+local function log_of(name) return out .. "/" .. name:gsub("[^%w]+", "-") .. ".log" end
+
+-- What became of a part that has ended with this exit status.
+local function judged(name, limit, seconds, status, judge)
+    local text, ok, what = read(log_of(name)), status == 0, nil
+    if status == 124 or status == 137 then ok, what = false, "stopped after " .. limit .. " s"
+    elseif judge then ok, what = judge(text, ok, status)
+    else what = ok and "ran" or "exit status " .. tostring(status) end
+    return add_part(name, ok, seconds, what, log_of(name))
+end
+
+-- The shell's command for a part, and its limit of time; nil where it does not run.
+local function command_of(name, limit, command)
+    if absent then add_part(name, false, 0, "not run: there is no CUDA device") return end
+    limit = math.min(limit, most - (os.time() - started))
+    if limit < 1 then add_part(name, false, 0, "not run: no time was left") return end
+    return ("cd %s && timeout -k 5 %d %s >%s 2>&1 </dev/null"):format(quote(root), limit, command,
+        quote(log_of(name))), limit
+end
+
+-- Runs a part alone, as what is timed must.
+local function part(name, limit, command, judge)
+    local shell, seconds = command_of(name, limit, command)
+    if not shell then return parts[#parts] end
+    io.stderr:write("gpu-check: ", name, "\n")
+    local t0 = os.time()
+    local _, _, status = os.execute(shell)
+    return judged(name, seconds, os.time() - t0, status, judge)
+end
+
+-- Puts a part among those that `together` runs.
+local function later(name, limit, command, judge)
+    waiting[#waiting + 1] = { name = name, limit = limit, command = command, judge = judge }
+end
+
+-- Runs the parts of `later`, so many at a time: a program takes seconds to begin on a card.
+local function together(jobs)
+    local script = out .. "/parts.sh"
+    local f = assert(io.open(script, "w"))
+    for i, p in ipairs(waiting) do
+        p.shell, p.limit = command_of(p.name, p.limit, p.command)
+        if p.shell then
+            f:write(("%d)\nbegun=$(date +%%s)\n%s\necho $? $(($(date +%%s) - begun)) >%s\n;;\n")
+                :format(i, p.shell, quote(log_of(p.name) .. ".status")))
+        end
+    end
+    f:close()
+    local text = "case $1 in\n" .. read(script) .. "esac\n"
+    f = assert(io.open(script, "w"))
+    assert(f:write(text))
+    f:close()
+    io.stderr:write(("gpu-check: %d parts, %d at a time\n"):format(#waiting, jobs))
+    os.execute(("seq %d | timeout -k 5 %d xargs -P %d -n 1 sh %s"):format(#waiting,
+        math.max(1, most - (os.time() - started)), jobs, quote(script)))
+    for _, p in ipairs(waiting) do
+        if p.shell then
+            local status, seconds = read(log_of(p.name) .. ".status"):match "(%d+) (%d+)"
+            os.remove(log_of(p.name) .. ".status")
+            if status then
+                judged(p.name, p.limit, tonumber(seconds), tonumber(status), p.judge)
+            else add_part(p.name, false, 0, "not run to its end: no time was left", log_of(p.name)) end
+        end
+    end
+    os.remove(script)
+    waiting = {}
 end
 
 -- The summary of a TAP file.
@@ -78,20 +125,22 @@ part("doctor", 60, program .. " doctor", function(text) return text ~= "", "see 
 local answer = device == "cuda" and output(program .. " -e 'print(cuda.is_available())'") or ""
 absent = answer:match "^false%s*(.*)" -- and the reason
 
-part("sync.selftest", 60, program .. " -e " .. quote(("sync.selftest(%q)"):format(device)),
+later("sync.selftest", 120, program .. " -e " .. quote(("sync.selftest(%q)"):format(device)),
     function(text, ok)
         local what, missed, alarms = text:match "(%d+ caught, (%d+) missed, (%d+) false alarms)"
         return ok and missed == "0" and alarms == "0", what or "no result"
     end)
 
-part("attention by cuDNN", 60, program .. " scripts/dev/gpu/attention.lua " .. device,
-    function(text, ok) return ok, text:match "([^\n]+)%s*$" or "no result" end)
+local function last_line(text, ok) return ok, text:match "([^\n]+)%s*$" or "no result" end
+later("attention by cuDNN", 60, program .. " scripts/dev/gpu/attention.lua " .. device, last_line)
 
 -- As many pictures as a processor plays in seconds, where there is no card.
 local masked = ("masked_loss --batch %d --steps 2 --workers 0"):format(device == "cuda" and 8 or 1)
-for _, lab in ipairs { "gathernd --rows 200", "svd", masked, "seven_tips" } do
+for _, lab in ipairs { "gathernd --rows 200", "svd", masked, "seven_tips",
+    device == "cuda" and "digits" or nil }
+do
     local file, options = lab:match "^(%S+)(.*)$"
-    part("lab " .. file, 90,
+    later("lab " .. file, 90,
         ("%s scripts/labs/%s.lua%s --device %s"):format(program, file, options, device))
 end
 
@@ -102,6 +151,36 @@ local facts = {
             --format=csv,noheader" or "nvidia-smi is not here",
     device = device, system = output "uname -srm" or "", python = "no PyTorch that sees the GPU",
 }
+
+-- The tests start the program as $GPUSH_BUILD/gpush and write to $TMPDIR. Those that control the
+-- stand-in for CUDA (tests/fake_cuda) are not for a GPU.
+local scratch = out .. "/scratch"
+os.execute(("rm -rf %s && mkdir -p %s && ln -s %s %s/gpush"):format(
+    quote(scratch), quote(scratch), program, quote(scratch)))
+local environment = ("env GPUSH_ROOT=%s GPUSH_BUILD=%s GPUSH_TEST_DEVICE=%s LUA_PATH=%s "):format(
+    quote(root), quote(scratch), device, quote(root .. "/tests/support/?.lua;;"))
+local tests = output("cd " .. quote(root) ..
+    " && grep -L 'require \"fake\"\\|/fake/' $(find tests/cuda -name '*.lua' | sort)") or ""
+for file in tests:gmatch "[^\n]+" do
+    local name = file:match "tests/cuda/(.+)%.lua$"
+    local folder = quote(scratch .. "/" .. name:gsub("/", "-"))
+    later("test " .. name, 90, ("mkdir %s && %s TMPDIR=%s HOME=%s %s %s"):format(folder,
+        environment, folder, folder, program, quote(file)), tap)
+end
+
+local sanitizer = output "command -v compute-sanitizer"
+    or output "ls /usr/local/cuda/bin/compute-sanitizer"
+-- Of cuDNN's attention memcheck sees all; the other tools report its own kernels, and are given
+-- ours alone.
+for _, tool in ipairs(sanitizer and device == "cuda"
+    and { "memcheck", "racecheck", "initcheck", "synccheck" } or {})
+do
+    later("compute-sanitizer " .. tool, 120,
+        ("%s --tool %s --error-exitcode 9 %s scripts/dev/gpu/touch.lua %s%s"):format(
+            quote(sanitizer), tool, program, device, tool == "memcheck" and "" or " ours"),
+        function(text, ok) return ok, text:match "(%w+ SUMMARY: [^\n]+)" or "no summary" end)
+end
+together(device == "cuda" and 4 or 1) -- sim is the processor
 
 -- The first Python that prints a text for `what`, run in a process of its own; and the text.
 local function python_with(what)
@@ -117,6 +196,17 @@ local python,
 facts.python = torch or facts.python
 -- a trial on the stand-in for CUDA, too
 local small = (device ~= "cuda" or os.getenv "GPUSH_CHECK_SMALL") and " small" or ""
+part("records", 60, program .. " scripts/dev/gpu/records.lua " .. device .. small,
+    function(text, ok) return ok, (text:gsub("\n", "; "):gsub("; $", "")) end)
+-- on the card of that name, if there is one
+local model
+for _, name in ipairs { "h200", "h100", "a100", "v100", "t4" } do
+    if facts.card:lower():find(name, 1, true) then model = name end
+end
+model = model or device ~= "cuda" and "h200"
+local predicted = model
+    and part("modelled card", 60, ("%s scripts/dev/gpu/predict.lua %s %s%s"):format(program, device,
+        model, small))
 local ours = part("benchmark", 120, program .. " scripts/dev/gpu/bench.lua " .. device .. small)
 local with_cupy =
     python_with "import cupy; assert cupy.cuda.runtime.getDeviceCount() > 0; \z
@@ -126,36 +216,13 @@ local theirs = python
 local cupys = with_cupy
     and part("benchmark, CuPy", 60, clean .. quote(with_cupy) .. " scripts/dev/gpu/peers_cupy.py")
 
--- The tests start the program as $GPUSH_BUILD/gpush and write to $TMPDIR. Those that control the
--- stand-in for CUDA (tests/fake_cuda) are not for a GPU.
-local scratch = out .. "/scratch"
-os.execute(("rm -rf %s && mkdir -p %s && ln -s %s %s/gpush"):format(
-    quote(scratch), quote(scratch), program, quote(scratch)))
-local environment = ("env GPUSH_ROOT=%s GPUSH_BUILD=%s TMPDIR=%s GPUSH_TEST_DEVICE=%s LUA_PATH=%s ")
-    :format(quote(root), quote(scratch),
-    quote(scratch), device, quote(root .. "/tests/support/?.lua;;"))
-local tests = output("cd " .. quote(root) ..
-    " && grep -L 'require \"fake\"\\|/fake/' $(find tests/cuda -name '*.lua' | sort)") or ""
-for file in tests:gmatch "[^\n]+" do
-    part("test " .. file:match "([%w_]+)%.lua$", 60, environment .. program .. " " .. quote(file),
-        tap)
-end
-
-local sanitizer = output "command -v compute-sanitizer"
-    or output "ls /usr/local/cuda/bin/compute-sanitizer"
-if sanitizer and device == "cuda" then
-    part("compute-sanitizer", 90,
-        ("%s --error-exitcode 9 --leak-check no %s scripts/dev/gpu/touch.lua %s"):format(
-            quote(sanitizer), program, device))
-end
-
 -- ---- the benchmark's table ----
 
 -- Time relative to PyTorch's, at most; relative to the copy's bandwidth, at least.
 local targets = { ["launch x + y, 16"] = 0.5, ["matmul bf16 8192"] = 1.03,
     ["matmul f32 8192"] = 1.03, ["conv2d 10 to 10, 128x256x256"] = 1.0,
     ["masked loss, batch 256, baseline"] = 0.9, ["masked loss, batch 256, ignore_index"] = 0.9,
-    ["svd 8x128x128"] = 0.25,
+    ["svd 8x128x128"] = 0.25, ["svd 512x128x128"] = 0.25,
     ["svd 1000x64x64"] = 0.25, ["svd 2048x2048"] = 1.0, ["lstm 50x50x1024"] = 1.0,
     ["profiling an op"] = 0.2, ["eigh 4096"] = 1.0, ["topk(10) 64x1000000"] = 1.0,
     ["group_norm backward 32x64x112x112"] = 1.0 }
@@ -191,6 +258,7 @@ for _, name in ipairs(a) do
     local row = { name = name, seconds = x.seconds, failed = x.failed, peer = y and y.seconds,
         cupy = cupy[name] and cupy[name].seconds, target = targets[name],
         share_target = shares[name] }
+    row.target = row.target or not row.share_target and row.peer and 1 or nil
     row.ratio = x.seconds and y and y.seconds and x.seconds / y.seconds
     row.rate = x.seconds and x.operations > 0 and x.operations / x.seconds or nil
     row.share = x.seconds and x.bytes > 0 and copy and x.bytes / x.seconds / copy or nil
@@ -235,6 +303,15 @@ for _, r in ipairs(rows) do
         number(r.share, "%.2f"), number(r.share_target, "%g"),
             r.met == nil and "" or r.met and "yes" or "no",
         number(r.rate and r.rate / 1e12, "%.1f"))
+end
+if predicted then
+    add("\n| on a modelled %s | measured | modelled | modelled / measured |\n|---|---|---|---|\n",
+        model:upper())
+    for name, measured, modelled in predicted.text:gmatch "([^\t\n]+)\t([^\t\n]+)\t([^\n]+)" do
+        local m, p = tonumber(measured), tonumber(modelled)
+        add("| %s | %s | %s | %s |\n", name, m and time(m) or measured, p and time(p) or modelled,
+            m and p and ("%.2f"):format(p / m) or "")
+    end
 end
 add("\n```\n%s\n```\n", (parts[1].text:gsub("%s+$", "")))
 for _, p in ipairs(parts) do

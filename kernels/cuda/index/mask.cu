@@ -26,13 +26,19 @@ static limit limit_of(const gp_call *c, const gp_walk *w, int64_t room, const ch
     return limit{w->before + w->blocks, room, gp_cuda_fault(c, texts, 1)};
 }
 
+/* Of what moves no elements. */
+struct no_value {
+    struct value {};
+    __device__ value read(int64_t, const char *) const { return value(); }
+};
+
 /* ---- nonzero ---- */
 
-struct list_places {
+struct list_places : no_value {
     int64_t *to, dim[GP_MAX_DIM];
     int ndim;
     limit m;
-    __device__ void operator()(int64_t rank, int64_t i, const char *) const {
+    __device__ void operator()(int64_t rank, int64_t i, const char *, value) const {
         if (!fits(m, rank)) return;
         for (int d = ndim - 1; d >= 0; d--) {
             int64_t q = gp_divided(i, dim[d]);
@@ -55,14 +61,19 @@ GP_C bool CUDA(nonzero)(const gp_call *c) {
 
 /* ---- masked_select ---- */
 
-struct select_element {
-    char *to;
-    int size;
+template <class E> struct select_element {
+    typedef E value;
+    E *to;
     limit m;
-    __device__ void operator()(int64_t rank, int64_t, const char *x) const {
-        if (fits(m, rank)) gp_copy_element(to + rank * size, x, size);
+    __device__ E read(int64_t, const char *x) const { return *(const E *)x; }
+    __device__ void operator()(int64_t rank, int64_t, const char *, E x) const {
+        if (fits(m, rank)) to[rank] = x;
     }
 };
+template <class E> static bool select(const gp_call *c, const gp_walk *w, const gp_array *out) {
+    limit m = limit_of(c, w, out->numel, texts_masked_select);
+    return gp_walk_run(c, w, select_element<E>{(E *)(void *)out->data, m});
+}
 
 /* a with the dims that both broadcast to: stride 0 where it is broadcast. */
 static gp_array spread(const gp_array *a, const gp_array *b) {
@@ -86,16 +97,16 @@ GP_C bool CUDA(masked_select)(const gp_call *c) {
     gp_walk w;
     if (tested.numel == 0) return true;
     if (!gp_walk_begin(c, &w, &tested, &moved)) return false;
-    return gp_walk_run(c, &w,
-                       select_element{out->data, gp_dtype_sizes[x->dtype],
-                                      limit_of(c, &w, out->numel, texts_masked_select)});
+    return GP_BY_SIZE(gp_dtype_sizes[x->dtype], select, c, &w, out);
 }
 
 /* ---- masked_put ---- */
 
-struct note_rank {
+struct note_rank : no_value {
     int64_t *ranks; /* of each element of the mask; -1: false */
-    __device__ void operator()(int64_t rank, int64_t i, const char *) const { ranks[i] = rank; }
+    __device__ void operator()(int64_t rank, int64_t i, const char *, value) const {
+        ranks[i] = rank;
+    }
 };
 
 typedef struct rows {
@@ -149,9 +160,11 @@ GP_C bool CUDA(masked_put)(const gp_call *c) {
     if (!ranks ||
         !gp_cuda_ok(c, cudaMemsetAsync(ranks, 0xff, (size_t)mask->numel * 8, gp_cuda_stream(c))))
         return false;
+    note_rank note;
+    note.ranks = ranks;
     r.ranks = ranks, r.total = w.before + w.blocks;
     const gp_array *const arrays[2] = {&to, &value};
-    return gp_walk_run(c, &w, note_rank{ranks}) &&
+    return gp_walk_run(c, &w, note) &&
            gp_nest_run(gp_nest_of<2>(arrays, true), [&](gp_loop<2> l, int64_t first) {
                return GP_LAUNCH(c, write_selected, gp_blocks(l.numel), GP_THREADS, 0, l, r, first);
            });
@@ -159,21 +172,27 @@ GP_C bool CUDA(masked_put)(const gp_call *c) {
 
 /* ---- masked_scatter ---- */
 
-struct deal {
-    const char *from;
-    const int64_t *total;
-    int64_t have;
-    int size;
-    gp_fault_at fault;
-    __device__ void operator()(int64_t rank, int64_t, char *x) const {
-        if (*total <= have) gp_copy_element(x, from + rank * size, size);
-        else if (rank == 0) gp_fault_note(fault, 1, have, *total);
-    }
-};
-
 static const char *const texts_masked_scatter[] = {
     "masked_scatter: source has %lld elements for %lld true ones of the mask"};
 
+template <class E> struct deal {
+    typedef E value;
+    const E *from;
+    const int64_t *total;
+    int64_t have;
+    gp_fault_at fault;
+    __device__ E read(int64_t rank, const char *) const { return rank < have ? from[rank] : 0; }
+    __device__ void operator()(int64_t rank, int64_t, char *x, E v) const {
+        if (*total <= have) *(E *)x = v;
+        else if (rank == 0) gp_fault_note(fault, 1, have, *total);
+    }
+};
+template <class E> static bool deal_out(const gp_call *c, const gp_walk *w, const gp_array *source) {
+    gp_fault_at fault = gp_cuda_fault(c, texts_masked_scatter, 1);
+    return gp_walk_run(c, w,
+                       deal<E>{(const E *)(void *)source->data, w->before + w->blocks,
+                               source->numel, fault});
+}
 /* The source is c->tmp[0], contiguous. */
 GP_C bool CUDA(masked_scatter)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0), *source = c->tmpa[0];
@@ -182,7 +201,5 @@ GP_C bool CUDA(masked_scatter)(const gp_call *c) {
     if (out->numel == 0) return true;
     if (out->data != x->data && !gp_cuda_copy_array(c, out, x)) return false;
     return gp_walk_begin(c, &w, &tested, out) &&
-           gp_walk_run(c, &w,
-                       deal{source->data, w.before + w.blocks, source->numel,
-                            gp_dtype_sizes[out->dtype], gp_cuda_fault(c, texts_masked_scatter, 1)});
+           GP_BY_SIZE(gp_dtype_sizes[out->dtype], deal_out, c, &w, source);
 }

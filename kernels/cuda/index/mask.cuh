@@ -6,7 +6,8 @@
 #include "kernels/cuda/sort/cub.h"
 #include "kernels/cuda/runtime/rows.cuh"
 
-enum { GP_WALK_ROUNDS = 8, GP_WALK = GP_THREADS * GP_WALK_ROUNDS };
+/* A warp has so many rounds of 32 adjacent elements; elements of a block. */
+enum { GP_WALK_ROUNDS = 16, GP_WALK = GP_THREADS * GP_WALK_ROUNDS };
 
 /* A walk: array 0 is tested, array 1 is moved along. before: true elements before each block, and
  * in the end all of them (scratch memory). */
@@ -33,32 +34,60 @@ __device__ static inline int gp_rank(bool truth, int *all) {
     return before + __popc(votes & ((1u << lane) - 1));
 }
 
-/* Reads this thread's elements of the walk: bit k of the result is that of round k; at[k]: its
- * address in array 1. LINE: of one dim and a dtype of one byte, whose loads are on their way
- * together. */
+/* The address in array 1 of element i. LINE: see gp_is_line. */
 template <bool LINE>
-__device__ static inline unsigned gp_walk_read(const gp_loop<2> &l, gp_dtype dt,
-                                               char *at[GP_WALK_ROUNDS]) {
-    uint32_t first = blockIdx.x * GP_WALK + threadIdx.x;
-    unsigned truth = 0;
+__device__ static inline char *gp_walk_at(const gp_loop<2> &l, uint32_t i, int64_t (&off)[2]) {
+    off[0] = i, off[1] = (int64_t)i * l.stride[0][1];
+    if (!LINE) gp_offsets(l, i, off);
+    return l.data[1] + off[1];
+}
+
+/* One bit for each of 16 bytes at p, of which the first n count. */
+__device__ static inline unsigned gp_bytes_true(const char *p, uint32_t n) {
+    gp_vector<uint32_t, 4> v = {};
+    unsigned bits = 0;
+    if (n >= 16) v = *(const gp_vector<uint32_t, 4> *)p;
+    else
+        for (uint32_t k = 0; k < n; k++) bits |= (unsigned)(p[k] != 0) << k;
 #pragma unroll
-    for (int k = 0; k < GP_WALK_ROUNDS; k++) {
-        uint32_t i = first + k * GP_THREADS;
-        int64_t off[2] = {(int64_t)i * l.stride[0][0], (int64_t)i * l.stride[0][1]};
-        bool in = i < l.numel, is = false;
-        if (!LINE && in) gp_offsets(l, i, off);
-        if (in) is = LINE ? l.data[0][off[0]] != 0 : gp_truth_at(l.data[0] + off[0], dt);
-        at[k] = l.data[1] + off[1];
-        truth |= (unsigned)is << k;
+    for (int k = 0; k < 4; k++) {
+        uint32_t high = (((v.v[k] & 0x7f7f7f7fu) + 0x7f7f7f7fu) | v.v[k]) & 0x80808080u;
+        bits |= ((high >> 7) * 0x10204080u >> 28) << 4 * k; /* byte j's bit becomes bit j */
     }
-    return truth;
+    return bits;
+}
+
+/* What this thread reads of the elements of its warp, which begin with `first`: of a line those
+ * from 16 * lane on, otherwise that of each round. */
+template <bool LINE>
+__device__ static inline unsigned gp_walk_bits(const gp_loop<2> &l, gp_dtype dt, uint32_t first) {
+    uint32_t lane = threadIdx.x % 32, i = first + lane * GP_WALK_ROUNDS;
+    unsigned bits = 0;
+    if constexpr (LINE) {
+        if (i < l.numel) bits = gp_bytes_true(l.data[0] + i, l.numel - i);
+    } else {
+#pragma unroll
+        for (int k = 0; k < GP_WALK_ROUNDS; k++) {
+            int64_t off[2];
+            i = first + k * 32 + lane;
+            if (i >= l.numel) break;
+            gp_walk_at<LINE>(l, i, off);
+            bits |= (unsigned)gp_truth_at(l.data[0] + off[0], dt) << k;
+        }
+    }
+    return bits;
+}
+
+/* The first element of this thread's warp. */
+__device__ static inline uint32_t gp_walk_first() {
+    return blockIdx.x * GP_WALK + threadIdx.x / 32 * (32 * GP_WALK_ROUNDS);
 }
 
 template <bool LINE>
-static __global__ void gp_walk_count(gp_loop<2> l, gp_dtype dt, int64_t *counts) {
+static __global__ void __launch_bounds__(GP_THREADS)
+    gp_walk_count(gp_loop<2> l, gp_dtype dt, int64_t *counts) {
     __shared__ int room[GP_THREADS / 32];
-    char *at[GP_WALK_ROUNDS];
-    int n = __popc(gp_walk_read<LINE>(l, dt, at));
+    int n = __popc(gp_walk_bits<LINE>(l, dt, gp_walk_first()));
     for (int d = 16; d > 0; d /= 2) n += __shfl_xor_sync(0xffffffffu, n, d);
     if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = n;
     __syncthreads();
@@ -67,46 +96,52 @@ static __global__ void gp_walk_count(gp_loop<2> l, gp_dtype dt, int64_t *counts)
     counts[blockIdx.x] = n;
 }
 
-/* Makes room, the counts of 64 groups, the counts of all groups before each. Called by the first
- * warp. */
-__device__ static inline void gp_sums_before(int *room, int lane) {
-    int a = room[2 * lane], b = room[2 * lane + 1], sum = a + b;
-    for (int d = 1; d < 32; d *= 2) {
-        int left = __shfl_up_sync(0xffffffffu, sum, d);
-        if (lane >= d) sum += left;
-    }
-    room[2 * lane] = sum - a - b;
-    room[2 * lane + 1] = sum - b;
-}
-
-/* f(rank, number, address in array 1) for each true element. */
+/* f(rank, number, address in array 1, value) for each true element, where value is f.read(rank,
+ * address); several are read before the first is used. */
 template <bool LINE, class F>
-static __global__ void gp_walk_true(gp_loop<2> l, gp_dtype dt, const int64_t *before, int64_t first,
-                                    F f) {
-    enum { WARPS = GP_THREADS / 32 };
-    static_assert(GP_WALK_ROUNDS * WARPS == 64, "two counts a lane of a warp");
-    __shared__ int room[GP_WALK_ROUNDS * WARPS]; /* of each round and warp */
-    char *at[GP_WALK_ROUNDS];
-    unsigned truth = gp_walk_read<LINE>(l, dt, at), votes[GP_WALK_ROUNDS];
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+static __global__ void __launch_bounds__(GP_THREADS)
+    gp_walk_true(gp_loop<2> l, gp_dtype dt, const int64_t *before, int64_t first, F f) {
+    enum { WARPS = GP_THREADS / 32, AHEAD = 8 };
+    __shared__ int room[WARPS];
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, all = 0;
+    uint32_t mine = gp_walk_first();
+    unsigned bits = gp_walk_bits<LINE>(l, dt, mine), votes[GP_WALK_ROUNDS];
+    int64_t rank = before[blockIdx.x];
 #pragma unroll
     for (int k = 0; k < GP_WALK_ROUNDS; k++) {
-        votes[k] = __ballot_sync(0xffffffffu, truth >> k & 1);
-        if (lane == 0) room[k * WARPS + warp] = __popc(votes[k]);
+        votes[k] = LINE ? __shfl_sync(0xffffffffu, bits, 2 * k) |
+                              __shfl_sync(0xffffffffu, bits, 2 * k + 1) << 16
+                        : __ballot_sync(0xffffffffu, bits >> k & 1);
+        all += __popc(votes[k]);
     }
+    if (lane == 0) room[warp] = all;
     __syncthreads();
-    if (warp == 0) gp_sums_before(room, lane);
-    __syncthreads();
+    for (int k = 0; k < warp; k++) rank += room[k];
+    const unsigned left = (1u << lane) - 1;
 #pragma unroll
-    for (int k = 0; k < GP_WALK_ROUNDS; k++) {
-        uint32_t i = blockIdx.x * GP_WALK + k * GP_THREADS + threadIdx.x;
-        int mine = room[k * WARPS + warp] + __popc(votes[k] & ((1u << lane) - 1));
-        if (truth >> k & 1) f(before[blockIdx.x] + mine, first + i, at[k]);
+    for (int from = 0; from < GP_WALK_ROUNDS; from += AHEAD) {
+        typename F::value v[AHEAD];
+        int64_t off[2], r = rank;
+#pragma unroll
+        for (int k = from; k < from + AHEAD; r += __popc(votes[k++])) {
+            if (votes[k] >> lane & 1)
+                v[k - from] = f.read(r + __popc(votes[k] & left),
+                                     gp_walk_at<LINE>(l, mine + k * 32 + lane, off));
+        }
+#pragma unroll
+        for (int k = from; k < from + AHEAD; rank += __popc(votes[k++])) {
+            uint32_t i = mine + k * 32 + lane;
+            if (votes[k] >> lane & 1)
+                f(rank + __popc(votes[k] & left), first + i, gp_walk_at<LINE>(l, i, off),
+                  v[k - from]);
+        }
     }
 }
 
+/* One dim of elements of one byte, adjacent and aligned: they are read 16 at a time. */
 static inline bool gp_is_line(const gp_loop<2> &l, const gp_walk *w) {
-    return l.ndim == 1 && gp_dtype_sizes[w->dtype] == 1;
+    return l.ndim == 1 && gp_dtype_sizes[w->dtype] == 1 && l.stride[0][0] == 1 &&
+           gp_aligned(l.data[0], 16);
 }
 
 /* Sets up a walk over `tested`, which has the walk's shape, and `moved`, broadcast to it;

@@ -1,6 +1,7 @@
 /* Reading at random addresses: gather, take, index and similar ops. Limit: the bytes of the output
- * at the speed of memory, and as many memory lines of x as the indices touch; rows of 16 bytes and
- * more move in vectors. */
+ * at the speed of memory, and as many memory lines of x as the indices touch, or x once where the
+ * rows that an index chooses from are divided into strips; rows of 16 bytes and more move in
+ * vectors. */
 #include "kernels/cuda/index/gather.cuh"
 #include "kernels/cuda/sort/cub.h"
 
@@ -31,12 +32,38 @@ static __global__ void __launch_bounds__(GP_THREADS) get(gp_loop<3> l, gp_dim_in
         if (found[r]) *(E *)(l.data[0] + off[r][0]) = e[r];
 }
 
+/* Bytes of x that stay in a card's L2 while indices and results pass through it; elements of the
+ * narrowest strip, and of the smallest launch for one. */
+enum { IN_CACHE = 16 << 20, NARROW = 32, STRIP = 1 << 18 };
+
+/* Neighbours along dim 0 each choose a row of x, so that a sector of memory serves one element and
+ * is needed again by other rows of the output. Returns how many elements of dim 0 to process at a
+ * time, so that it is still in the cache: all of them where that would not help. */
+static int64_t strip_of(const gp_nest<3> *n, const gp_dim_index *k, int64_t size) {
+    int64_t all = n->dim[0], rows = k->size;
+    if (n->ndim < 2 || k->ready || n->stride[0][1] != size || n->stride[0][2] == 0 ||
+        k->step < NARROW * size || rows <= 2 * IN_CACHE / (all * size))
+        return all;
+    int64_t strip = IN_CACHE / (rows * size) / NARROW * NARROW;
+    return strip < 1 || strip * (n->numel / all) < STRIP ? all : strip;
+}
+
 template <class E>
 static bool run_get(const gp_call *c, const gp_nest<3> *n, const gp_dim_index *k) {
     auto kernel = get<E>;
-    return gp_nest_run(*n, [&](gp_loop<3> l, int64_t) {
-        return GP_LAUNCH(c, kernel, gp_blocks(l.numel, GP_THREADS * EACH), GP_THREADS, 0, l, *k);
-    });
+    int64_t strip = strip_of(n, k, sizeof(E));
+    for (int64_t at = 0; at < n->dim[0] && n->numel; at += strip) {
+        gp_nest<3> part = *n;
+        part.dim[0] = strip < n->dim[0] - at ? strip : n->dim[0] - at;
+        part.numel = n->numel / n->dim[0] * part.dim[0];
+        for (int a = 0; a < 3; a++) part.data[a] += at * n->stride[0][a];
+        auto launch = [&](gp_loop<3> l, int64_t) {
+            uint32_t blocks = gp_blocks(l.numel, GP_THREADS * EACH);
+            return GP_LAUNCH(c, kernel, blocks, GP_THREADS, 0, l, *k);
+        };
+        if (!gp_nest_run(part, launch)) return false;
+    }
+    return true;
 }
 
 /* Turns elements of `size` bytes into ones of `wide`, where the fastest dim is contiguous in both

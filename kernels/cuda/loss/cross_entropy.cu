@@ -17,6 +17,7 @@ typedef struct cross_entropy_params {
     gp_class_weight weight;
     const double *weight_sum, *factor; /* of all classes; of a mean; NULL: n, 1 */
     int group;                         /* threads per pixel: 1, or 32 and more */
+    bool plain;                        /* pixels are rows that are read as vectors */
 } cross_entropy_params;
 
 template <class T> __device__ static T scaled(const gp_exp_sum<T> &a, T most) {
@@ -29,7 +30,9 @@ template <class T, class F> __device__ static T joined(T v, int group, F f) {
 
 /* A pixel and statistics of its logits: with labels p = x - m at the label and q = sum weight * (x
  * - m); with probabilities p = sum weight * y * (x - m), q = sum weight * y. */
-template <class T, int D> struct pixel {
+template <class T, int D, int V> struct pixel {
+    /* Elements that a thread reads before it uses the first. */
+    enum { AHEAD = V > 4 ? 2 : D == GP_f16 || D == GP_bf16 ? 8 : 4, CHUNK = AHEAD * V };
     const cross_entropy_params *r;
     const char *x, *y;
     int64_t label, n; /* n: 0 for threads without a pixel */
@@ -42,36 +45,65 @@ template <class T, int D> struct pixel {
         gp_fetch<T, D, 1>(v, x + c * r->xs, r->xt);
         return v[0];
     }
-    /* Calls f(c, x of class c) for this thread's classes; several are read before the first is
-     * used, of any dtype the last one again where there are fewer. */
-    template <class F> __device__ void each(F f) const {
-        enum { AHEAD = D == GP_f16 || D == GP_bf16 ? 8 : 4 };
-        for (int64_t c = lane; c < n; c += AHEAD * r->group) {
-            T v[AHEAD];
-            if constexpr (D == GP_ANY) {
+    /* Calls f(first, v) for this thread's chunks of classes: v[j] is x of class first + j / V * V *
+     * group + j % V, and -INFINITY from n on. */
+    template <class F> __device__ void chunks(F f) const {
+        const int64_t apart = (int64_t)V * r->group;
+        for (int64_t c = lane * V; c < n; c += AHEAD * apart) {
+            T v[CHUNK];
+            if constexpr (D == GP_ANY) { /* the last one is read again where there are fewer */
                 const char *from[AHEAD];
                 for (int k = 0; k < AHEAD; k++)
-                    from[k] = c + k * r->group < n ? x + (c + k * r->group) * r->xs : from[k - 1];
+                    from[k] = c + k * apart < n ? x + (c + k * apart) * r->xs : from[k - 1];
                 gp_load_at<T, AHEAD>(from, r->xt, v);
+            } else {
+                gp_vector<typename gp_memory<D>::type, V> raw[AHEAD] = {};
+#pragma unroll
+                for (int k = 0; k < AHEAD; k++)
+                    if (c + k * apart < n)
+                        raw[k] = *(const gp_vector<typename gp_memory<D>::type, V> *)(
+                            x + (c + k * apart) * r->xs);
+#pragma unroll
+                for (int j = 0; j < CHUNK; j++)
+                    v[j] = gp_load_as<T>(&raw[j / V].v[j % V], (gp_dtype)D);
             }
 #pragma unroll
-            for (int k = 0; k < AHEAD; k++)
-                if (D != GP_ANY && c + k * r->group < n) v[k] = at(c + k * r->group);
-#pragma unroll
-            for (int k = 0; k < AHEAD; k++)
-                if (c + k * r->group < n) f(c + k * r->group, v[k]);
+            for (int j = 0; j < CHUNK; j++)
+                if (c + j / V * apart >= n) v[j] = -INFINITY;
+            f(c, v);
         }
+    }
+    /* Calls f(c, x of class c) for this thread's classes. */
+    template <class F> __device__ void each(F f) const {
+        chunks([&](int64_t c, const T(&v)[CHUNK]) {
+#pragma unroll
+            for (int j = 0; j < CHUNK; j++) {
+                int64_t k = c + j / V * V * r->group + j % V;
+                if (k < n) f(k, v[j]);
+            }
+        });
+    }
+    /* Adds a chunk to a, as one by one: of an infinite largest element the sum is NaN. */
+    __device__ void add(const T (&v)[CHUNK]) {
+        T most = a.m;
+#pragma unroll
+        for (int j = 0; j < CHUNK; j++) most = v[j] > most ? v[j] : most;
+        if (most > a.m) a.s = a.s * exp(a.m - most) + (most - most), a.m = most;
+#pragma unroll
+        for (int j = 0; j < CHUNK; j++) a.s += v[j] == most ? 1 : exp(v[j] - most);
     }
     __device__ T share(int64_t c) const { /* of class c in the target, weighted */
         T v = gp_load_as<T>(y + c * r->ys, r->yt) * (T)(1 - r->smooth) + (T)(r->smooth / r->n);
         return gp_weight_of<T>(r->weight, c) * v;
     }
-    __device__ void read() {
+    /* seen: the label as it is in memory, which is on its way while the classes are read. */
+    __device__ void read(int64_t seen) {
         a.m = -INFINITY, a.s = p = q = 0;
-        each([&](int64_t, T v) { a.add(v); });
+        chunks([&](int64_t, const T(&v)[CHUNK]) { add(v); });
         T most = joined(a.m, r->group, gp_max());
         a.s = joined(scaled(a, most), r->group, gp_add());
         a.m = most;
+        label = r->soft || !n ? 0 : gp_label(r->labels, seen);
         if (!r->soft && n && label >= 0) p = at(label) - a.m;
         if (!r->soft && r->smooth == 0) return;
         each([&](int64_t c, T v) {
@@ -84,17 +116,16 @@ template <class T, int D> struct pixel {
 };
 
 /* Arrays: x, target, losses (or g), the gradient; all without the classes. */
-template <class T, int D>
-__device__ static pixel<T, D> pixel_of(const cross_entropy_params *r, const gp_loop<4> &l,
+template <class T, int D, int V>
+__device__ static pixel<T, D, V> pixel_of(const cross_entropy_params *r, const gp_loop<4> &l,
                                        int64_t (&off)[4]) {
-    pixel<T, D> k;
+    pixel<T, D, V> k;
     uint32_t i = gp_group_number(r->group);
     bool live = i < l.numel;
     gp_offsets(l, live ? i : 0, off);
     k.r = r, k.n = live ? r->n : 0, k.lane = threadIdx.x % r->group;
     k.x = l.data[0] + off[0], k.y = l.data[1] + off[1];
-    k.label = r->soft || !live ? 0 : gp_label(r->labels, k.y);
-    k.read();
+    k.read(r->soft || !live ? 0 : gp_load_as<int64_t>(k.y, r->yt));
     return k;
 }
 
@@ -102,10 +133,10 @@ template <class T> __device__ static T weight_sum(const cross_entropy_params &r)
     return r.weight_sum ? (T)*r.weight_sum : (T)r.n;
 }
 
-template <class T, int D>
-static __global__ void losses(gp_loop<4> l, cross_entropy_params r, double *part) {
+template <class T, int D, int V>
+static __global__ void __launch_bounds__(GP_THREADS) losses(gp_loop<4> l, cross_entropy_params r, double *part) {
     int64_t off[4];
-    pixel<T, D> k = pixel_of<T, D>(&r, l, off);
+    pixel<T, D, V> k = pixel_of<T, D, V>(&r, l, off);
     T log_s = log(k.a.s), v = 1, loss;
     if (r.soft) {
         loss = k.q * log_s - k.p;
@@ -122,9 +153,11 @@ static __global__ void losses(gp_loop<4> l, cross_entropy_params r, double *part
 
 /* a * exp(x - m), minus the target's part: with labels e * weight, and b at the label; with
  * probabilities b times the class's share. */
-template <class T, int D> static __global__ void gradients(gp_loop<4> l, cross_entropy_params r) {
+template <class T, int D, int V>
+static __global__ void __launch_bounds__(GP_THREADS)
+    gradients(gp_loop<4> l, cross_entropy_params r) {
     int64_t off[4];
-    pixel<T, D> k = pixel_of<T, D>(&r, l, off);
+    pixel<T, D, V> k = pixel_of<T, D, V>(&r, l, off);
     T g = gp_load_as<T>(l.data[2] + off[2], r.gt) * (r.factor ? (T)*r.factor : (T)1), a, b, e = 0;
     char *out = l.data[3] + off[3];
     if (r.soft) {
@@ -137,11 +170,22 @@ template <class T, int D> static __global__ void gradients(gp_loop<4> l, cross_e
         e = skip ? 0 : g * each;
         a = skip ? 0 : g * (own + each * weight_sum<T>(r)) / k.a.s;
     }
-    k.each([&](int64_t c, T x) {
-        T v[1] = {a * exp(x - k.a.m)};
-        if (r.soft) v[0] -= b * k.share(c);
-        else v[0] -= (e != 0 ? e * gp_weight_of<T>(r.weight, c) : 0) + (c == k.label ? b : 0);
-        gp_store_vector<T, D, 1>(out + c * r.os, v, r.ot);
+    k.chunks([&](int64_t first, const auto &x) {
+#pragma unroll
+        for (int at = 0; at < (int)(sizeof x / sizeof *x); at += V) {
+            T v[V];
+            int64_t c = first + at * r.group;
+            if (c >= k.n) break;
+#pragma unroll
+            for (int j = 0; j < V; j++) {
+                v[j] = a * exp(x[at + j] - k.a.m);
+                if (r.soft) v[j] -= b * k.share(c + j);
+                else
+                    v[j] -= (e != 0 ? e * gp_weight_of<T>(r.weight, c + j) : 0) +
+                            (c + j == k.label ? b : 0);
+            }
+            gp_store_vector<T, D, V>(out + c * r.os, v, r.ot);
+        }
     });
 }
 
@@ -166,6 +210,10 @@ static __global__ void add_weights(gp_class_weight w, int64_t n, double *to) {
 }
 static __global__ void one_over(double n, double *to) { *to = 1 / n; }
 
+static bool rows_plain(const gp_array *x) {
+    return x->contiguous && gp_row_plain(x->data, x->dim[x->ndim - 1], (gp_dtype)x->dtype);
+}
+
 /* Arguments from `at` on as in tensor/ops/loss.h; third: the losses or g; out: the gradient, or
  * x. */
 static bool set_up(cross_entropy_params *r, gp_nest<4> *n, const gp_call *c, int at,
@@ -188,9 +236,11 @@ static bool set_up(cross_entropy_params *r, gp_nest<4> *n, const gp_call *c, int
     *n = gp_nest_of<4>(arrays);
     /* Classes are contiguous, or there are too few pixels to fill the device with one thread
      * each. */
+    r->plain = r->n >= 32 && d == x->ndim - 1 && rows_plain(x) && rows_plain(out);
+    int64_t each = r->plain ? 8 * 16 / gp_dtype_sizes[r->xt] : 8; /* classes of a thread */
     r->group = 1;
     if (r->n >= 32 && (r->xs == gp_dtype_sizes[r->xt] || n->numel < 1024))
-        for (r->group = 32; r->group < GP_THREADS && r->n > 8 * r->group;) r->group *= 2;
+        for (r->group = 32; r->group < GP_THREADS && r->n > each * r->group;) r->group *= 2;
     if (!weight || r->smooth == 0) return true;
     double *sum = (double *)gp_cuda_scratch(c, sizeof *sum);
     r->weight_sum = sum;
@@ -201,20 +251,23 @@ static uint32_t blocks_of(const cross_entropy_params *r, int64_t pixels) {
     return gp_blocks(pixels, GP_THREADS / r->group);
 }
 
-/* fn<T, D>(...) for x's dtype. */
+/* fn<T, D, V>(...) for x's dtype. */
 #define BY_LOGITS(r, fn, ...)                                                                      \
-    ((r).xt == GP_f64 || ((r).soft && (r).yt == GP_f64) ? fn<double, GP_ANY>(__VA_ARGS__)          \
-     : (r).xt != (r).ot                                 ? fn<float, GP_ANY>(__VA_ARGS__)           \
-     : (r).xt == GP_f32                                 ? fn<float, GP_f32>(__VA_ARGS__)           \
-     : (r).xt == GP_f16                                 ? fn<float, GP_f16>(__VA_ARGS__)           \
-     : (r).xt == GP_bf16                                ? fn<float, GP_bf16>(__VA_ARGS__)          \
-                                                        : fn<float, GP_ANY>(__VA_ARGS__))
+    ((r).xt == GP_f64 || ((r).soft && (r).yt == GP_f64) ? fn<double, GP_ANY, 1>(__VA_ARGS__)       \
+     : (r).xt != (r).ot                                 ? fn<float, GP_ANY, 1>(__VA_ARGS__)        \
+     : (r).xt == GP_f32 && (r).plain                    ? fn<float, GP_f32, 4>(__VA_ARGS__)        \
+     : (r).xt == GP_f16 && (r).plain                    ? fn<float, GP_f16, 8>(__VA_ARGS__)        \
+     : (r).xt == GP_bf16 && (r).plain                   ? fn<float, GP_bf16, 8>(__VA_ARGS__)       \
+     : (r).xt == GP_f32                                 ? fn<float, GP_f32, 1>(__VA_ARGS__)        \
+     : (r).xt == GP_f16                                 ? fn<float, GP_f16, 1>(__VA_ARGS__)        \
+     : (r).xt == GP_bf16                                ? fn<float, GP_bf16, 1>(__VA_ARGS__)       \
+                                                        : fn<float, GP_ANY, 1>(__VA_ARGS__))
 
 /* part: NULL for unreduced losses; *at: blocks launched. */
-template <class T, int D>
+template <class T, int D, int V>
 static bool run_losses(const gp_call *c, const cross_entropy_params &r, const gp_nest<4> &n,
                        double *part, int64_t *at) {
-    auto kernel = losses<T, D>;
+    auto kernel = losses<T, D, V>;
     return gp_nest_run(n, [&](gp_loop<4> l, int64_t) {
         double *to = part ? part + 2 * *at : NULL;
         *at += blocks_of(&r, l.numel);
@@ -222,9 +275,9 @@ static bool run_losses(const gp_call *c, const cross_entropy_params &r, const gp
     });
 }
 
-template <class T, int D>
+template <class T, int D, int V>
 static bool run_gradients(const gp_call *c, const cross_entropy_params &r, const gp_nest<4> &n) {
-    auto kernel = gradients<T, D>;
+    auto kernel = gradients<T, D, V>;
     return gp_nest_run(n, [&](gp_loop<4> l, int64_t) {
         return GP_LAUNCH(c, kernel, blocks_of(&r, l.numel), GP_THREADS, 0, l, r);
     });

@@ -17,13 +17,15 @@ typedef struct gp_labels {
         #name ": label %lld in argument 'target' is not a class (labels count from 1: expected 1 " \
               "to %lld, or ignore_index, which is %lld)"};
 
-/* The label at p counted from 0; -1 where ignored, or bad. */
-__device__ static inline int64_t gp_label(const gp_labels &l, const char *p) {
-    int64_t v = gp_load_as<int64_t>(p, l.dtype);
+/* Label v, or the one at p, counted from 0; -1 where ignored, or bad. */
+__device__ static inline int64_t gp_label(const gp_labels &l, int64_t v) {
     if (v == l.ignore) return -1;
     if ((uint64_t)v - 1 < (uint64_t)l.classes) return v - 1;
     gp_fault_note(l.fault, 1, v, l.classes, l.ignore);
     return -1;
+}
+__device__ static inline int64_t gp_label(const gp_labels &l, const char *p) {
+    return gp_label(l, gp_load_as<int64_t>(p, l.dtype));
 }
 
 /* The weight of each class: data NULL for 1 each. */

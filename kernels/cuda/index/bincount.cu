@@ -5,7 +5,16 @@
 #include "kernels/cuda/index/scatter.cuh"
 #include "kernels/cuda/runtime/rows.cuh"
 
-enum { SHARED_BINS = 4096, BLOCKS = 1024, AHEAD = 4 };
+/* SOME: elements of a vector; CHUNK: of a block at a time; RESIDENT: blocks that a multiprocessor
+ * has registers for. */
+enum {
+    SHARED_BINS = 4096,
+    BLOCKS = 1024,
+    AHEAD = 4,
+    SOME = 4,
+    CHUNK = GP_THREADS * SOME * AHEAD,
+    RESIDENT = 4
+};
 
 static const char *const texts_bincount[] = {
     "bincount: value %lld is out of range (values count from 1: expected at least 1; add 1 to "
@@ -53,20 +62,82 @@ __device__ static void each_element(const gp_loop<1> &l, gp_dtype dt, F f) {
 }
 
 static uint32_t some_blocks(const gp_call *c, int64_t n) {
-    int64_t most = 8 * gp_cuda_sms(c), need = gp_blocks(n);
+    int64_t most = RESIDENT * gp_cuda_sms(c), need = gp_blocks(n);
     return (uint32_t)(need < most ? need : most);
+}
+
+/* ---- elements that are one line, aligned to their vectors ---- */
+
+static bool is_line(const gp_loop<1> &l, gp_dtype dt) {
+    int size = gp_dtype_sizes[dt];
+    return l.ndim == 1 && l.stride[0][0] == size && gp_aligned(l.data[0], (size_t)(SOME * size));
+}
+
+/* A thread's elements of a chunk are so many from the first; element j of vector j / SOME. */
+__device__ static inline uint32_t in_chunk(int j) {
+    return (uint32_t)(j / SOME * GP_THREADS * SOME + j % SOME);
+}
+template <class T>
+__device__ static inline void load_chunk(const char *p, gp_dtype dt, T (&to)[SOME * AHEAD]) {
+    switch (dt) {
+#define LOAD_CHUNK(DT, M, load, store)                                                             \
+    case DT: {                                                                                     \
+        gp_vector<M, SOME> raw[AHEAD];                                                             \
+        for (int k = 0; k < AHEAD; k++) raw[k] = ((const gp_vector<M, SOME> *)p)[k * GP_THREADS];  \
+        for (int j = 0; j < AHEAD * SOME; j++) {                                                   \
+            M m = raw[j / SOME].v[j % SOME];                                                       \
+            to[j] = load;                                                                          \
+        }                                                                                          \
+        break;                                                                                     \
+    }
+        GP_MEMORY_CASES(LOAD_CHUNK)
+    default: break;
+    }
+}
+
+/* quick(v) for each element in compute type T; those for which it is false, and the last ones,
+ * which fill no chunk, go to slow(address). */
+template <class T, class Q, class S>
+__device__ static inline void each_of_line(const gp_loop<1> &l, gp_dtype dt, Q quick, S slow) {
+    const int size = gp_bytes_of(dt);
+    const uint32_t whole = l.numel / CHUNK;
+    for (uint32_t chunk = blockIdx.x; chunk < whole; chunk += gridDim.x) {
+        const char *p = l.data[0] + ((int64_t)chunk * CHUNK + threadIdx.x * SOME) * size;
+        T v[SOME * AHEAD];
+        unsigned rest = 0;
+        load_chunk(p, dt, v);
+#pragma unroll
+        for (int j = 0; j < SOME * AHEAD; j++) rest |= (unsigned)!quick(v[j]) << j;
+        for (; rest; rest &= rest - 1) slow(p + in_chunk(__ffs((int)rest) - 1) * size);
+    }
+    uint32_t i = whole * CHUNK + gp_element();
+    for (; i < l.numel; i += gridDim.x * GP_THREADS) slow(l.data[0] + (int64_t)i * size);
 }
 
 /* ---- bincount ---- */
 
-static __global__ void count_labels(gp_loop<1> l, gp_dim_index k, count *out) {
+template <bool LINE>
+static __global__ void __launch_bounds__(GP_THREADS, RESIDENT)
+    count_labels(gp_loop<1> l, gp_dim_index k, count *out) {
     __shared__ unsigned room[SHARED_BINS];
     unsigned *mine = k.size <= SHARED_BINS ? room : NULL;
-    begin_bins(mine, k.size);
-    each_element<int64_t>(l, k.dtype, [&](int64_t v) {
+    auto label = [&](int64_t v) {
         int64_t at;
         if (gp_offset_of_index(k, v, &at)) add_to_bin(mine, out, at);
-    });
+    };
+    begin_bins(mine, k.size);
+    if (LINE && mine) {
+        each_of_line<int64_t>(
+            l, k.dtype,
+            [&](int64_t v) {
+                bool in = (uint64_t)v - 1 < (uint64_t)k.size;
+                if (in) atomicAdd(&room[(uint32_t)v - 1], 1u);
+                return in;
+            },
+            [&](const char *p) { label(gp_load_as<int64_t>(p, k.dtype)); });
+    } else {
+        each_element<int64_t>(l, k.dtype, label);
+    }
     end_bins(mine, out, k.size);
 }
 
@@ -96,7 +167,8 @@ GP_C bool CUDA(bincount)(const gp_call *c) {
     gp_dim_index k = label_index(c, x, out->numel, 1, texts_bincount);
     const gp_array *const arrays[1] = {x};
     return gp_nest_run(gp_nest_of<1>(arrays), [&](gp_loop<1> l, int64_t) {
-        return GP_LAUNCH(c, count_labels, some_blocks(c, l.numel), GP_THREADS, 0, l, k,
+        auto kernel = is_line(l, k.dtype) ? count_labels<true> : count_labels<false>;
+        return GP_LAUNCH(c, kernel, some_blocks(c, l.numel), GP_THREADS, 0, l, k,
                          (count *)out->data);
     });
 }
@@ -134,20 +206,53 @@ static __global__ void settle_range(double *part, int64_t n, gp_fault_at fault) 
     part[0] = lo, part[1] = hi;
 }
 
-/* Counts elements; those outside lo … hi, and NaN, are left out; hi belongs to the last bin. range:
- * replaces lo and hi if given. */
-static __global__ void count_range(gp_loop<1> l, gp_dtype dt, double lo, double hi,
-                                   const double *range, int64_t bins, count *out) {
+/* Bins of equal width; range: replaces lo and hi if given. */
+struct bins {
+    double lo, hi;
+    const double *range;
+    int64_t n;
+};
+
+/* Counts an element; those outside lo … hi, and NaN, are left out; hi belongs to the last bin. */
+__device__ static void count_in(const bins &b, unsigned *mine, count *out, double v) {
+    if (!(v >= b.lo && v <= b.hi)) return;
+    int64_t k = (int64_t)((v - b.lo) * (double)b.n / (b.hi - b.lo));
+    if (k >= 0) add_to_bin(mine, out, k < b.n ? k : b.n - 1);
+}
+
+static __global__ void __launch_bounds__(GP_THREADS, RESIDENT)
+    count_range(gp_loop<1> l, gp_dtype dt, bins b, count *out) {
     __shared__ unsigned room[SHARED_BINS];
-    unsigned *mine = bins <= SHARED_BINS ? room : NULL;
-    if (range) lo = range[0], hi = range[1];
-    begin_bins(mine, bins);
-    each_element<double>(l, dt, [&](double v) {
-        if (!(v >= lo && v <= hi)) return;
-        int64_t k = (int64_t)((v - lo) * (double)bins / (hi - lo));
-        if (k >= 0) add_to_bin(mine, out, k < bins ? k : bins - 1);
-    });
-    end_bins(mine, out, bins);
+    unsigned *mine = b.n <= SHARED_BINS ? room : NULL;
+    if (b.range) b.lo = b.range[0], b.hi = b.range[1];
+    begin_bins(mine, b.n);
+    each_element<double>(l, dt, [&](double v) { count_in(b, mine, out, v); });
+    end_bins(mine, out, b.n);
+}
+
+/* The same for a line of f32 and 16-bit floats and bins in shared memory. The bin in f32 is the one
+ * in f64 unless it is closer to a bin's end than both roundings: those of lo, of the difference, of
+ * the scale and of the product, at most 2^-24 of each. */
+static __global__ void __launch_bounds__(GP_THREADS, RESIDENT)
+    count_floats(gp_loop<1> l, gp_dtype dt, bins b, count *out) {
+    __shared__ unsigned room[SHARED_BINS];
+    if (b.range) b.lo = b.range[0], b.hi = b.range[1];
+    const double scale = (double)b.n / (b.hi - b.lo);
+    const float low = (float)b.lo, by = (float)scale, edge = (float)(b.n + fabs(b.lo) * scale),
+                least = edge * 0x1p-22f, most = 1 - least;
+    begin_bins(room, b.n);
+    each_of_line<float>(
+        l, dt,
+        [&](float v) {
+            float at = (v - low) * by;
+            int k = __float2int_rd(at);
+            float part = at - (float)k;
+            bool sure = part > least && part < most;
+            if (sure && (unsigned)k < (unsigned)b.n) atomicAdd(&room[k], 1u);
+            return sure;
+        },
+        [&](const char *p) { count_in(b, room, out, gp_load_as<double>(p, dt)); });
+    end_bins(room, out, b.n);
 }
 
 static uint32_t range_blocks(int64_t n) {
@@ -178,6 +283,7 @@ static double number(const gp_value *v) { return v->is_float ? v->f : (double)v-
 GP_C bool CUDA(histc)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
     double lo = number(&c->arg[2]), hi = number(&c->arg[3]), *range = NULL;
+    gp_dtype dt = (gp_dtype)x->dtype;
     gp_array counts = *out;
     counts.dtype = GP_i64;
     counts.data = (char *)gp_cuda_scratch(c, (size_t)out->numel * 8);
@@ -185,13 +291,15 @@ GP_C bool CUDA(histc)(const gp_call *c) {
     const gp_array *const arrays[1] = {x};
     gp_nest<1> n = gp_nest_of<1>(arrays);
     if (lo == hi && x->numel) {
-        if (!range_of(c, n, (gp_dtype)x->dtype, &range)) return false;
+        if (!range_of(c, n, dt, &range)) return false;
     } else if (lo == hi) lo -= 1, hi += 1;
+    bins b = {lo, hi, range, out->numel};
+    bool floats = gp_compute_dtype(dt) == GP_f32 && b.n <= SHARED_BINS;
     return gp_nest_run(n,
                        [&](gp_loop<1> l, int64_t) {
-                           return GP_LAUNCH(c, count_range, some_blocks(c, l.numel), GP_THREADS, 0,
-                                            l, (gp_dtype)x->dtype, lo, hi, range, out->numel,
-                                            (count *)counts.data);
+                           auto kernel = floats && is_line(l, dt) ? count_floats : count_range;
+                           return GP_LAUNCH(c, kernel, some_blocks(c, l.numel), GP_THREADS, 0, l,
+                                            dt, b, (count *)counts.data);
                        }) &&
            gp_cuda_copy_array(c, out, &counts);
 }

@@ -187,11 +187,12 @@ template <class E> struct deal {
         else if (rank == 0) gp_fault_note(fault, 1, have, *total);
     }
 };
-template <class E> static bool deal_out(const gp_call *c, const gp_walk *w, const gp_array *source) {
+template <class E>
+static bool deal_out(const gp_call *c, const gp_walk *w, const gp_array *source) {
     gp_fault_at fault = gp_cuda_fault(c, texts_masked_scatter, 1);
-    return gp_walk_run(c, w,
-                       deal<E>{(const E *)(void *)source->data, w->before + w->blocks,
-                               source->numel, fault});
+    return gp_walk_run(
+        c, w,
+        deal<E>{(const E *)(void *)source->data, w->before + w->blocks, source->numel, fault});
 }
 /* The source is c->tmp[0], contiguous. */
 GP_C bool CUDA(masked_scatter)(const gp_call *c) {

@@ -61,8 +61,9 @@ template <class T, int D, int V> struct pixel {
 #pragma unroll
                 for (int k = 0; k < AHEAD; k++)
                     if (c + k * apart < n)
-                        raw[k] = *(const gp_vector<typename gp_memory<D>::type, V> *)(
-                            x + (c + k * apart) * r->xs);
+                        raw[k] = *(
+                            const gp_vector<typename gp_memory<D>::type, V> *)(x + (c + k * apart) *
+                                                                                       r->xs);
 #pragma unroll
                 for (int j = 0; j < CHUNK; j++)
                     v[j] = gp_load_as<T>(&raw[j / V].v[j % V], (gp_dtype)D);
@@ -118,7 +119,7 @@ template <class T, int D, int V> struct pixel {
 /* Arrays: x, target, losses (or g), the gradient; all without the classes. */
 template <class T, int D, int V>
 __device__ static pixel<T, D, V> pixel_of(const cross_entropy_params *r, const gp_loop<4> &l,
-                                       int64_t (&off)[4]) {
+                                          int64_t (&off)[4]) {
     pixel<T, D, V> k;
     uint32_t i = gp_group_number(r->group);
     bool live = i < l.numel;
@@ -134,7 +135,8 @@ template <class T> __device__ static T weight_sum(const cross_entropy_params &r)
 }
 
 template <class T, int D, int V>
-static __global__ void __launch_bounds__(GP_THREADS) losses(gp_loop<4> l, cross_entropy_params r, double *part) {
+static __global__ void __launch_bounds__(GP_THREADS)
+    losses(gp_loop<4> l, cross_entropy_params r, double *part) {
     int64_t off[4];
     pixel<T, D, V> k = pixel_of<T, D, V>(&r, l, off);
     T log_s = log(k.a.s), v = 1, loss;

@@ -41,6 +41,44 @@ same("masked_select by every other element", function(x, m)
     return x["1:5000:2"]:masked_select(m["1:5000:2"])
 end, rand(5000), rand(5000):lt(0.5))
 
+-- counts: 16 elements of a thread, 4096 of a block, and elements at the ends of bins
+for _, n in ipairs { 100, 4096, 9000 } do
+    for _, dtype in ipairs { "f32", "bf16", "f64" } do
+        local x = (randn(n) * 3):to(dtype)
+        x[1], x[7], x[50] = 0 / 0, math.huge, -math.huge
+        for _, range in ipairs { { 100, -4, 4 }, { 7, -0.3, 0.1 }, { 24, -3, 3 }, { 5000, -9, 9 },
+            { 10, 1e6, 1e6 + 2 } } do
+            same(("histc of %d, %s, %d bins from %g to %g"):format(n, dtype, table.unpack(range)),
+                function(v) return v:histc(table.unpack(range)) end, x)
+        end
+    end
+    local steps = (arange(1, n) // 4):to "f32" / 8
+    same("histc of numbers at bins' ends, " .. n, function(v) return v:histc(16, 0, 16) end, steps)
+    same("histc of the numbers' own range, " .. n, function(v) return v:histc(10) end, steps)
+    for _, dtype in ipairs { "i64", "u8", "i32" } do
+        local labels = randint(1, 100, { n }):to(dtype)
+        same(("bincount of %d, %s"):format(n, dtype), bincount, labels)
+        same("of every third", function(v) return v["1:-1:3"]:bincount() end, labels)
+    end
+    same("bincount of many bins, " .. n, bincount, randint(1, 6000, { n }))
+end
+do
+    local labels = ones({ 5000 }, { dtype = "i64" }):to "cuda"
+    labels[4000] = 0
+    t.error(function() return labels:bincount():tolist() end, "value 0 is out of range",
+        "a bad label among many")
+end
+
+-- ranges: four vectors of a thread
+for _, dtype in ipairs { "f32", "i64", "bf16", "u8" } do
+    for _, r in ipairs { { 1, 9001, 1 }, { -5, -9000, -3 }, { 2 ^ 40 // 1, 2 ^ 40 // 1 + 9000, 2 },
+        { 0, 900, 0.25 }, { math.mininteger, math.mininteger + 10, 3 } } do
+        local a = arange(r[1], r[2], r[3], { dtype = dtype, device = "cuda" }):to "cpu"
+        t.ok(a:eq(arange(r[1], r[2], r[3], { dtype = dtype })):all():item(),
+            ("arange of %s from %g by %g"):format(dtype, r[1], r[3]))
+    end
+end
+
 -- rows of x that do not fit a card's cache: strips of columns
 do
     local x = arange(1, 100000 * 96, 1, { dtype = "i32" }):reshape(100000, 96)

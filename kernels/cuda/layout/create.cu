@@ -56,10 +56,10 @@ GP_C bool CUDA(empty)(const gp_call *c) { return true; }
 
 /* ---- a number that depends on the element's index ---- */
 
-typedef enum gp_series { EYE, RANGE, WHOLE_RANGE, LINSPACE, LOGSPACE } gp_series;
+typedef enum gp_series { EYE, RANGE, WHOLE_RANGE, SMALL_RANGE, LINSPACE, LOGSPACE } gp_series;
 
-/* of: columns of eye; first and step of a range, as integers in an integer range; both ends, the
- * step and the base of spaced numbers. */
+/* of: columns of eye; first and step of a range, as integers in an integer range (small: 32 bits
+ * hold all of them); both ends, the step and the base of spaced numbers. */
 typedef struct series {
     gp_series kind;
     double first, last, step, base;
@@ -72,7 +72,7 @@ __device__ static double spaced_at(const series &s, int64_t i) {
                                  : s.last - s.step * (double)(s.numel - 1 - i);
 }
 
-enum { SOME = 4 }; /* elements of a thread */
+enum { SOME = 4, VECTORS = 4 }; /* elements of a vector, vectors of a thread */
 
 /* Stores value(0) … of a thread's elements at p: n of them, or SOME, in one vector where p is
  * aligned. */
@@ -91,12 +91,14 @@ __device__ static inline void store_series(char *p, gp_dtype dt, int64_t n, F va
         if (k < n) gp_store_as<T>(p + k * size, dt, v[k]);
 }
 
-__global__ static void __launch_bounds__(GP_THREADS)
-    series_kernel(char *out, gp_dtype dt, series s, gp_wide_divider columns) {
-    int64_t i = ((int64_t)blockIdx.x * GP_THREADS + threadIdx.x) * SOME, left = s.numel - i;
-    if (left <= 0) return;
-    char *p = out + i * gp_bytes_of(dt);
-    if (s.kind == EYE) {
+/* Stores the vector that begins with element i, of which `left` are to be. POWERS: of LOGSPACE,
+ * which takes many registers. */
+template <bool POWERS>
+__device__ static inline void store_from(char *p, gp_dtype dt, const series &s,
+                                         const gp_wide_divider &columns, int64_t i, int64_t left) {
+    if constexpr (POWERS) {
+        store_series<double>(p, dt, left, [&](int k) { return pow(s.base, spaced_at(s, i + k)); });
+    } else if (s.kind == EYE) {
         int64_t col = i, row = gp_divide(columns, &col);
         store_series<int32_t>(p, dt, left, [&](int) {
             bool one = row == col;
@@ -108,20 +110,33 @@ __global__ static void __launch_bounds__(GP_THREADS)
         store_series<int64_t>(p, dt, left, [&](int k) {
             return (int64_t)((uint64_t)s.from + (uint64_t)(i + k) * (uint64_t)s.by);
         });
+    } else if (s.kind == SMALL_RANGE) {
+        store_series<int32_t>(p, dt, left, [&](int k) {
+            return (int32_t)((uint32_t)s.from + (uint32_t)(i + k) * (uint32_t)s.by);
+        });
     } else if (s.kind == RANGE) {
         store_series<double>(p, dt, left,
                              [&](int k) { return s.first + (double)(i + k) * s.step; });
-    } else if (s.kind == LINSPACE || s.base == 0) { /* base 0: as on the CPU */
-        store_series<double>(p, dt, left, [&](int k) { return spaced_at(s, i + k); });
     } else {
-        store_series<double>(p, dt, left, [&](int k) { return pow(s.base, spaced_at(s, i + k)); });
+        store_series<double>(p, dt, left, [&](int k) { return spaced_at(s, i + k); });
     }
+}
+
+template <bool POWERS>
+__global__ static void __launch_bounds__(GP_THREADS)
+    series_kernel(char *out, gp_dtype dt, series s, gp_wide_divider columns) {
+    int64_t i = ((int64_t)blockIdx.x * VECTORS * GP_THREADS + threadIdx.x) * SOME;
+#pragma unroll 1
+    for (int k = 0; k < VECTORS && i < s.numel; k++, i += GP_THREADS * SOME)
+        store_from<POWERS>(out + i * gp_bytes_of(dt), dt, s, columns, i, s.numel - i);
 }
 
 static bool run_series(const gp_call *c, series s) {
     const gp_array *out = gp_out(c, 0);
+    bool powers = s.kind == LOGSPACE && s.base != 0; /* base 0: as on the CPU */
+    auto *kernel = powers ? series_kernel<true> : series_kernel<false>;
     s.numel = out->numel;
-    return GP_LAUNCH(c, series_kernel, gp_blocks(s.numel, GP_THREADS * SOME), GP_THREADS, 0,
+    return GP_LAUNCH(c, kernel, gp_blocks(s.numel, GP_THREADS * SOME * VECTORS), GP_THREADS, 0,
                      out->data, (gp_dtype)out->dtype, s, gp_divide_up_to(s.numel, s.by));
 }
 
@@ -139,6 +154,10 @@ GP_C bool CUDA(range)(const gp_call *c) {
     s.kind = first->is_float || step->is_float ? RANGE : WHOLE_RANGE;
     s.first = as_double(first), s.step = as_double(step);
     s.from = first->i, s.by = step->i;
+    int64_t half = INT32_MAX / 2, n = gp_out(c, 0)->numel;
+    if (s.kind == WHOLE_RANGE && n > 0 && n <= INT32_MAX && s.from >= -half && s.from <= half &&
+        s.by >= -half / n && s.by <= half / n)
+        s.kind = SMALL_RANGE;
     return run_series(c, s);
 }
 

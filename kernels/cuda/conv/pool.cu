@@ -1,6 +1,7 @@
-/* Pooling: a thread for each output reads its window. Limit: the bytes of input and output at the
- * memory's speed, of overlapping windows at the caches'. cuDNN's pooling is not used: it gives no
- * indices, and has no dilation, ceil_mode or divisor. */
+/* Pooling: a thread for each output reads its window, one of 2 x 2 or 3 x 3 before it uses the
+ * first element. Limit: the bytes of input and output at the memory's speed, of overlapping windows
+ * at the caches'. cuDNN's pooling is not used: it gives no indices, and has no dilation, ceil_mode
+ * or divisor. */
 #include "kernels/cuda/conv/pool.cuh"
 
 template <class T> struct pooling {
@@ -33,6 +34,60 @@ template <class T> __global__ static void pool(pooling<T> p) {
     if (p.indices) p.indices[i] = at + 1;
 }
 
+/* Windows of K x K adjacent elements, in 32 bits: of planes with one distance between them, and
+ * rows without gaps. D: f32 or a 16-bit float. */
+template <int D, int K, bool AVERAGE>
+__global__ static void __launch_bounds__(GP_THREADS) pool_small(pooling<float> p) {
+    typedef typename gp_memory<D>::type M;
+    const int rows = (int)p.w.in[0], cols = (int)p.w.in[1], apart = (int)p.in.row;
+    uint32_t i = gp_element();
+    if (i >= p.outputs.n) return;
+    uint32_t line = gp_quotient(p.outputs.cols.by, i), x = i - line * p.outputs.cols.by.d,
+             plane = gp_quotient(p.outputs.rows.by, line), y = line - plane * p.outputs.rows.by.d;
+    int r = (int)y * (int)p.w.stride[0] - (int)p.w.pad[0],
+        c = (int)x * (int)p.w.stride[1] - (int)p.w.pad[1], at = -1;
+    const M *in = (const M *)p.in.data + plane * p.in.channel;
+    float best = AVERAGE ? 0 : p.lowest;
+    M raw[K * K] = {};
+    bool inside[K * K];
+#pragma unroll
+    for (int k = 0; k < K * K; k++) {
+        int row = r + k / K, col = c + k % K;
+        inside[k] = (unsigned)row < (unsigned)rows && (unsigned)col < (unsigned)cols;
+        if (inside[k]) raw[k] = in[row * apart + col];
+    }
+#pragma unroll
+    for (int k = 0; k < K * K; k++) {
+        float v = gp_load_as<float>(&raw[k], (gp_dtype)D);
+        if (AVERAGE) best += inside[k] ? v : 0;
+        else if (inside[k] && (v > best || v != v || at < 0))
+            best = v, at = (r + k / K) * cols + c + k % K;
+    }
+    if (AVERAGE) best /= gp_divisor<float>(p.w, gp_span_of(p.w, 0, y), gp_span_of(p.w, 1, x));
+    gp_store_as<float>(p.out + (int64_t)i * (int64_t)sizeof(M), (gp_dtype)D, best);
+    if (!AVERAGE && p.indices) p.indices[i] = at + 1;
+}
+
+template <int D, int K> static bool run_small(const gp_call *c, const pooling<float> &p) {
+    auto *kernel = p.average ? pool_small<D, K, true> : pool_small<D, K, false>;
+    return GP_LAUNCH(c, kernel, gp_blocks(p.outputs.n), GP_THREADS, 0, p);
+}
+template <int D> static bool run_small_of(const gp_call *c, const pooling<float> &p) {
+    return p.w.kernel[0] == 2 ? run_small<D, 2>(c, p) : run_small<D, 3>(c, p);
+}
+
+static bool is_small(const pooling<float> &p, int rank) {
+    const gp_windows &w = p.w;
+    const int64_t most = INT32_MAX / 4;
+    bool flat = p.in.image == 0 || p.in.image == p.in.channels * p.in.channel;
+    return rank == 2 && !w.adaptive && w.kernel[0] == w.kernel[1] &&
+           (w.kernel[0] == 2 || w.kernel[0] == 3) && w.dilation[0] == 1 && w.dilation[1] == 1 &&
+           flat && p.in.channel > 0 && p.in.col == 1 && p.in.row >= 0 && p.outputs.n <= most &&
+           w.in[0] * w.in[1] <= most && w.in[0] * p.in.row <= most && p.in.dtype == p.dtype &&
+           (w.in[0] + w.pad[0]) * 2 < most && (w.in[1] + w.pad[1]) * 2 < most &&
+           w.stride[0] < most / (w.out[0] + 1) && w.stride[1] < most / (w.out[1] + 1);
+}
+
 template <class T> static bool run(const gp_call *c, const gp_pool *k, bool average) {
     const gp_array *out = gp_out(c, 0);
     pooling<T> p;
@@ -44,6 +99,11 @@ template <class T> static bool run(const gp_call *c, const gp_pool *k, bool aver
     p.size = gp_dtype_sizes[out->dtype];
     p.indices = c->nout > 1 ? (int64_t *)(void *)gp_out(c, 1)->data : NULL;
     p.lowest = -INFINITY;
+    if constexpr (std::is_same<T, float>::value) {
+        if (is_small(p, k->rank) && p.dtype == GP_f32) return run_small_of<GP_f32>(c, p);
+        if (is_small(p, k->rank) && p.dtype == GP_f16) return run_small_of<GP_f16>(c, p);
+        if (is_small(p, k->rank) && p.dtype == GP_bf16) return run_small_of<GP_bf16>(c, p);
+    }
     return GP_LAUNCH(c, pool<T>, gp_blocks(out->numel), GP_THREADS, 0, p);
 }
 /* Integers, as i64, for averages only. */

@@ -79,6 +79,32 @@ for _, dtype in ipairs { "f32", "i64", "bf16", "u8" } do
     end
 end
 
+-- windows of 2 x 2 and 3 x 3, which have a kernel, and of 4 x 3, which have not
+for _, dtype in ipairs { "f32", "f16", "bf16" } do
+    local x = (randn(2, 3, 11, 14) * 4):floor():to(dtype)
+    x[1][2][3][4], x[1][2][3][5], x[2][1][1][1] = 0 / 0, -math.huge, math.huge
+    x[2][3] = -math.huge
+    for _, w in ipairs { { 2, 2, 0 }, { 3, 2, 1 }, { 3, 1, 1 }, { 2, 3, 1 }, { { 4, 3 }, 2, 1 } } do
+        local kernel, stride, pad = table.unpack(w)
+        for _, ceil in ipairs { false, true } do
+            local name = (" of %s, stride %d, padding %d, %s"):format(dtype, stride, pad, ceil)
+            local o = { stride = stride, padding = pad, ceil_mode = ceil }
+            same("max_pool2d" .. name, function(v) return max_pool2d(v, kernel, o) end, x)
+            same("avg_pool2d" .. name, function(v) return avg_pool2d(v, kernel, o) end, x)
+            same("max_pool2d of transposed rows" .. name, function(v)
+                return max_pool2d(v:transpose(1, 2), kernel, o)
+            end, x)
+            o.return_indices = true
+            same("max_pool2d with indices" .. name, function(v)
+                return max_pool2d(v, kernel, o)
+            end, x)
+            same("max_pool2d of one image" .. name, function(v)
+                return max_pool2d(v[2]["..., 2:9"], kernel, o)
+            end, x)
+        end
+    end
+end
+
 -- rows of x that do not fit a card's cache: strips of columns
 do
     local x = arange(1, 100000 * 96, 1, { dtype = "i32" }):reshape(100000, 96)

@@ -1,7 +1,8 @@
 /* sort, argsort, msort, topk and kthvalue: all lines at once, by a key that begins with the number
  * of the line. Limit: a pass over keys and indices per 8 bits of a key; then elements are gathered.
  * Where few of many are wanted, one block per line first finds the last of them, a digit of its key
- * at a time: a read of the line per 8 bits, and one more. */
+ * at a time: a read of the line per 8 bits, and one more. Of long lines a block keeps a part in
+ * registers and finds its first ones, then those of the parts': one read of the line. */
 #include "kernels/cuda/index/mask.cuh"
 #include "kernels/cuda/sort/cub.h"
 #include "kernels/cuda/sort/sort.cuh"
@@ -97,6 +98,7 @@ static bool open_lines(const gp_call *c, const gp_array *x, int d, bool descendi
     s->x = gp_loop_of(gp_nest_of<1>(one, true));
     s->dt = (gp_dtype)x->dtype;
     s->n = x->ndim ? (uint32_t)x->dim[d] : 1;
+    s->step = gp_step(x, d);
     s->bits = gp_key_bits(s->dt);
     s->flip = !descending ? 0 : s->bits == 64 ? UINT64_MAX : ((uint64_t)1 << s->bits) - 1;
     return true;
@@ -113,24 +115,51 @@ bool gp_cuda_sort_lines(const gp_call *c, const gp_array *x, int d, bool descend
 
 enum { AHEAD = 4 }; /* elements that a thread reads before it uses the first */
 
-/* The keys of this thread's next AHEAD elements, GP_THREADS apart from `first` on, of the line that
- * begins at `from`; returns how many there are. */
-__device__ static inline int keys_ahead(const gp_lines &s, uint32_t from, uint32_t first,
+/* The address of element number `from`, the first of a line. */
+__device__ static inline const char *line_at(const gp_lines &s, uint32_t from) {
+    int64_t off[1];
+    gp_offsets(s.x, from, off);
+    return s.x.data[0] + off[0];
+}
+
+/* The keys of this thread's next AHEAD elements, GP_THREADS apart from `first` on, of a line;
+ * returns how many there are. */
+__device__ static inline int keys_ahead(const gp_lines &s, const char *line, uint32_t first,
                                         uint64_t (&key)[AHEAD]) {
     const int size = gp_bytes_of(s.dt);
     int have = 0;
 #pragma unroll
     for (int k = 0; k < AHEAD; k++) {
         uint32_t i = first + k * GP_THREADS + threadIdx.x;
-        int64_t off[1];
         if (i >= s.n) break;
-        gp_offsets(s.x, from + i, off);
-        key[k] = gp_bits_at(s.x.data[0] + off[0], size), have = k + 1;
+        key[k] = gp_bits_at(line + i * s.step, size), have = k + 1;
     }
 #pragma unroll
     for (int k = 0; k < AHEAD; k++)
         if (k < have) key[k] = gp_key_of(key[k], s.dt) ^ s.flip;
     return have;
+}
+
+/* Adds to *kth the digit of the element that `left` counts among those with its higher digits, of
+ * whose 256 digits there are so many each; *left becomes its number among those with that digit.
+ * Called by the first warp. */
+template <class K>
+__device__ static inline void find_digit(const uint32_t *digits, uint32_t *left, K *kth,
+                                         int shift) {
+    int lane = (int)threadIdx.x;
+    uint32_t sought = *left, all = 0, sum;
+#pragma unroll
+    for (int k = 0; k < 8; k++) all += digits[8 * lane + k];
+    sum = all;
+    for (int d = 1; d < 32; d *= 2) {
+        uint32_t other = __shfl_up_sync(0xffffffffu, sum, d);
+        if (lane >= d) sum += other;
+    }
+    if (sum < sought || sum - all >= sought) return;
+    sought -= sum - all;
+    int k = 8 * lane;
+    for (; digits[k] < sought; k++) sought -= digits[k];
+    *left = sought, *kth |= (K)k << shift;
 }
 
 /* One block per line: stores the numbers of its first k elements by key in `to`, in their own order
@@ -141,13 +170,14 @@ static __global__ void __launch_bounds__(GP_THREADS)
     __shared__ uint64_t kth;
     uint32_t from = blockIdx.x * s.n, me = threadIdx.x;
     uint64_t known = 0, key[AHEAD];
+    const char *line = line_at(s, from);
     if (me == 0) left = k, kth = 0;
     for (int shift = (s.bits - 1) / 8 * 8; shift >= 0; shift -= 8) {
         digits[me] = 0;
         __syncthreads();
         const uint64_t begin = kth;
         for (uint32_t first = 0; first < s.n; first += AHEAD * GP_THREADS) {
-            int have = keys_ahead(s, from, first, key);
+            int have = keys_ahead(s, line, first, key);
 #pragma unroll
             for (int j = 0; j < AHEAD; j++) {
                 if (j < have && (key[j] & known) == begin)
@@ -155,18 +185,14 @@ static __global__ void __launch_bounds__(GP_THREADS)
             }
         }
         __syncthreads();
-        if (me == 0) {
-            uint32_t d = 0;
-            for (; digits[d] < left; d++) left -= digits[d];
-            kth |= (uint64_t)d << shift;
-        }
+        if (me < 32) find_digit(digits, &left, &kth, shift);
         known |= (uint64_t)255 << shift;
         __syncthreads();
     }
     uint32_t below = 0, equal = 0; /* before this round */
     const uint64_t sought = kth;
     for (uint32_t first = 0; first < s.n; first += AHEAD * GP_THREADS) {
-        int have = keys_ahead(s, from, first, key);
+        int have = keys_ahead(s, line, first, key);
 #pragma unroll
         for (int j = 0; j < AHEAD; j++) {
             uint32_t i = first + j * GP_THREADS + me;
@@ -180,6 +206,141 @@ static __global__ void __launch_bounds__(GP_THREADS)
             below += (uint32_t)all_less, equal += (uint32_t)all_same;
         }
     }
+}
+
+/* ---- first ones of parts ---- */
+
+/* Elements of a thread and of a part in registers, of as many bytes whatever the key's type. */
+template <class K> struct in_part {
+    enum { EACH = 128 / sizeof(K), ALL = GP_THREADS * EACH };
+};
+
+/* `per` elements of each line, those in `chosen` or all, are divided into `parts`, of each of which
+ * the first k are wanted. */
+typedef struct parts {
+    uint32_t per, parts, k;
+    const uint32_t *chosen;
+} parts;
+
+/* The bits of elements of type M at p, and from p on. */
+template <class M, class K, int N>
+__device__ static inline void bits_of(const char *const (&p)[N], K (&to)[N]) {
+#pragma unroll
+    for (int j = 0; j < N; j++) to[j] = *(const M *)p[j];
+}
+
+/* The keys of a thread's elements among m: element j of warp w is 32 * (w * N + j) + lane.
+ * place(i): of element i in its line. Beyond m: the largest key. */
+template <class K, int N, class F>
+__device__ static inline void part_keys(const gp_lines &s, const char *line, uint32_t m, F place,
+                                        K (&key)[N]) {
+    const uint32_t mine = threadIdx.x / 32 * 32 * N + threadIdx.x % 32;
+    const char *p[N];
+#pragma unroll
+    for (int j = 0; j < N; j++) p[j] = line + place(mine + j * 32 < m ? mine + j * 32 : 0) * s.step;
+    switch (gp_bytes_of(s.dt)) {
+    case 8: bits_of<uint64_t>(p, key); break;
+    case 4: bits_of<uint32_t>(p, key); break;
+    case 2: bits_of<uint16_t>(p, key); break;
+    default: bits_of<uint8_t>(p, key);
+    }
+    const K most = (K)(((uint64_t)2 << (s.bits - 1)) - 1);
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        key[j] = (K)(gp_key_of(key[j], s.dt) ^ s.flip);
+        if (mine + j * 32 >= m) key[j] = most;
+    }
+}
+
+/* The k-th smallest of a block's keys; *left: its number among those that equal it, from 1. Called
+ * by all threads. */
+template <class K, int N>
+__device__ static inline K kth_key(const K (&key)[N], int bits, uint32_t k, uint32_t *left) {
+    __shared__ uint32_t digits[GP_THREADS], sought;
+    __shared__ K kth;
+    static_assert(GP_THREADS == 256, "a thread for each value of a digit");
+    K known = 0;
+    if (threadIdx.x == 0) sought = k, kth = 0;
+    for (int shift = (bits - 1) / 8 * 8; shift >= 0; shift -= 8) {
+        digits[threadIdx.x] = 0;
+        __syncthreads();
+        const K begin = kth;
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            if ((key[j] & known) == begin) atomicAdd(&digits[key[j] >> shift & 255], 1u);
+        __syncthreads();
+        if (threadIdx.x < 32) find_digit(digits, &sought, &kth, shift);
+        known |= (K)255 << shift;
+        __syncthreads();
+    }
+    *left = sought;
+    return kth;
+}
+
+/* One block per part: stores the numbers of its first k elements, in their own order. */
+template <class K, bool CHOSEN>
+static __global__ void __launch_bounds__(GP_THREADS)
+    select_parts(gp_lines s, parts p, uint32_t *to) {
+    enum { EACH = in_part<K>::EACH, WARPS = GP_THREADS / 32 };
+    __shared__ uint32_t less[WARPS], same[WARPS];
+    const uint32_t line = blockIdx.x / p.parts, part = blockIdx.x - line * p.parts,
+                   warp = threadIdx.x / 32, lane = threadIdx.x % 32, before = (1u << lane) - 1,
+                   first = (uint32_t)((uint64_t)p.per * part / p.parts),
+                   end = (uint32_t)((uint64_t)p.per * (part + 1) / p.parts);
+    const uint32_t *chosen = p.chosen + (CHOSEN ? line * p.per : 0);
+    auto place = [&](uint32_t i) {
+        return (int64_t)(CHOSEN ? chosen[first + i] - line * s.n : first + i);
+    };
+    K key[EACH];
+    uint32_t left, l = 0, e = 0;
+    part_keys(s, line_at(s, line * s.n), end - first, place, key);
+    const K kth = kth_key(key, s.bits, p.k, &left);
+#pragma unroll
+    for (int j = 0; j < EACH; j++) {
+        l += __popc(__ballot_sync(0xffffffffu, key[j] < kth));
+        e += __popc(__ballot_sync(0xffffffffu, key[j] == kth));
+    }
+    if (lane == 0) less[warp] = l, same[warp] = e;
+    __syncthreads();
+    l = e = 0;
+    for (uint32_t w = 0; w < warp; w++) l += less[w], e += same[w];
+    to += blockIdx.x * p.k;
+#pragma unroll
+    for (int j = 0; j < EACH; j++) {
+        unsigned below = __ballot_sync(0xffffffffu, key[j] < kth),
+                 equal = __ballot_sync(0xffffffffu, key[j] == kth);
+        uint32_t mine = l + __popc(below & before), tie = e + __popc(equal & before);
+        bool is = below >> lane & 1, ties = equal >> lane & 1 && tie < left;
+        if (is || ties) {
+            uint32_t i = 32 * (warp * EACH + j) + lane;
+            to[mine + (tie < left ? tie : left)] = (uint32_t)place(i) + line * s.n;
+        }
+        l += __popc(below), e += __popc(equal);
+    }
+}
+
+/* The first k elements of each line, found among those of its parts, and again until they are in
+ * one part; sorted, in *at. */
+template <class K>
+static bool select_by_parts(const gp_call *c, const gp_lines *s, uint32_t k, uint32_t **at) {
+    enum { ALL = in_part<K>::ALL };
+    uint32_t lines = s->x.numel / s->n;
+    parts p = {s->n, (s->n + ALL - 1) / ALL, k, NULL};
+    for (;; p.per = p.parts * k, p.parts = (p.per + ALL - 1) / ALL) {
+        auto kernel = p.chosen ? select_parts<K, true> : select_parts<K, false>;
+        *at = (uint32_t *)gp_cuda_scratch(c, (size_t)lines * p.parts * k * 4);
+        if (!*at || !GP_LAUNCH(c, kernel, lines * p.parts, GP_THREADS, 0, *s, p, *at)) return false;
+        if (p.parts == 1) break;
+        p.chosen = *at;
+    }
+    return sort_part(c, s, part{k, lines * k, true}, at);
+}
+
+/* Lines of several parts, where few of a part are wanted. */
+static bool few_of_parts(const gp_lines *s, int64_t k) {
+    int64_t all = in_part<uint32_t>::ALL;
+    if (s->bits > 32) all = in_part<uint64_t>::ALL;
+    return s->n > all / 2 && k <= all / 16;
 }
 
 /* One block handles a line and reads it 5 to 9 times, so long lines must be enough for the whole
@@ -215,12 +376,20 @@ static bool run(const gp_call *c, int d, bool descending, int64_t first, int64_t
     if (indices) ix = indices->ndim == x->ndim ? turned(indices, d) : *indices;
     const gp_array *const two[2] = {&v, &ix};
     if (!open_lines(c, x, d, descending, &s)) return false;
-    bool few = few_of_many(&s, count, count == 1) && (first == 0 || count == 1);
-    if (few ? !select_part(c, &s, first, count, &at)
-            : !gp_cuda_sort_lines(c, x, d, descending, &s, &at))
+    uint32_t k = (uint32_t)(first + count);
+    bool by_parts = few_of_parts(&s, first + count),
+         few = !by_parts && few_of_many(&s, count, count == 1) && (first == 0 || count == 1);
+    if (by_parts ? !(s.bits > 32 ? select_by_parts<uint64_t>(c, &s, k, &at)
+                                 : select_by_parts<uint32_t>(c, &s, k, &at))
+        : few    ? !select_part(c, &s, first, count, &at)
+                 : !gp_cuda_sort_lines(c, x, d, descending, &s, &at))
         return false;
     gp_loop<2> out = gp_loop_of(gp_nest_of<2>(two, true));
-    wanted w = {at, few ? (uint32_t)count : s.n, (uint32_t)count, few ? 0 : (uint32_t)first};
+    wanted w = {at,
+                by_parts ? k
+                : few    ? (uint32_t)count
+                         : s.n,
+                (uint32_t)count, few ? 0 : (uint32_t)first};
     return GP_LAUNCH(c, write_lines, gp_blocks(out.numel), GP_THREADS, 0, s, out, w, values != NULL,
                      indices != NULL);
 }

@@ -10,6 +10,7 @@ typedef struct gp_lines {
     gp_loop<1> x;
     gp_dtype dt;
     uint32_t n;    /* elements of a line */
+    int64_t step;  /* bytes between them */
     int bits;      /* of an element's key */
     uint64_t flip; /* descending: keys are inverted */
 } gp_lines;

@@ -105,6 +105,28 @@ for _, dtype in ipairs { "f32", "f16", "bf16" } do
     end
 end
 
+-- lines in parts of 8192 elements (f64, i64: 4096), and their first ones in parts again
+for _, dtype in ipairs { "f32", "f64", "bf16", "u8" } do
+    for _, shape in ipairs { { 1, 5000 }, { 2, 9001 } } do
+        local x = (randn(shape) * 20):abs():to(dtype)
+        local holes = x:clone()
+        if dtype:find "f" then
+            holes["-1, 3"], holes["-1, 4000"] = 0 / 0, 0 / 0
+            holes["-1, 77"], holes["-1, 78"] = -math.huge, math.huge
+        end
+        for _, k in ipairs { 1, 250 } do
+            local name = ("topk(%d) of %dx%d %s"):format(k, shape[1], shape[2], dtype)
+            for _, largest in ipairs { true, false } do
+                same(name, function(v) return v:topk(k, 2, largest) end, holes)
+            end
+            same("kthvalue, " .. name, function(v) return v:kthvalue(k, 2) end, x)
+        end
+    end
+end
+same("topk(500) of parts of parts", function(v) return v:topk(500) end, randn(150000))
+same("topk of equal elements", function(v) return v:topk(9) end, ones(2, 30000))
+same("topk down columns", function(v) return v:topk(9, 1) end, randn(9000, 3))
+
 -- rows of x that do not fit a card's cache: strips of columns
 do
     local x = arange(1, 100000 * 96, 1, { dtype = "i32" }):reshape(100000, 96)

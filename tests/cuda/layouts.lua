@@ -67,6 +67,34 @@ for _, dt in ipairs {"f32", "f16"} do
     close(at, At, 0, "cummax of a long line, " .. dt)
 end
 
+-- Operands of two dtypes, read as adjacent elements; in other orders of dims, by tiles.
+do
+    local x = g.randn(3, 40, 68):mul(50)
+    for _, pair in ipairs {{"f16", "f32"}, {"f32", "bf16"}, {"f64", "f32"}, {"i64", "f32"},
+        {"u8", "i16"}, {"i8", "i64"}, {"f16", "bf16"}, {"bool", "f64"}} do
+        local a, b = x:to {dtype = pair[1]}, x:mul(3):to {dtype = pair[2]}
+        local A, B = a:to "cuda", b:to "cuda"
+        for _, p in ipairs {{1, 2, 3}, {1, 3, 2}, {3, 2, 1}, {2, 3, 1}} do
+            local what = ("%s and %s in order %s"):format(pair[1], pair[2], table.concat(p, ", "))
+            local n = a:permute(p).shape
+            local same, Same = g.ones(n, {dtype = pair[2]}), g.ones(n, {dtype = pair[2]}):to "cuda"
+            for _, op in ipairs {"add", "lt"} do
+                close(a:permute(p)[op](a:permute(p), same), A:permute(p)[op](A:permute(p), Same), 0,
+                    op .. " of " .. what .. " and an ordered one")
+                close(same[op](same, a:permute(p)), Same[op](Same, A:permute(p)), 0,
+                    op .. " of an ordered one and " .. what)
+            end
+            local view, View = b:permute(p), B:permute(p)
+            close(a:permute(p):add(view), A:permute(p):add(View), 0, "sum of " .. what)
+            close(view:narrow(1, 1, 1):add(a:permute(p)),
+                View:narrow(1, 1, 1):add(A:permute(p)), 0, "sum with a first of " .. what)
+        end
+    end
+    local y, Y = x:permute(1, 3, 2), x:to "cuda":permute(1, 3, 2)
+    close(y:exp(), Y:exp(), 3e-5, "exp by tiles")
+    close(y:addcmul(y, y, 0.5), Y:addcmul(Y, Y, 0.5), 3e-5, "addcmul by tiles")
+end
+
 -- Views that do not begin at a multiple of 16 bytes, where the libraries' kernels would read 16 at
 -- once.
 for _, dt in ipairs {"f32", "f16"} do

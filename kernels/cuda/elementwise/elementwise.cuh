@@ -1,64 +1,9 @@
 /* Elementwise ops on a CUDA device: the kernels and the driver that run a formula over any layout
- * and dtype. Limit: every byte of operands and result once, at the speed of memory.
- *
- * A formula is a struct F made by GP_FORMULA: compute type F::T, type of its result F::R (uint8_t:
- * a bool), number of operands F::N, and operator()(const T *operands). */
+ * and dtype. Limit: every byte of operands and result once, at the speed of memory. */
 #ifndef GP_CUDA_ELEMENTWISE_CUH
 #define GP_CUDA_ELEMENTWISE_CUH
 
-#include "kernels/cuda/runtime/loop.cuh"
-#include "kernels/cuda/elementwise/math.cuh"
-
-/* Where an operand's elements come from. */
-typedef enum gp_source {
-    GP_EACH,          /* a value for each element */
-    GP_ONE,           /* one for a whole row of the loop's fastest dim */
-    GP_NUMBER_OPERAND /* a number argument */
-} gp_source;
-
-/* Arguments of a launch of a formula of N operands in compute type T, besides the loop, whose array
- * 0 is the result. */
-template <int N, class T> struct gp_formula_args {
-    T number[N], par[3];
-    uint8_t source[N], dtype[1 + N]; /* dtypes in memory: of the result, then the operands */
-    uint8_t size[N];                 /* bytes of an operand's element in memory */
-    bool lowest;                     /* only the lowest bit of the result counts: ~ of bool */
-    gp_fault_at fault;
-};
-template <class F> using gp_args_of = gp_formula_args<F::N, typename F::T>;
-
-/* A formula's kernels, of one type whatever the formula, so that one driver serves all. */
-template <int N, class T> struct gp_formula_kernels {
-    typedef void (*kernel)(gp_loop<1 + N>, gp_formula_args<N, T>);
-    kernel vectors, halves, elements; /* halves: of 16-bit floats */
-    bool truth;                       /* the result is bool */
-};
-
-#define GP_FORMULA(name, type, result, nin, vars, y)                                               \
-    struct name {                                                                                  \
-        typedef type T;                                                                            \
-        typedef result R;                                                                          \
-        enum { N = nin };                                                                          \
-        T par[3];                                                                                  \
-        int fault;                                                                                 \
-        __device__ R operator()(const T *u) {                                                      \
-            vars gp_num<T> to = (y);                                                               \
-            return (R)to.v;                                                                        \
-        }                                                                                          \
-    };
-
-template <class F> __device__ static inline F gp_formula_of(const gp_args_of<F> &args) {
-    F f;
-    f.par[0] = args.par[0], f.par[1] = args.par[1], f.par[2] = args.par[2];
-    f.fault = 0;
-    return f;
-}
-
-template <class F>
-__device__ static inline void gp_formula_end(const F &f, const gp_args_of<F> &args) {
-    if (f.fault)
-        gp_fault_note(args.fault, f.fault & FAULT_DIV_ZERO ? 1 : f.fault & FAULT_NEG_POW ? 2 : 3);
-}
+#include "kernels/cuda/elementwise/elements.cuh"
 
 /* ---- vectors ---- */
 
@@ -141,72 +86,6 @@ __global__ static void __launch_bounds__(GP_THREADS)
     gp_formula_end<F>(f, a);
 }
 
-/* ---- any layout and dtype ---- */
-
-/* Elements per thread, GP_THREADS apart, for a formula of n operands: a device hides its memory's
- * latency with 16 bytes of each thread on their way. */
-constexpr int gp_elements_each(int n) { return n == 1 ? 4 : 2; }
-
-template <class T> GP_CALLED T gp_bits_any(uint64_t bits, int dt) {
-    alignas(8) char m[sizeof bits];
-    memcpy(m, &bits, sizeof bits);
-    return gp_load_as<T>(m, (gp_dtype)dt);
-}
-template <class T> __device__ static inline T gp_bits_as(uint64_t bits, int dt) {
-    T v;
-    if (dt != gp_memory_of<T>::dtype) return gp_bits_any<T>(bits, dt);
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-template <class T> GP_CALLED void gp_store_any(char *p, int dt, T v) {
-    gp_store_as<T>(p, (gp_dtype)dt, v);
-}
-template <class F>
-__device__ static inline void gp_store_result(const gp_args_of<F> &a, char *p, typename F::R v) {
-    typedef typename F::T T;
-    if constexpr (std::is_same<typename F::R, T>::value) {
-        if (a.dtype[0] == gp_memory_of<T>::dtype) *(T *)p = v;
-        else if (a.lowest) *(uint8_t *)p = (int64_t)v & 1;
-        else gp_store_any<T>(p, a.dtype[0], v);
-    } else {
-        if (a.dtype[0] == GP_bool) *(uint8_t *)p = v;
-        else gp_store_any<T>(p, a.dtype[0], v);
-    }
-}
-
-template <class F, int U>
-__global__ static void __launch_bounds__(GP_THREADS)
-    gp_element_kernel(gp_loop<1 + F::N> l, gp_args_of<F> a) {
-    typedef typename F::T T;
-    F f = gp_formula_of<F>(a);
-    uint64_t bits[U][F::N];
-    char *p[U];
-    const uint32_t first = blockIdx.x * (GP_THREADS * U) + threadIdx.x;
-#pragma unroll
-    for (int r = 0; r < U; r++) {
-        uint32_t i = first + r * GP_THREADS;
-        int64_t off[1 + F::N];
-        if (i >= l.numel) break;
-        gp_offsets(l, i, off);
-        p[r] = l.data[0] + off[0];
-#pragma unroll
-        for (int k = 0; k < F::N; k++)
-            if (a.source[k] != GP_NUMBER_OPERAND)
-                bits[r][k] = gp_bits_at(l.data[1 + k] + off[1 + k], a.size[k]);
-    }
-#pragma unroll
-    for (int r = 0; r < U; r++) {
-        T u[F::N];
-        if (first + r * GP_THREADS >= l.numel) break;
-#pragma unroll
-        for (int k = 0; k < F::N; k++)
-            u[k] = a.source[k] == GP_NUMBER_OPERAND ? a.number[k]
-                                                    : gp_bits_as<T>(bits[r][k], a.dtype[1 + k]);
-        gp_store_result<F>(a, p[r], f(u));
-    }
-    gp_formula_end<F>(f, a);
-}
-
 /* ---- the driver ---- */
 
 enum { GP_MAX_VECTORS = 2 };
@@ -234,14 +113,6 @@ static bool gp_by_vectors(const gp_nest<1 + N> &l, gp_formula_args<N, T> *a, int
     return true;
 }
 
-template <int N, class T>
-static bool gp_run_kernel(const gp_call *c, typename gp_formula_kernels<N, T>::kernel kernel,
-                          const gp_nest<1 + N> &n, const gp_formula_args<N, T> &a, int each) {
-    return gp_nest_run(n, [&](const gp_loop<1 + N> &l, int64_t first) {
-        return GP_LAUNCH(c, kernel, gp_blocks(l.numel, GP_THREADS * each), GP_THREADS, 0, l, a);
-    });
-}
-
 /* The remainder after the last vector is computed element by element. */
 template <int N, class T>
 static bool gp_run_vectors(const gp_call *c, const gp_formula_kernels<N, T> &f, gp_nest<1 + N> n,
@@ -255,8 +126,8 @@ static bool gp_run_vectors(const gp_call *c, const gp_formula_kernels<N, T> &f, 
         n.stride[0][k] *= V;
     }
     auto kernel = size == 2 ? f.halves : f.vectors;
-    return gp_run_kernel<N, T>(c, kernel, n, a, gp_vectors_each(N, size)) &&
-           gp_run_kernel<N, T>(c, f.elements, rest, a, gp_elements_each(N));
+    return gp_run_kernel<N, T>(c, kernel, n, a, GP_THREADS * gp_vectors_each(N, size)) &&
+           gp_run_kernel<N, T>(c, f.elements, rest, a, GP_THREADS * gp_elements_each(N));
 }
 
 /* A parameter of the call; an absent one is an infinite bound. */
@@ -322,7 +193,7 @@ static bool gp_run_formula(const gp_call *c, const gp_formula_kernels<N, T> &f,
         return gp_run_vectors<N, T>(c, f, n, a, sizeof(T));
     if (f.halves && (dt == GP_f16 || dt == GP_bf16) && gp_by_vectors<N, T>(n, &a, 2, to))
         return gp_run_vectors<N, T>(c, f, n, a, 2);
-    return gp_run_kernel<N, T>(c, f.elements, n, a, gp_elements_each(N));
+    return gp_run_elements<N, T>(c, f, n, a, to);
 }
 
 template <class F> static bool gp_run(const gp_call *c, const char *const *texts) {

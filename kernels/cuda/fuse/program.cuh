@@ -1,9 +1,10 @@
 /* The kernels of programs: what the text of source.c is completed by, on the device, and the
  * arguments of its launches, on both sides. Limit: every byte of inputs and outputs once.
  *
- * A program P<V> is a struct of V elements: load(a, off) reads its inputs' elements, step(a, j, at)
- * computes the outputs of element j, whose row-major number is `at`, and store(a, at) writes V
- * elements from that number on. */
+ * A program P<V> is a struct of V elements: load(a, off) reads its inputs' elements, load_one(a,
+ * off, j) those of element j, step(a, j, at) computes the outputs of element j, whose row-major
+ * number is `at`, first(j) is the first of them, and store(a, at) writes V elements from that
+ * number on. */
 #ifndef GP_CUDA_PROGRAM_CUH
 #define GP_CUDA_PROGRAM_CUH
 
@@ -57,6 +58,7 @@ template <class M, int V> struct gp_operand {
 #pragma unroll
         for (int j = 0; j < V; j++) each.v[j] = m;
     }
+    __device__ inline void load_one(const char *p, int j) { each.v[j] = *(const M *)p; }
 };
 
 /* dropout's element, as its kernel computes it: 0 with chance p, else times s. */
@@ -88,31 +90,37 @@ __device__ static inline void gp_run_program(const gp_fused &a) {
 }
 
 /* Gives a reduction N elements of P's first output, of dtype DT and type M in memory, as if they
- * lay one after another from address 0 on. Type: what the reduction computes in. */
-template <template <int> class P, class Type, class M, int DT, int N> struct gp_program_source {
+ * lay one after another from address 0 on. What is loaded are the inputs' elements, those of AHEAD
+ * vectors before the first is computed. Type: what the reduction computes in. */
+template <template <int> class P, class Type, class M, int DT, int N, int AHEAD>
+struct gp_program_source {
     typedef Type T;
-    enum { MANY = N, UNROLL = 4 };
-    typedef gp_vector<M, MANY> Raw;
+    enum { MANY = N, UNROLL = AHEAD };
+    struct Raw {
+        P<N> program;
+        uint32_t at;
+    };
     const gp_fused &a;
     __device__ inline Raw load(const char *p, int) const {
-        uint32_t at = (uint32_t)((uint64_t)p / sizeof(M));
+        int64_t off[1 + GP_FUSED_INPUTS];
         Raw raw;
-        if (MANY == 1 || a.vectors) {
-            P<MANY> some;
-            gp_compute<P<MANY>, MANY>(a, some, at / MANY);
-            some.first(raw.v);
+        raw.at = (uint32_t)((uint64_t)p / sizeof(M));
+        if (N == 1 || a.vectors) {
+            gp_offsets(a.l, raw.at / N, off);
+            raw.program.load(a, off);
             return raw;
         }
-#pragma unroll 1
-        for (int j = 0; j < MANY; j++) {
-            P<1> single;
-            gp_compute<P<1>, 1>(a, single, at + j);
-            single.first(&raw.v[j]);
+#pragma unroll
+        for (int j = 0; j < N; j++) {
+            gp_offsets(a.l, raw.at + j, off);
+            raw.program.load_one(a, off, j);
         }
         return raw;
     }
-    __device__ static inline T number(const Raw &m, int j, int) {
-        return gp_load_as<T>(&m.v[j], (gp_dtype)DT);
+    __device__ inline T number(Raw &raw, int j, int) const {
+        raw.program.step(a, j, (uint64_t)raw.at + j);
+        M m = raw.program.first(j);
+        return gp_load_as<T>(&m, (gp_dtype)DT);
     }
 };
 #endif

@@ -225,6 +225,11 @@ static void write_members(writer *w) {
     for (int v = 0; v < p->ninputs; v++)
         fprintf(w->f, "        m%d.load(args.l.data[%d] + off[%d], args.one[%d]);\n", v, v + 1,
                 v + 1, v);
+    fprintf(w->f,
+            "    }\n    __device__ inline void load_one(const gp_fused &args, const int64_t *off, "
+            "int lane) {\n");
+    for (int v = 0; v < p->ninputs; v++)
+        fprintf(w->f, "        m%d.load_one(args.l.data[%d] + off[%d], lane);\n", v, v + 1, v + 1);
     fprintf(w->f, "    }\n");
 }
 
@@ -235,8 +240,7 @@ static void write_results(writer *w) {
         fprintf(w->f, "        *(gp_vector<%s, V> *)(args.out[%d] + at * sizeof(%s)) = w%d;\n",
                 types[dtype_of(w, p->out[i])], i, types[dtype_of(w, p->out[i])], i);
     fprintf(w->f,
-            "    }\n    __device__ inline void first(%s *to) {\n"
-            "        for (int j = 0; j < V; j++) to[j] = w0.v[j];\n    }\n};\n",
+            "    }\n    __device__ inline %s first(int lane) const { return w0.v[lane]; }\n};\n",
             types[dtype_of(w, p->out[0])]);
 }
 
@@ -258,13 +262,22 @@ static void write_program(writer *w) {
 
 #define KERNEL "extern \"C\" __global__ void __launch_bounds__(GP_THREADS) "
 
+/* Vectors of `many` elements of the inputs that a thread reads before it uses the first: as many as
+ * registers allow. */
+static int vectors_ahead(const gp_program *p, int many) {
+    int bytes = 0;
+    for (int v = 0; v < p->ninputs; v++) bytes += many * gp_dtype_sizes[p->dtype[v]];
+    return bytes <= 32 ? 4 : bytes <= 64 ? 2 : 1;
+}
+
 static void write_source(writer *w, gp_fused_kernel k, const char *way, int many) {
     const gp_fold *f = &w->p->fold;
     gp_dtype value = dtype_of(w, w->p->out[0]), type = gp_fused_compute((gp_dtype)f->compute);
     fprintf(w->f,
             KERNEL "%s(gp_reduction a, gp_fused f) {\n    gp_reduce_%s<reducer>(a, "
-                   "gp_program_source<program, %s, %s, %d, %d>{f});\n}\n",
-            gp_fused_names[k], way, types[type], types[value], (int)value, many);
+                   "gp_program_source<program, %s, %s, %d, %d, %d>{f});\n}\n",
+            gp_fused_names[k], way, types[type], types[value], (int)value, many,
+            vectors_ahead(w->p, many));
 }
 
 /* Vectors where the kernels of single reductions have them: their order of sums is the same. */

@@ -124,7 +124,7 @@ __device__ static inline void gp_reduce_rows(const gp_reduction &a, const L &fro
             if (i + u * a.group >= to) break;
 #pragma unroll
             for (int j = 0; j < L::MANY; j++)
-                R::fold(acc[j % LANES], L::number(v[u], j, a.dtype), a.p,
+                R::fold(acc[j % LANES], from.number(v[u], j, a.dtype), a.p,
                         (i + u * a.group) * L::MANY + j);
         }
     }
@@ -166,7 +166,7 @@ __device__ static inline void gp_reduce_columns(const gp_reduction &a, const L &
             if (i + u * rows >= to) break;
 #pragma unroll
             for (int j = 0; j < MANY; j++)
-                R::fold(acc[j], L::number(v[u], j, a.dtype), a.p, i + u * rows);
+                R::fold(acc[j], from.number(v[u], j, a.dtype), a.p, i + u * rows);
         }
     }
 #pragma unroll

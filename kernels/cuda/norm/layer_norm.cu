@@ -1,7 +1,7 @@
-/* layer_norm, rms_norm and group_norm, and their gradients: contiguous rows, read once and kept in
- * shared memory where they fit; few long rows are read twice (backward three times), by many blocks
- * each. Limit: a read and a write of each element forward; backward two reads and a write for x,
- * and two reads for weight and bias. */
+/* layer_norm, rms_norm and group_norm, and their gradients: contiguous rows, read once and held in
+ * registers (forward) or kept in shared memory where they fit; few long rows are read twice
+ * (backward three times), by many blocks each. Limit: a read and a write of each element forward;
+ * backward two reads and a write for x, and two reads for weight and bias. */
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/norm/parts.cuh"
 extern "C" {
@@ -116,6 +116,54 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX) normalise(rows r, int gro
         affine<T, D, V>(b, r.bias, r.bt, l.first * r.k.each + i, r.k.each, 0);
         for (int j = 0; j < V; j++) v[j] = (v[j] - mean) * scale * w[j] + b[j];
         gp_store_vector<T, D, V>(out + i * gp_bytes_of(r.ot), v, r.ot);
+    }
+}
+
+/* The same of rows whose group holds them in registers. Weights are read for two vectors of four
+ * before the first is written. */
+template <class T, int D, int V>
+static __global__ void __launch_bounds__(GP_GROUP_MAX) normalise_held(rows r, int group) {
+    enum { MANY = V > 4 ? 1 : 2 };
+    int first = ((int)threadIdx.x & (group - 1)) * V, apart = group * V;
+    int64_t row = gp_group_number(group), channel = row % r.k.groups * r.k.a_row * r.k.each;
+    int n = row < r.k.rows ? (int)r.k.n : 0;
+    const char *x = r.x + (n ? row : 0) * r.k.n * gp_bytes_of(r.xt);
+    char *out = r.out + row * r.k.n * gp_bytes_of(r.ot);
+    T v[GP_HELD][V], s = 0, q = 0;
+    gp_hold<T, D, V>(v, x, gp_bytes_of(r.xt), r.xt, n, first, apart);
+#pragma unroll
+    for (int k = 0; k < GP_HELD; k++)
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            if (first + k * apart < n) s += v[k][j];
+    s = gp_group_reduce(s, group, gp_add());
+    T mean = r.k.centred ? s / (T)r.k.n : 0;
+#pragma unroll
+    for (int k = 0; k < GP_HELD; k++)
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            if (first + k * apart < n) q += (v[k][j] - mean) * (v[k][j] - mean);
+    q = gp_group_reduce(q, group, gp_add());
+    T scale = 1 / sqrt(q / (T)r.k.n + (T)r.k.eps);
+#pragma unroll
+    for (int k = 0; k < GP_HELD; k += MANY) {
+        T w[MANY][V], b[MANY][V];
+#pragma unroll
+        for (int h = 0; h < MANY; h++) {
+            int64_t i = first + (k + h) * apart;
+            if (i >= n) break;
+            affine<T, D, V>(w[h], r.weight, r.wt, channel + i, r.k.each, 1);
+            affine<T, D, V>(b[h], r.bias, r.bt, channel + i, r.k.each, 0);
+        }
+#pragma unroll
+        for (int h = 0; h < MANY; h++) {
+            int64_t i = first + (k + h) * apart;
+            if (i >= n) break;
+#pragma unroll
+            for (int j = 0; j < V; j++)
+                v[k + h][j] = (v[k + h][j] - mean) * scale * w[h][j] + b[h][j];
+            gp_store_vector<T, D, V>(out + i * gp_bytes_of(r.ot), v[k + h], r.ot);
+        }
     }
 }
 
@@ -367,7 +415,12 @@ template <class T, int D, int V> static bool backward_by_parts(const gp_call *c,
 
 template <class T, int D, int V> static bool forward(const gp_call *c, const rows *r) {
     if (gp_few_long(r->k.n, r->k.rows)) return forward_by_parts<T, D, V>(c, r);
-    gp_group g = gp_group_of(r->k.n, V, 1, sizeof(T));
+    gp_group g = gp_group_of(r->k.n, V, 0, sizeof(T));
+    if (gp_group_holds(&g, r->k.n, V)) {
+        auto held = normalise_held<T, D, V>;
+        return GP_LAUNCH(c, held, gp_group_blocks(&g, r->k.rows), g.threads, 0, *r, g.group);
+    }
+    g = gp_group_of(r->k.n, V, 1, sizeof(T));
     auto kernel = normalise<T, D, V>;
     return GP_LAUNCH(c, kernel, gp_group_blocks(&g, r->k.rows), g.threads, g.shared, *r, g.group,
                      g.kept);

@@ -1,6 +1,7 @@
-/* softmax and log_softmax along any dim: contiguous rows are read once and kept in shared memory;
- * columns are read twice, the second time mostly from the L2 cache, and so are few long rows or
- * columns, by many blocks each. Limit: a read and a write of each element at the speed of memory.
+/* softmax and log_softmax along any dim: contiguous rows are read once and held in registers, or
+ * kept in shared memory; columns are read twice, the second time mostly from the L2 cache, and so
+ * are few long rows or columns, by many blocks each. Limit: a read and a write of each element at
+ * the speed of memory.
  */
 #include "kernels/cuda/norm/parts.cuh"
 
@@ -11,6 +12,44 @@ typedef struct places {
     gp_dtype xt, ot;
     bool logs;
 } places;
+
+/* Rows whose group holds them in registers. */
+template <class T, int D, int V>
+static __global__ void __launch_bounds__(GP_GROUP_MAX)
+    softmax_held(gp_loop<2> lines, places p, int group) {
+    int first = ((int)threadIdx.x & (group - 1)) * V, apart = group * V;
+    uint32_t row = gp_group_number(group);
+    int n = row < lines.numel ? (int)p.n : 0;
+    int64_t off[2];
+    gp_offsets(lines, row < lines.numel ? row : 0, off);
+    char *out = lines.data[0] + off[0];
+    T v[GP_HELD][V], m = -INFINITY, s = 0;
+    gp_hold<T, D, V>(v, lines.data[1] + off[1], p.xs, p.xt, n, first, apart);
+#pragma unroll
+    for (int k = 0; k < GP_HELD; k++)
+#pragma unroll
+        for (int j = 0; j < V; j++) m = first + k * apart < n && v[k][j] > m ? v[k][j] : m;
+    m = gp_group_reduce(m, group, gp_max());
+#pragma unroll
+    for (int k = 0; k < GP_HELD; k++) {
+        if (first + k * apart >= n) break;
+#pragma unroll
+        for (int j = 0; j < V; j++) {
+            T e = exp(v[k][j] - m);
+            s += e;
+            if (!p.logs) v[k][j] = e;
+        }
+    }
+    s = gp_group_reduce(s, group, gp_add());
+    T scale = p.logs ? log(s) : 1 / s;
+#pragma unroll
+    for (int k = 0; k < GP_HELD; k++) {
+        if (first + k * apart >= n) break;
+#pragma unroll
+        for (int j = 0; j < V; j++) v[k][j] = p.logs ? v[k][j] - m - scale : v[k][j] * scale;
+        gp_store_vector<T, D, V>(out + (first + k * apart) * p.os, v[k], p.ot);
+    }
+}
 
 template <class T, int D, int V>
 static __global__ void __launch_bounds__(GP_GROUP_MAX)
@@ -134,7 +173,13 @@ static bool run_parts(const gp_call *c, gp_loop<2> lines, places p) {
 template <class T, int D, int V>
 static bool run_rows(const gp_call *c, gp_loop<2> lines, places p) {
     if (gp_few_long(p.n, lines.numel)) return run_parts<T, D, V>(c, lines, p);
-    gp_group g = gp_group_of(p.n, V, 1, sizeof(T));
+    gp_group g = gp_group_of(p.n, V, 0, sizeof(T));
+    if (gp_group_holds(&g, p.n, V)) {
+        auto held = softmax_held<T, D, V>;
+        return GP_LAUNCH(c, held, gp_group_blocks(&g, lines.numel), g.threads, 0, lines, p,
+                         g.group);
+    }
+    g = gp_group_of(p.n, V, 1, sizeof(T));
     auto kernel = softmax_rows<T, D, V>;
     return GP_LAUNCH(c, kernel, gp_group_blocks(&g, lines.numel), g.threads, g.shared, lines, p,
                      g.group, g.kept);

@@ -72,6 +72,35 @@ __device__ static inline void gp_each(const char *x, int64_t step, gp_dtype dt, 
     }
 }
 
+/* Vectors of a row that a thread holds in registers, where that is the whole row. */
+enum { GP_HELD = 4 };
+/* Reads a thread's vectors of a row of n elements, those from element `from` on that are `apart`
+ * from each other, all before the first is used. Those past the row's end have no value. */
+template <class T, int D, int V>
+__device__ static inline void gp_hold(T (&v)[GP_HELD][V], const char *x, int64_t step, gp_dtype dt,
+                                      int n, int from, int apart) {
+    if constexpr (D == GP_ANY) {
+        const char *at[GP_HELD];
+        T one[GP_HELD];
+        for (int k = 0; k < GP_HELD; k++)
+            at[k] = x + (from + k * apart < n ? from + k * apart : 0) * step;
+        gp_load_at<T, GP_HELD>(at, dt, one);
+        for (int k = 0; k < GP_HELD; k++) v[k][0] = one[k];
+    } else {
+        gp_vector<typename gp_memory<D>::type, V> raw[GP_HELD] = {};
+#pragma unroll
+        for (int k = 0; k < GP_HELD; k++)
+            if (from + k * apart < n)
+                raw[k] =
+                    *(const gp_vector<typename gp_memory<D>::type, V> *)(x +
+                                                                         (from + k * apart) * step);
+#pragma unroll
+        for (int k = 0; k < GP_HELD; k++)
+#pragma unroll
+            for (int j = 0; j < V; j++) v[k][j] = gp_load_as<T>(&raw[k].v[j], (gp_dtype)D);
+    }
+}
+
 /* Reads up to N elements of a column of n, those from i on that are blockDim.y apart, all before
  * the first is used; returns how many. */
 template <class T, int D, int N>
@@ -139,6 +168,10 @@ static inline gp_group gp_group_of(int64_t n, int V, int copies, size_t size) {
     if (g.shared > GP_SHARED_MOST) g.kept = 0, g.shared = 0;
     return g;
 }
+/* Whether the threads of a group hold a row of n elements, V at once. */
+static inline bool gp_group_holds(const gp_group *g, int64_t n, int V) {
+    return (n + V - 1) / V <= (int64_t)GP_HELD * g->group;
+}
 static inline uint32_t gp_group_blocks(const gp_group *g, int64_t rows) {
     return gp_blocks(rows, g->threads / g->group);
 }
@@ -169,7 +202,7 @@ template <class T, class F> __device__ static T gp_group_reduce(T v, int group, 
     __shared__ T room[32];
     for (int d = 16; d > 0; d /= 2) v = join(v, __shfl_xor_sync(0xffffffffu, v, d));
     if (group == GP_WARP) return v;
-    int warp = threadIdx.x / GP_WARP, many = group / GP_WARP, first = warp / many * many;
+    int warp = threadIdx.x / GP_WARP, many = group / GP_WARP, first = warp & -many;
     __syncthreads(); /* the last call's results have been read */
     if (threadIdx.x % GP_WARP == 0) room[warp] = v;
     __syncthreads();

@@ -39,6 +39,10 @@ local y = layer_norm(long:softmax(2) * 70000, { 70000 })
 bits("softmax and layer_norm of long rows", y)
 y:sigmoid():sum():backward()
 bits("their gradients", long.grad)
+local image, filter = on(3, 4, 70, 90):requires_grad_(), on(5, 4, 3, 3):requires_grad_()
+conv2d(image, filter, nil, 1, "same"):sigmoid():sum():backward()
+bits("conv2d image", image.grad)
+bits("conv2d weight", filter.grad)
 ]]
 file:close()
 local function run(sms)
@@ -50,6 +54,6 @@ local function run(sms)
     return list
 end
 local few, many = run(4), run(132)
-t.is(#few, 26, "all of it ran")
+t.is(#few, 28, "all of it ran")
 for i, line in ipairs(many) do t.is(few[i], line, (line:match "^[^\t]*") .. ", run " .. i) end
 t.done()

@@ -1,7 +1,7 @@
-/* Convolutions, transposed ones and their gradients: by cuDNN (cudnn.c), in parts of so many images
- * as it takes at once. Target limit: 2 operations per tap at the tensor cores' rate for f16 and
- * bf16, at that of the cores for f32 (of TF32 where allowed) and f64. Without cuDNN, or where it
- * refuses, plain.cu runs them. */
+/* Convolutions, transposed ones and their gradients: of few channels by direct.cu and
+ * direct_weight.cu, else by cuDNN (cudnn.c), in parts of so many images as it takes at once. Target
+ * limit: 2 operations per tap at the tensor cores' rate for f16 and bf16, at that of the cores for
+ * f32 (of TF32 where allowed) and f64. Without cuDNN, or where it refuses, plain.cu runs them. */
 #if __has_include(<cudnn.h>) /* else without_cudnn.c */
 #include "kernels/cuda/conv/cudnn.h"
 #include "kernels/cuda/conv/plain.h"
@@ -309,18 +309,21 @@ static bool ours(const gp_call *c, const gp_array *x) {
 }
 
 static bool forward(const gp_call *c) {
-    const gp_array *x = gp_in(c, 0);
-    gp_shape xs = gp_array_shape(x), ws = gp_array_shape(gp_in(c, 1));
+    const gp_array *x = gp_in(c, 0), *w = gp_in(c, 1);
+    gp_shape xs = gp_array_shape(x), ws = gp_array_shape(w);
     gp_conv k;
     if (gp_out(c, 0)->numel == 0) return true;
     if (!gp_conv_read(c, &xs, &ws, &k)) return false;
+    if (gp_conv_is_direct(&k, x, w, GP_CONV_RESULT)) return gp_conv_direct(c, &k);
     if (theirs(x) && forward_there(c, &k)) return true;
     return ours(c, x) && gp_conv_plain(c, &k);
 }
 
 static bool image(const gp_call *c, const gp_array *bias, const gp_conv *k) {
     const gp_array *x = gp_in(c, 0);
-    if (gp_out(c, 0)->numel == 0 || (theirs(x) && image_there(c, x, bias, k))) return true;
+    if (gp_out(c, 0)->numel == 0) return true;
+    if (gp_conv_is_direct(k, x, gp_in(c, 1), GP_CONV_IMAGE)) return gp_conv_direct_image(c, bias, k);
+    if (theirs(x) && image_there(c, x, bias, k)) return true;
     return ours(c, x) && gp_conv_plain_image(c, bias, k);
 }
 
@@ -343,6 +346,7 @@ bool CUDA(conv_weight_grad)(const gp_call *c) {
     if (out->numel == 0) return true;
     if (!gp_conv_read(c, &xs, &ws, &k)) return false;
     if (x->numel == 0 || grad->numel == 0) return zero(c, out);
+    if (gp_conv_is_direct(&k, grad, x, GP_CONV_WEIGHT)) return gp_conv_direct_weight(c, &k);
     if (theirs(x) && weight_there(c, &k)) return true;
     return ours(c, x) && gp_conv_plain_weight(c, &k);
 }

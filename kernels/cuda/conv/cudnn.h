@@ -3,10 +3,7 @@
 #ifndef GP_CUDA_CONV_CUDNN_H
 #define GP_CUDA_CONV_CUDNN_H
 
-#include "kernels/cuda/runtime/kernel.h"
-
-/* Which of the three operands is the result. */
-typedef enum gp_conv_part { GP_CONV_RESULT, GP_CONV_IMAGE, GP_CONV_WEIGHT } gp_conv_part;
+#include "kernels/cuda/conv/direct.h"
 
 /* What an algorithm is chosen for; compared byte by byte, so cleared before it is filled in. Sizes
  * as in cuDNN: n dims with images and channels. */

@@ -1,0 +1,349 @@
+/* Weight's gradients of convolutions of few channels. A block adds up a part of the pixels for all
+ * weights of some channels: a thread has `KT` filters x `RT` rows of taps x S columns of one channel
+ * in registers, for every so many pixels of the block's tiles, four at once. The threads' sums, and
+ * then the parts', are added in a fixed order. How pixels are divided depends on the shape alone.
+ * Target limits: as in direct.cu, but with the gradient in the results' place. */
+#include "kernels/cuda/conv/direct.cuh"
+#include "kernels/cuda/runtime/rows.cuh"
+
+enum { TILE_QUADS = 64, THREADS_MOST = 256, PARTS_MOST = 1584, AHEAD = 4 };
+
+struct weighing {
+    gp_planes x, grad;
+    gp_window window;
+    float *parts; /* parts x filters x channels x tap rows x tap columns */
+    int32_t channels, filters, tap_rows, tap_cols, top, left;
+    int32_t lanes;         /* quads of a row of the tile, as a power of two */
+    int32_t group, groups; /* channels of a block, and such groups */
+    int32_t units, strips; /* threads that have different weights, and pixels */
+    int32_t plane;         /* of x in shared memory: floats */
+    gp_divider across, down, by_group, by_units;
+    uint32_t tiles;
+    int64_t weights;
+};
+
+struct tile {
+    int32_t y, x;
+    int64_t image;
+};
+/* Tiles that follow each other are below each other, as they share rows. */
+__device__ static tile tile_of(const weighing &p, uint32_t i) {
+    uint32_t rest = gp_quotient(p.down, i);
+    tile t;
+    t.y = (int32_t)(i - rest * p.down.d) * (TILE_QUADS >> p.lanes);
+    t.image = gp_quotient(p.across, rest);
+    t.x = (int32_t)(rest - (uint32_t)t.image * p.across.d) * (4 << p.lanes);
+    return t;
+}
+
+/* Copies the windows of n planes, `step` apart in memory, to shared memory. */
+__device__ static void read_planes(const gp_planes &s, const gp_window &w, const float *plane,
+                                   int n, int y, int x, float *to, int size) {
+    for (int i = (int)threadIdx.x; i < w.rows * w.quads; i += (int)blockDim.x) {
+        gp_slot at = gp_slot_of(s, w, i, y, x);
+        const float *from = plane;
+        float *tile = to;
+        for (int c = 0; c < n; c += AHEAD) {
+            gp_quad v[AHEAD];
+#pragma unroll
+            for (int j = 0; j < AHEAD; j++, from += s.channel)
+                if (c + j < n) v[j] = gp_slot_read(from, s.quads, at);
+#pragma unroll
+            for (int j = 0; j < AHEAD; j++, tile += size)
+                if (c + j < n) gp_slot_write(tile, w, at, v[j]);
+        }
+    }
+}
+
+/* The tile's gradients, zeros outside: a plane of TILE_QUADS for each of n filters. */
+template <int KT>
+__device__ static void read_gradients(const weighing &p, const float *plane, int n, const tile &t,
+                                      float *to) {
+    int quad = (int)threadIdx.x % TILE_QUADS, first = (int)threadIdx.x / TILE_QUADS,
+        step = (int)blockDim.x / TILE_QUADS;
+    int y = t.y + (quad >> p.lanes), x = t.x + (quad & ((1 << p.lanes) - 1)) * 4;
+    if (first >= step) return; /* threads beyond a multiple of TILE_QUADS */
+    gp_slot at = {y * p.grad.row + x, quad * 4, 0};
+    if (y < p.grad.rows)
+        for (int j = 0; j < 4; j++) at.have |= (uint32_t)(x + j < p.grad.cols) << j;
+    for (int k = first; k < n; k += AHEAD * step) {
+        gp_quad v[AHEAD];
+#pragma unroll
+        for (int j = 0; j < AHEAD; j++)
+            if (k + j * step < n)
+                v[j] = gp_slot_read(plane + (k + j * step) * p.grad.channel, p.grad.quads, at);
+#pragma unroll
+        for (int j = 0; j < AHEAD; j++)
+            if (k + j * step < n) *(gp_quad *)(to + (k + j * step) * 4 * TILE_QUADS + at.to) = v[j];
+    }
+}
+
+/* Adds the products of four pixels, of which the first n are in the image: of a row of gradients at
+ * `grad` and the window at `x`. Products with what is outside are left out: it may meet infinity. */
+template <int KT, int RT, int S>
+__device__ static inline void add_pixels(const weighing &p, const float *grad, const float *x,
+                                         int n, float (&sum)[KT][RT][S]) {
+    enum { QUADS = (4 + S + 2) / 4 };
+    if (n < 4) {
+        for (int j = 0; j < n; j++)
+#pragma unroll
+            for (int k = 0; k < KT; k++)
+#pragma unroll
+                for (int r = 0; r < RT; r++)
+#pragma unroll
+                    for (int s = 0; s < S; s++)
+                        sum[k][r][s] = fmaf(grad[k * 4 * TILE_QUADS + j],
+                                            x[r * p.window.pitch + j + s], sum[k][r][s]);
+        return;
+    }
+    float at[RT][4 * QUADS];
+#pragma unroll
+    for (int r = 0; r < RT; r++) gp_read_quads<QUADS>(at[r], x + r * p.window.pitch);
+#pragma unroll
+    for (int k = 0; k < KT; k++) {
+        float g[4];
+        gp_read_quads<1>(g, grad + k * 4 * TILE_QUADS);
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+#pragma unroll
+            for (int r = 0; r < RT; r++)
+#pragma unroll
+                for (int s = 0; s < S; s++)
+                    sum[k][r][s] = fmaf(g[j], at[r][j + s], sum[k][r][s]);
+    }
+}
+
+/* Filters whose sums the threads of a block add at once. */
+template <int KT, int RT, int S> struct gp_round {
+    enum { FILTERS = KT * RT * S <= 48 ? KT : (KT + 1) / 2 };
+};
+
+/* Adds the threads' sums, and stores them as the block's part. `shared` has room for a round. */
+template <int KT, int RT, int S>
+__device__ static void write_part(const weighing &p, float *shared, bool active,
+                                  const float (&sum)[KT][RT][S]) {
+    enum { ROUND = gp_round<KT, RT, S>::FILTERS };
+    int threads = p.units * p.strips, thread = (int)threadIdx.x;
+    int channel = (int)(blockIdx.y % (unsigned)p.groups) * p.group,
+        filter = (int)(blockIdx.y / (unsigned)p.groups) * KT;
+    float *to = p.parts + blockIdx.x * p.weights;
+#pragma unroll
+    for (int first = 0; first < KT; first += ROUND) {
+        __syncthreads();
+        if (active)
+#pragma unroll
+            for (int k = 0; k < ROUND && first + k < KT; k++)
+#pragma unroll
+                for (int r = 0; r < RT; r++)
+#pragma unroll
+                    for (int s = 0; s < S; s++)
+                        shared[((k * RT + r) * S + s) * threads + thread] = sum[first + k][r][s];
+        __syncthreads();
+        for (int i = thread; i < ROUND * RT * S * p.units; i += (int)blockDim.x) {
+            int which = (int)gp_quotient(p.by_units, (uint32_t)i), unit = i - which * p.units;
+            int k = filter + first + which / (RT * S), s = which % S,
+                rows = (int)gp_quotient(p.by_group, (uint32_t)unit),
+                c = channel + unit - rows * p.group, r = rows * RT + which / S % RT;
+            if (first + which / (RT * S) >= KT || k >= p.filters || c >= p.channels ||
+                r >= p.tap_rows || s >= p.tap_cols)
+                continue;
+            float all = 0;
+            for (int j = 0; j < p.strips; j++) all += shared[which * threads + j * p.units + unit];
+            to[((k * p.channels + c) * p.tap_rows + r) * p.tap_cols + s] = all;
+        }
+    }
+}
+
+template <int KT, int RT, int S>
+__global__ __launch_bounds__(THREADS_MOST) static void weigh_tiles(weighing p) {
+    GP_DYNAMIC_SHARED(float, shared);
+    int thread = (int)threadIdx.x, strip = (int)gp_quotient(p.by_units, (uint32_t)thread),
+        unit = thread - strip * p.units, taps = (int)gp_quotient(p.by_group, (uint32_t)unit),
+        c = unit - taps * p.group;
+    int channel = (int)(blockIdx.y % (unsigned)p.groups) * p.group,
+        filter = (int)(blockIdx.y / (unsigned)p.groups) * KT;
+    int channels = p.channels - channel < p.group ? p.channels - channel : p.group,
+        filters = p.filters - filter < KT ? p.filters - filter : KT;
+    float *grads = shared, *planes = shared + KT * 4 * TILE_QUADS,
+          *mine = planes + c * p.plane + taps * RT * p.window.pitch + GP_LEAD;
+    bool active = strip < p.strips;
+    float sum[KT][RT][S];
+#pragma unroll
+    for (int k = 0; k < KT; k++)
+#pragma unroll
+        for (int r = 0; r < RT; r++)
+#pragma unroll
+            for (int s = 0; s < S; s++) sum[k][r][s] = 0;
+    uint32_t last = (uint32_t)((uint64_t)p.tiles * (blockIdx.x + 1) / gridDim.x);
+#pragma unroll 1
+    for (uint32_t i = (uint32_t)((uint64_t)p.tiles * blockIdx.x / gridDim.x); i < last; i++) {
+        tile t = tile_of(p, i);
+        __syncthreads();
+        read_planes(p.x, p.window, p.x.data + t.image * p.x.image + channel * p.x.channel, channels,
+                    t.y - p.top, t.x - p.left - p.window.shift, planes, p.plane);
+        read_gradients<KT>(p, p.grad.data + t.image * p.grad.image + filter * p.grad.channel,
+                           filters, t, grads);
+        __syncthreads();
+#pragma unroll 1
+        for (int q = strip; active && q < TILE_QUADS; q += p.strips) {
+            int row = q >> p.lanes, col = (q & ((1 << p.lanes) - 1)) * 4;
+            int left = t.y + row < p.grad.rows ? p.grad.cols - t.x - col : 0;
+            if (left > 0)
+                add_pixels<KT, RT, S>(p, grads + 4 * q, mine + row * p.window.pitch + col, left,
+                                      sum);
+        }
+    }
+    write_part<KT, RT, S>(p, shared, active, sum);
+}
+
+/* Adds the parts of each weight: 32 threads take every 32nd part, and their sums are added in
+ * order. */
+enum { LANES = 32 };
+struct summing {
+    const float *parts;
+    float *out;
+    int64_t weights, step[4];
+    int32_t n;
+    gp_divider dim[3];
+};
+__global__ static void add_parts(summing p) {
+    __shared__ float sums[LANES][GP_WARP + 1];
+    int64_t i = (int64_t)blockIdx.x * GP_WARP + threadIdx.x;
+    float sum = 0;
+    if (i < p.weights)
+        for (int at = (int)threadIdx.y; at < p.n; at += LANES) sum += p.parts[at * p.weights + i];
+    sums[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y || i >= p.weights) return;
+    for (int at = 1; at < LANES; at++) sum += sums[at][threadIdx.x];
+    int64_t to = 0;
+    uint32_t rest = (uint32_t)i;
+    for (int d = 3; d > 0; d--) {
+        uint32_t up = gp_quotient(p.dim[d - 1], rest);
+        to += (rest - up * p.dim[d - 1].d) * p.step[d], rest = up;
+    }
+    p.out[to + rest * p.step[0]] = sum;
+}
+
+/* ---- plans ---- */
+
+/* How the work is divided: over blocks, filters kt at once, rows of taps RT at once. */
+struct division {
+    int kt, rt, columns, lanes, group, threads;
+    int filter_groups, channel_groups, strips;
+    size_t shared;
+};
+
+static int tap_rows_at_once(int S) { return S == 3 ? 3 : 1; }
+
+/* The memory and threads for blocks of `group` channels; false: it is more than there is. */
+static bool fits(const gp_conv *k, int group, division *d) {
+    int taps = gp_blocks_of(k->kernel[1], d->rt), units = group * taps, size = d->rt * d->columns;
+    gp_window w = gp_window_of(TILE_QUADS >> d->lanes, 4 << d->lanes, taps * d->rt, d->columns,
+                               (int)k->before[2]);
+    int plane = (w.rows * w.pitch + 27) / 32 * 32 + 4;
+    if (units > THREADS_MOST) return false;
+    for (d->strips = TILE_QUADS; d->strips > 1 && units * d->strips > THREADS_MOST;) d->strips /= 2;
+    d->group = group, d->threads = (units * d->strips + 31) / 32 * 32;
+    if (d->threads < TILE_QUADS) d->threads = TILE_QUADS;
+    size_t tiles = (size_t)(d->kt * 4 * TILE_QUADS + group * plane),
+           round = (size_t)((d->kt * size <= 48 ? d->kt : (d->kt + 1) / 2) * size * units *
+                            d->strips);
+    d->shared = sizeof(float) * (tiles > round ? tiles : round);
+    return d->shared <= GP_SHARED_MOST;
+}
+
+static bool divide(const gp_conv *k, division *d) {
+    int64_t best = INT64_MAX;
+    for (int lanes = 4; lanes >= 2; lanes--) {
+        int64_t rows = TILE_QUADS >> lanes, cols = 4 << lanes;
+        int64_t area =
+            gp_blocks_of(k->out[1], rows) * rows * gp_blocks_of(k->out[2], cols) * cols;
+        if (area < best) best = area, d->lanes = lanes;
+    }
+    if (k->out[1] * k->out[2] * 4 < best || k->out[1] * k->out[2] < 4 * TILE_QUADS) return false;
+    d->columns = gp_direct_taps(k->kernel[2]), d->rt = tap_rows_at_once(d->columns);
+    d->filter_groups = gp_blocks_of(k->filters, 10);
+    d->kt = gp_direct_width(gp_blocks_of(k->filters, d->filter_groups));
+    for (int groups = 1; groups <= k->channels; groups++) {
+        d->channel_groups = groups;
+        if (fits(k, gp_blocks_of(k->channels, groups), d)) return true;
+    }
+    return false;
+}
+
+bool gp_conv_direct_weight_fits(const gp_conv *k) {
+    division d;
+    return divide(k, &d);
+}
+
+/* ---- calls ---- */
+
+typedef void kernel(weighing);
+template <int RT, int S> static kernel *kernel_of(int kt) {
+    switch (kt) {
+    case 1: return weigh_tiles<1, RT, S>;
+    case 2: return weigh_tiles<2, RT, S>;
+    case 3: return weigh_tiles<3, RT, S>;
+    case 4: return weigh_tiles<4, RT, S>;
+    case 5: return weigh_tiles<5, RT, S>;
+    case 6: return weigh_tiles<6, RT, S>;
+    case 8: return weigh_tiles<8, RT, S>;
+    default: return weigh_tiles<10, RT, S>;
+    }
+}
+static kernel *kernel_for(int columns, int kt) {
+    switch (columns) {
+    case 1: return kernel_of<1, 1>(kt);
+    case 3: return kernel_of<3, 3>(kt);
+    case 5: return kernel_of<1, 5>(kt);
+    default: return kernel_of<1, 7>(kt);
+    }
+}
+
+static weighing weighing_of(const gp_conv *k, const division *d) {
+    weighing p;
+    memset(&p, 0, sizeof p);
+    int rows = TILE_QUADS >> d->lanes, cols = 4 << d->lanes,
+        taps = gp_blocks_of(k->kernel[1], d->rt);
+    p.channels = (int32_t)k->channels, p.filters = (int32_t)k->filters;
+    p.tap_rows = (int32_t)k->kernel[1], p.tap_cols = (int32_t)k->kernel[2];
+    p.top = (int32_t)k->before[1], p.left = (int32_t)k->before[2], p.lanes = d->lanes;
+    p.window = gp_window_of(rows, cols, taps * d->rt, d->columns, p.left);
+    p.plane = (p.window.rows * p.window.pitch + 27) / 32 * 32 + 4;
+    p.group = d->group, p.groups = d->channel_groups;
+    p.units = d->group * taps, p.strips = d->strips;
+    p.across = gp_divide_by((uint32_t)gp_blocks_of(k->out[2], cols));
+    p.down = gp_divide_by((uint32_t)gp_blocks_of(k->out[1], rows));
+    p.by_group = gp_divide_by((uint32_t)d->group), p.by_units = gp_divide_by((uint32_t)p.units);
+    p.tiles = p.across.d * p.down.d * (uint32_t)k->images;
+    p.weights = k->filters * k->channels * k->kernel[1] * k->kernel[2];
+    return p;
+}
+
+static summing summing_of(const weighing *w, const gp_array *out, int parts) {
+    summing p;
+    memset(&p, 0, sizeof p);
+    p.parts = w->parts, p.out = (float *)out->data, p.weights = w->weights, p.n = parts;
+    for (int d = 0; d < 4; d++) p.step[d] = out->stride[d];
+    for (int d = 1; d < 4; d++) p.dim[d - 1] = gp_divide_by((uint32_t)out->dim[d]);
+    return p;
+}
+
+GP_C bool gp_conv_direct_weight(const gp_call *c, const gp_conv *k) {
+    division d;
+    if (!divide(k, &d)) return gp_fail("%s: no direct kernel", c->op->name);
+    weighing p = weighing_of(k, &d);
+    unsigned blocks = (unsigned)(d.filter_groups * d.channel_groups),
+             parts = PARTS_MOST / blocks > 0 ? PARTS_MOST / blocks : 1;
+    if (parts > p.tiles) parts = p.tiles;
+    p.parts = (float *)gp_cuda_scratch(c, (size_t)p.weights * parts * sizeof(float));
+    if (!p.parts || !gp_planes_in(c, k, gp_in(c, 0), &p.grad) ||
+        !gp_planes_in(c, k, gp_in(c, 1), &p.x))
+        return false;
+    gp_cuda_detail("direct");
+    kernel *weigh = kernel_for(d.columns, d.kt);
+    return GP_LAUNCH(c, weigh, dim3(parts, blocks), d.threads, d.shared, p) &&
+           GP_LAUNCH(c, add_parts, gp_blocks(p.weights, GP_WARP), dim3(GP_WARP, LANES), 0,
+                     summing_of(&p, gp_out(c, 0), (int)parts));
+}

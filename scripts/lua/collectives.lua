@@ -66,7 +66,7 @@ local function sort_events(prof)
         for _, kernels in ipairs { r.met, r.work, r.waits } do table.sort(kernels, by_start) end
         for _, e in ipairs(r.met) do
             local call = e.id and r.calls[e.id] or e
-            e.op, e.file, e.line = call.name, call.file, call.line
+            e.op, e.file, e.line, e.called = call.name, call.file, call.line, call.start
             call.collective = true
         end
     end
@@ -101,27 +101,29 @@ local function between(a, b)
     return x and "after " .. x or y and "before " .. y or "no op"
 end
 
--- What a rank did from one time to another: ns by source line. Collectives, and waits for them, do
--- not count.
-local function activity(r, from, to)
-    local sums, at = {}, from
+-- What a rank did from one time until a collective began: ns by source line. Collectives, and waits
+-- for them, do not count; nor does what the host did once it had called the collective, which then
+-- waits for its device alone.
+local function activity(r, from, met)
+    local sums, at, to = {}, from, met.start
+    local call = math.min(to, met.called or to)
     local i = first_after(r.host, from)
-    while i <= #r.host and r.host[i].start < to do
+    while i <= #r.host and r.host[i].start < call do
         local e = r.host[i]
         add(sums, between(r.host[i - 1], e), at, e.start)
         local key = e.kind == "wait" and ("wait (%s) at %s"):format(e.why, place(e)) or place(e)
         if e.why ~= "collective" and not e.collective then
-            add(sums, key, math.max(from, e.start), math.min(to, e.stop))
+            add(sums, key, math.max(from, e.start), math.min(call, e.stop))
         end
         at = math.max(at, e.stop)
         i = i + 1
     end
-    add(sums, between(r.host[i - 1], r.host[i]), at, to)
+    add(sums, between(r.host[i - 1], r.host[i]), at, call)
     for k = first_after(r.work, from, r.longest), #r.work do
         local e = r.work[k]
         if e.start >= to then break end
-        local call = e.id and r.calls[e.id] or e
-        add(sums, ("%s on %s"):format(place(call), e.device), math.max(from, e.start),
+        local op = e.id and r.calls[e.id] or e
+        add(sums, ("%s on %s"):format(place(op), e.device), math.max(from, e.start),
             math.min(to, e.stop))
     end
     return sums
@@ -152,8 +154,8 @@ end
 
 -- Adds to sums what late did more than early before it came.
 local function add_excess(sums, early, late)
-    local usual = activity(early.r, early.before, early.e.start)
-    for key, ns in pairs(activity(late.r, late.before, late.e.start)) do
+    local usual = activity(early.r, early.before, early.e)
+    for key, ns in pairs(activity(late.r, late.before, late.e)) do
         sums[key] = (sums[key] or 0) + ns - (usual[key] or 0)
     end
 end
@@ -195,41 +197,56 @@ end
 
 -- ---- exposed and hidden ----
 
--- The time that intervals of a and of b, each in the order of starts, have in common.
-local function common(a, b)
-    local sum, i = 0, 1
+-- The parts of intervals of a that lie within (inside) or beside those of b: lists are in the order
+-- of starts, and a's do not overlap.
+local function parts(a, b, inside)
+    local out, i = {}, 1
+    local function put(from, to)
+        if to > from then out[#out + 1] = { start = from, stop = to } end
+    end
     for _, x in ipairs(a) do
         while b[i] and b[i].stop <= x.start do i = i + 1 end
         local k, at = i, x.start
         while b[k] and b[k].start < x.stop do
-            local from = math.max(at, b[k].start)
-            local to = math.min(x.stop, b[k].stop)
-            if to > from then sum, at = sum + to - from, to end
-            k = k + 1
+            local from, to = math.max(at, b[k].start), math.min(x.stop, b[k].stop)
+            put(inside and from or at, inside and to or from)
+            at, k = math.max(at, to), k + 1
         end
+        if not inside then put(at, x.stop) end
+    end
+    return out
+end
+
+-- Their time together, where they overlap once; in the order of starts.
+local function length(list)
+    local sum, at = 0, -math.huge
+    for _, x in ipairs(list) do
+        if x.stop > at then sum, at = sum + x.stop - math.max(at, x.start), x.stop end
     end
     return sum
 end
 
 -- On the cpu the host computes: exposed is what it waits for. Elsewhere it is the time in which the
--- rank's devices compute nothing.
+-- rank's devices compute nothing. Returns it, and the time in which either was so.
 local function exposed(r)
     local host, device = {}, {}
     for _, e in ipairs(r.met) do
         local to = e.device:find "cpu$" and host or device
         to[#to + 1] = e
     end
-    local alone = 0
-    for _, e in ipairs(device) do alone = alone + e.stop - e.start end
-    return common(host, r.waits) + alone - common(device, r.work)
+    local waits, idle = parts(host, r.waits, true), parts(device, r.work, false)
+    local sum = length(waits) + length(idle)
+    table.move(idle, 1, #idle, #waits + 1, waits)
+    table.sort(waits, by_start)
+    return sum, length(waits)
 end
 
 local function summary(r, wall)
     local busy = 0
     for _, e in ipairs(r.met) do busy = busy + e.stop - e.start end
-    local seen = exposed(r)
+    local seen, lost = exposed(r)
     return { rank = r.rank, collectives = busy, waiting = r.waiting, exposed = seen,
-        hidden = busy - seen, own = wall - seen }
+        hidden = busy - seen, own = wall - lost }
 end
 
 -- ---- the text ----

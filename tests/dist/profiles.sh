@@ -20,12 +20,12 @@ local function step(x)
     return dist.all_reduce(y)
 end
 local function slow_op(x)
-    local y = x * 2
-    if dist.rank == 0 then for _ = 1, 15 do y = (y:reshape(400, 400) @ y:reshape(400, 400)):reshape(-1):clamp(0, 1) end end
+    local y, n = (x * 2):reshape(400, 400), dist.rank == 0 and 1 or 0 for _ = 1, 6 * n do y = (y @ y):clamp(0, 1) end
+    for _ = 1, 9 * n do y = (y @ y):clamp(0, 1) end -- the host then waits longer than this line's ops take
     return dist.all_reduce_(y)
 end
 local pair = dist.group{0, 1}
-step(ones(100))
+step(ones(100)) slow_op(rand(160000, {device = "sim"}))
 busy = 0
 local prof = profile.run(function()
     for _ = 1, 4 do step(ones(100)) end
@@ -42,6 +42,14 @@ prof = profile.run({flops = true}, function()
     dist.gather(ones(3))
 end)
 prof:save(("f%d.prof"):format(dist.rank))
+local done = busy
+prof = profile.run(function()
+    if dist.rank == 0 then delay(0.02) end
+    local y = dist.all_reduce_(z * 2)
+    dist.barrier() -- the host waits for rank 0 while the device does
+end)
+prof:save(("g%d.prof"):format(dist.rank))
+busy = done
 print(("busy %d %.0f"):format(dist.rank, busy * 1e9))
 E2
 ranks 2 x.lua
@@ -62,13 +70,16 @@ check(r.meanwhile == "between x.lua:9 and 11", "the line that kept it", r.meanwh
 check(r.excess > 0.7 * planted and r.excess < 1.5 * planted, "how long", r.excess, planted)
 check(r.waited > 0.3 * planted, "how long the other one waited", r.waited)
 r = rows["dist.all_reduce_ 17"]
-check(r.count == 2 and r.last == 0 and r.meanwhile:find "x.lua:16", "an op of a device", r.last, r.meanwhile)
+check(r.count == 2 and r.last == 0 and r.meanwhile:find "^x.lua:1[56] on", "an op of a device", r.last, r.meanwhile)
 check(rows["dist.all_reduce (ranks 0, 1) 27"] ~= nil, "a group has a row of its own")
 check(rows["dist.barrier 26"].count == 20, "barriers")
 for i, x in ipairs(list.ranks) do
     check(x.rank == i - 1 and math.abs(x.exposed + x.hidden - x.collectives) < 2, "exposed and hidden", x.rank)
 end
 check(list.imbalance > 1, "load imbalance", list.imbalance)
+for _, x in ipairs(profile.load{"g0.prof", "g1.prof"}:collectives().ranks) do
+    check(x.own > 0, "waits of the host and the device at one time count once", x.rank, x.own)
+end
 local text = tostring(list)
 check(text:find "last" and text:find "hidden", "as text")
 

@@ -22,7 +22,6 @@ local what = arg[1]
 dist.all_reduce(x)
 synchronize()
 dist.barrier() -- by MPI
-dist.init{timeout = tonumber(arg[2] or 60)}
 sync.reset()
 local function report(...) print(("rank %d:"):format(dist.rank), ...) end
 local function busy(seconds) local t = clock() while clock() - t < seconds do end end
@@ -42,6 +41,7 @@ elseif what == "shapes" then
     failed(function() return y[1]:item() end)
     failed(function() return dist.all_reduce(x) end)
 elseif what == "late" then
+    dist.init{timeout = 1}
     if dist.rank == 1 then busy(2) return end
     local y = dist.all_reduce(x)
     failed(function() return y[1]:item() end)
@@ -55,6 +55,7 @@ elseif what == "message" then
     report(#sync.lines(), dist.rank == 1 or (y + 1)[3]:item())
     if dist.rank == 1 then dist.send(x["1:4"], 0) else dist.recv(y, 1) end
     failed(function() return dist.rank == 0 and y[1]:item() or error "sent" end)
+    dist.init{timeout = 1}
     if dist.rank == 1 then busy(2) return end
     failed(function() return dist.recv(y, 1)[1]:item() end)
 elseif what == "network" then
@@ -75,11 +76,11 @@ ranks 2 x.lua shapes
 is 'false.x.lua:[0-9]+: dist.all_reduce: ranks differ: rank 0 calls dist.all_reduce\(sum\) of f32 1000 at x.lua:[0-9]+, rank 1 .* of f32 7 at' 2 \
     "different shapes: an error on both ranks, with lines"
 is 'false.*an earlier collective has failed, and ranks are no longer in step' 2 "and no collective follows"
-ranks 2 x.lua late 1
+ranks 2 x.lua late
 is 'rank 0:.*false.*rank 1 (did not come within 1 s|has ended)' 1 "a rank that does not come"
 ranks 2 x.lua ended
 is 'rank 0:.*false.*rank 1 has ended \(.*it has had enough\)' 1 "a rank that has ended"
-ranks 2 x.lua message 1
+ranks 2 x.lua message
 is 'rank 0:.0.2.0$' 1 "the host does not wait for a message"
 is 'rank 0:.false.x.lua:[0-9]+: dist.recv: ranks differ: rank 0 calls dist.recv .* of f32 3 at x.lua:[0-9]+, rank 1 dist.send .* of f32 4 at' 1 \
     "a message of another shape: an error with both lines"

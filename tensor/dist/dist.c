@@ -122,7 +122,7 @@ static bool greet(void) {
     return ok;
 }
 
-static gp_transport *load(int expected) {
+static gp_transport *load(int expected, int *second) {
     char why[600] = "";
     void *so = gp_mpi_plugin(why, sizeof why);
     if (!so)
@@ -131,7 +131,7 @@ static gp_transport *load(int expected) {
                             expected, why);
     gp_mpi_open_fn *open = (gp_mpi_open_fn *)dlsym(so, "gp_mpi_open");
     if (!open) return gp_fail_null("dist: MPI does not start: another version");
-    gp_transport *t = gp_dist_start(open, expected);
+    gp_transport *t = gp_dist_start(open, expected, second);
     if (!t) return NULL;
     if (t->version != GP_TRANSPORT_VERSION)
         return gp_fail_null("dist: the plug-in for MPI is of another version");
@@ -153,14 +153,10 @@ static bool join(void) {
     int n = gp_dist_launched();
     if (n == 1) return new_group(1, NULL, 0, 0);
     write_lines();
-    gp_transport *t = load(n);
+    int sim = -1;
+    gp_transport *t = load(n, &sim);
     if (!t) return false;
-    int *all = calloc((size_t)n, sizeof *all);
-    if (!all) return gp_fail("dist.init: out of memory");
-    for (int i = 0; i < n; i++) all[i] = i;
     w->rank = t->rank, w->size = t->size;
-    int sim = t->group(all, n);
-    free(all);
     if (sim < 0) return gp_fail("dist.init: %s", t->error);
     t->fold = gp_dist_fold;
     w->transport = t;
@@ -199,14 +195,10 @@ static bool check_ranks(const int *ranks, int n) {
 
 int gp_dist_group(const int *ranks, int n) {
     if (!gp_dist_open() || !check_ranks(ranks, n)) return -1;
-    gp_transport *t = w->transport;
-    if (!t) return new_group(n, ranks, 0, 0) ? w->ngroups - 1 : -1;
-    gp_lock(&w->lock);
-    int cpu = t->group(ranks, n), sim = cpu == -1 ? -1 : t->group(ranks, n);
-    gp_unlock(&w->lock);
-    if (cpu == -1 || sim == -1) return gp_fail("dist.group: %s", t->error), -1;
-    if (cpu == -2) return -2;
-    return new_group(n, ranks, cpu, sim) ? w->ngroups - 1 : -1;
+    int comm[2] = {0};
+    if (w->transport && !gp_dist_make(ranks, n, comm)) return -1;
+    if (comm[0] == -2) return -2;
+    return new_group(n, ranks, comm[0], comm[1]) ? w->ngroups - 1 : -1;
 }
 
 /* ---- streams ---- */
@@ -229,10 +221,14 @@ gp_stream *gp_dist_stream(gp_device *dev) {
 
 /* ---- the end ---- */
 
-/* Whether the process is no more, or dead and not yet reaped by its launcher. */
-static bool is_gone(const gp_peer *p) {
+/* Dead: and not yet reaped by its launcher. */
+bool gp_dist_is_gone(int r) {
+    gp_peer *p = &w->peers[r];
     struct pollfd f = {.fd = p->fd, .events = POLLIN};
-    return p->fd >= 0 ? poll(&f, 1, 0) > 0 : kill((pid_t)p->pid, 0) && errno == ESRCH;
+    if (r == w->rank || p->place != w->peers[w->rank].place) return false;
+    if (p->fd >= 0 ? poll(&f, 1, 0) <= 0 : !kill((pid_t)p->pid, 0) || errno != ESRCH) return false;
+    snprintf(p->note.text, sizeof p->note.text, "its process was killed");
+    return p->ended = true;
 }
 
 void gp_dist_look(void) {
@@ -240,10 +236,7 @@ void gp_dist_look(void) {
         gp_peer *p = &w->peers[r];
         if (r == w->rank || p->ended) continue;
         if (p->work >= 0 && w->transport->test(p->work) == 1) p->work = -1, p->ended = true;
-        else if (p->place == w->peers[w->rank].place && is_gone(p)) {
-            p->ended = true;
-            snprintf(p->note.text, sizeof p->note.text, "its process was killed");
-        }
+        else gp_dist_is_gone(r);
     }
 }
 
@@ -259,7 +252,7 @@ static bool all_ended(double until) {
     bool all = false;
     while (!all && !gp_interrupted && (!until || gp_now() < until)) {
         all = true;
-        gp_lock(&w->lock);
+        gp_dist_lock();
         gp_dist_look();
         for (int r = 0; r < w->size; r++) all = all && (r == w->rank || w->peers[r].ended);
         gp_unlock(&w->lock);
@@ -276,10 +269,11 @@ void gp_dist_end(void) {
     gp_transport *t = w->transport;
     if (!t || done) return;
     done = true;
+    if (w->stuck) return;
     bool failed = atomic_load(&w->abandoned) || *w->broken;
     mine.failed = failed;
     snprintf(mine.text, sizeof mine.text, "%s", w->why);
-    gp_lock(&w->lock);
+    gp_dist_lock();
     for (int r = 0; r < w->size; r++)
         if (r != w->rank) t->send(0, r, GP_TAG_NOTE, &mine, sizeof mine);
     gp_unlock(&w->lock);

@@ -104,7 +104,7 @@ bool gp_dist_finish(const gp_dist_call *d, int *work, int n, gp_await what, cons
     watch a = {.looked = t0};
     for (int left = 1;;) {
         uint64_t now = gp_real_ns();
-        gp_lock(&w->lock);
+        gp_dist_lock();
         bool ok = gp_dist_test_all(d, work, n, &left);
         if (ok && left) look(d, what, now, &a);
         gp_unlock(&w->lock);
@@ -127,7 +127,7 @@ int gp_dist_comm(const gp_dist_call *d) {
 }
 
 void gp_dist_break(const char *text) {
-    gp_lock(&w->lock);
+    gp_dist_lock();
     if (!*w->broken) snprintf(w->broken, sizeof w->broken, "%s", text);
     gp_unlock(&w->lock);
 }
@@ -141,14 +141,14 @@ bool gp_dist_is_whole(const gp_dist_call *d) {
 /* Fails with data on its way: MPI must not move it into memory that is freed from here on. */
 static bool give_up_data(const char *text) {
     gp_dist_break(text);
-    gp_lock(&w->lock);
+    gp_dist_lock();
     w->in_use = true;
     gp_unlock(&w->lock);
     return false;
 }
 
 bool gp_dist_give_up(int *work, int n) {
-    gp_lock(&w->lock);
+    gp_dist_lock();
     for (int i = 0; i < n; i += 2)
         if (work[i] >= 0) w->transport->cancel(work[i]); /* the receives; sends are on their way */
     gp_unlock(&w->lock);
@@ -157,7 +157,7 @@ bool gp_dist_give_up(int *work, int n) {
 }
 
 bool gp_dist_run(const gp_dist_call *d, const gp_wire *wire) {
-    gp_lock(&w->lock);
+    gp_dist_lock();
     int work = w->transport->start(gp_dist_comm(d), wire);
     gp_unlock(&w->lock);
     if (work >= 0 && gp_dist_finish(d, &work, 1, GP_AWAIT_DATA, NULL)) return true;
@@ -174,7 +174,7 @@ int gp_dist_exchange(const gp_dist_call *d, int tag) {
     bool ok = true;
     gp_header *all = g->head[k];
     gp_dist_fill(d, &all[g->rank]);
-    gp_lock(&w->lock);
+    gp_dist_lock();
     for (int r = 0; r < g->n; r++) {
         if (r == g->rank) continue;
         g->peer[k][n] = r;
@@ -214,7 +214,7 @@ bool gp_dist_send(const gp_dist_call *d, const void *data, size_t bytes) {
     if (!gp_dist_is_whole(d)) return free(p), false;
     memcpy(p->data, data, bytes);
     gp_dist_fill(d, &p->head);
-    gp_lock(&w->lock);
+    gp_dist_lock();
     sweep();
     int comm = gp_dist_comm(d);
     p->work[0] = t->send(comm, d->root, GP_TAG_SEND, &p->head, sizeof p->head);
@@ -229,7 +229,7 @@ bool gp_dist_send(const gp_dist_call *d, const void *data, size_t bytes) {
 /* What was sent must be taken, even where it does not fit. */
 static bool take(const gp_dist_call *d, void *p, size_t bytes) {
     int peer = d->root;
-    gp_lock(&w->lock);
+    gp_dist_lock();
     int work = w->transport->receive(gp_dist_comm(d), d->root, GP_TAG_DATA, p, bytes);
     gp_unlock(&w->lock);
     if (work >= 0 && gp_dist_finish(d, &work, 1, GP_AWAIT_RANKS, &peer)) return true;
@@ -258,7 +258,7 @@ bool gp_dist_receive(const gp_dist_call *d, void *p, size_t bytes) {
     int peer = d->root;
     if (!h) return gp_fail("%s: out of memory", gp_dist_name(d));
     if (!gp_dist_is_whole(d)) return free(h), false;
-    gp_lock(&w->lock);
+    gp_dist_lock();
     int work = w->transport->receive(gp_dist_comm(d), d->root, GP_TAG_SEND, h, sizeof *h);
     gp_unlock(&w->lock);
     if (work < 0) return free(h), gp_fail("%s: %s", gp_dist_name(d), w->transport->error);

@@ -31,7 +31,7 @@ static bool begin(const gp_dist_call *d, gp_group *g, const gp_wire *data) {
         p->op = (uint8_t)data->op, p->dtype = (uint8_t)data->dtype, p->count = (uint8_t)data->count;
         memcpy(p->data, data->in, bytes_of(data));
     }
-    gp_lock(&w->lock);
+    gp_dist_lock();
     g->joining[k] = w->transport->join(g->comm[k], p);
     gp_unlock(&w->lock);
     if (g->joining[k] < 0)
@@ -45,7 +45,7 @@ static bool begin(const gp_dist_call *d, gp_group *g, const gp_wire *data) {
  * rank has one. */
 static bool is_joined_soon(gp_group *g, int k) {
     for (uint64_t t0 = gp_real_ns(), waited = 0; waited < HERE_NS; waited = gp_real_ns() - t0) {
-        gp_lock(&w->lock);
+        gp_dist_lock();
         bool done = !w->in_use && w->transport->test(g->joining[k]) == 1;
         gp_unlock(&w->lock);
         if (done) return g->joining[k] = -1, true;
@@ -127,7 +127,7 @@ bool gp_dist_fail_late(const gp_dist_call *d) {
     uint64_t t0 = gp_real_ns();
     while (n > 0 && left && gp_real_ns() - t0 < LATE_NS) {
         left = 0;
-        gp_lock(&w->lock);
+        gp_dist_lock();
         for (int i = 0; i < n; i++)
             if (g->work[k][i] >= 0 && w->transport->test(g->work[k][i]) == 1) g->work[k][i] = -1;
             else left += g->work[k][i] >= 0;

@@ -69,6 +69,7 @@ static bool send_header(posted *p) {
 }
 
 bool gp_dist_post(const gp_dist_call *d) {
+    if (!gp_dist_is_whole(d)) return false;
     while (count >= MOST) { /* far ahead of the others, as with a full queue */
         if (!gp_dist_check()) return false;
         sched_yield();
@@ -77,7 +78,7 @@ bool gp_dist_post(const gp_dist_call *d) {
     if (!p || !p->work || !p->peer || !p->all)
         return free_posted(p), gp_fail("%s: out of memory", d->call->name);
     gp_dist_fill(d, &p->all[w->group[d->group].rank]);
-    gp_lock(&w->lock);
+    gp_dist_lock();
     bool ok = send_header(p);
     last.call = p->call, last.d = p->d, last.d.call = &last.call;
     *end = p, end = &p->next;
@@ -119,7 +120,7 @@ static bool ranks_are_there(uint64_t now) {
 bool gp_dist_check(void) {
     uint64_t now = gp_real_ns();
     if (!w->transport) return true;
-    gp_lock(&w->lock);
+    gp_dist_lock();
     bool ok = !*w->broken || gp_fail("dist: an earlier collective has failed, and ranks are no "
                                      "longer in step: %s",
                                      w->broken);
@@ -143,7 +144,7 @@ bool gp_dist_share(const gp_dist_call *d, void *data, size_t bytes) {
     if (!work || !peer || !copy)
         return free(work), free(peer), free(copy), gp_fail("%s: out of memory", d->call->name);
     memcpy(copy, data, bytes);
-    gp_lock(&w->lock);
+    gp_dist_lock();
     for (int r = 0; r < g->n; r++) {
         if (r == g->rank || (g->rank && r)) continue;
         peer[n] = r;

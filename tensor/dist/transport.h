@@ -1,6 +1,7 @@
 /* What the plug-in libgpush_mpi.so does for the program: it moves bytes between the ranks of a job
- * by MPI, and starts MPI's collectives. Nothing here blocks but `open`, `group` and `close`: work
- * is started, and tested until it is done. The program calls one function at a time. */
+ * by MPI, and starts MPI's collectives. Nothing here blocks but `open`, `group` and `close`, which
+ * one thread calls: work is started, and tested until it is done. The program calls one function at
+ * a time. */
 #ifndef GP_TRANSPORT_H
 #define GP_TRANSPORT_H
 

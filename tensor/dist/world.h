@@ -63,7 +63,8 @@ typedef struct gp_group {
 typedef struct gp_world {
     gp_transport *transport; /* NULL: a job of one */
     int rank, size;
-    pthread_mutex_t lock; /* of the transport and the peers */
+    pthread_mutex_t lock; /* of the transport and the peers: gp_dist_lock */
+    bool making;          /* MPI makes a group, and can do nothing else meanwhile */
     double timeout;
     gp_peer *peers;        /* of each rank of all */
     bool crowded;          /* this machine has more ranks than processors */
@@ -72,6 +73,7 @@ typedef struct gp_world {
     char broken[600];      /* why no further collective can run; "" if they can */
     bool in_use;           /* MPI may still write into tensors of a call that has failed: its
                               functions are no longer called, but to send this rank's last word */
+    bool stuck;            /* MPI is in a call that does not return */
     char why[252];         /* with which message the script has failed */
     int ngroups;
     gp_group group[GP_MAX_GROUPS];
@@ -130,9 +132,20 @@ void gp_dist_look(void);
 int gp_dist_launched(void);
 /* This process's number by the launcher's count; -1 without one. */
 int gp_dist_launched_as(void);
-/* Joins the job of n by the plug-in's `open`, once. NULL with a message where it fails or not all
- * ranks have come within the timeout: MPI can then not be started any more. */
-gp_transport *gp_dist_start(gp_mpi_open_fn *open, int n);
+/* Takes the world's lock, once MPI makes no group. */
+void gp_dist_lock(void);
+/* Joins the job of n by the plug-in's `open`, once, and makes its second communicator. NULL with a
+ * message where that fails or not all ranks have come within the timeout: MPI can then not be
+ * started any more. */
+gp_transport *gp_dist_start(gp_mpi_open_fn *open, int n, int *second);
+/* The communicators, two, of a group of n ranks, which every rank makes at the same time; -2 where
+ * this process is not in it. False with a message where it fails, a rank is killed meanwhile, or
+ * the timeout is over: MPI, which waits for that rank, is not called any more, and no collective
+ * works. */
+bool gp_dist_make(const int *ranks, int n, int *comm);
+/* Whether rank r's process, of this machine, is no more or dead; then it has ended. With the lock
+ * held, or while MPI makes a group. */
+bool gp_dist_is_gone(int r);
 /* Ends MPI, after gp_dist_start: waits for every rank to do so. */
 void gp_dist_stop(void);
 /* A table of the warnings that ranks of one machine have given: its file, -1 without one; and that

@@ -218,6 +218,19 @@ static void check_libraries(void *plugin) {
     }
 }
 
+/* What collectives on cuda need beside the library. */
+static void check_nccl(void *cuda) {
+    char why[600] = "";
+    if (!cuda) return;
+    if (gp_nccl_plugin(why, sizeof why)) {
+        say(WORKS, "plug-in", "for NCCL: collectives on cuda");
+        return;
+    }
+    say(ABSENT, "plug-in", "for NCCL: %s", why);
+    fix("for dist on cuda: apt-get install libnccl-dev, or pip install nvidia-nccl-cu13 (-cu12) "
+        "and set NCCL_HOME, then build again");
+}
+
 /* The driver may restrict hardware counters to the administrator. Device times are CUPTI's activity
  * records, which are no counters; a profile says so where CUPTI refuses them. */
 static void check_counters(void) {
@@ -238,7 +251,9 @@ static void check_counters(void) {
 
 static void check_cuda(void) {
     bool driver = check_driver();
-    check_libraries(check_plugin());
+    void *plugin = check_plugin();
+    check_libraries(plugin);
+    check_nccl(plugin);
     if (driver) check_counters();
     if (getenv("CUDA_LAUNCH_BLOCKING")) {
         say(ABSENT, "launches",

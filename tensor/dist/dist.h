@@ -90,8 +90,10 @@ void gp_dist_abandon(const char *why);
  * last. */
 void gp_dist_end(void);
 
-/* The plug-in, opened on demand; NULL with the reason in why. */
+/* The plug-ins libgpush_mpi.so and libgpush_nccl.so (kernels/nccl/nccl.h), opened on demand; NULL
+ * with the reason in why. */
 void *gp_mpi_plugin(char *why, size_t size);
+void *gp_nccl_plugin(char *why, size_t size);
 /* The name and version of MPI in the plug-in, without starting it; or false, with the reason. */
 bool gp_mpi_engine(char *text, size_t size);
 

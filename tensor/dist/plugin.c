@@ -1,4 +1,4 @@
-/* Finds the MPI plug-in. */
+/* Finds the plug-ins for many processes: of MPI and of NCCL. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -7,29 +7,34 @@
 #include "tensor/dist/dist.h"
 #include "tensor/io/own_file.h"
 
-/* MPI's own plug-ins look for its symbols among those of all libraries: RTLD_GLOBAL. */
-static void *open_file(const char *path) { return dlopen(path, RTLD_NOW | RTLD_GLOBAL); }
-
-/* The one that GPUSH_MPI_PLUGIN names, the one in the folder of the program or module, or the
- * linker's. */
-static void *open_plugin(void) {
-    const char *env = getenv("GPUSH_MPI_PLUGIN");
-    if (env) return open_file(env);
+/* The one that the environment's variable names, the one in the folder of the program or module, or
+ * the linker's. */
+static void *open_plugin(const char *variable, const char *file, int flags) {
+    static const char *const folders[] = {"", "lib/", "../lib/gpush/", "../../gpush/"};
+    const char *env = getenv(variable);
     char own[PATH_MAX], path[PATH_MAX + 64];
-    static const char *const places[] = {"libgpush_mpi.so", "lib/libgpush_mpi.so",
-                                         "../lib/gpush/libgpush_mpi.so",
-                                         "../../gpush/libgpush_mpi.so"};
-    for (size_t i = 0; gp_own_folder(own) && i < sizeof places / sizeof *places; i++) {
-        snprintf(path, sizeof path, "%s/%s", own, places[i]);
-        void *so = open_file(path);
+    if (env) return dlopen(env, flags);
+    for (size_t i = 0; gp_own_folder(own) && i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, sizeof path, "%s/%s%s", own, folders[i], file);
+        void *so = dlopen(path, flags);
         if (so) return so;
     }
-    return open_file("libgpush_mpi.so");
+    return dlopen(file, flags);
 }
 
+/* Opened once; a plug-in stays open: it is linked not to be unloaded. MPI's own plug-ins look for
+ * its symbols among those of all libraries: RTLD_GLOBAL. */
 void *gp_mpi_plugin(char *why, size_t size) {
-    static void *so; /* stays open: it is linked not to be unloaded */
-    if (!so && !(so = open_plugin())) snprintf(why, size, "%s", dlerror());
+    static void *so;
+    if (!so) so = open_plugin("GPUSH_MPI_PLUGIN", "libgpush_mpi.so", RTLD_NOW | RTLD_GLOBAL);
+    if (!so) snprintf(why, size, "%s", dlerror());
+    return so;
+}
+
+void *gp_nccl_plugin(char *why, size_t size) {
+    static void *so;
+    if (!so) so = open_plugin("GPUSH_NCCL_PLUGIN", "libgpush_nccl.so", RTLD_NOW | RTLD_LOCAL);
+    if (!so) snprintf(why, size, "%s", dlerror());
     return so;
 }
 

@@ -99,7 +99,7 @@ static bool fail_absent(const bool *came, int n) {
 
 static void make(gp_transport *t, int first) {
     for (int i = first; i < 2; i++)
-        s.comm[i] = i > first && s.comm[first] < 0 ? s.comm[first] : t->group(s.ranks, s.count);
+        s.comm[i] = i > first && s.comm[first] == -1 ? -1 : t->group(s.ranks, s.count);
 }
 
 static void *serve(void *unused) {

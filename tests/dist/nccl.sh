@@ -4,7 +4,7 @@
 # shellcheck disable=SC2154 # status, seconds: dist.sh
 . "$(dirname "$0")/../support/tap.sh"
 . "$(dirname "$0")/../support/dist.sh"
-export GPUSH_CUDA_PLUGIN=$GPUSH_BUILD/fake/libgpush_cuda.so
+export GPUSH_CUDA_PLUGIN=$GPUSH_BUILD/fake/libgpush_cuda.so GPUSH_NCCL_PLUGIN=$GPUSH_BUILD/fake/libgpush_nccl.so
 export GPUSH_CUDA_LIBRARIES=$GPUSH_BUILD/fake/nccl:$GPUSH_BUILD/fake
 [ -e "$GPUSH_CUDA_PLUGIN" ] || tap_skip_all "the stand-in for CUDA was not built"
 cd "$HOME" || exit 1
@@ -89,7 +89,18 @@ FAKE_NCCL_FAIL=3 ranks 2 x.lua network
 is 'false.*NCCL failed: remote process exited or there was a network error' 2 "an error of NCCL's own"
 
 "$GPUSH_BUILD/gpush" doctor >out 2>&1
-is 'NCCL.*2\.27\.3' 1 "doctor shows its version"
+is 'NCCL.*2\.27\.3|ok  plug-in +for NCCL' 2 "doctor shows its version, and the plug-in"
+
+cat >lacks.lua <<'E2'
+print(select(2, pcall(dist.all_reduce, ones(2, {device = "cuda"}))))
+print(dist.all_reduce(ones(2)):sum():item())
+E2
+GPUSH_NCCL_PLUGIN=/nowhere.so ranks 2 lacks.lua
+is 'dist.all_reduce: needs the plug-in for NCCL, libgpush_nccl.so, which is not there \(/nowhere.so.*nccl.h' 2 \
+    "without the plug-in: what to install"
+is '^4.0$' 2 "and collectives on cpu work"
+GPUSH_NCCL_PLUGIN=/nowhere.so "$GPUSH_BUILD/gpush" doctor >out 2>&1
+is 'for NCCL: /nowhere.so' 1 "doctor shows that it is not there"
 
 export GPUSH_CUDA_LIBRARIES=$GPUSH_BUILD/fake
 "$GPUSH_BUILD/gpush" doctor >out 2>&1

@@ -37,12 +37,13 @@ only() { grep -E "^[^:]*:[0-9]*:.*($1)" | grep -Ev "^($2)[^:]*:"; }
 
 inc='#[ \t]*include[ \t]*[<"]'
 w='(^|[^A-Za-z0-9_])'
-cuda_places='kernels/cuda/|profile/cuda/'
+cuda_places='kernels/cuda/|profile/cuda/|kernels/nccl/'
+nccl_header="$inc(nccl)"
 cuda_headers="$inc(cuda|cudnn|cublas|cusolver|cusparse|cufft|curand|cupti|cub/|thrust/|nvtx|nvToolsExt|nvrtc|driver_types)"
 blocking='cuda(Device|Stream|Event)Synchronize|cudaMemcpy(2D|3D|ToSymbol|FromSymbol)?|cudaMemset|cudaMalloc(Host|Managed)?'
 blocking="$blocking|cudaFree(Host)?|cudaHostAlloc|cu(Ctx|Stream|Event)Synchronize|cuMemcpy[A-Za-z0-9]*[^c(]|cuMemFree"
 
-rules=(includes calls lua cuda blocking exit editor openmp drain locks relative)
+rules=(includes calls lua cuda nccl blocking exit editor openmp drain locks relative)
 # Prints the objects that the build in the folder $1 makes by its own list: the folder may hold
 # those of files that were moved or deleted since.
 built_objects() { grep -o ' -o [^ ]*\.o' "$1/compile_commands.json" | sed "s|^ -o |$1/|"; }
@@ -74,7 +75,8 @@ declare -A name=(
     [includes]="includes point only down: shell, bindings, kernels, profile, tensor"
     [calls]="calls go only down, too"
     [lua]="lua.h is known in bindings/ and shell/ only"
-    [cuda]="CUDA headers are known in kernels/cuda/ and profile/cuda/ only"
+    [cuda]="CUDA headers are known in kernels/cuda/, kernels/nccl/ and profile/cuda/ only"
+    [nccl]="NCCL's header is known in kernels/nccl/ only"
     [blocking]="CUDA calls that block are made in kernels/cuda/runtime/device.c only"
     [exit]="nothing below the shell ends the program"
     [editor]="the line editor is known in shell/editor/{line,render,editrc}.c only"
@@ -90,6 +92,7 @@ check() {
         calls) bad_calls "$objects" ;;
         lua) sources | only "$inc(lua|lauxlib|lualib)" 'bindings/|shell/' ;;
         cuda) sources | only "$cuda_headers" "$cuda_places" ;;
+        nccl) sources | only "$nccl_header" 'kernels/nccl/' ;;
         blocking) sources | only "$w($blocking)[ \t]*\(" 'kernels/cuda/runtime/device\.c' ;;
         exit) sources | only "$w(exit|_exit|_Exit|quick_exit|abort|assert|__builtin_trap)[ \t]*\(" 'shell/' ;;
         editor) sources | only "$inc(histedit|editline|readline)" 'shell/editor/(line|render|editrc)\.c' ;;
@@ -163,6 +166,8 @@ broken lua tensor/op.c '#  include "lauxlib.h" /* why */'
 allowed lua tensor/op.c '/* #include <lua.h> */'
 broken cuda tensor/device/device.c '#include <cuda_runtime_api.h>'
 allowed cuda kernels/cuda/sort/sort.cu '#include <cub/cub.cuh>'
+broken nccl kernels/cuda/sort/sort.cu '#include <nccl.h>'
+allowed nccl kernels/nccl/nccl.c '#include <nccl.h>'
 broken blocking kernels/cuda/sort/sort.cu 'cudaStreamSynchronize(s);'
 broken blocking profile/cuda/cupti.c '    return cudaMemcpy (a, b, n, kind);'
 allowed blocking kernels/cuda/sort/sort.cu 'cudaMemcpyAsync(a, b, n, kind, s); cudaMallocAsync(&p, n, s); cudaFreeAsync(p, s);'

@@ -1,37 +1,50 @@
 /* NCCL's communicators, and their end where ranks are not in step: what is queued is aborted, and
  * fails. */
-#if __has_include(<nccl.h>)
 #include "kernels/cuda/dist/nccl.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "kernels/cuda/dist/watch.h"
 #include "kernels/cuda/runtime/device.h"
+#include "kernels/cuda/runtime/libs.h"
 #include "tensor/device/failure.h"
-
-gp_nccl_functions gp_nccl;
-static const char *const names[] = {
-#define F GP_LIB_NAME
-#include "kernels/cuda/dist/nccl.def"
-};
-_Static_assert(sizeof gp_nccl == sizeof names, "a pointer for each name");
 
 /* Guards what follows: any thread may wait. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static ncclComm_t comms[GP_MAX_GROUPS]; /* by group; NULL: none yet, or aborted */
-static gp_stream *stream;               /* of all collectives */
-static char broken[600];                /* why no further one can run; "" if they can */
-static atomic_bool used;                /* there is a communicator */
+static gp_nccl *nccl;              /* the plug-in's functions; NULL before the first call */
+static void *comms[GP_MAX_GROUPS]; /* by group; NULL: none yet, or aborted */
+static gp_stream *stream;          /* of all collectives */
+static char broken[600];           /* why no further one can run; "" if they can */
+static atomic_bool used;           /* there is a communicator */
 
+static bool find(const char *const *names, int n, void **table) {
+    return gp_lib_functions(GP_LIB_nccl, "NCCL", names, n, 0, table);
+}
+
+/* The plug-in, and by it the library. With the lock held. */
 static bool load(const gp_call *c) {
-    enum { N = sizeof names / sizeof *names };
-    if (gp_nccl.ncclAllReduce) return true;
-    if (gp_lib_functions(GP_LIB_nccl, c->name, names, N, 0, (void **)&gp_nccl)) return true;
-    char why[900];
-    snprintf(why, sizeof why, "%s", gp_error());
-    return gp_fail("%s; pip install nvidia-nccl-cu%d brings it, or apt-get install libnccl2", why,
-                   CUDART_VERSION / 1000);
+    char why[900] = "";
+    if (nccl) return true;
+    if (!gp_lib_functions(GP_LIB_nccl, c->name, NULL, 0, 0, NULL)) {
+        snprintf(why, sizeof why, "%s", gp_error());
+        return gp_fail("%s; pip install nvidia-nccl-cu%d brings it, or apt-get install libnccl2",
+                       why, CUDART_VERSION / 1000);
+    }
+    void *so = gp_nccl_plugin(why, sizeof why);
+    if (!so)
+        return gp_fail("%s: needs the plug-in for NCCL, libgpush_nccl.so, which is not there (%s); "
+                       "build gpush again with NCCL's header, nccl.h (of libnccl-dev, or of "
+                       "Python's nvidia-nccl-cu%d, with NCCL_HOME set), or x:to \"cpu\" first",
+                       c->name, why, CUDART_VERSION / 1000);
+    gp_nccl_open_fn *open = (gp_nccl_open_fn *)dlsym(so, "gp_nccl_open");
+    gp_nccl *found = open ? open(find) : NULL;
+    if (open && !found) return false;
+    if (!open || found->version != GP_NCCL_VERSION)
+        return gp_fail("%s: the plug-in for NCCL is of another version", c->name);
+    nccl = found;
+    return true;
 }
 
 /* ---- the end ---- */
@@ -43,18 +56,15 @@ static void abort_all(const char *text) {
     snprintf(broken, sizeof broken, "%s", text);
     if (queued > done) gp_failure_add(stream, done + 1, queued, true, text);
     for (int g = 0; g < GP_MAX_GROUPS; g++)
-        if (comms[g]) gp_nccl.ncclCommAbort(comms[g]), comms[g] = NULL;
+        if (comms[g]) nccl->give_up(comms[g]), comms[g] = NULL;
 }
 
 /* Why the communicators cannot go on, in text; false: they can. With the lock held. */
 static bool find_error(char *text, size_t size) {
     for (int g = 0; g < GP_MAX_GROUPS; g++) {
-        ncclResult_t state = ncclSuccess;
-        if (!comms[g]) continue;
-        ncclResult_t asked = gp_nccl.ncclCommGetAsyncError(comms[g], &state);
-        if (asked != ncclSuccess) state = asked;
-        if (state == ncclSuccess || state == ncclInProgress) continue;
-        snprintf(text, size, "dist: NCCL failed: %s", gp_nccl.ncclGetErrorString(state));
+        int state = comms[g] ? nccl->state(comms[g]) : GP_NCCL_DONE;
+        if (state == GP_NCCL_DONE || state == GP_NCCL_IN_PROGRESS) continue;
+        snprintf(text, size, "dist: NCCL failed: %s", nccl->error(state));
         return true;
     }
     if (gp_dist_check()) return false;
@@ -77,18 +87,16 @@ void gp_cuda_dist_watch(void) {
 
 /* ---- communicators ---- */
 
-static bool fail_nccl(const gp_call *c, ncclResult_t result) {
-    return gp_fail("%s: NCCL failed: %s", c->name, gp_nccl.ncclGetErrorString(result));
+static bool fail_nccl(const gp_call *c, int result) {
+    return gp_fail("%s: NCCL failed: %s", c->name, nccl->error(result));
 }
 
 /* Until the communicator takes calls. With the lock held. */
-static bool settle(const gp_dist_call *d, ncclComm_t comm) {
-    ncclResult_t state = ncclInProgress;
+static bool settle(const gp_dist_call *d, void *comm) {
     for (;;) {
-        ncclResult_t asked = gp_nccl.ncclCommGetAsyncError(comm, &state);
-        if (asked != ncclSuccess) state = asked;
-        if (state == ncclSuccess) return true;
-        if (state != ncclInProgress) return fail_nccl(d->call, state);
+        int state = nccl->state(comm);
+        if (state == GP_NCCL_DONE) return true;
+        if (state != GP_NCCL_IN_PROGRESS) return fail_nccl(d->call, state);
         if (!gp_dist_check()) return false;
         if (gp_interrupted) return gp_fail("%s: interrupted", d->call->name);
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
@@ -96,39 +104,36 @@ static bool settle(const gp_dist_call *d, ncclComm_t comm) {
 }
 
 /* Rank 0 of the group makes its id. */
-static bool make(const gp_dist_call *d, ncclComm_t *comm) {
+static bool make(const gp_dist_call *d, void **comm) {
     int n = gp_dist_group_size(d->group), rank = gp_dist_group_rank(d->group);
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    ncclUniqueId id;
-    config.blocking = 0;
-    memset(&id, 0, sizeof id);
-    ncclResult_t made = rank ? ncclSuccess : gp_nccl.ncclGetUniqueId(&id);
-    if (made != ncclSuccess) return fail_nccl(d->call, made);
-    if (!gp_dist_share(d, &id, sizeof id)) return false;
-    made = gp_nccl.ncclCommInitRankConfig(comm, n, id, rank, &config);
-    if (made != ncclSuccess && made != ncclInProgress) return fail_nccl(d->call, made);
+    _Alignas(8) char id[GP_NCCL_ID_BYTES] = {0};
+    int made = rank ? GP_NCCL_DONE : nccl->new_id(id);
+    if (made != GP_NCCL_DONE) return fail_nccl(d->call, made);
+    if (!gp_dist_share(d, id, sizeof id)) return false;
+    made = nccl->join(comm, n, id, rank);
+    if (made != GP_NCCL_DONE && made != GP_NCCL_IN_PROGRESS) return fail_nccl(d->call, made);
     return settle(d, *comm);
 }
 
 /* With the lock held. */
-static ncclComm_t communicator(const gp_dist_call *d) {
-    ncclComm_t comm = comms[d->group];
+static void *communicator(const gp_dist_call *d) {
+    void *comm = comms[d->group];
     if (comm) return comm;
     int64_t begin = gp_lib_now();
     if (make(d, &comm)) {
         gp_lib_book(GP_LIB_nccl, begin);
         return comms[d->group] = comm;
     }
-    if (comm) gp_nccl.ncclCommAbort(comm);
+    if (comm) nccl->give_up(comm);
     char text[600];
     snprintf(text, sizeof text, "%s", gp_error());
     abort_all(text);
     return gp_fail_null("%s", text);
 }
 
-ncclComm_t gp_nccl_begin(const gp_dist_call *d) {
+void *gp_nccl_begin(const gp_dist_call *d) {
     const gp_call *c = d->call;
-    ncclComm_t comm = NULL;
+    void *comm = NULL;
     if (gp_cuda_building()) {
         gp_cuda_unfit();
         return gp_fail_null("%s: not in a captured graph on cuda", c->name);
@@ -145,15 +150,11 @@ ncclComm_t gp_nccl_begin(const gp_dist_call *d) {
     return comm;
 }
 
-bool gp_nccl_ok(const gp_dist_call *d, ncclComm_t comm, ncclResult_t result) {
-    if (result != ncclSuccess && result != ncclInProgress) return fail_nccl(d->call, result);
+bool gp_nccl_start(const gp_dist_call *d, void *comm, const gp_nccl_wire *w) {
+    int result = nccl->start(comm, w, gp_cuda_stream(d->call));
+    if (result != GP_NCCL_DONE && result != GP_NCCL_IN_PROGRESS) return fail_nccl(d->call, result);
     pthread_mutex_lock(&lock);
-    bool ok = result == ncclSuccess || settle(d, comm);
+    bool ok = result == GP_NCCL_DONE || settle(d, comm);
     pthread_mutex_unlock(&lock);
     return ok && gp_cuda_ok(d->call, cudaGetLastError());
 }
-#else
-#include "kernels/cuda/dist/watch.h"
-
-void gp_cuda_dist_watch(void) {}
-#endif

@@ -20,6 +20,9 @@ extern gp_srcloc (*gp_srcloc_script)(void);
 /* The same, or the line that gp_srcloc_set_forward set on this thread: a backward op counts as the
  * line of its forward. */
 gp_srcloc gp_srcloc_here(void);
+/* The script's running line, which the caller has looked up already; until one without a file is
+ * set. */
+void gp_srcloc_set_known(gp_srcloc at);
 /* From here on this thread works for the line at; one without a file ends that. */
 void gp_srcloc_set_forward(gp_srcloc at);
 /* Whether this thread works for such a line: it runs a backward step. */

@@ -24,15 +24,17 @@ enum { MOST_DEVICES = GP_MAX_DEVICES, MOST_STREAMS = GP_MAX_STREAMS };
 gp_hooks gp_hook;
 gp_srcloc (*gp_srcloc_script)(void);
 
-static _Thread_local gp_srcloc forward;
+static _Thread_local gp_srcloc forward, known;
 
 void gp_srcloc_set_forward(gp_srcloc at) { forward = at; }
 
 bool gp_srcloc_of_backward(void) { return forward.file != NULL; }
 
+void gp_srcloc_set_known(gp_srcloc at) { known = at; }
+
 gp_srcloc gp_srcloc_here(void) {
     if (forward.file || !gp_srcloc_script) return forward;
-    return gp_srcloc_script();
+    return known.file ? known : gp_srcloc_script();
 }
 
 static gp_device *devices[MOST_DEVICES];
@@ -305,14 +307,15 @@ bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what) {
     return !begin || begin(s, why, what);
 }
 
-static void report(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t queued) {
+static void report(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
+                   uint64_t queued) {
     void (*end)(gp_stream *, gp_why, const char *, uint64_t, uint64_t, uint64_t) =
         GP_HOOK(wait_end);
-    if (end) end(s, why, what, t0, gp_now_ns(), queued);
+    if (end) end(s, why, what, t0, t1, queued);
 }
 
-void gp_wait_over(gp_stream *s, gp_why why, const char *what, uint64_t t0) {
-    report(s, why, what, t0, 1);
+void gp_wait_over(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1) {
+    report(s, why, what, t0, t1, 1);
 }
 
 /* Waits, measures, reports: the body of every gp_wait. */
@@ -320,7 +323,7 @@ static bool wait_now(gp_stream *s, gp_event *e, gp_why why, const char *what) {
     const gp_device_vt *vt = s->dev->vt;
     uint64_t queued = gp_stream_queued(s), t0 = gp_now_ns();
     bool ok = e ? vt->event_drain(e) : vt->drain(s);
-    report(s, why, what, t0, queued);
+    report(s, why, what, t0, gp_now_ns(), queued);
     return ok;
 }
 
@@ -368,7 +371,7 @@ bool gp_wait_device(gp_device *dev, gp_why why, const char *what) {
 bool gp_wait_room(gp_stream *s) {
     uint64_t queued = gp_stream_queued(s), t0 = gp_now_ns();
     bool ok = s->dev->vt->drain_room(s);
-    report(s, GP_WHY_queue, "launch", t0, queued);
+    report(s, GP_WHY_queue, "launch", t0, gp_now_ns(), queued);
     return ok;
 }
 

@@ -199,9 +199,9 @@ bool gp_wait(gp_stream *s, gp_why why, const char *what);
  * with a wait. */
 bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what);
 bool gp_wait_granted(gp_stream *s, gp_why why, const char *what);
-/* Instead of the second: reports a wait, for one command, that the caller did itself, from t0 (ns
- * of gp_now_ns) until now. */
-void gp_wait_over(gp_stream *s, gp_why why, const char *what, uint64_t t0);
+/* Instead of the second: reports a wait, for one command, that the caller did itself, from t0 to t1
+ * (ns of gp_now_ns). */
+void gp_wait_over(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1);
 bool gp_wait_event(gp_event *e, gp_why why, const char *what);
 /* Waits until `first` has done `upto` of its commands, for an op that runs on the host itself: the
  * same as gp_wait_event, but for a stream with a queue (queue.h). */

@@ -6,7 +6,7 @@
 --   1. the losses: those of one process, however many share the work;
 --   2. the time of a step: with as many processes as processors it falls, with more it does not;
 --   3. communication: how long a step's collectives take on their own stream, and how much of that
---      the host waited for ("exposed"); the rest was hidden behind backward;
+--      the host, or the device, waited for ("exposed"); the rest was hidden behind backward;
 --   4. the last tables: a delay is put into one rank's steps. Collectives make the others wait for
 --      it. Each rank saves a profile, which rank 0 joins: prof:collectives() names the late rank,
 --      and the lines between which it was late ("meanwhile").
@@ -62,20 +62,12 @@ local function train(model, optimizer, loader, steps)
     return loss:detach()
 end
 
--- Seconds of this process's collectives, and of the host's waits for them, while fn ran; and the
--- profile of it.
+-- Seconds of this process's collectives while fn ran, and how long the host, or the device, waited
+-- for them; and the profile of it.
 local function communication(fn)
-    sync.reset()
-    local prof, busy, waited = profile.run(fn), 0, 0
-    for _, e in ipairs(prof:events()) do
-        if e.kind == "kernel" and e.name:find "^dist" then
-            busy = busy + (e.stop - e.start) * 1e-9
-        end
-    end
-    for _, line in ipairs(sync.lines()) do
-        if line.why == "collective" then waited = waited + line.wait end
-    end
-    return busy, waited, prof
+    local prof = profile.run(fn)
+    local own = prof:collectives().ranks[1]
+    return own.collectives * 1e-9, own.exposed * 1e-9, prof
 end
 
 -- The values of every rank, a row each.

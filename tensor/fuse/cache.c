@@ -84,8 +84,9 @@ void gp_fuse_cache_hash(const void *text, size_t n, unsigned __int128 *h) {
 }
 
 /* FNV-1a of 128 bits. */
-static unsigned __int128 hash_of(const void *p, size_t n) {
+static unsigned __int128 hash_of(const char *name, const void *p, size_t n) {
     unsigned __int128 h = (unsigned __int128)0x6c62272e07bb0142u << 64 | 0x62b821756295c58du;
+    gp_fuse_cache_hash(name, strlen(name), &h);
     gp_fuse_cache_hash(p, n, &h);
     return h;
 }
@@ -118,13 +119,14 @@ static char *read_all(int file, size_t n) {
     return p;
 }
 
-/* Whether the file ends with the hash of what is before. */
-static bool sealed(int file, size_t n) {
+/* Whether the file ends with the hash of its name and of what is before: a copy of another
+ * program's is none. */
+static bool sealed(int file, const char *name, size_t n) {
     unsigned __int128 seal, h = 0;
     char *p = read_all(file, n);
     if (!p) return false;
     memcpy(&seal, p + n - sizeof seal, sizeof seal);
-    h = hash_of(p, n - sizeof seal);
+    h = hash_of(name, p, n - sizeof seal);
     free(p);
     return h == seal;
 }
@@ -134,7 +136,7 @@ static bool sealed(int file, size_t n) {
 static int open_whole(int fd, const char *name, struct stat *st, char *why, size_t size) {
     int file = open_own(fd, name, O_RDONLY, st, why, size);
     if (file < 0) return -1;
-    if (sealed(file, (size_t)st->st_size)) return futimens(file, NULL), file;
+    if (sealed(file, name, (size_t)st->st_size)) return futimens(file, NULL), file;
     close(file);
     unlinkat(fd, name, 0); /* as good as none */
     return -1;
@@ -166,10 +168,10 @@ void *gp_fuse_cache_load(int fd, const char *name, char *why, size_t size) {
 }
 
 /* Writes the seal and waits until all is on disk. */
-static bool seal(int file, size_t n) {
+static bool seal(int file, const char *name, size_t n) {
     char *p = read_all(file, n);
     if (!p) return false;
-    unsigned __int128 h = hash_of(p, n);
+    unsigned __int128 h = hash_of(name, p, n);
     free(p);
     return pwrite(file, &h, sizeof h, (off_t)n) == sizeof h && !fchmod(file, 0600) && !fsync(file);
 }
@@ -245,7 +247,7 @@ bool gp_fuse_cache_store(int fd, const char *from, const char *name, char *why, 
         if (!*why) because(why, size, "the compiler wrote no object");
         return false;
     }
-    bool ok = seal(file, (size_t)st.st_size) && !renameat(fd, from, fd, name);
+    bool ok = seal(file, name, (size_t)st.st_size) && !renameat(fd, from, fd, name);
     if (!ok) because(why, size, "%s: %s", name, strerror(errno));
     close(file);
     make_room(fd);

@@ -25,6 +25,7 @@ typedef struct fused {
     pthread_mutex_t lock;
     state state;
     int calls, arch, nnumbers;
+    bool found; /* the code was on disk */
     uint64_t number[GP_FUSED_MAX_NUMBERS];
     char *text, *code;
     size_t size;
@@ -63,7 +64,7 @@ static bool find_code(fused *f) {
     if (fd < 0) return false;
     f->code = gp_fuse_cache_read(fd, f->name, &f->size, f->why, sizeof f->why);
     close(fd);
-    return f->code != NULL;
+    return f->found = f->code != NULL;
 }
 
 /* Without a folder the code is used all the same, and made again by the next program. */
@@ -116,18 +117,25 @@ static void begin(fused *f, bool wait) {
     }
     owner = getpid();
     if (!atomic_exchange(&registered, true)) atexit(wait_for_all);
-    if (wait || !gp_thread_start(&f->thread, compile, f)) {
-        compile(f);
-        take(f);
-    } else f->state = COMPILING;
+    atomic_store(&f->done, false);
+    f->state = COMPILING;
+    if (gp_thread_start(&f->thread, compile, f)) return;
+    compile(f);
+    take(f);
+}
+
+/* Waits for the compiler until Ctrl-C; then, as without `wait`, a later call may take its code. */
+static void follow(fused *f, bool wait) {
+    while (wait && owner == getpid() && !atomic_load(&f->done) && !gp_thread_stopped())
+        usleep(1000);
+    if (f->state != COMPILING || !atomic_load_explicit(&f->done, memory_order_acquire)) return;
+    pthread_join(f->thread, NULL);
+    take(f);
 }
 
 /* With the lock held. */
 static void go_on(fused *f, const gp_program *p, const gp_device *dev, bool wait) {
-    if (f->state == COMPILING && (atomic_load(&f->done) || (wait && owner == getpid()))) {
-        pthread_join(f->thread, NULL);
-        take(f);
-    }
+    if (f->state == COMPILING) follow(f, wait);
     if (f->state != COUNTED) return;
     if (!f->calls++) {
         const char *why;
@@ -143,6 +151,16 @@ static void go_on(fused *f, const gp_program *p, const gp_device *dev, bool wait
         }
     }
     if (wait || f->calls >= SECOND) begin(f, wait);
+    if (f->state == COMPILING) follow(f, wait);
+}
+
+/* Code from the disk that the driver does not take is made again, by this version and for this
+ * card. */
+static void discard(fused *f) {
+    free(f->code);
+    f->code = NULL;
+    f->found = false;
+    f->state = COUNTED;
 }
 
 /* Loads the code on dev. With the lock held. */
@@ -152,9 +170,11 @@ static bool load(fused *f, const gp_device *dev) {
     if (f->on[at].failed || f->arch != gp_cuda_of(dev)->arch) return false;
     gp_cuda_enter(dev);
     f->on[at].module = gp_module_load(f->code, f->on[at].kernel, f->why, sizeof f->why);
-    f->on[at].failed = !f->on[at].module;
-    if (f->on[at].failed) gp_object_note(GP_OBJECT_FAILED, f->why);
-    return !f->on[at].failed;
+    if (f->on[at].module) return true;
+    if (f->found) return discard(f), false;
+    f->on[at].failed = true;
+    gp_object_note(GP_OBJECT_FAILED, f->why);
+    return false;
 }
 
 /* ---- a program's own form ---- */
@@ -212,8 +232,12 @@ bool gp_cuda_fuses(gp_device *dev, gp_program *p, gp_tensor *const *in) {
     fused *f = form_of(p);
     if (!f) return false;
     pthread_mutex_lock(&f->lock);
-    if (f->state < READY) go_on(f, p, dev, how == GP_COMPILE_WAIT);
-    bool ready = f->state == READY && load(f, dev);
+    bool wait = how == GP_COMPILE_WAIT, ready = false;
+    for (int tries = 0; tries < 2 && !ready; tries++) { /* the second: found, and of no use */
+        if (f->state < READY) go_on(f, p, dev, wait);
+        ready = f->state == READY && load(f, dev);
+        if (ready || f->state != COUNTED) break;
+    }
     pthread_mutex_unlock(&f->lock);
     gp_error_clear();
     return ready;

@@ -1,7 +1,8 @@
 // A stand-in for NVRTC: compiles the same text, with the same headers, by the C++ compiler that has
 // built the stand-in. Its "code" is a shared object, which driver.cpp loads. With
 // GPUSH_FAKE_NVRTC_KEEP=folder each text is only kept there, and its code cannot be loaded; with
-// GPUSH_FAKE_NVRTC_FAILS none compiles.
+// GPUSH_FAKE_NVRTC_FAILS none compiles; with GPUSH_FAKE_NVRTC_WAITS=file compiling makes that file,
+// and goes on once it is gone.
 #include <ctype.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -124,6 +125,11 @@ static void compile(nvrtc_program &p, const fs::path &work) {
     p.code = "FAKECODE" + std::string((char *)&size, sizeof size) + code;
 }
 
+static void wait_for(const char *path) {
+    write(path, "");
+    while (fs::exists(path)) usleep(1000);
+}
+
 #pragma GCC visibility push(default)
 extern "C" {
 int nvrtcCreateProgram(nvrtc_program **p, const char *text, const char *, int n,
@@ -141,8 +147,9 @@ int nvrtcCompileProgram(nvrtc_program *p, int n, const char *const *options) {
     if (!card) return 5; // NVRTC_ERROR_INVALID_OPTION
     if (folder) {
         keep(*p, folder);
-        return p->code = "no code", 0;
+        return p->code = std::string(64, '.'), 0;
     }
+    if (getenv("GPUSH_FAKE_NVRTC_WAITS")) wait_for(getenv("GPUSH_FAKE_NVRTC_WAITS"));
     if (getenv("GPUSH_FAKE_NVRTC_FAILS")) return p->log = "program.cu(1): error: as asked", 6;
     std::string work = (fs::temp_directory_path() / "fake-nvrtc.XXXXXX").string();
     if (!mkdtemp(work.data())) return 1; // NVRTC_ERROR_OUT_OF_MEMORY

@@ -3,6 +3,8 @@
 -- all kinds, with gradients, strided and broadcast operands, reductions, and on sim.
 local t = require "tap"
 local g = require "gpush"
+local programs = require "fused_programs"
+local same, gradients = programs.same, programs.gradients
 local _, before = g.fuse_compile "wait"
 
 local function done() return select(2, g.fuse_compile()) end
@@ -15,15 +17,6 @@ do
 end
 
 -- ---- comparison ----
-
--- The sign of a zero counts; that of NaN does not.
-local function same(a, b)
-    if a.dtype ~= b.dtype or not a:isnan():equal(b:isnan()) then return false end
-    local x, y = g.where(a:isnan(), 0, a), g.where(b:isnan(), 0, b)
-    if not x:equal(y) then return false end
-    if not a:is_floating_point() then return true end
-    return g.where(x:eq(0), 1 / x, 0):equal(g.where(y:eq(0), 1 / y, 0))
-end
 
 local function numbers(dtype)
     local tiny = dtype == "f32" and 1e-41 or 5e-320
@@ -111,14 +104,6 @@ compare("dropout", function(a) return g.dropout(a * 2 + 1, 0.3) * 3 + 1 end, m)
 
 -- ---- gradients ----
 
-local function gradients(fn, ...)
-    local leaves = {}
-    for i, x in ipairs { ... } do leaves[i] = x:detach():requires_grad_() end
-    local y = fn(table.unpack(leaves))
-    y:backward(g.ones_like(y) * 0.5)
-    for i, x in ipairs(leaves) do leaves[i] = x.grad end
-    return leaves
-end
 do
     local function fn(a, b)
         return g.gelu(a * b + 1) * g.silu(b - a) + g.relu(a) ^ 2 * 0.5 + g.maximum(a, b)

@@ -3,19 +3,12 @@
 -- kernel each, forward and backward, with the bits of their single ops.
 local t = require "tap"
 local g = require "gpush"
+local programs = require "fused_programs"
+local same, gradients = programs.same, programs.gradients
 local fake = require "fake"
 g.fuse_compile "wait"
 
 local function counts() return select(2, g.fuse_compile()) end
-
--- The sign of a zero counts; that of NaN does not.
-local function same(a, b)
-    if a.dtype ~= b.dtype or not a:isnan():equal(b:isnan()) then return false end
-    local x, y = g.where(a:isnan(), 0, a), g.where(b:isnan(), 0, b)
-    if not x:equal(y) then return false end
-    if not a:is_floating_point() then return true end
-    return g.where(x:eq(0), 1 / x, 0):equal(g.where(y:eq(0), 1 / y, 0))
-end
 
 -- fn fused and as it is, on the same arguments; the fused one runs `kernels` kernels. Other sizes
 -- are the same program. Each program takes the host's compiler half a second.
@@ -67,14 +60,6 @@ compare("largest integers", function(a, b) return (a * b):amax(2) end, { 1 },
     { cuda(g.randn(9, 5) * 4):to "i32", cuda(g.randn(5) * 4):to "i32" })
 
 -- Backward is programs, too.
-local function gradients(fn, ...)
-    local leaves = {}
-    for i, x in ipairs { ... } do leaves[i] = x:detach():requires_grad_() end
-    local y = fn(table.unpack(leaves))
-    y:backward(g.ones_like(y) * 0.5)
-    for i, x in ipairs(leaves) do leaves[i] = x.grad end
-    return leaves
-end
 for what, fn in pairs { dropout = function(a, b)
     return g.dropout(g.gelu(a * b), 0.5) * g.sigmoid(a)
 end } do

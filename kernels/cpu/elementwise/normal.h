@@ -46,28 +46,27 @@ static inline float times_power(float p, float m) { return p * bits_float(float_
 
 /* The density at a, 0 <= a <= 14.6, and the probability beyond it, both off by a few ulp:
  * exp(-a * a / 2) times 1 / sqrt(2 pi) and times N(a) / D(a). exp(r / -2) is a minimax polynomial
- * (off by 3e-9); N / D is one of the tail, too (6e-9), and makes up for log(2)'s rounding in
- * normal_rest. All terms of N and D are positive: nothing cancels. */
+ * (off by 4e-9); N / D is one of the tail, too (6e-9), and makes up for log(2)'s rounding in
+ * normal_rest. All terms of N and D are positive: nothing cancels. The polynomial is multiplied by
+ * 46016, by which N is divided, so that it and D begin with an addition. */
 static inline float normal_f32(float a, float *beyond) {
-    float m, r = normal_rest(a, &m), p = 2.15852179e-05f, num = 0x1p-64f * 0.57382894f,
-             den = 1.43836403f;
-    p = and_add(p, r, -0.000261523283f);
-    p = and_add(p, r, 0.00260427431f);
-    p = and_add(p, r, -0.0208331496f);
-    p = and_add(p, r, 0.124999985f);
-    p = and_add(p, r, -0.5f);
-    p = and_add(p, r, 1);
-    num = and_add(num, a, 0x1p-64f * 5.63969135f);
-    num = and_add(num, a, 0x1p-64f * 25.3461304f);
-    num = and_add(num, a, 0x1p-64f * 60.4523849f);
-    num = and_add(num, a, 0x1p-64f * 68.6904297f);
-    den = and_add(den, a, 14.1373653f);
-    den = and_add(den, a, 64.9529572f);
-    den = and_add(den, a, 165.928604f);
-    den = and_add(den, a, 230.51889f);
-    den = and_add(den, a, 137.380859f);
-    *beyond = times_power(p * num / den, m);
-    return times_power(p * (0x1p-64f * 0.39894228f), m);
+    float m, r = normal_rest(a, &m), p = r - 12.0366573f, num = 0x1p-64f * 8.66971368e-06f,
+             den = a + 9.82879162f;
+    p = and_add(p, r, 119.835022f);
+    p = and_add(p, r, -958.65741f);
+    p = and_add(p, r, 5751.99951f);
+    p = and_add(p, r, -23008);
+    p = and_add(p, r, 46016);
+    num = and_add(num, a, 0x1p-64f * 8.52075682e-05f);
+    num = and_add(num, a, 0x1p-64f * 0.000382943515f);
+    num = and_add(num, a, 0x1p-64f * 0.000913349155f);
+    num = and_add(num, a, 0x1p-64f * 0.00103781489f);
+    den = and_add(den, a, 45.1576004f);
+    den = and_add(den, a, 115.359528f);
+    den = and_add(den, a, 160.265091f);
+    den = and_add(den, a, 95.5121765f);
+    *beyond = times_power(p * (num / den), m); /* the division does not wait for p */
+    return times_power(p * (0x1p-64f * 8.66964274e-06f), m);
 }
 
 /* x times the probability below it: x - |x| times that beyond |x| from 0 on, and -|x| times it
@@ -77,7 +76,7 @@ static inline float gelu_f32(float x) {
     float beyond, size = bits_float(((int32_t)b > NORMAL_END ? NORMAL_END : b) & 0x7fffffffu);
     normal_f32(normal_end(size), &beyond);
     /* clang takes 0 and -0 for the same where floats are compared. */
-    return and_add(-size, beyond, bits_float((int32_t)b < 0 ? 0x80000000u : b));
+    return and_add(-size, beyond, bits_float(b > 0x80000000u ? 0x80000000u : b));
 }
 
 /* The derivative: the probability below x, and x times the density. */

@@ -118,6 +118,32 @@ local function many_distinct(dev, k)
     end
 end
 
+-- Integers of 64 bits in lines around the sizes where the way of sorting changes, whose keys differ
+-- in all bits, in the last ones, but for one element, or in two bits far from each other.
+local function sizes_of_lines(dev)
+    local kinds = {
+        all = function() return math.random(0) end,
+        last = function() return (5 << 50) + math.random(0, 3000) end,
+        outlier = function(i) return i == 9 and math.mininteger or math.random(0, 1 << 20) end,
+        two = function() return math.random(0, 1) << 61 | math.random(0, 1) << 3 end,
+    }
+    for _, n in ipairs { 31, 32, 33, 257, 2047, 2048, 2049, 5003 } do
+        for name, value in pairs(kinds) do
+            local v = {}
+            for i = 1, n do v[i] = value(i) end
+            local x, want = g.tensor(v, { dtype = "i64" }):to(dev), sorted_indices(v)
+            local y, ix = x:sort()
+            local values = map(want, function(i) return v[i] end)
+            name = ("%s: %d of 64 bits, %s: "):format(dev, n, name)
+            t.is(ix, want, name .. "indices")
+            t.is(y, values, name .. "sorted")
+            t.is(x:msort(), values, name .. "msort")
+            t.is((x:sort(1, true)), map(sorted_indices(v, true), function(i) return v[i] end),
+                name .. "descending")
+        end
+    end
+end
+
 -- A long line, divided among the threads: sorted, equal elements in their order, nothing lost.
 local function long_sorting(k)
     g.threads(k)
@@ -128,8 +154,10 @@ local function long_sorting(k)
         ["equal upper halves"] = g.randint(0, 3, {n}) * (1 << 40) + g.randint(0, 1 << 20, {n}),
         ["nearly equal"] = g.randint(0, 60000, {n}) // 59999 * (1 << 50) +
                 g.randint(0, 99, {n}),
+        outlier = g.randint(0, 1 << 20, {n}),
         f16 = g.randn(n):half(), u8 = g.randint(0, 255, {n}):to("u8"),
         zeros = g.zeros(n) * g.randn(n)}
+    lines.outlier[77] = 1 << 62
     lines.f32["1:20"], lines.f32[n], lines.f32[77777] = 0, nan, -inf
     for name, x in pairs(lines) do
         for _, descending in ipairs {false, true} do
@@ -374,6 +402,7 @@ local function long_lines(k)
 end
 
 for k = 1, 2 do long_sorting(k) end
+sizes_of_lines("cpu")
 for k = 1, 2 do long_lines(k) end
 for _, dev in ipairs {"cpu", "sim"} do
     sorting(dev)

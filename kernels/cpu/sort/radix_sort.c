@@ -7,18 +7,19 @@
 #include "kernels/cpu/sort/sort.h"
 #include "tensor/memory/hostmem.h"
 
-enum { FEW = 40, BITS = 11, BINS = 1 << BITS, NARROW = 256, MOST_PARTS = 64, KEEP = 32 << 20 };
+/* FEW elements are sorted by insertion, SMALL lines in the first-level cache. A digit of 11 bits
+ * takes three times as long to move as one of 10, whose bins' ends fit the caches. */
+enum { FEW = 32, SMALL = 2048, BITS = 10, BINS = 1 << BITS };
+enum { NARROW = 256, MOST_PARTS = 64, KEEP = 32 << 20 };
 
-/* A key and the position it came from in one word, where both fit in 32 bits; else in two fields.
- * Order by key, then position, is the stable order. */
+/* A key, if no positions are wanted, or the position it came from below 32 bits of the key, or both
+ * in two fields. Order by key, then position, is the stable order. */
 typedef uint64_t word;
 typedef struct wide {
     uint64_t key, at;
 } wide;
 
 #define WORD_KEY(e) ((e) >> 32)
-
-static bool wide_before(wide a, wide b) { return a.key < b.key || (a.key == b.key && a.at < b.at); }
 
 /* What a part knows of its elements. */
 typedef struct part {
@@ -32,8 +33,9 @@ typedef struct line {
     int64_t parts;
     part *of; /* parts of them */
     uint64_t low, range;
-    int shift, bits, digit; /* word key: (key - low) >> shift; digits of so many bits; the current
-                               digit's lowest bit */
+    bool alone;             /* words are key - low; else (key - low) >> shift and a position */
+    int shift, bits, digit; /* digits of so many bits; the current digit's lowest bit in a word */
+    int base;               /* the lowest bit that words are sorted by */
     word *a, *b;
     wide *room;    /* shift > 0: two for each element */
     uint32_t *at;  /* few values: positions in order */
@@ -71,6 +73,10 @@ static void find_range(void *ctx, int64_t begin, int64_t end) {
 
 /* ---- words ---- */
 
+static inline word make_word(const line *l, uint64_t key, int64_t at) {
+    return l->alone ? key - l->low : (key - l->low) >> l->shift << 32 | (uint64_t)at;
+}
+
 /* Touches every page of b, too: else the first scatter would fault in all at once, and Ctrl-C would
  * take effect a second late. */
 static void make_words(void *ctx, int64_t begin, int64_t end) {
@@ -79,14 +85,13 @@ static void make_words(void *ctx, int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; k++) EACH_BLOCK(l, k, i, n) {
             gp_sort_keys(l->s, l->p[1], i, n, keys);
             l->b[i] = l->b[i + n / 2] = 0;
-            for (int64_t j = 0; j < n; j++)
-                l->a[i + j] = (keys[j] - l->low) >> l->shift << 32 | (uint64_t)(i + j);
+            for (int64_t j = 0; j < n; j++) l->a[i + j] = make_word(l, keys[j], i + j);
         }
 }
 
 static void count_digit(void *ctx, int64_t begin, int64_t end) {
     const line *l = ctx;
-    const int down = 32 + l->digit;
+    const int down = l->digit;
     const uint64_t mask = ((uint64_t)1 << l->bits) - 1;
     for (int64_t k = begin; k < end; k++) {
         uint32_t *count = l->of[k].start;
@@ -96,16 +101,25 @@ static void count_digit(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* All positions are read before an element is written: a store to an unknown address would delay
+ * later loads. */
+static inline void move_four(word *b, uint32_t *start, const word *a, int down, uint64_t mask) {
+    word w[4];
+    uint32_t to[4];
+    for (int q = 0; q < 4; q++) w[q] = a[q], to[q] = start[w[q] >> down & mask]++;
+    for (int q = 0; q < 4; q++) b[to[q]] = w[q];
+}
+
 static void move_digit(void *ctx, int64_t begin, int64_t end) {
     const line *l = ctx;
-    const int down = 32 + l->digit;
+    const int down = l->digit;
     const uint64_t mask = ((uint64_t)1 << l->bits) - 1;
     for (int64_t k = begin; k < end; k++) {
         uint32_t *start = l->of[k].start;
-        EACH_BLOCK(l, k, i, n)
-        for (int64_t j = i; j < i + n; j++) {
-            word w = l->a[j];
-            l->b[start[w >> down & mask]++] = w;
+        EACH_BLOCK(l, k, i, n) {
+            const word *a = l->a + i;
+            for (; n % 4; n--, i++, a++) l->b[start[*a >> down & mask]++] = *a;
+            for (int64_t j = 0; j < n; j += 4) move_four(l->b, start, a + j, down, mask);
         }
     }
 }
@@ -125,24 +139,11 @@ static bool place_digit(line *l, int64_t bins) {
     return true;
 }
 
-static void insert_words(word *a, int64_t n) {
-    for (int64_t i = 1; i < n; i++) {
-        word e = a[i];
-        int64_t j = i;
-        for (; j > 0 && e < a[j - 1]; j--) a[j] = a[j - 1];
-        a[j] = e;
-    }
-}
-
-/* Leaves the words of `bits` key bits in order in l->a. */
-static void sort_words(line *l, int bits) {
-    int most = l->s->n < 4096 ? 8 : BITS, digits = (bits + most - 1) / most;
-    if (l->s->n <= FEW) {
-        insert_words(l->a, l->s->n);
-        return;
-    }
-    l->bits = digits ? (bits + digits - 1) / digits : 0;
-    for (l->digit = 0; l->digit < bits && !l->s->interrupted; l->digit += l->bits) {
+/* Leaves the words in order of their bits base … end - 1 in l->a. */
+static void sort_words(line *l, int end) {
+    int left = end - l->base, digits = (left + BITS - 1) / BITS;
+    l->bits = digits ? (left + digits - 1) / digits : 0;
+    for (l->digit = l->base; l->digit < end && !l->s->interrupted; l->digit += l->bits) {
         each_part(l, count_digit);
         if (!place_digit(l, (int64_t)1 << l->bits)) continue;
         each_part(l, move_digit);
@@ -151,47 +152,55 @@ static void sort_words(line *l, int bits) {
     }
 }
 
-/* ---- keys of more than 32 bits ---- */
+/* ---- few elements, and those whose words have one key ---- */
 
-/* Least significant byte first; returns where the result is: a or b. */
-static wide *radix_wide(wide *a, wide *b, int64_t n) {
-    for (int d = 0; d < 64; d += 8) {
-        int64_t start[256] = {0}, at = 0;
-        for (int64_t i = 0; i < n; i++) start[a[i].key >> d & 255]++;
-        if (start[a[0].key >> d & 255] == n) continue;
-        for (int v = 0; v < 256; v++) {
-            int64_t many = start[v];
-            start[v] = at;
-            at += many;
-        }
-        for (int64_t i = 0; i < n; i++) b[start[a[i].key >> d & 255]++] = a[i];
-        wide *t = a;
-        a = b, b = t;
-    }
-    return a;
+static int bits_of(uint64_t v) { return v ? 64 - __builtin_clzll(v) : 0; }
+
+/* By how many bits to distribute n elements whose keys differ in `left` bits: into about as many
+ * bins as there are elements. */
+static int digit_bits(int64_t n, int left) {
+    int bits = bits_of((uint64_t)n);
+    bits = bits < BITS ? bits : BITS;
+    return bits < left ? bits : left;
 }
 
-static wide *sort_wide(wide *a, wide *b, int64_t n) {
-    if (n > FEW) return radix_wide(a, b, n);
-    for (int64_t i = 1; i < n; i++) {
-        wide e = a[i];
-        int64_t j = i;
-        for (; j > 0 && wide_before(e, a[j - 1]); j--) a[j] = a[j - 1];
-        a[j] = e;
+/* Converts a digit's counts to positions; returns the largest count. */
+static uint32_t place(uint32_t *next, uint64_t bins) {
+    uint32_t at = 0, most = 0;
+    for (uint64_t v = 0; v < bins; v++) {
+        uint32_t many = next[v];
+        next[v] = at;
+        at += many;
+        most = many > most ? many : most;
     }
-    return a;
+    return most;
 }
 
-/* Words i … end-1 have one key: sorted by all bits of their elements' keys. */
+#define E word
+#define NAME words
+#define KEY(e) (e)
+#include "kernels/cpu/sort/buckets.inc"
+#define E wide
+#define NAME wides
+#define KEY(e) ((e).key)
+#include "kernels/cpu/sort/buckets.inc"
+
+/* Words i … end-1 have one key in their bits from l->base on: sorted by their elements' others. */
 static void sort_run(const line *l, int64_t i, int64_t end) {
-    wide few[FEW], *room = end - i > FEW ? l->room + 2 * i : few;
-    word *w = l->a;
-    for (int64_t k = i; k < end; k++) {
-        room[k - i].at = w[k] & UINT32_MAX;
-        gp_sort_keys(l->s, l->p[1], (int64_t)room[k - i].at, 1, &room[k - i].key);
+    int64_t n = end - i;
+    word *w = l->a + i;
+    if (l->alone) {
+        settle_words(l->s, w, l->b + i, n, 0, l->base, false);
+        return;
     }
-    const wide *sorted = sort_wide(room, room + (end - i), end - i);
-    for (int64_t k = i; k < end; k++) w[k] = WORD_KEY(w[k]) << 32 | sorted[k - i].at;
+    wide few[2 * FEW], *room = n > FEW ? l->room + 2 * i : few;
+    for (int64_t k = 0; k < n; k++) {
+        room[k].at = w[k] & UINT32_MAX;
+        gp_sort_keys(l->s, l->p[1], (int64_t)room[k].at, 1, &room[k].key);
+        room[k].key -= l->low;
+    }
+    settle_wides(l->s, room, room + n, n, 0, l->shift, false);
+    for (int64_t k = 0; k < n; k++) w[k] = WORD_KEY(w[k]) << 32 | room[k].at;
 }
 
 /* Elements whose keys differ only below the bits that were sorted by: part k has the whole runs
@@ -201,7 +210,7 @@ static void sort_runs(void *ctx, int64_t begin, int64_t end) {
     const word *w = l->a;
     int64_t stop = end < l->parts ? (int64_t)l->of[end].low : l->s->n;
     for (int64_t i = (int64_t)l->of[begin].low, next; i < stop; i = next) {
-        for (next = i + 1; next < stop && WORD_KEY(w[next]) == WORD_KEY(w[i]); next++) {
+        for (next = i + 1; next < stop && w[next] >> l->base == w[i] >> l->base; next++) {
         }
         if (next > i + 1) {
             if (gp_sort_stopped(l->s)) return;
@@ -214,7 +223,7 @@ static void cut_runs(line *l) {
     const word *w = l->a;
     for (int64_t k = 0; k < l->parts; k++) {
         int64_t i = first_of(l, k);
-        while (i > 0 && i < l->s->n && WORD_KEY(w[i]) == WORD_KEY(w[i - 1])) i++;
+        while (i > 0 && i < l->s->n && w[i] >> l->base == w[i - 1] >> l->base) i++;
         l->of[k].low = (uint64_t)i;
     }
 }
@@ -224,8 +233,9 @@ static void write_words(void *ctx, int64_t begin, int64_t end) {
     uint64_t keys[GP_BLOCK];
     int64_t at[GP_BLOCK];
     for (int64_t k = begin; k < end; k++) EACH_BLOCK(l, k, i, n) {
+            const int down = l->alone ? 0 : 32;
             for (int64_t j = 0; j < n; j++) at[j] = (int64_t)(l->a[i + j] & UINT32_MAX);
-            for (int64_t j = 0; j < n; j++) keys[j] = WORD_KEY(l->a[i + j]) + l->low;
+            for (int64_t j = 0; j < n; j++) keys[j] = (l->a[i + j] >> down) + l->low;
             gp_sort_write(l->s, l->p, i, at, l->shift ? NULL : keys, n);
         }
 }
@@ -235,6 +245,7 @@ static void write_words(void *ctx, int64_t begin, int64_t end) {
 /* A part is done in LANES adjacent stretches, each with its own counters: a single stretch of few
  * values would wait for the count just written. */
 enum { LANES = 4 };
+_Static_assert(BINS / LANES >= NARROW, "a part has counters for all lanes");
 typedef void (*lanes_fn)(const line *l, uint32_t *start, const int64_t *at, int lanes, int64_t n);
 
 static void lane_keys(const line *l, const int64_t *at, int lanes, int64_t n,
@@ -341,48 +352,85 @@ static void sort_few(line *l) {
 
 /* ---- lines ---- */
 
-static int bits_of(uint64_t v) { return v ? 64 - __builtin_clzll(v) : 0; }
-
-/* Lines of 2^32 elements and more. */
-static void sort_wides(line *l) {
-    wide *room = l->room;
-    for (int64_t i = 0; i < l->s->n; i++) {
-        gp_sort_keys(l->s, l->p[1], i, 1, &room[i].key);
-        room[i].at = (uint64_t)i;
+/* Least significant byte first; returns where the result is: a or b. */
+static const wide *radix_wide(wide *a, wide *b, int64_t n) {
+    for (int d = 0; d < 64; d += 8) {
+        int64_t start[256] = {0}, at = 0;
+        for (int64_t i = 0; i < n; i++) start[a[i].key >> d & 255]++;
+        if (start[a[0].key >> d & 255] == n) continue;
+        for (int v = 0; v < 256; v++) {
+            int64_t many = start[v];
+            start[v] = at;
+            at += many;
+        }
+        for (int64_t i = 0; i < n; i++) b[start[a[i].key >> d & 255]++] = a[i];
+        wide *t = a;
+        a = b, b = t;
     }
-    const wide *sorted = sort_wide(room, room + l->s->n, l->s->n);
-    for (int64_t i = 0; i < l->s->n; i++)
-        gp_sort_write(l->s, l->p, i, &(int64_t){(int64_t)sorted[i].at}, NULL, 1);
+    return a;
 }
 
-/* Sorts in l's room, which is allocated. */
-static void sort_in(line *l, bool few) {
-    int bits = bits_of(l->range);
-    if (few) {
-        sort_few(l);
-    } else if (l->room && !l->a) {
-        sort_wides(l);
-    } else {
-        each_part(l, make_words);
-        sort_words(l, bits - l->shift);
-        if (l->shift && !l->s->interrupted) {
-            cut_runs(l);
-            each_part(l, sort_runs);
-        }
-        if (!l->s->interrupted) each_part(l, write_words);
+static void make_wides(const line *l) {
+    uint64_t keys[GP_BLOCK];
+    EACH_BLOCK(l, 0, i, n) {
+        gp_sort_keys(l->s, l->p[1], i, n, keys);
+        for (int64_t j = 0; j < n; j++)
+            l->room[i + j] = (wide){keys[j] - l->low, (uint64_t)(i + j)};
     }
+}
+
+static void write_wides(const line *l, const wide *sorted) {
+    uint64_t keys[GP_BLOCK];
+    int64_t at[GP_BLOCK];
+    EACH_BLOCK(l, 0, i, n) {
+        for (int64_t j = 0; j < n; j++) at[j] = (int64_t)sorted[i + j].at;
+        for (int64_t j = 0; j < n; j++) keys[j] = sorted[i + j].key + l->low;
+        gp_sort_write(l->s, l->p, i, at, keys, n);
+    }
+}
+
+/* Small lines, and those of 2^32 elements and more: by one thread. */
+static void sort_wides(line *l, int bits) {
+    const int64_t n = l->s->n;
+    const wide *sorted = l->room;
+    make_wides(l);
+    if (n <= SMALL) settle_wides(l->s, l->room, l->room + n, n, 0, bits, false);
+    else sorted = radix_wide(l->room, l->room + n, n);
+    write_wides(l, sorted);
+}
+
+static void sort_parts(line *l, int end) {
+    each_part(l, make_words);
+    if (l->s->n <= SMALL) settle_words(l->s, l->a, l->b, l->s->n, l->base, end, false);
+    else sort_words(l, end);
+    if (l->s->n > SMALL && (l->shift || (l->alone && l->base)) && !l->s->interrupted) {
+        cut_runs(l);
+        each_part(l, sort_runs);
+    }
+    if (!l->s->interrupted) each_part(l, write_words);
+}
+
+/* Chooses what words hold and are sorted by; returns where their bits end. Of keys that do not fit,
+ * and of long keys alone, the leading bits tell nearly all elements apart: of integers, 30 bits, in
+ * three digits, cost less than 32. */
+static int plan_words(line *l, int bits) {
+    const int most = l->s->is_float || l->s->n >= 1 << 24 ? 32 : 3 * BITS;
+    const int excess = bits > 32 ? bits - most : 0;
+    l->alone = !l->s->indices && !l->s->is_float;
+    l->shift = l->alone ? 0 : excess;
+    l->base = !l->alone ? 32 : l->s->n > SMALL ? excess : 0;
+    return l->alone ? bits : 32 + bits - excess;
 }
 
 /* Sorts by what the line needs: positions alone, words, or wide words. Unused room is never
  * touched, so it costs nothing. */
 static void sort_range(line *l) {
     size_t n = (size_t)l->s->n;
-    int bits = bits_of(l->range);
+    int bits = bits_of(l->range), end = plan_words(l, bits);
     bool big = n > UINT32_MAX, few = bits <= 8 && n > NARROW && !big;
-    bool at = few && (l->s->indices || l->s->is_float);
-    l->shift = bits > 32 ? bits - 32 : 0;
-    size_t words = few || big ? 0 : 2 * n * sizeof(word),
-           wides = big || (l->shift && !few) ? 2 * n * sizeof(wide) : 0,
+    bool at = few && !l->alone, wide_only = !few && (big || (l->shift && n <= SMALL));
+    size_t words = few || wide_only ? 0 : 2 * n * sizeof(word),
+           wides = wide_only || (l->shift && !few) ? 2 * n * sizeof(wide) : 0,
            bytes = words + wides + (at ? n * sizeof *l->at : 0);
     gp_scratch_slot slot = l->parts > 1 ? GP_SCRATCH_CALL : GP_SCRATCH_PART;
     char *p = bytes <= KEEP ? gp_scratch(slot, bytes) : gp_host_alloc(bytes);
@@ -393,7 +441,9 @@ static void sort_range(line *l) {
     if (at) l->at = (uint32_t *)(void *)p;
     if (words) l->a = (word *)(void *)p, l->b = l->a + n;
     if (wides) l->room = (wide *)(void *)(p + words);
-    sort_in(l, few);
+    if (few) sort_few(l);
+    else if (wide_only) sort_wides(l, bits);
+    else sort_parts(l, end);
     if (bytes > KEEP) gp_host_free(p, bytes);
 }
 

@@ -401,7 +401,28 @@ local function long_lines(k)
         "… the first bad one is named")
 end
 
+-- More threads than processors: leading digits are shared among them, some of which get none.
+local function many_threads()
+    local n = 70001
+    local x = { g.randn(n), g.randint(0, 900, {n}), g.randint(-(1 << 60), 1 << 60, {n}) }
+    x[4] = x[3]:clone()
+    x[4]["1:60000"] = 5
+    for i = 1, #x do
+        g.threads(1)
+        local y, ix = x[i]:sort()
+        local order = ix:tolist()
+        for _, k in ipairs { 3, 64 } do
+            g.threads(k)
+            local name = ("line %d on %d threads: "):format(i, k)
+            t.is((x[i]:argsort()):tolist(), order, name .. "indices")
+            t.ok(x[i]:msort():eq(y):all():item(), name .. "values")
+        end
+    end
+    g.threads(1)
+end
+
 for k = 1, 2 do long_sorting(k) end
+many_threads()
 sizes_of_lines("cpu")
 for k = 1, 2 do long_lines(k) end
 for _, dev in ipairs {"cpu", "sim"} do

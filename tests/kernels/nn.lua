@@ -201,6 +201,18 @@ for _, k in ipairs {{100003, 3}, {20003, 20}, {5001, 70}} do
         end
     end
 end
+-- The same columns within outer rows, some threads of which get none.
+for _, w in ipairs {3, 20, 70} do
+    local x = g.randn(3, 5003, w)
+    for _, threads in ipairs {1, 2, 7} do
+        g.threads(threads)
+        local y, z = x:softmax(2), x:log_softmax(2)
+        for i = 1, 3 do
+            t.ok(y[i]:equal(x[i]:softmax(1)) and z[i]:equal(x[i]:log_softmax(1)),
+                ("columns of %d in outer row %d, %d threads"):format(w, i, threads))
+        end
+    end
+end
 g.threads(had)
 
 local single = g.tensor({{3.0}, {-1e30}, {math.huge}, {0 / 0}})

@@ -103,27 +103,31 @@ static void turned_tile(const softmax_job *r, const char *x, char *out, int64_t 
     gp_transpose(out, r->loop.stride[0][last], buf, line, w, r->n, (size_t)size, false);
 }
 
-/* Lines [begin, end), rows or tiles of them. */
+/* How many tiles (or rows, of width 1) lie along the last dim of the lines. */
+static int64_t across(const softmax_job *r) {
+    return (r->loop.dim[r->loop.ndim - 1] + r->width - 1) / r->width;
+}
+
+/* Tiles [begin, end), or rows where the width is 1. */
 static void run_part(void *ctx, int64_t begin, int64_t end) {
     softmax_job *r = ctx;
     int last = r->loop.ndim - 1;
-    int64_t length = r->loop.dim[last];
+    int64_t length = r->loop.dim[last], each = across(r);
     int64_t lines = r->in_place && r->join == 1 ? 0 : r->width;
     char *buf = gp_scratch(GP_SCRATCH_PART, 1 + (size_t)(r->n * lines) * gp_ctype_size[r->ct]);
     if (!buf) {
         r->no_memory = true;
         return;
     }
-    for (int64_t at = begin; at < end;) {
+    for (int64_t at = begin; at < end; at++) {
         char *p[GP_LOOP_MAX];
-        int64_t left = length - at % length < end - at ? length - at % length : end - at,
+        int64_t first = at % each * r->width, left = length - first,
                 w = left < r->width ? left : r->width;
-        gp_loop_at(&r->loop, at, p);
+        gp_loop_at(&r->loop, at / each * length + first, p);
         if (r->width == 1) one_row(r, p[1], p[0], buf);
         else if (in_place(r, w)) tile_in_place(r, p[1], p[0], w);
         else if (r->turned) turned_tile(r, p[1], p[0], w, buf);
         else one_tile(r, p[1], p[0], w, buf);
-        at += w;
     }
     if (r->stream) stream_end();
 }
@@ -137,9 +141,9 @@ static gp_array without(const gp_array *a, int d) {
     return r;
 }
 
-/* Adjacent columns make a tile: 16, 32 … of them, however long they are. What depends on how many
- * there are depends on all, not on a thread's: sums have one order for any number of threads. */
-static void choose_tiles(softmax_job *r, bool same_type, int64_t osize) {
+/* Adjacent columns make a tile: 16, 32 … of them, however long they are, and fewer of them where
+ * threads would get none. What decides about the order of sums depends on neither. */
+static void choose_tiles(softmax_job *r, int64_t lines, bool same_type, int64_t osize) {
     int last = r->loop.ndim - 1;
     int64_t length = r->loop.dim[last], size = gp_ctype_size[r->ct],
             most = TILE_BYTES / (r->n * size) / 16 * 16;
@@ -151,6 +155,9 @@ static void choose_tiles(softmax_job *r, bool same_type, int64_t osize) {
                : most > TILE || r->in_place             ? TILE
                : most < 16                              ? 16
                                                         : most;
+    int64_t rows = lines / length, threads = gp_threads(),
+            fair = (length * rows / threads + 15) / 16 * 16;
+    if (r->width > fair && fair >= 16) r->width = fair;
 }
 
 /* Arguments: x, dim (0-based from infer on), dtype, which is out's. */
@@ -173,9 +180,10 @@ static bool softmax(const gp_call *c, bool take_log) {
     r.out_direct = out.dtype == gp_ctype_dtype[r.ct] && (r.os == osize || r.n == 1);
     gp_array o1 = without(&out, d), x1 = without(&x, d);
     gp_loop_init(&r.loop, 2, (const gp_array *[]){&o1, &x1});
-    choose_tiles(&r, x.dtype == out.dtype, osize);
+    choose_tiles(&r, o1.numel, x.dtype == out.dtype, osize);
     r.stream = r.width == 1 && r.out_direct && out.numel * osize >= STREAM_BYTES;
-    return gp_parallel_op(c, o1.numel, 1 + GRAIN / r.n, run_part, &r) &&
+    int64_t tiles = o1.numel / r.loop.dim[r.loop.ndim - 1] * across(&r);
+    return gp_parallel_op(c, tiles, 1 + GRAIN / (r.n * r.width), run_part, &r) &&
            (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
 }
 

@@ -215,6 +215,46 @@ for _, w in ipairs {3, 20, 70} do
 end
 g.threads(had)
 
+-- Gradients, from the definition: of rows, of narrow columns without gaps and of wide ones.
+local function softmax_grad(v, u, outer, n, inner, take_log)
+    local y, out = softmax(v, outer, n, inner), {}
+    for o = 0, outer - 1 do
+        for i = 1, inner do
+            local s = 0
+            for j = 0, n - 1 do
+                local k = (o * n + j) * inner + i
+                s = s + (take_log and u[k] or u[k] * y[k])
+            end
+            for j = 0, n - 1 do
+                local k = (o * n + j) * inner + i
+                out[k] = take_log and u[k] - y[k] * s or y[k] * (u[k] - s)
+            end
+        end
+    end
+    return out
+end
+for _, dtype in ipairs {"f32", "f64"} do
+    for _, s in ipairs {{5, 33, 1}, {2, 37, 3}, {1, 15, 2}, {3, 16, 15}, {2, 5, 16}, {2, 6, 300}} do
+        local numel = s[1] * s[2] * s[3]
+        local v, u = numbers(numel, -4, 4), numbers(numel, -2, 2)
+        for _, op in ipairs {"softmax", "log_softmax"} do
+            local one
+            for _, threads in ipairs {1, 2} do
+                g.threads(threads)
+                local x = g.tensor(v, {dtype = dtype}):view(s):requires_grad_()
+                x[op](x, 2):backward(g.tensor(u, {dtype = dtype}):view(s))
+                local name = ("gradient of %s, %d x %d x %d in %s, %d threads"):format(op, s[1],
+                    s[2], s[3], dtype, threads)
+                close(x.grad, softmax_grad(v, u, s[1], s[2], s[3], op == "log_softmax"), dtype,
+                    name)
+                if one == nil then one = x.grad end
+                t.ok(x.grad:equal(one), name .. ": the same bits")
+            end
+        end
+    end
+end
+g.threads(had)
+
 local single = g.tensor({{3.0}, {-1e30}, {math.huge}, {0 / 0}})
 t.is(single:softmax(2):reshape(-1):tolist(), {1, 1, 0 / 0, 0 / 0}, "a dim of one element")
 t.is(single:t():log_softmax(1):reshape(-1):tolist(), {0, 0, 0 / 0, 0 / 0}, "and its logarithms")

@@ -127,7 +127,7 @@ local function sizes_of_lines(dev)
         outlier = function(i) return i == 9 and math.mininteger or math.random(0, 1 << 20) end,
         two = function() return math.random(0, 1) << 61 | math.random(0, 1) << 3 end,
     }
-    for _, n in ipairs { 31, 32, 33, 257, 2047, 2048, 2049, 5003 } do
+    for _, n in ipairs { 3, 62, 63, 64, 65, 257, 2047, 2048, 2049, 5003 } do
         for name, value in pairs(kinds) do
             local v = {}
             for i = 1, n do v[i] = value(i) end

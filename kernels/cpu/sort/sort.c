@@ -2,7 +2,7 @@
  * (radix_sort.c). All threads share a long line; short ones are distributed among them. */
 #include "kernels/cpu/sort/sort.h"
 
-enum { GRAIN = 8192, LONG = 1 << 16 };
+enum { GRAIN = 8192, LONG = 1 << 16, SHORT = 64 };
 
 void gp_sort_keys(const gp_sorting *s, const char *x, int64_t i, int64_t n, uint64_t *keys) {
     s->key(keys, x + i * s->xs, s->xs, n);
@@ -36,12 +36,55 @@ void gp_sort_write(const gp_sorting *s, char *const *p, int64_t i, const int64_t
     else write_uint8_t(s, o, p[1], at, keys, n);
 }
 
+typedef int64_t four __attribute__((vector_size(32)));
+typedef union numbers {
+    uint64_t key[SHORT];
+    int64_t rank[SHORT];
+    four by[SHORT / 4];
+} numbers;
+
+/* Up to SHORT elements: each one's rank is how many come before it, counted without a branch. Keys
+ * are compared as signed numbers, with the sign bit flipped: vectors have no other order. What lies
+ * after the last element in its block is compared, too, and ignored. */
+static void sort_short(const gp_sorting *s, char *const *p) {
+    const int n = (int)s->n, blocks = (n + 3) / 4;
+    const four lane = {0, 1, 2, 3}, zero = {0};
+    numbers x, before;
+    uint64_t sorted[SHORT];
+    int64_t at[SHORT];
+    x.by[blocks - 1] = zero;
+    gp_sort_keys(s, p[1], 0, n, x.key);
+    for (int b = 0; b < blocks; b++) x.by[b] ^= INT64_MIN, before.by[b] = zero + 4 * b;
+    for (int j = 0; j < n; j++) {
+        const int own = j / 4;
+        const four v = zero + x.rank[j];
+        for (int b = 0; b < own; b++) before.by[b] -= x.by[b] > v;
+        before.by[own] -= (x.by[own] > v) | ((x.by[own] == v) & (lane > j % 4));
+        for (int b = own + 1; b < blocks; b++) before.by[b] += v > x.by[b];
+    }
+    for (int i = 0; i < n; i++) {
+        sorted[before.rank[i]] = x.key[i] ^ (uint64_t)INT64_MIN;
+        at[before.rank[i]] = i;
+    }
+    gp_sort_write(s, p, 0, at, sorted, n);
+}
+
 static void sort_lines(void *ctx, int64_t begin, int64_t end) {
     gp_sorting *s = ctx;
-    char *p[GP_LOOP_MAX];
-    for (int64_t i = begin; i < end && !s->no_memory && !gp_sort_stopped(s); i++) {
-        gp_loop_at(&s->lines, i, p);
-        gp_sort_line(s, p, 1);
+    const int last = s->lines.ndim - 1;
+    const int64_t width = s->lines.dim[last];
+    gp_row_iter r;
+    gp_row_iter_begin(&r, &s->lines, begin);
+    for (int64_t at = begin; at < end; gp_row_iter_next(&r, &s->lines)) {
+        int64_t first = at % width, stop = width - first < end - at ? width : first + end - at;
+        for (int64_t i = first; i < stop; i++) {
+            char *p[4];
+            if (s->no_memory || gp_sort_stopped(s)) return;
+            for (int k = 0; k < 4; k++) p[k] = r.p[k] + i * s->lines.stride[k][last];
+            if (s->n <= SHORT) sort_short(s, p);
+            else gp_sort_line(s, p, 1);
+        }
+        at += stop - first;
     }
 }
 

@@ -297,6 +297,22 @@ local function scans(dev)
         dev .. ": 1 to n add up to n (n + 1) / 2")
     t.is(g.full({3}, 0.1, {device = dev, dtype = "f64"}):cumsum(1),
         {0.1, 0.1 + 0.1, 0.1 + 0.1 + 0.1}, dev .. ": f64")
+    for _, n in ipairs {1, 2, 7, 31, 32, 33} do
+        local v, want = {}, {}
+        for r = 1, 40 do
+            v[r], want[r] = {}, {}
+            local sum = 0
+            for k = 1, n do
+                v[r][k] = math.random(-4000, 4000) / 8
+                sum = sum + v[r][k]
+                want[r][k] = sum
+            end
+        end
+        local rows, gaps = g.tensor(v):to(dev), g.zeros(40, n + 3, {device = dev})
+        gaps:narrow(2, 2, n):copy_(rows)
+        t.is(rows:cumsum(2), want, dev .. ": cumsum of rows of " .. n)
+        t.is(gaps:narrow(2, 2, n):cumsum(2), want, dev .. ": … with gaps between them")
+    end
     t.is(x:flip(2), {{2, 1, 3}, {5, 5, 1}}, dev .. ": flip")
     t.is(x:flip{1, 2}, {{5, 5, 1}, {2, 1, 3}}, dev .. ": flip of two dims")
     t.is(g.ones(3, 4, {device = dev}):tril(), {{1, 0, 0, 0}, {1, 1, 0, 0}, {1, 1, 1, 0}},

@@ -141,6 +141,26 @@ static void scan_lines(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* Lines [begin, end) of few contiguous f32, whose sums in f64 do not wait for each other's. */
+static void sum_short(void *ctx, int64_t begin, int64_t end) {
+    const scan *s = ctx;
+    const gp_loop *l = &s->lines;
+    const int last = l->ndim - 1;
+    const int64_t width = l->dim[last], os = l->stride[0][last], xs = l->stride[1][last];
+    gp_row_iter r;
+    gp_row_iter_begin(&r, l, begin);
+    for (int64_t at = begin; at < end; gp_row_iter_next(&r, l)) {
+        int64_t i = at % width, stop = width - i < end - at ? width : i + end - at;
+        at += stop - i;
+        for (; i < stop; i++) {
+            const float *x = (const float *)(const void *)(r.p[1] + i * xs);
+            float *out = (float *)(void *)(r.p[0] + i * os);
+            double acc = 0;
+            for (int64_t k = 0; k < s->n; k++) acc += (double)x[k], out[k] = (float)acc;
+        }
+    }
+}
+
 /* The results so far of adjacent lines. */
 typedef union side {
     double f[COLUMNS];
@@ -285,9 +305,10 @@ static bool run_scan(const gp_call *c, bool product) {
                       s.xstep == (int64_t)gp_dtype_size((gp_dtype)x->dtype) &&
                       s.ostep == (int64_t)gp_dtype_size((gp_dtype)out->dtype);
     return gp_parallel_op(c, o.numel, 1 + GRAIN / s.n,
-                          columns      ? scan_columns
-                          : transposed ? scan_transposed
-                                       : scan_lines,
+                          columns                    ? scan_columns
+                          : s.floats && s.n <= SHORT ? sum_short
+                          : transposed               ? scan_transposed
+                                                     : scan_lines,
                           &s);
 }
 

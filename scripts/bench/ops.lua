@@ -35,17 +35,15 @@ end
 
 local x, y = randn(16), randn(16)
 
-local function ten(x, y)
-    local z = x + y
-    z = z * y
-    z = z - y
-    z = z:abs()
-    z = z + 1
-    z = z:sqrt()
-    z = -z
-    z = z:exp()
-    z = z * 2
-    return z:relu()
+local folder = arg[0]:match ".*/" or ""
+local overhead = assert(loadfile(folder .. "overhead.lua"))("rows")
+local ten = overhead.ten
+
+-- A row of overhead.lua, n runs at a time.
+local function overhead_item(name, n)
+    if only and not name:find(only, 1, true) then return end
+    local run = overhead.run(name)
+    item(name, function() run(n) end, n)
 end
 
 -- Seconds that profiling adds to an op, from the record to the row of the table.
@@ -65,11 +63,10 @@ local function profiled()
 end
 
 if count == 1 then
-    item("x + y, 16", function() for _ = 1, 1000 do local z = x + y end end, 1000)
-    item("chain of ten, 16", function() for _ = 1, 100 do ten(x, y) end end, 100)
-    local layer = nn.Linear(16, 16)
-    item("nn.Linear(16, 16)(x)", function() for _ = 1, 1000 do local z = layer(x) end end, 1000)
-    item("t[3]", function() for _ = 1, 1000 do local z = x[3] end end, 1000)
+    overhead_item("x + y, 16", 1000)
+    overhead_item("chain of ten, 16", 100)
+    overhead_item("nn.Linear(16, 16)(x)", 1000)
+    overhead_item("t[3]", 1000)
     if not only
         or ("profiling an op"):find(only, 1, true) then io.write(
             string.format("profiling an op\t%.9g\n",
@@ -239,11 +236,8 @@ item("scatter_add 1e6 into 1e3",
 
 -- Late, since from the first tensor that requires gradients on every op checks for them.
 if count == 1 then
-    local a, b = randn(16, { requires_grad = true }), randn(16, { requires_grad = true })
-    item("(x*y):sum():backward(), 16",
-        function() for _ = 1, 100 do (a * b):sum():backward() end end, 100)
-    item("chain of ten and backward, 16",
-        function() for _ = 1, 100 do ten(a, b):sum():backward() end end, 100)
+    overhead_item("(x*y):sum():backward(), 16", 100)
+    overhead_item("chain of ten and backward, 16", 100)
 end
 
 -- Fused functions.
@@ -257,8 +251,7 @@ if count == 1 and (not only or ("fused"):find(only, 1, true) or only:find("fused
     item("fused relu(x*y+x), 1e7", function() local z = chain(large, larger) end)
     local total = fuse(function(a) return gelu(a * 2 + 1):sum() end)
     item("fused gelu(x*2+1):sum(), 1e7", function() local z = total(large) end)
-    local short = fuse(ten)
-    item("fused ten ops, 16", function() for _ = 1, 1000 do short(x, y) end end, 1000)
+    overhead_item("fused ten ops, 16", 1000)
     local v, d = randn(4096, 1024, { requires_grad = true }), randn(4096, 1024)
     local w = ones(1024, { requires_grad = true })
     local b = zeros(1024, { requires_grad = true })
@@ -274,8 +267,7 @@ local function asked(name)
     return not only or name:find(only, 1, true) or only:find(name, 1, true)
 end
 if count == 1 and asked "captured" then
-    local short = capture(ten)
-    item("captured ten ops, 16", function() for _ = 1, 1000 do short(x, y) end end, 1000)
+    overhead_item("captured ten ops, 16", 1000)
     item("captured ten ops, 16 (eager)", function() for _ = 1, 1000 do ten(x, y) end end, 1000)
     local a, b = x:to "sim", y:to "sim"
     local queued = capture(ten)
@@ -293,7 +285,7 @@ if count == 1 and asked "captured" then
 end
 
 -- Training.
-local step = assert(loadfile((arg[0]:match ".*/" or "") .. "masked.lua"))("step")
+local step = assert(loadfile(folder .. "masked.lua"))("step")
 for _, stage in ipairs { "baseline", "ignore_index" } do
     item("masked loss, " .. stage, step(stage))
 end

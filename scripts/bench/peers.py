@@ -6,6 +6,8 @@ count, only = int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else ""
 import numpy as np
 import torch
 from torch.profiler import profile, ProfilerActivity
+import overhead
+from overhead import repeat, ten
 
 torch.set_num_threads(count)
 torch.manual_seed(0)
@@ -37,24 +39,11 @@ def item(name, fn, inner=1):
         print(f"{name}\t{measure(fn, inner):.9g}", flush=True)
 
 
-def repeat(statement, n, **names):
-    """A function that runs the statement n times."""
-    code = f"def f():\n    for _ in range({n}): {statement}\n"
-    exec(code, names)
-    return names["f"]
-
-
-def ten(x, y):
-    z = x + y
-    z = z * y
-    z = z - y
-    z = z.abs()
-    z = z + 1
-    z = z.sqrt()
-    z = z.neg()
-    z = z.exp()
-    z = z * 2
-    return z.relu()
+def overhead_item(name, n):
+    """A row of overhead.py, n runs at a time."""
+    if only in name:
+        run = overhead.rows[name]()
+        item(name, lambda: run(n), n)
 
 
 x, y = torch.randn(16), torch.randn(16)
@@ -62,7 +51,11 @@ x, y = torch.randn(16), torch.randn(16)
 
 def profiled():
     n, best = 2000, math.inf
-    plain = repeat("x + y", n, x=x, y=y)
+    run = repeat("x + y", x=x, y=y)
+
+    def plain():
+        run(n)
+
     for _ in range(6):
         gc.collect()
         t0 = clock()
@@ -78,11 +71,8 @@ def profiled():
 
 large, larger = torch.randn(10000000), torch.randn(10000000)
 if count == 1:
-    item("x + y, 16", repeat("x + y", 1000, x=x, y=y), 1000)
-    item("chain of ten, 16", repeat("ten(x, y)", 100, x=x, y=y, ten=ten), 100)
-    layer = torch.nn.Linear(16, 16)
-    item("nn.Linear(16, 16)(x)", repeat("layer(x)", 1000, x=x, layer=layer), 1000)
-    item("t[3]", repeat("x[3]", 1000, x=x), 1000)
+    for name, n in (("x + y, 16", 1000), ("chain of ten, 16", 100), ("nn.Linear(16, 16)(x)", 1000), ("t[3]", 1000)):
+        overhead_item(name, n)
     if only in "profiling an op":
         print(f"profiling an op\t{profiled():.9g}", flush=True)
     item("x + y, 1e7", lambda: large + larger)
@@ -237,9 +227,8 @@ values, places = torch.randn(1000000), torch.randint(0, 1000, (1000000,))
 item("scatter_add 1e6 into 1e3", lambda: torch.zeros(1000).scatter_add(0, places, values))
 
 if count == 1:
-    a, b = (torch.randn(16, requires_grad=True) for _ in "ab")
-    item("(x*y):sum():backward(), 16", repeat("(a * b).sum().backward()", 100, a=a, b=b), 100)
-    item("chain of ten and backward, 16", repeat("ten(a, b).sum().backward()", 100, a=a, b=b, ten=ten), 100)
+    overhead_item("(x*y):sum():backward(), 16", 100)
+    overhead_item("chain of ten and backward, 16", 100)
 
 # Fused functions: torch.compile.
 if count == 1 and (only in "fused" or "fused" in only):
@@ -253,7 +242,8 @@ if count == 1 and (only in "fused" or "fused" in only):
     item("fused relu(x*y+x), 1e7", lambda: chain(large, larger))
     total = torch.compile(lambda a: gelu(a * 2 + 1).sum())
     item("fused gelu(x*2+1):sum(), 1e7", lambda: total(large))
-    item("fused ten ops, 16", repeat("short(x, y)", 1000, short=torch.compile(ten), x=x, y=y), 1000)
+    fused = repeat("short(x, y)", short=torch.compile(ten), x=x, y=y)
+    item("fused ten ops, 16", lambda: fused(1000), 1000)
     v, d = torch.randn(4096, 1024, requires_grad=True), torch.randn(4096, 1024)
     w, b = torch.ones(1024, requires_grad=True), torch.zeros(1024, requires_grad=True)
     block = torch.compile(lambda v, w, b: dropout(gelu(layer_norm(v, (1024,), w, b)), 0.1))

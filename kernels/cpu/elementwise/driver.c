@@ -465,7 +465,9 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     const gp_array *out = gp_out(c, 0);
     gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
     if (out->numel == 0) return true;
-    elementwise_job r = {.fn = narrow_loop(c, nin, out, compare), .nin = nin};
+    elementwise_job r; /* set member by member: clearing it all would take longer than 16 numbers */
+    r.nin = nin;
+    r.fn = narrow_loop(c, nin, out, compare);
     _Bool narrow = r.fn != NULL;
     r.type = narrow ? (gp_dtype)c->compute : (gp_dtype)gp_ctype_dtype[ct];
     r.size = (int64_t)gp_dtype_size(r.type);
@@ -475,6 +477,8 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     if (c->op->kind == GP_PARAM || c->op->kind == GP_GRAD)
         for (int i = 0; i < 3; i++) r.par[i] = parameter(c, nin + i, i ? INFINITY : -INFINITY);
     if (run_plain(&r, c, out, result)) return gp_check_faults(c, cpu_fault);
+    r.row_scalar = NULL;
+    r.fault = 0;
     set_up(&r, c, out, result, ct);
     if (compare && !narrow &&
         (out->dtype != GP_bool ||

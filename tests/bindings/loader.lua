@@ -420,8 +420,8 @@ end, "a loader's workers compute on the cpu, not on sim:0", "a worker queues not
 -- ---- the report, and the profile ----
 
 local slow = { size = 12, get = function(_, i)
-    local t0 = os.clock()
-    while os.clock() - t0 < 0.004 do end
+    local t0 = clock()
+    while clock() - t0 < 0.004 do end
     return i
 end }
 local waiting = data.Loader { slow, batch = 4, workers = 1 }

@@ -135,10 +135,15 @@ for _, case in ipairs(cases) do
     local why, what, waits, instead = table.unpack(case)
     local text = texts[why .. "/" .. what]
     seen[why .. "/" .. what] = true
-    local ok, err, events = run(waits, "off")
+    local ok, err, events, given
+    -- An explicit wait, a join and a full queue are waits only while there is work, which may be
+    -- done before where the host had no processor: again, then.
+    for _ = 1, case.asked and 20 or 1 do
+        ok, err, events = run(waits, "off")
+        for _, e in ipairs(events) do if e.why == why then given = e.advice end end
+        if given then break end
+    end
     t.ok(ok or case.fails and err:find(case.fails), waits .. ": runs: " .. err)
-    local given
-    for _, e in ipairs(events) do if e.why == why then given = e.advice end end
     t.is(given, text, waits .. ": waits, and is advised")
     ok, err = run(waits, "error")
     t.is(ok, case.asked or false, waits .. ": is refused")

@@ -109,11 +109,13 @@ local function pass(rest, step)
     end)
 end
 local predicted, real, off = math.huge, math.huge, nil
-for _ = 1, 4 do
+for _ = 1, 8 do
     predicted = math.min(predicted, pass(0.06, 0.01):whatif({ host = 0.5 }).wall_ns)
     real = math.min(real, pass(0.03, 0.005).wall_ns)
-    off = math.abs(predicted / real - 1)
-    if off <= 0.1 then break end
+    off = predicted / real - 1
+    if math.abs(off) <= 0.1 then break end
 end
-t.ok(off <= 0.4, ("workers and steps in half the time: %.1f %% off"):format(100 * off))
+-- What starting `sleep` takes is halved, too: where that is long, it is up to half too little.
+t.ok(off <= 0.4 and off > -0.55, ("workers and steps in half the time: %.1f %% off"):format(
+    100 * off))
 t.done()

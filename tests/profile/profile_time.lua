@@ -114,9 +114,10 @@ prof = profile.run(interleaved)
 for _, group in ipairs { "op", "region" } do
     for _, name in ipairs { "SLOW", "FAST", "[unattributed]" } do
         local own = ms(prof, name, group)
-        t.ok(own > took[name] * 0.99 and own < took[name] + 15,
+        t.ok(own > took[name] * 0.99,
             ("by %s, %s has its own time: %.1f of %.1f ms"):format(group, name, own, took[name]))
     end
+    -- so that none has another's
     t.is(sum(prof, "self_cpu_time_total", { group = group }), prof.wall_ns, "and they add up")
 end
 t.ok(row(prof, "SLOW").cpu_time_total + row(prof, "FAST").cpu_time_total <= prof.wall_ns,
@@ -147,6 +148,7 @@ t.is({ within.neg, within.exp, within.sqrt }, { "(no region)", "INNER", "OUTER" 
 
 -- A coroutine's region includes those that it resumes; one that died with an open region passes it
 -- to none.
+local lived
 prof = profile.run(function()
     coroutine.wrap(function()
         local _ <close> = profile.region "ROUND"
@@ -156,26 +158,30 @@ prof = profile.run(function()
         local _ = profile.region "DEAD"
         error "mine"
     end)
+    lived = clock()
     coroutine.resume(dead)
+    lived = (clock() - lived) * 1e3
     spin(0.005)
     t.is(coroutine.status(dead), "dead", "its coroutine has failed")
 end)
 t.ok(ms(prof, "ROUND") >= 4.9, "a coroutine's region holds in what it resumes")
-t.ok(ms(prof, "DEAD") < 2, "that of a dead one does not go on")
+t.ok(ms(prof, "DEAD") <= lived, "that of a dead one does not go on")
+took = {}
 local generator = coroutine.wrap(function()
     for i = 1, 3 do
         local _ <close> = profile.region "MAKE"
-        spin(0.001)
+        work("MAKE", 0.001)
         coroutine.yield(i)
     end
 end)
 prof = profile.run(function()
     for _ in generator do
         local _ <close> = profile.region "USE"
-        spin(0.004)
+        work("USE", 0.004)
     end
 end)
-t.ok(ms(prof, "MAKE") < ms(prof, "USE"), "a generator's region is suspended with it")
+t.ok(ms(prof, "USE") >= took.USE and ms(prof, "MAKE") <= prof.wall_ns / 1e6 - took.USE,
+    "a generator's region is suspended with it")
 t.is({ row(prof, "MAKE").count, row(prof, "USE").count }, { 3, 3 }, "and both are counted")
 
 -- ---- nested runs, in coroutines, and with errors ----
@@ -193,11 +199,16 @@ local y = ones(2):neg()
 prof = prof()
 t.is({ row(prof, "matmul").count, row(prof, "neg").count }, { 2, 1 },
     "a run in a coroutine records until its function ends")
-prof = profile.run(function() pcall(function()
-    local _ <close> = profile.region "FAILS"
-    ones(2):add(ones(3))
-end) spin(0.004) end)
-t.ok(row(prof, "FAILS").cpu_time_total < 2e6 and ms(prof, "[unattributed]") >= 3.9,
+prof = profile.run(function()
+    lived = clock()
+    pcall(function()
+        local _ <close> = profile.region "FAILS"
+        ones(2):add(ones(3))
+    end)
+    lived = (clock() - lived) * 1e9
+    spin(0.004)
+end)
+t.ok(row(prof, "FAILS").cpu_time_total <= lived and ms(prof, "[unattributed]") >= 3.9,
     "an error ends the region")
 
 -- Random coroutines, recursion, errors and regions that are never closed: nothing exceeds the

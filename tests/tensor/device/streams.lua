@@ -13,11 +13,21 @@ local function negative(x) return -x end
 local big = ones(1 << 20, { device = dev })
 synchronize(dev)
 
+-- A stream with work that is not done, and its result; the device may have done the first of it
+-- where the host had no processor meanwhile.
+local function busy_stream()
+    for _ = 1, 20 do
+        local a = stream(dev)
+        local y = a:use(slow, big, 30)
+        if a:busy() then return a, y end
+    end
+    t.ok(false, "a stream that was given work is busy")
+end
+
 -- what another stream is still writing
 for _ = 1, 5 do
-    local a, b = stream(dev), stream(dev)
-    local y = a:use(slow, big, 30)
-    t.ok(a:busy(), "the writer is still at work when the reader is queued")
+    local b = stream(dev)
+    local _, y = busy_stream()
     local z = b:use(function() return y:sum() end)
     t.is(z:item(), 31 * (1 << 20),
         "a stream reads what another one writes only after it is written")
@@ -97,9 +107,7 @@ end
 
 -- synchronize() means all streams, and an event's wait reports earlier failures
 do
-    local a = stream(dev)
-    a:use(slow, big, 30)
-    t.ok(a:busy(), "another stream is at work")
+    local a = busy_stream()
     synchronize(dev)
     t.ok(not a:busy(), "synchronize waits for it too")
     local s = current_stream(dev)
@@ -112,18 +120,22 @@ end
 
 -- fork gives a function its own streams; wait returns its results, and the host waits for nothing
 do
-    sync.reset()
     local here = current_stream(dev)
-    slow(big, 60)
-    local seen
-    local f = fork(function(x, n)
-        seen = current_stream(dev)
-        return slow(x, n):sum(), n, nil
-    end, big, 30)
+    local seen, f, at_work
+    for _ = 1, 20 do
+        synchronize(dev)
+        sync.reset()
+        slow(big, 60)
+        f = fork(function(x, n)
+            seen = current_stream(dev)
+            return slow(x, n):sum(), n, nil
+        end, big, 30)
+        at_work = not f:done() and tostring(f):find("3 values, at work", 1, true)
+        if at_work then break end
+    end
     t.ok(tostring(seen) ~= tostring(here) and tostring(current_stream(dev)) == tostring(here),
         "fork's ops have another stream")
-    t.ok(not f:done() and tostring(f):find("3 values, at work", 1, true),
-        "a future knows that it is not done")
+    t.ok(at_work, "a future knows that it is not done")
     local r = table.pack(wait(f))
     t.is({ r.n, r[2], #sync.events() }, { 3, 30, 0 }, "wait gives all values, and nothing waited")
     t.is(r[1]:item(), 31 * (1 << 20), "what uses them follows what makes them")

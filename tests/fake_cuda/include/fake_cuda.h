@@ -24,7 +24,8 @@
  *   GPUSH_FAKE_PINNED_OOM=N   allocation N of pinned memory fails
  *   GPUSH_FAKE_LAUNCH=N[:e]   launch N is refused: error e (701, cudaErrorLaunchOutOfResources); nothing sticks
  *   GPUSH_FAKE_STICKY=N[:e]   launch N goes wrong when it runs: error e (700, cudaErrorIllegalAddress) from then on
- *   GPUSH_FAKE_SLOW=N:ms      launch N takes ms longer
+ *   GPUSH_FAKE_SLOW=N:ms      launch N takes ms longer; "slow=0" also ends those that do so now: a test that makes one take
+ *                             a minute, looks and ends it depends on no time
  *   GPUSH_FAKE_WAIT=N         launch N first waits for its stream within the call, as NVIDIA's libraries do
  *   GPUSH_FAKE_WAIT_IN=names  what libraries do waits for its stream, as it may on a card: the names of their kernels here
  *                             (fake_gesvd), cufftMakePlanMany64 and cufftDestroy, between commas

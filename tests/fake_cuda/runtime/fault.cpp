@@ -23,6 +23,7 @@ static struct order {
 static char mode[32];
 static char waiting[256]; /* names between commas */
 static std::atomic<bool> backward;
+static std::atomic<unsigned> released; /* how often slow kernels were let go */
 
 static bool set(const char *name, size_t n, const char *value) {
     if (n == 5 && !strncmp(name, "cupti", n)) {
@@ -43,6 +44,7 @@ static bool set(const char *name, size_t n, const char *value) {
         if (*end == '+') o.to = ~0ull, end++;
         else if (*end == '-') o.to = strtoull(end + 1, &end, 10);
         if (*end == ':') o.arg = (int)strtol(end + 1, &end, 10);
+        if (&o == &orders[F_SLOW] && !o.from) released++;
         return *end == 0 || *end == ' ';
     }
     return false;
@@ -83,6 +85,7 @@ bool waits_in(const char *function) {
     return strstr(waiting, name);
 }
 bool runs_backward() { return backward; }
+unsigned slow_released() { return released; }
 } // namespace fake
 
 extern "C" int fakeFault(const char *settings) {

@@ -214,6 +214,8 @@ block *find(const void *p);
  * default. With the lock. */
 bool faulty(fault f, int *arg);
 void faults_read();
+/* Changes when launches that take longer are to go on at once. */
+unsigned slow_released();
 const char *cupti_mode();
 /* Whether that function of a library is to wait for its stream. With the lock. */
 bool waits_in(const char *function);

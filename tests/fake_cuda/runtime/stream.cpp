@@ -163,9 +163,11 @@ void drain(locked &l, int d) {
     for (const moment &m : all) wait_for(l, m);
 }
 
-static void sleep_ms(int ms) {
-    struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
-    nanosleep(&t, NULL);
+/* Sleeps, unless launches were let go since `released`. */
+static void sleep_ms(int ms, unsigned released) {
+    const struct timespec a_while = {0, 1000000};
+    uint64_t end = clock_ns() + (uint64_t)ms * 1000000;
+    while (slow_released() == released && clock_ns() < end) nanosleep(&a_while, NULL);
 }
 
 /* The faults of launch number N: refused (an error now), or a fault and a delay when it runs. */
@@ -194,8 +196,8 @@ static cudaError_t launch_work(cudaStream_t handle, fake_activity what,
     const char *name = what.name;
     t.what = what, t.kernel = true;
     t.what.dev = d, t.what.stream = (unsigned)s->id, t.what.queued = clock_ns();
-    t.run = [run, name, sticky, slow, d] {
-        if (slow) sleep_ms(slow);
+    t.run = [run, name, sticky, slow, d, released = slow_released()] {
+        if (slow) sleep_ms(slow, released);
         if (sticky) return set_sticky(d, (cudaError_t)sticky);
         const char *wrong = run();
         if (!wrong) return;

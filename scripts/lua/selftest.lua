@@ -24,7 +24,7 @@ local function longer(y, than)
     return seconds(y) > than and seconds(y) > than and seconds(y) > than
 end
 local function lengthy()
-    local n, short = 128, nil
+    local n, short = 24, nil
     while true do
         n = n * 5 // 4
         local y = gpush.ones({ n, n }, { device = device, dtype = "f32" })

@@ -369,6 +369,16 @@ static void layouts_and_numbers(const entry *e, gp_device *dev, gp_dtype dt) {
              true);
 }
 
+/* A few of the pairs under TSan: there are no threads in what they differ by, and each of these small
+ * ops takes a millisecond. */
+static bool tried_here(int a, int b) {
+#if defined(__SANITIZE_THREAD__)
+    return (a + 2 * b) % 5 == 0;
+#else
+    return a >= 0 && b >= 0;
+#endif
+}
+
 static void all_entries(gp_device *dev) {
     for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
         const entry *e = &table[k];
@@ -381,6 +391,7 @@ static void all_entries(gp_device *dev) {
         }
         for (int a = 0; a < GP_DTYPES; a++)
             for (int b = 0; b < GP_DTYPES; b++) {
+                if (!tried_here(a, b)) continue;
                 one_case(e, dev,
                          (operand[]){tensor_of((gp_dtype)a, CONTIGUOUS),
                                      tensor_of((gp_dtype)b, TRANSPOSED),

@@ -42,6 +42,8 @@ tap_is "$("$gpush" --card 2>&1 | head -1 | sed 's/.*: //')" "'--card' needs argu
 tap_is "$?/$(cat "$dir/out")" 1/ "an unknown card ends the program"
 tap_ok "$(grep -q 'no card .v9. is known' "$dir/err"; echo $?)" "and says what is known"
 tap_is "$("$gpush" --card t4 -e 'print(sim.card, sim.label)')" "t4	modelled T4" "--card sets sim.card"
+# A sanitizer sees them all without a card.
+[ -z "$GPUSH_SAN" ] || export FORK_PROGRAMS=30
 # What sim promises of streams, failures and forks it keeps with a card, too.
 for file in streams failures fork_errors fork_graphs; do
     out=$(LUA_INIT='sim.card = "h200"' "$root/tests/run" "$root/tests/tensor/device/$file.lua" 2>&1)

@@ -95,10 +95,14 @@ for name, topic in pairs(topics) do
     if one and not skipped[name] then
         local f = load("return " .. (functions[name] or "error 'no call'"), "=call", "t", place)
         place.first = g.current_stream "sim":record()
-        if name == "profile.stop" then g.profile.start() end
-        g.synchronize()
-        g.sync.reset()
-        local ok, message = pcall(f)
+        local ok, message
+        for _ = 1, 20 do -- again where the device was done before the host came to wait
+            if name == "profile.stop" then g.profile.start() end
+            g.synchronize()
+            g.sync.reset()
+            ok, message = pcall(f)
+            if not ok or #g.sync.lines() > 0 then break end
+        end
         t.ok(ok and #g.sync.lines() > 0, name .. " waits", message)
     end
 end

@@ -12,6 +12,13 @@
 #include "tensor/op.h"
 #include "tensor/sig.h"
 
+/* Sanitized code takes several times as long: loops that count on nothing but time are shorter. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
 typedef long double ld;
 
 /* Sets of dtypes in the tests' own tables, written down from PyTorch's rules and never read from

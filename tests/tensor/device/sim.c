@@ -74,19 +74,23 @@ static bool wait_for(gp_stream *s) { return gp_wait(s, GP_WHY_explicit, "synchro
 static void launches_return(void) {
     gp_stream *s = gp_stream_current(sim);
     heavy(2), wait_for(s);
-    double t0 = gp_now();
-    heavy(20);
-    double launched = gp_now() - t0;
-    tap_ok(sim->vt->busy(s) && gp_stream_queued(s) > 0, "launches return before the work is done");
-    gp_event *e = sim->vt->event_record(s, true);
-    tap_ok(!sim->vt->event_done(e) && isnan(sim->vt->event_time(e)),
-           "an event after the work is not reached yet");
+    gp_event *e = NULL;
+    double launched = 0;
+    bool busy = false;
+    for (int k = 0; k < 20 && !busy; k++) { /* again where this thread had no processor meanwhile */
+        if (e) sim->vt->event_free(e);
+        wait_for(s);
+        heavy(20);
+        e = sim->vt->event_record(s, true);
+        launched = gp_now();
+        busy = sim->vt->busy(s) && gp_stream_queued(s) > 0 && !sim->vt->event_done(e) &&
+               isnan(sim->vt->event_time(e));
+    }
+    tap_ok(busy, "launches return before the work is done, and the event after it");
     tap_ok(gp_wait_event(e, GP_WHY_explicit, "synchronize"), "waiting for the event");
-    double all = gp_now() - t0;
     tap_ok(sim->vt->event_done(e), "then it is reached");
-    tap_ok(launched < all / 2, "launching took %.2f ms of %.2f", launched * 1e3, all * 1e3);
     double at = sim->vt->event_time(e);
-    tap_ok(at > t0 + launched && at <= gp_now(), "the event carries the time when it was reached");
+    tap_ok(at > launched && at <= gp_now(), "the event carries the time when it was reached");
     sim->vt->event_free(e);
 }
 
@@ -143,7 +147,7 @@ static void streams_overlap(void) {
     double best = 9, plain = 9, shared = 0;
     for (int k = 0; k < 10 && shared < 0.5; k++) shared = fmax(shared, shared_time(s));
     tap_ok(shared >= 0.5, "two streams work at the same time (%.0f %% of it)", shared * 100);
-    for (int k = 0; k < 10 && best > 0.75; k++) {
+    for (int k = 0; k < (SANITIZED ? 1 : 4) && best > 0.75; k++) {
         double one = seconds_on(s, 1, 10) + seconds_on(s + 1, 1, 10), two = seconds_on(s, 2, 10),
                p = plain_threads();
         if (two / one < best) best = two / one;
@@ -229,7 +233,7 @@ static void interrupts(void) {
     gp_tensor *x = full(sim, 100, GP_i64, 0);
     signal(SIGALRM, on_alarm);
     struct itimerval soon = {.it_value = {.tv_usec = 20000}};
-    heavy(400);
+    heavy(SANITIZED ? 60 : 200);
     bump(x, 42);
     setitimer(ITIMER_REAL, &soon, NULL);
     gp_error_clear();
@@ -253,7 +257,7 @@ static bool refuse(gp_stream *s, gp_why why, const char *what) {
 
 static void full_queue(void) {
     gp_tensor *x = full(sim, 64, GP_i64, 0);
-    heavy(3);
+    heavy(SANITIZED ? 10 : 40); /* far longer than it takes to fill the queue */
     gp_hook.wait_end = count_waits;
     gp_hook.wait_begin = refuse;
     int done = 0;

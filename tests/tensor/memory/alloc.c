@@ -7,7 +7,7 @@
 
 #include "tensor/memory/magazine.h"
 
-enum { MIB = 1 << 20 };
+enum { MIB = 1 << 20, ROUNDS = SANITIZED ? 80 : 300, SIZES = SANITIZED ? 100 : 400 };
 
 static gp_device *cpu, *sim;
 
@@ -33,7 +33,7 @@ static gp_tensor *plus(gp_tensor *x, double number) {
 
 static void heavy(gp_tensor *x, int times) {
     gp_call c;
-    for (int k = 0; k < times; k++) {
+    for (int k = 0; k < (SANITIZED ? (times + 3) / 4 : times); k++) {
         gp_call_begin(&c, GP_OP(tanh));
         gp_call_tensor(&c, x);
         gp_tensor_unref(need(gp_call_one(&c)));
@@ -73,15 +73,15 @@ static void constant_memory(gp_device *dev) {
     gp_alloc_reset_peak(dev);
     gp_mem_stats before = stats(dev);
     int64_t rss = resident();
-    for (int k = 0; k < 300; k++) {
+    for (int k = 0; k < ROUNDS; k++) {
         gp_tensor *z = need(plus(x, k));
         gp_tensor_unref(y);
         y = z;
     }
-    all_are(y, 300);
+    all_are(y, ROUNDS);
     gp_tensor_unref(y);
     gp_mem_stats m = stats(dev);
-    tap_ok(m.allocs - before.allocs >= 300 &&
+    tap_ok(m.allocs - before.allocs >= ROUNDS &&
                m.allocs - before.allocs - (m.reused - before.reused) <= 5,
            "y = x + i reuses its blocks on %s", dev->name);
     tap_ok(m.peak - before.in_use <= 16 * MIB && m.in_use == before.in_use,
@@ -98,8 +98,8 @@ static void constant_memory(gp_device *dev) {
 static void changing_sizes(gp_device *dev) {
     int64_t most = 0, limit = stats(dev).limit;
     if (!limit || limit > 200 * MIB) limit = 200 * MIB;
-    for (int k = 0; k < 400; k++) {
-        gp_tensor *x = need(full(dev, 100000 + 7919 * k, 1));
+    for (int k = 0; k < SIZES; k++) {
+        gp_tensor *x = need(full(dev, 100000 + 7919 * k * (400 / SIZES), 1));
         gp_tensor_unref(x);
         gp_mem_stats m = stats(dev);
         if (m.cached + m.in_use > most) most = m.cached + m.in_use;

@@ -19,7 +19,7 @@ typedef enum gp_rec_kind {
     GP_REC_KERNEL,
     GP_REC_MOVED, /* the copy itself, on the device */
     GP_REC_ALLOC, /* memory was allocated or freed: t0 == t1 */
-    GP_REC_HELD, /* the device's runtime blocked the host: it synchronized, loaded code … (CUPTI) */
+    GP_REC_HELD, /* the device's runtime blocked the host: synchronized, loaded code … (CUPTI) */
     GP_REC_SWITCH, /* another coroutine runs, in another region: `where`; t0 == t1 */
     GP_REC_CALL,   /* of the device's runtime, in loaded traces: a launch, an allocation … */
     GP_REC_SAMPLE, /* the script ran there; [t0, t1] is what taking the sample cost */
@@ -205,8 +205,8 @@ void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uin
                     uint64_t queued, gp_srcloc loc);
 uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes);
 
-/* Fills frame[0 … max-1] from the running Lua stack, innermost first, and returns how many; *module
- * as in gp_stack. Set by bindings/. */
+/* Fills frame[0 … max-1] from the running Lua stack, innermost first, and returns how many;
+ * *module as in gp_stack. Set by bindings/. */
 extern int (*gp_record_stack)(gp_frame *frame, int max, const char **module);
 
 /* dtype, ndim and dims of each of the call's tensors, packed and interned in p; NULL when out of

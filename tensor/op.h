@@ -200,8 +200,8 @@ typedef bool (*gp_kernel)(const gp_call *c);
  * (kernels/cpu/runtime/table.c). */
 extern const gp_kernel *gp_cpu_kernels;
 
-/* Runs c: infer, allocate, hook, launch. On success c->out[0 … c->nout-1] are new references. False
- * with a message; nothing leaks and inputs are unchanged. */
+/* Runs c: infer, allocate, hook, launch. On success c->out[0 … c->nout-1] are new references.
+ * False with a message; nothing leaks and inputs are unchanged. */
 bool gp_op_run(gp_call *c);
 
 /* Building calls in C. gp_call_begin starts one, which the caller owns; the others append an

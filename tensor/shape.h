@@ -34,8 +34,8 @@ char *gp_shape_text(const gp_shape *s, char *buf, size_t n);
  * there are none. Writes at most n bytes and returns buf. */
 char *gp_index_range(int64_t size, char *buf, size_t n);
 
-/* Turns a dim counted from 1, or from the end if negative, into 0 … ndim-1; 0-d tensors take 1 and
- * -1. False with a message. */
+/* Turns a dim counted from 1, or from the end if negative, into 0 … ndim-1; 0-d tensors take 1
+ * and -1. False with a message. */
 bool gp_dim_wrap(const char *op, int64_t dim, int ndim, int *out);
 
 #endif

@@ -27,12 +27,13 @@ int gp_get_field(lua_State *L, const char *what, const char *name, int table);
 /* gpush.check_fields in the registry, for scripts: (what, sig, table). */
 int gp_l_check_fields(lua_State *L);
 
-/* Pushes {op = {second name, …}, …} of tensor/ops/table/names.def, scripts' "gpush.synonyms". */
+/* Pushes {op = {second name, …}, …} of tensor/ops/table/names.def, scripts'
+ * "gpush.synonyms". */
 void gp_lua_push_synonyms(lua_State *L);
 /* Pushes {table = {second name = function, …}, …}, scripts' "gpush.members". */
 void gp_lua_push_members(lua_State *L);
-/* Pushes {function = {second name = parameter, …}, …}, any = {…} for every function: options that
- * are translated only at the prompt, scripts' "gpush.typed_options". */
+/* Pushes {function = {second name = parameter, …}, …}, any = {…} for every function: options
+ * that are translated only at the prompt, scripts' "gpush.typed_options". */
 void gp_lua_push_typed_options(lua_State *L);
 
 #endif

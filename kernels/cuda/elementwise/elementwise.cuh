@@ -147,8 +147,8 @@ template <class T> static T gp_number_operand(const gp_value *v) {
     return std::is_integral<T>::value ? (T)gp_number_as<int64_t>(s) : gp_number_as<T>(s);
 }
 
-/* Fills in arrays[1 …] and the kernel's description of them; returns the one dtype that all have in
- * memory, as does the result unless it is bool; -1 if they differ. */
+/* Fills in arrays[1 …] and the kernel's description of them; returns the one dtype that all have
+ * in memory, as does the result unless it is bool; -1 if they differ. */
 template <int N, class T>
 static int gp_operands(const gp_call *c, bool truth, const gp_array **arrays,
                        gp_formula_args<N, T> *a) {
@@ -207,8 +207,8 @@ template <class F> static bool gp_run(const gp_call *c, const char *const *texts
 }
 
 struct gp_no_formula {}; /* ends the list of a row's formulas */
-/* Runs c by that of the formulas F, Rest … that has its compute type; false with a message if there
- * is none. texts: as for gp_run_formula. */
+/* Runs c by that of the formulas F, Rest … that has its compute type; false with a message if
+ * there is none. texts: as for gp_run_formula. */
 template <class F, class... Rest>
 static bool gp_run_row(const gp_call *c, const char *const *texts) {
     if constexpr (std::is_same<F, gp_no_formula>::value)

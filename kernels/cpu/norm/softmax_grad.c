@@ -22,7 +22,7 @@ typedef struct softmax_grad_job {
 #define t f64
 #include "kernels/cpu/norm/softmax_grad.inc"
 
-/* n x w elements by way of f64: buf holds as many of g, then of y. */
+/* n x w elements, converted to f64: buf holds as many of g, then of y. */
 static void converted(const softmax_grad_job *r, int64_t at, int64_t w, double *buf) {
     int64_t gs = gp_dtype_sizes[r->g->dtype], ys = gp_dtype_sizes[r->y->dtype],
             os = gp_dtype_sizes[r->out->dtype], whole = w == r->inner, rows = whole ? 1 : r->n,

@@ -52,6 +52,13 @@ static bool place_results(gp_capture *k, gp_tensor *const *results, int n) {
     return true;
 }
 
+/* Cuts the function's own results off from the graph, which its backward has walked: the first call
+ * gives what replays give. */
+static void cut_results(const gp_capture *k, gp_tensor *const *results) {
+    for (int i = 0; i < k->nresults; i++)
+        if (k->result[i].how == GP_GIVE_ARRAY) gp_tensor_drop_history(results[i]);
+}
+
 /* Leaves that the function made, and nobody holds any more, are made again by each call. */
 static void drop_own_leaves(gp_capture *k) {
     int n = 0;
@@ -281,7 +288,9 @@ bool gp_capture_plan(gp_capture *k, gp_tensor *const *results, int n, bool *agai
         return gp_fail("capture: something that a replay would not repeat was refused in the "
                        "function, which went on all the same");
     if (gp_generator.seed == k->rng.seed) k->draws = gp_generator.counter - k->rng.counter;
-    bool ok = place_results(k, results, n) && place_leaves(k) && check_held(k) &&
+    bool ok = place_results(k, results, n);
+    if (ok) cut_results(k, results);
+    ok = ok && place_leaves(k) && check_held(k) &&
               gp_capture_divide(k) && make_block(k) && number_dynamic(k) && fix_calls(k);
     *again = k->again;
     if (ok) release_inputs(k);

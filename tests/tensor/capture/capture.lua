@@ -293,6 +293,18 @@ do
         t.is({ y[1][1]:item(), same[1][1]:item() }, { 7.0, 7.0 }, "a view of an argument")
         y = g.randn(3, 2)
     end
+    local w = g.ones(3, { requires_grad = true })
+    local loss = capture(function(a)
+        w.grad = nil
+        local l, unread = (a * w):sum(), a:clone():requires_grad_()
+        l:backward()
+        return l, unread, w
+    end)
+    for i = 1, 3 do
+        local l, unread, same = loss(g.ones(3))
+        t.is({ l.requires_grad, unread.requires_grad, same.requires_grad }, { false, false, true },
+            "what call " .. i .. " gives is of no graph; a parameter stays one")
+    end
     local write = capture(function(a) a:mul_(2) end)
     for _ = 1, 3 do
         local z = g.ones(2)

@@ -1,7 +1,8 @@
 -- The benchmark's rows in which the cost of an op counts, not that of its 16 numbers: returns their
 -- list, each a name and a function that makes the one that runs the row n times. As a program,
--- gpush overhead.lua N [TEXT]: runs each row with TEXT in its name, to settle, N times and 2 N times,
--- each followed by a call of os.clock, where scripts/bench/instructions counts, and prints its name.
+-- gpush overhead.lua N [TEXT]: runs each row with TEXT in its name, to settle, N times and 2 N
+-- times, each followed by a call of os.clock, where scripts/bench/instructions counts, and prints
+-- its name.
 local rows, x, y = {}, randn(16), randn(16)
 
 local function row(name, make) rows[#rows + 1] = { name = name, make = make } end

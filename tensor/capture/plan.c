@@ -290,8 +290,8 @@ bool gp_capture_plan(gp_capture *k, gp_tensor *const *results, int n, bool *agai
     if (gp_generator.seed == k->rng.seed) k->draws = gp_generator.counter - k->rng.counter;
     bool ok = place_results(k, results, n);
     if (ok) cut_results(k, results);
-    ok = ok && place_leaves(k) && check_held(k) &&
-              gp_capture_divide(k) && make_block(k) && number_dynamic(k) && fix_calls(k);
+    ok = ok && place_leaves(k) && check_held(k) && gp_capture_divide(k) && make_block(k) &&
+         number_dynamic(k) && fix_calls(k);
     *again = k->again;
     if (ok) release_inputs(k);
     return ok;

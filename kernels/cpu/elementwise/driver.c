@@ -36,8 +36,7 @@ typedef struct elementwise_job {
     _Atomic int fault;
 } elementwise_job;
 
-/* Sets the addresses of operands that fn reads in place, at element i; returns how many there are.
- */
+/* Sets the addresses of operands that fn reads in place, at element i; returns their number. */
 static int in_place(const elementwise_job *r, char *const *p, int64_t i, const char **at) {
     int n = 0;
     for (int k = 0; k < r->nin; k++)
@@ -142,8 +141,7 @@ static void run_row_scalar(void *ctx, int64_t begin, int64_t end) {
 
 /* ---- short rows: as many at a time as a block holds ---- */
 
-/* Repeats each of n values `width` times, in steps of 8: up to 7 more are written after the last.
- */
+/* Repeats each of n values `width` times, in steps of 8: up to 7 more follow the last. */
 #define SPREAD(T)                                                                                  \
     static void spread_##T(void *to, const void *from, int64_t width, int64_t n) {                 \
         const T *s = from;                                                                         \
@@ -466,8 +464,7 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
     if (out->numel == 0) return true;
     elementwise_job r; /* set member by member: clearing it all would take longer than 16 numbers */
-    r.nin = nin;
-    r.fn = narrow_loop(c, nin, out, compare);
+    r.nin = nin, r.fn = narrow_loop(c, nin, out, compare);
     _Bool narrow = r.fn != NULL;
     r.type = narrow ? (gp_dtype)c->compute : (gp_dtype)gp_ctype_dtype[ct];
     r.size = (int64_t)gp_dtype_size(r.type);
@@ -477,8 +474,7 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     if (c->op->kind == GP_PARAM || c->op->kind == GP_GRAD)
         for (int i = 0; i < 3; i++) r.par[i] = parameter(c, nin + i, i ? INFINITY : -INFINITY);
     if (run_plain(&r, c, out, result)) return gp_check_faults(c, cpu_fault);
-    r.row_scalar = NULL;
-    r.fault = 0;
+    r.row_scalar = NULL, r.fault = 0;
     set_up(&r, c, out, result, ct);
     if (compare && !narrow &&
         (out->dtype != GP_bool ||

@@ -19,7 +19,7 @@ typedef enum gp_rec_kind {
     GP_REC_KERNEL,
     GP_REC_MOVED, /* the copy itself, on the device */
     GP_REC_ALLOC, /* memory was allocated or freed: t0 == t1 */
-    GP_REC_HELD, /* the device's runtime blocked the host: synchronized, loaded code … (CUPTI) */
+    GP_REC_HELD,  /* the device's runtime blocked the host: synchronized, loaded code … (CUPTI) */
     GP_REC_SWITCH, /* another coroutine runs, in another region: `where`; t0 == t1 */
     GP_REC_CALL,   /* of the device's runtime, in loaded traces: a launch, an allocation … */
     GP_REC_SAMPLE, /* the script ran there; [t0, t1] is what taking the sample cost */

@@ -1,5 +1,5 @@
-/* A scope's mode, allow or budget is its thread's: a wait of another thread meets the process's mode,
- * or that of its own scopes. */
+/* A scope's mode, allow or budget is its thread's: a wait of another thread meets the process's
+ * mode, or that of its own scopes. */
 #include "ops.h"
 
 #include <pthread.h>

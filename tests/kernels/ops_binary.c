@@ -369,8 +369,8 @@ static void layouts_and_numbers(const entry *e, gp_device *dev, gp_dtype dt) {
              true);
 }
 
-/* A few of the pairs under TSan: there are no threads in what they differ by, and each of these small
- * ops takes a millisecond. */
+/* A few of the pairs under TSan: there are no threads in what they differ by, and each of these
+ * small ops takes a millisecond. */
 static bool tried_here(int a, int b) {
 #if defined(__SANITIZE_THREAD__)
     return (a + 2 * b) % 5 == 0;

@@ -74,8 +74,8 @@ local half = zeros(1000, { dtype = "f64" }):pin_memory()
 waits(function(x) half:copy_(x * 3, later) end)
 t.ok(close(half:tolist(), 1000, 3), "another dtype is converted, with a wait")
 
--- Work queued after the copy is not waited for: a read comes back before it is done, unless the host
--- has no processor for so long, and then again.
+-- Work queued after the copy is not waited for: a read comes back before it is done, unless the
+-- host has no processor for so long, and then again.
 local early, right = false, true
 for _ = 1, 20 do
     synchronize()

@@ -4,11 +4,6 @@ local fake = require "fake"
 local dev = "cuda"
 
 local function filled(n, v) return full({ n }, v, { device = dev, dtype = "f32" }) end
-local function now()
-    local s = stream(dev):record()
-    s:synchronize()
-    return s
-end
 local function last(list) return list[#list] end
 -- The next launch takes ms longer.
 local function slow(ms) fake.fault("slow=1:" .. ms) end

@@ -10,7 +10,9 @@ local ways = {
     { { 3, 5000 }, 2, "a block, several times" }, { { 1, 40000 }, 2, "parts of a line" },
     { { 50, 40 }, 1, "adjacent lines" }, { { 2, 1100, 33 }, 2, "parts of adjacent lines" },
     { { 700, 100 }, 1, "the same, more lines than a warp" }, { { 9000, 32 }, 1, "many parts" },
-    { { 7, 300000 }, 1, "many adjacent lines" },
+    { { 7, 300000 }, 1, "many adjacent lines" }, { { 9, 52 }, 2, "four lines of a warp" },
+    { { 2, 200 }, 2, "four vectors" }, { { 150, 4100 }, 1, "strips of adjacent lines" },
+    { { 2, 3000 }, 2, "small tiles" }, { { 1, 144000 }, 2, "tiles, 32 of which have a sum" },
 }
 local function flat(x) return x:to "cpu":to "f64":reshape(-1) end
 -- The largest difference of a from b; both NaN, or the same infinity, is none.

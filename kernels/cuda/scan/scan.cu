@@ -1,22 +1,25 @@
-/* Scans along a dim: cumsum, cumprod, cummax, cummin, logcumsumexp. A warp takes a short line; a
+/* Scans along a dim: cumsum, cumprod, cummax, cummin, logcumsumexp. Sums whose elements are of one
+ * dtype and adjacent are read once: tiles.cuh. Otherwise a warp takes a short line; a
  * longer one goes through a block 2048 elements at a time; of adjacent lines each has a thread.
  * Where that leaves the device idle, lines are divided into parts, which are read twice: first for
  * the totals before each. The division is the same on every device. Limit: that, and one write. */
 #include "kernels/cuda/scan/scan.h"
 
-#include "kernels/cuda/runtime/loop.cuh"
+#include "kernels/cuda/scan/tiles.cuh"
 
 #define GP_FN __device__ static inline
 
 /* ---- combination: acc holds what came before, more what follows ---- */
 
-/* An op without indices. */
+/* An op without indices. ONCE: its lines may be those of tiles.cuh. */
 struct values {
+    enum { ONCE = 0 };
     template <class A> GP_FN void store_index(A, char *) {}
 };
 
 /* T: compute type of elements. f32 and 16-bit floats are summed in f64. */
 template <class Type> struct sums : values {
+    enum { ONCE = 1 };
     typedef Type T;
     typedef Type Acc;
     GP_FN Acc start() { return 0; }
@@ -59,6 +62,7 @@ struct scaled_products : values {
 
 /* Of equal elements the last one counts, and of NaNs, which win. */
 template <class Type, bool MIN> struct bests {
+    enum { ONCE = 0 };
     typedef Type T;
     struct Acc {
         T best;
@@ -114,31 +118,15 @@ enum {
     LEAST_ROWS = 64 /* of a part of adjacent lines */
 };
 
-/* Arrays: 0 the result, 1 x, 2 indices (the result again where there are none). */
-typedef struct scan {
-    gp_loop<3> lines; /* without the dim */
-    gp_dtype to, from;
-    int64_t n, step[3]; /* the dim's size; bytes between its elements */
-    int parts;
-    void *totals; /* of each line's parts; then the totals before each */
-} scan;
-
-/* The start of line `line`. */
-__device__ static inline void line_at(const scan &s, uint32_t line, char **p) {
-    int64_t off[3];
-    gp_offsets(s.lines, line, off);
-    for (int k = 0; k < 3; k++) p[k] = s.lines.data[k] + off[k];
-}
-
 /* Where a part of a line begins: at a vector of EACH elements. */
-__device__ static inline int64_t part_start(const scan &s, int64_t part) {
+__device__ static inline int64_t part_start(const gp_scan_job &s, int64_t part) {
     return part == s.parts ? s.n : s.n * part / s.parts / EACH * EACH;
 }
 
 /* Elements i … i + N - 1 of the line at p, of those below `to`: as a vector where they are one in
  * memory, and all before the first is converted. */
 template <class S, int N>
-__device__ static inline void read(const scan &s, char *const *p, int64_t i, int64_t to,
+__device__ static inline void read(const gp_scan_job &s, char *const *p, int64_t i, int64_t to,
                                    typename S::Acc (&v)[N]) {
     typename S::T x[N];
     const char *from = p[1] + i * s.step[1];
@@ -157,7 +145,7 @@ __device__ static inline void read(const scan &s, char *const *p, int64_t i, int
 }
 /* The same for results. */
 template <class S, int N>
-__device__ static inline void write(const scan &s, char *const *p, int64_t i, int64_t to,
+__device__ static inline void write(const gp_scan_job &s, char *const *p, int64_t i, int64_t to,
                                     const typename S::Acc (&v)[N]) {
     typename S::T x[N];
     char *into = p[0] + i * s.step[0];
@@ -204,13 +192,13 @@ template <class S> constexpr int blocks_of() {
 /* One block per part of a line. first: only its total is wanted. */
 template <class S>
 __global__ static void __launch_bounds__(GP_THREADS, blocks_of<S>())
-    line_kernel(scan s, bool first) {
+    line_kernel(gp_scan_job s, bool first) {
     typedef typename S::Acc Acc;
     uint32_t line = blockIdx.x / s.parts, part = blockIdx.x - line * s.parts;
     int64_t at = part_start(s, part), to = part_start(s, part + 1);
     Acc *total = (Acc *)s.totals + blockIdx.x, carry = S::start();
     char *p[3];
-    line_at(s, line, p);
+    gp_scan_line(s, line, p);
     if (!first && s.parts > 1) carry = *total;
     for (; at < to; at += CHUNK) {
         Acc v[EACH], all;
@@ -229,7 +217,8 @@ __global__ static void __launch_bounds__(GP_THREADS, blocks_of<S>())
 }
 
 /* Turns totals into what comes before each part: one block per line. */
-template <class S> __global__ static void __launch_bounds__(GP_THREADS) before_kernel(scan s) {
+template <class S>
+__global__ static void __launch_bounds__(GP_THREADS) before_kernel(gp_scan_job s) {
     typedef typename S::Acc Acc;
     Acc *total = (Acc *)s.totals + (int64_t)blockIdx.x * s.parts, carry = S::start(), all;
     for (int at = 0; at < s.parts; at += GP_THREADS) {
@@ -240,30 +229,16 @@ template <class S> __global__ static void __launch_bounds__(GP_THREADS) before_k
     }
 }
 
-/* Lane `from`'s v, or, relative, that of the lane so many before this one (this one's where there
- * is none). Called by all of the warp. */
-template <class A> __device__ static inline A lane_value(A v, int from, bool relative) {
-    enum { WORDS = (sizeof(A) + 7) / 8 };
-    unsigned long long word[WORDS] = {};
-    memcpy(word, &v, sizeof v);
-#pragma unroll
-    for (int k = 0; k < WORDS; k++)
-        word[k] = relative ? __shfl_up_sync(0xffffffffu, word[k], (unsigned)from)
-                           : __shfl_sync(0xffffffffu, word[k], from);
-    memcpy(&v, word, sizeof v);
-    return v;
-}
-
 /* One warp per line, E adjacent elements per lane at a time. */
 template <class S, int E>
-__global__ static void __launch_bounds__(GP_THREADS) short_kernel(scan s) {
+__global__ static void __launch_bounds__(GP_THREADS) short_kernel(gp_scan_job s) {
     typedef typename S::Acc Acc;
     uint32_t line = blockIdx.x * (GP_THREADS / WARP) + threadIdx.x / WARP;
     int lane = (int)threadIdx.x % WARP;
     int64_t n = line < s.lines.numel ? s.n : 0;
     Acc carry = S::start();
     char *p[3];
-    line_at(s, n ? line : 0, p);
+    gp_scan_line(s, n ? line : 0, p);
     for (int64_t at = 0; at < s.n; at += WARP * E) {
         int64_t i = at + lane * E;
         Acc v[E];
@@ -272,12 +247,12 @@ __global__ static void __launch_bounds__(GP_THREADS) short_kernel(scan s) {
         for (int k = 1; k < E; k++) v[k] = S::join(v[k - 1], v[k]);
         Acc sum = v[E - 1];
         for (int d = 1; d < WARP; d *= 2) {
-            Acc other = lane_value(sum, d, true);
+            Acc other = gp_lane_value(sum, d, true);
             if (lane >= d) sum = S::join(other, sum);
         }
-        Acc before = lane_value(sum, 1, true);
+        Acc before = gp_lane_value(sum, 1, true);
         before = S::join(carry, lane ? before : S::start());
-        carry = S::join(carry, lane_value(sum, WARP - 1, false));
+        carry = S::join(carry, gp_lane_value(sum, WARP - 1, false));
 #pragma unroll
         for (int k = 0; k < E; k++) v[k] = S::join(before, v[k]);
         write<S, E>(s, p, i, n, v);
@@ -286,7 +261,7 @@ __global__ static void __launch_bounds__(GP_THREADS) short_kernel(scan s) {
 
 /* Adjacent lines: one thread per line and part. first: only the totals are wanted. */
 template <class S>
-__global__ static void __launch_bounds__(GP_THREADS) column_kernel(scan s, bool first) {
+__global__ static void __launch_bounds__(GP_THREADS) column_kernel(gp_scan_job s, bool first) {
     typedef typename S::Acc Acc;
     uint32_t line = blockIdx.x * blockDim.x + threadIdx.x;
     int part = (int)(blockIdx.y * blockDim.y + threadIdx.y);
@@ -294,7 +269,7 @@ __global__ static void __launch_bounds__(GP_THREADS) column_kernel(scan s, bool 
     int64_t i = s.n * part / s.parts, to = s.n * (part + 1) / s.parts;
     Acc *total = (Acc *)s.totals + (int64_t)line * s.parts + part, acc = S::start();
     char *p[3];
-    line_at(s, line, p);
+    gp_scan_line(s, line, p);
     if (!first && s.parts > 1) acc = *total;
     for (; i < to; i += AHEAD) {
         Acc v[AHEAD];
@@ -309,7 +284,7 @@ __global__ static void __launch_bounds__(GP_THREADS) column_kernel(scan s, bool 
 /* ---- the driver ---- */
 
 /* Turns the totals of s.parts parts of each line, which `totals` queues, into what comes before. */
-template <class S, class F> static bool find_totals(const gp_call *c, scan *s, F totals) {
+template <class S, class F> static bool find_totals(const gp_call *c, gp_scan_job *s, F totals) {
     auto *before = before_kernel<S>;
     int64_t lines = s->lines.numel;
     if (s->parts < 2) return true;
@@ -317,7 +292,7 @@ template <class S, class F> static bool find_totals(const gp_call *c, scan *s, F
     return s->totals && totals() && GP_LAUNCH(c, before, (uint32_t)lines, GP_THREADS, 0, *s);
 }
 
-template <class S> static bool run_lines(const gp_call *c, scan s) {
+template <class S> static bool run_lines(const gp_call *c, gp_scan_job s) {
     int64_t lines = s.lines.numel, parts = BLOCKS / lines;
     if (parts > s.n / (4 * CHUNK)) parts = s.n / (4 * CHUNK);
     s.parts = parts < 2 ? 1 : parts > PARTS ? PARTS : (int)parts;
@@ -327,13 +302,13 @@ template <class S> static bool run_lines(const gp_call *c, scan s) {
     return find_totals<S>(c, &s, [&] { return run(true); }) && run(false);
 }
 
-template <class S> static bool run_short_lines(const gp_call *c, scan s) {
+template <class S> static bool run_short_lines(const gp_call *c, gp_scan_job s) {
     auto *kernel = s.n > 2 * WARP ? short_kernel<S, 4> : short_kernel<S, 1>;
     return GP_LAUNCH(c, kernel, gp_blocks(s.lines.numel, GP_THREADS / WARP), GP_THREADS, 0, s);
 }
 
 /* Adjacent lines: whole ones where there are enough of them. */
-template <class S> static bool run_columns(const gp_call *c, scan s) {
+template <class S> static bool run_columns(const gp_call *c, gp_scan_job s) {
     int64_t lines = s.lines.numel, parts = (int64_t)BLOCKS * GP_THREADS / lines;
     if (parts > s.n / LEAST_ROWS) parts = s.n / LEAST_ROWS;
     if (parts > PARTS) parts = PARTS;
@@ -359,10 +334,14 @@ static gp_array without(const gp_array *a, int d) {
 }
 
 /* The lines of n, which has the dims but that of s. */
-template <class S> static bool run_all(const gp_call *c, const gp_nest<3> &n, scan s) {
+template <class S> static bool run_all(const gp_call *c, const gp_nest<3> &n, gp_scan_job s) {
     return gp_nest_run(n, [&](const gp_loop<3> &l, int64_t first) {
         int64_t apart = l.stride[0][1];
         s.lines = l;
+        if constexpr (S::ONCE) {
+            bool ok, known = gp_scan_once<S>(c, s, apart, &ok);
+            if (known) return ok;
+        }
         if (l.numel >= WARP && apart && apart < s.step[1]) return run_columns<S>(c, s);
         return s.n <= SHORT && l.numel >= SHORT_LINES ? run_short_lines<S>(c, s)
                                                       : run_lines<S>(c, s);
@@ -375,7 +354,7 @@ template <class S> static bool run(const gp_call *c) {
     int d = (int)c->arg[1].i - 1;
     gp_array kept[3];
     const gp_array *const arrays[3] = {&kept[0], &kept[1], &kept[2]};
-    scan s = {};
+    gp_scan_job s = {};
     if (x->numel == 0) return true;
     s.to = (gp_dtype)whole[0]->dtype, s.from = (gp_dtype)x->dtype;
     s.n = x->ndim ? x->dim[d] : 1;
@@ -389,7 +368,7 @@ template <class S> static bool run(const gp_call *c) {
 /* Each element is read before it is written, by the thread that writes it. */
 GP_C bool gp_cuda_running_sums(const gp_call *c, double *x, int64_t rows, int64_t n) {
     gp_nest<3> nest = {};
-    scan s = {};
+    gp_scan_job s = {};
     s.to = s.from = GP_f64, s.n = n;
     nest.ndim = 1, nest.numel = nest.dim[0] = rows;
     for (int k = 0; k < 3; k++) nest.data[k] = (char *)x, nest.stride[0][k] = n * 8, s.step[k] = 8;

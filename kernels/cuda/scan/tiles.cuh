@@ -1,0 +1,368 @@
+/* Running sums that read each element once and write it once, where elements and results are of one
+ * dtype D: tiles of long lines, which add what tiles before them publish; several short lines of a
+ * warp; strips of adjacent lines, top to bottom. Sizes alone decide the order in which numbers are
+ * added: results do not depend on the card, nor on which block comes first. */
+#ifndef GP_CUDA_SCAN_TILES_CUH
+#define GP_CUDA_SCAN_TILES_CUH
+
+#include "kernels/cuda/scan/scan.cuh"
+
+template <int D> struct gp_cell : gp_memory<D> {};
+template <> struct gp_cell<GP_i64> { typedef int64_t type; };
+
+/* 16 bytes of elements. */
+template <int D> struct gp_cells {
+    typedef typename gp_cell<D>::type M;
+    enum { V = 16 / sizeof(M) };
+    typedef gp_vector<M, V> type;
+};
+
+template <class S, int D, class M> __device__ static inline typename S::Acc gp_cell_value(M m) {
+    return S::of(gp_load_as<typename S::T>(&m, (gp_dtype)D), 0);
+}
+
+/* Elements i to i + V - 1 of a line of n at p; 0 from n on, which nothing is added to. */
+template <int D>
+__device__ static inline typename gp_cells<D>::type gp_read_cells(const char *p, int64_t i,
+                                                                  int64_t n) {
+    typedef typename gp_cells<D>::M M;
+    typename gp_cells<D>::type raw = {};
+    if (i + gp_cells<D>::V <= n) return ((const typename gp_cells<D>::type *)p)[i / gp_cells<D>::V];
+#pragma unroll
+    for (int j = 0; j < gp_cells<D>::V; j++)
+        if (i + j < n) raw.v[j] = ((const M *)p)[i + j];
+    return raw;
+}
+
+/* Stores the running sums of these elements, from `sum` on. */
+template <class S, int D>
+__device__ static inline void gp_write_cells(char *p, int64_t i, int64_t n, typename S::Acc sum,
+                                             const typename gp_cells<D>::type &raw) {
+    typedef typename gp_cells<D>::M M;
+    typename gp_cells<D>::type out;
+#pragma unroll
+    for (int j = 0; j < gp_cells<D>::V; j++) {
+        sum = S::join(sum, gp_cell_value<S, D>(raw.v[j]));
+        gp_store_as<typename S::T>(&out.v[j], (gp_dtype)D, S::value(sum));
+    }
+    if (i + gp_cells<D>::V <= n) {
+        ((typename gp_cells<D>::type *)p)[i / gp_cells<D>::V] = out;
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < gp_cells<D>::V; j++)
+        if (i + j < n) ((M *)p)[i + j] = out.v[j];
+}
+
+/* Of N vectors of a warp, lane by lane and then vector by vector: what is before each of this
+ * lane's, among PER that follow each other; *all: the sum of the last PER. */
+template <class S, int D, int N, int PER>
+__device__ static inline void gp_warp_sums(const typename gp_cells<D>::type (&raw)[N],
+                                           typename S::Acc (&before)[N], typename S::Acc *all) {
+    typedef typename S::Acc Acc;
+    int lane = (int)threadIdx.x % GP_WARP;
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        before[k] = gp_cell_value<S, D>(raw[k].v[0]);
+#pragma unroll
+        for (int j = 1; j < gp_cells<D>::V; j++)
+            before[k] = S::join(before[k], gp_cell_value<S, D>(raw[k].v[j]));
+    }
+#pragma unroll
+    for (int d = 1; d < GP_WARP; d *= 2) {
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            Acc other = gp_lane_value(before[k], d, true);
+            if (lane >= d) before[k] = S::join(other, before[k]);
+        }
+    }
+    Acc sum = S::start();
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        if (k % PER == 0) sum = S::start();
+        Acc whole = gp_lane_value(before[k], GP_WARP - 1, false),
+            left = gp_lane_value(before[k], 1, true);
+        before[k] = lane ? S::join(sum, left) : sum;
+        sum = S::join(sum, whole);
+    }
+    *all = sum;
+}
+
+/* ---- tiles ---- */
+
+/* Tiles of a line publish their sums; the last of 32 tiles publishes theirs, and the last of 1024
+ * theirs again: a tile adds at most 31 sums of each kind, and those of all 1024s before. Nothing
+ * waits for a running sum. */
+static const uint32_t GP_FAN = 32;
+enum { GP_TILE_BLOCKS = 4 }; /* that a multiprocessor has registers for */
+typedef struct gp_tiles {
+    uint32_t per_line, all;
+    gp_divider by_line;
+    int64_t first[3]; /* numbers of the sums of tiles, 32s and 1024s among `sums` */
+    char *sums;
+    unsigned *seen, *ticket; /* of each sum: it is there; tiles that were begun */
+} gp_tiles;
+
+/* A sum as it goes through memory that other blocks read and write. */
+template <class A> __device__ static inline void gp_publish(const gp_tiles &t, int64_t i, A v) {
+    unsigned long long word[(sizeof(A) + 7) / 8] = {};
+    memcpy(word, &v, sizeof v);
+    for (size_t k = 0; k < sizeof word / 8; k++)
+        ((volatile unsigned long long *)t.sums)[i * (int64_t)(sizeof word / 8) + (int64_t)k] =
+            word[k];
+    __threadfence();
+    ((volatile unsigned *)t.seen)[i] = 1;
+}
+
+/* The sum of `many` published sums, 32 at most, from number i on. Called by a warp. */
+template <class S>
+__device__ static inline typename S::Acc gp_collect(const gp_tiles &t, int64_t i, uint32_t many) {
+    typedef typename S::Acc Acc;
+    uint32_t lane = threadIdx.x % GP_WARP;
+    unsigned long long word[(sizeof(Acc) + 7) / 8] = {};
+    Acc v = S::start();
+    if (lane < many) {
+        while (!((volatile unsigned *)t.seen)[i + lane]) {
+        }
+        __threadfence();
+        for (size_t k = 0; k < sizeof word / 8; k++)
+            word[k] = ((volatile unsigned long long *)
+                           t.sums)[(i + lane) * (int64_t)(sizeof word / 8) + (int64_t)k];
+        memcpy(&v, word, sizeof v);
+    }
+    __syncwarp();
+    for (int d = 1; d < GP_WARP; d *= 2) {
+        Acc other = gp_lane_value(v, d, true);
+        if (lane >= (uint32_t)d) v = S::join(other, v);
+    }
+    return gp_lane_value(v, GP_WARP - 1, false);
+}
+
+/* Publishes `own`, this tile's sum, and finds what comes before it: each of the first three warps
+ * one of three sums, in before[]. Called by these warps. */
+template <class S>
+__device__ static inline void gp_look_back(const gp_tiles &t, uint32_t line, uint32_t part,
+                                           typename S::Acc own, typename S::Acc *before) {
+    typedef typename S::Acc Acc;
+    uint32_t warp = threadIdx.x / GP_WARP, lane = threadIdx.x % GP_WARP, group = part / GP_FAN,
+             many = group / GP_FAN, groups = (t.per_line + GP_FAN - 1) / GP_FAN,
+             manies = (groups + GP_FAN - 1) / GP_FAN;
+    int64_t tiles = t.first[0] + (int64_t)line * t.per_line,
+            at = t.first[1] + (int64_t)line * groups, top = t.first[2] + (int64_t)line * manies;
+    Acc sum = S::start();
+    if (warp == 0) {
+        if (lane == 0) gp_publish(t, tiles + part, own);
+        sum = gp_collect<S>(t, tiles + group * GP_FAN, part % GP_FAN);
+        if (part % GP_FAN == GP_FAN - 1 && lane == 0) gp_publish(t, at + group, S::join(sum, own));
+    } else if (warp == 1) {
+        sum = gp_collect<S>(t, at + many * GP_FAN, group % GP_FAN);
+        if (part % (GP_FAN * GP_FAN) == GP_FAN * GP_FAN - 1) {
+            Acc near = gp_collect<S>(t, tiles + group * GP_FAN, GP_FAN - 1);
+            if (lane == 0) gp_publish(t, top + many, S::join(sum, S::join(near, own)));
+        }
+    } else {
+        for (uint32_t k = 0; k < many; k += GP_FAN)
+            sum = S::join(sum, gp_collect<S>(t, top + k, many - k < GP_FAN ? many - k : GP_FAN));
+    }
+    if (lane == 0) before[warp] = sum;
+}
+
+/* Blocks take tiles in their order, so that whatever a tile waits for has been begun. W: vectors of
+ * a thread. */
+template <class S, int D, int W>
+__global__ static void __launch_bounds__(GP_THREADS, GP_TILE_BLOCKS)
+    gp_scan_tiles(gp_scan_job s, gp_tiles t) {
+    typedef typename S::Acc Acc;
+    enum { WARPS = GP_THREADS / GP_WARP, V = gp_cells<D>::V, TILE = GP_THREADS * V * W };
+    __shared__ Acc sums[2][WARPS], before[3];
+    __shared__ uint32_t next;
+    __shared__ typename gp_cells<D>::type kept[W][GP_THREADS]; /* each thread's own vectors */
+    int warp = (int)threadIdx.x / GP_WARP, lane = (int)threadIdx.x % GP_WARP, turn = 0;
+    uint32_t tile, coming = 0;
+    if (threadIdx.x == 0) next = atomicAdd(t.ticket, 1u);
+    __syncthreads();
+    for (; (tile = next) < t.all; turn ^= 1) {
+        if (threadIdx.x == 0) coming = atomicAdd(t.ticket, 1u);
+        uint32_t line = gp_quotient(t.by_line, tile), part = tile - line * t.per_line;
+        int64_t first = (int64_t)part * TILE + (warp * W * GP_WARP + lane) * V;
+        Acc left[W], sum, all = S::start();
+        char *p[3];
+        gp_scan_line(s, line, p);
+        {
+            typename gp_cells<D>::type raw[W];
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                raw[k] = gp_read_cells<D>(p[1], first + k * GP_WARP * V, s.n);
+#pragma unroll
+            for (int k = 0; k < W; k++) kept[k][threadIdx.x] = raw[k];
+            gp_warp_sums<S, D, W, W>(raw, left, &sum);
+        }
+        if (lane == 0) sums[turn][warp] = sum;
+        __syncthreads();
+        if (threadIdx.x == 0) next = coming;
+        if (t.per_line > 1 && warp < 3) {
+            for (int k = 0; k < WARPS; k++) all = S::join(all, sums[turn][k]);
+            gp_look_back<S>(t, line, part, all, before);
+        }
+        __syncthreads();
+        sum = t.per_line > 1 ? S::join(before[2], S::join(before[1], before[0])) : S::start();
+        for (int k = 0; k < warp; k++) sum = S::join(sum, sums[turn][k]);
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            gp_write_cells<S, D>(p[0], first + k * GP_WARP * V, s.n, S::join(sum, left[k]),
+                                 kept[k][threadIdx.x]);
+    }
+}
+
+template <class S, int D, int W> static bool gp_run_tiles(const gp_call *c, const gp_scan_job &s) {
+    enum { TILE = GP_THREADS * gp_cells<D>::V * W };
+    auto *kernel = gp_scan_tiles<S, D, W>;
+    gp_tiles t = {};
+    int64_t lines = s.lines.numel, per = (s.n + TILE - 1) / TILE, sums = 0, size = 1;
+    for (int k = 0; k < 3; k++, size *= GP_FAN)
+        t.first[k] = sums, sums += lines * ((per + size - 1) / size);
+    size_t bytes = (size_t)sums * ((sizeof(typename S::Acc) + 7) / 8 * 8);
+    t.per_line = (uint32_t)per, t.all = (uint32_t)(lines * per);
+    t.by_line = gp_divide_by(t.per_line);
+    if (per == 1) sums = 0, bytes = 0;
+    if (!(t.sums = (char *)gp_cuda_scratch(c, bytes + (size_t)(sums + 1) * 4))) return false;
+    t.ticket = (unsigned *)(void *)(t.sums + bytes), t.seen = t.ticket + 1;
+    if (!gp_cuda_ok(c, cudaMemsetAsync(t.ticket, 0, (size_t)(sums + 1) * 4, gp_cuda_stream(c))))
+        return false;
+    int64_t most = GP_TILE_BLOCKS * gp_cuda_sms(c);
+    return GP_LAUNCH(c, kernel, (uint32_t)(t.all < most ? t.all : most), GP_THREADS, 0, s, t);
+}
+
+/* ---- short lines ---- */
+
+/* A warp has LINES lines of PER vectors a lane. */
+template <class S, int D, int LINES, int PER>
+__global__ static void __launch_bounds__(GP_THREADS) gp_scan_short(gp_scan_job s) {
+    enum { N = LINES * PER, V = gp_cells<D>::V };
+    uint32_t warp = blockIdx.x * (GP_THREADS / GP_WARP) + threadIdx.x / GP_WARP;
+    int lane = (int)threadIdx.x % GP_WARP;
+    typename gp_cells<D>::type raw[N];
+    typename S::Acc left[N], all;
+    char *p[LINES][3];
+#pragma unroll
+    for (int k = 0; k < LINES; k++) {
+        uint32_t line = warp * LINES + k;
+        gp_scan_line(s, line < s.lines.numel ? line : 0, p[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < N; k++)
+        raw[k] = gp_read_cells<D>(p[k / PER][1], (k % PER * GP_WARP + lane) * V, s.n);
+    gp_warp_sums<S, D, N, PER>(raw, left, &all);
+#pragma unroll
+    for (int k = 0; k < N; k++)
+        if (warp * LINES + k / PER < s.lines.numel)
+            gp_write_cells<S, D>(p[k / PER][0], (k % PER * GP_WARP + lane) * V, s.n, left[k],
+                                 raw[k]);
+}
+
+template <class S, int D, int LINES, int PER>
+static bool gp_run_short(const gp_call *c, const gp_scan_job &s) {
+    auto *kernel = gp_scan_short<S, D, LINES, PER>;
+    return GP_LAUNCH(c, kernel, gp_blocks(s.lines.numel, LINES * (GP_THREADS / GP_WARP)),
+                     GP_THREADS, 0, s);
+}
+
+/* ---- strips ---- */
+
+/* Adjacent lines: a block goes down a strip of 32 of them, each warp ROWS rows at a time, and reads
+ * the next ones before it stores these. */
+template <class S, int D>
+__global__ static void __launch_bounds__(GP_THREADS, 3) gp_scan_strips(gp_scan_job s) {
+    typedef typename S::Acc Acc;
+    typedef typename gp_cells<D>::M M;
+    enum { WARPS = GP_THREADS / GP_WARP, ROWS = sizeof(M) > 4 ? 8 : 16 };
+    __shared__ Acc room[2][WARPS][GP_WARP];
+    int warp = (int)threadIdx.x / GP_WARP, lane = (int)threadIdx.x % GP_WARP, turn = 0;
+    uint32_t line = blockIdx.x * GP_WARP + lane;
+    bool live = line < s.lines.numel;
+    char *p[3];
+    gp_scan_line(s, live ? line : 0, p);
+    M raw[ROWS], ahead[ROWS];
+    Acc sum = S::start();
+    auto load = [&](int64_t at) {
+#pragma unroll
+        for (int k = 0; k < ROWS; k++)
+            ahead[k] = live && at + k < s.n ? *(const M *)(p[1] + (at + k) * s.step[1]) : (M)0;
+    };
+    load(warp * ROWS);
+    for (int64_t at = warp * ROWS; at - warp * ROWS < s.n; at += WARPS * ROWS, turn ^= 1) {
+        Acc own = S::start();
+#pragma unroll
+        for (int k = 0; k < ROWS; k++) raw[k] = ahead[k];
+        load(at + WARPS * ROWS);
+#pragma unroll
+        for (int k = 0; k < ROWS; k++) own = S::join(own, gp_cell_value<S, D>(raw[k]));
+        room[turn][warp][lane] = own;
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < WARPS; k++) {
+            if (k == warp) own = sum;
+            sum = S::join(sum, room[turn][k][lane]);
+        }
+#pragma unroll
+        for (int k = 0; k < ROWS; k++) {
+            M m;
+            own = S::join(own, gp_cell_value<S, D>(raw[k]));
+            gp_store_as<typename S::T>(&m, (gp_dtype)D, S::value(own));
+            if (live && at + k < s.n) *(M *)(p[0] + (at + k) * s.step[0]) = m;
+        }
+    }
+}
+
+/* ---- the driver ---- */
+
+/* So many strips have enough bytes on their way, and so many rows a block; lines that are longer
+ * have tiles, of the larger kind from so many elements on. */
+enum { GP_STRIPS = 128, GP_STRIP_ROWS = 64, GP_SHORT_LINE = 1024, GP_LONG_LINE = 4096 };
+
+/* Whether all lines begin at a vector and their elements are adjacent. */
+static inline bool gp_scan_in_vectors(const gp_scan_job &s) {
+    int64_t size = gp_dtype_sizes[s.from];
+    for (int a = 0; a < 2; a++) {
+        if (s.step[a] != size || !gp_aligned(s.lines.data[a], 16)) return false;
+        for (int d = 0; d < s.lines.ndim; d++)
+            if (s.lines.stride[d][a] % 16) return false;
+    }
+    return true;
+}
+
+template <class S, int D>
+static bool gp_scan_cells(const gp_call *c, const gp_scan_job &s, int64_t apart, bool *ok) {
+    enum { ROW = GP_WARP * gp_cells<D>::V, LARGE = gp_cells<D>::V > 4 ? 4 : 8 };
+    int64_t lines = s.lines.numel;
+    if (lines >= GP_WARP && apart && apart < s.step[1]) {
+        auto *strips = gp_scan_strips<S, D>;
+        if (lines < GP_STRIPS * GP_WARP || s.n < GP_STRIP_ROWS) return false;
+        *ok = GP_LAUNCH(c, strips, gp_blocks(lines, GP_WARP), GP_THREADS, 0, s);
+        return true;
+    }
+    if (!gp_scan_in_vectors(s)) return false;
+    *ok = s.n <= ROW                 ? gp_run_short<S, D, 4, 1>(c, s)
+          : s.n <= 4 * ROW           ? gp_run_short<S, D, 1, 4>(c, s)
+          : s.n <= (int)GP_LONG_LINE ? gp_run_tiles<S, D, 2>(c, s)
+                                     : gp_run_tiles<S, D, LARGE>(c, s);
+    return true;
+}
+
+/* Runs s where a kernel above serves it, *ok telling how that went; otherwise false. apart: bytes
+ * between lines. */
+template <class S>
+static bool gp_scan_once(const gp_call *c, const gp_scan_job &s, int64_t apart, bool *ok) {
+    if (s.to != s.from) return false;
+    if constexpr (std::is_same<typename S::T, int64_t>::value)
+        return s.to == GP_i64 && gp_scan_cells<S, GP_i64>(c, s, apart, ok);
+    else switch (s.to) {
+        case GP_f32: return gp_scan_cells<S, GP_f32>(c, s, apart, ok);
+        case GP_f64: return gp_scan_cells<S, GP_f64>(c, s, apart, ok);
+        case GP_f16: return gp_scan_cells<S, GP_f16>(c, s, apart, ok);
+        case GP_bf16: return gp_scan_cells<S, GP_bf16>(c, s, apart, ok);
+        default: return false;
+        }
+}
+
+#endif

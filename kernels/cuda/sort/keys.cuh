@@ -35,4 +35,21 @@ __device__ static inline uint64_t gp_key_at(const char *p, gp_dtype dt) {
     return gp_key_of(gp_bits_at(p, gp_bytes_of(dt)), dt);
 }
 
+/* Sets *bits to those of the element with this key; false where several elements have it: zeros,
+ * NaNs, true ones. */
+template <class U> __device__ static inline bool gp_float_of_key(U key, U sign, uint64_t *bits) {
+    *bits = (key & sign) != 0 ? (U)(key ^ sign) : (U)~key;
+    return key != sign && key != (U) ~(U)0;
+}
+__device__ static inline bool gp_bits_of_key(uint64_t key, gp_dtype dt, uint64_t *bits) {
+    switch (dt) {
+    case GP_f64: return gp_float_of_key<uint64_t>(key, (uint64_t)1 << 63, bits);
+    case GP_f32: return gp_float_of_key<uint32_t>((uint32_t)key, 0x80000000u, bits);
+    case GP_f16:
+    case GP_bf16: return gp_float_of_key<uint16_t>((uint16_t)key, 0x8000, bits);
+    case GP_bool: return false;
+    default: *bits = gp_key_of(key, dt); return true; /* which inverts a sign bit again */
+    }
+}
+
 #endif

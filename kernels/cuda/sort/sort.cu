@@ -1,5 +1,6 @@
 /* sort, argsort, msort, topk and kthvalue: all lines at once, by a key that begins with the number
- * of the line. Limit: a pass over keys and indices per 8 bits of a key; then elements are gathered.
+ * of the line. Limit: a pass over keys and indices per 8 bits of a key; then elements are made from
+ * their keys.
  * Where few of many are wanted, one block per line first finds the last of them, a digit of its key
  * at a time: a read of the line per 8 bits, and one more. Of long lines a block keeps a part in
  * registers and finds its first ones, then those of the parts': one read of the line. */
@@ -34,33 +35,50 @@ static __global__ void line_keys(const uint32_t *at, uint32_t n, uint32_t numel,
 typedef struct wanted {
     const uint32_t *at;
     uint32_t per, count, first;
+    gp_divider by_count, by_n; /* count; elements of a line of x */
 } wanted;
 
-/* Arrays: values, indices; either may be the other. */
-static __global__ void write_lines(gp_lines s, gp_loop<2> out, wanted w, bool values,
-                                   bool indices) {
-    uint32_t o = gp_element();
-    int64_t from[1], off[2];
-    if (o >= out.numel) return;
-    uint32_t e = w.at[o / w.count * w.per + w.first + o % w.count];
-    gp_offsets(out, o, off);
-    if (values) {
-        gp_offsets(s.x, e, from);
-        gp_copy_element(out.data[0] + off[0], s.x.data[0] + from[0], (int)gp_bytes_of(s.dt));
+/* Stores element e, which is number i of the sorted ones, at p. */
+__device__ static inline void write_value(const gp_lines &s, uint32_t i, uint32_t e, char *p) {
+    int64_t from[1];
+    uint64_t bits, key;
+    if (s.keys) {
+        key = s.key_bytes == 4 ? ((const uint32_t *)s.keys)[i] : ((const uint64_t *)s.keys)[i];
+        key = (key & (((uint64_t)2 << (s.bits - 1)) - 1)) ^ s.flip;
+        if (gp_bits_of_key(key, s.dt, &bits)) {
+            gp_copy_element(p, (const char *)&bits, (int)gp_bytes_of(s.dt));
+            return;
+        }
     }
-    if (indices) *(int64_t *)(out.data[1] + off[1]) = e % s.n + 1;
+    gp_offsets(s.x, e, from);
+    gp_copy_element(p, s.x.data[0] + from[0], (int)gp_bytes_of(s.dt));
 }
 
-static bool sort_narrow(const gp_call *c, const gp_lines *s, part p, int bits, uint32_t **at) {
+/* Arrays: values, indices; either may be the other. */
+static __global__ void __launch_bounds__(GP_THREADS)
+    write_lines(gp_lines s, gp_loop<2> out, wanted w, bool values, bool indices) {
+    uint32_t o = gp_element();
+    int64_t off[2];
+    if (o >= out.numel) return;
+    uint32_t line = gp_quotient(w.by_count, o), i = line * w.per + w.first + o - line * w.count,
+             e = w.at[i];
+    gp_offsets(out, o, off);
+    if (values) write_value(s, i, e, out.data[0] + off[0]);
+    if (indices) *(int64_t *)(out.data[1] + off[1]) = e - gp_quotient(w.by_n, e) * s.n + 1;
+}
+
+static bool sort_narrow(const gp_call *c, gp_lines *s, part p, int bits, uint32_t **at) {
     uint32_t *keys = (uint32_t *)gp_cuda_scratch(c, (size_t)p.numel * 4);
     auto kernel = make_keys<uint32_t>;
-    return keys &&
-           GP_LAUNCH(c, kernel, gp_blocks(p.numel), GP_THREADS, 0, *s, p, true, keys, *at) &&
-           gp_cuda_sort32(c, &keys, at, p.numel, bits);
+    if (!keys || !GP_LAUNCH(c, kernel, gp_blocks(p.numel), GP_THREADS, 0, *s, p, true, keys, *at) ||
+        !gp_cuda_sort32(c, &keys, at, p.numel, bits))
+        return false;
+    s->keys = keys, s->key_bytes = 4;
+    return true;
 }
 
 /* Keys of 64 bits have no space for the line: a second, stable sort brings lines together. */
-static bool sort_wide(const gp_call *c, const gp_lines *s, part p, int line_bits, uint32_t **at) {
+static bool sort_wide(const gp_call *c, gp_lines *s, part p, int line_bits, uint32_t **at) {
     uint32_t n = p.numel;
     bool room = s->bits + line_bits <= 64;
     uint64_t *keys = (uint64_t *)gp_cuda_scratch(c, (size_t)n * 8);
@@ -68,6 +86,7 @@ static bool sort_wide(const gp_call *c, const gp_lines *s, part p, int line_bits
     if (!keys || !GP_LAUNCH(c, kernel, gp_blocks(n), GP_THREADS, 0, *s, p, room, keys, *at) ||
         !gp_cuda_sort64(c, &keys, at, n, room ? s->bits + line_bits : s->bits))
         return false;
+    if (room) s->keys = keys, s->key_bytes = 8;
     if (room) return true;
     uint32_t *by_line = (uint32_t *)gp_cuda_scratch(c, (size_t)n * 4);
     return by_line && GP_LAUNCH(c, line_keys, gp_blocks(n), GP_THREADS, 0, *at, s->n, n, by_line) &&
@@ -83,7 +102,7 @@ static gp_array turned(const gp_array *a, int d) {
     return r;
 }
 
-static bool sort_part(const gp_call *c, const gp_lines *s, part p, uint32_t **at) {
+static bool sort_part(const gp_call *c, gp_lines *s, part p, uint32_t **at) {
     int line_bits = gp_bits((uint64_t)(s->x.numel / s->n - 1));
     return s->bits + line_bits <= 32 ? sort_narrow(c, s, p, s->bits + line_bits, at)
                                      : sort_wide(c, s, p, line_bits, at);
@@ -98,7 +117,7 @@ static bool open_lines(const gp_call *c, const gp_array *x, int d, bool descendi
     s->x = gp_loop_of(gp_nest_of<1>(one, true));
     s->dt = (gp_dtype)x->dtype;
     s->n = x->ndim ? (uint32_t)x->dim[d] : 1;
-    s->step = gp_step(x, d);
+    s->step = gp_step(x, d), s->keys = NULL;
     s->bits = gp_key_bits(s->dt);
     s->flip = !descending ? 0 : s->bits == 64 ? UINT64_MAX : ((uint64_t)1 << s->bits) - 1;
     return true;
@@ -322,7 +341,7 @@ static __global__ void __launch_bounds__(GP_THREADS)
 /* The first k elements of each line, found among those of its parts, and again until they are in
  * one part; sorted, in *at. */
 template <class K>
-static bool select_by_parts(const gp_call *c, const gp_lines *s, uint32_t k, uint32_t **at) {
+static bool select_by_parts(const gp_call *c, gp_lines *s, uint32_t k, uint32_t **at) {
     enum { ALL = in_part<K>::ALL };
     uint32_t lines = s->x.numel / s->n;
     parts p = {s->n, (s->n + ALL - 1) / ALL, k, NULL};
@@ -351,7 +370,7 @@ static bool few_of_many(const gp_lines *s, int64_t count, bool last) {
 }
 
 /* In place of all sorted lines: the first `count` of each, or the one at `first`. */
-static bool select_part(const gp_call *c, const gp_lines *s, int64_t first, int64_t count,
+static bool select_part(const gp_call *c, gp_lines *s, int64_t first, int64_t count,
                         uint32_t **at) {
     uint32_t lines = s->x.numel / s->n;
     bool last = count == 1;
@@ -389,7 +408,10 @@ static bool run(const gp_call *c, int d, bool descending, int64_t first, int64_t
                 by_parts ? k
                 : few    ? (uint32_t)count
                          : s.n,
-                (uint32_t)count, few ? 0 : (uint32_t)first};
+                (uint32_t)count,
+                few ? 0 : (uint32_t)first,
+                gp_divide_by((uint32_t)count),
+                gp_divide_by(s.n)};
     return GP_LAUNCH(c, write_lines, gp_blocks(out.numel), GP_THREADS, 0, s, out, w, values != NULL,
                      indices != NULL);
 }

@@ -9,10 +9,12 @@
 typedef struct gp_lines {
     gp_loop<1> x;
     gp_dtype dt;
-    uint32_t n;    /* elements of a line */
-    int64_t step;  /* bytes between them */
-    int bits;      /* of an element's key */
-    uint64_t flip; /* descending: keys are inverted */
+    uint32_t n;       /* elements of a line */
+    int64_t step;     /* bytes between them */
+    int bits;         /* of an element's key */
+    uint64_t flip;    /* descending: keys are inverted */
+    const void *keys; /* of the sorted elements, with others above them; NULL: not kept */
+    int key_bytes;
 } gp_lines;
 
 /* Stores the numbers of x's elements in *at (scratch memory), each line along dim d sorted; x is

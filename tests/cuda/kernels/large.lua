@@ -123,6 +123,23 @@ for _, dtype in ipairs { "f32", "f64", "bf16", "u8" } do
         end
     end
 end
+-- values are made from sorted keys, but for zeros and NaNs
+for _, dtype in ipairs { "f32", "f64", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool" } do
+    local x = (randn(3, 700) * 60):to(dtype)
+    if dtype:find "f" then
+        x["1, 1:200:7"], x["1, 2:200:7"], x[2][5], x[2][600] = -0.0, 0, 0 / 0, -math.huge
+    end
+    for _, descending in ipairs { false, true } do
+        local name = dtype .. (descending and ", descending" or "")
+        local function sorted(v)
+            local values, at = v:sort(2, descending)
+            return values, at, 1 / values:to "f32"
+        end
+        same("sort of " .. name, sorted, x)
+        same("msort-like columns of " .. name, function(v) return v:sort(1, descending) end, x)
+        same("sort of one line of " .. name, sorted, x["3:3"])
+    end
+end
 same("topk(500) of parts of parts", function(v) return v:topk(500) end, randn(150000))
 same("topk of equal elements", function(v) return v:topk(9) end, ones(2, 30000))
 same("topk down columns", function(v) return v:topk(9, 1) end, randn(9000, 3))

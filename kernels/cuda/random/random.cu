@@ -73,10 +73,20 @@ static target target_of(const gp_array *out, const gp_loop<1> &l, int64_t first,
     return {l, (gp_dtype)out->dtype, first, line};
 }
 
-/* A thread makes the elements of one counter. */
+/* Counters, or pairs of them, of a thread: of many more than a card has threads, several. */
+enum { ROUNDS = 4, MANY = 1 << 20 };
+static int rounds_of(int64_t blocks) { return blocks < MANY ? 1 : ROUNDS; }
+
+/* Calls f(number) for each counter of this thread; the first one of all is `from`. */
+template <class F> __device__ static inline void each_counter(uint64_t from, int rounds, F f) {
+    uint64_t at = from + (uint64_t)blockIdx.x * (unsigned)rounds * GP_THREADS + threadIdx.x;
+#pragma unroll 1
+    for (int k = 0; k < rounds; k++, at += GP_THREADS) f(at);
+}
+
+/* Makes the elements of counter `block`. */
 template <class G>
-__global__ static void __launch_bounds__(GP_THREADS) random_kernel(target t, draw d) {
-    uint64_t block = (uint64_t)t.first / G::EACH + gp_element();
+__device__ static inline void make_elements(const target &t, const draw &d, uint64_t block) {
     int64_t at = (int64_t)(block * G::EACH) - t.first;
     uint32_t w[4];
     typename G::T v[G::EACH];
@@ -96,14 +106,21 @@ __global__ static void __launch_bounds__(GP_THREADS) random_kernel(target t, dra
     }
 }
 
+template <class G>
+__global__ static void __launch_bounds__(GP_THREADS) random_kernel(target t, draw d, int rounds) {
+    each_counter((uint64_t)t.first / G::EACH, rounds,
+                 [&](uint64_t block) { make_elements<G>(t, d, block); });
+}
+
 template <class G> static bool generate(const gp_call *c, draw d) {
     const gp_array *out = gp_out(c, 0), *const arrays[1] = {out};
     d.seed = c->seed, d.counter = c->counter;
     return gp_nest_run(gp_nest_of(arrays, true), [&](const gp_loop<1> &l, int64_t first) {
         auto *kernel = random_kernel<G>;
         int64_t blocks = (first + l.numel - 1) / G::EACH - first / G::EACH + 1;
-        return GP_LAUNCH(c, kernel, gp_blocks(blocks), GP_THREADS, 0,
-                         target_of(out, l, first, G::EACH), d);
+        int rounds = rounds_of(blocks);
+        return GP_LAUNCH(c, kernel, gp_blocks(blocks, rounds * GP_THREADS), GP_THREADS, 0,
+                         target_of(out, l, first, G::EACH), d, rounds);
     });
 }
 
@@ -171,9 +188,9 @@ __device__ static inline int32_t chance(const chances &c, uint64_t w, double p) 
     return gp_uniform_f64(w) < p;
 }
 
+/* Makes the elements of the pair of counters number `block`. */
 template <bool GIVEN>
-__global__ static void __launch_bounds__(GP_THREADS) chance_kernel(chances c, draw d) {
-    uint64_t block = (uint64_t)c.first / CHANCES + gp_element();
+__device__ static inline void take_chances(const chances &c, const draw &d, uint64_t block) {
     int64_t at = (int64_t)(block * CHANCES) - c.first;
     uint32_t w[2 * CHANCES];
     if (at >= c.l.numel) return;
@@ -199,6 +216,12 @@ __global__ static void __launch_bounds__(GP_THREADS) chance_kernel(chances c, dr
     }
 }
 
+template <bool GIVEN>
+__global__ static void __launch_bounds__(GP_THREADS) chance_kernel(chances c, draw d, int rounds) {
+    each_counter((uint64_t)c.first / CHANCES, rounds,
+                 [&](uint64_t block) { take_chances<GIVEN>(c, d, block); });
+}
+
 GP_C bool CUDA(bernoulli)(const gp_call *c) {
     static const char *const texts[] = {"bernoulli: a probability in 'x' is not between 0 and 1"};
     const gp_array *out = gp_out(c, 0), *x = gp_in(c, 0), *const arrays[2] = {out, x};
@@ -214,7 +237,9 @@ GP_C bool CUDA(bernoulli)(const gp_call *c) {
     return gp_nest_run(gp_nest_of(arrays, true), [&](const gp_loop<2> &l, int64_t first) {
         int64_t blocks = (first + l.numel - 1) / CHANCES - first / CHANCES + 1;
         k.l = l, k.first = first, k.line = is_line(k);
-        return GP_LAUNCH(c, kernel, gp_blocks(blocks), GP_THREADS, 0, k, d);
+        int rounds = rounds_of(blocks);
+        return GP_LAUNCH(c, kernel, gp_blocks(blocks, rounds * GP_THREADS), GP_THREADS, 0, k, d,
+                         rounds);
     });
 }
 

@@ -176,4 +176,18 @@ for _, n in ipairs { 32, 33, 1000, 4100 } do
         end
     end
 end
+
+-- random numbers, of which a thread makes several vectors where there are many
+do
+    local n = 4 * 2 ^ 20 // 1 + 5003
+    local ways = { rand = rand, bernoulli = function(...) return zeros(...):bernoulli(0.3) end }
+    for name, make in pairs(ways) do
+        local made = {}
+        for i, device in ipairs { "cpu", "cuda" } do
+            manual_seed(8)
+            made[i] = make(n, { device = device }):to "cpu"
+        end
+        t.ok(made[1]:eq(made[2]):all():item(), name .. " of " .. n)
+    end
+end
 t.done()

@@ -32,7 +32,7 @@ template <> __device__ inline int64_t cut<int64_t>(double v) {
 template <class F> struct by_formulas {
     typedef typename F::T T;
     typedef T Acc;
-    enum { LEAN = std::is_integral<T>::value };
+    enum { LEAN = std::is_same<T, int32_t>::value };
     __device__ static inline void start(T &a) { a = cut<T>(F::first()); }
     __device__ static inline void fold(T &a, T x, double = 0, int64_t = 0) { a = F::step(a, x).v; }
     __device__ static inline void join(T &a, T b) { fold(a, b); }

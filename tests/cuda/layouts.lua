@@ -95,6 +95,25 @@ do
     close(y:addcmul(y, y, 0.5), Y:addcmul(Y, Y, 0.5), 3e-5, "addcmul by tiles")
 end
 
+-- softmax of infinities and NaN: in rows that are held, kept or in parts, and down columns.
+for _, dt in ipairs {"f32", "f16"} do
+    local x, y, inf = g.randn(3, 70000), g.randn(100, 70), math.huge
+    x[{1, {1, 5000}}], x[{2, {}}], x[{3, 123}] = -inf, -inf, inf
+    y[{{1, 40}, {1, 20}}], y[{{}, 30}], y[{77, 31}] = -inf, -inf, inf
+    y[{78, 32}], y[{78, 33}] = 0 / 0, 1e4
+    for name, v in pairs {long = x, short = y, odd = g.randn(5, 1001), kept = g.randn(5, 9001),
+        longer = g.randn(5, 20000)} do
+        v = v:to {dtype = dt}
+        for _, op in ipairs {"softmax", "log_softmax"} do
+            close(v[op](v, 2), v:to "cuda"[op](v:to "cuda", 2), tolerance[dt],
+                ("%s of %s rows, %s"):format(op, name, dt))
+            local turned = v:t():contiguous()
+            close(turned[op](turned, 1), turned:to "cuda"[op](turned:to "cuda", 1), tolerance[dt],
+                ("%s of %s columns, %s"):format(op, name, dt))
+        end
+    end
+end
+
 -- Views that do not begin at a multiple of 16 bytes, where the libraries' kernels would read 16 at
 -- once.
 for _, dt in ipairs {"f32", "f16"} do

@@ -45,6 +45,17 @@ template <class T> struct gp_exp_sum {
         if (x > m) s = s * exp(m - x) + (1 + (x - x)), m = x;
         else s += x == m ? 1 : exp(x - m);
     }
+    /* Some elements, -INFINITY for those that there are not: independent exponentials of each, and
+     * one of the sum so far. */
+    template <int N> __device__ void add(const T (&x)[N]) {
+        T most = m, sum = 0;
+#pragma unroll
+        for (int j = 0; j < N; j++) most = x[j] > most ? x[j] : most;
+        T base = most == -(T)INFINITY ? 0 : most; /* exp(-INFINITY - base) is 0 */
+#pragma unroll
+        for (int j = 0; j < N; j++) sum += exp(x[j] - base);
+        s = s * exp(m - base) + sum, m = most;
+    }
     __device__ void join(const gp_exp_sum<T> &b) {
         T most = b.m > m ? b.m : m;
         s = (m == most ? s : s * exp(m - most)) + (b.m == most ? b.s : b.s * exp(b.m - most));

@@ -106,8 +106,8 @@ static __global__ void __launch_bounds__(GP_THREADS, 3)
     for (int64_t i = threadIdx.y; i < n; i += AHEAD * blockDim.y) {
         int have = gp_column_ahead<T, D, AHEAD>(v, x, p.xs, p.xt, i, n);
 #pragma unroll
-        for (int k = 0; k < AHEAD; k++)
-            if (k < have) a.add(v[k]);
+        for (int k = 0; k < AHEAD; k++) v[k] = k < have ? v[k] : -(T)INFINITY;
+        a.add(v);
     }
     room[threadIdx.y * blockDim.x + threadIdx.x] = a;
     __syncthreads();
@@ -134,9 +134,7 @@ static __global__ void softmax_parts(gp_loop<2> lines, places p, int64_t size,
     gp_offsets(lines, blockIdx.y, off);
     gp_exp_sum<T> a = {-INFINITY, 0};
     gp_each<T, D, V>(lines.data[1] + off[1] + part.at * p.xs, p.xs, p.xt, part.n, threadIdx.x * V,
-                     GP_THREADS * V, [&](const T(&u)[V], int64_t, int64_t) {
-                         for (int j = 0; j < V; j++) a.add(u[j]);
-                     });
+                     GP_THREADS * V, [&](const T(&u)[V], int64_t, int64_t) { a.add(u); });
     gp_write_part(parts, a);
 }
 

@@ -3,26 +3,9 @@
  * (backward three times), by many blocks each. Limit: a read and a write of each element forward;
  * backward two reads and a write for x, and two reads for weight and bias. */
 #include "kernels/cuda/layout/copy.h"
-#include "kernels/cuda/norm/parts.cuh"
-extern "C" {
-#include "tensor/ops/norm.h"
-}
+#include "kernels/cuda/norm/affine.cuh"
 
-enum {
-    COLUMNS = 32,
-    LINES = 8,
-    CHUNKS = 128,
-    ROWS_AHEAD = 4, /* of a column that a thread reads before it uses the first */
-    MOST = 4096     /* blocks of column_sums: the same on every device, as the sums depend on it */
-};
-
-typedef struct rows {
-    const char *x, *g, *weight, *bias; /* weight and bias: contiguous channels, or NULL */
-    char *out;
-    gp_norm k;
-    gp_dtype xt, gt, wt, bt, ot;
-    double *mean, *scale; /* of each row, for the gradients of weight and bias */
-} rows;
+typedef gp_norm_rows rows;
 
 /* The weights of elements i … i + V - 1, `each` adjacent elements sharing one: a vector where
  * weights are stored as x is, two where they are f32 and x has 16 bits, one load where all share
@@ -262,16 +245,16 @@ static __global__ void normalise_parts(rows r, int64_t size, const gp_moments<T>
 /* Calls f(x, v, i) for the part's elements, v = g * weight. */
 template <class T, int D, int V, class F>
 __device__ static void each_gradient(const rows &r, const gp_part &part, F f) {
-    const char *gp = part_of(r.g, r.gt, r.k.n, part);
     int64_t first = part_first(r, part);
-    gp_each<T, D, V>(part_of(r.x, r.xt, r.k.n, part), gp_bytes_of(r.xt), r.xt, part.n,
-                     threadIdx.x * V, GP_THREADS * V, [&](const T(&x)[V], int64_t i, int64_t) {
-                         T v[V], w[V];
-                         gp_fetch<T, D, V>(v, gp + i * gp_bytes_of(r.gt), r.gt);
-                         affine<T, D, V>(w, r.weight, r.wt, first + i, r.k.each, 1);
-                         for (int j = 0; j < V; j++) v[j] *= w[j];
-                         f(x, v, i);
-                     });
+    gp_each_two<T, D, V>(part_of(r.x, r.xt, r.k.n, part), gp_bytes_of(r.xt), r.xt,
+                         part_of(r.g, r.gt, r.k.n, part), gp_bytes_of(r.gt), r.gt, part.n,
+                         threadIdx.x * V, GP_THREADS * V,
+                         [&](const T(&x)[V], const T(&g)[V], int64_t i) {
+                             T v[V], w[V];
+                             affine<T, D, V>(w, r.weight, r.wt, first + i, r.k.each, 1);
+                             for (int j = 0; j < V; j++) v[j] = g[j] * w[j];
+                             f(x, v, i);
+                         });
 }
 
 /* Sums of v and v h, as in gradient. */
@@ -303,75 +286,6 @@ static __global__ void gradient_by_parts(rows r, int64_t size, const gp_sums<T, 
         for (int j = 0; j < V; j++) y[j] = scale * (v[j] - sv - (x[j] - mean) * scale * svh);
         gp_store_vector<T, D, V>(out + i * gp_bytes_of(r.ot), y, r.ot);
     });
-}
-
-/* ---- gradients of weight and bias ---- */
-
-/* Sums of columns, one chunk of rows per block: into part, chunks x 2 x channels. */
-template <class T> static __global__ void column_sums(rows r, double *part) {
-    __shared__ T room[2][LINES][COLUMNS];
-    int64_t at = (int64_t)blockIdx.x * COLUMNS + threadIdx.x, n = r.k.n,
-            chunk = (r.k.rows + gridDim.y - 1) / gridDim.y, from = blockIdx.y * chunk,
-            end = from + chunk < r.k.rows ? from + chunk : r.k.rows;
-    T gw = 0, gb = 0;
-    int64_t xs = gp_bytes_of(r.xt), gs = gp_bytes_of(r.gt);
-    for (int64_t row = from + threadIdx.y; at < n && row < end; row += ROWS_AHEAD * LINES) {
-        T x[ROWS_AHEAD], g[ROWS_AHEAD];
-        gp_column_ahead<T, GP_ANY>(x, r.x + at * xs, n * xs, r.xt, row, end);
-        int have = gp_column_ahead<T, GP_ANY>(g, r.g + at * gs, n * gs, r.gt, row, end);
-#pragma unroll
-        for (int k = 0; k < ROWS_AHEAD; k++) {
-            if (k >= have) break;
-            gw += g[k] * (x[k] - (T)r.mean[row + k * LINES]) * (T)r.scale[row + k * LINES];
-            gb += g[k];
-        }
-    }
-    room[0][threadIdx.y][threadIdx.x] = gw, room[1][threadIdx.y][threadIdx.x] = gb;
-    __syncthreads();
-    if (threadIdx.y > 1 || at >= n) return;
-    double s = 0;
-    for (int k = 0; k < LINES; k++) s += room[threadIdx.y][k][threadIdx.x];
-    part[(blockIdx.y * 2 + threadIdx.y) * n + at] = s;
-}
-static __global__ void join_columns(const double *part, int64_t chunks, int64_t n, char *gw,
-                                    char *gb, gp_dtype wt, gp_dtype bt) {
-    int64_t at = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
-    double w = 0, b = 0;
-    if (at >= n) return;
-    for (int64_t k = 0; k < chunks; k++) w += part[2 * k * n + at], b += part[(2 * k + 1) * n + at];
-    gp_store_as<double>(gw + at * gp_bytes_of(wt), wt, w);
-    if (gb) gp_store_as<double>(gb + at * gp_bytes_of(bt), bt, b);
-}
-
-/* The elements of a channel: `each` adjacent ones in the rows of its group, `many` rows. */
-__host__ __device__ static inline int64_t rows_of_channel(const gp_norm &k, int64_t channel) {
-    return (k.rows - channel / k.a_row + k.groups - 1) / k.groups;
-}
-
-/* The same of channels with several elements in a row: a block for each, and a chunk of its
- * elements. A thread goes on to its next element without a division. */
-template <class T> static __global__ void channel_sums(rows r, double *part) {
-    int64_t a_row = r.k.a_row, channel = blockIdx.x, each = r.k.each ? r.k.each : 1,
-            row0 = channel / a_row, first = channel % a_row * each,
-            all = rows_of_channel(r.k, channel) * r.k.each,
-            chunk = (all + gridDim.y - 1) / gridDim.y, i = blockIdx.y * chunk + threadIdx.x,
-            end = blockIdx.y * chunk + chunk < all ? blockIdx.y * chunk + chunk : all,
-            row = i / each, e = i % each, row_step = GP_THREADS / each, e_step = GP_THREADS % each;
-    T w = 0, b = 0;
-#pragma unroll 4
-    for (; i < end; i += GP_THREADS) {
-        int64_t own = row0 + row * r.k.groups, at = own * r.k.n + first + e;
-        T x = gp_load_as<T>(r.x + at * gp_bytes_of(r.xt), r.xt),
-          g = gp_load_as<T>(r.g + at * gp_bytes_of(r.gt), r.gt);
-        w += g * (x - (T)r.mean[own]) * (T)r.scale[own];
-        b += g;
-        row += row_step, e += e_step;
-        if (e >= each) e -= each, row++;
-    }
-    w = gp_group_reduce(w, GP_THREADS, gp_add()), b = gp_group_reduce(b, GP_THREADS, gp_add());
-    if (threadIdx.x) return;
-    part[2 * blockIdx.y * r.k.channels + channel] = w;
-    part[(2 * blockIdx.y + 1) * r.k.channels + channel] = b;
 }
 
 /* ---- host side ---- */
@@ -452,28 +366,6 @@ GP_C bool CUDA(layer_norm)(const gp_call *c) { return norm(c); }
 GP_C bool CUDA(rms_norm)(const gp_call *c) { return norm(c); }
 GP_C bool CUDA(group_norm)(const gp_call *c) { return norm(c); }
 
-static bool affine_gradients(const gp_call *c, const rows *r, bool wide) {
-    const gp_array *w = gp_out(c, 1), *b = r->k.centred ? gp_out(c, 2) : NULL;
-    gp_dtype wt = (gp_dtype)w->dtype, bt = b ? (gp_dtype)b->dtype : GP_f32;
-    char *bias = b ? b->data : NULL;
-    if (r->k.channels == 0) return true;
-    bool columns = r->k.each == 1 && r->k.groups == 1;
-    int64_t channels = r->k.channels, blocks = columns ? gp_blocks(r->k.n, COLUMNS) : channels,
-            chunks = columns ? r->k.rows / (4 * LINES)
-                             : rows_of_channel(r->k, 0) * r->k.each / (16 * GP_THREADS);
-    if (chunks > CHUNKS) chunks = CHUNKS;
-    if (chunks * blocks > MOST) chunks = MOST / blocks;
-    if (chunks < 1) chunks = 1;
-    dim3 grid((uint32_t)blocks, (uint32_t)chunks),
-        block = columns ? dim3(COLUMNS, LINES) : dim3(GP_THREADS);
-    double *part = (double *)gp_cuda_scratch(c, (size_t)(2 * chunks * channels) * sizeof *part);
-    auto kernel = columns ? (wide ? column_sums<double> : column_sums<float>)
-                          : (wide ? channel_sums<double> : channel_sums<float>);
-    return part && GP_LAUNCH(c, kernel, grid, block, 0, *r, part) &&
-           GP_LAUNCH(c, join_columns, gp_blocks(channels), GP_THREADS, 0, part, chunks, channels,
-                     w->data, bias, wt, bt);
-}
-
 /* Arguments: g, x, the forward's second argument, weight, eps. */
 static bool norm_gradient(const gp_call *c) {
     const gp_array *x = gp_values(c, 1, 0), *g = c->ntmp > 1 ? c->tmpa[1] : gp_in(c, 0),
@@ -490,7 +382,7 @@ static bool norm_gradient(const gp_call *c) {
                                                       gp_row_plain(r.g, r.k.n, r.gt) &&
                                                       gp_row_plain(r.out, r.k.n, r.ot);
     return (out->numel == 0 || GP_BY_ROW(plain, same, r.xt, wide, backward, c, &r)) &&
-           affine_gradients(c, &r, wide);
+           gp_norm_affine_gradients(c, &r, wide);
 }
 
 GP_C bool CUDA(layer_norm_grad)(const gp_call *c) { return norm_gradient(c); }

@@ -91,12 +91,17 @@ static __global__ void gradient_parts(places p, int64_t size, gp_sums<T, 1> *par
             ys = gp_bytes_of(p.yt);
     const char *gp = p.g + at * gs, *yp = p.y + at * ys;
     gp_sums<T, 1> sum = {};
-    gp_each<T, D, V>(gp, p.inner * gs, p.gt, part.n, threadIdx.x * V, GP_THREADS * V,
-                     [&](const T(&g)[V], int64_t i, int64_t) {
-                         T y[V];
-                         if (!p.logs) gp_fetch<T, D, V>(y, yp + i * p.inner * ys, p.yt);
-                         for (int j = 0; j < V; j++) sum.v[0] += p.logs ? g[j] : g[j] * y[j];
-                     });
+    if (p.logs)
+        gp_each<T, D, V>(gp, p.inner * gs, p.gt, part.n, threadIdx.x * V, GP_THREADS * V,
+                         [&](const T(&g)[V], int64_t, int64_t) {
+                             for (int j = 0; j < V; j++) sum.v[0] += g[j];
+                         });
+    else
+        gp_each_two<T, D, V>(gp, p.inner * gs, p.gt, yp, p.inner * ys, p.yt, part.n,
+                             threadIdx.x * V, GP_THREADS * V,
+                             [&](const T(&g)[V], const T(&y)[V], int64_t) {
+                                 for (int j = 0; j < V; j++) sum.v[0] += g[j] * y[j];
+                             });
     gp_write_part(parts, sum);
 }
 
@@ -108,13 +113,12 @@ static __global__ void gradient_by_parts(places p, int64_t size, const gp_sums<T
     const char *gp = p.g + at * gs, *yp = p.y + at * ys;
     char *out = p.out + at * os;
     T sum = gp_join_parts(parts, gp_sums<T, 1>{}).v[0];
-    gp_each<T, D, V>(gp, p.inner * gs, p.gt, part.n, threadIdx.x * V, GP_THREADS * V,
-                     [&](const T(&g)[V], int64_t i, int64_t) {
-                         T y[V];
-                         gp_fetch<T, D, V>(y, yp + i * p.inner * ys, p.yt);
-                         for (int j = 0; j < V; j++) y[j] = slope(g[j], y[j], sum, p.logs);
-                         gp_store_vector<T, D, V>(out + i * p.inner * os, y, p.ot);
-                     });
+    gp_each_two<T, D, V>(gp, p.inner * gs, p.gt, yp, p.inner * ys, p.yt, part.n, threadIdx.x * V,
+                         GP_THREADS * V, [&](const T(&g)[V], const T(&y)[V], int64_t i) {
+                             T v[V];
+                             for (int j = 0; j < V; j++) v[j] = slope(g[j], y[j], sum, p.logs);
+                             gp_store_vector<T, D, V>(out + i * p.inner * os, v, p.ot);
+                         });
 }
 
 template <class T, int D, int V> static bool run_parts(const gp_call *c, const places *p) {

@@ -72,6 +72,39 @@ __device__ static inline void gp_each(const char *x, int64_t step, gp_dtype dt, 
     }
 }
 
+/* Calls f(x, y, i) for a thread's vectors of two rows, as gp_each does for one. */
+template <class T, int D, int V, class F>
+__device__ static inline void gp_each_two(const char *x, int64_t xstep, gp_dtype xt, const char *y,
+                                          int64_t ystep, gp_dtype yt, int64_t n, int64_t from,
+                                          int64_t apart, F f) {
+    enum { AHEAD = D == GP_ANY ? 1 : V > 4 ? 2 : 4 };
+    for (int64_t i = from; i < n; i += AHEAD * apart) {
+        T v[V], u[V];
+        if constexpr (D == GP_ANY) {
+            gp_fetch<T, D, V>(v, x + i * xstep, xt), gp_fetch<T, D, V>(u, y + i * ystep, yt);
+            f(v, u, i);
+        } else {
+            typedef gp_vector<typename gp_memory<D>::type, V> vector;
+            vector some[AHEAD], more[AHEAD];
+#pragma unroll
+            for (int a = 0; a < AHEAD; a++) {
+                if (i + a * apart >= n) break;
+                some[a] = *(const vector *)(x + (i + a * apart) * xstep);
+                more[a] = *(const vector *)(y + (i + a * apart) * ystep);
+            }
+#pragma unroll
+            for (int a = 0; a < AHEAD; a++) {
+                if (i + a * apart >= n) break;
+#pragma unroll
+                for (int j = 0; j < V; j++)
+                    v[j] = gp_load_as<T>(&some[a].v[j], (gp_dtype)D),
+                    u[j] = gp_load_as<T>(&more[a].v[j], (gp_dtype)D);
+                f(v, u, i + a * apart);
+            }
+        }
+    }
+}
+
 /* Vectors of a row that a thread holds in registers, where that is the whole row. */
 enum { GP_HELD = 4 };
 /* Reads a thread's vectors of a row of n elements, those from element `from` on that are `apart`

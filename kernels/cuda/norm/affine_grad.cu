@@ -13,7 +13,7 @@ enum {
 typedef gp_norm_rows rows;
 
 /* Sums of columns, one chunk of rows per block: into part, chunks x 2 x channels. */
-template <class T> static __global__ void column_sums(rows r, double *part) {
+template <class T, int D> static __global__ void column_sums(rows r, double *part) {
     __shared__ T room[2][LINES][COLUMNS];
     int64_t at = (int64_t)blockIdx.x * COLUMNS + threadIdx.x, n = r.k.n,
             chunk = (r.k.rows + gridDim.y - 1) / gridDim.y, from = blockIdx.y * chunk,
@@ -22,8 +22,8 @@ template <class T> static __global__ void column_sums(rows r, double *part) {
     int64_t xs = gp_bytes_of(r.xt), gs = gp_bytes_of(r.gt);
     for (int64_t row = from + threadIdx.y; at < n && row < end; row += ROWS_AHEAD * LINES) {
         T x[ROWS_AHEAD], g[ROWS_AHEAD];
-        gp_column_ahead<T, GP_ANY>(x, r.x + at * xs, n * xs, r.xt, row, end);
-        int have = gp_column_ahead<T, GP_ANY>(g, r.g + at * gs, n * gs, r.gt, row, end);
+        gp_column_ahead<T, D>(x, r.x + at * xs, n * xs, r.xt, row, end);
+        int have = gp_column_ahead<T, D>(g, r.g + at * gs, n * gs, r.gt, row, end);
 #pragma unroll
         for (int k = 0; k < ROWS_AHEAD; k++) {
             if (k >= have) break;
@@ -95,9 +95,13 @@ static __global__ void __launch_bounds__(GP_THREADS) channel_sums(rows r, double
 
 /* ---- host side ---- */
 
-static bool run_columns(const gp_call *c, const rows *r, bool wide, dim3 grid, double *part) {
-    auto kernel = wide ? column_sums<double> : column_sums<float>;
+template <class T, int D, int V>
+static bool launch_columns(const gp_call *c, const rows *r, dim3 grid, double *part) {
+    auto kernel = column_sums<T, D>;
     return GP_LAUNCH(c, kernel, grid, dim3(COLUMNS, LINES), 0, *r, part);
+}
+static bool run_columns(const gp_call *c, const rows *r, bool wide, dim3 grid, double *part) {
+    return GP_BY_ROW(false, r->xt == r->gt, r->xt, wide, launch_columns, c, r, grid, part);
 }
 
 template <class T, int D, int V>

@@ -108,24 +108,26 @@ template <class T, int D, int V>
 static __global__ void __launch_bounds__(GP_GROUP_MAX) normalise_held(rows r, int group) {
     enum { MANY = V > 4 ? 1 : 2 };
     int first = ((int)threadIdx.x & (group - 1)) * V, apart = group * V;
-    int64_t row = gp_group_number(group), channel = row % r.k.groups * r.k.a_row * r.k.each;
+    int64_t row = gp_group_number(group), channel = 0;
+    if (r.k.groups > 1) channel = row % r.k.groups * r.k.a_row * r.k.each;
     int n = row < r.k.rows ? (int)r.k.n : 0;
-    const char *x = r.x + (n ? row : 0) * r.k.n * gp_bytes_of(r.xt);
     char *out = r.out + row * r.k.n * gp_bytes_of(r.ot);
-    T v[GP_HELD][V], s = 0, q = 0;
-    gp_hold<T, D, V>(v, x, gp_bytes_of(r.xt), r.xt, n, first, apart);
+    gp_held<T, D, V> x;
+    T s = 0, q = 0;
+    x.read(r.x + (n ? row : 0) * r.k.n * gp_bytes_of(r.xt), gp_bytes_of(r.xt), r.xt, n, first,
+           apart);
 #pragma unroll
     for (int k = 0; k < GP_HELD; k++)
 #pragma unroll
         for (int j = 0; j < V; j++)
-            if (first + k * apart < n) s += v[k][j];
+            if (first + k * apart < n) s += x.at(k, j);
     s = gp_group_reduce(s, group, gp_add());
     T mean = r.k.centred ? s / (T)r.k.n : 0;
 #pragma unroll
     for (int k = 0; k < GP_HELD; k++)
 #pragma unroll
         for (int j = 0; j < V; j++)
-            if (first + k * apart < n) q += (v[k][j] - mean) * (v[k][j] - mean);
+            if (first + k * apart < n) q += (x.at(k, j) - mean) * (x.at(k, j) - mean);
     q = gp_group_reduce(q, group, gp_add());
     T scale = 1 / sqrt(q / (T)r.k.n + (T)r.k.eps);
 #pragma unroll
@@ -144,8 +146,8 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX) normalise_held(rows r, in
             if (i >= n) break;
 #pragma unroll
             for (int j = 0; j < V; j++)
-                v[k + h][j] = (v[k + h][j] - mean) * scale * w[h][j] + b[h][j];
-            gp_store_vector<T, D, V>(out + i * gp_bytes_of(r.ot), v[k + h], r.ot);
+                b[h][j] = (x.at(k + h, j) - mean) * scale * w[h][j] + b[h][j];
+            gp_store_vector<T, D, V>(out + i * gp_bytes_of(r.ot), b[h], r.ot);
         }
     }
 }

@@ -23,21 +23,22 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
     int64_t off[2];
     gp_offsets(lines, row < lines.numel ? row : 0, off);
     char *out = lines.data[0] + off[0];
+    gp_held<T, D, V> x;
     T v[GP_HELD][V], m = -INFINITY, s = 0;
-    gp_hold<T, D, V>(v, lines.data[1] + off[1], p.xs, p.xt, n, first, apart);
+    x.read(lines.data[1] + off[1], p.xs, p.xt, n, first, apart);
 #pragma unroll
     for (int k = 0; k < GP_HELD; k++)
 #pragma unroll
-        for (int j = 0; j < V; j++) m = first + k * apart < n && v[k][j] > m ? v[k][j] : m;
+        for (int j = 0; j < V; j++) m = first + k * apart < n && x.at(k, j) > m ? x.at(k, j) : m;
     m = gp_group_reduce(m, group, gp_max());
 #pragma unroll
     for (int k = 0; k < GP_HELD; k++) {
         if (first + k * apart >= n) break;
 #pragma unroll
         for (int j = 0; j < V; j++) {
-            T e = exp(v[k][j] - m);
+            T e = exp(x.at(k, j) - m);
             s += e;
-            if (!p.logs) v[k][j] = e;
+            v[k][j] = p.logs ? x.at(k, j) : e;
         }
     }
     s = gp_group_reduce(s, group, gp_add());

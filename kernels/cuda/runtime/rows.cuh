@@ -3,6 +3,8 @@
 #ifndef GP_CUDA_ROWS_CUH
 #define GP_CUDA_ROWS_CUH
 
+#include <type_traits>
+
 #include "kernels/cuda/runtime/loop.cuh"
 
 /* Kernels take the dtype of memory as a constant D where rows are vectors; GP_ANY: it is known at
@@ -105,34 +107,34 @@ __device__ static inline void gp_each_two(const char *x, int64_t xstep, gp_dtype
     }
 }
 
-/* Vectors of a row that a thread holds in registers, where that is the whole row. */
+/* A thread's vectors of a row that a group holds in registers, as they are in memory. */
 enum { GP_HELD = 4 };
-/* Reads a thread's vectors of a row of n elements, those from element `from` on that are `apart`
- * from each other, all before the first is used. Those past the row's end have no value. */
-template <class T, int D, int V>
-__device__ static inline void gp_hold(T (&v)[GP_HELD][V], const char *x, int64_t step, gp_dtype dt,
-                                      int n, int from, int apart) {
-    if constexpr (D == GP_ANY) {
-        const char *at[GP_HELD];
-        T one[GP_HELD];
-        for (int k = 0; k < GP_HELD; k++)
-            at[k] = x + (from + k * apart < n ? from + k * apart : 0) * step;
-        gp_load_at<T, GP_HELD>(at, dt, one);
-        for (int k = 0; k < GP_HELD; k++) v[k][0] = one[k];
-    } else {
-        gp_vector<typename gp_memory<D>::type, V> raw[GP_HELD] = {};
+template <class T, int D, int V> struct gp_held {
+    typedef typename std::conditional<D == GP_ANY, T, typename gp_memory<D>::type>::type M;
+    gp_vector<M, V> raw[GP_HELD];
+    /* Those of a row of n elements that begin at `from` and are `apart` from each other, all before
+     * the first is used; no value past the row's end. */
+    __device__ inline void read(const char *x, int64_t step, gp_dtype dt, int n, int from,
+                                int apart) {
+        if constexpr (D == GP_ANY) {
+            const char *at[GP_HELD];
+            T one[GP_HELD];
+            for (int k = 0; k < GP_HELD; k++)
+                at[k] = x + (from + k * apart < n ? from + k * apart : 0) * step;
+            gp_load_at<T, GP_HELD>(at, dt, one);
+            for (int k = 0; k < GP_HELD; k++) raw[k].v[0] = one[k];
+        } else {
 #pragma unroll
-        for (int k = 0; k < GP_HELD; k++)
-            if (from + k * apart < n)
-                raw[k] =
-                    *(const gp_vector<typename gp_memory<D>::type, V> *)(x +
-                                                                         (from + k * apart) * step);
-#pragma unroll
-        for (int k = 0; k < GP_HELD; k++)
-#pragma unroll
-            for (int j = 0; j < V; j++) v[k][j] = gp_load_as<T>(&raw[k].v[j], (gp_dtype)D);
+            for (int k = 0; k < GP_HELD; k++)
+                if (from + k * apart < n)
+                    raw[k] = *(const gp_vector<M, V> *)(x + (from + k * apart) * step);
+        }
     }
-}
+    __device__ inline T at(int k, int j) const {
+        if constexpr (D == GP_ANY) return raw[k].v[j];
+        else return gp_load_as<T>(&raw[k].v[j], (gp_dtype)D);
+    }
+};
 
 /* Reads up to N elements of a column of n, those from i on that are blockDim.y apart, all before
  * the first is used; returns how many. */

@@ -6,6 +6,7 @@
 #include "kernels/cuda/norm/affine.cuh"
 
 typedef gp_norm_rows rows;
+enum { HELD = 4 }; /* vectors of a row that a thread holds in registers */
 
 /* The weights of elements i … i + V - 1, `each` adjacent elements sharing one: a vector where
  * weights are stored as x is, two where they are f32 and x has 16 bits, one load where all share
@@ -112,26 +113,26 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX) normalise_held(rows r, in
     if (r.k.groups > 1) channel = row % r.k.groups * r.k.a_row * r.k.each;
     int n = row < r.k.rows ? (int)r.k.n : 0;
     char *out = r.out + row * r.k.n * gp_bytes_of(r.ot);
-    gp_held<T, D, V> x;
+    gp_held<T, D, V, HELD> x;
     T s = 0, q = 0;
     x.read(r.x + (n ? row : 0) * r.k.n * gp_bytes_of(r.xt), gp_bytes_of(r.xt), r.xt, n, first,
            apart);
 #pragma unroll
-    for (int k = 0; k < GP_HELD; k++)
+    for (int k = 0; k < HELD; k++)
 #pragma unroll
         for (int j = 0; j < V; j++)
             if (first + k * apart < n) s += x.at(k, j);
     s = gp_group_reduce(s, group, gp_add());
     T mean = r.k.centred ? s / (T)r.k.n : 0;
 #pragma unroll
-    for (int k = 0; k < GP_HELD; k++)
+    for (int k = 0; k < HELD; k++)
 #pragma unroll
         for (int j = 0; j < V; j++)
             if (first + k * apart < n) q += (x.at(k, j) - mean) * (x.at(k, j) - mean);
     q = gp_group_reduce(q, group, gp_add());
     T scale = 1 / sqrt(q / (T)r.k.n + (T)r.k.eps);
 #pragma unroll
-    for (int k = 0; k < GP_HELD; k += MANY) {
+    for (int k = 0; k < HELD; k += MANY) {
         T w[MANY][V], b[MANY][V];
 #pragma unroll
         for (int h = 0; h < MANY; h++) {
@@ -332,7 +333,7 @@ template <class T, int D, int V> static bool backward_by_parts(const gp_call *c,
 template <class T, int D, int V> static bool forward(const gp_call *c, const rows *r) {
     if (gp_few_long(r->k.n, r->k.rows)) return forward_by_parts<T, D, V>(c, r);
     gp_group g = gp_group_of(r->k.n, V, 0, sizeof(T));
-    if (gp_group_holds(&g, r->k.n, V)) {
+    if (gp_group_holds(&g, r->k.n, V, HELD)) {
         auto held = normalise_held<T, D, V>;
         return GP_LAUNCH(c, held, gp_group_blocks(&g, r->k.rows), g.threads, 0, *r, g.group);
     }

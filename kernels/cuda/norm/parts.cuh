@@ -24,8 +24,8 @@ static inline dim3 gp_part_grid(int64_t n, int64_t part, int64_t rows) {
 /* This block's part of a row of n elements: `n` of them from `at` on. */
 struct gp_part {
     int64_t at, n;
-    __device__ gp_part(int64_t all, int64_t size) {
-        at = blockIdx.x * size, n = all - at < size ? all - at : size;
+    __device__ gp_part(int64_t all, int64_t size, unsigned which = blockIdx.x) {
+        at = which * size, n = all - at < size ? all - at : size;
     }
 };
 
@@ -96,9 +96,10 @@ template <class A> __device__ static void gp_write_part(A *parts, A a) {
     if (threadIdx.x == 0) parts[blockIdx.y * gridDim.x + blockIdx.x] = a;
 }
 /* Joins all parts of this block's row to a, which has no elements yet. */
-template <class A> __device__ static A gp_join_parts(const A *parts, A a) {
+template <class A>
+__device__ static A gp_join_parts(const A *parts, A a, unsigned row = blockIdx.y) {
     for (unsigned k = threadIdx.x; k < gridDim.x; k += GP_THREADS)
-        a.join(parts[blockIdx.y * gridDim.x + k]);
+        a.join(parts[row * gridDim.x + k]);
     return gp_join_block(a);
 }
 

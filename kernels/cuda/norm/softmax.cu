@@ -13,26 +13,32 @@ typedef struct places {
     bool logs;
 } places;
 
-/* Rows whose group holds them in registers. */
+/* Vectors of a row that a thread holds in registers: more of single elements, whose threads would
+ * otherwise take longer for what is not done by element. */
+template <class T, int D, int V>
+constexpr int held = V > 1 || D == GP_ANY || sizeof(T) > 4 ? 4 : 16;
+
+/* Rows whose group holds them. */
 template <class T, int D, int V>
 static __global__ void __launch_bounds__(GP_GROUP_MAX)
     softmax_held(gp_loop<2> lines, places p, int group) {
+    enum { HELD = held<T, D, V> };
     int first = ((int)threadIdx.x & (group - 1)) * V, apart = group * V;
     uint32_t row = gp_group_number(group);
     int n = row < lines.numel ? (int)p.n : 0;
     int64_t off[2];
     gp_offsets(lines, row < lines.numel ? row : 0, off);
     char *out = lines.data[0] + off[0];
-    gp_held<T, D, V> x;
-    T v[GP_HELD][V], m = -INFINITY, s = 0;
+    gp_held<T, D, V, HELD> x;
+    T v[HELD][V], m = -INFINITY, s = 0;
     x.read(lines.data[1] + off[1], p.xs, p.xt, n, first, apart);
 #pragma unroll
-    for (int k = 0; k < GP_HELD; k++)
+    for (int k = 0; k < HELD; k++)
 #pragma unroll
         for (int j = 0; j < V; j++) m = first + k * apart < n && x.at(k, j) > m ? x.at(k, j) : m;
     m = gp_group_reduce(m, group, gp_max());
 #pragma unroll
-    for (int k = 0; k < GP_HELD; k++) {
+    for (int k = 0; k < HELD; k++) {
         if (first + k * apart >= n) break;
 #pragma unroll
         for (int j = 0; j < V; j++) {
@@ -44,7 +50,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
     s = gp_group_reduce(s, group, gp_add());
     T scale = p.logs ? log(s) : 1 / s;
 #pragma unroll
-    for (int k = 0; k < GP_HELD; k++) {
+    for (int k = 0; k < HELD; k++) {
         if (first + k * apart >= n) break;
 #pragma unroll
         for (int j = 0; j < V; j++) v[k][j] = p.logs ? v[k][j] - m - scale : v[k][j] * scale;
@@ -143,10 +149,12 @@ template <class T, int D, int V>
 static __global__ void softmax_by_parts(gp_loop<2> lines, places p, int64_t size,
                                         const gp_exp_sum<T> *parts) {
     int64_t off[2];
-    gp_part part(p.n, size);
-    gp_offsets(lines, blockIdx.y, off);
+    /* Parts that were read last come first: they are still in the L2 cache. */
+    unsigned row = gridDim.y - 1 - blockIdx.y;
+    gp_part part(p.n, size, gridDim.x - 1 - blockIdx.x);
+    gp_offsets(lines, row, off);
     char *out = lines.data[0] + off[0] + part.at * p.os;
-    gp_exp_sum<T> a = gp_join_parts(parts, gp_exp_sum<T>{-INFINITY, 0});
+    gp_exp_sum<T> a = gp_join_parts(parts, gp_exp_sum<T>{-INFINITY, 0}, row);
     T scale = p.logs ? log(a.s) : 1 / a.s;
     gp_each<T, D, V>(lines.data[1] + off[1] + part.at * p.xs, p.xs, p.xt, part.n, threadIdx.x * V,
                      GP_THREADS * V, [&](const T(&u)[V], int64_t i, int64_t) {
@@ -172,10 +180,11 @@ static bool run_parts(const gp_call *c, gp_loop<2> lines, places p) {
 template <class T, int D, int V>
 static bool run_rows(const gp_call *c, gp_loop<2> lines, places p) {
     if (gp_few_long(p.n, lines.numel)) return run_parts<T, D, V>(c, lines, p);
-    gp_group g = gp_group_of(p.n, V, 0, sizeof(T));
-    if (gp_group_holds(&g, p.n, V)) {
-        auto held = softmax_held<T, D, V>;
-        return GP_LAUNCH(c, held, gp_group_blocks(&g, lines.numel), g.threads, 0, lines, p,
+    const int each = held<T, D, V>;
+    gp_group g = gp_group_of(p.n, V, 0, sizeof(T), each);
+    if (gp_group_holds(&g, p.n, V, each)) {
+        auto kernel = softmax_held<T, D, V>;
+        return GP_LAUNCH(c, kernel, gp_group_blocks(&g, lines.numel), g.threads, 0, lines, p,
                          g.group);
     }
     g = gp_group_of(p.n, V, 1, sizeof(T));

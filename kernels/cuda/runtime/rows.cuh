@@ -107,27 +107,26 @@ __device__ static inline void gp_each_two(const char *x, int64_t xstep, gp_dtype
     }
 }
 
-/* A thread's vectors of a row that a group holds in registers, as they are in memory. */
-enum { GP_HELD = 4 };
-template <class T, int D, int V> struct gp_held {
+/* N vectors of a thread of a row that its group holds in registers, as they are in memory. */
+template <class T, int D, int V, int N> struct gp_held {
     typedef typename std::conditional<D == GP_ANY, T, typename gp_memory<D>::type>::type M;
-    gp_vector<M, V> raw[GP_HELD];
-    /* Those of a row of n elements that begin at `from` and are `apart` from each other, all before
-     * the first is used; no value past the row's end. */
+    gp_vector<M, V> raw[N];
+    /* Reads those of a row of n elements that begin at `from` and are `apart` from each other, all
+     * before the first is used; no value past the row's end. */
     __device__ inline void read(const char *x, int64_t step, gp_dtype dt, int n, int from,
                                 int apart) {
+        const char *at = x + from * step;
+        int64_t next = apart * step;
         if constexpr (D == GP_ANY) {
-            const char *at[GP_HELD];
-            T one[GP_HELD];
-            for (int k = 0; k < GP_HELD; k++)
-                at[k] = x + (from + k * apart < n ? from + k * apart : 0) * step;
-            gp_load_at<T, GP_HELD>(at, dt, one);
-            for (int k = 0; k < GP_HELD; k++) raw[k].v[0] = one[k];
+            const char *p[N];
+            T one[N];
+            for (int k = 0; k < N; k++) p[k] = from + k * apart < n ? at + k * next : x;
+            gp_load_at<T, N>(p, dt, one);
+            for (int k = 0; k < N; k++) raw[k].v[0] = one[k];
         } else {
 #pragma unroll
-            for (int k = 0; k < GP_HELD; k++)
-                if (from + k * apart < n)
-                    raw[k] = *(const gp_vector<M, V> *)(x + (from + k * apart) * step);
+            for (int k = 0; k < N; k++)
+                if (from + k * apart < n) raw[k] = *(const gp_vector<M, V> *)(at + k * next);
         }
     }
     __device__ inline T at(int k, int j) const {
@@ -189,11 +188,12 @@ typedef struct gp_group {
     size_t shared;
 } gp_group;
 
-/* For rows of n elements, V at once, with `copies` kept, of size bytes. */
-static inline gp_group gp_group_of(int64_t n, int V, int copies, size_t size) {
+/* For rows of n elements, V at once, with `copies` kept, of size bytes; each: the vectors of a
+ * thread where the largest group need not take more. */
+static inline gp_group gp_group_of(int64_t n, int V, int copies, size_t size, int each = 4) {
     gp_group g = {GP_WARP, 0, 0, 0};
     int64_t pieces = (n + V - 1) / V;
-    while (g.group < GP_GROUP_MAX && pieces > 4 * g.group) g.group *= 2;
+    while (g.group < GP_GROUP_MAX && pieces > each * g.group) g.group *= 2;
     g.threads = g.group > 256 ? g.group : 256;
     g.kept = (pieces + g.group - 1) / g.group * g.group * V;
     size_t row = (size_t)(g.kept * copies) * size;
@@ -203,9 +203,9 @@ static inline gp_group gp_group_of(int64_t n, int V, int copies, size_t size) {
     if (g.shared > GP_SHARED_MOST) g.kept = 0, g.shared = 0;
     return g;
 }
-/* Whether the threads of a group hold a row of n elements, V at once. */
-static inline bool gp_group_holds(const gp_group *g, int64_t n, int V) {
-    return (n + V - 1) / V <= (int64_t)GP_HELD * g->group;
+/* Whether the threads of a group have a row of n elements, V at once, in `each` vectors. */
+static inline bool gp_group_holds(const gp_group *g, int64_t n, int V, int each) {
+    return (n + V - 1) / V <= (int64_t)each * g->group;
 }
 static inline uint32_t gp_group_blocks(const gp_group *g, int64_t rows) {
     return gp_blocks(rows, g->threads / g->group);

@@ -322,7 +322,8 @@ static bool forward(const gp_call *c) {
 static bool image(const gp_call *c, const gp_array *bias, const gp_conv *k) {
     const gp_array *x = gp_in(c, 0);
     if (gp_out(c, 0)->numel == 0) return true;
-    if (gp_conv_is_direct(k, x, gp_in(c, 1), GP_CONV_IMAGE)) return gp_conv_direct_image(c, bias, k);
+    if (gp_conv_is_direct(k, x, gp_in(c, 1), GP_CONV_IMAGE))
+        return gp_conv_direct_image(c, bias, k);
     if (theirs(x) && image_there(c, x, bias, k)) return true;
     return ours(c, x) && gp_conv_plain_image(c, bias, k);
 }

@@ -6,7 +6,7 @@
  * images and results at the memory's speed. */
 #include "kernels/cuda/conv/direct.cuh"
 
-enum { THREADS = 128, PIXELS = 4 };
+enum { THREADS = 128, PIXELS = 4, ROWS = 2 }; /* of a block, and of a thread */
 
 struct convolution {
     gp_planes in, out;
@@ -93,9 +93,8 @@ __device__ static inline void write_tile(const convolution &p, const tile &t, in
         }
 }
 
-template <int KT, int S, int PR>
-__global__ __launch_bounds__(THREADS, KT * PR > 16 ? 3 : 4) static void convolve_tile(
-    convolution p) {
+template <int KT, int S, int PR, bool quads, int BLOCKS>
+__global__ __launch_bounds__(THREADS, BLOCKS) static void convolve_tile(convolution p) {
     enum { PAD = (KT + 3) / 4 * 4, SLOTS = S > 3 ? 4 : 3 };
     GP_DYNAMIC_SHARED(float, weight);
     int taps = p.tap_rows * S * PAD, size = p.window.rows * p.window.pitch;
@@ -110,7 +109,13 @@ __global__ __launch_bounds__(THREADS, KT * PR > 16 ? 3 : 4) static void convolve
     for (int i = 0; i < SLOTS; i++)
         slot[i] = gp_slot_of(p.in, p.window, thread + i * THREADS, t.from_y, t.from_x);
 #pragma unroll
-    for (int i = 0; i < SLOTS; i++) next[i] = gp_slot_read(plane, p.in.quads, slot[i]);
+    for (int i = 0; i < SLOTS; i++) {
+        if (quads && !slot[i].have) slot[i].from = -1;
+        asm volatile("" : "+r"(slot[i].from), "+r"(slot[i].to));
+        if (quads) slot[i].have = slot[i].from >= 0;
+    }
+#pragma unroll
+    for (int i = 0; i < SLOTS; i++) next[i] = gp_slot_read<quads>(plane, slot[i]);
     read_weight<KT, S>(p, weight);
     float sum[KT][PR][PIXELS];
 #pragma unroll
@@ -126,12 +131,12 @@ __global__ __launch_bounds__(THREADS, KT * PR > 16 ? 3 : 4) static void convolve
     for (int c = 0; c < p.inputs; c++) { /* two tiles in turn: a barrier for each is enough */
         float *now = tiles + (c & 1) * size;
 #pragma unroll
-        for (int i = 0; i < SLOTS; i++) gp_slot_write(now, p.window, slot[i], next[i]);
+        for (int i = 0; i < SLOTS; i++) gp_slot_write(now, slot[i], next[i]);
         __syncthreads();
         plane += p.in.channel;
         if (c + 1 < p.inputs)
 #pragma unroll
-            for (int i = 0; i < SLOTS; i++) next[i] = gp_slot_read(plane, p.in.quads, slot[i]);
+            for (int i = 0; i < SLOTS; i++) next[i] = gp_slot_read<quads>(plane, slot[i]);
         add_channel<KT, S, PR>(p, now + row * p.window.pitch + GP_LEAD + col, weight + c * taps,
                                sum);
     }
@@ -139,8 +144,6 @@ __global__ __launch_bounds__(THREADS, KT * PR > 16 ? 3 : 4) static void convolve
 }
 
 /* ---- plans ---- */
-
-enum { ROWS = 2 }; /* of a thread */
 
 /* How a product is divided: KT output channels a block, in `groups`; lanes as above. */
 struct division {
@@ -153,8 +156,8 @@ static size_t shared_of(int inputs, int kt, int lanes, const int64_t *taps, int 
     gp_window w = gp_window_of(ROWS * (THREADS >> lanes), PIXELS << lanes, (int)taps[0], S, left);
     int quads = w.rows * w.quads, slots = S > 3 ? 4 : 3;
     if (quads > slots * THREADS) return SIZE_MAX;
-    return sizeof(float) * (size_t)(inputs * taps[0] * S * ((kt + 3) / 4 * 4) +
-                                    2 * w.rows * w.pitch);
+    return sizeof(float) *
+           (size_t)(inputs * taps[0] * S * ((kt + 3) / 4 * 4) + 2 * w.rows * w.pitch);
 }
 
 /* The most channels at once that shared memory has room for. False: it has none, or most of each
@@ -199,24 +202,28 @@ GP_C bool gp_conv_is_direct(const gp_conv *k, const gp_array *a, const gp_array 
 /* ---- calls ---- */
 
 typedef void kernel(convolution);
-template <int S> static kernel *kernel_of(int kt) {
+/* Blocks that a multiprocessor can hold at once: 3 have 168 registers a thread. */
+template <int KT, int S, bool quads>
+static constexpr kernel *sized =
+    convolve_tile<KT, S, ROWS, quads, KT * ROWS >= (S > 5 ? 16 : 20) ? 3 : 4>;
+template <int S, bool quads> static kernel *kernel_of(int kt) {
     switch (kt) {
-    case 1: return convolve_tile<1, S, ROWS>;
-    case 2: return convolve_tile<2, S, ROWS>;
-    case 3: return convolve_tile<3, S, ROWS>;
-    case 4: return convolve_tile<4, S, ROWS>;
-    case 5: return convolve_tile<5, S, ROWS>;
-    case 6: return convolve_tile<6, S, ROWS>;
-    case 8: return convolve_tile<8, S, ROWS>;
-    default: return convolve_tile<10, S, ROWS>;
+    case 1: return sized<1, S, quads>;
+    case 2: return sized<2, S, quads>;
+    case 3: return sized<3, S, quads>;
+    case 4: return sized<4, S, quads>;
+    case 5: return sized<5, S, quads>;
+    case 6: return sized<6, S, quads>;
+    case 8: return sized<8, S, quads>;
+    default: return sized<10, S, quads>;
     }
 }
-static kernel *kernel_for(int cols, int kt) {
+template <bool quads> static kernel *kernel_for(int cols, int kt) {
     switch (gp_direct_taps(cols)) {
-    case 1: return kernel_of<1>(kt);
-    case 3: return kernel_of<3>(kt);
-    case 5: return kernel_of<5>(kt);
-    default: return kernel_of<7>(kt);
+    case 1: return kernel_of<1, quads>(kt);
+    case 3: return kernel_of<3, quads>(kt);
+    case 5: return kernel_of<5, quads>(kt);
+    default: return kernel_of<7, quads>(kt);
     }
 }
 
@@ -264,7 +271,8 @@ static bool run(const gp_call *c, const gp_conv *k, const gp_array *bias, bool i
         p.bias = (const float *)dense.data, p.bias_step = dense.stride[0];
     }
     gp_cuda_detail("direct");
-    kernel *convolve = kernel_for(p.tap_cols, d.kt);
+    kernel *convolve =
+        p.in.quads ? kernel_for<true>(p.tap_cols, d.kt) : kernel_for<false>(p.tap_cols, d.kt);
     dim3 grid((unsigned)(p.across.d * p.down.d * (uint64_t)k->images), (unsigned)d.groups);
     return GP_LAUNCH(c, convolve, grid, THREADS, d.shared, p) &&
            (to.data == out->data || gp_cuda_copy_array(c, out, &to));

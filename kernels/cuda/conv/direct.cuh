@@ -6,7 +6,8 @@
 #include "kernels/cuda/runtime/dense.h"
 #include "kernels/cuda/runtime/loop.cuh"
 
-extern "C" void gp_cuda_detail(const char *text); /* kernels/cuda/runtime/device.h: for the record */
+extern "C" void
+gp_cuda_detail(const char *text); /* kernels/cuda/runtime/device.h: for the record */
 
 /* Channels up to which kernels of our own run: there cuDNN's have to pad them. */
 enum { GP_DIRECT_CHANNELS = 32, GP_DIRECT_TAPS = 7 };
@@ -29,8 +30,8 @@ struct gp_window {
     int32_t rows, quads, pitch, shift;
     gp_divider by_quads;
 };
-/* For `rows` x `cols` outputs with taps rows x cols, of which the first is `left` columns before its
- * output. */
+/* For `rows` x `cols` outputs with taps rows x cols, of which the first is `left` columns before
+ * its output. */
 static inline gp_window gp_window_of(int rows, int cols, int tap_rows, int tap_cols, int left) {
     gp_window w;
     w.rows = rows + tap_rows - 1, w.shift = -left & 3;
@@ -57,10 +58,11 @@ __device__ static inline gp_slot gp_slot_of(const gp_planes &s, const gp_window 
             at.have |= (uint32_t)(x + col + j >= 0 && x + col + j < s.cols) << j;
     return at;
 }
-/* Zeros outside the plane. */
-__device__ static inline gp_quad gp_slot_read(const float *plane, bool quads, const gp_slot &at) {
+/* Zeros outside the plane. quads: as in s. */
+template <bool quads>
+__device__ static inline gp_quad gp_slot_read(const float *plane, const gp_slot &at) {
     gp_quad v = {{0, 0, 0, 0}};
-    if (quads) {
+    if constexpr (quads) {
         if (at.have) v = *(const gp_quad *)(plane + at.from);
     } else {
 #pragma unroll
@@ -69,13 +71,10 @@ __device__ static inline gp_quad gp_slot_read(const float *plane, bool quads, co
     }
     return v;
 }
-__device__ static inline void gp_slot_write(float *tile, const gp_window &w, const gp_slot &at,
-                                            const gp_quad &v) {
+__device__ static inline void gp_slot_write(float *tile, const gp_slot &at, const gp_quad &v) {
     if (at.to < 0) return;
-    if (w.shift == 0) *(gp_quad *)(tile + at.to) = v;
-    else
 #pragma unroll
-        for (int j = 0; j < 4; j++) tile[at.to + j] = v.v[j];
+    for (int j = 0; j < 4; j++) tile[at.to + j] = v.v[j];
 }
 
 /* N quads from p on, as floats. */
@@ -134,8 +133,8 @@ static inline gp_planes gp_planes_of(const gp_conv *k, const gp_array *a) {
 static inline bool gp_is_planes(const gp_array *a) {
     int n = a->ndim;
     int64_t row = a->stride[n - 2], most = (int64_t)1 << 30;
-    bool near = row < most && row > -most && row * a->dim[n - 2] < most &&
-                row * a->dim[n - 2] > -most;
+    bool near =
+        row < most && row > -most && row * a->dim[n - 2] < most && row * a->dim[n - 2] > -most;
     return a->dtype == GP_f32 && a->stride[n - 1] == 1 && near;
 }
 /* a, or a dense copy, in *to. False with a message. */

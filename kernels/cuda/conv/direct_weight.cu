@@ -1,8 +1,8 @@
 /* Weight's gradients of convolutions of few channels. A block adds up a part of the pixels for all
- * weights of some channels: a thread has `KT` filters x `RT` rows of taps x S columns of one channel
- * in registers, for every so many pixels of the block's tiles, four at once. The threads' sums, and
- * then the parts', are added in a fixed order. How pixels are divided depends on the shape alone.
- * Target limits: as in direct.cu, but with the gradient in the results' place. */
+ * weights of some channels: a thread has `KT` filters x `RT` rows of taps x S columns of one
+ * channel in registers, for every so many pixels of the block's tiles, four at once. The threads'
+ * sums, and then the parts', are added in a fixed order. How pixels are divided depends on the
+ * shape alone. Target limits: as in direct.cu, but with the gradient in the results' place. */
 #include "kernels/cuda/conv/direct.cuh"
 #include "kernels/cuda/runtime/rows.cuh"
 
@@ -36,50 +36,67 @@ __device__ static tile tile_of(const weighing &p, uint32_t i) {
     return t;
 }
 
-/* Copies the windows of n planes, `step` apart in memory, to shared memory. */
-__device__ static void read_planes(const gp_planes &s, const gp_window &w, const float *plane,
-                                   int n, int y, int x, float *to, int size) {
-    for (int i = (int)threadIdx.x; i < w.rows * w.quads; i += (int)blockDim.x) {
-        gp_slot at = gp_slot_of(s, w, i, y, x);
-        const float *from = plane;
-        float *tile = to;
-        for (int c = 0; c < n; c += AHEAD) {
-            gp_quad v[AHEAD];
+/* Copies N planes of a slot, `step` apart, to shared memory, where they are `size` apart: all are
+ * read before the first is written. */
+template <int N, bool quads>
+__device__ static inline void copy_slots(const gp_slot &at, const float *from, int64_t step,
+                                         float *to, int size) {
+    gp_quad v[N];
 #pragma unroll
-            for (int j = 0; j < AHEAD; j++, from += s.channel)
-                if (c + j < n) v[j] = gp_slot_read(from, s.quads, at);
+    for (int j = 0; j < N; j++) v[j] = gp_slot_read<quads>(from + j * step, at);
 #pragma unroll
-            for (int j = 0; j < AHEAD; j++, tile += size)
-                if (c + j < n) gp_slot_write(tile, w, at, v[j]);
-        }
-    }
+    for (int j = 0; j < N; j++) gp_slot_write(to + j * size, at, v[j]);
+}
+/* The same for any number n. */
+template <bool quads>
+__device__ static inline void copy_planes(const gp_slot &at, const float *from, int64_t step, int n,
+                                          float *to, int size) {
+#pragma unroll 1
+    for (; n >= AHEAD; n -= AHEAD, from += AHEAD * step, to += AHEAD * size)
+        copy_slots<AHEAD, quads>(at, from, step, to, size);
+#pragma unroll 1
+    for (; n > 0; n--, from += step, to += size) copy_slots<1, quads>(at, from, step, to, size);
 }
 
-/* The tile's gradients, zeros outside: a plane of TILE_QUADS for each of n filters. */
-template <int KT>
+/* Copies the windows of n planes from `plane` on. */
+template <bool quads>
+__device__ static void read_planes(const gp_planes &s, const gp_window &w, const float *plane,
+                                   int n, int y, int x, float *to, int size) {
+    for (int i = (int)threadIdx.x; i < w.rows * w.quads; i += (int)blockDim.x)
+        copy_planes<quads>(gp_slot_of(s, w, i, y, x), plane, s.channel, n, to, size);
+}
+
+/* The tile's gradients, zeros outside: TILE_QUADS for each of n filters. */
+template <bool quads>
 __device__ static void read_gradients(const weighing &p, const float *plane, int n, const tile &t,
                                       float *to) {
     int quad = (int)threadIdx.x % TILE_QUADS, first = (int)threadIdx.x / TILE_QUADS,
         step = (int)blockDim.x / TILE_QUADS;
     int y = t.y + (quad >> p.lanes), x = t.x + (quad & ((1 << p.lanes) - 1)) * 4;
-    if (first >= step) return; /* threads beyond a multiple of TILE_QUADS */
+    if (first >= step || first >= n) return; /* threads beyond a multiple of TILE_QUADS */
     gp_slot at = {y * p.grad.row + x, quad * 4, 0};
     if (y < p.grad.rows)
         for (int j = 0; j < 4; j++) at.have |= (uint32_t)(x + j < p.grad.cols) << j;
-    for (int k = first; k < n; k += AHEAD * step) {
-        gp_quad v[AHEAD];
-#pragma unroll
-        for (int j = 0; j < AHEAD; j++)
-            if (k + j * step < n)
-                v[j] = gp_slot_read(plane + (k + j * step) * p.grad.channel, p.grad.quads, at);
-#pragma unroll
-        for (int j = 0; j < AHEAD; j++)
-            if (k + j * step < n) *(gp_quad *)(to + (k + j * step) * 4 * TILE_QUADS + at.to) = v[j];
-    }
+    copy_planes<quads>(at, plane + first * p.grad.channel, step * p.grad.channel,
+                       (n - first + step - 1) / step, to + first * 4 * TILE_QUADS,
+                       step * 4 * TILE_QUADS);
+}
+
+/* Reads a tile of the block's channels and filters into shared memory. */
+__device__ static void read_tile(const weighing &p, const tile &t, int channel, int channels,
+                                 int filter, int filters, float *grads, float *planes) {
+    const float *x = p.x.data + t.image * p.x.image + channel * p.x.channel,
+                *grad = p.grad.data + t.image * p.grad.image + filter * p.grad.channel;
+    int y = t.y - p.top, col = t.x - p.left - p.window.shift;
+    if (p.x.quads) read_planes<true>(p.x, p.window, x, channels, y, col, planes, p.plane);
+    else read_planes<false>(p.x, p.window, x, channels, y, col, planes, p.plane);
+    if (p.grad.quads) read_gradients<true>(p, grad, filters, t, grads);
+    else read_gradients<false>(p, grad, filters, t, grads);
 }
 
 /* Adds the products of four pixels, of which the first n are in the image: of a row of gradients at
- * `grad` and the window at `x`. Products with what is outside are left out: it may meet infinity. */
+ * `grad` and the window at `x`. Products with what is outside are left out: it may meet infinity.
+ */
 template <int KT, int RT, int S>
 __device__ static inline void add_pixels(const weighing &p, const float *grad, const float *x,
                                          int n, float (&sum)[KT][RT][S]) {
@@ -108,8 +125,7 @@ __device__ static inline void add_pixels(const weighing &p, const float *grad, c
 #pragma unroll
             for (int r = 0; r < RT; r++)
 #pragma unroll
-                for (int s = 0; s < S; s++)
-                    sum[k][r][s] = fmaf(g[j], at[r][j + s], sum[k][r][s]);
+                for (int s = 0; s < S; s++) sum[k][r][s] = fmaf(g[j], at[r][j + s], sum[k][r][s]);
     }
 }
 
@@ -154,8 +170,8 @@ __device__ static void write_part(const weighing &p, float *shared, bool active,
     }
 }
 
-template <int KT, int RT, int S>
-__global__ __launch_bounds__(THREADS_MOST) static void weigh_tiles(weighing p) {
+template <int KT, int RT, int S, int THREADS, int BLOCKS>
+__global__ __launch_bounds__(THREADS, BLOCKS) static void weigh_tiles(weighing p) {
     GP_DYNAMIC_SHARED(float, shared);
     int thread = (int)threadIdx.x, strip = (int)gp_quotient(p.by_units, (uint32_t)thread),
         unit = thread - strip * p.units, taps = (int)gp_quotient(p.by_group, (uint32_t)unit),
@@ -179,10 +195,7 @@ __global__ __launch_bounds__(THREADS_MOST) static void weigh_tiles(weighing p) {
     for (uint32_t i = (uint32_t)((uint64_t)p.tiles * blockIdx.x / gridDim.x); i < last; i++) {
         tile t = tile_of(p, i);
         __syncthreads();
-        read_planes(p.x, p.window, p.x.data + t.image * p.x.image + channel * p.x.channel, channels,
-                    t.y - p.top, t.x - p.left - p.window.shift, planes, p.plane);
-        read_gradients<KT>(p, p.grad.data + t.image * p.grad.image + filter * p.grad.channel,
-                           filters, t, grads);
+        read_tile(p, t, channel, channels, filter, filters, grads, planes);
         __syncthreads();
 #pragma unroll 1
         for (int q = strip; active && q < TILE_QUADS; q += p.strips) {
@@ -247,8 +260,8 @@ static bool fits(const gp_conv *k, int group, division *d) {
     d->group = group, d->threads = (units * d->strips + 31) / 32 * 32;
     if (d->threads < TILE_QUADS) d->threads = TILE_QUADS;
     size_t tiles = (size_t)(d->kt * 4 * TILE_QUADS + group * plane),
-           round = (size_t)((d->kt * size <= 48 ? d->kt : (d->kt + 1) / 2) * size * units *
-                            d->strips);
+           round =
+               (size_t)((d->kt * size <= 48 ? d->kt : (d->kt + 1) / 2) * size * units * d->strips);
     d->shared = sizeof(float) * (tiles > round ? tiles : round);
     return d->shared <= GP_SHARED_MOST;
 }
@@ -257,8 +270,7 @@ static bool divide(const gp_conv *k, division *d) {
     int64_t best = INT64_MAX;
     for (int lanes = 4; lanes >= 2; lanes--) {
         int64_t rows = TILE_QUADS >> lanes, cols = 4 << lanes;
-        int64_t area =
-            gp_blocks_of(k->out[1], rows) * rows * gp_blocks_of(k->out[2], cols) * cols;
+        int64_t area = gp_blocks_of(k->out[1], rows) * rows * gp_blocks_of(k->out[2], cols) * cols;
         if (area < best) best = area, d->lanes = lanes;
     }
     if (k->out[1] * k->out[2] * 4 < best || k->out[1] * k->out[2] < 4 * TILE_QUADS) return false;
@@ -282,14 +294,14 @@ bool gp_conv_direct_weight_fits(const gp_conv *k) {
 typedef void kernel(weighing);
 template <int RT, int S> static kernel *kernel_of(int kt) {
     switch (kt) {
-    case 1: return weigh_tiles<1, RT, S>;
-    case 2: return weigh_tiles<2, RT, S>;
-    case 3: return weigh_tiles<3, RT, S>;
-    case 4: return weigh_tiles<4, RT, S>;
-    case 5: return weigh_tiles<5, RT, S>;
-    case 6: return weigh_tiles<6, RT, S>;
-    case 8: return weigh_tiles<8, RT, S>;
-    default: return weigh_tiles<10, RT, S>;
+    case 1: return weigh_tiles<1, RT, S, THREADS_MOST, 1>;
+    case 2: return weigh_tiles<2, RT, S, THREADS_MOST, 1>;
+    case 3: return weigh_tiles<3, RT, S, THREADS_MOST, 1>;
+    case 4: return weigh_tiles<4, RT, S, THREADS_MOST, 1>;
+    case 5: return weigh_tiles<5, RT, S, THREADS_MOST, 1>;
+    case 6: return weigh_tiles<6, RT, S, THREADS_MOST, 1>;
+    case 8: return weigh_tiles<8, RT, S, THREADS_MOST, 1>;
+    default: return weigh_tiles<10, RT, S, THREADS_MOST, 1>;
     }
 }
 static kernel *kernel_for(int columns, int kt) {

@@ -107,7 +107,7 @@ __global__ __launch_bounds__(THREADS, BLOCKS) static void convolve_tile(convolut
     const float *plane = p.in.data + t.image * p.in.image;
 #pragma unroll
     for (int i = 0; i < SLOTS; i++)
-        slot[i] = gp_slot_of(p.in, p.window, thread + i * THREADS, t.from_y, t.from_x);
+        slot[i] = gp_slot_of<quads>(p.in, p.window, thread + i * THREADS, t.from_y, t.from_x);
 #pragma unroll
     for (int i = 0; i < SLOTS; i++) {
         if (quads && !slot[i].have) slot[i].from = -1;
@@ -131,7 +131,8 @@ __global__ __launch_bounds__(THREADS, BLOCKS) static void convolve_tile(convolut
     for (int c = 0; c < p.inputs; c++) { /* two tiles in turn: a barrier for each is enough */
         float *now = tiles + (c & 1) * size;
 #pragma unroll
-        for (int i = 0; i < SLOTS; i++) gp_slot_write(now, slot[i], next[i]);
+        for (int i = 0; i < SLOTS; i++)
+            if (slot[i].to >= 0) gp_slot_write(now, slot[i], next[i]);
         __syncthreads();
         plane += p.in.channel;
         if (c + 1 < p.inputs)

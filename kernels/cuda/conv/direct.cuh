@@ -47,18 +47,20 @@ struct gp_slot {
     int32_t from, to;
     uint32_t have;
 };
-/* Slot i of a window that begins at row y, column x of a plane, x being a multiple of four. */
+/* Slot i of a window that begins at row y, column x of a plane, x being a multiple of four. quads:
+ * as in s. */
+template <bool quads>
 __device__ static inline gp_slot gp_slot_of(const gp_planes &s, const gp_window &w, int i, int y,
                                             int x) {
     int row = (int)gp_quotient(w.by_quads, (uint32_t)i), col = (i - row * w.quads) * 4;
     gp_slot at = {(y + row) * s.row + x + col, row * w.pitch + GP_LEAD + col - w.shift, 0};
     if (row >= w.rows) at.to = -1;
     else if (y + row >= 0 && y + row < s.rows)
-        for (int j = 0; j < 4; j++)
+        for (int j = 0; j < (quads ? 1 : 4); j++)
             at.have |= (uint32_t)(x + col + j >= 0 && x + col + j < s.cols) << j;
     return at;
 }
-/* Zeros outside the plane. quads: as in s. */
+/* Zeros outside the plane. */
 template <bool quads>
 __device__ static inline gp_quad gp_slot_read(const float *plane, const gp_slot &at) {
     gp_quad v = {{0, 0, 0, 0}};
@@ -72,7 +74,6 @@ __device__ static inline gp_quad gp_slot_read(const float *plane, const gp_slot 
     return v;
 }
 __device__ static inline void gp_slot_write(float *tile, const gp_slot &at, const gp_quad &v) {
-    if (at.to < 0) return;
 #pragma unroll
     for (int j = 0; j < 4; j++) tile[at.to + j] = v.v[j];
 }

@@ -1,12 +1,14 @@
 /* Weight's gradients of convolutions of few channels. A block adds up a part of the pixels for all
- * weights of some channels: a thread has `KT` filters x `RT` rows of taps x S columns of one
- * channel in registers, for every so many pixels of the block's tiles, four at once. The threads'
- * sums, and then the parts', are added in a fixed order. How pixels are divided depends on the
- * shape alone. Target limits: as in direct.cu, but with the gradient in the results' place. */
+ * weights of some channels and filters: a thread has `KT` filters x `RT` rows of taps x S columns
+ * of one channel in registers, for every so many pixels of the block's tiles, two rows of four at
+ * once. The threads' sums, and then the parts', are added in a fixed order. How pixels are divided
+ * depends on the shape alone. Target limits: as in direct.cu, but with the gradient in the results'
+ * place. */
 #include "kernels/cuda/conv/direct.cuh"
 #include "kernels/cuda/runtime/rows.cuh"
 
-enum { TILE_QUADS = 64, THREADS_MOST = 256, PARTS_MOST = 1584, AHEAD = 4 };
+enum { TILE_QUADS = 64, ROWS = 2, ITEMS = TILE_QUADS / ROWS };
+enum { THREADS_MOST = 160, BLOCKS = 3, PARTS_MOST = 1584, AHEAD = 5 };
 
 struct weighing {
     gp_planes x, grad;
@@ -15,9 +17,10 @@ struct weighing {
     int32_t channels, filters, tap_rows, tap_cols, top, left;
     int32_t lanes;         /* quads of a row of the tile, as a power of two */
     int32_t group, groups; /* channels of a block, and such groups */
+    int32_t sets;          /* of KT filters of a block */
     int32_t units, strips; /* threads that have different weights, and pixels */
     int32_t plane;         /* of x in shared memory: floats */
-    gp_divider across, down, by_group, by_units;
+    gp_divider across, down, by_group, by_units, by_taps; /* by_taps: rows of taps / RT */
     uint32_t tiles;
     int64_t weights;
 };
@@ -36,26 +39,30 @@ __device__ static tile tile_of(const weighing &p, uint32_t i) {
     return t;
 }
 
-/* Copies N planes of a slot, `step` apart, to shared memory, where they are `size` apart: all are
- * read before the first is written. */
-template <int N, bool quads>
-__device__ static inline void copy_slots(const gp_slot &at, const float *from, int64_t step,
+/* Copies the slot of n <= AHEAD planes, `step` apart, to shared memory, where they are `size`
+ * apart: all are read before the first is written. aligned: they are quads there. */
+template <bool quads, bool aligned>
+__device__ static inline void copy_slots(const gp_slot &at, const float *from, int64_t step, int n,
                                          float *to, int size) {
-    gp_quad v[N];
+    gp_quad v[AHEAD];
 #pragma unroll
-    for (int j = 0; j < N; j++) v[j] = gp_slot_read<quads>(from + j * step, at);
+    for (int j = 0; j < AHEAD; j++)
+        if (j < n) v[j] = gp_slot_read<quads>(from + j * step, at);
 #pragma unroll
-    for (int j = 0; j < N; j++) gp_slot_write(to + j * size, at, v[j]);
+    for (int j = 0; j < AHEAD; j++) {
+        if (j >= n) continue;
+        if (aligned) *(gp_quad *)(to + j * size + at.to) = v[j];
+        else gp_slot_write(to + j * size, at, v[j]);
+    }
 }
-/* The same for any number n. */
-template <bool quads>
+/* The same for any n. */
+template <bool quads, bool aligned>
 __device__ static inline void copy_planes(const gp_slot &at, const float *from, int64_t step, int n,
                                           float *to, int size) {
 #pragma unroll 1
     for (; n >= AHEAD; n -= AHEAD, from += AHEAD * step, to += AHEAD * size)
-        copy_slots<AHEAD, quads>(at, from, step, to, size);
-#pragma unroll 1
-    for (; n > 0; n--, from += step, to += size) copy_slots<1, quads>(at, from, step, to, size);
+        copy_slots<quads, aligned>(at, from, step, AHEAD, to, size);
+    if (n > 0) copy_slots<quads, aligned>(at, from, step, n, to, size);
 }
 
 /* Copies the windows of n planes from `plane` on. */
@@ -63,7 +70,7 @@ template <bool quads>
 __device__ static void read_planes(const gp_planes &s, const gp_window &w, const float *plane,
                                    int n, int y, int x, float *to, int size) {
     for (int i = (int)threadIdx.x; i < w.rows * w.quads; i += (int)blockDim.x)
-        copy_planes<quads>(gp_slot_of(s, w, i, y, x), plane, s.channel, n, to, size);
+        copy_planes<quads, false>(gp_slot_of<quads>(s, w, i, y, x), plane, s.channel, n, to, size);
 }
 
 /* The tile's gradients, zeros outside: TILE_QUADS for each of n filters. */
@@ -76,15 +83,27 @@ __device__ static void read_gradients(const weighing &p, const float *plane, int
     if (first >= step || first >= n) return; /* threads beyond a multiple of TILE_QUADS */
     gp_slot at = {y * p.grad.row + x, quad * 4, 0};
     if (y < p.grad.rows)
-        for (int j = 0; j < 4; j++) at.have |= (uint32_t)(x + j < p.grad.cols) << j;
-    copy_planes<quads>(at, plane + first * p.grad.channel, step * p.grad.channel,
-                       (n - first + step - 1) / step, to + first * 4 * TILE_QUADS,
-                       step * 4 * TILE_QUADS);
+        for (int j = 0; j < (quads ? 1 : 4); j++) at.have |= (uint32_t)(x + j < p.grad.cols) << j;
+    copy_planes<quads, true>(at, plane + first * p.grad.channel, step * p.grad.channel,
+                             (n - first + step - 1) / step, to + first * 4 * TILE_QUADS,
+                             step * 4 * TILE_QUADS);
 }
 
-/* Reads a tile of the block's channels and filters into shared memory. */
-__device__ static void read_tile(const weighing &p, const tile &t, int channel, int channels,
-                                 int filter, int filters, float *grads, float *planes) {
+/* The first channel and filter of this block, and how many it has of n. */
+__device__ static inline int first_channel(const weighing &p) {
+    return (int)(blockIdx.y % (unsigned)p.groups) * p.group;
+}
+__device__ static inline int first_filter(const weighing &p, int kt) {
+    return (int)(blockIdx.y / (unsigned)p.groups) * p.sets * kt;
+}
+__device__ static inline int least(int a, int b) { return a < b ? a : b; }
+
+/* Reads a tile of the block's channels and filters, kt a set, into shared memory. */
+__device__ static void read_tile(const weighing &p, const tile &t, int kt, float *grads,
+                                 float *planes) {
+    int channel = first_channel(p), filter = first_filter(p, kt),
+        channels = least(p.channels - channel, p.group),
+        filters = least(p.filters - filter, p.sets * kt);
     const float *x = p.x.data + t.image * p.x.image + channel * p.x.channel,
                 *grad = p.grad.data + t.image * p.grad.image + filter * p.grad.channel;
     int y = t.y - p.top, col = t.x - p.left - p.window.shift;
@@ -94,14 +113,14 @@ __device__ static void read_tile(const weighing &p, const tile &t, int channel, 
     else read_gradients<false>(p, grad, filters, t, grads);
 }
 
-/* Adds the products of four pixels, of which the first n are in the image: of a row of gradients at
- * `grad` and the window at `x`. Products with what is outside are left out: it may meet infinity.
- */
+/* Adds the products of the first n pixels of m rows, one after another: those outside may not be
+ * added, as zeros there meet what is in the image, which may be infinite. */
 template <int KT, int RT, int S>
-__device__ static inline void add_pixels(const weighing &p, const float *grad, const float *x,
-                                         int n, float (&sum)[KT][RT][S]) {
-    enum { QUADS = (4 + S + 2) / 4 };
-    if (n < 4) {
+__device__ static inline void add_edge(const weighing &p, const float *grad, const float *x, int m,
+                                       int n, float (&sum)[KT][RT][S]) {
+#pragma unroll 1
+    for (int i = 0; i < m; i++, grad += 4 << p.lanes, x += p.window.pitch)
+#pragma unroll 1
         for (int j = 0; j < n; j++)
 #pragma unroll
             for (int k = 0; k < KT; k++)
@@ -111,22 +130,40 @@ __device__ static inline void add_pixels(const weighing &p, const float *grad, c
                     for (int s = 0; s < S; s++)
                         sum[k][r][s] = fmaf(grad[k * 4 * TILE_QUADS + j],
                                             x[r * p.window.pitch + j + s], sum[k][r][s]);
-        return;
-    }
-    float at[RT][4 * QUADS];
+}
+/* The same for four pixels of ROWS rows: of gradients at `grad` and windows at x. */
+template <int KT, int RT, int S>
+__device__ static inline void add_pixels(const weighing &p, const float *grad, const float *x,
+                                         float (&sum)[KT][RT][S]) {
+    enum { QUADS = (4 + S + 2) / 4, N = RT + ROWS - 1 };
+    float at[N][4 * QUADS];
 #pragma unroll
-    for (int r = 0; r < RT; r++) gp_read_quads<QUADS>(at[r], x + r * p.window.pitch);
+    for (int r = 0; r < N; r++) gp_read_quads<QUADS>(at[r], x + r * p.window.pitch);
 #pragma unroll
-    for (int k = 0; k < KT; k++) {
-        float g[4];
-        gp_read_quads<1>(g, grad + k * 4 * TILE_QUADS);
+    for (int k = 0; k < KT; k++)
 #pragma unroll
-        for (int j = 0; j < 4; j++)
+        for (int i = 0; i < ROWS; i++) {
+            float g[4];
+            gp_read_quads<1>(g, grad + k * 4 * TILE_QUADS + i * (4 << p.lanes));
 #pragma unroll
-            for (int r = 0; r < RT; r++)
+            for (int j = 0; j < 4; j++)
 #pragma unroll
-                for (int s = 0; s < S; s++) sum[k][r][s] = fmaf(g[j], at[r][j + s], sum[k][r][s]);
-    }
+                for (int r = 0; r < RT; r++)
+#pragma unroll
+                    for (int s = 0; s < S; s++)
+                        sum[k][r][s] = fmaf(g[j], at[i + r][j + s], sum[k][r][s]);
+        }
+}
+
+/* What a thread has: the first of its channels, its set of filters and rows of taps in the block,
+ * and its strip of pixels; a strip from p.strips on has nothing. */
+struct lot {
+    int channel, set, rows, strip;
+};
+__device__ static inline lot lot_of(const weighing &p, int unit, int strip) {
+    int rest = (int)gp_quotient(p.by_group, (uint32_t)unit),
+        set = (int)gp_quotient(p.by_taps, (uint32_t)rest);
+    return lot{unit - rest * p.group, set, rest - set * (int)p.by_taps.d, strip};
 }
 
 /* Filters whose sums the threads of a block add at once. */
@@ -140,8 +177,7 @@ __device__ static void write_part(const weighing &p, float *shared, bool active,
                                   const float (&sum)[KT][RT][S]) {
     enum { ROUND = gp_round<KT, RT, S>::FILTERS };
     int threads = p.units * p.strips, thread = (int)threadIdx.x;
-    int channel = (int)(blockIdx.y % (unsigned)p.groups) * p.group,
-        filter = (int)(blockIdx.y / (unsigned)p.groups) * KT;
+    int channel = first_channel(p), filter = first_filter(p, KT);
     float *to = p.parts + blockIdx.x * p.weights;
 #pragma unroll
     for (int first = 0; first < KT; first += ROUND) {
@@ -156,33 +192,29 @@ __device__ static void write_part(const weighing &p, float *shared, bool active,
                         shared[((k * RT + r) * S + s) * threads + thread] = sum[first + k][r][s];
         __syncthreads();
         for (int i = thread; i < ROUND * RT * S * p.units; i += (int)blockDim.x) {
-            int which = (int)gp_quotient(p.by_units, (uint32_t)i), unit = i - which * p.units;
-            int k = filter + first + which / (RT * S), s = which % S,
-                rows = (int)gp_quotient(p.by_group, (uint32_t)unit),
-                c = channel + unit - rows * p.group, r = rows * RT + which / S % RT;
-            if (first + which / (RT * S) >= KT || k >= p.filters || c >= p.channels ||
-                r >= p.tap_rows || s >= p.tap_cols)
+            int which = (int)gp_quotient(p.by_units, (uint32_t)i), unit = i - which * p.units,
+                k = first + which / (RT * S), s = which % S;
+            lot at = lot_of(p, unit, 0);
+            int c = channel + at.channel, r = at.rows * RT + which / S % RT,
+                f = filter + at.set * KT + k;
+            if (k >= KT || f >= p.filters || c >= p.channels || r >= p.tap_rows || s >= p.tap_cols)
                 continue;
             float all = 0;
             for (int j = 0; j < p.strips; j++) all += shared[which * threads + j * p.units + unit];
-            to[((k * p.channels + c) * p.tap_rows + r) * p.tap_cols + s] = all;
+            to[((f * p.channels + c) * p.tap_rows + r) * p.tap_cols + s] = all;
         }
     }
 }
 
-template <int KT, int RT, int S, int THREADS, int BLOCKS>
-__global__ __launch_bounds__(THREADS, BLOCKS) static void weigh_tiles(weighing p) {
+template <int KT, int RT, int S>
+__global__ __launch_bounds__(THREADS_MOST, BLOCKS) static void weigh_tiles(weighing p) {
     GP_DYNAMIC_SHARED(float, shared);
-    int thread = (int)threadIdx.x, strip = (int)gp_quotient(p.by_units, (uint32_t)thread),
-        unit = thread - strip * p.units, taps = (int)gp_quotient(p.by_group, (uint32_t)unit),
-        c = unit - taps * p.group;
-    int channel = (int)(blockIdx.y % (unsigned)p.groups) * p.group,
-        filter = (int)(blockIdx.y / (unsigned)p.groups) * KT;
-    int channels = p.channels - channel < p.group ? p.channels - channel : p.group,
-        filters = p.filters - filter < KT ? p.filters - filter : KT;
-    float *grads = shared, *planes = shared + KT * 4 * TILE_QUADS,
-          *mine = planes + c * p.plane + taps * RT * p.window.pitch + GP_LEAD;
-    bool active = strip < p.strips;
+    int thread = (int)threadIdx.x, strip = (int)gp_quotient(p.by_units, (uint32_t)thread);
+    lot my = lot_of(p, thread - strip * p.units, strip);
+    float *planes = shared + p.sets * KT * 4 * TILE_QUADS;
+    const float *grad = shared + my.set * KT * 4 * TILE_QUADS,
+                *x = planes + my.channel * p.plane + my.rows * RT * p.window.pitch + GP_LEAD;
+    bool active = my.strip < p.strips;
     float sum[KT][RT][S];
 #pragma unroll
     for (int k = 0; k < KT; k++)
@@ -195,15 +227,16 @@ __global__ __launch_bounds__(THREADS, BLOCKS) static void weigh_tiles(weighing p
     for (uint32_t i = (uint32_t)((uint64_t)p.tiles * blockIdx.x / gridDim.x); i < last; i++) {
         tile t = tile_of(p, i);
         __syncthreads();
-        read_tile(p, t, channel, channels, filter, filters, grads, planes);
+        read_tile(p, t, KT, shared, planes);
         __syncthreads();
 #pragma unroll 1
-        for (int q = strip; active && q < TILE_QUADS; q += p.strips) {
-            int row = q >> p.lanes, col = (q & ((1 << p.lanes) - 1)) * 4;
-            int left = t.y + row < p.grad.rows ? p.grad.cols - t.x - col : 0;
-            if (left > 0)
-                add_pixels<KT, RT, S>(p, grads + 4 * q, mine + row * p.window.pitch + col, left,
-                                      sum);
+        for (int q = my.strip; active && q < ITEMS; q += p.strips) {
+            int row = (q >> p.lanes) * ROWS, col = (q & ((1 << p.lanes) - 1)) * 4;
+            int m = p.grad.rows - t.y - row, n = p.grad.cols - t.x - col;
+            const float *g = grad + 4 * ((row << p.lanes)) + col,
+                        *from = x + row * p.window.pitch + col;
+            if (m >= ROWS && n >= 4) add_pixels<KT, RT, S>(p, g, from, sum);
+            else add_edge<KT, RT, S>(p, g, from, least(m, ROWS), least(n, 4), sum);
         }
     }
     write_part<KT, RT, S>(p, shared, active, sum);
@@ -240,31 +273,54 @@ __global__ static void add_parts(summing p) {
 
 /* ---- plans ---- */
 
-/* How the work is divided: over blocks, filters kt at once, rows of taps RT at once. */
+/* How the work is divided: kt filters and rt rows of taps a thread, `sets` times kt filters and
+ * `group` channels a block. */
 struct division {
-    int kt, rt, columns, lanes, group, threads;
+    int kt, rt, columns, lanes, sets, group, threads;
     int filter_groups, channel_groups, strips;
     size_t shared;
 };
 
-static int tap_rows_at_once(int S) { return S == 3 ? 3 : 1; }
+static int tap_rows_of(const gp_conv *k, const division *d) {
+    return gp_blocks_of(k->kernel[1], d->rt);
+}
+static gp_window window_of(const gp_conv *k, const division *d) {
+    return gp_window_of(TILE_QUADS >> d->lanes, 4 << d->lanes, tap_rows_of(k, d) * d->rt,
+                        d->columns, (int)k->before[2]);
+}
+/* Floats from one plane to the next, so that eight channels' quads are in different banks. */
+static int plane_of(const gp_window *w) { return (w->rows * w->pitch + 27) / 32 * 32 + 4; }
 
-/* The memory and threads for blocks of `group` channels; false: it is more than there is. */
-static bool fits(const gp_conv *k, int group, division *d) {
-    int taps = gp_blocks_of(k->kernel[1], d->rt), units = group * taps, size = d->rt * d->columns;
-    gp_window w = gp_window_of(TILE_QUADS >> d->lanes, 4 << d->lanes, taps * d->rt, d->columns,
-                               (int)k->before[2]);
-    int plane = (w.rows * w.pitch + 27) / 32 * 32 + 4;
+/* The memory and threads for blocks of d's sets and groups; false: it is more than there is. */
+static bool fits(const gp_conv *k, division *d) {
+    int units = d->group * d->sets * tap_rows_of(k, d), size = d->rt * d->columns;
+    gp_window w = window_of(k, d);
     if (units > THREADS_MOST) return false;
-    for (d->strips = TILE_QUADS; d->strips > 1 && units * d->strips > THREADS_MOST;) d->strips /= 2;
-    d->group = group, d->threads = (units * d->strips + 31) / 32 * 32;
+    for (d->strips = ITEMS; d->strips > 1 && units * d->strips > THREADS_MOST;) d->strips /= 2;
+    d->threads = (units * d->strips + 31) / 32 * 32;
     if (d->threads < TILE_QUADS) d->threads = TILE_QUADS;
-    size_t tiles = (size_t)(d->kt * 4 * TILE_QUADS + group * plane),
-           round =
-               (size_t)((d->kt * size <= 48 ? d->kt : (d->kt + 1) / 2) * size * units * d->strips);
-    d->shared = sizeof(float) * (tiles > round ? tiles : round);
+    int round = d->kt * size <= 48 ? d->kt : (d->kt + 1) / 2;
+    size_t tiles = (size_t)(d->sets * d->kt * 4 * TILE_QUADS + d->group * plane_of(&w)),
+           sums = (size_t)(round * size * units * d->strips);
+    d->shared = sizeof(float) * (tiles > sums ? tiles : sums);
     return d->shared <= GP_SHARED_MOST;
 }
+
+/* The fewest groups of channels and of sets that fit. */
+static bool group(const gp_conv *k, int sets, division *d) {
+    for (int n = 1; n <= k->channels * sets; n++)
+        for (int groups = 1; groups <= n && groups <= k->channels; groups++) {
+            if (n % groups || n / groups > sets) continue;
+            d->channel_groups = groups, d->filter_groups = n / groups;
+            d->group = gp_blocks_of(k->channels, groups);
+            d->sets = gp_blocks_of(sets, d->filter_groups);
+            if (fits(k, d)) return true;
+        }
+    return false;
+}
+
+/* The most filters of a thread: its sums have to fit into 128 registers beside the rest. */
+static constexpr int filters_most(int columns) { return columns == 3 ? 5 : columns == 7 ? 6 : 8; }
 
 static bool divide(const gp_conv *k, division *d) {
     int64_t best = INT64_MAX;
@@ -274,14 +330,10 @@ static bool divide(const gp_conv *k, division *d) {
         if (area < best) best = area, d->lanes = lanes;
     }
     if (k->out[1] * k->out[2] * 4 < best || k->out[1] * k->out[2] < 4 * TILE_QUADS) return false;
-    d->columns = gp_direct_taps(k->kernel[2]), d->rt = tap_rows_at_once(d->columns);
-    d->filter_groups = gp_blocks_of(k->filters, 10);
-    d->kt = gp_direct_width(gp_blocks_of(k->filters, d->filter_groups));
-    for (int groups = 1; groups <= k->channels; groups++) {
-        d->channel_groups = groups;
-        if (fits(k, gp_blocks_of(k->channels, groups), d)) return true;
-    }
-    return false;
+    d->columns = gp_direct_taps(k->kernel[2]), d->rt = d->columns == 3 ? 3 : 1;
+    int sets = gp_blocks_of(k->filters, filters_most(d->columns));
+    d->kt = gp_direct_width(gp_blocks_of(k->filters, sets));
+    return group(k, sets, d);
 }
 
 bool gp_conv_direct_weight_fits(const gp_conv *k) {
@@ -293,15 +345,15 @@ bool gp_conv_direct_weight_fits(const gp_conv *k) {
 
 typedef void kernel(weighing);
 template <int RT, int S> static kernel *kernel_of(int kt) {
+    constexpr int most = filters_most(S);
     switch (kt) {
-    case 1: return weigh_tiles<1, RT, S, THREADS_MOST, 1>;
-    case 2: return weigh_tiles<2, RT, S, THREADS_MOST, 1>;
-    case 3: return weigh_tiles<3, RT, S, THREADS_MOST, 1>;
-    case 4: return weigh_tiles<4, RT, S, THREADS_MOST, 1>;
-    case 5: return weigh_tiles<5, RT, S, THREADS_MOST, 1>;
-    case 6: return weigh_tiles<6, RT, S, THREADS_MOST, 1>;
-    case 8: return weigh_tiles<8, RT, S, THREADS_MOST, 1>;
-    default: return weigh_tiles<10, RT, S, THREADS_MOST, 1>;
+    case 1: return weigh_tiles<1, RT, S>;
+    case 2: return weigh_tiles<2, RT, S>;
+    case 3: return weigh_tiles<3, RT, S>;
+    case 4: return weigh_tiles<4, RT, S>;
+    case 5: return weigh_tiles<5, RT, S>;
+    case 6: return weigh_tiles < most < 6 ? most : 6, RT, S > ;
+    default: return weigh_tiles<most, RT, S>;
     }
 }
 static kernel *kernel_for(int columns, int kt) {
@@ -316,15 +368,14 @@ static kernel *kernel_for(int columns, int kt) {
 static weighing weighing_of(const gp_conv *k, const division *d) {
     weighing p;
     memset(&p, 0, sizeof p);
-    int rows = TILE_QUADS >> d->lanes, cols = 4 << d->lanes,
-        taps = gp_blocks_of(k->kernel[1], d->rt);
+    int rows = TILE_QUADS >> d->lanes, cols = 4 << d->lanes, taps = tap_rows_of(k, d);
     p.channels = (int32_t)k->channels, p.filters = (int32_t)k->filters;
     p.tap_rows = (int32_t)k->kernel[1], p.tap_cols = (int32_t)k->kernel[2];
     p.top = (int32_t)k->before[1], p.left = (int32_t)k->before[2], p.lanes = d->lanes;
-    p.window = gp_window_of(rows, cols, taps * d->rt, d->columns, p.left);
-    p.plane = (p.window.rows * p.window.pitch + 27) / 32 * 32 + 4;
-    p.group = d->group, p.groups = d->channel_groups;
-    p.units = d->group * taps, p.strips = d->strips;
+    p.window = window_of(k, d), p.plane = plane_of(&p.window);
+    p.group = d->group, p.groups = d->channel_groups, p.sets = d->sets;
+    p.units = d->group * d->sets * taps, p.strips = d->strips;
+    p.by_taps = gp_divide_by((uint32_t)taps);
     p.across = gp_divide_by((uint32_t)gp_blocks_of(k->out[2], cols));
     p.down = gp_divide_by((uint32_t)gp_blocks_of(k->out[1], rows));
     p.by_group = gp_divide_by((uint32_t)d->group), p.by_units = gp_divide_by((uint32_t)p.units);

@@ -33,16 +33,17 @@ template <int PR> __device__ static tile tile_of(const convolution &p) {
     return t;
 }
 
-/* The weight in shared memory: input channels x tap rows x S x KT, these padded to quads. */
+/* The weight in shared memory: input channels x tap rows x S x KT, these padded to quads. A thread
+ * has one output channel and column. */
 template <int KT, int S> __device__ static void read_weight(const convolution &p, float *to) {
-    enum { PAD = (KT + 3) / 4 * 4 };
-    int first = (int)blockIdx.y * KT, n = p.inputs * p.tap_rows * S * KT;
-    for (int i = (int)threadIdx.x; i < n; i += THREADS) {
-        int k = i % KT, s = i / KT % S, rest = i / (KT * S);
-        int c = (int)gp_quotient(p.by_rows, (uint32_t)rest), r = rest - c * p.tap_rows;
-        bool in = first + k < p.outputs && s < p.tap_cols;
-        to[(rest * S + s) * PAD + k] =
-            in ? p.w[(first + k) * p.w_out + c * p.w_in + r * p.w_row + s * p.w_col] : 0;
+    enum { PAD = (KT + 3) / 4 * 4, STEP = THREADS / (KT * S) };
+    int thread = (int)threadIdx.x, k = thread % KT, s = thread / KT % S, row = thread / (KT * S),
+        out = (int)blockIdx.y * KT + k;
+    bool in = out < p.outputs && s < p.tap_cols;
+    const float *from = p.w + out * p.w_out + s * p.w_col;
+    for (int i = row < STEP ? row : INT32_MAX; i < p.inputs * p.tap_rows; i += STEP) {
+        int c = (int)gp_quotient(p.by_rows, (uint32_t)i), r = i - c * p.tap_rows;
+        to[(i * S + s) * PAD + k] = in ? from[c * p.w_in + r * p.w_row] : 0;
     }
 }
 
@@ -109,7 +110,7 @@ __global__ __launch_bounds__(THREADS, BLOCKS) static void convolve_tile(convolut
     for (int i = 0; i < SLOTS; i++)
         slot[i] = gp_slot_of<quads>(p.in, p.window, thread + i * THREADS, t.from_y, t.from_x);
 #pragma unroll
-    for (int i = 0; i < SLOTS; i++) {
+    for (int i = 0; i < SLOTS; i++) { /* kept: they would be computed again for each channel */
         if (quads && !slot[i].have) slot[i].from = -1;
         asm volatile("" : "+r"(slot[i].from), "+r"(slot[i].to));
         if (quads) slot[i].have = slot[i].from >= 0;

@@ -133,9 +133,8 @@ static inline gp_planes gp_planes_of(const gp_conv *k, const gp_array *a) {
 /* Whether gp_planes can describe a. */
 static inline bool gp_is_planes(const gp_array *a) {
     int n = a->ndim;
-    int64_t row = a->stride[n - 2], most = (int64_t)1 << 30;
-    bool near =
-        row < most && row > -most && row * a->dim[n - 2] < most && row * a->dim[n - 2] > -most;
+    int64_t row = a->stride[n - 2], most = (int64_t)1 << 30; /* offsets in a plane have 32 bits */
+    bool near = row >= 0 && row < most && row * a->dim[n - 2] < most;
     return a->dtype == GP_f32 && a->stride[n - 1] == 1 && near;
 }
 /* a, or a dense copy, in *to. False with a message. */

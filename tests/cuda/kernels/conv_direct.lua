@@ -66,6 +66,7 @@ for i, k in ipairs {
     case("conv2d", { 1, 4, 26, 27 }, { 6, 4, 7, 7 }, { padding = 5 }),
     case("conv2d", { 2, 13, 20, 16 }, { 8, 13, 1, 6 }, { padding = "same" }),
     case("conv2d", { 1, 32, 16, 17 }, { 11, 32, 3, 1 }, { padding = 1 }),
+    case("conv2d", { 1, 17, 20, 18 }, { 32, 17, 3, 3 }), -- several groups of either channels
     case("conv2d", { 4, 18, 36 }, { 4, 4, 3, 3 }), -- no images
     case("conv2d", { 2, 3, 20, 24 }, { 4, 3, 3, 3 }, { padding = 2 }, inside),
     case("conv2d", { 2, 3, 20, 24 }, { 4, 3, 3, 3 }, { padding = 2 }, turned),

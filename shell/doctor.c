@@ -3,6 +3,7 @@
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
+#include "kernels/nccl/nccl.h"
 #include "bindings/paths.h"
 #include "profile/fit.h"
 #include "shell/editor/history.h"
@@ -220,10 +221,13 @@ static void check_libraries(void *plugin) {
 
 /* What collectives on cuda need beside the library. */
 static void check_nccl(void *cuda) {
-    char why[600] = "";
+    char why[600] = "", version[40] = "?";
     if (!cuda) return;
-    if (gp_nccl_plugin(why, sizeof why)) {
-        say(WORKS, "plug-in", "for NCCL: collectives on cuda");
+    void *so = gp_nccl_plugin(why, sizeof why);
+    gp_nccl_header_fn *header = so ? (gp_nccl_header_fn *)dlsym(so, "gp_nccl_header") : NULL;
+    if (header) header(version, sizeof version);
+    if (so) {
+        say(WORKS, "plug-in", "for NCCL, by the header of %s: collectives on cuda", version);
         return;
     }
     say(ABSENT, "plug-in", "for NCCL: %s", why);

@@ -2,6 +2,7 @@
 #include "kernels/nccl/nccl.h"
 
 #include <nccl.h>
+#include <stdio.h>
 
 static struct {
 #define F(name) __typeof__(&name) name;
@@ -109,4 +110,8 @@ __attribute__((visibility("default"))) gp_nccl *gp_nccl_open(gp_nccl_find_fn *fi
                                 .give_up = give_up,
                                 .start = start};
     return find(names, FUNCTIONS, (void **)&nccl) ? &functions : NULL;
+}
+
+__attribute__((visibility("default"))) void gp_nccl_header(char *text, size_t size) {
+    snprintf(text, size, "%d.%d.%d", NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH);
 }

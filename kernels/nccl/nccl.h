@@ -39,5 +39,7 @@ typedef struct gp_nccl {
 typedef bool gp_nccl_find_fn(const char *const *names, int n, void **table);
 /* The plug-in's export gp_nccl_open; NULL where `find` fails. */
 typedef gp_nccl *gp_nccl_open_fn(gp_nccl_find_fn *find);
+/* And gp_nccl_header: the version of NCCL whose header it was built with. */
+typedef void gp_nccl_header_fn(char *text, size_t size);
 
 #endif

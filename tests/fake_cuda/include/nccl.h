@@ -4,6 +4,10 @@
 
 #include "cuda_runtime_api.h"
 
+#define NCCL_MAJOR 2
+#define NCCL_MINOR 27
+#define NCCL_PATCH 3
+
 typedef struct ncclComm *ncclComm_t;
 typedef struct {
     char internal[128];

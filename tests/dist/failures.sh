@@ -98,10 +98,10 @@ for what in raise exit end killed hang absent groups stopped; do
     cp -n x.lua "$what"
     n=2
     [ "$what" = hang ] && n=3
-    case $what in groups) signal=KILL ;; stopped) signal=STOP ;; *) signal= ;; esac
+    case $what in groups) signal=$(kill -l KILL) ;; stopped) signal=$(kill -l STOP) ;; *) signal= ;; esac
     (
         cd "$what" && export TMPDIR=$PWD
-        [ -z "$signal" ] || export GPUSH_MPI_PLUGIN=$HOME/signal.so TEST_SIGNAL="$(kill -l $signal)"
+        [ -z "$signal" ] || export GPUSH_MPI_PLUGIN=$HOME/signal.so TEST_SIGNAL=$signal
         ranks $n x.lua "$what"
         echo "$status" "$seconds" >result
     ) &

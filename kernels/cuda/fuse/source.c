@@ -16,7 +16,9 @@ const char *const gp_fused_names[GP_FUSED_KERNELS] = {
     "gp_fused_elements", "gp_fused_vectors",     "gp_fused_parts",         "gp_fused_rows",
     "gp_fused_columns",  "gp_fused_rows_single", "gp_fused_columns_single"};
 
-enum { STEPS = 120 }; /* of a program: compiling more takes seconds */
+/* Of a program: compiling more takes seconds. A chain of 40, the longest that is planned, has a
+ * derivative of 160 where its ops have two operands. */
+enum { STEPS = 160 };
 
 typedef struct writer {
     FILE *f;
@@ -94,6 +96,8 @@ static gp_dtype dtype_of(const writer *w, int v) {
 /* ---- numbers ---- */
 
 static int add_bits(writer *w, uint64_t bits) {
+    for (int i = 0; i < w->n; i++)
+        if (w->number[i] == bits) return i; /* a derivative repeats those of its forward */
     if (w->n == w->most) w->why = "it has too many numbers";
     else w->number[w->n++] = bits;
     return w->n - 1;

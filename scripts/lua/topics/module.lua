@@ -53,8 +53,10 @@ local topics = {
             (dtypes, dims, which sizes are 1; numbers by their values) runs fn and notes its ops; \z
             later ones run what was planned. fn is noted again when something that it reads \z
             changes: upvalues, fields of tables, globals. Reading a tensor's value in it is an \z
-            error. Other ops run as they are. What runs often is compiled; \z
-            until then the ops run one by one on cuda.",
+            error. Other ops run as they are, and long chains become several ops, of 40 steps \z
+            each. What runs often is compiled; until then the ops run one by one on cuda, \z
+            and always those of chains where an element may be an error (probabilities) or whose \z
+            derivative has over 160 steps. Integer division is no step.",
         example = "local f = fuse(function(x, y) return relu(x * y + x) end) local x = ones(2) \z
             f(x, x) return f(x, -x * 3)\n--> tensor({0.0, 0.0}, f32 2 cpu)",
         see = "fuse_compile, timeit, compare, profile" },

@@ -73,6 +73,27 @@ end } do
     for i = 1, 2 do t.ok(same(got[i], want[i]), what .. ": gradient " .. i) end
 end
 
+-- The derivative of the longest chain has four steps for each of its own.
+do
+    local function fn(a, b)
+        local z = a
+        for _ = 1, 20 do z = z * a * b end
+        return z
+    end
+    local fused, x, y = g.fuse(fn), 1 + 0.1 * g.sigmoid(m), 1 + 0.1 * g.sigmoid(m:flip(1))
+    gradients(fused, x, y)
+    gradients(fused, x, y)
+    g.synchronize()
+    local launches = fake.count "launch"
+    local got = gradients(fused, x, y)
+    local few = fake.count "launch" - launches
+    local want = gradients(fn, x, y)
+    t.ok(few < 10, ("a chain of 40 steps and its gradients: %d kernels"):format(few))
+    for i = 1, 2 do
+        t.ok(g.allclose(got[i], want[i], 1e-4), "a long chain: gradient " .. i)
+    end
+end
+
 -- What may fail, or is off, runs op by op; a captured function's graph has the program's kernel.
 local divided = g.fuse(function(a, b) return a // b + 1 end)
 local i, k = cuda(g.tensor { 7, -7, 9 }):to "i32", cuda(g.tensor { 2, 2, 4 }):to "i32"

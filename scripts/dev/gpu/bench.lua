@@ -85,6 +85,10 @@ do
     local image, kernel = randn(batch // 2, 10, side, side, opt), randn(10, 10, 3, 3, opt)
     item("conv2d 10 to 10, 128x256x256", function() return conv2d(image, kernel, nil, 1, 1) end,
         4 * 2 * image:numel(), 2 * 9 * 10 * image:numel())
+    item("conv2d 10 to 10 backward, 128x256x256", function()
+        return conv_input_grad(image, kernel, image.shape, 1, 1),
+            conv_weight_grad(image, image, kernel.shape, 1, 1)
+    end, 4 * 4 * image:numel(), 2 * 2 * 9 * 10 * image:numel())
     item("max_pool2d 3, 128x10x256x256", function() return max_pool2d(image, 3, 2, 1) end,
         5 * image:numel())
 end

@@ -97,6 +97,8 @@ for dtype, name in ((torch.bfloat16, "bf16"), (torch.float32, "f32")):
 del p, q
 image, kernel = torch.randn(128, 10, 256, 256, device=gpu), torch.randn(10, 10, 3, 3, device=gpu)
 item("conv2d 10 to 10, 128x256x256", lambda: torch.nn.functional.conv2d(image, kernel, None, 1, 1))
+item("conv2d 10 to 10 backward, 128x256x256", lambda: torch.ops.aten.convolution_backward(image, image, kernel, None,
+    [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, True, False]))
 item("max_pool2d 3, 128x10x256x256", lambda: torch.nn.functional.max_pool2d(image, 3, 2, 1))
 del image
 for name, shape in (("8x128x128", (8, 128, 128)), ("512x128x128", (512, 128, 128)), ("1000x64x64", (1000, 64, 64)), ("2048x2048", (2048, 2048))):

@@ -43,7 +43,12 @@ local function far(a, b) return a:numel() == 0 and 0 or (a - b):abs():amax():ite
 local function eye(n, dtype) return g.eye(n, n, {dtype = dtype}) end
 
 g.manual_seed(5)
-local precision = {f32 = 2e-6, f64 = 4e-15}
+local precision, unit = {f32 = 2e-6, f64 = 4e-15}, {f32 = 0x1p-23, f64 = 0x1p-52}
+-- cuSOLVER's Jacobi rotations leave vectors less orthogonal than LAPACK or our own kernel: on an H200
+-- those of 130x130 by 490 units in the last place of f32 (its gesvd: 28), 273 of f64 (27).
+local function rotated(device, m, n)
+    return g.ones(1, {device = device}).device:find "^cuda" and math.max(m, n) > 64
+end
 for dtype, eps in pairs(precision) do
     for _, device in ipairs {"cpu", "sim"} do
         for _, shape in ipairs {{1, 1}, {4, 4}, {7, 3}, {3, 7}, {1, 5}, {60, 20}, {20, 60}, {3, 5,
@@ -66,10 +71,11 @@ for dtype, eps in pairs(precision) do
                     local size = a:abs():amax():item() * math.sqrt(m * n)
                     t.ok(far((uk * s:unsqueeze(-2)):matmul(vk), a) <= eps * size * 4,
                         name .. "U S Vh is the matrix")
+                    local most = rotated(device, m, n) and 8 * k * unit[dtype] or eps * 8
                     t.ok(far(u:transpose(-1, -2):matmul(u), eye(u.shape[#shape],
-                        dtype)) <= eps * 8, name .. "U is orthogonal")
+                        dtype)) <= most, name .. "U is orthogonal")
                     t.ok(far(vh:matmul(vh:transpose(-1, -2)), eye(vh.shape[#shape - 1],
-                        dtype)) <= eps * 8, name .. "V is orthogonal")
+                        dtype)) <= most, name .. "V is orthogonal")
                     local down = k == 1 or (s:narrow(-1, 1, k - 1) - s:narrow(-1, 2,
                         k - 1)):amin():item() >= 0
                     t.ok(down and s:amin():item() >= 0, name .. "values fall and are not negative")

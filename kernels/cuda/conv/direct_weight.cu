@@ -8,7 +8,7 @@
 #include "kernels/cuda/runtime/rows.cuh"
 
 enum { TILE_QUADS = 64, ROWS = 2, ITEMS = TILE_QUADS / ROWS };
-enum { THREADS_MOST = 160, BLOCKS = 3, PARTS_MOST = 1584, AHEAD = 5 };
+enum { THREADS_MOST = 160, BLOCKS = 3, PARTS_MOST = 792, AHEAD = 5 };
 
 struct weighing {
     gp_planes x, grad;

@@ -6,7 +6,7 @@ local opt = { device = device }
 local function device_seconds(prof)
     local ns = 0
     for _, e in ipairs(prof:events()) do
-        if e.kind == "kernel" or e.kind == "copy" then ns = ns + e.stop - e.start end
+        if e.kind == "kernel" or e.kind == "copied" then ns = ns + e.stop - e.start end
     end
     return ns * 1e-9
 end

@@ -112,7 +112,8 @@ local recorded = {
 -- segments have beside the matrices that live in them.
 local calls = {
     { "call: cudaMalloc",      "cudaMalloc",
-        "g.empty_cache(d); local y = g.empty({g.memory(d).cached // 4 + 8000001}, {device = d})" },
+        "collectgarbage() collectgarbage() g.empty_cache(d) \z
+            local y = g.empty({g.memory(d).cached // 4 + 8000001}, {device = d})" },
     { "call: cudaFree",        "cudaFree",
         "do local y = g.empty({g.memory(d).cached // 4 + 8000001}, {device = d}) end \z
             collectgarbage() collectgarbage() g.empty_cache(d)" },

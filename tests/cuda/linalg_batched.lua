@@ -2,6 +2,9 @@
 -- often, and the cpu's results.
 local t = require "tap"
 
+local stand_in = cuda.get_device_name():find("stand-in", 1, true) ~= nil -- else kernels have other names
+local function called(names, expected, what) if stand_in then t.is(names, expected, what) end end
+
 -- fn's results on the cpu and on CUDA, and the libraries' kernels by name with how often each ran.
 local function both(fn)
     local want, got, names = table.pack(fn "cpu"), nil, {}
@@ -25,7 +28,7 @@ local function eigen(x, what, by, near_enough)
             local values, vectors = linalg.eigh(x:to(device), uplo)
             return values, vectors, linalg.eigvalsh(x:to(device), uplo)
         end)
-        t.is(names, { [by] = 2 }, what .. "eigh and eigvalsh are a call each")
+        called(names, { [by] = 2 }, what .. "eigh and eigvalsh are a call each")
         near(got[1], want[1], near_enough, what .. "eigenvalues, " .. uplo)
         near(got[3], want[3], near_enough, what .. "eigenvalues alone, " .. uplo)
         local function product(values, vectors)
@@ -43,13 +46,13 @@ local function equations(x, what, near_enough)
         return linalg.solve(a, many:to(device)), linalg.solve(a, one:to(device)),
             linalg.solve(a, (many.mT):to(device), false)
     end)
-    t.is(names, { fake_getrf_batched = 3, fake_getrs_batched = 3 },
+    called(names, { fake_getrf_batched = 3, fake_getrs_batched = 3 },
         what .. "solve is a factorization and a call")
     for i = 1, 3 do near(got[i], want[i], near_enough, what .. "solve, result " .. i) end
 end
 local function qr(x, mode, what, near_enough, kernels)
     local want, got, names = both(function(device) return linalg.qr(x:to(device), mode) end)
-    t.is(names, kernels, what .. "qr, " .. mode .. ": its kernels")
+    called(names, kernels, what .. "qr, " .. mode .. ": its kernels")
     for i = mode == "r" and 2 or 1, 2 do
         near(got[i], want[i], near_enough, ("%sqr, %s, result %d"):format(what, mode, i))
     end

@@ -44,8 +44,8 @@ local function eye(n, dtype) return g.eye(n, n, {dtype = dtype}) end
 
 g.manual_seed(5)
 local precision, unit = {f32 = 2e-6, f64 = 4e-15}, {f32 = 0x1p-23, f64 = 0x1p-52}
--- cuSOLVER's Jacobi rotations leave vectors less orthogonal than LAPACK or our own kernel: on an H200
--- those of 130x130 by 490 units in the last place of f32 (its gesvd: 28), 273 of f64 (27).
+-- cuSOLVER's Jacobi rotations leave vectors less orthogonal than LAPACK or our own kernel: on an
+-- H200 those of 130x130 by 490 units in the last place of f32 (its gesvd: 28), 273 of f64 (27).
 local function rotated(device, m, n)
     return g.ones(1, {device = device}).device:find "^cuda" and math.max(m, n) > 64
 end

@@ -174,6 +174,7 @@ __device__ static inline void find_digit(const uint32_t *digits, uint32_t *left,
         uint32_t other = __shfl_up_sync(0xffffffffu, sum, d);
         if (lane >= d) sum += other;
     }
+    __syncwarp(); /* all have read *left, which one of them writes */
     if (sum < sought || sum - all >= sought) return;
     sought -= sum - all;
     int k = 8 * lane;

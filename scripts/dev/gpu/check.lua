@@ -29,7 +29,7 @@ local clean = "env -u LD_LIBRARY_PATH "
 
 -- in order: name, ok, seconds, what, log; the reason if there is no device
 local parts, absent = {}, nil
-local waiting = {} -- parts that will run side by side
+local waiting = {} -- parts that will run at the same time
 
 local function add_part(name, ok, seconds, what, log)
     parts[#parts + 1] = { name = name, ok = ok and true or false, seconds = seconds, what = what,
@@ -97,7 +97,9 @@ local function together(jobs)
             os.remove(log_of(p.name) .. ".status")
             if status then
                 judged(p.name, p.limit, tonumber(seconds), tonumber(status), p.judge)
-            else add_part(p.name, false, 0, "not run to its end: no time was left", log_of(p.name)) end
+            else
+                add_part(p.name, false, 0, "not run to its end: no time was left", log_of(p.name))
+            end
         end
     end
     os.remove(script)

@@ -1,6 +1,6 @@
--- The modelled card beside the real one: for each op the time of its kernels as it was measured, and
--- as the model of CARD gives it. gpush predict.lua DEVICE CARD [small]: a line "item<TAB>measured
--- seconds<TAB>modelled seconds" for each.
+-- The modelled card beside the real one: for each op the time of its kernels as it was measured,
+-- and as the model of CARD gives it. gpush predict.lua DEVICE CARD [small]: a line
+-- "item<TAB>measured seconds<TAB>modelled seconds" for each.
 local device, card, small = arg[1], arg[2], arg[3] == "small"
 local opt = { device = device }
 local function device_seconds(prof)

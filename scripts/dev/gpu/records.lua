@@ -1,6 +1,6 @@
--- Whether a profile on a card is whole and its times are right: a kernel on the record for each of a
--- million ops, and kernels' times that agree with those between two events. gpush records.lua DEVICE
--- [small]: exit status 1 where not.
+-- Whether a profile on a card is whole and its times are right: a kernel on the record for each of
+-- a million ops, and kernels' times that agree with those between two events. gpush records.lua
+-- DEVICE [small]: exit status 1 where not.
 local device, small = arg[1], arg[2] == "small"
 local opt = { device = device }
 local good = true

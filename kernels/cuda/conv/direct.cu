@@ -162,8 +162,8 @@ static size_t shared_of(int inputs, int kt, int lanes, const int64_t *taps, int 
            (size_t)(inputs * taps[0] * S * ((kt + 3) / 4 * 4) + 2 * w.rows * w.pitch);
 }
 
-/* More output channels a thread take registers that leave room for 3 blocks instead of 4: on an H200
- * 10 channels took 0.151 ms at once, and 0.134 as two groups of 5 (32 images of 256x256, 3x3). */
+/* More output channels a thread take registers that leave room for 3 blocks instead of 4: on an
+ * H200 10 channels took 0.151 ms at once, 0.134 as two groups of 5 (32 images of 256x256, 3x3). */
 enum { KT_MOST = 8 };
 
 /* The most channels at once that shared memory has room for. False: it has none, or most of each

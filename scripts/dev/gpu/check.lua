@@ -41,10 +41,10 @@ local function log_of(name) return out .. "/" .. name:gsub("[^%w]+", "-") .. ".l
 
 -- What became of a part that has ended with this exit status.
 local function judged(name, limit, seconds, status, judge)
-    local text, ok, what = read(log_of(name)), status == 0, nil
+    local text, ok = read(log_of(name)), status == 0
+    local what = ok and "ran" or "exit status " .. tostring(status)
     if status == 124 or status == 137 then ok, what = false, "stopped after " .. limit .. " s"
-    elseif judge then ok, what = judge(text, ok, status)
-    else what = ok and "ran" or "exit status " .. tostring(status) end
+    elseif judge then ok, what = judge(text, ok, status) end
     return add_part(name, ok, seconds, what, log_of(name))
 end
 

@@ -29,7 +29,7 @@ scontrol requeue "$job"
 is_pending() { [ "$(squeue --noheader --format=%T --jobs="$job")" = PENDING ]; }
 within 60 is_pending
 scontrol update JobId="$job" StartTime=now
-within 60 grep -qs '^step 8' requeued.out
+within 150 grep -qs '^step 8' requeued.out
 tap_is "$(grep '^step' requeued.out)" "$(cat losses)" "a requeued job goes on with the same losses, each step once"
 grep -qs '^saved at step' requeued.out
 tap_ok $? "it was saved before it was ended" "$(cat requeued.out)"

@@ -441,6 +441,18 @@ for _ = 1, 5 do -- again where the first call, from which n follows, was interru
     if fig.n > 100 then break end
 end
 t.ok(fig.time < 1e-2 and fig.n > 100, "timeit of text")
+-- A first call that is slow, as one that loads code, does not choose the number of calls. Tried
+-- again where the second one was held up.
+local chosen = 0
+for _ = 1, 5 do
+    local calls = 0
+    chosen = timeit(function()
+        calls = calls + 1
+        if calls == 1 then spin(0.02) end
+    end, { print = false }).n
+    if chosen > 10 then break end
+end
+t.ok(chosen > 10, "timeit after a slow first call")
 t.error(function() timeit("1 +") end, "timeit", "text that is no Lua")
 t.error(function() timeit(3) end, "expected a function or text, got number",
     "timeit of no function")

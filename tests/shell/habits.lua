@@ -158,6 +158,19 @@ local habits = {
     { "q = DDP(model)", "nn.parallel.DistributedDataParallel(model)",
         run = "assert(nn.parallel.DistributedDataParallel)" },
     { 'torch.set_default_device("cpu")', 'default_device("cpu")' },
+    { 'torch.set_default_dtype(torch.float32)', 'default_dtype("f32")' },
+    { "torch.set_num_threads(1)", "threads(1)" },
+    { "q = torch.as_tensor([1, 2])", "q = tensor{1, 2}" },
+    { "q = torch.from_numpy(x)", "q = tensor(x)" },
+    { "local F = nn.functional; q = F.relu(x)", "local F = nn.functional; q = relu(x)" },
+    { "q = nn.ZeroPad2d(1)", "pad(x, …), in forward", run = "assert(pad)" },
+    { "q = nn.ModuleDict{}",
+        "self[name] = nn.Linear(…), for each: a module's fields are its parts",
+        run = [[local M = nn.module "M" function M:init() self["a" .. 1] = nn.Linear(2, 3) end
+            assert(#M():parameters() == 2)]] },
+    { "q = nn.ParameterList{}", "self[name] = nn.parameter(x), for each",
+        run = [[local M = nn.module "M" function M:init() self["w"] = nn.parameter(ones(2)) end
+            assert(#M():parameters() == 1)]] },
     { "torch.cuda.synchronize()", "cuda.synchronize()", run = "assert(cuda.synchronize)" },
     { "torch.manual_seed(0)", "manual_seed(0)" },
     { "q = torch.cuda.Stream()", 'q = stream "gpu"' },
@@ -279,6 +292,15 @@ t.ok(answered(output("", setup .. "for row in x do end"), "for i, x in ipairs(t)
     "a tensor as an iterator")
 t.ok(answered(output("", setup .. "print(('a'):gsub('a', function() return x[1] end))"),
     "x:item() or tostring(x), of a tensor"), "a tensor in a text's place")
+
+-- A name of PyTorch's without its package.
+for typed, meant in pairs { ["as_tensor{1}"] = "tensor", ["set_num_threads(1)"] = "threads",
+    ["use_deterministic_algorithms(true)"] = "deterministic",
+    ["set_printoptions{precision = 3}"] = "printoptions" } do
+    t.ok(output("", typed):find("did you mean " .. meant .. "?", 1, true), typed)
+end
+t.ok(output("", "local F = nn.functional\nprint(F.relu(ones(2)))")
+        :find("in Lua: print(relu(ones(2)))", 1, true), "nn.functional in a variable")
 
 -- A pasted block, or one in a script, is answered at its first line, and Lua is left alone.
 local block = "for i in range(3):\n    print(i)\n    print(x[i])\nprint(1)"

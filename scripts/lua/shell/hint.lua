@@ -44,7 +44,8 @@ end
 -- gpush's names are globals of the shell; other names in _G are the user's or Lua's.
 local function global(word, line, prompt)
     if shell.part "python".packages[word] then return without_package(word, line) end
-    local same = in_group(word) or gpush.profile[word] ~= nil and "profile." .. word
+    local same = shell.part "python_names".same[word] or in_group(word)
+        or gpush.profile[word] ~= nil and "profile." .. word
     if same then return same end
     return nearest(word, keys(gpush, prompt and keys(_G, {}) or {}))
 end
@@ -83,7 +84,8 @@ local function member(word, line, value, prompt)
     return nearest(word, shell.part "complete".members(v, sep))
 end
 
-local of_tensors = { numpy = "x:tolist()", is_cuda = "x.device", data = "x:detach()" }
+local of_tensors = { numpy = "x:tolist()", is_cuda = "x.device", data = "x:detach()",
+    type = "x:to(dtype), or x.dtype", get_device = "x.device" }
 
 -- Methods that write into a view's dims do not exist here: a view is a new tensor.
 local function method(word)
@@ -122,7 +124,15 @@ local elsewhere = { DDP = "nn.parallel.DistributedDataParallel(model)",
     range = "for i = 1, n do … end", plt = "plot, hist, heatmap and imshow draw at once",
     save = "checkpoint.save(file, {model = model}), or npz.save(file, {x = x}) for NumPy",
     sorted = "table.sort(t), in place",
-    tqdm = "for i in progress(n) do … end" }
+    tqdm = "for i in progress(n) do … end",
+    ModuleDict = "self[name] = nn.Linear(…), for each: a module's fields are its parts",
+    ParameterList = "self[name] = nn.parameter(x), for each",
+    ParameterDict = "self[name] = nn.parameter(x), for each",
+    CosineSimilarity = "cosine_similarity(x, y)", PairwiseDistance = "pairwise_distance(x, y)",
+    Softmax2d = "nn.Softmax(2), of channels" }
+for _, kind in ipairs { "Zero", "Constant", "Reflection", "Replication", "Circular" } do
+    for dims = 1, 3 do elsewhere[kind .. "Pad" .. dims .. "d"] = "pad(x, …), in forward" end
+end
 
 local python_error = { "attempt to %a+ a 'string' with a '%a+'$",
     "attempt to %a+ a '%a+' with a 'string'$", "tensor: the value is a string",
@@ -156,9 +166,12 @@ end
 
 -- The Lua form of a line in another language.
 local function in_lua(message, line)
-    local name = message:match "%(global '([%a_][%w_]*)'%)$"
+    local kind, name = message:match "nil value %((%a+) '([%a_][%w_]*)'%)$"
     local python = shell.part "python"
-    local known = name and (python.functions[name] or python.packages[name])
+    -- local F = nn.functional is nil, and F then a local variable
+    local known = name and kind ~= "field" and python.packages[name]
+    name = kind == "global" and name or nil
+    known = known or name and python.functions[name]
     known = known or of_tables[message:match "call a nil value %(field '(%w+)'%)$"]
     for _, pattern in ipairs(python_error) do known = known or message:find(pattern) end
     local text = known and shell.part "foreign".line(line) or of_numbers(message, line)

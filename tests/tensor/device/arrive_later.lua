@@ -10,13 +10,21 @@ local function slow(n)
     for _ = 1, 6 do y = y:exp():log() end
     return y["1:" .. n] * 1
 end
+-- The least of several times: one that takes memory from the driver says nothing of the device.
+local function seconds()
+    local least = math.huge
+    for _ = 1, 5 do
+        collectgarbage()
+        synchronize()
+        local from = clock()
+        slow(10)
+        synchronize()
+        least = math.min(least, clock() - from)
+    end
+    return least
+end
 for _ = 1, 3 do
-    slow(10)
-    synchronize()
-    local from = clock()
-    slow(10)
-    synchronize()
-    if clock() - from < 1e-3 then size = size * 8 end
+    if seconds() < 1e-3 then size = size * 8 end
 end
 local function waits(fn)
     synchronize()

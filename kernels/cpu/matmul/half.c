@@ -52,7 +52,7 @@ static void some_rows(const gp_half_product *p, const gp_panels *panel, int64_t 
 /* Units [begin, end): a panel and a group of rows each. */
 static void units(void *ctx, int64_t begin, int64_t end) {
     gp_half_product *p = ctx;
-    int64_t depth = p->pairs ? (p->k + 1) / 2 : p->k, packed = -1, first = 0;
+    int64_t depth = gp_panels_depth(p->pairs, p->k), packed = -1, first = 0;
     char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)((1 + depth) * 4 * GP_VB));
     gp_panels panel;
     if (!scratch) p->no_memory = true;
@@ -69,7 +69,7 @@ static void units(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-static bool in_pairs(gp_dtype b) { return b == GP_bf16 && gp_has_pairs(); }
+static bool in_pairs(gp_dtype b) { return b == GP_bf16 && gp_packs_pairs(); }
 
 size_t gp_half_bytes(const gp_matrix *a, gp_dtype b) {
     gp_dtype want = in_pairs(b) ? GP_bf16 : GP_f32;
@@ -109,6 +109,7 @@ static void divide(gp_half_product *p) {
 }
 
 static bool few(gp_half_product *p, const gp_matrix *a, const gp_matrix *b) {
+    p->pairs = p->pairs && gp_has_pairs();
     if (gp_half_few(p, a, b)) return true;
     return p->call && p->no_memory && gp_fail("%s: out of memory", p->call->name);
 }

@@ -10,6 +10,7 @@
 #endif
 
 #include "kernels/cpu/layout/transpose.h"
+#include "kernels/cpu/matmul/amx.h"
 
 #define VECTOR(T, t)                                                                               \
     typedef T vec_##t __attribute__((vector_size(GP_VB), aligned(sizeof(T)), may_alias));
@@ -126,11 +127,12 @@ static const tile_fn tiles[3][4][GP_PANEL_ROWS] = {VECTORS_OF(f32), VECTORS_OF(f
 void gp_panels_init(gp_panels *p, gp_ctype ct, bool pairs, int gates, int64_t units, int64_t k) {
     *p = (gp_panels){.ct = ct,
                      .pairs = pairs,
+                     .amx = pairs && gp_has_amx(),
                      .gates = gates,
                      .vectors = gates == 1 ? 4 : gates,
                      .units = units,
                      .k = k,
-                     .depth = pairs ? (k + 1) / 2 : k};
+                     .depth = gp_panels_depth(pairs, k)};
     p->lanes = GP_VB / gp_ctype_size[ct];
     p->width = p->vectors * p->lanes;
     p->each = gates == 1 ? p->width : p->lanes;
@@ -212,8 +214,9 @@ void gp_panels_pack(gp_panels *p, const gp_panel_source *s, int64_t begin, int64
     for (int64_t i = begin; i < end; i++) {
         int64_t unit = i * p->each, n = p->units - unit < p->each ? p->units - unit : p->each;
         char *data = p->data + i * p->depth * row, *start = p->start + i * row;
+        int64_t full = n < p->each ? 0 : p->pairs ? (p->k + 1) / 2 : p->k;
         memset(start, 0, (size_t)row);
-        if (n < p->each) memset(data, 0, (size_t)(p->depth * row));
+        memset(data + full * row, 0, (size_t)((p->depth - full) * row));
         for (int g = 0; g < p->gates; g++) {
             int64_t from = g * p->units + unit, at = g * p->each * size;
             columns c = {data + at, s->w + from * s->rs, n, p->k, s->rs, s->cs, p->width};
@@ -252,6 +255,10 @@ void gp_panels_multiply(const gp_panels *p, int64_t i, int64_t rows, const char 
     int64_t row = p->width * gp_ctype_size[p->ct], each = p->pairs + 1,
             step = p->pairs ? (int64_t)sizeof(uint16_t) : gp_ctype_size[p->ct],
             pieces = (p->depth * row + PIECE - 1) / PIECE;
+    if (p->amx) {
+        gp_amx_panel(p, i, rows, a, lda, out);
+        return;
+    }
     if (pieces == 0) pieces = 1;
     for (int64_t q = 0; q < pieces; q++) {
         int64_t at = p->depth * q / pieces, end = p->depth * (q + 1) / pieces;

@@ -10,9 +10,14 @@
 #else
 #define GP_PAIRS 0
 #endif
-/* Whether the processor has them. GPUSH_ISA=base, v3 or v4 asks for less. */
+/* Whether the processor has them, as vectors and as tiles of AMX (whose products are sums of 16
+ * pairs); of two, which is faster. GPUSH_ISA=base, v3 or v4 asks for less. */
 #define gp_has_pairs GP_NAME(gp_has_pairs)
 bool gp_has_pairs(void);
+#define gp_has_amx GP_NAME(gp_has_amx)
+bool gp_has_amx(void);
+/* Whether products of bf16 are packed in pairs. */
+static inline bool gp_packs_pairs(void) { return gp_has_pairs() || gp_has_amx(); }
 
 /* gp_store_fn(GP_CT_f32, dtype); for sums of pairs the processor's own rounding to bf16, whose
  * subnormal results are zeros, too. */
@@ -31,21 +36,26 @@ enum { GP_VB = 16, GP_PANEL_ROWS = 3 };
  * the weights of every gate, [k][gate][unit]; with one gate, four vectors of units. Units past the
  * last are zeros. In pairs, x is bf16, and an element is two weights: those of 2k and 2k + 1, the
  * last a zero where k is odd. Their products are summed in f32: each pair's, then the pairs in
- * their order. Subnormal numbers count as zeros there. */
+ * their order. With AMX rows of zeros make the pairs a multiple of 16, whose even and odd elements
+ * are summed, then the sixteens in their order. Subnormal numbers count as zeros in both. */
 typedef struct gp_panels {
     gp_ctype ct;             /* GP_CT_f32 or GP_CT_f64 */
-    bool pairs;              /* of bf16; ct is GP_CT_f32 */
+    bool pairs, amx;         /* of bf16; ct is GP_CT_f32. pairs that AMX multiplies */
     int gates, vectors;      /* 1, 3 or 4; vectors of a panel: up to 4, 3 or 4 */
     int64_t lanes, width;    /* elements of a vector, of a panel's row */
-    int64_t units, k, depth; /* depth: rows of a panel, k or its pairs */
+    int64_t units, k, depth; /* depth: gp_panels_depth */
     int64_t count, each;     /* panels; units of a panel */
     char *data;              /* [count][depth][width], compute type or pairs */
     char *start;             /* [count][width]: the initial values of products (biases, or zeros) */
 } gp_panels;
 
-/* Sets the sizes; the caller sets data and start, of these many bytes. pairs: gp_has_pairs(). */
+/* Sets the sizes; the caller sets data and start, of these many bytes. pairs: gp_packs_pairs(). */
 #define gp_panels_init GP_NAME(gp_panels_init)
 void gp_panels_init(gp_panels *p, gp_ctype ct, bool pairs, int gates, int64_t units, int64_t k);
+/* Rows of a panel: k, or its pairs. */
+static inline int64_t gp_panels_depth(bool pairs, int64_t k) {
+    return !pairs ? k : gp_has_amx() ? (k + 31) / 32 * 16 : (k + 1) / 2;
+}
 /* With one gate: panels of 1 to 4 vectors. */
 static inline void gp_panels_narrow(gp_panels *p, int vectors) {
     p->vectors = vectors;

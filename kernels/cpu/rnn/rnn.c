@@ -63,7 +63,7 @@ void gp_rnn_initial(const gp_call *c, const gp_rnn *r, gp_ctype ct, int k, int64
 
 bool gp_rnn_pairs(const gp_rnn *r, const gp_array *x, const gp_array *const *w) {
     int n = r->layers * r->dirs * (r->biases ? 4 : 2);
-    bool pairs = x->dtype == GP_bf16 && gp_has_pairs();
+    bool pairs = x->dtype == GP_bf16 && gp_packs_pairs();
     for (int i = 0; i < n; i++) pairs = pairs && w[i]->dtype == GP_bf16;
     return pairs;
 }

@@ -1,0 +1,138 @@
+/* Products with packed panels by AMX: blocks of up to two by two tiles stay in registers over the
+ * whole inner dim. */
+#include "kernels/cpu/matmul/amx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if GP_AMX
+#ifdef GP_SOFT_AMX
+bool gp_has_amx(void) { return true; }
+#else
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The processor's instructions, and the system's leave to use their registers. */
+static bool available(void) {
+    enum { OSXSAVE = 1 << 27, BF16 = 1 << 22, TILE = 1 << 24, STATES = 3 << 17 };
+    enum { REQUEST = 0x1023, TILE_DATA = 18 }; /* arch_prctl's ARCH_REQ_XCOMP_PERM */
+    unsigned a, b, c, d, low, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & OSXSAVE)) return false;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    if ((low & STATES) != STATES) return false;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & BF16) || !(d & TILE)) return false;
+    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+}
+
+bool gp_has_amx(void) {
+    static _Atomic int known; /* 1: no, 2: yes */
+    if (!known) {
+        __builtin_cpu_init();
+        known = 1 + (!getenv("GPUSH_ISA") && __builtin_cpu_supports("avx512bf16") && available());
+    }
+    return known == 2;
+}
+#endif
+
+/* Tiles 0 to 3 are sums, two by two; 4 and 5 rows of a, 6 and 7 vectors of the panel. */
+typedef struct block {
+    const char *a[2], *w;     /* rows of a; the panel, from its first vector on */
+    const char *rest[2];      /* rows of a past the last whole tile, with zeros after them */
+    const char *start;        /* of the first vector */
+    int64_t lda, step, lanes; /* bytes between rows of a, and of the panel; in a vector */
+    int64_t whole, chunks;    /* tiles of a's rows that are read in place; all */
+    char *out[2];
+} block;
+
+static inline __attribute__((always_inline)) void multiply(const block *b, int64_t chunk, bool down,
+                                                           bool across) {
+    bool rest = chunk >= b->whole;
+    int64_t at = chunk * GP_AMX_DEPTH * 2, lda = rest ? GP_AMX_DEPTH * 2 : b->lda;
+    const char *w = b->w + chunk * (GP_AMX_DEPTH / 2) * b->step;
+    gp_amx_load(4, rest ? b->rest[0] : b->a[0] + at, lda);
+    gp_amx_load(6, w, b->step);
+    gp_amx_multiply(0, 4, 6);
+    if (across) {
+        gp_amx_load(7, w + b->lanes, b->step);
+        gp_amx_multiply(1, 4, 7);
+    }
+    if (down) {
+        gp_amx_load(5, rest ? b->rest[1] : b->a[1] + at, lda);
+        gp_amx_multiply(2, 5, 6);
+        if (across) gp_amx_multiply(3, 5, 7);
+    }
+}
+
+static inline __attribute__((always_inline)) void sums(const block *b, bool down, bool across) {
+    gp_amx_load(0, b->start, 0);
+    if (across) gp_amx_load(1, b->start + b->lanes, 0);
+    if (down) gp_amx_load(2, b->start, 0);
+    if (down && across) gp_amx_load(3, b->start + b->lanes, 0);
+    for (int64_t c = 0; c < b->chunks; c++) multiply(b, c, down, across);
+    gp_amx_store(0, b->out[0], b->step);
+    if (across) gp_amx_store(1, b->out[0] + b->lanes, b->step);
+    if (down) gp_amx_store(2, b->out[1], b->step);
+    if (down && across) gp_amx_store(3, b->out[1] + b->lanes, b->step);
+}
+
+static void run_block(const block *b, bool down, bool across) {
+    if (down && across) sums(b, true, true);
+    else if (down) sums(b, true, false);
+    else if (across) sums(b, false, true);
+    else sums(b, false, false);
+}
+
+/* The last elements of a's rows, past whole tiles, and zeros. */
+typedef uint16_t rests[2][GP_AMX_ROWS][GP_AMX_DEPTH];
+
+static void copy_rest(block *b, int tile, int64_t rows, int64_t k, rests to) {
+    int64_t at = b->whole * GP_AMX_DEPTH, n = k - at;
+    for (int64_t r = 0; n && r < rows; r++) {
+        memcpy(to[tile][r], b->a[tile] + r * b->lda + at * 2, (size_t)n * 2);
+        memset(to[tile][r] + n, 0, (size_t)(GP_AMX_DEPTH - n) * 2);
+    }
+    b->rest[tile] = (const char *)to[tile];
+}
+
+/* The last tile of rows overlaps the one before, where they do not all have as many. */
+void gp_amx_panel(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,
+                  char *out) {
+    _Alignas(64) rests room;
+    gp_amx_config size = {0};
+    int64_t tiles = (rows + GP_AMX_ROWS - 1) / GP_AMX_ROWS, row = p->width * 4, lanes = GP_VB;
+    if (rows == 0) return;
+    int64_t each = (rows + tiles - 1) / tiles;
+    for (int t = 0; t < 4; t++) gp_amx_size(&size, t, each, lanes);
+    for (int t = 4; t < 6; t++) gp_amx_size(&size, t, each, GP_AMX_DEPTH * 2);
+    for (int t = 6; t < 8; t++) gp_amx_size(&size, t, GP_AMX_DEPTH / 2, lanes);
+    block b = {.lda = lda * 2,
+               .step = row,
+               .lanes = lanes,
+               .whole = p->k / GP_AMX_DEPTH,
+               .chunks = p->depth / (GP_AMX_DEPTH / 2)};
+    gp_amx_configure(&size);
+    for (int64_t t = 0; t < tiles; t += 2) {
+        bool down = t + 1 < tiles;
+        for (int d = 0; d <= down; d++) {
+            int64_t from = (t + d) * each < rows - each ? (t + d) * each : rows - each;
+            b.a[d] = a + from * b.lda;
+            copy_rest(&b, d, each, p->k, room);
+            b.out[d] = out + from * row;
+        }
+        for (int v = 0; v < p->vectors; v += 2) {
+            block at = b;
+            at.w = p->data + i * p->depth * row + v * lanes;
+            at.start = p->start + i * row + v * lanes;
+            for (int d = 0; d <= down; d++) at.out[d] += v * lanes;
+            run_block(&at, down, v + 1 < p->vectors);
+        }
+    }
+    gp_amx_release();
+}
+
+#else
+bool gp_has_amx(void) { return false; }
+void gp_amx_panel(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,
+                  char *out) {}
+#endif

@@ -1,0 +1,107 @@
+/* AMX: eight tiles, registers of up to 16 rows of 64 bytes, and products of tiles of bf16 with sums
+ * in f32. With GP_SOFT_AMX, C computes the same on every processor, for tests. */
+#ifndef GP_CPU_AMX_H
+#define GP_CPU_AMX_H
+
+#include "kernels/cpu/matmul/packed.h"
+
+#if defined(GP_SOFT_AMX) || GP_PAIRS
+#define GP_AMX 1
+#else
+#define GP_AMX 0
+#endif
+
+/* Rows of a tile; bf16 elements of the inner dim in one. */
+enum { GP_AMX_ROWS = 16, GP_AMX_DEPTH = 32 };
+
+/* The sizes of tiles, as LDTILECFG reads them. */
+typedef struct gp_amx_config {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t bytes[16]; /* of a tile's row */
+    uint8_t rows[16];
+} gp_amx_config;
+_Static_assert(sizeof(gp_amx_config) == 64, "the processor reads 64 bytes");
+
+static inline void gp_amx_size(gp_amx_config *c, int tile, int64_t rows, int64_t bytes) {
+    c->palette = 1;
+    c->rows[tile] = (uint8_t)rows;
+    c->bytes[tile] = (uint16_t)bytes;
+}
+
+#ifdef GP_SOFT_AMX
+#include <math.h>
+#include <string.h>
+
+static _Thread_local struct gp_soft_amx {
+    gp_amx_config size;
+    char tile[8][GP_AMX_ROWS][64];
+} gp_soft_amx;
+
+static inline void gp_amx_configure(const gp_amx_config *c) {
+    memset(&gp_soft_amx, 0, sizeof gp_soft_amx);
+    gp_soft_amx.size = *c;
+}
+static inline void gp_amx_release(void) { gp_soft_amx.size = (gp_amx_config){0}; }
+static inline void gp_amx_load(int t, const void *from, int64_t step) {
+    memset(gp_soft_amx.tile[t], 0, sizeof gp_soft_amx.tile[t]);
+    for (int r = 0; r < gp_soft_amx.size.rows[t]; r++)
+        memcpy(gp_soft_amx.tile[t][r], (const char *)from + r * step, gp_soft_amx.size.bytes[t]);
+}
+static inline void gp_amx_store(int t, void *to, int64_t step) {
+    for (int r = 0; r < gp_soft_amx.size.rows[t]; r++)
+        memcpy((char *)to + r * step, gp_soft_amx.tile[t][r], gp_soft_amx.size.bytes[t]);
+}
+static inline float gp_amx_flush(float x) {
+    return x != 0 && fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
+}
+static inline float gp_amx_half(const char *p) {
+    uint16_t half;
+    memcpy(&half, p, sizeof half);
+    uint32_t bits = (uint32_t)half << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return gp_amx_flush(x);
+}
+/* Even and odd elements of the inner dim each have a sum, which start at 0; theirs is added to c.
+ * Subnormal numbers, read or computed, are zeros. */
+static inline void gp_amx_multiply(int c, int a, int b) {
+    struct gp_soft_amx *s = &gp_soft_amx;
+    for (int m = 0; m < s->size.rows[c]; m++)
+        for (int n = 0; n < s->size.bytes[c] / 4; n++) {
+            float sum[2] = {0}, to;
+            for (int k = 0; k < s->size.bytes[a] / 2; k++)
+                sum[k % 2] = gp_amx_flush(fmaf(gp_amx_half(s->tile[a][m] + 2 * k),
+                                               gp_amx_half(s->tile[b][k / 2] + 4 * n + k % 2 * 2),
+                                               sum[k % 2]));
+            memcpy(&to, s->tile[c][m] + 4 * n, sizeof to);
+            to = gp_amx_flush(gp_amx_flush(to) + gp_amx_flush(sum[0] + sum[1]));
+            memcpy(s->tile[c][m] + 4 * n, &to, sizeof to);
+        }
+}
+
+#elif GP_AMX
+/* Each thread loads the sizes before its first tile, and releases the tiles after its last one.
+ * GCC's own functions do not say that they read memory. */
+static inline void gp_amx_configure(const gp_amx_config *c) {
+    __asm__ volatile("ldtilecfg %0" ::"m"(*c) : "memory");
+}
+static inline void gp_amx_release(void) { __asm__ volatile("tilerelease"); }
+/* t, c, a, b: numbers of tiles, as literals; step: bytes from row to row in memory. */
+#define gp_amx_load(t, from, step)                                                                 \
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"((const void *)(from)),                  \
+                     "r"((int64_t)(step))                                                          \
+                     : "memory")
+#define gp_amx_store(t, to, step)                                                                  \
+    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"((void *)(to)), "r"((int64_t)(step)) \
+                     : "memory")
+/* c[m][n] += the sums over k of a[m][k] b[k / 2][n][k % 2], of the even k and of the odd ones. */
+#define gp_amx_multiply(c, a, b)                                                                   \
+    __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
+#endif
+
+/* out[rows][width] = start + a[rows][k] times panel i of *p, which has p->amx. */
+#define gp_amx_panel GP_NAME(gp_amx_panel)
+void gp_amx_panel(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,
+                  char *out);
+
+#endif

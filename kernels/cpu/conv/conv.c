@@ -36,6 +36,7 @@ typedef struct conv_job {
     int64_t columns;   /* output columns of all pieces */
     bool flat;         /* a band is computed as one long row, columns between rows included */
     bool direct;       /* tiles write the output in place */
+    gp_conv_amx amx;   /* for in.amx */
     fold fold;         /* flat and direct: how tiles skip the elements between rows */
     char *weights, *start; /* packed [group][block][tap][filter of the block]; bias or 0 */
     _Atomic bool no_memory;
@@ -103,30 +104,32 @@ static const tile_fn pair_tiles[MOST] = {ALL_TABLE(pairs)};
 
 /* ---- weights ---- */
 
+static int64_t most_filters(const conv_job *r) { return r->in.amx ? GP_CONV_AMX_FILTERS : MOST; }
 static int64_t block_start(const conv_job *r, int64_t b) { return r->filters * b / r->blocks; }
 
-#define T uint16_t
-#define STEP 2
-#include "kernels/cpu/conv/pack.inc"
+/* [tap][filter]; in pairs of channels; for AMX [tap][block of pairs][filter][pair]. */
+static int64_t channel_taps(const conv_job *r) {
+    return r->in.axis[0].taps * r->in.axis[1].taps * r->in.axis[2].taps;
+}
+#define PLACE(c, tap, o) ((c) * channel_taps(r) + (tap)) * n + (o)
 #define T uint32_t
-#define STEP 1
+#define NAME words
+#define AT PLACE
 #include "kernels/cpu/conv/pack.inc"
 #define T uint64_t
-#define STEP 1
+#define NAME longs
+#define AT PLACE
 #include "kernels/cpu/conv/pack.inc"
-
-/* The same for pairs of channels. */
-static void pack_pairs(const conv_job *r, int64_t group, int64_t from, int64_t n, uint32_t *to) {
-    conv_job half = *r;
-    for (int second = 0; second < 2; second++) {
-        half.w = r->w + 2 * second * r->w_channel;
-        half.w_channel = 2 * r->w_channel;
-        half.channels = (r->channels + 1 - second) / 2;
-        pack_uint16_t(&half, group, from, n, (uint16_t *)to + second);
-    }
-    int64_t taps = r->taps / gp_band_depth(&r->in, r->channels), odd = r->channels % 2;
-    for (int64_t i = (r->taps - taps) * n; odd && i < r->taps * n; i++) to[i] &= 0xffff;
-}
+#define T uint16_t
+#define NAME pairs
+#define AT(c, tap, o) 2 * (PLACE((c) / 2, tap, o)) + (c) % 2
+#include "kernels/cpu/conv/pack.inc"
+#define T uint16_t
+#define NAME tiles
+#define AT(c, tap, o)                                                                              \
+    2 * ((((tap) * r->amx.blocks + (c) / 2 / r->amx.pairs) * n + (o)) * r->amx.pairs +             \
+         (c) / 2 % r->amx.pairs) + (c) % 2
+#include "kernels/cpu/conv/pack.inc"
 
 static void pack_weights(void *ctx, int64_t begin, int64_t end) {
     conv_job *r = ctx;
@@ -134,9 +137,11 @@ static void pack_weights(void *ctx, int64_t begin, int64_t end) {
         int64_t group = b / r->blocks, from = block_start(r, b % r->blocks),
                 n = block_start(r, b % r->blocks + 1) - from;
         char *to = r->weights + (group * r->filters + from) * r->taps * r->in.size;
-        if (r->in.pairs) pack_pairs(r, group, from, n, (uint32_t *)(void *)to);
-        else if (r->in.size == 4) pack_uint32_t(r, group, from, n, (uint32_t *)(void *)to);
-        else pack_uint64_t(r, group, from, n, (uint64_t *)(void *)to);
+        if (r->in.pairs) memset(to, 0, (size_t)(n * r->taps * r->in.size));
+        if (r->in.amx) pack_tiles(r, group, from, n, (uint16_t *)(void *)to);
+        else if (r->in.pairs) pack_pairs(r, group, from, n, (uint16_t *)(void *)to);
+        else if (r->in.size == 4) pack_words(r, group, from, n, (uint32_t *)(void *)to);
+        else pack_longs(r, group, from, n, (uint64_t *)(void *)to);
     }
 }
 
@@ -165,6 +170,11 @@ typedef struct part {
 static void tile(const conv_job *r, const part *p, int64_t row, char *y, int64_t ystep,
                  int64_t len) {
     const char *x = p->x + row * r->in.line * r->in.size;
+    if (r->in.amx) {
+        gp_conv_amx_tile(&r->amx, p->n, x, p->w, (const float *)(const void *)p->start, y, ystep,
+                         len);
+        return;
+    }
     int64_t tap = 0; /* there may be none: y is its start */
     do {
         p->fn(r->offset + tap, gp_min(r->part_taps, r->taps - tap), x,
@@ -254,7 +264,7 @@ static void band(const conv_job *r, int64_t unit, char *scratch) {
                   .n = block_start(r, b + 1) - block_start(r, b),
                   .rows = gp_min(r->rows, in.axis[1].n - y),
                   .columns = width};
-        p.fn = r->in.pairs ? pair_tiles[p.n - 1] : tiles[r->in.ct][p.n - 1];
+        if (!r->in.amx) p.fn = r->in.pairs ? pair_tiles[p.n - 1] : tiles[r->in.ct][p.n - 1];
         if (r->direct) in_place(r, &p);
         else through_tmp(r, &p, scratch + gp_band_bytes(&r->in, r->channels));
     }
@@ -262,7 +272,7 @@ static void band(const conv_job *r, int64_t unit, char *scratch) {
 
 static void run_bands(void *ctx, int64_t begin, int64_t end) {
     conv_job *r = ctx;
-    size_t tmp = r->direct ? 0 : (size_t)(MOST * tmp_rows(r) * r->in.line * r->in.size);
+    size_t tmp = r->direct ? 0 : (size_t)(most_filters(r) * tmp_rows(r) * r->in.line * r->in.size);
     /* After shared zeros, four vectors may be read, too. */
     char *scratch = gp_scratch(GP_SCRATCH_PART, gp_band_bytes(&r->in, r->channels) + VB + tmp);
     if (!scratch) {
@@ -277,7 +287,7 @@ static void run_bands(void *ctx, int64_t begin, int64_t end) {
 static void choose_tiling(conv_job *r) {
     int64_t width = r->in.axis[2].n, line = r->in.line, lanes = VB / r->in.size;
     int64_t step = lanes * (r->filters > 3 ? 2 : 4), alone = (width + step - 1) / step * step;
-    bool plain = r->out->dtype == gp_ctype_dtype[r->in.ct] && r->in.axis[2].step == 1,
+    bool plain = r->out->dtype == gp_ctype_dtype[r->in.ct] && !r->in.amx && r->in.axis[2].step == 1,
          folds = FOLDS && line >= lanes && r->size[2] == width && r->in.axis[1].step == 1;
     r->flat = r->stretches == 1 && line != width && line * 21 < alone * 20;
     r->direct = plain && (!r->flat || folds);
@@ -321,8 +331,8 @@ static void choose_stretches(conv_job *r) {
 /* Bands fit the second-level cache and are enough for the threads. */
 static void plan(conv_job *r) {
     const gp_axis *a = r->in.axis;
-    r->taps = gp_band_depth(&r->in, r->channels) * a[0].taps * a[1].taps * a[2].taps;
-    r->blocks = (r->filters + MOST - 1) / MOST;
+    r->taps = gp_band_depth(&r->in, r->channels) * channel_taps(r);
+    r->blocks = gp_ceil_div(r->filters, most_filters(r));
     gp_band_rows(&r->in, 1);
     int64_t row =
         gp_band_depth(&r->in, r->channels) * gp_band_planes(&r->in) * r->in.line * r->in.size;
@@ -340,12 +350,22 @@ static void plan(conv_job *r) {
     choose_parts(r);
 }
 
+static void choose_amx(conv_job *r) {
+    int64_t depth = gp_band_depth(&r->in, r->channels), tiles = gp_band_tiles(depth);
+    r->amx = (gp_conv_amx){.offset = r->offset,
+                           .taps = channel_taps(r),
+                           .channel_step = gp_band_planes(&r->in) * r->in.lines * r->in.line,
+                           .blocks = tiles,
+                           .pairs = depth / tiles};
+}
+
 /* Returns false when interrupted. */
 static bool correlate(const gp_call *c, conv_job *r) {
     const gp_axis *a = r->in.axis;
     if (a[0].n * a[1].n * a[2].n == 0) return true;
     plan(r);
     gp_band_offsets(&r->in, r->channels, r->offset);
+    if (r->in.amx) choose_amx(r);
     int64_t work = r->filters * r->taps * r->rows * r->in.line;
     gp_parallel(r->groups * r->blocks, 1 + UNIT_WORK / 16 / (1 + r->taps * MOST), pack_weights, r);
     int64_t units = r->images * r->groups * a[0].n * r->bands * r->stretches;
@@ -354,9 +374,11 @@ static bool correlate(const gp_call *c, conv_job *r) {
 
 /* ---- calls ---- */
 
-/* Whether two channels at a time are multiplied: of one, half of a pair would be zeros. */
-static bool in_pairs(const conv_job *r, const gp_array *w) {
-    return r->in.dtype == GP_bf16 && w->dtype == GP_bf16 && r->channels > 1 && gp_has_pairs();
+/* Two channels at a time are multiplied: of one, half of a pair would be zeros. */
+static void choose_pairs(conv_job *r, const gp_array *w) {
+    r->in.pairs =
+        r->in.dtype == GP_bf16 && w->dtype == GP_bf16 && r->channels > 1 && gp_packs_pairs();
+    r->in.amx = r->in.pairs && gp_has_amx();
 }
 
 /* Allocates offsets, packed weights, bias, and the weights in compute type where they are of
@@ -405,7 +427,7 @@ static bool forward(const gp_call *c) {
     r.groups = k.groups;
     r.channels = k.channels / k.groups;
     r.filters = k.filters / k.groups;
-    r.in.pairs = in_pairs(&r, w);
+    choose_pairs(&r, w);
     if (!get_memory(&r, w, &k)) return gp_fail("%s: out of memory", c->op->name);
     for (int d = 0; d < GP_SPATIAL; d++) {
         r.in.axis[d] = gp_axis_forward(&k, d);
@@ -442,7 +464,7 @@ static bool backward(const gp_call *c, const gp_array *x, const gp_array *bias, 
     r.groups = k->groups;
     r.channels = k->filters / k->groups;
     r.filters = k->channels / k->groups;
-    r.in.pairs = in_pairs(&r, w);
+    choose_pairs(&r, w);
     if (!get_memory(&r, w, k)) return gp_fail("%s: out of memory", c->op->name);
     int64_t across = r.w_filter;
     r.w_filter = r.w_channel;

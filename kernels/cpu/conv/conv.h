@@ -44,6 +44,7 @@ typedef struct gp_band {
     int64_t size; /* bytes of a packed element */
     gp_dtype dtype;
     bool pairs;       /* of bf16: an element is two channels' (the last one's mate: zeros) */
+    bool amx;         /* pairs: after them zeros, up to tiles of AMX that have as many rows each */
     gp_dtype packed;  /* of a packed element: the compute type, or bf16 as it is */
     gp_load load;     /* from dtype to packed */
     const char *data; /* images x channels x depth x rows x columns */
@@ -62,9 +63,12 @@ static inline void gp_band_rows(gp_band *b, int64_t rows) {
     b->lines = rows + b->axis[1].reach;
     b->line = b->axis[2].n + b->axis[2].reach;
 }
+/* Tiles of up to 16 rows that n pairs of channels fill. */
+static inline int64_t gp_band_tiles(int64_t n) { return n > 16 ? (n + 15) / 16 : 1; }
 /* Channels that packed elements make of n. */
 static inline int64_t gp_band_depth(const gp_band *b, int64_t n) {
-    return b->pairs ? (n + 1) / 2 : n;
+    int64_t pairs = (n + 1) / 2, tiles = gp_band_tiles(pairs);
+    return !b->pairs ? n : b->amx ? (pairs + tiles - 1) / tiles * tiles : pairs;
 }
 /* Packed planes of a channel, and bytes of n channels; up to 4 vectors past them may be read. */
 static inline int64_t gp_band_planes(const gp_band *b) {
@@ -83,6 +87,19 @@ void gp_band_pack(const gp_band *b, int64_t image, int64_t channel, int64_t n, i
  * position, in elements. */
 #define gp_band_offsets GP_NAME(gp_band_offsets)
 void gp_band_offsets(const gp_band *b, int64_t n, int64_t *offset);
+
+/* What tiles of AMX read of a correlation: `taps` offsets of the first pair of channels, elements
+ * from pair to pair, and blocks of so many pairs. */
+typedef struct gp_conv_amx {
+    const int64_t *offset;
+    int64_t taps, channel_step, blocks, pairs;
+} gp_conv_amx;
+enum { GP_CONV_AMX_FILTERS = 32 }; /* the most in a tile's call */
+/* y[f][0 … len) = start[f] + sum over taps and channels of w[tap][block][f][pair] times x, for
+ * `filters` filters, ystep elements apart in y. Reads up to four vectors of x past len. */
+#define gp_conv_amx_tile GP_NAME(gp_conv_amx_tile)
+void gp_conv_amx_tile(const gp_conv_amx *c, int64_t filters, const char *x, const char *w,
+                      const float *start, char *y, int64_t ystep, int64_t len);
 
 /* For sizes; gp_ceil_div rounds up, also where a is negative. b > 0. */
 static inline int64_t gp_min(int64_t a, int64_t b) { return a < b ? a : b; }

@@ -188,7 +188,8 @@ void gp_band_pack(const gp_band *b, int64_t image, int64_t channel, int64_t n, i
             dst = pack_plane(b, inside ? src + at * b->step[0] : NULL,
                              c + 1 < n ? b->channel_step : no_mate, y, dst);
         }
-    memset(dst, 0, 4 * VB);
+    int64_t rest = gp_band_depth(b, n) - (n + each - 1) / each;
+    memset(dst, 0, (size_t)(rest * gp_band_planes(b) * b->lines * b->line * b->size + 4 * VB));
 }
 
 void gp_band_offsets(const gp_band *b, int64_t n, int64_t *offset) {

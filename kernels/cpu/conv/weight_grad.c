@@ -29,6 +29,7 @@ typedef struct weight_grad_job {
     int64_t taps, *offset;                     /* of one channel's taps; of a unit's channels */
     int64_t rows, batch;                       /* output rows of a band; adjacent images in it */
     int64_t grad_image;                        /* packed gradients: maximum elements per image */
+    bool amx;                                  /* bf16 in tiles of AMX */
     int64_t channel_units, filter_units;       /* units that a group is divided into */
     _Atomic bool no_memory;
 } weight_grad_job;
@@ -116,7 +117,7 @@ static const dot_fn dots[3][MOST] = {{ALL_TABLE(f32)}, {ALL_TABLE(f64)}, PAIRS};
 typedef struct unit {
     int64_t group, channel, channels, filter, filters, taps, padded;
     const int64_t *offset; /* of the taps; the last one is repeated for the excess */
-    char *x, *g;
+    char *x, *g, *tiles;   /* packed images, gradients; for AMX, images as its tiles are */
     double *sum;
 } unit;
 
@@ -206,6 +207,40 @@ static patch pack_image(const weight_grad_job *r, const unit *u, part *p) {
                    .width = finite ? all : width};
 }
 
+/* Elements of a channel's packed image. */
+static int64_t positions(const weight_grad_job *r) {
+    return gp_band_planes(&r->in) * r->in.lines * r->in.line;
+}
+
+/* Adds the part's products to the unit's sums. */
+static void one_band_amx(const weight_grad_job *r, const unit *u, part *part) {
+    int64_t blocks = gp_ceil_div(u->filters, GP_CONV_AMX_FILTERS), n = positions(r),
+            bytes = gp_conv_amx_image(u->channels, n);
+    patch p = pack_image(r, u, part);
+    for (int64_t i = 0; i < p.images; i++)
+        gp_conv_amx_pairs((const char *)p.x + i * p.image * 2, u->channels, n,
+                          u->tiles + i * bytes);
+    gp_conv_amx_dot d = {.x = u->tiles,
+                         .g = p.g,
+                         .offset = u->offset,
+                         .channels = u->channels,
+                         .taps = r->taps,
+                         .positions = n,
+                         .line = p.line,
+                         .image = bytes / 64,
+                         .pitch = p.pitch,
+                         .plane = p.plane,
+                         .images = p.images,
+                         .rows = p.rows,
+                         .width = p.width};
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t from = u->filters * b / blocks;
+        d.filters = u->filters * (b + 1) / blocks - from;
+        pack_grad(r, u, part, u->filter + from, d.filters);
+        gp_conv_amx_dots(&d, u->sum + from * u->padded, u->padded);
+    }
+}
+
 /* Adds the part's products, MOST filters at a time, to the unit's sums. */
 static void one_band(const weight_grad_job *r, const unit *u, part *part) {
     int64_t blocks = gp_ceil_div(u->filters, MOST);
@@ -229,7 +264,8 @@ static void all_bands(const weight_grad_job *r, const unit *u) {
         for (p.z = 0; p.z < a[0].n; p.z++)
             for (p.y = 0; p.y < a[1].n; p.y += p.rows) {
                 p.rows = gp_min(r->rows, a[1].n - p.y);
-                one_band(r, u, &p);
+                if (r->amx) one_band_amx(r, u, &p);
+                else one_band(r, u, &p);
             }
     }
 }
@@ -257,9 +293,11 @@ static void run_units(void *ctx, int64_t begin, int64_t end) {
     int64_t channels = gp_ceil_div(r->channels, r->channel_units),
             filters = gp_ceil_div(r->filters, r->filter_units);
     int64_t sums = whole_lines(filters * padded_taps(r, channels) * (int64_t)sizeof(double)),
-            grads = whole_lines(MOST * r->batch * r->grad_image * r->in.size);
-    char *scratch =
-        gp_scratch(GP_SCRATCH_PART, (size_t)(sums + grads + r->batch * image_bytes(r, channels)));
+            grads = whole_lines((r->amx ? GP_CONV_AMX_FILTERS : MOST) * r->batch * r->grad_image *
+                                r->in.size),
+            images = r->batch * image_bytes(r, channels),
+            tiles = r->amx ? r->batch * gp_conv_amx_image(channels, positions(r)) : 0;
+    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(sums + grads + images + tiles));
     if (!scratch) {
         r->no_memory = true;
         return;
@@ -267,7 +305,8 @@ static void run_units(void *ctx, int64_t begin, int64_t end) {
     unit u = {.offset = r->offset,
               .sum = (double *)scratch,
               .g = scratch + sums,
-              .x = scratch + sums + grads};
+              .x = scratch + sums + grads,
+              .tiles = scratch + sums + grads + images};
     for (int64_t i = begin; i < end; i++) {
         int64_t c = i % r->channel_units, f = i / r->channel_units % r->filter_units;
         u.group = i / r->channel_units / r->filter_units;
@@ -315,6 +354,16 @@ static bool get_memory(weight_grad_job *r) {
     return true;
 }
 
+/* Tiles of AMX have 16 channels: of few, products in f32 take as long. */
+static void choose_dtype(weight_grad_job *r, const gp_array *x, const gp_array *grad) {
+    enum { LEAST_CHANNELS = 4 };
+    bool halves = x->dtype == GP_bf16 && grad->dtype == GP_bf16;
+    r->amx = halves && gp_has_amx() && r->channels >= LEAST_CHANNELS;
+    if (!r->amx && !(halves && gp_has_pairs())) return;
+    gp_band_as_is(&r->in);
+    gp_band_as_is(&r->grad);
+}
+
 bool CPU(conv_weight_grad)(const gp_call *c) {
     const gp_array *grad = gp_in(c, 0), *x = gp_in(c, 1);
     weight_grad_job r = {.out = gp_out(c, 0)};
@@ -324,15 +373,12 @@ bool CPU(conv_weight_grad)(const gp_call *c) {
     if (!gp_conv_read(c, &xs, &ws, &k)) return false;
     gp_band_source(&r.in, x, &k);
     gp_band_source(&r.grad, grad, &k);
-    if (x->dtype == GP_bf16 && grad->dtype == GP_bf16 && gp_has_pairs()) {
-        gp_band_as_is(&r.in);
-        gp_band_as_is(&r.grad);
-    }
     for (int d = 0; d < GP_SPATIAL; d++) r.in.axis[d] = gp_axis_forward(&k, d);
     r.images = k.images;
     r.groups = k.groups;
     r.channels = k.channels / k.groups;
     r.filters = k.filters / k.groups;
+    choose_dtype(&r, x, grad);
     plan(&r);
     if (!get_memory(&r)) return gp_fail("%s: out of memory", c->op->name);
     int64_t units = r.groups * r.channel_units * r.filter_units;

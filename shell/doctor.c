@@ -3,6 +3,7 @@
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
+#include "kernels/cpu/runtime/isa.h"
 #include "kernels/nccl/nccl.h"
 #include "bindings/paths.h"
 #include "profile/fit.h"
@@ -115,7 +116,9 @@ static void check_threads(lua_State *L) {
     int ok = lua_pcall(L, 0, 1, 0) == LUA_OK, n = ok ? (int)lua_tointeger(L, -1) : 0;
     lua_pop(L, 1);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    say(WORKS, "processor", "%s, %ld cores, %d threads for kernels", processor(), cores, n);
+    const char *bf16 = gp_cpu_bf16();
+    say(WORKS, "processor", "%s%s%s, %ld cores, %d threads for kernels", processor(),
+        bf16 ? ", bf16 by " : "", bf16 ? bf16 : "", cores, n);
     if (n <= cores) return;
     say(ABSENT, "threads", "more than cores: kernels will be slow");
     fix("unset OMP_NUM_THREADS, or threads(n)");

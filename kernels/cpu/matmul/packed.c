@@ -102,8 +102,8 @@ gp_store gp_pairs_store_fn(bool pairs, gp_dtype dtype) {
     return pairs && dtype == GP_bf16 ? store_rounded : gp_store_fn(GP_CT_f32, dtype);
 }
 
-/* Not on Intel's: there an instruction of pairs takes as long as two, so that products of bf16 took
- * 1.2 to 2.1 times as long as f32's (measured on a Xeon of the 4th generation). */
+/* Not on Intel's, which have AMX: there an instruction of pairs takes as long as two, so that
+ * products of bf16 took 1.2 to 2.1 times as long as f32's (a Xeon of the 4th generation). */
 bool gp_has_pairs(void) {
     static _Atomic int known; /* 1: no, 2: yes */
     if (!known) {

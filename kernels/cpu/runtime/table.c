@@ -22,6 +22,7 @@ const gp_kernel GP_NAME(gp_kernels)[GP_OPS] = {
 #ifdef GP_ISA_base
 #if defined(GP_HAS_v3) || defined(GP_HAS_v4)
 extern const gp_kernel gp_kernels_v3[GP_OPS], gp_kernels_v4[GP_OPS];
+bool gp_has_amx_v4(void), gp_has_pairs_v4(void);
 /* The best that was built and that the processor can do. GPUSH_ISA=base or v3 asks for less. */
 static const gp_kernel *choose(void) {
     __builtin_cpu_init(); /* constructors may come before libgcc's own */
@@ -39,6 +40,14 @@ static const gp_kernel *choose(void) {
 #else
 static const gp_kernel *choose(void) { return gp_kernels_base; }
 #endif
+
+const char *gp_cpu_bf16(void) {
+#ifdef GP_HAS_v4
+    if (gp_cpu_kernels == gp_kernels_v4)
+        return gp_has_amx_v4() ? "AMX" : gp_has_pairs_v4() ? "AVX512-BF16" : NULL;
+#endif
+    return NULL;
+}
 
 /* The core does not know its kernels: they register before main, and so before any op runs. */
 __attribute__((constructor)) static void register_kernels(void) { gp_cpu_kernels = choose(); }

@@ -30,6 +30,7 @@ static inline void gp_amx_size(gp_amx_config *c, int tile, int64_t rows, int64_t
 
 #ifdef GP_SOFT_AMX
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static _Thread_local struct gp_soft_amx {
@@ -37,9 +38,15 @@ static _Thread_local struct gp_soft_amx {
     char tile[8][GP_AMX_ROWS][64];
 } gp_soft_amx;
 
+/* The processor raises a fault. */
+static inline void gp_amx_need(bool fits) {
+    if (!fits) abort();
+}
 static inline void gp_amx_configure(const gp_amx_config *c) {
     memset(&gp_soft_amx, 0, sizeof gp_soft_amx);
     gp_soft_amx.size = *c;
+    for (int t = 0; t < 8; t++)
+        gp_amx_need(!c->rows[t] == !c->bytes[t] && c->rows[t] <= GP_AMX_ROWS && c->bytes[t] <= 64);
 }
 static inline void gp_amx_release(void) { gp_soft_amx.size = (gp_amx_config){0}; }
 static inline void gp_amx_load(int t, const void *from, int64_t step) {
@@ -66,6 +73,9 @@ static inline float gp_amx_half(const char *p) {
  * Subnormal numbers, read or computed, are zeros. */
 static inline void gp_amx_multiply(int c, int a, int b) {
     struct gp_soft_amx *s = &gp_soft_amx;
+    gp_amx_need(s->size.rows[c] && s->size.rows[c] == s->size.rows[a] && s->size.bytes[c] &&
+                s->size.bytes[c] == s->size.bytes[b] && s->size.bytes[a] % 4 == 0 &&
+                s->size.bytes[a] / 4 == s->size.rows[b]);
     for (int m = 0; m < s->size.rows[c]; m++)
         for (int n = 0; n < s->size.bytes[c] / 4; n++) {
             float sum[2] = {0}, to;

@@ -1,0 +1,205 @@
+/* Products by AMX with tiles that C computes, on every processor: panels, convolutions and their
+ * weight gradients of odd sizes against sums in f64, and the order of a product's own sums. */
+#define GP_SOFT_AMX 1
+#define GP_ISA soft
+#define gp_transpose_soft gp_transpose_base /* the only function of other files */
+#include "kernels/cpu/conv/amx.c"
+#define block grad_block
+#define sums grad_sums
+#define run_block grad_run_block
+#include "kernels/cpu/conv/amx_grad.c"
+#undef block
+#undef sums
+#undef run_block
+#define block panel_block
+#define sums panel_sums
+#define multiply panel_multiply
+#define run_block panel_run_block
+#define copy_rest panel_copy_rest
+#include "kernels/cpu/matmul/amx.c"
+
+#include "tap.h"
+
+static uint32_t seed = 1;
+static uint16_t half(void) { /* of either sign, from 1/4 to 4, and zeros */
+    seed = seed * 1664525 + 1013904223;
+    return seed >> 28 ? (uint16_t)((seed >> 16 & 0x8000) | (0x3e80 + (seed >> 8) % 0x200)) : 0;
+}
+static double value(uint16_t h) { return (double)gp_amx_half((const char *)&h); }
+
+static void *room(int64_t bytes) {
+    void *p = aligned_alloc(64, (size_t)(bytes + 127) / 64 * 64);
+    if (!p) abort();
+    memset(p, 0xff, (size_t)bytes); /* NaN */
+    return p;
+}
+static uint16_t *halves(int64_t n) {
+    uint16_t *p = room(n * 2);
+    for (int64_t i = 0; i < n; i++) p[i] = half();
+    return p;
+}
+static bool near(double got, double want, double size) { /* false for NaN, too */
+    return fabs(got - want) <= 1e-6 * size;
+}
+
+/* ---- panels ---- */
+
+/* Whether rows of a (with one element between them) times a panel of k x width are right. */
+static bool panel(int64_t rows, int vectors, int64_t k) {
+    gp_panels p = {.pairs = true, .amx = true, .vectors = vectors, .lanes = GP_VB / 4, .k = k};
+    int64_t lda = k + 1, width = vectors * p.lanes;
+    p.width = p.each = p.units = width, p.depth = gp_panels_depth(true, k);
+    uint16_t *a = halves(rows * lda), *w = halves(p.depth * width * 2);
+    float *start = room(width * 4), *out = room(rows * width * 4);
+    bool ok = true;
+    for (int64_t i = k; i < p.depth * 2; i++)
+        for (int64_t j = 0; j < width; j++) w[(i / 2 * width + j) * 2 + i % 2] = 0;
+    for (int64_t j = 0; j < width; j++) start[j] = (float)j;
+    for (int64_t r = 0; r < rows; r++) a[r * lda + k] = 0x7fc0; /* NaN */
+    p.data = (char *)w, p.start = (char *)start;
+    gp_amx_panel(&p, 0, rows, (const char *)a, lda, (char *)out);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j < width; j++) {
+            double want = (double)start[j], size = want;
+            for (int64_t i = 0; i < k; i++) {
+                double t = value(a[r * lda + i]) * value(w[(i / 2 * width + j) * 2 + i % 2]);
+                want += t, size += fabs(t);
+            }
+            ok = ok && near((double)out[r * width + j], want, size);
+        }
+    free(a), free(w), free(start), free(out);
+    return ok;
+}
+
+static void test_panels(void) {
+    static const int64_t sizes[][3] = {{1, 1, 1},  {1, 4, 32}, {15, 2, 31},  {16, 3, 33}, {17, 4, 64},
+                                       {33, 1, 2}, {50, 3, 7}, {96, 4, 100}, {49, 4, 0},  {31, 3, 65}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const int64_t *s = sizes[i];
+        tap_ok(panel(s[0], (int)s[1], s[2]), "%d rows by %d vectors, inner dim %d", (int)s[0],
+               (int)s[1], (int)s[2]);
+    }
+}
+
+/* ---- convolutions ---- */
+
+/* One row of outputs. */
+static bool convolution(int64_t channels, int64_t filters, int64_t taps, int64_t columns) {
+    gp_band band = {.pairs = true, .amx = true};
+    int64_t depth = gp_band_depth(&band, channels), line = columns + 2 * taps, ystep = columns + 3;
+    gp_conv_amx c = {.taps = taps, .channel_step = line, .blocks = gp_band_tiles(depth)};
+    c.pairs = depth / c.blocks;
+    int64_t offset[9];
+    for (int64_t t = 0; t < taps; t++) offset[t] = t == 2 ? 1 : 2 * t;
+    c.offset = offset;
+    uint16_t *x = halves(depth * line * 2), *w = halves(taps * depth * filters * 2);
+    float *y = room(filters * ystep * 4), start[GP_CONV_AMX_FILTERS];
+    bool ok = true;
+    for (int64_t f = 0; f < filters; f++) start[f] = (float)f - 7;
+    gp_conv_amx_tile(&c, filters, (const char *)x, (const char *)w, start, (char *)y, ystep,
+                     columns);
+    for (int64_t f = 0; f < filters; f++)
+        for (int64_t j = 0; j < ystep; j++) {
+            double want = (double)start[f], size = fabs(want);
+            for (int64_t i = 0; i < taps * depth * 2 && j < columns; i++) {
+                int64_t t = i / 2 / depth, p = i / 2 % depth;
+                int64_t at = ((t * c.blocks + p / c.pairs) * filters + f) * c.pairs + p % c.pairs;
+                double v = value(w[at * 2 + i % 2]) *
+                           value(x[(p * line + offset[t] + j) * 2 + i % 2]);
+                want += v, size += fabs(v);
+            }
+            double got = (double)y[f * ystep + j];
+            ok = ok && (j < columns ? near(got, want, size) : isnan(got));
+        }
+    free(x), free(w), free(y);
+    return ok;
+}
+
+static void test_convolutions(void) {
+    static const int64_t sizes[][4] = {{2, 1, 1, 1},   {3, 5, 9, 7},    {10, 10, 9, 40}, {33, 17, 4, 31},
+                                       {64, 32, 3, 33}, {70, 31, 2, 16}, {2, 16, 1, 65},  {5, 3, 0, 20}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const int64_t *s = sizes[i];
+        tap_ok(convolution(s[0], s[1], s[2], s[3]), "%d channels, %d filters, %d taps, %d outputs",
+               (int)s[0], (int)s[1], (int)s[2], (int)s[3]);
+    }
+}
+
+/* ---- weight gradients ---- */
+
+/* Two images, whose rows end with an infinity that no tap reaches. */
+static bool weight_gradient(int64_t channels, int64_t filters, int64_t rows, int64_t width) {
+    enum { IMAGES = 2, TAPS = 3, REACH = 5 };
+    static const int64_t offset[TAPS] = {0, 3, REACH};
+    int64_t line = width + REACH + 1, n = rows * line, pitch = width + 2,
+            plane = IMAGES * rows * pitch + 32, bytes = gp_conv_amx_image(channels, n);
+    uint16_t *x = halves(IMAGES * channels * n + 64), *g = halves(32 * plane);
+    char *tiles = room(IMAGES * bytes);
+    int64_t step = channels * TAPS + 1;
+    double *sum = room(filters * step * 8);
+    bool ok = true;
+    for (int64_t i = 0; i < filters * step; i++) sum[i] = 1;
+    for (int64_t i = 1; i <= IMAGES * channels * rows; i++) x[i * line - 1] = 0x7f80;
+    for (int64_t i = 0; i < IMAGES; i++)
+        gp_conv_amx_pairs((const char *)(x + i * channels * n), channels, n, tiles + i * bytes);
+    gp_conv_amx_dot d = {.x = tiles, .g = g, .offset = offset, .channels = channels, .taps = TAPS};
+    d.positions = n, d.filters = filters, d.line = line, d.image = bytes / 64, d.pitch = pitch;
+    d.plane = plane, d.images = IMAGES, d.rows = rows, d.width = width;
+    gp_conv_amx_dots(&d, sum, step);
+    for (int64_t i = 0; i < filters * channels * TAPS; i++) {
+        int64_t f = i / TAPS / channels, c = i / TAPS % channels, t = i % TAPS;
+        double want = 1, size = 1;
+        for (int64_t j = 0; j < IMAGES * rows * width; j++) {
+            int64_t row = j / width, image = row / rows, at = j % width;
+            double v = value(g[f * plane + row * pitch + at]) *
+                       value(x[(image * channels + c) * n + row % rows * line + offset[t] + at]);
+            want += v, size += fabs(v);
+        }
+        ok = ok && near(sum[f * step + c * TAPS + t], want, size);
+    }
+    free(x), free(g), free(tiles), free(sum);
+    return ok;
+}
+
+static void test_weight_gradients(void) {
+    static const int64_t sizes[][4] = {
+        {1, 1, 1, 1}, {4, 5, 3, 31}, {16, 16, 2, 32}, {17, 17, 3, 33}, {35, 32, 2, 70}, {10, 20, 4, 64}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const int64_t *s = sizes[i];
+        tap_ok(weight_gradient(s[0], s[1], s[2], s[3]), "%d channels, %d filters, %d rows of %d",
+               (int)s[0], (int)s[1], (int)s[2], (int)s[3]);
+    }
+}
+
+/* ---- what the documents say of the sums ---- */
+
+/* 1 x 1 x k, where a's elements meet ones. */
+static float sum_of(const uint16_t *a, int64_t k, float start) {
+    uint16_t w[64 * GP_VB / 2];
+    float out[GP_VB / 4], starts[GP_VB / 4] = {start};
+    for (size_t i = 0; i < sizeof w / 2; i++) w[i] = 0x3f80; /* 1 */
+    gp_panels p = {.vectors = 1, .lanes = GP_VB / 4, .width = GP_VB / 4, .k = k};
+    p.depth = gp_panels_depth(true, k), p.data = (char *)w, p.start = (char *)starts;
+    gp_amx_panel(&p, 0, 1, (const char *)a, k, (char *)out);
+    return out[0];
+}
+
+static void test_order(void) {
+    uint16_t a[72] = {0};
+    a[0] = 0x4c80, a[2] = 0x3f80, a[3] = 0x3f80; /* 2^26, 1, 1 */
+    tap_ok(sum_of(a, 32, 0) == 0x1p26f, "ones of the even and the odd elements are added apart");
+    a[0] = 0;
+    tap_ok(sum_of(a, 32, 0x1p24f) == 0x1p24f + 2, "and their sum to what came before");
+    a[2] = a[3] = 0, a[0] = 0x4c80, a[32] = 0xcc80, a[64] = 0x3f80;
+    tap_ok(sum_of(a, 72, 0) == 1, "thirty-twos are added in their order");
+    a[0] = 1, a[32] = a[64] = 0;
+    tap_ok(sum_of(a, 72, 0) == 0, "subnormal numbers count as zeros");
+}
+
+int main(void) {
+    test_panels();
+    test_convolutions();
+    test_weight_gradients();
+    test_order();
+    return tap_done();
+}

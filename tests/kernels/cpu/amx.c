@@ -49,8 +49,8 @@ static bool panel(int64_t rows, int vectors, int64_t k) {
     gp_panels p = {.pairs = true, .amx = true, .vectors = vectors, .lanes = GP_VB / 4, .k = k};
     int64_t lda = k + 1, width = vectors * p.lanes;
     p.width = p.each = p.units = width, p.depth = gp_panels_depth(true, k);
-    uint16_t *a = halves(rows * lda), *w = halves(p.depth * width * 2);
-    float *start = room(width * 4), *out = room(rows * width * 4);
+    uint16_t *a = halves((rows + GP_AMX_ROWS) * lda), *w = halves(p.depth * width * 2);
+    float *start = room(width * 4), *out = room((rows + GP_AMX_ROWS) * width * 4);
     bool ok = true;
     for (int64_t i = k; i < p.depth * 2; i++)
         for (int64_t j = 0; j < width; j++) w[(i / 2 * width + j) * 2 + i % 2] = 0;
@@ -67,6 +67,7 @@ static bool panel(int64_t rows, int vectors, int64_t k) {
             }
             ok = ok && near((double)out[r * width + j], want, size);
         }
+    for (int64_t i = rows * width; i < (rows + GP_AMX_ROWS) * width; i++) ok = ok && isnan(out[i]);
     free(a), free(w), free(start), free(out);
     return ok;
 }

@@ -273,6 +273,20 @@ equal("an LSTM", function()
     return out
 end)
 
+-- ---- AMX ----
+
+local info = io.open "/proc/cpuinfo"
+local flags = info and info:read "a" or ""
+if info then info:close() end
+local doctor = io.popen(("'%s/gpush' doctor 2>&1"):format(os.getenv "GPUSH_BUILD"))
+local said = doctor:read "a":match "processor +([^\n]*)" or ""
+doctor:close()
+if said:find("bf16 by AMX", 1, true) then
+    t.ok(flags:find "amx_bf16" and not set, "doctor says AMX where the processor has it: " .. said)
+else
+    t.skip(1, "no AMX: the processor, the system or GPUSH_ISA leaves it out")
+end
+
 -- ---- the other instruction sets ----
 
 if not set then

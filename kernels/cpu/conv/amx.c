@@ -11,8 +11,8 @@
  * and 7 the image. */
 typedef struct block {
     const gp_conv_amx *c;
-    const char *x, *w;           /* of the first output, filter */
-    const float *start;          /* of each filter, as often as a tile has outputs */
+    const char *x, *w;  /* of the first output, filter */
+    const float *start; /* of each filter, as often as a tile has outputs */
     char *y;
     int64_t down, next, weights; /* bytes: from the first filters to the second ones, in y and in w;
                                     of one tap's and block of channels' weights */

@@ -111,7 +111,7 @@ static int64_t block_start(const conv_job *r, int64_t b) { return r->filters * b
 static int64_t channel_taps(const conv_job *r) {
     return r->in.axis[0].taps * r->in.axis[1].taps * r->in.axis[2].taps;
 }
-#define PLACE(c, tap, o) ((c) * channel_taps(r) + (tap)) * n + (o)
+#define PLACE(c, tap, o) ((c)*channel_taps(r) + (tap)) * n + (o)
 #define T uint32_t
 #define NAME words
 #define AT PLACE
@@ -127,8 +127,9 @@ static int64_t channel_taps(const conv_job *r) {
 #define T uint16_t
 #define NAME tiles
 #define AT(c, tap, o)                                                                              \
-    2 * ((((tap) * r->amx.blocks + (c) / 2 / r->amx.pairs) * n + (o)) * r->amx.pairs +             \
-         (c) / 2 % r->amx.pairs) + (c) % 2
+    2 * ((((tap)*r->amx.blocks + (c) / 2 / r->amx.pairs) * n + (o)) * r->amx.pairs +               \
+         (c) / 2 % r->amx.pairs) +                                                                 \
+        (c) % 2
 #include "kernels/cpu/conv/pack.inc"
 
 static void pack_weights(void *ctx, int64_t begin, int64_t end) {

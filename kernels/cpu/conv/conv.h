@@ -101,8 +101,8 @@ enum { GP_CONV_AMX_FILTERS = 32 }; /* the most in a tile's call */
 void gp_conv_amx_tile(const gp_conv_amx *c, int64_t filters, const char *x, const char *w,
                       const float *start, char *y, int64_t ystep, int64_t len);
 
-/* An image of bf16 ([channel][position]) as tiles of AMX read it: [16 channels][position] of pairs of
- * adjacent positions, so many bytes. */
+/* An image of bf16 ([channel][position]) as tiles of AMX read it: [16 channels][position] of pairs
+ * of adjacent positions, so many bytes. */
 #define gp_conv_amx_image GP_NAME(gp_conv_amx_image)
 int64_t gp_conv_amx_image(int64_t channels, int64_t positions);
 #define gp_conv_amx_pairs GP_NAME(gp_conv_amx_pairs)

@@ -30,7 +30,6 @@ static inline void gp_amx_size(gp_amx_config *c, int tile, int64_t rows, int64_t
 
 #ifdef GP_SOFT_AMX
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static _Thread_local struct gp_soft_amx {
@@ -38,10 +37,9 @@ static _Thread_local struct gp_soft_amx {
     char tile[8][GP_AMX_ROWS][64];
 } gp_soft_amx;
 
-/* The processor raises a fault. */
-static inline void gp_amx_need(bool fits) {
-    if (!fits) abort();
-}
+/* Sizes that do not fit each other, where the processor raises a fault. */
+static _Thread_local int gp_soft_amx_faults;
+static inline void gp_amx_need(bool fits) { gp_soft_amx_faults += !fits; }
 static inline void gp_amx_configure(const gp_amx_config *c) {
     memset(&gp_soft_amx, 0, sizeof gp_soft_amx);
     gp_soft_amx.size = *c;
@@ -105,8 +103,7 @@ static inline void gp_amx_release(void) { __asm__ volatile("tilerelease"); }
     __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"((void *)(to)), "r"((int64_t)(step)) \
                      : "memory")
 /* c[m][n] += the sums over k of a[m][k] b[k / 2][n][k % 2], of the even k and of the odd ones. */
-#define gp_amx_multiply(c, a, b)                                                                   \
-    __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
+#define gp_amx_multiply(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
 #endif
 
 /* out[rows][width] = start + a[rows][k] times panel i of *p, which has p->amx. */

@@ -23,7 +23,7 @@ static inline bool gp_isa_v4(void) {
 #endif
 }
 
-/* How the chosen kernels multiply bf16: "AMX", "AVX512-BF16", or NULL where they convert it to f32. */
+/* How the chosen kernels multiply bf16: "AMX", "AVX512-BF16", or NULL for a conversion to f32. */
 const char *gp_cpu_bf16(void);
 
 #endif

@@ -18,6 +18,8 @@
 #define copy_rest panel_copy_rest
 #include "kernels/cpu/matmul/amx.c"
 
+#include <stdlib.h>
+
 #include "tap.h"
 
 static uint32_t seed = 1;
@@ -73,8 +75,9 @@ static bool panel(int64_t rows, int vectors, int64_t k) {
 }
 
 static void test_panels(void) {
-    static const int64_t sizes[][3] = {{1, 1, 1},  {1, 4, 32}, {15, 2, 31},  {16, 3, 33}, {17, 4, 64},
-                                       {33, 1, 2}, {50, 3, 7}, {96, 4, 100}, {49, 4, 0},  {31, 3, 65}};
+    static const int64_t sizes[][3] = {{1, 1, 1},   {1, 4, 32}, {15, 2, 31}, {16, 3, 33},
+                                       {17, 4, 64}, {33, 1, 2}, {50, 3, 7},  {96, 4, 100},
+                                       {49, 4, 0},  {31, 3, 65}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int64_t *s = sizes[i];
         tap_ok(panel(s[0], (int)s[1], s[2]), "%d rows by %d vectors, inner dim %d", (int)s[0],
@@ -105,8 +108,8 @@ static bool convolution(int64_t channels, int64_t filters, int64_t taps, int64_t
             for (int64_t i = 0; i < taps * depth * 2 && j < columns; i++) {
                 int64_t t = i / 2 / depth, p = i / 2 % depth;
                 int64_t at = ((t * c.blocks + p / c.pairs) * filters + f) * c.pairs + p % c.pairs;
-                double v = value(w[at * 2 + i % 2]) *
-                           value(x[(p * line + offset[t] + j) * 2 + i % 2]);
+                double v =
+                    value(w[at * 2 + i % 2]) * value(x[(p * line + offset[t] + j) * 2 + i % 2]);
                 want += v, size += fabs(v);
             }
             double got = (double)y[f * ystep + j];
@@ -117,8 +120,9 @@ static bool convolution(int64_t channels, int64_t filters, int64_t taps, int64_t
 }
 
 static void test_convolutions(void) {
-    static const int64_t sizes[][4] = {{2, 1, 1, 1},   {3, 5, 9, 7},    {10, 10, 9, 40}, {33, 17, 4, 31},
-                                       {64, 32, 3, 33}, {70, 31, 2, 16}, {2, 16, 1, 65},  {5, 3, 0, 20}};
+    static const int64_t sizes[][4] = {{2, 1, 1, 1},    {3, 5, 9, 7},    {10, 10, 9, 40},
+                                       {33, 17, 4, 31}, {64, 32, 3, 33}, {70, 31, 2, 16},
+                                       {2, 16, 1, 65},  {5, 3, 0, 20}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int64_t *s = sizes[i];
         tap_ok(convolution(s[0], s[1], s[2], s[3]), "%d channels, %d filters, %d taps, %d outputs",
@@ -163,8 +167,8 @@ static bool weight_gradient(int64_t channels, int64_t filters, int64_t rows, int
 }
 
 static void test_weight_gradients(void) {
-    static const int64_t sizes[][4] = {
-        {1, 1, 1, 1}, {4, 5, 3, 31}, {16, 16, 2, 32}, {17, 17, 3, 33}, {35, 32, 2, 70}, {10, 20, 4, 64}};
+    static const int64_t sizes[][4] = {{1, 1, 1, 1},    {4, 5, 3, 31},   {16, 16, 2, 32},
+                                       {17, 17, 3, 33}, {35, 32, 2, 70}, {10, 20, 4, 64}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int64_t *s = sizes[i];
         tap_ok(weight_gradient(s[0], s[1], s[2], s[3]), "%d channels, %d filters, %d rows of %d",
@@ -202,5 +206,6 @@ int main(void) {
     test_convolutions();
     test_weight_gradients();
     test_order();
+    tap_is_int(gp_soft_amx_faults, 0, "tiles fit each other");
     return tap_done();
 }

@@ -1,5 +1,5 @@
-/* Weight gradients of convolutions of bf16 by AMX: a tile of filters' gradients, along their
- * outputs, times one of channels' pairs of adjacent outputs, shifted by a tap. */
+/* Weight gradients of convolutions of bf16 by AMX: a tile of channels' images, shifted by a tap,
+ * times one of filters' gradients, transposed in pairs of adjacent outputs. */
 #include "kernels/cpu/matmul/amx.h"
 
 #include <string.h>
@@ -7,45 +7,43 @@
 #include "kernels/cpu/conv/conv.h"
 #include "kernels/cpu/layout/transpose.h"
 
-enum { CHANNELS = 16, LINE = 64, SLACK = 64 };
+enum { FILTERS = 16, LINE = 64 };
 
-/* Zeros follow the image: tiles read past it, and gradients are 0 there. */
-int64_t gp_conv_amx_image(int64_t channels, int64_t positions) {
-    return gp_ceil_div(channels, CHANNELS) * (positions + SLACK) * LINE;
+int64_t gp_conv_amx_bytes(int64_t filters, int64_t segments, int64_t width) {
+    return gp_ceil_div(filters, FILTERS) * segments * ((width + 1) / 2) * LINE;
 }
 
-void gp_conv_amx_pairs(const char *x, int64_t channels, int64_t positions, char *to) {
-    for (int64_t c = 0; c < channels; c += CHANNELS, to += (positions + SLACK) * LINE) {
-        const char *from = x + c * positions * 2;
-        int64_t n = gp_min(channels - c, CHANNELS), pitch = positions * 2;
-        gp_transpose(to, 2 * LINE, from, pitch, (positions + 1) / 2, n, 4, false);
-        gp_transpose(to + LINE, 2 * LINE, from + 2, pitch, positions / 2, n, 4, false);
-        memset(to + positions * LINE, 0, SLACK * LINE);
-    }
+void gp_conv_amx_pairs(const gp_conv_amx_dot *d, const uint16_t *g, int64_t plane, char *to) {
+    int64_t pairs = (d->width + 1) / 2, segments = d->images * d->rows;
+    for (int64_t f = 0; f < d->filters; f += FILTERS)
+        for (int64_t i = 0; i < segments; i++, to += pairs * LINE)
+            gp_transpose(to, LINE, (const char *)(g + f * plane + i * d->pitch), plane * 2, pairs,
+                         gp_min(d->filters - f, FILTERS), 4, false);
 }
 
 #if GP_AMX
-/* One or two tiles of filters by one or two columns, each a block of channels at a tap. */
+/* One or two rows of tiles, each a block of channels at a tap, by one or two of filters. */
 typedef struct block {
     const gp_conv_amx_dot *d;
-    const uint16_t *g, *second; /* of the first filter of each tile */
-    const char *x[2];
+    const uint16_t *x[2]; /* of the first channel */
+    const char *g[2];
+    int64_t channels; /* of a tile */
 } block;
-typedef float sums[4][GP_AMX_ROWS][CHANNELS];
+typedef float sums[4][GP_AMX_ROWS][FILTERS];
 
-/* 32 outputs: rows of a `step` bytes apart, of the image `wide`. */
-static inline __attribute__((always_inline)) void add(const void *g, const void *second,
-                                                      const char *x0, const char *x1, int64_t step,
-                                                      int64_t wide, bool down, bool across) {
-    gp_amx_load(4, g, step);
-    gp_amx_load(6, x0, wide);
+/* 32 outputs; channels of x are `step` bytes apart. */
+static inline __attribute__((always_inline)) void add(const void *x0, const void *x1,
+                                                      const void *g0, const void *g1, int64_t step,
+                                                      bool down, bool across) {
+    gp_amx_load(4, x0, step);
+    gp_amx_load(6, g0, LINE);
     gp_amx_multiply(0, 4, 6);
     if (across) {
-        gp_amx_load(7, x1, wide);
+        gp_amx_load(7, g1, LINE);
         gp_amx_multiply(1, 4, 7);
     }
     if (down) {
-        gp_amx_load(5, second, step);
+        gp_amx_load(5, x1, step);
         gp_amx_multiply(2, 5, 6);
         if (across) gp_amx_multiply(3, 5, 7);
     }
@@ -53,37 +51,32 @@ static inline __attribute__((always_inline)) void add(const void *g, const void 
 
 /* The same for the last n of a row: outputs past it count as zeros in both. */
 typedef struct rest {
-    uint16_t g[2][GP_AMX_ROWS][GP_AMX_DEPTH];
-    uint16_t x[2][GP_AMX_DEPTH / 2][LINE / 2];
+    uint16_t x[2][GP_AMX_ROWS][GP_AMX_DEPTH];
+    char g[2][GP_AMX_DEPTH / 2][LINE];
 } rest;
 
-static void copy_rest(const block *b, int64_t g, int64_t x, int64_t n, bool down, bool across,
+static void copy_rest(const block *b, int64_t x, int64_t g, int64_t n, bool down, bool across,
                       rest *to) {
     memset(to, 0, sizeof *to);
     for (int i = 0; i <= down; i++)
-        for (int f = 0; f < GP_AMX_ROWS; f++)
-            memcpy(to->g[i][f], (i ? b->second : b->g) + f * b->d->plane + g, (size_t)n * 2);
+        for (int64_t c = 0; c < b->channels; c++)
+            memcpy(to->x[i][c], b->x[i] + c * b->d->positions + x, (size_t)n * 2);
     for (int i = 0; i <= across; i++)
-        for (int64_t k = 0; k < n; k += 2) {
-            uint16_t *row = to->x[i][k / 2];
-            memcpy(row, b->x[i] + (x + k) * LINE, LINE);
-            for (int c = 1; k + 1 == n && c < LINE / 2; c += 2) row[c] = 0;
-        }
+        memcpy(to->g[i], b->g[i] + g * LINE, (size_t)((n + 1) / 2 * LINE));
 }
 
 static inline __attribute__((always_inline)) void dot(const block *b, bool down, bool across) {
     const gp_conv_amx_dot *d = b->d;
-    int64_t last = d->width % GP_AMX_DEPTH, whole = d->width - last;
+    int64_t last = d->width % GP_AMX_DEPTH, whole = d->width - last, pairs = (d->width + 1) / 2;
     for (int64_t i = 0; i < d->images * d->rows; i++) {
-        int64_t g = i * d->pitch, x = i / d->rows * d->image + i % d->rows * d->line;
+        int64_t x = i / d->rows * d->image + i % d->rows * d->line, g = i * pairs;
         for (int64_t at = 0; at < whole; at += GP_AMX_DEPTH)
-            add(b->g + g + at, b->second + g + at, b->x[0] + (x + at) * LINE,
-                b->x[1] + (x + at) * LINE, d->plane * 2, 2 * LINE, down, across);
+            add(b->x[0] + x + at, b->x[1] + x + at, b->g[0] + (g + at / 2) * LINE,
+                b->g[1] + (g + at / 2) * LINE, d->positions * 2, down, across);
         if (!last) continue;
         _Alignas(64) rest r;
-        copy_rest(b, g + whole, x + whole, last, down, across, &r);
-        add(r.g[0], r.g[1], (const char *)r.x[0], (const char *)r.x[1], GP_AMX_DEPTH * 2, LINE,
-            down, across);
+        copy_rest(b, x + whole, g + whole / 2, last, down, across, &r);
+        add(r.x[0], r.x[1], r.g[0], r.g[1], GP_AMX_DEPTH * 2, down, across);
     }
 }
 
@@ -103,36 +96,40 @@ static void run_block(const block *b, bool down, bool across, sums to) {
     gp_amx_store(3, to[3], LINE);
 }
 
-/* Column j is tap j % taps of block j / taps. */
-static const char *column(const gp_conv_amx_dot *d, int64_t j) {
-    return d->x + (j / d->taps * (d->positions + SLACK) + d->offset[j % d->taps]) * LINE;
+/* Row j of tiles is tap j % taps of block j / taps, whose first channel this is: the last block
+ * overlaps the one before, where they do not all have as many. */
+static int64_t first_channel(const gp_conv_amx_dot *d, int64_t j, int64_t each) {
+    return gp_min(j / d->taps * each, d->channels - each);
 }
 
-static void add_sums(const gp_conv_amx_dot *d, sums from, int tile, int64_t j, double *sum,
-                     int64_t step) {
-    int64_t first = j / d->taps * CHANNELS, n = gp_min(d->channels - first, CHANNELS),
-            filters = gp_min(d->filters - tile / 2 * GP_AMX_ROWS, GP_AMX_ROWS);
-    sum += tile / 2 * GP_AMX_ROWS * step + first * d->taps + j % d->taps;
-    for (int64_t f = 0; f < filters; f++)
-        for (int64_t c = 0; c < n; c++) sum[f * step + c * d->taps] += (double)from[tile][f][c];
+/* Adds the tile at row j and filters f …, but for channels that the tile before has, too. */
+static void add_sums(const gp_conv_amx_dot *d, float (*from)[FILTERS], int64_t j, int64_t each,
+                     int64_t f, double *sum, int64_t step) {
+    int64_t first = first_channel(d, j, each), n = gp_min(d->filters - f, FILTERS);
+    for (int64_t c = j / d->taps * each - first; c < each; c++)
+        for (int64_t o = 0; o < n; o++)
+            sum[(f + o) * step + (first + c) * d->taps + j % d->taps] += (double)from[c][o];
 }
 
 void gp_conv_amx_dots(const gp_conv_amx_dot *d, double *sum, int64_t step) {
     _Alignas(64) sums to;
     gp_amx_config size = {0};
-    bool down = d->filters > GP_AMX_ROWS;
-    int64_t columns = gp_ceil_div(d->channels, CHANNELS) * d->taps;
-    for (int t = 0; t < 8; t++) gp_amx_size(&size, t, GP_AMX_ROWS, LINE);
+    bool across = d->filters > FILTERS;
+    int64_t blocks = gp_ceil_div(d->channels, GP_AMX_ROWS), each = gp_ceil_div(d->channels, blocks),
+            rows = blocks * d->taps,
+            bytes = gp_conv_amx_bytes(FILTERS, d->images * d->rows, d->width);
+    for (int t = 0; t < 8; t++) gp_amx_size(&size, t, t < 6 ? each : GP_AMX_DEPTH / 2, LINE);
     gp_amx_configure(&size);
-    for (int64_t j = 0; j < columns; j += 2) {
-        bool across = j + 1 < columns;
-        block b = {.d = d,
-                   .g = d->g,
-                   .second = d->g + GP_AMX_ROWS * d->plane,
-                   .x = {column(d, j), column(d, across ? j + 1 : j)}};
+    for (int64_t j = 0; j < rows; j += 2) {
+        bool down = j + 1 < rows;
+        block b = {.d = d, .g = {d->g, d->g + bytes}, .channels = each};
+        for (int i = 0; i <= down; i++)
+            b.x[i] =
+                d->x + first_channel(d, j + i, each) * d->positions + d->offset[(j + i) % d->taps];
         run_block(&b, down, across, to);
         for (int t = 0; t < 4; t++)
-            if ((t < 2 || down) && (t % 2 == 0 || across)) add_sums(d, to, t, j + t % 2, sum, step);
+            if ((t < 2 || down) && (t % 2 == 0 || across))
+                add_sums(d, to[t], j + t / 2, each, t % 2 * FILTERS, sum, step);
     }
     gp_amx_release();
 }

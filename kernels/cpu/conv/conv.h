@@ -101,23 +101,23 @@ enum { GP_CONV_AMX_FILTERS = 32 }; /* the most in a tile's call */
 void gp_conv_amx_tile(const gp_conv_amx *c, int64_t filters, const char *x, const char *w,
                       const float *start, char *y, int64_t ystep, int64_t len);
 
-/* An image of bf16 ([channel][position]) as tiles of AMX read it: [16 channels][position] of pairs
- * of adjacent positions, so many bytes. */
-#define gp_conv_amx_image GP_NAME(gp_conv_amx_image)
-int64_t gp_conv_amx_image(int64_t channels, int64_t positions);
-#define gp_conv_amx_pairs GP_NAME(gp_conv_amx_pairs)
-void gp_conv_amx_pairs(const char *x, int64_t channels, int64_t positions, char *to);
-
-/* Dot products of up to 32 filters' gradients g with channels' images at each tap. Strides in
- * elements: line for rows of x, image for its images; pitch for rows of g, rows * pitch for its
- * images, plane for its filters, of which 16 or 32 are read. */
+/* Dot products of up to 32 filters' gradients with channels' images, as packed, at each tap: over
+ * segments, which are rows of images. Strides in elements: line for rows of x, image for its
+ * images, positions for its channels; pitch for segments of gradients. */
 typedef struct gp_conv_amx_dot {
-    const char *x;
-    const uint16_t *g;
+    const uint16_t *x;
+    const char *g; /* gradients as gp_conv_amx_pairs leaves them */
     const int64_t *offset;
     int64_t channels, taps, positions, filters;
-    int64_t line, image, pitch, plane, images, rows, width;
+    int64_t line, image, pitch, images, rows, width;
 } gp_conv_amx_dot;
+/* Gradients g, whose filters are `plane` elements apart, as tiles of AMX read them: [16 filters]
+ * [segment] of pairs of adjacent outputs, so many bytes. After a segment comes a 0 where its width
+ * is odd. */
+#define gp_conv_amx_bytes GP_NAME(gp_conv_amx_bytes)
+int64_t gp_conv_amx_bytes(int64_t filters, int64_t segments, int64_t width);
+#define gp_conv_amx_pairs GP_NAME(gp_conv_amx_pairs)
+void gp_conv_amx_pairs(const gp_conv_amx_dot *d, const uint16_t *g, int64_t plane, char *to);
 /* sum[f * step + channel * taps + tap] += the products over images, rows and columns. */
 #define gp_conv_amx_dots GP_NAME(gp_conv_amx_dots)
 void gp_conv_amx_dots(const gp_conv_amx_dot *d, double *sum, int64_t step);

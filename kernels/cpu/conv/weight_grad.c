@@ -117,7 +117,7 @@ static const dot_fn dots[3][MOST] = {{ALL_TABLE(f32)}, {ALL_TABLE(f64)}, PAIRS};
 typedef struct unit {
     int64_t group, channel, channels, filter, filters, taps, padded;
     const int64_t *offset; /* of the taps; the last one is repeated for the excess */
-    char *x, *g, *tiles;   /* packed images, gradients; for AMX, images as its tiles are */
+    char *x, *g, *tiles;   /* packed images, gradients; for AMX, pairs of gradients */
     double *sum;
 } unit;
 
@@ -214,22 +214,17 @@ static int64_t positions(const weight_grad_job *r) {
 
 /* Adds the part's products to the unit's sums. */
 static void one_band_amx(const weight_grad_job *r, const unit *u, part *part) {
-    int64_t blocks = gp_ceil_div(u->filters, GP_CONV_AMX_FILTERS), n = positions(r),
-            bytes = gp_conv_amx_image(u->channels, n);
+    int64_t blocks = gp_ceil_div(u->filters, GP_CONV_AMX_FILTERS);
     patch p = pack_image(r, u, part);
-    for (int64_t i = 0; i < p.images; i++)
-        gp_conv_amx_pairs((const char *)p.x + i * p.image * 2, u->channels, n,
-                          u->tiles + i * bytes);
-    gp_conv_amx_dot d = {.x = u->tiles,
-                         .g = p.g,
+    gp_conv_amx_dot d = {.x = p.x,
+                         .g = u->tiles,
                          .offset = u->offset,
                          .channels = u->channels,
                          .taps = r->taps,
-                         .positions = n,
+                         .positions = positions(r),
                          .line = p.line,
-                         .image = bytes / 64,
+                         .image = p.image,
                          .pitch = p.pitch,
-                         .plane = p.plane,
                          .images = p.images,
                          .rows = p.rows,
                          .width = p.width};
@@ -237,6 +232,7 @@ static void one_band_amx(const weight_grad_job *r, const unit *u, part *part) {
         int64_t from = u->filters * b / blocks;
         d.filters = u->filters * (b + 1) / blocks - from;
         pack_grad(r, u, part, u->filter + from, d.filters);
+        gp_conv_amx_pairs(&d, p.g, p.plane, u->tiles);
         gp_conv_amx_dots(&d, u->sum + from * u->padded, u->padded);
     }
 }
@@ -296,7 +292,8 @@ static void run_units(void *ctx, int64_t begin, int64_t end) {
             grads = whole_lines((r->amx ? GP_CONV_AMX_FILTERS : MOST) * r->batch * r->grad_image *
                                 r->in.size),
             images = r->batch * image_bytes(r, channels),
-            tiles = r->amx ? r->batch * gp_conv_amx_image(channels, positions(r)) : 0;
+            tiles =
+                r->amx ? gp_conv_amx_bytes(GP_CONV_AMX_FILTERS, 1, r->batch * r->grad_image) : 0;
     char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(sums + grads + images + tiles));
     if (!scratch) {
         r->no_memory = true;
@@ -354,11 +351,11 @@ static bool get_memory(weight_grad_job *r) {
     return true;
 }
 
-/* Tiles of AMX have 16 channels: of few, products in f32 take as long. */
+/* By AMX where there are enough products for its tiles. */
 static void choose_dtype(weight_grad_job *r, const gp_array *x, const gp_array *grad) {
-    enum { LEAST_CHANNELS = 4 };
+    enum { LEAST = 32 };
     bool halves = x->dtype == GP_bf16 && grad->dtype == GP_bf16;
-    r->amx = halves && gp_has_amx() && r->channels >= LEAST_CHANNELS;
+    r->amx = halves && gp_has_amx() && r->channels * r->filters >= LEAST;
     if (!r->amx && !(halves && gp_has_pairs())) return;
     gp_band_as_is(&r->in);
     gp_band_as_is(&r->grad);

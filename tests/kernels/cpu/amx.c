@@ -136,20 +136,20 @@ static void test_convolutions(void) {
 static bool weight_gradient(int64_t channels, int64_t filters, int64_t rows, int64_t width) {
     enum { IMAGES = 2, TAPS = 3, REACH = 5 };
     static const int64_t offset[TAPS] = {0, 3, REACH};
-    int64_t line = width + REACH + 1, n = rows * line, pitch = width + 2,
-            plane = IMAGES * rows * pitch + 32, bytes = gp_conv_amx_image(channels, n);
-    uint16_t *x = halves(IMAGES * channels * n + 64), *g = halves(32 * plane);
-    char *tiles = room(IMAGES * bytes);
-    int64_t step = channels * TAPS + 1;
+    int64_t line = width + REACH + 1, n = rows * line, pitch = width + width % 2 + 2,
+            plane = IMAGES * rows * pitch, step = channels * TAPS + 1;
+    uint16_t *x = halves(IMAGES * channels * n), *g = halves(filters * plane);
+    char *pairs = room(gp_conv_amx_bytes(filters, IMAGES * rows, width));
     double *sum = room(filters * step * 8);
     bool ok = true;
     for (int64_t i = 0; i < filters * step; i++) sum[i] = 1;
     for (int64_t i = 1; i <= IMAGES * channels * rows; i++) x[i * line - 1] = 0x7f80;
-    for (int64_t i = 0; i < IMAGES; i++)
-        gp_conv_amx_pairs((const char *)(x + i * channels * n), channels, n, tiles + i * bytes);
-    gp_conv_amx_dot d = {.x = tiles, .g = g, .offset = offset, .channels = channels, .taps = TAPS};
-    d.positions = n, d.filters = filters, d.line = line, d.image = bytes / 64, d.pitch = pitch;
-    d.plane = plane, d.images = IMAGES, d.rows = rows, d.width = width;
+    for (int64_t i = 0; i < filters * plane; i++)
+        if (i % pitch >= width) g[i] = i % pitch == width ? 0 : 0x7f80;
+    gp_conv_amx_dot d = {.x = x, .g = pairs, .offset = offset, .channels = channels, .taps = TAPS};
+    d.positions = n, d.filters = filters, d.line = line, d.image = channels * n, d.pitch = pitch;
+    d.images = IMAGES, d.rows = rows, d.width = width;
+    gp_conv_amx_pairs(&d, g, plane, pairs);
     gp_conv_amx_dots(&d, sum, step);
     for (int64_t i = 0; i < filters * channels * TAPS; i++) {
         int64_t f = i / TAPS / channels, c = i / TAPS % channels, t = i % TAPS;
@@ -162,7 +162,8 @@ static bool weight_gradient(int64_t channels, int64_t filters, int64_t rows, int
         }
         ok = ok && near(sum[f * step + c * TAPS + t], want, size);
     }
-    free(x), free(g), free(tiles), free(sum);
+    for (int64_t f = 0; f < filters; f++) ok = ok && sum[f * step + step - 1] == 1;
+    free(x), free(g), free(pairs), free(sum);
     return ok;
 }
 

@@ -131,8 +131,87 @@ void gp_amx_panel(const gp_panels *p, int64_t i, int64_t rows, const char *a, in
     gp_amx_release();
 }
 
+/* ---- lines in place ---- */
+
+void gp_amx_columns(const uint16_t *x, int64_t row, int64_t next, int64_t rows, int64_t k,
+                    char *to) {
+    uint16_t *t = (uint16_t *)(void *)to;
+    memset(to, 0, (size_t)gp_amx_columns_bytes(rows, k));
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < k; i++) t[(i / 2 * rows + r) * 2 + i % 2] = x[r * row + i * next];
+}
+
+/* 32 of k: four tiles of lines, as far as there are so many. */
+static inline __attribute__((always_inline)) void add_lines(const char *const *w, int64_t step,
+                                                            const char *x, int64_t rows, int n) {
+    gp_amx_load(6, x, rows * 4);
+    gp_amx_load(4, w[0], step);
+    gp_amx_multiply(0, 4, 6);
+    if (n == 1) return;
+    gp_amx_load(5, w[1], step);
+    gp_amx_multiply(1, 5, 6);
+    gp_amx_load(4, w[2], step);
+    gp_amx_multiply(2, 4, 6);
+    gp_amx_load(5, w[3], step);
+    gp_amx_multiply(3, 5, 6);
+}
+
+/* n tiles of `each` lines. */
+static inline __attribute__((always_inline)) void all_lines(const char *const *w, int64_t step,
+                                                            int64_t each, int64_t k, const char *x,
+                                                            int64_t rows, int n) {
+    _Alignas(64) char rest[4][GP_AMX_ROWS][64];
+    int64_t chunks = k / GP_AMX_DEPTH, last = k % GP_AMX_DEPTH * 2, wide = GP_AMX_DEPTH * 2;
+    const char *at[4] = {rest[0][0], rest[1][0], rest[2][0], rest[3][0]};
+    for (int64_t c = 0; c < chunks; c++) {
+        const char *now[4] = {w[0] + c * wide, w[1] + c * wide, w[2] + c * wide, w[3] + c * wide};
+        add_lines(now, step, x + c * wide * rows, rows, n);
+    }
+    if (!last) return;
+    memset(rest, 0, sizeof rest);
+    for (int i = 0; i < n; i++)
+        for (int64_t l = 0; l < each; l++)
+            memcpy(rest[i][l], w[i] + l * step + chunks * wide, (size_t)last);
+    add_lines(at, 64, x + chunks * wide * rows, rows, n);
+}
+
+/* Up to 16 lines are one tile; of more, four, which overlap where they do not have 16 each. */
+void gp_amx_lines(const uint16_t *w, int64_t step, int64_t lines, int64_t k, const char *x,
+                  int64_t rows, float *out) {
+    _Alignas(64) float sum[4][GP_AMX_ROWS][GP_AMX_ROWS] = {0};
+    bool one = lines <= GP_AMX_ROWS;
+    int64_t each = one ? lines : GP_AMX_ROWS, first[4];
+    gp_amx_config size = {0};
+    const char *at[4];
+    for (int i = 0; i < 4; i++) {
+        first[i] = one || i * each <= lines - each ? one ? 0 : i * each : lines - each;
+        at[i] = (const char *)(w + first[i] * step);
+    }
+    for (int t = 0; t < 6; t++) gp_amx_size(&size, t, each, t < 4 ? rows * 4 : GP_AMX_DEPTH * 2);
+    gp_amx_size(&size, 6, GP_AMX_DEPTH / 2, rows * 4);
+    gp_amx_configure(&size);
+    gp_amx_load(0, sum[0], 64);
+    gp_amx_load(1, sum[1], 64);
+    gp_amx_load(2, sum[2], 64);
+    gp_amx_load(3, sum[3], 64);
+    if (one) all_lines(at, step * 2, each, k, x, rows, 1);
+    else all_lines(at, step * 2, each, k, x, rows, 4);
+    gp_amx_store(0, sum[0], 64);
+    gp_amx_store(1, sum[1], 64);
+    gp_amx_store(2, sum[2], 64);
+    gp_amx_store(3, sum[3], 64);
+    gp_amx_release();
+    for (int i = 0; i < (one ? 1 : 4); i++)
+        for (int64_t l = 0; l < each; l++)
+            for (int64_t r = 0; r < rows; r++) out[r * GP_AMX_LINES + first[i] + l] = sum[i][l][r];
+}
+
 #else
 bool gp_has_amx(void) { return false; }
+void gp_amx_lines(const uint16_t *w, int64_t step, int64_t lines, int64_t k, const char *x,
+                  int64_t rows, float *out) {}
+void gp_amx_columns(const uint16_t *x, int64_t row, int64_t next, int64_t rows, int64_t k,
+                    char *to) {}
 void gp_amx_panel(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,
                   char *out) {}
 #endif

@@ -106,6 +106,21 @@ static inline void gp_amx_release(void) { __asm__ volatile("tilerelease"); }
 #define gp_amx_multiply(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
 #endif
 
+/* out[row][line] = sums over k of `lines` rows of w, step elements apart, which are read in place,
+ * and of x as gp_amx_columns leaves it; line counts up to GP_AMX_LINES, rows to GP_AMX_ROWS. */
+enum { GP_AMX_LINES = 64 };
+#define gp_amx_lines GP_NAME(gp_amx_lines)
+void gp_amx_lines(const uint16_t *w, int64_t step, int64_t lines, int64_t k, const char *x,
+                  int64_t rows, float *out);
+/* Rows of x (elements from row to row, to the next of k) in pairs, with zeros after them:
+ * [pair][row], so many bytes. */
+static inline int64_t gp_amx_columns_bytes(int64_t rows, int64_t k) {
+    return (k + GP_AMX_DEPTH - 1) / GP_AMX_DEPTH * GP_AMX_DEPTH * 2 * rows;
+}
+#define gp_amx_columns GP_NAME(gp_amx_columns)
+void gp_amx_columns(const uint16_t *x, int64_t row, int64_t next, int64_t rows, int64_t k,
+                    char *to);
+
 /* out[rows][width] = start + a[rows][k] times panel i of *p, which has p->amx. */
 #define gp_amx_panel GP_NAME(gp_amx_panel)
 void gp_amx_panel(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,

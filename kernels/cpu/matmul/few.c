@@ -6,6 +6,7 @@
 #include <immintrin.h>
 #endif
 
+#include "kernels/cpu/matmul/amx.h"
 #include "kernels/cpu/matmul/half.h"
 #include "kernels/cpu/runtime/scratch.h"
 
@@ -176,9 +177,21 @@ static void few_tiles(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* The same where lines along k are read by AMX. */
+static void amx_lines(void *ctx, int64_t begin, int64_t end) {
+    const few_job *f = ctx;
+    float sum[GP_AMX_ROWS * GP_AMX_LINES];
+    for (int64_t b = begin; b < end; b++) {
+        int64_t j = b * GP_AMX_LINES, n = f->n - j < GP_AMX_LINES ? f->n - j : GP_AMX_LINES;
+        gp_amx_lines(f->w + j * f->step, f->step, n, f->k, f->x, f->rows, sum);
+        put(f, sum, 0, f->rows, j, n, GP_AMX_LINES);
+    }
+}
+
 /* Whether few rows of x meet w as the kernels need it: its lines, along k or across, contiguous. */
 static bool fits(const gp_matrix *x, const gp_matrix *w, gp_dtype dtype) {
-    if (x->rows > MOST_ROWS || (dtype == GP_f16 && !HAS_F16)) return false;
+    bool amx = dtype == GP_bf16 && w->rs == 1 && gp_has_amx();
+    if (x->rows > (amx ? GP_AMX_ROWS : MOST_ROWS) || (dtype == GP_f16 && !HAS_F16)) return false;
     return w->rs == 1 || (w->cs == 1 && w->cols >= BLOCK);
 }
 
@@ -208,6 +221,15 @@ static bool copy_rows(few_job *f, const gp_matrix *x, bool pairs) {
     return true;
 }
 
+/* The same in pairs, as AMX reads them. */
+static bool copy_columns(few_job *f, const gp_matrix *x) {
+    char *to = gp_scratch(GP_SCRATCH_PART, (size_t)gp_amx_columns_bytes(x->rows, f->k));
+    if (to)
+        gp_amx_columns((const uint16_t *)(const void *)x->data, x->rs, x->cs, x->rows, f->k, to);
+    f->x = to;
+    return to;
+}
+
 bool gp_half_few(gp_half_product *p, const gp_matrix *a, const gp_matrix *b) {
     gp_matrix at = transpose_of(a), bt = transpose_of(b);
     bool turned = !fits(a, b, b->dtype);
@@ -223,12 +245,14 @@ bool gp_half_few(gp_half_product *p, const gp_matrix *a, const gp_matrix *b) {
                  .c_col = turned ? p->ldc : 1};
     f.step = f.across ? w->rs : w->cs;
     f.tiles = f.across ? columns[type] : dots[type];
-    if (!copy_rows(&f, x, p->pairs)) {
+    bool amx = b->dtype == GP_bf16 && !f.across && gp_has_amx();
+    if (!(amx ? copy_columns(&f, x) : copy_rows(&f, x, p->pairs))) {
         p->no_memory = true;
         return false;
     }
-    int64_t wide = f.across ? BLOCK : FOUR, n = (f.n + wide - 1) / wide;
-    if (p->call) return gp_parallel_op(p->call, n, 1 + FEW_WORK / (1 + f.k * wide), few_tiles, &f);
-    few_tiles(&f, 0, n);
+    int64_t wide = amx ? GP_AMX_LINES : f.across ? BLOCK : FOUR, n = (f.n + wide - 1) / wide;
+    void (*body)(void *, int64_t, int64_t) = amx ? amx_lines : few_tiles;
+    if (p->call) return gp_parallel_op(p->call, n, 1 + FEW_WORK / (1 + f.k * wide), body, &f);
+    body(&f, 0, n);
     return true;
 }

@@ -85,6 +85,43 @@ static void test_panels(void) {
     }
 }
 
+/* ---- lines in place ---- */
+
+/* Lines of w with one element between them, x by columns. */
+static bool lines_in_place(int64_t rows, int64_t lines, int64_t k) {
+    uint16_t *w = halves(lines * (k + 1)), *x = halves(rows * k);
+    float out[GP_AMX_ROWS * GP_AMX_LINES];
+    char *columns = room(gp_amx_columns_bytes(rows, k));
+    bool ok = true;
+    memset(out, 0xff, sizeof out);
+    for (int64_t l = 0; l < lines; l++) w[l * (k + 1) + k] = 0x7fc0; /* NaN */
+    gp_amx_columns(x, 1, rows, rows, k, columns);
+    gp_amx_lines(w, k + 1, lines, k, columns, rows, out);
+    for (int64_t r = 0; r < GP_AMX_ROWS; r++)
+        for (int64_t l = 0; l < GP_AMX_LINES; l++) {
+            double want = 0, size = 0, got = (double)out[r * GP_AMX_LINES + l];
+            bool inside = r < rows && l < lines;
+            for (int64_t i = 0; inside && i < k; i++) {
+                double v = value(w[l * (k + 1) + i]) * value(x[i * rows + r]);
+                want += v, size += fabs(v);
+            }
+            ok = ok && (inside ? near(got, want, size) : isnan(got));
+        }
+    free(w), free(x), free(columns);
+    return ok;
+}
+
+static void test_lines(void) {
+    static const int64_t sizes[][3] = {{1, 1, 1},   {1, 64, 32},  {16, 16, 33},
+                                       {3, 17, 64}, {8, 31, 31},  {5, 33, 100},
+                                       {2, 49, 2},  {16, 63, 65}, {7, 10, 0}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const int64_t *s = sizes[i];
+        tap_ok(lines_in_place(s[0], s[1], s[2]), "%d rows, %d lines, inner dim %d", (int)s[0],
+               (int)s[1], (int)s[2]);
+    }
+}
+
 /* ---- convolutions ---- */
 
 /* One row of outputs. */
@@ -204,6 +241,7 @@ static void test_order(void) {
 
 int main(void) {
     test_panels();
+    test_lines();
     test_convolutions();
     test_weight_gradients();
     test_order();

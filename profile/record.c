@@ -185,11 +185,11 @@ static void op_end(gp_call *c, bool ok) {
 static _Atomic uint64_t busy;
 static _Atomic bool busy_counted;
 
-/* The track of modelled cards, whose activities are reported on the host's threads, one at a time
- * (tensor/device/model.c). */
-static gp_track *modelled_track(void) {
-    static uint64_t number;
-    static gp_track *t;
+/* The track of what devices did on this thread, a host's: modelled cards' activities are reported
+ * there (tensor/device/model.c), and deferred ops run there. */
+static gp_track *device_track(void) {
+    static _Thread_local uint64_t number;
+    static _Thread_local gp_track *t;
     uint64_t now = atomic_load_explicit(&running, memory_order_acquire);
     if (now == number) return now ? t : NULL;
     gp_lock(&lock);
@@ -203,7 +203,7 @@ static void device(const gp_activity *ran) {
     if (!ran->held && atomic_load_explicit(&busy_counted, memory_order_relaxed))
         atomic_fetch_add_explicit(&busy, ran->t1 - ran->t0, memory_order_relaxed);
     TRACK own = track();
-    gp_track *t = !own || gp_thread_worker() ? own : modelled_track();
+    gp_track *t = !own || gp_thread_worker() ? own : device_track();
     gp_rec *r = t ? gp_track_append(t) : NULL;
     if (!r) return;
     *r = (gp_rec){.t0 = ran->t0,

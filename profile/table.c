@@ -294,7 +294,8 @@ static void foot(FILE *f, const table *t) {
                 gp_table_time((double)(r->busy - r->copies), b, sizeof b),
                 gp_table_time((double)r->copies, c, sizeof c));
     if (r->kind && !strcmp(r->kind, "fork"))
-        fprintf(f, "FORK is the time of the cpu's worker threads, which run the ops of forks\n");
+        fprintf(f, "FORK is the time of forked ops, on the cpu's worker threads, and of those that "
+                   "backward ran after queuing these\n");
     else if (r->kind && p->modelled)
         fprintf(f, "%s is a %s: its times are computed from a card's figures, not measured\n",
                 t->device, p->modelled);

@@ -129,8 +129,9 @@ static int l_stream_gc(lua_State *L) {
 
 /* gpush.current_stream([device]) */
 static int l_current_stream(lua_State *L) {
-    return push_stream(L,
-                       gp_stream_retain(gp_stream_current(check_device(L, 1, "current_stream"))));
+    gp_stream *s = gp_stream_current(check_device(L, 1, "current_stream"));
+    if (s->deferred) s = s->dev->streams[0]; /* in whose place it is */
+    return push_stream(L, gp_stream_retain(s));
 }
 
 #define STREAM_GUARD "gpush.stream_guard"
@@ -179,6 +180,7 @@ static int l_stream_synchronize(lua_State *L) {
 
 static int l_stream_busy(lua_State *L) {
     gp_stream *s = check_stream(L, 1);
+    gp_defer_run();
     lua_pushboolean(L, s->dev->vt->busy(s));
     return 1;
 }
@@ -222,6 +224,7 @@ static int l_stream_wait(lua_State *L) {
 
 static int l_event_done(lua_State *L) {
     gp_event *e = *check_event(L, 1);
+    gp_defer_run();
     lua_pushboolean(L, e->stream->dev->vt->event_done(e));
     return 1;
 }

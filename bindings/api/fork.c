@@ -221,6 +221,7 @@ static int l_wait(lua_State *L) {
 
 static bool is_done(const future *f) {
     bool done = true;
+    gp_defer_run();
     for (int i = 0; i < f->n && done; i++) {
         gp_stream *s = f->at[i].stream;
         s->dev->vt->busy(s); /* brings the count of commands that are done up to date */

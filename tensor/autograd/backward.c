@@ -8,6 +8,7 @@
 #include "tensor/autograd/after.h"
 #include "tensor/autograd/anomaly.h"
 #include "tensor/autograd/grad.h"
+#include "tensor/autograd/survey.h"
 #include "tensor/capture/capture.h"
 #include "tensor/device/hazard.h"
 #include "tensor/fuse/trace.h"
@@ -24,10 +25,11 @@ typedef struct walk {
     gp_tensor *tensors[2 * INPUTS];
     bool need[INPUTS];
     gp_leaf *leaves;               /* with something pending */
+    gp_survey ahead;               /* what the walk may reach */
     gp_srcloc loc;                 /* the forward line of the last step */
     uint64_t used[GP_MAX_DEVICES]; /* by slot: streams other than the caller's that ran a step */
-    uint64_t mark;                 /* of the nodes whose edges are counted; 0: none are */
     bool others, joined;           /* whether there are any; join_streams' result */
+    bool defers;                   /* ops of the caller's own thread are deferred */
     gp_vjp v;                      /* tensors made during the step */
 } walk;
 
@@ -85,9 +87,25 @@ static bool join_streams(walk *w) {
     return w->joined;
 }
 
-/* Makes s its device's current stream until leave_stream; returns the one before. */
+/* The cpu runs ops of its default stream where they are called. While forked ones are still ahead,
+ * those are deferred: the forks' have workers, which get theirs meanwhile. */
+static void begin_deferring(walk *w) {
+    w->defers = w->ahead.forked && gp_defer_begin(gp_device_cpu());
+}
+
+/* The walk has come to n: its forked nodes are all queued, or else what is deferred is not to
+ * become too much. */
+static void check_deferred(walk *w, const gp_node *n) {
+    if (!w->defers) return;
+    w->ahead.forked -= gp_node_forked(n);
+    if (w->ahead.forked) gp_defer_relieve();
+    else gp_defer_end(), w->defers = false;
+}
+
+/* Makes s its device's current stream, or what stands in for it; returns the one before. */
 static gp_stream *enter_stream(walk *w, gp_stream *s) {
     gp_stream *was = gp_stream_current(s->dev);
+    s = gp_defer_stream(s);
     if (was == s) return was;
     w->others = true;
     w->used[s->dev->slot] |= (uint64_t)1 << s->index;
@@ -308,41 +326,10 @@ static bool tell(walk *w, gp_leaf *l) {
     return l->watch->ready(l->watcher, g, &l->taken);
 }
 
-/* Counts, for each leaf that the walk may reach, the inputs that can give it a gradient, where
- * somebody watches a leaf. False when out of memory. */
-static bool count_edges(walk *w) {
-    static _Thread_local uint64_t walks;
-    w->mark = 0;
-    if (!atomic_load_explicit(&gp_grad_watched, memory_order_relaxed) || w->opts->inputs)
-        return true;
-    int n = 0, cap = w->n + 64;
-    gp_node **stack = malloc((size_t)cap * sizeof *stack), **more;
-    w->mark = ++walks;
-    for (int i = 0; stack && i < w->n; i++) stack[n++] = w->heap[i], w->heap[i]->mark = w->mark;
-    while (stack && n) {
-        gp_node *at = stack[--n];
-        if (n + at->nin > cap) {
-            cap = 2 * (n + at->nin);
-            if (!(more = realloc(stack, (size_t)cap * sizeof *stack))) break;
-            stack = more;
-        }
-        for (int i = 0; i < at->nin; i++) {
-            gp_leaf *l = at->in[i].leaf;
-            gp_node *next = at->in[i].node;
-            if (!at->in[i].need) continue;
-            if (l && l->mark != w->mark) l->mark = w->mark, l->edges = 0;
-            if (l) l->edges++;
-            else if (next && next->mark != w->mark) next->mark = w->mark, stack[n++] = next;
-        }
-    }
-    free(stack);
-    return (stack && !n) || gp_fail("backward: out of memory");
-}
-
 /* n was walked: tells who waits for leaves that only it could still add to. */
 static bool leave_leaves(walk *w, gp_node *n) {
     bool ok = true;
-    for (int i = 0; w->mark && i < n->nin; i++) {
+    for (int i = 0; w->ahead.leaves && i < n->nin; i++) {
         gp_leaf *l = n->in[i].need ? n->in[i].leaf : NULL;
         if (l && --l->edges == 0 && l->watch && l->pending && !l->told) ok = ok && tell(w, l);
     }
@@ -465,7 +452,7 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
                        "backward on its result");
     w.opts = opts;
     w.heap = w.nodes, w.n = 0, w.cap = NODES;
-    w.leaves = NULL, w.loc = (gp_srcloc){0}, w.others = false;
+    w.leaves = NULL, w.loc = (gp_srcloc){0}, w.others = w.defers = false;
     memset(w.used, 0, sizeof w.used);
     w.v.pool = w.v.first, w.v.npool = 0, w.v.cap = GP_POOL;
     w.v.failed = false;
@@ -476,14 +463,17 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
     gp_grads_apart = opts->inputs != NULL;
     gp_autocast_pause(); /* gradients have the dtypes of the forward's ops */
     for (int i = 0; i < n && ok; i++) ok = start(&w, roots[i], grads ? grads[i] : NULL);
-    ok = ok && count_edges(&w);
+    ok = ok && gp_survey_nodes(w.heap, w.n, !opts->inputs, &w.ahead);
+    if (ok) begin_deferring(&w);
     while (w.n) {
         gp_node *top = pop(&w);
         ok = ok && !gp_thread_stopped() && step(&w, top);
+        check_deferred(&w, top);
         for (int i = 0; !ok && i < top->nout; i++)
             gp_tensor_unref(top->out[i].g), top->out[i].g = NULL;
         gp_node_unref(top);
     }
+    if (w.defers) gp_defer_end();
     if (gp_thread_stopped()) ok = gp_fail("interrupted!");
     ok = ok && join_streams(&w);
     ok = settle_leaves(&w, ok);

@@ -91,7 +91,8 @@ int gp_threads_free(void) {
     gp_device *cpu = n > 1 ? gp_device_cpu() : NULL;
     if (!cpu || atomic_load_explicit(&cpu->streams[0]->alone, memory_order_relaxed)) return n;
     int left = gp_processors();
-    for (int i = 1; i < cpu->nstreams; i++) left -= gp_queue_busy(cpu->streams[i]);
+    for (int i = 1; i < cpu->nstreams; i++)
+        left -= !cpu->streams[i]->deferred && gp_queue_busy(cpu->streams[i]);
     return left < 1 ? 1 : left < n ? left : n;
 }
 
@@ -110,7 +111,7 @@ bool gp_thread_stopped(void) { return !worker && (gp_interrupted || stopped); }
 void gp_thread_is_loader(void) { loader = true; }
 bool gp_thread_loader(void) { return loader; }
 
-static gp_stream *stream_new(gp_device *dev);
+static gp_stream *stream_new(gp_device *dev, bool deferred);
 
 /* With the registry's lock held. An open device stays until the program ends. */
 static gp_device *device_open(const gp_device_vt *vt, int index) {
@@ -123,7 +124,7 @@ static gp_device *device_open(const gp_device_vt *vt, int index) {
     dev->slot = ndevices;
     if (!strcmp(vt->kind, "cpu")) snprintf(dev->name, sizeof dev->name, "cpu");
     else snprintf(dev->name, sizeof dev->name, "%s:%d", vt->kind, index);
-    if ((vt->open && !vt->open(dev)) || !gp_alloc_open(dev) || !stream_new(dev))
+    if ((vt->open && !vt->open(dev)) || !gp_alloc_open(dev) || !stream_new(dev, false))
         return free(dev->alloc), free(dev), NULL;
     if (vt->observe && atomic_load(&gp_hook.calls)) vt->observe(dev, GP_TRACE_CALLS, NULL);
     if (vt->observe && atomic_load(&gp_hook.device)) vt->observe(dev, GP_TRACE_BEGIN, NULL);
@@ -133,7 +134,7 @@ static gp_device *device_open(const gp_device_vt *vt, int index) {
 }
 
 /* With the registry's lock held. Streams are reused, and never closed before the program ends. */
-static gp_stream *stream_new(gp_device *dev) {
+static gp_stream *stream_new(gp_device *dev, bool deferred) {
     if (dev->nstreams == MOST_STREAMS)
         return gp_fail_null("%s: no more than %d streams", dev->name, MOST_STREAMS);
     gp_stream *s = calloc(1, sizeof *s);
@@ -141,6 +142,7 @@ static gp_stream *stream_new(gp_device *dev) {
     s->dev = dev;
     s->index = dev->nstreams;
     s->async = !dev->vt->on_host || s->index;
+    s->deferred = deferred;
     atomic_init(&s->alone, !s->async);
     if (!dev->vt->stream_open(s)) return free(s), NULL;
     dev->streams[s->index] = s;
@@ -149,16 +151,21 @@ static gp_stream *stream_new(gp_device *dev) {
     return s;
 }
 
-gp_stream *gp_stream_acquire(gp_device *dev) {
+static gp_stream *acquire(gp_device *dev, bool deferred) {
     gp_lock(&registry);
     gp_stream *s = NULL;
-    for (int i = 1; !s && i < dev->nstreams; i++)
-        if (atomic_load(&dev->streams[i]->refs) == 0) s = dev->streams[i];
-    if (!s) s = stream_new(dev);
+    for (int i = 1; !s && i < dev->nstreams; i++) {
+        gp_stream *one = dev->streams[i];
+        if (one->deferred != deferred || atomic_load(&one->refs)) continue;
+        if (!deferred || !gp_queue_busy(one)) s = one; /* it may have been handed over */
+    }
+    if (!s) s = stream_new(dev, deferred);
     if (s) atomic_fetch_add(&s->refs, 1);
     gp_unlock(&registry);
     return s;
 }
+
+gp_stream *gp_stream_acquire(gp_device *dev) { return acquire(dev, false); }
 
 gp_stream *gp_stream_retain(gp_stream *s) {
     atomic_fetch_add(&s->refs, 1);
@@ -172,7 +179,41 @@ gp_stream *gp_stream_current(gp_device *dev) {
     return s ? s : dev->streams[0];
 }
 
-void gp_stream_set_current(gp_stream *s) { current[s->dev->slot] = s; }
+void gp_stream_set_current(gp_stream *s) {
+    if (s->deferred && s != gp_queue_own()) s = s->dev->streams[0];
+    current[s->dev->slot] = s;
+}
+
+bool gp_defer_begin(gp_device *dev) {
+    if (gp_queue_own() || worker || loader) return false;
+    gp_stream *s = acquire(dev, true);
+    if (!s) return gp_error_clear(), false;
+    gp_queue_set_own(s);
+    return true;
+}
+
+void gp_defer_end(void) {
+    gp_stream *s = gp_queue_own();
+    gp_queue_run_own();
+    if (gp_thread_stopped()) gp_failure_take(s, UINT64_MAX); /* the caller raises it */
+    gp_queue_hand_over();
+    gp_queue_set_own(NULL);
+    gp_stream_release(s);
+}
+
+void gp_defer_run(void) { gp_queue_run_own(); }
+
+void gp_defer_relieve(void) {
+    enum { MUCH = 256 };
+    gp_stream *s = gp_queue_own();
+    if (s && gp_stream_queued(s) > MUCH) gp_queue_run_own();
+}
+
+gp_stream *gp_defer_stream(gp_stream *s) {
+    gp_stream *own = gp_queue_own();
+    if (s->deferred && s != own) s = s->dev->streams[0];
+    return own && s == own->dev->streams[0] ? own : s;
+}
 
 /* With the registry's lock held. */
 static gp_device *find_or_open(const gp_device_vt *vt, int index) {
@@ -334,10 +375,13 @@ static bool succeeded(gp_stream *s, uint64_t upto, const char *what) {
 }
 
 bool gp_wait_granted(gp_stream *s, gp_why why, const char *what) {
+    gp_queue_run_own();
     return wait_now(s, NULL, why, what) && succeeded(s, UINT64_MAX, what);
 }
 
+/* What this thread has deferred runs first, here and below: that is its work, not a wait. */
 static bool wait_idle(gp_stream *s, gp_why why, const char *what) {
+    gp_queue_run_own();
     return !s->dev->vt->busy(s) || (gp_wait_allowed(s, why, what) && wait_now(s, NULL, why, what));
 }
 
@@ -349,6 +393,7 @@ bool gp_wait(gp_stream *s, gp_why why, const char *what) {
 bool gp_wait_event(gp_event *e, gp_why why, const char *what) {
     gp_stream *s = e->stream;
     if (!gp_trace_may_wait(why, what)) return false;
+    if (gp_queue_own() && !s->dev->vt->event_done(e)) gp_queue_run_own();
     bool ok =
         s->dev->vt->event_done(e) || (gp_wait_allowed(s, why, what) && wait_now(s, e, why, what));
     return ok && succeeded(s, e->ticket, what);
@@ -369,6 +414,7 @@ bool gp_wait_device(gp_device *dev, gp_why why, const char *what) {
 }
 
 bool gp_wait_room(gp_stream *s) {
+    gp_queue_run_own();
     uint64_t queued = gp_stream_queued(s), t0 = gp_now_ns();
     bool ok = s->dev->vt->drain_room(s);
     report(s, GP_WHY_queue, "launch", t0, gp_now_ns(), queued);

@@ -41,6 +41,7 @@ struct gp_stream {
     atomic_bool alone; /* not async, and the only one: there is nothing to order */
     atomic_int refs;   /* holders; at 0 the stream may be reused */
     bool collective;   /* it waits for other ranks (tensor/dist) */
+    bool deferred;     /* no worker: the thread that queues on it runs it (gp_defer_begin) */
     /* Not NULL: tried before c is queued; true: c has run, by `run`, on the calling thread. */
     bool (*here)(struct gp_call *c, bool (*run)(struct gp_call *c));
     void *impl;                 /* owned by the device */
@@ -183,6 +184,18 @@ void gp_stream_release(gp_stream *s);
 /* This thread's current stream on dev; the default stream until set. */
 gp_stream *gp_stream_current(gp_device *dev);
 void gp_stream_set_current(gp_stream *s);
+/* From begin to end the calling thread queues what it would run at once on dev's default stream, a
+ * device on_host: on a deferred stream, whose commands it runs itself, in order, whenever it waits
+ * for anything, and at the end. So it can queue work for other streams first. Begin is false,
+ * without a message, where that is impossible or has begun before. After an interrupt, end leaves
+ * the rest to a thread. */
+bool gp_defer_begin(gp_device *dev);
+void gp_defer_end(void);
+/* Runs what is deferred, for who asks how far streams are; and where much is. */
+void gp_defer_run(void);
+void gp_defer_relieve(void);
+/* Where work for s is queued now: s, or the stream that stands in for it, either way. */
+gp_stream *gp_defer_stream(gp_stream *s);
 /* Commands queued and not done. */
 static inline uint64_t gp_stream_queued(gp_stream *s) {
     return atomic_load_explicit(&s->issued, memory_order_relaxed) -

@@ -62,8 +62,11 @@ typedef struct queue {
     _Atomic int waiters; /* threads waiting on `done` */
     uintptr_t host_bits; /* of a device address: those of the host address */
     uint64_t poll_ns;    /* for which threads that wait for or on it poll before they sleep */
+    bool handed_over;    /* of a deferred stream: `thread` runs what is left, then ends */
     command ring[QUEUE];
 } queue;
+
+static _Thread_local gp_stream *own; /* the deferred stream whose commands this thread runs */
 
 /* ---- worker thread ---- */
 
@@ -161,11 +164,14 @@ static bool reached(gp_stream *s, uint64_t ticket) {
     return atomic_load_explicit(&s->completed, memory_order_acquire) >= ticket;
 }
 
-/* Blocks the calling thread until s has completed ticket commands: polls a little, then sleeps.
- * False when interruptible and interrupted. */
+static void run_own(bool interruptible);
+
+/* Blocks the calling thread until s has completed ticket commands: runs its deferred ones, on which
+ * s may depend, polls a little, then sleeps. False when interruptible and interrupted. */
 static bool wait_ticket(gp_stream *s, uint64_t ticket, bool interruptible) {
     queue *q = s->impl;
     if (reached(s, ticket)) return true;
+    run_own(interruptible);
     for (uint64_t t0 = gp_real_ns(); gp_real_ns() - t0 < q->poll_ns;)
         if (reached(s, ticket)) return true;
     bool ok = true;
@@ -259,7 +265,29 @@ static void crashed(queue *q, const char *text) {
     complete(q, at);
 }
 
-/* A worker's thread: runs commands in order until STOP. */
+/* Runs the calling thread's deferred commands; where it may be interrupted and was, those that are
+ * left remain. Meanwhile the stream is nobody's: a command that waits runs none of them. */
+static void run_own(bool interruptible) {
+    gp_stream *s = own;
+    if (!s) return;
+    queue *q = s->impl;
+    const gp_call *running = gp_running;
+    own = NULL;
+    for (uint64_t at = s->completed; at < s->issued; at++) {
+        command *cmd = &q->ring[at % QUEUE];
+        if (interruptible && gp_thread_stopped()) break;
+        if (cmd->kind != WAIT) execute(s, cmd);
+        else if (!wait_ticket(cmd->on, cmd->ticket, interruptible)) break;
+        complete(q, at);
+    }
+    gp_running = running;
+    own = s;
+}
+
+void gp_queue_run_own(void) { run_own(true); }
+gp_stream *gp_queue_own(void) { return own; }
+
+/* A worker's thread: runs commands in order until STOP; those handed over until there is none. */
 static void *work(void *arg) {
     queue *q = arg;
     gp_rescue here;
@@ -270,6 +298,8 @@ static void *work(void *arg) {
     if (sigsetjmp(here.out, 0)) crashed(q, here.text);
     else gp_rescue_begin(&here);
     for (uint64_t at = atomic_load(&q->stream->completed);; at++) {
+        if (q->handed_over && at == atomic_load(&q->stream->issued))
+            return gp_rescue_end(&here), NULL;
         command *cmd = next_command(q, at);
         kind k = cmd->kind;
         execute(q->stream, cmd);
@@ -298,7 +328,7 @@ bool gp_queue_open(gp_stream *s, uintptr_t host_bits) {
     pthread_cond_init(&q->work, NULL);
     pthread_cond_init(&q->done, NULL);
     s->impl = q;
-    if (!gp_thread_start(&q->thread, work, q))
+    if (!s->deferred && !gp_thread_start(&q->thread, work, q))
         return free(q), gp_fail("%s: no thread for a stream", s->dev->name);
     return true;
 }
@@ -336,13 +366,27 @@ static void submit(gp_stream *s) {
     gp_unlock(&q->lock);
 }
 
+void gp_queue_set_own(gp_stream *s) {
+    queue *q = s ? s->impl : NULL;
+    if (q && q->handed_over) pthread_join(q->thread, NULL), q->handed_over = false;
+    own = s;
+}
+
+void gp_queue_hand_over(void) {
+    queue *q = own->impl;
+    if (!gp_stream_queued(own)) return;
+    q->handed_over = true;
+    if (gp_thread_start(&q->thread, work, q)) return;
+    q->handed_over = false;
+    run_own(false);
+}
+
 /* Ends the worker after all that is queued. */
 void gp_queue_close(gp_stream *s) {
     queue *q = s->impl;
     if (!q) return;
-    reserve(s)->kind = STOP;
-    submit(s);
-    pthread_join(q->thread, NULL);
+    if (!s->deferred) reserve(s)->kind = STOP, submit(s);
+    if (!s->deferred || q->handed_over) pthread_join(q->thread, NULL);
     s->impl = NULL;
     free(q);
 }

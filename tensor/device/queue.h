@@ -7,8 +7,8 @@
 
 #include "tensor/device/device.h"
 
-/* Starts the worker of s. host_bits: the bits of a device's address that are the host's. False with
- * a message. */
+/* Starts the worker of s, which a deferred stream has not. host_bits: the bits of a device's
+ * address that are the host's. False with a message. */
 bool gp_queue_open(gp_stream *s, uintptr_t host_bits);
 /* Ends the worker after all that is queued. */
 void gp_queue_close(gp_stream *s);
@@ -26,6 +26,14 @@ bool gp_queue_drain_room(gp_stream *s);
  * activity is reported, and failures are those of the next command of `of`. For gp_queue_launch,
  * gp_queue_copy, gp_queue_finish; closed and freed by the caller. NULL with a message. */
 gp_stream *gp_queue_player(gp_stream *of, uintptr_t host_bits);
+/* The deferred stream whose commands the calling thread runs whenever it waits; NULL: none. Set it
+ * to NULL only once all of them are done or handed over. */
+gp_stream *gp_queue_own(void);
+void gp_queue_set_own(gp_stream *s);
+/* Runs them now, where there are any; up to one that Ctrl-C interrupts. */
+void gp_queue_run_own(void);
+/* Gives those that are left to a thread of their own. */
+void gp_queue_hand_over(void);
 /* Waits until all that is queued is done; Ctrl-C does not interrupt it. */
 void gp_queue_finish(gp_stream *s);
 /* An event whose stamp has that many holders; each gives it back, by gp_queue_event_free or by

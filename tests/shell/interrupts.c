@@ -28,6 +28,7 @@ static const char *const lines[] = {
     "for i = 1, 1e9 do queued(far) end",
     "for i = 1, 1e9 do forked(x) end",
     "for i = 1, 1e9 do forks(far) end",
+    "for i = 1, 1e9 do ensemble() end",
     "for i = 1, 1e9 do local f = capture(step) f() f() f() end",
     "while true do end",
 };
@@ -50,7 +51,10 @@ static const char setup[] =
     "captured = capture(function(a) return (a @ a):tanh():sum() + rand(1):sum() end) "
     "far = x:to 'sim' queued = capture(function(a) return (a @ a):tanh():sum() end) "
     "fn = function(a) local f = fork(function() return a @ a @ a end) return a @ a + wait(f) end "
-    "forked = capture(fn) forks = capture(fn) "
+    "forked = capture(fn) forks = capture(fn) v = rand(60, 60):requires_grad_() "
+    "function ensemble() v.grad = nil local f = fork(function() return (x @ v @ v):sin() end) "
+    "local y = (v @ x):tanh():cos() + wait(f) y:sum():backward() return v.grad end "
+    "gradient = ensemble() "
     "file = os.tmpname() loader = data.Loader {data.TensorDataset(x), batch = 7, workers = 2}";
 /* 0 where all is whole; the text does not occur in what the terminal echoes. */
 static const char whole[] =
@@ -58,6 +62,7 @@ static const char whole[] =
     "step() print('st' .. 'ate', y:item() == 6 and y.requires_grad and sync.mode == 'off' and "
     "captured(x):isfinite():item() and queued(far):isfinite():item() and "
     "forked(x):allclose(fn(x)) and forks(far):allclose(fn(far)) and "
+    "ensemble():allclose(gradient) and "
     "#sync.report(false) > 0 and x:to('sim'):sum():isfinite():item() and n == 60 and "
     "m(x):isfinite():all():item() and default_device() == 'cpu') end";
 

@@ -76,4 +76,102 @@ for _, dev in ipairs { "sim", "cpu" } do
     end
     t.ok(equal(twice(true), twice(false)), dev .. ": gradients of gradients, bit for bit")
 end
+
+-- On the cpu ops of the caller's stream would hold up the walk. While a fork's are still ahead they
+-- are queued, too, and run once the fork's have all been queued.
+local w, x = randn(64, 64, { requires_grad = true }), randn(64, 64, { requires_grad = true })
+local function part(a) return a:matmul(w):sin():matmul(w):exp() end
+
+-- When each op was queued, or ran where it was called, and when its kernel ran elsewhere.
+local function times(fn)
+    local op, kernel = {}, {}
+    for _, e in ipairs(profile.run(fn):events()) do
+        if e.kind == "op" then op[e.name] = e.start end
+        if e.kind == "kernel" then kernel[e.name] = e.start end
+    end
+    return op, kernel
+end
+
+local f = fork(part, x)
+local loss = (x:matmul(w):tanh():cos() + wait(f) * 1e-20):sum()
+local op, kernel = times(function() loss:backward() end)
+t.ok(kernel.cos_dx > op.sin_dx and kernel.tanh_dx > op.sin_dx and kernel.exp_dx > op.sin_dx,
+    "cpu: a fork's backward is queued before the caller's runs")
+t.ok(op.cos_dx < op.sin_dx and op.tanh_dx < op.sin_dx, "cpu: in the same order as ever")
+
+loss = wait(fork(part, x:cos())):tanh():sum()
+op, kernel = times(function() loss:backward() end)
+t.ok(op.cos_dx and not kernel.cos_dx, "cpu: with no fork ahead, the caller's runs at once")
+
+-- an ensemble: the sums of gradients have the order that they have on one stream
+local function ensemble(forked)
+    local parts = {}
+    local call = forked and fork or function(fn, a) return fn(a) end
+    for i = 2, 4 do parts[i] = call(part, x * (1 / i)) end
+    parts[1] = part(x)
+    for i = 2, 4 do
+        if forked then parts[i] = wait(parts[i]) end
+    end
+    w.grad, x.grad = nil, nil
+    stack(parts):square():mean():backward()
+    return w.grad, x.grad
+end
+local w1, x1 = ensemble(false)
+local w2, x2 = ensemble(true)
+t.ok(equal(w1, w2) and equal(x1, x2), "cpu: an ensemble's gradients, bit for bit")
+
+-- hooks within: what they read, ask and raise
+local function hooked(hook)
+    local f = fork(part, x)
+    local y = x:matmul(w):tanh()
+    y:register_hook(hook)
+    w.grad, x.grad = nil, nil
+    local l = y:cos() + wait(f)
+    l:sum():backward()
+    return x.grad
+end
+local seen, stream
+local want = hooked(function() end)
+local got = hooked(function(g)
+    seen, stream = g:sum():item(), tostring(current_stream "cpu")
+    local inner = fork(function() return g * 2 end)
+    while not inner:done() do end
+    enable_grad(function() (x * 1):sum():backward() end)
+    return wait(inner) * 0.5
+end)
+t.ok(seen == seen and stream == tostring(current_stream "cpu"),
+    "cpu: a hook reads a number; its stream is the caller's")
+t.ok(allclose(got - 1, want, { rtol = 1e-3, atol = 1e-3 }),
+    "cpu: it may fork, wait and run backward")
+local kept = current_stream "cpu"
+hooked(function() kept = current_stream "cpu" end)
+t.is(kept:use(function() return ones(2000):sum():item() end), 2000,
+    "cpu: the stream that a hook saw can be used later")
+
+-- an op that fails there raises from backward, with the line where it was queued
+local nine = tensor { 9 }
+t.error(function()
+    hooked(function(g) return g + x:index_select(1, nine * 10):sum() end)
+end, "index_select: index 90 is out of range.*fork_backward.lua", "cpu: a deferred op's error")
+t.is({ w.grad, x.grad }, {}, "cpu: then no gradient is set")
+t.ok(pcall(synchronize), "cpu: and it is raised once")
+t.error(function() hooked(function() error "no" end) end, "no", "cpu: a hook's own error")
+t.ok(equal(hooked(function() end), want), "cpu: and backward works again")
+
+-- many ops: what is deferred is run in between, and its memory reused
+local function deep()
+    local f = fork(part, x)
+    local y = x
+    for _ = 1, 1500 do y = y:sin() end
+    w.grad, x.grad = nil, nil
+    local l = y + wait(f)
+    l:sum():backward()
+    y, f, l = nil, nil, nil
+    collectgarbage()
+    return cuda.memory_allocated "cpu"
+end
+deep()
+local before = deep()
+for _ = 1, 3 do deep() end
+t.is(deep(), before, "cpu: a walk of many deferred ops leaves no memory behind")
 t.done()

@@ -4,6 +4,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/module.h"
+#include "tensor/fuse/trace.h"
 
 /* Pushes what else to write where function LIBRARY.NAME needs numbers, or "". */
 static const char *push_advice(lua_State *L, const char *function) {
@@ -72,7 +73,7 @@ static struct {
 #define X(lib, name, becomes, first, last) lua_CFunction lib##_##name;
 #include "bindings/api/stdlib.def"
     lua_CFunction string_format, base_ipairs, table_concat, table_insert, table_sort, os_exit,
-        os_time;
+        os_time, math_random, math_randomseed;
 } original; /* the same in every state */
 
 static inline void convert(lua_State *L, void (*becomes)(lua_State *, int, const char *), int first,
@@ -88,6 +89,19 @@ static inline void convert(lua_State *L, void (*becomes)(lua_State *, int, const
         return original.lib##_##name(L);                                                           \
     }
 #include "bindings/api/stdlib.def"
+
+/* A function that is captured or traced would have the number that it drew then for good. */
+static int l_math_random(lua_State *L) {
+    if (!gp_trace_may_draw("math.random")) return gp_lua_raise(L);
+    convert(L, number, 1, 2, "math.random");
+    return original.math_random(L);
+}
+
+static int l_math_randomseed(lua_State *L) {
+    if (!gp_trace_may_draw("math.randomseed")) return gp_lua_raise(L);
+    convert(L, number, 1, 2, "math.randomseed");
+    return original.math_randomseed(L);
+}
 
 static int l_os_exit(lua_State *L) {
     convert(L, item, 1, 1, "os.exit");
@@ -257,6 +271,8 @@ void gp_lua_open_stdlib(lua_State *L) {
 #define REPLACE(lib, name) replace(L, #lib, #name, l_##lib##_##name, &original.lib##_##name);
 #define X(lib, name, becomes, first, last) REPLACE(lib, name)
 #include "bindings/api/stdlib.def"
+    REPLACE(math, random)
+    REPLACE(math, randomseed)
     REPLACE(string, format)
     REPLACE(base, ipairs)
     REPLACE(table, concat)

@@ -89,6 +89,13 @@ bool gp_trace_refuse(const char *what) {
                    what);
 }
 
+bool gp_trace_refuse_draw(const char *what) {
+    if (gp_capturing) gp_capture_refuse(what);
+    return gp_fail("%s: a function that is captured or fused draws no numbers of Lua's generator: "
+                   "its next call would not draw again; use rand, or pass them as tensors",
+                   what);
+}
+
 /* ---- calls ---- */
 
 /* Replaces the tensors of v by their values' numbers. */

@@ -55,6 +55,11 @@ bool gp_trace_refuse(const char *what);
 static inline bool gp_trace_may_read(const char *what) {
     return (!gp_tracing || gp_trace_refuse(what)) && gp_capture_may(what);
 }
+/* The same for a number of Lua's own generator, which no other call would draw again. */
+bool gp_trace_refuse_draw(const char *what);
+static inline bool gp_trace_may_draw(const char *what) {
+    return (!gp_tracing && !gp_capturing) || gp_trace_refuse_draw(what);
+}
 /* The same for a wait: for memory, or for what other streams and ranks compute, a captured function
  * waits, too, since that decides nothing. */
 static inline bool gp_trace_may_wait(gp_why why, const char *what) {

@@ -167,6 +167,8 @@ end
 -- ---- waits, writes, and others that cannot be repeated ----
 do
     local x = g.randn(6)
+    t.error(function() fuse(function(a) return a * math.random() end)(x) end,
+        "fuse.lua:%d+: math.random: a function that is captured or fused", "math.random")
     t.error(function() fuse(function(a) return a:sum():item() end)(x) end,
         "fuse.lua:%d+: item: a function that fuse traces cannot read the values", "item")
     t.error(function() fuse(function(a) return a:tolist()[1] end)(x) end, "cannot read", "tolist")

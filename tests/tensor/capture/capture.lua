@@ -82,6 +82,12 @@ for _, dev in ipairs { "cpu", "sim" } do
             g.manual_seed(1)
             return a + 1
         end, "manual_seed: a captured", "manual_seed")
+        refuses(function(a) return a * math.random() end,
+            "capture.lua:%d+: math.random: a function that is captured", "math.random")
+        refuses(function(a)
+            pcall(math.randomseed, 1)
+            return a + 1
+        end, "refused in the function", "math.randomseed, caught")
         refuses(function(a) return a:to(dev == "cpu" and "sim" or "cpu") end,
             "cannot read", "a copy to another device")
         local n, kept, list = 0, nil, {}

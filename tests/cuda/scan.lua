@@ -49,4 +49,10 @@ for _, way in ipairs(ways) do
     y:cumsum_(dim)
     t.ok(far(y, x:cumsum(dim)) < 1e-12, "cumsum_ in place: " .. what)
 end
+
+-- More than 1024 tiles, and the last one not whole.
+for _, dtype in ipairs { "i64", "f16" } do
+    local x = randint(-9, 9, { dtype == "i64" and 2200003 or 70003 }):to(dtype)
+    t.is(far(x:to "cuda":cumsum(1), x:cumsum(1)), 0, "cumsum of a long line of " .. dtype)
+end
 t.done()

@@ -34,24 +34,29 @@ __device__ static inline typename gp_cells<D>::type gp_read_cells(const char *p,
     return raw;
 }
 
-/* Stores the running sums of these elements, from `sum` on. */
-template <class S, int D>
-__device__ static inline void gp_write_cells(char *p, int64_t i, int64_t n, typename S::Acc sum,
-                                             const typename gp_cells<D>::type &raw) {
-    typedef typename gp_cells<D>::M M;
-    typename gp_cells<D>::type out;
-#pragma unroll
-    for (int j = 0; j < gp_cells<D>::V; j++) {
-        sum = S::join(sum, gp_cell_value<S, D>(raw.v[j]));
-        gp_store_as<typename S::T>(&out.v[j], (gp_dtype)D, S::value(sum));
-    }
+/* Stores these elements, of which those from n on do not exist. */
+template <int D>
+__device__ static inline void gp_write_cells(char *p, int64_t i, int64_t n,
+                                             const typename gp_cells<D>::type &out) {
     if (i + gp_cells<D>::V <= n) {
         ((typename gp_cells<D>::type *)p)[i / gp_cells<D>::V] = out;
         return;
     }
 #pragma unroll
     for (int j = 0; j < gp_cells<D>::V; j++)
-        if (i + j < n) ((M *)p)[i + j] = out.v[j];
+        if (i + j < n) ((typename gp_cells<D>::M *)p)[i + j] = out.v[j];
+}
+/* Stores the running sums of elements, from `sum` on. */
+template <class S, int D>
+__device__ static inline void gp_write_sums(char *p, int64_t i, int64_t n, typename S::Acc sum,
+                                            const typename gp_cells<D>::type &raw) {
+    typename gp_cells<D>::type out;
+#pragma unroll
+    for (int j = 0; j < gp_cells<D>::V; j++) {
+        sum = S::join(sum, gp_cell_value<S, D>(raw.v[j]));
+        gp_store_as<typename S::T>(&out.v[j], (gp_dtype)D, S::value(sum));
+    }
+    gp_write_cells<D>(p, i, n, out);
 }
 
 /* Of N vectors of a warp, lane by lane and then vector by vector: what is before each of this
@@ -92,26 +97,31 @@ __device__ static inline void gp_warp_sums(const typename gp_cells<D>::type (&ra
 
 /* Tiles of a line publish their sums; the last of 32 tiles publishes theirs, and the last of 1024
  * theirs again: a tile adds at most 31 sums of each kind, and those of all 1024s before. Nothing
- * waits for a running sum. */
+ * waits for a running sum, and a block publishes its next tile before it finishes one: what that
+ * needs was published about a tile's time ago. */
 static const uint32_t GP_FAN = 32;
 enum { GP_TILE_BLOCKS = 4 }; /* that a multiprocessor has registers for */
+
+/* A sum's halves, each beside a mark that it is there: no fence has to order two stores. */
+typedef struct gp_published {
+    unsigned long long half[2];
+} gp_published;
+static const unsigned long long GP_THERE = 1ull << 32;
+
 typedef struct gp_tiles {
     uint32_t per_line, all;
     gp_divider by_line;
     int64_t first[3]; /* numbers of the sums of tiles, 32s and 1024s among `sums` */
-    char *sums;
-    unsigned *seen, *ticket; /* of each sum: it is there; tiles that were begun */
+    gp_published *sums;
+    unsigned *ticket; /* tiles that were begun */
 } gp_tiles;
 
-/* A sum as it goes through memory that other blocks read and write. */
 template <class A> __device__ static inline void gp_publish(const gp_tiles &t, int64_t i, A v) {
-    unsigned long long word[(sizeof(A) + 7) / 8] = {};
-    memcpy(word, &v, sizeof v);
-    for (size_t k = 0; k < sizeof word / 8; k++)
-        ((volatile unsigned long long *)t.sums)[i * (int64_t)(sizeof word / 8) + (int64_t)k] =
-            word[k];
-    __threadfence();
-    ((volatile unsigned *)t.seen)[i] = 1;
+    static_assert(sizeof(A) == 8, "a sum is two halves");
+    unsigned long long bits;
+    memcpy(&bits, &v, sizeof v);
+    volatile unsigned long long *to = t.sums[i].half;
+    to[0] = GP_THERE | (uint32_t)bits, to[1] = GP_THERE | bits >> 32;
 }
 
 /* The sum of `many` published sums, 32 at most, from number i on. Called by a warp. */
@@ -119,16 +129,14 @@ template <class S>
 __device__ static inline typename S::Acc gp_collect(const gp_tiles &t, int64_t i, uint32_t many) {
     typedef typename S::Acc Acc;
     uint32_t lane = threadIdx.x % GP_WARP;
-    unsigned long long word[(sizeof(Acc) + 7) / 8] = {};
     Acc v = S::start();
     if (lane < many) {
-        while (!((volatile unsigned *)t.seen)[i + lane]) {
-        }
-        __threadfence();
-        for (size_t k = 0; k < sizeof word / 8; k++)
-            word[k] = ((volatile unsigned long long *)
-                           t.sums)[(i + lane) * (int64_t)(sizeof word / 8) + (int64_t)k];
-        memcpy(&v, word, sizeof v);
+        const volatile unsigned long long *from = t.sums[i + lane].half;
+        unsigned long long low, high, bits;
+        do low = from[0], high = from[1];
+        while (!(low & high & GP_THERE));
+        bits = high << 32 | (uint32_t)low;
+        memcpy(&v, &bits, sizeof v);
     }
     __syncwarp();
     for (int d = 1; d < GP_WARP; d *= 2) {
@@ -138,79 +146,174 @@ __device__ static inline typename S::Acc gp_collect(const gp_tiles &t, int64_t i
     return gp_lane_value(v, GP_WARP - 1, false);
 }
 
-/* Publishes `own`, this tile's sum, and finds what comes before it: each of the first three warps
- * one of three sums, in before[]. Called by these warps. */
-template <class S>
-__device__ static inline void gp_look_back(const gp_tiles &t, uint32_t line, uint32_t part,
-                                           typename S::Acc own, typename S::Acc *before) {
-    typedef typename S::Acc Acc;
-    uint32_t warp = threadIdx.x / GP_WARP, lane = threadIdx.x % GP_WARP, group = part / GP_FAN,
-             many = group / GP_FAN, groups = (t.per_line + GP_FAN - 1) / GP_FAN,
-             manies = (groups + GP_FAN - 1) / GP_FAN;
-    int64_t tiles = t.first[0] + (int64_t)line * t.per_line,
-            at = t.first[1] + (int64_t)line * groups, top = t.first[2] + (int64_t)line * manies;
-    Acc sum = S::start();
-    if (warp == 0) {
-        if (lane == 0) gp_publish(t, tiles + part, own);
-        sum = gp_collect<S>(t, tiles + group * GP_FAN, part % GP_FAN);
-        if (part % GP_FAN == GP_FAN - 1 && lane == 0) gp_publish(t, at + group, S::join(sum, own));
-    } else if (warp == 1) {
-        sum = gp_collect<S>(t, at + many * GP_FAN, group % GP_FAN);
-        if (part % (GP_FAN * GP_FAN) == GP_FAN * GP_FAN - 1) {
-            Acc near = gp_collect<S>(t, tiles + group * GP_FAN, GP_FAN - 1);
-            if (lane == 0) gp_publish(t, top + many, S::join(sum, S::join(near, own)));
-        }
-    } else {
-        for (uint32_t k = 0; k < many; k += GP_FAN)
-            sum = S::join(sum, gp_collect<S>(t, top + k, many - k < GP_FAN ? many - k : GP_FAN));
+/* Where a tile stands: its line, its number there, and the sums that concern it. */
+struct gp_place {
+    uint32_t line, part, group, many;
+    int64_t tiles, groups, manies; /* the first sums of the line */
+    __device__ gp_place(const gp_tiles &t, uint32_t tile) {
+        uint32_t all = (t.per_line + GP_FAN - 1) / GP_FAN;
+        line = gp_quotient(t.by_line, tile), part = tile - line * t.per_line;
+        group = part / GP_FAN, many = group / GP_FAN;
+        tiles = t.first[0] + (int64_t)line * t.per_line;
+        groups = t.first[1] + (int64_t)line * all;
+        manies = t.first[2] + (int64_t)line * ((all + GP_FAN - 1) / GP_FAN);
     }
-    if (lane == 0) before[warp] = sum;
+};
+
+/* Publishes a tile's sum, and those of the 32 and the 1024 that end with it. Called by the first
+ * three warps. */
+template <class S>
+__device__ static inline void gp_tell(const gp_tiles &t, uint32_t tile, typename S::Acc own) {
+    typedef typename S::Acc Acc;
+    gp_place at(t, tile);
+    uint32_t warp = threadIdx.x / GP_WARP;
+    bool lead = threadIdx.x % GP_WARP == 0, ends = at.part % GP_FAN == GP_FAN - 1,
+         ends_many = at.part % (GP_FAN * GP_FAN) == GP_FAN * GP_FAN - 1;
+    if (warp == 0 && lead) gp_publish(t, at.tiles + at.part, own);
+    if (!(warp == 1 && ends) && !(warp == 2 && ends_many)) return;
+    Acc near = gp_collect<S>(t, at.tiles + at.group * GP_FAN, GP_FAN - 1);
+    near = S::join(near, own);
+    if (warp == 1) {
+        if (lead) gp_publish(t, at.groups + at.group, near);
+        return;
+    }
+    Acc far = gp_collect<S>(t, at.groups + at.many * GP_FAN, GP_FAN - 1);
+    if (lead) gp_publish(t, at.manies + at.many, S::join(far, near));
 }
 
-/* Blocks take tiles in their order, so that whatever a tile waits for has been begun. W: vectors of
- * a thread. */
+/* Finds what comes before a tile: each of the first three warps one of three sums, in before[].
+ * Called by these warps. */
+template <class S>
+__device__ static inline void gp_look_back(const gp_tiles &t, const gp_place &at,
+                                           typename S::Acc *before) {
+    uint32_t warp = threadIdx.x / GP_WARP;
+    typename S::Acc sum = S::start();
+    if (warp == 0) sum = gp_collect<S>(t, at.tiles + at.group * GP_FAN, at.part % GP_FAN);
+    else if (warp == 1) sum = gp_collect<S>(t, at.groups + at.many * GP_FAN, at.group % GP_FAN);
+    else
+        for (uint32_t k = 0; k < at.many; k += GP_FAN)
+            sum = S::join(sum, gp_collect<S>(t, at.manies + k,
+                                             at.many - k < GP_FAN ? at.many - k : GP_FAN));
+    if (threadIdx.x % GP_WARP == 0) before[warp] = sum;
+}
+
+/* W vectors of each lane of a warp in shared memory: as they are in global memory, lane by lane, or
+ * all of a lane adjacent. Neighbours of eight are exchanged so that neither way meets in a bank. */
+__device__ static inline int gp_room_at(int j) { return j ^ (j >> 3 & 7); }
+
+/* A block's tile. */
+template <class S, int D, int W> struct gp_tile {
+    enum { WARPS = GP_THREADS / GP_WARP, V = gp_cells<D>::V, TILE = GP_THREADS * V * W };
+    typedef typename gp_cells<D>::type cells;
+    typedef typename S::Acc Acc;
+    cells kept[GP_THREADS * W];
+    Acc left[GP_THREADS], sums[WARPS]; /* before each lane in its warp; of each warp */
+
+    /* The first element of this lane's vector k as memory has them. */
+    __device__ static inline int64_t at(uint32_t part, int k) {
+        int warp = (int)threadIdx.x / GP_WARP, lane = (int)threadIdx.x % GP_WARP;
+        return (int64_t)part * TILE + ((warp * W + k) * GP_WARP + lane) * V;
+    }
+    __device__ static inline void read(const gp_scan_job &s, const gp_tiles &t, uint32_t tile,
+                                       cells (&raw)[W]) {
+        char *p[3];
+        if (tile >= t.all) return;
+        gp_place here(t, tile);
+        gp_scan_line(s, here.line, p);
+#pragma unroll
+        for (int k = 0; k < W; k++) raw[k] = gp_read_cells<D>(p[1], at(here.part, k), s.n);
+    }
+    /* Keeps what was read and adds it up. */
+    __device__ inline void add(const cells (&raw)[W]) {
+        int warp = (int)threadIdx.x / GP_WARP, lane = (int)threadIdx.x % GP_WARP;
+        cells *mine = kept + warp * (W * GP_WARP);
+        Acc sum = S::start();
+#pragma unroll
+        for (int k = 0; k < W; k++) mine[gp_room_at(k * GP_WARP + lane)] = raw[k];
+        __syncwarp();
+#pragma unroll
+        for (int k = 0; k < W; k++) {
+            cells some = mine[gp_room_at(lane * W + k)];
+#pragma unroll
+            for (int j = 0; j < V; j++) sum = S::join(sum, gp_cell_value<S, D>(some.v[j]));
+        }
+        for (int d = 1; d < GP_WARP; d *= 2) {
+            Acc other = gp_lane_value(sum, d, true);
+            if (lane >= d) sum = S::join(other, sum);
+        }
+        if (lane == GP_WARP - 1) sums[warp] = sum;
+        Acc other = gp_lane_value(sum, 1, true);
+        left[threadIdx.x] = lane ? other : S::start();
+    }
+    /* Stores the running sums, from `sum` on. */
+    __device__ inline void write(const gp_scan_job &s, const gp_place &here, Acc sum) {
+        int warp = (int)threadIdx.x / GP_WARP, lane = (int)threadIdx.x % GP_WARP;
+        cells *mine = kept + warp * (W * GP_WARP);
+        char *p[3];
+        gp_scan_line(s, here.line, p);
+        for (int k = 0; k < warp; k++) sum = S::join(sum, sums[k]);
+        sum = S::join(sum, left[threadIdx.x]);
+#pragma unroll
+        for (int k = 0; k < W; k++) {
+            cells some = mine[gp_room_at(lane * W + k)];
+#pragma unroll
+            for (int j = 0; j < V; j++) {
+                sum = S::join(sum, gp_cell_value<S, D>(some.v[j]));
+                gp_store_as<typename S::T>(&some.v[j], (gp_dtype)D, S::value(sum));
+            }
+            mine[gp_room_at(lane * W + k)] = some;
+        }
+        __syncwarp();
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            gp_write_cells<D>(p[0], at(here.part, k), s.n, mine[gp_room_at(k * GP_WARP + lane)]);
+        __syncwarp();
+    }
+};
+
+/* Blocks take tiles in their order, so that whatever a tile waits for has been begun. A block has
+ * two tiles, of which it finishes one when it has published the other, and reads a third. */
 template <class S, int D, int W>
 __global__ static void __launch_bounds__(GP_THREADS, GP_TILE_BLOCKS)
     gp_scan_tiles(gp_scan_job s, gp_tiles t) {
     typedef typename S::Acc Acc;
-    enum { WARPS = GP_THREADS / GP_WARP, V = gp_cells<D>::V, TILE = GP_THREADS * V * W };
-    __shared__ Acc sums[2][WARPS], before[3];
+    typedef gp_tile<S, D, W> room;
+    __shared__ room tiles[2];
+    __shared__ Acc before[3];
     __shared__ uint32_t next;
-    __shared__ typename gp_cells<D>::type kept[W][GP_THREADS]; /* each thread's own vectors */
-    int warp = (int)threadIdx.x / GP_WARP, lane = (int)threadIdx.x % GP_WARP, turn = 0;
-    uint32_t tile, coming = 0;
-    if (threadIdx.x == 0) next = atomicAdd(t.ticket, 1u);
+    const int warp = (int)threadIdx.x / GP_WARP;
+    const bool lead = threadIdx.x == 0;
+    typename room::cells raw[W];
+    uint32_t last = t.all, tile, coming; /* published and not finished; read; the one after it */
+    int turn = 0;
+    if (lead) next = atomicAdd(t.ticket, 1u);
     __syncthreads();
-    for (; (tile = next) < t.all; turn ^= 1) {
-        if (threadIdx.x == 0) coming = atomicAdd(t.ticket, 1u);
-        uint32_t line = gp_quotient(t.by_line, tile), part = tile - line * t.per_line;
-        int64_t first = (int64_t)part * TILE + (warp * W * GP_WARP + lane) * V;
-        Acc left[W], sum, all = S::start();
-        char *p[3];
-        gp_scan_line(s, line, p);
-        {
-            typename gp_cells<D>::type raw[W];
-#pragma unroll
-            for (int k = 0; k < W; k++)
-                raw[k] = gp_read_cells<D>(p[1], first + k * GP_WARP * V, s.n);
-#pragma unroll
-            for (int k = 0; k < W; k++) kept[k][threadIdx.x] = raw[k];
-            gp_warp_sums<S, D, W, W>(raw, left, &sum);
+    tile = next;
+    room::read(s, t, tile, raw);
+    while (tile < t.all || last < t.all) {
+        if (tile < t.all) {
+            coming = lead ? atomicAdd(t.ticket, 1u) : 0;
+            tiles[turn].add(raw);
+            __syncthreads();
+            if (lead) next = coming;
+            if (t.per_line > 1 && warp < 3) {
+                Acc all = S::start();
+                for (int k = 0; k < room::WARPS; k++) all = S::join(all, tiles[turn].sums[k]);
+                gp_tell<S>(t, tile, all);
+            }
         }
-        if (lane == 0) sums[turn][warp] = sum;
+        gp_place at(t, last < t.all ? last : 0);
+        if (last < t.all && t.per_line > 1 && warp < 3) gp_look_back<S>(t, at, before);
         __syncthreads();
-        if (threadIdx.x == 0) next = coming;
-        if (t.per_line > 1 && warp < 3) {
-            for (int k = 0; k < WARPS; k++) all = S::join(all, sums[turn][k]);
-            gp_look_back<S>(t, line, part, all, before);
+        coming = tile < t.all ? next : t.all;
+        room::read(s, t, coming, raw);
+        if (last < t.all) {
+            Acc sum = S::start();
+            if (t.per_line > 1) sum = S::join(before[2], S::join(before[1], before[0]));
+            tiles[turn ^ 1].write(s, at, sum);
         }
+        last = tile, tile = coming, turn ^= 1;
         __syncthreads();
-        sum = t.per_line > 1 ? S::join(before[2], S::join(before[1], before[0])) : S::start();
-        for (int k = 0; k < warp; k++) sum = S::join(sum, sums[turn][k]);
-#pragma unroll
-        for (int k = 0; k < W; k++)
-            gp_write_cells<S, D>(p[0], first + k * GP_WARP * V, s.n, S::join(sum, left[k]),
-                                 kept[k][threadIdx.x]);
     }
 }
 
@@ -221,13 +324,13 @@ template <class S, int D, int W> static bool gp_run_tiles(const gp_call *c, cons
     int64_t lines = s.lines.numel, per = (s.n + TILE - 1) / TILE, sums = 0, size = 1;
     for (int k = 0; k < 3; k++, size *= GP_FAN)
         t.first[k] = sums, sums += lines * ((per + size - 1) / size);
-    size_t bytes = (size_t)sums * ((sizeof(typename S::Acc) + 7) / 8 * 8);
     t.per_line = (uint32_t)per, t.all = (uint32_t)(lines * per);
     t.by_line = gp_divide_by(t.per_line);
-    if (per == 1) sums = 0, bytes = 0;
-    if (!(t.sums = (char *)gp_cuda_scratch(c, bytes + (size_t)(sums + 1) * 4))) return false;
-    t.ticket = (unsigned *)(void *)(t.sums + bytes), t.seen = t.ticket + 1;
-    if (!gp_cuda_ok(c, cudaMemsetAsync(t.ticket, 0, (size_t)(sums + 1) * 4, gp_cuda_stream(c))))
+    if (per == 1) sums = 0;
+    size_t bytes = (size_t)sums * sizeof(gp_published);
+    if (!(t.sums = (gp_published *)gp_cuda_scratch(c, bytes + sizeof *t.ticket))) return false;
+    t.ticket = (unsigned *)(void *)(t.sums + sums);
+    if (!gp_cuda_ok(c, cudaMemsetAsync(t.sums, 0, bytes + sizeof *t.ticket, gp_cuda_stream(c))))
         return false;
     int64_t most = GP_TILE_BLOCKS * gp_cuda_sms(c);
     return GP_LAUNCH(c, kernel, (uint32_t)(t.all < most ? t.all : most), GP_THREADS, 0, s, t);
@@ -256,8 +359,8 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_scan_short(gp_scan_job s
 #pragma unroll
     for (int k = 0; k < N; k++)
         if (warp * LINES + k / PER < s.lines.numel)
-            gp_write_cells<S, D>(p[k / PER][0], (k % PER * GP_WARP + lane) * V, s.n, left[k],
-                                 raw[k]);
+            gp_write_sums<S, D>(p[k / PER][0], (k % PER * GP_WARP + lane) * V, s.n, left[k],
+                                raw[k]);
 }
 
 template <class S, int D, int LINES, int PER>
@@ -333,7 +436,7 @@ static inline bool gp_scan_in_vectors(const gp_scan_job &s) {
 
 template <class S, int D>
 static bool gp_scan_cells(const gp_call *c, const gp_scan_job &s, int64_t apart, bool *ok) {
-    enum { ROW = GP_WARP * gp_cells<D>::V, LARGE = gp_cells<D>::V > 4 ? 4 : 8 };
+    enum { ROW = GP_WARP * gp_cells<D>::V };
     int64_t lines = s.lines.numel;
     if (lines >= GP_WARP && apart && apart < s.step[1]) {
         auto *strips = gp_scan_strips<S, D>;
@@ -345,7 +448,7 @@ static bool gp_scan_cells(const gp_call *c, const gp_scan_job &s, int64_t apart,
     *ok = s.n <= ROW                 ? gp_run_short<S, D, 4, 1>(c, s)
           : s.n <= 4 * ROW           ? gp_run_short<S, D, 1, 4>(c, s)
           : s.n <= (int)GP_LONG_LINE ? gp_run_tiles<S, D, 2>(c, s)
-                                     : gp_run_tiles<S, D, LARGE>(c, s);
+                                     : gp_run_tiles<S, D, 4>(c, s);
     return true;
 }
 

@@ -116,6 +116,23 @@ local drawn = p:bernoulli():mean(2):tolist()
 t.ok(drawn[1] == 0 and drawn[2] == 1 and math.abs(drawn[3] - 0.25) < 0.01,
     "bernoulli of probabilities")
 t.close(g.zeros(40000):bernoulli(0.7):mean():item(), 0.7, 0.01, "bernoulli of one probability")
+-- Elements are 1 where rand's of f64 are below p: to the last of 53 bits.
+for _, device in ipairs {"cpu", "sim"} do
+    local n, draws = 4003, {}
+    g.manual_seed(7)
+    local u = g.rand(n, {dtype = "f64"})
+    for i, k in ipairs {1, 2, 1000, n} do draws[2 * i - 1], draws[2 * i] = u[k]:item(),
+        u[k]:item() + 0x1p-53 end
+    for _, dtype in ipairs {"f32", "f64", "f16", "i64", "u8"} do
+        local same = true
+        for _, p in ipairs(draws) do
+            g.manual_seed(7)
+            local drawn = g.zeros({n}, {dtype = dtype, device = device}):bernoulli(p)
+            same = same and drawn:to "cpu":eq(u:lt(p):to(dtype)):all():item()
+        end
+        t.ok(same, "bernoulli of " .. dtype .. " on " .. device .. " compares all 53 bits")
+    end
+end
 
 local x = g.zeros(20, 300)
 g.manual_seed(9)

@@ -222,6 +222,113 @@ __global__ static void __launch_bounds__(GP_THREADS) chance_kernel(chances c, dr
                  [&](uint64_t block) { take_chances<GIVEN>(c, d, block); });
 }
 
+/* One probability below 1 and a line of elements, both words of whose counters are below 2^32: what
+ * does not depend on the counter is made once, and of a number's 64 bits the high 32, unless they
+ * are those of the probability. */
+typedef struct coins {
+    char *to;
+    uint64_t seed, counter, below, one; /* one: 1 in the result's dtype */
+    uint32_t numel;
+    uint32_t from, third, key[10][2];   /* the first counter; words of the second round */
+    uint32_t word0, word2, word3;
+    uint32_t high; /* of below's 53 bits */
+} coins;
+
+/* The first two rounds of Philox, as far as they are the same for all counters. */
+static coins coins_of(const chances &k, const draw &d) {
+    static const uint64_t by0 = 0xD2511F53u, by1 = 0xCD9E8D57u;
+    coins f = {};
+    f.to = k.l.data[0], f.numel = k.l.numel;
+    f.seed = d.seed, f.counter = d.counter, f.below = k.below, f.high = (uint32_t)(k.below >> 21);
+    f.from = (uint32_t)(k.first / CHANCES);
+    f.one = k.to == GP_f32    ? 0x3f800000u
+            : k.to == GP_f64  ? 0x3ffull << 52
+            : k.to == GP_f16  ? 0x3c00u
+            : k.to == GP_bf16 ? 0x3f80u
+                              : 1;
+    for (uint32_t r = 0; r < 10; r++) {
+        f.key[r][0] = (uint32_t)d.seed + r * 0x9E3779B9u;
+        f.key[r][1] = (uint32_t)(d.seed >> 32) + r * 0xBB67AE85u;
+    }
+    uint64_t p1 = by1 * (uint32_t)d.counter;
+    uint64_t p0 = by0 * ((uint32_t)(p1 >> 32) ^ f.key[0][0]);
+    f.third = (uint32_t)(d.counter >> 32) ^ f.key[0][1];
+    f.word0 = (uint32_t)p1 ^ f.key[1][0];
+    f.word2 = (uint32_t)(p0 >> 32) ^ f.key[1][1], f.word3 = (uint32_t)p0;
+    return f;
+}
+
+/* Words 1 and 3 of counter lo, the high halves of its two numbers. */
+__device__ static inline void high_words(const coins &f, uint32_t lo, uint32_t (&to)[2]) {
+    const uint32_t by0 = 0xD2511F53u, by1 = 0xCD9E8D57u;
+    uint64_t p = (uint64_t)by0 * lo, q = (uint64_t)by1 * ((uint32_t)(p >> 32) ^ f.third);
+    uint32_t c0 = (uint32_t)(q >> 32) ^ f.word0, c1 = (uint32_t)q, c2 = (uint32_t)p ^ f.word2,
+             c3 = f.word3;
+#pragma unroll
+    for (int r = 2; r < 9; r++) {
+        uint64_t p0 = (uint64_t)by0 * c0, p1 = (uint64_t)by1 * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ f.key[r][0];
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ f.key[r][1];
+        c1 = (uint32_t)p1, c3 = (uint32_t)p0;
+    }
+    to[0] = by1 * c2, to[1] = by0 * c0;
+}
+
+/* Elements of the pair of counters number `block`, of which bit k is that of element k. */
+__attribute__((noinline)) __device__ static unsigned exact_coins(uint64_t seed, uint64_t counter, uint64_t below,
+                                                    uint32_t block) {
+    uint32_t w[2 * CHANCES];
+    unsigned bits = 0;
+    gp_philox(seed, counter, (uint64_t)block * 2, w);
+    gp_philox(seed, counter, (uint64_t)block * 2 + 1, w + CHANCES);
+    for (int k = 0; k < CHANCES; k++) bits |= (unsigned)(wide(w, k) >> 11 < below) << k;
+    return bits;
+}
+
+template <class M>
+__global__ static void __launch_bounds__(GP_THREADS) coin_kernel(coins f, int rounds) {
+    uint32_t at = blockIdx.x * (unsigned)rounds * GP_THREADS + threadIdx.x;
+#pragma unroll 1
+    for (int k = 0; k < rounds; k++, at += GP_THREADS) {
+        uint32_t h[2][2];
+        gp_vector<M, CHANCES> v;
+        const uint32_t first = at * CHANCES;
+        if (first >= f.numel) return;
+        high_words(f, (f.from + at) * 2, h[0]), high_words(f, (f.from + at) * 2 + 1, h[1]);
+        bool same = false;
+#pragma unroll
+        for (int j = 0; j < CHANCES; j++) {
+            v.v[j] = h[j / 2][j % 2] < f.high ? (M)f.one : (M)0;
+            same = same || h[j / 2][j % 2] == f.high;
+        }
+        if (same) {
+            unsigned bits = exact_coins(f.seed, f.counter, f.below, f.from + at);
+#pragma unroll
+            for (int j = 0; j < CHANCES; j++) v.v[j] = bits >> j & 1 ? (M)f.one : (M)0;
+        }
+        M *to = (M *)(void *)f.to + first;
+        if (first + CHANCES <= f.numel) {
+            *(gp_vector<M, CHANCES> *)(void *)to = v;
+            continue;
+        }
+#pragma unroll
+        for (int j = 0; j < CHANCES; j++)
+            if (first + j < f.numel) to[j] = v.v[j];
+    }
+}
+
+template <class M> static bool run_coins(const gp_call *c, const coins &f) {
+    auto *kernel = coin_kernel<M>;
+    int64_t blocks = ((int64_t)f.numel + CHANCES - 1) / CHANCES;
+    int rounds = rounds_of(blocks);
+    return GP_LAUNCH(c, kernel, gp_blocks(blocks, rounds * GP_THREADS), GP_THREADS, 0, f, rounds);
+}
+
+/* Whether they can be made as coins. */
+static bool are_coins(const chances &k) {
+    return k.given && k.line && k.below < 1ull << 53 && (k.first + k.l.numel) / 2 + 2 < 1ll << 32;
+}
+
 GP_C bool CUDA(bernoulli)(const gp_call *c) {
     static const char *const texts[] = {"bernoulli: a probability in 'x' is not between 0 and 1"};
     const gp_array *out = gp_out(c, 0), *x = gp_in(c, 0), *const arrays[2] = {out, x};
@@ -237,6 +344,7 @@ GP_C bool CUDA(bernoulli)(const gp_call *c) {
     return gp_nest_run(gp_nest_of(arrays, true), [&](const gp_loop<2> &l, int64_t first) {
         int64_t blocks = (first + l.numel - 1) / CHANCES - first / CHANCES + 1;
         k.l = l, k.first = first, k.line = is_line(k);
+        if (are_coins(k)) return GP_BY_SIZE(gp_dtype_sizes[k.to], run_coins, c, coins_of(k, d));
         int rounds = rounds_of(blocks);
         return GP_LAUNCH(c, kernel, gp_blocks(blocks, rounds * GP_THREADS), GP_THREADS, 0, k, d,
                          rounds);

@@ -1,5 +1,5 @@
 /* nonzero, and the ops that move elements by a mask: masked_select, masked_put, masked_scatter.
- * Limits: the mask is read twice, moved elements once, at the speed of memory. */
+ * Limits: the mask is read once and kept as bits, moved elements once, at the speed of memory. */
 #include "kernels/cuda/index/mask.cuh"
 #include "kernels/cuda/layout/copy.h"
 

@@ -10,12 +10,15 @@
 enum { GP_WALK_ROUNDS = 16, GP_WALK = GP_THREADS * GP_WALK_ROUNDS };
 
 /* A walk: array 0 is tested, array 1 is moved along. before: true elements before each block, and
- * in the end all of them (scratch memory). */
+ * in the end all of them; bits: what each thread has read, so that the array is read once (scratch
+ * memory). */
 typedef struct gp_walk {
     gp_nest<2> nest;
     gp_dtype dtype;
     int64_t blocks, *before;
+    uint16_t *bits;
 } gp_walk;
+static_assert(GP_WALK_ROUNDS <= 16, "a thread's bits fit 16");
 
 /* True elements of this block's threads that come before this one's (of this round); *all: of the
  * block. Called by all threads. */
@@ -57,7 +60,7 @@ __device__ static inline unsigned gp_bytes_true(const char *p, uint32_t n) {
     return bits;
 }
 
-/* What this thread reads of the elements of its warp, which begin with `first`: of a line those
+/* What this thread tests of the elements of its warp, which begin with `first`: of a line those
  * from 16 * lane on, otherwise that of each round. */
 template <bool LINE>
 __device__ static inline unsigned gp_walk_bits(const gp_loop<2> &l, gp_dtype dt, uint32_t first) {
@@ -85,27 +88,30 @@ __device__ static inline uint32_t gp_walk_first() {
 
 template <bool LINE>
 static __global__ void __launch_bounds__(GP_THREADS)
-    gp_walk_count(gp_loop<2> l, gp_dtype dt, int64_t *counts) {
+    gp_walk_count(gp_loop<2> l, gp_dtype dt, int64_t *counts, uint16_t *kept) {
     __shared__ int room[GP_THREADS / 32];
-    int n = __popc(gp_walk_bits<LINE>(l, dt, gp_walk_first()));
+    unsigned bits = gp_walk_bits<LINE>(l, dt, gp_walk_first());
+    int n = __popc(bits);
+    kept[blockIdx.x * GP_THREADS + threadIdx.x] = (uint16_t)bits;
     for (int d = 16; d > 0; d /= 2) n += __shfl_xor_sync(0xffffffffu, n, d);
     if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = n;
     __syncthreads();
     if (threadIdx.x > 0) return;
     for (int k = 1; k < GP_THREADS / 32; k++) n += room[k];
     counts[blockIdx.x] = n;
+    if (blockIdx.x == gridDim.x - 1) counts[gridDim.x] = 0; /* or the next part's first count */
 }
 
 /* f(rank, number, address in array 1, value) for each true element, where value is f.read(rank,
  * address); several are read before the first is used. */
 template <bool LINE, class F>
 static __global__ void __launch_bounds__(GP_THREADS)
-    gp_walk_true(gp_loop<2> l, gp_dtype dt, const int64_t *before, int64_t first, F f) {
+    gp_walk_true(gp_loop<2> l, const uint16_t *kept, const int64_t *before, int64_t first, F f) {
     enum { WARPS = GP_THREADS / 32, AHEAD = 8 };
     __shared__ int room[WARPS];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, all = 0;
     uint32_t mine = gp_walk_first();
-    unsigned bits = gp_walk_bits<LINE>(l, dt, mine), votes[GP_WALK_ROUNDS];
+    unsigned bits = kept[blockIdx.x * GP_THREADS + threadIdx.x], votes[GP_WALK_ROUNDS];
     int64_t rank = before[blockIdx.x];
 #pragma unroll
     for (int k = 0; k < GP_WALK_ROUNDS; k++) {
@@ -155,19 +161,20 @@ static inline bool gp_walk_begin(const gp_call *c, gp_walk *w, const gp_array *t
     gp_nest_run(w->nest, [&](gp_loop<2> l, int64_t) {
         return w->blocks += gp_blocks(l.numel, GP_WALK), true;
     });
-    size_t bytes = (size_t)(w->blocks + 1) * 8;
-    if (!(w->before = (int64_t *)gp_cuda_scratch(c, bytes)) ||
-        !gp_cuda_ok(c, cudaMemsetAsync(w->before + w->blocks, 0, 8, gp_cuda_stream(c))))
-        return false;
+    size_t bytes = (size_t)(w->blocks + 1) * 8, bits = (size_t)w->blocks * GP_THREADS * 2;
+    if (!(w->before = (int64_t *)gp_cuda_scratch(c, bytes + bits))) return false;
+    if (!w->blocks) return gp_cuda_ok(c, cudaMemsetAsync(w->before, 0, 8, gp_cuda_stream(c)));
+    w->bits = (uint16_t *)(w->before + w->blocks + 1);
     int64_t at = 0;
     return gp_nest_run(w->nest,
                        [&](gp_loop<2> l, int64_t) {
                            auto count =
                                gp_is_line(l, w) ? gp_walk_count<true> : gp_walk_count<false>;
                            int64_t *to = w->before + at;
+                           uint16_t *kept = w->bits + at * GP_THREADS;
                            at += gp_blocks(l.numel, GP_WALK);
                            return GP_LAUNCH(c, count, gp_blocks(l.numel, GP_WALK), GP_THREADS, 0, l,
-                                            w->dtype, to);
+                                            w->dtype, to, kept);
                        }) &&
            gp_cuda_scan(c, w->before, w->blocks + 1);
 }
@@ -177,9 +184,10 @@ template <class F> static bool gp_walk_run(const gp_call *c, const gp_walk *w, F
     return gp_nest_run(w->nest, [&](gp_loop<2> l, int64_t first) {
         auto kernel = gp_is_line(l, w) ? gp_walk_true<true, F> : gp_walk_true<false, F>;
         const int64_t *from = w->before + at;
+        const uint16_t *kept = w->bits + at * GP_THREADS;
         at += gp_blocks(l.numel, GP_WALK);
-        return GP_LAUNCH(c, kernel, gp_blocks(l.numel, GP_WALK), GP_THREADS, 0, l, w->dtype, from,
-                         first, f);
+        return GP_LAUNCH(c, kernel, gp_blocks(l.numel, GP_WALK), GP_THREADS, 0, l, kept, from, first,
+                         f);
     });
 }
 

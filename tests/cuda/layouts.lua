@@ -233,6 +233,21 @@ for _, dt in ipairs {"i32", "i64", "i16", "u8"} do
     end
 end
 
+-- Tiles of operands across the result, whole and not, of one dtype and of several.
+for _, dt in ipairs {"f32", "f64", "i64", "i32", "bf16"} do
+    local x, y = (g.randn(70, 133) * 9):to(dt), (g.randn(133, 70) * 9):to(dt)
+    local z = (g.randn(3, 40, 2, 37) * 9):to(dt):permute(1, 4, 3, 2)
+    local X, Y, Z = x:to "cuda":t(), y:to "cuda", z:contiguous():to "cuda"
+    Z = Z:permute(1, 4, 3, 2):contiguous():permute(1, 4, 3, 2)
+    close(x:t() * 2, X * 2, 0, dt .. ": a number times the transposed")
+    close(x:t() + y, X + Y, 0, dt .. ": plus rows")
+    close(y - x:t(), Y - X, 0, dt .. ": from rows")
+    close(x:t() * x:t(), X * X, 0, dt .. ": both transposed")
+    close(x:t():gt(y), X:gt(Y), 0, dt .. ": a bool as the result")
+    close(x:t() + y:narrow(2, 1, 1), X + Y:narrow(2, 1, 1), 0, dt .. ": plus a column")
+    close(z * 2, Z * 2, 0, dt .. ": matrices")
+end
+
 -- A part's product may overflow f64 where the whole does not.
 local both = g.stack({g.full({15000}, 1e-200, {dtype = "f64"}),
     g.full({15000}, 1e200, {dtype = "f64"})}, 2):flatten()

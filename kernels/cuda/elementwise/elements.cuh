@@ -151,6 +151,17 @@ __device__ static inline void gp_read_adjacent(const gp_loop<1 + F::N> &l, const
  * order turned operands are read, to be exchanged in shared memory. */
 enum { GP_TILE = 32 };
 __host__ __device__ constexpr int gp_tile_down(int each) { return GP_THREADS / GP_TILE * each; }
+/* Where a thread's elements of one array of a tile are: the first, the next `step` bytes on, below
+ * `live` of them. Instructions, not memory, are what a tile can run out of. */
+struct gp_tile_walk {
+    char *p;
+    int64_t step;
+    uint32_t at, live, by;
+    template <int U> __device__ inline void places(char *(&to)[U]) const {
+#pragma unroll
+        for (int r = 0; r < U; r++) to[r] = at + r * by < live ? p + r * step : nullptr;
+    }
+};
 template <class F, int U>
 __device__ static inline void gp_read_tile(const gp_loop<1 + F::N> &l, const gp_args_of<F> &a,
                                            gp_elements<F, U> &e) {
@@ -159,34 +170,38 @@ __device__ static inline void gp_read_tile(const gp_loop<1 + F::N> &l, const gp_
     int64_t off[1 + F::N];
     gp_offsets(l, blockIdx.x, off);
     uint32_t line = gp_quotient(l.dim[0], blockIdx.x), column = blockIdx.x - line * l.dim[0].d;
-    line -= gp_quotient(l.dim[1], line) * l.dim[1].d;
-    uint32_t wide = a.side[0] - column * GP_TILE, high = a.side[1] - line * DOWN;
-    uint32_t x = threadIdx.x % GP_TILE, y = threadIdx.x / GP_TILE;
-    uint32_t column0 = threadIdx.x / DOWN, turned_y = threadIdx.x % DOWN;
+    if (l.ndim > 2) line -= gp_quotient(l.dim[1], line) * l.dim[1].d;
+    const uint32_t wide = a.side[0] - column * GP_TILE, high = a.side[1] - line * DOWN,
+                   x = threadIdx.x % GP_TILE, y = threadIdx.x / GP_TILE,
+                   turned_x = threadIdx.x / DOWN, turned_y = threadIdx.x % DOWN;
+    /* Strides are those of tiles, multiples of their sides. */
+    auto walk = [&](int k, bool turned) {
+        int64_t right = l.stride[0][k] / GP_TILE, down = l.stride[1][k] / DOWN;
+        uint32_t i = turned ? turned_x : x, j = turned ? turned_y : y;
+        char *p = l.data[k] + off[k] + i * right + j * down;
+        bool out = turned ? j >= high : i >= wide;
+        return turned ? gp_tile_walk{p, right * COLUMNS, i, out ? 0 : wide, COLUMNS}
+                      : gp_tile_walk{p, down * LINES, j, out ? 0 : high, LINES};
+    };
 #pragma unroll
-    for (int k = 0; k <= F::N; k++) {
-        char *p[U];
-        bool turned = k && a.turned[k ? k - 1 : 0];
+    for (int k = 0; k < F::N; k++) {
+        const char *p[U];
+        char *at[U];
+        const bool turned = a.turned[k];
+        if (a.source[k] == GP_NUMBER_OPERAND) continue;
+        walk(1 + k, turned).places(at);
 #pragma unroll
-        for (int r = 0; r < U; r++) {
-            uint32_t at_x = turned ? column0 + r * COLUMNS : x,
-                     at_y = turned ? turned_y : y + r * LINES;
-            p[r] = at_x < wide && at_y < high
-                       ? l.data[k] + off[k] + at_x * (l.stride[0][k] / GP_TILE) +
-                             at_y * (l.stride[1][k] / DOWN)
-                       : nullptr;
-            if (!k) e.to[r] = p[r];
-        }
-        if (!k || a.source[k - 1] == GP_NUMBER_OPERAND) continue;
-        gp_read_each(p, a.size[k - 1], e.bits[k - 1]);
+        for (int r = 0; r < U; r++) p[r] = at[r];
+        gp_read_each(p, a.size[k], e.bits[k]);
         if (!turned) continue;
-        __syncthreads(); /* the last operand has been read */
+        if (k) __syncthreads(); /* the last operand has been read */
 #pragma unroll
-        for (int r = 0; r < U; r++) room[turned_y][column0 + r * COLUMNS] = e.bits[k - 1][r];
+        for (int r = 0; r < U; r++) room[turned_y][turned_x + r * COLUMNS] = e.bits[k][r];
         __syncthreads();
 #pragma unroll
-        for (int r = 0; r < U; r++) e.bits[k - 1][r] = room[y + r * LINES][x];
+        for (int r = 0; r < U; r++) e.bits[k][r] = room[y + r * LINES][x];
     }
+    walk(0, false).places(e.to);
 }
 
 template <class F, int U>
@@ -234,6 +249,87 @@ __global__ static void __launch_bounds__(GP_THREADS)
     gp_formula_end<F>(f, a);
 }
 
+/* ---- turned operands of one dtype ---- */
+
+/* Elements of a thread of gp_turned_kernel, whose tile is GP_TILE wide. */
+template <class T> __host__ __device__ constexpr int gp_turned_each() { return sizeof(T) > 4 ? 4 : 8; }
+
+/* Reads operand k of a tile, `wide` by `high` of whose elements exist, from p on: by lines of the
+ * result, or, turned, down them and exchanged in shared memory. */
+template <class F, int U, class T, int DOWN>
+__device__ static inline void gp_read_turned(const char *p, int64_t right, int64_t down,
+                                             bool turned, uint32_t wide, uint32_t high,
+                                             T (&room)[DOWN][GP_TILE + 1], T (&v)[U]) {
+    enum { LINES = GP_THREADS / GP_TILE, HALVES = DOWN / GP_TILE, COLUMNS = GP_TILE / LINES };
+    const uint32_t x = threadIdx.x % GP_TILE, y = threadIdx.x / GP_TILE;
+    if (!turned) {
+        p += x * right + y * down;
+#pragma unroll
+        for (int r = 0; r < U; r++)
+            if (x < wide && y + r * LINES < high) v[r] = *(const T *)(p + r * LINES * down);
+        return;
+    }
+    p += y * right + x * (int64_t)sizeof(T);
+#pragma unroll
+    for (int r = 0; r < COLUMNS; r++)
+#pragma unroll
+        for (int h = 0; h < HALVES; h++)
+            if (y + r * LINES < wide && x + h * GP_TILE < high)
+                v[r * HALVES + h] =
+                    *(const T *)(p + r * LINES * right + h * GP_TILE * (int)sizeof(T));
+    __syncthreads(); /* the last operand has been read */
+#pragma unroll
+    for (int r = 0; r < U; r++)
+        room[x + r % HALVES * GP_TILE][y + r / HALVES * LINES] = v[r];
+    __syncthreads();
+#pragma unroll
+    for (int r = 0; r < U; r++) v[r] = room[y + r * LINES][x];
+}
+
+/* Tiles whose operands all have F's type in memory, as has the result unless it is bool. */
+template <class F>
+__global__ static void __launch_bounds__(GP_THREADS)
+    gp_turned_kernel(gp_loop<1 + F::N> l, gp_args_of<F> a) {
+    typedef typename F::T T;
+    typedef typename F::R R;
+    enum { U = gp_turned_each<T>(), LINES = GP_THREADS / GP_TILE, DOWN = LINES * U };
+    __shared__ T room[DOWN][GP_TILE + 1];
+    F f = gp_formula_of<F>(a);
+    T v[F::N][U];
+    int64_t off[1 + F::N];
+    uint32_t line = gp_quotient(l.dim[0], blockIdx.x), column = blockIdx.x - line * l.dim[0].d;
+    if (l.ndim > 2) {
+        gp_offsets(l, blockIdx.x, off);
+        line -= gp_quotient(l.dim[1], line) * l.dim[1].d;
+    } else {
+#pragma unroll
+        for (int k = 0; k <= F::N; k++)
+            off[k] = column * l.stride[0][k] + line * l.stride[1][k];
+    }
+    const uint32_t wide = a.side[0] - column * GP_TILE, high = a.side[1] - line * DOWN,
+                   x = threadIdx.x % GP_TILE, y = threadIdx.x / GP_TILE;
+#pragma unroll
+    for (int k = 0; k < F::N; k++) {
+        if (a.source[k] == GP_NUMBER_OPERAND) {
+#pragma unroll
+            for (int r = 0; r < U; r++) v[k][r] = a.number[k];
+            continue;
+        }
+        gp_read_turned<F, U>(l.data[1 + k] + off[1 + k], l.stride[0][1 + k] / GP_TILE,
+                             l.stride[1][1 + k] / DOWN, a.turned[k], wide, high, room, v[k]);
+    }
+    char *to = l.data[0] + off[0] + x * (int64_t)sizeof(R) + y * (l.stride[1][0] / DOWN);
+#pragma unroll
+    for (int r = 0; r < U; r++) {
+        T u[F::N];
+        if (x >= wide || y + r * LINES >= high) continue;
+#pragma unroll
+        for (int k = 0; k < F::N; k++) u[k] = v[k][r];
+        *(R *)(to + r * LINES * (l.stride[1][0] / DOWN)) = f(u);
+    }
+    gp_formula_end<F>(f, a);
+}
+
 /* ---- the driver ---- */
 
 /* Whether a thread can read and write its elements at once, each operand in its own dtype; then n's
@@ -265,11 +361,11 @@ static bool gp_by_adjacent(gp_nest<1 + N> *n, gp_formula_args<N, T> *a, int to) 
     return true;
 }
 
-/* Makes n's two fastest dims those of tiles, the second the dim down which operands' memory runs;
- * false if there is none, or it is short. */
+/* Makes n's two fastest dims those of tiles, of which a thread has `each` elements, the second the
+ * dim down which operands' memory runs; false if there is none, or it is short. */
 template <int N, class T>
-static bool gp_by_tiles(gp_nest<1 + N> *n, gp_formula_args<N, T> *a, int to) {
-    const int64_t side[2] = {GP_TILE, gp_tile_down(gp_elements_each(N))}, most = INT32_MAX;
+static bool gp_by_tiles(gp_nest<1 + N> *n, gp_formula_args<N, T> *a, int to, int each) {
+    const int64_t side[2] = {GP_TILE, gp_tile_down(each)}, most = INT32_MAX;
     int turned = 0;
     for (int d = 1; d < n->ndim && !turned; d++)
         for (int k = 0; k < N && !turned; k++)
@@ -293,18 +389,19 @@ static bool gp_by_tiles(gp_nest<1 + N> *n, gp_formula_args<N, T> *a, int to) {
     return n->numel <= most;
 }
 
-/* Elements of any dtypes and layouts. */
+/* Elements of any dtypes and layouts. same: operands are of type T in memory, and the result of the
+ * formula's. */
 template <int N, class T>
 static bool gp_run_elements(const gp_call *c, const gp_formula_kernels<N, T> &f,
-                            const gp_nest<1 + N> &n, gp_formula_args<N, T> a, int to) {
+                            const gp_nest<1 + N> &n, gp_formula_args<N, T> a, int to, bool same) {
     gp_nest<1 + N> adjacent = n, tiles = n;
     if (gp_by_adjacent<N, T>(&adjacent, &a, to)) {
         a.way = GP_ADJACENT;
         return gp_run_kernel<N, T>(c, f.elements, adjacent, a, GP_THREADS);
     }
-    if (gp_by_tiles<N, T>(&tiles, &a, to)) {
+    if (gp_by_tiles<N, T>(&tiles, &a, to, same ? gp_turned_each<T>() : gp_elements_each(N))) {
         a.way = GP_TILES;
-        return gp_run_kernel<N, T>(c, f.elements, tiles, a, 1);
+        return gp_run_kernel<N, T>(c, same ? f.turned : f.elements, tiles, a, 1);
     }
     return gp_run_kernel<N, T>(c, f.elements, n, a, GP_THREADS * gp_elements_each(N));
 }

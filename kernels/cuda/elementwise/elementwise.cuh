@@ -193,7 +193,7 @@ static bool gp_run_formula(const gp_call *c, const gp_formula_kernels<N, T> &f,
         return gp_run_vectors<N, T>(c, f, n, a, sizeof(T));
     if (f.halves && (dt == GP_f16 || dt == GP_bf16) && gp_by_vectors<N, T>(n, &a, 2, to))
         return gp_run_vectors<N, T>(c, f, n, a, 2);
-    return gp_run_elements<N, T>(c, f, n, a, to);
+    return gp_run_elements<N, T>(c, f, n, a, to, dt == gp_memory_of<T>::dtype);
 }
 
 template <class F> static bool gp_run(const gp_call *c, const char *const *texts) {
@@ -201,7 +201,7 @@ template <class F> static bool gp_run(const gp_call *c, const char *const *texts
     gp_formula_kernels<F::N, T> f = {};
     f.vectors = gp_vector_kernel<F, T, 16 / sizeof(T), gp_vectors_each(F::N, sizeof(T))>;
     if constexpr (std::is_same<T, float>::value) f.halves = gp_vector_kernel<F, uint16_t, 8, 1>;
-    f.elements = gp_element_kernel<F, gp_elements_each(F::N)>;
+    f.elements = gp_element_kernel<F, gp_elements_each(F::N)>, f.turned = gp_turned_kernel<F>;
     f.truth = !std::is_same<typename F::R, T>::value;
     return gp_run_formula<F::N, T>(c, f, texts);
 }

@@ -100,7 +100,8 @@ __device__ static inline void gp_warp_sums(const typename gp_cells<D>::type (&ra
  * waits for a running sum, and a block publishes its next tile before it finishes one: what that
  * needs was published about a tile's time ago. */
 static const uint32_t GP_FAN = 32;
-enum { GP_TILE_BLOCKS = 4 }; /* that a multiprocessor has registers for */
+/* Blocks that a multiprocessor has registers for, by the vectors of a thread. */
+constexpr int gp_tile_blocks(int w) { return w > 2 ? 4 : 6; }
 
 /* A sum's halves, each beside a mark that it is there: no fence has to order two stores. */
 typedef struct gp_published {
@@ -160,17 +161,16 @@ struct gp_place {
     }
 };
 
-/* Publishes a tile's sum, and those of the 32 and the 1024 that end with it. Called by the first
- * three warps. */
+/* Publishes the sums of the 32 and the 1024 tiles that end with one whose sum is `own`. Called by
+ * the second and the third warp. */
 template <class S>
-__device__ static inline void gp_tell(const gp_tiles &t, uint32_t tile, typename S::Acc own) {
+__device__ static inline void gp_tell(const gp_tiles &t, const gp_place &at, typename S::Acc own) {
     typedef typename S::Acc Acc;
-    gp_place at(t, tile);
     uint32_t warp = threadIdx.x / GP_WARP;
-    bool lead = threadIdx.x % GP_WARP == 0, ends = at.part % GP_FAN == GP_FAN - 1,
-         ends_many = at.part % (GP_FAN * GP_FAN) == GP_FAN * GP_FAN - 1;
-    if (warp == 0 && lead) gp_publish(t, at.tiles + at.part, own);
-    if (!(warp == 1 && ends) && !(warp == 2 && ends_many)) return;
+    bool lead = threadIdx.x % GP_WARP == 0;
+    if (at.part % (warp == 1 ? GP_FAN : GP_FAN * GP_FAN) !=
+        (warp == 1 ? GP_FAN : GP_FAN * GP_FAN) - 1)
+        return;
     Acc near = gp_collect<S>(t, at.tiles + at.group * GP_FAN, GP_FAN - 1);
     near = S::join(near, own);
     if (warp == 1) {
@@ -207,7 +207,7 @@ template <class S, int D, int W> struct gp_tile {
     typedef typename gp_cells<D>::type cells;
     typedef typename S::Acc Acc;
     cells kept[GP_THREADS * W];
-    Acc left[GP_THREADS], sums[WARPS]; /* before each lane in its warp; of each warp */
+    Acc left[GP_THREADS]; /* before each lane in its warp */
 
     /* The first element of this lane's vector k as memory has them. */
     __device__ static inline int64_t at(uint32_t part, int k) {
@@ -223,8 +223,8 @@ template <class S, int D, int W> struct gp_tile {
 #pragma unroll
         for (int k = 0; k < W; k++) raw[k] = gp_read_cells<D>(p[1], at(here.part, k), s.n);
     }
-    /* Keeps what was read and adds it up. */
-    __device__ inline void add(const cells (&raw)[W]) {
+    /* Keeps what was read, and adds it up for each warp. */
+    __device__ inline void add(const cells (&raw)[W], Acc (&sums)[WARPS]) {
         int warp = (int)threadIdx.x / GP_WARP, lane = (int)threadIdx.x % GP_WARP;
         cells *mine = kept + warp * (W * GP_WARP);
         Acc sum = S::start();
@@ -246,7 +246,8 @@ template <class S, int D, int W> struct gp_tile {
         left[threadIdx.x] = lane ? other : S::start();
     }
     /* Stores the running sums, from `sum` on. */
-    __device__ inline void write(const gp_scan_job &s, const gp_place &here, Acc sum) {
+    __device__ inline void write(const gp_scan_job &s, const gp_place &here, Acc sum,
+                                 const Acc (&sums)[WARPS]) {
         int warp = (int)threadIdx.x / GP_WARP, lane = (int)threadIdx.x % GP_WARP;
         cells *mine = kept + warp * (W * GP_WARP);
         char *p[3];
@@ -267,53 +268,53 @@ template <class S, int D, int W> struct gp_tile {
 #pragma unroll
         for (int k = 0; k < W; k++)
             gp_write_cells<D>(p[0], at(here.part, k), s.n, mine[gp_room_at(k * GP_WARP + lane)]);
-        __syncwarp();
+        __syncwarp(); /* the next tile may be kept here */
     }
 };
 
 /* Blocks take tiles in their order, so that whatever a tile waits for has been begun. A block has
- * two tiles, of which it finishes one when it has published the other, and reads a third. */
+ * three tiles: it publishes one, for which loads of the next are on their way, and then finishes
+ * the one before. Warps run ahead of each other by less than a tile: hence three sets of sums. */
 template <class S, int D, int W>
-__global__ static void __launch_bounds__(GP_THREADS, GP_TILE_BLOCKS)
+__global__ static void __launch_bounds__(GP_THREADS, gp_tile_blocks(W))
     gp_scan_tiles(gp_scan_job s, gp_tiles t) {
     typedef typename S::Acc Acc;
     typedef gp_tile<S, D, W> room;
     __shared__ room tiles[2];
-    __shared__ Acc before[3];
-    __shared__ uint32_t next;
+    __shared__ Acc sums[3][room::WARPS], before[3];
+    __shared__ uint32_t next[2];
     const int warp = (int)threadIdx.x / GP_WARP;
     const bool lead = threadIdx.x == 0;
     typename room::cells raw[W];
-    uint32_t last = t.all, tile, coming; /* published and not finished; read; the one after it */
-    int turn = 0;
-    if (lead) next = atomicAdd(t.ticket, 1u);
+    uint32_t last = t.all, tile, follows, coming = 0; /* coming: lead's, not yet told */
+    int half = 0, now = 0, then = 2; /* of tiles; of sums: this tile's, the last's */
+    if (lead) next[1] = atomicAdd(t.ticket, 1u);
     __syncthreads();
-    tile = next;
+    tile = next[1];
     room::read(s, t, tile, raw);
-    while (tile < t.all || last < t.all) {
-        if (tile < t.all) {
-            coming = lead ? atomicAdd(t.ticket, 1u) : 0;
-            tiles[turn].add(raw);
-            __syncthreads();
-            if (lead) next = coming;
-            if (t.per_line > 1 && warp < 3) {
-                Acc all = S::start();
-                for (int k = 0; k < room::WARPS; k++) all = S::join(all, tiles[turn].sums[k]);
-                gp_tell<S>(t, tile, all);
-            }
-        }
-        gp_place at(t, last < t.all ? last : 0);
-        if (last < t.all && t.per_line > 1 && warp < 3) gp_look_back<S>(t, at, before);
+    if (lead) coming = atomicAdd(t.ticket, 1u);
+    for (; tile < t.all || last < t.all; last = tile, tile = follows, half ^= 1) {
+        Acc own = S::start(), sum = S::start();
+        gp_place here(t, tile < t.all ? tile : 0), at(t, last < t.all ? last : 0);
+        const bool looks = t.per_line > 1 && warp < 3;
+        if (tile < t.all) tiles[half].add(raw, sums[now]);
+        if (lead) next[half] = coming;
         __syncthreads();
-        coming = tile < t.all ? next : t.all;
-        room::read(s, t, coming, raw);
+        follows = next[half];
+        if (looks && tile < t.all) {
+            for (int k = 0; k < room::WARPS; k++) own = S::join(own, sums[now][k]);
+            if (lead) gp_publish(t, here.tiles + here.part, own);
+        }
+        room::read(s, t, follows, raw);
+        if (looks && tile < t.all && warp > 0) gp_tell<S>(t, here, own);
+        if (looks && last < t.all) gp_look_back<S>(t, at, before);
+        __syncthreads();
+        if (lead) coming = atomicAdd(t.ticket, 1u);
         if (last < t.all) {
-            Acc sum = S::start();
             if (t.per_line > 1) sum = S::join(before[2], S::join(before[1], before[0]));
-            tiles[turn ^ 1].write(s, at, sum);
+            tiles[half ^ 1].write(s, at, sum, sums[then]);
         }
-        last = tile, tile = coming, turn ^= 1;
-        __syncthreads();
+        then = now, now = now == 2 ? 0 : now + 1;
     }
 }
 
@@ -332,7 +333,7 @@ template <class S, int D, int W> static bool gp_run_tiles(const gp_call *c, cons
     t.ticket = (unsigned *)(void *)(t.sums + sums);
     if (!gp_cuda_ok(c, cudaMemsetAsync(t.sums, 0, bytes + sizeof *t.ticket, gp_cuda_stream(c))))
         return false;
-    int64_t most = GP_TILE_BLOCKS * gp_cuda_sms(c);
+    int64_t most = gp_tile_blocks(W) * gp_cuda_sms(c);
     return GP_LAUNCH(c, kernel, (uint32_t)(t.all < most ? t.all : most), GP_THREADS, 0, s, t);
 }
 

@@ -80,7 +80,8 @@ static bool launch(const gp_call *c, const gp_reducer_kernels *k, gp_reducer_ker
 static bool run_parts(const gp_call *c, const gp_reducer_kernels *k, gp_reduction a) {
     int parts = a.parts;
     a.parts = 1;
-    return launch(c, k, nullptr, gp_blocks(a.outputs, GP_THREADS / GP_JOINERS), a, parts);
+    a.group = power_of_two((parts + AHEAD - 1) / AHEAD, GP_THREADS);
+    return launch(c, k, nullptr, gp_blocks(a.outputs, GP_THREADS / a.group), a, parts);
 }
 
 /* Uses what the launch of `blocks` blocks leaves idle for parts of at least `least` pieces. */

@@ -182,19 +182,19 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_columns_kernel(gp_reduct
     gp_reduce_columns<R>(a, L());
 }
 
-/* Combines the parts of each output. */
-enum { GP_JOINERS = 32 };
+/* Combines the parts of each output by a.group threads. */
 template <class R> __device__ static inline void gp_reduce_parts(const gp_reduction &a, int parts) {
     typedef typename R::Acc Acc;
     GP_DYNAMIC_SHARED(Acc, room);
-    int lane = (int)threadIdx.x % GP_JOINERS;
-    int64_t o = (int64_t)blockIdx.x * (GP_THREADS / GP_JOINERS) + threadIdx.x / GP_JOINERS;
+    int lane = (int)threadIdx.x % a.group;
+    int64_t o = (int64_t)blockIdx.x * (GP_THREADS / a.group) + threadIdx.x / a.group;
     Acc acc;
     R::start(acc);
-    for (int i = lane; i < parts && o < a.outputs; i += GP_JOINERS)
+#pragma unroll 4
+    for (int i = lane; i < parts && o < a.outputs; i += a.group)
         R::join(acc, ((const Acc *)a.partial)[i * a.outputs + o]);
     room[threadIdx.x] = acc;
-    gp_join_group<R>(room, GP_JOINERS, lane, 1);
+    gp_join_group<R>(room, a.group, lane, 1);
     if (lane == 0 && o < a.outputs) gp_reduced<R>(a, o, 0, room[threadIdx.x]);
 }
 template <class R>

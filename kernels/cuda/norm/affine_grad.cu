@@ -49,6 +49,21 @@ static __global__ void join_columns(const double *part, int64_t chunks, int64_t 
     if (gb) gp_store_as<double>(gb + at * gp_bytes_of(bt), bt, b);
 }
 
+/* The same of few channels: a warp for each. */
+static __global__ void __launch_bounds__(GP_THREADS)
+    join_channels(const double *part, int64_t chunks, int64_t n, char *gw, char *gb, gp_dtype wt,
+                  gp_dtype bt) {
+    int64_t at = gp_group_number(GP_WARP), k = at < n ? threadIdx.x % GP_WARP : chunks;
+    double w = 0, b = 0;
+#pragma unroll 4
+    for (; k < chunks; k += GP_WARP)
+        w += part[2 * k * n + at], b += part[(2 * k + 1) * n + at];
+    w = gp_group_reduce(w, GP_WARP, gp_add()), b = gp_group_reduce(b, GP_WARP, gp_add());
+    if (at >= n || threadIdx.x % GP_WARP) return;
+    gp_store_as<double>(gw + at * gp_bytes_of(wt), wt, w);
+    if (gb) gp_store_as<double>(gb + at * gp_bytes_of(bt), bt, b);
+}
+
 /* The elements of a channel: `each` adjacent ones in the rows of its group, `many` rows. */
 __host__ __device__ static inline int64_t rows_of_channel(const gp_norm &k, int64_t channel) {
     return (k.rows - channel / k.a_row + k.groups - 1) / k.groups;
@@ -116,10 +131,17 @@ static bool run_channels(const gp_call *c, const rows *r, bool wide, dim3 grid, 
     return GP_BY_ROW(plain, same, r->xt, wide, launch_channels, c, r, grid, part);
 }
 
-bool gp_norm_affine_gradients(const gp_call *c, const rows *r, bool wide) {
+bool gp_norm_join_channels(const gp_call *c, const rows *r, const double *part, int64_t chunks) {
     const gp_array *w = gp_out(c, 1), *b = r->k.centred ? gp_out(c, 2) : NULL;
     gp_dtype wt = (gp_dtype)w->dtype, bt = b ? (gp_dtype)b->dtype : GP_f32;
-    char *bias = b ? b->data : NULL;
+    int64_t channels = r->k.channels;
+    bool few = channels < MOST;
+    auto kernel = few ? join_channels : join_columns;
+    return GP_LAUNCH(c, kernel, gp_blocks(channels, few ? GP_THREADS / GP_WARP : GP_THREADS),
+                     GP_THREADS, 0, part, chunks, channels, w->data, b ? b->data : NULL, wt, bt);
+}
+
+bool gp_norm_affine_gradients(const gp_call *c, const rows *r, bool wide) {
     if (r->k.channels == 0) return true;
     bool columns = r->k.each == 1 && r->k.groups == 1;
     int64_t channels = r->k.channels, blocks = columns ? gp_blocks(r->k.n, COLUMNS) : channels,
@@ -132,6 +154,5 @@ bool gp_norm_affine_gradients(const gp_call *c, const rows *r, bool wide) {
     double *part = (double *)gp_cuda_scratch(c, (size_t)(2 * chunks * channels) * sizeof *part);
     return part &&
            (columns ? run_columns(c, r, wide, grid, part) : run_channels(c, r, wide, grid, part)) &&
-           GP_LAUNCH(c, join_columns, gp_blocks(channels), GP_THREADS, 0, part, chunks, channels,
-                     w->data, bias, wt, bt);
+           gp_norm_join_channels(c, r, part, chunks);
 }

@@ -377,10 +377,12 @@ static bool norm_gradient(const gp_call *c) {
     gp_norm_read(c, x, 1, &r.k);
     r.x = x->data, r.g = g->data, r.out = out->data;
     r.xt = (gp_dtype)x->dtype, r.gt = (gp_dtype)g->dtype, r.ot = (gp_dtype)out->dtype;
-    r.mean = (double *)gp_cuda_scratch(c, (size_t)(2 * r.k.rows + 1) * sizeof *r.mean);
-    if (!r.mean || !dense(c, gp_in(c, 3), &r.weight, &r.wt)) return false;
-    r.scale = r.mean + r.k.rows;
     bool wide = r.xt == GP_f64 || r.gt == GP_f64;
+    if (!dense(c, gp_in(c, 3), &r.weight, &r.wt)) return false;
+    if (gp_norm_by_channels(&r.k)) return gp_norm_gradients_by_channels(c, &r, wide);
+    r.mean = (double *)gp_cuda_scratch(c, (size_t)(2 * r.k.rows + 1) * sizeof *r.mean);
+    if (!r.mean) return false;
+    r.scale = r.mean + r.k.rows;
     bool same = r.xt == r.gt && r.xt == r.ot, plain = same && gp_row_plain(r.x, r.k.n, r.xt) &&
                                                       gp_row_plain(r.g, r.k.n, r.gt) &&
                                                       gp_row_plain(r.out, r.k.n, r.ot);

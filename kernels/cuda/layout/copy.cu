@@ -53,7 +53,7 @@ static bool move(const gp_call *c, gp_nest<2> n, int64_t size) {
 
 /* ---- same dtype, transposed: tiles through shared memory ---- */
 
-enum { LANES = 32, TILE_ROWS = 8 }; /* threads of a tile */
+enum { LANES = 32, TILE_ROWS = 8, MANY_TILES = 512 }; /* threads of a tile; and see turn */
 
 /* d (rows x cols) = s, whose element (r, c) is at s + r size + c scol. Reads follow rows, writes
  * columns, so that both touch whole lines: a block turns a tile of LANES x LANES units, each K x K
@@ -143,9 +143,13 @@ template <class E, int K> static bool run_turn(const gp_call *c, const gp_nest<2
     });
 }
 
-/* By units of 4 bytes, or element by element. */
+/* By units of 4 or 8 bytes, or element by element. The largest tiles need many of them to occupy a
+ * card. */
 template <class E> static bool turn(const gp_call *c, const gp_nest<2> &n, int dim) {
-    constexpr int K = sizeof(E) < 4 ? 4 / sizeof(E) : 1;
+    constexpr int K = sizeof(E) < 4 ? 4 / sizeof(E) : 1, WIDE = sizeof(E) == 1 ? 4 : 8 / sizeof(E);
+    const int64_t tile = LANES * WIDE * LANES * WIDE;
+    if (n.numel >= MANY_TILES * tile && in_squares<E, WIDE>(n, dim))
+        return run_turn<E, WIDE>(c, n, dim);
     return in_squares<E, K>(n, dim) ? run_turn<E, K>(c, n, dim) : run_turn<E, 1>(c, n, dim);
 }
 

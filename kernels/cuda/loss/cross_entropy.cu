@@ -84,15 +84,6 @@ template <class T, int D, int V> struct pixel {
             }
         });
     }
-    /* Adds a chunk to a, as one by one: of an infinite largest element the sum is NaN. */
-    __device__ void add(const T (&v)[CHUNK]) {
-        T most = a.m;
-#pragma unroll
-        for (int j = 0; j < CHUNK; j++) most = v[j] > most ? v[j] : most;
-        if (most > a.m) a.s = a.s * exp(a.m - most) + (most - most), a.m = most;
-#pragma unroll
-        for (int j = 0; j < CHUNK; j++) a.s += v[j] == most ? 1 : exp(v[j] - most);
-    }
     __device__ T share(int64_t c) const { /* of class c in the target, weighted */
         T v = gp_load_as<T>(y + c * r->ys, r->yt) * (T)(1 - r->smooth) + (T)(r->smooth / r->n);
         return gp_weight_of<T>(r->weight, c) * v;
@@ -100,7 +91,7 @@ template <class T, int D, int V> struct pixel {
     /* seen: the label as it is in memory, which is on its way while the classes are read. */
     __device__ void read(int64_t seen) {
         a.m = -INFINITY, a.s = p = q = 0;
-        chunks([&](int64_t, const T(&v)[CHUNK]) { add(v); });
+        chunks([&](int64_t, const T(&v)[CHUNK]) { a.add(v); });
         T most = joined(a.m, r->group, gp_max());
         a.s = joined(scaled(a, most), r->group, gp_add());
         a.m = most;

@@ -50,7 +50,8 @@ __device__ static inline void gp_add_block(double *part, double a, double b) {
     if (threadIdx.x == 0) part[2 * blockIdx.x] = a, part[2 * blockIdx.x + 1] = b;
 }
 
-enum { GP_PART_THREADS = 1024 }; /* of gp_add_parts, which also takes so many parts in a chunk */
+/* Threads of gp_add_parts, which also takes so many parts in a chunk; parts that one block adds. */
+enum { GP_PART_THREADS = 1024, GP_PART_MOST = 16 * GP_PART_THREADS };
 
 /* A block of GP_PART_THREADS for each `chunk` parts, of which every step-th counts: their sums
  * become the first of them; of one block, with `out`, the reduced loss, and without it 1 over the
@@ -76,7 +77,7 @@ static __global__ void __launch_bounds__(GP_PART_THREADS)
 static bool gp_sum_parts(const gp_call *c, double *part, int64_t n, char *out, gp_dtype dt,
                          bool mean) {
     int64_t step = 1;
-    if (n > GP_PART_THREADS) {
+    if (n > GP_PART_MOST) {
         if (!GP_LAUNCH(c, gp_add_parts, gp_blocks(n, GP_PART_THREADS), GP_PART_THREADS, 0, part, n,
                        step, (char *)NULL, dt, mean))
             return false;

@@ -3,7 +3,7 @@
  * are few long rows or columns, by many blocks each. Limit: a read and a write of each element at
  * the speed of memory.
  */
-#include "kernels/cuda/norm/parts.cuh"
+#include "kernels/cuda/norm/softmax_strips.cuh"
 
 enum { AHEAD = 16 }; /* elements of a column that a thread reads before it uses the first */
 
@@ -11,6 +11,7 @@ typedef struct places {
     int64_t n, xs, os; /* elements along the dim; bytes between them in x and out */
     gp_dtype xt, ot;
     bool logs;
+    bool shifted; /* see softmax_shifted */
 } places;
 
 /* Vectors of a row that a thread holds in registers: more of single elements, whose threads would
@@ -55,6 +56,64 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
 #pragma unroll
         for (int j = 0; j < V; j++) v[k][j] = p.logs ? v[k][j] - m - scale : v[k][j] * scale;
         gp_store_vector<T, D, V>(out + (first + k * apart) * p.os, v[k], p.ot);
+    }
+}
+
+/* Contiguous rows that begin anywhere, in x where they begin in out, as far as multiples of 16
+ * bytes go: vectors, of which a row's first and last may be in part another row's. */
+template <class T, int V> constexpr int shifted_held = sizeof(T) > 4 ? 8 : 32 / V;
+
+template <class T, int D>
+static __global__ void __launch_bounds__(GP_GROUP_MAX)
+    softmax_shifted(gp_loop<2> lines, places p, int group) {
+    typedef typename gp_memory<D>::type M;
+    enum { V = 16 / sizeof(M), HELD = shifted_held<T, V> };
+    uint32_t row = gp_group_number(group);
+    int n = row < lines.numel ? (int)p.n : 0, apart = group * V;
+    int64_t off[2];
+    gp_offsets(lines, row < lines.numel ? row : 0, off);
+    const M *x = (const M *)(lines.data[1] + off[1]);
+    M *out = (M *)(lines.data[0] + off[0]);
+    int first = ((int)threadIdx.x & (group - 1)) * V - (int)((uintptr_t)x / sizeof(M) % V);
+    T v[HELD][V], m = -INFINITY, s = 0;
+#pragma unroll
+    for (int k = 0; k < HELD; k++) {
+        int at = first + k * apart;
+        if (at >= 0 && at + V <= n) {
+            gp_fetch<T, D, V>(v[k], (const char *)(x + at), (gp_dtype)D);
+            continue;
+        }
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            v[k][j] = at + j >= 0 && at + j < n ? gp_load_as<T>(x + at + j, (gp_dtype)D) : -INFINITY;
+    }
+#pragma unroll
+    for (int k = 0; k < HELD; k++)
+#pragma unroll
+        for (int j = 0; j < V; j++) m = v[k][j] > m ? v[k][j] : m;
+    m = gp_group_reduce(m, group, gp_max());
+#pragma unroll
+    for (int k = 0; k < HELD; k++)
+#pragma unroll
+        for (int j = 0; j < V; j++) {
+            T e = exp(v[k][j] - m); /* 0 where there is no element */
+            s += e;
+            v[k][j] = p.logs ? v[k][j] : e;
+        }
+    s = gp_group_reduce(s, group, gp_add());
+    T scale = p.logs ? log(s) : 1 / s;
+#pragma unroll
+    for (int k = 0; k < HELD; k++) {
+        int at = first + k * apart;
+#pragma unroll
+        for (int j = 0; j < V; j++) v[k][j] = p.logs ? v[k][j] - m - scale : v[k][j] * scale;
+        if (at >= 0 && at + V <= n) {
+            gp_store_vector<T, D, V>((char *)(out + at), v[k], (gp_dtype)D);
+            continue;
+        }
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            if (at + j >= 0 && at + j < n) gp_store_as<T>(out + at + j, (gp_dtype)D, v[k][j]);
     }
 }
 
@@ -145,12 +204,50 @@ static __global__ void softmax_parts(gp_loop<2> lines, places p, int64_t size,
     gp_write_part(parts, a);
 }
 
+/* A block for each row: its parts' sums, joined. */
+template <class T>
+static __global__ void join_parts(const gp_exp_sum<T> *parts, int many, gp_exp_sum<T> *to) {
+    gp_exp_sum<T> a = {-INFINITY, 0};
+#pragma unroll 4
+    for (int k = threadIdx.x; k < many; k += GP_THREADS) a.join(parts[blockIdx.x * many + k]);
+    a = gp_join_block(a);
+    if (threadIdx.x == 0) to[blockIdx.x] = a;
+}
+
+/* The results of rows whose sums are joined. */
+template <class T, int D, int V> constexpr int written = V > 1 || D == GP_ANY ? 1 : 8;
+template <class T, int D, int V>
+static __global__ void __launch_bounds__(GP_THREADS)
+    softmax_joined(gp_loop<2> lines, places p, const gp_exp_sum<T> *sums) {
+    enum { EACH = written<T, D, V> };
+    /* What was read last comes first: it is still in the L2 cache. */
+    unsigned row = gridDim.y - 1 - blockIdx.y;
+    int64_t off[2], i = ((gridDim.x - 1 - blockIdx.x) * (int64_t)(EACH * GP_THREADS) + threadIdx.x) * V;
+    gp_offsets(lines, row, off);
+    T v[EACH][V];
+#pragma unroll
+    for (int k = 0; k < EACH; k++)
+        if (i + k * GP_THREADS * V < p.n)
+            gp_fetch<T, D, V>(v[k], lines.data[1] + off[1] + (i + k * GP_THREADS * V) * p.xs, p.xt);
+    gp_exp_sum<T> a = sums[row];
+    T scale = p.logs ? log(a.s) : 1 / a.s;
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        if (i + k * GP_THREADS * V >= p.n) break;
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            v[k][j] = p.logs ? v[k][j] - a.m - scale : exp(v[k][j] - a.m) * scale;
+        gp_store_vector<T, D, V>(lines.data[0] + off[0] + (i + k * GP_THREADS * V) * p.os, v[k],
+                                 p.ot);
+    }
+}
+
+/* The same by parts, whose blocks join their row's sums. */
 template <class T, int D, int V>
 static __global__ void softmax_by_parts(gp_loop<2> lines, places p, int64_t size,
                                         const gp_exp_sum<T> *parts) {
     int64_t off[2];
-    /* Parts that were read last come first: they are still in the L2 cache. */
-    unsigned row = gridDim.y - 1 - blockIdx.y;
+    unsigned row = gridDim.y - 1 - blockIdx.y; /* as in softmax_joined */
     gp_part part(p.n, size, gridDim.x - 1 - blockIdx.x);
     gp_offsets(lines, row, off);
     char *out = lines.data[0] + off[0] + part.at * p.os;
@@ -165,21 +262,39 @@ static __global__ void softmax_by_parts(gp_loop<2> lines, places p, int64_t size
                      });
 }
 
+/* Where a row has many parts, their sums are joined once, by a kernel of their own. */
 template <class T, int D, int V>
 static bool run_parts(const gp_call *c, gp_loop<2> lines, places p) {
+    enum { MANY = 64 };
     int64_t size = gp_part_size(p.n, V);
     dim3 grid = gp_part_grid(p.n, size, lines.numel);
-    auto sum_parts = softmax_parts<T, D, V>;
-    auto write_parts = softmax_by_parts<T, D, V>;
+    auto sum = softmax_parts<T, D, V>;
+    auto by_parts = softmax_by_parts<T, D, V>;
+    auto join = join_parts<T>;
+    auto write = softmax_joined<T, D, V>;
     gp_exp_sum<T> *parts =
-        (gp_exp_sum<T> *)gp_cuda_scratch(c, (size_t)grid.x * lines.numel * sizeof *parts);
-    return parts && GP_LAUNCH(c, sum_parts, grid, GP_THREADS, 0, lines, p, size, parts) &&
-           GP_LAUNCH(c, write_parts, grid, GP_THREADS, 0, lines, p, size, parts);
+        (gp_exp_sum<T> *)gp_cuda_scratch(c, (size_t)(grid.x + 1) * lines.numel * sizeof *parts);
+    if (!parts || !GP_LAUNCH(c, sum, grid, GP_THREADS, 0, lines, p, size, parts)) return false;
+    if (grid.x <= MANY) return GP_LAUNCH(c, by_parts, grid, GP_THREADS, 0, lines, p, size, parts);
+    gp_exp_sum<T> *joined = parts + (int64_t)grid.x * lines.numel;
+    dim3 blocks = gp_part_grid(p.n, (int64_t)GP_THREADS * V * written<T, D, V>, lines.numel);
+    return GP_LAUNCH(c, join, lines.numel, GP_THREADS, 0, parts, (int)grid.x, joined) &&
+           GP_LAUNCH(c, write, blocks, GP_THREADS, 0, lines, p, joined);
 }
 
 template <class T, int D, int V>
 static bool run_rows(const gp_call *c, gp_loop<2> lines, places p) {
     if (gp_few_long(p.n, lines.numel)) return run_parts<T, D, V>(c, lines, p);
+    if constexpr (V == 1 && D != GP_ANY) {
+        constexpr int many = 16 / sizeof(typename gp_memory<D>::type), has = shifted_held<T, many>;
+        int64_t reach = p.n + many - 1; /* from a multiple of 16 bytes on */
+        gp_group shifted = gp_group_of(reach, many, 0, sizeof(T), has);
+        if (p.shifted && gp_group_holds(&shifted, reach, many, has)) {
+            auto kernel = softmax_shifted<T, D>;
+            return GP_LAUNCH(c, kernel, gp_group_blocks(&shifted, lines.numel), shifted.threads, 0,
+                             lines, p, shifted.group);
+        }
+    }
     const int each = held<T, D, V>;
     gp_group g = gp_group_of(p.n, V, 0, sizeof(T), each);
     if (gp_group_holds(&g, p.n, V, each)) {
@@ -193,9 +308,54 @@ static bool run_rows(const gp_call *c, gp_loop<2> lines, places p) {
                      g.group, g.kept);
 }
 
+/* The strips of columns whose vectors of V are as these lines have them; false with *fits false
+ * where they have none. */
+template <class T, int D, int V>
+static bool run_strips(const gp_call *c, const gp_loop<2> &l, const places &p, bool *fits) {
+    const int64_t size = sizeof(typename gp_memory<D>::type), unit = size * V;
+    *fits = l.dim[0].d % V == 0 && p.xs % unit == 0 && p.os % unit == 0;
+    for (int k = 0; k < 2; k++) {
+        *fits = *fits && l.stride[0][k] == size && gp_aligned(l.data[k], (size_t)unit);
+        for (int d = 1; d < l.ndim; d++) *fits = *fits && l.stride[d][k] % unit == 0;
+    }
+    if (!*fits) return false;
+    uint32_t strips = gp_blocks(l.numel, GP_WARP * V), tiles = gp_blocks(p.n, GP_STRIP_TILE);
+    gp_strips s = {};
+    s.n = p.n, s.xs = p.xs, s.os = p.os, s.logs = p.logs, s.tiles = tiles, s.all = strips * tiles;
+    s.lag = tiles + GP_STRIP_JOIN;
+    if (s.lag < GP_STRIP_LAG) s.lag = GP_STRIP_LAG;
+    size_t pairs = (size_t)strips * GP_WARP * V * 2 * sizeof(T),
+           counts = (2 * (size_t)strips + 1) * sizeof(unsigned);
+    s.parts = (char *)gp_cuda_scratch(c, pairs * tiles);
+    s.sums = (char *)gp_cuda_scratch(c, pairs);
+    s.ticket = (unsigned *)gp_cuda_scratch(c, counts);
+    if (!s.parts || !s.sums || !s.ticket ||
+        !gp_cuda_ok(c, cudaMemsetAsync(s.ticket, 0, counts, gp_cuda_stream(c))))
+        return false;
+    s.summed = s.ticket + 1, s.joined = s.summed + strips;
+    auto kernel = gp_softmax_strips<T, D, V>;
+    return GP_LAUNCH(c, kernel, 2 * (s.all + s.lag), GP_THREADS, 0, l, s);
+}
+
+/* By vectors of 8 bytes where possible. */
+template <class T, int D>
+static bool run_strips_of(const gp_call *c, const gp_loop<2> &l, const places &p, bool *fits) {
+    enum { V = 8 / sizeof(typename gp_memory<D>::type) };
+    bool done = run_strips<T, D, V>(c, l, p, fits);
+    return *fits ? done : run_strips<T, D, 1>(c, l, p, fits);
+}
+
 static bool run_columns(const gp_call *c, gp_loop<2> lines, places p) {
     dim3 block(p.n > 8 ? 32 : GP_THREADS, p.n > 8 ? GP_THREADS / 32 : 1);
-    bool same = p.xt == p.ot;
+    bool same = p.xt == p.ot, fits = false;
+    if (same && p.n >= GP_STRIP_LONG &&
+        p.n * (int64_t)lines.numel * gp_dtype_sizes[p.xt] >= GP_STRIP_BYTES) {
+        bool done = p.xt == GP_f64   ? run_strips_of<double, GP_f64>(c, lines, p, &fits)
+                    : p.xt == GP_f32 ? run_strips_of<float, GP_f32>(c, lines, p, &fits)
+                    : p.xt == GP_f16 ? run_strips_of<float, GP_f16>(c, lines, p, &fits)
+                                     : run_strips_of<float, GP_bf16>(c, lines, p, &fits);
+        if (fits) return done;
+    }
     auto kernel = p.xt == GP_f64 || p.ot == GP_f64 ? softmax_columns<double, GP_ANY>
                   : same && p.xt == GP_f32         ? softmax_columns<float, GP_f32>
                   : same && p.xt == GP_f16         ? softmax_columns<float, GP_f16>
@@ -210,12 +370,14 @@ static bool softmax(const gp_call *c, bool logs) {
     int d = (int)c->arg[1].i;
     if (out->numel == 0) return true;
     places p = {out->ndim ? out->dim[d] : 1, gp_step(x, d),        gp_step(out, d),
-                (gp_dtype)x->dtype,          (gp_dtype)out->dtype, logs};
+                (gp_dtype)x->dtype,          (gp_dtype)out->dtype, logs,           false};
     gp_array o1 = gp_without(out, d), x1 = gp_without(x, d);
     bool rows = p.os == gp_dtype_sizes[p.ot] || p.n == 1, wide = p.xt == GP_f64 || p.ot == GP_f64;
     bool same = p.xt == p.ot, plain = rows && same && x->contiguous &&
                                       gp_row_plain(x->data, p.n, p.xt) &&
                                       gp_row_plain(out->data, p.n, p.ot);
+    p.shifted = rows && same && x->contiguous && p.n >= GP_WARP &&
+                ((uintptr_t)x->data - (uintptr_t)out->data) % 16 == 0;
     const gp_array *const arrays[2] = {&o1, &x1};
     return gp_nest_run(gp_nest_of<2>(arrays), [&](gp_loop<2> l, int64_t) {
         if (!rows && !gp_few_long(p.n, l.numel)) return run_columns(c, l, p);

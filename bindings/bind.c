@@ -151,14 +151,19 @@ gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn) {
     return t;
 }
 
-/* What this thread's tensors owe the collector: since its last step, and since the last full
- * collection; and what may be in use on `dev`, the device of the last large tensor, before the next
- * one. */
-static _Thread_local struct {
-    size_t debt, owed;
+/* What this thread's tensors owe the collector since its last step; and for each kind of memory,
+ * the host's and a card's: since the last full collection, and what may be in use on `dev`, the
+ * device of the last large tensor there, before the next one. */
+typedef struct share {
+    size_t owed;
     int64_t allowed;
     gp_device *dev;
-} due = {.allowed = 24 << 20};
+} share;
+enum { HOST, CARD, KINDS };
+static _Thread_local struct {
+    size_t debt;
+    share of[KINDS];
+} due = {.of = {{.allowed = 24 << 20}, {.allowed = 24 << 20}}};
 
 /* Tensor bytes are added to the collector's debt at one sixteenth: then a loop over large tensors
  * runs a step every turn or two, and one over small tensors about as often as their boxes alone
@@ -170,23 +175,49 @@ void gp_lua_charge(const gp_tensor *t) {
     enum { NODE_BYTES = 4096, BIG = 512 << 10, LARGE = 4 << 20 };
     if (atomic_load_explicit(&st->charged, memory_order_relaxed)) return;
     atomic_store_explicit(&st->charged, true, memory_order_relaxed);
+    share *s = &due.of[st->dev->vt->segments ? CARD : HOST];
     size_t bytes = st->bytes + (t->node ? NODE_BYTES : 0);
     if (st->bytes > BIG) bytes -= ((st->bytes < LARGE ? st->bytes : LARGE) - BIG) / 4 * 3;
     due.debt += bytes;
-    due.owed += bytes;
-    if (st->bytes >= 16384) due.dev = st->dev;
+    s->owed += bytes;
+    if (st->bytes >= 16384) s->dev = st->dev;
 }
 
 /* The shell's collector is generational (shell/main.c): there a tensor that survives two steps is
  * old, and old ones wait until Lua's own heap doubles. So a full collection runs every FULL bytes,
  * or more where Lua's heap is large (as often as an incremental collector at 140 % begins a cycle),
- * and whenever tensors use twice what the last one left plus 24 MiB. Not in a data loader's worker,
- * where other threads hold the memory in use. */
+ * and whenever tensors use twice what the last one left plus 24 MiB.
+ *
+ * A card passes 16 MiB in 5 us, and a full collection takes 0.1 us and more for each KiB of Lua's
+ * heap: there it runs every CARD_BYTES for each byte of the heap, and whenever tensors use what the
+ * last one left, and again as much plus 1/32 of the memory, but not more than half of what was
+ * free. */
+enum { FULL = 16 << 20, HOST_BYTES = 6, CARD_BYTES = 8192, CARD_PART = 32 };
+
+static bool is_due(const share *s, size_t full, size_t bytes, size_t heap_kib) {
+    return (s->owed >= full && (s->owed / bytes) >> 10 >= heap_kib) ||
+           (s->dev && gp_alloc_in_use(s->dev) >= s->allowed);
+}
+
+/* Not in a data loader's worker, where other threads hold the memory in use. */
 static bool full_wanted(lua_State *L) {
-    enum { FULL = 16 << 20 };
     if (gp_thread_loader()) return false;
-    if (due.owed >= FULL && (due.owed / 6) >> 10 >= (size_t)lua_gc(L, LUA_GCCOUNT)) return true;
-    return due.dev && gp_alloc_in_use(due.dev) >= due.allowed;
+    size_t kib = (size_t)lua_gc(L, LUA_GCCOUNT);
+    return is_due(&due.of[HOST], FULL, HOST_BYTES, kib) ||
+           is_due(&due.of[CARD], FULL, CARD_BYTES, kib);
+}
+
+/* After a full collection. */
+static void begin_again(share *s, bool card) {
+    s->owed = 0;
+    if (!s->dev) return;
+    int64_t left = gp_alloc_in_use(s->dev), more = left + (24 << 20);
+    if (card) {
+        int64_t all = (int64_t)s->dev->vt->capacity(s->dev), half = (all - left) / 2;
+        more = left + all / CARD_PART < half ? left + all / CARD_PART : half;
+        if (more < 24 << 20) more = 24 << 20;
+    }
+    s->allowed = left + more;
 }
 
 void gp_lua_settle(lua_State *L) {
@@ -198,8 +229,7 @@ void gp_lua_settle(lua_State *L) {
         return;
     }
     lua_gc(L, LUA_GCCOLLECT);
-    due.owed = 0;
-    if (due.dev) due.allowed = 2 * gp_alloc_in_use(due.dev) + (24 << 20);
+    for (int k = 0; k < KINDS; k++) begin_again(&due.of[k], k == CARD);
 }
 
 static void collect(void) {

@@ -20,6 +20,7 @@ static bool wrong_saved(const gp_rnn_run *n, const gp_array *saved) {
 #include <limits.h>
 #include <stdlib.h>
 
+#include "kernels/cuda/rnn/graph.h"
 #include "kernels/cuda/rnn/weights.h"
 
 enum { PLANS = 32 };
@@ -182,6 +183,36 @@ typedef struct places {
     char *x, *y, *before[2], *after[2], *weights, *work, *reserve;
 } places;
 
+/* Other gradients, besides `places`, whose states after are the gradients of the last states
+ * here. */
+typedef struct back {
+    char *dx, *dy, *before[2], *weights, *dw;
+} back;
+
+/* Calls of cuDNN, and the key of their graph. */
+typedef struct job {
+    const plan *p;
+    struct key {
+        shape of;
+        int64_t backward;
+        places k; /* from here on addresses */
+        back b;
+    } at;
+} job;
+
+static void begin_job(job *j, const plan *p, bool backward) {
+    memset(j, 0, sizeof *j);
+    j->p = p;
+    memcpy(&j->at.of, &p->of, sizeof p->of);
+    j->at.backward = backward;
+}
+
+static bool run_job(const gp_call *c, cudnnHandle_t h, job *j,
+                    cudnnStatus_t (*queue)(cudnnHandle_t h, void *ctx)) {
+    gp_rnn_key key = {&j->at, offsetof(struct key, k), sizeof j->at};
+    return gp_dnn_ok(c, gp_rnn_queue(c, h, &key, queue, j));
+}
+
 static int64_t state_elements(const gp_rnn *r) {
     return r->layers * r->dirs * r->batch * r->hidden;
 }
@@ -224,23 +255,25 @@ static bool put_states(const gp_rnn_run *n, char *const *from) {
     return true;
 }
 
+static cudnnStatus_t queue_forward(cudnnHandle_t h, void *ctx) {
+    const job *j = (const job *)ctx;
+    const plan *p = j->p;
+    const places *k = &j->at.k;
+    return gp_dnn.cudnnRNNForward(h, p->rnn, mode_of(&p->of), NULL, p->x, k->x, p->y, k->y,
+                                  p->state, k->before[0], k->after[0], p->state, k->before[1],
+                                  k->after[1], p->weights, k->weights, p->work, k->work, p->reserve,
+                                  k->reserve);
+}
+
 static bool run(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
-    places k = {0};
-    return find_places(n, p, &k) && fill_places(n, h, p, &k) &&
-           gp_dnn_ok(n->c, gp_dnn.cudnnRNNForward(h, p->rnn, mode_of(&p->of), NULL, p->x, k.x, p->y,
-                                                  k.y, p->state, k.before[0], k.after[0], p->state,
-                                                  k.before[1], k.after[1], p->weights, k.weights,
-                                                  p->work, k.work, p->reserve, k.reserve)) &&
-           gp_rnn_store(n, gp_out(n->c, 0), k.y) && put_states(n, k.after);
+    job j;
+    places *k = &j.at.k;
+    begin_job(&j, p, false);
+    return find_places(n, p, k) && fill_places(n, h, p, k) && run_job(n->c, h, &j, queue_forward) &&
+           gp_rnn_store(n, gp_out(n->c, 0), k->y) && put_states(n, k->after);
 }
 
 /* ---- backward ---- */
-
-/* Other gradients, besides `places`, whose states after are the gradients of the last states
- * here. */
-typedef struct back {
-    char *dx, *dy, *before[2], *weights, *dw;
-} back;
 
 /* Backward overwrites the reserve space, and may be run again: it works on a copy. */
 static bool find_back(const gp_rnn_run *n, const plan *p, places *k, back *b) {
@@ -270,26 +303,34 @@ static bool fill_back(const gp_rnn_run *n, const plan *p, places *k, back *b) {
 }
 
 /* Data first: the weights' gradients need what it leaves in the reserve space. */
+static cudnnStatus_t queue_backward(cudnnHandle_t h, void *ctx) {
+    const job *j = (const job *)ctx;
+    const plan *p = j->p;
+    const places *k = &j->at.k;
+    const back *b = &j->at.b;
+    cudnnStatus_t s = gp_dnn.cudnnRNNBackwardData_v8(
+        h, p->rnn, NULL, p->y, k->y, b->dy, p->x, b->dx, p->state, k->before[0], k->after[0],
+        b->before[0], p->state, k->before[1], k->after[1], b->before[1], p->weights, k->weights,
+        p->work, k->work, p->reserve, k->reserve);
+    return s ? s
+             : gp_dnn.cudnnRNNBackwardWeights_v8(
+                   h, p->rnn, CUDNN_WGRAD_MODE_ADD, NULL, p->x, k->x, p->state, k->before[0], p->y,
+                   k->y, p->weights, b->weights, p->work, k->work, p->reserve, k->reserve);
+}
+
 static bool run_back(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
     const gp_array *dw = gp_out(n->c, 1 + n->r.states);
-    places k = {0};
-    back b = {0};
+    job j;
+    places *k = &j.at.k;
+    back *b = &j.at.b;
     gp_rnn_space space = {.rnn = p->rnn, .bytes = p->weights};
-    bool ok =
-        find_places(n, p, &k) && fill_places(n, h, p, &k) && find_back(n, p, &k, &b) &&
-        fill_back(n, p, &k, &b) &&
-        gp_dnn_ok(n->c, gp_dnn.cudnnRNNBackwardData_v8(
-                            h, p->rnn, NULL, p->y, k.y, b.dy, p->x, b.dx, p->state, k.before[0],
-                            k.after[0], b.before[0], p->state, k.before[1], k.after[1], b.before[1],
-                            p->weights, k.weights, p->work, k.work, p->reserve, k.reserve)) &&
-        gp_dnn_ok(n->c, gp_dnn.cudnnRNNBackwardWeights_v8(h, p->rnn, CUDNN_WGRAD_MODE_ADD, NULL,
-                                                          p->x, k.x, p->state, k.before[0], p->y,
-                                                          k.y, p->weights, b.weights, p->work,
-                                                          k.work, p->reserve, k.reserve)) &&
-        (!n->c->arg[gp_rnn_grad_x(&n->r)].i || gp_rnn_store(n, gp_out(n->c, 0), b.dx)) &&
-        put_states(n, b.before) && gp_rnn_unpack(n, h, &space, b.weights, b.dw);
-    if (!ok || b.dw == dw->data) return ok;
-    gp_array from = gp_dense_over(b.dw, n->dtype, dw->ndim, dw->dim);
+    begin_job(&j, p, true);
+    bool ok = find_places(n, p, k) && fill_places(n, h, p, k) && find_back(n, p, k, b) &&
+              fill_back(n, p, k, b) && run_job(n->c, h, &j, queue_backward) &&
+              (!n->c->arg[gp_rnn_grad_x(&n->r)].i || gp_rnn_store(n, gp_out(n->c, 0), b->dx)) &&
+              put_states(n, b->before) && gp_rnn_unpack(n, h, &space, b->weights, b->dw);
+    if (!ok || b->dw == dw->data) return ok;
+    gp_array from = gp_dense_over(b->dw, n->dtype, dw->ndim, dw->dim);
     return gp_cuda_copy_array(n->c, dw, &from);
 }
 

@@ -45,6 +45,7 @@
     X(cudaErrorSystemDriverMismatch, 803, "system has unsupported display driver / cuda driver combination") \
     X(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing") \
     X(cudaErrorStreamCaptureInvalidated, 901, "operation failed due to a previous error during capture") \
+    X(cudaErrorGraphExecUpdateFailure, 910, "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update") \
     X(cudaErrorUnknown, 999, "unknown error")
 enum cudaError {
 #define FAKE_X(name, value, text) name = value,
@@ -97,6 +98,10 @@ enum cudaStreamCaptureStatus {
 typedef struct CUgraph_st *cudaGraph_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;
 typedef struct CUgraphNode_st *cudaGraphNode_t;
+typedef struct cudaGraphExecUpdateResultInfo_st {
+    int result;
+    cudaGraphNode_t errorNode, errorFromNode;
+} cudaGraphExecUpdateResultInfo;
 
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost = 0,

@@ -98,6 +98,17 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
     return done(cudaSuccess);
 }
 
+/* Of graphs with other nodes none: the caller makes a new one. What is queued keeps its nodes. */
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo *) {
+    cudaError_t err = forbidden();
+    if (err) return done(err);
+    if (exec->all->size() != graph->all.size()) return done(cudaErrorGraphExecUpdateFailure);
+    exec->all = std::make_shared<std::vector<node>>(graph->all);
+    fakeCounted("graph update");
+    return done(cudaSuccess);
+}
+
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t h) {
     cudaError_t err = forbidden();
     if (err) return done(err);

@@ -1,0 +1,99 @@
+-- cuDNN's recurrent layers as CUDA graphs (kernels/cuda/rnn/graph.c), on the stand-in for CUDA:
+-- from a shape's second call on, with the results of the cpu, whatever addresses, weights, layers
+-- and streams come in turn.
+local t = require "tap"
+local found, fake = pcall(require, "fake") -- else a GPU, whose graphs are not counted
+local function launched()
+    synchronize()
+    return found and fake.count "graph" or 0
+end
+
+-- Calls fn n times; the launches of graphs in them.
+local function graphs(n, fn)
+    local before = launched()
+    for i = 1, n do fn(i) end
+    return launched() - before
+end
+local function counted(n, want, what)
+    t.ok(not found or n == want, ("%s: %d graphs, expected %d"):format(what, n, want))
+end
+
+manual_seed(5)
+local xs = {}
+for i = 1, 6 do xs[i] = randn(4, 2, 3) end
+local function same(a, b, what) t.close(a:to "cpu":tolist(), b:tolist(), 3e-5, what) end
+
+do
+    local layer, want = nn.LSTM(3, 5, { num_layers = 2, bidirectional = true }), {}
+    local _ <close> = no_grad()
+    for i, x in ipairs(xs) do want[i] = (layer(x)) end
+    layer:to "cuda"
+    local kept = {} -- results that stay move scratch memory to other addresses
+    counted(graphs(6, function(i)
+        kept[i] = (layer(xs[i]:to "cuda"))
+    end), 5, "six calls, the first without")
+    for i = 1, 6 do same(kept[i], want[i], "call " .. i) end
+    for _, p in ipairs(layer:parameters()) do p:mul_(0.5) end
+    local got = (layer(xs[1]:to "cuda"))
+    layer:to "cpu"
+    same(got, (layer(xs[1])), "with other weights")
+end
+
+-- Six layers of one shape in turn: more than are kept.
+do
+    local layers, want = {}, {}
+    local _ <close> = no_grad()
+    for i = 1, 6 do
+        layers[i] = nn.GRU(3, 7)
+        want[i] = (layers[i](xs[i]))
+        layers[i]:to "cuda"
+    end
+    for round = 1, 3 do
+        for i = 1, 6 do
+            same((layers[i](xs[i]:to "cuda")), want[i], ("layer %d, round %d"):format(i, round))
+        end
+    end
+    local out = {}
+    for i = 1, 6 do
+        out[i] = fork(function(x) return (layers[i](x)) end, xs[i]:to "cuda")
+    end
+    for i, y in ipairs(wait(out)) do same(y, want[i], "fork " .. i) end
+end
+
+-- Training: forward and backward are graphs of their own.
+do
+    local function gradients(device)
+        local layer, all = nn.LSTM(3, 5):to(device), {}
+        manual_seed(9)
+        for _, p in ipairs(layer:parameters()) do
+            local _ <close> = no_grad()
+            p:copy_(randn(p.shape):to(device))
+        end
+        for i = 1, 4 do
+            layer:zero_grad()
+            local x = xs[i]:detach():to(device):requires_grad_()
+            local y = (layer(x))
+            y:backward(xs[i]:sum(3, true):expand(4, 2, 5):to(device))
+            all[#all + 1] = x.grad
+            for _, p in ipairs(layer:parameters()) do all[#all + 1] = p.grad:clone() end
+        end
+        return all
+    end
+    local want, got = gradients "cpu"
+    counted(graphs(1, function() got = gradients "cuda" end), 6, "four steps of training")
+    for i = 1, #want do same(got[i], want[i], "gradient " .. i) end
+end
+
+-- A profile shows each kernel: it runs without.
+do
+    local layer, x = nn.LSTM(3, 5):to "cuda", xs[1]:to "cuda"
+    local _ <close> = no_grad()
+    local first, last = (layer(x)), nil
+    counted(graphs(1, function()
+        profile.run({}, function() last = (layer(x)) end)
+    end), 0, "in a profile")
+    t.ok(equal(first, last), "the same bits")
+    local run = capture(function(a) return (layer(a)) end)
+    for i = 1, 3 do t.ok(equal(run(x), first), "captured, call " .. i) end
+end
+t.done()

@@ -28,10 +28,11 @@ typedef struct conv_job {
     int64_t size[GP_SPATIAL];                                /* of the outputs */
     const char *w;                                           /* in compute type */
     int64_t w_group, w_filter, w_channel, w_tap[GP_SPATIAL]; /* its strides in elements */
-    int64_t taps, *offset; /* offset of tap i's input from an output's position, in elements */
-    int64_t part_taps;     /* taps that a tile adds at a time */
-    int64_t blocks;        /* of filters per group */
-    int64_t rows, bands;   /* output rows of a band; bands of a plane */
+    int64_t taps, *offset;      /* offset of tap i's input from an output's position, in elements */
+    int64_t depth, taps_packed; /* channels of `taps`, and taps as weights are packed */
+    int64_t part_taps;          /* taps that a tile adds at a time */
+    int64_t blocks;             /* of filters per group */
+    int64_t rows, bands;        /* output rows of a band; bands of a plane */
     int64_t stretches; /* pieces of in.axis[2].n output columns; fewer at the end of long rows */
     int64_t columns;   /* output columns of all pieces */
     bool flat;         /* a band is computed as one long row, columns between rows included */
@@ -126,9 +127,9 @@ static int64_t channel_taps(const conv_job *r) {
 #include "kernels/cpu/conv/pack.inc"
 #define T uint16_t
 #define NAME tiles
+#define PAIR(c, tap) ((tap)*r->depth + (c) / 2)
 #define AT(c, tap, o)                                                                              \
-    2 * ((((tap)*r->amx.blocks + (c) / 2 / r->amx.pairs) * n + (o)) * r->amx.pairs +               \
-         (c) / 2 % r->amx.pairs) +                                                                 \
+    2 * ((PAIR(c, tap) / r->amx.pairs * n + (o)) * r->amx.pairs + PAIR(c, tap) % r->amx.pairs) +   \
         (c) % 2
 #include "kernels/cpu/conv/pack.inc"
 
@@ -137,8 +138,8 @@ static void pack_weights(void *ctx, int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; b++) {
         int64_t group = b / r->blocks, from = block_start(r, b % r->blocks),
                 n = block_start(r, b % r->blocks + 1) - from;
-        char *to = r->weights + (group * r->filters + from) * r->taps * r->in.size;
-        if (r->in.pairs) memset(to, 0, (size_t)(n * r->taps * r->in.size));
+        char *to = r->weights + (group * r->filters + from) * r->taps_packed * r->in.size;
+        if (r->in.pairs) memset(to, 0, (size_t)(n * r->taps_packed * r->in.size));
         if (r->in.amx) pack_tiles(r, group, from, n, (uint16_t *)(void *)to);
         else if (r->in.pairs) pack_pairs(r, group, from, n, (uint16_t *)(void *)to);
         else if (r->in.size == 4) pack_words(r, group, from, n, (uint32_t *)(void *)to);
@@ -186,8 +187,9 @@ static void tile(const conv_job *r, const part *p, int64_t row, char *y, int64_t
 
 /* Rows of outputs that are computed before they are stored: about TMP of each filter. */
 static int64_t tmp_rows(const conv_job *r) {
-    enum { TMP = 1024 };
-    return gp_max(gp_min(TMP / r->in.line, r->rows), 1);
+    enum { TMP = 1024, AMX_BYTES = 32 << 10 };
+    int64_t fit = AMX_BYTES / 4 / gp_min(r->filters, GP_CONV_AMX_FILTERS);
+    return gp_max(gp_min((r->in.amx ? gp_min(fit, TMP) : TMP) / r->in.line, r->rows), 1);
 }
 
 /* Stores n rows of filter o, `line` elements apart in `from`. */
@@ -259,7 +261,7 @@ static void band(const conv_job *r, int64_t unit, char *scratch) {
     for (int64_t b = 0; b < r->blocks; b++) {
         int64_t f = group * r->filters + block_start(r, b);
         part p = {.x = scratch,
-                  .w = r->weights + f * r->taps * r->in.size,
+                  .w = r->weights + f * r->taps_packed * r->in.size,
                   .start = r->start + f * r->in.size,
                   .out = output_at(r, image, f, z, y) + right,
                   .n = block_start(r, b + 1) - block_start(r, b),
@@ -332,7 +334,8 @@ static void choose_stretches(conv_job *r) {
 /* Bands fit the second-level cache and are enough for the threads. */
 static void plan(conv_job *r) {
     const gp_axis *a = r->in.axis;
-    r->taps = gp_band_depth(&r->in, r->channels) * channel_taps(r);
+    r->depth = gp_band_depth(&r->in, r->channels);
+    r->taps = r->taps_packed = r->depth * channel_taps(r);
     r->blocks = gp_ceil_div(r->filters, most_filters(r));
     gp_band_rows(&r->in, 1);
     int64_t row =
@@ -352,12 +355,11 @@ static void plan(conv_job *r) {
 }
 
 static void choose_amx(conv_job *r) {
-    int64_t depth = gp_band_depth(&r->in, r->channels), tiles = gp_band_tiles(depth);
     r->amx = (gp_conv_amx){.offset = r->offset,
                            .taps = channel_taps(r),
-                           .channel_step = gp_band_planes(&r->in) * r->in.lines * r->in.line,
-                           .blocks = tiles,
-                           .pairs = depth / tiles};
+                           .channel_step = gp_band_planes(&r->in) * r->in.lines * r->in.line};
+    gp_conv_amx_blocks(&r->amx, r->depth);
+    if (r->amx.depth) r->taps_packed = r->amx.blocks * r->amx.pairs;
 }
 
 /* Returns false when interrupted. */
@@ -387,7 +389,7 @@ static void choose_pairs(conv_job *r, const gp_array *w) {
 static bool get_memory(conv_job *r, const gp_array *w, const gp_conv *k) {
     int64_t taps = gp_band_depth(&r->in, r->channels) * k->kernel[0] * k->kernel[1] * k->kernel[2];
     size_t words = (size_t)taps * sizeof *r->offset,
-           weights = (size_t)(r->groups * r->filters * taps * r->in.size),
+           weights = (size_t)(r->groups * r->filters * (taps + taps / 16) * r->in.size),
            start = ((size_t)(r->groups * r->filters * r->in.size) + 63) / 64 * 64;
     bool convert = w->dtype != gp_ctype_dtype[r->in.ct] && !r->in.pairs;
     char *memory =

@@ -89,14 +89,20 @@ void gp_band_pack(const gp_band *b, int64_t image, int64_t channel, int64_t n, i
 void gp_band_offsets(const gp_band *b, int64_t n, int64_t *offset);
 
 /* What tiles of AMX read of a correlation: `taps` offsets of the first pair of channels, elements
- * from pair to pair, and blocks of so many pairs. */
+ * from pair to pair, and blocks of so many pairs, at each tap. With `depth`, the channels' pairs,
+ * blocks are of the pairs of all taps, which are gathered for some outputs: few channels fill them
+ * badly. */
 typedef struct gp_conv_amx {
     const int64_t *offset;
-    int64_t taps, channel_step, blocks, pairs;
+    int64_t taps, channel_step, blocks, pairs, depth;
 } gp_conv_amx;
+/* Sets the last three for so many pairs. */
+#define gp_conv_amx_blocks GP_NAME(gp_conv_amx_blocks)
+void gp_conv_amx_blocks(gp_conv_amx *c, int64_t depth);
 enum { GP_CONV_AMX_FILTERS = 32 }; /* the most in a tile's call */
-/* y[f][0 … len) = start[f] + sum over taps and channels of w[tap][block][f][pair] times x, for
- * `filters` filters, ystep elements apart in y. Reads up to four vectors of x past len. */
+/* y[f][0 … len) = start[f] + sum over taps and channels of w[tap][block][f][pair], or with a depth
+ * w[block][f][pair], times x, for `filters` filters, ystep elements apart in y. Reads up to four
+ * vectors of x past len. */
 #define gp_conv_amx_tile GP_NAME(gp_conv_amx_tile)
 void gp_conv_amx_tile(const gp_conv_amx *c, int64_t filters, const char *x, const char *w,
                       const float *start, char *y, int64_t ystep, int64_t len);

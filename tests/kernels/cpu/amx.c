@@ -128,13 +128,13 @@ static void test_lines(void) {
 static bool convolution(int64_t channels, int64_t filters, int64_t taps, int64_t columns) {
     gp_band band = {.pairs = true, .amx = true};
     int64_t depth = gp_band_depth(&band, channels), line = columns + 2 * taps, ystep = columns + 3;
-    gp_conv_amx c = {.taps = taps, .channel_step = line, .blocks = gp_band_tiles(depth)};
-    c.pairs = depth / c.blocks;
-    int64_t offset[9];
+    gp_conv_amx c = {.taps = taps, .channel_step = line};
+    gp_conv_amx_blocks(&c, depth);
+    int64_t offset[25];
     for (int64_t t = 0; t < taps; t++) offset[t] = t == 2 ? 1 : 2 * t;
     c.offset = offset;
-    uint16_t *x = halves(depth * line * 2), *w = halves(taps * depth * filters * 2);
-    float *y = room(filters * ystep * 4), start[GP_CONV_AMX_FILTERS];
+    uint16_t *x = halves(depth * line * 2), *w = halves((taps * depth + 16) * filters * 2);
+    float *y = room(filters * ystep * 4), start[GP_CONV_AMX_FILTERS] = {0};
     bool ok = true;
     for (int64_t f = 0; f < filters; f++) start[f] = (float)f - 7;
     gp_conv_amx_tile(&c, filters, (const char *)x, (const char *)w, start, (char *)y, ystep,
@@ -143,8 +143,8 @@ static bool convolution(int64_t channels, int64_t filters, int64_t taps, int64_t
         for (int64_t j = 0; j < ystep; j++) {
             double want = (double)start[f], size = fabs(want);
             for (int64_t i = 0; i < taps * depth * 2 && j < columns; i++) {
-                int64_t t = i / 2 / depth, p = i / 2 % depth;
-                int64_t at = ((t * c.blocks + p / c.pairs) * filters + f) * c.pairs + p % c.pairs;
+                int64_t pair = i / 2, t = pair / depth, p = pair % depth;
+                int64_t at = (pair / c.pairs * filters + f) * c.pairs + pair % c.pairs;
                 double v =
                     value(w[at * 2 + i % 2]) * value(x[(p * line + offset[t] + j) * 2 + i % 2]);
                 want += v, size += fabs(v);
@@ -157,9 +157,9 @@ static bool convolution(int64_t channels, int64_t filters, int64_t taps, int64_t
 }
 
 static void test_convolutions(void) {
-    static const int64_t sizes[][4] = {{2, 1, 1, 1},    {3, 5, 9, 7},    {10, 10, 9, 40},
-                                       {33, 17, 4, 31}, {64, 32, 3, 33}, {70, 31, 2, 16},
-                                       {2, 16, 1, 65},  {5, 3, 0, 20}};
+    static const int64_t sizes[][4] = {
+        {2, 1, 1, 1},    {3, 5, 9, 7},   {10, 10, 9, 40}, {33, 17, 4, 31}, {64, 32, 3, 33},
+        {70, 31, 2, 16}, {2, 16, 1, 65}, {5, 3, 0, 20},   {3, 32, 9, 70},  {8, 17, 25, 31}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int64_t *s = sizes[i];
         tap_ok(convolution(s[0], s[1], s[2], s[3]), "%d channels, %d filters, %d taps, %d outputs",

@@ -109,7 +109,7 @@ static void divide(gp_half_product *p) {
 }
 
 static bool few(gp_half_product *p, const gp_matrix *a, const gp_matrix *b) {
-    p->pairs = p->pairs && gp_has_pairs();
+    p->pairs = p->pairs && GP_PAIRS; /* which processors with AMX have, too */
     if (gp_half_few(p, a, b)) return true;
     return p->call && p->no_memory && gp_fail("%s: out of memory", p->call->name);
 }

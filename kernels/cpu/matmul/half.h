@@ -11,8 +11,8 @@ typedef struct gp_matrix {
     int64_t rows, cols, rs, cs;
 } gp_matrix;
 
-/* c = a b, plus c if add (f32 only). Every element is one sum in the order of the inner dim, in
- * f32: its bits depend neither on the threads nor on its neighbours. */
+/* c = a b, plus c if add (f32 only). Every element is one sum in the order of the inner dim (of its
+ * thirty-twos, with AMX), in f32: its bits depend neither on the threads nor on its neighbours. */
 typedef struct gp_half_product {
     const gp_call
         *call; /* Ctrl-C ends it, with its message; NULL: on this thread alone, silently */

@@ -2,7 +2,8 @@
  * weight gradients of odd sizes against sums in f64, and the order of a product's own sums. */
 #define GP_SOFT_AMX 1
 #define GP_ISA soft
-#define gp_transpose_soft gp_transpose_base /* the only function of other files */
+#define gp_transpose_soft gp_transpose_base /* the only one of other files */
+// NOLINTBEGIN(bugprone-suspicious-include): compiled anew, with tiles in C
 #include "kernels/cpu/conv/amx.c"
 #define block grad_block
 #define sums grad_sums
@@ -17,6 +18,7 @@
 #define run_block panel_run_block
 #define copy_rest panel_copy_rest
 #include "kernels/cpu/matmul/amx.c"
+// NOLINTEND(bugprone-suspicious-include)
 
 #include <stdlib.h>
 

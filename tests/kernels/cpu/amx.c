@@ -3,7 +3,7 @@
 #define GP_SOFT_AMX 1
 #define GP_ISA soft
 #define gp_transpose_soft gp_transpose_base /* the only one of other files */
-// NOLINTBEGIN(bugprone-suspicious-include): compiled anew, with tiles in C
+// NOLINTBEGIN(bugprone-suspicious-include): compiled again, with tiles in C
 #include "kernels/cpu/conv/amx.c"
 #define block grad_block
 #define sums grad_sums

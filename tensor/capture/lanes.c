@@ -167,13 +167,13 @@ static bool begin_lanes(const gp_capture *k, gp_stream *home) {
     return true;
 }
 
-/* What follows on `home` follows the lanes; the host, where it runs home's calls itself, waits,
- * also where it was interrupted. */
-static bool end_lanes(const gp_capture *k, gp_stream *home) {
+/* What follows on `home` follows the lanes and `own`, which stands in for it; the host, where it
+ * runs home's calls itself, waits, also where it was interrupted. */
+static bool end_lanes(const gp_capture *k, gp_stream *home, gp_stream *own) {
     bool ok = true;
     char text[900];
-    for (int l = 1; l < k->nlanes; l++) {
-        gp_stream *s = k->lane[l];
+    for (int l = 0; l < k->nlanes; l++) {
+        gp_stream *s = gp_capture_lane(k, l, own);
         if (s == home || gp_order_join(home, s, issued(s), "capture")) continue;
         if (ok) snprintf(text, sizeof text, "%s", gp_error());
         ok = false;
@@ -187,12 +187,14 @@ bool gp_capture_run_parts(const gp_replay_values *v, gp_stream *home, gp_run_par
     if (k->nlanes <= 1) return run(v, &k->part[0], home);
     uint64_t few[64], *upto = k->nparts <= 64 ? few : malloc((size_t)k->nparts * sizeof *upto);
     if (!upto) return gp_fail("capture: out of memory");
+    bool defers = !home->async && gp_defer_begin(home->dev); /* else its calls hold up the rest */
+    gp_stream *own = gp_defer_stream(home);
     bool ok = begin_lanes(k, home);
     for (int i = 0; ok && i < k->nparts; i++) {
         const gp_part *e = &k->part[i];
-        gp_stream *s = gp_capture_lane(k, e->lane, home);
+        gp_stream *s = gp_capture_lane(k, e->lane, own);
         for (int l = 0; ok && l < k->nlanes; l++) {
-            gp_stream *first = gp_capture_lane(k, l, home);
+            gp_stream *first = gp_capture_lane(k, l, own);
             if (e->after[l] >= 0 && first->async)
                 ok = gp_order_join(s, first, upto[e->after[l]], "capture");
         }
@@ -201,7 +203,8 @@ bool gp_capture_run_parts(const gp_replay_values *v, gp_stream *home, gp_run_par
     }
     char text[900];
     if (!ok) snprintf(text, sizeof text, "%s", gp_error());
-    bool ended = end_lanes(k, home);
+    bool ended = end_lanes(k, home, own);
+    if (defers) gp_defer_end();
     if (upto != few) free(upto);
     return ok ? ended : gp_fail("%s", text);
 }

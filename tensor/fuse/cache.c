@@ -100,12 +100,12 @@ static int open_own(int fd, const char *name, int flags, struct stat *st, char *
     else if (!S_ISREG(st->st_mode)) because(why, size, "%s in the cache is not a file", name);
     else if (st->st_uid != geteuid() || st->st_mode & 022)
         because(why, size, "%s in the cache is another user's, or others may write to it", name);
-    else if (st->st_size > LARGEST || st->st_size < 64)
-        because(why, size, "%s in the cache is no object", name);
     else return file;
     if (file >= 0) close(file);
     return -1;
 }
+
+static bool has_size(const struct stat *st) { return st->st_size >= 64 && st->st_size <= LARGEST; }
 
 /* All of a file; NULL without memory, or where it cannot be read. */
 static char *read_all(int file, size_t n) {
@@ -136,7 +136,7 @@ static bool sealed(int file, const char *name, size_t n) {
 static int open_whole(int fd, const char *name, struct stat *st, char *why, size_t size) {
     int file = open_own(fd, name, O_RDONLY, st, why, size);
     if (file < 0) return -1;
-    if (sealed(file, name, (size_t)st->st_size)) return futimens(file, NULL), file;
+    if (has_size(st) && sealed(file, name, (size_t)st->st_size)) return futimens(file, NULL), file;
     close(file);
     unlinkat(fd, name, 0); /* as good as none */
     return -1;
@@ -237,13 +237,14 @@ static void make_room(int fd) {
 
 bool gp_fuse_cache_store(int fd, const char *from, const char *name, char *why, size_t size) {
     struct stat st;
-    int file;
     /* a compiler makes it as the umask says */
     if (fchmodat(fd, from, 0600, 0) && errno != ENOENT) {
         because(why, size, "%s: %s", from, strerror(errno));
         return false;
     }
-    if ((file = open_own(fd, from, O_RDWR, &st, why, size)) < 0) {
+    int file = open_own(fd, from, O_RDWR, &st, why, size);
+    if (file >= 0 && !has_size(&st)) close(file), file = -1;
+    if (file < 0) {
         if (!*why) because(why, size, "the compiler wrote no object");
         return false;
     }

@@ -40,6 +40,8 @@ tap_is "$(find "$work/again" -type f | wc -l)" 1 "and leave one object"
 object=$(echo "$folder"/*.so)
 truncate -s 3000 "$object"
 tap_is "$(run)" "1 0 0 0 nil" "a cut off object is made again"
+: >"$object"
+tap_is "$(run)" "1 0 0 0 nil" "an empty one"
 printf '\x01' | dd of="$object" bs=1 seek=2000 conv=notrunc status=none
 tap_is "$(run)" "1 0 0 0 nil" "and a damaged one"
 refused() { # NAME PATTERN

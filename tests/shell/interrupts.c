@@ -29,6 +29,7 @@ static const char *const lines[] = {
     "for i = 1, 1e9 do forked(x) end",
     "for i = 1, 1e9 do forks(far) end",
     "for i = 1, 1e9 do ensemble() end",
+    "for i = 1, 1e9 do fuse(function(a) return (a * i):tanh() + i end)(x) end",
     "for i = 1, 1e9 do local f = capture(step) f() f() f() end",
     "while true do end",
 };

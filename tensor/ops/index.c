@@ -341,19 +341,56 @@ static bool largest(gp_tensor *x, const char *what, int64_t least, int64_t *out)
     return true;
 }
 
+/* Labels that count_labels counts; elements from which on bincount begins with it. */
+enum { LABELS = 4096, MANY = 1 << 16 };
+
+/* The device and dtype of integers x, of 1 dim. */
+static bool infer_labels(gp_call *c) {
+    gp_tensor *x = c->arg[0].t;
+    if (!gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_INT) || !gp_infer_device(c))
+        return false;
+    return x->a.ndim == 1 ||
+           gp_fail("%s: expected x of 1 dim, got %d dims", c->op->name, x->a.ndim);
+}
+
+bool infer_count_labels(gp_call *c, gp_meta *m) {
+    if (!infer_labels(c)) return false;
+    gp_meta_like(m, 0, c->arg[0].t, GP_i64);
+    m->out[0].shape.dim[0] = LABELS;
+    m->out[1].dtype = GP_i64, m->out[1].shape = (gp_shape){.ndim = 0};
+    m->n = 2;
+    return true;
+}
+
+/* The size of a result, at least `least`, of which c->tmp[0] becomes the counts where they are of
+ * so few labels: x is read once for both. A wait. */
+static bool counted(gp_call *c, int64_t least, int64_t *out) {
+    gp_scalar s = {.i = 0};
+    gp_call labels;
+    gp_call_begin(&labels, GP_OP(count_labels));
+    gp_call_tensor(&labels, c->arg[0].t);
+    if (!gp_op_run(&labels)) return false;
+    c->tmp[0] = labels.out[0], c->ntmp = 1;
+    bool ok = gp_item(labels.out[1], &s, GP_WHY_shape, "bincount");
+    gp_tensor_unref(labels.out[1]);
+    *out = s.i > least ? s.i : least;
+    if (ok && *out > LABELS) gp_tensor_unref(c->tmp[0]), c->tmp[0] = NULL, c->ntmp = 0;
+    return ok;
+}
+
 bool infer_bincount(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t, *w = gp_given(c, 1) ? c->arg[1].t : NULL;
     int64_t n;
     char a[200], b[200];
-    if (!gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_INT) || !gp_infer_device(c))
-        return false;
-    if (x->a.ndim != 1) return gp_fail("bincount: expected x of 1 dim, got %d dims", x->a.ndim);
+    if (!infer_labels(c)) return false;
     if (w && (w->a.ndim != 1 || w->a.numel != x->a.numel))
         return gp_fail("bincount: weights %s do not fit x %s (expected the same length)",
                        gp_tensor_text(w, a, sizeof a), gp_tensor_text(x, b, sizeof b));
     if (c->arg[2].i < 0)
         return gp_fail("bincount: minlength is %lld (expected 0 or more)", (long long)c->arg[2].i);
-    if (!largest(x, "bincount", c->arg[2].i, &n)) return false;
+    if (w || x->a.numel < MANY ? !largest(x, "bincount", c->arg[2].i, &n)
+                               : !counted(c, c->arg[2].i, &n))
+        return false;
     gp_meta_like(m, 0, x, !w ? GP_i64 : w->a.dtype == GP_f32 ? GP_f32 : GP_f64);
     m->out[0].shape.dim[0] = n;
     return true;

@@ -43,7 +43,7 @@ static bool each_block(const gp_array *x, const gp_array *other, block_fn fn, vo
 
 /* Few values: LANES counters each, so that an element need not wait for the count that the previous
  * one has just written. */
-enum { LANES = 4, NARROW = 256 };
+enum { LANES = 4, NARROW = 256, MOST_LABELS = 4096 };
 
 typedef struct bins {
     const gp_array *out;
@@ -113,8 +113,70 @@ static bool count_side_by_side(const gp_array *x, const gp_array *out) {
     return !s.ended;
 }
 
+/* Labels of one array, which threads share by parts. */
+typedef struct labels_job {
+    const gp_array *x, *out;
+    gp_load load;
+    int64_t largest;
+} labels_job;
+
+/* Counts a block; the largest element so far, or one above the labels for one below 1. `few` has
+ * counts that are not in `all` yet. */
+static int64_t count_labels(bins *few, int64_t *all, const int64_t *v, int64_t n, int64_t most) {
+    int64_t least = 1, high = 0, size = few->out->numel;
+    for (int64_t k = 0; k < n; k++)
+        least = v[k] < least ? v[k] : least, high = v[k] > high ? v[k] : high;
+    if (least < 1) high = high > size ? high : size + 1;
+    most = high > most ? high : most;
+    if (least == 1 && high <= NARROW) {
+        int64_t i = 0;
+        for (; i + LANES <= n; i += LANES)
+            for (int k = 0; k < LANES; k++) few->few[k][(uint8_t)(v[i + k] - 1)]++;
+        for (; i < n; i++) few->few[0][(uint8_t)(v[i] - 1)]++;
+        return most;
+    }
+    if (high <= size)
+        for (int64_t i = 0; i < n; i++) all[v[i] - 1]++;
+    else
+        for (int64_t i = 0; i < n; i++)
+            if ((uint64_t)v[i] - 1 < (uint64_t)size) all[v[i] - 1]++;
+    return most;
+}
+
+/* Elements begin … end - 1; the counts and the largest are added to the job's. */
+static void count_labels_part(void *ctx, int64_t begin, int64_t end) {
+    labels_job *s = ctx;
+    bins few = {.out = s->out};
+    int64_t v[GP_BLOCK], all[MOST_LABELS] = {0}, *out = (int64_t *)(void *)s->out->data, most = 0,
+        step = s->x->stride[0] * (int64_t)gp_dtype_size((gp_dtype)s->x->dtype);
+    for (int64_t i = begin, n; i < end && !gp_stopped(); i += n) {
+        n = end - i < GP_BLOCK ? end - i : GP_BLOCK;
+        s->load(v, s->x->data + i * step, step, n);
+        most = count_labels(&few, all, v, n, most);
+    }
+    for (int64_t i = 0; i < s->out->numel; i++) {
+        for (int k = 0; k < LANES && i < NARROW; k++) all[i] += few.few[k][i];
+        if (all[i]) __atomic_fetch_add(&out[i], all[i], __ATOMIC_RELAXED);
+    }
+    int64_t was = __atomic_load_n(&s->largest, __ATOMIC_RELAXED);
+    while (most > was && !__atomic_compare_exchange_n(&s->largest, &was, most, false,
+                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+bool CPU(count_labels)(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
+    labels_job s = {.x = x, .out = out, .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_i64)};
+    if (out->numel > MOST_LABELS) return gp_fail("count_labels: too many labels");
+    memset(out->data, 0, (size_t)out->numel * 8);
+    gp_parallel(x->numel, 2 * GRAIN, count_labels_part, &s);
+    *(int64_t *)(void *)gp_out(c, 1)->data = s.largest;
+    return gp_check_interrupt(c);
+}
+
 bool CPU(bincount)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *weights = gp_in(c, 1), *out = gp_out(c, 0);
+    if (c->ntmp) return memcpy(out->data, c->tmpa[0]->data, (size_t)out->numel * 8), true;
     bins b = {
         .out = out, .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_i64), .plain = x->dtype == GP_i64};
     if (weights) b.weigh = gp_load_fn((gp_dtype)weights->dtype, GP_CT_f64);

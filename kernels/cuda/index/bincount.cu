@@ -159,8 +159,55 @@ static bool add_weights(const gp_call *c, const gp_array *x, const gp_array *wei
     return gp_cuda_scatter(c, &p, &w);
 }
 
+/* Counts of the first out->numel labels, which infer has. */
+static bool copy_counts(const gp_call *c, const gp_array *out) {
+    gp_array counts = *c->tmpa[0];
+    counts.numel = counts.dim[0] = out->numel;
+    return gp_cuda_copy_array(c, out, &counts);
+}
+
+/* Adds what a block sees to the counts of labels and to the largest element, where one below 1 is
+ * one above the labels. */
+template <bool LINE>
+static __global__ void __launch_bounds__(GP_THREADS, RESIDENT)
+    count_all(gp_loop<1> l, gp_dtype dt, uint32_t labels, count *out, long long *largest) {
+    __shared__ unsigned room[SHARED_BINS];
+    long long most = 0;
+    auto label = [&](int64_t v) {
+        if ((uint64_t)v - 1 < labels) atomicAdd(&room[(uint32_t)v - 1], 1u);
+        if (v < 1) v = (int64_t)labels + 1;
+        most = v > most ? v : most;
+        return true;
+    };
+    begin_bins(room, labels);
+    if (LINE) each_of_line<int64_t>(l, dt, label, [&](const char *p) {
+        label(gp_load_as<int64_t>(p, dt));
+    });
+    else each_element<int64_t>(l, dt, label);
+    end_bins(room, out, labels);
+    for (int d = 16; d > 0; d /= 2) {
+        long long other = __shfl_xor_sync(0xffffffffu, most, d);
+        most = other > most ? other : most;
+    }
+    if (threadIdx.x % 32 == 0) atomicMax(largest, most);
+}
+
+GP_C bool CUDA(count_labels)(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0), *largest = gp_out(c, 1);
+    const gp_array *const arrays[1] = {x};
+    static_assert(SHARED_BINS >= 4096, "all labels have a bin");
+    if (!clear(c, out->data, out->numel * 8) || !clear(c, largest->data, 8)) return false;
+    return gp_nest_run(gp_nest_of<1>(arrays), [&](gp_loop<1> l, int64_t) {
+        gp_dtype dt = (gp_dtype)x->dtype;
+        auto kernel = is_line(l, dt) ? count_all<true> : count_all<false>;
+        return GP_LAUNCH(c, kernel, some_blocks(c, l.numel), GP_THREADS, 0, l, dt,
+                         (uint32_t)out->numel, (count *)out->data, (long long *)largest->data);
+    });
+}
+
 GP_C bool CUDA(bincount)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *weights = gp_in(c, 1), *out = gp_out(c, 0);
+    if (c->ntmp) return copy_counts(c, out);
     if (!clear(c, out->data, out->numel * gp_dtype_sizes[out->dtype])) return false;
     if (x->numel == 0) return true;
     if (weights) return add_weights(c, x, weights);

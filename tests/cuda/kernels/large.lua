@@ -65,6 +65,24 @@ for _, n in ipairs { 100, 4096, 9000 } do
     end
     same("bincount of many bins, " .. n, bincount, randint(1, 6000, { n }))
 end
+-- Many labels are counted while the largest is sought, fewer than 65536 afterwards.
+for _, dev in ipairs { "cpu", "cuda" } do
+    for _, most in ipairs { 7, 300, 4096, 4097 } do
+        for _, dtype in ipairs { "i64", "i16" } do
+            local labels = randint(1, most, { 70001 }):to(dtype):to(dev)
+            labels[5] = most
+            local a, b = labels:narrow(1, 1, 40000), labels:narrow(1, 40001, 30001)
+            local want = a:bincount(nil, most) + b:bincount(nil, most)
+            local what = ("bincount of many labels up to %d, %s on %s"):format(most, dtype, dev)
+            t.is(labels:bincount():tolist(), want:tolist(), what)
+            t.is(labels:repeat_interleave(2)["1:-1:2"]:bincount(nil, 5000):narrow(1, 1, most):tolist(),
+                want:tolist(), what .. ", every second, and more than there are")
+            labels[69000] = -2
+            t.error(function() return labels:bincount():tolist() end, "value %-2 is out of range",
+                what .. ", and a bad one")
+        end
+    end
+end
 do
     local labels = ones({ 5000 }, { dtype = "i64" }):to "cuda"
     labels[4000] = 0

@@ -12,7 +12,7 @@ S.kinds = {
 -- Ops that only others call: prefixes and suffixes of their names.
 S.internal = { "_grad$", "_backward$", "_forward$", "_step$", "^amp_", "^argsort_rows$",
     "^attention$",
-    "^distinct$", "^masked_put$",
+    "^distinct$", "^masked_put$", "^count_labels$",
     "^clip_grad_", "^absolute_error$", "^squared_error$", "^bce$", "^bce_with_logits$", "^huber$",
     "^smooth_l1$", "^kl_term$",
     "^kl_log_term$", "^clamp_between$", "^gelu_tanh$" }

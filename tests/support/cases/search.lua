@@ -145,6 +145,19 @@ C.bincount = {types = INTS, run = function(c)
     c.refuses(function() return x:bincount((c.x {3})) end, "^bincount: weights .* do not fit")
     c.refuses(function() return x:view(4, 5):bincount() end, "^bincount: expected x of 1 dim")
 end}
+C.count_labels = {types = INTS, run = function(c)
+    local x, a = c.x({20}, function() return math.random(2, 9) end)
+    local v = {}
+    for i = 1, 4096 do v[i] = 0 end
+    for _, e in ipairs(a.v) do v[e] = v[e] + 1 end
+    local n, most = x:count_labels()
+    c.check(n, {shape = {4096}, v = v}, "i64", nil, "counts")
+    c.check(most, {shape = {}, v = {math.max(table.unpack(a.v))}}, "i64", nil, "the largest")
+    c.check(select(2, (x * 0):count_labels()), {shape = {}, v = {4097}}, "i64", nil, "below 1")
+    c.check(select(2, x:narrow(1, 1, 0):count_labels()), {shape = {}, v = {0}}, "i64")
+    c.refuses(function() return x:view(4, 5):count_labels() end,
+        "^count_labels: expected x of 1 dim")
+end}
 C.histc = {types = FLOATS, run = function(c)
     local x, a = c.x {4, 10}
     local function count(bins, lo, hi)

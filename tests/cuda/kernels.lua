@@ -187,7 +187,8 @@ same("group_norm", 2e-5, function(x, w, b) return g.group_norm(x, 3, w, b) end, 
 same("group_norm_grad", 2e-3, function(gr, x, w) return g.group_norm_grad(gr, x, 3, w) end,
     randn(2, 12, 30, 31), randn(2, 12, 30, 31), randn(12))
 -- channels of many elements: single ones, vectors, several parts; a mean far from 0; no images
-for _, case in ipairs {{"f32", 1517, 1e-4}, {"f32", 5000, 1e-4}, {"f64", 2100, 1e-12}, {"f16", 1040, 1e-2}} do
+for _, case in ipairs {{"f32", 1517, 1e-4}, {"f32", 5000, 1e-4}, {"f64", 2100, 1e-12},
+    {"f16", 1040, 1e-2}} do
     local dt, n, tol = table.unpack(case)
     local x = randn(3, 6, n) + g.tensor({{{0}, {9}, {-5}, {1}, {0}, {30}}})
     same(("group_norm_grad of %d %s"):format(n, dt), tol, function(gr, v, w)
@@ -195,8 +196,9 @@ for _, case in ipairs {{"f32", 1517, 1e-4}, {"f32", 5000, 1e-4}, {"f64", 2100, 1
         return dx, dw / n ^ 0.5, db / n ^ 0.5
     end, randn(3, 6, n):to(dt), x:to(dt), randn(6):to(dt))
 end
-same("group_norm_grad of no images", 0, function(gr, v, w) return g.group_norm_grad(gr, v, 2, w) end,
-    randn(0, 6, 1100), randn(0, 6, 1100), randn(6))
+same("group_norm_grad of no images", 0,
+    function(gr, v, w) return g.group_norm_grad(gr, v, 2, w) end, randn(0, 6, 1100),
+    randn(0, 6, 1100), randn(6))
 same("batch_norm in chunks", 1e-5, function(x, m, v, w, b)
     return g.batch_norm(x, m, v, w, b, true), m, v, g.batch_norm(x, m, v, w, b, false)
 end, randn(40, 3, 21, 25) + 5, g.zeros(3), g.ones(3), randn(3), randn(3))

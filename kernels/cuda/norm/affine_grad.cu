@@ -56,8 +56,7 @@ static __global__ void __launch_bounds__(GP_THREADS)
     int64_t at = gp_group_number(GP_WARP), k = at < n ? threadIdx.x % GP_WARP : chunks;
     double w = 0, b = 0;
 #pragma unroll 4
-    for (; k < chunks; k += GP_WARP)
-        w += part[2 * k * n + at], b += part[(2 * k + 1) * n + at];
+    for (; k < chunks; k += GP_WARP) w += part[2 * k * n + at], b += part[(2 * k + 1) * n + at];
     w = gp_group_reduce(w, GP_WARP, gp_add()), b = gp_group_reduce(b, GP_WARP, gp_add());
     if (at >= n || threadIdx.x % GP_WARP) return;
     gp_store_as<double>(gw + at * gp_bytes_of(wt), wt, w);

@@ -137,8 +137,7 @@ template <class T, int D, int V> static bool gradients(const gp_call *c, const r
     row_numbers *numbers = (row_numbers *)gp_cuda_scratch(c, (size_t)r->k.rows * sizeof *numbers);
     double *part =
         (double *)gp_cuda_scratch(c, (size_t)(2 * chunks * r->k.channels) * sizeof *part);
-    return sums && numbers && part &&
-           GP_LAUNCH(c, sum, blocks, GP_THREADS, 0, *r, d, sums) &&
+    return sums && numbers && part && GP_LAUNCH(c, sum, blocks, GP_THREADS, 0, *r, d, sums) &&
            GP_LAUNCH(c, join, (uint32_t)r->k.rows, GP_THREADS, 0, *r, d.parts, sums, numbers,
                      part) &&
            GP_LAUNCH(c, write, blocks, GP_THREADS, 0, *r, d, numbers) &&

@@ -85,7 +85,8 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
         }
 #pragma unroll
         for (int j = 0; j < V; j++)
-            v[k][j] = at + j >= 0 && at + j < n ? gp_load_as<T>(x + at + j, (gp_dtype)D) : -INFINITY;
+            v[k][j] =
+                at + j >= 0 && at + j < n ? gp_load_as<T>(x + at + j, (gp_dtype)D) : -INFINITY;
     }
 #pragma unroll
     for (int k = 0; k < HELD; k++)
@@ -222,7 +223,8 @@ static __global__ void __launch_bounds__(GP_THREADS)
     enum { EACH = written<T, D, V> };
     /* What was read last comes first: it is still in the L2 cache. */
     unsigned row = gridDim.y - 1 - blockIdx.y;
-    int64_t off[2], i = ((gridDim.x - 1 - blockIdx.x) * (int64_t)(EACH * GP_THREADS) + threadIdx.x) * V;
+    int64_t off[2],
+        i = ((gridDim.x - 1 - blockIdx.x) * (int64_t)(EACH * GP_THREADS) + threadIdx.x) * V;
     gp_offsets(lines, row, off);
     T v[EACH][V];
 #pragma unroll
@@ -369,8 +371,13 @@ static bool softmax(const gp_call *c, bool logs) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
     int d = (int)c->arg[1].i;
     if (out->numel == 0) return true;
-    places p = {out->ndim ? out->dim[d] : 1, gp_step(x, d),        gp_step(out, d),
-                (gp_dtype)x->dtype,          (gp_dtype)out->dtype, logs,           false};
+    places p = {out->ndim ? out->dim[d] : 1,
+                gp_step(x, d),
+                gp_step(out, d),
+                (gp_dtype)x->dtype,
+                (gp_dtype)out->dtype,
+                logs,
+                false};
     gp_array o1 = gp_without(out, d), x1 = gp_without(x, d);
     bool rows = p.os == gp_dtype_sizes[p.ot] || p.n == 1, wide = p.xt == GP_f64 || p.ot == GP_f64;
     bool same = p.xt == p.ot, plain = rows && same && x->contiguous &&

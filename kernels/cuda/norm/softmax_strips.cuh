@@ -21,7 +21,7 @@ enum {
 typedef struct gp_strips {
     int64_t n, xs, os;   /* elements of a column; bytes between them in x and out */
     uint32_t tiles, all; /* of a strip; of all strips */
-    uint32_t lag;        /* tiles that the second step is behind the first */
+    uint32_t lag;        /* tiles by which the second step follows the first */
     unsigned *ticket;    /* tiles begun, twice: in either step */
     unsigned *summed;    /* of each strip, its tiles that are summed */
     unsigned *joined;    /* of each strip: its sums are there */

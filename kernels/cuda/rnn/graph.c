@@ -108,7 +108,8 @@ cudnnStatus_t gp_rnn_queue(const gp_call *c, cudnnHandle_t h, const gp_rnn_key *
                            cudnnStatus_t (*queue)(cudnnHandle_t h, void *ctx), void *ctx) {
     void *stream = gp_cuda_stream(c);
     bool first;
-    if (gp_cuda_building() || atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed) ||
+    if (gp_cuda_building() ||
+        (atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed) & CUDA_WATCH_WORK) ||
         k->size > KEY)
         return queue(h, ctx);
     graph *g = find(stream, k, &first);

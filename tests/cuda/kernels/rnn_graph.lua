@@ -39,6 +39,15 @@ do
     same(got, (layer(xs[1])), "with other weights")
 end
 
+-- Warnings of waits, which look into libraries' calls, change nothing.
+do
+    local layer, x, mode = nn.RNN(3, 5):to "cuda", xs[1]:to "cuda", sync.mode
+    local _ <close> = no_grad()
+    sync.mode = "warn"
+    counted(graphs(3, function() local _ = layer(x) end), 2, "with warnings of waits")
+    sync.mode = mode
+end
+
 -- Six layers of one shape in turn: more than are kept.
 do
     local layers, want = {}, {}

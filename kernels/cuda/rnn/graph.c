@@ -22,8 +22,6 @@ typedef struct graph {
 } graph;
 static graph graphs[GRAPHS]; /* with gp_lib_lock held */
 static uint64_t uses;
-enum { DEVICES = 64 };
-static cudaStream_t side[DEVICES]; /* for captures; without work */
 
 static void forget(graph *g) {
     if (g->exec) cudaGraphExecDestroy(g->exec); /* what is queued of it still runs */
@@ -67,17 +65,17 @@ static graph *find(void *stream, const gp_rnn_key *k, bool *first) {
 /* What `queue` queues, as a graph; NULL: that cannot be captured. */
 static cudaGraph_t capture(const gp_call *c, cudnnHandle_t h,
                            cudnnStatus_t (*queue)(cudnnHandle_t h, void *ctx), void *ctx) {
-    int device = c->stream->dev->index;
     cudaGraph_t made = NULL;
-    if (device >= DEVICES) return NULL;
-    cudaStream_t *on = &side[device];
-    if (!*on && cudaStreamCreateWithFlags(on, cudaStreamNonBlocking) != cudaSuccess)
-        return *on = NULL, NULL;
-    bool ok = gp_dnn.cudnnSetStream(h, *on) == CUDNN_STATUS_SUCCESS &&
-              cudaStreamBeginCapture(*on, cudaStreamCaptureModeRelaxed) == cudaSuccess;
+    void **side = &gp_cuda_queue(c->stream)->side;
+    if (!*side &&
+        cudaStreamCreateWithFlags((cudaStream_t *)side, cudaStreamNonBlocking) != cudaSuccess)
+        return *side = NULL, NULL;
+    cudaStream_t on = (cudaStream_t)*side;
+    bool ok = gp_dnn.cudnnSetStream(h, on) == CUDNN_STATUS_SUCCESS &&
+              cudaStreamBeginCapture(on, cudaStreamCaptureModeRelaxed) == cudaSuccess;
     if (ok) {
         bool queued = queue(h, ctx) == CUDNN_STATUS_SUCCESS;
-        ok = cudaStreamEndCapture(*on, &made) == cudaSuccess && queued;
+        ok = cudaStreamEndCapture(on, &made) == cudaSuccess && queued;
     }
     gp_dnn.cudnnSetStream(h, gp_cuda_stream(c));
     if (!ok && made) cudaGraphDestroy(made), made = NULL;

@@ -97,8 +97,9 @@ typedef struct cuda_note {
 } cuda_note;
 
 typedef struct cuda_stream {
-    void *stream;                       /* cudaStream_t */
-    void *lane[CUDA_LANES];             /* the same: graphs' branches; NULL, as is the first */
+    void *stream;           /* cudaStream_t */
+    void *lane[CUDA_LANES]; /* the same: graphs' branches; NULL, as is the first */
+    void *side; /* the same: for captures of one call, without work; NULL until the first */
     _Atomic uint64_t items, items_done; /* contents of CUDA's own queue: kernels, of which a command
                                            may be several, copies, events */
     pthread_mutex_t lock;               /* guards what follows */

@@ -200,8 +200,8 @@ static void run_replay(gp_stream *s, command *cmd) {
     for (int i = 0; i < n; i++) {
         uint64_t t0 = hook ? gp_now_ns() : 0;
         const gp_call *c = gp_replay_call(cmd->replay, i);
-        bool ok = (!gp_thread_stopped() || gp_fail("interrupted!")) &&
-                  gp_replay_run_call(cmd->replay, i);
+        bool ok =
+            (!gp_thread_stopped() || gp_fail("interrupted!")) && gp_replay_run_call(cmd->replay, i);
         if (!ok) fail_command(s, c, false);
         if (hook) hook(&(gp_activity){.s = s, .op = c->op, .t0 = t0, .t1 = gp_now_ns()});
         if (!ok) break;

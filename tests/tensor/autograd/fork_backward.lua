@@ -141,7 +141,7 @@ local got = hooked(function(g)
 end)
 t.ok(seen == seen and stream == tostring(current_stream "cpu"),
     "cpu: a hook reads a number; its stream is the caller's")
-t.ok(allclose(got - 1, want, { rtol = 1e-3, atol = 1e-3 }),
+t.ok((got - 1):allclose(want, { rtol = 1e-3, atol = 1e-3 }),
     "cpu: it may fork, wait and run backward")
 local kept = current_stream "cpu"
 hooked(function() kept = current_stream "cpu" end)

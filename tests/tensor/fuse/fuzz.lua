@@ -1,12 +1,12 @@
 --!plain
 -- Random functions, fused and as they are: results and gradients must be the same bits, for first
--- calls and later ones, and for other sizes of the same broadcasting. GPUSH_FUSE_FUZZ is their
--- number, GPUSH_FUSE_SEED where it begins; GPUSH_FUSE_COMPILE=wait compiles them.
+-- calls and later ones, and for other sizes of the same broadcasting. FUSE_PROGRAMS is their
+-- number, FUSE_SEED where it begins; GPUSH_FUSE_COMPILE=wait compiles them.
 local t = require "tap"
 local g = require "gpush"
 
-local NUMBER = tonumber(os.getenv "GPUSH_FUSE_FUZZ" or 300)
-local SEED = tonumber(os.getenv "GPUSH_FUSE_SEED" or 1)
+local NUMBER = tonumber(os.getenv "FUSE_PROGRAMS" or 300)
+local SEED = tonumber(os.getenv "FUSE_SEED" or 1)
 
 local unary = { "neg", "abs", "sign", "square", "relu", "exp", "log1p", "sqrt", "rsqrt", "sin",
     "cos", "tanh", "erf", "atan", "sigmoid", "silu", "floor", "frac", "gelu", "gelu_tanh",

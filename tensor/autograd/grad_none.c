@@ -10,7 +10,8 @@
 NONE(range) NONE(linspace) NONE(logspace) NONE(full) NONE(zeros) NONE(ones) NONE(empty) NONE(eye)
 NONE(nonzero) NONE(count_nonzero) NONE(argsort) NONE(argmax) NONE(argmin) NONE(distinct)
 NONE(unique) NONE(unique_consecutive) NONE(detach) NONE(argsort_rows) NONE(searchsorted)
-NONE(bucketize) NONE(bincount) NONE(count_labels) NONE(histc) NONE(one_hot) NONE(rand) NONE(randn) NONE(rand_like)
+NONE(bucketize) NONE(bincount) NONE(count_labels)
+NONE(histc) NONE(one_hot) NONE(rand) NONE(randn) NONE(rand_like)
 NONE(randn_like) NONE(randint) NONE(randperm) NONE(multinomial) NONE(arange)
     /* clang-format on */
     /* Ops that only write: refused for tensors that require gradients while ops are recorded. */

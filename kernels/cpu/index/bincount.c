@@ -148,7 +148,7 @@ static void count_labels_part(void *ctx, int64_t begin, int64_t end) {
     labels_job *s = ctx;
     bins few = {.out = s->out};
     int64_t v[GP_BLOCK], all[MOST_LABELS] = {0}, *out = (int64_t *)(void *)s->out->data, most = 0,
-        step = s->x->stride[0] * (int64_t)gp_dtype_size((gp_dtype)s->x->dtype);
+                         step = s->x->stride[0] * (int64_t)gp_dtype_size((gp_dtype)s->x->dtype);
     for (int64_t i = begin, n; i < end && !gp_stopped(); i += n) {
         n = end - i < GP_BLOCK ? end - i : GP_BLOCK;
         s->load(v, s->x->data + i * step, step, n);

@@ -252,7 +252,9 @@ __global__ static void __launch_bounds__(GP_THREADS)
 /* ---- turned operands of one dtype ---- */
 
 /* Elements of a thread of gp_turned_kernel, whose tile is GP_TILE wide. */
-template <class T> __host__ __device__ constexpr int gp_turned_each() { return sizeof(T) > 4 ? 4 : 8; }
+template <class T> __host__ __device__ constexpr int gp_turned_each() {
+    return sizeof(T) > 4 ? 4 : 8;
+}
 
 /* Reads operand k of a tile, `wide` by `high` of whose elements exist, from p on: by lines of the
  * result, or, turned, down them and exchanged in shared memory. */
@@ -279,8 +281,7 @@ __device__ static inline void gp_read_turned(const char *p, int64_t right, int64
                     *(const T *)(p + r * LINES * right + h * GP_TILE * (int)sizeof(T));
     __syncthreads(); /* the last operand has been read */
 #pragma unroll
-    for (int r = 0; r < U; r++)
-        room[x + r % HALVES * GP_TILE][y + r / HALVES * LINES] = v[r];
+    for (int r = 0; r < U; r++) room[x + r % HALVES * GP_TILE][y + r / HALVES * LINES] = v[r];
     __syncthreads();
 #pragma unroll
     for (int r = 0; r < U; r++) v[r] = room[y + r * LINES][x];
@@ -303,8 +304,7 @@ __global__ static void __launch_bounds__(GP_THREADS)
         line -= gp_quotient(l.dim[1], line) * l.dim[1].d;
     } else {
 #pragma unroll
-        for (int k = 0; k <= F::N; k++)
-            off[k] = column * l.stride[0][k] + line * l.stride[1][k];
+        for (int k = 0; k <= F::N; k++) off[k] = column * l.stride[0][k] + line * l.stride[1][k];
     }
     const uint32_t wide = a.side[0] - column * GP_TILE, high = a.side[1] - line * DOWN,
                    x = threadIdx.x % GP_TILE, y = threadIdx.x / GP_TILE;

@@ -180,9 +180,9 @@ static __global__ void __launch_bounds__(GP_THREADS, RESIDENT)
         return true;
     };
     begin_bins(room, labels);
-    if (LINE) each_of_line<int64_t>(l, dt, label, [&](const char *p) {
-        label(gp_load_as<int64_t>(p, dt));
-    });
+    if (LINE)
+        each_of_line<int64_t>(l, dt, label,
+                              [&](const char *p) { label(gp_load_as<int64_t>(p, dt)); });
     else each_element<int64_t>(l, dt, label);
     end_bins(room, out, labels);
     for (int d = 16; d > 0; d /= 2) {

@@ -186,8 +186,8 @@ template <class F> static bool gp_walk_run(const gp_call *c, const gp_walk *w, F
         const int64_t *from = w->before + at;
         const uint16_t *kept = w->bits + at * GP_THREADS;
         at += gp_blocks(l.numel, GP_WALK);
-        return GP_LAUNCH(c, kernel, gp_blocks(l.numel, GP_WALK), GP_THREADS, 0, l, kept, from, first,
-                         f);
+        return GP_LAUNCH(c, kernel, gp_blocks(l.numel, GP_WALK), GP_THREADS, 0, l, kept, from,
+                         first, f);
     });
 }
 

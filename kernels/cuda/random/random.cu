@@ -229,7 +229,7 @@ typedef struct coins {
     char *to;
     uint64_t seed, counter, below, one; /* one: 1 in the result's dtype */
     uint32_t numel;
-    uint32_t from, third, key[10][2];   /* the first counter; words of the second round */
+    uint32_t from, third, key[10][2]; /* the first counter; words of the second round */
     uint32_t word0, word2, word3;
     uint32_t high; /* of below's 53 bits */
 } coins;
@@ -275,8 +275,8 @@ __device__ static inline void high_words(const coins &f, uint32_t lo, uint32_t (
 }
 
 /* Elements of the pair of counters number `block`, of which bit k is that of element k. */
-__attribute__((noinline)) __device__ static unsigned exact_coins(uint64_t seed, uint64_t counter, uint64_t below,
-                                                    uint32_t block) {
+__attribute__((noinline)) __device__ static unsigned exact_coins(uint64_t seed, uint64_t counter,
+                                                                 uint64_t below, uint32_t block) {
     uint32_t w[2 * CHANCES];
     unsigned bits = 0;
     gp_philox(seed, counter, (uint64_t)block * 2, w);

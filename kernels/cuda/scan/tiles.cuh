@@ -192,8 +192,8 @@ __device__ static inline void gp_look_back(const gp_tiles &t, const gp_place &at
     else if (warp == 1) sum = gp_collect<S>(t, at.groups + at.many * GP_FAN, at.group % GP_FAN);
     else
         for (uint32_t k = 0; k < at.many; k += GP_FAN)
-            sum = S::join(sum, gp_collect<S>(t, at.manies + k,
-                                             at.many - k < GP_FAN ? at.many - k : GP_FAN));
+            sum = S::join(
+                sum, gp_collect<S>(t, at.manies + k, at.many - k < GP_FAN ? at.many - k : GP_FAN));
     if (threadIdx.x % GP_WARP == 0) before[warp] = sum;
 }
 

@@ -14,8 +14,8 @@ ignore = {
 read_globals = {
     "alive", "amp", "arange", "attention", "autocast", "batch_norm", "capture", "cat", "checkpoint",
     "clock", "compare", "conv2d", "conv_input_grad", "conv_weight_grad", "cross_entropy",
-    "cross_entropy_grad", "current_stream", "data", "deterministic", "dist", "enable_grad", "equal",
-    "eye", "fft", "fork", "full", "fuse", "gelu", "gpush", "grad", "group_norm", "help", "image",
+    "cross_entropy_grad", "current_stream", "data", "deterministic", "dist", "empty", "enable_grad",
+    "equal", "eye", "fft", "fork", "full", "fuse", "gelu", "gpush", "grad", "group_norm", "help", "image",
     "imshow", "is_tensor", "is_terminal", "json", "layer_norm", "linalg", "linspace", "lstm",
     "lstm_backward", "lstm_forward", "lt", "manual_seed", "max_pool2d", "memory", "meshgrid", "nn",
     "no_grad", "nonzero", "npy", "npz", "ones", "ops", "optim", "plot", "pow", "profile",

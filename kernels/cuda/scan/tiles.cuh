@@ -101,7 +101,7 @@ __device__ static inline void gp_warp_sums(const typename gp_cells<D>::type (&ra
  * needs was published about a tile's time ago. */
 static const uint32_t GP_FAN = 32;
 /* Blocks that a multiprocessor has registers for, by the vectors of a thread. */
-constexpr int gp_tile_blocks(int w) { return w > 2 ? 4 : 6; }
+constexpr int gp_tile_blocks(int w) { return w > 2 ? 5 : 6; }
 
 /* A sum's halves, each beside a mark that it is there: no fence has to order two stores. */
 typedef struct gp_published {

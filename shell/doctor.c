@@ -269,7 +269,7 @@ static void check_cuda(void) {
         fix("unset CUDA_LAUNCH_BLOCKING");
     }
     say(ABSENT, "cuda",
-        "has run on one card, an NVIDIA H200 (tests/gpu/REPORT.md); elsewhere on a stand-in made "
+        "has run on an NVIDIA H200 and an H100 (tests/gpu/REPORT.md); elsewhere on a stand-in made "
         "of the processor");
 }
 

@@ -83,7 +83,7 @@ local function doctor(settings)
     return text
 end
 local all = doctor ""
-local found = all:find "ok  CUDA runtime" and all:find "has run on one card"
+local found = all:find "ok  CUDA runtime" and all:find "has run on an NVIDIA"
 for _, name in ipairs { "cuBLAS", "cuSOLVER", "cuFFT", "cuDNN", "CUPTI" } do
     found = found and all:find("ok  " .. name .. " ")
 end

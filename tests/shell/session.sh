@@ -251,7 +251,7 @@ tap_is "$("$build/gpush" -e 'x = ones(1000, 1000, {device = "sim"}) os.time() fo
 # The doctor.
 got=$(OMP_NUM_THREADS=500 "$build/gpush" doctor)
 tap_is $? 0 "gpush doctor: what is needed works" 
-[[ $got == *'ok  BLAS'* && $got == *'ok  oneDNN'* && $got == *'ok  sim'* && $got == *'has run on one card'* ]]
+[[ $got == *'ok  BLAS'* && $got == *'ok  oneDNN'* && $got == *'ok  sim'* && $got == *'has run on an NVIDIA'* ]]
 tap_ok $? "it says what works, and where it was tried" "$got"
 [[ $got == *'--  threads'*$'\n'*'unset OMP_NUM_THREADS'* ]]
 tap_ok $? "and how to mend what is wrong" "$got"

@@ -68,8 +68,14 @@ t.ok(found, "lines have their time")
 local stack = find(prof:rows { group = "stack" }, "^busy ").stack
 t.ok(in_busy(stack:match "^(.-) < .+ < "), "a sample has its stack: " .. stack)
 t.ok(prof:table():find "one each 1.000ms", "a table says that it was sampled")
-t.ok(profile.run({ lua = true }, function() end):table()
-    :find "\nNo sample, one each 1.000ms, found the script outside of ops", "also that none was")
+-- Where the host had no processor for a millisecond, there is a sample, of nothing: then again.
+local none
+for _ = 1, 100 do
+    none = profile.run({ lua = true }, function() end):table()
+        :find "\nNo sample, one each 1.000ms, found the script outside of ops"
+    if none then break end
+end
+t.ok(none, "also that none was")
 t.is(sum(rows, "count"), sum(profile.run(function()
     for _ = 1, 100 do c = c + 0 end
 end):rows(), "count"), "samples are no calls")

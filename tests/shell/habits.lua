@@ -301,6 +301,9 @@ for typed, meant in pairs { ["as_tensor{1}"] = "tensor", ["set_num_threads(1)"] 
 end
 t.ok(output("", "local F = nn.functional\nprint(F.relu(ones(2)))")
         :find("in Lua: print(relu(ones(2)))", 1, true), "nn.functional in a variable")
+t.ok(output("", "if true then x = nn.functional.relu(ones(2))\nend")
+        :find("in Lua: the functions stand alone, as in relu(x)", 1, true),
+    "nn.functional in a line that is no statement of its own")
 
 -- A pasted block, or one in a script, is answered at its first line, and Lua is left alone.
 local block = "for i in range(3):\n    print(i)\n    print(x[i])\nprint(1)"

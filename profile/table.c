@@ -261,6 +261,44 @@ static void foot_of_script(FILE *f, const table *t, int64_t loose) {
                 (unsigned long long)p->blocked);
 }
 
+/* Says how the device's time adds up, and whether a device measured it. */
+static void foot_of_device(FILE *f, const table *t) {
+    const gp_rows *r = t->r;
+    const gp_prof *p = t->p;
+    char a[40], b[40], c[40];
+    if (!r->kind) return;
+    fprintf(f, "%s time total: %s (kernels %s, copies %s)\n", t->device,
+            gp_table_time((double)r->busy, a, sizeof a),
+            gp_table_time((double)(r->busy - r->copies), b, sizeof b),
+            gp_table_time((double)r->copies, c, sizeof c));
+    if (!strcmp(r->kind, "fork"))
+        fprintf(f, "FORK is the time of forked ops, on the cpu's worker threads, and of those that "
+                   "backward ran after queuing these\n");
+    else if (p->modelled)
+        fprintf(f, "%s is a %s: its times are computed from a card's figures, not measured\n",
+                t->device, p->modelled);
+    else if (!p->foreign && strcmp(r->kind, "cuda"))
+        fprintf(f, "sim is CPU-backed: its kernels ran on threads of this processor, and its times "
+                   "are not a GPU's\n");
+}
+
+/* Says which events are in no row. */
+static void foot_of_losses(FILE *f, const gp_prof *p) {
+    if (p->dropped)
+        fprintf(f,
+                "%llu events were dropped at the limit: their time is in the events around them\n",
+                (unsigned long long)p->dropped);
+    if (p->lost)
+        fprintf(f,
+                "%llu events of the device were dropped by its tools (CUPTI): their time is in no "
+                "row\n",
+                (unsigned long long)p->lost);
+    if (p->how) fprintf(f, "%s\n", p->how);
+    if (p->others)
+        fprintf(f, "%llu events of other threads are not in the table\n",
+                (unsigned long long)p->others);
+}
+
 /* Writes the sums of the rows, and everything that they do not include. */
 static void foot(FILE *f, const table *t) {
     const gp_rows *r = t->r;
@@ -288,33 +326,8 @@ static void foot(FILE *f, const table *t) {
         fprintf(f, "; of the rows, the profiler's own cost is about %s\n",
                 gp_table_time((double)own, a, sizeof a));
     foot_of_script(f, t, loose);
-    if (r->kind)
-        fprintf(f, "%s time total: %s (kernels %s, copies %s)\n", t->device,
-                gp_table_time((double)r->busy, a, sizeof a),
-                gp_table_time((double)(r->busy - r->copies), b, sizeof b),
-                gp_table_time((double)r->copies, c, sizeof c));
-    if (r->kind && !strcmp(r->kind, "fork"))
-        fprintf(f, "FORK is the time of forked ops, on the cpu's worker threads, and of those that "
-                   "backward ran after queuing these\n");
-    else if (r->kind && p->modelled)
-        fprintf(f, "%s is a %s: its times are computed from a card's figures, not measured\n",
-                t->device, p->modelled);
-    else if (r->kind && !p->foreign && strcmp(r->kind, "cuda"))
-        fprintf(f, "sim is CPU-backed: its kernels ran on threads of this processor, and its times "
-                   "are not a GPU's\n");
-    if (p->dropped)
-        fprintf(f,
-                "%llu events were dropped at the limit: their time is in the events around them\n",
-                (unsigned long long)p->dropped);
-    if (p->lost)
-        fprintf(f,
-                "%llu events of the device were dropped by its tools (CUPTI): their time is in no "
-                "row\n",
-                (unsigned long long)p->lost);
-    if (p->how) fprintf(f, "%s\n", p->how);
-    if (p->others)
-        fprintf(f, "%llu events of other threads are not in the table\n",
-                (unsigned long long)p->others);
+    foot_of_device(f, t);
+    foot_of_losses(f, p);
 }
 
 /* Writes the table's names with as many columns as fit a line, from that one on; returns the next

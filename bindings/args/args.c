@@ -236,15 +236,12 @@ static void read_list(const reading *r) {
     gp_call_none(r->c);
 }
 
-/* Reads one argument that is present; returns how many stack slots it used. */
-static int read_arg(const reading *r, int last) {
+/* Reads a number, an integer or a boolean. */
+static void read_scalar(const reading *r) {
     gp_scalar s;
     int64_t i = 0;
     gp_value *v = &r->c->arg[r->c->nargs];
     switch ((gp_sig_type)r->p->type) {
-    case GP_SIG_tensor: read_tensor(r); break;
-    case GP_SIG_operand: read_operand(r); break;
-    case GP_SIG_tensors: read_tensors(r); break;
     case GP_SIG_number:
         if (add_bool(r)) break;
         if (!to_number(r, r->i, &s)) bad(r, "a number");
@@ -255,46 +252,57 @@ static int read_arg(const reading *r, int last) {
         *v = (gp_value){.kind = GP_FLOAT, .f = s.is_float ? s.f : (double)s.i};
         r->c->nargs++;
         break;
-    case GP_SIG_int:
-    case GP_SIG_dim:
-        if (!to_int(r, r->i, &i)) bad(r, integers(r->L, r->i, "an integer"));
-        gp_call_int(r->c, i);
-        break;
     case GP_SIG_bool:
         if (lua_type(r->L, r->i) != LUA_TBOOLEAN) bad(r, "true or false");
         *v = (gp_value){.kind = GP_BOOL, .i = lua_toboolean(r->L, r->i)};
         r->c->nargs++;
         break;
+    default:
+        if (!to_int(r, r->i, &i)) bad(r, integers(r->L, r->i, "an integer"));
+        gp_call_int(r->c, i);
+        break;
+    }
+}
+
+/* Reads one argument that is present; returns how many stack slots it used. What the function
+ * itself takes from Lua's stack is only checked. */
+static int read_arg(const reading *r, int last) {
+    lua_State *L = r->L;
+    switch ((gp_sig_type)r->p->type) {
+    case GP_SIG_tensor: return read_tensor(r), 1;
+    case GP_SIG_operand: return read_operand(r), 1;
+    case GP_SIG_tensors: return read_tensors(r), 1;
+    case GP_SIG_number:
+    case GP_SIG_float:
+    case GP_SIG_int:
+    case GP_SIG_dim:
+    case GP_SIG_bool: return read_scalar(r), 1;
     case GP_SIG_dims:
     case GP_SIG_shape:
     case GP_SIG_ints: return read_ints(r, last);
+    case GP_SIG_padding:
+        if (lua_type(L, r->i) != LUA_TSTRING) return read_ints(r, last);
+        return read_name(r), 1;
+    case GP_SIG_list: return read_list(r), 1;
     case GP_SIG_any:
-    case GP_SIG_value: gp_call_none(r->c); break;
+    case GP_SIG_value: break;
     case GP_SIG_text:
-        if (lua_type(r->L, r->i) != LUA_TSTRING) bad(r, "a string");
-        gp_call_none(r->c);
+        if (lua_type(L, r->i) != LUA_TSTRING) bad(r, "a string");
         break;
     case GP_SIG_table:
-        if (!is_list(r->L, r->i)) bad(r, "a table");
-        gp_call_none(r->c);
+        if (!is_list(L, r->i)) bad(r, "a table");
         break;
-    case GP_SIG_list: read_list(r); break;
-    case GP_SIG_program: bad(r, "a program, which only fuse makes"); break;
-    case GP_SIG_group: bad(r, "a group, which only dist passes"); break;
     case GP_SIG_function:
-        if (!is_callable(r->L, r->i)) bad(r, "a function");
-        gp_call_none(r->c);
+        if (!is_callable(L, r->i)) bad(r, "a function");
         break;
     case GP_SIG_self:
-        if (!gp_lua_is_a(r->L, r->i, r->p->name)) no_self(r);
-        gp_call_none(r->c);
+        if (!gp_lua_is_a(L, r->i, r->p->name)) no_self(r);
         break;
-    case GP_SIG_padding:
-        if (lua_type(r->L, r->i) != LUA_TSTRING) return read_ints(r, last);
-        read_name(r);
-        break;
-    default: read_name(r); break;
+    case GP_SIG_program: bad(r, "a program, which only fuse makes"); break;
+    case GP_SIG_group: bad(r, "a group, which only dist passes"); break;
+    default: return read_name(r), 1;
     }
+    gp_call_none(r->c);
     return 1;
 }
 

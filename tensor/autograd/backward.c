@@ -443,6 +443,32 @@ static bool settle_leaves(walk *w, bool ok) {
     return ok;
 }
 
+static void begin_walk(walk *w, const gp_backward_opts *opts) {
+    w->opts = opts;
+    w->heap = w->nodes, w->n = 0, w->cap = NODES;
+    w->leaves = NULL, w->loc = (gp_srcloc){0}, w->others = w->defers = false;
+    memset(w->used, 0, sizeof w->used);
+    w->v.pool = w->v.first, w->v.npool = 0, w->v.cap = GP_POOL;
+    w->v.failed = false;
+    gp_walk_begin();
+}
+
+/* Runs the nodes in order; ok false: releases them only. */
+static bool run_nodes(walk *w, bool ok) {
+    if (ok) begin_deferring(w);
+    while (w->n) {
+        gp_node *top = pop(w);
+        ok = ok && !gp_thread_stopped() && step(w, top);
+        check_deferred(w, top);
+        for (int i = 0; !ok && i < top->nout; i++)
+            gp_tensor_unref(top->out[i].g), top->out[i].g = NULL;
+        gp_node_unref(top);
+    }
+    if (w->defers) gp_defer_end();
+    if (gp_thread_stopped()) ok = gp_fail("interrupted!");
+    return ok;
+}
+
 bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
                  const gp_backward_opts *opts) {
     walk w;
@@ -450,13 +476,7 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
     if (gp_tracing)
         return gp_fail("backward: a function that fuse traces computes no gradients itself; call "
                        "backward on its result");
-    w.opts = opts;
-    w.heap = w.nodes, w.n = 0, w.cap = NODES;
-    w.leaves = NULL, w.loc = (gp_srcloc){0}, w.others = w.defers = false;
-    memset(w.used, 0, sizeof w.used);
-    w.v.pool = w.v.first, w.v.npool = 0, w.v.cap = GP_POOL;
-    w.v.failed = false;
-    gp_walk_begin();
+    begin_walk(&w, opts);
     int off = gp_no_grad;
     bool apart = gp_grads_apart;
     gp_no_grad = opts->create ? 0 : 1;
@@ -464,17 +484,7 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
     gp_autocast_pause(); /* gradients have the dtypes of the forward's ops */
     for (int i = 0; i < n && ok; i++) ok = start(&w, roots[i], grads ? grads[i] : NULL);
     ok = ok && gp_survey_nodes(w.heap, w.n, !opts->inputs, &w.ahead);
-    if (ok) begin_deferring(&w);
-    while (w.n) {
-        gp_node *top = pop(&w);
-        ok = ok && !gp_thread_stopped() && step(&w, top);
-        check_deferred(&w, top);
-        for (int i = 0; !ok && i < top->nout; i++)
-            gp_tensor_unref(top->out[i].g), top->out[i].g = NULL;
-        gp_node_unref(top);
-    }
-    if (w.defers) gp_defer_end();
-    if (gp_thread_stopped()) ok = gp_fail("interrupted!");
+    ok = run_nodes(&w, ok);
     ok = ok && join_streams(&w);
     ok = settle_leaves(&w, ok);
     gp_srcloc_set_forward((gp_srcloc){0});

@@ -38,6 +38,17 @@ static bool arrives_later(gp_tensor *dst, gp_stream *s) {
     return true;
 }
 
+/* Whether a transfer on s may be queued now: its arrays' other readers and writers are ordered
+ * before it. */
+static bool ready(gp_tensor *dst, gp_tensor *src, gp_stream *s, gp_why why, const char *what) {
+    if (src->storage->dev->vt->on_host && !gp_host_ready(src->storage, why, what)) return false;
+    if (s->dev->vt->full(s) && !gp_wait_room(s)) return false;
+    if (!gp_order_read(src->storage, s) || !gp_order_write(dst->storage, s)) return false;
+    gp_storage_use(src->storage, s);
+    gp_storage_use(dst->storage, s);
+    return true;
+}
+
 /* Queues the copy of src's bytes (contiguous) into dst and waits for it, unless the host need
  * not. */
 static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why,
@@ -62,11 +73,7 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
     bool returns = kind == GP_COPY_D2D || (may_return && !pageable);
     uint64_t (*hook)(gp_stream *, gp_copy_kind, size_t, bool) = GP_HOOK(copy);
     void (*launch)(gp_stream *) = GP_HOOK(launch);
-    if (kind == GP_COPY_H2D && !gp_host_ready(src->storage, why, what)) return false;
-    if (dev->vt->full(s) && !gp_wait_room(s)) return false;
-    if (!gp_order_read(src->storage, s) || !gp_order_write(dst->storage, s)) return false;
-    gp_storage_use(src->storage, s);
-    gp_storage_use(dst->storage, s);
+    if (!ready(dst, src, s, why, what)) return false;
     if (!returns) dev->vt->busy(s); /* brings the count of queued commands up to date */
     if (!returns && !gp_wait_allowed(s, why, what))
         return false; /* error mode refuses before anything is queued */

@@ -78,7 +78,7 @@ install_missing() {
     [ -n "$want" ] || return 0
     command -v apt-get >/dev/null 2>&1 ||
         die "missing: $want (Debian's names). This system has no apt-get, so please install them" \
-            "yourself and start again; Debian 12 and Ubuntu 24.04 are what gpush is tried on."
+            "yourself and start again; Debian 12 is what gpush is tried on."
     byhand="apt-get update && apt-get install $want"
     if [ "$(id -u)" != 0 ]; then
         command -v sudo >/dev/null 2>&1 ||

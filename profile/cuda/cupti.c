@@ -25,12 +25,16 @@ typedef CUptiResult CUPTIAPI switch_records(CUpti_CallbackId call, uint8_t on);
 static struct {
     FUNCTIONS(POINTER)
     switch_records *runtime_records, *driver_records; /* NULL in older versions */
+    CUptiResult(CUPTIAPI *finalize)(void);            /* the same */
+    CUptiResult(CUPTIAPI *version)(uint32_t *);
 } cupti;
 static const char *const names[] = {FUNCTIONS(NAME) "cuptiActivityEnableRuntimeApi",
-                                    "cuptiActivityEnableDriverApi"};
-enum { OPTIONAL = 2 };
+                                    "cuptiActivityEnableDriverApi", "cuptiFinalize",
+                                    "cuptiGetVersion"};
+enum { OPTIONAL = 4, DETACHES = 24 /* CUPTI's version of CUDA 12.6 */ };
 _Static_assert(sizeof cupti == sizeof names, "a pointer for each name");
 static CUpti_SubscriberHandle subscriber;
+static atomic_bool detaching; /* the next call of CUDA that is watched detaches CUPTI at its end */
 
 /* Calls' own records (RUNTIME, DRIVER) are not read, but CUPTI reports an external id only before
  * one. */
@@ -177,6 +181,10 @@ static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_
     static _Thread_local int depth;
     static _Thread_local uint64_t since;
     const CUpti_CallbackData *d = data;
+    if (d->callbackSite == CUPTI_API_EXIT && atomic_exchange(&detaching, false)) {
+        cupti.finalize();
+        return;
+    }
     if (!gp_cuda_in_span || gp_cuda_own_calls) return;
     if (d->callbackSite == CUPTI_API_ENTER) {
         if (depth++ == 0) since = gp_now_ns();
@@ -222,9 +230,30 @@ static CUptiResult start_records(void) {
     return r;
 }
 
+/* What CUPTI has once recorded it goes on preparing for, in every call of CUDA, until it is detached.
+ * That is safe at the end of a call: then no other is inside CUPTI. Before CUDA 12.6 graphs did not
+ * survive it. Source: NVIDIA's documentation of CUPTI, cuptiFinalize. */
+static void detach(void) {
+    uint32_t version = 0;
+    int unused;
+    if (!cupti.finalize || !cupti.version || cupti.version(&version) || version < DETACHES) {
+        cupti.cuptiUnsubscribe(subscriber);
+        subscriber = NULL;
+        return;
+    }
+    atomic_store(&detaching, true);
+    cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
+                              CUPTI_RUNTIME_TRACE_CBID_cudaRuntimeGetVersion_v3020);
+    cudaRuntimeGetVersion(&unused);
+    if (atomic_exchange(&detaching, false)) cupti.finalize();
+    subscriber = NULL;
+}
+
 void gp_cupti_end(void) {
     for (int i = 0; i < KINDS; i++) cupti.cuptiActivityDisable(kinds[i]);
-    if (subscriber && !calls_watched) cupti.cuptiUnsubscribe(subscriber), subscriber = NULL;
+    cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    if (subscriber) detach();
+    if (calls_watched) subscribe();
 }
 
 /* Loads CUPTI and runs `start`: NULL, or why CUPTI cannot be used. */

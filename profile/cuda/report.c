@@ -125,8 +125,12 @@ static void begin(void) {
     atomic_fetch_or(&gp_cuda_watch, CUDA_WATCH_WORK);
 }
 
+/* What CUPTI delivers at its end came after the last report: nothing of it is in the record. */
 static void end(void) {
     if (!trace->by_events) gp_cupti_end();
+    pthread_mutex_lock(&trace->lock);
+    trace->activities.n = trace->correlations.n = trace->stalls.n = 0;
+    pthread_mutex_unlock(&trace->lock);
     trace->on = false;
 }
 

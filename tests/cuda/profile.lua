@@ -49,6 +49,16 @@ do
     t.ok(records > 0 and records < 40, "a wait of 100 ms leaves few records of calls: " .. records)
 end
 
+-- CUPTI slows every call of CUDA until it is detached, at the end of a call.
+do
+    local before = fake.count "CUPTI detached"
+    profile.run({}, function() return x + 1 end)
+    t.is(fake.count "CUPTI detached", before + 1, "a record detaches CUPTI when it ends")
+    timeit(function() return x + 1 end, { n = 1, print = false, device = "cuda" })
+    t.ok(fake.count "CUPTI detached" > before + 1, "as does timeit")
+    t.is(fake.count "CUPTI detached outside a call", 0, "never beside another thread's call")
+end
+
 -- The times are CUPTI's, on the host's clock.
 do
     local prof = profile.run({}, step)
@@ -202,6 +212,10 @@ do
     sync.mode = "off"
     t.is(profile.run({}, step).how, nil, "and a profile can be made all the same")
     t.is(row(profile.run({}, step):table {}, "add") >= 40, true, "with its times")
+    sync.reset()
+    fake.fault "wait=1"
+    y = x * 2
+    t.ok(booked(), "after which waits are still looked for")
 end
 
 -- What a library waits for is booked for its op, whichever function it is.

@@ -162,8 +162,34 @@ static void activities(void) {
                "and not there");
 }
 
+static int *detach;
+static void detach_at_end(void *, CUpti_CallbackDomain, CUpti_CallbackId, const void *data) {
+    if (detach && ((const CUpti_CallbackData *)data)->callbackSite == CUPTI_API_EXIT)
+        *detach = cuptiFinalize(), detach = NULL;
+}
+
+static void detaching(void) {
+    CUpti_SubscriberHandle s;
+    int version, result = -1;
+    kernels.clear();
+    cuptiSubscribe(&s, detach_at_end, NULL);
+    cuptiEnableCallback(1, s, CUPTI_CB_DOMAIN_RUNTIME_API,
+                        CUPTI_RUNTIME_TRACE_CBID_cudaRuntimeGetVersion_v3020);
+    detach = &result;
+    cudaRuntimeGetVersion(&version);
+    tap_ok(result == CUPTI_SUCCESS && fakeCount("CUPTI detached") == 1 &&
+               fakeCount("CUPTI detached outside a call") == 0,
+           "CUPTI can be detached at the end of a call");
+    work(1, 1);
+    tap_is_int((long long)kernels.size(), 0, "then nothing is recorded");
+    tap_is_int(cuptiSubscribe(&s, on_call, NULL), CUPTI_SUCCESS, "and nobody is subscribed");
+    cuptiFinalize();
+    tap_is_int(fakeCount("CUPTI detached outside a call"), 1, "elsewhere that is counted");
+}
+
 int main(void) {
     subscribers();
     activities();
+    detaching();
     return tap_done();
 }

@@ -38,6 +38,7 @@ state &st() {
 }
 thread_local std::vector<uint64_t> externals;
 thread_local uint64_t correlation_data;
+thread_local int ends; /* calls of this thread whose end is being told */
 
 bool mode(const char *what) { return !strcmp(fakeCuptiMode(), what); }
 
@@ -164,7 +165,9 @@ void tell(fake_call *c, CUpti_ApiCallbackSite site) {
     correlation_data = c->data;
     d.callbackSite = site, d.functionName = c->name, d.correlationId = c->correlation;
     d.correlationData = &correlation_data, d.functionReturnValue = &c->result;
+    ends += site == CUPTI_API_EXIT;
     to->fn(to->userdata, CUPTI_CB_DOMAIN_RUNTIME_API, (CUpti_CallbackId)c->id, &d);
+    ends -= site == CUPTI_API_EXIT;
     c->data = correlation_data;
 }
 
@@ -295,6 +298,19 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
 CUptiResult cuptiActivityFlushAll(uint32_t) {
     std::unique_lock<std::mutex> l(st().lock);
     hand_over(l);
+    return CUPTI_SUCCESS;
+}
+
+/* Records that were not flushed are lost, as are the caller's clock and callbacks. */
+CUptiResult cuptiFinalize(void) {
+    fakeCounted(ends ? "CUPTI detached" : "CUPTI detached outside a call");
+    state &s = st();
+    std::unique_lock<std::mutex> l(s.lock);
+    s.subscriber = NULL;
+    s.callbacks.clear(), s.kinds.clear(), s.silent.clear();
+    if (s.buffer) s.used = 0, hand_over(l);
+    s.request = NULL, s.complete = NULL;
+    offset = foreign;
     return CUPTI_SUCCESS;
 }
 

@@ -114,6 +114,7 @@ typedef struct CUpti_CallbackData {
     uint32_t correlationId;
 } CUpti_CallbackData;
 enum {
+    CUPTI_RUNTIME_TRACE_CBID_cudaRuntimeGetVersion_v3020 = 2,
     CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020 = 10,
     CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020 = 17,
     CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020 = 20,
@@ -158,6 +159,7 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind);
 CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable);
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind);
 CUptiResult cuptiActivityFlushAll(uint32_t flags);
+CUptiResult cuptiFinalize(void);
 CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Activity **record);
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t *dropped);
 CUptiResult cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t id);

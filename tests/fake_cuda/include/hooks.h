@@ -7,6 +7,7 @@
 /* The calls that CUPTI's callbacks know, by its ids of the runtime domain; 0: not shown. */
 enum {
     FAKE_CBID_none = 0,
+    FAKE_CBID_cudaRuntimeGetVersion = 2,
     FAKE_CBID_cudaMalloc = 20,
     FAKE_CBID_cudaFree = 22,
     FAKE_CBID_cudaMallocHost = 25,

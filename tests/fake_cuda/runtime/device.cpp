@@ -199,8 +199,9 @@ cudaError_t cudaDriverGetVersion(int *version) {
 }
 
 cudaError_t cudaRuntimeGetVersion(int *version) {
+    API(cudaRuntimeGetVersion);
     *version = CUDART_VERSION;
-    return cudaSuccess;
+    return api_(cudaSuccess);
 }
 
 cudaError_t cudaGetDeviceCount(int *n) {

@@ -177,39 +177,35 @@ static shape layout_of(const plan *p) {
 
 /* ---- forward ---- */
 
-/* Scratch memory: x and y, the states before and after, weights, work; in `saved`, the reserve
- * space and y. */
+/* The memory of a call, in one piece, which is the same for all calls of a shape on a stream: x and
+ * y, the states before and after, work, the reserve space, y right after it. And the weights. */
 typedef struct places {
-    char *x, *y, *before[2], *after[2], *weights, *work, *reserve;
+    char *x, *y, *before[2], *after[2], *work, *reserve, *weights;
 } places;
 
-/* Other gradients, besides `places`, whose states after are the gradients of the last states
- * here. */
+/* Gradients, besides `places`, whose states after are the gradients of the last states here. */
 typedef struct back {
-    char *dx, *dy, *before[2], *weights, *dw;
+    char *dx, *dy, *before[2], *weights;
 } back;
 
-/* Calls of cuDNN, and the key of their graph. */
+/* Calls of cuDNN, and the key of their graph: the shape says where in `base` everything is. */
 typedef struct job {
     const plan *p;
+    places k;
+    back b;
     struct key {
         shape of;
         int64_t backward;
-        places k; /* from here on addresses */
-        back b;
+        const char *base, *weights;
     } at;
 } job;
 
-static void begin_job(job *j, const plan *p, bool backward) {
-    memset(j, 0, sizeof *j);
-    j->p = p;
-    memcpy(&j->at.of, &p->of, sizeof p->of);
-    j->at.backward = backward;
-}
-
-static bool run_job(const gp_call *c, cudnnHandle_t h, job *j,
+static bool run_job(const gp_call *c, cudnnHandle_t h, job *j, bool backward,
                     cudnnStatus_t (*queue)(cudnnHandle_t h, void *ctx)) {
-    gp_rnn_key key = {&j->at, offsetof(struct key, k), sizeof j->at};
+    memcpy(&j->at.of, &j->p->of, sizeof j->p->of);
+    j->at.backward = backward;
+    j->at.weights = j->k.weights;
+    gp_rnn_key key = {&j->at, offsetof(struct key, base), sizeof j->at};
     return gp_dnn_ok(c, gp_rnn_queue(c, h, &key, queue, j));
 }
 
@@ -217,31 +213,72 @@ static int64_t state_elements(const gp_rnn *r) {
     return r->layers * r->dirs * r->batch * r->hidden;
 }
 
-static bool find_places(const gp_rnn_run *n, const plan *p, places *k) {
-    const gp_rnn *r = &n->r;
-    for (int i = 0; i < r->states; i++)
-        if (!(k->before[i] = gp_rnn_scratch(n, state_elements(r))) ||
-            !(k->after[i] = gp_rnn_scratch(n, state_elements(r))))
-            return false;
-    k->work = p->work ? (char *)gp_cuda_scratch(n->c, p->work) : NULL;
-    k->reserve = n->saved;
-    k->y = n->saved ? n->saved + reserve_bytes(p) : (char *)gp_rnn_scratch(n, gp_rnn_plane(r));
-    return (k->work || !p->work) && k->y &&
-           (k->x = gp_rnn_scratch(n, r->steps * r->batch * r->input));
+/* So many bytes of the piece at base, after *used of them; NULL while base is. */
+static char *place(char *base, size_t *used, int64_t bytes) {
+    size_t at = *used;
+    *used += ((size_t)bytes + 255) / 256 * 256;
+    return base ? base + at : NULL;
 }
 
-/* Fills in x, the states before and the weights, as cuDNN expects them. */
-static bool fill_places(gp_rnn_run *n, cudnnHandle_t h, const plan *p, places *k) {
+/* Divides the piece at base, or only returns how many bytes it needs. */
+static size_t divide(const gp_rnn_run *n, const plan *p, char *base, places *k, back *b) {
     const gp_rnn *r = &n->r;
-    int64_t sides = r->layers * r->dirs, each = r->batch * r->hidden * n->size;
+    int64_t x = r->steps * r->batch * r->input * n->size, y = gp_rnn_plane(r) * n->size,
+            state = state_elements(r) * n->size;
+    size_t used = 0;
+    k->reserve = p->of.train ? place(base, &used, reserve_bytes(p)) : NULL;
+    k->y = place(base, &used, y);
+    k->x = place(base, &used, x);
+    for (int i = 0; i < r->states; i++) {
+        k->before[i] = place(base, &used, state);
+        k->after[i] = place(base, &used, state);
+        if (b) b->before[i] = place(base, &used, state);
+    }
+    k->work = p->work ? place(base, &used, (int64_t)p->work) : NULL;
+    if (!b) return used;
+    b->dx = place(base, &used, x);
+    b->dy = place(base, &used, y);
+    b->weights = place(base, &used, (int64_t)p->weights);
+    return used;
+}
+
+/* Begins a job: packs the weights and finds its memory. What needs other memory comes before: an op
+ * that the collector runs meanwhile on the same stream would use the same piece. */
+static bool begin_job(gp_rnn_run *n, cudnnHandle_t h, const plan *p, job *j, back *b) {
     shape layout = layout_of(p);
     gp_rnn_space space = {p->rnn, p->weights, &layout, sizeof layout};
-    bool ok =
-        gp_rnn_load(n, gp_in(n->c, GP_RNN_X), k->x) && (k->weights = gp_rnn_packed(n, h, &space));
+    memset(j, 0, sizeof *j);
+    j->p = p;
+    if (!(j->k.weights = gp_rnn_packed(n, h, &space))) return false;
+    char *base = gp_rnn_staging(n->c, divide(n, p, NULL, &j->k, b));
+    j->at.base = base;
+    return base && divide(n, p, base, &j->k, b);
+}
+
+/* Fills in x and the states before. */
+static bool fill_places(const gp_rnn_run *n, const places *k) {
+    const gp_rnn *r = &n->r;
+    int64_t sides = r->layers * r->dirs, each = r->batch * r->hidden * n->size;
+    bool ok = gp_rnn_load(n, gp_in(n->c, GP_RNN_X), k->x);
     for (int s = 0; s < r->states; s++)
         for (int64_t i = 0; ok && i < sides; i++)
             ok = gp_rnn_initial(n, s, i, k->before[s] + i * each);
     return ok;
+}
+
+static bool copy_bytes(const gp_rnn_run *n, void *to, const void *from, int64_t bytes) {
+    return gp_cuda_ok(n->c, cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice,
+                                            gp_cuda_stream(n->c)));
+}
+
+/* What training saves, to or from where it is saved. */
+static bool save(const gp_rnn_run *n, const plan *p, const places *k) {
+    return copy_bytes(n, n->saved, k->reserve, (int64_t)p->reserve) &&
+           copy_bytes(n, n->saved + reserve_bytes(p), k->y, gp_rnn_plane(&n->r) * n->size);
+}
+static bool restore(const gp_rnn_run *n, const plan *p, const places *k) {
+    return copy_bytes(n, k->reserve, n->saved, (int64_t)p->reserve) &&
+           copy_bytes(n, k->y, n->saved + reserve_bytes(p), gp_rnn_plane(&n->r) * n->size);
 }
 
 /* Copies states of all directions, `from`, to outputs 2 and 3. */
@@ -258,7 +295,7 @@ static bool put_states(const gp_rnn_run *n, char *const *from) {
 static cudnnStatus_t queue_forward(cudnnHandle_t h, void *ctx) {
     const job *j = (const job *)ctx;
     const plan *p = j->p;
-    const places *k = &j->at.k;
+    const places *k = &j->k;
     return gp_dnn.cudnnRNNForward(h, p->rnn, mode_of(&p->of), NULL, p->x, k->x, p->y, k->y,
                                   p->state, k->before[0], k->after[0], p->state, k->before[1],
                                   k->after[1], p->weights, k->weights, p->work, k->work, p->reserve,
@@ -267,31 +304,15 @@ static cudnnStatus_t queue_forward(cudnnHandle_t h, void *ctx) {
 
 static bool run(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
     job j;
-    places *k = &j.at.k;
-    begin_job(&j, p, false);
-    return find_places(n, p, k) && fill_places(n, h, p, k) && run_job(n->c, h, &j, queue_forward) &&
-           gp_rnn_store(n, gp_out(n->c, 0), k->y) && put_states(n, k->after);
+    return begin_job(n, h, p, &j, NULL) && fill_places(n, &j.k) &&
+           run_job(n->c, h, &j, false, queue_forward) && (!n->saved || save(n, p, &j.k)) &&
+           gp_rnn_store(n, gp_out(n->c, 0), j.k.y) && put_states(n, j.k.after);
 }
 
 /* ---- backward ---- */
 
-/* Backward overwrites the reserve space, and may be run again: it works on a copy. */
-static bool find_back(const gp_rnn_run *n, const plan *p, places *k, back *b) {
-    const gp_rnn *r = &n->r;
-    const gp_array *dw = gp_out(n->c, 1 + r->states);
-    for (int i = 0; i < r->states; i++)
-        if (!(b->before[i] = gp_rnn_scratch(n, state_elements(r)))) return false;
-    b->dw = dw->dtype == n->dtype ? dw->data : (char *)gp_rnn_scratch(n, dw->numel);
-    return b->dw && (b->dx = gp_rnn_scratch(n, r->steps * r->batch * r->input)) &&
-           (b->dy = gp_rnn_scratch(n, gp_rnn_plane(r))) &&
-           (b->weights = (char *)gp_cuda_scratch(n->c, p->weights)) &&
-           (k->reserve = (char *)gp_cuda_scratch(n->c, p->reserve)) &&
-           gp_cuda_ok(n->c, cudaMemcpyAsync(k->reserve, n->saved, p->reserve,
-                                            cudaMemcpyDeviceToDevice, gp_cuda_stream(n->c)));
-}
-
 /* Gradients of the results; absent ones are 0. cuDNN adds to the weights' gradients. */
-static bool fill_back(const gp_rnn_run *n, const plan *p, places *k, back *b) {
+static bool fill_back(const gp_rnn_run *n, const plan *p, const places *k, const back *b) {
     const gp_rnn *r = &n->r;
     const gp_array *dy = gp_in(n->c, r->backward + 1);
     int64_t sides = r->layers * r->dirs, each = r->batch * r->hidden * n->size;
@@ -306,8 +327,8 @@ static bool fill_back(const gp_rnn_run *n, const plan *p, places *k, back *b) {
 static cudnnStatus_t queue_backward(cudnnHandle_t h, void *ctx) {
     const job *j = (const job *)ctx;
     const plan *p = j->p;
-    const places *k = &j->at.k;
-    const back *b = &j->at.b;
+    const places *k = &j->k;
+    const back *b = &j->b;
     cudnnStatus_t s = gp_dnn.cudnnRNNBackwardData_v8(
         h, p->rnn, NULL, p->y, k->y, b->dy, p->x, b->dx, p->state, k->before[0], k->after[0],
         b->before[0], p->state, k->before[1], k->after[1], b->before[1], p->weights, k->weights,
@@ -318,19 +339,19 @@ static cudnnStatus_t queue_backward(cudnnHandle_t h, void *ctx) {
                    k->y, p->weights, b->weights, p->work, k->work, p->reserve, k->reserve);
 }
 
+/* Backward overwrites the reserve space, and may be run again: it works on a copy. */
 static bool run_back(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
     const gp_array *dw = gp_out(n->c, 1 + n->r.states);
+    char *to = dw->dtype == n->dtype ? dw->data : (char *)gp_rnn_scratch(n, dw->numel);
     job j;
-    places *k = &j.at.k;
-    back *b = &j.at.b;
+    back *b = &j.b;
     gp_rnn_space space = {.rnn = p->rnn, .bytes = p->weights};
-    begin_job(&j, p, true);
-    bool ok = find_places(n, p, k) && fill_places(n, h, p, k) && find_back(n, p, k, b) &&
-              fill_back(n, p, k, b) && run_job(n->c, h, &j, queue_backward) &&
+    bool ok = to && begin_job(n, h, p, &j, b) && fill_places(n, &j.k) && restore(n, p, &j.k) &&
+              fill_back(n, p, &j.k, b) && run_job(n->c, h, &j, true, queue_backward) &&
               (!n->c->arg[gp_rnn_grad_x(&n->r)].i || gp_rnn_store(n, gp_out(n->c, 0), b->dx)) &&
-              put_states(n, b->before) && gp_rnn_unpack(n, h, &space, b->weights, b->dw);
-    if (!ok || b->dw == dw->data) return ok;
-    gp_array from = gp_dense_over(b->dw, n->dtype, dw->ndim, dw->dim);
+              put_states(n, b->before) && gp_rnn_unpack(n, h, &space, b->weights, to);
+    if (!ok || to == dw->data) return ok;
+    gp_array from = gp_dense_over(to, n->dtype, dw->ndim, dw->dim);
     return gp_cuda_copy_array(n->c, dw, &from);
 }
 

@@ -7,9 +7,9 @@
 #include "kernels/cuda/runtime/device.h"
 
 enum {
-    GRAPHS = 64, /* the one that was not used for longest is replaced */
-    ALIKE = 4,   /* of one stream and head: layers of one shape in turn */
-    KEY = 512
+    GRAPHS = 256, /* the one that was not used for longest is replaced */
+    ALIKE = 16,   /* of one stream and head: layers of one shape in turn */
+    KEY = 128
 };
 
 typedef struct graph {

@@ -92,7 +92,7 @@ bool gp_rnn_unpack(gp_rnn_run *n, cudnnHandle_t h, const gp_rnn_space *p, char *
 
 /* ---- keeping them ---- */
 
-enum { KEPT = 16 };
+enum { KEPT = 64 };
 
 /* One weight as it was packed: the write that its value is from cannot come again. Bytes between
  * the fields are 0. */
@@ -157,19 +157,27 @@ static bool same_weights(const packed *k, const gp_rnn_space *p, const char *key
     return true;
 }
 
-/* Keeps space, with a reference, in the place of what the weights were before, or of what was not
- * used for longest. Takes over the key. */
+/* The space that the same weights were packed in before, with its reference: they are packed again
+ * where they were, in the stream's order, so that graphs find them there. NULL: there is none. */
+static gp_storage *take_earlier(gp_stream *s, const gp_rnn_space *p, const char *key,
+                                size_t key_bytes) {
+    for (int i = 0; key && i < KEPT; i++) {
+        packed *k = &kept[i];
+        if (k->stream != s || k->bytes != p->bytes || !same_weights(k, p, key, key_bytes)) continue;
+        gp_storage *space = gp_storage_ref(k->space);
+        forget(k);
+        return space;
+    }
+    return NULL;
+}
+
+/* Keeps space, with a reference, in the place of what was not used for longest. Takes over the key.
+ */
 static void keep(gp_stream *s, const gp_rnn_space *p, char *key, size_t key_bytes,
                  gp_storage *space) {
     packed *to = &kept[0];
-    for (int i = 0; i < KEPT; i++) {
-        packed *k = &kept[i];
-        if (k->stream == s && same_weights(k, p, key, key_bytes)) {
-            to = k;
-            break;
-        }
-        if (k->used < to->used) to = k;
-    }
+    for (int i = 1; i < KEPT; i++)
+        if (kept[i].used < to->used) to = &kept[i];
     if (to->stream) forget(to);
     *to = (packed){s, gp_storage_ref(space), key, key_bytes, p->bytes, ++uses};
 }
@@ -180,7 +188,8 @@ char *gp_rnn_packed(gp_rnn_run *n, cudnnHandle_t h, const gp_rnn_space *p) {
     char *key = key_of(n, p, &key_bytes);
     gp_storage *space = key ? find(s, key, key_bytes, p->bytes) : NULL;
     bool fresh = !space;
-    if (fresh) space = gp_cuda_storage(n->c, p->bytes);
+    if (fresh) space = take_earlier(s, p, key, key_bytes);
+    if (!space) space = gp_cuda_storage(n->c, p->bytes);
     char *to = space ? (char *)gp_cuda_hold(n->c, space) : NULL;
     bool ok = to && (!fresh || pack(n, h, p, to));
     if (ok && fresh && key) keep(s, p, key, key_bytes, space);
@@ -192,6 +201,7 @@ void gp_cuda_shed(gp_device *dev) {
     gp_lib_lock();
     for (int i = 0; i < KEPT; i++)
         if (kept[i].stream && kept[i].stream->dev == dev) forget(&kept[i]);
+    gp_rnn_shed_staging(dev);
     gp_lib_unlock();
 }
 #else

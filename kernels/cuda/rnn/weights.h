@@ -21,4 +21,11 @@ char *gp_rnn_packed(gp_rnn_run *n, cudnnHandle_t h, const gp_rnn_space *p);
  * the other. False with a message. */
 bool gp_rnn_unpack(gp_rnn_run *n, cudnnHandle_t h, const gp_rnn_space *p, char *space, char *to);
 
+/* Memory on c's stream for what its call queues, at the same address in every call that needs as
+ * much as the last ones, or less; only for the call where it is large, or becomes part of a graph.
+ * NULL with a message. No memory may be asked for between this and the call's end. (staging.c) */
+char *gp_rnn_staging(const gp_call *c, size_t bytes);
+/* Gives back that of dev's streams. Call both with gp_lib_lock held. */
+void gp_rnn_shed_staging(gp_device *dev);
+
 #endif

@@ -262,6 +262,7 @@ static void stream_close(gp_stream *s) {
     for (int l = 1; l < CUDA_LANES; l++)
         if (q->lane[l]) cudaStreamDestroy((cudaStream_t)q->lane[l]);
     if (q->side) cudaStreamDestroy((cudaStream_t)q->side);
+    if (q->staging) gp_storage_unref(q->staging);
     s->impl = NULL;
     if (q->fault_block) gp_cuda_block_release(s->dev, q->fault_block);
     free(q->notes);

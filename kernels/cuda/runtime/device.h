@@ -100,6 +100,8 @@ typedef struct cuda_stream {
     void *stream;           /* cudaStream_t */
     void *lane[CUDA_LANES]; /* the same: graphs' branches; NULL, as is the first */
     void *side; /* the same: for captures of one call, without work; NULL until the first */
+    gp_storage *staging; /* memory that recurrent layers work in (kernels/cuda/rnn/staging.c), or
+                            NULL; with gp_lib_lock held */
     _Atomic uint64_t items, items_done; /* contents of CUDA's own queue: kernels, of which a command
                                            may be several, copies, events */
     pthread_mutex_t lock;               /* guards what follows */

@@ -17,6 +17,16 @@ end
 local function counted(n, want, what)
     t.ok(not found or n == want, ("%s: %d graphs, expected %d"):format(what, n, want))
 end
+-- The graphs that fn makes, or makes again.
+local function made(fn)
+    local function count()
+        synchronize()
+        return found and fake.count "graph made" + fake.count "graph update" or 0
+    end
+    local before = count()
+    fn()
+    return count() - before
+end
 
 manual_seed(5)
 local xs = {}
@@ -28,10 +38,13 @@ do
     local _ <close> = no_grad()
     for i, x in ipairs(xs) do want[i] = (layer(x)) end
     layer:to "cuda"
-    local kept = {} -- results that stay move scratch memory to other addresses
-    counted(graphs(6, function(i)
-        kept[i] = (layer(xs[i]:to "cuda"))
-    end), 5, "six calls, the first without")
+    local kept = {} -- results that stay are elsewhere in each call
+    local function calls()
+        counted(graphs(6, function(i)
+            kept[i] = (layer(xs[i]:to "cuda"))
+        end), 5, "six calls, the first without")
+    end
+    counted(made(calls), 1, "made of them")
     for i = 1, 6 do same(kept[i], want[i], "call " .. i) end
     for _, p in ipairs(layer:parameters()) do p:mul_(0.5) end
     local got = (layer(xs[1]:to "cuda"))
@@ -89,8 +102,39 @@ do
         return all
     end
     local want, got = gradients "cpu"
-    counted(graphs(1, function() got = gradients "cuda" end), 6, "four steps of training")
+    local function steps()
+        counted(graphs(1, function() got = gradients "cuda" end), 6, "four steps of training")
+    end
+    counted(made(steps), 2, "made of them")
     for i = 1, #want do same(got[i], want[i], "gradient " .. i) end
+end
+
+-- Layers on several streams at once; a larger one on a stream moves its memory, as does running out.
+do
+    local layers, want, large = {}, {}, nn.LSTM(3, 40)
+    local _ <close> = no_grad()
+    local x = xs[1]:to "cuda"
+    for i = 1, 3 do
+        layers[i] = nn.LSTM(3, 6)
+        want[i] = (layers[i](xs[1]))
+        layers[i]:to "cuda"
+    end
+    local before = (large(xs[2]))
+    large:to "cuda"
+    local held = {}
+    local function round()
+        local out = {}
+        for i = 1, 3 do out[i] = fork(function(a) return (layers[i](a)) end, x) end
+        held[#held + 1] = wait(out)
+        for i, y in ipairs(held[#held]) do same(y, want[i], "round " .. #held .. ", fork " .. i) end
+    end
+    for _ = 1, 16 do round() end -- each fork on each of the 8 streams
+    counted(made(round), 0, "made for forks that have run on each stream")
+    same((large(xs[2]:to "cuda")), before, "a larger layer between")
+    for i = 1, 3 do same((layers[i](x)), want[i], "and a smaller one after it") end
+    cuda.empty_cache()
+    for i = 1, 3 do same((layers[i](x)), want[i], "and with other memory") end
+    round()
 end
 
 -- A profile shows each kernel: it runs without.

@@ -6,6 +6,7 @@
 
 #include "tensor/memory/alloc.h"
 #include "tensor/device/failure.h"
+#include "tensor/device/hazard.h"
 #include "tensor/dist/dist.h"
 #include "tensor/ops/dist.h"
 #include "tensor/ops/conv.h"

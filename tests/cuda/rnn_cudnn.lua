@@ -248,10 +248,16 @@ do
     call("after empty_cache", true)
     local s = stream "cuda"
     s:use(function()
-        call("another stream", true)
-        call("it again", false)
+        call("another stream", false)
+        weights(2, function(w) w:mul_(0.5) end)
+        fake.fault "slow=1+:3"
+        call("after a write, there", true)
     end)
     call("the first one", false)
+    weights(2, function(w) w:mul_(2) end)
+    call("after another write", true)
+    s:use(function() call("the other one, after that", false) end)
+    fake.fault "slow=0"
 
     local function loss(l, v) return (l(v) ^ 2):sum() end
     local function train() loss(there, a):backward() end

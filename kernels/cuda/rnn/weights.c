@@ -1,8 +1,9 @@
 /* Packing a recurrent layer's weights for cuDNN, and its gradients back. Packed weights are kept by
  * where ours are and the write that they stem from: inference packs them once, training once a
- * step. */
+ * step, on whatever streams. */
 #include "kernels/cuda/rnn/rnn.h"
 #include "kernels/cuda/runtime/device.h"
+#include "tensor/device/hazard.h"
 #include "tensor/memory/alloc.h"
 
 #if __has_include(<cudnn.h>)
@@ -92,7 +93,7 @@ bool gp_rnn_unpack(gp_rnn_run *n, cudnnHandle_t h, const gp_rnn_space *p, char *
 
 /* ---- keeping them ---- */
 
-enum { KEPT = 64 };
+enum { KEPT = 32 };
 
 /* One weight as it was packed: the write that its value is from cannot come again. Bytes between
  * the fields are 0. */
@@ -103,9 +104,8 @@ typedef struct source {
 } source;
 
 typedef struct packed {
-    gp_stream *stream; /* on which alone it is used; NULL: none is kept here */
-    gp_storage *space;
-    char *key; /* the caller's key, then a source for each weight */
+    gp_storage *space; /* used on any stream, in the order of a tensor's; NULL: none is kept here */
+    char *key;         /* the caller's key, then a source for each weight */
     size_t key_bytes, bytes;
     uint64_t used; /* when; the one not used for longest is replaced */
 } packed;
@@ -137,10 +137,10 @@ static void forget(packed *k) {
 }
 
 /* The space that was packed for the key, with a reference, or NULL. */
-static gp_storage *find(const gp_stream *s, const char *key, size_t key_bytes, size_t bytes) {
+static gp_storage *find(const char *key, size_t key_bytes, size_t bytes) {
     for (int i = 0; i < KEPT; i++) {
         packed *k = &kept[i];
-        if (k->stream != s || k->key_bytes != key_bytes || k->bytes != bytes ||
+        if (!k->space || k->key_bytes != key_bytes || k->bytes != bytes ||
             memcmp(k->key, key, key_bytes))
             continue;
         k->used = ++uses;
@@ -158,12 +158,11 @@ static bool same_weights(const packed *k, const gp_rnn_space *p, const char *key
 }
 
 /* The space that the same weights were packed in before, with its reference: they are packed again
- * where they were, in the stream's order, so that graphs find them there. NULL: there is none. */
-static gp_storage *take_earlier(gp_stream *s, const gp_rnn_space *p, const char *key,
-                                size_t key_bytes) {
-    for (int i = 0; key && i < KEPT; i++) {
+ * where they were, so that graphs find them there. NULL: there is none. */
+static gp_storage *take_earlier(const gp_rnn_space *p, const char *key, size_t key_bytes) {
+    for (int i = 0; i < KEPT; i++) {
         packed *k = &kept[i];
-        if (k->stream != s || k->bytes != p->bytes || !same_weights(k, p, key, key_bytes)) continue;
+        if (!k->space || k->bytes != p->bytes || !same_weights(k, p, key, key_bytes)) continue;
         gp_storage *space = gp_storage_ref(k->space);
         forget(k);
         return space;
@@ -173,26 +172,35 @@ static gp_storage *take_earlier(gp_stream *s, const gp_rnn_space *p, const char 
 
 /* Keeps space, with a reference, in the place of what was not used for longest. Takes over the key.
  */
-static void keep(gp_stream *s, const gp_rnn_space *p, char *key, size_t key_bytes,
-                 gp_storage *space) {
+static void keep(const gp_rnn_space *p, char *key, size_t key_bytes, gp_storage *space) {
     packed *to = &kept[0];
     for (int i = 1; i < KEPT; i++)
         if (kept[i].used < to->used) to = &kept[i];
-    if (to->stream) forget(to);
-    *to = (packed){s, gp_storage_ref(space), key, key_bytes, p->bytes, ++uses};
+    if (to->space) forget(to);
+    *to = (packed){gp_storage_ref(space), key, key_bytes, p->bytes, ++uses};
+}
+
+/* Packs n's weights in space, after the work on other streams that uses it. */
+static bool fill(gp_rnn_run *n, cudnnHandle_t h, const gp_rnn_space *p, gp_storage *space) {
+    gp_stream *s = n->c->stream;
+    if (!gp_order_write(space, s) || !pack(n, h, p, space->data)) return false;
+    space->last_writer = s;
+    space->write_seq = atomic_load_explicit(&s->issued, memory_order_relaxed) + 1;
+    return true;
 }
 
 char *gp_rnn_packed(gp_rnn_run *n, cudnnHandle_t h, const gp_rnn_space *p) {
     size_t key_bytes = 0;
     gp_stream *s = n->c->stream;
     char *key = key_of(n, p, &key_bytes);
-    gp_storage *space = key ? find(s, key, key_bytes, p->bytes) : NULL;
+    gp_storage *space = key ? find(key, key_bytes, p->bytes) : NULL;
     bool fresh = !space;
-    if (fresh) space = take_earlier(s, p, key, key_bytes);
+    if (fresh && key) space = take_earlier(p, key, key_bytes);
     if (!space) space = gp_cuda_storage(n->c, p->bytes);
     char *to = space ? (char *)gp_cuda_hold(n->c, space) : NULL;
-    bool ok = to && (!fresh || pack(n, h, p, to));
-    if (ok && fresh && key) keep(s, p, key, key_bytes, space);
+    bool ok = to && (fresh ? fill(n, h, p, space) : gp_order_read(space, s));
+    if (ok) gp_storage_use(space, s);
+    if (ok && fresh && key) keep(p, key, key_bytes, space);
     else free(key);
     return ok ? to : NULL;
 }
@@ -200,7 +208,7 @@ char *gp_rnn_packed(gp_rnn_run *n, cudnnHandle_t h, const gp_rnn_space *p) {
 void gp_cuda_shed(gp_device *dev) {
     gp_lib_lock();
     for (int i = 0; i < KEPT; i++)
-        if (kept[i].stream && kept[i].stream->dev == dev) forget(&kept[i]);
+        if (kept[i].space && kept[i].space->dev == dev) forget(&kept[i]);
     gp_rnn_shed_staging(dev);
     gp_lib_unlock();
 }

@@ -14,8 +14,8 @@ typedef struct gp_rnn_space {
 } gp_rnn_space;
 
 /* The weights of n, packed for the work that its call queues. They are kept: a call that finds them
- * unchanged on its stream does not pack them again. NULL with a message. Call both with gp_lib_lock
- * held. */
+ * unchanged does not pack them again, whatever its stream. NULL with a message. Call both with
+ * gp_lib_lock held. */
 char *gp_rnn_packed(gp_rnn_run *n, cudnnHandle_t h, const gp_rnn_space *p);
 /* Queues copies of packed gradients to `to`: w_ih, w_hh, b_ih, b_hh of each direction, one after
  * the other. False with a message. */

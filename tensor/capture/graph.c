@@ -33,6 +33,17 @@ static bool gives_no_inputs(const gp_capture *k) {
     return true;
 }
 
+/* Whether graphs save launches: each input and each result is a copy, and the rest one at least.
+ * Branches of forks run in parallel, however few they are. */
+static bool saves_launches(const gp_capture *k) {
+    int copies = k->ninputs;
+    for (int i = 0; i < k->ndynamic; i++) {
+        const gp_slot *s = &k->slot[k->dynamic[i]];
+        copies += s->kind == GP_SLOT_GIVEN && s->result;
+    }
+    return k->nlanes > 1 || k->ncalls > copies + 1;
+}
+
 /* ---- making them ---- */
 
 static bool begin_segment(gp_capture_graphs *g, int first, int *room) {
@@ -127,7 +138,7 @@ void gp_capture_graphs_free(gp_capture *k) {
 
 static bool make(gp_capture *k, gp_stream *s) {
     k->no_graphs = true;
-    if (!copies_inputs(k) || !gives_no_inputs(k)) return false;
+    if (!saves_launches(k) || !copies_inputs(k) || !gives_no_inputs(k)) return false;
     gp_capture_graphs *g = k->graphs = calloc(1, sizeof *g);
     if (!g) return false;
     g->stream = s;

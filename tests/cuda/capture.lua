@@ -25,6 +25,13 @@ launches = fake.count "launch"
 f(x, y)
 t.ok(fake.count "launch" - launches <= 3, "and copies two inputs and a result")
 
+-- Where a graph with its copies is more than the calls, they are launched one by one.
+local one = g.capture(function(a, b) return (a + b):exp() end)
+for _ = 1, 3 do t.ok(one(x, y):equal((x + y):exp()), "a replay of two calls") end
+graphs, launches = fake.count "graph", fake.count "launch"
+one(x, y)
+t.is({ fake.count "graph" - graphs, fake.count "launch" - launches }, { 0, 2 }, "is two launches")
+
 -- Random numbers, options and labels are between graphs.
 local function training(captured)
     g.manual_seed(3)

@@ -123,4 +123,45 @@ for k = 1, 3 do
 end
 local double = g.zeros(50, {dtype = "f64"}):scatter_add(1, ix, src:to("f64"))
 t.ok(bits:to("f64"):sub(double):abs():max():item() < 1e-4, "near the sums in f64")
+
+-- index_put by coordinates that never fall, whose entries threads share out: elements have up to
+-- 10,000 entries, which lie on both sides of a part's end. And with one that falls, where a single
+-- thread writes.
+local M, WIDTH = 40000, 100
+for _, falls in ipairs {0, 20011} do
+    local flat, rows, columns, last, count = {}, {}, {}, {}, {}
+    for i = 1, M do
+        local at = i < 15000 and i // 4 or i < 25000 and 4000 or i // 5
+        flat[i] = i == falls and 17 or at
+        rows[i], columns[i] = flat[i] // WIDTH + 1, flat[i] % WIDTH + 1
+        last[flat[i]], count[flat[i]] = i, (count[flat[i]] or 0) + 1
+    end
+    g.manual_seed(6)
+    local r, c = g.tensor(rows, {dtype = "i64"}), g.tensor(columns, {dtype = "i32"})
+    local order, floats = g.arange(1, M), g.randn(M)
+    local first
+    for k = 1, 3 do
+        g.threads(k)
+        local name = ("%d threads, %s: "):format(k, falls > 0 and "one falls" or "none falls")
+        local x = g.zeros(M // WIDTH, WIDTH, {dtype = "i64"})
+        local put, sum = x:index_put({r, c}, order), x:index_put({r, c}, 2, true)
+        local good = true
+        for at, v in ipairs(put:flatten():tolist()) do good = good and v == (last[at - 1] or 0) end
+        t.ok(good, name .. "the last of an element's writes stays")
+        good = true
+        for at, v in ipairs(sum:flatten():tolist()) do
+            good = good and v == 2 * (count[at - 1] or 0)
+        end
+        t.ok(good, name .. "each is added once")
+        t.ok(x:index_put_({r, c}, order):equal(put), name .. "so in place")
+        local y = g.zeros(M // WIDTH, WIDTH):index_put_({r, c}, floats, true)
+        first = first or y
+        t.ok(y:equal(first), name .. "sums run in the entries' order")
+        r[M // 2] = M
+        t.error(function() x:index_put_({r, c}, 0) end, "index 40000 is out of range for dim 1",
+            name .. "an index out of range")
+        t.ok(x:equal(put), name .. "changes nothing")
+        r[M // 2] = rows[M // 2]
+    end
+end
 t.done()

@@ -140,7 +140,7 @@ static bool take_flat(const gp_call *c, const gp_array *index) {
     gp_array out = *gp_out(c, 0);
     out.ndim = 1, out.dim[0] = out.numel, out.stride[0] = 1;
     return gp_index_to_offsets(c, index, x->numel, (int64_t)gp_dtype_size((gp_dtype)x->dtype), 1,
-                               true) &&
+                               true, false) &&
            get(c, &l, x, &out);
 }
 
@@ -149,26 +149,26 @@ bool CPU(take)(const gp_call *c) { return take_flat(c, gp_in(c, 1)); }
 bool CPU(take_along_dim)(const gp_call *c) {
     if (c->ntmp > 1) return take_flat(c, gp_in(c, 1));
     gp_layout l;
-    return gp_indexed_along(c, gp_in(c, 0), gp_in(c, 1), (int)c->arg[2].i - 1, &l) &&
+    return gp_indexed_along(c, gp_in(c, 0), gp_in(c, 1), (int)c->arg[2].i - 1, false, &l) &&
            get(c, &l, gp_in(c, 0), gp_out(c, 0));
 }
 
 bool CPU(index_select)(const gp_call *c) {
     gp_layout l;
     const gp_array *x = gp_in(c, 0);
-    return gp_indexed_one(c, x, (int)c->arg[1].i - 1, &l) && get(c, &l, x, gp_out(c, 0));
+    return gp_indexed_one(c, x, (int)c->arg[1].i - 1, false, &l) && get(c, &l, x, gp_out(c, 0));
 }
 
 bool CPU(gather_nd)(const gp_call *c) {
     gp_layout l;
     const gp_array *x = gp_in(c, 0);
-    return gp_indexed_tuples(c, x, (int)c->arg[2].i, &l) && get(c, &l, x, gp_out(c, 0));
+    return gp_indexed_tuples(c, x, (int)c->arg[2].i, false, &l) && get(c, &l, x, gp_out(c, 0));
 }
 
 bool CPU(index)(const gp_call *c) {
     gp_layout l;
     const gp_array *x = gp_in(c, 0);
-    return gp_indexed_by_list(c, x, 2, &l) && get(c, &l, x, gp_out(c, 0));
+    return gp_indexed_by_list(c, x, 2, false, &l) && get(c, &l, x, gp_out(c, 0));
 }
 
 /* Fills the table: for each index of the output, the index of x's dim that it repeats. */

@@ -23,11 +23,11 @@ static inline void gp_layout_add(gp_layout *l, int64_t dim, int64_t x, int64_t t
 }
 
 /* Makes `index` part of c's table: it runs over dim (from 1, for messages) of an array that has
- * `size` elements there, `step` bytes apart; `first`: the table holds nothing yet. False with a
- * message that names the first index out of range. */
+ * `size` elements there, `step` bytes apart; `first`: the table holds nothing yet; `alone`: one
+ * thread fills it. False with a message that names the first index out of range. */
 #define gp_index_to_offsets GP_NAME(gp_index_to_offsets)
 bool gp_index_to_offsets(const gp_call *c, const gp_array *index, int64_t size, int64_t step,
-                         int dim, bool first);
+                         int dim, bool first, bool alone);
 
 /* An index tensor along a dim, of which offsets are made a block at a time, where they are used.
  * For ops whose result is thrown away if an index is out of range. */
@@ -50,20 +50,22 @@ bool gp_offsets_make(gp_offsets *o, const char *p, int64_t stride, int64_t n, in
 bool gp_offsets_good(const gp_call *c, const gp_offsets *o);
 
 /* The layouts of the ops, over x (the one read, or the one written); each fills the table too.
- * along: gather, scatter: an index of x's dims; d the dim from 0.
- * along_one: index_select, index_add …: a 1-d index, argument 2, in place of dim d.
+ * Where `written` and no two threads will write (scatter.c), one fills it: fetching what another
+ * core has just made would take the writer longer. along: gather, scatter: an index of x's dims; d
+ * the dim from 0. along_one: index_select, index_add …: a 1-d index, argument 2, in place of dim d.
  * tuples: gather_nd, scatter_nd: indices (argument 1) hold tuples in their last dim.
  * by_indices: index, index_put: a list of index tensors in argument 1, their dims in argument
  * dims_at; where the table's dims stand says gp_index_place. */
 #define gp_indexed_along GP_NAME(gp_indexed_along)
 bool gp_indexed_along(const gp_call *c, const gp_array *x, const gp_array *index, int d,
-                      gp_layout *l);
+                      bool written, gp_layout *l);
 #define gp_indexed_one GP_NAME(gp_indexed_one)
-bool gp_indexed_one(const gp_call *c, const gp_array *x, int d, gp_layout *l);
+bool gp_indexed_one(const gp_call *c, const gp_array *x, int d, bool written, gp_layout *l);
 #define gp_indexed_tuples GP_NAME(gp_indexed_tuples)
-bool gp_indexed_tuples(const gp_call *c, const gp_array *x, int batch, gp_layout *l);
+bool gp_indexed_tuples(const gp_call *c, const gp_array *x, int batch, bool written, gp_layout *l);
 #define gp_indexed_by_list GP_NAME(gp_indexed_by_list)
-bool gp_indexed_by_list(const gp_call *c, const gp_array *x, int dims_at, gp_layout *l);
+bool gp_indexed_by_list(const gp_call *c, const gp_array *x, int dims_at, bool written,
+                        gp_layout *l);
 
 /* Copies n rows of `bytes` from the offsets in `from` to consecutive rows of `to`. */
 #define gp_gather_rows GP_NAME(gp_gather_rows)

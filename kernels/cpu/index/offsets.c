@@ -2,7 +2,7 @@
 #include "kernels/cpu/index/gather.h"
 #include "tensor/ops/index.h"
 
-enum { GRAIN = 32768, LOOK = 1 << 18 };
+enum { GRAIN = 8192, LOOK = 1 << 18 };
 
 /* ---- the table ---- */
 
@@ -75,8 +75,23 @@ static bool report_bad(const gp_call *c, const gp_array *index, int64_t size, in
     return gp_fail("%s: indices were changed while they were used", c->op->name);
 }
 
+/* Whether samples of an index never fall, as where nonzero made it; writes by it are shared out
+ * (scatter.c) if all its entries are so. */
+static bool seems_ascending(const gp_array *index) {
+    enum { SAMPLES = 32 };
+    gp_load load = gp_load_fn((gp_dtype)index->dtype, GP_CT_i64);
+    int64_t size = (int64_t)gp_dtype_size((gp_dtype)index->dtype), v, before = INT64_MIN;
+    if (index->ndim != 1 && !index->contiguous) return false;
+    int64_t step = index->ndim == 1 ? index->stride[0] * size : size, last = index->numel - 1;
+    for (int64_t k = 0; k < SAMPLES && last > 0; k++, before = v) {
+        load(&v, index->data + last * k / (SAMPLES - 1) * step, 0, 1);
+        if (v < before) return false;
+    }
+    return true;
+}
+
 bool gp_index_to_offsets(const gp_call *c, const gp_array *index, int64_t size, int64_t step,
-                         int dim, bool first) {
+                         int dim, bool first, bool alone) {
     const gp_array *table = c->tmpa[0], *arrays[2] = {table, index};
     wrap_ctx w = {.size = size, .step = step, .first = first};
     if (table->numel == 0) return true;
@@ -84,13 +99,10 @@ bool gp_index_to_offsets(const gp_call *c, const gp_array *index, int64_t size, 
     bool plain = index->dtype == GP_i64 &&
                  (w.loop.stride[1][w.loop.ndim - 1] == 8 || w.loop.dim[w.loop.ndim - 1] == 1);
     w.load = plain ? NULL : gp_load_fn((gp_dtype)index->dtype, GP_CT_i64);
-    /* In place one thread writes (scatter.c): fetching another core's entries would take it longer.
-     */
     int64_t n = table->numel;
-    for (int64_t at = 0; c->into && at < n && !gp_stopped(); at += LOOK)
+    for (int64_t at = 0; alone && at < n && !gp_stopped(); at += LOOK)
         wrap_rows(&w, at, n - at < LOOK ? n : at + LOOK);
-    if (c->into ? !gp_check_interrupt(c) : !gp_parallel_op(c, n, GRAIN, wrap_rows, &w))
-        return false;
+    if (alone ? !gp_check_interrupt(c) : !gp_parallel_op(c, n, GRAIN, wrap_rows, &w)) return false;
     return !w.bad || report_bad(c, index, size, dim);
 }
 
@@ -115,14 +127,15 @@ static int64_t bytes(const gp_array *x, int64_t elements) {
 
 /* The table's dims; x's own but for dim d, where x or the index may be broadcast. */
 bool gp_indexed_along(const gp_call *c, const gp_array *x, const gp_array *index, int d,
-                      gp_layout *l) {
+                      bool written, gp_layout *l) {
     const gp_array *table = c->tmpa[0];
     l->ndim = 0;
     for (int i = 0; i < table->ndim; i++)
         gp_layout_add(l, table->dim[i], i == d || x->dim[i] == 1 ? 0 : x->stride[i],
                       table->stride[i]);
     return gp_index_to_offsets(c, index, x->ndim ? x->dim[d] : 1,
-                               x->ndim ? bytes(x, x->stride[d]) : 0, d + 1, true);
+                               x->ndim ? bytes(x, x->stride[d]) : 0, d + 1, true,
+                               written && !seems_ascending(index));
 }
 
 void gp_offsets_along(gp_offsets *o, const gp_array *x, const gp_array *index, int d,
@@ -137,7 +150,7 @@ void gp_offsets_along(gp_offsets *o, const gp_array *x, const gp_array *index, i
         gp_layout_add(l, index->dim[i], i == d ? 0 : x->stride[i], index->stride[i]);
 }
 
-bool gp_indexed_one(const gp_call *c, const gp_array *x, int d, gp_layout *l) {
+bool gp_indexed_one(const gp_call *c, const gp_array *x, int d, bool written, gp_layout *l) {
     const gp_array *index = gp_in(c, 2);
     l->ndim = 0;
     for (int i = 0; i < x->ndim; i++)
@@ -145,10 +158,10 @@ bool gp_indexed_one(const gp_call *c, const gp_array *x, int d, gp_layout *l) {
     bool one = x->ndim == 0; /* counts as one dim of size 1 */
     if (one) gp_layout_add(l, index->numel, 0, 1);
     return gp_index_to_offsets(c, index, one ? 1 : x->dim[d], one ? 0 : bytes(x, x->stride[d]),
-                               d + 1, true);
+                               d + 1, true, written && !seems_ascending(index));
 }
 
-bool gp_indexed_tuples(const gp_call *c, const gp_array *x, int batch, gp_layout *l) {
+bool gp_indexed_tuples(const gp_call *c, const gp_array *x, int batch, bool written, gp_layout *l) {
     const gp_array *indices = gp_in(c, 1), *table = c->tmpa[0];
     int lead = indices->ndim - 1, depth = (int)indices->dim[lead];
     l->ndim = 0;
@@ -156,27 +169,31 @@ bool gp_indexed_tuples(const gp_call *c, const gp_array *x, int batch, gp_layout
         gp_layout_add(l, indices->dim[i], i < batch ? x->stride[i] : 0, table->stride[i]);
     for (int i = batch + depth; i < x->ndim; i++) gp_layout_add(l, x->dim[i], x->stride[i], 0);
     if (depth == 0) memset(table->data, 0, (size_t)table->numel * 8);
+    bool alone = written;
     for (int k = 0; k < depth; k++) {
         gp_array column = *indices;
         column.ndim = (uint8_t)lead;
         column.data += bytes(indices, k * indices->stride[lead]);
         gp_array_update(&column);
+        if (k == 0) alone = written && !seems_ascending(&column);
         if (!gp_index_to_offsets(c, &column, x->dim[batch + k], bytes(x, x->stride[batch + k]),
-                                 batch + k + 1, k == 0))
+                                 batch + k + 1, k == 0, alone))
             return false;
     }
     return true;
 }
 
-bool gp_indexed_by_list(const gp_call *c, const gp_array *x, int dims_at, gp_layout *l) {
+bool gp_indexed_by_list(const gp_call *c, const gp_array *x, int dims_at, bool written,
+                        gp_layout *l) {
     int n;
     const int64_t *dims = gp_ints(c, dims_at, &n);
     const gp_array *table = c->tmpa[0];
+    bool alone = written && n > 0 && !seems_ascending(c->arg[1].arrays[0]);
     uint64_t mask = 0;
     for (int k = 0; k < n; k++) {
         mask |= (uint64_t)1 << dims[k];
         if (!gp_index_to_offsets(c, c->arg[1].arrays[k], x->dim[dims[k]],
-                                 bytes(x, x->stride[dims[k]]), (int)dims[k] + 1, k == 0))
+                                 bytes(x, x->stride[dims[k]]), (int)dims[k] + 1, k == 0, alone))
             return false;
     }
     int place = gp_index_place(x->ndim, mask);

@@ -1,15 +1,15 @@
 /* Writes at computed offsets: scatter, index_put, index_add and the other ops that write by index.
  * For any number of threads, the last of several writes to an element in row-major order stays, and
  * sums run in that order (but see scatter_privatized.c). Threads share out a dim that is not
- * indexed. Without one a single thread writes: finding one's own writes takes as long as writing
- * them all. */
+ * indexed, or the entries of a table that never falls, as nonzero's coordinates make it. Without
+ * either a single thread writes: finding one's own writes takes as long as writing them all. */
 #include <math.h>
 
 #include "kernels/cpu/index/gather.h"
 #include "kernels/cpu/index/scatter.h"
 #include "kernels/cpu/runtime/scratch.h"
 
-enum { GRAIN = 32768, SOME = 512, LONG = 1 << 18 };
+enum { GRAIN = 32768, ENTRIES = 8192, SOME = 512, LONG = 1 << 18 };
 
 /* A scatter: the type that it computes in, and its arrays. */
 typedef struct job {
@@ -58,22 +58,32 @@ static void write_row(const writes *w, gp_scatter_at p, int64_t n) {
     }
 }
 
+static void loop_over(gp_loop *l, const gp_moves *m) {
+    const gp_array *arrays[4] = {&m->order, &m->flat, &m->x, &m->table};
+    gp_loop_init(l, 4, arrays);
+}
+
+/* The row of the loop whose addresses are p. */
+static gp_scatter_at row_at(const gp_loop *l, char *const *p) {
+    int last = l->ndim - 1;
+    return (gp_scatter_at){.x = p[2],
+                           .xs = l->stride[2][last],
+                           .t = (const int64_t *)(void *)p[3],
+                           .ts = l->stride[3][last] / 8,
+                           .f = p[1],
+                           .fs = l->stride[1][last]};
+}
+
 static void write_all(const writes *w, const gp_moves *m) {
     gp_loop l;
     gp_row_iter r;
-    const gp_array *arrays[4] = {&m->order, &m->flat, &m->x, &m->table};
     if (m->order.numel == 0) return;
-    gp_loop_init(&l, 4, arrays);
+    loop_over(&l, m);
     int last = l.ndim - 1;
     int64_t width = l.dim[last];
     gp_row_iter_begin(&r, &l, 0);
     for (int64_t at = 0; at < l.numel && !gp_stopped(); at += width, gp_row_iter_next(&r, &l)) {
-        gp_scatter_at p = {.x = r.p[2],
-                           .xs = l.stride[2][last],
-                           .t = (const int64_t *)(void *)r.p[3],
-                           .ts = l.stride[3][last] / 8,
-                           .f = r.p[1],
-                           .fs = l.stride[1][last]};
+        gp_scatter_at p = row_at(&l, r.p);
         if (w->offsets) write_indices(w, &p, r.p[3], l.stride[3][last], width);
         else write_row(w, p, width);
     }
@@ -96,6 +106,59 @@ static void write_parts(void *ctx, int64_t begin, int64_t end) {
     cut(&m.table, w->split, begin, end);
     write_all(w, &m);
 }
+
+/* ---- tables that never fall ---- */
+
+typedef struct entries {
+    const writes *w;
+    gp_scatter_at all; /* of the n entries */
+    int64_t n;
+    _Atomic bool falls;
+} entries;
+
+/* Compares entries [begin, end) with those that follow them. */
+static void compare_entries(void *ctx, int64_t begin, int64_t end) {
+    entries *e = ctx;
+    const int64_t *t = e->all.t;
+    if (end == e->n) end--;
+    for (int64_t i = begin; i < end && !e->falls; i += SOME) {
+        int64_t stop = end - i < SOME ? end : i + SOME, falls = 0;
+        for (int64_t k = i; k < stop; k++) falls |= t[k] > t[k + 1];
+        if (falls) e->falls = true;
+    }
+}
+
+/* The first entry from i on whose element the entry before does not have. */
+static int64_t run_end(const entries *e, int64_t i) {
+    if (i > 0)
+        while (i < e->n && e->all.t[i] == e->all.t[i - 1]) i++;
+    return i;
+}
+
+/* All writes to an element are one thread's, in their order. */
+static void write_entries(void *ctx, int64_t begin, int64_t end) {
+    const entries *e = ctx;
+    gp_scatter_at p = e->all;
+    begin = run_end(e, begin), end = run_end(e, end);
+    p.t += begin, p.f += begin * p.fs;
+    if (begin < end) write_row(e->w, p, end - begin);
+}
+
+/* Shares out the entries of a table that never falls; false: it falls, or is not all that says
+ * where elements are. */
+static bool write_ascending(const writes *w) {
+    gp_loop l;
+    if (gp_threads() == 1 || w->offsets || w->m.order.numel < 2 * ENTRIES) return false;
+    loop_over(&l, &w->m);
+    entries e = {.w = w, .all = row_at(&l, l.data), .n = l.numel};
+    if (l.ndim > 1 || e.all.xs || e.all.ts != 1) return false;
+    gp_parallel(e.n, ENTRIES, compare_entries, &e);
+    if (e.falls) return false;
+    gp_parallel(e.n, ENTRIES, write_entries, &e);
+    return true;
+}
+
+/* ---- parts ---- */
 
 /* The largest dim of x that is not indexed, if its parts are far enough apart: threads that write
  * the same cache line slow each other down. */
@@ -121,8 +184,8 @@ static void write_values(job *j, const gp_layout *l, const gp_array *target, con
     gp_indexed_moves(&w.m, l, values, target, j->index ? j->index : j->c->tmpa[0]);
     int64_t n = w.m.order.numel;
     w.split = split_dim(l, gp_dtype_size((gp_dtype)target->dtype));
-    if (n < GRAIN || w.split < 0) {
-        write_all(&w, &w.m);
+    if (w.split < 0 || n < GRAIN) {
+        if (!write_ascending(&w)) write_all(&w, &w.m);
     } else {
         int64_t most = l->dim[w.split];
         gp_parallel(most, (GRAIN / 2 * most + n - 1) / n, write_parts, &w);
@@ -274,7 +337,7 @@ static bool along(job *j) {
     j->few = j->how == GP_ADD && j->include_self &&
              gp_scatter_is_few(&j->target, j->d, index, &j->values);
     if (c->into && !j->few)
-        return gp_indexed_along(c, &j->target, index, j->d, &l) && finish(j, &l);
+        return gp_indexed_along(c, &j->target, index, j->d, true, &l) && finish(j, &l);
     j->index = index;
     gp_offsets_along(&j->offsets, &j->target, index, j->d, &l);
     return finish(j, &l);
@@ -298,7 +361,7 @@ bool CPU(scatter_reduce)(const gp_call *c) {
 
 static bool along_one(job j) {
     gp_layout l;
-    return begin(&j, 3) && gp_indexed_one(j.c, &j.target, (int)j.c->arg[1].i - 1, &l) &&
+    return begin(&j, 3) && gp_indexed_one(j.c, &j.target, (int)j.c->arg[1].i - 1, true, &l) &&
            finish(&j, &l);
 }
 
@@ -309,11 +372,11 @@ bool CPU(index_fill)(const gp_call *c) { return along_one(plain(c, GP_ASSIGN)); 
 bool CPU(index_put)(const gp_call *c) {
     gp_layout l;
     job j = plain(c, gp_given(c, 3) && c->arg[3].i ? GP_ADD : GP_ASSIGN);
-    return begin(&j, 2) && gp_indexed_by_list(c, &j.target, 4, &l) && finish(&j, &l);
+    return begin(&j, 2) && gp_indexed_by_list(c, &j.target, 4, true, &l) && finish(&j, &l);
 }
 
 bool CPU(scatter_nd)(const gp_call *c) {
     gp_layout l;
     job j = reducing(c, 3);
-    return begin(&j, 2) && gp_indexed_tuples(c, &j.target, 0, &l) && finish(&j, &l);
+    return begin(&j, 2) && gp_indexed_tuples(c, &j.target, 0, true, &l) && finish(&j, &l);
 }

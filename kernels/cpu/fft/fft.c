@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "kernels/cpu/fft/squares.h"
 #include "kernels/cpu/runtime/scratch.h"
 
 enum {

@@ -1,6 +1,7 @@
-/* Squares that are transposed in registers: a pass of radix 8 over rows of one element writes its
- * outputs through them. GCC's own interleaving of eight takes three times as many shuffles. Only
- * for 32-byte vectors, with which that was measured. */
+/* Shuffles in registers, only for 32-byte vectors, with which they were measured. Squares are
+ * transposed: a pass of radix 8 over rows of one element writes its outputs through them, where
+ * GCC's own interleaving of eight takes three times as many shuffles. Vectors are reversed, and
+ * interleaved as pairs, for a real line's spectrum. */
 #ifndef GP_CPU_FFT_SQUARES_H
 #define GP_CPU_FFT_SQUARES_H
 
@@ -12,10 +13,13 @@
 #define GP_FFT_SQUARES 0
 #endif
 
+#if GP_FFT_SQUARES
 #define UNROLLED _Pragma("GCC unroll 8")
 
 typedef float gp_fft_v8 __attribute__((vector_size(32)));
 typedef double gp_fft_v4 __attribute__((vector_size(32)));
+#define GP_FFT_V_f32 gp_fft_v8
+#define GP_FFT_V_f64 gp_fft_v4
 
 /* y[8 j + k] = x[8 k + j] for k, j < 8. */
 static inline void gp_fft_turn_f32(const float *x, float *y) {
@@ -54,6 +58,51 @@ static inline void gp_fft_turn_f64(const double *x, double *y) {
     }
 }
 
+/* x from its last element to its first. */
+static inline gp_fft_v8 gp_fft_reverse_f32(gp_fft_v8 x) {
+    return __builtin_shufflevector(x, x, 7, 6, 5, 4, 3, 2, 1, 0);
+}
+
+static inline gp_fft_v4 gp_fft_reverse_f64(gp_fft_v4 x) {
+    return __builtin_shufflevector(x, x, 3, 2, 1, 0);
+}
+
+/* Pairs of x and y to out; back: from the last to the first. */
+static inline void gp_fft_pairs_f32(gp_fft_v8 x, gp_fft_v8 y, float *out) {
+    gp_fft_v8 a = __builtin_shufflevector(x, y, 0, 8, 1, 9, 4, 12, 5, 13),
+              b = __builtin_shufflevector(x, y, 2, 10, 3, 11, 6, 14, 7, 15),
+              low = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11),
+              high = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+    memcpy(out, &low, sizeof low), memcpy(out + 8, &high, sizeof high);
+}
+
+static inline void gp_fft_pairs_back_f32(gp_fft_v8 x, gp_fft_v8 y, float *out) {
+    gp_fft_v8 a = __builtin_shufflevector(x, y, 0, 8, 1, 9, 4, 12, 5, 13),
+              b = __builtin_shufflevector(x, y, 2, 10, 3, 11, 6, 14, 7, 15),
+              high = __builtin_shufflevector(b, a, 4, 5, 6, 7, 12, 13, 14, 15),
+              low = __builtin_shufflevector(b, a, 0, 1, 2, 3, 8, 9, 10, 11);
+    high = __builtin_shufflevector(high, high, 2, 3, 0, 1, 6, 7, 4, 5);
+    low = __builtin_shufflevector(low, low, 2, 3, 0, 1, 6, 7, 4, 5);
+    memcpy(out, &high, sizeof high), memcpy(out + 8, &low, sizeof low);
+}
+
+static inline void gp_fft_pairs_f64(gp_fft_v4 x, gp_fft_v4 y, double *out) {
+    gp_fft_v4 a = __builtin_shufflevector(x, y, 0, 4, 2, 6),
+              b = __builtin_shufflevector(x, y, 1, 5, 3, 7),
+              low = __builtin_shufflevector(a, b, 0, 1, 4, 5),
+              high = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+    memcpy(out, &low, sizeof low), memcpy(out + 4, &high, sizeof high);
+}
+
+static inline void gp_fft_pairs_back_f64(gp_fft_v4 x, gp_fft_v4 y, double *out) {
+    gp_fft_v4 a = __builtin_shufflevector(x, y, 0, 4, 2, 6),
+              b = __builtin_shufflevector(x, y, 1, 5, 3, 7),
+              high = __builtin_shufflevector(b, a, 2, 3, 6, 7),
+              low = __builtin_shufflevector(b, a, 0, 1, 4, 5);
+    memcpy(out, &high, sizeof high), memcpy(out + 4, &low, sizeof low);
+}
+
 #undef UNROLLED
+#endif
 
 #endif

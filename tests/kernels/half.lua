@@ -71,6 +71,9 @@ for _, dev in ipairs { "cpu", "sim" } do
         local order = g.randperm(x:numel(), { device = dev })
         x, want = x[order], want[order]
         t.is(wrong(x:to(dtype), want), 0, "f64 mixed to " .. name)
+        local clear = (x - want):abs():le(want:abs() * 2.0 ^ -(format[1] + 3))
+        t.ok(clear:sum():item() > 180000, "many are far from halfway for " .. name)
+        t.is(wrong(x[clear]:to(dtype), want[clear]), 0, "these, all in a row, to " .. name)
         local pairs_of = x["1:380000"]:view(2, -1)
         t.is(wrong(pairs_of:t():to(dtype), want["1:380000"]:view(2, -1):t()), 0,
             "f64 by columns to " .. name)
@@ -103,6 +106,25 @@ for dtype in pairs(formats) do
     local y = g.npy.load(file):to(dtype):to "f64"
     t.is(y:ne(y):sum():item(), 20, "every NaN of f64 is one of " .. dtype)
     os.remove(file)
+end
+
+-- A long row is converted in two halves, a part of each in turn: as its parts are one by one.
+do
+    local n, part = 600011, 9973
+    local whole = g.arange(1, 2 * n, { dtype = "f64" }):remainder(251)
+    for _, from in ipairs { "f64", "f32", "i64", "bf16", "u8" } do
+        local pairs_of = whole:to(from):view(-1, 2)
+        for _, x in ipairs { pairs_of:select(2, 2):contiguous(), pairs_of:select(2, 1) } do
+            for _, to in ipairs { "bf16", "f16", "f32", "i64", "bool" } do
+                local got, good = x:to(to), true
+                for at = 1, n, part do
+                    local some = math.min(part, n - at + 1)
+                    good = good and got:narrow(1, at, some):equal(x:narrow(1, at, some):to(to))
+                end
+                t.ok(good, ("%d numbers of %s %d apart to %s"):format(n, from, x:stride(1), to))
+            end
+        end
+    end
 end
 
 -- Integers: those among the numbers, the middles and beside them.

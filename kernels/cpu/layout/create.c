@@ -202,17 +202,9 @@ static void copy_stream(char *d, const char *s, int64_t bytes) {
     }
 }
 
-static void copy_row(const copy_ctx *k, char *d, const char *s, int64_t n) {
+static void convert(const copy_ctx *k, char *d, const char *s, int64_t n) {
     int last = k->loop.ndim - 1;
     int64_t ds = k->loop.stride[0][last], ss = k->loop.stride[1][last];
-    if (k->stream) {
-        copy_stream(d, s, n * (int64_t)k->size);
-        return;
-    }
-    if (!k->store) {
-        gp_move_row(d, ds, s, ss, n, k->size);
-        return;
-    }
     if (!k->load) {
         k->store(d, ds, s, n);
         return;
@@ -223,6 +215,28 @@ static void copy_row(const copy_ctx *k, char *d, const char *s, int64_t n) {
         k->load(buf, s + i * ss, ss, m);
         k->store(d + i * ds, ds, buf, m);
     }
+}
+
+/* The two halves of a long row in turn, TURN bytes of each: a core reads two streams of memory
+ * faster than one. */
+static void convert_halves(const copy_ctx *k, char *d, const char *s, int64_t n) {
+    enum { TURN = 1024, FAR = 1 << 20 };
+    int last = k->loop.ndim - 1;
+    int64_t ds = k->loop.stride[0][last], ss = k->loop.stride[1][last];
+    int64_t some = ss > 0 && ss <= 8 ? TURN / ss : 0, half = 0;
+    if (some && n * ss >= FAR) half = n / 2 / some * some;
+    for (int64_t i = 0; i < half; i += some) {
+        convert(k, d + i * ds, s + i * ss, some);
+        convert(k, d + (half + i) * ds, s + (half + i) * ss, some);
+    }
+    convert(k, d + 2 * half * ds, s + 2 * half * ss, n - 2 * half);
+}
+
+static void copy_row(const copy_ctx *k, char *d, const char *s, int64_t n) {
+    int last = k->loop.ndim - 1;
+    if (k->stream) copy_stream(d, s, n * (int64_t)k->size);
+    else if (k->store) convert_halves(k, d, s, n);
+    else gp_move_row(d, k->loop.stride[0][last], s, k->loop.stride[1][last], n, k->size);
 }
 
 /* Rows [begin, end), converted on the way. */

@@ -220,27 +220,27 @@ ONCE_EACH(bf16, store_f32_bf16)
 ONCE(f64, f16, HALVES(store_halves, store_f32_f16), gp_f64_to_odd_normal_f32) /* others give 0 */
 ONCE(f64, bf16, store_f32_bf16, ODD)
 
-/* n numbers as bf16, all of them right unless there is a subnormal one, of f32 or bf16: then false.
- * One loop without a branch is vectorised as a whole. */
-static _Bool normal_brains(uint16_t *restrict d, const double *s, int64_t n) {
-    uint32_t least = UINT32_MAX; /* the smallest but zero, less 1 */
+/* n numbers as bf16, through f32 in one loop that is vectorised: all of them right unless a float
+ * lies halfway between two of bf16, where what it lacks of the number may decide: then false. */
+static _Bool brains_by_f32(uint16_t *restrict d, const double *s, int64_t n) {
+    uint32_t halfway = 0;
     for (int64_t i = 0; i < n; i++) {
-        float odd = gp_f64_to_odd_normal_f32(s[i]);
-        uint32_t u, size, rounded;
-        memcpy(&u, &odd, 4);
-        size = u & 0x7fffffff;
-        rounded = (int32_t)size > 0x7f800000 ? u | 0x400000 : u + 0x7fff + (u >> 16 & 1);
+        float f = (float)s[i];
+        uint32_t u, rounded;
+        memcpy(&u, &f, 4);
+        rounded =
+            (int32_t)(u & 0x7fffffff) > 0x7f800000 ? u | 0x400000 : u + 0x7fff + (u >> 16 & 1);
         d[i] = (uint16_t)(rounded >> 16);
-        least = size - 1 < least ? size - 1 : least;
+        halfway |= (u & 0xffff) == 0x8000;
     }
-    return least >= 0x7fffff;
+    return !halfway;
 }
 
 static void store_brains(char *dst, int64_t step, const void *src, int64_t n) {
     const double *s = src;
     for (int64_t m; n > 0; n -= m, s += m, dst += m * step) {
         m = n < 256 ? n : 256;
-        if (step != 2 || !normal_brains((uint16_t *)dst, s, m)) once_f64_bf16(dst, step, s, m);
+        if (step != 2 || !brains_by_f32((uint16_t *)dst, s, m)) once_f64_bf16(dst, step, s, m);
     }
 }
 

@@ -174,6 +174,8 @@ local cases = {
     case("2d, wide, many filters",
         {size = {5, 70}, filters = 14, channels = 13, images = 1, padding = 1}),
     case("2d, many bands", {size = {150, 40}, images = 1, channels = 1, filters = 2, padding = 1}),
+    case("2d, whole vectors, several pieces",
+        {size = {19, 128}, images = 1, channels = 1, filters = 7, padding = 1}),
     case("2d, many small images",
         {size = {5, 5}, kernel = {2, 2}, images = 131, channels = 1, filters = 2}),
     case("2d, padding beyond the kernel", {size = {3, 2}, kernel = {2, 2}, padding = 4}),
@@ -256,6 +258,11 @@ t.is(dw, {0, 0, math.huge}, "infinity reaches the taps that see it, and no other
 dw = g.conv_weight_grad(g.ones(3, 1, 1, 18), g.cat {inf, g.zeros(2, 1, 1, 20)},
     {1, 1, 1, 3}):reshape(-1):tolist()
 t.is(dw, {0, 0, math.huge}, "also where it is in the first of several images")
+local wide = g.zeros(1, 1, 9, 128)
+wide[1][1][9][128]:fill_(math.huge)
+dw = g.conv_weight_grad(g.ones(1, 1, 9, 128), wide, {1, 1, 3, 3}, {padding = 1}):reshape(-1)
+t.is(dw:tolist(), {0, 0, 0, 0, math.huge, math.huge, 0, math.huge, math.huge},
+    "also in rows of whole vectors")
 local many, one = g.randn(3, 9, 40, 33), g.randn(7, 9, 3, 3)
 local result = g.conv2d(many, one)
 local function bits(f) return plain.same_bits(g, f) end

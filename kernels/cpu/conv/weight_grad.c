@@ -11,23 +11,29 @@
 #include "kernels/cpu/matmul/packed.h"
 #include "kernels/cpu/runtime/scratch.h"
 
-/* Taps of a tile, and the most filters: what fits in the registers with a vector of each filter. */
+/* The most filters of a tile and, by their number, its taps: what fits in the registers with a
+ * vector of each filter. A piece has about PIECE_OUTPUTS outputs of a channel, of one or of several
+ * images, whatever the number of threads: it fixes the order of the sums, and so the bits. A tile's
+ * part of it fits the first-level cache. */
 #if defined(__AVX512F__)
-enum { TAPS = 5, MOST = 5 };
+enum { MOST = 5, MOST_TAPS = 5, PIECE_OUTPUTS = 2048 };
+enum { TAPS_1 = 5, TAPS_2 = 5, TAPS_3 = 5, TAPS_4 = 5, TAPS_5 = 5 };
 #else
-enum { TAPS = 4, MOST = 3 };
+enum { MOST = 5, MOST_TAPS = 6, PIECE_OUTPUTS = 1024 };
+enum { TAPS_1 = 6, TAPS_2 = 6, TAPS_3 = 4, TAPS_4 = 2, TAPS_5 = 2 };
 #endif
-/* A band has about that many outputs of a channel, of one or of several images, whatever the number
- * of threads: it fixes the order of the sums, and so the bits. A tile's part of it fits the
- * first-level cache, the image's the second. */
-enum { BAND_OUTPUTS = 2048, BAND_BYTES = 512 << 10 };
+static const int tile_taps[MOST] = {TAPS_1, TAPS_2, TAPS_3, TAPS_4, TAPS_5};
+/* A band is packed at a time, one piece or several: it fits the second-level cache. */
+enum { BAND_BYTES = 512 << 10, SEVERAL_BYTES = 256 << 10 };
 
 typedef struct weight_grad_job {
     gp_band in, grad; /* grad: consecutive rows, no taps */
     const gp_array *out;
     int64_t images, groups, channels, filters; /* channels and filters: per group */
     int64_t taps, *offset;                     /* of one channel's taps; of a unit's channels */
-    int64_t rows, batch;                       /* output rows of a band; adjacent images in it */
+    int64_t rows, batch;                       /* output rows of a piece; adjacent images in it */
+    int64_t band_rows;                         /* output rows of a band */
+    bool in_place;                             /* gradients are read where they are */
     int64_t grad_image;                        /* packed gradients: maximum elements per image */
     bool amx;                                  /* bf16 in tiles of AMX */
     int64_t channel_units, filter_units;       /* units that a group is divided into */
@@ -65,7 +71,13 @@ SUM_LANES(float, f32)
 SUM_LANES(double, f64)
 
 #define EACH_F _Pragma("GCC unroll 5") for (int f = 0; f < F; f++)
-#define EACH_T _Pragma("GCC unroll 5") for (int t = 0; t < TAPS; t++)
+#define EACH_T _Pragma("GCC unroll 6") for (int t = 0; t < N; t++)
+/* Loads v into a register: as an operand of several products it would be loaded by each. */
+#if defined(__x86_64__) && !defined(__AVX512F__)
+#define KEEP(v) __asm__("" : "+x"(v))
+#else
+#define KEEP(v) (void)0
+#endif
 #define T float
 #define t_ f32
 #define I int32_t
@@ -101,19 +113,14 @@ VECTOR(uint16_t, pairs, int16_t, i16)
 #define PAIRS                                                                                      \
     { NULL }
 #endif
-#define TABLE(t) dot_##t##_1, dot_##t##_2, dot_##t##_3
-#ifdef __AVX512F__
-#define ALL_TABLE(t) TABLE(t), dot_##t##_4, dot_##t##_5
-#else
-#define ALL_TABLE(t) TABLE(t)
-#endif
+#define ALL_TABLE(t) dot_##t##_1, dot_##t##_2, dot_##t##_3, dot_##t##_4, dot_##t##_5
 /* By type: f32, f64, bf16 in pairs of adjacent outputs. */
 static const dot_fn dots[3][MOST] = {{ALL_TABLE(f32)}, {ALL_TABLE(f64)}, PAIRS};
 
 /* ---- a unit: some channels by some filters of a group, over all images ---- */
 
-/* sums are filters x padded, padded being the unit's taps plus TAPS, so that tiles may extend past
- * the end. */
+/* sums are filters x padded, padded being the unit's taps plus MOST_TAPS, so that tiles may
+ * extend past the end. */
 typedef struct unit {
     int64_t group, channel, channels, filter, filters, taps, padded;
     const int64_t *offset; /* of the taps; the last one is repeated for the excess */
@@ -121,9 +128,10 @@ typedef struct unit {
     double *sum;
 } unit;
 
-/* Rows of one plane of several images. */
+/* Rows of one plane of several images: of a band, then of a piece, `from` rows below its first. */
 typedef struct part {
-    int64_t image, images, z, y, rows;
+    int64_t image, images, z, y, rows, from;
+    bool finite;               /* the band's image is */
     int64_t pitch, image_size; /* packed gradients: elements of a row, of an image */
 } part;
 
@@ -131,6 +139,13 @@ static int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 /* Bytes of the packed rows of n channels of an image. */
 static int64_t image_bytes(const weight_grad_job *r, int64_t n) {
     return whole_lines((int64_t)gp_band_bytes(&r->in, n));
+}
+
+/* The part's first gradient of a filter. */
+static const char *grad_at(const weight_grad_job *r, const unit *u, const part *p, int64_t filter) {
+    const gp_band *b = &r->grad;
+    return b->data + p->image * b->image_step + p->z * b->step[0] + p->y * b->step[1] +
+           (u->group * r->filters + filter) * b->channel_step;
 }
 
 /* Rows y … of planes z of n filters of the part's images: [filter][image][row][pitch], each image
@@ -143,9 +158,7 @@ static void pack_grad(const weight_grad_job *r, const unit *u, const part *p, in
     char *dst = u->g;
     for (int64_t f = 0; f < n; f++)
         for (int64_t i = 0; i < p->images; i++) {
-            const char *src = b->data + (p->image + i) * b->image_step + p->z * b->step[0] +
-                              p->y * b->step[1] +
-                              (u->group * r->filters + filter + f) * b->channel_step;
+            const char *src = grad_at(r, u, p, filter + f) + i * b->image_step;
             for (int64_t l = 0; l < p->rows; l++, src += b->step[1], dst += p->pitch * size) {
                 b->load(dst, src, b->step[2], width);
                 memset(dst + width * size, 0, (size_t)gap);
@@ -181,30 +194,46 @@ static bool is_finite(const gp_band *b, const char *x, int64_t n) {
                               : finite_f64((const double *)(const void *)x, n);
 }
 
-/* Packs the part's image. Where it is all finite, a band is one long row: gradients are 0 between
- * its rows. */
-static patch pack_image(const weight_grad_job *r, const unit *u, part *p) {
-    int64_t bytes = image_bytes(r, u->channels), vector = VB / r->in.size, width = r->in.axis[2].n,
-            n = ((int64_t)gp_band_bytes(&r->in, u->channels)) / r->in.size;
-    bool finite = true;
-    for (int64_t i = 0; i < p->images; i++) {
+/* Packs the band's image and says whether it is all finite, where that matters. */
+static void pack_image(const weight_grad_job *r, const unit *u, part *band) {
+    int64_t bytes = image_bytes(r, u->channels),
+            n = (int64_t)gp_band_bytes(&r->in, u->channels) / r->in.size;
+    band->finite = !r->in_place;
+    for (int64_t i = 0; i < band->images; i++) {
         char *x = u->x + i * bytes;
-        gp_band_pack(&r->in, p->image + i, u->group * r->channels + u->channel, u->channels, p->z,
-                     p->y, x);
-        finite = finite && is_finite(&r->in, x, n);
+        gp_band_pack(&r->in, band->image + i, u->group * r->channels + u->channel, u->channels,
+                     band->z, band->y, x);
+        band->finite = band->finite && is_finite(&r->in, x, n);
     }
-    int64_t all = gp_ceil_div((p->rows - 1) * r->in.line + width, vector) * vector;
-    p->pitch = finite ? r->in.line : gp_ceil_div(width, vector) * vector;
-    p->image_size = finite ? gp_max(all, p->rows * r->in.line) : p->rows * p->pitch;
-    return (patch){.x = u->x,
+}
+
+/* The piece's image and where its gradients are to be packed. Where the image is all finite, a
+ * piece is one long row: gradients are 0 between its rows. */
+static patch piece_of(const weight_grad_job *r, const unit *u, part *p) {
+    int64_t vector = VB / r->in.size, width = r->in.axis[2].n,
+            all = gp_ceil_div((p->rows - 1) * r->in.line + width, vector) * vector;
+    p->pitch = p->finite ? r->in.line : gp_ceil_div(width, vector) * vector;
+    p->image_size = p->finite ? gp_max(all, p->rows * r->in.line) : p->rows * p->pitch;
+    return (patch){.x = u->x + p->from * r->in.line * r->in.size,
                    .g = u->g,
                    .line = r->in.line,
-                   .image = bytes / r->in.size,
-                   .pitch = finite ? p->image_size : p->pitch,
+                   .image = image_bytes(r, u->channels) / r->in.size,
+                   .pitch = p->finite ? p->image_size : p->pitch,
                    .plane = p->images * p->image_size,
                    .images = p->images,
-                   .rows = finite ? 1 : p->rows,
-                   .width = finite ? all : width};
+                   .rows = p->finite ? 1 : p->rows,
+                   .width = p->finite ? all : width};
+}
+
+/* The piece's image, for gradients that are read where they are. */
+static patch piece_in_place(const weight_grad_job *r, const unit *u, const part *p) {
+    return (patch){.x = u->x + p->from * r->in.line * r->in.size,
+                   .line = r->in.line,
+                   .pitch = r->grad.step[1] / r->in.size,
+                   .plane = r->grad.channel_step / r->in.size,
+                   .images = 1,
+                   .rows = p->rows,
+                   .width = r->in.axis[2].n};
 }
 
 /* Elements of a channel's packed image. */
@@ -213,9 +242,9 @@ static int64_t positions(const weight_grad_job *r) {
 }
 
 /* Adds the part's products to the unit's sums. */
-static void one_band_amx(const weight_grad_job *r, const unit *u, part *part) {
+static void one_piece_amx(const weight_grad_job *r, const unit *u, part *part) {
     int64_t blocks = gp_ceil_div(u->filters, GP_CONV_AMX_FILTERS);
-    patch p = pack_image(r, u, part);
+    patch p = piece_of(r, u, part);
     gp_conv_amx_dot d = {.x = p.x,
                          .g = u->tiles,
                          .offset = u->offset,
@@ -237,16 +266,29 @@ static void one_band_amx(const weight_grad_job *r, const unit *u, part *part) {
     }
 }
 
-/* Adds the part's products, MOST filters at a time, to the unit's sums. */
-static void one_band(const weight_grad_job *r, const unit *u, part *part) {
+/* Adds the piece's products, MOST filters at a time, to the unit's sums. */
+static void one_piece(const weight_grad_job *r, const unit *u, part *part) {
     int64_t blocks = gp_ceil_div(u->filters, MOST);
-    patch p = pack_image(r, u, part);
+    patch p = r->in_place ? piece_in_place(r, u, part) : piece_of(r, u, part);
     for (int64_t b = 0; b < blocks; b++) {
         int64_t from = u->filters * b / blocks, n = u->filters * (b + 1) / blocks - from;
-        pack_grad(r, u, part, u->filter + from, n);
+        if (r->in_place) p.g = grad_at(r, u, part, u->filter + from);
+        else pack_grad(r, u, part, u->filter + from, n);
         dot_fn dot = dots[r->in.size == 2 ? 2 : r->in.ct == GP_CT_f64][n - 1];
-        for (int64_t t = 0; t < u->taps; t += TAPS)
+        for (int64_t t = 0; t < u->taps; t += tile_taps[n - 1])
             dot(&p, u->offset + t, u->sum + from * u->padded + t, u->padded);
+    }
+}
+
+static void one_band(const weight_grad_job *r, const unit *u, part *band) {
+    pack_image(r, u, band);
+    for (int64_t from = 0; from < band->rows; from += r->rows) {
+        part p = *band;
+        p.from = from;
+        p.y += from;
+        p.rows = gp_min(r->rows, band->rows - from);
+        if (r->amx) one_piece_amx(r, u, &p);
+        else one_piece(r, u, &p);
     }
 }
 
@@ -254,14 +296,13 @@ static void one_band(const weight_grad_job *r, const unit *u, part *part) {
  * a unit. */
 static void all_bands(const weight_grad_job *r, const unit *u) {
     const gp_axis *a = r->in.axis;
-    part p;
+    part p = {0};
     for (p.image = 0; p.image < r->images; p.image += p.images) {
         p.images = gp_min(r->batch, r->images - p.image);
         for (p.z = 0; p.z < a[0].n; p.z++)
             for (p.y = 0; p.y < a[1].n; p.y += p.rows) {
-                p.rows = gp_min(r->rows, a[1].n - p.y);
-                if (r->amx) one_band_amx(r, u, &p);
-                else one_band(r, u, &p);
+                p.rows = gp_min(r->band_rows, a[1].n - p.y);
+                one_band(r, u, &p);
             }
     }
 }
@@ -280,7 +321,7 @@ static void store_sums(const weight_grad_job *r, const unit *u) {
 /* The start of part i when n things are divided into `parts`. */
 static int64_t share(int64_t n, int64_t parts, int64_t i) { return n * i / parts; }
 static int64_t padded_taps(const weight_grad_job *r, int64_t channels) {
-    return channels * r->taps + TAPS;
+    return channels * r->taps + MOST_TAPS;
 }
 
 /* Units [begin, end). Scratch: sums in f64, packed gradients, packed images. */
@@ -321,15 +362,30 @@ static void run_units(void *ctx, int64_t begin, int64_t end) {
 
 /* ---- the call ---- */
 
+/* Rows of gradients that are read in place are computed one by one: as long ones they take no
+ * longer than packed. */
+static bool reads_in_place(const weight_grad_job *r) {
+    enum { LEAST = 16 };
+    const gp_band *b = &r->grad;
+    int64_t vector = VB / b->size, width = r->in.axis[2].n;
+    return !r->amx && r->batch == 1 && b->dtype == b->packed && b->step[2] == b->size &&
+           width % vector == 0 && width >= LEAST * vector;
+}
+
 /* A unit's images fit the second-level cache, and units are enough for the threads; channels are
  * divided first, which packs only gradients twice. */
 static void plan(weight_grad_job *r) {
     const gp_axis *a = r->in.axis;
     int64_t vector = VB / r->in.size, threads = gp_threads();
     r->taps = a[0].taps * a[1].taps * a[2].taps;
-    r->rows = gp_min(gp_max(BAND_OUTPUTS / gp_max(a[2].n, 1), 4), gp_max(a[1].n, 1));
-    r->batch = gp_max(gp_min(BAND_OUTPUTS / gp_max(r->rows * a[2].n, 1), r->images), 1);
+    r->rows = gp_min(gp_max(PIECE_OUTPUTS / gp_max(a[2].n, 1), 4), gp_max(a[1].n, 1));
+    r->batch = gp_max(gp_min(PIECE_OUTPUTS / gp_max(r->rows * a[2].n, 1), r->images), 1);
+    r->in_place = reads_in_place(r);
     gp_band_rows(&r->in, r->rows);
+    int64_t all = r->channels * image_bytes(r, 1), pieces = 1;
+    if (r->in_place) pieces = gp_max(gp_min(SEVERAL_BYTES / all, gp_ceil_div(a[1].n, r->rows)), 1);
+    r->band_rows = r->rows * pieces;
+    gp_band_rows(&r->in, r->band_rows);
     r->grad_image = r->rows * (r->in.line + vector);
     int64_t fit = BAND_BYTES / (r->batch * image_bytes(r, 1));
     r->channel_units = gp_ceil_div(r->channels, gp_min(gp_max(fit, 1), r->channels));
@@ -344,10 +400,10 @@ static void plan(weight_grad_job *r) {
 /* Offsets of the taps in a packed image, in elements; false when out of memory. */
 static bool get_memory(weight_grad_job *r) {
     int64_t channels = gp_ceil_div(r->channels, r->channel_units), taps = channels * r->taps;
-    r->offset = gp_scratch(GP_SCRATCH_CALL, (size_t)(taps + TAPS) * sizeof *r->offset);
+    r->offset = gp_scratch(GP_SCRATCH_CALL, (size_t)(taps + MOST_TAPS) * sizeof *r->offset);
     if (!r->offset) return false;
     gp_band_offsets(&r->in, channels, r->offset);
-    for (int64_t i = 0; i < TAPS; i++) r->offset[taps + i] = r->offset[taps - 1];
+    for (int64_t i = 0; i < MOST_TAPS; i++) r->offset[taps + i] = r->offset[taps - 1];
     return true;
 }
 

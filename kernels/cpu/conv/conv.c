@@ -5,43 +5,12 @@
  * wrap. */
 #include <string.h>
 
-#include "kernels/cpu/conv/conv.h"
-#include "kernels/cpu/conv/fold.h"
+#include "kernels/cpu/conv/job.h"
 #include "kernels/cpu/matmul/packed.h"
 #include "kernels/cpu/runtime/scratch.h"
 
-/* The most filters in a tile: what fits in the registers with the inputs and a weight. */
-#if defined(__AVX512F__)
-enum { MOST = 12 };
-#else
-enum { MOST = 6 };
-#endif
 enum { BAND_BYTES = 448 << 10, LONG_BYTES = 2 << 20, TILE_BYTES = 24 << 10 };
 enum { LEAST_ROWS = 8, UNIT_WORK = 1 << 18 };
-
-/* A correlation. For an input gradient the images are gradients of results: their channels are the
- * convolution's filters, and the filters here its channels. */
-typedef struct conv_job {
-    gp_band in;
-    const gp_array *bias, *out;
-    int64_t images, groups, channels, filters;               /* channels and filters: per group */
-    int64_t size[GP_SPATIAL];                                /* of the outputs */
-    const char *w;                                           /* in compute type */
-    int64_t w_group, w_filter, w_channel, w_tap[GP_SPATIAL]; /* its strides in elements */
-    int64_t taps, *offset;      /* offset of tap i's input from an output's position, in elements */
-    int64_t depth, taps_packed; /* channels of `taps`, and taps as weights are packed */
-    int64_t part_taps;          /* taps that a tile adds at a time */
-    int64_t blocks;             /* of filters per group */
-    int64_t rows, bands;        /* output rows of a band; bands of a plane */
-    int64_t stretches; /* pieces of in.axis[2].n output columns; fewer at the end of long rows */
-    int64_t columns;   /* output columns of all pieces */
-    bool flat;         /* a band is computed as one long row, columns between rows included */
-    bool direct;       /* tiles write the output in place */
-    gp_conv_amx amx;   /* for in.amx */
-    fold fold;         /* flat and direct: how tiles skip the elements between rows */
-    char *weights, *start; /* packed [group][block][tap][filter of the block]; bias or 0 */
-    _Atomic bool no_memory;
-} conv_job;
 
 /* ---- tiles ---- */
 
@@ -95,68 +64,13 @@ typedef vec_f32 vec_pairs;
 #else
 #define ALL_TABLE(t) TABLE(t)
 #endif
-static const tile_fn tiles[GP_CTYPES][MOST] = {
+static const tile_fn tiles[GP_CTYPES][GP_CONV_FILTERS] = {
     [GP_CT_f32] = {ALL_TABLE(f32)}, [GP_CT_f64] = {ALL_TABLE(f64)}, [GP_CT_i64] = {ALL_TABLE(i64)}};
 #if GP_PAIRS
-static const tile_fn pair_tiles[MOST] = {ALL_TABLE(pairs)};
+static const tile_fn pair_tiles[GP_CONV_FILTERS] = {ALL_TABLE(pairs)};
 #else
 #define pair_tiles tiles[GP_CT_f32]
 #endif
-
-/* ---- weights ---- */
-
-static int64_t most_filters(const conv_job *r) { return r->in.amx ? GP_CONV_AMX_FILTERS : MOST; }
-static int64_t block_start(const conv_job *r, int64_t b) { return r->filters * b / r->blocks; }
-
-/* [tap][filter]; in pairs of channels; for AMX [tap][block of pairs][filter][pair]. */
-static int64_t channel_taps(const conv_job *r) {
-    return r->in.axis[0].taps * r->in.axis[1].taps * r->in.axis[2].taps;
-}
-#define PLACE(c, tap, o) ((c)*channel_taps(r) + (tap)) * n + (o)
-#define T uint32_t
-#define NAME words
-#define AT PLACE
-#include "kernels/cpu/conv/pack.inc"
-#define T uint64_t
-#define NAME longs
-#define AT PLACE
-#include "kernels/cpu/conv/pack.inc"
-#define T uint16_t
-#define NAME pairs
-#define AT(c, tap, o) 2 * (PLACE((c) / 2, tap, o)) + (c) % 2
-#include "kernels/cpu/conv/pack.inc"
-#define T uint16_t
-#define NAME tiles
-#define PAIR(c, tap) ((tap)*r->depth + (c) / 2)
-#define AT(c, tap, o)                                                                              \
-    2 * ((PAIR(c, tap) / r->amx.pairs * n + (o)) * r->amx.pairs + PAIR(c, tap) % r->amx.pairs) +   \
-        (c) % 2
-#include "kernels/cpu/conv/pack.inc"
-
-static void pack_weights(void *ctx, int64_t begin, int64_t end) {
-    conv_job *r = ctx;
-    for (int64_t b = begin; b < end; b++) {
-        int64_t group = b / r->blocks, from = block_start(r, b % r->blocks),
-                n = block_start(r, b % r->blocks + 1) - from;
-        char *to = r->weights + (group * r->filters + from) * r->taps_packed * r->in.size;
-        if (r->in.pairs) memset(to, 0, (size_t)(n * r->taps_packed * r->in.size));
-        if (r->in.amx) pack_tiles(r, group, from, n, (uint16_t *)(void *)to);
-        else if (r->in.pairs) pack_pairs(r, group, from, n, (uint16_t *)(void *)to);
-        else if (r->in.size == 4) pack_words(r, group, from, n, (uint32_t *)(void *)to);
-        else pack_longs(r, group, from, n, (uint64_t *)(void *)to);
-    }
-}
-
-static void pack_bias(conv_job *r) {
-    int64_t filters = r->groups * r->filters;
-    if (!r->bias) {
-        memset(r->start, 0, (size_t)(filters * r->in.size));
-        return;
-    }
-    int64_t size = (int64_t)gp_dtype_size((gp_dtype)r->bias->dtype);
-    gp_load_fn((gp_dtype)r->bias->dtype, r->in.ct)(r->start, r->bias->data,
-                                                   r->bias->stride[0] * size, filters);
-}
 
 /* ---- bands ---- */
 
@@ -169,6 +83,10 @@ typedef struct part {
     int64_t n, rows, columns;
 } part;
 
+static int64_t most_filters(const conv_job *r) {
+    return r->in.amx ? GP_CONV_AMX_FILTERS : GP_CONV_FILTERS;
+}
+
 static void tile(const conv_job *r, const part *p, int64_t row, char *y, int64_t ystep,
                  int64_t len) {
     const char *x = p->x + row * r->in.line * r->in.size;
@@ -179,8 +97,8 @@ static void tile(const conv_job *r, const part *p, int64_t row, char *y, int64_t
     }
     int64_t tap = 0; /* there may be none: y is its start */
     do {
-        p->fn(r->offset + tap, gp_min(r->part_taps, r->taps - tap), x,
-              p->w + tap * p->n * r->in.size, tap ? NULL : p->start, y, ystep, len, r->fold);
+        p->fn(r->offset + tap, gp_min(r->part_taps, r->taps - tap), x, p->w + tap * p->n * r->word,
+              tap ? NULL : p->start, y, ystep, len, r->fold);
         tap += r->part_taps;
     } while (tap < r->taps);
 }
@@ -204,12 +122,12 @@ static void store_rows(const conv_job *r, const part *p, const char *from, int64
         return;
     }
     for (int64_t y = 0; y < n; y++)
-        store(to + y * down, step, from + y * line * r->in.size, p->columns);
+        store(to + y * down, step, from + y * line * r->word, p->columns);
 }
 
 /* For outputs that are not written in place: computed into tmp, then stored row by row. */
 static void through_tmp(const conv_job *r, const part *p, char *tmp) {
-    int64_t osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype), size = r->in.size,
+    int64_t osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype), size = r->word,
             plane = r->size[0] * r->size[1] * r->size[2] * osize,
             down = r->in.axis[1].step * r->size[2] * osize, each = tmp_rows(r);
     bool joined = r->flat || r->in.line == p->columns;
@@ -235,7 +153,7 @@ static void in_place(const conv_job *r, const part *p) {
         return;
     }
     for (int64_t y = 0; y < p->rows; y++)
-        tile(r, p, y, p->out + y * r->in.axis[1].step * width * r->in.size, plane, p->columns);
+        tile(r, p, y, p->out + y * r->in.axis[1].step * width * r->word, plane, p->columns);
 }
 
 /* The first output of filter f in row y of plane z. */
@@ -245,6 +163,23 @@ static char *output_at(const conv_job *r, int64_t image, int64_t f, int64_t z, i
             row = plane * r->size[1] + a[1].first + y * a[1].step;
     return r->out->data +
            (row * r->size[2] + a[2].first) * (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
+}
+
+/* All filters of a group on a band of `rows` by `columns` outputs. */
+static void gathered(const conv_job *r, int64_t group, int64_t rows, int64_t columns, const char *x,
+                     char *out) {
+    int64_t size = (int64_t)gp_dtype_size(GP_bf16), row = r->size[2] * size;
+    gp_conv_rows to = {.x = x,
+                       .w = gp_conv_weights(r, group, 0),
+                       .start = (const float *)(const void *)r->start + group * r->filters,
+                       .out = out,
+                       .rows = rows,
+                       .columns = columns,
+                       .line = r->in.line,
+                       .plane = r->size[0] * r->size[1] * row,
+                       .down = r->in.axis[1].step * row,
+                       .step = r->in.axis[2].step * size};
+    gp_conv_amx_gather(&r->gather, &to);
 }
 
 static void band(const conv_job *r, int64_t unit, char *scratch) {
@@ -258,13 +193,18 @@ static void band(const conv_job *r, int64_t unit, char *scratch) {
             image = unit / r->bands / planes / r->groups;
     int64_t right = from * cols->step * (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
     gp_band_pack(&in, image, group * r->channels, r->channels, z, y, scratch);
+    if (r->gathers) {
+        gathered(r, group, gp_min(r->rows, in.axis[1].n - y), width, scratch,
+                 output_at(r, image, group * r->filters, z, y) + right);
+        return;
+    }
     for (int64_t b = 0; b < r->blocks; b++) {
-        int64_t f = group * r->filters + block_start(r, b);
+        int64_t f = group * r->filters + gp_conv_filter(r, b);
         part p = {.x = scratch,
-                  .w = r->weights + f * r->taps_packed * r->in.size,
-                  .start = r->start + f * r->in.size,
+                  .w = gp_conv_weights(r, group, b),
+                  .start = r->start + f * r->word,
                   .out = output_at(r, image, f, z, y) + right,
-                  .n = block_start(r, b + 1) - block_start(r, b),
+                  .n = gp_conv_filter(r, b + 1) - gp_conv_filter(r, b),
                   .rows = gp_min(r->rows, in.axis[1].n - y),
                   .columns = width};
         if (!r->in.amx) p.fn = r->in.pairs ? pair_tiles[p.n - 1] : tiles[r->in.ct][p.n - 1];
@@ -275,7 +215,9 @@ static void band(const conv_job *r, int64_t unit, char *scratch) {
 
 static void run_bands(void *ctx, int64_t begin, int64_t end) {
     conv_job *r = ctx;
-    size_t tmp = r->direct ? 0 : (size_t)(most_filters(r) * tmp_rows(r) * r->in.line * r->in.size);
+    size_t tmp = r->direct || r->gathers
+                     ? 0
+                     : (size_t)(most_filters(r) * tmp_rows(r) * r->in.line * r->word);
     /* After shared zeros, four vectors may be read, too. */
     char *scratch = gp_scratch(GP_SCRATCH_PART, gp_band_bytes(&r->in, r->channels) + VB + tmp);
     if (!scratch) {
@@ -304,7 +246,7 @@ static void choose_parts(conv_job *r) {
     int64_t depth = gp_max(gp_band_depth(&r->in, r->channels), 1), each = r->taps / depth,
             lines = a[0].taps * (a[1].reach + 1) * r->in.axis[2].phases,
             step = gp_min(r->in.line * r->in.size, 4 * VB),
-            bytes = each * gp_min(r->filters, MOST) * r->in.size + lines * step,
+            bytes = each * gp_min(r->filters, GP_CONV_FILTERS) * r->in.size + lines * step,
             parts = r->fold.line ? 1 : gp_ceil_div(depth * bytes, TILE_BYTES);
     r->part_taps = gp_max(gp_ceil_div(depth, gp_max(gp_min(parts, depth), 1)) * each, 1);
 }
@@ -331,12 +273,19 @@ static void choose_stretches(conv_job *r) {
     r->stretches = gp_ceil_div(r->columns, a->n);
 }
 
+static void choose_gather(conv_job *r) {
+    gp_conv_gather_init(&r->gather, r->offset, r->taps, r->filters);
+    r->taps_packed = r->gather.blocks * r->gather.pairs;
+    r->blocks = r->gather.tiles;
+}
+
 /* Bands fit the second-level cache and are enough for the threads. */
 static void plan(conv_job *r) {
     const gp_axis *a = r->in.axis;
     r->depth = gp_band_depth(&r->in, r->channels);
-    r->taps = r->taps_packed = r->depth * channel_taps(r);
+    r->taps = r->taps_packed = r->depth * gp_conv_taps(r);
     r->blocks = gp_ceil_div(r->filters, most_filters(r));
+    if (r->gathers) choose_gather(r);
     gp_band_rows(&r->in, 1);
     int64_t row =
         gp_band_depth(&r->in, r->channels) * gp_band_planes(&r->in) * r->in.line * r->in.size;
@@ -356,10 +305,9 @@ static void plan(conv_job *r) {
 
 static void choose_amx(conv_job *r) {
     r->amx = (gp_conv_amx){.offset = r->offset,
-                           .taps = channel_taps(r),
+                           .taps = gp_conv_taps(r),
                            .channel_step = gp_band_planes(&r->in) * r->in.lines * r->in.line};
     gp_conv_amx_blocks(&r->amx, r->depth);
-    if (r->amx.depth) r->taps_packed = r->amx.blocks * r->amx.pairs;
 }
 
 /* Returns false when interrupted. */
@@ -370,18 +318,23 @@ static bool correlate(const gp_call *c, conv_job *r) {
     gp_band_offsets(&r->in, r->channels, r->offset);
     if (r->in.amx) choose_amx(r);
     int64_t work = r->filters * r->taps * r->rows * r->in.line;
-    gp_parallel(r->groups * r->blocks, 1 + UNIT_WORK / 16 / (1 + r->taps * MOST), pack_weights, r);
+    gp_parallel(r->groups * r->blocks, 1 + UNIT_WORK / 16 / (1 + r->taps * GP_CONV_FILTERS),
+                gp_conv_pack_weights, r);
     int64_t units = r->images * r->groups * a[0].n * r->bands * r->stretches;
     return gp_parallel_op(c, units, 1 + UNIT_WORK / (1 + work), run_bands, r);
 }
 
 /* ---- calls ---- */
 
-/* Two channels at a time are multiplied: of one, half of a pair would be zeros. */
-static void choose_pairs(conv_job *r, const gp_array *w) {
-    r->in.pairs =
-        r->in.dtype == GP_bf16 && w->dtype == GP_bf16 && r->channels > 1 && gp_packs_pairs();
+/* Two channels at a time are multiplied (of one, half of a pair would be zeros), or two taps. */
+static void choose_pairs(conv_job *r, const gp_array *w, const gp_conv *k) {
+    int64_t taps = k->kernel[0] * k->kernel[1] * k->kernel[2];
+    bool halves = r->in.dtype == GP_bf16 && w->dtype == GP_bf16;
+    r->word = gp_ctype_size[r->in.ct];
+    r->gathers = halves && gp_has_amx() && gp_conv_amx_gathers(r->channels, taps, r->filters);
+    r->in.pairs = halves && !r->gathers && r->channels > 1 && gp_packs_pairs();
     r->in.amx = r->in.pairs && gp_has_amx();
+    if (r->gathers) gp_band_as_is(&r->in);
 }
 
 /* Allocates offsets, packed weights, bias, and the weights in compute type where they are of
@@ -389,9 +342,10 @@ static void choose_pairs(conv_job *r, const gp_array *w) {
 static bool get_memory(conv_job *r, const gp_array *w, const gp_conv *k) {
     int64_t taps = gp_band_depth(&r->in, r->channels) * k->kernel[0] * k->kernel[1] * k->kernel[2];
     size_t words = (size_t)taps * sizeof *r->offset,
-           weights = (size_t)(r->groups * r->filters * (taps + taps / 16) * r->in.size),
-           start = ((size_t)(r->groups * r->filters * r->in.size) + 63) / 64 * 64;
-    bool convert = w->dtype != gp_ctype_dtype[r->in.ct] && !r->in.pairs;
+           weights = (size_t)(r->groups * r->filters * (taps + taps / 16) * r->word),
+           start = ((size_t)(r->groups * r->filters * r->word) + 63) / 64 * 64;
+    bool convert = w->dtype != gp_ctype_dtype[r->in.ct] && !r->in.pairs && !r->gathers;
+    if (r->gathers) weights = (size_t)(r->groups * gp_conv_gather_bytes(taps, r->filters));
     char *memory =
         gp_scratch(GP_SCRATCH_CALL, words + start + weights + (convert ? weights : 0) + 64);
     if (!memory) return false;
@@ -430,13 +384,13 @@ static bool forward(const gp_call *c) {
     r.groups = k.groups;
     r.channels = k.channels / k.groups;
     r.filters = k.filters / k.groups;
-    choose_pairs(&r, w);
+    choose_pairs(&r, w, &k);
     if (!get_memory(&r, w, &k)) return gp_fail("%s: out of memory", c->op->name);
     for (int d = 0; d < GP_SPATIAL; d++) {
         r.in.axis[d] = gp_axis_forward(&k, d);
         r.size[d] = k.out[d];
     }
-    pack_bias(&r);
+    gp_conv_pack_bias(&r);
     if (!correlate(c, &r)) return false;
     return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
 }
@@ -467,13 +421,13 @@ static bool backward(const gp_call *c, const gp_array *x, const gp_array *bias, 
     r.groups = k->groups;
     r.channels = k->filters / k->groups;
     r.filters = k->channels / k->groups;
-    choose_pairs(&r, w);
+    choose_pairs(&r, w, k);
     if (!get_memory(&r, w, k)) return gp_fail("%s: out of memory", c->op->name);
     int64_t across = r.w_filter;
     r.w_filter = r.w_channel;
     r.w_channel = across;
     memcpy(r.size, k->in, sizeof r.size);
-    pack_bias(&r);
+    gp_conv_pack_bias(&r);
     if (!every_phase(c, &r, k)) return false;
     return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
 }

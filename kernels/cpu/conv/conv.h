@@ -89,23 +89,52 @@ void gp_band_pack(const gp_band *b, int64_t image, int64_t channel, int64_t n, i
 void gp_band_offsets(const gp_band *b, int64_t n, int64_t *offset);
 
 /* What tiles of AMX read of a correlation: `taps` offsets of the first pair of channels, elements
- * from pair to pair, and blocks of so many pairs, at each tap. With `depth`, the channels' pairs,
- * blocks are of the pairs of all taps, which are gathered for some outputs: few channels fill them
- * badly. */
+ * from pair to pair, and blocks of so many pairs, at each tap. */
 typedef struct gp_conv_amx {
     const int64_t *offset;
-    int64_t taps, channel_step, blocks, pairs, depth;
+    int64_t taps, channel_step, blocks, pairs;
 } gp_conv_amx;
-/* Sets the last three for so many pairs. */
+/* Sets the last two for so many pairs of channels. */
 #define gp_conv_amx_blocks GP_NAME(gp_conv_amx_blocks)
 void gp_conv_amx_blocks(gp_conv_amx *c, int64_t depth);
 enum { GP_CONV_AMX_FILTERS = 32 }; /* the most in a tile's call */
-/* y[f][0 … len) = start[f] + sum over taps and channels of w[tap][block][f][pair], or with a depth
- * w[block][f][pair], times x, for `filters` filters, ystep elements apart in y. Reads up to four
- * vectors of x past len. */
+/* y[f][0 … len) = start[f] + sum over taps and channels of w[tap][block][f][pair] times x, for
+ * `filters` filters, ystep elements apart in y. Reads up to four vectors of x past len. */
 #define gp_conv_amx_tile GP_NAME(gp_conv_amx_tile)
 void gp_conv_amx_tile(const gp_conv_amx *c, int64_t filters, const char *x, const char *w,
                       const float *start, char *y, int64_t ystep, int64_t len);
+
+/* Correlations of few channels by AMX: the taps of all channels, in pairs of adjacent ones, are
+ * gathered for 32 outputs at a time, since a channel's taps alone fill tiles badly. */
+typedef struct gp_conv_gather {
+    const int64_t *offset; /* of all taps of all channels, in elements of bf16 */
+    int64_t taps;          /* so many */
+    int64_t pairs, blocks; /* pairs in a tile, and tiles that they fill */
+    int64_t filters;       /* of a group */
+    int64_t each, tiles;   /* filters in a tile, and tiles that they fill */
+} gp_conv_gather;
+/* Whether that takes less time than tiles of channels; taps: a channel's. */
+#define gp_conv_amx_gathers GP_NAME(gp_conv_amx_gathers)
+bool gp_conv_amx_gathers(int64_t channels, int64_t taps, int64_t filters);
+#define gp_conv_gather_init GP_NAME(gp_conv_gather_init)
+void gp_conv_gather_init(gp_conv_gather *g, const int64_t *offset, int64_t taps, int64_t filters);
+/* The most bytes of packed weights, [tile of filters][block][filter][pair], for up to so many taps
+ * of all channels. */
+#define gp_conv_gather_bytes GP_NAME(gp_conv_gather_bytes)
+int64_t gp_conv_gather_bytes(int64_t taps, int64_t filters);
+
+/* Rows of outputs: x and w packed, a start for each filter; the first output, and bytes from there
+ * to the next filter, row and column. */
+typedef struct gp_conv_rows {
+    const char *x, *w;
+    const float *start;
+    char *out;
+    int64_t rows, columns, line; /* line: elements from row to row of x */
+    int64_t plane, down, step;
+} gp_conv_rows;
+/* Stores them in bf16. Reads up to a vector of x past the last row. */
+#define gp_conv_amx_gather GP_NAME(gp_conv_amx_gather)
+void gp_conv_amx_gather(const gp_conv_gather *g, const gp_conv_rows *r);
 
 /* Dot products of up to 32 filters' gradients with channels' images, as packed, at each tap: over
  * segments, which are rows of images. Strides in elements: line for rows of x, image for its

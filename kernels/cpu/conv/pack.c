@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "kernels/cpu/conv/conv.h"
+#include "kernels/cpu/runtime/widen.h"
 
 static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(b, a % b) : a; }
 
@@ -102,9 +103,7 @@ static const int64_t no_mate = INT64_MIN;
 /* d[i] = the bf16 at i step bytes after a, and the one `mate` bytes on, if any. */
 static inline void pair_row(uint32_t *restrict d, const char *a, int64_t mate, int64_t step,
                             int64_t n) {
-    typedef uint16_t half __attribute__((vector_size(VB / 2), aligned(1), may_alias));
-    typedef uint32_t pair __attribute__((vector_size(VB), aligned(4), may_alias));
-    enum { L = VB / 4 };
+    enum { L = GP_WIDE };
     bool single = mate == no_mate;
     if (step != 2 || single || n < L) {
         for (int64_t i = 0; i < n; i++) {
@@ -117,8 +116,7 @@ static inline void pair_row(uint32_t *restrict d, const char *a, int64_t mate, i
     for (int64_t i = 0; i < n; i += L) {
         int64_t at = i < n - L ? i : n - L;
         const char *p = a + 2 * at;
-        *(pair *)(d + at) = __builtin_convertvector(*(const half *)p, pair) |
-                            __builtin_convertvector(*(const half *)(p + mate), pair) << 16;
+        *(gp_wide *)(d + at) = gp_widen_pair(p, p + mate);
     }
 }
 

@@ -8,7 +8,7 @@
 #endif
 
 #include "kernels/cpu/conv/conv.h"
-#include "kernels/cpu/matmul/packed.h"
+#include "kernels/cpu/matmul/amx.h"
 #include "kernels/cpu/runtime/scratch.h"
 
 /* The most filters of a tile and, by their number, its taps: what fits in the registers with a
@@ -36,6 +36,7 @@ typedef struct weight_grad_job {
     bool in_place;                             /* gradients are read where they are */
     int64_t grad_image;                        /* packed gradients: maximum elements per image */
     bool amx;                                  /* bf16 in tiles of AMX */
+    bool gathers;                              /* whose rows are the taps of all channels */
     int64_t channel_units, filter_units;       /* units that a group is divided into */
     _Atomic bool no_memory;
 } weight_grad_job;
@@ -125,6 +126,7 @@ typedef struct unit {
     int64_t group, channel, channels, filter, filters, taps, padded;
     const int64_t *offset; /* of the taps; the last one is repeated for the excess */
     char *x, *g, *tiles;   /* packed images, gradients; for AMX, pairs of gradients */
+    char *taps_x;          /* images shifted by each tap, of one that gathers */
     double *sum;
 } unit;
 
@@ -241,6 +243,27 @@ static int64_t positions(const weight_grad_job *r) {
     return gp_band_planes(&r->in) * r->in.lines * r->in.line;
 }
 
+/* Elements of a tap's part of an image: whole cache lines, an odd number of them, so that tiles'
+ * rows fall into different sets. */
+static int64_t tap_size(int64_t n) { return (n / 32 | 1) * 32 + 32; }
+
+/* The images shifted by each tap, which then count as channels of one tap: few channels fill tiles
+ * badly. */
+static void gather_taps(const unit *u, gp_conv_amx_dot *d) {
+    static const int64_t none;
+    int64_t n = (d->rows - 1) * d->line + d->width, size = tap_size(n);
+    uint16_t *to = (uint16_t *)(void *)u->taps_x;
+    for (int64_t i = 0; i < d->images; i++)
+        for (int64_t t = 0; t < u->taps; t++, to += size)
+            memcpy(to, d->x + i * d->image + u->offset[t], (size_t)n * 2);
+    d->x = (const uint16_t *)(const void *)u->taps_x;
+    d->offset = &none;
+    d->channels = u->taps;
+    d->taps = 1;
+    d->positions = size;
+    d->image = u->taps * size;
+}
+
 /* Adds the part's products to the unit's sums. */
 static void one_piece_amx(const weight_grad_job *r, const unit *u, part *part) {
     int64_t blocks = gp_ceil_div(u->filters, GP_CONV_AMX_FILTERS);
@@ -257,6 +280,7 @@ static void one_piece_amx(const weight_grad_job *r, const unit *u, part *part) {
                          .images = p.images,
                          .rows = p.rows,
                          .width = p.width};
+    if (r->gathers) gather_taps(u, &d);
     for (int64_t b = 0; b < blocks; b++) {
         int64_t from = u->filters * b / blocks;
         d.filters = u->filters * (b + 1) / blocks - from;
@@ -324,6 +348,11 @@ static int64_t padded_taps(const weight_grad_job *r, int64_t channels) {
     return channels * r->taps + MOST_TAPS;
 }
 
+/* Bytes of the images of a part shifted by each tap of n channels. */
+static int64_t taps_bytes(const weight_grad_job *r, int64_t n) {
+    return r->batch * n * r->taps * tap_size(r->grad_image) * 2;
+}
+
 /* Units [begin, end). Scratch: sums in f64, packed gradients, packed images. */
 static void run_units(void *ctx, int64_t begin, int64_t end) {
     weight_grad_job *r = ctx;
@@ -334,8 +363,9 @@ static void run_units(void *ctx, int64_t begin, int64_t end) {
                                 r->in.size),
             images = r->batch * image_bytes(r, channels),
             tiles =
-                r->amx ? gp_conv_amx_bytes(GP_CONV_AMX_FILTERS, 1, r->batch * r->grad_image) : 0;
-    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(sums + grads + images + tiles));
+                r->amx ? gp_conv_amx_bytes(GP_CONV_AMX_FILTERS, 1, r->batch * r->grad_image) : 0,
+            taps = r->gathers ? taps_bytes(r, channels) : 0;
+    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(sums + grads + images + tiles + taps));
     if (!scratch) {
         r->no_memory = true;
         return;
@@ -344,7 +374,8 @@ static void run_units(void *ctx, int64_t begin, int64_t end) {
               .sum = (double *)scratch,
               .g = scratch + sums,
               .x = scratch + sums + grads,
-              .tiles = scratch + sums + grads + images};
+              .tiles = scratch + sums + grads + images,
+              .taps_x = scratch + sums + grads + images + tiles};
     for (int64_t i = begin; i < end; i++) {
         int64_t c = i % r->channel_units, f = i / r->channel_units % r->filter_units;
         u.group = i / r->channel_units / r->filter_units;
@@ -392,6 +423,11 @@ static void plan(weight_grad_job *r) {
     int64_t work = r->images * a[0].n * a[1].n * a[2].n * r->filters * r->channels * r->taps;
     r->filter_units = 1;
     if (threads == 1 || work < 1 << 18) return;
+    if (r->gathers) { /* all channels' taps share tiles, and gradients take longer to pack */
+        while (r->groups * r->filter_units % threads && r->filter_units < r->filters)
+            r->filter_units++;
+        return;
+    }
     while (r->groups * r->channel_units % threads && r->channel_units < r->channels)
         r->channel_units++;
     if (r->groups * r->channel_units % threads) r->filter_units = gp_min(threads, r->filters);
@@ -407,11 +443,17 @@ static bool get_memory(weight_grad_job *r) {
     return true;
 }
 
-/* By AMX where there are enough products for its tiles. */
-static void choose_dtype(weight_grad_job *r, const gp_array *x, const gp_array *grad) {
+/* By AMX where there are enough products for its tiles, of which the taps of all channels may be
+ * fewer. */
+static void choose_dtype(weight_grad_job *r, const gp_array *x, const gp_array *grad,
+                         const gp_conv *k) {
     enum { LEAST = 32 };
     bool halves = x->dtype == GP_bf16 && grad->dtype == GP_bf16;
-    r->amx = halves && gp_has_amx() && r->channels * r->filters >= LEAST;
+    int64_t taps = k->kernel[0] * k->kernel[1] * k->kernel[2];
+    bool fewer = 2 * gp_ceil_div(r->channels * taps, GP_AMX_ROWS) <=
+                 gp_ceil_div(r->channels, GP_AMX_ROWS) * taps;
+    r->amx = halves && gp_has_amx() && r->channels * (fewer ? taps : 1) * r->filters >= LEAST;
+    r->gathers = r->amx && fewer;
     if (!r->amx && !(halves && gp_has_pairs())) return;
     gp_band_as_is(&r->in);
     gp_band_as_is(&r->grad);
@@ -431,7 +473,7 @@ bool CPU(conv_weight_grad)(const gp_call *c) {
     r.groups = k.groups;
     r.channels = k.channels / k.groups;
     r.filters = k.filters / k.groups;
-    choose_dtype(&r, x, grad);
+    choose_dtype(&r, x, grad, &k);
     plan(&r);
     if (!get_memory(&r)) return gp_fail("%s: out of memory", c->op->name);
     int64_t units = r.groups * r.channel_units * r.filter_units;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu/runtime/widen.h"
+
 #if GP_AMX
 #ifdef GP_SOFT_AMX
 bool gp_has_amx(void) { return true; }
@@ -206,12 +208,76 @@ void gp_amx_lines(const uint16_t *w, int64_t step, int64_t lines, int64_t k, con
             for (int64_t r = 0; r < rows; r++) out[r * GP_AMX_LINES + first[i] + l] = sum[i][l][r];
 }
 
+/* ---- columns in place ---- */
+
+typedef uint32_t across[GP_AMX_DEPTH / 2][GP_AMX_LINES];
+
+/* Pairs of adjacent rows of w, of n rows and zeros after them, with the rows of the next tiles
+ * prefetched: those lie too far apart for the hardware to do so. */
+static void pair_rows_of(const uint16_t *w, int64_t step, int64_t n, across to) {
+    for (int64_t i = 0; i < GP_AMX_DEPTH; i += 2, w += 2 * step) {
+        const char *next = (const char *)(w + GP_AMX_DEPTH * step);
+        bool first = i < n, both = i + 1 < n;
+        for (int r = 0; both && r < 2; r++) {
+            __builtin_prefetch(next + r * step * 2);
+            __builtin_prefetch(next + r * step * 2 + 64);
+        }
+        for (int64_t j = 0; j < GP_AMX_LINES; j += GP_WIDE)
+            *(gp_wide *)(to[i / 2] + j) = both    ? gp_widen_pair(w + j, w + step + j)
+                                          : first ? gp_widen(w + j)
+                                                  : (gp_wide){0};
+    }
+}
+
+static inline __attribute__((always_inline)) void add_columns(const across w, const uint16_t *x,
+                                                              int64_t pitch) {
+    enum { STEP = GP_AMX_LINES * 4 };
+    gp_amx_load(4, x, pitch * 2);
+    gp_amx_load(5, w[0], STEP);
+    gp_amx_multiply(0, 4, 5);
+    gp_amx_load(6, w[0] + 16, STEP);
+    gp_amx_multiply(1, 4, 6);
+    gp_amx_load(5, w[0] + 32, STEP);
+    gp_amx_multiply(2, 4, 5);
+    gp_amx_load(6, w[0] + 48, STEP);
+    gp_amx_multiply(3, 4, 6);
+}
+
+/* Rows are paired a tile ahead: tiles are not read from stores that are under way. */
+void gp_amx_across(const uint16_t *w, int64_t step, int64_t k, const uint16_t *x, int64_t pitch,
+                   int64_t rows, float *out) {
+    _Alignas(64) across room[2];
+    gp_amx_config size = {0};
+    int64_t chunks = (k + GP_AMX_DEPTH - 1) / GP_AMX_DEPTH, wide = GP_AMX_LINES * 4;
+    for (int t = 0; t < 5; t++) gp_amx_size(&size, t, rows, 64);
+    for (int t = 5; t < 7; t++) gp_amx_size(&size, t, GP_AMX_DEPTH / 2, 64);
+    memset(out, 0, (size_t)(rows * wide));
+    gp_amx_configure(&size);
+    gp_amx_load(0, out, wide);
+    gp_amx_load(1, out + 16, wide);
+    gp_amx_load(2, out + 32, wide);
+    gp_amx_load(3, out + 48, wide);
+    if (chunks) pair_rows_of(w, step, k, room[0]);
+    for (int64_t c = 0; c < chunks; c++) {
+        int64_t next = (c + 1) * GP_AMX_DEPTH;
+        if (next < k) pair_rows_of(w + next * step, step, k - next, room[(c + 1) % 2]);
+        add_columns(room[c % 2], x + c * GP_AMX_DEPTH, pitch);
+    }
+    gp_amx_store(0, out, wide);
+    gp_amx_store(1, out + 16, wide);
+    gp_amx_store(2, out + 32, wide);
+    gp_amx_store(3, out + 48, wide);
+    gp_amx_release();
+}
+
 #else
 bool gp_has_amx(void) { return false; }
 void gp_amx_lines(const uint16_t *w, int64_t step, int64_t lines, int64_t k, const char *x,
                   int64_t rows, float *out) {}
 void gp_amx_columns(const uint16_t *x, int64_t row, int64_t next, int64_t rows, int64_t k,
                     char *to) {}
+void gp_amx_across(const uint16_t *w, int64_t step, int64_t k, const uint16_t *x, int64_t pitch,
+                   int64_t rows, float *out) {}
 void gp_amx_panel(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,
                   char *out) {}
 #endif

@@ -121,6 +121,13 @@ static inline int64_t gp_amx_columns_bytes(int64_t rows, int64_t k) {
 void gp_amx_columns(const uint16_t *x, int64_t row, int64_t next, int64_t rows, int64_t k,
                     char *to);
 
+/* The same for adjacent columns of a matrix w whose rows are along them, `step` elements apart:
+ * out[row][column] for GP_AMX_LINES columns from w on. x has rows of k and zeros up to whole
+ * thirty-twos, `pitch` elements apart. */
+#define gp_amx_across GP_NAME(gp_amx_across)
+void gp_amx_across(const uint16_t *w, int64_t step, int64_t k, const uint16_t *x, int64_t pitch,
+                   int64_t rows, float *out);
+
 /* out[rows][width] = start + a[rows][k] times panel i of *p, which has p->amx. */
 #define gp_amx_panel GP_NAME(gp_amx_panel)
 void gp_amx_panel(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,

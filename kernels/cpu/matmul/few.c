@@ -9,6 +9,7 @@
 #include "kernels/cpu/matmul/amx.h"
 #include "kernels/cpu/matmul/half.h"
 #include "kernels/cpu/runtime/scratch.h"
+#include "kernels/cpu/runtime/widen.h"
 
 /* Lines or vectors of a tile, rows of a product, columns of a tile; elements worth a thread. */
 enum { FOUR = 4, MOST_ROWS = 8, BLOCK = FOUR * GP_VB / 4, FEW_WORK = 1 << 16 };
@@ -53,9 +54,7 @@ static inline __attribute__((always_inline)) float lanes(vec_f32 v) {
 #define TIMES_ONE(sum, w, x) (sum) + (w) * *(x)
 
 static inline __attribute__((always_inline)) vec_f32 load_bf16(const uint16_t *p) {
-    typedef uint16_t half __attribute__((vector_size(GP_VB / 2), aligned(2), may_alias));
-    typedef uint32_t wide __attribute__((vector_size(GP_VB)));
-    return (vec_f32)(__builtin_convertvector(*(const half *)p, wide) << 16);
+    return (vec_f32)(gp_widen(p) << 16);
 }
 #define NAME bf16
 #define X float
@@ -177,7 +176,20 @@ static void few_tiles(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* The same where lines along k are read by AMX. */
+/* The same by AMX: of columns, whose last tile overlaps the one before. */
+static void amx_columns(void *ctx, int64_t begin, int64_t end) {
+    const few_job *f = ctx;
+    float sum[GP_AMX_ROWS * GP_AMX_LINES];
+    for (int64_t b = begin; b < end; b++) {
+        int64_t j = b * GP_AMX_LINES, last = f->n - GP_AMX_LINES;
+        if (j > last) j = last;
+        gp_amx_across(f->w + j, f->step, f->k, (const uint16_t *)(const void *)f->x, f->padded,
+                      f->rows, sum);
+        put(f, sum, 0, f->rows, j, GP_AMX_LINES, GP_AMX_LINES);
+    }
+}
+
+/* The same of lines along k. */
 static void amx_lines(void *ctx, int64_t begin, int64_t end) {
     const few_job *f = ctx;
     float sum[GP_AMX_ROWS * GP_AMX_LINES];
@@ -188,10 +200,16 @@ static void amx_lines(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* Whether AMX multiplies them: a row across takes as long without. */
+static bool by_amx(const gp_matrix *x, const gp_matrix *w, gp_dtype dtype) {
+    return dtype == GP_bf16 && gp_has_amx() &&
+           (w->rs == 1 || (w->cs == 1 && w->cols >= GP_AMX_LINES && x->rows > 1));
+}
+
 /* Whether few rows of x meet w as the kernels need it: its lines, along k or across, contiguous. */
 static bool fits(const gp_matrix *x, const gp_matrix *w, gp_dtype dtype) {
-    bool amx = dtype == GP_bf16 && w->rs == 1 && gp_has_amx();
-    if (x->rows > (amx ? GP_AMX_ROWS : MOST_ROWS) || (dtype == GP_f16 && !HAS_F16)) return false;
+    if (x->rows > (by_amx(x, w, dtype) ? GP_AMX_ROWS : MOST_ROWS)) return false;
+    if (dtype == GP_f16 && !HAS_F16) return false;
     return w->rs == 1 || (w->cs == 1 && w->cols >= BLOCK);
 }
 
@@ -245,13 +263,13 @@ bool gp_half_few(gp_half_product *p, const gp_matrix *a, const gp_matrix *b) {
                  .c_col = turned ? p->ldc : 1};
     f.step = f.across ? w->rs : w->cs;
     f.tiles = f.across ? columns[type] : dots[type];
-    bool amx = b->dtype == GP_bf16 && !f.across && gp_has_amx();
-    if (!(amx ? copy_columns(&f, x) : copy_rows(&f, x, p->pairs))) {
+    bool amx = by_amx(x, w, b->dtype), lines = amx && !f.across;
+    if (!(lines ? copy_columns(&f, x) : copy_rows(&f, x, p->pairs || amx))) {
         p->no_memory = true;
         return false;
     }
     int64_t wide = amx ? GP_AMX_LINES : f.across ? BLOCK : FOUR, n = (f.n + wide - 1) / wide;
-    void (*body)(void *, int64_t, int64_t) = amx ? amx_lines : few_tiles;
+    void (*body)(void *, int64_t, int64_t) = lines ? amx_lines : amx ? amx_columns : few_tiles;
     if (p->call) return gp_parallel_op(p->call, n, 1 + FEW_WORK / (1 + f.k * wide), body, &f);
     body(&f, 0, n);
     return true;

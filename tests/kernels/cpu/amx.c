@@ -2,9 +2,11 @@
  * weight gradients of odd sizes against sums in f64, and the order of a product's own sums. */
 #define GP_SOFT_AMX 1
 #define GP_ISA soft
-#define gp_transpose_soft gp_transpose_base /* the only one of other files */
+#define gp_transpose_soft gp_transpose_base /* the only ones of other files */
+#define gp_pairs_store_fn_soft gp_pairs_store_fn_base
 // NOLINTBEGIN(bugprone-suspicious-include): compiled again, with tiles in C
 #include "kernels/cpu/conv/amx.c"
+#include "kernels/cpu/conv/amx_gather.c"
 #define block grad_block
 #define sums grad_sums
 #define run_block grad_run_block
@@ -124,6 +126,38 @@ static void test_lines(void) {
     }
 }
 
+/* Rows of w with one element between them, and one column before those that are multiplied. */
+static bool columns_in_place(int64_t rows, int64_t k) {
+    enum { STEP = GP_AMX_LINES + 2 };
+    int64_t pitch = (k + 31) / 32 * 32 + 32;
+    uint16_t *w = halves(k * STEP + 1), *x = halves(rows * pitch);
+    float *out = room((rows * GP_AMX_LINES + 16) * 4);
+    bool ok = true;
+    for (int64_t i = 0; i < k; i++) w[i * STEP] = w[i * STEP + STEP - 1] = 0x7fc0; /* NaN */
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = k; i < pitch; i++) x[r * pitch + i] = i < pitch - 32 ? 0 : 0x7fc0;
+    gp_amx_across(w + 1, STEP, k, x, pitch, rows, out);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j < GP_AMX_LINES; j++) {
+            double want = 0, size = 0;
+            for (int64_t i = 0; i < k; i++) {
+                double v = value(w[i * STEP + 1 + j]) * value(x[r * pitch + i]);
+                want += v, size += fabs(v);
+            }
+            ok = ok && near((double)out[r * GP_AMX_LINES + j], want, size);
+        }
+    for (int64_t i = 0; i < 16; i++) ok = ok && isnan(out[rows * GP_AMX_LINES + i]);
+    free(w), free(x), free(out);
+    return ok;
+}
+
+static void test_columns(void) {
+    static const int64_t sizes[][2] = {{1, 1}, {16, 32}, {3, 33}, {8, 31}, {5, 96}, {2, 65}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        tap_ok(columns_in_place(sizes[i][0], sizes[i][1]), "%d rows across, inner dim %d",
+               (int)sizes[i][0], (int)sizes[i][1]);
+}
+
 /* ---- convolutions ---- */
 
 /* One row of outputs. */
@@ -166,6 +200,56 @@ static void test_convolutions(void) {
         const int64_t *s = sizes[i];
         tap_ok(convolution(s[0], s[1], s[2], s[3]), "%d channels, %d filters, %d taps, %d outputs",
                (int)s[0], (int)s[1], (int)s[2], (int)s[3]);
+    }
+}
+
+/* ---- few channels ---- */
+
+static float of_half(uint16_t h) { return gp_amx_half((const char *)&h); }
+
+/* Rows of x a reach longer than those of outputs, which are `step` elements apart. */
+static bool few_channels(int64_t taps, int64_t filters, int64_t rows, int64_t columns,
+                         int64_t reach, int64_t step) {
+    int64_t offset[49] = {0}, line = columns + reach, row = columns * step + 1, plane = rows * row;
+    for (int64_t t = 0; t < taps; t++) offset[t] = t % 3 * line + t % 5;
+    gp_conv_gather g;
+    gp_conv_gather_init(&g, offset, taps, filters);
+    uint16_t *x = halves((rows + 3) * line + 64), *y = halves(filters * plane);
+    uint16_t *w = halves(gp_conv_gather_bytes(taps, filters) / 2);
+    float *start = room(filters * 4);
+    bool ok = g.tiles * g.each * g.blocks * g.pairs * 4 <= gp_conv_gather_bytes(taps, filters);
+    for (int64_t f = 0; f < filters; f++) start[f] = (float)f - 7;
+    for (int64_t i = 0; i < filters * plane; i++) y[i] = 0x7fc0;
+    gp_conv_rows r = {.x = (char *)x, .w = (char *)w, .start = start, .out = (char *)y};
+    r.rows = rows, r.columns = columns, r.line = line;
+    r.plane = plane * 2, r.down = row * 2, r.step = step * 2;
+    gp_conv_amx_gather(&g, &r);
+    for (int64_t i = 0; i < filters * plane; i++) {
+        int64_t f = i / plane, at = i % plane / row * line + i % row / step;
+        double want = (double)start[f], size = fabs(want), got = (double)of_half(y[i]);
+        bool inside = i % row % step == 0 && i % row / step < columns;
+        for (int64_t t = 0; t < taps && inside; t++) {
+            int64_t p = t / 2, tile = f / g.each * g.blocks + p / g.pairs,
+                    place = (tile * g.each + f % g.each) * g.pairs + p % g.pairs;
+            double v = value(w[place * 2 + t % 2]) * value(x[at + offset[t]]);
+            want += v, size += fabs(v);
+        }
+        ok = ok && (inside ? fabs(got - want) <= fabs(want) / 256 + 1e-6 * size : isnan(got));
+    }
+    free(x), free(y), free(w), free(start);
+    return ok;
+}
+
+static void test_few_channels(void) {
+    static const int64_t sizes[][6] = {
+        {0, 3, 2, 5, 4, 1},    {1, 1, 1, 1, 4, 1},   {9, 10, 3, 64, 4, 1},
+        {27, 64, 2, 70, 6, 1}, {27, 70, 5, 7, 4, 1}, {18, 17, 40, 17, 4, 1},
+        {32, 33, 9, 20, 5, 2}, {49, 5, 2, 33, 4, 3}, {8, 130, 1, 300, 9, 1}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const int64_t *s = sizes[i];
+        tap_ok(few_channels(s[0], s[1], s[2], s[3], s[4], s[5]),
+               "%d gathered taps, %d filters, %d rows of %d outputs, each %d", (int)s[0], (int)s[1],
+               (int)s[2], (int)s[3], (int)s[5]);
     }
 }
 
@@ -244,7 +328,9 @@ static void test_order(void) {
 int main(void) {
     test_panels();
     test_lines();
+    test_columns();
     test_convolutions();
+    test_few_channels();
     test_weight_gradients();
     test_order();
     tap_is_int(gp_soft_amx_faults, 0, "tiles fit each other");

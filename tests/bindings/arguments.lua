@@ -139,7 +139,8 @@ for name, fn in pairs(g.nn.init) do check("nn.init." .. name, fn) end
 for name, fn in pairs(g.nn.utils) do check("nn.utils." .. name, fn) end
 for name, fn in pairs(g.optim.lr) do check("optim.lr." .. name, fn) end
 for name, fn in pairs(g.data.transforms) do check("data.transforms." .. name, fn) end
-for _, name in ipairs { "Adam", "AdamW", "SGD", "RMSprop", "Adagrad" } do
+for _, name in ipairs { "Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adamax", "NAdam", "RAdam",
+    "Adadelta", "Rprop", "ASGD", "LBFGS" } do
     check("optim." .. name, g.optim[name])
 end
 for _, name in ipairs { "Loader", "Dataset", "ImageFolder" } do

@@ -7,11 +7,14 @@ local g = require "gpush"
 local optim, amp = g.optim, g.amp
 local DEVICES = { "cpu", "sim" }
 local NAMES = { "SGD", "Adam", "AdamW", "RMSprop", "Adagrad" }
+local COMPOSED = { "NAdam", "Rprop", "ASGD" } -- in which nothing is skipped on a device
 local OPTIONS = {
     SGD = { lr = 1e-3, momentum = 0.9, weight_decay = 0.01, nesterov = true },
     Adam = { lr = 1e-3, amsgrad = true, weight_decay = 0.01 }, AdamW = { lr = 1e-3 },
     RMSprop = { lr = 1e-3, centered = true, momentum = 0.5 },
     Adagrad = { lr = 1e-3, lr_decay = 0.1 },
+    NAdam = { lr = 1e-3, weight_decay = 0.01, decoupled_weight_decay = true },
+    Rprop = { lr = 1e-3 }, ASGD = { lr = 1e-3, t0 = 3 },
 }
 
 -- ---- f32 copies of parameters ----
@@ -51,6 +54,7 @@ for _, name in ipairs(NAMES) do
     compare(name, "bf16", "cpu")
     compare(name, "f16", "sim")
 end
+for _, name in ipairs(COMPOSED) do compare(name, "bf16", "sim") end
 
 do -- steps below the parameter's precision add up
     local p = g.ones(3):bfloat16():requires_grad_()

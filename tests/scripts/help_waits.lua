@@ -62,6 +62,8 @@ local function vector(...) return g.tensor({ ... }, { device = "sim" }) end
 -- What help says of methods and functions that are no ops: each waits in such a call.
 local functions = {
     item = "vector(1):item()", tolist = "vector(1):tolist()",
+    ["optim.LBFGS"] = "optim.LBFGS({leaf}):step(function() leaf.grad = nil\n\z
+        local l = (leaf * leaf):sum()\nl:backward()\nreturn l end)",
     copy_ = "zeros(2):copy_(vector(1, 2))",
     ["stream.synchronize"] = "queued and current_stream 'sim':synchronize()",
     ["event.synchronize"] = "queued and current_stream 'sim':record():synchronize()",
@@ -83,7 +85,8 @@ local functions = {
 local skipped = { ["cuda.synchronize"] = "needs a GPU", ["data.Loader"] = "no wait for a device" }
 local dir = debug.getinfo(1, "S").source:match "^@(.*)tests/scripts/" or ""
 local topics = assert(loadfile(dir .. "scripts/lua/topics.lua", "t"))(dir .. "scripts/lua")
-local place = { vector = vector, file = os.tmpname(), large = g.ones(700, 700),
+local place = { vector = vector, leaf = vector(1.0, 2):requires_grad_(),
+    file = os.tmpname(), large = g.ones(700, 700),
     there = g.ones(700, 700, { device = "sim" }) }
 setmetatable(place, { __index = function(_, key)
     if key == "queued" then return vector(1) + 1 end

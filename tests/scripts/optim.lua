@@ -5,9 +5,10 @@ local t = require "tap"
 local g = require "gpush"
 local optim, nn = g.optim, g.nn
 
--- Three steps of torch.optim.NAME(p, **options) in f64. With v(i) = (i * 7 % 11 - 5) / 4, p is
+-- Three steps (or the last number of a row) of torch.optim.NAME(p, **options) in f64, which was
+-- PyTorch's default dtype, too. With v(i) = (i * 7 % 11 - 5) / 4, p is
 --   [tensor([v(i) for i in range(6)]).reshape(2, 3), tensor([v(i) for i in range(6, 10)])]
--- and the gradient of element i in step k = 0, 1, 2 is ((i * 5 + k * 3) % 7 - 3) / 2. Printed with
+-- and the gradient of element i in step k = 0, 1, … is ((i * 5 + k * 3) % 7 - 3) / 2. Printed with
 -- %.12g.
 local cases = {
     { "SGD", { lr = 0.1 },
@@ -63,6 +64,59 @@ local cases = {
             eps = 0.01 },
         { -1.20393454308, 0.445235207741, -0.547184984441, 1.34324106684, 0.143101822485,
             -0.717413718217, 1.02145741556, 0.0335865118177, -1.03522366103, 0.677436557075 } },
+    { "Adamax", { lr = 0.1 },
+        { -1.10959523416, 0.390118863406, -0.573562718699, 1.41683016133, 0.0766391818415,
+            -0.789887390162, 1.08968731603, 0.140404765843, -1.10988113659, 0.676437281301 } },
+    { "Adamax",
+        { lr = 0.1, betas = { 0.5, 0.75 }, eps = 0.01, weight_decay = 0.1, maximize = true },
+        { -1.33752288819, 0.573287260028, -0.333727782157, 1.07705717134, 0.423950949277,
+            -0.731184286975, 0.904986872, -0.100006978559, -0.892798884976, 0.732862751858 } },
+    { "NAdam", { lr = 0.1 },
+        { -1.21323268469, 0.426649158776, -0.575736821923, 1.40661676443, 0.107738599228,
+            -0.753636924757, 1.08757040688, 0.0367673153053, -1.07335084122, 0.674263178077
+            } },
+    { "NAdam",
+        { lr = 0.1, betas = { 0.5, 0.75 }, eps = 0.01, weight_decay = 0.1, momentum_decay = 0.5 },
+        { -1.2117370961, 0.41468971993, -0.483641197607, 1.40420936351, 0.082191062223,
+            -0.728147974081, 1.08002897418, 0.0193456875108, -1.05622437453, 0.557717993513
+            } },
+    { "NAdam", { lr = 0.1, weight_decay = 0.5, decoupled_weight_decay = true },
+        { -1.04556719454, 0.362164509628, -0.49919941965, 1.22009065831, 0.0810289079265,
+            -0.641225116364, 0.939177789653, 0.0261515554583, -0.923897990372, 0.57251933035
+            } },
+    { "RAdam", { lr = 0.1 },
+        { -1.03946397359, 0.390134006603, -0.610312682074, 1.43968731793, -0.00986599339678,
+            -0.709865993397, 1.03968731793, 0.210536026413, -1.1098659934, 0.639687317926 } },
+    { "RAdam", { lr = 0.1, betas = { 0.5, 0.99 }, eps = 0.01, weight_decay = 0.1 },
+        { -1.07961285714, 0.405481714286, -0.598818857143, 1.39695571429, 0.0139751428571,
+            -0.658325428571, 1.00544914286, 0.133148571429, -1.049832, 0.613942571429 } },
+    { "RAdam", { lr = 0.1, weight_decay = 0.5, decoupled_weight_decay = true, maximize = true },
+        { -1.26407714483, 0.529066651292, -0.322322186347, 0.892834063653, 0.457347901292,
+            -0.685277098708, 0.821115313653, -0.192358394834, -0.756995848708,
+            0.749396563653 } },
+    { "Adadelta", { lr = 0.5 },
+        { -1.25003883302, 0.499070757072, -0.500839888453, 1.25253803534, 0.247841422821,
+            -0.749449125671, 1.0016103235, -3.88330238171e-05, -1.00092924293,
+            0.749160111547 } },
+    { "Adadelta", { lr = 1.0, rho = 0.5, eps = 0.01, weight_decay = 0.1 },
+        { -1.23959685243, 0.391863413771, -0.50263013478, 1.45032104372, 0.0440273578624,
+            -0.677993724471, 1.13318555768, -0.0162771321555, -1.0659623082, 0.608210627831
+            } },
+    { "Rprop", { lr = 0.1 },
+        { -1.3, 0.325, -0.675, 1.35, 0.075, -0.925, 1.175, -0.05, -1.175, 0.575 }, 6 },
+    { "Rprop", { lr = 0.1, etas = { 0.25, 2 }, step_sizes = { 0.05, 0.15 } },
+        { -1.3, 0.3, -0.7, 1.35, 0.05, -0.95, 1.2, -0.05, -1.2, 0.55 }, 6 },
+    { "ASGD", { lr = 0.1 },
+        { -1.24996325065, 0.449986000246, -0.599983125293, 1.44995912571, 0.0499961250708,
+            -0.649979125366, 1.04996925054, -7.4999062509e-07, -1.04996900054,
+            0.649979375363 } },
+    { "ASGD", { lr = 0.1, lambd = 0.1, alpha = 0.5, t0 = 1, weight_decay = 0.1 },
+        { -1.18126431014, 0.422695130141, -0.567530795902, 1.37267028396, 0.0410174594686,
+            -0.607842085404, 0.990992613286, -0.00441857162832, -0.989519756077,
+            0.609314942614 } },
+    { "RAdam", { lr = 0.1 },
+        { -1.05129687638, 0.447574703845, -0.676644352022, 1.48880423799, -0.0518294872101,
+            -0.73140996921, 1.07480665324, 0.198703123622, -1.05242529615, 0.573355647978 }, 6 },
 }
 
 local dtypes = { f64 = 1e-11, f32 = 1e-6, f16 = 4e-3, bf16 = 3e-2 }
@@ -103,12 +157,12 @@ local function copy(list)
 end
 
 for number, case in ipairs(cases) do
-    local name, options, want = table.unpack(case)
+    local name, options, want, steps = table.unpack(case)
     for device in pairs { cpu = 1, sim = 1 } do
         for dtype, tol in pairs(dtypes) do
             local p, gradients = problem(dtype, device, number % 2 == 0)
             local o = optim[name](p, copy(options))
-            for k = 0, 2 do
+            for k = 0, (steps or 3) - 1 do
                 gradients(k)
                 o:step()
             end
@@ -210,7 +264,8 @@ t.is(o.param_groups[2].lr, 2, "a group that comes later")
 
 -- ---- states ----
 
-for _, name in ipairs { "SGD", "Adam", "RMSprop", "Adagrad" } do
+for _, name in ipairs { "SGD", "Adam", "RMSprop", "Adagrad", "Adamax", "NAdam", "RAdam", "Adadelta",
+    "Rprop", "ASGD" } do
     local options = ({ SGD = { lr = 0.1, momentum = 0.9 },
         RMSprop = { centered = true, momentum = 0.5 } })[name] or { lr = 0.01 }
     local a, grad_a = problem("f32", "cpu")
@@ -244,6 +299,88 @@ t.error(function() optim.Adam({ x }):load_state_dict(seven:state_dict()) end,
     "'exp_avg' of parameter 1 has shape 7, the parameter 3",
     "of other shapes")
 t.error(function() adam:load_state_dict(5) end, "expected a table of state_dict", "of nothing")
+
+-- ---- LBFGS; numbers from torch.optim.LBFGS in f64, three steps of each ----
+
+-- Parameters, and a closure that counts its calls: Rosenbrock's function, or a gentler one.
+local function valley(rosenbrock, device)
+    local u = g.tensor({ -1.2 }, { dtype = "f64" }):to(device):requires_grad_()
+    local w = g.tensor({ { 1.0 } }, { dtype = "f64" }):to(device):requires_grad_()
+    local calls = { n = 0 }
+    return u, w, calls, function()
+        calls.n, u.grad, w.grad = calls.n + 1, nil, nil
+        local l = rosenbrock and ((1 - u) ^ 2 + 100 * (w - u * u) ^ 2):sum()
+            or ((u - 1) ^ 2 + (w + 2) ^ 2 * 3 + (u * w):sum() * 0.5 + u ^ 4 * 0.1):sum()
+        l:backward()
+        return l
+    end
+end
+
+for number, case in ipairs {
+    { {}, { 1.18878381007, -2.09906488722, 31.44736, -0.982870907, -0.982870907 }, 10 },
+    { { history_size = 2, max_iter = 5 },
+        { 1.18878082696, -2.09906683192, 31.44736, -0.9810124123, -0.9828709071 }, 10 },
+    { { lr = 0.1, max_iter = 4 },
+        { 0.435501323979, -1.16598874797, 31.44736, 16.37860659, 6.662235662 }, 12 },
+    { { line_search_fn = "strong_wolfe" },
+        { 0.999981421079, 0.999961965181, 24.2, 0.4234823024, 4.221457511e-10 }, 45 },
+    { { line_search_fn = "strong_wolfe", history_size = 2, max_iter = 5 },
+        { -0.33756475832, 0.0666291269808, 24.2, 4.111776157, 2.772695642 }, 18 },
+    { { line_search_fn = "strong_wolfe", lr = 0.1, max_iter = 4 },
+        { -0.999160950783, 1.02410973835, 24.2, 4.134578602, 4.123167702 }, 16 },
+} do
+    for device in pairs { cpu = 1, sim = 1 } do
+        local u, w, calls, closure = valley(case[1].line_search_fn, device)
+        local lbfgs, got = optim.LBFGS({ u, w }, copy(case[1])), {}
+        for k = 1, 3 do got[k + 2] = lbfgs:step(closure):item() end
+        got[1], got[2] = u:item(), w:item()
+        t.close(got, case[2], 1e-9, ("LBFGS, case %d on %s"):format(number, device))
+        t.is(calls.n, case[3], "and as many evaluations")
+    end
+end
+do
+    local u, w, calls, closure = valley(true, "sim")
+    local wolfe = { line_search_fn = "strong_wolfe", max_iter = 3 }
+    local one = optim.LBFGS({ u, w }, copy(wolfe))
+    one:step(closure)
+    local u2, w2, _, closure2 = valley(true, "cpu")
+    local other = optim.LBFGS({ u2, w2 }, copy(wolfe))
+    other:load_state_dict(one:state_dict())
+    g.no_grad(function() u2:copy_(u) w2:copy_(w) end)
+    one:step(closure)
+    other:step(closure2)
+    t.is(flat { u2, w2 }, flat { u, w }, "LBFGS: a loaded state goes on, on another device")
+    local up, before = calls.n, flat { u, w }
+    t.error(function()
+        one:step(function()
+            if calls.n > up then error "enough" end
+            return closure()
+        end)
+    end, "enough", "an error of the closure comes through")
+    t.is(flat { u, w }, before, "and the line search puts the parameters back")
+    g.sync.reset()
+    one:step(closure) -- this line
+    local line, waits = debug.getinfo(1, "l").currentline - 1, 0
+    for _, row in ipairs(g.sync.lines()) do
+        if row.line == line then waits = waits + row.times end
+    end
+    t.ok(waits > 3, "its waits are on record at the line of the step")
+    t.error(function() one:step() end, "optim.LBFGS: step: expected a function that clears",
+        "no closure")
+    t.error(function() one:step(function() end) end, "LBFGS: step: the closure gave a nil",
+        "no loss")
+    t.error(function() one:add_param_group { params = { g.ones(2) } } end,
+        "LBFGS: expected one group", "two groups")
+    t.error(function() optim.LBFGS { g.ones(2):half() } end, "parameter 1 has dtype f16", "16 bits")
+    t.error(function() optim.LBFGS({ u }, { line_search_fn = "armijo" }) end,
+        "option 'line_search_fn': expected 'strong_wolfe', got 'armijo'", "another search")
+    t.error(function() optim.Rprop({ u }, { etas = { 2, 3 } }) end, "option 'etas' is {2, 3}",
+        "what never shrinks")
+    u.grad = g.ones_like(u)
+    local nadam = optim.NAdam { u }
+    t.error(function() g.capture(function() nadam:step() end)() end,
+        "optim.NAdam: step: a captured function cannot take it", "numbers of the host's")
+end
 
 -- ---- clipping; numbers from torch.nn.utils.clip_grad_norm_ of (3, -4) and (12, 0.5) to 5 ----
 

@@ -19,6 +19,9 @@ end
 
 local homes = getmetatable(optim).homes
 homes.Adam, homes.AdamW, homes.lr = "Adam", "Adam", "lr"
+for _, name in ipairs { "Adamax", "NAdam", "RAdam", "Adadelta", "Rprop", "ASGD" } do
+    homes[name] = "composed"
+end
 
 -- ---- parameters and groups ----
 
@@ -93,7 +96,7 @@ local function add_group(self, group)
         end
     end
     local check = rules(self).check
-    if check then check(new, fail) end
+    if check then check(new, fail, number) end
     for p, name in pairs(seen) do self.place[p] = name end
     self.param_groups[number] = new
 end
@@ -101,20 +104,22 @@ end
 function Optimizer:add_param_group(group) add_group(self, group) end
 
 -- optim.define{ name =, help =, sig = "float lr=0.001, …", fill = fn(options), check = fn(group,
--- fail), slots = fn(group) -> names of the state tensors, key = fn(group, state) -> the key that
--- parameters of one launch share, launch = fn(group, lists, key), fused = bool }: returns a
--- constructor of such optimizers, with parameters and options. fill sets defaults that a signature
--- cannot express; lists has params, grads and a list for each slot; key is by default the number of
--- the step. Of parameters of 16 bits, lists.params has copies in f32, the state is f32, too, and
--- step rounds. fused: launch hands lists.rounded, steps, grad_scale and found_inf on to a row such
--- as sgd_step, which rounds, counts steps on the device and skips one there.
+-- fail, number of the group), slots = fn(group) -> names of the state tensors, key = fn(group,
+-- state) -> the key that parameters of one launch share, launch = fn(group, lists, key), fused =
+-- bool }: returns a constructor of such optimizers, with parameters and options. fill sets defaults
+-- that a signature cannot express; lists has params, grads and a list for each slot; key is by
+-- default the number of the step. Of parameters of 16 bits, lists.params has copies in f32, the
+-- state is f32, too, and step rounds. fused: launch hands lists.rounded, steps, grad_scale and
+-- found_inf on to a row such as sgd_step, which rounds, counts steps on the device and skips one
+-- there. step = fn(optimizer, closure) stands in place of launch and returns the loss.
 function optim.define(class)
     class.__index, class.__name, class.__tostring = class, "optim." ..
         class.name, Optimizer.__tostring
     setmetatable(class, Optimizer)
     local own = {}
-    for _, name in ipairs { "fill", "check", "slots", "fresh", "key", "launch", "fused" } do
-        own[name], class[name] = class[name], nil
+    for _, name in ipairs { "fill", "check", "slots", "fresh", "key", "launch", "fused",
+        "step" } do
+        own[name], class[name] = rawget(class, name), nil
     end
     rules_of[class] = own
     local names = {}
@@ -245,8 +250,12 @@ local function note_options(group, unread)
 end
 
 local function update(self, group, scaling)
-    local order, slots = gather(self, group, scaling)
     local own = rules(self)
+    if not own.fused and capturing() then
+        raise("optim.%s: step: a captured function cannot take it: a replay would repeat this \z
+            step's numbers (SGD, Adam, AdamW, RMSprop and Adagrad can be captured)", self.name)
+    end
+    local order, slots = gather(self, group, scaling)
     if #order == 0 then note_options(group, true) end
     for _, l in ipairs(order) do
         if own.fused then on_device(l, scaling) end
@@ -281,7 +290,8 @@ end
 -- number of steps taken); parameters of 16 bits take it in f32 and are rounded. closure, if given,
 -- computes the loss and its gradients first; its value is returned.
 function Optimizer:step(closure)
-    local loss
+    local loss, own = nil, rules(self)
+    if own.step then return own.step(self, closure) end
     if closure then loss = gpush.enable_grad(closure) end
     update_all(self)
     return loss
@@ -421,71 +431,7 @@ function Optimizer:__tostring()
     return ("%s(\n%s\n)"):format(self.name, table.concat(lines, "\n"))
 end
 
--- ---- clipping ----
-
-local function gradients(params, name)
-    local fail = failing(name)
-    local by_device, order = {}, {}
-    for _, p in ipairs(parameters(params, fail, name)) do
-        if not is_tensor(p) then
-            fail("expected a list of tensors or a model, got a list with a " .. type(p))
-        end
-        local g = p.grad
-        if g then
-            local list = by_device[p.device]
-            if not list then
-                list = {}
-                by_device[p.device], order[#order + 1] = list, list
-            end
-            list[#list + 1] = g
-        end
-    end
-    if #order > 1 then
-        fail "the parameters are on several devices; clip those of each on their own"
-    end
-    return order[1]
-end
-
-optim.clip_grad_norm_ = composite {
-    name = "optim.clip_grad_norm_",
-    sig = "any params, float max_norm, float norm_type=2, bool error_if_nonfinite=false",
-    help = "scales the gradients of params, a list or a model, down where their norm as one \z
-        vector is above max_norm; "
-        .. "gives that norm as a 0-d tensor. Waits only to check whether it is finite",
-    fn = function(params, max_norm, norm_type, finite)
-        if not (max_norm >= 0) then
-            raise("optim.clip_grad_norm_: argument 'max_norm': expected a number from 0, got %s",
-                max_norm)
-        end
-        local grads = gradients(params, "clip_grad_norm_")
-        if not grads then return gpush.zeros {} end
-        local _ <close> = gpush.no_grad()
-        -- nothing is scaled yet
-        local n = finite and gpush.clip_grad_norm(grads, math.huge, norm_type):item()
-        if n and (n ~= n or n == math.huge) then
-            raise("optim.clip_grad_norm_: the norm of the gradients is %s",
-                n ~= n and "nan" or "inf")
-        end
-        return gpush.clip_grad_norm(grads, max_norm, norm_type)
-    end,
-}
-
-optim.clip_grad_value_ = composite {
-    name = "optim.clip_grad_value_",
-    sig = "any params, float clip_value",
-    help = "limits each element of the gradients of params, a list or a model, to -clip_value … \z
-        clip_value",
-    fn = function(params, clip_value)
-        if not (clip_value >= 0) then
-            raise("optim.clip_grad_value_: argument 'clip_value': expected a number from 0, got %s",
-                clip_value)
-        end
-        local grads = gradients(params, "clip_grad_value_")
-        local _ <close> = gpush.no_grad()
-        if grads then gpush.clip_grad_value(grads, clip_value) end
-    end,
-}
-
+assert(loadfile(folder .. "/clip.lua", "t"))(gpush, optim, composite, parameters, failing)
 debug.getregistry()["gpush.optimizer"] = Optimizer
 local own = "self optimizer"
 declared(Optimizer, "optimizer.",

@@ -1,5 +1,7 @@
 --!plain
 -- Help texts of optimizers and schedules; their form: ../topics.lua.
+local composed = "A step is made of ops, several for each parameter; a captured function cannot \z
+    take it."
 return {
     ["optim.Adagrad"] = {
         shapes = "params: of any shape",
@@ -26,6 +28,55 @@ return {
         example = "local w = ones(2):requires_grad_()\nlocal opt = optim.SGD({w}, {lr = \z
             0.5})\nw:sum():backward() opt:step() return w:detach()\n--> tensor({0.5, 0.5}, f32 2 \z
             cpu)" },
+    ["optim.Adadelta"] = {
+        shapes = "params: of any shape",
+        text = composed,
+        example = "local w = ones(2):requires_grad_()\nlocal opt = optim.Adadelta({w}, {lr = \z
+            0.5})\nw:sum():backward() opt:step() return w:detach()\n--> tensor({0.9984, 0.9984}, \z
+            f32 2 cpu)" },
+    ["optim.Adamax"] = {
+        shapes = "params: of any shape",
+        text = composed,
+        example = "local w = ones(2):requires_grad_()\nlocal opt = optim.Adamax({w}, {lr = \z
+            0.5})\nw:sum():backward() opt:step() return w:detach()\n--> tensor({0.5, 0.5}, \z
+            f32 2 cpu)" },
+    ["optim.ASGD"] = {
+        shapes = "params: of any shape",
+        text = "opt.state[w].ax is the average of w, from step t0 on. " .. composed,
+        example = "local w = ones(2):requires_grad_()\nlocal opt = optim.ASGD({w}, {lr = \z
+            0.5})\nw:sum():backward() opt:step() return w:detach()\n--> tensor({0.4999, 0.4999}, \z
+            f32 2 cpu)" },
+    ["optim.NAdam"] = {
+        shapes = "params: of any shape",
+        text = composed,
+        example = "local w = ones(2):requires_grad_()\nlocal opt = optim.NAdam({w}, {lr = \z
+            0.5})\nw:sum():backward() opt:step() return w:detach()\n--> tensor({0.4718, 0.4718}, \z
+            f32 2 cpu)" },
+    ["optim.RAdam"] = {
+        shapes = "params: of any shape",
+        text = composed,
+        example = "local w = ones(2):requires_grad_()\nlocal opt = optim.RAdam({w}, {lr = \z
+            0.5})\nw:sum():backward() opt:step() return w:detach()\n--> tensor({0.5, 0.5}, \z
+            f32 2 cpu)" },
+    ["optim.Rprop"] = {
+        shapes = "params: of any shape",
+        text = composed,
+        example = "local w = ones(2):requires_grad_()\nlocal opt = optim.Rprop({w}, {lr = \z
+            0.5})\nw:sum():backward() opt:step() return w:detach()\n--> tensor({0.5, 0.5}, \z
+            f32 2 cpu)" },
+    ["optim.LBFGS"] = {
+        text = "For few parameters and a whole batch, not for noisy gradients. Each evaluation of \z
+            the closure, and each move, waits for numbers that decide how to go on: the waits are \z
+            on record at the line of opt:step. line_search_fn = 'strong_wolfe' looks for a step \z
+            that fits along each direction, and waits more. A captured function cannot take it.",
+        shapes = "params: of any shape, f32 or f64, of one dtype on one device, in one group",
+        waits = "for losses and gradients, by which it decides",
+        example = "local w = ones(2):requires_grad_()\nlocal opt = optim.LBFGS({w}, \z
+            {line_search_fn = \"strong_wolfe\"})\nopt:step(function()\n    opt:zero_grad()\n    \z
+            local loss = ((w - 3) ^ 2):sum()\n    loss:backward()\n    return loss\nend)\n\z
+            return w:detach()\n--> tensor({3.0, 3.0}, \z
+            f32 2 cpu)",
+        see = "optim, sync" },
     ["optim.ZeroRedundancyOptimizer"] = {
         call = "optim.ZeroRedundancyOptimizer(params, class [, options])",
         text = "An optimizer of class, such as optim.AdamW, whose state is divided among the \z

@@ -271,6 +271,20 @@ lr: learning rate
 lr_decay: how much the rate falls with each step
 betas: how much of the means of gradients and of their squares goes on
 optim.RMSprop.alpha: how much of the mean of squares goes on
+optim.Adadelta.rho: how much of the means of squares goes on
+optim.ASGD.alpha: power by which the rate falls
+momentum_decay: how fast the momentum comes to its full size
+decoupled_weight_decay: weight decay shrinks parameters and stays out of the averages
+etas: what a step size is multiplied by where the sign has changed, and where it has not
+step_sizes: the least and the greatest step
+lambd: how fast the rate and the parameters fall
+t0: the step at which averaging begins
+max_iter: moves of one step at most
+max_eval: evaluations of one step at most, 5/4 of max_iter if not given
+tolerance_grad: a step ends where no gradient is larger
+tolerance_change: a step ends where parameters or the loss change by less
+history_size: of how many moves the gradients are kept
+line_search_fn: 'strong_wolfe' looks along each direction; without it a move is lr long
 dampening: how much of a gradient does not go into the momentum
 weight_decay: how much parameters shrink
 nesterov: looks ahead by the momentum

@@ -230,9 +230,9 @@ static CUptiResult start_records(void) {
     return r;
 }
 
-/* What CUPTI has once recorded it goes on preparing for, in every call of CUDA, until it is detached.
- * That is safe at the end of a call: then no other is inside CUPTI. Before CUDA 12.6 graphs did not
- * survive it. Source: NVIDIA's documentation of CUPTI, cuptiFinalize. */
+/* What CUPTI has once recorded it goes on preparing for, in every call of CUDA, until it is
+ * detached. That is safe at the end of a call: then no other is inside CUPTI. Before CUDA 12.6
+ * graphs did not survive it. Source: NVIDIA's documentation of CUPTI, cuptiFinalize. */
 static void detach(void) {
     uint32_t version = 0;
     int unused;

@@ -109,7 +109,8 @@ do
     for i = 1, #want do same(got[i], want[i], "gradient " .. i) end
 end
 
--- Layers on several streams at once; a larger one on a stream moves its memory, as does running out.
+-- Layers on several streams at once; a larger one on a stream moves its memory, as does running
+-- out.
 do
     local layers, want, large = {}, {}, nn.LSTM(3, 40)
     local _ <close> = no_grad()

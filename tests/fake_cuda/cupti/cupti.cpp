@@ -38,7 +38,7 @@ state &st() {
 }
 thread_local std::vector<uint64_t> externals;
 thread_local uint64_t correlation_data;
-thread_local int ends; /* calls of this thread whose end is being told */
+thread_local int ends; /* calls of this thread whose end CUPTI reports now */
 
 bool mode(const char *what) { return !strcmp(fakeCuptiMode(), what); }
 

@@ -4,6 +4,7 @@
  * backward two reads and a write for x, and two reads for weight and bias. */
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/norm/affine.cuh"
+#include "kernels/cuda/norm/short_rows.cuh"
 
 typedef gp_norm_rows rows;
 enum { HELD = 4 }; /* vectors of a row that a thread holds in registers */
@@ -192,6 +193,83 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX) gradient(rows r, int grou
     }
 }
 
+/* ---- short rows, each of whose elements has a weight of its own ---- */
+
+/* Mean and 1 / sqrt(variance + eps) of the row at `at` in room. */
+template <class T, int D>
+__device__ static void short_moments(const rows &r, const gp_short_block<T, D> &block,
+                                     const T *room, int at, T *mean, T *scale) {
+    T v[GP_SHORT_EACH], s = 0, q = 0;
+#pragma unroll
+    for (int k = 0; k < GP_SHORT_EACH; k++) {
+        v[k] = block.has(at, k) ? room[block.place(at, k)] : (T)0;
+        s += v[k];
+    }
+    s = gp_short_reduce(s, block.s.lanes, gp_add());
+    *mean = r.k.centred ? s / (T)r.k.n : 0;
+#pragma unroll
+    for (int k = 0; k < GP_SHORT_EACH; k++)
+        if (block.has(at, k)) q += (v[k] - *mean) * (v[k] - *mean);
+    q = gp_short_reduce(q, block.s.lanes, gp_add());
+    *scale = 1 / sqrt(q / (T)r.k.n + (T)r.k.eps);
+}
+template <class T> __device__ static T weight_at(const char *p, gp_dtype dt, int i, T absent) {
+    return p ? gp_load_as<T>(p + i * gp_bytes_of(dt), dt) : absent;
+}
+
+template <class T, int D>
+static __global__ void __launch_bounds__(GP_THREADS) normalise_short(rows r, gp_short s) {
+    GP_DYNAMIC_SHARED(T, room);
+    gp_short_block<T, D> block(s);
+    block.read(room, r.x);
+    __syncthreads();
+    block.each_row([&](uint32_t, int at) {
+        T mean, scale;
+        short_moments(r, block, room, at, &mean, &scale);
+#pragma unroll
+        for (int k = 0; k < GP_SHORT_EACH; k++) {
+            if (!block.has(at, k)) break;
+            int i = block.lane + k * s.lanes, place = block.place(at, k);
+            room[place] = (room[place] - mean) * scale * weight_at<T>(r.weight, r.wt, i, 1) +
+                          weight_at<T>(r.bias, r.bt, i, 0);
+        }
+    });
+    __syncthreads();
+    block.write(room, r.out);
+}
+
+template <class T, int D>
+static __global__ void __launch_bounds__(GP_THREADS) gradient_short(rows r, gp_short s) {
+    GP_DYNAMIC_SHARED(T, room);
+    T *room_g = room + gp_short_room(s);
+    gp_short_block<T, D> block(s);
+    block.read(room, r.x), block.read(room_g, r.g);
+    __syncthreads();
+    block.each_row([&](uint32_t row, int at) {
+        T mean, scale, sv = 0, svh = 0;
+        short_moments(r, block, room, at, &mean, &scale);
+        if (block.lane == 0 && at < block.all) r.mean[row] = mean, r.scale[row] = scale;
+#pragma unroll
+        for (int k = 0; k < GP_SHORT_EACH; k++) {
+            if (!block.has(at, k)) break;
+            int place = block.place(at, k);
+            T v = room_g[place] * weight_at<T>(r.weight, r.wt, block.lane + k * s.lanes, 1);
+            sv += v, svh += v * (room[place] - mean) * scale;
+            room_g[place] = v;
+        }
+        sv = gp_short_reduce(sv, s.lanes, gp_add()), svh = gp_short_reduce(svh, s.lanes, gp_add());
+        sv = r.k.centred ? sv / (T)r.k.n : 0, svh /= (T)r.k.n;
+#pragma unroll
+        for (int k = 0; k < GP_SHORT_EACH; k++) {
+            if (!block.has(at, k)) break;
+            int place = block.place(at, k);
+            room[place] = scale * (room_g[place] - sv - (room[place] - mean) * scale * svh);
+        }
+    });
+    __syncthreads();
+    block.write(room, r.out);
+}
+
 /* ---- few long rows ---- */
 
 /* The start of the part in an array of rows. */
@@ -330,8 +408,21 @@ template <class T, int D, int V> static bool backward_by_parts(const gp_call *c,
            GP_LAUNCH(c, write_parts, grid, GP_THREADS, 0, *r, size, parts);
 }
 
+/* Whether short rows of dtype dt are as the kernels for them want them. */
+static bool is_short(const rows *r, bool plain, gp_dtype dt, size_t bytes) {
+    return r->k.each == 1 && r->k.groups == 1 && r->k.rows < INT32_MAX && r->xt == r->ot &&
+           gp_short_fits(r->k.n, plain, dt, bytes) && gp_aligned(r->x, 16) && gp_aligned(r->out, 16);
+}
+
 template <class T, int D, int V> static bool forward(const gp_call *c, const rows *r) {
     if (gp_few_long(r->k.n, r->k.rows)) return forward_by_parts<T, D, V>(c, r);
+    if constexpr (D != GP_ANY)
+        if (is_short(r, V > 1, (gp_dtype)D, sizeof(T))) {
+            gp_short s = gp_short_of(r->k.n, r->k.rows, sizeof(T));
+            auto kernel = normalise_short<T, D>;
+            return GP_LAUNCH(c, kernel, gp_blocks(r->k.rows, s.rows), GP_THREADS,
+                             gp_short_room(s) * sizeof(T), *r, s);
+        }
     gp_group g = gp_group_of(r->k.n, V, 0, sizeof(T));
     if (gp_group_holds(&g, r->k.n, V, HELD)) {
         auto held = normalise_held<T, D, V>;
@@ -345,6 +436,13 @@ template <class T, int D, int V> static bool forward(const gp_call *c, const row
 
 template <class T, int D, int V> static bool backward(const gp_call *c, const rows *r) {
     if (gp_few_long(r->k.n, r->k.rows)) return backward_by_parts<T, D, V>(c, r);
+    if constexpr (D != GP_ANY)
+        if (is_short(r, V > 1, (gp_dtype)D, 2 * sizeof(T)) && gp_aligned(r->g, 16)) {
+            gp_short s = gp_short_of(r->k.n, r->k.rows, 2 * sizeof(T));
+            auto kernel = gradient_short<T, D>;
+            return GP_LAUNCH(c, kernel, gp_blocks(r->k.rows, s.rows), GP_THREADS,
+                             2 * gp_short_room(s) * sizeof(T), *r, s);
+        }
     gp_group g = gp_group_of(r->k.n, V, 2, sizeof(T));
     auto kernel = gradient<T, D, V>;
     return GP_LAUNCH(c, kernel, gp_group_blocks(&g, r->k.rows), g.threads, g.shared, *r, g.group,

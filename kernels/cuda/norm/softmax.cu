@@ -3,6 +3,8 @@
  * are few long rows or columns, by many blocks each. Limit: a read and a write of each element at
  * the speed of memory.
  */
+#include "kernels/cuda/norm/columns.cuh"
+#include "kernels/cuda/norm/short_rows.cuh"
 #include "kernels/cuda/norm/softmax_strips.cuh"
 
 enum { AHEAD = 16 }; /* elements of a column that a thread reads before it uses the first */
@@ -12,7 +14,40 @@ typedef struct places {
     gp_dtype xt, ot;
     bool logs;
     bool shifted; /* see softmax_shifted */
+    bool flat;    /* contiguous rows of one dtype: see softmax_short */
 } places;
+
+/* Short rows. */
+template <class T, int D>
+static __global__ void __launch_bounds__(GP_THREADS)
+    softmax_short(const char *x, char *out, gp_short s, bool logs) {
+    GP_DYNAMIC_SHARED(T, room);
+    gp_short_block<T, D> block(s);
+    block.read(room, x);
+    __syncthreads();
+    block.each_row([&](uint32_t, int at) {
+        T v[GP_SHORT_EACH], m = -INFINITY, sum = 0;
+#pragma unroll
+        for (int k = 0; k < GP_SHORT_EACH; k++) {
+            v[k] = block.has(at, k) ? room[block.place(at, k)] : -(T)INFINITY;
+            m = v[k] > m ? v[k] : m;
+        }
+        m = gp_short_reduce(m, s.lanes, gp_max());
+#pragma unroll
+        for (int k = 0; k < GP_SHORT_EACH; k++) {
+            T e = exp(v[k] - m); /* 0 where there is no element */
+            if (block.has(at, k)) sum += e;
+            v[k] = logs ? v[k] - m : e;
+        }
+        sum = gp_short_reduce(sum, s.lanes, gp_add());
+        T scale = logs ? log(sum) : 1 / sum;
+#pragma unroll
+        for (int k = 0; k < GP_SHORT_EACH; k++)
+            if (block.has(at, k)) room[block.place(at, k)] = logs ? v[k] - scale : v[k] * scale;
+    });
+    __syncthreads();
+    block.write(room, out);
+}
 
 /* Vectors of a row that a thread holds in registers: more of single elements, whose threads would
  * otherwise take longer for what is not done by element. */
@@ -287,6 +322,16 @@ static bool run_parts(const gp_call *c, gp_loop<2> lines, places p) {
 template <class T, int D, int V>
 static bool run_rows(const gp_call *c, gp_loop<2> lines, places p) {
     if (gp_few_long(p.n, lines.numel)) return run_parts<T, D, V>(c, lines, p);
+    if constexpr (D != GP_ANY) {
+        if (p.flat && gp_short_fits(p.n, V > 1, (gp_dtype)D, sizeof(T)) &&
+            gp_aligned(lines.data[0], 16) && gp_aligned(lines.data[1], 16)) {
+            gp_short s = gp_short_of(p.n, lines.numel, sizeof(T));
+            auto kernel = softmax_short<T, D>;
+            return GP_LAUNCH(c, kernel, gp_blocks(lines.numel, s.rows), GP_THREADS,
+                             gp_short_room(s) * sizeof(T), lines.data[1], lines.data[0], s,
+                             p.logs);
+        }
+    }
     if constexpr (V == 1 && D != GP_ANY) {
         constexpr int many = 16 / sizeof(typename gp_memory<D>::type), has = shifted_held<T, many>;
         int64_t reach = p.n + many - 1; /* from a multiple of 16 bytes on */
@@ -350,11 +395,53 @@ static bool run_strips_of(const gp_call *c, const gp_loop<2> &l, const places &p
     return *fits ? done : run_strips<T, D, 1>(c, l, p, fits);
 }
 
+/* Columns longer than those of strips, or too few of them. */
+template <class T> struct softmax_rule {
+    enum { INPUTS = 1 };
+    typedef gp_exp_sum<T> sum;
+    bool logs;
+    __device__ static sum start() { return sum{-(T)INFINITY, 0}; }
+    __device__ static T none() { return -(T)INFINITY; }
+    template <int N> __device__ void add(sum &a, const T (&x)[1][N]) const { a.add(x[0]); }
+    __device__ sum ready(const sum &a) const { return sum{a.m, logs ? log(a.s) : 1 / a.s}; }
+    __device__ T result(const sum &a, const T (&x)[1]) const {
+        return logs ? x[0] - a.m - a.s : exp(x[0] - a.m) * a.s;
+    }
+};
+
+template <class T, int D, int V>
+static bool run_long(const gp_call *c, const gp_loop<2> &l, const places &p, bool *fits) {
+    const int64_t step[2] = {p.os, p.xs};
+    *fits = gp_columns_fit<D, V>(l, step);
+    return *fits && gp_run_columns<T, D, V>(c, l, p.n, step, softmax_rule<T>{p.logs});
+}
+/* By vectors of 16 bytes or of 8, or single elements. */
+template <class T, int D>
+static bool run_long_of(const gp_call *c, const gp_loop<2> &l, const places &p, bool *fits) {
+    enum { SIZE = sizeof(typename gp_memory<D>::type) };
+    bool done = run_long<T, D, 16 / SIZE>(c, l, p, fits);
+    if (!*fits) done = run_long<T, D, 8 / SIZE>(c, l, p, fits);
+    return *fits || SIZE == 8 ? done : run_long<T, D, 1>(c, l, p, fits);
+}
+
+static bool large(const places &p, const gp_loop<2> &lines) {
+    return p.n * (int64_t)lines.numel * gp_dtype_sizes[p.xt] >= GP_STRIP_BYTES;
+}
+static bool run_long_columns(const gp_call *c, const gp_loop<2> &l, const places &p, bool *fits) {
+    *fits = false;
+    if (p.xt != p.ot ||
+        (p.n <= GP_STRIP_MOST && (large(p, l) || !gp_columns_few(p.n, l.numel))))
+        return false;
+    return p.xt == GP_f64   ? run_long_of<double, GP_f64>(c, l, p, fits)
+           : p.xt == GP_f32 ? run_long_of<float, GP_f32>(c, l, p, fits)
+           : p.xt == GP_f16 ? run_long_of<float, GP_f16>(c, l, p, fits)
+                            : run_long_of<float, GP_bf16>(c, l, p, fits);
+}
+
 static bool run_columns(const gp_call *c, gp_loop<2> lines, places p) {
     dim3 block(p.n > 8 ? 32 : GP_THREADS, p.n > 8 ? GP_THREADS / 32 : 1);
     bool same = p.xt == p.ot, fits = false;
-    if (same && p.n >= GP_STRIP_LONG &&
-        p.n * (int64_t)lines.numel * gp_dtype_sizes[p.xt] >= GP_STRIP_BYTES) {
+    if (same && p.n >= GP_STRIP_LONG && large(p, lines)) {
         bool done = p.xt == GP_f64   ? run_strips_of<double, GP_f64>(c, lines, p, &fits)
                     : p.xt == GP_f32 ? run_strips_of<float, GP_f32>(c, lines, p, &fits)
                     : p.xt == GP_f16 ? run_strips_of<float, GP_f16>(c, lines, p, &fits)
@@ -380,16 +467,20 @@ static bool softmax(const gp_call *c, bool logs) {
                 (gp_dtype)x->dtype,
                 (gp_dtype)out->dtype,
                 logs,
+                false,
                 false};
     gp_array o1 = gp_without(out, d), x1 = gp_without(x, d);
     bool rows = p.os == gp_dtype_sizes[p.ot] || p.n == 1, wide = p.xt == GP_f64 || p.ot == GP_f64;
     bool same = p.xt == p.ot, plain = rows && same && x->contiguous &&
                                       gp_row_plain(x->data, p.n, p.xt) &&
                                       gp_row_plain(out->data, p.n, p.ot);
+    p.flat = rows && same && x->contiguous && out->contiguous;
     p.shifted = rows && same && x->contiguous && p.n >= GP_WARP &&
                 ((uintptr_t)x->data - (uintptr_t)out->data) % 16 == 0;
     const gp_array *const arrays[2] = {&o1, &x1};
     return gp_nest_run(gp_nest_of<2>(arrays), [&](gp_loop<2> l, int64_t) {
+        bool fits = false, done = !rows && run_long_columns(c, l, p, &fits);
+        if (fits) return done;
         if (!rows && !gp_few_long(p.n, l.numel)) return run_columns(c, l, p);
         return GP_BY_ROW(plain, same, p.xt, wide, run_rows, c, l, p);
     });

@@ -2,7 +2,8 @@
  * g - exp(y) * sum g. Limit: two reads and a write of each element; columns are read twice, the
  * second time mostly from the L2 cache, and so are few long rows or columns, by many blocks each.
  */
-#include "kernels/cuda/norm/parts.cuh"
+#include "kernels/cuda/norm/columns.cuh"
+#include "kernels/cuda/norm/short_rows.cuh"
 
 enum { AHEAD = 8 }; /* elements of a column that a thread reads before it uses the first */
 
@@ -16,6 +17,32 @@ typedef struct places {
 
 template <class T> __device__ static T slope(T g, T y, T sum, bool logs) {
     return logs ? g - exp(y) * sum : y * (g - sum);
+}
+
+template <class T, int D>
+static __global__ void __launch_bounds__(GP_THREADS)
+    gradient_short(const char *g, const char *y, char *out, gp_short s, bool logs) {
+    GP_DYNAMIC_SHARED(T, room_g);
+    T *room_y = room_g + gp_short_room(s);
+    gp_short_block<T, D> block(s);
+    block.read(room_g, g), block.read(room_y, y);
+    __syncthreads();
+    block.each_row([&](uint32_t, int at) {
+        T sum = 0;
+#pragma unroll
+        for (int k = 0; k < GP_SHORT_EACH; k++) {
+            int i = block.place(at, k);
+            if (block.has(at, k)) sum += logs ? room_g[i] : room_g[i] * room_y[i];
+        }
+        sum = gp_short_reduce(sum, s.lanes, gp_add());
+#pragma unroll
+        for (int k = 0; k < GP_SHORT_EACH; k++) {
+            int i = block.place(at, k);
+            if (block.has(at, k)) room_g[i] = slope(room_g[i], room_y[i], sum, logs);
+        }
+    });
+    __syncthreads();
+    block.write(room_g, out);
 }
 
 template <class T, int D, int V>
@@ -132,12 +159,66 @@ template <class T, int D, int V> static bool run_parts(const gp_call *c, const p
            GP_LAUNCH(c, write_parts, grid, GP_THREADS, 0, *p, size, parts);
 }
 
+template <class T, int D> static bool run_short(const gp_call *c, const places *p) {
+    gp_short s = gp_short_of(p->n, p->lines, 2 * sizeof(T));
+    auto kernel = gradient_short<T, D>;
+    return GP_LAUNCH(c, kernel, gp_blocks(p->lines, s.rows), GP_THREADS,
+                     2 * gp_short_room(s) * sizeof(T), p->g, p->y, p->out, s, p->logs);
+}
+
 template <class T, int D, int V> static bool run_rows(const gp_call *c, const places *p) {
     if (gp_few_long(p->n, p->lines)) return run_parts<T, D, V>(c, p);
+    if constexpr (D != GP_ANY)
+        if (p->inner == 1 && gp_short_fits(p->n, V > 1, (gp_dtype)D, 2 * sizeof(T)) && p->lines < INT32_MAX &&
+            gp_aligned(p->g, 16) && gp_aligned(p->y, 16) && gp_aligned(p->out, 16))
+            return run_short<T, D>(c, p);
     gp_group g = gp_group_of(p->n, V, 2, sizeof(T));
     auto kernel = gradient_rows<T, D, V>;
     return GP_LAUNCH(c, kernel, gp_group_blocks(&g, p->lines), g.threads, g.shared, *p, g.group,
                      g.kept);
+}
+
+/* Long columns. */
+template <class T> struct gradient_rule {
+    enum { INPUTS = 2 };
+    typedef gp_sums<T, 1> sum;
+    bool logs;
+    __device__ static sum start() { return sum{}; }
+    __device__ static T none() { return 0; }
+    template <int N> __device__ void add(sum &a, const T (&x)[2][N]) const {
+#pragma unroll
+        for (int k = 0; k < N; k++) a.v[0] += logs ? x[0][k] : x[0][k] * x[1][k];
+    }
+    __device__ sum ready(const sum &a) const { return a; }
+    __device__ T result(const sum &a, const T (&x)[2]) const {
+        return slope(x[0], x[1], a.v[0], logs);
+    }
+};
+
+template <class T, int D, int V>
+static bool run_long(const gp_call *c, const gp_loop<3> &l, const places *p, bool *fits) {
+    const int64_t apart = p->inner * gp_dtype_sizes[p->ot], step[3] = {apart, apart, apart};
+    *fits = gp_columns_fit<D, V>(l, step);
+    return *fits && gp_run_columns<T, D, V>(c, l, p->n, step, gradient_rule<T>{p->logs});
+}
+template <class T, int D>
+static bool run_long_of(const gp_call *c, const gp_loop<3> &l, const places *p, bool *fits) {
+    enum { SIZE = sizeof(typename gp_memory<D>::type) };
+    bool done = run_long<T, D, 16 / SIZE>(c, l, p, fits);
+    if (!*fits) done = run_long<T, D, 8 / SIZE>(c, l, p, fits);
+    return *fits || SIZE == 8 ? done : run_long<T, D, 1>(c, l, p, fits);
+}
+/* o, g, y: the arrays without the dim. */
+static bool run_long_columns(const gp_call *c, const gp_array *o, const gp_array *g,
+                             const gp_array *y, const places *p) {
+    const gp_array *const arrays[3] = {o, g, y};
+    return gp_nest_run(gp_nest_of<3>(arrays), [&](const gp_loop<3> &l, int64_t) {
+        bool fits = false;
+        return p->ot == GP_f64   ? run_long_of<double, GP_f64>(c, l, p, &fits)
+               : p->ot == GP_f32 ? run_long_of<float, GP_f32>(c, l, p, &fits)
+               : p->ot == GP_f16 ? run_long_of<float, GP_f16>(c, l, p, &fits)
+                                 : run_long_of<float, GP_bf16>(c, l, p, &fits);
+    });
 }
 
 static bool run_columns(const gp_call *c, const places *p, bool wide, bool same) {
@@ -169,6 +250,10 @@ static bool softmax_gradient(const gp_call *c, bool logs) {
     p.lines = out->numel / p.n;
     bool wide = p.gt == GP_f64 || p.yt == GP_f64 || p.ot == GP_f64;
     bool same = p.gt == p.yt && p.yt == p.ot;
+    if (p.inner > 1 && same && p.n >= GP_COLUMNS_LONG) {
+        gp_array o1 = gp_without(out, d), g1 = gp_without(g, d), y1 = gp_without(y, d);
+        return run_long_columns(c, &o1, &g1, &y1, &p);
+    }
     if (p.inner > 1 && !gp_few_long(p.n, p.lines)) return run_columns(c, &p, wide, same);
     bool plain = same && p.inner == 1 && gp_row_plain(p.g, p.n, p.gt) &&
                  gp_row_plain(p.y, p.n, p.yt) && gp_row_plain(p.out, p.n, p.ot);

@@ -13,6 +13,7 @@ enum {
     GP_STRIP_ROWS = 16,
     GP_STRIP_TILE = GP_STRIP_WARPS * GP_STRIP_ROWS,
     GP_STRIP_LONG = 8 * GP_STRIP_TILE,
+    GP_STRIP_MOST = 256 * GP_STRIP_TILE, /* of longer columns a strip takes too much of the cache */
     GP_STRIP_BYTES = 32 << 20,
     GP_STRIP_LAG = 512, /* tiles between the steps, at least; a card runs that many at once */
     GP_STRIP_JOIN = 256 /* tiles begun before a strip's sums, which its last tile joins, are used */

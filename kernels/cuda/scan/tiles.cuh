@@ -100,8 +100,9 @@ __device__ static inline void gp_warp_sums(const typename gp_cells<D>::type (&ra
  * waits for a running sum, and a block publishes its next tile before it finishes one: what that
  * needs was published about a tile's time ago. */
 static const uint32_t GP_FAN = 32;
-/* Blocks that a multiprocessor has registers for, by the vectors of a thread. */
-constexpr int gp_tile_blocks(int w) { return w > 2 ? 5 : 6; }
+/* Blocks that a multiprocessor has registers for, by the vectors of a thread and the bytes of an
+ * element: more of these in a vector have more sums. */
+constexpr int gp_tile_blocks(int w, size_t size) { return (w > 2 ? 5 : 6) - (size < 4); }
 
 /* A sum's halves, each beside a mark that it is there: no fence has to order two stores. */
 typedef struct gp_published {
@@ -276,7 +277,8 @@ template <class S, int D, int W> struct gp_tile {
  * three tiles: it publishes one, for which loads of the next are on their way, and then finishes
  * the one before. Warps run ahead of each other by less than a tile: hence three sets of sums. */
 template <class S, int D, int W>
-__global__ static void __launch_bounds__(GP_THREADS, gp_tile_blocks(W))
+__global__ static void __launch_bounds__(GP_THREADS,
+                                             gp_tile_blocks(W, sizeof(typename gp_cell<D>::type)))
     gp_scan_tiles(gp_scan_job s, gp_tiles t) {
     typedef typename S::Acc Acc;
     typedef gp_tile<S, D, W> room;
@@ -333,7 +335,7 @@ template <class S, int D, int W> static bool gp_run_tiles(const gp_call *c, cons
     t.ticket = (unsigned *)(void *)(t.sums + sums);
     if (!gp_cuda_ok(c, cudaMemsetAsync(t.sums, 0, bytes + sizeof *t.ticket, gp_cuda_stream(c))))
         return false;
-    int64_t most = gp_tile_blocks(W) * gp_cuda_sms(c);
+    int64_t most = gp_tile_blocks(W, sizeof(typename gp_cell<D>::type)) * gp_cuda_sms(c);
     return GP_LAUNCH(c, kernel, (uint32_t)(t.all < most ? t.all : most), GP_THREADS, 0, s, t);
 }
 

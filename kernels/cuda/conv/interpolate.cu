@@ -6,6 +6,9 @@ extern "C" {
 #include "tensor/ops/conv.h"
 }
 
+/* Planes that a thread has the same pixel of: what it computes for one serves all. */
+enum { PLANES = 8 };
+
 /* Output i of a dim is w0 times input i0 plus w1 times input i1; nearest: input i0. */
 template <class T> struct taps {
     int64_t i0, i1;
@@ -15,9 +18,8 @@ template <class T> struct taps {
 typedef struct resize_params {
     gp_resize s;
     const char *x;
-    char *out; /* contiguous */
-    int64_t channels, stride[5],
-        numel; /* x's strides in bytes: image, channel, depth, row, column */
+    char *out;                   /* contiguous */
+    int64_t channels, stride[5]; /* x's, in bytes: image, channel, depth, row, column */
     gp_dtype dt, xt;
 } resize_params;
 
@@ -35,38 +37,65 @@ template <class T> __device__ static taps<T> taps_of(const gp_resize &s, int d, 
     return taps<T>{i0, i0 < last ? i0 + 1 : i0, 1 - w1, w1};
 }
 
-/* Splits number e of planes x sizes into the plane, and the position in it. */
-__device__ static int64_t unravel(int64_t e, const int64_t *size, int64_t at[3]) {
-    for (int d = 2; d >= 0; d--) {
-        int64_t q = gp_divided(e, size[d]);
-        at[d] = e - q * size[d];
-        e = q;
+/* This thread's pixel `e` of an image of the given sizes, its position, and its planes: `many` of
+ * them from `first` on, many 0 where it has none. x: their data; where there are fewer, that of the
+ * first again. */
+struct gp_pixel_planes {
+    int64_t e, size, at[3], first;
+    int many;
+    const char *x[PLANES];
+    __device__ gp_pixel_planes(const resize_params &r, const int64_t *sizes, uint32_t blocks) {
+        uint32_t group = blockIdx.x / blocks;
+        e = (int64_t)(blockIdx.x - group * blocks) * GP_THREADS + threadIdx.x;
+        size = sizes[0] * sizes[1] * sizes[2], first = (int64_t)group * PLANES, many = 0;
+        if (e >= size) return;
+        many = r.s.planes - first < PLANES ? (int)(r.s.planes - first) : (int)PLANES;
+        for (int64_t d = 2, i = e; d >= 0; d--) {
+            int64_t q = gp_divided(i, sizes[d]);
+            at[d] = i - q * sizes[d], i = q;
+        }
+#pragma unroll
+        for (int k = 0; k < PLANES; k++) {
+            int64_t plane = first + (k < many ? k : 0), image = gp_divided(plane, r.channels);
+            x[k] = r.x + image * r.stride[0] + (plane - image * r.channels) * r.stride[1];
+        }
     }
-    return e;
-}
+    /* The elements of all planes at `off` bytes from their beginning. */
+    template <class T>
+    __device__ void get(const resize_params &r, int64_t off, T (&v)[PLANES]) const {
+        const char *p[PLANES];
+#pragma unroll
+        for (int k = 0; k < PLANES; k++) p[k] = x[k] + off;
+        gp_load_at<T, PLANES>(p, r.xt, v);
+    }
+    template <class T> __device__ void put(const resize_params &r, const T (&v)[PLANES]) const {
+#pragma unroll
+        for (int k = 0; k < PLANES; k++)
+            if (k < many)
+                gp_store_as<T>(r.out + ((first + k) * size + e) * gp_bytes_of(r.dt), r.dt, v[k]);
+    }
+};
 
-__device__ static const char *plane_of(const resize_params &r, int64_t plane) {
-    int64_t image = gp_divided(plane, r.channels);
-    return r.x + image * r.stride[0] + (plane - image * r.channels) * r.stride[1];
-}
-
-template <class T> static __global__ void forward(resize_params r) {
-    int64_t e = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, at[3];
-    if (e >= r.numel) return;
-    const char *x = plane_of(r, unravel(e, r.s.out, at));
+template <class T>
+static __global__ void __launch_bounds__(GP_THREADS) forward(resize_params r, uint32_t blocks) {
+    gp_pixel_planes own(r, r.s.out, blocks);
+    if (!own.many) return;
     taps<T> p[3];
-    T sum = 0;
-    for (int d = 0; d < 3; d++) p[d] = taps_of<T>(r.s, d, at[d]);
+    T sum[PLANES] = {}, v[PLANES];
+    for (int d = 0; d < 3; d++) p[d] = taps_of<T>(r.s, d, own.at[d]);
     for (int k = 0; k < 8; k++) {
         T w = (k & 4 ? p[0].w1 : p[0].w0) * (k & 2 ? p[1].w1 : p[1].w0);
         if ((!r.s.linear && k) || (k & 6 && w == 0) || (k & 1 && p[2].w1 == 0)) continue;
-        T v = gp_load_as<T>(x + (k & 4 ? p[0].i1 : p[0].i0) * r.stride[2] +
-                                (k & 2 ? p[1].i1 : p[1].i0) * r.stride[3] +
-                                (k & 1 ? p[2].i1 : p[2].i0) * r.stride[4],
-                            r.xt);
-        sum = k == 0 && !r.s.linear ? v : sum + w * (k & 1 ? p[2].w1 : p[2].w0) * v;
+        own.get(r,
+                (k & 4 ? p[0].i1 : p[0].i0) * r.stride[2] +
+                    (k & 2 ? p[1].i1 : p[1].i0) * r.stride[3] +
+                    (k & 1 ? p[2].i1 : p[2].i0) * r.stride[4],
+                v);
+        T by = w * (k & 1 ? p[2].w1 : p[2].w0);
+#pragma unroll
+        for (int q = 0; q < PLANES; q++) sum[q] = r.s.linear ? sum[q] + by * v[q] : v[q];
     }
-    gp_store_as<T>(r.out + e * gp_bytes_of(r.dt), r.dt, sum);
+    own.put(r, sum);
 }
 
 /* The first output of dim d whose i0 is at least i: i0 never decreases. */
@@ -87,37 +116,45 @@ template <class T> __device__ static T weight(const gp_resize &s, int d, int64_t
 }
 
 /* x is the incoming gradient, out the image's. */
-template <class T> static __global__ void backward(resize_params r) {
-    int64_t e = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, at[3], from[3], end[3];
-    if (e >= r.numel) return;
-    const char *x = plane_of(r, unravel(e, r.s.in, at));
-    T sum = 0;
+template <class T>
+static __global__ void __launch_bounds__(GP_THREADS) backward(resize_params r, uint32_t blocks) {
+    gp_pixel_planes own(r, r.s.in, blocks);
+    int64_t from[3], end[3];
+    T sum[PLANES] = {}, v[PLANES];
+    if (!own.many) return;
     for (int d = 0; d < 3; d++) {
-        from[d] = first_from<T>(r.s, d, at[d] - r.s.linear);
-        end[d] = first_from<T>(r.s, d, at[d] + 1);
+        from[d] = first_from<T>(r.s, d, own.at[d] - r.s.linear);
+        end[d] = first_from<T>(r.s, d, own.at[d] + 1);
     }
     for (int64_t z = from[0]; z < end[0]; z++)
         for (int64_t y = from[1]; y < end[1]; y++) {
-            T w = weight<T>(r.s, 0, z, at[0]) * weight<T>(r.s, 1, y, at[1]);
+            T w = weight<T>(r.s, 0, z, own.at[0]) * weight<T>(r.s, 1, y, own.at[1]);
             if (w == 0) continue;
-            for (int64_t k = from[2]; k < end[2]; k++)
-                sum += w * weight<T>(r.s, 2, k, at[2]) *
-                       gp_load_as<T>(x + z * r.stride[2] + y * r.stride[3] + k * r.stride[4], r.xt);
+            for (int64_t k = from[2]; k < end[2]; k++) {
+                T by = w * weight<T>(r.s, 2, k, own.at[2]);
+                own.get(r, z * r.stride[2] + y * r.stride[3] + k * r.stride[4], v);
+#pragma unroll
+                for (int q = 0; q < PLANES; q++) sum[q] += by * v[q];
+            }
         }
-    gp_store_as<T>(r.out + e * gp_bytes_of(r.dt), r.dt, sum);
+    own.put(r, sum);
 }
 
 static resize_params resize_params_of(const gp_array *x, const gp_array *out) {
     resize_params r = {};
-    r.x = x->data, r.out = out->data, r.numel = out->numel, r.channels = x->dim[1];
+    r.x = x->data, r.out = out->data, r.channels = x->dim[1];
     r.xt = (gp_dtype)x->dtype, r.dt = (gp_dtype)out->dtype;
     r.stride[0] = gp_step(x, 0), r.stride[1] = gp_step(x, 1);
     for (int d = 2; d < x->ndim; d++) r.stride[5 - (x->ndim - d)] = gp_step(x, d);
     return r;
 }
 
-static bool launch(const gp_call *c, const resize_params *r, void (*kernel)(resize_params)) {
-    return GP_LAUNCH(c, kernel, gp_blocks(r->numel), GP_THREADS, 0, *r);
+/* sizes: of a plane of the output. */
+static bool launch(const gp_call *c, const resize_params *r, const int64_t *sizes,
+                   void (*kernel)(resize_params, uint32_t)) {
+    uint32_t blocks = gp_blocks(sizes[0] * sizes[1] * sizes[2]);
+    return GP_LAUNCH(c, kernel, (uint32_t)((r->s.planes + PLANES - 1) / PLANES) * blocks,
+                     GP_THREADS, 0, *r, blocks);
 }
 
 GP_C bool CUDA(interpolate)(const gp_call *c) {
@@ -126,7 +163,7 @@ GP_C bool CUDA(interpolate)(const gp_call *c) {
     gp_shape shape = gp_array_shape(x);
     if (out->numel == 0) return true;
     return gp_resize_read(c, &shape, NULL, &r.s) &&
-           launch(c, &r, r.xt == GP_f64 ? forward<double> : forward<float>);
+           launch(c, &r, r.s.out, r.xt == GP_f64 ? forward<double> : forward<float>);
 }
 
 GP_C bool CUDA(interpolate_grad)(const gp_call *c) {
@@ -135,5 +172,5 @@ GP_C bool CUDA(interpolate_grad)(const gp_call *c) {
     gp_shape size = gp_ints_shape(c, 1);
     if (out->numel == 0) return true;
     return gp_resize_read(c, &size, x->dim + 2, &r.s) &&
-           launch(c, &r, r.xt == GP_f64 ? backward<double> : backward<float>);
+           launch(c, &r, r.s.in, r.xt == GP_f64 ? backward<double> : backward<float>);
 }

@@ -88,6 +88,51 @@ static bool is_small(const pooling<float> &p, int rank) {
            w.stride[0] < most / (w.out[0] + 1) && w.stride[1] < most / (w.out[1] + 1);
 }
 
+/* Averages over large windows: a group of threads for each, which reads several elements before it
+ * uses the first. */
+enum { WIDE = 64, WIDEST = 1024, WIDE_AHEAD = 4 };
+template <class T>
+__global__ static void __launch_bounds__(GP_THREADS) pool_wide(pooling<T> p, int group) {
+    int64_t i = gp_group_number(group), x = i < p.outputs.n ? i : 0, y = gp_divide(p.outputs.cols, &x),
+            plane = gp_divide(p.outputs.rows, &y);
+    int lane = (int)threadIdx.x & (group - 1);
+    const char *in = gp_plane_at(p.in, plane);
+    gp_span rows = gp_span_of(p.w, 0, y), cols = gp_span_of(p.w, 1, x);
+    int64_t down = p.w.dilation[0], across = p.w.dilation[1],
+            height = rows.last > rows.first ? gp_divided(rows.last - rows.first - 1, down) + 1 : 0,
+            width = cols.last > cols.first ? gp_divided(cols.last - cols.first - 1, across) + 1 : 0,
+            all = height * width;
+    T sum = 0;
+    for (int64_t k = lane; k < all; k += WIDE_AHEAD * group) {
+        T v[WIDE_AHEAD];
+#pragma unroll
+        for (int a = 0; a < WIDE_AHEAD; a++) {
+            int64_t at = k + a * group, r = gp_divided(at, width), c = at - r * width;
+            v[a] = at < all ? gp_plane_get<T>(p.in, in, rows.first + r * down,
+                                              cols.first + c * across)
+                            : (T)0;
+        }
+#pragma unroll
+        for (int a = 0; a < WIDE_AHEAD; a++) sum += v[a];
+    }
+    sum = gp_group_reduce(sum, group, gp_add());
+    if (lane || i >= p.outputs.n) return;
+    T by = gp_divisor<T>(p.w, rows, cols);
+    sum = std::is_integral<T>::value && by == -1 ? 0 - sum : sum / by;
+    gp_store_as<T>(p.out + i * p.size, p.dtype, sum);
+}
+
+/* Elements of a window, about. */
+static int64_t window_of(const gp_windows &w) {
+    if (!w.adaptive) return w.kernel[0] * w.kernel[1];
+    return (w.in[0] / w.out[0]) * (w.in[1] / w.out[1]);
+}
+template <class T> static bool run_wide(const gp_call *c, const pooling<T> &p) {
+    int group = window_of(p.w) < WIDEST ? (int)GP_WARP : (int)GP_THREADS;
+    return GP_LAUNCH(c, pool_wide<T>, gp_blocks(p.outputs.n, GP_THREADS / group), GP_THREADS, 0, p,
+                     group);
+}
+
 template <class T> static bool run(const gp_call *c, const gp_pool *k, bool average) {
     const gp_array *out = gp_out(c, 0);
     pooling<T> p;
@@ -104,6 +149,7 @@ template <class T> static bool run(const gp_call *c, const gp_pool *k, bool aver
         if (is_small(p, k->rank) && p.dtype == GP_f16) return run_small_of<GP_f16>(c, p);
         if (is_small(p, k->rank) && p.dtype == GP_bf16) return run_small_of<GP_bf16>(c, p);
     }
+    if (average && window_of(p.w) >= WIDE) return run_wide(c, p);
     return GP_LAUNCH(c, pool<T>, gp_blocks(out->numel), GP_THREADS, 0, p);
 }
 /* Integers, as i64, for averages only. */

@@ -3,6 +3,7 @@
  * rows that an index chooses from are divided into strips; rows of 16 bytes and more move in
  * vectors. */
 #include "kernels/cuda/index/gather.cuh"
+#include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/sort/cub.h"
 
 enum { EACH = 4 }; /* elements of a thread: their indices are read together, then they are */
@@ -213,9 +214,28 @@ static bool fill_repeats(const gp_call *c, int64_t n, int64_t step) {
                      before, n, step, (int64_t *)table->data, table->numel, fault);
 }
 
+/* Each index `times` times: a copy of x with a dim of one element beside dim d. */
+static bool repeat_each(const gp_call *c, const gp_array *x, int d, int64_t times) {
+    gp_array to = *gp_out(c, 0), from = *x;
+    int64_t step = 1;
+    if (to.numel == 0) return true;
+    to.ndim = from.ndim = x->ndim + 1;
+    for (int i = from.ndim - 1; i > d; i--)
+        from.dim[i] = x->dim[i - 1], from.stride[i] = x->stride[i - 1];
+    from.dim[d] = x->dim[d], from.stride[d] = x->stride[d];
+    from.dim[d + 1] = 1, from.stride[d + 1] = 0, from.contiguous = false;
+    for (int i = to.ndim - 1; i >= 0; step *= to.dim[i--])
+        to.dim[i] = i == d + 1 ? times : from.dim[i], to.stride[i] = step;
+    return gp_cuda_copy_array(c, &to, &from);
+}
+
 GP_C bool CUDA(repeat_interleave)(const gp_call *c) {
     const gp_array *x = c->ntmp > 1 ? c->tmpa[1] : gp_in(c, 0);
     int d = (int)c->arg[2].i - 1;
+    int64_t times = c->arg[1].kind == GP_NUMBER ? c->arg[1].i : -1;
+    if (times >= 0 && x->ndim > 0 && x->ndim < GP_MAX_DIM &&
+        times * x->dim[d] == c->tmpa[0]->numel)
+        return repeat_each(c, x, d, times);
     gp_indexed p = {};
     if (!fill_repeats(c, x->dim[d], x->stride[d] * gp_dtype_sizes[x->dtype])) return false;
     p.l.ndim = x->ndim;

@@ -251,36 +251,42 @@ static const char *shipped(const char *source) {
 /* Users do not look at the chunks that gpush ships as its library. */
 bool gp_lua_ours(const char *source) { return shipped(source) != NULL; }
 
-/* Whether it is the prompt's own chunk, which has no line. */
-static bool prompts(const char *source) {
-    const char *path = shipped(source);
-    return path && !strncmp(path, "/shell/", 7);
+/* What is known of a chunk: the name to show for it, whether gpush ships it, and whether it is the
+ * prompt's own, which has no line. */
+typedef struct chunk {
+    const char *source, *file;
+    bool ours, prompts;
+} chunk;
+
+/* Ar's chunk. Most often it is the last one, which has the same source. */
+static chunk chunk_of(const lua_Debug *ar) {
+    static _Thread_local chunk last;
+    if (last.source && ar->srclen < 256 && !strcmp(last.source, ar->source)) return last;
+    const char *path = shipped(ar->source);
+    last = (chunk){.file = gp_intern_text(ar->short_src),
+                   .ours = path != NULL,
+                   .prompts = path && !strncmp(path, "/shell/", 7)};
+    last.source = ar->srclen < 256 ? gp_intern_text(ar->source) : NULL;
+    return last;
 }
 
-/* The name to show for ar's chunk. Most often it is the last one's, which has the same source. */
-static const char *file_of(const lua_Debug *ar) {
-    static _Thread_local const char *last_file, *last_source;
-    if (last_source && ar->srclen < 256 && !strcmp(last_source, ar->source)) return last_file;
-    last_file = gp_intern_text(ar->short_src);
-    last_source = ar->srclen < 256 ? gp_intern_text(ar->source) : NULL;
-    return last_file;
-}
-
-/* The first Lua line up the stack that is the user's; else the first Lua line, except the
- * prompt's. */
+/* The first Lua line up the stack that is the user's; else the first Lua line, except the prompt's.
+ * Only a level with a line is asked for its chunk. */
 static gp_srcloc script_line(void) {
     lua_State *L = gp_lua_state;
-    lua_Debug ar, first;
-    bool found = false, users = false;
-    for (int level = 0; L && !users && lua_getstack(L, level, &ar); level++) {
-        lua_getinfo(L, "Sl", &ar);
-        if (ar.currentline < 0 || prompts(ar.source)) continue;
-        users = !gp_lua_ours(ar.source);
-        if (!found) first = ar;
-        found = true;
+    lua_Debug ar;
+    gp_srcloc first = {0};
+    for (int level = 0; L && lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "l", &ar);
+        if (ar.currentline < 0) continue;
+        int line = ar.currentline;
+        lua_getinfo(L, "S", &ar);
+        chunk c = chunk_of(&ar);
+        if (c.prompts) continue;
+        if (!c.ours) return (gp_srcloc){c.file, line};
+        if (!first.file) first = (gp_srcloc){c.file, line};
     }
-    if (!found) return (gp_srcloc){0};
-    return (gp_srcloc){file_of(users ? &ar : &first), users ? ar.currentline : first.currentline};
+    return first;
 }
 
 void gp_lua_install_hooks(void) {

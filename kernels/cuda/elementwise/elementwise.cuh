@@ -127,7 +127,8 @@ static bool gp_run_vectors(const gp_call *c, const gp_formula_kernels<N, T> &f, 
     }
     auto kernel = size == 2 ? f.halves : f.vectors;
     return gp_run_kernel<N, T>(c, kernel, n, a, GP_THREADS * gp_vectors_each(N, size)) &&
-           gp_run_kernel<N, T>(c, f.elements, rest, a, GP_THREADS * gp_elements_each(N));
+           (rest.numel == 0 ||
+            gp_run_kernel<N, T>(c, f.elements, rest, a, GP_THREADS * gp_elements_each(N)));
 }
 
 /* A parameter of the call; an absent one is an infinite bound. */

@@ -8,6 +8,7 @@
 #include "kernels/cpu/conv/job.h"
 #include "kernels/cpu/matmul/packed.h"
 #include "kernels/cpu/runtime/scratch.h"
+#include "kernels/cpu/runtime/widen.h"
 
 enum { BAND_BYTES = 448 << 10, LONG_BYTES = 2 << 20, TILE_BYTES = 24 << 10 };
 enum { LEAST_ROWS = 8, UNIT_WORK = 1 << 18 };
@@ -15,8 +16,8 @@ enum { LEAST_ROWS = 8, UNIT_WORK = 1 << 18 };
 /* ---- tiles ---- */
 
 /* y[o][0 … len) = start[o] + sum over taps of w[tap][o] * x[offset[tap] + …], where a `start` of
- * NULL stands for y itself; reads whole vectors of x, up to four past len. With a fold, which needs
- * a start, rows of y have no gaps. */
+ * NULL stands for y itself, which then has the type of sums; reads whole vectors of x, up to four
+ * past len. With a fold, which needs a start, rows of y have no gaps. */
 typedef void (*tile_fn)(const int64_t *offset, int64_t taps, const void *x, const void *w,
                         const void *start, void *y, int64_t ystep, int64_t len, fold f);
 
@@ -25,24 +26,43 @@ typedef void (*tile_fn)(const int64_t *offset, int64_t taps, const void *x, cons
 VECTOR(float, f32)
 VECTOR(double, f64)
 VECTOR(int64_t, i64)
+typedef vec_f32 vec_bf16; /* sums, which are rounded as they are stored */
 
 #define EACH_O _Pragma("GCC unroll 12") for (int o = 0; o < O; o++)
 #define EACH_V _Pragma("GCC unroll 4") for (int v = 0; v < V; v++)
+#define SUMS(y, sum) EACH_V *(vec *)((y) + v * L) = (sum)[v]
+#define ROUNDED(y, sum)                                                                            \
+    _Pragma("GCC unroll 2") for (int v = 0; v < V; v += 2)                                         \
+        gp_store_rounded((y) + v * L, (gp_wide)(sum)[v], (gp_wide)(sum)[v + 1])
 #define T float
 #define t f32
 #define W float
+#define Y float
+#define PUT SUMS
+#define ADD(sum, x, w) (sum) + (x) * (w)
+#define TARGET
+#include "kernels/cpu/conv/tiles.inc"
+#define T float
+#define t bf16
+#define W float
+#define Y uint16_t
+#define PUT ROUNDED
 #define ADD(sum, x, w) (sum) + (x) * (w)
 #define TARGET
 #include "kernels/cpu/conv/tiles.inc"
 #define T double
 #define t f64
 #define W double
+#define Y double
+#define PUT SUMS
 #define ADD(sum, x, w) (sum) + (x) * (w)
 #define TARGET
 #include "kernels/cpu/conv/tiles.inc"
 #define T int64_t
 #define t i64
 #define W int64_t
+#define Y int64_t
+#define PUT SUMS
 #define ADD(sum, x, w) (sum) + (x) * (w)
 #define TARGET
 #include "kernels/cpu/conv/tiles.inc"
@@ -52,6 +72,8 @@ typedef vec_f32 vec_pairs;
 #define T float
 #define t pairs
 #define W uint32_t
+#define Y float
+#define PUT SUMS
 #define ADD(sum, x, w)                                                                             \
     (vec_f32) _mm512_dpbf16_ps((__m512)(sum), (__m512bh)(x), (__m512bh)_mm512_set1_epi32((int)(w)))
 #define TARGET __attribute__((target("avx512bf16")))
@@ -66,11 +88,17 @@ typedef vec_f32 vec_pairs;
 #endif
 static const tile_fn tiles[GP_CTYPES][GP_CONV_FILTERS] = {
     [GP_CT_f32] = {ALL_TABLE(f32)}, [GP_CT_f64] = {ALL_TABLE(f64)}, [GP_CT_i64] = {ALL_TABLE(i64)}};
+static const tile_fn rounded_tiles[GP_CONV_FILTERS] = {ALL_TABLE(bf16)};
 #if GP_PAIRS
 static const tile_fn pair_tiles[GP_CONV_FILTERS] = {ALL_TABLE(pairs)};
 #else
 #define pair_tiles tiles[GP_CT_f32]
 #endif
+
+static const tile_fn *tiles_for(const conv_job *r) {
+    bool rounds = r->direct && r->out->dtype == GP_bf16;
+    return r->in.pairs ? pair_tiles : rounds ? rounded_tiles : tiles[r->in.ct];
+}
 
 /* ---- bands ---- */
 
@@ -143,7 +171,8 @@ static void through_tmp(const conv_job *r, const part *p, char *tmp) {
 }
 
 static void in_place(const conv_job *r, const part *p) {
-    int64_t width = r->size[2], plane = r->size[0] * r->size[1] * width;
+    int64_t width = r->size[2], plane = r->size[0] * r->size[1] * width,
+            size = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
     if (r->flat) {
         tile(r, p, 0, p->out, plane, (p->rows - 1) * r->in.line + width);
         return;
@@ -153,7 +182,7 @@ static void in_place(const conv_job *r, const part *p) {
         return;
     }
     for (int64_t y = 0; y < p->rows; y++)
-        tile(r, p, y, p->out + y * r->in.axis[1].step * width * r->word, plane, p->columns);
+        tile(r, p, y, p->out + y * r->in.axis[1].step * width * size, plane, p->columns);
 }
 
 /* The first output of filter f in row y of plane z. */
@@ -207,7 +236,7 @@ static void band(const conv_job *r, int64_t unit, char *scratch) {
                   .n = gp_conv_filter(r, b + 1) - gp_conv_filter(r, b),
                   .rows = gp_min(r->rows, in.axis[1].n - y),
                   .columns = width};
-        if (!r->in.amx) p.fn = r->in.pairs ? pair_tiles[p.n - 1] : tiles[r->in.ct][p.n - 1];
+        if (!r->in.amx) p.fn = tiles_for(r)[p.n - 1];
         if (r->direct) in_place(r, &p);
         else through_tmp(r, &p, scratch + gp_band_bytes(&r->in, r->channels));
     }
@@ -227,28 +256,33 @@ static void run_bands(void *ctx, int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end; u++) band(r, u, scratch);
 }
 
-/* Computes rows one by one unless that wastes more of the vectors than the columns between rows
- * would. A vector of a fold has parts of at most two rows. */
-static void choose_tiling(conv_job *r) {
-    int64_t width = r->in.axis[2].n, line = r->in.line, lanes = VB / r->in.size;
-    int64_t step = lanes * (r->filters > 3 ? 2 : 4), alone = (width + step - 1) / step * step;
-    bool plain = r->out->dtype == gp_ctype_dtype[r->in.ct] && !r->in.amx && r->in.axis[2].step == 1,
-         folds = FOLDS && line >= lanes && r->size[2] == width && r->in.axis[1].step == 1;
-    r->flat = r->stretches == 1 && line != width && line * 21 < alone * 20;
-    r->direct = plain && (!r->flat || folds);
-    r->fold = r->flat && r->direct ? (fold){line, width} : (fold){0};
-}
-
 /* Many channels are added in parts whose weights and input lines stay in the first-level cache
  * from one step of a tile to the next. */
-static void choose_parts(conv_job *r) {
+static int64_t parts_of(const conv_job *r) {
     const gp_axis *a = r->in.axis;
     int64_t depth = gp_max(gp_band_depth(&r->in, r->channels), 1), each = r->taps / depth,
             lines = a[0].taps * (a[1].reach + 1) * r->in.axis[2].phases,
             step = gp_min(r->in.line * r->in.size, 4 * VB),
-            bytes = each * gp_min(r->filters, GP_CONV_FILTERS) * r->in.size + lines * step,
-            parts = r->fold.line ? 1 : gp_ceil_div(depth * bytes, TILE_BYTES);
-    r->part_taps = gp_max(gp_ceil_div(depth, gp_max(gp_min(parts, depth), 1)) * each, 1);
+            bytes = each * gp_min(r->filters, GP_CONV_FILTERS) * r->in.size + lines * step;
+    return gp_max(gp_min(gp_ceil_div(depth * bytes, TILE_BYTES), depth), 1);
+}
+
+/* Computes rows one by one unless that wastes more of the vectors than the columns between rows
+ * would. A vector of a fold has parts of at most two rows. bf16 is rounded as it is written, unless
+ * sums are added in parts. */
+static void choose_tiling(conv_job *r) {
+    int64_t width = r->in.axis[2].n, line = r->in.line, lanes = VB / r->in.size,
+            parts = parts_of(r), depth = gp_max(gp_band_depth(&r->in, r->channels), 1);
+    int64_t step = lanes * (r->filters > 3 ? 2 : 4), alone = (width + step - 1) / step * step;
+    bool same = r->out->dtype == gp_ctype_dtype[r->in.ct],
+         rounds = r->out->dtype == GP_bf16 && r->in.ct == GP_CT_f32 && !r->in.pairs && parts == 1,
+         plain = (same || rounds) && !r->in.amx && r->in.axis[2].step == 1,
+         folds = FOLDS && line >= lanes && r->size[2] == width && r->in.axis[1].step == 1;
+    r->flat = r->stretches == 1 && line != width && line * 21 < alone * (rounds && !FOLDS ? 17 : 20);
+    r->direct = plain && (!r->flat || folds);
+    r->fold = r->flat && r->direct ? (fold){line, width} : (fold){0};
+    if (r->fold.line) parts = 1;
+    r->part_taps = gp_max(gp_ceil_div(depth, parts) * (r->taps / depth), 1);
 }
 
 /* Shares the zeros after a row's last column with those before the next one's first, up to a
@@ -300,7 +334,6 @@ static void plan(conv_job *r) {
     gp_band_rows(&r->in, r->rows);
     if (r->stretches == 1) share_padding(&r->in);
     choose_tiling(r);
-    choose_parts(r);
 }
 
 static void choose_amx(conv_job *r) {

@@ -6,9 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
+#include "kernels/cpu/runtime/widen.h"
 
 /* A band as one long row: the first `width` of every `line` elements are outputs; 0: not folded. */
 typedef struct fold {
@@ -33,11 +31,17 @@ static inline unsigned first_lanes(int64_t n, int64_t all) {
             if (begin) store(row + o * ystep - gap, begin, (V)acc[o][v]);                          \
         }                                                                                          \
     }
+/* Lanes of m as bf16. */
+static inline void store_lanes(void *to, __mmask16 m, gp_wide v) {
+    _mm512_mask_cvtepi32_storeu_epi16(to, m, (__m512i)gp_rounded(v));
+}
+#define FOLDED_bf16 FOLDED(uint16_t, store_lanes, __mmask16, gp_wide)
 #define FOLDED_f32 FOLDED(float, _mm512_mask_storeu_ps, __mmask16, __m512)
 #define FOLDED_f64 FOLDED(double, _mm512_mask_storeu_pd, __mmask8, __m512d)
 #define FOLDED_i64 FOLDED(int64_t, _mm512_mask_storeu_epi64, __mmask8, __m512i)
 #else
 enum { FOLDS = false };
+#define FOLDED_bf16
 #define FOLDED_f32
 #define FOLDED_f64
 #define FOLDED_i64

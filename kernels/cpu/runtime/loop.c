@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "kernels/cpu/runtime/kernel.h"
+#include "kernels/cpu/runtime/widen.h"
 
 #if defined(__F16C__)
 #include <immintrin.h>
@@ -203,6 +204,33 @@ static void store_halves(char *dst, int64_t step, const void *src, int64_t n) {
 #define HALVES(fn, other) other
 #endif
 
+/* bf16 of adjacent elements, whole vectors at a time: the last one overlaps the one before. */
+static void load_brains(void *dst, const char *src, int64_t step, int64_t n) {
+    float *d = dst;
+    if (step != 2 || n < GP_WIDE) {
+        load_bf16_f32(dst, src, step, n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += GP_WIDE) {
+        int64_t at = i < n - GP_WIDE ? i : n - GP_WIDE;
+        *(gp_wide *)(d + at) = gp_widen(src + 2 * at) << 16;
+    }
+}
+
+static void round_brains(char *dst, int64_t step, const void *src, int64_t n) {
+    const float *s = src;
+    const int64_t both = 2 * GP_WIDE;
+    if (step != 2 || n < both) {
+        store_f32_bf16(dst, step, src, n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += both) {
+        int64_t at = i < n - both ? i : n - both;
+        gp_store_rounded(dst + 2 * at, *(const gp_wide *)(s + at),
+                         *(const gp_wide *)(s + at + GP_WIDE));
+    }
+}
+
 /* To 16 bits through floats that round to the same: two short loops that are both vectorised. */
 #define ONCE(c, name, store, odd_of)                                                               \
     static void once_##c##_##name(char *dst, int64_t step, const void *src, int64_t n) {           \
@@ -251,6 +279,7 @@ gp_load gp_load_fn(gp_dtype from, gp_ctype to) {
 #include "tensor/dtype.def"
     };
     if (from == GP_f16 && to == GP_CT_f32) return HALVES(load_halves, load_f16_f32);
+    if (from == GP_bf16 && to == GP_CT_f32) return load_brains;
     return fns[from][to];
 }
 
@@ -275,7 +304,7 @@ gp_store gp_store_fn(gp_ctype from, gp_dtype to) {
     };
     static const gp_store halves[GP_CTYPES] = {HALVES(store_halves, store_f32_f16), once_f64_f16,
                                                once_i32_f16, once_i64_f16},
-                          brains[GP_CTYPES] = {store_f32_bf16, store_brains, once_i32_bf16,
+                          brains[GP_CTYPES] = {round_brains, store_brains, once_i32_bf16,
                                                once_i64_bf16};
     return to == GP_f16 ? halves[from] : to == GP_bf16 ? brains[from] : fns[from][to];
 }

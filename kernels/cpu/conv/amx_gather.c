@@ -28,12 +28,18 @@ int64_t gp_conv_gather_bytes(int64_t taps, int64_t filters) {
     return (filters + GP_AMX_ROWS) * (pairs + pairs / GP_AMX_ROWS + 1) * 4;
 }
 
-/* Counted in cycles for 32 outputs: gathering a tap takes 2, a tile's product 16. */
-bool gp_conv_amx_gathers(int64_t channels, int64_t taps, int64_t filters) {
-    int64_t all = channels * taps, product = 2 * 16 * gp_ceil_div(filters, GP_AMX_ROWS);
-    if (all > MOST_TAPS || taps == 0) return false;
-    return channels == 1 || 2 * all + product * gp_ceil_div(all, GP_AMX_DEPTH) <
-                                product * taps * gp_ceil_div(channels, GP_AMX_DEPTH);
+/* Counted in cycles for 32 outputs: a product of tiles takes 16 of them, sums' loads and stores 48
+ * of two tiles, gathering a tap or packing a channel 2, rounding a filter's sums 3, 6 or 7; in f32
+ * two vectors are multiplied in one. */
+gp_conv_way gp_conv_amx_way(int64_t channels, int64_t taps, int64_t filters) {
+    int64_t all = channels * taps, tiles = gp_ceil_div(filters, GP_AMX_ROWS), product = 2 * 16,
+            in_f32 = filters * (all + 7) + 2 * channels,
+            gathers =
+                tiles * (product * gp_ceil_div(all, GP_AMX_DEPTH) + 48) + 2 * all + 3 * filters,
+            by_channel = tiles * (product * taps * gp_ceil_div(channels, GP_AMX_DEPTH) + 48) +
+                         2 * channels + 6 * filters;
+    if (gathers < gp_min(by_channel, in_f32) && all <= MOST_TAPS) return GP_CONV_GATHERS;
+    return by_channel < in_f32 && channels > 1 ? GP_CONV_CHANNELS : GP_CONV_IN_F32;
 }
 
 #if GP_AMX

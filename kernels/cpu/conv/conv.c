@@ -278,7 +278,8 @@ static void choose_tiling(conv_job *r) {
          rounds = r->out->dtype == GP_bf16 && r->in.ct == GP_CT_f32 && !r->in.pairs && parts == 1,
          plain = (same || rounds) && !r->in.amx && r->in.axis[2].step == 1,
          folds = FOLDS && line >= lanes && r->size[2] == width && r->in.axis[1].step == 1;
-    r->flat = r->stretches == 1 && line != width && line * 21 < alone * (rounds && !FOLDS ? 17 : 20);
+    r->flat =
+        r->stretches == 1 && line != width && line * 21 < alone * (rounds && !FOLDS ? 17 : 20);
     r->direct = plain && (!r->flat || folds);
     r->fold = r->flat && r->direct ? (fold){line, width} : (fold){0};
     if (r->fold.line) parts = 1;
@@ -362,11 +363,12 @@ static bool correlate(const gp_call *c, conv_job *r) {
 /* Two channels at a time are multiplied (of one, half of a pair would be zeros), or two taps. */
 static void choose_pairs(conv_job *r, const gp_array *w, const gp_conv *k) {
     int64_t taps = k->kernel[0] * k->kernel[1] * k->kernel[2];
-    bool halves = r->in.dtype == GP_bf16 && w->dtype == GP_bf16;
+    bool halves = r->in.dtype == GP_bf16 && w->dtype == GP_bf16, amx = halves && gp_has_amx();
+    gp_conv_way way = amx ? gp_conv_amx_way(r->channels, taps, r->filters) : GP_CONV_IN_F32;
     r->word = gp_ctype_size[r->in.ct];
-    r->gathers = halves && gp_has_amx() && gp_conv_amx_gathers(r->channels, taps, r->filters);
-    r->in.pairs = halves && !r->gathers && r->channels > 1 && gp_packs_pairs();
-    r->in.amx = r->in.pairs && gp_has_amx();
+    r->gathers = way == GP_CONV_GATHERS;
+    r->in.amx = way == GP_CONV_CHANNELS;
+    r->in.pairs = r->in.amx || (halves && !amx && r->channels > 1 && gp_has_pairs());
     if (r->gathers) gp_band_as_is(&r->in);
 }
 

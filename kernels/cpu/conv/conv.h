@@ -113,9 +113,10 @@ typedef struct gp_conv_gather {
     int64_t filters;       /* of a group */
     int64_t each, tiles;   /* filters in a tile, and tiles that they fill */
 } gp_conv_gather;
-/* Whether that takes less time than tiles of channels; taps: a channel's. */
-#define gp_conv_amx_gathers GP_NAME(gp_conv_amx_gathers)
-bool gp_conv_amx_gathers(int64_t channels, int64_t taps, int64_t filters);
+/* How a correlation of bf16 takes the least time where there is AMX; taps: a channel's. */
+typedef enum gp_conv_way { GP_CONV_IN_F32, GP_CONV_CHANNELS, GP_CONV_GATHERS } gp_conv_way;
+#define gp_conv_amx_way GP_NAME(gp_conv_amx_way)
+gp_conv_way gp_conv_amx_way(int64_t channels, int64_t taps, int64_t filters);
 #define gp_conv_gather_init GP_NAME(gp_conv_gather_init)
 void gp_conv_gather_init(gp_conv_gather *g, const int64_t *offset, int64_t taps, int64_t filters);
 /* The most bytes of packed weights, [tile of filters][block][filter][pair], for up to so many taps

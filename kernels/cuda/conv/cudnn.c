@@ -21,7 +21,9 @@ typedef enum way { WITH, AFTER, BEFORE } way;
 
 typedef struct plan {
     shape of;
-    bool used, none; /* none: cuDNN has no algorithm for it */
+    bool used, ready, none; /* ready: described; none: cuDNN has no algorithm for it */
+    bool tried;             /* whether its graph was asked for, */
+    gp_conv_graph *graph;   /* which it may have */
     cudnnTensorDescriptor_t x, y;
     cudnnFilterDescriptor_t w;
     cudnnTensorDescriptor_t bias;
@@ -92,6 +94,7 @@ static bool describe(const gp_call *c, plan *p) {
 }
 
 static void forget(plan *p) {
+    gp_conv_graph_free(p->graph);
     if (p->x) gp_dnn.cudnnDestroyTensorDescriptor(p->x);
     if (p->y) gp_dnn.cudnnDestroyTensorDescriptor(p->y);
     if (p->w) gp_dnn.cudnnDestroyFilterDescriptor(p->w);
@@ -199,19 +202,43 @@ static bool trial_of(const gp_call *c, const shape *s, const operands *o, operan
     return result != NULL;
 }
 
-static plan *plan_of(const gp_call *c, cudnnHandle_t h, const shape *s, const operands *o) {
+static plan *plan_of(const shape *s) {
     plan *p = slot_of(s);
     // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): zeroed before it is filled
     if (p->used && !memcmp(&p->of, s, sizeof *s)) return p;
     forget(p);
     memcpy(&p->of, s, sizeof *s);
+    p->used = true;
+    return p;
+}
+
+/* Describes p's convolution and chooses its algorithm, the first time. False where cuDNN has none;
+ * without memory it is asked again. */
+static bool prepare(const gp_call *c, cudnnHandle_t h, plan *p, const operands *o) {
+    if (p->ready || p->none) return p->ready;
+    const shape *s = &p->of;
     operands trial = *o;
     bool try = s->benchmark && trial_of(c, s, o, &trial);
     void *room = try ? gp_cuda_scratch(c, most_memory) : NULL; /* NULL: chosen without trying */
     if (!room) gp_error_clear();
-    p->none = !describe(c, p) || !choose(c, h, p, &trial, room);
-    p->used = !p->none || !gp_lib_no_memory();
-    return p;
+    p->ready = describe(c, p) && choose(c, h, p, &trial, room);
+    p->none = !p->ready;
+    if (p->none && gp_lib_no_memory()) p->used = false;
+    return p->ready;
+}
+
+/* Runs p as a graph, if it is one; false, without a message, where it is not, or cuDNN refuses. */
+static bool run_graph(const gp_call *c, cudnnHandle_t h, plan *p, const operands *o) {
+    bool no_memory = false;
+    if (!gp_conv_graph_fits(&p->of, o)) return false;
+    if (!p->tried) p->graph = gp_conv_graph_new(h, &p->of, most_memory, &no_memory);
+    p->tried = !no_memory;
+    void *room = p->graph ? gp_cuda_scratch(c, gp_conv_graph_memory(p->graph)) : NULL;
+    if (!room) return gp_error_clear(), false;
+    if (gp_conv_graph_run(p->graph, h, o, room) == CUDNN_STATUS_SUCCESS) return true;
+    gp_conv_graph_free(p->graph);
+    p->graph = NULL;
+    return false;
 }
 
 /* alpha or beta, in the type that cuDNN takes them in. */
@@ -296,8 +323,8 @@ static bool run_all(const gp_call *c, cudnnHandle_t h, const shape *s, const ope
 bool gp_conv_by_cudnn(const gp_call *c, const gp_conv_shape *s, const gp_conv_operands *o) {
     gp_lib_lock();
     cudnnHandle_t h = gp_dnn_handle(c);
-    plan *p = h ? plan_of(c, h, s, o) : NULL;
-    bool ok = p && !p->none && run_all(c, h, s, o, p);
+    plan *p = h ? plan_of(s) : NULL;
+    bool ok = p && (run_graph(c, h, p, o) || (prepare(c, h, p, o) && run_all(c, h, s, o, p)));
     gp_lib_unlock();
     return ok;
 }

@@ -4,6 +4,7 @@
 #define GP_CUDA_CONV_CUDNN_H
 
 #include "kernels/cuda/conv/direct.h"
+#include "kernels/cuda/runtime/cudnn.h"
 
 /* What an algorithm is chosen for; compared byte by byte, so cleared before it is filled in. Sizes
  * as in cuDNN: n dims with images and channels. */
@@ -33,5 +34,22 @@ typedef struct gp_conv_operands {
 bool gp_conv_by_cudnn(const gp_call *c, const gp_conv_shape *s, const gp_conv_operands *o);
 /* Whether cuDNN refused s before. */
 bool gp_conv_refused(const gp_conv_shape *s);
+
+/* ---- graph.c ---- */
+
+typedef struct gp_conv_graph gp_conv_graph;
+
+/* Whether s and o are of those that graphs are used for. */
+bool gp_conv_graph_fits(const gp_conv_shape *s, const gp_conv_operands *o);
+/* The graph of such a shape, with a plan of at most so many bytes of workspace, which the caller
+ * frees; NULL: cuDNN has none, or no memory for it. Call these with gp_lib_lock held. */
+gp_conv_graph *gp_conv_graph_new(cudnnHandle_t h, const gp_conv_shape *s, size_t most,
+                                 bool *no_memory);
+/* The bytes of workspace that it needs. */
+size_t gp_conv_graph_memory(const gp_conv_graph *g);
+/* Queues it on the handle's stream. */
+cudnnStatus_t gp_conv_graph_run(gp_conv_graph *g, cudnnHandle_t h, const gp_conv_operands *o,
+                                void *room);
+void gp_conv_graph_free(gp_conv_graph *g); /* NULL: nothing */
 
 #endif

@@ -174,6 +174,54 @@ gp_node_tensor *gp_graph_transposed(gp_graph *g, gp_node_tensor *x, cudnnDataTyp
     return finish(g, d) ? y : NULL;
 }
 
+/* An operation that computes one part of a convolution: its descriptor and attributes. */
+#define CONVOLUTION(type, kind, x_, w_, y_)                                                        \
+    {                                                                                              \
+        CUDNN_BACKEND_OPERATION_CONVOLUTION_##type##_DESCRIPTOR,                                   \
+            CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_CONV_DESC,                                   \
+            CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_##x_,                                        \
+            CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_##w_,                                        \
+            CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_##y_,                                        \
+            CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_ALPHA,                                       \
+            CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_BETA                                         \
+    }
+static const struct {
+    cudnnBackendDescriptorType_t type;
+    cudnnBackendAttributeName_t how, x, w, y, alpha, beta;
+} convolutions[] = {CONVOLUTION(BACKWARD_DATA, BWD_DATA, DX, W, DY),
+                    CONVOLUTION(BACKWARD_FILTER, BWD_FILTER, X, DW, DY),
+                    CONVOLUTION(FORWARD, FORWARD, X, W, Y)}; /* by gp_graph_conv.result */
+
+static made describe_convolution(gp_graph *g, const gp_graph_conv *v) {
+    cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+    int64_t dims = 2;
+    made d = new_detail(g, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    set(g, d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+    set(g, d, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+    set(g, d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &dims);
+    set(g, d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, v->pad);
+    set(g, d, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, v->pad);
+    set(g, d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, v->stride);
+    set(g, d, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, v->dilation);
+    return finish(g, d) ? d : NULL;
+}
+
+bool gp_graph_convolution(gp_graph *g, const gp_graph_conv *v, gp_node_tensor *x, gp_node_tensor *w,
+                          gp_node_tensor *y) {
+    const __typeof__(convolutions[0]) *k = &convolutions[v->result];
+    const float one = 1, zero = 0;
+    made how = describe_convolution(g, v), d = new_op(g, k->type);
+    if (g->failed) return false;
+    set_made(g, d, k->how, how);
+    set_made(g, d, k->x, x->made);
+    set_made(g, d, k->w, w->made);
+    set_made(g, d, k->y, y->made);
+    set(g, d, k->alpha, CUDNN_TYPE_FLOAT, 1, &one);
+    set(g, d, k->beta, CUDNN_TYPE_FLOAT, 1, &zero);
+    return finish(g, d);
+}
+
 /* ---- plans ---- */
 
 /* Stores up to GP_GRAPH_PLANS configurations, best first, in g->config; returns their number. */

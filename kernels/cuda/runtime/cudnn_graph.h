@@ -1,5 +1,6 @@
 /* cuDNN's graph interface: a few operations on tensors of four dims that cuDNN runs as one kernel,
- * if it has one. For kernels/cuda/attention/cudnn.c. Only where its header is present. */
+ * if it has one. For kernels/cuda/attention/cudnn.c and kernels/cuda/conv/graph.c. Only where its
+ * header is present. */
 #ifndef GP_CUDA_GRAPH_H
 #define GP_CUDA_GRAPH_H
 
@@ -49,6 +50,15 @@ gp_node_tensor *gp_graph_product(gp_graph *g, gp_node_tensor *a, gp_node_tensor 
                                  gp_node_tensor *y);
 /* x transposed in its last two dims, as an inner tensor of another type. */
 gp_node_tensor *gp_graph_transposed(gp_graph *g, gp_node_tensor *x, cudnnDataType_t type);
+
+/* A convolution in two dims. Groups are in the sizes. */
+typedef struct gp_graph_conv {
+    int result; /* which is computed from the other two: 0 the images x, 1 the weights w, 2 y */
+    int64_t pad[2], stride[2], dilation[2];
+} gp_graph_conv;
+/* The convolution y of x with w, or the gradient that v->result asks for, summed in f32. */
+bool gp_graph_convolution(gp_graph *g, const gp_graph_conv *v, gp_node_tensor *x, gp_node_tensor *w,
+                          gp_node_tensor *y);
 
 /* Asks for plans, best first, and makes the first possible one, in g->plan; `same`: only
  * deterministic ones. With `cost`, a few are made and the cheapest is kept; a cost below 0: it

@@ -81,6 +81,49 @@ for i, image in ipairs { there, there:contiguous() } do
 end
 t.is(copies[2] - copies[1], 1, "an image with channels last is not copied")
 
+-- In 16 bits a convolution without a bias, and its gradients, are graphs of cuDNN's; with one, in
+-- f32, where all algorithms are tried, and where the graph is refused, its older interface runs.
+do
+    local function graphs(fn)
+        synchronize()
+        local before, y = fake.count "convolution as a graph", fn()
+        synchronize()
+        return fake.count "convolution as a graph" - before, y
+    end
+    local here = { x = randn(2, 8, 6, 5):to "bf16", k = randn(8, 8, 3, 3):to "bf16",
+        dy = randn(2, 8, 6, 5):to "bf16", b = ones(8):to "bf16" }
+    local there = {}
+    for name, v in pairs(here) do there[name] = v:cuda() end
+    local function plain(v) return conv2d(v.x, v.k, nil, 1, 1) end
+    local function check(want, fn, what)
+        local n, y = graphs(function() return fn(there) end)
+        t.is(n, want, what .. ": graphs")
+        t.close(y:cpu():float():tolist(), fn(here):float():tolist(), 6e-2, what .. ": the result")
+    end
+    for time = 1, 2 do
+        check(1, plain, "forward, time " .. time)
+        check(1, function(v) return conv_input_grad(v.dy, v.k, v.x.shape, 1, 1) end,
+            "the image's gradient, time " .. time)
+        check(1, function(v) return conv_weight_grad(v.x, v.dy, v.k.shape, 1, 1) end,
+            "the weight's gradient, time " .. time)
+        check(0, function(v) return conv2d(v.x, v.k, v.b, 1, 1) end, "with a bias, time " .. time)
+        check(0, function(v) return conv2d(v.x:float(), v.k:float(), nil, 1, 1) end, "in f32")
+    end
+    cuda.benchmark(true)
+    check(0, plain, "where all are tried")
+    cuda.benchmark(false)
+    stream "cuda":use(function()
+        fake.fault "slow=1+:3"
+        check(1, plain, "on another stream")
+        fake.fault "slow=0"
+    end)
+    fake.fault "plan=1+"
+    check(0, function(v) return conv2d(v.x, v.k, nil, 2, 1) end, "without a plan")
+    fake.fault "plan=0 engine=1+"
+    check(0, function(v) return conv2d(v.x, v.k, nil, 1, 2) end, "without an engine")
+    fake.fault "engine=0"
+end
+
 -- Refused so, it runs as it is, and is not tried again.
 fake.fault "channels_last=1+"
 for time = 1, 2 do

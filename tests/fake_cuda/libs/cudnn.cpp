@@ -7,6 +7,7 @@
 
 #include "dnn.h"
 #include "fake_cuda.h"
+#include "hooks.h"
 
 struct fake_filter : fake_tensor {};
 struct fake_convolution {
@@ -129,6 +130,36 @@ static cudnnStatus_t queue(cudnnHandle_t h, const work &v, const void *room, siz
     if (!fits(v) || !room || bytes < WORKSPACE || !aligned(v.px, v.pw, v.py, v.out))
         return CUDNN_STATUS_BAD_PARAM;
     if (channels_last(v.x) && !v.bias) name = "fake_convolution_channels_last";
+    return fake::enqueue(h->stream, name, v) == cudaSuccess ? CUDNN_STATUS_SUCCESS
+                                                            : CUDNN_STATUS_NOT_SUPPORTED;
+}
+
+// The product of a graph: groups are in the sizes.
+static work work_of(const fake_conv_op &o) {
+    static const int results[3] = {1, 2, 0}; // work.result, by x, w, y
+    work v = {o.part[0], o.part[1], o.part[2], {}, nullptr, nullptr, nullptr, nullptr, 0, 1, 0};
+    v.result = results[o.result];
+    v.d.n = 2, v.d.compute = CUDNN_DATA_FLOAT;
+    v.d.groups = (int)(v.x.dim[1] / v.w.dim[1]);
+    for (int i = 0; i < 3; i++) {
+        v.d.pad[i] = i < 2 ? (int)o.pad[i] : 0;
+        v.d.stride[i] = i < 2 ? (int)o.stride[i] : 1;
+        v.d.dilation[i] = i < 2 ? (int)o.dilation[i] : 1;
+    }
+    return v;
+}
+bool fake_conv_known(const fake_conv_op &o) {
+    work v = work_of(o);
+    return fits(v) && !fakeFaulty("refuse") && !fakeFaulty("choice") &&
+           !(channels_last(v.x) && fakeFaulty("channels_last"));
+}
+cudnnStatus_t fake_conv_run(cudnnHandle_t h, const fake_conv_op &o, void *const *at) {
+    work v = work_of(o);
+    v.px = at[0], v.pw = at[1], v.py = at[2], v.out = at[o.result];
+    if (fakeFaulty("refuse")) return CUDNN_STATUS_NOT_SUPPORTED;
+    if (!aligned(v.px, v.pw, v.py)) return CUDNN_STATUS_BAD_PARAM;
+    const char *name = channels_last(v.x) ? "fake_convolution_channels_last" : "fake_convolution";
+    fakeCounted("convolution as a graph");
     return fake::enqueue(h->stream, name, v) == cudaSuccess ? CUDNN_STATUS_SUCCESS
                                                             : CUDNN_STATUS_NOT_SUPPORTED;
 }

@@ -1,8 +1,8 @@
 // A stand-in for cuDNN's graph interface, from its documentation: descriptors are bags of
 // attributes. A graph whose formulas, dtypes included, are those of attention or its gradients as
 // the real library's engines know them has two plans, of which the first is not deterministic;
-// other graphs have none. Plans run op by op, in stream order, rounding everything but f32 to its
-// type.
+// a convolution alone has two as well; other graphs have none. Plans run op by op, in stream order,
+// rounding everything but f32 to its type.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,56 +14,10 @@
 #include <thread>
 #include <vector>
 
-#include "dnn.h"
+#include "cudnn_graph.h"
 #include "fake_cuda.h"
 
 namespace {
-struct node_tensor {
-    int64_t id = 0, dim[4], stride[4], align = 0;
-    cudnnDataType_t type = CUDNN_DATA_FLOAT;
-    bool inner = false, number = false;
-    int64_t span() const {
-        int64_t n = 1;
-        for (int d = 0; d < 4; d++) n += (dim[d] - 1) * stride[d];
-        return n;
-    }
-    int64_t at(const int64_t *i) const {
-        int64_t p = 0;
-        for (int d = 0; d < 4; d++) p += (dim[d] == 1 ? 0 : i[d]) * stride[d];
-        return p;
-    }
-};
-struct op {
-    int kind = 0; // its descriptor's type
-    int mode = 0, axis = 0;
-    node_tensor in[3], out; // x b t, or a b
-    int inputs = 0;
-};
-struct graph {
-    std::vector<op> ops;
-    bool handle = false;
-};
-struct bag {
-    int type;
-    bool done = false;
-    std::map<int, std::vector<char>> attr;
-    node_tensor tensor;
-    op what;
-    std::shared_ptr<graph> whole;
-    bool varies = false;
-    template <class T> std::vector<T> all(int name) const {
-        auto i = attr.find(name);
-        if (i == attr.end()) return {};
-        std::vector<T> v(i->second.size() / sizeof(T));
-        memcpy(v.data(), i->second.data(), v.size() * sizeof(T));
-        return v;
-    }
-    template <class T> T one(int name, T otherwise) const {
-        std::vector<T> v = all<T>(name);
-        return v.size() == 1 ? v[0] : otherwise;
-    }
-};
-
 size_t size_of(int type) {
     switch (type) {
     case CUDNN_TYPE_BOOLEAN: return 1;
@@ -222,6 +176,7 @@ int64_t kept_by(const graph &g) {
 
 // Whether engines know the graph, and take the shapes and types of its products.
 bool known(const graph &g) {
+    if (g.ops.size() == 1 && g.ops[0].convolves) return fake_conv_known(g.ops[0].conv);
     for (const op &o : g.ops) {
         if (o.kind != CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR) continue;
         const node_tensor &a = o.in[0], &b = o.in[1];
@@ -413,6 +368,11 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d) {
         ok = finish_op(b, 0, {CUDNN_ATTR_OPERATION_RESHAPE_XDESC}, 0, 0,
                        CUDNN_ATTR_OPERATION_RESHAPE_YDESC);
         break;
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+        ok = finish_convolution(b);
+        break;
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR: ok = finish_graph(b); break;
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
         ok = b->attr.count(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH) &&
@@ -461,6 +421,13 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan
     if (id.size() != at.size() || !with->one<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, nullptr))
         return CUDNN_STATUS_BAD_PARAM;
     for (size_t i = 0; i < id.size(); i++) given[id[i]] = at[i];
+    if (p->whole->ops[0].convolves) {
+        const op &o = p->whole->ops[0];
+        void *part[3];
+        for (int i = 0; i < 3; i++)
+            if (!(part[i] = given[o.id[i]])) return CUDNN_STATUS_BAD_PARAM;
+        return fake_conv_run(h, o.conv, part);
+    }
     run r;
     r.g = p->whole, r.slow = p->varies;
     for (const op &o : r.g->ops) {

@@ -15,6 +15,15 @@ struct fake_tensor {
     int64_t dim[5], stride[5];
 };
 
+// A convolution as a graph of one operation (cudnn_graph.cpp), which cudnn.cpp runs.
+struct fake_conv_op {
+    fake_tensor part[3]; // x, w, y
+    int result;          // which of them is computed
+    int64_t pad[2], stride[2], dilation[2];
+};
+bool fake_conv_known(const fake_conv_op &o);
+cudnnStatus_t fake_conv_run(cudnnHandle_t h, const fake_conv_op &o, void *const *at);
+
 // Whether cuDNN's kernels, which read 16 bytes at once, can read and write these.
 template <class... P> static inline bool aligned(const P *...p) {
     return (((uintptr_t)p % 16 == 0) && ...);

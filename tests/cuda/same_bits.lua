@@ -27,6 +27,7 @@ for _, rows in ipairs { 100, 5000 } do
     bits("sum", x:sum())
     bits("column sums", x:sum(1))
     bits("softmax", x:softmax(1))
+    bits("softmax of short rows", x:softmax(2))
     bits("norm", x:norm())
     bits("var", x:var(1))
     bits("cumsum", x:cumsum(1))
@@ -39,6 +40,11 @@ local y = layer_norm(long:softmax(2) * 70000, { 70000 })
 bits("softmax and layer_norm of long rows", y)
 y:sigmoid():sum():backward()
 bits("their gradients", long.grad)
+local tall = on(3000, 12):requires_grad_()
+y = tall:softmax(1) * 3000
+bits("softmax down long columns", y)
+y:sigmoid():sum():backward()
+bits("its gradient", tall.grad)
 local image, filter = on(3, 4, 70, 90):requires_grad_(), on(5, 4, 3, 3):requires_grad_()
 conv2d(image, filter, nil, 1, "same"):sigmoid():sum():backward()
 bits("conv2d image", image.grad)
@@ -54,6 +60,6 @@ local function run(sms)
     return list
 end
 local few, many = run(4), run(132)
-t.is(#few, 28, "all of it ran")
+t.is(#few, 32, "all of it ran")
 for i, line in ipairs(many) do t.is(few[i], line, (line:match "^[^\t]*") .. ", run " .. i) end
 t.done()

@@ -1,5 +1,5 @@
--- Convolutions and pooling on the stand-in for CUDA where cuDNN and the CPU differ, against the
--- CPU's results.
+-- Convolutions, pooling and resizing on the stand-in for CUDA where cuDNN and the CPU differ or a
+-- kernel divides its work by the sizes, and repeat_interleave; against the CPU's results.
 local t = require "tap"
 
 local function same(fn, tensors, tol, name, ...)
@@ -30,4 +30,38 @@ t.is(tostring(values:isnan():to "cpu":tolist()[1][1][2]), "true",
     "NaN wins where larger elements follow")
 t.is(places:to "cpu":tolist(), (select(2, max_pool2d(x, 3, 3, 0, 1, false, true))):tolist(),
     "and its place is printed")
+-- A thread resizes several planes; the last ones are fewer.
+for dtype, tol in pairs { f32 = 1e-5, bf16 = 5e-2 } do
+    for _, mode in ipairs { "nearest", "bilinear" } do
+        local x = randn(3, 7, 9, 13):to(dtype)
+        for _, scale in ipairs { 2, 1.7, 0.4 } do
+            local function resized(a) return interpolate(a[1], { scale_factor = scale, mode = mode }) end
+            local g = randn(resized { x }.shape):to(dtype)
+            same(resized, { x }, tol, ("%s %s by %g"):format(dtype, mode, scale))
+            same(function(a)
+                local leaf = a[1]:detach():requires_grad_()
+                resized { leaf }:backward(a[2])
+                return leaf.grad
+            end, { x, g }, 4 * tol, ("%s %s by %g, gradient"):format(dtype, mode, scale))
+        end
+    end
+    -- large windows have a warp or a block each
+    local image = randn(2, 3, 40, 45):to(dtype)
+    for _, size in ipairs { 1, 2, 3 } do
+        same(function(a) return adaptive_avg_pool2d(a[1], size) end, { image }, tol,
+            ("%s means of %dx%d windows"):format(dtype, size, size))
+    end
+    same(function(a) return avg_pool2d(a[1], { 11, 9 }, 4, { 5, 3 }) end, { image }, tol,
+        dtype .. " means of padded windows")
+    same(function(a) return avg_pool2d(a[1]:transpose(3, 4), { 33, 35 }, 2, 8) end, { image }, tol,
+        dtype .. " means of transposed large windows")
+end
+
+local rows = randn(4, 5, 6)
+for _, dim in ipairs { 1, 2, 3 } do
+    same(function(a) return a[1]:repeat_interleave(3, dim) end, { rows }, 0, "repeated, dim " .. dim)
+    same(function(a) return a[1]:transpose(1, 3):repeat_interleave(2, dim) end, { rows }, 0,
+        "repeated of the transposed, dim " .. dim)
+end
+same(function(a) return a[1]:repeat_interleave(2) end, { rows }, 0, "repeated, flattened")
 t.done()

@@ -93,8 +93,8 @@ static bool is_small(const pooling<float> &p, int rank) {
 enum { WIDE = 64, WIDEST = 1024, WIDE_AHEAD = 4 };
 template <class T>
 __global__ static void __launch_bounds__(GP_THREADS) pool_wide(pooling<T> p, int group) {
-    int64_t i = gp_group_number(group), x = i < p.outputs.n ? i : 0, y = gp_divide(p.outputs.cols, &x),
-            plane = gp_divide(p.outputs.rows, &y);
+    int64_t i = gp_group_number(group), x = i < p.outputs.n ? i : 0,
+            y = gp_divide(p.outputs.cols, &x), plane = gp_divide(p.outputs.rows, &y);
     int lane = (int)threadIdx.x & (group - 1);
     const char *in = gp_plane_at(p.in, plane);
     gp_span rows = gp_span_of(p.w, 0, y), cols = gp_span_of(p.w, 1, x);
@@ -108,9 +108,9 @@ __global__ static void __launch_bounds__(GP_THREADS) pool_wide(pooling<T> p, int
 #pragma unroll
         for (int a = 0; a < WIDE_AHEAD; a++) {
             int64_t at = k + a * group, r = gp_divided(at, width), c = at - r * width;
-            v[a] = at < all ? gp_plane_get<T>(p.in, in, rows.first + r * down,
-                                              cols.first + c * across)
-                            : (T)0;
+            v[a] = at < all
+                       ? gp_plane_get<T>(p.in, in, rows.first + r * down, cols.first + c * across)
+                       : (T)0;
         }
 #pragma unroll
         for (int a = 0; a < WIDE_AHEAD; a++) sum += v[a];

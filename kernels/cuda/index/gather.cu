@@ -233,8 +233,7 @@ GP_C bool CUDA(repeat_interleave)(const gp_call *c) {
     const gp_array *x = c->ntmp > 1 ? c->tmpa[1] : gp_in(c, 0);
     int d = (int)c->arg[2].i - 1;
     int64_t times = c->arg[1].kind == GP_NUMBER ? c->arg[1].i : -1;
-    if (times >= 0 && x->ndim > 0 && x->ndim < GP_MAX_DIM &&
-        times * x->dim[d] == c->tmpa[0]->numel)
+    if (times >= 0 && x->ndim > 0 && x->ndim < GP_MAX_DIM && times * x->dim[d] == c->tmpa[0]->numel)
         return repeat_each(c, x, d, times);
     gp_indexed p = {};
     if (!fill_repeats(c, x->dim[d], x->stride[d] * gp_dtype_sizes[x->dtype])) return false;

@@ -13,7 +13,7 @@ enum {
     GP_COLUMNS_LONG = 1024,  /* elements of a column, at least, and so many strips of a warp */
     GP_COLUMNS_STRIPS = 128, /* at most, where they serve few columns */
     GP_COLUMNS_PARTS = 2048, /* blocks, about: parts of a column times strips of columns */
-    GP_COLUMNS_JOINED = 8   /* columns whose sums a block joins */
+    GP_COLUMNS_JOINED = 8    /* columns whose sums a block joins */
 };
 
 /* A strip of columns has `across` vectors of V; a block has `down` rows of it at once. */
@@ -83,8 +83,8 @@ template <class T, int D, int V, class R> struct gp_columns_of_thread {
                 for (int h = 0; h < R::INPUTS; h++)
 #pragma unroll
                     for (int k = 0; k < AHEAD; k++)
-                        x[j][h][k] = k < have ? gp_load_as<T>(&raw[h][k].v[j], (gp_dtype)D)
-                                              : R::none();
+                        x[j][h][k] =
+                            k < have ? gp_load_as<T>(&raw[h][k].v[j], (gp_dtype)D) : R::none();
             f(x, i, have);
         }
     }
@@ -144,26 +144,25 @@ static __global__ void __launch_bounds__(GP_THREADS, sizeof(T) > 4 ? 2 : 3)
     gp_columns_of_thread<T, D, V, R> own(l, t);
     typename R::sum a[V];
 #pragma unroll
-    for (int j = 0; j < V; j++)
-        a[j] = own.live ? r.ready(joined[own.column + j]) : R::start();
+    for (int j = 0; j < V; j++) a[j] = own.live ? r.ready(joined[own.column + j]) : R::start();
     char *out = l.data[0] + own.off[0];
-    own.template each<true>(l, gridDim.x - 1 - blockIdx.x,
-             [&](const T(&x)[V][R::INPUTS][AHEAD], int64_t i, int have) {
+    own.template each<true>(
+        l, gridDim.x - 1 - blockIdx.x, [&](const T(&x)[V][R::INPUTS][AHEAD], int64_t i, int have) {
 #pragma unroll
-                 for (int k = 0; k < AHEAD; k++) {
-                     if (k >= have) break;
-                     T y[V];
+            for (int k = 0; k < AHEAD; k++) {
+                if (k >= have) break;
+                T y[V];
 #pragma unroll
-                     for (int j = 0; j < V; j++) {
-                         T one[R::INPUTS];
+                for (int j = 0; j < V; j++) {
+                    T one[R::INPUTS];
 #pragma unroll
-                         for (int h = 0; h < R::INPUTS; h++) one[h] = x[j][h][k];
-                         y[j] = r.result(a[j], one);
-                     }
-                     gp_store_vector<T, D, V>(out + (i + k * (int64_t)t.down) * t.step[0], y,
-                                              (gp_dtype)D);
-                 }
-             });
+                    for (int h = 0; h < R::INPUTS; h++) one[h] = x[j][h][k];
+                    y[j] = r.result(a[j], one);
+                }
+                gp_store_vector<T, D, V>(out + (i + k * (int64_t)t.down) * t.step[0], y,
+                                         (gp_dtype)D);
+            }
+        });
 }
 
 /* Whether V columns of l, `step` bytes from row to row, are a vector in each array. */
@@ -185,8 +184,8 @@ static bool gp_run_columns(const gp_call *c, const gp_loop<N> &l, int64_t n,
                            const int64_t (&step)[N], const R &r) {
     static_assert(N == 1 + R::INPUTS, "an output, and the rule's inputs");
     dim3 grid;
-    gp_columns t = gp_columns_of(n, (l.numel + V - 1) / V,
-                                 gp_columns_of_thread<T, D, V, R>::AHEAD, &grid);
+    gp_columns t =
+        gp_columns_of(n, (l.numel + V - 1) / V, gp_columns_of_thread<T, D, V, R>::AHEAD, &grid);
     for (int k = 0; k < N; k++) t.step[k] = step[k];
     auto sum = gp_columns_sum<T, D, V, R>;
     auto join = gp_columns_join<R>;

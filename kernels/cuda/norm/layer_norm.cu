@@ -411,7 +411,8 @@ template <class T, int D, int V> static bool backward_by_parts(const gp_call *c,
 /* Whether short rows of dtype dt are as the kernels for them want them. */
 static bool is_short(const rows *r, bool plain, gp_dtype dt, size_t bytes) {
     return r->k.each == 1 && r->k.groups == 1 && r->k.rows < INT32_MAX && r->xt == r->ot &&
-           gp_short_fits(r->k.n, plain, dt, bytes) && gp_aligned(r->x, 16) && gp_aligned(r->out, 16);
+           gp_short_fits(r->k.n, plain, dt, bytes) && gp_aligned(r->x, 16) &&
+           gp_aligned(r->out, 16);
 }
 
 template <class T, int D, int V> static bool forward(const gp_call *c, const rows *r) {

@@ -328,8 +328,7 @@ static bool run_rows(const gp_call *c, gp_loop<2> lines, places p) {
             gp_short s = gp_short_of(p.n, lines.numel, sizeof(T));
             auto kernel = softmax_short<T, D>;
             return GP_LAUNCH(c, kernel, gp_blocks(lines.numel, s.rows), GP_THREADS,
-                             gp_short_room(s) * sizeof(T), lines.data[1], lines.data[0], s,
-                             p.logs);
+                             gp_short_room(s) * sizeof(T), lines.data[1], lines.data[0], s, p.logs);
         }
     }
     if constexpr (V == 1 && D != GP_ANY) {
@@ -429,8 +428,7 @@ static bool large(const places &p, const gp_loop<2> &lines) {
 }
 static bool run_long_columns(const gp_call *c, const gp_loop<2> &l, const places &p, bool *fits) {
     *fits = false;
-    if (p.xt != p.ot ||
-        (p.n <= GP_STRIP_MOST && (large(p, l) || !gp_columns_few(p.n, l.numel))))
+    if (p.xt != p.ot || (p.n <= GP_STRIP_MOST && (large(p, l) || !gp_columns_few(p.n, l.numel))))
         return false;
     return p.xt == GP_f64   ? run_long_of<double, GP_f64>(c, l, p, fits)
            : p.xt == GP_f32 ? run_long_of<float, GP_f32>(c, l, p, fits)
@@ -461,14 +459,8 @@ static bool softmax(const gp_call *c, bool logs) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
     int d = (int)c->arg[1].i;
     if (out->numel == 0) return true;
-    places p = {out->ndim ? out->dim[d] : 1,
-                gp_step(x, d),
-                gp_step(out, d),
-                (gp_dtype)x->dtype,
-                (gp_dtype)out->dtype,
-                logs,
-                false,
-                false};
+    places p = {out->ndim ? out->dim[d] : 1, gp_step(x, d), gp_step(out, d), (gp_dtype)x->dtype,
+                (gp_dtype)out->dtype,        logs,          false,           false};
     gp_array o1 = gp_without(out, d), x1 = gp_without(x, d);
     bool rows = p.os == gp_dtype_sizes[p.ot] || p.n == 1, wide = p.xt == GP_f64 || p.ot == GP_f64;
     bool same = p.xt == p.ot, plain = rows && same && x->contiguous &&

@@ -169,8 +169,9 @@ template <class T, int D> static bool run_short(const gp_call *c, const places *
 template <class T, int D, int V> static bool run_rows(const gp_call *c, const places *p) {
     if (gp_few_long(p->n, p->lines)) return run_parts<T, D, V>(c, p);
     if constexpr (D != GP_ANY)
-        if (p->inner == 1 && gp_short_fits(p->n, V > 1, (gp_dtype)D, 2 * sizeof(T)) && p->lines < INT32_MAX &&
-            gp_aligned(p->g, 16) && gp_aligned(p->y, 16) && gp_aligned(p->out, 16))
+        if (p->inner == 1 && gp_short_fits(p->n, V > 1, (gp_dtype)D, 2 * sizeof(T)) &&
+            p->lines < INT32_MAX && gp_aligned(p->g, 16) && gp_aligned(p->y, 16) &&
+            gp_aligned(p->out, 16))
             return run_short<T, D>(c, p);
     gp_group g = gp_group_of(p->n, V, 2, sizeof(T));
     auto kernel = gradient_rows<T, D, V>;

@@ -278,7 +278,7 @@ template <class S, int D, int W> struct gp_tile {
  * the one before. Warps run ahead of each other by less than a tile: hence three sets of sums. */
 template <class S, int D, int W>
 __global__ static void __launch_bounds__(GP_THREADS,
-                                             gp_tile_blocks(W, sizeof(typename gp_cell<D>::type)))
+                                         gp_tile_blocks(W, sizeof(typename gp_cell<D>::type)))
     gp_scan_tiles(gp_scan_job s, gp_tiles t) {
     typedef typename S::Acc Acc;
     typedef gp_tile<S, D, W> room;

@@ -35,7 +35,8 @@ for dtype, tol in pairs { f32 = 1e-5, bf16 = 5e-2 } do
     for _, mode in ipairs { "nearest", "bilinear" } do
         local x = randn(3, 7, 9, 13):to(dtype)
         for _, scale in ipairs { 2, 1.7, 0.4 } do
-            local function resized(a) return interpolate(a[1], { scale_factor = scale, mode = mode }) end
+            local how = { scale_factor = scale, mode = mode }
+            local function resized(a) return interpolate(a[1], how) end
             local g = randn(resized { x }.shape):to(dtype)
             same(resized, { x }, tol, ("%s %s by %g"):format(dtype, mode, scale))
             same(function(a)
@@ -59,7 +60,8 @@ end
 
 local rows = randn(4, 5, 6)
 for _, dim in ipairs { 1, 2, 3 } do
-    same(function(a) return a[1]:repeat_interleave(3, dim) end, { rows }, 0, "repeated, dim " .. dim)
+    same(function(a) return a[1]:repeat_interleave(3, dim) end, { rows }, 0,
+        "repeated, dim " .. dim)
     same(function(a) return a[1]:transpose(1, 3):repeat_interleave(2, dim) end, { rows }, 0,
         "repeated of the transposed, dim " .. dim)
 end

@@ -4,38 +4,43 @@
 
 enum {
     COLUMNS = 32,
-    LINES = 8,
+    NARROW = 128, /* columns that a block has whole rows of */
     CHUNKS = 128,
+    NARROW_CHUNKS = 1024,
     ROWS_AHEAD = 4, /* of a column that a thread reads before it uses the first */
     MOST = 4096     /* blocks of column_sums: the same on every device, as the sums depend on it */
 };
 
 typedef gp_norm_rows rows;
 
-/* Sums of columns, one chunk of rows per block: into part, chunks x 2 x channels. */
-template <class T, int D> static __global__ void column_sums(rows r, double *part) {
-    __shared__ T room[2][LINES][COLUMNS];
-    int64_t at = (int64_t)blockIdx.x * COLUMNS + threadIdx.x, n = r.k.n,
+/* Sums of columns, one chunk of rows per block: into part, chunks x 2 x channels. A block has
+ * blockDim.x columns, blockDim.y rows of them at once. */
+template <class T, int D>
+static __global__ void __launch_bounds__(GP_THREADS) column_sums(rows r, double *part) {
+    __shared__ T room[2][GP_THREADS];
+    int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, n = r.k.n,
             chunk = (r.k.rows + gridDim.y - 1) / gridDim.y, from = blockIdx.y * chunk,
             end = from + chunk < r.k.rows ? from + chunk : r.k.rows;
     T gw = 0, gb = 0;
     int64_t xs = gp_bytes_of(r.xt), gs = gp_bytes_of(r.gt);
-    for (int64_t row = from + threadIdx.y; at < n && row < end; row += ROWS_AHEAD * LINES) {
+    for (int64_t row = from + threadIdx.y; at < n && row < end; row += ROWS_AHEAD * blockDim.y) {
         T x[ROWS_AHEAD], g[ROWS_AHEAD];
         gp_column_ahead<T, D>(x, r.x + at * xs, n * xs, r.xt, row, end);
         int have = gp_column_ahead<T, D>(g, r.g + at * gs, n * gs, r.gt, row, end);
 #pragma unroll
         for (int k = 0; k < ROWS_AHEAD; k++) {
             if (k >= have) break;
-            gw += g[k] * (x[k] - (T)r.mean[row + k * LINES]) * (T)r.scale[row + k * LINES];
+            int64_t own = row + k * (int64_t)blockDim.y;
+            gw += g[k] * (x[k] - (T)r.mean[own]) * (T)r.scale[own];
             gb += g[k];
         }
     }
-    room[0][threadIdx.y][threadIdx.x] = gw, room[1][threadIdx.y][threadIdx.x] = gb;
+    unsigned own = threadIdx.y * blockDim.x + threadIdx.x;
+    room[0][own] = gw, room[1][own] = gb;
     __syncthreads();
     if (threadIdx.y > 1 || at >= n) return;
     double s = 0;
-    for (int k = 0; k < LINES; k++) s += room[threadIdx.y][k][threadIdx.x];
+    for (unsigned k = 0; k < blockDim.y; k++) s += room[threadIdx.y][k * blockDim.x + threadIdx.x];
     part[(blockIdx.y * 2 + threadIdx.y) * n + at] = s;
 }
 static __global__ void join_columns(const double *part, int64_t chunks, int64_t n, char *gw,
@@ -109,10 +114,14 @@ static __global__ void __launch_bounds__(GP_THREADS) channel_sums(rows r, double
 
 /* ---- host side ---- */
 
+/* Columns of a block: whole rows where they are short, which then are one range of memory. */
+static uint32_t column_block(int64_t n) { return n <= NARROW ? (uint32_t)n : (uint32_t)COLUMNS; }
+
 template <class T, int D, int V>
 static bool launch_columns(const gp_call *c, const rows *r, dim3 grid, double *part) {
     auto kernel = column_sums<T, D>;
-    return GP_LAUNCH(c, kernel, grid, dim3(COLUMNS, LINES), 0, *r, part);
+    uint32_t columns = column_block(r->k.n);
+    return GP_LAUNCH(c, kernel, grid, dim3(columns, GP_THREADS / columns), 0, *r, part);
 }
 static bool run_columns(const gp_call *c, const rows *r, bool wide, dim3 grid, double *part) {
     return GP_BY_ROW(false, r->xt == r->gt, r->xt, wide, launch_columns, c, r, grid, part);
@@ -143,10 +152,12 @@ bool gp_norm_join_channels(const gp_call *c, const rows *r, const double *part, 
 bool gp_norm_affine_gradients(const gp_call *c, const rows *r, bool wide) {
     if (r->k.channels == 0) return true;
     bool columns = r->k.each == 1 && r->k.groups == 1;
-    int64_t channels = r->k.channels, blocks = columns ? gp_blocks(r->k.n, COLUMNS) : channels,
-            chunks = columns ? r->k.rows / (4 * LINES)
+    int64_t channels = r->k.channels, across = column_block(r->k.n), most = CHUNKS,
+            blocks = columns ? gp_blocks(r->k.n, across) : channels,
+            chunks = columns ? r->k.rows / (ROWS_AHEAD * (GP_THREADS / across))
                              : rows_of_channel(r->k, 0) * r->k.each / (16 * GP_THREADS);
-    if (chunks > CHUNKS) chunks = CHUNKS;
+    if (columns && r->k.n <= NARROW) most = NARROW_CHUNKS;
+    if (chunks > most) chunks = most;
     if (chunks * blocks > MOST) chunks = MOST / blocks;
     if (chunks < 1) chunks = 1;
     dim3 grid((uint32_t)blocks, (uint32_t)chunks);

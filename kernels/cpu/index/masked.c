@@ -97,41 +97,52 @@ static gp_array spread(const gp_array *a, const gp_array *shape) {
 
 /* The mask's last dims are broadcast: each true element stands for a part of x. */
 typedef struct parts {
-    gp_walk w; /* over the mask's other dims */
+    gp_walk w; /* over the mask's other dims, or over all; first, so that either walk takes it */
     gp_array part;
+    char *packed; /* the parts of true elements, without gaps */
+    bool back;    /* from there to x */
 } parts;
 
 typedef struct parts_state {
     const parts *p;
-    char *to;
+    char *packed;
 } parts_state;
 
-#define COLLECT(T)                                                                                 \
-    static void collect_##T(char *to, int64_t ts, const char *from, int64_t step,                  \
-                            const int32_t *at, int64_t n) {                                        \
-        for (int64_t i = 0; i < n; i++) *(T *)(to + i * ts) = *(const T *)(from + at[i] * step);   \
+/* Elements of parts that lie `ps` bytes apart where they are packed, and at[i] steps of bytes apart
+ * in x. */
+typedef void (*move_fn)(char *packed, int64_t ps, char *x, int64_t step, const int32_t *at,
+                        int64_t n);
+#define MOVES(T)                                                                                   \
+    static void collect_##T(char *packed, int64_t ps, char *x, int64_t step, const int32_t *at,    \
+                            int64_t n) {                                                           \
+        for (int64_t i = 0; i < n; i++) *(T *)(packed + i * ps) = *(T *)(x + at[i] * step);        \
+    }                                                                                              \
+    static void spread_##T(char *packed, int64_t ps, char *x, int64_t step, const int32_t *at,     \
+                           int64_t n) {                                                            \
+        for (int64_t i = 0; i < n; i++) *(T *)(x + at[i] * step) = *(T *)(packed + i * ps);        \
     }
-COLLECT(uint8_t)
-COLLECT(uint16_t)
-COLLECT(uint32_t)
-COLLECT(uint64_t)
+MOVES(uint8_t)
+MOVES(uint16_t)
+MOVES(uint32_t)
+MOVES(uint64_t)
 
-static void collect(size_t size, char *to, int64_t ts, const char *from, int64_t step,
-                    const int32_t *at, int64_t n) {
-    if (size == 4) collect_uint32_t(to, ts, from, step, at, n);
-    else if (size == 8) collect_uint64_t(to, ts, from, step, at, n);
-    else if (size == 2) collect_uint16_t(to, ts, from, step, at, n);
-    else collect_uint8_t(to, ts, from, step, at, n);
+static move_fn collect_or_spread(size_t size, bool back) {
+    if (size == 4) return back ? spread_uint32_t : collect_uint32_t;
+    if (size == 8) return back ? spread_uint64_t : collect_uint64_t;
+    if (size == 2) return back ? spread_uint16_t : collect_uint16_t;
+    return back ? spread_uint8_t : collect_uint8_t;
 }
 
-/* Packs parts of n elements that begin at[i] steps of bytes from x. Their elements are not adjacent
- * in x, so the first ones of all parts are moved, then the second ones, … */
-static void move_parts(const parts *p, char *to, const char *x, int64_t step, const int32_t *at,
+/* Packs parts of n elements that begin at[i] steps of bytes from x, or moves them back. Their
+ * elements are not adjacent in x, so the first ones of all parts are moved, then the second ones,
+ * … */
+static void move_parts(const parts *p, char *packed, char *x, int64_t step, const int32_t *at,
                        int64_t n) {
     const gp_array *part = &p->part;
+    move_fn move = collect_or_spread(p->w.size, p->back);
     int64_t size = (int64_t)p->w.size, idx[GP_MAX_DIM] = {0};
     for (int64_t j = 0; j < part->numel; j++) {
-        collect(p->w.size, to + j * size, part->numel * size, x, step, at, n);
+        move(packed + j * size, part->numel * size, x, step, at, n);
         for (int d = part->ndim - 1; d >= 0; d--) {
             x += part->stride[d] * size;
             if (++idx[d] < part->dim[d]) break;
@@ -142,10 +153,11 @@ static void move_parts(const parts *p, char *to, const char *x, int64_t step, co
 }
 
 /* Where parts are rows without gaps. */
-static void copy_parts(const parts *p, char *to, const char *x, int64_t step, const int32_t *at,
+static void copy_parts(const parts *p, char *packed, char *x, int64_t step, const int32_t *at,
                        int64_t n) {
     size_t bytes = (size_t)p->part.numel * p->w.size;
-    for (int64_t i = 0; i < n; i++) memcpy(to + (size_t)i * bytes, x + at[i] * step, bytes);
+    for (int64_t i = 0; i < n; i++, packed += bytes)
+        memcpy(p->back ? x + at[i] * step : packed, p->back ? packed : x + at[i] * step, bytes);
 }
 
 static void parts_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
@@ -157,9 +169,9 @@ static void parts_piece(const gp_walk *w, char *const *p, const uint8_t *truth, 
     int64_t bytes = s->p->part.numel * (int64_t)w->size;
     for (int64_t i = 0; i < k; i += FEW) {
         int64_t some = k - i < FEW ? k - i : FEW;
-        if (s->p->part.contiguous) copy_parts(s->p, s->to, p[2], step, found + i, some);
-        else move_parts(s->p, s->to, p[2], step, found + i, some);
-        s->to += some * bytes;
+        if (s->p->part.contiguous) copy_parts(s->p, s->packed, p[2], step, found + i, some);
+        else move_parts(s->p, s->packed, p[2], step, found + i, some);
+        s->packed += some * bytes;
     }
 }
 
@@ -167,44 +179,47 @@ static void parts_chunks(void *ctx, int64_t begin, int64_t end) {
     const parts *p = ctx;
     int64_t bytes = p->part.numel * (int64_t)p->w.size;
     for (int64_t k = begin; k < end; k++) {
-        parts_state s = {.p = p, .to = p->w.out->data + p->w.before[k] * bytes};
+        parts_state s = {.p = p, .packed = p->packed + p->w.before[k] * bytes};
         gp_walk_chunk(&p->w, k, parts_piece, &s);
     }
 }
 
-/* x and mask have shape's dims, of which the last `rest` are broadcast in the mask. */
-static bool select_parts(const gp_call *c, gp_array x, gp_array mask, int rest) {
-    parts p = {.w = {.out = gp_out(c, 0), .size = gp_dtype_size((gp_dtype)x.dtype)}, .part = x};
+/* The last dims that the mask is broadcast over; 0: they have one element. */
+static int broadcast_dims(const gp_array *mask) {
+    int rest = 0;
+    int64_t part = 1;
+    while (rest < mask->ndim && mask->stride[mask->ndim - 1 - rest] == 0)
+        part *= mask->dim[mask->ndim - ++rest];
+    return part > 1 ? rest : 0;
+}
+
+/* Sets up and counts parts of x, of its last `rest` dims; the mask has x's shape. The caller frees
+ * p->w.before. */
+static bool parts_begin(parts *p, gp_array x, gp_array mask, int rest) {
     int lead = x.ndim - rest;
-    p.part.ndim = (uint8_t)rest;
+    p->part = x;
+    p->part.ndim = (uint8_t)rest;
     for (int i = 0; i < rest; i++)
-        p.part.dim[i] = x.dim[lead + i], p.part.stride[i] = x.stride[lead + i];
-    gp_array_update(&p.part);
-    if (p.part.numel == 0) return true;
+        p->part.dim[i] = x.dim[lead + i], p->part.stride[i] = x.stride[lead + i];
+    gp_array_update(&p->part);
     x.ndim = mask.ndim = (uint8_t)lead;
     gp_array_update(&x);
     gp_array_update(&mask);
-    if (!gp_walk_begin(&p.w, &x, &mask, &x)) return false;
-    int64_t n = p.w.out->numel / p.part.numel;
-    bool ok = gp_walk_count_is(c, &p.w, n);
-    if (ok) ok = gp_parallel_op(c, p.w.chunks, 1, parts_chunks, &p);
-    free(p.w.before);
-    return ok;
+    return gp_walk_begin(&p->w, &x, &mask, &x);
 }
 
 bool CPU(masked_select)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *mask = gp_in(c, 1);
-    gp_array shape = broadcast_shape(x, mask), xs = spread(x, &shape), ms = spread(mask, &shape);
-    int rest = 0;
-    int64_t part = 1;
-    while (rest < shape.ndim && ms.stride[shape.ndim - 1 - rest] == 0)
-        part *= shape.dim[shape.ndim - ++rest];
-    if (part > 1) return select_parts(c, xs, ms, rest);
-    gp_walk w = {.out = gp_out(c, 0), .size = gp_dtype_size((gp_dtype)x->dtype)};
-    if (!gp_walk_begin(&w, &shape, mask, x)) return false;
-    bool ok = gp_walk_count_is(c, &w, w.out->numel);
-    if (ok) ok = gp_parallel_op(c, w.chunks, 1, select_chunks, &w);
-    free(w.before);
+    gp_array shape = broadcast_shape(x, mask), ms = spread(mask, &shape);
+    int rest = broadcast_dims(&ms);
+    parts p = {.w = {.out = gp_out(c, 0), .size = gp_dtype_size((gp_dtype)x->dtype)},
+               .packed = gp_out(c, 0)->data};
+    bool ok =
+        rest ? parts_begin(&p, spread(x, &shape), ms, rest) : gp_walk_begin(&p.w, &shape, mask, x);
+    if (!ok) return false;
+    ok = gp_walk_count_is(c, &p.w, p.w.out->numel / (rest ? p.part.numel : 1)) &&
+         gp_parallel_op(c, p.w.chunks, 1, rest ? parts_chunks : select_chunks, &p);
+    free(p.w.before);
     return ok;
 }
 
@@ -322,14 +337,19 @@ static void deal_chunks(void *ctx, int64_t begin, int64_t end) {
 /* The source is c->tmp[0], without gaps. */
 bool CPU(masked_scatter)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0), *source = c->tmpa[0];
-    gp_walk w = {.values = source, .size = gp_dtype_size((gp_dtype)out->dtype)};
-    if (!gp_walk_begin(&w, out, gp_in(c, 1), out)) return false;
-    int64_t want = w.before[w.chunks];
-    bool ok = want <= source->numel ||
-              gp_fail("masked_scatter: source has %lld elements for %lld true ones of the mask",
-                      (long long)source->numel, (long long)want);
+    gp_array mask = spread(gp_in(c, 1), out);
+    int rest = broadcast_dims(&mask);
+    parts p = {.w = {.values = source, .size = gp_dtype_size((gp_dtype)out->dtype)},
+               .packed = source->data,
+               .back = true};
+    bool ok = rest ? parts_begin(&p, *out, mask, rest) : gp_walk_begin(&p.w, out, gp_in(c, 1), out);
+    if (!ok) return false;
+    int64_t want = p.w.before[p.w.chunks] * (rest ? p.part.numel : 1);
+    ok = want <= source->numel ||
+         gp_fail("masked_scatter: source has %lld elements for %lld true ones of the mask",
+                 (long long)source->numel, (long long)want);
     if (ok && out->data != x->data) gp_copy_array(out, x);
-    if (ok) ok = gp_parallel_op(c, w.chunks, 1, deal_chunks, &w);
-    free(w.before);
+    if (ok) ok = gp_parallel_op(c, p.w.chunks, 1, rest ? parts_chunks : deal_chunks, &p);
+    free(p.w.before);
     return ok;
 }

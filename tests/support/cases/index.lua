@@ -217,6 +217,8 @@ function C.masked_scatter(c)
         return s.v[n]
     end)
     both(c, "masked_scatter", x, a, want, m, src)
+    local apart = x:permute(3, 1, 2):contiguous():permute(2, 3, 1)
+    c.check(apart:masked_scatter_(m, src), want)
     local y, b = c.x {2}
     c.check(y:masked_scatter(m:fill(0), src),
         build({3, 4, 2}, function(i) return get(b, {i[3]}) end))

@@ -12,27 +12,26 @@
 #include "kernels/cpu/runtime/scratch.h"
 
 /* The most filters of a tile and, by their number, its taps: what fits in the registers with a
- * vector of each filter. A piece has about PIECE_OUTPUTS outputs of a channel, of one or of several
- * images, whatever the number of threads: it fixes the order of the sums, and so the bits. A tile's
- * part of it fits the first-level cache. */
+ * vector of each filter. A band has about BAND_OUTPUTS outputs of a channel, of one or of several
+ * images, whatever the number of threads: it fixes the order of the sums, and so the bits. Its
+ * image fits the second-level cache. */
 #if defined(__AVX512F__)
-enum { MOST = 5, MOST_TAPS = 5, PIECE_OUTPUTS = 2048 };
+enum { MOST = 5, MOST_TAPS = 5, BAND_OUTPUTS = 2048 };
 enum { TAPS_1 = 5, TAPS_2 = 5, TAPS_3 = 5, TAPS_4 = 5, TAPS_5 = 5 };
-#else
-enum { MOST = 5, MOST_TAPS = 6, PIECE_OUTPUTS = 1024 };
-enum { TAPS_1 = 6, TAPS_2 = 6, TAPS_3 = 4, TAPS_4 = 2, TAPS_5 = 2 };
-#endif
 static const int tile_taps[MOST] = {TAPS_1, TAPS_2, TAPS_3, TAPS_4, TAPS_5};
-/* A band is packed at a time, one piece or several: it fits the second-level cache. */
-enum { BAND_BYTES = 512 << 10, SEVERAL_BYTES = 256 << 10 };
+#else
+enum { MOST = 3, MOST_TAPS = 6, BAND_OUTPUTS = 4096 };
+enum { TAPS_1 = 6, TAPS_2 = 6, TAPS_3 = 4 };
+static const int tile_taps[MOST] = {TAPS_1, TAPS_2, TAPS_3};
+#endif
+enum { BAND_BYTES = 512 << 10 };
 
 typedef struct weight_grad_job {
     gp_band in, grad; /* grad: consecutive rows, no taps */
     const gp_array *out;
     int64_t images, groups, channels, filters; /* channels and filters: per group */
     int64_t taps, *offset;                     /* of one channel's taps; of a unit's channels */
-    int64_t rows, batch;                       /* output rows of a piece; adjacent images in it */
-    int64_t band_rows;                         /* output rows of a band */
+    int64_t rows, batch;                       /* output rows of a band; adjacent images in it */
     bool in_place;                             /* gradients are read where they are */
     int64_t grad_image;                        /* packed gradients: maximum elements per image */
     bool amx;                                  /* bf16 in tiles of AMX */
@@ -73,7 +72,7 @@ SUM_LANES(double, f64)
 
 #define EACH_F _Pragma("GCC unroll 5") for (int f = 0; f < F; f++)
 #define EACH_T _Pragma("GCC unroll 6") for (int t = 0; t < N; t++)
-/* Loads v into a register: as an operand of several products it would be loaded by each. */
+/* Loads v into a register: as an operand of two products it would be loaded by each. */
 #if defined(__x86_64__) && !defined(__AVX512F__)
 #define KEEP(v) __asm__("" : "+x"(v))
 #else
@@ -114,7 +113,12 @@ VECTOR(uint16_t, pairs, int16_t, i16)
 #define PAIRS                                                                                      \
     { NULL }
 #endif
-#define ALL_TABLE(t) dot_##t##_1, dot_##t##_2, dot_##t##_3, dot_##t##_4, dot_##t##_5
+#define TABLE(t) dot_##t##_1, dot_##t##_2, dot_##t##_3
+#ifdef __AVX512F__
+#define ALL_TABLE(t) TABLE(t), dot_##t##_4, dot_##t##_5
+#else
+#define ALL_TABLE(t) TABLE(t)
+#endif
 /* By type: f32, f64, bf16 in pairs of adjacent outputs. */
 static const dot_fn dots[3][MOST] = {{ALL_TABLE(f32)}, {ALL_TABLE(f64)}, PAIRS};
 
@@ -130,10 +134,9 @@ typedef struct unit {
     double *sum;
 } unit;
 
-/* Rows of one plane of several images: of a band, then of a piece, `from` rows below its first. */
+/* Rows of one plane of several images. */
 typedef struct part {
-    int64_t image, images, z, y, rows, from;
-    bool finite;               /* the band's image is */
+    int64_t image, images, z, y, rows;
     int64_t pitch, image_size; /* packed gradients: elements of a row, of an image */
 } part;
 
@@ -196,46 +199,38 @@ static bool is_finite(const gp_band *b, const char *x, int64_t n) {
                               : finite_f64((const double *)(const void *)x, n);
 }
 
-/* Packs the band's image and says whether it is all finite, where that matters. */
-static void pack_image(const weight_grad_job *r, const unit *u, part *band) {
-    int64_t bytes = image_bytes(r, u->channels),
-            n = (int64_t)gp_band_bytes(&r->in, u->channels) / r->in.size;
-    band->finite = !r->in_place;
-    for (int64_t i = 0; i < band->images; i++) {
+/* Packs the part's image. Where it is all finite and gradients are packed, a band is one long row:
+ * they are 0 between its rows. */
+static patch pack_image(const weight_grad_job *r, const unit *u, part *p) {
+    int64_t bytes = image_bytes(r, u->channels), vector = VB / r->in.size, width = r->in.axis[2].n,
+            n = ((int64_t)gp_band_bytes(&r->in, u->channels)) / r->in.size;
+    bool finite = !r->in_place;
+    for (int64_t i = 0; i < p->images; i++) {
         char *x = u->x + i * bytes;
-        gp_band_pack(&r->in, band->image + i, u->group * r->channels + u->channel, u->channels,
-                     band->z, band->y, x);
-        band->finite = band->finite && is_finite(&r->in, x, n);
+        gp_band_pack(&r->in, p->image + i, u->group * r->channels + u->channel, u->channels, p->z,
+                     p->y, x);
+        finite = finite && is_finite(&r->in, x, n);
     }
-}
-
-/* The piece's image and where its gradients are to be packed. Where the image is all finite, a
- * piece is one long row: gradients are 0 between its rows. */
-static patch piece_of(const weight_grad_job *r, const unit *u, part *p) {
-    int64_t vector = VB / r->in.size, width = r->in.axis[2].n,
-            all = gp_ceil_div((p->rows - 1) * r->in.line + width, vector) * vector;
-    p->pitch = p->finite ? r->in.line : gp_ceil_div(width, vector) * vector;
-    p->image_size = p->finite ? gp_max(all, p->rows * r->in.line) : p->rows * p->pitch;
-    return (patch){.x = u->x + p->from * r->in.line * r->in.size,
+    int64_t all = gp_ceil_div((p->rows - 1) * r->in.line + width, vector) * vector;
+    p->pitch = finite ? r->in.line : gp_ceil_div(width, vector) * vector;
+    p->image_size = finite ? gp_max(all, p->rows * r->in.line) : p->rows * p->pitch;
+    if (r->in_place)
+        return (patch){.x = u->x,
+                       .line = r->in.line,
+                       .pitch = r->grad.step[1] / r->in.size,
+                       .plane = r->grad.channel_step / r->in.size,
+                       .images = 1,
+                       .rows = p->rows,
+                       .width = width};
+    return (patch){.x = u->x,
                    .g = u->g,
                    .line = r->in.line,
-                   .image = image_bytes(r, u->channels) / r->in.size,
-                   .pitch = p->finite ? p->image_size : p->pitch,
+                   .image = bytes / r->in.size,
+                   .pitch = finite ? p->image_size : p->pitch,
                    .plane = p->images * p->image_size,
                    .images = p->images,
-                   .rows = p->finite ? 1 : p->rows,
-                   .width = p->finite ? all : width};
-}
-
-/* The piece's image, for gradients that are read where they are. */
-static patch piece_in_place(const weight_grad_job *r, const unit *u, const part *p) {
-    return (patch){.x = u->x + p->from * r->in.line * r->in.size,
-                   .line = r->in.line,
-                   .pitch = r->grad.step[1] / r->in.size,
-                   .plane = r->grad.channel_step / r->in.size,
-                   .images = 1,
-                   .rows = p->rows,
-                   .width = r->in.axis[2].n};
+                   .rows = finite ? 1 : p->rows,
+                   .width = finite ? all : width};
 }
 
 /* Elements of a channel's packed image. */
@@ -265,9 +260,9 @@ static void gather_taps(const unit *u, gp_conv_amx_dot *d) {
 }
 
 /* Adds the part's products to the unit's sums. */
-static void one_piece_amx(const weight_grad_job *r, const unit *u, part *part) {
+static void one_band_amx(const weight_grad_job *r, const unit *u, part *part) {
     int64_t blocks = gp_ceil_div(u->filters, GP_CONV_AMX_FILTERS);
-    patch p = piece_of(r, u, part);
+    patch p = pack_image(r, u, part);
     gp_conv_amx_dot d = {.x = p.x,
                          .g = u->tiles,
                          .offset = u->offset,
@@ -290,10 +285,10 @@ static void one_piece_amx(const weight_grad_job *r, const unit *u, part *part) {
     }
 }
 
-/* Adds the piece's products, MOST filters at a time, to the unit's sums. */
-static void one_piece(const weight_grad_job *r, const unit *u, part *part) {
+/* Adds the part's products, MOST filters at a time, to the unit's sums. */
+static void one_band(const weight_grad_job *r, const unit *u, part *part) {
     int64_t blocks = gp_ceil_div(u->filters, MOST);
-    patch p = r->in_place ? piece_in_place(r, u, part) : piece_of(r, u, part);
+    patch p = pack_image(r, u, part);
     for (int64_t b = 0; b < blocks; b++) {
         int64_t from = u->filters * b / blocks, n = u->filters * (b + 1) / blocks - from;
         if (r->in_place) p.g = grad_at(r, u, part, u->filter + from);
@@ -304,29 +299,18 @@ static void one_piece(const weight_grad_job *r, const unit *u, part *part) {
     }
 }
 
-static void one_band(const weight_grad_job *r, const unit *u, part *band) {
-    pack_image(r, u, band);
-    for (int64_t from = 0; from < band->rows; from += r->rows) {
-        part p = *band;
-        p.from = from;
-        p.y += from;
-        p.rows = gp_min(r->rows, band->rows - from);
-        if (r->amx) one_piece_amx(r, u, &p);
-        else one_piece(r, u, &p);
-    }
-}
-
 /* Images, planes and rows in their order: sums do not depend on the threads, since one thread runs
  * a unit. */
 static void all_bands(const weight_grad_job *r, const unit *u) {
     const gp_axis *a = r->in.axis;
-    part p = {0};
+    part p;
     for (p.image = 0; p.image < r->images; p.image += p.images) {
         p.images = gp_min(r->batch, r->images - p.image);
         for (p.z = 0; p.z < a[0].n; p.z++)
             for (p.y = 0; p.y < a[1].n; p.y += p.rows) {
-                p.rows = gp_min(r->band_rows, a[1].n - p.y);
-                one_band(r, u, &p);
+                p.rows = gp_min(r->rows, a[1].n - p.y);
+                if (r->amx) one_band_amx(r, u, &p);
+                else one_band(r, u, &p);
             }
     }
 }
@@ -393,8 +377,7 @@ static void run_units(void *ctx, int64_t begin, int64_t end) {
 
 /* ---- the call ---- */
 
-/* Rows of gradients that are read in place are computed one by one: as long ones they take no
- * longer than packed. */
+/* Rows of whole vectors are computed one by one, which pays where they are long. */
 static bool reads_in_place(const weight_grad_job *r) {
     enum { LEAST = 16 };
     const gp_band *b = &r->grad;
@@ -409,14 +392,10 @@ static void plan(weight_grad_job *r) {
     const gp_axis *a = r->in.axis;
     int64_t vector = VB / r->in.size, threads = gp_threads();
     r->taps = a[0].taps * a[1].taps * a[2].taps;
-    r->rows = gp_min(gp_max(PIECE_OUTPUTS / gp_max(a[2].n, 1), 4), gp_max(a[1].n, 1));
-    r->batch = gp_max(gp_min(PIECE_OUTPUTS / gp_max(r->rows * a[2].n, 1), r->images), 1);
-    r->in_place = reads_in_place(r);
+    r->rows = gp_min(gp_max(BAND_OUTPUTS / gp_max(a[2].n, 1), 4), gp_max(a[1].n, 1));
+    r->batch = gp_max(gp_min(BAND_OUTPUTS / gp_max(r->rows * a[2].n, 1), r->images), 1);
     gp_band_rows(&r->in, r->rows);
-    int64_t all = r->channels * image_bytes(r, 1), pieces = 1;
-    if (r->in_place) pieces = gp_max(gp_min(SEVERAL_BYTES / all, gp_ceil_div(a[1].n, r->rows)), 1);
-    r->band_rows = r->rows * pieces;
-    gp_band_rows(&r->in, r->band_rows);
+    r->in_place = reads_in_place(r);
     r->grad_image = r->rows * (r->in.line + vector);
     int64_t fit = BAND_BYTES / (r->batch * image_bytes(r, 1));
     r->channel_units = gp_ceil_div(r->channels, gp_min(gp_max(fit, 1), r->channels));

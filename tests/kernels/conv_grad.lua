@@ -198,6 +198,8 @@ for _, i in ipairs {2, 7, 16} do
     end
     check(cases[i], "f32", "transposed", "cpu")
 end
+check(cases[12], "f32", "transposed", "cpu")
+check(cases[#cases - 1], "f32", "transposed", "cpu")
 
 -- ---- rows too long for a cache, computed in stretches ----
 

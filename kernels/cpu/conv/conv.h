@@ -78,6 +78,10 @@ static inline size_t gp_band_bytes(const gp_band *b, int64_t n) {
     return (size_t)(gp_band_depth(b, n) * gp_band_planes(b) * b->lines * b->line * b->size +
                     4 * VB);
 }
+/* Channels lie within a pixel: all of a row's are read while its lines are in a cache. */
+static inline bool gp_band_channels_adjoin(const gp_band *b) {
+    return b->channel_step > 0 && b->channel_step < b->step[2];
+}
 /* Channels channel … channel + n - 1 of the input of output rows y … of output plane z:
    [channel or pair][tap of depth][phase of rows][phase of columns][lines][line]. */
 #define gp_band_pack GP_NAME(gp_band_pack)

@@ -159,35 +159,45 @@ static int64_t remainder_of(const gp_axis *a, int64_t p) {
     return gp_axis_offset(a, p) % a->stride;
 }
 
-/* Packs plane src (NULL outside the image), all its phases; returns the address after it. */
-static char *pack_plane(const gp_band *b, const char *src, int64_t mate, int64_t y, char *dst) {
+/* Packs lines from … to - 1 of plane src (NULL outside the image), of all its phases. */
+static void pack_plane(const gp_band *b, const char *src, int64_t mate, int64_t y, int64_t from,
+                       int64_t to, char *dst) {
     const gp_axis *rows = &b->axis[1], *cols = &b->axis[2];
     for (int64_t i = 0; i < rows->phases; i++)
-        for (int64_t j = 0; j < cols->phases; j++) {
+        for (int64_t j = 0; j < cols->phases; j++, dst += b->lines * b->line * b->size) {
             stretch s = inside_of(b, cols->base + remainder_of(cols, j));
-            int64_t at = y * rows->stride + rows->base + remainder_of(rows, i);
-            for (int64_t l = 0; l < b->lines; l++, at += rows->stride, dst += b->line * b->size) {
+            int64_t first = y * rows->stride + rows->base + remainder_of(rows, i);
+            for (int64_t l = from; l < to; l++) {
+                int64_t at = first + l * rows->stride;
                 bool inside = src && at >= 0 && at < rows->in;
-                pack_row(b, dst, inside ? src + at * b->step[1] : NULL, mate, &s);
+                pack_row(b, dst + l * b->line * b->size, inside ? src + at * b->step[1] : NULL,
+                         mate, &s);
             }
         }
-    return dst;
+}
+
+/* Lines from … to - 1 of n channels, of which the first is at src. */
+static void pack_lines(const gp_band *b, const char *src, int64_t n, int64_t z, int64_t y,
+                       int64_t from, int64_t to, char *dst) {
+    const gp_axis *depth = &b->axis[0];
+    int64_t each = b->pairs ? 2 : 1,
+            plane = b->axis[1].phases * b->axis[2].phases * b->lines * b->line * b->size;
+    for (int64_t c = 0; c < n; c += each, src += each * b->channel_step)
+        for (int64_t t = 0; t < depth->taps; t++, dst += plane) {
+            int64_t at = z * depth->stride + depth->base + gp_axis_offset(depth, t);
+            bool inside = at >= 0 && at < depth->in;
+            pack_plane(b, inside ? src + at * b->step[0] : NULL,
+                       c + 1 < n ? b->channel_step : no_mate, y, from, to, dst);
+        }
 }
 
 void gp_band_pack(const gp_band *b, int64_t image, int64_t channel, int64_t n, int64_t z, int64_t y,
                   char *dst) {
-    const gp_axis *depth = &b->axis[0];
     const char *src = b->data + image * b->image_step + channel * b->channel_step;
-    int64_t each = b->pairs ? 2 : 1;
-    for (int64_t c = 0; c < n; c += each, src += each * b->channel_step)
-        for (int64_t t = 0; t < depth->taps; t++) {
-            int64_t at = z * depth->stride + depth->base + gp_axis_offset(depth, t);
-            bool inside = at >= 0 && at < depth->in;
-            dst = pack_plane(b, inside ? src + at * b->step[0] : NULL,
-                             c + 1 < n ? b->channel_step : no_mate, y, dst);
-        }
-    int64_t rest = gp_band_depth(b, n) - (n + each - 1) / each;
-    memset(dst, 0, (size_t)(rest * gp_band_planes(b) * b->lines * b->line * b->size + 4 * VB));
+    int64_t some = gp_band_channels_adjoin(b) ? 1 : b->lines, depth = b->pairs ? (n + 1) / 2 : n,
+            plane = gp_band_planes(b) * b->lines * b->line * b->size;
+    for (int64_t l = 0; l < b->lines; l += some) pack_lines(b, src, n, z, y, l, l + some, dst);
+    memset(dst + depth * plane, 0, (size_t)((gp_band_depth(b, n) - depth) * plane + 4 * VB));
 }
 
 void gp_band_offsets(const gp_band *b, int64_t n, int64_t *offset) {

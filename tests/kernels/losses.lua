@@ -241,6 +241,28 @@ for _, dev in ipairs {"cpu", "sim"} do
         g.arange(1, 10, {device = dev}):view(1, 10, 1):eq(labels:unsqueeze(2)):float()
     t.close(off:abs():max():item(), 0, 1e-6, "a gradient of 25 MB on " .. dev)
 end
+-- Pixels whose classes are adjacent: logit log(a) with a = 1 to 12, and the softmax is a / sum.
+for _, n in ipairs {3, 8, 10, 17} do
+    for _, dtype in ipairs {"f32", "f64"} do
+        local pixels, weights, labels, loss, want = 45, {}, {}, {}, {}
+        for i = 1, pixels do
+            local row, sum = {}, 0
+            for c = 1, n do row[c] = (5 * i + 7 * c) % 12 + 1 end
+            for c = 1, n do sum = sum + row[c] end
+            weights[i], labels[i] = row, i * 3 % n + 1
+            loss[i] = log(sum / row[labels[i]])
+            for c = 1, n do
+                want[#want + 1] = row[c] / sum - (c == labels[i] and 1 or 0)
+            end
+        end
+        local x = g.tensor(weights, {dtype = dtype}):log():requires_grad_()
+        local got = g.cross_entropy(x, g.tensor(labels), {reduction = "none"})
+        got:sum():backward()
+        local name = ("cross_entropy of %d adjacent classes, %s"):format(n, dtype)
+        t.close(got:tolist(), loss, 2e-6, name)
+        t.close(x.grad:flatten():tolist(), want, 2e-6, name .. ": the gradient")
+    end
+end
 -- The root of a sum of squares has no derivative at 0: rows of zeros, and equal rows, still have
 -- gradients.
 for name, f in pairs { normalize = function(z) return g.normalize(z) end,

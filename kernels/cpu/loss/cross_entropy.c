@@ -1,5 +1,6 @@
 /* cross_entropy and its gradient: pixels are processed in tiles whose classes fit the cache, so
  * that logits are read from memory once. */
+#include "kernels/cpu/layout/transpose.h"
 #include "kernels/cpu/sort/keys.h"
 #include "kernels/cpu/loss/labels.h"
 #include "kernels/cpu/elementwise/math.h"
@@ -62,13 +63,16 @@ static bool tile_new(loss_job *r, tile *k, bool keep) {
     return true;
 }
 
-/* n rows of w elements: converted into buf, or in place if load is NULL. */
+/* n rows of w elements: converted into buf, or in place if load is NULL. Where a pixel's classes
+ * are adjacent, they are transposed. */
 static const char *fetch(const loss_job *r, gp_load load, char *buf, const char *p, int64_t step,
                          int64_t between, int64_t w, int64_t *stride) {
     int64_t size = gp_ctype_size[r->ct];
     *stride = load ? w : between / size;
     if (!load) return p;
     if (r->row) load(buf, p, between, r->n);
+    else if (between == size && load == gp_load_fn((gp_dtype)gp_ctype_dtype[r->ct], r->ct))
+        gp_transpose(buf, w * size, p, step, r->n, w, (size_t)size, false);
     else
         for (int64_t c = 0; c < r->n; c++) load(buf + c * w * size, p + c * between, step, w);
     return buf;
@@ -116,6 +120,10 @@ static void put_tile(const loss_job *r, const tile *k) {
     int64_t step = r->row ? r->os : r->px.loop.stride[3][r->px.loop.ndim - 1],
             n = r->row ? r->n : k->w, size = gp_ctype_size[r->ct];
     bool stream = r->stream && r->direct && step == size;
+    if (r->direct && !r->row && r->os == size) {
+        gp_transpose(k->p[3], step, k->keep, n * size, n, r->n, (size_t)size, false);
+        return;
+    }
     for (int64_t c = 0; c < (r->row ? 1 : r->n); c++) {
         char *to = k->p[3] + c * r->os;
         const char *from = k->keep + c * n * size;

@@ -220,10 +220,10 @@ static void amx_lines(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Whether AMX multiplies them: a row across takes as long without. */
+/* Whether AMX multiplies them: of one row, vectors do, which read w as it lies. */
 static bool by_amx(const gp_matrix *x, const gp_matrix *w, gp_dtype dtype) {
-    return dtype == GP_bf16 && gp_has_amx() &&
-           (w->rs == 1 || (w->cs == 1 && w->cols >= GP_AMX_LINES && x->rows > 1));
+    return dtype == GP_bf16 && gp_has_amx() && x->rows > 1 &&
+           (w->rs == 1 || (w->cs == 1 && w->cols >= GP_AMX_LINES));
 }
 
 /* Whether few rows of x meet w as the kernels need it: its lines, along k or across, contiguous. */

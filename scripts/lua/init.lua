@@ -14,7 +14,8 @@ local gpush, dir, methods, composite, composites, chunk, loader, save = ...
 -- method, too. For help `waits` says for what the host waits, if it does, `raises` which elements
 -- are an error, and `dtypes` which operands may have: names, "all", "numbers", "floats" or
 -- "integers". `autocast` says what autocast makes of the arguments: "low", "wide" or "promote", as
--- tensor/ops/table/autocast.def does for rows; fn's own ops then run as outside. A file is run when
+-- tensor/ops/table/autocast.def does for rows; fn's own ops then run as outside. `strict` lists the
+-- dtypes of the first tensor, on whose device the others then have to be, too. A file is run when
 -- one of its composites is first called or asked about. Until then it is only text, in which a
 -- definition is found by its beginning: at the start of a line, as above, up to the first type of
 -- the signature.
@@ -74,6 +75,7 @@ local function declare_all(path)
                 if not composites[def.name] then
                     error(("%s: '%s' is not at the start of a line"):format(path, def.name))
                 end
+                if def.strict then def.fn = part "strict"(def, fail) end
                 if def.autocast then def.fn = part "cast_args"(def.autocast, def.fn) end
                 list[def.name] = def
             end, rows, fail, part)
@@ -91,7 +93,7 @@ local function declare_all(path)
     end
 end
 for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn",
-    "loss", "nn", "einsum" }
+    "loss", "nn", "image", "einsum" }
 do
     declare_all(dir .. "/ops/" .. area .. ".lua")
 end

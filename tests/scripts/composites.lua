@@ -180,5 +180,62 @@ local function second(dev)
         "in place (" .. dev .. ")")
 end
 
+-- Gradients of those that are not rows, against differences.
+local function gradients(name, fn, ...)
+    t.is(gpush.autograd.gradcheck(fn, ...), true, "gradient of " .. name)
+end
+local function leaf(...)
+    return gpush.rand({ ... }, { dtype = "f64", requires_grad = true })
+end
+gpush.manual_seed(3)
+gradients("ctc_loss", function(x)
+    return gpush.ctc_loss(x:log_softmax(3), gpush.tensor { { 2, 3, 3 }, { 4, 2, 0 }, { 3, 0, 0 } },
+        { 5, 4, 5 }, { 3, 2, 0 })
+end, leaf(5, 3, 4))
+gradients("multi_margin_loss", function(x)
+    return gpush.multi_margin_loss(x, gpush.tensor { 1, 3 }, 2)
+end, leaf(2, 3))
+gradients("multilabel_margin_loss", function(x)
+    return gpush.multilabel_margin_loss(x, gpush.tensor { { 1, 0, 2 }, { 3, 2, 0 } })
+end, leaf(2, 3))
+gradients("fold", function(x) return gpush.fold(x, { 3, 4 }, 2) end, leaf(1, 8, 6))
+gradients("bilinear", gpush.bilinear, { leaf(2, 3), leaf(2, 4), leaf(5, 3, 4), leaf(5) })
+gradients("local_response_norm", function(x) return gpush.local_response_norm(x, 3, 0.5) end,
+    leaf(1, 4, 2))
+gradients("grid_sample", function(x, grid)
+    return gpush.grid_sample(x, grid * 1.5 - 0.9, "bilinear", "zeros", true)
+end, { leaf(1, 2, 3, 4), leaf(1, 2, 3, 2) })
+gradients("embedding_bag", function(w, factors)
+    return gpush.embedding_bag(gpush.tensor { 1, 3, 3, 2 }, w, gpush.tensor { 1, 3 }, "sum",
+        factors)
+end, { leaf(3, 2), leaf(4) })
+gradients("stft", function(x) return gpush.stft(x, 4, 2, { window = gpush.hann_window(4, true,
+    { dtype = "f64" }) }) end, leaf(12))
+gradients("max_pool3d", function(x) return gpush.max_pool3d(x, 2, 1) end, leaf(1, 1, 3, 3, 3))
+gradients("cov", gpush.cov, leaf(2, 4))
+do
+    local x = gpush.zeros(2, { requires_grad = true })
+    gpush.sinc(x):sum():backward()
+    t.is(x.grad:tolist(), { 0, 0 }, "sinc is flat at 0")
+    local log = gpush.randn(4, 2, 3):log_softmax(3)
+    local lost = gpush.ctc_loss(log["1:2"], gpush.tensor { { 2, 2 }, { 2, 3 } }, { 2, 2 },
+        { 2, 2 }, { reduction = "none" })
+    t.is(lost[1]:item(), math.huge, "a repeat needs a blank between")
+    t.ok(lost[2]:item() < 99, "two labels do not")
+    t.is(gpush.ctc_loss(log["1:2"], gpush.tensor { { 2, 2 }, { 2, 2 } }, { 2, 2 }, { 2, 2 },
+        { zero_infinity = true }):item(), 0, "or it counts 0")
+    local wave = (gpush.arange(1, 100) * 0.3):sin()
+    local window = gpush.hann_window(16)
+    local spectra = gpush.stft(wave, 16, 4, { window = window })
+    t.close(gpush.istft(spectra, 16, 4, { window = window, length = 100 }), wave, 1e-5,
+        "istft undoes stft")
+    gpush.manual_seed(1)
+    local drop = gpush.alpha_dropout(gpush.randn(20000), 0.3, true)
+    t.close({ drop:mean():item(), drop:std():item() }, { 0, 1 }, 0.03, "alpha_dropout keeps both")
+    local soft = gpush.gumbel_softmax(gpush.tensor { 0.2, 0.5, 0.3 }:log():expand(20000, 3),
+        { hard = true })
+    t.close(soft:mean(1), { 0.2, 0.5, 0.3 }, 0.02, "gumbel_softmax has the chances")
+end
+
 for _, dev in ipairs { "cpu", "sim" } do every(dev) second(dev) end
 t.done()

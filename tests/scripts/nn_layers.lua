@@ -293,6 +293,129 @@ for name, it in pairs { MSELoss = { 0.09, a, b }, L1Loss = { 0.3, a, b },
         name .. " with an option")
 end
 
+-- ---- against PyTorch 2.15 in f64 ----
+
+-- By the order of names, element i of parameter n is ((i * 7 + 3 n) % 11 - 5) / 20; inputs are
+-- ((i * 5) % 13 - 6) / 6. Each result is known by its sum and by that of its elements times 0, 1, …
+do
+    local function fill(m)
+        local list = {}
+        for name, p in m:double():named_parameters() do list[#list + 1] = { name, p } end
+        table.sort(list, function(x, y) return x[1] < y[1] end)
+        for n, it in ipairs(list) do
+            local values = {}
+            for i = 1, it[2]:numel() do values[i] = ((i * 7 - 7 + 3 * n - 3) % 11 - 5) / 20 end
+            g.no_grad(function()
+                it[2]:copy_(g.tensor(values, { dtype = "f64" }):view(it[2].shape))
+            end)
+        end
+        return m
+    end
+    local function v(...)
+        local values, shape = {}, { ... }
+        local n = g.empty(shape):numel()
+        for i = 1, n do values[i] = (i * 5 - 5) % 13 / 6 - 1 end
+        return g.tensor(values, { dtype = "f64" }):view(shape)
+    end
+    local function is(y, sum, weighted, name)
+        local i = g.arange(0, y:numel() - 1):view(y.shape)
+        t.close({ y:sum():item(), (y * i):sum():item() }, { sum, weighted }, 1e-8, name)
+    end
+    local function backward(y) y:pow(2):sum():backward() end
+
+    local hidden = g.tensor { { false, false, true, false }, { false, false, false, false } }
+    for _, it in ipairs { { false, 4.905334268, 126.3937903, -0.03040365719, -1.388468506 },
+        { true, 3.01098417, 72.40364348, 0.1184521448, 52.45533052 } } do
+        local m = fill(nn.TransformerDecoderLayer(8, 2, 16,
+            { dropout = 0, norm_first = it[1], activation = "gelu" }))
+        local y = m(v(3, 2, 8), v(4, 2, 8), { memory_key_padding_mask = hidden,
+            tgt_mask = nn.Transformer.generate_square_subsequent_mask(3, "f64") })
+        is(y, it[2], it[3], "a decoder layer")
+        backward(y)
+        is(m.multihead_attn.in_proj_weight.grad, it[4], it[5], "and its gradients")
+    end
+    local m = fill(nn.Transformer(8, 2, 2, 2, 16, { dropout = 0, batch_first = true })):eval()
+    is(m(v(2, 3, 8), v(2, 4, 8),
+        { tgt_mask = nn.Transformer.generate_square_subsequent_mask(4, "f64") }),
+        1.404855509, 23.34978278, "a transformer")
+    is(nn.TransformerDecoder(m.decoder.layers[1], 1)(v(2, 4, 8), v(2, 3, 8)):eq(
+        m.decoder.layers[1](v(2, 4, 8), v(2, 3, 8))):double(), 64, 2016, "of copies of a layer")
+
+    m = nn.utils.weight_norm(fill(nn.Linear(3, 4)))
+    g.no_grad(function() m.weight_g:mul_(2) end)
+    local y = m(v(2, 3))
+    is(y, 2, 8.166666667, "weight_norm")
+    backward(y)
+    is(m.weight_g.grad, 1.956313515, 4.064232726, "the gradient of its lengths")
+    is(m.weight_v.grad, 1.375303807, 23.89132246, "and of its directions")
+    t.is(#m:parameters(), 3, "the weight itself is no parameter")
+    local other = m:deepcopy()
+    t.is(nn.utils.remove_weight_norm(m)(v(2, 3)):eq(y):all():item(), true, "removed: the same")
+    t.is(#m:parameters() .. " " .. #other:parameters(), "2 3", "of two parameters; a copy keeps 3")
+    t.error(function() nn.utils.remove_weight_norm(m) end, "'weight' of Linear is not computed")
+    t.error(function() nn.utils.weight_norm(m, "other") end, "Linear has no parameter 'other'")
+
+    m = nn.utils.spectral_norm(fill(nn.ConvTranspose2d(2, 3, 2)))
+    g.no_grad(function()
+        m.weight_u:copy_(g.tensor({ 0.6, 0.8, 0 }, { dtype = "f64" }))
+        m.weight_v:fill_(8 ^ -0.5)
+    end)
+    y = m(v(1, 2, 3, 3))
+    is(y, -4.038826097, -45.25284504, "spectral_norm")
+    backward(y)
+    is(m.weight_orig.grad, -9.248787128, 130.2109435, "its gradient")
+    is(m.weight_u, 0.3291105465, -0.8003370108, "and its vector")
+    t.close(nn.utils.remove_spectral_norm(m).weight, m.weight, 0, "removed")
+
+    is(fill(nn.Bilinear(2, 3, 4))(v(5, 2), v(5, 3)), 0.5541666667, 6.701388889, "Bilinear")
+    is(nn.Unfold({ 2, 3 }, { dilation = { 1, 2 }, padding = 1, stride = { 2, 1 } })(v(2, 3, 5, 6)),
+        -7 / 6, 58.66666667, "Unfold")
+    is(nn.ReflectionPad2d({ 1, 2, 0, 1 })(v(1, 2, 3, 4)), 5, 125, "ReflectionPad2d")
+    is(nn.ReplicationPad3d(1)(v(1, 2, 3, 4, 2)), 1, 812.5, "ReplicationPad3d")
+    is(nn.ConstantPad1d(2, 3.5)(v(2, 3)), 28, 188.8333333, "ConstantPad1d")
+    is(nn.UpsamplingBilinear2d { scale_factor = 2 }(v(1, 2, 3, 4)), 3.885714286, 259.2380952,
+        "UpsamplingBilinear2d")
+    local pad = nn.utils.rnn.pad_sequence
+    is(pad({ v(2, 3), v(4, 3) }, { padding_value = 9 }), 53.66666667, 872.3333333, "pad_sequence")
+    is(pad({ v(2, 3), v(4, 3) }, { batch_first = true, padding_side = "left" }), -1 / 3, 10 / 3,
+        "on the left")
+    local list = { v(2, 3), v(4) }
+    g.nn.utils.vector_to_parameters(nn.utils.parameters_to_vector(list) * 2, list)
+    is(list[1], v(2, 3):sum():item() * 2, (v(6) * 2 * g.arange(0, 5)):sum():item(),
+        "parameters as a vector, and back")
+end
+
+-- ---- containers by name ----
+
+do
+    local d = nn.ModuleDict { { "b", nn.Linear(2, 3) }, { "a", nn.ReLU() } }
+    t.is(table.concat(d:keys(), " ") .. #d, "b a2", "a list of pairs keeps its order")
+    t.is(table.concat(nn.ModuleDict { b = nn.ReLU(), a = nn.Tanh() }:keys(), " "), "a b",
+        "a table of names is sorted")
+    d:update { c = nn.Linear(3, 1) }
+    local names = {}
+    for name, module in d:items() do names[#names + 1] = name .. nn.class_of(module) end
+    t.is(table.concat(names, " "), "bLinear aReLU cLinear", "items")
+    t.is(d.c(d.a(d["b"](g.ones(2)))).shape, { 1 }, "its modules are its fields")
+    t.is(#d:parameters(), 4, "whose parameters count")
+    local same = nn.ModuleDict { b = nn.Linear(2, 3), c = nn.Linear(3, 1), a = nn.ReLU() }
+    same:load_state_dict(d:state_dict())
+    t.ok(g.equal(same.b.weight, d.b.weight), "and are saved by name")
+    t.is(nn.class_of(d:pop "b") .. #d .. #d:parameters(), "Linear22", "pop")
+    t.error(function() d:pop "b" end, "ModuleDict: pop: there is no 'b'")
+    t.error(function() d:update { train = nn.ReLU() } end,
+        "'train' is a name that every module has")
+    t.error(function() d:update { x = 3 } end, "ModuleDict: 'x': expected a module, got number")
+    t.error(function() d:update { ["a.b"] = nn.ReLU() } end, "a name is 'a.b'")
+    local p = nn.ParameterDict { w = g.ones(2, 3), b = g.zeros(3):requires_grad_() }
+    t.is(#p:parameters() .. tostring(p.w.requires_grad), "2true", "ParameterDict")
+    local list = nn.ParameterList { g.ones(2), g.zeros(1) }:append(g.ones(3))
+    t.is(#list .. " " .. #list:parameters(), "3 3", "ParameterList")
+    t.is(tostring(list:to("f64")[3].dtype), "f64", "which moves")
+    t.error(function() nn.ParameterList { 3 } end,
+        "argument 'value' %(#1%): expected a tensor, got 3")
+end
+
 -- ---- bad arguments ----
 
 for _, it in ipairs { { function() nn.Conv2d(3, 4, 3, { groups = 2 }) end,

@@ -230,4 +230,26 @@ t.ok(g.clock() - begin < 5 and #text > 1000000, "a deep model prints")
 local tied = g.nn.Linear(2, 3)
 text = tostring(g.nn.Sequential { tied, tied })
 t.ok(text:find "^Sequential +9\n", "a layer that occurs twice counts once")
+
+-- ---- copies ----
+
+do
+    local Tied = nn.module "Tied"
+    function Tied:init()
+        self.a, self.list = nn.Linear(2, 2), { 1, { 2 } }
+        self.b = self.a
+        self:register_buffer("seen", g.zeros(1))
+    end
+    local one = Tied()
+    one.a(g.ones(2)):sum():backward()
+    local two = one:deepcopy()
+    t.ok(rawequal(two.a, two.b) and not rawequal(one.a, two.a), "what was shared is shared")
+    t.ok(g.equal(one.a.weight, two.a.weight) and g.equal(one.a.weight.grad, two.a.weight.grad),
+        "values and gradients are the same")
+    g.no_grad(function() two.a.weight:fill_(9) two.seen:fill_(1) end)
+    two.list[2][1], two.a.weight.grad = 3, nil
+    t.ok(one.a.weight:max():item() < 9 and one.seen:item() == 0 and one.list[2][1] == 2
+        and one.a.weight.grad ~= nil, "and apart")
+    t.is(#two:parameters(), 2, "its parameters are found")
+end
 t.done()

@@ -163,14 +163,6 @@ local habits = {
     { "q = torch.as_tensor([1, 2])", "q = tensor{1, 2}" },
     { "q = torch.from_numpy(x)", "q = tensor(x)" },
     { "local F = nn.functional; q = F.relu(x)", "local F = nn.functional; q = relu(x)" },
-    { "q = nn.ZeroPad2d(1)", "pad(x, …), in forward", run = "assert(pad)" },
-    { "q = nn.ModuleDict{}",
-        "self[name] = nn.Linear(…), for each: a module's fields are its parts",
-        run = [[local M = nn.module "M" function M:init() self["a" .. 1] = nn.Linear(2, 3) end
-            assert(#M():parameters() == 2)]] },
-    { "q = nn.ParameterList{}", "self[name] = nn.parameter(x), for each",
-        run = [[local M = nn.module "M" function M:init() self["w"] = nn.parameter(ones(2)) end
-            assert(#M():parameters() == 1)]] },
     { "torch.cuda.synchronize()", "cuda.synchronize()", run = "assert(cuda.synchronize)" },
     { "torch.manual_seed(0)", "manual_seed(0)" },
     { "q = torch.cuda.Stream()", 'q = stream "gpu"' },

@@ -61,13 +61,14 @@ local PReLU = nn.module { "PReLU",
 function PReLU:init(count, value, dtype, device)
     self.weight = nn.parameter(gpush.full({ count }, value, dtype, device))
 end
-function PReLU:forward(x)
-    local weight = self.weight
-    if weight:size(1) > 1 then
-        local shape = {}
-        for d = 1, x:dim() do shape[d] = d == 2 and -1 or 1 end
-        weight = weight:view(shape)
-    end
-    return x:relu() - weight * (-x):relu()
-end
+function PReLU:forward(x) return gpush.prelu(x, self.weight) end
 nn.PReLU = PReLU
+
+local Softmax2d = nn.module { "Softmax2d", sig = "", help = "softmax over the channels of images" }
+function Softmax2d:forward(x)
+    if x:dim() ~= 3 and x:dim() ~= 4 then
+        nn.fail("x is %s (expected [images x] channels x height x width)", nn.shape_text(x))
+    end
+    return x:softmax(-3)
+end
+nn.Softmax2d = Softmax2d

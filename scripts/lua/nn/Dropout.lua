@@ -30,5 +30,13 @@ local function family(name, dims, help)
     nn[name] = class
 end
 
+-- Those that keep mean and variance behind SELU: op(x, p, training).
+for name, op in pairs { AlphaDropout = "alpha_dropout",
+    FeatureAlphaDropout = "feature_alpha_dropout" } do
+    family(name, nil, "as the op " .. op .. ", while training")
+    local run = gpush[op]
+    nn[name].forward = function(self, x) return run(x, self.p, self.training) end
+end
+
 family("Dropout", nil, "elements at random 0 while training")
 for d = 1, 3 do family("Dropout" .. d .. "d", d + 2, "channels at random 0 while training") end

@@ -24,6 +24,11 @@ local losses = {
     CosineEmbeddingLoss = { "cosine_embedding_loss", "float margin=0, " .. reduction, 3 },
     TripletMarginLoss = { "triplet_margin_loss",
         "float margin=1, float p=2, float eps=1e-6, bool swap=false, " .. reduction, 3 },
+    MultiMarginLoss = { "multi_margin_loss", "int p=1, float margin=1, tensor? weight, " ..
+        reduction },
+    MultiLabelMarginLoss = { "multilabel_margin_loss", reduction },
+    MultiLabelSoftMarginLoss = { "multilabel_soft_margin_loss", "tensor? weight, " .. reduction },
+    CTCLoss = { "ctc_loss", "int blank=1, " .. reduction .. ", bool zero_infinity=false", 4 },
 }
 
 -- The names in a signature, in order.
@@ -48,9 +53,10 @@ for name, row in pairs(losses) do
         end
     end
 
-    function class:forward(a, b, c)
+    function class:forward(a, b, c, d)
         local options = {}
         for _, option in ipairs(names) do options[option] = self[option] end
+        if operands == 4 then return run(a, b, c, d, options) end
         if operands == 3 then return run(a, b, c, options) end
         return run(a, b, options)
     end

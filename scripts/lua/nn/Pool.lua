@@ -1,6 +1,6 @@
 --!plain
--- MaxPool, AvgPool, AdaptiveAvgPool and AdaptiveMaxPool of 1 and 2 dims, over the ops of these
--- names.
+-- MaxPool, AvgPool, AdaptiveAvgPool and AdaptiveMaxPool of 1 to 3 dims, over the ops of these
+-- names; those of 3 dims give no indices.
 local gpush, nn = ...
 
 local function text(v) return type(v) == "table" and table.concat(v, "x") or tostring(v) end
@@ -18,15 +18,16 @@ local function pool(name, op, sig)
     nn[name] = Pool
 end
 
-for d = 1, 2 do
+for d = 1, 3 do
+    local indices = d < 3 and ", bool return_indices=false" or ""
     pool("MaxPool" .. d .. "d", "max_pool" .. d .. "d",
         "ints kernel_size, ints? stride, ints padding=0, ints dilation=1, "
-        .. "bool ceil_mode=false, bool return_indices=false")
+        .. "bool ceil_mode=false" .. indices)
     pool("AvgPool" .. d .. "d", "avg_pool" .. d .. "d",
         "ints kernel_size, ints? stride, ints padding=0, "
         .. "bool ceil_mode=false, bool count_include_pad=true" ..
-            (d == 2 and ", int? divisor_override" or ""))
+            (d > 1 and ", int? divisor_override" or ""))
     pool("AdaptiveAvgPool" .. d .. "d", "adaptive_avg_pool" .. d .. "d", "ints output_size")
     pool("AdaptiveMaxPool" .. d .. "d", "adaptive_max_pool" .. d .. "d",
-        "ints output_size, bool return_indices=false")
+        "ints output_size" .. indices)
 end

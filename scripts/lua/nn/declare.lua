@@ -7,7 +7,7 @@ debug.getregistry()["gpush.module"] = nn.Module
 for _, name in ipairs { "parameters", "buffers", "named_parameters", "named_buffers",
     "named_modules", "modules",
     "named_children", "children", "eval", "zero_grad", "cpu", "gpu", "cuda", "double", "float",
-    "half", "bfloat16",
+    "half", "bfloat16", "deepcopy",
     "state_dict", "extra_repr" } do
     declared(nn.Module, "", { [name] = own })
 end
@@ -22,6 +22,7 @@ declared(nn.Module, "", { apply = own .. ", function fn", train = own .. ", bool
 declared(nn, "nn.",
     { is_module = "value value", class_of = "any module", parameter = "tensor t",
         entries = "any module",
+        forget = "any module, value key",
     tensors = "any module, function visit, bool? twice", shape_text = "tensor x",
     summary = "value model, rest inputs",
     module = "value definition, any? base" })

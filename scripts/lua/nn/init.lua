@@ -258,6 +258,15 @@ function Module:register_parameter(key, value)
     self[key] = value and nn.parameter(value)
 end
 
+-- Takes a field, of whatever kind, out of the module.
+function nn.forget(self, key)
+    for i = #self._keys, 1, -1 do
+        if self._keys[i] == key then table.remove(self._keys, i) end
+    end
+    self._kinds[key] = nil
+    rawset(self, key, nil)
+end
+
 local function new(class, ...)
     local self = setmetatable({ training = true, _hooks = false, _keys = {}, _kinds = {} }, class)
     class.init(self, ...)
@@ -305,24 +314,34 @@ for file, names in pairs {
     Conv = "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     BatchNorm = "BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d",
     Pool = "MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d \z
-        AdaptiveMaxPool1d AdaptiveMaxPool2d",
+        AdaptiveMaxPool1d AdaptiveMaxPool2d MaxPool3d AvgPool3d AdaptiveAvgPool3d \z
+        AdaptiveMaxPool3d",
     Recurrent = "RNN LSTM GRU",
-    Dropout = "Dropout Dropout1d Dropout2d Dropout3d",
+    Dropout = "Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout",
     Cell = "RNNCell LSTMCell GRUCell",
-    Transformer = "TransformerEncoderLayer TransformerEncoder",
-    Shape = "Identity Flatten Unflatten Upsample",
+    Transformer = "TransformerEncoderLayer TransformerEncoder TransformerDecoderLayer \z
+        TransformerDecoder",
+    Shape = "Identity Flatten Unflatten Upsample UpsamplingNearest2d UpsamplingBilinear2d \z
+        PixelShuffle PixelUnshuffle ChannelShuffle LocalResponseNorm Fold Unfold CosineSimilarity \z
+        PairwiseDistance",
+    ModuleList = "ModuleDict ParameterList ParameterDict", Linear = "Bilinear",
+    Embedding = "EmbeddingBag",
     Activation = "ReLU ReLU6 LeakyReLU ELU CELU SELU GELU SiLU Mish Tanh Sigmoid LogSigmoid \z
         Softplus Softsign Softmin "
         ..
             "Softmax LogSoftmax Tanhshrink Softshrink Hardshrink GLU Hardtanh Hardsigmoid \z
-                Hardswish Threshold PReLU",
+                Hardswish Threshold PReLU Softmax2d",
     Loss = "CrossEntropyLoss NLLLoss MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss \z
         BCEWithLogitsLoss KLDivLoss "
         ..
             "PoissonNLLLoss GaussianNLLLoss SoftMarginLoss HingeEmbeddingLoss MarginRankingLoss \z
-                CosineEmbeddingLoss TripletMarginLoss",
+                CosineEmbeddingLoss TripletMarginLoss MultiMarginLoss MultiLabelMarginLoss \z
+                MultiLabelSoftMarginLoss CTCLoss",
 } do
     for name in names:gmatch "%S+" do homes[name] = file end
+end
+for _, kind in ipairs { "Zero", "Constant", "Reflection", "Replication", "Circular" } do
+    for dims = 1, 3 do homes[("%sPad%dd"):format(kind, dims)] = "Shape" end
 end
 homes.utils = "utils"
 homes.parallel = "parallel"

@@ -1,7 +1,7 @@
 --!plain
 -- The tree of modules: walking it, and operations on all of it. Methods of every module.
 local gpush, nn = ...
-local Module = nn.Module
+local Module, is_tensor = nn.Module, gpush.is_tensor
 
 local function below(prefix, key)
     return prefix == "" and tostring(key) or prefix .. "." .. tostring(key)
@@ -110,6 +110,29 @@ end
 function Module:zero_grad()
     for _, p in ipairs(self:parameters()) do p.grad = nil end
 end
+
+-- ---- copies ----
+
+local function copied(value, seen)
+    if seen[value] ~= nil then return seen[value] end
+    if is_tensor(value) then
+        local y = value:detach():clone():requires_grad_(value.is_leaf
+            and value.requires_grad)
+        if value.is_leaf and value.grad then y.grad = value.grad:clone() end
+        seen[value] = y
+        return y
+    end
+    local meta = type(value) == "table" and getmetatable(value)
+    if type(value) ~= "table" or meta and not nn.is_module(value) then return value end
+    local y = {}
+    seen[value] = y
+    for k, v in next, value do y[copied(k, seen)] = copied(v, seen) end
+    return setmetatable(y, meta)
+end
+
+--- A copy of the model and of all that it holds: its tensors are new ones, shared where they were
+--- shared; results of ops among its fields come without their history. copy.deepcopy of Python.
+function Module:deepcopy() return copied(self, {}) end
 
 -- ---- to ----
 

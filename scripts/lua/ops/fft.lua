@@ -136,3 +136,125 @@ define { "fft.fftshift", sig = "tensor x, dims? dim",
     dtypes = "all", fn = function(x, dim) return shift("fft.fftshift", x, dim, false) end }
 define { "fft.ifftshift", sig = "tensor x, dims? dim", help = "undoes fft.fftshift",
     dtypes = "all", fn = function(x, dim) return shift("fft.ifftshift", x, dim, true) end }
+
+-- ---- windows, and spectra over time ----
+
+-- The sum of a[k + 1] cos(k 2 pi i / n) with alternating signs, n points of a period.
+local function window(op, n, periodic, dtype, device, a)
+    if n < 0 then fail("%s: argument 'window_length': expected 0 or more, got %d", op, n) end
+    if dtype and not dtype:find "f" then
+        fail("%s: dtype %s is not supported (expected f64 f32 bf16 f16)", op, dtype)
+    end
+    local options = { dtype = dtype or gpush.default_dtype(), device = device }
+    if n <= 1 then return gpush.ones({ n }, options) end
+    local angle = gpush.range(0, n - 1, { dtype = "f64", device = device })
+        * (2 * math.pi / (periodic and n or n - 1))
+    local y, sign = gpush.full_like(angle, a[1]), -1
+    for k = 1, #a - 1 do
+        y, sign = y + (angle * k):cos() * (sign * a[k + 1]), -sign
+    end
+    return y:to(options.dtype)
+end
+
+local of_window = ", bool periodic=true, dtype? dtype, device? device"
+define { "hann_window", sig = "int window_length" .. of_window,
+    help = "half a period of a raised cosine, 0 at its ends; periodic: one point of a longer one \z
+        is left out, as stft wants",
+    fn = function(n, periodic, dtype, device)
+        return window("hann_window", n, periodic, dtype, device, { 0.5, 0.5 })
+    end }
+define { "hamming_window",
+    sig = "int window_length, bool periodic=true, float alpha=0.54, float beta=0.46, \z
+        dtype? dtype, device? device",
+    help = "alpha less beta times a cosine: hann_window that ends above 0",
+    fn = function(n, periodic, alpha, beta, dtype, device)
+        return window("hamming_window", n, periodic, dtype, device, { alpha, beta })
+    end }
+define { "blackman_window", sig = "int window_length" .. of_window,
+    help = "0.42 less half a cosine, and 0.08 of twice its frequency",
+    fn = function(n, periodic, dtype, device)
+        return window("blackman_window", n, periodic, dtype, device, { 0.42, 0.5, 0.08 })
+    end }
+
+-- A window of n_fft points with the given one, or ones, in its middle.
+local function middle(op, given, win_length, n_fft, x)
+    local n = win_length or given and given:numel() or n_fft
+    if n < 1 or n > n_fft then
+        fail("%s: argument 'win_length': expected 1 to %d, got %d", op, n_fft, n)
+    end
+    local w = given or gpush.ones({ n }, { dtype = x.dtype, device = x.device })
+    if w.ndim ~= 1 or w:numel() ~= n then
+        fail("%s: the window is %s (expected %d)", op, table.concat(w.shape, "x"), n)
+    end
+    local left = (n_fft - n) // 2
+    return n < n_fft and w:pad { left, n_fft - n - left } or w
+end
+
+local function check_hop(op, n_fft, hop)
+    if n_fft < 1 then fail("%s: argument 'n_fft': expected 1 or more, got %d", op, n_fft) end
+    hop = hop or math.max(1, n_fft // 4)
+    if hop < 1 then fail("%s: argument 'hop_length': expected 1 or more, got %d", op, hop) end
+    return hop
+end
+
+define { "stft",
+    sig = "tensor x, int n_fft, int? hop_length, int? win_length, tensor? window, bool \z
+        center=true, str pad_mode=\"reflect\", bool normalized=false, bool onesided=true",
+    help = "spectra of windows along the last dim, hop_length apart, as pairs: frequencies x \z
+        windows x 2",
+    dtypes = "f64 f32", strict = "f64 f32",
+    fn = function(x, n_fft, hop, win_length, given, center, pad_mode, normalized, onesided)
+        hop = check_hop("stft", n_fft, hop)
+        if x.ndim < 1 or x.ndim > 2 then
+            fail("stft: x has %d dims (expected [signals x] samples)", x.ndim)
+        end
+        local lines = x.ndim == 1 and x:unsqueeze(1) or x
+        if center then
+            lines = lines:unsqueeze(1):pad({ n_fft // 2, n_fft // 2 }, pad_mode):squeeze(1)
+        end
+        if lines.shape[2] < n_fft then
+            fail("stft: %d samples are less than a window of %d", lines.shape[2], n_fft)
+        end
+        local parts = lines:unfold(2, n_fft, hop) * middle("stft", given, win_length, n_fft, x)
+        local transform = onesided and gpush.fft.rfft or gpush.fft.fft
+        local y = transform(parts, { norm = normalized and "ortho" or "backward" }):transpose(2, 3)
+        return x.ndim == 1 and y:squeeze(1) or y
+    end }
+
+-- Windows, n x windows x points, added up hop apart.
+local function overlap(parts, hop)
+    local n, count, size = parts.shape[1], parts.shape[2], parts.shape[3]
+    local whole = (count - 1) * hop + size
+    local at = gpush.range(0, count - 1, { device = parts.device }):mul(hop):unsqueeze(2)
+        + gpush.range(1, size, { device = parts.device })
+    local lines = gpush.zeros({ n, whole }, { dtype = parts.dtype, device = parts.device })
+    return lines:index_add(2, at:reshape(-1), parts:reshape(n, -1))
+end
+
+define { "istft",
+    sig = "tensor x, int n_fft, int? hop_length, int? win_length, tensor? window, bool \z
+        center=true, bool normalized=false, bool onesided=true, int? length",
+    help = "the signal of which stft made the spectra, by least squares where windows overlap",
+    dtypes = "f64 f32", strict = "f64 f32",
+    fn = function(x, n_fft, hop, win_length, given, center, normalized, onesided, length)
+        hop = check_hop("istft", n_fft, hop)
+        local want = onesided and n_fft // 2 + 1 or n_fft
+        if x.ndim < 3 or x.ndim > 4 or x.shape[x.ndim] ~= 2 or x.shape[x.ndim - 2] ~= want then
+            fail("istft: x is %s (expected [signals x] %d frequencies x windows x 2)",
+                table.concat(x.shape, "x"), want)
+        end
+        local single = x.ndim == 3
+        local spectra = (single and x:unsqueeze(1) or x):transpose(2, 3)
+        local norm = normalized and "ortho" or "backward"
+        local parts = onesided and gpush.fft.irfft(spectra, { n = n_fft, norm = norm })
+            or gpush.fft.ifft(spectra, { norm = norm }):select(4, 1)
+        local w = middle("istft", given, win_length, n_fft, parts)
+        local weight = overlap((w * w):expand(1, parts.shape[2], n_fft), hop)
+        local y = overlap(parts * w, hop) / gpush.where(weight:lt(1e-11), 1, weight)
+        local first = center and n_fft // 2 or 0
+        local count = length and math.min(length, y.shape[2] - first)
+            or y.shape[2] - 2 * first
+        y = y:narrow(2, first + 1, count)
+        if length and length > count then y = y:pad { 0, length - count } end
+        return single and y:squeeze(1) or y
+    end }

@@ -360,3 +360,14 @@ define { "cholesky_solve", sig = "tensor b, tensor l, bool upper=false",
         if upper then lower, right = right, lower end
         return linalg.solve_triangular(right, linalg.solve_triangular(lower, b, false), true)
     end }
+
+define { "vander", sig = "tensor x, int? N, bool increasing=false",
+    help = "powers of a vector, a row for each element, from the highest to 0, or from 0 upward",
+    dtypes = "all", fn = function(x, n, increasing)
+        if x.ndim ~= 1 then fail("vander: x has %d dims (expected 1)", x.ndim) end
+        n = n or x.shape[1]
+        if n < 0 then fail("vander: argument 'N': expected 0 or more, got %d", n) end
+        local powers = gpush.range(0, n - 1, { device = x.device })
+        if not increasing then powers = (n - 1) - powers end
+        return x:unsqueeze(2) ^ powers
+    end }

@@ -305,3 +305,151 @@ define { "triplet_margin_loss",
         if swap then far = far:minimum(positive:pairwise_distance(negative, p, eps)) end
         return reduced("triplet_margin_loss", (near - far + margin):relu(), reduction)
     end) }
+
+-- ---- several classes, and sequences of them ----
+
+define { "multi_margin_loss",
+    sig = "tensor x, tensor target, int p=1, float margin=1, tensor? weight, str \z
+        reduction=\"mean\"",
+    help = "the mean over classes of max(0, margin - score of the right one + score) ^ p; p is 1 \z
+        or 2",
+    raises = "a label that is no class", dtypes = "floats", autocast = "wide",
+    strict = "f64 f32 bf16 f16",
+    fn = once(function(x, target, p, margin, weight, reduction)
+        if p ~= 1 and p ~= 2 then bad("multi_margin_loss", "p", "1 or 2", p) end
+        if x.ndim < 1 or x.ndim > 2 then
+            bad("multi_margin_loss", "x", "rows of scores, or one", shape_text(x))
+        end
+        if shape_text(target) ~= table.concat(x.shape, "x", 1, x.ndim - 1) then
+            fail("multi_margin_loss: argument 'target' has shape %s, x %s (expected a label for \z
+                each row)", shape_text(target), shape_text(x))
+        end
+        local label = target:unsqueeze(-1)
+        local losses = (margin - x:gather(-1, label) + x):relu() ^ p
+        losses = losses:scatter(-1, label, 0)
+        if weight then losses = losses * weight[target]:unsqueeze(-1) end
+        return reduced("multi_margin_loss", losses:mean(-1), reduction)
+    end) }
+
+define { "multilabel_margin_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
+    help = "for each right class and each wrong one max(0, 1 - score of the right + score of the \z
+        wrong), over the number of classes; target: rows of right classes, ended by 0 or less",
+    raises = "a label that is no class", dtypes = "floats", autocast = "wide",
+    strict = "f64 f32 bf16 f16",
+    fn = once(function(x, target, reduction)
+        same_shape("multilabel_margin_loss", x, target)
+        local valid = target:gt(0):to(x.dtype):cumprod(-1)
+        local label = gpush.where(valid:gt(0), target, 1)
+        local wrong = gpush.zeros_like(x):scatter_add(-1, label, valid):eq(0):to(x.dtype)
+        local each = (1 - x:gather(-1, label):unsqueeze(-1) + x:unsqueeze(-2)):relu()
+        each = each * valid:unsqueeze(-1) * wrong:unsqueeze(-2)
+        return reduced("multilabel_margin_loss", each:sum { -2, -1 } / x.shape[x.ndim], reduction)
+    end) }
+
+define { "multilabel_soft_margin_loss",
+    sig = "tensor x, tensor target, tensor? weight, str reduction=\"mean\"",
+    help = "the mean over classes of binary_cross_entropy_with_logits, for targets of 0 and 1",
+    dtypes = "floats", autocast = "wide",
+    strict = "f64 f32 bf16 f16",
+    fn = once(function(x, target, weight, reduction)
+        same_shape("multilabel_soft_margin_loss", x, target)
+        fits("multilabel_soft_margin_loss", x, weight, "weight")
+        local losses = x:bce_with_logits(target:to(x.dtype), 1)
+        if weight then losses = losses * weight end
+        return reduced("multilabel_soft_margin_loss", losses:mean(-1), reduction)
+    end) }
+
+-- Lengths, a list or a tensor, as a tensor of n integers.
+local function lengths(name, value, n, like)
+    local t = gpush.is_tensor(value) and value or type(value) == "table" and gpush.tensor(value)
+    if math.type(value) == "integer" then value, t = { value }, gpush.tensor { value } end
+    for _, v in ipairs(type(value) == "table" and value or {}) do
+        if type(v) ~= "number" or v < 0 then bad("ctc_loss", name, "0 or more", v) end
+    end
+    if not t or t.dtype:find "f" or t:numel() ~= n then
+        bad("ctc_loss", name, ("%d integers, one for each sequence"):format(n),
+            t and t.dtype .. " " .. shape_text(t) or type(value))
+    end
+    return t:reshape(n):to { device = like.device, dtype = "i64" }
+end
+
+-- One target after the other in a line, as rows.
+local function target_rows(targets, counts)
+    local rows, at, most = {}, 1, 0
+    local list = counts:tolist()
+    for _, n in ipairs(list) do most = math.max(most, n) end
+    for i, n in ipairs(list) do
+        rows[i] = targets:narrow(1, at, n):pad { 0, most - n }
+        at = at + n
+    end
+    return gpush.stack(rows)
+end
+
+local NEVER <const> = -1e30 -- the logarithm of a chance of 0: its sums and differences are finite
+
+-- x along dim 2, moved on by n, with NEVER in the gap.
+local function later(x, n)
+    return x:pad({ n, 0 }, { value = NEVER }):narrow(2, 1, x.shape[2])
+end
+
+-- The logarithm of the chance of each target: paths through it with blanks between its labels, one
+-- time after the other. x: time x n x classes.
+local function path_chance(x, targets, times, counts, blank)
+    local n, s = targets.shape[1], targets.shape[2]
+    local states = gpush.full({ n, 2 * s + 1 }, blank, { dtype = "i64", device = x.device })
+    if s > 0 then
+        local used = gpush.range(1, s, { device = x.device }):le(counts:unsqueeze(2))
+        states[{ {}, { 2, 2 * s, 2 } }] = gpush.where(used, targets:to "i64", blank)
+    end
+    local before = states:pad({ 2, 0 }, { value = blank }):narrow(2, 1, 2 * s + 1)
+    local two_on = states:ne(before) & states:ne(blank) -- past a blank between unlike labels
+    local emit = x:gather(3, states:unsqueeze(1):expand(x.shape[1], n, 2 * s + 1))
+    local first = gpush.range(1, 2 * s + 1, { device = x.device }):le(2):expand(n, 2 * s + 1)
+    local all = { gpush.where(first, emit[1], NEVER) }
+    for t = 2, x.shape[1] do
+        local a = all[t - 1]
+        local skip = gpush.where(two_on, later(a, 2), NEVER)
+        all[t] = gpush.stack({ a, later(a, 1), skip }, 1):logsumexp(1) + emit[t]
+    end
+    local at = times:view(1, n, 1):expand(1, n, 2 * s + 1)
+    local last = gpush.stack(all, 1):gather(1, at):squeeze(1)
+    local final = (counts * 2 + 1):unsqueeze(2)
+    local label = gpush.where(counts:unsqueeze(2):gt(0), last:gather(2, (final - 1):clamp(1)),
+        NEVER)
+    return gpush.cat({ last:gather(2, final), label }, 2):logsumexp(2)
+end
+
+define { "ctc_loss",
+    sig = "tensor log_probs, tensor targets, any input_lengths, any target_lengths, int blank=1, \z
+        str reduction=\"mean\", bool zero_infinity=false",
+    help = "minus the logarithm of the chance that a sequence of classes, of which blanks and \z
+        repeats are dropped, is the target (Graves et al. 2006)",
+    raises = "a label that is no class, a length beyond its sequence",
+    waits = "for the lengths of targets that are in one line",
+    dtypes = "floats", autocast = "wide",
+    strict = "f64 f32 bf16 f16",
+    fn = once(function(x, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+        local single = x.ndim == 2
+        if single then x = x:unsqueeze(2) end
+        if x.ndim ~= 3 then
+            bad("ctc_loss", "log_probs", "time x sequences x classes", shape_text(x))
+        end
+        if targets.dtype:find "f" then bad("ctc_loss", "targets", "integers", targets.dtype) end
+        if blank < 1 or blank > x.shape[3] then
+            bad("ctc_loss", "blank", ("a class, 1 to %d"):format(x.shape[3]), blank)
+        end
+        local n = x.shape[2]
+        local times = lengths("input_lengths", input_lengths, n, x)
+        local counts = lengths("target_lengths", target_lengths, n, x)
+        if targets.ndim == 1 then targets = target_rows(targets, counts) end
+        if targets.ndim ~= 2 or targets.shape[1] ~= n then
+            bad("ctc_loss", "targets", ("%d rows of labels, or all in one line"):format(n),
+                shape_text(targets))
+        end
+        local losses = -path_chance(x, targets, times, counts, blank)
+        local never = losses:gt(-NEVER / 2)
+        losses = gpush.where(never, zero_infinity and 0 or math.huge, losses)
+        if reduction == "mean" then losses = losses / counts:clamp(1):to(losses.dtype) end
+        if single and reduction == "none" then losses = losses:squeeze(1) end
+        return reduced("ctc_loss", losses, reduction)
+    end) }

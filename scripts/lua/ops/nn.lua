@@ -206,3 +206,216 @@ define { "interpolate",
         end
         return once(along_each)(x, scale, mode, align_corners)
     end }
+
+-- The sizes of the last two dims, and those of the others, of an image that channels make larger.
+local function check_factor(op, x, factor, name)
+    if x.ndim < 3 then bad(op, "x", "channels x height x width", shape_text(x)) end
+    if factor < 1 then bad(op, name, "1 or more", factor) end
+    local n = x.ndim
+    return n, table.move(x.shape, 1, n - 3, 1, {}), x.shape[n - 2], x.shape[n - 1], x.shape[n]
+end
+
+local function dims(first, ...)
+    local list = table.move(first, 1, #first, 1, {})
+    for _, v in ipairs { ... } do list[#list + 1] = v end
+    return list
+end
+
+-- The dims before the last m, in order, and then those given, counted from there.
+local function order(n, m, ...)
+    local list = {}
+    for d = 1, n - m do list[d] = d end
+    for _, d in ipairs { ... } do list[#list + 1] = n - m + d end
+    return list
+end
+
+define { "pixel_shuffle", sig = "tensor x, int upscale_factor",
+    help = "images r times as wide and high, from r ^ 2 times as many channels (Shi et al. 2016)",
+    dtypes = "all", fn = function(x, r)
+        local n, outer, c, h, w = check_factor("pixel_shuffle", x, r, "upscale_factor")
+        if c % (r * r) ~= 0 then
+            fail("pixel_shuffle: %d channels cannot be split into groups of %d", c, r * r)
+        end
+        x = x:reshape(dims(outer, c // (r * r), r, r, h, w))
+        return x:permute(order(n + 2, 5, 1, 4, 2, 5, 3)):reshape(
+            dims(outer, c // (r * r), h * r, w * r))
+    end }
+
+define { "pixel_unshuffle", sig = "tensor x, int downscale_factor",
+    help = "what pixel_shuffle reverses: r ^ 2 times as many channels, images r times smaller",
+    dtypes = "all", fn = function(x, r)
+        local n, outer, c, h, w = check_factor("pixel_unshuffle", x, r, "downscale_factor")
+        if h % r ~= 0 or w % r ~= 0 then
+            fail("pixel_unshuffle: %d x %d cannot be divided by %d", h, w, r)
+        end
+        x = x:reshape(dims(outer, c, h // r, r, w // r, r))
+        return x:permute(order(n + 2, 5, 1, 3, 5, 2, 4)):reshape(
+            dims(outer, c * r * r, h // r, w // r))
+    end }
+
+define { "channel_shuffle", sig = "tensor x, int groups",
+    help = "the channels (dim 2) of all groups in turn (Zhang et al. 2018)",
+    dtypes = "all", fn = function(x, groups)
+        if x.ndim < 2 then bad("channel_shuffle", "x", "images x channels x …", shape_text(x)) end
+        local c = x.shape[2]
+        if groups < 1 or c % groups ~= 0 then
+            fail("channel_shuffle: %d channels cannot be split into %d groups", c, groups)
+        end
+        return x:unflatten(2, { groups, c // groups }):transpose(2, 3):flatten(2, 3)
+    end }
+
+define { "local_response_norm",
+    sig = "tensor x, int size, float alpha=1e-4, float beta=0.75, float k=1",
+    help = "x over (k + alpha times the mean square of size channels around it) ^ beta",
+    dtypes = "floats", strict = "f64 f32 bf16 f16",
+    fn = once(function(x, size, alpha, beta, k)
+        if x.ndim < 2 then
+            bad("local_response_norm", "x", "images x channels x …", shape_text(x))
+        end
+        if size < 1 then bad("local_response_norm", "size", "1 or more", size) end
+        local flat = x:square():reshape(x.shape[1], x.shape[2], -1)
+        local around = flat:pad { 0, 0, size // 2, (size - 1) // 2 }:unfold(2, size, 1):mean(-1)
+        return x / (around:view(x.shape) * alpha + k) ^ beta
+    end) }
+
+-- A number, or a list of n, as a list.
+local function list_of(op, name, value, n)
+    if type(value) ~= "table" then value = { value } end
+    if #value == 1 then
+        local list = {}
+        for d = 1, n do list[d] = value[1] end
+        return list
+    end
+    if #value ~= n then bad(op, name, "1 number or " .. n, #value) end
+    return value
+end
+
+-- Where windows lie: the index in the padded image of each element of each window, kernel x windows
+-- in a row; and the image's sizes with padding.
+local function windows(op, size, kernel, dilation, padding, stride, device)
+    local at, whole, n = {}, {}, {}
+    for d = 1, 2 do
+        whole[d] = size[d] + 2 * padding[d]
+        n[d] = (whole[d] - dilation[d] * (kernel[d] - 1) - 1) // math.max(1, stride[d]) + 1
+        if kernel[d] < 1 or dilation[d] < 1 or stride[d] < 1 or padding[d] < 0 or n[d] < 1 then
+            fail("%s: no window of %d fits into %d with padding %d, dilation %d and stride %d", op,
+                kernel[d], size[d], padding[d], dilation[d], stride[d])
+        end
+        local function steps(count) return gpush.range(0, count - 1, { device = device }) end
+        at[d] = steps(kernel[d]):mul(dilation[d]):unsqueeze(2) + steps(n[d]):mul(stride[d])
+    end
+    local index = at[1]:view(kernel[1], 1, n[1], 1) * whole[2] + at[2]:view(1, kernel[2], 1, n[2])
+    return index:reshape(-1) + 1, whole, n[1] * n[2]
+end
+
+-- fn(x with a batch) for x with or without one.
+local function batched(x, n, fn)
+    if x.ndim == n then return fn(x) end
+    return fn(x:unsqueeze(1)):squeeze(1)
+end
+
+local of_windows = "ints kernel_size, ints dilation=1, ints padding=0, ints stride=1"
+define { "fold", sig = "tensor x, ints output_size, " .. of_windows,
+    help = "images that windows add up to, what nn.Unfold does to gradients",
+    dtypes = "floats", strict = "f64 f32 bf16 f16",
+    fn = once(function(x, output_size, kernel_size, dilation, padding, stride)
+        local size = list_of("fold", "output_size", output_size, 2)
+        local kernel = list_of("fold", "kernel_size", kernel_size, 2)
+        local pad = list_of("fold", "padding", padding, 2)
+        local index, whole, n = windows("fold", size, kernel,
+            list_of("fold", "dilation", dilation, 2), pad, list_of("fold", "stride", stride, 2),
+            x.device)
+        local each = kernel[1] * kernel[2]
+        if x.ndim < 2 or x.ndim > 3 or x.shape[x.ndim] ~= n or x.shape[x.ndim - 1] % each ~= 0 then
+            fail("fold: x is %s (expected images x a multiple of %d x %d windows)", shape_text(x),
+                each, n)
+        end
+        return batched(x, 3, function(y)
+            local images, c = y.shape[1], y.shape[2] // each
+            local lines = gpush.zeros({ images * c, whole[1] * whole[2] },
+                { dtype = y.dtype, device = y.device })
+            lines = lines:index_add(2, index, y:reshape(images * c, -1))
+            return lines:view(images, c, whole[1], whole[2]):narrow(3, pad[1] + 1, size[1]):narrow(
+                4, pad[2] + 1, size[2])
+        end)
+    end) }
+
+define { "bilinear", sig = "tensor x1, tensor x2, tensor weight, tensor? bias",
+    help = "x1 weight[k] x2 for each of weight's first dim, plus bias",
+    dtypes = "floats", autocast = "low", strict = "f64 f32 bf16 f16",
+    fn = once(function(x1, x2, weight, bias)
+        if weight.ndim ~= 3 or x1.ndim < 1 or x1.shape[x1.ndim] ~= weight.shape[2]
+            or x2.ndim < 1 or x2.shape[x2.ndim] ~= weight.shape[3] then
+            fail("bilinear: x1 is %s, x2 %s, weight %s (expected … x a, … x b, out x a x b)",
+                shape_text(x1), shape_text(x2), shape_text(weight))
+        end
+        if shape_text(x1):match "(.*x)" ~= shape_text(x2):match "(.*x)" then
+            fail("bilinear: x1 is %s, x2 %s (expected the same dims before the last)",
+                shape_text(x1), shape_text(x2))
+        end
+        if bias and shape_text(bias) ~= tostring(weight.shape[1]) then
+            bad("bilinear", "bias", weight.shape[1] .. " numbers", shape_text(bias))
+        end
+        local left = x1:unsqueeze(-2):unsqueeze(-2):matmul(weight):squeeze(-2)
+        local y = (left * x2:unsqueeze(-2)):sum(-1)
+        return bias and y + bias or y
+    end) }
+
+define { "prelu", sig = "tensor x, tensor weight",
+    help = "x, or weight * x below 0; weight: one for all, or one for each channel (dim 2)",
+    dtypes = "floats", strict = "f64 f32 bf16 f16",
+    fn = function(x, weight)
+        if weight:numel() > 1 then
+            if x.ndim < 2 or weight:numel() ~= x.shape[2] then
+                fail("prelu: weight is %s, x %s (expected 1 number, or one for each channel, dim \z
+                    2)", shape_text(weight), shape_text(x))
+            end
+            local shape = {}
+            for d = 1, x.ndim do shape[d] = d == 2 and -1 or 1 end
+            weight = weight:view(shape)
+        end
+        return x:relu() - weight * (-x):relu()
+    end }
+
+define { "gumbel_softmax",
+    sig = "tensor logits, float tau=1, bool hard=false, dim dim=-1",
+    help = "a random class by its chance, as softmax of logits plus Gumbel's noise over tau, or \z
+        as a 1 with that gradient (Jang et al. 2017)",
+    dtypes = "floats", strict = "f64 f32 bf16 f16",
+    fn = once(function(logits, tau, hard, dim)
+        if not (tau > 0) then bad("gumbel_softmax", "tau", "a number above 0", tau) end
+        local noise = -(-gpush.rand_like(logits):clamp(1e-38):log()):log()
+        local soft = ((logits + noise) / tau):softmax(dim)
+        if not hard then return soft end
+        local one = gpush.zeros_like(soft):scatter(dim, soft:argmax(dim, true), 1)
+        return one - soft:detach() + soft
+    end) }
+
+-- What negative elements of SELU tend to: those dropped take it (Klambauer et al. 2017).
+local LEAST <const> = -1.7580993408473766
+local function alpha_dropout(op, x, p, training, shape)
+    if not (p >= 0 and p <= 1) then bad(op, "p", "a number from 0 to 1", p) end
+    if not training or p == 0 then return x end
+    local keep = gpush.rand(shape, { device = x.device }):ge(p)
+    local scale = p < 1 and ((1 - p) * (1 + p * LEAST ^ 2)) ^ -0.5 or 0
+    return gpush.where(keep, x, LEAST) * scale - scale * LEAST * p
+end
+
+define { "alpha_dropout", sig = "tensor x, float p=0.5, bool training=false",
+    help = "elements at random what SELU tends to, in training, with mean and variance kept",
+    dtypes = "floats", strict = "f64 f32 bf16 f16",
+    fn = once(function(x, p, training)
+        return alpha_dropout("alpha_dropout", x, p, training, x.shape)
+    end) }
+
+define { "feature_alpha_dropout", sig = "tensor x, float p=0.5, bool training=false",
+    help = "channels at random what SELU tends to, in training, with mean and variance kept",
+    dtypes = "floats", strict = "f64 f32 bf16 f16",
+    fn = once(function(x, p, training)
+        if x.ndim < 2 then
+            bad("feature_alpha_dropout", "x", "images x channels x …", shape_text(x))
+        end
+        local shape = x.shape
+        for d = 3, x.ndim do shape[d] = 1 end
+        return alpha_dropout("feature_alpha_dropout", x, p, training, shape)
+    end) }

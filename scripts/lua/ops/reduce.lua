@@ -177,3 +177,60 @@ define { "diff", sig = "tensor x, int n=1, dim dim=-1, tensor? prepend, tensor? 
         end
         return x.dtype == dtype and x or x:to(dtype)
     end }
+
+-- ---- integrals, and how variables vary together ----
+
+-- The areas between neighbours along dim, and x's distances there: a tensor or a number.
+local function areas(op, y, x, dx, dim)
+    local n = rawget(y.shape, dim < 0 and y.ndim + 1 + dim or dim)
+    if not n then fail("%s: dim %d is out of range for a %d-d tensor", op, dim, y.ndim) end
+    if n == 0 then return y end
+    local sums = y:narrow(dim, 2, n - 1) + y:narrow(dim, 1, n - 1)
+    if not x then return sums * (dx / 2) end
+    if x.ndim == 0 or (x.ndim == 1 and x.shape[1] or x:size(dim)) ~= n then
+        fail("%s: x is %s, y %s (expected a place for each of %d)", op, table.concat(x.shape, "x"),
+            table.concat(y.shape, "x"), n)
+    end
+    local steps = x:diff(1, x.ndim == 1 and 1 or dim)
+    if x.ndim == 1 then
+        local shape, at = {}, dim < 0 and y.ndim + 1 + dim or dim
+        for d = 1, y.ndim do shape[d] = d == at and n - 1 or 1 end
+        steps = steps:view(shape)
+    end
+    return sums * steps / 2
+end
+
+define { "trapezoid", sig = "tensor y, tensor? x, float dx=1, dim dim=-1",
+    help = "the integral of y along dim by trapezoids, at the places x or dx apart",
+    dtypes = "floats", strict = "f64 f32 bf16 f16",
+    fn = function(y, x, dx, dim)
+        return areas("trapezoid", y, x, dx, dim):sum(dim)
+    end }
+define { "cumulative_trapezoid", sig = "tensor y, tensor? x, float dx=1, dim dim=-1",
+    help = "the integral of y along dim from its start to each place, by trapezoids",
+    dtypes = "floats", strict = "f64 f32 bf16 f16",
+    fn = function(y, x, dx, dim)
+        return areas("cumulative_trapezoid", y, x, dx, dim):cumsum(dim)
+    end }
+
+define { "cov", sig = "tensor x, int correction=1",
+    help = "the covariance of each row of x with each other, over n - correction observations",
+    dtypes = "floats", strict = "f64 f32 bf16 f16",
+    fn = function(x, correction)
+        if x.ndim < 1 or x.ndim > 2 then
+            fail("cov: x has %d dims (expected variables x observations)", x.ndim)
+        end
+        local rows = x.ndim == 1 and x:unsqueeze(1) or x
+        rows = rows - rows:mean(2, true)
+        local y = rows:matmul(rows:transpose(1, 2)) / math.max(0, rows:size(2) - correction)
+        return x.ndim == 1 and y:view {} or y
+    end }
+define { "corrcoef", sig = "tensor x",
+    help = "the correlation of each row of x with each other, -1 to 1",
+    dtypes = "floats", strict = "f64 f32 bf16 f16",
+    fn = function(x)
+        local c = x:cov()
+        if c.ndim == 0 then return c / c end
+        local size = c:diagonal():sqrt()
+        return (c / size:unsqueeze(1) / size:unsqueeze(2)):clamp(-1, 1)
+    end }

@@ -332,3 +332,35 @@ define { "broadcast_tensors", sig = "tensors xs",
         for i, x in ipairs(xs) do views[i] = x:expand(all) end
         return views
     end }
+
+-- ---- parts, and blocks ----
+
+define { "block_diag", sig = "tensors xs",
+    help = "matrices one after the other along the diagonal of a larger one",
+    dtypes = "all", fn = function(xs)
+        local columns, rows, before = 0, {}, 0
+        for i, x in ipairs(xs) do
+            if x.ndim > 2 then fail("block_diag: tensor %d has %d dims (expected 2)", i, x.ndim) end
+            if x.ndim < 2 then xs[i] = x:reshape(1, -1) end
+            columns = columns + xs[i].shape[2]
+        end
+        for i, x in ipairs(xs) do
+            rows[i] = x:pad { before, columns - before - x.shape[2] }
+            before = before + x.shape[2]
+        end
+        return gpush.cat(rows, 1)
+    end }
+
+define { "unravel_index", sig = "tensor indices, shape shape",
+    help = "for indices of a flat tensor their indices in each dim of shape, as a list",
+    dtypes = "integers", fn = function(indices, shape)
+        local list, rest = {}, indices - 1
+        for d, n in ipairs(shape) do
+            if n < 1 then fail("unravel_index: argument 'shape': dim %d is %d", d, n) end
+        end
+        for d = #shape, 1, -1 do
+            list[d] = rest % shape[d] + 1
+            rest = rest // shape[d]
+        end
+        return list
+    end }

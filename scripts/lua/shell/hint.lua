@@ -125,15 +125,7 @@ local elsewhere = { DDP = "nn.parallel.DistributedDataParallel(model)",
     range = "for i = 1, n do … end", plt = "plot, hist, heatmap and imshow draw at once",
     save = "checkpoint.save(file, {model = model}), or npz.save(file, {x = x}) for NumPy",
     sorted = "table.sort(t), in place",
-    tqdm = "for i in progress(n) do … end",
-    ModuleDict = "self[name] = nn.Linear(…), for each: a module's fields are its parts",
-    ParameterList = "self[name] = nn.parameter(x), for each",
-    ParameterDict = "self[name] = nn.parameter(x), for each",
-    CosineSimilarity = "cosine_similarity(x, y)", PairwiseDistance = "pairwise_distance(x, y)",
-    Softmax2d = "nn.Softmax(2), of channels" }
-for _, kind in ipairs { "Zero", "Constant", "Reflection", "Replication", "Circular" } do
-    for dims = 1, 3 do elsewhere[kind .. "Pad" .. dims .. "d"] = "pad(x, …), in forward" end
-end
+    tqdm = "for i in progress(n) do … end" }
 
 local python_error = { "attempt to %a+ a 'string' with a '%a+'$",
     "attempt to %a+ a '%a+' with a 'string'$", "tensor: the value is a string",

@@ -181,4 +181,41 @@ return {
         example = "pairwise_distance(tensor({{0.0, 0.0}}), tensor({{3.0, 4.0}}), {eps = 0})\n--> \z
             tensor({5.0}, f32 1 cpu)",
         see = "cdist, cosine_similarity, norm" },
+    multi_margin_loss = {
+        options = "p: 1, or 2 for squares; margin: by how much the right score is to be \z
+            above; weight: of each class; reduction: 'mean', 'sum', or 'none' for each loss",
+        shapes = "x: n x classes, or classes; target: n, or one, classes from 1; weight: \z
+            classes; the result is 0-d unless reduction = 'none'",
+        example = "multi_margin_loss(tensor({{0.0, 1.0}}), tensor{1})\n--> tensor(1.0, f32 \z
+            scalar cpu)",
+        see = "multilabel_margin_loss, cross_entropy, nn.MultiMarginLoss" },
+    multilabel_margin_loss = {
+        options = "reduction: 'mean', 'sum', or 'none' for each loss",
+        shapes = "x, target: n x classes, or classes; the result is 0-d, with reduction = \z
+            'none' n",
+        example = "multilabel_margin_loss(tensor{0.0, 1.0}, tensor{1, 0})\n--> tensor(1.0, \z
+            f32 scalar cpu)",
+        see = "multi_margin_loss, multilabel_soft_margin_loss, nn.MultiLabelMarginLoss" },
+    multilabel_soft_margin_loss = {
+        options = "weight: that losses are multiplied by, broadcast; reduction: 'mean', \z
+            'sum', or 'none' for each loss",
+        shapes = "x, target: n x classes, or classes; the result is 0-d, with reduction = \z
+            'none' n",
+        example = "multilabel_soft_margin_loss(zeros(2), ones(2))\n--> tensor(0.6931, f32 \z
+            scalar cpu)",
+        see = "binary_cross_entropy_with_logits, multilabel_margin_loss, \z
+            nn.MultiLabelSoftMarginLoss" },
+    ctc_loss = {
+        text = "Takes logarithms of chances, as log_softmax gives them. Classes count from 1, \z
+            so that the blank is class 1 where PyTorch has 0. A target longer than its \z
+            sequence allows has an infinite loss.",
+        options = "input_lengths: times of each sequence; target_lengths: labels of each; \z
+            blank: the class that stands for none; zero_infinity: targets that cannot be \z
+            reached count 0, not infinity; reduction: 'mean' of losses over their labels, \z
+            'sum', or 'none' for each",
+        shapes = "log_probs: time x n x classes, or time x classes; targets: n x labels, or \z
+            all in one line; lengths: n; the result is 0-d unless reduction = 'none'",
+        example = "ctc_loss(zeros(2, 1, 2) - math.log(2), tensor({{2}}), {2}, {1})\n--> \z
+            tensor(0.2877, f32 scalar cpu)",
+        see = "log_softmax, cross_entropy, nn.CTCLoss" },
 }

@@ -420,8 +420,6 @@ y:sum():backward() return x.grad
         options = "mean: the middle; std: how wide it spreads; a: the least; b: the most" },
     ["nn.init.kaiming_uniform_"] = { options = init_options },
     ["nn.init.kaiming_normal_"] = { options = init_options },
-    ["nn.utils"] = { text = "Clipping of gradients by PyTorch's names; optim has the same.",
-        see = "optim.clip_grad_norm_" },
     ["optim.any.add_param_group"] = {
         text = "Another group of parameters: opt:add_param_group {params = …, lr = …}." },
     ["optim.any.check"] = { text = "Raises where options do not fit; called for each group.",

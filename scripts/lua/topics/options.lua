@@ -44,6 +44,28 @@ output_padding: is added to one side of the result
 dilation: distance between elements of the window
 groups: channels in so many parts that do not mix
 kernel_size: size of the window
+window_length: how many points
+blank: the class that stands for none
+zero_infinity: targets that cannot be reached count 0, not infinity
+targets: what is to come out
+log_probs: logarithms of chances
+logits: scores of each class
+theta: a matrix for each image
+grid: x and y, from -1 to 1
+upscale_factor: how many times as wide and high
+downscale_factor: how many times less wide and high
+n_fft: points of each window
+hop_length: from one window to the next
+win_length: of the window, which lies in the middle of n_fft
+window: what each part is multiplied by
+center: the first window has the first sample in its middle
+normalized: over the root of n_fft
+onesided: the frequencies that differ, of real numbers
+in1_features: size of x1's last dim
+in2_features: size of x2's last dim
+num_encoder_layers: layers of the encoder
+num_decoder_layers: layers of the decoder
+entries: a table of names, or a list of {name, value}
 ceil_mode: a last window that is not full counts
 count_include_pad: zeros of the padding count in the mean
 divisor_override: what sums are divided by, in place of the window's size

@@ -18,7 +18,7 @@ local pairwise = "add sub mul div pow atan2 eq ne lt le gt ge fmod remainder max
     floor_divide trunc_divide logical_%w+ "
     ..
         "bitwise_[%w_]+ hypot xlogy clamp clamp_m%w+ addcmul addcdiv lerp isclose allclose fmax \z
-            fmin logaddexp where max min"
+            fmin logaddexp where max min copysign"
 local distances = "cdist cosine_similarity pairwise_distance triplet_margin_loss dist linalg.vecdot"
 local losses = "[%w_]+_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div"
 local writes = "scatter scatter_add scatter_nd scatter_reduce index_add index_copy index_put \z
@@ -39,7 +39,7 @@ return {
         why = "an operand is any number, and the result shows it" },
     { nil, type = "float number",
         param = "value alpha beta negative_slope slope lambd threshold margin scale nan posinf \z
-            neginf min max", value = numbers,
+            neginf min max k dx tau", value = numbers,
         why = "the formula holds for any number, and the result shows NaN" },
     { nil, type = "float", param = "eps", value = numbers,
         why = "it is added as it stands, as in PyTorch" },
@@ -58,6 +58,7 @@ return {
         why = "a loss that is squared everywhere" },
     { "fft.r?fftfreq", param = "d", value = numbers,
         why = "a distance is any number, and the result shows it" },
+    { "cov", param = "correction", why = "infinite where nothing is left to divide by" },
     { "std var std_mean var_mean", param = "correction", value = numbers,
         why = "NaN or infinite where nothing is left to divide by" },
 
@@ -69,21 +70,21 @@ return {
     { nil, type = "int", param = "decimals", why = "places before and after the point" },
     { nil, type = "int ints",
         param = "n m steps row col num_samples num_classes minlength bins chunks output_size \z
-            length size", value = all(set("0", "2.0", "{0}"), high),
+            length size hop_length window_length N", value = all(set("0", "2.0", "{0}"), high),
         why = "a count" },
     { "rot90", param = "k", why = "turns go round" },
     { "roll", type = "ints", param = "shifts dims",
         why = "shifts go round; negative dims count from the end" },
     { "linalg.matrix_power", param = "n", why = "negative powers are those of the inverse" },
     { "topk kthvalue", param = "k", value = set("0", "2.0"), why = "a count" },
-    { "avg_pool2d", param = "divisor_override",
+    { "avg_pool[23]d", param = "divisor_override",
         why = "a divisor is any number but 0, as in PyTorch" },
     { "select narrow", type = "int", value = set("-1", "2.0"),
         why = "negative indices count from the end" },
     { "slice", type = "int", why = "bounds are cut to the dim, as those of a range" },
     { "unfold", param = "step", value = all(high, set "2.0"),
         why = "a step past the end leaves one window" },
-    { "embedding", param = "padding_idx", value = set("-1", "2.0"),
+    { "embedding embedding_bag", param = "padding_idx", value = set("-1", "2.0"),
         why = "negative indices count from the end" },
     { "randint randint_like", param = "low high", why = "from low to high, wherever these are" },
     { "one_hot", param = "num_classes", value = set "-1", why = "-1: as many as the largest says" },
@@ -91,7 +92,7 @@ return {
         why = "negative dims count from the end" },
     { "gather_nd", param = "batch_dims", value = set("0", "2.0"), why = "a count of dims" },
     { "max_pool%w+ avg_pool%w+ conv%w+ conv_transpose%w+ adaptive_[%w_]+ interpolate fft.%w+ pad \z
-        as_strided index [%w_]+norm movedim unflatten", type = "ints padding",
+        as_strided index [%w_]+norm movedim unflatten fold affine_grid", type = "ints padding",
         why = "sizes of windows, steps and edges: one for all dims or one each; what does not fit \z
             raises" },
     { nil, type = "dim", value = set "-1", why = "negative dims count from the end" },
@@ -133,7 +134,18 @@ return {
     { "gather gather_nd index_%w+ scatter[%w_]* take take_along_dim embedding",
         what = "column row short scalar empty", why = "indices of another shape, of other values" },
     { "masked_%w+", param = "mask", why = "a mask broadcasts with the tensor, as in PyTorch" },
-    { "embedding", param = "weight", what = "bool f64", why = "rows of any dtype" },
+    { "embedding embedding_bag", param = "weight", what = "bool f64 i64 short",
+        why = "rows of any dtype and size" },
+    { "trapezoid cumulative_trapezoid grid_sample bilinear prelu",
+        param = "x grid x2 bias weight", what = "bool i64 f64", why = "they promote" },
+    { "trapezoid cumulative_trapezoid", param = "x", what = "row",
+        why = "places that broadcast" },
+    { "prelu", param = "weight", what = "column row short scalar",
+        why = "as many numbers as channels, or one for all" },
+    { "ctc_loss", param = "input_lengths target_lengths", value = set("0", "{0}"),
+        why = "a target without labels" },
+    { "ctc_loss", param = "targets", what = "short i64", why = "one label" },
+    { "unravel_index", type = "shape", why = "a shape of any size" },
     { "batch_norm instance_norm", what = "f64",
         why = "statistics may be wider than what they are of" },
     { "bmm matmul mm linalg.solve linalg.solve_triangular linalg.lstsq cholesky_solve tensordot \z

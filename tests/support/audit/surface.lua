@@ -6,7 +6,8 @@ local S = {}
 
 S.areas = { "sync", "sim", "profile", "json", "npy", "npz", "image", "safetensors", "autograd",
     "checkpoint", "data", "data.transforms",
-    "nn", "nn.init", "nn.utils", "nn.parallel", "optim", "optim.lr", "amp", "cuda", "dist" }
+    "nn", "nn.init", "nn.utils", "nn.utils.rnn", "nn.parallel", "optim", "optim.lr",
+    "amp", "cuda", "dist" }
 
 S.objects = {
     tensor = "leaf():sum()", stream = "stream 'sim'", event = "stream('sim'):record()",
@@ -15,8 +16,8 @@ S.objects = {
     loader = "data.Loader{data.TensorDataset(f(4, 2))}", gradscaler = "scaler()",
 }
 
-S.internal = "nn.class_of nn.entries nn.fail nn.raise nn.shape_text nn.tensors optim.check_betas \z
-    optim.check_positive optim.define optim.raise "
+S.internal = "nn.class_of nn.entries nn.fail nn.forget nn.raise nn.shape_text nn.tensors \z
+    optim.check_betas optim.check_positive optim.define optim.raise "
     ..
         "data.raise data.size data.source module:init module:forward module:extra_repr \z
             optimizer:check_state_dict schedule:check schedule:rate schedule:check_state_dict \z
@@ -26,6 +27,7 @@ S.apart = {
     ["sync.selftest"] = "it runs for a second",
     ["sync.explain"] = "it runs for a second", ["g.cuda_setting"] = "no CUDA device here",
     ["g.help"] = "tests/scripts/help.lua",
+    ["nn.Transformer"] = "it takes some time: tests/scripts/nn_layers.lua",
     ["nn.Sequential"] = "it takes modules or a list of them",
     ["nn.Module"] = "a class without a constructor",
     ["nn.Identity"] = "it takes anything, as PyTorch's",
@@ -99,6 +101,24 @@ S.calls = {
     ["nn.TransformerEncoder"] = "function() return nn.Linear(2, 2) end, 2",
     ["nn.TransformerEncoderLayer"] = "4, 2", ["nn.Upsample"] = "{8, 8}",
     ["nn.Unflatten"] = "2, {2, 2}",
+    ["nn.AdaptiveAvgPool3d"] = "2", ["nn.AdaptiveMaxPool3d"] = "2", ["nn.AvgPool3d"] = "2",
+    ["nn.MaxPool3d"] = "2", ["nn.Bilinear"] = "3, 4, 2", ["nn.ChannelShuffle"] = "3",
+    ["nn.EmbeddingBag"] = "3, 4", ["nn.Fold"] = "{3, 3}, 2", ["nn.Unfold"] = "2",
+    ["nn.LocalResponseNorm"] = "3", ["nn.PixelShuffle"] = "2", ["nn.PixelUnshuffle"] = "2",
+    ["nn.ZeroPad1d"] = "1", ["nn.ZeroPad2d"] = "1", ["nn.ZeroPad3d"] = "1",
+    ["nn.ConstantPad1d"] = "1, 5", ["nn.ConstantPad2d"] = "1, 5", ["nn.ConstantPad3d"] = "1, 5",
+    ["nn.ReflectionPad1d"] = "1", ["nn.ReflectionPad2d"] = "1", ["nn.ReflectionPad3d"] = "1",
+    ["nn.ReplicationPad1d"] = "1", ["nn.ReplicationPad2d"] = "1", ["nn.ReplicationPad3d"] = "1",
+    ["nn.CircularPad1d"] = "1", ["nn.CircularPad2d"] = "1", ["nn.CircularPad3d"] = "1",
+    ["nn.TransformerDecoder"] = "function() return nn.Linear(2, 2) end, 2",
+    ["nn.TransformerDecoderLayer"] = "4, 2", ["nn.UpsamplingNearest2d"] = "{8, 8}",
+    ["nn.UpsamplingBilinear2d"] = "{8, 8}",
+    ["nn.utils.weight_norm"] = "nn.Linear(2, 3)", ["nn.utils.spectral_norm"] = "nn.Linear(2, 3)",
+    ["nn.utils.remove_weight_norm"] = "nn.utils.weight_norm(nn.Linear(2, 3))",
+    ["nn.utils.remove_spectral_norm"] = "nn.utils.spectral_norm(nn.Linear(2, 3))",
+    ["nn.utils.parameters_to_vector"] = "{leaf()}",
+    ["nn.utils.vector_to_parameters"] = "f(6), {leaf()}",
+    ["nn.utils.rnn.pad_sequence"] = "{f(2), f(3)}",
     ["nn.is_module"] = "1", ["nn.module"] = "'Name'", ["nn.parameter"] = "f(2)",
     ["nn.summary"] = "nn.Linear(2, 3), f(4, 2)", ["nn.init.calculate_gain"] = "'relu'",
     ["nn.init.constant_"] = "f(2, 3), 1", ["optim.lr.CyclicLR"] = "sgd(), 0.1, 0.2",
@@ -131,6 +151,15 @@ S.inputs = {
     { "Pool2d", "f(1, 2, 6, 6)" },
     { "Norm1d", "f(2, 3, 4)" }, { "Norm2d", "f(2, 3, 4, 4)" }, { "Norm3d", "f(2, 3, 4, 4, 4)" },
     { "GroupNorm", "f(2, 4, 3)" }, { "LayerNorm", "f(2, 3)" }, { "RMSNorm", "f(2, 3)" },
+    { "Pool3d", "f(1, 2, 4, 4, 4)" }, { "Pad1d", "f(1, 2, 6)" }, { "Pad2d", "f(1, 2, 6, 6)" },
+    { "Pad3d", "f(1, 2, 6, 6, 6)" }, { "PixelShuffle", "f(1, 4, 2, 3)" },
+    { "PixelUnshuffle", "f(1, 1, 4, 6)" }, { "Unfold", "f(1, 2, 4, 4)" }, { "Fold", "f(1, 4, 4)" },
+    { "ResponseNorm", "f(2, 4, 3)" }, { "EmbeddingBag", "i{{1, 2}}" },
+    { "CosineSimilarity", "f(2, 3), f(2, 3)" }, { "PairwiseDistance", "f(2, 3), f(2, 3)" },
+    { "Bilinear$", "f(2, 3), f(2, 4)" }, { "Softmax2d", "f(2, 3, 4)" },
+    { "DecoderLayer", "f(3, 1, 4), f(5, 1, 4)" }, { "Upsampling", "f(1, 2, 4, 4)" },
+    { "CTCLoss", "f(3, 1, 3), i{{2}}, {3}, {1}" }, { "MultiMarginLoss", "f(2, 3), i{1, 3}" },
+    { "MultiLabelMarginLoss", "f(2, 3), i{{1, 0, 0}, {3, 1, 0}}" },
     { "Embedding$", "i{1, 2}" }, { "Cell$", "f(4, 2)" }, { "RNN$", "f(4, 1, 2)" },
     { "LSTM$", "f(4, 1, 2)" }, { "GRU$", "f(4, 1, 2)" },
     { "MultiheadAttention", "f(3, 1, 4), f(3, 1, 4), f(3, 1, 4)" },
@@ -146,7 +175,8 @@ S.inputs = {
     { "Dropout3d", "f(2, 3, 4, 4, 4)" }, { "transforms", "f(3, 4, 4)" },
     { "nn%.%u", "f(2, 3)" },
 }
-S.without_input = "nn.TransformerEncoder nn.ModuleList data.transforms.Compose"
+S.without_input = "nn.TransformerEncoder nn.TransformerDecoder nn.ModuleList nn.ModuleDict \z
+    nn.ParameterList nn.ParameterDict data.transforms.Compose"
 
 -- For an initializer: a matrix; for an optimizer: its parameters.
 S.patterns = {

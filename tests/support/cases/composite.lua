@@ -180,5 +180,68 @@ return function(put, device)
         column(0.2, 0.4, -0.6, 0.1), put { 0.1, 0, -0.1, 0.2 }, put { 0, 0.3, 0.05, 0 })
     case("rnn_cell", { { 0.405321309, 0.362707468 } }, put { { 0.7, 0.1 } }, put { { -0.2, 0.3 } },
         wide, wide, put { 0.1, 0 }, put { 0.2, -0.1 })
+
+    -- ---- from PyTorch 2.15, in the same way ----
+    case("multi_margin_loss", 0.683333333, put { { 0.1, 0.5, -0.2 }, { 0.3, 0.9, 0.7 } },
+        put({ 3, 1 }, "i64"), 2, 0.5)
+    case("multilabel_margin_loss", 0.716666667, put { { 0.1, 0.5, -0.2 }, { 0.3, 0.9, 0.7 } },
+        put({ { 3, 1, 0 }, { 2, 0, 1 } }, "i64"))
+    case("multilabel_soft_margin_loss", 0.669217947, put { { 0.1, 0.5, -0.2 }, { 0.3, 0.9, 0.7 } },
+        put { { 1, 0, 1 }, { 0, 1, 1 } })
+    case("ctc_loss", { 1.7837913 }, put { { { 0.2, 0.5, 0.3 } }, { { 0.6, 0.1, 0.3 } },
+        { { 0.3, 0.3, 0.4 } } }:log(), put({ { 2 } }, "i64"), { 3 }, { 1 }, { reduction = "none" })
+    case("pixel_shuffle", { { { { 1, 3, 2, 4 }, { 5, 7, 6, 8 } } } }, put { { { { 1, 2 } },
+        { { 3, 4 } }, { { 5, 6 } }, { { 7, 8 } } } }, 2)
+    case("pixel_unshuffle", { { { { 1 } }, { { 2 } }, { { 4 } }, { { 8 } } } }, put { { { { 1, 2 },
+        { 4, 8 } } } }, 2)
+    case("channel_shuffle", { { { { 1, 2 } }, { { 5, 6 } }, { { 3, 4 } }, { { 7, 8 } } } }, put
+        { { { { 1, 2 } }, { { 3, 4 } }, { { 5, 6 } }, { { 7, 8 } } } }, 2)
+    case("local_response_norm", { { { { 0.377395248, 0.569876764 } },
+        { { 0.6407097, 0.647577491 } }, { { 0.629927746, 0.604445587 } },
+        { { 0.950249477, 0.890819895 } } } }, put { { { { 1, 2 } }, { { 3, 4 } }, { { 5, 6 } },
+        { { 7, 8 } } } }, 3, 0.5, 0.75, 2)
+    case("fold", { { { { 1, 6, 5 }, { 1, 6, 5 } } } }, put { { { 1, 2 }, { 4, 5 }, { 1, 2 },
+        { 4, 5 } } }, { 2, 3 }, 2)
+    case("bilinear", { { 1.5, 1.66 }, { 14.58, 38.23 } }, put { { 0.1, 0.5, -0.2 },
+        { 0.3, 0.9, 0.7 } }, n23, g.arange(0, 17, { device = device }):to("f64"):view(2, 3, 3) / 10,
+        put { 1, -1 })
+    case("prelu", { { -0.2, -0.2, 0 }, { 1, 2, 3 } }, n23 - 3, put { 0.1, 0.2, 0.3 })
+    case("gumbel_softmax", { { 1 }, { 1 } }, put { { 3 }, { -2 } })
+    case("alpha_dropout", { 0, 0, 0, 0 }, a, 1, true)
+    case("feature_alpha_dropout", { { 1, 2, 3 }, { 4, 5, 6 } }, n23, 0.5, false)
+    case("max_pool3d", { { { { { 4 } }, { { 8 } } } } }, g.arange(1, 8,
+        { device = device }):to("f64"):view(1, 1, 2, 2, 2), { 1, 2, 2 })
+    case("avg_pool3d", { { { { { 3.5 }, { 5.5 } } } } }, g.arange(1, 8,
+        { device = device }):to("f64"):view(1, 1, 2, 2, 2), { 2, 1, 2 })
+    case("adaptive_avg_pool3d", { { { { { 2.5 } }, { { 6.5 } } } } }, g.arange(1, 8,
+        { device = device }):to("f64"):view(1, 1, 2, 2, 2), { 2, 1, 1 })
+    case("adaptive_max_pool3d", { { { { { 6 }, { 8 } } } } }, g.arange(1, 8,
+        { device = device }):to("f64"):view(1, 1, 2, 2, 2), { 1, 2, 1 })
+    case("affine_grid", { { { { -0.25, -0.35 }, { 0.25, -0.65 } }, { { -0.05, 0.65 },
+        { 0.45, 0.35 } } } }, put { { { 0.5, 0.2, 0.1 }, { -0.3, 1, 0 } } }, { 1, 1, 2, 2 })
+    case("grid_sample", { { { { 3.75, 3.5, 0 } } } }, put { { { { 1, 2 }, { 4, 8 } } } }, put
+        { { { { 0, 0 }, { 0.5, -0.25 }, { -1.5, 0 } } } })
+    case("embedding_bag", { { 2.5, 3.5, 4.5 }, { 4, 5, 6 } }, put({ 1, 2, 2 }, "i64"), n23,
+        put({ 1, 3 }, "i64"))
+    case("signbit", { false, true, false, false }, a)
+    case("copysign", { 0.5, 1, -2, 3 }, a, b)
+    case("heaviside", { 0, 0.5, 1 }, put { -1, 0, 2 }, 0.5)
+    case("sinc", { 0.636619772, 0, 0, 0 }, a)
+    case("trapezoid", { 6.5, 15.5 }, n23, put { 0, 1, 3 })
+    case("cumulative_trapezoid", { { 3, 8 }, { 9, 20 } }, n23, nil, 2)
+    case("cov", { { 2.333333333, -0.75 }, { -0.75, 2.25 } }, put { { 1, 2, 4 }, { 2, -1, 0.5 } })
+    case("corrcoef", { { 1, -0.327326835 }, { -0.327326835, 1 } }, put { { 1, 2, 4 },
+        { 2, -1, 0.5 } })
+    case("block_diag", { { 1, 2, 3, 0, 0 }, { 4, 5, 6, 0, 0 }, { 0, 0, 0, 7, 8 } }, { n23, put
+        { 7, 8 } })
+    case("unravel_index", { { 1, 2 }, { 3, 1 } }, put({ 3, 4 }, "i64"), { 2, 3 })
+    case("vander", { { 1, 1, 1 }, { 4, 2, 1 }, { 16, 4, 1 } }, n3)
+    case("hann_window", { 0, 0.5, 1, 0.5 }, 4, { device = device, dtype = "f64" })
+    case("hamming_window", { 0.08, 0.77, 0.77, 0.08 }, 4, false, { device = device, dtype = "f64" })
+    case("blackman_window", { 0, 0.34, 1, 0.34 }, 4, { device = device, dtype = "f64" })
+    case("stft", { { { -0.5, 0 }, { -0.5, 0 }, { 1, 0 }, { 5, 0 }, { 5, 0 } }, { { -1.5, 0 },
+        { 1.5, 0 }, { -3, 0 }, { -1, 0 }, { 1, 0 } } }, a, 2, 1)
+    case("istft", { 0, 1 }, put { { { 0, 0 }, { 1, 0 }, { 2, 0 } }, { { 1, 0 }, { 0, 0 },
+        { 1, 0 } } }, 2, 1)
     return C
 end

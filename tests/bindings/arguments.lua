@@ -143,7 +143,7 @@ for _, name in ipairs { "Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adamax", 
     "Adadelta", "Rprop", "ASGD", "LBFGS" } do
     check("optim." .. name, g.optim[name])
 end
-for _, name in ipairs { "Loader", "Dataset", "ImageFolder" } do
+for _, name in ipairs { "Loader", "Dataset", "ImageFolder", "Subset", "ConcatDataset" } do
     check("data." .. name, g.data[name])
 end
 for name, fn in pairs(methods) do check("tensor:" .. name, fn, x) end

@@ -233,6 +233,41 @@ for _, xs, ys in data.Loader { rows, batch = 3, workers = 2 } () do
     t.is({ xs:tolist(), ys:tolist() }, { x:tolist(), y:tolist() }, "TensorDataset")
 end
 
+
+-- ---- data sets of others ----
+
+do
+    local nested = data.Subset(data.ConcatDataset { from_file, rows, from_file }, { 9, 1, 2 })
+    for _, workers in ipairs { 0, 2 } do
+        for _, v in data.Loader { nested, batch = 3, workers = workers } () do
+            t.is(v:tolist(), { 30, 10, 200 }, "subsets of files' data sets, by workers " .. workers)
+        end
+    end
+    t.is(nested[3], 200, "and by index")
+    t.is(data.ConcatDataset { rows, rows }[5]:tolist(), { 3, 4 }, "the second of two sets")
+    manual_seed(5)
+    local ten = data.TensorDataset(arange(1, 10))
+    local first, second, third = data.random_split(ten, { 0.5, 0.25, 0.25 })
+    t.is({ #first, #second, #third }, { 6, 2, 2 }, "shares; what is left goes to the first")
+    local seen = {}
+    for i = 1, 10 do seen[data.ConcatDataset { first, second, third }[i]:item()] = true end
+    t.is(#seen, 10, "every sample once")
+    local state = get_rng_state()
+    local a = data.random_split(ten, { 7, 3 }, { seed = 1 })
+    local b = data.random_split(ten, { 7, 3 }, { seed = 1 })
+    t.ok(equal(a.indices, b.indices), "a seed gives the same parts")
+    t.is(get_rng_state(), state, "and leaves the generator")
+    t.error(function() data.random_split(ten, { 7, 4 }) end,
+        "loader.lua:%d+: data.random_split: argument 'lengths' %(#2%): they add up to 11 %(")
+    t.error(function() data.random_split(ten, { -1, 11 }) end, "entry 1 is %-1")
+    t.error(function() data.random_split(3, { 1 }) end, "data.random_split: argument 'dataset'")
+    t.error(function() data.Subset(ten, { 1, 11 }) end, "11 is no sample %(expected 1 to 10%)")
+    t.error(function() data.Subset(ten, ones(2)) end, "expected a list of integers, got f32 2")
+    t.error(function() data.Subset({}, { 1 }) end, "data.Subset: argument 'dataset' %(#1%)")
+    t.error(function() data.ConcatDataset {} end, "expected a list of data sets, got a table")
+    t.error(function() data.ConcatDataset { ten, 3 } end, "data.ConcatDataset: entry 2: expected a")
+end
+
 local open_file = io.open(path)
 t.error(function()
     local _ = data.Loader { { size = 1, get = function() return open_file:read() end },

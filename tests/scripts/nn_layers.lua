@@ -293,6 +293,22 @@ for name, it in pairs { MSELoss = { 0.09, a, b }, L1Loss = { 0.3, a, b },
         name .. " with an option")
 end
 
+-- ---- three more schemes: the values by hand ----
+
+t.is(init.eye_(g.empty(2, 3)):tolist(), { { 1, 0, 0 }, { 0, 1, 0 } }, "eye_")
+do
+    local x = g.randn(1, 2, 4, 5)
+    local w = init.dirac_(g.empty(3, 2, 3, 3))
+    t.close(x:conv2d(w, nil, 1, 1):narrow(2, 1, 2), x, 0, "dirac_ lets channels pass")
+    t.is(w:sum():item(), 2, "as many as there are")
+    t.is(init.dirac_(g.empty(4, 1, 3), 2):select(3, 2):tolist(), { { 1 }, { 0 }, { 1 }, { 0 } },
+        "in groups")
+    local sparse = init.sparse_(g.empty(10, 4), 0.25, 2)
+    t.is(sparse:eq(0):sum(1):tolist(), { 3, 3, 3, 3 }, "sparse_: 0.25 of 10, rounded up")
+    t.error(function() init.eye_(g.empty(2)) end, "nn.init.eye_: the tensor has 1 dims")
+    t.error(function() init.dirac_(g.empty(3, 2, 1), 2) end, "3 outputs cannot be split into 2")
+end
+
 -- ---- against PyTorch 2.15 in f64 ----
 
 -- By the order of names, element i of parameter n is ((i * 7 + 3 n) % 11 - 5) / 20; inputs are

@@ -7,7 +7,8 @@ local scripts = folder:match "^(.*)/[^/]*$"
 -- Raises a message at the script's line.
 data.raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
 
-getmetatable(data).homes.transforms = "transforms"
+local homes = getmetatable(data).homes
+homes.transforms, homes.ConcatDataset, homes.random_split = "transforms", "Subset", "Subset"
 
 -- The number of samples of a data set, checked; what: for messages.
 function data.size(dataset, what)

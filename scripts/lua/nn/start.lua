@@ -125,3 +125,52 @@ define("trunc_normal_", "tensor tensor, float mean=0, float std=1, float a=-2, f
             t:erfinv_():mul_(std * math.sqrt(2)):add_(mean):clamp_(a, b)
         end)
     end)
+
+define("eye_", "tensor tensor", "fills a matrix with ones on its diagonal, and zeros",
+    function(t)
+        local shape = t.shape
+        if #shape ~= 2 then
+            nn.raise("nn.init.eye_: the tensor has %d dims (expected 2)", #shape)
+        end
+        return quietly(t, t.copy_, gpush.eye(shape[1], shape[2], { device = t.device }))
+    end)
+
+-- Zagoruyko and Komodakis 2017.
+define("dirac_", "tensor tensor, int groups=1",
+    "fills a convolution's weight so that as many channels as possible pass as they are",
+    function(t, groups)
+        local shape = t.shape
+        if #shape < 3 or #shape > 5 then
+            nn.raise("nn.init.dirac_: the tensor has %d dims (expected 3 to 5)", #shape)
+        end
+        if groups < 1 or shape[1] % groups ~= 0 then
+            nn.raise("nn.init.dirac_: %d outputs cannot be split into %d groups", shape[1], groups)
+        end
+        local each = shape[1] // groups
+        return quietly(t, function()
+            t:zero_()
+            for k = 0, groups - 1 do
+                for d = 1, math.min(each, shape[2]) do
+                    local place = { k * each + d, d }
+                    for i = 3, #shape do place[i] = shape[i] // 2 + 1 end
+                    t[place] = 1
+                end
+            end
+        end)
+    end)
+
+define("sparse_", "tensor tensor, float sparsity, float std=0.01",
+    "fills a matrix with normal numbers, of which in each column the share sparsity is 0 (Martens \z
+        2010)",
+    function(t, sparsity, std)
+        local shape = t.shape
+        if #shape ~= 2 then
+            nn.raise("nn.init.sparse_: the tensor has %d dims (expected 2)", #shape)
+        end
+        if not (sparsity >= 0 and sparsity <= 1) then
+            nn.raise("nn.init.sparse_: option 'sparsity' is %s (expected 0 to 1)", sparsity)
+        end
+        local zeros = math.ceil(sparsity * shape[1])
+        local rank = gpush.rand(shape, { device = t.device }):argsort(1):argsort(1)
+        return quietly(t, function() t:normal_(0, std):masked_fill_(rank:le(zeros), 0) end)
+    end)

@@ -327,6 +327,7 @@ start_factor: what the first rate is multiplied by
 end_factor: what the last rate is multiplied by
 power: power of the polynomial
 lr_lambda: a function of the number of steps, or one for each group
+sparsity: the share of zeros
 base_lr: the least rate
 max_lr: the greatest rate
 step_size_up: steps on the way up

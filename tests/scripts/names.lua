@@ -140,6 +140,61 @@ t.is(out.help "channels = ", "1, 2, 3 or 4, converted; those of the file if not 
 out = shell.complete "data.Loader{"
 t.is(out.help "shuffle = ", "another order in each pass, by Philox", "with the head of the file")
 
+-- ---- PyTorch's names: there, or answered ----
+
+local dir = debug.getinfo(1, "S").source:match "^@(.*)tests/scripts/" or ""
+local forms = { torch = "torch.%s(x)", F = "F.%s(x)", special = "torch.special.%s(x)",
+    Tensor = "x:%s()", nn = "nn.%s()", optim = "optim.%s()", lr = "optim.lr.%s()",
+    utils = "nn.utils.%s()", init = "nn.init.%s(x)", linalg = "linalg.%s(x)", fft = "fft.%s(x)",
+    data = "data.%s()" }
+local unanswered, answered = {}, 0
+for area, list in pairs(assert(loadfile(dir .. "tests/support/torch_names.lua", "t"))()) do
+    local package = forms[area]:find "^torch" or area == "F"
+    for name in list:gmatch "%S+" do
+        local code = forms[area]:format(name)
+        local there = package and gpush[name] ~= nil or name == "repeat"
+        local ok, message = there, ""
+        if not there then ok, message = pcall(load(code, "=stdin")) end
+        message = not ok and tostring(message):match "^[^\n]*" or ""
+        if message:find "nil value" or message:find "no method" then
+            answered = answered + 1
+            if not shell.hint(message, code, function(n) return rawget(_G, n) end, true) then
+                unanswered[#unanswered + 1] = area .. "." .. name
+            end
+        end
+    end
+end
+table.sort(unanswered)
+t.is(table.concat(unanswered, " "), "", "every public name of PyTorch is there or answered")
+t.ok(answered > 300, ("%d names are answered"):format(answered))
+
+-- What an answer calls exists.
+local wrong = {}
+for name, answer in pairs(assert(loadfile(dir .. "scripts/lua/shell/torch_names.lua", "t"))()) do
+    for sep, call in answer:gmatch "([.:]?)%f[%a]([%a_][%w_.]*)[({]" do
+        local v = sep == ":" and (linear[call] or debug.getregistry()["gpush.tensor.methods"][call])
+            or sep == "" and gpush
+        for key in call:gmatch "[^.]+" do
+            if sep == "" then v = type(v) == "table" and v[key] or nil end
+        end
+        local lua = sep == "" and (load("return " .. call) or print)()
+        local free = call == "d" or call == "stack" or call == "function" -- a user's, or Lua's
+        if not v and not lua and not free then wrong[#wrong + 1] = name .. ": " .. call end
+    end
+end
+t.is(table.concat(wrong, ", "), "", "what the answers call is there")
+local function answer(code)
+    local _, message = pcall(assert(load(code)))
+    return shell.hint(tostring(message):match "^[^\n]*", code,
+        function(n) return rawget(_G, n) end, true)
+end
+t.is(answer "q = torch.addr(x, v, w)", "in Lua: x + outer(a, b)", "of a package")
+t.is(answer "q = x:hsplit(2)", "in Lua: x:tensor_split(n, 2)", "of a tensor")
+t.is(answer "q = nn.LazyLinear(3)", "in Lua: nn.Linear(…): sizes are given", "of a table")
+t.is(answer "q = torch.exp_(x)", "in Lua: x:exp_(…)", "in place")
+t.is(answer "x:addbmm_(x)", "did you mean addmm or baddbmm?", "in place, of a name that is none")
+t.is(answer "local set = {} set.values()", nil, "a user's own table is none of PyTorch's")
+
 -- A user's name is not gpush's of the same spelling.
 function stream() end
 t.ok(not said("stream"):find "A queue of its own", "a function of the user's is not gpush's")

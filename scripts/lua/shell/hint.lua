@@ -93,7 +93,7 @@ local function method(word)
     if group then return group .. "(x)" end
     if of_tensors[word] then return of_tensors[word] end
     local new = word:match "^(.*)_$"
-    if new and gpush.ones(1)[new] then return "x = x:" .. new .. "(…)" end
+    if new and debug.getregistry()["gpush.tensor.methods"][new] then return "x = x:" .. new .. "(…)" end
     local complete = shell.part "complete"
     local names = complete.members(nil, ":")
     for name in next, shell.native.properties() do names[#names + 1] = name end
@@ -157,8 +157,35 @@ local function of_numbers(message, line)
     return tonumber(got) and math[name] and (line:gsub(call, "math." .. name .. "%1"))
 end
 
+-- Tables of the module that PyTorch's names may be looked for in.
+local holders = { nn = true, optim = true, data = true, utils = true, rnn = true, linalg = true,
+    fft = true, lr = true, lr_scheduler = true, init = true, special = true, functional = true }
+
+-- What to write for a name of PyTorch's that gpush lacks: of a package, torch.addr(x), of one of
+-- its own tables, nn.LPPool2d(…), or of a tensor, x:addr(…).
+local function of_torch(message, line)
+    local advice = shell.part "torch_names"
+    local name = message:match "no method or property '([%w_]+)'"
+    if name then return advice[name] end
+    name = message:match "%(field '([%w_]+)'%)$"
+    local holder = name and line:match("([%w_]+)%." .. name .. "%f[^%w_]")
+    if holders[holder or ""] then return advice[name] end
+    local python = shell.part "python"
+    local package = message:match "%(%a+ '([%w_]+)'%)$"
+    if not package or not python.packages[package] then return nil end
+    for path in line:gmatch("%f[%w_]" .. package .. "%.([%w_.]*[%w_])") do
+        name = path:match "[^.]*$"
+        if not python.without_package(path) and not python.functions[package .. "." .. path] then
+            local method = name:find "_$" and debug.getregistry()["gpush.tensor.methods"][name]
+            return advice[name] or method and ("x:%s(…)"):format(name)
+        end
+    end
+end
+
 -- The Lua form of a line in another language.
 local function in_lua(message, line)
+    local instead = of_torch(message, line)
+    if instead then return instead end
     local kind, name = message:match "nil value %((%a+) '([%a_][%w_]*)'%)$"
     local python = shell.part "python"
     -- local F = nn.functional is nil, and F then a local variable

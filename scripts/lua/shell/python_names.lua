@@ -23,6 +23,15 @@ names.same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.mo
     compile = "fuse", ["profiler.record_function"] = "profile.record_function",
     ["autograd.profiler.record_function"] = "profile.record_function",
     ["utils.data.Dataset"] = "data.Dataset", ["utils.data.TensorDataset"] = "data.TensorDataset",
+    ["special.expit"] = "sigmoid", ["special.psi"] = "digamma", ["special.gammaln"] = "lgamma",
+    trapz = "trapezoid", vdot = "dot", sgn = "sign", split_with_sizes = "split",
+    upsample = "interpolate", upsample_bilinear = "interpolate",
+    upsample_nearest = "interpolate", ["nn.Parameter"] = "nn.parameter",
+    ["nn.functional.unfold"] = "nn.Unfold", ["nn.NLLLoss2d"] = "nn.NLLLoss",
+    ["cuda.amp.GradScaler"] = "amp.GradScaler", GradScaler = "amp.GradScaler",
+    Stream = "stream", ["utils.data.random_split"] = "data.random_split",
+    ["utils.data.Subset"] = "data.Subset", ["utils.data.ConcatDataset"] = "data.ConcatDataset",
+    ["optim.lr_scheduler.LRScheduler"] = "optim.lr.LambdaLR",
     inf = "math.huge", pi = "math.pi" }
 names.packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true,
     plt = true }

@@ -229,6 +229,7 @@ end
 local x, y = arange(1, 6):reshape(3, 2), tensor { 7, 8, 9 }
 local rows = data.TensorDataset(x, y)
 t.is(#rows, 3, "#TensorDataset")
+t.is(tostring(rows), "a data set of 3 samples", "as text")
 for _, xs, ys in data.Loader { rows, batch = 3, workers = 2 } () do
     t.is({ xs:tolist(), ys:tolist() }, { x:tolist(), y:tolist() }, "TensorDataset")
 end

@@ -21,8 +21,8 @@ end
 local setup = [[
 x, y, z, a, b, c, n, e = ones(3, 4), ones(3, 4), 2, 1, 2, true, 3, 2.5
 v = ones(3) xs, ys, d = {1, 2, 3}, {4, 5, 6}, {k = 1} ds = data.TensorDataset(ones(8, 4), ones(8))
-i = 1 model = nn.Linear(4, 2) opt = optim.SGD(model:parameters(), {lr = 0.1})
-train_loader = data.Loader{ds, batch = 4} Name = nn.module "Name" loss = ones(1):sum();
+i = 1 model = nn.Linear(4, 2) opt = optim.SGD(model:parameters(), {lr = 0.1}) r = {lstm = tostring}
+train_loader = data.Loader{ds, batch = 4} Name = nn.module "Name" loss = ones(1):sum() text = "a b";
 ]]
 
 -- Typed text, and the answer: what follows "in Lua: " up to a semicolon and a note. An answer with
@@ -163,6 +163,32 @@ local habits = {
     { "q = torch.as_tensor([1, 2])", "q = tensor{1, 2}" },
     { "q = torch.from_numpy(x)", "q = tensor(x)" },
     { "local F = nn.functional; q = F.relu(x)", "local F = nn.functional; q = relu(x)" },
+    -- what hurt at the prompt
+    { "q, r = next(iter(train_loader))", "step, q, r = train_loader()()" },
+    { "for i, batch in enumerate(train_loader) do end", "for i, batch in train_loader() do end" },
+    { "sum(p.numel() for p in model.parameters())",
+        "n = 0 for _, p in ipairs(model:parameters()) do n = n + p:numel() end" },
+    { "q = sum(k for k in xs)", "q = 0 for _, k in ipairs(xs) do q = q + k end" },
+    { "q = x.masked_fill(x == 0, float('-inf'))", "q = x:masked_fill(x == 0, -math.huge)" },
+    { 'q = float("inf")', "q = math.huge" },
+    { "copy.deepcopy(model)", "model:deepcopy()" },
+    { "q = copy.deepcopy(x)", "q = x:clone()" },
+    { "q = [w for w in text.split()]",
+        'q = {} for w in text:gmatch "%S+" do q[#q + 1] = w end' },
+    { 'model.load_state_dict(torch.load("m.pt"))',
+        'checkpoint.load("m.safetensors", {model = model})', run = "assert(checkpoint.load)" },
+    { "q, (p, c) = r.lstm(x)", "q, p, c = r.lstm(x)" },
+    { 'np.save("a.npy", x)', 'npy.save("a.npy", x)' },
+    { 'q = np.load("a.npy")', 'q = npy.load("a.npy")', run = "assert(npy.load)" },
+    { "np.random.shuffle(v)", "v = v[randperm(#v)]" },
+    { "x[[0, 1]]", "x[tensor{1, 2}]: several indices are a tensor", run = "x[tensor{1, 2}]" },
+    { "q = x[x > 2 and x < 5]", "(a) & (b), or (a) | (b), of masks",
+        run = "q = x[(x > 2) & (x < 5)]" },
+    { "class Faces(Dataset):", "Faces = data.Dataset{size = n, get = function(self, i) \z
+        … return … end}", run = "data.Dataset{size = 3, get = function(self, i) return i end}" },
+    { "q = time.time()", "clock(), in seconds, or timeit(f)", run = "q = clock()" },
+    { 'q = torchvision.datasets', "data.ImageFolder(folder), data.TensorDataset(x, y), \z
+        data.transforms", run = "assert(data.ImageFolder)" },
     { "torch.cuda.synchronize()", "cuda.synchronize()", run = "assert(cuda.synchronize)" },
     { "torch.manual_seed(0)", "manual_seed(0)" },
     { "q = torch.cuda.Stream()", 'q = stream "gpu"' },

@@ -22,6 +22,10 @@ end
 
 function Dataset.__len(self) return data.size(self) end
 
+function Dataset:__tostring()
+    return ("a data set of %d sample%s"):format(#self, #self == 1 and "" or "s")
+end
+
 local function from_file(t)
     local chunk, message = loadfile(t.file, "t")
     if not chunk then error("data.Dataset: " .. message, 0) end

@@ -65,6 +65,9 @@ for name, kind in pairs(kinds) do
             nn.fail("x is %s (expected %d features, the last dim)", nn.shape_text(x),
                 self.input_size)
         end
+        if name == "LSTM" and gpush.is_tensor(state) then
+            nn.fail("the state is a tensor (expected {h, c}: y, h, c = lstm(x, {h, c}))")
+        end
         local weights = {}
         for i, key in ipairs(self.weight_names) do weights[i] = self[key] end
         return run(x, state, weights,

@@ -68,6 +68,8 @@ local function loop(names, over, notes)
         return ("for %s in pairs(%s) do"):format(names, over)
     end
     if over:find "loader$" then return ("for step, %s in %s() do"):format(names, over) end
+    local text = over:match "^(.*)%.split%(%)$"
+    if text then return ('for %s in %s:gmatch "%%S+" do'):format(names, text) end
     over = expression(over, notes)
     if over:find "[.:]named_[%w_]+%(%)$" then return ("for %s in %s do"):format(names, over) end
     return ("for _, %s in ipairs(%s) do"):format(names, over)
@@ -131,6 +133,10 @@ local blocks = {
         function(name)
             return ('%s = nn.module "%s" function %s:forward(x)'):format(name, name, name)
         end, " end" },
+    { "^class%s+([%w_]+)%s*%(([%w_.]*Dataset)%)$",
+        function(name)
+            return ("%s = data.Dataset{size = n, get = function(self, i)"):format(name)
+        end, " return … end}" },
     { "^class%s+([%w_]+)",
         function(name)
             return ("%s = {} %s.__index = %s function %s.new()"):format(name, name, name, name)
@@ -196,6 +202,21 @@ local statements = {
         local add = ("%s[#%s + 1] = %s"):format(name, name, expression(e, notes))
         return ("%s = {} %s %s end"):format(name, head,
             cond and ("if %s then %s end"):format(expression(cond, notes), add) or add)
+    end },
+    -- sum(e for v in list)
+    { "^([%w_]*)%s*=?%s*sum%((.+)%s+for%s+([%w_, ]+)%s+in%s+(.+)%)$",
+        function(name, e, var, over, notes)
+            name = name == "" and "n" or name
+            return ("%s = 0 %s %s = %s + %s end"):format(name, loop(var, over, notes), name, name,
+                expression(e, notes))
+        end },
+    { "^(.-)=%s*next%(iter%(([%w_.]+)%)%)$",
+        function(to, loader) return ("step, %s= %s()()"):format(to, loader) end },
+    { "^([%w_.]+)[.:]load_state_dict%(torch%.load%(([^,)]+).*%)%)$",
+        function(model, file) return python.functions["torch.load"](file, nil, model) end },
+    -- out, (h, c) = lstm(x)
+    { "^([%w_., ]-),%s*%(([%w_, ]+)%)%s*=%s*([^=].*)$", function(a, b, e, notes)
+        return ("%s, %s = %s"):format(a, b, expression(e, notes))
     end },
     { "^([%w_.%[%]\"'\2\3]+)%.append%((.*)%)$",
         function(t, e, notes) return ("%s[#%s + 1] = %s"):format(t, t, expression(e, notes)) end },

@@ -93,7 +93,9 @@ local function method(word)
     if group then return group .. "(x)" end
     if of_tensors[word] then return of_tensors[word] end
     local new = word:match "^(.*)_$"
-    if new and debug.getregistry()["gpush.tensor.methods"][new] then return "x = x:" .. new .. "(…)" end
+    if new and debug.getregistry()["gpush.tensor.methods"][new] then
+        return "x = x:" .. new .. "(…)"
+    end
     local complete = shell.part "complete"
     local names = complete.members(nil, ":")
     for name in next, shell.native.properties() do names[#names + 1] = name end
@@ -120,7 +122,9 @@ local elsewhere = { DDP = "nn.parallel.DistributedDataParallel(model)",
     self = "function Name:method(…), with a colon, has self",
     functional = "the functions stand alone, as in relu(x)",
     super = "nothing to call: a class inherits from its base",
-    sys = "os, and arg for the arguments", time = "os.time(), os.clock(), or timeit(f)",
+    sys = "os, and arg for the arguments", time = "clock(), in seconds, or timeit(f)",
+    torchvision = "data.ImageFolder(folder), data.TensorDataset(x, y), data.transforms",
+    datasets = "data.ImageFolder(folder), or data.TensorDataset(x, y)",
     random = "math.random(), or rand(…)",
     range = "for i = 1, n do … end", plt = "plot, hist, heatmap and imshow draw at once",
     save = "checkpoint.save(file, {model = model}), or npz.save(file, {x = x}) for NumPy",
@@ -131,7 +135,8 @@ local python_error = { "attempt to %a+ a 'string' with a '%a+'$",
     "attempt to %a+ a '%a+' with a 'string'$", "tensor: the value is a string",
     "no method or property 'astype'", "call a %a+ value %(%a+ 'f'%)$",
     "index: expected .* got nil$", "length of a nil value",
-    "index a nil value %(field 'functional'%)$" }
+    "index a nil value %(field 'functional'%)$",
+    "index a function value %(global 'copy'%)$" }
 
 -- Messages of Lua's own about values that may be tensors, and what to write.
 local of_values = { ["invalid replacement value %(a userdata%)$"] =
@@ -186,6 +191,12 @@ end
 local function in_lua(message, line)
     local instead = of_torch(message, line)
     if instead then return instead end
+    if message:find "the truth value of a tensor with %d+ elements"
+        and (line:find "%sand%s" or line:find "%sor%s") then
+        return "(a) & (b), or (a) | (b), of masks"
+    end
+    local rows = message:find "attempt to call a tensor value" and line:match "([%w_.]+%[%[)"
+    if rows then return rows:sub(1, -2) .. "tensor{1, 2}]: several indices are a tensor" end
     local kind, name = message:match "nil value %((%a+) '([%a_][%w_]*)'%)$"
     local python = shell.part "python"
     -- local F = nn.functional is nil, and F then a local variable
@@ -208,6 +219,10 @@ end
 
 local function meant(message, line, value, prompt)
     if message:find "; did you mean " then return nil end
+    local of, option = message:match "([%w_.]+): unknown option '([%w_]+)'"
+    local typed = debug.getregistry()["gpush.typed_options"]
+    local renamed = of and ((typed[of] or {})[option] or typed.any[option])
+    if renamed and message:find("%f[%w_]" .. renamed .. "%f[^%w_]") then return renamed end
     local called = property(message, line, value)
     if called then return called end
     local kind, name = message:match "a nil value %((%a+) '([%a_][%w_]*)'%)$"

@@ -280,6 +280,7 @@ local methods = {}
 for name in ("step zero_grad parameters named_parameters state_dict load_state_dict train eval \z
     modules children"):gmatch "%S+" do methods[name] = true end
 
+local layers = { lstm = true, gru = true, rnn = true, linear = true } -- fields of models, rather
 local function tensor_methods() return debug.getregistry()["gpush.tensor.methods"] end
 
 -- x.sum( with a colon, where x is not a module or library.
@@ -291,8 +292,11 @@ local function colon(name)
         return name
     end
     local library = rawget(_G, head)
-    if type(library) == "table" and getmetatable(library) == nil then return name end
-    local known = methods[method] or tensor_methods()[method]
+    if type(library) == "table" and (getmetatable(library) == nil
+        or type(rawget(library, method)) == "table") then
+        return name -- a module's own module, model.lstm(x)
+    end
+    local known = methods[method] or tensor_methods()[method] and not layers[method]
     return known and object .. ":" .. method or name
 end
 
@@ -309,6 +313,7 @@ local function calls(e, notes)
         local list = arguments(group:sub(2, -2), foreign and parameters(name) or {}, notes)
         local f = python.functions[name]
         local free = rawget(_G, name:match "^[%a_]+") == nil or name == "open"
+            or name == "copy.deepcopy"
         local member = e:sub(at - 1, at - 1):find "[.:\"']"
         local made = f and free and not member and f(table.unpack(list))
         if made then return made end

@@ -1,6 +1,6 @@
 --!plain
 -- What the names of Python's functions, types and packages are here: for python.lua and for hints.
-local _, shell = ...
+local gpush, shell = ...
 local names = {}
 
 local function unmask(text) return shell.part "python".unmask(text) end
@@ -49,9 +49,9 @@ end
 
 -- A model's or a tensor's file, and its content: model.state_dict().
 local function checkpoint(call)
-    return function(a, b)
+    return function(a, b, model)
         local file, what = b, a
-        if call == "load" then file, what = a, "model" end
+        if call == "load" then file, what = a, model or "model" end
         local name = what and what:match "^[%a_][%w_]*"
         file = file and unmask(file):gsub("%.pth?([\"'])$", ".safetensors%1")
         return file and name and ("checkpoint.%s(%s, {%s = %s})"):format(call, file, name, name)
@@ -75,8 +75,21 @@ names.functions = {
     isinstance = function(x, name) return name and names.kind(x, name) end,
     str = function(x) return ("tostring(%s)"):format(x) end,
     int = function(x) return ("math.floor(%s)"):format(x) end,
-    float = function(x) return ("tonumber(%s)"):format(x) end,
-    enumerate = function(x) return ("ipairs(%s)"):format(x) end,
+    float = function(x)
+        local special = x and unmask(x):match "^[\"']([-+]?%l+)[\"']$"
+        return ({ inf = "math.huge", ["-inf"] = "-math.huge", nan = "0/0" })[special]
+            or ("tonumber(%s)"):format(x)
+    end,
+    enumerate = function(x)
+        return (x and x:find "loader$" and "%s()" or "ipairs(%s)"):format(x)
+    end,
+    iter = function(x) return x and x .. "()" end,
+    ["copy.deepcopy"] = function(x)
+        return x and x .. (gpush.is_tensor(rawget(_G, x)) and ":clone()" or ":deepcopy()")
+    end,
+    ["np.save"] = function(file, x) return x and ("npy.save(%s, %s)"):format(file, x) end,
+    ["np.load"] = function(file) return file and ("npy.load(%s)"):format(file) end,
+    ["np.random.shuffle"] = function(x) return x and ("%s = %s[randperm(#%s)]"):format(x, x, x) end,
     input = function() return "io.read()" end,
     open = function(...) return ("io.open(%s)"):format(table.concat({ ... }, ", ")) end,
     dict = function(...)

@@ -300,9 +300,9 @@ layout: tensors are dense
 
 local advice = {}
 for name, line in text:gmatch "([%w_]+): ([^\n]+)" do advice[name] = line end
-for _, name in ipairs { "Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
-    "ConvTranspose3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d",
-    "InstanceNorm2d", "InstanceNorm3d" } do
+for _, name in ipairs { "Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
+    "ConvTranspose2d", "ConvTranspose3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d",
+    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d" } do
     advice["Lazy" .. name] = ("nn.%s(…): sizes are given"):format(name)
 end
 return advice

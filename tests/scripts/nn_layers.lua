@@ -412,6 +412,9 @@ do
     local names = {}
     for name, module in d:items() do names[#names + 1] = name .. nn.class_of(module) end
     t.is(table.concat(names, " "), "bLinear aReLU cLinear", "items")
+    names = {}
+    for name in pairs(d) do names[#names + 1] = name end
+    t.is(table.concat(names, " "), "b a c", "pairs")
     t.is(d.c(d.a(d["b"](g.ones(2)))).shape, { 1 }, "its modules are its fields")
     t.is(#d:parameters(), 4, "whose parameters count")
     local same = nn.ModuleDict { b = nn.Linear(2, 3), c = nn.Linear(3, 1), a = nn.ReLU() }

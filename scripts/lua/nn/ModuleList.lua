@@ -89,6 +89,7 @@ end
 local function dict(name, help, accept)
     local class = nn.module({ name, sig = "table? entries", help = help }, Dict)
     class.accept, class.__len = accept, function(self) return #self:keys() end
+    function class:__pairs() return nn.entries(self) end
     function class:init(entries) self:update(entries or {}) end
     nn[name] = class
 end

@@ -436,7 +436,7 @@ define { "ctc_loss",
         end
         if targets.dtype:find "f" then bad("ctc_loss", "targets", "integers", targets.dtype) end
         if blank < 1 or blank > x.shape[3] then
-            bad("ctc_loss", "blank", ("a class, 1 to %d"):format(x.shape[3]), blank)
+            bad("ctc_loss", "blank", ("a class, counted from 1 to %d"):format(x.shape[3]), blank)
         end
         local n = x.shape[2]
         local times = lengths("input_lengths", input_lengths, n, x)

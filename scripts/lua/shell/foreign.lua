@@ -203,8 +203,14 @@ local statements = {
         return ("%s = {} %s %s end"):format(name, head,
             cond and ("if %s then %s end"):format(expression(cond, notes), add) or add)
     end },
+    { "^([%w_]*)%s*=?%s*{([^:]+):%s*(.+)%s+for%s+([%w_, ]+)%s+in%s+(.+)}$",
+        function(name, key, e, var, over, notes)
+            name = name == "" and "t" or name
+            return ("%s = {} %s %s[%s] = %s end"):format(name, loop(var, over, notes), name,
+                expression(key, notes), expression(e, notes))
+        end },
     -- sum(e for v in list)
-    { "^([%w_]*)%s*=?%s*sum%((.+)%s+for%s+([%w_, ]+)%s+in%s+(.+)%)$",
+    { "^([%w_]*)%s*=?%s*sum%(%[?(.+)%s+for%s+([%w_, ]+)%s+in%s+([^%]]+)%]?%)$",
         function(name, e, var, over, notes)
             name = name == "" and "n" or name
             return ("%s = 0 %s %s = %s + %s end"):format(name, loop(var, over, notes), name, name,
@@ -257,9 +263,9 @@ local statements = {
 
 local function statement(line, notes)
     for _, s in ipairs(statements) do
-        local a, b, c, d = line:match(s[1])
+        local a, b, c, d, e = line:match(s[1])
         if a then
-            local given = { a, b, c, d }
+            local given = { a, b, c, d, e }
             given[#given + 1] = notes
             local text = s[2](table.unpack(given))
             if text then return text end

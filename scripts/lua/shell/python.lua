@@ -310,10 +310,11 @@ local function calls(e, notes)
             return name .. "(" .. python.expression(group:sub(2, -2), notes) .. ")"
         end
         local foreign = python.packages[name:match "^[%a_][%w_]*"] or colon(name) ~= name
-        local list = arguments(group:sub(2, -2), foreign and parameters(name) or {}, notes)
         local f = python.functions[name]
+        local types = foreign and not f and parameters(name) or {}
+        local list = arguments(group:sub(2, -2), types, notes)
         local free = rawget(_G, name:match "^[%a_]+") == nil or name == "open"
-            or name == "copy.deepcopy"
+            or name == "copy.deepcopy" or name:find "^nn%."
         local member = e:sub(at - 1, at - 1):find "[.:\"']"
         local made = f and free and not member and f(table.unpack(list))
         if made then return made end

@@ -27,7 +27,10 @@ names.same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.mo
     trapz = "trapezoid", vdot = "dot", sgn = "sign", split_with_sizes = "split",
     upsample = "interpolate", upsample_bilinear = "interpolate",
     upsample_nearest = "interpolate", ["nn.Parameter"] = "nn.parameter",
-    ["nn.functional.unfold"] = "nn.Unfold", ["nn.NLLLoss2d"] = "nn.NLLLoss",
+    ["nn.NLLLoss2d"] = "nn.NLLLoss",
+    ["nn.utils.parametrizations.weight_norm"] = "nn.utils.weight_norm",
+    ["nn.utils.parametrizations.spectral_norm"] = "nn.utils.spectral_norm",
+    ["autograd.set_detect_anomaly"] = "autograd.detect_anomaly",
     ["cuda.amp.GradScaler"] = "amp.GradScaler", GradScaler = "amp.GradScaler",
     Stream = "stream", ["utils.data.random_split"] = "data.random_split",
     ["utils.data.Subset"] = "data.Subset", ["utils.data.ConcatDataset"] = "data.ConcatDataset",
@@ -44,6 +47,8 @@ local kinds = { int = 'math.type(%s) == "integer"', float = 'math.type(%s) == "f
 names.kinds = kinds
 
 function names.kind(x, name)
+    local class = name:match "nn%.(%u%w*)$"
+    if class and not kinds[name] then return ('nn.class_of(%s) == "%s"'):format(x, class) end
     return (kinds[name] or ("type(%%s) == \"%s\""):format(name)):format(x)
 end
 
@@ -83,6 +88,8 @@ names.functions = {
     enumerate = function(x)
         return (x and x:find "loader$" and "%s()" or "ipairs(%s)"):format(x)
     end,
+    ["nn.Parameter"] = function(x) return x and ("nn.parameter(%s)"):format(x) end,
+    ["F.unfold"] = function(x, k) return k and ("nn.Unfold(%s)(%s)"):format(k, x) end,
     iter = function(x) return x and x .. "()" end,
     ["copy.deepcopy"] = function(x)
         return x and x .. (gpush.is_tensor(rawget(_G, x)) and ":clone()" or ":deepcopy()")
@@ -121,6 +128,10 @@ names.functions = {
                 " - 1") or nil
     end,
 }
+for _, path in ipairs { "nn.functional.unfold", "torch.nn.functional.unfold" } do
+    names.functions[path] = names.functions["F.unfold"]
+end
+names.functions["torch.nn.Parameter"] = names.functions["nn.Parameter"]
 names.functions["np.arange"] = names.functions["torch.arange"]
 names.functions.DataLoader = names.functions["torch.utils.data.DataLoader"]
 

@@ -36,18 +36,22 @@ void gp_rnn_read(const gp_call *c, const gp_array *x, const gp_array *w_hh, gp_r
 
 /* ---- checks ---- */
 
+static bool fits(const gp_tensor *t, const gp_tensor *x, const gp_shape *want) {
+    gp_shape have = gp_tensor_shape(t);
+    return t->a.dtype == x->a.dtype && gp_shape_equal(&have, want);
+}
+
 static bool check_tensor(const gp_call *c, const char *what, const gp_tensor *t, const gp_tensor *x,
                          const gp_shape *want) {
-    gp_shape have = gp_tensor_shape(t);
     char a[160], b[160];
+    if (fits(t, x, want)) return true;
     if (t->a.dtype != x->a.dtype)
         return gp_fail(
             "%s: argument 'x' is %s and %s %s (expected the same dtype; convert one with "
             ":to)",
             c->name, gp_dtype_name((gp_dtype)x->a.dtype), what,
             gp_dtype_name((gp_dtype)t->a.dtype));
-    return gp_shape_equal(&have, want) ||
-           gp_fail("%s: %s is %s (expected %s)", c->name, what, gp_tensor_text(t, a, sizeof a),
+    return gp_fail("%s: %s is %s (expected %s)", c->name, what, gp_tensor_text(t, a, sizeof a),
                    gp_shape_text(want, b, sizeof b));
 }
 
@@ -74,10 +78,11 @@ static bool check_weights(const gp_call *c, const gp_rnn *r) {
         int64_t in = layer ? r->hidden * r->dirs : r->input;
         gp_shape s = {.ndim = k < 2 ? 2 : 1,
                       .dim = {r->gates * r->hidden, k == 0 ? in : r->hidden}};
+        if (fits(w->list[i], c->arg[GP_RNN_X].t, &s)) continue;
         char what[60];
         snprintf(what, sizeof what, "entry %d of 'weights' (%s of layer %d)", i + 1, names[k],
                  layer + 1);
-        if (!check_tensor(c, what, w->list[i], c->arg[GP_RNN_X].t, &s)) return false;
+        return check_tensor(c, what, w->list[i], c->arg[GP_RNN_X].t, &s);
     }
     return true;
 }

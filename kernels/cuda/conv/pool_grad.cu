@@ -43,6 +43,54 @@ template <class T> __global__ static void averages(spreading<T> p) {
     gp_store_as<T>(p.out + i * p.size, p.dtype, sum);
 }
 
+/* The same in 32 bits: windows without gaps, of planes with one distance between them and rows
+ * without gaps. D: f32 or a 16-bit float. */
+typedef struct small_windows {
+    int in[2], out[2], kernel[2], stride[2], pad[2], row; /* row: elements from one to the next */
+    gp_divider by_stride[2], rows, cols;
+    int64_t plane; /* elements from one plane of the gradient to the next */
+    float divisor; /* 0: the window's size */
+    bool include_pad;
+    uint32_t n;
+} small_windows;
+
+/* The windows of dim d that contain input i: from lo to hi - 1. */
+__device__ static inline void small_holders(const small_windows &w, int d, int i, int *lo,
+                                            int *hi) {
+    int from = i + w.pad[d] - w.kernel[d] + w.stride[d]; /* rounds up */
+    *lo = from < w.stride[d] ? 0 : (int)gp_quotient(w.by_stride[d], (uint32_t)from);
+    *hi = (int)gp_quotient(w.by_stride[d], (uint32_t)(i + w.pad[d])) + 1;
+    if (*hi > w.out[d]) *hi = w.out[d];
+}
+/* What window o counts of dim d for its divisor. */
+__device__ static inline int small_size(const small_windows &w, int d, int o) {
+    int first = o * w.stride[d] - w.pad[d], last = first + w.kernel[d],
+        end = w.in[d] + (w.include_pad ? w.pad[d] : 0);
+    if (last > end) last = end;
+    return last - (first < 0 && !w.include_pad ? 0 : first);
+}
+
+template <int D>
+__global__ static void __launch_bounds__(GP_THREADS)
+    averages_small(small_windows w, const char *grad, char *out) {
+    typedef typename gp_memory<D>::type M;
+    uint32_t i = gp_element();
+    if (i >= w.n) return;
+    uint32_t line = gp_quotient(w.cols, i), plane = gp_quotient(w.rows, line);
+    int x = (int)(i - line * w.cols.d), y = (int)(line - plane * w.rows.d), r0, r1, c0, c1;
+    const M *g = (const M *)grad + plane * w.plane;
+    small_holders(w, 0, y, &r0, &r1);
+    small_holders(w, 1, x, &c0, &c1);
+    float sum = 0;
+    for (int r = r0; r < r1; r++)
+        for (int c = c0; c < c1; c++) {
+            float by =
+                w.divisor != 0 ? w.divisor : (float)(small_size(w, 0, r) * small_size(w, 1, c));
+            sum += gp_load_as<float>(g + r * w.row + c, (gp_dtype)D) / by;
+        }
+    gp_store_as<float>((M *)out + i, (gp_dtype)D, sum);
+}
+
 /* ---- by indices ---- */
 
 /* heads [plane][input] and next [plane][output] hold numbers of outputs, from 1. Exchanges build a
@@ -98,8 +146,38 @@ static bool zero(const gp_call *c, const gp_array *a) {
     return gp_cuda_ok(c, cudaMemsetAsync(a->data, 0, bytes, gp_cuda_stream(c)));
 }
 
+static bool is_small(const spreading<float> &p, int rank) {
+    const int64_t most = INT32_MAX / 8;
+    const gp_windows &w = p.w;
+    bool flat = p.grad.image == 0 || p.grad.image == p.grad.channels * p.grad.channel,
+         ok = rank == 2 && !w.adaptive && flat && p.grad.channel > 0 && p.grad.col == 1 &&
+              p.grad.row > 0 && p.grad.dtype == p.dtype && p.inputs.n <= most;
+    for (int d = 0; d < 2; d++)
+        ok = ok && w.dilation[d] == 1 && w.in[d] < 1 << 14 && w.out[d] < 1 << 14 &&
+             w.kernel[d] < 1 << 14 && w.stride[d] < 1 << 14 && w.pad[d] < 1 << 14;
+    return ok && w.out[0] * p.grad.row <= most;
+}
+template <int D> static bool run_small(const gp_call *c, const spreading<float> &p) {
+    small_windows w = {};
+    for (int d = 0; d < 2; d++) {
+        w.in[d] = (int)p.w.in[d], w.out[d] = (int)p.w.out[d], w.kernel[d] = (int)p.w.kernel[d];
+        w.stride[d] = (int)p.w.stride[d], w.pad[d] = (int)p.w.pad[d];
+        w.by_stride[d] = gp_divide_by((uint32_t)w.stride[d]);
+    }
+    w.rows = gp_divide_by((uint32_t)w.in[0]), w.cols = gp_divide_by((uint32_t)w.in[1]);
+    w.row = (int)p.grad.row, w.plane = p.grad.channel, w.n = (uint32_t)p.inputs.n;
+    w.divisor = (float)p.w.divisor, w.include_pad = p.w.include_pad;
+    auto kernel = averages_small<D>;
+    return GP_LAUNCH(c, kernel, gp_blocks(p.inputs.n), GP_THREADS, 0, w, p.grad.data, p.out);
+}
+
 template <class T> static bool run_averages(const gp_call *c, const gp_pool *k) {
     spreading<T> p = spreading_of<T>(c, k);
+    if constexpr (std::is_same<T, float>::value) {
+        if (is_small(p, k->rank) && p.dtype == GP_f32) return run_small<GP_f32>(c, p);
+        if (is_small(p, k->rank) && p.dtype == GP_f16) return run_small<GP_f16>(c, p);
+        if (is_small(p, k->rank) && p.dtype == GP_bf16) return run_small<GP_bf16>(c, p);
+    }
     return GP_LAUNCH(c, averages<T>, gp_blocks(p.inputs.n), GP_THREADS, 0, p);
 }
 

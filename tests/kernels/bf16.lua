@@ -162,6 +162,8 @@ for _, dtype in ipairs {"bf16", "f16"} do
             r(8, 1, 3, 3), r(8))
         conv_case("wide rows", conv("conv2d", {padding = {0, 1}}), dtype, how, r(1, 2, 3, 1500),
             r(3, 2, 2, 3), r(3))
+        conv_case("one channel", conv("conv2d", {padding = 1}), dtype, how, r(2, 1, 9, 40),
+            r(20, 1, 3, 3), r(20))
         conv_case("1-d", conv("conv1d", {padding = 3}), dtype, how, r(2, 6, 70), r(5, 6, 7), r(5))
         conv_case("3-d", conv("conv3d", {padding = 1}), dtype, how, r(1, 3, 4, 5, 17),
             r(2, 3, 3, 3, 3), r(2))

@@ -12,6 +12,11 @@
 
 enum { BAND_BYTES = 448 << 10, LONG_BYTES = 2 << 20, TILE_BYTES = 24 << 10 };
 enum { LEAST_ROWS = 8, UNIT_WORK = 1 << 18 };
+#if defined(__AVX512F__)
+enum { REGISTERS = 32 };
+#else
+enum { REGISTERS = 16 };
+#endif
 
 /* ---- tiles ---- */
 

@@ -253,6 +253,7 @@ do
     local seen = {}
     for i = 1, 10 do seen[data.ConcatDataset { first, second, third }[i]:item()] = true end
     t.is(#seen, 10, "every sample once")
+    local get_rng_state = require "gpush".get_rng_state
     local state = get_rng_state()
     local a = data.random_split(ten, { 7, 3 }, { seed = 1 })
     local b = data.random_split(ten, { 7, 3 }, { seed = 1 })

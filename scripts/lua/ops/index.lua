@@ -66,12 +66,9 @@ define { "embedding_bag",
                 op, input.ndim)
         end
         if factors and mode ~= "sum" then fail(op .. ": per_sample_weights go with mode 'sum'") end
-        local n, bag, line = input.shape[1], nil, input:reshape(-1)
-        if offsets then
-            n, bag = offsets:numel(), bags(input, offsets)
-        else
-            bag = gpush.range(1, n, { device = input.device }):repeat_interleave(input.shape[2])
-        end
+        local n, line = offsets and offsets:numel() or input.shape[1], input:reshape(-1)
+        local bag = offsets and bags(input, offsets)
+            or gpush.range(1, n, { device = input.device }):repeat_interleave(input.shape[2])
         if padding_idx and padding_idx < 0 then padding_idx = weight:size(1) + 1 + padding_idx end
         local rows = line:embedding(weight, padding_idx)
         local used = gpush.ones(line.shape, { dtype = rows.dtype, device = rows.device })

@@ -47,12 +47,21 @@ static int load(lua_State *L, const char *text) {
 
 static int l_block(lua_State *L) { return gp_shell_delegate(L, "block"); }
 
-/* Whether the text has a line that opens a block in Python, for i in range(3):, so that no further
- * line makes it a chunk. Only a text with such a colon is examined. */
+/* Whether the text ends in a colon and a name, as x:shape does. */
+static bool ends_in_member(const char *text) {
+    const char *c = strrchr(text, ':');
+    if (!c || !c[1]) return false;
+    do c++;
+    while (isalpha((unsigned char)*c) || *c == '_');
+    return !*c;
+}
+
+/* Whether the text has a line that opens a block in Python, for i in range(3):, or ends in x:shape,
+ * so that no further line makes it a chunk. Only a text with such a colon is examined. */
 static bool foreign(lua_State *L, const char *text) {
     const char *colon = text;
     while ((colon = strchr(colon, ':')) && !strchr(" \n", colon[1])) colon++;
-    if (!colon) return false;
+    if (!colon && !ends_in_member(text)) return false;
     lua_pushcfunction(L, l_block);
     lua_pushstring(L, text);
     bool is = lua_pcall(L, 1, 1, 0) == LUA_OK && lua_toboolean(L, -1);

@@ -192,6 +192,9 @@ local habits = {
     { "torch.nn.utils.parametrizations.weight_norm(model)", "nn.utils.weight_norm(model)" },
     { "q = model.__class__.__name__", "nn.class_of(model), or type(x)",
         run = "q = nn.class_of(model)" },
+    { "x:sum(1):shape", "x:sum(1).shape" },
+    { "q = x:shape[1]", "q = x.shape[1]" },
+    { "print(x:view(-1):dtype)", "print(x:view(-1).dtype)" },
     { "class Faces(Dataset):", "Faces = data.Dataset{size = n, get = function(self, i) \z
         … return … end}", run = "data.Dataset{size = 3, get = function(self, i) return i end}" },
     { "q = time.time()", "clock(), in seconds, or timeit(f)", run = "q = clock()" },
@@ -339,6 +342,8 @@ t.ok(output("",
             1", 1, true), "a block in a script")
 t.ok(output("-i <", "print(1)\nx:\nsum()"):find "global 'x'",
     "a name and a colon go on with the next line")
+t.ok(output("-e '_PROMPT, _PROMPT2 = \"\", \"\"' -i <", "s = 'ab'\nx = s:upper\n()\nprint(x)"):find "AB",
+    "and so does a method that is no property of tensors")
 for _, lua in ipairs { "goto done\n::done::\nprint(42)",
     "s = [[\nfor i in range(3):\n]]\nprint(42)", "--[[\nwhile True:\n]]\nprint(42)",
     "s = 'if x:'\nprint(42)", "-- try:\nprint(42)", "if s == nil then -- else:\nprint(42)\nend",

@@ -391,8 +391,20 @@ local function reserved(message, line)
     return ("{[\"%s\"] = …}: %s is a word of Lua"):format(word, word)
 end
 
+-- The line with x.shape where it has x:shape, which wants brackets; nil where there is none.
+local function with_dots(line)
+    local properties = shell.native.properties()
+    local text = line:gsub(":([%a_]+)()", function(name, at)
+        local call = line:find("^%s*[({\"']", at) or line:find("^%s*%[%[", at)
+        return not call and properties[name] and "." .. name or nil
+    end)
+    return text ~= line and text or nil
+end
+
 -- The Lua form of a line, or nil. message: the error about it.
 local function said(message, line)
+    local dotted = message:find "function arguments expected" and with_dots(line)
+    if dotted then return dotted end
     if message:find "'<\\%d+>'$" then
         return beyond_ascii((python.mask(line):gsub("\2%d+\3", "")))
     end
@@ -416,8 +428,12 @@ local function first_block(text)
     end
 end
 
--- Whether an incomplete text continues as in Python, and so never becomes a chunk.
-function foreign.block(text) return first_block(text) ~= nil end
+-- Whether an incomplete text continues as in Python, or ends in x:shape, and so never becomes a
+-- chunk.
+function foreign.block(text)
+    local last = text:match "([^\n]*)%s*$"
+    return first_block(text) ~= nil or last:find ":[%a_]+%s*$" and with_dots(last) ~= nil
+end
 
 -- The message of a syntax error with the Lua form; terminal: and with the line.
 function foreign.syntax(message, terminal)

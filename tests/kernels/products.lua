@@ -135,4 +135,34 @@ for _, size in ipairs {{130, 70, 512}, {512, 65, 512}, {200, 33, 1024}, {512, 40
     end
 end
 
+-- Sizes that are multiplied in registers, and beside them: ragged rows and columns, a transposed,
+-- b in rows apart or by columns. All numbers are small integers, so every order of sums is exact.
+do
+    local function operand(rows, columns, how, dtype)
+        local x = g.randint(-4, 4, {rows, columns}):to(dtype)
+        if how == "columns" then return T(T(x):contiguous()) end
+        if how == "apart" then return g.zeros(rows, columns + 3, {dtype = dtype}):narrow(2, 2,
+            columns):copy_(x) end
+        return x
+    end
+    local count = 0
+    for _, dtype in ipairs {"f32", "f64"} do
+        local bad = {}
+        for _, m in ipairs {1, 2, 5, 6, 13, 64} do
+            for _, n in ipairs {1, 7, 8, 9, 15, 17, 33, 64, 65} do
+                for _, k in ipairs {1, 5, 64} do
+                    local how = ({"rows", "columns", "apart"})[count % 3 + 1]
+                    local also = ({"rows", "columns", "apart"})[count // 3 % 3 + 1]
+                    local a, b = operand(m, k, how, dtype), operand(k, n, also, dtype)
+                    local want = (a:to("i64"):unsqueeze(3) * b:to("i64"):unsqueeze(1)):sum(2)
+                    if not a:matmul(b):to("i64"):equal(want) then
+                        bad[#bad + 1] = table.concat({m, k, how, k, n, also}, " ")
+                    end
+                    count = count + 1
+                end
+            end
+        end
+        t.is(bad, {}, "small products of " .. dtype)
+    end
+end
 t.done()

@@ -107,29 +107,12 @@ static bool gemv(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
     return true;
 }
 
-/* Computes small products of dense rows in registers; false where that is not the fastest way. */
-static bool tiles(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
-#if GP_TILES
-    int64_t m = a->rows, n = b->cols, k = a->cols;
-    if (b->cs != 1 || n % GP_TILE || m * n * k > 64 * 64 * 64) return false;
-    if (ct == GP_CT_f32)
-        gp_tiles_f32(m, n, k, (const float *)a->data, a->rs, a->cs, (const float *)b->data, b->rs,
-                     c);
-    else
-        gp_tiles_f64(m, n, k, (const double *)a->data, a->rs, a->cs, (const double *)b->data, b->rs,
-                     c);
-    return true;
-#else
-    return (void)a, (void)b, (void)c, (void)ct, false;
-#endif
-}
-
 /* c's rows are ldc apart. */
 static bool gemm(gp_ctype ct, const matrix *a, const matrix *b, void *c, int64_t ldc) {
     bool ta, tb, dense = ldc == b->cols;
     int64_t lda, ldb;
     if ((b->cols == 1 && dense) || a->rows == 1) return gemv(ct, a, b, c);
-    if (dense && tiles(ct, a, b, c)) return true;
+    if (dense && gp_small_product(ct, a, b, c)) return true;
     if (!readable(a, &ta, &lda) || !readable(b, &tb, &ldb)) return false;
     int64_t m = a->rows, n = b->cols, k = a->cols;
     if (ct == GP_CT_f32)
@@ -211,8 +194,10 @@ static bool multiply_slices(gp_ctype ct, const matrix *a, const matrix *b, char 
             p.data = a->data + i * a->rs * size;
             q.cols = b->cols - j < width ? b->cols - j : width;
             q.data = b->data + j * b->cs * size;
-            bool few = integers || p.rows * q.cols * a->cols <= TINY;
-            if (few || !gemm(ct, &p, &q, to, b->cols)) plain(ct, &p, &q, to, b->cols);
+            bool few = integers || p.rows * q.cols * a->cols <= TINY,
+                 done = few ? !integers && one && gp_small_product(ct, &p, &q, to)
+                            : gemm(ct, &p, &q, to, b->cols);
+            if (!done) plain(ct, &p, &q, to, b->cols);
         }
     return true;
 }

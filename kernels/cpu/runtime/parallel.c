@@ -115,15 +115,16 @@ bool gp_onednn_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const fl
                      const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
     static _Thread_local int blocking; /* threads of this one's pool that have left signals to it */
     sigset_t before;
-    block_signals(&before); /* threads that oneDNN starts inherit it */
-    if (!omp_in_parallel() && omp_get_max_threads() > blocking) {
+    bool alone = omp_in_parallel() || omp_get_max_threads() == 1; /* it starts no threads */
+    if (!alone) block_signals(&before);                          /* threads it starts inherit it */
+    if (!alone && omp_get_max_threads() > blocking) {
         blocking = omp_get_max_threads();
 #pragma omp parallel
         leave_signals();
     }
     bool ok = dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, a, lda, b, ldb, beta, c,
                          ldc) == dnnl_success;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!alone) pthread_sigmask(SIG_SETMASK, &before, NULL);
     return ok;
 }
 

@@ -169,4 +169,27 @@ t.error(function() g.conv2d(x, w:to {dtype = "f64"}) end, "conv2d: .*f32.*f64", 
 t.error(function() g.conv2d(x[1][1], w) end, "conv2d: argument 'x'", "an image of two dims")
 t.error(function() g.conv2d(x, w[1]) end, "conv2d: argument 'weight'", "a weight of three dims")
 
+-- f32 and f64 differ in their tiles: blocks of filters by vectors of rows that are long, joined or
+-- one by one. With small integers every order of sums is exact. 17 rows of 15 and 30 of 57 suit
+-- blocks of four filters; those beside them do not.
+do
+    local bad = {}
+    for _, filters in ipairs {1, 3, 4, 7, 16, 17, 20, 64} do
+        for _, size in ipairs {{17, 15}, {30, 57}, {7, 7}, {9, 32}} do
+            for _, type in ipairs {"f32", "bf16"} do
+                local x = g.randint(-3, 3, {2, 5, size[1], size[2]}):to(type)
+                local w = g.randint(-3, 3, {filters, 5, 3, 3}):to(type)
+                local b = g.arange(1, filters):to(type)
+                local out = g.randint(-3, 3, {2, filters, size[1], size[2]}):to(type)
+                local y, back = g.conv2d(x, w, b, 1, 1), g.conv_input_grad(out, w, x.shape, 1, 1)
+                local wide = g.conv2d(x:to "f64", w:to "f64", b:to "f64", 1, 1)
+                local down = g.conv_input_grad(out:to "f64", w:to "f64", x.shape, 1, 1)
+                if not (y:equal(wide:to(type)) and back:equal(down:to(type))) then
+                    bad[#bad + 1] = table.concat({type, filters, size[1], size[2]}, " ")
+                end
+            end
+        end
+    end
+    t.is(bad, {}, "filters and sizes that suit different tiles")
+end
 t.done()

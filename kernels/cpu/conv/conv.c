@@ -39,6 +39,7 @@ typedef vec_f32 vec_bf16; /* sums, which are rounded as they are stored */
 #define ROUNDED(y, sum)                                                                            \
     _Pragma("GCC unroll 2") for (int v = 0; v < V; v += 2)                                         \
         gp_store_rounded((y) + v * L, (gp_wide)(sum)[v], (gp_wide)(sum)[v + 1])
+#define WIDE_TILE
 #define T float
 #define t f32
 #define W float
@@ -47,6 +48,7 @@ typedef vec_f32 vec_bf16; /* sums, which are rounded as they are stored */
 #define ADD(sum, x, w) (sum) + (x) * (w)
 #define TARGET
 #include "kernels/cpu/conv/tiles.inc"
+#define EVEN
 #define T float
 #define t bf16
 #define W float
@@ -83,6 +85,12 @@ typedef vec_f32 vec_pairs;
     (vec_f32) _mm512_dpbf16_ps((__m512)(sum), (__m512bh)(x), (__m512bh)_mm512_set1_epi32((int)(w)))
 #define TARGET __attribute__((target("avx512bf16")))
 #include "kernels/cpu/conv/tiles.inc"
+#endif
+#ifdef __AVX512F__
+enum { WIDE = 0 };
+#define wide_f32_4 tile_f32_4
+#else
+enum { WIDE = 4 }; /* filters of a tile that reads less, for long rows */
 #endif
 #define TABLE(t) tile_##t##_1, tile_##t##_2, tile_##t##_3, tile_##t##_4, tile_##t##_5, tile_##t##_6
 #ifdef __AVX512F__
@@ -136,11 +144,13 @@ static void tile(const conv_job *r, const part *p, int64_t row, char *y, int64_t
     } while (tap < r->taps);
 }
 
-/* Rows of outputs that are computed before they are stored: about TMP of each filter. */
+/* Rows of outputs that are computed before they are stored: about TMP of each filter, and equal
+ * parts of a band. */
 static int64_t tmp_rows(const conv_job *r) {
-    enum { TMP = 1024, AMX_BYTES = 32 << 10 };
+    enum { TMP = 2048, AMX_BYTES = 32 << 10 };
     int64_t fit = AMX_BYTES / 4 / gp_min(r->filters, GP_CONV_AMX_FILTERS);
-    return gp_max(gp_min((r->in.amx ? gp_min(fit, TMP) : TMP) / r->in.line, r->rows), 1);
+    int64_t most = gp_max(gp_min((r->in.amx ? gp_min(fit, TMP) : TMP) / r->in.line, r->rows), 1);
+    return gp_ceil_div(r->rows, gp_ceil_div(r->rows, most));
 }
 
 /* Stores n rows of filter o, `line` elements apart in `from`. */
@@ -241,7 +251,7 @@ static void band(const conv_job *r, int64_t unit, char *scratch) {
                   .n = gp_conv_filter(r, b + 1) - gp_conv_filter(r, b),
                   .rows = gp_min(r->rows, in.axis[1].n - y),
                   .columns = width};
-        if (!r->in.amx) p.fn = tiles_for(r)[p.n - 1];
+        if (!r->in.amx) p.fn = r->wide ? wide_f32_4 : tiles_for(r)[p.n - 1];
         if (r->direct) in_place(r, &p);
         else through_tmp(r, &p, scratch + gp_band_bytes(&r->in, r->channels));
     }
@@ -289,6 +299,17 @@ static void choose_tiling(conv_job *r) {
     r->fold = r->flat && r->direct ? (fold){line, width} : (fold){0};
     if (r->fold.line) parts = 1;
     r->part_taps = gp_max(gp_ceil_div(depth, parts) * (r->taps / depth), 1);
+}
+
+/* Blocks of four filters by three vectors, unless their last step wastes more of a long row. */
+static void choose_wide(conv_job *r) {
+    int64_t lanes = VB / r->in.size, line = r->in.line,
+            len = (r->direct ? r->rows : tmp_rows(r)) * line,
+            wide = gp_ceil_div(len, 3 * lanes) * 3, narrow = gp_ceil_div(len, 2 * lanes) * 2;
+    r->wide = WIDE && tiles_for(r) == tiles[GP_CT_f32] && !r->in.amx && !r->gathers &&
+              (r->flat || line == r->in.axis[2].n) && r->filters >= 4 * WIDE &&
+              r->filters % WIDE == 0 && wide * 50 <= narrow * 51;
+    if (r->wide) r->blocks = r->filters / WIDE;
 }
 
 /* Shares the zeros after a row's last column with those before the next one's first, up to a
@@ -340,6 +361,7 @@ static void plan(conv_job *r) {
     gp_band_rows(&r->in, r->rows);
     if (r->stretches == 1) share_padding(&r->in);
     choose_tiling(r);
+    choose_wide(r);
 }
 
 static void choose_amx(conv_job *r) {
@@ -377,41 +399,6 @@ static void choose_pairs(conv_job *r, const gp_array *w, const gp_conv *k) {
     if (r->gathers) gp_band_as_is(&r->in);
 }
 
-/* Allocates offsets, packed weights, bias, and the weights in compute type where they are of
- * another. */
-static bool get_memory(conv_job *r, const gp_array *w, const gp_conv *k) {
-    int64_t taps = gp_band_depth(&r->in, r->channels) * k->kernel[0] * k->kernel[1] * k->kernel[2];
-    size_t words = (size_t)taps * sizeof *r->offset,
-           weights = (size_t)(r->groups * r->filters * (taps + taps / 16) * r->word),
-           start = ((size_t)(r->groups * r->filters * r->word) + 63) / 64 * 64;
-    bool convert = w->dtype != gp_ctype_dtype[r->in.ct] && !r->in.pairs && !r->gathers;
-    if (r->gathers) weights = (size_t)(r->groups * gp_conv_gather_bytes(taps, r->filters));
-    char *memory =
-        gp_scratch(GP_SCRATCH_CALL, words + start + weights + (convert ? weights : 0) + 64);
-    if (!memory) return false;
-    r->offset = (int64_t *)memory;
-    r->start = memory + words;
-    r->weights = r->start + start;
-    gp_array dense = *w;
-    if (convert) {
-        dense.data = r->weights + weights;
-        dense.dtype = gp_ctype_dtype[r->in.ct];
-        int64_t n = 1;
-        for (int d = w->ndim - 1; d >= 0; d--) dense.stride[d] = n, n *= w->dim[d];
-        dense.contiguous = true;
-        gp_copy_array(&dense, w);
-    }
-    r->w = dense.data;
-    for (int d = 0; d < GP_SPATIAL; d++) {
-        int at = d - (GP_SPATIAL - k->rank);
-        r->w_tap[d] = at < 0 ? 0 : dense.stride[2 + at];
-    }
-    r->w_filter = dense.stride[0];
-    r->w_channel = dense.stride[1];
-    r->w_group = k->filters / k->groups * dense.stride[0];
-    return true;
-}
-
 static bool forward(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *w = gp_in(c, 1);
     conv_job r = {.bias = gp_in(c, 2), .out = gp_out(c, 0)};
@@ -425,7 +412,7 @@ static bool forward(const gp_call *c) {
     r.channels = k.channels / k.groups;
     r.filters = k.filters / k.groups;
     choose_pairs(&r, w, &k);
-    if (!get_memory(&r, w, &k)) return gp_fail("%s: out of memory", c->op->name);
+    if (!gp_conv_get_memory(&r, w, &k)) return gp_fail("%s: out of memory", c->op->name);
     for (int d = 0; d < GP_SPATIAL; d++) {
         r.in.axis[d] = gp_axis_forward(&k, d);
         r.size[d] = k.out[d];
@@ -462,7 +449,7 @@ static bool backward(const gp_call *c, const gp_array *x, const gp_array *bias, 
     r.channels = k->filters / k->groups;
     r.filters = k->channels / k->groups;
     choose_pairs(&r, w, k);
-    if (!get_memory(&r, w, k)) return gp_fail("%s: out of memory", c->op->name);
+    if (!gp_conv_get_memory(&r, w, k)) return gp_fail("%s: out of memory", c->op->name);
     int64_t across = r.w_filter;
     r.w_filter = r.w_channel;
     r.w_channel = across;

@@ -30,6 +30,7 @@ typedef struct conv_job {
     int64_t columns;   /* output columns of all pieces */
     bool flat;         /* a band is computed as one long row, columns between rows included */
     bool direct;       /* tiles write the output in place */
+    bool wide;         /* blocks of four filters, by fewer reads */
     gp_conv_amx amx;   /* for in.amx */
     bool gathers;      /* bf16 as it is, whose taps are gathered for tiles of AMX */
     gp_conv_gather gather;
@@ -54,6 +55,10 @@ static inline char *gp_conv_weights(const conv_job *r, int64_t group, int64_t b)
     return r->weights + filter * r->taps_packed * r->word;
 }
 
+/* Allocates offsets, packed weights, bias, and the weights in compute type where they are of
+ * another, in the calling thread's scratch; false: out of memory. */
+#define gp_conv_get_memory GP_NAME(gp_conv_get_memory)
+bool gp_conv_get_memory(conv_job *r, const gp_array *w, const gp_conv *k);
 /* Packs the weights of blocks [begin, end), of all groups, of the job ctx. */
 #define gp_conv_pack_weights GP_NAME(gp_conv_pack_weights)
 void gp_conv_pack_weights(void *ctx, int64_t begin, int64_t end);

@@ -86,11 +86,12 @@ typedef vec_f32 vec_pairs;
 #define TARGET __attribute__((target("avx512bf16")))
 #include "kernels/cpu/conv/tiles.inc"
 #endif
+enum { WIDE = 4 }; /* filters of a tile that reads less, for long rows */
 #ifdef __AVX512F__
-enum { WIDE = 0 };
+enum { HAS_WIDE = 0 };
 #define wide_f32_4 tile_f32_4
 #else
-enum { WIDE = 4 }; /* filters of a tile that reads less, for long rows */
+enum { HAS_WIDE = 1 };
 #endif
 #define TABLE(t) tile_##t##_1, tile_##t##_2, tile_##t##_3, tile_##t##_4, tile_##t##_5, tile_##t##_6
 #ifdef __AVX512F__
@@ -306,7 +307,7 @@ static void choose_wide(conv_job *r) {
     int64_t lanes = VB / r->in.size, line = r->in.line,
             len = (r->direct ? r->rows : tmp_rows(r)) * line,
             wide = gp_ceil_div(len, 3 * lanes) * 3, narrow = gp_ceil_div(len, 2 * lanes) * 2;
-    r->wide = WIDE && tiles_for(r) == tiles[GP_CT_f32] && !r->in.amx && !r->gathers &&
+    r->wide = HAS_WIDE && tiles_for(r) == tiles[GP_CT_f32] && !r->in.amx && !r->gathers &&
               (r->flat || line == r->in.axis[2].n) && r->filters >= 4 * WIDE &&
               r->filters % WIDE == 0 && wide * 50 <= narrow * 51;
     if (r->wide) r->blocks = r->filters / WIDE;

@@ -294,7 +294,9 @@ local function compiles(text)
     for name in text:gmatch "%f[%w_.:]([%a_][%w_]*)%(" do
         if builtins[name] and rawget(_G, name) == nil then return false end
     end
+    if text:find("[:.]split%(") then return false end
     return load(text, "=", "t") or load("return " .. text, "=", "t")
+        or load("repeat " .. text .. " until true", "=", "t") -- break
 end
 
 -- The line in Lua, and notes; nil where nothing in it is foreign, or the result is not Lua either.
@@ -322,6 +324,7 @@ local logic = "and, or, not where others write &&, ||, !"
 -- Pattern of the line, the end of the message (a pattern; nil: any), and the Lua form.
 local phrases = {
     { "[:.]repeat%s*%(", "'repeat'$", "x:tile(…)" },
+    { "%.split%(", nil, 'for part in text:gmatch "[^,]+" do … end' },
     { "^%s*import%f[%s]", nil, import },
     { "^%s*from%s.-%simport%f[%s]", nil, import },
     { "^%s*@torch%.no_grad", nil,

@@ -115,7 +115,9 @@ end
 -- ---- names of other languages ----
 
 -- Names of Python's, global or in a library, and the hint for each.
-local elsewhere = { DDP = "nn.parallel.DistributedDataParallel(model)",
+local elsewhere = {
+    path = "io.open(file) ~= nil, whether there is one",
+    DDP = "nn.parallel.DistributedDataParallel(model)",
     init_process_group = "dist.init()",
     get_rank = "dist.rank", get_world_size = "dist.size",
     destroy_process_group = "nothing to call: the end of the program leaves the job",
@@ -142,6 +144,7 @@ local python_error = { "attempt to %a+ a 'string' with a '%a+'$",
 -- Messages of Lua's own about values that may be tensors, and what to write.
 local of_values = { ["invalid replacement value %(a userdata%)$"] =
         "x:item() or tostring(x), of a tensor",
+    ["call a nil value %(%l+ 'split'%)$"] = 'for part in text:gmatch "[^,]+" do … end',
     ["attempt to call a tensor value %(for iterator"] = "for i, x in ipairs(t), of a tensor" }
 
 local of_tables = { append = true, get = true, items = true, keys = true } -- methods of Python's
@@ -154,8 +157,11 @@ local function of_numbers(message, line)
     if got == "table" then
         return (line:gsub(call, function(list) return ("tensor%s:%s()"):format(list, name) end))
     elseif name == "round" then
-        return (line:gsub(call,
-            function(x) return ("math.floor(%s + 0.5)"):format(x:sub(2, -2)) end))
+        return (line:gsub(call, function(x)
+            local value, places = x:match "^%((.*),%s*(%d+)%)$"
+            return places and ('tonumber(("%%.%sf"):format(%s))'):format(places, value)
+                or ("math.floor(%s + 0.5)"):format(x:sub(2, -2))
+        end))
     end
     if message:find ": pow: expected a tensor$" then
         return (line:gsub("%f[%w_.:]pow%(([^(),]*),%s*([^(),]*)%)", "%1 ^ %2"))

@@ -313,8 +313,9 @@ local function calls(e, notes)
         local f = python.functions[name]
         local types = foreign and not f and parameters(name) or {}
         local list = arguments(group:sub(2, -2), types, notes)
+        -- also of names that are tables or functions here: open, copy.deepcopy, json.dumps
         local free = rawget(_G, name:match "^[%a_]+") == nil or name == "open"
-            or name == "copy.deepcopy" or name:find "^nn%."
+            or name:find "^copy%." or name:find "^nn%." or name:find "^json%." or name:find "^os%."
         local member = e:sub(at - 1, at - 1):find "[.:\"']"
         local made = f and free and not member and f(table.unpack(list))
         if made then return made end

@@ -24,6 +24,7 @@ names.same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.mo
     ["autograd.profiler.record_function"] = "profile.record_function",
     ["utils.data.Dataset"] = "data.Dataset", ["utils.data.TensorDataset"] = "data.TensorDataset",
     ["special.expit"] = "sigmoid", ["special.psi"] = "digamma", ["special.gammaln"] = "lgamma",
+    FloatTensor = "tensor", LongTensor = "tensor", DoubleTensor = "tensor",
     trapz = "trapezoid", vdot = "dot", sgn = "sign", split_with_sizes = "split",
     upsample = "interpolate", upsample_bilinear = "interpolate",
     upsample_nearest = "interpolate", ["nn.Parameter"] = "nn.parameter",
@@ -90,6 +91,10 @@ names.functions = {
     end,
     ["nn.Parameter"] = function(x) return x and ("nn.parameter(%s)"):format(x) end,
     ["F.unfold"] = function(x, k) return k and ("nn.Unfold(%s)(%s)"):format(k, x) end,
+    ["json.dumps"] = function(x) return x and ("json.encode(%s)"):format(x) end,
+    ["json.loads"] = function(x) return x and ("json.decode(%s)"):format(x) end,
+    ["os.makedirs"] = function(x) return x and ('os.execute("mkdir -p " .. %s)'):format(x) end,
+    ["os.path.exists"] = function(x) return x and ("io.open(%s) ~= nil"):format(x) end,
     iter = function(x) return x and x .. "()" end,
     ["copy.deepcopy"] = function(x)
         return x and x .. (gpush.is_tensor(rawget(_G, x)) and ":clone()" or ":deepcopy()")

@@ -8,7 +8,8 @@
 --   2. streams: on how many queues the work was. One queue works on one op at a time, however many
 --      ops there are; on the cpu the caller, which runs ops itself, is none of them
 --   3. overlap: the time of all kernels on streams over the time in which there was one. 1.00 is
---      one at a time
+--      one at a time. It is a profile's: on cuda that launches a layer's kernels one by one, where
+--      the times are of graphs, so look at the speed-up there
 --   4. waits: none. fork and wait order the device's work; the host goes on. Only the cpu's host,
 --      which has the results to use itself, joins the forks
 --   5. with --trace the rows of the streams: in parallel.json (Perfetto, or chrome://tracing) the
@@ -142,8 +143,10 @@ print(("\n%-20s %12s %9s %15s %9s %8s %8s %6s"):format("", "forward", "speed-up"
 local first, expected
 for _, way in ipairs(ways) do
     use(way[2], way[3])
-    run() -- allocates memory and streams
-    train()
+    for _ = 1, label == "" and 4 or 1 do -- memory, streams, and on cuda graphs for each of these
+        run()
+        train()
+    end
     synchronize()
     sync.reset()
     local result

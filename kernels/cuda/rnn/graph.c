@@ -28,8 +28,8 @@ static void forget(graph *g) {
     memset(g, 0, sizeof *g);
 }
 
-static bool is_alike(const graph *g, void *stream, const gp_rnn_key *k) {
-    return g->stream == stream && g->head == k->head && !memcmp(g->key, k->bytes, k->head);
+static bool has_head(const graph *g, const gp_rnn_key *k) {
+    return g->stream && g->head == k->head && !memcmp(g->key, k->bytes, k->head);
 }
 
 static bool is_same(const graph *g, const gp_rnn_key *k) {
@@ -43,19 +43,25 @@ static void set_key(graph *g, void *stream, const gp_rnn_key *k) {
 
 static graph *older(graph *a, graph *b) { return !a || b->used < a->used ? b : a; }
 
-/* The graph for k: the same one, or one to be made or made again. *first: nothing alike has run. */
+/* The graph for k: the same one, or one to be made or made again. *first: nothing of its head has
+ * run, on whatever stream, as a fork's is another one in each call; or nothing on this stream: what
+ * cuDNN then sets up need not be possible in a capture. */
 static graph *find(void *stream, const gp_rnn_key *k, bool *first) {
     graph *oldest = NULL, *alike = NULL;
     int n = 0;
+    bool head = false, on_stream = false;
     for (int i = 0; i < GRAPHS; i++) {
         graph *g = &graphs[i];
         oldest = older(oldest, g);
-        if (!is_alike(g, stream, k)) continue;
+        on_stream |= g->stream == stream;
+        if (!has_head(g, k)) continue;
+        head = true;
+        if (g->stream != stream) continue;
         if (is_same(g, k)) return *first = false, g;
         n++;
         alike = older(alike, g);
     }
-    *first = n == 0;
+    *first = !head || !on_stream;
     if (n == ALIKE || (alike && !alike->exec)) return alike;
     forget(oldest);
     if (*first) set_key(oldest, stream, k);

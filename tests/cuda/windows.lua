@@ -58,6 +58,15 @@ for dtype, tol in pairs { f32 = 1e-5, bf16 = 5e-2 } do
         dtype .. " means of transposed large windows")
 end
 
+-- An expanded batch has one image's memory.
+same(function(a) return max_pool2d(a[1]:expand(4, 3, 8, 8), 2) end, { randn(1, 3, 8, 8) }, 0,
+    "max_pool2d of an expanded image")
+same(function(a)
+    local leaf = a[1]:detach():requires_grad_()
+    avg_pool2d(leaf, 2):backward(a[2]:expand(4, 3, 4, 4))
+    return leaf.grad
+end, { randn(4, 3, 8, 8), randn(1, 3, 4, 4) }, 1e-6, "avg_pool2d's gradient of an expanded one")
+
 local rows = randn(4, 5, 6)
 for _, dim in ipairs { 1, 2, 3 } do
     same(function(a) return a[1]:repeat_interleave(3, dim) end, { rows }, 0,

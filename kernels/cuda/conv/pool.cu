@@ -79,7 +79,8 @@ template <int D> static bool run_small_of(const gp_call *c, const pooling<float>
 static bool is_small(const pooling<float> &p, int rank) {
     const gp_windows &w = p.w;
     const int64_t most = INT32_MAX / 4;
-    bool flat = p.in.image == 0 || p.in.image == p.in.channels * p.in.channel;
+    bool flat = p.in.image == p.in.channels * p.in.channel ||
+                p.outputs.n == p.in.channels * w.out[0] * w.out[1]; /* one image */
     return rank == 2 && !w.adaptive && w.kernel[0] == w.kernel[1] &&
            (w.kernel[0] == 2 || w.kernel[0] == 3) && w.dilation[0] == 1 && w.dilation[1] == 1 &&
            flat && p.in.channel > 0 && p.in.col == 1 && p.in.row >= 0 && p.outputs.n <= most &&

@@ -48,8 +48,8 @@ template <class T> __global__ static void averages(spreading<T> p) {
 typedef struct small_windows {
     int in[2], out[2], kernel[2], stride[2], pad[2], row; /* row: elements from one to the next */
     gp_divider by_stride[2], rows, cols;
-    int64_t plane; /* elements from one plane of the gradient to the next */
-    float divisor; /* 0: the window's size */
+    int64_t plane;        /* elements from one plane of the gradient to the next */
+    float divisor, whole; /* divisor 0: the window's size; whole: 1 over that of a whole one */
     bool include_pad;
     uint32_t n;
 } small_windows;
@@ -84,9 +84,10 @@ __global__ static void __launch_bounds__(GP_THREADS)
     float sum = 0;
     for (int r = r0; r < r1; r++)
         for (int c = c0; c < c1; c++) {
-            float by =
-                w.divisor != 0 ? w.divisor : (float)(small_size(w, 0, r) * small_size(w, 1, c));
-            sum += gp_load_as<float>(g + r * w.row + c, (gp_dtype)D) / by;
+            float v = gp_load_as<float>(g + r * w.row + c, (gp_dtype)D);
+            int size = small_size(w, 0, r) * small_size(w, 1, c);
+            if (w.divisor == 0 && size == w.kernel[0] * w.kernel[1]) sum += v * w.whole;
+            else sum += v / (w.divisor != 0 ? w.divisor : (float)size);
         }
     gp_store_as<float>((M *)out + i, (gp_dtype)D, sum);
 }
@@ -149,12 +150,14 @@ static bool zero(const gp_call *c, const gp_array *a) {
 static bool is_small(const spreading<float> &p, int rank) {
     const int64_t most = INT32_MAX / 8;
     const gp_windows &w = p.w;
-    bool flat = p.grad.image == 0 || p.grad.image == p.grad.channels * p.grad.channel,
-         ok = rank == 2 && !w.adaptive && flat && p.grad.channel > 0 && p.grad.col == 1 &&
-              p.grad.row > 0 && p.grad.dtype == p.dtype && p.inputs.n <= most;
+    bool flat = p.grad.image == p.grad.channels * p.grad.channel ||
+                p.inputs.n == p.grad.channels * w.in[0] * w.in[1], /* one image */
+        ok = rank == 2 && flat && p.grad.channel >= 0 && p.grad.row >= 0 &&
+             (p.grad.col == 1 || w.out[1] == 1) && p.grad.dtype == p.dtype && p.inputs.n <= most;
     for (int d = 0; d < 2; d++)
-        ok = ok && w.dilation[d] == 1 && w.in[d] < 1 << 14 && w.out[d] < 1 << 14 &&
-             w.kernel[d] < 1 << 14 && w.stride[d] < 1 << 14 && w.pad[d] < 1 << 14;
+        ok = ok && (w.adaptive ? w.in[d] % w.out[d] == 0 : w.dilation[d] == 1) &&
+             w.in[d] < 1 << 14 && w.out[d] < 1 << 14 && w.kernel[d] < 1 << 14 &&
+             w.stride[d] < 1 << 14 && w.pad[d] < 1 << 14;
     return ok && w.out[0] * p.grad.row <= most;
 }
 template <int D> static bool run_small(const gp_call *c, const spreading<float> &p) {
@@ -162,11 +165,14 @@ template <int D> static bool run_small(const gp_call *c, const spreading<float> 
     for (int d = 0; d < 2; d++) {
         w.in[d] = (int)p.w.in[d], w.out[d] = (int)p.w.out[d], w.kernel[d] = (int)p.w.kernel[d];
         w.stride[d] = (int)p.w.stride[d], w.pad[d] = (int)p.w.pad[d];
+        /* windows that share a dim out evenly do not overlap */
+        if (p.w.adaptive) w.kernel[d] = w.stride[d] = w.in[d] / w.out[d], w.pad[d] = 0;
         w.by_stride[d] = gp_divide_by((uint32_t)w.stride[d]);
     }
     w.rows = gp_divide_by((uint32_t)w.in[0]), w.cols = gp_divide_by((uint32_t)w.in[1]);
     w.row = (int)p.grad.row, w.plane = p.grad.channel, w.n = (uint32_t)p.inputs.n;
     w.divisor = (float)p.w.divisor, w.include_pad = p.w.include_pad;
+    w.whole = 1 / ((float)w.kernel[0] * (float)w.kernel[1]);
     auto kernel = averages_small<D>;
     return GP_LAUNCH(c, kernel, gp_blocks(p.inputs.n), GP_THREADS, 0, w, p.grad.data, p.out);
 }

@@ -200,16 +200,17 @@ template <class T, int D>
 __device__ static void short_moments(const rows &r, const gp_short_block<T, D> &block,
                                      const T *room, int at, T *mean, T *scale) {
     T v[GP_SHORT_EACH], s = 0, q = 0;
+    const int many = block.many(at);
 #pragma unroll
     for (int k = 0; k < GP_SHORT_EACH; k++) {
-        v[k] = block.has(at, k) ? room[block.place(at, k)] : (T)0;
+        v[k] = k < many ? room[block.place(at, k)] : (T)0;
         s += v[k];
     }
     s = gp_short_reduce(s, block.s.lanes, gp_add());
     *mean = r.k.centred ? s / (T)r.k.n : 0;
 #pragma unroll
     for (int k = 0; k < GP_SHORT_EACH; k++)
-        if (block.has(at, k)) q += (v[k] - *mean) * (v[k] - *mean);
+        if (k < many) q += (v[k] - *mean) * (v[k] - *mean);
     q = gp_short_reduce(q, block.s.lanes, gp_add());
     *scale = 1 / sqrt(q / (T)r.k.n + (T)r.k.eps);
 }
@@ -225,10 +226,11 @@ static __global__ void __launch_bounds__(GP_THREADS) normalise_short(rows r, gp_
     __syncthreads();
     block.each_row([&](uint32_t, int at) {
         T mean, scale;
+        const int many = block.many(at);
         short_moments(r, block, room, at, &mean, &scale);
 #pragma unroll
         for (int k = 0; k < GP_SHORT_EACH; k++) {
-            if (!block.has(at, k)) break;
+            if (k >= many) break;
             int i = block.lane + k * s.lanes, place = block.place(at, k);
             room[place] = (room[place] - mean) * scale * weight_at<T>(r.weight, r.wt, i, 1) +
                           weight_at<T>(r.bias, r.bt, i, 0);
@@ -247,11 +249,12 @@ static __global__ void __launch_bounds__(GP_THREADS) gradient_short(rows r, gp_s
     __syncthreads();
     block.each_row([&](uint32_t row, int at) {
         T mean, scale, sv = 0, svh = 0;
+        const int many = block.many(at);
         short_moments(r, block, room, at, &mean, &scale);
         if (block.lane == 0 && at < block.all) r.mean[row] = mean, r.scale[row] = scale;
 #pragma unroll
         for (int k = 0; k < GP_SHORT_EACH; k++) {
-            if (!block.has(at, k)) break;
+            if (k >= many) break;
             int place = block.place(at, k);
             T v = room_g[place] * weight_at<T>(r.weight, r.wt, block.lane + k * s.lanes, 1);
             sv += v, svh += v * (room[place] - mean) * scale;
@@ -261,7 +264,7 @@ static __global__ void __launch_bounds__(GP_THREADS) gradient_short(rows r, gp_s
         sv = r.k.centred ? sv / (T)r.k.n : 0, svh /= (T)r.k.n;
 #pragma unroll
         for (int k = 0; k < GP_SHORT_EACH; k++) {
-            if (!block.has(at, k)) break;
+            if (k >= many) break;
             int place = block.place(at, k);
             room[place] = scale * (room_g[place] - sv - (room[place] - mean) * scale * svh);
         }

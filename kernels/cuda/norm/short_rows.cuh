@@ -11,17 +11,17 @@ enum { GP_SHORT_EACH = 16 };
 
 /* How rows of n are divided: lanes a row, which many threads have at once, and rows a block. */
 typedef struct gp_short {
-    int n, lanes, rows;
-    uint32_t all; /* rows in all */
+    int n, lanes, shift, rows; /* shift: lanes is 1 << shift */
+    uint32_t all;              /* rows in all */
 } gp_short;
 
 /* Elements of a lane where `bytes` of shared memory are kept for each. */
 static inline int gp_short_each(size_t bytes) { return bytes > 8 ? 8 : (int)GP_SHORT_EACH; }
 
 static inline gp_short gp_short_of(int64_t n, int64_t all, size_t bytes) {
-    gp_short s = {(int)n, 1, 0, (uint32_t)all};
+    gp_short s = {(int)n, 1, 0, 0, (uint32_t)all};
     int each = gp_short_each(bytes), more;
-    while (s.lanes * each < n) s.lanes *= 2;
+    while (s.lanes * each < n) s.lanes *= 2, s.shift++;
     s.rows = GP_THREADS / s.lanes;
     more = GP_THREADS * each / (s.rows * s.n);
     /* A multiple of GP_THREADS / lanes, and so of 8: it begins at a multiple of 16 bytes. */
@@ -68,10 +68,10 @@ template <class T, int D> struct gp_short_block {
 #pragma unroll
         for (int k = 0; k < VECTORS; k++) {
             int i = (k * GP_THREADS + (int)threadIdx.x) * V;
+            T *to = room + gp_short_at(i); /* vectors do not reach over a place left out */
+            if (i + V > all) break;
 #pragma unroll
-            for (int j = 0; j < V; j++)
-                if (i + V <= all)
-                    room[gp_short_at(i + j)] = gp_load_as<T>(&raw[k].v[j], (gp_dtype)D);
+            for (int j = 0; j < V; j++) to[j] = gp_load_as<T>(&raw[k].v[j], (gp_dtype)D);
         }
         int rest = all / V * V + (int)threadIdx.x;
         if (rest < all) room[gp_short_at(rest)] = gp_load_as<T>(p + rest, (gp_dtype)D);
@@ -83,9 +83,9 @@ template <class T, int D> struct gp_short_block {
             int i = (k * GP_THREADS + (int)threadIdx.x) * V;
             if (i + V > all) break;
             gp_vector<M, V> raw;
+            const T *from = room + gp_short_at(i);
 #pragma unroll
-            for (int j = 0; j < V; j++)
-                gp_store_as<T>(&raw.v[j], (gp_dtype)D, room[gp_short_at(i + j)]);
+            for (int j = 0; j < V; j++) gp_store_as<T>(&raw.v[j], (gp_dtype)D, from[j]);
             *(gp_vector<M, V> *)(p + i) = raw;
         }
         int rest = all / V * V + (int)threadIdx.x;
@@ -99,9 +99,11 @@ template <class T, int D> struct gp_short_block {
         for (int r = (int)threadIdx.x / s.lanes; r < s.rows; r += GP_THREADS / s.lanes)
             f(from + (uint32_t)r, r * s.n);
     }
-    /* Whether this lane has a k-th element of a row that begins at `at`, and its place in room. */
-    __device__ bool has(int at, int k) const { return at < all && lane + k * s.lanes < s.n; }
-    __device__ int place(int at, int k) const { return gp_short_at(at + lane + k * s.lanes); }
+    /* How many elements of a row that begins at `at` this lane has, and the k-th one's place. */
+    __device__ int many(int at) const {
+        return at < all && lane < s.n ? (s.n - lane + s.lanes - 1) >> s.shift : 0;
+    }
+    __device__ int place(int at, int k) const { return gp_short_at(at + lane + (k << s.shift)); }
 };
 
 /* Combines v of the lanes of a row, the same result in each. Called by whole warps. */

@@ -27,23 +27,24 @@ static __global__ void __launch_bounds__(GP_THREADS)
     __syncthreads();
     block.each_row([&](uint32_t, int at) {
         T v[GP_SHORT_EACH], m = -INFINITY, sum = 0;
+        const int many = block.many(at);
 #pragma unroll
         for (int k = 0; k < GP_SHORT_EACH; k++) {
-            v[k] = block.has(at, k) ? room[block.place(at, k)] : -(T)INFINITY;
+            v[k] = k < many ? room[block.place(at, k)] : -(T)INFINITY;
             m = v[k] > m ? v[k] : m;
         }
         m = gp_short_reduce(m, s.lanes, gp_max());
 #pragma unroll
         for (int k = 0; k < GP_SHORT_EACH; k++) {
             T e = exp(v[k] - m); /* 0 where there is no element */
-            if (block.has(at, k)) sum += e;
+            if (k < many) sum += e;
             v[k] = logs ? v[k] - m : e;
         }
         sum = gp_short_reduce(sum, s.lanes, gp_add());
         T scale = logs ? log(sum) : 1 / sum;
 #pragma unroll
         for (int k = 0; k < GP_SHORT_EACH; k++)
-            if (block.has(at, k)) room[block.place(at, k)] = logs ? v[k] - scale : v[k] * scale;
+            if (k < many) room[block.place(at, k)] = logs ? v[k] - scale : v[k] * scale;
     });
     __syncthreads();
     block.write(room, out);

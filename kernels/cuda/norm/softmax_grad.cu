@@ -29,16 +29,17 @@ static __global__ void __launch_bounds__(GP_THREADS)
     __syncthreads();
     block.each_row([&](uint32_t, int at) {
         T sum = 0;
+        const int many = block.many(at);
 #pragma unroll
         for (int k = 0; k < GP_SHORT_EACH; k++) {
             int i = block.place(at, k);
-            if (block.has(at, k)) sum += logs ? room_g[i] : room_g[i] * room_y[i];
+            if (k < many) sum += logs ? room_g[i] : room_g[i] * room_y[i];
         }
         sum = gp_short_reduce(sum, s.lanes, gp_add());
 #pragma unroll
         for (int k = 0; k < GP_SHORT_EACH; k++) {
             int i = block.place(at, k);
-            if (block.has(at, k)) room_g[i] = slope(room_g[i], room_y[i], sum, logs);
+            if (k < many) room_g[i] = slope(room_g[i], room_y[i], sum, logs);
         }
     });
     __syncthreads();

@@ -100,21 +100,29 @@ __global__ static void __launch_bounds__(GP_THREADS) pool_wide(pooling<T> p, int
     const char *in = gp_plane_at(p.in, plane);
     gp_span rows = gp_span_of(p.w, 0, y), cols = gp_span_of(p.w, 1, x);
     int64_t down = p.w.dilation[0], across = p.w.dilation[1],
-            height = rows.last > rows.first ? gp_divided(rows.last - rows.first - 1, down) + 1 : 0,
-            width = cols.last > cols.first ? gp_divided(cols.last - cols.first - 1, across) + 1 : 0,
-            all = height * width;
+            width = cols.last > cols.first ? gp_divided(cols.last - cols.first - 1, across) + 1 : 1,
+            height = rows.last > rows.first && cols.last > cols.first
+                         ? gp_divided(rows.last - rows.first - 1, down) + 1
+                         : 0,
+            r = gp_divided(lane, width), c = lane - r * width, row_step = gp_divided(group, width),
+            col_step = group - row_step * width;
+    in += (rows.first * p.in.row + cols.first * p.in.col) * p.in.size;
+    down *= p.in.row * p.in.size, across *= p.in.col * p.in.size;
     T sum = 0;
-    for (int64_t k = lane; k < all; k += WIDE_AHEAD * group) {
+    while (r < height) { /* a thread goes on to its next ones without a division */
+        const char *at[WIDE_AHEAD];
         T v[WIDE_AHEAD];
+        int have = 0;
 #pragma unroll
         for (int a = 0; a < WIDE_AHEAD; a++) {
-            int64_t at = k + a * group, r = gp_divided(at, width), c = at - r * width;
-            v[a] = at < all
-                       ? gp_plane_get<T>(p.in, in, rows.first + r * down, cols.first + c * across)
-                       : (T)0;
+            have += r < height;
+            at[a] = r < height ? in + r * down + c * across : in;
+            r += row_step, c += col_step;
+            if (c >= width) c -= width, r++;
         }
+        gp_load_at<T, WIDE_AHEAD>(at, p.in.dtype, v);
 #pragma unroll
-        for (int a = 0; a < WIDE_AHEAD; a++) sum += v[a];
+        for (int a = 0; a < WIDE_AHEAD; a++) sum += a < have ? v[a] : (T)0;
     }
     sum = gp_group_reduce(sum, group, gp_add());
     if (lane || i >= p.outputs.n) return;

@@ -20,6 +20,8 @@ typedef struct resize_params {
     const char *x;
     char *out;                   /* contiguous */
     int64_t channels, stride[5]; /* x's, in bytes: image, channel, depth, row, column */
+    bool flat;                   /* all planes of x are one channel's stride apart */
+    gp_wide_divider by[3];       /* the sizes of a plane of the output */
     gp_dtype dt, xt;
 } resize_params;
 
@@ -50,14 +52,18 @@ struct gp_pixel_planes {
         size = sizes[0] * sizes[1] * sizes[2], first = (int64_t)group * PLANES, many = 0;
         if (e >= size) return;
         many = r.s.planes - first < PLANES ? (int)(r.s.planes - first) : (int)PLANES;
-        for (int64_t d = 2, i = e; d >= 0; d--) {
-            int64_t q = gp_divided(i, sizes[d]);
-            at[d] = i - q * sizes[d], i = q;
+        int64_t i = e;
+#pragma unroll
+        for (int d = 2; d >= 0; d--) {
+            at[d] = i;
+            i = gp_divide(r.by[d], &at[d]);
         }
+        int64_t image = 0;
 #pragma unroll
         for (int k = 0; k < PLANES; k++) {
-            int64_t plane = first + (k < many ? k : 0), image = gp_divided(plane, r.channels);
-            x[k] = r.x + image * r.stride[0] + (plane - image * r.channels) * r.stride[1];
+            int64_t plane = first + (k < many ? k : 0);
+            if (!r.flat) image = gp_divided(plane, r.channels), plane -= image * r.channels;
+            x[k] = r.x + image * r.stride[0] + plane * r.stride[1];
         }
     }
     /* The elements of all planes at `off` bytes from their beginning. */
@@ -150,9 +156,12 @@ static resize_params resize_params_of(const gp_array *x, const gp_array *out) {
 }
 
 /* sizes: of a plane of the output. */
-static bool launch(const gp_call *c, const resize_params *r, const int64_t *sizes,
+static bool launch(const gp_call *c, resize_params *r, const int64_t *sizes,
                    void (*kernel)(resize_params, uint32_t)) {
-    uint32_t blocks = gp_blocks(sizes[0] * sizes[1] * sizes[2]);
+    int64_t size = sizes[0] * sizes[1] * sizes[2];
+    uint32_t blocks = gp_blocks(size);
+    for (int d = 0; d < 3; d++) r->by[d] = gp_divide_up_to(size, sizes[d]);
+    r->flat = r->s.planes == r->channels || r->stride[0] == r->channels * r->stride[1];
     return GP_LAUNCH(c, kernel, (uint32_t)((r->s.planes + PLANES - 1) / PLANES) * blocks,
                      GP_THREADS, 0, *r, blocks);
 }

@@ -380,13 +380,31 @@ static bool diag_embed(gp_vjp *v) {
 }
 const gp_rule vjp_diag_embed = {diag_embed, NULL};
 
-/* g with dim d (0-based) of the input's size: each element added where `mode` took it from. */
+/* x, which has n + pad[0] + pad[1] elements in dim d (0-based), without those of the padding;
+ * zeros for what the padding left out. */
+static gp_tensor *without_margins(gp_vjp *v, gp_tensor *x, int d, int64_t n, const int64_t *pad) {
+    int64_t less[2 * GP_MAX_DIM] = {0};
+    int before = 2 * (x->a.ndim - 1 - d);
+    if (pad[0] >= 0 && pad[1] >= 0) return DO(narrow, "tiii", x, (int64_t)d + 1, pad[0] + 1, n);
+    less[before] = -pad[0], less[before + 1] = -pad[1];
+    return DO(pad, "tv", x, less, before + 2);
+}
+
+/* g with dim d (0-based) of the input's size n: what `mode` copied to a margin is added where it
+ * came from. Only the margins are: an index for each element would cost far more. */
 static gp_tensor *folded(gp_vjp *v, gp_tensor *g, int d, int64_t n, const int64_t *pad) {
-    gp_shape s = gp_tensor_shape(g);
-    gp_tensor *from = gp_count_to(v, n, g->storage->dev);
-    s.dim[d] = n;
+    int64_t dim = d + 1, size = g->a.dim[d], many[2] = {pad[0], pad[1]};
+    gp_tensor *sum = without_margins(v, g, d, n, pad), *from = gp_count_to(v, n, g->storage->dev);
     from = DO(pad, "tva", gp_reshape(v, from, &(gp_shape){.ndim = 1, .dim = {n}}), pad, 2, 2);
-    return DO(index_add, "tittn", gp_zeros_shaped(v, &s, 0), (int64_t)d + 1, from, g, 1.0);
+    for (int side = 0, sums = 0; side < 2; side++) {
+        int64_t first = side ? size - many[1] + 1 : 1;
+        if (many[side] <= 0) continue;
+        gp_tensor *at = DO(narrow, "tiii", from, (int64_t)1, first, many[side]),
+                  *margin = DO(narrow, "tiii", g, dim, first, many[side]);
+        sum = sums++ ? gp_do_in(v, sum, GP_OP(index_add), "tittn", sum, dim, at, margin, 1.0)
+                     : DO(index_add, "tittn", sum, dim, at, margin, 1.0);
+    }
+    return sum;
 }
 
 /* Arguments: x, pad, mode, value. */

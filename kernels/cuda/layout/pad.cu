@@ -3,6 +3,7 @@
 #include "kernels/cuda/runtime/rows.cuh"
 
 enum { AHEAD = 4 }; /* elements of a thread, which are all read before the first is written */
+enum { NEAR_DIMS = 3, NEAR_BYTES = 16, NEAR_MOST = 8 }; /* of a thread of show_near */
 
 typedef enum mode { CONSTANT, REFLECT, REPLICATE, CIRCULAR } mode;
 
@@ -19,7 +20,7 @@ typedef struct padding {
 } padding;
 
 /* The index in a dim of size n that position i (0 is the first element) maps to; -1: the value. */
-__device__ static inline int64_t shown(mode how, int64_t i, int64_t n) {
+template <class I> __device__ static inline I shown(mode how, I i, I n) {
     if (i >= 0 && i < n) return i;
     switch (how) {
     case REFLECT: return i < 0 ? -i : 2 * (n - 1) - i;
@@ -58,8 +59,105 @@ template <class E> static __global__ void show(padding p) {
         if (e + k * GP_THREADS < p.numel) ((E *)p.out)[e + k * GP_THREADS] = v[k];
 }
 
+/* ---- rows of the last dim, in 32 bits ---- */
+
+/* Up to three dims, the fastest last; strides in bytes. */
+typedef struct near_padding {
+    const char *x;
+    char *out;
+    mode how;
+    uint32_t numel;
+    gp_divider by[NEAR_DIMS]; /* sizes of the result */
+    int32_t n[NEAR_DIMS], before[NEAR_DIMS], stride[NEAR_DIMS];
+    uint64_t value;
+} near_padding;
+
+/* Where row r of the result has its elements from; NULL: it is the value. */
+__device__ static inline const char *row_source(const near_padding &p, uint32_t r) {
+    uint32_t outer = gp_quotient(p.by[1], r);
+    int32_t i = shown(p.how, (int32_t)outer - p.before[0], p.n[0]),
+            j = shown(p.how, (int32_t)(r - outer * p.by[1].d) - p.before[1], p.n[1]);
+    if (i < 0 || j < 0) return NULL;
+    return p.x + (int64_t)i * p.stride[0] + (int64_t)j * p.stride[1];
+}
+
+/* A thread has V adjacent elements, of one row or the end of it and the beginning of the next. */
+template <class E, int V>
+static __global__ void __launch_bounds__(GP_THREADS) show_near(near_padding p) {
+    uint32_t e = gp_element() * V;
+    if (e >= p.numel) return;
+    uint32_t row = gp_quotient(p.by[2], e);
+    int32_t cols = (int32_t)p.by[2].d, col = (int32_t)(e - row * p.by[2].d);
+    const char *own = row_source(p, row), *next = own;
+    if (col + V > cols && e + V <= p.numel) next = row_source(p, row + 1);
+    gp_vector<E, V> v;
+#pragma unroll
+    for (int k = 0; k < V; k++) {
+        bool over = col + k >= cols;
+        const char *from = over ? next : own;
+        int32_t i = shown(p.how, col + k - (over ? cols : 0) - p.before[2], p.n[2]);
+        bool have = from && i >= 0 && e + k < p.numel;
+        v.v[k] = have ? *(const E *)(from + (int64_t)i * p.stride[2]) : (E)p.value;
+    }
+    E *to = (E *)p.out + e;
+    if (e + V <= p.numel) {
+        *(gp_vector<E, V> *)to = v;
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < V; k++)
+        if (e + k < p.numel) to[k] = v.v[k];
+}
+
+/* p for show_near, whose threads have V elements of `size` bytes; false: it cannot do that. */
+static bool make_near(const padding *p, int V, int size, near_padding *to) {
+    const int64_t most = (int64_t)1 << 30;
+    if (p->ndim < 1 || p->ndim > NEAR_DIMS || p->numel > most || p->dim[p->ndim - 1] < V ||
+        !gp_aligned(p->out, (size_t)(V * size)))
+        return false;
+    *to = {};
+    to->x = p->x, to->out = p->out, to->how = p->how, to->numel = (uint32_t)p->numel;
+    to->value = p->value;
+    for (int d = 0; d < NEAR_DIMS; d++) {
+        int at = d - (NEAR_DIMS - p->ndim);
+        int64_t n = at < 0 ? 1 : p->n[at], step = at < 0 ? 0 : p->stride[at];
+        if (n > most || step > most || step < -most) return false;
+        to->by[d] = gp_divide_by(at < 0 ? 1 : (uint32_t)p->dim[at]);
+        to->n[d] = (int32_t)n, to->stride[d] = (int32_t)step;
+        to->before[d] = at < 0 ? 0 : (int32_t)p->before[at];
+    }
+    return true;
+}
+
+/* ---- runs ---- */
+
+static bool is_whole(const padding *p, int d) { return !p->before[d] && p->dim[d] == p->n[d]; }
+
+/* Joins dims that keep all of x's elements to those before them, where x's memory allows. */
+static void join(padding *p) {
+    int n = 0;
+    for (int d = 0; d < p->ndim; d++) {
+        if (is_whole(p, d) && p->dim[d] == 1) continue;
+        if (n && is_whole(p, n - 1) && is_whole(p, d) &&
+            p->stride[n - 1] == p->n[d] * p->stride[d]) {
+            p->dim[n - 1] *= p->dim[d], p->n[n - 1] *= p->n[d], p->stride[n - 1] = p->stride[d];
+            continue;
+        }
+        p->dim[n] = p->dim[d], p->n[n] = p->n[d], p->stride[n] = p->stride[d];
+        p->before[n++] = p->before[d];
+    }
+    p->ndim = n;
+}
+
 template <class E> static bool run(const gp_call *c, padding *p) {
+    enum { FIT = NEAR_BYTES / sizeof(E), V = FIT < NEAR_MOST ? (int)FIT : (int)NEAR_MOST };
+    near_padding near;
     auto kernel = show<E>;
+    join(p);
+    if (make_near(p, V, sizeof(E), &near)) {
+        auto by_rows = show_near<E, V>;
+        return GP_LAUNCH(c, by_rows, gp_blocks(p->numel, V * GP_THREADS), GP_THREADS, 0, near);
+    }
     for (int d = 0; d < p->ndim; d++) p->by[d] = gp_divide_up_to(p->numel, p->dim[d]);
     return GP_LAUNCH(c, kernel, gp_blocks(p->numel, AHEAD * GP_THREADS), GP_THREADS, 0, *p);
 }

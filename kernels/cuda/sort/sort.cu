@@ -1,6 +1,6 @@
 /* sort, argsort, msort, topk and kthvalue: all lines at once, by a key that begins with the number
- * of the line. Limit: a pass over keys and indices per 8 bits of a key; then elements are made from
- * their keys.
+ * of the line. Limit: a pass over keys and indices per 8 bits of a key, or one in all where a line
+ * fits a block; then elements are made from their keys.
  * Where few of many are wanted, one block per line first finds the last of them, a digit of its key
  * at a time: a read of the line per 8 bits, and one more. Of long lines a block keeps a part in
  * registers and finds its first ones, then those of the parts': one read of the line. */
@@ -104,6 +104,7 @@ static gp_array turned(const gp_array *a, int d) {
 
 static bool sort_part(const gp_call *c, gp_lines *s, part p, uint32_t **at) {
     int line_bits = gp_bits((uint64_t)(s->x.numel / s->n - 1));
+    if (!p.chosen && gp_cuda_short_lines(s)) return gp_cuda_sort_short(c, s, *at);
     return s->bits + line_bits <= 32 ? sort_narrow(c, s, p, s->bits + line_bits, at)
                                      : sort_wide(c, s, p, line_bits, at);
 }

@@ -22,6 +22,10 @@ typedef struct gp_lines {
 bool gp_cuda_sort_lines(const gp_call *c, const gp_array *x, int d, bool descending, gp_lines *s,
                         uint32_t **at);
 
+/* Whether gp_cuda_sort_short takes s's lines, which it sorts whole, each by one block. */
+bool gp_cuda_short_lines(const gp_lines *s);
+bool gp_cuda_sort_short(const gp_call *c, gp_lines *s, uint32_t *at);
+
 /* The key of the element at position i of all sorted lines. */
 __device__ static inline uint64_t gp_line_key(const gp_lines &s, const uint32_t *at, uint32_t i) {
     int64_t off[1];

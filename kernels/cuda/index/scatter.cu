@@ -1,41 +1,96 @@
 /* Writing at random addresses, in a fixed order: scatter, index_put, index_add and similar ops. The
  * addresses are sorted, which makes equal ones adjacent, and one thread writes each: the last
- * value, or the sum of all in order. A block writes an address that many share. Limit: the sort,
- * and the bytes of values and target at the speed of memory. */
+ * value, or the sum of all in order. A block writes an address that many share. Limit: the sort, a
+ * block's where the indices of a line of the target fit it; and the bytes of values and target at
+ * the speed of memory. */
 #include "kernels/cuda/index/scatter.cuh"
 #include "kernels/cuda/sort/cub.h"
+#include "kernels/cuda/sort/network.cuh"
 
 enum {
     MANY = 256, /* writes to one address that are worth a block */
     AHEAD = 4   /* values that a thread reads before it joins the first */
 };
 
-/* Sorted: keys are byte offsets from the target's first element, of the writes by number. */
+/* Sorted, or sorted within lines that share no address: keys are offsets from the target's first
+ * element, of the writes by number; in elements, of 32 bits, where narrow, else in bytes. */
 typedef struct writes {
-    const uint64_t *keys;
+    const void *keys;
     const uint32_t *at;
     int64_t n;
+    bool narrow;
+    int shift;     /* of a key to bytes */
+    bool by_write; /* neighbouring threads have neighbouring writes, not elements of the rest */
     uint64_t none; /* the key of a write without a valid index */
     gp_scatter_op how;
     bool include_self;
     gp_dtype tt, vt;
-    gp_loop<1> of;   /* values by the number of the write */
-    gp_loop<2> rest; /* target and values in the dims that are not indexed */
-    gp_wide_divider by_rest;
-    const uint32_t *bad; /* not 0: an index is bad, and nothing is written */
-    uint32_t *many;      /* the number of addresses left to blocks, then where their keys begin */
+    gp_loop<1> of;           /* values by the number of the write */
+    gp_loop<2> rest;         /* target and values in the dims that are not indexed */
+    gp_wide_divider by_fast; /* writes, or elements of the rest */
+    const uint32_t *bad;     /* not 0: an index is bad, and nothing is written */
+    uint32_t *many; /* the number of addresses left to blocks, then where their keys begin */
 } writes;
 
 /* ---- addresses ---- */
 
-static __global__ void find_places(gp_loop<2> l, gp_dim_index k, uint64_t *keys, uint32_t *at,
+template <class K>
+static __global__ void find_places(gp_loop<2> l, gp_dim_index k, int shift, K *keys, uint32_t *at,
                                    int64_t first, uint64_t none) {
     uint32_t i = gp_element();
     int64_t off[2], to;
     if (i >= l.numel) return;
     gp_offsets(l, i, off);
-    keys[first + i] = gp_index_offset(k, l.data[1] + off[1], &to) ? (uint64_t)(off[0] + to) : none;
+    bool found = gp_index_offset(k, l.data[1] + off[1], &to);
+    keys[first + i] = (K)(found ? (uint64_t)(off[0] + to) >> shift : none);
     at[first + i] = (uint32_t)(first + i);
+}
+
+/* Lines of `per` writes, a group of `slots` in the network; k's offsets are elements of a line of
+ * the target, `step` bytes apart. */
+typedef struct lines {
+    uint32_t per, n, slots;
+    int64_t step;
+} lines;
+
+/* Sorts each line by element. A number in the network: the element above the write's place. */
+template <class C>
+static __global__ void __launch_bounds__(GP_THREADS)
+    sort_lines(gp_loop<2> l, gp_dim_index k, lines a, int shift, uint32_t *keys, uint32_t *at,
+               uint32_t none) {
+    __shared__ C room[GP_NET_ROOM];
+    const uint32_t threads = a.slots / GP_NET_EACH, group = threadIdx.x / threads,
+                   me = threadIdx.x % threads, line = blockIdx.x * (GP_THREADS / threads) + group,
+                   from = line < a.n ? line * a.per : 0;
+    const char *index[GP_NET_EACH];
+    int64_t off[2], i[GP_NET_EACH], to;
+    C v[GP_NET_EACH];
+#pragma unroll
+    for (int e = 0; e < GP_NET_EACH; e++) {
+        gp_offsets(l, from + (e * threads + me < a.per ? e * threads + me : 0), off);
+        index[e] = l.data[1] + off[1];
+    }
+    gp_load_at<int64_t, GP_NET_EACH>(index, k.dtype, i);
+#pragma unroll
+    for (int e = 0; e < GP_NET_EACH; e++) {
+        uint32_t place = e * threads + me;
+        v[e] = (C) ~(C)0;
+        if (place >= a.per || line >= a.n) continue;
+        if (!gp_index_offset(k, i[e], &to)) to = k.size;
+        v[e] = (C)((uint64_t)to << GP_NET_BITS | place);
+    }
+    gp_net_sort(v, room, a.slots);
+    if (line >= a.n) return;
+    gp_offsets(l, from, off);
+#pragma unroll
+    for (int e = 0; e < GP_NET_EACH; e++) {
+        uint32_t place = e * threads + me;
+        if (place >= a.per) return;
+        C one = gp_net_at(room, group * a.slots + place);
+        to = (int64_t)(one >> GP_NET_BITS);
+        keys[from + place] = to == k.size ? none : (uint32_t)((off[0] + to * a.step) >> shift);
+        at[from + place] = from + (uint32_t)(one & (GP_NET_ALL - 1));
+    }
 }
 
 /* The dims of a that an index addresses (or the others). */
@@ -61,43 +116,91 @@ static int64_t extent(const gp_array *a) {
     return bytes * gp_dtype_sizes[a->dtype];
 }
 
-static bool sort_places(const gp_call *c, const gp_indexed *p, const gp_scatter_write *w,
-                        writes *s) {
-    gp_array x = gp_lay_x(&p->l, &w->target), index = gp_lay_index(p),
-             lead = some_dims(&p->l, &x, true), ileads = some_dims(&p->l, &index, true);
-    int64_t bytes = extent(&w->target);
-    s->n = lead.numel;
-    s->none = bytes < 0 ? UINT64_MAX : (uint64_t)bytes + 1;
-    if (s->n >= UINT32_MAX)
-        return gp_fail("%s: %lld indices are more than one call takes (4294967294)", c->op->name,
-                       (long long)s->n);
-    uint64_t *keys = (uint64_t *)gp_cuda_scratch(c, (size_t)s->n * 8);
-    uint32_t *at = keys ? (uint32_t *)gp_cuda_scratch(c, (size_t)s->n * 4) : NULL;
-    if (!at) return false;
-    uint64_t none = s->none;
-    const gp_array *const arrays[2] = {&lead, &ileads};
-    if (!gp_nest_run(gp_nest_of<2>(arrays, true), [&](gp_loop<2> l, int64_t first) {
-            return GP_LAUNCH(c, find_places, gp_blocks(l.numel), GP_THREADS, 0, l, p->over, keys,
-                             at, first, none);
-        }))
+/* Whether the indices along lead's last dim choose within a line of the target, another one for
+ * each of its other dims, and fit a block. */
+static bool in_lines(const gp_array *lead, const gp_dim_index *k) {
+    int last = lead->ndim - 1;
+    if (last < 0 || k->ready || lead->stride[last] != 0 || lead->dim[last] > GP_NET_ALL)
         return false;
-    bool ok = gp_cuda_sort64(c, &keys, &at, s->n, bytes < 0 ? 64 : gp_bits(s->none));
+    for (int d = 0; d < last; d++)
+        if (lead->stride[d] == 0 && lead->dim[d] > 1) return false;
+    return lead->numel <= INT32_MAX;
+}
+
+static bool sort_in_lines(const gp_call *c, const gp_loop<2> &l, const gp_dim_index &k,
+                          const writes *s, uint32_t per, uint32_t *keys, uint32_t *at) {
+    gp_dim_index unit = k;
+    lines a = {per, l.numel / per, gp_net_slots(per), k.step};
+    unit.step = 1;
+    auto kernel =
+        gp_bits((uint64_t)k.size) + GP_NET_BITS <= 32 ? sort_lines<uint32_t> : sort_lines<uint64_t>;
+    return GP_LAUNCH(c, kernel, gp_blocks(a.n, GP_NET_ALL / a.slots), GP_THREADS, 0, l, unit, a,
+                     s->shift, keys, at, (uint32_t)s->none);
+}
+
+/* Both arrays have the indices' shape; keys and at: scratch memory of s->n each. */
+template <class K>
+static bool sort_all(const gp_call *c, const gp_array *const (&arrays)[2], const gp_dim_index &k,
+                     writes *s) {
+    auto find = find_places<K>;
+    K *keys = (K *)gp_cuda_scratch(c, (size_t)s->n * sizeof(K));
+    uint32_t *at = keys ? (uint32_t *)gp_cuda_scratch(c, (size_t)s->n * 4) : NULL;
+    gp_nest<2> nest = gp_nest_of<2>(arrays, true);
+    bool ok = at != NULL;
+    if constexpr (sizeof(K) == 4) {
+        if (ok && in_lines(arrays[0], &k)) {
+            s->keys = keys, s->at = at;
+            uint32_t per = (uint32_t)arrays[0]->dim[arrays[0]->ndim - 1];
+            return sort_in_lines(c, gp_loop_of(nest), k, s, per, keys, at);
+        }
+    }
+    ok = ok && gp_nest_run(nest, [&](gp_loop<2> l, int64_t first) {
+             return GP_LAUNCH(c, find, gp_blocks(l.numel), GP_THREADS, 0, l, k, s->shift, keys, at,
+                              first, s->none);
+         });
+    if constexpr (sizeof(K) == 4) ok = ok && gp_cuda_sort32(c, &keys, &at, s->n, gp_bits(s->none));
+    else ok = ok && gp_cuda_sort64(c, &keys, &at, s->n, gp_bits(s->none));
     s->keys = keys, s->at = at;
     return ok;
 }
 
+static bool sort_places(const gp_call *c, const gp_indexed *p, const gp_scatter_write *w,
+                        writes *s) {
+    gp_array x = gp_lay_x(&p->l, &w->target), index = gp_lay_index(p),
+             lead = some_dims(&p->l, &x, true), ileads = some_dims(&p->l, &index, true);
+    int size = gp_dtype_sizes[w->target.dtype];
+    int64_t bytes = extent(&w->target);
+    s->n = lead.numel;
+    if (s->n >= UINT32_MAX)
+        return gp_fail("%s: %lld indices are more than one call takes (4294967294)", c->op->name,
+                       (long long)s->n);
+    s->narrow = bytes >= 0 && bytes / size + 1 <= UINT32_MAX;
+    s->none = s->narrow   ? (uint64_t)(bytes / size) + 1
+              : bytes < 0 ? UINT64_MAX
+                          : (uint64_t)bytes + 1;
+    while (s->narrow && 1 << s->shift < size) s->shift++;
+    const gp_array *const arrays[2] = {&lead, &ileads};
+    return s->narrow ? sort_all<uint32_t>(c, arrays, p->over, s)
+                     : sort_all<uint64_t>(c, arrays, p->over, s);
+}
+
 /* ---- one thread per address ---- */
 
+__device__ static inline uint64_t key_at(const writes &s, int64_t i) {
+    return s.narrow ? ((const uint32_t *)s.keys)[i] : ((const uint64_t *)s.keys)[i];
+}
+
 __device__ static inline bool begins(const writes &s, int64_t i) {
-    return s.keys[i] != s.none && (i == 0 || s.keys[i - 1] != s.keys[i]);
+    uint64_t key = key_at(s, i);
+    return key != s.none && (i == 0 || key_at(s, i - 1) != key);
 }
 
 /* The end of the writes that share the address of write i. */
 __device__ static inline int64_t end_of(const writes &s, int64_t i) {
     int64_t lo = i, hi = s.n;
-    uint64_t key = s.keys[i];
+    uint64_t key = key_at(s, i);
     for (int64_t step = 1; lo + step < hi; step *= 2) {
-        if (s.keys[lo + step] != key) {
+        if (key_at(s, lo + step) != key) {
             hi = lo + step;
             break;
         }
@@ -105,7 +208,7 @@ __device__ static inline int64_t end_of(const writes &s, int64_t i) {
     }
     while (hi - lo > 1) {
         int64_t mid = lo + (hi - lo) / 2;
-        if (s.keys[mid] == key) lo = mid;
+        if (key_at(s, mid) == key) lo = mid;
         else hi = mid;
     }
     return lo + 1;
@@ -115,8 +218,9 @@ __device__ static inline int64_t end_of(const writes &s, int64_t i) {
 __device__ static inline bool element_of(const writes &s, int64_t *i, uint32_t *j) {
     int64_t e = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
     if (s.rest.numel == 1) return *i = e, *j = 0, e < s.n;
-    *i = gp_divide(s.by_rest, &e), *j = (uint32_t)e;
-    return *i < s.n;
+    int64_t slow = gp_divide(s.by_fast, &e);
+    *i = s.by_write ? e : slow, *j = (uint32_t)(s.by_write ? slow : e);
+    return s.by_write ? slow < s.rest.numel : slow < s.n;
 }
 
 template <class E> static __global__ void put_last(writes s) {
@@ -125,7 +229,8 @@ template <class E> static __global__ void put_last(writes s) {
     if (*s.bad || !element_of(s, &i, &j) || !begins(s, i)) return;
     gp_offsets(s.of, s.at[end_of(s, i) - 1], of);
     gp_offsets(s.rest, j, rest);
-    *(E *)(s.rest.data[0] + s.keys[i] + rest[0]) = *(const E *)(s.of.data[0] + of[0] + rest[1]);
+    *(E *)(s.rest.data[0] + (key_at(s, i) << s.shift) + rest[0]) =
+        *(const E *)(s.of.data[0] + of[0] + rest[1]);
 }
 
 /* NaN wins, as in amin and amax. */
@@ -176,13 +281,13 @@ template <class T> static __global__ void put_sums(writes s) {
     int64_t i, rest[2];
     uint32_t j;
     if (*s.bad || !element_of(s, &i, &j) || !begins(s, i)) return;
-    uint64_t key = s.keys[i];
-    if (i + MANY < s.n && s.keys[i + MANY] == key) {
+    uint64_t key = key_at(s, i);
+    if (i + MANY < s.n && key_at(s, i + 1) == key && key_at(s, i + MANY) == key) {
         if (j == 0) s.many[1 + atomicAdd(s.many, 1u)] = (uint32_t)i;
         return;
     }
     gp_offsets(s.rest, j, rest);
-    char *to = s.rest.data[0] + key + rest[0];
+    char *to = s.rest.data[0] + (key << s.shift) + rest[0];
     int64_t end = end_of(s, i);
     if (s.include_self && s.how != GP_MEAN) { /* in order, starting with the target's own element */
         T v = gp_load_as<T>(to, s.tt);
@@ -213,7 +318,7 @@ template <class T> static __global__ void put_many(writes s) {
             if (threadIdx.y || !live) continue;
             for (unsigned k = 1; k < blockDim.y; k++)
                 v = join(s.how, v, room[k * blockDim.x + threadIdx.x]);
-            put_joined(s, s.rest.data[0] + s.keys[i] + rest[0], v, end - i);
+            put_joined(s, s.rest.data[0] + (key_at(s, i) << s.shift) + rest[0], v, end - i);
         }
     }
 }
@@ -278,6 +383,26 @@ static bool run_number(const gp_call *c, const gp_scatter_write *w, gp_array *a)
            GP_LAUNCH(c, kernel, 1, 1, 0, a->data, (gp_dtype)a->dtype, gp_number_as<T>(w->number));
 }
 
+/* Turns elements of the rest into ones of 16 bytes where it is contiguous in target and values, and
+ * every address is a multiple of that; of: values by write, lead: the dims that are indexed. */
+static bool widen(gp_nest<2> *rest, const gp_nest<1> &of, const gp_array &lead,
+                  const gp_dim_index &k) {
+    enum { WIDE = 16 };
+    int64_t size = gp_dtype_sizes[lead.dtype];
+    if (rest->stride[0][0] != size || rest->stride[0][1] != size || k.ready) return false;
+    bool fits = rest->dim[0] * size % WIDE == 0 && k.step % WIDE == 0;
+    for (int a = 0; a < 2; a++) {
+        fits = fits && gp_aligned(rest->data[a], WIDE);
+        for (int d = 1; d < rest->ndim; d++) fits = fits && rest->stride[d][a] % WIDE == 0;
+    }
+    for (int d = 0; d < of.ndim; d++) fits = fits && of.stride[d][0] % WIDE == 0;
+    for (int d = 0; d < lead.ndim; d++) fits = fits && lead.stride[d] * size % WIDE == 0;
+    if (!fits) return false;
+    rest->dim[0] = rest->dim[0] * size / WIDE, rest->numel = rest->numel * size / WIDE;
+    rest->stride[0][0] = rest->stride[0][1] = WIDE;
+    return true;
+}
+
 /* Finding p's addresses sets *p->over.bad for bad indices. */
 static bool scatter(const gp_call *c, const gp_indexed *p, const gp_scatter_write *w) {
     gp_dtype dt = (gp_dtype)w->target.dtype, ct = gp_compute_dtype(dt);
@@ -294,11 +419,16 @@ static bool scatter(const gp_call *c, const gp_indexed *p, const gp_scatter_writ
         return gp_fail("%s: indices or rows of more than 2147483647 elements", c->op->name);
     if (!sort_places(c, p, w, &s)) return false;
     const gp_array *const one[1] = {&of}, *const two[2] = {&xr, &vr};
-    s.of = gp_loop_of(gp_nest_of<1>(one, true)), s.rest = gp_loop_of(gp_nest_of<2>(two));
+    gp_nest<1> by_write = gp_nest_of<1>(one, true);
+    gp_nest<2> rest = gp_nest_of<2>(two);
+    bool wide = w->how == GP_ASSIGN && widen(&rest, by_write, some_dims(&p->l, &x, true), p->over);
+    s.of = gp_loop_of(by_write), s.rest = gp_loop_of(rest);
     s.bad = p->over.bad, s.how = w->how, s.include_self = w->include_self;
     s.tt = dt, s.vt = (gp_dtype)values.dtype;
-    int64_t blocks = gp_blocks(s.n * s.rest.numel);
-    s.by_rest = gp_divide_up_to(blocks * GP_THREADS, s.rest.numel);
+    int64_t blocks = gp_blocks(s.n * s.rest.numel), step = s.rest.stride[0][0];
+    s.by_write = p->over.step > 0 && p->over.step < (step < 0 ? -step : step);
+    s.by_fast = gp_divide_up_to(blocks * GP_THREADS, s.by_write ? s.n : s.rest.numel);
+    if (wide) return run_last<uint4>(c, &s, blocks);
     if (w->how == GP_ASSIGN) return GP_BY_SIZE(gp_dtype_sizes[dt], run_last, c, &s, blocks);
     if (w->how == GP_MEAN && ct == GP_i32) ct = GP_i64;
     return GP_BY_COMPUTE(ct, run_sums, c, &s, blocks);

@@ -30,13 +30,14 @@ int64_t gp_conv_gather_bytes(int64_t taps, int64_t filters) {
 
 /* Counted in cycles for 32 outputs: a product of tiles takes 16 of them, sums' loads and stores 48
  * of two tiles, gathering a tap or packing a channel 2, rounding a filter's sums 3, 6 or 7; in f32
- * two vectors are multiplied in one. */
+ * two vectors are multiplied in one. What else tiles take, about 150, was measured. */
 gp_conv_way gp_conv_amx_way(int64_t channels, int64_t taps, int64_t filters) {
     int64_t all = channels * taps, tiles = gp_ceil_div(filters, GP_AMX_ROWS), product = 2 * 16,
-            in_f32 = filters * (all + 7) + 2 * channels,
-            gathers =
-                tiles * (product * gp_ceil_div(all, GP_AMX_DEPTH) + 48) + 2 * all + 3 * filters,
-            by_channel = tiles * (product * taps * gp_ceil_div(channels, GP_AMX_DEPTH) + 48) +
+            rest = 150, in_f32 = filters * (all + 7) + 2 * channels,
+            gathers = rest + tiles * (product * gp_ceil_div(all, GP_AMX_DEPTH) + 48) + 2 * all +
+                      3 * filters,
+            by_channel = rest +
+                         tiles * (product * taps * gp_ceil_div(channels, GP_AMX_DEPTH) + 48) +
                          2 * channels + 6 * filters;
     if (gathers < gp_min(by_channel, in_f32) && all <= MOST_TAPS) return GP_CONV_GATHERS;
     return by_channel < in_f32 && channels > 1 ? GP_CONV_CHANNELS : GP_CONV_IN_F32;
@@ -144,6 +145,13 @@ static void store_outputs(const line *l, int64_t from, int64_t to) {
     }
 }
 
+/* Fetches the places of a strip's outputs, which are stored later. */
+static void fetch_outputs(const line *l, int64_t at) {
+    const gp_conv_rows *r = l->r;
+    const char *to = r->out + l->first * r->plane + at / l->wide * r->down + at % l->wide * r->step;
+    for (int64_t f = 0; f < l->filters; f++, to += r->plane) __builtin_prefetch(to, 1);
+}
+
 /* Taps are gathered a strip ahead: tiles are not read from stores that are under way. */
 static void run_line(const line *l) {
     _Alignas(64) gathered x[2];
@@ -154,6 +162,7 @@ static void run_line(const line *l) {
         int64_t end = gp_min(at + l->pitch, l->all);
         for (int64_t s = at; s < end; s += STRIP, i ^= 1) {
             if (s + STRIP < l->all) gather_strip(l, s + STRIP, x[i ^ 1]);
+            fetch_outputs(l, s);
             sums_of(l, x[i], left(l, s) > STRIP / 2, s - at);
         }
         store_outputs(l, at, end);

@@ -426,12 +426,15 @@ static bool get_memory(weight_grad_job *r) {
  * fewer. */
 static void choose_dtype(weight_grad_job *r, const gp_array *x, const gp_array *grad,
                          const gp_conv *k) {
-    enum { LEAST = 32 };
+    enum { LEAST = 32, LEAST_GATHERED = 192 };
     bool halves = x->dtype == GP_bf16 && grad->dtype == GP_bf16;
     int64_t taps = k->kernel[0] * k->kernel[1] * k->kernel[2];
     bool fewer = 2 * gp_ceil_div(r->channels * taps, GP_AMX_ROWS) <=
                  gp_ceil_div(r->channels, GP_AMX_ROWS) * taps;
-    r->amx = halves && gp_has_amx() && r->channels * (fewer ? taps : 1) * r->filters >= LEAST;
+    int64_t all = r->channels * taps;
+    bool enough = fewer ? all >= GP_AMX_ROWS && all * r->filters >= LEAST_GATHERED
+                        : r->channels * r->filters >= LEAST;
+    r->amx = halves && gp_has_amx() && enough;
     r->gathers = r->amx && fewer;
     if (!r->amx && !(halves && gp_has_pairs())) return;
     gp_band_as_is(&r->in);

@@ -11,8 +11,17 @@
 #include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/runtime/widen.h"
 
-/* Lines or vectors of a tile, rows of a product, columns of a tile; elements worth a thread. */
+/* Lines or vectors of a tile, rows of a product, columns of a tile; elements worth a thread; lines
+ * across that are fetched ahead. */
+enum { AHEAD = 16 };
 enum { FOUR = 4, MOST_ROWS = 8, BLOCK = FOUR * GP_VB / 4, FEW_WORK = 1 << 16 };
+
+/* Rows of a product whose lines are across: packing those takes longer by AVX-512. */
+#if defined(__AVX512F__)
+enum { MOST_ACROSS = 16 };
+#else
+enum { MOST_ACROSS = MOST_ROWS };
+#endif
 
 typedef float vec_f32 __attribute__((vector_size(GP_VB), aligned(4), may_alias));
 typedef uint32_t words __attribute__((vector_size(GP_VB), aligned(2), may_alias));
@@ -228,7 +237,8 @@ static bool by_amx(const gp_matrix *x, const gp_matrix *w, gp_dtype dtype) {
 
 /* Whether few rows of x meet w as the kernels need it: its lines, along k or across, contiguous. */
 static bool fits(const gp_matrix *x, const gp_matrix *w, gp_dtype dtype) {
-    if (x->rows > (by_amx(x, w, dtype) ? GP_AMX_ROWS : MOST_ROWS)) return false;
+    int64_t most = by_amx(x, w, dtype) ? GP_AMX_ROWS : w->rs == 1 ? MOST_ROWS : MOST_ACROSS;
+    if (x->rows > most) return false;
     if (dtype == GP_f16 && !HAS_F16) return false;
     return w->rs == 1 || (w->cs == 1 && w->cols >= BLOCK);
 }

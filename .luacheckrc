@@ -12,14 +12,15 @@ ignore = {
 }
 -- What gpush adds to Lua's globals, as far as Lua files use it.
 read_globals = {
-    "alive", "amp", "arange", "attention", "autocast", "batch_norm", "capture", "cat", "checkpoint",
-    "clock", "compare", "conv2d", "conv_input_grad", "conv_weight_grad", "cross_entropy",
-    "cross_entropy_grad", "current_stream", "data", "deterministic", "dist", "empty", "enable_grad",
-    "equal", "eye", "fft", "fork", "full", "fuse", "gelu", "gpush", "grad", "group_norm", "help", "image",
-    "imshow", "is_tensor", "is_terminal", "json", "layer_norm", "linalg", "linspace", "lstm",
-    "lstm_backward", "lstm_forward", "lt", "manual_seed", "max_pool2d", "memory", "meshgrid", "nn",
-    "no_grad", "nonzero", "npy", "npz", "ones", "ops", "optim", "plot", "pow", "profile",
-    "progress", "rand", "rand_like", "randint", "randn", "randperm", "range", "relu", "reset_peak",
+    "adaptive_avg_pool2d", "alive", "amp", "arange", "attention", "autocast", "avg_pool2d",
+    "batch_norm", "capture", "cat", "checkpoint", "clock", "compare", "conv2d", "conv_input_grad",
+    "conv_weight_grad", "cross_entropy", "cross_entropy_grad", "current_stream", "data",
+    "deterministic", "dist", "empty", "enable_grad", "equal", "eye", "fft", "fork", "full", "fuse",
+    "gelu", "gpush", "grad", "group_norm", "help", "image", "imshow", "interpolate", "is_tensor",
+    "is_terminal", "json", "layer_norm", "linalg", "linspace", "lstm", "lstm_backward",
+    "lstm_forward", "lt", "manual_seed", "max_pool2d", "memory", "meshgrid", "nn", "no_grad",
+    "nonzero", "npy", "npz", "ones", "ops", "optim", "plot", "pow", "profile", "progress", "rand",
+    "rand_like", "randint", "randn", "randperm", "range", "relu", "reset_peak", "rms_norm",
     "safetensors", "scaled_dot_product_attention", "stack", "stream", "sum", "synchronize",
     "tensor", "threads", "timeit", "unique", "wait", "where", "zeros", "zeros_like",
 }

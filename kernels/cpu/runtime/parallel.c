@@ -116,7 +116,7 @@ bool gp_onednn_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const fl
     static _Thread_local int blocking; /* threads of this one's pool that have left signals to it */
     sigset_t before;
     bool alone = omp_in_parallel() || omp_get_max_threads() == 1; /* it starts no threads */
-    if (!alone) block_signals(&before);                          /* threads it starts inherit it */
+    if (!alone) block_signals(&before);                           /* threads it starts inherit it */
     if (!alone && omp_get_max_threads() > blocking) {
         blocking = omp_get_max_threads();
 #pragma omp parallel

@@ -40,11 +40,12 @@ struct list_places : no_value {
     limit m;
     __device__ void operator()(int64_t rank, int64_t i, const char *, value) const {
         if (!fits(m, rank)) return;
-        for (int d = ndim - 1; d >= 0; d--) {
+        for (int d = ndim - 1; d > 0; d--) {
             int64_t q = gp_divided(i, dim[d]);
             to[rank * ndim + d] = i - q * dim[d] + 1;
             i = q;
         }
+        if (ndim > 0) to[rank * ndim] = i + 1;
     }
 };
 

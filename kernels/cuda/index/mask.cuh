@@ -11,10 +11,10 @@ enum { GP_WALK_ROUNDS = 16, GP_WALK = GP_THREADS * GP_WALK_ROUNDS };
 
 /* A walk: array 0 is tested, array 1 is moved along. before: true elements before each block, and
  * in the end all of them; bits: what each thread has read, so that the array is read once (scratch
- * memory). */
+ * memory); bytes: array 0 has elements of one byte, each tested alone. */
 typedef struct gp_walk {
     gp_nest<2> nest;
-    gp_dtype dtype;
+    bool bytes;
     int64_t blocks, *before;
     uint16_t *bits;
 } gp_walk;
@@ -60,25 +60,50 @@ __device__ static inline unsigned gp_bytes_true(const char *p, uint32_t n) {
     return bits;
 }
 
-/* What this thread tests of the elements of its warp, which begin with `first`: of a line those
- * from 16 * lane on, otherwise that of each round. */
-template <bool LINE>
-__device__ static inline unsigned gp_walk_bits(const gp_loop<2> &l, gp_dtype dt, uint32_t first) {
-    uint32_t lane = threadIdx.x % 32, i = first + lane * GP_WALK_ROUNDS;
+/* The bits of a thread's elements of a warp's, which begin with `first`: one of each round.
+ * test(bits, p): of the element at p. Several are read before the first is tested. */
+template <class T>
+__device__ static inline unsigned gp_walk_rounds(const gp_loop<2> &l, int size, uint32_t first,
+                                                 T test) {
+    enum { AHEAD = 8 };
     unsigned bits = 0;
-    if constexpr (LINE) {
-        if (i < l.numel) bits = gp_bytes_true(l.data[0] + i, l.numel - i);
-    } else {
 #pragma unroll
-        for (int k = 0; k < GP_WALK_ROUNDS; k++) {
-            int64_t off[2];
-            i = first + k * 32 + lane;
-            if (i >= l.numel) break;
-            gp_walk_at<LINE>(l, i, off);
-            bits |= (unsigned)gp_truth_at(l.data[0] + off[0], dt) << k;
+    for (int from = 0; from < GP_WALK_ROUNDS; from += AHEAD) {
+        uint64_t v[AHEAD];
+        const char *p[AHEAD];
+        uint32_t mine = first + from * 32 + threadIdx.x % 32;
+        int64_t off[2];
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) {
+            gp_walk_at<false>(l, mine + k * 32 < l.numel ? mine + k * 32 : 0, off);
+            v[k] = gp_bits_at(p[k] = l.data[0] + off[0], size);
         }
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            bits |= (unsigned)(mine + k * 32 < l.numel && test(v[k], p[k])) << (from + k);
     }
     return bits;
+}
+
+/* Tests whether elements are not zero; NaN is not. rounds(): all of a thread. */
+struct gp_truth {
+    gp_dtype dt;
+    __device__ unsigned rounds(const gp_loop<2> &l, uint32_t first) const {
+        const int size = gp_bytes_of(dt);
+        const bool has_sign = dt == GP_f64 || dt == GP_f32 || dt == GP_f16 || dt == GP_bf16;
+        const uint64_t mask = has_sign ? ((uint64_t)1 << (8 * size - 1)) - 1 : UINT64_MAX;
+        return gp_walk_rounds(l, size, first,
+                              [=](uint64_t v, const char *) { return (v & mask) != 0; });
+    }
+};
+
+/* What this thread tests of the elements of its warp, which begin with `first`: of a line those
+ * from 16 * lane on, otherwise that of each round. */
+template <bool LINE, class T>
+__device__ static inline unsigned gp_walk_bits(const gp_loop<2> &l, const T &test, uint32_t first) {
+    uint32_t i = first + threadIdx.x % 32 * GP_WALK_ROUNDS;
+    if constexpr (LINE) return i < l.numel ? gp_bytes_true(l.data[0] + i, l.numel - i) : 0;
+    else return test.rounds(l, first);
 }
 
 /* The first element of this thread's warp. */
@@ -86,11 +111,11 @@ __device__ static inline uint32_t gp_walk_first() {
     return blockIdx.x * GP_WALK + threadIdx.x / 32 * (32 * GP_WALK_ROUNDS);
 }
 
-template <bool LINE>
+template <bool LINE, class T>
 static __global__ void __launch_bounds__(GP_THREADS)
-    gp_walk_count(gp_loop<2> l, gp_dtype dt, int64_t *counts, uint16_t *kept) {
+    gp_walk_count(gp_loop<2> l, T test, int64_t *counts, uint16_t *kept) {
     __shared__ int room[GP_THREADS / 32];
-    unsigned bits = gp_walk_bits<LINE>(l, dt, gp_walk_first());
+    unsigned bits = gp_walk_bits<LINE>(l, test, gp_walk_first());
     int n = __popc(bits);
     kept[blockIdx.x * GP_THREADS + threadIdx.x] = (uint16_t)bits;
     for (int d = 16; d > 0; d /= 2) n += __shfl_xor_sync(0xffffffffu, n, d);
@@ -146,17 +171,17 @@ static __global__ void __launch_bounds__(GP_THREADS)
 
 /* One dim of elements of one byte, adjacent and aligned: they are read 16 at a time. */
 static inline bool gp_is_line(const gp_loop<2> &l, const gp_walk *w) {
-    return l.ndim == 1 && gp_dtype_sizes[w->dtype] == 1 && l.stride[0][0] == 1 &&
-           gp_aligned(l.data[0], 16);
+    return w->bytes && l.ndim == 1 && l.stride[0][0] == 1 && gp_aligned(l.data[0], 16);
 }
 
-/* Sets up a walk over `tested`, which has the walk's shape, and `moved`, broadcast to it;
- * counts. */
-static inline bool gp_walk_begin(const gp_call *c, gp_walk *w, const gp_array *tested,
-                                 const gp_array *moved) {
+/* Sets up a walk over `tested`, which has the walk's shape, and `moved`, broadcast to it; counts
+ * by `test`, in the way of gp_truth. */
+template <class T>
+static bool gp_walk_begin_by(const gp_call *c, gp_walk *w, const gp_array *tested,
+                             const gp_array *moved, T test) {
     const gp_array *const arrays[2] = {tested, moved};
     w->nest = gp_nest_of<2>(arrays, true);
-    w->dtype = (gp_dtype)tested->dtype;
+    w->bytes = std::is_same<T, gp_truth>::value && gp_dtype_sizes[tested->dtype] == 1;
     w->blocks = 0;
     gp_nest_run(w->nest, [&](gp_loop<2> l, int64_t) {
         return w->blocks += gp_blocks(l.numel, GP_WALK), true;
@@ -169,14 +194,19 @@ static inline bool gp_walk_begin(const gp_call *c, gp_walk *w, const gp_array *t
     return gp_nest_run(w->nest,
                        [&](gp_loop<2> l, int64_t) {
                            auto count =
-                               gp_is_line(l, w) ? gp_walk_count<true> : gp_walk_count<false>;
+                               gp_is_line(l, w) ? gp_walk_count<true, T> : gp_walk_count<false, T>;
                            int64_t *to = w->before + at;
                            uint16_t *kept = w->bits + at * GP_THREADS;
                            at += gp_blocks(l.numel, GP_WALK);
                            return GP_LAUNCH(c, count, gp_blocks(l.numel, GP_WALK), GP_THREADS, 0, l,
-                                            w->dtype, to, kept);
+                                            test, to, kept);
                        }) &&
            gp_cuda_scan(c, w->before, w->blocks + 1);
+}
+
+static inline bool gp_walk_begin(const gp_call *c, gp_walk *w, const gp_array *tested,
+                                 const gp_array *moved) {
+    return gp_walk_begin_by(c, w, tested, moved, gp_truth{(gp_dtype)tested->dtype});
 }
 
 template <class F> static bool gp_walk_run(const gp_call *c, const gp_walk *w, F f) {

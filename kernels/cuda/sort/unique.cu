@@ -1,9 +1,9 @@
 /* distinct, unique and unique_consecutive: one of each run of equal elements (or slices), the
- * inverse indices, and the runs' lengths. Limit: two reads of the elements, a scan of 8 bytes for
- * each. */
+ * inverse indices, and the runs' lengths. Limit: two reads of the elements; for slices and inverse
+ * indices a scan of 8 bytes for each. */
+#include "kernels/cuda/index/mask.cuh"
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/sort/cub.h"
-#include "kernels/cuda/runtime/rows.cuh"
 
 /* n contiguous rows of `width` elements; out: runs of them. */
 typedef struct runs {
@@ -11,7 +11,8 @@ typedef struct runs {
     int64_t n, width, size, most; /* most: rows that fit in the output */
     bool exact;                   /* whether there must be exactly that many */
     gp_dtype dt;
-    int64_t *at;          /* runs that begin before each row; at[n]: all */
+    int64_t *at;          /* runs that begin before each row; NULL: not kept */
+    const int64_t *total; /* all of them */
     const int64_t *order; /* where each row came from (from 1), or NULL */
     int64_t *inverse, *counts, *starts;
     gp_fault_at fault;
@@ -41,18 +42,18 @@ static __global__ void find_starts(runs r) {
 /* Runs are numbered from 1: the rows of run k have at[i + 1] == k. */
 static __global__ void note_runs(runs r) {
     int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
-    if (i == 0 && r.exact && r.at[r.n] != r.most) gp_fault_note(r.fault, 1);
+    if (i == 0 && r.exact && *r.total != r.most) gp_fault_note(r.fault, 1);
     if (i >= r.n) return;
     int64_t run = r.at[i + 1];
     if (run > r.most) return;
     if (run != r.at[i]) r.starts[run - 1] = i;
-    if (run == r.at[r.n] && i == r.n - 1) r.starts[run] = r.n;
+    if (run == *r.total && i == r.n - 1) r.starts[run] = r.n;
     if (r.inverse) r.inverse[r.order ? r.order[i] - 1 : i] = run;
 }
 
 static __global__ void count_runs(runs r) {
     int64_t k = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
-    if (k < r.most && k < r.at[r.n]) r.counts[k] = r.starts[k + 1] - r.starts[k];
+    if (k < r.most && k < *r.total) r.counts[k] = r.starts[k + 1] - r.starts[k];
 }
 
 /* Array 0: the output with its runs first; first: number of the part's first element. */
@@ -61,7 +62,7 @@ static __global__ void take_rows(gp_loop<1> l, runs r, gp_wide_divider width, in
     int64_t off[1], at = first + i;
     if (i >= l.numel) return;
     int64_t run = gp_divide(width, &at);
-    if (run >= r.at[r.n]) return;
+    if (run >= *r.total) return;
     gp_offsets(l, i, off);
     gp_copy_element(l.data[0] + off[0], r.x + (r.starts[run] * r.width + at) * r.size, (int)r.size);
 }
@@ -80,11 +81,71 @@ static gp_array fronted(const gp_array *out, int d) {
     return r;
 }
 
+/* ---- runs of elements, by a walk that keeps a bit for each ---- */
+
+/* Tests whether an element begins a run: see gp_truth. */
+struct begins_run {
+    const char *x;
+    gp_dtype dt;
+    __device__ unsigned rounds(const gp_loop<2> &l, uint32_t first) const {
+        const int size = gp_bytes_of(dt);
+        return gp_walk_rounds(l, size, first, [=, *this](uint64_t v, const char *p) {
+            return p == x || differ(p - size, (const char *)&v, dt);
+        });
+    }
+};
+
+static __global__ void check_total(runs r) {
+    if (*r.total != r.most) gp_fault_note(r.fault, 1);
+}
+
+template <class E> struct take_run {
+    typedef E value;
+    E *to;
+    runs r;
+    __device__ E read(int64_t, const char *p) const { return *(const E *)p; }
+    __device__ void operator()(int64_t run, int64_t i, const char *, E v) const {
+        if (run >= r.most) return;
+        to[run] = v;
+        if (!r.counts) return;
+        r.starts[run] = i;
+        if (run == *r.total - 1) r.starts[run + 1] = r.n;
+    }
+};
+template <class E>
+static bool take_runs(const gp_call *c, const gp_walk *w, const runs *r, char *to) {
+    return gp_walk_run(c, w, take_run<E>{(E *)(void *)to, *r});
+}
+
+/* Whether walk_runs serves: elements whose own runs are not asked for. */
+static bool walks(const runs *r, const gp_array *to) {
+    return r->width == 1 && !r->inverse && to->ndim == 1 && to->stride[0] == 1;
+}
+
+/* x: r's elements as an array. */
+static bool walk_begin(const gp_call *c, runs *r, const gp_array *x, gp_walk *w) {
+    gp_array line = *x;
+    line.ndim = 1, line.dim[0] = r->n, line.stride[0] = 1, line.data = (char *)r->x;
+    if (!gp_walk_begin_by(c, w, &line, &line, begins_run{r->x, r->dt})) return false;
+    r->total = w->before + w->blocks;
+    if (r->counts && !(r->starts = (int64_t *)gp_cuda_scratch(c, (size_t)(r->most + 1) * 8)))
+        return false;
+    return true;
+}
+
+static bool walk_runs(const gp_call *c, const runs *r, const gp_walk *w, const gp_array *to) {
+    if (r->exact && !GP_LAUNCH(c, check_total, 1, 1, 0, *r)) return false;
+    return GP_BY_SIZE(r->size, take_runs, c, w, r, to->data) &&
+           (!r->counts || GP_LAUNCH(c, count_runs, gp_blocks(r->most), GP_THREADS, 0, *r));
+}
+
+/* ---- runs of rows ---- */
+
 /* Fills at, from where the runs of r's rows begin. */
 static bool find_runs(const gp_call *c, runs *r) {
     r->at = (int64_t *)gp_cuda_scratch(c, (size_t)(r->n + 1 + r->most + 1) * 8);
     if (!r->at) return false;
-    r->starts = r->at + r->n + 1;
+    r->starts = r->at + r->n + 1, r->total = r->at + r->n;
     return GP_LAUNCH(c, find_starts, gp_blocks(r->n + 1), GP_THREADS, 0, *r) &&
            gp_cuda_scan(c, r->at, r->n + 1);
 }
@@ -118,6 +179,8 @@ static bool run(const gp_call *c, const gp_array *order, int inverse_at, int d,
         r.counts = (int64_t *)gp_out(c, next)->data;
     if (r.n == 0) return true;
     r.fault = gp_cuda_fault(c, texts, 1);
+    gp_walk w;
+    if (walks(&r, &to)) return walk_begin(c, &r, x, &w) && walk_runs(c, &r, &w, &to);
     return find_runs(c, &r) && write_runs(c, &r, &to);
 }
 
@@ -138,9 +201,10 @@ GP_C bool CUDA(distinct)(const gp_call *c) {
     sort.arg[0].a = x, sort.outa[0] = &sorted, sort.nargs = 2;
     sort.arg[1] = gp_value{};
     sort.arg[1].kind = GP_INT, sort.arg[1].i = 1;
-    return CUDA(msort)(&sort) && find_runs(c, &r) &&
-           GP_LAUNCH(c, note_total, 1, 1, 0, r.at + r.n, (int64_t *)gp_out(c, 1)->data) &&
-           (r.n == 0 || write_runs(c, &r, gp_out(c, 0)));
+    gp_walk w;
+    return CUDA(msort)(&sort) && walk_begin(c, &r, x, &w) &&
+           GP_LAUNCH(c, note_total, 1, 1, 0, r.total, (int64_t *)gp_out(c, 1)->data) &&
+           (r.n == 0 || walk_runs(c, &r, &w, gp_out(c, 0)));
 }
 
 /* Copies what distinct left: the elements and, if asked for, their counts. */

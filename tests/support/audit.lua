@@ -77,9 +77,9 @@ local function describe(v)
     return ok and shape or tostring(v):gsub("\n%s*", " "):sub(1, 60)
 end
 
--- Calls that do not return: an error after two seconds.
+-- Calls that do not return: an error after ten seconds, of which a busy machine may take most.
 local function limited(fn, ...)
-    local stop = g.clock() + 2
+    local stop = g.clock() + 10
     debug.sethook(function()
         if g.clock() > stop then error("audit:1: it does not return: local '" .. "'", 0) end
     end, "", 1000000)

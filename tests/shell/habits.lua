@@ -354,7 +354,8 @@ t.ok(output("",
             1", 1, true), "a block in a script")
 t.ok(output("-i <", "print(1)\nx:\nsum()"):find "global 'x'",
     "a name and a colon go on with the next line")
-t.ok(output("-e '_PROMPT, _PROMPT2 = \"\", \"\"' -i <", "s = 'ab'\nx = s:upper\n()\nprint(x)"):find "AB",
+t.ok(output("-e '_PROMPT, _PROMPT2 = \"\", \"\"' -i <",
+        "s = 'ab'\nx = s:upper\n()\nprint(x)"):find "AB",
     "and so does a method that is no property of tensors")
 for _, lua in ipairs { "goto done\n::done::\nprint(42)",
     "s = [[\nfor i in range(3):\n]]\nprint(42)", "--[[\nwhile True:\n]]\nprint(42)",

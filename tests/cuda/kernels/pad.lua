@@ -39,7 +39,8 @@ for _, dtype in ipairs { "f32", "f64", "bf16", "u8" } do
     same(dtype .. ", of none", function(a) return a:pad { 4, 4, 1, 0 } end,
         numbers(dtype, 3, 2, 0))
     for _, by in ipairs { { 1, 5 }, { -2, 2 }, { 3, 4 } } do
-        same(("%s, roll of dim %d"):format(dtype, by[2]), function(a) return a:roll(by[1], by[2]) end,
+        same(("%s, roll of dim %d"):format(dtype, by[2]),
+            function(a) return a:roll(by[1], by[2]) end,
             many)
     end
     same(dtype .. ", roll of three dims", function(a) return a:roll({ 1, 2, 3 }, { 1, 3, 5 }) end,

@@ -18,7 +18,8 @@ end
 
 -- both sides of what a thread, a warp and a block walk
 for _, n in ipairs { 1, 2, 31, 33, 511, 513, 4095, 4096, 4097, 9000 } do
-    for _, dtype in ipairs { "f32", "f64", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool" } do
+    for _, dtype in ipairs { "f32", "f64", "f16", "bf16", "i64", "i32", "i16", "i8",
+        "u8", "bool" } do
         local x = randint(0, n % 2 == 0 and 1 or 4, { n })
         if dtype == "bool" then x = x:gt(0) end
         x = x:to(dtype)
@@ -31,7 +32,8 @@ for _, n in ipairs { 1, 2, 31, 33, 511, 513, 4095, 4096, 4097, 9000 } do
         same("unique_consecutive, inverse and counts, " .. name, function(v)
             return v:unique_consecutive { return_inverse = true, return_counts = true }
         end, x)
-        same("unique and counts, " .. name, function(v) return v:unique { return_counts = true } end,
+        same("unique and counts, " .. name,
+            function(v) return v:unique { return_counts = true } end,
             x)
         same("nonzero, " .. name, function(v) return v:nonzero() end, x)
     end
@@ -40,7 +42,8 @@ local x = randint(0, 1, { 30, 40, 7 }):to "f32"
 same("nonzero of 3 dims", function(v) return v:nonzero() end, x)
 same("nonzero of a part", function(v) return v["2:9, 3::2, 7"]:nonzero() end, x)
 same("nonzero, transposed", function(v) return v:transpose(1, 3):nonzero() end, x)
-same("unique_consecutive of a part", function(v) return v["3:20, 2::3, 4"]:unique_consecutive() end, x)
+same("unique_consecutive of a part",
+    function(v) return v["3:20, 2::3, 4"]:unique_consecutive() end, x)
 same("unique_consecutive of nothing", function(v) return v:unique_consecutive() end,
     zeros(0))
 

@@ -1,5 +1,5 @@
--- Lines that one block sorts (kernels/cuda/sort/short_lines.cu) on the stand-in for CUDA: both sides
--- of each group's size, beside the CPU's kernels, which sort otherwise.
+-- Lines that one block sorts (kernels/cuda/sort/short_lines.cu) on the stand-in for CUDA: both
+-- sides of each group's size, beside the CPU's kernels, which sort otherwise.
 local t = require "tap"
 
 manual_seed(5)
@@ -64,6 +64,7 @@ t.is(none.shape, { 3, 0 }, "lines without elements")
 
 -- equal elements keep their order
 local _, places = ones({ 3, 1500 }, { device = "cuda" }):sort(2, true)
-t.ok(places:eq(arange(1, 1500, { device = "cuda" })):all():item(), "equal elements keep their order")
+t.ok(places:eq(arange(1, 1500, { device = "cuda" })):all():item(),
+    "equal elements keep their order")
 
 t.done()

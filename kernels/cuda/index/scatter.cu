@@ -277,15 +277,19 @@ template <class T> __device__ static void put_joined(const writes &s, char *to, 
     gp_store_as<T>(to, s.tt, v);
 }
 
+/* Whether so many writes begin at i that a block joins them: then element 0 of the rest says so. */
+__device__ static inline bool left_to_block(const writes &s, int64_t i, uint64_t key, uint32_t j) {
+    if (i + MANY >= s.n || key_at(s, i + 1) != key || key_at(s, i + MANY) != key) return false;
+    if (j == 0) s.many[1 + atomicAdd(s.many, 1u)] = (uint32_t)i;
+    return true;
+}
+
 template <class T> static __global__ void put_sums(writes s) {
     int64_t i, rest[2];
     uint32_t j;
     if (*s.bad || !element_of(s, &i, &j) || !begins(s, i)) return;
     uint64_t key = key_at(s, i);
-    if (i + MANY < s.n && key_at(s, i + 1) == key && key_at(s, i + MANY) == key) {
-        if (j == 0) s.many[1 + atomicAdd(s.many, 1u)] = (uint32_t)i;
-        return;
-    }
+    if (left_to_block(s, i, key, j)) return;
     gp_offsets(s.rest, j, rest);
     char *to = s.rest.data[0] + (key << s.shift) + rest[0];
     int64_t end = end_of(s, i);
@@ -296,6 +300,39 @@ template <class T> static __global__ void put_sums(writes s) {
     }
     T v = value_of<T>(s, i, rest);
     put_joined(s, to, join_values(s, v, i + 1, end, 1, rest), end - i);
+}
+
+/* put_sums of sums that start with the target's own elements, of vectors of dtype D: the rest has
+ * elements of 16 bytes. */
+template <int D> static __global__ void put_vectors(writes s) {
+    enum { V = D == GP_f32 ? 4 : 8, PAIR = 2 };
+    int64_t i, rest[2], of[1];
+    uint32_t j;
+    if (*s.bad || !element_of(s, &i, &j) || !begins(s, i)) return;
+    uint64_t key = key_at(s, i);
+    if (left_to_block(s, i, key, j)) return;
+    gp_offsets(s.rest, j, rest);
+    char *to = s.rest.data[0] + (key << s.shift) + rest[0];
+    const int64_t end = end_of(s, i);
+    float sum[V];
+    gp_load_some<float, V>(to, (gp_dtype)D, sum);
+    for (; i < end; i += PAIR) {
+        uint4 raw[PAIR];
+        float v[V];
+#pragma unroll
+        for (int a = 0; a < PAIR; a++) {
+            gp_offsets(s.of, s.at[i + a < end ? i + a : i], of);
+            raw[a] = *(const uint4 *)(s.of.data[0] + of[0] + rest[1]);
+        }
+#pragma unroll
+        for (int a = 0; a < PAIR; a++) {
+            gp_load_some<float, V>(&raw[a], (gp_dtype)D, v);
+#pragma unroll
+            for (int k = 0; k < V; k++)
+                if (i + a < end) sum[k] += v[k];
+        }
+    }
+    gp_store_some<float, V>(to, (gp_dtype)D, sum);
 }
 
 /* Addresses that many writes share: threads of one x compute an element of the rest, those of one y
@@ -325,18 +362,34 @@ template <class T> static __global__ void put_many(writes s) {
 
 /* ---- launches ---- */
 
-template <class E> static bool run_last(const gp_call *c, const writes *s, int64_t blocks) {
-    auto kernel = put_last<E>;
-    return GP_LAUNCH(c, kernel, (uint32_t)blocks, GP_THREADS, 0, *s);
+typedef void put_kernel(writes s);
+
+/* A thread for each write and element of `over`. */
+static bool run_each(const gp_call *c, const writes *s, const gp_nest<2> &over,
+                     put_kernel *kernel) {
+    writes w = *s;
+    w.rest = gp_loop_of(over);
+    uint32_t blocks = gp_blocks(w.n * over.numel);
+    w.by_fast = gp_divide_up_to((int64_t)blocks * GP_THREADS, w.by_write ? w.n : over.numel);
+    return GP_LAUNCH(c, kernel, blocks, GP_THREADS, 0, w);
 }
 
-template <class T> static bool run_sums(const gp_call *c, writes *s, int64_t blocks) {
+template <class E> static bool run_last(const gp_call *c, const writes *s, const gp_nest<2> &over) {
+    return run_each(c, s, over, put_last<E>);
+}
+
+/* wide: `over` is of vectors, which put_vectors takes. */
+template <class T>
+static bool run_sums(const gp_call *c, writes *s, const gp_nest<2> &over, bool wide) {
     size_t room = (size_t)(s->n / MANY + 2) * 4;
-    auto kernel = put_sums<T>;
+    put_kernel *kernel = !wide             ? put_sums<T>
+                         : s->tt == GP_f32 ? put_vectors<GP_f32>
+                         : s->tt == GP_f16 ? put_vectors<GP_f16>
+                                           : put_vectors<GP_bf16>;
     auto rest = put_many<T>;
     if (!(s->many = (uint32_t *)gp_cuda_scratch(c, room)) ||
         !gp_cuda_ok(c, cudaMemsetAsync(s->many, 0, 4, gp_cuda_stream(c))) ||
-        !GP_LAUNCH(c, kernel, (uint32_t)blocks, GP_THREADS, 0, *s))
+        !run_each(c, s, over, kernel))
         return false;
     if (s->n <= MANY) return true;
     uint32_t x = 1;
@@ -420,18 +473,20 @@ static bool scatter(const gp_call *c, const gp_indexed *p, const gp_scatter_writ
     if (!sort_places(c, p, w, &s)) return false;
     const gp_array *const one[1] = {&of}, *const two[2] = {&xr, &vr};
     gp_nest<1> by_write = gp_nest_of<1>(one, true);
-    gp_nest<2> rest = gp_nest_of<2>(two);
-    bool wide = w->how == GP_ASSIGN && widen(&rest, by_write, some_dims(&p->l, &x, true), p->over);
+    gp_nest<2> rest = gp_nest_of<2>(two), over = rest;
     s.of = gp_loop_of(by_write), s.rest = gp_loop_of(rest);
     s.bad = p->over.bad, s.how = w->how, s.include_self = w->include_self;
     s.tt = dt, s.vt = (gp_dtype)values.dtype;
-    int64_t blocks = gp_blocks(s.n * s.rest.numel), step = s.rest.stride[0][0];
+    int64_t step = rest.stride[0][0];
     s.by_write = p->over.step > 0 && p->over.step < (step < 0 ? -step : step);
-    s.by_fast = gp_divide_up_to(blocks * GP_THREADS, s.by_write ? s.n : s.rest.numel);
-    if (wide) return run_last<uint4>(c, &s, blocks);
-    if (w->how == GP_ASSIGN) return GP_BY_SIZE(gp_dtype_sizes[dt], run_last, c, &s, blocks);
+    bool sums = w->how == GP_ADD && w->include_self && ct == GP_f32 && s.vt == dt,
+         wide = (sums || w->how == GP_ASSIGN) &&
+                widen(&over, by_write, some_dims(&p->l, &x, true), p->over);
+    if (w->how == GP_ASSIGN)
+        return wide ? run_last<uint4>(c, &s, over)
+                    : GP_BY_SIZE(gp_dtype_sizes[dt], run_last, c, &s, over);
     if (w->how == GP_MEAN && ct == GP_i32) ct = GP_i64;
-    return GP_BY_COMPUTE(ct, run_sums, c, &s, blocks);
+    return GP_BY_COMPUTE(ct, run_sums, c, &s, over, wide);
 }
 
 bool gp_cuda_scatter(const gp_call *c, const gp_indexed *p, const gp_scatter_write *w) {

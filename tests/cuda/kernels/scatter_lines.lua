@@ -54,7 +54,7 @@ same("scatter_add along the first dim", function(a, k, u) return a:scatter_add(1
     randint(1, 4, { 4, 50, 6 }), x)
 
 -- rows and columns, whole vectors of 16 bytes and others
-for _, dtype in ipairs { "f32", "bf16", "f64", "u8" } do
+for _, dtype in ipairs { "f32", "bf16", "f16", "f64", "u8" } do
     for _, width in ipairs { 16, 17, 24 } do
         local a = (rand(40, width) * 9):to(dtype)
         local b, at = (rand(90, width) * 9):to(dtype), randint(1, 40, { 90 })
@@ -73,6 +73,16 @@ for _, dtype in ipairs { "f32", "bf16", "f64", "u8" } do
             return y:t():contiguous():index_add(2, k, u:t():contiguous())
         end, a, at, b)
     end
+end
+for _, dtype in ipairs { "f32", "f16" } do
+    local few, many = tensor { 1, 3, 1, 1 }:tile(200), randint(-4, 4, { 800, 16 }):to(dtype)
+    same("index_add of many rows to few, " .. dtype, function(y, k, u)
+        return y:index_add(1, k, u)
+    end, randint(-4, 4, { 3, 16 }):to(dtype), few, many)
+    same("the mean of rows, " .. dtype, function(y, k, u)
+        return y:scatter_reduce(1, k, u, "mean")
+    end, ones({ 3, 16 }, { dtype = dtype }), few:view(-1, 1):expand(800, 16),
+        ones({ 800, 16 }, { dtype = dtype }))
 end
 same("index_add of one number to columns", function(y, k, u) return y:index_add(2, k, u) end,
     zeros(300, 5), tensor { 2, 2, 5, 1, 2 }, randn(300, 5))

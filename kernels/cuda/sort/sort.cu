@@ -5,8 +5,10 @@
  * at a time: a read of the line per 8 bits, and one more. Of long lines a block keeps a part in
  * registers and finds its first ones, then those of the parts': one read of the line. */
 #include "kernels/cuda/index/mask.cuh"
+#include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/sort/cub.h"
 #include "kernels/cuda/sort/sort.cuh"
+#include "tensor/ops/layout.h"
 
 /* The elements of x to be sorted: `per` of each line, numel in all. */
 typedef struct part {
@@ -41,14 +43,10 @@ typedef struct wanted {
 /* Stores element e, which is number i of the sorted ones, at p. */
 __device__ static inline void write_value(const gp_lines &s, uint32_t i, uint32_t e, char *p) {
     int64_t from[1];
-    uint64_t bits, key;
-    if (s.keys) {
-        key = s.key_bytes == 4 ? ((const uint32_t *)s.keys)[i] : ((const uint64_t *)s.keys)[i];
-        key = (key & (((uint64_t)2 << (s.bits - 1)) - 1)) ^ s.flip;
-        if (gp_bits_of_key(key, s.dt, &bits)) {
-            gp_copy_element(p, (const char *)&bits, (int)gp_bytes_of(s.dt));
-            return;
-        }
+    uint64_t bits;
+    if (s.keys && gp_bits_of_key(gp_kept_key(s, i), s.dt, &bits)) {
+        gp_copy_element(p, (const char *)&bits, (int)gp_bytes_of(s.dt));
+        return;
     }
     gp_offsets(s.x, e, from);
     gp_copy_element(p, s.x.data[0] + from[0], (int)gp_bytes_of(s.dt));
@@ -124,8 +122,31 @@ static bool open_lines(const gp_call *c, const gp_array *x, int d, bool descendi
     return true;
 }
 
+/* Whether to copy lines along d, for elements of a line are not adjacent: read or written where
+ * they are, each costs a sector of memory. Not those whose copies would take gigabytes. */
+static bool apart(const gp_array *a, int d) {
+    return a->ndim > 1 && a->numel > a->dim[d] && a->dim[d] > 1 && a->stride[d] != 1 &&
+           a->numel <= 1 << 28;
+}
+
+/* *to: scratch memory of a's shape and dtype, contiguous. */
+static bool adjacent(const gp_call *c, const gp_array *a, gp_array *to) {
+    int64_t step = 1;
+    *to = *a;
+    for (int d = a->ndim - 1; d >= 0; step *= a->dim[d--]) to->stride[d] = step;
+    to->data = (char *)gp_cuda_scratch(c, (size_t)(a->numel * gp_dtype_sizes[a->dtype]));
+    gp_array_finish(to);
+    return to->data != NULL;
+}
+
 bool gp_cuda_sort_lines(const gp_call *c, const gp_array *x, int d, bool descending, gp_lines *s,
                         uint32_t **at) {
+    gp_array lines;
+    if (apart(x, d)) {
+        gp_array xt = turned(x, d);
+        if (!adjacent(c, &xt, &lines) || !gp_cuda_copy_array(c, &lines, &xt)) return false;
+        x = &lines, d = lines.ndim - 1;
+    }
     *at = (uint32_t *)gp_cuda_scratch(c, (size_t)x->numel * 4);
     return *at && open_lines(c, x, d, descending, s) &&
            sort_part(c, s, part{s->n, s->x.numel, false}, at);
@@ -400,10 +421,15 @@ static bool run(const gp_call *c, int d, bool descending, int64_t first, int64_t
     uint32_t k = (uint32_t)(first + count);
     bool by_parts = few_of_parts(&s, first + count),
          few = !by_parts && few_of_many(&s, count, count == 1) && (first == 0 || count == 1);
+    bool whole = !by_parts && !few && count == s.n;
     if (by_parts ? !(s.bits > 32 ? select_by_parts<uint64_t>(c, &s, k, &at)
                                  : select_by_parts<uint32_t>(c, &s, k, &at))
         : few    ? !select_part(c, &s, first, count, &at)
                  : !gp_cuda_sort_lines(c, x, d, descending, &s, &at))
+        return false;
+    bool copied[2] = {whole && values && apart(values, d), whole && indices && apart(indices, d)};
+    gp_array to[2] = {v, ix};
+    if ((copied[0] && !adjacent(c, &to[0], &v)) || (copied[1] && !adjacent(c, &to[1], &ix)))
         return false;
     gp_loop<2> out = gp_loop_of(gp_nest_of<2>(two, true));
     wanted w = {at,
@@ -415,7 +441,9 @@ static bool run(const gp_call *c, int d, bool descending, int64_t first, int64_t
                 gp_divide_by((uint32_t)count),
                 gp_divide_by(s.n)};
     return GP_LAUNCH(c, write_lines, gp_blocks(out.numel), GP_THREADS, 0, s, out, w, values != NULL,
-                     indices != NULL);
+                     indices != NULL) &&
+           (!copied[0] || gp_cuda_copy_array(c, &to[0], &v)) &&
+           (!copied[1] || gp_cuda_copy_array(c, &to[1], &ix));
 }
 
 static bool all_of(const gp_call *c, const gp_array *values, const gp_array *indices) {

@@ -26,9 +26,16 @@ bool gp_cuda_sort_lines(const gp_call *c, const gp_array *x, int d, bool descend
 bool gp_cuda_short_lines(const gp_lines *s);
 bool gp_cuda_sort_short(const gp_call *c, gp_lines *s, uint32_t *at);
 
-/* The key of the element at position i of all sorted lines. */
+/* The key of the element at position i of all sorted lines; s.keys are there. */
+__device__ static inline uint64_t gp_kept_key(const gp_lines &s, uint32_t i) {
+    uint64_t key = s.key_bytes == 4 ? ((const uint32_t *)s.keys)[i] : ((const uint64_t *)s.keys)[i];
+    return (key & (((uint64_t)2 << (s.bits - 1)) - 1)) ^ s.flip;
+}
+
+/* The same whether they are there or not. */
 __device__ static inline uint64_t gp_line_key(const gp_lines &s, const uint32_t *at, uint32_t i) {
     int64_t off[1];
+    if (s.keys) return gp_kept_key(s, i);
     gp_offsets(s.x, at[i], off);
     return gp_key_at(s.x.data[0] + off[0], s.dt);
 }

@@ -61,6 +61,18 @@ check("a transposed part", x["2:4, 5:64"]:transpose(1, 3), y["2:4, 5:64"]:transp
 check("flipped", x:flip(2), y:flip(2), 2)
 local none = zeros({ 3, 0 }, { device = "cuda" }):sort(2)
 t.is(none.shape, { 3, 0 }, "lines without elements")
+-- lines whose elements are not adjacent, longer than a block's, too
+for _, n in ipairs { 70, 2049 } do
+    for _, dtype in ipairs { "f32", "bf16", "i64" } do
+        y = numbers({ n, 3 }, dtype)
+        check(("%d rows of %s"):format(n, dtype), y:to "cuda", y, 1)
+        check(("rows 6 to %d of a part of %s"):format(n, dtype), y:to "cuda"["6:, 2:3"],
+            y["6:, 2:3"], 1)
+    end
+end
+x = y:to "cuda"
+t.is(x:argsort(1):tolist(), y:argsort(1):tolist(), "argsort of rows")
+t.is(x:msort():tolist(), y:msort():tolist(), "msort of rows")
 
 -- equal elements keep their order
 local _, places = ones({ 3, 1500 }, { device = "cuda" }):sort(2, true)

@@ -178,4 +178,31 @@ for _, n in ipairs {64, 100, 125, 512} do
     end
 end
 
+-- lines that are read where they are, and those that begin where a library cannot read them; the
+-- input stays as it was
+for _, dtype in ipairs {"f32", "f64"} do
+    for _, norm in ipairs {"backward", "ortho", "forward"} do
+        local flat = g.randn(1 + 5 * 6 * 4, {dtype = dtype})
+        local from, to = flat:narrow(1, 2, 120), flat:narrow(1, 1, 120):clone()
+        local before, o = flat:clone(), {norm = norm}
+        to:copy_(from)
+        local function results(v)
+            local real, pairs = v:view(5, 24), v:view(5, 12, 2)
+            local c = {norm = norm, complex = true}
+            return {g.fft.rfft(real, o), g.fft.fft(real, o),
+                g.fft.ifft(real, {norm = norm, complex = false}),
+                g.fft.fft(pairs, c), g.fft.ifft(pairs, c), g.fft.irfft(pairs, o),
+                g.fft.rfft(v:view(5, 4, 6), {norm = norm, dim = 2})}
+        end
+        local want, got = results(from), results(to)
+        for k, y in ipairs(want) do
+            t.ok(y:eq(got[k]):all():item(),
+                ("%s %s, %d: wherever it begins"):format(dtype, norm, k))
+        end
+        local whole = g.fft.rfft(to:view(5, 24), o):select(1, 3)
+        local line = g.fft.rfft(to:view(5, 24):select(1, 3), o)
+        t.ok((whole - line):abs():max():item() < 1e-4, "a line of several, " .. norm)
+        t.ok(flat:eq(before):all():item(), "the input is not written to, " .. norm)
+    end
+end
 t.done()

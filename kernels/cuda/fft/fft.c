@@ -1,5 +1,5 @@
-/* Fourier transforms by cuFFT: lines are gathered into dense memory, transformed, scaled, and
- * stored in the result. */
+/* Fourier transforms by cuFFT: lines that are not dense are gathered, transformed to the result or,
+ * where its lines are not dense, to scratch that is copied there, and scaled unless by 1. */
 #include "kernels/cuda/fft/fft.h"
 
 #include <cufft.h>
@@ -91,7 +91,7 @@ static bool exec(const gp_call *c, const plan *p, void *from, void *to, bool inv
     }
 }
 
-/* `lines` transforms of length n; from is overwritten. */
+/* `lines` transforms of length n. One to real overwrites what it reads. */
 static bool transform(const gp_call *c, int64_t n, int64_t lines, cufftType type, void *from,
                       void *to, bool inverse) {
     gp_lib_lock();
@@ -178,32 +178,43 @@ static bool single(const gp_call *c, const fft_call *r) {
            copy_to_output(c, r, to);
 }
 
+/* x itself where it is lines of `length` elements as cuFFT reads them, `width` numbers each, or else
+ * a gathered copy; NULL with a message. To be read only. */
+static void *input_lines(const gp_call *c, const fft_call *r, int64_t length, int64_t width) {
+    bool pairs = r->x->ndim > r->dims, last = r->dim == r->dims - 1;
+    bool as_is = r->x->contiguous && r->x->dtype == r->dtype && pairs == (width == 2) && last &&
+                 r->x->dim[r->dim] == length && (uintptr_t)r->x->data % 16 == 0;
+    return as_is ? (void *)r->x->data : gather(c, r, length, width);
+}
+
 static bool from_pairs(const gp_call *c, const fft_call *r) {
     int64_t n = r->f.n;
-    void *x = gather(c, r, n, 2), *to = output_lines(c, r, n, 2);
+    void *x = input_lines(c, r, n, 2), *to = output_lines(c, r, n, 2);
     return x && to &&
-           transform(c, n, r->f.lines, r->f.wide ? CUFFT_Z2Z : CUFFT_C2C, x, x, r->inverse) &&
-           gp_fft_spectra(c, &r->f, x, false, false, n, to) && copy_to_output(c, r, to);
+           transform(c, n, r->f.lines, r->f.wide ? CUFFT_Z2Z : CUFFT_C2C, x, to, r->inverse) &&
+           (r->f.scale == 1 || gp_fft_spectra(c, &r->f, to, false, false, n, to)) &&
+           copy_to_output(c, r, to);
 }
 
 /* The inverse of a real line is the conjugate of its transform. */
 static bool from_real(const gp_call *c, const fft_call *r) {
     int64_t n = r->f.n, half = n / 2 + 1, wanted = r->half_out ? half : n;
-    void *x = gather(c, r, n, 1), *spectra = scratch_lines(c, r, half, 2),
-         *to = output_lines(c, r, wanted, 2);
+    bool as_is = r->half_out && !r->inverse;
+    void *x = input_lines(c, r, n, 1), *to = output_lines(c, r, wanted, 2),
+         *spectra = as_is ? to : scratch_lines(c, r, half, 2);
     return x && spectra && to &&
            transform(c, n, r->f.lines, r->f.wide ? CUFFT_D2Z : CUFFT_R2C, x, spectra, false) &&
-           gp_fft_spectra(c, &r->f, spectra, true, r->inverse, wanted, to) &&
+           ((as_is && r->f.scale == 1) ||
+            gp_fft_spectra(c, &r->f, spectra, true, r->inverse, wanted, to)) &&
            copy_to_output(c, r, to);
 }
 
 static bool to_real(const gp_call *c, const fft_call *r) {
     int64_t n = r->f.n;
-    void *x = gather(c, r, n / 2 + 1, 2), *lines = scratch_lines(c, r, n, 1),
-         *to = output_lines(c, r, n, 1);
-    return x && lines && to && gp_fft_real_ends(c, &r->f, x) &&
-           transform(c, n, r->f.lines, r->f.wide ? CUFFT_Z2D : CUFFT_C2R, x, lines, true) &&
-           gp_fft_scaled(c, &r->f, lines, 1, to) && copy_to_output(c, r, to);
+    void *x = gather(c, r, n / 2 + 1, 2), *to = output_lines(c, r, n, 1);
+    return x && to && gp_fft_real_ends(c, &r->f, x) &&
+           transform(c, n, r->f.lines, r->f.wide ? CUFFT_Z2D : CUFFT_C2R, x, to, true) &&
+           (r->f.scale == 1 || gp_fft_scaled(c, &r->f, to, 1, to)) && copy_to_output(c, r, to);
 }
 
 /* ---- the op ---- */

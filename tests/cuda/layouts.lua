@@ -95,6 +95,13 @@ do
     close(y:addcmul(y, y, 0.5), Y:addcmul(Y, Y, 0.5), 3e-5, "addcmul by tiles")
 end
 
+-- lgamma in f32 against that in f64 on the CPU: zeros, poles, both sides of each branch.
+do
+    local x = g.cat {g.linspace(-9, 9, 2000), g.tensor {0.0, -0.0, 1, 2, -1, -2, 1 / 0, -1 / 0,
+        0 / 0, 3e38, -3e38, -0.5, -0.50000006, 1e-40, -1e-40, 7.5, -7.5, 7.4999995, 171.5, -171.5}}
+    close(x:to "f64":lgamma():to "f32", x:to "cuda":lgamma(), 2e-7, "lgamma of f32")
+end
+
 -- softmax of infinities and NaN: in rows that are held, kept or in parts, and down columns.
 for _, dt in ipairs {"f32", "f16"} do
     local x, y, inf = g.randn(3, 70000), g.randn(100, 70), math.huge

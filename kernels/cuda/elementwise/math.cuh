@@ -36,7 +36,9 @@ INLINE1(exp) INLINE1(exp2) INLINE1(expm1) INLINE1(log) INLINE1(log2) INLINE1(log
 INLINE1(log1p) INLINE1(sqrt) INLINE1(tanh) INLINE1(atan) INLINE1(erf) INLINE1(erfc)
 CALLED1(sin) CALLED1(cos) CALLED1(tan) CALLED1(asin) CALLED1(acos) CALLED1(sinh) CALLED1(cosh)
 CALLED1(asinh) CALLED1(acosh) CALLED1(atanh) CALLED2(atan2) CALLED2(hypot)
-SPECIAL1(erfinv) SPECIAL1(lgamma) SPECIAL1(digamma) SPECIAL1(logit)
+SPECIAL1(erfinv) SPECIAL1(digamma) SPECIAL1(logit)
+GP_CALLED float lgamma_of(float x) { return lgamma_by_branch_f32(x); }
+GP_CALLED double lgamma_of(double x) { return lgamma_f64(x); }
 GP_CALLED float polygamma_of(float x, float n) { return polygamma_f32(x, n); }
 GP_CALLED double polygamma_of(double x, double n) { return polygamma_f64(x, n); }
 

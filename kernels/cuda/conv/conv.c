@@ -1,10 +1,12 @@
 /* Convolutions, transposed ones and their gradients: of few channels by direct.cu and
- * direct_weight.cu, else by cuDNN (cudnn.c), in parts of so many images as it takes at once. Target
- * limit: 2 operations per tap at the tensor cores' rate for f16 and bf16, at that of the cores for
- * f32 (of TF32 where allowed) and f64. Without cuDNN, or where it refuses, plain.cu runs them. */
+ * direct_weight.cu, products of matrices by product.c, else by cuDNN (cudnn.c), in parts of so many
+ * images as it takes at once. Target limit: 2 operations per tap at the tensor cores' rate for f16
+ * and bf16, at that of the cores for f32 (of TF32 where allowed) and f64. Without cuDNN, or where
+ * it refuses, plain.cu runs them. */
 #if __has_include(<cudnn.h>) /* else without_cudnn.c */
 #include "kernels/cuda/conv/cudnn.h"
 #include "kernels/cuda/conv/plain.h"
+#include "kernels/cuda/conv/product.h"
 #include "kernels/cuda/runtime/dense.h"
 #include "kernels/cuda/runtime/cudnn.h"
 #include "kernels/cuda/runtime/device.h"
@@ -315,6 +317,7 @@ static bool forward(const gp_call *c) {
     if (gp_out(c, 0)->numel == 0) return true;
     if (!gp_conv_read(c, &xs, &ws, &k)) return false;
     if (gp_conv_is_direct(&k, x, w, GP_CONV_RESULT)) return gp_conv_direct(c, &k);
+    if (gp_conv_is_product(c, &k, x, GP_CONV_RESULT)) return gp_conv_product(c, &k);
     if (theirs(x) && forward_there(c, &k)) return true;
     return ours(c, x) && gp_conv_plain(c, &k);
 }
@@ -324,6 +327,7 @@ static bool image(const gp_call *c, const gp_array *bias, const gp_conv *k) {
     if (gp_out(c, 0)->numel == 0) return true;
     if (gp_conv_is_direct(k, x, gp_in(c, 1), GP_CONV_IMAGE))
         return gp_conv_direct_image(c, bias, k);
+    if (gp_conv_is_product(c, k, x, GP_CONV_IMAGE)) return gp_conv_product_image(c, bias, k);
     if (theirs(x) && image_there(c, x, bias, k)) return true;
     return ours(c, x) && gp_conv_plain_image(c, bias, k);
 }

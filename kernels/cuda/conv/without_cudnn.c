@@ -1,7 +1,9 @@
-/* Convolutions of a plug-in compiled without cuDNN's headers: all by our own kernels. */
+/* Convolutions of a plug-in compiled without cuDNN's headers: by our own kernels and
+ * cuBLASLt. */
 #if !__has_include(<cudnn.h>)
 #include "kernels/cuda/conv/direct.h"
 #include "kernels/cuda/conv/plain.h"
+#include "kernels/cuda/conv/product.h"
 
 static bool forward(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *w = gp_in(c, 1);
@@ -9,13 +11,15 @@ static bool forward(const gp_call *c) {
     gp_conv k;
     if (gp_out(c, 0)->numel == 0) return true;
     if (!gp_conv_read(c, &xs, &ws, &k)) return false;
-    return gp_conv_is_direct(&k, x, w, GP_CONV_RESULT) ? gp_conv_direct(c, &k)
-                                                       : gp_conv_plain(c, &k);
+    return gp_conv_is_direct(&k, x, w, GP_CONV_RESULT)    ? gp_conv_direct(c, &k)
+           : gp_conv_is_product(c, &k, x, GP_CONV_RESULT) ? gp_conv_product(c, &k)
+                                                          : gp_conv_plain(c, &k);
 }
 static bool image(const gp_call *c, const gp_array *bias, const gp_conv *k) {
-    return gp_conv_is_direct(k, gp_in(c, 0), gp_in(c, 1), GP_CONV_IMAGE)
-               ? gp_conv_direct_image(c, bias, k)
-               : gp_conv_plain_image(c, bias, k);
+    const gp_array *x = gp_in(c, 0), *w = gp_in(c, 1);
+    return gp_conv_is_direct(k, x, w, GP_CONV_IMAGE)    ? gp_conv_direct_image(c, bias, k)
+           : gp_conv_is_product(c, k, x, GP_CONV_IMAGE) ? gp_conv_product_image(c, bias, k)
+                                                        : gp_conv_plain_image(c, bias, k);
 }
 static bool transposed(const gp_call *c) {
     gp_shape x = gp_array_shape(gp_in(c, 0)), w = gp_array_shape(gp_in(c, 1));

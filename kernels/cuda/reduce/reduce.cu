@@ -96,6 +96,36 @@ static bool take_parts(const gp_call *c, const gp_reducer_kernels *k, gp_reducti
     return a->partial != NULL;
 }
 
+/* One of k's kernels of dense memory for elements of a's dtype, or nullptr. */
+static gp_reducer_kernels::kernel dense_kernel(const gp_reducer_kernels *k, const gp_reduction &a,
+                                               int which) {
+    bool half = a.dtype == GP_f16 || a.dtype == GP_bf16;
+    return a.dtype == k->dtype ? k->whole[which] : half ? k->halves[which] : nullptr;
+}
+
+/* Whether x is rows of a.count elements, adjacent and aligned, that short.cuh copies. */
+static bool short_rows(const gp_reducer_kernels *k, const gp_reduction &a) {
+    int64_t size = gp_dtype_sizes[a.dtype];
+    return dense_kernel(k, a, GP_REDUCE_SHORT_ROWS) && gp_aligned(a.x, 16) && a.count > 1 &&
+           a.count <= GP_REDUCE_SHORT && a.red.ndim == 1 && a.red.stride[0] == size &&
+           a.kept.ndim == 1 && a.kept.stride[0] == a.count * size;
+}
+
+/* A block has as many rows as are enough, from 16 bytes on, and whole rounds of its threads. */
+static bool run_short_rows(const gp_call *c, const gp_reducer_kernels *k, gp_reduction a) {
+    int64_t size = gp_dtype_sizes[a.dtype], least = 16 / size, round;
+    a.group = power_of_two((a.count + AHEAD - 1) / AHEAD, GP_THREADS), round = GP_THREADS / a.group;
+    a.parts = 1, a.width = GP_REDUCE_STAGE / (a.count * size);
+    if (a.width > a.outputs / BLOCKS) a.width = a.outputs / BLOCKS;
+    if (a.width >= round) a.width -= a.width % round;
+    a.width = (a.width + least - 1) / least * least;
+    if (a.width == 0) a.width = least;
+    size_t shared = (size_t)(a.width * a.count * size / 16 + 1) * 16 +
+                    (a.group > 32 ? (size_t)k->acc * GP_THREADS : 0);
+    auto kernel = dense_kernel(k, a, GP_REDUCE_SHORT_ROWS);
+    return GP_LAUNCH(c, kernel, gp_blocks(a.outputs, (int)a.width), GP_THREADS, shared, a);
+}
+
 static bool along_rows(const gp_call *c, const gp_reducer_kernels *k, gp_reduction a) {
     int64_t size = gp_dtype_sizes[a.dtype];
     bool native = a.dtype == k->dtype, half = a.dtype == GP_f16 || a.dtype == GP_bf16;
@@ -104,6 +134,7 @@ static bool along_rows(const gp_call *c, const gp_reducer_kernels *k, gp_reducti
     if (many > 1 &&
         !(gp_aligned(a.x, 16) && in_vectors(&a.kept, 0) && by_vectors(&red, many, size)))
         many = 1;
+    if (many == 1 && short_rows(k, a)) return run_short_rows(c, k, a);
     auto kernel = many == 1 ? k->single[0] : native ? k->whole[0] : k->halves[0];
     if (many > 1) a.red = red;
     a.pieces = a.count / many;
@@ -116,6 +147,11 @@ static bool along_rows(const gp_call *c, const gp_reducer_kernels *k, gp_reducti
     return a.parts == 1 || run_parts(c, k, a);
 }
 
+static void drop_first(gp_places *s) {
+    for (int d = 1; d < s->ndim; d++) s->dim[d - 1] = s->dim[d], s->stride[d - 1] = s->stride[d];
+    s->ndim--;
+}
+
 static bool down_columns(const gp_call *c, const gp_reducer_kernels *k, gp_reduction a) {
     int64_t size = gp_dtype_sizes[a.dtype];
     bool native = a.dtype == k->dtype, half = a.dtype == GP_f16 || a.dtype == GP_bf16;
@@ -125,15 +161,44 @@ static bool down_columns(const gp_call *c, const gp_reducer_kernels *k, gp_reduc
                       in_vectors(&a.kept, 1) && in_vectors(&a.red, 0)))
         many = 1;
     auto kernel = many == 1 ? k->single[1] : native ? k->whole[1] : k->halves[1];
-    for (int d = 1; d < a.kept.ndim; d++)
-        a.kept.dim[d - 1] = a.kept.dim[d], a.kept.stride[d - 1] = a.kept.stride[d];
-    a.kept.ndim--;
+    drop_first(&a.kept);
     a.pieces = a.count;
     a.group = power_of_two((a.width + many - 1) / many, SHARED_FEW);
     int64_t across = (int64_t)a.group * many, rows = GP_THREADS / a.group;
     int64_t blocks = a.outputs / a.width * ((a.width + across - 1) / across);
     if (!take_parts(c, k, &a, blocks, AHEAD * rows)) return false;
     close_places(&a.red, a.pieces), close_places(&a.kept, a.outputs / a.width);
+    if (!launch(c, k, kernel, (uint32_t)(blocks * a.parts), a, 0)) return false;
+    return a.parts == 1 || run_parts(c, k, a);
+}
+
+/* Sets a's fold and group where x has few columns, no whole vectors of them or less than a block
+ * of columns is worth, in rows that are adjacent. */
+static bool fold_columns(const gp_reducer_kernels *k, gp_reduction *a) {
+    int64_t size = gp_dtype_sizes[a->dtype], width = a->kept.ndim ? a->kept.dim[0] : 0;
+    int many = (int)(16 / size), fold = 1, best = 0;
+    if (!dense_kernel(k, *a, GP_REDUCE_NARROW_COLUMNS) || width < 2 || width > GP_REDUCE_NARROW ||
+        (width >= 8 && width % many == 0) || a->kept.stride[0] != size || a->red.ndim != 1 ||
+        a->red.stride[0] != width * size || !gp_aligned(a->x, 16) || !in_vectors(&a->kept, 1))
+        return false;
+    while (fold * width % many) fold *= 2;
+    int vectors = (int)(fold * width) / many;
+    for (int group = 4; group <= SHARED_FEW; group *= 2) {
+        int used = group / vectors * vectors * SHARED_FEW / group; /* of 32 threads */
+        if (used <= best) continue;
+        best = used, a->group = group, a->fold = group / vectors * fold;
+    }
+    return a->count / a->fold >= AHEAD * GP_THREADS / a->group;
+}
+
+static bool down_narrow(const gp_call *c, const gp_reducer_kernels *k, gp_reduction a) {
+    int64_t blocks;
+    a.width = a.kept.dim[0], blocks = a.outputs / a.width;
+    a.pieces = a.count / a.fold;
+    drop_first(&a.kept);
+    if (!take_parts(c, k, &a, blocks, AHEAD * GP_THREADS / a.group)) return false;
+    close_places(&a.kept, blocks);
+    auto kernel = dense_kernel(k, a, GP_REDUCE_NARROW_COLUMNS);
     if (!launch(c, k, kernel, (uint32_t)(blocks * a.parts), a, 0)) return false;
     return a.parts == 1 || run_parts(c, k, a);
 }
@@ -148,5 +213,6 @@ bool gp_reduce_run(const gp_call *c, const gp_reducer_kernels *k, gp_reduction a
     int64_t along = a.red.ndim ? a.red.stride[0] : INT64_MAX;
     bool columns = a.count > 1 && a.kept.ndim && a.kept.dim[0] >= 8 && a.kept.stride[0] &&
                    a.kept.stride[0] < along;
+    if (fold_columns(k, &a)) return down_narrow(c, k, a);
     return columns ? down_columns(c, k, a) : along_rows(c, k, a);
 }

@@ -38,9 +38,11 @@ typedef struct gp_reduction {
     char *out[2], *partial; /* partial: parts x outputs accumulators */
     uint8_t dtype, to[2];   /* of x in memory; of the results */
     int nout, parts, group; /* group: threads on one output; across columns */
+    int fold;               /* rows of a folded row: short.cuh */
     int64_t count, outputs; /* elements reduced into one */
     int64_t pieces;         /* loads of them: vectors along rows, single elements down columns */
-    int64_t width, step; /* columns: size of the kept dim that they run along; bytes between them */
+    int64_t width, step; /* columns: size of the kept dim that they run along; bytes between them;
+                            short rows: rows of a block */
     gp_places kept, red; /* columns: kept without that dim */
     double p;
 } gp_reduction;
@@ -203,12 +205,16 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_parts_kernel(gp_reductio
 }
 
 #ifndef __CUDACC_RTC__
+#include "kernels/cuda/reduce/short.cuh"
+
 /* ---- the driver ---- */
 
-/* One reducer's kernels, of one type whatever the reducer; [1]: down columns. */
+/* One reducer's kernels, of one type whatever the reducer; [1]: down columns; [2], [3]: short rows
+ * and narrow columns, where there are such. */
+enum { GP_REDUCE_ROWS, GP_REDUCE_COLUMNS, GP_REDUCE_SHORT_ROWS, GP_REDUCE_NARROW_COLUMNS };
 typedef struct gp_reducer_kernels {
     typedef void (*kernel)(gp_reduction);
-    kernel whole[2], halves[2], single[2];
+    kernel whole[4], halves[4], single[2];
     void (*parts)(gp_reduction, int);
     gp_dtype dtype; /* of elements of compute type */
     int acc;        /* bytes of an accumulator */
@@ -232,9 +238,12 @@ template <class R> static gp_reducer_kernels gp_kernels_of() {
     k.single[0] = gp_rows_kernel<R, gp_single<T>>, k.single[1] = gp_columns_kernel<R, gp_single<T>>;
     if constexpr (!R::LEAN)
         k.whole[0] = gp_rows_kernel<R, gp_chunk_state<T>>,
-        k.whole[1] = gp_columns_kernel<R, gp_chunk_state<T>>;
+        k.whole[1] = gp_columns_kernel<R, gp_chunk_state<T>>,
+        k.whole[2] = gp_short_kernel<R, gp_chunk_state<T>>,
+        k.whole[3] = gp_narrow_kernel<R, gp_chunk_state<T>>;
     if constexpr (!R::LEAN && std::is_same<T, float>::value)
-        k.halves[0] = gp_rows_kernel<R, gp_halves>, k.halves[1] = gp_columns_kernel<R, gp_halves>;
+        k.halves[0] = gp_rows_kernel<R, gp_halves>, k.halves[1] = gp_columns_kernel<R, gp_halves>,
+        k.halves[2] = gp_short_kernel<R, gp_halves>, k.halves[3] = gp_narrow_kernel<R, gp_halves>;
     k.parts = gp_parts_kernel<R>;
     k.dtype = gp_memory_of<T>::dtype;
     k.acc = sizeof(typename R::Acc);

@@ -77,6 +77,25 @@ for _, at in ipairs { 1, 3000, 6007 } do
     t.is(x:argmax(1):cpu(), y:argmax(1), "a NaN in row " .. at)
 end
 
+-- aminmax and nansum of all, by vectors and not, with NaNs that one takes and the other leaves.
+for _, dtype in ipairs { "f32", "bf16", "f64", "i32" } do
+    for _, n in ipairs { 1, 4096, 6007 } do
+        local y = values(dtype, n)
+        local x = y:to "cuda"
+        local lo, hi = x:aminmax()
+        local low, high = y:aminmax()
+        t.is({ lo:item(), hi:item() }, { low:item(), high:item() }, dtype .. ": aminmax of " .. n)
+        t.is(x:nansum():item(), y:nansum():item(), dtype .. ": nansum of " .. n)
+        if dtype ~= "i32" and n > 1 then
+            y[n - 5] = 0 / 0
+            x = y:to "cuda"
+            lo, hi = x:aminmax()
+            t.ok(lo:isnan():item() and hi:isnan():item(), dtype .. ": aminmax with a NaN of " .. n)
+            t.is(x:nansum():item(), y:nansum():item(), dtype .. ": nansum with a NaN of " .. n)
+        end
+    end
+end
+
 -- The same rows give the same bits, wherever they lie.
 local one = randn { 1, 99 }
 local sums = one:expand { 500, 99 }:to "cuda":contiguous():sum(2)

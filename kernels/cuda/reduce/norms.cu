@@ -41,7 +41,7 @@ NORM(powers, double, 1, 0, acc + pow(fabs((double)x), p), acc + x, pow(acc, 1 / 
 NORM(most, T, 1, 0, fabs(x) > acc || x != x ? fabs(x) : acc, x > acc || x != x ? x : acc, acc)
 NORM(least, T, 1, INFINITY, fabs(x) < acc || x != x ? fabs(x) : acc, x < acc || x != x ? x : acc,
      acc)
-NORM(known, double, 1, 0, acc + (x == x ? x : (T)0), acc + x, acc)
+NORM(known, double, 0, 0, acc + (x == x ? x : (T)0), acc + x, acc)
 
 template <template <class> class R> static bool floats(const gp_call *c, int dims, double p) {
     return gp_in(c, 0)->dtype == GP_f64 ? gp_reduce<R<double>>(c, dims, p)
@@ -184,7 +184,7 @@ template <> struct ends<int64_t> {
 
 template <class Type> struct extremes {
     typedef Type T;
-    enum { LEAN = 1 };
+    enum { LEAN = std::is_integral<T>::value };
     struct Acc {
         T lo, hi;
     };

@@ -145,13 +145,6 @@ static void store_outputs(const line *l, int64_t from, int64_t to) {
     }
 }
 
-/* Fetches the places of a strip's outputs, which are stored later. */
-static void fetch_outputs(const line *l, int64_t at) {
-    const gp_conv_rows *r = l->r;
-    const char *to = r->out + l->first * r->plane + at / l->wide * r->down + at % l->wide * r->step;
-    for (int64_t f = 0; f < l->filters; f++, to += r->plane) __builtin_prefetch(to, 1);
-}
-
 /* Taps are gathered a strip ahead: tiles are not read from stores that are under way. */
 static void run_line(const line *l) {
     _Alignas(64) gathered x[2];
@@ -162,7 +155,6 @@ static void run_line(const line *l) {
         int64_t end = gp_min(at + l->pitch, l->all);
         for (int64_t s = at; s < end; s += STRIP, i ^= 1) {
             if (s + STRIP < l->all) gather_strip(l, s + STRIP, x[i ^ 1]);
-            fetch_outputs(l, s);
             sums_of(l, x[i], left(l, s) > STRIP / 2, s - at);
         }
         store_outputs(l, at, end);

@@ -178,8 +178,8 @@ static bool single(const gp_call *c, const fft_call *r) {
            copy_to_output(c, r, to);
 }
 
-/* x itself where it is lines of `length` elements as cuFFT reads them, `width` numbers each, or else
- * a gathered copy; NULL with a message. To be read only. */
+/* x itself where it is lines of `length` elements as cuFFT reads them, `width` numbers each, or
+ * else a gathered copy; NULL with a message. To be read only. */
 static void *input_lines(const gp_call *c, const fft_call *r, int64_t length, int64_t width) {
     bool pairs = r->x->ndim > r->dims, last = r->dim == r->dims - 1;
     bool as_is = r->x->contiguous && r->x->dtype == r->dtype && pairs == (width == 2) && last &&

@@ -21,7 +21,7 @@ read_globals = {
     "lstm_forward", "lt", "manual_seed", "max_pool2d", "memory", "meshgrid", "nn", "no_grad",
     "nonzero", "npy", "npz", "ones", "ops", "optim", "plot", "pow", "profile", "progress", "rand",
     "rand_like", "randint", "randn", "randperm", "range", "relu", "reset_peak", "rms_norm",
-    "safetensors", "scaled_dot_product_attention", "stack", "stream", "sum", "synchronize",
+    "safetensors", "scaled_dot_product_attention", "searchsorted", "stack", "stream", "sum", "synchronize",
     "tensor", "threads", "timeit", "unique", "wait", "where", "zeros", "zeros_like",
 }
 globals = { "cuda", "sim", "sync" } -- have settings: sync.mode = "error"

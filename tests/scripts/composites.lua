@@ -237,5 +237,24 @@ do
     t.close(soft:mean(1), { 0.2, 0.5, 0.3 }, 0.02, "gumbel_softmax has the chances")
 end
 
+-- Adaptive pools of three dims: each output is that of its window, cut out.
+local function adaptive(name, size, of_window)
+    local x, cells = gpush.randn(1, 2, 5, 6, 7), {}
+    local function range(d, k) -- window k of dim d, as PyTorch's documentation says
+        local n, out = x.shape[d + 2], size[d]
+        return ("%d:%d"):format((k - 1) * n // out + 1, (k * n + out - 1) // out)
+    end
+    for i = 1, size[1] do for j = 1, size[2] do for k = 1, size[3] do
+        local window = (":, :, %s, %s, %s"):format(range(1, i), range(2, j), range(3, k))
+        cells[#cells + 1] = of_window(x[window]:reshape(1, 2, -1))
+    end end end
+    local want = gpush.stack(cells, 3):reshape(1, 2, size[1], size[2], size[3])
+    t.close(gpush[name](x, size), want, 1e-5, name .. " to " .. table.concat(size, "x"))
+end
+for _, size in ipairs { { 2, 3, 4 }, { 3, 2, 5 }, { 5, 6, 7 } } do
+    adaptive("adaptive_avg_pool3d", size, function(w) return w:mean(3) end)
+    adaptive("adaptive_max_pool3d", size, function(w) return w:amax(3) end)
+end
+
 for _, dev in ipairs { "cpu", "sim" } do every(dev) second(dev) end
 t.done()

@@ -75,29 +75,29 @@ define { "avg_pool3d",
         return divisor and y / divisor or y
     end) }
 
+-- Pools windows of three dims that give output_size: pool(y, size) pools two of them.
+local function adaptive(name, pool)
+    return function(x, output_size)
+        local size = triple(name, "output_size", output_size)
+        return by_parts(name, x, function(y, of)
+            local own = of(size)
+            if of == first_one then own[2] = y.shape[4] end
+            return pool(y, own)
+        end)
+    end
+end
+
 define { "adaptive_avg_pool3d", sig = "tensor x, ints output_size",
     help = "means of windows of three dims that give output_size",
     dtypes = "floats", strict = "f64 f32 bf16 f16",
-    fn = once(function(x, output_size)
-        local size = triple("adaptive_avg_pool3d", "output_size", output_size)
-        return by_parts("adaptive_avg_pool3d", x, function(y, of)
-            local own = of(size)
-            if of == first_one then own[2] = y.shape[4] end
-            return y:adaptive_avg_pool2d(own)
-        end)
-    end) }
+    fn = once(adaptive("adaptive_avg_pool3d",
+        function(y, size) return y:adaptive_avg_pool2d(size) end)) }
 
 define { "adaptive_max_pool3d", sig = "tensor x, ints output_size",
     help = "the greatest numbers of windows of three dims that give output_size",
     dtypes = "floats", strict = "f64 f32 bf16 f16",
-    fn = function(x, output_size)
-        local size = triple("adaptive_max_pool3d", "output_size", output_size)
-        return by_parts("adaptive_max_pool3d", x, function(y, of)
-            local own = of(size)
-            if of == first_one then own[2] = y.shape[4] end
-            return y:adaptive_max_pool2d(own)
-        end)
-    end }
+    fn = adaptive("adaptive_max_pool3d",
+        function(y, size) return y:adaptive_max_pool2d(size) end) }
 
 -- ---- images at any place ----
 

@@ -17,6 +17,7 @@
 #include "bindings/stop.h"
 #include "profile/record.h"
 #include "profile/sync.h"
+#include "tensor/device/thread.h"
 #include "tensor/error.h"
 #include "tensor/intern.h"
 
@@ -109,10 +110,12 @@ static void on_tick(int sig, siginfo_t *info, void *context) {
 }
 
 static bool make_timer(void) {
-    struct sigaction sa = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct sigaction sa = {.sa_sigaction = on_tick,
+                           .sa_flags = SA_ONSTACK | SA_SIGINFO | SA_RESTART};
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
     event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
     sigfillset(&sa.sa_mask); /* Ctrl-C's handler sets hooks, too */
+    gp_handler_stack();
     if (sigaction(SIGPROF, &sa, &before) != 0) return false;
     if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) return true;
     sigaction(SIGPROF, &before, NULL);

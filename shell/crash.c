@@ -9,6 +9,7 @@
 #include "shell/crash_policy.h"
 #include "tensor/op.h"
 #include "tensor/device/recovery.h"
+#include "tensor/device/thread.h"
 #include "tensor/safe_text.h"
 
 #include <pthread.h>
@@ -162,13 +163,12 @@ static void on_fault(int sig, siginfo_t *info, void *ctx) {
 }
 
 void gp_crash_watch(lua_State *L) {
-    static char stack[1 << 16]; /* for a fault caused by a full stack */
     struct sigaction sa = {.sa_sigaction = on_fault,
                            .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER},
                      old;
     session = L;
     main_thread = pthread_self();
-    sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
+    gp_handler_stack();
     sigemptyset(&sa.sa_mask);
     for (int i = 0; i < FAULTS; i++) /* a sanitizer's own handler stays */
         if (!sigaction(faults[i].sig, NULL, &old) && old.sa_handler == SIG_DFL)

@@ -30,7 +30,8 @@ static void on_signal(int sig) {
 }
 
 static void set_signal(void (*handler)(int)) {
-    struct sigaction sa = {.sa_handler = handler}; /* no SA_RESTART: a blocked read returns */
+    /* no SA_RESTART: a blocked read returns */
+    struct sigaction sa = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
     sigemptyset(&sa.sa_mask);
     sigaction(SIGINT, &sa, NULL);
 }

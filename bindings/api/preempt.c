@@ -5,6 +5,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/module.h"
+#include "tensor/device/thread.h"
 
 /* Atomic: the signal may come to any thread, such as one of MPI's. */
 static atomic_int asked;
@@ -18,8 +19,10 @@ static void listen(void) {
     static bool on;
     if (on) return;
     on = true;
-    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
+    struct sigaction sa = {.sa_handler = on_signal,
+                           .sa_flags = (int)(SA_ONSTACK | SA_RESTART | SA_RESETHAND)};
     sigemptyset(&sa.sa_mask);
+    gp_handler_stack();
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaction(signals[i], &sa, NULL);
 }
 

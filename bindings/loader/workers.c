@@ -76,7 +76,7 @@ static void stop_all(void) {
 
 static void register_exit(void) { atexit(stop_all); }
 
-/* The first pool sets STOP_SIGNAL's handler, the last one restores what was there. */
+/* The first pool sets STOP_SIGNAL's handler, which ends reads, the last one restores what was. */
 static void enlist(gp_worker_pool *c) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, register_exit);
@@ -84,7 +84,7 @@ static void enlist(gp_worker_pool *c) {
     c->next = pools;
     pools = c;
     if (signals++ == 0) {
-        struct sigaction sa = {.sa_handler = on_stop_signal}; /* no SA_RESTART: reads return */
+        struct sigaction sa = {.sa_handler = on_stop_signal, .sa_flags = SA_ONSTACK};
         sigemptyset(&sa.sa_mask);
         sigaction(STOP_SIGNAL, &sa, &before);
     }
@@ -292,7 +292,7 @@ static void *work(void *arg) {
     if (sigsetjmp(here.out, 0)) abandon(w, here.text);
     gp_rescue_begin(&here);
     live(w);
-    gp_rescue_end(&here);
+    gp_rescue_end();
     return NULL;
 }
 
@@ -301,11 +301,11 @@ static void *work(void *arg) {
 /* Starts the threads with signals blocked, which go to the earlier threads; only the stop signal is
  * for workers. */
 static bool start(gp_worker_pool *c) {
-    sigset_t all, old;
-    int faults[] = {STOP_SIGNAL, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
-    sigfillset(&all);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&all, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    sigset_t stop, old;
+    gp_signals_block(&old);
+    sigemptyset(&stop);
+    sigaddset(&stop, STOP_SIGNAL);
+    pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
     bool ok = true;
     for (int i = 0; ok && i < c->opts.workers; i++) {
         c->worker[i].pool = c;

@@ -60,7 +60,8 @@ static void on_death(int sig) {
 
 void gp_keys_open(void) {
     static const int deadly[] = {SIGHUP, SIGTERM, SIGQUIT};
-    struct sigaction sa = {.sa_handler = on_winch}, old; /* no SA_RESTART: the wait returns */
+    /* no SA_RESTART: the wait returns */
+    struct sigaction sa = {.sa_handler = on_winch, .sa_flags = SA_ONSTACK}, old;
     opened = tcgetattr(STDIN_FILENO, &cooked) == 0;
     sigemptyset(&sa.sa_mask);
     sigaction(SIGWINCH, &sa, NULL);

@@ -300,11 +300,11 @@ static void *work(void *arg) {
     else gp_rescue_begin(&here);
     for (uint64_t at = atomic_load(&q->stream->completed);; at++) {
         if (q->handed_over && at == atomic_load(&q->stream->issued))
-            return gp_rescue_end(&here), NULL;
+            return gp_rescue_end(), NULL;
         command *cmd = next_command(q, at);
         kind k = cmd->kind;
         execute(q->stream, cmd);
-        if (k == STOP) gp_rescue_end(&here); /* after complete() q may be freed */
+        if (k == STOP) gp_rescue_end(); /* after complete() q may be freed */
         complete(q, at);
         if (k == STOP) return NULL;
     }

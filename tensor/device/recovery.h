@@ -4,7 +4,6 @@
 #define GP_RECOVERY_H
 
 #include <setjmp.h>
-#include <signal.h>
 
 /* On the stack of the function at the worker's top:
  *     gp_rescue r;
@@ -15,17 +14,15 @@ typedef struct gp_rescue {
     sigjmp_buf out;
     char text[512]; /* "crashed (SIGBUS, bus error) in the op add at FILE:LINE", written by the
                        jumper */
-    stack_t before;
-    void *stack; /* the handler's stack: the thread's own may be exhausted */
 } gp_rescue;
 
 /* This thread's, or NULL. */
 extern _Thread_local gp_rescue *gp_rescue_here;
 
-/* Makes r this thread's and gives the thread a stack for signal handlers, if it has none. Without
- * memory for one, a crash by an exhausted stack ends the program. gp_rescue_end undoes both: called
- * before the function that has r returns. */
+/* Makes r this thread's and gives the thread a stack for handlers (thread.h). Without memory for
+ * one, a crash by an exhausted stack ends the program. gp_rescue_end is called before the function
+ * that has r returns. */
 void gp_rescue_begin(gp_rescue *r);
-void gp_rescue_end(gp_rescue *r);
+void gp_rescue_end(void);
 
 #endif

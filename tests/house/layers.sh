@@ -43,7 +43,7 @@ cuda_headers="$inc(cuda|cudnn|cublas|cusolver|cusparse|cufft|curand|cupti|cub/|t
 blocking='cuda(Device|Stream|Event)Synchronize|cudaMemcpy(2D|3D|ToSymbol|FromSymbol)?|cudaMemset|cudaMalloc(Host|Managed)?'
 blocking="$blocking|cudaFree(Host)?|cudaHostAlloc|cu(Ctx|Stream|Event)Synchronize|cuMemcpy[A-Za-z0-9]*[^c(]|cuMemFree"
 
-rules=(includes calls lua cuda nccl blocking exit editor openmp drain locks relative)
+rules=(includes calls lua cuda nccl blocking exit editor openmp onednn handlers drain locks relative)
 # Prints the objects that the build in the folder $1 makes by its own list: the folder may hold
 # those of files that were moved or deleted since.
 built_objects() { grep -o ' -o [^ ]*\.o' "$1/compile_commands.json" | sed "s|^ -o |$1/|"; }
@@ -81,6 +81,8 @@ declare -A name=(
     [exit]="nothing below the shell ends the program"
     [editor]="the line editor is known in shell/editor/{line,render,editrc}.c only"
     [openmp]="OpenMP regions are in kernels/cpu/runtime/parallel.c only"
+    [onednn]="oneDNN is called in kernels/cpu/runtime/parallel.c only, which blocks signals"
+    [handlers]="a signal's handler runs on a stack of its own (tensor/device/thread.h)"
     [drain]="a device is drained from the one gate, tensor/device/device.c, only"
     [locks]="locks are taken by tensor/device/thread.h only, but in the plug-in"
     [relative]="no header of ours is included without its folder from another one")
@@ -98,6 +100,12 @@ check() {
         editor) sources | only "$inc(histedit|editline|readline)" 'shell/editor/(line|render|editrc)\.c' ;;
         openmp) sources | only "${inc}omp\.h|(#[ \t]*pragma|_Pragma\()[ \t]*\"*[ \t]*omp[ \t]+(parallel|for|task|sections|single|barrier|critical|teams)" \
             'kernels/cpu/runtime/parallel\.c' ;;
+        onednn) sources | only "${inc}(oneapi|dnnl)" 'kernels/cpu/runtime/parallel\.c' ;;
+        handlers) sources | awk '/struct sigaction [a-z]+ = \{/ { at = $0; n = 3 }
+            n > 0 && /SA_ONSTACK/ { n = 0 }
+            n > 0 && --n == 0 { print at }
+            END { if (n > 0) print at }'
+            sources | grep -E "$w"'signal[ \t]*\([^,]*,[ \t]*[^S \t]' ;;
         drain) sources | only '(->|\.)(event_)?drain[ \t]*\(' 'tensor/device/device\.c' ;;
         locks) sources | only 'pthread_(mutex|rwlock|spin)_((try|timed|rd|wr)?lock|unlock)[ \t]*\(' \
             'tensor/device/thread\.h|kernels/cuda/|profile/cuda/' ;;
@@ -181,6 +189,10 @@ broken openmp kernels/cpu/reduce/reduce.c '#pragma omp parallel for'
 broken openmp tensor/op.c '#define PAR _Pragma("omp parallel for")'
 broken openmp tensor/op.c '#include <omp.h>'
 allowed openmp kernels/cpu/reduce/reduce.c '#pragma omp simd reduction(+ : s)'
+broken onednn kernels/cpu/conv/conv.c '#include <oneapi/dnnl/dnnl.h>'
+broken handlers shell/main.c 'struct sigaction sa = {.sa_handler = on_signal};'
+broken handlers shell/main.c 'signal(SIGINT, on_signal);'
+allowed handlers shell/main.c $'struct sigaction sa = {.sa_handler = h,\n.sa_flags = SA_ONSTACK}; signal(2, SIG_DFL);'
 broken drain bindings/api/tensor.c 's->dev->vt->drain(s);'
 broken locks tensor/memory/alloc.c 'pthread_mutex_lock(&al->lock);'
 allowed locks kernels/cuda/runtime/queue.c 'pthread_mutex_unlock(&q->lock);'

@@ -31,6 +31,12 @@ static const char *const lines[] = {
     "for i = 1, 1e9 do ensemble() end",
     "for i = 1, 1e9 do fuse(function(a) return (a * i):tanh() + i end)(x) end",
     "for i = 1, 1e9 do local f = capture(step) f() f() f() end",
+    "for i = 1, 1e9 do large:bmm(large) end",
+    "for i = 1, 1e9 do scaled_dot_product_attention(large, large, large) end",
+    "for i = 1, 1e9 do half:bmm(half) end",
+    "for i = 1, 1e9 do conv(images):sum():backward() end",
+    "for i = 1, 1e9 do lstm(large):sum():backward() end",
+    "profile.run({lua = true}, function() for i = 1, 1e9 do large:bmm(large) end end)",
     "while true do end",
 };
 static const char *const firsts[] = {
@@ -56,6 +62,8 @@ static const char setup[] =
     "function ensemble() v.grad = nil local f = fork(function() return (x @ v @ v):sin() end) "
     "local y = (v @ x):tanh():cos() + wait(f) y:sum():backward() return v.grad end "
     "gradient = ensemble() "
+    "large = rand(4, 600, 600) half = large:to 'bf16' conv = nn.Conv2d(8, 16, 3) "
+    "images = rand(8, 8, 64, 64) lstm = nn.LSTM(600, 128) "
     "file = os.tmpname() loader = data.Loader {data.TensorDataset(x), batch = 7, workers = 2}";
 /* 0 where all is whole; the text does not occur in what the terminal echoes. */
 static const char whole[] =
@@ -63,7 +71,7 @@ static const char whole[] =
     "step() print('st' .. 'ate', y:item() == 6 and y.requires_grad and sync.mode == 'off' and "
     "captured(x):isfinite():item() and queued(far):isfinite():item() and "
     "forked(x):allclose(fn(x)) and forks(far):allclose(fn(far)) and "
-    "ensemble():allclose(gradient) and "
+    "ensemble():allclose(gradient) and large:bmm(large):isfinite():all():item() and "
     "#sync.report(false) > 0 and x:to('sim'):sum():isfinite():item() and n == 60 and "
     "m(x):isfinite():all():item() and default_device() == 'cpu') end";
 

@@ -361,9 +361,16 @@ static bool one_product(product *p, int64_t i, const room *r, char *scratch) {
 
 /* ---- the batch ---- */
 
+/* Whether n products are short enough, and enough of them, to hold signals for all at once. */
+static bool holds_once(const product *p, int64_t n) {
+    enum { MANY = 16, SHORT = 1 << 18 }; /* multiplications: a few microseconds */
+    return n >= MANY && p->ct == GP_CT_f32 && p->a.rows * p->b.cols * p->a.cols <= SHORT;
+}
+
 /* Matrices [begin, end) of a batch. */
 static void products(void *ctx, int64_t begin, int64_t end) {
     product *p = ctx;
+    bool once = holds_once(p, end - begin);
     room r = room_for(p);
     size_t bytes = r.a + r.b + r.c;
     char *scratch = bytes ? gp_scratch(GP_SCRATCH_CALL, bytes) : NULL;
@@ -371,8 +378,10 @@ static void products(void *ctx, int64_t begin, int64_t end) {
         p->no_memory = true;
         return;
     }
+    if (once) gp_signals_hold();
     for (int64_t i = begin; i < end && !p->interrupted; i++)
         if (!one_product(p, i, &r, scratch)) p->interrupted = true;
+    if (once) gp_signals_release();
 }
 
 static void products_alone(void *ctx, int64_t begin, int64_t end) {

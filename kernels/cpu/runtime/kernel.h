@@ -73,10 +73,17 @@ int gp_blas_threads_now(void);
 #define gp_blas_joined GP_NAME(gp_blas_joined)
 void gp_blas_joined(void);
 
+/* oneDNN's kernels use the stack pointer as an ordinary register, so a signal's frame would
+   overwrite the heap (seen with 2.6 and AVX-512): each of its calls holds signals back, in every
+   thread that takes part. Who calls it many times for short products may hold them once: holds
+   nest, and Ctrl-C waits for the last release. */
+#define gp_signals_hold GP_NAME(gp_signals_hold)
+void gp_signals_hold(void);
+#define gp_signals_release GP_NAME(gp_signals_release)
+void gp_signals_release(void);
+
 /* c = op(a) op(b) + beta c by rows, in f32 by oneDNN; ta, tb: op transposes; rows of operands that
-   crowd the cache are copied apart first. oneDNN's kernels use the stack pointer as an ordinary
-   register, so a signal's frame would overwrite the heap (seen with 2.6): signals are blocked until
-   it is done, in every thread that takes part. False if it refuses. */
+   crowd the cache are copied apart first. False if it refuses. */
 #define gp_sgemm GP_NAME(gp_sgemm)
 bool gp_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
               const float *b, int64_t ldb, float beta, float *c, int64_t ldc);

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/matmul/blas.h"
 #include "kernels/cpu/runtime/kernel.h"
+#include "tensor/device/thread.h"
 
 #if defined(__SANITIZE_THREAD__)
 /* libgomp is not instrumented: tell the sanitizer what its fork and join order. */
@@ -47,21 +48,24 @@ void gp_blas_joined(void) {}
 
 /* ---- signals ---- */
 
-/* Blocks signals from outside; faults of the code itself cannot be deferred. */
-static void block_signals(sigset_t *before) {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
-    sigset_t all;
-    sigfillset(&all);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&all, faults[i]);
-    pthread_sigmask(SIG_BLOCK, &all, before);
-}
+static _Thread_local bool left; /* this thread of the pool has blocked its signals for good */
 
 /* A thread of the pool blocks signals: the thread that it works for handles them. */
 static void leave_signals(void) {
-    static _Thread_local bool left;
     if (left || omp_get_thread_num() == 0) return;
     left = true;
-    block_signals(NULL);
+    gp_signals_block(NULL);
+}
+
+static _Thread_local int holds;
+static _Thread_local sigset_t unheld; /* the mask before the first hold */
+
+void gp_signals_hold(void) {
+    if (!left && holds++ == 0) gp_signals_block(&unheld);
+}
+
+void gp_signals_release(void) {
+    if (!left && --holds == 0) pthread_sigmask(SIG_SETMASK, &unheld, NULL);
 }
 
 /* ---- the loop ---- */
@@ -114,17 +118,15 @@ UNCHECKED void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx) {
 bool gp_onednn_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
                      const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
     static _Thread_local int blocking; /* threads of this one's pool that have left signals to it */
-    sigset_t before;
-    bool alone = omp_in_parallel() || omp_get_max_threads() == 1; /* it starts no threads */
-    if (!alone) block_signals(&before);                           /* threads it starts inherit it */
-    if (!alone && omp_get_max_threads() > blocking) {
+    gp_signals_hold();                 /* threads that it starts inherit it */
+    if (gp_blas_threads_now() > 1 && omp_get_max_threads() > blocking) {
         blocking = omp_get_max_threads();
 #pragma omp parallel
         leave_signals();
     }
     bool ok = dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, a, lda, b, ldb, beta, c,
                          ldc) == dnnl_success;
-    if (!alone) pthread_sigmask(SIG_SETMASK, &before, NULL);
+    gp_signals_release();
     return ok;
 }
 

@@ -398,6 +398,8 @@ for name, make in pairs {
     ["option 'workers' is %-1"] = function() data.Loader { numbers, workers = -1 } end,
     ["option 'collate' is a table"] = function() data.Loader { numbers, collate = {} } end,
     ["the data set is a table without get"] = function() data.Loader { {} } end,
+    ["data.Loader: its size is nil"] = function() data.Loader { { get = function() end } }() end,
+    ["data.Dataset: its size is nil"] = function() data.Dataset { get = function() end } end,
     ["the data set is a number"] = function() data.Loader(3) end,
     ["its size is %-1"] = function() data.Dataset { size = -1, get = print } end,
     ["field 'get' is nil"] = function() data.Dataset { size = 1 } end,

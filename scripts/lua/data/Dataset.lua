@@ -50,8 +50,8 @@ local function new(t)
         data.raise("data.Dataset: field 'get' is %s (expected a function get(self, index))",
             type(t.get))
     end
+    data.size(t, "data.Dataset") -- before __len, which asks it
     if getmetatable(t) == nil then setmetatable(t, Dataset) end
-    data.size(t, "data.Dataset")
     return t
 end
 

@@ -10,11 +10,12 @@ data.raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
 local homes = getmetatable(data).homes
 homes.transforms, homes.ConcatDataset, homes.random_split = "transforms", "Subset", "Subset"
 
--- The number of samples of a data set, checked; what: for messages.
+-- The number of samples of a data set, checked; what: for messages. That of an empty table is not
+-- taken for 0: it rather lacks a size.
 function data.size(dataset, what)
     local size = dataset.size
     if type(size) == "function" then size = size(dataset)
-    elseif size == nil then size = #dataset end
+    elseif size == nil and (#dataset > 0 or getmetatable(dataset)) then size = #dataset end
     if math.type(size) ~= "integer" or size < 0 then
         data.raise("%s: its size is %s (expected an integer, a function that gives one, or \z
             #dataset)",

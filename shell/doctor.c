@@ -119,6 +119,11 @@ static void check_threads(lua_State *L) {
     const char *bf16 = gp_cpu_bf16();
     say(WORKS, "processor", "%s%s%s, %ld cores, %d threads for kernels", processor(),
         bf16 ? ", bf16 by " : "", bf16 ? bf16 : "", cores, n);
+    if (getenv("GPUSH_ISA")) {
+        say(ABSENT, "kernels", "GPUSH_ISA chooses those of %s, perhaps not the fastest",
+            gp_cpu_level());
+        fix("unset GPUSH_ISA");
+    }
     if (n <= cores) return;
     say(ABSENT, "threads", "more than cores: kernels will be slow");
     fix("unset OMP_NUM_THREADS, or threads(n)");

@@ -275,24 +275,36 @@ equal("an LSTM", function()
     return out
 end)
 
--- ---- AMX ----
+-- ---- what multiplies them ----
 
 local info = io.open "/proc/cpuinfo"
 local flags = info and info:read "a" or ""
 if info then info:close() end
-local doctor = io.popen(("'%s/gpush' doctor 2>&1"):format(os.getenv "GPUSH_BUILD"))
-local said = doctor:read "a":match "processor +([^\n]*)" or ""
-doctor:close()
-if said:find("bf16 by AMX", 1, true) then
-    t.ok(flags:find "amx_bf16" and not set, "doctor says AMX where the processor has it: " .. said)
+
+local function doctor(isa)
+    local pipe = io.popen(("%s '%s/gpush' doctor 2>&1"):format(isa, os.getenv "GPUSH_BUILD"))
+    local said = pipe:read "a"
+    pipe:close()
+    return said
+end
+
+local soft = os.getenv "TEST_SOFT_AMX" -- by scripts/dev/variants
+if doctor "":find("bf16 by AMX", 1, true) then
+    t.ok((flags:find "amx_bf16" or soft) and not set, "doctor says AMX where the processor has it")
 else
-    t.skip(1, "no AMX: the processor, the system or GPUSH_ISA leaves it out")
+    t.ok(set or not soft, "no AMX: the processor, the system or GPUSH_ISA leaves it out")
+end
+local said = doctor "GPUSH_ISA=bf16"
+if flags:find "avx512_bf16" and said:find("those of v4", 1, true) then
+    t.ok(said:find("bf16 by AVX512-BF16", 1, true), "pairs are used, on Intel's, too, if asked for")
+else
+    t.skip(1, "no AVX512-BF16: the processor or the build leaves it out")
 end
 
 -- ---- the other instruction sets ----
 
 if not set then
-    for _, other in ipairs {"v4", "v3", "base"} do
+    for _, other in ipairs {"bf16", "v4", "v3", "base"} do
         local command = ("GPUSH_ISA=%s '%s/gpush' '%s' 2>&1"):format(other,
             os.getenv "GPUSH_BUILD", arg[0])
         local pipe = io.popen(command)

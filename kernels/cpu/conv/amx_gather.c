@@ -60,7 +60,7 @@ static void gather(const gp_conv_gather *g, const char *x, bool across, gathered
 }
 
 /* n adjacent sums of each filter, `pitch` elements apart, as bf16. */
-#ifdef GP_SOFT_AMX
+#if !GP_PAIRS
 static void store(const gp_conv_rows *r, int64_t filters, const float *sum, int64_t pitch,
                   int64_t n, char *to) {
     gp_store fn = gp_pairs_store_fn(true, GP_bf16);

@@ -2,14 +2,16 @@
  * whole inner dim. */
 #include "kernels/cpu/matmul/amx.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu/runtime/isa.h"
 #include "kernels/cpu/runtime/widen.h"
 
 #if GP_AMX
 #ifdef GP_SOFT_AMX
-bool gp_has_amx(void) { return true; }
+bool gp_has_amx(void) { /* panels' results are rounded as AVX512-BF16 does */
+    return gp_isa_most() == GP_ISA_ALL && (!GP_PAIRS || __builtin_cpu_supports("avx512bf16"));
+}
 #else
 #include <cpuid.h>
 #include <sys/syscall.h>
@@ -31,7 +33,8 @@ bool gp_has_amx(void) {
     static _Atomic int known; /* 1: no, 2: yes */
     if (!known) {
         __builtin_cpu_init();
-        known = 1 + (!getenv("GPUSH_ISA") && __builtin_cpu_supports("avx512bf16") && available());
+        known = 1 + (gp_isa_most() == GP_ISA_ALL && __builtin_cpu_supports("avx512bf16") &&
+                     available());
     }
     return known == 2;
 }

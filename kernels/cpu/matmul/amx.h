@@ -1,5 +1,6 @@
 /* AMX: eight tiles, registers of up to 16 rows of 64 bytes, and products of tiles of bf16 with sums
- * in f32. With GP_SOFT_AMX, C computes the same on every processor, for tests. */
+ * in f32. With GP_SOFT_AMX, C computes the same on every processor, for tests/kernels/cpu/amx.c and
+ * scripts/dev/variants amx. */
 #ifndef GP_CPU_AMX_H
 #define GP_CPU_AMX_H
 
@@ -39,7 +40,10 @@ static _Thread_local struct gp_soft_amx {
 
 /* Sizes that do not fit each other, where the processor raises a fault. */
 static _Thread_local int gp_soft_amx_faults;
-static inline void gp_amx_need(bool fits) { gp_soft_amx_faults += !fits; }
+static inline bool gp_amx_need(bool fits) {
+    gp_soft_amx_faults += !fits;
+    return fits;
+}
 static inline void gp_amx_configure(const gp_amx_config *c) {
     memset(&gp_soft_amx, 0, sizeof gp_soft_amx);
     gp_soft_amx.size = *c;
@@ -68,15 +72,15 @@ static inline float gp_amx_half(const char *p) {
     return gp_amx_flush(x);
 }
 /* Even and odd elements of the inner dim each have a sum, which start at 0; theirs is added to c.
- * Subnormal numbers, read or computed, are zeros. */
+ * Subnormal numbers, read or computed, are zeros. Where sizes do not fit, sums are NaN. */
 static inline void gp_amx_multiply(int c, int a, int b) {
     struct gp_soft_amx *s = &gp_soft_amx;
-    gp_amx_need(s->size.rows[c] && s->size.rows[c] == s->size.rows[a] && s->size.bytes[c] &&
-                s->size.bytes[c] == s->size.bytes[b] && s->size.bytes[a] % 4 == 0 &&
-                s->size.bytes[a] / 4 == s->size.rows[b]);
+    bool fits = gp_amx_need(s->size.rows[c] && s->size.rows[c] == s->size.rows[a] &&
+                            s->size.bytes[c] && s->size.bytes[c] == s->size.bytes[b] &&
+                            s->size.bytes[a] % 4 == 0 && s->size.bytes[a] / 4 == s->size.rows[b]);
     for (int m = 0; m < s->size.rows[c]; m++)
         for (int n = 0; n < s->size.bytes[c] / 4; n++) {
-            float sum[2] = {0}, to;
+            float sum[2] = {fits ? 0 : NAN}, to;
             for (int k = 0; k < s->size.bytes[a] / 2; k++)
                 sum[k % 2] = gp_amx_flush(fmaf(gp_amx_half(s->tile[a][m] + 2 * k),
                                                gp_amx_half(s->tile[b][k / 2] + 4 * n + k % 2 * 2),

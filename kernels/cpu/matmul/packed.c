@@ -2,7 +2,6 @@
  * dim. */
 #include "kernels/cpu/matmul/packed.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #if GP_PAIRS
@@ -11,6 +10,7 @@
 
 #include "kernels/cpu/layout/transpose.h"
 #include "kernels/cpu/matmul/amx.h"
+#include "kernels/cpu/runtime/isa.h"
 
 #define VECTOR(T, t)                                                                               \
     typedef T vec_##t __attribute__((vector_size(GP_VB), aligned(sizeof(T)), may_alias));
@@ -103,13 +103,15 @@ gp_store gp_pairs_store_fn(bool pairs, gp_dtype dtype) {
 }
 
 /* Not on Intel's, which have AMX: there an instruction of pairs takes as long as two, so that
- * products of bf16 took 1.2 to 2.1 times as long as f32's (a Xeon of the 4th generation). */
+ * products of bf16 took 1.2 to 2.1 times as long as f32's (a Xeon of the 4th generation).
+ * GPUSH_ISA=bf16 asks for them there, too. */
 bool gp_has_pairs(void) {
     static _Atomic int known; /* 1: no, 2: yes */
     if (!known) {
-        const char *wanted = getenv("GPUSH_ISA");
         __builtin_cpu_init();
-        known = 1 + (!wanted && __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel"));
+        gp_isa most = gp_isa_most();
+        bool fast = most == GP_ISA_ALL && !__builtin_cpu_is("intel");
+        known = 1 + ((fast || most == GP_ISA_BF16) && __builtin_cpu_supports("avx512bf16"));
     }
     return known == 2;
 }

@@ -11,7 +11,7 @@
 #define GP_PAIRS 0
 #endif
 /* Whether the processor multiplies them fast as vectors, and as tiles of AMX (whose products are
- * sums of 16 pairs). GPUSH_ISA=base, v3 or v4 asks for less. */
+ * sums of 16 pairs). GPUSH_ISA asks for less (runtime/isa.h). */
 #define gp_has_pairs GP_NAME(gp_has_pairs)
 bool gp_has_pairs(void);
 #define gp_has_amx GP_NAME(gp_has_amx)

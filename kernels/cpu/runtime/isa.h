@@ -1,8 +1,10 @@
-/* What the processor can do, in x86-64's levels. */
+/* What the processor can do, in x86-64's levels, and what kernels may use of it. */
 #ifndef GP_CPU_ISA_H
 #define GP_CPU_ISA_H
 
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* clang 14 knows no levels: these are the parts of each that it can ask for. */
 static inline bool gp_isa_v3(void) {
@@ -22,6 +24,21 @@ static inline bool gp_isa_v4(void) {
     return __builtin_cpu_supports("x86-64-v4");
 #endif
 }
+
+/* The most that kernels may use, which GPUSH_ISA names: base (x86-64-v2), v3, v4, or bf16: pairs of
+ * AVX512-BF16, on Intel's processors, too, without AMX. GP_ISA_ALL, without it or by another name,
+ * leaves the choice to the processor. */
+typedef enum gp_isa { GP_ISA_BASE, GP_ISA_V3, GP_ISA_V4, GP_ISA_BF16, GP_ISA_ALL } gp_isa;
+static inline gp_isa gp_isa_most(void) {
+    static const char *const names[] = {"base", "v3", "v4", "bf16"};
+    const char *wanted = getenv("GPUSH_ISA");
+    int i = wanted && *wanted ? GP_ISA_BASE : GP_ISA_ALL;
+    while (i < GP_ISA_ALL && strcmp(wanted, names[i])) i++;
+    return (gp_isa)i;
+}
+
+/* The level that the chosen kernels are compiled for: "base", "v3" or "v4". */
+const char *gp_cpu_level(void);
 
 /* How the chosen kernels multiply bf16: "AMX", "AVX512-BF16", or NULL for a conversion to f32. */
 const char *gp_cpu_bf16(void);

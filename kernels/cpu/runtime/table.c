@@ -1,6 +1,5 @@
 /* The CPU kernels by op id, once per instruction set; and the choice among the sets at start. */
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "kernels/cpu/runtime/isa.h"
 #include "kernels/cpu/runtime/kernel.h"
@@ -23,16 +22,20 @@ const gp_kernel GP_NAME(gp_kernels)[GP_OPS] = {
 #if defined(GP_HAS_v3) || defined(GP_HAS_v4)
 extern const gp_kernel gp_kernels_v3[GP_OPS], gp_kernels_v4[GP_OPS];
 bool gp_has_amx_v4(void), gp_has_pairs_v4(void);
-/* The best that was built and that the processor can do. GPUSH_ISA=base or v3 asks for less. */
+/* The best that was built, that the processor can do and that GPUSH_ISA allows. */
 static const gp_kernel *choose(void) {
     __builtin_cpu_init(); /* constructors may come before libgcc's own */
     const char *wanted = getenv("GPUSH_ISA");
-    if (wanted && !strcmp(wanted, "base")) return gp_kernels_base;
+    gp_isa most = gp_isa_most();
+    if (most == GP_ISA_ALL && wanted && *wanted)
+        fputs("gpush: GPUSH_ISA is none of base, v3, v4 and bf16, so kernels use all that the "
+              "processor has\n",
+              stderr);
 #ifdef GP_HAS_v4
-    if (gp_isa_v4() && !(wanted && !strcmp(wanted, "v3"))) return gp_kernels_v4;
+    if (gp_isa_v4() && most >= GP_ISA_V4) return gp_kernels_v4;
 #endif
 #ifdef GP_HAS_v3
-    if (gp_isa_v3()) return gp_kernels_v3;
+    if (gp_isa_v3() && most >= GP_ISA_V3) return gp_kernels_v3;
 #endif
     return gp_kernels_base;
 }
@@ -40,6 +43,16 @@ static const gp_kernel *choose(void) {
 #else
 static const gp_kernel *choose(void) { return gp_kernels_base; }
 #endif
+
+const char *gp_cpu_level(void) {
+#ifdef GP_HAS_v4
+    if (gp_cpu_kernels == gp_kernels_v4) return "v4";
+#endif
+#ifdef GP_HAS_v3
+    if (gp_cpu_kernels == gp_kernels_v3) return "v3";
+#endif
+    return "base";
+}
 
 const char *gp_cpu_bf16(void) {
 #ifdef GP_HAS_v4

@@ -135,6 +135,7 @@ end
 local kinds = { tensor = "gpush.Tensor", operand = "gpush.Tensor|number",
     tensors = "gpush.Tensor[]", int = "integer",
     ints = "integer|integer[]", shape = "integer|integer[]", padding = "integer|integer[]|string",
+    numbers = "number|number[]", order = "number|string",
     float = "number",
     number = "number", bool = "boolean", str = "string", dtype = "gpush.dtype", device = "string" }
 

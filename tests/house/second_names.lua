@@ -145,8 +145,8 @@ end
 local x = g.ones(2, 2)
 local samples = { tensor = x, operand = x, tensors = { x }, number = 1, int = 1, float = 1.5,
     bool = true, dim = 1, dims = { 1 }, shape = { 2 }, ints = { 1 }, padding = { 1 }, str = "sum",
-    dtype = "f32", device = "cpu", any = 1, value = 1, text = "a", table = {}, ["function"] = print,
-    rest = 1, self = g.profile.run(function() end) }
+    dtype = "f32", device = "cpu", any = 1, value = 1, numbers = 1, order = 1, text = "a",
+    table = {}, ["function"] = print, rest = 1, self = g.profile.run(function() end) }
 
 -- The parameter that the function takes the option for: given a second time, the error is "argument
 -- #k and as an option". nil: none.

@@ -86,7 +86,7 @@ end
 
 -- Options, of every op and of every class.
 local types = { any = true, value = true, bool = true, device = true, dim = true, dims = true,
-    dtype = true, float = true, int = true,
+    dtype = true, float = true, int = true, numbers = true, order = true,
     ints = true, text = true, table = true, value = true, number = true, operand = true,
     padding = true, shape = true, str = true, tensor = true, tensors = true }
 local silent, n = {}, 0

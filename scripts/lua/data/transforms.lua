@@ -212,9 +212,10 @@ function M.ColorJitter(b, c, s)
 end
 
 declared(M, "data.transforms.",
-    { Compose = "list list", ToFloat = "", Normalize = "any mean, any std",
+    { Compose = "list list", ToFloat = "", Normalize = "numbers mean, numbers std",
     RandomHorizontalFlip = "float p=0.5", RandomVerticalFlip = "float p=0.5",
-    Pad = 'any n, float? value, str mode="constant"', CenterCrop = "any size",
-    RandomCrop = "any size, any? padding",
-    Resize = "any size", ColorJitter = "float brightness=0, float contrast=0, float saturation=0" })
+    Pad = 'numbers n, float? value, str mode="constant"', CenterCrop = "numbers size",
+    RandomCrop = "numbers size, numbers? padding",
+    Resize = "numbers size",
+    ColorJitter = "float brightness=0, float contrast=0, float saturation=0" })
 return M

@@ -19,7 +19,7 @@ function Unflatten:forward(x) return x:unflatten(self.dim, self.unflattened_size
 nn.Unflatten = Unflatten
 
 local Upsample = nn.module { "Upsample", help = "images resampled to size, or by scale_factor",
-    sig = "ints? size, float? scale_factor, str mode=\"nearest\", bool align_corners=false" }
+    sig = "ints? size, numbers? scale_factor, str mode=\"nearest\", bool align_corners=false" }
 function Upsample:init(size, scale_factor, mode, align_corners)
     self.size, self.scale_factor, self.mode, self.align_corners = size, scale_factor, mode,
         align_corners
@@ -34,7 +34,7 @@ nn.Upsample = Upsample
 for name, row in pairs { UpsamplingNearest2d = { "nearest", false },
     UpsamplingBilinear2d = { "bilinear", true } } do
     local class = nn.module { name, help = "images resampled: Upsample with mode '" .. row[1] ..
-        "'" .. (row[2] and " and align_corners" or ""), sig = "ints? size, any? scale_factor" }
+        "'" .. (row[2] and " and align_corners" or ""), sig = "ints? size, numbers? scale_factor" }
     function class:init(size, scale_factor) self.size, self.scale_factor = size, scale_factor end
     function class:forward(x)
         return x:interpolate(self.size, self.scale_factor, row[1], row[2])

@@ -1,7 +1,8 @@
 --!plain
 -- nn.utils: clipping by PyTorch's name, parameters as one vector, sequences padded to one length,
 -- and weights that are computed from others: weight_norm and spectral_norm.
-local gpush, nn, _, composite = ...
+local gpush, nn, folder, composite = ...
+local scripts = folder:match "^(.*)/"
 
 local utils = { clip_grad_norm_ = gpush.optim.clip_grad_norm_,
     clip_grad_value_ = gpush.optim.clip_grad_value_, rnn = {} }
@@ -13,17 +14,14 @@ end
 
 -- ---- parameters as one vector ----
 
+local parameters = assert(loadfile(scripts .. "/parameters.lua", "t"))(gpush)
+
 local function list_of(name, params)
-    if type(params) == "table" and params.parameters then params = params:parameters() end
-    if type(params) ~= "table" or #params == 0 then
-        nn.raise("nn.utils.%s: params: expected a list of tensors or a model", name)
-    end
-    for i, p in ipairs(params) do
-        if not gpush.is_tensor(p) then
-            nn.raise("nn.utils.%s: params: entry %d is a %s (expected a tensor)", name, i, type(p))
-        end
-    end
-    return params
+    local what = "nn.utils." .. name
+    local function fail(text, ...) nn.raise("%s: " .. text, what, ...) end
+    local list = parameters(params, fail, what)
+    if #list == 0 then fail "params: expected a list of tensors or a model, got an empty list" end
+    return list
 end
 
 define(utils, "nn.utils.", "parameters_to_vector", "any params",

@@ -348,7 +348,8 @@ define { "tensordot", sig = "tensor a, tensor b, any? dims",
         if not given), or lists {dims of a, dims of b}",
     dtypes = "numbers", autocast = "promote", fn = function(a, b, dims)
         local function bad(format, ...) raise("tensordot: " .. format, ...) end
-        dims = dims == nil and 2 or dims
+        dims = dims == nil and 2
+            or gpush.is_tensor(dims) and dims:numel() == 1 and dims:item() or dims
         local of_a, of_b, n, m = {}, {}, #a.shape, #b.shape
         if math.type(dims) == "integer" then
             if dims < 0 or dims > n or dims > m then

@@ -245,7 +245,7 @@ local function matrix_norm(op, x, ord, dim, keepdim, dtype)
 end
 
 define { "linalg.matrix_norm",
-    sig = "tensor x, any? ord, dims? dim, bool keepdim=false, dtype? dtype",
+    sig = "tensor x, order? ord, dims? dim, bool keepdim=false, dtype? dtype",
     help = "the norm 'fro' (if not given), 'nuc', inf, -inf, 1, -1, 2 or -2 of the matrices in \z
         two dims, the last ones if not given",
     raises = "NaN or infinite elements, where ord is 2, -2 or 'nuc'",
@@ -255,7 +255,7 @@ define { "linalg.matrix_norm",
             keepdim, dtype)
     end }
 
-define { "linalg.norm", sig = "tensor x, any? ord, dims? dim, bool keepdim=false, dtype? dtype",
+define { "linalg.norm", sig = "tensor x, order? ord, dims? dim, bool keepdim=false, dtype? dtype",
     help = "norm of a vector (one dim) or of matrices (two dims); without ord the square root of \z
         the sum of squares",
     raises = "NaN or infinite elements of a matrix, where ord is 2, -2 or 'nuc'",
@@ -323,7 +323,7 @@ define { "linalg.pinv", sig = "tensor x, float? atol, float? rtol, bool hermitia
         return vh:transpose(-1, -2):matmul(inverse:unsqueeze(-1) * u:transpose(-1, -2))
     end }
 
-define { "linalg.cond", sig = "tensor x, any? p",
+define { "linalg.cond", sig = "tensor x, order? p",
     help = "condition number for the norm p (of linalg.matrix_norm); by singular values if not \z
         given. Singular matrices: inf",
     raises = "NaN or infinite elements, where p is 2, -2, 'nuc' or not given",

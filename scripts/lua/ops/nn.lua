@@ -175,7 +175,7 @@ end
 local MODES = { "linear", "bilinear", "trilinear" }
 local interpolate = rows.interpolate
 define { "interpolate",
-    sig = "tensor x, ints? size, any? scale_factor, str mode=\"nearest\", bool \z
+    sig = "tensor x, ints? size, numbers? scale_factor, str mode=\"nearest\", bool \z
         align_corners=false, bool? recompute_scale_factor",
     help = "images x channels x 1 to 3 spatial dims resampled to size, or by scale_factor, a \z
         number or one for each dim: 'nearest', 'nearest-exact', 'linear', 'bilinear' or \z

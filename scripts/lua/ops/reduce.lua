@@ -4,7 +4,7 @@ local gpush, define, _, fail = ...
 
 local FLOATS = { f64 = true, f32 = true, f16 = true, bf16 = true }
 
-define { "norm", sig = "tensor x, any? p, dims? dims, bool keepdim=false, dtype? dtype",
+define { "norm", sig = "tensor x, order? p, dims? dims, bool keepdim=false, dtype? dtype",
     help = "the p-norm of the elements over dims, or of all; p: a number, inf, -inf, 'fro' (2, \z
         the default), or 'nuc' of matrices. Of matrices: linalg.norm",
     dtypes = "floats", autocast = "wide", fn = function(x, p, dims, keepdim, dtype)

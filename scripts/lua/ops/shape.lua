@@ -48,7 +48,7 @@ end
 -- A number without a fraction as an integer, else nil.
 local function whole(v) return type(v) == "number" and math.tointeger(v) or nil end
 
-define { "split", sig = "tensor x, any size, dim dim=1",
+define { "split", sig = "tensor x, numbers size, dim dim=1",
     help = "a table of views of dim, each size long (the last one may be shorter); or of the \z
         sizes in a table",
     dtypes = "all", fn = function(x, size, dim)
@@ -107,7 +107,7 @@ define { "chunk", sig = "tensor x, int chunks, dim dim=1",
         return pieces(x, dim, even((n + chunks - 1) // chunks, n))
     end }
 
-define { "tensor_split", sig = "tensor x, any sections, dim dim=1",
+define { "tensor_split", sig = "tensor x, numbers sections, dim dim=1",
     help = "a table of views: dim in exactly that many pieces, the first ones longer by 1 where \z
         it does not divide; or ending at the indices in a table",
     dtypes = "all", fn = function(x, sections, dim)

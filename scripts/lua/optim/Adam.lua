@@ -6,9 +6,8 @@ local gpush, optim = ...
 local function adam(name, help, weight_decay, decoupled)
     optim[name] = optim.define {
         name = name, help = help .. "; params as of optim.SGD",
-        sig = "float lr=0.001, any? betas, float eps=1e-8, float weight_decay=" .. weight_decay ..
-            ", bool amsgrad=false, "
-            .. "bool maximize=false",
+        sig = "float lr=0.001, numbers? betas, float eps=1e-8, float weight_decay=" ..
+            weight_decay .. ", bool amsgrad=false, bool maximize=false",
         fill = function(o) o.betas = o.betas or { 0.9, 0.999 } end,
         check = function(o, fail)
             optim.check_positive(o, fail, "lr", "eps", "weight_decay")

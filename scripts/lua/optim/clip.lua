@@ -2,15 +2,12 @@
 -- Clipping of gradients, for init.lua. parameters(x, fail, name): the list of tensors in x;
 -- failing(name): a function that raises with the name as prefix.
 local gpush, optim, composite, parameters, failing = ...
-local is_tensor, raise = gpush.is_tensor, optim.raise
+local raise = optim.raise
 
 local function gradients(params, name)
     local fail = failing(name)
     local by_device, order = {}, {}
-    for _, p in ipairs(parameters(params, fail, name)) do
-        if not is_tensor(p) then
-            fail("expected a list of tensors or a model, got a list with a " .. type(p))
-        end
+    for _, p in ipairs(parameters(params, fail, "optim." .. name)) do
         local g = p.grad
         if g then
             local list = by_device[p.device]

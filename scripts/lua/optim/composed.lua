@@ -44,7 +44,7 @@ end
 
 -- Kingma and Ba 2015, section 7.1.
 define("Adamax", "Adam by the largest gradient: its average over the largest, which decays",
-    "float lr=0.002, any? betas, float eps=1e-8, float weight_decay=0", {
+    "float lr=0.002, numbers? betas, float eps=1e-8, float weight_decay=0", {
     fill = fill_betas, check = check_adam, slots = { "exp_avg", "exp_inf" },
     step = function(o, p, g, s, n)
         s.exp_avg:lerp_(g, 1 - o.betas[1])
@@ -60,7 +60,7 @@ end
 
 -- Dozat 2016.
 define("NAdam", "Adam with Nesterov's momentum",
-    "float lr=0.002, any? betas, float eps=1e-8, float weight_decay=0, \z
+    "float lr=0.002, numbers? betas, float eps=1e-8, float weight_decay=0, \z
         float momentum_decay=0.004, bool decoupled_weight_decay=false", {
     fill = fill_betas, slots = { "exp_avg", "exp_avg_sq" },
     check = function(o, fail)
@@ -80,7 +80,7 @@ define("NAdam", "Adam with Nesterov's momentum",
 
 -- Liu et al. 2020: as long as the variance cannot be estimated, momentum alone.
 define("RAdam", "Adam whose first steps are smaller, by how well the variance is known",
-    "float lr=0.001, any? betas, float eps=1e-8, float weight_decay=0, \z
+    "float lr=0.001, numbers? betas, float eps=1e-8, float weight_decay=0, \z
         bool decoupled_weight_decay=false", {
     fill = fill_betas, check = check_adam, slots = { "exp_avg", "exp_avg_sq" },
     step = function(o, p, g, s, n)
@@ -123,7 +123,7 @@ end
 
 -- Riedmiller and Braun 1993; a gradient whose sign has changed is left out once.
 define("Rprop", "steps by the gradient's sign alone, which grow while it stays the same",
-    "float lr=0.01, any? etas, any? step_sizes", {
+    "float lr=0.01, numbers? etas, numbers? step_sizes", {
     slots = { "prev", "step_size" },
     fill = function(o)
         o.etas, o.step_sizes = o.etas or { 0.5, 1.2 }, o.step_sizes or { 1e-6, 50 }

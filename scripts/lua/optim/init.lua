@@ -26,47 +26,16 @@ end
 -- ---- parameters and groups ----
 
 local check_fields = debug.getregistry()["gpush.check_fields"]
-local check_list = debug.getregistry()["gpush.check_list"]
 -- For captured steps: whether one is recorded; and that an option is read again for each replay.
 local capturing = debug.getregistry()["gpush.capture.running"]
 local note_number = debug.getregistry()["gpush.capture.number"]
 
-local MOST_GIVEN <const> = 1000000
-
--- The parameters in x: a list of tensors, a model, the result of model:parameters(), or one tensor.
-local function parameters(x, fail, what)
-    if is_tensor(x) then return { x } end
-    if type(x) == "table" and x.parameters then x = x:parameters() end
-    if type(x) == "table" then check_list("optim." .. what, "params", x) end
-    if type(x) == "function" then
-        local list = {}
-        for a, b in x do
-            list[#list + 1] = is_tensor(a) and a or b
-            if #list > MOST_GIVEN then
-                fail("params: a function gave %d parameters and did not end: it has to return nil \z
-                    after the last", MOST_GIVEN)
-            end
-        end
-        x = list
-    end
-    if type(x) ~= "table" then
-        fail("expected a list of tensors, a list of groups or a model, got %s", type(x))
-    end
-    return x
-end
+local parameters = assert(loadfile(scripts .. "/parameters.lua", "t"))(gpush)
 
 local function check_parameter(p, name, fail)
-    if not is_tensor(p) then fail("%s: expected a tensor, got %s", name, type(p)) end
     if not p.dtype:find "f" then fail("%s has dtype %s (expected a float)", name, p.dtype) end
     if not p.is_leaf then
         fail("%s is the result of %s (expected a leaf; :detach() cuts it off)", name, p.grad_fn)
-    end
-end
-
--- Options are numbers, or of the type of the default of that name.
-local function check_option(name, value, default, fail)
-    if type(value) ~= type(default) then
-        fail("option '%s': expected a %s, got %s", name, type(default), type(value))
     end
 end
 
@@ -77,8 +46,7 @@ local function rules(self) return rules_of[getmetatable(self)] end
 local function add_group(self, group)
     local number = #self.param_groups + 1
     local fail = failing(self.name)
-    local list = parameters(group.params, fail, self.name)
-    local new = { params = table.move(list, 1, #list, 1, {}) }
+    local new = { params = parameters(group.params, fail, "optim." .. self.name) }
     if #new.params == 0 then fail("group %d has no parameters", number) end
     local seen = setmetatable({}, { __index = self.place })
     for i, p in ipairs(new.params) do
@@ -89,12 +57,11 @@ local function add_group(self, group)
     end
     for name, value in pairs(self.defaults) do new[name] = value end
     check_fields("optim." .. self.name, "any params, " .. self.sig, group)
-    for name, value in pairs(group) do
-        if name ~= "params" then
-            check_option(name, value, self.defaults[name], fail)
-            new[name] = value
-        end
-    end
+    local given = {}
+    for name, value in pairs(group) do given[name] = value end
+    given.params = nil
+    local read = rules(self).read(given)
+    for name in pairs(given) do new[name] = read[name] end
     local check = rules(self).check
     if check then check(new, fail, number) end
     for p, name in pairs(seen) do self.place[p] = name end
@@ -124,13 +91,18 @@ function optim.define(class)
     rules_of[class] = own
     local names = {}
     for name in class.sig:gmatch "%a+%?? ([%w_]+)" do names[#names + 1] = name end
+    local function options(...)
+        local o = {}
+        for i, name in ipairs(names) do o[name] = (select(i, ...)) end
+        return o
+    end
+    own.read = composite { name = class.__name, sig = class.sig, help = "", plain = true,
+        fn = options }
     local function new(params, ...)
-        local self = setmetatable({ param_groups = {}, state = {}, place = {}, defaults = {} },
-            class)
-        local fail = failing(class.name)
-        for i, name in ipairs(names) do self.defaults[name] = (select(i, ...)) end
+        local self = setmetatable({ param_groups = {}, state = {}, place = {},
+            defaults = options(...) }, class)
         if own.fill then own.fill(self.defaults) end
-        params = parameters(params, fail, class.name)
+        params = parameters(params, failing(class.name), class.__name, true)
         local first = params[1]
         if type(first) ~= "table" or not first.params then params = { { params = params } } end
         for _, group in ipairs(params) do add_group(self, group) end
@@ -143,7 +115,6 @@ end
 -- A pair of numbers in [0, 1), for check functions.
 function optim.check_betas(betas, fail)
     local list = type(betas) == "table" and betas or {}
-    check_list("optim", "betas", list)
     if #list > 2 then fail("option 'betas': expected 2 numbers, got %d", #list) end
     for i = 1, 2 do
         local b = list[i]

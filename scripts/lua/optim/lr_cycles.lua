@@ -27,8 +27,9 @@ local scales = {
 }
 
 define("CyclicLR",
-    "any base_lr, any max_lr, int step_size_up=2000, int? step_size_down, str mode=\"triangular\", "
-    .. "float gamma=1, bool cycle_momentum=true, float base_momentum=0.8, float max_momentum=0.9",
+    "numbers base_lr, numbers max_lr, int step_size_up=2000, int? step_size_down, "
+    .. "str mode=\"triangular\", float gamma=1, bool cycle_momentum=true, "
+    .. "float base_momentum=0.8, float max_momentum=0.9",
     "up from base_lr to max_lr and down again, over and over, the momentum down and up; mode: \z
         'triangular', "
     .. "'triangular2' (half as high each time) or 'exp_range' (times gamma at each step)", {
@@ -114,7 +115,7 @@ function cycle:rate(_, epoch, i, group)
     end
 end
 define("OneCycleLR",
-    "any max_lr, int? total_steps, int? epochs, int? steps_per_epoch, float pct_start=0.3, "
+    "numbers max_lr, int? total_steps, int? epochs, int? steps_per_epoch, float pct_start=0.3, "
     ..
         "str anneal_strategy=\"cos\", bool cycle_momentum=true, float base_momentum=0.85, float \z
             max_momentum=0.95, "

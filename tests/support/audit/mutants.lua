@@ -26,7 +26,8 @@ M.wrong = {
     str = { "'nosuch'", "7", "true", "print", "{}", "''" },
     dtype = { "'nosuch'", "7", "true", "print", "''" },
     device = { "'nosuch'", "7", "true", "print", "''", "'cpu:9'" },
-    any = { "print", "true" },
+    any = { "print", "true" }, numbers = { "print", "true", "'1'", "{'1'}", "f(2)", "{f(2)}" },
+    order = { "print", "true", "{1}", "f(2)" },
     text = { "7", "true", "print", "{1}" }, table = { "7", "'abc'", "true", "print" },
     list = { "7", "'abc'", "true", "print", "{[0] = f(2), f(2)}", "{f(2), nosuch = 1}",
         "{f(2), nil, f(2), nil}", "{nil, f(2)}" },
@@ -44,6 +45,8 @@ M.doubtful = {
         "math.maxinteger" },
     padding = { "{}", "{1, 1, 1, 1}", "9", "'same'", "'valid'" },
     any = { "0", "1.5", "-1", "{}", "{1.5}", "{0}", "'nosuch'", "f(2)", "0/0" },
+    numbers = { "0", "1.5", "-1", "{}", "{1.5}", "{0}", "0/0" },
+    order = { "0", "1.5", "-1", "{}", "'nosuch'", "0/0" },
     tensors = { "{}", "{f(2)}", "{f(2), f(3, 1)}" },
 }
 -- Changes to a tensor that is not the first one: of its device, type and shape.

@@ -29,7 +29,8 @@ return {
     -- ---- options, numbers ----
     { nil, what = "wrong", value = set "{}",
         why = "an empty table that comes last is one of options, without any" },
-    { "linalg.[%w_]+ interpolate", type = "any", value = set "{}", why = "the same" },
+    { nil, type = "numbers order", value = set "{}", why = "the same" },
+    { "index_put", param = "dims", value = set "{}", why = "the same" },
     { nil, type = "int dim dims float", value = set("2.0", "{2.0}"), why = "2.0 is an integer" },
     { nil, type = "number operand", value = set "true",
         why = "true is the number 1, as in PyTorch" },
@@ -43,7 +44,7 @@ return {
         why = "the formula holds for any number, and the result shows NaN" },
     { nil, type = "float", param = "eps", value = numbers,
         why = "it is added as it stands, as in PyTorch" },
-    { nil, type = "float number any", param = "p ord", value = all(numbers, set "1.5"),
+    { nil, type = "float number order", param = "p ord", value = all(numbers, set "1.5"),
         why = "norms have any order; NaN gives NaN" },
     { nil, type = "float", param = "rtol atol rcond", value = numbers,
         why = "a tolerance may be 0, or infinite" },

@@ -9,6 +9,7 @@
 #include "profile/gzip_file.h"
 #include "profile/merge.h"
 #include "profile/rows.h"
+#include "tensor/safe_text.h"
 
 /* Process ids: the host, DEVICES + slot, and the hosts of other ranks. */
 enum { HOST = 1, DEVICES = 10, RANKS = 100000, DEPTH = 256 };
@@ -19,10 +20,10 @@ typedef struct writer {
     gzFile out; /* NULL: only the bytes are counted */
     uint64_t bytes;
     gp_merged merged;
-    bool ok, more; /* more: the next item needs a comma */
-    int pid, tid;  /* of the host's thread that is written */
-    bool held;     /* whether the host's second row is used */
-    uint64_t *ids; /* of what devices ran, sorted, while arrows are written */
+    bool ok, more;    /* more: the next item needs a comma */
+    int64_t pid, tid; /* of the host's thread that is written */
+    bool held;        /* whether the host's second row is used */
+    uint64_t *ids;    /* of what devices ran, sorted, while arrows are written */
     size_t nids;
 } writer;
 
@@ -37,31 +38,33 @@ __attribute__((format(printf, 2, 3))) static void put(writer *w, const char *fmt
     if (n > 0 && w->out && gzwrite(w->out, text, (unsigned)n) <= 0) w->ok = false;
 }
 
-/* The length of the UTF-8 character at p in bytes, 0 if it is not valid. */
-static int utf8(const unsigned char *p) {
-    int n = *p < 0x80                 ? 1
-            : *p >= 0xc2 && *p < 0xe0 ? 2
-            : *p >= 0xe0 && *p < 0xf0 ? 3
-            : *p >= 0xf0 && *p < 0xf5 ? 4
-                                      : 0;
-    for (int i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80) return 0;
-    if ((n == 3 && *p == 0xe0 && p[1] < 0xa0) || (n == 3 && *p == 0xed && p[1] > 0x9f)) return 0;
-    if ((n == 4 && *p == 0xf0 && p[1] < 0x90) || (n == 4 && *p == 0xf4 && p[1] > 0x8f)) return 0;
-    return n;
+/* Whether so many bytes are how UTF-8 writes the code point. */
+static bool is_utf8(unsigned c, size_t bytes) {
+    size_t least = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    return bytes == least && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
 }
 
-/* s as the content of a JSON string; bytes that are not UTF-8 become U+FFFD. At most 300 bytes of
- * it. */
+/* Writes "\u202e"; a code point above U+FFFF as two halves. Returns the bytes written. */
+static size_t escape(unsigned c, char *to, size_t n) {
+    if (c < 0x10000) return (size_t)snprintf(to, n, "\\u%04x", c);
+    c -= 0x10000;
+    return (size_t)snprintf(to, n, "\\u%04x\\u%04x", 0xd800 + (c >> 10), 0xdc00 + (c & 0x3ff));
+}
+
+/* s as the content of a JSON string: what a terminal would obey or not show is escaped, bytes that
+ * are not UTF-8 become U+FFFD. As much of it as fits. */
 static char *quoted(const char *s, char *buf, size_t n) {
+    enum { LONGEST = 12 }; /* bytes of a character */
     size_t at = 0;
-    for (const unsigned char *p = (const unsigned char *)s; *p && at + 8 < n;) {
-        int len = utf8(p);
-        if (len == 0) at += (size_t)snprintf(buf + at, n - at, "\\ufffd"), len = 1;
-        else if (*p == '"' || *p == '\\') at += (size_t)snprintf(buf + at, n - at, "\\%c", *p);
-        else if (*p < 32 || *p == 127) at += (size_t)snprintf(buf + at, n - at, "\\u%04x", *p);
-        else memcpy(buf + at, p, (size_t)len), at += (size_t)len;
-        p += len;
+    unsigned c;
+    for (const char *end = s + strlen(s); s < end && at + LONGEST < n;) {
+        size_t len = gp_text_code(s, (size_t)(end - s), &c);
+        if (!len || !is_utf8(c, len)) c = 0xfffd, len = 1;
+        if (c == '"' || c == '\\') at += (size_t)snprintf(buf + at, n - at, "\\%c", (int)c);
+        else if (c < 32 || (c >= 127 && c < 160) || c == 0xfffd || gp_hides_text(c))
+            at += escape(c, buf + at, n - at);
+        else memcpy(buf + at, s, len), at += len;
+        s += len;
     }
     buf[at] = 0;
     return buf;
@@ -74,10 +77,17 @@ static void comma(writer *w) {
     w->more = true;
 }
 
-static void name_row(writer *w, const char *what, int pid, int tid, const char *name) {
+/* ",\"pid\":1,\"tid\":2": the row of an event. */
+static void put_row(writer *w, int64_t pid, int64_t tid) {
+    put(w, ",\"pid\":%lld,\"tid\":%lld", (long long)pid, (long long)tid);
+}
+
+static void name_row(writer *w, const char *what, int64_t pid, int64_t tid, const char *name) {
+    char esc[400];
     comma(w);
-    put(w, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"%s\"}}", what,
-        pid, tid, name);
+    put(w, "{\"ph\":\"M\",\"name\":\"%s\"", what);
+    put_row(w, pid, tid);
+    put(w, ",\"args\":{\"name\":\"%s\"}}", quoted(name, esc, sizeof esc));
 }
 
 /* ---- the host ---- */
@@ -90,7 +100,7 @@ static void write_args(writer *w, const gp_rec *r) {
     else put(w, "\"line\":\"?\"");
     if (r->kind == GP_REC_WAIT)
         put(w, ",\"why\":\"%s\",\"queued\":%lld,\"device\":\"%s\"", gp_why_name((gp_why)r->why),
-            (long long)r->bytes, ((gp_stream *)r->where)->dev->name);
+            (long long)r->bytes, quoted(((gp_stream *)r->where)->dev->name, esc, sizeof esc));
     if (r->kind == GP_REC_COPY) put(w, ",\"bytes\":%lld", (long long)r->bytes);
     if (r->kind == GP_REC_SAMPLE) put(w, ",\"samples\":%lld", (long long)r->bytes);
     if (r->shapes)
@@ -110,11 +120,10 @@ static void write_slice(writer *w, const gp_rec *r, uint64_t t1) {
         [GP_REC_COPY] = "copy", [GP_REC_CALL] = "call",     [GP_REC_SAMPLE] = "sample"};
     char name[200], esc[400];
     comma(w);
-    put(w,
-        "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%."
-        "3f",
-        cats[r->kind], quoted(gp_rec_name(r, name, sizeof name), esc, sizeof esc), w->pid, w->tid,
-        us(w, r->t0), (double)(t1 - r->t0) / 1e3);
+    put(w, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\"", cats[r->kind],
+        quoted(gp_rec_name(r, name, sizeof name), esc, sizeof esc));
+    put_row(w, w->pid, w->tid);
+    put(w, ",\"ts\":%.3f,\"dur\":%.3f", us(w, r->t0), (double)(t1 - r->t0) / 1e3);
     write_args(w, r);
 }
 
@@ -123,25 +132,25 @@ static void write_slice(writer *w, const gp_rec *r, uint64_t t1) {
 static void write_async(writer *w, const gp_rec *r, uint64_t t1) {
     char esc[400];
     quoted(r->name, esc, sizeof esc);
-    comma(w);
-    put(w,
-        "{\"ph\":\"b\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,"
-        "\"ts\":%.3f",
-        (const void *)r, esc, w->pid, w->tid, us(w, r->t0));
-    write_args(w, r);
-    comma(w);
-    put(w,
-        "{\"ph\":\"e\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,"
-        "\"ts\":%.3f}",
-        (const void *)r, esc, w->pid, w->tid, us(w, t1));
+    for (int end = 0; end < 2; end++) {
+        comma(w);
+        put(w, "{\"ph\":\"%c\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\"", end ? 'e' : 'b',
+            (const void *)r, esc);
+        put_row(w, w->pid, w->tid);
+        put(w, ",\"ts\":%.3f", us(w, end ? t1 : r->t0));
+        if (end) put(w, "}");
+        else write_args(w, r);
+    }
 }
 
 /* Writes a counter's new value. */
 static void write_memory(writer *w, const gp_rec *r) {
     const gp_device *dev = r->where;
+    char esc[100];
     comma(w);
-    put(w, "{\"ph\":\"C\",\"name\":\"memory %s\",\"pid\":%d,\"ts\":%.3f,\"args\":{\"bytes\":%lld}}",
-        dev->name, w->pid ? w->pid : HOST, us(w, r->t0), (long long)r->id);
+    put(w, "{\"ph\":\"C\",\"name\":\"memory %s\",\"pid\":%lld", quoted(dev->name, esc, sizeof esc),
+        (long long)(w->pid ? w->pid : HOST));
+    put(w, ",\"ts\":%.3f,\"args\":{\"bytes\":%lld}}", us(w, r->t0), (long long)r->id);
 }
 
 /* Viewers need nested slices: other events get rows of their own. */
@@ -197,7 +206,7 @@ static void write_samples(writer *w, const gp_track *t) {
 static void each_thread(writer *w, void (*fn)(writer *w, const gp_track *t)) {
     int n = 0;
     for (const gp_track *t = w->p->host; t; t = t->next, n++) {
-        w->pid = t->rank ? RANKS + t->rank : HOST;
+        w->pid = t->rank ? (int64_t)RANKS + t->rank : HOST;
         w->tid = n ? OTHERS + n : LUA;
         fn(w, t);
     }
@@ -205,33 +214,35 @@ static void each_thread(writer *w, void (*fn)(writer *w, const gp_track *t)) {
 
 /* ---- devices ---- */
 
+static int64_t row_of(const gp_stream *s) { return (int64_t)s->index + 1; }
+static int64_t process_of(const gp_stream *s) { return (int64_t)DEVICES + s->dev->slot; }
+
 /* A kernel is shown by its own name, if known: the op's is in its arguments. */
 static void write_device(writer *w, const gp_rec *r) {
     const gp_stream *s = r->where;
     bool held = r->kind == GP_REC_HELD, named = r->kind != GP_REC_MOVED && r->kernel;
-    int pid = held ? HOST : DEVICES + s->dev->slot, tid = held ? HELD : s->index + 1;
+    bool kernel = r->kind == GP_REC_KERNEL;
+    int64_t pid = held ? HOST : process_of(s), tid = held ? HELD : row_of(s);
     char esc[400];
     if (held) w->held = true;
     comma(w);
-    put(w,
-        "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%."
-        "3f,\"args\":{\"id\":%llu",
-        held                       ? "held"
-        : r->kind == GP_REC_KERNEL ? "kernel"
-                                   : "copy",
-        quoted(named ? r->kernel : r->name, esc, sizeof esc), pid, tid, us(w, r->t0),
+    put(w, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\"",
+        held     ? "held"
+        : kernel ? "kernel"
+                 : "copy",
+        quoted(named ? r->kernel : r->name, esc, sizeof esc));
+    put_row(w, pid, tid);
+    put(w, ",\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"id\":%llu", us(w, r->t0),
         (double)(r->t1 - r->t0) / 1e3, (unsigned long long)r->id);
-    if (named) put(w, ",\"op\":\"%s\"", r->name);
-    if (r->bytes)
-        put(w, ",\"%s\":%lld", r->kind == GP_REC_KERNEL ? "waited_ns" : "bytes",
-            (long long)r->bytes);
+    if (named) put(w, ",\"op\":\"%s\"", quoted(r->name, esc, sizeof esc));
+    if (r->bytes) put(w, ",\"%s\":%lld", kernel ? "waited_ns" : "bytes", (long long)r->bytes);
     put(w, "}}");
     if (!r->id || held) return;
     comma(w);
-    put(w,
-        "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu,\"pid\":%d,"
-        "\"tid\":%d,\"ts\":%.3f}",
-        (unsigned long long)r->id, pid, tid, us(w, r->t0));
+    put(w, "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu",
+        (unsigned long long)r->id);
+    put_row(w, pid, tid);
+    put(w, ",\"ts\":%.3f}", us(w, r->t0));
 }
 
 static int by_number(const void *a, const void *b) {
@@ -261,11 +272,10 @@ static void write_arrows_of(writer *w, const gp_track *t) {
         if (r->kind == GP_REC_ALLOC || !r->id) continue;
         if (!bsearch(&r->id, w->ids, w->nids, sizeof *w->ids, by_number)) continue;
         comma(w);
-        put(w,
-            "{\"ph\":\"s\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu,\"pid\":%d,\"tid\":%"
-            "d,"
-            "\"ts\":%.3f}",
-            (unsigned long long)r->id, w->pid, w->tid, us(w, r->t0));
+        put(w, "{\"ph\":\"s\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu",
+            (unsigned long long)r->id);
+        put_row(w, w->pid, w->tid);
+        put(w, ",\"ts\":%.3f}", us(w, r->t0));
     }
 }
 
@@ -324,7 +334,7 @@ static void name_streams(writer *w) {
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        int pid = DEVICES + s[i]->dev->slot;
+        int64_t pid = process_of(s[i]);
         if (i && s[i] == s[i - 1]) continue;
         if (!i || s[i]->dev != s[i - 1]->dev) {
             bool sim = !strcmp(s[i]->dev->vt->kind, "sim");
@@ -336,16 +346,16 @@ static void name_streams(writer *w) {
             name_row(w, "process_name", pid, 0, name);
         }
         snprintf(name, sizeof name, "stream %d", s[i]->index);
-        name_row(w, "thread_name", pid, s[i]->index + 1, name);
+        name_row(w, "thread_name", pid, row_of(s[i]), name);
     }
     free(s);
 }
 
 static void name_thread(writer *w, const gp_track *t) {
-    char name[200], esc[400];
+    char name[200];
     snprintf(name, sizeof name, "rank %d", t->rank);
     name_row(w, "process_name", w->pid, 0, w->p->ranks > 1 ? name : "host");
-    name_row(w, "thread_name", w->pid, w->tid, t->name ? quoted(t->name, esc, sizeof esc) : "Lua");
+    name_row(w, "thread_name", w->pid, w->tid, t->name ? t->name : "Lua");
 }
 
 /* Metadata: names of processes and threads. */

@@ -21,6 +21,12 @@ typedef struct group {
     } name[NAMES];
 } group;
 
+/* A device's last changes of memory: how many, and the highest. */
+typedef struct level {
+    gp_rec rec;
+    int n;
+} level;
+
 typedef struct merger {
     const gp_prof *p;
     gp_prof *to;
@@ -30,8 +36,8 @@ typedef struct merger {
     bool ok;
     group host, *streams; /* of the present track */
     int nstreams;
-    gp_rec level[GP_MAX_DEVICES]; /* the highest of a device's last changes of memory */
-    int levels[GP_MAX_DEVICES];
+    level *levels; /* by device's slot: a loaded profile has more than GP_MAX_DEVICES */
+    int nlevels;
 } merger;
 
 static void add(merger *m, const gp_rec *r) {
@@ -89,17 +95,30 @@ static void join(merger *m, group *g, const gp_rec *r, const char *name) {
 
 /* ---- memory ---- */
 
-static void flush_level(merger *m, int device) {
-    if (m->levels[device]) add(m, &m->level[device]);
-    m->levels[device] = 0;
+static void flush_level(merger *m, level *l) {
+    if (l->n) add(m, &l->rec);
+    l->n = 0;
+}
+
+/* The level of that device; NULL when out of memory. */
+static level *level_of(merger *m, int slot) {
+    if (slot >= m->nlevels) {
+        level *more = realloc(m->levels, (size_t)(slot + 1) * sizeof *more);
+        if (!more) return m->ok = false, NULL;
+        memset(more + m->nlevels, 0, (size_t)(slot + 1 - m->nlevels) * sizeof *more);
+        m->levels = more;
+        m->nlevels = slot + 1;
+    }
+    return &m->levels[slot];
 }
 
 static void keep_level(merger *m, const gp_rec *r) {
-    int device = ((const gp_device *)r->where)->slot;
-    if (m->levels[device] == m->most) flush_level(m, device);
-    if (!m->levels[device] || r->id > m->level[device].id) m->level[device] = *r;
+    level *l = level_of(m, ((const gp_device *)r->where)->slot);
+    if (!l) return;
+    if (l->n == m->most) flush_level(m, l);
+    if (!l->n || r->id > l->rec.id) l->rec = *r;
     else m->what->events++;
-    m->levels[device]++;
+    l->n++;
 }
 
 /* ---- the host ---- */
@@ -193,7 +212,7 @@ static bool merge_track(merger *m, const gp_track *t, gp_track *track) {
     track->rank = t->rank;
     if (!t->worker) mark(m->p, t, kept), merge_host(m, t, kept);
     else merge_device(m, t);
-    for (int i = 0; i < GP_MAX_DEVICES; i++) flush_level(m, i);
+    for (int i = 0; i < m->nlevels; i++) flush_level(m, &m->levels[i]);
     free(kept);
     return m->ok;
 }
@@ -220,6 +239,7 @@ gp_prof *gp_prof_merge(const gp_prof *p, int most, gp_merged *what) {
         *m = (merger){.p = p, .to = to, .most = most, .what = what, .ok = true};
         if (!merge_all(m)) gp_prof_free(to), to = NULL;
         free(m->streams);
+        free(m->levels);
     }
     free(m);
     return to ? to : gp_fail_null("trace: out of memory");

@@ -100,11 +100,12 @@ char *gp_stack_text(const gp_stack *s, int depth, char *buf, size_t n) {
     size_t at = 0;
     if (n) *buf = 0;
     for (int i = 0; s && i < s->n && i < depth && at < n; i++) {
-        char file[120];
-        const char *in = s->frame[i].function;
-        at += (size_t)snprintf(buf + at, n - at, "%s%s:%d%s%.60s%s", i ? " < " : "",
-                               gp_safe_text(s->frame[i].file, file, sizeof file), s->frame[i].line,
-                               in ? " (" : "", in ? in : "", in ? ")" : "");
+        char file[120], in[61] = "";
+        const gp_frame *f = &s->frame[i];
+        if (f->function) gp_safe_text(f->function, in, sizeof in);
+        at += (size_t)snprintf(buf + at, n - at, "%s%s:%d%s%s%s", i ? " < " : "",
+                               gp_safe_text(f->file, file, sizeof file), f->line, *in ? " (" : "",
+                               in, *in ? ")" : "");
     }
     return buf;
 }

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* The character at s, of n bytes: its length, and its code in *code; 0 if it is not UTF-8. */
-static size_t decode(const unsigned char *s, size_t n, unsigned *code) {
+size_t gp_text_code(const char *text, size_t n, unsigned *code) {
+    const unsigned char *s = (const unsigned char *)text;
     size_t len = *s < 0x80                 ? 1
                  : *s >= 0xc2 && *s < 0xe0 ? 2
                  : *s >= 0xe0 && *s < 0xf0 ? 3
@@ -24,6 +24,22 @@ bool gp_turns_text(unsigned c) {
            (c >= 0x2066 && c <= 0x2069);
 }
 
+bool gp_hides_text(unsigned c) {
+    static const unsigned ranges[][2] = {
+        {0xad, 0xad},     /* soft hyphen */
+        {0x180e, 0x180e}, /* Mongolian vowel separator */
+        {0x200b, 0x200b}, /* zero width space */
+        {0x2028, 0x2029}, /* separators of lines and paragraphs */
+        {0x2060, 0x2064}, /* word joiner, invisible operators */
+        {0x206a, 0x206f}, /* formatting that Unicode has given up */
+        {0xfeff, 0xfeff}, /* zero width no-break space */
+        {0xfff9, 0xfffb}, /* annotations */
+        {0xe0000, 0xe007f} /* tags */};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (c >= ranges[i][0] && c <= ranges[i][1]) return true;
+    return gp_turns_text(c);
+}
+
 static bool controls(unsigned c, bool lines) {
     if (lines && (c == '\n' || c == '\t')) return false;
     return c < ' ' || (c >= 0x7f && c < 0xa0);
@@ -36,7 +52,8 @@ static size_t escape(unsigned c, bool byte, char *out) {
     *to++ = '\\';
     *to++ = byte ? 'x' : 'u';
     if (!byte) *to++ = '{';
-    int shift = byte || c < 0x100 ? 4 : c < 0x1000 ? 8 : 12;
+    int shift = 4;
+    while (c >> shift > 15) shift += 4;
     for (; shift >= 0; shift -= 4) *to++ = digits[c >> shift & 15];
     if (!byte) *to++ = '}';
     *to = 0;
@@ -45,14 +62,14 @@ static size_t escape(unsigned c, bool byte, char *out) {
 
 size_t gp_safe_next(const char **s, const char *end, bool lines, char out[GP_SAFE_MAX]) {
     unsigned code;
-    const unsigned char *p = (const unsigned char *)*s;
+    const char *p = *s;
     if (*s >= end) return out[0] = 0;
-    size_t len = decode(p, (size_t)(end - *s), &code);
+    size_t len = gp_text_code(p, (size_t)(end - *s), &code);
     bool byte = len < 2;
-    if (!len) code = *p, len = 1;
+    if (!len) code = (unsigned char)*p, len = 1;
     *s += len;
     if (controls(code, lines)) return escape(code, byte, out);
-    if (!byte && gp_turns_text(code)) return escape(code, false, out);
+    if (!byte && gp_hides_text(code)) return escape(code, false, out);
     memcpy(out, p, len);
     out[len] = 0;
     return len;

@@ -18,6 +18,7 @@
 #include "profile/chrome_trace.h"
 #include "tensor/device/backends.h"
 #include "tensor/intern.h"
+#include "tensor/safe_text.h"
 
 #define PROF "gpush.profile"
 #define RUN "gpush.profile.run"
@@ -267,7 +268,7 @@ static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
     if (row->rec && row->rec->shapes)
         set_string(L, "shapes", gp_rec_shapes(row->rec->shapes, text, sizeof text));
     if (r->group == GP_BY_STACK && row->rec && row->rec->stack && row->rec->stack->module)
-        set_string(L, "module", row->rec->stack->module);
+        set_string(L, "module", gp_safe_text(row->rec->stack->module, text, sizeof text));
     if (row->rec && row->rec->stack)
         set_string(L, "stack", gp_stack_text(row->rec->stack, GP_STACK_DEPTH, text, sizeof text));
 }

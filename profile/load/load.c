@@ -81,7 +81,11 @@ static bool add(uint64_t *sum, uint64_t v) {
     return !__builtin_add_overflow(*sum, v, sum) && *sum <= UINT64_MAX / 16;
 }
 
-/* Whether the sums that readers of the record make fit in 64 bits: of durations, of memory, and of
+/* Whether the memory in use after a change is less than half of what 64 bits hold: before it, too.
+ */
+static bool is_level(int64_t level) { return level <= INT64_MAX / 2 && level >= -(INT64_MAX / 2); }
+
+/* Whether the sums that readers of the record make fit in 64 bits: of durations, of bytes, and of
  * all threads' times. */
 static bool sums_fit(const gp_prof *p) {
     uint64_t durations = 0, bytes = 0, times = 0;
@@ -92,7 +96,8 @@ static bool sums_fit(const gp_prof *p) {
             for (gp_rec *r; (r = gp_next(&at));) {
                 uint64_t size = r->bytes < 0 ? 0 - (uint64_t)r->bytes : (uint64_t)r->bytes;
                 if (!add(&durations, gp_rec_end(p, r) - r->t0)) return false;
-                if (r->kind == GP_REC_ALLOC && !add(&bytes, size)) return false;
+                if (r->kind != GP_REC_OP && !add(&bytes, size)) return false;
+                if (r->kind == GP_REC_ALLOC && !is_level((int64_t)r->id)) return false;
             }
         }
     return true;

@@ -79,4 +79,22 @@ for _, max in ipairs { "much", "5 TB", 0, -1, 0 / 0, {} } do
         "profile.trace: max: expected a size as \"50MB\" or a number of bytes, got", tostring(max))
 end
 
+-- A loaded trace has more devices than a process: each has its level.
+local list, name = {}, os.tmpname()
+for i = 1, 2000 do
+    list[i] = { ph = "i", s = "t", cat = "cpu_instant_event", name = "[memory]", pid = 1, tid = 1,
+        ts = i, args = { ["Device Type"] = 1, ["Device Id"] = i % 50, Bytes = 512,
+            ["Total Allocated"] = 512 * i } }
+end
+local file <close> = assert(io.open(name, "w"))
+file:write(json.encode(list))
+file:close()
+prof = profile.load(name)
+os.remove(name)
+local devices, peaks = 0, most(trace "20kB")
+for _ in pairs(peaks) do devices = devices + 1 end
+t.is(devices, 50, "a trace of 50 devices has the memory of each")
+t.is({ peaks["memory cuda:0"], peaks["memory cuda:49"] }, { 512 * 2000, 512 * 1999 },
+    "and their peaks")
+
 t.done()

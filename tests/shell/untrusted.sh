@@ -9,8 +9,8 @@ cd "$HOME" || exit 1
 gpush=$build/gpush
 
 # A name that holds each kind, and those bytes as a pattern.
-bad=$'a\u009b31m\u202eb\u2066c\u200fd\u061ce\x1b[31m'
-obeyed=$'\x1b|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xaa-\xae]|\xe2\x81[\xa6-\xa9]|\xd8\x9c'
+bad=$'a\u009b31m\u202eb\u2066c\u200fd\u061ce\u2028f\u200bg\U000e0041h\x1b[31m'
+obeyed=$'\x1b|\xc2[\x80-\x9f]|\xe2\x80[\x8b\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]|\xd8\x9c|\xf3\xa0\x81'
 cat >"$bad.lua" <<'END'
 local name = arg[1]
 local prof = profile.run(function() local _ <close> = profile.region(name); return ones(3):sum():item() end)

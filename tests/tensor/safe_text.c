@@ -24,9 +24,12 @@ static void is(const char *text, const char *expected, const char *name) {
 static void range(unsigned from, unsigned to, bool escaped) {
     bool right = true;
     for (unsigned c = from; c <= to; c++) {
-        char text[5] = {0}, expected[12];
-        if (c < 0x800) sprintf(text, "%c%c", 0xc0 | c >> 6, 0x80 | (c & 63));
-        else sprintf(text, "%c%c%c", 0xe0 | c >> 12, 0x80 | (c >> 6 & 63), 0x80 | (c & 63));
+        char text[5] = {0}, expected[16], *at = text;
+        if (c < 0x800) *at++ = (char)(0xc0 | c >> 6);
+        else if (c < 0x10000) *at++ = (char)(0xe0 | c >> 12);
+        else *at++ = (char)(0xf0 | c >> 18), *at++ = (char)(0x80 | (c >> 12 & 63));
+        if (c >= 0x800) *at++ = (char)(0x80 | (c >> 6 & 63));
+        *at = (char)(0x80 | (c & 63));
         sprintf(expected, "\\u{%x}", c);
         right = right && !strcmp(all(text, strlen(text), true), escaped ? expected : text);
     }
@@ -61,15 +64,30 @@ int main(void) {
     is("\xe2\x80", "\xe2\\x80", "a character that is cut off");
     tap_ok(!strcmp(all("a\0b", 3, true), "a\\x00b"), "a zero byte");
     range(0x80, 0x9f, true);
-    range(0xa0, 0x61b, false);
+    range(0xa0, 0xac, false);
+    range(0xad, 0xad, true);
+    range(0xae, 0x61b, false);
     range(0x61c, 0x61c, true);
-    range(0x61d, 0x200d, false);
+    range(0x61d, 0x180d, false);
+    range(0x180e, 0x180e, true);
+    range(0x180f, 0x200a, false);
+    range(0x200b, 0x200b, true);
+    range(0x200c, 0x200d, false); /* they join emoji */
     range(0x200e, 0x200f, true);
-    range(0x2010, 0x2029, false);
-    range(0x202a, 0x202e, true);
-    range(0x202f, 0x2065, false);
-    range(0x2066, 0x2069, true);
-    range(0x206a, 0xd7ff, false);
+    range(0x2010, 0x2027, false);
+    range(0x2028, 0x202e, true);
+    range(0x202f, 0x205f, false);
+    range(0x2060, 0x2064, true);
+    range(0x2065, 0x2065, false);
+    range(0x2066, 0x206f, true);
+    range(0x2070, 0xd7ff, false);
+    range(0xe000, 0xfefe, false);
+    range(0xfeff, 0xfeff, true);
+    range(0xff00, 0xfff8, false);
+    range(0xfff9, 0xfffb, true);
+    range(0xfffc, 0xdffff, false);
+    range(0xe0000, 0xe007f, true);
+    range(0xe0080, 0x10ffff, false);
     cuts();
     return tap_done();
 }

@@ -397,21 +397,36 @@ static bool fits(const gp_prof *p, gp_merged merged, uint64_t max, bool *ok) {
     return w.bytes <= max;
 }
 
+/* p with up to 1 << bits events merged into one, where its trace then has at most max bytes; NULL
+ * otherwise, or after a failure, with ok false. */
+static gp_prof *merge_to_fit(const gp_prof *p, int bits, uint64_t max, gp_merged *merged,
+                             bool *ok) {
+    gp_prof *to = gp_prof_merge(p, 1 << bits, merged);
+    if (!to) return *ok = false, NULL;
+    if (fits(to, *merged, max, ok) && *ok) return to;
+    return gp_prof_free(to), NULL;
+}
+
 /* p with as much merged as its trace of at most max bytes needs; p itself where it fits, NULL with
- * a message. */
+ * a message. What is too long with all merged is refused first; then the bits are searched by
+ * halves. */
 static const gp_prof *merge(const gp_prof *p, uint64_t max, gp_merged *merged) {
+    enum { LEAST = 2, MOST = 27 };
     bool ok = true;
     *merged = (gp_merged){0};
     if (!max || fits(p, *merged, max, &ok)) return ok ? p : NULL;
-    for (int most = 4; ok && most < 1 << 28; most *= 2) {
-        gp_prof *to = gp_prof_merge(p, most, merged);
-        if (!to || fits(to, *merged, max, &ok)) return to;
-        gp_prof_free(to);
+    gp_merged with;
+    gp_prof *best = merge_to_fit(p, MOST, max, merged, &ok);
+    for (int lo = LEAST, hi = MOST; best && ok && lo < hi;) {
+        int mid = (lo + hi) / 2;
+        gp_prof *to = merge_to_fit(p, mid, max, &with, &ok);
+        if (to) gp_prof_free(best), best = to, *merged = with, hi = mid;
+        else lo = mid + 1;
     }
-    return ok ? gp_fail_null(
-                    "profile.trace: max: the waits and regions alone need more than %.2f MB",
-                    (double)max * 1e-6)
-              : NULL;
+    if (!ok && best) gp_prof_free(best), best = NULL;
+    if (best || !ok) return best;
+    return gp_fail_null("profile.trace: max: the waits and regions alone need more than %.2f MB",
+                        (double)max * 1e-6);
 }
 
 bool gp_trace_write_most(const gp_prof *p, const char *path, uint64_t max, gp_merged *merged) {

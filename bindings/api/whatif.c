@@ -446,15 +446,19 @@ static void set_idle(lua_State *L, const gp_timeline *t, const gp_idle *idle) {
     set_int(L, "most", (uint64_t)idle->most);
     lua_pushnumber(L, idle->depth);
     lua_setfield(L, -2, "depth");
+    gp_busy *busy = lua_newuserdatauv(L, ((size_t)t->nstreams + 1) * sizeof *busy, 0);
+    lua_insert(L, -2);
+    gp_streams_busy(t, busy);
     lua_createtable(L, t->nstreams, 0);
     for (int i = 0; i < t->nstreams; i++) {
         lua_createtable(L, 0, 3);
         set_text(L, "device", t->stream[i]->dev->name);
         set_int(L, "stream", (uint64_t)t->stream[i]->index);
-        set_int(L, "busy", gp_stream_busy(t, i));
+        set_int(L, "busy", busy[i].ns);
         lua_rawseti(L, -2, i + 1);
     }
     lua_setfield(L, -2, "streams");
+    lua_remove(L, -2);
 }
 
 /* (prof, rank) -> list of {rank, wall, kernels, copies, waiting, loader, latency, op, script,

@@ -79,15 +79,14 @@ bool gp_idle_times(const gp_timeline *t, gp_idle *idle) {
 }
 
 /* A stream's commands do not overlap, but where a loaded trace says so. */
-uint64_t gp_stream_busy(const gp_timeline *t, int i) {
-    uint64_t busy = 0, end = 0;
+void gp_streams_busy(const gp_timeline *t, gp_busy *of) {
+    for (int i = 0; i < t->nstreams; i++) of[i] = (gp_busy){0};
     for (int k = 0; k < t->ncommands; k++) {
         const gp_rec *r = t->command[k].rec;
-        if (t->command[k].stream != i) continue;
-        uint64_t from = r->t0 > end ? r->t0 : end;
-        if (r->t1 > from) busy += r->t1 - from, end = r->t1;
+        gp_busy *b = &of[t->command[k].stream];
+        uint64_t from = r->t0 > b->end ? r->t0 : b->end;
+        if (r->t1 > from) b->ns += r->t1 - from, b->end = r->t1;
     }
-    return busy;
 }
 
 /* ---- what waits cost ---- */

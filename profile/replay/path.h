@@ -45,8 +45,12 @@ typedef struct gp_idle {
 /* False with a message when out of memory. */
 bool gp_idle_times(const gp_timeline *t, gp_idle *idle);
 
-/* The time in which stream number i ran something, in ns. */
-uint64_t gp_stream_busy(const gp_timeline *t, int i);
+/* The time in which a stream ran something, and when that ended last, in ns. */
+typedef struct gp_busy {
+    uint64_t ns, end;
+} gp_busy;
+/* Those of each of the nstreams streams, in one pass. */
+void gp_streams_busy(const gp_timeline *t, gp_busy *of);
 
 /* A source line's waits, and what the record would take less without them. */
 typedef struct gp_saving {

@@ -1,6 +1,6 @@
 --!plain
--- prof:diff(before): the changes since another profile. It only reads rows() and events(). Loaded
--- by init.lua on the first call.
+-- prof:diff(before): the changes since another profile. It only reads rows() and waits(). Loaded by
+-- init.lua on the first call.
 local _, fail, dir = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
 local SHOWN = 20 -- rows
@@ -31,17 +31,16 @@ end
 
 local function field(row, name) return row and row[name] or 0 end
 
-local function change(both)
-    local cpu = field(both.after, "self_cpu_time_total") - field(both.before, "self_cpu_time_total")
-    local device = field(both.after, "self_device_time_total") -
-        field(both.before, "self_device_time_total")
-    return cpu, device, math.abs(cpu) + math.abs(device)
+-- Notes how much a row has changed, by which rows are sorted: once, as there may be many.
+local function note_change(both)
+    local function change(name) return field(both.after, name) - field(both.before, name) end
+    both.cpu, both.device = change "self_cpu_time_total", change "self_device_time_total"
+    both.size = math.abs(both.cpu) + math.abs(both.device)
 end
 
 local function signed(ns) return (ns > 0 and "+" or "") .. time(ns) end
 
 local function cells_of(both, device)
-    local cpu, dev = change(both)
     local function pair(name, text)
         return both.before and text(both.before[name]) or "-", both.after and text(both.after[name])
             or "-"
@@ -49,10 +48,10 @@ local function cells_of(both, device)
     local cells = { both.name }
     cells[2], cells[3] = pair("count", function(n) return ("%d"):format(n) end)
     cells[4], cells[5] = pair("self_cpu_time_total", time)
-    cells[6] = signed(cpu)
+    cells[6] = signed(both.cpu)
     if device then
         cells[7], cells[8] = pair("self_device_time_total", time)
-        cells[9] = signed(dev)
+        cells[9] = signed(both.device)
     end
     return cells
 end
@@ -96,16 +95,11 @@ local function aligned(lines)
     return (out:gsub("\n", function() return "\n" .. table.concat(rule, "  ") .. "\n" end, 1))
 end
 
--- The number and duration of the host's waits; the wait at the end of a profile is not the
--- program's.
+-- The number and duration of the host's waits.
 local function waits_of(prof)
-    local n, ns = 0, 0
-    for _, e in ipairs(prof:events()) do
-        if e.kind == "wait" and e.name ~= "wait: profile" then
-            n, ns = n + 1, ns + e.stop - e.start
-        end
-    end
-    return n, ns
+    local waits, ns = prof:waits(), 0
+    for _, w in ipairs(waits) do ns = ns + w.stop - w.start end
+    return #waits, ns
 end
 
 -- prof:diff(before{, group = "op", limit = 20}) -> text: the largest changes first.
@@ -120,13 +114,12 @@ local function diff(prof, before, group, limit)
     collect(prof, group, rows, "after")
     for i, both in ipairs(rows) do
         both.order = i
+        note_change(both)
         device = device or field(both.before, "self_device_time_total") +
             field(both.after, "self_device_time_total") > 0
     end
     table.sort(rows, function(a, b)
-        local _, _, x = change(a)
-        local _, _, y = change(b)
-        if x ~= y then return x > y end
+        if a.size ~= b.size then return a.size > b.size end
         return a.order < b.order
     end)
     local lines = { { "Name", "# before", "#", "Self CPU before", "Self CPU", "change" } }

@@ -14,7 +14,7 @@ _gpush_value() {
             mapfile -t COMPREPLY < <(compgen -f -- "$cur")
             return
             ;;
-        --limit | --steps | --stack-depth | --max-events | --budget | --fail-above | --ranks | -n | --hosts | --restarts) return ;;
+        --limit | --steps | --stack-depth | --max-events | --max-bytes | --budget | --fail-above | --ranks | -n | --hosts | --restarts) return ;;
         *) return 1 ;;
     esac
     [[ $1 != --group || ${COMP_WORDS[1]} == profile ]] || words+=' rank'
@@ -72,11 +72,11 @@ _gpush() {
             -e | -l | --card) ((i++)) ;;
             -* | profile | sync | run) ;;
             analyze)
-                _gpush_files '--html --diff --group --limit --network --ranks --card --help'
+                _gpush_files '--html --diff --group --limit --max-bytes --network --ranks --card --help'
                 return
                 ;;
             compare)
-                _gpush_files '--fail-above --of --group --limit --help'
+                _gpush_files '--fail-above --of --group --limit --max-bytes --help'
                 return
                 ;;
             *) # a script is there: what follows is its business

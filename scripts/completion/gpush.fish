@@ -30,6 +30,7 @@ for c in analyze compare profile
 end
 for c in analyze compare
     __gpush_option $c group 'the rows of the table' 'op region line shape stack module rank'
+    __gpush_option $c max-bytes 'read no larger files' ''
 end
 __gpush_option analyze html 'write a page for a browser' file
 __gpush_option analyze diff 'show what changed since that profile or trace' file

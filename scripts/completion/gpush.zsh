@@ -11,6 +11,7 @@ if [[ ${words[2]} == analyze ]]; then
         '--diff[show what changed since that profile or trace]:file:_files' \
         '--group[the rows of the table]:rows:(op region line shape stack module rank)' \
         '--limit[how many rows the table has]:number:' \
+        '--max-bytes[read no larger files]:bytes:' \
         '--network[predict the times on a network]:network:(10Gb 25Gb 100Gb 200Gb 400Gb 800Gb nvlink pcie5 measured)' \
         '--ranks[predict them with so many ranks]:number:' \
         '--card[predict them on a card]:card:(h200 h100 a100 v100 mi250 t4)' \
@@ -26,6 +27,7 @@ if [[ ${words[2]} == compare ]]; then
         '--of[what is compared]:measure:(wall device waited waits)' \
         '--group[the rows of the table]:rows:(op region line shape stack module rank)' \
         '--limit[how many rows the table has]:number:' \
+        '--max-bytes[read no larger files]:bytes:' \
         '(- *)'{-h,--help}'[show the options]'
     return
 fi

@@ -15,8 +15,17 @@ function M.refuse(text, ...)
     return false
 end
 
---- An error's message without the place of the Lua line that called.
-function M.plain(message) return (tostring(message):gsub("^[^\n]-:%d+: ", "", 1)) end
+--- An error's message without the place of the Lua line that called, and with the command's own
+--- options in place of those of Lua's functions: "--group stack", not 'group = "stack"'.
+function M.plain(message)
+    local text = tostring(message):gsub("^[^\n]-:%d+: ", "", 1)
+    for option in pairs(options) do
+        local word = option:sub(3):gsub("-", "_")
+        text = text:gsub("^profile%.%l+: " .. word .. ": ", option .. ": ")
+            :gsub("%f[%w_]" .. word .. ' = "?([%w_.]+)"?', option .. " %1")
+    end
+    return text
+end
 
 -- An option's value, checked by its kind, or nil and what is wrong: a text says what the value is,
 -- a number is the least integer, a list has the choices.
@@ -117,10 +126,10 @@ function M.summary(prof, group, limit, sort, several)
 end
 
 --- profile.load, or nil after a message.
-function M.load(files)
-    local ok, prof = pcall(gpush.profile.load, files)
+function M.load(files, max_bytes)
+    local ok, prof = pcall(gpush.profile.load, files, { max_bytes = max_bytes })
     if ok then return prof end
-    M.say("%s", prof:match "profile%.%l+: .*" or prof)
+    M.say("%s", M.plain(prof))
 end
 
 return M

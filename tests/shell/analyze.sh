@@ -30,6 +30,26 @@ contains "$out" "Changes since rank1.json" "a diff"
 contains "$out" "[other rows]" "a limit of rows"
 grep -q 'aten::item' page.html
 tap_ok $? "a page"
+# refusal NAME COMMAND... -- TEXT...: it fails with one line, which has the command's own words.
+refusal() {
+    local name=$1 out words=()
+    shift
+    while [ "$1" != -- ]; do words+=("$1") && shift; done
+    out=$("$gpush" "${words[@]}" 2>&1 >out)
+    tap_is "$?" 1 "$name: exit status 1"
+    shift
+    tap_is "$out" "gpush ${words[0]}: $*" "$name: the message names the option of the command"
+}
+refusal "a file that is too large" analyze rank0.json --max-bytes 99 -- \
+    "profile.load: rank0.json has more than 99 bytes unpacked, the limit; --max-bytes n sets another"
+refusal "of compare, too" compare rank0.json rank1.json --max-bytes=99 -- \
+    "profile.load: rank0.json has more than 99 bytes unpacked, the limit; --max-bytes n sets another"
+refusal "rows that the file has not" analyze own.prof.gz --group stack -- "--group stack needs a profile with stack = true"
+refusal "of compare, too" compare own.prof.gz own.prof.gz --group shape -- "--group shape needs a profile with shapes = true"
+refusal "a card that is not known" analyze rank0.json --card h300 -- \
+    '--card: no card '"'h300'"' is known (expected "h200", "h100", "a100", "v100", "mi250", "t4", or a table of figures)'
+"$gpush" analyze rank0.json --max-bytes 99999999 >out 2>&1
+tap_is $? 0 "a larger limit is taken"
 for bad in "" "--limit 3" "rank0.json --limit x" "rank0.json --nosuch" "rank0.json --html" "rank0.json --ranks 0" "rank0.json --group x"; do
     # shellcheck disable=SC2086 # words
     out=$("$gpush" analyze $bad 2>err)

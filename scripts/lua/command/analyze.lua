@@ -12,13 +12,14 @@ are those of a job's ranks.
   --diff FILE   show what changed since that profile or trace
   --group NAME  rows of the table by op (the default), region, line, shape, stack, module or rank
   --limit N     rows of the table; 15
+  --max-bytes N read files of at most N bytes, unpacked; 1073741824
 and predicted, from profiles with costs (prof:on):
   --network NAME  on that network: 400Gb, nvlink, measured ...; without --ranks a table of 2 to
                   1,024 ranks comes last
   --ranks N       with so many ranks, on a network
   --card NAME     on that card: h200, h100, a100, v100, mi250, t4
 ]], { ["--html"] = "a file", ["--diff"] = "a file", ["--limit"] = 1, ["--ranks"] = 1,
-    ["--network"] = "a name", ["--card"] = "a name",
+    ["--max-bytes"] = 1, ["--network"] = "a name", ["--card"] = "a name",
     ["--group"] = { "op", "region", "line", "shape", "stack", "module", "rank" } })
 
 -- The wall times of other numbers of ranks, as text.
@@ -33,12 +34,13 @@ local function scaling(prof, card, network)
 end
 
 local function run(given, files)
-    local recorded = gpush.profile.load(#files > 1 and files or files[1])
+    local most = { max_bytes = given["--max-bytes"] }
+    local recorded = gpush.profile.load(#files > 1 and files or files[1], most)
     local card, ranks, network = given["--card"], given["--ranks"], given["--network"]
     local predicted = card or ranks or network
     local prof = predicted and recorded:on { card = card, ranks = ranks, network = network }
         or recorded
-    local before = given["--diff"] and gpush.profile.load(given["--diff"])
+    local before = given["--diff"] and gpush.profile.load(given["--diff"], most)
     io.stdout:write(command.summary(prof, given["--group"], given["--limit"], nil, #files > 1))
     if before then
         print(("\nChanges since %s\n%s"):format(given["--diff"], prof:diff(before)))
@@ -54,5 +56,5 @@ local given, files = command.read({ ... }, true)
 if not given then return files end
 if #files == 0 then return command.refuse "no file is given" end
 local ok, message = pcall(run, given, files)
-if not ok then command.say("%s", message:match "profile%.%l+: .*" or message) end
+if not ok then command.say("%s", command.plain(message)) end
 return ok

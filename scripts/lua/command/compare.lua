@@ -12,9 +12,10 @@ traces of torch.profiler.
                    time in waits) or waits (how many)
   --group NAME     rows by op (the default), region, line, shape, stack, module or rank
   --limit N        rows; 20
+  --max-bytes N    read files of at most N bytes, unpacked; 1073741824
 The exit status is 0, or 1 where the check fails or cannot be made.
 ]], { ["--fail-above"] = "a percentage, as in 10%",
-    ["--of"] = { "wall", "device", "waited", "waits" }, ["--limit"] = 1,
+    ["--of"] = { "wall", "device", "waited", "waits" }, ["--limit"] = 1, ["--max-bytes"] = 1,
     ["--group"] = { "op", "region", "line", "shape", "stack", "module", "rank" } })
 
 local MEASURES <const> = {
@@ -61,8 +62,8 @@ if percent then
 elseif given["--of"] then
     return command.refuse "--of needs --fail-above P%%"
 end
-local before = command.load(files[1])
-local after = before and command.load(files[2])
+local before = command.load(files[1], given["--max-bytes"])
+local after = before and command.load(files[2], given["--max-bytes"])
 if not after then return false end
 local ok, text = pcall(after.diff, after, before,
     { group = given["--group"], limit = given["--limit"] })

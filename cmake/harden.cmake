@@ -4,6 +4,7 @@
 # Names of files in the program begin at the tree's root, wherever that is.
 add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=>")
 
+include(CheckLinkerFlag)
 if(NOT GPUSH_SANITIZE) # which look for the same faults, and more closely
     set(HARDEN -fstack-protector-strong -fstack-clash-protection)
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -27,6 +28,14 @@ if(NOT GPUSH_SANITIZE) # which look for the same faults, and more closely
         bindings/api/op.c kernels/cpu/elementwise/driver.c PROPERTIES COMPILE_OPTIONS -fstack-protector)
     # All addresses of functions are found at the start, and read-only from then on.
     add_link_options(LINKER:-z,relro,-z,now,-z,noexecstack)
+    # The linker marks a file for shadow stacks and for landing pads (SHSTK, IBT) where each object in
+    # it is marked. Startup code and liblua of Debian 12 are not. Shadow stacks ask nothing of code
+    # that returns to where it was called from: they are claimed for these, too. Landing pads do, and
+    # are left to the linker.
+    check_linker_flag(C LINKER:-z,shstk GPUSH_HAS_SHSTK)
+    if(GPUSH_HAS_SHSTK AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+        add_link_options(LINKER:-z,shstk)
+    endif()
 endif()
 # Programs at random addresses: -fPIE and -pie, where the compiler does not do so by itself.
 include(CheckPIESupported)

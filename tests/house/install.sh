@@ -66,8 +66,15 @@ faults_of() {
     done
 }
 
-# branches FILE FUNCTION: begins the function with a landing pad for indirect branches (CET).
-# Debian's C library and Lua are without, so that the file as a whole is not marked.
+# unmarked MARK FILE...: those without the mark IBT or SHSTK, by which the loader and the linker know
+# that a file can run with landing pads or with a shadow stack (CET).
+unmarked() {
+    local mark=$1 f
+    shift
+    for f in "$@"; do readelf -nW "$f" | grep -q "x86 feature:.*$mark" || echo "$f"; done
+}
+
+# branches FILE FUNCTION: begins the function with a landing pad for indirect branches.
 branches() {
     local at
     at=$(readelf -sW "$1" | awk -v f="$2" '$8 == f { print "0x" $2; exit }')
@@ -110,6 +117,16 @@ if [ -n "${GPUSH_SAN-}" ] || [ "$(uname -m)" != x86_64 ]; then
 else
     branches "$build/lib/gpush.so" luaopen_gpush
     tap_ok $? "indirect branches are checked"
+    tap_empty "$(unmarked SHSTK "$build/gpush" "$build/lib/"*.so)" "a shadow stack can be switched on"
+    mapfile -t own < <(find "$build/CMakeFiles" -name '*.c.o')
+    tap_empty "$(unmarked 'IBT, SHSTK' "${own[@]}")" "each of our ${#own[@]} objects of C has both marks"
+    # landing pads: in files that the system's startup code and Lua allow to have the mark
+    mapfile -t startup < <(for f in Scrt1.o crti.o crtn.o libc_nonshared.a; do gcc -print-file-name=$f; done)
+    if [ -z "$(unmarked IBT "${startup[@]}" "$build/liblua.a")" ]; then
+        tap_empty "$(unmarked IBT "$build/gpush" "$build/lib/"*.so)" "landing pads can be switched on"
+    else
+        tap_skip "the system's startup code or Lua has no landing pads"
+    fi
 fi
 
 # The bill of materials, against the loader's and dpkg's own words.

@@ -6,20 +6,18 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tensor/fuse/object.h"
+#include "tensor/io/temporary.h"
 
 enum {
     MOST = 64 << 20,    /* bytes of all objects */
     LARGEST = 16 << 20, /* of one */
-    STALE = 3600,       /* seconds after which a temporary has no process */
     FILES = 4096        /* objects that are counted */
 };
 
@@ -189,7 +187,19 @@ static int older(const void *a, const void *b) {
     return (s > t) - (s < t);
 }
 
-/* Lists the objects; removes temporaries that no process waits for. */
+/* Removes the temporary of that name if its process has ended: it holds the source, and what the
+ * compiler wrote has the source's name but for its end. */
+static void remove_left(int fd, const char *name) {
+    char source[GP_OBJECT_NAME];
+    const char *end = strrchr(name, '.');
+    if (!end || end - name > GP_OBJECT_NAME - 5) return;
+    snprintf(source, sizeof source, "%.*s%s", (int)(end - name), name,
+             strcmp(end, ".cu") ? ".c" : end);
+    gp_temporary_remove_left(fd, source, source + strlen("tmp-"));
+    if (faccessat(fd, source, F_OK, AT_SYMLINK_NOFOLLOW)) unlinkat(fd, name, 0);
+}
+
+/* Lists the objects; removes temporaries that killed processes left. */
 static int list(int fd, entry *all, int64_t *bytes) {
     int n = 0, copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = copy < 0 ? NULL : fdopendir(copy);
@@ -199,8 +209,7 @@ static int list(int fd, entry *all, int64_t *bytes) {
     for (struct dirent *d; dir && n < FILES && (d = readdir(dir));) {
         size_t length = strlen(d->d_name);
         if (fstatat(fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode)) continue;
-        if (!strncmp(d->d_name, "tmp-", 4) && st.st_mtime + STALE < time(NULL))
-            unlinkat(fd, d->d_name, 0);
+        if (!strncmp(d->d_name, "tmp-", 4)) remove_left(fd, d->d_name);
         if (length != 35 || (strcmp(d->d_name + 32, ".so") && strcmp(d->d_name + 32, ".cu")))
             continue;
         snprintf(all[n].name, sizeof all[n].name, "%.35s", d->d_name);
@@ -255,26 +264,27 @@ bool gp_fuse_cache_store(int fd, const char *from, const char *name, char *why, 
     return ok;
 }
 
-bool gp_fuse_cache_create(int fd, const char *name, const void *p, size_t n, char *why,
-                          size_t size) {
+int gp_fuse_cache_create(int fd, const char *name, const void *p, size_t n, char *why,
+                         size_t size) {
     int file = openat(fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    bool ok = file >= 0 && gp_temporary_hold(file);
     size_t done = 0;
-    for (ssize_t got = 1; file >= 0 && done < n && got > 0; done += got > 0 ? (size_t)got : 0)
+    for (ssize_t got = 1; ok && done < n && got > 0; done += got > 0 ? (size_t)got : 0)
         got = write(file, (const char *)p + done, n - done);
-    int error = errno;
-    if (file >= 0) close(file);
-    if (file >= 0 && done == n) return true;
-    because(why, size, "its folder: %s", strerror(error));
-    return false;
+    if (ok && done == n) return file;
+    because(why, size, "its folder: %s", strerror(errno));
+    if (file >= 0) unlinkat(fd, name, 0), close(file);
+    return -1;
 }
 
 bool gp_fuse_cache_write(int fd, const char *name, const void *p, size_t n, char *why,
                          size_t size) {
-    static atomic_int made;
-    char own[GP_OBJECT_NAME];
-    snprintf(own, sizeof own, "tmp-%d-%d.cu", (int)getpid(), atomic_fetch_add(&made, 1));
-    bool ok = gp_fuse_cache_create(fd, own, p, n, why, size) &&
-              gp_fuse_cache_store(fd, own, name, why, size);
+    char own[GP_OBJECT_NAME], tag[GP_TEMPORARY_TAG];
+    gp_temporary_tag(tag);
+    snprintf(own, sizeof own, "tmp-%s.cu", tag);
+    int file = gp_fuse_cache_create(fd, own, p, n, why, size);
+    bool ok = file >= 0 && gp_fuse_cache_store(fd, own, name, why, size);
     if (!ok) unlinkat(fd, own, 0);
+    if (file >= 0) close(file);
     return ok;
 }

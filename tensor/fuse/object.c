@@ -21,6 +21,7 @@
 #include "tensor/device/device.h"
 #include "tensor/device/offload.h"
 #include "tensor/device/thread.h"
+#include "tensor/io/temporary.h"
 
 extern char **environ;
 
@@ -31,6 +32,7 @@ enum {
 
 struct gp_object {
     int fd;            /* the folder; -1 */
+    int held;          /* the source, as gp_fuse_cache_create returns it; -1 */
     int slot;          /* in running, under its lock; -1 */
     _Atomic pid_t pid; /* the compiler; 0 */
     void *so;
@@ -179,7 +181,9 @@ static int spawn(gp_object *o, char *compiler, const char *flags) {
 
 /* ---- its end ---- */
 
-static void remove_temporaries(const gp_object *o) {
+static void remove_temporaries(gp_object *o) {
+    if (o->held >= 0) close(o->held);
+    o->held = -1;
     unlinkat(o->fd, o->c, 0);
     unlinkat(o->fd, o->so_name, 0);
     unlinkat(o->fd, o->log, 0);
@@ -257,27 +261,26 @@ static gp_object *failed(gp_object *o, const char **why, const char *text) {
 }
 
 gp_object *gp_object_begin(const char *source, const char *flags, const char **why) {
-    static atomic_int made;
-    char compiler[PATH_MAX], text[300] = "";
+    char compiler[PATH_MAX], text[300] = "", tag[GP_TEMPORARY_TAG];
     struct stat st;
     gp_object *o = calloc(1, sizeof *o);
     *why = NULL;
     if (!o) return failed(NULL, why, "out of memory");
-    o->fd = o->slot = -1;
+    o->fd = o->slot = o->held = -1;
     if (!find_compiler(compiler, &st, why)) return failed(o, why, *why);
     if ((o->fd = gp_fuse_cache_open(text, sizeof text)) < 0) return failed(o, why, text);
     set_name(o, source, flags, compiler, &st);
     if ((o->so = gp_fuse_cache_load(o->fd, o->name, text, sizeof text)))
         return note_made(&counts.loaded), o;
     if (*text) return failed(o, why, text);
-    int id = atomic_fetch_add(&made, 1);
-    snprintf(o->c, sizeof o->c, "tmp-%d-%d.c", (int)getpid(), id);
-    snprintf(o->so_name, sizeof o->so_name, "tmp-%d-%d.so", (int)getpid(), id);
-    snprintf(o->log, sizeof o->log, "tmp-%d-%d.log", (int)getpid(), id);
+    gp_temporary_tag(tag);
+    snprintf(o->c, sizeof o->c, "tmp-%s.c", tag);
+    snprintf(o->so_name, sizeof o->so_name, "tmp-%s.so", tag);
+    snprintf(o->log, sizeof o->log, "tmp-%s.log", tag);
     if (given_up(text, sizeof text)) return failed(o, why, text);
     if (!enter(o)) return gp_object_free(o), NULL;
-    if (!gp_fuse_cache_create(o->fd, o->c, source, strlen(source), text, sizeof text))
-        return failed(o, why, text);
+    o->held = gp_fuse_cache_create(o->fd, o->c, source, strlen(source), text, sizeof text);
+    if (o->held < 0) return failed(o, why, text);
     int error = spawn(o, compiler, flags);
     if (!error) return o;
     remove_temporaries(o);

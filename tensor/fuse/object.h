@@ -54,10 +54,10 @@ int gp_fuse_cache_open(char *why, size_t size);
 /* dlopens file `name` in the folder fd if it is whole, the user's, and nobody else's to write. NULL
  * with the reason in why; "" where there is none. */
 void *gp_fuse_cache_load(int fd, const char *name, char *why, size_t size);
-/* Writes these bytes to a new file `name` in the folder, for the user only. False with the
- * reason. */
-bool gp_fuse_cache_create(int fd, const char *name, const void *p, size_t n, char *why,
-                          size_t size);
+/* Writes these bytes to a new file in the folder, for the user only, whose name is "tmp-", a
+ * temporary's tag (tensor/io/temporary.h) and ".c" or ".cu". Returns its descriptor: while that is
+ * open, other processes keep the file and those of the same tag. -1 with the reason. */
+int gp_fuse_cache_create(int fd, const char *name, const void *p, size_t n, char *why, size_t size);
 /* Makes the file `from` in the folder, which a compiler wrote, the object `name`: checked, sealed
  * with its hash and on disk before it has that name. Removes the oldest objects beyond the limit,
  * and what dead processes left. False with the reason. */

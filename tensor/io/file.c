@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,11 +10,9 @@
 
 #include "tensor/device/device.h"
 #include "tensor/error.h"
+#include "tensor/io/temporary.h"
 
-enum {
-    PIECE = 1 << 20, /* bytes between checks of gp_interrupted */
-    NAMES = 10000    /* of temporaries that are tried */
-};
+enum { PIECE = 1 << 20 }; /* bytes between checks of gp_interrupted */
 _Static_assert(sizeof(off_t) == 8, "files may be larger than 2 GiB");
 
 FILE *gp_file_open(const char *op, const char *file, uint64_t *size) {
@@ -81,31 +78,14 @@ bool gp_file_target(const char *op, const char *file, char target[PATH_MAX], int
     return true;
 }
 
-/* Creates the temporary under a name that is free: where process numbers repeat, as in containers,
- * one that a killed process left may have the first. The new file's descriptor, or -1. */
-static int make_temporary(gp_outfile *o, int mode) {
-    static atomic_uint count;
-    int fd = -1;
-    for (int i = 0; i < NAMES && fd < 0; i++) {
-        int n = snprintf(o->temporary, PATH_MAX, "%s.%ld.%u.tmp", o->target, (long)getpid(),
-                         atomic_fetch_add(&count, 1));
-        if (n >= PATH_MAX) return errno = ENAMETOOLONG, -1;
-        fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                  mode >= 0 ? (mode_t)mode : 0666);
-        if (fd < 0 && errno != EEXIST) break;
-    }
-    if (fd >= 0 && mode >= 0 && fchmod(fd, (mode_t)mode))
-        errno = 0; /* the file has another owner: the umask's permissions stay */
-    return fd;
-}
-
 bool gp_outfile_begin(gp_outfile *o, const char *op, const char *file) {
     int mode, fd;
     o->op = op;
     o->file = file;
     o->temporary[0] = 0;
     if (!gp_file_target(op, file, o->target, &mode)) return false;
-    fd = mode == -2 ? open(o->target, O_WRONLY | O_CLOEXEC) : make_temporary(o, mode);
+    fd = mode == -2 ? open(o->target, O_WRONLY | O_CLOEXEC)
+                    : gp_temporary_make(o->temporary, o->target, mode);
     if (fd < 0) return gp_file_unwritable(op, file);
     if ((o->f = fdopen(fd, "wb"))) return true;
     gp_file_unwritable(op, file);
@@ -158,21 +138,15 @@ static void flush_folder(const char *file) {
     close(fd);
 }
 
-bool gp_outfile_reopen(gp_outfile *o) {
-    FILE *f = fopen(o->temporary, "r+be");
-    if (!f) return gp_file_unwritable(o->op, o->file);
-    fclose(o->f);
-    o->f = f;
-    return true;
-}
-
 bool gp_outfile_commit(gp_outfile *o, bool durable) {
     bool ok = !ferror(o->f) && !fflush(o->f) && (!durable || flush(fileno(o->f)));
     if (!ok) gp_file_unwritable(o->op, o->file);
+    int held = fcntl(fileno(o->f), F_DUPFD_CLOEXEC, 0); /* the lock, until the rename */
     if (fclose(o->f) && ok) ok = gp_file_unwritable(o->op, o->file);
     if (o->temporary[0] && ok && rename(o->temporary, o->target))
         ok = gp_file_unwritable(o->op, o->file);
     if (o->temporary[0] && !ok) unlink(o->temporary);
+    if (held >= 0) close(held);
     if (ok && durable) flush_folder(o->target);
     return ok;
 }

@@ -58,9 +58,6 @@ bool gp_outfile_put(gp_outfile *o, const void *p, size_t bytes);
  * was and the temporary gone. durable: waits until the new file is on the disk before it takes the
  * old one's name, and then until the name is: one of both survives a loss of power. */
 bool gp_outfile_commit(gp_outfile *o, bool durable);
-/* Opens the temporary again after a library replaced it by name. False with a message; cancel is
- * still due. */
-bool gp_outfile_reopen(gp_outfile *o);
 /* Removes the temporary; the old file is as it was. Keeps the message that is set. */
 void gp_outfile_cancel(gp_outfile *o);
 

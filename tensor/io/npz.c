@@ -216,8 +216,38 @@ static bool unwritable(const char *file, zip_error_t *e) {
     return gp_fail("npz.save: cannot write %s: %s", file, zip_error_strerror(e));
 }
 
-/* Adds all arrays and writes the archive; libzip writes a temporary of its own, beside ours, and
- * gives it that name. */
+/* What libzip writes goes into the file itself: by name it would write a temporary of its own. */
+typedef struct sink {
+    FILE *f;
+    zip_error_t error;
+} sink;
+
+static zip_int64_t sink_failed(sink *to) {
+    zip_error_set(&to->error, ZIP_ER_WRITE, errno);
+    return -1;
+}
+
+/* A zip_source_callback for an empty file that is written. */
+static zip_int64_t write_to(void *state, void *data, zip_uint64_t n, zip_source_cmd_t cmd) {
+    sink *to = state;
+    zip_source_args_seek_t *seek = data;
+    zip_stat_t *st = data;
+    switch (cmd) {
+    case ZIP_SOURCE_SUPPORTS: return ZIP_SOURCE_SUPPORTS_WRITABLE;
+    case ZIP_SOURCE_ERROR: return zip_error_to_data(&to->error, data, n);
+    case ZIP_SOURCE_STAT:
+        zip_stat_init(st);
+        st->valid = ZIP_STAT_SIZE;
+        return st->size = 0, sizeof *st;
+    case ZIP_SOURCE_WRITE: return fwrite(data, 1, n, to->f) == n ? (zip_int64_t)n : sink_failed(to);
+    case ZIP_SOURCE_SEEK_WRITE:
+        return fseeko(to->f, seek->offset, seek->whence) ? sink_failed(to) : 0;
+    case ZIP_SOURCE_TELL_WRITE: return ftello(to->f);
+    default: return 0; /* nothing to begin, to end or to read */
+    }
+}
+
+/* Adds all arrays and writes the archive. */
 static bool write_all(zip_t *za, const char *file, const gp_npz *z, char (*head)[GP_NPY_HEADER],
                       gp_tensor **flat, bool deflate) {
     bool ok = true;
@@ -233,16 +263,26 @@ static bool write_all(zip_t *za, const char *file, const gp_npz *z, char (*head)
     return ok;
 }
 
-/* Writes the archive to the temporary of o. */
-static bool write_archive(const gp_outfile *o, const gp_npz *z, bool deflate) {
-    int code = 0;
-    zip_t *za = zip_open(o->temporary, ZIP_CREATE | ZIP_TRUNCATE, &code);
+/* An empty archive that is written to `to`; NULL with a message. */
+static zip_t *new_archive(sink *to, const char *file) {
+    zip_error_t e;
+    zip_error_init(&e);
+    zip_source_t *src = zip_source_function_create(write_to, to, &e);
+    zip_t *za = src ? zip_open_from_source(src, ZIP_CREATE | ZIP_TRUNCATE, &e) : NULL;
     if (!za) {
-        zip_error_t e;
-        zip_error_init_with_code(&e, code);
-        unwritable(o->file, &e);
-        return zip_error_fini(&e), false;
+        zip_source_free(src);
+        unwritable(file, &e);
     }
+    zip_error_fini(&e);
+    return za;
+}
+
+/* Writes the archive to o->f. */
+static bool write_archive(const gp_outfile *o, const gp_npz *z, bool deflate) {
+    sink to = {.f = o->f};
+    zip_error_init(&to.error);
+    zip_t *za = new_archive(&to, o->file);
+    if (!za) return false;
     char(*head)[GP_NPY_HEADER] = malloc((size_t)z->n * sizeof *head);
     gp_tensor **flat = calloc((size_t)z->n, sizeof *flat);
     bool ok = false;
@@ -263,8 +303,7 @@ bool gp_npz_save(const char *file, const gp_npz *z, bool deflate) {
     if (z->n == 0) return gp_fail("npz.save: no tensors to write to %s", file);
     if (!gp_outfile_begin(&o, "npz.save", file)) return false;
     bool ok = o.temporary[0] || gp_fail("npz.save: %s is not a regular file", file);
-    if (ok && write_archive(&o, z, deflate) && gp_outfile_reopen(&o))
-        return gp_outfile_commit(&o, true);
+    if (ok && write_archive(&o, z, deflate)) return gp_outfile_commit(&o, true);
     gp_outfile_cancel(&o);
     return false;
 }

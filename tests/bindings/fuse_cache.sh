@@ -135,9 +135,16 @@ wait $!
 kill -0 "$(cat "$work/pid")" 2>/dev/null
 tap_is "$? $(grep -c interrupted "$work/1")" "1 1" "Ctrl-C ends a program that waits, and its compiler"
 tap_is "$(find "$folder" -type f | wc -l)" 0 "nothing is left"
-touch -d '2 hours ago' "$folder/tmp-1-1.c"
+read -r system _ < <(tr - ' ' </proc/sys/kernel/random/boot_id)
+touch "$folder/tmp-$system-1-0."{c,so,log} "$folder/tmp-$system-1-1.so" "$folder/tmp-$system-1-2.cu"
+exec 7>"$folder/tmp-$system-1-3.c"
+flock 7
+touch "$folder/tmp-$system-1-3.so"
 tap_is "$(run)" "1 0 0 0 nil" "the folder serves as before"
-tap_is "$(find "$folder" -name 'tmp-*' | wc -l)" 0 "what a killed program left is removed"
+tap_is "$(cd "$folder" && echo tmp-*)" "tmp-$system-1-3.c tmp-$system-1-3.so" \
+    "what a killed program left is removed, and what another one makes is not"
+exec 7>&-
+rm "$folder"/tmp-*
 truncate -s 70M "$folder/00000000000000000000000000000000.so" # in this second, and yet older
 rm "$(find "$folder" -name '*.so' ! -name '000*')"
 run >/dev/null

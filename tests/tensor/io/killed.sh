@@ -1,6 +1,7 @@
 #!/bin/bash
 # kill -9 at random moments in each writer, again and again with the same process number, as in
-# containers: the file is the old one or the new one, whole, and the next save works.
+# containers: the file is the old one or the new one, whole, the next save works, and removes what
+# the killed one left.
 . "$GPUSH_ROOT/tests/support/tap.sh"
 gpush=$GPUSH_BUILD/gpush
 cd "$TMPDIR" || exit 1
@@ -82,6 +83,8 @@ survives() {
         wrong+=$("$gpush" check.lua "$1" "$2" 2>&1)
     done
     tap_empty "$wrong" "$1: killed $rounds times, the file is whole and the next save works"
+    "$gpush" save.lua "$1" "$2" 1 >/dev/null
+    tap_empty "$(find . -name "$2?*")" "$1: a save leaves no temporary of a killed one"
 }
 for name in npy npz png safetensors checkpoint trace report; do survives $name "kept.$name"; done
 
@@ -99,30 +102,46 @@ for ((i = 0; i < rounds; i++)); do
 done
 tap_empty "$wrong" ":save: killed $rounds times, the script is whole"
 
-# The names that a process of this number would take first are taken, as after a kill.
-cat >taken.lua <<'END'
-local name, file = ...
-local stat <close> = io.open "/proc/self/stat"
-local pid = stat:read "n"
-for i = 0, 9 do assert(io.open(("%s.%d.%d.tmp"):format(file, pid, i), "w")):close() end
-local writer = dofile "writers.lua"[name]
-writer[1](file, 1)
-writer[2](file)
-END
+# Temporaries of others: of processes that have ended, here and on another system, which may still
+# run for a day; of one that runs; and a file that only looks like one.
+mkdir others
+read -r system _ < <(tr - ' ' </proc/sys/kernel/random/boot_id)
+other=$(printf '%08x' $((0x$system ^ 1)))
+touch "others/gone.gpush-$system-1-0.tmp" "others/longer.than.gone.gpush-$system-999999-7.tmp"
+touch "others/elsewhere.gpush-$other-1-0.tmp" others/mine.1234.0.tmp "others/x.gpush-$system-1-0.tmp.kept"
+touch -d '2 days ago' "others/old.gpush-$other-1-0.tmp"
+exec 7>"others/lives.gpush-$system-1-0.tmp"
+flock 7
+"$gpush" -e 'npy.save("others/a.npy", ones(3))'
+tap_is "$(cd others && echo *)" \
+    "a.npy elsewhere.gpush-$other-1-0.tmp lives.gpush-$system-1-0.tmp mine.1234.0.tmp x.gpush-$system-1-0.tmp.kept" \
+    "a save removes from its folder what killed processes left, and nothing else"
+exec 7>&-
+
+# The names that a process of this number would take first are taken.
 for name in npy npz png safetensors checkpoint trace report; do
-    tap_empty "$("$gpush" taken.lua $name "taken.$name" 2>&1)" "$name: a name that is taken is not the last one"
+    tap_empty "$(
+        for i in {0..9}; do
+            exec {fd}>"taken.$name.gpush-$system-$BASHPID-$i.tmp"
+            flock "$fd"
+        done
+        exec "$gpush" save.lua $name "taken.$name" 1 2>&1 >/dev/null
+    )$("$gpush" check.lua $name "taken.$name" 2>&1)" "$name: a name that is taken is not the last one"
 done
+long=$(printf 'é%.0s' {1..125})
+tap_is "$("$gpush" -e "npy.save('$long', ones(3)) print(npy.load('$long'):sum():item())" 2>&1)" 3.0 \
+    "a file whose name has 250 bytes is saved"
 
 # A link in place of the temporary is not followed.
 echo kept >victim
 cat >planted.lua <<'END'
 local stat <close> = io.open "/proc/self/stat"
 local pid = stat:read "n"
-for i = 0, 9 do os.execute(("ln -s victim planted.npy.%d.%d.tmp"):format(pid, i)) end
+for i = 0, 9 do os.execute(("ln -s victim planted.npy.gpush-%s-%d-%d.tmp"):format(..., pid, i)) end
 npy.save("planted.npy", ones(3))
 print(npy.load("planted.npy"):sum():item())
 END
-tap_is "$("$gpush" planted.lua 2>&1)" 3.0 "a file is saved beside links of its temporary's names"
+tap_is "$("$gpush" planted.lua "$system" 2>&1)" 3.0 "a file is saved beside links of its temporary's names"
 tap_is "$(cat victim)" kept "which are not followed"
 
 # What saves data waits for the disk before and after the rename.

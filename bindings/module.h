@@ -20,7 +20,9 @@ void gp_lua_open_print(lua_State *L);
 void gp_lua_open_terminal(lua_State *L);
 void gp_lua_open_data(lua_State *L);
 void gp_lua_open_json(lua_State *L);
-/* For the shell: math.* and string.format of the state accept one-element tensors as numbers. */
+/* For the shell: math.* and string.format of the state accept one-element tensors as numbers, and
+ * os.exit first calls registry["gpush.end"] with whether its status is a success, if that is set;
+ * where it returns false, a success becomes a failure. */
 void gp_lua_open_stdlib(lua_State *L);
 void gp_lua_open_autograd(lua_State *L);
 void gp_lua_open_autocast(lua_State *L);
@@ -36,6 +38,10 @@ void gp_lua_open_watch(lua_State *L);
 
 /* Opens the standard libraries and gpush in a new L. May raise. */
 void gp_lua_open_state(lua_State *L, gp_lua_kind kind);
+
+/* At the end of a program: checks this thread's budgets of waits whose blocks are still open, by
+ * gp_scope_missed. */
+void gp_lua_check_budgets(void);
 
 /* require "gpush": leaves the module table on the stack. */
 __attribute__((visibility("default"))) int luaopen_gpush(lua_State *L);

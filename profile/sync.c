@@ -85,6 +85,8 @@ void gp_scope_close(gp_scope *s) {
         }
 }
 
+gp_scope *gp_scope_innermost(void) { return me.scopes; }
+
 static bool holds(const gp_scope *s) {
     return !gp_scope_depth || gp_scope_depth(s->coroutine) >= 0;
 }

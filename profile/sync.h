@@ -94,6 +94,7 @@ typedef struct gp_scope {
     bool open;
     void *coroutine; /* where it was opened; see gp_scope_depth */
     gp_scope_kind kind;
+    gp_srcloc opened;        /* where */
     const char *reason;      /* allow: why waits are allowed here */
     gp_sync_mode mode;       /* mode: instead of the process's, and of allow scopes around it */
     uint64_t max, stall_ns;  /* budget: maximum waits, and time in them; UINT64_MAX: no limit */
@@ -110,6 +111,16 @@ typedef struct gp_scope {
 void gp_scope_open(gp_scope *s);
 /* Any order; closing twice is fine. */
 void gp_scope_close(gp_scope *s);
+/* This thread's innermost scope, or NULL. */
+gp_scope *gp_scope_innermost(void);
+/* budget.c: whether s is a budget that its waits exceed, and the sentence that says so, by free;
+ * NULL without memory. */
+bool gp_scope_over(const gp_scope *s);
+char *gp_scope_text(const gp_scope *s);
+/* For a block that never ended, as that of a coroutine that nobody resumed: prints that sentence on
+ * stderr. Then the program fails: gp_scope_missed_any is true, once. */
+void gp_scope_missed(const gp_scope *s);
+bool gp_scope_missed_any(void);
 /* Interns text; never freed. */
 const char *gp_sync_name(const char *text);
 /* How many coroutines inside this one are running: 0 for the innermost. A scope opened in a

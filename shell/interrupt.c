@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,5 +65,6 @@ void gp_interrupt_begin(lua_State *L, int at_prompt) {
 void gp_interrupt_end(lua_State *L) {
     set_signal(survive ? on_idle : SIG_DFL);
     gp_stop_end(L);
+    if (gp_interrupted) clearerr(stdout); /* what Ctrl-C cut off is not lost (end.c) */
     gp_interrupted = 0;
 }

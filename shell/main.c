@@ -7,9 +7,6 @@
 #include "bindings/rewrite/truth.h"
 #include "bindings/module.h"
 #include "bindings/paths.h"
-#include "tensor/device/failure.h"
-#include "tensor/device/offload.h"
-#include "tensor/dist/dist.h"
 #include "tensor/memory/hostmem.h"
 #include "tensor/safe_text.h"
 
@@ -89,15 +86,9 @@ void gp_shell_message(const char *msg) {
     gp_shell_put(stderr, msg);
 }
 
-static char last_error[252]; /* its first line, for the other ranks of a job */
-
-static void keep_error(const char *text) {
-    snprintf(last_error, sizeof last_error, "%.*s", (int)strcspn(text, "\n"), text);
-}
-
 int gp_shell_report(lua_State *L, int status) {
     if (status != LUA_OK) {
-        if (lua_isstring(L, -1)) keep_error(lua_tostring(L, -1));
+        if (lua_isstring(L, -1)) gp_shell_keep_error(lua_tostring(L, -1));
         gp_shell_message(lua_tostring(L, -1));
         lua_pop(L, 1);
     }
@@ -199,22 +190,18 @@ static bool find_command(const char *name, char *path, size_t size) {
 }
 
 /* Runs the command in `path` with the arguments from argv[first] on. It returns whether it
- * succeeded; or which of its arguments is a script, to be run as usual, and a function that then
- * gets whether that succeeded, and returns whether the command did. */
+ * succeeded, or which of its arguments is a script, to be run as usual; what it does then is part
+ * of the program's end. */
 static bool run_command(lua_State *L, const char *path, char **argv, int argc, int first) {
     int status = luaL_loadfilex(L, path, "t");
     luaL_checkstack(L, argc + LUA_MINSTACK, "too many arguments");
     for (int i = first; i < argc; i++) lua_pushstring(L, argv[i]);
-    if (status == LUA_OK) status = gp_shell_call(L, argc - first, 2);
+    if (status == LUA_OK) status = gp_shell_call(L, argc - first, 1);
     if (gp_shell_report(L, status) != LUA_OK) return false;
-    if (!lua_isinteger(L, -2)) return lua_toboolean(L, -2);
-    int script = first - 1 + (int)lua_tointeger(L, -2);
+    if (!lua_isinteger(L, -1)) return lua_toboolean(L, -1);
+    int script = first - 1 + (int)lua_tointeger(L, -1);
     create_arg(L, argv, argc, script);
-    lua_pushboolean(L, run_script(L, argv + script) == LUA_OK);
-    lua_replace(L, -3); /* below the function */
-    lua_insert(L, -2);
-    status = gp_shell_call(L, 1, 1);
-    return gp_shell_report(L, status) == LUA_OK && lua_toboolean(L, -1);
+    return gp_shell_end(L, run_script(L, argv + script) == LUA_OK);
 }
 
 static bool run_given(lua_State *L, char **argv, int argc, int script) {
@@ -313,6 +300,7 @@ static void open_state(lua_State *L, int args) {
     }
     gp_lua_open_state(L, args & HAS_PLAIN ? GP_LUA_PLAIN : GP_LUA_SYNTAX);
     gp_shell_watch_clock(L);
+    gp_shell_watch_end(L);
 }
 
 /* Under a limit of address space: lets OpenMP and oneDNN take at the start what they keep, since
@@ -382,36 +370,8 @@ static int l_main(lua_State *L) {
     return 1;
 }
 
-/* Reports failures on devices that were never raised, because nothing waited for them. */
-static bool report_failures(void) {
-    gp_device_drain();
-    if (!gp_failure_take_all(NULL)) return false;
-    gp_shell_message(gp_error());
-    return true;
-}
-
-/* An op that was interrupted may still be in a library, which must not be unloaded under it; nor is
- * it waited for. After os.exit there may be unreported failures. */
-static void leave(int status, void *unused) {
-    (void)unused;
-    bool left = atomic_load(&gp_offload_abandoned) > 0;
-    if (status) gp_dist_abandon(*last_error ? last_error : "it called os.exit with a failure");
-    gp_dist_end();
-    if (!left && !report_failures()) return;
-    fflush(NULL);
-    _exit(left || status ? status : EXIT_FAILURE);
-}
-
-/* Runs what a script has left for its end (scripts/lua/async.lua), while tensors can still be made:
- * what finalizers make in a closing state is never freed. */
-static void run_end(lua_State *L) {
-    if (lua_getfield(L, LUA_REGISTRYINDEX, "gpush.at_end") == LUA_TFUNCTION)
-        gp_shell_report(L, lua_pcall(L, 0, 0, 0));
-    else lua_pop(L, 1);
-}
-
 int main(int argc, char **argv) {
-    on_exit(leave, NULL);
+    gp_shell_begin();
     lua_State *L = gp_lua_newstate();
     if (!L) {
         lua_writestringerror("%s: cannot create state: not enough memory\n", argv[0]);
@@ -423,10 +383,5 @@ int main(int argc, char **argv) {
     lua_pushlightuserdata(L, argv);
     int status = lua_pcall(L, 2, 1, 0);
     bool ok = lua_toboolean(L, -1);
-    gp_shell_report(L, status);
-    if (!ok || status != LUA_OK) gp_dist_abandon(last_error);
-    run_end(L);
-    gp_lua_closestate(L);
-    if (atomic_load(&gp_offload_abandoned) == 0 && report_failures()) ok = false;
-    return ok && status == LUA_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return gp_shell_close(L, gp_shell_report(L, status) == LUA_OK && ok);
 }

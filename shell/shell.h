@@ -21,6 +21,20 @@ int gp_shell_report(lua_State *L, int status);
  * "interrupted!" in the running chunk, in whatever coroutine, or ends the wait for a device. */
 int gp_shell_call(lua_State *L, int narg, int nres);
 
+/* ---- end.c ---- */
+
+/* First of all: what happens when the process exits, and to standard files that are closed. */
+void gp_shell_begin(void);
+/* os.exit of L ends the program as gp_shell_end does. May raise. */
+void gp_shell_watch_end(lua_State *L);
+/* The end of a script, which has succeeded or not, before L is closed; may come twice. Returns
+ * whether it has still succeeded. */
+bool gp_shell_end(lua_State *L, bool ok);
+/* The same, and closes L; returns the program's exit status. */
+int gp_shell_close(lua_State *L, bool ok);
+/* Keeps the first line of an error's message, for the other ranks of a job. */
+void gp_shell_keep_error(const char *text);
+
 /* A message handler: error value -> text with the source line, its tensors and the calls. */
 int gp_shell_traceback(lua_State *L);
 /* Appends to the message on top of the stack, a syntax error, the source line (on a terminal), and

@@ -103,9 +103,22 @@ static int l_math_randomseed(lua_State *L) {
     return original.math_randomseed(L);
 }
 
+/* Whether os.exit's first argument is a success, as the system keeps eight bits of a number. */
+static bool is_success(lua_State *L) {
+    return lua_isboolean(L, 1) ? lua_toboolean(L, 1) : !(luaL_optinteger(L, 1, 0) & 255);
+}
+
 static int l_os_exit(lua_State *L) {
     convert(L, item, 1, 1, "os.exit");
     convert(L, truth, 2, 2, "os.exit");
+    lua_settop(L, 2);
+    bool fine = is_success(L);
+    if (lua_getfield(L, LUA_REGISTRYINDEX, "gpush.end") == LUA_TFUNCTION) {
+        lua_pushboolean(L, fine);
+        lua_call(L, 1, 1);
+        if (fine && !lua_toboolean(L, -1)) lua_copy(L, -1, 1);
+    }
+    lua_settop(L, 2);
     return original.os_exit(L);
 }
 

@@ -23,6 +23,15 @@
 static const char *const mode_names[] = {"off", "warn", "error", NULL};
 _Static_assert(GP_SYNC_OFF == 0 && GP_SYNC_WARN == 1 && GP_SYNC_ERROR == 2, "names by number");
 
+/* Copies `from` (n bytes, malloc'd) into a userdata and frees it, so that an error while it is read
+ * leaks nothing. */
+static const void *own(lua_State *L, void *from, size_t n) {
+    void **box = lua_newuserdatauv(L, n + 1, 0);
+    if (from) memcpy(box, from, n);
+    free(from);
+    return box;
+}
+
 /* ---- mode ---- */
 
 static int l_index(lua_State *L) {
@@ -62,25 +71,20 @@ static int l_newindex(lua_State *L) {
 
 /* ---- scopes ---- */
 
-typedef struct scope {
-    gp_scope s;
-    gp_srcloc opened; /* where */
-} scope;
-
 static void *running(void) { return gp_lua_state; }
 
 /* Pushes an open scope that belongs to the running coroutine, which it keeps alive. */
-static scope *push_scope(lua_State *L, gp_scope_kind kind) {
-    scope *sc = lua_newuserdatauv(L, sizeof *sc, 1);
-    memset(sc, 0, sizeof *sc);
-    sc->s.kind = kind;
+static gp_scope *push_scope(lua_State *L, gp_scope_kind kind) {
+    gp_scope *s = lua_newuserdatauv(L, sizeof *s, 1);
+    memset(s, 0, sizeof *s);
+    s->kind = kind;
     luaL_setmetatable(L, SCOPE);
     lua_pushthread(L);
     lua_setiuservalue(L, -2, 1);
-    sc->s.coroutine = L;
+    s->coroutine = L;
     gp_lua_enter(L);
-    sc->opened = gp_srcloc_here();
-    return sc;
+    s->opened = gp_srcloc_here();
+    return s;
 }
 
 /* sync.allow(reason [, fn, ...]): waits in the scope are recorded with the reason, not warned about
@@ -90,9 +94,9 @@ static int l_allow(lua_State *L) {
         return luaL_error(L, "sync.allow: argument #1: expected a reason (text), got %s",
                           luaL_typename(L, 1));
     gp_lua_check_fn(L, 2, "sync.allow");
-    scope *sc = push_scope(L, GP_SCOPE_ALLOW);
-    sc->s.reason = gp_sync_name(lua_tostring(L, 1));
-    gp_scope_open(&sc->s);
+    gp_scope *s = push_scope(L, GP_SCOPE_ALLOW);
+    s->reason = gp_sync_name(lua_tostring(L, 1));
+    gp_scope_open(s);
     return gp_lua_scoped(L, 2);
 }
 
@@ -105,9 +109,9 @@ static int l_mode_region(lua_State *L) {
     int mode = (int)lua_tointeger(L, gp_lua_upvalue(1));
     snprintf(name, sizeof name, "sync.%s", mode_scopes[mode]);
     gp_lua_check_fn(L, 1, name);
-    scope *sc = push_scope(L, GP_SCOPE_MODE);
-    sc->s.mode = (gp_sync_mode)mode;
-    gp_scope_open(&sc->s);
+    gp_scope *s = push_scope(L, GP_SCOPE_MODE);
+    s->mode = (gp_sync_mode)mode;
+    gp_scope_open(s);
     return gp_lua_scoped(L, 1);
 }
 
@@ -161,79 +165,58 @@ static int l_budget(lua_State *L) {
     if (lua_getfield(L, 1, "stall") != LUA_TNIL) stall = check_time(L, -1, "sync.budget: stall");
     else if (lua_isnil(L, -2)) max = 0;
     lua_pop(L, 2);
-    scope *sc = push_scope(L, GP_SCOPE_BUDGET);
-    sc->s.max = max;
-    sc->s.stall_ns = stall;
-    gp_scope_open(&sc->s);
+    gp_scope *s = push_scope(L, GP_SCOPE_BUDGET);
+    s->max = max;
+    s->stall_ns = stall;
+    gp_scope_open(s);
     return gp_lua_scoped(L, 2);
 }
 
-/* Adds the lines that waited in the scope, as many as it remembers. */
-static void add_lines(luaL_Buffer *b, const gp_scope *s) {
-    char text[400], file[200], took[32];
-    for (int i = 0; i < s->nlines; i++) {
-        const char *name =
-            s->line[i].loc.file ? gp_safe_text(s->line[i].loc.file, file, sizeof file) : "?";
-        int n = snprintf(text, sizeof text, "%s %s:%d %s", i ? "," : ":", name, s->line[i].loc.line,
-                         s->line[i].what);
-        if (s->line[i].times > 1 && n < (int)sizeof text)
-            n += snprintf(text + n, sizeof text - (size_t)n, " x%llu",
-                          (unsigned long long)s->line[i].times);
-        if (n < (int)sizeof text)
-            snprintf(text + n, sizeof text - (size_t)n, " (%s)",
-                     gp_time_text((double)s->line[i].wait_ns, took, sizeof took));
-        luaL_addstring(b, text);
-    }
-    if (s->nlines == GP_SCOPE_LINES) luaL_addstring(b, ", ...");
-}
-
 /* Raises at the end of a scope whose waits were too many or too long. */
-static int over_budget(lua_State *L, const scope *sc) {
-    char text[300], file[160], took[32], max[48] = "", stall[64] = "";
-    luaL_Buffer b;
-    luaL_buffinit(L, &b);
-    if (sc->opened.file)
-        snprintf(text, sizeof text, "%s:%d: ", gp_safe_text(sc->opened.file, file, sizeof file),
-                 sc->opened.line);
-    luaL_addstring(&b, sc->opened.file ? text : "");
-    if (sc->s.max < UINT64_MAX)
-        snprintf(max, sizeof max, ", at most %llu allowed", (unsigned long long)sc->s.max);
-    if (sc->s.stall_ns < UINT64_MAX)
-        snprintf(stall, sizeof stall, ", at most %s allowed",
-                 gp_time_text((double)sc->s.stall_ns, took, sizeof took));
-    snprintf(text, sizeof text, "sync.budget: the host waited %llu time%s%s, %s in all%s",
-             (unsigned long long)sc->s.waits, sc->s.waits == 1 ? "" : "s", max,
-             gp_time_text((double)sc->s.wait_ns, took, sizeof took), stall);
-    luaL_addstring(&b, text);
-    add_lines(&b, &sc->s);
-    luaL_pushresult(&b);
+static int over_budget(lua_State *L, const gp_scope *s) {
+    char *text = gp_scope_text(s);
+    if (!text) return luaL_error(L, "sync.budget: out of memory");
+    lua_pushstring(L, own(L, text, strlen(text) + 1));
     return lua_error(L);
 }
 
 /* An error that leaves the scope matters more than the budget. */
 static int l_scope_close(lua_State *L) {
-    scope *sc = gp_lua_checkudata(L, 1, SCOPE);
-    bool was_open = sc->s.open;
-    gp_scope_close(&sc->s);
-    bool over = sc->s.waits > sc->s.max || sc->s.wait_ns > sc->s.stall_ns;
-    if (was_open && sc->s.kind == GP_SCOPE_BUDGET && over && lua_isnoneornil(L, 2))
-        return over_budget(L, sc);
-    return 0;
+    gp_scope *s = gp_lua_checkudata(L, 1, SCOPE);
+    bool was_open = s->open;
+    gp_scope_close(s);
+    return was_open && gp_scope_over(s) && lua_isnoneornil(L, 2) ? over_budget(L, s) : 0;
 }
 
-/* Raises for a scope that was never closed: it lasted until the collector ran, and a budget was not
- * checked. */
+/* The error of a coroutine leaves its scopes open. */
+static bool failed(void *coroutine) {
+    int status = lua_status(coroutine);
+    return status != LUA_OK && status != LUA_YIELD;
+}
+
+void gp_lua_check_budgets(void) {
+    for (gp_scope *s = gp_scope_innermost(), *outer; s; s = outer) {
+        outer = s->outer;
+        if (!gp_scope_over(s)) continue;
+        gp_scope_close(s);
+        if (!failed(s->coroutine)) gp_scope_missed(s);
+    }
+}
+
+/* For a scope that was never closed, and lasted until the collector ran: says so, and checks a
+ * budget. */
 static int l_scope_gc(lua_State *L) {
-    scope *sc = gp_lua_checkudata(L, 1, SCOPE);
+    gp_scope *s = gp_lua_checkudata(L, 1, SCOPE);
     char file[160];
-    if (!sc->s.open) return 0;
-    gp_scope_close(&sc->s);
-    const char *name = sc->s.kind == GP_SCOPE_MODE    ? mode_scopes[sc->s.mode]
-                       : sc->s.kind == GP_SCOPE_ALLOW ? "allow"
-                                                      : "budget";
+    if (!s->open) return 0;
+    gp_scope_close(s);
+    if (gp_scope_over(s) && !failed(s->coroutine)) gp_scope_missed(s);
+    const char *name = s->kind == GP_SCOPE_MODE    ? mode_scopes[s->mode]
+                       : s->kind == GP_SCOPE_ALLOW ? "allow"
+                                                   : "budget";
     lua_writestringerror("%s:",
-                         sc->opened.file ? gp_safe_text(sc->opened.file, file, sizeof file) : "?");
-    lua_writestringerror("%d: ", sc->opened.line);
+                         s->opened.file ? gp_safe_text(s->opened.file, file, sizeof file) : "?");
+    lua_writestringerror("%d: ", s->opened.line);
     lua_writestringerror("sync.%s was not closed: ", name);
     lua_writestringerror("write local _ <close> = sync.%s(...), or pass it a function\n", name);
     return 0;
@@ -257,15 +240,6 @@ static void set_seconds(lua_State *L, const char *key, uint64_t ns) {
 static void set_bool(lua_State *L, const char *key, bool v) {
     lua_pushboolean(L, v);
     lua_setfield(L, -2, key);
-}
-
-/* Copies `from` (n bytes, malloc'd) into a userdata and frees it, so that an error while it is read
- * leaks nothing. */
-static const void *own(lua_State *L, void *from, size_t n) {
-    void **box = lua_newuserdatauv(L, n + 1, 0);
-    if (from) memcpy(box, from, n);
-    free(from);
-    return box;
 }
 
 static void push_line(lua_State *L, const gp_sync_line *l) {

@@ -87,21 +87,17 @@ function M.read(args, between)
     return given, between and table.move(args, at, #args, #rest + 1, rest) or at
 end
 
---- finish(ok) -> whether the command succeeded, to be called once after the script: also where
---- that calls os.exit, whose status stays unless it is a success and finish fails.
+--- finish(ok) -> whether the command succeeded, to be called once after the script, however that
+--- ends (shell/end.c); an exit status of its own stays unless it is a success and finish fails.
 function M.after_script(finish)
     local result
-    local function once(ok)
-        if result == nil then result = finish(ok) or false end
-        return result
+    debug.getregistry()["gpush.finish"] = function(ok)
+        if result == nil then
+            result = false -- what finish raises is not tried again
+            result = finish(ok) or false
+        end
+        return result and ok
     end
-    local exit = os.exit
-    rawset(os, "exit", function(status, close)
-        local fine = status == nil or status == true or status == 0
-        if not once(fine) and fine then status = false end
-        return exit(status, close)
-    end)
-    return once
 end
 
 -- ---- profiles ----

@@ -180,12 +180,15 @@ t.ok(not pcall(sync.budget, {}, function() return x:sum():item() end),
     "with neither there is to be no wait")
 t.ok(pcall(sync.budget, { max = math.huge }, function() return x:sum():item() end),
     "math.huge is no limit")
-local forgotten = stderr_of(head:gsub("sync.warn = true", "") ..
-    "sync.budget { max = 0 }\nlocal v = x:sum():item()")
-t.is(forgotten,
-    "CHILD:3: sync.budget was not closed: write local _ <close> = sync.budget(...), or pass it a \z
-        function\n",
+local not_closed = "CHILD:3: sync.budget was not closed: write local _ <close> = \z
+    sync.budget(...), or pass it a function\n"
+t.is(stderr_of(head:gsub("sync.warn = true", "") ..
+    "sync.budget { max = 1 }\nlocal v = x:sum():item()"), not_closed,
     "a budget that nobody closes is not passed over in silence")
+local forgotten = stderr_of(head:gsub("sync.warn = true", "") ..
+    "do sync.budget { max = 0 } end\nlocal v = x:sum():item() collectgarbage()")
+t.ok(forgotten:find("^gpush: CHILD:3: sync.budget: the host waited 1 time, at most 0 allowed")
+    and forgotten:find(not_closed, 1, true), "nor is one that is exceeded")
 t.ok(stderr_of(head .. "sync.allow 'log'"):find "CHILD:3: sync.allow was not closed",
     "nor is an allow")
 t.is(stderr_of(head ..

@@ -191,7 +191,7 @@ function start()
         lua = true }
 end
 
-local finish = command.after_script(function(ok)
+command.after_script(function(ok)
     if not stop() then return false end
     if prof.count == 0 and not ok then return false end -- it did not begin, and has said why
     return deliver(given) and ok
@@ -201,4 +201,4 @@ if not steps then start() elseif steps.from == 1 then
     start()
     steps.mark = profile.region "step 1"
 end
-return at, finish
+return at

@@ -70,7 +70,7 @@ end
 if given["--warn"] then sync.mode = "warn" end
 if given["--error"] then sync.mode = "error" end
 
-return at, command.after_script(function(ok)
+command.after_script(function(ok)
     sync.mode = "off"
     if not given["--quiet"] then
         io.stdout:flush()
@@ -80,3 +80,4 @@ return at, command.after_script(function(ok)
     if budget then ok = within(budget) and ok end
     return ok
 end)
+return at

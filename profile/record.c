@@ -419,12 +419,11 @@ static void calibrate(gp_prof *p) {
 }
 
 bool gp_prof_start(const gp_prof_opts *opts) {
-    if (gp_prof_running()) return gp_fail("profile: one is running already");
-    if (!drain_all()) return false;
+    if (!gp_prof_running() && !drain_all()) return false;
     gp_prof *p = gp_prof_new(opts);
     if (!p) return gp_fail("profile: out of memory");
     gp_lock(&lock);
-    bool first = prof == NULL;
+    bool first = prof == NULL || gp_prof_fail_running(prof);
     if (first) {
         prof = p;
         owner = pthread_self();
@@ -433,7 +432,7 @@ bool gp_prof_start(const gp_prof_opts *opts) {
         atomic_store(&running, p->number);
     }
     gp_unlock(&lock);
-    if (!first) return gp_prof_free(p), gp_fail("profile: one is running already");
+    if (!first) return gp_prof_free(p), false;
     calibrate(p);
     if (gp_model_card()) gp_prof_note_model(p);
     for (int i = 0; i < GP_MAX_DEVICES; i++) atomic_store(&in_use[i], 0);

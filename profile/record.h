@@ -155,6 +155,8 @@ bool gp_prof_start(const gp_prof_opts *opts);
 gp_prof *gp_prof_stop(void);
 /* An empty profile, with the host's track; limit: see gp_prof_opts. NULL when out of memory. */
 gp_prof *gp_prof_new(const gp_prof_opts *opts);
+/* Fails because p records. */
+bool gp_prof_fail_running(const gp_prof *p);
 /* Drops a reference. NULL is fine. */
 void gp_prof_free(gp_prof *p);
 /* An empty profile that reads p's names, for what is predicted from it; `predicted` is copied. NULL

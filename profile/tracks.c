@@ -5,6 +5,8 @@
 #include "profile/load/places.h"
 #include "profile/record.h"
 #include "tensor/device/model.h"
+#include "tensor/error.h"
+#include "tensor/safe_text.h"
 
 /* ---- tracks ---- */
 
@@ -86,6 +88,15 @@ gp_prof *gp_prof_new(const gp_prof_opts *opts) {
     atomic_store(&p->room, opts->limit ? opts->limit : (uint64_t)4 << 20);
     p->started = gp_srcloc_here();
     return p;
+}
+
+bool gp_prof_fail_running(const gp_prof *p) {
+    char file[200];
+    const gp_srcloc *at = &p->started;
+    if (!at->file) return gp_fail("profile: one is running already");
+    return gp_fail("profile: one is running already, begun at %s:%d; profile.stop() ends it, or a "
+                   "schedule's close()",
+                   gp_safe_text(at->file, file, sizeof file), at->line);
 }
 
 gp_track *gp_prof_add_worker(gp_prof *p) {

@@ -92,8 +92,10 @@ gp_prof **gp_lua_push_prof(lua_State *L) {
     return box;
 }
 
-/* Both in the name of the running code, which may be a coroutine's. False, NULL with a message. */
+/* Both in the name of the running code, which may be a coroutine's. False, NULL with a message.
+ * A recording that an error left with nobody to end it is ended first, by its finalizer. */
 static bool start(lua_State *L, const gp_prof_opts *o) {
+    if (gp_prof_running()) lua_gc(L, LUA_GCCOLLECT);
     gp_lua_enter(L);
     if (!gp_prof_start(o)) return false;
     if (!o->lua || gp_sampler_start(L)) return true;
@@ -134,7 +136,8 @@ static int l_stop(lua_State *L) {
     return *box ? 1 : gp_lua_raise(L);
 }
 
-/* Guards profile.run: on an error, the recorded events are dropped. */
+/* Guards profile.run: on an error, and where its coroutine is never resumed, the recorded events
+ * are dropped. */
 static int l_run_close(lua_State *L) {
     bool *recording = gp_lua_checkudata(L, 1, RUN);
     if (*recording) gp_prof_free(stop(L));
@@ -445,6 +448,7 @@ static void make_metatables(lua_State *L) {
         {"__gc", l_prof_free}, {"__tostring", l_prof_tostring}, {NULL, NULL}};
     static const luaL_Reg region[] = {
         {"__close", l_region_close}, {"__gc", l_region_close}, {NULL, NULL}};
+    static const luaL_Reg run[] = {{"__close", l_run_close}, {"__gc", l_run_close}, {NULL, NULL}};
     luaL_newmetatable(L, PROF);
     luaL_setfuncs(L, prof, 0);
     lua_newtable(L);
@@ -458,8 +462,7 @@ static void make_metatables(lua_State *L) {
     luaL_newmetatable(L, REGION);
     luaL_setfuncs(L, region, 0);
     luaL_newmetatable(L, RUN);
-    lua_pushcfunction(L, l_run_close);
-    lua_setfield(L, -2, "__close");
+    luaL_setfuncs(L, run, 0);
     lua_pop(L, 3);
 }
 

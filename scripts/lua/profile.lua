@@ -60,9 +60,13 @@ function Schedule:close()
 end
 Schedule.__close = Schedule.close
 
--- A schedule that nobody holds any more ends its recording, which would otherwise go on.
+local capturing = debug.getregistry()["gpush.capture.running"]
+
+-- A schedule that nobody holds any more ends its recording, which would otherwise go on: later
+-- where a function is being captured, which may not wait.
 function Schedule:__gc()
     if self.phase == "wait" then return end
+    if capturing() then return setmetatable(self, Schedule) end
     self.mark = nil
     local ok, prof = pcall(profile.stop)
     if ok then prof:free() end

@@ -188,6 +188,39 @@ t.is({ row(prof, "MAKE").count, row(prof, "USE").count }, { 3, 3 }, "and both ar
 t.error(function() profile.run(function() profile.run(print) end) end, "one is running already",
     "a profile within a profile")
 t.error(profile.stop, "none is running", "ends both")
+
+-- What an error or a coroutine leaves open records no longer where somebody wants to record.
+local function left_by_error(options)
+    pcall(function()
+        local s = profile.schedule(options)
+        for i = 1, 3 do
+            s:step()
+            if i == 2 then error "mine" end
+        end
+    end)
+end
+left_by_error { warmup = 1, active = 3 }
+t.is(row(profile.run(queue, 2), "matmul").count, 2, "a run after a schedule's loop has failed")
+left_by_error { active = 5, lua = true, stack = true }
+t.is(row(profile.run({ lua = true }, queue, 2), "matmul").count, 2, "the same with the script")
+left_by_error { warmup = 1, active = 3 }
+profile.start()
+t.ok(profile.stop(), "profile.start")
+coroutine.wrap(function() profile.run(coroutine.yield) end)()
+t.is(row(profile.run(queue, 2), "matmul").count, 2, "a run after one whose coroutine has gone")
+left_by_error { warmup = 1, active = 3 }
+local captured = capture(function(a)
+    collectgarbage()
+    return a * 2
+end)
+t.is({ captured(x):equal(x * 2), captured(x):equal(x * 2) }, { true, true },
+    "a schedule that goes while a function is captured does not spoil it")
+local held = profile.schedule { active = 3 }
+local here = debug.getinfo(1, "l").currentline - 1
+t.error(function() profile.run(queue, 2) end,
+    ("profile: one is running already, begun at .-profile_time.lua:%d; profile.stop() ends it, \z
+        or a schedule's close()"):format(here):gsub("[()]", "%%%0"), "one that lives is named")
+held:close()
 prof = coroutine.wrap(function()
     return profile.run(function(n)
         queue(n)

@@ -57,6 +57,11 @@ static int l_save(lua_State *L) {
     return gp_outfile_commit(&o, false) ? 0 : gp_lua_raise(L);
 }
 
+/* same_file(a, b): whether both paths are of one file. */
+static int l_same_file(lua_State *L) {
+    return lua_pushboolean(L, gp_file_same(luaL_checkstring(L, 1), luaL_checkstring(L, 2))), 1;
+}
+
 /* Runs scripts/lua/init.lua, the part written in Lua, with the module as its argument. */
 static void run_init(lua_State *L) {
     const char *dir = gp_scripts_dir();
@@ -75,6 +80,8 @@ static void run_init(lua_State *L) {
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.check_fields");
     lua_pushcfunction(L, gp_l_check_list);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.check_list");
+    lua_pushcfunction(L, l_same_file);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.same_file");
     gp_lua_push_synonyms(L);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.synonyms");
     gp_lua_push_members(L);

@@ -87,6 +87,30 @@ function M.read(args, between)
     return given, between and table.move(args, at, #args, #rest + 1, rest) or at
 end
 
+local same_file = debug.getregistry()["gpush.same_file"]
+
+--- Whether the files of the options named in `outputs` may be written: none of them is one of the
+--- inputs, a list of paths, or another output. Else false, after a message.
+function M.may_write(given, outputs, inputs)
+    for i, option in ipairs(outputs) do
+        local path = given[option]
+        for _, input in ipairs(path and inputs or {}) do
+            if same_file(path, input) then
+                M.say("%s %s would replace a file that is read, %s", option, path, input)
+                return false
+            end
+        end
+        for k = 1, path and i - 1 or 0 do
+            local other = outputs[k]
+            if given[other] and same_file(path, given[other]) then
+                M.say("%s and %s are to write the same file, %s", other, option, path)
+                return false
+            end
+        end
+    end
+    return true
+end
+
 --- finish(ok) -> whether the command succeeded, to be called once after the script, however that
 --- ends (shell/end.c); an exit status of its own stays unless it is a success and finish fails.
 function M.after_script(finish)

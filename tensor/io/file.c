@@ -48,13 +48,36 @@ FILE *gp_file_begin(const char *op, const char *file, const char *magic, const c
     return NULL;
 }
 
+/* Sets folder to that of the file; false where it is too long. */
+static bool folder_of(const char *file, char folder[PATH_MAX]) {
+    const char *slash = strrchr(file, '/');
+    if (!slash) return strcpy(folder, "."), true;
+    return snprintf(folder, PATH_MAX, "%.*s", slash == file ? 1 : (int)(slash - file), file) <
+           PATH_MAX;
+}
+
 /* Whether the folder of that file does not exist. */
 static bool no_folder(const char *file) {
     char folder[PATH_MAX];
+    return folder_of(file, folder) && access(folder, F_OK) != 0;
+}
+
+static bool same_inode(const struct stat *a, const struct stat *b) {
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static const char *base_of(const char *file) {
     const char *slash = strrchr(file, '/');
-    if (!slash || slash == file || slash - file >= PATH_MAX) return false;
-    snprintf(folder, sizeof folder, "%.*s", (int)(slash - file), file);
-    return access(folder, F_OK) != 0;
+    return slash ? slash + 1 : file;
+}
+
+bool gp_file_same(const char *a, const char *b) {
+    struct stat x, y;
+    char of_a[PATH_MAX], of_b[PATH_MAX];
+    bool no_a = stat(a, &x) != 0, no_b = stat(b, &y) != 0;
+    if (!no_a && !no_b) return S_ISREG(x.st_mode) && same_inode(&x, &y);
+    return no_a && no_b && !strcmp(base_of(a), base_of(b)) && folder_of(a, of_a) &&
+           folder_of(b, of_b) && !stat(of_a, &x) && !stat(of_b, &y) && same_inode(&x, &y);
 }
 
 bool gp_file_unwritable(const char *op, const char *file) {
@@ -129,10 +152,7 @@ static bool flush(int fd) { return !fsync(fd) || errno == EINVAL || errno == ENO
  * folder cannot be flushed (some network file systems), nothing is wrong with the file. */
 static void flush_folder(const char *file) {
     char folder[PATH_MAX];
-    const char *slash = strrchr(file, '/');
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - file) + 1 : 1,
-             slash ? file : ".");
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = folder_of(file, folder) ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (fd < 0) return;
     fsync(fd);
     close(fd);

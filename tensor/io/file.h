@@ -65,4 +65,8 @@ void gp_outfile_cancel(gp_outfile *o);
  * where it cannot be written. *mode: permissions of the old file, or -1 where there is none. */
 bool gp_file_target(const char *op, const char *file, char target[PATH_MAX], int *mode);
 
+/* Whether a and b name one file, by whatever path or link, or would: then they are one name in one
+ * folder. Devices and pipes are never the same. */
+bool gp_file_same(const char *a, const char *b);
+
 #endif

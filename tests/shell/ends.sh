@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# However a program ends, what is open is checked and what could not be written is a failure.
+# However a program ends, what is open is checked and what could not be written is a failure; and no
+# command writes over what it reads.
 . "$(dirname "$0")/../support/tap.sh"
 cd "$TMPDIR" || exit 1
 gpush=$GPUSH_BUILD/gpush
@@ -105,4 +106,42 @@ tap_is "$? $(grep -c 'cannot write' err)" "5 1" "a status of the script's own st
 tap_is $? 0 "closed files that nobody uses are no failure"
 "$gpush" -e 'local f = io.open("kept", "w") print "printed" f:write "mine" f:close()' >&- 2>/dev/null
 tap_is "$(cat kept)" mine "what is printed to a closed standard output goes into no other file"
+
+# ---- an output that is an input ----
+
+mkdir -p folder
+ln -s p.json link.json
+ln -s "$PWD/folder" other
+cp p.json q.json
+echo 'print "has run"' >s.lua
+# refused OPTION COMMAND...: the command fails with one line that names the option, prints nothing,
+# and leaves every file as it was.
+refused() {
+    local option=$1 before got
+    shift
+    before=$(cat ./*.json s.lua | cksum)
+    got=$("$gpush" "$@" 2>err)
+    tap_is "$? $got $(wc -l <err) $(grep -c -- "$option" err) $(cat ./*.json s.lua | cksum)" "1  1 1 $before" \
+        "gpush $*" "$(cat err)"
+}
+for same in p.json ./p.json "$PWD/p.json" link.json folder/../p.json; do
+    refused "--html $same would replace" analyze p.json --html "$same"
+done
+refused "--html p.json would replace" analyze link.json --html p.json
+refused "--html p.json would replace" analyze q.json --diff p.json --html p.json
+refused "--html p.json would replace" analyze q.json p.json --html p.json
+refused "--html s.lua would replace" profile --html s.lua s.lua
+refused "--save q.json would replace" profile --save q.json s.lua p.json ./q.json
+refused "--trace and --folded" profile --trace new --folded ./new s.lua
+refused "--html and --save" profile --html folder/new --save other/new s.lua
+refused "--baseline ./s.lua would replace" sync --baseline ./s.lua s.lua
+refused "--baseline s.lua would replace" sync --baseline s.lua --update s.lua
+tap_is "$(ls folder)$(ls new 2>/dev/null)" "" "and writes no other"
+"$gpush" profile --html /dev/null --trace /dev/null s.lua >/dev/null 2>&1
+tap_ok $? "two files may be /dev/null"
+"$gpush" -e 'safetensors.save("m.safetensors", {x = full({1000}, 2.0)})
+    local t = safetensors.load "m.safetensors" os.execute "ln -s m.safetensors l.safetensors"
+    safetensors.save("l.safetensors", {x = t.x * 2})
+    print(t.x:sum():item(), safetensors.load("m.safetensors").x:sum():item())' >out
+tap_is "$(cat out)" $'2000.0\t4000.0' "a mapped file can be saved over: what was loaded stays"
 tap_done

@@ -55,6 +55,9 @@ end
 local given, files = command.read({ ... }, true)
 if not given then return files end
 if #files == 0 then return command.refuse "no file is given" end
+local inputs = table.move(files, 1, #files, 1, {})
+inputs[#inputs + 1] = given["--diff"]
+if not command.may_write(given, { "--html" }, inputs) then return false end
 local ok, message = pcall(run, given, files)
 if not ok then command.say("%s", command.plain(message)) end
 return ok

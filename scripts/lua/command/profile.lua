@@ -14,7 +14,8 @@ local OPTIONS <const> = { ["--table"] = true, ["--stack"] = true, ["--memory"] =
     ["--shapes"] = true, ["--flops"] = true, ["--steps"] = "steps, as in 10-12",
     ["--group"] = { "op", "region", "line", "shape", "stack", "module" }, ["--sort"] = COLUMNS,
     ["--limit"] = 1, ["--stack-depth"] = 1, ["--max-events"] = 1 }
-for _, it in ipairs(FILES) do OPTIONS[it[1]] = "a file" end
+local OUTPUTS <const> = {}
+for i, it in ipairs(FILES) do OPTIONS[it[1]], OUTPUTS[i] = "a file", it[1] end
 
 local command = assert(loadfile(dir .. "/command_line.lua", "t"))("profile", [[
 usage: gpush profile [options] script [args]
@@ -157,6 +158,7 @@ local args = table.pack(...)
 local given, at = command.read(args)
 if not given then return at end
 if not args[at] then return command.refuse("expected a script") end
+if not command.may_write(given, OUTPUTS, { table.unpack(args, at) }) then return false end
 for _, it in ipairs(FILES) do -- before the script: it may run for hours
     local folder = given[it[1]] and given[it[1]]:match "^(.*)/[^/]*$"
     local there = folder and io.open(folder .. "/.")

@@ -67,6 +67,7 @@ elseif given["--warn"] and given["--error"] then
 elseif not args[at] then
     return command.refuse "expected a script"
 end
+if not command.may_write(given, { "--baseline" }, { table.unpack(args, at) }) then return false end
 if given["--warn"] then sync.mode = "warn" end
 if given["--error"] then sync.mode = "error" end
 

@@ -98,13 +98,14 @@ static bool report_failures(void) {
 static void leave(int status, void *unused) {
     (void)unused;
     bool left = atomic_load(&gp_offload_abandoned) > 0;
-    if (status) gp_dist_abandon(*last_error ? last_error : "it called os.exit with a failure");
-    gp_dist_end();
+    if (status)
+        gp_dist_abandon(*last_error ? last_error : "it called os.exit with a failure", status);
+    int job = gp_dist_end();
     bool failed = !left && report_failures();
     if (lost_output()) failed = true;
-    if (!left && !failed) return;
+    if (!left && !failed && (!job || job == status)) return;
     fflush(NULL);
-    _exit(!status && failed ? EXIT_FAILURE : status);
+    _exit(job ? job : !status && failed ? EXIT_FAILURE : status);
 }
 
 void gp_shell_begin(void) {
@@ -113,7 +114,7 @@ void gp_shell_begin(void) {
 }
 
 int gp_shell_close(lua_State *L, bool ok) {
-    if (!ok) gp_dist_abandon(last_error);
+    if (!ok) gp_dist_abandon(last_error, EXIT_FAILURE);
     ok = gp_shell_end(L, ok);
     gp_lua_closestate(L);
     if (atomic_load(&gp_offload_abandoned) == 0 && report_failures()) ok = false;

@@ -259,9 +259,11 @@ static void close_job(void) {
 
 /* Open MPI's mpirun does so itself where a rank ends with a failure; MPICH's only where one was
  * killed. */
-static void end_all(void) {
+static void end_all(int status) {
 #ifdef MPICH_VERSION
-    MPI_Abort(groups[0], 1);
+    MPI_Abort(groups[0], status);
+#else
+    (void)status;
 #endif
 }
 

@@ -240,9 +240,21 @@ void gp_dist_look(void) {
     }
 }
 
-void gp_dist_abandon(const char *why) {
+/* The status of a rank that has failed before this one, which fails for it; own: there is none. */
+static int first_status(int own) {
+    if (w->stuck) return own;
+    gp_dist_lock();
+    gp_dist_look();
+    for (int r = 0; r < w->size; r++)
+        if (w->peers[r].ended && w->peers[r].note.status) own = w->peers[r].note.status;
+    gp_unlock(&w->lock);
+    return own;
+}
+
+void gp_dist_abandon(const char *why, int status) {
     if (!w->transport || atomic_load(&w->abandoned)) return;
     snprintf(w->why, sizeof w->why, "%s", why);
+    w->status = first_status(status);
     atomic_store(&w->abandoned, true);
 }
 
@@ -263,15 +275,14 @@ static bool all_ended(double until) {
 }
 
 /* MPI_Finalize waits for every rank: it is called where all have come this far. */
-void gp_dist_end(void) {
+int gp_dist_end(void) {
     static gp_note mine; /* read until the program is gone */
     static bool done;
     gp_transport *t = w->transport;
-    if (!t || done) return;
+    if (!t || done || w->stuck) return w->status;
     done = true;
-    if (w->stuck) return;
     bool failed = atomic_load(&w->abandoned) || *w->broken;
-    mine.failed = failed;
+    mine.status = w->status;
     snprintf(mine.text, sizeof mine.text, "%s", w->why);
     gp_dist_lock();
     for (int r = 0; r < w->size; r++)
@@ -279,5 +290,6 @@ void gp_dist_end(void) {
     gp_unlock(&w->lock);
     bool all = all_ended(failed ? gp_now() + w->timeout : 0);
     if (all && !w->in_use) gp_dist_stop();
-    else if (failed) t->end_all();
+    else if (failed) t->end_all(w->status ? w->status : EXIT_FAILURE);
+    return w->status;
 }

@@ -84,11 +84,13 @@ bool gp_dist_warns(const char *what, int *rank);
 
 /* ---- the end ---- */
 
-/* The script has failed with that message: calls that are under way end. */
-void gp_dist_abandon(const char *why);
+/* The script has failed with that message, and the program with that status: calls that are under
+ * way end. */
+void gp_dist_abandon(const char *why, int status);
 /* Tells the other ranks that this one ends, waits for theirs, and ends MPI. The program calls it
- * last. */
-void gp_dist_end(void);
+ * last. Returns the status that it ends with: after gp_dist_abandon that of the first rank known to
+ * have failed, so that all ranks that fail for it have one; 0 otherwise. */
+int gp_dist_end(void);
 
 /* The plug-ins libgpush_mpi.so and libgpush_nccl.so (kernels/nccl/nccl.h), opened on demand; NULL
  * with the reason in why. */

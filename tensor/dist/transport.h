@@ -49,7 +49,7 @@ typedef struct gp_packet {
     _Alignas(8) char data[GP_PACKET_BYTES];
 } gp_packet;
 
-enum { GP_TRANSPORT_VERSION = 2, GP_TRANSPORT_FAILED = -1 };
+enum { GP_TRANSPORT_VERSION = 3, GP_TRANSPORT_FAILED = -1 };
 
 /* Groups are numbers, 0 for all ranks; ranks are those of the group. Work is a number, too, of 0 or
  * more; GP_TRANSPORT_FAILED with the reason in `error`. */
@@ -77,8 +77,8 @@ typedef struct gp_transport {
     /* Ends MPI: every rank calls it, and nothing after it. */
     void (*close)(void);
     /* In place of it, where this rank has failed and another one goes on: ends that one, too, where
-     * the launcher would not. May not return. */
-    void (*end_all)(void);
+     * the launcher would not, with that status. May not return. */
+    void (*end_all)(int status);
 } gp_transport;
 
 /* The plug-in's export gp_mpi_open: joins the job that the launcher started, once. NULL with the

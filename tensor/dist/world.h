@@ -28,7 +28,7 @@ typedef struct gp_header {
 
 /* The last that a rank says. */
 typedef struct gp_note {
-    int32_t failed;
+    int32_t status; /* with which the program ends; 0: its script has not failed */
     char text[252];
 } gp_note;
 
@@ -74,7 +74,8 @@ typedef struct gp_world {
     bool in_use;           /* MPI may still write into tensors of a call that has failed: its
                               functions are no longer called, but to send this rank's last word */
     bool stuck;            /* MPI is in a call that does not return */
-    char why[252];         /* with which message the script has failed */
+    char why[252];         /* with which message the script has failed, */
+    int status;            /* and with which the program ends; 0: it has not */
     int ngroups;
     gp_group group[GP_MAX_GROUPS];
 } gp_world;

@@ -10,6 +10,8 @@ Runs the script in N processes (ranks), which use dist. mpirun starts them: Open
                  environment is how often that has happened
   --print        only print the command
 OMP_NUM_THREADS, where it is not set, becomes the processors of this machine divided by N.
+The exit status is that of the rank that failed first, or 128 and the number of the signal that ended
+it, as mpirun tells it.
 ]]
 
 local function say(text, ...) io.stderr:write("gpush run: ", text:format(...), "\n") end
@@ -134,12 +136,12 @@ if given["--print"] then
 end
 
 -- Runs the job until it succeeds, up to the number of restarts. One that was interrupted (130) or
--- ended (143) by a signal is not started again.
+-- ended (143) by a signal is not started again. Its status is this program's.
 local restarts = tonumber(given["--restarts"] or 0)
 for again = 0, restarts do
     local ok, how, code = os.execute(("export GPUSH_RESTARTS=%d && %s"):format(again, line))
     if ok then return true end
-    local stopped = how == "signal" or code == 130 or code == 143
-    if stopped or again == restarts then return false end
+    if how == "signal" then code = 128 + code end
+    if code == 130 or code == 143 or how == "signal" or again == restarts then os.exit(code) end
     say("the job has failed (exit code %d); restart %d of %d", code, again + 1, restarts)
 end

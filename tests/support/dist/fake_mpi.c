@@ -34,6 +34,7 @@ static int test(int work) {
 }
 static void cancel(int work) {}
 static void end(void) {}
+static void end_all(int status) {}
 
 __attribute__((visibility("default"))) gp_transport *gp_mpi_open(char *why, size_t size) {
     t = (gp_transport){.version = GP_TRANSPORT_VERSION + is("version"),
@@ -48,7 +49,7 @@ __attribute__((visibility("default"))) gp_transport *gp_mpi_open(char *why, size
                        .test = test,
                        .cancel = cancel,
                        .close = end,
-                       .end_all = end};
+                       .end_all = end_all};
     snprintf(why, size, "it was set so");
     return is("open") ? NULL : &t;
 }

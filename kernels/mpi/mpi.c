@@ -8,13 +8,7 @@
 
 #include "tensor/dist/transport.h"
 
-enum { GROUPS = 128, WORK = 4096 };
-
 static gp_transport mpi;
-static MPI_Comm groups[GROUPS];
-static int ngroups;
-static MPI_Request work[WORK]; /* MPI_REQUEST_NULL: free */
-static int next_work;
 static MPI_Op smallest, largest; /* for floats: NaN wins */
 static MPI_Datatype packet_type;
 static MPI_Op packet_op;
@@ -25,9 +19,22 @@ typedef struct pair {
     gp_packet *mine, theirs;
     MPI_Request send;
 } pair;
-static pair pairs[GROUPS];
-static int pair_of[WORK]; /* 1 + the group whose packets this work joins; 0: other work */
 enum { PAIR_TAG = 100 };
+
+/* MPI writes into a pair: groups stay where they are. */
+typedef struct comm {
+    MPI_Comm mpi;
+    pair pair;
+} comm;
+static comm **groups;
+static int ngroups;
+
+typedef struct job {
+    MPI_Request request; /* MPI_REQUEST_NULL: free */
+    pair *pair;          /* whose packets it joins; NULL: other work */
+} job;
+static job *work;
+static int nwork, next_work;
 
 /* Whether the call succeeded; keeps MPI's text otherwise. */
 static bool fine(const char *what, int code) {
@@ -41,43 +48,57 @@ static bool fine(const char *what, int code) {
 
 /* ---- groups ---- */
 
-static int keep_group(MPI_Comm comm) {
-    if (ngroups == GROUPS) {
-        snprintf(mpi.error, sizeof mpi.error, "no more than %d groups", GROUPS);
+static int keep_group(MPI_Comm made) {
+    int rank, size;
+    comm *c = malloc(sizeof *c), **more = realloc(groups, (size_t)(ngroups + 1) * sizeof(comm *));
+    if (more) groups = more;
+    if (!c || !more) {
+        free(c);
+        snprintf(mpi.error, sizeof mpi.error, "no memory for a group");
         return GP_TRANSPORT_FAILED;
     }
-    int rank, size;
-    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &size);
-    pairs[ngroups].other = size == 2 ? 1 - rank : -1;
-    groups[ngroups] = comm;
+    MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(made, &rank);
+    MPI_Comm_size(made, &size);
+    *c = (comm){.mpi = made, .pair = {.other = size == 2 ? 1 - rank : -1}};
+    groups[ngroups] = c;
     return ngroups++;
 }
 
 static int group(const int *ranks, int n) {
     MPI_Group all, some;
-    MPI_Comm comm;
-    if (!fine("MPI_Comm_group", MPI_Comm_group(groups[0], &all))) return GP_TRANSPORT_FAILED;
+    MPI_Comm made;
+    if (!fine("MPI_Comm_group", MPI_Comm_group(groups[0]->mpi, &all))) return GP_TRANSPORT_FAILED;
     bool ok = fine("MPI_Group_incl", MPI_Group_incl(all, n, ranks, &some)) &&
-              fine("MPI_Comm_create", MPI_Comm_create(groups[0], some, &comm));
+              fine("MPI_Comm_create", MPI_Comm_create(groups[0]->mpi, some, &made));
     MPI_Group_free(&all);
     if (!ok) return GP_TRANSPORT_FAILED;
     MPI_Group_free(&some);
-    return comm == MPI_COMM_NULL ? -2 : keep_group(comm);
+    return made == MPI_COMM_NULL ? -2 : keep_group(made);
 }
 
 /* ---- work ---- */
 
+/* The number of work that can begin; the first time, and where all have, of more. */
 static int free_work(void) {
-    for (int i = 0; i < WORK; i++) {
-        int at = (next_work + i) % WORK;
-        if (work[at] != MPI_REQUEST_NULL) continue;
+    for (int i = 0; i < nwork; i++) {
+        int at = (next_work + i) % nwork;
+        if (work[at].request != MPI_REQUEST_NULL) continue;
         next_work = at + 1;
         return at;
     }
-    snprintf(mpi.error, sizeof mpi.error, "more than %d messages on their way", WORK);
-    return GP_TRANSPORT_FAILED;
+    int room = nwork ? 2 * nwork : 256;
+    job *more = realloc(work, (size_t)room * sizeof *more);
+    if (!more) {
+        snprintf(mpi.error, sizeof mpi.error, "no memory for %d messages on their way", room);
+        return GP_TRANSPORT_FAILED;
+    }
+    work = more;
+    for (int i = nwork; i < room; i++) work[i] = (job){.request = MPI_REQUEST_NULL};
+    next_work = nwork + 1;
+    int at = nwork;
+    nwork = room;
+    return at;
 }
 
 static int sent(int to, const char *what, int code) {
@@ -103,7 +124,7 @@ static int send(int group, int to, int tag, const void *p, size_t bytes) {
     int at = free_work();
     if (at < 0) return at;
     int n = blocks(bytes, &type);
-    int code = MPI_Isend(p, n, type, to, tag, groups[group], &work[at]);
+    int code = MPI_Isend(p, n, type, to, tag, groups[group]->mpi, &work[at].request);
     release(&type);
     return sent(at, "MPI_Isend", code);
 }
@@ -113,7 +134,7 @@ static int receive(int group, int from, int tag, void *p, size_t bytes) {
     int at = free_work();
     if (at < 0) return at;
     int n = blocks(bytes, &type);
-    int code = MPI_Irecv(p, n, type, from, tag, groups[group], &work[at]);
+    int code = MPI_Irecv(p, n, type, from, tag, groups[group]->mpi, &work[at].request);
     release(&type);
     return sent(at, "MPI_Irecv", code);
 }
@@ -126,23 +147,25 @@ static int test_one(MPI_Request *r) {
 }
 
 /* What is sent is replaced once it is gone. */
-static int test_pair(int at) {
-    pair *p = &pairs[pair_of[at] - 1];
+static int test_pair(job *j) {
+    pair *p = j->pair;
     int done = p->send == MPI_REQUEST_NULL ? 1 : test_one(&p->send);
-    if (done == 1) done = test_one(&work[at]);
+    if (done == 1) done = test_one(&j->request);
     if (done != 1) return done;
     mpi.fold(&p->theirs, p->mine);
-    pair_of[at] = 0;
+    j->pair = NULL;
     return 1;
 }
 
-static int test(int at) { return pair_of[at] ? test_pair(at) : test_one(&work[at]); }
+static int test(int at) {
+    return work[at].pair ? test_pair(&work[at]) : test_one(&work[at].request);
+}
 
 static void cancel(int at) {
-    if (work[at] == MPI_REQUEST_NULL) return;
-    MPI_Cancel(&work[at]);
-    MPI_Request_free(&work[at]);
-    work[at] = MPI_REQUEST_NULL;
+    if (work[at].request == MPI_REQUEST_NULL) return;
+    MPI_Cancel(&work[at].request);
+    MPI_Request_free(&work[at].request);
+    work[at].request = MPI_REQUEST_NULL;
 }
 
 /* ---- collectives ---- */
@@ -211,7 +234,7 @@ static int begin(const gp_wire *w, MPI_Comm comm, MPI_Request *r) {
 
 static int start(int group, const gp_wire *w) {
     int at = free_work();
-    return at < 0 ? at : sent(at, "a collective", begin(w, groups[group], &work[at]));
+    return at < 0 ? at : sent(at, "a collective", begin(w, groups[group]->mpi, &work[at].request));
 }
 
 /* ---- packets ---- */
@@ -221,29 +244,29 @@ static void fold(void *in, void *out, int *n, MPI_Datatype *type) {
     for (int i = 0; i < *n; i++) mpi.fold((gp_packet *)in + i, (gp_packet *)out + i);
 }
 
-static int join_pair(int group, int at, gp_packet *packet) {
-    pair *p = &pairs[group];
+static int join_pair(MPI_Comm with, pair *p, int at, gp_packet *packet) {
     int bytes = (int)sizeof *packet;
     p->mine = packet;
-    int code = MPI_Irecv(&p->theirs, bytes, MPI_BYTE, p->other, PAIR_TAG, groups[group], &work[at]);
+    int code = MPI_Irecv(&p->theirs, bytes, MPI_BYTE, p->other, PAIR_TAG, with, &work[at].request);
     if (code == MPI_SUCCESS)
-        code = MPI_Isend(packet, bytes, MPI_BYTE, p->other, PAIR_TAG, groups[group], &p->send);
-    pair_of[at] = code == MPI_SUCCESS ? group + 1 : 0;
+        code = MPI_Isend(packet, bytes, MPI_BYTE, p->other, PAIR_TAG, with, &p->send);
+    work[at].pair = code == MPI_SUCCESS ? p : NULL;
     return sent(at, "MPI_Isend", code);
 }
 
 static int join(int group, gp_packet *packet) {
+    comm *g = groups[group];
     int at = free_work();
     if (at < 0) return at;
-    if (pairs[group].other >= 0) return join_pair(group, at, packet);
+    if (g->pair.other >= 0) return join_pair(g->mpi, &g->pair, at, packet);
     int code =
-        MPI_Iallreduce(MPI_IN_PLACE, packet, 1, packet_type, packet_op, groups[group], &work[at]);
+        MPI_Iallreduce(MPI_IN_PLACE, packet, 1, packet_type, packet_op, g->mpi, &work[at].request);
     return sent(at, "MPI_Iallreduce", code);
 }
 
 static bool has_message(int group, int tag) {
     int there = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, tag, groups[group], &there, MPI_STATUS_IGNORE);
+    MPI_Iprobe(MPI_ANY_SOURCE, tag, groups[group]->mpi, &there, MPI_STATUS_IGNORE);
     return there;
 }
 
@@ -261,7 +284,7 @@ static void close_job(void) {
  * killed. */
 static void end_all(int status) {
 #ifdef MPICH_VERSION
-    MPI_Abort(groups[0], status);
+    MPI_Abort(groups[0]->mpi, status);
 #else
     (void)status;
 #endif
@@ -294,7 +317,6 @@ static bool join_job(void) {
     int have;
     static char lines[BUFSIZ];
     MPI_Comm all;
-    for (int i = 0; i < WORK; i++) work[i] = MPI_REQUEST_NULL;
     skip_networks();
     if (!fine("MPI_Init_thread", MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &have)))
         return false;
@@ -306,7 +328,7 @@ static bool join_job(void) {
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (!fine("MPI_Comm_dup", MPI_Comm_dup(MPI_COMM_WORLD, &all))) return false;
-    keep_group(all);
+    if (keep_group(all) < 0) return false;
     MPI_Comm_rank(all, &mpi.rank);
     MPI_Comm_size(all, &mpi.size);
     return fine("MPI_Op_create", MPI_Op_create(pick_least, 1, &smallest)) &&

@@ -38,13 +38,18 @@ int gp_dist_launched(void) {
     return 1;
 }
 
+/* Makes the part that group number w->ngroups is the first of. */
+static bool begin_part(void) {
+    int part = 31 - __builtin_clz((unsigned)w->ngroups / GP_GROUP_PART + 1);
+    if (w->groups[part]) return true;
+    return (w->groups[part] = calloc((size_t)GP_GROUP_PART << part, sizeof(gp_group))) != NULL;
+}
+
 /* Room for the collectives of a group of n ranks; never given back. */
 static bool new_group(int n, const int *ranks, int comm_cpu, int comm_sim) {
-    if (w->ngroups == GP_MAX_GROUPS)
-        return gp_fail("dist.group: no more than %d groups", GP_MAX_GROUPS);
     gp_group g = {.n = n, .rank = -1, .comm = {comm_cpu, comm_sim}};
     size_t count = (size_t)n;
-    bool ok = (g.all = calloc(count, sizeof *g.all)) != NULL;
+    bool ok = begin_part() && (g.all = calloc(count, sizeof *g.all));
     for (int i = 0; i < 2; i++)
         ok = ok && (g.work[i] = calloc(2 * count, sizeof **g.work)) &&
              (g.peer[i] = calloc(2 * count, sizeof **g.peer)) &&
@@ -58,7 +63,8 @@ static bool new_group(int n, const int *ranks, int comm_cpu, int comm_sim) {
         g.all[i] = ranks ? ranks[i] : i;
         if (g.all[i] == w->rank) g.rank = i;
     }
-    w->group[w->ngroups++] = g;
+    *gp_group_at(w->ngroups) = g;
+    w->ngroups++;
     return true;
 }
 
@@ -176,9 +182,9 @@ bool gp_dist_open(void) {
 /* ---- groups ---- */
 
 bool gp_dist_is_group(int g) { return g >= 0 && g < w->ngroups; }
-int gp_dist_group_size(int g) { return w->group[g].n; }
-int gp_dist_group_rank(int g) { return w->group[g].rank; }
-int gp_dist_global(int g, int r) { return w->group[g].all[r]; }
+int gp_dist_group_size(int g) { return gp_group_at(g)->n; }
+int gp_dist_group_rank(int g) { return gp_group_at(g)->rank; }
+int gp_dist_global(int g, int r) { return gp_group_at(g)->all[r]; }
 
 /* Whether the list names ranks, each once. */
 static bool check_ranks(const int *ranks, int n) {

@@ -10,8 +10,6 @@
 #include "tensor/dist/transport.h"
 #include "tensor/op.h"
 
-enum { GP_MAX_GROUPS = 64 };
-
 /* Joins the job, once; every rank calls it. Waits for MPI to start, not for a device. */
 bool gp_dist_open(void);
 /* Those of this process; 0 and 1 before gp_dist_open. */

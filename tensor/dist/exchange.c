@@ -17,7 +17,7 @@ static gp_world *const w = &gp_the_world;
 /* ---- waiting ---- */
 
 int gp_dist_ended(const gp_dist_call *d, bool moving) {
-    const gp_group *g = &w->group[d->group];
+    const gp_group *g = gp_group_at(d->group);
     gp_dist_look();
     for (int r = 0; r < g->n; r++) {
         const gp_peer *p = &w->peers[g->all[r]];
@@ -54,7 +54,7 @@ void gp_dist_list(const gp_dist_call *d, const int *work, int n, const int *peer
     for (int i = 0; i < n && at < size; i++)
         if (work[i] >= 0 && peer[i] >= 0)
             at += (size_t)snprintf(text + at, size - at, "%s%d", count++ ? ", " : "",
-                                   w->group[d->group].all[peer[i]]);
+                                   gp_group_at(d->group)->all[peer[i]]);
 }
 
 bool gp_dist_fail_missing(const gp_dist_call *d, const int *work, int n, const int *peer) {
@@ -123,7 +123,7 @@ bool gp_dist_finish(const gp_dist_call *d, int *work, int n, gp_await what, cons
 int gp_dist_pair(const gp_dist_call *d) { return !d->call->stream->dev->vt->on_host; }
 
 int gp_dist_comm(const gp_dist_call *d) {
-    return w->group[d->group].comm[!d->call->stream->dev->vt->on_host];
+    return gp_group_at(d->group)->comm[!d->call->stream->dev->vt->on_host];
 }
 
 void gp_dist_break(const char *text) {
@@ -168,7 +168,7 @@ bool gp_dist_run(const gp_dist_call *d, const gp_wire *wire) {
 /* ---- from one rank to another ---- */
 
 int gp_dist_exchange(const gp_dist_call *d, int tag) {
-    gp_group *g = &w->group[d->group];
+    gp_group *g = gp_group_at(d->group);
     gp_transport *t = w->transport;
     int k = gp_dist_pair(d), n = 0, comm = g->comm[k];
     bool ok = true;
@@ -250,7 +250,7 @@ static bool refuse(const gp_dist_call *d, const gp_header *sent) {
     if (!take(d, rest, bytes_of(sent))) return false; /* MPI may still write there */
     free(rest);
     gp_dist_fill(d, &mine);
-    return gp_dist_fail_differ(d, w->rank, &mine, w->group[d->group].all[d->root], sent);
+    return gp_dist_fail_differ(d, w->rank, &mine, gp_group_at(d->group)->all[d->root], sent);
 }
 
 bool gp_dist_receive(const gp_dist_call *d, void *p, size_t bytes) {

@@ -5,14 +5,12 @@
 #include "tensor/dist/world.h"
 #include "tensor/error.h"
 
-static gp_world *const w = &gp_the_world;
-
 const char *gp_dist_name(const gp_dist_call *d) { return d->call ? d->call->name : "dist.init"; }
 
 void gp_dist_fill(const gp_dist_call *d, gp_header *h) {
     const gp_call *c = d->call;
     *h = (gp_header){.line = c->loc.line, .root = d->root};
-    if (d->root >= 0) h->root = w->group[d->group].all[d->root];
+    if (d->root >= 0) h->root = gp_group_at(d->group)->all[d->root];
     const char *file = c->loc.file ? c->loc.file : "?";
     size_t n = strlen(file);
     snprintf(h->name, sizeof h->name, "%s", c->name);
@@ -70,7 +68,7 @@ static bool is_same(const gp_header *a, const gp_header *b) {
 }
 
 bool gp_dist_compare(const gp_dist_call *d, const gp_header *all) {
-    const gp_group *g = &w->group[d->group];
+    const gp_group *g = gp_group_at(d->group);
     for (int r = 1; r < g->n; r++)
         if (!is_same(&all[0], &all[r]))
             return gp_dist_fail_differ(d, g->all[0], &all[0], g->all[r], &all[r]);

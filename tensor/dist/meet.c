@@ -80,7 +80,7 @@ static bool join(const gp_dist_call *d, gp_group *g, int k) {
 }
 
 bool gp_dist_meet(const gp_dist_call *d, const gp_wire *data) {
-    gp_group *g = &w->group[d->group];
+    gp_group *g = gp_group_at(d->group);
     int k = gp_dist_pair(d);
     if (!w->transport) return true;
     if ((here && !data) || !gp_dist_is_whole(d)) return false;
@@ -129,7 +129,7 @@ bool gp_dist_run_here(gp_call *c, bool (*run)(gp_call *)) {
 /* The first whose timeout is over sends its header to all, and those that wait, too, then answer:
  * who does not within a moment has not come. */
 bool gp_dist_fail_late(const gp_dist_call *d) {
-    gp_group *g = &w->group[d->group];
+    gp_group *g = gp_group_at(d->group);
     int k = gp_dist_pair(d), left = 1;
     char who[200] = "";
     int n = gp_dist_exchange(d, GP_TAG_LATE);

@@ -31,7 +31,7 @@ static void *lost; /* what gp_dist_share sent in vain, which MPI may still use *
 enum { MOST = 64, LOOK_NS = 2000000, GRACE_NS = 300000000 };
 
 static posted *new_posted(const gp_dist_call *d) {
-    const gp_group *g = &w->group[d->group];
+    const gp_group *g = gp_group_at(d->group);
     posted *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     p->d = *d, p->d.call = &p->call, p->d.x = NULL;
@@ -53,7 +53,7 @@ static void free_posted(posted *p) {
 
 /* With the lock held. False with a message where a message cannot be sent. */
 static bool send_header(posted *p) {
-    const gp_group *g = &w->group[p->d.group];
+    const gp_group *g = gp_group_at(p->d.group);
     gp_transport *t = w->transport;
     int comm = gp_dist_comm(&p->d);
     for (int r = 0; r < g->n; r++) {
@@ -77,7 +77,7 @@ bool gp_dist_post(const gp_dist_call *d) {
     posted *p = new_posted(d);
     if (!p || !p->work || !p->peer || !p->all)
         return free_posted(p), gp_fail("%s: out of memory", d->call->name);
-    gp_dist_fill(d, &p->all[w->group[d->group].rank]);
+    gp_dist_fill(d, &p->all[gp_group_at(d->group)->rank]);
     gp_dist_lock();
     bool ok = send_header(p);
     last.call = p->call, last.d = p->d, last.d.call = &last.call;
@@ -136,7 +136,7 @@ bool gp_dist_check(void) {
 }
 
 bool gp_dist_share(const gp_dist_call *d, void *data, size_t bytes) {
-    const gp_group *g = &w->group[d->group];
+    const gp_group *g = gp_group_at(d->group);
     gp_transport *t = w->transport;
     int n = 0, *work = calloc((size_t)g->n, sizeof *work),
         *peer = calloc((size_t)g->n, sizeof *peer);

@@ -60,6 +60,8 @@ typedef struct gp_group {
     gp_header *head[2];  /* and n headers, its own among them */
 } gp_group;
 
+enum { GP_GROUP_PART = 16, GP_GROUP_PARTS = 24 };
+
 typedef struct gp_world {
     gp_transport *transport; /* NULL: a job of one */
     int rank, size;
@@ -76,10 +78,17 @@ typedef struct gp_world {
     bool stuck;            /* MPI is in a call that does not return */
     char why[252];         /* with which message the script has failed, */
     int status;            /* and with which the program ends; 0: it has not */
-    int ngroups;
-    gp_group group[GP_MAX_GROUPS];
+    atomic_int ngroups;
+    gp_group *groups[GP_GROUP_PARTS]; /* they stay where they are: gp_group_at */
 } gp_world;
 extern gp_world gp_the_world;
+
+/* Group number g; part p has GP_GROUP_PART << p of them. */
+static inline gp_group *gp_group_at(int g) {
+    unsigned n = (unsigned)g / GP_GROUP_PART + 1;
+    int part = 31 - __builtin_clz(n);
+    return &gp_the_world.groups[part][g - GP_GROUP_PART * ((1 << part) - 1)];
+}
 
 /* What a call waits for: other ranks, one by one; that all have come; data of all, who are there.
  */

@@ -10,4 +10,7 @@ for n in 1 2 3 4; do
     grep 'wrong:' out | head -5 | sed 's/^/# /'
     [ "$status" = 0 ] || head -20 err | sed 's/^/# /'
 done
+ranks 3 "$GPUSH_ROOT/tests/support/dist/groups.lua"
+tap_is "$status $(sort out | tr '\n' ';')" "0 0	0	1	true	3;1	0	1	true	3;2	0	1	true	3;" \
+    "150 groups at a time, and 100 one after the other: $(head -c 300 err)"
 tap_done

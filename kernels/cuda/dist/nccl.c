@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "kernels/cuda/dist/watch.h"
@@ -13,11 +15,12 @@
 
 /* Guards what follows: any thread may wait. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static gp_nccl *nccl;              /* the plug-in's functions; NULL before the first call */
-static void *comms[GP_MAX_GROUPS]; /* by group; NULL: none yet, or aborted */
-static gp_stream *stream;          /* of all collectives */
-static char broken[600];           /* why no further one can run; "" if they can */
-static atomic_bool used;           /* there is a communicator */
+static gp_nccl *nccl; /* the plug-in's functions; NULL before the first call */
+static void **comms;  /* by group; NULL: none yet, or aborted */
+static int ncomms;
+static gp_stream *stream; /* of all collectives */
+static char broken[600];  /* why no further one can run; "" if they can */
+static atomic_bool used;  /* there is a communicator */
 
 static bool find(const char *const *names, int n, void **table) {
     return gp_lib_functions(GP_LIB_nccl, "NCCL", names, n, 0, table);
@@ -55,13 +58,13 @@ static void abort_all(const char *text) {
     if (*broken) return;
     snprintf(broken, sizeof broken, "%s", text);
     if (queued > done) gp_failure_add(stream, done + 1, queued, true, text);
-    for (int g = 0; g < GP_MAX_GROUPS; g++)
+    for (int g = 0; g < ncomms; g++)
         if (comms[g]) nccl->give_up(comms[g]), comms[g] = NULL;
 }
 
 /* Why the communicators cannot go on, in text; false: they can. With the lock held. */
 static bool find_error(char *text, size_t size) {
-    for (int g = 0; g < GP_MAX_GROUPS; g++) {
+    for (int g = 0; g < ncomms; g++) {
         int state = comms[g] ? nccl->state(comms[g]) : GP_NCCL_DONE;
         if (state == GP_NCCL_DONE || state == GP_NCCL_IN_PROGRESS) continue;
         snprintf(text, size, "dist: NCCL failed: %s", nccl->error(state));
@@ -115,6 +118,18 @@ static bool make(const gp_dist_call *d, void **comm) {
     return settle(d, *comm);
 }
 
+/* Room for that group's communicator. With the lock held. */
+static bool make_room(const gp_dist_call *d) {
+    if (d->group < ncomms) return true;
+    int n = 2 * d->group + 8;
+    void **more = realloc(comms, (size_t)n * sizeof *more);
+    if (!more) return gp_fail("%s: out of memory", d->call->name);
+    memset(more + ncomms, 0, (size_t)(n - ncomms) * sizeof *more);
+    comms = more;
+    ncomms = n;
+    return true;
+}
+
 /* With the lock held. */
 static void *communicator(const gp_dist_call *d) {
     void *comm = comms[d->group];
@@ -144,7 +159,7 @@ void *gp_nccl_begin(const gp_dist_call *d) {
     if (loaded && *broken)
         gp_fail("%s: an earlier collective has failed, and ranks are no longer in step: %s",
                 c->name, broken);
-    else if (loaded && gp_dist_post(d)) comm = communicator(d);
+    else if (loaded && make_room(d) && gp_dist_post(d)) comm = communicator(d);
     if (comm) atomic_store_explicit(&used, true, memory_order_release);
     pthread_mutex_unlock(&lock);
     return comm;

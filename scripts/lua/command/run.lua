@@ -10,8 +10,8 @@ Runs the script in N processes (ranks), which use dist. mpirun starts them: Open
                  environment is how often that has happened
   --print        only print the command
 OMP_NUM_THREADS, where it is not set, becomes the processors of this machine divided by N.
-The exit status is that of the rank that failed first, or 128 and the number of the signal that ended
-it, as mpirun tells it.
+The exit status is that of the rank that failed first, or 128 and the number of the signal that
+ended it, as mpirun tells it.
 ]]
 
 local function say(text, ...) io.stderr:write("gpush run: ", text:format(...), "\n") end

@@ -78,15 +78,45 @@ local function whole(name, x)
     raise("%s: expected ranks, got %s", name, tostring(x))
 end
 
+-- The groups that were made, by their ranks as text, in the order in which all ranks made them.
+-- Each has its number, and `group`, what the script got, as long as that is not collected. MPI has
+-- few communicators: those of a group that is collected on every rank serve the next one of its
+-- ranks.
+local made = {}
+
+-- The place of a group that is free in the list, 0: none is. One that has sent messages stays:
+-- they may not have been received.
+local function find_free(list)
+    for i, it in ipairs(list) do if not it.group[1] and not it.kept then return i end end
+    return 0
+end
+
+-- The group's place in `made`, whose number is known where it is used again. free: that of each
+-- rank's free one.
+local function place_of(list, free)
+    local same = true
+    for _, i in ipairs(free) do same = same and i == free[1] end
+    if same and free[1] > 0 then return list[free[1]] end
+    local it = { kept = true, new = true, group = setmetatable({}, { __mode = "v" }) }
+    list[#list + 1] = it
+    return it
+end
+
 function dist.group(ranks)
     join()
     local size = core.size()
     -- compared before MPI is asked, which would wait for ranks that ask for something else
-    local mine = gpush.zeros(size, { dtype = "i64" })
+    local mine = gpush.zeros(size + 1, { dtype = "i64" })
     if #ranks > size then raise("dist.group: %d ranks (the job has %d)", #ranks, size) end
     for i, r in ipairs(ranks) do mine[i] = whole("dist.group", r) + 1 end
+    local key = table.concat(ranks, " ")
+    made[key] = made[key] or {}
+    if #made[key] > 0 and find_free(made[key]) == 0 then collectgarbage() end
+    mine[size + 1] = find_free(made[key])
     local all = core.run("dist.group", rows.all_gather, 0, mine, nil, nil, "new", false)
-    all = all:reshape(size, size):tolist()
+    all = all:reshape(size, size + 1):tolist()
+    local free = {}
+    for r = 1, size do free[r] = all[r][size + 1] end
     for r = 2, size do
         for i = 1, size do
             if all[r][i] ~= all[1][i] then
@@ -95,11 +125,16 @@ function dist.group(ranks)
             end
         end
     end
-    local n, at = core.group(ranks), nil
+    local it, at = place_of(made[key], free), nil
+    if it.new then
+        it.number = core.group(ranks)
+        if it.number then label(it.number, (" (ranks %s)"):format(table.concat(ranks, ", "))) end
+        it.kept, it.new = nil, nil
+    end
     for i, r in ipairs(ranks) do if r == core.rank() then at = i - 1 end end
-    if n then label(n, (" (ranks %s)"):format(table.concat(ranks, ", "))) end
-    return setmetatable({ number = n, size = #ranks, rank = at,
+    it.group[1] = setmetatable({ number = it.number, size = #ranks, rank = at, place = it,
         ranks = table.move(ranks, 1, #ranks, 1, {}) }, Group)
+    return it.group[1]
 end
 
 -- ---- collectives ----
@@ -148,7 +183,9 @@ function dist.scatter(x, root, group, async)
     return run("scatter", number("dist.scatter", group), x, nil, root, "new", async, "root")
 end
 function dist.send(x, to, group, async)
-    return run("send", number("dist.send", group), x, nil, to, "none", async, "dst")
+    local g = number("dist.send", group)
+    if group then group.place.kept = true end
+    return run("send", g, x, nil, to, "none", async, "dst")
 end
 function dist.recv(x, from, group, async)
     return run("recv", number("dist.recv", group), x, nil, from, "in place", async, "src")

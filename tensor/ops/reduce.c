@@ -208,14 +208,15 @@ static bool var(gp_vjp *v) {
 }
 const gp_rule vjp_var = {var, "0"};
 
-/* d std = (x - mean) / ((n - correction) std); 0 where std is 0, as in PyTorch. */
+/* d std = (x - mean) / ((n - correction) std); 0 where std is 0, as in PyTorch. Divided by one after
+ * the other: their product is more than f16 holds from 65,504 elements on. */
 static bool std(gp_vjp *v) {
     double n, correction;
     gp_tensor *c = centred(v, &n, &correction), *g = kept(v, v->g[0], 1, &n);
     gp_tensor *y = kept(v, v->y[0], 1, &n);
     gp_tensor *none = DO(eq, "tn", y, 0.0);
     y = DO(masked_fill, "ttn", y, none, 1.0);
-    gp_tensor *d = DO(div, "tt", g, DO(mul, "tn", y, n - correction));
+    gp_tensor *d = DO(div, "tn", DO(div, "tt", g, y), n - correction);
     d = DO(masked_fill, "ttn", d, none, 0.0);
     v->dx[0] = DO(mul, "tt", d, c);
     return !v->failed;

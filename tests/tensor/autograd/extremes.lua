@@ -87,4 +87,12 @@ end
 for _, dev in ipairs { "cpu", "sim" } do
     for _, dtype in ipairs { "f32", "f64" } do on(dev, dtype) end
 end
+-- Of 100,000 elements -1 and 1 the mean is 0 and std is sqrt(n / (n - 1)): each derivative is
+-- x / ((n - 1) std), 1e-5 within f16's steps of 6e-8 there, and not 0.
+for _, dev in ipairs { "cpu", "sim" } do
+    local x = g.tensor({ -1, 1 }, { dtype = "f16", device = dev }):tile(50000):requires_grad_()
+    x:std():backward()
+    t.close(x.grad[2]:item(), 1e-5, 1.2e-7, "std of many elements in f16 on " .. dev)
+end
+
 t.done()

@@ -14,6 +14,7 @@
 #include "bindings/paths.h"
 #include "bindings/rewrite/truth.h"
 #include "bindings/stop.h"
+#include "tensor/env.h"
 #include "tensor/error.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/failure.h"
@@ -121,6 +122,7 @@ static void make_tables(lua_State *L) {
 }
 
 int luaopen_gpush(lua_State *L) {
+    if (!gp_env_check()) return luaL_error(L, "%s", gp_error());
     /* Opened here, so that it is there for all that needs it later. */
     if (!gp_device_cpu()) return luaL_error(L, "gpush: the cpu: %s", gp_error());
     gp_lua_install_hooks();

@@ -1,5 +1,6 @@
 /* Folds and shortens output to the terminal's width, which only this file queries. */
 #include "profile/fit.h"
+#include "tensor/env.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,7 @@ int gp_fit_terminal(int fd) {
 }
 
 int gp_fit_columns(void) {
-    const char *given = getenv("COLUMNS");
-    int asked = given ? atoi(given) : 0;
+    int asked = (int)gp_env_number(GP_ENV_COLUMNS, 0);
     return !terminal_columns(STDOUT_FILENO) && asked > 0 ? asked : gp_fit_terminal(STDOUT_FILENO);
 }
 

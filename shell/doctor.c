@@ -12,6 +12,7 @@
 #include "tensor/device/backends.h"
 #include "tensor/device/plugin_api.h"
 #include "tensor/dist/dist.h"
+#include "tensor/env.h"
 #include "tensor/fuse/object.h"
 #include "tensor/safe_text.h"
 
@@ -90,9 +91,9 @@ static void check_blas(lua_State *L) {
         return;
     if (config && core) say(WORKS, "BLAS", "core %s; %s", core(), config());
     else say(WORKS, "BLAS", "not OpenBLAS, but it multiplies");
-    if (!getenv("OPENBLAS_CORETYPE")) return;
+    if (!gp_env_text(GP_ENV_OPENBLAS_CORETYPE)) return;
     say(ABSENT, "BLAS core", "OPENBLAS_CORETYPE=%s chooses it, perhaps not the fastest",
-        getenv("OPENBLAS_CORETYPE"));
+        gp_env_text(GP_ENV_OPENBLAS_CORETYPE));
     fix("unset OPENBLAS_CORETYPE");
 }
 
@@ -119,7 +120,7 @@ static void check_threads(lua_State *L) {
     const char *bf16 = gp_cpu_bf16();
     say(WORKS, "processor", "%s%s%s, %ld cores, %d threads for kernels", processor(),
         bf16 ? ", bf16 by " : "", bf16 ? bf16 : "", cores, n);
-    if (getenv("GPUSH_ISA")) {
+    if (gp_env_text(GP_ENV_GPUSH_ISA)) {
         say(ABSENT, "kernels", "GPUSH_ISA chooses those of %s, perhaps not the fastest",
             gp_cpu_level());
         fix("unset GPUSH_ISA");
@@ -267,10 +268,10 @@ static void check_cuda(void) {
     check_libraries(plugin);
     check_nccl(plugin);
     if (driver) check_counters();
-    if (getenv("CUDA_LAUNCH_BLOCKING")) {
+    if (gp_env_text(GP_ENV_CUDA_LAUNCH_BLOCKING)) {
         say(ABSENT, "launches",
             "CUDA_LAUNCH_BLOCKING=%s: they wait until they are done, and nothing overlaps",
-            getenv("CUDA_LAUNCH_BLOCKING"));
+            gp_env_text(GP_ENV_CUDA_LAUNCH_BLOCKING));
         fix("unset CUDA_LAUNCH_BLOCKING");
     }
     say(ABSENT, "cuda",
@@ -309,7 +310,7 @@ static void check_mpi(void) {
 /* ---- The terminal ---- */
 
 static void check_terminal(void) {
-    const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+    const char *term = gp_env_text(GP_ENV_TERM), *no = gp_env_text(GP_ENV_NO_COLOR);
     locale_t user = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
     const char *codes = user ? nl_langinfo_l(CODESET, user) : "ASCII";
     bool utf8 = !strcmp(codes, "UTF-8");

@@ -9,6 +9,7 @@
 #include "profile/sync.h"
 #include "shell/editor/line.h"
 #include "shell/editor/screen.h"
+#include "tensor/env.h"
 #include "tensor/io/file.h"
 #include "tensor/safe_text.h"
 
@@ -92,7 +93,7 @@ static int l_write(lua_State *L) {
  * linked before. nil and a message on failure, which the caller raises. */
 static int l_scratch(lua_State *L) {
     size_t n;
-    const char *text = luaL_checklstring(L, 1, &n), *dir = getenv("TMPDIR");
+    const char *text = luaL_checklstring(L, 1, &n), *dir = gp_env_text(GP_ENV_TMPDIR);
     char path[PATH_MAX];
     if (!dir || *dir != '/' || strlen(dir) > PATH_MAX - 32) dir = "/tmp";
     snprintf(path, sizeof path, "%s/gpush_XXXXXX.lua", dir);

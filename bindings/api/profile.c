@@ -17,6 +17,7 @@
 #include "profile/table.h"
 #include "profile/chrome_trace.h"
 #include "tensor/device/backends.h"
+#include "tensor/env.h"
 #include "tensor/intern.h"
 #include "tensor/safe_text.h"
 
@@ -309,25 +310,15 @@ static int l_table(lua_State *L) {
     return 1;
 }
 
-/* A size in bytes: a number, or "50MB", "1.5 GiB"; 0 where it is absent. */
+/* A size in bytes: a number, or text such as "50MB"; 0 where it is absent. */
 static uint64_t check_size(lua_State *L, int idx) {
-    static const struct {
-        const char *name;
-        double bytes;
-    } units[] = {{"B", 1},    {"kB", 1e3},     {"KB", 1e3},     {"MB", 1e6},
-                 {"GB", 1e9}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}};
-    char *end = NULL;
-    if (lua_isnoneornil(L, idx)) return 0;
     const char *text = lua_tostring(L, idx);
-    double n = text ? strtod(text, &end) : 0, unit = end && !*end ? 1 : 0;
-    while (end && *end == ' ') end++;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (end && !strcmp(end, units[i].name)) unit = units[i].bytes;
-    if (!(n * unit >= 1 && n * unit <= 0x1p62))
+    uint64_t bytes = text ? gp_size_parse(text, 1) : 0;
+    if (!bytes && !lua_isnoneornil(L, idx))
         luaL_error(L,
                    "profile.trace: max: expected a size as \"50MB\" or a number of bytes, got %s",
                    luaL_tolstring(L, idx, NULL));
-    return (uint64_t)(n * unit);
+    return bytes;
 }
 
 /* prof:trace(file{, max = "50MB"}) -> nil, or what was merged for that, as text */

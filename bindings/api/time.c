@@ -12,6 +12,7 @@
 #include "profile/record.h"
 #include "profile/sync.h"
 #include "tensor/device/model.h"
+#include "tensor/env.h"
 
 /* A run is n calls and the wait for what they queued. Without n, n grows until a run takes RUN_S;
  * there are RUNS of them, fewer (at least LEAST) when they would take longer than ALL_S. */
@@ -385,8 +386,7 @@ static int l_clock(lua_State *L) { return lua_pushnumber(L, gp_now()), 1; }
  * printing. */
 static int l_is_terminal(lua_State *L) {
     luaL_Stream *s = luaL_checkudata(L, 1, LUA_FILEHANDLE);
-    const char *term = getenv("TERM");
-    bool able = term && *term && strcmp(term, "dumb");
+    bool able = gp_env_text(GP_ENV_TERM) && !gp_env_is(GP_ENV_TERM, "dumb");
     return lua_pushboolean(L, able && s->closef && isatty(fileno(s->f))), 1;
 }
 

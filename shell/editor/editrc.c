@@ -2,6 +2,7 @@
 #include "shell/editor/editrc.h"
 
 #include "shell/editor/keys.h"
+#include "tensor/env.h"
 
 #include <histedit.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ static void rebind(EditLine *el, int argc, const char **argv) {
 }
 
 void gp_editrc_again(EditLine *el) {
-    const char *own = getenv("EDITRC"), *home = getenv("HOME");
+    const char *own = gp_env_text(GP_ENV_EDITRC), *home = gp_env_text(GP_ENV_HOME);
     char path[4096], *line = NULL;
     size_t cap = 0;
     snprintf(path, sizeof path, "%s%s", own ? own : home ? home : "", own ? "" : "/.editrc");

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tensor/env.h"
 #include "tensor/io/file.h"
 #include "tensor/safe_text.h"
 
@@ -28,10 +29,10 @@ static struct {
 /* The file's path, malloc'ed; makes its folders, but not HOME. NULL if there is no folder for
  * one. */
 static char *find_file(void) {
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    const char *state = gp_env_text(GP_ENV_XDG_STATE_HOME), *home = gp_env_text(GP_ENV_HOME);
     bool own = state && *state == '/';
     char *path = NULL;
-    if (!own && !(home && *home)) return NULL;
+    if (!own && !home) return NULL;
     if (asprintf(&path, "%s%s/gpush/history", own ? state : home, own ? "" : "/.local/state") < 0)
         return NULL;
     for (char *p = strchr(path + 1 + (own ? 0 : strlen(home)), '/'); p; p = strchr(p + 1, '/')) {

@@ -1,5 +1,6 @@
 /* Reads keys byte by byte, so that nothing is taken from what a chunk may read after the prompt. */
 #include "shell/editor/keys.h"
+#include "tensor/env.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,8 +25,8 @@ static int nbound;
 static bool whole;
 
 bool gp_keys_usable(void) {
-    const char *term = getenv("TERM");
-    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb");
+    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && gp_env_text(GP_ENV_TERM) &&
+           !gp_env_is(GP_ENV_TERM, "dumb");
 }
 
 static bool pending(int milliseconds) {

@@ -4,6 +4,7 @@
 
 #include "shell/editor/grapheme.h"
 #include "shell/editor/highlight.h"
+#include "tensor/env.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -12,10 +13,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-bool gp_screen_colour(void) {
-    const char *no = getenv("NO_COLOR");
-    return !(no && *no);
-}
+bool gp_screen_colour(void) { return !gp_env_text(GP_ENV_NO_COLOR); }
 
 const char *gp_screen_style(int style) {
     static const char *const codes[GP_STYLES] = {

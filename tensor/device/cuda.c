@@ -10,6 +10,7 @@
 #include "tensor/device/backends.h"
 #include "tensor/device/plugin_api.h"
 #include "tensor/dist/dist.h"
+#include "tensor/env.h"
 #include "tensor/error.h"
 #include "tensor/io/own_file.h"
 
@@ -32,7 +33,7 @@ static const char *const names[PLUGINS] = {"libgpush_cuda.so", "libgpush_cuda12.
  * program or module, else, of the first, for the linker to find. False where there is none. */
 static bool plugin_path(int i, char *path, size_t size) {
     static const char *const folders[] = {"", "lib/", "../lib/gpush/", "../../gpush/"};
-    const char *env = getenv("GPUSH_CUDA_PLUGIN");
+    const char *env = gp_env_text(GP_ENV_GPUSH_CUDA_PLUGIN);
     char own[PATH_MAX];
     for (int k = 0; env && k < i; k++) env = strchr(env, ':') ? strchr(env, ':') + 1 : "";
     if (env) return snprintf(path, size, "%.*s", (int)strcspn(env, ":"), env) > 0;
@@ -126,7 +127,8 @@ static const gp_device_vt *load(void) {
     gp_cuda_open_fn *open = (gp_cuda_open_fn *)dlsym(so, "gp_cuda_open");
     if (!open) snprintf(reason, sizeof reason, "cuda: the plug-in is of another version");
     const gp_device_vt *vt = open ? open(gp_core_table(), reason, sizeof reason) : NULL;
-    if (vt && getenv("NVTX_INJECTION64_PATH")) /* Nsight sets this for programs that it starts */
+    if (vt && gp_env_text(
+                  GP_ENV_NVTX_INJECTION64_PATH)) /* Nsight sets this for programs that it starts */
         atomic_store(&ranges, (gp_cuda_range_fn *)dlsym(so, "gp_cuda_range"));
     return vt;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tensor/env.h"
 #include "tensor/fuse/trace.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/backends.h"
@@ -79,8 +80,8 @@ int gp_processors(void) {
 int gp_threads(void) {
     int n = atomic_load_explicit(&threads, memory_order_relaxed);
     if (!n) {
-        const char *env = getenv("OMP_NUM_THREADS");
-        gp_set_threads(env ? atoi(env) : gp_processors());
+        int64_t asked = gp_env_number(GP_ENV_OMP_NUM_THREADS, gp_processors());
+        gp_set_threads(asked < 256 ? (int)asked : 256);
         n = atomic_load_explicit(&threads, memory_order_relaxed);
     }
     return worker || loader || single ? 1 : n;

@@ -14,6 +14,7 @@
 #include "tensor/device/failure.h"
 #include "tensor/device/recovery.h"
 #include "tensor/device/thread.h"
+#include "tensor/env.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/op.h"
 
@@ -314,7 +315,7 @@ static void *work(void *arg) {
 
 /* None where the user wants idle threads to leave their core to others. */
 static uint64_t poll_ns(void) {
-    const char *policy = getenv("OMP_WAIT_POLICY");
+    const char *policy = gp_env_text(GP_ENV_OMP_WAIT_POLICY);
     return policy && !strcasecmp(policy, "passive") ? 0 : POLL_NS;
 }
 

@@ -5,6 +5,7 @@
 #include "tensor/device/backends.h"
 #include "tensor/device/model.h"
 #include "tensor/device/queue.h"
+#include "tensor/env.h"
 #include "tensor/memory/hostmem.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -31,17 +32,11 @@ static void *mem_alloc(gp_device *dev, size_t bytes) {
 }
 static void mem_free(gp_device *dev, void *p, size_t bytes) { gp_host_free(to_host(p), bytes); }
 
-int gp_sim_count(void) {
-    const char *env = getenv("GPUSH_SIM_DEVICES");
-    int n = env ? atoi(env) : 1;
-    return n < 1 ? 1 : n > 8 ? 8 : n;
-}
+int gp_sim_count(void) { return (int)gp_env_number(GP_ENV_GPUSH_SIM_DEVICES, 1); }
 
-/* GPUSH_SIM_MEMORY in MiB; a quarter of the host's by default. */
+/* A quarter of the host's by default. */
 static size_t capacity(gp_device *dev) {
-    const char *env = getenv("GPUSH_SIM_MEMORY");
-    long long mib = env ? atoll(env) : 0;
-    return mib > 0 ? (size_t)mib << 20 : gp_host_capacity() / 4;
+    return (size_t)gp_env_number(GP_ENV_GPUSH_SIM_MEMORY, (int64_t)gp_host_capacity() / 4);
 }
 
 static bool stream_open(gp_stream *s) { return gp_queue_open(s, ~DEVICE_BIT); }

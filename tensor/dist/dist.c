@@ -14,6 +14,7 @@
 
 #include "tensor/device/thread.h"
 #include "tensor/dist/world.h"
+#include "tensor/env.h"
 #include "tensor/error.h"
 
 gp_world gp_the_world = {.size = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .timeout = 60, .ngroups = 0};
@@ -28,11 +29,10 @@ const char *gp_dist_engine(void) { return w->transport ? w->transport->engine : 
 /* ---- joining ---- */
 
 int gp_dist_launched(void) {
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS",
-                                        "SLURM_STEP_NUM_TASKS"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *text = getenv(names[i]);
-        int n = text ? atoi(text) : 0;
+    static const gp_env sizes[] = {GP_ENV_OMPI_COMM_WORLD_SIZE, GP_ENV_PMI_SIZE,
+                                   GP_ENV_MPI_LOCALNRANKS, GP_ENV_SLURM_STEP_NUM_TASKS};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int n = (int)gp_env_number(sizes[i], 0);
         if (n > 0) return n;
     }
     return 1;

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 
 #include "tensor/dist/dist.h"
+#include "tensor/env.h"
 #include "tensor/io/own_file.h"
 
 /* The one that the environment's variable names, the one in the folder of the program or module, or
  * the linker's. */
-static void *open_plugin(const char *variable, const char *file, int flags) {
+static void *open_plugin(gp_env variable, const char *file, int flags) {
     static const char *const folders[] = {"", "lib/", "../lib/gpush/", "../../gpush/"};
-    const char *env = getenv(variable);
+    const char *env = gp_env_text(variable);
     char own[PATH_MAX], path[PATH_MAX + 64];
     if (env) return dlopen(env, flags);
     for (size_t i = 0; gp_own_folder(own) && i < sizeof folders / sizeof *folders; i++) {
@@ -26,14 +27,14 @@ static void *open_plugin(const char *variable, const char *file, int flags) {
  * its symbols among those of all libraries: RTLD_GLOBAL. */
 void *gp_mpi_plugin(char *why, size_t size) {
     static void *so;
-    if (!so) so = open_plugin("GPUSH_MPI_PLUGIN", "libgpush_mpi.so", RTLD_NOW | RTLD_GLOBAL);
+    if (!so) so = open_plugin(GP_ENV_GPUSH_MPI_PLUGIN, "libgpush_mpi.so", RTLD_NOW | RTLD_GLOBAL);
     if (!so) snprintf(why, size, "%s", dlerror());
     return so;
 }
 
 void *gp_nccl_plugin(char *why, size_t size) {
     static void *so;
-    if (!so) so = open_plugin("GPUSH_NCCL_PLUGIN", "libgpush_nccl.so", RTLD_NOW | RTLD_LOCAL);
+    if (!so) so = open_plugin(GP_ENV_GPUSH_NCCL_PLUGIN, "libgpush_nccl.so", RTLD_NOW | RTLD_LOCAL);
     if (!so) snprintf(why, size, "%s", dlerror());
     return so;
 }

@@ -12,6 +12,7 @@
 
 #include "tensor/device/thread.h"
 #include "tensor/dist/world.h"
+#include "tensor/env.h"
 #include "tensor/error.h"
 
 static gp_world *const w = &gp_the_world;
@@ -44,8 +45,8 @@ static int launcher(void) {
  * without a file. Returns its size; 0 where the launcher gives the job no name. */
 static socklen_t address(int rank, struct sockaddr_un *a) {
     enum { HEAD = offsetof(struct sockaddr_un, sun_path) + 1 };
-    const char *job = getenv("PMIX_NAMESPACE"); /* Open MPI's mpirun and Slurm */
-    int n, proxy = job ? 0 : launcher();        /* MPICH's */
+    const char *job = gp_env_text(GP_ENV_PMIX_NAMESPACE); /* Open MPI's mpirun and Slurm */
+    int n, proxy = job ? 0 : launcher();                  /* MPICH's */
     *a = (struct sockaddr_un){.sun_family = AF_UNIX};
     if (!job && !proxy) return 0;
     n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "gpush %s %d %d", job ? job : "hydra",
@@ -72,10 +73,10 @@ static bool has_come(int rank) {
 
 /* The number of this job's ranks that run on this machine; 0: not known. */
 static int ranks_here(void) {
-    const char *text = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-    if (!text) text = getenv("MPI_LOCALNRANKS");
-    if (!text) text = getenv("SLURM_TASKS_PER_NODE"); /* "4", or "2,1(x3)" of several machines */
-    return text && !text[strspn(text, "0123456789")] ? atoi(text) : 0;
+    const char *text = gp_env_text(GP_ENV_SLURM_TASKS_PER_NODE); /* "4"; "2,1(x3)": of several */
+    int n = text && !text[strspn(text, "0123456789")] ? atoi(text) : 0;
+    n = (int)gp_env_number(GP_ENV_MPI_LOCALNRANKS, n);
+    return (int)gp_env_number(GP_ENV_OMPI_COMM_WORLD_LOCAL_SIZE, n);
 }
 
 /* Looks which of n ranks have come; one that has ended since stays among them. */

@@ -8,6 +8,7 @@
 
 #include "tensor/dist/dist.h"
 #include "tensor/dist/world.h"
+#include "tensor/env.h"
 
 enum { SLOTS = 4096 };
 static _Atomic uint64_t *_Atomic said; /* SLOTS hashes, 0: free; NULL: there is no table */
@@ -41,12 +42,12 @@ static bool is_first(uint64_t key) {
 }
 
 int gp_dist_launched_as(void) {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *text = getenv(names[i]);
-        if (text && *text) return atoi(text);
-    }
-    return -1;
+    static const gp_env ranks[] = {GP_ENV_OMPI_COMM_WORLD_RANK, GP_ENV_PMI_RANK,
+                                   GP_ENV_SLURM_PROCID};
+    int rank = -1;
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks && rank < 0; i++)
+        rank = (int)gp_env_number(ranks[i], -1);
+    return rank;
 }
 
 bool gp_dist_warns(const char *what, int *rank) {

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tensor/env.h"
 #include "tensor/fuse/object.h"
 #include "tensor/io/temporary.h"
 
@@ -34,7 +35,7 @@ __attribute__((format(printf, 3, 4))) static int because(char *why, size_t size,
 
 /* *own: the first of its folders that may be made, as HOME may not. */
 static bool path_of(char path[PATH_MAX], char **own) {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *cache = gp_env_text(GP_ENV_XDG_CACHE_HOME), *home = gp_env_text(GP_ENV_HOME);
     int n;
     *own = path + 1;
     if (cache && *cache == '/') n = snprintf(path, PATH_MAX, "%s/gpush/fused", cache);

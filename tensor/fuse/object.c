@@ -1,5 +1,6 @@
 /* Runs the compiler beside the program: its process is started, asked for now and then, and ended
  * with the program. */
+#include "tensor/env.h"
 #include "tensor/fuse/object.h"
 
 #include <dlfcn.h>
@@ -92,10 +93,9 @@ static atomic_int compiling = -1; /* not set */
 gp_compiling gp_object_compiling(void) {
     int now = atomic_load_explicit(&compiling, memory_order_relaxed);
     if (now >= 0) return (gp_compiling)now;
-    const char *v = getenv("GPUSH_FUSE_COMPILE");
-    gp_object_set_compiling(v && !strcmp(v, "0")      ? GP_COMPILE_OFF
-                            : v && !strcmp(v, "wait") ? GP_COMPILE_WAIT
-                                                      : GP_COMPILE_ON);
+    gp_object_set_compiling(gp_env_is(GP_ENV_GPUSH_FUSE_COMPILE, "0")      ? GP_COMPILE_OFF
+                            : gp_env_is(GP_ENV_GPUSH_FUSE_COMPILE, "wait") ? GP_COMPILE_WAIT
+                                                                           : GP_COMPILE_ON);
     return (gp_compiling)atomic_load(&compiling);
 }
 
@@ -113,7 +113,7 @@ static bool find_compiler(char path[PATH_MAX], struct stat *st, const char **why
 #endif
     *why = "there is no gcc or cc in PATH";
     for (int i = 0; i < 2; i++) {
-        const char *list = getenv("PATH");
+        const char *list = gp_env_text(GP_ENV_PATH);
         for (size_t n; list && *list; list += n + (list[n] == ':')) {
             n = strcspn(list, ":");
             if (*list != '/' || n > PATH_MAX - 8) continue;

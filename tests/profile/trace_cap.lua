@@ -74,7 +74,7 @@ end
 
 local function too_small() prof:trace("/dev/null", { max = 2000 }) end
 t.error(too_small, "max: the waits and regions alone need more than 0.00 MB", "no wait is left out")
-for _, max in ipairs { "much", "5 TB", 0, -1, 0 / 0, {} } do
+for _, max in ipairs { "much", "5 EB", 0, -1, 0 / 0, {} } do
     t.error(function() prof:trace("/dev/null", { max = max }) end,
         "profile.trace: max: expected a size as \"50MB\" or a number of bytes, got", tostring(max))
 end

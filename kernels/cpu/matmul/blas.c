@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kernels/cpu/runtime/isa.h"
+#include "tensor/env.h"
 
 /* Only in builds of OpenBLAS for many processors. */
 __attribute__((weak)) void gotoblas_dynamic_init(void);
@@ -19,7 +20,7 @@ static const char *better_core(void) {
     static const char *const old[] = {"Prescott", "Core2",     "Penryn", "Dunnington",
                                       "Nehalem",  "Northwood", "Katmai", "Generic"};
     if (!gotoblas_dynamic_init || !gotoblas_dynamic_quit || !gotoblas_corename ||
-        getenv("OPENBLAS_CORETYPE"))
+        gp_env_text(GP_ENV_OPENBLAS_CORETYPE))
         return NULL;
     const char *have = gotoblas_corename();
     for (size_t i = 0; i < sizeof old / sizeof *old; i++)

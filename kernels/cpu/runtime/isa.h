@@ -3,8 +3,8 @@
 #define GP_CPU_ISA_H
 
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
+
+#include "tensor/env.h"
 
 /* clang 14 knows no levels: these are the parts of each that it can ask for. */
 static inline bool gp_isa_v3(void) {
@@ -26,14 +26,13 @@ static inline bool gp_isa_v4(void) {
 }
 
 /* The most that kernels may use, which GPUSH_ISA names: base (x86-64-v2), v3, v4, or bf16: pairs of
- * AVX512-BF16, on Intel's processors, too, without AMX. GP_ISA_ALL, without it or by another name,
- * leaves the choice to the processor. */
+ * AVX512-BF16, on Intel's processors, too, without AMX. GP_ISA_ALL, without it, leaves the choice
+ * to the processor. */
 typedef enum gp_isa { GP_ISA_BASE, GP_ISA_V3, GP_ISA_V4, GP_ISA_BF16, GP_ISA_ALL } gp_isa;
 static inline gp_isa gp_isa_most(void) {
     static const char *const names[] = {"base", "v3", "v4", "bf16"};
-    const char *wanted = getenv("GPUSH_ISA");
-    int i = wanted && *wanted ? GP_ISA_BASE : GP_ISA_ALL;
-    while (i < GP_ISA_ALL && strcmp(wanted, names[i])) i++;
+    int i = GP_ISA_BASE;
+    while (i < GP_ISA_ALL && !gp_env_is(GP_ENV_GPUSH_ISA, names[i])) i++;
     return (gp_isa)i;
 }
 

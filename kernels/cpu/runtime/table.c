@@ -1,6 +1,4 @@
 /* The CPU kernels by op id, once per instruction set; and the choice among the sets at start. */
-#include <stdio.h>
-
 #include "kernels/cpu/runtime/isa.h"
 #include "kernels/cpu/runtime/kernel.h"
 
@@ -25,12 +23,7 @@ bool gp_has_amx_v4(void), gp_has_pairs_v4(void);
 /* The best that was built, that the processor can do and that GPUSH_ISA allows. */
 static const gp_kernel *choose(void) {
     __builtin_cpu_init(); /* constructors may come before libgcc's own */
-    const char *wanted = getenv("GPUSH_ISA");
     gp_isa most = gp_isa_most();
-    if (most == GP_ISA_ALL && wanted && *wanted)
-        fputs("gpush: GPUSH_ISA is none of base, v3, v4 and bf16, so kernels use all that the "
-              "processor has\n",
-              stderr);
 #ifdef GP_HAS_v4
     if (gp_isa_v4() && most >= GP_ISA_V4) return gp_kernels_v4;
 #endif

@@ -50,6 +50,20 @@ says() { [[ $err == *"$1"* ]]; tap_ok $? "$2" "said: $err"; }
 wants_others=$(PATH=$bin; cd "$tree" || exit; . scripts/lib.sh; missing | grep -v '^cmake$')
 [ -z "$wants_others" ] || tap_skip_all "the build's own packages are not all here"
 
+# Help is printed without a program, and with an old one by that.
+program=$GPUSH_BUILD/gpush
+cp "$root/shell/main.c" "$tree/shell/"
+cp -r "$root/scripts/lua" "$tree/scripts/"
+for words in --help -h "analyze --help" "compare -h" "profile --help" "run --help" "sync --help"; do
+    # shellcheck disable=SC2086 # two words
+    start $words
+    # shellcheck disable=SC2086
+    tap_is "$status|$err|$(cat "$log")|$out" "0|||$("$program" $words)" "$words without a build"
+done
+tap_is "$(ls "$tree")" $'scripts\nshell\ntensor' "which leaves no folder"
+rm -r "$tree/scripts/lua"
+echo 'int main(void) {}' >"$tree/shell/main.c"
+
 stand_in id <<<$'#!/bin/sh\necho 1000'
 stand_in apt-get <<<$'#!/bin/sh\necho "apt-get $*" >>"$log"'
 start
@@ -106,6 +120,8 @@ tap_is "$(cat "$log")" "" "and then not again"
 
 sleep 0.01
 touch "$tree/shell/main.c" "$tree/broken"
+start --help
+tap_is "$status|$out|$(cat "$log")" "0|<--help>|" "help comes from a program that is older than the sources"
 start x
 tap_is "$status|$out" "1|" "a build that fails: the old program is not started"
 says "error: broken" "the compiler's message is shown"

@@ -141,4 +141,23 @@ t.ok(p:read "l":find "^false\t.*checkpoint.save: cannot write .*: File too large
 t.is(p:read "l", "0", "that leaves no temporary")
 p:close()
 t.ok(checkpoint.load(file).model, "and the old file")
+
+-- Shards of saves that were killed: of more ranks, and of a generation that never came or was not
+-- removed. Other files of such names stay.
+local sharded = dir .. "/run/s-1.safetensors"
+os.execute(("mkdir '%s/run'"):format(dir))
+checkpoint.save(sharded, { a = g.ones(3) }, { sharded = true })
+for _, name in ipairs { "s-1-2-00001-of-00002", "s-1-7-00001-of-00001", "s-2-7-00001-of-00001" } do
+    os.execute(("cd '%s/run' && cp s-1-1-00001-of-00001.safetensors %s.safetensors"):format(dir,
+        name))
+end
+g.safetensors.save(dir .. "/run/s-1-00001-of-00002.safetensors", { a = g.ones(2) })
+g.safetensors.save(dir .. "/run/s-1-3-00001-of-00002.safetensors", { a = g.ones(2) })
+checkpoint.save(sharded, { a = g.ones(4) }, { sharded = true })
+t.is(checkpoint.load(sharded).a:numel(), 4, "a sharded checkpoint is saved over")
+local left = io.popen(("cd '%s/run' && echo *"):format(dir))
+t.is(left:read "a", "s-1-00001-of-00002.safetensors s-1-2-00001-of-00001.safetensors \z
+    s-1-3-00001-of-00002.safetensors s-1.safetensors s-2-7-00001-of-00001.safetensors\n",
+    "what killed saves left of it is removed, and nothing else")
+left:close()
 t.done()

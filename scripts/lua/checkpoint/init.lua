@@ -2,7 +2,7 @@
 -- checkpoint: saves and loads a training run in one safetensors file, with the model, its
 -- optimizer, the random generator and any other state: tensors by name, everything else as JSON in
 -- the file's metadata. sharded.lua has those of many ranks.
-local gpush, checkpoint, folder, _, _, declared = ...
+local gpush, checkpoint, folder, _, loader, declared = ...
 local scripts = folder:match "^(.*)/"
 local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
 local is_tensor, json, safetensors = gpush.is_tensor, gpush.json, gpush.safetensors
@@ -73,7 +73,8 @@ end
 
 local parts
 local function shards()
-    parts = parts or assert(loadfile(folder .. "/sharded.lua", "t"))(gpush, folder, encode, raise)
+    parts = parts or assert(loadfile(folder .. "/sharded.lua", "t"))(gpush, folder, encode, raise,
+        loader.list)
     return parts
 end
 

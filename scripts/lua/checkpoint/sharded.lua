@@ -2,7 +2,7 @@
 -- Checkpoints that all ranks of a job write together, each a part of the tensors to a file of its
 -- own (a shard), and that load on any number of ranks. The checkpoint's own file names the shards.
 -- It is replaced last: until then an earlier checkpoint is whole.
-local gpush, folder, encode, raise = ...
+local gpush, folder, encode, raise, list_folder = ...
 local json, safetensors = gpush.json, gpush.safetensors
 local ranks = assert(loadfile(folder:match "^(.*)/" .. "/dist/text.lua", "t"))(gpush)
 local FORMAT <const>, SHARD <const> = "gpush checkpoint", "gpush checkpoint shard"
@@ -92,6 +92,20 @@ local function all(fn, undo)
         value)
 end
 
+-- Removes the shards of other saves, which names does not list: of the earlier one, and of those
+-- that were killed.
+local function remove_others(file, names)
+    local within, stem, keep = folder_of(file), file:match "[^/]*$":gsub("%.safetensors$", ""), {}
+    for _, name in ipairs(names) do keep[name] = true end
+    for _, name in ipairs(list_folder(within == "" and "." or within) or {}) do
+        local rest = name:sub(1, #stem) == stem and not keep[name] and name:sub(#stem + 1) or ""
+        if rest:find "^%-%d+%-%d%d%d%d%d%-of%-%d%d%d%d%d%.safetensors$" then
+            local ok, _, own = pcall(safetensors.load, within .. name)
+            if ok and own.format == SHARD then os.remove(within .. name) end
+        end
+    end
+end
+
 local function save(file, objects, rng)
     local rank, size = gpush.dist.rank, gpush.dist.size
     local tensors, mine
@@ -108,7 +122,6 @@ local function save(file, objects, rng)
         end
     end)
     local id = ("%d of %d ranks"):format(generation, size)
-    local old = earlier(file).shards
     all(function() write_shard(shards[rank + 1], tensors, divide(list), rank, id) end,
         function() os.remove(shards[rank + 1]) end)
     local names = {}
@@ -119,8 +132,7 @@ local function save(file, objects, rng)
             generation = tostring(generation), data = json.encode(data),
             shards = json.encode(names), rng = rng and json.encode(states) or nil } })
     end, function() os.remove(shards[rank + 1]) end)
-    if rank > 0 or not old then return end
-    for _, name in ipairs(json.decode(old)) do os.remove(folder_of(file) .. name) end
+    if rank == 0 then remove_others(file, names) end
 end
 
 -- ---- loading ----

@@ -259,7 +259,8 @@ if opt.device == "cpu" then
     os.exit(false)
 elseif opt.write then
     local f <close> = assert(io.open(opt.write, "w"))
-    f:write(STEP)
+    assert(f:write(STEP))
+    assert(f:flush())
     print(("%s has the step: take its waits out, then run with --check %s"):format(opt.write,
         opt.write))
 elseif opt.check then

@@ -70,7 +70,8 @@ enum { OURS = 0x67707573 }; /* the sixth argument of a call that the handler mak
 /* mmap, with six arguments of its own, is left out. */
 static const int calls[] = {SYS_openat,   SYS_read,   SYS_pread64,   SYS_write,
                             SYS_pwrite64, SYS_writev, SYS_lseek,     SYS_fsync,
-                            SYS_rename,   SYS_close,  SYS_ftruncate, SYS_newfstatat};
+                            SYS_rename,   SYS_close,  SYS_ftruncate, SYS_newfstatat,
+                            SYS_flock,    SYS_fcntl,  SYS_getdents64};
 enum { CALLS = sizeof calls / sizeof *calls };
 static atomic_long made, from, until, code;
 

@@ -5,10 +5,7 @@
 
 #include "tensor/autograd/compose.h"
 #include "tensor/infer.h"
-
-static gp_tensor *diagonal_matrix(gp_vjp *v, gp_tensor *t) {
-    return DO(diag_embed, "tiii", t, (int64_t)0, (int64_t)-2, (int64_t)-1);
-}
+#include "tensor/ops/linalg.h"
 
 /* ---- solving ---- */
 
@@ -240,28 +237,18 @@ static gp_tensor *half_diagonal(gp_vjp *v, gp_tensor *lower) {
     return sub(v, lower, DO(mul, "tn", sub(v, lower, DO(tril, "ti", lower, (int64_t)-1)), 0.5));
 }
 
-static gp_tensor *symmetric(gp_vjp *v, gp_tensor *t) {
-    return DO(mul, "tn", add(v, t, gp_mT(v, t)), 0.5);
-}
-
 /* x = l l': dx = sym(l^-T phi(l' g) l^-1), phi: the lower triangle with half of the diagonal. */
 static bool cholesky(gp_vjp *v) {
     gp_tensor *l = v->y[0], *g = v->g[0];
     if (gp_has(v, 1) && gp_int_arg(v, 1)) l = gp_mT(v, l), g = gp_mT(v, g);
-    gp_tensor *p = half_diagonal(v, DO(tril, "ti", mm(v, gp_mT(v, l), g), (int64_t)0));
-    gp_tensor *i = DO(linalg_inv, "t", l);
-    return (v->dx[0] = symmetric(v, mm(v, gp_mT(v, i), mm(v, p, i)))) != NULL;
+    gp_tensor *lt = gp_mT(v, l), *p = half_diagonal(v, DO(tril, "ti", mm(v, lt, g), (int64_t)0));
+    p = DO(linalg_solve_triangular, "ttbbb", lt, p, 1, 1, 0);
+    p = DO(linalg_solve_triangular, "ttbbb", l, p, 0, 0, 0);
+    return (v->dx[0] = symmetric(v, p)) != NULL;
 }
 const gp_rule vjp_linalg_cholesky = {cholesky, "y"}, vjp_linalg_cholesky_ex = {cholesky, "y"};
 
 /* ---- lu ---- */
-
-static gp_tensor *first_of(gp_vjp *v, gp_tensor *t, int64_t dim, int64_t n) {
-    return DO(narrow, "tiii", t, dim, (int64_t)1, n);
-}
-static gp_tensor *rest_of(gp_vjp *v, gp_tensor *t, int64_t dim, int64_t n) {
-    return DO(narrow, "tiii", t, dim, n + 1, t->a.dim[t->a.ndim + dim] - n);
-}
 
 /* x = p l u; gl, gu: gradients of l (m x k) and u (k x n). With both square: p l^-T (tril(l' gl,
  * -1) + triu(gu u')) u^-T. The columns of u right of its square part (n > m) are l^-1 p' x there,
@@ -306,105 +293,7 @@ static bool lu_factor(gp_vjp *v) {
 }
 const gp_rule vjp_linalg_lu_factor = {lu_factor, "0"};
 
-/* ---- eigenvalues, singular values ---- */
-
-/* 1 / (w_j - w_i), 0 where they are equal. */
-static gp_tensor *gaps(gp_vjp *v, gp_tensor *w) {
-    gp_tensor *d = sub(v, row(v, w), column(v, w)), *equal = DO(eq, "tn", d, 0.0);
-    d = DO(reciprocal, "t", DO(masked_fill, "ttn", d, equal, 1.0));
-    return DO(masked_fill, "ttn", d, equal, 0.0);
-}
-
-/* x = u diag(w) u' */
-static bool eigh(gp_vjp *v) {
-    gp_tensor *w = v->y[0], *u = v->y[1], *ut = gp_mT(v, u);
-    gp_tensor *d = v->g[0] ? diagonal_matrix(v, v->g[0]) : NULL;
-    if (v->g[1]) {
-        gp_tensor *f = mul(v, mm(v, ut, v->g[1]), gaps(v, w));
-        d = d ? add(v, d, f) : f;
-    }
-    return (v->dx[0] = symmetric(v, mm(v, u, mm(v, d, ut)))) != NULL;
-}
-const gp_rule vjp_linalg_eigh = {eigh, "y"};
-
-static bool eigvalsh(gp_vjp *v) {
-    gp_tensor *out[GP_MAX_OUT];
-    if (!gp_do_all(v, out, GP_OP(linalg_eigh), "ta", v->x[0], 1)) return false;
-    gp_tensor *scaled = mul(v, out[1], row(v, v->g[0]));
-    return (v->dx[0] = mm(v, scaled, gp_mT(v, out[1]))) != NULL;
-}
-const gp_rule vjp_linalg_eigvalsh = {eigvalsh, "0"};
-
-/* ---- eigenvalues of matrices that are not symmetric: complex numbers as two tensors ---- */
-
-typedef struct pair {
-    gp_tensor *re, *im;
-} pair;
-
-static pair times(gp_vjp *v, pair a, pair b) {
-    return (pair){sub(v, mm(v, a.re, b.re), mm(v, a.im, b.im)),
-                  add(v, mm(v, a.re, b.im), mm(v, a.im, b.re))};
-}
-
-/* Its conjugate transpose. */
-static pair adjoint(gp_vjp *v, pair a) { return (pair){gp_mT(v, a.re), neg(v, gp_mT(v, a.im))}; }
-
-static gp_tensor *joined(gp_vjp *v, gp_tensor *a, gp_tensor *b, int64_t dim) {
-    return DO(cat, "li", (gp_tensor *[]){a, b}, 2, dim);
-}
-
-/* x of a x = b, as real matrices of twice the size: {{re, -im}, {im, re}} {re; im} = {re; im}. */
-static pair divided(gp_vjp *v, pair a, pair b) {
-    if (v->failed) return (pair){0};
-    int64_t n = b.re->a.dim[b.re->a.ndim - 2];
-    gp_tensor *m = joined(v, joined(v, a.re, neg(v, a.im), -1), joined(v, a.im, a.re, -1), -2);
-    gp_tensor *x = DO(linalg_solve, "ttb", m, joined(v, b.re, b.im, -2), 1);
-    return (pair){DO(narrow, "tiii", x, (int64_t)-2, (int64_t)1, n),
-                  DO(narrow, "tiii", x, (int64_t)-2, n + 1, n)};
-}
-
-/* t / conj(w_j - w_i), 0 where eigenvalues are equal. */
-static pair over_gaps(gp_vjp *v, pair t, pair w) {
-    gp_tensor *re = sub(v, row(v, w.re), column(v, w.re));
-    gp_tensor *im = sub(v, row(v, w.im), column(v, w.im));
-    gp_tensor *size = add(v, mul(v, re, re), mul(v, im, im)), *equal = DO(eq, "tn", size, 0.0);
-    gp_tensor *f = DO(reciprocal, "t", DO(masked_fill, "ttn", size, equal, 1.0));
-    f = DO(masked_fill, "ttn", f, equal, 0.0);
-    return (pair){mul(v, f, sub(v, mul(v, t.re, re), mul(v, t.im, im))),
-                  mul(v, f, add(v, mul(v, t.re, im), mul(v, t.im, re)))};
-}
-
-/* x u = u diag(w), the columns of u of norm 1: dx = the real part of u^-H (diag(gw) + (u^H gu - u^H
- * u diag(re(u^H gu))) / conj(w_j - w_i)) u^H. Source: the formula of PyTorch's linalg_eig_backward.
- * gw, gu: parts that are NULL are zeros. */
-static gp_tensor *eig_back(gp_vjp *v, pair w, pair u, pair gw, const pair *gu) {
-    pair uh = adjoint(v, u), d = {diagonal_matrix(v, gw.re), diagonal_matrix(v, gw.im)};
-    if (gu) {
-        pair t = times(v, uh, *gu);
-        gp_tensor *along = row(v, DO(diagonal, "tiii", t.re, (int64_t)0, (int64_t)-2, (int64_t)-1));
-        pair norm = times(v, uh, (pair){mul(v, u.re, along), mul(v, u.im, along)});
-        t = over_gaps(v, (pair){sub(v, t.re, norm.re), sub(v, t.im, norm.im)}, w);
-        d = (pair){add(v, d.re, t.re), add(v, d.im, t.im)};
-    }
-    return divided(v, uh, times(v, d, uh)).re;
-}
-
-static bool eig(gp_vjp *v) {
-    pair gw = {gp_g(v, 0), gp_g(v, 1)}, gu = {gp_g(v, 2), gp_g(v, 3)};
-    v->dx[0] = eig_back(v, (pair){v->y[0], v->y[1]}, (pair){v->y[2], v->y[3]}, gw,
-                        v->g[2] || v->g[3] ? &gu : NULL);
-    return v->dx[0] != NULL;
-}
-const gp_rule vjp_linalg_eig = {eig, "y"};
-
-static bool eigvals(gp_vjp *v) {
-    gp_tensor *o[GP_MAX_OUT];
-    if (!gp_do_all(v, o, GP_OP(linalg_eig), "t", v->x[0])) return false;
-    pair gw = {gp_g(v, 0), gp_g(v, 1)};
-    v->dx[0] = eig_back(v, (pair){o[0], o[1]}, (pair){o[2], o[3]}, gw, NULL);
-    return v->dx[0] != NULL;
-}
-const gp_rule vjp_linalg_eigvals = {eigvals, "0"};
+/* ---- qr ---- */
 
 /* x = q r with r square: dx = (gq + q copyltu(r gr' - gq' q)) r^-T, copyltu: the lower triangle
  * mirrored. */
@@ -412,7 +301,7 @@ static gp_tensor *square_qr(gp_vjp *v, gp_tensor *q, gp_tensor *r, gp_tensor *gq
     gp_tensor *m = sub(v, mm(v, r, gp_mT(v, gr)), mm(v, gp_mT(v, gq), q));
     gp_tensor *c = add(v, DO(tril, "ti", m, (int64_t)0), gp_mT(v, DO(tril, "ti", m, (int64_t)-1)));
     gp_tensor *t = add(v, gq, mm(v, q, c));
-    return mm(v, t, gp_mT(v, DO(linalg_inv, "t", r)));
+    return DO(linalg_solve_triangular, "ttbbb", gp_mT(v, r), t, 0, 0, 0);
 }
 
 /* Columns first … first + n - 1 of matrices. */
@@ -440,38 +329,3 @@ static bool qr(gp_vjp *v) {
     return (v->dx[0] = DO(cat, "li", both, 2, (int64_t)-1)) != NULL;
 }
 const gp_rule vjp_linalg_qr = {qr, "0y"};
-
-static bool svdvals(gp_vjp *v) {
-    gp_tensor *out[GP_MAX_OUT];
-    if (!gp_do_all(v, out, GP_OP(linalg_svd), "tb", v->x[0], 0)) return false;
-    return (v->dx[0] = mm(v, mul(v, out[0], row(v, v->g[0])), out[2])) != NULL;
-}
-const gp_rule vjp_linalg_svdvals = {svdvals, "0"};
-
-static gp_tensor *skew(gp_vjp *v, gp_tensor *t) { return sub(v, t, gp_mT(v, t)); }
-
-/* x = u diag(s) vh. Source: the formula of PyTorch's svd_backward, without its complex part. */
-static bool svd(gp_vjp *v) {
-    gp_tensor *u = v->y[0], *s = v->y[1], *vh = v->y[2];
-    int64_t m = u->a.dim[u->a.ndim - 2], n = vh->a.dim[vh->a.ndim - 1], k = s->a.dim[s->a.ndim - 1];
-    if (u->a.dim[u->a.ndim - 1] != k || vh->a.dim[vh->a.ndim - 2] != k)
-        return gp_fail("backward: linalg.svd of matrices that are not square has a derivative only "
-                       "with full_matrices = false");
-    gp_tensor *gu = gp_g(v, 0), *gvh = gp_g(v, 2), *e = gaps(v, mul(v, s, s)),
-              *si = DO(reciprocal, "t", s);
-    gp_tensor *gv = gp_mT(v, gvh), *ut = gp_mT(v, u);
-    gp_tensor *a = mul(v, mul(v, skew(v, mm(v, ut, gu)), e), row(v, s));
-    gp_tensor *b = mul(v, mul(v, skew(v, mm(v, vh, gv)), e), column(v, s));
-    gp_tensor *d = add(v, diagonal_matrix(v, gp_g(v, 1)), add(v, a, b));
-    gp_tensor *r = mm(v, u, mm(v, d, vh));
-    if (m > k) {
-        gp_tensor *t = mul(v, gu, row(v, si));
-        r = add(v, r, mm(v, sub(v, t, mm(v, u, mm(v, ut, t))), vh));
-    }
-    if (n > k) {
-        gp_tensor *t = mul(v, gvh, column(v, si));
-        r = add(v, r, mm(v, u, sub(v, t, mm(v, mm(v, t, gp_mT(v, vh)), vh))));
-    }
-    return (v->dx[0] = r) != NULL;
-}
-const gp_rule vjp_linalg_svd = {svd, "y"};

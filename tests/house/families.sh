@@ -24,7 +24,7 @@ strangers() {
     awk '
         BEGIN {
             home["unique"] = "sort"; home["scatter"] = home["mask"] = "index"; home["view"] = "layout"
-            home["pool"] = home["interpolate"] = "conv"
+            home["eigen"] = "linalg"; home["pool"] = home["interpolate"] = "conv"
         }
         $3 !~ /^tensor\/ops\// && $3 !~ /^kernels\// { next }
         {

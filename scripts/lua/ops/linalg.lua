@@ -302,25 +302,50 @@ define { "linalg.matrix_rank", sig = "tensor x, float? atol, float? rtol, bool h
         return s:gt(cutoff("linalg.matrix_rank", x, s, atol, rtol)):sum(-1)
     end }
 
+-- The gradient of x from g, that of p = pinv(x), for matrices near x of x's rank. Source: Golub and
+-- Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems", 1973.
+local function pinv_grad(x, p, g)
+    local tall = x.shape[#x.shape - 1] > x.shape[#x.shape]
+    local pt, gt = p:transpose(-1, -2), g:transpose(-1, -2)
+    local function times(a, b, c) -- a and c as x, b transposed: through the smaller square
+        if tall then return a:matmul(b:matmul(c)) end
+        return a:matmul(b):matmul(c)
+    end
+    local left, right = gt - times(x, p, gt), gt - times(gt, p, x)
+    return times(left, p, pt) + times(pt, p, right) - times(pt, g, pt)
+end
+
+local function pinv_by_values(x, atol, rtol, hermitian)
+    local u, s, vh
+    if hermitian then
+        s, u = linalg.eigh(x)
+        vh = u:transpose(-1, -2)
+    else
+        u, s, vh = linalg.svd(x, false)
+    end
+    local size = hermitian and s:abs() or s
+    local inverse = gpush.where(size:gt(cutoff("linalg.pinv", x, size, atol, rtol)),
+        s:reciprocal(), 0)
+    return vh:transpose(-1, -2):matmul(inverse:unsqueeze(-1) * u:transpose(-1, -2))
+end
+
 define { "linalg.pinv", sig = "tensor x, float? atol, float? rtol, bool hermitian=false",
     help = "Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) count as \z
         zero",
     raises = "NaN or infinite elements", dtypes = "f64 f32", autocast = "wide",
     fn = function(x, atol, rtol, hermitian)
         check_matrices("linalg.pinv", x)
-        local u, s, vh
-        if hermitian then
-            s, u = linalg.eigh(x)
-            vh = u:transpose(-1, -2)
-        else
-            u, s, vh = linalg.svd(x, false)
-        end
-        local rows, cols = x.shape[#x.shape - 1], x.shape[#x.shape]
-        if rows == 0 or cols == 0 then return x:transpose(-1, -2):clone() end
-        local size = hermitian and s:abs() or s
-        local inverse = gpush.where(size:gt(cutoff("linalg.pinv", x, size, atol, rtol)),
-            s:reciprocal(), 0)
-        return vh:transpose(-1, -2):matmul(inverse:unsqueeze(-1) * u:transpose(-1, -2))
+        if x:numel() == 0 then return x:transpose(-1, -2):clone() end
+        local p = gpush.no_grad(pinv_by_values, x, atol, rtol, hermitian)
+        local own, x_version, p_version = p:detach(), x._version, p._version
+        gpush.autograd.node({ x }, { p }, function(g)
+            if x._version ~= x_version or own._version ~= p_version then
+                error("backward: linalg.pinv needs a tensor that was written in place since", 0)
+            end
+            if not gpush.is_grad_enabled() then return pinv_grad(x, own, g) end
+            return pinv_grad(x, linalg.pinv(x, atol, rtol, hermitian), g)
+        end)
+        return p
     end }
 
 define { "linalg.cond", sig = "tensor x, order? p",

@@ -193,10 +193,11 @@ return {
     -- Factors.
     ["linalg.svd"] = {
         text = "The singular values are in order, the largest first. Signs of vectors, and \z
-            vectors of equal values, are not determined: devices may differ in them. On a GPU \z
-            cuda.svd_driver() says which driver did the last one and sets one for all; in a \z
-            profile kernels have its name in front. f32 and f64 only, as all of linalg that \z
-            factors or solves.",
+            vectors of equal values, are not determined: devices may differ in them, and a \z
+            gradient that depends on them, or on vectors beyond the values in full matrices, is \z
+            NaN. On a GPU cuda.svd_driver() says which driver did the last one and sets one for \z
+            all; in a profile kernels have its name in front. f32 and f64 only, as all of linalg \z
+            that factors or solves.",
         options = "full_matrices: false for the first min(n, m) columns of U and rows of Vh \z
             alone, which is less work; driver: on CUDA 'gesvd', 'gesvdj' or 'gesvda' instead of \z
             what the shape suggests; an error elsewhere",
@@ -305,7 +306,8 @@ return {
     -- Eigenvalues.
     ["linalg.eigh"] = {
         text = "Two values. Signs of vectors, and vectors of equal values, are not determined: \z
-            devices may differ in them.",
+            devices may differ in them, and a gradient that depends on those of equal values is \z
+            NaN.",
         options = "uplo: 'L' or 'U', the triangle that is read; the other one is taken to mirror \z
             it",
         shapes = "… x n x n: … x n and … x n x n",
@@ -322,7 +324,8 @@ return {
         see = "linalg.eigh, linalg.eigvals" },
     ["linalg.eig"] = {
         text = "gpush has no complex tensors, where PyTorch gives two of them. The values are in \z
-            no order, the vectors have length 1. Of symmetric matrices: linalg.eigh.",
+            no order, the vectors have length 1; a gradient that depends on vectors of equal \z
+            values is NaN. Of symmetric matrices: linalg.eigh.",
         shapes = "… x n x n: … x n twice, then … x n x n twice",
         example = "local re, im, v_re, v_im = linalg.eig(tensor{{2.0, 1.0}, {0.0, 3.0}}) return \z
             re:sort():round()\n--> tensor({2.0, 3.0}, f32 2 cpu)",

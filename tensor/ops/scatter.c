@@ -4,6 +4,7 @@
 
 #include "tensor/autograd/compose.h"
 #include "tensor/infer.h"
+#include "tensor/ops/index.h"
 
 /* Turns argument i, the name of a reduction, into a gp_scatter_op; absent: values are written. */
 static bool settle_how(gp_call *c, int i, const char *const *names, const uint8_t *hows,
@@ -199,6 +200,31 @@ static gp_tensor *put_product(gp_vjp *v, gp_tensor *t, gp_tensor *src) {
     return DO(scatter_reduce, "tittsb", t, gp_int_arg(v, 1), v->x[1], src, "prod", 1);
 }
 
+/* ---- writes that replace one another: the last to a place stays ---- */
+
+/* 1, 2, … in shape s. */
+static gp_tensor *numbers(gp_vjp *v, const gp_shape *s) {
+    int64_t n = 1;
+    for (int d = 0; d < s->ndim; d++) n *= s->dim[d];
+    return gp_reshape(v, gp_count_to(v, n, v->g[0]->storage->dev), s);
+}
+
+/* Zeros of shape s for such numbers. */
+static gp_tensor *no_numbers(gp_vjp *v, const gp_shape *s) {
+    return DO(to, "t-d", gp_zeros_shaped(v, s, 0), GP_i64);
+}
+
+/* part, gradients of what was written, 0 for what a later write replaced: the numbers 1, 2, …,
+ * written likewise, are not what is read at their place. `after` dims of part follow theirs. */
+static gp_tensor *that_stayed(gp_vjp *v, gp_tensor *part, gp_tensor *written, gp_tensor *read,
+                              int after) {
+    gp_tensor *stayed = DO(eq, "tt", read, written);
+    if (!stayed || !part) return NULL;
+    gp_shape s = gp_tensor_shape(stayed);
+    while (after-- > 0) s.dim[s.ndim++] = 1;
+    return DO(where, "ttn", gp_reshape(v, stayed, &s), part, 0.0);
+}
+
 /* The part of src that index covers. */
 static gp_tensor *used(gp_vjp *v, gp_tensor *src) {
     for (int d = 0; src && d < src->a.ndim; d++)
@@ -219,6 +245,14 @@ static gp_tensor *src_grad(gp_vjp *v, gp_tensor *part) {
     return s.ndim ? DO(pad, "tv", part, more, 2 * s.ndim) : part;
 }
 
+static gp_tensor *scattered(gp_vjp *v) {
+    gp_shape s = gp_tensor_shape(v->x[1]);
+    gp_tensor *n = numbers(v, &s);
+    gp_tensor *all =
+        DO(scatter, "titt", no_numbers(v, gp_in_shape(v, 0)), gp_int_arg(v, 1), v->x[1], n);
+    return that_stayed(v, taken(v, v->g[0]), n, taken(v, all), 0);
+}
+
 /* reduce: 'add' or none. */
 static bool scatter(gp_vjp *v) {
     bool add = gp_has(v, 4);
@@ -226,7 +260,8 @@ static bool scatter(gp_vjp *v) {
         return gp_fail("backward: scatter with reduce = 'multiply' has no derivative; "
                        "scatter_reduce with 'prod' has");
     if (v->need[0]) v->dx[0] = add ? v->g[0] : put(v, v->g[0], 0);
-    if (v->node->arg[3].kind == GP_TENSOR && v->need[2]) v->dx[2] = src_grad(v, taken(v, v->g[0]));
+    if (v->node->arg[3].kind == GP_TENSOR && v->need[2])
+        v->dx[2] = src_grad(v, add ? taken(v, v->g[0]) : scattered(v));
     return !v->failed;
 }
 const gp_rule vjp_scatter = {scatter, "1"};
@@ -306,6 +341,18 @@ const gp_rule vjp_scatter_reduce = {scatter_reduce, "*y"};
 
 /* ---- gradients of scatter_nd: arguments x, indices, updates, reduce ---- */
 
+/* The elements or slices of g that were written and stayed. */
+static gp_tensor *scattered_nd(gp_vjp *v) {
+    gp_tensor *indices = v->x[1];
+    gp_shape s = gp_tensor_shape(indices), places = *gp_in_shape(v, 0);
+    places.ndim = (int)s.dim[--s.ndim];
+    gp_tensor *n = numbers(v, &s), *all = no_numbers(v, &places);
+    all = DO(scatter_nd, "ttt", all, indices, n);
+    return that_stayed(v, DO(gather_nd, "tti", v->g[0], indices, (int64_t)0), n,
+                       DO(gather_nd, "tti", all, indices, (int64_t)0),
+                       gp_in_shape(v, 0)->ndim - places.ndim);
+}
+
 static bool scatter_nd(gp_vjp *v) {
     bool add = gp_has(v, 3);
     if (add && v->node->arg[3].s[0] == 'm')
@@ -314,12 +361,29 @@ static bool scatter_nd(gp_vjp *v) {
             "multiply what gather_nd takes and put it back");
     if (v->need[0]) v->dx[0] = add ? v->g[0] : DO(scatter_nd, "ttn", v->g[0], v->x[1], 0.0);
     if (v->node->arg[2].kind == GP_TENSOR && v->need[2])
-        v->dx[2] = DO(gather_nd, "tti", v->g[0], v->x[1], (int64_t)0);
+        v->dx[2] = add ? DO(gather_nd, "tti", v->g[0], v->x[1], (int64_t)0) : scattered_nd(v);
     return !v->failed;
 }
 const gp_rule vjp_scatter_nd = {scatter_nd, "1"};
 
 /* ---- gradients of index_put and of one index along a dim ---- */
+
+/* part, g at the indices, of the writes that stayed. Index i is for dim dims[i], or dim i + 1. */
+static gp_tensor *put_last(gp_vjp *v, gp_tensor *part, int ni, const int64_t *dims) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    gp_shape places = {.ndim = ni}, together = {.ndim = 0};
+    uint64_t mask = 0;
+    for (int i = 0; i < ni; i++) {
+        gp_shape one = gp_tensor_shape(v->x[1 + i]);
+        int64_t d = !dims ? i : dims[i] < 0 ? dims[i] + s->ndim : dims[i] - 1;
+        places.dim[i] = s->dim[d], mask |= (uint64_t)1 << d;
+        if (!gp_shape_broadcast("index_put", &together, &one)) return NULL;
+    }
+    gp_tensor *n = numbers(v, &together), *all = no_numbers(v, &places);
+    all = DO(index_put, "tltb-", all, v->x + 1, ni, n, 0);
+    return that_stayed(v, part, n, DO(index, "tl-", all, v->x + 1, ni),
+                       s->ndim - ni - gp_index_place(s->ndim, mask));
+}
 
 static bool index_put(gp_vjp *v) {
     const gp_node *n = v->node;
@@ -330,9 +394,11 @@ static bool index_put(gp_vjp *v) {
     else if (v->need[0])
         v->dx[0] = dims ? DO(index_put, "tlnbv", v->g[0], v->x + 1, ni, 0.0, 0, dims, nd)
                         : DO(index_put, "tlnb-", v->g[0], v->x + 1, ni, 0.0, 0);
-    if (tensor && v->need[ni + 1])
-        v->dx[ni + 1] = dims ? DO(index, "tlv", v->g[0], v->x + 1, ni, dims, nd)
-                             : DO(index, "tl-", v->g[0], v->x + 1, ni);
+    if (tensor && v->need[ni + 1]) {
+        gp_tensor *part = dims ? DO(index, "tlv", v->g[0], v->x + 1, ni, dims, nd)
+                               : DO(index, "tl-", v->g[0], v->x + 1, ni);
+        v->dx[ni + 1] = accumulate ? part : put_last(v, part, ni, dims);
+    }
     return !v->failed;
 }
 const gp_rule vjp_index_put = {index_put, "12345678"};
@@ -355,16 +421,30 @@ static gp_tensor *emptied(gp_vjp *v) {
     return DO(index_fill, "titn", v->g[0], gp_int_arg(v, 1), v->x[1], 0.0);
 }
 
+/* The slices that were written and stayed. */
+static gp_tensor *last_slices(gp_vjp *v) {
+    gp_tensor *part = slices(v);
+    if (!part || part->a.ndim == 0 || v->g[0]->a.ndim == 0) return part;
+    const int64_t first = 1;
+    int d = gp_dim_arg(v, 1, part->a.ndim);
+    gp_shape line = {.ndim = 1, .dim = {v->x[1]->a.numel}};
+    gp_shape places = {.ndim = 1, .dim = {v->g[0]->a.dim[d]}};
+    gp_tensor *n = numbers(v, &line), *index = gp_reshape(v, v->x[1], &line);
+    gp_tensor *all = DO(index_copy, "titt", no_numbers(v, &places), first, index, n);
+    gp_tensor *read = DO(index_select, "tit", all, first, index);
+    return that_stayed(v, part, n, read, part->a.ndim - d - 1);
+}
+
 static bool index_copy(gp_vjp *v) {
     if (v->need[0]) v->dx[0] = emptied(v);
-    if (v->need[2]) v->dx[2] = slices(v);
+    if (v->need[2]) v->dx[2] = last_slices(v);
     return !v->failed;
 }
 const gp_rule vjp_index_copy = {index_copy, "1"};
 
 static bool index_fill(gp_vjp *v) {
     if (v->need[0]) v->dx[0] = emptied(v);
-    if (v->node->nin > 2 && v->need[2]) v->dx[2] = DO(sum, "t", slices(v));
+    if (v->node->nin > 2 && v->need[2]) v->dx[2] = DO(sum, "t", last_slices(v));
     return !v->failed;
 }
 const gp_rule vjp_index_fill = {index_fill, "1"};

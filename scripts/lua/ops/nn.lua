@@ -374,7 +374,8 @@ define { "prelu", sig = "tensor x, tensor weight",
             for d = 1, x.ndim do shape[d] = d == 2 and -1 or 1 end
             weight = weight:view(shape)
         end
-        return x:relu() - weight * (-x):relu()
+        local above = x:gt(0)
+        return gpush.where(above, x, 0) + weight * gpush.where(above, 0, x)
     end }
 
 define { "gumbel_softmax",

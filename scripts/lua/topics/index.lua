@@ -12,7 +12,8 @@ return {
         see = "take_along_dim, index_select, scatter, gather_nd" },
     scatter = {
         text = "What gather reads, written; scatter_ writes into x itself. Of several writes to \z
-            one place the last stays, on every device: PyTorch leaves that open.",
+            one place the last stays, on every device, and alone has a gradient: PyTorch leaves \z
+            that open.",
         options = "reduce: 'add' or 'multiply' joins src with what x has, in order",
         shapes = "index: as many dims as x; src: at least index's size in each dim, or a number; \z
             the result has x's",

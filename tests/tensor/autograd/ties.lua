@@ -1,6 +1,6 @@
--- Gradients where a formula has two sides, and their gradients: at equal operands, at limits,
--- where a branch that is not taken is infinite, and of nothing. Values are worked out by hand;
--- where there is no derivative they are those of PyTorch 2.15.
+-- Gradients where a formula has two sides, and their gradients: at equal operands, at limits, at
+-- zeros, where a branch that is not taken is infinite, of places written twice, and of nothing.
+-- Values are worked out by hand; where there is no derivative they are those of PyTorch 2.15.
 local t = require "tap"
 local g = require "gpush"
 local inf, nan = math.huge, 0 / 0
@@ -83,6 +83,40 @@ t.close(twice(scan, { 1000, -1000, 1000 }), { 0.25, 0, -0.25 }, 1e-13, "with a s
 local var = leaf { 1e-8 }
 g.gaussian_nll_loss(leaf { 0.1 }, g.zeros(1, { dtype = "f64" }), var):backward()
 t.close(var.grad:item(), 0.5 * (1e6 - 0.01 * 1e12), 1e-3, "gaussian_nll_loss's variance below eps")
+
+-- Zeros. prelu has at 0 the slope of the side of 0, as x > 0 decides.
+t.is({ once(g.prelu, { 0, -0.0, 1, -1 }, { 0.25 }) }, { { 0.25, 0.25, 1, 0.25 }, { -1 } },
+    "prelu at 0")
+t.is({ once(g.prelu, { inf, -2 }, { 0.25 }) }, { { 1, 0.25 }, { -2 } }, "prelu beside an infinity")
+
+-- Of several writes to one place the last stays, and it alone has a gradient.
+local function written(fn, shape, values)
+    local x, v = leaf(g.zeros(shape)), leaf(values)
+    local y = fn(x, v)
+    local w = g.range(1, y:numel(), { dtype = "f64" }):view(shape)
+    return { (g.grad((y * w):sum(), v)):tolist() }
+end
+local at, many = g.tensor { 2, 1, 2 }, { { 1, 2 }, { 3, 4 }, { 5, 6 } }
+t.is(written(function(x, v) return x:index_copy(1, at, v) end, { 2, 2 }, many),
+    { { { 0, 0 }, { 1, 2 }, { 3, 4 } } }, "index_copy with an index twice")
+t.is(written(function(x, v) return x:index_copy(2, at, v.T) end, { 2, 2 }, many),
+    { { { 0, 0 }, { 1, 3 }, { 2, 4 } } }, "along the second dim")
+t.is(written(function(x, v) return x:index_fill(1, at, v) end, { 3, 2 }, 7), { 10 },
+    "index_fill with an index twice")
+t.is(written(function(x, v) return x:index_fill(2, g.tensor { 2, 2 }, v) end, { 3, 2 }, 7), { 12 },
+    "along the second dim")
+t.is(written(function(x, v) return x:index_put({ at }, v) end, { 2, 2 }, many),
+    { { { 0, 0 }, { 1, 2 }, { 3, 4 } } }, "index_put with an index twice")
+t.is(written(function(x, v) return x:index_put({ at, at }, v) end, { 2, 2 }, { 1, 2, 3 }),
+    { { 0, 1, 4 } }, "with two indices")
+t.is(written(function(x, v) return x:index_put({ at }, v, { dims = { 2 } }) end, { 2, 2 },
+    { { 1, 2, 3 }, { 4, 5, 6 } }), { { { 0, 1, 2 }, { 0, 3, 4 } } }, "of the second dim")
+t.is(written(function(x, v) return x:index_put({ at }, v, true) end, { 2, 2 }, many),
+    { { { 3, 4 }, { 1, 2 }, { 3, 4 } } }, "sums have all of them")
+t.is(written(function(x, v) return x:scatter(2, g.tensor { { 1, 1 }, { 2, 1 } }, v) end, { 2, 2 },
+    { { 1, 2 }, { 3, 4 } }), { { { 0, 1 }, { 4, 3 } } }, "scatter with an index twice")
+t.is(written(function(x, v) return x:scatter_nd(g.tensor { { 2 }, { 1 }, { 2 } }, v) end, { 2, 2 },
+    many), { { { 0, 0 }, { 1, 2 }, { 3, 4 } } }, "scatter_nd with an index twice")
 
 -- Of nothing.
 local x, up = leaf(g.zeros(2, 0)), leaf { 1, 1 }

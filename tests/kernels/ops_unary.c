@@ -25,8 +25,7 @@ static ld f_softshrink(ld x) { return fabsl(x) <= 0.5L ? 0 : x - copysignl(0.5L,
 static ld f_softshrink_two(ld x) { return fabsl(x) <= 2 ? 0 : x - copysignl(2, x); }
 static ld f_celu_two(ld x) { return x > 0 ? x : 2 * expm1l(x / 2); }
 static ld f_selu(ld x) {
-    return 1.0507009873554804934193349852946L *
-           (x > 0 ? x : 1.6732632423543772848170429916717L * expm1l(x));
+    return 1.0507009873554804934L * (x > 0 ? x : 1.67326324235437728482L * expm1l(x));
 }
 static ld f_gelu(ld x) { return x * erfcl(-x * 0.70710678118654752440084436210485L) / 2; }
 static ld f_gelu_tanh(ld x) {
@@ -45,6 +44,7 @@ static ld f_threshold(ld x) { return x <= 1 ? 7 : x; }
 static ld f_isnan(ld x) { return isnan(x); }
 static ld f_isinf(ld x) { return isinf(x) != 0; }
 static ld f_isfinite(ld x) { return isfinite(x); }
+static ld f_signbit(ld x) { return signbit(x) != 0; }
 static ld f_not(ld x) { return !x; }
 static ld f_nan_to_num(ld x) {
     fmt f = fmt_of(now);
@@ -52,6 +52,7 @@ static ld f_nan_to_num(ld x) {
 }
 static ld f_nan_to_given(ld x) { return isnan(x) ? 0.5L : isinf(x) ? (x > 0 ? 3 : -7) : x; }
 #define PI_L 3.14159265358979323846264338327950288L
+static ld f_sinc(ld x) { return x == 0 ? 1 : sinl(PI_L * x) / (PI_L * x); }
 /* The recurrence up to 40, then the asymptotic series; below 0 by reflection. */
 static ld f_digamma(ld x) {
     if (x == 0) return signbit(x) ? INFINITY : -INFINITY;
@@ -102,7 +103,6 @@ static ld f_clamp_high(ld x) { return x > 1 ? 1 : x; }
 /* min above max: max everywhere, as in PyTorch. A limit that is NaN: NaN everywhere. */
 static ld f_clamp_crossed(ld x) { return isnan(x) ? x : 3; }
 static ld f_nothing(ld x) { return NAN; }
-
 static int64_t i_same(int64_t x) { return x; }
 static int64_t i_neg(int64_t x) { return (int64_t)(0 - (uint64_t)x); }
 static int64_t i_abs(int64_t x) { return x < 0 ? i_neg(x) : x; }
@@ -111,9 +111,9 @@ static int64_t i_square(int64_t x) { return (int64_t)((uint64_t)x * (uint64_t)x)
 static int64_t i_relu(int64_t x) { return x > 0 ? x : 0; }
 static int64_t i_not(int64_t x) { return -1 - x; }
 static int64_t i_relu6(int64_t x) { return x < 0 ? 0 : x > 6 ? 6 : x; }
-static int64_t i_hardtanh(int64_t x) { return i_sign(x); }
 static int64_t i_hardtanh_above(int64_t x) { return x < 2 ? 2 : x > 5 ? 5 : x; }
 static int64_t i_threshold(int64_t x) { return x > 1 ? x : 7; }
+static int64_t i_negative(int64_t x) { return x < 0; }
 static int64_t i_never(int64_t x) { return 0; }
 static int64_t i_always(int64_t x) { return 1; }
 static int64_t i_lnot(int64_t x) { return !x; }
@@ -188,6 +188,7 @@ static const entry table[] = {
     {"reciprocal", T_ALL, true, f_reciprocal, NULL, 0, false, NULL},
     {"sin", T_ALL, true, sinl, NULL, 4, false, NULL},
     {"cos", T_ALL, true, cosl, NULL, 4, false, NULL},
+    {"sinc", T_ALL, true, f_sinc, NULL, 4, true, NULL, .scale = 1},
     {"tan", T_ALL, true, tanl, NULL, 4, false, NULL},
     {"tanh", T_ALL, true, tanhl, NULL, 4, false, NULL},
     {"atan", T_ALL, true, atanl, NULL, 4, false, NULL},
@@ -216,6 +217,7 @@ static const entry table[] = {
     {"softsign", T_REAL, true, f_softsign, NULL, 2, false, NULL},
     {"hardsigmoid", T_FLOAT, false, f_hardsigmoid, NULL, 2, false, NULL, .scale = 1},
     {"hardswish", T_FLOAT, false, f_hardswish, NULL, 3, false, NULL, .scale = 1},
+    {"signbit", T_ALL, false, f_signbit, i_negative, 0, false, NULL, true},
     {"isnan", T_ALL, false, f_isnan, i_never, 0, false, NULL, true},
     {"isinf", T_ALL, false, f_isinf, i_never, 0, false, NULL, true},
     {"isfinite", T_ALL, false, f_isfinite, i_always, 0, false, NULL, true},
@@ -240,7 +242,7 @@ static const entry table[] = {
     {"softplus", T_FLOAT, false, f_softplus_two, NULL, 8, false, p_softplus_two},
     {"logit", T_ALL, true, f_logit, NULL, 6, false, p_none},
     {"logit", T_ALL, true, f_logit_eighth, NULL, 6, false, p_eighth},
-    {"hardtanh", T_REAL & ~(1u << GP_u8), false, f_hardtanh, i_hardtanh, 0, false,
+    {"hardtanh", T_REAL & ~(1u << GP_u8), false, f_hardtanh, i_sign, 0, false,
      p_hardtanh}, /* u8 has no -1 */
     {"hardtanh", T_REAL, false, f_hardtanh_above, i_hardtanh_above, 0, false, p_hardtanh_above,
      .only = (1u << GP_u8)},

@@ -217,6 +217,14 @@ do
     local x = gpush.zeros(2, { requires_grad = true })
     gpush.sinc(x):sum():backward()
     t.is(x.grad:tolist(), { 0, 0 }, "sinc is flat at 0")
+    local nan = string.unpack("<d", string.pack("<I8", 0x7ff8 << 48))
+    for _, dtype in ipairs { "f64", "f32" } do
+        t.is(gpush.tensor({ nan, -nan, 0.0, -0.0 }, { dtype = dtype }):signbit():tolist(),
+            { false, true, false, true }, "signbit of " .. dtype)
+    end
+    t.is(gpush.tensor({ -1, 0, 1 }, { dtype = "i8" }):signbit():tolist(), { true, false, false },
+        "signbit of integers")
+    t.is(gpush.sinc(gpush.tensor { 0, 2 }).dtype, "f32", "sinc of integers")
     local log = gpush.randn(4, 2, 3):log_softmax(3)
     local lost = gpush.ctc_loss(log["1:2"], gpush.tensor { { 2, 2 }, { 2, 3 } }, { 2, 2 },
         { 2, 2 }, { reduction = "none" })

@@ -85,6 +85,15 @@ static inline int64_t same_i64(int64_t x) { return x; }
 #define rint(x) ROUND(rint, x)
 #define trunc(x) ROUND(trunc, x)
 
+/* Whether the sign is minus: of zeros and NaNs, too. */
+static inline bool sign_f32(float x) { return __builtin_signbit(x) != 0; }
+static inline bool sign_f64(double x) { return __builtin_signbit(x) != 0; }
+static inline bool sign_i32(int32_t x) { return x < 0; }
+static inline bool sign_i64(int64_t x) { return x < 0; }
+#undef signbit
+#define signbit(x)                                                                                 \
+    _Generic((x), float : sign_f32, double : sign_f64, int32_t : sign_i32, int64_t : sign_i64)(x)
+
 /* Put around a function: in f32 the constants of its formula are floats, where C would compute in
  * double. */
 #if defined(__GNUC__) && !defined(__clang__)

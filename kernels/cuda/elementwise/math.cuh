@@ -50,6 +50,12 @@ GP_CALLED double polygamma_of(double x, double n) { return polygamma_f64(x, n); 
     GP_FN int64_t fn##_of(int64_t x) { return x; }
 ROUND1(floor) ROUND1(ceil) ROUND1(rint) ROUND1(trunc)
 
+/* Whether the sign is minus: of zeros and NaNs, too. */
+GP_FN bool signbit_of(float x) { return ::copysignf(1, x) < 0; }
+GP_FN bool signbit_of(double x) { return ::copysign(1.0, x) < 0; }
+GP_FN bool signbit_of(int32_t x) { return x < 0; }
+GP_FN bool signbit_of(int64_t x) { return x < 0; }
+
 /* Floats as Lua's // and %: the quotient is rounded down, the remainder has the sign of b. */
 GP_FN float floor_divide_of(float a, float b, int &) { return ::floorf(a / b); }
 GP_FN double floor_divide_of(double a, double b, int &) { return ::floor(a / b); }
@@ -117,6 +123,7 @@ template <class T> struct gp_num {
     OF1(cos) OF1(tan) OF1(tanh) OF1(asin) OF1(acos) OF1(atan) OF1(sinh) OF1(cosh) OF1(asinh)
     OF1(acosh) OF1(atanh) OF1(erf) OF1(erfc) OF1(erfinv) OF1(lgamma) OF1(digamma)
     OF1(logit) OF1(floor) OF1(ceil) OF1(rint) OF1(trunc)
+    __device__ friend bool signbit(gp_num x) { return signbit_of(x.v); }
     __device__ friend gp_num sigmoid(gp_num x) { return 1 / (1 + exp(-x)); }
 #define OF2(fn)                                                                                    \
     __device__ friend gp_num fn(gp_num a, gp_num b) { return fn##_of(a.v, b.v); }

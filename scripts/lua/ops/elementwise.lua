@@ -183,12 +183,6 @@ define { "cumprod_", sig = "tensor x, dim dim",
 
 -- ---- signs, and functions of probabilities ----
 
--- Whether x is below 0; -0 is told from 0 by what 1 is over it.
-define { "signbit", sig = "tensor x", help = "x is below 0, or -0, elementwise; false for NaN",
-    dtypes = "all", fn = function(x)
-        if not FLOATS[x.dtype] then return x:lt(0) end
-        return x:lt(0) | x:eq(0) & x:reciprocal():lt(0)
-    end }
 define { "copysign", sig = "tensor a, operand b",
     help = "the size of a with the sign of b, elementwise",
     dtypes = "floats", strict = "f64 f32 bf16 f16", fn = function(a, b)
@@ -203,9 +197,4 @@ define { "heaviside", sig = "tensor x, operand values",
     help = "0 below 0, 1 above, and values at 0",
     dtypes = "all", fn = function(x, values)
         return gpush.where(x:eq(0), values, x:gt(0):to(x.dtype)):to(x.dtype)
-    end }
-define { "sinc", sig = "tensor x", help = "sin(pi x) / (pi x), and 1 at 0",
-    dtypes = "floats", strict = "f64 f32 bf16 f16", fn = function(x)
-        local angle = gpush.where(x:eq(0), 1e-20, x) * math.pi
-        return angle:sin() / angle
     end }

@@ -32,6 +32,10 @@ local cases = {
         { 1, 0, -2, -0.5 }, { 2, 1e300, 1e300, -5e-301, big = true } },
     addcdiv = { { 3, 0, 1e30, 1e20, -1e-10 }, { 3, 0, 1e-30, 1e-20, -1e10 },
         { 3, 1, 0, 1e-30, 0 } },
+    sinc = { { 1, 0, 0 }, { 1, 1e-30, -3.2898681336964529e-30 },
+        { 1, 1e-8, -3.2898681336964529e-8 },
+        { 1, 0.25, -0.77283813988223418 }, { 1, -0.3125, 0.93234483034806307 },
+        { 1, 1e-300, -3.2898681336964529e-300, big = true } },
     smooth_l1 = { { 3, 1, 2, 1e30, -5e-61, big = true }, { 3, 1e-30, 3e-30, 4e-30, -0.125 },
         { 3, 1e25, 3e25, 4e25, -0.125 } },
 }
@@ -60,6 +64,15 @@ local function near(got, want, dtype, what)
     end
 end
 
+-- Derivatives times an incoming gradient of 1.19, with which the operand would overflow.
+local times_more = {
+    silu = { { 1, -3e38, 0 }, { 1, 3e38, 1 } },
+    hypot = { { 1, 3e38, 1, 1 }, { 2, 1, -3e38, -1 } },
+    xlogy = { { 2, 3e38, 3e38, 1 } },
+    smooth_l1 = { { 1, 3e38, 0, 3.1e38, 3 / 3.1 }, { 2, 3e38, 0, 3.1e38, -3 / 3.1 } },
+    pow = { { 1, 0, 3e38, 0 } },
+}
+
 local function on(dev, dtype)
     local function text(name, list)
         return ("%s of %s, %s on %s"):format(
@@ -72,6 +85,13 @@ local function on(dev, dtype)
                 local d = g.grad(g[name](table.unpack(xs)):sum(), xs[c[1]])
                 near(d:item(), c[#c], dtype, "derivative " .. text(name, c))
             end
+        end
+    end
+    for name, list in pairs(times_more) do
+        for _, c in ipairs(list) do
+            local xs = operands(c, 2, dev, dtype)
+            local d = g.grad((g[name](table.unpack(xs)) * 1.19):sum(), xs[c[1]])
+            near(d:item(), 1.19 * c[#c], dtype, "1.19 times the derivative " .. text(name, c))
         end
     end
     for name, list in pairs(values) do

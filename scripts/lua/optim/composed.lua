@@ -143,11 +143,12 @@ define("Rprop", "steps by the gradient's sign alone, which grow while it stays t
         return slot == "step_size" and gpush.full_like(p, o.lr) or gpush.zeros_like(p)
     end,
     step = function(o, p, g, s)
-        local sign = (g * s.prev):sign()
-        local factor = gpush.where(sign:gt(0), o.etas[2], gpush.where(sign:lt(0), o.etas[1], 1))
-        s.step_size:mul_(factor):clamp_(o.step_sizes[1], o.step_sizes[2])
+        local sign, size = (g * s.prev):sign(), s.step_size
+        size:copy_(gpush.where(sign:gt(0), size * o.etas[2],
+            gpush.where(sign:lt(0), size * o.etas[1], size)))
+        size:clamp_(o.step_sizes[1], o.step_sizes[2])
         g = gpush.where(sign:lt(0), 0, g)
-        p:addcmul_(g:sign(), s.step_size, { value = -1 })
+        p:addcmul_(g:sign(), size, { value = -1 })
         s.prev:copy_(g)
     end,
 })

@@ -208,8 +208,8 @@ static bool var(gp_vjp *v) {
 }
 const gp_rule vjp_var = {var, "0"};
 
-/* d std = (x - mean) / ((n - correction) std); 0 where std is 0, as in PyTorch. Divided by one after
- * the other: their product is more than f16 holds from 65,504 elements on. */
+/* d std = (x - mean) / ((n - correction) std); 0 where std is 0, as in PyTorch. Divided by the two
+ * in turn: their product is more than f16 holds from 65,504 elements on. */
 static bool std(gp_vjp *v) {
     double n, correction;
     gp_tensor *c = centred(v, &n, &correction), *g = kept(v, v->g[0], 1, &n);

@@ -88,6 +88,11 @@ t.is(checkpoint.load(file).model["1.bias"], run.model:parameters()[2]:detach(),
 -- ---- mismatches ----
 
 local function fails(f, pattern, name) t.error(f, pattern, name) end
+local ring = {}
+ring.next = ring
+fails(function() checkpoint.save(file, { a = ring }) end,
+    "checkpoint.save: 'a.next.next.* %.%.%.' is nested deeper than 190 levels",
+    "a table that contains itself is an error")
 train(run, 1)
 checkpoint.save(file, { model = run.model, optimizer = run.optimizer })
 local wide = new_run("cpu", 9)

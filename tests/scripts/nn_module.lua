@@ -221,6 +221,15 @@ local Odd = nn.module "Odd\27[31m"
 function Odd:init() self["l\27[31m"] = nn.Linear(2, 2) end
 t.ok(not tostring(Odd()):find "[^%g \n]", "a name does not steer the terminal")
 
+local ring, visits = nn.Sequential { nn.Linear(2, 3) }, 0
+ring.back = ring
+t.is(tostring(ring), [[
+Sequential                                        9
+  1: Linear(2, 3)             weight 3x2, bias 3  9
+  back: the Sequential above]], "a module that holds itself is printed once")
+ring:apply(function() visits = visits + 1 end)
+t.is(visits, 2, "and visited once")
+
 -- A deep model prints in time that grows with the text: 1,000 levels took 15 s.
 local deep = g.nn.Linear(2, 3)
 for _ = 1, 1000 do deep = g.nn.Sequential(deep) end

@@ -7,6 +7,7 @@ local scripts = folder:match "^(.*)/"
 local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
 local is_tensor, json, safetensors = gpush.is_tensor, gpush.json, gpush.safetensors
 local FORMAT = "gpush checkpoint"
+local LEVELS <const> = 190 -- tables in one another; json.encode takes 200
 
 local function has_state(value)
     return type(value) == "table" and type(value.state_dict) == "function"
@@ -30,9 +31,14 @@ end
 -- Converts value to what JSON can hold: tensors go to out.tensors and are replaced by their name,
 -- numbers that JSON lacks become strings. out.first has the names of tensors that may differ
 -- between ranks: buffers, and those outside of objects with a state. out.parts: of a state that is
--- divided among ranks this one's part is enough.
-local function encode(value, path, out, in_state)
+-- divided among ranks this one's part is enough. level: of tables around value, 0 without.
+local function encode(value, path, out, in_state, level)
     local buffers = {}
+    level = (level or 0) + 1
+    if level > LEVELS then
+        raise("checkpoint.save: '%s ...' is nested deeper than %d levels: does a table contain \z
+            itself?", path:sub(1, 40), LEVELS)
+    end
     if has_state(value) then
         if gpush.nn.is_module(value) then
             gpush.nn.tensors(value, function(name, _, kind)
@@ -60,7 +66,7 @@ local function encode(value, path, out, in_state)
                 raise("checkpoint.save: '%s' has the key %s (expected names without $, or 1 to n)",
                     path, tostring(k))
             end
-            result[k] = encode(value[k], below(path, k), out, in_state and not buffers[k])
+            result[k] = encode(value[k], below(path, k), out, in_state and not buffers[k], level)
         end
         return result
     elseif type(value) == "number" or type(value) == "string" or type(value) == "boolean" then

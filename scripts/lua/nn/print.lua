@@ -39,8 +39,14 @@ local function own_shapes(module)
 end
 
 -- Adds the lines of a module and those below it; returns the set of their parameters, each of which
--- counts once in every line above it.
-local function add_tree(rows, module, indent, key)
+-- counts once in every line above it. around: the modules that it is part of; one that is among
+-- them, as after m.self = m, is not entered again.
+local function add_tree(rows, module, indent, key, around)
+    if around[module] then
+        local text = ("%s%s: the %s above"):format(indent, key, nn.class_of(module))
+        rows[#rows + 1] = { text, "", "" }
+        return {}
+    end
     local row = { indent .. (key and tostring(key) .. ": " or "") .. title(module),
         own_shapes(module), "" }
     local learned, n = {}, 0
@@ -48,9 +54,11 @@ local function add_tree(rows, module, indent, key)
     for _, value, kind in nn.entries(module) do
         if kind == "parameter" then learned[value] = true end
     end
+    around[module] = true
     for name, child in module:named_children() do
-        for p in next, add_tree(rows, child, indent .. "  ", name) do learned[p] = true end
+        for p in next, add_tree(rows, child, indent .. "  ", name, around) do learned[p] = true end
     end
+    around[module] = nil
     for p in next, learned do n = n + p:numel() end
     if n > 0 then row[3] = count_text(n) end
     return learned
@@ -60,7 +68,7 @@ end
 --- that it learns, submodules included.
 function Module:__tostring()
     local rows = {}
-    add_tree(rows, self, "", nil)
+    add_tree(rows, self, "", nil, {})
     return fit.columns(rows, { [3] = true })
 end
 

@@ -86,10 +86,18 @@ function Module:children()
     return list
 end
 
+-- around: the modules that this one is part of.
+local function apply(module, fn, around)
+    if around[module] then return end
+    around[module] = true
+    for _, child in module:named_children() do apply(child, fn, around) end
+    around[module] = nil
+    fn(module)
+end
+
 --- fn(module) for every submodule, then for the module itself; returns it.
 function Module:apply(fn)
-    for _, child in self:named_children() do child:apply(fn) end
-    fn(self)
+    apply(self, fn, {})
     return self
 end
 

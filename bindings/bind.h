@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "tensor/device/device.h"
 #include "tensor/op.h"
 
 /* A tensor in Lua is a full userdata of this shape; the box owns one reference. */
@@ -45,6 +46,11 @@ gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn);
 /* Pushes t as a Lua value and takes over the caller's reference; raises on NULL (with gp_error())
  * and when Lua is out of memory. */
 int gp_lua_push(lua_State *L, gp_tensor *t);
+
+/* For lists of thousands of tables: raises "interrupted!" where Ctrl-C came, at each 1,024th. */
+static inline void gp_lua_may_stop(lua_State *L, int64_t i) {
+    if (i % 1024 == 0 && gp_thread_stopped()) luaL_error(L, "interrupted!");
+}
 
 /* Raises gp_error() with the position of the user's running line, as found by gp_srcloc_script. */
 int gp_lua_raise(lua_State *L);

@@ -18,7 +18,7 @@ enum { LUA = 1, HELD = 2, OTHERS = 3, SAMPLED = 1000000 }; /* the host's rows; o
 typedef struct writer {
     const gp_prof *p;
     gzFile out; /* NULL: only the bytes are counted */
-    uint64_t bytes;
+    uint64_t bytes, items;
     gp_merged merged;
     bool ok, more;    /* more: the next item needs a comma */
     int64_t pid, tid; /* of the host's thread that is written */
@@ -30,6 +30,7 @@ typedef struct writer {
 __attribute__((format(printf, 2, 3))) static void put(writer *w, const char *fmt, ...) {
     char text[1024];
     va_list ap;
+    if (!w->ok) return;
     va_start(ap, fmt);
     int n = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
@@ -72,7 +73,9 @@ static char *quoted(const char *s, char *buf, size_t n) {
 
 static double us(const writer *w, uint64_t ns) { return ((double)ns - (double)w->p->t0) / 1e3; }
 
+/* Between two items; looks for Ctrl-C. */
 static void comma(writer *w) {
+    if (gp_prof_stops(++w->items)) w->ok = gp_prof_fail("profile.trace");
     put(w, w->more ? ",\n" : "\n");
     w->more = true;
 }

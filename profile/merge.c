@@ -152,6 +152,7 @@ static void merge_host(merger *m, const gp_track *t, const bool *kept) {
     int depth = 0, n = 0;
     gp_at at = gp_first(t);
     for (gp_rec *r; m->ok && (r = gp_next(&at)); n++) {
+        if (gp_prof_stops((uint64_t)n)) m->ok = false;
         uint64_t end = gp_rec_end(m->p, r);
         if (r->kind == GP_REC_ALLOC) keep_level(m, r);
         if (!is_slice(r) && !kept[n]) continue;
@@ -242,5 +243,6 @@ gp_prof *gp_prof_merge(const gp_prof *p, int most, gp_merged *what) {
         free(m->levels);
     }
     free(m);
-    return to ? to : gp_fail_null("trace: out of memory");
+    if (!to) gp_prof_fail("profile.trace");
+    return to;
 }

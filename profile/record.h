@@ -237,6 +237,11 @@ int64_t gp_track_number(const gp_track *t, const gp_rec *r);
 void gp_prof_note_model(gp_prof *p);
 /* How many events of t and the tracks after it there are for which is() is true. */
 int gp_count_recs(const gp_track *t, bool (*is)(const gp_rec *));
+/* Whether a reader that has come to its n-th event is to stop, for Ctrl-C: it looks at every
+ * 16,384th. Readers end within 100 ms, and say why by gp_prof_fail. */
+static inline bool gp_prof_stops(uint64_t n) { return n % 16384 == 0 && gp_thread_stopped(); }
+/* Fails as what, "interrupted" after Ctrl-C, else "out of memory". */
+bool gp_prof_fail(const char *what);
 
 /* When r ended; events still open at the end of the profiled code ended with it. */
 static inline uint64_t gp_rec_end(const gp_prof *p, const gp_rec *r) {

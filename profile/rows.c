@@ -30,6 +30,8 @@ typedef struct sweep {
     int64_t profiler, elsewhere, copies, beside;
     int rank, mains, others;
     const char *kind;
+    uint64_t seen; /* events */
+    bool stopped;  /* by Ctrl-C */
 } sweep;
 
 static node *top(sweep *s) { return s->now >= 0 ? &s->node[s->now] : &s->loose; }
@@ -102,6 +104,7 @@ static void sweep_thread(sweep *s, const gp_track *t) {
     s->now = -1;
     s->rank = t->rank;
     for (gp_rec *r; (r = gp_next(&at));) {
+        if (s->stopped || (s->stopped = gp_prof_stops(++s->seen))) return;
         if (r->t0 > s->p->done) continue;
         close_until(s, r->t0);
         if (r->kind == GP_REC_ALLOC) note_memory(s, r);
@@ -183,6 +186,7 @@ static bool join(sweep *s) {
         gp_at at = gp_first(t);
         int from = 0;
         for (gp_rec *r; (r = gp_next(&at));) {
+            if (gp_prof_stops(++s->seen)) return free(ids), false;
             if (gp_rec_is_work(r)) add_device(s, r, op_of(s, by_id(s, ids, n, r->id, &from)));
             if (r->kind == GP_REC_ALLOC)
                 s->loose.self_mem[((gp_device *)r->where)->vt->on_host ? GP_CPU : GP_DEV] +=
@@ -321,6 +325,7 @@ static bool make_rows(sweep *s, table *t) {
     gp_group group = t->rows->group;
     for (int i = 0; i < s->n; i++) {
         node *nd = &s->node[i];
+        if (gp_prof_stops((uint64_t)i)) return false;
         if (nd->rec->kind == GP_REC_SAMPLE) continue;
         int from = group == GP_BY_REGION ? region_of(s, i) : i;
         const gp_rec *rec = from < 0 ? NULL : s->node[from].rec;
@@ -445,7 +450,7 @@ gp_rows *gp_rows_new(const gp_prof *p, gp_group group) {
     }
     if (ok) {
         sweep_host(s);
-        ok = join(s);
+        ok = !s->stopped && join(s);
     }
     if (ok) {
         add_totals(s);
@@ -456,7 +461,7 @@ gp_rows *gp_rows_new(const gp_prof *p, gp_group group) {
     free(t.slot);
     if (s) free(s->node);
     free(s);
-    if (!ok) return gp_rows_free(r), gp_fail_null("profile: out of memory");
+    if (!ok) return gp_rows_free(r), gp_prof_fail("profile"), NULL;
     return r;
 }
 

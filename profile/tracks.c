@@ -59,6 +59,10 @@ static void free_tracks(gp_track *t) {
     }
 }
 
+bool gp_prof_fail(const char *what) {
+    return gp_fail("%s: %s", what, gp_thread_stopped() ? "interrupted" : "out of memory");
+}
+
 int gp_count_recs(const gp_track *t, bool (*is)(const gp_rec *)) {
     int n = 0;
     for (; t; t = t->next) {

@@ -70,6 +70,7 @@ static placed *gather(const gp_prof *p, int nwork) {
         gp_at at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));) {
             if (!gp_rec_is_work(r)) continue;
+            if (gp_prof_stops((uint64_t)n)) return free(host), free(list), NULL;
             const gp_rec **found =
                 r->id ? bsearch(&r, host, (size_t)nhost, sizeof *host, by_id) : NULL;
             placed *q = &list[n++];
@@ -131,7 +132,7 @@ gp_usage *gp_usage_new(const gp_prof *p) {
     placed *list = gather(p, u->nwork);
     bool ok = list && build(u, list);
     free(list);
-    if (!ok) return gp_usage_free(u), gp_fail_null("profile: out of memory");
+    if (!ok) return gp_usage_free(u), gp_prof_fail("profile"), NULL;
     return u;
 }
 

@@ -144,6 +144,7 @@ static int l_columns(lua_State *L) {
     }
     lua_newtable(L);
     for (int i = 0; i < c->nclasses; i++) {
+        gp_lua_may_stop(L, i);
         push_class(L, c->class[i]);
         lua_rawseti(L, CLASSES, i + 1);
     }

@@ -76,11 +76,6 @@ static void count_leaf(survey *s, int depth) {
         unexpected(s, depth, "numbers, booleans or tensors, not a mixture of them");
 }
 
-/* Lets Ctrl-C end the walk over many elements. */
-static void poll(lua_State *L, int64_t i) {
-    if (i % 1024 == 0 && gp_thread_stopped()) luaL_error(L, "interrupted!");
-}
-
 /* Walks the value at the top. Raw access: no metamethod runs. */
 static void look(survey *s, int depth) {
     lua_State *L = s->L;
@@ -91,7 +86,7 @@ static void look(survey *s, int depth) {
     count_table(s, depth);
     for (int64_t i = 1; i <= s->shape.dim[depth]; i++) {
         s->at[depth] = i;
-        poll(L, i);
+        gp_lua_may_stop(L, i);
         lua_rawgeti(L, -1, i);
         look(s, depth + 1);
         lua_pop(L, 1);
@@ -148,7 +143,7 @@ static void fill(filling *f, int depth) {
         /* A finalizer that ran since the survey may have changed the table. */
         if (lua_type(L, -1) != LUA_TTABLE) unexpected(f->s, depth, "a table as before");
         f->s->at[depth] = i;
-        poll(L, i);
+        gp_lua_may_stop(L, i);
         lua_rawgeti(L, -1, i);
         fill(f, depth + 1);
         lua_pop(L, 1);
@@ -292,7 +287,7 @@ static const char *push_nested(lua_State *L, const gp_array *a, int depth, const
     }
     lua_createtable(L, a->dim[depth] < INT32_MAX ? (int)a->dim[depth] : INT32_MAX, 0);
     for (int64_t i = 1; i <= a->dim[depth]; i++) {
-        poll(L, i);
+        gp_lua_may_stop(L, i);
         p = push_nested(L, a, depth + 1, p);
         lua_rawseti(L, -2, i);
     }

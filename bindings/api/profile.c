@@ -280,6 +280,7 @@ static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
 static void push_list(lua_State *L, const gp_rows *r) {
     lua_createtable(L, r->n, 0);
     for (int i = 0; i < r->n; i++) {
+        gp_lua_may_stop(L, i);
         push_row(L, r, &r->row[i]);
         lua_rawseti(L, -2, i + 1);
     }
@@ -358,6 +359,7 @@ static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
 static void push_track(lua_State *L, const gp_prof *p, const gp_track *t) {
     gp_at at = gp_first(t);
     for (gp_rec *r; (r = gp_next(&at));) {
+        gp_lua_may_stop(L, (int64_t)lua_rawlen(L, -1));
         push_event(L, p, r);
         if (t->name) set_string(L, "thread", t->name);
         if (p->ranks > 1) set_int(L, "rank", t->rank);

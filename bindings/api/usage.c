@@ -89,6 +89,7 @@ static int l_waits(lua_State *L) {
         for (gp_rec *r; (r = gp_next(&at));) {
             pass(u->p, &in, r);
             if (r->kind != GP_REC_WAIT || (!u->p->foreign && !strcmp(r->name, "profile"))) continue;
+            gp_lua_may_stop(L, n);
             push_wait(L, u, t, r, &in);
             lua_rawseti(L, -2, ++n);
         }

@@ -411,6 +411,7 @@ static bool add_thread(builder *b, int *i) {
     for (; *i < k->n; (*i)++) {
         kineto_event *e = &k->event[b->order[*i]];
         if (!on_host(e) || e->thread != thread) break;
+        if (gp_prof_stops((uint64_t)*i)) return gp_json_fail(k->j, "interrupted");
         if (!add_host(b, e)) return false;
         uint64_t end = (uint64_t)(end_of(e) + b->shift);
         if (end > b->p->done) b->p->done = end;
@@ -454,6 +455,7 @@ static bool add_all(builder *b) {
     if (t) t->rank = b->rank;
     for (; i < k->n; i++) {
         const kineto_event *e = &k->event[b->order[i]];
+        if (gp_prof_stops((uint64_t)i)) return gp_json_fail(k->j, "interrupted");
         if (is_work(e) && !add_work(b, t, e)) return false;
     }
     return gp_kineto_orders(b->k, b->p, t, b->shift);

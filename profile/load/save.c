@@ -89,6 +89,7 @@ static void free_numbers(numbers *s) {
 /* ---- text ---- */
 
 static void flush(writer *w) {
+    if (gp_thread_stopped()) w->ok = gp_prof_fail("profile.save");
     if (w->ok && w->n && gzwrite(w->out, w->buf, (unsigned)w->n) <= 0) w->ok = false;
     w->n = 0;
 }

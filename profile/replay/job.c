@@ -121,7 +121,7 @@ gp_job *gp_job_new(const gp_prof *p) {
     for (const gp_track *t = p->ranks > 1 ? p->host : NULL; ok && t; t = t->next)
         ok = has_rank(job, t->rank) || add_rank(job, p, t->rank);
     ok = ok && (p->ranks <= 1 || find_meetings(job));
-    if (!ok) return gp_job_free(job), gp_fail_null("profile: out of memory");
+    if (!ok) return gp_job_free(job), gp_prof_fail("profile"), NULL;
     return job;
 }
 
@@ -133,7 +133,7 @@ gp_job *gp_job_of_rank(const gp_prof *p, int rank, const char *what) {
     gp_job *job = calloc(1, sizeof *job);
     if (job && add_rank(job, p, p->ranks > 1 ? rank : -1)) return job;
     gp_job_free(job);
-    return gp_fail_null("profile: out of memory");
+    return gp_prof_fail("profile"), NULL;
 }
 
 void gp_job_free(gp_job *job) {

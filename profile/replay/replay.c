@@ -186,6 +186,7 @@ static bool finish(pass *p) {
 static bool run_steps(pass *p) {
     const gp_timeline *t = p->t;
     for (; p->step < t->nsteps && p->met < 0; p->step++) {
+        if (gp_prof_stops((uint64_t)p->step)) return false;
         const gp_step_at *s = &t->step[p->step];
         if (!advance(p, s->t)) return false;
         if (s->kind == GP_STEP_OWNER) p->owner = s->rec;
@@ -228,7 +229,7 @@ void gp_rank_replay_free(gp_rank_replay *p) {
 bool gp_rank_replay_run(gp_rank_replay *p, int *met) {
     bool ok = run_steps(p);
     *met = p->met;
-    return ok || gp_fail("profile: out of memory");
+    return ok || gp_prof_fail("profile");
 }
 
 bool gp_replay_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r) {

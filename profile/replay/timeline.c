@@ -127,6 +127,7 @@ static bool gather_commands(builder *b) {
     for (const gp_track *w = t->p->workers; w; w = w->next) {
         gp_at at = gp_first(w);
         for (gp_rec *r; gp_timeline_has(t, w) && (r = gp_next(&at));) {
+            if (gp_prof_stops((uint64_t)t->ncommands)) return false;
             if (!gp_rec_is_work(r)) continue;
             gp_command *c = &t->command[t->ncommands++];
             int e = gp_event_by_id(b->event, b->nevents, r->id);
@@ -375,6 +376,7 @@ static bool add_own_steps(builder *b, walk *w) {
     for (int i = 0; i < t->nhost; i++) {
         const gp_rec *r = t->host[i];
         bool take = gp_is_take(r);
+        if (gp_prof_stops((uint64_t)i)) return false;
         if (r->t0 > t->done || (r->kind != GP_REC_OP && !is_wait(r) && !take)) continue;
         if (!close_until(b, w, r->t0)) return false;
         if (take && !add_take(b, r)) return false;
@@ -387,7 +389,9 @@ static bool add_own_steps(builder *b, walk *w) {
 /* Of a loaded trace, whose ops compute on devices: the host only launches and waits. */
 static bool add_foreign_steps(builder *b, walk *w) {
     for (int i = 0; i < b->nwaits; i++)
-        if (!add_launches(b, w, b->wait[i].t0) || !add_wait(b, &b->wait[i])) return false;
+        if (gp_prof_stops((uint64_t)i) || !add_launches(b, w, b->wait[i].t0) ||
+            !add_wait(b, &b->wait[i]))
+            return false;
     return true;
 }
 
@@ -454,7 +458,7 @@ gp_timeline *gp_timeline_of_rank(const gp_prof *p, int rank) {
     free(b.queues);
     free(b.wait);
     free(b.last);
-    if (!ok) return gp_timeline_free(b.t), gp_fail_null("profile: out of memory");
+    if (!ok) return gp_timeline_free(b.t), gp_prof_fail("profile"), NULL;
     return b.t;
 }
 

@@ -206,13 +206,22 @@ local function part(name)
     return file:read "a"
 end
 
+-- JSON as it may stand in a script element, which only "<" could end: in pieces, between which
+-- Ctrl-C is heard.
+local function embedded(json)
+    local out, PIECE <const> = {}, 1 << 20
+    for at = 1, #json, PIECE do
+        out[#out + 1] = json:sub(at, at + PIECE - 1):gsub("<", "\\u003c")
+    end
+    return table.concat(out)
+end
+
 -- The page as a list of texts.
 local function page_of(data, blocks)
     local scripts = {}
     for i, name in ipairs(PARTS) do scripts[i] = part(name .. ".js") end
-    -- Inside a script element only "<" could end it.
     local marks = { STYLE = part "page.css", SCRIPT = table.concat(scripts, "\n"),
-        DATA = gpush.json.encode(data):gsub("<", "\\u003c") }
+        DATA = embedded(gpush.json.encode(data)) }
     local out, rest = {}, part "page.html"
     for before, mark in rest:gmatch "(.-)@(%u+)@" do
         out[#out + 1] = before

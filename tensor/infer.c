@@ -35,7 +35,10 @@ bool gp_infer_dims(const gp_call *c, int i, int ndim, uint64_t *mask) {
     if (!gp_given(c, i)) return true;
     int n, dim;
     const int64_t *v = gp_ints(c, i, &n);
-    if (n == 0) return true;
+    if (n == 0) {
+        if (c->op->extra->empty_is_none) *mask = 0;
+        return true;
+    }
     uint64_t seen = 0;
     for (int k = 0; k < n; k++) {
         if (!gp_dim_wrap(c->op->name, v[k], ndim, &dim)) return false;

@@ -27,7 +27,8 @@ bool infer_grad(gp_call *c, gp_meta *m);
 gp_device *gp_infer_device(const gp_call *c);
 /* Output i has x's shape (or `shape`) and dtype dt; sets m->n = i + 1 and m->dev from x. */
 void gp_meta_like(gp_meta *m, int i, const gp_tensor *x, gp_dtype dt);
-/* The dims in argument i (absent: all) as a bit mask; false on a bad or repeated dim. */
+/* The dims in argument i (absent: all; empty: all, or none as the op's row says) as a bit mask;
+ * false on a bad or repeated dim. */
 bool gp_infer_dims(const gp_call *c, int i, int ndim, uint64_t *mask);
 /* The dim in argument i (absent: fallback), 0-based in *d; the argument is then counted from 1.
  * False where x has no such dim. */

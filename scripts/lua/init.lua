@@ -14,11 +14,10 @@ local gpush, dir, methods, composite, composites, chunk, loader, save = ...
 -- method, too. For help `waits` says for what the host waits, if it does, `raises` which elements
 -- are an error, and `dtypes` which operands may have: names, "all", "numbers", "floats" or
 -- "integers". `autocast` says what autocast makes of the arguments: "low", "wide" or "promote", as
--- tensor/ops/table/autocast.def does for rows; fn's own ops then run as outside. `strict` lists the
--- dtypes of the first tensor, on whose device the others then have to be, too. A file is run when
--- one of its composites is first called or asked about. Until then it is only text, in which a
--- definition is found by its beginning: at the start of a line, as above, up to the first type of
--- the signature.
+-- tensor/ops/table/autocast.def does for rows; fn's own ops then run as outside. `strict` and
+-- `promotes` check and convert tensors before fn: see strict.lua. A file is run when one of its
+-- composites is first called or asked about. Until then it is only text, in which a definition is
+-- found by its beginning: at the start of a line, as above, up to the first type of the signature.
 local function declare(name, first, read, rows)
     local fn, group, short = composite(name, read), name:match "^(%w+)%.(.+)$"
     composites[name] = fn

@@ -1,13 +1,32 @@
 --!plain
--- Composites whose own ops would take more than they say: the first tensor has a float dtype, of
--- those in def.strict, and all tensors are on its device. Of types such as `any` fn moves tensors
--- there itself.
+-- Composites whose own ops would take more than they say: the first tensor has a dtype of those in
+-- def.strict, or any but bool where that is "numbers", and all tensors are on its device. Of types
+-- such as `any` fn moves tensors there itself. def.promotes: fn gets all tensors in the float dtype
+-- that they have in common, which of integers alone is f32.
 local gpush = ...
 local is_tensor = gpush.is_tensor
 
+local NUMBERS <const> = "f64 f32 f16 bf16 i64 i32 i16 i8 u8"
+local BITS <const> = { f64 = 64, f32 = 32, f16 = 16, bf16 = 16 }
+
+local function promoted(...)
+    local args, n, common = { ... }, select("#", ...), nil
+    for i = 1, n do
+        local bits = is_tensor(args[i]) and BITS[args[i].dtype]
+        if bits and args[i].dtype ~= common then
+            local most = common and BITS[common] or 0
+            common = bits > most and args[i].dtype or bits == most and "f32" or common
+        end
+    end
+    for i = 1, n do
+        if is_tensor(args[i]) then args[i] = args[i]:to(common or "f32") end
+    end
+    return table.unpack(args, 1, n)
+end
+
 -- def.fn after these checks; fail as in init.lua.
 return function(def, fail)
-    local op, fn, list = def[1], def.fn, def.strict
+    local op, fn, list = def[1], def.fn, def.strict == "numbers" and NUMBERS or def.strict
     local names, moved = {}, {}
     for type, name in def.sig:gmatch "(%a+)[!?]* ([%w_]+)" do
         names[#names + 1], moved[#names + 1] = name, type == "any"
@@ -25,6 +44,7 @@ return function(def, fail)
                     x.device, names[1], first.device)
             end
         end
+        if def.promotes then return fn(promoted(...)) end
         return fn(...)
     end
 end

@@ -39,18 +39,22 @@ bool gp_infer_offsets(gp_call *c, const gp_meta *m, const gp_shape *s) {
     return true;
 }
 
+/* A 0-d tensor counts as one dim of size 1. */
+static int dims_or_one(const gp_tensor *t) { return t->a.ndim ? t->a.ndim : 1; }
+
 bool gp_infer_along(gp_call *c, gp_meta *m, int *d) {
     gp_tensor *x = c->arg[0].t, *index = c->arg[2].t;
     if (!gp_dim_wrap(c->op->name, c->arg[1].i, x->a.ndim, d)) return false;
     if (!gp_infer_index(c, "index", index) || !(m->dev = gp_infer_device(c))) return false;
-    if (index->a.ndim != x->a.ndim)
+    c->arg[1].i = *d + 1;
+    if (index->a.numel == 0) return true; /* of any shape, as in PyTorch: it points nowhere */
+    if (dims_or_one(index) != dims_or_one(x))
         return gp_fail("%s: index has %d dims, x has %d (expected the same)", c->op->name,
                        index->a.ndim, x->a.ndim);
     for (int i = 0; i < x->a.ndim; i++)
         if (i != *d && index->a.dim[i] > x->a.dim[i])
             return gp_fail("%s: index has size %lld in dim %d, x has %lld (expected at most that)",
                            c->op->name, (long long)index->a.dim[i], i + 1, (long long)x->a.dim[i]);
-    c->arg[1].i = *d + 1;
     return true;
 }
 

@@ -205,7 +205,7 @@ bool infer_roll(gp_call *c, gp_meta *m) {
     int n, k = 0, d;
     const int64_t *shift = gp_ints(c, 1, &n), *dims = NULL;
     int64_t by[GP_MAX_DIM] = {0};
-    if (gp_given(c, 2)) dims = gp_ints(c, 2, &k);
+    if (gp_given(c, 2) && c->arg[2].n) dims = gp_ints(c, 2, &k);
     if (dims ? n != k : n != 1)
         return gp_fail("roll: %d shifts and %d dims given (expected as many, or one shift and no "
                        "dims)",

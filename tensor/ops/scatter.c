@@ -24,7 +24,7 @@ static bool scatter_along(gp_call *c, gp_meta *m) {
     int d;
     if (!gp_infer_along(c, m, &d)) return false;
     gp_tensor *x = c->arg[0].t, *index = c->arg[2].t;
-    if (c->arg[3].kind == GP_TENSOR) {
+    if (c->arg[3].kind == GP_TENSOR && index->a.numel) {
         gp_tensor *src = c->arg[3].t;
         bool fits = src->a.ndim == index->a.ndim;
         for (int i = 0; fits && i < index->a.ndim; i++) fits = index->a.dim[i] <= src->a.dim[i];
@@ -227,6 +227,8 @@ static gp_tensor *that_stayed(gp_vjp *v, gp_tensor *part, gp_tensor *written, gp
 
 /* The part of src that index covers. */
 static gp_tensor *used(gp_vjp *v, gp_tensor *src) {
+    gp_shape none = gp_tensor_shape(v->x[1]); /* whatever src's dims are */
+    if (src && !v->x[1]->a.numel) return DO(to, "t-d", gp_zeros_shaped(v, &none, 0), src->a.dtype);
     for (int d = 0; src && d < src->a.ndim; d++)
         if (src->a.dim[d] != v->x[1]->a.dim[d])
             src = DO(narrow, "tiii", src, (int64_t)d + 1, (int64_t)1, v->x[1]->a.dim[d]);
@@ -238,6 +240,7 @@ static gp_tensor *src_grad(gp_vjp *v, gp_tensor *part) {
     gp_shape s = *gp_in_shape(v, 2);
     int64_t more[2 * GP_MAX_DIM];
     if (!part) return NULL;
+    if (!part->a.numel) return gp_zeros_shaped(v, &s, 0);
     for (int d = 0; d < s.ndim; d++) {
         int k = s.ndim - 1 - d;
         more[2 * k] = 0, more[2 * k + 1] = s.dim[d] - part->a.dim[d];

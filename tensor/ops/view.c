@@ -402,19 +402,19 @@ bool view_unfold(gp_call *c) {
     gp_tensor *x = c->arg[0].t;
     int d;
     if (!gp_dim_wrap("unfold", c->arg[1].i, x->a.ndim, &d)) return false;
-    int64_t size = c->arg[2].i, step = c->arg[3].i;
-    if (x->a.ndim == 0 || x->a.ndim == GP_MAX_DIM)
-        return gp_fail("unfold: expected 1 to %d dims, got %d", GP_MAX_DIM - 1, x->a.ndim);
-    if (size < 0 || size > x->a.dim[d] || step < 1)
+    int64_t size = c->arg[2].i, step = c->arg[3].i, length = x->a.ndim ? x->a.dim[d] : 1;
+    if (x->a.ndim == GP_MAX_DIM)
+        return gp_fail("unfold: expected at most %d dims, got %d", GP_MAX_DIM - 1, x->a.ndim);
+    if (size < 0 || size > length || step < 1)
         return gp_fail("unfold: windows of %lld, %lld apart, do not fit in dim %d of size %lld",
-                       (long long)size, (long long)step, d + 1, (long long)x->a.dim[d]);
+                       (long long)size, (long long)step, d + 1, (long long)length);
     gp_shape s = gp_tensor_shape(x);
     int64_t stride[GP_MAX_DIM];
     memcpy(stride, x->a.stride, sizeof stride);
-    stride[s.ndim] = stride[d];
+    stride[s.ndim] = x->a.ndim ? stride[d] : 1; /* 0-d: one window, and no dim of windows */
     s.dim[s.ndim++] = size;
-    s.dim[d] = (x->a.dim[d] - size) / step + 1;
-    if (s.dim[d] > 1) stride[d] *= step;
+    if (x->a.ndim) s.dim[d] = (length - size) / step + 1;
+    if (x->a.ndim && s.dim[d] > 1) stride[d] *= step;
     if (!countable(c, &s)) return false;
     return give(c, gp_tensor_view(x, &s, stride, 0));
 }

@@ -25,6 +25,7 @@ static ld f_remainder(ld a, ld b, ld c) {
 static ld f_trunc_divide(ld a, ld b, ld c) { return truncl(quotient(a, b)); }
 static ld f_fmod(ld a, ld b, ld c) { return fmodl(a, b); }
 static ld f_hypot(ld a, ld b, ld c) { return hypotl(a, b); }
+static ld f_copysign(ld a, ld b, ld c) { return copysignl(a, b); }
 static ld f_addcmul(ld a, ld b, ld c) { return a + b * c; }
 static ld f_addcmul_3(ld a, ld b, ld c) { return a - 3 * b * c; }
 static ld f_addcdiv(ld a, ld b, ld c) { return a + b / c; }

@@ -55,6 +55,7 @@ SIMD1(erfc) SIMD1(cbrt) SIMD2(atan2) SIMD2(hypot)
 #define erfc(x) FN1(erfc, x)
 #define atan2(a, b) FN2(atan2, a, b)
 #define hypot(a, b) FN2(hypot, a, b)
+#define copysign(a, b) _Generic((b), float : copysignf, default : copysign)(a, b)
 #define sigmoid(x) (1 / (1 + exp(-(x))))
 
 /* Logarithms of n numbers in place. The vector form and that for one number differ in the last bit:

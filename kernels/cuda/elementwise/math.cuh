@@ -73,6 +73,8 @@ GP_CALLED double power(double a, double b) { return ::pow(a, b); }
         return r != 0 && (r < 0) != (b < 0) ? r + b : r;                                           \
     }
 FLOATS2(float) FLOATS2(double)
+GP_FN float copysign_of(float a, float b) { return ::copysignf(a, b); }
+GP_FN double copysign_of(double a, double b) { return ::copysign(a, b); }
 #define INTEGERS2(T, t)                                                                            \
     GP_FN T floor_divide_of(T a, T b, int &fault) { return floor_divide_##t(a, b, fault); }        \
     GP_FN T trunc_divide_of(T a, T b, int &fault) { return trunc_divide_##t(a, b, fault); }        \
@@ -127,7 +129,7 @@ template <class T> struct gp_num {
     __device__ friend gp_num sigmoid(gp_num x) { return 1 / (1 + exp(-x)); }
 #define OF2(fn)                                                                                    \
     __device__ friend gp_num fn(gp_num a, gp_num b) { return fn##_of(a.v, b.v); }
-    OF2(atan2) OF2(hypot) OF2(polygamma) OF2(left_shift) OF2(right_shift)
+    OF2(atan2) OF2(hypot) OF2(copysign) OF2(polygamma) OF2(left_shift) OF2(right_shift)
 #define FAULTY2(fn)                                                                                \
     __device__ friend gp_num fn##_to(gp_num a, gp_num b, int &fault) {                             \
         return fn##_of(a.v, b.v, fault);                                                           \

@@ -114,7 +114,8 @@ function Unfold:forward(x)
         end
         x = x:unfold(d + 2, span, self.stride[d]):slice(-1, 1, -1, self.dilation[d])
     end
-    local y = x:permute(1, 2, 5, 6, 3, 4):reshape(x:size(1), x:size(2) * k[1] * k[2], -1)
+    local y = x:permute(1, 2, 5, 6, 3, 4):reshape(x:size(1), x:size(2) * k[1] * k[2],
+        x:size(3) * x:size(4))
     return single and y:squeeze(1) or y
 end
 function Unfold:extra_repr() return table.concat(self.kernel_size, "x") end

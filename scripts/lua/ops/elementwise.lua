@@ -183,16 +183,6 @@ define { "cumprod_", sig = "tensor x, dim dim",
 
 -- ---- signs, and functions of probabilities ----
 
-define { "copysign", sig = "tensor a, operand b",
-    help = "the size of a with the sign of b, elementwise",
-    dtypes = "floats", strict = "f64 f32 bf16 f16", fn = function(a, b)
-        if not is_tensor(b) then
-            b = b == true and 1 or b or 0
-            local negative = b < 0 or b == 0 and 1 / b < 0
-            return negative and -a:abs() or a:abs()
-        end
-        return a:abs() * gpush.where(b:signbit(), -1, 1):to(a.dtype)
-    end }
 define { "heaviside", sig = "tensor x, operand values",
     help = "0 below 0, 1 above, and values at 0",
     dtypes = "all", fn = function(x, values)

@@ -22,13 +22,24 @@ local function plan(name, x, s, dim, dims, default)
         if seen[at[i]] then fail("%s: dim %d is given twice", name, d) end
         seen[at[i]] = true
     end
-    if #at == 0 then fail(name .. ": no dims to transform") end
     return at, s or {}
+end
+
+-- The last of the dims that a transform to or from half of the numbers has.
+local function last_of(name, at)
+    if #at == 0 then fail(name .. ": no dims to transform") end
+    return #at
 end
 
 local function complex_steps(fn, x, at, s, norm, first)
     for i = first, 1, -1 do x = fn(x, s[i], at[i], norm, true) end
     return x
+end
+
+-- Real numbers as pairs.
+local function pairs_of(x)
+    local real = x.dtype:find "f" and x or x:to "f32"
+    return gpush.stack({ real, gpush.zeros_like(real) }, -1)
 end
 
 -- A transform over several dims from pairs, or from a real tensor, to pairs.
@@ -37,6 +48,7 @@ local function over(fn)
         local dims = #x.shape - (complex and 1 or 0)
         local at, sizes = plan(name, x, s, dim, dims, default)
         local last = #at
+        if last == 0 then return complex and x:clone() or pairs_of(x) end
         return complex_steps(fn, fn(x, sizes[last], at[last], norm, complex), at, sizes, norm,
             last - 1)
     end
@@ -45,13 +57,13 @@ local fft = gpush.fft
 local fft_over, ifft_over = over(fft.fft), over(fft.ifft)
 local function rfft_over(name, default, x, s, dim, norm)
     local at, sizes = plan(name, x, s, dim, #x.shape, default)
-    local last = #at
+    local last = last_of(name, at)
     return complex_steps(fft.fft, fft.rfft(x, sizes[last], at[last], norm), at, sizes, norm,
         last - 1)
 end
 local function irfft_over(name, default, x, s, dim, norm)
     local at, sizes = plan(name, x, s, dim, #x.shape - 1, default)
-    local last = #at
+    local last = last_of(name, at)
     return fft.irfft(complex_steps(fft.ifft, x, at, sizes, norm, last - 1), sizes[last], at[last],
         norm)
 end

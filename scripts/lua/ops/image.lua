@@ -149,7 +149,7 @@ local function pixels(lines, x, y, height, width)
     local index = gpush.where(there, y * width + x, 0):detach():to "i64" + 1
     local n, c = lines.shape[1], lines.shape[2]
     local shape = { n, c, index.shape[2], index.shape[3] }
-    local at = index:view(n, 1, -1):expand(n, c, index.shape[2] * index.shape[3])
+    local at = index:flatten(2):unsqueeze(2):expand(n, c, index.shape[2] * index.shape[3])
     return gpush.where(there:unsqueeze(2), lines:gather(3, at):view(shape), 0)
 end
 

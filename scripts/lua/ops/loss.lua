@@ -229,7 +229,8 @@ end
 
 define { "cosine_similarity", sig = "tensor x1, tensor x2, dim dim=2, float eps=1e-8",
     help = "cosine of the angle between x1 and x2 along dim; norms below eps count as eps",
-    dtypes = "floats", autocast = "wide", fn = once(function(x1, x2, dim, eps)
+    dtypes = "numbers", strict = "numbers", promotes = true, autocast = "wide",
+    fn = once(function(x1, x2, dim, eps)
         check_broadcast("cosine_similarity", x1, x2)
         if shape_text(x1) ~= shape_text(x2) then
             x1, x2 = table.unpack(gpush.broadcast_tensors { x1, x2 })
@@ -281,7 +282,8 @@ define { "cdist", sig = "tensor x1, tensor x2, float p=2",
 define { "cosine_embedding_loss",
     sig = "tensor x1, tensor x2, tensor target, float margin=0, str reduction=\"mean\"",
     help = "1 - cosine_similarity where target is 1, max(0, it - margin) where target is -1",
-    dtypes = "floats", autocast = "wide", fn = once(function(x1, x2, target, margin, reduction)
+    dtypes = "numbers", strict = "numbers", autocast = "wide",
+    fn = once(function(x1, x2, target, margin, reduction)
         same_shape("cosine_embedding_loss", x1, x2, "x2")
         check_signs("cosine_embedding_loss", target)
         local cosine = x1:cosine_similarity(x2, -1)
@@ -290,7 +292,8 @@ define { "cosine_embedding_loss",
                 each row)", shape_text(target), shape_text(cosine))
         end
         return reduced("cosine_embedding_loss",
-            gpush.where(target:eq(1), 1 - cosine, (cosine - margin):relu()), reduction)
+            gpush.where(target:eq(1), 1 - cosine,
+                gpush.where(target:eq(-1), (cosine - margin):relu(), 0)), reduction)
     end) }
 
 define { "triplet_margin_loss",
@@ -354,18 +357,19 @@ define { "multilabel_soft_margin_loss",
     fn = once(function(x, target, weight, reduction)
         same_shape("multilabel_soft_margin_loss", x, target)
         fits("multilabel_soft_margin_loss", x, weight, "weight")
-        local losses = x:bce_with_logits(target:to(x.dtype), 1)
+        local losses = x:bce_with_logits(FLOATS[target.dtype] and target or target:to(x.dtype), 1)
         if weight then losses = losses * weight end
         return reduced("multilabel_soft_margin_loss", losses:mean(-1), reduction)
     end) }
 
 -- Lengths, a list or a tensor, as a tensor of n integers.
 local function lengths(name, value, n, like)
-    local t = gpush.is_tensor(value) and value or type(value) == "table" and gpush.tensor(value)
-    if math.type(value) == "integer" then value, t = { value }, gpush.tensor { value } end
-    for _, v in ipairs(type(value) == "table" and value or {}) do
+    if math.type(value) == "integer" then value = { value } end
+    for i = 1, type(value) == "table" and math.min(#value, n) or 0 do
+        local v = value[i]
         if type(v) ~= "number" or v < 0 then bad("ctc_loss", name, "0 or more", v) end
     end
+    local t = gpush.is_tensor(value) and value or type(value) == "table" and gpush.tensor(value)
     if not t or t.dtype:find "f" or t:numel() ~= n then
         bad("ctc_loss", name, ("%d integers, one for each sequence"):format(n),
             t and t.dtype .. " " .. shape_text(t) or type(value))

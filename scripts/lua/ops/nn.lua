@@ -50,7 +50,7 @@ define { "instance_norm",
             follow(running_mean, seen:mean(rest), momentum)
             follow(running_var, seen:var(rest), momentum)
         end
-        return x:group_norm(x.shape[2], weight, bias, eps)
+        return x:group_norm(math.max(x.shape[2], 1), weight, bias, eps)
     end }
 
 -- A query that may see no key attends to nothing, instead of NaN, as in PyTorch. Returns which
@@ -148,7 +148,7 @@ local function along_each(x, scales, mode, align_corners)
     for d, scale in ipairs(scales) do
         local moved = x:transpose(d + 2, -1)
         local shape = moved.shape
-        local lines = gpush.interpolate(moved:reshape(1, -1, shape[#shape]), nil, scale,
+        local lines = gpush.interpolate(moved:flatten(1, -2):unsqueeze(1), nil, scale,
             linear or mode, align_corners)
         shape[#shape] = lines.shape[3]
         x = lines:view(shape):transpose(d + 2, -1)
@@ -273,6 +273,7 @@ define { "local_response_norm",
             bad("local_response_norm", "x", "images x channels x …", shape_text(x))
         end
         if size < 1 then bad("local_response_norm", "size", "1 or more", size) end
+        if x:numel() == 0 then return x:clone() end
         local flat = x:square():reshape(x.shape[1], x.shape[2], -1)
         local around = flat:pad { 0, 0, size // 2, (size - 1) // 2 }:unfold(2, size, 1):mean(-1)
         return x / (around:view(x.shape) * alpha + k) ^ beta
@@ -334,7 +335,7 @@ define { "fold", sig = "tensor x, ints output_size, " .. of_windows,
             local images, c = y.shape[1], y.shape[2] // each
             local lines = gpush.zeros({ images * c, whole[1] * whole[2] },
                 { dtype = y.dtype, device = y.device })
-            lines = lines:index_add(2, index, y:reshape(images * c, -1))
+            lines = lines:index_add(2, index, y:reshape(images * c, each * n))
             return lines:view(images, c, whole[1], whole[2]):narrow(3, pad[1] + 1, size[1]):narrow(
                 4, pad[2] + 1, size[2])
         end)
@@ -373,6 +374,8 @@ define { "prelu", sig = "tensor x, tensor weight",
             local shape = {}
             for d = 1, x.ndim do shape[d] = d == 2 and -1 or 1 end
             weight = weight:view(shape)
+        elseif x.ndim == 0 then
+            weight = weight:reshape {}
         end
         local above = x:gt(0)
         return gpush.where(above, x, 0) + weight * gpush.where(above, 0, x)

@@ -81,15 +81,22 @@ local function many(sorted, qs, interpolation, count, skip)
     return skip and y or gpush.where(last:ne(last), last, y)
 end
 
+local check_list = debug.getregistry()["gpush.check_list"]
+local MOST_QUANTILES <const> = 1 << 24
+
 -- q as a number, or as a vector in f64 on x's device.
 local function settle_q(op, x, q)
     if type(q) == "table" then
-        for i, v in ipairs(q) do
-            if type(v) ~= "number" then
-                fail("%s: argument 'q': number %d is a %s", op, i, type(v))
+        if #q > MOST_QUANTILES then
+            fail("%s: argument 'q' cannot have %d entries", op, #q)
+        end
+        check_list(op, "q", q)
+        for i = 1, #q do
+            if type(q[i]) ~= "number" then
+                fail("%s: argument 'q': number %d is a %s", op, i, type(q[i]))
             end
         end
-        q = gpush.tensor(q, { dtype = "f64" })
+        q = gpush.tensor(table.move(q, 1, #q, 1, {}), { dtype = "f64" })
     end
     if type(q) == "number" then
         if not (q >= 0 and q <= 1) then fail("%s: argument 'q': expected 0 to 1, got %s", op, q) end
@@ -202,32 +209,32 @@ end
 
 define { "trapezoid", sig = "tensor y, tensor? x, float dx=1, dim dim=-1",
     help = "the integral of y along dim by trapezoids, at the places x or dx apart",
-    dtypes = "floats", strict = "f64 f32 bf16 f16",
+    dtypes = "numbers", strict = "numbers", promotes = true,
     fn = function(y, x, dx, dim)
         return areas("trapezoid", y, x, dx, dim):sum(dim)
     end }
 define { "cumulative_trapezoid", sig = "tensor y, tensor? x, float dx=1, dim dim=-1",
     help = "the integral of y along dim from its start to each place, by trapezoids",
-    dtypes = "floats", strict = "f64 f32 bf16 f16",
+    dtypes = "numbers", strict = "numbers", promotes = true,
     fn = function(y, x, dx, dim)
         return areas("cumulative_trapezoid", y, x, dx, dim):cumsum(dim)
     end }
 
 define { "cov", sig = "tensor x, int correction=1",
     help = "the covariance of each row of x with each other, over n - correction observations",
-    dtypes = "floats", strict = "f64 f32 bf16 f16",
+    dtypes = "numbers", strict = "numbers", promotes = true,
     fn = function(x, correction)
-        if x.ndim < 1 or x.ndim > 2 then
+        if x.ndim > 2 then
             fail("cov: x has %d dims (expected variables x observations)", x.ndim)
         end
-        local rows = x.ndim == 1 and x:unsqueeze(1) or x
+        local rows = x.ndim == 2 and x or x:reshape(1, x:numel())
         rows = rows - rows:mean(2, true)
         local y = rows:matmul(rows:transpose(1, 2)) / math.max(0, rows:size(2) - correction)
-        return x.ndim == 1 and y:view {} or y
+        return y:numel() == 1 and y:view {} or y
     end }
 define { "corrcoef", sig = "tensor x",
     help = "the correlation of each row of x with each other, -1 to 1",
-    dtypes = "floats", strict = "f64 f32 bf16 f16",
+    dtypes = "numbers", strict = "numbers", promotes = true,
     fn = function(x)
         local c = x:cov()
         if c.ndim == 0 then return c / c end

@@ -214,11 +214,6 @@ return {
         example = "signbit(tensor{-1.0, 0.0, -0.0})\n--> tensor({ true, false,  true}, bool 3 \z
             cpu)",
         see = "sign, copysign" },
-    copysign = {
-        shapes = "a, b: broadcast to a common shape",
-        example = "copysign(tensor{1.0, 2.0}, tensor{-3.0, 4.0})\n--> tensor({-1.0,  2.0}, \z
-            f32 2 cpu)",
-        see = "signbit, abs" },
     heaviside = {
         options = "values: what it is at 0",
         shapes = "x: any; values: a number, or broadcast",

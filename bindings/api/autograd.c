@@ -102,13 +102,18 @@ static int l_backward(lua_State *L) {
     return 0;
 }
 
+enum { MOST_TENSORS = 1 << 24 }; /* in a list, whose length a __len may give */
+
 /* The tensors at index i, one or a table of them, in an array that a userdata on the stack owns. */
 static gp_tensor **tensors(lua_State *L, int i, const char *what, int *n) {
     bool one = gp_lua_totensor(L, i) != NULL;
     if (!one && !lua_istable(L, i))
         luaL_error(L, "%s: expected a tensor or a table of tensors, got %s", what,
                    luaL_typename(L, i));
-    *n = one ? 1 : (int)luaL_len(L, i);
+    lua_Integer all = one ? 1 : luaL_len(L, i);
+    if (all < 0 || all > MOST_TENSORS)
+        luaL_error(L, "%s cannot have %I entries", what, (LUAI_UACINT)all);
+    *n = (int)all;
     gp_tensor **list = lua_newuserdatauv(L, (size_t)(*n + 1) * sizeof *list, 0);
     for (int k = 0; k < *n; k++) {
         if (one) lua_pushvalue(L, i);

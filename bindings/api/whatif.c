@@ -14,7 +14,7 @@
 #include "profile/sync.h"
 #include "profile/table.h"
 
-enum { LINES = 32, SCALES = 32, TEXT = 600 };
+enum { LINES = 32, SCALES = 32, TEXT = 600, MOST_WITHOUT = 1000 };
 
 /* ---- whatif's options ---- */
 
@@ -77,6 +77,7 @@ static void check_without(lua_State *L, int i, options *o) {
                    "list of them, got %s",
                    luaL_typename(L, i));
     lua_Integer n = luaL_len(L, i);
+    if (n > MOST_WITHOUT) luaL_error(L, "whatif: without: cannot have %I entries", (LUAI_UACINT)n);
     for (lua_Integer k = 1; k <= n; k++) {
         if (lua_geti(L, i, k) != LUA_TSTRING)
             luaL_error(L, "whatif: without[%I]: expected a text, got %s", (LUAI_UACINT)k,

@@ -38,7 +38,7 @@ const char *const gp_lua_wanted[GP_SIGS] = {[GP_SIG_tensor] = "a tensor",
                                             [GP_SIG_program] = "a program, which only fuse makes",
                                             [GP_SIG_group] = "a group, which only dist passes"};
 
-enum { MOST_NUMBERS = 1 << 24 }; /* in a list of them */
+enum { MOST_ENTRIES = 1 << 24 }; /* of a list */
 
 /* Raises at the script's line, with the place in the model that is being called. */
 #define raise(L, ...) (gp_fail(__VA_ARGS__), gp_lua_raise_argument(L))
@@ -79,7 +79,7 @@ static bool to_number(const gp_lua_reading *r, int i, gp_scalar *s) {
     if (lua_type(L, i) == LUA_TNUMBER)
         return *s = (gp_scalar){.is_float = true, .f = lua_tonumberx(L, i, &is)}, true;
     gp_tensor *t = gp_lua_totensor(L, i);
-    if (!t) return false;
+    if (!t || t->a.numel != 1) return false;
     if (!gp_item(t, s, GP_WHY_item, r->op->name)) gp_lua_raise(L);
     return true;
 }
@@ -160,22 +160,16 @@ static bool settle_number(const gp_lua_reading *r, int i) {
     return true;
 }
 
-/* Checks a list, which the function takes as it is. */
-static void check_list(const gp_lua_reading *r) {
-    if (!is_list(r->L, r->i)) bad(r, "a list");
-    if (!gp_lua_check_list(r->L, r->i, r->op->name, r->p->name)) gp_lua_raise_argument(r->L);
-}
-
-/* Checks a list of numbers, and puts a plain one in its place. */
-static void settle_numbers(const gp_lua_reading *r) {
+/* Checks a list and puts a plain one in its place, of numbers if asked; its length is known. */
+static void settle_list(const gp_lua_reading *r, bool numbers) {
     lua_State *L = r->L;
-    check_list(r);
-    lua_Integer n = list_length(r, MOST_NUMBERS);
+    if (!gp_lua_check_list(L, r->i, r->op->name, r->p->name)) gp_lua_raise_argument(L);
+    lua_Integer n = list_length(r, MOST_ENTRIES);
     lua_newtable(L);
     for (lua_Integer k = 1; k <= n; k++) {
         lua_geti(L, r->i, k);
         int entry = lua_gettop(L);
-        if (!settle_number(r, entry))
+        if (numbers && !settle_number(r, entry))
             raise(L, "%s: entry %d of argument '%s': expected a number, got %s", r->op->name,
                   (int)k, r->p->name, shown(L, entry));
         lua_rawseti(L, -2, k);
@@ -183,11 +177,19 @@ static void settle_numbers(const gp_lua_reading *r) {
     lua_replace(L, r->i);
 }
 
+/* Checks a list, which the function takes as it is; of an object that acts like one it gets the
+ * entries. */
+static void read_list(const gp_lua_reading *r) {
+    if (!is_list(r->L, r->i)) bad(r, "a list");
+    if (lua_getmetatable(r->L, r->i)) lua_pop(r->L, 1), settle_list(r, false);
+    else if (!gp_lua_check_list(r->L, r->i, r->op->name, r->p->name)) gp_lua_raise_argument(r->L);
+}
+
 /* Reads a number, or what else the type allows: a list of numbers, a string. The function takes
  * either as it is. */
 static void read_numbers(const gp_lua_reading *r) {
     bool order = r->p->type == GP_SIG_order;
-    if (!order && is_list(r->L, r->i)) settle_numbers(r);
+    if (!order && is_list(r->L, r->i)) settle_list(r, true);
     else if (!(order && lua_type(r->L, r->i) == LUA_TSTRING) && !settle_number(r, r->i))
         bad(r, gp_lua_wanted[r->p->type]);
     gp_call_none(r->c);
@@ -341,7 +343,7 @@ int gp_lua_read_arg(const gp_lua_reading *r, int last) {
     case GP_SIG_padding:
         if (lua_type(L, r->i) != LUA_TSTRING) return read_ints(r, last);
         return read_name(r), 1;
-    case GP_SIG_list: check_list(r); break;
+    case GP_SIG_list: read_list(r); break;
     case GP_SIG_numbers:
     case GP_SIG_order: return read_numbers(r), 1;
     case GP_SIG_any:

@@ -10,6 +10,12 @@ A.env = env
 function env.f(...) return g.rand(...) * 0.8 + 0.1 end
 function env.i(v) return g.tensor(v, { dtype = "i64" }) end
 function env.b(v) return g.tensor(v) end
+-- A list and a function that have no end.
+function env.endless(v)
+    return setmetatable({}, { __len = function() return math.maxinteger end,
+        __index = function(_, k) return math.type(k) and v or nil end })
+end
+function env.gives(v) return function() return v end end
 env.spd = g.tensor { { 4.0, 1, 0 }, { 1, 3, 1 }, { 0, 1, 2 } }
 
 -- The signature of a function: help reads it for ops, classes and functions alike.

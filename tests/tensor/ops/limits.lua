@@ -46,8 +46,8 @@ refused("instance_norm", g.rand(2, 3, 4), g.zeros(3, { dtype = "i64" }), g.ones(
     "argument 'running_mean': expected 3 floats, got i64 3")
 refused("new_tensor", x, "1, 2",
     "argument 'values': expected numbers or booleans in nested tables, got string")
-refused("split", v, v, "argument 'size': expected an integer or a table of integers, got userdata")
-refused("tensor_split", v, v, "argument 'sections': expected an integer above 0 or a table")
+refused("split", v, v, "argument 'size' %(#2%): expected a number or a list of numbers, got tensor")
+refused("tensor_split", v, v, "argument 'sections' %(#2%): expected a number or a list of numbers")
 
 -- Optimizers, layers and other constructors.
 local function leaf() return g.rand(2):requires_grad_() end
@@ -61,9 +61,9 @@ refused("optim.lr.LinearLR", opt, 0, "option 'start_factor': expected a number a
 refused("optim.lr.LinearLR", opt, 0.5, 2, "option 'end_factor': expected a number from 0 to 1")
 refused("optim.lr.ReduceLROnPlateau", opt, "min", -1, "option 'factor'")
 refused("optim.lr.CyclicLR", opt, "a", 0.2,
-    "argument 'base_lr': expected a number, or a list of one for each group, got string")
+    "argument 'base_lr' %(#2%): expected a number or a list of numbers, got 'a'")
 refused("optim.lr.OneCycleLR", opt, true, 10,
-    "argument 'max_lr': expected a number, or a list of one for each group, got boolean")
+    "argument 'max_lr' %(#2%): expected a number or a list of numbers, got boolean")
 refused("optim.lr.LambdaLR", opt, 0.9,
     "argument 'lr_lambda': expected a function, or a list of one for each group, got number")
 refused("optim.lr.LambdaLR", opt, function() end, "argument 'lr_lambda' gave a nil for 0 steps")

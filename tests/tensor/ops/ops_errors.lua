@@ -33,7 +33,8 @@ local right = {
     dims = function() return {1} end, shape = function() return {2, 2} end,
     ints = function() return {1} end, str = function() return "x" end,
     dtype = function() return "f32" end, device = function() return "cpu" end,
-    padding = function() return 0 end,
+    padding = function() return 0 end, numbers = function() return 1 end,
+    order = function() return 1 end,
     any = function() return 1 end, value = function() return 1 end,
 }
 local wrong = {
@@ -42,7 +43,8 @@ local wrong = {
     float = {"abc", true, print}, bool = {"abc", 1}, dim = {"abc", 1.5, true},
     dims = {"abc", {"a"}, {1.5}}, shape = {"abc", {"a"}, {1.5}}, ints = {"abc", {"a"}, {1.5}},
     str = {true, print}, dtype = {"f8", true, 1}, device = {"tpu", true, 1},
-    padding = {true, {"a"}}, any = {}, value = {},
+    padding = {true, {"a"}}, numbers = {"abc", {"a"}, true, print}, order = {true, {1}, print},
+    any = {}, value = {},
 }
 
 local function message(fn, ...)
@@ -327,7 +329,8 @@ t.error(function() g.zeros(0):chunk(math.maxinteger) end,
 t.error(function() x:tensor_split(math.maxinteger) end,
     "tensor_split: argument 'sections' is %d+ %(expected at most", "more pieces than memory")
 t.error(function() x:tensor_split { 1, "a" } end,
-    "tensor_split: index 2 is a %(expected an integer%)", "an index that is none")
+    "tensor_split: entry 2 of argument 'sections': expected a number, got 'a'",
+    "an index that is none")
 t.error(function() v:inner(v:double()) end, "inner: f32 3 and f64 3 %(expected the same dtype%)",
     "inner of two dtypes")
 t.error(function() v:quantile { 0.5, "a" } end, "quantile: argument 'q': number 2 is a string",

@@ -12,6 +12,7 @@
 #include "bindings/sampler.h"
 #include "bindings/scope.h"
 #include "bindings/stack.h"
+#include "bindings/stop.h"
 #include "profile/fit.h"
 #include "profile/record.h"
 #include "profile/table.h"
@@ -114,7 +115,8 @@ static gp_prof *stop(lua_State *L) {
     return p;
 }
 
-/* profile.start([opts]): stack, memory, shapes, limit, flops and lua. */
+/* profile.start([opts]): stack, memory, shapes, limit, flops and lua. A schedule notes that it has
+ * started, or stopped, in its next instruction: Ctrl-C comes after that. */
 static int l_start(lua_State *L) {
     lua_Integer limit = luaL_optinteger(L, 4, 0);
     gp_prof_opts o = {.stack = gp_lua_check_depth(L, 1, "profile.start"),
@@ -127,13 +129,16 @@ static int l_start(lua_State *L) {
         return gp_fail("profile.start: limit: expected a number of events, got %lld",
                        (long long)limit),
                gp_lua_raise(L);
-    return start(L, &o) ? 0 : gp_lua_raise(L);
+    if (!start(L, &o)) return gp_lua_raise(L);
+    gp_stop_after_next();
+    return 0;
 }
 
 /* profile.stop() -> profile */
 static int l_stop(lua_State *L) {
     gp_prof **box = gp_lua_push_prof(L);
     *box = stop(L);
+    gp_stop_after_next();
     return *box ? 1 : gp_lua_raise(L);
 }
 

@@ -32,10 +32,13 @@ local function enter(self)
 end
 
 local function leave(self)
-    if self.phase == "wait" then return end
+    local phase = self.phase
+    if phase == "wait" then return end
     end_mark(self)
-    local prof = profile.stop()
-    if self.phase ~= "active" then return prof:free() end
+    local ok, prof = pcall(profile.stop)
+    self.phase = "wait" -- in any case: what runs later is not of this schedule
+    if not ok then error(prof, 0) end
+    if phase ~= "active" then return prof:free() end
     self.result = prof
     if self.on_trace_ready then self.on_trace_ready(prof) end
 end
@@ -45,10 +48,7 @@ function Schedule:step()
     self.done = self.done + 1
     end_mark(self)
     local at = math.max(self.done - self.skip_first, 0) % self.cycle
-    if at == 0 or at == self.wait or at == self.wait + self.warmup then
-        leave(self)
-        self.phase = "wait"
-    end
+    if at == 0 or at == self.wait or at == self.wait + self.warmup then leave(self) end
     enter(self)
 end
 
@@ -56,7 +56,7 @@ end
 --- too.
 function Schedule:close()
     leave(self)
-    self.phase, self.repeats, self.done = "wait", 1, self.skip_first + self.cycle
+    self.repeats, self.done = 1, self.skip_first + self.cycle
 end
 Schedule.__close = Schedule.close
 

@@ -37,6 +37,7 @@ static const char *const lines[] = {
     "for i = 1, 1e9 do conv(images):sum():backward() end",
     "for i = 1, 1e9 do lstm(large):sum():backward() end",
     "profile.run({lua = true}, function() for i = 1, 1e9 do large:bmm(large) end end)",
+    "do local s = profile.schedule{active = 2} for i = 1, 1e9 do step() s:step() end end",
     "while true do end",
 };
 static const char *const firsts[] = {
@@ -71,7 +72,8 @@ static const char whole[] =
     "step() print('st' .. 'ate', y:item() == 6 and y.requires_grad and sync.mode == 'off' and "
     "captured(x):isfinite():item() and queued(far):isfinite():item() and "
     "forked(x):allclose(fn(x)) and forks(far):allclose(fn(far)) and "
-    "ensemble():allclose(gradient) and large:bmm(large):isfinite():all():item() and "
+    "profile.run(step).count > 0 and ensemble():allclose(gradient) and "
+    "large:bmm(large):isfinite():all():item() and "
     "#sync.report(false) > 0 and x:to('sim'):sum():isfinite():item() and n == 60 and "
     "m(x):isfinite():all():item() and default_device() == 'cpu') end";
 

@@ -264,10 +264,11 @@ static int join(int group, gp_packet *packet) {
     return sent(at, "MPI_Iallreduce", code);
 }
 
-static bool has_message(int group, int tag) {
+static int sender(int group, int tag) {
     int there = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, tag, groups[group]->mpi, &there, MPI_STATUS_IGNORE);
-    return there;
+    MPI_Status status;
+    MPI_Iprobe(MPI_ANY_SOURCE, tag, groups[group]->mpi, &there, &status);
+    return there ? status.MPI_SOURCE : -1;
 }
 
 /* ---- the job ---- */
@@ -346,7 +347,7 @@ __attribute__((visibility("default"))) gp_transport *gp_mpi_open(char *why, size
                          .receive = receive,
                          .start = start,
                          .join = join,
-                         .has_message = has_message,
+                         .sender = sender,
                          .test = test,
                          .cancel = cancel,
                          .close = close_job,

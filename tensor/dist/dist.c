@@ -46,8 +46,8 @@ static bool begin_part(void) {
 }
 
 /* Room for the collectives of a group of n ranks; never given back. */
-static bool new_group(int n, const int *ranks, int comm_cpu, int comm_sim) {
-    gp_group g = {.n = n, .rank = -1, .comm = {comm_cpu, comm_sim}};
+static bool new_group(int n, const int *ranks, int comm_cpu, int comm_sim, int serial) {
+    gp_group g = {.n = n, .rank = -1, .comm = {comm_cpu, comm_sim}, .serial = serial};
     size_t count = (size_t)n;
     bool ok = begin_part() && (g.all = calloc(count, sizeof *g.all));
     for (int i = 0; i < 2; i++)
@@ -100,7 +100,10 @@ static bool greet(void) {
         return free(all), free(work), gp_fail("dist.init: out of memory");
     bool ok = true;
     int *peer = work + 2 * (size_t)w->size;
-    for (int r = 0; r < w->size; r++) w->peers[r].work = w->peers[r].fd = -1;
+    for (int r = 0; r < w->size; r++) {
+        gp_peer *p = &w->peers[r];
+        p->work = p->fd = p->telling = -1;
+    }
     struct hello *mine = &all[w->rank];
     *mine = (struct hello){place(), getpid(), gp_dist_open_table()};
     w->hello = all;
@@ -157,7 +160,7 @@ static void write_lines(void) {
 
 static bool join(void) {
     int n = gp_dist_launched();
-    if (n == 1) return new_group(1, NULL, 0, 0);
+    if (n == 1) return new_group(1, NULL, 0, 0, 0);
     write_lines();
     int sim = -1;
     gp_transport *t = load(n, &sim);
@@ -166,7 +169,7 @@ static bool join(void) {
     if (sim < 0) return gp_fail("dist.init: %s", t->error);
     t->fold = gp_dist_fold;
     w->transport = t;
-    return new_group(n, NULL, 0, sim) && greet();
+    return new_group(n, NULL, 0, sim, 0) && greet();
 }
 
 bool gp_dist_open(void) {
@@ -201,10 +204,12 @@ static bool check_ranks(const int *ranks, int n) {
 
 int gp_dist_group(const int *ranks, int n) {
     if (!gp_dist_open() || !check_ranks(ranks, n)) return -1;
+    static int serial;
     int comm[2] = {0};
+    serial++; /* on every rank */
     if (w->transport && !gp_dist_make(ranks, n, comm)) return -1;
     if (comm[0] == -2) return -2;
-    return new_group(n, ranks, comm[0], comm[1]) ? w->ngroups - 1 : -1;
+    return new_group(n, ranks, comm[0], comm[1], serial) ? w->ngroups - 1 : -1;
 }
 
 /* ---- streams ---- */
@@ -221,7 +226,8 @@ gp_stream *gp_dist_stream(gp_device *dev) {
                                 first->name, dev->name);
     }
     if (!of[dev->slot] && (of[dev->slot] = gp_stream_acquire(dev)))
-        of[dev->slot]->collective = true;
+        of[dev->slot]->collective = true,
+        atomic_store(&w->stream[!dev->vt->on_host], of[dev->slot]);
     return of[dev->slot];
 }
 
@@ -272,6 +278,7 @@ static bool all_ended(double until) {
         all = true;
         gp_dist_lock();
         gp_dist_look();
+        gp_dist_hear();
         for (int r = 0; r < w->size; r++) all = all && (r == w->rank || w->peers[r].ended);
         gp_unlock(&w->lock);
         if (!all) nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);

@@ -89,14 +89,17 @@ typedef struct watch {
     uint64_t looked, gone; /* when ranks were looked at, and when one was seen to have ended */
     int rank;              /* that one */
     bool late;             /* another rank's timeout is over */
+    bool told, apart;      /* gp_dist_is_apart's */
 } watch;
 
-static void look(const gp_dist_call *d, gp_await what, uint64_t now, watch *a) {
+static void look(const gp_dist_call *d, gp_await what, uint64_t t0, uint64_t now, watch *a) {
     if (!d->call || a->gone || now - a->looked < LOOK_NS) return;
     a->looked = now;
     a->rank = gp_dist_ended(d, what == GP_AWAIT_DATA);
     if (a->rank >= 0) a->gone = now;
-    if (what == GP_AWAIT_ALL) a->late = w->transport->has_message(gp_dist_comm(d), GP_TAG_LATE);
+    if (what != GP_AWAIT_ALL) return;
+    a->late = w->transport->sender(gp_dist_comm(d), GP_TAG_LATE) >= 0;
+    a->apart = gp_dist_is_apart(d, now - t0, &a->told);
 }
 
 bool gp_dist_finish(const gp_dist_call *d, int *work, int n, gp_await what, const int *peer) {
@@ -106,9 +109,10 @@ bool gp_dist_finish(const gp_dist_call *d, int *work, int n, gp_await what, cons
         uint64_t now = gp_real_ns();
         gp_dist_lock();
         bool ok = gp_dist_test_all(d, work, n, &left);
-        if (ok && left) look(d, what, now, &a);
+        if (ok && left) look(d, what, t0, now, &a);
         gp_unlock(&w->lock);
         if (!ok || !left) return ok;
+        if (a.apart) return false;
         if (a.gone && now - a.gone > GRACE_NS) return gp_dist_fail_ended(d, a.rank);
         if (atomic_load_explicit(&w->abandoned, memory_order_relaxed))
             return gp_fail("%s: ended with the script", gp_dist_name(d));

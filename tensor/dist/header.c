@@ -16,6 +16,7 @@ void gp_dist_fill(const gp_dist_call *d, gp_header *h) {
     snprintf(h->name, sizeof h->name, "%s", c->name);
     snprintf(h->how, sizeof h->how, "%s", d->how);
     snprintf(h->file, sizeof h->file, "%s", n < sizeof h->file ? file : file + n - 79);
+    snprintf(h->device, sizeof h->device, "%s", c->stream->dev->name);
     h->dtype = d->x->dtype;
     h->ndim = d->x->ndim;
     for (int i = 0; i < h->ndim; i++) h->dim[i] = d->x->dim[i];
@@ -40,23 +41,25 @@ uint64_t gp_dist_hash(const gp_dist_call *d) {
     return x;
 }
 
-/* "dist.all_reduce(sum) of f32 2x3 at train.lua:7" */
-static void describe(const gp_header *h, char *text, size_t size) {
+/* "dist.all_reduce(sum) of f32 2x3 at train.lua:7"; with_device: "of f32 2x3 on sim:0 at". */
+static void describe(const gp_header *h, bool with_device, char *text, size_t size) {
     char shape[160];
     gp_shape s = {.ndim = h->ndim};
     memcpy(s.dim, h->dim, sizeof s.dim);
     int n = snprintf(text, size, "%s", h->name);
     if (*h->how) n += snprintf(text + n, size - (size_t)n, "(%s)", h->how);
     if (h->root >= 0) n += snprintf(text + n, size - (size_t)n, " with root %d", h->root);
-    snprintf(text + n, size - (size_t)n, " of %s %s at %s:%d", gp_dtype_name((gp_dtype)h->dtype),
-             gp_shape_text(&s, shape, sizeof shape), h->file, h->line);
+    snprintf(text + n, size - (size_t)n, " of %s %s%s%s at %s:%d",
+             gp_dtype_name((gp_dtype)h->dtype), gp_shape_text(&s, shape, sizeof shape),
+             with_device ? " on " : "", with_device ? h->device : "", h->file, h->line);
 }
 
 bool gp_dist_fail_differ(const gp_dist_call *d, int rank_a, const gp_header *a, int rank_b,
                          const gp_header *b) {
     char one[400], other[400];
-    describe(a, one, sizeof one);
-    describe(b, other, sizeof other);
+    bool devices = strcmp(a->device, b->device) != 0;
+    describe(a, devices, one, sizeof one);
+    describe(b, devices, other, sizeof other);
     return gp_fail("%s: ranks differ: rank %d calls %s, rank %d %s", gp_dist_name(d), rank_a, one,
                    rank_b, other);
 }

@@ -88,6 +88,8 @@ bool gp_dist_meet(const gp_dist_call *d, const gp_wire *data) {
     if (g->meeting[k] == GP_JOINING && !join(d, g, k)) return false;
     if (here && !are_same(&g->packet[k])) return false;
     g->meeting[k] = GP_APART;
+    for (int r = 0; r < g->n; r++)
+        atomic_fetch_add_explicit(&w->peers[g->all[r]].met[k], 1, memory_order_relaxed);
     gp_activity_began = g->began[k];
     gp_activity_waited = data ? UINT64_MAX : gp_now_ns() - g->began[k];
     if (!are_same(&g->packet[k])) return fail_differ(d, g);

@@ -218,14 +218,14 @@ static int refuse_receive(int group, int from, int tag, void *p, size_t bytes) {
     (void)group, (void)from, (void)tag, (void)p, (void)bytes;
     return GP_TRANSPORT_FAILED;
 }
-static bool has_none(int group, int tag) { return (void)group, (void)tag, false; }
+static int has_none(int group, int tag) { return (void)group, (void)tag, -1; }
 static int is_not_done(int work) { return (void)work, 0; }
 static void leave(int work) { (void)work; }
 
 /* MPI is in a call that does not return, and serves no other thread. With the lock held. */
 static void disable(gp_transport *t) {
     t->send = refuse_send, t->receive = refuse_receive;
-    t->has_message = has_none, t->test = is_not_done, t->cancel = leave;
+    t->sender = has_none, t->test = is_not_done, t->cancel = leave;
     w->in_use = w->stuck = true;
     snprintf(w->broken, sizeof w->broken, "%s", gp_error());
 }

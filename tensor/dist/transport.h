@@ -68,8 +68,9 @@ typedef struct gp_transport {
     int (*join)(int group, gp_packet *packet);
     /* Set by the program before the first join: joins `in` into `into`, in any order. */
     void (*fold)(const gp_packet *in, gp_packet *into);
-    /* Whether a message with that tag has come from any rank of the group: it does not receive. */
-    bool (*has_message)(int group, int tag);
+    /* A rank of the group from which a message with that tag has come, -1: there is none. It does
+     * not receive. */
+    int (*sender)(int group, int tag);
     /* 1: done, and its number is free; 0: not yet; -1: failed. */
     int (*test)(int work);
     /* Ends a `receive` that nothing came for. */

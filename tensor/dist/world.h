@@ -15,12 +15,13 @@ enum {
     GP_TAG_SEND,
     GP_TAG_DATA,
     GP_TAG_LATE,
-    GP_TAG_SHARE
+    GP_TAG_SHARE,
+    GP_TAG_WAITING
 };
 
 /* What a rank calls, as the others read it. */
 typedef struct gp_header {
-    char name[48], how[8], file[80];
+    char name[48], how[8], file[80], device[16];
     int32_t line, root;
     uint8_t dtype, ndim;
     int64_t dim[GP_MAX_DIM];
@@ -32,6 +33,14 @@ typedef struct gp_note {
     char text[252];
 } gp_note;
 
+/* Where a rank waits, and what it knows of the one that it tells. */
+typedef struct gp_waiting {
+    int32_t known, pair, group; /* whether it is set; 0: on cpu, 1: on sim; gp_group.serial */
+    int32_t idle;               /* whether nothing is queued in the other one of the pair */
+    int64_t met[2];             /* how often both have met, by pair */
+    gp_header head;
+} gp_waiting;
+
 /* A rank of all, as this process sees it. */
 typedef struct gp_peer {
     uint64_t place; /* equal where process ids are comparable */
@@ -40,6 +49,9 @@ typedef struct gp_peer {
     int work;   /* that receives its note; -1: it has come, or there is none */
     bool ended; /* by its note, or because there is no such process */
     gp_note note;
+    _Atomic int64_t met[2]; /* meetings with it so far, on cpu and on sim */
+    gp_waiting told, heard; /* where either waits */
+    int telling;            /* the work that sends `told`; -1: none */
 } gp_peer;
 
 /* What ranks do before a collective: they join their packets. JOINED: and the call has not gone on
@@ -49,6 +61,7 @@ typedef enum gp_meeting { GP_APART, GP_JOINING, GP_JOINED } gp_meeting;
 /* Pairs are those of cpu and of sim. */
 typedef struct gp_group {
     int n, rank;
+    int serial;  /* counts the groups of the job; 0: all ranks */
     int *all;    /* of each rank of the group: its rank of all */
     int comm[2]; /* the transport's */
     gp_meeting meeting[2];
@@ -68,16 +81,17 @@ typedef struct gp_world {
     pthread_mutex_t lock; /* of the transport and the peers: gp_dist_lock */
     bool making;          /* MPI makes a group, and can do nothing else meanwhile */
     double timeout;
-    gp_peer *peers;        /* of each rank of all */
-    bool crowded;          /* this machine has more ranks than processors */
-    void *hello;           /* the greeting's messages, while MPI may still use them */
-    atomic_bool abandoned; /* the script has failed: nothing more is waited for */
-    char broken[600];      /* why no further collective can run; "" if they can */
-    bool in_use;           /* MPI may still write into tensors of a call that has failed: its
-                              functions are no longer called, but to send this rank's last word */
-    bool stuck;            /* MPI is in a call that does not return */
-    char why[252];         /* with which message the script has failed, */
-    int status;            /* and with which the program ends; 0: it has not */
+    gp_peer *peers;                 /* of each rank of all */
+    _Atomic(gp_stream *) stream[2]; /* of the collectives of cpu and of sim, once there are any */
+    bool crowded;                   /* this machine has more ranks than processors */
+    void *hello;                    /* the greeting's messages, while MPI may still use them */
+    atomic_bool abandoned;          /* the script has failed: nothing more is waited for */
+    char broken[600];               /* why no further collective can run; "" if they can */
+    bool in_use;   /* MPI may still write into tensors of a call that has failed: its
+                      functions are no longer called, but to send this rank's last word */
+    bool stuck;    /* MPI is in a call that does not return */
+    char why[252]; /* with which message the script has failed, */
+    int status;    /* and with which the program ends; 0: it has not */
     atomic_int ngroups;
     gp_group *groups[GP_GROUP_PARTS]; /* they stay where they are: gp_group_at */
 } gp_world;
@@ -133,6 +147,12 @@ bool gp_dist_test_all(const gp_dist_call *d, int *work, int n, int *left);
 /* The first rank of the call's group that has ended, -1 if none has; moving: that was killed, since
  * one that took part may end before its data is here. With the lock held. */
 int gp_dist_ended(const gp_dist_call *d, bool moving);
+/* Whether another rank of d's group waits in a call that can never meet d, which has waited so many
+ * ns; then fails with both calls. told: whether this call has told the others. With the lock
+ * held. */
+bool gp_dist_is_apart(const gp_dist_call *d, uint64_t waited, bool *told);
+/* Receives what ranks have told so: MPI ends with no message on its way. With the lock held. */
+void gp_dist_hear(void);
 /* Fail, with messages: that rank has ended; those that n works wait for have not come in time. */
 bool gp_dist_fail_ended(const gp_dist_call *d, int rank);
 bool gp_dist_fail_missing(const gp_dist_call *d, const int *work, int n, const int *peer);

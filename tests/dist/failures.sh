@@ -61,6 +61,11 @@ elseif what == "groups" or what == "stopped" then
     if what == "groups" then dist.preempted()
     else dist.init{timeout = 1} end
     dist.group{0, 1} -- in which rank 1 gets a signal
+elseif what == "device" then
+    if r == 1 then x = ones(2, {device = "sim"}) end
+elseif what == "membership" then
+    local group = dist.group{0, 1}
+    if r == 1 then dist.all_reduce(x, {group = group}) end
 elseif what == "hang" then
     dist.barrier()
     dist.init{timeout = 1}
@@ -96,7 +101,7 @@ $mpicc -O1 -shared -fPIC -I"$GPUSH_ROOT" -include "$PWD/signal.h" -o signal.so "
 tap_ok $? "a plug-in that stops a rank compiles"
 # The jobs mostly wait, and so run at the same time, each in a folder of its own, also for Open MPI:
 # of two that make its folder at once one fails.
-for what in raise exit end killed hang absent groups stopped; do
+for what in raise exit end killed hang absent groups stopped device membership; do
     mkdir -p "$what"
     cp -n x.lua "$what"
     n=2
@@ -110,19 +115,21 @@ for what in raise exit end killed hang absent groups stopped; do
     ) &
 done
 wait
-killed='x.lua:23: dist.all_reduce: rank 1 has ended \(its process was killed\)'
+killed='x.lua:28: dist.all_reduce: rank 1 has ended \(its process was killed\)'
 groups='x.lua:16: dist.group: rank 1 has ended \(its process was killed\)'
 # MPICH's launcher ends the job itself, before the others can say why.
 [ "${TEST_MPI-}" != mpich ] || killed='EXIT STRING: Killed' groups=$killed
 for case in \
-    'raise|x.lua:23: dist.all_reduce: rank 1 has ended \(.*x.lua:5: boom\)' \
-    'exit|x.lua:23: dist.all_reduce: rank 1 has ended \(it called os.exit with a failure\)' \
-    'end|x.lua:23: dist.all_reduce: rank 1 has ended \(its script came to its end\)' \
+    "device|x.lua:28: $differ dist.all_reduce\\(sum\\) of f32 2 on cpu at x.lua:28, rank 1 dist.all_reduce\\(sum\\) of f32 2 on sim:0 at x.lua:28" \
+    "membership|x.lua:28: $differ dist.all_reduce\\(sum\\) of f32 2 at x.lua:28, rank 1 dist.all_reduce \\(ranks 0, 1\\)\\(sum\\) of f32 2 at x.lua:21" \
+    'raise|x.lua:28: dist.all_reduce: rank 1 has ended \(.*x.lua:5: boom\)' \
+    'exit|x.lua:28: dist.all_reduce: rank 1 has ended \(it called os.exit with a failure\)' \
+    'end|x.lua:28: dist.all_reduce: rank 1 has ended \(its script came to its end\)' \
     "killed|$killed" \
     "groups|$groups" \
     'stopped|x.lua:16: dist.group: rank 1 did not come within 1 s \(its process is stopped\)' \
     'absent|x.lua:3: dist.init: rank 1 did not come within 1 s \(it has not called dist, or has ended\)' \
-    'hang|x.lua:21: dist.all_reduce: rank 1 did not come within 1 s'; do
+    'hang|x.lua:26: dist.all_reduce: rank 1 did not come within 1 s'; do
     cat "${case%%|*}/err" "${case%%|*}/out" >err
     read -r status seconds <"${case%%|*}/result"
     says "${case#*|}" "${case%%|*}: the error names the rank and the line"
@@ -133,8 +140,8 @@ for case in \
     [ "$status" != 0 ] && [ "$status" = $expected ] && awk "BEGIN { exit !($seconds < 50) }"
     tap_ok $? "${case%%|*}: the job fails with that rank's status, before the timeout" "status $status after $seconds s"
 done
-tap_is "$(grep -c '^x.lua:21: dist.all_reduce: rank 1 did not come' err)" 2 "both of the ranks that wait name it"
-says 'x.lua:23: dist.all_reduce: an earlier collective has failed, and ranks are no longer in step: dist.all_reduce: rank 1 did not come' \
+tap_is "$(grep -c '^x.lua:26: dist.all_reduce: rank 1 did not come' err)" 2 "both of the ranks that wait name it"
+says 'x.lua:28: dist.all_reduce: an earlier collective has failed, and ranks are no longer in step: dist.all_reduce: rank 1 did not come' \
     "after a rank that did not come none is in step any more"
 
 echo 'dist.init() print(dist.size, dist.all_reduce(ones(2)))' >one.lua

@@ -28,7 +28,7 @@ static int receive(int g, int from, int tag, void *p, size_t bytes) {
 }
 static int start(int g, const gp_wire *w) { return BUSY; }
 static int join(int g, gp_packet *p) { return BUSY; }
-static bool has_message(int g, int tag) { return false; }
+static int sender(int g, int tag) { return -1; }
 static int test(int work) {
     return work == BUSY && is("test") ? failed("the network is gone") : work != BUSY;
 }
@@ -45,7 +45,7 @@ __attribute__((visibility("default"))) gp_transport *gp_mpi_open(char *why, size
                        .receive = receive,
                        .start = start,
                        .join = join,
-                       .has_message = has_message,
+                       .sender = sender,
                        .test = test,
                        .cancel = cancel,
                        .close = end,

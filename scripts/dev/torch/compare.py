@@ -201,7 +201,8 @@ def cases_of(functions, options, totals):
             continue
         name = translate.name_of(op)
         if name is None or name not in functions:
-            totals["not compared: random numbers" if name is None else "not in gpush"][op] += 1
+            left_out = "not compared: random numbers, memory that is not set, other syntax"
+            totals[left_out if name is None else "not in gpush"][op] += 1
             continue
         try:
             call = translate.Call(name, functions[name], sample.args, sample.kwargs)
@@ -213,8 +214,9 @@ def cases_of(functions, options, totals):
 
 
 def explain(accepted, used, d):
+    line = f"{d.call}: {d.text}"
     for n, (op, kind, text, reason) in enumerate(accepted):
-        if fnmatch.fnmatch(d.op, op) and kind in (d.kind, "*") and text.search(f"{d.call}: {d.text}"):
+        if fnmatch.fnmatch(d.op, op) and kind in (d.kind, "*") and text.search(line):
             used.add(n)
             return reason
     return None

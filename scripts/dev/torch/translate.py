@@ -9,7 +9,7 @@ DTYPES = {torch.float64: "f64", torch.float32: "f32", torch.bfloat16: "bf16",
           torch.float16: "f16", torch.int64: "i64", torch.int32: "i32", torch.int16: "i16",
           torch.int8: "i8", torch.uint8: "u8", torch.bool: "bool"}
 
-# Names of PyTorch that are others in gpush.
+# Names of PyTorch that are others in gpush; None: not compared.
 NAMES = {"true_divide": "div", "special.polygamma": "polygamma", "pinverse": "linalg.pinv",
          "svd": "linalg.svd", "__getitem__": None, "normal": None, "bernoulli": None,
          "multinomial": None, "uniform": None, "nn.functional.dropout": None, "empty": None,
@@ -17,7 +17,7 @@ NAMES = {"true_divide": "div", "special.polygamma": "polygamma", "pinverse": "li
          "randn_like": None, "randint": None, "randint_like": None, "arange": None,
          "nn.functional.alpha_dropout": None, "dropout": None, "feature_alpha_dropout": None,
          "alpha_dropout": None, "gumbel_softmax": None, "nn.functional.feature_alpha_dropout": None,
-         "nn.functional.multi_head_attention_forward": None, "nn.functional.unfold": "nn.Unfold"}
+         "nn.functional.multi_head_attention_forward": None, "nn.functional.unfold": None}
 
 # Parameters that hold places: integers there, and the elements of integer tensors, count from 1.
 PLACES = {"index", "indices", "start", "offset", "source", "destination", "padding_idx",

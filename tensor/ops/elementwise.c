@@ -249,6 +249,10 @@ bool infer_where(gp_call *c, gp_meta *m) {
     if (!gp_infer_mask(c, 0, "cond")) return false;
     m->out[0].dtype = gp_infer_promote(c, 1, 2);
     if (!gp_infer_zero_dim(c, 1, 2)) return false;
+    for (int k = 1; k <= 2; k++)
+        if (c->arg[k].kind == GP_NUMBER &&
+            !gp_infer_number(c, k, k == 1 ? "a" : "b", m->out[0].dtype))
+            return false;
     m->n = 1;
     return (m->dev = gp_infer_device(c)) && gp_infer_broadcast(c, 0, 3, &m->out[0].shape);
 }

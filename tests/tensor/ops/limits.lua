@@ -46,6 +46,9 @@ refused("instance_norm", g.rand(2, 3, 4), g.zeros(3, { dtype = "i64" }), g.ones(
     "argument 'running_mean': expected 3 floats, got i64 3")
 refused("new_tensor", x, "1, 2",
     "argument 'values': expected numbers or booleans in nested tables, got string")
+local bytes = g.tensor({ 1, 2 }, { dtype = "u8" })
+refused("where", bytes:gt(1), bytes, 300, "argument 'b' is 300, which u8 cannot hold")
+refused("where", bytes:gt(1), -1, bytes, "argument 'a' is %-1, which u8 cannot hold")
 refused("split", v, v, "argument 'size' %(#2%): expected a number or a list of numbers, got tensor")
 refused("tensor_split", v, v, "argument 'sections' %(#2%): expected a number or a list of numbers")
 

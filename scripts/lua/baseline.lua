@@ -4,6 +4,7 @@ local gpush, fail, dir, save = ...
 local source = assert(loadfile(dir .. "/source.lua", "t"))()
 
 local FORM <const> = "gpush sync baseline 1"
+local LARGEST <const> = 64 << 20 -- bytes of a file
 
 -- The text of a wait's line, so that it is found again after lines above it were added; nil where
 -- its file cannot be read.
@@ -69,7 +70,7 @@ local function read(path)
     if not file then
         fail("sync.baseline: %s: write it first, with {update = true}", message)
     end
-    local ok, kept = pcall(gpush.json.decode, file:read "a")
+    local ok, kept = pcall(gpush.json.decode, file:read(LARGEST) or "") -- a device may have no end
     if not ok or type(kept) ~= "table" or kept.form ~= FORM or type(kept.waits) ~= "table" then
         fail("sync.baseline: %s: expected a file that sync.baseline wrote%s", path,
             ok and "" or " (" .. tostring(kept):gsub("^.-: ", "") .. ")")

@@ -190,8 +190,11 @@ end
 function checkpoint.load(file, objects, rng)
     local data, state = read(file)
     for name, object in pairs(objects or {}) do check(file, name, object, data[name]) end
+    if rng and state then -- before the objects: a state that is refused leaves them as they were
+        local ok, problem = pcall(gpush.set_rng_state, state)
+        if not ok then raise("checkpoint.load: %s: %s", file, (problem:gsub("^%S+:%d+: ", ""))) end
+    end
     for name, object in pairs(objects or {}) do object:load_state_dict(data[name]) end
-    if rng and state then gpush.set_rng_state(state) end
     return data
 end
 

@@ -151,6 +151,13 @@ function Schedule:check_state_dict(dict)
         raise("optim.lr.%s: load_state_dict: the state is of %s", self.name,
             tostring(type(dict) == "table" and dict.name))
     end
+    for k, v in pairs(self:state_dict()) do -- `best` is absent until there is one
+        if type(dict[k]) ~= type(v) and k ~= "best" then
+            raise("optim.lr.%s: load_state_dict: field '%s' is %s (expected a %s)", self.name, k,
+                dict[k] == nil and "missing" or "a " .. type(dict[k]), type(v))
+        end
+    end
+    for i, s in ipairs(self.schedulers or {}) do s:check_state_dict(dict.schedulers[i]) end
     if #dict.base_lrs ~= #self.base_lrs then
         raise("optim.lr.%s: load_state_dict: %d groups were saved, %d are here", self.name,
             #dict.base_lrs,

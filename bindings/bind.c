@@ -18,13 +18,17 @@ const char gp_box_tag = 0;
 static gp_srcloc script_line(void);
 _Thread_local lua_State *gp_lua_state;
 
-/* A tensor whose box Lua had no memory for; the next push releases it. Not a push in a finalizer,
+/* A tensor whose box Lua had no memory for; the next push or op releases it. Not one in a finalizer,
  * which may run while this one's box is made. */
 static _Thread_local gp_tensor *stranded;
 
+static void release_stranded(lua_State *L) {
+    if (lua_gc(L, LUA_GCISRUNNING) > 0) gp_tensor_unref(stranded), stranded = NULL;
+}
+
 int gp_lua_push(lua_State *L, gp_tensor *t) {
     if (!t) return gp_lua_raise(L);
-    if (stranded && lua_gc(L, LUA_GCISRUNNING) > 0) gp_tensor_unref(stranded), stranded = NULL;
+    if (stranded) release_stranded(L);
     gp_tensor *before = stranded;
     stranded = t;
     gp_box *b = lua_newuserdatauv(L, sizeof *b, 0);
@@ -136,6 +140,17 @@ void *gp_lua_push_owner(lua_State *L, const gp_owner_type *type, size_t size) {
     return owner;
 }
 
+static void free_block(void *owner) {
+    void **block = owner;
+    free(*block);
+    *block = NULL;
+}
+
+void *gp_lua_push_block(lua_State *L) {
+    static const gp_owner_type type = {"gpush.block", free_block};
+    return gp_lua_push_owner(L, &type, sizeof(void *));
+}
+
 const char *gp_lua_type_text(lua_State *L, int idx) {
     gp_box *b = lua_touserdata(L, idx);
     bool closed = b && lua_rawlen(L, idx) == sizeof *b && b->tag == (const void *)&gp_box_tag;
@@ -221,6 +236,7 @@ static void begin_again(share *s, bool card) {
 }
 
 void gp_lua_settle(lua_State *L) {
+    if (__builtin_expect(stranded != NULL, 0)) release_stranded(L);
     if (due.debt < 16384) return;
     size_t kib = due.debt >> 14;
     due.debt &= 16383;

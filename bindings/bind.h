@@ -72,6 +72,9 @@ typedef struct gp_owner_type {
 /* Pushes a zeroed userdata of that size, which is released when it is collected or closed: after an
  * error, too. type is static. */
 void *gp_lua_push_owner(lua_State *L, const gp_owner_type *type, size_t size);
+/* The same for a block of malloc's, to be pushed before that is made: returns a pointer to the
+ * block's pointer, NULL so far. */
+void *gp_lua_push_block(lua_State *L);
 
 /* For a message handler, with the message on top of the stack: if a method among the running calls
  * was called with a dot, replaces it by that call's place and a message that says so. */

@@ -20,7 +20,8 @@
 static gp_prof *prof; /* guarded by lock; its own thread reads it without */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t running; /* number of the profile, or 0 */
-static _Atomic uint64_t others;
+/* Events of other threads, and of threads for whose track there was no memory. */
+static _Atomic uint64_t others, trackless;
 static _Atomic int64_t
     in_use[GP_MAX_DEVICES]; /* bytes, by the device's slot, while memory is recorded */
 static uint64_t numbers;
@@ -74,8 +75,9 @@ static inline gp_track *track(void) {
     uint64_t number = atomic_load_explicit(&running, memory_order_acquire);
     if (!number) return NULL;
     if (my.number != number) enter(number);
-    if (__builtin_expect(my.number == number && !my.guest, 1)) return my.track;
-    return guest_track(number);
+    if (__builtin_expect(my.number != number || my.guest, 0)) return guest_track(number);
+    if (__builtin_expect(!my.track, 0)) atomic_fetch_add(&trackless, 1);
+    return my.track;
 }
 
 static inline void leave(gp_track *const *t) {
@@ -84,8 +86,7 @@ static inline void leave(gp_track *const *t) {
 /* `TRACK t = track();` the track that this function may write to, NULL: none. */
 #define TRACK __attribute__((cleanup(leave))) gp_track *
 
-/* Waits until no guest writes to a profile that has ended, which takes each a few microseconds;
- * false where one has crashed in that. */
+/* Waits until no guest writes to a profile that has ended; false where one has crashed in that. */
 static bool guests_left(void) {
     enum { TIMES = 10000 };
     const struct timespec pause = {0, 100000};
@@ -185,18 +186,20 @@ static void op_end(gp_call *c, bool ok) {
 static _Atomic uint64_t busy;
 static _Atomic bool busy_counted;
 
-/* The track of what devices did on this thread, a host's: modelled cards' activities are reported
- * there (tensor/device/model.c), and deferred ops run there. */
+/* The track of what devices did on this thread, a host's: of modelled cards' activities and of
+ * deferred ops. */
 static gp_track *device_track(void) {
     static _Thread_local uint64_t number;
     static _Thread_local gp_track *t;
     uint64_t now = atomic_load_explicit(&running, memory_order_acquire);
-    if (now == number) return now ? t : NULL;
-    gp_lock(&lock);
-    t = prof && prof->number == now ? gp_prof_add_worker(prof) : NULL;
-    gp_unlock(&lock);
-    number = now;
-    return t;
+    if (now != number) {
+        gp_lock(&lock);
+        t = prof && prof->number == now ? gp_prof_add_worker(prof) : NULL;
+        gp_unlock(&lock);
+        number = now;
+    }
+    if (now && !t) atomic_fetch_add(&trackless, 1);
+    return now ? t : NULL;
 }
 
 static void device(const gp_activity *ran) {
@@ -329,7 +332,7 @@ gp_region gp_region_begin(const char *name, size_t len, int64_t batch) {
     set_loc(g.rec, gp_srcloc_here());
     if (t->prof->opts.stack) g.rec->stack = intern_stack(t);
     g.rec->t0 = gp_now_ns();
-    if (!push_region(t, g.rec)) g.rec->t1 = g.rec->t0, g.rec = NULL;
+    if (!push_region(t, g.rec)) t->dropped++, g.rec->t1 = g.rec->t0, g.rec = NULL;
     return g;
 }
 
@@ -395,8 +398,7 @@ static int compare_ns(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Measures recording's cost: records a few ops that do nothing and takes the median of the time
- * outside them. */
+/* Measures recording's cost: the median time outside of a few ops that do nothing. */
 static void calibrate(gp_prof *p) {
     enum { TIMES = 31 };
     uint64_t begin[TIMES], end[TIMES];
@@ -421,20 +423,20 @@ static void calibrate(gp_prof *p) {
 bool gp_prof_start(const gp_prof_opts *opts) {
     if (!gp_prof_running() && !drain_all()) return false;
     gp_prof *p = gp_prof_new(opts);
-    if (!p) return gp_fail("profile: out of memory");
+    if (!p || (gp_model_card() && !gp_prof_note_model(p)))
+        return gp_prof_free(p), gp_fail("profile: out of memory");
     gp_lock(&lock);
     bool first = prof == NULL || gp_prof_fail_running(prof);
     if (first) {
         prof = p;
         owner = pthread_self();
         p->number = ++numbers;
-        atomic_store(&others, 0);
+        atomic_store(&others, 0), atomic_store(&trackless, 0);
         atomic_store(&running, p->number);
     }
     gp_unlock(&lock);
     if (!first) return gp_prof_free(p), false;
     calibrate(p);
-    if (gp_model_card()) gp_prof_note_model(p);
     for (int i = 0; i < GP_MAX_DEVICES; i++) atomic_store(&in_use[i], 0);
     gp_device_each(note_in_use, NULL);
     set_hooks(true, opts->memory);
@@ -443,7 +445,7 @@ bool gp_prof_start(const gp_prof_opts *opts) {
     return true;
 }
 
-/* Keeps a profile whose workers could not be waited for: they may still write to it. */
+/* Keeps a profile whose workers may still write to it. */
 static void keep(gp_prof *p) {
     static gp_prof *kept;
     p->next = kept;
@@ -477,6 +479,7 @@ gp_prof *gp_prof_stop(void) {
     if (!ok) return gp_prof_free(p), NULL;
     if (gp_dist_size() > 1) p->rank = gp_dist_rank(), p->size = gp_dist_size();
     p->others = atomic_load(&others);
+    p->dropped = atomic_load(&trackless);
     for (gp_track *t = p->host; t; t = t->next) p->dropped += t->dropped;
     for (gp_track *t = p->workers; t; t = t->next) p->dropped += t->dropped;
     return p;

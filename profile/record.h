@@ -233,8 +233,8 @@ static inline bool gp_rec_is_work(const gp_rec *r) {
 }
 /* The number of an event within its track, from 1 on; 0: it is not there. */
 int64_t gp_track_number(const gp_track *t, const gp_rec *r);
-/* Notes in p the card that sim stands in for now, and how it is named. */
-void gp_prof_note_model(gp_prof *p);
+/* Notes in p the card that sim stands in for now, and how it is named; false when out of memory. */
+bool gp_prof_note_model(gp_prof *p);
 /* How many events of t and the tracks after it there are for which is() is true. */
 int gp_count_recs(const gp_track *t, bool (*is)(const gp_rec *));
 /* Whether a reader that has come to its n-th event is to stop, for Ctrl-C: it looks at every

@@ -286,7 +286,8 @@ static void foot_of_device(FILE *f, const table *t) {
 static void foot_of_losses(FILE *f, const gp_prof *p) {
     if (p->dropped)
         fprintf(f,
-                "%llu events were dropped at the limit: their time is in the events around them\n",
+                "%llu events were dropped, at the limit or for lack of memory: their time is in "
+                "the events around them\n",
                 (unsigned long long)p->dropped);
     if (p->lost)
         fprintf(f,

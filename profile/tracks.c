@@ -116,11 +116,12 @@ gp_track *gp_prof_add_host(gp_prof *p) {
     return *at = t;
 }
 
-void gp_prof_note_model(gp_prof *p) {
+bool gp_prof_note_model(gp_prof *p) {
     char text[96];
     gp_model_text(text, sizeof text);
     p->card = gp_intern_put(p->names, gp_model_card(), sizeof *p->card);
     p->modelled = gp_intern_put(p->names, text, strlen(text));
+    return p->card && p->modelled;
 }
 
 gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {

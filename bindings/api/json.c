@@ -128,18 +128,18 @@ static int l_encode(lua_State *L) {
     lua_settop(L, 1);
     json_t **root = new_holder(L);
     lua_insert(L, 1);
+    char **box = gp_lua_push_block(L);
+    lua_insert(L, 1);
     *root = begin(L, 0);
     fill(L, *root, 0);
     text t = {0};
     int bad = json_dump_callback(*root, append, &t,
                                  JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY |
                                      JSON_REAL_PRECISION(17));
-    if (bad || t.failed) {
-        free(t.s);
+    *box = t.s;
+    if (bad || t.failed)
         return luaL_error(L, "json.encode: %s", stopped() ? "interrupted" : "out of memory");
-    }
-    lua_pushlstring(L, t.s, t.n); /* leaked if Lua is out of memory */
-    free(t.s);
+    lua_pushlstring(L, t.s, t.n);
     return 1;
 }
 

@@ -13,15 +13,8 @@ static int l_save(lua_State *L) {
     return gp_prof_save(p, luaL_checkstring(L, 2)) ? 0 : gp_lua_raise(L);
 }
 
-static void release_files(void *owner) {
-    const char ***files = owner;
-    free(*files);
-    *files = NULL;
-}
-
 /* The files' names at 1, a text or a list of texts, *n of them; Lua owns the list. */
 static const char *const *check_files(lua_State *L, int *n) {
-    static const gp_owner_type type = {"gpush.profile.files", release_files};
     bool list = lua_istable(L, 1);
     lua_Integer all = list ? luaL_len(L, 1) : 1;
     if (!list && lua_type(L, 1) != LUA_TSTRING)
@@ -30,7 +23,7 @@ static const char *const *check_files(lua_State *L, int *n) {
     if (all < 1 || all > FILES)
         luaL_error(L, "profile.load: file: expected 1 to %d names, got %I", FILES,
                    (LUAI_UACINT)all);
-    const char ***box = gp_lua_push_owner(L, &type, sizeof *box);
+    const char ***box = gp_lua_push_block(L);
     const char **files = *box = malloc((size_t)all * sizeof *files);
     if (!files) return gp_fail("profile.load: out of memory"), gp_lua_raise(L), NULL;
     *n = (int)all;

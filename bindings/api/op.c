@@ -57,18 +57,32 @@ static bool quick_args(lua_State *L, const gp_op *op, gp_call *c) {
 
 /* Upvalues of the functions from here on: op, the tensors' metatable. */
 
-/* Pushes n results; the first goes into the box that is already on the stack. */
+/* All results but the first of the call at 1, which keeps those that are not pushed yet. */
+static int push_rest(lua_State *L) {
+    gp_call *c = lua_touserdata(L, 1);
+    luaL_checkstack(L, c->nout, NULL);
+    for (int i = 1; i < c->nout; i++) {
+        gp_tensor *t = c->out[i];
+        c->out[i] = NULL;
+        gp_lua_push(L, t);
+    }
+    return c->nout - 1;
+}
+
+/* Pushes the results; the first goes into the box that is already on the stack. */
 static int push_results(lua_State *L, gp_call *c, gp_box *box) {
     if (c->nout == 0) return 0; /* an op that only writes */
     box->t = c->out[0];
-    int n = c->nout;
-    if (n > 1) {
-        gp_tensor *rest[GP_MAX_OUT];
-        memcpy(rest, c->out, sizeof rest);
-        for (int i = 1; i < n; i++) gp_lua_push(L, rest[i]);
+    if (c->nout > 1) {
+        lua_pushcfunction(L, push_rest);
+        lua_pushlightuserdata(L, c);
+        if (lua_pcall(L, 1, c->nout - 1, 0) != LUA_OK) {
+            for (int i = 1; i < c->nout; i++) gp_tensor_unref(c->out[i]);
+            return lua_error(L);
+        }
     }
     gp_lua_charge(box->t);
-    return n;
+    return c->nout;
 }
 
 /* Upvalues: op, metatable. Nothing is held while arguments may raise. */

@@ -154,12 +154,11 @@ static int l_run_close(lua_State *L) {
 /* Stack: guard at 1, then fn's results. */
 static int run_done(lua_State *L, int status, lua_KContext ctx) {
     bool *recording = lua_touserdata(L, 1);
-    *recording = false;
-    gp_prof *p = stop(L);
-    if (!p) return gp_lua_raise(L);
-    *gp_lua_push_prof(L) = p;
+    gp_prof **box = gp_lua_push_prof(L);
     lua_insert(L, 2);
-    return lua_gettop(L) - 1;
+    *recording = false;
+    *box = stop(L);
+    return *box ? lua_gettop(L) - 1 : gp_lua_raise(L);
 }
 
 /* profile.run([opts,] fn, ...) -> profile, fn's results. Errors of fn are passed on. */
@@ -233,13 +232,6 @@ static gp_rows *push_rows(lua_State *L) {
     return *box;
 }
 
-static int push_malloced(lua_State *L, char *text) {
-    if (!text) return gp_lua_raise(L);
-    lua_pushstring(L, text);
-    free(text);
-    return 1;
-}
-
 static void set_int(lua_State *L, const char *key, int64_t v) {
     lua_pushinteger(L, v);
     lua_setfield(L, -2, key);
@@ -306,8 +298,11 @@ static int l_table(lua_State *L) {
     const char *format = lua_tostring(L, 6);
     int width = check_count(L, 5, "width: expected a number of columns");
     const gp_rows *r = push_rows(L);
-    if (!format || !strcmp(format, "text"))
-        return push_malloced(L, gp_table_text(check_prof(L), r, width ? width : gp_fit_columns()));
+    if (!format || !strcmp(format, "text")) {
+        char **text = gp_lua_push_block(L);
+        *text = gp_table_text(check_prof(L), r, width ? width : gp_fit_columns());
+        return *text ? (lua_pushstring(L, *text), 1) : gp_lua_raise(L);
+    }
     lua_getfield(L, LUA_REGISTRYINDEX, "gpush.table_as");
     lua_pushvalue(L, 1);
     push_list(L, r);

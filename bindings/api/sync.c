@@ -265,9 +265,8 @@ static void push_line(lua_State *L, const gp_sync_line *l) {
 /* sync.lines(): the ledger, a table per source line, reason and kind of wait; times in seconds. */
 static int l_lines(lua_State *L) {
     int n;
-    gp_sync_line *lines = gp_sync_lines(&n);
+    gp_sync_line **lines = gp_lua_push_block(L), *l = *lines = gp_sync_lines(&n);
     if (n < 0) return luaL_error(L, "sync.lines: out of memory");
-    const gp_sync_line *l = own(L, lines, (size_t)n * sizeof *l);
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++) {
         push_line(L, &l[i]);
@@ -301,8 +300,7 @@ static void push_event(lua_State *L, const gp_sync_event *e) {
 static int l_events(lua_State *L) {
     int n;
     uint64_t lost;
-    gp_sync_event *events = gp_sync_events(&n, &lost);
-    const gp_sync_event *e = own(L, events, (size_t)n * sizeof *e);
+    gp_sync_event **events = gp_lua_push_block(L), *e = *events = gp_sync_events(&n, &lost);
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++) {
         push_event(L, &e[i]);
@@ -315,11 +313,11 @@ static int l_events(lua_State *L) {
 /* sync.report(): prints the ledger. sync.report{print = false}: returns it as text. */
 static int l_report(lua_State *L) {
     bool print = lua_toboolean(L, 1);
-    char *text = gp_sync_report(gp_fit_columns());
-    if (!text) return luaL_error(L, "sync.report: out of memory");
-    const char *kept = own(L, text, strlen(text) + 1);
-    if (!print) return lua_pushstring(L, kept), 1;
-    fputs(kept, stdout);
+    char **text = gp_lua_push_block(L);
+    if (!(*text = gp_sync_report(gp_fit_columns())))
+        return luaL_error(L, "sync.report: out of memory");
+    if (!print) return lua_pushstring(L, *text), 1;
+    fputs(*text, stdout);
     fflush(stdout);
     return 0;
 }
@@ -328,8 +326,7 @@ static int l_report(lua_State *L) {
  * function: their number, how many blocked the host (blocked), and the times in seconds. */
 static int l_calls(lua_State *L) {
     int n;
-    gp_call_line *lines = gp_calls_lines(&n);
-    const gp_call_line *l = own(L, lines, (size_t)n * sizeof *l);
+    gp_call_line **lines = gp_lua_push_block(L), *l = *lines = gp_calls_lines(&n);
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++, l++) {
         lua_createtable(L, 0, 10);

@@ -238,17 +238,16 @@ static char *device_text(const timing *t, char *buf, size_t n) {
 /* Writes the text line by line, each folded to the terminal. */
 static int l_text(lua_State *L) {
     const char *text = lua_tostring(L, lua_upvalueindex(1));
-    char *folded = NULL, line[400];
+    char **folded = gp_lua_push_block(L), line[400];
     size_t size;
-    FILE *f = open_memstream(&folded, &size);
+    FILE *f = open_memstream(folded, &size);
     for (size_t n; f && *text; text += n + (text[n] == '\n')) {
         n = strcspn(text, "\n");
         snprintf(line, sizeof line, "%.*s", (int)n, text);
         gp_fit_fold(f, line, 0, gp_fit_columns());
     }
-    if (!f || fclose(f) || !folded) return free(folded), luaL_error(L, "out of memory");
-    lua_pushlstring(L, folded, size ? size - 1 : 0); /* without the last line's newline */
-    free(folded);
+    if (!f || fclose(f) || !*folded) return luaL_error(L, "out of memory");
+    lua_pushlstring(L, *folded, size ? size - 1 : 0); /* without the last line's newline */
     return 1;
 }
 

@@ -99,12 +99,6 @@ static int l_waits(lua_State *L) {
 
 /* ---- devices and queues ---- */
 
-static void release_list(void *owner) {
-    void **list = owner;
-    free(*list);
-    *list = NULL;
-}
-
 static void push_queue(lua_State *L, const gp_usage *u, int stream) {
     static const char *const quartiles[] = {"min", "q25", "median", "q75", "max"};
     const gp_usage_stream *s = &u->stream[stream];
@@ -127,8 +121,7 @@ static void push_queue(lua_State *L, const gp_usage *u, int stream) {
 
 /* Sets the times at which the stream's queue changed, and its lengths from then on. */
 static void set_changes(lua_State *L, const gp_usage *u, int stream) {
-    static const gp_owner_type type = {"gpush.profile.changes", release_list};
-    gp_queue_change **list = gp_lua_push_owner(L, &type, sizeof *list);
+    gp_queue_change **list = gp_lua_push_block(L);
     int n;
     if (!(*list = gp_queue_changes(u, stream, &n))) {
         gp_lua_raise(L);
@@ -162,9 +155,8 @@ static int l_queues(lua_State *L) {
 
 /* usage.devices(prof) -> list by rank and device */
 static int l_devices(lua_State *L) {
-    static const gp_owner_type type = {"gpush.profile.devices", release_list};
     const gp_usage *u = push_usage(L);
-    gp_device_usage **list = gp_lua_push_owner(L, &type, sizeof *list);
+    gp_device_usage **list = gp_lua_push_block(L);
     int n;
     if (!(*list = gp_device_usages(u, &n))) return gp_lua_raise(L);
     lua_createtable(L, n, 0);
@@ -242,9 +234,8 @@ static int l_memory(lua_State *L) {
 
 /* What is alive on a device, appended to the list on top. */
 static void push_alive(gp_device *dev, void *ctx) {
-    static const gp_owner_type type = {"gpush.alive", release_list};
     lua_State *L = ctx;
-    gp_live_line **list = gp_lua_push_owner(L, &type, sizeof *list);
+    gp_live_line **list = gp_lua_push_block(L);
     int n;
     int64_t small;
     *list = gp_alloc_live(dev, &n, &small);
@@ -258,7 +249,8 @@ static void push_alive(gp_device *dev, void *ctx) {
         set_int(L, "bytes", (uint64_t)(i < n ? (*list)[i].bytes : small));
         lua_rawseti(L, -3, (lua_Integer)lua_rawlen(L, -3) + 1);
     }
-    release_list(list);
+    free(*list);
+    *list = NULL;
     lua_pop(L, 1);
 }
 

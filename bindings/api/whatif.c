@@ -155,7 +155,8 @@ static void check_device(lua_State *L, const char *what, const gp_prof *p, int i
     double share;
     if (!gp_on_card_knows(p, what, &share)) gp_lua_raise(L);
     if (!p->workers)
-        luaL_error(L, "%s: no device ran anything (expected a record of sim or cuda)", what);
+        luaL_error(L, "%s: no device ran anything%s (expected a record of sim or cuda)", what,
+                   p->dropped ? " that is on the record, from which events were dropped" : "");
     o->w.card = &o->card;
     say(o, "%son a modelled %s", o->len ? ", " : "", o->card.name);
     if (share < 1)
@@ -320,17 +321,6 @@ static int l_on(lua_State *L) {
 
 /* ---- what a record says ---- */
 
-static void release_list(void *owner) {
-    void **list = owner;
-    free(*list);
-    *list = NULL;
-}
-
-static void **push_list(lua_State *L) {
-    static const gp_owner_type type = {"gpush.profile.list", release_list};
-    return gp_lua_push_owner(L, &type, sizeof(void *));
-}
-
 static void set_int(lua_State *L, const char *key, uint64_t v) {
     lua_pushinteger(L, (lua_Integer)v);
     lua_setfield(L, -2, key);
@@ -383,7 +373,7 @@ static void push_saving(lua_State *L, const gp_prof *p, const gp_saving *s) {
 static int l_savings(lua_State *L) {
     const gp_prof *p = gp_lua_check_prof(L, 1);
     gp_job *job = push_job(L, p, 2, "profile.savings");
-    void **list = push_list(L), **of_rank = push_list(L);
+    void **list = gp_lua_push_block(L), **of_rank = gp_lua_push_block(L);
     int n;
     uint64_t total;
     uint64_t *rank = *of_rank = calloc((size_t)job->n, sizeof *rank);
@@ -424,7 +414,7 @@ static int l_critical_path(lua_State *L) {
     static const char *const groups[] = {"op", "line", "rank", NULL};
     const gp_job *job = push_job(L, gp_lua_check_prof(L, 1), 2, "profile.critical_path");
     gp_path_by by = (gp_path_by)luaL_checkoption(L, 3, "op", groups);
-    void **list = push_list(L);
+    void **list = gp_lua_push_block(L);
     int n;
     gp_path_part *part = *list = gp_critical_path(job, by, &n);
     if (!part) return gp_lua_raise(L);

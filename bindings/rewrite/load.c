@@ -97,25 +97,12 @@ static const char *skip_head(const char *text, size_t *len) {
     return p;
 }
 
-static void free_text(void *owner) {
-    char **box = owner;
-    free(*box);
-    *box = NULL;
-}
-
-/* Pushes a box for malloc'ed text that the collector frees if an error prevents us from doing
- * so. */
-static char **push_text_box(lua_State *L) {
-    static const gp_owner_type type = {"gpush.text", free_text};
-    return gp_lua_push_owner(L, &type, sizeof(char *));
-}
-
 static int load_file(lua_State *L, const char *filename, const char *mode, bool own_env) {
     size_t len;
     int status;
     const char *name = filename ? filename : "stdin";
     const char *chunkname = lua_pushfstring(L, filename ? "@%s" : "=%s", name);
-    char **box = push_text_box(L);
+    char **box = gp_lua_push_block(L);
     FILE *f = filename ? fopen(filename, "rbe") : stdin;
     if (f) {
         bool ok = read_all(f, box, &len);

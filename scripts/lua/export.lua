@@ -65,7 +65,8 @@ local function notes(prof)
         out[#out + 1] = "sim is CPU-backed: its times are not a GPU's."
     end
     if prof.dropped > 0 then
-        out[#out + 1] = ("%d events were dropped at the limit."):format(prof.dropped)
+        out[#out + 1] = ("%d events were dropped, at the limit or for lack of memory."):format(
+            prof.dropped)
     end
     return table.concat(out, " ")
 end

@@ -299,25 +299,52 @@ bool gp_device_alive(const gp_device *dev, const char *what) {
                    what, dev->name, why);
 }
 
-/* Streams are drained: no worker runs. */
-static bool change_streams(gp_device *dev, const gp_device_vt *to) {
-    for (int i = 0; i < dev->nstreams; i++) dev->vt->stream_close(dev->streams[i]);
-    dev->vt = to;
-    for (int i = 0; i < dev->nstreams; i++)
-        if (!to->stream_open(dev->streams[i])) return false;
-    return true;
+/* While the registry's lock is held by gp_device_change: streams as the other table has them. */
+static void *others[MOST_DEVICES][MOST_STREAMS];
+
+static void swap_impl(gp_device *dev, int i) {
+    void **other = &others[dev->slot][i], *impl = dev->streams[i]->impl;
+    dev->streams[i]->impl = *other;
+    *other = impl;
 }
 
+/* Opens dev's streams as `to` has them, beside what they are now. */
+static bool open_others(gp_device *dev, const gp_device_vt *to) {
+    bool ok = true;
+    for (int i = 0; ok && i < dev->nstreams; i++) {
+        swap_impl(dev, i);
+        ok = to->stream_open(dev->streams[i]);
+        swap_impl(dev, i);
+    }
+    return ok;
+}
+
+/* Closes what open_others opened by `of`, as far as it came. */
+static void close_others(gp_device *dev, const gp_device_vt *of) {
+    for (int i = 0; i < dev->nstreams; i++) {
+        swap_impl(dev, i);
+        of->stream_close(dev->streams[i]);
+        swap_impl(dev, i);
+    }
+}
+
+/* All streams are drained, and all new ones open, before the first one changes. */
 bool gp_device_change(const gp_device_vt *from, const gp_device_vt *to) {
     bool ok = true;
-    for (int i = 0; ok && i < ndevices; i++) {
+    for (int i = 0; ok && i < ndevices; i++)
+        if (devices[i]->vt == from) ok = gp_wait_device(devices[i], GP_WHY_explicit, "card");
+    if (!ok || from == to) return ok;
+    gp_lock(&registry);
+    for (int i = 0; ok && i < ndevices; i++)
+        if (devices[i]->vt == from) ok = open_others(devices[i], to);
+    for (int i = 0; i < ndevices; i++) {
         gp_device *dev = devices[i];
         if (dev->vt != from) continue;
-        ok = gp_wait_device(dev, GP_WHY_explicit, "card");
-        gp_lock(&registry);
-        if (ok && from != to) ok = change_streams(dev, to);
-        gp_unlock(&registry);
+        for (int k = 0; ok && k < dev->nstreams; k++) swap_impl(dev, k);
+        close_others(dev, ok ? from : to);
+        if (ok) dev->vt = to;
     }
+    gp_unlock(&registry);
     return ok;
 }
 

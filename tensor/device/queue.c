@@ -20,7 +20,7 @@
 
 enum { QUEUE = 1024, ARRAYS = 8, POLL_NS = 50000 };
 
-typedef enum kind { KERNEL, COPY, REPLAY, RECORD, WAIT, NOTHING, STOP } kind;
+typedef enum kind { KERNEL, COPY, REPLAY, RECORD, WAIT, NOTHING } kind;
 
 /* Shared by the recorder and the worker that writes it. */
 typedef struct stamp {
@@ -63,7 +63,7 @@ typedef struct queue {
     _Atomic int waiters; /* threads waiting on `done` */
     uintptr_t host_bits; /* of a device address: those of the host address */
     uint64_t poll_ns;    /* for which threads that wait for or on it poll before they sleep */
-    bool handed_over;    /* of a deferred stream: `thread` runs what is left, then ends */
+    _Atomic bool ends;   /* `thread` runs what is left, then ends; a deferred stream has it then */
     command ring[QUEUE];
 } queue;
 
@@ -218,19 +218,19 @@ static void execute(gp_stream *s, command *cmd) {
     case REPLAY: run_replay(s, cmd); break;
     case WAIT: wait_ticket(cmd->on, cmd->ticket, false); break;
     case RECORD: gp_queue_stamp(cmd->stamp, gp_now_ns()); break;
-    case NOTHING:
-    case STOP: break;
+    case NOTHING: break;
     }
 }
 
-/* The next command: polls for it, then sleeps. */
+/* The next command: polls for it, then sleeps. NULL: there is none, and will be none. */
 static command *next_command(queue *q, uint64_t at) {
     gp_stream *s = q->stream;
-    for (uint64_t t0 = gp_real_ns(); gp_real_ns() - t0 < q->poll_ns;)
+    for (uint64_t t0 = gp_real_ns(); gp_real_ns() - t0 < q->poll_ns && !atomic_load(&q->ends);)
         if (atomic_load_explicit(&s->issued, memory_order_acquire) > at)
             return &q->ring[at % QUEUE];
     gp_lock(&q->lock);
     while (atomic_load(&s->issued) <= at) {
+        if (atomic_load(&q->ends)) return gp_unlock(&q->lock), NULL;
         q->asleep = true;
         pthread_cond_wait(&q->work, &q->lock);
         q->asleep = false;
@@ -289,7 +289,7 @@ static void run_own(bool interruptible) {
 void gp_queue_run_own(void) { run_own(true); }
 gp_stream *gp_queue_own(void) { return own; }
 
-/* A worker's thread: runs commands in order until STOP; those handed over until there is none. */
+/* A worker's thread: runs commands in order. */
 static void *work(void *arg) {
     queue *q = arg;
     gp_rescue here;
@@ -300,14 +300,10 @@ static void *work(void *arg) {
     if (sigsetjmp(here.out, 0)) crashed(q, here.text);
     else gp_rescue_begin(&here);
     for (uint64_t at = atomic_load(&q->stream->completed);; at++) {
-        if (q->handed_over && at == atomic_load(&q->stream->issued))
-            return gp_rescue_end(), NULL;
         command *cmd = next_command(q, at);
-        kind k = cmd->kind;
+        if (!cmd) return gp_rescue_end(), NULL;
         execute(q->stream, cmd);
-        if (k == STOP) gp_rescue_end(); /* after complete() q may be freed */
         complete(q, at);
-        if (k == STOP) return NULL;
     }
 }
 
@@ -331,7 +327,7 @@ bool gp_queue_open(gp_stream *s, uintptr_t host_bits) {
     pthread_cond_init(&q->done, NULL);
     s->impl = q;
     if (!s->deferred && !gp_thread_start(&q->thread, work, q))
-        return free(q), gp_fail("%s: no thread for a stream", s->dev->name);
+        return free(q), s->impl = NULL, gp_fail("%s: no thread for a stream", s->dev->name);
     return true;
 }
 
@@ -370,16 +366,16 @@ static void submit(gp_stream *s) {
 
 void gp_queue_set_own(gp_stream *s) {
     queue *q = s ? s->impl : NULL;
-    if (q && q->handed_over) pthread_join(q->thread, NULL), q->handed_over = false;
+    if (q && q->ends) pthread_join(q->thread, NULL), q->ends = false;
     own = s;
 }
 
 void gp_queue_hand_over(void) {
     queue *q = own->impl;
     if (!gp_stream_queued(own)) return;
-    q->handed_over = true;
+    q->ends = true;
     if (gp_thread_start(&q->thread, work, q)) return;
-    q->handed_over = false;
+    q->ends = false;
     run_own(false);
 }
 
@@ -387,8 +383,12 @@ void gp_queue_hand_over(void) {
 void gp_queue_close(gp_stream *s) {
     queue *q = s->impl;
     if (!q) return;
-    if (!s->deferred) reserve(s)->kind = STOP, submit(s);
-    if (!s->deferred || q->handed_over) pthread_join(q->thread, NULL);
+    bool runs = !s->deferred || q->ends;
+    gp_lock(&q->lock);
+    q->ends = true;
+    if (q->asleep) pthread_cond_signal(&q->work);
+    gp_unlock(&q->lock);
+    if (runs) pthread_join(q->thread, NULL);
     s->impl = NULL;
     free(q);
 }

@@ -271,7 +271,8 @@ static bool plan_call(planner *p, int call) {
     bool done;
     if (is_nothing(p, k)) return true;
     if (is_step(p, k)) return plan_step(p, call);
-    if (!plan_fold(p, call, &done) || done) return done;
+    if (!plan_fold(p, call, &done)) return false;
+    if (done) return true;
     if (k->barrier && !close_all(p, call, false)) return false;
     if (k->op->random && !close_all(p, call, true)) return false;
     return close_read(p, k, NULL, call) && add_single(p, call);

@@ -48,16 +48,19 @@ static void count_issued(gp_device *dev, void *ctx) {
         issued[dev->slot * GP_MAX_STREAMS + i] = atomic_load(&dev->streams[i]->issued);
 }
 
-/* Whether a command that was queued when p died has not run. */
+/* Whether a command that was queued when p died has not run; without memory for issued, whether any
+ * has not. */
 typedef struct waiting {
-    const uint64_t *issued;
+    const uint64_t *issued; /* NULL */
     bool some;
 } waiting;
 static void still_queued(gp_device *dev, void *ctx) {
     waiting *w = ctx;
-    for (int i = 0; i < atomic_load(&dev->nstreams); i++)
-        w->some |=
-            atomic_load(&dev->streams[i]->completed) < w->issued[dev->slot * GP_MAX_STREAMS + i];
+    for (int i = 0; i < atomic_load(&dev->nstreams); i++) {
+        gp_stream *s = dev->streams[i];
+        uint64_t until = w->issued ? w->issued[dev->slot * GP_MAX_STREAMS + i] : s->issued;
+        w->some |= atomic_load(&s->completed) < until;
+    }
 }
 
 /* Dead programs of this thread that a queue may still hold. */
@@ -92,8 +95,7 @@ void gp_program_unref(void *program) {
     }
     sweep();
     p->issued = calloc(STREAMS, sizeof *p->issued);
-    if (!p->issued) return; /* rather lost than freed too early */
-    gp_device_each(count_issued, p->issued);
+    if (p->issued) gp_device_each(count_issued, p->issued);
     p->next = dead;
     dead = p;
     sweep();

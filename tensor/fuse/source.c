@@ -272,7 +272,7 @@ bool gp_loops_write(gp_loops *s, const gp_program *p, const gp_loops_rules *rule
         write_loop(&w, i);
     }
     bool bad = ferror(w.f);
-    if (!fclose(w.f) && !bad) return true;
+    if (!fclose(w.f) && !bad && s->text) return true;
     free(s->text);
     s->text = NULL;
     return gp_fail("fuse: out of memory");

@@ -61,7 +61,7 @@ bool gp_trace_begin(gp_trace *t, gp_tensor *const *inputs, int n) {
     memset(t, 0, sizeof *t);
     t->no_grad = gp_no_grad;
     for (int i = 0; i < n; i++)
-        if (add_value(t, inputs[i], -1) < 0) return false;
+        if (add_value(t, inputs[i], -1) < 0) return gp_trace_free(t), false;
     t->ninputs = n;
     gp_tracing = t;
     return true;

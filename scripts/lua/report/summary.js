@@ -12,7 +12,7 @@ function badges() {
 function about() {
     const devices = [...new Set(list(data.record.places).map(p => clean(p[0])))].join(", ");
     const parts = [data.date, devices ? `devices: ${devices}` : "", `${count(data.count)} events`, data.how ? clean(data.how) : "",
-        data.dropped ? `${count(data.dropped)} events were dropped at the limit: their time is in the events around them` : "",
+        data.dropped ? `${count(data.dropped)} events were dropped, at the limit or for lack of memory: their time is in the events around them` : "",
         data.lost ? `${count(data.lost)} events of the device were dropped by its tools` : "",
         data.others ? `${count(data.others)} events of other threads are not in the tables` : ""];
     return parts.filter(Boolean).join("; ");

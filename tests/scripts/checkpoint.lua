@@ -134,6 +134,14 @@ fails(function() checkpoint.save(dir .. "/no/x", { a = 1 }) end,
 t.ok(checkpoint.load(file).optimizer.state[1].exp_avg ~= nil,
     "after all this the file is the one before")
 
+-- What cannot be opened is not absent.
+os.execute(("ln -s loop '%s/loop'"):format(dir))
+fails(function() checkpoint.exists(dir .. "/loop") end,
+    "checkpoint.exists: cannot open .*/loop: Too many levels of symbolic links", "a loop of links")
+local exists = checkpoint.exists
+t.is({ exists(file), exists(dir .. "/none"), exists(file .. "/x") }, { true, false, false },
+    "a file, none, and one in what is no folder")
+
 -- A full disk.
 local script = dir .. "/full.lua"
 local f = assert(io.open(script, "w"))

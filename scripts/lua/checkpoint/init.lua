@@ -178,9 +178,13 @@ local function check(file, name, object, saved)
     end
 end
 
--- Whether there is such a file.
+local ABSENT <const> = { [2] = true, [20] = true } -- ENOENT, ENOTDIR
+
+-- Whether there is such a file. One that cannot be opened is an error: a program that takes it for
+-- absent starts again from nothing, and replaces it.
 function checkpoint.exists(file)
-    local f <close> = io.open(file, "rb")
+    local f <close>, why, code = io.open(file, "rb")
+    if not f and not ABSENT[code] then raise("checkpoint.exists: cannot open %s", why) end
     return f ~= nil
 end
 

@@ -3,6 +3,7 @@
 -- own (a shard), and that load on any number of ranks. The checkpoint's own file names the shards.
 -- It is replaced last: until then an earlier checkpoint is whole.
 local gpush, folder, encode, raise, list_folder = ...
+local checkpoint = gpush.checkpoint
 local json, safetensors = gpush.json, gpush.safetensors
 local ranks = assert(loadfile(folder:match "^(.*)/" .. "/dist/text.lua", "t"))(gpush)
 local FORMAT <const>, SHARD <const> = "gpush checkpoint", "gpush checkpoint shard"
@@ -61,19 +62,27 @@ end
 
 -- ---- saving ----
 
--- The texts of an earlier checkpoint in file; {} where there is none.
+-- The texts of an earlier checkpoint in file; {} where there is none, or what is there is damaged.
+-- One that cannot be read now may be whole: its shards must not be taken for nobody's.
 local function earlier(file)
-    local ok, _, texts = pcall(safetensors.load, file)
-    return ok and texts.format == FORMAT and texts or {}
+    if not checkpoint.exists(file) then return {} end
+    local ok, message, texts = pcall(safetensors.load, file)
+    if ok then return texts.format == FORMAT and texts or {} end
+    for _, reason in ipairs { "cannot open", "cannot read", "cannot map", "memory" } do
+        if message:find(reason, 1, true) then
+            raise("%s", (message:gsub("^.-safetensors%.load: ", "")))
+        end
+    end
+    return {}
 end
 
-local function describe(file, objects)
+local function describe(generation, objects)
     local out = { tensors = {}, first = {}, parts = true }
     local data = encode(objects, "", out)
     local bytes = {}
     for name, x in pairs(out.tensors) do bytes[name] = x:numel() * x:element_size() end
     return out.tensors, json.encode { data = data, bytes = bytes, first = out.first,
-        rng = gpush.get_rng_state(), generation = earlier(file).generation }
+        rng = gpush.get_rng_state(), generation = generation }
 end
 
 local function write_shard(path, tensors, owner, rank, save)
@@ -109,7 +118,7 @@ end
 local function save(file, objects, rng)
     local rank, size = gpush.dist.rank, gpush.dist.size
     local tensors, mine
-    all(function() tensors, mine = describe(file, objects) end)
+    all(function() tensors, mine = describe(earlier(file).generation, objects) end)
     local list = ranks.gather(mine)
     for r, text in ipairs(list) do list[r] = json.decode(text) end
     local generation = math.tointeger(tonumber(list[1].generation or 0)) + 1
@@ -132,7 +141,8 @@ local function save(file, objects, rng)
             generation = tostring(generation), data = json.encode(data),
             shards = json.encode(names), rng = rng and json.encode(states) or nil } })
     end, function() os.remove(shards[rank + 1]) end)
-    if rank == 0 then remove_others(file, names) end
+    -- What is left, for lack of memory, the next save removes.
+    if rank == 0 then pcall(remove_others, file, names) end
 end
 
 -- ---- loading ----

@@ -70,7 +70,10 @@ local function read(path)
     if not file then
         fail("sync.baseline: %s: write it first, with {update = true}", message)
     end
-    local ok, kept = pcall(gpush.json.decode, file:read(LARGEST) or "") -- a device may have no end
+    local ok, kept = pcall(function()
+        local text, why = file:read(LARGEST) -- a device may have no end
+        return gpush.json.decode(text or assert(not why and "", why))
+    end)
     if not ok or type(kept) ~= "table" or kept.form ~= FORM or type(kept.waits) ~= "table" then
         fail("sync.baseline: %s: expected a file that sync.baseline wrote%s", path,
             ok and "" or " (" .. tostring(kept):gsub("^.-: ", "") .. ")")

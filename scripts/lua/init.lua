@@ -83,7 +83,7 @@ local function declare_all(path)
         return assert(defs[name], path .. " does not define " .. name)
     end
     local file <close> = assert(io.open(path))
-    local text, at = file:read "a", 0
+    local text, at = assert(file:read "a"), 0
     while true do
         at = text:find('\ndefine { "', at + 1, true)
         if not at then return end

@@ -43,7 +43,9 @@ FILE *gp_file_begin(const char *op, const char *file, const char *magic, const c
     if (ferror(f)) gp_fail("%s: cannot read %s: %s", op, file, strerror(errno));
     else if (!n || memcmp(start, magic, n < most ? n : most))
         gp_file_other(op, file, start, n, expected);
-    else if (!fseeko(f, 0, SEEK_SET)) return f;
+    else if (fseeko(f, 0, SEEK_SET))
+        gp_fail("%s: cannot read %s: %s", op, file, strerror(errno));
+    else return f;
     fclose(f);
     return NULL;
 }

@@ -38,13 +38,17 @@ void gp_npz_free(gp_npz *z) {
     *z = (gp_npz){0};
 }
 
-/* Fails with libzip's text, and the system's with it. */
+/* libzip's text, and the system's with it. */
+static const char *zip_text(zip_error_t *e) {
+    return zip_error_code_zip(e) == ZIP_ER_MEMORY ? "out of memory" : zip_error_strerror(e);
+}
+
 static bool zip_fail(const char *op, const char *file, zip_error_t *e) {
     if (zip_error_code_zip(e) == ZIP_ER_NOZIP || zip_error_code_zip(e) == ZIP_ER_INCONS)
         return gp_fail("%s: %s is cut off or damaged: the zip archive's list of entries, at its "
                        "end, is invalid",
                        op, file);
-    return gp_fail("%s: cannot read %s: %s", op, file, zip_error_strerror(e));
+    return gp_fail("%s: cannot read %s: %s", op, file, zip_text(e));
 }
 
 /* A gp_npy_source's read, from the entry that libzip has open. */
@@ -64,14 +68,15 @@ static int64_t read_entry(void *from, void *to, uint64_t bytes) {
 static const char *why_entry(void *from) {
     zip_error_t *e = zip_file_get_error(from);
     if (zip_error_code_zip(e) == ZIP_ER_CRC) return "the data does not match its checksum";
-    return zip_error_strerror(e);
+    return zip_text(e);
 }
 
 /* Reads the entry st of za as npy. NULL with a message that names it. */
 static gp_tensor *read_array(zip_t *za, const zip_stat_t *st, gp_npy_source *s) {
     zip_file_t *f = zip_fopen_index(za, st->index, 0);
     if (!f)
-        return gp_fail_null("%s: %s, entry '%s': %s", s->op, s->file, s->entry, zip_strerror(za));
+        return gp_fail_null("%s: %s, entry '%s': %s", s->op, s->file, s->entry,
+                            zip_text(zip_get_error(za)));
     s->from = f;
     gp_tensor *t = gp_npy_read(s);
     zip_fclose(f);
@@ -192,16 +197,18 @@ static bool add_entry(zip_t *za, const char *name, gp_tensor *t, char head[GP_NP
         snprintf(entry, n + 5, "%s.npy", name);
         i = zip_file_add(za, entry, src, ZIP_FL_ENC_UTF_8);
     }
+    bool memory = src && entry;
     free(entry);
     if (i < 0) {
         zip_source_free(src);
-        return gp_fail("npz.save: name '%s': %s", name, zip_strerror(za));
+        return gp_fail("npz.save: name '%s': %s", name,
+                       memory ? zip_text(zip_get_error(za)) : "out of memory");
     }
     /* 1980-01-01: the same arrays give the same bytes. */
     zip_file_set_dostime(za, (zip_uint64_t)i, 0, 1 << 5 | 1, 0);
     zip_int32_t method = deflate ? ZIP_CM_DEFLATE : ZIP_CM_STORE;
     return !zip_set_file_compression(za, (zip_uint64_t)i, method, 0) ||
-           gp_fail("npz.save: name '%s': %s", name, zip_strerror(za));
+           gp_fail("npz.save: name '%s': %s", name, zip_text(zip_get_error(za)));
 }
 
 static int stopped(zip_t *za, void *unused) {
@@ -213,7 +220,7 @@ static int stopped(zip_t *za, void *unused) {
 static bool unwritable(const char *file, zip_error_t *e) {
     if (zip_error_system_type(e) == ZIP_ET_SYS && zip_error_code_system(e))
         return errno = zip_error_code_system(e), gp_file_unwritable("npz.save", file);
-    return gp_fail("npz.save: cannot write %s: %s", file, zip_error_strerror(e));
+    return gp_fail("npz.save: cannot write %s: %s", file, zip_text(e));
 }
 
 /* What libzip writes goes into the file itself: by name it would write a temporary of its own. */

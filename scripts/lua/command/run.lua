@@ -21,7 +21,7 @@ local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 -- What a shell command prints, without the last line's end.
 local function output(command)
     local pipe <close> = assert(io.popen(command .. " 2>/dev/null"))
-    return (pipe:read "a":gsub("\n$", ""))
+    return (assert(pipe:read "a"):gsub("\n$", ""))
 end
 
 -- The options by name, and the script with its arguments; or nothing, and what to return.

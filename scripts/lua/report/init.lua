@@ -203,7 +203,7 @@ end
 
 local function part(name)
     local file <close> = assert(io.open(("%s/report/%s"):format(dir, name)))
-    return file:read "a"
+    return assert(file:read "a")
 end
 
 -- JSON as it may stand in a script element, which only "<" could end: in pieces, between which

@@ -263,7 +263,7 @@ local function edited(file)
     local f, message = io.open(file)
     if not f then fail(":edit: %s", message) end
     local _ <close> = f
-    return f:read "a"
+    return assert(f:read "a")
 end
 
 -- Edits a chunk in a file of its own, which is then removed.
@@ -317,7 +317,7 @@ end)
 command("load", "file", "runs a saved session and takes it over into this one", function(text)
     if text == "" then fail ":load needs a file" end
     local f = io.open(text)
-    local chunk = f and f:read "a"
+    local chunk = f and assert(f:read "a")
     if f then f:close() end
     local run, message = loadfile(text)
     if not run then fail("%s", message) end

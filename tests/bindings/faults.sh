@@ -1,71 +1,108 @@
 #!/bin/bash
-# Every allocation of gpush and of the C library fails in turn, alone and with all later ones: each
-# time an error or the right result, and afterwards all is as it was. So does every system call on a
-# file in programs that save, and then the file is whole. At a program's first run, in a process of
-# its own each, a sample; FAULTS=all, as scripts/dev/faults sets it, takes them all.
+# Allocations of gpush, and its system calls on files, fail in turn, alone and with all later ones:
+# each time an error that says why, or the right result, and afterwards all is as it was. A sample
+# of them; scripts/dev/faults takes every one. Those of a program's first run are made in a process
+# of its own each; jobs of two ranks fail on one of them.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/support/tap.sh"
-[ -z "${GPUSH_SAN-}" ] || tap_skip_all "the sanitizers bring their own malloc"
+[ -z "${GPUSH_SAN-}" ] || tap_skip_all "scripts/dev/faults asan runs it so"
 cc=$(command -v cc || command -v gcc) || tap_skip_all "no C compiler"
 $cc -O2 -shared -fPIC -o "$TMPDIR/inject.so" "$root/tests/support/faults/inject.c" 2>/dev/null ||
     tap_skip_all "interposing needs glibc on x86-64"
 export LUA_PATH="$root/tests/support/faults/?.lua;;" TMPDIR build root
-saving=$(sed -n 's/^function P\.loads\.\([a-z_]*\)().*/\1/p' \
-    "$root/tests/support/faults/programs.lua")
-programs=$(sed -n 's/^function P\.\([a-z_]*\)().*/\1/p' "$root/tests/support/faults/programs.lua")
+programs=${PROGRAMS:-$(sed -n 's/^function P\.\([a-z_]*\)().*/\1/p' \
+    "$root/tests/support/faults/programs.lua")}
+# Points in one process, of its first run, and jobs, of each kind.
+case ${FAULTS-} in
+    all) most=1000000000 first=25 jobs=20 ;;
+    asan) most=300 first=0 jobs=0 ;; # Open MPI leaves memory behind
+    *) most=40 first=3 jobs=2 ;;
+esac
 
-# program NAME [N K]: run.lua's last line, or how it ended.
+# program NAME WHAT [MOST]: run.lua's lines, and how it ended.
 program() {
-    local out=$TMPDIR/out.$BASHPID status
-    LD_PRELOAD=$TMPDIR/inject.so timeout "${patience:-120}" "$build/gpush" \
-        "$root/tests/support/faults/run.lua" "$@" >"$out" 2>&1
+    local status
+    LD_PRELOAD=$TMPDIR/inject.so timeout "${patience:-${PATIENCE:-120}}" "$build/gpush" \
+        "$root/tests/support/faults/run.lua" "$@" 2>&1
     status=$?
     [ $status = 0 ] || echo "BAD status $status, $*"
-    cat "$out"
 }
 
-# first_run NAME: a line for each point at the program's first run.
+# first_run NAME KIND: a line for each point at the program's first run.
 first_run() {
-    total=$(program "$1" 0)
-    [[ $total =~ ^[1-9][0-9]*$ ]] || { echo "BAD count: $total"; return; }
-    step=1
-    [ "${FAULTS-}" = all ] || step=$((total / 8 + 1))
-    for ((n = 1; n <= total; n += step)); do
+    local total n k codes=("") i=0
+    total=$(program "$1" "$2:0")
+    [[ $total =~ ^[0-9]+$ ]] || { echo "BAD count: $total"; return; }
+    [ "$2" = FAULT ] || codes=(:5 :28 :24 :0)
+    for ((n = 1; n <= total; n += total / first + 1)); do
         for k in 1 1000000000; do
-            echo "$n:$k $(patience=20 program "$1" "$n" "$k" | tr '\n' ' ')"
+            local fault="$2:$n:$k${codes[i++ % ${#codes[@]}]}"
+            echo "$fault $(patience=60 program "$1" "$fault" | tr '\n' ' ')"
         done
     done
 }
 
-# files NAME: the points of its system calls on files.
-files() {
-    local result
-    result=$(program "$1" files)
-    if [ "$result" = SKIP ]; then
-        tap_skip "no seccomp here to let system calls fail"
+points=0
+# add TEXT NAME: the test NAME of run.lua's lines, and its points.
+add() {
+    local n
+    if [ "$1" = SKIP ]; then
+        tap_skip "$2: no seccomp here to let system calls fail"
         return
     fi
-    tap_is "$(grep BAD <<<"$result")" "" "$1, files: $(tail -n 1 <<<"$result")"
-    more=$(tail -n 1 <<<"$result")
-    more=${more%% points*}
-    [[ $more =~ ^[0-9]+$ ]] && points=$((points + more))
+    n=$(sed -n 's/^\([0-9]*\) points.*/\1/p' <<<"$1")
+    [ -n "$n" ] || n=$(grep -c '^F' <<<"$1")
+    tap_is "$(grep BAD <<<"$1")" "" "$2: $n points"
+    points=$((points + n))
 }
 
-points=0
-for name in $saving; do
-    files "$name"
-done
 for name in $programs; do
-    again=$(program "$name")
-    tap_is "$(grep BAD <<<"$again")" "" "$name: $(tail -n 1 <<<"$again")"
-    first=$(first_run "$name")
-    tap_is "$(grep BAD <<<"$first")" "" "$name: $(wc -l <<<"$first") points at its first run, \
-$(grep -c 'error *$' <<<"$first") errors"
-    more=$(tail -n 1 <<<"$again")
-    more=${more%% points*}
-    [[ $more =~ ^[0-9]+$ ]] && points=$((points + more + $(wc -l <<<"$first")))
+    for kind in FAULT FILE; do
+        add "$(program "$name" $kind $most)" "$name, $kind"
+        [ $first = 0 ] || add "$(first_run "$name" $kind)" "$name, $kind at its first run"
+    done
 done
+
+# job FAULT: how a job ends of which the last rank has it; "fine" from each rank, or why not.
+job() {
+    local status
+    LD_PRELOAD=$TMPDIR/inject.so timeout -k 5 "${patience:-100}" "$build/gpush" run -n 2 \
+        "$root/tests/support/faults/job.lua" "$1" >"$TMPDIR/job" 2>&1
+    status=$?
+    if [ $status = 124 ] || [ $status = 137 ] || grep -q crashed "$TMPDIR/job"; then
+        echo "BAD status $status: $(tail -n 3 "$TMPDIR/job")"
+    elif [ $status != 0 ]; then
+        grep -qE 'memory|no thread|Input/output|No space|open files|interrupted' "$TMPDIR/job" ||
+            echo "BAD no reason: $(head -n 3 "$TMPDIR/job")"
+    elif [[ $1 != *:0 ]] && [ "$(grep -c fine "$TMPDIR/job")" != 2 ]; then
+        echo "BAD result: $(head -n 3 "$TMPDIR/job")"
+    fi
+}
+
+# jobs KIND CODE...: a line for each point, with the next of the codes.
+jobs() {
+    local kind=$1 total n i=0
+    shift
+    job "$kind:0"
+    total=$(grep -E '^[0-9]+$' "$TMPDIR/job")
+    [ -n "$total" ] || { echo "BAD count: $(head -n 3 "$TMPDIR/job")"; return; }
+    for ((n = 1; n <= total; n += total / jobs + 1)); do
+        for k in 1 1000000000; do
+            local code=${*:i++ % $# + 1:1}
+            echo "$kind:$n:$k${code#-} $(job "$kind:$n:$k${code#-}")"
+        done
+    done
+    job "$kind:0"
+}
+
+if [ $jobs = 0 ] || ! command -v mpirun >/dev/null || [ ! -e "$build/lib/libgpush_mpi.so" ]; then
+    tap_skip "jobs of ranks: there is no mpirun, or the plug-in for MPI was not built"
+else
+    export OMPI_MCA_mpi_yield_when_idle=1
+    add "$(jobs FAULT -)" "jobs of two ranks, FAULT"
+    add "$(jobs FILE :5 :28 :24 :0)" "jobs of two ranks, FILE"
+fi
 echo "# $points points"
 tap_ok $((points < 2000)) "points: $points"
 tap_done

@@ -54,6 +54,53 @@ function P.capture()
     for i = 1, 4 do loss = step(x + i) end
     return text(loss:detach()) .. text(m:parameters()[1].grad)
 end
+function P.fuse()
+    fuse_compile(false)
+    local f = fuse(function(a, b) return relu(a * b + a):sum(1) end)
+    local a = x:clone():requires_grad_()
+    for _ = 1, 2 do f(a, x):sum():backward() end
+    return text(f(x, x * 2)) .. text(a.grad)
+end
+-- The first run keeps the object, later ones load it.
+function P.compiled()
+    fuse_compile("wait")
+    local f = fuse(function(a, b) return relu(a * b + a) * 0.5 end)
+    f(x, x)
+    local out = text(f(x, x))
+    fuse_compile(false)
+    return out
+end
+function P.halves()
+    local a, b = x:bfloat16(), w:to "f16"
+    local loss = (a:matmul(w:bfloat16()):float() + x:to("f16"):matmul(b):float()):tanh()
+    return text(loss) .. text(layer_norm(a, { 4 })) .. text(softmax(b, 1))
+end
+function P.autocast()
+    manual_seed(1)
+    local m = nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.Linear(8, 2))
+    local sgd = optim.AdamW(m, { lr = 0.1 })
+    local scaler = amp.GradScaler { init_scale = 64 }
+    for i = 1, 2 do
+        local loss = autocast("f16", function() return (m(x * i):float() ^ 2):mean() end)
+        sgd:zero_grad()
+        scaler:scale(loss):backward()
+        scaler:step(sgd)
+        scaler:update()
+    end
+    return text(m(x)) .. scaler:get_scale()
+end
+function P.recurrent()
+    manual_seed(1)
+    local m = nn.LSTM(4, 3)
+    local out = m(x:unsqueeze(1))
+    out:sum():backward()
+    return text(out:detach()) .. text(m:parameters()[1].grad)
+end
+function P.attention()
+    local q = x:reshape(1, 3, 4)
+    return text(scaled_dot_product_attention(q, q, q)) .. text(conv2d(x:reshape(1, 1, 3, 4),
+        ones(1, 1, 2, 2)))
+end
 -- What reads the file again, for those that save one.
 P.loads = {}
 function P.loads.checkpoint()
@@ -80,7 +127,7 @@ function P.png()
 end
 function P.loads.trace()
     local f <close> = assert(io.open(folder .. "/trace.json"))
-    return #json.decode(f:read "a").traceEvents > 0 and "a trace" or "an empty trace"
+    return #json.decode(assert(f:read "a")).traceEvents > 0 and "a trace" or "an empty trace"
 end
 function P.trace()
     profile.run(function() return (x + 1):sum() end):trace(folder .. "/trace.json")
@@ -93,6 +140,63 @@ function P.kept()
     local options = { stack = true, shapes = true }
     profile.run(options, function() return (x + 1):sum() end):save(folder .. "/kept.prof.gz")
     return P.loads.kept()
+end
+function P.loads.zip() return text(npz.load(folder .. "/zip.npz").x) end
+function P.zip()
+    npz.save(folder .. "/zip.npz", { w = w, x = x }, { compressed = true })
+    return P.loads.zip()
+end
+function P.loads.resume()
+    local saved = checkpoint.load(folder .. "/resume.safetensors")
+    return text(saved.model["1.weight"]) .. saved.step
+end
+function P.resume()
+    manual_seed(1)
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    optimizer = optim.Adam(model:parameters(), { lr = 0.1 })
+    train()
+    local all = { model = model, optimizer = optimizer, step = 7 }
+    checkpoint.save(folder .. "/resume.safetensors", all)
+    checkpoint.load(folder .. "/resume.safetensors", { model = model, optimizer = optimizer })
+    return P.loads.resume()
+end
+local costs = { flops = true, shapes = true, stack = true, memory = true }
+local function recorded()
+    return profile.run(costs, function()
+        local _ <close> = profile.region "step 1"
+        return (x:to "sim":matmul(w:to "sim") + 1):sum():item()
+    end)
+end
+function P.loads.page()
+    local f <close> = assert(io.open(folder .. "/page.html"))
+    return assert(f:read "a"):find("</html>", 1, true) and "a page" or "a part"
+end
+function P.page()
+    recorded():report(folder .. "/page.html")
+    return P.loads.page()
+end
+function P.loads.exports()
+    local out = {}
+    for _, name in ipairs { "host.folded", "speedscope.json" } do
+        local f <close> = assert(io.open(folder .. "/" .. name))
+        out[#out + 1] = #assert(f:read "a") > 0 and name or "nothing"
+    end
+    return table.concat(out, " ")
+end
+function P.exports()
+    local p = recorded()
+    p:folded(folder .. "/host.folded")
+    p:speedscope(folder .. "/speedscope.json")
+    for _, format in ipairs { "csv", "json", "markdown" } do p:table { format = format } end
+    return P.loads.exports()
+end
+function P.whatif()
+    local p = recorded()
+    local q = p:whatif { without = "item", scale = { matmul = 0.5 }, host = 0.5, overlap = true }
+    local h = p:on "h200"
+    return table.concat({ #p:savings(), q.predicted, h.predicted,
+        #tostring(p:diff(q)) > 0 and 1 or 0,
+        #p:critical_path() > 0 and 1 or 0, #tostring(p:idle()) > 0 and 1 or 0, #p:memory() }, " ")
 end
 local torch = [=[{"traceEvents": [
     {"ph":"X","cat":"user_annotation","name":"step","pid":1,"tid":1,"ts":1,"dur":90},
@@ -107,11 +211,20 @@ local torch = [=[{"traceEvents": [
      "args":{"correlation":7,"device":0,"stream":7}}]}]=]
 function P.torch()
     local name = folder .. "/torch.json"
-    local f <close> = assert(io.open(name, "w"))
-    f:write(torch)
-    f:close()
+    local f = assert(io.open(name, "w"))
+    assert(f:write(torch))
+    assert(f:close())
     local p = profile.load(name)
     return tostring(p:sync()) .. tostring(p:devices()) .. tostring(p:queues()) .. p.count
+end
+do -- a packed trace that is there, of two steps
+    local f <close> = assert(io.open(folder .. "/packed.json", "w"))
+    f:write((torch:gsub("\n", " ")))
+end
+os.execute(("gzip -f '%s/packed.json'"):format(folder))
+function P.packed()
+    local p = profile.load(folder .. "/packed.json.gz")
+    return p:table { group = "module" } .. tostring(p:savings()) .. tostring(p:critical_path())
 end
 function P.json()
     local t = json.decode '{"a": [1, 2.5, null, "text"], "b": {"c": {}}}'
@@ -136,6 +249,39 @@ function P.workers()
     return table.concat(out)
 end
 function P.sim() return text((x:to "sim" * 2):sum(1):to "cpu") end
+function P.card()
+    sim.card, sim.host = "h200", 8e-6
+    local ok, out = pcall(function()
+        local y = (x:to "sim" * 2):sum(1):to "cpu"
+        local p = profile.run(costs, function() return x:to "sim" + 1 end)
+        return text(y) .. sim.label .. #p:rows()
+    end)
+    sim.card, sim.host = nil, nil
+    return ok and out or error(out, 0)
+end
+function P.forks()
+    local f = fork(function(a) return a * 2, a + 1 end, x)
+    local h = fork(function(a) return (a ^ 2):sum() end, x:clone():requires_grad_())
+    local a, b = wait(f)
+    return text(a) .. text(b) .. text(wait(h):detach())
+end
+function P.dist()
+    dist.init { timeout = 20 }
+    manual_seed(1)
+    local m = nn.parallel.DistributedDataParallel(nn.Linear(4, 2))
+    local opt = optim.ZeroRedundancyOptimizer(m:parameters(), optim.Adam, { lr = 0.1 })
+    m(x):sum():backward()
+    opt:step()
+    local sum = wait(dist.all_reduce(x, { async = true }))
+    return text(sum) .. text(dist.all_gather(w)[1]) .. text(m.module.weight)
+end
+function P.loads.shards() return checkpoint.load(folder .. "/shards.safetensors").step end
+function P.shards()
+    manual_seed(1)
+    checkpoint.save(folder .. "/shards.safetensors", { model = nn.Linear(4, 2), step = 3 },
+        { sharded = true })
+    return P.loads.shards()
+end
 function P.streams()
     local futures = {}
     for i = 1, 3 do futures[i] = fork(function() return x:to "sim" * i end) end

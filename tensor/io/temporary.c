@@ -134,6 +134,7 @@ int gp_temporary_make(char name[PATH_MAX], const char *target, int mode) {
         if (fd < 0 && errno != EEXIST) return -1;
         if (fd < 0) continue;
         if (!gp_temporary_hold(fd)) {
+            unlink(name);
             close(fd);
             continue;
         }

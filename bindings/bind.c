@@ -18,8 +18,8 @@ const char gp_box_tag = 0;
 static gp_srcloc script_line(void);
 _Thread_local lua_State *gp_lua_state;
 
-/* A tensor whose box Lua had no memory for; the next push or op releases it. Not one in a finalizer,
- * which may run while this one's box is made. */
+/* A tensor whose box Lua had no memory for; the next push or op releases it. Not one in a
+ * finalizer, which may run while this one's box is made. */
 static _Thread_local gp_tensor *stranded;
 
 static void release_stranded(lua_State *L) {

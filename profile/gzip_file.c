@@ -14,11 +14,12 @@ static bool ends_in_gz(const char *path) {
     return n > 3 && !strcmp(path + n - 3, ".gz");
 }
 
-/* zlib's stream over a copy of the file's descriptor, which it closes; NULL without memory. */
-static gzFile open_copy(const gp_outfile *o) {
+/* zlib's stream over a copy of the file's descriptor, which it closes; NULL with a message. */
+static gzFile open_copy(const char *op, const gp_outfile *o) {
     int fd = fcntl(fileno(o->f), F_DUPFD_CLOEXEC, 0);
-    gzFile out = fd >= 0 ? gzdopen(fd, ends_in_gz(o->file) ? "wb6" : "wbT") : NULL;
-    if (!out && fd >= 0) close(fd);
+    if (fd < 0) return gp_file_unwritable(op, o->file), NULL;
+    gzFile out = gzdopen(fd, ends_in_gz(o->file) ? "wb6" : "wbT");
+    if (!out) close(fd), gp_fail("%s: out of memory", op);
     return out;
 }
 
@@ -26,11 +27,8 @@ bool gp_gzip_file(const char *op, const char *path, bool (*write)(gzFile out, vo
                   void *context) {
     gp_outfile o;
     if (!gp_outfile_begin(&o, op, path)) return false;
-    gzFile out = open_copy(&o);
-    if (!out) {
-        gp_outfile_cancel(&o);
-        return gp_fail("%s: out of memory", op);
-    }
+    gzFile out = open_copy(op, &o);
+    if (!out) return gp_outfile_cancel(&o), false;
     gzbuffer(out, 1 << 17);
     gp_error_clear();
     errno = 0;

@@ -68,7 +68,8 @@ char *gp_load_text(const char *file, uint64_t max, size_t *n) {
     if (!f) return NULL;
     int fd = fcntl(fileno(f), F_DUPFD_CLOEXEC, 0);
     gzFile in = fd >= 0 ? gzdopen(fd, "rb") : NULL;
-    bool ok = in || gp_fail("profile.load: out of memory");
+    bool ok = in || (fd < 0 ? gp_fail("profile.load: cannot read %s: %s", file, strerror(errno))
+                            : gp_fail("profile.load: out of memory"));
     if (in) {
         gzbuffer(in, 1 << 17);
         ok = read_all(file, in, max, &t);

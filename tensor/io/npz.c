@@ -239,6 +239,7 @@ static zip_int64_t write_to(void *state, void *data, zip_uint64_t n, zip_source_
     sink *to = state;
     zip_source_args_seek_t *seek = data;
     zip_stat_t *st = data;
+    zip_int64_t at;
     switch (cmd) {
     case ZIP_SOURCE_SUPPORTS: return ZIP_SOURCE_SUPPORTS_WRITABLE;
     case ZIP_SOURCE_ERROR: return zip_error_to_data(&to->error, data, n);
@@ -249,7 +250,7 @@ static zip_int64_t write_to(void *state, void *data, zip_uint64_t n, zip_source_
     case ZIP_SOURCE_WRITE: return fwrite(data, 1, n, to->f) == n ? (zip_int64_t)n : sink_failed(to);
     case ZIP_SOURCE_SEEK_WRITE:
         return fseeko(to->f, seek->offset, seek->whence) ? sink_failed(to) : 0;
-    case ZIP_SOURCE_TELL_WRITE: return ftello(to->f);
+    case ZIP_SOURCE_TELL_WRITE: at = ftello(to->f); return at < 0 ? sink_failed(to) : at;
     default: return 0; /* nothing to begin, to end or to read */
     }
 }

@@ -58,7 +58,7 @@ for bad in "" "--limit 3" "rank0.json --limit x" "rank0.json --nosuch" "rank0.js
     tap_ok $? "usage is said" "$(cat err)"
 done
 out=$("$gpush" analyze own.prof.gz --group module 2>&1)
-tap_is "$? $out" '1 gpush analyze: group = "module" needs a profile with stack = true' "a group that is not known there"
+tap_is "$? $out" '1 gpush analyze: --group module needs a profile with stack = true' "a group that is not known there"
 tap_is "$("$gpush" analyze --help | head -1)" "usage: gpush analyze FILE... [options]" "--help"
 out=$("$gpush" analyze nosuch.json 2>&1)
 tap_is "$? ${out#*: }" "1 profile.load: cannot open nosuch.json: No such file or directory" "no such file"

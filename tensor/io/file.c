@@ -40,11 +40,10 @@ FILE *gp_file_begin(const char *op, const char *file, const char *magic, const c
     FILE *f = gp_file_open(op, file, size);
     if (!f) return NULL;
     size_t n = fread(start, 1, GP_FILE_START, f), most = strlen(magic);
-    if (ferror(f)) gp_fail("%s: cannot read %s: %s", op, file, strerror(errno));
-    else if (!n || memcmp(start, magic, n < most ? n : most))
-        gp_file_other(op, file, start, n, expected);
-    else if (fseeko(f, 0, SEEK_SET))
+    bool other = !n || memcmp(start, magic, n < most ? n : most);
+    if (ferror(f) || (!other && fseeko(f, 0, SEEK_SET)))
         gp_fail("%s: cannot read %s: %s", op, file, strerror(errno));
+    else if (other) gp_file_other(op, file, start, n, expected);
     else return f;
     fclose(f);
     return NULL;

@@ -40,16 +40,16 @@ static void look_at_pool(void) {
 typedef dnnl_status_t sgemm(char, char, dnnl_dim_t, dnnl_dim_t, dnnl_dim_t, float, const float *,
                             dnnl_dim_t, const float *, dnnl_dim_t, float, float *, dnnl_dim_t);
 
-dnnl_status_t dnnl_sgemm(char ta, char tb, dnnl_dim_t m, dnnl_dim_t n, dnnl_dim_t k, float alpha,
-                         const float *a, dnnl_dim_t lda, const float *b, dnnl_dim_t ldb, float beta,
-                         float *c, dnnl_dim_t ldc) {
+dnnl_status_t dnnl_sgemm(char transa, char transb, dnnl_dim_t M, dnnl_dim_t N, dnnl_dim_t K,
+                         float alpha, const float *A, dnnl_dim_t lda, const float *B,
+                         dnnl_dim_t ldb, float beta, float *C, dnnl_dim_t ldc) {
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
     atomic_fetch_add(&calls, 1);
     if (takes_signals(&mask)) atomic_fetch_add(&open_here, 1);
     if (sigismember(&mask, SIGSEGV) || sigismember(&mask, SIGFPE)) atomic_fetch_add(&no_faults, 1);
     sgemm *theirs = (sgemm *)dlsym(RTLD_NEXT, "dnnl_sgemm");
-    dnnl_status_t status = theirs(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    dnnl_status_t status = theirs(transa, transb, M, N, K, alpha, A, lda, B, ldb, beta, C, ldc);
     if (!omp_in_parallel() && omp_get_max_threads() > 1) look_at_pool();
     return status;
 }

@@ -16,7 +16,7 @@
 enum { STEPS = 20000 }; /* more events than between two looks */
 
 static void write_trace(const char *file) {
-    FILE *f = fopen(file, "w");
+    FILE *f = fopen(file, "we");
     fprintf(f, "[");
     for (int i = 0; f && i < STEPS; i++)
         fprintf(f,

@@ -36,10 +36,10 @@ static struct { uintptr_t lo, hi; } text[CALLERS];
 
 /* The program comes first in the list. */
 static int find(struct dl_phdr_info *info, size_t size, void *unused) {
-    int which = !text[PROGRAM].hi                        ? PROGRAM
-                : strstr(info->dlpi_name, "/libc.so")    ? LIBC
+    int which = !text[PROGRAM].hi                       ? PROGRAM
+                : strstr(info->dlpi_name, "/libc.so")   ? LIBC
                 : strstr(info->dlpi_name, "/ld-linux-") ? LOADER
-                                                         : -1;
+                                                        : -1;
     (void)size, (void)unused;
     for (int i = 0; which >= 0 && i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -131,11 +131,11 @@ int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void 
 /* ---- file calls ---- */
 
 static const int calls[] = {
-    SYS_openat,    SYS_read,      SYS_pread64, SYS_readv,     SYS_write,      SYS_pwrite64,
-    SYS_writev,    SYS_lseek,     SYS_fsync,   SYS_fdatasync, SYS_rename,     SYS_renameat2,
-    SYS_close,     SYS_ftruncate, SYS_flock,   SYS_fallocate, SYS_newfstatat, SYS_mkdir,
-    SYS_mkdirat,   SYS_unlink,    SYS_pipe2,   SYS_unlinkat,  SYS_getdents64, SYS_fchmod,
-    SYS_fchmodat,  SYS_utimensat, SYS_fcntl,   SYS_mmap}; /* the last one: where it maps a file */
+    SYS_openat,   SYS_read,      SYS_pread64, SYS_readv,     SYS_write,      SYS_pwrite64,
+    SYS_writev,   SYS_lseek,     SYS_fsync,   SYS_fdatasync, SYS_rename,     SYS_renameat2,
+    SYS_close,    SYS_ftruncate, SYS_flock,   SYS_fallocate, SYS_newfstatat, SYS_mkdir,
+    SYS_mkdirat,  SYS_unlink,    SYS_pipe2,   SYS_unlinkat,  SYS_getdents64, SYS_fchmod,
+    SYS_fchmodat, SYS_utimensat, SYS_fcntl,   SYS_mmap}; /* the last one: where it maps a file */
 enum { CALLS = sizeof calls / sizeof *calls };
 static points files;
 static atomic_long code; /* the errno; 0: half */
@@ -188,8 +188,7 @@ static int add_range(struct sock_filter *f, int n, int which, int to_calls) {
     const struct sock_filter range[SKIP] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, UPPER),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(lo >> 32), 0, SKIP - 2),
-        FIELD(instruction_pointer),
-        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (unsigned)lo, 0, SKIP - 4),
+        FIELD(instruction_pointer), BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (unsigned)lo, 0, SKIP - 4),
         BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (unsigned)hi, 0, (unsigned char)to_calls)};
     memcpy(f + n, range, sizeof range);
     return 1;

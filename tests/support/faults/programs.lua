@@ -73,7 +73,7 @@ end
 function P.halves()
     local a, b = x:bfloat16(), w:to "f16"
     local loss = (a:matmul(w:bfloat16()):float() + x:to("f16"):matmul(b):float()):tanh()
-    return text(loss) .. text(layer_norm(a, { 4 })) .. text(softmax(b, 1))
+    return text(loss) .. text(layer_norm(a, { 4 })) .. text(b:softmax(1))
 end
 function P.autocast()
     manual_seed(1)

@@ -9,26 +9,14 @@ local A, M, S, rules = require "audit", require "audit.mutants", require "audit.
 local judge = A.judge(rules)
 g.manual_seed(1)
 
-local function is_internal(name)
-    for _, pattern in ipairs(S.internal) do
-        if name:find(pattern) then return true end
-    end
-end
-
-local function function_of(name)
-    local group, short = name:match "^(%a+)[._](.+)$"
-    if group == "linalg" or group == "fft" then return g[group][short], group .. "." .. short end
-    return g[name], name
-end
-
 local rows, names, missing = g.ops(true), {}, {}
 for name in pairs(rows) do names[#names + 1] = name end
 table.sort(names)
 for _, name in ipairs(names) do
     local row = rows[name]
     local text = S.calls[name] or S.kinds[row.kind]
-    if not is_internal(name) then
-        local fn, public = function_of(name)
+    if not S.is_internal(name) then
+        local fn, public = S.function_of(g, name)
         local chunk = text
             and load("local fn = ... return fn(" .. text .. ")", "=audit", "t", A.env)
         local ok, message = pcall(chunk or error, fn)

@@ -26,17 +26,6 @@ local function result(fn, text, values)
     return shown(table.pack(pcall(chunk, fn)), values)
 end
 
-local function is_internal(name)
-    for _, pattern in ipairs(S.internal) do
-        if name:find(pattern) then return true end
-    end
-end
-local function function_of(name)
-    local group, short = name:match "^(%a+)[._](.+)$"
-    if group == "linalg" or group == "fft" then return g[group][short] end
-    return g[name]
-end
-
 local different, calls = {}, { options = 0, numbers = 0 }
 local function same(what, name, fn, text, other)
     local values = not name:find "empty"
@@ -50,7 +39,7 @@ end
 local NUMBER = { int = true, dim = true, float = true, number = true, numbers = true, order = true,
     ints = true, dims = true, shape = true }
 local function try(name, sig, text)
-    local fn, args, parameters = function_of(name), M.split(text), M.parameters(sig)
+    local fn, args, parameters = (S.function_of(g, name)), M.split(text), M.parameters(sig)
     local least = 0
     for k, p in ipairs(parameters) do
         if not p.optional then least = k end
@@ -71,7 +60,7 @@ end
 A.env.g = g
 for name, row in pairs(g.ops(true)) do
     local text = S.calls[name] or S.kinds[row.kind]
-    if text and not is_internal(name) then try(name, row.sig, text) end
+    if text and not S.is_internal(name) then try(name, row.sig, text) end
 end
 table.sort(different)
 t.is(different, {}, ("%d calls with {} at the end, %d with a 0-d tensor for a number"):format(

@@ -92,6 +92,8 @@ local y = full({ 256, 1024 }, 1, { device = "gpu" }) * 2
 t.is(#y:exp():tolist(), 256, "a wait")
 local new = sync.baseline(path)
 t.is({ #new, new[1] and new[1].why }, { 1, "tolist" }, "one that is not in it is")
+t.error(function() sync.baseline "/dev/zero" end,
+    "sync.baseline: /dev/zero: expected a file that sync.baseline wrote", "a device has no end")
 t.error(function() sync.baseline(path .. ".none") end,
     "sync.baseline: [^\n]*none: No such file or directory: write it first, with {update = true}",
     "without a file")

@@ -93,6 +93,23 @@ ring.next = ring
 fails(function() checkpoint.save(file, { a = ring }) end,
     "checkpoint.save: 'a.next.next.* %.%.%.' is nested deeper than 190 levels",
     "a table that contains itself is an error")
+-- A random state that is refused leaves the model as it was; the error names the file.
+do
+    local other = new_run "cpu"
+    checkpoint.save(file, { model = other.model })
+    local f = assert(io.open(file, "rb"))
+    local text = f:read("a"):gsub("counter", "cXunter")
+    f:close()
+    f = assert(io.open(file, "wb"))
+    f:write(text)
+    f:close()
+    train(other, 1)
+    local kept = values(other)
+    fails(function() checkpoint.load(file, { model = other.model }) end,
+        "checkpoint.load: " .. file:gsub("%p", "%%%0") .. ": set_rng_state: field 'counter' is nil",
+        "a damaged random state")
+    t.is(values(other), kept, "changes nothing")
+end
 train(run, 1)
 checkpoint.save(file, { model = run.model, optimizer = run.optimizer })
 local wide = new_run("cpu", 9)

@@ -213,6 +213,17 @@ do
     t.close(got, { 0.55, 0.55, 1, 1, 0.55, 0.55 }, 1e-12, "a cycle in a chain")
 end
 
+-- A state that lacks a field, or has another kind of one, changes nothing.
+local whole = lr.StepLR(SGD({ g.ones(2):requires_grad_() }, 0.1), 2, { gamma = 0.5 })
+for field, message in pairs { last_epoch = "is missing %(expected a number%)",
+    gamma = "is a string %(expected a number%)" } do
+    local state = whole:state_dict()
+    state[field] = field == "gamma" and "x" or nil
+    t.error(function() whole:load_state_dict(state) end,
+        "optim.lr.StepLR: load_state_dict: field '" .. field .. "' " .. message, field)
+end
+t.is({ whole.gamma, whole.last_epoch }, { 0.5, 0 }, "the schedule is what it was")
+
 -- The methods that schedules are made of, called by hand: each argument has a name.
 local by_hand = SGD({ g.ones(2):requires_grad_() }, 0.1)
 local function schedules()

@@ -197,4 +197,18 @@ S.calls = {
     stft = "f(20), 8",
     istft = "f(5, 6, 2), 8",
 }
+-- Whether an op of that name is for gpush's own use.
+function S.is_internal(name)
+    for _, pattern in ipairs(S.internal) do
+        if name:find(pattern) then return true end
+    end
+end
+
+-- The function of an op in the module g, and its public name.
+function S.function_of(g, name)
+    local group, short = name:match "^(%a+)[._](.+)$"
+    if group == "linalg" or group == "fft" then return g[group][short], group .. "." .. short end
+    return g[name], name
+end
+
 return S

@@ -46,10 +46,29 @@ static void unexpected(const survey *s, int depth, const char *expected) {
                expected);
 }
 
+/* Raises for a table at the top whose metamethods show more than the n elements it holds itself:
+ * those would be left out without a word. */
+static void refuse_proxy(const survey *s, int depth, int64_t n) {
+    lua_State *L = s->L;
+    char buf[200];
+    int top = lua_gettop(L);
+    if (!lua_getmetatable(L, -1)) return;
+    lua_pop(L, 1);
+    int64_t shown = luaL_len(L, -1);
+    if (shown == n && lua_geti(L, -1, n + 1) != LUA_TNIL) shown = n + 1;
+    if (shown != n)
+        luaL_error(L,
+                   "tensor: %s holds %I elements itself and shows %I through metamethods; copy "
+                   "them into a plain table",
+                   place(s, depth, buf), (LUAI_UACINT)n, (LUAI_UACINT)shown);
+    lua_settop(L, top);
+}
+
 /* A table at this depth: the first one gives the size of all. */
 static void count_table(survey *s, int depth) {
     lua_State *L = s->L;
     int64_t n = (int64_t)lua_rawlen(L, -1);
+    refuse_proxy(s, depth, n);
     if (depth == s->leaf)
         unexpected(s, depth, s->tensor ? "a tensor as before it" : "a value as before it");
     if (depth == GP_MAX_DIM) unexpected(s, depth, "at most 8 levels of tables");
@@ -76,7 +95,7 @@ static void count_leaf(survey *s, int depth) {
         unexpected(s, depth, "numbers, booleans or tensors, not a mixture of them");
 }
 
-/* Walks the value at the top. Raw access: no metamethod runs. */
+/* Walks the value at the top, by raw access. */
 static void look(survey *s, int depth) {
     lua_State *L = s->L;
     if (lua_type(L, -1) != LUA_TTABLE) {

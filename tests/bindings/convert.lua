@@ -45,6 +45,12 @@ fails(function() tensor { { 1 }, 2 } end, "element %[2%] is a number %(expected 
 fails(function() tensor { 1, { 2 } } end, "element %[2%] is a table of 1 %(expected a value")
 fails(function() tensor { 1, true } end, "element %[2%] is a boolean .*mixture")
 fails(function() tensor { { 1, "x" } } end, "element %[1%]%[2%] is a string")
+local shown = { __len = function() return 3 end, __index = function(_, i) return i end }
+fails(function() tensor(setmetatable({}, shown)) end, "holds 0 elements itself and shows 3")
+fails(function() tensor { setmetatable({}, { __index = { 5 } }) } end,
+    "element %[1%] holds 0 elements itself and shows 1")
+is(tensor(setmetatable({ 1, 2 }, { __index = { name = "mine" } })), "i64", { 2 }, { 1, 2 },
+    "a class of its own")
 fails(function() tensor { 1, nil, 3 } end, "element %[2%] is nil")
 fails(function() tensor(nil) end, "the value is nil")
 fails(function() tensor() end, "got nothing")

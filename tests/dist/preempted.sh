@@ -18,4 +18,20 @@ done
 "$GPUSH_BUILD/gpush" -e 'print(dist.preempted()) os.execute "kill -TERM $PPID" print(dist.preempted()) io.stdout:flush()
 os.execute "kill -TERM $PPID" print "still here"' >out 2>err
 tap_is "$? $(tr '\n' ' ' <out)" "143 false true " "a second signal of the kind ends the program"
+# Ranks do not outlive the command that started them.
+echo 'for i = 1, 600 do os.execute "sleep 0.1" end' >long.lua
+"$GPUSH_BUILD/gpush" run -n 2 "$PWD/long.lua" >out 2>err </dev/null &
+command=$!
+ranks_left() { pgrep -cf "^[^ ]*gpush $PWD/long.lua"; }
+for _ in $(seq 200); do [ "$(ranks_left)" = 2 ] && break; sleep 0.1; done
+tap_is "$(ranks_left)" 2 "two ranks run"
+kill -TERM $command
+wait $command
+if command -v setpriv >/dev/null; then
+    for _ in $(seq 200); do [ "$(ranks_left)" = 0 ] && break; sleep 0.1; done
+    tap_is "$(ranks_left)" 0 "SIGTERM of gpush run ends its ranks"
+else tap_skip "there is no setpriv"; fi
+"$GPUSH_BUILD/gpush" run -n 99999999 long.lua >out 2>err
+tap_ok $((! $?)) "more ranks than any job has"
+says "expected a number of processes, 1 to 65536, got '99999999'" "are refused"
 tap_done

@@ -13,6 +13,7 @@ OMP_NUM_THREADS, where it is not set, becomes the processors of this machine div
 The exit status is that of the rank that failed first, or 128 and the number of the signal that
 ended it, as mpirun tells it.
 ]]
+local MOST <const> = 65536 -- ranks: more is a slip of the hand, and mpirun would try
 
 local function say(text, ...) io.stderr:write("gpush run: ", text:format(...), "\n") end
 
@@ -52,8 +53,8 @@ end
 local function wrong(given)
     local n = math.tointeger(tonumber(given["-n"]))
     if not given["-n"] then return "-n N is missing: how many processes" end
-    if not n or n < 1 then
-        return ("-n: expected a number of processes, got '%s'"):format(given["-n"])
+    if not n or n < 1 or n > MOST then
+        return ("-n: expected a number of processes, 1 to %d, got '%s'"):format(MOST, given["-n"])
     end
     local restarts = math.tointeger(tonumber(given["--restarts"] or 0))
     if not restarts or restarts < 0 then
@@ -127,19 +128,23 @@ local command = launcher(given, name, kind)
 local threads = math.max(1, (tonumber(output "nproc") or 1) // given["-n"])
 local words = {}
 for i, word in ipairs(given.script) do words[i] = quoted(word) end
--- the shell's parent is this program
-local line = ('gpush=$(readlink /proc/$PPID/exe) && export OMP_NUM_THREADS="${OMP_NUM_THREADS:-%d}"'
-    .. ' && exec %s "$gpush" %s'):format(threads, command, table.concat(words, " "))
+-- What a shell runs, whose parent is this program.
+local function line(before)
+    return ('gpush=$(readlink /proc/$PPID/exe) && export OMP_NUM_THREADS="${OMP_NUM_THREADS:-%d}"'
+        .. ' && exec %s%s "$gpush" %s'):format(threads, before, command, table.concat(words, " "))
+end
 if given["--print"] then
-    print(line)
+    print(line "")
     return true
 end
+-- mpirun ends its ranks on SIGTERM, which it gets here when this program is gone, however it ended.
+local guarded = output "command -v setpriv" ~= "" and "setpriv --pdeathsig TERM " or ""
 
 -- Runs the job until it succeeds, up to the number of restarts. One that was interrupted (130) or
 -- ended (143) by a signal is not started again. Its status is this program's.
 local restarts = tonumber(given["--restarts"] or 0)
 for again = 0, restarts do
-    local ok, how, code = os.execute(("export GPUSH_RESTARTS=%d && %s"):format(again, line))
+    local ok, how, code = os.execute(("export GPUSH_RESTARTS=%d && %s"):format(again, line(guarded)))
     if ok then return true end
     if how == "signal" then code = 128 + code end
     if code == 130 or code == 143 or how == "signal" or again == restarts then os.exit(code) end

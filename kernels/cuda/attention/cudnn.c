@@ -10,8 +10,9 @@
 #include "kernels/cuda/runtime/dense.h"
 #include "kernels/cuda/runtime/cudnn_graph.h"
 #include "kernels/cuda/runtime/device.h"
+#include "kernels/cuda/runtime/plans.h"
 
-enum { PLANS = 64, MUCH_PART = 8 };
+enum { PLANS = 256, MUCH_PART = 8 };
 
 /* Operands: in memory, or a number. SUM and ACC are backward's workspace, in f32: a number for each
  * query, and the gradient of query. */
@@ -34,12 +35,18 @@ typedef struct shape {
 
 typedef struct plan {
     shape of;
-    bool used, none, no_memory; /* none: cuDNN cannot run it; no_memory: it had none to plan it */
+    bool none, no_memory; /* none: cuDNN cannot run it; no_memory: it had none to plan it */
     gp_graph graph;
     int64_t number[SLOTS]; /* of tensors in the graph; 0: not in it */
 } plan;
-static plan plans[PLANS]; /* replaced in turn; used with gp_lib_lock held */
-static int next_plan;
+
+static void forget(const gp_call *c, void *old) {
+    (void)c;
+    gp_graph_forget(&((plan *)old)->graph);
+}
+
+static gp_plans plans = {
+    .key = sizeof(shape), .size = sizeof(plan), .most = PLANS, .forget = forget};
 
 /* ---- graphs ---- */
 
@@ -267,21 +274,18 @@ static bool plan_any(plan *p, cudnnHandle_t h, plan_call *r) {
     return plan_graph(p, h, r, false) || (two && !p->no_memory && plan_graph(p, h, r, true));
 }
 
+/* NULL with a message. One that failed for lack of memory is made again. */
 static plan *plan_of(cudnnHandle_t h, const shape *s, plan_call *r) {
-    for (int i = 0; i < PLANS; i++) /* shapes are zeroed before they are filled, padding too */
-        // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
-        if (plans[i].used && !memcmp(&plans[i].of, s, sizeof *s)) return &plans[i];
-    plan *p = r->p = &plans[next_plan++ % PLANS];
-    gp_graph_forget(&p->graph);
-    memset(p, 0, sizeof *p);
-    memcpy(&p->of, s, sizeof *s);
-    p->used = true;
+    plan *p = gp_plans_find(&plans, s);
+    if (p && !(p->none && p->no_memory)) return p;
+    if (p) gp_plans_drop(&plans, r->c, p);
+    p = r->p = gp_plans_add(&plans, r->c, s);
+    if (!p) return NULL;
     int64_t begin = gp_lib_now();
     p->none = !plan_any(p, h, r);
     if (p->none && p->no_memory) {
         gp_fail("%s: cuDNN had no memory for a plan", r->c->op->name);
         gp_lib_failed(r->c, true);
-        p->used = false;
     }
     if (!p->none) gp_lib_book(GP_LIB_cudnn, begin);
     return p;
@@ -366,7 +370,7 @@ static bool planned(const gp_call *c, const gp_attention *k, const shape *s, voi
     gp_lib_lock();
     cudnnHandle_t h = gp_dnn_handle(c);
     if (h) r.p = plan_of(h, s, &r);
-    bool can = h && !r.p->none;
+    bool can = h && r.p && !r.p->none;
     if (can) r.p->graph.handle = h;
     bool ok = can && queue(&r);
     gp_lib_unlock();

@@ -5,6 +5,7 @@
 #include "kernels/cuda/runtime/cudnn.h"
 #include "kernels/cuda/runtime/dense.h"
 #include "kernels/cuda/runtime/device.h"
+#include "kernels/cuda/runtime/plans.h"
 
 enum { PLANS = 512, CHOICES = 10 };
 static const size_t most_memory = (size_t)1
@@ -21,7 +22,7 @@ typedef enum way { WITH, AFTER, BEFORE } way;
 
 typedef struct plan {
     shape of;
-    bool used, ready, none; /* ready: described; none: cuDNN has no algorithm for it */
+    bool ready, none;       /* ready: described; none: cuDNN has no algorithm for it */
     bool tried;             /* whether its graph was asked for, */
     gp_conv_graph *graph;   /* which it may have */
     cudnnTensorDescriptor_t x, y;
@@ -33,14 +34,6 @@ typedef struct plan {
     size_t memory;
     way way; /* the first that was not refused */
 } plan;
-static plan plans[PLANS]; /* by hash; replaced on collision */
-
-static plan *slot_of(const shape *s) {
-    uint64_t h = 1469598103934665603u;
-    for (size_t i = 0; i < sizeof *s; i++) h = (h ^ ((const unsigned char *)s)[i]) * 1099511628211u;
-    return &plans[(h ^ h >> 32) % PLANS];
-}
-
 /* The array of those sizes at p, in s's layout. */
 static gp_array laid_out(void *p, const shape *s, const int32_t *size) {
     int64_t dim[5] = {0};
@@ -93,7 +86,9 @@ static bool describe(const gp_call *c, plan *p) {
            gp_dnn_ok(c, gp_dnn.cudnnSetConvolutionMathType(p->conv, math_of(s)));
 }
 
-static void forget(plan *p) {
+static void forget(const gp_call *c, void *old) {
+    const plan *p = old;
+    (void)c;
     gp_conv_graph_free(p->graph);
     if (p->x) gp_dnn.cudnnDestroyTensorDescriptor(p->x);
     if (p->y) gp_dnn.cudnnDestroyTensorDescriptor(p->y);
@@ -101,8 +96,10 @@ static void forget(plan *p) {
     if (p->bias) gp_dnn.cudnnDestroyTensorDescriptor(p->bias);
     if (p->identity) gp_dnn.cudnnDestroyActivationDescriptor(p->identity);
     if (p->conv) gp_dnn.cudnnDestroyConvolutionDescriptor(p->conv);
-    memset(p, 0, sizeof *p);
 }
+
+static gp_plans plans = {
+    .key = sizeof(shape), .size = sizeof(plan), .most = PLANS, .forget = forget};
 
 /* ---- algorithms ---- */
 
@@ -202,14 +199,9 @@ static bool trial_of(const gp_call *c, const shape *s, const operands *o, operan
     return result != NULL;
 }
 
-static plan *plan_of(const shape *s) {
-    plan *p = slot_of(s);
-    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): zeroed before it is filled
-    if (p->used && !memcmp(&p->of, s, sizeof *s)) return p;
-    forget(p);
-    memcpy(&p->of, s, sizeof *s);
-    p->used = true;
-    return p;
+static plan *plan_of(const gp_call *c, const shape *s) {
+    plan *p = gp_plans_find(&plans, s);
+    return p ? p : gp_plans_add(&plans, c, s);
 }
 
 /* Describes p's convolution and chooses its algorithm, the first time. False where cuDNN has none;
@@ -223,8 +215,9 @@ static bool prepare(const gp_call *c, cudnnHandle_t h, plan *p, const operands *
     if (!room) gp_error_clear();
     p->ready = describe(c, p) && choose(c, h, p, &trial, room);
     p->none = !p->ready;
-    if (p->none && gp_lib_no_memory()) p->used = false;
-    return p->ready;
+    if (p->ready) return true;
+    if (gp_lib_no_memory()) gp_plans_drop(&plans, c, p);
+    return false;
 }
 
 /* Runs p as a graph, if it is one; false, without a message, where it is not, or cuDNN refuses. */
@@ -323,7 +316,7 @@ static bool run_all(const gp_call *c, cudnnHandle_t h, const shape *s, const ope
 bool gp_conv_by_cudnn(const gp_call *c, const gp_conv_shape *s, const gp_conv_operands *o) {
     gp_lib_lock();
     cudnnHandle_t h = gp_dnn_handle(c);
-    plan *p = h ? plan_of(s) : NULL;
+    plan *p = h ? plan_of(c, s) : NULL;
     bool ok = p && (run_graph(c, h, p, o) || (prepare(c, h, p, o) && run_all(c, h, s, o, p)));
     gp_lib_unlock();
     return ok;
@@ -331,9 +324,8 @@ bool gp_conv_by_cudnn(const gp_call *c, const gp_conv_shape *s, const gp_conv_op
 
 bool gp_conv_refused(const gp_conv_shape *s) {
     gp_lib_lock();
-    const plan *p = slot_of(s);
-    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): zeroed before it is filled
-    bool known = p->used && p->none && !memcmp(&p->of, s, sizeof *s);
+    const plan *p = gp_plans_find(&plans, s);
+    bool known = p && p->none;
     gp_lib_unlock();
     return known;
 }

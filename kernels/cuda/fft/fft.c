@@ -7,8 +7,9 @@
 #include "kernels/cuda/runtime/device.h"
 #include "kernels/cuda/runtime/libs.h"
 #include "kernels/cuda/runtime/dense.h"
+#include "kernels/cuda/runtime/plans.h"
 
-enum { PLANS = 64 };
+enum { PLANS = 256 };
 
 static struct {
 #define F GP_LIB_POINTER
@@ -35,53 +36,58 @@ static bool load(const gp_call *c) {
 
 /* ---- plans ---- */
 
-typedef struct plan {
+/* The key of a plan; compared byte by byte. */
+typedef struct shape {
     int64_t n, lines;
-    cufftType type;
-    int device;
-    bool used;
+    int32_t type, device; /* type: a cufftType */
+} shape;
+
+typedef struct plan {
+    shape of;
+    bool made; /* whether there is a handle */
     cufftHandle handle;
     size_t memory;
 } plan;
-static plan plans[PLANS]; /* in a ring: the oldest is replaced */
-static unsigned made;
 
 /* Which waits for the device. */
-static void destroy(const gp_call *c, plan *p) {
+static void forget(const gp_call *c, void *old) {
+    const plan *p = old;
     uint64_t t0 = (uint64_t)gp_lib_now();
+    if (!p->made) return;
     fft.cufftDestroy(p->handle);
     gp_cuda_called(c->stream->dev, "cufftDestroy", false, t0);
-    p->used = false;
+}
+
+static gp_plans plans = {
+    .key = sizeof(shape), .size = sizeof(plan), .most = PLANS, .forget = forget};
+
+/* Makes what p, which has its key, holds; false with a message. */
+static bool make(const gp_call *c, plan *p) {
+    const shape *s = &p->of;
+    long long size[1] = {s->n};
+    p->made = cufft_ok(c, fft.cufftCreate(&p->handle));
+    return p->made && cufft_ok(c, fft.cufftSetAutoAllocation(p->handle, 0)) &&
+           cufft_ok(c, fft.cufftMakePlanMany64(p->handle, 1, size, NULL, 1, s->n, NULL, 1, s->n,
+                                               (cufftType)s->type, s->lines, &p->memory));
 }
 
 static plan *plan_of(const gp_call *c, int64_t n, int64_t lines, cufftType type) {
-    int device = 0;
-    long long size[1] = {n};
+    shape s = {n, lines, (int32_t)type, 0};
     int64_t begin = gp_lib_now();
     if (!load(c)) return NULL;
-    cudaGetDevice(&device);
-    for (int i = 0; i < PLANS; i++) {
-        plan *p = &plans[i];
-        if (p->used && p->n == n && p->lines == lines && p->type == type && p->device == device)
-            return p;
-    }
-    plan *p = &plans[made++ % PLANS];
-    if (p->used) destroy(c, p);
-    if (!cufft_ok(c, fft.cufftCreate(&p->handle))) return NULL;
-    if (cufft_ok(c, fft.cufftSetAutoAllocation(p->handle, 0)) &&
-        cufft_ok(c, fft.cufftMakePlanMany64(p->handle, 1, size, NULL, 1, n, NULL, 1, n, type, lines,
-                                            &p->memory))) {
-        p->n = n, p->lines = lines, p->type = type, p->device = device, p->used = true;
-        gp_lib_book(GP_LIB_cufft, begin);
-        return p;
-    }
-    fft.cufftDestroy(p->handle);
+    cudaGetDevice(&s.device);
+    plan *p = gp_plans_find(&plans, &s);
+    if (p) return p;
+    p = gp_plans_add(&plans, c, &s);
+    if (!p) return NULL;
+    if (make(c, p)) return gp_lib_book(GP_LIB_cufft, begin), p;
+    gp_plans_drop(&plans, c, p);
     return NULL;
 }
 
 static bool exec(const gp_call *c, const plan *p, void *from, void *to, bool inverse) {
     int way = inverse ? CUFFT_INVERSE : CUFFT_FORWARD;
-    switch (p->type) {
+    switch (p->of.type) {
     case CUFFT_C2C: return cufft_ok(c, fft.cufftExecC2C(p->handle, from, to, way));
     case CUFFT_R2C: return cufft_ok(c, fft.cufftExecR2C(p->handle, from, to));
     case CUFFT_C2R: return cufft_ok(c, fft.cufftExecC2R(p->handle, from, to));

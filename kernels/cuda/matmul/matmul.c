@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/runtime/libs.h"
 #include "kernels/cuda/runtime/dense.h"
+#include "kernels/cuda/runtime/plans.h"
 
 enum { WORKSPACE = 32 << 20, PLANS = 1024, MOST_CALLS = 32, WORTH_PACKING = 1 << 18 };
 
@@ -46,20 +47,12 @@ typedef struct shape {
 
 typedef struct plan {
     shape of;
-    bool used, works; /* works: there is an algorithm */
+    bool works; /* there is an algorithm */
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t a, b, out;
     cublasLtMatmulAlgo_t algo;
     size_t workspace;
 } plan;
-static plan plans[PLANS]; /* by hash; replaced on collision */
-
-static plan *slot_of(const shape *s) {
-    uint64_t h = 1469598103934665603u;
-    for (size_t i = 0; i < sizeof *s; i++) h = (h ^ ((const unsigned char *)s)[i]) * 1099511628211u;
-    return &plans[(h ^ h >> 32) % PLANS];
-}
-
 static int32_t alignment(const void *p) {
     uintptr_t low = (uintptr_t)p & -(uintptr_t)p;
     return low == 0 || low > 256 ? 256 : (int32_t)low;
@@ -140,24 +133,25 @@ static bool choose(const gp_call *c, cublasLtHandle_t h, plan *p) {
            cublas_ok(c, status);
 }
 
-static void forget(plan *p) {
+static void forget(const gp_call *c, void *old) {
+    const plan *p = old;
+    (void)c;
     if (p->a) lt.cublasLtMatrixLayoutDestroy(p->a);
     if (p->b) lt.cublasLtMatrixLayoutDestroy(p->b);
     if (p->out) lt.cublasLtMatrixLayoutDestroy(p->out);
     if (p->desc) lt.cublasLtMatmulDescDestroy(p->desc);
-    memset(p, 0, sizeof *p);
 }
+
+static gp_plans plans = {
+    .key = sizeof(shape), .size = sizeof(plan), .most = PLANS, .forget = forget};
 
 /* The plan for a shape; NULL with a message. */
 static plan *plan_of(const gp_call *c, cublasLtHandle_t h, const shape *s, const void *bias) {
-    plan *p = slot_of(s);
-    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): zeroed before it is filled
-    if (p->used && !memcmp(&p->of, s, sizeof *s)) return p;
-    forget(p);
-    memcpy(&p->of, s, sizeof *s);
-    p->used = describe(c, p, bias) && choose(c, h, p);
-    if (p->used) return p;
-    forget(p);
+    plan *p = gp_plans_find(&plans, s);
+    if (p) return p;
+    p = gp_plans_add(&plans, c, s);
+    if (!p || (describe(c, p, bias) && choose(c, h, p))) return p;
+    gp_plans_drop(&plans, c, p);
     return NULL;
 }
 

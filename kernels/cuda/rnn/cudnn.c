@@ -22,8 +22,9 @@ static bool wrong_saved(const gp_rnn_run *n, const gp_array *saved) {
 
 #include "kernels/cuda/rnn/graph.h"
 #include "kernels/cuda/rnn/weights.h"
+#include "kernels/cuda/runtime/plans.h"
 
-enum { PLANS = 32 };
+enum { PLANS = 256 };
 
 /* The key of a plan; compared byte by byte. */
 typedef struct shape {
@@ -33,25 +34,30 @@ typedef struct shape {
 
 typedef struct plan {
     shape of;
-    bool used,
-        refused; /* refused by cuDNN, when described or run in training; our own kernels run it */
+    bool refused; /* by cuDNN, when described or run in training; our own kernels run it */
+    bool again;   /* refused for now, and to be described again */
     cudnnDropoutDescriptor_t none; /* no dropout */
     cudnnRNNDescriptor_t rnn;
     cudnnRNNDataDescriptor_t x, y;
     cudnnTensorDescriptor_t state; /* of h and c */
     size_t weights, work, reserve; /* bytes */
 } plan;
-static plan plans[PLANS]; /* replaced in turn; used with gp_lib_lock held */
-static int next_plan;
 
-static void forget(plan *p) {
+static void forget(const gp_call *c, void *old) {
+    const plan *p = old;
+    (void)c;
     if (p->none) gp_dnn.cudnnDestroyDropoutDescriptor(p->none);
     if (p->rnn) gp_dnn.cudnnDestroyRNNDescriptor(p->rnn);
     if (p->x) gp_dnn.cudnnDestroyRNNDataDescriptor(p->x);
     if (p->y) gp_dnn.cudnnDestroyRNNDataDescriptor(p->y);
     if (p->state) gp_dnn.cudnnDestroyTensorDescriptor(p->state);
-    memset(p, 0, sizeof *p);
 }
+
+/* A refused one tells backward how forward saved. */
+static bool kept(const void *p) { return ((const plan *)p)->refused && !((const plan *)p)->again; }
+
+static gp_plans plans = {
+    .key = sizeof(shape), .size = sizeof(plan), .most = PLANS, .forget = forget, .kept = kept};
 
 /* steps x batch x width, dense; all sequences are equally long. */
 static bool describe_data(const gp_call *c, const shape *s, int width,
@@ -114,24 +120,20 @@ static bool describe(const gp_call *c, cudnnHandle_t h, plan *p) {
 }
 
 static plan *known(const shape *s) {
-    for (int i = 0; i < PLANS; i++)
-        if (plans[i].used && !memcmp(&plans[i].of, s, sizeof *s)) return &plans[i];
-    return NULL;
+    plan *p = gp_plans_find(&plans, s);
+    return p && !p->again ? p : NULL;
 }
 
-static bool kept(const plan *p) { return p->used && p->refused; }
-
-/* NULL with a message where there is no room for another: refused ones are kept, except where there
- * was no memory and in 16 bits, which run in f32 then. */
+/* NULL with a message. What is refused for lack of memory, or in 16 bits, which run in f32 then, is
+ * described again at the next call. */
 static plan *plan_of(const gp_call *c, cudnnHandle_t h, const shape *s) {
-    plan *p = known(s);
-    if (p) return p;
-    for (int i = 0; i < PLANS && (!p || kept(p)); i++) p = &plans[next_plan++ % PLANS];
-    if (kept(p)) return gp_fail("%s: too many sizes that cuDNN refused", c->op->name), NULL;
-    forget(p);
-    p->of = *s;
+    plan *p = gp_plans_find(&plans, s);
+    if (p && !p->again) return p;
+    if (p) gp_plans_drop(&plans, c, p);
+    p = gp_plans_add(&plans, c, s);
+    if (!p) return NULL;
     p->refused = !describe(c, h, p);
-    p->used = !p->refused || !(gp_lib_no_memory() || s->dtype == GP_f16 || s->dtype == GP_bf16);
+    p->again = p->refused && (gp_lib_no_memory() || s->dtype == GP_f16 || s->dtype == GP_bf16);
     return p;
 }
 

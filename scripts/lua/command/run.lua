@@ -137,14 +137,14 @@ if given["--print"] then
     print(line "")
     return true
 end
--- mpirun ends its ranks on SIGTERM, which it gets here when this program is gone, however it ended.
-local guarded = output "command -v setpriv" ~= "" and "setpriv --pdeathsig TERM " or ""
+-- mpirun ends its ranks on SIGTERM, which the kernel sends it when this program is gone.
+local job = line(output "command -v setpriv" ~= "" and "setpriv --pdeathsig TERM " or "")
 
 -- Runs the job until it succeeds, up to the number of restarts. One that was interrupted (130) or
 -- ended (143) by a signal is not started again. Its status is this program's.
 local restarts = tonumber(given["--restarts"] or 0)
 for again = 0, restarts do
-    local ok, how, code = os.execute(("export GPUSH_RESTARTS=%d && %s"):format(again, line(guarded)))
+    local ok, how, code = os.execute(("export GPUSH_RESTARTS=%d && %s"):format(again, job))
     if ok then return true end
     if how == "signal" then code = 128 + code end
     if code == 130 or code == 143 or how == "signal" or again == restarts then os.exit(code) end

@@ -311,7 +311,7 @@ static void check_mpi(void) {
 
 static void check_terminal(void) {
     const char *term = gp_env_text(GP_ENV_TERM), *no = gp_env_text(GP_ENV_NO_COLOR);
-    locale_t user = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    locale_t user = gp_screen_locale();
     const char *codes = user ? nl_langinfo_l(CODESET, user) : "ASCII";
     bool utf8 = !strcmp(codes, "UTF-8");
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
@@ -325,7 +325,7 @@ static void check_terminal(void) {
     if (utf8) say(WORKS, "characters", "UTF-8");
     else {
         say(ABSENT, "characters", "%s: plots and other scripts' letters will not show", codes);
-        fix("set LANG to a UTF-8 locale, such as C.UTF-8");
+        fix("set LC_ALL to a UTF-8 locale, such as C.UTF-8");
     }
     if (user) freelocale(user);
 }

@@ -359,7 +359,7 @@ static void bind_keys(void) {
 bool gp_line_open(const gp_line_hooks *hooks) {
     if (!gp_keys_usable()) return false;
     if (hooks) editor.hooks = *hooks;
-    editor.locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    editor.locale = gp_screen_locale();
     locale_t old = uselocale(editor.locale ? editor.locale : LC_GLOBAL_LOCALE);
     gp_picture.el = el_init("gpush", stdin, stdout, stderr);
     if (gp_picture.el) {

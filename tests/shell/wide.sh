@@ -105,4 +105,11 @@ rows 1 "> a$family$flag" "vi: x"
 key h x
 rows 1 "> a$flag" "vi: h and x take one whole"
 rm "$HOME/.editrc"
+
+# Where no locale is chosen, letters beyond ASCII can be typed all the same.
+screen 40 10 "env -u LC_ALL -u LANG -u LC_CTYPE $build/gpush -i clear.lua"
+until_ at 2,0
+type_ "'äé한'"
+rows 1 "> 'äé한'" "typed without a locale"
+cursor_at 8,0 "as wide as they are"
 tap_done

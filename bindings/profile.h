@@ -1,5 +1,5 @@
 /* Profiles as values of Lua: bindings/api/profile.c makes them, load.c reads and writes
- * their files, whatif.c has their replays. */
+ * their files, whatif.c and replay.c have their replays. */
 #ifndef GP_BINDINGS_PROFILE_H
 #define GP_BINDINGS_PROFILE_H
 
@@ -21,9 +21,15 @@ void gp_lua_check_card(lua_State *L, const char *what, int idx, gp_card *card);
 /* Pushes a table of the card's name and figures, and returns 1. */
 int gp_lua_push_card(lua_State *L, const gp_card *card);
 
-/* Adds the method whatif to the table on top, and for scripts/lua/whatif.lua the lists of what a
- * replay tells as functions of the registry's "gpush.replay". */
+/* Adds the methods whatif and on to the table on top. */
 void gp_lua_set_whatif(lua_State *L);
+/* Makes the registry's "gpush.replay", for scripts/lua/whatif.lua and verdict.lua. */
+void gp_lua_set_replay(lua_State *L);
+/* For replay.c. Pushes the timelines of p's ranks, or of the one whose number is at i, unless that
+ * is 0; Lua owns them. what: the caller's name, for errors. */
+struct gp_job *gp_lua_push_job(lua_State *L, const gp_prof *p, int i, const char *what);
+/* Sets the field `assumed` of the table on top, where a replay of p has to assume something. */
+void gp_lua_set_assumed(lua_State *L, const gp_prof *p);
 
 /* Adds profile.load to the table on top; the method save. */
 void gp_lua_set_load(lua_State *L);

@@ -146,7 +146,7 @@ void gp_usage_free(gp_usage *u) {
 
 /* ---- devices ---- */
 
-static bool is_collective(const gp_rec *r) {
+bool gp_rec_is_collective(const gp_rec *r) {
     const char *name = r->kind == GP_REC_KERNEL && r->kernel ? r->kernel : r->name;
     return !strncmp(name, "nccl", 4) || !strncmp(name, "dist_", 5);
 }
@@ -168,7 +168,9 @@ static uint64_t covered(const gp_rec *const *r, int n, bool (*counts)(const gp_r
     return sum;
 }
 
-static bool computes(const gp_rec *r) { return r->kind == GP_REC_KERNEL && !is_collective(r); }
+static bool computes(const gp_rec *r) {
+    return r->kind == GP_REC_KERNEL && !gp_rec_is_collective(r);
+}
 
 static void add_device(const gp_usage *u, gp_device_usage *d, const gp_rec **r) {
     int from = u->stream[d->first].from, to = u->stream[d->first + d->streams - 1].to;

@@ -6,6 +6,9 @@
 
 #include "profile/record.h"
 
+/* Whether r is a kernel that communicates with other ranks, by its name. */
+bool gp_rec_is_collective(const gp_rec *r);
+
 /* A kernel or a copy. */
 typedef struct gp_work {
     const gp_rec *rec;

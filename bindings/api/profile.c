@@ -447,6 +447,7 @@ static void make_metatables(lua_State *L) {
     lua_newtable(L);
     gp_lua_set_functions(L, methods);
     gp_lua_set_whatif(L);
+    gp_lua_set_replay(L);
     gp_lua_set_save(L);
     gp_lua_set_usage(L);
     gp_lua_set_columns(L);

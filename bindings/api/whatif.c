@@ -1,15 +1,12 @@
-/* What profiles answer by replaying their record: predictions, what each wait costs, the critical
- * path, and why the devices were idle. */
+/* What a profile's record would be: predictions by replays. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bindings/bind.h"
 #include "bindings/profile.h"
-#include "profile/load/reader.h"
 #include "profile/replay/job.h"
 #include "profile/replay/on_card.h"
-#include "profile/replay/path.h"
 #include "profile/replay/replay.h"
 #include "profile/sync.h"
 #include "profile/table.h"
@@ -45,6 +42,9 @@ static bool read_without(options *o, const char *text) {
     say(o, "%swithout %s", o->len ? ", " : "", text);
     for (int why = 0; why < GP_WHYS; why++)
         if (!strcmp(text, gp_why_name((gp_why)why))) return o->w.without_whys |= 1u << why, true;
+    for (int cause = 0; cause < GP_CAUSES; cause++)
+        if (!strcmp(text, gp_cause_name((gp_cause)cause)))
+            return o->w.without_causes |= 1u << cause, true;
     if (!strcmp(text, "all")) {
         for (int why = 0; why < GP_WHYS; why++)
             if (gp_sync_watched((gp_why)why)) o->w.without_whys |= 1u << why;
@@ -137,11 +137,13 @@ static void check_found(lua_State *L, const gp_prof *p, const options *o) {
     for (int i = 0; i < o->w.nwithout; i++) {
         if (has_wait(p, &o->line[i])) continue;
         if (o->line[i].what)
-            luaL_error(L,
-                       "whatif: without: expected a line such as \"train.lua:40\", \"all\", or a "
-                       "cause (\"item\", \"print\", \"index\" …), or what waited, and there is no "
-                       "wait of '%s' on the record: see prof:savings()",
-                       o->line[i].what);
+            luaL_error(
+                L,
+                "whatif: without: expected a line such as \"train.lua:40\", \"all\", or a "
+                "cause (\"item\", \"print\" …; \"loader\", \"launches\" …, as in "
+                "prof:verdict()), or what waited, and there is no wait of '%s' on the record: "
+                "see prof:savings()",
+                o->line[i].what);
         else
             luaL_error(L, "whatif: without: no wait at %s:%d is on the record: see prof:savings()",
                        o->line[i].file, o->line[i].line);
@@ -171,9 +173,7 @@ static void release_job(void *owner) {
     *job = NULL;
 }
 
-/* Pushes the timelines of p's ranks, or of the one whose number is at i, unless that is 0; Lua owns
- * them. what: the caller's name, for errors. */
-static gp_job *push_job(lua_State *L, const gp_prof *p, int i, const char *what) {
+gp_job *gp_lua_push_job(lua_State *L, const gp_prof *p, int i, const char *what) {
     static const gp_owner_type type = {"gpush.profile.job", release_job};
     lua_Integer rank = i ? luaL_optinteger(L, i, -1) : -1;
     if (i && !lua_isnoneornil(L, i) && (rank < 0 || rank > INT_MAX)) {
@@ -250,7 +250,7 @@ static void check_network(lua_State *L, const gp_prof *p, int i, options *o) {
     lua_Integer ranks = luaL_optinteger(L, i, gp_job_size(p));
     if (ranks < 1 || ranks > 1 << 20)
         luaL_error(L, "profile.on: ranks: expected 1 to %d, got %I", 1 << 20, (LUAI_UACINT)ranks);
-    const gp_job *job = push_job(L, p, 0, "profile.on");
+    const gp_job *job = gp_lua_push_job(L, p, 0, "profile.on");
     n->ranks = (int)ranks;
     read_network(L, i + 1, job, n);
     read_algorithm(L, i + 2, job, o);
@@ -319,152 +319,12 @@ static int l_on(lua_State *L) {
     return predict(L, "profile.on: card");
 }
 
-/* ---- what a record says ---- */
-
-static void set_int(lua_State *L, const char *key, uint64_t v) {
-    lua_pushinteger(L, (lua_Integer)v);
-    lua_setfield(L, -2, key);
-}
-static void set_text(lua_State *L, const char *key, const char *v) {
-    lua_pushstring(L, v);
-    lua_setfield(L, -2, key);
-}
-
-static void set_line(lua_State *L, const gp_rec *r) {
-    if (!r || !r->file) return;
-    set_text(L, "file", r->file);
-    set_int(L, "line", (uint64_t)r->line);
-}
-
-/* Pushes a list of a table for each of the job's ranks, with its number and when it ended. */
-static void push_ranks(lua_State *L, const gp_job *job) {
-    lua_createtable(L, job->n, 0);
-    for (int i = 0; i < job->n; i++) {
-        const gp_timeline *t = job->rank[i];
-        lua_createtable(L, 0, 12);
-        set_int(L, "rank", t->rank < 0 ? (uint64_t)t->p->rank : (uint64_t)t->rank);
-        set_int(L, "wall", t->t1 - t->p->t0);
-        lua_rawseti(L, -2, i + 1);
-    }
-}
-
-/* Sets the list's field assumed, where a replay of p has to assume something. */
-static void set_assumed(lua_State *L, const gp_prof *p) {
+void gp_lua_set_assumed(lua_State *L, const gp_prof *p) {
     options o = {.len = 0};
     say_assumed(p, &o);
-    if (o.len) set_text(L, "assumed", o.text + 2);
-}
-
-static void push_saving(lua_State *L, const gp_prof *p, const gp_saving *s) {
-    lua_createtable(L, 0, 8);
-    set_line(L, s->rec);
-    set_text(L, "why", gp_why_name((gp_why)s->rec->why));
-    set_text(L, "what", s->rec->name);
-    set_text(L, "advice",
-             p->foreign ? gp_load_advice(s->rec->name)
-                        : gp_sync_advice((gp_why)s->rec->why, s->rec->name));
-    set_int(L, "count", s->times);
-    set_int(L, "waited", s->waited);
-    set_int(L, "saves", s->saved);
-}
-
-/* (prof, rank) -> list of {file, line, why, what, count, waited, saves}, with a list of {rank,
- * wall, saves} as ranks; and what all together save */
-static int l_savings(lua_State *L) {
-    const gp_prof *p = gp_lua_check_prof(L, 1);
-    gp_job *job = push_job(L, p, 2, "profile.savings");
-    void **list = gp_lua_push_block(L), **of_rank = gp_lua_push_block(L);
-    int n;
-    uint64_t total;
-    uint64_t *rank = *of_rank = calloc((size_t)job->n, sizeof *rank);
-    if (!rank) return luaL_error(L, "profile: out of memory");
-    gp_saving *s = *list = gp_savings(job, &n, &total, rank);
-    if (!s) return gp_lua_raise(L);
-    lua_createtable(L, n, 1);
-    for (int i = 0; i < n; i++) push_saving(L, p, &s[i]), lua_rawseti(L, -2, i + 1);
-    push_ranks(L, job);
-    for (int i = 0; i < job->n; i++) {
-        lua_rawgeti(L, -1, i + 1);
-        set_int(L, "saves", rank[i]);
-        lua_pop(L, 1);
-    }
-    lua_setfield(L, -2, "ranks");
-    set_assumed(L, p);
-    return lua_pushinteger(L, (lua_Integer)total), 2;
-}
-
-static void push_part(lua_State *L, const gp_job *job, const gp_path_part *part, gp_path_by by) {
-    static const char *const kinds[] = {"script", "host", "device", "latency", "wait", "loader"};
-    const gp_timeline *t = job->rank[part->rank];
-    char name[200];
-    lua_createtable(L, 0, 6);
-    if (by == GP_PATH_BY_RANK)
-        set_int(L, "rank", t->rank < 0 ? (uint64_t)t->p->rank : (uint64_t)t->rank);
-    else set_text(L, "kind", kinds[part->kind]);
-    if (part->rec && by == GP_PATH_BY_OP)
-        set_text(L, "name", gp_rec_name(part->rec, name, sizeof name));
-    if (by == GP_PATH_BY_LINE) set_line(L, part->rec);
-    set_int(L, "count", part->times);
-    set_int(L, "ns", part->ns);
-}
-
-/* (prof, rank, by) -> list of {kind, name, file, line, rank, count, ns}; the wall time that they
- * add up to; and how many ranks there are */
-static int l_critical_path(lua_State *L) {
-    static const char *const groups[] = {"op", "line", "rank", NULL};
-    const gp_job *job = push_job(L, gp_lua_check_prof(L, 1), 2, "profile.critical_path");
-    gp_path_by by = (gp_path_by)luaL_checkoption(L, 3, "op", groups);
-    void **list = gp_lua_push_block(L);
-    int n;
-    gp_path_part *part = *list = gp_critical_path(job, by, &n);
-    if (!part) return gp_lua_raise(L);
-    lua_createtable(L, n, 0);
-    for (int i = 0; i < n; i++) push_part(L, job, &part[i], by), lua_rawseti(L, -2, i + 1);
-    set_assumed(L, job->rank[0]->p);
-    lua_pushinteger(L, (lua_Integer)(gp_job_end(job) - job->rank[0]->p->t0));
-    return lua_pushinteger(L, job->n), 3;
-}
-
-/* Sets the fields of the table on the stack. */
-static void set_idle(lua_State *L, const gp_timeline *t, const gp_idle *idle) {
-    set_int(L, "kernels", idle->kernels);
-    set_int(L, "copies", idle->copies);
-    set_int(L, "waiting", idle->waiting);
-    set_int(L, "loader", idle->loader);
-    set_int(L, "latency", idle->latency);
-    set_int(L, "op", idle->op);
-    set_int(L, "script", idle->script);
-    set_int(L, "most", (uint64_t)idle->most);
-    lua_pushnumber(L, idle->depth);
-    lua_setfield(L, -2, "depth");
-    gp_busy *busy = lua_newuserdatauv(L, ((size_t)t->nstreams + 1) * sizeof *busy, 0);
-    lua_insert(L, -2);
-    gp_streams_busy(t, busy);
-    lua_createtable(L, t->nstreams, 0);
-    for (int i = 0; i < t->nstreams; i++) {
-        lua_createtable(L, 0, 3);
-        set_text(L, "device", t->stream[i]->dev->name);
-        set_int(L, "stream", (uint64_t)t->stream[i]->index);
-        set_int(L, "busy", busy[i].ns);
-        lua_rawseti(L, -2, i + 1);
-    }
-    lua_setfield(L, -2, "streams");
-    lua_remove(L, -2);
-}
-
-/* (prof, rank) -> list of {rank, wall, kernels, copies, waiting, loader, latency, op, script,
- * depth, most, streams} */
-static int l_idle(lua_State *L) {
-    const gp_job *job = push_job(L, gp_lua_check_prof(L, 1), 2, "profile.idle");
-    push_ranks(L, job);
-    for (int i = 0; i < job->n; i++) {
-        gp_idle idle;
-        if (!gp_idle_times(job->rank[i], &idle)) return gp_lua_raise(L);
-        lua_rawgeti(L, -1, i + 1);
-        set_idle(L, job->rank[i], &idle);
-        lua_pop(L, 1);
-    }
-    return 1;
+    if (!o.len) return;
+    lua_pushstring(L, o.text + 2);
+    lua_setfield(L, -2, "assumed");
 }
 
 void gp_lua_set_whatif(lua_State *L) {
@@ -474,9 +334,5 @@ void gp_lua_set_whatif(lua_State *L) {
          l_whatif},
         {"profile.on", "self profile, any? card, int? ranks, any? network, str? algorithm", l_on},
         {NULL, NULL, NULL}};
-    static const luaL_Reg lists[] = {
-        {"savings", l_savings}, {"critical_path", l_critical_path}, {"idle", l_idle}, {NULL, NULL}};
     gp_lua_set_functions(L, methods);
-    luaL_newlib(L, lists);
-    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.replay");
 }

@@ -93,14 +93,18 @@ void gp_streams_busy(const gp_timeline *t, gp_busy *of) {
 
 enum { LINES = 64 };
 
-static int by_place(const void *a, const void *b) {
-    const gp_saving *x = a, *y = b;
-    const char *p = x->rec->file ? x->rec->file : "", *q = y->rec->file ? y->rec->file : "";
+int gp_compare_places(const gp_rec *x, const gp_rec *y) {
+    const char *p = x->file ? x->file : "", *q = y->file ? y->file : "";
     int order = strcmp(p, q);
-    if (!order && !*p) order = strcmp(x->rec->name, y->rec->name);
     if (order) return order;
-    if (x->rec->line != y->rec->line) return x->rec->line < y->rec->line ? -1 : 1;
-    return x->rec->t0 < y->rec->t0 ? -1 : x->rec->t0 > y->rec->t0;
+    if (!*p) return strcmp(x->name, y->name);
+    return x->line < y->line ? -1 : x->line > y->line;
+}
+
+static int by_place(const void *a, const void *b) {
+    const gp_rec *x = ((const gp_saving *)a)->rec, *y = ((const gp_saving *)b)->rec;
+    int order = gp_compare_places(x, y);
+    return order ? order : x->t0 < y->t0 ? -1 : x->t0 > y->t0;
 }
 
 static int by_waited(const void *a, const void *b) {
@@ -111,13 +115,6 @@ static int by_waited(const void *a, const void *b) {
 static int by_saved(const void *a, const void *b) {
     const gp_saving *x = a, *y = b;
     return x->saved < y->saved ? 1 : x->saved > y->saved ? -1 : by_waited(a, b);
-}
-
-/* Where no line is known, what waited stands for it. */
-static bool same_line(const gp_rec *a, const gp_rec *b) {
-    if (!a->file && !b->file) return !strcmp(a->name, b->name);
-    return a->line == b->line &&
-           (a->file == b->file || (a->file && b->file && !strcmp(a->file, b->file)));
 }
 
 static int gather_waits(const gp_timeline *t, gp_saving *s) {
@@ -140,7 +137,7 @@ static gp_saving *gather_lines(const gp_job *job, int *n) {
     for (int i = 0; i < job->n; i++) all += gather_waits(job->rank[i], &s[all]);
     qsort(s, (size_t)all, sizeof *s, by_place);
     for (int i = 0; i < all; i++) {
-        if (kept && same_line(s[kept - 1].rec, s[i].rec))
+        if (kept && !gp_compare_places(s[kept - 1].rec, s[i].rec))
             s[kept - 1].times++, s[kept - 1].waited += s[i].waited;
         else s[kept++] = s[i];
     }
@@ -149,8 +146,7 @@ static gp_saving *gather_lines(const gp_job *job, int *n) {
     return s;
 }
 
-/* How much sooner the job ends with w, and by rank, unless NULL, each of its own. */
-static bool saved(gp_job *job, const gp_whatif *w, uint64_t *ns, uint64_t *rank) {
+bool gp_job_saved(gp_job *job, const gp_whatif *w, uint64_t *ns, uint64_t *rank) {
     gp_replayed *r = calloc((size_t)job->n, sizeof *r);
     if (!r) return gp_fail("profile: out of memory");
     bool ok = gp_job_times(job, w, r);
@@ -172,12 +168,12 @@ gp_saving *gp_savings(gp_job *job, int *n, uint64_t *total, uint64_t *rank) {
     gp_whatif all = {.host = 1};
     for (int why = 0; why < GP_WHYS; why++)
         if (gp_sync_watched((gp_why)why)) all.without_whys |= 1u << why;
-    bool ok = saved(job, &all, total, rank);
+    bool ok = gp_job_saved(job, &all, total, rank);
     for (int i = 0; ok && i < *n; i++) {
         const gp_rec *r = s[i].rec;
         gp_whatif_line line = {r->file, r->file ? r->line : -1, r->file ? NULL : r->name};
         gp_whatif without = {.host = 1, .without = &line, .nwithout = 1};
-        ok = saved(job, &without, &s[i].saved, NULL);
+        ok = gp_job_saved(job, &without, &s[i].saved, NULL);
     }
     if (!ok) return free(s), NULL;
     qsort(s, (size_t)*n, sizeof *s, by_saved);

@@ -57,6 +57,11 @@ typedef struct gp_saving {
     const gp_rec *rec;             /* the first of them */
     uint64_t times, waited, saved; /* ns */
 } gp_saving;
+/* Orders events by their source lines or, where none is known, by what they are. */
+int gp_compare_places(const gp_rec *x, const gp_rec *y);
+/* How much sooner the job ends with w than on the record, and, unless rank is NULL, each rank.
+ * False with a message as gp_job_times. */
+bool gp_job_saved(gp_job *job, const gp_whatif *w, uint64_t *ns, uint64_t *rank);
 /* Of the 64 lines that waited longest, in all ranks together, by what the job would take less
  * without them in each; *total: by leaving out all that a script can avoid, and rank[i], unless
  * NULL: how much sooner that rank would then end. Waits that were asked for, and full queues, are

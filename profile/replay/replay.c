@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/sync.h"
+#include "profile/usage.h"
+
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* ---- what is other ---- */
@@ -17,14 +20,46 @@ bool gp_whatif_line_is(const gp_whatif_line *line, const gp_rec *r) {
     return want == have || r->file[have - want - 1] == '/' || *line->file == '/';
 }
 
+const char *gp_cause_name(gp_cause cause) {
+    static const char *const names[] = {
+#define CAUSE(name, ...) #name,
+#include "profile/replay/cause.def"
+    };
+    return names[cause];
+}
+
+gp_cause gp_work_cause(const gp_rec *work) {
+    if (gp_rec_is_collective(work)) return GP_CAUSE_collectives;
+    return work->kind == GP_REC_MOVED ? GP_CAUSE_copies : GP_CAUSE_kernels;
+}
+
+gp_cause gp_wait_cause(gp_why why) {
+    if (why == GP_WHY_collective) return GP_CAUSE_collectives;
+    if (why == GP_WHY_explicit) return GP_CAUSE_synchronize;
+    return gp_sync_watched(why) ? GP_CAUSE_waits : GP_CAUSES;
+}
+
+gp_cause gp_part_cause(gp_part part) {
+    static const gp_cause causes[GP_PARTS] = {
+        [GP_PART_SCRIPT] = GP_CAUSE_script, [GP_PART_LAUNCH] = GP_CAUSE_launches,
+        [GP_PART_CPU] = GP_CAUSE_cpu,       [GP_PART_SETUP] = GP_CAUSE_setup,
+        [GP_PART_LOADER] = GP_CAUSE_loader,
+    };
+    return causes[part];
+}
+
+static bool is_free(const gp_whatif *w, gp_cause cause) { return w->without_causes >> cause & 1; }
+
 bool gp_whatif_drops(const gp_whatif *w, const gp_rec *r) {
     if (w->without_whys >> r->why & 1) return true;
+    if (is_free(w, gp_wait_cause((gp_why)r->why))) return true;
     for (int i = 0; i < w->nwithout; i++)
         if (gp_whatif_line_is(&w->without[i], r)) return true;
     return false;
 }
 
 double gp_whatif_factor(const gp_whatif *w, const gp_rec *r) {
+    if (w->without_causes && gp_rec_is_work(r) && is_free(w, gp_work_cause(r))) return 0;
     for (int i = 0; i < w->nscale; i++)
         if (!strcmp(w->scale[i].op, r->name)) return w->scale[i].by;
     return 1;
@@ -50,8 +85,9 @@ struct gp_rank_replay {
     const gp_timeline *t;
     const gp_whatif *w;
     gp_replayed *r;
-    uint64_t at, now; /* the host's time on the record, and what it has become */
-    const gp_rec *owner;
+    uint64_t at, now;    /* the host's time on the record, and what it has become */
+    const gp_rec *owner; /* the op whose own time it is; NULL */
+    gp_part part;        /* what it does */
     uint64_t *ready;     /* by stream: when its kernels so far have ended, */
     uint64_t *copied[3]; /* and by gp_copy_kind its copies, where they run beside kernels */
     uint64_t ended;      /* all commands so far */
@@ -75,10 +111,16 @@ static bool add_point(gp_replayed *r, uint64_t from, uint64_t to) {
     return true;
 }
 
+/* The factor on the time of what the host does now. */
+static double host_factor(const pass *p) {
+    if (is_free(p->w, gp_part_cause(p->part))) return 0;
+    return p->owner ? gp_whatif_factor(p->w, p->owner) : p->w->host;
+}
+
 /* The host goes on to time t of the record. */
 static bool advance(pass *p, uint64_t t) {
     if (t <= p->at) return true;
-    double by = p->owner ? gp_whatif_factor(p->w, p->owner) : p->w->host;
+    double by = host_factor(p);
     if (by != 1 && !add_point(p->r, p->at, p->now)) return false;
     p->now += scaled(t - p->at, by);
     p->at = t;
@@ -97,14 +139,23 @@ static uint64_t duration(const pass *p, int i) {
     return scaled(ns, gp_whatif_factor(p->w, c->rec));
 }
 
+/* The time that passes from what c waited for to its start. */
+static int64_t lag(const pass *p, const gp_command *c, gp_gate gate) {
+    int64_t ns = c->lag[gate], less = 0;
+    gp_cause calls = c->sets_up ? GP_CAUSE_setup : GP_CAUSE_launches;
+    if (gate == GP_GATE_LAUNCH && is_free(p->w, calls)) less += (int64_t)c->calling;
+    if (is_free(p->w, GP_CAUSE_delays)) less += (int64_t)c->delay;
+    return ns > less ? ns - less : ns < 0 ? ns : 0;
+}
+
 /* When command i may begin after what its gates say. */
 static uint64_t begin(const pass *p, int i, uint64_t stream) {
     const gp_command *c = &p->t->command[i];
     uint64_t first = c->rec->t0 < p->t->p->t0 ? c->rec->t0 : p->t->p->t0;
-    uint64_t from = most(first, later(p->r->launch[i], c->lag[GP_GATE_LAUNCH]));
-    if (stream) from = most(from, later(stream, c->lag[GP_GATE_STREAM]));
+    uint64_t from = most(first, later(p->r->launch[i], lag(p, c, GP_GATE_LAUNCH)));
+    if (stream) from = most(from, later(stream, lag(p, c, GP_GATE_STREAM)));
     for (int k = c->orders; k >= 0; k = p->t->order[k].next)
-        from = most(from, later(p->r->end[p->t->order[k].command], c->lag[GP_GATE_ORDER]));
+        from = most(from, later(p->r->end[p->t->order[k].command], lag(p, c, GP_GATE_ORDER)));
     return from;
 }
 
@@ -160,6 +211,7 @@ static bool wait(pass *p, const gp_step_at *s) {
 static bool take(pass *p, const gp_step_at *s) {
     if (!add_point(p->r, s->t, p->now)) return false;
     p->at = s->t1;
+    if (is_free(p->w, GP_CAUSE_loader)) return add_point(p->r, s->t1, p->now);
     uint64_t ready = gp_loader_replay(p->t, p->w, p->r, s->command, s->t);
     p->now = later(p->now, s->own);
     if (ready) p->now = most(p->now, later(ready, s->after));
@@ -189,7 +241,7 @@ static bool run_steps(pass *p) {
         if (gp_prof_stops((uint64_t)p->step)) return false;
         const gp_step_at *s = &t->step[p->step];
         if (!advance(p, s->t)) return false;
-        if (s->kind == GP_STEP_OWNER) p->owner = s->rec;
+        if (s->kind == GP_STEP_OWNER) p->owner = s->computes ? s->rec : NULL, p->part = s->part;
         else if (s->kind == GP_STEP_LAUNCH) launch(p, s->command);
         else if (!(s->kind == GP_STEP_TAKE ? take(p, s) : wait(p, s))) return false;
     }

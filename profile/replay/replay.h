@@ -19,9 +19,24 @@ typedef struct gp_whatif_scale {
     double by;
 } gp_whatif_scale;
 
+/* What a run's time can be owed to. */
+typedef enum gp_cause {
+#define CAUSE(name, ...) GP_CAUSE_##name,
+#include "profile/replay/cause.def"
+    GP_CAUSES
+} gp_cause;
+/* "waits", "loader"; static. */
+const char *gp_cause_name(gp_cause cause);
+/* What a kernel or a copy is owed to, a wait, and what the host does beside waits; GP_CAUSES: to
+ * none of them, as a wait for a full queue. */
+gp_cause gp_work_cause(const gp_rec *work);
+gp_cause gp_wait_cause(gp_why why);
+gp_cause gp_part_cause(gp_part part);
+
 /* What is other than it was. Zero but for host: nothing. */
 typedef struct gp_whatif {
-    uint32_t without_whys;         /* waits of these reasons are left out: a bit for each gp_why */
+    uint32_t without_whys;   /* waits of these reasons are left out: a bit for each gp_why */
+    uint32_t without_causes; /* what is owed to these takes no time: a bit for each gp_cause */
     const gp_whatif_line *without; /* and waits of these lines */
     int nwithout;
     const gp_whatif_scale *scale; /* factors on the time of ops, wherever they ran */

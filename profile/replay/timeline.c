@@ -7,7 +7,7 @@
 
 /* A wait may end this long before a command's own report says that it had: clocks of devices are
  * aligned to a few us. */
-enum { CLOCK_ERROR = 5000, DEPTH = 256 };
+enum { CLOCK_ERROR = 5000 };
 
 /* A wait, and when it held up the host. */
 typedef struct span {
@@ -22,8 +22,10 @@ typedef struct builder {
     span *wait;           /* in the order of their ends */
     bool *queues;         /* by event: whether it queued a command */
     int *last;            /* by stream: the last command that was queued so far; -1: none */
-    int nevents, nwaits, room;
-    uint64_t at; /* the host's time at the end of the last step */
+    gp_host_part *parts;  /* what the host did beside its waits */
+    int nevents, nwaits, nparts, room;
+    int launched, part; /* so many of the commands and parts are steps */
+    uint64_t at;        /* the host's time at the end of the last step */
 } builder;
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -235,6 +237,15 @@ static bool limit_lags(gp_timeline *t) {
     return true;
 }
 
+/* Once its lags are known: what of them was the call's own time, and what was nobody's. */
+static void set_delay(const gp_timeline *t, gp_command *c) {
+    uint64_t t0 = c->rec->t0, from = c->lag[c->gate] > 0 ? t0 - (uint64_t)c->lag[c->gate] : t0;
+    uint64_t called = c->host ? least(gp_rec_end(t->p, c->host), t0) : c->launch;
+    c->calling = called > c->launch ? called - c->launch : 0;
+    c->sets_up = c->host && gp_sets_up(t, c->host);
+    c->delay = gp_timeline_idle(t, most(from, called), t0);
+}
+
 static bool find_previous(gp_timeline *t) {
     int *last = malloc(((size_t)t->nstreams + 1) * sizeof *last);
     if (!last) return false;
@@ -253,7 +264,9 @@ static bool set_gates(builder *b) {
     gp_timeline *t = b->t;
     if (!gp_timeline_read_orders(t, b->event, b->nevents)) return false;
     for (int i = 0; i < t->ncommands; i++) set_gate(t, &t->command[i]);
-    return limit_lags(t);
+    if (!limit_lags(t)) return false;
+    for (int i = 0; i < t->ncommands; i++) set_delay(t, &t->command[i]);
+    return true;
 }
 
 /* ---- steps ---- */
@@ -311,54 +324,26 @@ static bool add_wait(builder *b, const span *wait) {
     return true;
 }
 
-/* The host's walk: its open ops, and the launches so far. */
-typedef struct walk {
-    const gp_rec *open[DEPTH];
-    bool queues[DEPTH];
-    int depth, launched;
-} walk;
-
-/* The innermost open op, where it computed on the host itself. */
-static const gp_rec *owner(const walk *w) {
-    return w->depth && !w->queues[w->depth - 1] ? w->open[w->depth - 1] : NULL;
-}
-
-static bool add_launches(builder *b, walk *w, uint64_t until) {
+/* Adds what came by `until`: launches, and changes of what the host did. */
+static bool add_until(builder *b, uint64_t until) {
     gp_timeline *t = b->t;
-    for (; w->launched < t->ncommands && t->command[w->launched].launch <= until; w->launched++) {
-        uint64_t at = t->command[w->launched].launch;
-        gp_step_at *s = add_step(b, at, at, GP_STEP_LAUNCH);
+    for (;;) {
+        uint64_t launch = b->launched < t->ncommands ? t->command[b->launched].launch : UINT64_MAX;
+        uint64_t change = b->part < b->nparts ? b->parts[b->part].t : UINT64_MAX;
+        uint64_t at = least(launch, change);
+        bool launches = b->launched < t->ncommands && launch <= change;
+        if (at > until || (!launches && b->part == b->nparts)) return true;
+        gp_step_at *s = add_step(b, at, at, launches ? GP_STEP_LAUNCH : GP_STEP_OWNER);
         if (!s) return false;
-        t->command[w->launched].launch = s->t;
-        s->command = w->launched;
-        b->last[t->command[w->launched].stream] = w->launched;
+        if (launches) {
+            t->command[b->launched].launch = s->t;
+            b->last[t->command[b->launched].stream] = b->launched;
+            s->command = b->launched++;
+        } else {
+            const gp_host_part *now = &b->parts[b->part++];
+            s->rec = now->rec, s->part = now->part, s->computes = now->computes;
+        }
     }
-    return true;
-}
-
-static bool change_owner(builder *b, const walk *w, uint64_t at) {
-    gp_step_at *s = add_step(b, at, at, GP_STEP_OWNER);
-    if (s) s->rec = owner(w);
-    return s != NULL;
-}
-
-/* Ends the open ops that are over at time t. */
-static bool close_until(builder *b, walk *w, uint64_t t) {
-    while (w->depth && gp_rec_end(b->t->p, w->open[w->depth - 1]) <= t) {
-        uint64_t end = gp_rec_end(b->t->p, w->open[w->depth - 1]);
-        if (!add_launches(b, w, end)) return false;
-        w->depth--;
-        if (!change_owner(b, w, end)) return false;
-    }
-    return add_launches(b, w, t);
-}
-
-static bool open_op(builder *b, walk *w, const gp_rec *r) {
-    int e = gp_event_by_id(b->event, b->nevents, r->id);
-    if (w->depth == DEPTH) return true;
-    w->queues[w->depth] = e >= 0 && b->queues[e];
-    w->open[w->depth++] = r;
-    return change_owner(b, w, r->t0);
 }
 
 static bool add_take(builder *b, const gp_rec *r) {
@@ -370,40 +355,37 @@ static bool add_take(builder *b, const gp_rec *r) {
     return true;
 }
 
-/* Of one thread, whose ops enclose others and waits. */
-static bool add_own_steps(builder *b, walk *w) {
+/* Of one thread, in whose order waits follow each other. */
+static bool add_own_steps(builder *b) {
     const gp_timeline *t = b->t;
     for (int i = 0; i < t->nhost; i++) {
         const gp_rec *r = t->host[i];
         bool take = gp_is_take(r);
         if (gp_prof_stops((uint64_t)i)) return false;
-        if (r->t0 > t->done || (r->kind != GP_REC_OP && !is_wait(r) && !take)) continue;
-        if (!close_until(b, w, r->t0)) return false;
-        if (take && !add_take(b, r)) return false;
+        if (r->t0 > t->done || (!is_wait(r) && !take)) continue;
         span s = {r, r->t0, gp_rec_end(t->p, r)};
-        if (!take && !(is_wait(r) ? add_wait(b, &s) : open_op(b, w, r))) return false;
+        if (!add_until(b, r->t0) || !(take ? add_take(b, r) : add_wait(b, &s))) return false;
     }
-    return close_until(b, w, t->done);
+    return true;
 }
 
-/* Of a loaded trace, whose ops compute on devices: the host only launches and waits. */
-static bool add_foreign_steps(builder *b, walk *w) {
+/* Of a loaded trace, whose threads' waits were put in order by their ends. */
+static bool add_foreign_steps(builder *b) {
     for (int i = 0; i < b->nwaits; i++)
-        if (gp_prof_stops((uint64_t)i) || !add_launches(b, w, b->wait[i].t0) ||
-            !add_wait(b, &b->wait[i]))
+        if (gp_prof_stops((uint64_t)i) || !add_until(b, b->wait[i].t0) || !add_wait(b, &b->wait[i]))
             return false;
     return true;
 }
 
 static bool add_steps(builder *b) {
-    walk w = {.depth = 0};
+    gp_queueing by = {b->event, b->queues, b->nevents};
     b->last = malloc(((size_t)b->t->nstreams + 1) * sizeof *b->last);
-    if (!b->last) return false;
+    b->parts = gp_host_parts(b->t, &by, &b->nparts);
+    if (!b->last || !b->parts) return false;
     for (int i = 0; i < b->t->nstreams; i++) b->last[i] = -1;
     if (b->t->p->foreign) trim_waits(b);
     b->at = b->t->p->t0;
-    return (b->t->p->foreign ? add_foreign_steps(b, &w) : add_own_steps(b, &w)) &&
-           add_launches(b, &w, UINT64_MAX);
+    return (b->t->p->foreign ? add_foreign_steps(b) : add_own_steps(b)) && add_until(b, UINT64_MAX);
 }
 
 /* ---- the timeline ---- */
@@ -444,6 +426,7 @@ static bool build(builder *b) {
     set_ends(t);
     if (!t->p->foreign && !gp_loader_read(t)) return false;
     if (!gather_commands(b)) return false;
+    if (!gp_timeline_read_busy(t)) return false;
     order_launches(t);
     if (!find_previous(t) || !add_steps(b) || !set_gates(b)) return false;
     t->drain = (int64_t)(t->t1 - most(t->done, t->ended));
@@ -458,6 +441,7 @@ gp_timeline *gp_timeline_of_rank(const gp_prof *p, int rank) {
     free(b.queues);
     free(b.wait);
     free(b.last);
+    free(b.parts);
     if (!ok) return gp_timeline_free(b.t), gp_prof_fail("profile"), NULL;
     return b.t;
 }
@@ -469,6 +453,7 @@ void gp_timeline_free(gp_timeline *t) {
     free(t->step);
     free(t->stream);
     free(t->order);
+    free(t->busy);
     free(t->made);
     free(t->batch);
     free(t);

@@ -4,6 +4,7 @@
 #define GP_TIMELINE_H
 
 #include "profile/record.h"
+#include "profile/replay/host.h"
 #include "profile/replay/loader.h"
 
 /* What a command's start waited for last. */
@@ -23,10 +24,13 @@ typedef struct gp_command {
     uint64_t launch;       /* when the host queued it, within the timeline's time */
     int64_t lag[GP_GATES]; /* from each of what it waits for to its start, at least: what was
                               measured for `gate`, and at most the record's median for others */
+    uint64_t calling;      /* ns of lag[GP_GATE_LAUNCH] in which the call that queued it ran, */
+    bool sets_up;          /* which gp_sets_up */
+    uint64_t delay;        /* ns of its lag, after that, in which no device ran anything */
 } gp_command;
 
 typedef enum gp_step_kind {
-    GP_STEP_OWNER, /* the host's time is another op's from here on */
+    GP_STEP_OWNER, /* the host does something else from here on */
     GP_STEP_LAUNCH,
     GP_STEP_WAIT,
     GP_STEP_TAKE /* the host takes a loader's batch, which it may wait for */
@@ -37,7 +41,9 @@ typedef enum gp_step_kind {
 typedef struct gp_step_at {
     uint64_t t, t1; /* t1: WAIT, TAKE */
     gp_step_kind kind;
-    const gp_rec *rec;  /* OWNER: an op that computed on the host itself, NULL: none; WAIT, TAKE */
+    gp_part part;       /* OWNER: what that is */
+    bool computes;      /* OWNER: rec is an op whose own time it is */
+    const gp_rec *rec;  /* OWNER: as in gp_host_part; WAIT, TAKE */
     int command;        /* LAUNCH; WAIT: what it waited for; TAKE: a part of the batch, in
                            gp_timeline.made; -1: nothing on the record */
     int64_t own, after; /* WAIT, TAKE: from its begin to its end, at least; and from the end of
@@ -49,6 +55,11 @@ typedef struct gp_order_at {
     int command, next; /* -1: none */
 } gp_order_at;
 
+/* A span in which devices ran something, and how long they had done so before. */
+typedef struct gp_busy_span {
+    uint64_t from, to, before;
+} gp_busy_span;
+
 typedef struct gp_timeline {
     const gp_prof *p;
     int rank; /* whose events these are, where p is of several; -1: all */
@@ -59,6 +70,8 @@ typedef struct gp_timeline {
     gp_step_at *step;    /* in the order of time */
     gp_stream **stream;
     gp_order_at *order;
+    gp_busy_span *busy; /* in the order of time */
+    int nbusy;
     gp_made *made;   /* by loaders' workers, in the order of tracks and of time; of own records */
     gp_made **batch; /* the same, by batch */
     uint64_t done;   /* when the host came to its end: p->done; of a rank that did not end last: its
@@ -73,6 +86,11 @@ int gp_event_by_id(const gp_rec *const *event, int n, uint64_t id);
 /* For timeline.c: notes which commands of other streams each one follows, once they are in order
  * and know their previous ones. event: those with ids. False when out of memory. */
 bool gp_timeline_read_orders(gp_timeline *t, const gp_rec *const *event, int nevents);
+
+/* For timeline.c: reads t->busy from the commands. False when out of memory. */
+bool gp_timeline_read_busy(gp_timeline *t);
+/* How long, from `from` to `to`, no device ran anything, in ns. */
+uint64_t gp_timeline_idle(const gp_timeline *t, uint64_t from, uint64_t to);
 
 /* That of one rank; -1: of all of p, which is of one. NULL with a message when out of memory. It
  * reads p, which must outlive it. */

@@ -211,12 +211,13 @@ when_called(of_profiles, "/averages.lua", "key_averages")
 when_called(of_profiles, "/export.lua", "folded", "speedscope")
 when_called(debug.getregistry(), "/export.lua", "gpush.table_as")
 when_called(of_profiles, "/whatif.lua", "savings", "critical_path", "idle")
+when_called(of_profiles, "/verdict.lua", "verdict")
 when_called(of_profiles, "/usage.lua", "sync", "waits", "devices", "queues", "memory")
 when_called(of_profiles, "/collectives.lua", "collectives")
 when_called(gpush, "/usage.lua", "alive")
 declared(gpush, "", { alive = "" })
 declared(of_profiles, "profile.", { savings = "self profile, int? rank",
-    idle = "self profile, int? rank",
+    idle = "self profile, int? rank", verdict = "self profile, int? rank",
     critical_path = "self profile, text? group, int? rank",
     sync = "self profile", waits = "self profile",
     devices = "self profile", queues = "self profile, bool? series", memory = "self profile",

@@ -319,7 +319,13 @@ static bool holds(gp_prof *p, uint64_t seed) {
                         {.host = 1, .scale = &tanh, .nscale = 1},
                         {.host = 0.2},
                         {.host = 1, .overlap = true},
-                        {.host = 0, .overlap = true, .without_whys = ~0u}};
+                        {.host = 0, .overlap = true, .without_whys = ~0u},
+                        {.host = 1, .without_causes = 1u << GP_CAUSE_waits},
+                        {.host = 1, .without_causes = 1u << GP_CAUSE_launches},
+                        {.host = 1, .without_causes = 1u << GP_CAUSE_delays},
+                        {.host = 1, .without_causes = 1u << GP_CAUSE_kernels},
+                        {.host = 1, .without_causes = 1u << GP_CAUSE_script},
+                        {.host = 1, .without_causes = ~0u}};
     bool ok = same && same_times(p, same) && in_order(same);
     for (size_t i = 0; ok && i < sizeof less / sizeof *less; i++) {
         gp_prof *q = gp_prof_predict(p, &less[i], "");

@@ -233,8 +233,9 @@ local topics = {
         text = "What the profile would be if something were other than it was: a profile like any \z
             other, predicted by a replay of the record, in which nothing runs. Its field \z
             predicted says what was changed.",
-        options = "without: waits that are left out, a line as 'train.lua:40', a cause as 'item', \z
-            'all', or a list of them; scale: factors on the time of ops, as {conv2d = 0.5}; host: \z
+        options = "without: waits that are left out, a line as 'train.lua:40', a reason as \z
+            'item', 'all'; or a cause of prof:verdict, as 'loader', which then takes no time; or \z
+            a list of them; scale: factors on the time of ops, as {conv2d = 0.5}; host: \z
             a factor on the host's time outside of waits; overlap: copies between host and \z
             device run beside kernels; device: a card, as in sim.card, whose times the work takes",
         raises = "when a line has no wait on the record, or an op is not on it",
@@ -254,6 +255,18 @@ local topics = {
         raises = "when no op's cost is on the record, no device ran anything, or there is no \z
             collective for the network; a card for several ranks' profile",
         see = "profile.whatif, sim.card" },
+    ["profile.verdict"] = { call = "prof:verdict{rank=}",
+        text = "What dominated a run: waits, synchronize (waits that were asked for), loader, \z
+            launches, setup (first uses), delays, kernels, copies, collectives, cpu (ops that \z
+            the host computes), script. A list that prints as a sentence, a table and what to do, \z
+            the most worth first: cause, label, ns, times, worth (what the run would take less \z
+            if it took no time, predicted by a replay), share, nothing (why it is worth nothing), \z
+            where, advice (in PyTorch for its traces). Its fields: cause, the first one where it \z
+            is worth 2 % or more; sentence; wall; untold, where the record cannot tell. Worths \z
+            overlap.",
+        options = "rank: of that one alone, whose collectives take what they took",
+        raises = "when no event of the rank is on the record",
+        see = "profile.savings, profile.idle, profile.whatif" },
     ["profile.savings"] = { call = "prof:savings{rank=}",
         text = "What the run would take less without each line's waits, predicted by a replay, \z
             as a list that prints as a table: file, line, why, what, count, waited, saves \z

@@ -1,0 +1,48 @@
+/* What the host did beside its waits, over a record's time. */
+#ifndef GP_REPLAY_HOST_H
+#define GP_REPLAY_HOST_H
+
+#include "profile/record.h"
+
+struct gp_timeline;
+
+typedef enum gp_part {
+    GP_PART_SCRIPT, /* no op was open */
+    GP_PART_LAUNCH, /* in an op that queued work for a device, or that enclosed one that did */
+    GP_PART_CPU,    /* in an op that the host computed itself */
+    GP_PART_SETUP,  /* in a long call of a device's runtime beside which no device worked */
+    GP_PART_LOADER, /* it made a loader's batch, or waited for one */
+    GP_PARTS
+} gp_part;
+
+/* An op that queues nothing is taken to have computed where it lasted so long, ns: a view or an
+ * allocation takes a few us. */
+enum { GP_CPU_OP_NS = 30000 };
+/* A call of the runtime that lasts so long, ns, and waits for no device, sets something up: a
+ * launch takes some 10 us, and up to a queue's length while a device is busy. */
+enum { GP_SETUP_NS = 1000000 };
+
+/* From t on, until the next one, the host did that. */
+typedef struct gp_host_part {
+    uint64_t t;
+    const gp_rec *rec; /* the innermost event that was open, of a call that queues its op; NULL */
+    gp_part part;
+    bool computes; /* rec is an op of an own record, and queues nothing: the time is its own */
+} gp_host_part;
+
+/* Events with ids, which increase, and whether each queued a command. */
+typedef struct gp_queueing {
+    const gp_rec *const *event;
+    const bool *queues;
+    int n;
+} gp_queueing;
+
+/* Whether a call of the runtime is of GP_PART_SETUP. */
+bool gp_sets_up(const struct gp_timeline *t, const gp_rec *call);
+
+/* Of the threads that count for t: the one that was recorded, or all of a loaded trace. Where
+ * several threads do different things, a loader comes first, then set-up, launches, and the
+ * host's own ops. malloc'd, in the order of time; *n of them. NULL when out of memory. */
+gp_host_part *gp_host_parts(const struct gp_timeline *t, const gp_queueing *by, int *n);
+
+#endif

@@ -1,0 +1,44 @@
+/* What dominated a run, decided on replays of its record: each cause's worth is what the run would
+ * take less if what is owed to it took no time. Worths overlap: together they are less, or more,
+ * than their sum. */
+#ifndef GP_VERDICT_H
+#define GP_VERDICT_H
+
+#include "profile/replay/path.h"
+
+/* waits: without those that a script can avoid; synchronize: without those that it asks for.
+ * loader: batches are there at once. launches: the host takes no time in ops that queue work, or
+ * enclose one that does, and work is queued when its call begins. setup: long calls of a device's
+ * runtime, beside which no device works, take no time. delays: while no device works, queued work
+ * begins at once. kernels, copies, collectives: they take no time; collectives still wait for the
+ * last rank. cpu: ops that the host computes take no time. script: the host takes no time outside
+ * ops. */
+typedef struct gp_worth {
+    uint64_t ns, times; /* what the record owes to it, in the rank that ended last, beside others */
+    uint64_t worth;     /* what the job would take less, ns, as a replay predicts */
+    const gp_rec *most; /* the line, op or kernel with the most of it; of a script's stretches and
+                           of delays the op after the longest; NULL */
+    const gp_rec *before; /* script: the op before that stretch; NULL */
+    uint64_t most_ns, most_times;
+} gp_worth;
+
+/* Why a record does not tell. */
+typedef enum gp_untold {
+    GP_TOLD,
+    GP_UNTOLD_EMPTY,   /* no event is on it */
+    GP_UNTOLD_DROPPED, /* more than 1 % of the events are not */
+    GP_UNTOLD_DEVICE   /* what queued most of the devices' work is not */
+} gp_untold;
+
+typedef struct gp_verdict {
+    gp_untold untold; /* unless GP_TOLD, worths are 0 */
+    gp_worth of[GP_CAUSES];
+    gp_idle idle; /* of the rank that ended last */
+    uint64_t wall;
+    uint64_t work, queued; /* kernels and copies, and those whose launch is on the record */
+} gp_verdict;
+
+/* False with a message when out of memory, or where gp_job_times fails. */
+bool gp_verdict_of(gp_job *job, gp_verdict *v);
+
+#endif

@@ -1,0 +1,92 @@
+--!plain
+-- prof:verdict from Lua: what it says of traces and of modelled runs, whose times are the same on
+-- every machine. The numbers of the replays are tested in verdict.c.
+local t = require "tap"
+local g = require "gpush"
+local made = dofile((os.getenv "GPUSH_ROOT" or ".") .. "/tests/support/torch_trace.lua")
+
+local function load_trace(r)
+    local name = os.tmpname() .. ".json"
+    local f <close> = assert(io.open(name, "w"))
+    f:write(r:text())
+    f:close()
+    local p = g.profile.load(name)
+    os.remove(name)
+    return p
+end
+
+-- ---- traces ----
+
+-- Ten ops of 100 us, each of which launches a kernel of 10 us when it ends.
+local r = made.trace {}
+for i = 0, 9 do
+    r:op("aten::mm", 100 * i, 100)
+    r:kernel("gemm", 100 * i + 100, 10, r:call("cudaLaunchKernel", 100 * i + 90, 10))
+end
+local v = load_trace(r):verdict()
+t.is({ v.cause, v[1].cause, v[1].where }, { "launches", "launches", "aten::mm" }, "late launches")
+t.is(v.wall, 1010000, "of a run of 1.01 ms")
+-- Without the host's time all are queued at 0, and the kernels follow each other.
+t.is(v[1].worth, 910000, "are worth all but the kernels' time")
+t.ok(v.sentence:find("^dominated by launches, which come late: without that 100.000us instead of \z
+    1.010ms %(predicted by a replay, not measured%)$"), v.sentence)
+t.ok(tostring(v):find 'CUDA graphs %(torch.compile%(mode="reduce%-overhead"%)%)',
+    "what to do in PyTorch")
+t.ok(tostring(v):find("\nkernels +10 +100.000us +10.000us +1.0%% +aten::mm\n"), tostring(v))
+
+-- Nothing but the device's events.
+r = made.trace {}
+for i = 1, 20 do r:kernel("gemm", 100 * i, 90, 1000 + i) end
+v = load_trace(r):verdict()
+t.is(v.cause, nil, "of a device's events alone there is no verdict")
+t.is(tostring(v), "no verdict: for 20 of 20 kernels and copies the record has no event of the \z
+    host that queued them, so it cannot tell what the device waited for", "which says why")
+
+-- ---- modelled runs ----
+
+g.sim.card, g.sim.host = "h200", 8e-6
+local x = g.randn(2048, 2048):to "sim"
+local function run(f) return g.profile.run(f) end
+local small = g.randn(64, 64):to "sim"
+
+local p = run(function()
+    for _ = 1, 20 do
+        small:matmul(small):sum():item() -- line 54
+    end
+end)
+v = p:verdict()
+local by = {}
+for _, row in ipairs(v) do by[row.cause] = row end
+t.is(by.waits.worth, p:savings().all, "waits are worth what savings says of all")
+t.is(by.waits.worth, p.wall_ns - p:whatif { without = "waits" }.wall_ns, "and whatif")
+t.is(by.launches.worth, p.wall_ns - p:whatif { without = "launches" }.wall_ns, "launches, too")
+t.ok(v.sentence:find "predicted by a replay of a modelled record", v.sentence)
+t.is(by.waits.line, 54, "the line that waits")
+t.ok(by.waits.advice:find "0%-d tensor", "has its own advice")
+
+-- The device is busy all the time: the wait at the end is worth nothing.
+p = run(function()
+    local y = x
+    for _ = 1, 100 do y = y:matmul(x) end
+    y:sum():item()
+end)
+v = p:verdict()
+t.is(v.cause, "kernels", "large kernels")
+for _, row in ipairs(v) do by[row.cause] = row end
+t.is(by.waits.nothing, "0: the device is busy", "a wait that costs nothing")
+t.ok(by.waits.ns > 0.9 * v.wall and by.waits.worth < 1e-3 * v.wall, "though the host waited long")
+t.ok(v.sentence:find "nothing else is worth 2%%: devices were busy for 9%d%.%d%% of the time",
+    v.sentence)
+g.sim.card, g.sim.host = nil, nil
+
+-- ---- the cpu ----
+
+local c = g.randn(200, 200)
+v = run(function() for _ = 1, 20 do c = c:matmul(c):tanh() end end):verdict()
+t.is(v.work, 0, "nothing ran beside the host")
+t.ok(tostring(v):find "no device ran anything beside the host", "which it says")
+t.is(v.cause, "cpu", "its own ops dominate")
+
+t.error(function() p:verdict { rank = 3 } end, "profile.verdict: rank: no event of rank 3", "ranks")
+t.error(function() p:whatif { without = "lauches" } end, "whatif: without", "a wrong cause")
+t.done()

@@ -198,8 +198,8 @@ static bool run_all(gp_job *job, const gp_whatif *w, runner *x, const gp_replaye
             if (!go_on(job, w, i, &x[i], &r[i], &moved)) return false;
     }
     for (int i = 0; i < job->n; i++)
-        if (!x[i].over) return gp_job_fail_orders();
-    return true;
+        if (!x[i].over) job->tangled = true;
+    return !job->tangled || gp_job_fail_orders();
 }
 
 bool gp_job_times(gp_job *job, const gp_whatif *w, gp_replayed *r) {

@@ -20,6 +20,7 @@ typedef struct gp_job {
     int n, nmeetings;
     gp_timeline **rank;
     gp_rank_meeting *meeting;
+    bool tangled; /* a replay did not end, as the ranks differ in their collectives' order */
 } gp_job;
 
 /* NULL with a message when out of memory. It reads p, which must outlive it. */

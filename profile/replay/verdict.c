@@ -159,7 +159,9 @@ bool gp_verdict_of(gp_job *job, gp_verdict *v) {
     v->untold = untold(t, v);
     for (int cause = 0; !v->untold && cause < GP_CAUSES; cause++) {
         gp_whatif w = {.host = 1, .without_causes = 1u << cause};
-        if (v->of[cause].ns && !gp_job_saved(job, &w, &v->of[cause].worth, NULL)) return false;
+        if (!v->of[cause].ns || gp_job_saved(job, &w, &v->of[cause].worth, NULL)) continue;
+        if (!job->tangled) return false;
+        v->untold = GP_UNTOLD_ORDERS;
     }
     return true;
 }

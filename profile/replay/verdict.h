@@ -27,7 +27,8 @@ typedef enum gp_untold {
     GP_TOLD,
     GP_UNTOLD_EMPTY,   /* no event is on it */
     GP_UNTOLD_DROPPED, /* more than 1 % of the events are not */
-    GP_UNTOLD_DEVICE   /* what queued most of the devices' work is not */
+    GP_UNTOLD_DEVICE,  /* what queued most of the devices' work is not */
+    GP_UNTOLD_ORDERS   /* the ranks have called their collectives in different orders */
 } gp_untold;
 
 typedef struct gp_verdict {
@@ -38,7 +39,7 @@ typedef struct gp_verdict {
     uint64_t work, queued; /* kernels and copies, and those whose launch is on the record */
 } gp_verdict;
 
-/* False with a message when out of memory, or where gp_job_times fails. */
+/* False with a message when out of memory or interrupted. */
 bool gp_verdict_of(gp_job *job, gp_verdict *v);
 
 #endif

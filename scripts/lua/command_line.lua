@@ -126,16 +126,19 @@ end
 
 -- ---- profiles ----
 
---- What a profile shows at a glance, as text: its ops, who waited, and what devices did; of several
---- ranks, who waited for whom first.
+--- What a profile shows at a glance, as text: the verdict, its ops, who waited, and what devices
+--- did; of several ranks, who waited for whom before those.
 function M.summary(prof, group, limit, sort, several)
     local devices, out = prof:devices(), { tostring(prof) }
     local function add(title, text) out[#out + 1] = ("\n%s\n%s"):format(title, text) end
+    local waits = prof:sync()
+    add("Verdict", tostring(waits.verdict))
+    waits.verdict = nil -- which is not said twice
     local met = several and prof:collectives() or {}
     if #met > 0 then add("Collectives", tostring(met)) end
     add("Ops", prof:table { group = group, limit = limit or 15,
         sort = sort or #devices > 0 and "device_time_total" or "cpu_time_total" })
-    add("Waits of the host", tostring(prof:sync()))
+    add("Waits of the host", tostring(waits))
     local savings = prof:savings()
     if #savings > 0 then add("What the waits cost", tostring(savings)) end
     if #devices > 0 then

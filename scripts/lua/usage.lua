@@ -46,7 +46,8 @@ end
 
 local Sync = { __name = "sync report" }
 function Sync.__tostring(list)
-    if #list == 0 then return "the host has not waited for a device" end
+    local head = list.verdict and list.verdict:head() .. "\n" or ""
+    if #list == 0 then return head .. "the host has not waited for a device" end
     local several = several_ranks(list)
     local out = text({ "line", "why", "times", "host wait", "longest", "drained", "idle",
         list.predicted and "saves" or nil }, list, function(row)
@@ -68,7 +69,7 @@ function Sync.__tostring(list)
         finish; idle: time the device then had nothing to do (%s)%s"):format(list.count,
         list.count == 1 and "" or "s", time(list.waited), time(list.idle), list.predicted
         and "; saves: what the run would take less without the line's waits, predicted" or "")
-    return table.concat(out, "\n")
+    return head .. table.concat(out, "\n")
 end
 
 -- What the run would take less without each line's waits, where lines are known.
@@ -86,7 +87,7 @@ local function predict(list, prof)
     end
 end
 
--- prof:sync() -> the waits by line, the longest first
+-- prof:sync() -> the waits by line, the longest first; .verdict: prof:verdict()
 local function sync(prof)
     local list, known = { count = 0, waited = 0, idle = 0 }, {}
     for _, w in ipairs(usage.waits(prof)) do
@@ -112,6 +113,7 @@ local function sync(prof)
     end)
     for _, row in ipairs(list) do row.order = nil end
     if #list > 0 and not several_ranks(list) then predict(list, prof) end
+    list.verdict = prof:verdict()
     return setmetatable(list, Sync)
 end
 

@@ -8,7 +8,7 @@ local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
 local replay = debug.getregistry()["gpush.replay"]
 
 local LITTLE <const> = 0.02  -- of the wall time: less is nothing to gain
-local NOTHING <const> = 1e-3 -- of it: less is said as 0
+local NOTHING <const> = 5e-4 -- of it: less is said as 0
 local BUSY <const> = 0.9     -- of it
 local ADVISED <const> = 3    -- causes with advice
 
@@ -51,6 +51,8 @@ end
 -- ---- what it says ----
 
 local UNTOLD <const> = {
+    orders = "no verdict: the ranks have called their collectives in different orders, so that a \z
+        replay of them together does not end",
     empty = "no verdict: no event is on the record",
     dropped = "no verdict: events were dropped, and the record lacks a part of what happened",
     device = "no verdict: for %d of %d kernels and copies the record has no event of the host \z
@@ -95,6 +97,14 @@ local function conclude(list, how)
 end
 
 local Verdict = { __name = "verdict" }
+Verdict.__index = Verdict
+
+-- The sentence, and what to do about the first cause.
+function Verdict:head()
+    if not self.cause then return self.sentence end
+    return ("%s\n%s: %s"):format(self.sentence, self[1].label, self[1].advice)
+end
+
 function Verdict.__tostring(list)
     local rows, out = { { "what the time is owed to", "times", "time", "worth", "share",
         "most of it" } }, { list.sentence }
@@ -105,10 +115,8 @@ function Verdict.__tostring(list)
     end
     if list.untold then return list.sentence end
     if #list > 0 then out[2] = fit.columns(rows, RIGHT) end
-    for i = 1, math.min(#list, ADVISED) do
-        if list[i].share >= LITTLE then
-            out[#out + 1] = ("%s: %s"):format(list[i].label, list[i].advice)
-        end
+    for _, row in ipairs(list) do
+        if row.advised then out[#out + 1] = ("%s: %s"):format(row.label, row.advice) end
     end
     if list.work == 0 then out[#out + 1] = "no device ran anything beside the host" end
     out[#out + 1] = list.assumed
@@ -127,8 +135,8 @@ local function verdict(prof, rank)
         if a.worth ~= b.worth then return a.worth > b.worth end
         return a.order < b.order
     end)
-    for _, row in ipairs(list) do
-        row.order = nil
+    for i, row in ipairs(list) do
+        row.order, row.advised = nil, i <= ADVISED and row.share >= LITTLE
         row.nothing = not list.untold and row.share < NOTHING and why_nothing(list, row) or nil
     end
     list.cause = not list.untold and list[1] and list[1].share >= LITTLE and list[1].cause or nil

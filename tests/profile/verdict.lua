@@ -34,6 +34,18 @@ t.ok(tostring(v):find 'CUDA graphs %(torch.compile%(mode="reduce%-overhead"%)%)'
     "what to do in PyTorch")
 t.ok(tostring(v):find("\nkernels +10 +100.000us +10.000us +1.0%% +aten::mm\n"), tostring(v))
 
+local lines = tostring(load_trace(r):sync())
+t.is(lines:match "^.-\n[^\n]*", v:head(), "the waits begin with the sentence, and with the advice")
+t.ok(lines:find "\nthe host has not waited for a device$", "then come the waits: there are none")
+local page = os.tmpname()
+load_trace(r):report(page)
+local f <close> = assert(io.open(page))
+local data = g.json.decode((f:read "a":match '<script type="application/json" id="data">(.-)</script>'))
+os.remove(page)
+t.is(data.verdict.sentence, v.sentence, "the page has the same sentence")
+t.is({ #data.verdict.causes, data.verdict.causes[1].worth, data.verdict.causes[1].advice },
+    { #v, v[1].worth, v[1].advice }, "causes, worths and advice")
+
 -- Nothing but the device's events.
 r = made.trace {}
 for i = 1, 20 do r:kernel("gemm", 100 * i, 90, 1000 + i) end
@@ -49,9 +61,10 @@ local x = g.randn(2048, 2048):to "sim"
 local function run(f) return g.profile.run(f) end
 local small = g.randn(64, 64):to "sim"
 
+local here = debug.getinfo(1, "l").currentline + 3 -- the line that waits
 local p = run(function()
     for _ = 1, 20 do
-        small:matmul(small):sum():item() -- line 54
+        small:matmul(small):sum():item()
     end
 end)
 v = p:verdict()
@@ -61,7 +74,7 @@ t.is(by.waits.worth, p:savings().all, "waits are worth what savings says of all"
 t.is(by.waits.worth, p.wall_ns - p:whatif { without = "waits" }.wall_ns, "and whatif")
 t.is(by.launches.worth, p.wall_ns - p:whatif { without = "launches" }.wall_ns, "launches, too")
 t.ok(v.sentence:find "predicted by a replay of a modelled record", v.sentence)
-t.is(by.waits.line, 54, "the line that waits")
+t.is(by.waits.line, here, "the line that waits")
 t.ok(by.waits.advice:find "0%-d tensor", "has its own advice")
 
 -- The device is busy all the time: the wait at the end is worth nothing.

@@ -17,7 +17,8 @@ contains() { [[ $1 == *"$2"* ]]; tap_ok $? "$3" "$1"; }
 
 out=$("$gpush" analyze rank0.json.gz)
 tap_is $? 0 "a trace is shown"
-for part in Ops "Waits of the host" "What the waits cost" Devices Streams; do contains "$out" $'\n'"$part"$'\n' "it has the part $part"; done
+for part in Verdict Ops "Waits of the host" "What the waits cost" Devices Streams; do contains "$out" $'\n'"$part"$'\n' "it has the part $part"; done
+contains "$out" $'Verdict\ndominated by ' "it begins with what dominated"
 contains "$out" "item: aten::item" "it says what waited"
 contains "$out" "loss.detach()" "and what to write instead in PyTorch"
 tap_is "$("$gpush" analyze rank0.json | tail -n +3 | sed 's/rank0.json/rank0.json.gz/')" "$(tail -n +3 <<<"$out")" "packed or not"
@@ -25,6 +26,7 @@ out=$("$gpush" analyze own.prof.gz)
 contains "$out" "sim is CPU-backed" "a saved profile is shown"
 out=$("$gpush" analyze --group rank rank0.json rank1.json)
 contains "$out" "rank 1" "several files are ranks"
+contains "$out" $'Verdict\n' "with one verdict for the job"
 out=$("$gpush" analyze rank0.json --limit 3 --diff rank1.json --html page.html)
 contains "$out" "Changes since rank1.json" "a diff"
 contains "$out" "[other rows]" "a limit of rows"

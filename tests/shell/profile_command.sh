@@ -29,7 +29,7 @@ asks() {
 
 out=$("$gpush" profile train.lua a b 2>err)
 tap_is "$? $out" $'0 args\ttrain.lua\ta\tb' "the script runs as usual, with its arguments"
-for part in Ops "Waits of the host" "What the waits cost" Devices Streams; do
+for part in Verdict Ops "Waits of the host" "What the waits cost" Devices Streams; do
     grep -qx "$part" err
     tap_ok $? "stderr has the part $part" "$(cat err)"
 done

@@ -55,7 +55,9 @@ const checks = {
         const wait = timeline.waits[1], c = record.classOf(wait);
         ok(/item\(\)/.test(sourceOf(c.where)), "whose source is known", sourceOf(c.where));
         ok(byId("waits").textContent.includes(sourceOf(c.where)), "and shown", byId("waits").textContent);
-        ok(byId("summary").querySelectorAll("ol.advice li").length === 1, "one piece of advice", byId("summary").textContent);
+        ok(byId("summary").querySelectorAll("ol.advice:not(.causes) li").length === 1, "one line's advice", byId("summary").textContent);
+        ok(/^dominated by .* instead of .*predicted/.test(byId("verdict").textContent), "what dominated", byId("verdict").textContent);
+        is(byId("summary").querySelectorAll("ol.causes li").length, list(data.verdict.causes).filter(cause => cause.advice).length, "what to change");
         ok(byId("summary").textContent.includes(sourceOf(c.where)), "with the source line", byId("summary").textContent);
         ok(/CPU-backed/.test(byId("badges").textContent), "sim is CPU-backed", byId("badges").textContent);
         ok(timeline.lanes.some(l => l.name === "sim:0, stream 0 (CPU-backed)"), "in the timeline, too", timeline.lanes.map(l => l.name).join());
@@ -215,7 +217,7 @@ const checks = {
         view.all();
         const shares = columnOf("rows", 3).map(parseFloat);
         near(shares.reduce((a, b) => a + b, 0), 100, "shares are of all threads' time", .05 * shares.length);
-        ok(/What to change/.test(byId("summary").textContent) && !/No prediction/.test(byId("summary").textContent), "what waits cost is predicted for a job, too", byId("summary").textContent);
+        ok(/Lines that wait/.test(byId("summary").textContent) && !/No prediction/.test(byId("summary").textContent), "what waits cost is predicted for a job, too", byId("summary").textContent);
         ok(columnOf("waits", 0).some(text => /^rank 1: /.test(text)), "and their row", columnOf("waits", 0).join());
         setFilter({ rank: "1" });
         is([timeline.steps.length, timeline.waits.length, ranksOf(timeline.steps), ranksOf(timeline.waits)], [2, 5, "1", "1"], "those of a rank");

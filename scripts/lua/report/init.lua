@@ -143,6 +143,18 @@ local function waits_of(prof)
     return out
 end
 
+-- What dominated, what each cause is worth, and what to do: the words are prof:verdict's.
+local function verdict_of(prof)
+    local verdict = prof:verdict()
+    local out = { sentence = text(verdict.sentence), causes = {} }
+    for i, row in ipairs(verdict.untold and {} or verdict) do
+        out.causes[i] = { label = row.label, times = row.times, ns = row.ns, worth = row.worth,
+            nothing = row.nothing or null, where = row.where and text(row.where) or null,
+            advice = row.advised and text(row.advice) or null }
+    end
+    return out
+end
+
 local function idle_of(prof)
     local ok, idle = pcall(prof.idle, prof)
     if not ok or #idle.streams == 0 then return null end
@@ -193,7 +205,7 @@ local function data_of(prof, blocks)
         modelled = or_null(prof.modelled), card = card_of(prof),
         date = os.date "%Y-%m-%d %H:%M", rows = rows, missing = missing, savings = savings,
         no_savings = or_null(why_none), saves_all = all or null, idle = idle_of(prof),
-        advice = advice_of(prof), sources = lines_of(record),
+        verdict = verdict_of(prof), advice = advice_of(prof), sources = lines_of(record),
         record = record, waits = (record.foreign or why_none) and waits_of(prof) or null,
         measured = measured and { record = record_of(measured, blocks), wall = measured.wall_ns,
             op = rows_of(measured, "op") } or null }

@@ -52,21 +52,20 @@ function cards(waits) {
     return make("div", { class: "cards" }, out);
 }
 
-// The rows with the most time of the host and of the devices, as sentences.
-function dominated() {
-    const rows = list(data.rows.op), out = [];
-    const top = (field, who, whole) => {
-        const best = rows.reduce((a, r) => (r[field] || 0) > ((a || {})[field] || 0) ? r : a, null);
-        if (best && whole > 0) out.push(make("li", {}, `${who}: `, make("b", { class: "name" }, shorten(clean(best.name), 120)), `, ${time(best[field])}, ${percent(best[field], whole)}`));
-    };
-    top("self_cpu_time_total", "most of the host's time", hostTime());
-    top("self_device_time_total", "most of the devices' time", rows.reduce((sum, r) => sum + (r.self_device_time_total || 0), 0));
-    return out.length ? [make("h3", {}, "What dominated"), make("ul", {}, out)] : [];
+// What dominated, as prof:verdict decides it: its sentence, what to do about the causes that are worth most, and what each one is worth.
+function verdict() {
+    const causes = list(data.verdict.causes), advised = causes.filter(c => c.advice);
+    const words = (head, field) => ({ head, value: c => clean(c[field] || ""), text: c => shorten(clean(c[field] || ""), 120), words: "text" });
+    const worth = { head: "worth", value: c => c.worth, text: c => c.nothing ? clean(c.nothing) : `${time(c.worth)}, ${percent(c.worth, data.wall)}` };
+    const columns = [words("what the time is owed to", "label"), numbers("times", "times", count), numbers("time", "ns", time), worth, words("most of it", "where")];
+    return [make("h3", {}, "What dominated"), make("p", { id: "verdict" }, make("b", {}, clean(data.verdict.sentence))),
+        ...(causes.length ? [table(columns, causes, "worth: what the run would take less if that took no time, predicted by a replay; worths overlap")] : []),
+        ...(advised.length ? [make("h3", {}, "What to change"), make("ol", { class: "advice causes" }, advised.map(c => make("li", {}, make("b", {}, clean(c.label)), ": ", clean(c.advice))))] : [])];
 }
 
 // The same for another program's trace and for several ranks: the waits after which the devices idled longest.
 function foreignAdvice() {
-    const waits = list(data.waits).filter(w => w.idle > 0).sort((a, b) => b.idle - a.idle).slice(0, 3), head = make("h3", {}, "What to change");
+    const waits = list(data.waits).filter(w => w.idle > 0).sort((a, b) => b.idle - a.idle).slice(0, 3), head = make("h3", {}, "Lines that wait");
     if (!waits.length) return [head, make("p", {}, "No device idled because the host had waited.")];
     return [head, make("ol", { class: "advice" }, waits.map(w => make("li", {}, make("b", { class: "name" }, placeOf(w)), ` waits ${count(w.times)} times (${clean(w.why)}: ${clean(w.what)}), ${time(w.ns)}; the device then idled `,
         make("span", { class: "saves" }, time(w.idle)), ".", sourceOf(clean(w.line)) ? make("code", {}, sourceOf(clean(w.line))) : null, w.advice ? make("div", {}, "Instead: " + clean(w.advice)) : null)))];
@@ -75,7 +74,7 @@ function foreignAdvice() {
 // Three pieces of advice at most, those that save the most.
 function advice() {
     if (data.waits && data.no_savings) return foreignAdvice();
-    const head = make("h3", {}, "What to change"), savings = list(data.savings).filter(s => s.saves > 0).slice(0, 3);
+    const head = make("h3", {}, "Lines that wait"), savings = list(data.savings).filter(s => s.saves > 0).slice(0, 3);
     if (data.no_savings) return [head, make("p", {}, "No prediction: " + clean(data.no_savings))];
     if (!savings.length) return [head, make("p", {}, list(data.savings).length ? "The waits on the record cost nothing: leaving them out saves no time." : "No wait that a script can avoid is on the record.")];
     const items = savings.map(s => {
@@ -90,5 +89,5 @@ function advice() {
 function showSummary(record) {
     byId("badges").replaceChildren(...badges().map(text => make("span", { class: "badge" }, text)));
     byId("about").textContent = about();
-    byId("summary").replaceChildren(cards(waitsByLine(record)), ...dominated(), ...advice(), ...bar());
+    byId("summary").replaceChildren(cards(waitsByLine(record)), ...verdict(), ...advice(), ...bar());
 }

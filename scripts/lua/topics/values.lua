@@ -303,8 +303,8 @@ local topics = {
             list that prints as sync.report() does, with why, how long, how much work the device \z
             had to finish, how long it then had nothing to do, what the run would take less \z
             without the line's waits (saves, predicted), and what to write instead (in PyTorch \z
-            for its traces). Times in ns.",
-        see = "profile.waits, profile.savings" },
+            for its traces). It prints the field verdict, prof:verdict's, first. Times in ns.",
+        see = "profile.waits, profile.savings, profile.verdict" },
     ["profile.waits"] = { call = "prof:waits()",
         text = "Each wait of a profile by itself, as a list that prints as a table: file, line, \z
             why, what, region, device, stream, start, stop, drained, idle, advice (times in ns).",

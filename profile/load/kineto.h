@@ -69,6 +69,29 @@ void gp_kineto_extent(const kineto *k, int64_t *t0, int64_t *t1);
  * the ids given so far. several: p has other ranks, too. False with a message. */
 bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shift, uint64_t *ids);
 
+/* What a call of the runtime waits for by its nature. FREE: as DEVICE, and gives memory back. */
+typedef enum kineto_awaits {
+    KINETO_NOTHING,
+    KINETO_STREAM,
+    KINETO_DEVICE,
+    KINETO_FREE,
+    KINETO_COPY_END
+} kineto_awaits;
+/* Of a call by its name, of cuda's, hip's or cu's. */
+kineto_awaits gp_kineto_awaited(const char *call);
+/* Sets why and name of r, a wait in the op or call `what`, as torch.def has them. copy: the name of
+ * the copy that it waited for, "Memcpy HtoD (Pageable -> Device)"; NULL: none, or not known. False,
+ * and r is as it was: torch.def does not have it. */
+bool gp_kineto_reason(const char *what, const char *copy, gp_rec *r);
+/* Whether a frame of Python, "FILE(LINE): FUNCTION", is of PyTorch's profiler, or tries kernels to
+ * choose the fastest. */
+bool gp_kineto_is_profiler(const char *frame);
+bool gp_kineto_is_tuning(const char *frame);
+/* Whether an event of that name is PyTorch's DataLoader handing out a batch. */
+bool gp_kineto_is_loader(const char *name);
+/* Whether an op's only work on the device is its memory. */
+bool gp_kineto_makes_memory(const char *op);
+
 /* "train.py(12): step" as a stack of one frame; NULL where it is none of the user's code, and
  * without memory, where k has failed. */
 const gp_stack *gp_kineto_frame(kineto *k, const char *text, size_t n);

@@ -6,50 +6,10 @@
 #include <string.h>
 
 #include "profile/load/kineto.h"
+#include "profile/load/kineto_map.h"
 #include "profile/load/places.h"
 
 enum { DEPTH = 1024 }; /* of nested host events; deeper ones enclose nothing */
-
-/* Finds events by a number. The seed is where the map lies, which a file cannot know: none is made
- * of numbers that all have one place. */
-typedef struct map {
-    int64_t *key;
-    int *event; /* 1 + index; 0: free */
-    size_t slots;
-} map;
-
-static bool map_new(map *m, int n) {
-    m->slots = 64;
-    while (m->slots < 2 * (size_t)n) m->slots *= 2;
-    m->key = malloc(m->slots * sizeof *m->key);
-    m->event = calloc(m->slots, sizeof *m->event);
-    return m->key && m->event;
-}
-
-static int *map_at(const map *m, int64_t key) {
-    uint64_t h = (uint64_t)key ^ (uint64_t)(uintptr_t)m->key;
-    h = (h ^ h >> 33) * 0xff51afd7ed558ccdu; /* MurmurHash3's finalizer */
-    h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
-    size_t mask = m->slots - 1, at = (size_t)(h ^ h >> 33) & mask;
-    while (m->event[at] && m->key[at] != key) at = (at + 1) & mask;
-    return &m->event[at];
-}
-
-/* The first event with a key stays. */
-static void map_put(map *m, int64_t key, int event) {
-    int *at = map_at(m, key);
-    if (key < 0 || *at) return;
-    m->key[at - m->event] = key;
-    *at = event + 1;
-}
-
-/* -1: none. */
-static int map_get(const map *m, int64_t key) { return key < 0 ? -1 : *map_at(m, key) - 1; }
-
-static void map_free(map *m) {
-    free(m->key);
-    free(m->event);
-}
 
 /* An open event of the host. */
 typedef struct open_event {
@@ -67,15 +27,22 @@ typedef struct builder {
     bool several;
     int64_t shift;
     uint64_t *ids;
-    map calls, work, syncs, ops; /* by correlation; ops: by external id, where work needs them */
-    int *order;                  /* events: of the host by thread and time, then the devices' */
-    int *thread;                 /* threads in the order of their tracks */
+    kineto_map calls, work, syncs,
+        ops;          /* by correlation; ops: by external id, where work needs them */
+    kineto_map first; /* the first run of each op, by its name */
+    int64_t last_op;  /* when the last op, or call that queues work, was over */
+    bool has_ops;
+    int *order;  /* events: of the host by thread and time, then the devices' */
+    int *thread; /* threads in the order of their tracks */
     const char *kind;
     gp_device *device[64]; /* by number, those that were met */
     gp_track *track;
     open_event open[DEPTH];
     int depth;
-    gp_stream *last; /* of the last work that the thread queued; NULL */
+    gp_stream *last;  /* of the last work that the thread queued; NULL */
+    const char *copy; /* the last copy that it queued, NULL: none; and when */
+    int64_t copied_at;
+    int batches; /* that loaders handed out */
 } builder;
 
 static bool no_memory(builder *b) { return gp_json_fail(b->k->j, "out of memory"); }
@@ -166,21 +133,43 @@ static bool sort_events(builder *b) {
 
 /* ---- correlation ---- */
 
-static bool make_maps(builder *b) {
+/* Notes when each op ran first, and when the last of them was over; without any nothing is. */
+static void note_ops(builder *b) {
     const kineto *k = b->k;
-    if (!map_new(&b->calls, k->n) || !map_new(&b->work, k->n) || !map_new(&b->syncs, k->n) ||
-        !map_new(&b->ops, k->n))
-        return no_memory(b);
+    int64_t last = INT64_MIN;
     for (int i = 0; i < k->n; i++) {
         const kineto_event *e = &k->event[i];
-        if (e->kind == KINETO_CALL) map_put(&b->calls, e->correlation, i);
-        if (e->kind == KINETO_SYNC) map_put(&b->syncs, e->correlation, i);
-        if (is_work(e)) map_put(&b->work, e->correlation, i);
+        bool queues = e->kind == KINETO_CALL && kineto_map_get(&b->work, e->correlation) >= 0;
+        if (queues && e->t0 > last) last = e->t0;
+        if (e->kind != KINETO_OP) continue;
+        if (end_of(e) > last) last = end_of(e);
+        int64_t name = (int64_t)(uintptr_t)e->name;
+        int before = kineto_map_get(&b->first, name);
+        if (before < 0) kineto_map_put(&b->first, name, i);
+        else if (e->t0 < k->event[before].t0) *kineto_map_at(&b->first, name) = i + 1;
+        b->has_ops = true;
     }
+    if (b->has_ops) b->last_op = last;
+}
+
+static bool make_maps(builder *b) {
+    const kineto *k = b->k;
+    if (!kineto_map_new(&b->calls, k->n) || !kineto_map_new(&b->work, k->n) ||
+        !kineto_map_new(&b->syncs, k->n) || !kineto_map_new(&b->ops, k->n) ||
+        !kineto_map_new(&b->first, k->n))
+        return no_memory(b);
+    b->last_op = INT64_MAX;
+    for (int i = 0; i < k->n; i++) {
+        const kineto_event *e = &k->event[i];
+        if (e->kind == KINETO_CALL) kineto_map_put(&b->calls, e->correlation, i);
+        if (e->kind == KINETO_SYNC) kineto_map_put(&b->syncs, e->correlation, i);
+        if (is_work(e)) kineto_map_put(&b->work, e->correlation, i);
+    }
+    note_ops(b);
     for (int i = 0; i < k->n; i++) { /* external ids of older versions are correlation ids */
         const kineto_event *e = &k->event[i];
-        bool lost = is_work(e) && map_get(&b->calls, e->correlation) < 0;
-        if (lost && e->external != e->correlation) map_put(&b->ops, e->external, i);
+        bool lost = is_work(e) && kineto_map_get(&b->calls, e->correlation) < 0;
+        if (lost && e->external != e->correlation) kineto_map_put(&b->ops, e->external, i);
     }
     return true;
 }
@@ -249,73 +238,68 @@ static void set_source(const builder *b, const kineto_event *e, gp_rec *r) {
     r->line = r->stack->frame[0].line;
 }
 
-static const struct {
-    const char *op;
-    gp_why why;
-    const char *advice;
-} ops[] = {
-#define TORCH(op, why, advice) {op, GP_WHY_##why, advice},
-#include "profile/load/torch.def"
-};
-enum { OPS = sizeof ops / sizeof *ops };
-
-static int op_row(const char *name) {
-    int i = 0;
-    while (i < OPS - 1 && strcmp(ops[i].op, name) != 0) i++;
-    return i;
+/* A name for r that is "KIND: NAME". */
+static bool put_kind(builder *b, const char *kind, gp_rec *r) {
+    char text[200];
+    int n = snprintf(text, sizeof text, "%s: %s", kind, r->name);
+    n = n < (int)sizeof text ? n : (int)sizeof text - 1;
+    return (r->name = gp_intern_put(b->p->names, text, (size_t)n)) || no_memory(b);
 }
 
-const char *gp_load_advice(const char *what) { return ops[op_row(what)].advice; }
-
-/* What a call of the runtime waits for by its nature; names after cuda, hip or cu. */
-typedef enum awaits { NOTHING, STREAM, DEVICE, COPY_END } awaits;
-
-static awaits awaited(const char *call) {
-    static const struct {
-        const char *name;
-        awaits what;
-    } calls[] = {{"StreamSynchronize", STREAM}, {"DeviceSynchronize", DEVICE},
-                 {"EventSynchronize", STREAM},  {"CtxSynchronize", DEVICE},
-                 {"ThreadSynchronize", DEVICE}, {"Free", DEVICE},
-                 {"Memcpy", COPY_END},          {"MemcpyWithStream", COPY_END}};
-    static const char *const prefixes[] = {"cuda", "hip", "cu"};
-    for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++) {
-        size_t n = strlen(prefixes[p]);
-        if (strncmp(call, prefixes[p], n) != 0) continue;
-        for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-            size_t len = strlen(calls[i].name);
-            const char *rest = call + n + len;
-            if (strncmp(call + n, calls[i].name, len) == 0 && (!*rest || *rest == '_'))
-                return calls[i].what;
-        }
-    }
-    return NOTHING;
+/* Whether a frame of Python for which is() holds is open. */
+static bool runs_in(const builder *b, bool (*is)(const char *)) {
+    for (int i = b->depth ? b->open[b->depth - 1].python : -1; i >= 0;
+         i = i ? b->open[i - 1].python : -1)
+        if (is(b->open[i].e->name)) return true;
+    return false;
 }
 
-/* Makes r a wait: its reason is that of the outermost op that has one. */
-static void set_reason(const builder *b, gp_rec *r) {
+/* torch.profiler waits for devices when it stops, after all that the script did. */
+static bool is_profilers(const builder *b, const kineto_event *e, kineto_awaits what) {
+    return what == KINETO_DEVICE && (e->t0 >= b->last_op || runs_in(b, gp_kineto_is_profiler));
+}
+
+/* Makes r, a call, a wait: its reason is that of the outermost op that has one. own: the copy that
+ * it made, NULL: none. */
+static bool set_reason(builder *b, const kineto_event *e, const char *own, gp_rec *r) {
     r->kind = GP_REC_WAIT;
-    for (int i = 0; i < b->depth; i++) {
-        const kineto_event *e = b->open[i].e;
-        int row = e->kind == KINETO_OP ? op_row(e->name) : OPS - 1;
-        if (row == OPS - 1) continue;
-        r->why = (uint8_t)ops[row].why;
-        r->name = e->name;
-        return;
+    r->why = GP_WHY_explicit;
+    if (is_profilers(b, e, gp_kineto_awaited(e->name))) {
+        r->stack = NULL, r->file = NULL, r->line = 0;
+        return put_kind(b, "profiler", r);
     }
-    r->why = (uint8_t)ops[op_row(r->name)].why;
+    if (runs_in(b, gp_kineto_is_tuning)) return put_kind(b, "first use", r);
+    for (int i = 0; i < b->depth; i++) {
+        const kineto_event *op = b->open[i].e;
+        const char *copy = b->copy && b->copied_at >= op->t0 ? b->copy : NULL;
+        if (op->kind == KINETO_OP && gp_kineto_reason(op->name, copy, r)) return true;
+    }
+    gp_kineto_reason(r->name, own, r);
+    return true;
+}
+
+/* Whether e, which gives memory back, does so in the first run of an op: a library begins there.
+ * Emptying the cache of memory is called by no op, or by one that makes memory. */
+static bool is_first_use(const builder *b, const kineto_event *e) {
+    int i = b->depth - 1;
+    if (gp_kineto_awaited(e->name) != KINETO_FREE) return false;
+    while (i >= 0 && b->open[i].e->kind != KINETO_OP) i--;
+    const kineto_event *op = i < 0 ? NULL : b->open[i].e;
+    if (!op || gp_kineto_makes_memory(op->name)) return false;
+    return op == &b->k->event[kineto_map_get(&b->first, (int64_t)(uintptr_t)op->name)];
 }
 
 /* The stream that a call waited for: the device's own report says it, or it is that of the last
  * work that this thread queued. */
-static gp_stream *awaited_stream(builder *b, const kineto_event *e, awaits what) {
-    int i = map_get(&b->syncs, e->correlation);
+static gp_stream *awaited_stream(builder *b, const kineto_event *e, kineto_awaits what) {
+    int i = kineto_map_get(&b->syncs, e->correlation);
     const kineto_event *sync = i < 0 ? NULL : &b->k->event[i];
     int device = sync ? sync->device : b->last ? b->last->dev->index : 0;
-    if (sync && what != DEVICE && sync->stream >= 0) return stream_at(b, device, sync->stream);
-    if (sync && what == STREAM && sync->bytes >= 0 && sync->bytes <= INT_MAX)
+    bool all = what == KINETO_DEVICE || what == KINETO_FREE;
+    if (sync && !all && sync->stream >= 0) return stream_at(b, device, sync->stream);
+    if (sync && what == KINETO_STREAM && sync->bytes >= 0 && sync->bytes <= INT_MAX)
         return stream_at(b, device, (int)sync->bytes);
-    if (what == DEVICE || !b->last) return stream_at(b, device, -1);
+    if (all || !b->last) return stream_at(b, device, -1);
     return b->last;
 }
 
@@ -326,21 +310,23 @@ static bool copied(const kineto_event *e, const kineto_event *work) {
 }
 
 static bool add_call(builder *b, kineto_event *e) {
-    int i = map_get(&b->work, e->correlation);
+    int i = kineto_map_get(&b->work, e->correlation);
     const kineto_event *work = i < 0 ? NULL : &b->k->event[i];
-    awaits what = awaited(e->name);
+    kineto_awaits what = is_first_use(b, e) ? KINETO_NOTHING : gp_kineto_awaited(e->name);
     gp_rec *r = append(b, b->track, e, GP_REC_CALL);
     if (!r) return false;
     if (work) {
         r->id = (uint64_t)(e->at = (int64_t)++ * b->ids);
         if (!(b->last = stream_at(b, work->device, work->stream))) return false;
     }
+    const char *copy = work && work->kind == KINETO_COPY ? work->name : NULL;
+    if (copy) b->copy = copy, b->copied_at = e->t0;
     for (int k = b->depth - 1; k >= 0 && !e->op; k--)
         if (b->open[k].e->kind == KINETO_OP || b->open[k].e->kind == KINETO_REGION)
             e->op = b->open[k].rec->name;
     set_source(b, e, r);
     if (what || copied(e, work)) {
-        set_reason(b, r);
+        if (!set_reason(b, e, copy, r)) return false;
         r->where = what && !work ? awaited_stream(b, e, what) : b->last;
         if (!r->where) return false;
     }
@@ -352,7 +338,7 @@ static bool add_op(builder *b, kineto_event *e) {
     gp_rec *r = append(b, b->track, e, GP_REC_OP);
     if (!r) return false;
     r->shapes = e->shapes;
-    if (map_get(&b->ops, e->external) >= 0) r->id = (uint64_t)(e->at = (int64_t)++ * b->ids);
+    if (kineto_map_get(&b->ops, e->external) >= 0) r->id = (uint64_t)(e->at = (int64_t)++ * b->ids);
     set_source(b, e, r);
     push(b, e, r);
     return true;
@@ -364,6 +350,7 @@ static bool add_region(builder *b, const kineto_event *e) {
     if (!r) return false;
     if (!strncmp(r->name, "ProfilerStep#", 13)) r->name = "ProfilerStep*"; /* as in torch's table */
     if (up && up->region >= 0) r->where = b->open[up->region].rec;
+    if (gp_kineto_is_loader(r->name)) r->bytes = ((int64_t)b->rank + 1) << 32 | ++b->batches;
     set_source(b, e, r);
     push(b, e, r);
     return true;
@@ -381,7 +368,7 @@ static bool add_memory(builder *b, const kineto_event *e) {
 static bool add_host(builder *b, kineto_event *e) {
     while (b->depth && end_of(top(b)->e) <= e->t0) b->depth--;
     switch (e->kind) {
-    case KINETO_OP: return add_op(b, e);
+    case KINETO_OP: return gp_kineto_is_loader(e->name) ? add_region(b, e) : add_op(b, e);
     case KINETO_CALL: return add_call(b, e);
     case KINETO_REGION: return add_region(b, e);
     case KINETO_MEMORY: return add_memory(b, e);
@@ -400,6 +387,7 @@ static gp_track *new_track(builder *b, const kineto_thread *t) {
     track->rank = b->rank;
     b->depth = 0;
     b->last = NULL;
+    b->copy = NULL;
     return track->name ? track : NULL;
 }
 
@@ -422,12 +410,12 @@ static bool add_thread(builder *b, int *i) {
 /* ---- the devices ---- */
 
 static bool add_work(builder *b, gp_track *t, const kineto_event *e) {
-    int i = map_get(&b->calls, e->correlation);
+    int i = kineto_map_get(&b->calls, e->correlation);
     bool by_op = i < 0 && e->external != e->correlation;
     gp_rec *r = append(b, t, e, e->kind == KINETO_COPY ? GP_REC_MOVED : GP_REC_KERNEL);
     if (!r || !(r->where = stream_at(b, e->device, e->stream))) return false;
     const kineto_event *from = i < 0 ? NULL : &b->k->event[i];
-    if (by_op && (i = map_get(&b->ops, e->external)) >= 0) from = &b->k->event[i];
+    if (by_op && (i = kineto_map_get(&b->ops, e->external)) >= 0) from = &b->k->event[i];
     if (from) r->id = (uint64_t)from->at;
     r->bytes = e->bytes ? e->bytes : from && e->kind == KINETO_COPY ? from->bytes : 0;
     if (r->kind == GP_REC_MOVED) return true;
@@ -440,7 +428,7 @@ static bool add_work(builder *b, gp_track *t, const kineto_event *e) {
 static void find_ops(builder *b) {
     for (int i = 0; i < b->k->n; i++) {
         const kineto_event *e = &b->k->event[i];
-        if (e->kind == KINETO_OP && e->at) *map_at(&b->ops, e->external) = i + 1;
+        if (e->kind == KINETO_OP && e->at) *kineto_map_at(&b->ops, e->external) = i + 1;
     }
 }
 
@@ -475,10 +463,11 @@ bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shif
     p->opts.shapes |= k->has_shapes;
     if (k->has_stacks) p->opts.stack = GP_STACK_DEPTH;
     p->opts.memory |= k->has_memory;
-    map_free(&b->calls);
-    map_free(&b->work);
-    map_free(&b->syncs);
-    map_free(&b->ops);
+    kineto_map_free(&b->calls);
+    kineto_map_free(&b->work);
+    kineto_map_free(&b->syncs);
+    kineto_map_free(&b->ops);
+    kineto_map_free(&b->first);
     free(b->order);
     free(b->thread);
     free(b);

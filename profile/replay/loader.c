@@ -14,7 +14,7 @@ static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 bool gp_is_take(const gp_rec *r) {
-    return r->kind == GP_REC_REGION && r->bytes > 0 && !strcmp(r->name, GP_LOADER_TAKE);
+    return r->kind == GP_REC_REGION && r->bytes > 0 && strcmp(r->name, GP_LOADER_MAKE) != 0;
 }
 static bool is_made(const gp_rec *r) {
     return r->kind == GP_REC_REGION && r->bytes > 0 && !strcmp(r->name, GP_LOADER_MAKE);

@@ -1,0 +1,113 @@
+/* Why the host waited, in torch.profiler's traces: which calls of devices' runtimes wait, and what
+ * torch.def says of the op, the copy or the call that did. A row's text is the op or the call, or
+ * that and what it copied: "aten::to: HtoD pageable", before "aten::to: HtoD" and "aten::to". */
+#include <stdio.h>
+#include <string.h>
+
+#include "profile/load/kineto.h"
+
+static const struct reason {
+    const char *what;
+    gp_why why;
+    const char *advice;
+} reasons[] = {
+#define TORCH(what, why, advice) {what, GP_WHY_##why, advice},
+#include "profile/load/torch.def"
+};
+enum { REASONS = sizeof reasons / sizeof *reasons };
+
+/* NULL: there is none. */
+static const struct reason *find(const char *what) {
+    for (int i = 0; i < REASONS; i++)
+        if (!strcmp(reasons[i].what, what)) return &reasons[i];
+    return NULL;
+}
+
+/* The row of what, and of the copy of that name; NULL: there is none. */
+static const struct reason *reason_of(const char *what, const char *copy) {
+    static const char *const to_host[] = {"DtoH", "D2H", "DeviceToHost"};
+    static const char *const to_device[] = {"HtoD", "H2D", "HostToDevice"};
+    const char *direction = NULL, *memory = "";
+    const struct reason *row = NULL;
+    char text[200];
+    for (int i = 0; copy && i < 3; i++) {
+        if (strstr(copy, to_host[i])) direction = "DtoH";
+        if (strstr(copy, to_device[i])) direction = "HtoD";
+    }
+    if (copy && strstr(copy, "Pageable")) memory = " pageable";
+    if (copy && strstr(copy, "Pinned")) memory = " pinned";
+    snprintf(text, sizeof text, "%s: %s%s", what, direction ? direction : "", memory);
+    if (direction && (row = find(text))) return row;
+    snprintf(text, sizeof text, "%s: %s", what, direction ? direction : "");
+    return direction && (row = find(text)) ? row : find(what);
+}
+
+bool gp_kineto_reason(const char *what, const char *copy, gp_rec *r) {
+    const struct reason *row = reason_of(what, copy);
+    if (!row) return false;
+    r->why = (uint8_t)row->why;
+    r->name = row->what;
+    return true;
+}
+
+const char *gp_load_advice(const char *what) {
+    const struct reason *row = find(what);
+    for (int i = 0; !row && i < REASONS; i++) { /* "profiler: cudaDeviceSynchronize" */
+        size_t n = strlen(reasons[i].what);
+        bool begins = n && reasons[i].what[n - 1] == ' ' && !strncmp(reasons[i].what, what, n);
+        if (begins) row = &reasons[i];
+    }
+    return (row ? row : find(""))->advice;
+}
+
+kineto_awaits gp_kineto_awaited(const char *call) {
+    static const struct {
+        const char *name;
+        kineto_awaits what;
+    } calls[] = {{"StreamSynchronize", KINETO_STREAM}, {"DeviceSynchronize", KINETO_DEVICE},
+                 {"EventSynchronize", KINETO_STREAM},  {"CtxSynchronize", KINETO_DEVICE},
+                 {"ThreadSynchronize", KINETO_DEVICE}, {"Free", KINETO_FREE},
+                 {"Memcpy", KINETO_COPY_END},          {"MemcpyWithStream", KINETO_COPY_END}};
+    static const char *const prefixes[] = {"cuda", "hip", "cu"};
+    for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++) {
+        size_t n = strlen(prefixes[p]);
+        if (strncmp(call, prefixes[p], n) != 0) continue;
+        for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+            size_t len = strlen(calls[i].name);
+            const char *rest = call + n + len;
+            if (strncmp(call + n, calls[i].name, len) == 0 && (!*rest || *rest == '_'))
+                return calls[i].what;
+        }
+    }
+    return KINETO_NOTHING;
+}
+
+/* ---- what is no wait of the script's ---- */
+
+static bool contains_any(const char *text, const char *const *word) {
+    for (; *word; word++)
+        if (strstr(text, *word)) return true;
+    return false;
+}
+
+bool gp_kineto_is_profiler(const char *frame) {
+    static const char *const files[] = {"torch/profiler/profiler.py(",
+                                        "torch/autograd/profiler.py(", NULL};
+    return contains_any(frame, files);
+}
+
+bool gp_kineto_is_tuning(const char *frame) {
+    static const char *const files[] = {"triton/testing.py(", "triton/runtime/autotuner.py(",
+                                        "torch/_inductor/runtime/triton_heuristics.py(",
+                                        "torch/_inductor/select_algorithm.py(", NULL};
+    return contains_any(frame, files);
+}
+
+bool gp_kineto_is_loader(const char *name) {
+    static const char begin[] = "enumerate(DataLoader)#";
+    return !strncmp(name, begin, sizeof begin - 1);
+}
+
+bool gp_kineto_makes_memory(const char *op) {
+    return !strncmp(op, "aten::empty", 11) || !strncmp(op, "aten::resize", 12);
+}

@@ -1,0 +1,138 @@
+--!plain
+-- profile.load of torch.profiler's traces: what the host waited for, and what was no wait of the
+-- script's. Times are worked out by hand.
+local t = require "tap"
+local g = require "gpush"
+local made = require "torch_trace"
+
+local path = (os.getenv "TMPDIR" or "/tmp") .. "/causes.json"
+local function load(trace)
+    local f <close> = assert(io.open(path, "wb"))
+    f:write(trace:text())
+    f:close()
+    return g.profile.load(path)
+end
+-- An op of 20 us at `at` whose kernel of 30 us begins 10 us later.
+local function launch(r, at, name)
+    r:op(name or "aten::mul", at, 20)
+    r:kernel("mul_kernel", at + 10, 30, r:call("cudaLaunchKernel", at + 2, 5))
+end
+local function waits(p)
+    local out = {}
+    for i, row in ipairs(p:sync()) do out[i] = row.why .. ": " .. row.what end
+    return out
+end
+
+-- ---- the loader ----
+for _, old in ipairs { false, true } do
+    local name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+    local r = made.trace { old = old }
+    r:region("ProfilerStep#1", 0, 1000)
+    if old then r:op(name, 100, 800) else r:region(name, 100, 800) end
+    launch(r, 920)
+    local p = load(r)
+    -- of 1000 us: 800 in the loader, 8 from the call to its kernel, 30 in that; an op from 920 to
+    -- 940, of which 2 come before the call
+    local idle = p:idle()
+    t.is({ idle.loader, idle.kernels, idle.latency, idle.op, idle.script },
+        { 800000, 30000, 8000, 2000, 160000 }, "idle time is the loader's" .. (old and ", 2021" or ""))
+    t.ok(p:table { group = "region" }:find("__next__", 1, true), "under PyTorch's name")
+    p:save(path .. ".prof")
+    t.is(g.profile.load(path .. ".prof"):idle().loader, 800000, "saved and loaded")
+end
+local r = made.trace()
+r:region("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 500)
+r:op("aten::stack", 100, 300)
+launch(r, 600)
+t.is(load(r):idle().loader, 500000, "ops of a loader without workers are its time")
+
+-- ---- first use ----
+-- A library begins in an op's first run, and gives memory back there; the same op again; then the
+-- cache is emptied, outside of any op, and by one that needs memory.
+r = made.trace()
+launch(r, 0)
+r:op("aten::addmm", 100, 500)
+r:call("cudaFree", 110, 400)
+r:kernel("gemm", 580, 30, r:call("cudaLaunchKernel", 570, 5))
+launch(r, 700, "aten::addmm")
+local p = load(r)
+t.is(waits(p), {}, "a library that begins is no wait")
+t.is(#p:savings(), 0, "and nothing is saved without it")
+launch(r, 800, "aten::addmm")
+r:op("aten::addmm", 900, 100)
+r:call("cudaFree", 910, 50)
+r:call("cudaFree", 1100, 50)
+r:op("aten::empty", 1200, 100)
+r:call("cudaFree", 1210, 50)
+launch(r, 1400)
+p = load(r)
+t.is({ waits(p), p:sync()[1].count }, { { "alloc: cudaFree" }, 3 },
+    "what gives memory back later does wait")
+
+-- Kernels that are tried, and algorithms of convolutions.
+r = made.trace()
+r:python("train.py(3): <module>", 0, 900)
+r:python("triton/testing.py(140): do_bench", 10, 300)
+launch(r, 20)
+r:call("cudaDeviceSynchronize", 50, 100)
+r:op("aten::cudnn_convolution", 400, 200)
+r:call("cudaEventSynchronize", 420, 100)
+launch(r, 700)
+p = load(r)
+t.is(waits(p), { "explicit: first use: cudaDeviceSynchronize",
+    "explicit: aten::cudnn_convolution" }, "kernels and algorithms that are tried")
+for _, row in ipairs(p:sync()) do
+    t.ok(row.advice:find "nothing to gain after warm%-up", row.what .. ": what to do")
+end
+t.is(#p:savings(), 0, "no saving is predicted")
+
+-- ---- the profiler's own ----
+-- Two waits for the device follow the last op: the script's, and the profiler's when it stops.
+r = made.trace()
+launch(r, 0)
+r:call("cudaDeviceSynchronize", 15, 30)
+launch(r, 100)
+r:call("cudaDeviceSynchronize", 150, 5)
+p = load(r)
+t.is(waits(p), { "explicit: cudaDeviceSynchronize", "explicit: profiler: cudaDeviceSynchronize" },
+    "the last wait for the device is the profiler's own")
+r = made.trace()
+r:python("train.py(20): <module>", 0, 5000)
+launch(r, 100)
+r:python("torch/profiler/profiler.py(811): step", 400, 1000)
+r:call("cudaDeviceSynchronize", 430, 900)
+launch(r, 2000)
+p = load(r)
+t.is({ waits(p), p:sync()[1].file == nil }, { { "explicit: profiler: cudaDeviceSynchronize" },
+    true }, "by its frames, and of no line of the script")
+t.ok(p:sync()[1].advice:find "nothing to change", "what to do about it")
+
+-- ---- indices, and copies by where they go ----
+local function copying(op, copy, inner)
+    local of = made.trace()
+    of:op(op, 0, 200)
+    if inner then of:op(inner, 5, 190) end
+    of:copy(copy, 30, 50, of:call("cudaMemcpyAsync", 10, 15), 4096)
+    of:call("cudaStreamSynchronize", 30, 60)
+    launch(of, 300)
+    local row = load(of):sync()[1]
+    return row.why, row.what, row.advice
+end
+local HOST <const>, PINNED <const>, BACK <const> = "Memcpy HtoD (Pageable -> Device)",
+    "Memcpy HtoD (Pinned -> Device)", "Memcpy DtoH (Device -> Pageable)"
+for _, case in ipairs {
+    { "aten::index", BACK, "aten::nonzero", "shape", "boolean mask" },
+    { "aten::index", HOST, "aten::to", "index", "on the host" },
+    { "aten::index_put_", HOST, "aten::copy_", "index", "on the host" },
+    { "aten::to", HOST, "aten::_to_copy", "copy", "^pin the source" },
+    { "aten::to", PINNED, "aten::_to_copy", "copy", "^the source is pinned" },
+    { "aten::to", BACK, "aten::_to_copy", "copy", "^to the host" },
+    { "aten::copy_", BACK, nil, "copy", "^to the host" },
+    { "aten::item", BACK, "aten::_local_scalar_dense", "item", "loss.detach" },
+} do
+    local why, what, advice = copying(case[1], case[2], case[3])
+    t.ok(why == case[4] and advice:find(case[5]) and what:find(case[1], 1, true) == 1,
+        ("%s of %s"):format(case[1], case[2]), ("%s: %s: %s"):format(why, what, advice))
+end
+os.remove(path)
+os.remove(path .. ".prof")

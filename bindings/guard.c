@@ -74,7 +74,8 @@ int gp_guard_changed(lua_State *L, int n) {
             if (!lua_getupvalue(L, -1, up)) lua_pushnil(L);
         }
         lua_rawgeti(L, list, 3 * i + 3);
-        bool same = lua_rawequal(L, -1, -2);
+        gp_tensor *was = gp_lua_totensor(L, -2), *is = gp_lua_totensor(L, -1);
+        bool same = was || is ? was == is : lua_rawequal(L, -1, -2);
         lua_settop(L, list);
         if (!same) return i + 1;
     }

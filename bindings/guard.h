@@ -33,7 +33,8 @@ int gp_guard_autocast(void);
 /* Pushes the guards that hold now: what collect, at that index, finds that fn reads, and returns
  * their number. */
 int gp_guard_collect(lua_State *L, int collect, int fn);
-/* Whether what the guards of the list on top say is as it was. The number of the first that is not,
+/* Whether what the guards of the list on top say is as it was: of a tensor, that the object has the
+ * same one, which model:to changes. The number of the first that is not,
  * from 1; 0: none. */
 int gp_guard_changed(lua_State *L, int n);
 /* Replaces the list of guards at `list` by the text of guard i: what it reads. */

@@ -133,6 +133,7 @@ int luaopen_gpush(lua_State *L) {
     lua_setfield(L, -2, "_VERSION");
     gp_lua_open_ops(L);
     gp_lua_open_tensor(L);
+    gp_lua_open_set_data(L);
     gp_lua_open_device(L);
     gp_lua_open_fork(L);
     gp_lua_open_help(L);

@@ -11,6 +11,7 @@
  * table of methods. */
 void gp_lua_open_ops(lua_State *L);
 void gp_lua_open_tensor(lua_State *L);
+void gp_lua_open_set_data(lua_State *L);
 void gp_lua_open_device(lua_State *L);
 void gp_lua_open_fork(lua_State *L);
 void gp_lua_open_help(lua_State *L);

@@ -4,6 +4,7 @@
 -- files.
 local gpush, fail, dir = ...
 local make = debug.getregistry()["gpush.fuse"]
+local is_tensor, another = gpush.is_tensor, debug.getregistry()["gpush.another"]
 local getupvalue, getinfo = debug.getupvalue, debug.getinfo
 
 local MOST <const> = 20000 -- values that are compared at each call
@@ -119,7 +120,8 @@ local function collect(fn, except)
     local list, n, seen, libs, left = {}, 0, {}, libraries(), 0
     local names, tables, todo = {}, {}, { fn }
     local function add(where, key, value)
-        list[n + 1], list[n + 2], list[n + 3] = where, key, value
+        list[n + 1], list[n + 2] = where, key
+        list[n + 3] = is_tensor(value) and another(value) or value
         n = n + 3
         local kind = type(value)
         if (kind == "table" or kind == "function") and not seen[value] then

@@ -96,6 +96,52 @@ t.is(net:to(g.ones(1, { dtype = "f64" })).scale.dtype, "f64", "to like a tensor"
 net:float()
 tied:to("f64")
 t.ok(rawequal(tied[1].weight, tied[2].weight), "tied tensors stay tied")
+-- As in PyTorch parameters stay the same objects, and buffers do not: an optimizer made before the
+-- model moves trains it.
+local moving = nn.Linear(4, 1)
+local weight, start, called = moving.weight, moving.weight:tolist()[1][1], 0
+local early = g.optim.SGD(moving, { lr = 0.125 })
+weight:register_hook(function() called = called + 1 end)
+for _, to in ipairs { "sim", "f64" } do
+    moving:to(to)
+    early:zero_grad()
+    local x = g.ones(2, 4, { device = "sim", dtype = moving.weight.dtype })
+    moving(x):sum():backward()
+    early:step()
+end
+t.ok(rawequal(moving.weight, weight) and weight.device == "sim:0" and weight.dtype == "f64",
+    "a parameter that moves is the same object")
+t.is(weight:tolist()[1][1], start - 0.125 * 2 * 2, "two steps of 0.125 times a gradient of 2")
+t.is({ weight.grad.device, weight.grad.dtype, called }, { "sim:0", "f64", 2 },
+    "its gradient and hooks are its own")
+local behind = nn.Linear(2, 1)
+local late = g.optim.Adam(behind, { lr = 0.1 }) -- its state stays where it was
+behind(g.ones(1, 2)):sum():backward()
+late:step()
+behind:to("sim")
+t.error(function() late:step() end, "tensors are on different devices: sim:0 and cpu",
+    "state that was left behind is named")
+local norm = nn.BatchNorm1d(2)
+local mean, gamma = norm.running_mean, norm.weight
+norm:to("sim")
+t.ok(mean.device == "cpu" and norm.running_mean.device == "sim:0" and rawequal(gamma, norm.weight),
+    "buffers are new tensors")
+local shared = nn.Linear(2, 2)
+local both = nn.Sequential(shared, nn.Linear(2, 2))
+both[2].weight = shared.weight
+both:half()
+t.ok(rawequal(both[2].weight, shared.weight) and shared.weight.dtype == "f16"
+    and #both:parameters() == 3, "tied parameters stay tied")
+local whole = pcall(function() both:to("f32", "nowhere") end)
+t.ok(not whole and shared.weight.dtype == "f16", "where it fails nothing has moved")
+local captured = g.capture(function(x) return (shared.weight * x):detach() end)
+captured(g.ones(2, { dtype = "f16" }))
+both:float()
+t.error(function() captured(g.ones(2, { dtype = "f16" })) end, "was changed: capture",
+    "a captured function notices that a parameter moved")
+local fused = g.fuse(function(x) return shared.weight * x end)
+t.is({ fused(g.ones(2)).dtype, both:double() and fused(g.ones(2)).dtype }, { "f32", "f64" },
+    "a fused one uses what the parameter is now")
 t.error(function() net:to("f33") end, "f33", "a device that is none")
 t.is(net.scale.dtype, "f32", "leaves the model as it was")
 

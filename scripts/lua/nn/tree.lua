@@ -159,31 +159,44 @@ local function where_to(a, b, non_blocking)
     return opt
 end
 
--- t moved and converted by opt, as a leaf with its gradient; t itself if nothing changes.
+-- t moved and converted by opt, as a leaf, and its gradient; t itself if nothing changes.
 local function moved(t, opt)
     local o = { device = opt.device, dtype = is_float(t) and opt.dtype or nil,
         non_blocking = opt.non_blocking }
     local y = gpush.no_grad(t.to, t, o)
     if y.dtype == t.dtype and y:shares_storage(t) then return t end
-    y = y:detach():requires_grad_(t.requires_grad)
-    if t.grad then y.grad = t.grad:to(o) end
-    return y
+    return y:detach(), t.grad and gpush.no_grad(t.grad.to, t.grad, o)
 end
+
+local set_data = debug.getregistry()["gpush.set_data"]
 
 --- model:to("gpu"), to("f16"), to(device, dtype), to(tensor), to{device =, dtype =, non_blocking
 --- =}: moves every parameter and buffer, and converts those of floating types; returns the model.
---- The tensors are new ones: make the optimizer afterwards.
+--- As in PyTorch parameters stay the same objects, which optimizers made before hold, too, and
+--- buffers are new ones.
 function Module:to(device, dtype, non_blocking)
-    local opt, new, changes = where_to(device, dtype, non_blocking), {}, {}
+    local opt, new, grads = where_to(device, dtype, non_blocking), {}, {}
+    local stays, changes = {}, {}
     for _, module in self:named_modules() do
         for key, value, kind in nn.entries(module) do
             if kind ~= "module" then
-                new[value] = new[value] or moved(value, opt)
-                changes[#changes + 1] = { module, key, new[value] }
+                if not new[value] then new[value], grads[value] = moved(value, opt) end
+                if kind == "parameter" and value.is_leaf then stays[value] = true end
+                changes[#changes + 1] = { module, key, value }
             end
         end
     end
-    for _, c in ipairs(changes) do rawset(table.unpack(c)) end -- all or, if one raised, none
+    for _, c in ipairs(changes) do -- all or, if one raised, none
+        local module, key, value = table.unpack(c)
+        local y = new[value]
+        if not stays[value] and not rawequal(y, value) then
+            y:requires_grad_(value.requires_grad).grad = grads[value]
+            rawset(module, key, y)
+        end
+    end
+    for p in pairs(stays) do
+        if not rawequal(new[p], p) then set_data(p, new[p], grads[p]) end
+    end
     return self
 end
 

@@ -397,13 +397,14 @@ static int l_selftest(lua_State *L) {
     return run_aside(L, "selftest", 2);
 }
 
-/* sync.explain([cause [, device]]) prints; with {print = false} it returns a table. */
+/* sync.explain([cause [, device]]) prints; with {print = false} it returns a table, and with
+ * {run = false} it measures nothing. */
 static int l_explain(lua_State *L) {
-    lua_settop(L, 3);
+    lua_settop(L, 4);
     lua_pushvalue(L, gp_lua_upvalue(1));
     lua_pushstring(L, gp_scripts_dir());
     lua_rotate(L, 1, 2);
-    return run_aside(L, "explain", 5);
+    return run_aside(L, "explain", 6);
 }
 
 void gp_lua_open_sync(lua_State *L) {
@@ -422,7 +423,7 @@ void gp_lua_open_sync(lua_State *L) {
         {"sync.error", "function? fn, rest args", l_mode_region}};
     static const gp_lua_function of_module[] = {
         {"sync.selftest", "text? device", l_selftest},
-        {"sync.explain", "text? cause, text? device, bool print=true", l_explain}};
+        {"sync.explain", "text? cause, text? device, bool print=true, bool run=true", l_explain}};
     static const luaL_Reg meta[] = {{"__index", l_index}, {"__newindex", l_newindex}, {NULL, NULL}};
     static const luaL_Reg scopes[] = {
         {"__close", l_scope_close}, {"__gc", l_scope_gc}, {NULL, NULL}};

@@ -1,43 +1,65 @@
 --!plain
 -- sync.explain(cause, device): why something makes the host wait and what to write instead, with
 -- both programs run on the device: their results, waits and times. Loaded with the module, the
--- folder of these files and the arguments; prints, or returns a table with the text and what was
--- measured.
-local gpush, dir, cause, device, shown = ...
+-- folder of these files and the arguments; prints, or returns a table with the text, the card's
+-- name and what was measured.
+local gpush, dir, cause, device, shown, runs = ...
 local sync = gpush.sync
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
-local cards = assert(loadfile(dir .. "/explain/cards.lua", "t"))()
+local cards = {}
+for _, file in ipairs { "numbers", "copies", "cards" } do
+    for _, card in ipairs(assert(loadfile(dir .. "/explain/" .. file .. ".lua", "t"))()) do
+        cards[#cards + 1] = card
+    end
+end
 
 local RUNS <const>, ENOUGH <const> = 9, 1.5 -- of each program; seconds for all
 local NAMES <const> = 23 -- columns of a list's names
 
-local function names(of)
-    local list = {}
-    for i, card in ipairs(of) do list[i] = card[1] end
-    return list
-end
-
--- The cards of a reason, which a report names before the colon: "shape". The prompt's echo prints.
-local function cards_of(reason)
-    local list, of = {}, reason == "echo" and "print" or reason
-    for _, card in ipairs(cards) do
-        if card[2]:match "^[^:]*" == of then list[#list + 1] = card end
+-- Whether the call is one of those that a card lists.
+local function lists(card, call)
+    for _, name in ipairs(card.calls or {}) do
+        if name == call or name:find "%.$" and call:sub(1, #name) == name
+            or name:find "^%.%a" and call:sub(-#name) == name then
+            return true
+        end
     end
-    return list
 end
 
--- A card by its name, or as the report names the cause: "shape: nonzero", or by its reason, where
--- that has one card only.
-local function find(name)
-    local short = name:match ": *(.+)$" or name
-    for _, card in ipairs(cards) do if card[1] == name or card[2] == name then return card end end
-    for _, card in ipairs(cards) do if card[1] == short then return card end end
-    local reason = name:match "^[^:]*"
-    local of = cards_of(reason)
-    if #of == 1 then return of[1] end
-    local there = names(#of > 0 and of or cards)
-    error(("sync.explain: no cause '%s'; %sthere are %s"):format(name,
-        #of > 0 and "for " .. reason .. " " or "", table.concat(there, ", ")), 0)
+local function is_op(name)
+    local value = gpush
+    for part in name:gmatch "[^.]+" do
+        value = type(value) == "table" and value[part] or nil
+    end
+    return type(value) == "function"
+end
+
+-- The cards that a cause means, the best first: a card's name ("copy H2D"), what a warning or a
+-- table calls the wait ("to", "copy: to"), or its reason ("copy"). The prompt's echo prints.
+local function find(cause)
+    local reason, call = cause:match "^(%l+): *(.+)$"
+    call = call or cause
+    local ways = {
+        function(card) return card[1] == cause or card[2] == cause end,
+        function(card) return card[1] == call or lists(card, call) end,
+        function(card) return card.reason == (cause == "echo" and "print" or cause) end,
+        function(card) return card.ops and is_op(call) end,
+        function(card) return card.reason == reason end,
+    }
+    for i, fits in ipairs(ways) do
+        local found = {}
+        for _, card in ipairs(cards) do
+            card.reason = card[2]:match "^%w+"
+            if (i == 1 or not reason or card.reason == reason) and fits(card) then
+                found[#found + 1] = card
+            end
+        end
+        if #found > 0 then return table.unpack(found) end
+    end
+    local there = {}
+    for i, card in ipairs(cards) do there[i] = card[1] end
+    error(("sync.explain: no cause '%s'; there are %s"):format(cause,
+        table.concat(there, ", ")), 0)
 end
 
 -- Prints the paragraphs, or returns them in `found`.
@@ -131,15 +153,29 @@ if not cause then
         table.unpack(list))
 end
 
+-- "Others of that name: copy D2H, strided."
+local function others(...)
+    local list = {}
+    for i, card in ipairs { ... } do list[i] = card[1] end
+    return #list > 0 and " Others of that name: " .. table.concat(list, ", ") .. "." or ""
+end
+
 local card = find(cause)
+local more = others(select(2, find(cause)))
+local title = card[2]:gsub("^(%w+): %1$", "%1") .. ": " .. card[3]
+if not card.waits then return give({ card = card[1] }, title .. more) end
+if not runs then
+    return give({ card = card[1] }, title .. more, "", indented(card.waits), "", "Instead:",
+        indented(card.instead))
+end
 local where = gpush.ones(1, { device = card.device or device or "gpu" }).device
 local found = measure(card, where)
-local title = card[2]:gsub("^(%w+): %1$", "%1")
-return give(found, title .. ": " .. card[3], "", indented(card.waits), "", "Instead:",
+found.card = card[1]
+return give(found, title, "", indented(card.waits), "", "Instead:",
     indented(card.instead), "", ("On %s%s: %s with %d wait%s; instead %s with %d: %s. The results \z
     are %s."):format(where, where:match "^sim" and " (made of the processor, not a GPU)" or "",
         seconds(found.before), found.waits, found.waits == 1 and "" or "s",
         seconds(found.after), found.left, verdict(found), found.equal and "equal" or "NOT EQUAL")
     .. (card.ranks and gpush.dist.size == 1
         and " This job has one rank, which waits for nobody: gpush run -n 2 script.lua has two."
-        or ""))
+        or "") .. more)

@@ -140,8 +140,9 @@ local topics = {
             for a script.", see = "sync.lines" },
     ["sync.explain"] = {
         text = "Why something makes the host wait, and what to write instead: both are run on the \z
-            device, with their times and results. A cause may be written as in sync.report(). \z
-            Without one, the list of them. With {print = false} it returns what was measured.",
+            device, with their times and results. A cause is any word of a warning or a table: \z
+            \"to\", \"copy: to\", \"shape\". Without one, the list of them. With {run = false} it \z
+            only shows the programs; with {print = false} it returns what was measured.",
         see = "sync.report" },
     ["sync.async"] = {
         text = "Calls fn(value, ...) with x's value in host memory once it has come, without a \z

@@ -1,173 +1,12 @@
 --!plain
 -- What makes the host wait, each with a program that waits and one that gives the same and does
--- not: the cards of sync.explain. `waits` and `instead` run after `setup`, with d the device, and
--- leave `result`. Numbers are small integers, so that sums in any order are equal. ranks: all
--- ranks of a job must run them, equally often.
+-- not: the cards of sync.explain, here those of results whose size depends on values, and of
+-- memory, checks, queues and ranks. A card is {name, "reason: call", why}. `waits` and `instead`
+-- run after `setup`, with d the device, and leave `result`. Numbers are small integers, so that
+-- sums in any order are equal. calls: further calls that it is about, with "math." for those that
+-- begin with it and ".save" for those that end with it; ops: any op. ranks: all ranks of a job must
+-- run them, equally often.
 return {
-    { "item", "item: item",
-        "item() gives a number to Lua, so the host waits until the device has computed it. A \z
-        0-d tensor stays on the device and can be computed with.",
-        setup = "x = (arange(1, 65536, {device = d}) % 7):reshape(256, 256):to 'f32'",
-        waits = [[
-local total = 0
-for i = 1, 256 do
-    total = total + x[i]:sum():item()
-end
-result = total]],
-        instead = [[
-local total = zeros({}, {device = d})
-for i = 1, 256 do
-    total = total + x[i]:sum()
-end
-result = total:item()           -- once, after the loop]] },
-    { "number", "item: number",
-        "math.floor and others like it are functions of numbers: they read the tensor. Tensors \z
-        have methods of the same name.",
-        setup = "x = full({256, 256}, 2, {device = d}) t = full({}, 2.5, {device = d})",
-        waits = [[
-local y = x
-for i = 1, 50 do
-    y = (y + i) % 5 + math.floor(t)
-end
-result = y:sum():item()]],
-        instead = [[
-local y = x
-for i = 1, 50 do
-    y = (y + i) % 5 + t:floor()
-end
-result = y:sum():item()]] },
-    { "print", "print",
-        "A text of a tensor needs its numbers. Printed at the end, or every 50 steps, it costs \z
-        a wait there only.",
-        setup = "x = zeros(256, 256, {device = d})",
-        waits = [[
-local y, text = x, nil
-for i = 1, 100 do
-    y = y + 1
-    text = tostring(y:sum())    -- as print does
-end
-result = text]],
-        instead = [[
-local y, text = x, nil
-for i = 1, 100 do
-    y = y + 1
-    if i % 50 == 0 then text = tostring(y:sum()) end
-end
-result = text]] },
-    { "tolist", "tolist",
-        "A list of numbers is made on the host. What is computed with tensor ops, and converted \z
-        once, waits once.",
-        setup = "x = (arange(1, 65536, {device = d}) % 7):reshape(256, 256):to 'f32'",
-        waits = [[
-local sums = {}
-for i = 1, 256 do
-    local sum = 0
-    for _, v in ipairs(x[i]:tolist()) do sum = sum + v * v end
-    sums[i] = sum
-end
-result = sums]],
-        instead = [[
-result = (x * x):sum(2):tolist()]] },
-    { "branch", "branch",
-        "A condition must be known before Lua goes on. where, a mask or clamp choose on the \z
-        device.",
-        setup = "x = (arange(1, 65536, {device = d}) % 7):to 'f32'",
-        waits = [[
-local y = x
-for i = 1, 100 do
-    if y:sum() > 1e6 then y = y - 3 else y = y + 5 end
-end
-result = y:sum():item()]],
-        instead = [[
-local y = x
-for i = 1, 100 do
-    y = where(y:sum() > 1e6, y - 3, y + 5)
-end
-result = y:sum():item()]] },
-    { "cpu index", "index: cpu index",
-        "An index that lies on the host is copied to the device at each use. Brought there \z
-        once, it is not.",
-        setup = "x = (arange(1, 65536, {device = d}) % 7):to 'f32' idx = arange(1, 60000, 3)",
-        waits = [[
-local y = zeros(20000, {device = d})
-for i = 1, 50 do
-    y = y + x[idx]
-end
-result = y:sum():item()]],
-        instead = [[
-local y, here = zeros(20000, {device = d}), idx:to(d)
-for i = 1, 50 do
-    y = y + x[here]
-end
-result = y:sum():item()]] },
-    { "index", "index",
-        "x[t] with a 0-d tensor takes t's number, as x[3] does. An index of one dim, and ops \z
-        such as gather, read it on the device.",
-        setup = "x = (arange(1, 65536, {device = d}) % 7):reshape(256, 256):to 'f32' \z
-            t = full({}, 3, {device = d, dtype = 'i64'})",
-        waits = [[
-local y = zeros(256, {device = d})
-for i = 1, 50 do
-    y = y + x[t]
-end
-result = y:sum():item()]],
-        instead = [[
-local y, row = zeros(1, 256, {device = d}), t:reshape(1)
-for i = 1, 50 do
-    y = y + x[row]
-end
-result = y:sum():item()]] },
-    { "copy H2D", "copy: to",
-        "Memory that is not pinned may be given back to the system at any time, so a copy of it \z
-        must end before the host goes on. A pinned tensor is copied while Lua goes on.",
-        setup = "c = (arange(1, 262144) % 7):to 'f32' p = c:pin_memory()",
-        waits = [[
-local y = zeros(262144, {device = d})
-for i = 1, 30 do
-    y = y + c:to(d)
-end
-result = y:sum():item()]],
-        instead = [[
-local y = zeros(262144, {device = d})
-for i = 1, 30 do
-    y = y + p:to(d, {non_blocking = true})
-end
-result = y:sum():item()]] },
-    { "copy D2H", "copy: to cpu",
-        "A copy to the host waits for what it copies. Results that are collected on the device \z
-        are copied once.",
-        setup = "x = (arange(1, 4096, {device = d}) % 7):to 'f32'",
-        waits = [[
-local rows = {}
-for i = 1, 50 do
-    rows[i] = (x * i):cpu()
-end
-result = stack(rows):sum():item()]],
-        instead = [[
-local rows = {}
-for i = 1, 50 do
-    rows[i] = x * i
-end
-result = stack(rows):cpu():sum():item()]] },
-    { "reuse", "reuse",
-        "A queued copy still reads the pinned tensor, so a write to it must wait. Two tensors \z
-        in turn let the host fill one while the other is copied.",
-        setup = "p = zeros(262144):pin_memory() q = zeros(262144):pin_memory()",
-        waits = [[
-local y = zeros(262144, {device = d})
-for i = 1, 20 do
-    p:fill_(i)
-    y = y + p:to(d, {non_blocking = true})
-end
-result = y:sum():item()]],
-        instead = [[
-local y = zeros(262144, {device = d})
-for i = 1, 20 do
-    local free = ({p, q})[i % 2 + 1]
-    free:fill_(i)
-    y = y + free:to(d, {non_blocking = true})
-end
-result = y:sum():item()]] },
     { "nonzero", "shape: nonzero",
         "How many elements there are is known only when they have been looked at, and the \z
         result's memory has that size. where, or a product with the mask, keeps the size.",
@@ -302,6 +141,11 @@ for i = 1, 30 do
     y = (y + 1) % 5
 end
 result = y:sum():item()]] },
+    { "allocation", "alloc: allocation",
+        "The device's memory is full: what the cache holds is given back, which waits for all \z
+        that is queued. Drop tensors earlier (x = nil), work in place (x:add_(y)), or take \z
+        smaller batches. It has no program here, as that would have to fill the device.",
+        calls = { "free" } },
     { "detect_anomaly", "validate: detect_anomaly",
         "It looks for NaN in the result of each op of backward, and the host must know of one \z
         at once. It is for searching, not for training.",
@@ -316,6 +160,24 @@ result = g:sum():item()]],
         instead = [[
 local g
 for i = 1, 10 do g = grad((x * w * i):sum(), w) end
+result = g:sum():item()]] },
+    { "create_graph", "validate: scatter_reduce's second derivative",
+        "The derivative of a derivative is checked for what it cannot express. A backward without \z
+        create_graph is not.",
+        setup = "x = ones(4096, {device = d}) at = arange(1, 4096, {device = d}) % 9 + 1",
+        waits = [[
+local w, g = x:clone():requires_grad_(), nil
+for i = 1, 5 do
+    local y = ones(9, {device = d}):scatter_reduce(1, at, w, "prod")
+    g = grad(y:sum(), w, {create_graph = true})
+end
+result = g:detach():sum():item()]],
+        instead = [[
+local w, g = x:clone():requires_grad_(), nil
+for i = 1, 5 do
+    local y = ones(9, {device = d}):scatter_reduce(1, at, w, "prod")
+    g = grad(y:sum(), w)
+end
 result = g:sum():item()]] },
     { "synchronize", "explicit: synchronize",
         "It was asked for. Each item, print or copy waits by itself where a result is needed, \z

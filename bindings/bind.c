@@ -53,8 +53,7 @@ static void push_place(lua_State *L) {
     else lua_settop(L, top), lua_pushliteral(L, "");
 }
 
-/* The outermost composite that is being called between here and the script's line, or NULL. */
-static const gp_op *composite_called(lua_State *L) {
+const gp_op *gp_lua_composite_called(lua_State *L) {
     const gp_op *found = NULL;
     lua_Debug ar;
     for (int level = 0; lua_getstack(L, level, &ar); level++) {
@@ -85,7 +84,7 @@ static void push_message(lua_State *L, gp_srcloc loc) {
     if (n == 0 || n >= sizeof name) return (void)lua_pushstring(L, text);
     memcpy(name, text, n), name[n] = 0;
     if (!gp_op_find(name)) return (void)lua_pushstring(L, text);
-    const gp_op *op = from_elsewhere(text, loc) ? NULL : composite_called(L);
+    const gp_op *op = from_elsewhere(text, loc) ? NULL : gp_lua_composite_called(L);
     if (op) return (void)lua_pushfstring(L, "%s%s", op->name, colon);
     char *dot =
         !strncmp(name, "linalg_", 7) || !strncmp(name, "fft_", 4) ? strchr(name, '_') : NULL;

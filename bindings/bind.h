@@ -121,8 +121,8 @@ bool gp_lua_is_sort(lua_State *L, int i);
 /* Pushes the number (or boolean) of the one-element tensor at idx; integers stay integers. A
  * recorded wait. */
 int gp_lua_item(lua_State *L, int idx, gp_why why, const char *what);
-/* The same where Lua needs a number. */
-int gp_lua_number(lua_State *L, int idx);
+/* The same where Lua needs a number; what: the function or syntax that does ("math.floor"). */
+int gp_lua_number(lua_State *L, int idx, const char *what);
 
 /* Metamethods (gp_lua_index runs in __index, whose upvalue 3 is the tensors' metatable): x[key],
  * x[key] = value, x .. y, pairs(x), tostring(x) (bindings/api/index.c, bindings/api/stdlib.c,
@@ -176,6 +176,8 @@ void gp_lua_push_composite(lua_State *L);
 /* Name, signature and help of the composite at index i, whose definition is read on demand (which
  * may raise); NULL for any other value. */
 const gp_op *gp_lua_composite(lua_State *L, int i);
+/* The outermost composite that is being called between here and the script's line, or NULL. */
+const gp_op *gp_lua_composite_called(lua_State *L);
 
 /* How a state was opened. Stock: by another host. The shell's have the module's fields as globals,
  * tensor syntax unless plain, and can be stopped. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/autograd/tape.h"
 #include "tensor/fuse/trace.h"
 #include "tensor/overlap.h"
 
@@ -427,7 +428,7 @@ static gp_tensor *without_ones(gp_tensor *value, const gp_tensor *view) {
 
 /* value on x's device, of x's dtype, sharing no memory with x. */
 static gp_tensor *ready(gp_tensor *value, const gp_tensor *x) {
-    gp_tensor *here = gp_to_device(value, x->storage->dev, false, GP_WHY_copy, "index");
+    gp_tensor *here = gp_to_device_recorded(value, x->storage->dev, false, GP_WHY_copy, "index");
     gp_tensor *cast = here ? gp_cast(here, (gp_dtype)x->a.dtype) : NULL;
     gp_tensor_unref(here);
     if (!cast || cast->storage != x->storage) return cast;

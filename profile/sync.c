@@ -11,6 +11,7 @@
 #include "profile/fit.h"
 #include "profile/ledger.h"
 #include "profile/record.h"
+#include "tensor/device/form.h"
 #include "tensor/device/model.h"
 #include "tensor/dist/dist.h"
 #include "tensor/safe_text.h"
@@ -29,7 +30,6 @@ static _Thread_local struct {
     uint64_t queued;
     const char *last_op;
     gp_srcloc last;
-    int copied; /* 1 + gp_copy_kind of the copy queued within the wait; 0: none */
 } me;
 
 gp_sync_mode gp_sync_get_mode(void) {
@@ -59,9 +59,19 @@ bool gp_sync_watched(gp_why why) {
            why != GP_WHY_join;
 }
 
-const char *gp_sync_advice(gp_why why, const char *what) {
-#define ADVICE(w, name, text)                                                                      \
-    if (why == GP_WHY_##w && (!*name || !strcmp(what, name))) return text;
+/* Whether a row for `name` is one for this call: "" is for all, "math." for those that begin with
+ * it, ".save" for those that end with it. */
+static bool names_call(const char *name, const char *what) {
+    size_t n = strlen(name), all = strlen(what);
+    if (n && name[n - 1] == '.') return !strncmp(name, what, n);
+    if (*name == '.') return all >= n && !strcmp(what + all - n, name);
+    return !n || !strcmp(name, what);
+}
+
+const char *gp_sync_advice(gp_why why, const char *what, const char *form) {
+    if (!form) form = "";
+#define ADVICE(w, name, f, text)                                                                   \
+    if (why == GP_WHY_##w && (!*f || !strcmp(f, form)) && names_call(name, what)) return text;
 #include "profile/advice.def"
     return "";
 }
@@ -235,7 +245,7 @@ static gp_sync_event event(gp_stream *s, gp_why why, const char *what) {
     gp_sync_event e = {.why = why,
                        .what = gp_sync_name(what),
                        .reason = allowed(),
-                       .advice = gp_sync_advice(why, what)};
+                       .advice = gp_sync_advice(why, what, gp_wait_form)};
     memcpy(e.device, s->dev->name, sizeof e.device);
     e.stream = s->index;
     e.loc = gp_srcloc_here();
@@ -251,7 +261,6 @@ static void snapshot(gp_stream *s, uint64_t queued) {
     me.queued = queued;
     me.last_op = s->last_op;
     me.last = (gp_srcloc){s->last_file, s->last_line};
-    me.copied = 0;
 }
 
 static gp_why true_why(gp_why why) { return why == GP_WHY_print && me.echo ? GP_WHY_echo : why; }
@@ -276,8 +285,6 @@ static void launch(gp_stream *s) { gp_ledger_busy(s, gp_now_ns()); }
  * gp_now_ns's clock. */
 static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
                      uint64_t queued) {
-    static const char *const copies[] = {"copy D2D", "copy H2D", "copy D2H"};
-    _Static_assert(GP_COPY_D2D == 0 && GP_COPY_H2D == 1 && GP_COPY_D2H == 2, "names by number");
     why = true_why(why);
     if (why == GP_WHY_echo) what = "echo";
     if (why == GP_WHY_queue) me.stalled += t1 - t0;
@@ -286,7 +293,6 @@ static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, ui
     gp_sync_event e = event(s, why, what);
     e.t0 = t0;
     e.t1 = t1;
-    if (why == GP_WHY_copy && me.copied) e.advice = gp_sync_advice(why, copies[me.copied - 1]);
     gp_record_wait(s, why, e.what, t0, t1, e.queued, e.loc);
     if (me.quiet) return;
     bool warned = gp_sync_mode_here() == GP_SYNC_WARN && gp_sync_watched(why) && !e.reason;
@@ -303,7 +309,6 @@ static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, ui
 }
 
 static uint64_t copy(gp_stream *s, gp_copy_kind kind, size_t bytes, bool pageable) {
-    me.copied = 1 + (int)kind;
     return gp_record_copy(s, kind, bytes);
 }
 

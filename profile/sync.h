@@ -18,8 +18,9 @@ gp_sync_mode gp_sync_mode_here(void);
 /* Whether a wait for this reason is warned about and refused: not one that was asked for
  * (explicit), the prompt's echo, or a full queue. */
 bool gp_sync_watched(gp_why why);
-/* "what to write instead"; never NULL, may be "". */
-const char *gp_sync_advice(gp_why why, const char *what);
+/* "what to write instead" of a wait for this reason in this call, of this form
+ * (tensor/device/form.h; NULL or "": not known); never NULL, may be "". */
+const char *gp_sync_advice(gp_why why, const char *what, const char *form);
 
 /* While the count is above 0, waits of this thread are gpush's own: not in the ledger, never
  * refused. */

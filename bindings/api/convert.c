@@ -8,6 +8,7 @@
 #include "bindings/args/function.h"
 #include "bindings/module.h"
 #include "tensor/autograd/tape.h"
+#include "tensor/device/form.h"
 #include "tensor/fuse/trace.h"
 #include "tensor/infer.h"
 
@@ -186,15 +187,18 @@ static wanted read_options(lua_State *L) {
 }
 
 /* Converts the tensor at the top to what `w` asks for; a new reference to the same one where
- * nothing changes. */
-static void convert(lua_State *L, const wanted *w) {
+ * nothing changes. form: of a wait for it (form.h). */
+static void convert(lua_State *L, const wanted *w, const char *form) {
     gp_tensor *t = gp_lua_totensor(L, -1);
     gp_call c;
     gp_call_begin(&c, GP_OP(to));
     gp_call_tensor(&c, t);
     c.arg[c.nargs++] = (gp_value){.kind = w->dev ? GP_DEVICE : GP_NONE, .dev = w->dev};
     c.arg[c.nargs++] = (gp_value){.kind = w->has_dtype ? GP_DTYPE : GP_NONE, .i = w->dtype};
-    gp_lua_push(L, gp_call_one(&c));
+    form = gp_wait_form_set(form);
+    t = gp_call_one(&c);
+    gp_wait_form_set(form);
+    gp_lua_push(L, t);
     lua_remove(L, -2);
 }
 
@@ -204,7 +208,7 @@ static void from_tensor(lua_State *L, gp_tensor *t, const wanted *w) {
     gp_call_begin(&c, GP_OP(detach));
     gp_call_tensor(&c, t);
     gp_lua_push(L, gp_call_one(&c));
-    convert(L, w);
+    convert(L, w, NULL);
     gp_tensor *same = gp_lua_totensor(L, -1);
     if (same->storage != t->storage) return;
     gp_call_begin(&c, GP_OP(copy));
@@ -236,7 +240,7 @@ static void from_tensors(lua_State *L, survey *s, const wanted *w) {
         gp_call_ints(&c, dims, n);
         gp_lua_push(L, gp_call_one(&c));
     }
-    convert(L, w);
+    convert(L, w, NULL);
 }
 
 static void from_numbers(lua_State *L, survey *s, wanted *w) {
@@ -251,7 +255,7 @@ static void from_numbers(lua_State *L, survey *s, wanted *w) {
     fill(&f, 0);
     lua_pop(L, 1);
     if (!w->dev) w->dev = gp_default_device;
-    if (w->dev && w->dev != gp_device_cpu()) convert(L, w);
+    if (w->dev && w->dev != gp_device_cpu()) convert(L, w, "literal");
 }
 
 /* tensor(value, {dtype=, device=, requires_grad=}): value is a number, a boolean, a tensor, or

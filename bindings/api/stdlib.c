@@ -28,7 +28,7 @@ static void number(lua_State *L, int i, const char *function) {
         const char *advice = push_advice(L, function);
         luaL_argerror(L, i, lua_pushfstring(L, "number expected, got tensor %s%s", text, advice));
     }
-    gp_lua_number(L, i);
+    gp_lua_number(L, i, function);
     lua_replace(L, i);
 }
 
@@ -168,7 +168,7 @@ static void numbers_of(lua_State *L) {
         if (t && t->a.numel != 1)
             luaL_error(L, "element %I of the list is a tensor %s (tostring makes a text of it)", i,
                        gp_tensor_text(t, text, sizeof text));
-        if (t) gp_lua_number(L, -1), lua_replace(L, -2), any = true;
+        if (t) gp_lua_number(L, -1, "table.concat"), lua_replace(L, -2), any = true;
         lua_rawseti(L, COPY, i);
         if (i == LUA_MAXINTEGER) break;
     }

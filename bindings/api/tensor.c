@@ -6,6 +6,9 @@
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
 #include "bindings/module.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/device/form.h"
+#include "tensor/device/hazard.h"
 #include "tensor/fuse/trace.h"
 #include "tensor/memory/alloc.h"
 
@@ -30,8 +33,8 @@ int gp_lua_item(lua_State *L, int idx, gp_why why, const char *what) {
     return 1;
 }
 
-int gp_lua_number(lua_State *L, int idx) {
-    gp_lua_item(L, idx, GP_WHY_item, "number");
+int gp_lua_number(lua_State *L, int idx, const char *what) {
+    gp_lua_item(L, idx, GP_WHY_item, what);
     if (lua_isboolean(L, -1)) lua_pushinteger(L, lua_toboolean(L, -1)), lua_remove(L, -2);
     return 1;
 }
@@ -59,9 +62,11 @@ int gp_lua_operate(lua_State *L, const char *op, int a, int b) {
     return 1;
 }
 
+/* A composite that reads a number of a device (equal) waits in its own name. */
 static int l_item(lua_State *L) {
-    gp_lua_check(L, 1, "item");
-    return gp_lua_item(L, 1, GP_WHY_item, "item");
+    gp_tensor *t = gp_lua_check(L, 1, "item");
+    const gp_op *by = gp_tensor_device(t)->vt->on_host ? NULL : gp_lua_composite_called(L);
+    return gp_lua_item(L, 1, GP_WHY_item, by ? by->name : "item");
 }
 
 /* ---- comparison metamethods: Lua converts their results to booleans, so the truth is read here
@@ -293,16 +298,28 @@ static int l_clone(lua_State *L) {
     return gp_lua_push(L, gp_call_one(&c));
 }
 
+/* The form of a wait of x:copy_(y): what x, on the host, lacks for a copy without one. */
+static const char *form_of_copy(const gp_tensor *x, bool later) {
+    return !x->storage->pinned ? "D2H pageable" : later ? "D2H strided" : "D2H pinned";
+}
+
 /* x:copy_(y, [non_blocking]): copies y's elements into x, broadcast and converted; from another
  * device through a copy, which waits unless non_blocking. */
 static int l_copy_(lua_State *L) {
     gp_tensor *x = gp_lua_totensor(L, 1), *y = gp_lua_totensor(L, 2);
     bool done = false;
     gp_lua_enter(L);
-    if (lua_toboolean(L, 3) && !gp_copy_later(x, y, "copy_", &done)) return gp_lua_raise(L);
+    bool later = lua_toboolean(L, 3);
+    if (later && !gp_copy_later(x, y, "copy_", &done)) return gp_lua_raise(L);
     if (done) return lua_settop(L, 1), 1;
-    gp_lua_push(L, gp_to_device(y, x->storage->dev, lua_toboolean(L, 3), GP_WHY_copy, "copy_"));
-    if (!gp_copy_into(x, gp_lua_totensor(L, -1), GP_WHY_copy, "copy_")) return gp_lua_raise(L);
+    bool to_host = gp_tensor_device(x)->vt->on_host && !gp_tensor_device(y)->vt->on_host;
+    const char *form = gp_wait_form_set(to_host ? form_of_copy(x, later) : NULL);
+    gp_tensor *here = gp_to_device_recorded(y, x->storage->dev, later, GP_WHY_copy, "copy_");
+    bool ok = here && (!to_host || gp_host_ready(here->storage, GP_WHY_copy, "copy_")) &&
+              gp_copy_into(x, here, GP_WHY_copy, "copy_");
+    gp_wait_form_set(form);
+    gp_tensor_unref(here);
+    if (!ok) return gp_lua_raise(L);
     lua_settop(L, 1);
     return 1;
 }

@@ -8,6 +8,7 @@
 #include "bindings/args/args.h"
 #include "bindings/args/entries.h"
 #include "bindings/bind.h"
+#include "tensor/device/form.h"
 #include "tensor/intern.h"
 
 const char *const gp_lua_wanted[GP_SIGS] = {[GP_SIG_tensor] = "a tensor",
@@ -37,6 +38,12 @@ const char *const gp_lua_wanted[GP_SIGS] = {[GP_SIG_tensor] = "a tensor",
                                             [GP_SIG_self] = "an object",
                                             [GP_SIG_program] = "a program, which only fuse makes",
                                             [GP_SIG_group] = "a group, which only dist passes"};
+
+/* The types by name: the forms of waits for their numbers. */
+static const char *const type_names[GP_SIGS] = {
+#define SIG(name) [GP_SIG_##name] = #name,
+#include "tensor/sig.def"
+};
 
 enum { MOST_ENTRIES = 1 << 24 }; /* of a list */
 
@@ -80,7 +87,10 @@ static bool to_number(const gp_lua_reading *r, int i, gp_scalar *s) {
         return *s = (gp_scalar){.is_float = true, .f = lua_tonumberx(L, i, &is)}, true;
     gp_tensor *t = gp_lua_totensor(L, i);
     if (!t || t->a.numel != 1) return false;
-    if (!gp_item(t, s, GP_WHY_item, r->op->name)) gp_lua_raise(L);
+    const char *before = gp_wait_form_set(type_names[r->p->type]);
+    bool ok = gp_item(t, s, GP_WHY_item, r->op->name);
+    gp_wait_form_set(before);
+    if (!ok) gp_lua_raise(L);
     return true;
 }
 

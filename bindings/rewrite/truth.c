@@ -20,7 +20,7 @@ static int l_number(lua_State *L) {
     gp_tensor *t = gp_lua_totensor(L, 1);
     char text[200];
     if (!t) return 1;
-    if (t->a.numel == 1) return gp_lua_number(L, 1);
+    if (t->a.numel == 1) return gp_lua_number(L, 1, "for");
     gp_fail("for: expected a number or a tensor of one element, got tensor %s (#x is the size of "
             "its first dim; for i, row in ipairs(x) gives its parts)",
             gp_tensor_text(t, text, sizeof text));

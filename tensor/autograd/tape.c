@@ -302,7 +302,7 @@ static bool may_write_lists(const gp_call *c) {
 
 /* ---- recording ---- */
 
-static bool wants(gp_tensor *t) {
+bool gp_tensor_wants_grad(gp_tensor *t) {
     if (t->base && t->base->requires_grad) gp_tensor_node(t);
     return t->requires_grad;
 }
@@ -313,10 +313,11 @@ static bool needed(const gp_call *c, int *nin) {
     *nin = 0;
     for (int i = 0; i < c->nargs; i++) {
         const gp_value *v = &c->arg[i];
-        if (v->kind == GP_TENSOR) need |= wants(v->t), ++*nin;
-        for (int k = 0; v->kind == GP_LIST && k < v->n; k++) need |= wants(v->list[k]), ++*nin;
+        if (v->kind == GP_TENSOR) need |= gp_tensor_wants_grad(v->t), ++*nin;
+        for (int k = 0; v->kind == GP_LIST && k < v->n; k++)
+            need |= gp_tensor_wants_grad(v->list[k]), ++*nin;
     }
-    return need || (c->into && wants(c->into));
+    return need || (c->into && gp_tensor_wants_grad(c->into));
 }
 
 /* Whether the letters of a rule's part name input i, or the outputs (i = -1). */

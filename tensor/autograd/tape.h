@@ -142,6 +142,12 @@ void gp_node_output(gp_node *n, int i, gp_tensor *t);
 
 /* t's node, brought up to date where t is a view of a tensor that was written since. */
 gp_node *gp_tensor_node(gp_tensor *t);
+/* Whether ops on t are recorded (no_grad aside): it is a leaf that requires a gradient, or the
+ * result of one. */
+bool gp_tensor_wants_grad(gp_tensor *t);
+/* gp_to_device (op.h), recorded as the op `to` where x needs a gradient. */
+gp_tensor *gp_to_device_recorded(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why why,
+                                 const char *what);
 bool gp_tensor_set_requires_grad(gp_tensor *t, bool on);
 /* t's leaf, made on demand. NULL when out of memory. */
 gp_leaf *gp_tensor_leaf(gp_tensor *t);

@@ -1,5 +1,6 @@
 /* Order between streams, so that no script can read a value that another stream has not written
  * yet. */
+#include "tensor/device/form.h"
 #include "tensor/device/hazard.h"
 
 #include "tensor/device/failure.h"
@@ -90,8 +91,12 @@ static bool has_arrived(const gp_storage *st) {
 static bool wait_arrival(gp_storage *st, gp_why why, const char *what) {
     if (has_arrived(st)) return true;
     if (why == GP_WHY_join) why = GP_WHY_copy; /* there is no fork, but a device that is behind */
-    if (st->arrival && !gp_wait_event(st->arrival, why, what)) return false;
-    return has_arrived(st) || gp_wait(st->last_writer, why, what);
+    const char *form = gp_wait_form;
+    if (!form) gp_wait_form = "arrival";
+    bool ok = (!st->arrival || gp_wait_event(st->arrival, why, what)) &&
+              (has_arrived(st) || gp_wait(st->last_writer, why, what));
+    gp_wait_form = form;
+    return ok;
 }
 
 bool gp_host_wait(gp_storage *st, gp_why why, const char *what) {

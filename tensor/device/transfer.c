@@ -6,8 +6,11 @@
 #include "tensor/fuse/trace.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/failure.h"
+#include "tensor/device/form.h"
 #include "tensor/op.h"
 #include "tensor/device/hazard.h"
+
+_Thread_local const char *gp_wait_form;
 
 static gp_tensor *copied(gp_tensor *x, gp_dtype dt) {
     gp_call c;
@@ -49,10 +52,18 @@ static bool ready(gp_tensor *dst, gp_tensor *src, gp_stream *s, gp_why why, cons
     return true;
 }
 
+/* The memory on the host's side of a copy of src, which is x's bytes made contiguous. */
+static const char *form_of(const gp_tensor *dst, const gp_tensor *src, const gp_tensor *x) {
+    if (!src->storage->dev->vt->on_host)
+        return dst->storage->pinned ? "D2H pinned" : "D2H pageable";
+    if (src->storage->pinned) return "H2D pinned";
+    return x->storage->pinned ? "H2D strided" : "H2D pageable";
+}
+
 /* Queues the copy of src's bytes (contiguous) into dst and waits for it, unless the host need
  * not. */
-static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why,
-                     const char *what) {
+static bool transfer_bytes(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why,
+                           const char *what) {
     gp_device *from = src->storage->dev, *to = dst->storage->dev;
     gp_device *dev = to->vt->on_host ? from : to;
     gp_stream *s = gp_stream_current(dev);
@@ -93,6 +104,16 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
     return gp_failure_log_end() && (returns || gp_wait_granted(s, why, what));
 }
 
+/* The same, where src is x made contiguous. */
+static bool transfer(gp_tensor *dst, gp_tensor *src, const gp_tensor *x, bool may_return,
+                     gp_why why, const char *what) {
+    const char *form = gp_wait_form;
+    if (!form) gp_wait_form = form_of(dst, src, x);
+    bool ok = transfer_bytes(dst, src, may_return, why, what);
+    gp_wait_form = form;
+    return ok;
+}
+
 /* Orders work queued on `later` from now on after what is queued on `first`. */
 static bool in_order(gp_stream *first, gp_stream *later) {
     const gp_device_vt *vt = first->dev->vt;
@@ -109,7 +130,7 @@ static bool across(gp_tensor *dst, gp_tensor *src) {
     gp_stream *to = gp_stream_current(dst->storage->dev);
     gp_stream *from = src->storage->last_writer ? src->storage->last_writer
                                                 : gp_stream_current(src->storage->dev);
-    return in_order(from, to) && transfer(dst, src, true, GP_WHY_copy, "to") &&
+    return in_order(from, to) && transfer(dst, src, src, true, GP_WHY_copy, "to") &&
            in_order(to, src->storage->stream);
 }
 
@@ -132,19 +153,46 @@ gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why 
     bool ok = dst != NULL;
     if (ok && non_blocking && dev->vt->on_host) dst->storage->pinned = true;
     if (ok && x->a.numel)
-        ok = !from->vt->on_host && !dev->vt->on_host ? across(dst, src)
-                                                     : transfer(dst, src, non_blocking, why, what);
+        ok = !from->vt->on_host && !dev->vt->on_host
+                 ? across(dst, src)
+                 : transfer(dst, src, x, non_blocking, why, what);
     gp_tensor_unref(src);
     if (!ok) gp_tensor_unref(dst), dst = NULL;
     return dst;
 }
 
+gp_tensor *gp_to_device_recorded(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why why,
+                                 const char *what) {
+    if (gp_no_grad || x->storage->dev == dev || !gp_tensor_wants_grad(x))
+        return gp_to_device(x, dev, non_blocking, why, what);
+    gp_call c;
+    gp_call_begin(&c, GP_OP(to));
+    gp_call_tensor(&c, x);
+    c.arg[c.nargs++] = (gp_value){.kind = GP_DEVICE, .dev = dev};
+    c.arg[c.nargs++] = (gp_value){.kind = GP_NONE};
+    c.arg[c.nargs++] = (gp_value){.kind = GP_BOOL, .i = non_blocking};
+    return gp_call_one(&c);
+}
+
+/* Whether autograd has to record, or to refuse, that src is written into dst. */
+static bool is_recorded(gp_tensor *dst, gp_tensor *src) {
+    return !gp_no_grad && (gp_tensor_wants_grad(dst) || gp_tensor_wants_grad(src));
+}
+
 /* Whether a copy of src's bytes is all that it takes to write dst, in pinned host memory. */
-static bool is_plain(const gp_tensor *dst, const gp_tensor *src) {
+static bool is_plain(gp_tensor *dst, gp_tensor *src) {
     gp_shape to = gp_tensor_shape(dst), from = gp_tensor_shape(src);
     return dst->storage->dev->vt->on_host && dst->storage->pinned &&
            !src->storage->dev->vt->on_host && dst->a.contiguous && dst->a.dtype == src->a.dtype &&
-           gp_shape_equal(&to, &from) && dst->a.numel && !(gp_grad_live && !gp_no_grad);
+           gp_shape_equal(&to, &from) && dst->a.numel && !is_recorded(dst, src);
+}
+
+/* Counts a write and its line, which backward names where it needs what was there. */
+static void note_write(gp_storage *st) {
+    gp_srcloc at = gp_grad_live ? gp_srcloc_here() : (gp_srcloc){0};
+    st->version++;
+    atomic_store_explicit(&st->write_file, at.file, memory_order_relaxed);
+    atomic_store_explicit(&st->write_line, at.line, memory_order_relaxed);
 }
 
 bool gp_copy_later(gp_tensor *dst, gp_tensor *src, const char *what, bool *done) {
@@ -152,9 +200,9 @@ bool gp_copy_later(gp_tensor *dst, gp_tensor *src, const char *what, bool *done)
     if (!*done) return true;
     gp_tensor *flat = gp_contiguous(src);
     if (!flat) return false;
-    dst->storage->version++;
-    bool ok =
-        gp_order_host_write(dst->storage, what) && transfer(dst, flat, true, GP_WHY_copy, what);
+    note_write(dst->storage);
+    bool ok = gp_order_host_write(dst->storage, what) &&
+              transfer(dst, flat, src, true, GP_WHY_copy, what);
     gp_tensor_unref(flat);
     return ok;
 }
@@ -180,7 +228,7 @@ static gp_tensor *broadcast_to(gp_tensor *src, const gp_tensor *dst, const char 
 }
 
 bool gp_copy_into(gp_tensor *dst, gp_tensor *src, gp_why why, const char *what) {
-    gp_tensor *here = gp_to_device(src, dst->storage->dev, false, why, what);
+    gp_tensor *here = gp_to_device_recorded(src, dst->storage->dev, false, why, what);
     if (here && here->storage == dst->storage) { /* reading what is being written: copy first */
         gp_tensor *copy = copied(here, (gp_dtype)here->a.dtype);
         gp_tensor_unref(here);

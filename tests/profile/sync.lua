@@ -295,6 +295,25 @@ for _, e in ipairs(sync.events()) do
     if e.why == "copy" then copies[#copies + 1] = e.advice:match "^%w+ %w+" end
 end
 t.is(copies, { "leave it", "pin the" }, "advice is for the direction of the copy")
+-- A tensor with requires_grad exists here, which is nobody's business but its own results'.
+local w, pinned = ones({ 3 }):to(dev):requires_grad_(), zeros(3):pin_memory()
+sync.reset()
+local many, kept = additions(many_rows, 40):reshape(-1), zeros(many_rows * 1024):pin_memory()
+kept:copy_(many, { non_blocking = true })
+t.is(#sync.events(), 0,
+    "a copy into pinned memory does not wait where other tensors need gradients")
+t.is({ kept:min():item(), kept:max():item(), kept.requires_grad }, { 41, 41, false },
+    "and arrives, without a history")
+local squares = pinned * w:cpu() -- saves pinned
+pinned:copy_(ones({ 3 }, { device = dev }), { non_blocking = true })
+local at = debug.getinfo(1, "l").currentline - 1
+t.error(function() squares:sum():backward() end, "sync.lua:" .. at,
+    "backward names the line of a copy that nobody waited for")
+pinned:copy_(w * 2, { non_blocking = true })
+local rows = zeros(4)
+rows["1:3"] = w * 3
+(pinned:sum() + rows:sum()):backward()
+t.is(w.grad:tolist(), { 5, 5, 5 }, "what needs a gradient itself is recorded, across devices, too")
 sync.reset()
 wait()
 sync.allow("r", wait)

@@ -14,7 +14,7 @@ _gpush_value() {
             mapfile -t COMPREPLY < <(compgen -f -- "$cur")
             return
             ;;
-        --limit | --steps | --stack-depth | --max-events | --max-bytes | --budget | --fail-above | --ranks | -n | --hosts | --restarts) return ;;
+        --limit | --steps | --stack-depth | --max-events | --max-bytes | --budget | --skip | --fail-above | --ranks | -n | --hosts | --restarts) return ;;
         *) return 1 ;;
     esac
     [[ $1 != --group || ${COMP_WORDS[1]} == profile ]] || words+=' rank'
@@ -48,7 +48,7 @@ _gpush() {
     COMPREPLY=()
     if ((COMP_CWORD > 1)); then
         case ${COMP_WORDS[1]} in
-            sync) _gpush_options '--warn --error --baseline --update --budget --quiet' '--warn --error --update --quiet' && return ;;
+            sync) _gpush_options '--warn --error --baseline --update --budget --skip --quiet' '--warn --error --update --quiet' && return ;;
             run) _gpush_options '-n --hosts --restarts --print' '--print' && return ;;
             profile)
                 _gpush_options '--table --html --trace --save --folded --speedscope --group --sort --limit --stack --stack-depth --memory --shapes --flops --steps --max-events' \

@@ -63,6 +63,7 @@ __gpush_option sync error 'refuse waits'
 __gpush_option sync baseline 'fail where waits are not in this file' file
 __gpush_option sync update 'write that file again'
 __gpush_option sync budget 'fail where there are more waits' ''
+__gpush_option sync skip 'begin after so many steps of an optimizer' ''
 __gpush_option sync quiet 'print only what fails'
 functions -e __gpush_option
 

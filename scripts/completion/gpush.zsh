@@ -59,6 +59,7 @@ if [[ ${words[2]} == sync ]]; then
         '2:script:_files -g "*.lua"' \
         '--warn[print a line at each wait]' \
         '--error[refuse waits]' \
+        '--skip[begin after so many steps of an optimizer]:number:' \
         '--baseline[fail where waits are not in this file]:file:_files' \
         '--update[write that file again]' \
         '--budget[fail where there are more waits]:number:' \

@@ -41,6 +41,28 @@ tap_is "$? $(cat err)" "0 " "a kept budget"
 tap_is "$? $(head -n 1 err | sed 's/.*\(train.lua:5: item would wait\).*/\1/')" "1 train.lua:5: item would wait" "--error refuses"
 "$gpush" sync --warn --quiet train.lua >out 2>err
 tap_is "$? $(grep -c waited err)" "0 2" "--warn prints a line for each"
+cat >model.lua <<'E2'
+local model = nn.Linear(200, 200)
+local opt = optim.SGD(model, {lr = 0.1})
+model:to "sim"
+local x = ones(200, 200, {device = "sim"})
+for step = 1, 3 do
+    local loss = model(x):sum()
+    loss:backward()
+    opt:step()
+    if step == tonumber(arg[1]) then loss:item() end
+end
+E2
+for args in "--error model.lua 9:1 model.lua:3: to would wait:refused before the first step; --skip 1 begins after it" \
+    "--error --skip 1 model.lua 9:0 :" "--error --skip 1 model.lua 2:1 model.lua:9: item would wait:" \
+    "--error --skip 2 model.lua 1:0 :" "--budget 0 --skip 2 model.lua 9:0 :" \
+    "--skip 4 model.lua 9:1 gpush sync: 3 steps of an optimizer, --skip 4 waits for more:"; do
+    # shellcheck disable=SC2086 # several arguments
+    "$gpush" sync --quiet ${args%%:*} >out 2>err
+    status=$?
+    first=$(head -n 1 err | sed 's/^.*\(model.lua:[0-9]*: [a-z]* would wait\).*/\1/')
+    tap_is "$status $first:$(sed -n 's/^gpush sync: \(refused.*\)/\1/p' err)" "${args#*:}" "gpush sync ${args%%:*}"
+done
 echo '{"form": "gpush sync baseline 1", "waits": [3]}' >broken.json
 "$gpush" sync --quiet --baseline broken.json train.lua >out 2>err
 tap_is "$? $(cat err)" "1 gpush sync: sync.baseline: broken.json: wait 1: expected file, line, why and what" "a broken file"

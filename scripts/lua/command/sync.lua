@@ -13,10 +13,11 @@ Runs the script, then prints on stderr which lines waited for a device, why and 
   --baseline FILE  fail if there are waits that FILE lacks; write it where there is none
   --update         write FILE again
   --budget N       fail if there are more than N waits
+  --skip N         nothing counts, and nothing is refused, before the end of an optimizer's Nth step
   --quiet          no report, only what fails
 Waits that the script allows (sync.allow) or asks for (synchronize) do not count.
 ]], { ["--warn"] = true, ["--error"] = true, ["--update"] = true, ["--quiet"] = true,
-    ["--baseline"] = "a file", ["--budget"] = 0 })
+    ["--baseline"] = "a file", ["--budget"] = 0, ["--skip"] = 1 })
 local say <const> = command.say
 
 local function describe(row)
@@ -68,8 +69,34 @@ elseif not args[at] then
     return command.refuse "expected a script"
 end
 if not command.may_write(given, { "--baseline" }, { table.unpack(args, at) }) then return false end
-if given["--warn"] then sync.mode = "warn" end
-if given["--error"] then sync.mode = "error" end
+
+local steps, skip = 0, given["--skip"] or 0
+local function begin()
+    if given["--warn"] then sync.mode = "warn" end
+    if given["--error"] then sync.mode = "error" end
+end
+if skip == 0 then begin() end
+debug.getregistry()["gpush.stepped"] = function()
+    steps = steps + 1
+    if steps ~= skip then return end
+    sync.reset()
+    begin()
+end
+
+-- Whether so many steps were taken; says what --skip is for where the first refusal came before.
+local function skipped(ok)
+    if steps < skip then
+        say("%d step%s of an optimizer, --skip %d waits for more", steps, steps == 1 and "" or "s",
+            skip)
+        return false
+    end
+    local refused = 0
+    for _, row in ipairs(sync.lines()) do refused = refused + row.refused end
+    if not ok and refused > 0 and steps == 0 then
+        say "refused before the first step; --skip 1 begins after it"
+    end
+    return ok
+end
 
 command.after_script(function(ok)
     sync.mode = "off"
@@ -77,6 +104,7 @@ command.after_script(function(ok)
         io.stdout:flush()
         io.stderr:write(sync.report(false))
     end
+    ok = skipped(ok)
     if given["--baseline"] and ok then ok = keeps(given["--baseline"], given["--update"]) end
     if budget then ok = within(budget) and ok end
     return ok

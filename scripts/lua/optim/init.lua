@@ -249,12 +249,19 @@ local function update_all(self, scaling)
     if self.sharding then self.sharding:share() end
 end
 
+-- Tells whoever counts steps (command/sync.lua) that one is done, and returns the rest.
+local function done(...)
+    local tell = debug.getregistry()["gpush.stepped"]
+    if tell then tell() end
+    return ...
+end
+
 -- For gradient scalers (amp/init.lua): a step that is skipped on the device. False, and nothing is
 -- done, where the optimizer's launch does not know how.
 debug.getregistry()["gpush.scaled_step"] = function(self, scaling)
     if not rules(self).fused then return false end
     update_all(self, scaling)
-    return true
+    return done(true)
 end
 
 -- One step of all parameters that have a gradient: one launch for each group (and device, and
@@ -262,10 +269,10 @@ end
 -- computes the loss and its gradients first; its value is returned.
 function Optimizer:step(closure)
     local loss, own = nil, rules(self)
-    if own.step then return own.step(self, closure) end
+    if own.step then return done(own.step(self, closure)) end
     if closure then loss = gpush.enable_grad(closure) end
     update_all(self)
-    return loss
+    return done(loss)
 end
 
 -- Clears the gradients; with set_to_none = false they become zeros.

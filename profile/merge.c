@@ -236,6 +236,7 @@ gp_prof *gp_prof_merge(const gp_prof *p, int most, gp_merged *what) {
         to->dropped = p->dropped, to->lost = p->lost;
         to->ranks = p->ranks, to->foreign = p->foreign;
         to->predicted = p->predicted, to->modelled = p->modelled;
+        to->at_least = p->at_least;
         *what = (gp_merged){0};
         *m = (merger){.p = p, .to = to, .most = most, .what = what, .ok = true};
         if (!merge_all(m)) gp_prof_free(to), to = NULL;

@@ -476,7 +476,7 @@ gp_prof *gp_prof_stop(void) {
     gp_device_each(device_busy, &unfinished);
     if (!guests_left()) unfinished = true, gp_fail("profile: a thread crashed while it recorded");
     if (unfinished) return keep(p), NULL;
-    if (!ok) return gp_prof_free(p), NULL;
+    if (!ok || !gp_prof_note_bounds(p, NULL)) return gp_prof_free(p), NULL;
     if (gp_dist_size() > 1) p->rank = gp_dist_rank(), p->size = gp_dist_size();
     p->others = atomic_load(&others);
     p->dropped = atomic_load(&trackless);

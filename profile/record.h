@@ -141,6 +141,8 @@ typedef struct gp_prof {
     struct gp_places *places; /* the devices and streams of a loaded profile; else NULL */
     const gp_card *card;      /* that sim stood in for; interned; NULL: none */
     const char *modelled; /* "modelled H200, host as measured": sim's times are those of it; NULL */
+    const char *at_least; /* ops whose modelled times are bounds, "sort, gelu"; NULL: none's */
+    uint64_t mark;        /* gp_model_mark() at its start */
     struct gp_prof *base; /* whose names these are, with a reference; NULL: its own */
     int refs;             /* of the owner, and of those whose base it is */
     struct gp_prof *next; /* for record.c */
@@ -235,6 +237,9 @@ static inline bool gp_rec_is_work(const gp_rec *r) {
 int64_t gp_track_number(const gp_track *t, const gp_rec *r);
 /* Notes in p the card that sim stands in for now, and how it is named; false when out of memory. */
 bool gp_prof_note_model(gp_prof *p);
+/* Notes in p the list of ops whose modelled times are bounds, "" for none; NULL: those since its
+ * start. False with a message. */
+bool gp_prof_note_bounds(gp_prof *p, const char *list);
 /* How many events of t and the tracks after it there are for which is() is true. */
 int gp_count_recs(const gp_track *t, bool (*is)(const gp_rec *));
 /* Whether a reader that has come to its n-th event is to stop, for Ctrl-C: it looks at every

@@ -275,8 +275,10 @@ static void foot_of_device(FILE *f, const table *t) {
         fprintf(f, "FORK is the time of forked ops, on the cpu's worker threads, and of those that "
                    "backward ran after queuing these\n");
     else if (p->modelled)
-        fprintf(f, "%s is a %s: its times are computed from a card's figures, not measured\n",
-                t->device, p->modelled);
+        fprintf(f, "%s is a %s: its times are computed from a card's figures, not measured%s%s\n",
+                t->device, p->modelled,
+                p->at_least ? "; at least, as nobody measured how long the card takes: " : "",
+                p->at_least ? p->at_least : "");
     else if (!p->foreign && strcmp(r->kind, "cuda"))
         fprintf(f, "sim is CPU-backed: its kernels ran on threads of this processor, and its times "
                    "are not a GPU's\n");

@@ -121,7 +121,15 @@ bool gp_prof_note_model(gp_prof *p) {
     gp_model_text(text, sizeof text);
     p->card = gp_intern_put(p->names, gp_model_card(), sizeof *p->card);
     p->modelled = gp_intern_put(p->names, text, strlen(text));
+    p->mark = gp_model_mark();
     return p->card && p->modelled;
+}
+
+bool gp_prof_note_bounds(gp_prof *p, const char *list) {
+    char own[GP_BOUNDS_TEXT] = "";
+    if (!list) list = p->card ? gp_model_bounds(p->mark, own) : own;
+    if (*list) p->at_least = gp_intern_put(p->names, list, strlen(list));
+    return !*list || p->at_least || gp_fail("profile: out of memory");
 }
 
 gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {
@@ -130,7 +138,7 @@ gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {
     to->opts = p->opts;
     to->t0 = p->t0;
     to->how = p->how;
-    to->modelled = p->modelled, to->card = p->card;
+    to->modelled = p->modelled, to->card = p->card, to->at_least = p->at_least;
     to->foreign = p->foreign, to->ranks = p->ranks;
     to->unknown_orders = p->unknown_orders, to->guessed_orders = p->guessed_orders;
     to->period = p->period, to->blocked = p->blocked;

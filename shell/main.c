@@ -54,6 +54,7 @@ static const char usage[] =
     "gpush sync [options] script [args] lists the script's waits; gpush sync --help tells more\n"
     "gpush run -n N script [args] runs it in N processes; gpush run --help tells more\n"
     "gpush profile [options] script [args] shows where its time goes; its --help tells more\n"
+    "gpush fit script [args] says whether a run fits in each card's memory, and whose the peak is\n"
     "gpush analyze FILE shows a saved profile or a trace of torch.profiler\n"
     "gpush compare BEFORE AFTER shows what changed between two of them, as a check for CI, too\n";
 
@@ -200,6 +201,8 @@ static bool run_command(lua_State *L, const char *path, char **argv, int argc, i
     if (gp_shell_report(L, status) != LUA_OK) return false;
     if (!lua_isinteger(L, -1)) return lua_toboolean(L, -1);
     int script = first - 1 + (int)lua_tointeger(L, -1);
+    if (script + 1 < argc && !strcmp(argv[script + 1], "--")) /* what follows is the script's */
+        memmove(argv + script + 1, argv + script + 2, (size_t)(argc-- - script - 1) * sizeof *argv);
     create_arg(L, argv, argc, script);
     return gp_shell_end(L, run_script(L, argv + script) == LUA_OK);
 }

@@ -159,6 +159,13 @@ static gp_dtype computed_in(const gp_call *c) {
     return c->nout ? (gp_dtype)c->outa[0]->dtype : GP_f32;
 }
 
+gp_family gp_op_family(const gp_op *op) {
+    if (op->kind == GP_VIEW || op->kind == GP_FUNCTION) return GP_FAMILY_none;
+    if (op->kind == GP_REDUCE) return GP_FAMILY_reduce;
+    if (op->kind != GP_CUSTOM) return GP_FAMILY_elementwise;
+    return gp_cost_rows[gp_op_id(op)].family;
+}
+
 gp_cost gp_call_cost(const gp_call *c) {
     gp_cost cost;
     memset(&cost, 0, sizeof cost);
@@ -166,6 +173,7 @@ gp_cost gp_call_cost(const gp_call *c) {
     cost.bytes = traffic(c);
     cost.passes = 1;
     cost.dtype = (uint8_t)computed_in(c);
+    cost.family = (uint8_t)gp_op_family(c->op);
     if (c->op->kind == GP_REDUCE) of_reduction(c, &cost);
     else if (c->op->kind != GP_CUSTOM)
         cost.ops = c->nout ? (double)formula_ops(c->op) * (double)c->outa[0]->numel : 0;

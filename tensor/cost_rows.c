@@ -292,6 +292,6 @@ enum {
 #include "tensor/ops/table/ops.def"
 
 const gp_cost_row gp_cost_rows[GP_ROWS] = {
-#define COST(op, function, a, b) [OP_##op] = {function, a, b},
+#define COST(op, family, function, a, b) [OP_##op] = {GP_FAMILY_##family, function, a, b},
 #include "tensor/ops/table/cost.def"
 };

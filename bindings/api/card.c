@@ -175,8 +175,28 @@ static int l_cards(lua_State *L) {
     return 1;
 }
 
+/* sim.measured(op, dtype) -> whether the card's time for the op is of a share of its bound that was
+ * measured, by the op's family; false: it is the bound, the least that the card can take. nil where
+ * no card is modelled. "copy" is an op of the device's own memory. */
+static int l_measured(lua_State *L) {
+    const gp_card *card = gp_model_card();
+    char name[64];
+    snprintf(name, sizeof name, "%s", luaL_checkstring(L, 1));
+    for (char *p = name; (p = strchr(p, '.'));) *p = '_'; /* linalg.svd */
+    const gp_op *op = gp_op_find(name);
+    if (!op) return luaL_error(L, "sim.measured: no op '%s' (expected one's name)", name);
+    gp_dtype dt = GP_f32;
+    if (!lua_isnoneornil(L, 2) && !gp_dtype_parse(luaL_checkstring(L, 2), &dt))
+        return luaL_error(L, "sim.measured: no dtype '%s'", lua_tostring(L, 2));
+    if (card) lua_pushboolean(L, gp_card_measured(card, gp_op_family(op), dt));
+    else lua_pushnil(L);
+    return 1;
+}
+
 void gp_lua_open_card(lua_State *L) {
-    static const gp_lua_function functions[] = {{"sim.cards", "", l_cards}, {NULL, NULL, NULL}};
+    static const gp_lua_function functions[] = {{"sim.cards", "", l_cards},
+                                                {"sim.measured", "str op, str? dtype", l_measured},
+                                                {NULL, NULL, NULL}};
     static const luaL_Reg meta[] = {{"__index", l_index}, {"__newindex", l_newindex}, {NULL, NULL}};
     lua_createtable(L, 0, 1);
     gp_lua_set_functions(L, functions);

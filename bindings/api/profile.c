@@ -394,7 +394,8 @@ static int push_measured(lua_State *L, gp_prof *p) {
 }
 
 /* prof.wall (s), wall_ns, count (events), dropped, lost, how, modelled, card, predicted,
- * measured, others, foreign (whether another program's trace was loaded); else a method. */
+ * at_least, measured, others, foreign (whether another program's trace was loaded); else a method.
+ */
 static int l_prof_index(lua_State *L) {
     const char *key = lua_tostring(L, 2);
     gp_prof *p = *(gp_prof **)gp_lua_checkudata(L, 1, PROF);
@@ -407,6 +408,7 @@ static int l_prof_index(lua_State *L) {
     if (p && key && !strcmp(key, "lost")) return lua_pushinteger(L, (lua_Integer)p->lost), 1;
     if (p && key && !strcmp(key, "how")) return lua_pushstring(L, p->how), 1;
     if (p && key && !strcmp(key, "modelled")) return lua_pushstring(L, p->modelled), 1;
+    if (p && key && !strcmp(key, "at_least")) return lua_pushstring(L, p->at_least), 1;
     if (p && key && !strcmp(key, "card"))
         return p->card ? gp_lua_push_card(L, p->card) : (lua_pushnil(L), 1);
     if (p && key && !strcmp(key, "predicted")) return lua_pushstring(L, p->predicted), 1;

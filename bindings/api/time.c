@@ -34,6 +34,7 @@ typedef struct timing {
     bool fixed;    /* n was given */
     bool print;    /* print now; else the figures print as their text */
     bool uses_device;
+    char at_least[GP_BOUNDS_TEXT]; /* ops whose times are bounds */
     int runs;
     figures run[RUNS];
     figures median;
@@ -162,7 +163,11 @@ static void measure(lua_State *L, gp_device *dev, timing *t, int n) {
     }
     for (int turn = 0; turn < turns; turn++)
         for (int i = 0; i < n; i++)
-            if (turn < t[i].runs) t[i].run[turn] = run_once(L, dev, t[i].fn, t[i].n);
+            if (turn < t[i].runs) {
+                uint64_t mark = gp_model_mark();
+                t[i].run[turn] = run_once(L, dev, t[i].fn, t[i].n);
+                gp_model_bounds(mark, t[i].at_least);
+            }
     measure_devices(L, dev, t, n, counting);
     for (int i = 0; i < n; i++) sum_up(&t[i]);
 }
@@ -205,7 +210,8 @@ static void set_number(lua_State *L, const char *key, double v) {
 }
 
 /* Seconds per call: time (median), spread (quartile distance), min, max, host, device (absent: none
- * was used); n calls per run, runs; modelled: what says that the device is one. */
+ * was used); n calls per run, runs; modelled: what says that the device is one; at_least: the ops
+ * whose times are bounds, which nobody measured on that card. */
 static void push_figures(lua_State *L, const timing *t) {
     lua_createtable(L, 0, 8);
     set_number(L, "time", t->median.time);
@@ -217,6 +223,10 @@ static void push_figures(lua_State *L, const timing *t) {
     if (t->median.device > 0 && gp_model_card()) {
         lua_pushstring(L, gp_model_label());
         lua_setfield(L, -2, "modelled");
+        if (*t->at_least) {
+            lua_pushstring(L, t->at_least);
+            lua_setfield(L, -2, "at_least");
+        }
     }
     lua_pushinteger(L, t->n);
     lua_setfield(L, -2, "n");
@@ -269,11 +279,14 @@ static void report(lua_State *L, bool now) {
     lua_pop(L, 1);
 }
 
-/* "; modelled H200, host as measured", or "" where times are measured. */
-static char *modelled_text(char *buf, size_t n) {
+/* "; modelled H200, host as measured", and what its times are at least, or "" where times are
+ * measured. */
+static char *modelled_text(const timing *t, char *buf, size_t n) {
     char text[96];
     *buf = 0;
-    if (gp_model_card()) snprintf(buf, n, "; %s", gp_model_text(text, sizeof text));
+    if (gp_model_card())
+        snprintf(buf, n, "; %s%s%s", gp_model_text(text, sizeof text),
+                 *t->at_least ? "; at least, as nobody measured " : "", t->at_least);
     return buf;
 }
 
@@ -282,7 +295,7 @@ static char *modelled_text(char *buf, size_t n) {
 static int l_timeit(lua_State *L) {
     timing t = {.name = "timeit", .fn = 1};
     gp_device *dev;
-    char a[32], b[32], c[32], d[32], text[100];
+    char a[32], b[32], c[32], d[32], text[400];
     check_function(L, 1, "timeit");
     check_opts(L, 2, "timeit", &t, &dev);
     measure(L, dev, &t, 1);
@@ -290,7 +303,7 @@ static int l_timeit(lua_State *L) {
     lua_pushfstring(L, "%s a call, spread %s; host %s, device %s (median of %d runs of %I%s)",
                     gp_time_text(t.median.time * 1e9, a, sizeof a), spread_text(&t, b, sizeof b),
                     gp_time_text(t.median.host * 1e9, c, sizeof c), device_text(&t, d, sizeof d),
-                    t.runs, (lua_Integer)t.n, modelled_text(text, sizeof text));
+                    t.runs, (lua_Integer)t.n, modelled_text(&t, text, sizeof text));
     report(L, t.print);
     return 1;
 }
@@ -330,6 +343,14 @@ static void push_comparison(lua_State *L, const timing *t, int n) {
     if (gp_model_card()) {
         luaL_addstring(&text, "\ndevice: ");
         luaL_addstring(&text, gp_model_text(line, sizeof line));
+    }
+    for (int i = 0; i < n; i++) {
+        if (!*t[i].at_least) continue;
+        snprintf(name, sizeof name, "%s", t[i].name);
+        gp_fit_shorten(name, wide);
+        snprintf(line, sizeof line, "\n%s: at least, as nobody measured ", name);
+        luaL_addstring(&text, line);
+        luaL_addstring(&text, t[i].at_least);
     }
     luaL_pushresult(&text);
 }

@@ -160,6 +160,18 @@ static bool read_shapes(reader *r) {
     return kept ? push(r, &r->shapes, kept) : no_memory(r);
 }
 
+/* A file from before there were families has none, and its costs are of none. */
+static bool read_family(reader *r, gp_cost *cost) {
+    bool first = false;
+    gp_json_text text;
+    if (!gp_json_more(r->j, ']', &first)) return !r->j->failed;
+    if (!gp_json_string(r->j, &text) || !gp_json_close(r->j)) return false;
+    for (int i = 0; i < GP_FAMILIES; i++)
+        if (gp_json_is(&text, gp_family_names[i], strlen(gp_family_names[i])))
+            cost->family = (uint8_t)i;
+    return true;
+}
+
 static bool read_cost(reader *r) {
     gp_cost cost;
     gp_dtype dtype;
@@ -171,7 +183,7 @@ static bool read_cost(reader *r) {
         !gp_load_range(r->j, 0, most, &ops) || !gp_json_next(r->j) ||
         !gp_load_range(r->j, 0, UINT32_MAX, &passes) || !gp_json_next(r->j) ||
         !gp_load_range(r->j, 0, GP_UNIT_MATRIX, &unit) || !gp_json_next(r->j) ||
-        !gp_json_string(r->j, &text) || !gp_json_close(r->j))
+        !gp_json_string(r->j, &text) || !read_family(r, &cost))
         return false;
     if (text.n < sizeof name && !text.escaped) memcpy(name, text.p, text.n);
     if (!gp_dtype_parse(name, &dtype))
@@ -397,6 +409,7 @@ static bool read_field_text(reader *r, const gp_json_text *key) {
                       : GP_JSON_IS(key, "how")        ? &r->p->how
                       : GP_JSON_IS(key, "predicted")  ? &r->p->predicted
                       : GP_JSON_IS(key, "modelled")   ? &r->p->modelled
+                      : GP_JSON_IS(key, "at_least")   ? &r->p->at_least
                                                       : NULL;
     if (!to) return gp_json_fail(r->j, "a field that a profile does not have");
     const char *text = gp_load_intern(r->j, r->p->names);

@@ -7,7 +7,7 @@
  *   "streams"  [device, index]
  *   "stacks"   [module, file, line, function, file …], innermost first
  *   "shapes"   [dtype, dim, dim …, dtype …] of an op's tensors
- *   "costs"    [bytes, operations, passes, unit, dtype] of an op, rounded to whole ones
+ *   "costs"    [bytes, operations, passes, unit, dtype, family] of an op, rounded to whole ones
  *   "orders"   [stream, stream that it waits for, id, id, start, whether of what is done], which
  *              gp_stream_order describes; only where there are any
  *   "threads"  {"host", "name", "rank", "dropped", "events"}: the host's come first
@@ -228,8 +228,8 @@ static void put_shape(writer *w, const char *shapes) {
 
 static void put_cost(writer *w, const gp_cost *cost) {
     comma(w);
-    put(w, "[%.0f,%.0f,%u,%d,\"%s\"]", cost->bytes, cost->ops, cost->passes, cost->unit,
-        gp_dtype_name((gp_dtype)cost->dtype));
+    put(w, "[%.0f,%.0f,%u,%d,\"%s\",\"%s\"]", cost->bytes, cost->ops, cost->passes, cost->unit,
+        gp_dtype_name((gp_dtype)cost->dtype), gp_family_names[cost->family]);
 }
 
 static void put_orders(writer *w) {
@@ -366,6 +366,7 @@ static void put_fields(writer *w) {
     put_field_text(w, "how", p->how);
     put_field_text(w, "predicted", p->predicted);
     put_field_text(w, "modelled", p->modelled);
+    put_field_text(w, "at_least", p->at_least);
     if (p->card) put_card(w, p->card);
 }
 

@@ -133,10 +133,8 @@ static gp_card_time modelled(const gp_on_card *c, int i) {
         return gp_card_kernel(c->w->card,
                               &(gp_cost){.bytes = 2.0 * (double)command->rec->bytes, .passes = 1});
     if (command->rec->kind == GP_REC_MOVED)
-        return (gp_card_time){
-            .fixed = figure(c, GP_FIGURE_kernel),
-            .work = gp_card_copy(c->w->card, (double)command->rec->bytes, !c->place[i].pageable)};
-    if (i > 0 && op && op_of(c, i - 1, &before) == op) return (gp_card_time){0, 0};
+        return gp_card_copy(c->w->card, (double)command->rec->bytes, !c->place[i].pageable);
+    if (i > 0 && op && op_of(c, i - 1, &before) == op) return (gp_card_time){0};
     uint64_t took = command->end - command->rec->t0;
     if (gp_is_collective(command)) {
         if (c->w->network) gp_network_time(c->w->network, c->t->p, command, &took);
@@ -153,7 +151,7 @@ static gp_lane_item item_of(const gp_on_card *c, int i, uint64_t now, double by)
     const gp_cost *cost;
     op_of(c, i, &cost);
     gp_card_time time = modelled(c, i);
-    if (by != 1) time = (gp_card_time){scaled(time.fixed, by), scaled(time.work, by)};
+    if (by != 1) time.fixed = scaled(time.fixed, by), time.work = scaled(time.work, by);
     return (gp_lane_item){.kind =
                               command->rec->kind == GP_REC_MOVED ? GP_LANE_COPY : GP_LANE_KERNEL,
                           .direction = gp_rec_direction(command->rec),

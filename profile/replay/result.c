@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profile/replay/job.h"
+#include "tensor/device/model.h"
 
 typedef struct maker {
     const gp_timeline *t;
@@ -162,14 +163,29 @@ static bool copy_orders(maker *m) {
     return true;
 }
 
+/* The ops of the record that nobody measured on the card: what it takes for them is a bound. Nobody
+ * measured another program's. */
+static bool note_bounds(gp_prof *to, const gp_prof *p, const gp_card *card) {
+    char list[GP_BOUNDS_TEXT] = "";
+    if (p->foreign) return gp_prof_note_bounds(to, "another program's ops");
+    for (const gp_track *t = p->host; t; t = t->next) {
+        gp_at at = gp_first(t);
+        for (const gp_rec *r; (r = gp_next(&at));)
+            if (r->kind == GP_REC_OP && r->cost && gp_card_kernel(card, r->cost).at_least)
+                gp_card_list(list, sizeof list, r->name);
+    }
+    return gp_prof_note_bounds(to, list);
+}
+
 /* What was predicted for a card is of it, whatever the record was of. */
-static bool note_card(gp_prof *p, const gp_card *card) {
+static bool note_card(gp_prof *to, const gp_prof *p, const gp_card *card) {
     char text[64];
     if (!card) return true;
     snprintf(text, sizeof text, "modelled %s", card->name);
-    p->card = gp_intern_put(p->names, card, sizeof *card);
-    p->modelled = gp_intern_put(p->names, text, strlen(text));
-    return (p->card && p->modelled) || gp_fail("profile: out of memory");
+    to->card = gp_intern_put(to->names, card, sizeof *card);
+    to->modelled = gp_intern_put(to->names, text, strlen(text));
+    if (!to->card || !to->modelled) return gp_fail("profile: out of memory");
+    return note_bounds(to, p, card);
 }
 
 static bool copy_rank(maker *m) {
@@ -189,7 +205,7 @@ static bool make(maker *m, const gp_job *job, const gp_replayed *r, gp_prof *p) 
     if (!ok) return gp_fail("profile: out of memory");
     m->to->rank = p->rank;
     m->to->size = m->w->network ? m->w->network->ranks : p->size;
-    return note_card(m->to, m->w->card);
+    return note_card(m->to, p, m->w->card);
 }
 
 gp_prof *gp_prof_predict(gp_prof *p, const gp_whatif *w, const char *predicted) {

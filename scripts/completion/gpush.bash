@@ -1,5 +1,5 @@
 # bash completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, compare, doctor, profile, run and sync.
+# commands analyze, compare, doctor, fit, profile, run and sync.
 # Completes what stands after the option $1; false: nothing is known of it.
 _gpush_value() {
     local cur=${COMP_WORDS[COMP_CWORD]} words=
@@ -49,6 +49,7 @@ _gpush() {
     if ((COMP_CWORD > 1)); then
         case ${COMP_WORDS[1]} in
             sync) _gpush_options '--warn --error --baseline --update --budget --skip --quiet' '--warn --error --update --quiet' && return ;;
+            fit) _gpush_options '--card --limit --max-events' '' && return ;;
             run) _gpush_options '-n --hosts --restarts --print' '--print' && return ;;
             profile)
                 _gpush_options '--table --html --trace --save --folded --speedscope --group --sort --limit --stack --stack-depth --memory --shapes --flops --steps --max-events' \
@@ -70,7 +71,7 @@ _gpush() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
             -e | -l | --card) ((i++)) ;;
-            -* | profile | sync | run) ;;
+            -* | fit | profile | sync | run) ;;
             analyze)
                 _gpush_files '--html --diff --group --limit --max-bytes --network --ranks --card --help'
                 return
@@ -90,7 +91,7 @@ _gpush() {
     else
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -f -X '!*.lua' -- "$cur"; compgen -d -- "$cur")
-        ((COMP_CWORD > 1)) || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'analyze compare doctor profile run sync' -- "$cur")
+        ((COMP_CWORD > 1)) || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'analyze compare doctor fit profile run sync' -- "$cur")
     fi
 }
 complete -F _gpush gpush

@@ -1,6 +1,6 @@
 # fish completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, compare, doctor, profile, run and sync.
-set -l commands analyze compare doctor profile run sync
+# commands analyze, compare, doctor, fit, profile, run and sync.
+set -l commands analyze compare doctor fit profile run sync
 set -l none "not __fish_seen_subcommand_from $commands"
 set -l columns 'count cpu_time_total self_cpu_time_total device_time_total self_device_time_total'
 set -l cards 'h200 h100 a100 v100 mi250 t4'
@@ -39,6 +39,9 @@ __gpush_option analyze ranks 'predict them with so many ranks' ''
 __gpush_option analyze card 'predict them on a card' "$cards"
 __gpush_option compare fail-above 'fail where it has more than so many percent more' ''
 __gpush_option compare of 'what is compared' 'wall device waited waits'
+__gpush_option fit card 'whether it fits this one' "$cards"
+__gpush_option fit limit 'how many lines that hold the peak' ''
+__gpush_option fit max-events 'record no more events' ''
 __gpush_option profile table 'show only the table'
 __gpush_option profile html 'write a page for a browser' file
 __gpush_option profile trace 'write a trace for Perfetto' file

@@ -1,8 +1,8 @@
 #compdef gpush
 # zsh completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, compare, doctor, profile, run and sync.
+# commands analyze, compare, doctor, fit, profile, run and sync.
 _gpush_first() {
-    _alternative 'commands:command:(analyze compare doctor profile run sync)' 'scripts:script:_files -g "*.lua"'
+    _alternative 'commands:command:(analyze compare doctor fit profile run sync)' 'scripts:script:_files -g "*.lua"'
 }
 if [[ ${words[2]} == analyze ]]; then
     _arguments -S \
@@ -49,6 +49,16 @@ if [[ ${words[2]} == profile ]]; then
         '--shapes[record shapes]' \
         '--flops[record operations and bytes]' \
         '--steps[record these steps only]:steps as in 10-12:' \
+        '--max-events[record no more events]:number:' \
+        '(- *)'{-h,--help}'[show the options]' \
+        '*:argument:_files'
+    return
+fi
+if [[ ${words[2]} == fit ]]; then
+    _arguments -S \
+        '2:script:_files -g "*.lua"' \
+        '--card[whether it fits this one]:card:(h200 h100 a100 v100 mi250 t4)' \
+        '--limit[how many lines that hold the peak]:number:' \
         '--max-events[record no more events]:number:' \
         '(- *)'{-h,--help}'[show the options]' \
         '*:argument:_files'

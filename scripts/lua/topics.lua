@@ -95,9 +95,15 @@ local topics = {
         see = "profile.region" },
     sim = {
         text = "The simulated device, and the card that it stands in for: sim.card = 'h200'. \z
-            Results stay real and are computed by the processor; times are those of the card's \z
-            data sheet, and say so. A bound, not a measurement.",
-        example = "sim.card\n--> nil", see = "sim.card, sim.host, timeit" },
+            Results stay real and are computed by the processor; times are the bound of the \z
+            card's data sheet, over the share of it that was measured, where it was: \z
+            sim.measured says where. Its memory is the card's, too.",
+        example = "sim.card\n--> nil", see = "sim.card, sim.host, sim.measured, timeit" },
+    ["sim.measured"] = {
+        text = "Whether a modelled card's time for an op, such as 'linalg.svd', is of a share of \z
+            the card's bound that was measured on it; false: it is the bound, the least that the \z
+            card can take, and says nothing of what is faster. nil where no card is modelled.",
+        example = "sim.measured 'add'\n--> nil", see = "sim.card, sim.cards" },
     ["sim.card"] = {
         text = "The card that sim stands in for: 'h200', 'h100', 'a100', 'v100', 'mi250' (one \z
             of its two dies), 't4', a table of figures ({like = 'h200', bandwidth = 1e12}), or \z

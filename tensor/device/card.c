@@ -16,11 +16,42 @@ const char *const gp_figure_help[GP_FIGURES] = {
 #include "tensor/device/cards.def"
 };
 
-static const gp_card cards[] = {
-#define CARD(k, n, ...) {.key = #k, .name = n, .figure = {__VA_ARGS__}},
+const char *const gp_family_names[GP_FAMILIES] = {
+    "none",
+#define FAMILY(name, help) #name,
 #include "tensor/device/cards.def"
 };
-enum { CARDS = sizeof cards / sizeof *cards };
+
+const char *const gp_family_help[GP_FAMILIES] = {
+    "",
+#define FAMILY(name, help) help,
+#include "tensor/device/cards.def"
+};
+
+enum {
+#define CARD(k, ...) CARD_##k,
+#include "tensor/device/cards.def"
+    CARDS
+};
+
+static const gp_card cards[CARDS] = {
+#define CARD(k, n, ...) {.key = #k, .name = n, .known = 1 + CARD_##k, .figure = {__VA_ARGS__}},
+#include "tensor/device/cards.def"
+};
+
+/* What kernels of a family compute in. */
+typedef enum type { TYPE_any, TYPE_f32, TYPE_half, TYPE_whole, TYPES } type;
+
+/* The share of its bound that a kernel reaches, 0: nobody measured it; and seconds of a pass. */
+typedef struct reached {
+    double share, pass;
+} reached;
+
+static const reached measured[CARDS][GP_FAMILIES][TYPES] = {
+#define MEASURED(card, family, type, share, pass)                                                  \
+    [CARD_##card][GP_FAMILY_##family][TYPE_##type] = {share, pass},
+#include "tensor/device/cards.def"
+};
 
 bool gp_card_allows(gp_figure figure, double v) {
     return figure >= GP_FIGURE_launch ? v >= 0 && v <= 1 : v > 0 && v <= 1e30;
@@ -59,13 +90,48 @@ double gp_card_bound(const gp_card *card, const gp_cost *cost) {
            fmax(cost->bytes / card->figure[GP_FIGURE_bandwidth], cost->ops / rate(card, cost));
 }
 
-static uint64_t whole(double ns) { return (uint64_t)llround(fmin(ns, 9e18)); }
-
-gp_card_time gp_card_kernel(const gp_card *card, const gp_cost *cost) {
-    return (gp_card_time){.fixed = whole(1e9 * card->figure[GP_FIGURE_kernel] * cost->passes),
-                          .work = whole(gp_card_bound(card, cost))};
+/* What the card reaches: with share 0 where nobody measured that. tf32 was not. */
+static reached reached_by(const gp_card *card, gp_family family, gp_dtype dt) {
+    reached none = {0};
+    if (!card->known) return none;
+    const reached *of = measured[card->known - 1][family];
+    type own = dt == GP_f32                    ? TYPE_f32
+               : dt == GP_f16 || dt == GP_bf16 ? TYPE_half
+               : gp_is_float(dt)               ? TYPE_any
+                                               : TYPE_whole;
+    if (own == TYPE_f32 && card->tf32 && family == GP_FAMILY_product) return none;
+    return of[own].share > 0 ? of[own] : of[TYPE_any];
 }
 
-uint64_t gp_card_copy(const gp_card *card, double bytes, bool pinned) {
-    return whole(1e9 * bytes / card->figure[pinned ? GP_FIGURE_pinned : GP_FIGURE_pageable]);
+bool gp_card_measured(const gp_card *card, gp_family family, gp_dtype dt) {
+    return reached_by(card, family, dt).share > 0;
+}
+
+static uint64_t whole(double ns) { return (uint64_t)llround(fmin(ns, 9e18)); }
+
+static gp_card_time time_of(const gp_card *card, double bound, uint32_t passes, reached r) {
+    double pass = r.share > 0 ? r.pass : card->figure[GP_FIGURE_kernel];
+    return (gp_card_time){.fixed = whole(1e9 * pass * passes),
+                          .work = whole(r.share > 0 ? bound / r.share : bound),
+                          .at_least = passes && !(r.share > 0)};
+}
+
+gp_card_time gp_card_kernel(const gp_card *card, const gp_cost *cost) {
+    reached r = reached_by(card, (gp_family)cost->family, (gp_dtype)cost->dtype);
+    return time_of(card, gp_card_bound(card, cost), cost->passes, r);
+}
+
+gp_card_time gp_card_copy(const gp_card *card, double bytes, bool pinned) {
+    double rate = card->figure[pinned ? GP_FIGURE_pinned : GP_FIGURE_pageable];
+    reached r = reached_by(card, pinned ? GP_FAMILY_pinned : GP_FAMILY_pageable, GP_u8);
+    return time_of(card, 1e9 * bytes / rate, 1, r);
+}
+
+void gp_card_list(char *text, size_t n, const char *name) {
+    size_t at = strlen(text), size = strlen(name);
+    for (const char *p = text; (p = strstr(p, name)); p += size)
+        if ((p == text || p[-1] == ' ') && (!p[size] || p[size] == ',')) return;
+    if (at + size + sizeof ", , …" <= n) snprintf(text + at, n - at, "%s%s", at ? ", " : "", name);
+    else if (at < n - 1 && strcmp(text + at - strlen("…"), "…") != 0)
+        snprintf(text + at, n - at, ", …");
 }

@@ -1,5 +1,7 @@
 /* Cards that sim can stand in for: their figures, and the time that an op or a copy takes by them.
- * What is computed so is a bound from data sheets, not a measurement, and labelled as modelled. */
+ * What is computed so is labelled as modelled. It is the bound of a data sheet, over the share of
+ * it that the op's family was measured to reach on that card. Where nobody measured that, the bound
+ * itself stands, the least that the card can take: at_least says so, and nothing is concluded. */
 #ifndef GP_CARD_H
 #define GP_CARD_H
 
@@ -16,6 +18,8 @@ typedef struct gp_card {
     char key[16];  /* "h200"; of a card of one's own: "own" */
     char name[32]; /* "H200" */
     bool tf32;     /* products of f32 may round their operands to tf32 */
+    uint8_t known; /* whose families' shares it reaches: 1 more than a known card's number; 0:
+                      nobody measured it */
     double figure[GP_FIGURES];
 } gp_card;
 
@@ -34,12 +38,21 @@ const gp_card *gp_card_find(const char *key);
  * streams; and the work, for which streams share the card. */
 typedef struct gp_card_time {
     uint64_t fixed, work;
+    bool at_least; /* of a family that nobody measured on that card: the card takes longer */
 } gp_card_time;
 /* That of one kernel with that cost. */
 gp_card_time gp_card_kernel(const gp_card *card, const gp_cost *cost);
 /* The bound without passes: the longer of the bytes' and the operations' time, in ns. */
 double gp_card_bound(const gp_card *card, const gp_cost *cost);
-/* A copy over the bus, in ns. */
-uint64_t gp_card_copy(const gp_card *card, double bytes, bool pinned);
+/* A copy over the bus, from or to pinned memory or other. */
+gp_card_time gp_card_copy(const gp_card *card, double bytes, bool pinned);
+
+/* The families' names, and which ops they have; static. */
+extern const char *const gp_family_names[GP_FAMILIES], *const gp_family_help[GP_FAMILIES];
+/* Whether ops of that family which compute in dt were measured on the card. */
+bool gp_card_measured(const gp_card *card, gp_family family, gp_dtype dt);
+/* Adds `name` to a list of names in text, with commas between, unless it has it; "…" where the n
+ * bytes of text are full. */
+void gp_card_list(char *text, size_t n, const char *name);
 
 #endif

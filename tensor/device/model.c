@@ -14,9 +14,11 @@
 #include "tensor/device/schedule.h"
 #include "tensor/device/thread.h"
 #include "tensor/memory/alloc.h"
+#include "tensor/memory/hostmem.h"
 
 static gp_card card;
 static char label[48];
+static uintptr_t host_bits; /* of a device's address */
 static atomic_bool on;
 static uint64_t host_ns; /* an op's, of gp_model_set_host */
 
@@ -50,6 +52,12 @@ char *gp_model_text(char *buf, size_t n) {
     return buf;
 }
 
+/* Its memory is the card's, or again a part of the host's. */
+static void new_limit(gp_device *dev, void *unused) {
+    (void)unused;
+    if (!strcmp(dev->vt->kind, "sim")) gp_alloc_renew_limit(dev);
+}
+
 bool gp_model_set(const gp_card *to) {
     if (to && gp_cuda_opened())
         return gp_fail("sim.card: a cuda device is open, whose times are measured (expected a "
@@ -61,6 +69,7 @@ bool gp_model_set(const gp_card *to) {
     }
     gp_clock_count_ops(to ? host_ns : 0);
     atomic_store_explicit(&on, to != NULL, memory_order_release);
+    gp_device_each(new_limit, NULL);
     return true;
 }
 
@@ -70,6 +79,23 @@ void gp_model_set_host(uint64_t ns) {
 }
 
 uint64_t gp_model_host(void) { return host_ns; }
+
+/* ---- times that are bounds ---- */
+
+/* When each op was last launched whose time was a bound, and a copy, by a count of these. */
+static _Atomic uint64_t bounds, last_bound[GP_OPS + 1];
+
+static void note_bound(int id) { atomic_store(&last_bound[id], atomic_fetch_add(&bounds, 1) + 1); }
+
+uint64_t gp_model_mark(void) { return atomic_load(&bounds); }
+
+char *gp_model_bounds(uint64_t since, char buf[GP_BOUNDS_TEXT]) {
+    *buf = 0;
+    for (int i = 0; i <= GP_OPS && gp_model_mark() > since; i++)
+        if (atomic_load(&last_bound[i]) > since)
+            gp_card_list(buf, GP_BOUNDS_TEXT, i < GP_OPS ? gp_ops[i].name : "copy");
+    return buf;
+}
 
 /* ---- the clock ---- */
 
@@ -122,14 +148,15 @@ static void wait_ticket(gp_stream *s, uint64_t ticket) {
 
 /* ---- entries of the device's table ---- */
 
-bool gp_model_open(gp_stream *s, uintptr_t host_bits) {
+bool gp_model_open(gp_stream *s, uintptr_t bits) {
+    host_bits = bits;
     model_stream *m = calloc(1, sizeof *m);
     gp_lock(&lock);
     if (m && !(m->lane = gp_lane_open(&schedule, s))) free(m), m = NULL;
     gp_unlock(&lock);
     if (!m) return gp_fail("out of memory");
     s->impl = m;
-    if (!(m->player = gp_queue_player(s, host_bits))) return gp_model_close(s), false;
+    if (!(m->player = gp_queue_player(s, bits))) return gp_model_close(s), false;
     return true;
 }
 
@@ -157,6 +184,43 @@ static void add(gp_stream *s, const gp_lane_item *item) {
 
 static gp_stream *player(gp_stream *s) { return ((model_stream *)s->impl)->player; }
 
+/* ---- the host's memory ---- */
+
+static _Atomic int64_t left; /* bytes that ops may write before the host is asked again */
+
+/* Bytes of a tensor that an op makes whose pages are new. */
+static size_t untouched(const gp_array *a, uintptr_t bits) {
+    const char *lo, *hi;
+    gp_array_extent(a, &lo, &hi);
+    const void *p = (const void *)((uintptr_t)lo & bits);
+    return hi > lo ? gp_host_untouched(p, (size_t)(hi - lo)) : 0;
+}
+
+static void give_back(void *data, size_t bytes) { /* of sim's: what was queued has been computed */
+    gp_host_empty((void *)((uintptr_t)data & host_bits), bytes);
+}
+
+/* Whether the host has the pages for what is about to be written: results are real, and lie in its
+ * memory, which may be less than the card's. False with a message. */
+static bool host_has(gp_stream *s, const char *what, const gp_array *const *a, int n) {
+    enum { ASK_EACH = 256 << 20 };
+    int64_t wanted = 0;
+    for (int i = 0; i < n; i++) wanted += (int64_t)gp_cost_bytes(a[i]);
+    if (atomic_fetch_sub(&left, wanted) >= wanted) return true;
+    size_t room = gp_host_room(), need = 0;
+    for (int i = 0; i < n && room < (size_t)wanted; i++) need += untouched(a[i], host_bits);
+    if (need > room) {
+        gp_alloc_each_cached(s->dev, give_back);
+        room = gp_host_room();
+    }
+    atomic_store(&left, room < ASK_EACH ? 0 : ASK_EACH);
+    if (need <= room) return true;
+    return gp_fail("%s: the host's memory is full, not the card's: results are computed here, and "
+                   "%.1f MiB are to be written where %.1f MiB are left; %s holds %.1f MiB",
+                   what, (double)need / 1048576, (double)room / 1048576, label,
+                   (double)gp_alloc_in_use(s->dev) / 1048576);
+}
+
 /* Computes c's kernel. What fails is found by a later wait, as on a card. False with a message when
  * out of memory. */
 static bool compute(gp_stream *s, gp_call *c) {
@@ -168,10 +232,12 @@ static bool compute(gp_stream *s, gp_call *c) {
 bool gp_model_launch(gp_stream *s, gp_call *c) {
     gp_released none = {.n = 0};
     gp_cost cost = gp_call_cost(c);
+    gp_card_time time = gp_card_kernel(&card, &cost);
+    if (cost.passes && !host_has(s, c->name, c->outa, c->nout)) return false;
     make_room(s);
     enter();
     bool ok = compute(s, c);
-    gp_card_time time = gp_card_kernel(&card, &cost);
+    if (time.at_least) note_bound(gp_op_id(c->op));
     if (ok)
         add(s, &(gp_lane_item){.kind = GP_LANE_KERNEL,
                                .ready = gp_now_ns() + (cost.passes ? ns(GP_FIGURE_launch) : 0),
@@ -185,6 +251,11 @@ bool gp_model_launch(gp_stream *s, gp_call *c) {
 bool gp_model_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                    gp_storage *host, uint64_t id) {
     gp_released none = {.n = 0};
+    gp_card_time time = gp_card_copy(&card, (double)bytes, !host || host->pinned);
+    gp_array to = {.data = dst, .ndim = 1, .dim = {(int64_t)bytes}, .stride = {1}};
+    to.numel = to.dim[0], to.dtype = GP_u8;
+    if (kind != GP_COPY_D2H && !host_has(s, "copy", &(const gp_array *){&to}, 1)) return false;
+    if (time.at_least) note_bound(GP_OPS);
     make_room(s);
     enter();
     gp_queue_copy(player(s), dst, src, bytes, kind, NULL, 0);
@@ -193,8 +264,8 @@ bool gp_model_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_co
     add(s, &(gp_lane_item){.kind = GP_LANE_COPY,
                            .direction = kind,
                            .ready = gp_now_ns() + ns(GP_FIGURE_launch),
-                           .fixed = ns(GP_FIGURE_kernel),
-                           .work = gp_card_copy(&card, (double)bytes, !host || host->pinned),
+                           .fixed = time.fixed,
+                           .work = time.work,
                            .pinned = host,
                            .ran = {.s = s, .kind = gp_copy_name(kind), .id = id, .bytes = bytes}});
     leave(&none);

@@ -22,8 +22,15 @@ const char *gp_model_label(void);
  * and returns buf; "" where no card is modelled. */
 char *gp_model_text(char *buf, size_t n);
 
+/* Times of ops that nobody measured on the card are bounds (card.h). A mark of now; and the list of
+ * the ops, "copy" for copies, that were so since a mark, as "linalg_eig, fft_fft": written to buf,
+ * which it returns. */
+enum { GP_BOUNDS_TEXT = 240 };
+uint64_t gp_model_mark(void);
+char *gp_model_bounds(uint64_t since, char buf[GP_BOUNDS_TEXT]);
+
 /* Entries of the table of functions of a device that stands in for a card. */
-bool gp_model_open(gp_stream *s, uintptr_t host_bits);
+bool gp_model_open(gp_stream *s, uintptr_t bits);
 void gp_model_close(gp_stream *s);
 bool gp_model_launch(gp_stream *s, struct gp_call *c);
 bool gp_model_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,

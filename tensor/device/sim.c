@@ -34,9 +34,13 @@ static void mem_free(gp_device *dev, void *p, size_t bytes) { gp_host_free(to_ho
 
 int gp_sim_count(void) { return (int)gp_env_number(GP_ENV_GPUSH_SIM_DEVICES, 1); }
 
-/* A quarter of the host's by default. */
+/* The card's where one is modelled, else a quarter of the host's. Blocks are reserved; they take
+ * the host's memory only where they are written, which model.c asks for first. */
 static size_t capacity(gp_device *dev) {
-    return (size_t)gp_env_number(GP_ENV_GPUSH_SIM_MEMORY, (int64_t)gp_host_capacity() / 4);
+    const gp_card *card = gp_model_card();
+    double most = 0x1p62, has = card ? card->figure[GP_FIGURE_memory] : 0;
+    int64_t own = card ? (int64_t)(has < most ? has : most) : (int64_t)gp_host_capacity() / 4;
+    return (size_t)gp_env_number(GP_ENV_GPUSH_SIM_MEMORY, own);
 }
 
 static bool stream_open(gp_stream *s) { return gp_queue_open(s, ~DEVICE_BIT); }

@@ -10,6 +10,7 @@
 #include "tensor/capture/capture.h"
 #include "tensor/device/offload.h"
 #include "tensor/device/failure.h"
+#include "tensor/device/model.h"
 #include "tensor/error.h"
 #include "tensor/device/thread.h"
 #include "tensor/memory/cache.h"
@@ -171,17 +172,32 @@ static size_t largest(gp_alloc *al, char *text, size_t size) {
     return at;
 }
 
+/* What the device has in all, for an error; and whose memory it is that lacks where the device's
+ * own would do: blocks are rounded up by at most an eighth. */
+static const char *in_all(const gp_alloc *al, int64_t wanted, char *text, size_t n) {
+    int64_t limit = al->cache.limit;
+    *text = 0;
+    if (!limit || al->dev->vt->on_host) return text;
+    bool sim = !strcmp(al->dev->vt->kind, "sim"), host = sim && wanted <= limit / 9 * 8;
+    const char *label = sim ? gp_model_label() : NULL;
+    snprintf(text, n, ", of %.1f MiB in all%s%s%s%s", (double)limit / 1048576, label ? " (" : "",
+             label ? label : "", label ? ")" : "",
+             host ? "; it lies in the host's memory, which has no more" : "");
+    return text;
+}
+
 /* The error that ends the ladder of DESIGN 6; returns NULL. */
 static gp_storage *out_of_memory(gp_alloc *al, size_t bytes) {
-    char list[600] = "";
+    char list[600] = "", all[120];
     gp_lock(&al->lock);
     largest(al, list, sizeof list);
     int64_t cached = al->cache.cached, in_use = al->stats.in_use;
     gp_unlock(&al->lock);
-    return gp_fail_null("out of memory on %s: requested %.1f MiB, in use %.1f MiB, cached %.1f "
-                        "MiB; largest live tensors:%s",
-                        al->dev->name, (double)bytes / 1048576, (double)in_use / 1048576,
-                        (double)cached / 1048576, *list ? list : " none");
+    return gp_fail_null(
+        "out of memory on %s: requested %.1f MiB, in use %.1f MiB, cached %.1f "
+        "MiB%s; largest live tensors:%s",
+        al->dev->name, (double)bytes / 1048576, (double)in_use / 1048576, (double)cached / 1048576,
+        in_all(al, in_use + (int64_t)bytes, all, sizeof all), *list ? list : " none");
 }
 
 /* With the lock held: counts st as in use. gp_alloc_in_use reads in_use without the lock. */
@@ -364,6 +380,20 @@ bool gp_alloc_open(gp_device *dev) {
     gp_magazine_leave = take_over;
     dev->alloc = al;
     return true;
+}
+
+void gp_alloc_renew_limit(gp_device *dev) {
+    gp_alloc *al = dev->alloc;
+    gp_lock(&al->lock);
+    al->cache.limit = (int64_t)dev->vt->capacity(dev);
+    gp_unlock(&al->lock);
+}
+
+void gp_alloc_each_cached(gp_device *dev, void (*fn)(void *data, size_t bytes)) {
+    gp_alloc *al = dev->alloc;
+    gp_lock(&al->lock);
+    gp_cache_each(&al->cache, fn);
+    gp_unlock(&al->lock);
 }
 
 void gp_alloc_stats(gp_device *dev, gp_mem_stats *out) {

@@ -156,6 +156,12 @@ void gp_cache_release(gp_cache *cache, gp_storage *st) {
     gp_cache_end(st);
 }
 
+void gp_cache_each(gp_cache *cache, void (*fn)(void *data, size_t bytes)) {
+    for (int s = 0; s < cache->dev->nstreams; s++)
+        for (int k = 0; cache->free[s] && k < CLASSES; k++)
+            for (gp_storage *st = cache->free[s][k]; st; st = st->next) fn(st->data, st->bytes);
+}
+
 /* Frees the first block of that stream's list. */
 static void release_first(gp_cache *cache, gp_storage **list) {
     gp_storage *st = *list;

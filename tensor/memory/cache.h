@@ -41,6 +41,9 @@ static inline bool gp_has_queues(const gp_device *dev) {
 /* Frees the struct of a storage, once the log of failures does not name it. */
 void gp_cache_end(gp_storage *st);
 
+/* Calls fn for each free block. Not of a device with segments. */
+void gp_cache_each(gp_cache *cache, void (*fn)(void *data, size_t bytes));
+
 /* The device must be idle for these: queued work may read a free block. */
 /* Frees the largest cached blocks on the device, until at most `keep` bytes are cached. */
 void gp_cache_trim(gp_cache *cache, int64_t keep);

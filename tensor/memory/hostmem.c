@@ -108,6 +108,42 @@ static size_t group_limit(void) {
     return found ? (size_t)limit : SIZE_MAX;
 }
 
+/* The number after `name` in a file of the kernel's, in its units; 0: there is none. */
+static size_t kernel_number(const char *path, const char *name) {
+    char line[128];
+    size_t n = 0, k = strlen(name);
+    FILE *f = fopen(path, "re");
+    while (f && !n && fgets(line, sizeof line, f))
+        if (!strncmp(line, name, k)) n = strtoull(line + k, NULL, 10);
+    if (f) fclose(f);
+    return n;
+}
+
+size_t gp_host_room(void) {
+    size_t free = kernel_number("/proc/meminfo", "MemAvailable:") << 10,
+           mine = kernel_number("/proc/self/status", "VmRSS:") << 10, all = gp_host_capacity();
+    if (!free || !mine || !all) return SIZE_MAX;
+    size_t kept = all / 9, rest = mine < all ? all - mine : 0; /* the tenth that capacity leaves */
+    free = free > kept ? free - kept : 0;
+    return free < rest ? free : rest;
+}
+
+size_t gp_host_untouched(const void *p, size_t bytes) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 0;
+    uintptr_t from = (uintptr_t)p / page * page, end = (uintptr_t)p + bytes;
+    for (unsigned char there[4096]; from < end; from += sizeof there * page) {
+        size_t pages = (end - from + page - 1) / page;
+        if (pages > sizeof there) pages = sizeof there;
+        bool known = !mincore((void *)from, pages * page, there);
+        for (size_t i = 0; i < pages; i++) n += !known || !(there[i] & 1);
+    }
+    return n * page;
+}
+
+void gp_host_empty(void *p, size_t bytes) {
+    if (bytes >= HUGE) madvise(p, rounded(bytes), MADV_DONTNEED);
+}
+
 size_t gp_host_capacity(void) {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     if (pages <= 0 || size <= 0) return 0;

@@ -27,6 +27,15 @@ void gp_host_move(void *p, size_t bytes, void *to);
 /* Bytes that tensors may use: nine tenths of the memory of the machine, or of the container. */
 size_t gp_host_capacity(void);
 
+/* Bytes that the process may still write to for the first time before the memory of the machine, or
+ * of the container, is short; reads the kernel's files. SIZE_MAX: they do not say. */
+size_t gp_host_room(void);
+/* How many of these bytes are in pages that were not written yet. */
+size_t gp_host_untouched(const void *p, size_t bytes);
+/* Gives the pages of a block of 2 MiB and more back; its contents are lost, the block stays.
+ * Smaller ones are left. */
+void gp_host_empty(void *p, size_t bytes);
+
 /* Whether the process has a limit of address space (ulimit -v). */
 bool gp_host_limited(void);
 

@@ -68,6 +68,7 @@ S.calls = {
     ["sync.budget"] = "{max = 5}, nop", ["sync.error"] = "nop", ["sync.warning"] = "nop",
     ["sync.off"] = "nop", ["sync.async"] = "f(2), nop", ["sync.baseline"] = "out, true",
     ["profile:save"] = "out", ["profile.load"] = "prof_file",
+    ["sim.measured"] = "'add'",
     ["profile.region"] = "'name', nop", ["profile.run"] = "{}, nop", ["json.decode"] = "'[1]'",
     ["json.encode"] = "1", ["npy.load"] = "npy_file", ["npy.save"] = "out, f(2)",
     ["npz.load"] = "npz_file", ["npz.save"] = "out, {x = f(2)}", ["image.load"] = "png_file",

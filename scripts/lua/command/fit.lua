@@ -1,0 +1,121 @@
+--!plain
+-- gpush fit [options] script [args]: whether a run fits in the memory of each card, its peak, and
+-- whose that is. The script runs once on sim, whose results are real, with no limit but the host's
+-- memory: the most that the allocator had given out at once is the peak, whatever the card.
+local gpush = require "gpush"
+local profile, sim = gpush.profile, gpush.sim
+local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
+local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
+
+-- The cards by their memory, the smallest first: {key =, name =, memory =}.
+local cards, keys = {}, {}
+for key, card in pairs(sim.cards()) do
+    cards[#cards + 1] = { key = key, name = card.name, memory = card.memory }
+end
+table.sort(cards, function(a, b)
+    if a.memory ~= b.memory then return a.memory < b.memory end
+    return a.key < b.key
+end)
+for i, card in ipairs(cards) do keys[i] = card.key end
+
+local command = assert(loadfile(dir .. "/command_line.lua", "t"))("fit", [[
+usage: gpush fit [options] script [args]
+Runs the script once on sim and says on stderr for each card whether the run fits in its memory, the
+peak, and which lines and ops hold it.
+  --card NAME        only whether it fits in that card's
+  --limit N          lines of those that hold the peak; 10
+  --max-events N     record no more; 4194304
+What a card's libraries take for themselves is not in the peak: nobody measured it.
+The exit status is the script's, or 1 where the run does not fit in any of the cards.
+]], { ["--card"] = keys, ["--limit"] = 1, ["--max-events"] = 1 })
+
+local function size(n)
+    for _, unit in ipairs { { 1e9, "GB" }, { 1e6, "MB" }, { 1e3, "kB" } } do
+        if n >= unit[1] then return ("%.2f %s"):format(n / unit[1], unit[2]) end
+    end
+    return ("%d B"):format(n)
+end
+
+-- The device of sim with the largest peak, of prof:memory(); nil: none was used.
+local function busiest(memory)
+    local most
+    for _, d in ipairs(memory.devices) do
+        if d.device:find "^sim" and (not most or d.peak > most.peak) then most = d end
+    end
+    return most
+end
+
+-- Lines of the cards asked for, and whether the run fits in one of them. ended: the script ran to
+-- its end, so that the peak is known.
+local function card_rows(peak, ended, key)
+    local rows, fits = { { "card", "memory", "peak of it", "" } }, false
+    for _, card in ipairs(cards) do
+        if not key or key == card.key then
+            local left = card.memory - peak
+            local verdict = left < 0 and "does not fit"
+                or ended and ("fits, %s left"):format(size(left))
+                or "unknown: the script ended early"
+            fits = fits or left >= 0 and ended
+            rows[#rows + 1] = { card.name, size(card.memory),
+                ("%.1f %%"):format(100 * peak / card.memory), verdict }
+        end
+    end
+    return rows, fits
+end
+
+local function owner_rows(memory, device, limit)
+    local rows, rest, more = { { "at the peak", "of", "line" } }, 0, 0
+    for _, row in ipairs(memory) do
+        if row.device == device and row.peak > 0 then
+            if #rows <= limit then
+                rows[#rows + 1] = { size(row.peak), row.name or "outside of any op",
+                    row.file and ("%s:%d"):format(row.file, row.line) or "?" }
+            else
+                rest, more = rest + row.peak, more + 1
+            end
+        end
+    end
+    if more > 0 then rows[#rows + 1] = { size(rest), ("%d more"):format(more), "" } end
+    return rows
+end
+
+-- Prints what the run took; whether it fits.
+local function deliver(prof, ended, given)
+    local memory = prof:memory()
+    local most = busiest(memory)
+    if not most then
+        command.say 'the script put nothing on the device (expected one that uses "gpu" or "sim")'
+        return false
+    end
+    local rows, fits = card_rows(most.peak, ended, given["--card"])
+    io.stderr:write(("peak: %s on %s%s\n"):format(size(most.peak), most.device,
+            ended and "" or ", up to where the script ended"),
+        "modelled: counted on sim, in blocks as the allocator rounds them; what a card's context, \z
+        library\nhandles and workspaces take is not in it, as nobody measured it\n\n",
+        fit.columns(rows, { false, true, true }), "\n\n",
+        fit.columns(owner_rows(memory, most.device, given["--limit"] or 10), { true }), "\n")
+    if prof.dropped > 0 then
+        command.say("%d events were dropped at --max-events: the peak may be higher", prof.dropped)
+    end
+    return fits and prof.dropped == 0
+end
+
+local args = table.pack(...)
+local given, at = command.read(args)
+if not given then return at end
+if not args[at] then return command.refuse "expected a script" end
+
+-- Its memory is more than any host's.
+sim.card = { name = "card without a limit", like = "h200", memory = 1e18 }
+profile.start { memory = true, limit = given["--max-events"] }
+command.after_script(function(ok)
+    local stopped, prof = pcall(profile.stop)
+    io.stdout:flush()
+    if not stopped then
+        command.say("%s", command.plain(prof))
+        return false
+    end
+    if prof.count == 0 and not ok then return false end -- it did not begin, and has said why
+    return deliver(prof, ok, given) and ok
+end)
+return at

@@ -380,6 +380,7 @@ static bool write_all(gzFile out, void *context) {
         "\"lost\":%llu,\"wall_us\":%.3f",
         (unsigned long long)w->p->dropped, (unsigned long long)w->p->lost, us(w, w->p->t1));
     if (w->p->predicted) put(w, ",\"predicted\":\"%s\"", quoted(w->p->predicted, esc, sizeof esc));
+    if (w->p->accuracy) put(w, ",\"accuracy\":\"%s\"", quoted(w->p->accuracy, esc, sizeof esc));
     if (w->merged.events)
         put(w, ",\"merged\":%llu,\"merged_into\":%llu", (unsigned long long)w->merged.events,
             (unsigned long long)w->merged.slices);

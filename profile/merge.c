@@ -235,8 +235,8 @@ gp_prof *gp_prof_merge(const gp_prof *p, int most, gp_merged *what) {
         to->t0 = p->t0, to->done = p->done, to->t1 = p->t1;
         to->dropped = p->dropped, to->lost = p->lost;
         to->ranks = p->ranks, to->foreign = p->foreign;
-        to->predicted = p->predicted, to->modelled = p->modelled;
-        to->at_least = p->at_least;
+        to->predicted = p->predicted, to->accuracy = p->accuracy;
+        to->modelled = p->modelled, to->at_least = p->at_least;
         *what = (gp_merged){0};
         *m = (merger){.p = p, .to = to, .most = most, .what = what, .ok = true};
         if (!merge_all(m)) gp_prof_free(to), to = NULL;

@@ -131,6 +131,7 @@ typedef struct gp_prof {
                                       t1]; measured at the start */
     gp_srcloc started;             /* where */
     const char *predicted;         /* not measured: what a replay changed; NULL */
+    const char *accuracy;          /* of such predictions, as a sentence's part; NULL: not known */
     bool foreign;                  /* loaded from another program's trace, */
     int unknown_orders; /* whose so many calls let a stream wait for another, but do not say which:
                            replays take none to wait; */
@@ -218,6 +219,8 @@ extern int (*gp_record_stack)(gp_frame *frame, int max, const char **module);
 const char *gp_rec_keep_shapes(gp_prof *p, const gp_call *c);
 /* Writes "f32 2x3, f32 3" from rec->shapes, "" for NULL: at most n bytes, cut; returns buf. */
 char *gp_rec_shapes(const char *shapes, char *buf, size_t n);
+/* Whether rec->shapes has a dim of that size; false for NULL. */
+bool gp_rec_has_dim(const char *shapes, int64_t dim);
 /* The kind as scripts see it: "op", "copied"; static. */
 const char *gp_rec_kind_name(gp_rec_kind kind);
 /* The name as tables and traces show it: "add_", "wait: item". */

@@ -36,6 +36,18 @@ char *gp_rec_shapes(const char *shapes, char *buf, size_t n) {
     return buf;
 }
 
+bool gp_rec_has_dim(const char *shapes, int64_t dim) {
+    const char *p = shapes, *end = shapes ? shapes + gp_intern_size(shapes) : NULL;
+    while (p < end) {
+        gp_shape s = {.ndim = p[1]};
+        memcpy(s.dim, p + 2, (size_t)s.ndim * sizeof *s.dim);
+        for (int i = 0; i < s.ndim; i++)
+            if (s.dim[i] == dim) return true;
+        p += 2 + (size_t)s.ndim * sizeof *s.dim;
+    }
+    return false;
+}
+
 const char *gp_rec_kind_name(gp_rec_kind kind) {
     static const char *const names[] = {"op",     "region", "wait",   "copy", "kernel", "copied",
                                         "memory", "held",   "switch", "call", "sample"};

@@ -312,7 +312,9 @@ static void foot(FILE *f, const table *t) {
         if (r->row[i].special == GP_ROW_UNATTRIBUTED) loose += r->row[i].self[GP_CPU];
         if (r->row[i].special == GP_ROW_PROFILER) own += r->row[i].self[GP_CPU];
     }
-    if (p->predicted) fprintf(f, "Predicted by a replay, not measured: %s\n", p->predicted);
+    if (p->predicted)
+        fprintf(f, "Predicted by a replay, not measured: %s%s%s\n", p->predicted,
+                p->accuracy ? "; " : "", p->accuracy ? p->accuracy : "");
     fprintf(f, "%s: %s = rows %s + unattributed %s",
             r->mains > 1 ? "Wall time of all ranks"
             : r->others  ? "Host time"

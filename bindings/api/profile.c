@@ -393,7 +393,7 @@ static int push_measured(lua_State *L, gp_prof *p) {
     return 1;
 }
 
-/* prof.wall (s), wall_ns, count (events), dropped, lost, how, modelled, card, predicted,
+/* prof.wall (s), wall_ns, count (events), dropped, lost, how, modelled, card, predicted, accuracy,
  * at_least, measured, others, foreign (whether another program's trace was loaded); else a method.
  */
 static int l_prof_index(lua_State *L) {
@@ -412,6 +412,7 @@ static int l_prof_index(lua_State *L) {
     if (p && key && !strcmp(key, "card"))
         return p->card ? gp_lua_push_card(L, p->card) : (lua_pushnil(L), 1);
     if (p && key && !strcmp(key, "predicted")) return lua_pushstring(L, p->predicted), 1;
+    if (p && key && !strcmp(key, "accuracy")) return lua_pushstring(L, p->accuracy), 1;
     if (p && key && !strcmp(key, "foreign")) return lua_pushboolean(L, p->foreign), 1;
     if (p && key && !strcmp(key, "measured")) return push_measured(L, p);
     if (p && key && !strcmp(key, "others")) return lua_pushinteger(L, (lua_Integer)p->others), 1;
@@ -427,6 +428,7 @@ static int l_prof_tostring(lua_State *L) {
     lua_pushfstring(L, "profile of %s, %I events", wall, (LUAI_UACINT)count(p));
     if (p->modelled) lua_pushfstring(L, "%s, %s", lua_tostring(L, -1), p->modelled);
     if (p->predicted) lua_pushfstring(L, "%s, predicted: %s", lua_tostring(L, -1), p->predicted);
+    if (p->accuracy) lua_pushfstring(L, "%s; %s", lua_tostring(L, -1), p->accuracy);
     return 1;
 }
 

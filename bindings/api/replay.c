@@ -2,6 +2,7 @@
  * critical path, and why the devices were idle. Lists for scripts/lua/whatif.lua and verdict.lua.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "bindings/bind.h"
 #include "bindings/profile.h"
@@ -213,12 +214,31 @@ static int l_verdict(lua_State *L) {
     return 1;
 }
 
+/* (name, ...) -> how far off predictions of those kinds, or without those causes, were; "" where
+ * none is named */
+static int l_accuracy(lua_State *L) {
+    static const char *const names[] = {
+#define ACCURACY(kind, ...) #kind,
+#include "profile/replay/accuracy.def"
+    };
+    char text[200];
+    uint32_t kinds = 0;
+    for (int i = 1; i <= lua_gettop(L); i++) {
+        const char *name = luaL_checkstring(L, i);
+        for (int k = 0; k < GP_ACCURACIES; k++)
+            if (!strcmp(name, names[k])) kinds |= 1u << k;
+        for (int k = 0; k < GP_CAUSES; k++)
+            if (!strcmp(name, gp_cause_name((gp_cause)k)))
+                kinds |= 1u << gp_cause_accuracy((gp_cause)k);
+    }
+    lua_pushstring(L, gp_accuracy_text(kinds, text, sizeof text));
+    return 1;
+}
+
 void gp_lua_set_replay(lua_State *L) {
-    static const luaL_Reg lists[] = {{"savings", l_savings},
-                                     {"critical_path", l_critical_path},
-                                     {"idle", l_idle},
-                                     {"verdict", l_verdict},
-                                     {NULL, NULL}};
+    static const luaL_Reg lists[] = {{"savings", l_savings},   {"critical_path", l_critical_path},
+                                     {"idle", l_idle},         {"verdict", l_verdict},
+                                     {"accuracy", l_accuracy}, {NULL, NULL}};
     luaL_newlib(L, lists);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.replay");
 }

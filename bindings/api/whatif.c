@@ -127,6 +127,22 @@ static bool has_wait(const gp_prof *p, const gp_whatif_line *line) {
     return false;
 }
 
+static bool has_dim(const gp_prof *p, int64_t dim) {
+    gp_at at = gp_first(p->host);
+    for (gp_rec *r; (r = gp_next(&at));)
+        if (r->kind == GP_REC_OP && gp_rec_has_dim(r->shapes, dim)) return true;
+    return false;
+}
+
+static bool has_loader(const gp_track *t) {
+    for (; t; t = t->next) {
+        gp_at at = gp_first(t);
+        for (gp_rec *r; (r = gp_next(&at));)
+            if (gp_is_made(r)) return true;
+    }
+    return false;
+}
+
 /* Raises where a part of the options changes nothing: a wrong name would look like no gain. Of a
  * loaded trace's ops a replay knows only what devices ran. */
 static void check_found(lua_State *L, const gp_prof *p, const options *o) {
@@ -134,6 +150,13 @@ static void check_found(lua_State *L, const gp_prof *p, const options *o) {
         if ((p->foreign || !has_op(p->host, o->scale[i].op)) && !has_op(p->workers, o->scale[i].op))
             luaL_error(L, "whatif: scale: no op '%s' is on the record: see prof:table()",
                        o->scale[i].op);
+    if (o->w.batch && (p->foreign || !has_dim(p, o->w.batch)))
+        luaL_error(L,
+                   "whatif: batch: no op on the record has a shape with a dim of %d (expected a "
+                   "profile of profile.run{shapes = true})",
+                   (int)o->w.batch);
+    if (o->w.workers && (p->foreign || !has_loader(p->host)))
+        luaL_error(L, "whatif: workers: no batch of a data.Loader is on the record");
     for (int i = 0; i < o->w.nwithout; i++) {
         if (has_wait(p, &o->line[i])) continue;
         if (o->line[i].what)
@@ -277,24 +300,55 @@ static void say_assumed(const gp_prof *p, options *o) {
             p->guessed_orders);
 }
 
-/* whatif's options, or on's: without, scale, host, overlap, card, ranks, network and algorithm from
- * 2 on. what: names the card's argument in messages. */
+/* {from, to}: samples of a batch. */
+static void check_batch(lua_State *L, int i, options *o) {
+    if (lua_isnoneornil(L, i)) return;
+    int64_t of[2] = {0, 0};
+    for (int k = 0; lua_istable(L, i) && luaL_len(L, i) == 2 && k < 2; k++) {
+        lua_geti(L, i, k + 1);
+        of[k] = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : 0;
+        lua_pop(L, 1);
+    }
+    if (of[0] < 1 || of[1] < 1 || of[1] > INT_MAX)
+        luaL_error(L, "whatif: batch: expected the samples of a batch as they are and as they "
+                      "would be, as in {32, 64}");
+    o->w.batch = of[0], o->w.into = of[1];
+    say(o, "%sbatches of %d in place of %d", o->len ? ", " : "", (int)of[1], (int)of[0]);
+}
+
+static void check_workers(lua_State *L, int i, options *o) {
+    lua_Integer n = luaL_optinteger(L, i, 0);
+    if (lua_isnoneornil(L, i)) return;
+    if (n < 1 || n > GP_WHATIF_WORKERS)
+        luaL_error(L, "whatif: workers: expected 1 to %d, got %I", GP_WHATIF_WORKERS,
+                   (LUAI_UACINT)n);
+    o->w.workers = (int)n;
+    say(o, "%s%d worker%s of each loader", o->len ? ", " : "", (int)n, n == 1 ? "" : "s");
+}
+
+/* Reads and says the changes of the host, of copies, batches and loaders. */
+static void check_rest(lua_State *L, options *o) {
+    o->w.host = luaL_optnumber(L, 4, 1), o->w.overlap = lua_toboolean(L, 5);
+    if (!(o->w.host >= 0 && o->w.host <= 1e6))
+        luaL_error(L, "whatif: host: expected a factor from 0 to 1e6, got %f", o->w.host);
+    if (o->w.host != 1) say(o, "%shost x %g", o->len ? ", " : "", o->w.host);
+    if (o->w.overlap) say(o, "%scopies beside kernels", o->len ? ", " : "");
+    check_batch(L, 6, o);
+    check_workers(L, 7, o);
+}
+
+/* whatif's options, or on's: without, scale, host, overlap, batch, workers, card, ranks, network
+ * and algorithm from 2 on. what: names the card's argument in messages. */
 static int predict(lua_State *L, const char *what) {
     options *o = lua_newuserdatauv(L, sizeof *o, 0);
     gp_prof *p = gp_lua_check_prof(L, 1);
     memset(o, 0, sizeof *o);
-    o->w = (gp_whatif){.host = luaL_optnumber(L, 4, 1),
-                       .overlap = lua_toboolean(L, 5),
-                       .without = o->line,
-                       .scale = o->scale};
+    o->w = (gp_whatif){.without = o->line, .scale = o->scale};
     check_without(L, 2, o);
     check_scale(L, 3, o);
-    if (!(o->w.host >= 0 && o->w.host <= 1e6))
-        return luaL_error(L, "whatif: host: expected a factor from 0 to 1e6, got %f", o->w.host);
-    if (o->w.host != 1) say(o, "%shost x %g", o->len ? ", " : "", o->w.host);
-    if (o->w.overlap) say(o, "%scopies beside kernels", o->len ? ", " : "");
-    check_device(L, what, p, 6, o);
-    check_network(L, p, 7, o);
+    check_rest(L, o);
+    check_device(L, what, p, 8, o);
+    check_network(L, p, 9, o);
     check_found(L, p, o);
     if (!o->len) say(o, "nothing changed");
     say_assumed(p, o);
@@ -304,9 +358,10 @@ static int predict(lua_State *L, const char *what) {
     return *box ? 1 : gp_lua_raise(L);
 }
 
-/* prof:whatif{without =, scale =, host =, overlap =, device =} -> a profile, predicted */
+/* prof:whatif{without =, scale =, host =, overlap =, batch =, workers =, device =} -> a profile,
+ * predicted */
 static int l_whatif(lua_State *L) {
-    lua_settop(L, 9);
+    lua_settop(L, 11);
     return predict(L, "whatif: device");
 }
 
@@ -315,7 +370,7 @@ static int l_on(lua_State *L) {
     lua_settop(L, 5);
     if (lua_isnil(L, 2) && lua_isnil(L, 4))
         return luaL_error(L, "profile.on: expected a card, or a network");
-    for (int i = 0; i < 4; i++) lua_pushnil(L), lua_insert(L, 2);
+    for (int i = 0; i < 6; i++) lua_pushnil(L), lua_insert(L, 2);
     return predict(L, "profile.on: card");
 }
 
@@ -330,7 +385,8 @@ void gp_lua_set_assumed(lua_State *L, const gp_prof *p) {
 void gp_lua_set_whatif(lua_State *L) {
     static const gp_lua_function methods[] = {
         {"profile.whatif",
-         "self profile, any? without, any? scale, number? host, bool? overlap, any? device",
+         "self profile, any? without, any? scale, number? host, bool? overlap, any? batch, "
+         "int? workers, any? device",
          l_whatif},
         {"profile.on", "self profile, any? card, int? ranks, any? network, str? algorithm", l_on},
         {NULL, NULL, NULL}};

@@ -417,7 +417,7 @@ static void make_here(gp_worker_pool *c, gp_batch *b, lua_State *L, int program)
         .seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping, .stop = &c->stop};
     uint64_t t0 = gp_now_ns();
     gp_rng kept = gp_generator;
-    gp_region r = gp_region_begin(GP_LOADER_MAKE, sizeof GP_LOADER_MAKE - 1, 0);
+    gp_region r = gp_region_begin(GP_LOADER_MAKE, sizeof GP_LOADER_MAKE - 1, b->name);
     gp_batch_make(L, program, b, 0, b->n, &how);
     gp_region_end(&r);
     gp_generator = kept;

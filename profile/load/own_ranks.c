@@ -208,7 +208,7 @@ static bool place_all(gp_prof *p, part *x, int n) {
 static bool read_part(gp_json *j, gp_prof *p, part *x, const part *before, int n) {
     gp_prof sum = *p;
     p->rank = -1;
-    p->how = p->predicted = p->modelled = p->at_least = NULL;
+    p->how = p->predicted = p->accuracy = p->modelled = p->at_least = NULL;
     if (!gp_load_own(j, p, true) || !gp_json_done(j)) return false;
     *x = (part){p->rank, (int64_t)p->t0, (int64_t)p->done, (int64_t)p->t1, .call = NULL};
     x->orders = sum.norders, x->last_order = p->norders;
@@ -222,7 +222,7 @@ static bool read_part(gp_json *j, gp_prof *p, part *x, const part *before, int n
     if (n) p->started = sum.started, p->cost_begin = sum.cost_begin, p->cost_end = sum.cost_end;
     if (!p->modelled) p->modelled = sum.modelled;
     if (!p->at_least) p->at_least = sum.at_least;
-    if (!p->predicted) p->predicted = sum.predicted;
+    if (!p->predicted) p->predicted = sum.predicted, p->accuracy = sum.accuracy;
     return true;
 }
 

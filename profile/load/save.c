@@ -365,6 +365,7 @@ static void put_fields(writer *w) {
     put_field_text(w, "started_file", p->started.file);
     put_field_text(w, "how", p->how);
     put_field_text(w, "predicted", p->predicted);
+    put_field_text(w, "accuracy", p->accuracy);
     put_field_text(w, "modelled", p->modelled);
     put_field_text(w, "at_least", p->at_least);
     if (p->card) put_card(w, p->card);

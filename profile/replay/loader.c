@@ -16,77 +16,66 @@ static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 bool gp_is_take(const gp_rec *r) {
     return r->kind == GP_REC_REGION && r->bytes > 0 && strcmp(r->name, GP_LOADER_MAKE) != 0;
 }
-static bool is_made(const gp_rec *r) {
+bool gp_is_made(const gp_rec *r) {
     return r->kind == GP_REC_REGION && r->bytes > 0 && !strcmp(r->name, GP_LOADER_MAKE);
 }
 
 /* ---- the record ---- */
 
-/* A batch that the host took. */
-typedef struct taken {
-    int64_t batch;
-    uint64_t t0, t1;
-} taken;
-
-typedef struct reader {
-    gp_timeline *t;
-    taken *take; /* in the order of their numbers, which is that of their times in a pool */
-    int ntakes;
-} reader;
-
 static int by_batch(const void *a, const void *b) {
-    const taken *x = a, *y = b;
+    const gp_taken *x = a, *y = b;
     return x->batch < y->batch ? -1 : x->batch > y->batch;
 }
 
 /* The place of the first take of that batch or a later one. */
-static int take_at(const reader *r, int64_t batch) {
-    int lo = 0, hi = r->ntakes;
+static int take_at(const gp_timeline *t, int64_t batch) {
+    int lo = 0, hi = t->ntakes;
     while (lo < hi) {
         int mid = lo + (hi - lo) / 2;
-        if (r->take[mid].batch < batch) lo = mid + 1;
+        if (t->take[mid].batch < batch) lo = mid + 1;
         else hi = mid;
     }
     return lo;
 }
 
 /* The first take of that batch or a later one of its pool; NULL: none is on the record. */
-static const taken *take_of(const reader *r, int64_t batch) {
-    int i = take_at(r, batch);
-    return i < r->ntakes && pool_of(r->take[i].batch) == pool_of(batch) ? &r->take[i] : NULL;
+static const gp_taken *take_of(const gp_timeline *t, int64_t batch) {
+    int i = take_at(t, batch);
+    return i < t->ntakes && pool_of(t->take[i].batch) == pool_of(batch) ? &t->take[i] : NULL;
 }
 
 /* The last batch of the part's pool that the host had taken by the part's start; 0: none. */
-static int64_t taken_before(const reader *r, const gp_rec *part) {
-    int from = take_at(r, pool_of(part->bytes) << 32), lo = from, hi = r->ntakes;
+static int64_t taken_before(const gp_timeline *t, const gp_rec *part) {
+    int from = take_at(t, pool_of(part->bytes) << 32), lo = from, hi = t->ntakes;
     while (lo < hi) {
         int mid = lo + (hi - lo) / 2;
         bool before =
-            pool_of(r->take[mid].batch) == pool_of(part->bytes) && r->take[mid].t1 <= part->t0;
+            pool_of(t->take[mid].batch) == pool_of(part->bytes) && t->take[mid].t1 <= part->t0;
         if (before) lo = mid + 1;
         else hi = mid;
     }
-    return lo > from ? r->take[lo - 1].batch : 0;
+    return lo > from ? t->take[lo - 1].batch : 0;
 }
 
-static void gather_takes(reader *r) {
-    for (int i = 0; i < r->t->nhost; i++) {
-        const gp_rec *rec = r->t->host[i];
+static void gather_takes(gp_timeline *t) {
+    for (int i = 0; i < t->nhost; i++) {
+        const gp_rec *rec = t->host[i];
         if (gp_is_take(rec))
-            r->take[r->ntakes++] = (taken){rec->bytes, rec->t0, gp_rec_end(r->t->p, rec)};
+            t->take[t->ntakes++] = (gp_taken){rec->bytes, rec->t0, gp_rec_end(t->p, rec)};
     }
-    qsort(r->take, (size_t)r->ntakes, sizeof *r->take, by_batch);
+    qsort(t->take, (size_t)t->ntakes, sizeof *t->take, by_batch);
 }
 
 /* In the order of tracks and, on each, of time: a worker makes one part at a time. */
 static void gather_parts(gp_timeline *t) {
-    int number = 0;
+    int number = 0, main = -1;
     for (const gp_track *track = t->p->host; track; track = track->next, number++) {
         uint64_t free_at = 0;
+        if (main < 0 && gp_timeline_has(t, track)) main = number;
         gp_at at = gp_first(track);
         for (gp_rec *r; gp_timeline_has(t, track) && (r = gp_next(&at));) {
-            if (!is_made(r) || r->t0 < free_at) continue;
-            t->made[t->nmade++] = (gp_made){r, number, at, -1, 0, 0};
+            if (!gp_is_made(r) || r->t0 < free_at) continue;
+            t->made[t->nmade++] = (gp_made){r, number, number == main, at, -1, 0, 0};
             free_at = gp_rec_end(t->p, r);
         }
     }
@@ -109,21 +98,21 @@ static void join_parts(gp_timeline *t) {
 
 /* The host asks for a batch when it comes to take the one that is as far before it as the pool's
  * workers were ever ahead; for the first ones before it takes any. */
-static void set_lag(const reader *r, gp_made *m, int64_t ahead) {
-    const gp_made *before = m > r->t->made && m[-1].track == m->track ? m - 1 : NULL;
-    uint64_t end = before ? gp_rec_end(r->t->p, before->rec) : 0;
-    const taken *take = take_of(r, m->rec->bytes - ahead + 1);
+static void set_lag(const gp_timeline *t, gp_made *m, int64_t ahead) {
+    const gp_made *before = m > t->made && m[-1].track == m->track ? m - 1 : NULL;
+    uint64_t end = before ? gp_rec_end(t->p, before->rec) : 0;
+    const gp_taken *take = take_of(t, m->rec->bytes - ahead + 1);
     m->asked = take ? least(take->t0, m->rec->t0) : m->rec->t0;
     m->lag = (int64_t)(m->rec->t0 - most(end, m->asked));
 }
 
 /* The most batches that the pool's workers were seen ahead of the host, whose parts are from
  * t->batch[i] on; *end: after the last of them. */
-static int64_t most_ahead(const reader *r, int i, int *end) {
-    int64_t pool = pool_of(r->t->batch[i]->rec->bytes), ahead = 0;
-    for (; i < r->t->nmade && pool_of(r->t->batch[i]->rec->bytes) == pool; i++) {
-        int64_t last = taken_before(r, r->t->batch[i]->rec);
-        int64_t by = last ? r->t->batch[i]->rec->bytes - last : 0;
+static int64_t most_ahead(const gp_timeline *t, int i, int *end) {
+    int64_t pool = pool_of(t->batch[i]->rec->bytes), ahead = 0;
+    for (; i < t->nmade && pool_of(t->batch[i]->rec->bytes) == pool; i++) {
+        int64_t last = taken_before(t, t->batch[i]->rec);
+        int64_t by = last ? t->batch[i]->rec->bytes - last : 0;
         if (by > ahead) ahead = by;
     }
     *end = i;
@@ -131,24 +120,19 @@ static int64_t most_ahead(const reader *r, int i, int *end) {
 }
 
 bool gp_loader_read(gp_timeline *t) {
-    size_t parts = (size_t)gp_count_recs(t->p->host, is_made) + 1;
-    reader r = {.t = t,
-                .take =
-                    malloc(((size_t)gp_count_recs(t->p->host, gp_is_take) + 1) * sizeof(taken))};
+    size_t parts = (size_t)gp_count_recs(t->p->host, gp_is_made) + 1;
+    t->take = malloc(((size_t)gp_count_recs(t->p->host, gp_is_take) + 1) * sizeof *t->take);
     t->made = malloc(parts * sizeof *t->made);
     t->batch = malloc(parts * sizeof *t->batch);
-    bool ok = r.take && t->made && t->batch;
-    if (ok) {
-        gather_takes(&r);
-        gather_parts(t);
-        join_parts(t);
-        for (int i = 0, end; i < t->nmade; i = end) {
-            int64_t ahead = most_ahead(&r, i, &end);
-            for (int k = i; k < end; k++) set_lag(&r, t->batch[k], ahead);
-        }
+    if (!t->take || !t->made || !t->batch) return false;
+    gather_takes(t);
+    gather_parts(t);
+    join_parts(t);
+    for (int i = 0, end; i < t->nmade; i = end) {
+        int64_t ahead = most_ahead(t, i, &end);
+        for (int k = i; k < end; k++) set_lag(t, t->batch[k], ahead);
     }
-    free(r.take);
-    return ok;
+    return true;
 }
 
 int gp_loader_batch(const gp_timeline *t, const gp_rec *take) {
@@ -175,7 +159,7 @@ static uint64_t duration(const gp_timeline *t, const gp_whatif *w, const gp_made
     uint64_t end = gp_rec_end(t->p, m->rec), last = m->rec->t0;
     double ns = 0, ops = 0;
     gp_at at = m->inside;
-    if (w->host == 1 && !w->nscale) return end - m->rec->t0;
+    if (w->host == 1 && !w->nscale && !w->batch) return end - m->rec->t0;
     for (gp_rec *r; (r = gp_next(&at)) && r->t0 < end;) {
         if (r->kind != GP_REC_OP || r->t0 < last) continue; /* within another */
         last = least(gp_rec_end(t->p, r), end);
@@ -183,6 +167,7 @@ static uint64_t duration(const gp_timeline *t, const gp_whatif *w, const gp_made
         ns += (double)(last - r->t0) * gp_whatif_factor(w, r);
     }
     ns += ((double)(end - m->rec->t0) - ops) * w->host;
+    if (w->batch) ns *= (double)w->into / (double)w->batch;
     return ns > 0 ? (uint64_t)(ns + 0.5) : 0;
 }
 
@@ -204,10 +189,43 @@ static void set_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r, 
     }
 }
 
+/* When the host had asked for that batch, of a pool that was opened at `opened`: a loader keeps one
+ * batch more than it has workers under way, at least two. */
+static uint64_t asked(const gp_timeline *t, const gp_whatif *w, const gp_replayed *r, int64_t batch,
+                      uint64_t opened) {
+    int64_t before = batch - (w->workers < 2 ? 2 : w->workers + 1);
+    bool first = pool_of(before - 1) < pool_of(batch);
+    const gp_taken *take = first ? NULL : take_of(t, before);
+    return take && take->batch < batch ? most(opened, gp_replayed_host(r, take->t1)) : opened;
+}
+
+static int first_free(const gp_whatif *w, const gp_replayed *r) {
+    int first = 0;
+    for (int i = 1; i < w->workers; i++)
+        if (r->free_at[i] < r->free_at[first]) first = i;
+    return first;
+}
+
+/* Gives the parts up to those of that batch to w's workers: each goes to the first that is free. */
+static void assign(const gp_timeline *t, const gp_whatif *w, gp_replayed *r, int64_t batch) {
+    for (; r->nassigned < t->nmade; r->nassigned++) {
+        const gp_made *m = t->batch[r->nassigned];
+        if (m->rec->bytes > batch) return;
+        int i = (int)(m - t->made), by = r->made_by[i] = first_free(w, r);
+        const gp_made *before = r->nassigned ? t->batch[r->nassigned - 1] : NULL;
+        if (!before || pool_of(m->rec->bytes) != pool_of(before->rec->bytes))
+            r->opened = gp_replayed_host(r, m->rec->t0);
+        r->made_start[i] = most(r->free_at[by], asked(t, w, r, m->rec->bytes, r->opened));
+        r->made_end[i] = r->free_at[by] = r->made_start[i] + duration(t, w, m);
+    }
+}
+
 uint64_t gp_loader_replay(const gp_timeline *t, const gp_whatif *w, gp_replayed *r, int i,
                           uint64_t at) {
     uint64_t ready = 0;
+    if (i >= 0 && w->workers) assign(t, w, r, t->made[i].rec->bytes);
     for (; i >= 0; i = t->made[i].other) {
+        if (t->made[i].here && !w->workers) continue;
         if (!r->made_end[i]) set_times(t, w, r, i, at);
         ready = most(ready, r->made_end[i]);
     }
@@ -215,8 +233,9 @@ uint64_t gp_loader_replay(const gp_timeline *t, const gp_whatif *w, gp_replayed 
 }
 
 void gp_loader_finish(const gp_timeline *t, const gp_whatif *w, gp_replayed *r) {
+    if (w->workers) assign(t, w, r, INT64_MAX);
     for (int i = 0; i < t->nmade; i++)
-        if (!r->made_end[i]) set_times(t, w, r, i, t->done);
+        if (!r->made_end[i] && !t->made[i].here) set_times(t, w, r, i, t->done);
 }
 
 uint64_t gp_loader_time(const gp_timeline *t, const gp_replayed *r, int track, uint64_t when) {

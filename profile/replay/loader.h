@@ -13,14 +13,23 @@ struct gp_replayed;
 typedef struct gp_made {
     const gp_rec *rec; /* its region; bytes: the batch */
     int track;         /* of the worker, among the host's from 0 on */
+    bool here;         /* no worker made it: the host itself, when it took the batch */
     gp_at inside;      /* the worker's events after it */
     int other;         /* another part of the batch; -1: none */
     uint64_t asked;    /* by when the host had asked for the batch, as far as is known */
     int64_t lag;       /* from that, or from the end of the worker's part before, to its start */
 } gp_made;
 
+/* A batch that the host took, by the number of its pool and, in its low half, its own. */
+typedef struct gp_taken {
+    int64_t batch;
+    uint64_t t0, t1;
+} gp_taken;
+
 /* Whether r is the host's taking of a batch, which it may have waited for. */
 bool gp_is_take(const gp_rec *r);
+/* Whether r is the making of a part of a batch. */
+bool gp_is_made(const gp_rec *r);
 
 /* Reads the workers' parts into t, whose host's events are there. False when out of memory. */
 bool gp_loader_read(struct gp_timeline *t);

@@ -151,6 +151,9 @@ static gp_lane_item item_of(const gp_on_card *c, int i, uint64_t now, double by)
     const gp_cost *cost;
     op_of(c, i, &cost);
     gp_card_time time = modelled(c, i);
+    double growth = gp_whatif_growth(c->w, command->op);
+    if (time.work) time.work = scaled(time.work, growth);
+    else if (!cost) time.fixed = scaled(time.fixed, growth);
     if (by != 1) time.fixed = scaled(time.fixed, by), time.work = scaled(time.work, by);
     return (gp_lane_item){.kind =
                               command->rec->kind == GP_REC_MOVED ? GP_LANE_COPY : GP_LANE_KERNEL,

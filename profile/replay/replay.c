@@ -65,6 +65,11 @@ double gp_whatif_factor(const gp_whatif *w, const gp_rec *r) {
     return 1;
 }
 
+double gp_whatif_growth(const gp_whatif *w, const gp_rec *r) {
+    bool grows = w->batch && r && r->kind == GP_REC_OP && gp_rec_has_dim(r->shapes, w->batch);
+    return grows ? (double)w->into / (double)w->batch : 1;
+}
+
 static uint64_t scaled(uint64_t ns, double by) {
     return by == 1 ? ns : (uint64_t)((double)ns * by + 0.5);
 }
@@ -91,6 +96,7 @@ struct gp_rank_replay {
     uint64_t *ready;     /* by stream: when its kernels so far have ended, */
     uint64_t *copied[3]; /* and by gp_copy_kind its copies, where they run beside kernels */
     uint64_t ended;      /* all commands so far */
+    uint64_t least;      /* the shortest kernel's time: what a pass takes besides its work */
     gp_on_card *card;    /* which runs them instead; NULL */
     int step;            /* the next one */
     int met;             /* the command that has begun, and whose end is not known yet; -1 */
@@ -114,7 +120,8 @@ static bool add_point(gp_replayed *r, uint64_t from, uint64_t to) {
 /* The factor on the time of what the host does now. */
 static double host_factor(const pass *p) {
     if (is_free(p->w, gp_part_cause(p->part))) return 0;
-    return p->owner ? gp_whatif_factor(p->w, p->owner) : p->w->host;
+    return p->owner ? gp_whatif_factor(p->w, p->owner) * gp_whatif_growth(p->w, p->owner)
+                    : p->w->host;
 }
 
 /* The host goes on to time t of the record. */
@@ -136,6 +143,9 @@ static uint64_t duration(const pass *p, int i) {
     const gp_command *c = &p->t->command[i];
     uint64_t ns = c->end - c->rec->t0;
     if (p->w->network) gp_network_time(p->w->network, p->t->p, c, &ns);
+    double growth = gp_whatif_growth(p->w, c->op);
+    uint64_t passes = c->op && c->op->cost ? c->op->cost->passes : 1, fixed = p->least * passes;
+    if (growth != 1 && ns > fixed) ns = fixed + scaled(ns - fixed, growth);
     return scaled(ns, gp_whatif_factor(p->w, c->rec));
 }
 
@@ -208,6 +218,14 @@ static bool wait(pass *p, const gp_step_at *s) {
     return add_point(p->r, s->t1, p->now);
 }
 
+/* With workers the host does not make the batch. */
+static bool make(pass *p, const gp_step_at *s) {
+    if (!p->w->workers) return true;
+    if (!add_point(p->r, s->t, p->now)) return false;
+    p->at = most(p->at, later(s->t, s->own));
+    return add_point(p->r, p->at, p->now);
+}
+
 static bool take(pass *p, const gp_step_at *s) {
     if (!add_point(p->r, s->t, p->now)) return false;
     p->at = s->t1;
@@ -218,10 +236,39 @@ static bool take(pass *p, const gp_step_at *s) {
     return add_point(p->r, s->t1, p->now);
 }
 
-/* From the end of all work to that of the profile's wait for it. */
-static int64_t drain(const pass *p) {
-    if (!p->card) return p->t->drain;
-    return p->ended > p->now ? (int64_t)gp_on_card_latency(p->card) : 0;
+static int compare(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Sets *after to the median time from the end of a command to that of a wait for it, 0 where the
+ * host waited for none. False when out of memory. */
+static bool wait_latency(const gp_timeline *t, int64_t *after) {
+    int64_t *list = malloc(((size_t)t->nsteps + 1) * sizeof *list);
+    int n = 0;
+    if (!list) return false;
+    for (int i = 0; i < t->nsteps; i++) {
+        const gp_step_at *s = &t->step[i];
+        if (s->kind == GP_STEP_WAIT && s->command >= 0 && t->command[s->command].end > s->t)
+            list[n++] = s->after;
+    }
+    qsort(list, (size_t)n, sizeof *list, compare);
+    *after = n ? list[n / 2] : 0;
+    free(list);
+    return true;
+}
+
+/* Sets *ns to the time from the end of all work to that of the profile's wait for it, which the
+ * record does not have where all had ended before. */
+static bool drain(const pass *p, int64_t *ns) {
+    *ns = p->t->drain;
+    if (p->card) *ns = p->ended > p->now ? (int64_t)gp_on_card_latency(p->card) : 0;
+    else if (p->ended > p->now && p->t->ended <= p->t->done) {
+        int64_t most = (int64_t)(p->t->t1 - p->t->ended); /* with less to do it ends no later */
+        if (!wait_latency(p->t, ns)) return false;
+        if (*ns > most) *ns = most;
+    }
+    return true;
 }
 
 static bool finish(pass *p) {
@@ -230,7 +277,9 @@ static bool finish(pass *p) {
     p->r->done = p->now;
     gp_loader_finish(t, p->w, p->r);
     if (p->card) p->ended = gp_on_card_finish(p->card);
-    p->r->t1 = most(p->now, later(most(p->now, p->ended), drain(p)));
+    int64_t rest;
+    if (!drain(p, &rest)) return false;
+    p->r->t1 = most(p->now, later(most(p->now, p->ended), rest));
     return true;
 }
 
@@ -243,9 +292,23 @@ static bool run_steps(pass *p) {
         if (!advance(p, s->t)) return false;
         if (s->kind == GP_STEP_OWNER) p->owner = s->computes ? s->rec : NULL, p->part = s->part;
         else if (s->kind == GP_STEP_LAUNCH) launch(p, s->command);
-        else if (!(s->kind == GP_STEP_TAKE ? take(p, s) : wait(p, s))) return false;
+        else if (s->t < p->at) continue; /* a wait within a batch that a worker makes instead */
+        else if (!(s->kind == GP_STEP_MAKE   ? make(p, s)
+                   : s->kind == GP_STEP_TAKE ? take(p, s)
+                                             : wait(p, s)))
+            return false;
     }
     return p->met >= 0 || finish(p);
+}
+
+static uint64_t shortest_kernel(const gp_timeline *t) {
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < t->ncommands; i++) {
+        const gp_command *c = &t->command[i];
+        if (c->rec->kind == GP_REC_KERNEL && c->end - c->rec->t0 < least)
+            least = c->end - c->rec->t0;
+    }
+    return least == UINT64_MAX ? 0 : least;
 }
 
 static bool make_room(pass *p) {
@@ -254,10 +317,12 @@ static bool make_room(pass *p) {
                           .start = malloc(n * sizeof *p->r->start),
                           .end = malloc(n * sizeof *p->r->end),
                           .made_start = calloc((size_t)p->t->nmade + 1, sizeof(uint64_t)),
-                          .made_end = calloc((size_t)p->t->nmade + 1, sizeof(uint64_t))};
+                          .made_end = calloc((size_t)p->t->nmade + 1, sizeof(uint64_t)),
+                          .made_by = calloc((size_t)p->t->nmade + 1, sizeof(int))};
     p->ready = calloc(4 * streams, sizeof *p->ready);
     if (!p->r->launch || !p->r->start || !p->r->end || !p->ready) return false;
-    if (!p->r->made_start || !p->r->made_end) return false;
+    if (!p->r->made_start || !p->r->made_end || !p->r->made_by) return false;
+    p->least = shortest_kernel(p->t);
     for (int kind = 0; kind < 3; kind++) p->copied[kind] = p->ready + (size_t)(kind + 1) * streams;
     if (p->w->card && !(p->card = gp_on_card_new(p->t, p->w, p->r))) return false;
     return add_point(p->r, p->t->p->t0, p->t->p->t0);
@@ -299,6 +364,7 @@ void gp_replayed_free(gp_replayed *r) {
     free(r->end);
     free(r->made_start);
     free(r->made_end);
+    free(r->made_by);
     free(r->from);
     free(r->to);
     *r = (gp_replayed){0};

@@ -14,6 +14,8 @@ typedef struct gp_whatif_line {
     const char *what;
 } gp_whatif_line;
 
+enum { GP_WHATIF_WORKERS = 64 };
+
 typedef struct gp_whatif_scale {
     const char *op; /* kernels' name in the table */
     double by;
@@ -43,6 +45,10 @@ typedef struct gp_whatif {
     int nscale;
     double host;  /* factor on the host's time in which it neither waits nor computes an op; 1 */
     bool overlap; /* copies between host and device run beside kernels */
+    int64_t batch, into; /* ops that have a dim of `batch`, as their shapes say, do into / batch
+                            times the work, and so do loaders; 0: none */
+    int workers; /* of each loader, which is asked for one batch more than it has workers; 0: those
+                    of the record */
     const gp_card *card; /* devices' work takes this card's times, by the costs on the record; NULL:
                             those of the record */
     const gp_network *network; /* collectives take the time of this one; NULL: what they took */
@@ -53,7 +59,11 @@ typedef struct gp_replayed {
     uint64_t done, t1;
     uint64_t *launch, *start, *end;  /* by command */
     uint64_t *made_start, *made_end; /* by part of a loader's batch; end 0: not known yet */
-    uint64_t *from, *to;             /* the host's clock: to is what from has become; by point */
+    int *made_by;                    /* and the worker, from 0, where w says how many there are: */
+    int nassigned;                   /* of the parts by batch, those that have one */
+    uint64_t opened;                 /* when the last one's pool was */
+    uint64_t free_at[GP_WHATIF_WORKERS]; /* when each has made its last part so far */
+    uint64_t *from, *to; /* the host's clock: to is what from has become; by point */
     int npoints, room;
 } gp_replayed;
 
@@ -65,6 +75,20 @@ bool gp_whatif_line_is(const gp_whatif_line *line, const gp_rec *r);
 
 /* The factor on the time of op r. */
 double gp_whatif_factor(const gp_whatif *w, const gp_rec *r);
+/* That on op r's work by its batch; r may be NULL. */
+double gp_whatif_growth(const gp_whatif *w, const gp_rec *r);
+
+/* Kinds of predictions whose accuracy is known, or known not to be: accuracy.def. */
+typedef enum gp_accuracy {
+#define ACCURACY(kind, ...) GP_ACCURACY_##kind,
+#include "profile/replay/accuracy.def"
+    GP_ACCURACIES
+} gp_accuracy;
+/* What kind of a prediction it is that something owed to `cause` takes no time. */
+gp_accuracy gp_cause_accuracy(gp_cause cause);
+/* Writes how far off predictions of these kinds were, a bit for each gp_accuracy, as a part of a
+ * sentence: that of the kind which was farthest off. "" for none. Returns buf. */
+char *gp_accuracy_text(uint32_t kinds, char *buf, size_t n);
 
 /* Where a copy goes, by its name as gpush, CUDA's and ROCm's tools write it; D2D for kernels. */
 gp_copy_kind gp_rec_direction(const gp_rec *r);
@@ -86,8 +110,9 @@ void gp_replayed_free(gp_replayed *r);
 /* What the host's time t has become. */
 uint64_t gp_replayed_host(const gp_replayed *r, uint64_t t);
 
-/* The record as it would have been, which reads p's names: p lives as long as it. Its field
- * `predicted` says what is other, as the caller gives it. NULL with a message. */
+/* The record as it would have been, which reads p's names: p lives as long as it. Its fields
+ * `predicted` and `accuracy` say what is other, as the caller gives it, and how sure that is. NULL
+ * with a message. */
 gp_prof *gp_prof_predict(gp_prof *p, const gp_whatif *w, const char *predicted);
 
 #endif

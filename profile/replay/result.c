@@ -1,4 +1,5 @@
 /* Makes a profile of a replay: the record's events at their new times. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,8 @@ typedef struct maker {
     int nregions, room;
     bool began; /* a track of the host has been copied */
 } maker;
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* ---- events of the host ---- */
 
@@ -58,33 +61,91 @@ static uint64_t moved(const maker *m, int track, uint64_t t) {
     return own ? gp_loader_time(m->t, m->r, track, t) : gp_replayed_host(m->r, t);
 }
 
+/* The copy of event r of the host, whose times the caller sets. */
+static gp_rec *add_host(maker *m, gp_track *track, const gp_rec *r) {
+    gp_rec *to = add(track, r);
+    if (!to) return NULL;
+    if (r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH) to->where = copied(m, r->where);
+    return r->kind != GP_REC_REGION || keep_region(m, r, to) ? to : NULL;
+}
+
+/* Whether r is of a part of a batch: of the first of the track's from *part on that does not end
+ * before it. */
+static bool in_part(const gp_timeline *t, int *part, int track, const gp_rec *r) {
+    const gp_made *m = &t->made[*part];
+    while (*part < t->nmade &&
+           (m->track < track || (m->track == track && gp_rec_end(t->p, m->rec) <= r->t0)))
+        m = &t->made[++*part];
+    return *part < t->nmade && m->track == track && m->rec->t0 <= r->t0;
+}
+
 static bool copy_thread(maker *m, const gp_track *from, gp_track *track, int number) {
     gp_at at = gp_first(from);
+    int part = 0;
     track->name = from->name, track->rank = from->rank;
     for (gp_rec *r; (r = gp_next(&at));) {
+        if (m->w->workers && in_part(m->t, &part, number, r)) continue;
         bool dropped = r->kind == GP_REC_WAIT && gp_whatif_drops(m->w, r);
         if (dropped && !r->id) continue;
-        gp_rec *to = add(track, r);
+        gp_rec *to = add_host(m, track, r);
         if (!to) return false;
         if (dropped) stop_waiting(to);
         to->t0 = moved(m, number, r->t0);
         if (r->t1) to->t1 = moved(m, number, r->t1);
-        if (r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH) to->where = copied(m, r->where);
-        if (r->kind == GP_REC_REGION && !keep_region(m, r, to)) return false;
     }
     return true;
+}
+
+/* A part with its events, which take their share of its time. */
+static bool copy_part(maker *m, gp_track *track, int i) {
+    const gp_made *part = &m->t->made[i];
+    uint64_t t0 = part->rec->t0, end = gp_rec_end(m->t->p, part->rec), start = m->r->made_start[i];
+    double by = end > t0 ? (double)(m->r->made_end[i] - start) / (double)(end - t0) : 0;
+    gp_rec *to = add_host(m, track, part->rec);
+    if (!to) return false;
+    to->t0 = start, to->t1 = m->r->made_end[i];
+    if (part->here) to->where = NULL; /* a region of the thread that made it */
+    gp_at at = part->inside;
+    for (gp_rec *r; (r = gp_next(&at)) && r->t0 < end;) {
+        if (!(to = add_host(m, track, r))) return false;
+        to->t0 = start + (uint64_t)((double)(r->t0 - t0) * by + 0.5);
+        if (r->t1) to->t1 = start + (uint64_t)((double)(least(r->t1, end) - t0) * by + 0.5);
+    }
+    return true;
+}
+
+/* Loaders' workers, where w says how many there are. What theirs recorded outside of parts of
+ * batches is left out. */
+static bool copy_workers(maker *m) {
+    for (int by = 0; by < m->w->workers; by++) {
+        gp_track *track = gp_prof_add_host(m->to);
+        if (!track) return false;
+        if (m->t->rank > 0) track->rank = m->t->rank;
+        for (int i = 0; i < m->t->nmade; i++) {
+            int part = (int)(m->t->batch[i] - m->t->made);
+            if (m->r->made_by[part] == by && !copy_part(m, track, part)) return false;
+        }
+    }
+    return true;
+}
+
+/* Whether a loader's worker has that track of the host. */
+static bool is_worker(const gp_timeline *t, int track) {
+    for (int i = 0; i < t->nmade; i++)
+        if (t->made[i].track == track && !t->made[i].here) return true;
+    return false;
 }
 
 static bool copy_host(maker *m) {
     const gp_prof *p = m->t->p;
     int number = 0;
     for (const gp_track *t = p->host; t; t = t->next, number++) {
-        if (!gp_timeline_has(m->t, t)) continue;
+        if (!gp_timeline_has(m->t, t) || (m->w->workers && is_worker(m->t, number))) continue;
         gp_track *to = m->began ? gp_prof_add_host(m->to) : m->to->host;
         m->began = true;
         if (!to || !copy_thread(m, t, to, number)) return false;
     }
-    return true;
+    return copy_workers(m);
 }
 
 /* ---- devices ---- */
@@ -177,6 +238,72 @@ static bool note_bounds(gp_prof *to, const gp_prof *p, const gp_card *card) {
     return gp_prof_note_bounds(to, list);
 }
 
+/* ---- how sure it is ---- */
+
+char *gp_accuracy_text(uint32_t kinds, char *buf, size_t n) {
+    static const struct {
+        int pairs;
+        double median, decile;
+    } measured[GP_ACCURACIES] = {
+#define ACCURACY(kind, pairs, median, decile) {pairs, median, decile},
+#include "profile/replay/accuracy.def"
+    };
+    int worst = -1;
+    if (n) *buf = 0;
+    for (int i = 0; i < GP_ACCURACIES; i++) {
+        if (!(kinds >> i & 1)) continue;
+        bool known = worst < 0 || measured[worst].pairs;
+        if (worst < 0 ||
+            (known && (!measured[i].pairs || measured[i].decile > measured[worst].decile)))
+            worst = i;
+    }
+    if (worst < 0) return buf;
+    int pairs = measured[worst].pairs, of = pairs < 10 ? pairs : 10;
+    if (!pairs) snprintf(buf, n, "no such prediction has been compared with a measurement");
+    else
+        snprintf(buf, n, "%d of %d such predictions were within %.0f %%, docs/accuracy.md",
+                 of < 10 ? of : 9, of, ceil(measured[worst].decile));
+    return buf;
+}
+
+gp_accuracy gp_cause_accuracy(gp_cause cause) {
+    switch (cause) {
+    case GP_CAUSE_waits:
+    case GP_CAUSE_synchronize: return GP_ACCURACY_wait;
+    case GP_CAUSE_loader: return GP_ACCURACY_workers;
+    case GP_CAUSE_kernels:
+    case GP_CAUSE_copies:
+    case GP_CAUSE_collectives: return GP_ACCURACY_scale;
+    default: return GP_ACCURACY_host;
+    }
+}
+
+static uint32_t kinds_of(const gp_whatif *w) {
+    uint32_t kinds = 0;
+    for (int i = 0; i < GP_CAUSES; i++)
+        if (w->without_causes >> i & 1) kinds |= 1u << gp_cause_accuracy((gp_cause)i);
+    if (w->without_whys || w->nwithout) kinds |= 1u << GP_ACCURACY_wait;
+    if (w->host != 1) kinds |= 1u << GP_ACCURACY_host;
+    if (w->overlap) kinds |= 1u << GP_ACCURACY_overlap;
+    if (w->batch) kinds |= 1u << GP_ACCURACY_batch;
+    if (w->workers) kinds |= 1u << GP_ACCURACY_workers;
+    if (w->nscale) kinds |= 1u << GP_ACCURACY_scale;
+    if (w->card) kinds |= 1u << GP_ACCURACY_card;
+    if (w->network) kinds |= 1u << GP_ACCURACY_network;
+    return kinds;
+}
+
+/* Of a prediction from another one, that of both. */
+static bool note_accuracy(gp_prof *to, const gp_prof *p, const gp_whatif *w) {
+    char text[500], now[200];
+    gp_accuracy_text(kinds_of(w), now, sizeof now);
+    const char *before = p->accuracy ? p->accuracy : "";
+    if (!*now && !*before) return true;
+    snprintf(text, sizeof text, "%s%s%s", before, *now && *before ? "; then " : "", now);
+    to->accuracy = gp_intern_put(to->names, text, strlen(text));
+    return to->accuracy || gp_fail("profile: out of memory");
+}
+
 /* What was predicted for a card is of it, whatever the record was of. */
 static bool note_card(gp_prof *to, const gp_prof *p, const gp_card *card) {
     char text[64];
@@ -205,7 +332,7 @@ static bool make(maker *m, const gp_job *job, const gp_replayed *r, gp_prof *p) 
     if (!ok) return gp_fail("profile: out of memory");
     m->to->rank = p->rank;
     m->to->size = m->w->network ? m->w->network->ranks : p->size;
-    return note_card(m->to, p, m->w->card);
+    return note_card(m->to, p, m->w->card) && note_accuracy(m->to, p, m->w);
 }
 
 gp_prof *gp_prof_predict(gp_prof *p, const gp_whatif *w, const char *predicted) {

@@ -7,7 +7,7 @@
 
 /* A wait may end this long before a command's own report says that it had: clocks of devices are
  * aligned to a few us. */
-enum { CLOCK_ERROR = 5000 };
+enum { CLOCK_ERROR = 5000, AROUND = 256 };
 
 /* A wait, and when it held up the host. */
 typedef struct span {
@@ -124,6 +124,15 @@ static uint64_t launched(const builder *b, const gp_rec *r, const gp_rec *host) 
     return wait ? most(host->t0, wait->t0) : at;
 }
 
+/* The op that event e is, or within which it queued a copy: of the last AROUND events. */
+static const gp_rec *op_of(const builder *b, int e) {
+    const gp_rec *r = b->event[e];
+    for (int i = e; i >= 0 && i > e - AROUND; i--)
+        if (b->event[i]->kind == GP_REC_OP && gp_rec_end(b->t->p, b->event[i]) >= r->t0)
+            return b->event[i];
+    return NULL;
+}
+
 static bool gather_commands(builder *b) {
     gp_timeline *t = b->t;
     for (const gp_track *w = t->p->workers; w; w = w->next) {
@@ -135,6 +144,7 @@ static bool gather_commands(builder *b) {
             int e = gp_event_by_id(b->event, b->nevents, r->id);
             *c = (gp_command){.rec = r, .previous = -1, .orders = -1, .after = -1, .meeting = -1};
             if (e >= 0) c->host = b->event[e], b->queues[e] = true;
+            if (e >= 0 && !t->p->foreign) c->op = op_of(b, e);
             c->launch = launched(b, r, c->host);
             if ((c->stream = stream_of(t, r->where)) < 0) return false;
             t->ended = most(t->ended, c->end = gp_rec_end(t->p, r));
@@ -346,6 +356,13 @@ static bool add_until(builder *b, uint64_t until) {
     }
 }
 
+/* What the host does meanwhile has steps of its own. */
+static bool add_make(builder *b, const gp_rec *r) {
+    gp_step_at *s = add_step(b, r->t0, r->t0, GP_STEP_MAKE);
+    if (s) s->own = (int64_t)(most(s->t, least(gp_rec_end(b->t->p, r), b->t->done)) - s->t);
+    return s != NULL;
+}
+
 static bool add_take(builder *b, const gp_rec *r) {
     gp_step_at *s = add_step(b, r->t0, gp_rec_end(b->t->p, r), GP_STEP_TAKE);
     if (!s) return false;
@@ -360,11 +377,12 @@ static bool add_own_steps(builder *b) {
     const gp_timeline *t = b->t;
     for (int i = 0; i < t->nhost; i++) {
         const gp_rec *r = t->host[i];
-        bool take = gp_is_take(r);
         if (gp_prof_stops((uint64_t)i)) return false;
-        if (r->t0 > t->done || (!is_wait(r) && !take)) continue;
+        if (r->t0 > t->done || !(is_wait(r) || gp_is_take(r) || gp_is_made(r))) continue;
         span s = {r, r->t0, gp_rec_end(t->p, r)};
-        if (!add_until(b, r->t0) || !(take ? add_take(b, r) : add_wait(b, &s))) return false;
+        if (!add_until(b, r->t0)) return false;
+        if (!(gp_is_take(r) ? add_take(b, r) : gp_is_made(r) ? add_make(b, r) : add_wait(b, &s)))
+            return false;
     }
     return true;
 }
@@ -456,5 +474,6 @@ void gp_timeline_free(gp_timeline *t) {
     free(t->busy);
     free(t->made);
     free(t->batch);
+    free(t->take);
     free(t);
 }

@@ -14,6 +14,7 @@ typedef enum gp_gate { GP_GATE_LAUNCH, GP_GATE_STREAM, GP_GATE_ORDER, GP_GATES }
 typedef struct gp_command {
     const gp_rec *rec;
     const gp_rec *host; /* the event that queued it; NULL: none was recorded, it began by itself */
+    const gp_rec *op;   /* of an own record that event, or for a copy the op around; NULL: none */
     uint64_t end;       /* of rec */
     int stream;         /* in gp_timeline.stream */
     int previous;       /* on its stream; -1: none */
@@ -33,7 +34,8 @@ typedef enum gp_step_kind {
     GP_STEP_OWNER, /* the host does something else from here on */
     GP_STEP_LAUNCH,
     GP_STEP_WAIT,
-    GP_STEP_TAKE /* the host takes a loader's batch, which it may wait for */
+    GP_STEP_MAKE, /* the host makes a loader's batch itself, in the time `own` from here on */
+    GP_STEP_TAKE  /* the host takes a loader's batch, which it may wait for */
 } gp_step_kind;
 
 /* A point in the host's time, which passes between the steps. They follow each other, and lie
@@ -74,11 +76,13 @@ typedef struct gp_timeline {
     int nbusy;
     gp_made *made;   /* by loaders' workers, in the order of tracks and of time; of own records */
     gp_made **batch; /* the same, by batch */
-    uint64_t done;   /* when the host came to its end: p->done; of a rank that did not end last: its
-                        last event's end */
-    uint64_t t1;     /* p->t1, or when that rank's work ended */
-    int64_t drain;   /* from the end of all work to t1; below 0 where clocks are apart */
-    uint64_t ended;  /* of the last command; 0: there is none */
+    gp_taken *take;  /* by batch: in a pool the order of their times */
+    int ntakes;
+    uint64_t done;  /* when the host came to its end: p->done; of a rank that did not end last: its
+                       last event's end */
+    uint64_t t1;    /* p->t1, or when that rank's work ended */
+    int64_t drain;  /* from the end of all work to t1; below 0 where clocks are apart */
+    uint64_t ended; /* of the last command; 0: there is none */
 } gp_timeline;
 
 /* For timeline.c: the place among n events, by their ids, of the one with that id; -1: none. */

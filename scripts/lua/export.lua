@@ -58,7 +58,8 @@ end
 local function notes(prof)
     local out = { ("Wall time: %s."):format(time(prof.wall_ns)) }
     if prof.predicted then
-        out[#out + 1] = ("Predicted by a replay, not measured: %s."):format(marked(prof.predicted))
+        out[#out + 1] = ("Predicted by a replay, not measured: %s%s."):format(
+            marked(prof.predicted), prof.accuracy and "; " .. marked(prof.accuracy) or "")
     end
     if prof.modelled then out[#out + 1] = marked(prof.modelled) .. "." end
     if prof:table { limit = 1 }:find "is CPU%-backed" then
@@ -110,7 +111,7 @@ local function json(prof, rows)
         for field, v in pairs(row) do if type(v) == "string" then row[field] = utf8_only(v) end end
     end
     return gpush.json.encode { wall_ns = prof.wall_ns, dropped = prof.dropped, rows = rows,
-        predicted = prof.predicted and utf8_only(prof.predicted),
+        predicted = prof.predicted and utf8_only(prof.predicted), accuracy = prof.accuracy,
         modelled = prof.modelled and utf8_only(prof.modelled) } .. "\n"
 end
 

@@ -68,14 +68,15 @@ function Sync.__tostring(list)
     out[#out + 1] = ("%d wait%s, %s; drained: work that was queued, and that the device had to \z
         finish; idle: time the device then had nothing to do (%s)%s"):format(list.count,
         list.count == 1 and "" or "s", time(list.waited), time(list.idle), list.predicted
-        and "; saves: what the run would take less without the line's waits, predicted" or "")
+        and "; saves: what the run would take less without the line's waits, predicted by a \z
+        replay: " .. list.predicted or "")
     return head .. table.concat(out, "\n")
 end
 
 -- What the run would take less without each line's waits, where lines are known.
 local function predict(list, prof)
-    local saves = {}
-    for _, s in ipairs(debug.getregistry()["gpush.replay"].savings(prof)) do
+    local saves, replay = {}, debug.getregistry()["gpush.replay"]
+    for _, s in ipairs(replay.savings(prof)) do
         if s.file then
             saves[table.concat({ s.file, s.line, s.why, s.what }, "\0")] = s.saves
         end
@@ -83,7 +84,7 @@ local function predict(list, prof)
     for _, row in ipairs(list) do
         row.saves = row.file
             and saves[table.concat({ row.file, row.line, row.why, row.what }, "\0")] or nil
-        list.predicted = list.predicted or row.saves ~= nil
+        list.predicted = list.predicted or row.saves and replay.accuracy "wait"
     end
 end
 

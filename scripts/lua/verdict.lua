@@ -83,11 +83,13 @@ local function conclude(list, how)
     end
     if not top or top.share < LITTLE then
         return ("nothing to gain here: no cause alone is worth %d%% of the %s%s (predicted by a \z
-            replay%s, not measured)"):format(100 * LITTLE, time(list.wall),
-            list.work > 0 and ", in which devices were busy for " .. busy or "", how)
+            replay%s, not measured%s)"):format(100 * LITTLE, time(list.wall),
+            list.work > 0 and ", in which devices were busy for " .. busy or "", how,
+            top and "; " .. replay.accuracy(top.cause) or "")
     end
     local text = ("dominated by %s: without that %s instead of %s (predicted by a replay%s, not \z
-        measured)"):format(top.label, time(list.wall - top.worth), time(list.wall), how)
+        measured; %s)"):format(top.label, time(list.wall - top.worth), time(list.wall), how,
+        replay.accuracy(top.cause))
     local second = list[2]
     if WORK[top.cause] and (not second or second.share < LITTLE) then
         text = ("%s; nothing else is worth %d%%: devices were busy for %s of the time"):format(text,

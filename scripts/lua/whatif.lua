@@ -46,8 +46,8 @@ function Savings.__tostring(list)
     end
     local out = { fit.columns(rows, RIGHT) }
     rest(list, out)
-    out[#out + 1] = ("without them all: %s instead of %s (predicted by a replay, not measured)")
-        :format(time(list.wall - list.all), time(list.wall))
+    out[#out + 1] = ("without them all: %s instead of %s (predicted by a replay, not measured; %s)")
+        :format(time(list.wall - list.all), time(list.wall), list.accuracy)
     out[#out + 1] = list.assumed
     if #list.ranks > 1 then
         local ranks = { { "rank", "wall time", "without them all" } }
@@ -69,6 +69,7 @@ end
 local function savings(prof, rank)
     local list, all = replay.savings(prof, rank)
     list.all, list.wall = all, last_of(list.ranks).wall
+    list.accuracy = replay.accuracy "wait"
     return setmetatable(list, Savings)
 end
 

@@ -95,11 +95,12 @@ static void known(void) {
     gp_whatif same = {.host = 1};
     tap_is_int(wall(p, same), 264000, "a replay in which nothing is other takes as long");
     gp_whatif none = {.host = 1, .without_whys = 1u << GP_WHY_item};
-    /* launches at 10 and 60 us; the second kernel follows the first: 110 to 210 us */
-    tap_is_int(wall(p, none), 210000, "without its waits the kernels follow each other");
+    /* launches at 10 and 60 us; the second kernel follows the first, 110 to 210 us, whose end the
+     * wait at the profile's end notices 2 us later, as the record's did */
+    tap_is_int(wall(p, none), 212000, "without its waits the kernels follow each other");
     gp_whatif_line line = {"train.lua", 4, NULL}, other = {"ain.lua", 4, NULL};
     gp_whatif one = {.host = 1, .without = &line, .nwithout = 1};
-    tap_is_int(wall(p, one), 210000, "waits of a line, by the end of its path");
+    tap_is_int(wall(p, one), 212000, "waits of a line, by the end of its path");
     one.without = &other;
     tap_is_int(wall(p, one), 264000, "which begins a name");
     gp_whatif_scale half = {"matmul", 0.5};
@@ -176,7 +177,7 @@ static void path(void) {
     tap_ok(t->nstreams == 1 && busy.ns == 200000, "a stream's busy time");
     uint64_t total;
     gp_saving *s = gp_savings(job, &n, &total, NULL);
-    tap_ok(n == 1 && s->times == 2 && s->waited == 204000 && s->saved == 54000 && total == 54000,
+    tap_ok(n == 1 && s->times == 2 && s->waited == 204000 && s->saved == 52000 && total == 52000,
            "what the waits of a line cost");
     free(s);
     gp_job_free(job);

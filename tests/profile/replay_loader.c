@@ -65,7 +65,7 @@ static void walls(gp_prof *p) {
     gp_whatif_scale decode = {"decode", 0.5}, matmul = {"matmul", 0};
     gp_whatif half = {.host = 1, .scale = &decode, .nscale = 1};
     tap_is_int(wall(p, (gp_whatif){.host = 1}), 452 * US, "nothing is other");
-    tap_is_int(wall(p, (gp_whatif){.host = 1, .without_whys = 1u << GP_WHY_item}), 447 * US,
+    tap_is_int(wall(p, (gp_whatif){.host = 1, .without_whys = 1u << GP_WHY_item}), 449 * US,
                "without waits the host comes earlier, and the batch is ready when it was");
     tap_is_int(wall(p, (gp_whatif){.host = 1, .scale = &matmul, .nscale = 1}), 412 * US,
                "nor does a faster device help before the last batch");
@@ -75,6 +75,46 @@ static void walls(gp_prof *p) {
                "until the host is never late: a worker makes no batch before it is asked for");
     decode.by = 2;
     tap_is_int(wall(p, half), (4 * 180 + 52) * US, "a slower one costs all of it");
+}
+
+/* Two workers make two batches at a time: the first two by 100, the third by 200, and the fourth,
+ * asked for when the first is taken, at 102, by 202. The host is ready for the last ones then. */
+static void more_workers(gp_prof *p) {
+    gp_whatif two = {.host = 1, .workers = 2};
+    tap_is_int(wall(p, two), 302 * US, "two workers");
+    gp_prof *q = gp_prof_predict(p, &two, "a test");
+    tap_is_int(gp_count_recs(q->host, gp_is_made), BATCHES, "which have made all batches");
+    gp_at first = gp_first(q->host->next), second = gp_first(q->host->next->next);
+    tap_is_int((int64_t)gp_next(&first)->t0 - T0, 0, "the first of them from the start,");
+    tap_is_int((int64_t)gp_next(&second)->t0 - T0, 0, "so does the other,");
+    gp_next(&second);
+    tap_is_int((int64_t)gp_next(&second)->t0 - T0, 102 * US, "and then what is asked for");
+    gp_prof_free(q);
+}
+
+/* The host makes each batch itself, in 100 us, and has 50 us of work with it. A worker makes them
+ * one after the other, by 100, 200, 300 and 400; the third is asked for when the first is taken. */
+static void first_worker(void) {
+    gp_prof *p = gp_prof_new(&(gp_prof_opts){0});
+    int64_t t = 0;
+    p->t0 = T0;
+    gp_prof_add_worker(p);
+    for (int n = 1; n <= BATCHES; n++, t += 151) {
+        add(p->host, GP_REC_REGION, GP_LOADER_MAKE, t, t + 100)->bytes = batch(n);
+        add(p->host, GP_REC_OP, "decode", t + 10, t + 90);
+        add(p->host, GP_REC_REGION, GP_LOADER_TAKE, t + 100, t + 101)->bytes = batch(n);
+    }
+    p->done = p->t1 = (uint64_t)(T0 + t * US);
+    tap_is_int(wall(p, (gp_whatif){.host = 1}), 604 * US, "the host makes batches itself");
+    gp_whatif one = {.host = 1, .workers = 1};
+    tap_is_int(wall(p, one), 450 * US, "a worker makes them meanwhile");
+    gp_prof *q = gp_prof_predict(p, &one, "a test");
+    gp_at at = gp_first(q->host);
+    int left = 0;
+    for (gp_rec *r; (r = gp_next(&at));) left += gp_is_take(r) ? 0 : 1;
+    tap_is_int(left, 0, "and the host does none of it");
+    gp_prof_free(q);
+    gp_prof_free(p);
 }
 
 static void moves(gp_prof *p) {
@@ -128,9 +168,11 @@ int main(void) {
     device.vt = &vt;
     gp_prof *p = record();
     walls(p);
+    more_workers(p);
     moves(p);
     shares(p);
     gp_prof_free(p);
     lost_parts();
+    first_worker();
     return tap_done();
 }

@@ -59,6 +59,11 @@ refused({ scale = { conv2d = 0.5 } }, "scale: no op 'conv2d' is on the record")
 refused({ scale = { matmul = -1 } }, "scale: matmul: expected a factor from 0")
 refused({ scale = { 2 } }, "scale: expected factors by op")
 refused({ host = -1 }, "host: expected a factor from 0")
+refused({ batch = 64 }, "batch: expected the samples of a batch as they are .* as in {32, 64}")
+refused({ batch = { 32, 0 } }, "batch: expected the samples of a batch")
+refused({ batch = { 128, 256 } }, "batch: no op on the record has a shape with a dim of 128")
+refused({ workers = 2 }, "workers: no batch of a data.Loader is on the record")
+refused({ workers = 0 }, "workers: expected 1 to 64, got 0")
 refused({ device = "h200" }, "device")
 
 -- ---- savings ----

@@ -28,7 +28,9 @@ local function scaling(prof, card, network)
     for k = 1, 10 do
         local p = prof:on { card = card, ranks = 1 << k, network = network }
         lines[k + 2] = ("%5d  %9.3fms"):format(1 << k, p.wall_ns / 1e6)
-        if k == 1 then lines[13] = p.predicted:gsub("^(.-)2 ranks on", "%1on") end
+        if k == 1 then
+            lines[13] = ("%s; %s"):format(p.predicted:gsub("^(.-)2 ranks on", "%1on"), p.accuracy)
+        end
     end
     return table.concat(lines, "\n")
 end

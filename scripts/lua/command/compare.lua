@@ -35,7 +35,10 @@ end
 
 -- What a profile's times are of, where they are not the machine's own.
 local function origin(prof)
-    if prof.predicted then return "predicted: " .. prof.predicted end
+    if prof.predicted then
+        return ("predicted: %s%s"):format(prof.predicted,
+            prof.accuracy and "; " .. prof.accuracy or "")
+    end
     return prof.modelled or "measured"
 end
 

@@ -202,6 +202,8 @@ local function data_of(prof, blocks)
     local measured = prof.measured
     return { wall = prof.wall_ns, count = prof.count, dropped = prof.dropped, lost = prof.lost,
         others = prof.others, how = or_null(prof.how), predicted = or_null(prof.predicted),
+        accuracy = or_null(prof.accuracy),
+        savings_accuracy = debug.getregistry()["gpush.replay"].accuracy "wait",
         modelled = or_null(prof.modelled), card = card_of(prof),
         date = os.date "%Y-%m-%d %H:%M", rows = rows, missing = missing, savings = savings,
         no_savings = or_null(why_none), saves_all = all or null, idle = idle_of(prof),

@@ -3,7 +3,7 @@
 // Labels of what was not measured on a card.
 function badges() {
     const out = [], sim = list(data.record.places).some(p => p[1] === "sim");
-    if (data.predicted) out.push(`predicted, not measured: ${clean(data.predicted)}`);
+    if (data.predicted) out.push(`predicted, not measured: ${clean(data.predicted)}${data.accuracy ? "; " + clean(data.accuracy) : ""}`);
     if (data.modelled) out.push(clean(data.modelled));
     else if (sim) out.push("CPU-backed: sim's kernels ran on this processor, and its times are not a GPU's");
     return out;
@@ -82,7 +82,7 @@ function advice() {
         return make("li", {}, make("b", { class: "name" }, where), ` waits ${count(s.count)} times${s.file ? ` (${clean(s.what)})` : ""}, ${time(s.waited)}: without that it `, make("span", { class: "saves" }, `saves ${time(s.saves)}`), `, ${percent(s.saves, data.wall)}.`,
             sourceOf(where) ? make("code", {}, sourceOf(where)) : null, s.advice ? make("div", {}, "Instead: " + clean(s.advice)) : null);
     });
-    const all = data.saves_all ? make("p", { class: "small" }, `Without all of the waits: ${time(data.wall - data.saves_all)} instead of ${time(data.wall)}. Savings are predicted by a replay of the record, not measured.`) : null;
+    const all = data.saves_all ? make("p", { class: "small" }, `Without all of the waits: ${time(data.wall - data.saves_all)} instead of ${time(data.wall)}. Savings are predicted by a replay of the record, not measured: ${data.savings_accuracy}.`) : null;
     return [head, make("ol", { class: "advice" }, items), all];
 }
 

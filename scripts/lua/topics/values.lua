@@ -229,16 +229,20 @@ local topics = {
             times of both, what changed most first; then both wall times and waits.",
         options = "group: 'op', 'region', 'line', 'shape' or 'stack'; limit: how many rows",
         see = "profile, profile.table, compare" },
-    ["profile.whatif"] = { call = "prof:whatif{without=, scale=, host=, overlap=, device=}",
+    ["profile.whatif"] = { call = "prof:whatif{without=, scale=, host=, overlap=, batch=, \z
+        workers=, device=}",
         text = "What the profile would be if something were other than it was: a profile like any \z
             other, predicted by a replay of the record, in which nothing runs. Its field \z
-            predicted says what was changed.",
+            predicted says what was changed, accuracy how far off such predictions were.",
         options = "without: waits that are left out, a line as 'train.lua:40', a reason as \z
             'item', 'all'; or a cause of prof:verdict, as 'loader', which then takes no time; or \z
             a list of them; scale: factors on the time of ops, as {conv2d = 0.5}; host: \z
             a factor on the host's time outside of waits; overlap: copies between host and \z
-            device run beside kernels; device: a card, as in sim.card, whose times the work takes",
-        raises = "when a line has no wait on the record, or an op is not on it",
+            device run beside kernels; batch: {32, 64} gives ops with a dim of 32, as a record \z
+            with shapes has them, the work of 64; workers: of each data.Loader, with as many \z
+            batches under way as it then has by default; device: a card, as in sim.card, whose \z
+            times the work takes",
+        raises = "when a line has no wait on the record, or an op, a loader or a dim is not on it",
         example = "profile.run(ones, 3):whatif{host = 0.5}.predicted\n--> host x 0.5",
         see = "profile.savings, profile.critical_path" },
     ["profile.on"] = { call = "prof:on{card=, ranks=, network=, algorithm=}",

@@ -1,0 +1,260 @@
+--!plain
+-- What replays predict of tests/support/rewrites.lua's programs, beside what their rewrites take:
+-- accuracy.lua ROOT COMMIT [--anyway] [REPEATS] (scripts/dev/accuracy). The programs run on sim,
+-- whose kernels a thread of this processor computes while the host goes on: a real asynchronous
+-- device, with real times. Each pair's programs take turns; medians are compared.
+local g = require "gpush"
+local root, commit = arg[1], arg[2]
+local anyway = arg[3] == "--anyway"
+local REPEATS <const> = tonumber(arg[anyway and 4 or 3] or 9)
+local SLOW <const> = math.max(3, REPEATS // 2) -- of programs that take long
+
+local OTHERS <const> = 0.03 -- of the processors' time that others may take while a pair runs
+local SPREAD <const> = 0.05 -- of a loop's time, from the median to the 9th decile
+local TRIES <const> = 4     -- of a pair that was disturbed
+
+local function read(path)
+    local file <close> = assert(io.open(path))
+    return file:read "a"
+end
+
+local function write(path, text)
+    local file <close> = assert(io.open(path, "w"))
+    file:write(text)
+end
+
+-- The value below which that share of the list is.
+local function quantile(list, share)
+    table.sort(list)
+    return list[math.max(1, math.ceil(share * #list))]
+end
+
+-- ---- a quiet machine ----
+
+-- Seconds of all processors in which they worked, were taken by another machine, or rested; and
+-- those of this process and of its children.
+local TICK <const> = 100
+local function used()
+    local user, nice, system, idle, iowait, irq, soft, steal = read "/proc/stat":match(
+        "^cpu%s+(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)")
+    local own = { read "/proc/self/stat":match "%) . (.*)$":match(
+        ("%S+ "):rep(10) .. "(%d+) (%d+) (%d+) (%d+)") }
+    local sum = 0
+    for _, ticks in ipairs(own) do sum = sum + ticks end
+    local busy = user + nice + system + irq + soft + steal
+    return busy / TICK, (busy + idle + iowait) / TICK, sum / TICK
+end
+
+-- The share of the processors' time that others took since the state `from`.
+local function others(from)
+    local busy, all, own = used()
+    return math.max(0, (busy - from[1]) - (own - from[3])) / math.max(all - from[2], 1 / TICK)
+end
+
+local function spin(n)
+    local s = 0
+    for i = 1, n do s = s + i % 7 end
+    return s
+end
+
+-- Seconds that turns of a loop of about 1 ms took.
+local LOOP <const> = 150000
+local function loop_times(n)
+    local list = {}
+    for i = 1, n do
+        local t0 = g.clock()
+        spin(LOOP)
+        list[i] = g.clock() - t0
+    end
+    return list
+end
+
+local function say(...) io.stderr:write(string.format(...), "\n") end
+
+local disturbed = {}
+local function refuse(...)
+    disturbed[#disturbed + 1] = string.format(...)
+    if anyway then return end
+    say("accuracy: the machine is not quiet: %s", string.format(...))
+    os.exit(1)
+end
+
+local function check_start()
+    local load = tonumber(read "/proc/loadavg":match "^%S+")
+    local from = { used() }
+    local list = loop_times(1000)
+    local middle, high = quantile(list, 0.5), quantile(list, 0.9)
+    local share = others(from)
+    if share > OTHERS then
+        refuse("others took %.0f %% of its processors' time (at most %.0f), load %.2f",
+            100 * share, 100 * OTHERS, load)
+    elseif high > (1 + SPREAD) * middle then
+        refuse("1 of 10 turns of a loop took %.0f %% more than the median (at most %.0f), \z
+            load %.2f", 100 * (high / middle - 1), 100 * SPREAD, load)
+    end
+    return middle, load, share
+end
+
+-- ---- pairs ----
+
+g.sync.mode = "off"
+g.threads(1)
+local turn, load, share = check_start()
+local function work(us) spin(math.floor(us * LOOP / (turn * 1e6))) end
+
+local function took(fn)
+    g.synchronize()
+    collectgarbage()
+    local t0 = g.clock()
+    fn()
+    g.synchronize()
+    return g.clock() - t0
+end
+local function predicted(it)
+    g.synchronize()
+    collectgarbage()
+    local prof = g.profile.run({ shapes = true, flops = true }, it.first)
+    local ns = prof:whatif(it.whatif).wall_ns
+    prof:free()
+    return ns * 1e-9
+end
+
+local function measure(it, repeats)
+    local is, was, says = {}, {}, {}
+    took(it.first)
+    took(it.second)
+    for i = 1, repeats do
+        says[i], was[i], is[i] = predicted(it), took(it.first), took(it.second)
+    end
+    return quantile(was, 0.5), quantile(says, 0.5), quantile(is, 0.5)
+end
+
+local rows, worst_share = {}, 0
+for n, it in ipairs(require "rewrites"("sim", work)) do
+    local was, says, is, taken
+    for try = 1, anyway and 1 or TRIES do
+        local from = { used() }
+        was, says, is = measure(it, it.slow and SLOW or REPEATS)
+        taken = others(from)
+        if taken <= OTHERS then break end
+        if try == TRIES then
+            refuse("others took %.0f %% of its processors' time during pair %d, %d times",
+                100 * taken, n, TRIES)
+        end
+    end
+    worst_share = math.max(worst_share, taken)
+    rows[n] = { kind = it.kind, name = it.name, was = was, says = says, is = is,
+        off = says / is - 1 }
+    say("%2d %-8s %-70s %+6.1f %%", n, it.kind, it.name, 100 * rows[n].off)
+end
+
+-- ---- what is written ----
+
+local WHAT <const> = {
+    wait = { "waits left out", "`savings()`, `whatif{without =}`" },
+    host = { "half of the host's time", "`whatif{host =}`" },
+    overlap = { "copies beside kernels", "`whatif{overlap =}`" },
+    batch = { "batches of twice as many samples", "`whatif{batch =}`" },
+    workers = { "a loader's workers", "`whatif{workers =}`" },
+    scale = { "another time of an op", "`whatif{scale =}`" },
+    card = { "another card", "`prof:on(card)`" },
+    network = { "another network, or more ranks", "`prof:on{network =}`" },
+}
+
+-- pairs, median, the 9th decile (of fewer than ten pairs the most), most; in %, of one kind or of
+-- all.
+local function figures(kind)
+    local list = {}
+    for _, row in ipairs(rows) do
+        if not kind or row.kind == kind then list[#list + 1] = 100 * math.abs(row.off) end
+    end
+    if #list == 0 then return 0, 0, 0, 0 end
+    return #list, quantile(list, 0.5), quantile(list, #list < 10 and 1 or 0.9), quantile(list, 1)
+end
+
+local def_path <const> = root .. "/profile/replay/accuracy.def"
+local function write_def()
+    local text = read(def_path)
+    text = text:gsub("ACCURACY%((%w+),( +)[^)]*%)", function(kind, gap)
+        local pairs, median, decile = figures(kind)
+        return pairs > 0 and ("ACCURACY(%s,%s%d, %.1f, %.1f)"):format(kind, gap, pairs, median,
+            decile) or nil
+    end)
+    write(def_path, text)
+end
+
+local function ms(seconds) return ("%.2f"):format(seconds * 1e3) end
+
+-- The lines of accuracy.def: kind, pairs, median and decile as texts.
+local FIGURES <const> = "ACCURACY%((%w+), +(%d+), ([%d.]+), ([%d.]+)%)"
+local function summary(out)
+    out[#out + 1] = "| what is other | asked by | pairs | median | 9 of 10 within | most |"
+    out[#out + 1] = "|---|---|---|---|---|---|"
+    for kind, pairs, median, decile in read(def_path):gmatch(FIGURES) do
+        local n, _, _, most = figures(kind)
+        local few = tonumber(pairs) < 10
+        out[#out + 1] = ("| %s | %s | %s | %s | %s | %s |"):format(WHAT[kind][1], WHAT[kind][2],
+            pairs, pairs == "0" and "" or median .. " %", few and "" or decile .. " %",
+            n > 0 and ("%.1f %%"):format(most) or pairs == "0" and "" or decile .. " %")
+    end
+    local n, median, decile, most = figures()
+    out[#out + 1] = ("| all that are measured here | | %d | %.1f %% | %.1f %% | %.1f %% |"):format(
+        n, median, decile, most)
+end
+
+local HEAD <const> = [[
+# Accuracy of predictions
+
+`scripts/dev/accuracy` writes this page. It runs pairs of a program and its rewrite, and compares
+what a replay of a record of the first predicts of the wall time with what the second takes. "Off"
+is predicted / measured - 1; the pairs are in `tests/support/rewrites.lua`.
+]]
+local NOTES <const> = [[
+
+- gpush prints the bounds of the fifth column (of fewer than ten pairs those of the last) with each
+  prediction, from `profile/replay/accuracy.def`. Of several changes at once it is that of the kind
+  that was farthest off. A kind without pairs says that none was compared.
+- Bounds are of wall times: a saving of 1 ms of a run of 100 is less than such a prediction can
+  tell.
+- Programs run on `sim`, a real asynchronous device made of the processor: its kernels, the host and
+  a loader's workers take real time. They share processors, which a replay does not know and a
+  card's kernels do not.
+- The network's pairs are those of
+  [Distributed training](distributed.md#what-it-would-be-with-more-ranks).
+- No rewrite was measured on a card for this table. How far the modelled card's kernels are from
+  those of two real ones is in [their report](../tests/gpu/REPORT.md).
+- Predicted times of a modelled card against its own are a test of consistency, not of accuracy:
+  `tests/profile/accuracy.lua` allows 0.5 %.
+]]
+local ORIGIN <const> = [[
+Measured at commit %s on %s, %d processors: medians of %d runs of each program (of loaders' %d), in
+turns. The load was %.2f at the start; others took %.1f %% of the processors' time then, and at most
+%.1f %% during a pair.
+]]
+
+local function document()
+    local cpu = read "/proc/cpuinfo":match "model name%s*: ([^\n]*)" or "an unknown processor"
+    local _, count = read "/proc/cpuinfo":gsub("processor%s*:", "")
+    local out = { HEAD }
+    if #disturbed > 0 then
+        out[2] = ("**The machine was not quiet, and the figures are provisional**: %s.\n"):format(
+            table.concat(disturbed, "; "))
+    end
+    summary(out)
+    out[#out + 1] = NOTES
+    out[#out + 1] = ORIGIN:format(commit, cpu, count, REPEATS, SLOW, load, 100 * share,
+        100 * worst_share)
+    out[#out + 1] = "| what is other | program | before (ms) | predicted (ms) | measured (ms) | off |"
+        .. "\n|---|---|---|---|---|---|"
+    for _, row in ipairs(rows) do
+        out[#out + 1] = ("| %s | %s | %s | %s | %s | %+.1f %% |"):format(row.kind, row.name,
+            ms(row.was), ms(row.says), ms(row.is), 100 * row.off)
+    end
+    return table.concat(out, "\n") .. "\n"
+end
+
+write_def()
+write(root .. "/docs/accuracy.md", document())
+local n, median, decile = figures()
+say("%d pairs: median %.1f %% off (target 5), 9 of 10 within %.1f %% (target 15). The program \z
+    prints the new figures once it is built again.", n, median, decile)

@@ -1,0 +1,120 @@
+--!plain
+-- Predictions by a replay are consistent with the model: programs on a modelled card, whose times
+-- are the same each time, take what a record of each said that their rewrites would. How far off
+-- predictions of measured times are is another matter, which scripts/dev/accuracy measures: its
+-- document and the figures that gpush prints with predictions agree.
+local t = require "tap"
+local g = require "gpush"
+
+-- ---- modelled against modelled ----
+
+g.sync.mode = "off"
+local HOST <const>, LIMIT <const> = 8e-6, 0.005
+g.sim.card, g.sim.host = "t4", HOST
+
+-- The script takes no time here: views do, as each op does.
+local view = g.randn(2, 2, { device = "sim" })
+local function work(us)
+    for _ = 1, us // 8 do local _ = view:t() end
+end
+local function record(fn, host)
+    g.sim.host = host or HOST
+    fn()
+    g.synchronize()
+    local p = g.profile.run({ flops = true, shapes = true }, fn)
+    g.sim.host = HOST
+    return p
+end
+
+local tried = {}
+for _, it in ipairs(require "rewrites"("sim", work)) do
+    tried[it.kind] = (tried[it.kind] or 0) + 1
+    if not it.slow and tried[it.kind] <= 20 then
+        local predicted = record(it.first):whatif(it.whatif).wall_ns
+        local is = record(it.kind == "host" and it.first or it.second,
+            it.kind == "host" and HOST / 2 or HOST).wall_ns
+        t.ok(math.abs(predicted - is) <= LIMIT * is,
+            ("%s: %s: %.1f us predicted, %.1f then (%+.2f %%)"):format(it.kind, it.name,
+                predicted / 1e3, is / 1e3, 100 * (predicted / is - 1)))
+    end
+end
+g.sim.card, g.sim.host = nil, nil
+
+-- ---- what is printed with predictions ----
+
+-- Every place that shows a prediction says how far off such ones were.
+local accuracy = debug.getregistry()["gpush.replay"].accuracy
+local function holds(text, part, what)
+    t.ok(text:find(part, 1, true), ("%s: %s"):format(what, part))
+end
+local x = g.randn(64, 64, { device = "sim" })
+local p = g.profile.run(function()
+    for _ = 1, 3 do local _ = x:matmul(x):sum():item() end
+end)
+local scratch = os.getenv "TMPDIR" or "/tmp"
+local function file(name) return ("%s/accuracy_%s"):format(scratch, name) end
+local function text_of(path)
+    local f <close> = assert(io.open(path))
+    return f:read "a"
+end
+
+holds(tostring(p:savings()), accuracy "wait", "savings")
+holds(tostring(p:sync()), accuracy "wait", "sync")
+local verdict = p:verdict()
+holds(verdict.sentence, accuracy(verdict[1].cause), "the verdict")
+t.is({ accuracy "waits", accuracy "loader", accuracy "script" },
+    { accuracy "wait", accuracy "workers", accuracy "host" }, "causes are kinds of predictions")
+p:report(file "page.html")
+holds(text_of(file "page.html"), accuracy "wait", "savings on a page")
+local off = p:whatif { host = 0.5 }
+holds(tostring(off), accuracy "host", "a profile as text")
+holds(off:table(), accuracy "host", "its table")
+holds(off:table { format = "markdown" }, accuracy "host", "in Markdown")
+holds(off:table { format = "json" }, accuracy "host", "in JSON")
+off:report(file "page.html")
+holds(text_of(file "page.html"), ('"accuracy":"%s"'):format(accuracy "host"), "its page")
+off:trace(file "trace.json")
+holds(text_of(file "trace.json"), accuracy "host", "its trace")
+off:save(file "saved.prof")
+t.is(g.profile.load(file "saved.prof").accuracy, off.accuracy, "saved with it")
+t.is(off:whatif({ overlap = true }).accuracy,
+    ("%s; then %s"):format(accuracy "host", accuracy "overlap"), "a prediction of a prediction")
+t.is({ p.accuracy, p:whatif({}).accuracy }, {}, "where nothing is other nothing is off")
+for _, name in ipairs { "page.html", "trace.json", "saved.prof" } do os.remove(file(name)) end
+
+-- ---- the document and the figures ----
+
+-- {pairs, median, 9th decile} by kind.
+local root = os.getenv "GPUSH_ROOT" or "."
+local figures = {}
+for kind, n, median, decile in text_of(root .. "/profile/replay/accuracy.def"):gmatch
+    "\nACCURACY%((%w+), +(%d+), ([%d.]+), ([%d.]+)%)" do
+    figures[kind] = { tonumber(n), tonumber(median), tonumber(decile) }
+end
+for kind, it in pairs(figures) do
+    local n, shown = it[1], math.ceil(it[3])
+    t.is(accuracy(kind), n == 0 and "no such prediction has been compared with a measurement"
+        or ("%d of %d such predictions were within %d %%, docs/accuracy.md"):format(
+            n < 10 and n or 9, math.min(n, 10), shown), kind .. ": the figure is printed")
+end
+t.is(accuracy("network", "card"), accuracy "card", "of two kinds that which nobody measured")
+
+-- The document's rows of pairs give the figures.
+local page = io.open(root .. "/docs/accuracy.md")
+if page then
+    local rows = {}
+    local PAIR <const> = "\n| (%w+) | [^|]+ | [%d.]+ | [%d.]+ | [%d.]+ | ([-+][%d.]+) %% |"
+    for kind, by in page:read "a":gmatch(PAIR) do
+        rows[kind] = rows[kind] or {}
+        table.insert(rows[kind], math.abs(tonumber(by)))
+    end
+    page:close()
+    for kind, list in pairs(rows) do
+        table.sort(list)
+        local n = #list
+        local is = { n, list[math.ceil(n / 2)], list[n < 10 and n or math.ceil(0.9 * n)] }
+        t.is(figures[kind], is, kind .. ": the document's pairs give the code's figures")
+    end
+    t.ok(next(rows), "the document has pairs")
+end
+t.done()

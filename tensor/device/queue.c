@@ -59,11 +59,11 @@ typedef struct queue {
     pthread_t thread;
     pthread_mutex_t lock; /* producers, and the two conditions */
     pthread_cond_t work, done;
-    bool asleep;         /* the worker waits on `work` */
-    _Atomic int waiters; /* threads waiting on `done` */
-    uintptr_t host_bits; /* of a device address: those of the host address */
-    uint64_t poll_ns;    /* for which threads that wait for or on it poll before they sleep */
-    _Atomic bool ends;   /* `thread` runs what is left, then ends; a deferred stream has it then */
+    bool asleep;             /* the worker waits on `work` */
+    _Atomic uint64_t wanted; /* the least ticket that threads on `done` wait for; UINT64_MAX */
+    uintptr_t host_bits;     /* of a device address: those of the host address */
+    uint64_t poll_ns;        /* for which threads that wait for or on it poll before they sleep */
+    _Atomic bool ends; /* `thread` runs what is left, then ends; a deferred stream has it then */
     command ring[QUEUE];
 } queue;
 
@@ -177,8 +177,9 @@ static bool wait_ticket(gp_stream *s, uint64_t ticket, bool interruptible) {
         if (reached(s, ticket)) return true;
     bool ok = true;
     gp_lock(&q->lock);
-    atomic_fetch_add(&q->waiters, 1);
-    while (!reached(s, ticket)) {
+    for (;;) {
+        if (ticket < atomic_load(&q->wanted)) atomic_store(&q->wanted, ticket);
+        if (atomic_load(&s->completed) >= ticket) break;
         if (interruptible && gp_interrupted) {
             ok = gp_fail("interrupted while waiting for %s", s->dev->name);
             break;
@@ -189,7 +190,6 @@ static bool wait_ticket(gp_stream *s, uint64_t ticket, bool interruptible) {
         if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
         pthread_cond_timedwait(&q->done, &q->lock, &until);
     }
-    atomic_fetch_sub(&q->waiters, 1);
     gp_unlock(&q->lock);
     return ok;
 }
@@ -240,11 +240,12 @@ static command *next_command(queue *q, uint64_t at) {
 }
 
 /* completed is advanced only after all effects of a command, so that whoever sees the number sees
- * them, too. */
+ * them, too. Waking a thread takes longer than a small kernel: none is before its ticket. */
 static void complete(queue *q, uint64_t at) {
     atomic_store(&q->stream->completed, at + 1);
-    if (!atomic_load(&q->waiters)) return;
+    if (at + 1 < atomic_load(&q->wanted)) return;
     gp_lock(&q->lock);
+    atomic_store(&q->wanted, UINT64_MAX);
     pthread_cond_broadcast(&q->done);
     gp_unlock(&q->lock);
 }
@@ -319,9 +320,8 @@ static uint64_t poll_ns(void) {
 bool gp_queue_open(gp_stream *s, uintptr_t host_bits) {
     queue *q = calloc(1, sizeof *q);
     if (!q) return gp_fail("out of memory");
-    q->stream = s;
-    q->host_bits = host_bits;
-    q->poll_ns = poll_ns();
+    q->stream = s, q->host_bits = host_bits;
+    q->poll_ns = poll_ns(), q->wanted = UINT64_MAX;
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->work, NULL);
     pthread_cond_init(&q->done, NULL);

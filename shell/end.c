@@ -50,7 +50,12 @@ static bool lost_output(void) {
 
 /* ---- the script's end ---- */
 
-/* (ok) -> whether the program succeeds. What a script left is delivered while tensors can still be
+static int failed_with = EXIT_FAILURE; /* the exit status of a program that fails, */
+static int lost_with = EXIT_FAILURE;   /* and of one that has lost output */
+
+void gp_shell_reports(void) { lost_with = GP_EXIT_FILES; }
+
+/* (ok) -> the program's exit status. What a script left is delivered while tensors can still be
  * made (scripts/lua/async.lua): what finalizers make in a closing state is never freed. A command's
  * function (scripts/lua/command_line.lua) comes last; what it raises is passed on. */
 static int l_end(lua_State *L) {
@@ -66,14 +71,16 @@ static int l_end(lua_State *L) {
         lua_call(L, 1, 1);
         ok = lua_toboolean(L, -1);
     }
-    return lua_pushboolean(L, ok), 1;
+    bool given = lua_getfield(L, LUA_REGISTRYINDEX, "gpush.status") == LUA_TNUMBER;
+    if (!ok) failed_with = given ? (int)lua_tointeger(L, -1) : EXIT_FAILURE;
+    return lua_pushinteger(L, ok ? EXIT_SUCCESS : failed_with), 1;
 }
 
 bool gp_shell_end(lua_State *L, bool ok) {
     lua_pushcfunction(L, l_end);
     lua_pushboolean(L, ok);
     if (gp_shell_report(L, gp_shell_call(L, 1, 1)) != LUA_OK) return false;
-    ok = lua_toboolean(L, -1);
+    ok = lua_tointeger(L, -1) == EXIT_SUCCESS;
     lua_pop(L, 1);
     return ok;
 }
@@ -102,9 +109,10 @@ static void leave(int status, void *unused) {
         gp_dist_abandon(*last_error ? last_error : "it called os.exit with a failure", status);
     int job = gp_dist_end();
     bool failed = !left && report_failures();
-    if (lost_output()) failed = true;
-    if (!left && !failed && (!job || job == status)) return;
+    bool lost = lost_output();
+    if (!left && !failed && !lost && (!job || job == status)) return;
     fflush(NULL);
+    if (!status && lost) status = lost_with;
     _exit(job ? job : !status && failed ? EXIT_FAILURE : status);
 }
 
@@ -118,5 +126,5 @@ int gp_shell_close(lua_State *L, bool ok) {
     ok = gp_shell_end(L, ok);
     gp_lua_closestate(L);
     if (atomic_load(&gp_offload_abandoned) == 0 && report_failures()) ok = false;
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return ok ? EXIT_SUCCESS : failed_with;
 }

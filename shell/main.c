@@ -199,7 +199,7 @@ static bool run_command(lua_State *L, const char *path, char **argv, int argc, i
     for (int i = first; i < argc; i++) lua_pushstring(L, argv[i]);
     if (status == LUA_OK) status = gp_shell_call(L, argc - first, 1);
     if (gp_shell_report(L, status) != LUA_OK) return false;
-    if (!lua_isinteger(L, -1)) return lua_toboolean(L, -1);
+    if (!lua_isinteger(L, -1)) return gp_shell_reports(), lua_toboolean(L, -1);
     int script = first - 1 + (int)lua_tointeger(L, -1);
     if (script + 1 < argc && !strcmp(argv[script + 1], "--")) /* what follows is the script's */
         memmove(argv + script + 1, argv + script + 2, (size_t)(argc-- - script - 1) * sizeof *argv);
@@ -346,6 +346,7 @@ static int l_main(lua_State *L) {
     open_state(L, args);
     create_arg(L, argv, argc, script);
     if (asks_doctor(argc, argv)) {
+        gp_shell_reports();
         lua_pushboolean(L, gp_doctor(L) == 0);
         return 1;
     }

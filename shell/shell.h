@@ -32,6 +32,11 @@ void gp_shell_watch_end(lua_State *L);
 bool gp_shell_end(lua_State *L, bool ok);
 /* The same, and closes L; returns the program's exit status. */
 int gp_shell_close(lua_State *L, bool ok);
+/* Exit statuses of commands: what was found is EXIT_FAILURE. */
+enum { GP_EXIT_USAGE = 2, GP_EXIT_FILES = 3 };
+/* From here on what the program prints is a command's result: output that cannot be written makes
+ * it fail with GP_EXIT_FILES, and not as a script's would. */
+void gp_shell_reports(void);
 /* Keeps the first line of an error's message, for the other ranks of a job. */
 void gp_shell_keep_error(const char *text);
 

@@ -116,7 +116,7 @@ static int l_os_exit(lua_State *L) {
     if (lua_getfield(L, LUA_REGISTRYINDEX, "gpush.end") == LUA_TFUNCTION) {
         lua_pushboolean(L, fine);
         lua_call(L, 1, 1);
-        if (fine && !lua_toboolean(L, -1)) lua_copy(L, -1, 1);
+        if (fine && lua_tointeger(L, -1) != 0) lua_copy(L, -1, 1);
     }
     lua_settop(L, 2);
     return original.os_exit(L);

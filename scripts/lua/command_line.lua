@@ -8,11 +8,32 @@ local M = {}
 --- Prints a message of the command on standard error.
 function M.say(text, ...) io.stderr:write("gpush ", name, ": ", text:format(...), "\n") end
 
---- The same, and the usage; returns what the command returns then: false.
+-- Exit statuses beside 1, which is for what a command found (shell/shell.h).
+local USAGE <const>, FILES <const> = 2, 3
+
+local function fail(status)
+    debug.getregistry()["gpush.status"] = status
+    return false
+end
+
+--- Prints a message, and the usage; returns what the command returns then, false: it exits with 2.
 function M.refuse(text, ...)
     M.say(text, ...)
     io.stderr:write(usage)
-    return false
+    return fail(USAGE)
+end
+
+--- The message of an error that was raised, because of how the command was called; the same.
+function M.wrong(message)
+    M.say("%s", M.plain(message))
+    return fail(USAGE)
+end
+
+--- The same, because of a file that cannot be read or written, or does not hold what is expected:
+--- it exits with 3.
+function M.files(message)
+    M.say("%s", M.plain(message))
+    return fail(FILES)
 end
 
 --- An error's message without the place of the Lua line that called, and with the command's own
@@ -97,14 +118,14 @@ function M.may_write(given, outputs, inputs)
         for _, input in ipairs(path and inputs or {}) do
             if same_file(path, input) then
                 M.say("%s %s would replace a file that is read, %s", option, path, input)
-                return false
+                return fail(USAGE)
             end
         end
         for k = 1, path and i - 1 or 0 do
             local other = outputs[k]
             if given[other] and same_file(path, given[other]) then
                 M.say("%s and %s are to write the same file, %s", other, option, path)
-                return false
+                return fail(USAGE)
             end
         end
     end
@@ -119,6 +140,7 @@ function M.after_script(finish)
         if result == nil then
             result = false -- what finish raises is not tried again
             result = finish(ok) or false
+            if not ok then fail(nil) end -- the script has failed, and that is the status
         end
         return result and ok
     end
@@ -148,11 +170,11 @@ function M.summary(prof, group, limit, sort, several)
     return table.concat(out, "\n") .. "\n"
 end
 
---- profile.load, or nil after a message.
+--- profile.load, or nil after a message: the command exits with 3.
 function M.load(files, max_bytes)
     local ok, prof = pcall(gpush.profile.load, files, { max_bytes = max_bytes })
     if ok then return prof end
-    M.say("%s", M.plain(prof))
+    M.files(prof)
 end
 
 return M

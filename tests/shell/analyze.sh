@@ -32,41 +32,41 @@ contains "$out" "Changes since rank1.json" "a diff"
 contains "$out" "[other rows]" "a limit of rows"
 grep -q 'aten::item' page.html
 tap_ok $? "a page"
-# refusal NAME COMMAND... -- TEXT...: it fails with one line, which has the command's own words.
+# refusal STATUS NAME COMMAND... -- TEXT...: it fails with one line, which has the command's own words.
 refusal() {
-    local name=$1 out words=()
-    shift
+    local status=$1 name=$2 out words=()
+    shift 2
     while [ "$1" != -- ]; do words+=("$1") && shift; done
     out=$("$gpush" "${words[@]}" 2>&1 >out)
-    tap_is "$?" 1 "$name: exit status 1"
+    tap_is "$?" "$status" "$name: exit status $status"
     shift
     tap_is "$out" "gpush ${words[0]}: $*" "$name: the message names the option of the command"
 }
-refusal "a file that is too large" analyze rank0.json --max-bytes 99 -- \
+refusal 3 "a file that is too large" analyze rank0.json --max-bytes 99 -- \
     "profile.load: rank0.json has more than 99 bytes unpacked, the limit; --max-bytes n sets another"
-refusal "of compare, too" compare rank0.json rank1.json --max-bytes=99 -- \
+refusal 3 "of compare, too" compare rank0.json rank1.json --max-bytes=99 -- \
     "profile.load: rank0.json has more than 99 bytes unpacked, the limit; --max-bytes n sets another"
-refusal "rows that the file has not" analyze own.prof.gz --group stack -- "--group stack needs a profile with stack = true"
-refusal "of compare, too" compare own.prof.gz own.prof.gz --group shape -- "--group shape needs a profile with shapes = true"
-refusal "a card that is not known" analyze rank0.json --card h300 -- \
+refusal 2 "rows that the file has not" analyze own.prof.gz --group stack -- "--group stack needs a profile with stack = true"
+refusal 2 "of compare, too" compare own.prof.gz own.prof.gz --group shape -- "--group shape needs a profile with shapes = true"
+refusal 2 "a card that is not known" analyze rank0.json --card h300 -- \
     '--card: no card '"'h300'"' is known (expected "h200", "h100", "a100", "v100", "mi250", "t4", or a table of figures)'
 "$gpush" analyze rank0.json --max-bytes 99999999 >out 2>&1
 tap_is $? 0 "a larger limit is taken"
 for bad in "" "--limit 3" "rank0.json --limit x" "rank0.json --nosuch" "rank0.json --html" "rank0.json --ranks 0" "rank0.json --group x"; do
     # shellcheck disable=SC2086 # words
     out=$("$gpush" analyze $bad 2>err)
-    tap_is "$? $out" "1 " "wrong options: '$bad'"
+    tap_is "$? $out" "2 " "wrong options: '$bad'"
     grep -q '^usage: gpush analyze FILE' err
     tap_ok $? "usage is said" "$(cat err)"
 done
 out=$("$gpush" analyze own.prof.gz --group module 2>&1)
-tap_is "$? $out" '1 gpush analyze: --group module needs a profile with stack = true' "a group that is not known there"
+tap_is "$? $out" '2 gpush analyze: --group module needs a profile with stack = true' "a group that is not known there"
 tap_is "$("$gpush" analyze --help | head -1)" "usage: gpush analyze FILE... [options]" "--help"
 out=$("$gpush" analyze nosuch.json 2>&1)
-tap_is "$? ${out#*: }" "1 profile.load: cannot open nosuch.json: No such file or directory" "no such file"
+tap_is "$? ${out#*: }" "3 profile.load: cannot open nosuch.json: No such file or directory" "no such file"
 head -c 3000 rank0.json >cut.json
 out=$("$gpush" analyze cut.json 2>&1)
-tap_is $? 1 "a cut trace is an error"
+tap_is $? 3 "a cut trace is an error"
 contains "$out" "profile.load: cut.json: byte 3000: " "which says where"
 printf 'print("a script", ...)\n' >analyze
 tap_is "$("$gpush" analyze x)" $'a script\tx' "a script of that name goes before"

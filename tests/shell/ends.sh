@@ -70,32 +70,33 @@ tap_is "$? $(grep -c mine err)" "1 1" "its error at the end is the program's fai
 
 echo 'print(1)' >print.lua
 "$gpush" -e 'profile.run(function() return ones(3) + 1 end):save "p.json"'
-# lost ARGUMENTS: with a full disk as standard output, and with a closed one, the exit status is 1
-# and one line says why.
+# lost STATUS ARGUMENTS: with a full disk as standard output, and with a closed one, that is the exit
+# status, 3 of a command's own result, and one line says why.
 lost() {
-    local full closed
+    local full closed status=$1
+    shift
     "$gpush" "$@" >/dev/full 2>err
     full="$? $(grep -c 'cannot write to standard output' err)"
     "$gpush" "$@" >&- 2>err
     closed="$? $(grep -c 'cannot write to standard output' err)"
-    tap_is "$full, $closed" "1 1, 1 1" "gpush ${*//$'\n'/ }" "$(cat err)"
+    tap_is "$full, $closed" "$status 1, $status 1" "gpush ${*//$'\n'/ }" "$(cat err)"
 }
-lost -v
-lost --help
-lost print.lua
-lost -e 'io.write(1)'
-lost -e 'io.write(1) os.exit(0)'
-lost -e 'print(1) os.exit(0, true)'
-lost analyze p.json
-lost analyze --help
-lost analyze p.json --html page.html
-lost compare p.json p.json
-lost compare p.json p.json --fail-above 10%
-lost doctor
-lost sync --help
-lost sync --quiet print.lua
-lost profile print.lua
-lost run --help
+lost 1 -v
+lost 1 --help
+lost 1 print.lua
+lost 1 -e 'io.write(1)'
+lost 1 -e 'io.write(1) os.exit(0)'
+lost 1 -e 'print(1) os.exit(0, true)'
+lost 3 analyze p.json
+lost 3 analyze --help
+lost 3 analyze p.json --html page.html
+lost 3 compare p.json p.json
+lost 3 compare p.json p.json --fail-above 10%
+lost 3 doctor
+lost 3 sync --help
+lost 1 sync --quiet print.lua
+lost 1 profile print.lua
+lost 3 run --help
 "$gpush" -i >/dev/full 2>err <<<'1 + 1'
 tap_is "$? $(grep -c 'cannot write' err)" "1 1" "the prompt"
 "$gpush" sync print.lua >out 2>/dev/full
@@ -121,7 +122,7 @@ refused() {
     shift
     before=$(cat ./*.json s.lua | cksum)
     got=$("$gpush" "$@" 2>err)
-    tap_is "$? $got $(wc -l <err) $(grep -c -- "$option" err) $(cat ./*.json s.lua | cksum)" "1  1 1 $before" \
+    tap_is "$? $got $(wc -l <err) $(grep -c -- "$option" err) $(cat ./*.json s.lua | cksum)" "2  1 1 $before" \
         "gpush $*" "$(cat err)"
 }
 for same in p.json ./p.json "$PWD/p.json" link.json folder/../p.json; do

@@ -109,11 +109,11 @@ for depth in "--stack-depth 2" --stack-depth=1; do
 done >depths
 tap_is "$(cat depths)" $'deep.lua:1 (inner) < deep.lua:2 (outer)\ndeep.lua:1 (inner)' "--stack-depth: the innermost calls"
 "$gpush" profile --save no/such/file.gz train.lua >out 2>err
-tap_is "$? $(cat out err)" "1 gpush profile: --save: cannot write no/such/file.gz: there is no folder no/such" \
+tap_is "$? $(cat out err)" "3 gpush profile: --save: cannot write no/such/file.gz: there is no folder no/such" \
     "no folder for a file: the script does not run"
 mkdir full.gz
 "$gpush" profile --save ./full.gz train.lua >out 2>err
-tap_is "$? $(grep -c '^args' out) $(cat err)" "1 1 gpush profile: profile.save: cannot write ./full.gz: Is a directory" \
+tap_is "$? $(grep -c '^args' out) $(cat err)" "3 1 gpush profile: profile.save: cannot write ./full.gz: Is a directory" \
     "a file that cannot be written"
 "$gpush" profile nosuch.lua >out 2>err
 tap_is "$? $(grep -c nosuch.lua err) $(wc -l <err)" "1 1 1" "no such script: no profile"
@@ -121,7 +121,7 @@ for args in "" "--steps" "--steps x a.lua" "--steps 3-2 a.lua" "--steps 0 a.lua"
     "--stack-depth 0 a.lua" "--stack-depth 33 a.lua" "--table=3 a.lua" "--nosuch a.lua" "--html"; do
     # shellcheck disable=SC2086 # several arguments
     "$gpush" profile $args >out 2>err
-    tap_is "$? $(grep -c '^usage: gpush profile' err) $(wc -c <out)" "1 1 0" "gpush profile $args: usage on stderr"
+    tap_is "$? $(grep -c '^usage: gpush profile' err) $(wc -c <out)" "2 1 0" "gpush profile $args: usage on stderr"
 done
 "$gpush" --card h200 profile --save card.gz train.lua >out 2>err
 tap_is "$? $(asks card.gz 'p.modelled')" "0 modelled H200, host as measured" "a command after options"
@@ -144,14 +144,16 @@ for of in wall device waited; do
     tap_is "$? $(sed 's/.* now//' err)" "0  (+0.0%): not more than 0% more" "the same profile: $of"
 done
 "$gpush" compare all.prof.gz card.gz --fail-above 1000000% >out 2>err
-tap_is "$? $(cat err)" "1 gpush compare: all.prof.gz is measured, card.gz is modelled H200, host as measured" \
+tap_is "$? $(cat err)" "3 gpush compare: not compared: all.prof.gz is measured, card.gz is modelled H200, host as measured" \
     "measured and modelled times are not compared"
+out=$("$gpush" compare all.prof.gz card.gz 2>err)
+tap_is "$? $out $(grep -c 'not compared' err)" "3  1" "nor without a check"
 "$gpush" compare all.prof.gz nosuch.gz >out 2>err
-tap_is "$? $(cat err)" "1 gpush compare: profile.load: cannot open nosuch.gz: No such file or directory" "no such file"
+tap_is "$? $(cat err)" "3 gpush compare: profile.load: cannot open nosuch.gz: No such file or directory" "no such file"
 for args in "" "all.prof.gz" "a b c" "a b --fail-above 10" "a b --fail-above" "a b --of waits" \
     "a b --fail-above 1% --of x" "a b --nosuch"; do
     # shellcheck disable=SC2086 # several arguments
     "$gpush" compare $args >out 2>err
-    tap_is "$? $(grep -c '^usage: gpush compare' err) $(wc -c <out)" "1 1 0" "gpush compare $args: usage on stderr"
+    tap_is "$? $(grep -c '^usage: gpush compare' err) $(wc -c <out)" "2 1 0" "gpush compare $args: usage on stderr"
 done
 tap_done

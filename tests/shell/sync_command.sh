@@ -65,14 +65,14 @@ for args in "--error model.lua 9:1 model.lua:3: to would wait:refused before the
 done
 echo '{"form": "gpush sync baseline 1", "waits": [3]}' >broken.json
 "$gpush" sync --quiet --baseline broken.json train.lua >out 2>err
-tap_is "$? $(cat err)" "1 gpush sync: sync.baseline: broken.json: wait 1: expected file, line, why and what" "a broken file"
+tap_is "$? $(cat err)" "3 gpush sync: sync.baseline: broken.json: wait 1: expected file, line, why and what" "a broken file"
 echo 'error "mine"' >fails.lua
 "$gpush" sync --quiet --baseline none.json fails.lua >out 2>err
 tap_is "$? $(cat none.json 2>out)" "1 " "a script that fails writes no baseline"
 for args in "" "--budget" "--budget x a.lua" "--update a.lua" "--warn --error a.lua" "--nosuch a.lua"; do
     # shellcheck disable=SC2086 # several arguments
     "$gpush" sync $args >out 2>err
-    tap_is "$? $(grep -c '^usage: gpush sync' err) $(wc -c <out)" "1 1 0" "gpush sync $args: usage on stderr"
+    tap_is "$? $(grep -c '^usage: gpush sync' err) $(wc -c <out)" "2 1 0" "gpush sync $args: usage on stderr"
 done
 "$gpush" sync --help | grep -q -- '--baseline FILE'
 tap_ok $? "--help"

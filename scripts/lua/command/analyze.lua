@@ -1,7 +1,6 @@
 --!plain
 -- gpush analyze FILE [...]: what a saved profile or a trace of torch.profiler shows, without a
 -- script.
-local gpush = require "gpush"
 local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
 
 local command = assert(loadfile(dir .. "/command_line.lua", "t"))("analyze", [[
@@ -18,6 +17,7 @@ and predicted, from profiles with costs (prof:on):
                   1,024 ranks comes last
   --ranks N       with so many ranks, on a network
   --card NAME     on that card: h200, h100, a100, v100, mi250, t4
+The exit status is 0, 2 for wrong options, or 3 for a file that cannot be read or written.
 ]], { ["--html"] = "a file", ["--diff"] = "a file", ["--limit"] = 1, ["--ranks"] = 1,
     ["--max-bytes"] = 1, ["--network"] = "a name", ["--card"] = "a name",
     ["--group"] = { "op", "region", "line", "shape", "stack", "module", "rank" } })
@@ -35,23 +35,32 @@ local function scaling(prof, card, network)
     return table.concat(lines, "\n")
 end
 
-local function run(given, files)
-    local most = { max_bytes = given["--max-bytes"] }
-    local recorded = gpush.profile.load(#files > 1 and files or files[1], most)
+local function show(given, several, recorded, before)
     local card, ranks, network = given["--card"], given["--ranks"], given["--network"]
     local predicted = card or ranks or network
     local prof = predicted and recorded:on { card = card, ranks = ranks, network = network }
         or recorded
-    local before = given["--diff"] and gpush.profile.load(given["--diff"], most)
-    io.stdout:write(command.summary(prof, given["--group"], given["--limit"], nil, #files > 1))
+    io.stdout:write(command.summary(prof, given["--group"], given["--limit"], nil, several))
     if before then
         print(("\nChanges since %s\n%s"):format(given["--diff"], prof:diff(before)))
     end
     if network and not ranks then print(scaling(recorded, card, network)) end
-    if given["--html"] then
-        prof:report(given["--html"])
-        print(("\nThe page is in %s"):format(given["--html"]))
-    end
+    return prof
+end
+
+-- What the command does with the files; whether it succeeded.
+local function run(given, files)
+    local most = given["--max-bytes"]
+    local recorded = command.load(#files > 1 and files or files[1], most)
+    local before = recorded and given["--diff"] and command.load(given["--diff"], most)
+    if not recorded or given["--diff"] and not before then return false end
+    local ok, prof = pcall(show, given, #files > 1, recorded, before)
+    if not ok then return command.wrong(prof) end
+    if not given["--html"] then return true end
+    local written, message = pcall(prof.report, prof, given["--html"])
+    if not written then return command.files(message) end
+    print(("\nThe page is in %s"):format(given["--html"]))
+    return true
 end
 
 local given, files = command.read({ ... }, true)
@@ -60,6 +69,4 @@ if #files == 0 then return command.refuse "no file is given" end
 local inputs = table.move(files, 1, #files, 1, {})
 inputs[#inputs + 1] = given["--diff"]
 if not command.may_write(given, { "--html" }, inputs) then return false end
-local ok, message = pcall(run, given, files)
-if not ok then command.say("%s", command.plain(message)) end
-return ok
+return run(given, files)

@@ -13,7 +13,9 @@ traces of torch.profiler.
   --group NAME     rows by op (the default), region, line, shape, stack, module or rank
   --limit N        rows; 20
   --max-bytes N    read files of at most N bytes, unpacked; 1073741824
-The exit status is 0, or 1 where the check fails or cannot be made.
+A measured profile and a modelled or predicted one are not compared.
+The exit status is 0, 1 where the check fails, 2 for wrong options, or 3 for files that cannot be
+read or compared.
 ]], { ["--fail-above"] = "a percentage, as in 10%",
     ["--of"] = { "wall", "device", "waited", "waits" }, ["--limit"] = 1, ["--max-bytes"] = 1,
     ["--group"] = { "op", "region", "line", "shape", "stack", "module", "rank" } })
@@ -68,16 +70,13 @@ end
 local before = command.load(files[1], given["--max-bytes"])
 local after = before and command.load(files[2], given["--max-bytes"])
 if not after then return false end
+if origin(before) ~= origin(after) then
+    return command.files(("not compared: %s is %s, %s is %s"):format(files[1], origin(before),
+        files[2], origin(after)))
+end
 local ok, text = pcall(after.diff, after, before,
     { group = given["--group"], limit = given["--limit"] })
-if not ok then
-    command.say("%s", command.plain(text))
-    return false
-end
+if not ok then return command.wrong(text) end
 io.stdout:write(text)
 io.stdout:flush()
-if origin(before) ~= origin(after) then
-    command.say("%s is %s, %s is %s", files[1], origin(before), files[2], origin(after))
-    if percent then return false end
-end
 return not percent or keeps(before, after, given["--of"] or "wall", percent)

@@ -39,7 +39,7 @@ Runs the script and says on stderr where its time went, unless it is to write fi
                      where an optimizer has stepped, the first to do so of several, or where a
                      captured function returns in which it steps
   --max-events N     record no more; 4194304
-The exit status is the script's, or 1 where a file cannot be written.
+The exit status is the script's, 2 for wrong options, or 3 where a file cannot be written.
 ]], OPTIONS)
 
 -- ---- steps ----
@@ -116,9 +116,9 @@ end
 -- Writes one file; false after a message.
 local function write(method, path)
     local ok, message = pcall(prof[method], prof, path)
-    if ok then command.say("wrote %s", path)
-    else command.say("%s", command.plain(message)) end
-    return ok
+    if not ok then return command.files(message) end
+    command.say("wrote %s", path)
+    return true
 end
 
 -- Shows and writes what the options ask for; whether all of it worked.
@@ -136,9 +136,9 @@ local function deliver(given)
         return prof:table { group = group, limit = limit or 15, sort = sort }
     end)
     io.stdout:flush()
-    if ok then io.stderr:write(text, text:find "\n$" and "" or "\n")
-    else command.say("%s", command.plain(text)) end
-    return ok and fine
+    if not ok then return command.wrong(text) end
+    io.stderr:write(text, text:find "\n$" and "" or "\n")
+    return fine
 end
 
 local function stop()
@@ -163,8 +163,8 @@ for _, it in ipairs(FILES) do -- before the script: it may run for hours
     local folder = given[it[1]] and given[it[1]]:match "^(.*)/[^/]*$"
     local there = folder and io.open(folder .. "/.")
     if folder and not there then
-        command.say("%s: cannot write %s: there is no folder %s", it[1], given[it[1]], folder)
-        return false
+        return command.files(("%s: cannot write %s: there is no folder %s"):format(it[1],
+            given[it[1]], folder))
     end
     if there then there:close() end
 end

@@ -11,7 +11,7 @@ Runs the script in N processes (ranks), which use dist. mpirun starts them: Open
   --print        only print the command
 OMP_NUM_THREADS, where it is not set, becomes the processors of this machine divided by N.
 The exit status is that of the rank that failed first, or 128 and the number of the signal that
-ended it, as mpirun tells it.
+ended it, as mpirun tells it; 2 for wrong options, 3 where there is no mpirun.
 ]]
 local MOST <const> = 65536 -- ranks: more is a slip of the hand, and mpirun would try
 
@@ -115,6 +115,7 @@ local given, result, message = read { ... }
 if given then message = wrong(given) end
 if message then
     io.stderr:write("gpush run: ", message, "\n", USAGE)
+    debug.getregistry()["gpush.status"] = 2 -- shell/shell.h
     return false
 end
 if not given then return result end
@@ -122,6 +123,7 @@ local name, kind = find_launcher()
 if not name then
     say("there is no mpirun of %s here: install %s, or start the script with srun", kind,
         mpis[kind].package)
+    debug.getregistry()["gpush.status"] = 3
     return false
 end
 local command = launcher(given, name, kind)

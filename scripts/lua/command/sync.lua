@@ -16,6 +16,8 @@ Runs the script, then prints on stderr which lines waited for a device, why and 
   --skip N         nothing counts, and nothing is refused, before the end of an optimizer's Nth step
   --quiet          no report, only what fails
 Waits that the script allows (sync.allow) or asks for (synchronize) do not count.
+The exit status is the script's, 1 where a check fails, 2 for wrong options, or 3 for a file of
+waits that cannot be read or written.
 ]], { ["--warn"] = true, ["--error"] = true, ["--update"] = true, ["--quiet"] = true,
     ["--baseline"] = "a file", ["--budget"] = 0, ["--skip"] = 1 })
 local say <const> = command.say
@@ -33,8 +35,7 @@ local function keeps(path, update)
     if file then file:close() end
     local ok, new = pcall(sync.baseline, path, { update = update })
     if not ok then
-        say("%s", new:match "sync%.baseline.*" or new) -- without the line that calls os.exit
-        return false
+        return command.files(new:match "sync%.baseline.*" or new) -- without who called os.exit
     end
     if update then
         say("wrote %s", path)

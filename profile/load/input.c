@@ -1,4 +1,5 @@
-/* The text of a trace's file, unpacked where gzip packed it. */
+/* The text of a trace's file, or of standard input, unpacked where gzip packed it: what came before
+ * packed data end early is read. */
 #include "profile/load/input.h"
 
 #include <errno.h>
@@ -36,7 +37,6 @@ static bool damaged(const char *file, gzFile in, size_t at) {
     int code;
     const char *why = gzerror(in, &code);
     if (code == Z_ERRNO) why = strerror(errno);
-    if (code == Z_BUF_ERROR) why = "the packed data end early";
     return gp_fail("profile.load: %s: after %zu unpacked bytes: %s", file, at, why);
 }
 
@@ -46,14 +46,16 @@ static bool too_long(const char *file, uint64_t max) {
                    file, (unsigned long long)max);
 }
 
-static bool read_all(const char *file, gzFile in, uint64_t max, text *t) {
+static bool read_all(const char *file, gzFile in, uint64_t max, text *t, bool *cut) {
     for (int got = 1; got > 0;) {
         if (gp_file_stopped("profile.load") || !make_room(t, max)) return false;
         size_t room = t->room - t->n - 1;
         got = gzread(in, t->p + t->n, (unsigned)(room < PIECE ? room : PIECE));
         int code = Z_OK;
         if (got <= 0) gzerror(in, &code);
-        if (got < 0 || code == Z_BUF_ERROR) return damaged(file, in, t->n);
+        *cut = code == Z_BUF_ERROR;
+        if (*cut) break;
+        if (got < 0) return damaged(file, in, t->n);
         t->n += (size_t)got;
         if (t->n > max) return too_long(file, max);
     }
@@ -61,23 +63,25 @@ static bool read_all(const char *file, gzFile in, uint64_t max, text *t) {
     return true;
 }
 
-char *gp_load_text(const char *file, uint64_t max, size_t *n) {
+char *gp_load_text(const char *file, uint64_t max, size_t *n, bool *cut) {
     uint64_t size;
     text t = {0};
-    FILE *f = gp_file_open("profile.load", file, &size);
-    if (!f) return NULL;
-    int fd = fcntl(fileno(f), F_DUPFD_CLOEXEC, 0);
+    bool given = !strcmp(file, "-");
+    FILE *f = given ? NULL : gp_file_open("profile.load", file, &size);
+    *cut = false;
+    if (!f && !given) return NULL;
+    int fd = fcntl(given ? STDIN_FILENO : fileno(f), F_DUPFD_CLOEXEC, 0);
     gzFile in = fd >= 0 ? gzdopen(fd, "rb") : NULL;
     bool ok = in || (fd < 0 ? gp_fail("profile.load: cannot read %s: %s", file, strerror(errno))
                             : gp_fail("profile.load: out of memory"));
     if (in) {
         gzbuffer(in, 1 << 17);
-        ok = read_all(file, in, max, &t);
+        ok = read_all(file, in, max, &t, cut);
         gzclose(in);
     } else if (fd >= 0) {
         close(fd);
     }
-    fclose(f);
+    if (f) fclose(f);
     if (!ok) return free(t.p), NULL;
     *n = t.n;
     return t.p;

@@ -1,5 +1,7 @@
-/* A pull reader of JSON that lies in memory: RFC 8259, and besides it inf and nan where a value is
- * skipped, which older versions of Kineto write. */
+/* A pull reader of JSON that lies in memory: RFC 8259, and besides it what programs that write
+ * traces get wrong: inf and nan where a value is skipped, control characters in texts, backslashes
+ * that begin no escape and stand for themselves, as in paths of Windows, and a comma after the last
+ * element. */
 #include "profile/load/json.h"
 
 #include <ctype.h>
@@ -22,14 +24,16 @@ bool gp_json_fail(gp_json *j, const char *fmt, ...) {
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     j->failed = true;
-    return gp_fail("profile.load: %s: byte %lld: %s", gp_safe_text(j->file, file, sizeof file),
-                   (long long)(j->at - j->start), text);
+    return gp_fail("profile.load: %s: byte %lld: %s%s", gp_safe_text(j->file, file, sizeof file),
+                   (long long)(j->at - j->start), text,
+                   j->ended && j->cut ? ": the packed data end early" : "");
 }
 
 /* Fails for what is there instead of `expected`. */
 static bool unexpected(gp_json *j, const char *expected) {
     char c = gp_json_peek(j);
     if (j->failed) return false;
+    j->ended = j->at + strcspn(j->at, ",:[]{}\" \n\r\t") >= j->end; /* nothing follows this word */
     if (j->at >= j->end) return gp_json_fail(j, "expected %s, got the end of the file", expected);
     if (c > 32 && c < 127) return gp_json_fail(j, "expected %s, got '%c'", expected, c);
     return gp_json_fail(j, "expected %s, got the byte 0x%02x", expected, (unsigned char)c);
@@ -47,7 +51,7 @@ bool gp_json_more(gp_json *j, char close, bool *first) {
     if (*first) return *first = false, !j->failed;
     if (c != ',') return unexpected(j, close == ']' ? "',' or ']'" : "',' or '}'");
     j->at++;
-    return true;
+    return gp_json_peek(j) != close || (j->at++, false); /* a comma after the last one */
 }
 
 /* The number that four hexadecimal digits at p make; -1: they are not. */
@@ -60,12 +64,10 @@ static int hex4(const char *p) {
     return v;
 }
 
-static bool escape(gp_json *j, const char **at) {
-    const char *p = *at + 1;
-    if (*p && strchr("\"\\/bfnrt", *p)) return *at = p + 1, true;
-    if (*p == 'u' && hex4(p + 1) >= 0) return *at = p + 5, true;
-    j->at = *at;
-    return gp_json_fail(j, "an escape that JSON does not have");
+/* The bytes of the escape at p, a backslash; 1: it is none, and that stands for itself. */
+static int escape(const char *p) {
+    if (p[1] && strchr("\"\\/bfnrt", p[1])) return 2;
+    return p[1] == 'u' && hex4(p + 2) >= 0 ? 6 : 1;
 }
 
 bool gp_json_string(gp_json *j, gp_json_text *text) {
@@ -73,18 +75,17 @@ bool gp_json_string(gp_json *j, gp_json_text *text) {
     const char *p = j->at + 1;
     text->p = p;
     text->escaped = false;
-    for (;; p++) {
-        while (*p != '"' && *p != '\\' && (unsigned char)*p >= 32) p++;
-        if (*p == '"') break;
-        if (*p == '\\') {
-            text->escaped = true;
-            if (!escape(j, &p)) return false;
-            p--;
-            continue;
-        }
-        if (p >= j->end) return gp_json_fail(j, "a text that does not end");
+    for (;;) {
+        while (*p != '"' && *p != '\\' && *p) p++;
+        if (*p != '\\') break;
+        text->escaped = true;
+        p += escape(p);
+    }
+    if (*p != '"') {
+        j->ended = p >= j->end;
+        if (j->ended) return gp_json_fail(j, "a text that does not end");
         j->at = p;
-        return gp_json_fail(j, "the byte 0x%02x in a text", (unsigned char)*p);
+        return gp_json_fail(j, "the byte 0x00 in a text");
     }
     text->n = (size_t)(p - text->p);
     j->at = p + 1;
@@ -277,8 +278,9 @@ size_t gp_json_unescape(const gp_json_text *t, char *to) {
     const char *p = t->p, *end = p + t->n;
     size_t n = 0;
     while (p < end) {
-        if (*p != '\\') to[n++] = *p++;
-        else if (p[1] == 'u') n += put_utf8(unicode(&p, end), to + n);
+        int length = *p == '\\' ? escape(p) : 1;
+        if (length == 1) to[n++] = *p++;
+        else if (length == 6) n += put_utf8(unicode(&p, end), to + n);
         else to[n++] = into[strchr(from, p[1]) - from], p += 2;
     }
     return n;

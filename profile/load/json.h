@@ -12,6 +12,8 @@ typedef struct gp_json {
     const char *start, *at, *end;
     const char *file; /* for messages */
     bool failed;      /* the message is set; from then on nothing is read */
+    bool ended;       /* it failed because the text ends too early */
+    bool cut;         /* the text is known to: the file's packed data do */
 } gp_json;
 
 /* A text in the buffer, without its quotes; escaped: it holds backslashes. */

@@ -416,18 +416,26 @@ static bool read_top(kineto *k, const gp_json_text *key, bool *found) {
     return gp_json_skip(k->j);
 }
 
-bool gp_kineto_read(kineto *k) {
+static bool read_file(kineto *k, bool *found) {
     gp_json_text key;
-    bool found = gp_json_peek(k->j) == '[';
+    *found = gp_json_peek(k->j) == '[';
+    if (*found) return read_events(k) && gp_json_done(k->j);
+    if (!gp_json_open(k->j, '{')) return false;
+    for (bool first = true; gp_json_more(k->j, '}', &first);)
+        if (!gp_json_key(k->j, &key) || !read_top(k, &key, found)) return false;
+    return !k->j->failed && gp_json_done(k->j);
+}
+
+bool gp_kineto_read(kineto *k) {
+    bool found, ok;
     k->rank = -1;
-    if (found) {
-        if (!read_events(k)) return false;
-    } else {
-        if (!gp_json_open(k->j, '{')) return false;
-        for (bool first = true; gp_json_more(k->j, '}', &first);)
-            if (!gp_json_key(k->j, &key) || !read_top(k, &key, &found)) return false;
+    ok = read_file(k, &found);
+    if (!ok && (!k->j->ended || !k->n)) return false;
+    if (!ok) { /* what came before the file's end is there */
+        k->cut = k->j->at - k->j->start;
+        k->j->failed = false;
+        gp_error_clear();
     }
-    if (k->j->failed || !gp_json_done(k->j)) return false;
     if (!found)
         return gp_json_fail(k->j, "neither a profile of gpush's nor a trace: no traceEvents");
     if (k->base < 0 || k->base > (int64_t)1 << TIME_BITS) k->base = 0, k->has_base = false;

@@ -56,10 +56,12 @@ typedef struct kineto {
     int rank;           /* -1: not given */
     const char *device; /* the first device's name; NULL */
     int ignored, clamped;
+    int64_t cut; /* the file ends too early, after so many bytes that were read; 0: it does not */
     const char *ignored_kind; /* category of the first that was ignored */
 } kineto;
 
-/* Reads the trace at j into k, of which j and names are set. False with a message. */
+/* Reads the trace at j into k, of which j and names are set; of a file that is cut, the events
+ * before that. False with a message. */
 bool gp_kineto_read(kineto *k);
 void gp_kineto_free(kineto *k);
 

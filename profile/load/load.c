@@ -121,9 +121,13 @@ gp_prof *gp_prof_load(const char *const *files, int n, uint64_t max) {
     bool ok = p != NULL;
     for (int i = 0; ok && i < n; i++) {
         size_t size = 0;
-        char *text = gp_load_text(files[i], max, &size);
+        bool cut;
+        char *text = gp_load_text(files[i], max, &size, &cut);
+        const char *file = strcmp(files[i], "-") != 0 ? files[i] : "standard input";
         ok = text != NULL;
-        if (ok) j[i] = (gp_json){.start = text, .at = text, .end = text + size, .file = files[i]};
+        if (ok)
+            j[i] =
+                (gp_json){.start = text, .at = text, .end = text + size, .file = file, .cut = cut};
     }
     ok = ok && read_files(j, n, p);
     if (ok && !sums_fit(p))

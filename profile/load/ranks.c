@@ -101,9 +101,20 @@ static bool distinct(const trace *t, int n) {
     return true;
 }
 
+/* Says of the first file that is cut that it is, and where. Returns the text's length. */
+static int say_cut(const trace *t, int n, char *text, size_t size) {
+    char file[300];
+    for (int i = 0; i < n; i++)
+        if (t[i].k.cut)
+            return snprintf(text, size, " (%s is cut at byte %lld: what followed is missing)",
+                            n > 1 ? gp_safe_text(t[i].k.j->file, file, sizeof file) : "it",
+                            (long long)t[i].k.cut);
+    return 0;
+}
+
 /* What the table's foot says of where the profile is from. */
 static bool describe(gp_prof *p, const trace *t, int n, const char *clocks, bool numbered) {
-    char text[1000], file[300], device[100], kind[60];
+    char text[1400], file[300], device[100], kind[60];
     int ignored = 0, clamped = 0;
     const char *of = NULL;
     for (int i = 0; i < n; i++) {
@@ -113,6 +124,7 @@ static bool describe(gp_prof *p, const trace *t, int n, const char *clocks, bool
     int at = snprintf(text, sizeof text, "Loaded from %s",
                       gp_safe_text(t[0].k.j->file, file, sizeof file));
     if (n > 1) at += snprintf(text + at, sizeof text - (size_t)at, " and %d more", n - 1);
+    at += say_cut(t, n, text + at, sizeof text - (size_t)at);
     at += snprintf(text + at, sizeof text - (size_t)at, ", torch.profiler's trace%s%s",
                    t[0].k.device ? " of " : "",
                    t[0].k.device ? gp_safe_text(t[0].k.device, device, sizeof device) : "");

@@ -97,14 +97,13 @@ refused("hello", "byte 0: expected an object, got 'h'", "another text")
 refused(whole:sub(1, #whole // 2), "byte %d+: ", "half a file")
 refused(whole .. "x", "expected the end of the file, got 'x'", "more than a file")
 local packed = read(path "kept.prof.gz")
-refused(packed:sub(1, #packed // 2), "unpacked bytes: the packed data end early",
+refused(packed:sub(1, #packed // 2), "byte %d+: .*: the packed data end early",
     "half a packed file")
-refused(packed:sub(1, #packed // 2) .. ("\xff"):rep(99), "after %d+ unpacked bytes: ",
+refused(packed:sub(1, #packed // 2) .. ("\xff"):rep(99) .. packed:sub(#packed // 2), "after %d+ unpacked bytes: ",
     "a damaged packed file")
 refused('{"gpush":"profile","version":3}', "byte 30: a profile of version 3")
 refused('{"gpush":"profile","version":2}', "without its version, times or threads")
-broken('"texts":["a\\q"]', "byte 65: an escape that JSON does not have")
-broken('"texts":["a\nb"]', "byte 65: the byte 0x0a in a text")
+broken('"texts":["a\0b"]', "byte 65: the byte 0x00 in a text")
 broken('"texts":["a"],"devices":[[2,"d",0,true]]}', "expected a number from 0 to 1, got 2")
 broken('"texts":["a"],"devices":[[1,"a name that is too long",0,true]]}', "a name of more than 15")
 broken('"texts":["a\\u001b"],"devices":[[1,"d",0,true]]}', "whose kind or name is no word")

@@ -204,7 +204,7 @@ t.is(load(by_event):waits()[1].stream, 7, "the host waits for the stream that re
 -- ---- waits and their reasons ----
 local function why(op, call, prepare)
     local r = made.trace()
-    r:op(op or "aten::other", 100, 100)
+    r:op(op or "aten::empty", 100, 100)
     if prepare then prepare(r) end
     if call then r:call(call, 110, 50) end
     return load(r):sync()[1]
@@ -449,7 +449,6 @@ t.is(load(head .. event .. "]}").count, 1, "the least trace")
 refused("{}", "byte 2: neither a profile of gpush's nor a trace", "an empty object")
 broken("]}", "no event of the kinds that torch.profiler writes")
 refused("[1]", "byte 1: expected an object, got '1'", "a list of numbers")
-broken(event, "expected ',' or '%]', got the end of the file", "a trace that ends")
 broken(event:sub(1, -10), "got the end of the file", "an event that ends")
 broken(event:gsub('"ts":1,', "") .. "]}", "byte 77: an event without a start", "no start")
 broken(event:gsub('"ts":1,', '"ts":"1",') .. "]}", "expected a number, got '\"'",
@@ -457,8 +456,7 @@ broken(event:gsub('"ts":1,', '"ts":"1",') .. "]}", "expected a number, got '\"'"
 broken(event:gsub('"ts":1', '"ts":1e300') .. "]}", "a time that does not fit", "too late")
 broken(event:gsub('"ts":1', '"ts":01') .. "]}", "',' or '}'", "a number that is none")
 broken(event:gsub('"name":"k",', "") .. "]}", "an event without a name, pid or tid", "no name")
-broken(event:gsub('"k"', '"k\\x"') .. "]}", "an escape that JSON does not have", "an escape")
-broken(event:gsub('"k"', '"k\\ud8"') .. "]}", "an escape that JSON does not have", "half an escape")
+broken(event:gsub('"k"', '"k\0"') .. "]}", "the byte 0x00 in a text", "a byte that is none")
 broken(event .. "]}{", "expected the end of the file", "more after it")
 broken(event:gsub("}", ',"args":' .. ("["):rep(600) .. "}") .. "]}", "more than 512 levels",
     "depth")

@@ -65,9 +65,15 @@ tap_is "$("$gpush" analyze --help | head -1)" "usage: gpush analyze FILE... [opt
 out=$("$gpush" analyze nosuch.json 2>&1)
 tap_is "$? ${out#*: }" "3 profile.load: cannot open nosuch.json: No such file or directory" "no such file"
 head -c 3000 rank0.json >cut.json
+contains "$("$gpush" analyze cut.json)" "(it is cut at byte 3000: what followed is missing)" "of a cut trace what came before is shown"
+head -c 3000 rank0.json.gz >cut.json.gz
+contains "$("$gpush" analyze cut.json.gz)" "(it is cut at byte " "packed, too"
+head -c 20 rank0.json >cut.json
 out=$("$gpush" analyze cut.json 2>&1)
-tap_is $? 3 "a cut trace is an error"
-contains "$out" "profile.load: cut.json: byte 3000: " "which says where"
+tap_is "$?" 3 "a trace that is cut before its first event is an error" "$out"
+for file in rank0.json rank0.json.gz; do
+    contains "$("$gpush" analyze - <$file)" "Loaded from standard input, torch.profiler's trace" "standard input: $file"
+done
 printf 'print("a script", ...)\n' >analyze
 tap_is "$("$gpush" analyze x)" $'a script\tx' "a script of that name goes before"
 tap_done

@@ -436,6 +436,7 @@ bool gp_kineto_read(kineto *k) {
         k->j->failed = false;
         gp_error_clear();
     }
+    if (!k->n && gp_load_refuse(k->j, true)) return false;
     if (!found)
         return gp_json_fail(k->j, "neither a profile of gpush's nor a trace: no traceEvents");
     if (k->base < 0 || k->base > (int64_t)1 << TIME_BITS) k->base = 0, k->has_base = false;

@@ -129,6 +129,7 @@ gp_prof *gp_prof_load(const char *const *files, int n, uint64_t max) {
             j[i] =
                 (gp_json){.start = text, .at = text, .end = text + size, .file = file, .cut = cut};
     }
+    for (int i = 0; ok && i < n; i++) ok = !gp_load_refuse(&j[i], false);
     ok = ok && read_files(j, n, p);
     if (ok && !sums_fit(p))
         ok = gp_fail("profile.load: %s: times or sizes whose sums do not fit in 64 bits", files[0]);

@@ -31,6 +31,11 @@ bool gp_load_add_dim(gp_load_shapes *s, int64_t dim);
 /* NULL when out of memory. */
 const char *gp_load_intern_shapes(gp_intern *names, const gp_load_shapes *s);
 
+/* Fails for a file of another program: the message says what it is and how to get one that is read.
+ * unread: it was read, and has no event that is known. False, without a message: it is not known,
+ * or may be one that is read. */
+bool gp_load_refuse(gp_json *j, bool unread);
+
 /* Reads a number from lo to hi. False with a message. */
 bool gp_load_range(gp_json *j, int64_t lo, int64_t hi, int64_t *v);
 

@@ -92,7 +92,7 @@ end
 local whole = read(path "kept.prof")
 local head = '{"gpush":"profile","version":2,"t0":9,"done":5,"t1":5,'
 local function broken(rest, message) refused(head .. rest, message) end
-refused("", "byte 0: expected an object, got the end of the file", "an empty file")
+refused("", "bad is empty", "an empty file")
 refused("hello", "byte 0: expected an object, got 'h'", "another text")
 refused(whole:sub(1, #whole // 2), "byte %d+: ", "half a file")
 refused(whole .. "x", "expected the end of the file, got 'x'", "more than a file")

@@ -136,3 +136,4 @@ for _, case in ipairs {
 end
 os.remove(path)
 os.remove(path .. ".prof")
+t.done()

@@ -1,0 +1,173 @@
+"""Runs what gpush advises in PyTorch (profile/load/torch.def): for each row a program that waits
+and what the row says to write instead. On the cpu both give the same; on the meta device, whose
+tensors hold no values, the first fails and the second runs, as far as PyTorch can tell there: so
+it needs no value of the device. usage: advice.py torch.def; prints TAP; without torch it checks
+that each row has its programs, and counts the rest as skipped."""
+import re
+import sys
+
+SETUP = """
+x = torch.arange(1.0, 9.0).to(d)
+a, b = x * 2, x * 2
+mask = cond = torch.arange(8, device=d) > 3
+labels = torch.arange(8, device=d) % 5
+count = torch.arange(4, device=d)
+square = torch.eye(3, device=d) * 2
+losses = [x.sum() for _ in range(3)]
+value, n, zero = 5.0, 5, torch.zeros((), device=d)
+"""
+# Only on a device is there something to pin for.
+PIN = "p = x.pin_memory() if torch.cuda.is_available() else x\n"
+
+SELECT = "r = torch.where(mask, x, 0).sum()", "r = (x * mask).sum()"
+CHOOSE = ("a, b = x, 0\nr = torch.where(cond, a, b).sum()",)
+PUT = ("r = x.masked_fill_(mask, value)", "r = torch.where(mask, value, x)")
+COPY = PIN + "device = d\nr = p.to(device, non_blocking=True)"
+INTO = PIN + "src = p\nr = torch.empty_like(x).copy_(src, non_blocking=True)"
+ONCE = "r = zero\nfor i in range(3):\n    r = r + x.sum()\nr = r.cpu()"
+EACH = "r = 0\nfor i in range(3):\n    r = r + x.sum().cpu()"
+HERE = "i = labels.to(x.device)\nr = x[i]"
+SAME, META = False, True
+
+# row: (a program that waits, [what to write instead], whether the meta device tells them apart).
+ROWS = {
+    "aten::is_nonzero": ("r = x * 2 if x.sum() > 0 else x",
+                         ["r = torch.where(x.sum() > 0, x * 2, x)"], META),
+    "aten::item": ("r = 0.0\nfor loss in losses:\n    r += loss.detach().item()",
+                   ["total = zero\nfor loss in losses:\n    total += loss.detach()\nr = total"],
+                   META),
+    "aten::equal": ("r = torch.equal(a, b)", ["r = (a == b).all()"], META),
+    "aten::allclose": ("r = torch.allclose(a, b)", ["r = torch.isclose(a, b).all()"], META),
+    "aten::nonzero": ("r = x[mask.nonzero().squeeze(1)].sum()", [*CHOOSE, *SELECT], META),
+    "aten::argwhere": ("r = x[torch.argwhere(mask).squeeze(1)].sum()", [*CHOOSE, *SELECT], META),
+    "aten::index": ("r = x[mask].sum()", [*SELECT], META),
+    "aten::index: HtoD": ("r = x[labels.cpu()]", [HERE], SAME),
+    "aten::index_put_: HtoD": ("x[labels.cpu()] = value\nr = x",
+                               [HERE + "\nx[i] = value\nr = x"], SAME),
+    "aten::index_put_": ("x[mask] = value\nr = x", [*PUT], SAME),
+    "aten::masked_select": ("r = x.masked_select(mask).sum()", [*SELECT], META),
+    "aten::repeat_interleave": ("r = torch.repeat_interleave(x[:4], count)",
+                                ["r = torch.repeat_interleave(x[:4], count, output_size=6)"], META),
+    "aten::bincount": ("r = torch.bincount(labels)", [
+        "x = labels\nr = torch.zeros(n, device=x.device)"
+        ".scatter_add_(0, x, torch.ones(x.shape, device=x.device))"], META),
+    "aten::one_hot": ("r = torch.nn.functional.one_hot(labels)",
+                      ["r = torch.nn.functional.one_hot(labels, num_classes=5)"], META),
+    "aten::_unique2": ("r = labels.unique().numel()",
+                       ["s = labels.sort().values\nr = (s[1:] != s[:-1]).sum() + 1"], META),
+    "aten::unique_consecutive": ("r = labels.unique_consecutive().numel()",
+                                 ["x = labels\nr = (x[1:] != x[:-1]).sum() + 1"], META),
+    "aten::unique_dim": ("r = len(torch.unique((labels // 2).sort().values[:, None], dim=0))", [
+        "x = (labels // 2).sort().values[:, None]\nr = (x[1:] != x[:-1]).any(1).sum() + 1"], META),
+    "aten::_to_copy: HtoD": ("r = x.to(d)", [COPY], SAME),
+    "aten::copy_: HtoD": ("r = torch.empty_like(x).copy_(x)", [INTO], SAME),
+    "aten::_to_copy": (EACH, [ONCE, COPY.replace("r =", "y =") + "\n" + ONCE], SAME),
+    "aten::copy_": (EACH, [ONCE, INTO.replace("r =", "y =") + "\n" + ONCE], SAME),
+    "aten::linalg_solve": ("r = torch.linalg.solve(square, square)",
+                           ["r = torch.linalg.solve_ex(square, square, check_errors=False)[0]"],
+                           SAME),
+    "aten::linalg_inv": ("r = torch.linalg.inv(square)",
+                         ["r = torch.linalg.inv_ex(square, check_errors=False)[0]"], SAME),
+    "aten::linalg_cholesky": ("r = torch.linalg.cholesky(square)",
+                              ["r = torch.linalg.cholesky_ex(square, check_errors=False)[0]"],
+                              SAME),
+    "cudaFree": ("r = x * 2\ntorch.cuda.empty_cache()", ["r = x * 2"], SAME),
+}
+LIKE = {"aten::_local_scalar_dense": "aten::item", "aten::nonzero_numpy": "aten::nonzero",
+        "aten::_index_put_impl_": "aten::index_put_", "aten::to": "aten::_to_copy",
+        "hipFree": "cudaFree"}
+# Rows without a line of PyTorch to run: calls of the runtime, and what is nothing to change.
+NONE = {"", "cudaMemcpy", "cudaMemcpyAsync", "hipMemcpyWithStream", "first use", "profiler",
+        "aten::cudnn_convolution", "aten::convolution_backward", "aten::miopen_convolution"}
+
+tests = failures = 0
+
+
+def ok(good, name, note=""):
+    global tests, failures
+    tests += 1
+    failures += not good
+    print(f"{'' if good else 'not '}ok {tests} - {name}")
+    if not good and note:
+        print("# " + note.replace("\n", "\n# "))
+
+
+def rows(path):
+    """The rows of torch.def: name, advice."""
+    text = re.sub(r'"\n *"', "", open(path, encoding="utf-8").read())
+    return re.findall(r'^TORCH\("([^"]*)", *\w+, *"([^"]*)"\)', text, re.M)
+
+
+def programs(name):
+    """The programs of a row; of "OP: HtoD pinned" those of "OP: HtoD", else of OP."""
+    op, _, copy = name.partition(":" if not name.startswith("aten::") else ": ")
+    op = op.strip()
+    if op in NONE:
+        return "none"
+    op = LIKE.get(op, op)
+    short = f"{op}: {copy.strip().split(' ')[0]}" if copy.strip() else op
+    return ROWS.get(short) or ROWS.get(op)
+
+
+def run(torch, text, device):
+    names = {"torch": torch, "d": device}
+    exec(SETUP, names)
+    exec(text, names)
+    return names["r"]
+
+
+def same(torch, got, want):
+    got, want = (torch.as_tensor(v).double() for v in (got, want))
+    return got.shape == want.shape and bool((got == want).all())
+
+
+def check(torch, name, found):
+    waits, instead, meta = found
+    want = run(torch, waits, "cpu")
+    for text in instead:
+        got = run(torch, text, "cpu")
+        ok(same(torch, got, want), f"{name}: {text!r} gives the same", f"{got}, expected {want}")
+    if not meta:
+        return
+    try:
+        run(torch, waits, "meta")
+        ok(False, f"{name}: {waits!r} needs a value of the device")
+    except (RuntimeError, NotImplementedError):
+        ok(True, f"{name}: {waits!r} needs a value of the device")
+    for text in instead:
+        try:
+            run(torch, text, "meta")
+            ok(True, f"{name}: {text!r} needs none")
+        except (RuntimeError, NotImplementedError) as error:
+            ok(False, f"{name}: {text!r} needs none", str(error))
+
+
+def main():
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    table = rows(sys.argv[1])
+    ok(len(table) >= 30, f"torch.def has {len(table)} rows")
+    seen = set()
+    for name, advice in table:
+        found = programs(name)
+        ok(found is not None, f"'{name}' has its programs")
+        if not found or found == "none":
+            continue
+        text = "\n".join(found[1])
+        advice = re.sub(r"\bno [\w.]+\(\)", "", advice)  # what not to call
+        for call in re.findall(r"[\w.]*\w\((?:[^()]|\([^()]*\))*\)", advice):
+            words = re.sub(r"\([^()]*\.\.\., ", "(", call)
+            tail = words if words == call else words[words.index("(") + 1:]
+            ok(tail in text, f"'{name}': '{call}' is in a program")
+        if torch and id(found) not in seen:
+            seen.add(id(found))
+            check(torch, name, found)
+    if not torch:
+        print(f"ok {tests + 1} # SKIP PyTorch is not installed: what is advised for it was not run")
+    print(f"1..{tests + (not torch)}")
+    return failures > 0
+
+
+sys.exit(main())

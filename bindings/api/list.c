@@ -1,6 +1,6 @@
 /* The lists that gpush returns, of dims and of tensors: plain tables that also accept negative
- * indices, and raise for missing ones. In tensor syntax `n, d = x.shape` unpacks one
- * (rewrite/truth.c). */
+ * indices and tensors of one element, and raise for missing ones. In tensor syntax `n, d = x.shape`
+ * unpacks one (rewrite/truth.c). */
 #include "bindings/bind.h"
 
 static const char dims_key; /* addresses: registry keys of the metatables */
@@ -22,12 +22,15 @@ static int out_of_range(lua_State *L, lua_Integer i, lua_Integer n) {
         (LUAI_UACINT)i, (LUAI_UACINT)n, (LUAI_UACINT)n, (LUAI_UACINT)n, (LUAI_UACINT)n);
 }
 
-/* __index: the key at 2 is not in the list at 1. */
+/* __index: the key at 2 is not in the list at 1. A tensor of one element gives its number, as in
+ * x[t]. */
 static int l_list_index(lua_State *L) {
     int is_integer;
+    if (gp_lua_totensor(L, 2)) gp_lua_item(L, 2, GP_WHY_index, "index"), lua_replace(L, 2);
     lua_Integer n = (lua_Integer)lua_rawlen(L, 1), i = lua_tointegerx(L, 2, &is_integer);
     is_integer = is_integer && lua_type(L, 2) == LUA_TNUMBER;
-    if (is_integer && i < 0 && i >= -n) return lua_rawgeti(L, 1, n + 1 + i), 1;
+    if (is_integer && i < 0 && i >= -n) i += n + 1;
+    if (is_integer && i > 0 && i <= n) return lua_rawgeti(L, 1, i), 1;
     if (asked_by_c(L)) return 0;
     if (is_integer) return out_of_range(L, i, n);
     return luaL_error(L, "a list of %I has no field '%s' (table.unpack gives its parts one by one)",

@@ -7,6 +7,12 @@ local mask = tensor { { false, true, false }, { true, false, true } }
 -- Lists of dims
 -- ------------------------------------------------------------------------------------------------
 
+local parts = arange(1, 6):split(2)
+t.is({ parts[tensor(2)]:tolist(), parts[tensor(-1)]:tolist(), x.shape[tensor(1)] },
+    { { 3, 4 }, { 5, 6 }, x.shape[1] }, "a tensor of one element is its number, as in x[t]")
+t.error(function() return parts[tensor { 1, 2 }] end, "expected a tensor with one element",
+    "one of several is none")
+t.error(function() return parts[tensor(4)] end, "index 4 is out of range", "and out of range")
 for name, list in pairs { shape = x.shape, ["size()"] = x:size(), ["stride()"] = x:stride() } do
     t.error(function() return list[0] end, "counts from 1, so %[1%] is the first",
         "x." .. name .. "[0]")

@@ -134,6 +134,8 @@ t.ok(rawequal(both[2].weight, shared.weight) and shared.weight.dtype == "f16"
     and #both:parameters() == 3, "tied parameters stay tied")
 local whole = pcall(function() both:to("f32", "nowhere") end)
 t.ok(not whole and shared.weight.dtype == "f16", "where it fails nothing has moved")
+t.error(function() return both[g.tensor(1)] end, "module%[t%]: a tensor is no index of a list",
+    "a tensor as the index of a list of modules")
 local captured = g.capture(function(x) return (shared.weight * x):detach() end)
 captured(g.ones(2, { dtype = "f16" }))
 both:float()

@@ -164,8 +164,11 @@ end
 
 -- ---- classes ----
 
--- What no class has: nil, but for indices of another language.
+-- What no class has: nil, but for indices of another language, and tensors.
 setmetatable(Module, { __index = function(_, key)
+    if is_tensor(key) then
+        nn.raise "module[t]: a tensor is no index of a list of modules; t:item() is its number"
+    end
     if type(key) ~= "number" or math.tointeger(key) and key > 0 then return nil end
     if key % 1 ~= 0 then nn.raise("module[%s]: expected an integer", key) end
     nn.raise("module[%d]: modules in a list count from 1; the last one is model[#model]", key)

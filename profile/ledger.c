@@ -128,11 +128,12 @@ void gp_ledger_loop(const gp_sync_event *e, gp_srcloc loop) {
     gp_unlock(&lock);
 }
 
-void gp_ledger_idle(gp_stream *s, const gp_sync_event *e) {
+void gp_ledger_after(gp_stream *s, const gp_sync_event *e, bool is_idle) {
     gp_lock(&lock);
     int i = line_of(e), at = 0;
     while (at < nidle && idle[at].stream != s) at++;
-    if (i >= 0 && at < (int)(sizeof idle / sizeof *idle)) {
+    if (i >= 0 && !is_idle) book.lines[i].known++;
+    if (i >= 0 && is_idle && at < (int)(sizeof idle / sizeof *idle)) {
         if (at == nidle) nidle++;
         idle[at].stream = s;
         idle[at].line = i;
@@ -148,6 +149,7 @@ void gp_ledger_busy(gp_stream *s, uint64_t ns) {
         if (idle[at].stream != s) continue;
         uint64_t gap = ns - idle[at].since;
         book.lines[idle[at].line].idle_ns += gap < idle[at].at_most ? gap : idle[at].at_most;
+        book.lines[idle[at].line].known++;
         idle[at] = idle[--nidle];
         break;
     }

@@ -10,8 +10,8 @@
 bool gp_ledger_add(const gp_sync_event *e, bool warned, gp_sync_line *line);
 /* Records which loop repeats e's line. */
 void gp_ledger_loop(const gp_sync_event *e, gp_srcloc loop);
-/* Records that stream s is idle after wait e. */
-void gp_ledger_idle(gp_stream *s, const gp_sync_event *e);
+/* Records whether stream s is idle after wait e, or has work left. */
+void gp_ledger_after(gp_stream *s, const gp_sync_event *e, bool is_idle);
 /* Records that stream s gets work at time ns: the idle time is charged to the line that waited, up
  * to the length of its wait, by which the host would have been earlier. */
 void gp_ledger_busy(gp_stream *s, uint64_t ns);

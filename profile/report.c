@@ -35,7 +35,7 @@ static char *why_text(const gp_sync_line *l, char *buf, size_t n) {
 
 enum {
     NAMES_LEAST = 13,  /* minimum columns of a line's and a reason's text on a narrow terminal */
-    NUMBERS = 54,      /* columns of a line's numbers, and of the spaces before them */
+    NUMBERS = 65,      /* columns of a line's numbers, and of the spaces before them */
     NUMBERS_FEW = 33,  /* without those that are left out on a narrow terminal */
     CALL_NUMBERS = 53, /* the same for calls */
     CALL_NUMBERS_FEW = 31
@@ -76,9 +76,9 @@ static int names(FILE *f, const layout *w, char *where, char *why, const char *d
 
 /* Writes the numbers of a line, or their headings. */
 static int numbers(FILE *f, const layout *w, const char *times, const char *wait, const char *most,
-                   const char *drained, const char *idle) {
-    if (w->few) return fprintf(f, "%7s  %9s  %9s", times, wait, idle);
-    return fprintf(f, "%7s  %9s  %9s  %8s  %9s", times, wait, most, drained, idle);
+                   const char *drained, const char *idle, const char *worth) {
+    if (w->few) return fprintf(f, "%7s  %9s  %9s", times, wait, worth);
+    return fprintf(f, "%7s  %9s  %9s  %8s  %9s  %9s", times, wait, most, drained, idle, worth);
 }
 
 static char *count_text(uint64_t n, char *buf, size_t size) {
@@ -104,16 +104,23 @@ static char *loop_text(const gp_sync_line *l, char *buf, size_t n) {
     return buf;
 }
 
+static char *worth_text(const gp_sync_line *l, char *buf, size_t n) {
+    double worth = gp_sync_worth(l);
+    if (worth < 0 || l->reason) return snprintf(buf, n, "-"), buf;
+    return worth < 1 ? (snprintf(buf, n, "0"), buf) : gp_time_text(worth, buf, n);
+}
+
 static void row(FILE *f, const gp_sync_line *l, const layout *w) {
-    char where[240], why[80], times[32], wait[32], most[32], drained[32], idle[32], loop[360],
-        text[960], refused[48] = "";
+    char where[240], why[80], times[32], wait[32], most[32], drained[32], idle[32], worth[32],
+        loop[360], text[960], refused[48] = "";
     int at =
         names(f, w, where_text(l, where, sizeof where), why_text(l, why, sizeof why), l->device);
     at += numbers(f, w, count_text(l->times, times, sizeof times),
                   gp_time_text((double)l->wait_ns, wait, sizeof wait),
                   gp_time_text((double)l->max_ns, most, sizeof most),
                   count_text(l->drained, drained, sizeof drained),
-                  gp_time_text((double)l->idle_ns, idle, sizeof idle));
+                  gp_time_text((double)l->idle_ns, idle, sizeof idle),
+                  worth_text(l, worth, sizeof worth));
     if (l->refused)
         snprintf(refused, sizeof refused, "(refused %llu time%s) ", (unsigned long long)l->refused,
                  l->refused == 1 ? "" : "s");
@@ -143,12 +150,12 @@ static void print_lines(FILE *f, gp_sync_line *lines, int n, int columns) {
     layout w = {.columns = columns};
     char line[] = "line", why[] = "why";
     uint64_t times = 0, ns = 0, drained = 0, idle = 0;
-    char wait[32], idled[32], sum[400];
+    char wait[32], idled[32], sum[500];
     qsort(lines, (size_t)n, sizeof *lines, by_wait);
     widths(lines, n, &w);
     share(&w, NUMBERS + w.device + 2, NUMBERS_FEW);
     int at = names(f, &w, line, why, "device");
-    at += numbers(f, &w, "times", "host wait", "longest", "drained", "idle");
+    at += numbers(f, &w, "times", "host wait", "longest", "drained", "idle", "worth");
     gp_fit_fold(f, "  what to write instead", at, columns);
     for (int i = 0; i < n; i++) {
         row(f, &lines[i], &w);
@@ -157,13 +164,15 @@ static void print_lines(FILE *f, gp_sync_line *lines, int n, int columns) {
         drained += lines[i].drained;
         idle += lines[i].idle_ns;
     }
-    snprintf(sum, sizeof sum,
-             "%llu wait%s, %s; drained: ops that were queued, and that the device had to finish, "
-             "when the waits began (%llu); idle: time the device then had nothing to do because of "
-             "them (%s)",
-             (unsigned long long)times, times == 1 ? "" : "s",
-             gp_time_text((double)ns, wait, sizeof wait), (unsigned long long)drained,
-             gp_time_text((double)idle, idled, sizeof idled));
+    snprintf(
+        sum, sizeof sum,
+        "%llu wait%s, %s; drained: ops that were queued, and that the device had to finish, "
+        "when the waits began (%llu); idle: time the device then had nothing to do because of "
+        "them (%s); worth: of one wait, that time on average (prof:savings() predicts what a run "
+        "gains)",
+        (unsigned long long)times, times == 1 ? "" : "s",
+        gp_time_text((double)ns, wait, sizeof wait), (unsigned long long)drained,
+        gp_time_text((double)idle, idled, sizeof idled));
     gp_fit_fold(f, sum, 0, columns);
 }
 

@@ -59,6 +59,11 @@ bool gp_sync_watched(gp_why why) {
            why != GP_WHY_join;
 }
 
+double gp_sync_worth(const gp_sync_line *l) {
+    if (!l->known || !gp_sync_watched(l->why)) return -1;
+    return (double)l->idle_ns / (double)l->known;
+}
+
 /* Whether a row for `name` is one for this call: "" is for all, "math." for those that begin with
  * it, ".save" for those that end with it. */
 static bool names_call(const char *name, const char *what) {
@@ -204,14 +209,26 @@ static void print_warning(char *text, size_t n) {
     free(folded);
 }
 
+/* "; worth 12 us each: the device then idled so long"; "" where that is not known. */
+static char *worth_text(const gp_sync_line *l, char *buf, size_t n) {
+    char ns[32];
+    double worth = gp_sync_worth(l);
+    if (worth < 0) buf[0] = 0;
+    else if (worth < 1) snprintf(buf, n, "; worth 0: the device had work left");
+    else
+        snprintf(buf, n, "; worth %s each: the device then idled so long",
+                 gp_time_text(worth, ns, sizeof ns));
+    return buf;
+}
+
 /* Warns of the line that `times` waits came from at its 1st, 10th, 100th … wait, so that a loop
  * does not drown other output. */
 static void warn(const gp_sync_event *e, const gp_sync_line *l) {
     uint64_t power = 1;
     while (power < l->warned) power *= 10;
     if (power != l->warned) return;
-    char where[240] = "?", file[200], queued[300], took[32], all[32], text[1024], again[80] = "";
-    char who[24] = "", id[300];
+    char where[240] = "?", file[200], queued[300], took[32], all[32], text[1024], again[200] = "";
+    char who[24] = "", id[300], worth[96];
     int rank;
     if (e->loc.file)
         snprintf(where, sizeof where, "%s:%d", gp_safe_text(e->loc.file, file, sizeof file),
@@ -222,8 +239,9 @@ static void warn(const gp_sync_event *e, const gp_sync_line *l) {
     queued_text(e, queued, sizeof queued);
     gp_time_text((double)(e->t1 - e->t0), took, sizeof took);
     if (l->warned > 1)
-        snprintf(again, sizeof again, " [%llu times, %s in all]", (unsigned long long)l->warned,
-                 gp_time_text((double)l->wait_ns, all, sizeof all));
+        snprintf(again, sizeof again, " [%llu times, %s in all%s]", (unsigned long long)l->warned,
+                 gp_time_text((double)l->wait_ns, all, sizeof all),
+                 worth_text(l, worth, sizeof worth));
     const char *label = gp_model_label();
     int n = snprintf(text, sizeof text - 1, "%s%s: %s waited %s on %s%s%s%s for %s; %s%s", who,
                      where, e->what, took, e->device, label ? " (" : "", label ? label : "",
@@ -298,10 +316,9 @@ static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, ui
     bool warned = gp_sync_mode_here() == GP_SYNC_WARN && gp_sync_watched(why) && !e.reason;
     gp_sync_line line;
     bool known = gp_ledger_add(&e, warned, &line);
-    if (!s->dev->vt->busy(s)) {
-        gp_ledger_idle(s, &e);
-        atomic_store(&gp_hook.launch, launch);
-    }
+    bool idle = !s->dev->vt->busy(s);
+    gp_ledger_after(s, &e, idle);
+    if (idle) atomic_store(&gp_hook.launch, launch);
     charge_budgets(&e);
     if (known && line.times == 2 && gp_sync_watched(why) && gp_sync_loop)
         gp_ledger_loop(&e, gp_sync_loop());

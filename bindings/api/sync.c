@@ -260,6 +260,7 @@ static void push_line(lua_State *L, const gp_sync_line *l) {
     set_seconds(L, "wait", l->wait_ns);
     set_seconds(L, "longest", l->max_ns);
     set_seconds(L, "idle", l->idle_ns);
+    if (gp_sync_worth(l) >= 0) set_seconds(L, "worth", (uint64_t)gp_sync_worth(l));
 }
 
 /* sync.lines(): the ledger, a table per source line, reason and kind of wait; times in seconds. */

@@ -159,8 +159,9 @@ local topics = {
         text = "Waits for all that was given to sync.async, and calls its functions.",
         waits = "for the values that have not come", see = "sync.async" },
     ["sync.report"] = {
-        text = "Prints who waited for a device, by line: why, how often, how long, what to write \z
-            instead.", see = "sync.lines" },
+        text = "Prints who waited for a device, by line: why, how often, how long, what leaving \z
+            one wait out is worth (how long the device then idled), what to write instead.",
+        see = "sync.lines, profile.verdict" },
     ["sync.lines"] = { text = "What sync.report prints, as a list of tables; times in seconds.",
         see = "sync.report" },
     ["sync.events"] = {

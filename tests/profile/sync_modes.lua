@@ -130,6 +130,35 @@ for i = 1, 3 do\n n = (x + 1):exp():sum():item()\nend
 l = sync.lines()[1]\nprint(l.loop_file, l.loop_line)\n' | %s -i 2>&1]]
 t.ok(typed:find "stdin%S*\t1\n", "nor does a typed one need a file")
 
+-- ---- what a wait is worth ----
+-- On a modelled card the host takes 8 us for each op: so long the device idles after a read. Where
+-- more is queued behind the copy that the host waits for, it does not.
+local said = output_of [[%s -e '
+sim.card, sim.host, sync.warn = "h200", 8e-6, true
+local x = randn(512, 512, {device = "sim"})
+for i = 1, 10 do
+    local n = x:matmul(x):sum():item()
+end
+local big = randn(4096, 4096, {device = "sim"})
+for i = 1, 11 do
+    local y = x:to("cpu", {non_blocking = true})
+    for k = 1, 4 do big:matmul(big) end
+    y:tolist()
+end
+synchronize()
+sync.warn = false
+sync.report()
+for _, l in ipairs(sync.lines()) do print(l.why, l.worth) end' 2>&1]]
+t.ok(said:find("item waited [^\n]+%[10 times, [^\n]+; worth 8 us each: the device then idled \z
+    so long%]\n"), "the warning of a line that waits again says what a wait is worth")
+t.ok(said:find "tolist waited [^\n]+%[10 times, [^\n]+; worth 0: the device had work left%]\n",
+    "and where it is worth nothing")
+t.ok(said:find " idle +worth +what to write instead\n" and said:find "item +sim:0 [^\n]+ 8 us  keep"
+    and said:find "tolist +sim:0 [^\n]+ 0  ", "the report has it as a column")
+t.ok(said:find "explicit: synchronize +sim:0 [^\n]+ %-  ", "of waits that were asked for: none")
+t.ok(said:find "\nitem\t8e%-06\n" and said:find "\ntolist\t0.0\n"
+    and said:find "\nexplicit\tnil\n", "sync.lines, too, in seconds")
+
 -- ---- the prompt ----
 typed = output_of [[(printf 'x = ones(1000, {device = "gpu"})\nn = (x + 1):sum():item()\n'
 sleep 0.3

@@ -40,7 +40,8 @@ t.ok(lines:find "\nthe host has not waited for a device$", "then come the waits:
 local page = os.tmpname()
 load_trace(r):report(page)
 local f <close> = assert(io.open(page))
-local data = g.json.decode((f:read "a":match '<script type="application/json" id="data">(.-)</script>'))
+local text = (f:read "a"):match '<script type="application/json" id="data">(.-)</script>'
+local data = g.json.decode(text)
 os.remove(page)
 t.is(data.verdict.sentence, v.sentence, "the page has the same sentence")
 t.is({ #data.verdict.causes, data.verdict.causes[1].worth, data.verdict.causes[1].advice },

@@ -8,6 +8,8 @@
 #include "profile/sync.h"
 #include "profile/usage.h"
 
+enum { SMALL_KERNEL_NS = 1000 };
+
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* ---- what is other ---- */
@@ -96,7 +98,7 @@ struct gp_rank_replay {
     uint64_t *ready;     /* by stream: when its kernels so far have ended, */
     uint64_t *copied[3]; /* and by gp_copy_kind its copies, where they run beside kernels */
     uint64_t ended;      /* all commands so far */
-    uint64_t least;      /* the shortest kernel's time: what a pass takes besides its work */
+    uint64_t least;      /* what a pass of a kernel takes besides its work */
     gp_on_card *card;    /* which runs them instead; NULL */
     int step;            /* the next one */
     int met;             /* the command that has begun, and whose end is not known yet; -1 */
@@ -301,14 +303,17 @@ static bool run_steps(pass *p) {
     return p->met >= 0 || finish(p);
 }
 
-static uint64_t shortest_kernel(const gp_timeline *t) {
-    uint64_t least = UINT64_MAX;
+/* What a pass of a kernel takes besides its work: of a modelled card its figure; else a small
+ * kernel's time on the cards of tests/gpu/REPORT.md, or that of the shortest one on the record. */
+static uint64_t least_kernel(const gp_timeline *t) {
+    uint64_t least =
+        t->p->card ? (uint64_t)(t->p->card->figure[GP_FIGURE_kernel] * 1e9 + 0.5) : SMALL_KERNEL_NS;
     for (int i = 0; i < t->ncommands; i++) {
         const gp_command *c = &t->command[i];
         if (c->rec->kind == GP_REC_KERNEL && c->end - c->rec->t0 < least)
             least = c->end - c->rec->t0;
     }
-    return least == UINT64_MAX ? 0 : least;
+    return least;
 }
 
 static bool make_room(pass *p) {
@@ -322,7 +327,7 @@ static bool make_room(pass *p) {
     p->ready = calloc(4 * streams, sizeof *p->ready);
     if (!p->r->launch || !p->r->start || !p->r->end || !p->ready) return false;
     if (!p->r->made_start || !p->r->made_end || !p->r->made_by) return false;
-    p->least = shortest_kernel(p->t);
+    p->least = least_kernel(p->t);
     for (int kind = 0; kind < 3; kind++) p->copied[kind] = p->ready + (size_t)(kind + 1) * streams;
     if (p->w->card && !(p->card = gp_on_card_new(p->t, p->w, p->r))) return false;
     return add_point(p->r, p->t->p->t0, p->t->p->t0);

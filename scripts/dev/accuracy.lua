@@ -120,13 +120,15 @@ local function predicted(it)
 end
 
 -- Medians of the times of the first and the second program, of what was predicted, and of how far
--- off that was, turn by turn: so a processor that becomes faster or slower counts little.
+-- off that was, turn by turn: so a processor that becomes faster or slower counts little. Each
+-- runs before it counts, since what ran before left memory and caches as it needs them.
 local function measure(it, repeats)
     local is, was, says, off = {}, {}, {}, {}
     took(it.first)
-    took(it.second)
     for i = 1, repeats do
-        says[i], was[i], is[i] = predicted(it), took(it.first), took(it.second)
+        was[i], says[i] = took(it.first), predicted(it)
+        took(it.second)
+        is[i] = took(it.second)
         off[i] = says[i] / is[i] - 1
     end
     return { kind = it.kind, name = it.name, was = quantile(was, 0.5), says = quantile(says, 0.5),

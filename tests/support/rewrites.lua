@@ -6,6 +6,8 @@
 -- profile/replay/accuracy.def; slow: it takes tenths of a second.
 local g = require "gpush"
 
+local STEPS <const> = 24
+
 -- ---- what a step computes ----
 
 -- Each returns a function that queues a step's kernels, about 1 ms of them on a core, and returns
@@ -105,8 +107,8 @@ local function add_waits(list, opt, work)
         local step, read = bodies[body](opt, 256), reads[form]
         list[#list + 1] = { kind = "wait", whatif = { without = WHY[form] },
             name = ("%s, %s a step, %d us of the script"):format(body, form, us),
-            first = loop(12, step, read, true, work, us),
-            second = loop(12, step, read, false, work, us) }
+            first = loop(STEPS, step, read, true, work, us),
+            second = loop(STEPS, step, read, false, work, us) }
     end
 end
 
@@ -122,8 +124,8 @@ local function add_hosts(list, opt, work)
         local step, read = bodies[body](opt, 256), reads[form]
         list[#list + 1] = { kind = "host", whatif = { host = 0.5 },
             name = ("%s, %s, %d us of the script a step"):format(body, form or "no wait", us),
-            first = loop(12, step, read, true, work, us),
-            second = loop(12, step, read, true, work, us / 2) }
+            first = loop(STEPS, step, read, true, work, us),
+            second = loop(STEPS, step, read, true, work, us / 2) }
     end
 end
 
@@ -140,48 +142,49 @@ local function copying(body, opt, floats, back, beside, work, us)
             or host:to(opt.device, { non_blocking = true })
     end
     return function()
-        for _ = 1, 12 do
+        local held = {} -- all of them, or one program would use warm memory again, and one not
+        for i = 1, STEPS do
             local got = beside and stream:use(copy) or not beside and copy()
             if not back and beside then g.current_stream(opt.device):wait(stream:record()) end
             local y = step()
             local _ = back or y[1][1] + got["1:64"]:sum()
+            held[i] = got
             work(us)
         end
     end
 end
 
 local function add_overlaps(list, opt, work)
-    local each = { { "dense", 1 << 20, false, 50 }, { "dense", 1 << 19, false, 500 },
-        { "conv", 1 << 20, false, 50 }, { "conv", 1 << 21, false, 200 },
-        { "rows", 1 << 20, false, 100 }, { "train", 1 << 20, false, 50 },
-        { "attention", 1 << 20, false, 50 }, { "dense", 1 << 20, true, 50 },
-        { "conv", 1 << 19, true, 100 } }
+    local each = { { "dense", 1 << 19, false, 256 }, { "dense", 1 << 20, false, 256 },
+        { "conv", 1 << 19, false, 256 }, { "conv", 1 << 20, false, 512 },
+        { "rows", 1 << 18, false, 512 }, { "train", 1 << 19, false, 512 },
+        { "attention", 1 << 19, false, 256 }, { "dense", 1 << 19, true, 256 },
+        { "conv", 1 << 20, true, 256 }, { "scan", 1 << 18, true, 128 } }
     for _, it in ipairs(each) do
-        local body, floats, back, us = it[1], it[2], it[3], it[4]
-        local step = bodies[body](opt, 256)
+        local body, floats, back, n = it[1], it[2], it[3], it[4]
+        local step = bodies[body](opt, n)
         list[#list + 1] = { kind = "overlap", whatif = { overlap = true },
             name = ("%s, %d KiB %s the device a step"):format(body, floats >> 8,
                 back and "from" or "to"),
-            first = copying(step, opt, floats, back, false, work, us),
-            second = copying(step, opt, floats, back, true, work, us) }
+            first = copying(step, opt, floats, back, false, work, 20),
+            second = copying(step, opt, floats, back, true, work, 20) }
     end
 end
 
 -- ---- batches of twice as many samples ----
 
 local function add_batches(list, opt, work)
-    local each = { { "dense", nil, 96, 100 }, { "dense", "item", 96, 500 },
+    local each = { { "dense", nil, 200, 100 }, { "dense", "item", 96, 500 },
         { "dense", "item", 200, 100 }, { "conv", nil, 96, 100 }, { "conv", "item", 160, 1000 },
-        { "rows", nil, 100, 100 }, { "rows", "item", 200, 300 }, { "scan", "condition", 100, 100 },
-        { "train", "item", 120, 100 }, { "train", "item", 250, 500 }, { "train", nil, 90, 50 },
-        { "attention", "item", 96, 200 } }
+        { "rows", nil, 300, 100 }, { "rows", "item", 200, 300 }, { "scan", "condition", 100, 100 },
+        { "train", "item", 120, 300 }, { "train", nil, 260, 50 }, { "attention", "item", 96, 200 } }
     for _, it in ipairs(each) do
         local body, form, n, us = it[1], it[2], it[3], it[4]
         local dims = bodies.images[body] and n // bodies.images[body] or n
         list[#list + 1] = { kind = "batch", whatif = { batch = { dims, 2 * dims } },
             name = ("%s, %s, %d samples"):format(body, form or "no wait", dims),
-            first = loop(12, bodies[body](opt, n), reads[form], true, work, us),
-            second = loop(12, bodies[body](opt, 2 * n), reads[form], true, work, us) }
+            first = loop(STEPS, bodies[body](opt, n), reads[form], true, work, us),
+            second = loop(STEPS, bodies[body](opt, 2 * n), reads[form], true, work, us) }
     end
 end
 
@@ -204,8 +207,8 @@ local function add_scales(list, opt, work)
         list[#list + 1] = { kind = "scale", whatif = { scale = { matmul = 0.5 } },
             name = ("products by %d and by %d columns, %s"):format(inner, inner // 2,
                 form or "no wait"),
-            first = loop(12, step_of(inner), reads[form], true, work, us),
-            second = loop(12, step_of(inner // 2), reads[form], true, work, us) }
+            first = loop(STEPS, step_of(inner), reads[form], true, work, us),
+            second = loop(STEPS, step_of(inner // 2), reads[form], true, work, us) }
     end
 end
 

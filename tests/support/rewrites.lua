@@ -127,6 +127,15 @@ local function add_hosts(list, opt, work)
             first = loop(STEPS, step, read, true, work, us),
             second = loop(STEPS, step, read, true, work, us / 2) }
     end
+    for _, it in ipairs { { "dense", "item", 1000 }, { "conv", nil, 3000 } } do
+        local body, form, us = it[1], it[2], it[3]
+        local step, read = bodies[body](opt, 256), reads[form]
+        list[#list + 1] = { kind = "host", whatif = { without = "script" }, slow = true,
+            name = ("%s, %s, %d us of the script a step, then none"):format(body, form or "no wait",
+                us),
+            first = loop(STEPS, step, read, true, work, us),
+            second = loop(STEPS, step, read, true, work, 0) }
+    end
 end
 
 -- ---- copies beside kernels ----
@@ -214,6 +223,12 @@ end
 
 -- ---- loaders with workers ----
 
+-- A step with a batch x.
+local function use(step, x, opt)
+    local y = step()
+    local _ = (y:sum() + x:to(opt.device):sum()):item()
+end
+
 -- A pass over `count` batches of `batch` samples, each of which takes `ms` of a disk's or a
 -- network's time, for which a sleep stands, or of a processor's.
 local function passing(opt, count, batch, ms, busy, workers, step)
@@ -225,10 +240,16 @@ local function passing(opt, count, batch, ms, busy, workers, step)
     end }
     return function()
         local loader = g.data.Loader { set, batch = batch, workers = workers }
-        for _, x in loader() do
-            local y = step()
-            local _ = (y:sum() + x:to(opt.device):sum()):item()
-        end
+        for _, x in loader() do use(step, x, opt) end
+    end
+end
+
+-- The same with batches that are there.
+local function passing_ready(opt, count, batch, step)
+    local ready = {}
+    for i = 1, count do ready[i] = g.full({ batch, 4 }, i) end
+    return function()
+        for _, x in ipairs(ready) do use(step, x, opt) end
     end
 end
 
@@ -245,6 +266,15 @@ local function add_loaders(list, opt, work)
                 batch, ms, busy and "processor" or "disk"),
             first = passing(opt, count, batch, ms, busy, was, step),
             second = passing(opt, count, batch, ms, busy, is, step) }
+    end
+    for _, it in ipairs { { 0, 20, 4, 2, true }, { 1, 30, 1, 6, false } } do
+        local workers, count, batch, ms, busy = table.unpack(it)
+        local step = bodies.dense(opt, 1024)
+        list[#list + 1] = { kind = "workers", whatif = { without = "loader" }, slow = true,
+            name = ("%d workers, batches of %d, %d ms of a %s a sample, then none"):format(workers,
+                batch, ms, busy and "processor" or "disk"),
+            first = passing(opt, count, batch, ms, busy, workers, step),
+            second = passing_ready(opt, count, batch, step) }
     end
 end
 

@@ -61,6 +61,15 @@ static void lists(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
     if (c->arg[0].n) cost->dtype = c->arg[0].arrays[0]->dtype;
 }
 
+/* Rows that fit in a card's registers or shared memory are read once; others, and columns, are of a
+ * family of their own. The dim is argument a, counted from 1. */
+static void along(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
+    const gp_array *x = c->arg[0].a;
+    int64_t dim = c->arg[(int)row->a].i;
+    moves(c, &(gp_cost_row){.a = row->b}, cost);
+    if (x->ndim && (dim != x->ndim || last_dim(x) > 131072)) cost->family = GP_FAMILY_softmax_far;
+}
+
 /* ---- products, convolutions, pooling ---- */
 
 /* An inner product for each element of the result. */
@@ -261,6 +270,18 @@ static double right_sides(const gp_call *c, method how, const gp_array *a) {
     return b && each > 0 ? numel(b) / each / (double)a->dim[a->ndim - 2] : 0;
 }
 
+enum { SMALL = 32 }; /* rows and columns of a matrix that a warp holds */
+
+/* The family of many small matrices. */
+static uint8_t small(uint8_t family) {
+    switch ((gp_family)family) {
+    case GP_FAMILY_qr: return GP_FAMILY_qr_small;
+    case GP_FAMILY_solve: return GP_FAMILY_solve_small;
+    case GP_FAMILY_eigh: return GP_FAMILY_eigh_small;
+    default: return family;
+    }
+}
+
 static void matrices(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
     const gp_array *x = array(c, (int)row->a);
     method how = (method)row->b;
@@ -269,6 +290,8 @@ static void matrices(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
     double k = right_sides(c, how, x);
     cost->ops = numel(x) / (m * n) * matrix_ops(how, m, n, k);
     cost->passes = (uint32_t)columns(how, m, n);
+    if (m <= SMALL && n <= SMALL && x->ndim > 2 && x->dim[0] > 1)
+        cost->family = small(cost->family);
 }
 
 /* 5 n log2 n for n complex points, half of it for real ones. Source: Frigo and Johnson, "The Design

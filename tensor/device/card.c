@@ -42,14 +42,15 @@ static const gp_card cards[CARDS] = {
 /* What kernels of a family compute in. */
 typedef enum type { TYPE_any, TYPE_f32, TYPE_half, TYPE_whole, TYPES } type;
 
-/* The share of its bound that a kernel reaches, 0: nobody measured it; and seconds of a pass. */
+/* The shares of the bandwidth and of the operations' rate that kernels reach, both 0: nobody
+ * measured that, one: it is not what limits them; and seconds of a pass. */
 typedef struct reached {
-    double share, pass;
+    double bytes, ops, pass;
 } reached;
 
 static const reached measured[CARDS][GP_FAMILIES][TYPES] = {
-#define MEASURED(card, family, type, share, pass)                                                  \
-    [CARD_##card][GP_FAMILY_##family][TYPE_##type] = {share, pass},
+#define MEASURED(card, family, type, bytes, ops, pass)                                             \
+    [CARD_##card][GP_FAMILY_##family][TYPE_##type] = {bytes, ops, pass},
 #include "tensor/device/cards.def"
 };
 
@@ -85,12 +86,17 @@ static double rate(const gp_card *card, const gp_cost *cost) {
     }
 }
 
-double gp_card_bound(const gp_card *card, const gp_cost *cost) {
-    return 1e9 *
-           fmax(cost->bytes / card->figure[GP_FIGURE_bandwidth], cost->ops / rate(card, cost));
+/* The longer of the bytes' and the operations' time, in ns, at those shares of the card's rates. */
+static double longer(const gp_card *card, const gp_cost *cost, double bytes, double ops) {
+    return 1e9 * fmax(cost->bytes / (card->figure[GP_FIGURE_bandwidth] * bytes),
+                      cost->ops / (rate(card, cost) * ops));
 }
 
-/* What the card reaches: with share 0 where nobody measured that. tf32 was not. */
+double gp_card_bound(const gp_card *card, const gp_cost *cost) { return longer(card, cost, 1, 1); }
+
+static bool known(reached r) { return r.bytes > 0 || r.ops > 0; }
+
+/* What the card reaches. tf32 was not measured. */
 static reached reached_by(const gp_card *card, gp_family family, gp_dtype dt) {
     reached none = {0};
     if (!card->known) return none;
@@ -100,31 +106,32 @@ static reached reached_by(const gp_card *card, gp_family family, gp_dtype dt) {
                : gp_is_float(dt)               ? TYPE_any
                                                : TYPE_whole;
     if (own == TYPE_f32 && card->tf32 && family == GP_FAMILY_product) return none;
-    return of[own].share > 0 ? of[own] : of[TYPE_any];
+    return known(of[own]) ? of[own] : of[TYPE_any];
 }
 
 bool gp_card_measured(const gp_card *card, gp_family family, gp_dtype dt) {
-    return reached_by(card, family, dt).share > 0;
+    return known(reached_by(card, family, dt));
 }
 
 static uint64_t whole(double ns) { return (uint64_t)llround(fmin(ns, 9e18)); }
 
-static gp_card_time time_of(const gp_card *card, double bound, uint32_t passes, reached r) {
-    double pass = r.share > 0 ? r.pass : card->figure[GP_FIGURE_kernel];
-    return (gp_card_time){.fixed = whole(1e9 * pass * passes),
-                          .work = whole(r.share > 0 ? bound / r.share : bound),
-                          .at_least = passes && !(r.share > 0)};
+static double share(double of) { return of > 0 ? of : 1; }
+
+static gp_card_time time_of(const gp_card *card, double work, uint32_t passes, reached r) {
+    double pass = known(r) ? r.pass : card->figure[GP_FIGURE_kernel];
+    return (gp_card_time){
+        .fixed = whole(1e9 * pass * passes), .work = whole(work), .at_least = passes && !known(r)};
 }
 
 gp_card_time gp_card_kernel(const gp_card *card, const gp_cost *cost) {
     reached r = reached_by(card, (gp_family)cost->family, (gp_dtype)cost->dtype);
-    return time_of(card, gp_card_bound(card, cost), cost->passes, r);
+    return time_of(card, longer(card, cost, share(r.bytes), share(r.ops)), cost->passes, r);
 }
 
 gp_card_time gp_card_copy(const gp_card *card, double bytes, bool pinned) {
     double rate = card->figure[pinned ? GP_FIGURE_pinned : GP_FIGURE_pageable];
     reached r = reached_by(card, pinned ? GP_FAMILY_pinned : GP_FAMILY_pageable, GP_u8);
-    return time_of(card, 1e9 * bytes / rate, 1, r);
+    return time_of(card, 1e9 * bytes / (rate * share(r.bytes)), 1, r);
 }
 
 void gp_card_list(char *text, size_t n, const char *name) {

@@ -337,6 +337,26 @@ static bool make_rows(sweep *s, table *t) {
     return true;
 }
 
+/* Rows of what devices did, by kernel; all of the host's time is unattributed. */
+static bool make_kernel_rows(sweep *s, table *t) {
+    for (int i = 0; i < s->n; i++) s->loose.self[GP_CPU] += s->node[i].self[GP_CPU];
+    for (const gp_track *w = s->p->workers; w; w = w->next) {
+        gp_at at = gp_first(w);
+        for (gp_rec *r; (r = gp_next(&at));) {
+            if (gp_prof_stops(++s->seen)) return false;
+            const char *name = r->kind == GP_REC_KERNEL && r->kernel ? r->kernel : r->name;
+            int row = gp_rec_is_work(r) ? row_for(t, (key){name, NULL, r->kind}, r) : 0;
+            if (row < 0) return false;
+            if (!gp_rec_is_work(r)) continue;
+            t->rows->row[row].calls++;
+            t->rows->row[row].self[GP_DEV] += (int64_t)(r->t1 - r->t0);
+            t->rows->row[row].total[GP_DEV] += (int64_t)(r->t1 - r->t0);
+        }
+    }
+    s->elsewhere = 0;
+    return true;
+}
+
 /* ---- the script's own time ---- */
 
 /* The host time outside of ops and waits that one row of regions has, or no region, and the periods
@@ -454,7 +474,8 @@ gp_rows *gp_rows_new(const gp_prof *p, gp_group group) {
     }
     if (ok) {
         add_totals(s);
-        ok = make_rows(s, &t) && (!p->period || divide(s, &t));
+        if (group == GP_BY_KERNEL) ok = make_kernel_rows(s, &t);
+        else ok = make_rows(s, &t) && (!p->period || divide(s, &t));
     }
     if (ok) finish(s, r);
     free(t.keys);

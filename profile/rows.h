@@ -1,4 +1,4 @@
-/* The aggregated record: one row per op, region, line, shape or stack. Their self times and
+/* The aggregated record: one row per op, region, line, shape, stack or kernel. Their self times and
  * "unattributed" add up exactly to the wall time. */
 #ifndef GP_ROWS_H
 #define GP_ROWS_H
@@ -13,6 +13,7 @@ typedef enum gp_group {
     GP_BY_STACK,
     GP_BY_RANK,
     GP_BY_MODULE, /* "Net.features.1", as the stack has it */
+    GP_BY_KERNEL, /* what devices did, by the kernel's own name; the host has no rows */
     GP_GROUPS
 } gp_group;
 

@@ -119,7 +119,9 @@ char *gp_row_name(const gp_rows *r, const gp_row *row, char *buf, size_t n) {
                                         "[unattributed]",
                                         "[other rows]"};
     char text[200];
+    bool kernel = r->group == GP_BY_KERNEL && row->rec && row->rec->kind == GP_REC_KERNEL;
     if (row->special) snprintf(buf, n, "%s", names[row->special]);
+    else if (kernel && row->rec->kernel) gp_safe_text(row->rec->kernel, buf, n);
     else if (r->group == GP_BY_RANK) snprintf(buf, n, "rank %d", row->rank);
     else if (r->group == GP_BY_MODULE)
         gp_safe_text(row->rec->stack && row->rec->stack->module ? row->rec->stack->module

@@ -64,6 +64,10 @@ static void add(table *t, shown kind, int which, bool self, const char *fmt, con
 static void add_times(table *t, int which, const char *unit) {
     add(t, PERCENT, which, true, "Self %s %%", unit);
     add(t, TIME, which, true, "Self %s", unit);
+    if (t->r->group == GP_BY_KERNEL) { /* which encloses no other */
+        add(t, AVG, which, false, "%s time avg", unit);
+        return;
+    }
     add(t, PERCENT, which, false, "%s total %%", unit);
     add(t, TIME, which, false, "%s total", unit);
     add(t, AVG, which, false, "%s time avg", unit);
@@ -90,11 +94,12 @@ static void add_columns(table *t) {
     for (char *c = t->device; *c; c++) *c = (char)toupper((unsigned char)*c);
     if (!strcmp(t->device, "DEVICE")) strcpy(t->device, "Device");
     add(t, TEXT, 0, false, "%s", "Name");
-    add_times(t, GP_CPU, "CPU");
+    if (r->group != GP_BY_KERNEL) add_times(t, GP_CPU, "CPU");
     if (r->kind) add_times(t, GP_DEV, t->device);
-    if (r->memory) add_memory(t, GP_CPU, "CPU");
-    if (r->memory && r->kind) add_memory(t, GP_DEV, t->device);
-    if (r->flops) add_rates(t);
+    bool memory = r->memory && r->group != GP_BY_KERNEL;
+    if (memory) add_memory(t, GP_CPU, "CPU");
+    if (memory && r->kind) add_memory(t, GP_DEV, t->device);
+    if (r->flops && r->group != GP_BY_KERNEL) add_rates(t);
     add(t, CALLS, 0, false, "%s", "# of Calls");
     if (r->group == GP_BY_SHAPE) add(t, TEXT, 1, false, "%s", "Input Shapes");
     if (r->group == GP_BY_STACK) add(t, TEXT, 2, false, "%s", "Source Location");

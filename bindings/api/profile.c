@@ -199,13 +199,14 @@ static void release_rows(void *owner) {
 }
 
 static gp_group check_group(lua_State *L, int idx) {
-    static const char *const names[] = {"op", "region", "line", "shape", "stack", "rank", "module"};
+    static const char *const names[] = {"op",    "region", "line",   "shape",
+                                        "stack", "rank",   "module", "kernel"};
     const char *name = lua_tostring(L, idx);
     for (int i = 0; name && i < GP_GROUPS; i++)
         if (!strcmp(name, names[i])) return (gp_group)i;
     return luaL_error(L,
                       "profile: group: expected \"op\", \"region\", \"line\", \"shape\", "
-                      "\"stack\", \"rank\" or \"module\", got %s",
+                      "\"stack\", \"rank\", \"module\" or \"kernel\", got %s",
                       luaL_tolstring(L, idx, NULL)),
            GP_BY_OP;
 }
@@ -222,7 +223,9 @@ static int check_count(lua_State *L, int idx, const char *what) {
 static gp_rows *push_rows(lua_State *L) {
     const gp_prof *p = check_prof(L);
     gp_group group = lua_isnoneornil(L, 2) ? GP_BY_OP : check_group(L, 2);
-    const char *sort = luaL_optstring(L, 3, "self_cpu_time_total");
+    bool devices = group == GP_BY_KERNEL;
+    const char *sort =
+        luaL_optstring(L, 3, devices ? "self_device_time_total" : "self_cpu_time_total");
     int limit = check_count(L, 4, "limit: expected a number of rows");
     static const gp_owner_type type = {"gpush.profile.rows", release_rows};
     gp_rows **box = gp_lua_push_owner(L, &type, sizeof *box);
@@ -266,7 +269,7 @@ static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
         set_number(L, "bytes_per_second", gp_row_rate(row, row->moved));
         if (r->roofline) set_number(L, "roofline", gp_row_roofline(row));
     }
-    if (row->rec && row->rec->shapes)
+    if (row->rec && row->rec->kind == GP_REC_OP && row->rec->shapes)
         set_string(L, "shapes", gp_rec_shapes(row->rec->shapes, text, sizeof text));
     if (r->group == GP_BY_STACK && row->rec && row->rec->stack && row->rec->stack->module)
         set_string(L, "module", gp_safe_text(row->rec->stack->module, text, sizeof text));

@@ -4,7 +4,7 @@
 _gpush_value() {
     local cur=${COMP_WORDS[COMP_CWORD]} words=
     case $1 in
-        --group) words='op region line shape stack module' ;;
+        --group) words='op region line shape stack module kernel' ;;
         --of) words='wall device waited waits' ;;
         --sort) words='count cpu_time_total self_cpu_time_total device_time_total self_device_time_total' ;;
         --card) words='h200 h100 a100 v100 mi250 t4' ;;

@@ -29,7 +29,7 @@ for c in analyze compare profile
     __gpush_option $c limit 'how many rows the table has' ''
 end
 for c in analyze compare
-    __gpush_option $c group 'the rows of the table' 'op region line shape stack module rank'
+    __gpush_option $c group 'the rows of the table' 'op region line shape stack module kernel rank'
     __gpush_option $c max-bytes 'read no larger files' ''
 end
 __gpush_option analyze html 'write a page for a browser' file
@@ -48,7 +48,7 @@ __gpush_option profile trace 'write a trace for Perfetto' file
 __gpush_option profile save 'write all of the record' file
 __gpush_option profile folded 'write stacks for flamegraph.pl' file
 __gpush_option profile speedscope 'write stacks for speedscope.app' file
-__gpush_option profile group 'the rows of the table' 'op region line shape stack module'
+__gpush_option profile group 'the rows of the table' 'op region line shape stack module kernel'
 __gpush_option profile sort 'their order' "$columns"
 __gpush_option profile stack 'record where each op was called'
 __gpush_option profile stack-depth 'the same, with the innermost calls only' ''

@@ -9,7 +9,7 @@ if [[ ${words[2]} == analyze ]]; then
         '2:file:_files' \
         '--html[write a page for a browser]:file:_files' \
         '--diff[show what changed since that profile or trace]:file:_files' \
-        '--group[the rows of the table]:rows:(op region line shape stack module rank)' \
+        '--group[the rows of the table]:rows:(op region line shape stack module kernel rank)' \
         '--limit[how many rows the table has]:number:' \
         '--max-bytes[read no larger files]:bytes:' \
         '--network[predict the times on a network]:network:(10Gb 25Gb 100Gb 200Gb 400Gb 800Gb nvlink pcie5 measured)' \
@@ -25,7 +25,7 @@ if [[ ${words[2]} == compare ]]; then
         '3:after:_files' \
         '--fail-above[fail where it has more than so many percent more]:percentage:' \
         '--of[what is compared]:measure:(wall device waited waits)' \
-        '--group[the rows of the table]:rows:(op region line shape stack module rank)' \
+        '--group[the rows of the table]:rows:(op region line shape stack module kernel rank)' \
         '--limit[how many rows the table has]:number:' \
         '--max-bytes[read no larger files]:bytes:' \
         '(- *)'{-h,--help}'[show the options]'
@@ -40,7 +40,7 @@ if [[ ${words[2]} == profile ]]; then
         '--save[write all of the record]:file:_files' \
         '--folded[write stacks for flamegraph.pl]:file:_files' \
         '--speedscope[write stacks for speedscope.app]:file:_files' \
-        '--group[the rows of the table]:rows:(op region line shape stack module)' \
+        '--group[the rows of the table]:rows:(op region line shape stack module kernel)' \
         '--sort[their order]:column:(count cpu_time_total self_cpu_time_total device_time_total self_device_time_total)' \
         '--limit[how many rows the table has]:number:' \
         '--stack[record where each op was called]' \

@@ -62,7 +62,8 @@ end
 -- Each output of a profile: fn(what, text), and whether it is JSON.
 local function each_output(p, fn)
     fn("tostring", tostring(p))
-    for _, group in ipairs { "op", "region", "line", "shape", "stack", "module", "rank" } do
+    for _, group in ipairs { "op", "region", "line", "shape", "stack", "module", "rank",
+        "kernel" } do
         for _, format in ipairs { "text", "markdown", "csv", "json" } do
             fn(("a table by %s, %s"):format(group, format),
                 p:table { group = group, format = format }, format == "json")

@@ -43,7 +43,7 @@ for _, file in ipairs { "kept.prof", "kept.prof.gz" } do
     p:save(path(file))
     local q = g.profile.load(path(file))
     t.is(q:events(), p:events(), file .. ": every event")
-    for _, group in ipairs { "op", "region", "line", "shape", "stack" } do
+    for _, group in ipairs { "op", "region", "line", "shape", "stack", "kernel" } do
         t.is(q:table { group = group, width = 300 }, p:table { group = group, width = 300 },
             file .. ": the table by " .. group)
     end

@@ -134,6 +134,27 @@ for _, case in ipairs {
     t.ok(why == case[4] and advice:find(case[5]) and what:find(case[1], 1, true) == 1,
         ("%s of %s"):format(case[1], case[2]), ("%s: %s: %s"):format(why, what, advice))
 end
+
+-- ---- kernels by name ----
+r = made.trace()
+for i = 0, 2 do launch(r, 100 * i) end
+r:op("aten::mm", 300, 20)
+r:kernel("void gemm<float>(int)", 310, 200, r:call("cudaLaunchKernel", 305, 5))
+r:copy("Memcpy DtoH (Device -> Pinned)", 520, 7, r:call("cudaMemcpyAsync", 515, 2), 4)
+p = load(r)
+local kernels = {}
+for i, row in ipairs(p:rows { group = "kernel" }) do
+    kernels[i] = { row.name, row.count, row.self_device_time_total, row.self_cpu_time_total }
+end
+t.is(kernels, { { "void gemm<float>(int)", 1, 200000, 0 }, { "mul_kernel", 3, 90000, 0 },
+    { "Memcpy DtoH (Device -> Pinned)", 1, 7000, 0 },
+    { "[wait for the devices at the end]", 0, 0, 10000 }, { "[unattributed]", 0, 0, 517000 } },
+    "kernels by name, and the rest of the time")
+local text = p:table { group = "kernel" }
+t.ok(text:find "Self CUDA %%" and text:find "gemm" and not text:find "Self CPU", "as a table", text)
+for _, row in ipairs(g.profile.run(function() return g.ones(3) end):rows { group = "kernel" }) do
+    t.ok(row.name:find "^%[", "none ran on the host", row.name)
+end
 os.remove(path)
 os.remove(path .. ".prof")
 t.done()

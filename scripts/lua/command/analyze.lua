@@ -9,7 +9,8 @@ FILE is a profile that prof:save wrote or a trace of torch.profiler, packed by g
 standard input; several are those of a job's ranks. Of a trace that is cut, what came before is read.
   --html FILE   write a page for a browser
   --diff FILE   show what changed since that profile or trace
-  --group NAME  rows of the table by op (the default), region, line, shape, stack, module or rank
+  --group NAME  rows of the table by op (the default), region, line, shape, stack, module, kernel or
+                rank
   --limit N     rows of the table; 15
   --max-bytes N read files of at most N bytes, unpacked; 1073741824
 and predicted, from profiles with costs (prof:on):
@@ -20,7 +21,7 @@ and predicted, from profiles with costs (prof:on):
 The exit status is 0, 2 for wrong options, or 3 for a file that cannot be read or written.
 ]], { ["--html"] = "a file", ["--diff"] = "a file", ["--limit"] = 1, ["--ranks"] = 1,
     ["--max-bytes"] = 1, ["--network"] = "a name", ["--card"] = "a name",
-    ["--group"] = { "op", "region", "line", "shape", "stack", "module", "rank" } })
+    ["--group"] = { "op", "region", "line", "shape", "stack", "module", "kernel", "rank" } })
 
 -- The wall times of other numbers of ranks, as text.
 local function scaling(prof, card, network)

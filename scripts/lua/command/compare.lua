@@ -10,7 +10,8 @@ traces of torch.profiler.
   --fail-above P%  fail where AFTER has more than P percent more of what is compared
   --of NAME        compared: the wall time (the default), device (its busy time), waited (the host's
                    time in waits) or waits (how many)
-  --group NAME     rows by op (the default), region, line, shape, stack, module or rank
+  --group NAME     rows by op (the default), region, line, shape, stack, module, kernel or
+                   rank
   --limit N        rows; 20
   --max-bytes N    read files of at most N bytes, unpacked; 1073741824
 A measured profile and a modelled or predicted one are not compared.
@@ -18,7 +19,7 @@ The exit status is 0, 1 where the check fails, 2 for wrong options, or 3 for fil
 read or compared.
 ]], { ["--fail-above"] = "a percentage, as in 10%",
     ["--of"] = { "wall", "device", "waited", "waits" }, ["--limit"] = 1, ["--max-bytes"] = 1,
-    ["--group"] = { "op", "region", "line", "shape", "stack", "module", "rank" } })
+    ["--group"] = { "op", "region", "line", "shape", "stack", "module", "kernel", "rank" } })
 
 local MEASURES <const> = {
     wall = function(prof) return prof.wall_ns end,

@@ -12,7 +12,7 @@ local COLUMNS <const> = { "count", "cpu_time_total", "self_cpu_time_total", "dev
     "self_device_time_total" }
 local OPTIONS <const> = { ["--table"] = true, ["--stack"] = true, ["--memory"] = true,
     ["--shapes"] = true, ["--flops"] = true, ["--steps"] = "steps, as in 10-12",
-    ["--group"] = { "op", "region", "line", "shape", "stack", "module" }, ["--sort"] = COLUMNS,
+    ["--group"] = { "op", "region", "line", "shape", "stack", "module", "kernel" }, ["--sort"] = COLUMNS,
     ["--limit"] = 1, ["--stack-depth"] = 1, ["--max-events"] = 1 }
 local OUTPUTS <const> = {}
 for i, it in ipairs(FILES) do OPTIONS[it[1]], OUTPUTS[i] = "a file", it[1] end
@@ -26,7 +26,8 @@ Runs the script and says on stderr where its time went, unless it is to write fi
   --save FILE        write all of the record, for gpush analyze and gpush compare
   --folded FILE      write stacks for flamegraph.pl
   --speedscope FILE  write stacks for speedscope.app
-  --group NAME       rows of the table by op (the default), region, line, shape, stack or module
+  --group NAME       rows of the table by op (the default), region, line, shape, stack, module or
+                     kernel
   --sort COLUMN      their order: count, cpu_time_total, self_cpu_time_total, device_time_total or
                      self_device_time_total
   --limit N          rows of the table; 15

@@ -9,7 +9,7 @@ local columns = debug.getregistry()["gpush.record_columns"]
 local ROWS <const> = 1000 -- of a table; what follows is one row
 local CUT <const> = 1000  -- bytes of a name
 local LINE <const> = 200  -- of a source line
-local GROUPS <const> = { "op", "region", "module", "line", "shape", "stack", "rank" }
+local GROUPS <const> = { "op", "kernel", "region", "module", "line", "shape", "stack", "rank" }
 -- The parts of the script, in this order: each defines functions that the later ones call.
 local PARTS <const> = { "format", "record", "tree", "filter", "lanes", "timeline", "view",
     "details", "tables", "flame", "memory", "roofline", "summary", "main" }
@@ -75,14 +75,14 @@ local function rows_of(prof, group)
     return rows
 end
 
--- Whether rows by rank are of several ranks, those by module of any module; others always.
+-- Whether rows by rank are of several ranks, those by module or kernel of any; others always.
 local function divided(group, rows)
     local n = 0
     for _, row in ipairs(rows) do
         if group == "rank" and row.name:find "^rank %d" then n = n + 1 end
-        if group == "module" and not row.name:find "^[%[(]" then n = n + 2 end
+        if group ~= "rank" and not row.name:find "^[%[(]" then n = n + 2 end
     end
-    return n > 1 or group ~= "rank" and group ~= "module"
+    return n > 1 or group ~= "rank" and group ~= "module" and group ~= "kernel"
 end
 
 -- The rows by each group, and why there are none by the others.

@@ -108,7 +108,7 @@ function showSteps(view) {
 
 // ---- rows by op, region, … ----
 
-const GROUPS = ["op", "region", "module", "line", "shape", "stack", "rank"];
+const GROUPS = ["op", "kernel", "region", "module", "line", "shape", "stack", "rank"];
 
 // What a row of the table is called when the timeline is filtered by it.
 function filterBy(group, row) {
@@ -118,10 +118,13 @@ function filterBy(group, row) {
 }
 
 function rowColumns(group, rows) {
-    const has = field => rows.some(r => r[field]), wall = hostTime(), columns = [
-        { head: group, words: "text", value: r => r.name, text: r => pressable(r.name, r.more, filterBy(group, r)) }, numbers("calls", "count", count),
+    const has = field => rows.some(r => r[field]), wall = hostTime(), busy = rows.reduce((sum, r) => sum + r.self_device_time_total, 0);
+    const columns = [{ head: group, words: "text", value: r => r.name, text: r => pressable(r.name, r.more, filterBy(group, r)) }, numbers("calls", "count", count)];
+    if (group === "kernel") return columns.concat([numbers("device time", "self_device_time_total", time), numbers("share of device time", "self_device_time_total", v => percent(v, busy)),
+        numbers("each", "", time, r => r.count ? r.self_device_time_total / r.count : 0)]);
+    columns.push(
         { head: "self host time", value: r => r.self_cpu_time_total, text: r => [make("span", { class: "share", style: `width:${Math.max(0, 50 * r.self_cpu_time_total / wall)}px` }), time(r.self_cpu_time_total)] },
-        numbers("share", "self_cpu_time_total", v => percent(v, wall)), numbers("host time", "cpu_time_total", time)];
+        numbers("share", "self_cpu_time_total", v => percent(v, wall)), numbers("host time", "cpu_time_total", time));
     if (has("device_time_total")) columns.push(numbers("self device time", "self_device_time_total", time), numbers("device time", "device_time_total", time));
     if (has("self_cpu_memory_usage")) columns.push(numbers("own host memory", "self_cpu_memory_usage", bytes));
     if (has("self_device_memory_usage")) columns.push(numbers("own device memory", "self_device_memory_usage", bytes));

@@ -203,14 +203,14 @@ local topics = {
         text = "What was recorded as a table of text, a row per op; print shows it. The rows and \z
             \"unattributed\" add up to the wall time.",
         options = "sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', \z
-            'region', 'line', 'shape', 'stack', 'module' or 'rank'; width: characters of a line, \z
+            'region', 'line', 'shape', 'stack', 'module', 'kernel' or 'rank'; width: characters of a line, \z
             for which averages and percentages are left out; format: 'text', 'markdown', or \z
             'csv' and 'json' with times in whole nanoseconds",
         see = "profile, profile.run" },
     ["profile.rows"] = { call = "prof:rows{sort=, limit=, group=}",
         text = "The same as a list of tables; times in whole nanoseconds, memory in bytes.",
         options = "sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', \z
-            'region', 'line', 'shape', 'stack', 'module' or 'rank'",
+            'region', 'line', 'shape', 'stack', 'module', 'kernel' or 'rank'",
         see = "profile" },
     ["profile.events"] = { call = "prof:events()",
         text = "Every event as a table, the host's first; times in whole nanoseconds since the \z

@@ -56,7 +56,7 @@ local function plain(what, text)
     return text
 end
 
-local groups = { "op", "region", "line", "shape", "stack", "module", "rank" }
+local groups = { "op", "region", "line", "shape", "stack", "module", "rank", "kernel" }
 local whatifs = { { without = "all" }, { without = { "aten::item", "a.py:3" } }, { host = 0.5 },
     { scale = { ["aten::mm"] = 0.5, matmul = 2 } }, { overlap = true }, { device = "h200" } }
 local targets = { { card = "t4" }, { card = "h200", ranks = 8, network = "400Gb" },

@@ -124,7 +124,7 @@ const checks = {
         is(byId("rows").querySelectorAll("th")[1].getAttribute("aria-sort"), "descending", "and says how");
         headsOf("rows")[1].click();
         is(columnOf("rows", 1).map(Number), calls.slice().sort((a, b) => a - b), "its second click reverses");
-        is([...byId("groups").querySelectorAll("button")].map(b => [b.textContent, b.disabled]), [["op", false], ["region", false], ["line", false], ["shape", false], ["stack", false]], "five groups");
+        is([...byId("groups").querySelectorAll("button")].map(b => [b.textContent, b.disabled]), [["op", false], ["kernel", false], ["region", false], ["line", false], ["shape", false], ["stack", false]], "six groups");
         showRows("line");
         ok(columnOf("rows", 0).some(text => text === c.where), "by line", columnOf("rows", 0).join());
         showRows("op");

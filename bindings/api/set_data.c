@@ -1,9 +1,10 @@
-/* A Lua object of a tensor that gets another tensor, as parameters do when a model moves: whoever
- * holds the object (an optimizer, a list) then has the new one. Functions for the Lua files, in the
- * registry. */
+/* What moving a model takes: a Lua object of a tensor that gets another tensor, as parameters do.
+ * Whoever holds the object (an optimizer, a list) then has the new one. Functions for the Lua
+ * files, in the registry. */
 #include "bindings/bind.h"
 #include "bindings/module.h"
 #include "tensor/autograd/tape.h"
+#include "tensor/device/form.h"
 
 /* gpush.set_data(p, y, grad): p's object gets y's tensor, y's gets p's. The leaf stays p's, with
  * its hooks and watcher; its gradient becomes grad, or nil. p is a leaf, and y has no history. */
@@ -29,7 +30,18 @@ static int l_another(lua_State *L) {
     return gp_lua_push(L, gp_tensor_ref(gp_lua_check(L, 1, "another")));
 }
 
+/* gpush.for_model(fn, ...): what fn returns, one value; waits in it are those of a model that
+ * moves. */
+static int l_for_model(lua_State *L) {
+    const char *before = gp_wait_form_set("model");
+    int status = lua_pcall(L, lua_gettop(L) - 1, 1, 0);
+    gp_wait_form_set(before);
+    return status == LUA_OK ? 1 : lua_error(L);
+}
+
 void gp_lua_open_set_data(lua_State *L) {
+    lua_pushcfunction(L, l_for_model);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.for_model");
     lua_pushcfunction(L, l_set_data);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.set_data");
     lua_pushcfunction(L, l_another);

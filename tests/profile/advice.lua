@@ -102,6 +102,8 @@ local cases = {
     { "copy/.save/", "npz.save(file, {x = x})", {} },
     { "copy/.save/", "safetensors.save(file, {x = x})", {} },
     { "copy/.save/", "image.save(file, x:reshape(8, 8) / 64)", {} },
+    { "copy//model", "nn.Linear(4, 4):to(d)", { "r = nn.Linear(4, 4, {device = d}).weight" } },
+    { "copy//model", "nn.Linear(4, 4, {device = d}):cpu()", { "model:cpu()" } },
     { "copy//literal", "r = tensor(3.14, {device = d}):reshape(1)",
         { "r = full({}, 3.14, {device = d}):reshape(1)" } },
     { "copy//literal", "r = tensor({1, 2, 3}, {device = d})", { "r = l" },
@@ -225,7 +227,15 @@ local function code(text)
     return found
 end
 
-local seen, words = {}, {}
+-- The waits of a line, with their advice, as a text.
+local function waits_of(case)
+    local _, _, events = run(case[2], "off", case.once)
+    local list = {}
+    for i, e in ipairs(events) do list[i] = ("%s: %s: %s"):format(e.why, e.what, e.advice) end
+    return table.concat(list, "\n")
+end
+
+local seen, words, verdicts = {}, {}, {}
 for _, case in ipairs(cases) do
     local row, waits, instead = table.unpack(case)
     local why, text = row:match "^%w+", texts[row]
@@ -262,6 +272,24 @@ for _, case in ipairs(cases) do
                 tostring(value), tostring(result)))
         end
     end
+end
+
+-- None of this depends on what ran before: gradients, modes, records, forks, replays, streams.
+for i, case in ipairs(cases) do verdicts[i] = not case.asked and waits_of(case) end
+local used, trained = ones(3, { device = dev }), nn.Linear(4, 4):to(dev)
+trained(ones(2, 4, { device = dev })):sum():backward()
+optim.Adam(trained):step()
+sync.mode = "warn"
+sync.mode = "off"
+wait(fork(function() return ones(3) + 1 end))
+capture(function(x) return x + 1 end)(used)
+fuse(function(x) return x * 2 + 1 end)(used)
+profile.run({ stack = true, memory = true }, function() return used:sum():item() end)
+autocast("bf16", function() return trained(ones(2, 4, { device = dev })) end)
+_G.autograd.detect_anomaly(function() trained(ones(2, 4, { device = dev })):sum():backward() end)
+stream(dev):use(function() return used + 1 end)
+for i, case in ipairs(cases) do
+    if verdicts[i] then t.is(waits_of(case), verdicts[i], case[2] .. ": whatever ran before") end
 end
 
 for row, it in pairs(seen) do

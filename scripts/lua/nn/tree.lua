@@ -159,16 +159,19 @@ local function where_to(a, b, non_blocking)
     return opt
 end
 
+local set_data = debug.getregistry()["gpush.set_data"]
+local for_model = debug.getregistry()["gpush.for_model"]
+local no_grad = gpush.no_grad
+
 -- t moved and converted by opt, as a leaf, and its gradient; t itself if nothing changes.
 local function moved(t, opt)
     local o = { device = opt.device, dtype = is_float(t) and opt.dtype or nil,
         non_blocking = opt.non_blocking }
-    local y = gpush.no_grad(t.to, t, o)
+    local y = for_model(no_grad, t.to, t, o)
     if y.dtype == t.dtype and y:shares_storage(t) then return t end
-    return y:detach(), t.grad and gpush.no_grad(t.grad.to, t.grad, o)
+    return y:detach(), t.grad and for_model(no_grad, t.grad.to, t.grad, o)
 end
 
-local set_data = debug.getregistry()["gpush.set_data"]
 
 --- model:to("gpu"), to("f16"), to(device, dtype), to(tensor), to{device =, dtype =, non_blocking
 --- =}: moves every parameter and buffer, and converts those of floating types; returns the model.

@@ -85,6 +85,14 @@ local function arguments(line, at)
     return text and #text <= 40 and text or "(…)"
 end
 
+-- Whether the arguments may be dims as Python counts them, which are other dims here: the prompt's
+-- hint says which.
+local function has_dim(name, args)
+    local ops = package.loaded.gpush and package.loaded.gpush.ops(true)
+    local sig = ops and ops[name] and ops[name].sig or ""
+    return args:find "^%(.*%d" and (sig:find "%f[%w]dim" or name == "size") and true
+end
+
 -- Whether fn is the method of tensors called name. An object that only running would tell is then
 -- taken for a tensor.
 local function is_tensor_method(name, fn)
@@ -111,7 +119,7 @@ local function dotted_at(level, fn, name, caller)
         if computed or v and not rawequal(v, first) and is_method(v, name, fn) then
             local args = arguments(line, after)
             return ("%s.%s%s: call a method with a colon: %s:%s%s"):format(
-                object, name, args, object, name, args)
+                object, name, args, object, name, has_dim(name, args) and "(…)" or args)
         end
     end
 end

@@ -80,7 +80,7 @@ w = ones(3, { requires_grad = true });
 (w * w):sum():backward()
 for call, right in pairs {
     ["x.sum()"] = "x:sum()",
-    ["x.sum(1)"] = "x:sum(1)",
+    ["x.sum(1)"] = "x:sum(…)",
     ['x.to("cpu")'] = 'x:to("cpu")',
     ["x.matmul(y)"] = "x:matmul(y)",
     ["x.add_(y)"] = "x:add_(y)",

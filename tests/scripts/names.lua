@@ -188,10 +188,10 @@ local function answer(code)
     return shell.hint(tostring(message):match "^[^\n]*", code,
         function(n) return rawget(_G, n) end, true)
 end
-t.is(answer "q = torch.addr(x, v, w)", "in Lua: x + outer(a, b)", "of a package")
+t.is(answer "q = torch.addr(x, v, w)", "in Lua: q = x + outer(v, w)", "of a package")
 t.is(answer "q = x:hsplit(2)", "in Lua: x:tensor_split(n, 2)", "of a tensor")
-t.is(answer "q = nn.LazyLinear(3)", "in Lua: nn.Linear(…): sizes are given", "of a table")
-t.is(answer "q = torch.exp_(x)", "in Lua: x:exp_(…)", "in place")
+t.is(answer "q = nn.LazyLinear(3)", "in Lua: nn.Linear(n, m)  -- sizes are given", "of a table")
+t.is(answer "q = torch.exp_(x)", "in Lua: q = x:exp_()", "in place")
 t.is(answer "x:addbmm_(x)", "did you mean addmm or baddbmm?", "in place, of a name that is none")
 t.is(answer "local set = {} set.values()", nil, "a user's own table is none of PyTorch's")
 

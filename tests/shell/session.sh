@@ -201,29 +201,29 @@ while IFS='|' read -r typed lua; do
     holds "in Lua: $lua" "how Lua says: $typed" <<<"$typed"
 done <<'END'
 x != 3|x ~= 3
-import torch|nothing to import
+import torch|-- nothing to import
 def f(x): return x|function f(x) return x end
 y = lambda x: x + 1|y = function(x) return x + 1 end
 if x == 3: print(x)|if x == 3 then print(x) end
 a && b|a and b
 2 ** 3|2 ^ 3
-x += 1|x = x + 1; of a tensor in place: x:add_(…)
+x += 1|x = x + 1  -- of a tensor in place: x:add_(…)
 x @= y|x = x @ y
-sum(x, dim=1)|sum(x, {dim = 2}); dims count from 1
-x[1, 2]|x[{2, 3}]; indices count from 1
-x[1:3]|x["2:3"]; indices count from 1
+sum(x, dim=1)|sum(x, {dim = 2})  -- dims count from 1
+x[1, 2]|x[{2, 3}]  -- indices count from 1
+x[1:3]|x["2:3"]  -- indices count from 1
 y = [1, 2, 3]|y = {1, 2, 3}
 # a comment|-- a comment
 print x|print(x)
-%timeit x + 1|:timeit x + 1
-%time x|:time x
-%matplotlib inline|no magics
+%timeit x + 1|timeit(function() return x + 1 end)
+%time x|timeit(function() return x end, {n = 1})
+%matplotlib inline|-- no magics
 f = x -> x + 1|f = function(x) return x + 1 end
 y := 3|y = 3
 END
 tap_is "$(session <<<'nonsense "a != b"x' | grep -c 'in Lua')" 0 "what is in a string is not foreign"
-for pair in 'print（1）|( where the line has U+FF08, （' 'x = “a” -- é|" where the line has U+201C, “' \
-    'x ≤ 1 -- ≥|<= where the line has U+2264, ≤' 'x = "é" .. 한 -- 예|names have letters of ASCII, digits and _, and no 한'; do
+for pair in 'print（1）|-- ( where the line has U+FF08, （' 'x = “a” -- é|-- " where the line has U+201C, “' \
+    'x ≤ 1 -- ≥|-- <= where the line has U+2264, ≤' 'x = "é" .. 한 -- 예|-- names have letters of ASCII, digits and _, and no 한'; do
     holds "in Lua: ${pair#*|}" "a character that Lua does not know: ${pair%%|*}" <<<"${pair%%|*}"
 done
 got=$(session <<<$'x = zeros(2, {requires_grad = True})\ny = {True, None}\nFalse = 0 z = False\nprint "None" print(x.None)')

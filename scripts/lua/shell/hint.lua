@@ -6,6 +6,7 @@
 -- unchanged.
 local gpush, shell = ...
 local nearest = shell.nearest
+local function elsewhere() return shell.part "elsewhere" end
 
 local between = { ["or"] = true, ["and"] = true, with = true, ["for"] = true, one = true, of = true,
     several = true }
@@ -35,16 +36,15 @@ end
 
 -- torch.nn.Linear is nn.Linear here.
 local function without_package(word, line)
-    local python = shell.part "python"
-    local path = python.packages[word]
-        and (line or ""):match("%f[%w_]" .. word .. "%.([%w_.]*[%w_])")
-    return path and (python.without_package(path) or in_group(path:match "[^.]*$"))
+    local path = elsewhere().packages[word]
+        and (line or ""):match("%f[%w_](" .. word .. "%.[%w_.]*[%w_])")
+    return path and (elsewhere().name(path) or in_group(path:match "[^.]*$"))
 end
 
 -- gpush's names are globals of the shell; other names in _G are the user's or Lua's.
 local function global(word, line, prompt)
-    if shell.part "python".packages[word] then return without_package(word, line) end
-    local same = shell.part "python_names".same[word] or in_group(word)
+    if elsewhere().packages[word] then return without_package(word, line) end
+    local same = elsewhere().same[word] or in_group(word)
         or gpush.profile[word] ~= nil and "profile." .. word
     if same then return same end
     return nearest(word, keys(gpush, prompt and keys(_G, {}) or {}))
@@ -94,7 +94,7 @@ local function method(word)
     if of_tensors[word] then return of_tensors[word] end
     local new = word:match "^(.*)_$"
     if new and debug.getregistry()["gpush.tensor.methods"][new] then
-        return "x = x:" .. new .. "(…)"
+        return "x = x:" .. (elsewhere().keyword[new] or new) .. "(…)"
     end
     local complete = shell.part "complete"
     local names = complete.members(nil, ":")
@@ -115,59 +115,36 @@ end
 -- ---- names of other languages ----
 
 -- Names of Python's, global or in a library, and the hint for each.
-local elsewhere = {
-    path = "io.open(file) ~= nil, whether there is one",
-    DDP = "nn.parallel.DistributedDataParallel(model)",
-    init_process_group = "dist.init()",
-    get_rank = "dist.rank", get_world_size = "dist.size",
-    destroy_process_group = "nothing to call: the end of the program leaves the job",
-    __class__ = "nn.class_of(model), or type(x)",
+local elsewhere_names = {
+    __class__ = "nn.class_of(model) of a module, type(x) of another value",
     self = "function Name:method(…), with a colon, has self",
     functional = "the functions stand alone, as in relu(x)",
     super = "nothing to call: a class inherits from its base",
-    sys = "os, and arg for the arguments", time = "clock(), in seconds, or timeit(f)",
     torchvision = "data.ImageFolder(folder), data.TensorDataset(x, y), data.transforms",
     datasets = "data.ImageFolder(folder), or data.TensorDataset(x, y)",
     random = "math.random(), or rand(…)",
-    range = "for i = 1, n do … end", plt = "plot, hist, heatmap and imshow draw at once",
-    save = "checkpoint.save(file, {model = model}), or npz.save(file, {x = x}) for NumPy",
-    sorted = "table.sort(t), in place",
-    tqdm = "for i in progress(n) do … end" }
+    plt = "plot, hist, heatmap and imshow draw at once",
+    save = "checkpoint.save(file, {model = model}), or npz.save(file, {x = x}) for NumPy" }
 
-local python_error = { "attempt to %a+ a 'string' with a '%a+'$",
+local python_error = { "call a method with a colon: ", "index 0 is out of range",
+    "a list has no index 0: ",
+    "attempt to compare boolean with number", "pow: dtype bool of argument",
+    "bad argument #1 to '%l+' %(string expected",
+    "attempt to call a tensor value", "range: argument 'last'", "expected a tensor, got ",
+    ": pow: expected a tensor$", "the truth value of a tensor with %d+ elements",
+    "call a nil value %(method '", "attempt to %a+ a 'string' with a '%a+'$",
     "attempt to %a+ a '%a+' with a 'string'$", "tensor: the value is a string",
-    "no method or property 'astype'", "call a %a+ value %(%a+ 'f'%)$",
+"call a %a+ value %(%a+ 'f'%)$",
     "index: expected .* got nil$", "length of a nil value",
     "index a nil value %(field 'functional'%)$",
     "index a function value %(global 'copy'%)$" }
 
 -- Messages of Lua's own about values that may be tensors, and what to write.
 local of_values = { ["invalid replacement value %(a userdata%)$"] =
-        "x:item() or tostring(x), of a tensor",
-    ["call a nil value %(%l+ 'split'%)$"] = 'for part in text:gmatch "[^,]+" do … end',
-    ["attempt to call a tensor value %(for iterator"] = "for i, x in ipairs(t), of a tensor" }
+        "x:item()  -- or tostring(x), of a tensor",
+    ["attempt to call a tensor value %(for iterator"] =
+        "for i, row in ipairs(x) do … end  -- of a tensor" }
 
-local of_tables = { append = true, get = true, items = true, keys = true } -- methods of Python's
-
--- max(1, 2) is math.max(1, 2), and sum({1, 2}) tensor({1, 2}):sum(): the ops are for tensors.
-local function of_numbers(message, line)
-    local name,
-        got = message:match "([%w_]+): argument '[%w_]+' %(#1%): expected a tensor, got ([-%w.]+)$"
-    local call = "%f[%w_.:]" .. (name or "%%") .. "(%b())"
-    if got == "table" then
-        return (line:gsub(call, function(list) return ("tensor%s:%s()"):format(list, name) end))
-    elseif name == "round" then
-        return (line:gsub(call, function(x)
-            local value, places = x:match "^%((.*),%s*(%d+)%)$"
-            return places and ('tonumber(("%%.%sf"):format(%s))'):format(places, value)
-                or ("math.floor(%s + 0.5)"):format(x:sub(2, -2))
-        end))
-    end
-    if message:find ": pow: expected a tensor$" then
-        return (line:gsub("%f[%w_.:]pow%(([^(),]*),%s*([^(),]*)%)", "%1 ^ %2"))
-    end
-    return tonumber(got) and math[name] and (line:gsub(call, "math." .. name .. "%1"))
-end
 
 -- Tables of the module that PyTorch's names may be looked for in.
 local holders = { nn = true, optim = true, data = true, utils = true, rnn = true, linalg = true,
@@ -182,52 +159,53 @@ local function of_torch(message, line)
     name = message:match "%(field '([%w_]+)'%)$"
     local holder = name and line:match("([%w_]+)%." .. name .. "%f[^%w_]")
     if holders[holder or ""] then return advice[name] end
-    local python = shell.part "python"
     local package = message:match "%(%a+ '([%w_]+)'%)$"
-    if not package or not python.packages[package] then return nil end
-    for path in line:gmatch("%f[%w_]" .. package .. "%.([%w_.]*[%w_])") do
+    if not package or not elsewhere().packages[package] then return nil end
+    for path in line:gmatch("%f[%w_](" .. package .. "%.[%w_.]*[%w_])") do
         name = path:match "[^.]*$"
-        if not python.without_package(path) and not python.functions[package .. "." .. path] then
+        if not elsewhere().known(path) then
             local method = name:find "_$" and debug.getregistry()["gpush.tensor.methods"][name]
-            return advice[name] or method and ("x:%s(…)"):format(name)
+            return advice[name] or method and ("x:%s()"):format(name)
         end
     end
 end
 
--- The Lua form of a line in another language.
-local function in_lua(message, line)
-    local instead = of_torch(message, line)
-    if instead then return instead end
-    if message:find "the truth value of a tensor with %d+ elements"
-        and (line:find "%sand%s" or line:find "%sor%s") then
-        return "(a) & (b), or (a) | (b), of masks"
-    end
-    local rows = message:find "attempt to call a tensor value" and line:match "([%w_.]+%[%[)"
-    if rows then return rows:sub(1, -2) .. "tensor{1, 2}]: several indices are a tensor" end
+-- Whether the message is one that a line in another language brings.
+local function is_foreign(message, line)
+    for _, pattern in ipairs(python_error) do if message:find(pattern) then return true end end
     local kind, name = message:match "nil value %((%a+) '([%a_][%w_]*)'%)$"
-    local python = shell.part "python"
+    name = name or message:match "no method or property '([%w_]+)'"
+    if not name then return false end
+    local t = elsewhere()
     -- local F = nn.functional is nil, and F then a local variable
-    local known = name and kind ~= "field" and python.packages[name]
-    name = kind == "global" and name or nil
-    known = known or name and python.functions[name]
-    known = known or of_tables[message:match "call a nil value %(field '(%w+)'%)$"]
-    for _, pattern in ipairs(python_error) do known = known or message:find(pattern) end
-    local text = known and shell.part "foreign".line(line) or of_numbers(message, line)
-    if text and text ~= line then return text end
+    if kind ~= "field" and t.packages[name] or kind == "global" and t.builtins[name] then
+        return true
+    end
+    for path in line:gmatch "%f[%w_.][%a_][%w_.]*" do
+        if t.known(path) and path:find("%f[%w_]" .. name .. "%f[^%w_]") then return true end
+    end
+    return t.forms["." .. name] ~= nil
+end
+
+-- The Lua form of a line in another language.
+local function in_lua(message, line, value)
+    local text = is_foreign(message, line) and shell.part "foreign".line(line, value)
+    if text and not text:find "^%-%-" then return text end
+    local instead = of_torch(message, line)
+    if instead or text then return instead or text end
     if message:find "call a table value %(global 'profile'%)$" then
         return (line:gsub("%f[%w_]profile%s*%(", "profile.run("))
     end
-    local times = message:find "range: argument 'last' %(#2%): expected a number, got nothing$"
-        and line:match "range(%b())"
-    if times then return ("for i = 1, %s do … end; Lua counts from 1"):format(times:sub(2, -2)) end
-    name = name or message:match "%(field '([%a_][%w_]*)'%)$"
-    return name and not python.without_package(name) and elsewhere[name]
+    local name = message:match "nil value %(%a+ '([%a_][%w_]*)'%)$"
+    return name and elsewhere_names[name] and "-- " .. elsewhere_names[name]
 end
 
 local function meant(message, line, value, prompt)
     if message:find "; did you mean " then return nil end
     local of, option = message:match "([%w_.]+): unknown option '([%w_]+)'"
     local typed = debug.getregistry()["gpush.typed_options"]
+    local needless = of and elsewhere().needless[option]
+    if needless then return nil, "-- nothing to give: " .. needless end
     local renamed = of and ((typed[of] or {})[option] or typed.any[option])
     if renamed and message:find("%f[%w_]" .. renamed .. "%f[^%w_]") then return renamed end
     local called = property(message, line, value)
@@ -251,6 +229,7 @@ return function(message, line, value, prompt)
     end
     local text = line and in_lua(message, line)
     if text then return "in Lua: " .. text:match "^%s*(.*)$" end
-    local name = meant(message, line, value, prompt)
+    local name, words = meant(message, line, value, prompt)
+    if words then return "in Lua: " .. words end
     return name and ("did you mean %s?"):format(name)
 end

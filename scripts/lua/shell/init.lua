@@ -23,7 +23,7 @@ end
 
 -- What a nil global was probably meant to be, or nil.
 function shell.unset(name)
-    local dtype = part "python".dtypes[name]
+    local dtype = part "elsewhere".dtypes[name]
     if dtype then return ('a dtype is a string: "%s"'):format(dtype) end
     local names = {}
     for k in next, _G do names[#names + 1] = type(k) == "string" and k or nil end
@@ -76,7 +76,9 @@ function shell.complete(text) return part "complete".at_cursor(text) end
 -- A suggestion for a message about an unknown name; see hint.lua.
 function shell.hint(...) return part "hint" (...) end
 
--- Hints for text in another language; see foreign.lua.
+-- Hints for text in another language; see foreign.lua. line(typed, value, before) is the translator
+-- that every front end asks.
+function shell.line(...) return part "foreign".line(...) end
 function shell.syntax(...) return part "foreign".syntax(...) end
 function shell.block(text) return part "foreign".block(text) end
 function shell.constants(text) part "foreign".constants(text) end

@@ -1,0 +1,368 @@
+--!plain
+-- Writes calls in Lua, for translate.lua: by the rows of elsewhere.lua, or by the signatures of
+-- ops, which say which argument is a dim, an index or a shape.
+local gpush, shell = ...
+local translate, elsewhere = shell.part "translate", shell.part "elsewhere"
+local emit, kind, path, say, note = translate.expression, translate.kind, translate.path,
+    translate.say, translate.note
+local literal, plus, position, dims = translate.literal, translate.plus, translate.position,
+    translate.dims
+local shifted, stop, condition = translate.shifted, translate.stop, translate.condition
+local value_of, write = translate.value, translate.write
+local methods = debug.getregistry()["gpush.tensor.methods"]
+
+-- Functions whose results are indices.
+local of_indices = {}
+for name in ("argmax argmin argsort nonzero searchsorted bucketize triu_indices \z
+    tril_indices argwhere"):gmatch "%S+" do
+    of_indices[name] = true
+end
+
+local renamed = debug.getregistry()["gpush.typed_options"].any
+local roles = { ignore_index = position, padding_idx = position, blank = position,
+    start = position, index = shifted, dim = dims, dims = dims, first = position, last = position }
+
+-- The types and names of the parameters of the op, {kind, name}; a method's without the first.
+local function parameters(name, method)
+    local op, out = gpush.ops(true)[name], {}
+    for kind, parameter in (op and op.sig or ""):gmatch "(%a+)[!?]* ([%w_]+)" do
+        out[#out + 1] = { kind, parameter }
+    end
+    if method then table.remove(out, 1) end
+    return out, op
+end
+
+-- Parameters that are indices or labels, which count from 1 here.
+local of_labels = { cross_entropy = "target", nll_loss = "target", multi_margin_loss = "target",
+    one_hot = "x", bincount = "x", take_along_dim = "indices", take = "index",
+    gather_nd = "indices" }
+
+-- What an argument for the parameter {kind, name} of an op counts.
+local function role(parameter, op)
+    if not parameter then return nil end
+    local k, name = parameter[1], parameter[2]
+    if k == "dim" or k == "dims" or name:find "^dims?%d?$" and k ~= "shape" then return dims end
+    if op == "movedim" and k == "ints" then return dims end
+    if k == "int" and (op == "narrow" or op == "select") and (name == "start" or name == "index")
+    then
+        return position
+    end
+    if k == "tensor" and (name == "index" or of_labels[op] == name) then return shifted end
+    return k == "int" and roles[name] or nil
+end
+
+local function option(key, value, op)
+    local name = renamed[key] or key
+    local f = name:find "^dims?%d?$" and dims or name:find "_dim$" and dims or name == "index"
+        and shifted or name ~= "start" and name ~= "first" and name ~= "last" and roles[name]
+    local text = (name == "device" and translate.device or f or emit)(value)
+    if name == "unbiased" and op then name = "unbiased" end
+    return load(("return {%s = 1}"):format(name)) and ("%s = %s"):format(name, text)
+        or ('["%s"] = %s'):format(name, text)
+end
+
+-- The arguments in Lua, named ones in a final table; of: the op's parameters; counted: those by
+-- place count from 1 already.
+local function arguments(args, of, op, counted)
+    local list, named, n = {}, {}, 0
+    local variadic = #of > 0 and (of[1][1] == "shape" or of[1][1] == "dims" and #of == 1) and of[1]
+    if variadic and #args > 0 and (args[1][1] == "tuple" or args[1][1] == "list")
+        and not (args[2] and args[2][1] ~= "named") and #args[1] > 2 then
+        args = table.move(args, 2, #args, #args[1], { table.unpack(args[1], 2) })
+    end
+    for _, a in ipairs(args) do
+        if a[1] == "named" then named[#named + 1] = option(a[2], a[3], op)
+        else
+            n = n + 1
+            local parameter = of[n] or variadic and #of == 1 and variadic or nil
+            if variadic and variadic[1] == "shape" then parameter = nil end
+            local f = not counted and role(parameter, op)
+            if parameter and parameter[2] == "correction" and a[1] == "constant" then
+                named[#named + 1] = "unbiased = " .. a[2]
+            else list[#list + 1] = ((f or emit)(a)) end
+        end
+    end
+    if #named > 0 then list[#list + 1] = "{" .. table.concat(named, ", ") .. "}" end
+    return list
+end
+
+local function call(name, list)
+    if #list == 1 and list[1]:find "^%b{}$" then return name .. list[1] end
+    return name .. "(" .. table.concat(list, ", ") .. ")"
+end
+
+-- The text of an argument where the form has the word: DIM counts from 1 here, STOP is exclusive.
+local of_word = { DIM = dims, AXIS = dims, STOP = stop, INDEX = shifted, COND = condition }
+
+-- "cuda" is "gpu" here, which is the card or its model.
+function of_word.DEVICE(node)
+    if node[1] == "choice" then
+        return emit { "choice", { "raw", (of_word.DEVICE(node[2])) }, node[3],
+            { "raw", (of_word.DEVICE(node[4])) } }
+    end
+    local text, level = emit(node)
+    return text:gsub("^([\"'])cuda:?0?([\"'])$", "%1gpu%2"), level
+end
+
+translate.device = of_word.DEVICE
+
+local modes = { ['"warn"'] = '"warn"', ["1"] = '"warn"', ['"error"'] = '"error"',
+    ["2"] = '"error"', ["0"] = '"off"', ['"default"'] = '"off"' }
+-- A shape, which may be one number.
+function of_word.SIZE(node)
+    local text = emit(node)
+    return text:find "^{" and text or "{" .. text .. "}", 13
+end
+
+function of_word.MODE(node)
+    local text = emit(node):gsub("'", '"')
+    return modes[text] or text
+end
+
+-- The statement in a text, as of timeit's.
+function of_word.STMT(node)
+    return emit(node[1] == "string" and shell.part "parse".expression(node[2]) or node)
+end
+
+-- A file of weights, by its name here.
+function of_word.WEIGHTS(node) return (emit(node):gsub("%.pth?([\"'])$", ".safetensors%1")) end
+
+translate.weights = of_word.WEIGHTS
+
+-- The name under which a checkpoint keeps the value: model of model.state_dict().
+function of_word.STATE(node)
+    local name = path(node[1] == "call" and node[2] or node) or "model"
+    name = name:match "^[%a_][%w_]*"
+    return ("{%s = %s}"):format(name, name)
+end
+
+local of_options = debug.getregistry()["gpush.typed_options"]
+
+-- The arguments by the words of the form, and the named ones that are left; nil where they do not
+-- fit.
+local function fitted(form, args)
+    local given, n, left = {}, 0, {}
+    for _, a in ipairs(args) do
+        if a[1] == "named" then left[a[2]] = a[3]
+        elseif a[1] == "star" then return nil
+        else
+            n = n + 1
+            if not form.words[n] then return nil end
+            given[form.words[n]] = a
+        end
+    end
+    for i, word in ipairs(form.words) do
+        for _, key in ipairs { word:lower(), word == "AXIS" and "dim" or word == "DIM" and "axis"
+            or word == "STOP" and (left.high and "high" or "end") or word:lower() } do
+            if left[key] and given[word] then return nil end
+            if left[key] then given[word], left[key] = left[key], nil end
+        end
+        if not given[word] or form.kinds[i] and kind(given[word]) ~= form.kinds[i] then
+            return nil
+        end
+    end
+    if next(left) and not form.options then return nil end
+    return given, left
+end
+
+-- The form's text with the arguments in place of its words; nil where they do not fit.
+local function fill(form, args)
+    local given, left = fitted(form, args)
+    if not given then return nil end
+    local rest, typed = {}, form.text:match "^[%w_.]+"
+    typed = of_options[typed] or elsewhere.options[typed] or {}
+    for _, a in ipairs(args) do
+        if a[1] == "named" and left[a[2]] then
+            rest[#rest + 1] = option(typed[a[2]] or a[2], a[3])
+        end
+    end
+    rest = table.concat(rest, ", ")
+    local text = form.text:gsub("<(%u)>", function(w) return (emit(given[w])) end)
+        :gsub("{%*%*}", function() return "{" .. rest .. "}" end)
+        :gsub(", %*%*}", function() return rest ~= "" and ", " .. rest .. "}" or "}" end)
+        :gsub(", %*%*", function() return rest ~= "" and ", {" .. rest .. "}" or "" end)
+    return (text:gsub("()%f[%w_](%u[%u%d_]*)%f[^%w_]()", function(at, word, after)
+        local node = given[word]
+        if not node or text:sub(at - 1, at - 1) == "%" then return nil end
+        local before = text:sub(1, at - 1):match "(%S?)%s*$"
+        local behind = text:match("^%s*(%S?)", after)
+        local alone = (before == "" or before:find "[(,{=%[]" or
+            text:sub(1, at - 1):find "%f[%a]in%s*$" or text:sub(1, at - 1):find "return%s*$")
+            and (behind == "" or behind:find "[,)}%]]")
+        local tight = text:find("^[.:%[(]", after) and 14 or 12
+        local value, level = (of_word[word] or emit)(node)
+        return not alone and (level or 14) < tight and "(" .. value .. ")" or value
+    end))
+end
+
+local function by_form(key, args)
+    for _, form in ipairs(elsewhere.forms[key] or {}) do
+        local text = fill(form, args)
+        if text then
+            if form.note then note(form.note) end
+            if form.text == "" then say(form.note) end
+            return text, form.level
+        end
+    end
+end
+
+local modules = {}
+for name in ("step zero_grad parameters named_parameters state_dict load_state_dict train eval \z
+    modules named_modules children apply register_buffer register_parameter requires_grad_ \z
+    get_last_lr deepcopy add_module named_children wait record query elapsed_time"):gmatch "%S+"
+do
+    modules[name] = true
+end
+
+local layers = { lstm = true, gru = true, rnn = true, linear = true } -- fields of models, rather
+
+-- Whether object.name( is the method of a value rather than the function of a table.
+local function is_method(object, name)
+    local full = path(object)
+    local head = full and full:match "^[%a_][%w_]*"
+    if not head then return true end
+    if head == "self" or layers[name] and kind(object) ~= "tensor" then return false end
+    local v = value_of(full)
+    if type(v) == "table" and getmetatable(v) == nil then return false end
+    if type(v) == "table" and type(rawget(v, name)) == "table" then return false end
+    local library = value_of(head)
+    if v == nil and library ~= nil and (library == gpush[head] or package.loaded[head]) then
+        return false
+    end
+    return true
+end
+
+local function method_call(node)
+    local object, name, args = node[2][2], node[2][3], node[3]
+    if object[1] == "string" and name == "format" and node[2][1] == "field" then
+        return translate.formatting(object, args)
+    end
+    local text, level = by_form("." .. name, { object, table.unpack(args) })
+    if text then return text, level end
+    if of_indices[name] then note(translate.COUNT) end
+    local of, op = parameters(name, true)
+    if not op then of, op = parameters(name:match "^(.*)_$" or name, true) end
+    local target = emit(object, 14)
+    if node[2][1] == "method" then
+        return call(target .. ":" .. name, arguments(args, of, name, true))
+    end
+    if name == "__init__" then say "nothing to call: a class inherits from its base" end
+    local known = methods[name] or modules[name] or not path(object)
+        or kind(object) == "string" and string[name]
+    if known and is_method(object, name) then
+        return call(target .. ":" .. name, arguments(args, of, op and name))
+    end
+    local base = name:match "^(.*)_$"
+    if base and methods[base] and not methods[name] and kind(object) ~= "table" then
+        local same = elsewhere.keyword[base] or base
+        return ("%s = %s"):format(target, call(target .. ":" .. same,
+            arguments(args, parameters(base, true), base))), 0
+    end
+    if kind(object) == "tensor" and elsewhere.advice(name) then
+        say(elsewhere.advice(name), true)
+    end
+    if kind(object) == "string" then say("-- Lua's texts have no method " .. name) end
+    return call(target .. "." .. name, arguments(args, {}, nil))
+end
+
+local infinite = { inf = "math.huge", ["-inf"] = "-math.huge", nan = "0/0" }
+
+-- Functions of Python's whose arguments are more than values.
+local functions = {}
+function functions.isinstance(args)
+    local types = args[2][1] == "tuple" and { table.unpack(args[2], 2) } or { args[2] }
+    for i, t in ipairs(types) do types[i] = elsewhere.kind(emit(args[1], 14), path(t) or "") end
+    return table.concat(types, " or "), #types > 1 and 1 or 3
+end
+function functions.float(args)
+    local number = args[1] and args[1][1] == "string" and infinite[args[1][2]:lower()]
+    return number, number == "0/0" and 10 or 11
+end
+
+local function whole_number(node)
+    local v = node[1] == "name" and value_of(node[2])
+    return not (math.type(v) == "float" or node[1] == "number" and not literal(node))
+end
+
+-- The last element of the range from a to b, which is exclusive.
+local function last_of(a, b, step)
+    local x, y, s = a and tonumber(emit(a)) or not a and 0, tonumber(emit(b)), step and
+        tonumber(emit(step)) or not step and 1
+    if x and y and s then
+        local n = math.ceil((y - x) / s)
+        local last = x + (n - 1) * s
+        return math.type(last) == "integer" and tostring(last) or ("%.10g"):format(last + s / 2)
+    end
+    if not s or s ~= math.floor(s) or not whole_number(b) or a and not whole_number(a) then
+        say "arange includes its last number: arange(first, last, step)"
+    end
+    return (plus(b, s < 0 and 1 or -1))
+end
+
+-- arange and range of PyTorch and NumPy.
+local function arange(args)
+    local list, named = {}, {}
+    for _, a in ipairs(args) do
+        local at = a[1] == "named" and ({ start = 1, ["end"] = 2, stop = 2, step = 3 })[a[2]]
+        if at then list[at] = a[3]
+        elseif a[1] == "named" then named[#named + 1] = a
+        else list[#list + 1] = a end
+    end
+    if not list[2] then list = { nil, list[1] } end
+    local out = { list[1] and emit(list[1]) or "0", last_of(list[1], list[2], list[3]) }
+    out[3] = list[3] and emit(list[3])
+    local options = arguments(named, {})
+    out[#out + 1] = options[1]
+    return "arange(" .. table.concat(out, ", ") .. ")"
+end
+functions["torch.arange"], functions["np.arange"], functions.arange = arange, arange, arange
+
+-- The call of a function by its name, of a package or Python's own.
+local function named_call(node, full)
+    local args = node[3]
+    local own = functions[elsewhere.keys(full)[1]]
+    if own then
+        local text, level = own(args)
+        if text then return text, level end
+    end
+    local free = value_of(full:match "^[%a_][%w_]*") == nil or elsewhere.builtin[full]
+        or gpush[full:match "^[%a_][%w_]*"] ~= nil
+    for _, key in ipairs(free and elsewhere.keys(full) or {}) do
+        local text, level = by_form(key, args)
+        if text then return text, level end
+    end
+    if of_indices[full:match "[%w_]*$"] then note(translate.COUNT) end
+    local package = elsewhere.is_package(full, value_of)
+    local name = package and elsewhere.name(full) or not package and full
+    local last = full:match "[%w_]*$"
+    if not name and methods[last] and args[1] then -- torch.exp_(x)
+        return call(emit(args[1], 14) .. ":" .. last, arguments({ table.unpack(args, 2) },
+            parameters(last:gsub("_$", ""), true)))
+    end
+    if not name then say(elsewhere.advice(full), true) end
+    local of, op = parameters(name:gsub("^(linalg)%.", "%1_") .. "", false)
+    if not op then of, op = parameters(name, false) end
+    if elsewhere.counted[name] then of = elsewhere.counted[name] end
+    return call(name, arguments(args, of, op and name, not package))
+end
+
+function write.call(node)
+    local f, args = node[2], node[3]
+    if args[1] and args[1][1] == "comprehension" and #args == 1 and f[1] == "name" then
+        local text = shell.part "loops".over(f[2], args[1])
+        if text then return text end
+    end
+    local full = path(f)
+    if full and (f[1] == "name" or elsewhere.is_package(full, value_of)) then
+        return named_call(node, full)
+    end
+    for _, key in ipairs(full and elsewhere.keys(full) or {}) do
+        local text, level = by_form(key, args)
+        if text then return text, level end
+    end
+    if f[1] == "field" or f[1] == "method" then return method_call(node) end
+    local layer = f[1] == "call" and path(f[2])
+    local labels = layer and (layer:find "CrossEntropyLoss$" or layer:find "NLLLoss$")
+    return call(emit(f, 14), arguments(args, labels and parameters "nll_loss" or {}, labels
+        and "nll_loss"))
+end

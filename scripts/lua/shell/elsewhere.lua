@@ -1,0 +1,197 @@
+--!plain
+-- What names of Python, PyTorch and NumPy are here: reads the table of rows.lua, and has the names
+-- that are values, types or other names.
+local gpush, shell = ...
+local elsewhere = {}
+
+
+-- What rows do not have: names that are values.
+local values = { ["np.pi"] = "math.pi", ["torch.pi"] = "math.pi", ["np.e"] = "math.exp(1)",
+    ["np.inf"] = "math.huge", ["torch.inf"] = "math.huge", ["math.inf"] = "math.huge",
+    ["np.nan"] = "0/0", ["torch.nan"] = "0/0", ["math.nan"] = "0/0", ["math.e"] = "math.exp(1)",
+    ["torch.__version__"] = "gpush._VERSION", ["sys.argv"] = "arg",
+    ["sys.stderr"] = "io.stderr", ["sys.stdout"] = "io.stdout",
+}
+local properties = { data = "X:detach()", is_cuda = '(X.device ~= "cpu")' }
+
+elsewhere.dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "f64",
+    float16 = "f16", half = "f16", bfloat16 = "bf16", int64 = "i64", long = "i64", int32 = "i32",
+    int = "i32", int16 = "i16", short = "i16", int8 = "i8", uint8 = "u8", bool = "bool",
+    bool_ = "bool" }
+
+-- PyTorch's names that have another name here.
+local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.module",
+    inference_mode = "inference", Tensor = "tensor", array = "tensor", asarray = "tensor",
+    from_numpy = "tensor", as_tensor = "tensor", set_num_threads = "threads",
+    get_num_threads = "threads", set_default_dtype = "default_dtype",
+    get_default_dtype = "default_dtype", set_printoptions = "printoptions",
+    get_printoptions = "printoptions", ["random.seed"] = "manual_seed", expand_dims = "unsqueeze",
+    ["mps.is_available"] = "cuda.is_available", ["backends.cudnn.benchmark"] = "cuda.benchmark",
+    ["backends.cudnn.deterministic"] = "cuda.deterministic",
+    use_deterministic_algorithms = "deterministic",
+    are_deterministic_algorithms_enabled = "deterministic",
+    set_default_device = "default_device", get_default_device = "default_device",
+    compile = "fuse", ["profiler.record_function"] = "profile.record_function",
+    ["autograd.profiler.record_function"] = "profile.record_function",
+    ["utils.data.Dataset"] = "data.Dataset", ["utils.data.TensorDataset"] = "data.TensorDataset",
+    expit = "sigmoid", psi = "digamma", gammaln = "lgamma",
+    FloatTensor = "tensor", LongTensor = "tensor", DoubleTensor = "tensor", trapz = "trapezoid",
+    vdot = "dot", sgn = "sign", split_with_sizes = "split", upsample = "interpolate",
+    upsample_bilinear = "interpolate", upsample_nearest = "interpolate",
+    ["nn.Parameter"] = "nn.parameter", ["nn.NLLLoss2d"] = "nn.NLLLoss",
+    ["nn.utils.parametrizations.weight_norm"] = "nn.utils.weight_norm",
+    ["nn.utils.parametrizations.spectral_norm"] = "nn.utils.spectral_norm",
+    ["autograd.set_detect_anomaly"] = "autograd.detect_anomaly",
+    ["cuda.amp.GradScaler"] = "amp.GradScaler", GradScaler = "amp.GradScaler", Stream = "stream",
+    ["utils.data.random_split"] = "data.random_split", ["utils.data.Subset"] = "data.Subset",
+    ["utils.data.ConcatDataset"] = "data.ConcatDataset",
+    ["optim.lr_scheduler.LRScheduler"] = "optim.lr.LambdaLR" }
+elsewhere.same = same
+elsewhere.packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true,
+    plt = true, jax = true, cp = true, cupy = true, pd = true, pandas = true, scipy = true,
+    benchmark = true,
+    nvtx = true }
+elsewhere.keyword = { ["repeat"] = "tile" } -- PyTorch's methods whose names are words of Lua
+elsewhere.builtin = { open = true, range = true, max = true, min = true, abs = true, round = true,
+    sum = true, any = true, all = true, pow = true, dist = true, json = true }
+for _, name in ipairs { "os.makedirs", "os.path.exists", "os.path.join", "os.environ.get",
+    "json.dumps", "json.loads", "json.dump", "json.load", "math.log2", "math.log10", "math.pow",
+    "math.isnan", "math.hypot", "nn.Parameter", "nn.DataParallel", "data.DataLoader" } do
+    elsewhere.builtin[name] = true
+end
+
+-- Options by their names here, and those that are not needed.
+elsewhere.options = { ["profile.schedule"] = { ["repeat"] = "repeats" } }
+elsewhere.needless = { use_cuda = "devices are always recorded",
+    activities = "processor and devices are always recorded",
+    width = "a table is as wide as the terminal", max_name_column_width = "names are whole",
+    map_location = "a file's tensors go to the model's device", num_samples = "Loader has batch",
+    non_blocking = "copies from pinned memory do not wait", inplace = "relu_(x) writes in place" }
+
+-- Layers whose arguments are dims.
+local dim = { "dim", "dim" }
+elsewhere.counted = { ["nn.Flatten"] = { dim, dim }, ["nn.Softmax"] = { dim },
+    ["nn.LogSoftmax"] = { dim }, ["nn.Softmin"] = { dim }, ["nn.GLU"] = { dim },
+    ["nn.CosineSimilarity"] = { dim }, ["nn.Unflatten"] = { dim } }
+
+local kinds = { int = 'math.type(X) == "integer"', float = 'math.type(X) == "float"',
+    str = 'type(X) == "string"', bool = 'type(X) == "boolean"', list = 'type(X) == "table"',
+    dict = 'type(X) == "table"', tuple = 'type(X) == "table"', Tensor = "is_tensor(X)",
+    tensor = "is_tensor(X)", ndarray = "is_tensor(X)", Module = "nn.is_module(X)" }
+-- What asks whether x is of the type.
+function elsewhere.kind(x, name)
+    local last = name:match "[%w_]*$"
+    if not kinds[last] and name:find "nn%.%u" then
+        return ('nn.class_of(%s) == "%s"'):format(x, last)
+    end
+    return (kinds[last] or ('getmetatable(X) == %s'):format(name)):gsub("X", function()
+        return x
+    end) .. ""
+end
+
+-- ---- reading the table ----
+
+local of_word = { S = "string", SEP = "string", L = "table", N = "number", N2 = "number",
+    N3 = "number", V = "tensor" }
+elsewhere.forms = {}
+for left, text in shell.part "rows":gsub("\n +", " "):gmatch "([^\n]-) = ([^\n]+)" do
+    local key, list = left:match "^([^(]*)%((.*)%)$"
+    local form = { words = {}, kinds = {} }
+    for word in list:gmatch "[^, ]+" do
+        if word == "**" then form.options = true else form.words[#form.words + 1] = word end
+        form.kinds[#form.kinds + 1] = of_word[word] or false
+    end
+    form.text, form.note = text:match "^(.-)%s*%-%- (.+)$"
+    form.text = form.text or text
+    local bare = form.text:gsub("%b()", ""):gsub("%b{}", ""):gsub('".-"', "")
+    form.level = bare:find "^#" and 11 or bare:find "%s" and 0 or 14
+    elsewhere.forms[key] = elsewhere.forms[key] or {}
+    table.insert(elsewhere.forms[key], form)
+end
+
+-- Names that a line in Python calls and Lua has not.
+elsewhere.builtins = { isinstance = true, iter = true, reversed = true, vars = true, os = true,
+    time = true, copy = true, random = true, sys = true, math = true }
+for key in next, elsewhere.forms do
+    if not key:find "^%." then elsewhere.builtins[key:match "^[%w_]+"] = true end
+end
+
+-- The path with PyTorch's short names written out: F.relu, torch.nn.functional.relu -> torch.relu.
+local short = { { "torch.nn.functional.", "torch." }, { "nn.functional.", "torch." },
+    { "F.", "torch." }, { "torch.nn.", "nn." }, { "torch.optim.", "optim." },
+    { "torch.utils.data.", "data." }, { "torch.distributed.", "dist." },
+    { "torch.special.", "torch." }, { "numpy.", "np." }, { "jnp.", "np." },
+    { "jax.numpy.", "np." }, { "cupy.", "np." }, { "cp.", "np." }, { "pandas.", "pd." },
+    { "optim.lr_scheduler.", "optim.lr." } }
+local function whole(path)
+    for _, s in ipairs(short) do
+        if path:sub(1, #s[1]) == s[1] then path = s[2] .. path:sub(#s[1] + 1) end
+    end
+    return path
+end
+
+-- The keys of forms under which a function may stand.
+function elsewhere.keys(path)
+    path = whole(path)
+    if path:find "^np%." then return { path, (path:gsub("^np%.", "torch.")) } end
+    return { path }
+end
+
+-- The path's name in the module: "nn.Linear"; nil if there is none.
+local function there(path)
+    local v = gpush
+    for key in path:gmatch "[^.]+" do v = type(v) == "table" and v[key] or nil end
+    return v ~= nil and path or nil
+end
+
+local function callable(name)
+    local v = gpush[name]
+    return (type(v) == "function" or gpush.ops(true)[name]) and name or nil
+end
+
+-- What a name of a package is here: relu for F.relu, "f32" for torch.float32; nil if nothing.
+function elsewhere.name(path)
+    path = whole(path)
+    local rest = path:match "^%w+%.(.*)$"
+    if elsewhere.packages[path:match "^%w+"] and rest then path = rest end
+    local last = path:match "[^.]*$"
+    return same[path] or there(path) or elsewhere.dtypes[path]
+        and ('"%s"'):format(elsewhere.dtypes[path]) or same[last] or callable(last)
+end
+
+-- The op that the name stands for.
+function elsewhere.canonical(path)
+    return elsewhere.name(path) or path
+end
+
+function elsewhere.is_package(path, value)
+    local head = path:match "^[%a_][%w_]*"
+    if not path:find(".", 1, true) then return false end
+    if elsewhere.packages[head] then return value(head) == nil end
+    return path:find "^nn%.functional%." ~= nil or path:find "^nn%.%u" ~= nil
+        or path:find "^optim%.[%u]" ~= nil or path:find "^optim%.lr" ~= nil
+        or path:find "^data%.%u" ~= nil
+end
+
+-- Its form as a value, not a call: math.huge for np.inf, "f32" for torch.float32.
+function elsewhere.value(path, free)
+    return free and values[whole(path)] or nil
+end
+
+function elsewhere.property(name) return properties[name] end
+
+-- Whether something is known to write for the name of a package.
+function elsewhere.known(path)
+    for _, key in ipairs(elsewhere.keys(path)) do
+        if elsewhere.forms[key] or values[key] then return true end
+    end
+    return path:find "%.__class__" ~= nil or elsewhere.packages[path:match "^[%w_]+"]
+        and elsewhere.name(path) ~= nil
+end
+
+-- What to write for a name that is not here; nil if nothing is known.
+function elsewhere.advice(path)
+    return shell.part "torch_names"[path:match "[^.]*$"]
+end
+
+return elsewhere

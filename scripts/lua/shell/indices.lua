@@ -1,0 +1,150 @@
+--!plain
+-- Writes x[…] in Lua, for translate.lua: of tensors, where Python's ranges and None stand in a text
+-- or a table, of texts and lists, and of calls that return several values.
+local _, shell = ...
+local translate = shell.part "translate"
+local emit, kind, path, say, note = translate.expression, translate.kind, translate.path,
+    translate.say, translate.note
+local literal, plus, position = translate.literal, translate.plus, translate.position
+local from_end, shifted, COUNT = translate.from_end, translate.shifted, translate.COUNT
+
+local function missing(node)
+    return not node or node[1] == "constant" and node[2] == "nil"
+end
+
+-- A range as its first, last and step: texts, or "" where it has none.
+local function bounds(node)
+    local a, b, c = node[2], node[3], node[4]
+    local from, to = "", ""
+    if a or b then note(COUNT) end
+    if not missing(a) then from = from_end(a) and emit(a) or plus(a, 1) end
+    if not missing(b) then
+        if literal(b) == 0 then say "an empty range: x[:0] has no form here" end
+        to = from_end(b) and plus(b, -1) or plus(b, 0)
+    end
+    return from, to, missing(c) and "" or emit(c)
+end
+
+local function in_table(from, to, step)
+    if from .. to .. step == "" then return "{}" end
+    if step == "" then
+        return ("{%s, %s}"):format(from == "" and "1" or from, to == "" and "-1" or to)
+    end
+    return ("{%s, %s, %s}"):format(from == "" and "1" or from, to == "" and "-1" or to, step)
+end
+
+-- One of the indices: in a text, nil where a text cannot say it, and as a value.
+local function index_part(node)
+    if node[1] == "ellipsis" then return "...", '"..."' end
+    if missing(node) or (path(node) or ""):find "newaxis$" then return "new", '"new"' end
+    if node[1] == "range" then
+        local from, to, step = bounds(node)
+        local text = from .. ":" .. to .. (step ~= "" and ":" .. step or "")
+        return text:find "^[%d:-]*$" and text or nil, in_table(from, to, step)
+    end
+    if node[1] == "list" then return nil, "tensor" .. shifted(node) end
+    local value = shifted(node)
+    return literal(node) and value or nil, value
+end
+
+local function reversing(node)
+    return node[1] == "range" and node[4] and (literal(node[4]) or 1) < 0
+end
+
+-- x[:, ::-1] is a flip.
+local function flipped(base, items)
+    local at, out = 0, {}
+    for _, item in ipairs(items) do
+        at = at + 1
+        if reversing(item) then
+            if item[2] or item[3] or literal(item[4]) ~= -1 then
+                say "a negative step: x:flip(dim), and a range of it"
+            end
+            out[#out + 1] = at
+        elseif not (item[1] == "range" and not item[2] and not item[3]) then
+            say "a negative step: x:flip(dim), and the other indices after it"
+        end
+    end
+    note(COUNT)
+    return ("%s:flip(%s)"):format(base, table.concat(out, ", "))
+end
+
+local function of_tensor(base, items)
+    for _, item in ipairs(items) do if reversing(item) then return flipped(base, items) end end
+    local texts, list, plain, ranges = {}, {}, true, false
+    for i, item in ipairs(items) do
+        texts[i], list[i] = index_part(item)
+        plain = plain and texts[i] ~= nil
+        ranges = ranges or item[1] == "range" or not (texts[i] or "1"):find "^-?%d+$"
+    end
+    if #items == 1 and not ranges then return ("%s[%s]"):format(base, list[1]) end
+    if plain and ranges then return ('%s["%s"]'):format(base, table.concat(texts, ", ")) end
+    if #items == 1 and items[1][1] ~= "range" then return ("%s[%s]"):format(base, list[1]) end
+    return (ranges and "%s[{ %s }]" or "%s[{%s}]"):format(base, table.concat(list, ", "))
+end
+
+-- A text's or list's part, and its members.
+local function of_string(base, item)
+    if item[1] ~= "range" then
+        local at = position(item)
+        return ("%s:sub(%s, %s)"):format(base, at, at)
+    end
+    if reversing(item) and not item[2] and not item[3] then return base .. ":reverse()" end
+    local from, to, step = bounds(item)
+    if step ~= "" then say "a range of a text has no step in Lua" end
+    note(COUNT)
+    return ("%s:sub(%s%s)"):format(base, from == "" and "1" or from, to == "" and "" or ", " .. to)
+end
+
+local function of_list(base, item, shape)
+    local function at(text) -- counted from the end
+        local n = tonumber(text)
+        if n and n < 0 then
+            return n == -1 and "#" .. base or ("#%s - %d"):format(base, -n - 1)
+        end
+        return text
+    end
+    if item[1] ~= "range" then
+        if kind(item) ~= "number" then return ("%s[%s]"):format(base, (emit(item))) end
+        return ("%s[%s]"):format(base, shape and position(item) or at((position(item))))
+    end
+    local from, to, step = bounds(item)
+    if step ~= "" then say "a range of a list has no step in Lua: a loop" end
+    note(COUNT)
+    return ("{table.unpack(%s, %s%s)}"):format(base, from == "" and "1" or at(from),
+        to == "" and "" or ", " .. at(to))
+end
+
+-- Methods that return values and indices, which PyTorch has as one value of two fields.
+local pairs_of = { values = 1, indices = 2, [0] = 1, 2, 3, eigenvalues = 1, eigenvectors = 2,
+    U = 1, S = 2, Vh = 3, Q = 1, R = 2 }
+local several = {}
+for name in ("max min sort topk median mode kthvalue cummax cummin nanmedian svd qr eigh eig lu \z
+    slogdet std_mean var_mean aminmax lstsq lstm gru"):gmatch "%S+" do
+    several[name] = true
+end
+-- The value that key names, x.max(1).values or x.max(1)[0]; nil for any other value.
+function translate.part_of(node, key)
+    local which = pairs_of[key]
+    local call = node[1] == "call" and node[2]
+    local name = call and (call[1] == "field" and call[3] or call[2])
+    if not which or not several[name] then return nil end
+    local text = emit(node)
+    return which == 1 and "(" .. text .. ")" or ("(select(%d, %s))"):format(which, text)
+end
+
+function translate.write.index(node)
+    local items = node[3]
+    if #items == 1 and items[1][1] == "tuple" then items = { table.unpack(items[1], 2) } end
+    local pair = translate.part_of(node[2], #items == 1 and literal(items[1]))
+    if pair then return pair end
+    local base = emit(node[2], 14)
+    if #items == 1 then
+        local item, k = items[1], kind(node[2])
+        local shape = node[2][1] == "field" and node[2][3] == "shape"
+        if item[1] == "string" then return ("%s[%s]"):format(base, (emit(item))) end
+        if k == "string" then return of_string(base, item) end
+        if k == "table" then return of_list(base, item, shape) end
+    end
+    return of_tensor(base, items)
+end

@@ -1,0 +1,319 @@
+--!plain
+-- The table "they write = here write" of Python's, PyTorch's and NumPy's functions and methods,
+-- which elsewhere.lua reads; a line that begins with spaces continues the one before. Words of
+-- capitals are the arguments, by place or by their names in small letters: DIM and AXIS count from
+-- 1 here, STOP is an exclusive bound, which is inclusive here, INDEX an index, DEVICE a device,
+-- COND a condition; S, SEP is a text, L a list, N a number, V a tensor. `**` takes other named
+-- arguments. A note stands behind --. What needs no row: ops, whose signatures say which argument
+-- is a dim, and layers.
+return [==[
+len(X) = #X
+str(X) = tostring(X)
+repr(X) = tostring(X)
+int(S) = math.tointeger(tonumber(S))
+int(X) = math.tointeger((math.modf(X)))
+float(S) = tonumber(S)
+float(N) = N
+float(V) = V:item()
+float(X) = X + 0.0
+bool(COND) = COND
+abs(N) = math.abs(N)
+round(V) = round(V)
+round(V, N) = round(V, {decimals = N})
+round(X) = math.tointeger(tonumber(("%.0f"):format(X)))
+round(X, N) = tonumber(("%.<N>f"):format(X))
+pow(V, X) = V ^ X
+pow(X, Y) = X ^ Y
+divmod(X, Y) = X // Y, X % Y
+max(L) = math.max(table.unpack(L))
+min(L) = math.min(table.unpack(L))
+max(N, N2) = math.max(N, N2)
+min(N, N2) = math.min(N, N2)
+max(N, N2, N3) = math.max(N, N2, N3)
+min(N, N2, N3) = math.min(N, N2, N3)
+sum(L) = tensor(L):sum()
+any(L) = tensor(L):any()
+all(L) = tensor(L):all()
+sorted(X) = (function() local t = {table.unpack(X)} table.sort(t) return t end)()
+map(F, L) = (function() local t = {} for i, v in ipairs(L) do t[i] = F(v) end return t end)()
+filter(F, L) = (function() local t = {} for _, v in ipairs(L) do if F(v) then t[#t + 1] = v end
+    end return t end)()
+range(STOP) = (function() local t = {} for i = 0, STOP do t[#t + 1] = i end return t end)()
+range(X, STOP) = (function() local t = {} for i = X, STOP do t[#t + 1] = i end return t end)()
+list(X) = X
+tuple(X) = X
+list() = {}
+dict(**) = {**}
+set(X) = -- Lua has no sets: t[value] = true, and t[value] asks
+enumerate(X) = ipairs(X) -- from 1
+zip(X, Y) = for i, a in ipairs(X) do local b = Y[i] … end
+hasattr(X, S) = X[S] ~= nil
+getattr(X, S) = X[S]
+setattr(X, S, Y) = X[S] = Y
+callable(X) = type(X) == "function"
+id(X) = tostring(X)
+dir(X) = help(X)
+vars(X) = help(X)
+input() = io.read()
+open(FILE) = io.open(FILE)
+open(FILE, MODE) = io.open(FILE, MODE)
+ord(S) = S:byte()
+chr(N) = utf8.char(N)
+hex(N) = ("0x%x"):format(N)
+super() = -- nothing to call: a class inherits from its base
+globals() = _G
+numel(X) = X:numel()
+size(X) = X.shape
+size(X, N) = X:size(N)
+length(X) = #X
+ndims(X) = X.ndim
+println(X) = print(X)
+disp(X) = print(X)
+numpy(X) = X
+.upper(S) = S:upper()
+.lower(S) = S:lower()
+.strip(S) = S:match "^%s*(.-)%s*$"
+.split(S) = (function() local t = {} for w in S:gmatch "%S+" do t[#t + 1] = w end return t end)()
+.split(X, SEP) = (function() local t = {} for w in (X .. SEP):gmatch("(.-)" .. (SEP:gsub("%p",
+    "%%%0"))) do t[#t + 1] = w end return t end)()
+.splitlines(X) = (function() local t = {} for w in X:gmatch "[^\n]+" do t[#t + 1] = w end return
+    t end)()
+.join(S, X) = table.concat(X, S)
+.replace(X, SEP, S) = (X:gsub((SEP:gsub("%p", "%%%0")), (S:gsub("%%", "%%%%"))))
+.startswith(X, SEP) = X:sub(1, #SEP) == SEP
+.endswith(X, SEP) = X:sub(-#SEP) == SEP
+.isdigit(X) = X:find "^%d+$" ~= nil
+.append(X, Y) = X[#X + 1] = Y
+.extend(X, Y) = table.move(Y, 1, #Y, #X + 1, X)
+.insert(X, INDEX, Y) = table.insert(X, INDEX, Y)
+.pop(X) = table.remove(X)
+.pop(X, INDEX) = table.remove(X, INDEX)
+.sort(L) = table.sort(L)
+.copy(L) = {table.unpack(L)}
+.index(L, X) = -- a loop: for i, v in ipairs(t) do if v == x then … end end
+.items(X) = pairs(X)
+.keys(X) = pairs(X)
+.get(X, SEP) = X[SEP]
+.get(X, SEP, Y) = X[SEP] == nil and Y or X[SEP]
+.update(L, X) = for k, v in pairs(X) do L[k] = v end
+.read(X) = X:read "a"
+.readlines(X) = (function() local t = {} for line in X:lines "L" do t[#t + 1] = line end return
+    t end)()
+.write(X, Y) = X:write(Y)
+.close(X) = X:close()
+os.makedirs(D, **) = os.execute("mkdir -p " .. D)
+os.makedirs(D, EXIST_OK) = os.execute("mkdir -p " .. D)
+os.path.exists(FILE) = io.open(FILE) ~= nil
+os.path.join(A, B) = A .. "/" .. B
+os.environ.get(S) = os.getenv(S)
+json.dumps(X) = json.encode(X)
+json.loads(X) = json.decode(X)
+json.dump(X, FILE) = FILE:write(json.encode(X))
+json.load(FILE) = json.decode(FILE:read "a")
+time.time() = clock()
+time.perf_counter() = clock()
+time.sleep(N) = os.execute("sleep " .. N)
+copy.deepcopy(V) = V:clone()
+copy.deepcopy(X) = X:deepcopy()
+copy.copy(V) = V:clone()
+random.random() = math.random()
+random.randint(A, B) = math.random(A, B)
+random.uniform(A, B) = A + (B - A) * math.random()
+random.choice(L) = L[math.random(#L)]
+random.seed(X) = math.randomseed(X)
+math.log2(X) = math.log(X, 2)
+math.log10(X) = math.log(X, 10)
+math.pow(A, B) = A ^ B
+math.isnan(X) = X ~= X
+math.hypot(A, B) = (A ^ 2 + B ^ 2) ^ 0.5
+sys.exit() = os.exit()
+sys.exit(X) = os.exit(X)
+pd.read_csv(FILE) = (function() local t = {} for line in io.lines(FILE) do local row = {} for v
+    in (line .. ","):gmatch "(.-)," do row[#row + 1] = tonumber(v) or v end t[#t + 1] = row end
+    return t end)() -- a list of rows, the header first: there are no data frames
+pd.DataFrame(X) = -- there are no data frames: tensor(rows), or a table of columns
+plt.plot(X) = plot(X)
+plt.plot(X, Y) = plot(X, Y)
+plt.hist(X) = hist(X)
+plt.imshow(X) = imshow(X)
+plt.show() = -- plot, hist, heatmap and imshow draw at once
+torch.tensor(X, DTYPE) = tensor(X, {dtype = DTYPE})
+torch.range(A, B) = arange(A, B)
+torch.randint(LOW, STOP, SIZE, **) = randint(LOW, STOP, SIZE, **)
+torch.randint(STOP, SIZE, **) = randint(0, STOP, SIZE, **)
+torch.randint_like(X, STOP) = randint_like(X, 0, STOP)
+torch.randint_like(X, LOW, STOP) = randint_like(X, LOW, STOP)
+torch.linspace(A, B, STEPS, **) = linspace(A, B, STEPS, **)
+torch.where(A) = nonzero(A, {as_tuple = true})
+torch.addr(X, A, B) = X + outer(A, B)
+torch.addbmm(X, A, B) = X + bmm(A, B):sum(1)
+torch.rsub(A, B) = B - A
+torch.positive(X) = X
+torch.ldexp(X, N) = X * 2 ^ N
+torch.float_power(X, Y) = X:double() ^ Y
+torch.logaddexp2(A, B) = (2 ^ A + 2 ^ B):log2()
+torch.randperm(N, **) = randperm(N, **) -- from 1, as indices are
+torch.numel(X) = X:numel()
+torch.Size(X) = X
+torch.is_tensor(X) = is_tensor(X)
+torch.svd(X) = (function(u, s, vh) return u, s, vh.mT end)(linalg.svd(X, {full_matrices = false}))
+torch.linalg.inv(X) = linalg.inv(X)
+torch.unfold(X, K) = nn.Unfold(K)(X)
+torch.meshgrid(X, Y, **) = meshgrid({X, Y}, **)
+torch.device(DEVICE) = DEVICE
+torch.save(STATE, WEIGHTS) = checkpoint.save(WEIGHTS, STATE)
+torch.load(WEIGHTS) = checkpoint.load(WEIGHTS, {model = model})
+torch.load(WEIGHTS, **) = checkpoint.load(WEIGHTS, {model = model})
+torch.autocast(DEVICE) = autocast("bf16")
+torch.autocast(DEVICE, DTYPE) = autocast(DTYPE)
+torch.autocast(DEVICE_TYPE) = autocast("bf16")
+torch.autocast(DEVICE_TYPE, DTYPE) = autocast(DTYPE)
+torch.amp.autocast(DEVICE) = autocast("bf16")
+torch.amp.autocast(DEVICE, DTYPE) = autocast(DTYPE)
+torch.cuda.amp.autocast() = autocast("f16")
+torch.set_grad_enabled(X) = -- no_grad(), or enable_grad(), for a block
+torch.set_default_tensor_type(X) = default_dtype("f64"), default_device("gpu")
+torch.cuda.synchronize() = synchronize()
+torch.cuda.synchronize(DEVICE) = synchronize(DEVICE)
+torch.cuda.empty_cache() = empty_cache()
+torch.cuda.memory_allocated() = memory("gpu").in_use
+torch.cuda.max_memory_allocated() = memory("gpu").peak
+torch.cuda.reset_peak_memory_stats() = reset_peak("gpu")
+torch.cuda.manual_seed(X) = manual_seed(X)
+torch.cuda.manual_seed_all(X) = manual_seed(X)
+torch.cuda.get_device_name(**) = cuda.devices()[1].model
+torch.cuda.get_device_name(INDEX) = cuda.devices()[INDEX].model
+torch.cuda.current_device() = -- ops go to the device of their tensors; default_device() is of
+    new ones
+torch.cuda.Stream() = stream "gpu"
+torch.cuda.CUDAGraph() = capture(fn) -- fn runs once and is replayed
+torch.cuda.Event(**) = stream("gpu"):record() -- an event; timeit(f) and profile.run(f) time
+    work on a device
+torch.cuda.set_sync_debug_mode(MODE) = sync.mode = MODE
+torch.cuda.get_sync_debug_mode() = sync.mode
+torch.cuda.nvtx.range_push(S) = span = profile.region(S) -- it ends with span:close()
+torch.cuda.nvtx.range_pop() = span:close()
+torch.cuda.nvtx.range(S) = profile.region(S)
+nvtx.annotate(S) = profile.region(S)
+torch.jit.script(F) = fuse(F) -- capture(f) replays all its ops
+torch.jit.trace(F, X) = capture(F) -- it is recorded in its first call
+torch.compile(F, **) = fuse(F) -- capture(f) replays all its ops
+torch.profiler.profile(**) = profile.run(function() … end) -- in the function is what is recorded
+torch.profiler.schedule(**) = profile.schedule({**})
+torch.profiler.tensorboard_trace_handler(D) = function(prof) prof:trace("step.json") end -- as
+    on_trace_ready; D is a folder there
+torch.profiler.record_function(S) = profile.record_function(S)
+torch.autograd.profiler.record_function(S) = profile.record_function(S)
+torch.utils.benchmark.Timer(STMT, **) = timeit(function() return STMT end)
+benchmark.Timer(STMT, **) = timeit(function() return STMT end)
+torch.autograd.grad(X, Y, **) = grad(X, Y, **)
+dist.init_process_group(**) = dist.init()
+dist.init_process_group(X, **) = dist.init()
+dist.get_rank() = dist.rank
+dist.get_world_size() = dist.size
+dist.destroy_process_group() = -- nothing to call: the end of the program leaves the job
+DDP(M) = nn.parallel.DistributedDataParallel(M)
+DDP(M, **) = nn.parallel.DistributedDataParallel(M)
+nn.parallel.DistributedDataParallel(M, **) = nn.parallel.DistributedDataParallel(M)
+nn.DataParallel(M) = nn.parallel.DistributedDataParallel(M)
+nn.Parameter(X) = nn.parameter(X)
+data.DataLoader(DS, **) = data.Loader{DS, **}
+DataLoader(DS, **) = data.Loader{DS, **}
+SummaryWriter(X) = -- there is no TensorBoard: plot(list) draws losses at once
+tqdm(X) = progress(X)
+.numpy(X) = X -- NumPy's functions are here, of tensors
+.astype(X, DTYPE) = X:to(DTYPE)
+.to(X, DEVICE) = X:to(DEVICE)
+.cuda(X) = X:to("gpu")
+.type(X, DTYPE) = X:to(DTYPE)
+.type(X) = X.dtype
+.size(X) = X.shape
+.size(X, DIM) = X:size(DIM)
+.stride(X, DIM) = X:stride()[DIM]
+.repeat(X, A) = X:tile(A)
+.repeat(X, A, B) = X:tile(A, B)
+.repeat(X, A, B, C) = X:tile(A, B, C)
+.backward(X, RETAIN_GRAPH) = X:backward({retain_graph = RETAIN_GRAPH})
+.get_device(X) = X.device
+.mm(X, Y) = X:mm(Y)
+.state_dict(X) = X:state_dict()
+.grid(X) = -- there are no axes to set
+.key_averages(X) = X:key_averages()
+np.array(X) = tensor(X)
+np.array(X, DTYPE) = tensor(X, {dtype = DTYPE})
+np.dot(X, Y) = matmul(X, Y)
+np.std(X) = std(X, {correction = 0})
+np.std(X, AXIS) = std(X, AXIS, {correction = 0})
+np.std(X, DDOF) = std(X, {correction = DDOF})
+np.std(X, AXIS, DDOF) = std(X, AXIS, {correction = DDOF})
+np.var(X) = var(X, {correction = 0})
+np.var(X, AXIS) = var(X, AXIS, {correction = 0})
+np.var(X, DDOF) = var(X, {correction = DDOF})
+np.var(X, AXIS, DDOF) = var(X, AXIS, {correction = DDOF})
+np.max(X, AXIS, **) = amax(X, AXIS, **)
+np.min(X, AXIS, **) = amin(X, AXIS, **)
+np.amax(X, AXIS, **) = amax(X, AXIS, **)
+np.amin(X, AXIS, **) = amin(X, AXIS, **)
+np.sort(X) = (sort(X))
+np.sort(X, AXIS) = (sort(X, AXIS))
+np.median(X) = quantile(X, 0.5)
+np.median(X, AXIS) = quantile(X, 0.5, AXIS)
+np.percentile(X, Q) = quantile(X, Q / 100)
+np.percentile(X, Q, AXIS) = quantile(X, Q / 100, AXIS)
+np.concatenate(X) = cat(X)
+np.concatenate(X, AXIS) = cat(X, AXIS)
+np.append(X, Y) = cat({X:flatten(), Y})
+np.cumsum(X) = X:flatten():cumsum(1)
+np.cumprod(X) = X:flatten():cumprod(1)
+np.expand_dims(X, AXIS) = X:unsqueeze(AXIS)
+np.transpose(X) = X.T
+np.transpose(X, DIM) = X:permute(DIM)
+np.swapaxes(X, DIM, AXIS) = X:transpose(DIM, AXIS)
+np.reshape(X, SHAPE) = X:reshape(SHAPE)
+np.ravel(X) = X:flatten()
+np.repeat(X, A) = X:repeat_interleave(A)
+np.repeat(X, A, AXIS) = X:repeat_interleave(A, AXIS)
+np.tile(X, A) = X:tile(A)
+np.split(X, A) = tensor_split(X, A)
+np.split(X, A, AXIS) = tensor_split(X, A, AXIS)
+np.array_split(X, A) = tensor_split(X, A)
+np.ptp(X) = X:max() - X:min()
+np.clip(X, A, B) = clamp(X, A, B)
+np.power(X, Y) = X ^ Y
+np.mod(X, Y) = X % Y
+np.array_equal(X, Y) = equal(X, Y)
+np.meshgrid(X, Y) = meshgrid({X, Y}, {indexing = "xy"})
+np.linspace(A, B) = linspace(A, B, 50)
+np.linspace(A, B, NUM) = linspace(A, B, NUM)
+np.nan_to_num(X) = nan_to_num(X)
+np.random.seed(X) = manual_seed(X)
+np.random.rand() = math.random()
+np.random.rand(A) = rand(A)
+np.random.rand(A, B) = rand(A, B)
+np.random.rand(A, B, C) = rand(A, B, C)
+np.random.randn(A) = randn(A)
+np.random.randn(A, B) = randn(A, B)
+np.random.random(SIZE) = rand(SIZE)
+np.random.randint(STOP) = math.random(0, STOP)
+np.random.randint(A, STOP) = math.random(A, STOP)
+np.random.randint(A, STOP, SIZE) = randint(A, STOP, SIZE)
+np.random.normal(A, B, SIZE) = normal(A, B, SIZE)
+np.random.normal(SIZE) = randn(SIZE)
+np.random.uniform(A, B, SIZE) = rand(SIZE) * (B - A) + A
+np.random.permutation(N) = randperm(N)
+np.random.permutation(X) = X[randperm(#X)]
+np.random.shuffle(X) = X = X[randperm(#X)]
+np.random.choice(N, SIZE) = randint(0, N - 1, SIZE)
+np.random.choice(X, SIZE) = X[randint(1, #X, SIZE)]
+np.save(FILE, X) = npy.save(FILE, X)
+np.load(FILE) = npy.load(FILE)
+np.savez(FILE, X) = npz.save(FILE, {arr_0 = X})
+np.savez(FILE, **) = npz.save(FILE, {**})
+np.savez_compressed(FILE, **) = npz.save(FILE, {**}, {compressed = true})
+np.linalg.norm(X, **) = linalg.norm(X, **)
+tf.constant(X) = tensor(X)
+tf.reduce_sum(X) = sum(X)
+tf.reduce_mean(X) = mean(X)
+jax.grad(F) = function(x) return grad(F(x), x) end
+jax.jit(F) = fuse(F)
+]==]

@@ -1,0 +1,403 @@
+--!plain
+-- Writes the statements of a parsed line (parse.lua) in Lua: statements.line(nodes, name) -> text,
+-- complete: a text that ends in a block whose end comes later is none. Runs in translate.with,
+-- which raises where a statement would mean something else.
+local _, shell = ...
+local translate = shell.part "translate"
+local emit, condition, kind, say = translate.expression, translate.condition, translate.kind,
+    translate.say
+local path = translate.path
+local statements, write = {}, {}
+
+local loops = shell.part "loops"
+local loop, called, made = loops.loop, loops.called, loops.made
+
+-- ---- assignments ----
+
+local settings = { ["cudnn.benchmark"] = "benchmark", ["cudnn.allow_tf32"] = "tf32",
+    ["cudnn.deterministic"] = "deterministic", ["cuda.matmul.allow_tf32"] = "tf32" }
+
+local function target(node)
+    if node[1] == "star" then say "a list of the rest: {table.unpack(t, 2)}" end
+    if node[1] == "tuple" or node[1] == "list" then
+        local out = {}
+        for i = 2, #node do out[i - 1] = target(node[i]) end
+        return table.concat(out, ", ")
+    end
+    return (emit(node))
+end
+
+local function targets_of(list)
+    if #list == 1 and list[1][1] == "tuple" then list = { table.unpack(list[1], 2) } end
+    local out = {}
+    for i, node in ipairs(list) do out[i] = target(node) end
+    return table.concat(out, ", ")
+end
+
+-- a, *rest = list
+local function with_rest(list, value)
+    local out, last = {}, list[#list]
+    if last[1] ~= "star" then
+        say "a list of the rest stands last: a, rest = t[1], {table.unpack(t, 2)}"
+    end
+    local names = {}
+    for i = 1, #list - 1 do
+        names[i], out[i] = target(list[i]), ("%s[%d]"):format(emit(value, 14), i)
+    end
+    names[#list], out[#list] = target(last[2]), ("{table.unpack(%s, %d)}"):format(emit(value),
+        #list)
+    return table.concat(names, ", ") .. " = " .. table.concat(out, ", ")
+end
+
+-- What is assigned to a field that is a method or a function here; nil for any other.
+local function setting(node, value)
+    if node[1] ~= "field" then return nil end
+    local name = (path(node) or ""):match "^torch%.backends%.(.*)$"
+    if name then
+        return settings[name] and ("cuda.%s(%s)"):format(settings[name], (emit(value)))
+            or say "a setting of a library that is not here"
+    end
+    if node[3] == "requires_grad" then
+        local off = value[2] ~= "true" and emit(value) or ""
+        return ("%s:requires_grad_(%s)"):format(emit(node[2], 14), off)
+    elseif node[3] == "data" then
+        return ("no_grad(function() %s:copy_(%s) end)"):format(emit(node[2], 14), (emit(value)))
+    end
+end
+
+local function one_value(to, list, value)
+    if #list > 1 or list[1][1] == "tuple" then
+        if value[1] == "list" or value[1] == "tuple" then
+            local out = {}
+            for i = 2, #value do out[i - 1] = (emit(value[i])) end
+            return to .. " = " .. table.concat(out, ", ")
+        end
+        local first = called(value, "next") and called(value[3][1], "iter")
+        if first then return ("step, %s = %s()()"):format(to, (emit(first[1]))) end
+        if kind(value) == "table" and value[1] == "name" then
+            return ("%s = table.unpack(%s)"):format(to, (emit(value)))
+        end
+    end
+    if value[1] == "binary" then value = translate.as_choice(value) or value end
+    if value[1] == "choice" then
+        return ("if %s then %s = %s else %s = %s end"):format((condition(value[3])), to,
+            emit(value[2]), to, (emit(value[4])))
+    end
+    if value[1] == "comprehension" then
+        return ("%s = {} %s"):format(to, loops.comprehension(value, to))
+    end
+    local f = value[1] == "call" and value[2][1] == "name" and value[3][1]
+    local made_here = f and f[1] == "comprehension" and made(value[2][2], f, to)
+    return made_here or to .. " = " .. emit(value)
+end
+
+function write.assign(node)
+    local out, values = {}, node[3]
+    local all = node[2]
+    for i = #all, 1, -1 do
+        local list = all[i]
+        if i < #all then out[#out + 1] = targets_of(list) .. " = " .. targets_of(all[i + 1])
+        else
+            local rest
+            for _, t in ipairs(list) do rest = rest or t[1] == "star" end
+            local set = #list == 1 and #values == 1 and setting(list[1], values[1])
+            if rest then out[1] = with_rest(list, values[1])
+            elseif set then out[1] = set
+            elseif #values == 1 then out[1] = one_value(targets_of(list), list, values[1])
+            else
+                if #list == 1 then values = { { "list", table.unpack(values) } } end
+                local texts = {}
+                for k, v in ipairs(values) do texts[k] = (emit(v)) end
+                out[1] = targets_of(list) .. " = " .. table.concat(texts, ", ")
+            end
+        end
+    end
+    for _, list in ipairs(all) do
+        for k, t in ipairs(list) do
+            if t[1] == "name" then
+                translate.tell(t[2], #list == #values and kind(values[k]) or nil)
+            end
+        end
+    end
+    local text = table.concat(out, "; ")
+    if not node["local"] then return text end
+    return text:find "^if " and "local " .. targets_of(all[1]) .. " " .. text or "local " .. text
+end
+
+local in_place = { ["+"] = "add_", ["-"] = "sub_", ["*"] = "mul_", ["/"] = "div_" }
+
+function write.augment(node)
+    local to, op, value = node[2], node[3], node[4]
+    local method = in_place[op]
+    if to[1] == "field" and to[3] == "data" and method then
+        return ("no_grad(function() %s:%s(%s) end)"):format(emit(to[2], 14), method, (emit(value)))
+    end
+    local k = kind(to)
+    if k == "tensor" and method and to[1] ~= "index" then
+        return ("%s:%s(%s)"):format(emit(to, 14), method, (emit(value)))
+    end
+    if k == "table" or value[1] == "list" then
+        if op ~= "+" then say "a list times a number: a loop" end
+        return ("table.move(%s, 1, #%s, #%s + 1, %s)"):format(emit(value), emit(value, 14),
+            emit(to, 14), (emit(to)))
+    end
+    if k == nil and method then
+        translate.note(("of a tensor in place: %s:%s(…)"):format(emit(to, 14), method))
+    end
+    return ("%s = %s"):format(emit(to), (emit({ "binary", op, to, value[1] ~= "binary" and value
+        or { "paren", value } })))
+end
+
+-- ---- other statements ----
+
+local words = {
+    import = "nothing to import: ones, nn, optim are here; require \"name\" reads a file",
+    global = "nothing to declare: variables are global unless they are local",
+    nonlocal = "nothing to declare: a function sees the local variables around it",
+    annotation = "nothing to declare: variables have no types",
+    continue = "goto continue, and ::continue:: before the loop's end" }
+words.from, words.using = words.import, words.import
+function write.word(node) say(words[node[2]]) end
+write["continue"] = function() say(words.continue) end
+function write.decorator(node)
+    if (path(node[2]) or path(node[2][2]) or ""):find "no_grad" then
+        say "no_grad(function() … end), or do local _ <close> = no_grad() … end"
+    end
+    say "f = decorator(f), after function f() … end"
+end
+function write.raw(node) return node[2] end
+
+local function values(list)
+    local out = {}
+    for i, v in ipairs(list) do out[i] = (emit(v)) end
+    return table.concat(out, ", ")
+end
+
+write["return"] = function(node)
+    local list = node[2]
+    if #list == 1 and list[1][1] == "choice" then
+        return ("if %s then return %s else return %s end"):format((condition(list[1][3])),
+            emit(list[1][2]), (emit(list[1][4])))
+    end
+    return #list > 0 and "return " .. values(list) or "return"
+end
+
+function write.del(node)
+    local out = {}
+    for i, v in ipairs(node[2]) do
+        if v[1] == "index" then
+            local item = v[3][1]
+            if kind(v[2]) == "tensor" then
+                say "a tensor's elements stay: x[mask], or cat of two parts"
+            end
+            local list = kind(item) == "number"
+            out[i] = list and ("table.remove(%s, %s)"):format(emit(v[2]),
+                emit(v):match "%[([^%]]*)%]$") or emit(v) .. " = nil"
+        else out[i] = emit(v) .. " = nil" end
+    end
+    return table.concat(out, "; ")
+end
+
+function write.raise(node)
+    local e = node[2]
+    if not e then return "error(message)" end
+    if e[1] == "call" and #e[3] > 0 then return ("error(%s)"):format((emit(e[3][1]))) end
+    return ('error("%s")'):format(path(e[1] == "call" and e[2] or e) or "error")
+end
+
+function write.assert(node)
+    return ("assert(%s%s)"):format(condition(node[2]), node[3] and ", " .. emit(node[3]) or "")
+end
+
+function write.yield(node) return ("coroutine.yield(%s)"):format(values(node[2])) end
+
+-- print with sep, end or file.
+local function print_call(args)
+    local list, named, n = {}, {}, 0
+    for _, a in ipairs(args) do
+        if a[1] == "named" then named[a[2]] = a[3]
+        else
+            n = n + 1
+            local k = kind(a)
+            list[n] = (k == "number" or k == "string") and (emit(a))
+                or ("tostring(%s)"):format((emit(a)))
+        end
+    end
+    if not next(named) then return nil end
+    local sep, last = named.sep and emit(named.sep) or '" "', named["end"] and emit(named["end"])
+    local to = named.file and emit(named.file, 14) .. ":write" or "io.write"
+    if named.file or last then
+        local parts = table.concat(list, ", " .. sep .. ", ")
+        return ("%s(%s, %s)"):format(to, parts, last or '"\\n"')
+    end
+    return named.sep and ("print(table.concat({%s}, %s))"):format(table.concat(list, ", "), sep)
+        or ("print(%s)"):format(values { table.unpack(args, 1, n) })
+end
+
+function write.expression(node)
+    local list = node[2]
+    local e = list[1]
+    if #list > 1 then return values(list) end
+    if e[1] == "string" and not e.prefix:find "f" then
+        return e.triple and "-- " .. e[2]:gsub("\n", " ") or (emit(e))
+    end
+    if e[1] == "choice" then return write["return"] { "return", list } end
+    if e[1] == "comprehension" then
+        local name = e[2] == "dict" and "t" or "list"
+        return ("%s = {} %s return %s"):format(name, loops.comprehension(e, name), name)
+    end
+    local args = called(e, "print")
+    local printed = args and print_call(args)
+    if printed then return printed end
+    local first = e[1] == "call" and e[2][1] == "name" and e[3][1]
+    if first and first[1] == "comprehension" then
+        local text = made(e[2][2], first, "n")
+        if text then return text .. " return n" end
+    end
+    local model, file = e[1] == "call" and e[2][1] == "field" and e[2][3] == "load_state_dict"
+        and e[2][2], e[1] == "call" and e[3][1]
+    if model and file[1] == "call" and path(file[2]) == "torch.load" then
+        return ("checkpoint.load(%s, {%s = %s})"):format(translate.weights(file[3][1]), "model",
+            (emit(model)))
+    end
+    return (emit(e))
+end
+
+-- ---- blocks ----
+
+local function body_of(node)
+    if #node.body == 0 then return node.open == nil and "…" or "" end
+    return statements.join(node.body)
+end
+
+write["for"] = function(node)
+    return loop(node[2], node[3], node.body, function() return body_of(node) end)
+end
+write["while"] = function(node)
+    return ("while %s do %s end"):format((condition(node[2])), body_of(node))
+end
+write["if"] = function(node)
+    local main = node[2][1] == "compare" and path(node[2][2]) == "__name__"
+    if main then return ("do %s end"):format(body_of(node)) end
+    return ("if %s then %s end"):format((condition(node[2])), body_of(node))
+end
+write["elif"] = function(node)
+    return ("elseif %s then%s"):format((condition(node[2])),
+        #node.body > 0 and " " .. body_of(node) or "")
+end
+write["else"] = function(node) return "else" .. (#node.body > 0 and " " .. body_of(node) or "") end
+write["try"] = function(node)
+    return ("local ok, message = pcall(function() %s end)"):format(body_of(node))
+end
+write["except"] = function(node)
+    local name = node.name
+    return ("if not ok then %s%s end"):format(name and ("local %s = message "):format(name) or "",
+        body_of(node))
+end
+write["finally"] = function(node) return ("do %s end"):format(body_of(node)) end
+
+-- Options of PyTorch's profiler that profile.run takes, too.
+local recorded = { with_stack = true, record_shapes = true, profile_memory = true,
+    with_flops = true }
+
+local function recording(args, name)
+    local list = {}
+    for _, a in ipairs(args) do
+        if a[1] == "named" and recorded[a[2]] then
+            list[#list + 1] = a[2] .. " = " .. emit(a[3])
+        end
+    end
+    return ("%s = profile.run(%sfunction() "):format(name or "prof", #list > 0 and "{"
+        .. table.concat(list, ", ") .. "}, " or "")
+end
+
+write["with"] = function(node)
+    local head, tail = "", ""
+    for i = 1, #node do
+        local value, as = node[i + 1] and node[i + 1][1], node[i + 1] and node[i + 1][2]
+        if value then
+            local name = value[1] == "call" and path(value[2]) or ""
+            if name:find "profile$" then
+                head, tail = head .. recording(value[3], as and as[2]), " end)" .. tail
+            elseif name == "torch.cuda.stream" then
+                head, tail = head .. emit(value[3][1], 14) .. ":use(function() ", " end)" .. tail
+            else
+                local one = value[1] == "call" and #value[3] == 1 and value[3][1]
+                local off = name == "torch.set_grad_enabled" and one and one[2]
+                local text = off == "false" and "no_grad()" or off and "enable_grad()"
+                    or (emit(value))
+                head = head .. ("do local %s <close> = %s "):format(as and as[2] or "_", text)
+                tail = " end" .. tail
+            end
+        end
+    end
+    return head .. body_of(node) .. tail
+end
+
+local function parameters(list)
+    local names, defaults = {}, {}
+    for i, p in ipairs(list) do
+        names[i] = p.star and "..." or p[1]
+        if p.default then
+            defaults[#defaults + 1] = ("if %s == nil then %s = %s end "):format(p[1], p[1],
+                (emit(p.default)))
+        end
+        if p.star and i < #list then names[i] = nil break end
+    end
+    return names, table.concat(defaults)
+end
+
+function write.def(node)
+    local names, defaults = parameters(node[3])
+    local name = node[2]
+    if names[1] == "self" then
+        table.remove(names, 1)
+        name = "Name:" .. name:gsub("^__init__$", "init"):gsub("^__call__$", "forward")
+    end
+    return ("function %s(%s) %s%s end"):format(name, table.concat(names, ", "), defaults,
+        body_of(node))
+end
+
+function write.class(node)
+    local name, base = node[2], node[3][1] and path(node[3][1]) or ""
+    if base:find "Module$" then
+        return ('%s = nn.module "%s" function %s:forward(x) … end'):format(name, name, name)
+    elseif base:find "Dataset$" then
+        return ("%s = data.Dataset{size = n, get = function(self, i) … return … end}"):format(
+            name)
+    end
+    return ("%s = {} %s.__index = %s function %s.new() … return setmetatable({}, %s) end"):format(
+        name, name, name, name, name)
+end
+
+-- Whether the expression's value is shown: not that of print or of a method in place.
+local function is_shown(node)
+    local e = node[1] == "expression" and #node[2] == 1 and node[2][1]
+    local f = e and e[1] == "call" and e[2]
+    local name = f and f[#f]
+    return e and not (type(name) == "string" and (name == "print" or name:find "_$"
+        or name == "backward" or name == "step" or name == "train" or name == "eval"))
+end
+
+-- Statements one after the other; the value of an expression at the end is returned.
+function statements.join(nodes)
+    local out = {}
+    for i, node in ipairs(nodes) do
+        local text = write[node[1]](node)
+        if node.open then text = text:gsub(" end$", "") end
+        if i > 1 and i == #nodes and is_shown(node) and load("return " .. text) then
+            text = "return " .. text
+        end
+        out[i] = text
+    end
+    return (table.concat(out, "; "):gsub("  +end", " end"))
+end
+
+-- The statements in Lua, and whether they are only a part of a chunk: elseif, else.
+function statements.line(nodes, value)
+    loops.value = value
+    local first, last = nodes[1] and nodes[1][1], nodes[#nodes]
+    return statements.join(nodes), first == "elif" or first == "else" or last and last.open
+end
+
+return statements

@@ -1,0 +1,98 @@
+--!plain
+-- Writes Python's strings, f"…{x:.2f}…" and "{}".format(x) in Lua, for translate.lua.
+local _, shell = ...
+local translate = shell.part "translate"
+local emit, kind, say, write = translate.expression, translate.kind, translate.say, translate.write
+
+local escapes = { ["\n"] = "\\n", ['"'] = '\\"', ["\\"] = "\\\\" }
+
+-- The values in f"…{x:.2f}…" as a format and its arguments.
+local function formatted(form, value)
+    local fill, align, rest = form:match "^(.)([<>^])(.*)$"
+    if not fill then align, rest = form:match "^([<>^]?)(.*)$" end
+    local sign, zero, width, comma, dot, letter = rest:match
+        "^([+ ]?)(0?)(%d*)([,_]?)(%.?%d*)([a-zA-Z%%]?)$"
+    if not width or comma ~= "" or align == "^" or fill and fill ~= " " then
+        say(("-- the format {:%s} has no form in Lua"):format(form))
+    end
+    if letter == "" and dot ~= "" then letter = kind(value) == "string" and "s" or "g" end
+    if letter == "%" then
+        return ("%%%s%s%s%sf%%%%"):format(sign, zero, width, dot == "" and ".6" or dot),
+            "100 * " .. emit(value, 11)
+    end
+    if not ("defgGxXs"):find(letter ~= "" and letter or "s", 1, true) then
+        say(("-- the format {:%s} has no form in Lua"):format(form))
+    end
+    letter = letter == "" and (kind(value) == "number" and sign ~= "" and "g" or "s") or letter
+    local left = align == "<" or align == "" and width ~= "" and letter == "s"
+        and kind(value) ~= "number" and kind(value) ~= "tensor"
+    return "%" .. (left and "-" or "") .. sign .. zero .. width .. dot .. letter, (emit(value))
+end
+
+local function placeholder(inner)
+    local code, form = inner, ""
+    local depth = 0
+    for i = 1, #inner do
+        local c = inner:sub(i, i)
+        if c:find "[%(%[{]" then depth = depth + 1
+        elseif c:find "[%)%]}]" then depth = depth - 1
+        elseif c == ":" and depth == 0 then
+            code, form = inner:sub(1, i - 1), inner:sub(i + 1)
+            break
+        end
+    end
+    code = code:gsub("![rsa]%s*$", "")
+    local named = code:match "^(.-[%w_%)%]])%s*=%s*$"
+    local text, value = formatted(form, shell.part "parse".expression(named or code))
+    return (named and named .. "=" or "") .. text, value
+end
+
+local function f_string(node)
+    local text, format, list, at = node[2], {}, {}, 1
+    local function literal_text(s)
+        return (s:gsub("{{", "{"):gsub("}}", "}"):gsub("%%", "%%%%"))
+    end
+    while true do
+        local s = text:find("{", at, true)
+        while s and text:sub(s + 1, s + 1) == "{" do s = text:find("{", s + 2, true) end
+        if not s then break end
+        local inner = text:match("^%b{}", s) or say "a brace that is not closed"
+        format[#format + 1] = literal_text(text:sub(at, s - 1))
+        format[#format + 1], list[#list + 1] = placeholder(inner:sub(2, -2))
+        at = s + #inner
+    end
+    local rest = text:sub(at)
+    if #list == 0 then
+        return node.quote .. rest:gsub("{{", "{"):gsub("}}", "}") .. node.quote, 13
+    end
+    local whole = (table.concat(format) .. literal_text(rest)):gsub("\n", "\\n")
+    if node.quote == "'" then whole = whole:gsub("\\'", "'"):gsub('"', '\\"') end
+    return ('("%s"):format(%s)'):format(whole, table.concat(list, ", "))
+end
+
+function write.string(node)
+    if node.prefix:find "f" then return f_string(node) end
+    if node.prefix:find "r" then return '"' .. node[2]:gsub("[\n\"\\]", escapes) .. '"', 13 end
+    if node.triple then return '"' .. node[2]:gsub("[\n\"]", escapes) .. '"', 13 end
+    return node.quote .. node[2] .. node.quote, 13
+end
+
+-- "{} of {:.2f}".format(a, b)
+function translate.formatting(node, args)
+    local named, n, list = {}, 0, {}
+    for i, a in ipairs(args) do if a[1] == "named" then named[a[2]] = a[3] else args[i] = a end end
+    local function value(inner)
+        local word, form = inner:match "^([^:]*):?(.*)$"
+        if word == "" then n = n + 1 end
+        local at = word == "" and n or tonumber(word) and tonumber(word) + 1
+        local of = at and args[at] or named[word]
+        if not of then say "a format of this kind has no form in Lua" end
+        local text, v = formatted(form, of)
+        list[#list + 1] = v
+        return text
+    end
+    local text = node[2]:gsub("%%", "%%%%"):gsub("{{", "\1"):gsub("}}", "\2")
+        :gsub("{([^{}]*)}", value)
+    text = text:gsub("\1", "{"):gsub("\2", "}")
+    return ("(%s%s%s):format(%s)"):format(node.quote, text, node.quote, table.concat(list, ", "))
+end

@@ -1,0 +1,73 @@
+--!plain
+-- Divides a line for parse.lua into tokens: {kind, text, at = its first byte, stop = the byte after
+-- it}, the last of the kind "end". A string has its prefix, quote and whether there are three.
+local operators = {}
+for op in ("**= //= >>= <<= ... == != ~= <= >= -> => := += -= *= /= %= ^= &= |= @= ** // << >> && \z
+    || ++ .. .+ .- .* ./ .^ + - * / % ^ & | ~ @ < > = ( ) [ ] { } , : ; . ! ? #"):gmatch "%S+" do
+    operators[#op] = operators[#op] or {}
+    operators[#op][op] = true
+end
+
+-- The end of the string whose quote is at byte `at`, and the number of its quotes, 1 or 3.
+local function string_end(text, at)
+    local quote = text:sub(at, at)
+    local triple = text:sub(at, at + 2) == quote:rep(3) and 3 or 1
+    local i = at + triple
+    while i <= #text and text:sub(i, i + triple - 1) ~= quote:rep(triple) do
+        i = i + (text:sub(i, i) == "\\" and 2 or 1)
+    end
+    if i > #text then error("unfinished string", 0) end
+    return i + triple - 1, triple
+end
+
+local function string_token(text, at)
+    local prefix, quote = text:match("^([rbufRBUF]?[rbRBfF]?)([\"'])", at)
+    if not quote then return nil end
+    local stop, n = string_end(text, at + #prefix)
+    return { "string", text:sub(at + #prefix + n, stop - n), at = at, stop = stop + 1,
+        prefix = prefix:lower(), quote = quote, triple = n == 3 }
+end
+
+-- Whether the byte is MATLAB's and Julia's A' rather than the start of a string.
+local function transposes(text, at)
+    return text:find("^'", at) and text:find("^[%w_%)%]]", at - 1) and at > 1
+        and not text:find("'", at + 1, true)
+end
+
+local function token(text, at)
+    local c = text:sub(at, at)
+    if c == "#" and text:find("^#+[%s!]", at) or text:find("^%-%-", at) then return nil end
+    if transposes(text, at) then return { "op", "'", at = at, stop = at + 1 } end
+    local found = string_token(text, at)
+    if found then return found end
+    local word = text:match("^[%a_][%w_]*", at)
+    if word then return { "name", word, at = at, stop = at + #word } end
+    local number = text:match("^0[xX]%x[%x_]*", at)
+        or text:match("^%d[%d_]*%.?[%d_]*[eE][-+]?%d+", at)
+        or text:match("^%.%d[%d_]*[eE][-+]?%d+", at) or text:match("^%.%d[%d_]*", at)
+        or text:match("^%d[%d_]*%.%f[^.%a]%d*", at) or text:match("^%d[%d_]*", at)
+    if number then
+        return { "number", (number:gsub("_", "")), at = at, stop = at + #number }
+    end
+    for n = 3, 1, -1 do
+        local op = text:sub(at, at + n - 1)
+        if #op == n and operators[n][op] then
+            return { "op", op, at = at, stop = at + n }
+        end
+    end
+    error("unexpected character", 0)
+end
+
+local function tokens(text)
+    local list, at = {}, text:match "^%s*()"
+    while at <= #text do
+        local t = token(text, at)
+        if not t then break end
+        list[#list + 1] = t
+        at = text:match("^[%s\\]*()", t.stop)
+    end
+    list[#list + 1] = { "end", "", at = #text + 1, stop = #text + 1 }
+    return list
+end
+
+return tokens

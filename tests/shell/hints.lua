@@ -1,0 +1,123 @@
+--!plain
+-- Lines as people type them in Python: what runs as typed, and the code of each hint, gives the
+-- value that PyTorch gives, a literal of tests/support/hints.tsv (written by PyTorch 2.15 with
+-- scripts/dev/torch/hints.py; its values are of the variables below). Runs at a prompt, where hints
+-- are.
+local shell = debug.getregistry()["gpush.shell"]
+if not shell then
+    local file = os.tmpname()
+    local out <close> = assert(io.open(file, "w"))
+    out:write(":dev\ndofile ", ("%q"):format(arg[0]), "\n")
+    out:close()
+    os.execute(("'%s' -e '_PROMPT = \"\"' -i <'%s'"):format(arg[-1], file))
+    os.remove(file)
+    return
+end
+
+local t = require "tap"
+local dotted = debug.getregistry()["gpush.dotted"]
+local dir = debug.getinfo(1, "S").source:match "^@(.*)tests/shell/" or ""
+local kept = {}
+for name in pairs(_G) do kept[name] = true end
+local setup = assert(load [[
+    x = arange(0, 11):float():reshape(3, 4)
+    y, w, v = x * 2, tensor{{1., 2.}, {3., 4.}}, tensor{3., 1., 2.}
+    t, m = arange(0, 23):reshape(2, 3, 4), x > 5
+    idx, lab, one = tensor{1, 3}, tensor{1, 3, 2}, tensor{2.5}
+    n, k, i, j, e, neg, zero, flag, blank, s, name = 3, 2, 1, 2, 2.5, -1, 0, true, "", "a b", "net"
+    xs, ys, d, lr, ts = {1, 2, 3}, {4, 5, 6}, {k = 1}, 0.1, {tensor(1.), tensor(2.)}]])
+
+-- The values that the code returns, or q; or what it prints; or the error.
+local function run(code)
+    local out, old, write = {}, print, io.write
+    local f, message = load("local line_ <close> = nil return " .. code)
+    if not f then f, message = load(code) end
+    if not f then return false, message, true end
+    function print(...) -- luacheck: ignore
+        local list = table.pack(...)
+        for i = 1, list.n do list[i] = tostring(list[i]) end
+        out[#out + 1] = table.concat(list, " ") .. "\n"
+    end
+    io.write = function(...) -- luacheck: ignore
+        for _, s in ipairs{...} do out[#out + 1] = tostring(s) end
+    end
+    local results = table.pack(xpcall(f, function(m)
+        local found, place = dotted(2, 40)
+        return found and place .. found or m
+    end))
+    print, io.write = old, write -- luacheck: ignore
+    if not results[1] then return false, tostring(results[2]) end
+    if #out > 0 then return true, table.concat(out) end
+    if results.n == 1 then return true, rawget(_G, "q") end
+    if results.n == 2 then return true, results[2] end
+    return true, table.pack(table.unpack(results, 2, results.n))
+end
+
+local function plain(v)
+    if is_tensor(v) then return v:tolist() end
+    if type(v) ~= "table" then return v end
+    local out = {}
+    for key, item in pairs(v) do if key ~= "n" then out[key] = plain(item) end end
+    return out
+end
+
+local function same(a, b)
+    if type(a) == "number" and type(b) == "number" then
+        return math.abs(a - b) <= 1e-4 * math.max(1, math.abs(b))
+    end
+    if type(a) ~= "table" or type(b) ~= "table" then return a == b end
+    for key in pairs(a) do if b[key] == nil then return false end end
+    for key, item in pairs(b) do
+        if not same(a[key] == nil and a[tonumber(key)] or a[key], item) then return false end
+    end
+    return true
+end
+
+local function fresh()
+    for name in pairs(_G) do if not kept[name] then rawset(_G, name, nil) end end
+    setup()
+end
+
+-- The hint for the line that raised the message, or was no Lua.
+local function hint(line, message, syntax)
+    local function value(name) return rawget(_G, name) end
+    local said = syntax and "in Lua: " .. (shell.line(line, value) or "")
+        or shell.hint(message, line, value, true) or ""
+    return said:match "^in Lua: (.*)$" or ""
+end
+
+local typed, hinted, seconds = 0, 0, 0
+for row in io.lines(dir .. "tests/support/hints.tsv") do
+    local line, _, literal = row:match "^([^\t]*)\t([^\t]*)\t(.*)$"
+    local want = json.decode('{"value": ' .. literal .. "}").value
+    fresh()
+    local ok, got, syntax = run(line)
+    local code
+    if ok then typed = typed + 1
+    else
+        local before = clock()
+        code = hint(line, got, syntax)
+        seconds = seconds + clock() - before
+        hinted = hinted + 1
+        fresh()
+        ok, got = run(code)
+    end
+    got = plain(got)
+    t.ok(ok and (literal == "null" or same(got, want)), line)
+    if not (ok and (literal == "null" or same(got, want))) then
+        io.stderr:write(("# %s\n#   hint     %s\n#   gives    %s\n#   expected %s\n"):format(line,
+            code or "none: it runs as typed", type(got) == "table" and json.encode(got)
+            or tostring(got), literal))
+    end
+end
+t.ok(typed + hinted > 600, ("%d lines are hinted, %d run as typed"):format(hinted, typed))
+t.ok(true, ("a hint takes %.2f ms"):format(seconds / hinted * 1e3))
+
+-- Whatever stands in a hint is Lua: what is said in words is a comment.
+local bad = {}
+for name, text in pairs(assert(loadfile(dir .. "scripts/lua/shell/torch_names.lua", "t"))()) do
+    if not (load("return " .. text) or load(text)) then bad[#bad + 1] = name end
+end
+table.sort(bad)
+t.is(table.concat(bad, " "), "", "every answer about a name of PyTorch's is Lua")
+t.done()

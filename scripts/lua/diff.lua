@@ -102,6 +102,13 @@ local function waits_of(prof)
     return #waits, ns
 end
 
+-- A line that says that a profile is a prediction, and how far off such ones were; "" where not.
+local function note(when, prof)
+    if not prof.predicted then return "" end
+    return ("%s: predicted by a replay, not measured: %s%s\n"):format(when, prof.predicted,
+        prof.accuracy and "; " .. prof.accuracy or "")
+end
+
 -- prof:diff(before{, group = "op", limit = 20}) -> text: the largest changes first.
 local function diff(prof, before, group, limit)
     if not is_prof(before) then
@@ -129,11 +136,11 @@ local function diff(prof, before, group, limit)
     for i = 1, math.min(#rows, limit) do lines[i + 1] = cells_of(rows[i], device) end
     local n0, t0 = waits_of(before)
     local n1, t1 = waits_of(prof)
-    return ("%s\n%sWall time: %s before, %s now (%.2f times)\nWaits: %d before (%s), %d now (%s)\n")
-        :format(aligned(lines),
+    return ("%s\n%sWall time: %s before, %s now (%.2f times)\n\z
+        Waits: %d before (%s), %d now (%s)\n%s%s"):format(aligned(lines),
         #rows > limit and ("(%d rows that changed less are left out)\n"):format(#rows - limit)
-            or "", time(before.wall_ns),
-        time(prof.wall_ns), prof.wall_ns / before.wall_ns, n0, time(t0), n1, time(t1))
+            or "", time(before.wall_ns), time(prof.wall_ns), prof.wall_ns / before.wall_ns, n0,
+        time(t0), n1, time(t1), note("before", before), note("now", prof))
 end
 
 return { diff = diff }

@@ -32,11 +32,11 @@ typedef struct builder {
     entry *entry; /* of one thread at a time */
     change *change;
     int n, nchanges;
+    bool has_ops;
 } builder;
 
 static bool opens(const gp_rec *r) {
-    if (r->kind == GP_REC_REGION)
-        return !strcmp(r->name, GP_LOADER_TAKE) || !strcmp(r->name, GP_LOADER_MAKE);
+    if (r->kind == GP_REC_REGION) return gp_is_take(r) || !strcmp(r->name, GP_LOADER_MAKE);
     return r->kind == GP_REC_OP || r->kind == GP_REC_CALL;
 }
 
@@ -148,11 +148,11 @@ static int compare_changes(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static gp_part first_of(const int *threads) {
+static gp_part first_of(const builder *b, const int *threads) {
     static const gp_part order[] = {GP_PART_LOADER, GP_PART_SETUP, GP_PART_LAUNCH, GP_PART_CPU};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (threads[order[i]] > 0) return order[i];
-    return GP_PART_SCRIPT;
+    return b->has_ops ? GP_PART_SCRIPT : GP_PART_LAUNCH;
 }
 
 /* Puts the threads' changes in the order of time; returns how many parts they make. */
@@ -162,7 +162,7 @@ static int merge(builder *b, gp_host_part *part) {
     for (int i = 0; i < b->nchanges; i++) {
         const change *c = &b->change[i];
         threads[c->from]--, threads[c->to]++;
-        gp_host_part now = {c->t, c->rec, first_of(threads), c->computes};
+        gp_host_part now = {c->t, c->rec, first_of(b, threads), c->computes};
         const gp_host_part *last = n ? &part[n - 1] : NULL;
         if (now.part != c->to) /* another thread's */
             now.rec = last && last->part == now.part ? last->rec : NULL, now.computes = false;
@@ -173,9 +173,10 @@ static int merge(builder *b, gp_host_part *part) {
 
 gp_host_part *gp_host_parts(const gp_timeline *t, const gp_queueing *by, int *n) {
     size_t most = 1;
+    builder b = {.t = t, .by = by, .has_ops = !t->p->foreign};
+    for (int i = 0; i < t->nhost; i++) b.has_ops |= t->host[i]->kind == GP_REC_OP;
     for (const gp_track *track = t->p->host; track; track = track->next)
         for (gp_at at = gp_first(track); gp_next(&at);) most++;
-    builder b = {.t = t, .by = by};
     b.entry = malloc(most * sizeof *b.entry);
     b.change = malloc(2 * most * sizeof *b.change);
     gp_host_part *part = b.entry && b.change ? malloc(2 * most * sizeof *part) : NULL;

@@ -8,7 +8,8 @@ struct gp_timeline;
 
 typedef enum gp_part {
     GP_PART_SCRIPT, /* no op was open */
-    GP_PART_LAUNCH, /* in an op that queued work for a device, or that enclosed one that did */
+    GP_PART_LAUNCH, /* in an op that queued work for a device, or that enclosed one that did; of a
+                       trace without ops all that is nothing else */
     GP_PART_CPU,    /* in an op that the host computed itself */
     GP_PART_SETUP,  /* in a long call of a device's runtime beside which no device worked */
     GP_PART_LOADER, /* it made a loader's batch, or waited for one */

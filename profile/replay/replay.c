@@ -35,10 +35,17 @@ gp_cause gp_work_cause(const gp_rec *work) {
     return work->kind == GP_REC_MOVED ? GP_CAUSE_copies : GP_CAUSE_kernels;
 }
 
-gp_cause gp_wait_cause(gp_why why) {
-    if (why == GP_WHY_collective) return GP_CAUSE_collectives;
-    if (why == GP_WHY_explicit) return GP_CAUSE_synchronize;
-    return gp_sync_watched(why) ? GP_CAUSE_waits : GP_CAUSES;
+static bool begins(const char *text, const char *with) {
+    return !strncmp(text, with, strlen(with));
+}
+
+/* The last two names are those of profile/load/kineto_build.c. */
+gp_cause gp_wait_cause(const gp_rec *wait) {
+    if (wait->why == GP_WHY_collective) return GP_CAUSE_collectives;
+    if (wait->why != GP_WHY_explicit)
+        return gp_sync_watched((gp_why)wait->why) ? GP_CAUSE_waits : GP_CAUSES;
+    if (begins(wait->name, "profiler: ")) return GP_CAUSES;
+    return begins(wait->name, "first use: ") ? GP_CAUSE_setup : GP_CAUSE_synchronize;
 }
 
 gp_cause gp_part_cause(gp_part part) {
@@ -54,7 +61,7 @@ static bool is_free(const gp_whatif *w, gp_cause cause) { return w->without_caus
 
 bool gp_whatif_drops(const gp_whatif *w, const gp_rec *r) {
     if (w->without_whys >> r->why & 1) return true;
-    if (is_free(w, gp_wait_cause((gp_why)r->why))) return true;
+    if (is_free(w, gp_wait_cause(r))) return true;
     for (int i = 0; i < w->nwithout; i++)
         if (gp_whatif_line_is(&w->without[i], r)) return true;
     return false;

@@ -30,9 +30,9 @@ typedef enum gp_cause {
 /* "waits", "loader"; static. */
 const char *gp_cause_name(gp_cause cause);
 /* What a kernel or a copy is owed to, a wait, and what the host does beside waits; GP_CAUSES: to
- * none of them, as a wait for a full queue. */
+ * none of them, as a wait for a full queue, or of torch.profiler's own. */
 gp_cause gp_work_cause(const gp_rec *work);
-gp_cause gp_wait_cause(gp_why why);
+gp_cause gp_wait_cause(const gp_rec *wait);
 gp_cause gp_part_cause(gp_part part);
 
 /* What is other than it was. Zero but for host: nothing. */

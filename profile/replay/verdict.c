@@ -69,14 +69,14 @@ static void add_steps(ledger *l) {
     uint64_t at = t->p->t0;
     for (int i = 0; i <= t->nsteps; i++) {
         const gp_step_at *s = i < t->nsteps ? &t->step[i] : NULL;
-        if (s && s->kind == GP_STEP_LAUNCH) continue;
+        if (s && (s->kind == GP_STEP_LAUNCH || s->kind == GP_STEP_MAKE)) continue;
         add_host(l, part, op, at, s ? s->t : t->done);
         if (!s) break;
         at = s->t1;
         if (s->kind == GP_STEP_OWNER) part = s->part, op = s->rec;
         else if (s->kind == GP_STEP_TAKE)
             add(l, (owed){GP_CAUSE_loader, s->rec, NULL, s->t1 - s->t, 1});
-        else add(l, (owed){gp_wait_cause((gp_why)s->rec->why), s->rec, NULL, s->t1 - s->t, 1});
+        else add(l, (owed){gp_wait_cause(s->rec), s->rec, NULL, s->t1 - s->t, 1});
     }
 }
 

@@ -91,10 +91,11 @@ local function add(sums, key, from, to)
     if to > from then sums[key] = (sums[key] or 0) + to - from end
 end
 
--- The time of the host between two of its events, where Lua ran: no op has its line.
+-- The time of the host between two of its events, where Lua ran: no op has its line, also where
+-- both are of one.
 local function between(a, b)
     local x, y = a and place(a), b and place(b)
-    if x == y and x then return x end
+    if x == y and x then return "between two ops of " .. x end
     if x and y then
         return ("between %s and %s"):format(x, a.file and a.file == b.file and b.line or y)
     end

@@ -10,6 +10,7 @@ local replay = debug.getregistry()["gpush.replay"]
 local LITTLE <const> = 0.02  -- of the wall time: less is nothing to gain
 local NOTHING <const> = 5e-4 -- of it: less is said as 0
 local BUSY <const> = 0.9     -- of it
+local NAME <const> = 60      -- characters of a kernel's name
 local ADVISED <const> = 3    -- causes with advice
 
 local RIGHT <const> = { [2] = true, [3] = true, [4] = true, [5] = true } -- columns of numbers
@@ -42,7 +43,7 @@ local WORK <const> = { kernels = true, copies = true, collectives = true }
 -- Where most of a cause was; nil: it is not known.
 local function where(row)
     if row.cause == "script" then return between(row) end
-    if DEVICE[row.cause] then return row.name and fit.safe(row.name) end
+    if DEVICE[row.cause] then return row.name and fit.shorten(fit.safe(row.name), NAME) end
     local place = at(row.file, row.line)
     return place and row.name and ("%s at %s"):format(fit.safe(row.name), place)
         or place or row.name and fit.safe(row.name)

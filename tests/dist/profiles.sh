@@ -33,6 +33,10 @@ local prof = profile.run(function()
     for _ = 1, 2 do slow_op(x) end
     for _ = 1, 20 do dist.barrier() end
     dist.all_reduce(ones(3), {group = pair})
+    for _ = 1, 4 do
+        if dist.rank == 1 then delay(0.02) end
+        local y = dist.all_reduce((ones(9) * 2):exp()) y = y + 1
+    end
 end)
 prof:save(("r%d.prof"):format(dist.rank))
 local z = rand(160000, {device = "sim"})
@@ -73,6 +77,8 @@ check(r.waited >= r.late and r.late > 0, "how long the other one waited", r.wait
 r = rows["dist.all_reduce_ 17"]
 check(r.count == 2 and r.last == 0 and r.meanwhile:find "^x.lua:1[56] on", "an op of a device", r.last, r.meanwhile)
 check(rows["dist.all_reduce (ranks 0, 1) 27"] ~= nil, "a group has a row of its own")
+r = rows["dist.all_reduce 30"]
+check(r.last == 1 and r.meanwhile == "between two ops of x.lua:30", "a delay on a line without ops", r.meanwhile)
 check(rows["dist.barrier 26"].count == 20, "barriers")
 for i, x in ipairs(list.ranks) do
     check(x.rank == i - 1 and math.abs(x.exposed + x.hidden - x.collectives) < 2, "exposed and hidden", x.rank)
@@ -85,7 +91,7 @@ local text = tostring(list)
 check(text:find "last" and text:find "hidden", "as text")
 
 -- Clocks: rank 1's file, moved by an hour, gives the same profile within the stated error.
-local how = "2 of 2 ranks, from r1.prof and 1 more; the ranks' clocks agree within ([%d.]+) us, by 26 collectives"
+local how = "2 of 2 ranks, from r1.prof and 1 more; the ranks' clocks agree within ([%d.]+) us, by 30 collectives"
 local error_us = tonumber(both.how:match(how))
 check(error_us, "the error is stated", both.how)
 local function text_of(name) local f <close> = io.open(name) return f:read "a" end

@@ -132,7 +132,9 @@ static void loader(void) {
 /* The same of a trace, whose __next__ is a region within which ops run. */
 static void foreign_loader(void) {
     gp_prof *p = begin(true);
-    host(p, GP_REC_REGION, GP_LOADER_TAKE, 2, 0, 0, 80);
+    host(p, GP_REC_REGION, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 2, 0, 0,
+         80)
+        ->bytes = 1;
     host(p, GP_REC_OP, "aten::stack", 2, 0, 10, 60);
     host(p, GP_REC_OP, "aten::mm", 3, 0, 80, 92);
     host(p, GP_REC_CALL, "cudaLaunchKernel", 3, 1, 85, 90);
@@ -141,6 +143,19 @@ static void foreign_loader(void) {
     is(&v, GP_CAUSE_loader, 80, 80, "a trace's loader");
     /* the kernel begins where the op and the launch's call did: 80 to 100 */
     is(&v, GP_CAUSE_launches, 10, 12, "a trace's loader");
+    gp_prof_free(p);
+}
+
+/* A trace without ops does not say what the host did between its calls. */
+static void calls_alone(void) {
+    gp_prof *p = begin(true);
+    for (uint64_t i = 0; i < 3; i++) {
+        host(p, GP_REC_CALL, "cudaLaunchKernel", 3, i + 1, 100 * i, 100 * i + 5);
+        ran(p, "gemm", i + 1, 0, 100 * i + 5, 100 * i + 15);
+    }
+    gp_verdict v = of(p, 215);
+    is(&v, GP_CAUSE_script, 0, 0, "calls alone");
+    is(&v, GP_CAUSE_launches, 185, 215, "calls alone"); /* what is left are the kernels' 30 */
     gp_prof_free(p);
 }
 
@@ -231,6 +246,7 @@ int main(void) {
     busy();
     loader();
     foreign_loader();
+    calls_alone();
     setup();
     delays(false);
     delays(true);

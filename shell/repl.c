@@ -225,10 +225,14 @@ static bool whole(void *ctx, const char *text) {
 
 static int l_constants(lua_State *L) { return gp_shell_delegate(L, "constants"); }
 
-/* Notes Python's constants in the text at index 1, which Lua takes as variables. */
+/* Notes what is Lua in the text at index 1 and means something else in Python: its constants, which
+ * are variables, and f"…", a call of f. */
 static void mention_constants(lua_State *L) {
+    static const char *const marks[] = {"True", "False", "None", "f\"", "f'"};
     const char *text = lua_tostring(L, 1);
-    if (!strstr(text, "True") && !strstr(text, "False") && !strstr(text, "None")) return;
+    size_t i = 0, n = sizeof marks / sizeof *marks;
+    while (i < n && !strstr(text, marks[i])) i++;
+    if (i == n) return;
     lua_pushcfunction(L, l_constants);
     lua_pushvalue(L, 1);
     if (lua_pcall(L, 1, 0, 0) != LUA_OK) lua_pop(L, 1);

@@ -167,6 +167,40 @@ local habits = {
     { "q = torch.as_tensor([1, 2])", "q = tensor{1, 2}" },
     { "q = torch.from_numpy(x)", "q = tensor(x)" },
     { "local F = nn.functional; q = F.relu(x)", "local F = nn.functional; q = relu(x)" },
+    { 'torch.cuda.set_sync_debug_mode("warn")', 'sync.mode = "warn"' },
+    { "q = torch.jit.script(f)", "q = fuse(f)", run = "assert(fuse)" },
+    { "q = torch.profiler.schedule(wait=1, warmup=1, active=3, repeat=2)",
+        "q = profile.schedule({wait = 1, warmup = 1, active = 3, repeats = 2})" },
+    { 'q = torch.profiler.tensorboard_trace_handler("log")',
+        'q = function(prof) prof:trace("step.json") end' },
+    { 'q = torch.utils.benchmark.Timer(stmt="x.sum(1)")',
+        "q = timeit(function() return x:sum(2) end)" },
+    { 'torch.cuda.nvtx.range_push("step")', 'span = profile.region("step")' },
+    { "q = torch.is_tensor(x)", "q = is_tensor(x)" },
+    { "q = numel(x)", "q = x:numel()" },
+    { "del xs[0]", "table.remove(xs, 1)" },
+    { "del x[0]", "-- a tensor's elements stay: x[mask], or cat of two parts" },
+    { "q = tuple(x.shape)", "q = x.shape" },
+    { "q, *p = xs", "q, p = xs[1], {table.unpack(xs, 2)}" },
+    { "x.grad.data.zero_()", "x.grad:zero_()", run = "assert(x.zero_)" },
+    { "q = DataLoader(ds, batch_size=4)", "q = data.Loader{ds, batch = 4}" },
+    { ">>> q = x.sum(1)", "q = x:sum(2)" }, { "In [1]: q = x.sum(dim=1)", "q = x:sum{dim = 2}" },
+    { "q = torch.cat([x, y], 1,)", "q = cat({x, y}, 2)" },
+    { "q = x[[0, 2], :]", "q = x[{ tensor{1, 3}, {} }]" },
+    { "q = profile.run({use_cuda = true}, print)",
+        "-- nothing to give: devices are always recorded" },
+    { "torch.cuda.Event(enable_timing=True)", 'stream("gpu"):record()',
+        run = "assert(stream)" },
+    { "w.data -= 0.1", "no_grad(function() w:sub_(0.1) end)",
+        run = "w = ones(2) no_grad(function() w:sub_(0.1) end)" },
+    { 'q = open("f.txt").read()', 'q = io.open("f.txt"):read "a"', run = "assert(io.open)" },
+    { 'np.savez("f.npz", a=x)', 'npz.save("f.npz", {a = x})' },
+    { "!ls -l", 'os.execute "ls -l"', run = "" }, { "?torch.sum", 'help "sum"', run = "" },
+    { "x.foo?", 'help "x.foo"', run = "" }, { "1:10", "arange(1, 10)" }, { "x'", "x.T" },
+    { "q = x .* y", "q = x * y" }, { "println(z)", "print(z)" }, { "q = size(x)", "q = x.shape" },
+    { "q = torch.svd(x)", "q = (function(u, s, vh) return u, s, vh.mT end)(\z
+        linalg.svd(x, {full_matrices = false}))" },
+    { "q = np.arnage(3)", "-- there is no np.arnage here: did you mean arange?" },
     -- what hurt at the prompt
     { "q, r = next(iter(train_loader))", "step, q, r = train_loader()()" },
     { "for i, batch in enumerate(train_loader) do end", "for i, batch in train_loader() do end" },
@@ -315,6 +349,17 @@ for i, h in ipairs(habits) do
         end
     end
 end
+
+-- What runs and means something else, or would wait for more lines.
+t.ok(output("-i <", 'f = tostring z = 2\nq = f"loss {z}"'):find(
+    'f"…" calls the function f; Lua\'s texts with values are q = ("loss %s"):format(z)', 1, true),
+    "an f-string that calls a function f")
+t.ok(output("-i <", setup .. "\nq = x[[0, 2], :]\nprint(40 + 2)"):find "42",
+    "x[[0, 2], :] does not wait for more lines")
+t.ok(output("", setup .. "x:repeat_(2)"):find("did you mean x = x:tile(…)?", 1, true),
+    "a method in place whose name is a word of Lua")
+t.ok(output("", setup .. "x.sum(1)"):find("in Lua: x:sum(2)  -- dims count from 1\n", 1, true),
+    "a dim after a dot")
 
 t.ok(output("-i <", 'record_function("step")'):find "did you mean profile.record_function",
     "a name of PyTorch's profiler")

@@ -11,20 +11,13 @@ local shifted, stop, condition = translate.shifted, translate.stop, translate.co
 local value_of, write = translate.value, translate.write
 local methods = debug.getregistry()["gpush.tensor.methods"]
 
--- Functions whose results are indices.
-local of_indices = {}
-for name in ("argmax argmin argsort nonzero searchsorted bucketize triu_indices \z
-    tril_indices argwhere"):gmatch "%S+" do
-    of_indices[name] = true
-end
-
 local renamed = debug.getregistry()["gpush.typed_options"].any
 local roles = { ignore_index = position, padding_idx = position, blank = position,
     start = position, index = shifted, dim = dims, dims = dims, first = position, last = position }
 
 -- The types and names of the parameters of the op, {kind, name}; a method's without the first.
 local function parameters(name, method)
-    local op, out = gpush.ops(true)[name], {}
+    local op, out = gpush.ops(true)[elsewhere.second[name] or name], {}
     for kind, parameter in (op and op.sig or ""):gmatch "(%a+)[!?]* ([%w_]+)" do
         out[#out + 1] = { kind, parameter }
     end
@@ -37,12 +30,27 @@ local of_labels = { cross_entropy = "target", nll_loss = "target", multi_margin_
     one_hot = "x", bincount = "x", take_along_dim = "indices", take = "index",
     gather_nd = "indices" }
 
+local function each(f, node)
+    local out = {}
+    for i = 2, #node do out[i - 1] = (f(node[i])) end
+    return "{" .. table.concat(out, ", ") .. "}"
+end
+local function shifted_each(node)
+    return (node[1] == "list" or node[1] == "tuple") and each(shifted, node) or emit(node)
+end
+-- tensordot's dims: how many, or a list for each tensor.
+local function nested(node)
+    return (node[1] == "list" or node[1] == "tuple") and each(dims, node) or emit(node)
+end
+
 -- What an argument for the parameter {kind, name} of an op counts.
 local function role(parameter, op)
     if not parameter then return nil end
     local k, name = parameter[1], parameter[2]
+    if op == "tensordot" and name == "dims" then return nested end
     if k == "dim" or k == "dims" or name:find "^dims?%d?$" and k ~= "shape" then return dims end
-    if op == "movedim" and k == "ints" then return dims end
+    if (elsewhere.second[op] or op) == "movedim" and k == "ints" then return dims end
+    if k == "tensors" and name == "indices" then return shifted_each end
     if k == "int" and (op == "narrow" or op == "select") and (name == "start" or name == "index")
     then
         return position
@@ -51,15 +59,22 @@ local function role(parameter, op)
     return k == "int" and roles[name] or nil
 end
 
-local function option(key, value, op)
-    local name = renamed[key] or key
-    local f = name:find "^dims?%d?$" and dims or name:find "_dim$" and dims or name == "index"
+local function option(key, value, op, of)
+    local name, f = renamed[key] or key, nil
+    for _, parameter in ipairs(of or {}) do
+        if parameter[2] == name then f = role(parameter, op) or emit end
+    end
+    f = f or name:find "^dims?%d?$" and dims or name:find "_dim$" and dims or name == "index"
         and shifted or name ~= "start" and name ~= "first" and name ~= "last" and roles[name]
     local text = (name == "device" and translate.device or f or emit)(value)
     if name == "unbiased" and op then name = "unbiased" end
     return load(("return {%s = 1}"):format(name)) and ("%s = %s"):format(name, text)
         or ('["%s"] = %s'):format(name, text)
 end
+
+-- Functions that take tensors one by one there, and a list of them here.
+local separate = { block_diag = true, cartesian_prod = true, broadcast_tensors = true,
+    meshgrid = true }
 
 -- The arguments in Lua, named ones in a final table; of: the op's parameters; counted: those by
 -- place count from 1 already.
@@ -71,7 +86,7 @@ local function arguments(args, of, op, counted)
         args = table.move(args, 2, #args, #args[1], { table.unpack(args[1], 2) })
     end
     for _, a in ipairs(args) do
-        if a[1] == "named" then named[#named + 1] = option(a[2], a[3], op)
+        if a[1] == "named" then named[#named + 1] = option(a[2], a[3], op, of)
         else
             n = n + 1
             local parameter = of[n] or variadic and #of == 1 and variadic or nil
@@ -79,9 +94,13 @@ local function arguments(args, of, op, counted)
             local f = not counted and role(parameter, op)
             if parameter and parameter[2] == "correction" and a[1] == "constant" then
                 named[#named + 1] = "unbiased = " .. a[2]
+            elseif of.of_lists and parameter and parameter[1] == "tensor"
+                and (kind(a) == "table" or kind(a) == "number") then
+                list[#list + 1] = ('tensor(%s, {dtype = "f64"})'):format((emit(a)))
             else list[#list + 1] = ((f or emit)(a)) end
         end
     end
+    if separate[op] and n > 1 then list = { "{" .. table.concat(list, ", ") .. "}" } end
     if #named > 0 then list[#list + 1] = "{" .. table.concat(named, ", ") .. "}" end
     return list
 end
@@ -92,7 +111,8 @@ local function call(name, list)
 end
 
 -- The text of an argument where the form has the word: DIM counts from 1 here, STOP is exclusive.
-local of_word = { DIM = dims, AXIS = dims, STOP = stop, INDEX = shifted, COND = condition }
+local of_word = { DIM = dims, AXIS = dims, AXES = dims, STOP = stop, INDEX = shifted,
+    COND = condition }
 
 -- "cuda" is "gpu" here, which is the card or its model.
 function of_word.DEVICE(node)
@@ -190,7 +210,11 @@ local function fill(form, args)
             text:sub(1, at - 1):find "%f[%a]in%s*$" or text:sub(1, at - 1):find "return%s*$")
             and (behind == "" or behind:find "[,)}%]]")
         local tight = text:find("^[.:%[(]", after) and 14 or 12
-        local value, level = (of_word[word] or emit)(node)
+        local f = of_word[word] or emit
+        if form.lists and word == "X" and node[1] == "list" then
+            node = { "raw", ('tensor(%s, {dtype = "f64"})'):format((emit(node))) }
+        end
+        local value, level = f(node)
         return not alone and (level or 14) < tight and "(" .. value .. ")" or value
     end))
 end
@@ -201,7 +225,7 @@ local function by_form(key, args)
         if text then
             if form.note then note(form.note) end
             if form.text == "" then say(form.note) end
-            return text, form.level
+            return text, text:find "^[{\"']" and 13 or form.level
         end
     end
 end
@@ -232,6 +256,12 @@ local function is_method(object, name)
     return true
 end
 
+-- Methods to which an index is a number.
+local of_values = {}
+for name in ("sum mean float double prod add sub mul div max min pow std var"):gmatch "%S+" do
+    of_values[name] = true
+end
+
 local function method_call(node)
     local object, name, args = node[2][2], node[2][3], node[3]
     if object[1] == "string" and name == "format" and node[2][1] == "field" then
@@ -239,14 +269,24 @@ local function method_call(node)
     end
     local text, level = by_form("." .. name, { object, table.unpack(args) })
     if text then return text, level end
-    if of_indices[name] then note(translate.COUNT) end
+    if elsewhere.of_indices[name] then note(translate.COUNT) end
     local of, op = parameters(name, true)
     if not op then of, op = parameters(name:match "^(.*)_$" or name, true) end
-    local target = emit(object, 14)
+    if object[1] == "call" and (path(object[2]) or ""):find "^np%.a" and (name == "mean"
+        or name == "std" or name == "var") then
+        object = { "call", { "field", object, "double" }, {} } -- NumPy's are f64
+    end
+    local target = emit(of_values[name] and translate.from_zero(object) or object, 14)
     if node[2][1] == "method" then
         return call(target .. ":" .. name, arguments(args, of, name, true))
     end
+    if kind(object) == "tensor" and not methods[name] and elsewhere.advice(name) then
+        say(elsewhere.advice(name))
+    end
     if name == "__init__" then say "nothing to call: a class inherits from its base" end
+    if kind(object) == "string" and not string[name] then
+        say("Lua's texts have no method " .. name)
+    end
     local known = methods[name] or modules[name] or not path(object)
         or kind(object) == "string" and string[name]
     if known and is_method(object, name) then
@@ -258,10 +298,6 @@ local function method_call(node)
         return ("%s = %s"):format(target, call(target .. ":" .. same,
             arguments(args, parameters(base, true), base))), 0
     end
-    if kind(object) == "tensor" and elsewhere.advice(name) then
-        say(elsewhere.advice(name), true)
-    end
-    if kind(object) == "string" then say("-- Lua's texts have no method " .. name) end
     return call(target .. "." .. name, arguments(args, {}, nil))
 end
 
@@ -278,6 +314,40 @@ function functions.float(args)
     local number = args[1] and args[1][1] == "string" and infinite[args[1][2]:lower()]
     return number, number == "0/0" and 10 or 11
 end
+
+-- A list of what a loop gives: list(zip(a, b)), dict(zip(a, b)).
+local function looped(kind_of, names)
+    return function(args)
+        local over = args[1]
+        local f = over and over[1] == "call" and over[2]
+        local name = f and (f[1] == "name" and f[2] or f[1] == "field" and f[3])
+        if not names[name] then return nil end
+        local targets = { { "name", "a" } }
+        if names[name] == 2 then targets[2] = { "name", "b" } end
+        local node = { "comprehension", kind_of, loops = { { targets = targets, over = over } } }
+        if kind_of == "dict" then node[3], node[4] = targets[1], targets[2]
+        else node[3] = targets[2] and { "tuple", table.unpack(targets) } or targets[1] end
+        return (emit(node))
+    end
+end
+functions.list = looped("list", { zip = 2, enumerate = 2, items = 2, keys = 1, values = 1,
+    reversed = 1 })
+functions.set = looped("set", {})
+function functions.filter(args)
+    if args[1][1] ~= "constant" then return nil end
+    local v = { "name", "v" }
+    return (emit { "comprehension", "list", v,
+        loops = { { targets = { v }, over = args[2], cond = v } } })
+end
+function functions.len(args)
+    local e = args[1]
+    local v = e and e[1] == "name" and value_of(e[2])
+    local dict = type(v) == "table" and getmetatable(v) == nil and v[1] == nil and next(v) ~= nil
+    if not dict then return nil end
+    return ("(function() local n = 0 for _ in pairs(%s) do n = n + 1 end return n end)()"):format(
+        e[2])
+end
+functions.tuple, functions.dict = functions.list, looped("dict", { zip = 2, items = 2 })
 
 local function whole_number(node)
     local v = node[1] == "name" and value_of(node[2])
@@ -331,7 +401,7 @@ local function named_call(node, full)
         local text, level = by_form(key, args)
         if text then return text, level end
     end
-    if of_indices[full:match "[%w_]*$"] then note(translate.COUNT) end
+    if elsewhere.of_indices[full:match "[%w_]*$"] then note(translate.COUNT) end
     local package = elsewhere.is_package(full, value_of)
     local name = package and elsewhere.name(full) or not package and full
     local last = full:match "[%w_]*$"
@@ -339,10 +409,11 @@ local function named_call(node, full)
         return call(emit(args[1], 14) .. ":" .. last, arguments({ table.unpack(args, 2) },
             parameters(last:gsub("_$", ""), true)))
     end
-    if not name then say(elsewhere.advice(full), true) end
-    local of, op = parameters(name:gsub("^(linalg)%.", "%1_") .. "", false)
+    if not name then say(elsewhere.advice(full)) end
+    local of, op = parameters((name:gsub("^(%a+)%.", "%1_")), false)
     if not op then of, op = parameters(name, false) end
     if elsewhere.counted[name] then of = elsewhere.counted[name] end
+    of.of_lists = elsewhere.keys(full)[2] ~= nil -- NumPy's functions take lists and numbers
     return call(name, arguments(args, of, op and name, not package))
 end
 
@@ -361,8 +432,8 @@ function write.call(node)
         if text then return text, level end
     end
     if f[1] == "field" or f[1] == "method" then return method_call(node) end
-    local layer = f[1] == "call" and path(f[2])
-    local labels = layer and (layer:find "CrossEntropyLoss$" or layer:find "NLLLoss$")
-    return call(emit(f, 14), arguments(args, labels and parameters "nll_loss" or {}, labels
-        and "nll_loss"))
+    local layer = f[1] == "call" and path(f[2]) or ""
+    local op = (layer:find "CrossEntropyLoss$" or layer:find "NLLLoss$") and "nll_loss"
+        or layer:find "Embedding$" and "embedding"
+    return call(emit(f, 14), arguments(args, op and parameters(op) or {}, op))
 end

@@ -68,6 +68,17 @@ elsewhere.needless = { use_cuda = "devices are always recorded",
     map_location = "a file's tensors go to the model's device", num_samples = "Loader has batch",
     non_blocking = "copies from pinned memory do not wait", inplace = "relu_(x) writes in place" }
 
+-- Second names of ops that have dims.
+elsewhere.second = { swapaxes = "transpose", swapdims = "transpose", moveaxis = "movedim",
+    concat = "cat", concatenate = "cat" }
+
+-- Functions whose results are indices.
+elsewhere.of_indices = {}
+for name in ("argmax argmin argsort nonzero searchsorted bucketize triu_indices \z
+    tril_indices argwhere"):gmatch "%S+" do
+    elsewhere.of_indices[name] = true
+end
+
 -- Layers whose arguments are dims.
 local dim = { "dim", "dim" }
 elsewhere.counted = { ["nn.Flatten"] = { dim, dim }, ["nn.Softmax"] = { dim },
@@ -91,12 +102,14 @@ end
 
 -- ---- reading the table ----
 
-local of_word = { S = "string", SEP = "string", L = "table", N = "number", N2 = "number",
+local of_word = { BOOL = "boolean", S = "string", SEP = "string", L = "table",
+    N = "number", N2 = "number",
     N3 = "number", V = "tensor" }
 elsewhere.forms = {}
 for left, text in shell.part "rows":gsub("\n +", " "):gmatch "([^\n]-) = ([^\n]+)" do
     local key, list = left:match "^([^(]*)%((.*)%)$"
-    local form = { words = {}, kinds = {} }
+    local form = { words = {}, kinds = {},
+        lists = key:find "^np%." and not text:find "tensor%(" and not text:find "cat%(" }
     for word in list:gmatch "[^, ]+" do
         if word == "**" then form.options = true else form.words[#form.words + 1] = word end
         form.kinds[#form.kinds + 1] = of_word[word] or false
@@ -104,7 +117,7 @@ for left, text in shell.part "rows":gsub("\n +", " "):gmatch "([^\n]-) = ([^\n]+
     form.text, form.note = text:match "^(.-)%s*%-%- (.+)$"
     form.text = form.text or text
     local bare = form.text:gsub("%b()", ""):gsub("%b{}", ""):gsub('".-"', "")
-    form.level = bare:find "^#" and 11 or bare:find "%s" and 0 or 14
+    form.level = bare:find "^#" and 11 or form.text:find "^{" and 13 or bare:find "%s" and 0 or 14
     elsewhere.forms[key] = elsewhere.forms[key] or {}
     table.insert(elsewhere.forms[key], form)
 end
@@ -189,9 +202,16 @@ function elsewhere.known(path)
         and elsewhere.name(path) ~= nil
 end
 
--- What to write for a name that is not here; nil if nothing is known.
+-- What to write for a name that is not here.
 function elsewhere.advice(path)
-    return shell.part "torch_names"[path:match "[^.]*$"]
+    local last = path:match "[^.]*$"
+    local answer = shell.part "torch_names"[last]
+    if answer or path == last then return answer, answer ~= nil end
+    local names = {}
+    for name in next, gpush.ops(true) do names[#names + 1] = name end
+    local near = rawget(gpush.linalg, last) and "linalg." .. last or shell.nearest(last, names)
+    return ("there is no %s here: %s"):format(path, near and "did you mean " .. near .. "?"
+        or ("help %q searches"):format(last)), false
 end
 
 return elsewhere

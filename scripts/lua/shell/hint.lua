@@ -126,7 +126,8 @@ local elsewhere_names = {
     plt = "plot, hist, heatmap and imshow draw at once",
     save = "checkpoint.save(file, {model = model}), or npz.save(file, {x = x}) for NumPy" }
 
-local python_error = { "call a method with a colon: ", "index 0 is out of range",
+local python_error = { "call it with a colon, ", "call a method with a colon: ",
+    "index 0 is out of range",
     "a list has no index 0: ",
     "attempt to compare boolean with number", "pow: dtype bool of argument",
     "bad argument #1 to '%l+' %(string expected",
@@ -183,6 +184,9 @@ local function is_foreign(message, line)
     end
     for path in line:gmatch "%f[%w_.][%a_][%w_.]*" do
         if t.known(path) and path:find("%f[%w_]" .. name .. "%f[^%w_]") then return true end
+    end
+    for word in line:gmatch "%f[%w_.:]([%a_]+)%(" do -- list(d.values())
+        if t.builtins[word] and rawget(_G, word) == nil then return true end
     end
     return t.forms["." .. name] ~= nil
 end

@@ -109,7 +109,13 @@ local function of_list(base, item, shape)
         return ("%s[%s]"):format(base, shape and position(item) or at((position(item))))
     end
     local from, to, step = bounds(item)
-    if step ~= "" then say "a range of a list has no step in Lua: a loop" end
+    if step ~= "" then
+        local back = reversing(item)
+        if back and (item[2] or item[3]) then say "a range of a list backwards: a loop" end
+        return ("(function(t) local r = {} for i = %s, %s, %s do r[#r + 1] = t[i] end return r \z
+            end)(%s)"):format(back and "#t" or from == "" and "1" or from,
+            back and "1" or to == "" and "#t" or to, step, base)
+    end
     note(COUNT)
     return ("{table.unpack(%s, %s%s)}"):format(base, from == "" and "1" or at(from),
         to == "" and "" or ", " .. at(to))

@@ -3,6 +3,7 @@
 -- of range(n) counts from 0 here, too, unless it is an index only.
 local _, shell = ...
 local translate = shell.part "translate"
+shell.part "operators" -- translate.condition
 local emit, condition, kind, say = translate.expression, translate.condition, translate.kind,
     translate.say
 local path = translate.path
@@ -86,7 +87,12 @@ local function counted(targets, over, trees, body)
         local one = from == "1"
         if not one and from ~= "0" then say "ipairs counts from 1: add a number to it" end
         if next(trees) == nil and not one then translate.note(name .. " counts from 1 here") end
-        local rest = text_of { table.unpack(targets, 2) }
+        local rest, zip = text_of { table.unpack(targets, 2) }, called(list[1], "zip")
+        if zip and targets[2][1] == "tuple" and #zip == 2 then
+            return ("for %s, %s in ipairs(%s) do local %s = %s[%s] "):format(name, targets[2][2][2],
+                emit(zip[1]), targets[2][3][2], emit(zip[2], 14), name),
+                translate.looping({ name }, one and "zero" or "one", body)
+        end
         local tuple = targets[2] and (targets[2][1] == "tuple")
         local head = is_loader(list[1]) and ("for %s, %s in %s() do "):format(name, rest,
             (emit(list[1]))) or tuple and ("for %s, item in ipairs(%s) do local %s = \z
@@ -102,19 +108,33 @@ local function paired(targets, over, body)
     local list = called(over, "zip")
     if list and #targets >= 2 then
         local i, also, values = names:find "%f[%w_]i%f[^%w_]" and "n" or "i", {}, {}
+        local before = ""
         for k = 2, #targets do
+            local other = path(list[k])
+            if not other then
+                other = "list" .. k
+                before = ("%slocal %s = %s "):format(before, other, (emit(list[k])))
+            else other = emit(list[k]) end
             also[#also + 1] = targets[k][2]
-            values[#values + 1] = ("%s[%s]"):format(emit(list[k], 14), i)
+            values[#values + 1] = ("%s[%s]"):format(other, i)
         end
-        return ("for %s, %s in ipairs(%s) do local %s = %s "):format(i, targets[1][2],
+        return before .. ("for %s, %s in ipairs(%s) do local %s = %s "):format(i, targets[1][2],
             (emit(list[1])), table.concat(also, ", "), table.concat(values, ", ")), body()
+    end
+    list = called(over, "sorted")
+    local method = list and list[1][1] == "call" and list[1][2][3]
+    if method == "items" or method == "keys" then
+        local d = emit(list[1][2][2])
+        return ("local keys = {} for k in pairs(%s) do keys[#keys + 1] = k end table.sort(keys) \z
+            for _, %s in ipairs(keys) do %s"):format(d, targets[1][2], method == "items"
+                and ("local %s = %s[%s] "):format(targets[2][2], d, targets[1][2]) or ""), body()
     end
     list = called(over, "reversed")
     if list then
         return ("for i = #%s, 1, -1 do local %s = %s[i] "):format(emit(list[1], 14), names,
             emit(list[1], 14)), body()
     end
-    local method = over[1] == "call" and over[2][1] == "field" and over[2][3]
+    method = over[1] == "call" and over[2][1] == "field" and over[2][3]
     local object = method and over[2][2]
     if method == "items" or method == "keys" then
         return ("for %s in pairs(%s) do "):format(names, (emit(object))), body()

@@ -10,6 +10,7 @@ return [==[
 len(X) = #X
 str(X) = tostring(X)
 repr(X) = tostring(X)
+int(BOOL) = BOOL and 1 or 0
 int(S) = math.tointeger(tonumber(S))
 int(X) = math.tointeger((math.modf(X)))
 float(S) = tonumber(S)
@@ -24,7 +25,7 @@ round(X) = math.tointeger(tonumber(("%.0f"):format(X)))
 round(X, N) = tonumber(("%.<N>f"):format(X))
 pow(V, X) = V ^ X
 pow(X, Y) = X ^ Y
-divmod(X, Y) = X // Y, X % Y
+divmod(X, Y) = {X // Y, X % Y}
 max(L) = math.max(table.unpack(L))
 min(L) = math.min(table.unpack(L))
 max(N, N2) = math.max(N, N2)
@@ -35,6 +36,10 @@ sum(L) = tensor(L):sum()
 any(L) = tensor(L):any()
 all(L) = tensor(L):all()
 sorted(X) = (function() local t = {table.unpack(X)} table.sort(t) return t end)()
+sorted(X, REVERSE) = (function() local t = {table.unpack(X)} table.sort(t, function(a, b)
+    if REVERSE then a, b = b, a end return a < b end) return t end)()
+sorted(X, KEY) = (function() local t = {table.unpack(X)} table.sort(t, function(a, b)
+    return KEY(a) < KEY(b) end) return t end)()
 map(F, L) = (function() local t = {} for i, v in ipairs(L) do t[i] = F(v) end return t end)()
 filter(F, L) = (function() local t = {} for _, v in ipairs(L) do if F(v) then t[#t + 1] = v end
     end return t end)()
@@ -87,10 +92,20 @@ numpy(X) = X
 .extend(X, Y) = table.move(Y, 1, #Y, #X + 1, X)
 .insert(X, INDEX, Y) = table.insert(X, INDEX, Y)
 .pop(X) = table.remove(X)
+.pop(X, SEP) = (function() local v = X[SEP] X[SEP] = nil return v end)()
 .pop(X, INDEX) = table.remove(X, INDEX)
 .sort(L) = table.sort(L)
 .copy(L) = {table.unpack(L)}
-.index(L, X) = -- a loop: for i, v in ipairs(t) do if v == x then … end end
+.index(L, X) = (function() for i, v in ipairs(L) do if v == X then return i - 1 end end end)()
+.count(L, X) = (function() local n = 0 for _, v in ipairs(L) do if v == X then n = n + 1 end end
+    return n end)()
+.remove(L, X) = for i, v in ipairs(L) do if v == X then table.remove(L, i) break end end
+.reverse(L) = (function(t) for i = 1, #t // 2 do t[i], t[#t - i + 1] = t[#t - i + 1], t[i] end
+    end)(L)
+.find(S, SEP) = (S:find(SEP, 1, true) or 0) - 1
+.count(S, SEP) = (select(2, S:gsub((SEP:gsub("%p", "%%%0")), "")))
+.capitalize(S) = S:sub(1, 1):upper() .. S:sub(2):lower()
+.title(S) = (S:lower():gsub("%f[%a]%a", string.upper))
 .items(X) = pairs(X)
 .keys(X) = pairs(X)
 .get(X, SEP) = X[SEP]
@@ -158,7 +173,7 @@ torch.Size(X) = X
 torch.is_tensor(X) = is_tensor(X)
 torch.svd(X) = (function(u, s, vh) return u, s, vh.mT end)(linalg.svd(X, {full_matrices = false}))
 torch.linalg.inv(X) = linalg.inv(X)
-torch.unfold(X, K) = nn.Unfold(K)(X)
+torch.unfold(X, KERNEL_SIZE) = nn.Unfold(KERNEL_SIZE)(X)
 torch.meshgrid(X, Y, **) = meshgrid({X, Y}, **)
 torch.device(DEVICE) = DEVICE
 torch.save(STATE, WEIGHTS) = checkpoint.save(WEIGHTS, STATE)
@@ -206,7 +221,7 @@ torch.profiler.record_function(S) = profile.record_function(S)
 torch.autograd.profiler.record_function(S) = profile.record_function(S)
 torch.utils.benchmark.Timer(STMT, **) = timeit(function() return STMT end)
 benchmark.Timer(STMT, **) = timeit(function() return STMT end)
-torch.autograd.grad(X, Y, **) = grad(X, Y, **)
+torch.autograd.grad(X, Y, **) = {grad(X, Y, **)}
 dist.init_process_group(**) = dist.init()
 dist.init_process_group(X, **) = dist.init()
 dist.get_rank() = dist.rank
@@ -237,6 +252,7 @@ tqdm(X) = progress(X)
 .get_device(X) = X.device
 .mm(X, Y) = X:mm(Y)
 .state_dict(X) = X:state_dict()
+.fill_diagonal_(X, Y) = (function(t) t:diagonal():fill_(Y) return t end)(X)
 .grid(X) = -- there are no axes to set
 .key_averages(X) = X:key_averages()
 np.array(X) = tensor(X)
@@ -262,12 +278,22 @@ np.percentile(X, Q) = quantile(X, Q / 100)
 np.percentile(X, Q, AXIS) = quantile(X, Q / 100, AXIS)
 np.concatenate(X) = cat(X)
 np.concatenate(X, AXIS) = cat(X, AXIS)
+np.append(X, N) = cat({X:flatten(), tensor{N}})
 np.append(X, Y) = cat({X:flatten(), Y})
+np.delete(X, INDEX) = -- a mask or a list of what stays: x[mask], x[tensor{1, 3}]
+np.insert(X, INDEX, Y) = -- cat of the parts: cat{x["1:2"], y, x["3:"]}
+np.pad(X, N) = -- pad(x, {before, after}), the last dim first
+np.full(SIZE, X, **) = full(SIZE, X, **)
+np.identity(N) = eye(N)
+np.float32(X) = X
+np.float64(X) = X
+np.int64(X) = math.tointeger((math.modf(X)))
+np.int32(X) = math.tointeger((math.modf(X)))
 np.cumsum(X) = X:flatten():cumsum(1)
 np.cumprod(X) = X:flatten():cumprod(1)
 np.expand_dims(X, AXIS) = X:unsqueeze(AXIS)
 np.transpose(X) = X.T
-np.transpose(X, DIM) = X:permute(DIM)
+np.transpose(X, AXES) = X:permute(AXES)
 np.swapaxes(X, DIM, AXIS) = X:transpose(DIM, AXIS)
 np.reshape(X, SHAPE) = X:reshape(SHAPE)
 np.ravel(X) = X:flatten()

@@ -4,6 +4,7 @@
 -- which raises where a statement would mean something else.
 local _, shell = ...
 local translate = shell.part "translate"
+shell.part "operators" -- translate.condition
 local emit, condition, kind, say = translate.expression, translate.condition, translate.kind,
     translate.say
 local path = translate.path
@@ -18,6 +19,7 @@ local settings = { ["cudnn.benchmark"] = "benchmark", ["cudnn.allow_tf32"] = "tf
     ["cudnn.deterministic"] = "deterministic", ["cuda.matmul.allow_tf32"] = "tf32" }
 
 local function target(node)
+    if node[1] == "name" then return node[2] end
     if node[1] == "star" then say "a list of the rest: {table.unpack(t, 2)}" end
     if node[1] == "tuple" or node[1] == "list" then
         local out = {}
@@ -74,8 +76,10 @@ local function one_value(to, list, value)
         end
         local first = called(value, "next") and called(value[3][1], "iter")
         if first then return ("step, %s = %s()()"):format(to, (emit(first[1]))) end
-        if kind(value) == "table" and value[1] == "name" then
-            return ("%s = table.unpack(%s)"):format(to, (emit(value)))
+        local text = kind(value) == "table" and value[3] ~= "shape" and emit(value)
+        if text then
+            return to .. " = " .. (text:match "^{(table%.unpack%b())}$"
+                or ("table.unpack(%s)"):format(text))
         end
     end
     if value[1] == "binary" then value = translate.as_choice(value) or value end
@@ -91,9 +95,27 @@ local function one_value(to, list, value)
     return made_here or to .. " = " .. emit(value)
 end
 
+-- (a, b), c = (1, 2), 3 with the tuples taken apart.
+local function flattened(list, values)
+    local to, from = {}, {}
+    if #list ~= #values then return list, values end
+    for i, t in ipairs(list) do
+        local v = values[i]
+        local apart = t[1] == "tuple" and (v[1] == "tuple" or v[1] == "list") and #t == #v
+        for k = apart and 2 or 1, apart and #t or 1 do
+            to[#to + 1], from[#from + 1] = apart and t[k] or t, apart and v[k] or v
+        end
+    end
+    return to, from
+end
+
 function write.assign(node)
     local out, values = {}, node[3]
     local all = node[2]
+    if #all == 1 then all[1], values = flattened(all[1], values) end
+    for _, list in ipairs(all) do
+        if #all > 1 and #list > 1 then say "two assignments, one after the other" end
+    end
     for i = #all, 1, -1 do
         local list = all[i]
         if i < #all then out[#out + 1] = targets_of(list) .. " = " .. targets_of(all[i + 1])
@@ -115,7 +137,8 @@ function write.assign(node)
     for _, list in ipairs(all) do
         for k, t in ipairs(list) do
             if t[1] == "name" then
-                translate.tell(t[2], #list == #values and kind(values[k]) or nil)
+                local v = #list == #values and values[k] or nil
+                translate.tell(t[2], v and (translate.is_index(v) and "indices" or kind(v)))
             end
         end
     end

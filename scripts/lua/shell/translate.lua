@@ -20,13 +20,12 @@ translate.say = say
 local function note(words) if not notes[1] then notes[1] = words end end
 translate.note = note
 
-local TRUTH = '0, "" and {} are true in Lua'
 local DIMS = "dims count from 1"
 local COUNT = "indices count from 1, and a range includes its end"
 translate.COUNT = COUNT
 
 function translate.with(outer, f, ...)
-    for _, name in ipairs { "texts", "indices", "calls" } do shell.part(name) end
+    for _, name in ipairs { "operators", "texts", "indices", "calls" } do shell.part(name) end
     scope, notes, loops, told = outer, {}, {}, {}
     local result = table.pack(pcall(f, ...))
     if not result[1] then
@@ -44,6 +43,8 @@ local function value_of(name)
 end
 
 translate.value = value_of
+
+function translate.told(name) return told[name] end
 
 -- From here on the variable holds what is of the kind.
 function translate.tell(name, of) told[name] = of or "unknown" end
@@ -76,11 +77,15 @@ local function call_kind(node)
     local f, name = node[2], path(node[2])
     if name and (numbers[name]) then return "number" end
     if name == "str" then return "string" end
-    if name == "list" or name == "tuple" or name == "dict" then return "table" end
+    if name == "list" or name == "tuple" or name == "dict" or name == "divmod"
+        or name == "sorted" then
+        return "table"
+    end
     local last = name and name:match "[^.]*$" or f[3]
     if last == "isinstance" or last == "hasattr" or last == "callable" then return "boolean" end
     if f[1] == "method" or f[1] == "field" then
         if of_number[last] or last == "size" and #node[3] > 0 then return "number" end
+        if last == "copy" and kind(f[2]) == "table" then return "table" end
         if last == "tolist" or last == "split" or last == "chunk" then return "table" end
         if last == "is_available" or last == "startswith" or last == "endswith" then
             return "boolean"
@@ -100,6 +105,7 @@ function kinds.name(node)
     local of = loops[node[2]] or told[node[2]]
     if not of then return scope.kind(node[2]) end
     if of == "zero" or of == "one" or of == "values" then return "number" end
+    if of == "indices" then return "tensor" end
     return of ~= "unknown" and of or nil
 end
 function kinds.paren(node) return kind(node[2]) end
@@ -129,7 +135,8 @@ end
 function kinds.index(node)
     if node[2][1] == "field" and node[2][3] == "shape" then return "number" end
     local k = kind(node[2])
-    return (k == "tensor" or k == "string") and k or nil
+    local part = k == "table" and node[3][1][1] == "range"
+    return (k == "tensor" or k == "string" or part) and k or nil
 end
 function kind(node)
     local k = kinds[node[1]]
@@ -231,184 +238,22 @@ local function shifted(node)
 end
 translate.shifted = shifted
 
--- ---- conditions ----
-
--- What an if of Lua asks, for an expression of Python's.
-function translate.condition(node)
-    local k = node[1]
-    if k == "paren" then
-        local text = translate.condition(node[2])
-        return "(" .. text .. ")", 14
-    end
-    if k == "not" then
-        local text, level = translate.condition(node[2])
-        local inner = text:match "^([^()]*) ~= 0$" or text:match "^([^()]*) == nil$" and nil
-        if inner and level == 3 then return inner .. " == 0", 3 end
-        return "not " .. (level < 11 and "(" .. text .. ")" or text), 11
-    end
-    if k == "binary" and (node[2] == "and" or node[2] == "or") then
-        local mine = node[2] == "or" and 1 or 2
-        local a, la = translate.condition(node[3])
-        local b, lb = translate.condition(node[4])
-        return (la < mine and "(" .. a .. ")" or a) .. " " .. node[2] .. " "
-            .. (lb <= mine and lb < 3 and lb < mine and "(" .. b .. ")" or b), mine
-    end
-    local of = kind(node)
-    if of == "number" then return emit(node, 4) .. " ~= 0", 3 end
-    if of == "string" then return emit(node, 4) .. ' ~= ""', 3 end
-    if of == "table" then return ("next(%s) ~= nil"):format(emit(node)), 3 end
-    if of == nil and k ~= "compare" then note(TRUTH) end
-    local text, level = emit(node)
-    return text, level or 14
-end
-local condition = translate.condition
-
--- Whether the value is true in Lua, whatever it is.
-local function always(node)
-    local k = kind(node)
-    return k == "number" or k == "string" or k == "table" or k == "function"
-end
-
-function write.choice(node)
-    local yes, cond, no = node[2], node[3], node[4]
-    local c, level = condition(cond)
-    if always(yes) then
-        return ("%s and %s or %s"):format(level < 2 and "(" .. c .. ")" or c, emit(yes, 3),
-            emit(no, 1)), 1
-    end
-    return ("(function() if %s then return %s else return %s end end)()"):format(c, (emit(yes)),
-        (emit(no)))
-end
-
--- a or b, where a's truth is another in Lua, as a choice.
-function translate.as_choice(node)
-    local a, b = node[3], node[4]
-    local k = (node[2] == "or" or node[2] == "and") and kind(a)
-    if k ~= "number" and k ~= "string" and k ~= "table" then return nil end
-    if node[2] == "or" then return { "choice", a, a, b } end
-    return { "choice", b, a, a }
-end
-
--- ---- operators ----
-
-local levels = { ["or"] = 1, ["and"] = 2, ["|"] = 4, ["&"] = 6, ["<<"] = 7, [">>"] = 7,
-    [".."] = 8, ["+"] = 9, ["-"] = 9, ["*"] = 10, ["/"] = 10, ["//"] = 10, ["%"] = 10, ["@"] = 10,
-    ["^"] = 12, ["~"] = 5 }
-
-local function repeated(list, times) -- [0] * 3
-    local n, out = literal(times), {}
-    if list[1] ~= "list" and list[1] ~= "tuple" or not n or n > 20 then
-        say "a list times a number: a loop, t[#t + 1] = v"
-    end
-    for _ = 1, n do
-        for i = 2, #list do out[#out + 1] = emit(list[i]) end
-    end
-    return "{" .. table.concat(out, ", ") .. "}", 13
-end
-
-local function percent(node) -- "a %s" % x
-    local list = node[4][1] == "tuple" and { table.unpack(node[4], 2) } or { node[4] }
-    for i, v in ipairs(list) do list[i] = emit(v) end
-    return ("%s:format(%s)"):format(emit(node[3], 14), table.concat(list, ", "))
-end
-
-local function is_mask(node)
-    if node[1] == "paren" then return is_mask(node[2]) end
-    local v = node[1] == "name" and value_of(node[2])
-    return node[1] == "compare" or gpush.is_tensor(v) and v.dtype == "bool"
-end
-
-function write.binary(node)
-    local op, left, right = node[2], node[3], node[4]
-    local a, b = kind(left), kind(right)
-    if op == "or" or op == "and" then
-        local choice = translate.as_choice(node)
-        if choice then return write.choice(choice) end
-        if a == nil and left[1] ~= "compare" then note(TRUTH) end
-    end
-    if (op == "and" or op == "or") and a == "tensor" and b == "tensor" then
-        local mark = op == "and" and "&" or "|"
-        return ("%s %s %s"):format(emit(left, 8), mark, emit(right, 8)), mark == "&" and 6 or 4
-    end
-    if op == "%" and a == "string" then return percent(node) end
-    if op == "*" and a == "table" then return repeated(left, right) end
-    if op == "*" and b == "table" then return repeated(right, left) end
-    if op == "*" and a == "string" then
-        return ("%s:rep(%s)"):format(emit(left, 14), (emit(right)))
-    end
-    if op == "+" and (a == "table" or b == "table") then
-        say "two lists: table.move(b, 1, #b, #a + 1, a) appends b to a"
-    end
-    if op == "+" and (a == "string" or b == "string") then op = ".." end
-    if op == "^" and is_mask(left) and is_mask(right) then op = "~" end
-    local level = levels[op]
-    local less = (op == "^" or op == "..") and 1 or 0
-    return ("%s %s %s"):format(emit(left, level + less), op, emit(right, level + 1 - less)), level
-end
-
-function write.unary(node)
-    if node[2] == "+" then return emit(node[3]) end
-    return node[2] .. emit(node[3], 11), 11
-end
-
-write["not"] = function(node)
-    if kind(node[2]) == "tensor" then return "not " .. emit(node[2], 11), 11 end
-    return condition(node)
-end
-
--- x in t, of a text, of a list that is written in place, and of a dict.
-local function member(value, holder, negated)
-    if holder[1] == "tuple" or holder[1] == "list" then
-        local out, v = {}, emit(value, 4)
-        for i = 2, #holder do
-            out[#out + 1] = ("%s %s %s"):format(v, negated and "~=" or "==", emit(holder[i], 4))
-        end
-        return table.concat(out, negated and " and " or " or "), #out > 1 and 1 or 3
-    end
-    local op = negated and "==" or "~="
-    local h = holder[1] == "call" and holder[2][3] == "keys" and holder[2][2] or holder
-    if kind(h) == "string" then
-        return ("%s:find(%s, 1, true) %s nil"):format(emit(h, 14), (emit(value)), op), 3
-    end
-    local known = h[1] == "name" and value_of(h[2])
-    local list = type(known) == "table" and known[1] ~= nil
-    if kind(h) == "tensor" then return ("(%s == %s):any()"):format(emit(h, 4), emit(value, 4)) end
-    if list or kind(value) == "number" then
-        say "whether a list has the value: a loop, for _, v in ipairs(t) do … end"
-    end
-    return ("%s[%s] %s nil"):format(emit(h, 14), (emit(value)), op), 3
-end
-
-local function compared(a, op, b)
-    if op == "in" or op == "not in" then return member(a, b, op == "not in") end
-    local name = a[1] == "call" and path(a[2]) == "type" and path(b)
-    if name and (op == "==" or op == "~=") then
-        local text = elsewhere.kind(emit(a[3][1], 14), name)
-        return op == "==" and text or "not (" .. text .. ")", 3
-    end
-    if kind(a) == "table" and (b[1] == "list" and #b == 1) and (op == "==" or op == "~=") then
-        return ("next(%s) %s nil"):format(emit(a), op), 3
-    end
-    return ("%s %s %s"):format(emit(a, 4), op, emit(b, 4)), 3
-end
-
-function write.compare(node)
-    if #node == 4 then return compared(node[2], node[3], node[4]) end
-    local out, masks = {}, kind(node) == "tensor"
-    for i = 2, #node - 2, 2 do
-        local text = compared(node[i], node[i + 1], node[i + 2])
-        out[#out + 1] = masks and "(" .. text .. ")" or text
-    end
-    return table.concat(out, masks and " & " or " and "), masks and 6 or 2
-end
-
 -- ---- values ----
 
 function write.name(node)
     local name = node[2]
     if loops[name] == "one" then return name .. " - 1", 9 end
     local form = elsewhere.value(name, rawget(_G, name) == nil and value_of(name) == nil)
-    return form or name
+    if form then return form end
+    local forms = value_of(name) == nil and elsewhere.forms[name] -- a function of Python's
+    if forms and not rawget(gpush, name) and not told[name] and not loops[name] then
+        local x = { "call", node, { { "name", "x" } } }
+        local ok, text = pcall(emit, x)
+        if ok and text ~= name .. "(x)" then
+            return ("function(x) return %s end"):format(text), 13
+        end
+    end
+    return name
 end
 function write.number(node)
     if node[2]:find "[jJ]$" then say "a complex number: pairs in a last dim of size 2" end
@@ -449,8 +294,16 @@ end
 
 function write.lambda(node)
     local names = {}
-    for i, p in ipairs(node[2]) do names[i] = p[1] end
-    return ("function(%s) return %s end"):format(table.concat(names, ", "), (emit(node[3]))), 13
+    local defaults = ""
+    for i, p in ipairs(node[2]) do
+        names[i] = p[1]
+        if p.default then
+            defaults = ("%sif %s == nil then %s = %s end "):format(defaults, p[1], p[1],
+                (emit(p.default)))
+        end
+    end
+    return ("function(%s) %sreturn %s end"):format(table.concat(names, ", "), defaults,
+        (emit(node[3]))), 13
 end
 
 -- A list or a sum that a loop makes, as a value.
@@ -466,10 +319,14 @@ function write.field(node)
     if v and (rawget(_G, full:match "^[%a_][%w_]*") == nil or gpush[full:match "^%w+"]) then
         return v
     end
-    if full and elsewhere.is_package(full, value_of) then return elsewhere.name(full) or say(
-        elsewhere.advice(full), true) end
+    if full and elsewhere.is_package(full, value_of) then
+        return elsewhere.name(full) or say(elsewhere.advice(full))
+    end
     local pair = translate.part_of(object, name)
     if pair then return pair end
+    if name == "type" and object[3] == "device" then
+        return ('%s:match "^%%a+"'):format(emit(object, 14))
+    end
     if name == "__name__" and object[3] == "__class__" then
         return ("nn.class_of(%s)"):format((emit(object[2])))
     end

@@ -1,0 +1,203 @@
+--!plain
+-- Writes operators and conditions in Lua, for translate.lua: what an if of Lua asks where 0, "" and
+-- lists without elements are true, comparisons that chain, "in", and + of texts and lists.
+local gpush, shell = ...
+local translate, elsewhere = shell.part "translate", shell.part "elsewhere"
+local emit, kind, path, say, note = translate.expression, translate.kind, translate.path,
+    translate.say, translate.note
+local literal, shifted, value_of = translate.literal, translate.shifted, translate.value
+local write, TRUTH = translate.write, '0, "" and {} are true in Lua'
+
+-- ---- conditions ----
+
+-- What an if of Lua asks, for an expression of Python's.
+function translate.condition(node)
+    local k = node[1]
+    if k == "paren" then
+        local text = translate.condition(node[2])
+        return "(" .. text .. ")", 14
+    end
+    if k == "not" then
+        local text, level = translate.condition(node[2])
+        local inner = text:match "^([^()]*) ~= 0$" or text:match "^([^()]*) == nil$" and nil
+        if inner and level == 3 then return inner .. " == 0", 3 end
+        return "not " .. (level < 11 and "(" .. text .. ")" or text), 11
+    end
+    if k == "binary" and (node[2] == "and" or node[2] == "or") then
+        local mine = node[2] == "or" and 1 or 2
+        local a, la = translate.condition(node[3])
+        local b, lb = translate.condition(node[4])
+        return (la < mine and "(" .. a .. ")" or a) .. " " .. node[2] .. " "
+            .. (lb <= mine and lb < 3 and lb < mine and "(" .. b .. ")" or b), mine
+    end
+    local of = kind(node)
+    if of == "number" then return emit(node, 4) .. " ~= 0", 3 end
+    if of == "string" then return emit(node, 4) .. ' ~= ""', 3 end
+    if of == "table" then return ("next(%s) ~= nil"):format(emit(node)), 3 end
+    if of == nil and k ~= "compare" then note(TRUTH) end
+    local text, level = emit(node)
+    return text, level or 14
+end
+local condition = translate.condition
+
+-- Whether the value is true in Lua, whatever it is.
+local function always(node)
+    local k = kind(node)
+    return k == "number" or k == "string" or k == "table" or k == "function"
+end
+
+function write.choice(node)
+    local yes, cond, no = node[2], node[3], node[4]
+    local c, level = condition(cond)
+    if always(yes) then
+        return ("%s and %s or %s"):format(level < 2 and "(" .. c .. ")" or c, emit(yes, 3),
+            emit(no, 1)), 1
+    end
+    return ("(function() if %s then return %s else return %s end end)()"):format(c, (emit(yes)),
+        (emit(no)))
+end
+
+-- a or b, where a's truth is another in Lua, as a choice.
+function translate.as_choice(node)
+    local a, b = node[3], node[4]
+    local k = (node[2] == "or" or node[2] == "and") and kind(a)
+    if k ~= "number" and k ~= "string" and k ~= "table" then return nil end
+    if node[2] == "or" then return { "choice", a, a, b } end
+    return { "choice", b, a, a }
+end
+
+-- ---- operators ----
+
+local levels = { ["or"] = 1, ["and"] = 2, ["|"] = 4, ["&"] = 6, ["<<"] = 7, [">>"] = 7,
+    [".."] = 8, ["+"] = 9, ["-"] = 9, ["*"] = 10, ["/"] = 10, ["//"] = 10, ["%"] = 10, ["@"] = 10,
+    ["^"] = 12, ["~"] = 5 }
+
+local function repeated(list, times) -- [0] * 3
+    local n, out = literal(times), {}
+    if list[1] ~= "list" and list[1] ~= "tuple" or not n or n > 20 then
+        say "a list times a number: a loop, t[#t + 1] = v"
+    end
+    for _ = 1, n do
+        for i = 2, #list do out[#out + 1] = emit(list[i]) end
+    end
+    return "{" .. table.concat(out, ", ") .. "}", 13
+end
+
+local function percent(node) -- "a %s" % x
+    local list = node[4][1] == "tuple" and { table.unpack(node[4], 2) } or { node[4] }
+    for i, v in ipairs(list) do list[i] = emit(v) end
+    return ("%s:format(%s)"):format(emit(node[3], 14), table.concat(list, ", "))
+end
+
+-- Whether the value is an index, x.argmax(1) or x.argmax().item().
+local function is_index(node)
+    if node[1] == "name" then return translate.told(node[2]) == "indices" end
+    if node[1] == "paren" then return is_index(node[2]) end
+    local f = node[1] == "call" and node[2]
+    if not f or f[1] == "name" then return false end
+    return elsewhere.of_indices[f[3]] or f[3] == "item" and is_index(f[2])
+end
+
+-- An index as a number of Python's: one less.
+local function from_zero(node)
+    return is_index(node) and { "paren", { "raw", emit(node) .. " - 1" } } or node
+end
+translate.from_zero, translate.is_index = from_zero, is_index
+
+local function is_mask(node)
+    if node[1] == "paren" then return is_mask(node[2]) end
+    local v = node[1] == "name" and value_of(node[2])
+    return node[1] == "compare" or gpush.is_tensor(v) and v.dtype == "bool"
+end
+
+function write.binary(node)
+    local op, left, right = node[2], node[3], node[4]
+    local a, b = kind(left), kind(right)
+    if op == "or" or op == "and" then
+        local choice = translate.as_choice(node)
+        if choice then return write.choice(choice) end
+        if a == nil and left[1] ~= "compare" then note(TRUTH) end
+    end
+    if (op == "and" or op == "or") and a == "tensor" and b == "tensor" then
+        local mark = op == "and" and "&" or "|"
+        return ("%s %s %s"):format(emit(left, 8), mark, emit(right, 8)), mark == "&" and 6 or 4
+    end
+    if op == "%" and a == "string" then return percent(node) end
+    if op == "*" and a == "table" then return repeated(left, right) end
+    if op == "*" and b == "table" then return repeated(right, left) end
+    if op == "*" and a == "string" then
+        return ("%s:rep(%s)"):format(emit(left, 14), (emit(right)))
+    end
+    if op == "+" and (a == "table" or b == "table") then
+        return ("(function(a, b) return table.move(b, 1, #b, #a + 1, {table.unpack(a)}) end)\z
+            (%s, %s)"):format(emit(left), (emit(right)))
+    end
+    if op == "+" and (a == "string" or b == "string") then op = ".." end
+    if op == "^" and is_mask(left) and is_mask(right) then op = "~" end
+    local level = levels[op]
+    left, right = from_zero(left), from_zero(right)
+    local less = (op == "^" or op == "..") and 1 or 0
+    return ("%s %s %s"):format(emit(left, level + less), op, emit(right, level + 1 - less)), level
+end
+
+function write.unary(node)
+    if node[2] == "+" then return emit(node[3]) end
+    return node[2] .. emit(node[3], 11), 11
+end
+
+write["not"] = function(node)
+    if kind(node[2]) == "tensor" then return "not " .. emit(node[2], 11), 11 end
+    return condition(node)
+end
+
+-- x in t, of a text, of a list that is written in place, and of a dict.
+local function member(value, holder, negated)
+    if holder[1] == "tuple" or holder[1] == "list" then
+        local out, v = {}, emit(value, 4)
+        for i = 2, #holder do
+            out[#out + 1] = ("%s %s %s"):format(v, negated and "~=" or "==", emit(holder[i], 4))
+        end
+        return table.concat(out, negated and " and " or " or "), #out > 1 and 1 or 3
+    end
+    local op = negated and "==" or "~="
+    local h = holder[1] == "call" and holder[2][3] == "keys" and holder[2][2] or holder
+    if kind(h) == "string" then
+        return ("%s:find(%s, 1, true) %s nil"):format(emit(h, 14), (emit(value)), op), 3
+    end
+    local known = h[1] == "name" and value_of(h[2])
+    local dict = type(known) == "table" and known[1] == nil and next(known) ~= nil
+    if kind(h) == "tensor" then return ("(%s == %s):any()"):format(emit(h, 4), emit(value, 4)) end
+    local list = type(known) == "table" and known[1] ~= nil
+    if list or not dict and kind(value) == "number" then
+        return ("%s(function() for _, v in ipairs(%s) do if v == %s then return true end end \z
+            return false end)()"):format(negated and "not " or "", emit(h), emit(value, 4)), 11
+    end
+    return ("%s[%s] %s nil"):format(emit(h, 14), (emit(value)), op), 3
+end
+
+local function compared(a, op, b)
+    if op == "in" or op == "not in" then return member(a, b, op == "not in") end
+    local name = a[1] == "call" and path(a[2]) == "type" and path(b)
+    if name and (op == "==" or op == "~=") then
+        local text = elsewhere.kind(emit(a[3][1], 14), name)
+        return op == "==" and text or "not (" .. text .. ")", 3
+    end
+    if is_index(a) or is_index(b) then
+        return ("%s %s %s"):format(is_index(a) and emit(a, 4) or shifted(a), op,
+            is_index(b) and emit(b, 4) or shifted(b)), 3
+    end
+    if kind(a) == "table" and (b[1] == "list" and #b == 1) and (op == "==" or op == "~=") then
+        return ("next(%s) %s nil"):format(emit(a), op), 3
+    end
+    return ("%s %s %s"):format(emit(a, 4), op, emit(b, 4)), 3
+end
+
+function write.compare(node)
+    if #node == 4 then return compared(node[2], node[3], node[4]) end
+    local out, masks = {}, kind(node) == "tensor"
+    for i = 2, #node - 2, 2 do
+        local text = compared(node[i], node[i + 1], node[i + 2])
+        out[#out + 1] = masks and "(" .. text .. ")" or text
+    end
+    return table.concat(out, masks and " & " or " and "), masks and 6 or 2
+end

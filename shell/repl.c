@@ -56,12 +56,13 @@ static bool ends_in_member(const char *text) {
     return !*c;
 }
 
-/* Whether the text has a line that opens a block in Python, for i in range(3):, or ends in x:shape,
- * so that no further line makes it a chunk. Only a text with such a colon is examined. */
+/* Whether the text has a line that opens a block in Python, for i in range(3):, or a list as an
+ * index, x[[0, 2], :], or ends in x:shape, so that no further line makes it a chunk. Only a text
+ * with such a colon or [[ is examined. */
 static bool foreign(lua_State *L, const char *text) {
     const char *colon = text;
     while ((colon = strchr(colon, ':')) && !strchr(" \n", colon[1])) colon++;
-    if (!colon && !ends_in_member(text)) return false;
+    if (!colon && !ends_in_member(text) && !strstr(text, "[[")) return false;
     lua_pushcfunction(L, l_block);
     lua_pushstring(L, text);
     bool is = lua_pcall(L, 1, 1, 0) == LUA_OK && lua_toboolean(L, -1);

@@ -18,7 +18,7 @@ local t = require "tap"
 local dotted = debug.getregistry()["gpush.dotted"]
 local dir = debug.getinfo(1, "S").source:match "^@(.*)tests/shell/" or ""
 local kept = {}
-for name in pairs(_G) do kept[name] = true end
+for name, value in pairs(_G) do kept[name] = value end
 local setup = assert(load [[
     x = arange(0, 11):float():reshape(3, 4)
     y, w, v = x * 2, tensor{{1., 2.}, {3., 4.}}, tensor{3., 1., 2.}
@@ -74,7 +74,7 @@ local function same(a, b)
 end
 
 local function fresh()
-    for name in pairs(_G) do if not kept[name] then rawset(_G, name, nil) end end
+    for name in pairs(_G) do rawset(_G, name, kept[name]) end
     setup()
 end
 

@@ -27,7 +27,8 @@ end
 
 -- Parameters that are indices or labels, which count from 1 here.
 local of_labels = { cross_entropy = "target", nll_loss = "target", multi_margin_loss = "target",
-    one_hot = "x", bincount = "x", take_along_dim = "indices", take = "index",
+    one_hot = "x", embedding_bag = "input", bincount = "x",
+    take_along_dim = "indices", take = "index",
     gather_nd = "indices" }
 
 local function each(f, node)
@@ -284,6 +285,7 @@ local function method_call(node)
         say(elsewhere.advice(name))
     end
     if name == "__init__" then say "nothing to call: a class inherits from its base" end
+    if kind(object) == "number" then say("Lua's numbers have no methods") end
     if kind(object) == "string" and not string[name] then
         say("Lua's texts have no method " .. name)
     end
@@ -414,6 +416,11 @@ local function named_call(node, full)
     if not op then of, op = parameters(name, false) end
     if elsewhere.counted[name] then of = elsewhere.counted[name] end
     of.of_lists = elsewhere.keys(full)[2] ~= nil -- NumPy's functions take lists and numbers
+    local head = name:match "^[%a_][%w_]*"
+    local own = package and rawget(_G, head)
+    if own and gpush[head] ~= nil and not rawequal(own, gpush[head]) then -- a user's variable
+        return call("gpush." .. name, arguments(args, of, op and name))
+    end
     return call(name, arguments(args, of, op and name, not package))
 end
 

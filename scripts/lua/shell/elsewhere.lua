@@ -75,7 +75,7 @@ elsewhere.second = { swapaxes = "transpose", swapdims = "transpose", moveaxis = 
 -- Functions whose results are indices.
 elsewhere.of_indices = {}
 for name in ("argmax argmin argsort nonzero searchsorted bucketize triu_indices \z
-    tril_indices argwhere"):gmatch "%S+" do
+    tril_indices argwhere multinomial randperm"):gmatch "%S+" do
     elsewhere.of_indices[name] = true
 end
 
@@ -123,7 +123,8 @@ for left, text in shell.part "rows":gsub("\n +", " "):gmatch "([^\n]-) = ([^\n]+
 end
 
 -- Names that a line in Python calls and Lua has not.
-elsewhere.builtins = { isinstance = true, iter = true, reversed = true, vars = true, os = true,
+elsewhere.builtins = { True = true, False = true, None = true, isinstance = true,
+    iter = true, reversed = true, vars = true, os = true,
     time = true, copy = true, random = true, sys = true, math = true }
 for key in next, elsewhere.forms do
     if not key:find "^%." then elsewhere.builtins[key:match "^[%w_]+"] = true end
@@ -198,7 +199,7 @@ function elsewhere.known(path)
     for _, key in ipairs(elsewhere.keys(path)) do
         if elsewhere.forms[key] or values[key] then return true end
     end
-    return path:find "%.__class__" ~= nil or elsewhere.packages[path:match "^[%w_]+"]
+    return path:find "%.__class__" ~= nil or path:find "%.data%f[^%w_]" ~= nil or elsewhere.packages[path:match "^[%w_]+"]
         and elsewhere.name(path) ~= nil
 end
 

@@ -127,7 +127,9 @@ local elsewhere_names = {
     save = "checkpoint.save(file, {model = model}), or npz.save(file, {x = x}) for NumPy" }
 
 local python_error = { "call it with a colon, ", "call a method with a colon: ",
-    "index 0 is out of range",
+    "index 0 is out of range", "attempt to index a number value",
+    "attempt to perform arithmetic on a boolean value",
+    "attempt to perform arithmetic on a table value",
     "a list has no index 0: ",
     "attempt to compare boolean with number", "pow: dtype bool of argument",
     "bad argument #1 to '%l+' %(string expected",
@@ -188,7 +190,8 @@ local function is_foreign(message, line)
     for word in line:gmatch "%f[%w_.:]([%a_]+)%(" do -- list(d.values())
         if t.builtins[word] and rawget(_G, word) == nil then return true end
     end
-    return t.forms["." .. name] ~= nil
+    local holder = line:match("([%a_][%w_]*)%." .. name)
+    return t.forms["." .. name] ~= nil or type(rawget(_G, holder or "")) == "string"
 end
 
 -- The Lua form of a line in another language.

@@ -134,6 +134,11 @@ function translate.part_of(node, key)
     local which = pairs_of[key]
     local call = node[1] == "call" and node[2]
     local name = call and (call[1] == "field" and call[3] or call[2])
+    local layer = call and call[1] == "call" and path(call[2])
+    if layer then -- nn.LSTM(4, 5)(x)[0]
+        name = layer:find "LSTM$" and "lstm" or (layer:find "GRU$" or layer:find "RNN$"
+            or layer:find "MultiheadAttention$") and "gru"
+    end
     if not which or not several[name] then return nil end
     local text = emit(node)
     return which == 1 and "(" .. text .. ")" or ("(select(%d, %s))"):format(which, text)

@@ -42,6 +42,7 @@ local function ask(text)
     local source, name = text:match "^(%??)%s*(.-)%s*$"
     if name == "" then return gpush.help() end
     if name:find "^:" then return part "commands".run("help " .. name) end
+    name = name:gsub("^torch%.%f[%a]", "")
     local ok, message = pcall(gpush.help, name, { source = source == "?" })
     if not ok then shell.fail(message) end
 end

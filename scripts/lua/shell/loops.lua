@@ -64,6 +64,15 @@ local function is_loader(node)
         or (path(node) or ""):find "[lL]oader$" or (path(node) or ""):find "_dl$"
 end
 
+-- What the elements of a list are.
+local function element(over)
+    if kind(over) == "tensor" then return "tensor" end
+    local v = over[1] == "name" and loops.value(over[2])
+    local first = type(v) == "table" and type(v[1]) or over[1] == "list" and over[2]
+        and kind(over[2])
+    return first == "number" and "values" or first == "string" and "string" or "unknown"
+end
+
 -- The head of a loop that counts, and its body; nil for any other.
 local function counted(targets, over, trees, body)
     local name = targets[1][2]
@@ -98,7 +107,10 @@ local function counted(targets, over, trees, body)
             (emit(list[1]))) or tuple and ("for %s, item in ipairs(%s) do local %s = \z
             table.unpack(item) "):format(name, (emit(list[1])), rest)
             or ("for %s, %s in ipairs(%s) do "):format(name, rest, (emit(list[1])))
-        return head, translate.looping({ name }, one and "zero" or "one", body)
+        local of = targets[2] and not tuple and not is_loader(list[1]) and element(list[1])
+        return head, translate.looping({ name }, one and "zero" or "one", function()
+            return of and translate.looping({ rest }, of, body) or body()
+        end)
     end
 end
 
@@ -165,12 +177,8 @@ local function listed(targets, over, body)
         return ("for _, item in ipairs(%s) do local %s = table.unpack(item) "):format((emit(over)),
             names), body()
     end
-    local first = type(v) == "table" and type(v[1])
-    local of = kind(over) == "tensor" and "tensor" or first == "number" and "values"
-        or first == "string" and "string" or over[1] == "list" and over[2] and
-        kind(over[2]) == "number" and "values" or "unknown"
     return ("for _, %s in ipairs(%s) do "):format(names, (emit(over))),
-        translate.looping({ names }, of, body)
+        translate.looping({ names }, element(over), body)
 end
 
 -- for targets in over: body() …; trees: the body's.

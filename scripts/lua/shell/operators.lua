@@ -3,8 +3,8 @@
 -- lists without elements are true, comparisons that chain, "in", and + of texts and lists.
 local gpush, shell = ...
 local translate, elsewhere = shell.part "translate", shell.part "elsewhere"
-local emit, kind, path, say, note = translate.expression, translate.kind, translate.path,
-    translate.say, translate.note
+local emit, kind, path, note = translate.expression, translate.kind, translate.path,
+    translate.note
 local literal, shifted, value_of = translate.literal, translate.shifted, translate.value
 local write, TRUTH = translate.write, '0, "" and {} are true in Lua'
 
@@ -75,7 +75,8 @@ local levels = { ["or"] = 1, ["and"] = 2, ["|"] = 4, ["&"] = 6, ["<<"] = 7, [">>
 local function repeated(list, times) -- [0] * 3
     local n, out = literal(times), {}
     if list[1] ~= "list" and list[1] ~= "tuple" or not n or n > 20 then
-        say "a list times a number: a loop, t[#t + 1] = v"
+        return ("(function(t, n) local r = {} for _ = 1, n do table.move(t, 1, #t, #r + 1, r) end \z
+            return r end)(%s, %s)"):format(emit(list), (emit(times)))
     end
     for _ = 1, n do
         for i = 2, #list do out[#out + 1] = emit(list[i]) end
@@ -92,7 +93,7 @@ end
 -- Whether the value is an index, x.argmax(1) or x.argmax().item().
 local function is_index(node)
     if node[1] == "name" then return translate.told(node[2]) == "indices" end
-    if node[1] == "paren" then return is_index(node[2]) end
+    if node[1] == "paren" or node[1] == "index" then return is_index(node[2]) end
     local f = node[1] == "call" and node[2]
     if not f or f[1] == "name" then return false end
     return elsewhere.of_indices[f[3]] or f[3] == "item" and is_index(f[2])
@@ -100,6 +101,9 @@ end
 
 -- An index as a number of Python's: one less.
 local function from_zero(node)
+    if kind(node) == "boolean" and node[1] ~= "name" then -- True + True
+        return { "paren", { "raw", emit(node, 3) .. " and 1 or 0" } }
+    end
     return is_index(node) and { "paren", { "raw", emit(node) .. " - 1" } } or node
 end
 translate.from_zero, translate.is_index = from_zero, is_index
@@ -135,7 +139,9 @@ function write.binary(node)
     if op == "+" and (a == "string" or b == "string") then op = ".." end
     if op == "^" and is_mask(left) and is_mask(right) then op = "~" end
     local level = levels[op]
-    left, right = from_zero(left), from_zero(right)
+    if op ~= "or" and op ~= "and" and op ~= ".." then
+        left, right = from_zero(left), from_zero(right)
+    end
     local less = (op == "^" or op == "..") and 1 or 0
     return ("%s %s %s"):format(emit(left, level + less), op, emit(right, level + 1 - less)), level
 end
@@ -185,6 +191,11 @@ local function compared(a, op, b)
     if is_index(a) or is_index(b) then
         return ("%s %s %s"):format(is_index(a) and emit(a, 4) or shifted(a), op,
             is_index(b) and emit(b, 4) or shifted(b)), 3
+    end
+    local lists = kind(a) == "table" and kind(b) == "table" and (op == "==" or op == "~=")
+    local function sizes(e) return e[3] == "shape" or e[1] == "call" end
+    if lists and not sizes(a) and not sizes(b) then
+        return ("json.encode(%s) %s json.encode(%s)"):format(emit(a), op, (emit(b))), 3
     end
     if kind(a) == "table" and (b[1] == "list" and #b == 1) and (op == "==" or op == "~=") then
         return ("next(%s) %s nil"):format(emit(a), op), 3

@@ -40,6 +40,12 @@ sorted(X, REVERSE) = (function() local t = {table.unpack(X)} table.sort(t, funct
     if REVERSE then a, b = b, a end return a < b end) return t end)()
 sorted(X, KEY) = (function() local t = {table.unpack(X)} table.sort(t, function(a, b)
     return KEY(a) < KEY(b) end) return t end)()
+max(X, KEY) = (function() local m for _, v in ipairs(X) do if m == nil or KEY(v) > KEY(m) then
+    m = v end end return m end)()
+min(X, KEY) = (function() local m for _, v in ipairs(X) do if m == nil or KEY(v) < KEY(m) then
+    m = v end end return m end)()
+reversed(S) = -- s:reverse(), a text
+reversed(L) = (function(t) local r = {} for i = #t, 1, -1 do r[#r + 1] = t[i] end return r end)(L)
 map(F, L) = (function() local t = {} for i, v in ipairs(L) do t[i] = F(v) end return t end)()
 filter(F, L) = (function() local t = {} for _, v in ipairs(L) do if F(v) then t[#t + 1] = v end
     end return t end)()

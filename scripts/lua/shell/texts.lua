@@ -23,6 +23,9 @@ local function formatted(form, value)
     if not ("defgGxXs"):find(letter ~= "" and letter or "s", 1, true) then
         say(("-- the format {:%s} has no form in Lua"):format(form))
     end
+    if kind(value) == "table" and value[3] ~= "shape" and letter .. width == "" then
+        return "%s", ("json.encode(%s)"):format((emit(value)))
+    end
     letter = letter == "" and (kind(value) == "number" and sign ~= "" and "g" or "s") or letter
     local left = align == "<" or align == "" and width ~= "" and letter == "s"
         and kind(value) ~= "number" and kind(value) ~= "tensor"

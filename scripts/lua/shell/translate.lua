@@ -75,7 +75,10 @@ translate.path = path
 
 local function call_kind(node)
     local f, name = node[2], path(node[2])
-    if name and (numbers[name]) then return "number" end
+    if name and numbers[name] then
+        local tensor = (name == "abs" or name == "round") and kind(node[3][1]) == "tensor"
+        return tensor and "tensor" or "number"
+    end
     if name == "str" then return "string" end
     if name == "list" or name == "tuple" or name == "dict" or name == "divmod"
         or name == "sorted" then
@@ -275,7 +278,18 @@ local function elements(node, from)
     for i = from, #node do out[#out + 1] = (emit(node[i])) end
     return table.concat(out, ", ")
 end
-function write.list(node) return "{" .. elements(node, 2) .. "}", 13 end
+function write.list(node)
+    local star
+    for i = 2, #node - 1 do star = star or node[i][1] == "star" end
+    if not star then return "{" .. elements(node, 2) .. "}", 13 end
+    local out = {}
+    for i = 2, #node do -- [*a, 4]
+        local v = node[i]
+        out[i - 1] = v[1] == "star" and ("table.move(%s, 1, #%s, #t + 1, t)"):format(emit(v[2]),
+            emit(v[2], 14)) or "t[#t + 1] = " .. emit(v)
+    end
+    return ("(function() local t = {} %s return t end)()"):format(table.concat(out, "; "))
+end
 write.tuple = write.list
 
 function write.table(node)

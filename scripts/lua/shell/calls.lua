@@ -334,6 +334,12 @@ local function looped(kind_of, names)
 end
 functions.list = looped("list", { zip = 2, enumerate = 2, items = 2, keys = 1, values = 1,
     reversed = 1 })
+function functions.range(args)
+    if not args[3] then return nil end
+    local step = emit(args[3])
+    return ("(function() local t = {} for i = %s, %s, %s do t[#t + 1] = i end return t end)()")
+        :format(emit(args[1]), plus(args[2], step:find "^%-" and 1 or -1), step)
+end
 functions.set = looped("set", {})
 function functions.filter(args)
     if args[1][1] ~= "constant" then return nil end

@@ -118,7 +118,7 @@ local function of_list(base, item, shape)
     end
     note(COUNT)
     return ("{table.unpack(%s, %s%s)}"):format(base, from == "" and "1" or at(from),
-        to == "" and "" or ", " .. at(to))
+        to == "" and "" or ", " .. at(to)), 13
 end
 
 -- Methods that return values and indices, which PyTorch has as one value of two fields.
@@ -155,7 +155,8 @@ function translate.write.index(node)
         local shape = node[2][1] == "field" and node[2][3] == "shape"
         if item[1] == "string" then return ("%s[%s]"):format(base, (emit(item))) end
         if k == "string" then return of_string(base, item) end
-        if k == "table" then return of_list(base, item, shape) end
+        local last = k == nil and node[2][1] == "name" and (literal(item) or 0) < 0
+        if k == "table" or last then return of_list(base, item, shape) end
     end
     return of_tensor(base, items)
 end

@@ -310,6 +310,7 @@ np.split(X, A) = tensor_split(X, A)
 np.split(X, A, AXIS) = tensor_split(X, A, AXIS)
 np.array_split(X, A) = tensor_split(X, A)
 np.ptp(X) = X:max() - X:min()
+np.clip(N, A, B) = math.max(A, math.min(N, B))
 np.clip(X, A, B) = clamp(X, A, B)
 np.power(X, Y) = X ^ Y
 np.mod(X, Y) = X % Y

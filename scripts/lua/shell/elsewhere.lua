@@ -199,7 +199,9 @@ function elsewhere.known(path)
     for _, key in ipairs(elsewhere.keys(path)) do
         if elsewhere.forms[key] or values[key] then return true end
     end
-    return path:find "%.__class__" ~= nil or path:find "%.data%f[^%w_]" ~= nil or elsewhere.packages[path:match "^[%w_]+"]
+    local head = path:match "^[%w_]+"
+    return path:find "%.__class__" ~= nil or path:find "%.data%f[^%w_]" ~= nil
+        or elsewhere.packages[head]
         and elsewhere.name(path) ~= nil
 end
 

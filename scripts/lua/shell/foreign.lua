@@ -249,7 +249,8 @@ end
 local heads = { ["for%s+[^=]-%s+in%s"] = "'do' expected near ':'",
     ["while%f[^%w_]"] = "'do' expected near ':'", ["if%f[^%w_]"] = "'then' expected near ':'",
     ["elif%f[^%w_]"] = "", ["else%s*$"] = "", ["try%s*$"] = "", ["except%f[^%w_]"] = "",
-    ["finally%s*$"] = "", ["with%s+%S"] = "", ["def%s+[%w_]+%s*%("] = "",
+    ["finally%s*$"] = "", ["with%s+[%a_][%w_.]*%s*%("] = "",
+    ["with%s+[%a_][%w_.]*%s+as%s"] = "", ["with%s+[%a_][%w_.]*%s*$"] = "", ["def%s+[%w_]+%s*%("] = "",
     ["class%s+[%w_]+"] = "", ["async%s+%a"] = "" }
 
 -- The line up to a colon outside brackets that ends it or comes before a space: for i in range(3):

@@ -142,14 +142,16 @@ local function command(line, value, before)
 end
 
 -- The line in Lua, with a note behind --; nil where nothing in it is foreign, or nothing is known.
--- value(name): the variable's value, or nil; before: the text before the line. sure: it is known to
--- be no Lua.
-function foreign.line(typed, value, before)
+-- value(name): the variable's value, or nil; before: the text before the line; counted: what is in
+-- the line counts from 1, as it may be Lua with a slip.
+function foreign.line(typed, value, before, counted)
     local line = without_prompt(typed:match "^%s*(.-)%s*$")
     if line:find "^#" then return comment(line:gsub("^#+%s*", "") .. "") end
     local ran = command(line, value, before)
     if ran then return ran end
-    local text, note, code = translated(line, scope_of(value or global, before))
+    local scope = scope_of(value or global, before)
+    scope.counted = counted
+    local text, note, code = translated(line, scope)
     if not text then return note and (code and note or comment(note)) end
     local function bare(s) return (mask(s):gsub("[%s;]", "")) end
     if bare(text) == bare(typed) and text ~= "" and not typed:find "#" then return nil end
@@ -250,7 +252,8 @@ local heads = { ["for%s+[^=]-%s+in%s"] = "'do' expected near ':'",
     ["while%f[^%w_]"] = "'do' expected near ':'", ["if%f[^%w_]"] = "'then' expected near ':'",
     ["elif%f[^%w_]"] = "", ["else%s*$"] = "", ["try%s*$"] = "", ["except%f[^%w_]"] = "",
     ["finally%s*$"] = "", ["with%s+[%a_][%w_.]*%s*%("] = "",
-    ["with%s+[%a_][%w_.]*%s+as%s"] = "", ["with%s+[%a_][%w_.]*%s*$"] = "", ["def%s+[%w_]+%s*%("] = "",
+    ["with%s+[%a_][%w_.]*%s+as%s"] = "", ["with%s+[%a_][%w_.]*%s*$"] = "",
+    ["def%s+[%w_]+%s*%("] = "",
     ["class%s+[%w_]+"] = "", ["async%s+%a"] = "" }
 
 -- The line up to a colon outside brackets that ends it or comes before a space: for i in range(3):

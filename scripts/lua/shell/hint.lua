@@ -126,22 +126,25 @@ local elsewhere_names = {
     plt = "plot, hist, heatmap and imshow draw at once",
     save = "checkpoint.save(file, {model = model}), or npz.save(file, {x = x}) for NumPy" }
 
-local python_error = { "call it with a colon, ", "call a method with a colon: ",
-    "index 0 is out of range", "attempt to index a number value",
-    "attempt to perform arithmetic on a boolean value",
-    "attempt to perform arithmetic on a table value",
-    "a list has no index 0: ",
-    "attempt to compare boolean with number",
-    "attempt to compare number with boolean", "pow: dtype bool of argument",
-    "bad argument #1 to '%l+' %(string expected",
-    "attempt to call a tensor value", "range: argument 'last'", "expected a tensor, got ",
-    ": pow: expected a tensor$", "the truth value of a tensor with %d+ elements",
-    "call a nil value %(method '", "attempt to %a+ a 'string' with a '%a+'$",
-    "attempt to %a+ a '%a+' with a 'string'$", "tensor: the value is a string",
-"call a %a+ value %(%a+ 'f'%)$",
-    "index: expected .* got nil$", "length of a nil value",
-    "index a nil value %(field 'functional'%)$",
+-- Messages that only a line in another language brings.
+local foreign_error = { "call it with a colon, ", "call a method with a colon: ",
+    "index 0 is out of range", "a list has no index 0: ", "attempt to call a tensor value",
+    "tensor: the value is a string", "call a %a+ value %(%a+ 'f'%)$",
+    "index: expected .* got nil$", "index a nil value %(field 'functional'%)$",
     "index a function value %(global 'copy'%)$" }
+-- Messages that a slip in Lua may bring, too: what is in the line counts from 1 already.
+local either_error = { "attempt to index a number value", "arithmetic on a boolean value",
+    "arithmetic on a table value", "attempt to compare boolean with number",
+    "attempt to compare number with boolean", "pow: dtype bool of argument",
+    "bad argument #1 to '%l+' %(string expected", "range: argument 'last'",
+    "expected a tensor, got ", ": pow: expected a tensor$",
+    "the truth value of a tensor with %d+ elements", "call a nil value %(method '",
+    "attempt to %a+ a 'string' with a '%a+'$", "attempt to %a+ a '%a+' with a 'string'$",
+    "length of a nil value" }
+
+local function any(patterns, message)
+    for _, pattern in ipairs(patterns) do if message:find(pattern) then return true end end
+end
 
 -- Messages of Lua's own about values that may be tensors, and what to write.
 local of_values = { ["invalid replacement value %(a userdata%)$"] =
@@ -174,9 +177,17 @@ local function of_torch(message, line)
     end
 end
 
+-- Whether the line has an index 0, or calls what only Python has: list(d.values()).
+local function evident(line)
+    if line:find "%[0[%],]" then return true end
+    for word in line:gmatch "%f[%w_.:]([%a_]+)%(" do
+        if elsewhere().builtins[word] and rawget(_G, word) == nil then return true end
+    end
+end
+
 -- Whether the message is one that a line in another language brings.
 local function is_foreign(message, line)
-    for _, pattern in ipairs(python_error) do if message:find(pattern) then return true end end
+    if any(foreign_error, message) then return true end
     local kind, name = message:match "nil value %((%a+) '([%a_][%w_]*)'%)$"
     name = name or message:match "no method or property '([%w_]+)'"
     if not name then return false end
@@ -188,16 +199,17 @@ local function is_foreign(message, line)
     for path in line:gmatch "%f[%w_.][%a_][%w_.]*" do
         if t.known(path) and path:find("%f[%w_]" .. name .. "%f[^%w_]") then return true end
     end
-    for word in line:gmatch "%f[%w_.:]([%a_]+)%(" do -- list(d.values())
-        if t.builtins[word] and rawget(_G, word) == nil then return true end
-    end
+    if evident(line) then return true end
     local holder = line:match("([%a_][%w_]*)%." .. name)
     return t.forms["." .. name] ~= nil or type(rawget(_G, holder or "")) == "string"
 end
 
 -- The Lua form of a line in another language.
 local function in_lua(message, line, value)
-    local text = is_foreign(message, line) and shell.part "foreign".line(line, value)
+    local either = any(either_error, message)
+    local foreign = is_foreign(message, line) or either and evident(line)
+    local text = (foreign or either)
+        and shell.part "foreign".line(line, value, nil, not foreign)
     if text and not text:find "^%-%-" then return text end
     local instead = of_torch(message, line)
     if instead or text then return instead or text end

@@ -194,7 +194,7 @@ translate.from_end = from_end
 
 -- A dim or an index of a number; what is not known to be one stays, with a note.
 local function position(node, words)
-    if node[1] == "constant" then return emit(node) end
+    if node[1] == "constant" or scope.counted then return emit(node) end
     local k = kind(node)
     if k == "number" and from_end(node) then return emit(node) end
     note(words or COUNT)

@@ -172,6 +172,16 @@ static bool computes(const gp_rec *r) {
     return r->kind == GP_REC_KERNEL && !gp_rec_is_collective(r);
 }
 
+static bool is_kernel(const gp_rec *r) { return r->kind == GP_REC_KERNEL; }
+
+/* Whether a kernel ran for less time than the call that launched it took, where that is known. */
+static bool is_short(const gp_usage *u, const gp_work *w) {
+    return is_kernel(w->rec) && w->host && w->host->kind == GP_REC_CALL &&
+           w->rec->t1 - w->rec->t0 < gp_rec_end(u->p, w->host) - w->host->t0;
+}
+
+static bool meets(const gp_rec *r) { return is_kernel(r) && gp_rec_is_collective(r); }
+
 static void add_device(const gp_usage *u, gp_device_usage *d, const gp_rec **r) {
     int from = u->stream[d->first].from, to = u->stream[d->first + d->streams - 1].to;
     uint64_t end = 0;
@@ -180,6 +190,7 @@ static void add_device(const gp_usage *u, gp_device_usage *d, const gp_rec **r) 
         bool copies = w->kind == GP_REC_MOVED;
         *(copies ? &d->copies : &d->kernels) += w->t1 - w->t0;
         *(copies ? &d->ncopies : &d->nkernels) += 1;
+        d->nshort += is_short(u, &u->work[i]);
         if (w->t1 > end) end = w->t1;
     }
     qsort(r, (size_t)(to - from), sizeof *r, by_start);
@@ -188,6 +199,8 @@ static void add_device(const gp_usage *u, gp_device_usage *d, const gp_rec **r) 
     d->idle = d->span - busy;
     d->compute = covered(r, to - from, computes);
     d->other = busy - d->compute;
+    d->collective = covered(r, to - from, meets);
+    d->beside = d->compute + d->collective - covered(r, to - from, is_kernel);
 }
 
 gp_device_usage *gp_device_usages(const gp_usage *u, int *n) {

@@ -45,6 +45,8 @@ typedef struct gp_device_usage {
     uint64_t span, idle, compute, other;
     uint64_t kernels, copies; /* sums of their durations */
     uint64_t nkernels, ncopies;
+    uint64_t nshort;             /* kernels that took less than the calls that launched them */
+    uint64_t collective, beside; /* collectives ran; and beside them kernels that compute */
 } gp_device_usage;
 /* malloc'd, by rank and device; *n of them. NULL with a message when out of memory. */
 gp_device_usage *gp_device_usages(const gp_usage *u, int *n);

@@ -157,6 +157,7 @@ static int l_queues(lua_State *L) {
 static int l_devices(lua_State *L) {
     const gp_usage *u = push_usage(L);
     gp_device_usage **list = gp_lua_push_block(L);
+    uint64_t wall = u->p->t1 - u->p->t0;
     int n;
     if (!(*list = gp_device_usages(u, &n))) return gp_lua_raise(L);
     lua_createtable(L, n, 0);
@@ -170,7 +171,10 @@ static int l_devices(lua_State *L) {
         set_int(L, "idle", d->idle);
         set_int(L, "compute", d->compute);
         set_int(L, "other", d->other);
-        set_number(L, "busy", d->span ? (double)(d->span - d->idle) / (double)d->span : 0);
+        set_number(L, "busy", wall ? (double)(d->span - d->idle) / (double)wall : 0);
+        set_int(L, "collective", d->collective);
+        set_int(L, "beside", d->beside);
+        set_int(L, "short", d->nshort);
         set_int(L, "kernels", d->nkernels);
         set_int(L, "kernel_time", d->kernels);
         set_int(L, "copies", d->ncopies);

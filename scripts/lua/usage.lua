@@ -134,11 +134,24 @@ end
 local Devices = { __name = "devices" }
 function Devices.__tostring(list)
     if #list == 0 then return "no device ran anything beside the host" end
-    return table.concat(text({ "device", "from first to last", "busy", "computing",
-        "copies and collectives only", "idle", "kernels", "copies" }, list, function(d)
-        return { d.device, time(d.span), share(d.span - d.idle, d.span), time(d.compute),
-            time(d.other), time(d.idle), count(d.kernels), count(d.copies) }
-    end), "\n")
+    local meets, short = false, false
+    for _, d in ipairs(list) do meets, short = meets or d.collective > 0, short or d.short > 0 end
+    local heads = { "device", "busy", "computing", "copies and collectives only", "idle",
+        "from first to last", "copies", "kernels" }
+    if short then heads[#heads + 1] = "shorter than their launch" end
+    if meets then table.move({ "collectives", "beside computing" }, 1, 2, #heads + 1, heads) end
+    local out = text(heads, list, function(d)
+        local cells = { d.device, ("%.1f%%"):format(100 * d.busy), time(d.compute), time(d.other),
+            time(d.idle), time(d.span), count(d.copies), count(d.kernels) }
+        if short then cells[#cells + 1] = count(d.short) end
+        if meets then
+            cells[#cells + 1] = time(d.collective)
+            cells[#cells + 1] = share(d.beside, d.collective)
+        end
+        return cells
+    end)
+    out[#out + 1] = "busy: of the wall time; idle: between the first and the last work"
+    return table.concat(out, "\n")
 end
 
 local Queues = { __name = "queues" }

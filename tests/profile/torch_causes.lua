@@ -155,6 +155,22 @@ t.ok(text:find "Self CUDA %%" and text:find "gemm" and not text:find "Self CPU",
 for _, row in ipairs(g.profile.run(function() return g.ones(3) end):rows { group = "kernel" }) do
     t.ok(row.name:find "^%[", "none ran on the host", row.name)
 end
+
+-- ---- what a device did ----
+-- Of 1000 us: kernels from 100 to 300 and a collective from 250 to 450 beside them, which the same
+-- kernel follows from 600 to 602, shorter than its launch of 5.
+r = made.trace()
+r:region("step", 0, 1000)
+r:kernel("gemm", 100, 200, r:call("cudaLaunchKernel", 90, 5))
+r:kernel("ncclDevKernel_AllReduce", 250, 200, r:call("cudaLaunchKernel", 96, 5), 9)
+r:kernel("gemm", 600, 2, r:call("cudaLaunchKernel", 500, 5))
+p = load(r)
+local d = p:devices()[1]
+t.is({ d.busy, d.compute, d.collective, d.beside, d.short, d.span, d.idle },
+    { 0.352, 202000, 200000, 50000, 1, 502000, 150000 }, "a device's shares, busy of the wall time")
+text = tostring(p:devices())
+t.ok(text:find "busy: of the wall time" and text:find "cuda:0 +35.2%%" and text:find "200.000us +25.0%%",
+    "as text", text)
 os.remove(path)
 os.remove(path .. ".prof")
 t.done()

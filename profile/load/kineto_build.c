@@ -382,7 +382,11 @@ static gp_track *new_track(builder *b, const kineto_thread *t) {
     gp_prof *p = b->p;
     gp_track *track = p->host->first || p->host->name ? gp_prof_add_host(p) : p->host;
     if (!track) return NULL;
-    snprintf(name, sizeof name, "thread %s", t->tid);
+    int64_t id; /* of 32 bits without a sign, which older versions wrote with one */
+    gp_json_text tid = {.p = t->tid, .n = strlen(t->tid)};
+    if (gp_json_text_int(&tid, &id) && id < 0 && id >= INT32_MIN)
+        snprintf(name, sizeof name, "thread %u", (unsigned)id);
+    else snprintf(name, sizeof name, "thread %s", t->tid);
     track->name = t->name ? t->name : gp_intern_put(p->names, name, strlen(name));
     track->rank = b->rank;
     b->depth = 0;

@@ -171,6 +171,26 @@ t.is({ d.busy, d.compute, d.collective, d.beside, d.short, d.span, d.idle },
 text = tostring(p:devices())
 t.ok(text:find "busy: of the wall time" and text:find "cuda:0 +35.2%%" and text:find "200.000us +25.0%%",
     "as text", text)
+
+-- ---- the page ----
+-- Of one rank, number 3, with a thread whose number an older version wrote with a sign.
+r = made.trace { rank = 3 }
+launch(r, 0)
+r:op("aten::other", 0, 10, nil, -1029147072)
+r:op("aten::item", 100, 50)
+r:call("cudaStreamSynchronize", 105, 40)
+p = load(r)
+p:report(path .. ".html")
+local page <close> = assert(io.open(path .. ".html"))
+local html = page:read "a"
+t.ok(html:find('"how":"Loaded from causes.json, torch.profiler\'s trace of Made GPU"', 1, true)
+    and html:find('"title":"causes.json"', 1, true), "names the file without its folder")
+t.ok(html:find('"version":"' .. g._VERSION, 1, true), "and gpush's version")
+t.ok(html:find('"why":"item"', 1, true) and not html:find('"rank":3', 1, true),
+    "waits of one rank have no number of it")
+t.ok(html:find("thread 3265820224", 1, true) and not html:find("thread -", 1, true),
+    "threads' numbers have no sign")
+os.remove(path .. ".html")
 os.remove(path)
 os.remove(path .. ".prof")
 t.done()

@@ -131,12 +131,14 @@ end
 -- The waits of a trace of another program, or of several ranks, by line or region, with what they
 -- cost: savings are of one rank's record.
 local function waits_of(prof)
-    local out = {}
-    for i, row in ipairs(prof:sync()) do
+    local out, rows = {}, prof:sync()
+    local several
+    for _, row in ipairs(rows) do several = several or row.rank ~= rows[1].rank end
+    for i, row in ipairs(rows) do
         if i > ROWS then break end
         local place = row.file and ("%s:%d"):format(row.file, row.line)
             or row.region and "in " .. row.region or "?"
-        out[i] = { line = text(place), rank = row.rank, why = row.why, what = text(row.what or ""),
+        out[i] = { line = text(place), rank = several and row.rank or nil, why = row.why, what = text(row.what or ""),
             device = text(row.device or ""), times = row.count, ns = row.waited,
             idle = row.idle, advice = text(row.advice or "") }
     end
@@ -186,6 +188,25 @@ local function lines_of(record)
     return lines
 end
 
+-- Where a loaded profile is from, without its folder: a page goes to other people.
+local function source_of(prof)
+    return prof.how and prof.how:gsub("^Loaded from .-/([^/]*, torch%.profiler's trace)",
+        "Loaded from %1")
+end
+
+-- What was profiled: a trace's file, or the script and its arguments where it is on the record.
+local function title_of(prof, record)
+    local loaded = prof.how and source_of(prof):match "^Loaded from (.-)[,( ]"
+    if loaded then return text(loaded) end
+    for _, file in ipairs(record.files) do
+        if arg and file == arg[0] then
+            local name = file:match "[^/]*$"
+            return text(table.concat({ name, table.unpack(arg) }, " "))
+        end
+    end
+    return null
+end
+
 local function or_null(s) return s and text(s) or null end
 
 -- The figures of the card that sim stood in for.
@@ -201,7 +222,8 @@ local function data_of(prof, blocks)
     local savings, why_none, all = savings_of(prof)
     local measured = prof.measured
     return { wall = prof.wall_ns, count = prof.count, dropped = prof.dropped, lost = prof.lost,
-        others = prof.others, how = or_null(prof.how), predicted = or_null(prof.predicted),
+        others = prof.others, how = or_null(source_of(prof)),
+        title = title_of(prof, record), version = gpush._VERSION, predicted = or_null(prof.predicted),
         accuracy = or_null(prof.accuracy),
         savings_accuracy = debug.getregistry()["gpush.replay"].accuracy "wait",
         modelled = or_null(prof.modelled), card = card_of(prof),

@@ -11,7 +11,7 @@ function badges() {
 
 function about() {
     const devices = [...new Set(list(data.record.places).map(p => clean(p[0])))].join(", ");
-    const parts = [data.date, devices ? `devices: ${devices}` : "", `${count(data.count)} events`, data.how ? clean(data.how) : "",
+    const parts = [data.version ? `gpush ${clean(data.version)}` : "", data.date, devices ? `devices: ${devices}` : "", `${count(data.count)} events`, data.how ? clean(data.how) : "",
         data.dropped ? `${count(data.dropped)} events were dropped, at the limit or for lack of memory: their time is in the events around them` : "",
         data.lost ? `${count(data.lost)} events of the device were dropped by its tools` : "",
         data.others ? `${count(data.others)} events of other threads are not in the tables` : ""];
@@ -89,5 +89,6 @@ function advice() {
 function showSummary(record) {
     byId("badges").replaceChildren(...badges().map(text => make("span", { class: "badge" }, text)));
     byId("about").textContent = about();
+    if (data.title) byId("title").textContent = `Profile of ${clean(data.title)}`;
     byId("summary").replaceChildren(cards(waitsByLine(record)), ...verdict(), ...advice(), ...bar());
 }

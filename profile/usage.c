@@ -144,6 +144,17 @@ void gp_usage_free(gp_usage *u) {
     free(u);
 }
 
+bool gp_waits_known(const gp_prof *p) {
+    for (const gp_track *t = p->foreign ? p->host : NULL; t; t = t->next) {
+        gp_at at = gp_first(t);
+        for (gp_rec *r; (r = gp_next(&at));)
+            if (r->kind == GP_REC_CALL &&
+                (!strncmp(r->name, "cu", 2) || !strncmp(r->name, "hip", 3)))
+                return true;
+    }
+    return !p->foreign;
+}
+
 /* ---- devices ---- */
 
 bool gp_rec_is_collective(const gp_rec *r) {

@@ -77,8 +77,8 @@ static void push_wait(lua_State *L, const gp_usage *u, const gp_track *t, const 
              p->foreign ? gp_load_advice(r->name) : gp_sync_advice((gp_why)r->why, r->name, NULL));
 }
 
-/* usage.waits(prof) -> list of the waits in the order of threads and starts, but for the
- * profiler's own at the end */
+/* usage.waits(prof) -> list (unknown: whether there were any is not on the record) of the waits in
+ * the order of threads and starts, but for the profiler's own at the end */
 static int l_waits(lua_State *L) {
     const gp_usage *u = push_usage(L);
     lua_newtable(L);
@@ -94,6 +94,7 @@ static int l_waits(lua_State *L) {
             lua_rawseti(L, -2, ++n);
         }
     }
+    if (!n && !gp_waits_known(u->p)) lua_pushboolean(L, 1), lua_setfield(L, -2, "unknown");
     return 1;
 }
 

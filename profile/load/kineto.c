@@ -30,18 +30,17 @@ static const struct {
                   {"Runtime", KINETO_CALL},
                   {"Kernel", KINETO_KERNEL},
                   {"Memcpy", KINETO_COPY},
-                  {"Memset", KINETO_COPY},
-                  {"hip_runtime", KINETO_CALL},
-                  {"hip_driver", KINETO_CALL},
-                  {"xpu_runtime", KINETO_CALL},
-                  {"xpu_driver", KINETO_CALL},
-                  {"privateuse1_runtime", KINETO_CALL},
-                  {"privateuse1_driver", KINETO_CALL}};
+                  {"Memset", KINETO_COPY}};
 
 static kineto_kind kind_of(const gp_json_text *cat) {
     for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
         if (gp_json_is(cat, categories[i].name, strlen(categories[i].name)))
             return categories[i].kind;
+    static const char *const calls[] = {"_runtime", "_driver"}; /* of any other device */
+    for (size_t i = 0; cat->p && i < sizeof calls / sizeof *calls; i++) {
+        size_t n = strlen(calls[i]);
+        if (cat->n > n && !memcmp(cat->p + cat->n - n, calls[i], n)) return KINETO_CALL;
+    }
     return KINETO_OTHER;
 }
 

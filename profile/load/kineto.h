@@ -79,7 +79,7 @@ typedef enum kineto_awaits {
     KINETO_FREE,
     KINETO_COPY_END
 } kineto_awaits;
-/* Of a call by its name, of cuda's, hip's or cu's. */
+/* Of a call by its name: cuda's, hip's, cu's, or by its words one of another runtime. */
 kineto_awaits gp_kineto_awaited(const char *call);
 /* Sets why and name of r, a wait in the op or call `what`, as torch.def has them. copy: the name of
  * the copy that it waited for, "Memcpy HtoD (Pageable -> Device)"; NULL: none, or not known. False,

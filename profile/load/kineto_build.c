@@ -31,9 +31,9 @@ typedef struct builder {
         ops;          /* by correlation; ops: by external id, where work needs them */
     kineto_map first; /* the first run of each op, by its name */
     int64_t last_op;  /* when the last op, or call that queues work, was over */
-    bool has_ops;
-    int *order;  /* events: of the host by thread and time, then the devices' */
-    int *thread; /* threads in the order of their tracks */
+    bool runs;        /* there are any */
+    int *order;       /* events: of the host by thread and time, then the devices' */
+    int *thread;      /* threads in the order of their tracks */
     const char *kind;
     gp_device *device[64]; /* by number, those that were met */
     gp_track *track;
@@ -140,6 +140,7 @@ static void note_ops(builder *b) {
     for (int i = 0; i < k->n; i++) {
         const kineto_event *e = &k->event[i];
         bool queues = e->kind == KINETO_CALL && kineto_map_get(&b->work, e->correlation) >= 0;
+        b->runs |= queues || e->kind == KINETO_OP;
         if (queues && e->t0 > last) last = e->t0;
         if (e->kind != KINETO_OP) continue;
         if (end_of(e) > last) last = end_of(e);
@@ -147,9 +148,8 @@ static void note_ops(builder *b) {
         int before = kineto_map_get(&b->first, name);
         if (before < 0) kineto_map_put(&b->first, name, i);
         else if (e->t0 < k->event[before].t0) *kineto_map_at(&b->first, name) = i + 1;
-        b->has_ops = true;
     }
-    if (b->has_ops) b->last_op = last;
+    if (b->runs) b->last_op = last;
 }
 
 static bool make_maps(builder *b) {

@@ -60,6 +60,20 @@ const char *gp_load_advice(const char *what) {
     return (row ? row : find(""))->advice;
 }
 
+/* Of other makers' runtimes, by what their names say: aclrtSynchronizeStream,
+ * musaDeviceSynchronize, zeEventHostSynchronize, urQueueFinish. */
+static kineto_awaits awaited_by_words(const char *call) {
+    static const char *const streams[] = {"QueueFinish", "EventsWait", "EventWait"};
+    if (strcasestr(call, "synchronize"))
+        return strcasestr(call, "device") || strcasestr(call, "context") ? KINETO_DEVICE
+                                                                         : KINETO_STREAM;
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+        size_t n = strlen(call), m = strlen(streams[i]);
+        if (n >= m && !strcmp(call + n - m, streams[i])) return KINETO_STREAM;
+    }
+    return KINETO_NOTHING;
+}
+
 kineto_awaits gp_kineto_awaited(const char *call) {
     static const struct {
         const char *name;
@@ -79,7 +93,7 @@ kineto_awaits gp_kineto_awaited(const char *call) {
                 return calls[i].what;
         }
     }
-    return KINETO_NOTHING;
+    return awaited_by_words(call);
 }
 
 /* ---- what is no wait of the script's ---- */

@@ -44,10 +44,16 @@ local function several_ranks(list)
     return false
 end
 
+-- What is said of a list without waits.
+local function no_waits(list)
+    return list.unknown and "whether the host has waited for a device is not known: the trace has \z
+        no calls of CUDA's or HIP's runtime" or "the host has not waited for a device"
+end
+
 local Sync = { __name = "sync report" }
 function Sync.__tostring(list)
     local head = list.verdict and list.verdict:head() .. "\n" or ""
-    if #list == 0 then return head .. "the host has not waited for a device" end
+    if #list == 0 then return head .. no_waits(list) end
     local several = several_ranks(list)
     local out = text({ "line", "why", "times", "host wait", "longest", "drained", "idle",
         list.predicted and "saves" or nil }, list, function(row)
@@ -90,8 +96,9 @@ end
 
 -- prof:sync() -> the waits by line, the longest first; .verdict: prof:verdict()
 local function sync(prof)
-    local list, known = { count = 0, waited = 0, idle = 0 }, {}
-    for _, w in ipairs(usage.waits(prof)) do
+    local list, known, waits = { count = 0, waited = 0, idle = 0 }, {}, usage.waits(prof)
+    list.unknown = waits.unknown
+    for _, w in ipairs(waits) do
         local key = table.concat({ w.file or "", w.line or 0, w.why, w.what,
             w.file and "" or w.region or "", w.rank }, "\0")
         local row = known[key]
@@ -120,7 +127,7 @@ end
 
 local Waits = { __name = "waits" }
 function Waits.__tostring(list)
-    if #list == 0 then return "the host has not waited for a device" end
+    if #list == 0 then return no_waits(list) end
     return table.concat(text({ "line", "why", "device", "at", "host wait", "drained", "idle" },
         list, function(row)
             return { place(row), row.why == row.what and row.why or row.why .. ": " .. row.what,

@@ -172,6 +172,28 @@ text = tostring(p:devices())
 t.ok(text:find "busy: of the wall time" and text:find "cuda:0 +35.2%%" and text:find "200.000us +25.0%%",
     "as text", text)
 
+-- ---- runtimes of other makers ----
+local function of_runtime(cat, call)
+    local of = made.trace()
+    launch(of, 0)
+    for i, e in ipairs(of.events) do of.events[i] = e:gsub("cuda_runtime", cat):gsub("cuda", "x") end
+    of:event { cat = cat, name = call, ts = 15, dur = 30 }
+    of:op("aten::mul", 100, 5)
+    return load(of)
+end
+for _, it in ipairs { { "privateuse1_runtime", "aclrtSynchronizeStream" },
+    { "xpu_runtime", "zeEventHostSynchronize" }, { "mtia_runtime", "mtiaDeviceSynchronize" },
+    { "xpu_runtime", "urQueueFinish" } } do
+    t.is(waits(of_runtime(it[1], it[2])), { "explicit: " .. it[2] }, it[2] .. " waits")
+end
+p = of_runtime("mtia_runtime", "runtimeFunc")
+t.ok(tostring(p:sync()):find "whether the host has waited for a device is not known",
+    "of a runtime that is not known nothing is said", tostring(p:sync()))
+t.ok(tostring(p:waits()):find "not known", "nor by prof:waits")
+r = made.trace()
+launch(r, 0)
+t.ok(tostring(load(r):sync()):find "the host has not waited", "of CUDA's it is")
+
 -- ---- the page ----
 -- Of one rank, number 3, with a thread whose number an older version wrote with a sign.
 r = made.trace { rank = 3 }

@@ -36,8 +36,8 @@ typedef struct gp_usage {
 gp_usage *gp_usage_new(const gp_prof *p);
 void gp_usage_free(gp_usage *u); /* NULL is fine */
 
-/* Whether p, without any wait, says that there was none: a trace of another program does where it has
- * calls of CUDA's or HIP's runtime, whose waits are known. */
+/* Whether p, without any wait, says that there was none: a trace of another program does where it
+ * has calls of CUDA's or HIP's runtime, whose waits are known. */
 bool gp_waits_known(const gp_prof *p);
 
 /* A device's time from its first start to its last end, in ns: idle, a kernel ran that computes, or

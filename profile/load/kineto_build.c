@@ -28,12 +28,13 @@ typedef struct builder {
     int64_t shift;
     uint64_t *ids;
     kineto_map calls, work, syncs,
-        ops;          /* by correlation; ops: by external id, where work needs them */
-    kineto_map first; /* the first run of each op, by its name */
-    int64_t last_op;  /* when the last op, or call that queues work, was over */
-    bool runs;        /* there are any */
-    int *order;       /* events: of the host by thread and time, then the devices' */
-    int *thread;      /* threads in the order of their tracks */
+        ops;           /* by correlation; ops: by external id, where work needs them */
+    kineto_map first;  /* the first run of each op, by its name */
+    int64_t last_sync; /* when the host began to wait for a whole device last */
+    int64_t last_op;   /* when the last op, or call that queues work, was over */
+    bool runs;         /* there are any */
+    int *order;        /* events: of the host by thread and time, then the devices' */
+    int *thread;       /* threads in the order of their tracks */
     const char *kind;
     gp_device *device[64]; /* by number, those that were met */
     gp_track *track;
@@ -140,6 +141,8 @@ static void note_ops(builder *b) {
     for (int i = 0; i < k->n; i++) {
         const kineto_event *e = &k->event[i];
         bool queues = e->kind == KINETO_CALL && kineto_map_get(&b->work, e->correlation) >= 0;
+        bool syncs = e->kind == KINETO_CALL && gp_kineto_awaited(e->name) == KINETO_DEVICE;
+        if (syncs && e->t0 > b->last_sync) b->last_sync = e->t0;
         b->runs |= queues || e->kind == KINETO_OP;
         if (queues && e->t0 > last) last = e->t0;
         if (e->kind != KINETO_OP) continue;
@@ -158,7 +161,7 @@ static bool make_maps(builder *b) {
         !kineto_map_new(&b->syncs, k->n) || !kineto_map_new(&b->ops, k->n) ||
         !kineto_map_new(&b->first, k->n))
         return no_memory(b);
-    b->last_op = INT64_MAX;
+    b->last_op = INT64_MAX, b->last_sync = INT64_MIN;
     for (int i = 0; i < k->n; i++) {
         const kineto_event *e = &k->event[i];
         if (e->kind == KINETO_CALL) kineto_map_put(&b->calls, e->correlation, i);
@@ -254,9 +257,11 @@ static bool runs_in(const builder *b, bool (*is)(const char *)) {
     return false;
 }
 
-/* torch.profiler waits for devices when it stops, after all that the script did. */
+/* torch.profiler waits for devices when it stops, after all that the script did, also after its
+ * own last wait for them. */
 static bool is_profilers(const builder *b, const kineto_event *e, kineto_awaits what) {
-    return what == KINETO_DEVICE && (e->t0 >= b->last_op || runs_in(b, gp_kineto_is_profiler));
+    bool last = e->t0 >= b->last_op && e->t0 >= b->last_sync;
+    return what == KINETO_DEVICE && (last || runs_in(b, gp_kineto_is_profiler));
 }
 
 /* Makes r, a call, a wait: its reason is that of the outermost op that has one. own: the copy that

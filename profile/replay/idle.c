@@ -104,6 +104,7 @@ int gp_compare_places(const gp_rec *x, const gp_rec *y) {
 static int by_place(const void *a, const void *b) {
     const gp_rec *x = ((const gp_saving *)a)->rec, *y = ((const gp_saving *)b)->rec;
     int order = gp_compare_places(x, y);
+    if (!order) order = strcmp(x->name, y->name);
     return order ? order : x->t0 < y->t0 ? -1 : x->t0 > y->t0;
 }
 
@@ -127,7 +128,7 @@ static int gather_waits(const gp_timeline *t, gp_saving *s) {
     return n;
 }
 
-/* The lines with waits that a script can avoid. */
+/* The lines with waits that a script can avoid, each with one of those that it waited for most. */
 static gp_saving *gather_lines(const gp_job *job, int *n) {
     size_t room = 1;
     for (int i = 0; i < job->n; i++) room += (size_t)job->rank[i]->nsteps;
@@ -136,10 +137,17 @@ static gp_saving *gather_lines(const gp_job *job, int *n) {
     if (!s) return gp_fail_null("profile: out of memory");
     for (int i = 0; i < job->n; i++) all += gather_waits(job->rank[i], &s[all]);
     qsort(s, (size_t)all, sizeof *s, by_place);
+    uint64_t alike = 0,
+             most = 0; /* of a line's waits, for what is waited now, and the most so far */
+    const gp_rec *last = NULL;
     for (int i = 0; i < all; i++) {
-        if (kept && !gp_compare_places(s[kept - 1].rec, s[i].rec))
-            s[kept - 1].times++, s[kept - 1].waited += s[i].waited;
-        else s[kept++] = s[i];
+        const gp_rec *rec = s[i].rec;
+        bool line = last && !gp_compare_places(last, rec);
+        alike = s[i].waited + (line && !strcmp(last->name, rec->name) ? alike : 0);
+        last = rec;
+        if (line) s[kept - 1].times++, s[kept - 1].waited += s[i].waited;
+        else s[kept++] = s[i], most = 0;
+        if (alike > most) most = alike, s[kept - 1].rec = rec;
     }
     qsort(s, (size_t)kept, sizeof *s, by_waited);
     *n = kept < LINES ? kept : LINES;

@@ -99,7 +99,8 @@ refused(whole .. "x", "expected the end of the file, got 'x'", "more than a file
 local packed = read(path "kept.prof.gz")
 refused(packed:sub(1, #packed // 2), "byte %d+: .*: the packed data end early",
     "half a packed file")
-refused(packed:sub(1, #packed // 2) .. ("\xff"):rep(99) .. packed:sub(#packed // 2), "after %d+ unpacked bytes: ",
+refused(packed:sub(1, #packed // 2) .. ("\xff"):rep(99) .. packed:sub(#packed // 2),
+    "after %d+ unpacked bytes: ",
     "a damaged packed file")
 refused('{"gpush":"profile","version":3}', "byte 30: a profile of version 3")
 refused('{"gpush":"profile","version":2}', "without its version, times or threads")

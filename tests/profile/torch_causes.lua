@@ -35,7 +35,8 @@ for _, old in ipairs { false, true } do
     -- 940, of which 2 come before the call
     local idle = p:idle()
     t.is({ idle.loader, idle.kernels, idle.latency, idle.op, idle.script },
-        { 800000, 30000, 8000, 2000, 160000 }, "idle time is the loader's" .. (old and ", 2021" or ""))
+        { 800000, 30000, 8000, 2000, 160000 },
+        "idle time is the loader's" .. (old and ", 2021" or ""))
     t.ok(p:table { group = "region" }:find("__next__", 1, true), "under PyTorch's name")
     p:save(path .. ".prof")
     t.is(g.profile.load(path .. ".prof"):idle().loader, 800000, "saved and loaded")
@@ -92,9 +93,11 @@ r = made.trace()
 launch(r, 0)
 r:call("cudaDeviceSynchronize", 15, 30)
 launch(r, 100)
+r:call("cudaDeviceSynchronize", 130, 15)
 r:call("cudaDeviceSynchronize", 150, 5)
 p = load(r)
-t.is(waits(p), { "explicit: cudaDeviceSynchronize", "explicit: profiler: cudaDeviceSynchronize" },
+t.is({ waits(p), p:sync()[1].count }, { { "explicit: cudaDeviceSynchronize",
+    "explicit: profiler: cudaDeviceSynchronize" }, 2 },
     "the last wait for the device is the profiler's own")
 r = made.trace()
 r:python("train.py(20): <module>", 0, 5000)
@@ -152,7 +155,8 @@ t.is(kernels, { { "void gemm<float>(int)", 1, 200000, 0 }, { "mul_kernel", 3, 90
     "kernels by name, and the rest of the time")
 local text = p:table { group = "kernel" }
 t.ok(text:find "Self CUDA %%" and text:find "gemm" and not text:find "Self CPU", "as a table", text)
-for _, row in ipairs(g.profile.run(function() return g.ones(3) end):rows { group = "kernel" }) do
+p = g.profile.run(function() return g.ones(3) end)
+for _, row in ipairs(p:rows { group = "kernel" }) do
     t.ok(row.name:find "^%[", "none ran on the host", row.name)
 end
 
@@ -169,14 +173,28 @@ local d = p:devices()[1]
 t.is({ d.busy, d.compute, d.collective, d.beside, d.short, d.span, d.idle },
     { 0.352, 202000, 200000, 50000, 1, 502000, 150000 }, "a device's shares, busy of the wall time")
 text = tostring(p:devices())
-t.ok(text:find "busy: of the wall time" and text:find "cuda:0 +35.2%%" and text:find "200.000us +25.0%%",
-    "as text", text)
+t.ok(text:find "busy: of the wall time" and text:find "cuda:0 +35.2%%"
+    and text:find "200.000us +25.0%%", "as text", text)
+
+-- One line that waits for both: its advice is for what it waits for most.
+r = made.trace()
+r:python("train.py(7): step", 0, 900)
+for i, case in ipairs { { HOST, 10 }, { BACK, 40 }, { HOST, 20 } } do
+    r:op("aten::to", 100 * i, 90)
+    r:copy(case[1], 100 * i + 10, case[2], r:call("cudaMemcpyAsync", 100 * i + 2, 5), 4096)
+    r:call("cudaStreamSynchronize", 100 * i + 8, case[2] + 4)
+end
+launch(r, 600)
+local s = load(r):savings()
+t.is({ #s, s[1].what, s[1].count }, { 1, "aten::to: DtoH", 3 }, "one advice for a line")
 
 -- ---- runtimes of other makers ----
 local function of_runtime(cat, call)
     local of = made.trace()
     launch(of, 0)
-    for i, e in ipairs(of.events) do of.events[i] = e:gsub("cuda_runtime", cat):gsub("cuda", "x") end
+    for i, e in ipairs(of.events) do
+        of.events[i] = e:gsub("cuda_runtime", cat):gsub("cuda", "x")
+    end
     of:event { cat = cat, name = call, ts = 15, dur = 30 }
     of:op("aten::mul", 100, 5)
     return load(of)

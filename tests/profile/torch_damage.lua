@@ -13,7 +13,8 @@ local function load(text)
 end
 local HEAD <const> = '{"traceEvents": ['
 local function kernel(name, ts)
-    return ('{"ph":"X","cat":"kernel","name":"%s","pid":0,"tid":7,"ts":%d,"dur":1}'):format(name, ts)
+    return ('{"ph":"X","cat":"kernel","name":"%s","pid":0,"tid":7,"ts":%d,"dur":1}')
+        :format(name, ts)
 end
 local function name_of(text)
     return load(HEAD .. kernel(text, 1) .. "]}"):events()[1].kernel
@@ -32,7 +33,8 @@ t.error(function() load(HEAD .. kernel("k", 1) .. ",,]}") end, "expected an obje
 -- ---- cut files ----
 -- At every byte after the first event: each of the two is there once it was complete.
 local first, second = kernel("first", 1), kernel("second", 3)
-local whole = HEAD .. first .. ", " .. second .. '], "deviceProperties": [{"name": "G"}], "x": true}'
+local whole = HEAD .. first .. ", " .. second
+    .. '], "deviceProperties": [{"name": "G"}], "x": true}'
 local complete = #HEAD + #first + 2 + #second
 local wrong = {}
 for at = #HEAD + #first, #whole - 1 do

@@ -6,7 +6,8 @@ local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
 local command = assert(loadfile(dir .. "/command_line.lua", "t"))("analyze", [[
 usage: gpush analyze FILE... [options]
 FILE is a profile that prof:save wrote or a trace of torch.profiler, packed by gzip or not, or - for
-standard input; several are those of a job's ranks. Of a trace that is cut, what came before is read.
+standard input; several are those of a job's ranks. Of a trace that is cut, what came before is
+read.
   --html FILE   write a page for a browser
   --diff FILE   show what changed since that profile or trace
   --group NAME  rows of the table by op (the default), region, line, shape, stack, module, kernel or

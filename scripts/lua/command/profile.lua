@@ -12,7 +12,8 @@ local COLUMNS <const> = { "count", "cpu_time_total", "self_cpu_time_total", "dev
     "self_device_time_total" }
 local OPTIONS <const> = { ["--table"] = true, ["--stack"] = true, ["--memory"] = true,
     ["--shapes"] = true, ["--flops"] = true, ["--steps"] = "steps, as in 10-12",
-    ["--group"] = { "op", "region", "line", "shape", "stack", "module", "kernel" }, ["--sort"] = COLUMNS,
+    ["--group"] = { "op", "region", "line", "shape", "stack", "module", "kernel" },
+    ["--sort"] = COLUMNS,
     ["--limit"] = 1, ["--stack-depth"] = 1, ["--max-events"] = 1 }
 local OUTPUTS <const> = {}
 for i, it in ipairs(FILES) do OPTIONS[it[1]], OUTPUTS[i] = "a file", it[1] end

@@ -138,7 +138,8 @@ local function waits_of(prof)
         if i > ROWS then break end
         local place = row.file and ("%s:%d"):format(row.file, row.line)
             or row.region and "in " .. row.region or "?"
-        out[i] = { line = text(place), rank = several and row.rank or nil, why = row.why, what = text(row.what or ""),
+        out[i] = { line = text(place), rank = several and row.rank or nil, why = row.why,
+            what = text(row.what or ""),
             device = text(row.device or ""), times = row.count, ns = row.waited,
             idle = row.idle, advice = text(row.advice or "") }
     end
@@ -223,7 +224,8 @@ local function data_of(prof, blocks)
     local measured = prof.measured
     return { wall = prof.wall_ns, count = prof.count, dropped = prof.dropped, lost = prof.lost,
         others = prof.others, how = or_null(source_of(prof)),
-        title = title_of(prof, record), version = gpush._VERSION, predicted = or_null(prof.predicted),
+        title = title_of(prof, record), version = gpush._VERSION,
+        predicted = or_null(prof.predicted),
         accuracy = or_null(prof.accuracy),
         savings_accuracy = debug.getregistry()["gpush.replay"].accuracy "wait",
         modelled = or_null(prof.modelled), card = card_of(prof),

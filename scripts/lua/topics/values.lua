@@ -203,8 +203,8 @@ local topics = {
         text = "What was recorded as a table of text, a row per op; print shows it. The rows and \z
             \"unattributed\" add up to the wall time.",
         options = "sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', \z
-            'region', 'line', 'shape', 'stack', 'module', 'kernel' or 'rank'; width: characters of a line, \z
-            for which averages and percentages are left out; format: 'text', 'markdown', or \z
+            'region', 'line', 'shape', 'stack', 'module', 'kernel' or 'rank'; width: characters \z
+            of a line, for which averages and percentages are left out; format: 'text', 'markdown', or \z
             'csv' and 'json' with times in whole nanoseconds",
         see = "profile, profile.run" },
     ["profile.rows"] = { call = "prof:rows{sort=, limit=, group=}",

@@ -204,8 +204,8 @@ local topics = {
             \"unattributed\" add up to the wall time.",
         options = "sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', \z
             'region', 'line', 'shape', 'stack', 'module', 'kernel' or 'rank'; width: characters \z
-            of a line, for which averages and percentages are left out; format: 'text', 'markdown', \z
-            or 'csv' and 'json' with times in whole nanoseconds",
+            of a line, for which averages and percentages are left out; format: 'text', \z
+            'markdown', or 'csv' and 'json' with times in whole nanoseconds",
         see = "profile, profile.run" },
     ["profile.rows"] = { call = "prof:rows{sort=, limit=, group=}",
         text = "The same as a list of tables; times in whole nanoseconds, memory in bytes.",

@@ -1,6 +1,6 @@
 /* Why the host waited, in torch.profiler's traces: which calls of devices' runtimes wait, and what
  * torch.def says of the op, the copy or the call that did. A row's text is the op or the call, or
- * that and what it copied: "aten::to: HtoD pageable", before "aten::to: HtoD" and "aten::to". */
+ * that and what it copied: "aten::to: HtoD pinned", before "aten::to: HtoD" and "aten::to". */
 #include <stdio.h>
 #include <string.h>
 

@@ -128,6 +128,7 @@ for _, case in ipairs {
     { "aten::index", HOST, "aten::to", "index", "on the host" },
     { "aten::index_put_", HOST, "aten::copy_", "index", "on the host" },
     { "aten::to", HOST, "aten::_to_copy", "copy", "^pin the source" },
+    { "aten::to", "Memcpy HtoD (Host -> Device)", nil, "copy", "^pin the source" },
     { "aten::to", PINNED, "aten::_to_copy", "copy", "^the source is pinned" },
     { "aten::to", BACK, "aten::_to_copy", "copy", "^to the host" },
     { "aten::copy_", BACK, nil, "copy", "^to the host" },

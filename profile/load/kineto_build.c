@@ -192,9 +192,17 @@ static gp_rec *append(builder *b, gp_track *t, const kineto_event *e, gp_rec_kin
 
 static const open_event *top(const builder *b) { return b->depth ? &b->open[b->depth - 1] : NULL; }
 
-/* The function that the line `from`, of what opens now, is in: the innermost that runs there. */
-static const char *caller(const builder *b, const gp_stack *from) {
-    for (int i = top(b) ? top(b)->python : -1; i >= 0; i = i ? b->open[i - 1].python : -1) {
+/* The innermost frame of Python that runs at t, of the first `depth` open events; -1: none. Under a
+ * region, which may end later than the frame that opened it, lie frames that have ended. */
+static int python_at(const builder *b, int depth, int64_t t) {
+    int i = depth ? b->open[depth - 1].python : -1;
+    while (i >= 0 && end_of(b->open[i].e) <= t) i = i ? b->open[i - 1].python : -1;
+    return i;
+}
+
+/* The function that the line `from`, of what opens at t, is in: the innermost that runs there. */
+static const char *caller(const builder *b, const gp_stack *from, int64_t t) {
+    for (int i = python_at(b, b->depth, t); i >= 0; i = python_at(b, i, t)) {
         const gp_stack *own = b->open[i].e->stack;
         if (own && own->frame[0].file == from->frame[0].file) return own->frame[0].function;
     }
@@ -216,8 +224,10 @@ static void push(builder *b, const kineto_event *e, gp_rec *rec) {
     const open_event *up = top(b);
     if (b->depth == DEPTH) return;
     open_event *o = &b->open[b->depth];
-    *o = (open_event){
-        .e = e, .rec = rec, .python = up ? up->python : -1, .region = up ? up->region : -1};
+    *o = (open_event){.e = e,
+                      .rec = rec,
+                      .python = python_at(b, b->depth, e->t0),
+                      .region = up ? up->region : -1};
     if (rec && rec->kind == GP_REC_REGION) o->region = b->depth;
     if (e->kind == KINETO_PYTHON) {
         const open_event *in = o->python >= 0 ? &b->open[o->python] : NULL;
@@ -225,7 +235,7 @@ static void push(builder *b, const kineto_event *e, gp_rec *rec) {
         const char *own = e->stack ? e->stack->frame[0].function : NULL;
         bool lines = b->k->has_lines;
         const gp_stack *add = lines ? e->from : e->stack;
-        o->base = join(b, add, lines && add ? caller(b, add) : own, NULL, under);
+        o->base = join(b, add, lines && add ? caller(b, add, e->t0) : own, NULL, under);
         o->module = gp_kineto_module(b->k, in ? in->module : NULL, e->name);
         o->stack = join(b, lines ? e->stack : NULL, own, o->module, o->base);
         o->python = b->depth;
@@ -234,8 +244,8 @@ static void push(builder *b, const kineto_event *e, gp_rec *rec) {
 }
 
 static void set_source(const builder *b, const kineto_event *e, gp_rec *r) {
-    const open_event *up = top(b);
-    r->stack = e->stack ? e->stack : up && up->python >= 0 ? b->open[up->python].stack : NULL;
+    int python = python_at(b, b->depth, e->t0);
+    r->stack = e->stack ? e->stack : python >= 0 ? b->open[python].stack : NULL;
     if (!r->stack || !r->stack->n) return;
     r->file = r->stack->frame[0].file;
     r->line = r->stack->frame[0].line;
@@ -249,10 +259,9 @@ static bool put_kind(builder *b, const char *kind, gp_rec *r) {
     return (r->name = gp_intern_put(b->p->names, text, (size_t)n)) || no_memory(b);
 }
 
-/* Whether a frame of Python for which is() holds is open. */
-static bool runs_in(const builder *b, bool (*is)(const char *)) {
-    for (int i = b->depth ? b->open[b->depth - 1].python : -1; i >= 0;
-         i = i ? b->open[i - 1].python : -1)
+/* Whether a frame of Python for which is() holds runs at t. */
+static bool runs_in(const builder *b, bool (*is)(const char *), int64_t t) {
+    for (int i = python_at(b, b->depth, t); i >= 0; i = python_at(b, i, t))
         if (is(b->open[i].e->name)) return true;
     return false;
 }
@@ -261,7 +270,7 @@ static bool runs_in(const builder *b, bool (*is)(const char *)) {
  * own last wait for them. */
 static bool is_profilers(const builder *b, const kineto_event *e, kineto_awaits what) {
     bool last = e->t0 >= b->last_op && e->t0 >= b->last_sync;
-    return what == KINETO_DEVICE && (last || runs_in(b, gp_kineto_is_profiler));
+    return what == KINETO_DEVICE && (last || runs_in(b, gp_kineto_is_profiler, e->t0));
 }
 
 /* Makes r, a call, a wait: its reason is that of the outermost op that has one. own: the copy that
@@ -273,11 +282,12 @@ static bool set_reason(builder *b, const kineto_event *e, const char *own, gp_re
         r->stack = NULL, r->file = NULL, r->line = 0;
         return put_kind(b, "profiler", r);
     }
-    if (runs_in(b, gp_kineto_is_tuning)) return put_kind(b, "first use", r);
+    if (runs_in(b, gp_kineto_is_tuning, e->t0)) return put_kind(b, "first use", r);
     for (int i = 0; i < b->depth; i++) {
         const kineto_event *op = b->open[i].e;
         const char *copy = b->copy && b->copied_at >= op->t0 ? b->copy : NULL;
-        if (op->kind == KINETO_OP && gp_kineto_reason(op->name, copy, r)) return true;
+        bool runs = op->kind == KINETO_OP && end_of(op) > e->t0;
+        if (runs && gp_kineto_reason(op->name, copy, r)) return true;
     }
     gp_kineto_reason(r->name, own, r);
     return true;

@@ -110,6 +110,18 @@ t.is({ waits(p), p:sync()[1].file == nil }, { { "explicit: profiler: cudaDeviceS
     true }, "by its frames, and of no line of the script")
 t.ok(p:sync()[1].advice:find "nothing to change", "what to do about it")
 
+-- A region that one of the profiler's functions begins, and that goes on after it: what follows is
+-- not in that function.
+r = made.trace()
+r:python("train.py(20): <module>", 0, 5000)
+r:python("torch/profiler/profiler.py(821): step", 10, 100)
+r:region("ProfilerStep#1", 50, 1000)
+r:call("cudaDeviceSynchronize", 200, 50)
+launch(r, 300)
+p = load(r)
+t.is({ waits(p)[1], p:sync()[1].line }, { "explicit: cudaDeviceSynchronize", 20 },
+    "a function that has ended is not the one that waits")
+
 -- ---- indices, and copies by where they go ----
 local function copying(op, copy, inner)
     local of = made.trace()

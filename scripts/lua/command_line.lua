@@ -159,7 +159,7 @@ function M.summary(prof, group, limit, sort, several)
     local met = several and prof:collectives() or {}
     if #met > 0 then add("Collectives", tostring(met)) end
     add("Ops", prof:table { group = group, limit = limit or 15,
-        sort = sort or #devices > 0 and "device_time_total" or "cpu_time_total" })
+        sort = sort or #devices > 0 and "self_device_time_total" or "self_cpu_time_total" })
     add("Waits of the host", tostring(waits))
     local savings = prof:savings()
     if #savings > 0 then add("What the waits cost", tostring(savings)) end

@@ -20,6 +20,7 @@ tap_is $? 0 "a trace is shown"
 for part in Verdict Ops "Waits of the host" "What the waits cost" Devices Streams; do contains "$out" $'\n'"$part"$'\n' "it has the part $part"; done
 contains "$out" $'Verdict\ndominated by ' "it begins with what dominated"
 contains "$out" "item: aten::item" "it says what waited"
+tap_is "$(sed -n '/^Ops$/,$p' <<<"$out" | sed -n 5p | grep -o 'aten::[a-z]*')" aten::add "the first row has the most time of its own: no region around all"
 contains "$out" "loss.detach()" "and what to write instead in PyTorch"
 tap_is "$("$gpush" analyze rank0.json | tail -n +3 | sed 's/rank0.json/rank0.json.gz/')" "$(tail -n +3 <<<"$out")" "packed or not"
 out=$("$gpush" analyze own.prof.gz)

@@ -106,7 +106,7 @@ static void write_args(writer *w, const gp_rec *r) {
             (long long)r->bytes, quoted(((gp_stream *)r->where)->dev->name, esc, sizeof esc));
     if (r->kind == GP_REC_COPY) put(w, ",\"bytes\":%lld", (long long)r->bytes);
     if (r->kind == GP_REC_SAMPLE) put(w, ",\"samples\":%lld", (long long)r->bytes);
-    if (r->shapes)
+    if (gp_rec_op_shapes(r))
         put(w, ",\"shapes\":\"%s\"",
             quoted(gp_rec_shapes(r->shapes, text, sizeof text), esc, sizeof esc));
     if (r->stack)

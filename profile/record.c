@@ -246,8 +246,8 @@ static void order(gp_stream *s, gp_stream *first, uint64_t id, bool done) {
                                                   .done = done});
 }
 
-void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
-                    uint64_t queued, gp_srcloc loc) {
+void gp_record_wait(gp_stream *s, gp_why why, const char *what, const char *form, uint64_t t0,
+                    uint64_t t1, uint64_t queued, gp_srcloc loc) {
     TRACK t = track();
     gp_rec *r = t ? append_here(t) : NULL;
     if (!r) return;
@@ -259,7 +259,8 @@ void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uin
                   .kind = GP_REC_WAIT,
                   .why = (uint8_t)why,
                   .where = s,
-                  .bytes = (int64_t)queued};
+                  .bytes = (int64_t)queued,
+                  .form = form};
     if (t->prof->opts.stack) r->stack = intern_stack(t);
 }
 

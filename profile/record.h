@@ -64,6 +64,7 @@ typedef struct gp_rec {
     union {
         const char *shapes; /* OP with opts.shapes: gp_rec_shapes() reads it; else NULL */
         const char *kernel; /* KERNEL: its own name; HELD: the call; NULL: unknown */
+        const char *form;   /* WAIT: see tensor/device/form.h; NULL: unknown */
         const void *block;  /* ALLOC: which block of memory; freed ones are used again */
     };
 } gp_rec;
@@ -204,10 +205,10 @@ bool gp_record_inside(void);
 /* Records that another coroutine of this thread runs from here on. */
 void gp_record_switch(void);
 
-/* For sync.c, which owns these hooks: a wait has ended; a copy is about to be queued (returns its
- * id, or 0 when nothing is recorded). */
-void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
-                    uint64_t queued, gp_srcloc loc);
+/* For sync.c, which owns these hooks: a wait of that form (tensor/device/form.h) has ended; a copy
+ * is about to be queued (returns its id, or 0 when nothing is recorded). */
+void gp_record_wait(gp_stream *s, gp_why why, const char *what, const char *form, uint64_t t0,
+                    uint64_t t1, uint64_t queued, gp_srcloc loc);
 uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes);
 
 /* Fills frame[0 … max-1] from the running Lua stack, innermost first, and returns how many;
@@ -217,6 +218,10 @@ extern int (*gp_record_stack)(gp_frame *frame, int max, const char **module);
 /* dtype, ndim and dims of each of the call's tensors, packed and interned in p; NULL when out of
  * memory. */
 const char *gp_rec_keep_shapes(gp_prof *p, const gp_call *c);
+/* The shapes of an op's tensors; NULL for other events, and without opts.shapes. */
+static inline const char *gp_rec_op_shapes(const gp_rec *r) {
+    return r->kind == GP_REC_OP ? r->shapes : NULL;
+}
 /* Writes "f32 2x3, f32 3" from rec->shapes, "" for NULL: at most n bytes, cut; returns buf. */
 char *gp_rec_shapes(const char *shapes, char *buf, size_t n);
 /* Whether rec->shapes has a dim of that size; false for NULL. */

@@ -230,7 +230,7 @@ static key key_of(const gp_rec *r, int rank, gp_group group) {
     uint64_t kind = r->kind | (uint64_t)r->inplace << 8;
     switch (group) {
     case GP_BY_LINE: return (key){r->file, NULL, r->file ? (uint64_t)r->line : 0};
-    case GP_BY_SHAPE: return (key){r->name, r->shapes, kind};
+    case GP_BY_SHAPE: return (key){r->name, gp_rec_op_shapes(r), kind};
     case GP_BY_RANK: return (key){NULL, NULL, (uint64_t)rank};
     case GP_BY_MODULE: return (key){r->stack ? r->stack->module : NULL, NULL, 0};
     case GP_BY_STACK: return (key){r->name, r->stack, kind};

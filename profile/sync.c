@@ -311,7 +311,7 @@ static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, ui
     gp_sync_event e = event(s, why, what);
     e.t0 = t0;
     e.t1 = t1;
-    gp_record_wait(s, why, e.what, t0, t1, e.queued, e.loc);
+    gp_record_wait(s, why, e.what, gp_wait_form, t0, t1, e.queued, e.loc);
     if (me.quiet) return;
     bool warned = gp_sync_mode_here() == GP_SYNC_WARN && gp_sync_watched(why) && !e.reason;
     gp_sync_line line;

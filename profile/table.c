@@ -111,7 +111,7 @@ static void text_cell(const table *t, const gp_row *row, int which, int most, ch
     *buf = 0;
     if (which == 0) gp_row_name(t->r, row, text, sizeof text);
     else if (!row->rec) return;
-    else if (which == 1) gp_rec_shapes(row->rec->shapes, text, sizeof text);
+    else if (which == 1) gp_rec_shapes(gp_rec_op_shapes(row->rec), text, sizeof text);
     else gp_stack_text(row->rec->stack, 5, text, sizeof text);
     snprintf(buf, CELL, "%s", text);
     gp_fit_shorten(buf, most);

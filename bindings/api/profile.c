@@ -269,7 +269,7 @@ static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
         set_number(L, "bytes_per_second", gp_row_rate(row, row->moved));
         if (r->roofline) set_number(L, "roofline", gp_row_roofline(row));
     }
-    if (row->rec && row->rec->kind == GP_REC_OP && row->rec->shapes)
+    if (row->rec && gp_rec_op_shapes(row->rec))
         set_string(L, "shapes", gp_rec_shapes(row->rec->shapes, text, sizeof text));
     if (r->group == GP_BY_STACK && row->rec && row->rec->stack && row->rec->stack->module)
         set_string(L, "module", gp_safe_text(row->rec->stack->module, text, sizeof text));

@@ -41,7 +41,7 @@ static void push_ranks(lua_State *L, const gp_job *job) {
 
 static const char *wait_advice(const gp_prof *p, const gp_rec *wait) {
     return p->foreign ? gp_load_advice(wait->name)
-                      : gp_sync_advice((gp_why)wait->why, wait->name, NULL);
+                      : gp_sync_advice((gp_why)wait->why, wait->name, wait->form);
 }
 
 static void push_saving(lua_State *L, const gp_prof *p, const gp_saving *s) {

@@ -74,7 +74,8 @@ static void push_wait(lua_State *L, const gp_usage *u, const gp_track *t, const 
     set_int(L, "drained", (uint64_t)r->bytes);
     set_int(L, "idle", gp_wait_cost_of(u, t->rank, r).idle);
     set_text(L, "advice",
-             p->foreign ? gp_load_advice(r->name) : gp_sync_advice((gp_why)r->why, r->name, NULL));
+             p->foreign ? gp_load_advice(r->name)
+                        : gp_sync_advice((gp_why)r->why, r->name, r->form));
 }
 
 /* usage.waits(prof) -> list (unknown: whether there were any is not on the record) of the waits in

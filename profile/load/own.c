@@ -266,8 +266,9 @@ static const list *places_of(const reader *r, int64_t kind) {
                                   : NULL;
 }
 
-static bool names_kernel(int64_t kind) {
-    return kind == GP_REC_KERNEL || kind == GP_REC_HELD || kind == GP_REC_CALL;
+static bool has_text(int64_t kind) {
+    return kind == GP_REC_WAIT || kind == GP_REC_KERNEL || kind == GP_REC_HELD ||
+           kind == GP_REC_CALL;
 }
 
 static bool check_times(reader *r, const int64_t *v, uint64_t before) {
@@ -281,7 +282,7 @@ static bool check_times(reader *r, const int64_t *v, uint64_t before) {
 
 static bool check(reader *r, const int64_t *v, const gp_track *t, uint64_t before) {
     const list *places = places_of(r, v[KIND]);
-    const list *more = names_kernel(v[KIND]) ? &r->texts : &r->shapes;
+    const list *more = has_text(v[KIND]) ? &r->texts : &r->shapes;
     if (v[KIND] < 0 || v[KIND] >= GP_REC_KINDS ||
         (v[KIND] != GP_REC_ALLOC && on_worker(v[KIND]) != t->worker))
         return gp_json_fail(r->j, "an event of a kind that this thread does not have");
@@ -318,7 +319,8 @@ static void fill(reader *r, const int64_t *v, uint64_t t0, gp_rec *rec) {
                     .bytes = v[BYTES],
                     .stack = entry(&r->stacks, v[STACK])};
     if (v[KIND] == GP_REC_OP) rec->cost = entry(&r->costs, v[BYTES]);
-    if (names_kernel(v[KIND])) rec->kernel = entry(&r->texts, v[MORE]);
+    if (v[KIND] == GP_REC_WAIT) rec->form = entry(&r->texts, v[MORE]);
+    else if (has_text(v[KIND])) rec->kernel = entry(&r->texts, v[MORE]);
     else if (v[KIND] == GP_REC_ALLOC) rec->line = 0, rec->block = (void *)(uintptr_t)v[LINE];
     else rec->shapes = entry(&r->shapes, v[MORE]);
 }

@@ -12,9 +12,9 @@
  *              gp_stream_order describes; only where there are any
  *   "threads"  {"host", "name", "rank", "dropped", "events"}: the host's come first
  * An event is [kind, start after the one before it, duration or -1, name, id, file, line, where,
- * bytes or cost, stack, shapes or kernel, why, inplace + 2 failed]; zeros at its end are left out.
- * Of memory, line is the number of its block. where: a stream, a device (memory), or an event of
- * the thread (region, switch). Times in ns. */
+ * bytes or cost, stack, shapes, kernel or form, why, inplace + 2 failed]; zeros at its end are left
+ * out. Of memory, line is the number of its block. where: a stream, a device (memory), or an event
+ * of the thread (region, switch). Times in ns. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,9 +139,13 @@ static void list(writer *w, const char *name) {
 
 /* ---- what events refer to ---- */
 
-static const void *extra(const gp_rec *r, bool *kernel) {
-    *kernel = r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD || r->kind == GP_REC_CALL;
-    return *kernel ? (const void *)r->kernel : r->kind == GP_REC_OP ? r->shapes : NULL;
+static const void *extra(const gp_rec *r, bool *text) {
+    bool wait = r->kind == GP_REC_WAIT;
+    *text = wait || r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD || r->kind == GP_REC_CALL;
+    return wait                   ? (const void *)r->form
+           : *text                ? (const void *)r->kernel
+           : r->kind == GP_REC_OP ? r->shapes
+                                  : NULL;
 }
 
 static bool on_stream(const gp_rec *r) {
@@ -164,11 +168,11 @@ static void meet_stack(writer *w, const gp_stack *s) {
 
 /* Numbers everything that r refers to. */
 static void meet(writer *w, const gp_rec *r) {
-    bool kernel;
-    const void *more = extra(r, &kernel);
+    bool text;
+    const void *more = extra(r, &text);
     number(w, &w->texts, r->name);
     number(w, &w->texts, r->file);
-    number(w, kernel ? &w->texts : &w->shapes, more);
+    number(w, text ? &w->texts : &w->shapes, more);
     if (r->kind == GP_REC_OP) number(w, &w->costs, r->cost);
     if (r->stack && !*(w->stacks.slots ? find(&w->stacks, r->stack) : &(int){0}))
         meet_stack(w, r->stack);
@@ -280,8 +284,8 @@ static int64_t place(writer *w, const gp_track *t, const gp_rec *r) {
 }
 
 static void put_event(writer *w, const gp_track *t, const gp_rec *r, uint64_t before) {
-    bool kernel;
-    const void *more = extra(r, &kernel);
+    bool text;
+    const void *more = extra(r, &text);
     uint64_t t1 = r->t1 < r->t0 ? r->t0 : r->t1;
     int64_t v[] = {r->kind,
                    (int64_t)(r->t0 - before),
@@ -293,7 +297,7 @@ static void put_event(writer *w, const gp_track *t, const gp_rec *r, uint64_t be
                    place(w, t, r),
                    r->kind == GP_REC_OP ? number(w, &w->costs, r->cost) : r->bytes,
                    number(w, &w->stacks, r->stack),
-                   number(w, kernel ? &w->texts : &w->shapes, more),
+                   number(w, text ? &w->texts : &w->shapes, more),
                    r->kind == GP_REC_WAIT ? r->why : 0,
                    r->inplace + 2 * r->failed};
     int n = (int)(sizeof v / sizeof *v);

@@ -55,7 +55,8 @@ local cases = {
     { "item/narrow/int", "r = x:narrow(1, t, 2)",
         { "r = x:index_select(1, t + arange(0, 1, {device = t.device}))",
             "r = x:narrow(1, 3, 2)" } },
-    { "item/select/int", "r = x:select(1, t):reshape(1)", { "r = x:index_select(1, t:reshape(1))" } },
+    { "item/select/int", "r = x:select(1, t):reshape(1)",
+        { "r = x:index_select(1, t:reshape(1))" } },
     { "item/full/number", "r = full({3}, t)", { "r = t:expand(3)" } },
     { "item/optim./float", "r = optim.SGD(model, {lr = f}).param_groups[1].lr",
         { "r = optim.SGD(model, {lr = lr}).param_groups[1].lr" }, once = "t = f lr = t:item()" },
@@ -291,6 +292,26 @@ stream(dev):use(function() return used + 1 end)
 for i, case in ipairs(cases) do
     if verdicts[i] then t.is(waits_of(case), verdicts[i], case[2] .. ": whatever ran before") end
 end
+
+-- A profile, and its file, give the same advice.
+local function advised(prof)
+    local list = {}
+    for _, row in ipairs(prof:sync()) do list[row.what] = row.advice end
+    return list
+end
+local e = env()
+local prof = profile.run(function()
+    for _, text in ipairs { "zeros(t)", "p:to(d)", "c:copy_(x)", "dropout(x, f)" } do
+        for _ = 1, 3 do local _ = y:matmul(y) end
+        assert(load("local _ = " .. text, "=" .. text, "t", e))()
+    end
+end)
+local profiled = { zeros = texts["item//shape"], to = texts["copy//H2D pinned"],
+    copy_ = texts["copy/copy_/D2H pageable"], dropout = texts["item//float"] }
+t.is(advised(prof), profiled, "a profile's waits are advised by their form, too")
+prof:save(file .. ".json")
+t.is(advised(profile.load(file .. ".json")), profiled, "and those of its file")
+os.remove(file .. ".json")
 
 for row, it in pairs(seen) do
     for _, call in ipairs(code(it.text or "")) do

@@ -10,6 +10,7 @@
 #include "tensor/memory/alloc.h"
 #include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
+#include "tensor/device/card.h"
 #include "tensor/device/failure.h"
 #include "tensor/device/hazard.h"
 #include "tensor/fuse/program.h"
@@ -417,6 +418,7 @@ static bool run(gp_call *c) {
     if (ok) {
         c->stream = gp_stream_current(m.dev);
         gp_clock_op();
+        if (m.dev->vt->on_host) gp_host_count(c);
         if (op->random) {
             c->seed = gp_generator.seed;
             c->counter = gp_generator.counter++;

@@ -19,6 +19,8 @@ static int l_index(lua_State *L) {
     if (!strcmp(key, "card") && card) lua_pushstring(L, *card->key ? card->key : card->name);
     else if (!strcmp(key, "host") && gp_model_host())
         lua_pushnumber(L, (double)gp_model_host() * 1e-9);
+    else if (!strcmp(key, "loader") && gp_model_loader())
+        lua_pushnumber(L, (double)gp_model_loader() * 1e-9);
     else if (!strcmp(key, "tf32")) lua_pushboolean(L, tf32);
     else if (!strcmp(key, "label") && card) lua_pushstring(L, gp_model_label());
     else lua_pushnil(L);
@@ -120,13 +122,18 @@ static void set_card(lua_State *L) {
     if (!gp_model_set(off ? NULL : &card)) gp_lua_raise(L);
 }
 
-static void set_host(lua_State *L) {
+/* Seconds from 1e-9 to 1 at 3 as ns; nil: 0. `each`: of what. */
+static uint64_t check_seconds(lua_State *L, const char *key, const char *each) {
     double s = lua_isnil(L, 3) ? 0 : lua_type(L, 3) == LUA_TNUMBER ? lua_tonumber(L, 3) : NAN;
     if (!lua_isnil(L, 3) && !(s >= 1e-9 && s <= 1))
-        luaL_error(L, "sim.host: expected seconds an op, from 1e-9 to 1, or nil, got %s",
+        luaL_error(L, "sim.%s: expected seconds %s, from 1e-9 to 1, or nil, got %s", key, each,
                    luaL_tolstring(L, 3, NULL));
-    gp_model_set_host((uint64_t)llround(s * 1e9));
+    return (uint64_t)llround(s * 1e9);
 }
+
+static void set_host(lua_State *L) { gp_model_set_host(check_seconds(L, "host", "an op")); }
+
+static void set_loader(lua_State *L) { gp_model_set_loader(check_seconds(L, "loader", "a batch")); }
 
 static void set_tf32(lua_State *L) {
     if (!lua_isboolean(L, 3))
@@ -141,12 +148,13 @@ static void set_tf32(lua_State *L) {
 
 static int l_newindex(lua_State *L) {
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-    void (*set)(lua_State *) = !strcmp(key, "card")   ? set_card
-                               : !strcmp(key, "host") ? set_host
-                               : !strcmp(key, "tf32") ? set_tf32
-                                                      : NULL;
+    void (*set)(lua_State *) = !strcmp(key, "card")     ? set_card
+                               : !strcmp(key, "host")   ? set_host
+                               : !strcmp(key, "loader") ? set_loader
+                               : !strcmp(key, "tf32")   ? set_tf32
+                                                        : NULL;
     if (!set)
-        return luaL_error(L, "sim has no field \"%s\" to set; it has card, host and tf32",
+        return luaL_error(L, "sim has no field \"%s\" to set; it has card, host, loader and tf32",
                           luaL_tolstring(L, 2, NULL));
     check_idle(L, key);
     set(L);

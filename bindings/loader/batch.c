@@ -8,6 +8,7 @@
 
 #include "bindings/bind.h"
 #include "tensor/error.h"
+#include "tensor/device/model.h"
 #include "tensor/device/thread.h"
 #include "tensor/rng.h"
 
@@ -27,6 +28,7 @@ gp_batch *gp_batch_new(int64_t number, const int64_t *index, int n, bool stacked
     if (!b) return gp_fail_null("out of memory");
     b->number = number;
     b->n = b->left = n;
+    b->asked = gp_now_ns();
     b->index = (int64_t *)(b + 1);
     memcpy(b->index, index, (size_t)n * sizeof *index);
     b->fault.slot = -1;
@@ -178,7 +180,9 @@ void gp_batch_make(lua_State *L, int program, gp_batch *b, int from, int to, con
     lua_pushcfunction(L, l_make);
     lua_pushvalue(L, program);
     lua_pushlightuserdata(L, &j);
+    gp_clock_apart(true);
     if (lua_pcall(L, 2, 0, top + 1) != LUA_OK) set_fault(L, &j);
+    atomic_fetch_add(&b->counted, gp_clock_apart(false));
     lua_settop(L, top);
 }
 
@@ -214,6 +218,24 @@ static int raise_fault(lua_State *L, const gp_batch *b) {
     }
     lua_setmetatable(L, -2);
     return lua_error(L);
+}
+
+/* ---- where the host's time is counted ---- */
+
+static uint64_t counted(const gp_batch *b) {
+    return gp_model_loader() ? gp_model_loader() : atomic_load(&b->counted);
+}
+
+void gp_batch_make_on_clock(lua_State *L, int program, gp_batch *b, const gp_making *how) {
+    gp_batch_make(L, program, b, 0, b->n, how);
+    gp_clock_work(counted(b));
+}
+
+uint64_t gp_batch_wait_on_clock(const gp_batch *b, uint64_t made, int workers) {
+    uint64_t begins = made > b->asked ? made : b->asked;
+    uint64_t end = begins + counted(b) / (uint64_t)workers;
+    if (gp_clock_op_ns()) gp_clock_jump(end);
+    return end;
 }
 
 int gp_batch_push(lua_State *L, gp_batch *b) {

@@ -18,8 +18,10 @@ typedef struct gp_sample_error {
 } gp_sample_error;
 
 typedef struct gp_batch {
-    int64_t number; /* in its epoch, from 1 */
-    int64_t name;   /* on the record: a number that no batch of another pool has */
+    int64_t number;           /* in its epoch, from 1 */
+    int64_t name;             /* on the record: a number that no batch of another pool has */
+    uint64_t asked;           /* when; and, where the host's time is counted, */
+    _Atomic uint64_t counted; /* what its samples took */
     int n;
     int64_t *index;        /* indices of its samples in the dataset; in the same block */
     int next, left;        /* the first sample not taken by a worker; how many are not made yet */
@@ -45,6 +47,13 @@ void gp_batch_free(gp_batch *b); /* NULL is fine */
  * batch. Each sample has random numbers of its own, keyed by (seed, epoch, its index). Errors are
  * stored in b->fault. */
 void gp_batch_make(lua_State *L, int program, gp_batch *b, int from, int to, const gp_making *how);
+
+/* Makes all of b on a thread that is no worker's: where the host's time is counted, the clock moves
+ * by what that takes, or by sim.loader. */
+void gp_batch_make_on_clock(lua_State *L, int program, gp_batch *b, const gp_making *how);
+/* b is made, and the batch before it was at `made`, by that clock: moves it to when b is, which
+ * began when it was asked for and is divided among the workers. Returns that time. */
+uint64_t gp_batch_wait_on_clock(const gp_batch *b, uint64_t made, int workers);
 
 /* Pushes the values of a finished batch, or raises its fault. */
 int gp_batch_push(lua_State *L, gp_batch *b);

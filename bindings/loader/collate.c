@@ -10,6 +10,8 @@
 #include "bindings/bind.h"
 #include "tensor/device/hazard.h"
 #include "tensor/error.h"
+#include "tensor/device/card.h"
+#include "tensor/device/clock.h"
 #include "tensor/infer.h"
 #include "tensor/autograd/tape.h"
 
@@ -235,6 +237,7 @@ static bool put_tensor(const putting *o, const part *p, gp_tensor *x) {
     if (!gp_host_ready(x->storage, GP_WHY_copy, "collate")) return false;
     if (x->a.contiguous) {
         if (bytes) memcpy(out->a.data + (size_t)o->slot * bytes, x->a.data, bytes);
+        gp_clock_work(gp_host_work(2 * (double)bytes, 0));
         return true;
     }
     gp_tensor *place = gp_tensor_view(out, &shape, out->a.stride + 1, o->slot * out->a.stride[0]);

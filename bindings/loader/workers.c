@@ -19,8 +19,7 @@
 #include "tensor/op.h"
 #include "tensor/device/recovery.h"
 
-/* Sent to a worker to stop the Lua code that it runs. Ignored by default, so late ones do
- * nothing. */
+/* Stops the Lua code that a worker runs. Ignored by default, so that late ones do nothing. */
 enum { STOP_SIGNAL = SIGURG, POLL_NS = 20000000, CHUNKS = 4 /* parts of a batch per worker */ };
 
 typedef struct worker {
@@ -46,8 +45,8 @@ struct gp_worker_pool {
     gp_batch **ring;
     int head, count;
     gp_worker_pool_stats stats;
-    uint64_t begun, number;      /* number: from 1 on */
-    struct gp_worker_pool *next; /* list of pools with threads */
+    uint64_t begun, number, made; /* number: from 1 on; made: the last batch, on a counted clock */
+    struct gp_worker_pool *next;  /* list of pools with threads */
 };
 
 /* ---- pools with threads, stopped when the program ends ---- */
@@ -387,6 +386,7 @@ static bool wait_for(gp_worker_pool *c, const gp_batch *b) {
         else sleep_a_little(&c->ready, &c->lock, POLL_NS);
     }
     c->waiting = false;
+    if (ok && c->opts.workers) c->made = gp_batch_wait_on_clock(b, c->made, c->opts.workers);
     gp_region_end(&r);
     if (waits) note_wait(c, t0);
     return ok;
@@ -418,7 +418,7 @@ static void make_here(gp_worker_pool *c, gp_batch *b, lua_State *L, int program)
     uint64_t t0 = gp_now_ns();
     gp_rng kept = gp_generator;
     gp_region r = gp_region_begin(GP_LOADER_MAKE, sizeof GP_LOADER_MAKE - 1, b->name);
-    gp_batch_make(L, program, b, 0, b->n, &how);
+    gp_batch_make_on_clock(L, program, b, &how);
     gp_region_end(&r);
     gp_generator = kept;
     seed_random(L, program, one, two);

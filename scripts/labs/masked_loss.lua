@@ -29,13 +29,19 @@
 -- scaler keeps the gradients of f16 above 0, and its decisions make nobody wait.
 --
 -- gpush masked_loss.lua [--batch 8] [--size 256] [--steps 4] [--device gpu|cpu|sim|cuda] [--card
--- h200] [--workers 2] [--precision f32|bf16|f16] [--trace PREFIX]
+-- h200] [--workers 2] [--precision f32|bf16|f16] [--trace PREFIX] [--loader SECONDS]
+--
+-- A modelled host takes what a batch's bytes and operations take; --loader puts in its place what a
+-- batch takes on some host, as it was measured there.
 
 local here = arg[0]:match ".*/" or ""
 local options, precision = dofile(here .. "options.lua"), dofile(here .. "precision.lua")
 local card = dofile(here .. "card.lua")
 local opt = options({ device = "gpu", card = "h200", batch = 8, size = 256, steps = 4, workers = 2,
-    precision = "f32", trace = false }, { workers = 0 })
+    precision = "f32", trace = false, loader = false }, { workers = 0 })
+if opt.loader then
+    sim.loader = tonumber(opt.loader) or error("masked_loss: --loader expects seconds a batch", 0)
+end
 local CLASSES, IGNORE, BACKGROUND = 10, 0, 10 -- labels are 1 … 10, or 0 where unknown
 local size = opt.size
 local forward = precision.of(opt.precision)

@@ -113,8 +113,13 @@ local topics = {
     ["sim.host"] = {
         text = "Seconds that the host takes for each op while sim stands in for a card, as 8e-6 \z
             for PyTorch's 8 us; nil: what it takes here. With it a run's times are the same on \z
-            every machine; Lua itself and the cpu's own work take none.",
-        see = "sim.card" },
+            every machine: the cpu's own work, such as a loader's, takes its bytes and \z
+            operations over fixed rates, a call of clock() 50 ns, and Lua itself no time.",
+        see = "sim.card, sim.loader" },
+    ["sim.loader"] = {
+        text = "Seconds that a batch of a data.Loader takes the host, measured on some host, in \z
+            place of what is counted where sim.host is set; nil: that. Workers divide it.",
+        see = "sim.host" },
     ["sim.tf32"] = {
         text = "Whether products of f32 take the card's tf32 rate; their results do not change.",
         see = "sim.card" },

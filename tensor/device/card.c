@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "tensor/device/clock.h"
+
 const char *const gp_figure_names[GP_FIGURES] = {
 #define FIGURE(name, help) #name,
 #include "tensor/device/cards.def"
@@ -36,6 +38,11 @@ enum {
 
 static const gp_card cards[CARDS] = {
 #define CARD(k, n, ...) {.key = #k, .name = n, .known = 1 + CARD_##k, .figure = {__VA_ARGS__}},
+#include "tensor/device/cards.def"
+};
+
+const double gp_host_figure[GP_HOST_FIGURES] = {
+#define HOST(name, value, help) value,
 #include "tensor/device/cards.def"
 };
 
@@ -132,6 +139,17 @@ gp_card_time gp_card_copy(const gp_card *card, double bytes, bool pinned) {
     double rate = card->figure[pinned ? GP_FIGURE_pinned : GP_FIGURE_pageable];
     reached r = reached_by(card, pinned ? GP_FAMILY_pinned : GP_FAMILY_pageable, GP_u8);
     return time_of(card, 1e9 * bytes / (rate * share(r.bytes)), 1, r);
+}
+
+uint64_t gp_host_work(double bytes, double ops) {
+    return whole(1e9 *
+                 fmax(bytes / gp_host_figure[GP_HOST_bytes], ops / gp_host_figure[GP_HOST_ops]));
+}
+
+void gp_host_count(const gp_call *c) {
+    if (!gp_clock_op_ns()) return;
+    gp_cost cost = gp_call_cost(c);
+    gp_clock_work(gp_host_work(cost.bytes, cost.ops));
 }
 
 void gp_card_list(char *text, size_t n, const char *name) {

@@ -47,6 +47,18 @@ double gp_card_bound(const gp_card *card, const gp_cost *cost);
 /* A copy over the bus, from or to pinned memory or other. */
 gp_card_time gp_card_copy(const gp_card *card, double bytes, bool pinned);
 
+/* The host's rates, of cards.def. */
+enum gp_host_figure {
+#define HOST(name, value, help) GP_HOST_##name,
+#include "tensor/device/cards.def"
+    GP_HOST_FIGURES
+};
+extern const double gp_host_figure[GP_HOST_FIGURES];
+/* What the host itself takes for work of that cost, by its rates, in ns. */
+uint64_t gp_host_work(double bytes, double ops);
+/* Counts that of c, whose outputs are set, where the host's time is counted (clock.h). */
+void gp_host_count(const gp_call *c);
+
 /* The families' names, and which ops they have; static. */
 extern const char *const gp_family_names[GP_FAMILIES], *const gp_family_help[GP_FAMILIES];
 /* Whether ops of that family which compute in dt were measured on the card. */

@@ -4,6 +4,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "tensor/device/device.h"
+
 static _Atomic int64_t offset;   /* to the machine's clock, in ns */
 static _Atomic uint64_t frozen;  /* the time at which the clock stands still; 0: it runs */
 static _Atomic uint64_t epoch;   /* of seconds; 0: not yet */
@@ -51,9 +53,22 @@ void gp_clock_count_ops(uint64_t each) {
 
 uint64_t gp_clock_op_ns(void) { return atomic_load_explicit(&op_cost, memory_order_relaxed); }
 
-void gp_clock_op(void) {
-    uint64_t each = gp_clock_op_ns();
-    if (each) atomic_fetch_add(&frozen, each);
+static _Thread_local bool counts_apart;
+static _Thread_local uint64_t counted;
+
+void gp_clock_work(uint64_t ns) {
+    if (!gp_clock_op_ns()) return;
+    if (counts_apart) counted += ns;
+    else if (!gp_thread_loader()) atomic_fetch_add(&frozen, ns);
+}
+
+void gp_clock_op(void) { gp_clock_work(gp_clock_op_ns()); }
+
+uint64_t gp_clock_apart(bool apart) {
+    uint64_t ns = counted;
+    counts_apart = apart;
+    counted = 0;
+    return ns;
 }
 
 void gp_clock_pause(void) {

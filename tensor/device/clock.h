@@ -25,6 +25,11 @@ void gp_clock_count_ops(uint64_t each);
 uint64_t gp_clock_op_ns(void); /* that number; 0: it does not count */
 /* An op begins: counts it, where ops are counted. */
 void gp_clock_op(void);
+/* The host works for so long, where ops are counted. */
+void gp_clock_work(uint64_t ns);
+/* What this thread does from here on is counted beside the clock, until it is called with false,
+ * which returns how much that was, in ns. Without that a loader's workers count nothing. */
+uint64_t gp_clock_apart(bool apart);
 /* The clock stands still until it is resumed, on the same thread. No nesting. */
 void gp_clock_pause(void);
 void gp_clock_resume(void);

@@ -20,7 +20,8 @@ static gp_card card;
 static char label[48];
 static uintptr_t host_bits; /* of a device's address */
 static atomic_bool on;
-static uint64_t host_ns; /* an op's, of gp_model_set_host */
+static uint64_t host_ns;   /* an op's, of gp_model_set_host */
+static uint64_t loader_ns; /* a batch's, of gp_model_set_loader */
 
 /* Held while the clock stands still; taken before a failure's locks, after an allocator's. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -79,6 +80,10 @@ void gp_model_set_host(uint64_t ns) {
 }
 
 uint64_t gp_model_host(void) { return host_ns; }
+
+void gp_model_set_loader(uint64_t ns) { loader_ns = ns; }
+
+uint64_t gp_model_loader(void) { return loader_ns; }
 
 /* ---- times that are bounds ---- */
 

@@ -13,9 +13,14 @@ bool gp_model_set(const gp_card *card);
 /* The card, NULL: none is modelled. Good until the next gp_model_set. */
 const gp_card *gp_model_card(void);
 /* The host's time for an op, while a card is modelled, in place of what it takes here; 0: that.
- * Then a program's times are the same on any machine; Lua itself and the cpu's work take none. */
+ * Then a program's times are the same on any machine: the cpu's work takes what it costs by the
+ * host's rates, and Lua itself none. */
 void gp_model_set_host(uint64_t ns);
 uint64_t gp_model_host(void);
+/* The host's time for a batch of a loader, where its ops are counted, in place of what is counted;
+ * 0: that. */
+void gp_model_set_loader(uint64_t ns);
+uint64_t gp_model_loader(void);
 /* "modelled H200", or NULL: what is shown of a modelled card is labelled so. Static. */
 const char *gp_model_label(void);
 /* The same with what the host's time is: "modelled H200, host 8 us an op". Writes at most n bytes

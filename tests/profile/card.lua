@@ -27,11 +27,12 @@ t.is(g.ones(1, { device = "gpu" }).device, "sim:0", "gpu is sim while a card is 
 -- add of 1000 f32: 8000 bytes in 8 us, 1000 operations in 1 us; so 2 + 8 us.
 local x = g.ones(1000, { device = "sim" })
 g.synchronize()
+local CALL <const> = 5e-8 -- of clock(), counted as cards.def has it
 local function took(fn)
     g.synchronize()
     local t0 = g.clock()
     fn()
-    return g.clock() - t0
+    return g.clock() - t0 - CALL
 end
 near(took(function() return x + 1 end), 8 * us, "an op returns after the host's time")
 near(took(function() local _ = x + 1 g.synchronize() end), (8 + 1 + 10 + 3) * us,
@@ -58,6 +59,44 @@ sim.tf32 = true
 near(took(function() local _ = m:matmul(m) g.synchronize() end), (8 + 1 + 2 + 1000 + 3) * us,
     "and in tf32, where it is allowed")
 sim.tf32 = false
+
+-- ---- the host's own work ----
+local begun, calls = g.clock(), 0
+local stop = begun + 10 * us
+while g.clock() < stop do calls = calls + 1 end
+t.is(calls, 199, "a loop until some moment ends: 10 us of calls of 50 ns")
+-- 1e6 f32 read twice and written: 12 MB at 40 GB/s
+local big = g.ones(1000000)
+near(took(function() return big + big end), (8 + 300) * us, "an op on the cpu takes its bytes")
+-- Batches of 4 samples: a sample is an op of 4,000,000 bytes, 8 + 100 us, and its copy into the
+-- batch, 200 us: 1232 us a batch.
+local function loaded(workers)
+    local set = g.data.Dataset { size = 100, get = function()
+        return require "gpush".zeros(1000000)
+    end }
+    return g.data.Loader { set, batch = 4, workers = workers, prefetch = 2 }
+end
+local function batches(workers, work)
+    local n, t0
+    for _ in loaded(workers)() do
+        n = n and n + 1 or 0
+        if n == 0 then t0 = g.clock() end
+        if n == 5 then break end
+        work()
+    end
+    return g.clock() - t0
+end
+local function none() end
+local function step() for _ = 1, 100 do local _ = x + 1 end end -- 800 us of the host
+t.ok(math.abs(batches(0, none) - 5 * 1232 * us) < us, "a loader takes the host's time")
+t.ok(math.abs(batches(0, step) - 5 * 2032 * us) < us, "beside the steps")
+t.ok(math.abs(batches(2, none) - 5 * 616 * us) < us, "two workers take half of it")
+t.ok(math.abs(batches(2, step) - 5 * 800 * us) < us, "and none where steps take longer")
+sim.loader = 1e-3
+near(sim.loader, 1e-3, "a host's measured time of a batch")
+t.ok(math.abs(batches(0, step) - 5 * 1800 * us) < us, "takes the place of what is counted")
+t.ok(math.abs(batches(1, step) - 5 * 1000 * us) < us, "with a worker, too")
+sim.loader = nil
 
 -- ---- waits ----
 near(took(function()
@@ -263,6 +302,7 @@ fails(function() sim.card = { like = "h200", f32 = -1 } end, "f32: expected a nu
 fails(function() sim.card = { like = "h200", launch = 2 } end, "launch: expected seconds")
 fails(function() sim.card = { like = "v9" } end, "no card 'v9'")
 fails(function() sim.host = 0 end, "sim.host: expected seconds")
+fails(function() sim.loader = 2 end, "sim.loader: expected seconds a batch")
 fails(function() sim.tf32 = 1 end, "sim.tf32: expected true or false")
 fails(function() sim.speed = 1 end, 'sim has no field "speed"')
 fails(function() g.ones(1, { device = "cuda" }) end, "sim stands in for a card")

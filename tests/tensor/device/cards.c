@@ -112,7 +112,7 @@ static double modelled(const gp_card *card, const char *text, bool *bound) {
  * where the device is what takes it. Rows that the host decides are not here: those of less than
  * three launches of x + y, lstm of two layers, whose kernels are launched one by one, and what
  * CUPTI saw of a copy that is not pinned, most of which the host makes. changed: commits between
- * the H200's e0d20a2f and the H100's b130635c wrote these kernels anew (ed5d3bab and 0722db1c
+ * the H200's e0d20a2f and the H100's b130635c rewrote these kernels (ed5d3bab and 0722db1c
  * scans, 4cc881f2 bernoulli, 3c20aa85 masks, b8fc7c52 transposed operands, 466487bc group_norm's
  * gradient, 2d838094 and 306f4731 softmax, norms, cross_entropy and transposed copies, 839c255f
  * bincount, f1e29d71 recurrent layers, 60bcf3e0 convolutions of 16 bits), or the host's collector

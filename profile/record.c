@@ -277,7 +277,7 @@ uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes) {
                   .bytes = (int64_t)bytes};
     set_loc(r, gp_srcloc_here());
     if (t->prof->opts.stack) r->stack = intern_stack(t);
-    r->t0 = r->t1 = gp_now_ns();
+    r->t1 = gp_now_ns(), r->t0 = r->t1 - gp_clock_op_ns(); /* counted a moment ago */
     return r->id;
 }
 

@@ -15,7 +15,7 @@ typedef enum gp_rec_kind {
     GP_REC_OP,
     GP_REC_REGION,
     GP_REC_WAIT,
-    GP_REC_COPY, /* a copy was queued: t0 == t1 */
+    GP_REC_COPY, /* a copy was queued: t0 == t1, but where the host's time is counted */
     GP_REC_KERNEL,
     GP_REC_MOVED, /* the copy itself, on the device */
     GP_REC_ALLOC, /* memory was allocated or freed: t0 == t1 */

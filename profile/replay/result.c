@@ -278,7 +278,7 @@ gp_accuracy gp_cause_accuracy(gp_cause cause) {
     }
 }
 
-static uint32_t kinds_of(const gp_whatif *w) {
+static uint32_t kinds_of(const gp_prof *to, const gp_whatif *w) {
     uint32_t kinds = 0;
     for (int i = 0; i < GP_CAUSES; i++)
         if (w->without_causes >> i & 1) kinds |= 1u << gp_cause_accuracy((gp_cause)i);
@@ -288,7 +288,7 @@ static uint32_t kinds_of(const gp_whatif *w) {
     if (w->batch) kinds |= 1u << GP_ACCURACY_batch;
     if (w->workers) kinds |= 1u << GP_ACCURACY_workers;
     if (w->nscale) kinds |= 1u << GP_ACCURACY_scale;
-    if (w->card) kinds |= 1u << GP_ACCURACY_card;
+    if (w->card) kinds |= 1u << (to->at_least ? GP_ACCURACY_bound : GP_ACCURACY_card);
     if (w->network) kinds |= 1u << GP_ACCURACY_network;
     return kinds;
 }
@@ -296,7 +296,7 @@ static uint32_t kinds_of(const gp_whatif *w) {
 /* Of a prediction from another one, that of both. */
 static bool note_accuracy(gp_prof *to, const gp_prof *p, const gp_whatif *w) {
     char text[500], now[200];
-    gp_accuracy_text(kinds_of(w), now, sizeof now);
+    gp_accuracy_text(kinds_of(to, w), now, sizeof now);
     const char *before = p->accuracy ? p->accuracy : "";
     if (!*now && !*before) return true;
     snprintf(text, sizeof text, "%s%s%s", before, *now && *before ? "; then " : "", now);

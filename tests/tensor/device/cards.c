@@ -386,6 +386,46 @@ static void judge(int c, int by, bool all) {
     tap_is_int(far, 0, "and none is off by more than 2");
 }
 
+/* How far off predictions for a card are that say nothing of its own rows: the rows of each by the
+ * other's shares, in %. gpush prints it with every such prediction, from the line of
+ * profile/replay/accuracy.def. */
+static int compare_offs(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int offs_of(int c, int by, double *off) {
+    gp_card card = *gp_card_find(c ? "h100" : "h200");
+    card.known = gp_card_find(by ? "h100" : "h200")->known;
+    int n = 0;
+    for (int i = 0; i < ROWS; i++) {
+        bool bound = false;
+        double ratio = modelled(&card, rows[i].calls, &bound) / rows[i].us[c];
+        if (!bound && !rows[i].changed) off[n++] = 100 * fabs(ratio - 1);
+    }
+    return n;
+}
+
+static void accuracy(void) {
+    static const struct {
+        const char *kind;
+        int pairs;
+        double median, decile;
+    } line[] = {
+#define ACCURACY(kind, pairs, median, decile) {#kind, pairs, median, decile},
+#include "profile/replay/accuracy.def"
+    };
+    double off[2 * ROWS];
+    int n = offs_of(0, 1, off), i = 0;
+    n += offs_of(1, 0, off + n);
+    qsort(off, (size_t)n, sizeof *off, compare_offs);
+    double median = off[(n + 1) / 2 - 1], decile = off[(9 * n + 9) / 10 - 1];
+    while (strcmp(line[i].kind, "card") != 0) i++;
+    tap_is_int(line[i].pairs, n, "the figure of predictions for cards is of these rows");
+    tap_ok(fabs(line[i].median - median) < 0.051 && fabs(line[i].decile - decile) < 0.051,
+           "their median and 9th decile are %.1f and %.1f %%", median, decile);
+}
+
 /* Where nobody measured, the time is the data sheet's bound, and says so. */
 static void bounds(void) {
     gp_cost product = cost_of("matmul f64:4096x4096 f64:4096x4096 > f64:4096x4096");
@@ -411,6 +451,7 @@ int main(void) {
     judge(1, 1, true);
     judge(0, 1, false); /* one card left out */
     judge(1, 0, false);
+    accuracy();
     bounds();
     return tap_done();
 }

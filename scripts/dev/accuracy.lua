@@ -171,6 +171,46 @@ for n, it in ipairs(require "rewrites"("sim", work)) do
     say("%2d %-8s %-70s %+6.1f %%", n, it.kind, it.name, 100 * rows[n].off)
 end
 
+-- ---- labs on cards ----
+
+-- Labs as scripts/dev/gpu-check ran them, and milliseconds that they printed then, which stand in
+-- tests/gpu/REPORT.md: command, card, {pattern of the number, what it is of, measured} …
+local LABS <const> = {
+    { "gathernd", "--rows 200", "h200", { "loop +([%d.]+) ms", "gathernd, 400 waits", 7.8 },
+        { "vectorised +([%d.]+) ms", "gathernd, none", 0.028 } },
+    { "masked_loss", "--batch 8 --steps 2 --workers 0", "h200",
+        { "baseline +([%d.]+) +4", "masked_loss, a step with 4 waits", 21.95 },
+        { "ignore_index +([%d.]+)", "masked_loss, a step without", 15.71 } },
+    { "masked_loss", "--batch 8 --steps 2 --workers 0", "h100",
+        { "baseline +([%d.]+) +4", "masked_loss, a step with 4 waits", 18.2 },
+        { "ignore_index +([%d.]+)", "masked_loss, a step without", 9.2 } },
+    { "fork_wait", "", "h100", { "other +([%d.]+) ms", "fork_wait, one after the other", 4.64 },
+        { "directions forked +([%d.]+) ms", "fork_wait, directions forked", 2.94 },
+        { "models forked +([%d.]+) ms", "fork_wait, models forked", 2.29 },
+        { "both +([%d.]+) ms", "fork_wait, both", 1.69 },
+        { "other .- ms +[%d.]+ +([%d.]+) ms", "with backward, one after the other", 14.2 },
+        { "both .- ms +[%d.]+ +([%d.]+) ms", "with backward, both", 4.9 } },
+}
+
+-- The rows of a table of them, as text.
+local function labs()
+    local out = { "| card | program | modelled, ms | measured, ms | off |\n|---|---|---|---|---|" }
+    local command = ("'%s/gpush' '%s/scripts/labs/%%s.lua' %%s --card %%s 2>&1"):format(
+        os.getenv "GPUSH_BUILD", root)
+    for _, lab in ipairs(LABS) do
+        local pipe <close> = assert(io.popen(command:format(table.unpack(lab, 1, 3))))
+        local text = pipe:read "a":gsub("^.*== result ==", "")
+        for i = 4, #lab do
+            local pattern, name, measured = table.unpack(lab[i])
+            local is = tonumber(text:match(pattern))
+            if not is then error(("accuracy: %s printed no '%s'"):format(lab[1], pattern), 0) end
+            out[#out + 1] = ("| %s | %s | %.3f | %.3f | %+.0f %% |"):format(lab[3]:upper(), name,
+                is, measured, 100 * (is / measured - 1))
+        end
+    end
+    return table.concat(out, "\n")
+end
+
 -- ---- what is written ----
 
 local WHAT <const> = {
@@ -252,7 +292,16 @@ local NOTES <const> = [[
 - Predicted times of a modelled card against its own are a test of consistency, not of accuracy:
   `tests/profile/accuracy.lua` allows 0.5 %.
 ]]
+local LABS_HEAD <const> = [[
+## Programs on a modelled card
+
+What labs took on real cards, as [their report](../tests/gpu/REPORT.md) has it, and what they take
+on the modelled card with a host of 8 us an op, to which the script and the loader take no time. So
+these times are no predictions of a host's, and gpush prints no bound for them.
+]]
 local ORIGIN <const> = [[
+## The pairs
+
 Measured at commit %s on %s, %d processors: medians of %d runs of each program (of loaders' %d), in
 turns. The load was %.2f at the start; others took %.1f %% of the processors' time then, and at most
 %.1f %% during a pair.
@@ -269,6 +318,9 @@ local function document()
     end
     summary(out)
     out[#out + 1] = NOTES
+    out[#out + 1] = LABS_HEAD
+    out[#out + 1] = labs()
+    out[#out + 1] = ""
     out[#out + 1] = ORIGIN:format(commit, cpu, count, REPEATS, SLOW, load, 100 * share,
         100 * worst_share)
     out[#out + 1] = "| what is other | program | before, ms | predicted, ms | measured, ms | off |"

@@ -214,8 +214,8 @@ static int l_verdict(lua_State *L) {
     return 1;
 }
 
-/* (name, ...) -> how far off predictions of those kinds, or without those causes, were; "" where
- * none is named */
+/* (prof, name, ...) -> how far off predictions of those kinds, or without those causes, were; ""
+ * where none is named. prof: what they are from; nil */
 static int l_accuracy(lua_State *L) {
     static const char *const names[] = {
 #define ACCURACY(kind, ...) #kind,
@@ -223,7 +223,8 @@ static int l_accuracy(lua_State *L) {
     };
     char text[200];
     uint32_t kinds = 0;
-    for (int i = 1; i <= lua_gettop(L); i++) {
+    const gp_prof *p = lua_isnil(L, 1) ? NULL : gp_lua_check_prof(L, 1);
+    for (int i = 2; i <= lua_gettop(L); i++) {
         const char *name = luaL_checkstring(L, i);
         for (int k = 0; k < GP_ACCURACIES; k++)
             if (!strcmp(name, names[k])) kinds |= 1u << k;
@@ -231,7 +232,7 @@ static int l_accuracy(lua_State *L) {
             if (!strcmp(name, gp_cause_name((gp_cause)k)))
                 kinds |= 1u << gp_cause_accuracy((gp_cause)k);
     }
-    lua_pushstring(L, gp_accuracy_text(kinds, text, sizeof text));
+    lua_pushstring(L, gp_accuracy_text(p, kinds, text, sizeof text));
     return 1;
 }
 

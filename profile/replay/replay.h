@@ -87,8 +87,9 @@ typedef enum gp_accuracy {
 /* What kind of a prediction it is that something owed to `cause` takes no time. */
 gp_accuracy gp_cause_accuracy(gp_cause cause);
 /* Writes how far off predictions of these kinds were, a bit for each gp_accuracy, as a part of a
- * sentence: that of the kind which was farthest off. "" for none. Returns buf. */
-char *gp_accuracy_text(uint32_t kinds, char *buf, size_t n);
+ * sentence: that of the kind which was farthest off; of a modelled record p its card counts, too.
+ * "" for none. p may be NULL. Returns buf. */
+char *gp_accuracy_text(const gp_prof *p, uint32_t kinds, char *buf, size_t n);
 
 /* Where a copy goes, by its name as gpush, CUDA's and ROCm's tools write it; D2D for kernels. */
 gp_copy_kind gp_rec_direction(const gp_rec *r);

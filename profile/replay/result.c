@@ -240,7 +240,7 @@ static bool note_bounds(gp_prof *to, const gp_prof *p, const gp_card *card) {
 
 /* ---- how sure it is ---- */
 
-char *gp_accuracy_text(uint32_t kinds, char *buf, size_t n) {
+char *gp_accuracy_text(const gp_prof *p, uint32_t kinds, char *buf, size_t n) {
     static const struct {
         int pairs;
         double median, decile;
@@ -250,6 +250,8 @@ char *gp_accuracy_text(uint32_t kinds, char *buf, size_t n) {
     };
     int worst = -1;
     if (n) *buf = 0;
+    if (kinds && p && p->modelled)
+        kinds |= 1u << (p->at_least ? GP_ACCURACY_bound : GP_ACCURACY_card);
     for (int i = 0; i < GP_ACCURACIES; i++) {
         if (!(kinds >> i & 1)) continue;
         bool known = worst < 0 || measured[worst].pairs;
@@ -296,7 +298,7 @@ static uint32_t kinds_of(const gp_prof *to, const gp_whatif *w) {
 /* Of a prediction from another one, that of both. */
 static bool note_accuracy(gp_prof *to, const gp_prof *p, const gp_whatif *w) {
     char text[500], now[200];
-    gp_accuracy_text(kinds_of(to, w), now, sizeof now);
+    gp_accuracy_text(to, kinds_of(to, w), now, sizeof now);
     const char *before = p->accuracy ? p->accuracy : "";
     if (!*now && !*before) return true;
     snprintf(text, sizeof text, "%s%s%s", before, *now && *before ? "; then " : "", now);

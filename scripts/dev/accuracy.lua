@@ -278,7 +278,8 @@ local NOTES <const> = [[
 
 - gpush prints the bounds of the fifth column (of fewer than ten pairs those of the last) with each
   prediction, from `profile/replay/accuracy.def`. Of several changes at once it is that of the kind
-  that was farthest off. A kind without pairs says that none was compared.
+  that was farthest off, and of a modelled record its card counts, too. A kind without pairs says
+  that none was compared.
 - Bounds are of wall times: a saving of 1 ms of a run of 100 is less than such a prediction can
   tell.
 - Programs run on `sim`, a real asynchronous device made of the processor: its kernels, the host and

@@ -90,7 +90,7 @@ local function predict(list, prof)
     for _, row in ipairs(list) do
         row.saves = row.file
             and saves[table.concat({ row.file, row.line, row.why, row.what }, "\0")] or nil
-        list.predicted = list.predicted or row.saves and replay.accuracy "wait"
+        list.predicted = list.predicted or row.saves and replay.accuracy(prof, "wait")
     end
 end
 

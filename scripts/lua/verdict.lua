@@ -77,7 +77,8 @@ local function of_what(prof)
     return ""
 end
 
-local function conclude(list, how)
+local function conclude(list, prof)
+    local how = of_what(prof)
     local top, busy = list[1], percent(list.wall > 0 and list.busy / list.wall or 0)
     if list.untold then
         return UNTOLD[list.untold]:format(list.work - list.queued, list.work)
@@ -86,11 +87,11 @@ local function conclude(list, how)
         return ("nothing to gain here: no cause alone is worth %d%% of the %s%s (predicted by a \z
             replay%s, not measured%s)"):format(100 * LITTLE, time(list.wall),
             list.work > 0 and ", in which devices were busy for " .. busy or "", how,
-            top and "; " .. replay.accuracy(top.cause) or "")
+            top and "; " .. replay.accuracy(prof, top.cause) or "")
     end
     local text = ("dominated by %s: without that %s instead of %s (predicted by a replay%s, not \z
         measured; %s)"):format(top.label, time(list.wall - top.worth), time(list.wall), how,
-        replay.accuracy(top.cause))
+        replay.accuracy(prof, top.cause))
     local second = list[2]
     if WORK[top.cause] and (not second or second.share < LITTLE) then
         text = ("%s; nothing else is worth %d%%: devices were busy for %s of the time"):format(text,
@@ -143,7 +144,7 @@ local function verdict(prof, rank)
         row.nothing = not list.untold and row.share < NOTHING and why_nothing(list, row) or nil
     end
     list.cause = not list.untold and list[1] and list[1].share >= LITTLE and list[1].cause or nil
-    list.sentence = conclude(list, of_what(prof))
+    list.sentence = conclude(list, prof)
     return setmetatable(list, Verdict)
 end
 

@@ -69,7 +69,7 @@ end
 local function savings(prof, rank)
     local list, all = replay.savings(prof, rank)
     list.all, list.wall = all, last_of(list.ranks).wall
-    list.accuracy = replay.accuracy "wait"
+    list.accuracy = replay.accuracy(prof, "wait")
     return setmetatable(list, Savings)
 end
 

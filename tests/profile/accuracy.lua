@@ -43,7 +43,8 @@ g.sim.card, g.sim.host = nil, nil
 -- ---- what is printed with predictions ----
 
 -- Every place that shows a prediction says how far off such ones were.
-local accuracy = debug.getregistry()["gpush.replay"].accuracy
+local figure = debug.getregistry()["gpush.replay"].accuracy
+local function accuracy(...) return figure(nil, ...) end
 local function holds(text, part, what)
     t.ok(text:find(part, 1, true), ("%s: %s"):format(what, part))
 end
@@ -105,6 +106,9 @@ t.is(accuracy("network", "card"), accuracy "card", "or that which was farther of
 local costs = g.profile.run({ flops = true }, function() return (x:matmul(x) + x):to "cpu" end)
 t.is({ costs:on("h100").accuracy, costs:on("t4").accuracy },
     { accuracy "card", accuracy "bound" }, "a card that was measured, and one that was not")
+t.is({ costs:on("h100"):whatif({ host = 0.5 }).accuracy, figure(costs:on "t4", "wait") },
+    { accuracy "card" .. "; then " .. accuracy("card", "host"), accuracy "bound" },
+    "what is predicted from a modelled record is no surer than its card")
 
 -- The document's rows of pairs give the figures.
 local page = io.open(root .. "/docs/accuracy.md")

@@ -227,7 +227,7 @@ local function data_of(prof, blocks)
         title = title_of(prof, record), version = gpush._VERSION,
         predicted = or_null(prof.predicted),
         accuracy = or_null(prof.accuracy),
-        savings_accuracy = debug.getregistry()["gpush.replay"].accuracy "wait",
+        savings_accuracy = debug.getregistry()["gpush.replay"].accuracy(prof, "wait"),
         modelled = or_null(prof.modelled), card = card_of(prof),
         date = os.date "%Y-%m-%d %H:%M", rows = rows, missing = missing, savings = savings,
         no_savings = or_null(why_none), saves_all = all or null, idle = idle_of(prof),

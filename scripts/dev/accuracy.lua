@@ -145,14 +145,15 @@ local function measure(it, repeats)
         is = quantile(is, 0.5), off = quantile(off, 0.5) }
 end
 
--- Why the machine was not quiet since the state `from`; nil: it was. And the others' share.
-local function disturbance(from)
+-- Why the machine was not quiet since the state `from`, when a turn of the loop took `speed`; nil:
+-- it was. And the others' share.
+local function disturbance(from, speed)
     local taken = others(from)
-    local drift = quantile(loop_times(20), 0.5) / turn - 1
+    local drift = quantile(loop_times(20), 0.5) / speed - 1
     if taken > OTHERS then
         return ("others took %.0f %% of its processors' time"):format(100 * taken), taken
     elseif math.abs(drift) > SPREAD then
-        return ("a loop took %+.0f %% of its time at the start"):format(100 * drift), taken
+        return ("a loop took %+.0f %% of its time before"):format(100 * drift), taken
     end
     return nil, taken
 end
@@ -161,9 +162,9 @@ local rows, worst_share = {}, 0
 for n, it in ipairs(require "rewrites"("sim", work)) do
     local why, taken
     for try = 1, anyway and 1 or TRIES do
-        local from = { used() }
+        local from, speed = { used() }, quantile(loop_times(20), 0.5)
         rows[n] = measure(it, it.slow and SLOW or REPEATS)
-        why, taken = disturbance(from)
+        why, taken = disturbance(from, speed)
         if not why then break end
         if try == TRIES then refuse("%s during pair %d, %d times", why, n, TRIES) end
     end

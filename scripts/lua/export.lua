@@ -1,7 +1,8 @@
 --!plain
 -- A profile for other programs: its table as Markdown, CSV or JSON; its stacks for flame graphs, as
 -- folded lines (flamegraph.pl) and for speedscope.app. Loaded by init.lua on the first call.
-local gpush, fail, _, save = ...
+local gpush, fail, dir, save = ...
+local kind_of = assert(loadfile(dir .. "/kind.lua", "t"))()
 
 -- ---- tables ----
 
@@ -94,8 +95,12 @@ local function quoted(v)
     return s:find '[",\r\n]' and '"' .. s:gsub('"', '""') .. '"' or s
 end
 
-local function csv(_, rows)
+-- The last column is the kind of the times, the same in each row: CSV has no place for notes.
+local function csv(prof, rows)
     local columns, lines = columns_of(rows), {}
+    columns[#columns + 1] = { "kind" }
+    local kind = kind_of(prof)
+    for _, row in ipairs(rows) do row.kind = kind end
     for i = 0, #rows do
         local cells = {}
         for c, it in ipairs(columns) do cells[c] = i == 0 and it[1] or quoted(rows[i][it[1]]) end
@@ -111,6 +116,7 @@ local function json(prof, rows)
         for field, v in pairs(row) do if type(v) == "string" then row[field] = utf8_only(v) end end
     end
     return gpush.json.encode { wall_ns = prof.wall_ns, dropped = prof.dropped, rows = rows,
+        kind = utf8_only(kind_of(prof)),
         predicted = prof.predicted and utf8_only(prof.predicted), accuracy = prof.accuracy,
         modelled = prof.modelled and utf8_only(prof.modelled) } .. "\n"
 end
@@ -193,7 +199,7 @@ local function speedscope(prof, file)
     profiles[#profiles + 1] = samples_of(rows, "self_device_time_total", "devices", number)
     save("profile.speedscope", file, gpush.json.encode {
         ["$schema"] = "https://www.speedscope.app/file-format-schema.json",
-        exporter = "gpush", name = prof.predicted and "predicted" or "profile",
+        exporter = "gpush", name = "profile, times " .. utf8_only(kind_of(prof)),
         shared = { frames = frames }, profiles = profiles })
 end
 

@@ -4,6 +4,7 @@
 -- the first call.
 local _, _, dir = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
+local kind_of = assert(loadfile(dir .. "/kind.lua", "t"))()
 local usage = debug.getregistry()["gpush.usage"]
 
 local SHOWN <const>, TOLD <const> = 20, 5 -- rows of a text, of them with advice
@@ -27,6 +28,12 @@ local function text(heads, list, cells, left)
     local out = { fit.columns(rows, right) }
     if #list > SHOWN then out[#out + 1] = ("and %d more"):format(#list - SHOWN) end
     return out
+end
+
+-- A list with the kind of its times, which its text ends in where it has any.
+local function shown(list, prof, class)
+    list.kind = kind_of(prof)
+    return setmetatable(list, class)
 end
 
 -- ---- waits ----
@@ -76,6 +83,7 @@ function Sync.__tostring(list)
         list.count == 1 and "" or "s", time(list.waited), time(list.idle), list.predicted
         and "; saves: what the run would take less without the line's waits, predicted by a \z
         replay: " .. list.predicted or "")
+    out[#out + 1] = fit.safe("times: " .. list.kind)
     return head .. table.concat(out, "\n")
 end
 
@@ -122,18 +130,20 @@ local function sync(prof)
     for _, row in ipairs(list) do row.order = nil end
     if #list > 0 and not several_ranks(list) then predict(list, prof) end
     list.verdict = prof:verdict()
-    return setmetatable(list, Sync)
+    return shown(list, prof, Sync)
 end
 
 local Waits = { __name = "waits" }
 function Waits.__tostring(list)
     if #list == 0 then return no_waits(list) end
-    return table.concat(text({ "line", "why", "device", "at", "host wait", "drained", "idle" },
+    local out = text({ "line", "why", "device", "at", "host wait", "drained", "idle" },
         list, function(row)
             return { place(row), row.why == row.what and row.why or row.why .. ": " .. row.what,
                 row.device, time(row.start), time(row.stop - row.start), count(row.drained),
                 time(row.idle) }
-        end, 3), "\n")
+        end, 3)
+    out[#out + 1] = fit.safe("times: " .. list.kind)
+    return table.concat(out, "\n")
 end
 
 -- ---- devices ----
@@ -158,6 +168,7 @@ function Devices.__tostring(list)
         return cells
     end)
     out[#out + 1] = "busy: of the wall time; idle: between the first and the last work"
+    out[#out + 1] = fit.safe("times: " .. list.kind)
     return table.concat(out, "\n")
 end
 
@@ -172,6 +183,7 @@ function Queues.__tostring(list)
     end)
     out[#out + 1] = "idle: the host queued the next work only after the last had ended; the \z
         launch's own delay, below 30 us; or another stream or event. queued: launched and not begun"
+    out[#out + 1] = fit.safe("times: " .. list.kind)
     return table.concat(out, "\n")
 end
 
@@ -245,7 +257,7 @@ return {
     memory = memory,
     alive = alive,
     sync = sync,
-    waits = function(prof) return setmetatable(usage.waits(prof), Waits) end,
-    devices = function(prof) return setmetatable(usage.devices(prof), Devices) end,
-    queues = function(prof, series) return setmetatable(usage.queues(prof, series), Queues) end,
+    waits = function(prof) return shown(usage.waits(prof), prof, Waits) end,
+    devices = function(prof) return shown(usage.devices(prof), prof, Devices) end,
+    queues = function(prof, series) return shown(usage.queues(prof, series), prof, Queues) end,
 }

@@ -4,6 +4,7 @@
 -- with a row for each rank, or for one of them. Loaded by init.lua on the first call.
 local _, fail, dir = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
+local kind_of = assert(loadfile(dir .. "/kind.lua", "t"))()
 local replay = debug.getregistry()["gpush.replay"]
 
 local SHOWN <const> = 20 -- rows of a text
@@ -49,6 +50,7 @@ function Savings.__tostring(list)
     out[#out + 1] = ("without them all: %s instead of %s (predicted by a replay, not measured; %s)")
         :format(time(list.wall - list.all), time(list.wall), list.accuracy)
     out[#out + 1] = list.assumed
+    out[#out + 1] = fit.safe("times of the record: " .. list.kind)
     if #list.ranks > 1 then
         local ranks = { { "rank", "wall time", "without them all" } }
         for _, it in ipairs(list.ranks) do
@@ -70,6 +72,7 @@ local function savings(prof, rank)
     local list, all = replay.savings(prof, rank)
     list.all, list.wall = all, last_of(list.ranks).wall
     list.accuracy = replay.accuracy(prof, "wait")
+    list.kind = kind_of(prof)
     return setmetatable(list, Savings)
 end
 
@@ -96,6 +99,7 @@ function Path.__tostring(list)
         out[#out + 1] = ("rank %d: %s of the path"):format(row.rank, percent(row.ns, list.wall))
     end
     out[#out + 1] = "wall time: " .. time(list.wall) .. "; what is not on the path costs nothing"
+    out[#out + 1] = fit.safe("times: " .. list.kind)
     return table.concat(out, "\n")
 end
 
@@ -105,7 +109,7 @@ local function critical_path(prof, group, rank)
             group)
     end
     local list, wall, ranks = replay.critical_path(prof, rank, group or "op")
-    list.wall, list.group = wall, group
+    list.wall, list.group, list.kind = wall, group, kind_of(prof)
     if ranks > 1 and group ~= "rank" then list.ranks = replay.critical_path(prof, nil, "rank") end
     return setmetatable(list, Path)
 end
@@ -148,13 +152,14 @@ function Idle.__tostring(idle)
     if #idle.ranks > 1 then out[#out + 1] = fit.columns(each_rank(idle.ranks), IDLE_RIGHT) end
     out[#out + 1] = ("queued or running at a time: %.1f on average, %d at most"):format(idle.depth,
         idle.most)
+    out[#out + 1] = fit.safe("times: " .. idle.kind)
     return table.concat(out, "\n")
 end
 
 local function idle(prof, rank)
     local ranks = replay.idle(prof, rank)
     local it = last_of(ranks)
-    it.ranks = ranks
+    it.ranks, it.kind = ranks, kind_of(prof)
     return setmetatable(it, Idle)
 end
 

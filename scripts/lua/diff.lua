@@ -3,6 +3,7 @@
 -- init.lua on the first call.
 local _, fail, dir = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
+local kind_of = assert(loadfile(dir .. "/kind.lua", "t"))()
 local SHOWN = 20 -- rows
 
 local function time(ns)
@@ -102,11 +103,10 @@ local function waits_of(prof)
     return #waits, ns
 end
 
--- A line that says that a profile is a prediction, and how far off such ones were; "" where not.
-local function note(when, prof)
-    if not prof.predicted then return "" end
-    return ("%s: predicted by a replay, not measured: %s%s\n"):format(when, prof.predicted,
-        prof.accuracy and "; " .. prof.accuracy or "")
+-- What kind of times both are.
+local function kinds(old, new)
+    if old == new then return fit.safe("Times: " .. new) end
+    return fit.safe("Times before: " .. old) .. "\n" .. fit.safe("Times now: " .. new)
 end
 
 -- prof:diff(before{, group = "op", limit = 20}) -> text: the largest changes first.
@@ -137,10 +137,10 @@ local function diff(prof, before, group, limit)
     local n0, t0 = waits_of(before)
     local n1, t1 = waits_of(prof)
     return ("%s\n%sWall time: %s before, %s now (%.2f times)\n\z
-        Waits: %d before (%s), %d now (%s)\n%s%s"):format(aligned(lines),
+        Waits: %d before (%s), %d now (%s)\n%s\n"):format(aligned(lines),
         #rows > limit and ("(%d rows that changed less are left out)\n"):format(#rows - limit)
             or "", time(before.wall_ns), time(prof.wall_ns), prof.wall_ns / before.wall_ns, n0,
-        time(t0), n1, time(t1), note("before", before), note("now", prof))
+        time(t0), n1, time(t1), kinds(kind_of(before), kind_of(prof)))
 end
 
 return { diff = diff }

@@ -16,5 +16,6 @@ end
 return function(prof)
     local backing = prof.modelled or cpu_backed(prof) and "CPU-backed, not a GPU's"
     if not prof.predicted then return backing or "measured" end
-    return ("predicted (%s)%s"):format(prof.predicted, backing and ", " .. backing or "")
+    return ("predicted by a replay, not measured (%s%s)%s"):format(prof.predicted,
+        prof.accuracy and "; " .. prof.accuracy or "", backing and ", " .. backing or "")
 end

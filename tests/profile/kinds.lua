@@ -29,6 +29,7 @@ local function check(prof, words)
         t.ok(prof:table { format = format }:find(words, 1, true), format .. ": " .. words)
     end
     t.ok(tostring(prof:table { format = "markdown" }):find(words, 1, true), "markdown: " .. words)
+    t.ok(prof:diff(prof):find("Times: " .. words, 1, true), "diff: " .. words)
     local path = os.tmpname()
     prof:speedscope(path)
     t.ok(read(path):find(words, 1, true), "speedscope: " .. words)
@@ -40,6 +41,8 @@ sim.card = "h200"
 check(profile.run({ stack = true }, step), "modelled H200")
 sim.card = nil
 local host = profile.run(function() return randn(64):sum() end)
+local predicted = plain:whatif { host = 0.5 }
+t.ok(predicted:devices().kind:find "^predicted %(.*CPU%-backed", "a replay of sim's record")
 t.is(host:savings().kind, "measured", "of the cpu alone")
 
 local known = {}

@@ -308,7 +308,7 @@ do
     local function count(name) return out:match("\n *" .. name .. " +(%S+) +(%S+) ") end
     t.is({ count "sum" }, { "5", "2" }, "a diff has the calls of both")
     t.is({ count "exp" }, { "1", "1" }, "also of what did not change")
-    t.ok(out:find "\nWaits: 5 before %([%d.]+%a+%), 2 now %([%d.]+%a+%)\n$"
+    t.ok(out:find "\nWaits: 5 before %([%d.]+%a+%), 2 now %([%d.]+%a+%)\nTimes: [^\n]+\n$"
         and out:find "\nWall time: [%d.]+%a+ before, [%d.]+%a+ now %([%d.]+ times%)\n",
             "waits and wall times of both")
     local rows = {}

@@ -26,6 +26,7 @@ static int out_of_range(lua_State *L, lua_Integer i, lua_Integer n) {
  * x[t]. */
 static int l_list_index(lua_State *L) {
     int is_integer;
+    luaL_checktype(L, 1, LUA_TTABLE);
     if (gp_lua_totensor(L, 2)) gp_lua_item(L, 2, GP_WHY_index, "index"), lua_replace(L, 2);
     lua_Integer n = (lua_Integer)lua_rawlen(L, 1), i = lua_tointegerx(L, 2, &is_integer);
     is_integer = is_integer && lua_type(L, 2) == LUA_TNUMBER;

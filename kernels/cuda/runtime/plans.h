@@ -31,7 +31,7 @@ typedef struct gp_plans {
 /* The plan with that key, or NULL. */
 void *gp_plans_find(gp_plans *p, const void *key);
 
-/* A plan with that key and zeros behind it, which the cache owns; there was none. Where it is full
+/* A plan with that key and zeros after it, which the cache owns; there was none. Where it is full
  * and no plan may be replaced, it grows. NULL with a message where there is no memory. */
 void *gp_plans_add(gp_plans *p, const gp_call *c, const void *key);
 

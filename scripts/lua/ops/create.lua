@@ -97,6 +97,10 @@ define { "new_tensor", sig = "tensor x, any values, dtype? dtype, device? device
             fail("new_tensor: argument 'values': expected numbers or booleans in nested tables, \z
                 got %s", kind)
         end
+        if kind == "table" and #values ~= rawlen(values) then
+            fail("new_tensor: argument 'values': expected a plain table, got one of %d elements \z
+                by a metamethod", #values)
+        end
         return gpush.tensor(values, like(x, dtype, device))
     end }
 define { "type_as", sig = "tensor x, tensor other",

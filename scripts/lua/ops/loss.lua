@@ -369,7 +369,8 @@ local function lengths(name, value, n, like)
         local v = value[i]
         if type(v) ~= "number" or v < 0 then bad("ctc_loss", name, "0 or more", v) end
     end
-    local t = gpush.is_tensor(value) and value or type(value) == "table" and gpush.tensor(value)
+    local t = gpush.is_tensor(value) and value
+        or type(value) == "table" and #value == rawlen(value) and gpush.tensor(value)
     if not t or t.dtype:find "f" or t:numel() ~= n then
         bad("ctc_loss", name, ("%d integers, one for each sequence"):format(n),
             t and t.dtype .. " " .. shape_text(t) or type(value))

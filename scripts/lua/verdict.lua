@@ -5,6 +5,7 @@
 -- Loaded by init.lua on the first call.
 local _, _, dir = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
+local kind_of = assert(loadfile(dir .. "/kind.lua", "t"))()
 local replay = debug.getregistry()["gpush.replay"]
 
 local LITTLE <const> = 0.02  -- of the wall time: less is nothing to gain
@@ -70,15 +71,8 @@ local function why_nothing(list, row)
     return busy and "0: the device is busy" or "0: other work takes as long"
 end
 
--- How the record's own times are known, where they were not measured on a device.
-local function of_what(prof)
-    if prof.predicted then return " of a predicted record" end
-    if prof.modelled then return (" of a modelled record (%s)"):format(prof.modelled) end
-    return ""
-end
-
 local function conclude(list, prof)
-    local how = of_what(prof)
+    local how = list.kind == "measured" and "" or (" of a record that is %s"):format(list.kind)
     local top, busy = list[1], percent(list.wall > 0 and list.busy / list.wall or 0)
     if list.untold then
         return UNTOLD[list.untold]:format(list.work - list.queued, list.work)
@@ -128,7 +122,8 @@ function Verdict.__tostring(list)
 end
 
 -- prof:verdict(rank) -> list of {cause, label, ns, times, worth, share, nothing, where, advice},
--- the most worth first; .cause: the first one's, nil where none dominates; .sentence
+-- the most worth first; .cause: the first one's, nil where none dominates; .sentence;
+-- .kind: of the record's times
 local function verdict(prof, rank)
     local list = replay.verdict(prof, rank)
     for i, row in ipairs(list) do
@@ -144,6 +139,7 @@ local function verdict(prof, rank)
         row.nothing = not list.untold and row.share < NOTHING and why_nothing(list, row) or nil
     end
     list.cause = not list.untold and list[1] and list[1].share >= LITTLE and list[1].cause or nil
+    list.kind = fit.safe(kind_of(prof))
     list.sentence = conclude(list, prof)
     return setmetatable(list, Verdict)
 end

@@ -70,7 +70,7 @@ holds(text_of(file "page.html"), accuracy "wait", "savings on a page")
 local off = p:whatif { host = 0.5 }
 holds(tostring(off), accuracy "host", "a profile as text")
 holds(off:table(), accuracy "host", "its table")
-holds(off:diff(p), "now: predicted by a replay, not measured: host x 0.5; " .. accuracy "host",
+holds(off:diff(p), "now: predicted by a replay, not measured (host x 0.5; " .. accuracy "host",
     "a difference")
 t.ok(not p:diff(p):find "predicted", "of what was measured it says nothing")
 holds(off:table { format = "markdown" }, accuracy "host", "in Markdown")

@@ -2,7 +2,8 @@
 -- predicted or CPU-backed. A method of profiles that this test does not know fails it.
 local t = require "tap"
 
-local LISTS <const> = { "sync", "waits", "devices", "queues", "savings", "critical_path", "idle" }
+local LISTS <const> = { "sync", "waits", "devices", "queues", "savings", "critical_path", "idle",
+    "verdict" }
 local OTHERS <const> = { "table", "rows", "trace", "events", "free", "whatif", "save", "memory",
     "collectives", "diff", "report", "folded", "speedscope", "key_averages",
     "export_chrome_trace", "on" }
@@ -42,7 +43,7 @@ check(profile.run({ stack = true }, step), "modelled H200")
 sim.card = nil
 local host = profile.run(function() return randn(64):sum() end)
 local predicted = plain:whatif { host = 0.5 }
-t.ok(predicted:devices().kind:find "^predicted %(.*CPU%-backed", "a replay of sim's record")
+t.ok(predicted:devices().kind:find "^predicted by a replay, not measured %(.*CPU%-backed", "a replay of sim's record")
 t.is(host:savings().kind, "measured", "of the cpu alone")
 
 local known = {}

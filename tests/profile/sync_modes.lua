@@ -132,10 +132,10 @@ t.ok(typed:find "stdin%S*\t1\n", "nor does a typed one need a file")
 
 -- ---- what a wait is worth ----
 -- On a modelled card the host takes 8 us for each op: so long the device idles after a read. Where
--- more is queued behind the copy that the host waits for, it does not.
+-- more is queued after the copy that the host waits for, it does not.
 local said = output_of [[%s -e '
 sim.card, sim.host, sync.warn = "h200", 8e-6, true
-local x = randn(512, 512, {device = "sim"})
+local x = randn(1024, 1024, {device = "sim"})
 for i = 1, 10 do
     local n = x:matmul(x):sum():item()
 end

@@ -74,7 +74,7 @@ for _, row in ipairs(v) do by[row.cause] = row end
 t.is(by.waits.worth, p:savings().all, "waits are worth what savings says of all")
 t.is(by.waits.worth, p.wall_ns - p:whatif { without = "waits" }.wall_ns, "and whatif")
 t.is(by.launches.worth, p.wall_ns - p:whatif { without = "launches" }.wall_ns, "launches, too")
-t.ok(v.sentence:find "predicted by a replay of a modelled record", v.sentence)
+t.ok(v.sentence:find "predicted by a replay of a record that is modelled H200", v.sentence)
 t.is(by.waits.line, here, "the line that waits")
 t.ok(by.waits.advice:find "0%-d tensor", "has its own advice")
 

@@ -1,21 +1,23 @@
 --!plain
--- help: finds what a name or words refer to, and describes it: a class, a function, a value, a
--- source. help/op.lua describes ops, help/page.lua prints; longer texts and examples are in
--- scripts/lua/topics.lua, loaded on demand.
+-- help: finds what a name refers to, and describes it: a class, a function, a value, a source.
+-- help/op.lua describes ops, help/search.lua looks for words, help/page.lua prints; longer texts
+-- and examples are in scripts/lua/topics.lua, loaded on demand.
 local gpush, dir, op_name, composites = ...
 local safe = debug.getregistry()["gpush.safe"]
 
 local topics
 local function topic(name)
     topics = topics or assert(loadfile(dir .. "/topics.lua", "t"))(dir)
-    return topics[name]
+    return topics[name], topics
 end
 
 local page = assert(loadfile(dir .. "/help/page.lua", "t"))(gpush)
 local print, put, plain, wrapped = page.print, page.put, page.plain, page.wrapped
 local about = assert(loadfile(dir .. "/help/op.lua", "t"))(gpush, topic, page)
-local call_text, public, show_op, show_topic = about.call_text, about.public, about.show,
-    about.show_topic
+local call_text, show_op, show_topic = about.call_text, about.show, about.show_topic
+local find -- below
+local search = assert(loadfile(dir .. "/help/search.lua", "t"))(dir, topic, page, about.public,
+    function(name) return select(3, op_name((find(name)))) or "" end)
 
 -- ---- Source ----
 
@@ -131,6 +133,27 @@ local function name_of(v)
     end
 end
 
+local lazy = { nn = true, optim = true, amp = true, data = true, checkpoint = true, cuda = true }
+
+-- The names in a table that help lists, in order. Classes of nn, optim and the like are loaded when
+-- they are first used: topics have their names, and what stands there besides has a signature.
+local function members(t, name)
+    local names, area = {}, lazy[name] and rawequal(t, rawget(gpush, name)) and t.Nothing == nil
+    for k, v in next, t do
+        local listed = not area or type(v) ~= "function" or op_name(v) or topic(name .. "." .. k)
+        if type(k) == "string" and k:find "^%a[%w_]*$" and listed then names[k] = true end
+    end
+    local _, all = topic ""
+    for full in next, area and all or {} do
+        local group, member = tostring(full):match "^([%w.]+)%.([%w_]+)$"
+        if group == name and member ~= "any" then names[member] = true end
+    end
+    local list = {}
+    for k in next, names do list[#list + 1] = k end
+    table.sort(list)
+    return list
+end
+
 local function show_table(t, name)
     local meta = debug.getmetatable(t)
     local call = type(meta) == "table" and rawget(meta, "__call")
@@ -148,11 +171,7 @@ local function show_table(t, name)
     if Module and type(meta) == "table" and rawget(meta, "__tostring") == Module.__tostring then
         return print(tostring(t))
     end
-    local names = {}
-    for k in next, t do
-        if type(k) == "string" and k:find "^%a[%w_]*$" then names[#names + 1] = k end
-    end
-    table.sort(names)
+    local names = members(t, name)
     if known then page.call(known.call or name) show_topic(known) end
     if #names > 0 then wrapped("fields: " .. table.concat(names, ", "), "    ") end
 end
@@ -187,8 +206,6 @@ local function show_value(v, name, how)
 end
 
 -- ---- Names and words ----
-
-local lazy = { nn = true, optim = true, amp = true, data = true, checkpoint = true, cuda = true }
 
 -- The functions that a userdata has by name: its __index, or a table that this looks into.
 local function methods_of(v)
@@ -235,7 +252,7 @@ local function step(from, key, path)
 end
 
 -- The value of a dotted name, and its name in topics.
-local function find(name)
+function find(name)
     if ("." .. name):gsub("[.:][%w_]+", "") ~= "" then return nil end
     local v, path = _G, ""
     for key in name:gmatch "[^.:]+" do
@@ -253,31 +270,6 @@ local function find_op(name)
     local v = debug.getregistry()["gpush.tensor.methods"][name] or find((name:gsub("_", ".", 1)))
     for _, group in ipairs { "linalg", "fft" } do v = v or rawget(gpush[group], name) end
     return v
-end
-
--- All entries that mention every word, or some of the longer ones, best first: in the name, then in
--- the help, then in the longer text.
-local function search(words, some)
-    local found = {}
-    local function judge(name, help)
-        local score, text = 0, (help .. " " .. ((topic(name) or {}).text or "")):lower()
-        for word in words:lower():gmatch(some and "%w%w%w+" or "%w+") do
-            if name:lower():find(word, 1, true) then score = score + 3
-            elseif text:find(word, 1, true) then score = score + 1
-            elseif not some then return end
-        end
-        if score == 0 then return end
-        found[#found + 1] = { name, help, score }
-    end
-    for name, row in next, page.rows() do judge(name, row.help) end
-    topic ""
-    for name, t in next, topics do
-        if name ~= 1 and not page.rows()[name] and not name:find "%.any%." then
-            judge(name, t.text or "")
-        end
-    end
-    table.sort(found, function(a, b) return a[3] > b[3] or (a[3] == b[3] and a[1] < b[1]) end)
-    return found
 end
 
 local function way_in()
@@ -309,7 +301,7 @@ end
 -- Describes what a name refers to; false if nothing does.
 local function show_name(name, how)
     local v, path = find(name)
-    local known = path and topic(path)
+    local known = topic(path or name)
     local c = type(v) == "function" and not op_name(v) and debug.getinfo(v, "S").what == "C"
         and not known_as(v, path)
     -- Lua's own select hides the op's name
@@ -324,46 +316,20 @@ local function show_name(name, how)
     elseif known then
         page.call(known.call or name)
         show_topic(known)
+        if known.list then known.list(page.print) end
     end
     return v ~= nil or known ~= nil
 end
 
--- "did you mean conv2d?" where help knows a similar name.
-local function meant(name)
-    local names = {}
-    for op in next, page.rows() do names[#names + 1] = public(op) end
-    topic ""
-    for known in next, topics do names[#names + 1] = type(known) == "string" and known or nil end
-    local near = assert(loadfile(dir .. "/nearest.lua", "t"))()(name, names)
-    return near and ("did you mean %s?"):format(near)
-        or "and nothing mentions it; help() shows the way in"
-end
-
--- Prints the first n, one per line; the rest is summarised.
-local function put_found(found, n)
-    local wide, most = 18, gpush.terminal and gpush.terminal() or 80
-    for i = 1, n do wide = math.max(wide, #public(found[i][1])) end
-    for i = 1, n do
-        local name, text = public(found[i][1]), found[i][2]:gsub("%s+", " ")
-        local room = math.max(most - wide - 2, 20)
-        if #text > room then text = text:sub(1, room - 2):match "^(.*%w)%W+%w*$" .. " …" end
-        put("%-" .. wide .. "s %s", name, text)
-    end
-end
-
 local function help_name(name, how)
     if show_name(name, how) then return end
-    local found = name:find "^[%a_][%w_]*[.:]" and {} or search(name) -- not a dotted name
-    if #found == 0 and name:find "%w%s+%w" then
-        found = search(name, true)
-        if #found > 0 then print "nothing mentions all of these words; some of them:" end
-    end
-    if #found == 0 then
-        error(("help: there is no op called '%s', %s"):format(safe(name), meant(name)),
-            0)
-    end
-    put_found(found, math.min(#found, 20))
-    if #found > 20 then put("and %d more", #found - 20) end
+    local meant = search.meant(name)
+    if not (meant and name:find "^[%a_][%w_]*[.:]") and search.show(name) then return end
+    -- an object, so that nobody gets a traceback
+    local message = ("help: nothing is called '%s'%s"):format(safe(name), meant or
+        ', and nothing mentions it; try other words, such as help "slow" or help "matrix \z
+            product", or help() for the way in')
+    error(setmetatable({}, { __tostring = function() return message end }), 0)
 end
 
 local function help(what, how)

@@ -35,9 +35,9 @@ says("matmul", "all words must fit", "matrix product")
 says("nothing mentions all of these words; some of them:", "or some of them are looked for",
     "matrix xyzzy")
 says("linalg.matrix_norm", "which are found", "matrix xyzzy")
-says("error: help: there is no op called 'xyzzy of it'", "words that nothing mentions",
+says("error: help: nothing is called 'xyzzy of it'", "words that nothing mentions",
     "xyzzy of it")
-says("error: help: there is no op called 'xyzzy'", "what nothing mentions", "xyzzy")
+says("error: help: nothing is called 'xyzzy'", "what nothing mentions", "xyzzy")
 says("expected the name", "no name at all", 5)
 says(":help lists", "the way in")
 says("nn.Linear(in_features, out_features", "a class", "nn.Linear")
@@ -107,7 +107,7 @@ for name, row in pairs(ops()) do -- the text holds: the first dtype is accepted
     if dtype then gpush[name](ones(2, { dtype = dtype })) end
 end
 setmetatable(_ENV, { __index = function() error "no" end })
-says("error: help: there is no op", "no metamethod runs", "global_nothing")
+says("error: help: nothing is called", "no metamethod runs", "global_nothing")
 setmetatable(_ENV, nil)
 
 -- Examples.

@@ -145,7 +145,7 @@ got=$("$build/gpush" wrong.lua 2>&1)
 [[ $got == *'2 | return w:matmul'*'w is f32 2 cpu'* ]]
 tap_ok $? "a script's errors too" "$got"
 
-got=$("$build/gpush" -e 'help "nothing_of_the_kind"' 2>&1)
+got=$("$build/gpush" -e 'help(5)' 2>&1)
 tap_is "$(grep -c "function 'error'\|tail call" <<<"$got")" 0 "tracebacks leave out what gpush's own Lua called"
 [[ $got == *"help'"* ]]
 tap_ok $? "but not what the user called" "$got"
@@ -193,7 +193,7 @@ tap_is "$("$build/gpush" plain.lua 2>&1 | head -1 | cut -d: -f2-)" "$(lua5.4 pla
 says 'no command :tmieit; did you mean :timeit?' "a command" <<<':tmieit 3'
 got=$(session <<<'optim.SGD({ones(2)}):zero_grad{set_to_nonee = true}')
 tap_is "$(grep -o 'did you mean' <<<"$got" | wc -l)" 1 "what was meant is said once"
-says "help: there is no op called 'conv2dd', did you mean conv2d?" "help, without a traceback" <<<'?conv2dd'
+says "help: nothing is called 'conv2dd', did you mean conv2d?" "help, without a traceback" <<<'?conv2dd'
 tap_is "$(session <<<$'t = setmetatable({}, {__index = function() print "ran" end})\nt.alhpa()' | grep -c '^ran$')" 1 "nothing of the user's runs for it"
 
 # Other languages.

@@ -12,8 +12,11 @@ local function put(fmt, ...) print((fmt:format(...))) end
 -- Of several lines, as a terminal may show it.
 local function plain(s) return debug.getregistry()["gpush.safe"](s, true) end
 
+-- The terminal's columns, or 80.
+local function terminal() return gpush.terminal and gpush.terminal() or 80 end
+
 -- The width of a line: readable, and within the terminal's.
-local function columns() return math.min(gpush.terminal and gpush.terminal() or 80, 80) - 2 end
+local function columns() return math.min(terminal(), 80) - 2 end
 
 local function wrapped(text, indent)
     local line, most = indent, columns()
@@ -52,4 +55,5 @@ function page.text() return table.concat(lines, "\n") end
 function page.count() return #lines end
 
 page.print, page.put, page.plain, page.wrapped = print, put, plain, wrapped
+page.terminal = terminal
 return page

@@ -44,7 +44,7 @@ local function ask(text)
     if name:find "^:" then return part "commands".run("help " .. name) end
     name = name:gsub("^torch%.%f[%a]", "")
     local ok, message = pcall(gpush.help, name, { source = source == "?" })
-    if not ok then shell.fail(message) end
+    if not ok then shell.fail(tostring(message)) end
 end
 
 -- Words of other programs for the end and for help, unless they are variables: exit, quit(), help.

@@ -1,0 +1,115 @@
+--!plain
+-- Words by which people ask for an entry and which its name and text need not have: words of
+-- PyTorch, NumPy and Julia, and of daily life. search.lua reads them.
+local text = [[
+profile: go slow slowly speed performance bottleneck hotspot time faster benchmark
+profile.run: profiler bottleneck time record flame
+gpush profile: go slow slowly speed performance bottleneck faster time script
+gpush sync: wait find synchronize stall block slow script
+sync.report: wait find synchronize stall block stuck line
+sync.mode: warn debug set_sync_debug_mode error
+sync.explain: wait find explain cause avoid why
+sync.async: log print loss item without wait asynchronous
+sync.budget: limit ci test
+gpush analyze: trace torch pytorch profiler chrome json read tensorboard nsight
+doctor: gpu card cuda nvidia found missing driver detect available broken wrong problem error
+cuda: gpu card nvidia device list available count
+cuda.is_available: gpu card found available
+sim: gpu card without simulate fake emulate none
+memory: oom out leak usage vram peak gpu full
+cuda.memory_summary: oom out vram
+gpush fit: memory oom out vram fit enough large big model gpu
+empty_cache: memory oom free release cache vram
+--card: gpu card without simulate h100 a100 t4 modelled
+labs: lab example exercise demo learn tutorial course lecture practice
+tutorial: start begin beginner introduction guide documentation doc manual learn book
+install: installation setup build compile download apt pip conda update
+quit: exit leave close stop end bye
+checkpoint: save saving store training model resume load weight state_dict
+checkpoint.save: save store write model weight training
+checkpoint.load: load restore resume model weight state_dict
+npy: load store read write file numpy array
+npz: load store file numpy several
+npy.save: save store write file numpy tensor disk
+npy.load: load read file numpy tensor disk
+safetensors: load store weight huggingface pth
+safetensors.save: save store write weight model huggingface
+image.load: read picture png photo
+transpose: swap axes dim matrix t
+permute: transpose reorder axes swap dim dimension moveaxis
+reshape: shape resize view change
+squeeze: remove dim unsqueeze expand_dims newaxis
+unsqueeze: add dim dimension axis newaxis expand_dims
+cat: concatenate join hcat vcat append merge vstack hstack
+stack: concatenate join
+matmul: multiply multiplication matrix matrices product dot mm bmm gemm mul
+to: move gpu cuda device transfer copy cast convert dtype type float half cpu
+item: number scalar value float python
+tolist: convert list table array lua numpy
+tensor: create make array new list from table
+randn: random normal distribution gaussian noise
+rand: random uniform
+randint: random integer
+manual_seed: seed reproducible deterministic random
+arange: range sequence linspace colon
+where: condition mask ternary if select ifelse
+nonzero: find indices index true
+masked_select: filter boolean mask
+gather_nd: index indices pick
+topk: largest top best k
+sort: order ascending descending sortperm
+argmax: index largest findmax
+nn: layer network neural model module
+nn.Linear: layer dense fully connected
+nn.Sequential: layer chain model stack
+nn.module: class custom layer own define model write
+nn.summary: print model parameter count number summary
+optim: optimizer optimiser train gradient descent
+optim.Adam: optimizer
+optim.SGD: optimizer optimiser gradient descent momentum
+optim.lr: learning rate schedule scheduler decay warmup
+data.Loader: dataloader batch dataset loader worker minibatch
+data: dataset dataloader batch csv
+backward: gradient autograd grad derivative differentiate backprop
+grad: gradient derivative differentiate jacobian
+no_grad: disable inference eval without
+amp: mixed precision half 16 bit fp16 bf16
+autocast: mixed precision half 16 bit fp16 bf16
+plot: graph chart draw figure matplotlib line show
+hist: histogram
+imshow: image picture show
+timeit: time measure benchmark how long
+compare: time measure benchmark faster two
+dist: distributed
+nn.parallel.DistributedDataParallel: ddp multi multiple several gpu distributed data parallel
+gpush run: multi multiple several gpu distributed process mpirun torchrun parallel
+dist.init: distributed multi multiple several process
+pin_memory: pinned copy fast transfer host
+fuse: compile jit fusion kernel torch.compile
+capture: graph cuda compile replay launch
+linalg.inv: inverse invert
+linalg.solve: equation linear system backslash
+linalg.svd: singular value decomposition
+linalg.eigh: eigenvalue eigenvector symmetric
+fft: fourier transform
+einsum: einstein contraction
+detect_anomaly: nan inf
+isnan: nan inf missing
+threads: cpu core thread number parallel
+printoptions: print format digit precision show
+synchronize: wait device finish
+stream: parallel overlap concurrent queue
+fork: parallel concurrent async thread overlap
+clip: limit bound clamp
+optim.clip_grad_norm_: clip clipping gradient norm exploding
+nn.Dropout: regularization overfit
+cross_entropy: loss classification
+sim.card: gpu modelled h100 a100 t4 h200
+require: import package module library
+help: help doc documentation docstring manual search
+string.format: format f-string printf number
+]]
+
+local asked = {}
+for name, words in text:gmatch "([^\n]-): ([^\n]+)" do asked[name] = words end
+return asked

@@ -1,0 +1,141 @@
+-- What newcomers ask, as users of PyTorch, NumPy and Julia: question -> the name that must be among
+-- the first three answers. Where the question is a name, its own page is the answer.
+local t = require "tap"
+
+local asked = [[
+slow: gpush profile
+my script is slow: gpush profile
+find waits: gpush sync
+why does it wait: sync.explain
+where does the time go: profile
+bottleneck: profile
+gpu not found: doctor
+cuda available: cuda.is_available
+run without a gpu: sim
+out of memory: memory
+oom: memory
+memory leak: memory
+free gpu memory: empty_cache
+labs: labs
+examples: labs
+exercise: labs
+install: install
+pip install: install
+save: checkpoint
+save a model: checkpoint
+how do I load weights: checkpoint.load
+save numpy array: npy
+read csv: data
+transpose: transpose
+swap axes: transpose
+quit: quit
+exit: quit
+tutorial: tutorial
+getting started: tutorial
+documentation: help
+matrix multiplication: matmul
+multiply two matrices: matmul
+dot product: matmul
+concatenate: cat
+hcat: cat
+add a dimension: unsqueeze
+newaxis: unsqueeze
+reorder dimensions: permute
+random numbers: rand
+normal distribution: randn
+set the seed: manual_seed
+inverse of a matrix: linalg.inv
+solve linear equations: linalg.solve
+eigenvalues: linalg.eigh
+singular values: linalg.svd
+move to gpu: to
+convert dtype: to
+convert to list: tolist
+dataloader: data.Loader
+minibatch: data.Loader
+learning rate schedule: optim.lr
+gradient descent: optim.SGD
+clip gradients: optim.clip_grad_norm_
+freeze layers: nn
+disable gradients: no_grad
+mixed precision: amp
+fp16: amp
+multiple gpus: nn.parallel.DistributedDataParallel
+torchrun: gpush run
+measure time: timeit
+benchmark two functions: compare
+read a pytorch trace: gpush analyze
+chrome trace: gpush analyze
+draw a graph: plot
+histogram: hist
+show an image: imshow
+boolean mask: masked_select
+find nan: isnan
+torch.compile: fuse
+cuda graphs: capture
+number of parameters: nn.summary
+pinned memory: pin_memory
+print more digits: printoptions
+custom layer: nn.module
+import a module: require
+asynchronous logging: sync.async
+modelled h100: --card
+will my model fit: gpush fit
+]]
+
+local function said(what)
+    local lines, old = {}, print
+    print = function(s) lines[#lines + 1] = tostring(s) end -- luacheck: ignore
+    local ok, message = pcall(help, what)
+    print = old
+    return ok, ok and table.concat(lines, "\n") or tostring(message)
+end
+
+-- The lines of the first three answers; a page's first line has the name that it calls.
+local function answers(question)
+    local ok, text = said(question)
+    local lines = {}
+    for line in text:gsub("^nothing mentions all[^\n]*\n", ""):gmatch "[^\n]+" do
+        if #lines < 3 then lines[#lines + 1] = line end
+    end
+    return ok, lines, text
+end
+
+local n, missed = 0, {}
+for question, name in asked:gmatch "([^\n]-): ([^\n]+)" do
+    local ok, lines, text = answers(question)
+    local found = ok and said(name) and select(2, said(name)) == text -- a page of its own
+    for _, line in ipairs(lines) do
+        found = found or (line .. " "):sub(1, #name + 1) == name .. " "
+    end
+    n = n + 1
+    if not found then
+        missed[#missed + 1] = ("%s: %s, not %s"):format(question, table.concat(lines, "; "), name)
+    end
+end
+t.ok(n >= 50, ("%d questions"):format(n))
+t.is(table.concat(missed, "\n"), "", "each finds its answer among the first three")
+
+-- An unknown word: a message without a traceback that says what to try.
+local gpush = (os.getenv "GPUSH_BUILD") .. "/gpush"
+local p = io.popen(("'%s' -e 'help \"xyzzy\"' 2>&1"):format(gpush))
+local text = p:read "a"
+t.ok(not p:close() and text:find "help: nothing is called 'xyzzy'" and text:find "try other words"
+    and not text:find "traceback", "an unknown word", text)
+t.ok(select(2, said "zeroz"):find "did you mean zero_ or zeros", "a slip of the hand")
+
+-- What a group's page lists.
+for group, members in pairs {
+    nn = { "Linear", "Conv2d", "LSTM", "CrossEntropyLoss", "Sequential", "module", "parallel" },
+    optim = { "Adam", "SGD", "LBFGS", "lr", "clip_grad_norm_" },
+    data = { "Loader", "Dataset", "TensorDataset", "ImageFolder", "transforms" },
+    linalg = { "svd", "solve" }, sync = { "report", "explain" }, profile = { "run", "load" },
+} do
+    local _, page = said(group)
+    local list, lost = (page:match "\n    fields: (.*)" or ""):gsub("%s+", " ") .. ",", {}
+    for _, name in ipairs(members) do
+        if not (" " .. list):find(" " .. name .. ",", 1, true) then lost[#lost + 1] = name end
+    end
+    t.is(table.concat(lost, " "), "", "help " .. group .. " lists its members")
+end
+t.done()

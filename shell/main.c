@@ -50,6 +50,8 @@ static const char usage[] =
     "  --        stop handling options\n"
     "  -         stop handling options and execute stdin\n"
     "  --version is -v, --help or -h shows this text\n"
+    "gpush help WORD tells about a function or a topic, as in gpush help out of memory\n"
+    "gpush labs lists the labs, gpush lab NAME runs one\n"
     "gpush doctor says what works on this machine, what does not, and what to do about it\n"
     "gpush sync [options] script [args] lists the script's waits; gpush sync --help tells more\n"
     "gpush run -n N script [args] runs it in N processes; gpush run --help tells more\n"
@@ -262,11 +264,22 @@ static int collect_args(char **argv, int *first) {
     return args;
 }
 
-/* --card: sim.card = name. */
+/* name -> nothing: sim.card = name. */
+static int l_card(lua_State *L) {
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "gpush");
+    lua_call(L, 1, 1);
+    lua_getfield(L, -1, "sim");
+    lua_pushvalue(L, 1);
+    lua_setfield(L, -2, "card");
+    return 0;
+}
+
+/* --card: an error has no traceback, since no line of the user's has run. */
 static int run_card(lua_State *L, const char *name) {
-    luaL_loadstring(L, "require('gpush').sim.card = ...");
+    lua_pushcfunction(L, l_card);
     lua_pushstring(L, name);
-    return gp_shell_report(L, gp_shell_call(L, 1, 0));
+    return gp_shell_report(L, lua_pcall(L, 1, 0, 0));
 }
 
 /* Runs -e, -l, -W and --card in their order; false if one of them failed. */
@@ -314,9 +327,9 @@ static void warm_up(lua_State *L) {
         lua_pop(L, 1);
 }
 
-/* `gpush doctor`, unless there is a script of that name. */
-static bool asks_doctor(int argc, char **argv) {
-    return argc == 2 && !strcmp(argv[1], "doctor") && !is_script("doctor");
+/* `gpush COMMAND` alone, unless there is a script of that name. */
+static bool asks(const char *command, int argc, char **argv) {
+    return argc == 2 && !strcmp(argv[1], command) && !is_script(command);
 }
 
 static void start_repl(lua_State *L) {
@@ -337,7 +350,7 @@ static int l_main(lua_State *L) {
         print_bad_option(argv[script]);
         return 0;
     }
-    if (args & HAS_HELP) {
+    if (args & HAS_HELP || asks("help", argc, argv)) {
         print_help();
         lua_pushboolean(L, 1);
         return 1;
@@ -345,7 +358,7 @@ static int l_main(lua_State *L) {
     if (args & HAS_V) print_version(args & HAS_I);
     open_state(L, args);
     create_arg(L, argv, argc, script);
-    if (asks_doctor(argc, argv)) {
+    if (asks("doctor", argc, argv)) {
         gp_shell_reports();
         lua_pushboolean(L, gp_doctor(L) == 0);
         return 1;

@@ -1,5 +1,5 @@
 # bash completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, compare, doctor, fit, profile, run and sync.
+# commands analyze, compare, doctor, fit, help, lab, labs, profile, run and sync.
 # Completes what stands after the option $1; false: nothing is known of it.
 _gpush_value() {
     local cur=${COMP_WORDS[COMP_CWORD]} words=
@@ -50,6 +50,10 @@ _gpush() {
         case ${COMP_WORDS[1]} in
             sync) _gpush_options '--warn --error --baseline --update --budget --skip --quiet' '--warn --error --update --quiet' && return ;;
             fit) _gpush_options '--card --limit --max-events' '' && return ;;
+            lab)
+                ((COMP_CWORD > 2)) || mapfile -t COMPREPLY < <(compgen -W 'gathernd find_the_wait masked_loss seven_tips fork_wait svd svd_live digits ddp --help' -- "$cur")
+                return
+                ;;
             run) _gpush_options '-n --hosts --restarts --print' '--print' && return ;;
             profile)
                 _gpush_options '--table --html --trace --save --folded --speedscope --group --sort --limit --stack --stack-depth --memory --shapes --flops --steps --max-events' \
@@ -91,7 +95,7 @@ _gpush() {
     else
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -f -X '!*.lua' -- "$cur"; compgen -d -- "$cur")
-        ((COMP_CWORD > 1)) || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'analyze compare doctor fit profile run sync' -- "$cur")
+        ((COMP_CWORD > 1)) || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'analyze compare doctor fit help lab labs profile run sync' -- "$cur")
     fi
 }
 complete -F _gpush gpush

@@ -1,6 +1,6 @@
 # fish completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, compare, doctor, fit, profile, run and sync.
-set -l commands analyze compare doctor fit profile run sync
+# commands analyze, compare, doctor, fit, help, lab, labs, profile, run and sync.
+set -l commands analyze compare doctor fit help lab labs profile run sync
 set -l none "not __fish_seen_subcommand_from $commands"
 set -l columns 'count cpu_time_total self_cpu_time_total device_time_total self_device_time_total'
 set -l cards 'h200 h100 a100 v100 mi250 t4'
@@ -68,6 +68,7 @@ __gpush_option sync update 'write that file again'
 __gpush_option sync budget 'fail where there are more waits' ''
 __gpush_option sync skip 'begin after so many steps of an optimizer' ''
 __gpush_option sync quiet 'print only what fails'
+complete -c gpush -n '__fish_seen_subcommand_from lab' -f -a 'gathernd find_the_wait masked_loss seven_tips fork_wait svd svd_live digits ddp'
 functions -e __gpush_option
 
 complete -c gpush -n "$none" -s e -x -d 'run a string'

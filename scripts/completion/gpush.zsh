@@ -1,8 +1,8 @@
 #compdef gpush
 # zsh completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, compare, doctor, fit, profile, run and sync.
+# commands analyze, compare, doctor, fit, help, lab, labs, profile, run and sync.
 _gpush_first() {
-    _alternative 'commands:command:(analyze compare doctor fit profile run sync)' 'scripts:script:_files -g "*.lua"'
+    _alternative 'commands:command:(analyze compare doctor fit help lab labs profile run sync)' 'scripts:script:_files -g "*.lua"'
 }
 if [[ ${words[2]} == analyze ]]; then
     _arguments -S \
@@ -76,6 +76,10 @@ if [[ ${words[2]} == sync ]]; then
         '--quiet[print only what fails]' \
         '(- *)'{-h,--help}'[show the options]' \
         '*:argument:_files'
+    return
+fi
+if [[ ${words[2]} == lab ]]; then
+    _arguments -S '2:lab:(gathernd find_the_wait masked_loss seven_tips fork_wait svd svd_live digits ddp)' '(- *)'{-h,--help}'[show the options]' '*:argument:_files'
     return
 fi
 if [[ ${words[2]} == run ]]; then

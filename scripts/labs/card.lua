@@ -3,11 +3,19 @@
 -- "none" for sim as it is, and --device; and the host's seconds an op, nil for what it takes here,
 -- where the lab measures the processor, too. What was chosen before (gpush --card) stays. Returns
 -- how times are had, for what the lab prints: " (modelled H200, host 8 us an op)", or "" where they
--- are measured.
+-- are measured. A name that no card has ends the program with a message.
+local function choose(name)
+    local ok, message = pcall(function() sim.card = name end)
+    if ok then return end
+    io.stderr:write(("%s: --card: %s, or 'none', for sim as it is\n"):format(
+        arg[0]:match "[^/]*$", message:match "sim%.card: (.*)"))
+    os.exit(false, true)
+end
+
 return function(name, device, host_time)
     local kind = device:match "^%a*"
     local simulated = kind == "sim" or kind == "gpu" and not cuda.is_available()
-    if simulated and name ~= "none" and not sim.card then sim.card = name end
+    if simulated and name ~= "none" and not sim.card then choose(name) end
     if not simulated or not sim.card then return "" end
     sim.host = sim.host or host_time
     local host = sim.host and ("%g us an op"):format(sim.host * 1e6) or "as measured"

@@ -1,21 +1,26 @@
--- Lab: one training in several processes. A small net is trained on batches of 32 rows by 1, 2 and
--- 4 processes, each of which computes its part of every batch and has a copy of the model;
--- gradients are averaged while backward goes on (nn.parallel.DistributedDataParallel).
+-- Lab: one training in several processes. A small net is trained on batches of 32
+-- rows by 1, 2 and 4 processes, each of which computes its part of every batch
+-- and has a copy of the model; gradients are averaged while backward goes on
+-- (nn.parallel.DistributedDataParallel).
 --
 -- What to look at
 --   1. the losses: those of one process, however many share the work;
---   2. the time of a step: with as many processes as processors it falls, with more it does not;
---   3. communication: how long a step's collectives take on their own stream, and how much of that
---      the host, or the device, waited for ("exposed"); the rest was hidden behind backward;
---   4. the last tables: a delay is put into one rank's steps. Collectives make the others wait for
---      it. Each rank saves a profile, which rank 0 joins: prof:collectives() names the late rank,
---      and the lines between which it was late ("meanwhile").
+--   2. the time of a step: with as many processes as processors it falls, with
+--      more it does not;
+--   3. communication: how long a step's collectives take on their own stream, and
+--      how much of that the host, or the device, waited for ("exposed"); the rest
+--      was hidden behind backward;
+--   4. the last tables: a delay is put into one rank's steps. Collectives make
+--      the others wait for it. Each rank saves a profile, which rank 0 joins:
+--      prof:collectives() names the late rank, and the lines between which it was
+--      late ("meanwhile").
 --
--- It starts its processes itself, by gpush run; where there is no mpirun, only the first. In a job
--- that you have started (gpush run -n 2 ddp.lua) it runs there as it is.
+-- It starts its processes itself, by gpush run; where there is no mpirun, only
+-- the first. In a job that you have started (gpush run -n 2 ddp.lua) it runs
+-- there as it is.
 --
--- gpush ddp.lua [--device cpu|sim] [--steps 20] [--width 256] [--delay 5] [--slow -1]
---   [--save PREFIX of the ranks' profiles]
+--   gpush lab ddp [--device cpu|sim] [--steps 20] [--width 256] [--delay 5]
+--     [--slow -1] [--save PREFIX of the ranks' profiles]
 
 local here = arg[0]:match ".*/" or ""
 local opt = dofile(here .. "options.lua")({ device = "cpu", steps = 20, width = 256, delay = 5,

@@ -1,29 +1,30 @@
--- Lab: a training run as one has them: a small convolutional net learns what is on small pictures
--- until it knows a stated share of pictures that it has never seen. Without --data the pictures are
--- digits, drawn here; --data takes
--- FILE.npy  pictures (n x height x width, 0 to 1), the first half of one kind, the rest of another,
--- or
--- FILE.npz  arrays x (n x height x width, or n x channels x height x width; u8 counts to 255) and y
--- (n labels).
+-- Lab: a training run as one has them. A small convolutional net learns what is
+-- on small pictures until it knows a stated share of pictures that it has never
+-- seen. Without --data the pictures are digits, drawn here; --data takes
+--   FILE.npy  pictures (n x height x width, 0 to 1), the first half of one kind,
+--             the rest of another, or
+--   FILE.npz  arrays x (n x height x width, or n x channels x height x width; u8
+--             counts to 255) and y (n labels).
 --
 -- What to look at
--- 1. a step waits for nothing: losses stay on the device, and one item() an epoch brings their
--- mean;
--- 2. the rate rises and falls (OneCycleLR); the loss of pictures kept back stops falling before
--- that of the others;
--- 3. a checkpoint after each epoch: stop with Ctrl-C, and --resume goes on bit for bit as if
--- nothing had been;
---   4. with --precision bf16 or f16 layers compute in 16 bits, and losses stay about the same;
+--   1. a step waits for nothing: losses stay on the device, and one item() an
+--      epoch brings their mean;
+--   2. the rate rises and falls (OneCycleLR); the loss of pictures kept back
+--      stops falling before that of the others;
+--   3. a checkpoint after each epoch: stop with Ctrl-C, and --resume goes on bit
+--      for bit as if nothing had been;
+--   4. with --precision bf16 or f16 layers compute in 16 bits, and losses stay
+--      about the same;
 --   5. loader:report() says whether the step waits for its batches.
--- Where there is no GPU sim stands in for a card (--card none: it does not): the loader's report
--- and the progress bar show the host's clock, on which the device's time is modelled.
--- Exits with 1 when all epochs are done and the share that was wanted is not reached.
+-- Where there is no GPU sim stands in for a card (--card none: it does not): the
+-- loader's report and the progress bar show the host's clock, on which the
+-- device's time is modelled. It fails, with exit status 1, when all epochs are
+-- done and the share that was wanted is not reached.
 --
--- gpush digits.lua [--data FILE] [--epochs 12] [--batch 20] [--device gpu|cpu|sim|cuda] [--card
--- h200] [--workers 2]
--- [--precision f32|bf16|f16] [--accuracy 90] [--count 2000]
--- [--checkpoint FILE.safetensors] [--resume] [--stop EPOCH]
---                    [--plot FILE.png]
+--   gpush lab digits [--data FILE] [--epochs 12] [--batch 20]
+--     [--device gpu|cpu|sim|cuda] [--card h200] [--workers 2]
+--     [--precision f32|bf16|f16] [--accuracy 90] [--count 2000]
+--     [--checkpoint FILE.safetensors] [--resume] [--stop EPOCH] [--plot FILE.png]
 
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")

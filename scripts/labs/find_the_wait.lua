@@ -1,24 +1,32 @@
--- Lab: find the wait. A training step like many others, in which six lines make the host wait for
--- the device. You say which, the lab runs the step and marks your answer; then you rewrite it, and
--- the lab accepts the rewrite when nothing in it waits and it trains to the same weights.
+-- Lab: find the wait. A training step like many others, in which six lines make
+-- the host wait for the device. You say which, the lab runs the step and marks
+-- your answer; then you rewrite it, and the lab accepts the rewrite when nothing
+-- in it waits and it trains to the same weights.
 --
 -- What to look at
--- 1. a wait hides in what looks like arithmetic: an `if`, a mask, a count, a copy, a line of a log;
--- 2. the first wait of a step takes the time of all that is queued before it: taking it away moves
---    the time to the next one, until there is none;
--- 3. what you write instead gives the same numbers, a step later or on the device.
+--   1. a wait hides in what looks like arithmetic: an `if`, a mask, a count, a
+--      copy, a line of a log;
+--   2. the first wait of a step takes the time of all that is queued before it:
+--      taking it away moves the time to the next one, until there is none;
+--   3. what you write instead gives the same numbers, a step later or on the
+--      device.
 --
--- First:   gpush find_the_wait.lua                          shows the step and asks
---          gpush find_the_wait.lua --guess 3,5,8            answers without being asked
--- Then:    gpush find_the_wait.lua --write mine.lua         writes the step to a file, to be edited
---          gpush find_the_wait.lua --check mine.lua         runs it with sync.mode = "error"
--- `sync.explain()` lists the causes, with a program that waits and one that does not for each.
+--   gpush lab find_the_wait                  shows the step and asks
+--   gpush lab find_the_wait --guess 3,5,8    answers without being asked
+--   gpush lab find_the_wait --write mine.lua writes the step to a new file, to be
+--                                            edited
+--   gpush lab find_the_wait --check mine.lua runs it, counts its waits, launches
+--                                            and copies, and compares what it
+--                                            computed
+-- `sync.explain()` lists the causes, with a program that waits and one that does
+-- not for each.
 --
--- Where there is no GPU the step is measured on sim, which is made of the processor, and then timed
--- on a modelled card (--card none: not), with a host that takes 8 us an op, as PyTorch's does.
+-- Where there is no GPU the step is measured on sim, which is made of the
+-- processor, and then timed on a modelled card (--card none: not), with a host
+-- that takes 8 us an op, as PyTorch's does.
 --
--- gpush find_the_wait.lua [--guess LINES] [--write FILE] [--check FILE] [--steps 20] [--size 64]
--- [--device gpu|sim|cuda] [--card h200|h100|a100|v100|mi250|t4|none]
+--   gpush lab find_the_wait [--guess LINES] [--write FILE] [--check FILE]
+--     [--steps 20] [--size 64] [--device gpu|sim|cuda] [--card h200]
 
 local here = arg[0]:match ".*/" or ""
 local options = dofile(here .. "options.lua")

@@ -1,26 +1,28 @@
--- Lab: fork and wait. The tutorial "Dynamic Parallelism in TorchScript": an ensemble of
--- bidirectional LSTMs, first one layer after the other, then with the two directions of each beside
--- one another, then with all of the models so; forward, and backward, which runs each op on the
--- stream of its forward.
+-- Lab: fork and wait. The tutorial "Dynamic Parallelism in TorchScript": an
+-- ensemble of bidirectional LSTMs, first one layer after the other, then with the
+-- two directions of each beside one another, then with all of the models so;
+-- forward, and backward, which runs each op on the stream of its forward.
 --
 -- What to look at
---   1. the times, and that all ways give the same numbers
---   2. streams: on how many queues the work was. One queue works on one op at a time, however many
---      ops there are; on the cpu the caller, which runs ops itself, is none of them
---   3. overlap: the time of all kernels on streams over the time in which there was one. 1.00 is
---      one at a time. It is a profile's: on cuda that launches a layer's kernels one by one, where
---      the times are of graphs, so look at the speed-up there
---   4. waits: none. fork and wait order the device's work; the host goes on. Only the cpu's host,
---      which has the results to use itself, joins the forks
---   5. with --trace the rows of the streams: in parallel.json (Perfetto, or chrome://tracing) the
---      lstm of a model stands above that of another
--- Overlap needs something that would rest otherwise: on a GPU parts of it that one op leaves free,
--- so try --channels 1024 there; on the cpu, where a queue is a thread, processors. Where there is
--- no GPU sim stands in for a card, whose times are modelled; --card none shows sim as it is,
--- threads.
+--   1. the times, and that all ways give the same numbers;
+--   2. streams: on how many queues the work was. One queue works on one op at a
+--      time, however many ops there are; on the cpu the caller, which runs ops
+--      itself, is none of them;
+--   3. overlap: the time of all kernels on streams over the time in which there
+--      was one. 1.00 is one at a time. It is a profile's: on cuda that launches a
+--      layer's kernels one by one, where the times are of graphs, so look at the
+--      speed-up there;
+--   4. waits: none. fork and wait order the device's work; the host goes on. Only
+--      the cpu's host, which has the results to use itself, joins the forks;
+--   5. with --trace FILE the rows of the streams (Perfetto, or chrome://tracing):
+--      the lstm of a model stands above that of another.
+-- Overlap needs something that would rest otherwise: on a GPU parts of it that
+-- one op leaves free, so try --channels 1024 there; on the cpu, where a queue is
+-- a thread, processors. Where there is no GPU sim stands in for a card, whose
+-- times are modelled; --card none shows sim as it is, threads.
 --
--- gpush fork_wait.lua [--device gpu|cpu|sim|cuda] [--card h200] [--models 4] [--time 50]
---      [--batch 50] [--channels 256] [--threads 1] [--trace FILE]
+--   gpush lab fork_wait [--device gpu|cpu|sim|cuda] [--card h200] [--models 4]
+--     [--time 50] [--batch 50] [--channels 256] [--threads 1] [--trace FILE]
 
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")

@@ -1,21 +1,23 @@
--- Lab: the loop that waits. GatherND picks data[i][j] for many index rows (i, j). A model in a real
--- project ran 15 times slower than it had to because its GatherND looped over the rows and turned
--- each index into a number.
+-- Lab: the loop that waits. GatherND picks data[i][j] for many index rows (i, j).
+-- A model in a real project ran 15 times slower than it had to because its
+-- GatherND looped over the rows and turned each index into a number.
 --
 -- What to look at
---   1. the sync report of the loop: one line of this file waits twice a row; the vectorised form
---      leaves its report empty;
---   2. the profile tables: the loop is thousands of tiny ops and waits, the other one gather_nd;
---   3. "idle" in the report: time the device stood still because the host had not given it the
---      next op yet;
+--   1. the sync report of the loop: one line of this file waits twice a row; the
+--      vectorised form leaves its report empty;
+--   2. the profile tables: the loop is hundreds of waits and tiny ops, the other
+--      one gather_nd;
+--   3. "idle" in the report: time in which the device had nothing to do, because
+--      the host waited for a number and had not queued the next op;
 --   4. the two times, and that both give the same result.
--- Then run it with --device cpu: no waits are left, and the time that remains is the cost of many
--- small ops.
+-- Then run it with --device cpu: no waits are left, and the time that remains is
+-- the cost of many small ops.
 --
--- Where there is no GPU sim stands in for a card: times are modelled, the host's as 8 us an
--- op. --card none shows sim as it is, threads of the processor.
+-- Where there is no GPU sim stands in for a card: times are modelled, the host's
+-- as 8 us an op. --card none shows sim as it is, threads of the processor.
 --
---   gpush gathernd.lua [--device gpu|cpu|sim|cuda] [--card h200] [--rows 500] [--size 64]
+--   gpush lab gathernd [--device gpu|cpu|sim|cuda] [--card h200] [--rows 500]
+--     [--size 64]
 
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")

@@ -1,38 +1,44 @@
--- Lab: a loss function that makes the host wait. A small segmentation net is trained on pictures
--- whose labels are partly to be ignored: those of the value `ignore`, and those of the last class,
--- the background. A batch with less than two different labels left is not learnt from. The first
--- way to write that looks harmless and waits for the device four times a step; three changes, one
--- at a time, take all of the waits away:
+-- Lab: a loss function that makes the host wait. A small segmentation net is
+-- trained on pictures whose labels are partly to be ignored: those of the value
+-- `ignore`, and those of the last class, the background. A batch with less than
+-- two different labels left is not learnt from. The first way to write that looks
+-- harmless and waits for the device four times a step; three changes, one at a
+-- time, take all of the waits away:
 --   baseline      nonzero + index assignment, unique, boolean masks
 --   where         where() instead of nonzero
 --   sort          sort, differences and their count instead of unique
 --   ignore_index  cross_entropy's own option instead of masks
 --
 -- What to look at
--- 1. the waits of each stage: ops whose result's size depends on the values (nonzero, unique, a
--- mask) must ask the
---      device how large it is; an op of a fixed size need not;
--- 2. the first wait of a step is the long one, whichever op it is: it waits for all that is queued.
--- Taking it away
---      moves the time to the next one, until there is none;
--- 3. "host lost": time in which the host could have prepared the next step, queued its ops or read
--- a batch;
+--   1. the waits of each stage: ops whose result's size depends on the values
+--      (nonzero, unique, a mask) must ask the device how large it is; an op of a
+--      fixed size need not;
+--   2. the first wait of a step is the long one, whichever op it is: it waits for
+--      all that is queued. Taking it away moves the time to the next one, until
+--      there is none;
+--   3. "host lost": time in which the host could have prepared the next step,
+--      queued its ops or read a batch;
 --   4. all four give the same loss and the same gradients;
--- 5. with --trace PREFIX, one trace a stage of three steps after one that is left out and four that
--- warm up: open
---      PREFIX-baseline.json and PREFIX-ignore_index.json beside each other in Perfetto.
--- On `cpu` nothing waits, and the time that remains is what the ops cost. Where there is
--- no GPU sim stands in for a card: times are modelled, the host's as 8 us an op. With --card
--- none sim is the CPU itself: the waits are real, but cost a graphics card much more.
+--   5. with --tables, where the time of each stage goes, by region; with --trace
+--      PREFIX, one trace a stage of three steps after one that is left out and
+--      four that warm up: open PREFIX-baseline.json and PREFIX-ignore_index.json
+--      beside each other in Perfetto.
+-- On `cpu` nothing waits, and the time that remains is what the ops cost. Where
+-- there is no GPU sim stands in for a card: times are modelled, the host's as 8
+-- us an op. With --card none sim is the CPU itself: the waits are real, but cost
+-- a graphics card much more.
 --
--- With --precision bf16 or f16 the net computes in 16 bits and the loss in f32, by autocast; a
--- scaler keeps the gradients of f16 above 0, and its decisions make nobody wait.
+-- With --precision bf16 or f16 the net computes in 16 bits and the loss in f32,
+-- by autocast; a scaler keeps the gradients of f16 above 0, and its decisions
+-- make nobody wait.
 --
--- gpush masked_loss.lua [--batch 8] [--size 256] [--steps 4] [--device gpu|cpu|sim|cuda] [--card
--- h200] [--workers 2] [--precision f32|bf16|f16] [--trace PREFIX] [--loader SECONDS]
+--   gpush lab masked_loss [--batch 8] [--size 256] [--steps 4]
+--     [--device gpu|cpu|sim|cuda] [--card h200] [--workers 2]
+--     [--precision f32|bf16|f16] [--tables] [--trace PREFIX]
+--     [--loader SECONDS]
 --
--- A modelled host takes what a batch's bytes and operations take; --loader puts in its place what a
--- batch takes on some host, as it was measured there.
+-- A modelled host takes what a batch's bytes and operations take; --loader puts in
+-- its place what a batch takes on some host, as it was measured there.
 
 local here = arg[0]:match ".*/" or ""
 local options, precision = dofile(here .. "options.lua"), dofile(here .. "precision.lua")

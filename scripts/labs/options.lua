@@ -1,21 +1,34 @@
 -- Reads a lab's options: options{device = "gpu", rows = 500} takes --device cpu --rows 20 from the
 -- command line. The values given are the defaults and say by their type what is expected; false
 -- stands for a text that is not given, {} for an option without a value: true where it is given.
--- --help lists them. Whole numbers are at least 1, or what `least` says: options({workers = 2},
--- {workers = 0}).
+-- --help prints the comment at the top of the lab's file and lists them. Whole numbers are at least
+-- 1, or what `least` says: options({workers = 2}, {workers = 0}).
+
+-- The comment at the top of the lab's file, without its dashes.
+local function header()
+    local lines = {}
+    for line in io.lines(arg[0]) do
+        local text = line:match "^%-%- ?(.*)"
+        if not text then break end
+        lines[#lines + 1] = text
+    end
+    return table.concat(lines, "\n")
+end
+
 return function(defaults, least)
-    local function usage(problem)
+    local function list()
         local names = {}
         for name, value in pairs(defaults) do
-            local default = value and type(value) ~= "table" and "(default " .. tostring(value) ..
+            local default = value and type(value) ~= "table" and " (default " .. tostring(value) ..
                 ")" or ""
-            names[#names + 1] = ("  --%s %s"):format(name, default)
+            names[#names + 1] = ("  --%s%s"):format(name, default)
         end
         table.sort(names)
-        local out = problem and io.stderr or io.stdout
-        out:write(arg[0], ": ", problem or "what to look at stands at the top of the file",
-            "\noptions:\n", table.concat(names, "\n"), "\n")
-        os.exit(problem == nil)
+        return "options:\n" .. table.concat(names, "\n") .. "\n"
+    end
+    local function usage(problem)
+        io.stderr:write(arg[0]:match "[^/]*$", ": ", problem, "\n", list())
+        os.exit(false)
     end
     local opt = {}
     for name, value in pairs(defaults) do opt[name] = type(value) ~= "table" and value end
@@ -23,7 +36,10 @@ return function(defaults, least)
     while i <= #arg do
         local name, value = arg[i]:match "^%-%-(%w+)$", arg[i + 1]
         local default = defaults[name]
-        if arg[i] == "--help" or arg[i] == "-h" then usage() end
+        if arg[i] == "--help" or arg[i] == "-h" then
+            print(header() .. "\n\n" .. list():sub(1, -2))
+            os.exit(true)
+        end
         if default == nil then usage("no option " .. arg[i]) end
         if type(default) == "table" then i, value = i - 1, true end
         if math.type(default) == "integer" then

@@ -1,27 +1,35 @@
--- Lab: seven tips. William Falcon's "7 tips for squeezing maximum performance from PyTorch", each
--- written badly and well, both measured. Both ways give the same numbers; the lab checks
--- that.
+-- Lab: seven tips. William Falcon's "7 tips for squeezing maximum performance
+-- from PyTorch", each written badly and well, both measured, and whether it pays
+-- here. Both ways give the same numbers; the lab checks that.
 --
 -- What to look at
--- 1. workers            the bad loop makes a batch, then runs a step, then makes a batch …: its
--- time is the sum. With
--- workers it is the longer of the two, and loader:report() says which that is
--- 2. pinned memory      a copy from ordinary memory makes the host wait until it is done; from
--- pinned memory it is
---                         queued like an op. Waits: one a step against none
--- 3. transfers          item() once a step empties the device's queue once a step; a detached sum
--- stays there
---   4. on the device      rand(…):to(device) makes numbers here and waits for their way there
---   5. several devices    why one process each: the host's share of a step does not shrink
--- 6. 16 bits            half the memory and half the bytes to copy; time only where the device
--- computes in 16 bits. A step under autocast keeps its parameters in f32 and its results in 16 bits
---   7. profiling          the table that says which of the other six is worth your time
--- Then run it with --device cpu: nothing waits there, so tips 2 to 4 make no difference. Where
--- there is no GPU sim stands in for a card: times are modelled, the host's as 8 us an op, but for
--- tips 1 and 7, where the loader's work is measured. With --card none the device is the CPU
--- itself: waits are real, but device and host share the processors.
+--   1. workers          the bad loop makes a batch, then runs a step, then makes
+--                       a batch: its time is the sum. With workers it is the
+--                       longer of the two, and loader:report() says which that is
+--   2. pinned memory    a copy from ordinary memory makes the host wait until it
+--                       is done; from pinned memory it is queued like an op.
+--                       Waits: one a step against none
+--   3. transfers        item() once a step empties the device's queue once a
+--                       step; a detached sum stays there
+--   4. on the device    rand(…):to(device) makes numbers here and waits for their
+--                       way there
+--   5. several devices  why one process each: the host's share of a step does not
+--                       shrink
+--   6. 16 bits          half the memory and half the bytes to copy; time only
+--                       where the device computes in 16 bits and is what the step
+--                       waits for. A step under autocast keeps its parameters in
+--                       f32 and its results in 16 bits
+--   7. profiling        the table that says which of the other six is worth your
+--                       time
+-- The last lines say which tips pay here, and which lose. Then run it with
+-- --device cpu: nothing waits there, so tips 2 and 3 change little. Where there
+-- is no GPU sim stands in for a card: times are modelled, the host's as 8 us an
+-- op, but for tips 1 and 7, where the loader's work is measured. With --card none
+-- the device is the CPU itself: waits are real, but device and host share the
+-- processors.
 --
---   gpush seven_tips.lua [--device gpu|cpu|sim|cuda] [--card h200] [--size 64] [--steps 20]
+--   gpush lab seven_tips [--device gpu|cpu|sim|cuda] [--card h200] [--size 64]
+--     [--steps 20]
 
 local here = arg[0]:match ".*/" or ""
 local options, verdict = dofile(here .. "options.lua"), dofile(here .. "verdict.lua")

@@ -1,16 +1,23 @@
--- Lab: where does the time go? A small model, conv2d 3 -> 8 and batch_norm, then the singular
--- values of its feature maps: once as many a script does it, through the CPU and back, and once
--- without leaving the device.
+-- Lab: where does the time go? A small model, conv2d 3 -> 8 and batch_norm, then
+-- the singular values of its feature maps: once as many a script does it, through
+-- the CPU and back, and once without leaving the device.
 --
 -- What to look at
---   1. the rows "CONV FORWARD" and "SVD": one of them is nearly all of the time, in both tables;
---   2. in the first table, `to` and its waits: feature maps travel to the host, values back;
---   3. in the second, host time: the ops are queued and the host goes on, until it waits for all of
---      them at once; what they cost stands in the device's columns;
---   4. whether the device is the better place at this size at all (svd_live.lua looks for the size
---      where it becomes so).
+--   1. the rows "CONV FORWARD" and "SVD": which of them is most of the time, in
+--      either table;
+--   2. in the first table, `to` and its waits: feature maps travel to the host,
+--      values back;
+--   3. in the second, host time: the ops are queued and the host goes on, until
+--      it waits for all of them at once; what they cost stands in the device's
+--      columns;
+--   4. the last line: which way is faster at this size, where the times tell.
+--      svd_live looks for the size from which on the device is.
 --
---   gpush svd.lua [--device gpu|cpu|sim|cuda] [--card h200] [--size 128] [--image FILE.png]
+-- Where there is no GPU sim stands in for a card, whose times are modelled,
+-- beside the CPU's, which are measured. --card none shows sim as it is.
+--
+--   gpush lab svd [--device gpu|cpu|sim|cuda] [--card h200] [--size 128]
+--     [--image FILE.png]
 
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")

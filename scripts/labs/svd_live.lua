@@ -1,22 +1,25 @@
--- Lab: from which size on does the device pay? The SVD of matrices of several sizes and batch
--- counts, on the CPU and on the device, where it has to be copied in and its results out again.
+-- Lab: from which size on does the device pay? The SVD of matrices of several
+-- sizes and batch counts, on the CPU and on the device, where it has to be copied
+-- in and its results out again.
 --
 -- What to look at
---   1. "copy in" and "copy out" beside "compute": for small matrices the way costs more than the
---      work;
---   2. a batch of small matrices against one: the device likes many at once;
--- 3. "ratio", the CPU's time over the device's, and what follows from it: a difference that is
--- within
---      the spread of the times is none. The last lines say from which size on the device is faster;
---   4. "residual", the largest |x - U S Vh| over the largest |x|: a quick answer is worth nothing
---      if it is wrong.
--- On a terminal the table is redrawn while it is measured, round by round; on a pipe each row is
--- printed once. The CPU's times are measured. Where there is no GPU sim stands in for a card: the
--- device's times are then modelled by its data sheet, the least that it could take. With --card
--- none the device is the CPU itself: the figures show the machinery, not a graphics card.
+--   1. "copy in" and "copy out" beside "compute": for small matrices the way may
+--      cost as much as the work;
+--   2. a batch of small matrices beside one: the device computes many at once;
+--   3. "ratio", the CPU's time over the device's, and what follows from it: a
+--      difference within the spread of the times is none. The last lines say from
+--      which size on the device is faster, where the times tell;
+--   4. "residual", the largest |x - U S Vh| over the largest |x|: a quick answer
+--      is worth nothing if it is wrong.
+-- On a terminal the table is redrawn while it is measured, round by round; on a
+-- pipe each row is printed once. The CPU's times are measured. Where there is no
+-- GPU sim stands in for a card, and the device's times are modelled. Where nobody
+-- measured the card's SVD they are bounds, "at least", from which nothing
+-- follows. With --card none the device is the CPU itself: the figures show the
+-- machinery, not a graphics card.
 --
---   gpush svd_live.lua [--device gpu|cpu|sim|cuda] [--card h200] [--sizes 16,32,64,128,256]
---     [--batches 1,8] [--rounds 3]
+--   gpush lab svd_live [--device gpu|cpu|sim|cuda] [--card h200]
+--     [--sizes 16,32,64,128,256] [--batches 1,8] [--rounds 3]
 
 local here = arg[0]:match ".*/" or ""
 local options, verdict = dofile(here .. "options.lua"), dofile(here .. "verdict.lua")

@@ -132,6 +132,30 @@ for option in --help -h; do
     grep -q '^gpush doctor says' <<<"$help" && grep -q -- '  --plain ' <<<"$help" && grep -q -- '--version is -v' <<<"$help"
     tap_ok $? "$option tells the options and doctor" "$help"
 done
+tap_is "$("$gpush" help)" "$("$gpush" --help)" "gpush help is gpush --help"
+got=$("$gpush" help out of memory 2>err)
+tap_is "$? $(cat err)" "0 " "gpush help searches for words"
+grep -q '^memory ' <<<"$got"
+tap_ok $? "and finds what they are about" "$got"
+for bad in 'help xyzzy' 'lab nosuch' 'lab' 'doctor x' 'labs x' '--card h300 -e 1' '--card none -e 1' 'lab svd --card h300' 'lab svd --nosuch'; do
+    got=$("$gpush" $bad 2>&1)
+    tap_is "$? $(grep -c 'traceback\|\[string' <<<"$got")" "$([[ $bad =~ ^(lab|doctor x|labs x)$ ]] && echo 2 || echo 1) 0" \
+        "gpush $bad: a message and no traceback" "$got"
+done
+tap_is "$("$gpush" --card h300 2>&1 | cut -d: -f2-)" ' sim.card: no card '"'h300'"' is known (expected "h200", "h100", "a100", "v100", "mi250", "t4", or a table of figures)' \
+    "--card names the cards"
+tap_is "$("$gpush" doctor --help | head -n 1)" "usage: gpush doctor" "the doctor has a help"
+names=$(cd "$GPUSH_ROOT/scripts/labs" && grep -l '^-- Lab: ' *.lua | sed 's/\.lua//')
+tap_is "$("$gpush" labs | grep -v ^gpush | cut -d' ' -f1 | sort)" "$names" "gpush labs lists all of them"
+for name in $names; do
+    got=$("$gpush" lab "$name" --help 2>&1)
+    tap_is "$? $(head -c 5 <<<"$got") $(grep -c "^  gpush lab $name \[" <<<"$got") $(wc -L <<<"$got" | awk '$1 > 80')" "0 Lab:  1 " \
+        "gpush lab $name --help prints its header, in 80 columns" "$got"
+done
+tap_is "$("$gpush" lab gathernd --device cpu --rows 3 --size 4 | head -n 1 | cut -d' ' -f1)" "GatherND:" "gpush lab runs one"
+touch help lab
+tap_is "$("$gpush" help)$("$gpush" lab nosuch)" "" "a script of that name has precedence"
+rm help lab
 tap_is "$("$gpush" --version 2>&1; echo $?)" "$("$gpush" -v)"$'\n0' "--version is -v"
 tap_is "$("$gpush" -i --nosuch 2>&1 >out; echo "$? $(wc -c <out)")" "$("$gpush" --nosuch 2>&1)"$'\n1 0' "a wrong option: usage on stderr alone"
 

@@ -43,12 +43,15 @@ done
 tap_empty "$(missing "$("$gpush" --help | sed -nE 's/^  (--?[A-Za-z]+).*/\1/p') --version" "$(offers -)")" "bash has gpush's own options"
 mkdir -p here/folder && cd here || exit 1
 touch some.lua other.json
-tap_is "$(offers '' | sort | paste -sd ' ')" "analyze compare doctor fit folder profile run some.lua sync" "scripts and commands come first"
+tap_is "$(offers '' | sort | paste -sd ' ')" "analyze compare doctor fit folder help lab labs profile run some.lua sync" "scripts and commands come first"
 tap_is "$(offers sync --budget '')" "" "no value is known"
 tap_is "$(offers sync --baseline o)" other.json "a file"
 tap_is "$(offers sync --budget 3 --ba) $(offers sync --quiet so)" "--baseline some.lua" "options after a value, and the script"
 tap_is "$(offers sync some.lua --b) $(offers profile --table some.lua --h)" " " "after the script words are its own"
 tap_is "$(offers profile --group r) $(offers analyze a.json --group ra)" "region rank" "the rows that there are"
+names=$("$gpush" labs | sed -n 's/^\([a-z_]*\)  *.*/\1/p' | grep -v ^gpush)
+tap_is "$(offers lab '' | sort | paste -sd ' ')" "$(printf '%s\n' $names --help | sort | paste -sd ' ')" "the labs"
+tap_empty "$(for file in fish zsh; do missing "$names" "$(grep gathernd "$completion/gpush.$file")"; done)" "which fish and zsh have, too"
 if command -v zsh >/dev/null; then
     zsh -n "$completion/gpush.zsh"
     tap_ok $? "the completion for zsh is zsh"

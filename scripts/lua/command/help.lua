@@ -1,0 +1,18 @@
+--!plain
+-- gpush help [WORD…]: what help "WORD…" prints at the prompt: a function, a class, or what was
+-- found for a question. Without a word the program prints its usage (shell/main.c).
+local gpush = require "gpush"
+local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
+
+local command = assert(loadfile(dir .. "/command_line.lua", "t"))("help", [[
+usage: gpush help [WORD…]
+Tells about a function, a class or a topic, as help "WORD…" does at the prompt:
+gpush help conv2d, gpush help nn, gpush help out of memory.
+]], {})
+
+local given, words = command.read({ ... }, true)
+if not given then return words end
+if #words == 0 then return gpush.help() or true end
+local ok, message = pcall(gpush.help, table.concat(words, " "))
+if not ok then command.say("%s", (tostring(message):gsub("^help: ", ""))) end
+return ok

@@ -420,8 +420,8 @@ end
 t.ok(text:find "^data%.Loader{dataset, batch = 1" and text:find "\nshuffle    another order"
     and not text:find "!plain",
     "help shows what the file says first")
-t.error(function() help "data.nothing" end, "no op called 'data.nothing'")
-t.error(function() help "data...init" end, "no op called 'data...init'", "help reads no other file")
+t.error(function() help "data.nothing" end, "nothing is called 'data.nothing'")
+t.error(function() help "data...init" end, "nothing is called 'data...init'", "help reads no other file")
 
 -- ---- devices ----
 

@@ -26,6 +26,7 @@
 
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")
+local verdict, say = dofile(here .. "verdict.lua"), dofile(here .. "text.lua")
 local opt = options { device = "gpu", card = "h200", models = 4, time = 50, batch = 50,
     channels = 256, threads = 1, trace = false }
 local T, B, C = opt.time, opt.batch, opt.channels
@@ -95,10 +96,10 @@ local ways = { { "one after the other", false, false }, { "directions forked", t
     { "models forked", false, true },
     { "both", true, true } }
 
-print(("%d bidirectional LSTMs, %d steps, batch %d, %d channels, on %s%s"):format(
-    opt.models, T, B, C, x.device, label))
--- Milliseconds that fn takes, the device's work included: the median of five; one where it is
--- modelled, which does not vary.
+say(("%d bidirectional LSTMs, %d steps, batch %d, %d channels, on %s%s"):format(
+    opt.models, T, B, C, x.device, label), "")
+-- Seconds that fn takes, the device's work included, {time =, spread =, min =}: the median of five;
+-- one where it is modelled, which does not vary.
 local function time(fn)
     local clock, all, n = current_stream "cpu", {}, label == "" and 5 or 1
     for i = 1, n do
@@ -106,10 +107,10 @@ local function time(fn)
         local begun = clock:record()
         fn()
         synchronize()
-        all[i] = begun:elapsed(clock:record()) * 1e3
+        all[i] = begun:elapsed(clock:record())
     end
     table.sort(all)
-    return all[(n + 1) // 2]
+    return { time = all[(n + 1) // 2], spread = all[n] - all[1], min = all[1] }
 end
 
 -- The number of streams with kernels in the profile, and the overlap of these.
@@ -140,9 +141,10 @@ local function waits()
     return n
 end
 
-print(("\n%-20s %12s %9s %15s %9s %8s %8s %6s"):format("", "forward", "speed-up",
-    "with backward", "speed-up", "streams", "overlap", "waits"))
+print(("\n%-19s %9s %6s %9s %6s %7s %7s %5s %s"):format("milliseconds", "forward", "ratio",
+    "backward", "ratio", "streams", "overlap", "waits", "equal"))
 local first, expected
+local conclusions = {}
 for _, way in ipairs(ways) do
     use(way[2], way[3])
     for _ = 1, label == "" and 4 or 1 do -- memory, streams, and on cuda graphs for each of these
@@ -160,11 +162,17 @@ for _, way in ipairs(ways) do
     local waited = waits()
     if opt.trace then prof:trace(opt.trace) end
     local streams, overlap = streams_of(prof)
-    local ms, all = time(run), time(train)
-    first = first or { ms, all }
+    local forward, all = time(run), time(train)
+    forward.at_least, all.at_least = prof.at_least, prof.at_least
+    if first then
+        conclusions[#conclusions + 1] = { way[1], first[2], all }
+    end
+    first = first or { forward, all }
     if expected == nil then expected = result end
-    print(("%-20s %9.3f ms %9.2f %12.3f ms %9.2f %8d %8.2f %6d   equal %s"):format(
-        way[1], ms, first[1] / ms, all, first[2] / all, streams, overlap, waited,
-        equal(result, expected)))
+    print(("%-19s %9.3f %6.2f %9.3f %6.2f %7d %7.2f %5d %s"):format(way[1], forward.time * 1e3,
+        first[1].time / forward.time, all.time * 1e3, first[2].time / all.time, streams, overlap,
+        waited, equal(result, expected)))
 end
+print "\n== result, with backward =="
+verdict.conclude(conclusions, say)
 if opt.trace then print("trace of the last written to " .. opt.trace) end

@@ -21,6 +21,7 @@
 
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")
+local verdict, say = dofile(here .. "verdict.lua"), dofile(here .. "text.lua")
 local opt = options { device = "gpu", card = "h200", rows = 500, size = 64 }
 local label = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
 
@@ -55,9 +56,9 @@ local function study(name, f)
     print(prof:table { sort = "cpu_time_total", limit = 8 })
     print("sync report:")
     sync.report()
-    local figures = timeit(function() f(data, indices) end)
-    print(figures)
-    return result, figures.time, waits
+    local figures = timeit(function() f(data, indices) end, { print = false })
+    say(tostring(figures), "")
+    return result, figures, waits
 end
 
 local shape = table.concat(data.shape, "x")
@@ -66,7 +67,7 @@ local a, slow, many = study("a loop over the rows", loop)
 local b, fast, few = study("vectorised", vectorised)
 
 print "\n== result =="
-print(("loop        %9.3f ms  %5d waits"):format(slow * 1e3, many))
-print(("vectorised  %9.3f ms  %5d waits"):format(fast * 1e3, few))
-print(("speed-up    %9.1f"):format(slow / fast))
+print(("loop        %9.3f ms  %5d waits"):format(slow.time * 1e3, many))
+print(("vectorised  %9.3f ms  %5d waits"):format(fast.time * 1e3, few))
 print("equal       " .. tostring((a == b):all():item()))
+say("vectorised: " .. verdict.pays(slow, fast), "")

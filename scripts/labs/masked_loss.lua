@@ -42,9 +42,10 @@
 
 local here = arg[0]:match ".*/" or ""
 local options, precision = dofile(here .. "options.lua"), dofile(here .. "precision.lua")
-local card = dofile(here .. "card.lua")
+local card, say = dofile(here .. "card.lua"), dofile(here .. "text.lua")
+local verdict = dofile(here .. "verdict.lua")
 local opt = options({ device = "gpu", card = "h200", batch = 8, size = 256, steps = 4, workers = 2,
-    precision = "f32", trace = false, loader = false }, { workers = 0 })
+    precision = "f32", trace = false, loader = false, tables = {} }, { workers = 0 })
 if opt.loader then
     sim.loader = tonumber(opt.loader) or error("masked_loss: --loader expects seconds a batch", 0)
 end
@@ -186,25 +187,35 @@ local function first_step(stage)
     end
 end
 
--- Seconds per step, and the waits of these steps by line.
+-- How often the steps are measured: once where their time is modelled, which does not vary.
+local rounds = 3
+
+-- Seconds per step, as {time =, spread =, min =, at_least =, host =}, the median of the rounds; the
+-- waits of a round by line; and its profile. The first step, which allocates memory, is left out.
 local function measure(stage)
     local model, optimizer, scaler = new_model()
-    local number = 0
-    for _, inputs, labels in new_loader()() do
-        if number == 1 then -- the first allocates memory; a profile has the time of the others
-            synchronize()
-            sync.reset()
-            profile.start()
-        end
-        if number == opt.steps + 1 then break end
+    local next_batch, times = new_loader()(), {}
+    local function take()
+        local _, inputs, labels = next_batch()
         step(stage, model, optimizer, scaler, inputs, labels)
-        number = number + 1
     end
-    local lines = sync.lines()
-    -- the device's work belongs to the steps
-    do local _ <close> = region "synchronize"; synchronize() end
-    local prof = profile.stop()
-    return prof.wall / opt.steps, lines, prof
+    take()
+    local prof, lines
+    for round = 1, rounds do
+        synchronize()
+        sync.reset()
+        prof = profile.run(function()
+            for _ = 1, opt.steps do take() end
+            lines = sync.lines()
+            -- the device's work belongs to the steps
+            local _ <close> = region "synchronize"
+            synchronize()
+        end)
+        times[round] = prof.wall / opt.steps
+    end
+    table.sort(times)
+    return { time = times[(rounds + 1) // 2], spread = times[rounds] - times[1], min = times[1],
+        at_least = prof.at_least }, lines, prof
 end
 
 -- Waits per step and the host's time in them.
@@ -229,18 +240,21 @@ local function write_trace(stage)
 end
 
 local label = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
+if label ~= "" then rounds = 1 end
 local device = zeros(1, { device = opt.device }).device
-print(("%d pictures of %dx%d a step on %s%s in %s\n"):format(opt.batch, size, size, device,
-    label, opt.precision))
-print(Net(10))
+say(("%d pictures of %dx%d a step on %s%s in %s"):format(opt.batch, size, size, device, label,
+    opt.precision), "")
+if opt.tables then print(Net(10)) end
 
 local losses, gradients, rows = {}, {}, {}
 for i, stage in ipairs(stages) do
     losses[i], gradients[i] = first_step(stage)
-    local seconds, lines, prof = measure(stage)
-    rows[i] = { seconds, lines }
-    print(("\n== %s: where the time goes =="):format(stage[1]))
-    print(prof:table { group = "region", sort = "cpu_time_total", limit = 16 })
+    local figures, lines, prof = measure(stage)
+    rows[i] = { figures, lines }
+    if opt.tables then
+        print(("\n== %s: where the time goes =="):format(stage[1]))
+        print(prof:table { group = "region", sort = "cpu_time_total", limit = 16 })
+    end
     if opt.trace then write_trace(stage) end
 end
 
@@ -266,6 +280,9 @@ for i, stage in ipairs(stages) do
         worst = math.max(worst, (a - b):abs():amax():item() / b:abs():amax():item())
     end
     print(("%-13s %10.2f %8.2f %12.3f %12.6f %12s"):format(
-        stage[1], rows[i][1] * 1e3, waits, lost * 1e3, losses[i]:item(),
+        stage[1], rows[i][1].time * 1e3, waits, lost * 1e3, losses[i]:item(),
         worst < CLOSE and "the same" or ("off %.1g"):format(worst)))
 end
+local conclusions = {}
+for i = 2, #stages do conclusions[i - 1] = { stages[i][1], rows[1][1], rows[i][1] } end
+verdict.conclude(conclusions, say)

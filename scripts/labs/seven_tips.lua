@@ -33,7 +33,7 @@
 
 local here = arg[0]:match ".*/" or ""
 local options, verdict = dofile(here .. "options.lua"), dofile(here .. "verdict.lua")
-local card = dofile(here .. "card.lua")
+local card, say = dofile(here .. "card.lua"), dofile(here .. "text.lua")
 local opt = options { device = "gpu", card = "h200", size = 64, steps = 20 }
 local label = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
 local device, size, steps = zeros(1, { device = opt.device }).device, opt.size, opt.steps
@@ -41,8 +41,8 @@ local BATCH, CLASSES = 8, 4
 
 -- ---- measuring ----
 
--- Seconds that f takes, the device's work included, the host's waits in it, their time, and its
--- result.
+-- What f takes: seconds, the device's work included; the host's part, its waits aside; the waits,
+-- their time, and its result.
 local function measure(f)
     synchronize()
     sync.reset()
@@ -51,34 +51,69 @@ local function measure(f)
     local result = f()
     local waits, lost = 0, 0
     for _, line in ipairs(sync.lines()) do waits, lost = waits + line.times, lost + line.wait end
+    local queued = begun:elapsed(clock:record())
     synchronize() -- the device's work belongs to the time
-    return begun:elapsed(clock:record()), waits, lost, result
+    return { time = begun:elapsed(clock:record()), host = queued - lost, waits = waits,
+        lost = lost, result = result }
 end
 
--- Prints two ways next to each other. Each is a function that prepares and returns the measured
--- function; each runs once before it counts, and then three times, in turn: the fastest is shown.
--- Also prints where the first one waited.
-local function beside(bad_name, bad, good_name, good)
-    local row = "  %-42s %8.3f ms %4d waits, %.3f ms"
-    local ways, best, lines = { bad, good }, {}, nil
+-- Adds what only a profile knows: the number of ops, and those whose times are bounds.
+local function add_counts(figures, run)
+    local prof = profile.run(run)
+    figures.at_least, figures.ops = prof.at_least, 0
+    for _, event in ipairs(prof:events()) do
+        if event.kind == "op" then figures.ops = figures.ops + 1 end
+    end
+end
+
+-- Measures a way three times, after it ran once in turn with the others: the fastest counts.
+local function best_of(ways)
+    local best, slowest, lines = {}, {}, nil
     for round = 0, 3 do
         for k, way in ipairs(ways) do
-            local run = { measure(way()) } -- seconds, waits, lost, result
-            if round > 0 and (not best[k] or run[1] < best[k][1]) then best[k] = run end
+            local run = measure(way())
+            if round > 0 then
+                slowest[k] = math.max(slowest[k] or 0, run.time)
+                if not best[k] or run.time < best[k].time then best[k] = run end
+            end
             if k == 1 then lines = sync.lines() end
         end
     end
-    print(row:format(bad_name, best[1][1] * 1e3, best[1][2], best[1][3] * 1e3))
-    for _, l in ipairs(lines) do
-        if l.times >= steps then
-            print(("    line %d waits: %s; %s"):format(l.line, l.what, l.advice))
-        end
+    for k, way in ipairs(ways) do
+        best[k].min, best[k].spread = best[k].time, slowest[k] - best[k].time
+        add_counts(best[k], way())
     end
-    print(row:format(good_name, best[2][1] * 1e3, best[2][2], best[2][3] * 1e3))
-    print("  equal " .. tostring(best[1][4]:to "cpu":equal(best[2][4]:to "cpu")))
+    return best[1], best[2], lines
 end
 
-local function tip(number, title) print(("\n== %d. %s =="):format(number, title)) end
+local number -- of the tip
+local conclusions = {}
+local function conclude(name, a, b)
+    local text = ("%s: %s"):format(name, verdict.pays(a, b))
+    say(text, "  ")
+    conclusions[#conclusions + 1] = { ("%d. %s"):format(number, name), a, b }
+end
+
+-- Prints two ways next to each other, and what follows. Each is a function that prepares and
+-- returns the measured function. Also prints where the first one waited.
+local function beside(bad_name, bad, good_name, good, short)
+    local row = "  %-44s %8.3f ms %3d waits, %.3f ms"
+    local slow, quick, lines = best_of { bad, good }
+    print(row:format(bad_name, slow.time * 1e3, slow.waits, slow.lost * 1e3))
+    for _, l in ipairs(lines) do
+        if l.times >= steps then
+            say(("line %d waits: %s; %s"):format(l.line, l.what, l.advice), "    ")
+        end
+    end
+    print(row:format(good_name, quick.time * 1e3, quick.waits, quick.lost * 1e3))
+    print("  equal " .. tostring(slow.result:to "cpu":equal(quick.result:to "cpu")))
+    conclude(short, slow, quick)
+end
+
+local function tip(n, title)
+    number = n
+    print(("\n== %d. %s =="):format(n, title))
+end
 
 -- ---- a small model and its step ----
 
@@ -136,7 +171,7 @@ local function train(workers)
     end
 end
 beside("batches made in the loop: workers = 0", train(0), "while the step runs: workers = 2",
-    train(2))
+    train(2), "workers")
 for _, workers in ipairs { 0, 2 } do reports[workers]:report() end
 measured(false)
 
@@ -161,8 +196,9 @@ beside("x:to(device)", function() return copies(batches, false) end,
         local pinned = {}
         for k = 1, steps do pinned[k] = batches[k]:pin_memory() end
         return copies(pinned, true)
-    end)
-print "  (data.Loader{…, device = device} builds its batches in pinned memory and copies them so)"
+    end, "pinned memory")
+say("(data.Loader{…, device = device} builds its batches in pinned memory and copies them so)",
+    "  ")
 
 -- ---- 3. transfers ----
 
@@ -183,7 +219,7 @@ end, "total = total + loss:detach(), item() last", function()
         for _ = 1, steps do total = total + step(model, optimizer, x, y):detach() end
         return tensor(total:item())
     end
-end)
+end, "a detached sum")
 
 -- ---- 4. constructing on the device ----
 
@@ -200,7 +236,8 @@ local function sum_of(make)
 end
 local n = 4 * size
 beside("rand(n, n):to(device)", sum_of(function() return rand(n, n):to(device) end),
-    "rand(n, n, {device = device})", sum_of(function() return rand(n, n, { device = device }) end))
+    "rand(n, n, {device = device})", sum_of(function() return rand(n, n, { device = device }) end),
+    "made on the device")
 
 -- ---- 5. several devices ----
 
@@ -208,12 +245,11 @@ tip(5, "several devices: a process each, not threads of one")
 local model, optimizer = new_model()
 local t = timeit(function() step(model, optimizer, x, y) end, { print = false })
 if device == "cpu" then
-    print(("  A step takes %.3f ms, all of it the host's, which computes on the cpu itself.")
-        :format(t.time * 1e3))
+    say(("A step takes %.3f ms, all of it the host's, which computes on the cpu itself.")
+        :format(t.time * 1e3), "  ")
 else
-    print(("  A step takes %.3f ms; for %.3f ms of it the host is busy giving the device its ops.")
-        :format(
-        t.time * 1e3, t.host * 1e3))
+    say(("A step takes %.3f ms; for %.3f ms of it the host is busy giving the device its ops.")
+        :format(t.time * 1e3, t.host * 1e3), "  ")
 end
 print [[
   That part is one script's, and a script is one thread: for N devices it
@@ -263,11 +299,11 @@ line("f32", exact, both.f32)
 line("f16", rounded, both.f16)
 print(("  largest difference %.2g of %.3g"):format(
     (exact - rounded:float()):abs():amax():item(), exact:abs():amax():item()))
-local how = verdict.of(both.f32, both.f16)
-print(how == "unclear" and "  time: no clear difference" or "  time: f16 is " .. how)
+conclude("products in f16", both.f32, both.f16)
 if device == "cpu" or device:find "^sim" and label == "" then
-    print("  (" .. device ..
-        " computes f16 as f32 and rounds: what is to be gained here is memory and bytes to copy)")
+    say("(" .. device ..
+        " computes f16 as f32 and rounds: what is to be gained here is memory and bytes to copy)",
+        "  ")
 end
 
 -- A whole step, as autocast makes it. What backward keeps is most of its memory.
@@ -316,7 +352,10 @@ print "  a step of four convolutions: under autocast, f16 with a scaler"
 for _, way in ipairs(ways) do
     print(("  %-5s %9.3f ms  %9.1f KiB more at its peak, %3d %%   loss %.5f"):format(way[1],
         times[way[1]].time * 1e3, way.bytes / 1024, 100 * way.bytes // ways[1].bytes, way.loss))
+    add_counts(times[way[1]], way.run)
 end
+conclude("a step in bf16", times.f32, times.bf16)
+conclude("a step in f16", times.f32, times.f16)
 
 -- ---- 7. profiling ----
 
@@ -331,5 +370,8 @@ local prof = profile.run(function()
     synchronize()
 end)
 print(prof:table { group = "region", sort = "cpu_time_total", limit = 8 })
-print "  `loader: make a batch` is tip 1's; waits are tips 2 to 4's; what is left is the model's \z
-    own."
+say("`loader: make a batch` is tip 1's; waits are tips 2 to 4's; what is left is the model's own.",
+    "  ")
+
+print "\n== result: what pays here =="
+verdict.conclude(conclusions, say)

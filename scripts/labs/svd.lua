@@ -21,6 +21,7 @@
 
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")
+local verdict, say = dofile(here .. "verdict.lua"), dofile(here .. "text.lua")
 local opt = options { device = "gpu", card = "h200", size = 128, image = false }
 local label = card(opt.card, opt.device)
 local device = opt.device
@@ -65,17 +66,21 @@ local function study(name, model)
         synchronize() -- the device's work belongs to the time that is studied
     end)
     print(prof:table { sort = "cpu_time_total", limit = 12 })
-    return s, prof.wall
+    return s
 end
 
 local shape = table.concat(x.shape, "x")
 print(("%s through conv2d and batch_norm to singular values on %s%s"):format(shape, x.device,
     label))
-local a, there = study("through the CPU", by_way_of_the_cpu)
-local b, here = study("on the device", on_the_device)
+local a = study("through the CPU", by_way_of_the_cpu)
+local b = study("on the device", on_the_device)
 
 print "\n== result =="
-print(("through the CPU    %9.3f ms"):format(there * 1e3))
-print(("on the device      %9.3f ms"):format(here * 1e3))
+local times = compare({ there = function() return by_way_of_the_cpu(x) end,
+    here = function() return on_the_device(x) end }, { print = false })
+print(("through the CPU    %9.3f ms"):format(times.there.time * 1e3))
+print(("on the device      %9.3f ms"):format(times.here.time * 1e3))
 print("singular values    " .. table.concat(a.shape, "x"))
 print(("largest difference %9.2g of %.4g"):format((a - b):abs():amax(), a:amax()))
+say("on the device: " .. (x.device == "cpu" and "that is the cpu, too: nothing to compare" or
+    verdict.pays(times.there, times.here)), "")

@@ -23,7 +23,7 @@
 
 local here = arg[0]:match ".*/" or ""
 local options, verdict = dofile(here .. "options.lua"), dofile(here .. "verdict.lua")
-local card = dofile(here .. "card.lua")
+local card, say = dofile(here .. "card.lua"), dofile(here .. "text.lua")
 local opt = options { device = "gpu", card = "h200", sizes = "16,32,64,128,256", batches = "1,8",
     rounds = 3 }
 local live = os.execute "test -t 1"
@@ -70,14 +70,20 @@ local function measure(row)
     keep(row, "copy_out", times.copy_out)
     row.total = { time = 0, spread = 0, min = 0 }
     for _, part in ipairs { row.copy_in, row.compute, row.copy_out } do
-        for name, sum in pairs(row.total) do row.total[name] = sum + part[name] end
+        for _, name in ipairs { "time", "spread", "min" } do
+            row.total[name] = row.total[name] + part[name]
+        end
+        if part.at_least then
+            local known = row.total.at_least
+            row.total.at_least = (known and known .. ", " or "") .. part.at_least
+        end
     end
     row.verdict, row.ratio = verdict.of(row.cpu, row.total)
 end
 
 local function ms(figures) return figures and ("%.3f"):format(figures.time * 1e3) or "." end
 
-local layout = "%4s %5s %8s %8s %8s %8s %8s %6s %8s%s"
+local layout = "%4s %5s %8s %8s %8s %8s %8s %5s %8s%s"
 local head = layout:format("size", "batch", "cpu", "device", "copy in", "compute", "copy out",
     "ratio", "residual", "")
 
@@ -117,8 +123,8 @@ for round = 1, opt.rounds do
 end
 
 if device == "cpu" then -- the same work twice
-    print "crossover: none; the cpu was compared with itself, and what differs is how far its \z
-        times spread"
+    say("crossover: none; the cpu was compared with itself, and what differs is how far its times \z
+        spread", "")
     return
 end
 for _, batch in ipairs(numbers(opt.batches)) do
@@ -126,13 +132,12 @@ for _, batch in ipairs(numbers(opt.batches)) do
     for _, row in ipairs(rows) do
         if row.batch == batch then own[#own + 1] = row end
     end
-    print(("crossover: batch %d: %s, copies included"):format(
-        batch, verdict.crossover(own, device .. (label ~= "" and ", " .. sim.label or ""))))
+    say(("crossover: batch %d, copies included: %s"):format(
+        batch, verdict.crossover(own, device .. (label ~= "" and ", " .. sim.label or ""))), "")
 end
 if label ~= "" then
-    print("(" .. sim.label ..
-        " by its data sheet is the least that such a card could take, and the cpu is this one: \z
-        where a real one needs longer, its crossover is at larger sizes)")
+    say(("(%s: computed from its figures, the cpu measured here: with another processor the \z
+        crossover is elsewhere)"):format(sim.label), "")
 elseif device:find "^sim" then
     print "(sim is the cpu itself: a graphics card's crossover is elsewhere)"
 end

@@ -7,14 +7,78 @@ local LEAST = 1.05 -- a smaller ratio does not count, however quiet the machine 
 local function low(f) return math.max(f.min, f.time - f.spread) end
 local function high(f) return f.time + f.spread end
 
---- How b compares with a, each {time =, spread =, min =} in seconds as timeit returns them:
---- "faster", "slower", or
---- "unclear" where their ranges meet; and the ratio of the times, a over b.
+--- How b compares with a, each {time =, spread =, min =, at_least =} in seconds as timeit returns
+--- them: "faster", "slower", "unclear" where their ranges meet, or "at least" where one of the times
+--- is a bound of a modelled card, from which nothing follows; and the ratio of the times, a over b.
 function verdict.of(a, b)
     local ratio = a.time / b.time
+    if a.at_least or b.at_least then return "at least", ratio end
     if ratio >= LEAST and low(a) > high(b) then return "faster", ratio end
     if ratio <= 1 / LEAST and high(a) < low(b) then return "slower", ratio end
     return "unclear", ratio
+end
+
+local function ms(s) return ("%.3f ms"):format(s * 1e3) end
+
+-- The ops of both lists of at_least, "relu, sum", a few of them.
+local function bounds(a, b)
+    local names, seen, more = {}, {}, 0
+    for name in ((a.at_least or "") .. "," .. (b.at_least or "")):gmatch "[^,%s][^,]*" do
+        if not seen[name] then
+            if #names < 3 then names[#names + 1] = name else more = more + 1 end
+        end
+        seen[name] = true
+    end
+    return table.concat(names, ", ") .. (more > 0 and (" and %d more"):format(more) or "")
+end
+
+-- What of a time changed most: the host's own part, or its waits for the device. Each way may say
+-- how long its host works (host) and how many ops that is (ops).
+local function reason(a, b)
+    if not (a.host and b.host) then return "" end
+    local ops = a.ops and b.ops and a.ops ~= b.ops and (", for %d ops, not %d"):format(b.ops, a.ops)
+    local host = ("; the host's own part is %s, not %s%s"):format(ms(b.host), ms(a.host), ops or "")
+    if a.at_least or b.at_least then return host end -- which is no bound
+    local own, wait = b.host - a.host, (b.time - b.host) - (a.time - a.host)
+    if math.abs(own) < math.abs(wait) then
+        return ("; the host waits %s for the device, not %s"):format(ms(b.time - b.host),
+            ms(a.time - a.host))
+    end
+    return host
+end
+
+--- Why no conclusion is drawn where a time is a bound.
+function verdict.unknown(a, b)
+    return ("no verdict: nobody measured %s on a card like this (%s); the times are at least so")
+        :format(bounds(a, b), sim.label)
+end
+
+--- Whether b pays in place of a, and what of the time changed, as text: each as verdict.of takes
+--- them, with host, and ops, where they are known.
+function verdict.pays(a, b)
+    local how, ratio = verdict.of(a, b)
+    if how == "at least" then return verdict.unknown(a, b) .. reason(a, b) end
+    if how == "faster" then
+        return ("pays here: %.2f times as fast"):format(ratio) .. reason(a, b)
+    end
+    if how == "slower" then
+        return ("loses here: it takes %.2f times as long"):format(1 / ratio) .. reason(a, b)
+    end
+    return ("no clear difference here: %s, not %s, within 5 %% or their spread"):format(ms(b.time),
+        ms(a.time))
+end
+
+--- Prints what follows from a list of {name, a, b}, by say(text); what nothing follows from, once.
+function verdict.conclude(list, say)
+    local open, last = {}, nil
+    for _, row in ipairs(list) do
+        if verdict.of(row[2], row[3]) == "at least" then
+            open[#open + 1], last = row[1], row
+        else
+            say(row[1] .. ": " .. verdict.pays(row[2], row[3]))
+        end
+    end
+    if last then say(table.concat(open, ", ") .. ": " .. verdict.unknown(last[2], last[3])) end
 end
 
 local function sizes(rows)
@@ -23,13 +87,14 @@ local function sizes(rows)
     return table.concat(list, ", ")
 end
 
---- From which size on rows of one batch count {size =, verdict =} are faster, as text that names
---- the device.
+--- From which size on rows of one batch count {size =, verdict =, cpu =, total =} are faster, as
+--- text that names the device; cpu and total are the times behind a verdict.
 function verdict.crossover(rows, device)
     local all = table.move(rows, 1, #rows, 1, {})
     table.sort(all, function(a, b) return a.size < b.size end)
     local faster, last = {}, 0 -- last: how many of the largest are faster, all of them
     for i, row in ipairs(all) do
+        if row.verdict == "at least" then return verdict.unknown(row.cpu or {}, row.total or {}) end
         last = row.verdict == "faster" and last + 1 or 0
         if row.verdict == "faster" then faster[#faster + 1] = row end
     end

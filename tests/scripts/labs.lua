@@ -58,11 +58,17 @@ for _, device in ipairs { "cpu", "sim" } do
     t.is(waits, device == "cpu" and { 0, 0, 0, 0, 0, 0, 0, 0 } or { 0, 0, 3, 0, 3, 1, 3, 0 },
         "seven_tips: waits of each pair on " .. device)
     has(out, "making a sample .* making a sample ", "seven_tips: both loaders' reports")
-    local wide, narrow,
-        how = out:match "\n  f32 +([%d.]+) ms.-\n  f16 +([%d.]+) ms.-\n  time: ([^\n]+)"
-    t.ok(how == "no clear difference" or how ==
-        (tonumber(narrow) < tonumber(wide) and "f16 is faster" or "f16 is slower"),
-        "seven_tips: what is said of 16 bits follows from the times")
+    local result = out:match "\n== result: what pays here ==\n(.*)"
+    for number, many in pairs { [1] = 1, [2] = 1, [3] = 1, [4] = 1, [6] = 3 } do
+        local _, said = (" " .. (result or "")):gsub("%f[%d]" .. number .. "%. ", "")
+        t.is(said, many, "seven_tips: the result tells of tip " .. number)
+    end
+    local way = "\n  [^\n]- ([%d.]+) ms +%d+ waits[^\n]+"
+    for slow, quick, text in out:gmatch(way .. ".-" .. way .. "\n  equal true\n  ([^\n]+)") do
+        local ratio = tonumber(slow) / tonumber(quick)
+        t.ok(not text:find "pays here" or ratio > 1, "seven_tips: what pays is faster", text)
+        t.ok(not text:find "loses here" or ratio < 1, "seven_tips: what loses is slower", text)
+    end
     local memory, losses = {}, {}
     for dtype, percent, loss in
         out:gmatch "\n  (b?f%d+) +[%d.]+ ms +[%d.]+ KiB more [^\n]-(%d+) %% +loss ([%d.]+)" do
@@ -86,7 +92,7 @@ for _, device in ipairs { "cpu", "sim" } do
         io.stderr:write((out:gsub("[^\n]+", "# %0")))
     end
     local streams = {}
-    for n, waits in out:gmatch " (%d+) +[%d.]+ +(%d+)   equal true" do
+    for n, waits in out:gmatch " (%d+) +[%d.]+ +(%d+) true" do
         streams[#streams + 1] = waits == "0" and math.min(tonumber(n), device == "cpu" and 1 or 2)
     end
     t.is(streams, device == "cpu" and { 0, 1, 1, 1 } or { 1, 2, 2, 2 },
@@ -139,7 +145,7 @@ local function follows(out, device)
         end
     end
     for batch, list in pairs(verdicts) do
-        local text = out:match("\ncrossover: batch " .. batch .. ": ([^\n]+), copies included")
+        local text = out:match("\ncrossover: batch " .. batch .. ", copies included: ([^\n]+)")
         local from = text and tonumber(text:match "from size (%d+) on")
         for _, row in ipairs(list) do
             local faster = row[2] == "faster"
@@ -155,7 +161,7 @@ end
 follows(out, "sim")
 has(out, "on sim:0 %(modelled H200, host as measured%)", "svd_live: the device is a modelled card")
 has(out, "\ncpu: measured here; device, .*: modelled\n", "svd_live: measured and modelled apart")
-has(out, "\n%(modelled H200 by its data sheet", "svd_live: and its crossover is the model's")
+has(out, "\n%(modelled H200: computed from its figures", "svd_live: and its crossover is the model's")
 out = lab("svd_live", "--device sim --card none --sizes 4,8 --batches 1,2")
 follows(out, "sim alone")
 has(out, "\n%(sim is the cpu itself", "svd_live: without a card sim is no graphics card")
@@ -186,6 +192,30 @@ do -- possible conclusions, from made-up figures
         "d is faster at 2, 8, but not at every size between or above",
         "d is faster at 2, but not at every size between or above" }, "verdict: the crossover")
 end
+do -- what is said of two ways, by arithmetic
+    local verdict = dofile(root .. "/scripts/labs/verdict.lua")
+    local function figures(ms, host, ops, at_least)
+        return { time = ms * 1e-3, spread = 0, min = ms * 1e-3, host = host * 1e-3, ops = ops,
+            at_least = at_least }
+    end
+    t.is(verdict.pays(figures(4, 1, 9), figures(2, 1, 9)), "pays here: 2.00 times as fast; the \z
+        host waits 1.000 ms for the device, not 3.000 ms", "verdict: what pays, by its waits")
+    t.is(verdict.pays(figures(2, 2, 34), figures(3, 3, 55)), "loses here: it takes 1.50 times as \z
+        long; the host's own part is 3.000 ms, not 2.000 ms, for 55 ops, not 34",
+        "verdict: what loses, by its ops")
+    t.is(verdict.pays(figures(2, 2, 9), figures(2, 2, 9)),
+        "no clear difference here: 2.000 ms, not 2.000 ms, within 5 % or their spread",
+        "verdict: what does neither")
+    gpush.sim.card = "t4"
+    local bound = "no verdict: nobody measured linalg.svd on a card like this (modelled T4); the \z
+        times are at least so"
+    t.is(verdict.pays(figures(9, 1, 9), figures(2, 1, 9, "linalg.svd")),
+        bound .. "; the host's own part is 1.000 ms, not 1.000 ms", "verdict: none from a bound")
+    t.is(verdict.crossover({ { size = 8, verdict = "faster" },
+        { size = 16, verdict = "at least", cpu = {}, total = { at_least = "linalg.svd" } } }, "d"),
+        bound, "verdict: nor a crossover")
+    gpush.sim.card = nil
+end
 has(out, "\ncrossover: ", "svd_live: ends with the crossover")
 t.ok(not out:find "\27", "svd_live: plain rows on a pipe")
 
@@ -193,7 +223,7 @@ t.ok(not out:find "\27", "svd_live: plain rows on a pipe")
 for _, device in ipairs { "cpu", "sim" } do
     local prefix = (os.getenv "TMPDIR" or "/tmp") .. "/masked-" .. device
     out, ok = lab("masked_loss",
-        ("--device %s --batch 2 --size 12 --steps 2 --workers 1 --trace '%s'"):format(
+        ("--device %s --batch 2 --size 12 --steps 2 --workers 1 --tables --trace '%s'"):format(
             device, prefix))
     if not t.ok(ok, "masked_loss runs on " .. device) then
         io.stderr:write((out:gsub("[^\n]+", "# %0")))

@@ -47,7 +47,9 @@ t.ok(predicted:devices().kind:find "^predicted by a replay, not measured %(.*CPU
 t.is(host:savings().kind, "measured", "of the cpu alone")
 
 local known = {}
-for _, list in ipairs { LISTS, OTHERS } do for _, name in ipairs(list) do known[name] = true end end
+for _, list in ipairs { LISTS, OTHERS } do
+    for _, name in ipairs(list) do known[name] = true end
+end
 local _, methods = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1)
 for name in pairs(methods) do t.ok(known[name], "prof:" .. name .. " is in this test's lists") end
 t.done()

@@ -1,5 +1,5 @@
--- Prints a text in lines of at most 79 columns, each after `indent`, or none; those after the first, after
--- two more.
+-- Prints a text in lines of at most 79 columns, each after `indent`, or none; those after the
+-- first, after two more.
 return function(text, indent)
     indent = indent or ""
     local line, from = indent, #indent

@@ -8,8 +8,8 @@ local function low(f) return math.max(f.min, f.time - f.spread) end
 local function high(f) return f.time + f.spread end
 
 --- How b compares with a, each {time =, spread =, min =, at_least =} in seconds as timeit returns
---- them: "faster", "slower", "unclear" where their ranges meet, or "at least" where one of the times
---- is a bound of a modelled card, from which nothing follows; and the ratio of the times, a over b.
+--- them: "faster", "slower", "unclear" where their ranges meet, or "at least" where one of the
+--- times is a bound of a modelled card, from which nothing follows; and their ratio, a over b.
 function verdict.of(a, b)
     local ratio = a.time / b.time
     if a.at_least or b.at_least then return "at least", ratio end
@@ -88,7 +88,7 @@ local function sizes(rows)
 end
 
 --- From which size on rows of one batch count {size =, verdict =, cpu =, total =} are faster, as
---- text that names the device; cpu and total are the times behind a verdict.
+--- text that names the device; cpu and total are the times that a verdict is from.
 function verdict.crossover(rows, device)
     local all = table.move(rows, 1, #rows, 1, {})
     table.sort(all, function(a, b) return a.size < b.size end)

@@ -421,7 +421,8 @@ t.ok(text:find "^data%.Loader{dataset, batch = 1" and text:find "\nshuffle    an
     and not text:find "!plain",
     "help shows what the file says first")
 t.error(function() help "data.nothing" end, "nothing is called 'data.nothing'")
-t.error(function() help "data...init" end, "nothing is called 'data...init'", "help reads no other file")
+t.error(function() help "data...init" end, "nothing is called 'data...init'",
+    "help reads no other file")
 
 -- ---- devices ----
 

@@ -43,7 +43,8 @@ check(profile.run({ stack = true }, step), "modelled H200")
 sim.card = nil
 local host = profile.run(function() return randn(64):sum() end)
 local predicted = plain:whatif { host = 0.5 }
-t.ok(predicted:devices().kind:find "^predicted by a replay, not measured %(.*CPU%-backed", "a replay of sim's record")
+t.ok(predicted:devices().kind:find "^predicted by a replay, not measured %(.*CPU%-backed",
+    "a replay of sim's record")
 t.is(host:savings().kind, "measured", "of the cpu alone")
 
 local known = {}

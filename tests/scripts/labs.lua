@@ -161,7 +161,8 @@ end
 follows(out, "sim")
 has(out, "on sim:0 %(modelled H200, host as measured%)", "svd_live: the device is a modelled card")
 has(out, "\ncpu: measured here; device, .*: modelled\n", "svd_live: measured and modelled apart")
-has(out, "\n%(modelled H200: computed from its figures", "svd_live: and its crossover is the model's")
+has(out, "\n%(modelled H200: computed from its figures",
+    "svd_live: and its crossover is the model's")
 out = lab("svd_live", "--device sim --card none --sizes 4,8 --batches 1,2")
 follows(out, "sim alone")
 has(out, "\n%(sim is the cpu itself", "svd_live: without a card sim is no graphics card")

@@ -15,9 +15,19 @@ local renamed = debug.getregistry()["gpush.typed_options"].any
 local roles = { ignore_index = position, padding_idx = position, blank = position,
     start = position, index = shifted, dim = dims, dims = dims, first = position, last = position }
 
+-- The op that a name of the library stands for: a second name has the same function.
+local function op_of(name)
+    local ops, fn = gpush.ops(true), rawget(gpush, name)
+    if ops[name] or not fn then return name end
+    for op in pairs(ops) do
+        if rawequal(rawget(gpush, op), fn) then return op end
+    end
+    return name
+end
+
 -- The types and names of the parameters of the op, {kind, name}; a method's without the first.
 local function parameters(name, method)
-    local op, out = gpush.ops(true)[elsewhere.second[name] or name], {}
+    local op, out = gpush.ops(true)[op_of(name)], {}
     for kind, parameter in (op and op.sig or ""):gmatch "(%a+)[!?]* ([%w_]+)" do
         out[#out + 1] = { kind, parameter }
     end
@@ -50,7 +60,7 @@ local function role(parameter, op)
     local k, name = parameter[1], parameter[2]
     if op == "tensordot" and name == "dims" then return nested end
     if k == "dim" or k == "dims" or name:find "^dims?%d?$" and k ~= "shape" then return dims end
-    if (elsewhere.second[op] or op) == "movedim" and k == "ints" then return dims end
+    if op_of(op) == "movedim" and k == "ints" then return dims end
     if k == "tensors" and name == "indices" then return shifted_each end
     if k == "int" and (op == "narrow" or op == "select") and (name == "start" or name == "index")
     then

@@ -68,10 +68,6 @@ elsewhere.needless = { use_cuda = "devices are always recorded",
     map_location = "a file's tensors go to the model's device", num_samples = "Loader has batch",
     non_blocking = "copies from pinned memory do not wait", inplace = "relu_(x) writes in place" }
 
--- Second names of ops that have dims.
-elsewhere.second = { swapaxes = "transpose", swapdims = "transpose", moveaxis = "movedim",
-    concat = "cat", concatenate = "cat" }
-
 -- Functions whose results are indices.
 elsewhere.of_indices = {}
 for name in ("argmax argmin argsort nonzero searchsorted bucketize triu_indices \z

@@ -107,7 +107,9 @@ local function round()
     end
     rounds = rounds + 1
 end
+-- The programs share a model, and keep the last one's: it is the same one at each measurement.
 local function measure()
+    programs.train()
     collectgarbage()
     collectgarbage()
     synchronize()

@@ -29,7 +29,8 @@
 --     [--steps 20] [--size 64] [--device gpu|sim|cuda] [--card h200]
 
 local here = arg[0]:match ".*/" or ""
-local options = dofile(here .. "options.lua")
+local options, grade = dofile(here .. "options.lua"), dofile(here .. "grade.lua")
+local say = dofile(here .. "text.lua")
 local opt = options { device = "gpu", steps = 20, size = 64, guess = false, write = false,
     check = false, card = "h200" }
 local BATCH, CLASSES = 256, 10
@@ -72,39 +73,40 @@ local function lines_of(text)
     return list
 end
 
--- A model, data and an optimizer that are the same each time.
-local function prepare()
-    manual_seed(7)
+-- A model, an optimizer, and a batch for each of n steps, that are the same each time for a seed.
+local function prepare(n, seed)
+    manual_seed(seed or 7)
     local model = nn.Sequential(nn.Linear(opt.size, 4 * opt.size), nn.ReLU(),
         nn.Linear(4 * opt.size, CLASSES))
-    local x = randn(BATCH, opt.size)
-    local labels = (x:matmul(randn(opt.size, CLASSES))):argmax(2)
+    local right, batches = randn(opt.size, CLASSES), {}
+    for i = 1, n do
+        local x = randn(BATCH, opt.size)
+        batches[i] = { x:to(opt.device), x:matmul(right):argmax(2):pin_memory() }
+    end
     model:to(opt.device)
-    return model, optim.SGD(model:parameters(), 0.05), x:to(opt.device), labels:pin_memory()
+    return model, optim.SGD(model:parameters(), 0.05), batches
 end
 
--- Trains with the step, within `guard` where given; gives its time per step in seconds, the
--- weights, and the state.
-local function train(step, steps, guard)
-    local model, optimizer, x, labels = prepare()
-    local state = { right = 0, seen = 0, classes = 0, log = {} }
-    local function run(n)
-        for _ = 1, n do step(model, optimizer, x, labels, state) end
+local function new_state() return { right = 0, seen = 0, classes = 0, log = {} } end
+
+-- Trains with the step; gives its time per step in seconds, that of the host alone, and the waits
+-- by line.
+local function train(step, steps)
+    local model, optimizer, batches = prepare(steps + 1)
+    local state = new_state()
+    local function run(i)
+        step(model, optimizer, batches[i][1], batches[i][2], state)
     end
-    guard = guard or function(f, ...) return f(...) end
-    guard(run, 1) -- first uses
+    run(1) -- first uses
     synchronize()
     sync.reset()
     local begin = clock()
-    guard(run, steps)
+    for i = 2, steps + 1 do run(i) end
     local queued = clock() - begin
     local waits = sync.lines()
     synchronize()
     sync.finish() -- what the step's log was to get later
-    local weights = {}
-    for i, p in ipairs(model:parameters()) do weights[i] = p:detach():cpu():flatten() end
-    return { time = (clock() - begin) / steps, host = queued / steps, weights = cat(weights),
-        state = state, waits = waits }
+    return { time = (clock() - begin) / steps, host = queued / steps, waits = waits }
 end
 
 local function compiled(text, name)
@@ -184,7 +186,7 @@ end
 local function tell_step(run, found, where)
     local total = 0
     for _, at in pairs(found) do total = total + at.wait end
-    print(("a step takes %s %s, in which the host waits %s"):format(time(run.time), where,
+    say(("a step takes %s %s, in which the host waits %s"):format(time(run.time), where,
         time(total / opt.steps)))
 end
 
@@ -194,9 +196,10 @@ local function tell_costs(found, run)
     for n = 1, #lines_of(STEP) do
         local at, there = found[n], modelled[n]
         if at then
-            print(("%4d  %-7s %3d waits, %s a step%s. Instead: %s"):format(n, at.why, at.times,
+            print(("%4d  %-7s %3d waits, %s a step%s. Instead:"):format(n, at.why, at.times,
                 time(at.wait / opt.steps), card and (", on the card %s"):format(
-                    time(there and there.wait / opt.steps or 0)) or "", INSTEAD[n] or at.advice))
+                    time(there and there.wait / opt.steps or 0)) or ""))
+            say(INSTEAD[n] or at.advice, "      ")
         end
     end
     tell_step(run, found, "on " .. opt.device .. (simulated and
@@ -206,59 +209,36 @@ end
 
 -- ---- the rewrite ----
 
-local function largest_difference(a, b) return (a - b):abs():max():item() end
-
--- What the step counted, which a rewrite may leave on the device.
-local function count(state, name)
-    local v = state[name]
-    return is_tensor(v) and v:numel() == 1 and v:item() or v
-end
-
--- The step in a file, or false after a message.
-local function read_step(file)
-    local f <close>, message = io.open(file)
-    local ok, step = false, message
-    if f then ok, step = pcall(compiled, f:read "a", "@" .. file) end
-    if not ok then print("not yet: " .. step) end
-    return ok and step
-end
-
--- Whether the file's step is clean, trains to the same weights, and counts and logs as before.
+-- Whether the file's step is clean, trains to the same weights, and counts and logs as before; then
+-- says what it gained.
 local function check(file)
-    local mine, given = read_step(file), compiled(STEP, "=step")
+    local mine = grade(file, { step = compiled(STEP, "=step"), steps = opt.steps,
+        prepare = prepare, state = new_state, device = opt.device })
     if not mine then return false end
-    local reference = train(given, opt.steps)
-    local ok, run = pcall(train, mine, opt.steps, sync.error)
-    if not ok then
-        print("not yet: " .. tostring(run))
-        return false
-    end
-    local apart = largest_difference(run.weights, reference.weights)
-    local scale = reference.weights:abs():max():item()
-    if not (apart <= 1e-4 * scale) then
-        print(("nothing waits, but the weights differ by %.2g of %.2g: the rewrite computes \z
-            something else"):format(apart, scale))
-        return false
-    end
-    for _, name in ipairs { "right", "seen", "classes" } do
-        local got, want = count(run.state, name), count(reference.state, name)
-        if got ~= want then
-            print(("nothing waits, but state.%s is %s, not %s"):format(name, got, want))
-            return false
-        end
-    end
-    if #run.state.log == 0 then
-        print "nothing waits, but state.log is empty: the losses are to be logged, later or seldom"
-        return false
-    end
-    print(("passed: nothing waits, and the weights differ by at most %.1g. A step took %s, now \z
-        %s; the host is free after %s"):format(apart, time(reference.time), time(run.time),
-            time(run.host)))
-    local before, now = on_card(given), on_card(mine)
+    local before, now = train(compiled(STEP, "=step"), opt.steps), train(mine, opt.steps)
+    print(("a step took %s, now %s; the host is free after %s"):format(time(before.time),
+        time(now.time), time(now.host)))
+    before, now = on_card(compiled(STEP, "=step")), on_card(mine)
     if now then
-        print(("on the card (%s): a step took %s, now %s"):format(now.label, time(before.time),
+        say(("on the card (%s): a step took %s, now %s"):format(now.label, time(before.time),
             time(now.time)))
     end
+    return true
+end
+
+-- Writes the step to a file that is not there yet.
+local function write(file)
+    local old <close> = io.open(file)
+    if old then
+        io.stderr:write(("find_the_wait: %s is there already: name another file\n"):format(file))
+        return false
+    end
+    local f <close>, message = io.open(file, "w")
+    if not f or not f:write(STEP) or not f:flush() then
+        io.stderr:write(("find_the_wait: cannot write %s\n"):format(message or file))
+        return false
+    end
+    say(("%s has the step: take its waits out, then run with --check %s"):format(file, file))
     return true
 end
 
@@ -266,11 +246,7 @@ if opt.device == "cpu" then
     print "on cpu nothing waits: choose a device that computes beside the host, --device gpu or sim"
     os.exit(false)
 elseif opt.write then
-    local f <close> = assert(io.open(opt.write, "w"))
-    assert(f:write(STEP))
-    assert(f:flush())
-    print(("%s has the step: take its waits out, then run with --check %s"):format(opt.write,
-        opt.write))
+    os.exit(write(opt.write), true)
 elseif opt.check then
     os.exit(check(opt.check), true)
 else

@@ -162,9 +162,8 @@ if opt.resume then
 end
 local numbers = 0
 for _, p in ipairs(model:parameters()) do numbers = numbers + p:numel() end
-print(("%d pictures of %d kinds, %d kept back; %d parameters on %s%s"):format(
-    x.shape[1], classes, kept,
-    numbers, opt.device, label))
+dofile(here .. "text.lua")(("%d pictures of %d kinds, %d kept back; %d parameters on %s%s"):format(
+    x.shape[1], classes, kept, numbers, opt.device, label))
 local bar <close> = progress(math.max(0, opt.epochs - first + 1) * steps, "training")
 for epoch = first, opt.epochs do
     local loss = train_epoch(bar)

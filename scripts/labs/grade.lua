@@ -1,8 +1,9 @@
--- Grades a rewritten training step of find_the_wait by what it did, never by a time. The file runs in an environment of its own: tensors, layers, sync.async and Lua's plain
--- library, but nothing by which waits, clocks, errors or the program could be tampered with. Its
--- data are new to it: another batch in each step, from a seed that depends on the file's text.
--- From the first step to the last callback the ledger has its waits, and the record of a profile
--- its launches and copies; then weights, counts and log must be those of the given step.
+-- Grades a rewritten training step of find_the_wait by what it did, never by a time. The file runs
+-- in an environment of its own: tensors, layers, sync.async and Lua's plain library, but nothing
+-- by which waits, clocks, errors or the program could be tampered with. Its data are new to it:
+-- another batch in each step, from a seed that depends on the file's text. From the first step to
+-- the last callback the ledger has its waits, and the record of a profile its launches and copies;
+-- then weights, counts and log must be those of the given step.
 
 local LUA = { "assert", "error", "ipairs", "next", "pairs", "print", "select", "tonumber",
     "tostring", "type" }

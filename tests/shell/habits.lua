@@ -53,6 +53,12 @@ local habits = {
     { "q = [k for k in xs if k > 1]",
         "q = {} for _, k in ipairs(xs) do if k > 1 then q[#q + 1] = k end end" },
     { "xs.append(3)", "xs[#xs + 1] = 3" },
+    -- Lua with a slip: nothing but the slip is other
+    { "q = arange(1, 12):reshape(3, 4); print(q.sum(2))",
+        "q = arange(1, 12):reshape(3, 4); print(q:sum(2))" },
+    { "for i, row in ipairs(x) do print(row.sum(1)) end",
+        "for i, row in ipairs(x) do print(row:sum(1)) end" },
+    { "local a = {1, 2}; a[1] += 1", "local a = {1, 2}; a[1] = a[1] + 1" },
     -- indices
     { "x[:, 1]", 'x[":, 2"]' },
     { "x[1:3]", 'x["2:3"]' },

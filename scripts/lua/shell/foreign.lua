@@ -234,6 +234,22 @@ local function with_dots(line)
     return text ~= line and text or nil
 end
 
+-- Words and calls that only Lua has.
+local of_lua = { "%f[%w_]local%s", "%f[%w_]i?pairs%s*%(", "%f[%w_]then%f[^%w_]",
+    "%f[%w_]do%f[^%w_]", "%f[%w_]end%f[^%w_]", "~=", "%f[%w_]function%f[^%w_]" }
+-- Words of Python that a colon may follow on their line.
+local before_colon = { ["if"] = true, elif = true, ["else"] = true, ["for"] = true,
+    ["while"] = true, with = true, def = true, class = true, lambda = true, try = true,
+    except = true }
+
+-- Whether a line that fails is Lua with a slip: what it counts, it counts from 1.
+function foreign.is_lua(line)
+    local text = mask(line)
+    for _, pattern in ipairs(of_lua) do if text:find(pattern) then return true end end
+    for word in text:gmatch "%a+" do if before_colon[word] then return false end end
+    return not text:find "[{%[]" and text:find "[%w_)]:[%a_][%w_]*%(" ~= nil
+end
+
 -- The Lua form of a line, or nil. message: the error about it; before: the text above it.
 local function said(message, line, before)
     local dotted = message:find "function arguments expected" and with_dots(line)
@@ -242,7 +258,8 @@ local function said(message, line, before)
         local found = beyond_ascii((mask(line):gsub("\2%d+\3", "")))
         if found then return comment(found) end
     end
-    return reserved(message, (mask(line))) or foreign.line(line, nil, before)
+    return reserved(message, (mask(line)))
+        or foreign.line(line, nil, before, foreign.is_lua(line))
         or phrase(message, line)
 end
 

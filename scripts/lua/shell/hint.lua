@@ -204,12 +204,23 @@ local function is_foreign(message, line)
     return t.forms["." .. name] ~= nil or type(rawget(_G, holder or "")) == "string"
 end
 
+-- A line of Lua in which a method is called with a dot: with a colon, and else as it is.
+local function with_colon(message, line)
+    local fixed, name = message:match "call .- with a colon[:,] (.*):([%a_][%w_]*)%("
+    if not fixed then return nil end
+    local of = fixed:match "[%a_][%w_]*$"
+    local before = of and "%f[%w_]" .. of or "[%)%]]"
+    local text, n = line:gsub("(" .. before .. ")%." .. name .. "(%s*%()", "%1:" .. name .. "%2")
+    return n > 0 and text or nil
+end
+
 -- The Lua form of a line in another language.
 local function in_lua(message, line, value)
     local either = any(either_error, message)
     local foreign = is_foreign(message, line) or either and evident(line)
-    local text = (foreign or either)
-        and shell.part "foreign".line(line, value, nil, not foreign)
+    local is_lua = (foreign or either) and shell.part "foreign".is_lua(line)
+    local text = is_lua and with_colon(message, line) or (foreign or either)
+        and shell.part "foreign".line(line, value, nil, not foreign or is_lua)
     if text and not text:find "^%-%-" then return text end
     local instead = of_torch(message, line)
     if instead or text then return instead or text end

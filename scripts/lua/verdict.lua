@@ -56,6 +56,9 @@ local UNTOLD <const> = {
     orders = "no verdict: the ranks have called their collectives in different orders, so that a \z
         replay of them together does not end",
     empty = "no verdict: no event is on the record",
+    work = "no verdict: the trace has no kernel and no copy: the program ran on the CPU, or the \z
+        profiler did not record its device (activities=[ProfilerActivity.CPU, .CUDA]), or the \z
+        file is cut",
     dropped = "no verdict: events were dropped, and the record lacks a part of what happened",
     device = "no verdict: for %d of %d kernels and copies the record has no event of the host \z
         that queued them, so it cannot tell what the device waited for",

@@ -3,7 +3,7 @@
  * replaced plan holds is freed once. */
 #include "ops.h"
 
-#include "kernels/cuda/runtime/plans.c"
+#include "kernels/cuda/runtime/plans.c" // NOLINT(bugprone-suspicious-include)
 
 typedef struct shape {
     int64_t n;

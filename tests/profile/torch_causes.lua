@@ -243,6 +243,14 @@ t.ok(html:find('"why":"item"', 1, true) and not html:find('"rank":3', 1, true),
     "waits of one rank have no number of it")
 t.ok(html:find("thread 3265820224", 1, true) and not html:find("thread -", 1, true),
     "threads' numbers have no sign")
+-- ---- no device ----
+r = made.trace {}
+for i = 0, 9 do r:op("aten::mul", 100 * i, 90) end
+t.is({ load(r):verdict().cause, load(r):verdict().untold }, { nil, "work" },
+    "a trace without the device's work draws no verdict")
+t.ok(load(r):verdict().sentence:find("the profiler did not record its device", 1, true),
+    "and says why that may be")
+
 os.remove(path .. ".html")
 os.remove(path)
 os.remove(path .. ".prof")

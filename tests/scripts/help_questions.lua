@@ -85,9 +85,9 @@ will my model fit: gpush fit
 
 local function said(what)
     local lines, old = {}, print
-    print = function(s) lines[#lines + 1] = tostring(s) end -- luacheck: ignore
+    _G.print = function(s) lines[#lines + 1] = tostring(s) end
     local ok, message = pcall(help, what)
-    print = old
+    _G.print = old
     return ok, ok and table.concat(lines, "\n") or tostring(message)
 end
 

@@ -122,7 +122,7 @@ tap_is "$shown" "$banner"$'\n> > ' "the prompt does not echo what has been shown
 "$gpush" -v | grep -Eq '^gpush [0-9.]+, Lua 5\.4\.[0-9]+ .*PUC-Rio$'
 tap_ok $? "-v says gpush's version and Lua's"
 version=$(sed -n 's/^project(gpush VERSION \([0-9.]*\) .*/\1/p' "$GPUSH_ROOT/CMakeLists.txt")
-tap_is "$("$gpush" -v | sed 's/,.*//') $("$gpush" -e 'print(gpush._VERSION)') $(grep -o '"gpush [^"]*"' "$GPUSH_BUILD/docs/gpush.1")" \
+tap_is "$("$gpush" -v | sed 's/,.*//') $("$gpush" -e 'print(gpush._VERSION)') $(grep -o '"gpush [0-9][^"]*"' "$GPUSH_BUILD/docs/gpush.1")" \
     "gpush $version $version \"gpush $version\"" "-v, gpush._VERSION and the man page say CMakeLists.txt's version"
 tap_empty "$(cd "$GPUSH_ROOT" && grep -rlF "$version" --include='*.[ch]' --include='*.lua' --include='*.1' tensor kernels profile bindings shell scripts)" \
     "which stands nowhere else"

@@ -22,9 +22,9 @@ typedef enum way { WITH, AFTER, BEFORE } way;
 
 typedef struct plan {
     shape of;
-    bool ready, none;       /* ready: described; none: cuDNN has no algorithm for it */
-    bool tried;             /* whether its graph was asked for, */
-    gp_conv_graph *graph;   /* which it may have */
+    bool ready, none;     /* ready: described; none: cuDNN has no algorithm for it */
+    bool tried;           /* whether its graph was asked for, */
+    gp_conv_graph *graph; /* which it may have */
     cudnnTensorDescriptor_t x, y;
     cudnnFilterDescriptor_t w;
     cudnnTensorDescriptor_t bias;

@@ -22,9 +22,9 @@ typedef struct gp_plans {
     int most;         /* how many it holds */
     /* Frees what a plan holds, but not the plan; c: the call that needs its place. */
     void (*forget)(const gp_call *c, void *plan);
-    bool (*kept)(const void *plan); /* whether it must not be replaced; NULL: never */
-    int n;                          /* the rest begins as 0: how many there are, */
-    uint64_t clock;                 /* look-ups until now, */
+    bool (*kept)(const void *plan);               /* whether it must not be replaced; NULL: never */
+    int n;                                        /* the rest begins as 0: how many there are, */
+    uint64_t clock;                               /* look-ups until now, */
     struct gp_plan_node *bucket[GP_PLAN_BUCKETS]; /* and the plans by their keys' hashes */
 } gp_plans;
 

@@ -281,6 +281,8 @@ local NOTES <const> = [[
   prediction, from `profile/replay/accuracy.def`. Of several changes at once it is that of the kind
   that was farthest off, and of a modelled record its card counts, too. A kind without pairs says
   that none was compared.
+- Pairs were not drawn blindly: some were resized or exchanged after a first measurement. In most
+  pairs of overlap kernels last longer than copies; copy-bound ones were up to 23 % off.
 - Bounds are of wall times: a saving of 1 ms of a run of 100 is less than such a prediction can
   tell.
 - Programs run on `sim`, a real asynchronous device made of the processor: its kernels, the host and

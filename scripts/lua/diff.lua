@@ -6,11 +6,7 @@ local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
 local kind_of = assert(loadfile(dir .. "/kind.lua", "t"))()
 local SHOWN = 20 -- rows
 
-local function time(ns)
-    if math.abs(ns) >= 1e9 then return ("%.3fs"):format(ns / 1e9) end
-    if math.abs(ns) >= 1e6 then return ("%.3fms"):format(ns / 1e6) end
-    return ("%.3fus"):format(ns / 1e3)
-end
+local time = fit.time
 
 local function is_prof(p) return debug.getmetatable(p) == debug.getregistry()["gpush.profile"] end
 

@@ -83,6 +83,14 @@ end
 --- Text as one line that a terminal shows: names may come from a file.
 fit.safe = safe
 
+--- Nanoseconds, which may be below 0, as text: "1.500ms".
+function fit.time(ns)
+    local size = math.abs(ns)
+    if size >= 1e9 then return ("%.3fs"):format(ns / 1e9) end
+    if size >= 1e6 then return ("%.3fms"):format(ns / 1e6) end
+    return ("%.3fus"):format(ns / 1e3)
+end
+
 --- Lines of cells, each column as wide as its widest cell or as fits; those in right are aligned
 --- there.
 function fit.columns(rows, right)

@@ -9,11 +9,7 @@ local usage = debug.getregistry()["gpush.usage"]
 
 local SHOWN <const>, TOLD <const> = 20, 5 -- rows of a text, of them with advice
 
-local function time(ns)
-    if ns >= 1e9 then return ("%.3fs"):format(ns / 1e9) end
-    if ns >= 1e6 then return ("%.3fms"):format(ns / 1e6) end
-    return ("%.3fus"):format(ns / 1e3)
-end
+local time = fit.time
 local function share(part, of) return of > 0 and ("%.1f%%"):format(100 * part / of) or "-" end
 local function count(n) return ("%d"):format(n) end
 

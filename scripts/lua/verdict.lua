@@ -16,11 +16,7 @@ local ADVISED <const> = 3    -- causes with advice
 
 local RIGHT <const> = { [2] = true, [3] = true, [4] = true, [5] = true } -- columns of numbers
 
-local function time(ns)
-    if ns >= 1e9 then return ("%.3fs"):format(ns / 1e9) end
-    if ns >= 1e6 then return ("%.3fms"):format(ns / 1e6) end
-    return ("%.3fus"):format(ns / 1e3)
-end
+local time = fit.time
 local function percent(share) return ("%.1f%%"):format(100 * share) end
 
 -- ---- where ----

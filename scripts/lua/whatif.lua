@@ -10,11 +10,7 @@ local replay = debug.getregistry()["gpush.replay"]
 local SHOWN <const> = 20 -- rows of a text
 local RIGHT <const> = { [2] = true, [3] = true, [4] = true, [5] = true } -- columns of numbers
 
-local function time(ns)
-    if ns >= 1e9 then return ("%.3fs"):format(ns / 1e9) end
-    if ns >= 1e6 then return ("%.3fms"):format(ns / 1e6) end
-    return ("%.3fus"):format(ns / 1e3)
-end
+local time = fit.time
 
 local function percent(ns, of) return of > 0 and ("%.1f%%"):format(100 * ns / of) or "-" end
 -- Where a row is: its line, or what it is where no line is known.

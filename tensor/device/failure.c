@@ -239,11 +239,11 @@ static bool done(const entry *e) {
 }
 
 /* With log_lock held: removes finished entries from the log, in order, up to the first that is not
- * done. */
+ * done. Devices are polled before, without the lock: a poll may release memory, which is logged. */
 static void retire(void) {
     while (first < end) {
         entry *e = entry_at(first);
-        if (!done(e) && (e->stream->dev->vt->busy(e->stream), !done(e))) break;
+        if (!done(e)) break;
         leave(e);
         first += size_of(e);
         first_number++;
@@ -292,7 +292,14 @@ static bool make_room(size_t n) {
 
 void gp_failure_log(gp_stream *s, uint64_t before) {
     gp_lock(&log_lock);
-    if (end - first >= next_look) retire();
+    if (end - first >= next_look) {
+        if (s) { /* NULL: called while an allocator is locked, which a poll may need */
+            gp_unlock(&log_lock);
+            gp_device_each(poll_device, NULL);
+            gp_lock(&log_lock);
+        }
+        retire();
+    }
     no_memory = !make_room(HEAD);
     begun = end;
     if (no_memory) return;

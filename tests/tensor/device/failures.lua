@@ -208,5 +208,27 @@ do
     fails("then the device's", synchronize)
 end
 
+-- a modelled card releases what it has copied when it is asked whether it is done, which the log
+-- of what is queued asks, and which is logged: the two never wait for each other
+do
+    synchronize()
+    sync.mode = "off"
+    sim.card, sim.host = "t4", 1e-6
+    local many, some = randn(4096, on), randn(4, on)
+    local out = tensor({ 99 }, { device = dev, dtype = i64 })
+    local raised = 0
+    for _ = 1, 20 do
+        local _ = some:index_select(1, out)
+        for _ = 1, 300 do
+            many:to("cpu", { non_blocking = true })
+            collectgarbage "step"
+            local _ = some + 1
+        end
+        if message(synchronize):find "index 99 is out of range" then raised = raised + 1 end
+    end
+    t.is(raised, 20, "copies released beside a failure")
+    sim.card, sim.host = nil, nil
+end
+
 fine("nothing is left", synchronize)
 t.done()

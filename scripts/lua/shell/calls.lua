@@ -405,9 +405,17 @@ local function arange(args)
 end
 functions["torch.arange"], functions["np.arange"], functions.arange = arange, arange, arange
 
+-- Python's functions that take a text as a list of its characters.
+local of_sequences = { list = true, tuple = true, sorted = true, reversed = true, map = true,
+    filter = true, max = true, min = true }
+
 -- The call of a function by its name, of a package or Python's own.
 local function named_call(node, full)
     local args = node[3]
+    if of_sequences[full] then
+        args = {}
+        for i, a in ipairs(node[3]) do args[i] = translate.sequence(a) end
+    end
     local own = functions[elsewhere.keys(full)[1]]
     if own then
         local text, level = own(args)

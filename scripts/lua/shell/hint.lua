@@ -188,6 +188,10 @@ end
 -- Whether the message is one that a line in another language brings.
 local function is_foreign(message, line)
     if any(foreign_error, message) then return true end
+    if message:find "nil value %(field '%?'%)$"
+        or message:find "nil value %(field 'integer index'%)$" then -- of a list, from 1
+        return line:find "%[0%]" ~= nil or line:find "%[%-%d+%]" ~= nil
+    end
     local kind, name = message:match "nil value %((%a+) '([%a_][%w_]*)'%)$"
     name = name or message:match "no method or property '([%w_]+)'"
     if not name then return false end

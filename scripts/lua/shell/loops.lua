@@ -54,8 +54,22 @@ local function ranged(name, args, trees, body)
         step and ", " .. emit(step) or ""), translate.looping({ name }, "zero", body)
 end
 
+-- The value of a text as a list of its characters.
+function translate.sequence(node)
+    if kind(node) ~= "string" then return node end
+    local c = { "name", "c" }
+    return { "comprehension", "list", c, loops = { { targets = { c }, over = node } } }
+end
+
 local function called(node, name)
     return node[1] == "call" and path(node[2]) == name and node[3]
+end
+
+-- The same of a function that goes through lists.
+local function lists_of(node, name)
+    local args, out = called(node, name), {}
+    for i, item in ipairs(args or {}) do out[i] = translate.sequence(item) end
+    return args and out
 end
 
 local function is_loader(node)
@@ -89,14 +103,14 @@ local function counted(targets, over, trees, body)
     elseif steps then
         return ("for _, %s in ipairs(%s) do "):format(name, (emit(steps[1]))), body()
     end
-    local list = called(over, "enumerate")
+    local list = lists_of(over, "enumerate")
     if list then
         local start = list[2] and (list[2][1] == "named" and list[2][3] or list[2])
         local from = start and emit(start) or "0"
         local one = from == "1"
         if not one and from ~= "0" then say "ipairs counts from 1: add a number to it" end
         if next(trees) == nil and not one then translate.note(name .. " counts from 1 here") end
-        local rest, zip = text_of { table.unpack(targets, 2) }, called(list[1], "zip")
+        local rest, zip = text_of { table.unpack(targets, 2) }, lists_of(list[1], "zip")
         if zip and targets[2][1] == "tuple" and #zip == 2 then
             return ("for %s, %s in ipairs(%s) do local %s = %s[%s] "):format(name, targets[2][2][2],
                 emit(zip[1]), targets[2][3][2], emit(zip[2], 14), name),
@@ -117,7 +131,7 @@ end
 -- The head of a loop over two lists, a list backwards, a table's keys …
 local function paired(targets, over, body)
     local names = text_of(targets)
-    local list = called(over, "zip")
+    local list = lists_of(over, "zip")
     if list and #targets >= 2 then
         local i, also, values = names:find "%f[%w_]i%f[^%w_]" and "n" or "i", {}, {}
         local before = ""
@@ -133,7 +147,7 @@ local function paired(targets, over, body)
         return before .. ("for %s, %s in ipairs(%s) do local %s = %s "):format(i, targets[1][2],
             (emit(list[1])), table.concat(also, ", "), table.concat(values, ", ")), body()
     end
-    list = called(over, "sorted")
+    list = lists_of(over, "sorted")
     local method = list and list[1][1] == "call" and list[1][2][3]
     if method == "items" or method == "keys" then
         local d = emit(list[1][2][2])
@@ -141,7 +155,7 @@ local function paired(targets, over, body)
             for _, %s in ipairs(keys) do %s"):format(d, targets[1][2], method == "items"
                 and ("local %s = %s[%s] "):format(targets[2][2], d, targets[1][2]) or ""), body()
     end
-    list = called(over, "reversed")
+    list = lists_of(over, "reversed")
     if list then
         return ("for i = #%s, 1, -1 do local %s = %s[i] "):format(emit(list[1], 14), names,
             emit(list[1], 14)), body()
@@ -171,7 +185,7 @@ local function listed(targets, over, body)
     end
     if io.type(v) then return ("for %s in %s:lines() do "):format(names, (emit(over))), body() end
     if kind(over) == "string" then
-        return ('for %s in %s:gmatch "." do '):format(names, emit(over, 14)), body()
+        return ("for %s in %s:gmatch(utf8.charpattern) do "):format(names, emit(over, 14)), body()
     end
     if #targets > 1 then
         return ("for _, item in ipairs(%s) do local %s = table.unpack(item) "):format((emit(over)),

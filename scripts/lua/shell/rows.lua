@@ -12,6 +12,7 @@ str(X) = tostring(X)
 repr(X) = tostring(X)
 int(BOOL) = BOOL and 1 or 0
 int(S) = math.tointeger(tonumber(S))
+int(S, N) = math.tointeger(tonumber(S, N))
 int(X) = math.tointeger((math.modf(X)))
 float(S) = tonumber(S)
 float(N) = N
@@ -44,7 +45,6 @@ max(X, KEY) = (function() local m for _, v in ipairs(X) do if m == nil or KEY(v)
     m = v end end return m end)()
 min(X, KEY) = (function() local m for _, v in ipairs(X) do if m == nil or KEY(v) < KEY(m) then
     m = v end end return m end)()
-reversed(S) = -- s:reverse(), a text
 reversed(L) = (function(t) local r = {} for i = #t, 1, -1 do r[#r + 1] = t[i] end return r end)(L)
 map(F, L) = (function() local t = {} for i, v in ipairs(L) do t[i] = F(v) end return t end)()
 filter(F, L) = (function() local t = {} for _, v in ipairs(L) do if F(v) then t[#t + 1] = v end

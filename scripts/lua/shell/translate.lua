@@ -102,7 +102,8 @@ local function call_kind(node)
 end
 
 local kinds = { number = "number", string = "string", list = "table", tuple = "table",
-    table = "table", lambda = "function", call = call_kind, raw = "function" }
+    table = "table", comprehension = "table", lambda = "function", call = call_kind,
+    raw = "function" }
 function kinds.constant(node) return node[2] == "nil" and "nil" or "boolean" end
 function kinds.name(node)
     local of = loops[node[2]] or told[node[2]]

@@ -315,6 +315,9 @@ np.clip(X, A, B) = clamp(X, A, B)
 np.power(X, Y) = X ^ Y
 np.mod(X, Y) = X % Y
 np.array_equal(X, Y) = equal(X, Y)
+np.allclose(L, Y) = allclose(tensor(L), tensor(Y))
+np.allclose(X, L) = allclose(X, tensor(L))
+np.isclose(X, L) = isclose(X, tensor(L))
 np.meshgrid(X, Y) = meshgrid({X, Y}, {indexing = "xy"})
 np.linspace(A, B) = linspace(A, B, 50)
 np.linspace(A, B, NUM) = linspace(A, B, NUM)

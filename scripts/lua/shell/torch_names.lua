@@ -131,7 +131,7 @@ scaled_mm: matmul(a, b)  -- in 16 bits by autocast("bf16", f)
 nonzero_static: nonzero(x)
 numel: x:numel()
 positive: x
-put put_: x:view(-1)[index] = v
+put put_: x:view(-1)[tensor(i)] = v
 renorm: x * (most / x:norm(2, dims, true)):clamp_max(1)
 renorm_: x:mul_((most / x:norm(2, dims, true)):clamp_max(1))
 rsub: b - a

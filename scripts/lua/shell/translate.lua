@@ -342,8 +342,14 @@ function write.field(node)
     if name == "type" and object[3] == "device" then
         return ('%s:match "^%%a+"'):format(emit(object, 14))
     end
-    if name == "__name__" and object[3] == "__class__" then
-        return ("nn.class_of(%s)"):format((emit(object[2])))
+    local of = name == "__name__" and (object[3] == "__class__" and object[2]
+        or object[1] == "call" and path(object[2]) == "type" and object[3][1])
+    if of then
+        local k = kind(of)
+        if k and k ~= "table" and k ~= "nil" then
+            say(("-- type(%s), in Lua's words: number, string …"):format((emit(of))))
+        end
+        return ("nn.class_of(%s)"):format((emit(of)))
     end
     if object[1] == "field" and object[3] == "data" and name == "grad" then object = object[2] end
     if name == "data" and object[1] == "field" and object[3] == "grad" then return emit(object) end

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "profile/kind.h"
 #include "profile/report.h"
 #include "profile/sync.h"
 #include "tensor/safe_text.h"
@@ -25,7 +26,7 @@ static void put_lines(FILE *f, const gp_scope *s) {
 }
 
 char *gp_scope_text(const gp_scope *s) {
-    char *text = NULL, file[160], took[32];
+    char *text = NULL, file[160], took[32], kind[GP_KIND_TEXT];
     size_t size;
     FILE *f = open_memstream(&text, &size);
     if (!f) return NULL;
@@ -34,7 +35,8 @@ char *gp_scope_text(const gp_scope *s) {
     fprintf(f, "sync.budget: the host waited %llu time%s", (unsigned long long)s->waits,
             s->waits == 1 ? "" : "s");
     if (s->max < UINT64_MAX) fprintf(f, ", at most %llu allowed", (unsigned long long)s->max);
-    fprintf(f, ", %s in all", gp_time_text((double)s->wait_ns, took, sizeof took));
+    fprintf(f, ", %s in all (%s)", gp_time_text((double)s->wait_ns, took, sizeof took),
+            gp_kind_now(s->sim, kind));
     if (s->stall_ns < UINT64_MAX)
         fprintf(f, ", at most %s allowed", gp_time_text((double)s->stall_ns, took, sizeof took));
     put_lines(f, s);

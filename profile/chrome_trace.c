@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/gzip_file.h"
+#include "profile/kind.h"
 #include "profile/merge.h"
 #include "profile/rows.h"
 #include "tensor/safe_text.h"
@@ -374,11 +375,12 @@ static void write_names(writer *w) {
 static bool write_all(gzFile out, void *context) {
     writer *w = context;
     w->out = out;
-    char esc[700];
+    char kind[GP_PROF_KIND_TEXT], esc[sizeof kind];
     put(w,
         "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,"
         "\"lost\":%llu,\"wall_us\":%.3f",
         (unsigned long long)w->p->dropped, (unsigned long long)w->p->lost, us(w, w->p->t1));
+    put(w, ",\"times\":\"%s\"", quoted(gp_prof_kind(w->p, kind), esc, sizeof esc));
     if (w->p->predicted) put(w, ",\"predicted\":\"%s\"", quoted(w->p->predicted, esc, sizeof esc));
     if (w->p->accuracy) put(w, ",\"accuracy\":\"%s\"", quoted(w->p->accuracy, esc, sizeof esc));
     if (w->merged.events)

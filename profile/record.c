@@ -184,7 +184,7 @@ static void op_end(gp_call *c, bool ok) {
 }
 
 static _Atomic uint64_t busy;
-static _Atomic bool busy_counted;
+static _Atomic bool busy_counted, busy_sim;
 
 /* The track of what devices did on this thread, a host's: of modelled cards' activities and of
  * deferred ops. */
@@ -203,8 +203,10 @@ static gp_track *device_track(void) {
 }
 
 static void device(const gp_activity *ran) {
-    if (!ran->held && atomic_load_explicit(&busy_counted, memory_order_relaxed))
+    if (!ran->held && atomic_load_explicit(&busy_counted, memory_order_relaxed)) {
         atomic_fetch_add_explicit(&busy, ran->t1 - ran->t0, memory_order_relaxed);
+        if (!strcmp(ran->s->dev->vt->kind, "sim")) atomic_store(&busy_sim, true);
+    }
     TRACK own = track();
     gp_track *t = !own || gp_thread_worker() ? own : device_track();
     gp_rec *r = t ? gp_track_append(t) : NULL;
@@ -415,10 +417,8 @@ static void calibrate(gp_prof *p) {
         end[i] = r ? after - r->t1 : 0;
         if (r) chunk->n--;
     }
-    qsort(begin, TIMES, sizeof *begin, compare_ns);
-    qsort(end, TIMES, sizeof *end, compare_ns);
-    p->cost_begin = begin[TIMES / 2];
-    p->cost_end = end[TIMES / 2];
+    qsort(begin, TIMES, sizeof *begin, compare_ns), qsort(end, TIMES, sizeof *end, compare_ns);
+    p->cost_begin = begin[TIMES / 2], p->cost_end = end[TIMES / 2];
 }
 
 bool gp_prof_start(const gp_prof_opts *opts) {
@@ -449,8 +449,7 @@ bool gp_prof_start(const gp_prof_opts *opts) {
 /* Keeps a profile whose workers may still write to it. */
 static void keep(gp_prof *p) {
     static gp_prof *kept;
-    p->next = kept;
-    kept = p;
+    p->next = kept, kept = p;
 }
 
 gp_prof *gp_prof_stop(void) {
@@ -460,8 +459,7 @@ gp_prof *gp_prof_stop(void) {
         return gp_fail_null("profile: the running one was started by another thread");
     gp_prof *p = prof;
     p->done = p->t1 = done;
-    atomic_store(&gp_hook.op_begin, NULL);
-    atomic_store(&gp_hook.op_end, NULL);
+    atomic_store(&gp_hook.op_begin, NULL), atomic_store(&gp_hook.op_end, NULL);
     bool queued = false, unfinished = false;
     gp_device_each(device_busy, &queued);
     bool ok = drain_all();
@@ -498,3 +496,5 @@ uint64_t gp_busy_ns(bool reset) {
     observe_all(GP_TRACE_NOW);
     return reset ? atomic_exchange(&busy, 0) : atomic_load(&busy);
 }
+
+bool gp_busy_sim(void) { return atomic_exchange(&busy_sim, false); }

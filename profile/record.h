@@ -271,5 +271,7 @@ static inline gp_rec *gp_next(gp_at *at) {
  * gp_busy_on(false), also during a profile. */
 void gp_busy_on(bool on);
 uint64_t gp_busy_ns(bool reset);
+/* Whether sim's devices have had a part in it since the last call. */
+bool gp_busy_sim(void);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "profile/calls.h"
 #include "profile/fit.h"
+#include "profile/kind.h"
 #include "profile/sync.h"
 #include "tensor/device/model.h"
 #include "tensor/safe_text.h"
@@ -234,13 +235,15 @@ static void print_blind(gp_device *dev, void *f) {
     if (why) fprintf(f, "%s: %s\n", dev->name, why);
 }
 
-/* Says that waits for sim are not measured. */
-static void print_model(FILE *f, int columns) {
-    char model[96], text[200];
-    if (!gp_model_card()) return;
-    snprintf(text, sizeof text,
-             "sim: %s; waits for it are computed from a card's figures, not measured",
-             gp_model_text(model, sizeof model));
+/* Says of what kind the lines' times are: of each kind of device where they differ. */
+static void print_kinds(FILE *f, const gp_sync_line *lines, int n, int columns) {
+    char kind[GP_KIND_TEXT], other[GP_KIND_TEXT], text[2 * GP_KIND_TEXT + 40];
+    bool sim = false, others = false;
+    for (int i = 0; i < n; i++) *(strncmp(lines[i].device, "sim", 3) ? &others : &sim) = true;
+    gp_kind_now(sim, kind);
+    if (sim && others && strcmp(gp_kind_now(false, other), kind))
+        snprintf(text, sizeof text, "times: %s; those of sim: %s", other, kind);
+    else snprintf(text, sizeof text, "times: %s", kind);
     gp_fit_fold(f, text, 0, columns);
 }
 
@@ -252,10 +255,9 @@ char *gp_sync_report(int columns) {
     int n;
     gp_sync_line *lines = gp_sync_lines(&n);
     if (n < 0) return fclose(f), free(text), NULL;
-    if (n) print_lines(f, lines, n, columns);
+    if (n) print_lines(f, lines, n, columns), print_kinds(f, lines, n, columns);
     else fprintf(f, "the host has not waited for a device\n");
     free(lines);
-    print_model(f, columns);
     print_calls(f, columns);
     if (atomic_load(&gp_hook.calls)) gp_device_each(print_blind, f);
     if (fclose(f)) return free(text), NULL;

@@ -9,10 +9,10 @@
 
 #include "profile/calls.h"
 #include "profile/fit.h"
+#include "profile/kind.h"
 #include "profile/ledger.h"
 #include "profile/record.h"
 #include "tensor/device/form.h"
-#include "tensor/device/model.h"
 #include "tensor/dist/dist.h"
 #include "tensor/safe_text.h"
 
@@ -130,6 +130,7 @@ static void charge(gp_scope *s, const gp_sync_event *e) {
     uint64_t ns = e->t1 - e->t0;
     s->waits++;
     s->wait_ns += ns;
+    s->sim |= !strncmp(e->device, "sim", 3);
     int i = 0;
     while (i < s->nlines && (!gp_srcloc_same(s->line[i].loc, e->loc) || s->line[i].what != e->what))
         i++;
@@ -228,7 +229,7 @@ static void warn(const gp_sync_event *e, const gp_sync_line *l) {
     while (power < l->warned) power *= 10;
     if (power != l->warned) return;
     char where[240] = "?", file[200], queued[300], took[32], all[32], text[1024], again[200] = "";
-    char who[24] = "", id[300], worth[96];
+    char who[24] = "", id[300], worth[96], kind[GP_KIND_TEXT];
     int rank;
     if (e->loc.file)
         snprintf(where, sizeof where, "%s:%d", gp_safe_text(e->loc.file, file, sizeof file),
@@ -242,10 +243,9 @@ static void warn(const gp_sync_event *e, const gp_sync_line *l) {
         snprintf(again, sizeof again, " [%llu times, %s in all%s]", (unsigned long long)l->warned,
                  gp_time_text((double)l->wait_ns, all, sizeof all),
                  worth_text(l, worth, sizeof worth));
-    const char *label = gp_model_label();
-    int n = snprintf(text, sizeof text - 1, "%s%s: %s waited %s on %s%s%s%s for %s; %s%s", who,
-                     where, e->what, took, e->device, label ? " (" : "", label ? label : "",
-                     label ? ")" : "", queued, e->advice, again);
+    int n = snprintf(text, sizeof text - 1, "%s%s: %s waited %s on %s (%s) for %s; %s%s", who,
+                     where, e->what, took, e->device, gp_kind_of_device(e->device, kind), queued,
+                     e->advice, again);
     if (n >= (int)sizeof text - 1) n = (int)sizeof text - 2;
     print_warning(text, (size_t)n);
 }

@@ -105,7 +105,8 @@ typedef struct gp_scope {
     const char *reason;      /* allow: why waits are allowed here */
     gp_sync_mode mode;       /* mode: instead of the process's, and of allow scopes around it */
     uint64_t max, stall_ns;  /* budget: maximum waits, and time in them; UINT64_MAX: no limit */
-    uint64_t waits, wait_ns; /* seen so far */
+    uint64_t waits, wait_ns; /* seen so far, */
+    bool sim;                /* of them of sim's devices */
     int nlines;
     struct {
         gp_srcloc loc;

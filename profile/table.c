@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/fit.h"
+#include "profile/kind.h"
 #include "profile/sync.h"
 
 char *gp_table_time(double ns, char *buf, size_t n) {
@@ -311,7 +312,7 @@ static void foot_of_losses(FILE *f, const gp_prof *p) {
 static void foot(FILE *f, const table *t) {
     const gp_rows *r = t->r;
     const gp_prof *p = t->p;
-    char a[40], b[40], c[40];
+    char a[40], b[40], c[40], kind[GP_PROF_KIND_TEXT];
     int64_t loose = 0, own = 0;
     for (int i = 0; i < r->n; i++) {
         if (r->row[i].special == GP_ROW_UNATTRIBUTED) loose += r->row[i].self[GP_CPU];
@@ -337,6 +338,7 @@ static void foot(FILE *f, const table *t) {
                 gp_table_time((double)own, a, sizeof a));
     foot_of_script(f, t, loose);
     foot_of_device(f, t);
+    if (!strcmp(gp_prof_kind(p, kind), "measured")) fprintf(f, "Times: measured\n");
     foot_of_losses(f, p);
 }
 

@@ -5,6 +5,7 @@
 #include "bindings/bind.h"
 #include "bindings/loader/workers.h"
 #include "bindings/paths.h"
+#include "profile/kind.h"
 #include "profile/record.h"
 #include "profile/sync.h"
 #include "shell/editor/line.h"
@@ -33,12 +34,15 @@ static int l_now(lua_State *L) {
     return 1;
 }
 
-/* busy(on): starts counting device time; busy(): its seconds so far, and stops counting. */
+/* busy(on): starts counting device time; busy(): its seconds so far and their kind, and stops
+ * counting. */
 static int l_busy(lua_State *L) {
     bool on = lua_toboolean(L, 1);
+    char kind[GP_KIND_TEXT];
     lua_pushnumber(L, (double)gp_busy_ns(true) * 1e-9);
+    lua_pushstring(L, gp_kind_now(gp_busy_sim(), kind));
     gp_busy_on(on);
-    return 1;
+    return 2;
 }
 
 static int l_columns(lua_State *L) {
@@ -265,12 +269,14 @@ void gp_shell_started(void) {
 static int l_show_status(lua_State *L) { return gp_shell_delegate(L, "status"); }
 
 void gp_shell_ended(lua_State *L) {
+    char kind[GP_KIND_TEXT];
     if (!status_line || !started_ns) return;
     lua_pushcfunction(L, l_show_status);
     lua_pushnumber(L, (double)(gp_now_ns() - started_ns) * 1e-9);
     lua_pushnumber(L, (double)gp_busy_ns(true) * 1e-9);
     lua_pushinteger(L, (lua_Integer)(count_waits() - waits_before));
-    if (lua_pcall(L, 3, 0, 0) != LUA_OK) lua_pop(L, 1);
+    lua_pushstring(L, gp_kind_now(gp_busy_sim(), kind));
+    if (lua_pcall(L, 4, 0, 0) != LUA_OK) lua_pop(L, 1);
 }
 
 /* ---- Clocks ---- */

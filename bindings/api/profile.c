@@ -14,6 +14,7 @@
 #include "bindings/stack.h"
 #include "bindings/stop.h"
 #include "profile/fit.h"
+#include "profile/kind.h"
 #include "profile/record.h"
 #include "profile/table.h"
 #include "profile/chrome_trace.h"
@@ -396,12 +397,14 @@ static int push_measured(lua_State *L, gp_prof *p) {
     return 1;
 }
 
-/* prof.wall (s), wall_ns, count (events), dropped, lost, how, modelled, card, predicted, accuracy,
- * at_least, measured, others, foreign (whether another program's trace was loaded); else a method.
- */
+/* prof.kind (of its times: profile/kind.h), wall (s), wall_ns, count (events), dropped, lost, how,
+ * modelled, card, predicted, accuracy, at_least, measured, others, foreign (whether another
+ * program's trace was loaded); else a method. */
 static int l_prof_index(lua_State *L) {
     const char *key = lua_tostring(L, 2);
     gp_prof *p = *(gp_prof **)gp_lua_checkudata(L, 1, PROF);
+    char kind[GP_PROF_KIND_TEXT];
+    if (p && key && !strcmp(key, "kind")) return lua_pushstring(L, gp_prof_kind(p, kind)), 1;
     if (p && key && !strcmp(key, "wall"))
         return lua_pushnumber(L, (double)(p->t1 - p->t0) * 1e-9), 1;
     if (p && key && !strcmp(key, "wall_ns"))
@@ -426,12 +429,10 @@ static int l_prof_index(lua_State *L) {
 
 static int l_prof_tostring(lua_State *L) {
     const gp_prof *p = check_prof(L);
-    char wall[40];
+    char wall[40], kind[GP_PROF_KIND_TEXT];
     gp_table_time((double)(p->t1 - p->t0), wall, sizeof wall);
-    lua_pushfstring(L, "profile of %s, %I events", wall, (LUAI_UACINT)count(p));
-    if (p->modelled) lua_pushfstring(L, "%s, %s", lua_tostring(L, -1), p->modelled);
-    if (p->predicted) lua_pushfstring(L, "%s, predicted: %s", lua_tostring(L, -1), p->predicted);
-    if (p->accuracy) lua_pushfstring(L, "%s; %s", lua_tostring(L, -1), p->accuracy);
+    lua_pushfstring(L, "profile of %s, %I events, %s", wall, (LUAI_UACINT)count(p),
+                    gp_prof_kind(p, kind));
     return 1;
 }
 

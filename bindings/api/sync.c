@@ -13,6 +13,7 @@
 #include "bindings/stop.h"
 #include "profile/calls.h"
 #include "profile/fit.h"
+#include "profile/kind.h"
 #include "profile/report.h"
 #include "profile/sync.h"
 #include "tensor/safe_text.h"
@@ -243,6 +244,7 @@ static void set_bool(lua_State *L, const char *key, bool v) {
 }
 
 static void push_line(lua_State *L, const gp_sync_line *l) {
+    char kind[GP_KIND_TEXT]; /* of its times */
     lua_createtable(L, 0, 16);
     set_string(L, "file", l->loc.file);
     set_int(L, "line", (uint64_t)l->loc.line);
@@ -260,6 +262,7 @@ static void push_line(lua_State *L, const gp_sync_line *l) {
     set_seconds(L, "wait", l->wait_ns);
     set_seconds(L, "longest", l->max_ns);
     set_seconds(L, "idle", l->idle_ns);
+    set_string(L, "kind", gp_kind_of_device(l->device, kind));
     if (gp_sync_worth(l) >= 0) set_seconds(L, "worth", (uint64_t)gp_sync_worth(l));
 }
 
@@ -277,7 +280,8 @@ static int l_lines(lua_State *L) {
 }
 
 static void push_event(lua_State *L, const gp_sync_event *e) {
-    lua_createtable(L, 0, 16);
+    char kind[GP_KIND_TEXT]; /* of its times */
+    lua_createtable(L, 0, 18);
     set_string(L, "file", e->loc.file);
     set_int(L, "line", (uint64_t)e->loc.line);
     set_string(L, "why", gp_why_name(e->why));
@@ -294,6 +298,7 @@ static void push_event(lua_State *L, const gp_sync_event *e) {
     set_int(L, "last_line", (uint64_t)e->last.line);
     set_seconds(L, "start", e->t0);
     set_seconds(L, "wait", e->t1 - e->t0);
+    set_string(L, "kind", gp_kind_of_device(e->device, kind));
 }
 
 /* sync.events(): the last waits, one by one, oldest first, and the number of older ones that were
@@ -327,6 +332,7 @@ static int l_report(lua_State *L) {
  * function: their number, how many blocked the host (blocked), and the times in seconds. */
 static int l_calls(lua_State *L) {
     int n;
+    char kind[GP_KIND_TEXT]; /* of its times */
     gp_call_line **lines = gp_lua_push_block(L), *l = *lines = gp_calls_lines(&n);
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++, l++) {
@@ -341,6 +347,7 @@ static int l_calls(lua_State *L) {
         set_seconds(L, "time", l->ns);
         set_seconds(L, "blocked_time", l->blocked_ns);
         set_seconds(L, "longest", l->max_ns);
+        set_string(L, "kind", gp_kind_of_device(l->device, kind));
         lua_rawseti(L, -2, i + 1);
     }
     return 1;

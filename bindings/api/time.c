@@ -9,6 +9,7 @@
 #include "bindings/args/function.h"
 #include "bindings/module.h"
 #include "profile/fit.h"
+#include "profile/kind.h"
 #include "profile/record.h"
 #include "profile/sync.h"
 #include "tensor/device/model.h"
@@ -22,6 +23,7 @@ enum { RUNS = 11, LEAST = 3, MOST_CALLS = 1000000 };
 /* Where a card is modelled, so many calls, on every machine: the processor takes longer for them
  * than the clock says. Where ops are counted, one run says all. */
 enum { MODELLED_CALLS = 10 };
+enum { MOST_NAME = 200 }; /* bytes of a name in a comparison */
 
 typedef struct figures { /* seconds per call */
     double time, host, device;
@@ -33,7 +35,7 @@ typedef struct timing {
     lua_Integer n; /* calls per run */
     bool fixed;    /* n was given */
     bool print;    /* print now; else the figures print as their text */
-    bool uses_device;
+    bool uses_device, sim; /* sim: it took part */
     char at_least[GP_BOUNDS_TEXT]; /* ops whose times are bounds */
     int runs;
     figures run[RUNS];
@@ -77,8 +79,9 @@ static figures run_once(lua_State *L, gp_device *dev, int fn, lua_Integer n) {
  * as the first one may load code, make plans and allocate memory. */
 static void warm_up(lua_State *L, gp_device *dev, timing *t, bool *counting) {
     count(counting, true);
+    gp_busy_sim();
     figures f = run_once(L, dev, t->fn, 1);
-    t->uses_device = f.device > 0;
+    t->uses_device = f.device > 0, t->sim = gp_busy_sim();
     count(counting, gp_model_card() != NULL);
     if (gp_model_card() && (f.device > 0 || gp_clock_op_ns())) {
         if (!t->fixed) t->n = MODELLED_CALLS;
@@ -210,10 +213,13 @@ static void set_number(lua_State *L, const char *key, double v) {
 }
 
 /* Seconds per call: time (median), spread (quartile distance), min, max, host, device (absent: none
- * was used); n calls per run, runs; modelled: what says that the device is one; at_least: the ops
- * whose times are bounds, which nobody measured on that card. */
+ * was used); n calls per run, runs; kind of the times; modelled: what says that the device is one;
+ * at_least: the ops whose times are bounds, which nobody measured on that card. */
 static void push_figures(lua_State *L, const timing *t) {
-    lua_createtable(L, 0, 8);
+    char kind[GP_KIND_TEXT];
+    lua_createtable(L, 0, 12);
+    lua_pushstring(L, gp_kind_now(t->sim, kind));
+    lua_setfield(L, -2, "kind");
     set_number(L, "time", t->median.time);
     set_number(L, "spread", t->high - t->low);
     set_number(L, "min", quantile(t, offsetof(figures, time), 0));
@@ -279,14 +285,11 @@ static void report(lua_State *L, bool now) {
     lua_pop(L, 1);
 }
 
-/* "; modelled H200, host as measured", and what its times are at least, or "" where times are
- * measured. */
-static char *modelled_text(const timing *t, char *buf, size_t n) {
-    char text[96];
-    *buf = 0;
-    if (gp_model_card())
-        snprintf(buf, n, "; %s%s%s", gp_model_text(text, sizeof text),
-                 *t->at_least ? "; at least, as nobody measured " : "", t->at_least);
+/* The kind of its times, and which of them are bounds. */
+static char *kind_text(const timing *t, char *buf, size_t n) {
+    char kind[GP_KIND_TEXT];
+    snprintf(buf, n, "%s%s%s", gp_kind_now(t->sim, kind),
+             *t->at_least ? "; at least, as nobody measured " : "", t->at_least);
     return buf;
 }
 
@@ -300,10 +303,10 @@ static int l_timeit(lua_State *L) {
     check_opts(L, 2, "timeit", &t, &dev);
     measure(L, dev, &t, 1);
     push_figures(L, &t);
-    lua_pushfstring(L, "%s a call, spread %s; host %s, device %s (median of %d runs of %I%s)",
+    lua_pushfstring(L, "%s a call, spread %s; host %s, device %s (median of %d runs of %I; %s)",
                     gp_time_text(t.median.time * 1e9, a, sizeof a), spread_text(&t, b, sizeof b),
                     gp_time_text(t.median.host * 1e9, c, sizeof c), device_text(&t, d, sizeof d),
-                    t.runs, (lua_Integer)t.n, modelled_text(&t, text, sizeof text));
+                    t.runs, (lua_Integer)t.n, kind_text(&t, text, sizeof text));
     report(L, t.print);
     return 1;
 }
@@ -313,13 +316,37 @@ static int by_time(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+/* Adds of what kind the times are: one line for all, or one for each where they differ; and whose
+ * are bounds. */
+static void add_kinds(luaL_Buffer *text, const timing *t, int n, int wide) {
+    char name[MOST_NAME + 1], kind[GP_KIND_TEXT], first[GP_KIND_TEXT], line[GP_KIND_TEXT + 16];
+    bool differ = false;
+    gp_kind_now(t[0].sim, first);
+    for (int i = 1; i < n; i++) differ |= strcmp(gp_kind_now(t[i].sim, kind), first);
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "%s", differ ? t[i].name : "times");
+        gp_fit_shorten(name, wide);
+        snprintf(line, sizeof line, ": %s", gp_kind_now(t[i].sim, kind));
+        if (differ || !i)
+            luaL_addchar(text, '\n'), luaL_addstring(text, name), luaL_addstring(text, line);
+    }
+    for (int i = 0; i < n; i++) {
+        if (!*t[i].at_least) continue;
+        snprintf(name, sizeof name, "%s", t[i].name);
+        gp_fit_shorten(name, wide);
+        luaL_addchar(text, '\n'), luaL_addstring(text, name);
+        luaL_addstring(text, ": at least, as nobody measured ");
+        luaL_addstring(text, t[i].at_least);
+    }
+}
+
 /* Pushes the table of the n timings as text. */
 static void push_comparison(lua_State *L, const timing *t, int n) {
-    enum { LEAST = 4, MOST = 200, NUMBERS = 51 }; /* of a name; columns of the others */
-    int wide = LEAST, columns = gp_fit_columns(), most = columns ? columns - NUMBERS : MOST;
-    char a[32], b[32], c[32], d[32], line[256], name[MOST + 1];
+    enum { LEAST = 5, NUMBERS = 51 }; /* of a name; columns of the others */
+    int wide = LEAST, columns = gp_fit_columns(), most = columns ? columns - NUMBERS : MOST_NAME;
+    char a[32], b[32], c[32], d[32], line[256], name[MOST_NAME + 1];
     luaL_Buffer text;
-    if (most < LEAST || most > MOST) most = most < LEAST ? LEAST : MOST;
+    if (most < LEAST || most > MOST_NAME) most = most < LEAST ? LEAST : MOST_NAME;
     for (int i = 0; i < n; i++)
         if (gp_fit_width(t[i].name) > wide) wide = gp_fit_width(t[i].name);
     if (wide > most) wide = most;
@@ -340,18 +367,7 @@ static void push_comparison(lua_State *L, const timing *t, int n) {
         for (int k = gp_fit_width(name); k < wide; k++) luaL_addchar(&text, ' ');
         luaL_addstring(&text, line);
     }
-    if (gp_model_card()) {
-        luaL_addstring(&text, "\ndevice: ");
-        luaL_addstring(&text, gp_model_text(line, sizeof line));
-    }
-    for (int i = 0; i < n; i++) {
-        if (!*t[i].at_least) continue;
-        snprintf(name, sizeof name, "%s", t[i].name);
-        gp_fit_shorten(name, wide);
-        snprintf(line, sizeof line, "\n%s: at least, as nobody measured ", name);
-        luaL_addstring(&text, line);
-        luaL_addstring(&text, t[i].at_least);
-    }
+    add_kinds(&text, t, n, wide);
     luaL_pushresult(&text);
 }
 

@@ -5,6 +5,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/profile.h"
+#include "profile/kind.h"
 #include "profile/load/reader.h"
 #include "profile/owners.h"
 #include "profile/sync.h"
@@ -269,8 +270,16 @@ static int l_alive(lua_State *L) {
     return 1;
 }
 
+/* kind_now(device): of what kind times are that are taken now; device: the name of the one that did
+ * the work, nil: the host. */
+static int l_kind_now(lua_State *L) {
+    char kind[GP_KIND_TEXT];
+    return lua_pushstring(L, gp_kind_of_device(luaL_optstring(L, 1, NULL), kind)), 1;
+}
+
 void gp_lua_set_usage(lua_State *L) {
-    static const luaL_Reg lists[] = {{"waits", l_waits},     {"queues", l_queues},
+    static const luaL_Reg lists[] = {{"kind_now", l_kind_now},
+                                     {"waits", l_waits},     {"queues", l_queues},
                                      {"devices", l_devices}, {"memory", l_memory},
                                      {"alive", l_alive},     {NULL, NULL}};
     luaL_newlib(L, lists);

@@ -2,8 +2,9 @@
 -- pinned copy or 16 bits are worth on one. card(name, device, host) takes a lab's options --card,
 -- "none" for sim as it is, and --device; and the host's seconds an op, nil for what it takes here,
 -- where the lab measures the processor, too. What was chosen before (gpush --card) stays. Returns
--- how times are had, for what the lab prints: " (modelled H200, host 8 us an op)", or "" where they
--- are measured. A name that no card has ends the program with a message.
+-- of what kind the times are, for what the lab prints, " (modelled H200, host 8 us an op)" or
+-- " (measured)", and whether they are modelled. A name that no card has ends the program with a
+-- message.
 local function choose(name)
     local ok, message = pcall(function() sim.card = name end)
     if ok then return end
@@ -16,8 +17,8 @@ return function(name, device, host_time)
     local kind = device:match "^%a*"
     local simulated = kind == "sim" or kind == "gpu" and not cuda.is_available()
     if simulated and name ~= "none" and not sim.card then choose(name) end
-    if not simulated or not sim.card then return "" end
-    sim.host = sim.host or host_time
-    local host = sim.host and ("%g us an op"):format(sim.host * 1e6) or "as measured"
-    return (" (%s, host %s)"):format(sim.label, host)
+    local modelled = simulated and sim.card ~= nil
+    if modelled then sim.host = sim.host or host_time end
+    local figures = timeit(function() return zeros(1, { device = device }) end, { n = 1 })
+    return (" (%s)"):format(figures.kind), modelled
 end

@@ -106,7 +106,9 @@ local function train(step, steps)
     local waits = sync.lines()
     synchronize()
     sync.finish() -- what the step's log was to get later
-    return { time = (clock() - begin) / steps, host = queued / steps, waits = waits }
+    local result = { time = (clock() - begin) / steps, host = queued / steps, waits = waits }
+    result.kind = timeit(function() return zeros(1, { device = opt.device }) end, { n = 1 }).kind
+    return result
 end
 
 local function compiled(text, name)
@@ -126,7 +128,6 @@ local function on_card(step)
     if not simulated or opt.card == "none" then return nil end
     sim.card, sim.host = opt.card, 8e-6
     local run = train(step, opt.steps)
-    run.label = ("%s, host 8 us an op"):format(sim.label)
     sim.card, sim.host = nil, nil
     return run
 end
@@ -202,9 +203,8 @@ local function tell_costs(found, run)
             say(INSTEAD[n] or at.advice, "      ")
         end
     end
-    tell_step(run, found, "on " .. opt.device .. (simulated and
-        ", measured on sim, which is made of this processor" or ""))
-    if card then tell_step(card, modelled, "on the card (" .. card.label .. ")") end
+    tell_step(run, found, ("on %s (%s)"):format(opt.device, run.kind))
+    if card then tell_step(card, modelled, "on the card (" .. card.kind .. ")") end
 end
 
 -- ---- the rewrite ----
@@ -216,11 +216,11 @@ local function check(file)
         prepare = prepare, state = new_state, device = opt.device })
     if not mine then return false end
     local before, now = train(compiled(STEP, "=step"), opt.steps), train(mine, opt.steps)
-    print(("a step took %s, now %s; the host is free after %s"):format(time(before.time),
-        time(now.time), time(now.host)))
+    say(("a step took %s, now %s; the host is free after %s (%s)"):format(time(before.time),
+        time(now.time), time(now.host), now.kind))
     before, now = on_card(compiled(STEP, "=step")), on_card(mine)
     if now then
-        say(("on the card (%s): a step took %s, now %s"):format(now.label, time(before.time),
+        say(("on the card (%s): a step took %s, now %s"):format(now.kind, time(before.time),
             time(now.time)))
     end
     return true

@@ -30,10 +30,10 @@ local verdict, say = dofile(here .. "verdict.lua"), dofile(here .. "text.lua")
 local opt = options { device = "gpu", card = "h200", models = 4, time = 50, batch = 50,
     channels = 256, threads = 1, trace = false }
 local T, B, C = opt.time, opt.batch, opt.channels
-local label = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
+local label, modelled = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
 -- of an op: those of a fork have one, so more are compared with more; a modelled card's ops are
 -- computed one at a time
-if label == "" then threads(opt.threads) end
+if not modelled then threads(opt.threads) end
 
 -- ---- the model ----
 
@@ -101,7 +101,7 @@ say(("%d bidirectional LSTMs, %d steps, batch %d, %d channels, on %s%s"):format(
 -- Seconds that fn takes, the device's work included, {time =, spread =, min =}: the median of five;
 -- one where it is modelled, which does not vary.
 local function time(fn)
-    local clock, all, n = current_stream "cpu", {}, label == "" and 5 or 1
+    local clock, all, n = current_stream "cpu", {}, not modelled and 5 or 1
     for i = 1, n do
         synchronize()
         local begun = clock:record()
@@ -147,7 +147,7 @@ local first, expected
 local conclusions = {}
 for _, way in ipairs(ways) do
     use(way[2], way[3])
-    for _ = 1, label == "" and 4 or 1 do -- memory, streams, and on cuda graphs for each of these
+    for _ = 1, not modelled and 4 or 1 do -- memory, streams, and on cuda graphs for each of these
         run()
         train()
     end

@@ -239,8 +239,8 @@ local function write_trace(stage)
     print("wrote " .. file)
 end
 
-local label = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
-if label ~= "" then rounds = 1 end
+local label, modelled = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
+if modelled then rounds = 1 end
 local device = zeros(1, { device = opt.device }).device
 say(("%d pictures of %dx%d a step on %s%s in %s"):format(opt.batch, size, size, device, label,
     opt.precision), "")

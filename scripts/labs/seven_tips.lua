@@ -35,7 +35,7 @@ local here = arg[0]:match ".*/" or ""
 local options, verdict = dofile(here .. "options.lua"), dofile(here .. "verdict.lua")
 local card, say = dofile(here .. "card.lua"), dofile(here .. "text.lua")
 local opt = options { device = "gpu", card = "h200", size = 64, steps = 20 }
-local label = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
+local label, modelled = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
 local device, size, steps = zeros(1, { device = opt.device }).device, opt.size, opt.steps
 local BATCH, CLASSES = 8, 4
 
@@ -152,8 +152,8 @@ print "each way: its time, its waits, and how long these took"
 tip(1, "workers in the loader")
 local host = sim.host
 local function measured(on) -- the host's and the loader's own time, not ops that are counted
-    if label ~= "" then sim.host = not on and host or nil end
-    if label ~= "" and on then print("  (the host's time is measured here, for the loader's)") end
+    if modelled then sim.host = not on and host or nil end
+    if modelled and on then print("  (the host's time is measured here, for the loader's)") end
 end
 measured(true)
 local reports = {}
@@ -300,7 +300,7 @@ line("f16", rounded, both.f16)
 print(("  largest difference %.2g of %.3g"):format(
     (exact - rounded:float()):abs():amax():item(), exact:abs():amax():item()))
 conclude("products in f16", both.f32, both.f16)
-if device == "cpu" or device:find "^sim" and label == "" then
+if device == "cpu" or device:find "^sim" and not modelled then
     say("(" .. device ..
         " computes f16 as f32 and rounds: what is to be gained here is memory and bytes to copy)",
         "  ")

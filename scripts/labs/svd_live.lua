@@ -27,7 +27,7 @@ local card, say = dofile(here .. "card.lua"), dofile(here .. "text.lua")
 local opt = options { device = "gpu", card = "h200", sizes = "16,32,64,128,256", batches = "1,8",
     rounds = 3 }
 local live = os.execute "test -t 1"
-local label = card(opt.card, opt.device)
+local label, modelled = card(opt.card, opt.device)
 local device = zeros(1, { device = opt.device }).device
 if not live then opt.rounds = 1 end
 
@@ -103,8 +103,8 @@ for _, batch in ipairs(numbers(opt.batches)) do
 end
 
 print(("SVD on the CPU and on %s, milliseconds"):format(
-    device == "cpu" and "the CPU again" or device .. label))
-if label ~= "" then print "cpu: measured here; device, copy in, compute, copy out: modelled" end
+    (device == "cpu" and "the CPU again" or device) .. label))
+if modelled then print "cpu: measured here; device, copy in, compute, copy out: modelled" end
 print(head)
 if live then
     for _, row in ipairs(rows) do print(text(row)) end
@@ -133,9 +133,9 @@ for _, batch in ipairs(numbers(opt.batches)) do
         if row.batch == batch then own[#own + 1] = row end
     end
     say(("crossover: batch %d, copies included: %s"):format(
-        batch, verdict.crossover(own, device .. (label ~= "" and ", " .. sim.label or ""))), "")
+        batch, verdict.crossover(own, device .. (modelled and ", " .. sim.label or ""))), "")
 end
-if label ~= "" then
+if modelled then
     say(("(%s: computed from its figures, the cpu measured here: with another processor the \z
         crossover is elsewhere)"):format(sim.label), "")
 elseif device:find "^sim" then

@@ -28,7 +28,7 @@ local function key_averages(prof, shapes, stack_n)
         fail("profile.key_averages: %s: %s", shapes and "group_by_input_shape"
             or "group_by_stack_n", rows:match "needs a profile.*" or rows)
     end
-    rows.group, rows.profile = group, prof
+    rows.group, rows.profile, rows.kind = group, prof, prof.kind
     return setmetatable(rows, Averages)
 end
 

@@ -287,13 +287,15 @@ function Collectives.__tostring(list)
         one before it; meanwhile: what took it longer than the first one. Exposed: what the host \z
         or the device waited for. Load imbalance: the busiest rank's own work is %.2f of the mean")
         :format(list.imbalance)
+    out[#out + 1] = fit.safe("times: " .. list.kind)
     return table.concat(out, "\n")
 end
 
 --- prof:collectives() -> a row for each op of dist and line, the longest waits first; .ranks: a
 --- row for each rank; .imbalance
 local function collectives(prof)
-    local ranks, list, known = sort_events(prof), { ranks = {}, imbalance = 1 }, {}
+    local ranks, known = sort_events(prof), {}
+    local list = { ranks = {}, imbalance = 1, kind = prof.kind }
     for _, m in ipairs(meetings(ranks)) do
         local e = m[1].e
         local key = ("%s\0%s\0%s"):format(e.op, e.file, e.line)

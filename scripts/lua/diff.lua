@@ -3,7 +3,6 @@
 -- init.lua on the first call.
 local _, fail, dir = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
-local kind_of = assert(loadfile(dir .. "/kind.lua", "t"))()
 local SHOWN = 20 -- rows
 
 local time = fit.time
@@ -136,7 +135,7 @@ local function diff(prof, before, group, limit)
         Waits: %d before (%s), %d now (%s)\n%s\n"):format(aligned(lines),
         #rows > limit and ("(%d rows that changed less are left out)\n"):format(#rows - limit)
             or "", time(before.wall_ns), time(prof.wall_ns), prof.wall_ns / before.wall_ns, n0,
-        time(t0), n1, time(t1), kinds(kind_of(before), kind_of(prof)))
+        time(t0), n1, time(t1), kinds(before.kind, prof.kind))
 end
 
 return { diff = diff }

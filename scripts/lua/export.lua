@@ -2,7 +2,6 @@
 -- A profile for other programs: its table as Markdown, CSV or JSON; its stacks for flame graphs, as
 -- folded lines (flamegraph.pl) and for speedscope.app. Loaded by init.lua on the first call.
 local gpush, fail, dir, save = ...
-local kind_of = assert(loadfile(dir .. "/kind.lua", "t"))()
 
 -- ---- tables ----
 
@@ -57,15 +56,7 @@ local function markdown_cell(field, v)
 end
 
 local function notes(prof)
-    local out = { ("Wall time: %s."):format(time(prof.wall_ns)) }
-    if prof.predicted then
-        out[#out + 1] = ("Predicted by a replay, not measured: %s%s."):format(
-            marked(prof.predicted), prof.accuracy and "; " .. marked(prof.accuracy) or "")
-    end
-    if prof.modelled then out[#out + 1] = marked(prof.modelled) .. "." end
-    if prof:table { limit = 1 }:find "is CPU%-backed" then
-        out[#out + 1] = "sim is CPU-backed: its times are not a GPU's."
-    end
+    local out = { ("Wall time: %s. Times: %s."):format(time(prof.wall_ns), marked(prof.kind)) }
     if prof.dropped > 0 then
         out[#out + 1] = ("%d events were dropped, at the limit or for lack of memory."):format(
             prof.dropped)
@@ -99,7 +90,7 @@ end
 local function csv(prof, rows)
     local columns, lines = columns_of(rows), {}
     columns[#columns + 1] = { "kind" }
-    local kind = kind_of(prof)
+    local kind = prof.kind
     for _, row in ipairs(rows) do row.kind = kind end
     for i = 0, #rows do
         local cells = {}
@@ -116,7 +107,7 @@ local function json(prof, rows)
         for field, v in pairs(row) do if type(v) == "string" then row[field] = utf8_only(v) end end
     end
     return gpush.json.encode { wall_ns = prof.wall_ns, dropped = prof.dropped, rows = rows,
-        kind = utf8_only(kind_of(prof)),
+        kind = utf8_only(prof.kind),
         predicted = prof.predicted and utf8_only(prof.predicted), accuracy = prof.accuracy,
         modelled = prof.modelled and utf8_only(prof.modelled) } .. "\n"
 end
@@ -147,14 +138,16 @@ local function frames_of(row)
     return frames
 end
 
--- prof:folded(file{, device = true}): a line for each stack, "a.lua:9;a.lua:3 (step);matmul NS".
+-- prof:folded(file{, device = true}): a line for each stack, "a.lua:9;a.lua:3 (step);matmul NS",
+-- below a frame that says what kind of times they are, which the graph shows as its lowest.
 local function folded(prof, file, device)
     local field, lines = device and "self_device_time_total" or "self_cpu_time_total", {}
+    local kind = "times: " .. prof.kind:gsub("[;%c]", "_")
     for _, row in ipairs(prof:rows { group = "stack" }) do
         if row[field] > 0 then
             local frames = frames_of(row)
             for i, frame in ipairs(frames) do frames[i] = frame:gsub("[;%c]", "_") end
-            lines[#lines + 1] = ("%s %d\n"):format(table.concat(frames, ";"), row[field])
+            lines[#lines + 1] = ("%s;%s %d\n"):format(kind, table.concat(frames, ";"), row[field])
         end
     end
     save("profile.folded", file, table.concat(lines))
@@ -199,7 +192,7 @@ local function speedscope(prof, file)
     profiles[#profiles + 1] = samples_of(rows, "self_device_time_total", "devices", number)
     save("profile.speedscope", file, gpush.json.encode {
         ["$schema"] = "https://www.speedscope.app/file-format-schema.json",
-        exporter = "gpush", name = "profile, times " .. utf8_only(kind_of(prof)),
+        exporter = "gpush", name = "profile, times " .. utf8_only(prof.kind),
         shared = { frames = frames }, profiles = profiles })
 end
 

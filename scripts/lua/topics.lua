@@ -191,7 +191,7 @@ local topics = {
         see = "timeit, sync" },
     timeit = {
         text = "What a call takes, the wait for devices included: median of several runs, host \z
-            and device time apart.",
+            and device time apart; .kind: whether that is measured, modelled or CPU-backed.",
         options = "n: calls; print: at once, else print(timeit(f)); device: which is waited for",
         example = "timeit(function() return ones(2) + 1 end, {n = 1}).time > 0\n--> true",
         waits = "for each run, so that device time counts",

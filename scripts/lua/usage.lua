@@ -4,7 +4,6 @@
 -- the first call.
 local _, _, dir = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
-local kind_of = assert(loadfile(dir .. "/kind.lua", "t"))()
 local usage = debug.getregistry()["gpush.usage"]
 
 local SHOWN <const>, TOLD <const> = 20, 5 -- rows of a text, of them with advice
@@ -28,7 +27,7 @@ end
 
 -- A list with the kind of its times, which its text ends in where it has any.
 local function shown(list, prof, class)
-    list.kind = kind_of(prof)
+    list.kind = prof.kind
     return setmetatable(list, class)
 end
 

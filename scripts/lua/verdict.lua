@@ -5,7 +5,6 @@
 -- Loaded by init.lua on the first call.
 local _, _, dir = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
-local kind_of = assert(loadfile(dir .. "/kind.lua", "t"))()
 local replay = debug.getregistry()["gpush.replay"]
 
 local LITTLE <const> = 0.02  -- of the wall time: less is nothing to gain
@@ -138,7 +137,7 @@ local function verdict(prof, rank)
         row.nothing = not list.untold and row.share < NOTHING and why_nothing(list, row) or nil
     end
     list.cause = not list.untold and list[1] and list[1].share >= LITTLE and list[1].cause or nil
-    list.kind = fit.safe(kind_of(prof))
+    list.kind = fit.safe(prof.kind)
     list.sentence = conclude(list, prof)
     return setmetatable(list, Verdict)
 end

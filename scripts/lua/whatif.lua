@@ -4,7 +4,6 @@
 -- with a row for each rank, or for one of them. Loaded by init.lua on the first call.
 local _, fail, dir = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
-local kind_of = assert(loadfile(dir .. "/kind.lua", "t"))()
 local replay = debug.getregistry()["gpush.replay"]
 
 local SHOWN <const> = 20 -- rows of a text
@@ -68,7 +67,7 @@ local function savings(prof, rank)
     local list, all = replay.savings(prof, rank)
     list.all, list.wall = all, last_of(list.ranks).wall
     list.accuracy = replay.accuracy(prof, "wait")
-    list.kind = kind_of(prof)
+    list.kind = prof.kind
     return setmetatable(list, Savings)
 end
 
@@ -105,7 +104,7 @@ local function critical_path(prof, group, rank)
             group)
     end
     local list, wall, ranks = replay.critical_path(prof, rank, group or "op")
-    list.wall, list.group, list.kind = wall, group, kind_of(prof)
+    list.wall, list.group, list.kind = wall, group, prof.kind
     if ranks > 1 and group ~= "rank" then list.ranks = replay.critical_path(prof, nil, "rank") end
     return setmetatable(list, Path)
 end
@@ -155,7 +154,7 @@ end
 local function idle(prof, rank)
     local ranks = replay.idle(prof, rank)
     local it = last_of(ranks)
-    it.ranks, it.kind = ranks, kind_of(prof)
+    it.ranks, it.kind = ranks, prof.kind
     return setmetatable(it, Idle)
 end
 

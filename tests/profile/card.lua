@@ -192,7 +192,7 @@ t.is(f.modelled, "modelled R1", "timeit says so")
 t.ok(tostring(f):find "modelled R1, host 8 us an op", "in its text")
 t.ok(tostring(g.compare({ a = function() return x + 1 end }, { print = false }))
     :find "modelled R1", "compare does")
-t.ok(g.sync.report(false):find "sim: modelled R1", "sync.report does")
+t.ok(g.sync.report(false):find "times: modelled R1", "sync.report does")
 ok, why = pcall(g.profile.run, function() sim.card = "t4" end)
 t.ok(not ok and why:find "sim.card: a profile is running", "no change while a profile runs")
 

@@ -72,9 +72,10 @@ for i = 1, 4 do
 end
 t.ok(prof:table { format = "markdown" }:find('a\\|b, "c"; d\\_e', 1, true),
     "what would be mark-up is escaped")
-t.ok(text:find "\nWall time: [%d.]+ %a+%. sim is CPU%-backed", "a note says whose times they are")
+t.ok(text:find "\nWall time: [%d.]+ %a+%. Times: CPU%-backed, not a GPU's%.",
+    "a note says whose times they are")
 t.ok(prof:whatif { host = 0.5 }:table { format = "markdown" }:find(
-    "Predicted by a replay, not measured: host x 0.5", 1, true), "and what is predicted")
+    "predicted by a replay, not measured (host x 0.5", 1, true), "and what is predicted")
 t.error(function() prof:table { format = "xml" } end,
     'format: expected "text", "markdown", "csv" or "json", got "xml"', "no such format")
 t.is(prof:table { format = "text" }, prof:table(), "text is the table as ever")

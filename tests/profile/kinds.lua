@@ -1,56 +1,208 @@
--- Every list and file of a profile that shows times says what kind they are: measured, modelled,
--- predicted or CPU-backed. A method of profiles that this test does not know fails it.
+-- Everything that shows a time says of what kind: measured, modelled, predicted or CPU-backed.
+-- The walk takes the methods of profiles, the functions of gpush and its tables, and the sources
+-- that write times as text. One that is in no list here fails it: it is to be called below, or to
+-- be named among those that show no time.
 local t = require "tap"
+local root = os.getenv "GPUSH_ROOT"
 
-local LISTS <const> = { "sync", "waits", "devices", "queues", "savings", "critical_path", "idle",
-    "verdict" }
-local OTHERS <const> = { "table", "rows", "trace", "events", "free", "whatif", "save", "memory",
-    "collectives", "diff", "report", "folded", "speedscope", "key_averages",
-    "export_chrome_trace", "on" }
+local function read(path)
+    local f = assert(io.open(path))
+    local text = f:read "a"
+    f:close()
+    return text
+end
+local function set(...)
+    local all = {}
+    for _, words in ipairs { ... } do
+        if type(words) == "table" then for name in pairs(words) do all[name] = true end
+        else for name in words:gmatch "%S+" do all[name] = true end end
+    end
+    return all
+end
+
+-- ---- profiles ----
+
+local LISTS <const> = set [[sync waits devices queues savings critical_path idle verdict
+    key_averages collectives]]
+-- The lists that print as text, but for collectives, which are of several ranks: tests/dist.
+local TEXTS <const> = set "sync waits devices queues savings critical_path idle verdict"
+local FILES <const> = set "folded speedscope trace report export_chrome_trace"
+-- rows and events are plain lists, of the profile's kind; whatif and on give profiles, save a file
+-- that one is read from; memory and free have no times.
+local OTHERS <const> = set "table diff rows events whatif on save memory free"
 
 local function step()
     local x = randn(64, { device = "sim" })
     return (x * 2):sum():item()
 end
-local function read(path)
-    local f = assert(io.open(path))
-    local text = f:read "a"
-    f:close()
+
+-- The file that a method writes, as text; a page is packed.
+local function written(prof, name)
+    local path = os.tmpname()
+    prof[name](prof, path)
+    local text = read(path)
     os.remove(path)
     return text
 end
 
 local function check(prof, words)
-    for _, name in ipairs(LISTS) do
-        local list = prof[name](prof)
-        t.ok(list.kind:find(words, 1, true), ("%s.kind: %s"):format(name, words))
-        t.ok(tostring(list):find(words, 1, true), ("the text of %s: %s"):format(name, words))
+    local function says(text, name)
+        t.ok(tostring(text):find(words, 1, true), name .. " says " .. words, tostring(text))
     end
-    for _, format in ipairs { "csv", "json" } do
-        t.ok(prof:table { format = format }:find(words, 1, true), format .. ": " .. words)
+    says(prof.kind, "kind")
+    says(prof, "the profile's own text")
+    for name in pairs(LISTS) do says(prof[name](prof).kind, "the kind of " .. name) end
+    for name in pairs(TEXTS) do -- a list may be empty, and of no times
+        if words ~= "measured" then says(prof[name](prof), name) end
     end
-    t.ok(tostring(prof:table { format = "markdown" }):find(words, 1, true), "markdown: " .. words)
-    t.ok(prof:diff(prof):find("Times: " .. words, 1, true), "diff: " .. words)
+    says(prof:table():gsub("Predicted(.-): ", "predicted%1 ("), "the table")
+    for _, format in ipairs { "csv", "json", "markdown" } do
+        says(prof:table { format = format }, format)
+    end
+    says(prof:diff(prof), "diff")
+    says(written(prof, "folded"):match "^times: [^;]*;", "folded")
+    for name in pairs(FILES) do
+        if name ~= "folded" and name ~= "report" then says(written(prof, name), name) end
+    end
     local path = os.tmpname()
-    prof:speedscope(path)
-    t.ok(read(path):find(words, 1, true), "speedscope: " .. words)
+    prof:save(path)
+    says(profile.load(path).kind, "a saved and loaded one")
+    os.remove(path)
 end
 
 local plain = profile.run({ stack = true }, step)
 check(plain, "CPU-backed")
 sim.card = "h200"
-check(profile.run({ stack = true }, step), "modelled H200")
+check(profile.run({ stack = true, shapes = true, flops = true }, step),
+    "modelled H200, host as measured")
 sim.card = nil
-local host = profile.run(function() return randn(64):sum() end)
+check(profile.run({ stack = true }, function() return randn(64):sum() end), "measured")
 local predicted = plain:whatif { host = 0.5 }
-t.ok(predicted:devices().kind:find "^predicted by a replay, not measured %(.*CPU%-backed",
-    "a replay of sim's record")
-t.is(host:savings().kind, "measured", "of the cpu alone")
+check(predicted, "predicted by a replay, not measured (host x 0.5")
+t.ok(predicted.kind:find "CPU%-backed, not a GPU's$", "a replay of sim's record is CPU-backed")
 
-local known = {}
-for _, list in ipairs { LISTS, OTHERS } do
-    for _, name in ipairs(list) do known[name] = true end
-end
+local known = set(LISTS, TEXTS, FILES, OTHERS)
 local _, methods = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1)
 for name in pairs(methods) do t.ok(known[name], "prof:" .. name .. " is in this test's lists") end
+
+-- ---- functions ----
+
+-- What a function prints, and what sim's part of it is called: CPU-backed, or as a card is set.
+local function printed(fn, ...)
+    local real, lines = print, {}
+    print = function(...)
+        for _, v in ipairs { ... } do lines[#lines + 1] = tostring(v) end
+    end
+    local ok, why = pcall(fn, ...)
+    print = real
+    assert(ok, why)
+    return table.concat(lines, "\n")
+end
+local function host() return randn(64):sum() end
+
+local function functions(words)
+    local function says(text, name, other)
+        t.ok(tostring(text):find(other or words, 1, true), name .. " says " .. (other or words),
+            tostring(text))
+    end
+    says(timeit(step, { n = 3 }), "timeit")
+    says(timeit(step, { n = 3 }).kind, "the kind of timeit")
+    says(timeit(host, { n = 3 }), "timeit of the host", "measured")
+    local both = compare({ device = step, host = host }, { n = 3 })
+    says(both, "compare")
+    says(both.device.kind, "the kind of compare")
+    says(both.host.kind, "of the host", "measured")
+    sync.reset()
+    step()
+    says(sync.report(false), "sync.report")
+    says(sync.lines()[1].kind, "sync.lines")
+    local events = sync.events()
+    says(events[#events].kind, "sync.events")
+    says(sync.explain("item", "sim", { print = false }).text, "sync.explain")
+    says(select(2, pcall(function()
+        local _ <close> = sync.budget { max = 0 }
+        step()
+    end)), "sync.budget")
+    local loader = data.Loader({ size = 8, get = function(_, i) return full({ 1 }, i) end },
+        { batch = 2 })
+    for _ in loader() do host() end
+    says(loader:report { print = false }.kind, "a loader's figures", "measured")
+end
+functions "CPU-backed"
+sim.card = "h200"
+functions "modelled H200, host as measured"
+sim.host = 8e-6
+t.is(timeit(host, { n = 3 }).kind, "modelled H200, host 8 us an op", "the host's time is counted")
+sim.card, sim.host = nil, nil
+sync.reset()
+host()
+t.ok(sync.report(false):find "has not waited", "a report without waits has no times")
+
+-- gpush's own functions that are no ops, and those of its tables.
+local SHOWN <const> = set [[timeit compare sync.report sync.lines sync.events sync.explain
+    sync.budget sync.calls sync.warning profile.run profile.stop profile.load profile.schedule]]
+-- clock gives seconds of no work, progress the clock's time of a loop.
+local SILENT <const> = set [[ alive autocast capture clock clone cuda_setting current_stream
+    default_device default_dtype deterministic devices empty_cache enable_grad fork fuse
+    fuse_compile get_autocast_dtype get_rng_state grad heatmap help hist imshow inference
+    is_autocast_enabled is_grad_enabled is_tensor is_terminal manual_seed memory no_grad ops plot
+    printoptions progress reset_peak set_rng_state stream synchronize tensor terminal threads wait
+    sync.allow sync.async sync.baseline sync.error sync.finish sync.off sync.reset sync.selftest
+    profile.record_function profile.region profile.start sim.cards sim.measured ]]
+local ops, composites = gpush.ops(), debug.getregistry()["gpush.composites"]
+local second = {}
+for name, others in pairs(debug.getregistry()["gpush.synonyms"]) do
+    second[name] = true
+    for _, other in pairs(others) do second[tostring(other)] = true end
+end
+local function walk(from, prefix)
+    for name, fn in pairs(from) do
+        name = prefix .. tostring(name)
+        local op = ops[name] or composites[name] or second[name]
+        if type(fn) == "function" and not op then
+            t.ok(SHOWN[name] or SILENT[name], name .. " is in this test's lists")
+        end
+    end
+end
+walk(gpush, "")
+for _, name in ipairs { "sync", "profile", "sim" } do walk(gpush[name], name .. ".") end
+
+-- ---- sources ----
+
+-- Files that write times as text, and the function or the test that shows what they say.
+local WRITERS <const> = {
+    ["bindings/api/profile.c"] = "the profile's own text", ["bindings/api/time.c"] = "timeit",
+    ["profile/budget.c"] = "sync.budget", ["profile/report.c"] = "sync.report",
+    ["profile/sync.c"] = "tests/profile/sync.lua", ["profile/table.c"] = "table",
+    ["profile/table.h"] = "declares it", ["profile/sync.h"] = "declares it",
+    ["scripts/lua/collectives.lua"] = "its kind; tests/dist/profiles.sh",
+    ["scripts/lua/command/analyze.lua"] = "predicted, as its head says",
+    ["scripts/lua/command/compare.lua"] = "below prof:diff",
+    ["scripts/lua/data/report.lua"] = "a loader's figures",
+    ["scripts/lua/diff.lua"] = "diff", ["scripts/lua/explain.lua"] = "sync.explain",
+    ["scripts/lua/export.lua"] = "csv, json, markdown",
+    ["scripts/lua/fit.lua"] = "formats for others",
+    ["scripts/lua/shell/commands.lua"] = "tests/shell/session.sh",
+    ["scripts/lua/usage.lua"] = "sync, waits, devices, queues",
+    ["scripts/lua/verdict.lua"] = "verdict",
+    ["scripts/lua/whatif.lua"] = "savings, critical_path, idle",
+    ["bindings/api/whatif.c"] = "prof.predicted, which prof.kind holds",
+    ["profile/load/own_ranks.c"] = "prof.how: between clocks",
+    ["tensor/device/model.c"] = "the kind",
+}
+local FORMATS <const> = { "gp_time_text", "gp_table_time", "fit%.time",
+    "%%[.%d]*[fgd] ?[mun]?s[^%w%%_]" }
+local list = io.popen(("cd '%s' && find bindings profile tensor kernels shell scripts/lua -type f \z
+    -not -path '*/topics/*'"):format(root))
+for path in list:lines() do
+    local text = read(root .. "/" .. path)
+    for _, format in ipairs(FORMATS) do
+        -- "within %g s" of messages is a limit that was given, no time that something took
+        if not WRITERS[path] and text:gsub("within %%g s", ""):find(format) then
+            t.ok(false, path .. " writes times as text and is in no list of this test")
+            break
+        end
+    end
+end
+list:close()
 t.done()

@@ -467,15 +467,16 @@ t.ok(fig.slow.min > fig.fast.min and math.min(fig.slow.ratio, fig.fast.ratio, fi
     "compare: ratios to the fastest")
 fig = compare({ function() spin(0.0003) end, "return 1" }, { n = 1 })
 t.ok(fig[1].min > fig[2].min, "functions without names")
-t.ok(tostring(fig):find "^ +time +spread +host +device +ratio\n2 .* 1%.00x\n1 [^\n]*x$",
+t.ok(tostring(fig):find "^ +time +spread +host +device +ratio\n2 .* 1%.00x\n1 [^\n]*x\n\z
+    times: measured$",
     "compare's figures as text: the table")
 t.ok(tostring(timeit("return 1",
-    { n = 3 })):find "^%S+ %ws a call, spread .* device %- %(median of %d+ runs of 3%)$",
+    { n = 3 })):find "^%S+ %ws a call, spread .* device %- %(median of %d+ runs of 3; measured%)$",
     "timeit's figures as text: the line")
 for text, lines in pairs { ["print(timeit('return 1', {n = 2}))"] = 1,
     ["timeit('return 1', {n = 2, print = true})"] = 1,
     ["local f = timeit('return 1', {n = 2})"] = 0,
-    ["print(compare({a = 'return 1'}, {n = 2}))"] = 2,
+    ["print(compare({a = 'return 1'}, {n = 2}))"] = 3,
     ["local f = compare({a = 'return 1'}, {n = 2})"] = 0 }
     do
     local p = io.popen(("%s -e %q"):format(arg[-1], text))

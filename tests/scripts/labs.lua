@@ -8,6 +8,10 @@ local function lab(name, options)
         options))
     local out = p:read "a"
     local ok = p:close()
+    if ok and not options:find "%-%-help" then -- as every output with times
+        local kind = out:find "measured" or out:find "modelled H200" or out:find "CPU%-backed"
+        t.ok(kind, ("%s %s says of what kind its times are"):format(name, options))
+    end
     return out, ok
 end
 

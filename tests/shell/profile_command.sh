@@ -144,7 +144,7 @@ for of in wall device waited; do
     tap_is "$? $(sed 's/.* now//' err)" "0  (+0.0%): not more than 0% more" "the same profile: $of"
 done
 "$gpush" compare all.prof.gz card.gz --fail-above 1000000% >out 2>err
-tap_is "$? $(cat err)" "3 gpush compare: not compared: all.prof.gz is measured, card.gz is modelled H200, host as measured" \
+tap_is "$? $(cat err)" "3 gpush compare: not compared: all.prof.gz is CPU-backed, not a GPU's, card.gz is modelled H200, host as measured" \
     "measured and modelled times are not compared"
 out=$("$gpush" compare all.prof.gz card.gz 2>err)
 tap_is "$? $out $(grep -c 'not compared' err)" "3  1" "nor without a check"

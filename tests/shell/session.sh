@@ -57,9 +57,10 @@ holds '… and 950 more' "of a long table the beginning" <<<'local t = {}; for i
 says $'tensor({2.0, 2.0}, f32 2 sim:0)\necho' "an echo is recorded as one" <<<$'sync.mode = "error"\nones(2, {device = "sim"}) * 2\nsync.lines()[1].why'
 
 # Commands.
-holds ': host ' ":time says what a run took" <<<':time 1 + 1'
+holds '0 waits (measured)' ":time says what a run took" <<<':time 1 + 1'
+holds "1 wait (CPU-backed, not a GPU's)" "and of what kind it is" <<<$'x = ones(3, {device = "sim"})\n:time (x + 1):sum():item()'
 tap_is "$(session <<<':time 1 + 1' | tail -1)" 2 ":time gives the value"
-holds 'a call, spread' ":timeit" <<<':timeit 1 + 1'
+holds '; measured)' ":timeit" <<<':timeit 1 + 1'
 holds 'matmul' ":prof" <<<':prof ones(3, 3):matmul(ones(3, 3))'
 holds 'cpu' ":mem" <<<':mem'
 says $'a  f32 2x3 cpu, 24 B\nb  "text"\nc  table of 1' ":who" <<<$'a, b, c = zeros(2, 3), "text", {1}\n:who'
@@ -86,7 +87,8 @@ for word in exit 'quit()' ':quit'; do says 1 "$word ends" <<<$"1"$'\n'"$word"$'\
 says $'5\n6' "but not where it is a variable of the user's" <<<$'exit = 5\nexit\n6'
 holds '-- cpu' ":status shows a line after each" <<<$':status on\n1 + 1'
 got=$(session <<<$':status on\nx = ones(700, 700, {device = "sim"}) x:sum():item()\n1 + 1\n:status off\n2 + 2')
-[[ $(grep -c -- '^-- sim:0 [0-9.]* [KM]iB, host .*, devices .*, [01] waits\?$' <<<"$got") = 2 && $got == *', 1 wait'$'\n'*', 0 waits'$'\n'4 ]]
+[[ $(grep -c -- '^-- sim:0 [0-9.]* [KM]iB, host .*, devices .*, [01] waits\? (.*)$' <<<"$got") = 2 &&
+    $got == *", 1 wait (CPU-backed, not a GPU's)"$'\n'*', 0 waits (measured)'$'\n'4 ]]
 tap_ok $? ":status: memory in use, times and waits of that line, until it is off" "$got"
 got=$(session <<<$':status on\nx = ones(700, 700, {device = "sim"})\nfor i = 1, 200 do y = x:matmul(x) end\n!sleep 0.5')
 [[ $(grep -E 'host ([5-9][0-9][0-9]\.[0-9]+ m|[0-9.]+ )s' <<<"$got") == *'devices '[1-9]* ]]

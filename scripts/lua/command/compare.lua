@@ -36,14 +36,8 @@ local function shown(name, v)
     return name == "waits" and ("%d"):format(v) or ("%.3f ms"):format(v / 1e6)
 end
 
--- What a profile's times are of, where they are not the machine's own.
-local function origin(prof)
-    if prof.predicted then
-        return ("predicted: %s%s"):format(prof.predicted,
-            prof.accuracy and "; " .. prof.accuracy or "")
-    end
-    return prof.modelled or "measured"
-end
+-- Whether the times of both are the machine's own, or else of one kind.
+local function comparable(a, b) return a.predicted == b.predicted and a.modelled == b.modelled end
 
 -- Whether after has at most that many percent more than before.
 local function keeps(before, after, name, percent)
@@ -71,9 +65,9 @@ end
 local before = command.load(files[1], given["--max-bytes"])
 local after = before and command.load(files[2], given["--max-bytes"])
 if not after then return false end
-if origin(before) ~= origin(after) then
-    return command.files(("not compared: %s is %s, %s is %s"):format(files[1], origin(before),
-        files[2], origin(after)))
+if not comparable(before, after) then
+    return command.files(("not compared: %s is %s, %s is %s"):format(files[1], before.kind,
+        files[2], after.kind))
 end
 local ok, text = pcall(after.diff, after, before,
     { group = given["--group"], limit = given["--limit"] })

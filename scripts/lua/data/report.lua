@@ -65,6 +65,7 @@ return function(self, show)
     s.share = s.batches > 1 and lost / (s.elapsed - s.first) or s.wait / s.elapsed
     s.suggested = suggest(s)
     s.verdict = verdict(s)
+    s.kind = debug.getregistry()["gpush.usage"].kind_now()
     if not show then return s end
     local fit = assert(loadfile(folder .. "/../fit.lua", "t"))()
     fit.print(("%d batches of %d in %s, %d worker%s, %s"):format(
@@ -82,4 +83,5 @@ return function(self, show)
     end
     print(("  making a sample  %10s"):format(ms(s.busy / s.samples)))
     fit.print("  " .. s.verdict, 2)
+    print("  times: " .. s.kind)
 end

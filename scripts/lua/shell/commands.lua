@@ -87,10 +87,10 @@ command("time", "expr", "the time of one run, and its value", function(text)
     local waited = waits() - before
     gpush.synchronize()
     local t2 = native.now()
-    local device = native.busy(false)
-    print(("%s: host %s, devices %s, %d wait%s"):format(
+    local device, kind = native.busy(false)
+    print(("%s: host %s, devices %s, %d wait%s (%s)"):format(
         seconds(t2 - t0), seconds(t1 - t0), seconds(device), waited,
-        waited == 1 and "" or "s"))
+        waited == 1 and "" or "s", kind))
     return table.unpack(results, 1, results.n)
 end)
 
@@ -373,12 +373,12 @@ local function run(text)
     return c.fn(rest)
 end
 
-local function status(host, device, n)
+local function status(host, device, n, kind)
     local name = gpush.default_device()
     for _, other in ipairs(gpush.devices()) do if other ~= "cpu" then name = other end end
-    print(("-- %s %s, host %s, devices %s, %d wait%s"):format(
+    print(("-- %s %s, host %s, devices %s, %d wait%s (%s)"):format(
         name, bytes(gpush.memory(name).in_use), seconds(host),
-        seconds(device), n, n == 1 and "" or "s"))
+        seconds(device), n, n == 1 and "" or "s", kind))
 end
 
 return { run = run, status = status, names = order, list = commands }

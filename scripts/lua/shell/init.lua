@@ -88,6 +88,6 @@ function shell.constants(text) part "foreign".constants(text) end
 function shell.script(...) return part "script" (...) end
 
 -- The cost of the last line: seconds until it returned, seconds that devices worked, and waits.
-function shell.status(host, device, waits) part "commands".status(host, device, waits) end
+function shell.status(...) part "commands".status(...) end
 
 return shell

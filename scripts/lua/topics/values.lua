@@ -359,7 +359,8 @@ local topics = {
     ["profile.folded"] = { call = "prof:folded(file, {device=})",
         text = "Writes the profile's stacks as lines for flame graphs, 'a.lua:9;a.lua:3;matmul \z
             NS', as flamegraph.pl and inferno read them; the times are whole nanoseconds, and \z
-            add up to the wall time.",
+            add up to the wall time. The first frame of each says of what kind they are: \z
+            'times: measured'.",
         options = "device: true for the devices' time rather than the host's",
         raises = "when the profile has no stacks: profile.run{stack = true}",
         see = "profile.speedscope, profile.report" },

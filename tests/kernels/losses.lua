@@ -285,7 +285,8 @@ for _, dev in ipairs {"cpu", "sim"} do
             for _, bad in ipairs {0, -1, 4} do
                 t.error(function() return loss(name, {1, bad, 3}) end,
                     name .. ": label " .. (bad < 0 and "%-1" or bad) ..
-                        " in argument 'target' is not a class", what .. "label " .. bad)
+                        " in argument 'target' is not a class .*; add 1 to labels",
+                    what .. "label " .. bad)
             end
             for _, ignored in ipairs {-100, 0, 2} do
                 t.close(loss(name, {1, ignored, 3}, {ignore_index = ignored, reduction = "sum"}),

@@ -110,6 +110,31 @@ for row in io.lines(dir .. "tests/support/hints.tsv") do
             and select(2, pcall(json.encode, got)) or tostring(got), literal))
     end
 end
+-- Labels that an earlier line made as Python's, from 0; the literals are PyTorch's, whose argmax
+-- is 3, 3, 3.
+local ZERO <const> = "  -- indices count from 1, this tensor from 0"
+local OPEN <const> = "  -- indices count from 1: a tensor of labels that count from 0 needs + 1"
+for _, case in ipairs {
+    { "q = (x.argmax(1) == py).float().mean()", ZERO, 2 / 3 },
+    { "q = (torch.argmax(x, dim=1) != py).sum().item()", ZERO, 1 },
+    { "q = x.argmax(1).eq(py.view(3)).sum().item()", ZERO, 2 },
+    { "q = torch.eq(x.argmax(1), py)", ZERO, { true, false, true } },
+    { "q = (torch.max(x, 1)[1] == py).sum()", ZERO, 2 },
+    { "_, p = torch.max(x, 1); q = (p == py).sum()", ZERO, 2 },
+    { "q = (x.topk(2, 1).indices == py.unsqueeze(1)).sum()", ZERO, 2 },
+    { "q = (x.argmax(1) == far).sum()", OPEN, 0 } } do
+    fresh()
+    rawset(_G, "py", tensor { 3, 0, 3 })
+    rawset(_G, "far", tensor({ 3, 0, 3 }, { device = "sim" })) -- not read: that would wait
+    synchronize()
+    rawset(_G, "far", far + 0)
+    sync.reset()
+    local _, message, syntax = run(case[1])
+    local code = hint(case[1], message, syntax)
+    t.ok(code:find(case[2], 1, true), code)
+    if case[2] == ZERO then t.close(plain(select(2, run(code))), case[3], 1e-6, case[1]) end
+    t.is(#sync.lines(), 0, "a hint waits for nothing")
+end
 t.ok(typed + hinted > 1400, ("%d lines are hinted, %d run as typed"):format(hinted, typed))
 t.ok(true, ("a hint takes %.2f ms"):format(seconds / hinted * 1e3))
 

@@ -56,8 +56,8 @@ bool gp_labels_good(const gp_call *c, const gp_labels *l, const gp_array *target
         if ((v < 1 || v > l->classes) && v != l->ignore)
             return gp_fail(
                 "%s: label %lld in argument 'target' is not a class (labels count from 1: "
-                "expected 1 to "
-                "%lld, or ignore_index, which is %lld)",
+                "expected 1 to %lld, or ignore_index, which is %lld; add 1 to labels that count "
+                "from 0)",
                 c->op->name, (long long)v, (long long)l->classes, (long long)l->ignore);
     }
     return gp_fail("%s: labels were changed while they were used", c->op->name);

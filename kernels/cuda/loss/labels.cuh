@@ -15,7 +15,7 @@ typedef struct gp_labels {
 #define GP_LABEL_TEXTS(name)                                                                       \
     static const char *const texts_##name[] = {                                                    \
         #name ": label %lld in argument 'target' is not a class (labels count from 1: expected 1 " \
-              "to %lld, or ignore_index, which is %lld)"};
+              "to %lld, or ignore_index, which is %lld; add 1 to labels that count from 0)"};
 
 /* Label v, or the one at p, counted from 0; -1 where ignored, or bad. */
 __device__ static inline int64_t gp_label(const gp_labels &l, int64_t v) {

@@ -287,6 +287,9 @@ local function method_call(node)
         or name == "std" or name == "var") then
         object = { "call", { "field", object, "double" }, {} } -- NumPy's are f64
     end
+    if (name == "eq" or name == "ne") and translate.is_index(object) and #args == 1 then
+        return call(emit(object, 14) .. ":" .. name, { translate.beside_index(args[1]) })
+    end
     local target = emit(of_values[name] and translate.from_zero(object) or object, 14)
     if node[2][1] == "method" then
         return call(target .. ":" .. name, arguments(args, of, name, true))
@@ -411,11 +414,10 @@ local of_sequences = { list = true, tuple = true, sorted = true, reversed = true
 
 -- The call of a function by its name, of a package or Python's own.
 local function named_call(node, full)
-    local args = node[3]
-    if of_sequences[full] then
-        args = {}
-        for i, a in ipairs(node[3]) do args[i] = translate.sequence(a) end
-    end
+    local args, last = node[3], full:match "[%w_]*$"
+    if (last == "eq" or last == "ne") and args[1] and translate.is_index(args[1]) then
+        return method_call { "call", { "field", args[1], last }, { table.unpack(args, 2) } }
+    elseif of_sequences[full] then args = translate.sequences(args) end
     local own = functions[elsewhere.keys(full)[1]]
     if own then
         local text, level = own(args)
@@ -427,10 +429,9 @@ local function named_call(node, full)
         local text, level = by_form(key, args)
         if text then return text, level end
     end
-    if elsewhere.of_indices[full:match "[%w_]*$"] then note(translate.COUNT) end
+    if elsewhere.of_indices[last] then note(translate.COUNT) end
     local package = elsewhere.is_package(full, value_of)
     local name = package and elsewhere.name(full) or not package and full
-    local last = full:match "[%w_]*$"
     if not name and methods[last] and args[1] then -- torch.exp_(x)
         return call(emit(args[1], 14) .. ":" .. last, arguments({ table.unpack(args, 2) },
             parameters(last:gsub("_$", ""), true)))

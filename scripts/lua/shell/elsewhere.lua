@@ -74,6 +74,11 @@ for name in ("argmax argmin argsort nonzero searchsorted bucketize triu_indices 
     tril_indices argwhere multinomial randperm"):gmatch "%S+" do
     elsewhere.of_indices[name] = true
 end
+-- Those that return values and, second, their indices.
+elsewhere.with_indices = {}
+for name in ("max min sort topk median mode kthvalue cummax cummin nanmedian"):gmatch "%S+" do
+    elsewhere.with_indices[name] = true
+end
 
 -- Layers whose arguments are dims.
 local dim = { "dim", "dim" }

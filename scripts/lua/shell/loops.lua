@@ -54,11 +54,14 @@ local function ranged(name, args, trees, body)
         step and ", " .. emit(step) or ""), translate.looping({ name }, "zero", body)
 end
 
--- The value of a text as a list of its characters.
-function translate.sequence(node)
-    if kind(node) ~= "string" then return node end
-    local c = { "name", "c" }
-    return { "comprehension", "list", c, loops = { { targets = { c }, over = node } } }
+-- The arguments, texts as lists of their characters.
+function translate.sequences(args)
+    local out, c = {}, { "name", "c" }
+    for i, a in ipairs(args) do
+        local loops_of = kind(a) == "string" and { { targets = { c }, over = a } }
+        out[i] = loops_of and { "comprehension", "list", c, loops = loops_of } or a
+    end
+    return out
 end
 
 local function called(node, name)
@@ -67,9 +70,8 @@ end
 
 -- The same of a function that goes through lists.
 local function lists_of(node, name)
-    local args, out = called(node, name), {}
-    for i, item in ipairs(args or {}) do out[i] = translate.sequence(item) end
-    return args and out
+    local args = called(node, name)
+    return args and translate.sequences(args)
 end
 
 local function is_loader(node)

@@ -90,9 +90,18 @@ local function percent(node) -- "a %s" % x
     return ("%s:format(%s)"):format(emit(node[3], 14), table.concat(list, ", "))
 end
 
--- Whether the value is an index, x.argmax(1) or x.argmax().item().
+-- Whether the call's second result is indices: x.max(1), torch.topk(x, 2).
+function translate.gives_indices(node)
+    local f = node[1] == "call" and node[2]
+    return f and elsewhere.with_indices[f[3] or f[2]] or false
+end
+
+-- Whether the value is an index: x.argmax(1), x.argmax().item(), x.max(1)[1].
 local function is_index(node)
     if node[1] == "name" then return translate.told(node[2]) == "indices" end
+    local second = node[1] == "index" and literal(node[3][1]) == 1
+        or node[1] == "field" and node[3] == "indices"
+    if second and translate.gives_indices(node[2]) then return true end
     if node[1] == "paren" or node[1] == "index" then return is_index(node[2]) end
     local f = node[1] == "call" and node[2]
     if not f or f[1] == "name" then return false end
@@ -181,6 +190,32 @@ local function member(value, holder, negated)
     return ("%s[%s] %s nil"):format(emit(h, 14), (emit(value)), op), 3
 end
 
+-- Whether a variable's value, or a view of it, is an integer tensor that holds 0: it is read where
+-- that waits for no device.
+local function counts_from_zero(node)
+    if node[1] == "paren" then return counts_from_zero(node[2]) end
+    if node[1] == "call" and node[2][1] == "field" then return counts_from_zero(node[2][2]) end
+    local name = path(node)
+    local v = name and value_of(name)
+    local readable = gpush.is_tensor(v) and v.device == "cpu" and v.dtype:find "^[iu]%d"
+    return readable and v:numel() > 0 and v:amin():item() == 0
+end
+
+-- What an index is compared with, by == or eq: what the line itself counts is counted from 1, and
+-- so is a tensor that holds 0. Of others it is not known.
+local function beside_index(node)
+    if is_index(node) then return emit(node, 4) end
+    local text = shifted(node)
+    if kind(node) == "number" or text ~= emit(node) then return text end
+    if not counts_from_zero(node) then
+        note("indices count from 1: a tensor of labels that count from 0 needs + 1", true)
+        return emit(node, 4)
+    end
+    note("indices count from 1, this tensor from 0", true)
+    return emit(node, 9) .. " + 1"
+end
+translate.beside_index = beside_index
+
 local function compared(a, op, b)
     if op == "in" or op == "not in" then return member(a, b, op == "not in") end
     local name = a[1] == "call" and path(a[2]) == "type" and path(b)
@@ -189,8 +224,7 @@ local function compared(a, op, b)
         return op == "==" and text or "not (" .. text .. ")", 3
     end
     if is_index(a) or is_index(b) then
-        return ("%s %s %s"):format(is_index(a) and emit(a, 4) or shifted(a), op,
-            is_index(b) and emit(b, 4) or shifted(b)), 3
+        return ("%s %s %s"):format(beside_index(a), op, beside_index(b)), 3
     end
     local lists = kind(a) == "table" and kind(b) == "table" and (op == "==" or op == "~=")
     local function sizes(e) return e[3] == "shape" or e[1] == "call" end

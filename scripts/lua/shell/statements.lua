@@ -138,7 +138,9 @@ function write.assign(node)
         for k, t in ipairs(list) do
             if t[1] == "name" then
                 local v = #list == #values and values[k] or nil
-                translate.tell(t[2], v and (translate.is_index(v) and "indices" or kind(v)))
+                local second = k == 2 and #values == 1 and translate.gives_indices(values[1])
+                translate.tell(t[2], second and "indices"
+                    or v and (translate.is_index(v) and "indices" or kind(v)))
             end
         end
     end

@@ -17,7 +17,8 @@ translate.write = write -- by a node's kind: function(node) -> text, how tightly
 local function say(words, code) error({ say = words, code = code }, 0) end
 translate.say = say
 
-local function note(words) if not notes[1] then notes[1] = words end end
+-- One note is shown: the first, or the last that matters more.
+local function note(words, more) if more or not notes[1] then notes[1] = words end end
 translate.note = note
 
 local DIMS = "dims count from 1"

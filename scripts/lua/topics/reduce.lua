@@ -26,7 +26,9 @@ return {
         example = "local low, high = tensor({3, 9, 1}):aminmax() return high - low\n--> tensor(8, \z
             i64 scalar cpu)",
         see = "amin, amax, min, max" },
-    argmax = { text = "Counted from 1; without dim in x seen as one row.", shapes = reduced,
+    argmax = { text = "Counted from 1; without dim in x seen as one row. Labels that count from \z
+            0, as Python's do, are compared as x:argmax(2) == labels + 1: without it none or few \z
+            are equal, and no error tells.", shapes = reduced,
         example = "tensor({{3, 9, 4}, {7, 1, 7}}):argmax(2)\n--> tensor({2, 1}, i64 2 cpu)",
         see = "argmin, max, topk, argsort" },
     argmin = { text = "Counted from 1; without dim in x seen as one row.", shapes = reduced,

@@ -135,6 +135,19 @@ for _, case in ipairs {
     if case[2] == ZERO then t.close(plain(select(2, run(code))), case[3], 1e-6, case[1]) end
     t.is(#sync.lines(), 0, "a hint waits for nothing")
 end
+
+-- nan and its kin are variables to Lua, and nil: the line with what Lua writes.
+for line, lua in pairs { ["x[1] = nan"] = "x[1] = 0/0", ["x[1] = -inf"] = "x[1] = -math.huge",
+    ["x[1] = NaN"] = "x[1] = 0/0", ["x[1] = math.nan"] = "x[1] = 0/0",
+    ["x[1] = math.inf"] = "x[1] = math.huge", ["x:fill_(Inf)"] = "x:fill_(math.huge)",
+    ["tensor{1, nan, 3}"] = "tensor{1, 0/0, 3}", ["tensor(nan)"] = "tensor(0/0)",
+    ['x:masked_fill(x > 0, nan), "nan"'] = 'x:masked_fill(x > 0, 0/0), "nan"',
+    ["x ^ nan"] = "x ^ (0/0)", ["x + undefined"] = "-- the variable 'undefined' is nil",
+    ["x[1] = None"] = "-- the variable 'None' is nil" } do
+    fresh()
+    local _, message = run(line)
+    t.is(hint(line, message), lua, line)
+end
 t.ok(typed + hinted > 1400, ("%d lines are hinted, %d run as typed"):format(hinted, typed))
 t.ok(true, ("a hint takes %.2f ms"):format(seconds / hinted * 1e3))
 

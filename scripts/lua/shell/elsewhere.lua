@@ -12,6 +12,9 @@ local values = { ["np.pi"] = "math.pi", ["torch.pi"] = "math.pi", ["np.e"] = "ma
     ["torch.__version__"] = "gpush._VERSION", ["sys.argv"] = "arg",
     ["sys.stderr"] = "io.stderr", ["sys.stdout"] = "io.stdout",
 }
+-- Numbers of other languages, which are variables to Lua, and nil.
+elsewhere.numbers = { nan = "0/0", NaN = "0/0", inf = "math.huge", Inf = "math.huge",
+    Infinity = "math.huge" }
 local properties = { data = "X:detach()", is_cuda = '(X.device ~= "cpu")' }
 
 elsewhere.dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "f64",

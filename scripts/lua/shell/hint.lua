@@ -257,12 +257,50 @@ local function meant(message, line, value, prompt)
     return word and nearest(word, words(rest), 1)
 end
 
+-- The first variable that the line reads and that is nil; nil where the line sets names of its own.
+local function unset_name(line, value)
+    local code = line:gsub("%-%-.*", ""):gsub('"[^"]*"', '""'):gsub("'[^']*'", "''")
+    for word in code:gmatch "%a+" do
+        if word == "local" or word == "for" or word == "function" then return nil end
+    end
+    for at, name, after in code:gmatch "()([%a_][%w_]*)()" do
+        local field = code:sub(1, at - 1):find "[.:%w]%s*$"
+        local set = code:find("^%s*=[^=]", after) or code:find("^%s*,[%w_,%s]*=[^=]", after)
+        local word = not load("local " .. name)
+        if not (field or set or word) and value(name) == nil then return name end
+    end
+end
+
+-- Of a message about a nil: the line with Lua's own for the numbers of other languages that it
+-- names, 0/0 for nan; else which variable is nil, where the message does not say so.
+local function unset(message, line, value, prompt)
+    local plain = not prompt and message:find "attempt to " -- Lua's own, in a script
+    if plain or not message:find "%f[%a]nil%f[%A]" then return nil end
+    local n = 0
+    local text = line:gsub("()%f[%w_.:]([%a_][%w_.]*)%f[^%w_]()", function(at, path, after)
+        local own = value(path:match "^[^.]*")
+        local quoted = select(2, line:sub(1, at - 1):gsub("[\"']", "")) % 2 == 1
+        if quoted then return nil end
+        local form = own == nil and elsewhere().numbers[path]
+            or rawequal(own, math) and elsewhere().value(path, math[path:sub(6)] == nil)
+        if not form then return nil end
+        n = n + 1
+        local alone = line:sub(1, at - 1):find "[=,({]%s*$" and (line:find("^%s*[,)}]", after)
+            or line:find("^%s*$", after))
+        return (alone or form ~= "0/0") and form or "(0/0)"
+    end)
+    if n > 0 then return text end
+    local name = unset_name(line, value)
+    return name and not message:find("'" .. name .. "'", 1, true)
+        and ("-- the variable '%s' is nil"):format(name) or nil
+end
+
 return function(message, line, value, prompt)
     message = message:match "^[^\n]*"
     for pattern, advice in next, of_values do
         if message:find(pattern) then return "in Lua: " .. advice end
     end
-    local text = line and in_lua(message, line)
+    local text = line and (in_lua(message, line, value) or unset(message, line, value, prompt))
     if text then return "in Lua: " .. text:match "^%s*(.*)$" end
     local name, words = meant(message, line, value, prompt)
     if words then return "in Lua: " .. words end

@@ -23,6 +23,8 @@ end
 
 -- What a nil global was probably meant to be, or nil.
 function shell.unset(name)
+    local number = part "elsewhere".numbers[name]
+    if number then return "Lua writes " .. number end
     local dtype = part "elsewhere".dtypes[name]
     if dtype then return ('a dtype is a string: "%s"'):format(dtype) end
     local names = {}

@@ -30,7 +30,8 @@ static gp_autocast *push_scope(lua_State *L) {
 
 static gp_dtype check_dtype(lua_State *L, const char *text) {
     gp_dtype dt;
-    if (!gp_dtype_parse(text, &dt)) gp_lua_raise(L);
+    if (!gp_dtype_parse(text, &dt))
+        luaL_error(L, "autocast: expected f16 or bf16, got '%s' (it holds on every device)", text);
     if (dt != GP_f16 && dt != GP_bf16)
         luaL_error(L, "autocast: dtype %s: expected f16 or bf16", gp_dtype_name(dt));
     return dt;

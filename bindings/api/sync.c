@@ -430,8 +430,8 @@ void gp_lua_open_sync(lua_State *L) {
         {"sync.warning", "function? fn, rest args", l_mode_region},
         {"sync.error", "function? fn, rest args", l_mode_region}};
     static const gp_lua_function of_module[] = {
-        {"sync.selftest", "text? device", l_selftest},
-        {"sync.explain", "text? cause, text? device, bool print=true, bool run=true", l_explain}};
+        {"sync.selftest", "device? device", l_selftest},
+        {"sync.explain", "text? cause, device? device, bool print=true, bool run=true", l_explain}};
     static const luaL_Reg meta[] = {{"__index", l_index}, {"__newindex", l_newindex}, {NULL, NULL}};
     static const luaL_Reg scopes[] = {
         {"__close", l_scope_close}, {"__gc", l_scope_gc}, {NULL, NULL}};

@@ -261,8 +261,8 @@ static gp_device *lookup(const char *kind, int index, const char *name) {
     if (!strcmp(kind, "sim")) {
         if (index >= gp_sim_count())
             return gp_fail_null(
-                "device '%s': there is only sim:0 … sim:%d (GPUSH_SIM_DEVICES sets how many)", name,
-                gp_sim_count() - 1);
+                "device '%s': sim has %d device%s from sim:0 on (GPUSH_SIM_DEVICES sets how many)",
+                name, gp_sim_count(), gp_sim_count() == 1 ? "" : "s");
         return find_or_open(gp_sim_table(), index);
     }
     if (!strcmp(kind, "cuda") && gp_model_card())

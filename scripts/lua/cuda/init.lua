@@ -31,15 +31,14 @@ function cuda.is_available()
 end
 
 local function described(device, fn)
-    local list, why = cuda.devices()
-    local name = device or "cuda"
-    name = name:find ":" and name or name .. ":0"
-    for _, d in ipairs(list) do
-        if d.name == name then return d end
+    local name = (device or "cuda"):gsub("^gpu%f[:\0]", "cuda")
+    for _, d in ipairs(cuda.devices()) do
+        if d.name == name or d.name == name .. ":0" then return d end
     end
-    -- with what to write instead
-    if why then why = select(2, pcall(gpush.memory, name)):match "memory: (.*)" end
-    raise("%s: there is no device '%s'%s", fn, name, why and ": " .. why or "")
+    -- of cpu and sim there is nothing to say; of others why, with what to write instead
+    local known, why = pcall(gpush.memory, name)
+    raise("%s: '%s' is no CUDA device%s", fn, device or "cuda",
+        known and "" or ": " .. (why:match "memory: (.*)" or why))
 end
 function cuda.get_device_name(device) return described(device, "cuda.get_device_name").model end
 function cuda.get_device_capability(device)
@@ -96,19 +95,27 @@ end
 
 -- ---- memory ----
 
-function cuda.memory_stats(device) return gpush.memory(device or "cuda") end
-function cuda.memory_allocated(device) return gpush.memory(device or "cuda").in_use end
-function cuda.max_memory_allocated(device) return gpush.memory(device or "cuda").peak end
+-- What gpush's own function gives; its errors bear the name by which it was called.
+local function ask(name, device, own)
+    local ok, result = pcall(gpush[own or "memory"], device or "cuda")
+    if ok then return result end
+    raise("cuda.%s: %s", name, (tostring(result):gsub("^.-" .. (own or "memory") .. ": ", "", 1)))
+end
+function cuda.memory_stats(device) return ask("memory_stats", device) end
+function cuda.memory_allocated(device) return ask("memory_allocated", device).in_use end
+function cuda.max_memory_allocated(device) return ask("max_memory_allocated", device).peak end
 function cuda.memory_reserved(device)
-    local m = gpush.memory(device or "cuda")
+    local m = ask("memory_reserved", device)
     return m.in_use + m.cached
 end
-function cuda.reset_peak_memory_stats(device) return gpush.reset_peak(device or "cuda") end
+function cuda.reset_peak_memory_stats(device)
+    return ask("reset_peak_memory_stats", device, "reset_peak")
+end
 
 -- The state of the device's allocator as text: bytes in use, their peak, cached bytes, the limit,
 -- and counts.
 function cuda.memory_summary(device)
-    local m = gpush.memory(device or "cuda")
+    local m = ask("memory_summary", device)
     local function row(name, value, what) return ("%-12s %12s   %s"):format(name, value, what) end
     return table.concat({
         row("in use", mib(m.in_use), "in live tensors, and the workspace of kernels"),

@@ -8,7 +8,9 @@
 
 #include "bindings/paths.h"
 #include "tensor/dist/dist.h"
+#include "tensor/device/model.h"
 #include "tensor/memory/alloc.h"
+#include "tensor/memory/hostmem.h"
 #include "tensor/device/thread.h"
 #include "tensor/intern.h"
 
@@ -179,6 +181,10 @@ static _Thread_local struct {
     share of[KINDS];
 } due = {.of = {{.allowed = 24 << 20}, {.allowed = 24 << 20}}};
 
+static bool is_card(const gp_device *dev) {
+    return dev->vt->segments || (!dev->vt->on_host && gp_model_card());
+}
+
 /* Tensor bytes are added to the collector's debt at one sixteenth: then a loop over large tensors
  * runs a step every turn or two, and one over small tensors about as often as their boxes alone
  * would make it. A recorded op leaves a node, a block of 1 KiB (SMALL in tape.c), which counts as
@@ -189,7 +195,7 @@ void gp_lua_charge(const gp_tensor *t) {
     enum { NODE_BYTES = 4096, BIG = 512 << 10, LARGE = 4 << 20 };
     if (atomic_load_explicit(&st->charged, memory_order_relaxed)) return;
     atomic_store_explicit(&st->charged, true, memory_order_relaxed);
-    share *s = &due.of[st->dev->vt->segments ? CARD : HOST];
+    share *s = &due.of[is_card(st->dev) ? CARD : HOST];
     size_t bytes = st->bytes + (t->node ? NODE_BYTES : 0);
     if (st->bytes > BIG) bytes -= ((st->bytes < LARGE ? st->bytes : LARGE) - BIG) / 4 * 3;
     due.debt += bytes;
@@ -227,7 +233,9 @@ static void begin_again(share *s, bool card) {
     if (!s->dev) return;
     int64_t left = gp_alloc_in_use(s->dev), more = left + (24 << 20);
     if (card) {
-        int64_t all = (int64_t)s->dev->vt->capacity(s->dev), half = (all - left) / 2;
+        int64_t all = (int64_t)s->dev->vt->capacity(s->dev), host = (int64_t)gp_host_capacity();
+        if (!s->dev->vt->segments && all > host) all = host; /* where a modelled card's data lies */
+        int64_t half = (all - left) / 2;
         more = left + all / CARD_PART < half ? left + all / CARD_PART : half;
         if (more < 24 << 20) more = 24 << 20;
     }

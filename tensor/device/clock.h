@@ -30,9 +30,11 @@ void gp_clock_work(uint64_t ns);
 /* What this thread does from here on is counted beside the clock, until it is called with false,
  * which returns how much that was, in ns. Without that a loader's workers count nothing. */
 uint64_t gp_clock_apart(bool apart);
-/* The clock stands still until it is resumed, on the same thread. No nesting. */
+/* The clock stands still until it was resumed as often, by whichever threads paused it. */
 void gp_clock_pause(void);
 void gp_clock_resume(void);
+/* While it is paused: once resumed, it stands still for ns more. */
+void gp_clock_rest(uint64_t ns);
 /* Moves the clock, while it stands still, to time t, if that is later. */
 void gp_clock_jump(uint64_t t);
 

@@ -13,6 +13,7 @@
 #include "tensor/fuse/trace.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/backends.h"
+#include "tensor/device/clock.h"
 #include "tensor/device/failure.h"
 #include "tensor/device/hazard.h"
 #include "tensor/device/model.h"
@@ -263,7 +264,10 @@ static gp_device *lookup(const char *kind, int index, const char *name) {
             return gp_fail_null(
                 "device '%s': sim has %d device%s from sim:0 on (GPUSH_SIM_DEVICES sets how many)",
                 name, gp_sim_count(), gp_sim_count() == 1 ? "" : "s");
-        return find_or_open(gp_sim_table(), index);
+        if (gp_model_card()) gp_clock_pause(); /* opening the stand-in is not the card's time */
+        gp_device *dev = find_or_open(gp_sim_table(), index);
+        if (gp_model_card()) gp_clock_resume();
+        return dev;
     }
     if (!strcmp(kind, "cuda") && gp_model_card())
         return gp_fail_null(

@@ -1,7 +1,10 @@
-/* sim with a card: computes each op when it is queued, while the host's clock stands still, and
- * books the time that the card would take. */
+/* sim with a card: books the time that the card would take for an op when it is queued, and
+ * computes what is queued once the host asks how far the card is, while the host's clock stands
+ * still. Computed earlier, between two launches, it would take the processor's caches and cores
+ * from the script, whose time is measured. */
 #include "tensor/device/model.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +26,7 @@ static atomic_bool on;
 static uint64_t host_ns;   /* an op's, of gp_model_set_host */
 static uint64_t loader_ns; /* a batch's, of gp_model_set_loader */
 
-/* Held while the clock stands still; taken before a failure's locks, after an allocator's. */
+/* Of the player and the schedule; taken before a failure's locks, after an allocator's. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void report(void *unused, const gp_activity *ran) {
@@ -34,10 +37,11 @@ static void report(void *unused, const gp_activity *ran) {
 
 static gp_schedule schedule = {.done = report};
 
-typedef struct model_stream {
-    gp_lane *lane;
-    gp_stream *player; /* its worker computes: the host's thread keeps its own cache */
-} model_stream;
+/* Computes what all streams queue, in that order: an op comes after all that it can depend on. */
+static gp_stream *player;
+static int nplayed;      /* streams that are open */
+static uint64_t put_off; /* ns that the processor takes for what the player holds, about */
+static double moved;     /* bytes of that */
 
 const gp_card *gp_model_card(void) {
     return atomic_load_explicit(&on, memory_order_acquire) ? &card : NULL;
@@ -105,26 +109,36 @@ char *gp_model_bounds(uint64_t since, char buf[GP_BOUNDS_TEXT]) {
 /* ---- the clock ---- */
 
 static void enter(void) {
-    gp_lock(&lock);
     gp_clock_pause();
+    gp_lock(&lock);
+}
+
+/* Computes what is queued, with the lock held. That leaves other data in the processor's caches
+ * than the script's: what reading it again takes is not the script's time either. */
+static void compute(void) {
+    if (player) gp_queue_finish(player);
+    double cold = fmin(1e9 * gp_host_figure[GP_HOST_cold], (double)gp_host_work(moved, 0));
+    gp_clock_rest((uint64_t)cold);
+    put_off = 0, moved = 0;
 }
 
 static void leave(gp_released *released) {
-    gp_clock_resume();
     gp_unlock(&lock);
     for (int i = 0; i < released->n; i++) {
         atomic_fetch_sub(&released->storage[i]->readers, 1);
         gp_storage_unref(released->storage[i]);
     }
     released->n = 0;
+    gp_clock_resume();
 }
 
-/* Runs the card up to what the clock shows. */
+/* Runs the card up to what the clock shows. What it has run was computed: the host may look. */
 static void catch_up(void) {
     gp_released released = {.n = 0};
     bool done;
     do {
         enter();
+        compute();
         done = gp_schedule_run(&schedule, gp_now_ns(), NULL, 0, &released);
         leave(&released);
     } while (!done);
@@ -145,6 +159,7 @@ static void wait_ticket(gp_stream *s, uint64_t ticket) {
     bool done;
     do {
         enter();
+        compute();
         done = gp_schedule_run(&schedule, UINT64_MAX, s, ticket, &released);
         if (done) gp_clock_jump(schedule.now + ns(GP_FIGURE_wait));
         leave(&released);
@@ -153,28 +168,41 @@ static void wait_ticket(gp_stream *s, uint64_t ticket) {
 
 /* ---- entries of the device's table ---- */
 
+/* With the lock held. */
+static bool open_player(gp_stream *s, uintptr_t bits) {
+    if (!player) player = gp_queue_player(s, bits);
+    nplayed += player != NULL;
+    return player != NULL;
+}
+
+static void close_player(void) {
+    if (--nplayed) return;
+    compute();
+    gp_queue_close(player);
+    free(player);
+    player = NULL;
+}
+
 bool gp_model_open(gp_stream *s, uintptr_t bits) {
     host_bits = bits;
-    model_stream *m = calloc(1, sizeof *m);
-    gp_lock(&lock);
-    if (m && !(m->lane = gp_lane_open(&schedule, s))) free(m), m = NULL;
-    gp_unlock(&lock);
-    if (!m) return gp_fail("out of memory");
-    s->impl = m;
-    if (!(m->player = gp_queue_player(s, bits))) return gp_model_close(s), false;
-    return true;
+    gp_released none = {.n = 0};
+    enter();
+    gp_lane *lane = gp_lane_open(&schedule, s);
+    bool ok = lane || gp_fail("out of memory");
+    if (ok && !(ok = open_player(s, bits))) gp_lane_close(&schedule, lane);
+    if (ok) s->impl = lane;
+    leave(&none);
+    return ok;
 }
 
 void gp_model_close(gp_stream *s) {
-    model_stream *m = s->impl;
-    if (!m) return;
-    gp_lock(&lock);
-    gp_lane_close(&schedule, m->lane);
-    gp_unlock(&lock);
-    if (m->player) gp_queue_close(m->player);
-    free(m->player);
-    free(m);
+    gp_released none = {.n = 0};
+    if (!s->impl) return;
+    enter();
+    gp_lane_close(&schedule, s->impl);
+    close_player();
     s->impl = NULL;
+    leave(&none);
 }
 
 /* Makes room for an item that launchers did not foresee. */
@@ -183,11 +211,7 @@ static void make_room(gp_stream *s) {
         wait_ticket(s, atomic_load(&s->issued) - GP_LANE_ROOM / 2);
 }
 
-static void add(gp_stream *s, const gp_lane_item *item) {
-    gp_lane_add(((model_stream *)s->impl)->lane, item);
-}
-
-static gp_stream *player(gp_stream *s) { return ((model_stream *)s->impl)->player; }
+static void add(gp_stream *s, const gp_lane_item *item) { gp_lane_add(s->impl, item); }
 
 /* ---- the host's memory ---- */
 
@@ -201,7 +225,7 @@ static size_t untouched(const gp_array *a, uintptr_t bits) {
     return hi > lo ? gp_host_untouched(p, (size_t)(hi - lo)) : 0;
 }
 
-static void give_back(void *data, size_t bytes) { /* of sim's: what was queued has been computed */
+static void give_back(void *data, size_t bytes) { /* of sim's: what was queued is computed */
     gp_host_empty((void *)((uintptr_t)data & host_bits), bytes);
 }
 
@@ -212,6 +236,10 @@ static bool host_has(gp_stream *s, const char *what, const gp_array *const *a, i
     int64_t wanted = 0;
     for (int i = 0; i < n; i++) wanted += (int64_t)gp_cost_bytes(a[i]);
     if (atomic_fetch_sub(&left, wanted) >= wanted) return true;
+    gp_released none = {.n = 0};
+    enter();
+    compute();
+    leave(&none);
     size_t room = gp_host_room(), need = 0;
     for (int i = 0; i < n && room < (size_t)wanted; i++) need += untouched(a[i], host_bits);
     if (need > room) {
@@ -226,22 +254,26 @@ static bool host_has(gp_stream *s, const char *what, const gp_array *const *a, i
                    (double)gp_alloc_in_use(s->dev) / 1048576);
 }
 
-/* Computes c's kernel. What fails is found by a later wait, as on a card. False with a message when
- * out of memory. */
-static bool compute(gp_stream *s, gp_call *c) {
-    bool ok = gp_queue_launch(player(s), c);
-    gp_queue_finish(player(s));
-    return ok;
+/* Ctrl-C does not interrupt the player: it holds little at a time. */
+static void put_off_by(const gp_cost *cost) {
+    enum { MOST = 1000000000 };
+    put_off += gp_host_work(cost->bytes, cost->ops);
+    moved += cost->bytes;
+    if (put_off > MOST) compute();
 }
 
-bool gp_model_launch(gp_stream *s, gp_call *c) {
+/* Queues c's kernel, while the clock stands still. What fails is found by a later wait, as on a
+ * card. False with a message when out of memory. */
+static bool launch(gp_stream *s, gp_call *c) {
     gp_released none = {.n = 0};
     gp_cost cost = gp_call_cost(c);
     gp_card_time time = gp_card_kernel(&card, &cost);
     if (cost.passes && !host_has(s, c->name, c->outa, c->nout)) return false;
     make_room(s);
     enter();
-    bool ok = compute(s, c);
+    gp_queue_play(player, s);
+    bool ok = gp_queue_launch(player, c);
+    put_off_by(&cost);
     if (time.at_least) note_bound(gp_op_id(c->op));
     if (ok)
         add(s, &(gp_lane_item){.kind = GP_LANE_KERNEL,
@@ -253,8 +285,15 @@ bool gp_model_launch(gp_stream *s, gp_call *c) {
     return ok;
 }
 
-bool gp_model_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
-                   gp_storage *host, uint64_t id) {
+bool gp_model_launch(gp_stream *s, gp_call *c) {
+    gp_clock_pause();
+    bool ok = launch(s, c);
+    gp_clock_resume();
+    return ok;
+}
+
+static bool copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                 gp_storage *host, uint64_t id) {
     gp_released none = {.n = 0};
     gp_card_time time = gp_card_copy(&card, (double)bytes, !host || host->pinned);
     gp_array to = {.data = dst, .ndim = 1, .dim = {(int64_t)bytes}, .stride = {1}};
@@ -263,8 +302,9 @@ bool gp_model_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_co
     if (time.at_least) note_bound(GP_OPS);
     make_room(s);
     enter();
-    gp_queue_copy(player(s), dst, src, bytes, kind, NULL, 0);
-    gp_queue_finish(player(s));
+    gp_queue_play(player, s);
+    gp_queue_copy(player, dst, src, bytes, kind, NULL, 0);
+    put_off_by(&(gp_cost){.bytes = 2 * (double)bytes});
     if (host) gp_storage_ref(host), atomic_fetch_add(&host->readers, 1);
     add(s, &(gp_lane_item){.kind = GP_LANE_COPY,
                            .direction = kind,
@@ -275,6 +315,14 @@ bool gp_model_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_co
                            .ran = {.s = s, .kind = gp_copy_name(kind), .id = id, .bytes = bytes}});
     leave(&none);
     return true;
+}
+
+bool gp_model_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                   gp_storage *host, uint64_t id) {
+    gp_clock_pause();
+    bool ok = copy(s, dst, src, bytes, kind, host, id);
+    gp_clock_resume();
+    return ok;
 }
 
 bool gp_model_busy(gp_stream *s) {
@@ -323,7 +371,7 @@ bool gp_model_event_drain(gp_event *e) {
 
 bool gp_model_event_wait(gp_stream *s, gp_event *e) {
     gp_released none = {.n = 0};
-    if (gp_model_event_done(e)) return true;
+    if (reached(e->stream, e->ticket)) return true;
     make_room(s);
     enter();
     add(s, &(gp_lane_item){

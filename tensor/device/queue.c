@@ -2,7 +2,6 @@
  * own. */
 #include "tensor/device/queue.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,14 +21,10 @@ enum { QUEUE = 1024, ARRAYS = 8, POLL_NS = 50000 };
 
 typedef enum kind { KERNEL, COPY, REPLAY, RECORD, WAIT, NOTHING } kind;
 
-/* Shared by the recorder and the worker that writes it. */
-typedef struct stamp {
-    atomic_int refs;
-    _Atomic uint64_t ns; /* 0 until reached */
-} stamp;
-
 typedef struct command {
     kind kind;
+    gp_stream *of; /* a player's: the stream that it is of, and its number there; else NULL */
+    uint64_t number;
     union {
         struct {
             gp_call call;
@@ -48,14 +43,15 @@ typedef struct command {
         struct {
             gp_stream *on; /* WAIT: stream and ticket to wait for; RECORD: stamp only */
             uint64_t ticket;
-            stamp *stamp;
+            void *stamp;
         };
     };
 } command;
 
 typedef struct queue {
     gp_stream *stream;
-    gp_stream *plays; /* not NULL: the stream that the commands are of, which reports them */
+    gp_stream *of;        /* a player's: the stream that the next command is of; else NULL */
+    _Atomic uint64_t let; /* tickets up to this one may begin; UINT64_MAX: all, but for a player */
     pthread_t thread;
     pthread_mutex_t lock; /* producers, and the two conditions */
     pthread_cond_t work, done;
@@ -81,11 +77,9 @@ static void fail(gp_stream *s, const gp_call *c, uint64_t at, bool broke) {
 }
 
 /* On the worker: reports that the command it runs has failed, with gp_error(). */
-static void fail_command(gp_stream *s, const gp_call *c, bool broke) {
-    gp_stream *plays = ((queue *)s->impl)->plays;
-    uint64_t at =
-        atomic_load_explicit(plays ? &plays->issued : &s->completed, memory_order_relaxed);
-    fail(plays ? plays : s, c, at + 1, broke);
+static void fail_command(gp_stream *s, const command *cmd, const gp_call *c, bool broke) {
+    uint64_t at = atomic_load_explicit(&s->completed, memory_order_relaxed);
+    fail(cmd->of ? cmd->of : s, c, cmd->of ? cmd->number : at + 1, broke);
 }
 
 typedef void (*device_hook)(const gp_activity *);
@@ -97,9 +91,7 @@ static uint64_t now_after(uint64_t t0) {
 }
 
 /* Takes reports of what s ran; NULL: nothing does. */
-static device_hook hook_of(gp_stream *s) {
-    return ((queue *)s->impl)->plays ? NULL : GP_HOOK(device);
-}
+static device_hook hook_of(gp_stream *s) { return ((queue *)s->impl)->of ? NULL : GP_HOOK(device); }
 
 _Thread_local uint64_t gp_activity_waited, gp_activity_began;
 
@@ -111,7 +103,8 @@ static void run_kernel(gp_stream *s, command *cmd) {
     uint64_t t0 = hook ? gp_now_ns() : 0;
     gp_running = &cmd->call;
     gp_activity_waited = gp_activity_began = 0;
-    if (!gp_cpu_kernels[gp_op_id(cmd->call.op)](&cmd->call)) fail_command(s, &cmd->call, false);
+    if (!gp_cpu_kernels[gp_op_id(cmd->call.op)](&cmd->call))
+        fail_command(s, cmd, &cmd->call, false);
     gp_running = NULL;
     uint64_t t1 = hook ? now_after(t0) : 0;
     if (gp_activity_began) t0 = min_ns(t0, gp_activity_began);
@@ -150,15 +143,6 @@ static void run_copy(gp_stream *s, command *cmd) {
                             .t1 = now_after(t0),
                             .bytes = cmd->bytes});
     let_go(cmd);
-}
-
-static void stamp_unref(stamp *st) {
-    if (atomic_fetch_sub(&st->refs, 1) == 1) free(st);
-}
-
-void gp_queue_stamp(void *stamp_of, uint64_t ns) {
-    atomic_store(&((stamp *)stamp_of)->ns, ns);
-    stamp_unref(stamp_of);
 }
 
 static bool reached(gp_stream *s, uint64_t ticket) {
@@ -203,7 +187,7 @@ static void run_replay(gp_stream *s, command *cmd) {
         const gp_call *c = gp_replay_call(cmd->replay, i);
         bool ok =
             (!gp_thread_stopped() || gp_fail("interrupted!")) && gp_replay_run_call(cmd->replay, i);
-        if (!ok) fail_command(s, c, false);
+        if (!ok) fail_command(s, cmd, c, false);
         if (hook) hook(&(gp_activity){.s = s, .op = c->op, .t0 = t0, .t1 = gp_now_ns()});
         if (!ok) break;
     }
@@ -222,14 +206,17 @@ static void execute(gp_stream *s, command *cmd) {
     }
 }
 
+static bool may_begin(queue *q, uint64_t at) {
+    return atomic_load_explicit(&q->stream->issued, memory_order_acquire) > at &&
+           atomic_load_explicit(&q->let, memory_order_relaxed) > at;
+}
+
 /* The next command: polls for it, then sleeps. NULL: there is none, and will be none. */
 static command *next_command(queue *q, uint64_t at) {
-    gp_stream *s = q->stream;
     for (uint64_t t0 = gp_real_ns(); gp_real_ns() - t0 < q->poll_ns && !atomic_load(&q->ends);)
-        if (atomic_load_explicit(&s->issued, memory_order_acquire) > at)
-            return &q->ring[at % QUEUE];
+        if (may_begin(q, at)) return &q->ring[at % QUEUE];
     gp_lock(&q->lock);
-    while (atomic_load(&s->issued) <= at) {
+    while (!may_begin(q, at)) {
         if (atomic_load(&q->ends)) return gp_unlock(&q->lock), NULL;
         q->asleep = true;
         pthread_cond_wait(&q->work, &q->lock);
@@ -264,7 +251,7 @@ static void crashed(queue *q, const char *text) {
         "the worker of %s %s; results are lost, and it may have damaged other memory: save your "
         "work and restart",
         s->dev->name, text);
-    fail_command(s, &(gp_call){.loc = {0}}, true);
+    fail_command(s, cmd, &(gp_call){.loc = {0}}, true);
     complete(q, at);
 }
 
@@ -322,6 +309,7 @@ bool gp_queue_open(gp_stream *s, uintptr_t host_bits) {
     if (!q) return gp_fail("out of memory");
     q->stream = s, q->host_bits = host_bits;
     q->poll_ns = poll_ns(), q->wanted = UINT64_MAX;
+    atomic_store(&q->let, UINT64_MAX);
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->work, NULL);
     pthread_cond_init(&q->done, NULL);
@@ -337,11 +325,25 @@ gp_stream *gp_queue_player(gp_stream *of, uintptr_t host_bits) {
     s->dev = of->dev;
     s->async = true;
     if (!gp_queue_open(s, host_bits)) return free(s), NULL;
-    ((queue *)s->impl)->plays = of;
+    queue *q = s->impl;
+    q->of = of;
+    atomic_store(&q->let, 0);
+    q->poll_ns = 0;
     return s;
 }
 
-void gp_queue_finish(gp_stream *s) { wait_ticket(s, s->issued, false); }
+void gp_queue_play(gp_stream *player, gp_stream *of) { ((queue *)player->impl)->of = of; }
+
+void gp_queue_finish(gp_stream *s) {
+    queue *q = s->impl;
+    if (q->of) {
+        gp_lock(&q->lock);
+        atomic_store(&q->let, s->issued);
+        if (q->asleep) pthread_cond_signal(&q->work);
+        gp_unlock(&q->lock);
+    }
+    wait_ticket(s, s->issued, false);
+}
 
 /* A free slot in the queue, with the lock held; submit() releases it. */
 static command *reserve(gp_stream *s) {
@@ -350,7 +352,8 @@ static command *reserve(gp_stream *s) {
     while (gp_stream_queued(s) >=
            QUEUE - 1) { /* launchers make room before; this covers what they did not foresee */
         gp_unlock(&q->lock);
-        wait_ticket(s, s->issued - QUEUE / 2, false);
+        if (q->of) gp_queue_finish(s);
+        else wait_ticket(s, s->issued - QUEUE / 2, false);
         gp_lock(&q->lock);
     }
     return &q->ring[s->issued % QUEUE];
@@ -359,6 +362,8 @@ static command *reserve(gp_stream *s) {
 /* Makes the reserved command visible and releases the lock. */
 static void submit(gp_stream *s) {
     queue *q = s->impl;
+    command *cmd = &q->ring[s->issued % QUEUE];
+    cmd->of = q->of, cmd->number = q->of ? q->of->issued + 1 : 0;
     atomic_fetch_add_explicit(&s->issued, 1, memory_order_release);
     if (q->asleep) pthread_cond_signal(&q->work);
     gp_unlock(&q->lock);
@@ -447,16 +452,6 @@ bool gp_queue_full(gp_stream *s) { return gp_stream_queued(s) >= QUEUE - 8; }
 bool gp_queue_drain(gp_stream *s) { return wait_ticket(s, s->issued, true); }
 bool gp_queue_drain_room(gp_stream *s) { return wait_ticket(s, s->issued - QUEUE / 2, true); }
 
-gp_event *gp_queue_event_new(gp_stream *s, int holders) {
-    gp_event *e = calloc(1, sizeof *e);
-    stamp *st = calloc(1, sizeof *st);
-    if (!e || !st) return free(e), free(st), gp_fail_null("out of memory");
-    atomic_store(&st->refs, holders);
-    e->stream = s;
-    e->impl = st;
-    return e;
-}
-
 /* A ticket of the stream; the stamp is shared with the worker, which writes the time. */
 gp_event *gp_queue_event_record(gp_stream *s, bool timed) {
     gp_event *e = gp_queue_event_new(s, 2);
@@ -466,12 +461,6 @@ gp_event *gp_queue_event_record(gp_stream *s, bool timed) {
     cmd->stamp = e->impl;
     e->ticket = s->issued + 1;
     submit(s);
-    return e;
-}
-
-gp_event *gp_queue_event_now(gp_stream *s) {
-    gp_event *e = gp_queue_event_new(s, 1);
-    if (e) atomic_store(&((stamp *)e->impl)->ns, gp_now_ns());
     return e;
 }
 
@@ -487,14 +476,4 @@ bool gp_queue_event_wait(gp_stream *s, gp_event *e) {
     cmd->ticket = e->ticket;
     submit(s);
     return true;
-}
-
-double gp_queue_event_time(gp_event *e) {
-    uint64_t ns = atomic_load(&((stamp *)e->impl)->ns);
-    return ns ? gp_seconds(ns) : NAN;
-}
-
-void gp_queue_event_free(gp_event *e) {
-    stamp_unref(e->impl);
-    free(e);
 }

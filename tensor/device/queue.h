@@ -22,10 +22,14 @@ bool gp_queue_busy(gp_stream *s);
 bool gp_queue_full(gp_stream *s);
 bool gp_queue_drain(gp_stream *s);
 bool gp_queue_drain_room(gp_stream *s);
-/* A stream of no device's list, with a worker, that computes what stream `of` is said to run: no
- * activity is reported, and failures are those of the next command of `of`. For gp_queue_launch,
- * gp_queue_copy, gp_queue_finish; closed and freed by the caller. NULL with a message. */
+/* A stream of no device's list, with a worker, that computes what other streams are said to run,
+ * first `of`: none of it before gp_queue_finish, or a full queue, asks for it. No activity is
+ * reported. For gp_queue_launch, gp_queue_copy; closed and freed by the caller. NULL with a
+ * message. */
 gp_stream *gp_queue_player(gp_stream *of, uintptr_t host_bits);
+/* What the player's caller queues from here on is of that stream: failures are those of its next
+ * command when it was queued. */
+void gp_queue_play(gp_stream *player, gp_stream *of);
 /* The deferred stream whose commands the calling thread runs whenever it waits; NULL: none. Set it
  * to NULL only once all of them are done or handed over. */
 gp_stream *gp_queue_own(void);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "tensor/device/backends.h"
+#include "tensor/device/clock.h"
 #include "tensor/device/model.h"
 #include "tensor/device/queue.h"
 #include "tensor/env.h"
@@ -31,6 +32,19 @@ static void *mem_alloc(gp_device *dev, size_t bytes) {
     return p ? to_device(p) : NULL;
 }
 static void mem_free(gp_device *dev, void *p, size_t bytes) { gp_host_free(to_host(p), bytes); }
+
+/* What the host's own memory takes is not the card's time. */
+static void *card_alloc(gp_device *dev, size_t bytes) {
+    gp_clock_pause();
+    void *p = mem_alloc(dev, bytes);
+    gp_clock_resume();
+    return p;
+}
+static void card_free(gp_device *dev, void *p, size_t bytes) {
+    gp_clock_pause();
+    mem_free(dev, p, bytes);
+    gp_clock_resume();
+}
 
 int gp_sim_count(void) { return (int)gp_env_number(GP_ENV_GPUSH_SIM_DEVICES, 1); }
 
@@ -61,8 +75,8 @@ const gp_device_vt gp_sim_vt = {
 
 const gp_device_vt gp_sim_card_vt = {
     .kind = "sim",
-    .mem_alloc = mem_alloc,
-    .mem_free = mem_free,
+    .mem_alloc = card_alloc,
+    .mem_free = card_free,
     .stream_open = card_stream_open,
     .stream_close = gp_model_close,
     .capacity = capacity,

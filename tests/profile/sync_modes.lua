@@ -139,7 +139,7 @@ local x = randn(1024, 1024, {device = "sim"})
 for i = 1, 10 do
     local n = x:matmul(x):sum():item()
 end
-local big = randn(4096, 4096, {device = "sim"})
+local big = randn(1024, 1024, {device = "sim"})
 for i = 1, 11 do
     local y = x:to("cpu", {non_blocking = true})
     for k = 1, 4 do big:matmul(big) end

@@ -132,14 +132,15 @@ function M.may_write(given, outputs, inputs)
     return true
 end
 
---- finish(ok) -> whether the command succeeded, to be called once after the script, however that
---- ends (shell/end.c); an exit status of its own stays unless it is a success and finish fails.
+--- finish(ok, began) -> whether the command succeeded, to be called once after the script, however
+--- that ends (shell/end.c); an exit status of its own stays unless it is a success and finish
+--- fails. began: the script was read and ran; if not, its error has been shown.
 function M.after_script(finish)
     local result
     debug.getregistry()["gpush.finish"] = function(ok)
         if result == nil then
             result = false -- what finish raises is not tried again
-            result = finish(ok) or false
+            result = finish(ok, debug.getregistry()["gpush.began"]) or false
             if not ok then fail(nil) end -- the script has failed, and that is the status
         end
         return result and ok
@@ -151,6 +152,10 @@ end
 --- What a profile shows at a glance, as text: the verdict, its ops, who waited, and what devices
 --- did; of several ranks, who waited for whom before those.
 function M.summary(prof, group, limit, sort, several)
+    if prof.count == 0 then
+        return ("%s\nnothing was recorded: no op ran, and no sample of the script was taken\n")
+            :format(tostring(prof))
+    end
     local devices, out = prof:devices(), { tostring(prof) }
     local function add(title, text) out[#out + 1] = ("\n%s\n%s"):format(title, text) end
     local waits = prof:sync()

@@ -144,6 +144,22 @@ t.error(function() captured(g.ones(2, { dtype = "f16" })) end, "was changed: cap
 local fused = g.fuse(function(x) return shared.weight * x end)
 t.is({ fused(g.ones(2)).dtype, both:double() and fused(g.ones(2)).dtype }, { "f32", "f64" },
     "a fused one uses what the parameter is now")
+-- A field of a parameter, buffer or module that was assigned something else.
+for _, case in ipairs {
+    { g.nn.Linear(2, 2), "weight", 5, "Linear: 'weight' held a parameter, and was" },
+    { g.nn.BatchNorm2d(3), "running_mean", "x", "'running_mean' held a buffer, and was" },
+    { g.nn.Sequential(g.nn.ReLU(), g.nn.ReLU()), 1, 5, "Sequential: '1' held a module, and was" },
+    { g.nn.Sequential(g.nn.ReLU()), 1, g.ones(2), "'1' held a module, and was assigned a" } } do
+    local m, field, value, says = table.unpack(case)
+    m[field] = value
+    t.error(function() return m:parameters() end, says, says)
+    t.error(function() return m:state_dict() end, says, "and when it is saved")
+    t.error(function() return m(g.ones(1, 3, 2, 2)) end, type(field) == "string" and field or says,
+        "and when it is called")
+end
+local bare = g.nn.Linear(2, 2)
+bare.bias = nil
+t.is(#bare:parameters(), 1, "nil removes a parameter")
 t.error(function() net:to("f33") end, "f33", "a device that is none")
 t.is(net.scale.dtype, "f32", "leaves the model as it was")
 

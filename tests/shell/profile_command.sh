@@ -51,6 +51,10 @@ for case in "raise:1" "exit 7:7" "exit 0:0"; do
     "$gpush" profile --save saved.gz train.lua ${case%:*} >out 2>err
     tap_is "$? $(asks saved.gz 'n["wait: item"]')" "${case#*:} 5" "a script that ends by ${case%:*}: its status, and the profile"
 done
+echo 'os.exit(3)' >empty.lua
+"$gpush" profile empty.lua >out 2>err
+tap_is "$? $(tail -1 err)" "3 nothing was recorded: no op ran, and no sample of the script was taken" \
+    "a script that only exits: its status, and that nothing was recorded"
 rm -f saved.gz out
 if [ "$GPUSH_SAN" = thread ]; then
     tap_skip "TSan holds a signal back until the next system call, which an endless loop in Lua has none of"

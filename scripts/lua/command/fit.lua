@@ -108,14 +108,14 @@ if not args[at] then return command.refuse "expected a script" end
 -- Its memory is more than any host's.
 sim.card = { name = "card without a limit", like = "h200", memory = 1e18 }
 profile.start { memory = true, limit = given["--max-events"] }
-command.after_script(function(ok)
+command.after_script(function(ok, began)
     local stopped, prof = pcall(profile.stop)
     io.stdout:flush()
     if not stopped then
         command.say("%s", command.plain(prof))
         return false
     end
-    if prof.count == 0 and not ok then return false end -- it did not begin, and has said why
+    if not began then return false end
     return deliver(prof, ok, given) and ok
 end)
 return at

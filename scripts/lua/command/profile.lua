@@ -195,9 +195,8 @@ function start()
         lua = true }
 end
 
-command.after_script(function(ok)
-    if not stop() then return false end
-    if prof.count == 0 and not ok then return false end -- it did not begin, and has said why
+command.after_script(function(ok, began)
+    if not stop() or not began then return false end
     return deliver(given) and ok
 end)
 if steps then watch_steps() end

@@ -26,6 +26,9 @@ end
 function Sequential:forward(x, ...)
     local n = #self
     if n == 0 then return x end
+    for i = 1, n do
+        if type(self[i]) ~= "table" then self:children() end -- which names the entry that is none
+    end
     if n == 1 then return self[1](x, ...) end
     x = self[1](x, ...)
     for i = 2, n - 1 do x = self[i](x) end

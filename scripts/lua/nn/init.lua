@@ -227,6 +227,17 @@ local function find_late(self)
     end
 end
 
+-- A field that held a parameter, a buffer or a module, and holds something else. Lua does not tell
+-- of the assignment itself, as the field was there: it is found when the module is next walked.
+local function refuse_field(self, key, value)
+    local kind = self._kinds[key]
+    local what = kind == "module" and "a module" or "a tensor"
+    nn.raise("%s: '%s' held a %s, and was assigned %s (expected %s, or nil to remove it)",
+        class_of(self), key, kind == "passing" and "buffer" or kind,
+        is_tensor(value) and "a tensor" or type(value) == "table" and "a table"
+            or ("%s (a %s)"):format(tostring(value), type(value)), what)
+end
+
 --- The module's own parameters, buffers and submodules, as they were assigned: for key, value, kind
 --- in nn.entries(m);
 --- kind: "parameter", "buffer", "passing" (a buffer that is not saved) or "module".
@@ -241,6 +252,7 @@ function nn.entries(self)
             local value = rawget(self, key)
             if is_module(value) then return key, value, "module" end
             if is_tensor(value) and kinds[key] ~= "module" then return key, value, kinds[key] end
+            if value then refuse_field(self, key, value) end
         until false
     end
 end

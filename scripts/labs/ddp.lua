@@ -5,8 +5,8 @@
 --
 -- What to look at
 --   1. the losses: those of one process, however many share the work;
---   2. the time of a step: with as many processes as processors it falls, with
---      more it does not;
+--   2. the time of a step, and its spread: whether a second process pays depends
+--      on what a step computes and on the processors, which the processes share;
 --   3. communication: how long a step's collectives take on their own stream, and
 --      how much of that the host, or the device, waited for ("exposed"); the rest
 --      was hidden behind backward;
@@ -14,6 +14,7 @@
 --      the others wait for it. Each rank saves a profile, which rank 0 joins:
 --      prof:collectives() names the late rank, and the lines between which it was
 --      late ("meanwhile").
+-- The result says what follows from each.
 --
 -- It starts its processes itself, by gpush run; where there is no mpirun, only
 -- the first. In a job that you have started (gpush run -n 2 ddp.lua) it runs
@@ -26,7 +27,8 @@ local here = arg[0]:match ".*/" or ""
 local opt = dofile(here .. "options.lua")({ device = "cpu", steps = 20, width = 256, delay = 5,
     slow = -1, save = false },
     { slow = -1 })
-local BATCH = 32
+local say, verdict = dofile(here .. "text.lua"), dofile(here .. "verdict.lua")
+local BATCH, ROUNDS = 32, 5
 
 local function training()
     manual_seed(1)
@@ -88,7 +90,13 @@ local function show_late(prof)
     if dist.rank > 0 then return end
     local files = {}
     for r = 0, dist.size - 1 do files[r + 1] = file(r) end
-    print(profile.load(files):collectives())
+    local late = profile.load(files):collectives()
+    print(late)
+    local row, steps = late[1], opt.steps
+    say(("late rank: rank %d, last in %d of %d collectives, late by %.3f ms a step, of which %d \z
+        ms were put in%s"):format(row.last, row.times_last, row.count, row.late * 1e-6 / steps,
+        opt.delay, row.last ~= opt.slow and ": another rank than the delayed one"
+        or row.meanwhile and "; it was late " .. row.meanwhile or ""))
 end
 
 local function run_rank()
@@ -96,42 +104,79 @@ local function run_rank()
     local model, optimizer, loader = training()
     train(model, optimizer, loader, 4)
     dist.barrier()
-    local t = clock()
-    local loss = dist.all_reduce(train(model, optimizer, loader, opt.steps), { op = "mean" })
-    local step = (clock() - t) / opt.steps
+    local loss, times = nil, {}
+    for round = 1, ROUNDS do
+        local t = clock()
+        loss = dist.all_reduce(train(model, optimizer, loader, opt.steps), { op = "mean" })
+        times[round] = (clock() - t) / opt.steps
+    end
+    table.sort(times)
+    local step, spread = times[ROUNDS // 2 + 1], times[ROUNDS - 1] - times[2]
     local busy, waited, prof = communication(function()
         train(model, optimizer, loader, opt.steps)
     end)
     local all = rows { busy / opt.steps, waited / opt.steps }
     if opt.save then show_late(prof) end
     if dist.rank ~= 0 or opt.save then return end
-    print(("  %9d  %9.6f  %9.3f ms  %9.3f ms  %9.3f ms"):format(dist.size, loss:item(), step * 1e3,
-        all[1][1] * 1e3, all[1][2] * 1e3))
+    print(("  %9d  %9.6f  %9.3f ms  %9.3f ms  %9.3f ms  %9.3f ms"):format(dist.size, loss:item(),
+        step * 1e3, spread * 1e3, all[1][1] * 1e3, all[1][2] * 1e3))
 end
 
--- Runs this lab in n processes.
+-- Runs this lab in n processes and prints what they print; gives the numbers of its row, or nil and
+-- whether it succeeded.
 local function start(n, more)
     io.stdout:flush()
     local options = ("--device %s --steps %d --width %d --delay %d %s"):format(opt.device,
         opt.steps, opt.width, opt.delay, more or "")
-    return os.execute(("'%s' run -n %d '%s' %s"):format(arg[-1], n, arg[0], options))
+    local out, row = io.popen(("'%s' run -n %d '%s' %s"):format(arg[-1], n, arg[0], options)), nil
+    for line in out:lines() do
+        print(line)
+        local loss, time, spread, _, exposed = line:match("^ +%d+ +([%d.]+)" ..
+            (" +([%d.]+) ms"):rep(4))
+        if loss then
+            row = { n = n, loss = tonumber(loss), time = time * 1e-3, spread = spread * 1e-3,
+                min = 0, exposed = exposed * 1e-3 }
+        end
+    end
+    return row, out:close()
+end
+
+-- What follows from the rows.
+local function conclude(rows)
+    print "\n== result =="
+    local low, high = math.huge, -math.huge
+    for _, row in ipairs(rows) do low, high = math.min(low, row.loss), math.max(high, row.loss) end
+    say(("losses: %s"):format(high - low <= 1e-4 * high and ("equal to %.1e: the same training")
+        :format(math.max(high - low, 1e-6)) or ("they differ by %.1e, more than rounding does")
+        :format(high - low)))
+    for i = 2, #rows do
+        say(("%d processes: %s; a step waits %.3f ms for collectives, %.0f %% of it"):format(
+            rows[i].n, verdict.pays(rows[1], rows[i]), rows[i].exposed * 1e3,
+            100 * rows[i].exposed / rows[i].time))
+    end
 end
 
 local launched = os.getenv "OMPI_COMM_WORLD_SIZE" or os.getenv "PMI_SIZE"
     or os.getenv "SLURM_STEP_NUM_TASKS"
 if launched then return run_rank() end
 
-print(("ddp: %d steps of %d rows, 5 layers of %d, on %s"):format(opt.steps, BATCH, opt.width,
-    opt.device))
-print "  processes  last loss      a step    collectives   exposed"
+say(("ddp: %d steps of %d rows, 5 layers of %d, on %s (%s)"):format(opt.steps, BATCH, opt.width,
+    opt.device, timeit(function() return zeros(1, { device = opt.device }) end, { n = 1 }).kind))
+print "  processes  last loss      a step         spread   collectives        exposed"
 if not os.execute "command -v mpirun >/dev/null 2>&1" then
     run_rank()
     print "  There is no mpirun here: apt-get install libopenmpi-dev openmpi-bin, and build again."
     return
 end
-for _, n in ipairs { 1, 2, 4 } do if not start(n) then os.exit(1) end end
+local rows = {}
+for i, n in ipairs { 1, 2, 4 } do
+    local row, ok = start(n)
+    if not ok then os.exit(1) end
+    rows[i] = row
+end
 print(("\nwith %d ms more in each step of rank 1:"):format(opt.delay))
 local prefix = os.tmpname()
-local ok = start(2, ("--slow 1 --save '%s'"):format(prefix))
+local _, ok = start(2, ("--slow 1 --save '%s'"):format(prefix))
 for _, ending in ipairs { "", "-0.prof", "-1.prof" } do os.remove(prefix .. ending) end
 if not ok then os.exit(1) end
+conclude(rows)

@@ -28,6 +28,7 @@
 
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")
+local say = dofile(here .. "text.lua")
 local opt = options({ data = false, epochs = 12, batch = 20, device = "gpu", card = "h200",
     workers = 2,
     accuracy = 90, count = 2000, precision = "f32",
@@ -162,7 +163,7 @@ if opt.resume then
 end
 local numbers = 0
 for _, p in ipairs(model:parameters()) do numbers = numbers + p:numel() end
-dofile(here .. "text.lua")(("%d pictures of %d kinds, %d kept back; %d parameters on %s%s"):format(
+say(("%d pictures of %d kinds, %d kept back; %d parameters on %s%s"):format(
     x.shape[1], classes, kept, numbers, opt.device, label))
 local bar <close> = progress(math.max(0, opt.epochs - first + 1) * steps, "training")
 for epoch = first, opt.epochs do
@@ -208,6 +209,35 @@ local function picture(file)
         legend = { "learning", "kept back" }, png = file}
 end
 
+-- What follows from the losses: whether more epochs could help, or fewer would have done.
+local function tell_losses(say)
+    local best, last = 1, #history
+    for i, h in ipairs(history) do if h[2] < history[best][2] then best = i end end
+    local lowest, now = history[best][2], history[last][2]
+    if last < 3 then return say "losses: too few epochs to conclude anything" end
+    if now > 1.05 * lowest and history[last][1] < history[best][1] then
+        return say(("losses: overfitting: kept back the loss rose from %.4f in epoch %d to %.4f, \z
+            while learning went on; the model of that epoch is the better one"):format(lowest, best,
+            now))
+    end
+    if lowest < 0.95 * history[last - 2][2] and last - best < 2 then
+        return say(("losses: still falling, from %.4f to %.4f in the last two epochs: more epochs \z
+            should help"):format(history[last - 2][2], lowest))
+    end
+    say(("losses: level, at %.4f kept back: more epochs change little"):format(now))
+end
+
+-- What the share says of other pictures of the kind, by Wilson's interval for n of them.
+local function tell_share(say, share, n)
+    local z <const> = 1.96 -- of 95 %
+    local middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    local half = z * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ^ 2) / (1 + z * z / n)
+    local low, high, wanted = middle - half, middle + half, opt.accuracy / 100
+    say(("accuracy: %.1f to %.1f %% of other such pictures, at 95 %% confidence: %d %% is %s")
+        :format(100 * low, 100 * high, opt.accuracy, low >= wanted and "clearly reached"
+        or high < wanted and "clearly missed" or "neither clearly reached nor missed by so few"))
+end
+
 if #history > 0 then
     text_plot(10)
     if opt.plot then picture(opt.plot) end
@@ -217,5 +247,9 @@ if #history > 0 then
     print(("accuracy %.1f %% on %d pictures kept back; %d %% wanted: %s"):format(
         shown, kept, opt.accuracy,
         share >= opt.accuracy and "reached" or "not reached"))
+    print "== result =="
+    tell_losses(say)
+    tell_share(say, share / 100, kept)
+    say("loader: " .. loader:report({ print = false }).verdict)
     if share < opt.accuracy and #history == opt.epochs then os.exit(false, true) end
 end

@@ -332,6 +332,13 @@ do
     local share = tonumber(
         out:match "accuracy ([%d.]+) %% on 400 pictures kept back; 90 %% wanted: reached")
     t.ok(ok and share and share >= 90, "digits: 90 % of the pictures kept back")
+    local low, high = out:match "\naccuracy: ([%d.]+) to ([%d.]+) %% of other such pictures"
+    t.ok(low and tonumber(low) < share and share < tonumber(high), "digits: within its interval")
+    if share == 99 then -- 396 of 400: Wilson's interval by hand, 0.9746 to 0.9961
+        t.is({ low, high }, { "97.5", "99.6" }, "digits: Wilson's interval")
+    end
+    has(out, "\nlosses: %l+", "digits: what the losses say")
+    has(out, "\nloader: the %l+ ", "digits: and the loader")
     gpush.npz.save(base .. ".npz",
         { x = gpush.randint(0, 255, { 40, 8, 8 }):to "u8", y = gpush.arange(0, 39) % 4 })
     out, ok = lab("digits",

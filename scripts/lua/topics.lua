@@ -259,7 +259,7 @@ local topics = {
 
 for _, group in ipairs { "shape", "reduce", "index", "linalg", "neural", "loss", "values", "module",
     "lua", "composites", "rows", "layers", "more_layers",
-    "optim", "data", "dist", "guide" }
+    "optim", "data", "dist", "guide", "tasks" }
 do
     for name, topic in pairs(assert(loadfile(("%s/topics/%s.lua"):format(dir, group), "t"))()) do
         topics[name] = topic

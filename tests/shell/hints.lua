@@ -136,7 +136,7 @@ for _, case in ipairs {
     t.is(#sync.lines(), 0, "a hint waits for nothing")
 end
 
--- nan and its kin are variables to Lua, and nil: the line with what Lua writes.
+-- nan, inf and similar names are variables to Lua, and nil: the line with what Lua writes.
 for line, lua in pairs { ["x[1] = nan"] = "x[1] = 0/0", ["x[1] = -inf"] = "x[1] = -math.huge",
     ["x[1] = NaN"] = "x[1] = 0/0", ["x[1] = math.nan"] = "x[1] = 0/0",
     ["x[1] = math.inf"] = "x[1] = math.huge", ["x:fill_(Inf)"] = "x:fill_(math.huge)",

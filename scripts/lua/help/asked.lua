@@ -2,11 +2,25 @@
 -- Words by which people ask for an entry and which its name and text need not have: words of
 -- PyTorch, NumPy and Julia, and of daily life. search.lua reads them.
 local text = [[
+accuracy: correct metric score right percent confusion matrix f1 precision recall
+freeze layers: freezing frozen requires_grad transfer finetune fine tuning
+early stopping: stop best patience overfit
+overfitting: overfit regularize regularization generalization
+gradient accumulation: accumulate small memory batch
+gpu utilisation: utilization low idle usage busy underused
+data loader speed: dataloader loader slow bottleneck worker
+training fails: loss gradient not decreasing falling learn converge vanishing stuck wrong
+evaluate: eval validation validate test predict prediction inference mode model
+custom loss: own function weighted class weight imbalanced regression
+batch size: minibatch larger
+split data: train test validation
+pretrained model: transfer learning finetune huggingface torchvision load
+export: onnx torchscript deploy serve
 profile: go slow slowly speed performance bottleneck hotspot time faster benchmark
 profile.run: profiler bottleneck time record flame
-gpush profile: go slow slowly speed performance bottleneck faster time script
+gpush profile: go slow slowly speed training why performance bottleneck faster time script
 gpush sync: wait find synchronize stall block slow script
-sync.report: wait find synchronize stall block stuck line
+sync.report: wait how many find synchronize stall block stuck line
 sync.mode: warn debug set_sync_debug_mode error
 sync.explain: wait find explain cause avoid why
 sync.async: log print loss item without wait asynchronous
@@ -26,31 +40,35 @@ tutorial: start begin beginner introduction guide documentation doc manual learn
 install: installation setup build compile download apt pip conda update
 quit: exit leave close stop end bye
 checkpoint: save saving store training model resume load weight state_dict
-checkpoint.save: save store write model weight training
+checkpoint.save: save store write model weight training best
 checkpoint.load: load restore resume model weight state_dict
 npy: load store read write file numpy array
 npz: load store file numpy several
-npy.save: save store write file numpy tensor disk
+npy.save: save store write file numpy tensor disk convert
 npy.load: load read file numpy tensor disk
 safetensors: load store weight huggingface pth
 safetensors.save: save store write weight model huggingface
 image.load: read picture png photo
+data.ImageFolder: load image picture folder directory
+data.transforms: augmentation augment normalize image flip crop preprocess
+data.Dataset: load custom dataset own class text tokenizer csv
 transpose: swap axes dim matrix t
 permute: transpose reorder axes swap dim dimension moveaxis
-reshape: shape resize view change
+reshape: shape resize view change tensor
 squeeze: remove dim unsqueeze expand_dims newaxis
 unsqueeze: add dim dimension axis newaxis expand_dims
 cat: concatenate join hcat vcat append merge vstack hstack
 stack: concatenate join
 matmul: multiply multiplication matrix matrices product dot mm bmm gemm mul
-to: move gpu cuda device transfer copy cast convert dtype type float half cpu
+to: move model gpu cuda device transfer copy cast convert dtype type float half cpu
 item: number scalar value float python
 tolist: convert list table array lua numpy
 tensor: create make array new list from table
 randn: random normal distribution gaussian noise
 rand: random uniform
 randint: random integer
-manual_seed: seed reproducible deterministic random
+manual_seed: seed reproducible reproducibility result deterministic random
+one_hot: encoding categorical label
 arange: range sequence linspace colon
 where: condition mask ternary if select ifelse
 nonzero: find indices index true
@@ -60,7 +78,9 @@ topk: largest top best k
 sort: order ascending descending sortperm
 argmax: index largest findmax
 nn: layer network neural model module
-nn.Linear: layer dense fully connected
+nn.Linear: layer dense fully connected regression
+nn.Embedding: text word token vocabulary
+nn.LSTM: text sequence rnn classification
 nn.Sequential: layer chain model stack
 nn.module: class custom layer own define model write
 nn.summary: print model parameter count number summary
@@ -68,7 +88,8 @@ optim: optimizer optimiser train gradient descent
 optim.Adam: optimizer
 optim.SGD: optimizer optimiser gradient descent momentum
 optim.lr: learning rate schedule scheduler decay warmup
-data.Loader: dataloader batch dataset loader worker minibatch
+data.Loader: dataloader batch dataset loader worker minibatch shuffle
+optim.AdamW: weight decay regularization
 data: dataset dataloader batch csv
 backward: gradient autograd grad derivative differentiate backprop
 grad: gradient derivative differentiate jacobian

@@ -37,7 +37,8 @@ typedef struct builder {
 
 static bool opens(const gp_rec *r) {
     if (r->kind == GP_REC_REGION) return gp_is_take(r) || !strcmp(r->name, GP_LOADER_MAKE);
-    return r->kind == GP_REC_OP || r->kind == GP_REC_CALL;
+    bool queues = r->kind == GP_REC_COPY && r->t1 > r->t0; /* the host's time is counted */
+    return r->kind == GP_REC_OP || r->kind == GP_REC_CALL || queues;
 }
 
 static int by_time(const void *a, const void *b) {
@@ -94,6 +95,7 @@ static gp_part part_of(const builder *b, int i) {
     const entry *e = i < 0 ? NULL : &b->entry[i];
     if (!e) return GP_PART_SCRIPT;
     if (e->loader) return GP_PART_LOADER;
+    if (e->rec->kind == GP_REC_COPY) return GP_PART_LAUNCH;
     if (e->rec->kind == GP_REC_CALL)
         return gp_sets_up(b->t, e->rec) ? GP_PART_SETUP : GP_PART_LAUNCH;
     bool quick = b->t->ncommands && e->end - e->rec->t0 < GP_CPU_OP_NS;
@@ -104,7 +106,7 @@ static gp_part part_of(const builder *b, int i) {
 static void go_on(builder *b, uint64_t t, int from, int to) {
     gp_part part = part_of(b, to);
     int named = to; /* a launch says less than the op that it is in */
-    while (part == GP_PART_LAUNCH && b->entry[named].rec->kind == GP_REC_CALL &&
+    while (part == GP_PART_LAUNCH && b->entry[named].rec->kind != GP_REC_OP &&
            b->entry[named].up >= 0)
         named = b->entry[named].up;
     const entry *e = to < 0 ? NULL : &b->entry[named];

@@ -29,8 +29,16 @@ local function between(row)
     local a, b = at(row.before_file, row.before_line, row.before), at(row.file, row.line, row.name)
     if a and a == b then return "between two ops of " .. a end
     if a and b then return ("between %s and %s"):format(a, b) end
-    return a and "after " .. a or b and "before " .. b
+    return a and "the end, after " .. a or b and "the start, before " .. b
 end
+
+-- Whether a script's time is mostly that before its first op or after its last one: no step.
+local function is_once(row)
+    local one_side = (row.before == nil) ~= (row.name == nil)
+    return row.cause == "script" and one_side and 2 * row.most >= row.ns
+end
+local ONCE <const> = "it passes once, however many steps there are: record later steps alone to see \z
+    what they take"
 
 -- Causes that are the device's, and of them those in which it works.
 local DEVICE <const> = { delays = true, kernels = true, copies = true, collectives = true }
@@ -127,6 +135,7 @@ local function verdict(prof, rank)
     for i, row in ipairs(list) do
         row.order, row.share = i, list.wall > 0 and row.worth / list.wall or 0
         row.where = where(row)
+        if is_once(row) then row.advice = ONCE end
     end
     table.sort(list, function(a, b)
         if a.worth ~= b.worth then return a.worth > b.worth end

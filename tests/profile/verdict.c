@@ -226,6 +226,19 @@ static void on_the_host(void) {
     gp_prof_free(p);
 }
 
+/* Where the host's time is counted, queueing a read's copy takes some of it, which no op has: it is
+ * a launch's. */
+static void counted_copy(void) {
+    gp_prof *p = begin(false);
+    host(p, GP_REC_COPY, "copy D2H", 4, 1, 0, 8);
+    ran(p, "copy D2H", 1, 0, 12, 13);
+    waits(p, GP_WHY_item, 4, 8, 16);
+    gp_verdict v = of(p, 16);
+    is(&v, GP_CAUSE_script, 0, 0, "a counted copy");
+    is(&v, GP_CAUSE_launches, 8, 8, "a counted copy");
+    gp_prof_free(p);
+}
+
 static void untold(void) {
     gp_prof *p = begin(true);
     tap_ok(of(p, 10).untold == GP_UNTOLD_EMPTY, "an empty record tells nothing");
@@ -250,6 +263,7 @@ int main(void) {
     setup();
     delays(false);
     delays(true);
+    counted_copy();
     work();
     on_the_host();
     untold();

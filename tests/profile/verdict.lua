@@ -58,6 +58,32 @@ t.is(tostring(v), "no verdict: for 20 of 20 kernels and copies the record has no
 -- ---- modelled runs ----
 
 g.sim.card, g.sim.host = "h200", 8e-6
+local numbers = g.ones(64, { device = "sim" })
+
+-- Before the first op, and after the last, is no loop.
+local function pass_1_ms() local stop = g.clock() + 1e-3 while g.clock() < stop do end end
+for where, run in pairs {
+    ["the start, before "] = function() pass_1_ms() return numbers + 1 end,
+    ["the end, after "] = function() local y = numbers + 1 pass_1_ms() return y end,
+} do
+    v = g.profile.run(run):verdict()
+    t.is({ v.cause, v[1].where:sub(1, #where), v[1].advice:find "once" ~= nil,
+        v[1].advice:find "loop" }, { "script", where, true }, where .. "is no loop")
+end
+
+-- The script takes no time there: queueing a copy is a launch, also where no op encloses it.
+for name, read in pairs { item = function() return numbers[1]:item() end,
+    tolist = function() return numbers:tolist() end,
+    print = function() return tostring(numbers) end,
+    equal = function() return numbers:equal(numbers) end,
+    copy_ = function() return numbers:copy_(g.zeros(64)) end } do
+    local script
+    for _, row in ipairs(g.profile.run(read):verdict()) do
+        script = script or row.cause == "script" and row.ns or nil
+    end
+    t.is(script, nil, name .. ": nothing of it is the script's")
+end
+
 local x = g.randn(2048, 2048):to "sim"
 local function run(f) return g.profile.run(f) end
 local small = g.randn(64, 64):to "sim"

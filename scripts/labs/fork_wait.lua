@@ -169,9 +169,12 @@ for _, way in ipairs(ways) do
     end
     first = first or { forward, all }
     if expected == nil then expected = result end
-    print(("%-19s %9.3f %6.2f %9.3f %6.2f %7d %7.2f %5d %s"):format(way[1], forward.time * 1e3,
-        first[1].time / forward.time, all.time * 1e3, first[2].time / all.time, streams, overlap,
-        waited, equal(result, expected)))
+    local function ratio(a, b) -- none of bounds
+        return prof.at_least and "-" or ("%.2f"):format(a.time / b.time)
+    end
+    print(("%-19s %9.3f %6s %9.3f %6s %7d %7.2f %5d %s"):format(way[1], forward.time * 1e3,
+        ratio(first[1], forward), all.time * 1e3, ratio(first[2], all), streams, overlap, waited,
+        equal(result, expected)))
 end
 print "\n== result, with backward =="
 verdict.conclude(conclusions, say)

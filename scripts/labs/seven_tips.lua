@@ -41,20 +41,21 @@ local BATCH, CLASSES = 8, 4
 
 -- ---- measuring ----
 
--- What f takes: seconds, the device's work included; the host's part, its waits aside; the waits,
--- their time, and its result.
+-- What f takes: seconds, the device's work included; the host's part, its waits aside, but nil where
+-- f returns its loader, too, which the host also works or waits for; the waits, their time, and its
+-- result.
 local function measure(f)
     synchronize()
     sync.reset()
     local clock = current_stream "cpu"
     local begun = clock:record()
-    local result = f()
+    local result, loader = f()
     local waits, lost = 0, 0
     for _, line in ipairs(sync.lines()) do waits, lost = waits + line.times, lost + line.wait end
     local queued = begun:elapsed(clock:record())
     synchronize() -- the device's work belongs to the time
-    return { time = begun:elapsed(clock:record()), host = queued - lost, waits = waits,
-        lost = lost, result = result }
+    return { time = begun:elapsed(clock:record()), host = not loader and queued - lost or nil,
+        waits = waits, lost = lost, result = result }
 end
 
 -- Adds what only a profile knows: the number of ops, and those whose times are bounds.
@@ -66,9 +67,14 @@ local function add_counts(figures, run)
     end
 end
 
--- Measures a way three times, after it ran once in turn with the others: the fastest counts.
+-- Measures a way three times, after it ran once for a profile, and once in turn with the others: the
+-- fastest counts.
 local function best_of(ways)
-    local best, slowest, lines = {}, {}, nil
+    local best, slowest, lines, counts = {}, {}, nil, {}
+    for k, way in ipairs(ways) do
+        counts[k] = {}
+        add_counts(counts[k], way())
+    end
     for round = 0, 3 do
         for k, way in ipairs(ways) do
             local run = measure(way())
@@ -79,9 +85,9 @@ local function best_of(ways)
             if k == 1 then lines = sync.lines() end
         end
     end
-    for k, way in ipairs(ways) do
+    for k = 1, #ways do
         best[k].min, best[k].spread = best[k].time, slowest[k] - best[k].time
-        add_counts(best[k], way())
+        best[k].at_least, best[k].ops = counts[k].at_least, counts[k].ops
     end
     return best[1], best[2], lines
 end
@@ -166,7 +172,7 @@ local function train(workers)
         return function()
             local last
             for _, x, y in loader() do last = step(model, optimizer, x, y) end
-            return last:detach()
+            return last:detach(), loader
         end
     end
 end

@@ -66,6 +66,8 @@ for _, device in ipairs { "cpu", "sim" } do
     t.is(waits, device == "cpu" and { 0, 0, 0, 0, 0, 0, 0, 0 } or { 0, 0, 3, 0, 3, 1, 3, 0 },
         "seven_tips: waits of each pair on " .. device)
     has(out, "making a sample .* making a sample ", "seven_tips: both loaders' reports")
+    local tip = out:match "== 1%. .-== 2%. "
+    t.ok(not tip:find "host's own%s+part", "seven_tips: a loader's work is not the step's own", tip)
     local result = out:match "\n== result: what pays here ==\n(.*)"
     for number, many in pairs { [1] = 1, [2] = 1, [3] = 1, [4] = 1, [6] = 3 } do
         local _, said = (" " .. (result or "")):gsub("%f[%d]" .. number .. "%. ", "")
@@ -224,6 +226,26 @@ do -- what is said of two ways, by arithmetic
         { size = 16, verdict = "at least", cpu = {}, total = { at_least = "linalg.svd" } } }, "d"),
         bound, "verdict: nor a crossover")
     gpush.sim.card = nil
+end
+
+-- Of a card that nobody measured each lab says "at least" before its first number, and that nothing
+-- is faster.
+for _, case in ipairs { { "gathernd", "--rows 3 --size 4" }, { "svd", "--size 4" },
+    { "svd_live", "--sizes 4 --batches 1" }, { "masked_loss", "--batch 1 --size 4 --steps 1" },
+    { "fork_wait", "--models 2 --time 2 --batch 1 --channels 4" },
+    { "fork_wait", "--models 2 --time 2 --batch 1 --channels 4", "a100" },
+    { "fork_wait", "--models 2 --time 2 --batch 1 --channels 4", "v100" },
+    { "fork_wait", "--models 2 --time 2 --batch 1 --channels 4", "mi250" },
+    { "digits", "--epochs 1 --workers 0 --accuracy 0" } } do
+    local card = case[3] or "t4"
+    local said, fine = lab(case[1], ("--device sim --card %s %s"):format(card, case[2]))
+    local head, drawn = said:match "^.-host [^)]*%)", nil
+    for word in said:gmatch "%f[%l]%l+%f[%L]" do
+        drawn = (word == "faster" or word == "pays" or word == "loses") and word or drawn
+    end
+    t.ok(fine and (head or ""):gsub("%s+", " "):find "times are at least so: nobody measured it",
+        case[1] .. ": the times of a " .. card .. " are bounds", head or said)
+    t.is(drawn, nil, case[1] .. ": and nothing is concluded from them")
 end
 has(out, "\ncrossover: ", "svd_live: ends with the crossover")
 t.ok(not out:find "\27", "svd_live: plain rows on a pipe")

@@ -114,7 +114,7 @@ static void compile(nvrtc_program &p, const fs::path &work) {
     write(work / "program.cu", with_entries(p.text));
     for (auto &h : p.headers) write(work / h.first, h.second);
     bool ok =
-        run({FAKE_CXX, "-std=c++17", "-xc++", "-O1", "-w", "-fPIC", "-shared", "-ffp-contract=off",
+        run({FAKE_CXX, "-std=c++17", "-xc++", "-O0", "-w", "-fPIC", "-shared", "-ffp-contract=off",
              "-D__CUDACC_RTC__", "-DGP_MAX_DIM=8", "-I" FAKE_INCLUDE, "-idirafter", work,
              work / "program.cu", "-o", work / "program.so", "-xnone", runtime.dli_fname},
             work / "log");

@@ -144,6 +144,7 @@ int luaopen_gpush(lua_State *L) {
     gp_lua_open_data(L);
     gp_lua_open_json(L);
     gp_lua_open_autograd(L);
+    gp_lua_open_nan(L);
     gp_lua_open_autocast(L);
     gp_lua_open_sync(L);
     gp_lua_open_profile(L);

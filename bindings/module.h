@@ -26,6 +26,7 @@ void gp_lua_open_json(lua_State *L);
  * where it returns false, a success becomes a failure. */
 void gp_lua_open_stdlib(lua_State *L);
 void gp_lua_open_autograd(lua_State *L);
+void gp_lua_open_nan(lua_State *L);
 void gp_lua_open_autocast(lua_State *L);
 void gp_lua_open_sync(lua_State *L);
 void gp_lua_open_profile(lua_State *L);

@@ -9,6 +9,7 @@
 #include "tensor/capture/capture.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/autograd/grad.h"
+#include "tensor/autograd/watch.h"
 #include "tensor/infer.h"
 #include "tensor/device/card.h"
 #include "tensor/device/failure.h"
@@ -331,7 +332,7 @@ static bool launch_beside(gp_call *c) {
 
 bool gp_op_is_small(const gp_call *c) {
     enum { FEW = 1024 };
-    if (c->op->kind >= GP_VIEW || c->into) return false;
+    if (c->op->kind >= GP_VIEW || c->into || !c->nout) return false;
     for (int i = 0; i < c->nargs; i++)
         if (c->arg[i].kind == GP_TENSOR && (c->arg[i].written || c->arg[i].t->a.numel > FEW))
             return false;
@@ -429,6 +430,7 @@ static bool run(gp_call *c) {
         if (__builtin_expect(gp_capturing != NULL, 0)) ok = ok && gp_capture_call(c);
     }
     if (c->id) op_end(c, ok);
+    if (__builtin_expect(gp_watch.on, 0)) ok = ok && gp_watch_results(c);
     drop_tmp(c);
     if (!ok) drop_out(c);
     return ok;

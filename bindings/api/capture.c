@@ -6,6 +6,7 @@
 #include "bindings/guard.h"
 #include "bindings/module.h"
 #include "tensor/autocast.h"
+#include "tensor/autograd/watch.h"
 #include "tensor/capture/capture.h"
 #include "tensor/fuse/trace.h"
 #include "tensor/infer.h"
@@ -370,8 +371,8 @@ static int l_captured(lua_State *L) {
     int n = lua_gettop(L);
     gp_tensor *in[ARGS];
     gp_lua_enter(L);
-    /* Within another captured or fused function the calls are that one's. */
-    if (gp_capturing || gp_tracing) return run_plain(L, n);
+    /* Within another captured or fused function the calls are that one's; nan.watch names each. */
+    if (gp_capturing || gp_tracing || gp_watch.on) return run_plain(L, n);
     if (!c->capture) return record(L, c, n);
     check_args(L, c, n, in);
     check_state(L, c);

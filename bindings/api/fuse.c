@@ -7,6 +7,7 @@
 #include "bindings/bind.h"
 #include "bindings/guard.h"
 #include "bindings/module.h"
+#include "tensor/autograd/watch.h"
 #include "tensor/fuse/object.h"
 #include "tensor/fuse/replay.h"
 #include "tensor/infer.h"
@@ -239,8 +240,8 @@ static int l_fused(lua_State *L) {
     int n = lua_gettop(L);
     gp_tensor *in[ARGS];
     gp_lua_enter(L);
-    /* Within another fused function the calls are that one's. */
-    if (f->eager || gp_tracing) return run_plain(L, n);
+    /* Within another fused function the calls are that one's; nan.watch names each. */
+    if (f->eager || gp_tracing || gp_watch.on) return run_plain(L, n);
     form *s = find(L, f, n, in);
     if (!s && f->n == FORMS) return too_many(L, f), run_plain(L, n);
     if (!s) return trace(L, f, n);

@@ -7,6 +7,7 @@
 #include "tensor/autocast.h"
 #include "tensor/autograd/after.h"
 #include "tensor/autograd/anomaly.h"
+#include "tensor/autograd/watch.h"
 #include "tensor/autograd/grad.h"
 #include "tensor/autograd/survey.h"
 #include "tensor/capture/capture.h"
@@ -166,8 +167,7 @@ static gp_tensor *fitted(walk *w, const gp_input *in, gp_tensor *g) {
     return g ? gp_sum_to(v, g, &in->shape) : NULL;
 }
 
-/* The hook's result for g: g itself, or another tensor of its shape and device. NULL with a
- * message. */
+/* The hook's result for g: g, or another tensor of its shape and device; NULL with a message. */
 static gp_tensor *run_hook(walk *w, gp_grad_hook *h, gp_tensor *g) {
     gp_tensor *r = gp_keep(&w->v, h->fn(h->ctx, g));
     if (!r || r == g) return r;
@@ -307,7 +307,9 @@ static bool run_rule(walk *w, gp_node *n) {
     if (ok) capture(w, n);
     for (int i = 0; i < n->nout; i++) n->out[i].g = NULL;
     gp_srcloc_set_forward(n->loc);
+    const gp_node *outer = gp_watch_step(n);
     ok = ok && n->rule->fn(v) && !v->failed && pass_on(w, n);
+    gp_watch_step(outer);
     w->loc = n->loc;
     drop_pool(v);
     if (v->x != w->tensors) free(v->x);

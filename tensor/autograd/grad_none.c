@@ -17,7 +17,7 @@ NONE(randn_like) NONE(randint) NONE(randperm) NONE(multinomial) NONE(arange)
     /* Ops that only write: refused for tensors that require gradients while ops are recorded. */
     /* clang-format off */
 NONE(sgd_step) NONE(adam_step) NONE(rmsprop_step) NONE(adagrad_step) NONE(clip_grad_norm)
-NONE(clip_grad_value) NONE(amp_unscale) NONE(amp_update_scale)
+NONE(clip_grad_value) NONE(amp_unscale) NONE(amp_update_scale) NONE(check_finite)
     /* clang-format on */
 
     /* Rows that only backward runs, and that are not differentiated: their rules compose a second

@@ -7,6 +7,7 @@
 
 #include "tensor/memory/alloc.h"
 #include "tensor/autograd/anomaly.h"
+#include "tensor/autograd/watch.h"
 #include "tensor/autograd/grad.h"
 #include "tensor/fuse/program.h"
 
@@ -186,6 +187,7 @@ gp_node *gp_node_new(const gp_op *op, const gp_rule *rule, int nargs, int nints,
     n->arg = (gp_value *)(n->in + nin);
     n->ints = (int64_t *)(n->arg + nargs);
     n->loc = gp_srcloc_here();
+    n->module = gp_watch_module();
     return n;
 }
 

@@ -10,6 +10,7 @@
 #include "tensor/dist/dist.h"
 #include "tensor/ops/dist.h"
 #include "tensor/ops/conv.h"
+#include "tensor/ops/finite.h"
 #include "tensor/ops/norm.h"
 #include "tensor/device/thread.h"
 #include "tensor/fuse/object.h"

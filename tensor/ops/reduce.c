@@ -4,6 +4,7 @@
 #include "tensor/autograd/compose.h"
 #include "tensor/autograd/formula.h"
 #include "tensor/infer.h"
+#include "tensor/ops/finite.h"
 
 /* Turns argument i into the mask of its dims, and gives the result's shape. False on a bad dim. */
 static bool reduced_shape(gp_call *c, int i, bool keep, gp_shape *s, bool *nothing) {
@@ -40,7 +41,7 @@ bool infer_reduce(gp_call *c, gp_meta *m) {
     return true;
 }
 
-/* ---- var, norms, logsumexp, aminmax, count_nonzero ---- */
+/* ---- var, norms, logsumexp, aminmax, count_nonzero, check_finite ---- */
 
 /* A reduction of floats: dims in argument dims, keepdim in the one at keep. */
 static bool float_reduction(gp_call *c, gp_meta *m, int dims, int keep, bool *nothing) {
@@ -121,6 +122,17 @@ bool infer_count_nonzero(gp_call *c, gp_meta *m) {
     bool nothing;
     gp_meta_like(m, 0, c->arg[0].t, GP_i64);
     return reduced_shape(c, 1, false, &m->out[0].shape, &nothing);
+}
+
+/* Arguments: those of finite.h. There is no result. */
+bool infer_check_finite(gp_call *c, gp_meta *m) {
+    static const char *const names[] = {"x", "a", "b", "c"};
+    m->n = 0;
+    for (int i = 0; i <= GP_CHECK_MOST; i++)
+        if (gp_given(c, i) &&
+            !gp_infer_check(c, names[i], (gp_dtype)c->arg[i].t->a.dtype, GP_SET_FLOAT))
+            return false;
+    return (m->dev = gp_infer_device(c)) != NULL;
 }
 
 /* ---- argmax, max ---- */

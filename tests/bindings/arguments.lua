@@ -23,6 +23,7 @@ for name, reason in pairs {
     ["sync.warning"] = "hands its arguments on", ["sync.off"] = "hands its arguments on",
     ["sync.async"] = "hands its arguments on",
     ["autograd.detect_anomaly"] = "hands its arguments on",
+    ["nan.watch"] = "hands its arguments on",
     ["nn.summary"] = "hands its arguments on", ["optim.check_positive"] = "a list of names",
     ["nn.raise"] = "a format", ["nn.fail"] = "a format", ["optim.raise"] = "a format",
     ["data.raise"] = "a format",
@@ -129,7 +130,7 @@ end
 for name, fn in pairs(g) do
     if type(fn) == "function" then check(name, fn) end
 end
-for _, area in ipairs { "linalg", "fft", "autograd", "profile", "sync", "json", "npy", "npz",
+for _, area in ipairs { "linalg", "fft", "autograd", "nan", "profile", "sync", "json", "npy", "npz",
     "safetensors", "image", "nn", "optim", "amp",
     "data", "checkpoint", "cuda" } do
     local _ = g[area].Nothing

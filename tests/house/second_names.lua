@@ -87,7 +87,8 @@ local function strangers(functions, known)
 end
 t.is(strangers(g, first_of), {}, "no function of the module has another second name")
 t.is(strangers(methods, first_of), {}, "nor has a method")
-for _, area in ipairs { "linalg", "fft", "cuda", "sync", "profile", "autograd", "checkpoint" } do
+for _, area in ipairs { "linalg", "fft", "cuda", "sync", "profile", "autograd", "nan",
+    "checkpoint" } do
     local _ = g[area].any -- loaded on first use
     t.is(strangers(g[area], members[area] or {}), {}, "nor has a function of " .. area)
 end

@@ -70,6 +70,10 @@ histogram: hist
 show an image: imshow
 boolean mask: masked_select
 find nan: isnan
+nan loss: nan.watch
+my loss is nan: nan.watch
+loss becomes inf: nan.watch
+which op made nan: nan.watch
 torch.compile: fuse
 cuda graphs: capture
 number of parameters: nn.summary

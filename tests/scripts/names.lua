@@ -73,7 +73,7 @@ for _, before in ipairs { "x:", "x.", "opt:", "opt.", "schedule:", "plateau:", "
     "recording:", "st:", "event:", "set:", "loader:", "loader.", "text:", "sync.", "profile.",
     "cuda.", "data.", "data.transforms.",
     "optim.", "optim.lr.", "nn.", "nn.init.", "nn.utils.", "nn.Module.", "linalg.", "fft.",
-    "autograd.", "gpush.", "json.",
+    "autograd.", "nan.", "gpush.", "json.",
     "npz.", "npy.", "image.", "safetensors.", "checkpoint.", "string.", "math.", "table.", "os.",
     "io.", "debug.",
     "coroutine.", "utf8.", "package." } do

@@ -130,7 +130,7 @@ local function gather()
         if type(fn) == "function" then add(name, fn) end
     end
     for name, fn in pairs(g) do if not g.ops(true)[name] then add(name, fn) end end
-    for _, area in ipairs { "sync", "autograd", "json", "npy", "npz", "image", "safetensors",
+    for _, area in ipairs { "sync", "autograd", "nan", "json", "npy", "npz", "image", "safetensors",
         "checkpoint", "data", "data.transforms", "nn.init", "nn.utils", "optim", "optim.lr",
         "amp" } do
         local t = load("return (...)." .. area)(g)

@@ -114,7 +114,8 @@ linalg.svd: singular value decomposition
 linalg.eigh: eigenvalue eigenvector symmetric
 fft: fourier transform
 einsum: einstein contraction
-detect_anomaly: nan inf
+autograd.detect_anomaly: nan inf anomaly
+nan.watch: nan inf infinite infinity loss my becomes first which op made overflow explode
 isnan: nan inf missing
 threads: cpu core thread number parallel
 printoptions: print format digit precision show

@@ -56,7 +56,7 @@ end
 local checked = setmetatable({}, { __mode = "k" })
 
 -- On the path of each step: with one argument no function of C runs.
-local function call(self, ...)
+local function run(self, ...)
     local class, _, second, third = checked[self.forward], ...
     if self._hooks then return pass(hooked(self, self._hooks, ...)) end
     if not class then
@@ -67,6 +67,18 @@ local function call(self, ...)
         check_count(self, select("#", ...), class.most)
     end
     return pass(class.forward(self, ...))
+end
+
+local entered -- the function below that notes a call for nan.watch, and returns what ends it
+local watch = debug.getregistry()["gpush.module_watch"]
+local function watched(self, ...)
+    local _ <close> = entered(self)
+    return pass(run(self, ...))
+end
+
+local function call(self, ...)
+    if watch.on then return pass(watched(self, ...)) end
+    return pass(run(self, ...))
 end
 
 function Module:forward(...) -- luacheck: ignore
@@ -132,6 +144,27 @@ debug.getregistry()["gpush.module_path"] = function(...)
     paths[outer] = paths[outer] or setmetatable({}, { __mode = "k" })
     paths[outer][calls[1]] = text
     return text
+end
+
+-- The calls that nan.watch sees, the innermost last.
+local seen = {}
+local function tell()
+    local n = #seen
+    if n == 0 then return watch.enter(nil) end
+    local outer, inner, calls = seen[1], seen[n], {}
+    local text = paths[outer] and paths[outer][inner]
+    for i = 1, text and 0 or n do calls[i] = seen[n + 1 - i] end
+    text = text or debug.getregistry()["gpush.module_path"](table.unpack(calls))
+    watch.enter(text)
+end
+local leave = setmetatable({}, { __close = function()
+    seen[#seen] = nil
+    tell()
+end })
+function entered(self)
+    seen[#seen + 1] = self
+    tell()
+    return leave
 end
 
 -- The modules that are being called, as "Net.hidden.3 (Linear)", nil if there are none. A call is

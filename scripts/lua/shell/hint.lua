@@ -51,7 +51,7 @@ local function global(word, line, prompt)
 end
 
 local areas = { "nn", "optim", "data", "checkpoint", "cuda", "linalg", "fft", "sync", "profile",
-    "autograd" }
+    "autograd", "nan" }
 
 local function ours(v)
     if gpush.is_tensor(v) then return true end

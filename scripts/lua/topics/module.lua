@@ -237,8 +237,8 @@ y:sum():backward() return x.grad
 --> tensor({12.0}, f32 1 cpu)]], see = "backward, no_grad" },
     ["autograd.detect_anomaly"] = { call = "autograd.detect_anomaly([fn, …])",
         text = "While it holds, a backward that makes a NaN is an error that names the forward op \z
-            and its line; slow.",
-        see = "backward" },
+            and its line; slow, as each check is a wait. nan.watch has none.",
+        see = "nan.watch, backward" },
     ["autograd.apart"] = { call = "autograd.apart()",
         text = "Within a backward: whether it leaves the leaves' grad alone, as grad() does. For \z
             autograd.checkpoint.",

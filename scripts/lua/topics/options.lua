@@ -287,6 +287,13 @@ growth_interval: steps without an infinite gradient until the scale grows
 amp.GradScaler.enabled: false does nothing but step
 amp_unscale.check: grads are only looked at
 amp_update_scale.state: scale and growth_tracker
+check_finite.a: an operand of the op that made x
+check_finite.b: another
+check_finite.c: another
+check_finite.op: the name of the op that made x
+check_finite.step: the op in whose backward that ran
+check_finite.module: the module that called it
+check_finite.number: a number among the op's arguments is not finite
 found_inf: not 0 where a gradient is infinite or NaN
 schedulers: a list of schedules
 lr: learning rate

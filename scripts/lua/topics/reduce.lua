@@ -49,6 +49,31 @@ return {
         shapes = "x: any; the result has the dims that are not reduced",
         example = "tensor({{0, 2, 3}, {0, 0, 1}}):count_nonzero(2)\n--> tensor({2, 1}, i64 2 cpu)",
         see = "nonzero, any, all" },
+    check_finite = {
+        text = "At once on the cpu, else at the next wait; nothing waits for it. An infinity that \z
+            an operand brings, as a mask of -inf, is passed on, a NaN never.",
+        shapes = "x, a, b, c: any; there is no result",
+        example = [[
+local ok, what = pcall(check_finite, tensor{1, 0/0})
+return (what:match "check_finite: .*")
+--> check_finite: 1 NaN and 0 infinite of 2 elements (f32 2)]],
+        see = "nan.watch, isfinite, nan_to_num" },
+    nan = {
+        text = "nan.watch: which op made the first NaN or infinity, in which line and module.",
+        see = "nan.watch, autograd.detect_anomaly, isnan" },
+    ["nan.watch"] = { call = "nan.watch([fn, …])",
+        text = "A loss is NaN: the first op whose result holds a NaN or an infinity, forward or \z
+            backward, is an error that says the op, its line and module, the shape, and how many \z
+            elements. Each result is looked at where it is, without a wait: on a device the error \z
+            comes with the next wait, such as item(). Results of ops that only move or choose \z
+            elements are not looked at. An infinity that an operand brings, as a mask of -inf, is \z
+            passed on. Functions of fuse and capture run op by op meanwhile. fn(…) is watched, or \z
+            a block: local _ <close> = nan.watch(); or, at the prompt, what follows until \z
+            nan.watch(false).",
+        example = "local ok, what = pcall(nan.watch, function() return tensor{1, 0}:log() end)\n\z
+            return (what:match \"nan.watch: .*\")\n--> nan.watch: log made 0 NaN and 1 infinite \z
+            of 2 elements (f32 2)",
+        see = "autograd.detect_anomaly, isnan, check_finite, optim.clip_grad_norm_" },
     nansum = { text = "Integers give i64. Of NaNs alone it is 0.", shapes = reduced,
         example = "tensor({1.0, 0/0, 3.0}):nansum()\n--> tensor(4.0, f32 scalar cpu)",
         see = "sum, nanmean, nan_to_num" },

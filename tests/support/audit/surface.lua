@@ -5,6 +5,7 @@
 local S = {}
 
 S.areas = { "sync", "sim", "profile", "json", "npy", "npz", "image", "safetensors", "autograd",
+    "nan",
     "checkpoint", "data", "data.transforms",
     "nn", "nn.init", "nn.utils", "nn.utils.rnn", "nn.parallel", "optim", "optim.lr",
     "amp", "cuda", "dist" }
@@ -24,6 +25,7 @@ S.internal = "nn.class_of nn.entries nn.fail nn.forget nn.raise nn.shape_text nn
             schedule:chain"
 
 S.apart = {
+    ["nan.watch"] = "tests/tensor/autograd/watch.lua: it would stay on",
     ["sync.selftest"] = "it runs for a second",
     ["sync.explain"] = "it runs for a second", ["g.cuda_setting"] = "no CUDA device here",
     ["g.help"] = "tests/scripts/help.lua",

@@ -175,6 +175,21 @@ function C.nonzero(c)
     c.check(x:nonzero(), {shape = {n, 2}, v = v}, "i64")
     c.check(x:fill(0):nonzero(), {shape = {0, 2}, v = {}}, "i64")
 end
+C.check_finite = {types = {f16 = true, bf16 = true, f32 = true, f64 = true}, run = function(c)
+    local x = c.x {3, 4}
+    g.check_finite(x)
+    for _, bad in ipairs {math.huge, -math.huge, 0 / 0} do
+        local y = x:clone()
+        y[3][4] = bad
+        local text = bad == bad and "0 NaN and 1 infinite of 12" or "1 NaN and 0 infinite of 12"
+        local function fails(z) g.check_finite(z) g.synchronize() end
+        c.refuses(function() fails(y) end, "check_finite", text)
+        c.refuses(function() fails(y:t()) end, "check_finite", text)
+        c.refuses(function() fails(y:narrow(2, 4, 1)) end, "check_finite", (text:gsub("12", "3")))
+        fails(y:narrow(1, 1, 2))
+        if bad == bad then g.check_finite(y, x, y) end -- what an operand brings is passed on
+    end
+end}
 function C.count_nonzero(c)
     local x, a = c.x {3, 4}
     local function count(i)

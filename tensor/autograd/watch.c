@@ -1,0 +1,119 @@
+/* nan.watch: which results are checked, and by which call. */
+#include "tensor/autograd/watch.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#include "tensor/cost.h"
+#include "tensor/device/failure.h"
+#include "tensor/ops/finite.h"
+
+_Thread_local gp_watch_state gp_watch;
+
+/* ---- which results are checked ---- */
+
+/* Whether the formula computes: has an operator of arithmetic or a function. Without one it only
+ * compares and chooses, as relu's. */
+static bool computes(const char *formula) {
+    char before = 0;
+    for (const char *p = formula; *p; p++) {
+        bool operand = isalnum((unsigned char)before) || before == ')';
+        if (strchr("*/+%", *p) || (*p == '-' && operand) ||
+            (*p == '(' && isalnum((unsigned char)before)))
+            return true;
+        if (*p != ' ') before = *p;
+    }
+    return false;
+}
+
+/* Whether op's results are elements of its operands, means of these, or numbers that the script
+ * gives: they are not finite only where those are not. */
+static bool moves(const gp_op *op) {
+    const char *formula = gp_op_formula(op);
+    if (op->extra->picks) return true;
+    if (formula) return op->kind != GP_REDUCE && !computes(formula);
+    switch (gp_op_family(op)) {
+    case GP_FAMILY_fill:
+    case GP_FAMILY_layout:
+    case GP_FAMILY_gather:
+    case GP_FAMILY_select:
+    case GP_FAMILY_sort:
+    case GP_FAMILY_topk:
+    case GP_FAMILY_pool:
+    case GP_FAMILY_elementwise: return true; /* where and masked_fill; the others have formulas */
+    default: return false;
+    }
+}
+
+/* The same, read once for each op. */
+static bool known_to_move(const gp_op *op) {
+    enum { MOVES = 1, MAKES };
+    static _Atomic uint8_t known[GP_OPS];
+    _Atomic uint8_t *k = &known[gp_op_id(op)];
+    if (!atomic_load_explicit(k, memory_order_relaxed))
+        atomic_store_explicit(k, moves(op) ? MOVES : MAKES, memory_order_relaxed);
+    return atomic_load_explicit(k, memory_order_relaxed) == MOVES;
+}
+
+static bool is_operand(const gp_value *v) {
+    return v->kind == GP_TENSOR && !v->unread && gp_is_float((gp_dtype)v->t->a.dtype);
+}
+
+/* Whether t, a result of c, may hold a NaN or an infinity that no operand has: conversions to a
+ * narrower dtype may overflow, too. */
+static bool may_be_new(const gp_call *c, const gp_tensor *t) {
+    if (!gp_is_float((gp_dtype)t->a.dtype) || !t->a.numel) return false;
+    if (!known_to_move(c->op)) return true;
+    for (int i = 0; i < c->nargs; i++)
+        if (is_operand(&c->arg[i]) && c->arg[i].t->a.dtype != t->a.dtype) return true;
+    return false;
+}
+
+/* ---- the check ---- */
+
+static bool is_not_finite(const gp_value *v) {
+    return (v->kind == GP_FLOAT || (v->kind == GP_NUMBER && v->is_float)) && !isfinite(v->f);
+}
+
+static void add_text(gp_call *k, const char *s) {
+    k->arg[k->nargs++] = (gp_value){.kind = s ? GP_STR : GP_NONE, .s = s};
+}
+
+/* Operands that c has overwritten cannot be asked any more. */
+static void add_operands(gp_call *k, const gp_call *c, const gp_tensor *t) {
+    int n = 0;
+    for (int i = 0; i < c->nargs && n < GP_CHECK_MOST; i++) {
+        const gp_value *v = &c->arg[i];
+        if (v->kind != GP_TENSOR) continue;
+        bool ask = is_operand(v) && !v->written && v->t->storage != t->storage &&
+                   v->t->storage->dev == t->storage->dev;
+        gp_call_tensor(k, ask ? v->t : NULL);
+        n++;
+    }
+    for (; n < GP_CHECK_MOST; n++) gp_call_none(k);
+}
+
+static bool check(const gp_call *c, gp_tensor *t) {
+    gp_call k;
+    bool number = false;
+    for (int i = 0; i < c->nargs; i++) number |= is_not_finite(&c->arg[i]);
+    gp_call_begin(&k, GP_OP(check_finite));
+    gp_call_tensor(&k, t);
+    add_operands(&k, c, t);
+    add_text(&k, c->name);
+    add_text(&k, gp_watch.step ? gp_watch.step->op->name : NULL);
+    /* What is raised at once names the module that is called by itself. */
+    add_text(&k, gp_watch.step || c->stream->async ? gp_watch_module() : NULL);
+    k.arg[k.nargs++] = (gp_value){.kind = GP_BOOL, .i = number};
+    return gp_op_run(&k);
+}
+
+bool gp_watch_results(const gp_call *c) {
+    /* Nothing after a failure is the first. */
+    if (c->stream->async && atomic_load_explicit(&gp_failures_unread, memory_order_relaxed))
+        return true;
+    for (int i = 0; i < c->nout; i++)
+        if (may_be_new(c, c->out[i]) && !check(c, c->out[i])) return false;
+    return true;
+}

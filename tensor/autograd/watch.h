@@ -1,0 +1,35 @@
+/* nan.watch: names the op that first made a NaN or an infinity, forward or backward.
+ *
+ * While a thread watches, each result that may hold a new NaN is given to the op check_finite. It
+ * reads the result where it is, and fails as any op that meets bad data (device/failure.h): at
+ * once on the cpu, else at the next wait, whichever that is. Nothing waits for it. */
+#ifndef GP_WATCH_H
+#define GP_WATCH_H
+
+#include "tensor/autograd/tape.h"
+
+/* Of this thread, so loaders' threads are not watched. */
+typedef struct gp_watch_state {
+    bool on;
+    const char *module;  /* the path of the module that is called; interned; NULL: none */
+    const gp_node *step; /* the step of backward that runs; NULL: none does */
+} gp_watch_state;
+extern _Thread_local gp_watch_state gp_watch;
+
+/* The module whose op runs now: in backward, that of the forward op. NULL: none, or not watched. */
+static inline const char *gp_watch_module(void) {
+    return gp_watch.step ? gp_watch.step->module : gp_watch.module;
+}
+
+/* The step of backward is n from here on; returns the one before. */
+static inline const gp_node *gp_watch_step(const gp_node *n) {
+    const gp_node *before = gp_watch.step;
+    gp_watch.step = n;
+    return before;
+}
+
+/* For gp_op_run, while this thread watches: checks the results of c, which was launched. Only
+ * queues where c did. False with a message where a result is NaN or infinite already. */
+bool gp_watch_results(const gp_call *c);
+
+#endif

@@ -1,6 +1,6 @@
 --!plain
 -- The part of autograd that is written in Lua: gradcheck, gradgradcheck and checkpoint. Loaded by
--- init.lua with the module table.
+-- init.lua with the module table. Returns what reads the inputs of a check.
 local gpush, declared, fail = ...
 local autograd = gpush.autograd
 
@@ -218,3 +218,4 @@ end
 local checks = "function fn, any inputs, float eps=1e-6, float atol=1e-5, float rtol=1e-3"
 declared(autograd, "autograd.",
     { gradcheck = checks, gradgradcheck = checks, checkpoint = "function fn, rest args" })
+return inputs_of

@@ -110,7 +110,8 @@ for first, names in pairs(debug.getregistry()["gpush.synonyms"]) do
 end
 
 gpush.clone = methods.clone
-chunk(dir .. "/autograd.lua")(gpush, declared, fail)
+local inputs_of = chunk(dir .. "/autograd.lua")(gpush, declared, fail)
+chunk(dir .. "/diverge.lua")(gpush, declared, fail, inputs_of)
 chunk(dir .. "/profile.lua")(gpush, declared, fail)
 
 local NO_SUCH_FILE <const> = 2 -- ENOENT

@@ -74,6 +74,8 @@ nan loss: nan.watch
 my loss is nan: nan.watch
 loss becomes inf: nan.watch
 which op made nan: nan.watch
+different results on gpu: diverge
+bf16 precision: diverge
 torch.compile: fuse
 cuda graphs: capture
 number of parameters: nn.summary

@@ -117,6 +117,7 @@ einsum: einstein contraction
 autograd.detect_anomaly: nan inf anomaly
 nan.watch: nan inf infinite infinity loss my becomes first which op made overflow explode
 isnan: nan inf missing
+diverge: different differ result gpu cpu bf16 precision mismatch wrong same accuracy disagree
 threads: cpu core thread number parallel
 printoptions: print format digit precision show
 synchronize: wait device finish

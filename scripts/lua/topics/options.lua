@@ -287,6 +287,9 @@ growth_interval: steps without an infinite gradient until the scale grows
 amp.GradScaler.enabled: false does nothing but step
 amp_unscale.check: grads are only looked at
 amp_update_scale.state: scale and growth_tracker
+diverge.device: of the second run
+diverge.dtype: of the second run's tensors of floats
+diverge.ulp: the most that may lie between two results
 check_finite.a: an operand of the op that made x
 check_finite.b: another
 check_finite.c: another

@@ -74,6 +74,19 @@ return (what:match "check_finite: .*")
             return (what:match \"nan.watch: .*\")\n--> nan.watch: log made 0 NaN and 1 infinite \z
             of 2 elements (f32 2)",
         see = "autograd.detect_anomaly, isnan, check_finite, optim.clip_grad_norm_" },
+    diverge = { call = "diverge(fn, {x, …}, {device =, dtype =, ulp = 16})",
+        text = "Where two results part: fn(x, …) runs as it is given, and again on another \z
+            device or in another dtype (by default on \"gpu\", else sim); the first op whose \z
+            result parts by more than ulp is named with its line and module, and how far the \z
+            results before it were apart. Differences add up from op to op: what is small \z
+            beside the results before may be due to these. An ulp is the distance of \z
+            neighbours in the narrower dtype at the largest element of the result. Tensors \z
+            and modules are copied, both runs draw the same random numbers, and a backward \z
+            in fn is compared, too. Each result is kept until the end.",
+        example = [[
+return diverge(function(x) return (x + 0.5) - 256 end, tensor{256.0}, {dtype = "bf16"}).op
+--> sub]],
+        see = "nan.watch, isclose, autocast" },
     nansum = { text = "Integers give i64. Of NaNs alone it is 0.", shapes = reduced,
         example = "tensor({1.0, 0/0, 3.0}):nansum()\n--> tensor(4.0, f32 scalar cpu)",
         see = "sum, nanmean, nan_to_num" },

@@ -45,6 +45,7 @@ local rules = {
         why = "a number, or a list of one for each group" },
     { "autograd.%w+", param = "inputs outputs eps atol rtol",
         why = "a tensor or a list; tolerances are any numbers" },
+    { "g.diverge", param = "inputs ulp", why = "a tensor or a list; from 0 on" },
     { "data.transforms.%w+", type = "float numbers",
         why = "the transform was applied: its op took it" },
     { "image.load", param = "channels", value = set "0", why = "0: those of the file" },

@@ -7,7 +7,6 @@ local results_of = debug.getregistry()["gpush.results_of"]
 
 -- Bits of the fraction, and the least exponent, of each dtype.
 local FLOATS = { f16 = { 10, -14 }, bf16 = { 7, -126 }, f32 = { 23, -126 }, f64 = { 52, -1022 } }
-local MOST <const> = 16 -- ulp: what roundings of some dozen ops add up to
 
 local function narrower(a, b) return FLOATS[b][1] < FLOATS[a][1] and b or a end
 
@@ -153,11 +152,11 @@ local function dtype_of(values)
     return "f32"
 end
 
---- diverge(fn, {x, …}, {device =, dtype =, ulp = 16}): the first op whose result parts by more than
---- ulp
--- where fn(x, …) runs as it is given, and again on the device or in the dtype named; by default on
--- the "gpu", else sim. Tensors and modules among x, … are copied for each run, with the same random
--- numbers. Returns a report, which prints as a sentence; its op is nil where nothing parts.
+--- diverge(fn, {x, …}, {device =, dtype =, ulp = 16}): the first op whose results part
+-- by more than ulp (16: what roundings of some dozen ops add up to) where fn(x, …) runs as it is
+-- given, and again on the device or in the dtype named; by default on the "gpu", else sim. Tensors
+-- and modules among x, … are copied for each run, with the same random numbers. Returns a report,
+-- which prints as a sentence; its op is nil where nothing parts.
 function gpush.diverge(fn, inputs, device, dtype, ulp)
     local values = inputs_of("diverge", gpush.nn.is_module(inputs) and { inputs } or inputs)
     if ulp ~= ulp or ulp < 0 then

@@ -10,14 +10,14 @@
 NONE(range) NONE(linspace) NONE(logspace) NONE(full) NONE(zeros) NONE(ones) NONE(empty) NONE(eye)
 NONE(nonzero) NONE(count_nonzero) NONE(argsort) NONE(argmax) NONE(argmin) NONE(distinct)
 NONE(unique) NONE(unique_consecutive) NONE(detach) NONE(argsort_rows) NONE(searchsorted)
-NONE(bucketize) NONE(bincount) NONE(count_labels)
+NONE(bucketize) NONE(bincount) NONE(count_labels) NONE(check_finite)
 NONE(histc) NONE(one_hot) NONE(rand) NONE(randn) NONE(rand_like)
 NONE(randn_like) NONE(randint) NONE(randperm) NONE(multinomial) NONE(arange)
     /* clang-format on */
     /* Ops that only write: refused for tensors that require gradients while ops are recorded. */
     /* clang-format off */
 NONE(sgd_step) NONE(adam_step) NONE(rmsprop_step) NONE(adagrad_step) NONE(clip_grad_norm)
-NONE(clip_grad_value) NONE(amp_unscale) NONE(amp_update_scale) NONE(check_finite)
+NONE(clip_grad_value) NONE(amp_unscale) NONE(amp_update_scale)
     /* clang-format on */
 
     /* Rows that only backward runs, and that are not differentiated: their rules compose a second

@@ -118,6 +118,8 @@ return {
     { distances, what = "bool i64 f64 column row short scalar empty",
         why = "rows broadcast and promote, as in PyTorch" },
     { losses, what = "bool i64 f64", why = "a target is promoted" },
+    { "check_finite", param = "a b c op step module",
+        why = "operands of any shape and dtype; any names" },
     { "cross linalg.cross kron outer inner polygamma isin searchsorted bucketize",
         what = "bool i64 f64 column row short scalar empty",
         why = "they promote, and take other shapes" },

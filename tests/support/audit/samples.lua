@@ -51,6 +51,7 @@ S.calls = {
     histc = "f(2, 3), 4, 0, 1", diff = "f(2, 3), 1, 2",
     bincount = "i{1, 2, 2}", unique = "f(2, 3)", unique_consecutive = "f(2, 3)",
     nonzero = "f(2, 3)", isin = "f(2, 3), f(4)",
+    check_finite = "f(2, 3), f(2, 3)",
     searchsorted = "f(3), f(2)", bucketize = "f(2), f(3)", softmax = "f(2, 3), 2",
     log_softmax = "f(2, 3), 2", softmin = "f(2, 3), 2", trace = "f(3, 3)",
     -- ---- making ----

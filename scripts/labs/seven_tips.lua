@@ -41,9 +41,9 @@ local BATCH, CLASSES = 8, 4
 
 -- ---- measuring ----
 
--- What f takes: seconds, the device's work included; the host's part, its waits aside, but nil where
--- f returns its loader, too, which the host also works or waits for; the waits, their time, and its
--- result.
+-- What f takes: seconds, the device's work included; the host's part, its waits aside, but nil
+-- where f returns its loader, too, which the host also works or waits for; the waits, their time,
+-- and its result.
 local function measure(f)
     synchronize()
     sync.reset()
@@ -67,8 +67,8 @@ local function add_counts(figures, run)
     end
 end
 
--- Measures a way three times, after it ran once for a profile, and once in turn with the others: the
--- fastest counts.
+-- Measures a way three times, after it ran once for a profile, and once in turn with the others:
+-- the fastest counts.
 local function best_of(ways)
     local best, slowest, lines, counts = {}, {}, nil, {}
     for k, way in ipairs(ways) do

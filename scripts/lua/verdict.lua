@@ -37,8 +37,8 @@ local function is_once(row)
     local one_side = (row.before == nil) ~= (row.name == nil)
     return row.cause == "script" and one_side and 2 * row.most >= row.ns
 end
-local ONCE <const> = "it passes once, however many steps there are: record later steps alone to see \z
-    what they take"
+local ONCE <const> = "it passes once, however many steps there are: record later steps alone to \z
+    see what they take"
 
 -- Causes that are the device's, and of them those in which it works.
 local DEVICE <const> = { delays = true, kernels = true, copies = true, collectives = true }

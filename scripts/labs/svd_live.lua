@@ -92,7 +92,7 @@ local function text(row)
     local residual = row.residual and ("%.1e"):format(row.residual) or "."
     return layout:format(row.size, row.batch, ms(row.cpu), ms(row.total), ms(row.copy_in),
         ms(row.compute), ms(row.copy_out), ratio, residual,
-        row.verdict and "  " .. row.verdict or "")
+        row.verdict and device ~= "cpu" and "  " .. row.verdict or "") -- of itself there is none
 end
 
 local rows = {}

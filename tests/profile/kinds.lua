@@ -143,7 +143,7 @@ local SHOWN <const> = set [[timeit compare sync.report sync.lines sync.events sy
     sync.budget sync.calls sync.warning profile.run profile.stop profile.load profile.schedule]]
 -- clock gives seconds of no work, progress the clock's time of a loop.
 local SILENT <const> = set [[ alive autocast capture clock clone cuda_setting current_stream
-    default_device default_dtype deterministic devices empty_cache enable_grad fork fuse
+    default_device default_dtype deterministic devices diverge empty_cache enable_grad fork fuse
     fuse_compile get_autocast_dtype get_rng_state grad heatmap help hist imshow inference
     is_autocast_enabled is_grad_enabled is_tensor is_terminal manual_seed memory no_grad ops plot
     printoptions progress reset_peak set_rng_state stream synchronize tensor terminal threads wait

@@ -275,13 +275,15 @@ end
 -- names, 0/0 for nan; else which variable is nil, where the message does not say so.
 local function unset(message, line, value, prompt)
     local plain = not prompt and message:find "attempt to " -- Lua's own, in a script
-    if plain or not message:find "%f[%a]nil%f[%A]" then return nil end
+    local of_nil = message:find "%f[%a]nil%f[%A]"
+    if plain or not (of_nil or message:find "%f[%a]table%f[%A]") then return nil end -- nan.watch's
     local n = 0
     local text = line:gsub("()%f[%w_.:]([%a_][%w_.]*)%f[^%w_]()", function(at, path, after)
         local own = value(path:match "^[^.]*")
         local quoted = select(2, line:sub(1, at - 1):gsub("[\"']", "")) % 2 == 1
         if quoted then return nil end
-        local form = own == nil and elsewhere().numbers[path]
+        local number = own == nil or path == "nan" and rawequal(own, gpush.nan)
+        local form = number and elsewhere().numbers[path]
             or rawequal(own, math) and elsewhere().value(path, math[path:sub(6)] == nil)
         if not form then return nil end
         n = n + 1
@@ -290,7 +292,7 @@ local function unset(message, line, value, prompt)
         return (alone or form ~= "0/0") and form or "(0/0)"
     end)
     if n > 0 then return text end
-    local name = unset_name(line, value)
+    local name = of_nil and unset_name(line, value)
     return name and not message:find("'" .. name .. "'", 1, true)
         and ("-- the variable '%s' is nil"):format(name) or nil
 end

@@ -167,7 +167,8 @@ static void write_thread(writer *w, const gp_track *t) {
             write_memory(w, r);
             continue;
         }
-        if (r->kind == GP_REC_SWITCH || r->kind == GP_REC_SAMPLE) continue;
+        if (r->kind == GP_REC_SWITCH || r->kind == GP_REC_SAMPLE || r->kind == GP_REC_READ)
+            continue;
         uint64_t t1 = gp_rec_end(w->p, r);
         while (depth && open[depth - 1] <= r->t0) depth--;
         if (depth == DEPTH || (depth && open[depth - 1] < t1)) {

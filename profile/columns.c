@@ -128,7 +128,7 @@ typedef struct before {
 
 static bool has_id(const gp_rec *r) {
     return r->kind != GP_REC_ALLOC && r->kind != GP_REC_SAMPLE && r->kind != GP_REC_SWITCH &&
-           r->kind != GP_REC_REGION && r->kind != GP_REC_WAIT;
+           r->kind != GP_REC_REGION && r->kind != GP_REC_WAIT && r->kind != GP_REC_READ;
 }
 static bool has_bytes(const gp_rec *r) {
     return r->kind == GP_REC_ALLOC || r->kind == GP_REC_SAMPLE || r->kind == GP_REC_WAIT ||

@@ -9,7 +9,7 @@
 #include "tensor/device/card.h"
 #include "tensor/op.h"
 
-/* OP, REGION, WAIT, COPY, SWITCH, CALL and SAMPLE are on a host thread's track; KERNEL, MOVED and
+/* OP, REGION, WAIT, COPY, SWITCH, CALL, SAMPLE and READ are on a host thread's track; KERNEL, MOVED and
  * HELD are reports of a device's own tools, on a worker's; ALLOC is on any. */
 typedef enum gp_rec_kind {
     GP_REC_OP,
@@ -23,6 +23,8 @@ typedef enum gp_rec_kind {
     GP_REC_SWITCH, /* another coroutine runs, in another region: `where`; t0 == t1 */
     GP_REC_CALL,   /* of the device's runtime, in loaded traces: a launch, an allocation … */
     GP_REC_SAMPLE, /* the script ran there; [t0, t1] is what taking the sample cost */
+    GP_REC_READ,   /* the host read what the host had computed, where it would wait for a card:
+                      t0 == t1 */
     GP_REC_KINDS
 } gp_rec_kind;
 
@@ -46,11 +48,11 @@ typedef struct gp_rec {
     uint64_t id; /* OP, COPY, CALL, and a loaded trace's WAIT: correlation id, or 0. KERNEL, MOVED,
                     HELD: that of the event that queued it, or 0. ALLOC: bytes in use on the
                     device afterwards */
-    const char *name; /* op's, region's, kernel's; WAIT: what waits; SAMPLE: the function */
+    const char *name; /* op's, region's, kernel's; WAIT, READ: what waits; SAMPLE: the function */
     const char *file; /* source line that began it, as a gp_srcloc without its padding */
     int32_t line;
     uint8_t kind;         /* gp_rec_kind */
-    uint8_t why;          /* WAIT: gp_why */
+    uint8_t why;          /* WAIT, READ: gp_why */
     bool inplace, failed; /* OP */
     void *where; /* gp_stream * of WAIT, COPY, KERNEL, MOVED, HELD; gp_device * of ALLOC; gp_rec *
                     of REGION, SWITCH: the enclosing region, NULL: none */
@@ -64,7 +66,7 @@ typedef struct gp_rec {
     union {
         const char *shapes; /* OP with opts.shapes: gp_rec_shapes() reads it; else NULL */
         const char *kernel; /* KERNEL: its own name; HELD: the call; NULL: unknown */
-        const char *form;   /* WAIT: see tensor/device/form.h; NULL: unknown */
+        const char *form;   /* WAIT, READ: see tensor/device/form.h; NULL: unknown */
         const void *block;  /* ALLOC: which block of memory; freed ones are used again */
     };
 } gp_rec;
@@ -209,6 +211,8 @@ void gp_record_switch(void);
  * is about to be queued (returns its id, or 0 when nothing is recorded). */
 void gp_record_wait(gp_stream *s, gp_why why, const char *what, const char *form, uint64_t t0,
                     uint64_t t1, uint64_t queued, gp_srcloc loc);
+/* For sync.c, too: the host read at once what it would have to wait for on a card. */
+void gp_record_read(gp_why why, const char *what, const char *form, gp_srcloc loc);
 uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes);
 
 /* Fills frame[0 … max-1] from the running Lua stack, innermost first, and returns how many;
@@ -230,6 +234,11 @@ bool gp_rec_has_dim(const char *shapes, int64_t dim);
 const char *gp_rec_kind_name(gp_rec_kind kind);
 /* The name as tables and traces show it: "add_", "wait: item". */
 char *gp_rec_name(const gp_rec *r, char *buf, size_t n);
+
+/* Whether r has a reason and a form. */
+static inline bool gp_rec_has_why(const gp_rec *r) {
+    return r->kind == GP_REC_WAIT || r->kind == GP_REC_READ;
+}
 
 /* Iterates a track: for (gp_at at = gp_first(t); gp_rec *r = gp_next(&at);) */
 typedef struct gp_at {

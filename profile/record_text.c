@@ -50,7 +50,7 @@ bool gp_rec_has_dim(const char *shapes, int64_t dim) {
 
 const char *gp_rec_kind_name(gp_rec_kind kind) {
     static const char *const names[] = {"op",     "region", "wait",   "copy", "kernel", "copied",
-                                        "memory", "held",   "switch", "call", "sample"};
+                                        "memory", "held",   "switch", "call", "sample", "read"};
     _Static_assert(sizeof names / sizeof *names == GP_REC_KINDS, "a name for each kind");
     return names[kind];
 }

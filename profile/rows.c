@@ -105,7 +105,7 @@ static void sweep_thread(sweep *s, const gp_track *t) {
     s->rank = t->rank;
     for (gp_rec *r; (r = gp_next(&at));) {
         if (s->stopped || (s->stopped = gp_prof_stops(++s->seen))) return;
-        if (r->t0 > s->p->done) continue;
+        if (r->t0 > s->p->done || r->kind == GP_REC_READ) continue;
         close_until(s, r->t0);
         if (r->kind == GP_REC_ALLOC) note_memory(s, r);
         else if (r->kind == GP_REC_SWITCH) switch_to(s, r);

@@ -300,10 +300,15 @@ static bool wait_begin(gp_stream *s, gp_why why, const char *what) {
 static void launch(gp_stream *s) { gp_ledger_busy(s, gp_now_ns()); }
 
 /* Called when the wait is over: records, counts, charges and reports it. t0 and t1 in ns on
- * gp_now_ns's clock. */
+ * gp_now_ns's clock; t1 = 0: the host read at once, which is only recorded. */
 static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
                      uint64_t queued) {
     why = true_why(why);
+    if (!t1) {
+        if (gp_prof_running() && gp_sync_watched(why) && !me.quiet)
+            gp_record_read(why, gp_sync_name(what), gp_wait_form, gp_srcloc_here());
+        return;
+    }
     if (why == GP_WHY_echo) what = "echo";
     if (why == GP_WHY_queue) me.stalled += t1 - t0;
     if (me.stream != s || why == GP_WHY_queue) snapshot(s, queued);

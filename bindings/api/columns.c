@@ -95,7 +95,7 @@ static void push_class(lua_State *L, const gp_rec *r) {
     SET(push_file(L, r->file));
     SET(lua_pushinteger(L, r->line));
     SET(push_place(L, r));
-    SET(lua_pushstring(L, r->kind == GP_REC_WAIT ? gp_why_name((gp_why)r->why) : ""));
+    SET(lua_pushstring(L, gp_rec_has_why(r) ? gp_why_name((gp_why)r->why) : ""));
     SET(push_stack(L, r->stack));
     SET(push_details(L, r));
     SET(lua_pushboolean(L, r->failed));

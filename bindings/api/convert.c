@@ -9,6 +9,7 @@
 #include "bindings/module.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/device/form.h"
+#include "tensor/device/hazard.h"
 #include "tensor/fuse/trace.h"
 #include "tensor/infer.h"
 
@@ -287,6 +288,7 @@ static int l_tensor(lua_State *L) {
 const gp_tensor *gp_lua_host(lua_State *L, gp_tensor *x, gp_why why, const char *what) {
     if (!gp_trace_may_read(what)) return gp_lua_raise(L), NULL;
     if (x->a.contiguous && gp_tensor_device(x)->vt->on_host && !x->storage->last_writer) {
+        gp_host_reads(x->storage->dev, why, what);
         lua_pushnil(L);
         return x;
     }

@@ -349,11 +349,11 @@ static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
     if (r->id) set_int(L, "id", (int64_t)r->id);
     if (r->file) set_string(L, "file", r->file), set_int(L, "line", r->line);
     if (r->kind == GP_REC_SAMPLE) set_int(L, "samples", r->bytes);
+    if (gp_rec_has_why(r)) set_string(L, "why", gp_why_name((gp_why)r->why));
     bool named = r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD || r->kind == GP_REC_CALL;
     if (named && r->kernel) set_string(L, "kernel", r->kernel);
     if (r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH || !r->where) return;
-    if (r->kind == GP_REC_WAIT)
-        set_string(L, "why", gp_why_name((gp_why)r->why)), set_int(L, "queued", r->bytes);
+    if (r->kind == GP_REC_WAIT) set_int(L, "queued", r->bytes);
     else set_int(L, r->kind == GP_REC_KERNEL ? "waited" : "bytes", r->bytes);
     const gp_device *dev = r->kind == GP_REC_ALLOC ? r->where : ((gp_stream *)r->where)->dev;
     set_string(L, "device", dev->name);

@@ -56,33 +56,35 @@ static void pass(const gp_prof *p, regions *in, const gp_rec *r) {
     if (r->kind == GP_REC_REGION && in->depth < DEPTH) in->open[in->depth++] = r;
 }
 
-static void push_wait(lua_State *L, const gp_usage *u, const gp_track *t, const gp_rec *r,
-                      const regions *in) {
-    const gp_prof *p = u->p;
-    const gp_stream *s = r->where;
+/* What is known of a wait, or of a read that would be one. */
+static void push_reason(lua_State *L, const gp_prof *p, const gp_track *t, const gp_rec *r,
+                        const regions *in) {
     lua_createtable(L, 0, 14);
     set_text(L, "file", r->file);
     if (r->file) set_int(L, "line", (uint64_t)r->line);
     set_text(L, "why", gp_why_name((gp_why)r->why));
     set_text(L, "what", r->name);
     set_text(L, "region", in->depth ? in->open[in->depth - 1]->name : NULL);
-    set_text(L, "device", s->dev->name);
-    if (s->index >= 0) set_int(L, "stream", (uint64_t)s->index);
     set_int(L, "rank", (uint64_t)t->rank);
     set_text(L, "thread", t->name);
     set_int(L, "start", r->t0 - p->t0);
-    set_int(L, "stop", gp_rec_end(p, r) - p->t0);
-    set_int(L, "drained", (uint64_t)r->bytes);
-    set_int(L, "idle", gp_wait_cost_of(u, t->rank, r).idle);
     set_text(L, "advice",
              p->foreign ? gp_load_advice(r->name)
                         : gp_sync_advice((gp_why)r->why, r->name, r->form));
 }
 
-/* usage.waits(prof) -> list (unknown: whether there were any is not on the record) of the waits in
- * the order of threads and starts, but for the profiler's own at the end */
-static int l_waits(lua_State *L) {
-    const gp_usage *u = push_usage(L);
+static void set_cost(lua_State *L, const gp_usage *u, const gp_track *t, const gp_rec *r) {
+    const gp_stream *s = r->where;
+    set_text(L, "device", s->dev->name);
+    if (s->index >= 0) set_int(L, "stream", (uint64_t)s->index);
+    set_int(L, "stop", gp_rec_end(u->p, r) - u->p->t0);
+    set_int(L, "drained", (uint64_t)r->bytes);
+    set_int(L, "idle", gp_wait_cost_of(u, t->rank, r).idle);
+}
+
+/* Pushes a list of the events of that kind, WAIT or READ, in the order of threads and starts, but
+ * for the profiler's own wait at the end. */
+static lua_Integer push_waits(lua_State *L, const gp_usage *u, gp_rec_kind kind) {
     lua_newtable(L);
     lua_Integer n = 0;
     for (const gp_track *t = u->p->host; t; t = t->next) {
@@ -90,13 +92,30 @@ static int l_waits(lua_State *L) {
         gp_at at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));) {
             pass(u->p, &in, r);
-            if (r->kind != GP_REC_WAIT || (!u->p->foreign && !strcmp(r->name, "profile"))) continue;
+            if (r->kind != kind || (!u->p->foreign && !strcmp(r->name, "profile"))) continue;
             gp_lua_may_stop(L, n);
-            push_wait(L, u, t, r, &in);
+            push_reason(L, u->p, t, r, &in);
+            if (kind == GP_REC_WAIT) set_cost(L, u, t, r);
             lua_rawseti(L, -2, ++n);
         }
     }
+    return n;
+}
+
+/* usage.waits(prof) -> list; unknown: whether there were any is not on the record */
+static int l_waits(lua_State *L) {
+    const gp_usage *u = push_usage(L);
+    lua_Integer n = push_waits(L, u, GP_REC_WAIT);
     if (!n && !gp_waits_known(u->p)) lua_pushboolean(L, 1), lua_setfield(L, -2, "unknown");
+    return 1;
+}
+
+/* usage.reads(prof) -> list of what would wait for a card; empty where a device ran something: then
+ * what lies on the host lies there with a card, too */
+static int l_reads(lua_State *L) {
+    const gp_usage *u = push_usage(L);
+    if (u->nwork) lua_newtable(L);
+    else push_waits(L, u, GP_REC_READ);
     return 1;
 }
 
@@ -278,10 +297,9 @@ static int l_kind_now(lua_State *L) {
 }
 
 void gp_lua_set_usage(lua_State *L) {
-    static const luaL_Reg lists[] = {{"kind_now", l_kind_now},
-                                     {"waits", l_waits},     {"queues", l_queues},
-                                     {"devices", l_devices}, {"memory", l_memory},
-                                     {"alive", l_alive},     {NULL, NULL}};
+    static const luaL_Reg lists[] = {
+        {"kind_now", l_kind_now}, {"waits", l_waits},   {"reads", l_reads}, {"queues", l_queues},
+        {"devices", l_devices},   {"memory", l_memory}, {"alive", l_alive}, {NULL, NULL}};
     luaL_newlib(L, lists);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.usage");
 }

@@ -85,6 +85,11 @@ kineto_awaits gp_kineto_awaited(const char *call);
  * the copy that it waited for, "Memcpy HtoD (Pageable -> Device)"; NULL: none, or not known. False,
  * and r is as it was: torch.def does not have it. */
 bool gp_kineto_reason(const char *what, const char *copy, gp_rec *r);
+/* Whether the host reads a result of that op itself, wherever it is computed. */
+bool gp_kineto_reads(const char *op);
+/* Whether what is read within that op is no read more: it is one itself, or it reads on the CPU
+ * only. */
+bool gp_kineto_reads_within(const char *op);
 /* Whether a frame of Python, "FILE(LINE): FUNCTION", is of PyTorch's profiler, or tries kernels to
  * choose the fastest. */
 bool gp_kineto_is_profiler(const char *frame);

@@ -33,6 +33,7 @@ typedef struct builder {
     int64_t last_sync; /* when the host began to wait for a whole device last */
     int64_t last_op;   /* when the last op, or call that queues work, was over */
     bool runs;         /* there are any */
+    bool has_work;     /* a device ran something */
     int *order;        /* events: of the host by thread and time, then the devices' */
     int *thread;       /* threads in the order of their tracks */
     const char *kind;
@@ -166,7 +167,7 @@ static bool make_maps(builder *b) {
         const kineto_event *e = &k->event[i];
         if (e->kind == KINETO_CALL) kineto_map_put(&b->calls, e->correlation, i);
         if (e->kind == KINETO_SYNC) kineto_map_put(&b->syncs, e->correlation, i);
-        if (is_work(e)) kineto_map_put(&b->work, e->correlation, i);
+        if (is_work(e)) kineto_map_put(&b->work, e->correlation, i), b->has_work = true;
     }
     note_ops(b);
     for (int i = 0; i < k->n; i++) { /* external ids of older versions are correlation ids */
@@ -349,7 +350,26 @@ static bool add_call(builder *b, kineto_event *e) {
     return true;
 }
 
+/* Where no device ran anything: e reads what the host has computed, and its reason is that of the
+ * outermost op around it that has one. */
+static bool add_read(builder *b, const kineto_event *e) {
+    gp_rec found = {.name = e->name};
+    bool has = false;
+    for (int i = 0; i <= b->depth; i++) {
+        const kineto_event *op = i < b->depth ? b->open[i].e : e;
+        if (i < b->depth && gp_kineto_reads_within(op->name)) return true;
+        has = has || (op->kind == KINETO_OP && gp_kineto_reason(op->name, NULL, &found));
+    }
+    gp_rec *r = append(b, b->track, e, GP_REC_READ);
+    if (!r) return false;
+    r->t1 = r->t0;
+    r->name = found.name, r->why = found.why;
+    set_source(b, e, r);
+    return true;
+}
+
 static bool add_op(builder *b, kineto_event *e) {
+    if (!b->has_work && gp_kineto_reads(e->name) && !add_read(b, e)) return false;
     gp_rec *r = append(b, b->track, e, GP_REC_OP);
     if (!r) return false;
     r->shapes = e->shapes;

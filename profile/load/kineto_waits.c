@@ -96,6 +96,20 @@ kineto_awaits gp_kineto_awaited(const char *call) {
     return awaited_by_words(call);
 }
 
+bool gp_kineto_reads(const char *op) {
+    static const char *const ops[] = {
+        "aten::_local_scalar_dense", "aten::nonzero",  "aten::equal",
+        "aten::masked_select",       "aten::bincount", "aten::_unique2",
+        "aten::unique_consecutive",  "aten::unique_dim"};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (!strcmp(op, ops[i])) return true;
+    return false;
+}
+
+bool gp_kineto_reads_within(const char *op) {
+    return gp_kineto_reads(op) || !strcmp(op, "aten::linalg_lu_solve");
+}
+
 /* ---- what is no wait of the script's ---- */
 
 static bool contains_any(const char *text, const char *const *word) {

@@ -267,8 +267,8 @@ static const list *places_of(const reader *r, int64_t kind) {
 }
 
 static bool has_text(int64_t kind) {
-    return kind == GP_REC_WAIT || kind == GP_REC_KERNEL || kind == GP_REC_HELD ||
-           kind == GP_REC_CALL;
+    return kind == GP_REC_WAIT || kind == GP_REC_READ || kind == GP_REC_KERNEL ||
+           kind == GP_REC_HELD || kind == GP_REC_CALL;
 }
 
 static bool check_times(reader *r, const int64_t *v, uint64_t before) {
@@ -319,7 +319,7 @@ static void fill(reader *r, const int64_t *v, uint64_t t0, gp_rec *rec) {
                     .bytes = v[BYTES],
                     .stack = entry(&r->stacks, v[STACK])};
     if (v[KIND] == GP_REC_OP) rec->cost = entry(&r->costs, v[BYTES]);
-    if (v[KIND] == GP_REC_WAIT) rec->form = entry(&r->texts, v[MORE]);
+    if (gp_rec_has_why(rec)) rec->form = entry(&r->texts, v[MORE]);
     else if (has_text(v[KIND])) rec->kernel = entry(&r->texts, v[MORE]);
     else if (v[KIND] == GP_REC_ALLOC) rec->line = 0, rec->block = (void *)(uintptr_t)v[LINE];
     else rec->shapes = entry(&r->shapes, v[MORE]);

@@ -140,7 +140,7 @@ static void list(writer *w, const char *name) {
 /* ---- what events refer to ---- */
 
 static const void *extra(const gp_rec *r, bool *text) {
-    bool wait = r->kind == GP_REC_WAIT;
+    bool wait = gp_rec_has_why(r);
     *text = wait || r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD || r->kind == GP_REC_CALL;
     return wait                   ? (const void *)r->form
            : *text                ? (const void *)r->kernel
@@ -298,7 +298,7 @@ static void put_event(writer *w, const gp_track *t, const gp_rec *r, uint64_t be
                    r->kind == GP_REC_OP ? number(w, &w->costs, r->cost) : r->bytes,
                    number(w, &w->stacks, r->stack),
                    number(w, text ? &w->texts : &w->shapes, more),
-                   r->kind == GP_REC_WAIT ? r->why : 0,
+                   gp_rec_has_why(r) ? r->why : 0,
                    r->inplace + 2 * r->failed};
     int n = (int)(sizeof v / sizeof *v);
     while (n > 4 && !v[n - 1]) n--;

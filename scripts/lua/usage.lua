@@ -52,18 +52,8 @@ local function no_waits(list)
         no calls of CUDA's or HIP's runtime" or "the host has not waited for a device"
 end
 
-local Sync = { __name = "sync report" }
-function Sync.__tostring(list)
-    local head = list.verdict and list.verdict:head() .. "\n" or ""
-    if #list == 0 then return head .. no_waits(list) end
-    local several = several_ranks(list)
-    local out = text({ "line", "why", "times", "host wait", "longest", "drained", "idle",
-        list.predicted and "saves" or nil }, list, function(row)
-        return { place(row, several),
-            row.why == row.what and row.why or row.why .. ": " .. row.what, count(row.count),
-            time(row.waited), time(row.longest), count(row.drained), time(row.idle),
-            list.predicted and (row.saves and time(row.saves) or "") or nil }
-    end, 2)
+-- A line for each of the first advices of the rows.
+local function add_advice(out, list, several)
     local told = {}
     for _, row in ipairs(list) do
         if #told < TOLD and row.advice ~= "" and not told[row.advice] then
@@ -73,6 +63,35 @@ function Sync.__tostring(list)
         end
     end
     table.move(told, 1, #told, #out + 1, out)
+end
+
+local function reason(row)
+    return row.why == row.what and row.why or row.why .. ": " .. row.what
+end
+
+-- What would wait with a card, where the record is of the CPU alone.
+local function on_a_card(list)
+    local several = several_ranks(list)
+    local out = text({ "line", "why", "times" }, list, function(row)
+        return { place(row, several), reason(row), count(row.count) }
+    end, 2)
+    add_advice(out, list, several)
+    return "nothing waits on the CPU; these lines would make the host wait on a card that has \z
+        their tensors (by what they call, not measured):\n" .. table.concat(out, "\n")
+end
+
+local Sync = { __name = "sync report" }
+function Sync.__tostring(list)
+    local head = list.verdict and list.verdict:head() .. "\n" or ""
+    if #list == 0 and #list.reads > 0 then return head .. on_a_card(list.reads) end
+    if #list == 0 then return head .. no_waits(list) end
+    local several = several_ranks(list)
+    local out = text({ "line", "why", "times", "host wait", "longest", "drained", "idle",
+        list.predicted and "saves" or nil }, list, function(row)
+        return { place(row, several), reason(row), count(row.count), time(row.waited), time(row.longest), count(row.drained), time(row.idle),
+            list.predicted and (row.saves and time(row.saves) or "") or nil }
+    end, 2)
+    add_advice(out, list, several)
     out[#out + 1] = ("%d wait%s, %s; drained: work that was queued, and that the device had to \z
         finish; idle: time the device then had nothing to do (%s)%s"):format(list.count,
         list.count == 1 and "" or "s", time(list.waited), time(list.idle), list.predicted
@@ -97,25 +116,43 @@ local function predict(list, prof)
     end
 end
 
--- prof:sync() -> the waits by line, the longest first; .verdict: prof:verdict()
+-- The row of w's line in the list, a new one for its first wait.
+local function row_of(list, known, w)
+    local key = table.concat({ w.file or "", w.line or 0, w.why, w.what,
+        w.file and "" or w.region or "", w.rank }, "\0")
+    local row = known[key]
+    if not row then
+        row = { file = w.file, line = w.line, why = w.why, what = w.what, region = w.region,
+            rank = w.rank, device = w.device, advice = w.advice, count = 0, order = #list }
+        known[key] = row
+        list[#list + 1] = row
+    end
+    row.count = row.count + 1
+    return row
+end
+
+-- The reads by line, the most first.
+local function reads(prof)
+    local list, known = {}, {}
+    for _, r in ipairs(usage.reads(prof)) do row_of(list, known, r) end
+    table.sort(list, function(a, b)
+        if a.count ~= b.count then return a.count > b.count end
+        return a.order < b.order
+    end)
+    for _, row in ipairs(list) do row.order = nil end
+    return list
+end
+
+-- prof:sync() -> the waits by line, the longest first; .verdict: prof:verdict(); .reads: what would
+-- wait on a card, of a record without any device
 local function sync(prof)
     local list, known, waits = { count = 0, waited = 0, idle = 0 }, {}, usage.waits(prof)
     list.unknown = waits.unknown
     for _, w in ipairs(waits) do
-        local key = table.concat({ w.file or "", w.line or 0, w.why, w.what,
-            w.file and "" or w.region or "", w.rank }, "\0")
-        local row = known[key]
-        if not row then
-            row = { file = w.file, line = w.line, why = w.why, what = w.what, region = w.region,
-                rank = w.rank, device = w.device, advice = w.advice, count = 0, waited = 0,
-                longest = 0, drained = 0, idle = 0, order = #list }
-            known[key] = row
-            list[#list + 1] = row
-        end
+        local row = row_of(list, known, w)
         local ns = w.stop - w.start
-        row.count, row.waited, row.longest = row.count + 1, row.waited + ns,
-            math.max(row.longest, ns)
-        row.drained, row.idle = row.drained + w.drained, row.idle + w.idle
+        row.waited, row.longest = (row.waited or 0) + ns, math.max(row.longest or 0, ns)
+        row.drained, row.idle = (row.drained or 0) + w.drained, (row.idle or 0) + w.idle
         list.count, list.waited, list.idle = list.count + 1, list.waited + ns, list.idle + w.idle
     end
     table.sort(list, function(a, b)
@@ -124,7 +161,7 @@ local function sync(prof)
     end)
     for _, row in ipairs(list) do row.order = nil end
     if #list > 0 and not several_ranks(list) then predict(list, prof) end
-    list.verdict = prof:verdict()
+    list.verdict, list.reads = prof:verdict(), reads(prof)
     return shown(list, prof, Sync)
 end
 
@@ -133,8 +170,7 @@ function Waits.__tostring(list)
     if #list == 0 then return no_waits(list) end
     local out = text({ "line", "why", "device", "at", "host wait", "drained", "idle" },
         list, function(row)
-            return { place(row), row.why == row.what and row.why or row.why .. ": " .. row.what,
-                row.device, time(row.start), time(row.stop - row.start), count(row.drained),
+            return { place(row), reason(row), row.device, time(row.start), time(row.stop - row.start), count(row.drained),
                 time(row.idle) }
         end, 3)
     out[#out + 1] = fit.safe("times: " .. list.kind)

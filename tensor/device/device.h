@@ -287,7 +287,7 @@ typedef struct gp_hooks {
     void (*_Atomic op_end)(struct gp_call *c, bool ok);
     /* Something is about to be queued on s, a stream of an asynchronous device. */
     void (*_Atomic launch)(gp_stream *s);
-    /* false refuses the wait (message set). */
+    /* false refuses the wait (message set). wait_end: t1_ns = 0 where the host read at once. */
     bool (*_Atomic wait_begin)(gp_stream *s, gp_why why, const char *what);
     void (*_Atomic wait_end)(gp_stream *s, gp_why why, const char *what, uint64_t t0_ns,
                              uint64_t t1_ns, uint64_t queued);

@@ -105,6 +105,12 @@ bool gp_host_wait(gp_storage *st, gp_why why, const char *what) {
     return gp_wait_ticket(w, st->write_seq, why, what) && gp_failure_none(st);
 }
 
+void gp_host_reads(gp_device *dev, gp_why why, const char *what) {
+    void (*end)(gp_stream *, gp_why, const char *, uint64_t, uint64_t, uint64_t) =
+        GP_HOOK(wait_end);
+    if (end && dev->vt->on_host && !gp_thread_loader()) end(dev->streams[0], why, what, 0, 0, 0);
+}
+
 bool gp_host_may_write(gp_storage *st, gp_why why, const char *what) {
     gp_device *dev = st->dev;
     uint64_t used = st->used_by;

@@ -12,7 +12,10 @@ bool gp_host_wait(gp_storage *st, gp_why why, const char *what);
 static inline bool gp_host_ready(gp_storage *st, gp_why why, const char *what) {
     return !st->last_writer || gp_host_wait(st, why, what);
 }
-/* The same before it writes st: waits for all queued work that uses it. */
+/* Called where the host reads, at once, what the host itself has computed: tells observers that it
+ * would wait there for a device, in the name of `what`. */
+void gp_host_reads(gp_device *dev, gp_why why, const char *what);
+/* The same as gp_host_ready before it writes st: waits for all queued work that uses it. */
 bool gp_host_may_write(gp_storage *st, gp_why why, const char *what);
 
 /* Called before work that reads (or writes) st is queued on s. The streams wait for one another,

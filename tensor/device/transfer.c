@@ -252,6 +252,7 @@ gp_tensor *gp_to_host(gp_tensor *x, gp_why why, const char *what) {
     gp_tensor *host = flat ? gp_to_device(flat, gp_device_cpu(), false, why, what) : NULL;
     gp_tensor_unref(flat);
     if (host && !gp_host_ready(host->storage, why, what)) gp_tensor_unref(host), host = NULL;
+    if (host) gp_host_reads(x->storage->dev, why, what);
     return host;
 }
 
@@ -276,6 +277,7 @@ bool gp_item(gp_tensor *x, gp_scalar *out, gp_why why, const char *what) {
     if (x->storage->dev->vt->on_host) {
         if (!gp_host_ready(x->storage, why, what)) return false;
         *out = gp_scalar_load((gp_dtype)x->a.dtype, x->a.data);
+        gp_host_reads(x->storage->dev, why, what);
         return true;
     }
     if (!gp_read(x, buf, why, what)) return false;

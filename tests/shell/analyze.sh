@@ -51,6 +51,10 @@ refusal 2 "rows that the file has not" analyze own.prof.gz --group stack -- "--g
 refusal 2 "of compare, too" compare own.prof.gz own.prof.gz --group shape -- "--group shape needs a profile with shapes = true"
 refusal 2 "a card that is not known" analyze rank0.json --card h300 -- \
     '--card: no card '"'h300'"' is known (expected "h200", "h100", "a100", "v100", "mi250", "t4", or a table of figures)'
+after=$("$gpush" analyze rank0.json --card h100 2>&1)
+before=$("$gpush" --card h100 analyze rank0.json 2>&1)
+tap_is "$before" "$after" "a card before the command is the option's"
+contains "$before" "card" "and is not ignored"
 "$gpush" analyze rank0.json --max-bytes 99999999 >out 2>&1
 tap_is $? 0 "a larger limit is taken"
 for bad in "" "--limit 3" "rank0.json --limit x" "rank0.json --nosuch" "rank0.json --html" "rank0.json --ranks 0" "rank0.json --group x"; do

@@ -18,7 +18,7 @@ and predicted, from profiles with costs (prof:on):
   --network NAME  on that network: 400Gb, nvlink, measured ...; without --ranks a table of 2 to
                   1,024 ranks comes last
   --ranks N       with so many ranks, on a network
-  --card NAME     on that card: h200, h100, a100, v100, mi250, t4
+  --card NAME     on that card: h200, h100, a100, v100, mi250, t4; also before the command
 The exit status is 0, 2 for wrong options, or 3 for a file that cannot be read or written.
 ]], { ["--html"] = "a file", ["--diff"] = "a file", ["--limit"] = 1, ["--ranks"] = 1,
     ["--max-bytes"] = 1, ["--network"] = "a name", ["--card"] = "a name",
@@ -67,6 +67,7 @@ end
 
 local given, files = command.read({ ... }, true)
 if not given then return files end
+given["--card"] = given["--card"] or require "gpush".sim.card -- of gpush --card NAME analyze
 if #files == 0 then return command.refuse "no file is given" end
 local inputs = table.move(files, 1, #files, 1, {})
 inputs[#inputs + 1] = given["--diff"]

@@ -28,7 +28,7 @@ class Numbers {
 
 const WITH_ID = new Set(["op", "copy", "kernel", "copied", "held", "call"]);
 const WITH_BYTES = new Set(["wait", "copy", "copied", "memory", "sample", "switch"]); // a switch: its region's number
-const UNSEEN = new Set(["memory", "sample", "switch"]); // not in the timeline's lanes
+const UNSEEN = new Set(["memory", "sample", "switch", "read"]); // not in the timeline's lanes
 const ON_DEVICE = new Set(["kernel", "copied"]);
 const NESTED = new Set(["op", "region", "wait", "copy", "call"]); // on a thread of the host
 

@@ -3,8 +3,8 @@
 -- "none" for sim as it is, and --device; and the host's seconds an op, nil for what it takes here,
 -- where the lab measures the processor, too. What was chosen before (gpush --card) stays. Returns
 -- of what kind the times are, for what the lab prints, " (modelled H200, host 8 us an op)", of a
--- card that nobody measured that they are bounds, or " (measured)"; and whether they are modelled. A
--- name that no card has ends the program with a message.
+-- card that nobody measured that they are bounds, or " (measured)"; and whether they are modelled.
+-- A name that no card has ends the program with a message.
 local function choose(name)
     local ok, message = pcall(function() sim.card = name end)
     if ok then return end

@@ -161,7 +161,7 @@ meant() { # CODE NAME: the error of CODE names NAME, at the prompt and in a scri
     tap_ok $? "in a script, too" "$got"
 }
 meant 'zerso(3)' zeros
-meant 'nnn.Linear(1, 2)' 'nn or rnn'
+meant 'nnn.Linear(1, 2)' 'nan, nn or rnn'
 meant 'ones(3):summ()' sum
 meant 'local shape = ones(3).shap' shape
 meant 'nn.Conv2D(1, 2, 3)' Conv2d

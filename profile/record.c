@@ -258,7 +258,7 @@ void gp_record_wait(gp_stream *s, gp_why why, const char *what, const char *form
                   .name = what,
                   .file = loc.file,
                   .line = loc.line,
-                  .kind = GP_REC_WAIT,
+                  .kind = s ? GP_REC_WAIT : GP_REC_READ,
                   .why = (uint8_t)why,
                   .where = s,
                   .bytes = (int64_t)queued,
@@ -266,23 +266,12 @@ void gp_record_wait(gp_stream *s, gp_why why, const char *what, const char *form
     if (t->prof->opts.stack) r->stack = intern_stack(t);
 }
 
-void gp_record_read(gp_why why, const char *what, const char *form, gp_srcloc loc) {
-    TRACK t = track();
-    gp_rec *r = t ? append_here(t) : NULL;
-    if (!r) return;
-    *r = (gp_rec){.name = what, .kind = GP_REC_READ, .why = (uint8_t)why, .form = form};
-    r->t0 = r->t1 = gp_now_ns();
-    set_loc(r, loc);
-}
-
 uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes) {
-    static const char *const names[] = {"copy D2D", "copy H2D", "copy D2H"};
-    _Static_assert(GP_COPY_D2D == 0 && GP_COPY_H2D == 1 && GP_COPY_D2H == 2, "names by number");
     TRACK t = track();
     gp_rec *r = t ? append_here(t) : NULL;
     if (!r) return 0;
     *r = (gp_rec){.id = gp_next_id(),
-                  .name = names[kind],
+                  .name = gp_copy_name(kind),
                   .kind = GP_REC_COPY,
                   .where = s,
                   .bytes = (int64_t)bytes};

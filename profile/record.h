@@ -9,7 +9,7 @@
 #include "tensor/device/card.h"
 #include "tensor/op.h"
 
-/* OP, REGION, WAIT, COPY, SWITCH, CALL, SAMPLE and READ are on a host thread's track; KERNEL, MOVED and
+/* OP, REGION, WAIT, COPY, SWITCH, CALL, SAMPLE and READ are on a host's track; KERNEL, MOVED and
  * HELD are reports of a device's own tools, on a worker's; ALLOC is on any. */
 typedef enum gp_rec_kind {
     GP_REC_OP,
@@ -207,12 +207,11 @@ bool gp_record_inside(void);
 /* Records that another coroutine of this thread runs from here on. */
 void gp_record_switch(void);
 
-/* For sync.c, which owns these hooks: a wait of that form (tensor/device/form.h) has ended; a copy
- * is about to be queued (returns its id, or 0 when nothing is recorded). */
+/* For sync.c, which owns these hooks: a wait of that form (tensor/device/form.h) has ended, or with
+ * s NULL a read that would wait for a card; a copy is about to be queued (returns its id, or 0 when
+ * nothing is recorded). */
 void gp_record_wait(gp_stream *s, gp_why why, const char *what, const char *form, uint64_t t0,
                     uint64_t t1, uint64_t queued, gp_srcloc loc);
-/* For sync.c, too: the host read at once what it would have to wait for on a card. */
-void gp_record_read(gp_why why, const char *what, const char *form, gp_srcloc loc);
 uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes);
 
 /* Fills frame[0 … max-1] from the running Lua stack, innermost first, and returns how many;

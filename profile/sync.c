@@ -305,8 +305,10 @@ static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, ui
                      uint64_t queued) {
     why = true_why(why);
     if (!t1) {
+        t1 = gp_now_ns();
         if (gp_prof_running() && gp_sync_watched(why) && !me.quiet)
-            gp_record_read(why, gp_sync_name(what), gp_wait_form, gp_srcloc_here());
+            gp_record_wait(NULL, why, gp_sync_name(what), gp_wait_form, t1, t1, 0,
+                           gp_srcloc_here());
         return;
     }
     if (why == GP_WHY_echo) what = "echo";

@@ -52,15 +52,6 @@ static int64_t end_of(const kineto_event *e) { return e->t0 + e->dur; }
 static bool is_work(const kineto_event *e) {
     return e->kind == KINETO_KERNEL || e->kind == KINETO_COPY;
 }
-static bool on_host(const kineto_event *e) { return !is_work(e) && e->kind != KINETO_SYNC; }
-
-void gp_kineto_extent(const kineto *k, int64_t *t0, int64_t *t1) {
-    *t0 = INT64_MAX, *t1 = INT64_MIN;
-    for (int i = 0; i < k->n; i++) {
-        if (k->event[i].t0 < *t0) *t0 = k->event[i].t0;
-        if (end_of(&k->event[i]) > *t1) *t1 = end_of(&k->event[i]);
-    }
-}
 
 /* ---- places ---- */
 
@@ -84,53 +75,6 @@ static gp_stream *stream_at(builder *b, int device, int stream) {
     gp_stream *s = dev ? gp_places_stream(b->p->places, dev, stream < -1 ? 0 : stream) : NULL;
     if (dev && !s) gp_json_fail(b->k->j, "more than %d streams, or out of memory", GP_PLACES_MAX);
     return s;
-}
-
-/* ---- order ---- */
-
-typedef struct sorting {
-    const kineto *k;
-    const int *rank_of; /* threads' places */
-} sorting;
-
-static int compare_events(const void *a, const void *b, void *ctx) {
-    const sorting *s = ctx;
-    int i = *(const int *)a, j = *(const int *)b;
-    const kineto_event *x = &s->k->event[i], *y = &s->k->event[j];
-    int device = on_host(y) - on_host(x);
-    if (device) return device;
-    if (on_host(x) && x->thread != y->thread) return s->rank_of[x->thread] - s->rank_of[y->thread];
-    if (x->t0 != y->t0) return x->t0 < y->t0 ? -1 : 1;
-    if (x->dur != y->dur) return x->dur > y->dur ? -1 : 1;
-    return i - j;
-}
-
-/* Whether thread x comes before y: that of the steps first, then that by which the process
- * began. */
-static bool before(const kineto_thread *x, const kineto_thread *y) {
-    if (x->has_steps != y->has_steps) return x->has_steps;
-    if (x->main_of_process != y->main_of_process) return x->main_of_process;
-    return x->events > y->events;
-}
-
-static bool sort_events(builder *b) {
-    kineto *k = b->k;
-    int *rank_of = calloc((size_t)k->nthreads + 1, sizeof *rank_of);
-    b->thread = malloc(((size_t)k->nthreads + 1) * sizeof *b->thread);
-    b->order = malloc(((size_t)k->n + 1) * sizeof *b->order);
-    bool ok = rank_of && b->thread && b->order;
-    for (int i = 0; ok && i < k->nthreads; i++) {
-        int at = i;
-        for (; at > 0 && before(&k->thread[i], &k->thread[b->thread[at - 1]]); at--)
-            b->thread[at] = b->thread[at - 1];
-        b->thread[at] = i;
-    }
-    for (int i = 0; ok && i < k->nthreads; i++) rank_of[b->thread[i]] = i;
-    for (int i = 0; ok && i < k->n; i++) b->order[i] = i;
-    if (ok)
-        qsort_r(b->order, (size_t)k->n, sizeof *b->order, compare_events, &(sorting){k, rank_of});
-    free(rank_of);
-    return ok || no_memory(b);
 }
 
 /* ---- correlation ---- */
@@ -437,7 +381,7 @@ static bool add_thread(builder *b, int *i) {
     if (!(b->track = new_track(b, &k->thread[thread]))) return no_memory(b);
     for (; *i < k->n; (*i)++) {
         kineto_event *e = &k->event[b->order[*i]];
-        if (!on_host(e) || e->thread != thread) break;
+        if (!gp_kineto_on_host(e) || e->thread != thread) break;
         if (gp_prof_stops((uint64_t)*i)) return gp_json_fail(k->j, "interrupted");
         if (!add_host(b, e)) return false;
         uint64_t end = (uint64_t)(end_of(e) + b->shift);
@@ -474,7 +418,7 @@ static void find_ops(builder *b) {
 static bool add_all(builder *b) {
     const kineto *k = b->k;
     int i = 0;
-    while (i < k->n && on_host(&k->event[b->order[i]]))
+    while (i < k->n && gp_kineto_on_host(&k->event[b->order[i]]))
         if (!add_thread(b, &i)) return false;
     find_ops(b);
     gp_track *t = i < k->n ? gp_prof_add_worker(b->p) : NULL;
@@ -498,7 +442,8 @@ bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shif
     b->shift = shift;
     b->ids = ids;
     b->kind = k->hip || (k->device && strstr(k->device, "AMD")) ? "hip" : "cuda";
-    bool ok = sort_events(b) && make_maps(b) && add_all(b);
+    bool sorted = gp_kineto_sort(k, &b->order, &b->thread) || no_memory(b);
+    bool ok = sorted && make_maps(b) && add_all(b);
     p->opts.shapes |= k->has_shapes;
     if (k->has_stacks) p->opts.stack = GP_STACK_DEPTH;
     p->opts.memory |= k->has_memory;

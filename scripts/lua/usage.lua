@@ -88,7 +88,8 @@ function Sync.__tostring(list)
     local several = several_ranks(list)
     local out = text({ "line", "why", "times", "host wait", "longest", "drained", "idle",
         list.predicted and "saves" or nil }, list, function(row)
-        return { place(row, several), reason(row), count(row.count), time(row.waited), time(row.longest), count(row.drained), time(row.idle),
+        return { place(row, several), reason(row), count(row.count), time(row.waited),
+            time(row.longest), count(row.drained), time(row.idle),
             list.predicted and (row.saves and time(row.saves) or "") or nil }
     end, 2)
     add_advice(out, list, several)
@@ -170,8 +171,8 @@ function Waits.__tostring(list)
     if #list == 0 then return no_waits(list) end
     local out = text({ "line", "why", "device", "at", "host wait", "drained", "idle" },
         list, function(row)
-            return { place(row), reason(row), row.device, time(row.start), time(row.stop - row.start), count(row.drained),
-                time(row.idle) }
+            return { place(row), reason(row), row.device, time(row.start),
+                time(row.stop - row.start), count(row.drained), time(row.idle) }
         end, 3)
     out[#out + 1] = fit.safe("times: " .. list.kind)
     return table.concat(out, "\n")

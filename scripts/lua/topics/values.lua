@@ -307,8 +307,8 @@ local topics = {
             list that prints as sync.report() does, with why, how long, how much work the device \z
             had to finish, how long it then had nothing to do, what the run would take less \z
             without the line's waits (saves, predicted), and what to write instead (in PyTorch \z
-            for its traces). It prints the field verdict, prof:verdict's, first. The field reads has what would \z
-            wait on a card, where no device ran anything. Times in ns.",
+            for its traces). It prints the field verdict, prof:verdict's, first. The field \z
+            reads has what would wait on a card, where no device ran anything. Times in ns.",
         see = "profile.waits, profile.savings, profile.verdict" },
     ["profile.waits"] = { call = "prof:waits()",
         text = "Each wait of a profile by itself, as a list that prints as a table: file, line, \z

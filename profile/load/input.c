@@ -1,11 +1,12 @@
-/* The text of a trace's file, or of standard input, unpacked where gzip packed it: what came before
- * packed data end early is read. */
+/* The text of a trace's file, of a pipe or of standard input, unpacked where gzip packed it: what
+ * came before packed data end early is read. */
 #include "profile/load/input.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -63,26 +64,40 @@ static bool read_all(const char *file, gzFile in, uint64_t max, text *t, bool *c
     return true;
 }
 
-char *gp_load_text(const char *file, uint64_t max, size_t *n, bool *cut) {
+/* Opens file, "-" for standard input, or a pipe into which a program writes; below 0 with a
+ * message. */
+static int open_input(const char *file) {
     uint64_t size;
-    text t = {0};
-    bool given = !strcmp(file, "-");
-    FILE *f = given ? NULL : gp_file_open("profile.load", file, &size);
-    *cut = false;
-    if (!f && !given) return NULL;
-    int fd = fcntl(given ? STDIN_FILENO : fileno(f), F_DUPFD_CLOEXEC, 0);
-    gzFile in = fd >= 0 ? gzdopen(fd, "rb") : NULL;
-    bool ok = in || (fd < 0 ? gp_fail("profile.load: cannot read %s: %s", file, strerror(errno))
-                            : gp_fail("profile.load: out of memory"));
-    if (in) {
-        gzbuffer(in, 1 << 17);
-        ok = read_all(file, in, max, &t, cut);
-        gzclose(in);
-    } else if (fd >= 0) {
-        close(fd);
+    struct stat st;
+    int fd = -1;
+    if (!strcmp(file, "-")) {
+        fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+    } else if (!stat(file, &st) && S_ISFIFO(st.st_mode)) {
+        fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* else a pipe without a writer waits */
+        if (fd >= 0 && fcntl(fd, F_SETFL, 0)) close(fd), fd = -1;
+    } else {
+        FILE *f = gp_file_open("profile.load", file, &size);
+        if (!f) return -1;
+        fd = fcntl(fileno(f), F_DUPFD_CLOEXEC, 0);
+        fclose(f);
     }
-    if (f) fclose(f);
+    if (fd < 0) gp_fail("profile.load: cannot read %s: %s", file, strerror(errno));
+    return fd;
+}
+
+char *gp_load_text(const char *file, uint64_t max, size_t *n, bool *cut) {
+    text t = {0};
+    int fd = open_input(file);
+    *cut = false;
+    if (fd < 0) return NULL;
+    gzFile in = gzdopen(fd, "rb");
+    if (!in) return close(fd), gp_fail_null("profile.load: out of memory");
+    gzbuffer(in, 1 << 17);
+    bool ok = read_all(file, in, max, &t, cut);
+    gzclose(in);
     if (!ok) return free(t.p), NULL;
+    /* A byte order mark says that the text is UTF-8, as JSON is. */
+    if (t.n >= 3 && !memcmp(t.p, "\xef\xbb\xbf", 3)) memset(t.p, ' ', 3);
     *n = t.n;
     return t.p;
 }

@@ -296,10 +296,14 @@ static bool set_memory(kineto *k, kineto_event *e, const fields *f) {
     return true;
 }
 
+static bool in_range(const fields *f) {
+    int64_t most = (int64_t)1 << TIME_BITS;
+    return f->has_ts && f->ts >= -most && f->ts <= most && f->dur <= (int64_t)1 << DURATION_BITS;
+}
+
 /* Adds an event of a kind that is read. */
 static bool add_event(kineto *k, const fields *f, kineto_kind kind) {
-    int64_t most = (int64_t)1 << TIME_BITS;
-    if (!f->has_ts || f->ts < -most || f->ts > most || f->dur > (int64_t)1 << DURATION_BITS)
+    if (!in_range(f))
         return gp_json_fail(k->j, "an event without a start, or with times out of range");
     if (!f->name.p || !f->pid.p || !f->tid.p)
         return gp_json_fail(k->j, "an event without a name, pid or tid");
@@ -329,8 +333,13 @@ static bool add_name(kineto *k, const fields *f) {
     return i >= 0 && (k->thread[i].name = gp_load_intern_text(k->j, k->names, &f->label)) != NULL;
 }
 
-static bool ignore(kineto *k, const gp_json_text *cat) {
-    if (GP_JSON_IS(cat, "Trace")) return true; /* the whole recording */
+static bool ignore(kineto *k, const fields *f) {
+    const gp_json_text *cat = &f->cat;
+    if (GP_JSON_IS(cat, "Trace")) { /* the whole recording */
+        k->has_end = in_range(f) && f->dur > 0;
+        k->end = k->has_end ? f->ts + f->dur : 0;
+        return true;
+    }
     if (!k->ignored++ && cat->p) k->ignored_kind = gp_load_intern_text(k->j, k->names, cat);
     return !k->j->failed;
 }
@@ -342,7 +351,7 @@ static bool add(kineto *k, const fields *f) {
     kineto_kind kind = kind_of(&f->cat);
     if (instant && (kind != KINETO_MEMORY || !GP_JSON_IS(&f->name, "[memory]"))) return true;
     if (!instant && kind == KINETO_MEMORY) kind = KINETO_OTHER;
-    return kind == KINETO_OTHER ? ignore(k, &f->cat) : add_event(k, f, kind);
+    return kind == KINETO_OTHER ? ignore(k, f) : add_event(k, f, kind);
 }
 
 static bool read_event(kineto *k) {
@@ -425,6 +434,15 @@ static bool read_file(kineto *k, bool *found) {
     return !k->j->failed && gp_json_done(k->j);
 }
 
+/* A region that was open when the recording ended may have an end long after it. */
+static void end_regions(kineto *k) {
+    for (int i = 0; k->has_end && i < k->n; i++) {
+        kineto_event *e = &k->event[i];
+        bool after = e->t0 < k->end && e->t0 + e->dur > k->end;
+        if (after && e->kind == KINETO_REGION) e->dur = k->end - e->t0;
+    }
+}
+
 bool gp_kineto_read(kineto *k) {
     bool found, ok;
     k->rank = -1;
@@ -438,6 +456,7 @@ bool gp_kineto_read(kineto *k) {
     if (!k->n && gp_load_refuse(k->j, true)) return false;
     if (!found)
         return gp_json_fail(k->j, "neither a profile of gpush's nor a trace: no traceEvents");
+    end_regions(k);
     if (k->base < 0 || k->base > (int64_t)1 << TIME_BITS) k->base = 0, k->has_base = false;
     return k->n || gp_json_fail(k->j, "no event of the kinds that torch.profiler writes");
 }

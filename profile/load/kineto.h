@@ -52,7 +52,8 @@ typedef struct kineto {
     kineto_thread *thread;
     int nthreads, thread_room;
     int64_t base; /* ns, added to all times; 0 */
-    bool has_base, has_shapes, has_stacks, has_lines, has_memory, hip;
+    int64_t end;  /* of the whole recording, as the trace has it; only where has_end */
+    bool has_base, has_end, has_shapes, has_stacks, has_lines, has_memory, hip;
     int rank;           /* -1: not given */
     const char *device; /* the first device's name; NULL */
     int ignored, clamped;

@@ -47,6 +47,15 @@ r:op("aten::stack", 100, 300)
 launch(r, 600)
 t.is(load(r):idle().loader, 500000, "ops of a loader without workers are its time")
 
+-- ---- the end ----
+-- A step that is open when the recording ends has an end 13 s later, as one trace of PyTorch's has.
+r = made.trace()
+r:region("ProfilerStep#1", 0, 13e6)
+launch(r, 100)
+r:call("cudaDeviceSynchronize", 500, 20)
+r:whole(-50, 600)
+t.is(load(r).wall_ns, 550000, "nothing lasts longer than the recording")
+
 -- ---- first use ----
 -- A library begins in an op's first run, and gives memory back there; the same op again; then the
 -- cache is emptied, outside of any op, and by one that needs memory.

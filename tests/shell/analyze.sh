@@ -23,6 +23,9 @@ contains "$out" "item: aten::item" "it says what waited"
 tap_is "$(sed -n '/^Ops$/,$p' <<<"$out" | sed -n 5p | grep -o 'aten::[a-z]*')" aten::add "the first row has the most time of its own: no region around all"
 contains "$out" "loss.detach()" "and what to write instead in PyTorch"
 tap_is "$("$gpush" analyze rank0.json | tail -n +3 | sed 's/rank0.json/rank0.json.gz/')" "$(tail -n +3 <<<"$out")" "packed or not"
+tap_is "$("$gpush" analyze <(cat rank0.json.gz) | sed 's,/dev/fd/[0-9]*,rank0.json.gz,')" "$("$gpush" analyze rank0.json.gz)" "from a pipe"
+{ printf '\xef\xbb\xbf' && cat rank0.json; } >marked.json
+tap_is "$("$gpush" analyze marked.json | sed 's/marked/rank0/')" "$("$gpush" analyze rank0.json)" "behind a byte order mark"
 out=$("$gpush" analyze own.prof.gz)
 contains "$out" "sim is CPU-backed" "a saved profile is shown"
 out=$("$gpush" analyze --group rank rank0.json rank1.json)

@@ -51,6 +51,12 @@ function Trace:region(name, ts, dur, tid)
     self:event { cat = "user_annotation", name = name, ts = ts, dur = dur, tid = tid }
 end
 
+--- The whole recording.
+function Trace:whole(ts, dur)
+    self:event { cat = "Trace", name = "PyTorch Profiler (0)", ts = ts, dur = dur,
+        pid = quote "Spans", tid = quote "PyTorch Profiler" }
+end
+
 --- A call of the runtime; returns its correlation id.
 function Trace:call(name, ts, dur, tid)
     self.id = self.id + 1

@@ -88,8 +88,8 @@ static bool transfer_bytes(gp_tensor *dst, gp_tensor *src, bool may_return, gp_w
     if (!returns) dev->vt->busy(s); /* brings the count of queued commands up to date */
     if (!returns && !gp_wait_allowed(s, why, what))
         return false; /* error mode refuses before anything is queued */
-    if (launch) launch(s);
     gp_clock_op();
+    if (launch) launch(s);
     uint64_t id = hook ? hook(s, kind, bytes, pageable) : 0;
     uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
     if (!dev->vt->copy(s, dst->a.data, src->a.data, bytes, kind, host, id))

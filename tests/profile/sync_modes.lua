@@ -159,6 +159,13 @@ t.ok(said:find "explicit: synchronize +sim:0 [^\n]+ %-  ", "of waits that were a
 t.ok(said:find "\nitem\t8e%-06\n" and said:find "\ntolist\t0.0\n"
     and said:find "\nexplicit\tnil\n", "sync.lines, too, in seconds")
 
+-- A read of what is there queues only its copy, whose launch the device waits for, 8 us.
+local reads = output_of [[%s -e 'sim.card, sim.host = "h200", 8e-6
+local x = ones(9, {device = "sim"})
+for i = 1, 9 do x[i]:item() end
+print(sync.lines()[1].worth)' 2>&1]]
+t.ok(tonumber(reads) and tonumber(reads) > 7e-6, "a read without an op: " .. reads)
+
 -- ---- the prompt ----
 typed = output_of [[(printf 'x = ones(1000, {device = "gpu"})\nn = (x + 1):sum():item()\n'
 sleep 0.3

@@ -25,7 +25,7 @@ contains "$out" "loss.detach()" "and what to write instead in PyTorch"
 tap_is "$("$gpush" analyze rank0.json | tail -n +3 | sed 's/rank0.json/rank0.json.gz/')" "$(tail -n +3 <<<"$out")" "packed or not"
 tap_is "$("$gpush" analyze <(cat rank0.json.gz) | sed 's,/dev/fd/[0-9]*,rank0.json.gz,')" "$("$gpush" analyze rank0.json.gz)" "from a pipe"
 { printf '\xef\xbb\xbf' && cat rank0.json; } >marked.json
-tap_is "$("$gpush" analyze marked.json | sed 's/marked/rank0/')" "$("$gpush" analyze rank0.json)" "behind a byte order mark"
+tap_is "$("$gpush" analyze marked.json | sed 's/marked/rank0/')" "$("$gpush" analyze rank0.json)" "after a byte order mark"
 out=$("$gpush" analyze own.prof.gz)
 contains "$out" "sim is CPU-backed" "a saved profile is shown"
 out=$("$gpush" analyze --group rank rank0.json rank1.json)

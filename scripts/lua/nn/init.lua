@@ -56,7 +56,12 @@ end
 local checked = setmetatable({}, { __mode = "k" })
 
 -- On the path of each step: with one argument no function of C runs.
-local function run(self, ...)
+local watch, watched, entering = debug.getregistry()["gpush.module_watch"], nil, nil
+local function call(self, ...)
+    if watch.on then
+        if entering ~= self then return pass(watched(self, ...)) end
+        entering = nil
+    end
     local class, _, second, third = checked[self.forward], ...
     if self._hooks then return pass(hooked(self, self._hooks, ...)) end
     if not class then
@@ -70,15 +75,10 @@ local function run(self, ...)
 end
 
 local entered -- the function below that notes a call for nan.watch, and returns what ends it
-local watch = debug.getregistry()["gpush.module_watch"]
-local function watched(self, ...)
+function watched(self, ...)
     local _ <close> = entered(self)
-    return pass(run(self, ...))
-end
-
-local function call(self, ...)
-    if watch.on then return pass(watched(self, ...)) end
-    return pass(run(self, ...))
+    entering = self
+    return pass(call(self, ...))
 end
 
 function Module:forward(...) -- luacheck: ignore
@@ -170,14 +170,15 @@ end
 -- The modules that are being called, as "Net.hidden.3 (Linear)", nil if there are none. A call is
 -- recognised by its frame.
 local function place()
-    local calls = {} -- the innermost first
+    local calls, again = {}, false -- the innermost first; a watched call is two frames of `call`
     for level = 2, math.huge do
         local info = debug.getinfo(level, "f")
         if not info then break end
-        if rawequal(info.func, call) then
+        if rawequal(info.func, call) and not again then
             local _, module = debug.getlocal(level, 1)
             calls[#calls + 1] = module
         end
+        again = rawequal(info.func, watched)
     end
     local n = #calls
     if n == 0 then return nil end

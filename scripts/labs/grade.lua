@@ -14,9 +14,23 @@ local TENSORS = { "tensor", "zeros", "ones", "full", "empty", "arange", "eye", "
 -- A table's fields, which can be read only through the copy: what is assigned stays in it.
 local function copy_of(t) return setmetatable({}, { __index = t, __metatable = false }) end
 
+-- Callbacks of sync.async whose values have come: they run after the last step, however early
+-- that was, so that what they launch and wait for is told from the steps' own.
+local arrived = {}
+local function async(x, fn, ...)
+    local rest = table.pack(...)
+    return sync.async(x, function(v)
+        arrived[#arrived + 1] = function() fn(v, table.unpack(rest, 1, rest.n)) end
+    end)
+end
+local function finish()
+    sync.finish()
+    for i = 1, #arrived do arrived[i]() end
+end
+
 -- What the file may use. Another name of gpush or Lua is refused where it is used.
 local function environment()
-    local env = { sync = setmetatable({ async = sync.async }, { __metatable = false,
+    local env = { sync = setmetatable({ async = async }, { __metatable = false,
         __index = function(_, name)
             error(("a step may use sync.async, not sync.%s"):format(name), 2)
         end }) }
@@ -65,6 +79,7 @@ local function count(step, task, seed)
     local parameters = model:parameters()
     synchronize()
     sync.reset()
+    arrived = {}
     local prof = profile.run(function()
         ok, message = pcall(function()
             for _, batch in ipairs(batches) do
@@ -74,7 +89,7 @@ local function count(step, task, seed)
         synchronize()
     end)
     local late = profile.run(function()
-        local done, wrong = pcall(sync.finish) -- what the log was to get later
+        local done, wrong = pcall(finish) -- what the log was to get later
         if ok and not done then ok, message = done, wrong end
     end)
     local waits = {}

@@ -301,7 +301,9 @@ local LABS_HEAD <const> = [[
 
 What labs took on real cards, as [their report](../tests/gpu/REPORT.md) has it, and what they take
 on the modelled card with a host of 8 us an op, to which the script and the loader take no time. So
-these times are no predictions of a host's, and gpush prints no bound for them.
+these times are no predictions of a host's, and gpush prints no bound for them. What a recurrent
+gradient reaches of its bound was fitted on the two rows with backward, so these agree; of the rows
+between them, 9.6 and 6.1 ms, the model gives 9.75 and 6.08.
 ]]
 local ORIGIN <const> = [[
 ## The pairs

@@ -210,7 +210,7 @@ end
 
 -- a modelled card releases what it has copied when it is asked whether it is done, which the log
 -- of what is queued asks, and which is logged: the two never wait for each other
-do
+if dev:find "^s" then -- tests/cuda runs this file on the stand-in for CUDA
     synchronize()
     sync.mode = "off"
     sim.card, sim.host = "t4", 1e-6

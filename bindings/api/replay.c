@@ -188,7 +188,7 @@ static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_w
  * before_file, before_line, most, most_times}, one for each cause that the record knows, in the
  * order of cause.def; with wall, work, queued and, where the record does not tell, untold */
 static int l_verdict(lua_State *L) {
-    static const char *const why[] = {"", "empty", "dropped", "device", "work", "orders"};
+    static const char *const why[] = {"", "empty", "dropped", "cut", "device", "work", "orders"};
     const gp_prof *p = gp_lua_check_prof(L, 1);
     gp_job *job = gp_lua_push_job(L, p, 2, "profile.verdict");
     gp_verdict v;

@@ -179,6 +179,7 @@ static bool build_all(trace *t, int n, gp_prof *p) {
         return gp_json_fail(t[0].k.j, "times that are too far apart");
     p->t0 = p->done = p->t1 = START;
     p->foreign = true;
+    for (int i = 0; i < n; i++) p->cut |= t[i].k.cut != 0;
     p->ranks = n;
     for (int i = 0; i < n; i++) {
         int rank = numbered ? i : t[i].k.rank < 0 ? 0 : t[i].k.rank;

@@ -41,7 +41,7 @@ bool gp_load_range(gp_json *j, int64_t lo, int64_t hi, int64_t *v);
 
 /* The numbers of a saved profile. */
 typedef struct gp_load_numbers {
-    int64_t t0, done, t1, stack, memory, shapes, flops, foreign, ranks, dropped, lost, others;
+    int64_t t0, done, t1, stack, memory, shapes, flops, foreign, cut, ranks, dropped, lost, others;
     int64_t cost_begin, cost_end, line, lua, period, blocked;
     int64_t job_rank, job_size, unknown_orders, guessed_orders;
 } gp_load_numbers;

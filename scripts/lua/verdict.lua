@@ -60,9 +60,10 @@ local UNTOLD <const> = {
         replay of them together does not end",
     empty = "no verdict: no event is on the record",
     work = "no verdict: the trace has no kernel and no copy: the program ran on the CPU, or the \z
-        profiler did not record its device (activities=[ProfilerActivity.CPU, .CUDA]), or the \z
-        file is cut",
+        profiler did not record its device (activities=[ProfilerActivity.CPU, .CUDA])",
     dropped = "no verdict: events were dropped, and the record lacks a part of what happened",
+    cut = "no verdict: the file is cut, and what is missing, mostly what devices ran, may be what \z
+        dominated",
     device = "no verdict: for %d of %d kernels and copies the record has no event of the host \z
         that queued them, so it cannot tell what the device waited for",
 }

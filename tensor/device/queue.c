@@ -303,13 +303,14 @@ static uint64_t poll_ns(void) {
     return policy && !strcasecmp(policy, "passive") ? 0 : POLL_NS;
 }
 
-/* q lives until stream_close: the worker and every waiter on `done` use it. */
-bool gp_queue_open(gp_stream *s, uintptr_t host_bits) {
+/* q lives until stream_close: the worker and every waiter on `done` use it. of: the stream that it
+ * plays first; NULL where it is none's player. */
+static bool open_queue(gp_stream *s, uintptr_t host_bits, gp_stream *of) {
     queue *q = calloc(1, sizeof *q);
     if (!q) return gp_fail("out of memory");
-    q->stream = s, q->host_bits = host_bits;
-    q->poll_ns = poll_ns(), q->wanted = UINT64_MAX;
-    atomic_store(&q->let, UINT64_MAX);
+    q->stream = s, q->host_bits = host_bits, q->of = of;
+    q->poll_ns = of ? 0 : poll_ns(), q->wanted = UINT64_MAX;
+    atomic_store(&q->let, of ? 0 : UINT64_MAX);
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->work, NULL);
     pthread_cond_init(&q->done, NULL);
@@ -319,16 +320,14 @@ bool gp_queue_open(gp_stream *s, uintptr_t host_bits) {
     return true;
 }
 
+bool gp_queue_open(gp_stream *s, uintptr_t host_bits) { return open_queue(s, host_bits, NULL); }
+
 gp_stream *gp_queue_player(gp_stream *of, uintptr_t host_bits) {
     gp_stream *s = calloc(1, sizeof *s);
     if (!s) return gp_fail_null("out of memory");
     s->dev = of->dev;
     s->async = true;
-    if (!gp_queue_open(s, host_bits)) return free(s), NULL;
-    queue *q = s->impl;
-    q->of = of;
-    atomic_store(&q->let, 0);
-    q->poll_ns = 0;
+    if (!open_queue(s, host_bits, of)) return free(s), NULL;
     return s;
 }
 

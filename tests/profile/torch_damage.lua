@@ -45,6 +45,11 @@ for at = #HEAD + #first, #whole - 1 do
 end
 t.is(wrong, {}, "cut at any byte, what came before is read, and it is said")
 t.ok(not load(whole).how:find "cut", "a whole file is not")
+local part = load(whole:sub(1, complete))
+t.ok(part:verdict().sentence:find "^no verdict: the file is cut", "what is missing may dominate")
+part:save(path .. ".prof")
+t.is(profile.load(path .. ".prof"):verdict().sentence, part:verdict().sentence, "saved, too")
+os.remove(path .. ".prof")
 t.error(function() load(HEAD .. first:sub(1, -2)) end, "got the end of the file",
     "before the first event there is nothing to read")
 t.error(function() load(HEAD .. first .. "x" .. second) end, "expected ',' or '%]', got 'x'",

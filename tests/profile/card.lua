@@ -321,12 +321,13 @@ end
 sim.card, sim.host = "h100", 8e-6
 local cell, steps = g.nn.LSTM(256, 256):to "gpu", g.ones(50, 50, 256, { device = "sim" })
 local trained = g.profile.run(function() (cell(steps)):sum():backward() g.synchronize() end)
+local took
 for _, event in ipairs(trained:events()) do
     if event.kind == "kernel" and event.name == "lstm_backward" then
-        local took = (event.stop - event.start) / 1e3
-        t.ok(math.abs(took - 1195) < 36, ("lstm_backward: %.0f us, measured 1195"):format(took))
+        took = (event.stop - event.start) / 1e3
     end
 end
+t.ok(took and math.abs(took - 1195) < 36, ("lstm_backward: %s us, measured 1195"):format(took))
 t.is(trained.at_least, nil, "and is no bound")
 
 -- ---- the host's time as measured ----
@@ -347,11 +348,15 @@ local function least(before, limit)
     g.synchronize()
     return best
 end
-local limit <const> = 2 * least(function() end, math.huge) + 1 * us
-t.ok(least(function() return many:matmul(many) end, limit) < limit,
-    "an op after a product takes no longer")
-t.ok(least(function() return many:matmul(many):sum():item() end, limit) < limit,
-    "nor after the wait for one")
+if os.getenv "GPUSH_SAN" == "" then
+    local limit <const> = 2 * least(function() end, math.huge) + 1 * us
+    t.ok(least(function() return many:matmul(many) end, limit) < limit,
+        "an op after a product takes no longer")
+    t.ok(least(function() return many:matmul(many):sum():item() end, limit) < limit,
+        "nor after the wait for one")
+else
+    t.skip(2, "times mean little under a sanitizer")
+end
 t.is(many:matmul(many)[7][9]:item(), 1024.0, "and results are real")
 
 -- ---- back ----

@@ -263,8 +263,11 @@ char *gp_accuracy_text(const gp_prof *p, uint32_t kinds, char *buf, size_t n) {
     int pairs = measured[worst].pairs, of = pairs < 10 ? pairs : 10;
     if (!pairs) snprintf(buf, n, "no such prediction has been compared with a measurement");
     else
-        snprintf(buf, n, "%d of %d such predictions were within %.0f %%, docs/accuracy.md",
-                 of < 10 ? of : 9, of, ceil(measured[worst].decile));
+        snprintf(buf, n, "%d of %d %s within %.0f %%, docs/accuracy.md", of < 10 ? of : 9, of,
+                 worst == GP_ACCURACY_card
+                     ? "single ops' times on a card (no whole program's was compared) were"
+                     : "such predictions were",
+                 ceil(measured[worst].decile));
     return buf;
 }
 

@@ -161,7 +161,12 @@ bool gp_verdict_of(gp_job *job, gp_verdict *v) {
     v->untold = untold(t, v);
     for (int cause = 0; !v->untold && cause < GP_CAUSES; cause++) {
         gp_whatif w = {.host = 1, .without_causes = 1u << cause};
-        if (!v->of[cause].ns || gp_job_saved(job, &w, &v->of[cause].worth, NULL)) continue;
+        gp_worth *of = &v->of[cause];
+        if (!of->ns) continue;
+        if (gp_job_saved(job, &w, &of->worth, NULL)) {
+            if (of->worth > of->ns) of->worth = of->ns; /* a replay rounds where streams share */
+            continue;
+        }
         if (!job->tangled) return false;
         v->untold = GP_UNTOLD_ORDERS;
     }

@@ -33,7 +33,9 @@ end
 
 local Savings = { __name = "savings" }
 function Savings.__tostring(list)
-    if #list == 0 then return "no wait that a script can avoid is on the record" end
+    if #list == 0 then
+        return "no wait but those that the script asks for is on the record (prof:verdict() has these)"
+    end
     local rows, told = { { "what waits", "times", "waited", "saves" } }, {}
     for i = 1, math.min(#list, SHOWN) do
         local row = list[i]

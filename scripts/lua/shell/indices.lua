@@ -139,7 +139,11 @@ function translate.part_of(node, key)
         name = layer:find "LSTM$" and "lstm" or (layer:find "GRU$" or layer:find "RNN$"
             or layer:find "MultiheadAttention$") and "gru"
     end
-    if not which or not several[name] then return nil end
+    local told = name == "unique" or name == "unique_consecutive"
+    for _, a in ipairs(told and node[3] or {}) do -- return_inverse, return_counts
+        if a[1] == "named" and a[2]:find "^return_" then told = "several" end
+    end
+    if not which or not (several[name] or told == "several") then return nil end
     local text = emit(node)
     return which == 1 and "(" .. text .. ")" or ("(select(%d, %s))"):format(which, text)
 end

@@ -198,9 +198,15 @@ translate.from_end = from_end
 local function position(node, words)
     if node[1] == "constant" or scope.counted then return emit(node) end
     local k = kind(node)
-    if k == "number" and from_end(node) then return emit(node) end
+    if k == "number" and from_end(node) or k == "tensor" and words then return emit(node) end
+    if node[1] == "choice" then
+        return emit { "choice", { "raw", (position(node[2], words)) }, node[3],
+            { "raw", (position(node[4], words)) } }
+    end
     note(words or COUNT)
-    if k == "number" or node[1] == "binary" and literal(node[4]) then return plus(node, 1) end
+    local computed = node[1] == "binary" and literal(node[4])
+        and (not words or node[2] == "+" or node[2] == "-")
+    if k == "number" or computed then return plus(node, 1) end
     return emit(node)
 end
 
@@ -217,6 +223,28 @@ translate.dims = dims
 -- An exclusive upper bound as an inclusive one.
 local function stop(node) return plus(node, -1) end
 translate.stop = stop
+
+local constructors = { tensor = true, zeros = true, ones = true, full = true, arange = true,
+    randint = true }
+
+-- Whether numbers are made in place: torch.tensor([0, 2]).long()[:, None]; no mask, and no indices
+-- of gpush's own, as argmax's.
+local function made_in_place(node)
+    local f = node[1] == "index" and node or node[1] == "call" and node[2]
+    if not f then return false end
+    local name = path(f)
+    if node[1] == "call" and name and constructors[elsewhere.canonical(name)] then
+        local first = node[3][1]
+        local boolean = first and (first[1] == "list" and first[2] or first)[1] == "constant"
+        for _, a in ipairs(node[3]) do
+            boolean = boolean or a[1] == "named" and (path(a[3]) or ""):find "bool$"
+        end
+        return not boolean
+    end
+    local method = node[1] == "call" and (f[1] == "field" or f[1] == "method") and f[3]
+    if method == "bool" or method and elsewhere.of_indices[method] then return false end
+    return (node[1] == "index" or method ~= false) and made_in_place(f[2])
+end
 
 -- An index tensor that is written in place: [0, 2] or torch.tensor([0, 2]), else as it is.
 local function shifted(node)
@@ -239,6 +267,10 @@ local function shifted(node)
     end
     local list = name and elsewhere.canonical(name) == "tensor" and node[3][1]
     if list and (list[1] == "list" or list[1] == "tuple") then return "tensor" .. shifted(list) end
+    if made_in_place(node) and not scope.counted then
+        note(COUNT)
+        return emit(node, 9) .. " + 1", 9
+    end
     return (position(node))
 end
 translate.shifted = shifted

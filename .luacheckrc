@@ -15,7 +15,7 @@ read_globals = {
     "adaptive_avg_pool2d", "alive", "amp", "arange", "attention", "autocast", "avg_pool2d",
     "batch_norm", "capture", "cat", "checkpoint", "clock", "compare", "conv2d", "conv_input_grad",
     "conv_weight_grad", "cross_entropy", "cross_entropy_grad", "current_stream", "data",
-    "deterministic", "dist", "empty", "enable_grad", "equal", "eye", "fft", "fork", "full", "fuse", "fuse_compile",
+    "deterministic", "dist", "empty", "empty_cache", "enable_grad", "equal", "eye", "fft", "fork", "full", "fuse", "fuse_compile",
     "gelu", "gpush", "grad", "group_norm", "help", "image", "imshow", "interpolate", "is_tensor",
     "is_terminal", "json", "layer_norm", "linalg", "linspace", "lstm", "lstm_backward",
     "lstm_forward", "lt", "manual_seed", "max_pool2d", "memory", "meshgrid", "nn", "no_grad",

@@ -1,7 +1,7 @@
 --!plain
 -- A profile for other programs: its table as Markdown, CSV or JSON; its stacks for flame graphs, as
 -- folded lines (flamegraph.pl) and for speedscope.app. Loaded by init.lua on the first call.
-local gpush, fail, dir, save = ...
+local gpush, fail, _, save = ...
 
 -- ---- tables ----
 

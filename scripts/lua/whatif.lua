@@ -34,7 +34,7 @@ end
 local Savings = { __name = "savings" }
 function Savings.__tostring(list)
     if #list == 0 then
-        return "no wait but those that the script asks for is on the record (prof:verdict() has these)"
+        return "no wait but those that the script asks for (prof:verdict() has these) is recorded"
     end
     local rows, told = { { "what waits", "times", "waited", "saves" } }, {}
     for i = 1, math.min(#list, SHOWN) do

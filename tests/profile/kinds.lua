@@ -87,17 +87,6 @@ for name in pairs(methods) do t.ok(known[name], "prof:" .. name .. " is in this 
 
 -- ---- functions ----
 
--- What a function prints, and what sim's part of it is called: CPU-backed, or as a card is set.
-local function printed(fn, ...)
-    local real, lines = print, {}
-    print = function(...)
-        for _, v in ipairs { ... } do lines[#lines + 1] = tostring(v) end
-    end
-    local ok, why = pcall(fn, ...)
-    print = real
-    assert(ok, why)
-    return table.concat(lines, "\n")
-end
 local function host() return randn(64):sum() end
 
 local function functions(words)

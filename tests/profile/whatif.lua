@@ -79,8 +79,8 @@ t.is({ p:sync()[1].line, p:sync()[1].saves }, { 12, list[1].saves },
     "the sync report of the profile has it, too")
 t.ok(tostring(p:sync()):find("idle +saves\n") and tostring(p:sync()):find "predicted", "as text")
 local quiet = g.profile.run(function() return g.ones(3) + 1 end)
-t.is(tostring(quiet:savings()), "no wait but those that the script asks for is on the record \z
-    (prof:verdict() has these)", "none")
+t.is(tostring(quiet:savings()), "no wait but those that the script asks for \z
+    (prof:verdict() has these) is recorded", "none")
 
 -- ---- the critical path, idle time ----
 for _, group in ipairs { "op", "line" } do

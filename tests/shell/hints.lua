@@ -127,7 +127,7 @@ for _, case in ipairs {
     rawset(_G, "py", tensor { 3, 0, 3 })
     rawset(_G, "far", tensor({ 3, 0, 3 }, { device = "sim" })) -- not read: that would wait
     synchronize()
-    rawset(_G, "far", far + 0)
+    rawset(_G, "far", rawget(_G, "far") + 0)
     sync.reset()
     local _, message, syntax = run(case[1])
     local code = hint(case[1], message, syntax)

@@ -215,7 +215,7 @@ if dev:find "^s" then -- tests/cuda runs this file on the stand-in for CUDA
     sync.mode = "off"
     sim.card, sim.host = "t4", 1e-6
     local many, some = randn(4096, on), randn(4, on)
-    local out = tensor({ 99 }, { device = dev, dtype = i64 })
+    local out = tensor({ 99 }, { device = dev, dtype = "i64" })
     local raised = 0
     for _ = 1, 20 do
         local _ = some:index_select(1, out)

@@ -31,11 +31,11 @@ typedef struct figures { /* seconds per call */
 
 typedef struct timing {
     const char *name;
-    int key, fn;   /* stack indices */
-    lua_Integer n; /* calls per run */
-    bool fixed;    /* n was given */
-    bool print;    /* print now; else the figures print as their text */
-    bool uses_device, sim; /* sim: it took part */
+    int key, fn;                   /* stack indices */
+    lua_Integer n;                 /* calls per run */
+    bool fixed;                    /* n was given */
+    bool print;                    /* print now; else the figures print as their text */
+    bool uses_device, sim;         /* sim: it took part */
     char at_least[GP_BOUNDS_TEXT]; /* ops whose times are bounds */
     int runs;
     figures run[RUNS];

@@ -98,8 +98,8 @@ kineto_awaits gp_kineto_awaited(const char *call) {
 
 bool gp_kineto_reads(const char *op) {
     static const char *const ops[] = {
-        "aten::_local_scalar_dense", "aten::nonzero",  "aten::equal",
-        "aten::masked_select",       "aten::bincount", "aten::_unique2",
+        "aten::_local_scalar_dense", "aten::nonzero",   "aten::equal",
+        "aten::masked_select",       "aten::bincount",  "aten::_unique2",
         "aten::unique_consecutive",  "aten::unique_dim"};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (!strcmp(op, ops[i])) return true;

@@ -95,8 +95,8 @@ struct gp_node {
     uint64_t seq;  /* per thread: a node comes after those of its inputs */
     const gp_op *op;
     const gp_rule *rule;
-    gp_stream *stream; /* of the forward op, and of its backward; NULL: no output yet */
-    gp_srcloc loc;     /* the source line of the forward op */
+    gp_stream *stream;  /* of the forward op, and of its backward; NULL: no output yet */
+    gp_srcloc loc;      /* the source line of the forward op */
     const char *module; /* whose op it was, as gp_watch knows it; NULL: not watched */
     int nargs, nints, nin, nout;
     gp_value *arg; /* tensors: .i is the number of the (first) input */

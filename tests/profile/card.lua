@@ -359,6 +359,10 @@ else
 end
 t.is(many:matmul(many)[7][9]:item(), 1024.0, "and results are real")
 
+local loader = g.data.Loader { g.data.TensorDataset(g.ones(4, 2)), batch = 2 }
+for _ in loader() do g.synchronize() end
+t.ok(loader:report({ print = false }).verdict:find "^no verdict", "a loader's time is of no card")
+
 -- ---- back ----
 sim.host = nil
 local before = g.clock()

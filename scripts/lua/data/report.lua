@@ -29,6 +29,9 @@ local function suggest(s)
 end
 
 local function verdict(s)
+    if gpush.sim.card then
+        return "no verdict: workers take this machine's time, the step a modelled card's"
+    end
     if s.share <= 0.1 and s.first > 0.2 * s.elapsed and s.workers > 0 then
         return ("the loader keeps up once it runs; the first batch was %.0f %% of this short pass")
             :format(

@@ -77,7 +77,8 @@ local function on_a_card(list)
     end, 2)
     add_advice(out, list, several)
     return "nothing waits on the CPU; these lines would make the host wait on a card that has \z
-        their tensors (by what they call, not measured):\n" .. table.concat(out, "\n")
+        their tensors (by what they call, not measured; copies by to() and cpu(), which copy \z
+        nothing here, are not among them):\n" .. table.concat(out, "\n")
 end
 
 local Sync = { __name = "sync report" }

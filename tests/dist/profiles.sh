@@ -75,7 +75,7 @@ check(r.meanwhile == "between x.lua:9 and 11", "the line that kept it", r.meanwh
 check(r.excess > 0.5 * planted and r.excess < 2 * planted, "how long", r.excess, planted)
 check(r.waited >= r.late and r.late > 0, "how long the other one waited", r.waited, r.late)
 r = rows["dist.all_reduce_ 17"]
-check(r.count == 2 and r.last == 0 and r.meanwhile:find "^x.lua:1[56] on", "an op of a device", r.last, r.meanwhile)
+check(r.count == 2 and r.last == 0 and tostring(r.meanwhile):find "^x.lua:1[56] on", "an op of a device", r.last, r.meanwhile)
 check(rows["dist.all_reduce (ranks 0, 1) 27"] ~= nil, "a group has a row of its own")
 r = rows["dist.all_reduce 30"]
 check(r.last == 1 and r.meanwhile == "between two ops of x.lua:30", "a delay on a line without ops", r.meanwhile)

@@ -108,11 +108,11 @@ static const char *kind_of(const gp_json *j, bool unread) {
     const char *p = j->start;
     while (isspace((unsigned char)*p)) p++;
     if (p == j->end) return "empty";
-    for (size_t i = 0; i < sizeof magics / sizeof *magics; i++) {
+    bool json = *p == '{' || *p == '[';
+    for (size_t i = 0; !json && i < sizeof magics / sizeof *magics; i++) {
         const struct magic *m = &magics[i];
         if (n >= m->at + m->n && !memcmp(j->start + m->at, m->bytes, m->n)) return m->is;
     }
-    bool json = *p == '{' || *p == '[';
     for (size_t i = 0; !json && i < sizeof endings / sizeof *endings; i++)
         if (ends_with(j->file, endings[i].ending)) return endings[i].is;
     if (!json) return contains(j, "/host:CPU") ? PROTOBUF : NULL;

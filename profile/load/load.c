@@ -107,6 +107,7 @@ static bool read_files(gp_json *j, int n, gp_prof *p) {
     int own = 0;
     for (int i = 0; i < n; i++)
         if (is_own(&j[i])) own++;
+        else if (gp_load_refuse(&j[i], false)) return false;
     if (own && own < n)
         return gp_json_fail(&j[0], "profiles that gpush saved and other programs' traces are not "
                                    "joined");
@@ -129,7 +130,6 @@ gp_prof *gp_prof_load(const char *const *files, int n, uint64_t max) {
             j[i] =
                 (gp_json){.start = text, .at = text, .end = text + size, .file = file, .cut = cut};
     }
-    for (int i = 0; ok && i < n; i++) ok = !gp_load_refuse(&j[i], false);
     ok = ok && read_files(j, n, p);
     if (ok && !sums_fit(p))
         ok = gp_fail("profile.load: %s: times or sizes whose sums do not fit in 64 bits", files[0]);

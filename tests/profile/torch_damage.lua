@@ -86,6 +86,20 @@ for _, ending in ipairs { "nsys-rep", "ncu-rep", "pftrace" } do
         "is a .*: torch.profiler's export_chrome_trace writes a file that is read", ending)
     os.remove(path .. "." .. ending)
 end
+
+-- What marks them in a name of ours is a name.
+local marks = "speedscope.app/file-format rocprofiler-sdk-tool nodes schema segments device_traces"
+local events = {}
+for mark in marks:gmatch "%S+" do events[#events + 1] = kernel([[\"]] .. mark .. [[\"]], #events) end
+local named = load(HEAD .. table.concat(events, ",") .. "]}")
+for length = 0, 4 do -- one of them begins at the place where a tar archive has its mark
+    local p = load(HEAD .. kernel(("x"):rep(length) .. ("ustar"):rep(40), 1) .. "]}")
+    t.is(p.count, 1, "a name at any place, " .. length)
+end
+named:save(path .. ".prof")
+t.is(profile.load(path .. ".prof").count, #events, "a saved profile with their marks as names")
+os.remove(path .. ".prof")
+
 t.error(function() load "hello" end, "byte 0: expected an object, got 'h'", "what is not known")
 os.remove(path)
 t.done()

@@ -429,7 +429,8 @@ static void finish(sweep *s, gp_rows *r) {
     int64_t drained = s->mains * (int64_t)(s->p->t1 - s->p->done);
     if (drained) special(r, GP_ROW_DRAINED, &(node){.self = {drained, 0}});
     if (s->elsewhere) special(r, GP_ROW_ELSEWHERE, &(node){.self = {0, s->elsewhere}});
-    if (!s->p->foreign) special(r, GP_ROW_PROFILER, &(node){.self = {s->profiler, 0}});
+    if (s->profiler || !s->p->foreign)
+        special(r, GP_ROW_PROFILER, &(node){.self = {s->profiler, 0}});
     special(r, GP_ROW_UNATTRIBUTED, &s->loose);
     r->wall = s->mains * (int64_t)(s->p->t1 - s->p->t0) + s->beside;
     r->beside = s->beside;

@@ -84,6 +84,13 @@ t.is(again:rows(), modelled:rows(), "a modelled card's profile: its rows, with t
 t.ok(again:table { width = 300 }:find "Roofline", "and the table's column")
 t.is({ again.modelled, again.card }, { modelled.modelled, modelled.card }, "its labels and figures")
 
+-- What the profiler took has its row in any profile: the rows' own times are the wall time.
+local claims = write("claims", (read(path "kept.prof"):gsub('"foreign":0', '"foreign":1')))
+local sum = 0
+for _, r in ipairs(g.profile.load(claims):rows()) do sum = sum + r.self_cpu_time_total end
+t.is(sum, math.floor(g.profile.load(claims).wall * 1e9 + 0.5),
+    "rows add up where another program is said to have recorded")
+
 -- ---- damage ----
 local function refused(text, message, what)
     local file = write("bad", text)

@@ -3,14 +3,12 @@ include(GNUInstallDirs)
 install(TARGETS gpush DESTINATION ${CMAKE_INSTALL_BINDIR})
 # where stock lua5.4 looks, in /usr and in /usr/local
 install(TARGETS module DESTINATION lib/lua/5.4)
-if(TARGET gpush_cuda)
-    install(TARGETS gpush_cuda DESTINATION lib/gpush)
+if(TARGET gpush_mpi)
+    install(TARGETS gpush_mpi DESTINATION lib/gpush OPTIONAL)
 endif()
-foreach(plugin gpush_mpi gpush_nccl)
-    if(TARGET ${plugin})
-        install(TARGETS ${plugin} DESTINATION lib/gpush)
-    endif()
-endforeach()
+# Those of CUDA have build folders of their own, and lie beside the program if they were built.
+install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/ DESTINATION lib/gpush FILES_MATCHING
+    PATTERN "libgpush_cuda*.so" PATTERN "libgpush_nccl.so")
 install(DIRECTORY scripts/ DESTINATION share/gpush FILES_MATCHING PATTERN "*.lua" PATTERN "report/*"
     PATTERN man EXCLUDE PATTERN completion EXCLUDE)
 install(FILES ${CMAKE_BINARY_DIR}/docs/gpush.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

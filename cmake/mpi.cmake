@@ -11,7 +11,7 @@ if(GPUSH_MPI AND MPI_C_FOUND)
     # MPI keeps threads and handlers: once loaded, the plug-in stays.
     target_link_options(gpush_mpi PRIVATE -Wl,-z,nodelete)
     set_target_properties(gpush_mpi PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
-    add_dependencies(ship gpush_mpi)
+    add_dependencies(plugins gpush_mpi)
     message(STATUS "MPI ${MPI_C_VERSION}: the plug-in is built")
 else()
     message(STATUS "no MPI: the plug-in for many processes is not built")

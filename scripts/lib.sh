@@ -102,13 +102,19 @@ install_missing() {
 
 # Runs a step of the build; on a terminal its progress is shown, elsewhere only a failure.
 step() {
+    lines=${build_log:-$root/build/build.log}
     if [ -t 2 ]; then
         "$@" >&2
-    elif ! "$@" >"$root/build/build.log" 2>&1; then
-        grep -E -A3 'error|Error|FAILED|warning:' "$root/build/build.log" >&2 ||
-            tail -n 40 "$root/build/build.log" >&2
+    elif ! "$@" >"$lines" 2>&1; then
+        grep -E -A3 'error|Error|FAILED|warning:' "$lines" >&2 || tail -n 40 "$lines" >&2
         return 1
     fi
+}
+
+# Prints about how many minutes $1 seconds of one processor are on this machine's processors.
+minutes() {
+    n=$(((($1) / $(nproc) + 59) / 60))
+    [ "$n" = 1 ] && echo "about a minute" || echo "about $n minutes"
 }
 
 # One build at a time in a tree: a second one waits.
@@ -123,7 +129,15 @@ lock() {
 }
 unlock() { exec 9>&-; }
 
-# build PRESET TARGET...: configures where needed and builds.
+# The level of x86-64 above v2 that this processor has.
+own_level() {
+    if grep -q -m 1 avx512vl /proc/cpuinfo 2>/dev/null; then echo v4
+    elif grep -q -m 1 avx2 /proc/cpuinfo 2>/dev/null; then echo v3
+    fi
+}
+
+# build PRESET TARGET...: configures where needed and builds. $levels: compiles kernels for these
+# levels only, where none are compiled yet; for all where it is not set.
 build() {
     preset=$1
     shift
@@ -131,8 +145,61 @@ build() {
     home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$dir/CMakeCache.txt" 2>/dev/null)
     [ -z "$home" ] || [ "$home" = "$root" ] || rm -rf "$dir" # the tree was moved or copied
     [ -z "${installed-}" ] || rm -f "$dir/CMakeCache.txt" # it remembers what was looked for in vain
-    if [ ! -e "$dir/build.ninja" ] || [ ! -e "$dir/CMakeCache.txt" ]; then
-        step cmake -S "$root" --preset "$preset" || die "configuring failed (build/build.log)"
+    some=
+    [ "$preset" != default ] || [ -n "${levels+set}" ] ||
+        grep -q '^GPUSH_ISAS:[A-Z]*=v3;v4$' "$dir/CMakeCache.txt" 2>/dev/null || some=1
+    if [ ! -e "$dir/build.ninja" ] || [ ! -e "$dir/CMakeCache.txt" ] || [ -n "$some" ]; then
+        step cmake -S "$root" --preset "$preset" ${levels+-DGPUSH_ISAS="$levels"} ||
+            die "configuring failed (build/build.log)"
     fi
     step cmake --build "$dir" --target "$@" || die "the build failed (build/build.log)"
+}
+
+# ---- the CUDA plug-in ----
+# It has a build folder of its own, build/cuda, and is laid beside the program: where it cannot be
+# built, the program still can. build/cuda/status has how that went, for the prompt.
+
+# Prints the compute capabilities to compile for: $1, a list or "all" that the toolkit knows; else
+# those of the cards that are here. There is PTX for others.
+cuda_cards() {
+    case ${1-} in
+        all) nvcc --list-gpu-code | sed -n 's/^sm_\([0-9]*\)$/\1/p' ;;
+        ?*) echo "$1" ;;
+        *) nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
+            tr -d '. ' | sort -u ;;
+    esac | tr '\n' ';' | sed 's/;*$//'
+}
+
+# build_cuda [CARDS]: builds the plug-in, and says in build/cuda/status how it ended; false where it
+# could not be built. A second one at the same time does nothing.
+build_cuda() {
+    dir=$root/build/cuda
+    mkdir -p "$dir/lib" && exec 8>>"$dir/.lock" && flock -n 8 || return 0
+    echo "the CUDA plug-in is being built" >"$dir/status"
+    cards=${GPUSH_CUDA_CARDS-$(cuda_cards "${1-}")}
+    build_log=$dir/log
+    if ! step cmake -S "$root" --preset cuda -DGPUSH_CUDA_CARDS="$cards"; then
+        why="CMake failed, see build/cuda/log"
+    elif ! grep -q '^GPUSH_CUDA_BUILT:[A-Z]*=yes' "$dir/CMakeCache.txt"; then
+        why="it needs nvcc, the compiler of CUDA 12.4 or newer (docs/gpu.md)"
+    elif ! step cmake --build "$dir" --target plugins; then
+        why="its compilation failed, see build/cuda/log"
+    else
+        why=
+        mkdir -p "$root/build/default/lib"
+        for f in "$dir"/lib/libgpush_*.so; do # whole or not at all, beside a program that may look
+            to=$root/build/default/lib
+            cp "$f" "$to/.new" && mv "$to/.new" "$to/${f##*/}" ||
+                why="it could not be copied to build/default/lib"
+        done
+    fi
+    unset build_log
+    : >"$dir/.tried"
+    if [ -z "$why" ]; then
+        echo "the CUDA plug-in is built: the next gpush uses the card" >"$dir/status"
+    else
+        echo "the CUDA plug-in could not be built: $why" >"$dir/status"
+    fi
+    exec 8>&-
+    [ -z "$why" ]
 }

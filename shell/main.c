@@ -146,6 +146,30 @@ static int run_string(lua_State *L, const char *s, const char *name) {
     return run_chunk(L, gp_syntax_load(L, s, strlen(s), name, "t"));
 }
 
+/* -e: statements, or an expression, whose values are shown as at the prompt; those of a call, which
+ * is both, only where they begin with a tensor: lua5.4 shows nothing. */
+static int run_text(lua_State *L, const char *s) {
+    const char *name = "=(command line)";
+    int top = lua_gettop(L);
+    const char *text = lua_pushfstring(L, "local gpush_line_ <close> = nil return %s\n", s);
+    bool statement = gp_syntax_load(L, s, strlen(s), name, "t") == LUA_OK;
+    if (gp_syntax_load(L, text, strlen(text), name, "t") != LUA_OK) {
+        lua_settop(L, top);
+        return run_string(L, s, name);
+    }
+    gp_input_name_text(L, name, s);
+    lua_replace(L, top + 1); /* the text, and with it what did not compile */
+    lua_settop(L, top + 1);
+    int status = gp_shell_call(L, 0, LUA_MULTRET), n = lua_gettop(L) - top;
+    if (status == LUA_OK && n > 0 && (!statement || gp_lua_totensor(L, top + 1))) {
+        luaL_checkstack(L, LUA_MINSTACK, "too many results to print");
+        lua_pushcfunction(L, gp_shell_echo);
+        lua_insert(L, top + 1);
+        status = gp_shell_call(L, n, 0);
+    }
+    return gp_shell_report(L, status);
+}
+
 /* Runs globname = require(modname); spec is "modname" or "globname=modname". */
 static int run_library(lua_State *L, char *spec) {
     char *modname = strchr(spec, '=');
@@ -285,7 +309,7 @@ static int run_card(lua_State *L, const char *name) {
 }
 
 /* Runs -e, -l, -W and --card in their order; false if one of them failed. */
-static bool run_args(lua_State *L, char **argv, int n) {
+static bool run_args(lua_State *L, char **argv, int n, bool plain) {
     for (int i = 1; i < n; i++) {
         int option = argv[i][1];
         if (!strcmp(argv[i], "--card") && run_card(L, argv[++i]) != LUA_OK) return false;
@@ -293,8 +317,9 @@ static bool run_args(lua_State *L, char **argv, int n) {
         if (option != 'e' && option != 'l') continue;
         char *extra = argv[i] + 2;
         if (!*extra) extra = argv[++i];
-        int status =
-            option == 'e' ? run_string(L, extra, "=(command line)") : run_library(L, extra);
+        int status = option == 'l' ? run_library(L, extra)
+                     : plain       ? run_string(L, extra, "=(command line)")
+                                   : run_text(L, extra);
         if (status != LUA_OK) return false;
     }
     return true;
@@ -373,8 +398,9 @@ static int l_main(lua_State *L) {
     lua_gc(L, LUA_GCGEN, 20, 100);
     warm_up(L);
     if (!(args & HAS_NOENV) && run_init(L) != LUA_OK) return 0;
-    if (!run_args(L, argv, script)) return 0;
-    if (script < argc && !run_given(L, argv, argc, script)) return 0;
+    bool ok = run_args(L, argv, script, args & HAS_PLAIN) &&
+              (script >= argc || run_given(L, argv, argc, script));
+    if (!ok && !(args & HAS_I)) return 0; /* with -i the session stays, as Python's does */
     if (args & HAS_I) {
         start_repl(L);
     } else if (script == argc && !(args & (HAS_E | HAS_V))) {

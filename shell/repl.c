@@ -8,6 +8,7 @@
 #include "profile/sync.h"
 #include "shell/editor/line.h"
 #include "shell/editor/screen.h"
+#include "tensor/device/backends.h"
 
 #include <ctype.h>
 #include <lauxlib.h>
@@ -26,11 +27,22 @@ static const char *push_prompt(lua_State *L, bool first) {
     return luaL_tolstring(L, -1, NULL);
 }
 
+/* Says once how the CUDA plug-in's build, which scripts/gpush began beside this prompt, ended. */
+static void tell_of_build(void) {
+    static bool told;
+    char text[200];
+    bool runs;
+    if (told || !gp_cuda_build(text, sizeof text, &runs) || runs) return;
+    told = true;
+    gp_shell_message(text);
+}
+
 /* Reads a line and pushes it; pushes nothing unless it returns GP_LINE_TEXT. */
 static gp_line push_line(lua_State *L, bool first) {
     int top = lua_gettop(L);
     char *line;
     gp_sync_forget_idle();
+    if (first) tell_of_build();
     gp_line r = gp_line_read(push_prompt(L, first), &line);
     lua_settop(L, top);
     if (r != GP_LINE_TEXT) return r;

@@ -163,9 +163,10 @@ if launched then return run_rank() end
 say(("ddp: %d steps of %d rows, 5 layers of %d, on %s (%s)"):format(opt.steps, BATCH, opt.width,
     opt.device, timeit(function() return zeros(1, { device = opt.device }) end, { n = 1 }).kind))
 print "  processes  last loss      a step         spread   collectives        exposed"
-if not os.execute "command -v mpirun >/dev/null 2>&1" then
+if not (dist.is_available() and os.execute "command -v mpirun >/dev/null 2>&1") then
     run_rank()
-    print "  There is no mpirun here: apt-get install libopenmpi-dev openmpi-bin, and build again."
+    print "  More need MPI and gpush's plug-in for it: apt-get install libopenmpi-dev \z
+        openmpi-bin, and build again."
     return
 end
 local rows = {}

@@ -273,7 +273,7 @@ if device ~= "cpu" then
     end
 end
 
-if os.execute "command -v mpirun >/dev/null 2>&1" then
+if dist.is_available() and os.execute "command -v mpirun >/dev/null 2>&1" then
     print "  With a process each, by nn.parallel.DistributedDataParallel (the lab ddp.lua):"
     io.stdout:flush()
     os.execute(("'%s' '%sddp.lua' --steps %d --width 64"):format(arg[-1],

@@ -21,8 +21,13 @@ bool gp_cuda_opened(void);
 /* The number of CUDA devices, with a line of text for each; 0 with the reason. */
 int gp_cuda_devices(char *text, size_t size);
 /* Where someone gets the simulated device for "gpu": says on stderr, once, that there is a driver
- * which cannot be used, as whoever has a card expects it to be at work. */
+ * which cannot be used, or a plug-in that is being built, as whoever has a card expects it to be at
+ * work. */
 void gp_cuda_warn_unusable(void);
+/* How the build of the plug-in stands which scripts/gpush began beside this program: the first line
+ * of the file that GPUSH_CUDA_BUILD names, a sentence; runs: it has not ended. False: there is
+ * none. */
+bool gp_cuda_build(char *text, size_t size, bool *runs);
 /* A setting of the plug-in's libraries, as gp_cuda_setting_fn (plugin_api.h); -1 with a message. */
 int gp_cuda_setting(const char *name, int value);
 /* Ranges that NVIDIA's tools show, in any order and on any thread. gp_cuda_ranges: whether a tool

@@ -60,11 +60,24 @@ static void *open_plugin(void) {
     return older && !(so && unusable(older, text, sizeof text)) ? older : so;
 }
 
+bool gp_cuda_build(char *text, size_t size, bool *runs) {
+    const char *name = gp_env_text(GP_ENV_GPUSH_CUDA_BUILD);
+    FILE *f = name ? fopen(name, "re") : NULL;
+    bool ok = f && fgets(text, (int)size, f);
+    if (ok) text[strcspn(text, "\n")] = 0;
+    *runs = ok && strstr(text, "being built");
+    if (f) fclose(f);
+    return ok;
+}
+
 void *gp_cuda_plugin(char *why, size_t size) {
     static void *so; /* stays open: it is linked not to be unloaded */
+    char build[200];
+    bool runs;
     if (!so && !(so = open_plugin())) {
         const char *text = dlerror();
-        snprintf(why, size, "cuda: the plug-in is not there: %s", text ? text : names[0]);
+        if (gp_cuda_build(build, sizeof build, &runs)) snprintf(why, size, "cuda: %s", build);
+        else snprintf(why, size, "cuda: the plug-in is not there: %s", text ? text : names[0]);
     }
     return so;
 }
@@ -93,7 +106,8 @@ void gp_cuda_warn_unusable(void) {
     void *so = warned ? NULL : gp_cuda_plugin(text, sizeof text);
     warned = true;
     int rank;
-    if (unusable(so, text, sizeof text) && gp_dist_warns(text, &rank))
+    bool tell = so ? unusable(so, text, sizeof text) : gp_env_text(GP_ENV_GPUSH_CUDA_BUILD) != NULL;
+    if (tell && gp_dist_warns(text, &rank))
         fprintf(stderr, "gpush: \"gpu\" is the simulated device here: %s\n", text);
 }
 

@@ -26,7 +26,13 @@ cat >"$scratch/cmake" <<'X'
 #!/bin/sh
 echo "cmake $*" >>"$log"
 case $* in
+    *"--preset cuda"*)
+        [ ! -e no_toolkit ] || built=no
+        echo "GPUSH_CUDA_BUILT:INTERNAL=${built-yes}" >build/cuda/CMakeCache.txt
+        exit ;;
     *--preset*) mkdir -p build/default; : >build/default/CMakeCache.txt; exit ;;
+    *"--build $PWD/build/cuda"*) : >build/cuda/lib/libgpush_cuda.so; exit ;;
+    *"--target plugins"*) [ ! -e no_mpi ]; exit ;;
     --build*)
         sleep 0.3
         [ ! -e broken ] || { echo "main.c:1: error: broken"; exit 1; }
@@ -91,6 +97,8 @@ stand_in apt-get <<<$'#!/bin/sh\necho "apt-get $*" >>"$log"; case $* in *install
 ln -s "$(command -v cp)" "$bin/cp"
 start -e 'print(1)' "two words"
 tap_is "$out" "<-e><print(1)><two words>" "installs, builds, starts, and passes its arguments on"
+level=$(PATH=$bin:/usr/bin:/bin; . "$tree/scripts/lib.sh"; own_level)
+tap_is "$(grep -o 'ISAS=.*' "$log")" "ISAS=$level" "with kernels for this processor"
 tap_is "$(grep -c '^apt-get.*install -y --no-install-recommends cmake$' "$log")" 1 "only what was missing is installed"
 grep -q sudo "$log"
 tap_is $? 1 "root needs no sudo"
@@ -100,7 +108,7 @@ tap_is "$out|$err|$(cat "$log")" "<x>||" "built: starts at once, quietly, and ru
 sleep 0.01
 touch "$tree/shell/main.c"
 start x
-tap_is "$out|$(grep -c -- --build "$log")|$(grep -c install "$log")" "<x>|1|0" "a newer source: built again"
+tap_is "$out|$(grep -c -- '--target ship' "$log")|$(grep -c install "$log")" "<x>|1|0" "a newer source: built again"
 tap_is "$(grep -c -- --preset "$log")" 0 "as it was configured"
 sleep 0.01
 touch "$tree/shell/main.c"
@@ -110,11 +118,11 @@ tap_is "$out|$(grep -c -- --preset "$log")" "<x>|1" "something was installed: co
 sleep 0.01
 echo 'int x;' >"$tree/tensor/new.c"
 start x
-tap_is "$(grep -c -- --build "$log")" 1 "a new file: built again"
+tap_is "$(grep -c -- '--target ship' "$log")" 1 "a new file: built again"
 sleep 0.01
 rm "$tree/tensor/new.c"
 start x
-tap_is "$(grep -c -- --build "$log")" 1 "a file gone: built again"
+tap_is "$(grep -c -- '--target ship' "$log")" 1 "a file gone: built again"
 start x
 tap_is "$(cat "$log")" "" "and then not again"
 
@@ -141,12 +149,42 @@ touch "$tree/shell/main.c"
 (cd "$tree" && PATH=$bin scripts/gpush a >"$scratch/a" 2>/dev/null) &
 (cd "$tree" && PATH=$bin scripts/gpush b >"$scratch/b" 2>/dev/null) &
 wait
-tap_is "$(cat "$scratch/a" "$scratch/b")|$(grep -c -- --build "$log")" "<a><b>|1" "from two shells at once: built once, both start"
+tap_is "$(cat "$scratch/a" "$scratch/b")|$(grep -c -- '--target ship' "$log")" "<a><b>|1" "from two shells at once: built once, both start"
+
+# A plug-in that cannot be built stops nothing.
+touch "$tree/shell/main.c" "$tree/no_mpi"
+start x
+tap_is "$status|$out" "0|<x>" "without the plug-in for many processes it starts"
+says "many processes (MPI) could not be built" "and says so"
+rm "$tree/no_mpi"
+
+# The CUDA plug-in: beside the program where a driver is, or asked for.
+for tool in setsid nice nproc cut sort; do ln -s "$(command -v $tool)" "$bin/$tool"; done
+stand_in nvidia-smi <<<$'#!/bin/sh\nprintf "9.0\\n8.0\\n9.0\\n"'
+built() { # waits for what runs beside
+    for _ in {1..100}; do [ -e "$tree/build/cuda/.tried" ] && break; sleep 0.1; done
+    tap_is "$(cat "$tree/build/cuda/status")" "$1" "$2"
+}
+start x
+tap_is "$status|$out" "0|<x>" "a card's driver: the program starts"
+says "building the CUDA plug-in meanwhile" "and it says that the plug-in is built"
+built "the CUDA plug-in is built: the next gpush uses the card" "the status for the prompt"
+tap_is "$(grep -o 'CARDS=.*' "$log")" "CARDS=80;90" "for the cards that are here"
+tap_ok "$([ -e "$tree/build/default/lib/libgpush_cuda.so" ]; echo $?)" "it lies beside the program"
+start x
+tap_is "$out|$err|$(cat "$log")" "<x>||" "and is not built again"
+start --cuda=75,100 x
+tap_is "$out|$(grep -o 'CARDS=.*' "$log")" "<x>|CARDS=75;100" "for other cards where asked"
+touch "$tree/no_toolkit"
+start --cuda x
+tap_is "$status|$out" "0|<x>" "without a toolkit the program starts"
+says "the CUDA plug-in could not be built: it needs nvcc" "and says why there is no plug-in"
+rm "$bin/nvidia-smi"
 
 sleep 0.01
 mv "$tree" "$scratch/moved"
 tree=$scratch/moved
 start x
-tap_is "$out|$(grep -c -- --build "$log")" "<x>|1" "a tree that was moved is built again"
+tap_is "$out|$(grep -c -- '--target ship' "$log")" "<x>|1" "a tree that was moved is built again"
 tap_is "$(systems_own)" "$before" "the system's own programs are as they were"
 tap_done

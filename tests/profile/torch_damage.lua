@@ -90,7 +90,9 @@ end
 -- What marks them in a name of ours is a name.
 local marks = "speedscope.app/file-format rocprofiler-sdk-tool nodes schema segments device_traces"
 local events = {}
-for mark in marks:gmatch "%S+" do events[#events + 1] = kernel([[\"]] .. mark .. [[\"]], #events) end
+for mark in marks:gmatch "%S+" do
+    events[#events + 1] = kernel([[\"]] .. mark .. [[\"]], #events)
+end
 local named = load(HEAD .. table.concat(events, ",") .. "]}")
 for length = 0, 4 do -- one of them begins at the place where a tar archive has its mark
     local p = load(HEAD .. kernel(("x"):rep(length) .. ("ustar"):rep(40), 1) .. "]}")

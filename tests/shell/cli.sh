@@ -117,6 +117,18 @@ tap_is "$("$gpush" deep.lua 2>&1 | sed -n '/traceback/,$p' | sed 's/^\t//' | uni
 1 [C]: in ?" "where levels of a deep stack are left out, those that follow are known"
 tap_is "$("$gpush" -e 'local function f() return 1 + f() end f()' 2>&1 | grep -c 'skipping')" 1 \
     "so they are of one that overflowed"
+tap_is "$("$gpush" -e '1 + 1, "a"' -e 'x = 3' -e x 2>&1)" $'2\ta\n3' "-e shows an expression's values"
+tap_is "$("$gpush" -e 'zeros(2)' -e 'io.write "b\n"' -e 'tostring(1)' 2>&1)" $'tensor({0.0, 0.0}, f32 2 cpu)\nb' \
+    "of a call only a tensor"
+tap_is "$("$gpush" -e 'zeros(3) + zeros(4)' 2>&1 | head -n 1 | sed 's/.*: add/add/')" \
+    "add: shapes 3 and 4 do not broadcast (dim 1 from the end: 3 and 4)" "an expression's own error"
+tap_is "$("$gpush" --plain -e '1 + 1' 2>&1 | sed 's/.*: //')" "unexpected symbol near '1'" "stock Lua has none"
+echo 'x = 3 error "oh"' >fails.lua
+tap_is "$(echo x | "$gpush" -i fails.lua 2>err; echo $?) $(head -n 1 err)" "$banner
+> 3
+> 
+0 $gpush: fails.lua:1: oh" "-i stays after a script's error, with what it made"
+tap_is "$(echo x | "$gpush" -i -e 'x = 4 error "oh"' 2>/dev/null | sed -n 2p)" "> 4" "and after -e's"
 shown=$(printf 'setmetatable({}, {__echo = false})\n' | "$gpush" -i 2>&1)
 tap_is "$shown" "$banner"$'\n> > ' "the prompt does not echo what has been shown"
 "$gpush" -v | grep -Eq '^gpush [0-9.]+, Lua 5\.4\.[0-9]+ .*PUC-Rio$'

@@ -45,6 +45,8 @@ function dist.init(timeout)
     join()
 end
 
+function dist.is_available() return core.mpi() ~= nil end
+
 -- ---- groups ----
 
 -- By the numbers of groups: a function's name in profiles and errors, with the group's ranks.
@@ -210,7 +212,7 @@ end
 local G <const> = ", any? group, bool async=false"
 declared(dist, "dist.", {
     init = "float timeout=60", group = "list ranks", barrier = "any? group",
-    preempted = "",
+    preempted = "", is_available = "",
     all_reduce = "tensor x, str op=\"sum\"" .. G, all_reduce_ = "tensor x, str op=\"sum\"" .. G,
     reduce = "tensor x, int root=0, str op=\"sum\"" .. G,
     broadcast = "tensor x, int root=0" .. G, broadcast_ = "tensor x, int root=0" .. G,

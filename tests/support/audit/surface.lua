@@ -189,7 +189,7 @@ S.without_input = "nn.TransformerEncoder nn.TransformerDecoder nn.ModuleList nn.
 -- For an initializer: a matrix; for an optimizer: its parameters.
 S.patterns = {
     { "^dist%.init", "" }, { "^dist%.barrier", "" }, { "^dist%.group", "{0}" },
-    { "^dist%.preempted", "" },
+    { "^dist%.preempted", "" }, { "^dist%.is_available", "" },
     { "^dist%.", "f(2, 3)" }, { "^nn%.init%.", "f(2, 3)" }, { "^cuda%.is_av", "" },
     { "^cuda%.device", "" },
     { "^cuda%.", "'sim'" }, { "^optim%.lr%.", "sgd()" },

@@ -36,10 +36,17 @@ local function outermost(list)
 end
 
 -- A rank's collectives (met), the host's ops and waits (host), the kernels of devices (work), and
--- the host's waits for collectives (waits), each in the order of starts.
+-- the host's waits for collectives (waits), each in the order of starts; by id, what queued kernels
+-- (calls): ops, and in other programs' traces calls of the runtime.
 local function new_rank(number)
     return { rank = number, met = {}, host = {}, work = {}, waits = {}, calls = {}, longest = 0,
         waiting = 0 }
+end
+
+-- The op that queued a kernel; the kernel itself where its record has none, or a call instead.
+local function op_of(r, e)
+    local call = e.id and r.calls[e.id]
+    return call and call.kind == "op" and call or e
 end
 
 local function sort_events(prof)
@@ -50,7 +57,7 @@ local function sort_events(prof)
             r = new_rank(e.rank or 0)
             ranks[r.rank], list[#list + 1] = r, r
         end
-        if e.kind == "op" and e.id then r.calls[e.id] = e end
+        if (e.kind == "op" or e.kind == "call") and e.id then r.calls[e.id] = e end
         if e.kind == "kernel" then
             local to = is_collective(e) and r.met or r.work
             to[#to + 1] = e
@@ -65,9 +72,9 @@ local function sort_events(prof)
         r.host = outermost(r.host)
         for _, kernels in ipairs { r.met, r.work, r.waits } do table.sort(kernels, by_start) end
         for _, e in ipairs(r.met) do
-            local call = e.id and r.calls[e.id] or e
-            e.op, e.file, e.line, e.called = call.name, call.file, call.line, call.start
-            call.collective = true
+            local op, call = op_of(r, e), e.id and r.calls[e.id] or e
+            e.op, e.file, e.line, e.called = op.name, op.file, op.line, call.start
+            op.collective = true
         end
     end
     return list
@@ -102,61 +109,83 @@ local function between(a, b)
     return x and "after " .. x or y and "before " .. y or "no op"
 end
 
--- What a rank did from one time until a collective began: ns by source line. Collectives, and waits
--- for them, do not count; nor does what the host did once it had called the collective, which then
--- waits for its device alone.
-local function activity(r, from, met)
-    local sums, at, to = {}, from, met.start
+-- Adds up the devices' work from one time to another; returns when all of it had ended.
+local function add_work(sums, r, from, to)
+    local ended = from
+    for k = first_after(r.work, from, r.longest), #r.work do
+        local e = r.work[k]
+        if e.start >= to then break end
+        local op = op_of(r, e)
+        add(sums, ("%s on %s"):format(place(op), e.device), math.max(from, e.start),
+            math.min(to, e.stop))
+        ended = math.max(ended, math.min(to, e.stop))
+    end
+    return ended
+end
+
+-- What a rank did since ranks had met before, until a collective began (met): ns by source line.
+-- Collectives, and waits for them, do not count until the earlier one ended; nor does what the host
+-- did once it had called the collective, which then waits for its device alone. Where that had
+-- nothing more to do, the collective began late: its process had no processor, or another one's
+-- work ran there.
+local function activity(r, before, met)
+    local sums, to, from, over = {}, met.start, before.begun, before.ended
+    local at = from
     local call = math.min(to, met.called or to)
     local i = first_after(r.host, from)
     while i <= #r.host and r.host[i].start < call do
         local e = r.host[i]
         add(sums, between(r.host[i - 1], e), at, e.start)
         local key = e.kind == "wait" and ("wait (%s) at %s"):format(e.why, place(e)) or place(e)
-        if e.why ~= "collective" and not e.collective then
-            add(sums, key, math.max(from, e.start), math.min(call, e.stop))
-        end
+        local met_others = e.why == "collective" or e.collective
+        add(sums, key, math.max(met_others and over or from, e.start), math.min(call, e.stop))
         at = math.max(at, e.stop)
         i = i + 1
     end
     add(sums, between(r.host[i - 1], r.host[i]), at, call)
-    for k = first_after(r.work, from, r.longest), #r.work do
-        local e = r.work[k]
-        if e.start >= to then break end
-        local op = e.id and r.calls[e.id] or e
-        add(sums, ("%s on %s"):format(place(op), e.device), math.max(from, e.start),
-            math.min(to, e.stop))
-    end
+    local ended = add_work(sums, r, from, to)
+    add(sums, ("%s was called, and began late"):format(place(met)), math.max(call, ended, over), to)
     return sums
 end
 
 -- ---- who came last ----
 
--- The collectives that ranks have in common, each with every rank's event: those of one name, and
--- so of one group, on one kind of device are in the same order everywhere.
+-- The collectives that ranks have in common, each with every rank's event, when all had begun, and
+-- when the first one ended: those of one name, and so of one group, on one kind of device are in
+-- the same order everywhere.
 local function meetings(ranks)
     local known, list = {}, {}
     for _, r in ipairs(ranks) do
-        local count, before = {}, 0
-        for _, e in ipairs(r.met) do
+        local count = {}
+        for i, e in ipairs(r.met) do
             local kind = e.device:gsub("^r%d+/", ""):gsub(":%d+$", "") .. "\0" .. e.op
             count[kind] = (count[kind] or 0) + 1
             local key = kind .. "\0" .. count[kind]
-            local m = known[key] or {}
+            local m = known[key] or { begun = 0, ended = math.huge }
             if not known[key] and not is_message(e) then
                 known[key], list[#list + 1] = m, m
             end
-            m[#m + 1] = { r = r, e = e, before = before }
-            before = e.start
+            m[#m + 1], e.meeting = { r = r, e = e, number = i }, m
+            m.begun, m.ended = math.max(m.begun, e.start), math.min(m.ended, e.stop)
         end
     end
     return list
 end
 
+-- The last one before participant x's in which all had come by time t.
+local function meeting_before(x, t)
+    for i = x.number - 1, 1, -1 do
+        local m = x.r.met[i].meeting
+        if m.begun <= t then return m end
+    end
+    return { begun = 0, ended = 0 }
+end
+
 -- Adds to sums what late did more than early before it came.
 local function add_excess(sums, early, late)
-    local usual = activity(early.r, early.before, early.e)
-    for key, ns in pairs(activity(late.r, late.before, late.e)) do
+    local t = early.e.start
+    local usual = activity(early.r, meeting_before(early, t), early.e)
+    for key, ns in pairs(activity(late.r, meeting_before(late, t), late.e)) do
         sums[key] = (sums[key] or 0) + ns - (usual[key] or 0)
     end
 end

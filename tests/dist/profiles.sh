@@ -7,10 +7,10 @@
 cd "$HOME" || exit 1
 cat >x.lua <<'E2'
 dist.init{timeout = 60}
-local busy = 0
+local busy, longer = 0, tonumber(arg[1])
 local function delay(seconds)
     local t = clock()
-    while clock() - t < seconds do end
+    while clock() - t < longer * seconds do end
     busy = busy + clock() - t
 end
 local function step(x)
@@ -20,7 +20,7 @@ local function step(x)
     return dist.all_reduce(y)
 end
 local function slow_op(x)
-    local y, n = (x * 2):reshape(400, 400), dist.rank == 0 and 1 or 0 for _ = 1, 6 * n do y = (y @ y):clamp(0, 1) end
+    local y, n = (x * 2):reshape(400, 400), dist.rank == 0 and longer or 0 for _ = 1, 6 * n do y = (y @ y):clamp(0, 1) end
     for _ = 1, 9 * n do y = (y @ y):clamp(0, 1) end -- the host then waits longer than this line's ops take
     return dist.all_reduce_(y)
 end
@@ -56,12 +56,13 @@ prof:save(("g%d.prof"):format(dist.rank))
 busy = done
 print(("busy %d %.0f"):format(dist.rank, busy * 1e9))
 E2
-ranks 2 x.lua
-tap_is "$status $(head -c 300 err)" "0 " "it runs"
 cat >y.lua <<'E2'
-local failed = 0
 local function check(ok, name, ...)
     print(ok and "ok" or "WRONG", name, ...)
+end
+-- What holds where a planted delay is longer than those that a loaded machine brings.
+local function check_delay(ok, name, ...)
+    print(ok and "ok" or "SHORT", name, ...)
 end
 local planted = tonumber(arg[1])
 local both = profile.load{"r1.prof", "r0.prof"}
@@ -69,16 +70,18 @@ local list = both:collectives()
 local rows = {}
 for _, row in ipairs(list) do rows[("%s %s"):format(row.op, row.line)] = row end
 local r = rows["dist.all_reduce 12"]
-check(r.count == 4 and r.last == 1, "the late rank", r.count, r.last)
-check(r.meanwhile == "between x.lua:9 and 11", "the line that kept it", r.meanwhile)
--- Wide limits here and below: on a loaded machine rank 0 is held up, too.
-check(r.excess > 0.5 * planted and r.excess < 2 * planted, "how long", r.excess, planted)
+check(r.count == 4, "each collective", r.count)
+check_delay(r.last == 1, "the late rank", r.last)
+check_delay(r.meanwhile == "between x.lua:9 and 11", "the line that kept it", r.meanwhile)
+-- Wide limits: on a loaded machine rank 0 is held up, too.
+check_delay(r.excess > 0.5 * planted and r.excess < 2 * planted, "how long", r.excess, planted)
 check(r.waited >= r.late and r.late > 0, "how long the other one waited", r.waited, r.late)
 r = rows["dist.all_reduce_ 17"]
-check(r.count == 2 and r.last == 0 and tostring(r.meanwhile):find "^x.lua:1[56] on", "an op of a device", r.last, r.meanwhile)
+check(r.count == 2 and r.meanwhile, "whoever is late, is so for a reason", r.count, r.meanwhile)
+check_delay(r.last == 0 and tostring(r.meanwhile):find "^x.lua:1[56] on", "an op of a device", r.last, r.meanwhile)
 check(rows["dist.all_reduce (ranks 0, 1) 27"] ~= nil, "a group has a row of its own")
 r = rows["dist.all_reduce 30"]
-check(r.last == 1 and r.meanwhile == "between two ops of x.lua:30", "a delay on a line without ops", r.meanwhile)
+check_delay(r.last == 1 and r.meanwhile == "between two ops of x.lua:30", "a delay on a line without ops", r.meanwhile)
 check(rows["dist.barrier 26"].count == 20, "barriers")
 for i, x in ipairs(list.ranks) do
     check(x.rank == i - 1 and math.abs(x.exposed + x.hidden - x.collectives) < 2, "exposed and hidden", x.rank)
@@ -135,7 +138,8 @@ check(faster:collectives()[1] ~= nil, "who waited then")
 check(math.abs(same.wall_ns - both.wall_ns) <= 0.001 * both.wall_ns, "to a thousandth", same.wall_ns, both.wall_ns)
 local path = {}
 for _, part in ipairs(both:critical_path{group = "rank"}) do path[part.rank] = part.ns end
-check(path[1] > 0.1 * planted and path[0] + path[1] == both.wall_ns, "the late rank is on the path", path[0], path[1])
+check(path[0] + path[1] == both.wall_ns, "both ranks are on the path", path[0], path[1])
+check_delay(path[1] > 0.1 * planted, "the late one with its delay", path[1])
 check(#both:savings().ranks == 2 and #both:idle().ranks == 2, "a row for each rank")
 local ok, message = pcall(both.on, both, {network = "400Gb"})
 check(not ok and message:find "no collective .* with its cost", "no costs", message)
@@ -181,9 +185,16 @@ both:report "both.html"
 check(text_of "both.html":find "rank 1", "a page with both ranks")
 check(#alone:collectives() == 0 and tostring(alone:collectives()):find "no collective", "one process")
 E2
-"$GPUSH_BUILD/gpush" y.lua "$(awk '$1 == "busy" && $2 == 1 { print $3 }' out)" >found 2>err
-tap_is "$? $(head -c 300 err)" "0 " "they are loaded"
-tap_is "$(grep WRONG found)" "" "clocks, the late rank and its line"
+for longer in 1 4 16; do # once, but on a machine that holds up a rank for longer than was planted
+    ranks 2 x.lua $longer
+    [ "$status" = 0 ] || break
+    "$GPUSH_BUILD/gpush" y.lua "$(awk '$1 == "busy" && $2 == 1 { print $3 }' out)" >found 2>loaded
+    loads=$?
+    grep -q SHORT found || break
+done
+tap_is "$status $(head -c 300 err)" "0 " "it runs"
+tap_is "$loads $(head -c 300 loaded)" "0 " "they are loaded"
+tap_is "$(grep -E 'WRONG|SHORT' found)" "" "clocks, the late rank and its line"
 "$GPUSH_BUILD/gpush" analyze r0.prof r1.prof >found 2>err
 tap_is "$? $(grep -c 'between x.lua:9 and 11' found)" "0 1" "gpush analyze shows it"
 "$GPUSH_BUILD/gpush" analyze f0.prof f1.prof --network 400Gb >found 2>err

@@ -340,8 +340,9 @@ local topics = {
         text = "Of a profile that joins those of a job's ranks: for each op of dist and line how \z
             long ranks waited for the last one (waited), which that was most (last, times_last), \z
             how much later than the one before it came (late), and what took it longer than the \z
-            first one (meanwhile, excess). ranks has each rank's time in collectives, waiting, \z
-            exposed, hidden and own work; imbalance is the busiest rank's own work by the mean. \z
+            first one since they had met before (meanwhile, excess). ranks has each rank's \z
+            time in collectives, waiting, exposed, hidden and own work; imbalance is the \z
+            busiest rank's own work by the mean. \z
             A list that prints as a table; times in ns.",
         see = "profile.load, profile.sync, dist" },
     ["profile.save"] = { call = "prof:save(file)",

@@ -184,8 +184,8 @@ static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_w
     set_text(L, "advice", advice);
 }
 
-/* (prof, rank) -> list of {cause, label, ns, times, worth, advice, file, line, name, before,
- * before_file, before_line, most, most_times}, one for each cause that the record knows, in the
+/* (prof, rank) -> list of {cause, label, ns, times, worth, rank, advice, file, line, name, before,
+ * before_file, before_line, most, most_times}, rank where there are several, one for each cause that the record knows, in the
  * order of cause.def; with wall, work, queued and, where the record does not tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"", "empty", "dropped", "cut", "device", "work", "orders"};
@@ -197,11 +197,12 @@ static int l_verdict(lua_State *L) {
     for (int cause = 0, n = 0; cause < GP_CAUSES; cause++) {
         const gp_worth *w = &v.of[cause];
         if (!w->ns) continue;
-        lua_createtable(L, 0, 14);
+        lua_createtable(L, 0, 15);
         set_texts(L, p, (gp_cause)cause, w);
         set_int(L, "ns", w->ns);
         set_int(L, "times", w->times);
         set_int(L, "worth", w->worth);
+        if (job->n > 1) set_int(L, "rank", (uint64_t)w->rank);
         set_most(L, w);
         lua_rawseti(L, -2, ++n);
     }

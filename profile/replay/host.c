@@ -66,6 +66,36 @@ static void gather(builder *b, const gp_track *track) {
     qsort(b->entry, (size_t)b->n, sizeof *b->entry, by_time);
 }
 
+/* How long the host was in `part` from `from` to `to`, after step i, up to which it was in now. */
+static uint64_t time_in(const gp_timeline *t, gp_part part, gp_part now, int i, uint64_t from,
+                        uint64_t to) {
+    uint64_t at = from, ns = 0;
+    while (at < to) {
+        const gp_step_at *s = ++i < t->nsteps ? &t->step[i] : NULL;
+        uint64_t until = s && s->t < to ? s->t : to;
+        if (until > at && now == part) ns += until - at;
+        if (until > at) at = until;
+        if (s && s->kind == GP_STEP_OWNER) now = s->part;
+        if (s && s->t1 > at) at = s->t1;
+    }
+    return ns;
+}
+
+void gp_timeline_read_calls(gp_timeline *t) {
+    gp_part now = GP_PART_SCRIPT;
+    for (int i = 0; i < t->nsteps; i++) {
+        const gp_step_at *s = &t->step[i];
+        if (s->kind == GP_STEP_OWNER) now = s->part;
+        if (s->kind != GP_STEP_LAUNCH) continue;
+        gp_command *c = &t->command[s->command];
+        if (!c->host) continue;
+        c->sets_up = gp_sets_up(t, c->host);
+        uint64_t to = gp_rec_end(t->p, c->host);
+        if (to > c->rec->t0) to = c->rec->t0;
+        c->calling = time_in(t, c->sets_up ? GP_PART_SETUP : GP_PART_LAUNCH, now, i, c->launch, to);
+    }
+}
+
 /* The innermost event that is open at t, from `last`, which was so before. */
 static int open_at(const builder *b, int last, uint64_t t) {
     while (last >= 0 && b->entry[last].end <= t) last = b->entry[last].up;

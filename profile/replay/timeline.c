@@ -247,12 +247,10 @@ static bool limit_lags(gp_timeline *t) {
     return true;
 }
 
-/* Once its lags are known: what of them was the call's own time, and what was nobody's. */
+/* Once its lags are known: what of them, after the call, was nobody's. */
 static void set_delay(const gp_timeline *t, gp_command *c) {
     uint64_t t0 = c->rec->t0, from = c->lag[c->gate] > 0 ? t0 - (uint64_t)c->lag[c->gate] : t0;
     uint64_t called = c->host ? least(gp_rec_end(t->p, c->host), t0) : c->launch;
-    c->calling = called > c->launch ? called - c->launch : 0;
-    c->sets_up = c->host && gp_sets_up(t, c->host);
     c->delay = gp_timeline_idle(t, most(from, called), t0);
 }
 
@@ -275,6 +273,7 @@ static bool set_gates(builder *b) {
     if (!gp_timeline_read_orders(t, b->event, b->nevents)) return false;
     for (int i = 0; i < t->ncommands; i++) set_gate(t, &t->command[i]);
     if (!limit_lags(t)) return false;
+    gp_timeline_read_calls(t);
     for (int i = 0; i < t->ncommands; i++) set_delay(t, &t->command[i]);
     return true;
 }

@@ -25,8 +25,9 @@ typedef struct gp_command {
     uint64_t launch;       /* when the host queued it, within the timeline's time */
     int64_t lag[GP_GATES]; /* from each of what it waits for to its start, at least: what was
                               measured for `gate`, and at most the record's median for others */
-    uint64_t calling;      /* ns of lag[GP_GATE_LAUNCH] in which the call that queued it ran, */
-    bool sets_up;          /* which gp_sets_up */
+    uint64_t calling;      /* ns of lag[GP_GATE_LAUNCH] that are the call's which queued it, and
+                              neither a wait's nor a loader's, */
+    bool sets_up;          /* of GP_PART_SETUP instead of GP_PART_LAUNCH */
     uint64_t delay;        /* ns of its lag, after that, in which no device ran anything */
 } gp_command;
 
@@ -90,6 +91,9 @@ int gp_event_by_id(const gp_rec *const *event, int n, uint64_t id);
 /* For timeline.c: notes which commands of other streams each one follows, once they are in order
  * and know their previous ones. event: those with ids. False when out of memory. */
 bool gp_timeline_read_orders(gp_timeline *t, const gp_rec *const *event, int nevents);
+
+/* For timeline.c: what of each command's launch was its call's, once steps are known. */
+void gp_timeline_read_calls(gp_timeline *t);
 
 /* For timeline.c: reads t->busy from the commands. False when out of memory. */
 bool gp_timeline_read_busy(gp_timeline *t);

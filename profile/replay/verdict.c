@@ -124,22 +124,27 @@ static void add_up(ledger *l) {
     }
 }
 
-static bool read_record(const gp_timeline *t, gp_verdict *v) {
-    ledger l = {.v = v, .t = t, .ok = true};
+/* Adds what a rank's record says; each cause is shown as of the rank that owes it the most. */
+static bool read_rank(const gp_timeline *t, gp_verdict *v) {
+    gp_verdict own = {0};
+    ledger l = {.v = &own, .t = t, .ok = true};
     add_steps(&l);
     add_work(&l);
     if (l.ok) add_up(&l);
     free(l.part);
     if (!l.ok) return gp_fail("profile: out of memory");
-    v->of[GP_CAUSE_launches].times = v->work;
-    return gp_idle_times(t, &v->idle);
+    own.of[GP_CAUSE_launches].times = own.work;
+    v->work += own.work, v->queued += own.queued, v->host += (uint64_t)t->nhost;
+    for (int cause = 0; cause < GP_CAUSES; cause++)
+        if (own.of[cause].ns > v->of[cause].ns)
+            v->of[cause] = own.of[cause], v->of[cause].rank = t->rank;
+    return true;
 }
 
 /* ---- the verdict ---- */
 
-static gp_untold untold(const gp_timeline *t, const gp_verdict *v) {
-    const gp_prof *p = t->p;
-    uint64_t kept = (uint64_t)t->nhost + v->work;
+static gp_untold untold(const gp_prof *p, const gp_verdict *v) {
+    uint64_t kept = v->host + v->work;
     if (!kept) return GP_UNTOLD_EMPTY;
     if ((p->dropped + p->lost) * 100 > kept) return GP_UNTOLD_DROPPED;
     if (p->cut) return GP_UNTOLD_CUT;
@@ -157,16 +162,14 @@ static const gp_timeline *last_rank(const gp_job *job) {
 bool gp_verdict_of(gp_job *job, gp_verdict *v) {
     const gp_timeline *t = last_rank(job);
     *v = (gp_verdict){.wall = gp_job_end(job) - t->p->t0};
-    if (!read_record(t, v)) return false;
-    v->untold = untold(t, v);
+    for (int i = 0; i < job->n; i++)
+        if (!read_rank(job->rank[i], v)) return false;
+    if (!gp_idle_times(t, &v->idle)) return false;
+    v->untold = untold(t->p, v);
     for (int cause = 0; !v->untold && cause < GP_CAUSES; cause++) {
         gp_whatif w = {.host = 1, .without_causes = 1u << cause};
         gp_worth *of = &v->of[cause];
-        if (!of->ns) continue;
-        if (gp_job_saved(job, &w, &of->worth, NULL)) {
-            if (of->worth > of->ns) of->worth = of->ns; /* a replay rounds where streams share */
-            continue;
-        }
+        if (!of->ns || gp_job_saved(job, &w, &of->worth, NULL)) continue;
         if (!job->tangled) return false;
         v->untold = GP_UNTOLD_ORDERS;
     }

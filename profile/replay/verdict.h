@@ -14,8 +14,10 @@
  * last rank. cpu: ops that the host computes take no time. script: the host takes no time outside
  * ops. */
 typedef struct gp_worth {
-    uint64_t ns, times; /* what the record owes to it, in the rank that ended last, beside others */
-    uint64_t worth;     /* what the job would take less, ns, as a replay predicts */
+    uint64_t ns, times; /* what the record owes to it, in the rank that owes it the most */
+    uint64_t worth;     /* what the job would take less, ns, as a replay predicts: of one rank at
+                           most ns, since a replay takes away what is owed, and nothing else */
+    int rank;           /* that rank's number; -1: the record is of one */
     const gp_rec *most; /* the line, op or kernel with the most of it; of a script's stretches and
                            of delays the op after the longest; NULL */
     const gp_rec *before; /* script: the op before that stretch; NULL */
@@ -38,7 +40,8 @@ typedef struct gp_verdict {
     gp_worth of[GP_CAUSES];
     gp_idle idle; /* of the rank that ended last */
     uint64_t wall;
-    uint64_t work, queued; /* kernels and copies, and those whose launch is on the record */
+    uint64_t host, work, queued; /* all ranks' events of the host, kernels and copies, and of the
+                                    latter those whose launch is on the record */
 } gp_verdict;
 
 /* False with a message when out of memory or interrupted. */

@@ -44,13 +44,17 @@ local ONCE <const> = "it passes once, however many steps there are: record later
 local DEVICE <const> = { delays = true, kernels = true, copies = true, collectives = true }
 local WORK <const> = { kernels = true, copies = true, collectives = true }
 
--- Where most of a cause was; nil: it is not known.
-local function where(row)
+-- Where most of a cause was, in the rank that has the most of it; nil: it is not known.
+local function place(row)
     if row.cause == "script" then return between(row) end
     if DEVICE[row.cause] then return row.name and fit.shorten(fit.safe(row.name), NAME) end
-    local place = at(row.file, row.line)
-    return place and row.name and ("%s at %s"):format(fit.safe(row.name), place)
-        or place or row.name and fit.safe(row.name)
+    local line = at(row.file, row.line)
+    return line and row.name and ("%s at %s"):format(fit.safe(row.name), line)
+        or line or row.name and fit.safe(row.name)
+end
+local function where(row)
+    local text = place(row)
+    return row.rank and ("rank %d%s"):format(row.rank, text and ": " .. text or "") or text
 end
 
 -- ---- what it says ----

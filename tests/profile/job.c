@@ -2,7 +2,7 @@
  * worked out by hand. */
 #include <stdlib.h>
 
-#include "profile/replay/path.h"
+#include "profile/replay/verdict.h"
 
 #include "tap.h"
 
@@ -161,6 +161,24 @@ static void test_path(void) {
     gp_prof_free(p);
 }
 
+/* Rank 0 ends last, by what rank 1's script did for 100 us: without that both all_reduces begin at
+ * 10 us and end 90 later, and rank 0 sees it after 10 more. Of each cause that rank is shown which
+ * has the most of it. */
+static void test_verdict(void) {
+    gp_prof *p = late();
+    gp_job *job = gp_job_new(p);
+    gp_verdict v;
+    tap_ok(gp_verdict_of(job, &v) && v.untold == GP_TOLD && v.wall == 210000, "the job's verdict");
+    const gp_worth *script = &v.of[GP_CAUSE_script], *together = &v.of[GP_CAUSE_collectives];
+    tap_ok(script->worth == 100000 && script->ns == 100000 && script->rank == 1,
+           "the late rank's script: %llu of %llu ns, rank %d", (unsigned long long)script->worth,
+           (unsigned long long)script->ns, script->rank);
+    tap_ok(together->rank == 0 && together->ns == 390000, "rank 0 waited: %llu ns, rank %d",
+           (unsigned long long)together->ns, together->rank);
+    gp_job_free(job);
+    gp_prof_free(p);
+}
+
 /* Without its read rank 1 comes 50 us earlier, and so both end. Without the waits for the
  * collective, too, all is done when that is, after 150 us; but the waits at the end of the job see
  * that 10 and 5 us later, as those for the collective did. */
@@ -271,6 +289,7 @@ static void test_measured(void) {
 int main(void) {
     test_ranks();
     test_path();
+    test_verdict();
     test_savings();
     test_no_path();
     test_orders();

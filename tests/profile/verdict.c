@@ -159,6 +159,23 @@ static void calls_alone(void) {
     gp_prof_free(p);
 }
 
+/* A copy whose call waits: its 20 us before the copy begins are the wait's, not a launch's. Without
+ * the two launches the first kernel begins at 60, not 70; the second is queued early enough. */
+static void waiting_copy(void) {
+    gp_prof *p = begin(true);
+    gp_rec *r = host(p, GP_REC_WAIT, "aten::to: HtoD", 2, 1, 0, 60);
+    r->why = GP_WHY_copy, r->where = &streams[0];
+    ran(p, "copy H2D", 1, 0, 20, 50);
+    host(p, GP_REC_CALL, "cudaLaunchKernel", 3, 2, 60, 70);
+    ran(p, "gemm", 2, 0, 70, 170);
+    host(p, GP_REC_CALL, "cudaLaunchKernel", 3, 3, 70, 90);
+    ran(p, "gemm", 3, 0, 170, 180);
+    waits(p, GP_WHY_item, 4, 90, 182);
+    gp_verdict v = of(p, 182);
+    is(&v, GP_CAUSE_launches, 10, 30, "a copy whose call waits");
+    gp_prof_free(p);
+}
+
 /* A first launch that loads code for 3 ms, and an op of 0.2 ms that the host computes. */
 static void setup(void) {
     gp_prof *p = begin(true);
@@ -260,6 +277,7 @@ int main(void) {
     loader();
     foreign_loader();
     calls_alone();
+    waiting_copy();
     setup();
     delays(false);
     delays(true);

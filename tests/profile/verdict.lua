@@ -47,6 +47,21 @@ t.is(data.verdict.sentence, v.sentence, "the page has the same sentence")
 t.is({ #data.verdict.causes, data.verdict.causes[1].worth, data.verdict.causes[1].advice },
     { #v, v[1].worth, v[1].advice }, "causes, worths and advice")
 
+-- A replay without a cause takes away what is owed to it, and nothing else: streams, copies whose
+-- calls wait, and launches in other threads.
+for seed = 1, 4 do
+    r = made.streams(300, seed)
+    for i = 1, 20 do
+        local from = 5000 * i
+        r:copy("Memcpy HtoD (Pageable -> Device)", from + 40, 20,
+            r:call("cudaMemcpy", from, 70), 4096)
+        r:kernel("gemm", from + 90, 10, r:call("cudaLaunchKernel", from + 30, 55, 99))
+    end
+    for _, row in ipairs(load_trace(r):verdict()) do
+        t.ok(row.worth <= row.ns, ("%s is worth %d of %d ns"):format(row.cause, row.worth, row.ns))
+    end
+end
+
 -- Nothing but the device's events.
 r = made.trace {}
 for i = 1, 20 do r:kernel("gemm", 100 * i, 90, 1000 + i) end

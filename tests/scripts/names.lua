@@ -168,9 +168,16 @@ table.sort(unanswered)
 t.is(table.concat(unanswered, " "), "", "every public name of PyTorch is there or answered")
 t.ok(answered > 300, ("%d names are answered"):format(answered))
 
--- What an answer calls exists.
-local wrong = {}
-for name, answer in pairs(assert(loadfile(dir .. "scripts/lua/shell/torch_names.lua", "t"))()) do
+-- What an answer or a row calls exists.
+local wrong, answers = {}, {}
+for name, words in pairs(shell.part "torch_names") do answers[name] = words end
+for name, forms in pairs(shell.part "elsewhere".forms) do
+    for i, form in ipairs(name:find "^torch%.[%w_]+$" and forms or {}) do
+        answers[name .. i] = form.text:gsub("%f[%w_]%u[%u%d_]*:", "x:")
+            :gsub("function", ""):gsub("%f[%w_][%l]%(", "f(")
+    end
+end
+for name, answer in pairs(answers) do
     for sep, call in answer:gmatch "([.:]?)%f[%a]([%a_][%w_.]*)[({]" do
         local v = sep == ":" and (linear[call] or debug.getregistry()["gpush.tensor.methods"][call])
             or sep == "" and gpush
@@ -189,10 +196,12 @@ local function answer(code)
         function(n) return rawget(_G, n) end, true)
 end
 t.is(answer "q = torch.addr(x, v, w)", "in Lua: q = x + outer(v, w)", "of a package")
-t.is(answer "q = x:hsplit(2)", "in Lua: x:tensor_split(n, 2)", "of a tensor")
-t.is(answer "q = nn.LazyLinear(3)", "in Lua: nn.Linear(n, m)  -- sizes are given", "of a table")
+t.is(answer "q = x:hsplit(2)", "in Lua: q = x:tensor_split(2, math.min(2, x.ndim))",
+    "of a tensor")
+t.is(answer "q = nn.LazyLinear(3)", "in Lua: -- nn.Linear(inputs, outputs): sizes are given",
+    "of a table")
 t.is(answer "q = torch.exp_(x)", "in Lua: q = x:exp_()", "in place")
-t.is(answer "x:addbmm_(x)", "did you mean addmm or baddbmm?", "in place, of a name that is none")
+t.is(answer "x:addbmm_(a, b)", "in Lua: x:copy_(x + bmm(a, b):sum(1))", "in place, by the row")
 t.is(answer "local set = {} set.values()", nil, "a user's own table is none of PyTorch's")
 
 -- A user's name is not gpush's of the same spelling.

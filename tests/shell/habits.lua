@@ -376,11 +376,13 @@ t.ok(output("-i <", 'record_function("step")'):find "did you mean profile.record
     "a name of PyTorch's profiler")
 
 for line, meant in pairs { ["x:dtype()"] = "x.dtype, without brackets",
-    ["x.shape()"] = "x.shape, without brackets", ["x:grad()"] = "x.grad, without brackets",
-    ["x.is_cuda"] = "x.device" } do
+    ["x.shape()"] = "x.shape, without brackets", ["x:grad()"] = "x.grad, without brackets" } do
     t.ok(output("", setup .. "\nprint(" .. line .. ")"):find(
         "did you mean " .. meant .. "?", 1, true), line)
 end
+
+t.ok(output("", setup .. "\nprint(x.is_cuda)"):find('in Lua: print((x.device ~= "cpu"))', 1, true),
+    "x.is_cuda")
 
 -- An expression after statements is shown, also in one line.
 for typed, shown in pairs { ["q = 40; q + 2"] = "42", ["q = 'a; b'; q"] = "a; b",

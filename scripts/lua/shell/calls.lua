@@ -5,8 +5,7 @@ local gpush, shell = ...
 local translate, elsewhere = shell.part "translate", shell.part "elsewhere"
 local emit, kind, path, say, note = translate.expression, translate.kind, translate.path,
     translate.say, translate.note
-local literal, plus, position, dims = translate.literal, translate.plus, translate.position,
-    translate.dims
+local position, dims = translate.position, translate.dims
 local shifted, stop, condition = translate.shifted, translate.stop, translate.condition
 local value_of, write = translate.value, translate.write
 local methods = debug.getregistry()["gpush.tensor.methods"]
@@ -45,6 +44,11 @@ local function each(f, node)
     local out = {}
     for i = 2, #node do out[i - 1] = (f(node[i])) end
     return "{" .. table.concat(out, ", ") .. "}"
+end
+-- A list of numbers as the tensor that NumPy makes of it.
+local function made_tensor(node)
+    if kind(node) == "tensor" then return (emit(node)) end
+    return ('tensor(%s, {dtype = "f64"})'):format((emit(node)))
 end
 local function shifted_each(node)
     return (node[1] == "list" or node[1] == "tuple") and each(shifted, node) or emit(node)
@@ -87,10 +91,28 @@ end
 local separate = { block_diag = true, cartesian_prod = true, broadcast_tensors = true,
     meshgrid = true }
 
+local OPTIONS <const> = "options stand in one table at the end: f(x, {dim = 1})"
+
+-- The texts of arguments: f(*a, b) unpacks a list of all, since only what stands last can be
+-- several values in Lua.
+local function unpacked_last(args, list)
+    for i, a in ipairs(args) do
+        if a[1] == "star" and (i < #args or i < #list) then
+            local whole = { "list" }
+            for _, item in ipairs(args) do
+                if item[1] == "named" or item[1] == "options" then say(OPTIONS) end
+                whole[#whole + 1] = item
+            end
+            return { emit { "star", whole } }
+        end
+    end
+    return list
+end
+
 -- The arguments in Lua, named ones in a final table; of: the op's parameters; counted: those by
 -- place count from 1 already.
 local function arguments(args, of, op, counted)
-    local list, named, n = {}, {}, 0
+    local list, named, n, more = {}, {}, 0, nil
     local variadic = #of > 0 and (of[1][1] == "shape" or of[1][1] == "dims" and #of == 1) and of[1]
     if variadic and #args > 0 and (args[1][1] == "tuple" or args[1][1] == "list")
         and not (args[2] and args[2][1] ~= "named") and #args[1] > 2 then
@@ -98,6 +120,7 @@ local function arguments(args, of, op, counted)
     end
     for _, a in ipairs(args) do
         if a[1] == "named" then named[#named + 1] = option(a[2], a[3], op, of)
+        elseif a[1] == "options" then more = more and say(OPTIONS) or a
         else
             n = n + 1
             local parameter = of[n] or variadic and #of == 1 and variadic or nil
@@ -107,14 +130,22 @@ local function arguments(args, of, op, counted)
                 named[#named + 1] = "unbiased = " .. a[2]
             elseif of.of_lists and parameter and parameter[1] == "tensor"
                 and (kind(a) == "table" or kind(a) == "number") then
-                list[#list + 1] = ('tensor(%s, {dtype = "f64"})'):format((emit(a)))
+                list[#list + 1] = made_tensor(a)
+            elseif of.of_lists and parameter and parameter[1] == "tensors" and kind(a[2]) == "table"
+                and kind(a) == "table" then
+                list[#list + 1] = each(made_tensor, a)
             else list[#list + 1] = ((f or emit)(a)) end
         end
     end
+    list = unpacked_last(args, list)
     if separate[op] and n > 1 then list = { "{" .. table.concat(list, ", ") .. "}" } end
+    if more and #named > 0 then say(OPTIONS) end
+    if more then list[#list + 1] = (emit(more)) end
     if #named > 0 then list[#list + 1] = "{" .. table.concat(named, ", ") .. "}" end
     return list
 end
+
+translate.arguments = arguments
 
 local function call(name, list)
     if #list == 1 and list[1]:find "^%b{}$" then return name .. list[1] end
@@ -123,6 +154,7 @@ end
 
 -- The text of an argument where the form has the word: DIM counts from 1 here, STOP is exclusive.
 local of_word = { DIM = dims, AXIS = dims, AXES = dims, STOP = stop, INDEX = shifted,
+    START = position,
     COND = condition }
 
 -- "cuda" is "gpu" here, which is the card or its model.
@@ -188,7 +220,10 @@ local function fitted(form, args)
             if left[key] and given[word] then return nil end
             if left[key] then given[word], left[key] = left[key], nil end
         end
-        if not given[word] or form.kinds[i] and kind(given[word]) ~= form.kinds[i] then
+        local default = not given[word] and form.defaults[word]
+        if default and default ~= "" then given[word] = { "raw", default } end
+        if not given[word] and not default or given[word] and not default and form.kinds[i]
+            and kind(given[word]) ~= form.kinds[i] then
             return nil
         end
     end
@@ -208,7 +243,9 @@ local function fill(form, args)
         end
     end
     rest = table.concat(rest, ", ")
-    local text = form.text:gsub("<(%u)>", function(w) return (emit(given[w])) end)
+    local text = translate.renamed(form.text, form.own):gsub(", (%u[%u%d_]*)%?", function(w)
+        return given[w] and ", " .. w or ""
+    end):gsub("<(%u)>", function(w) return (emit(given[w])) end)
         :gsub("{%*%*}", function() return "{" .. rest .. "}" end)
         :gsub(", %*%*}", function() return rest ~= "" and ", " .. rest .. "}" or "}" end)
         :gsub(", %*%*", function() return rest ~= "" and ", {" .. rest .. "}" or "" end)
@@ -223,7 +260,7 @@ local function fill(form, args)
         local tight = text:find("^[.:%[(]", after) and 14 or 12
         local f = of_word[word] or emit
         if form.lists and word == "X" and node[1] == "list" then
-            node = { "raw", ('tensor(%s, {dtype = "f64"})'):format((emit(node))) }
+            node = { "raw", made_tensor(node) }
         end
         local value, level = f(node)
         return not alone and (level or 14) < tight and "(" .. value .. ")" or value
@@ -238,6 +275,28 @@ local function by_form(key, args)
             if form.text == "" then say(form.note) end
             return text, text:find "^[{\"']" and 13 or form.level
         end
+    end
+end
+
+-- The method of a tensor by its row or that of the function: x.renorm_(2, 0, 1) is the row of
+-- torch.renorm, in place.
+local function method_form(object, name, args)
+    args = { object, table.unpack(args) }
+    local text, level = by_form("." .. name, args)
+    if text or methods[name] or kind(object) == "table" then return text, level end
+    text, level = by_form("torch." .. name, args)
+    local base = not text and name:match "^(.*)_$"
+    if not base or methods[base] then return text, level end
+    text = by_form("torch." .. base, args)
+    return text and ("%s:copy_(%s)"):format(emit(object, 14), text), 14
+end
+
+-- The field of what a function returns, torch.finfo(t).max, where a row has it.
+function translate.field_form(call, name)
+    local full = call[1] == "call" and path(call[2])
+    for _, key in ipairs(full and elsewhere.keys(full) or {}) do
+        local text, level = by_form(key .. "." .. name, call[3])
+        if text then return text, level end
     end
 end
 
@@ -278,7 +337,7 @@ local function method_call(node)
     if object[1] == "string" and name == "format" and node[2][1] == "field" then
         return translate.formatting(object, args)
     end
-    local text, level = by_form("." .. name, { object, table.unpack(args) })
+    local text, level = method_form(object, name, args)
     if text then return text, level end
     if elsewhere.of_indices[name] then note(translate.COUNT) end
     local of, op = parameters(name, true)
@@ -316,98 +375,6 @@ local function method_call(node)
     return call(target .. "." .. name, arguments(args, {}, nil))
 end
 
-local infinite = { inf = "math.huge", ["-inf"] = "-math.huge", nan = "0/0" }
-
--- Functions of Python's whose arguments are more than values.
-local functions = {}
-function functions.isinstance(args)
-    local types = args[2][1] == "tuple" and { table.unpack(args[2], 2) } or { args[2] }
-    for i, t in ipairs(types) do types[i] = elsewhere.kind(emit(args[1], 14), path(t) or "") end
-    return table.concat(types, " or "), #types > 1 and 1 or 3
-end
-function functions.float(args)
-    local number = args[1] and args[1][1] == "string" and infinite[args[1][2]:lower()]
-    return number, number == "0/0" and 10 or 11
-end
-
--- A list of what a loop gives: list(zip(a, b)), dict(zip(a, b)).
-local function looped(kind_of, names)
-    return function(args)
-        local over = args[1]
-        local f = over and over[1] == "call" and over[2]
-        local name = f and (f[1] == "name" and f[2] or f[1] == "field" and f[3])
-        if not names[name] then return nil end
-        local targets = { { "name", "a" } }
-        if names[name] == 2 then targets[2] = { "name", "b" } end
-        local node = { "comprehension", kind_of, loops = { { targets = targets, over = over } } }
-        if kind_of == "dict" then node[3], node[4] = targets[1], targets[2]
-        else node[3] = targets[2] and { "tuple", table.unpack(targets) } or targets[1] end
-        return (emit(node))
-    end
-end
-functions.list = looped("list", { zip = 2, enumerate = 2, items = 2, keys = 1, values = 1,
-    reversed = 1 })
-function functions.range(args)
-    if not args[3] then return nil end
-    local step = emit(args[3])
-    return ("(function() local t = {} for i = %s, %s, %s do t[#t + 1] = i end return t end)()")
-        :format(emit(args[1]), plus(args[2], step:find "^%-" and 1 or -1), step)
-end
-functions.set = looped("set", {})
-function functions.filter(args)
-    if args[1][1] ~= "constant" then return nil end
-    local v = { "name", "v" }
-    return (emit { "comprehension", "list", v,
-        loops = { { targets = { v }, over = args[2], cond = v } } })
-end
-function functions.len(args)
-    local e = args[1]
-    local v = e and e[1] == "name" and value_of(e[2])
-    local dict = type(v) == "table" and getmetatable(v) == nil and v[1] == nil and next(v) ~= nil
-    if not dict then return nil end
-    return ("(function() local n = 0 for _ in pairs(%s) do n = n + 1 end return n end)()"):format(
-        e[2])
-end
-functions.tuple, functions.dict = functions.list, looped("dict", { zip = 2, items = 2 })
-
-local function whole_number(node)
-    local v = node[1] == "name" and value_of(node[2])
-    return not (math.type(v) == "float" or node[1] == "number" and not literal(node))
-end
-
--- The last element of the range from a to b, which is exclusive.
-local function last_of(a, b, step)
-    local x, y, s = a and tonumber(emit(a)) or not a and 0, tonumber(emit(b)), step and
-        tonumber(emit(step)) or not step and 1
-    if x and y and s then
-        local n = math.ceil((y - x) / s)
-        local last = x + (n - 1) * s
-        return math.type(last) == "integer" and tostring(last) or ("%.10g"):format(last + s / 2)
-    end
-    if not s or s ~= math.floor(s) or not whole_number(b) or a and not whole_number(a) then
-        say "arange includes its last number: arange(first, last, step)"
-    end
-    return (plus(b, s < 0 and 1 or -1))
-end
-
--- arange and range of PyTorch and NumPy.
-local function arange(args)
-    local list, named = {}, {}
-    for _, a in ipairs(args) do
-        local at = a[1] == "named" and ({ start = 1, ["end"] = 2, stop = 2, step = 3 })[a[2]]
-        if at then list[at] = a[3]
-        elseif a[1] == "named" then named[#named + 1] = a
-        else list[#list + 1] = a end
-    end
-    if not list[2] then list = { nil, list[1] } end
-    local out = { list[1] and emit(list[1]) or "0", last_of(list[1], list[2], list[3]) }
-    out[3] = list[3] and emit(list[3])
-    local options = arguments(named, {})
-    out[#out + 1] = options[1]
-    return "arange(" .. table.concat(out, ", ") .. ")"
-end
-functions["torch.arange"], functions["np.arange"], functions.arange = arange, arange, arange
-
 -- Python's functions that take a text as a list of its characters.
 local of_sequences = { list = true, tuple = true, sorted = true, reversed = true, map = true,
     filter = true, max = true, min = true }
@@ -415,10 +382,13 @@ local of_sequences = { list = true, tuple = true, sorted = true, reversed = true
 -- The call of a function by its name, of a package or Python's own.
 local function named_call(node, full)
     local args, last = node[3], full:match "[%w_]*$"
+    if (full == "max" or full == "min") and args[1] and args[1][1] == "star" then
+        args = { { "list", table.unpack(args) } }
+    end
     if (last == "eq" or last == "ne") and args[1] and translate.is_index(args[1]) then
         return method_call { "call", { "field", args[1], last }, { table.unpack(args, 2) } }
     elseif of_sequences[full] then args = translate.sequences(args) end
-    local own = functions[elsewhere.keys(full)[1]]
+    local own = shell.part "builtins"[elsewhere.keys(full)[1]]
     if own then
         local text, level = own(args)
         if text then return text, level end
@@ -455,6 +425,8 @@ function write.call(node)
         local text = shell.part "loops".over(f[2], args[1])
         if text then return text end
     end
+    local pair, level = shell.part "complex".call(node)
+    if pair then return pair, level end
     local full = path(f)
     if full and (f[1] == "name" or elsewhere.is_package(full, value_of)) then
         return named_call(node, full)

@@ -15,7 +15,9 @@ local values = { ["np.pi"] = "math.pi", ["torch.pi"] = "math.pi", ["np.e"] = "ma
 -- Numbers of other languages, which are variables to Lua, and nil.
 elsewhere.numbers = { nan = "0/0", NaN = "0/0", inf = "math.huge", Inf = "math.huge",
     Infinity = "math.huge" }
-local properties = { data = "X:detach()", is_cuda = '(X.device ~= "cpu")' }
+local properties = { data = "X:detach()", is_cuda = '(X.device ~= "cpu")',
+    is_cpu = '(X.device == "cpu")', nbytes = "(X:numel() * X:element_size())",
+    itemsize = "X:element_size()" }
 
 elsewhere.dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "f64",
     float16 = "f16", half = "f16", bfloat16 = "bf16", int64 = "i64", long = "i64", int32 = "i32",
@@ -25,6 +27,7 @@ elsewhere.dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "
 -- PyTorch's names that have another name here.
 local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.module",
     inference_mode = "inference", Tensor = "tensor", array = "tensor", asarray = "tensor",
+    concatenate = "cat",
     from_numpy = "tensor", as_tensor = "tensor", set_num_threads = "threads",
     get_num_threads = "threads", set_default_dtype = "default_dtype",
     get_default_dtype = "default_dtype", set_printoptions = "printoptions",
@@ -112,16 +115,26 @@ local of_word = { BOOL = "boolean", S = "string", SEP = "string", L = "table",
 elsewhere.forms = {}
 for left, text in shell.part "rows":gsub("\n +", " "):gmatch "([^\n]-) = ([^\n]+)" do
     local key, list = left:match "^([^(]*)%((.*)%)$"
-    local form = { words = {}, kinds = {},
+    local form = { words = {}, kinds = {}, defaults = {},
         lists = key:find "^np%." and not text:find "tensor%(" and not text:find "cat%(" }
     for word in list:gmatch "[^, ]+" do
-        if word == "**" then form.options = true else form.words[#form.words + 1] = word end
-        form.kinds[#form.kinds + 1] = of_word[word] or false
+        local name, default = word:match "^(%u[%u%d_]*)[?=]?(.*)$"
+        if name then
+            form.words[#form.words + 1], form.kinds[#form.kinds + 1] = name, of_word[name] or false
+            if name ~= word then form.defaults[name] = default end
+        else form.options = true end
     end
     form.text, form.note = text:match "^(.-)%s*%-%- (.+)$"
     form.text = form.text or text
     local bare = form.text:gsub("%b()", ""):gsub("%b{}", ""):gsub('".-"', "")
     form.level = bare:find "^#" and 11 or form.text:find "^{" and 13 or bare:find "%s" and 0 or 14
+    form.own = {}
+    for _, before in ipairs { "local ", "for ", "function%(" } do
+        for names in form.text:gmatch(before .. "([%l_][%w_, ]*)") do
+            form.own[#form.own + 1] = names:gsub(" in .*", "")
+        end
+    end
+    form.own = table.concat(form.own, " ")
     elsewhere.forms[key] = elsewhere.forms[key] or {}
     table.insert(elsewhere.forms[key], form)
 end
@@ -213,6 +226,16 @@ end
 function elsewhere.advice(path)
     local last = path:match "[^.]*$"
     local answer = shell.part "torch_names"[last]
+    local base = last:gsub("_$", "")
+    local form = not answer and (elsewhere.forms["torch." .. last] or elsewhere.forms["." .. last]
+        or elsewhere.forms["torch." .. base])
+    if not answer and properties[last] then
+        answer = ("-- x.%s: %s"):format(last, (properties[last]:gsub("X", "x")))
+    elseif form then
+        form = form[#form]
+        answer = ("-- %s(%s): %s"):format(last, table.concat(form.words, ", "):lower(),
+            form.text:gsub("%f[%w_](%u[%u%d_]*)%f[^%w_]", string.lower))
+    end
     if answer or path == last then return answer, answer ~= nil end
     local names = {}
     for name in next, gpush.ops(true) do names[#names + 1] = name end

@@ -104,11 +104,12 @@ end
 
 local function comment(words) return words:find "^%-%-" and words or "-- " .. words end
 
-local function translated(line, scope)
+-- power: whether ^ is one, as in Lua; in Python it is xor.
+local function translated(line, scope, power)
     local translate, statements = shell.part "translate", shell.part "statements"
     local fragment
     local text, notes, code = translate.with(scope, function()
-        local nodes = shell.part "parse".line(line)
+        local nodes = shell.part "parse".line(line, power)
         local s, part = statements.line(nodes, scope.value)
         fragment = part
         return s
@@ -118,6 +119,7 @@ local function translated(line, scope)
         if not (fragment or compiles(text)) then return nil end
         return text, notes[1]
     end
+    if code == "power" then return translated(line, scope, true) end
     return nil, notes[1], code
 end
 
@@ -150,8 +152,8 @@ function foreign.line(typed, value, before, counted)
     local ran = command(line, value, before)
     if ran then return ran end
     local scope = scope_of(value or global, before)
-    scope.counted = counted
-    local text, note, code = translated(line, scope)
+    scope.counted, scope.line = counted, line
+    local text, note, code = translated(line, scope, counted)
     if not text then return note and (code and note or comment(note)) end
     local function bare(s) return (mask(s):gsub("[%s;]", "")) end
     if bare(text) == bare(typed) and text ~= "" and not typed:find "#" then return nil end

@@ -84,14 +84,10 @@ local function member(word, line, value, prompt)
     return nearest(word, shell.part "complete".members(v, sep))
 end
 
-local of_tensors = { numpy = "x:tolist()", is_cuda = "x.device", data = "x:detach()",
-    type = "x:to(dtype), or x.dtype", get_device = "x.device" }
-
 -- Methods that write into a view's dims do not exist here: a view is a new tensor.
 local function method(word)
     local group = in_group(word)
     if group then return group .. "(x)" end
-    if of_tensors[word] then return of_tensors[word] end
     local new = word:match "^(.*)_$"
     if new and debug.getregistry()["gpush.tensor.methods"][new] then
         return "x = x:" .. (elsewhere().keyword[new] or new) .. "(…)"
@@ -160,19 +156,19 @@ local holders = { nn = true, optim = true, data = true, utils = true, rnn = true
 -- What to write for a name of PyTorch's that gpush lacks: of a package, torch.addr(x), of one of
 -- its own tables, nn.LPPool2d(…), or of a tensor, x:addr(…).
 local function of_torch(message, line)
-    local advice = shell.part "torch_names"
+    local advice = elsewhere().advice
     local name = message:match "no method or property '([%w_]+)'"
-    if name then return advice[name] end
+    if name then return (advice(name)) end
     name = message:match "%(field '([%w_]+)'%)$"
     local holder = name and line:match("([%w_]+)%." .. name .. "%f[^%w_]")
-    if holders[holder or ""] then return advice[name] end
+    if holders[holder or ""] then return (advice(name)) end
     local package = message:match "%(%a+ '([%w_]+)'%)$"
     if not package or not elsewhere().packages[package] then return nil end
     for path in line:gmatch("%f[%w_](" .. package .. "%.[%w_.]*[%w_])") do
         name = path:match "[^.]*$"
         if not elsewhere().known(path) then
             local method = name:find "_$" and debug.getregistry()["gpush.tensor.methods"][name]
-            return advice[name] or method and ("x:%s()"):format(name)
+            return (advice(name)) or method and ("x:%s()"):format(name)
         end
     end
 end
@@ -205,7 +201,9 @@ local function is_foreign(message, line)
     end
     if evident(line) then return true end
     local holder = line:match("([%a_][%w_]*)%." .. name)
-    return t.forms["." .. name] ~= nil or type(rawget(_G, holder or "")) == "string"
+    local base = name:gsub("_$", "")
+    return (t.forms["." .. name] or t.forms["torch." .. name] or t.forms["torch." .. base]
+        or t.property(name)) ~= nil or type(rawget(_G, holder or "")) == "string"
 end
 
 -- A line of Lua in which a method is called with a dot: with a colon, and else as it is.

@@ -112,9 +112,11 @@ local function of_list(base, item, shape)
     if step ~= "" then
         local back = reversing(item)
         if back and (item[2] or item[3]) then say "a range of a list backwards: a loop" end
-        return ("(function(t) local r = {} for i = %s, %s, %s do r[#r + 1] = t[i] end return r \z
-            end)(%s)"):format(back and "#t" or from == "" and "1" or from,
-            back and "1" or to == "" and "#t" or to, step, base)
+        local t = translate.unused "t"
+        return translate.renamed("(function(t) local r = {} for i = %s, %s, %s do \z
+            r[#r + 1] = t[i] end return r end)(%s)", "t r i"):format(
+            back and "#" .. t or from == "" and "1" or from,
+            back and "1" or to == "" and "#" .. t or to, step, base)
     end
     note(COUNT)
     return ("{table.unpack(%s, %s%s)}"):format(base, from == "" and "1" or at(from),
@@ -123,10 +125,12 @@ end
 
 -- Methods that return values and indices, which PyTorch has as one value of two fields.
 local pairs_of = { values = 1, indices = 2, [0] = 1, 2, 3, eigenvalues = 1, eigenvectors = 2,
-    U = 1, S = 2, Vh = 3, Q = 1, R = 2 }
+    U = 1, S = 2, Vh = 3, Q = 1, R = 2, real = 1, imag = 2, mantissa = 1,
+    exponent = 2, solution = 1, hist = 1, bin_edges = 2 }
 local several = {}
-for name in ("max min sort topk median mode kthvalue cummax cummin nanmedian svd qr eigh eig lu \z
-    slogdet std_mean var_mean aminmax lstsq lstm gru"):gmatch "%S+" do
+for name in ("max min sort topk median mode kthvalue cummax cummin nanmedian svd qr eigh lu \z
+    slogdet eigvals triangular_solve frexp histogram std_mean var_mean aminmax lstsq lstm \z
+    gru"):gmatch "%S+" do
     several[name] = true
 end
 -- The value that key names, x.max(1).values or x.max(1)[0]; nil for any other value.
@@ -138,6 +142,9 @@ function translate.part_of(node, key)
     if layer then -- nn.LSTM(4, 5)(x)[0]
         name = layer:find "LSTM$" and "lstm" or (layer:find "GRU$" or layer:find "RNN$"
             or layer:find "MultiheadAttention$") and "gru"
+    end
+    if name == "eig" and which then
+        say "linalg.eig gives four tensors: re and im of the values, re and im of the vectors"
     end
     local told = name == "unique" or name == "unique_consecutive"
     for _, a in ipairs(told and node[3] or {}) do -- return_inverse, return_counts
@@ -153,6 +160,7 @@ function translate.write.index(node)
     if #items == 1 and items[1][1] == "tuple" then items = { table.unpack(items[1], 2) } end
     local pair = translate.part_of(node[2], #items == 1 and literal(items[1]))
     if pair then return pair end
+    shell.part "complex".index(node)
     local base = emit(node[2], 14)
     if #items == 1 then
         local item, k = items[1], kind(node[2])

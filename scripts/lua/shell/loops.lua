@@ -100,8 +100,8 @@ local function counted(targets, over, trees, body)
         return ("for %s in progress(%s) do "):format(name, (emit(inner[1]))),
             translate.looping({ name }, "one", body)
     elseif steps and is_loader(steps[1]) then
-        return ("for step, %s in progress(%s) do "):format(text_of(targets), (emit(steps[1]))),
-            body()
+        return ("for %s, %s in progress(%s) do "):format(translate.unused "step",
+            text_of(targets), (emit(steps[1]))), body()
     elseif steps then
         return ("for _, %s in ipairs(%s) do "):format(name, (emit(steps[1]))), body()
     end
@@ -118,10 +118,11 @@ local function counted(targets, over, trees, body)
                 emit(zip[1]), targets[2][3][2], emit(zip[2], 14), name),
                 translate.looping({ name }, one and "zero" or "one", body)
         end
+        local item = translate.unused "item"
         local tuple = targets[2] and (targets[2][1] == "tuple")
         local head = is_loader(list[1]) and ("for %s, %s in %s() do "):format(name, rest,
-            (emit(list[1]))) or tuple and ("for %s, item in ipairs(%s) do local %s = \z
-            table.unpack(item) "):format(name, (emit(list[1])), rest)
+            (emit(list[1]))) or tuple and ("for %s, %s in ipairs(%s) do local %s = \z
+            table.unpack(%s) "):format(name, item, (emit(list[1])), rest, item)
             or ("for %s, %s in ipairs(%s) do "):format(name, rest, (emit(list[1])))
         local of = targets[2] and not tuple and not is_loader(list[1]) and element(list[1])
         return head, translate.looping({ name }, one and "zero" or "one", function()
@@ -135,12 +136,12 @@ local function paired(targets, over, body)
     local names = text_of(targets)
     local list = lists_of(over, "zip")
     if list and #targets >= 2 then
-        local i, also, values = names:find "%f[%w_]i%f[^%w_]" and "n" or "i", {}, {}
+        local i, also, values = translate.unused "i", {}, {}
         local before = ""
         for k = 2, #targets do
             local other = path(list[k])
             if not other then
-                other = "list" .. k
+                other = translate.unused("list" .. k)
                 before = ("%slocal %s = %s "):format(before, other, (emit(list[k])))
             else other = emit(list[k]) end
             also[#also + 1] = targets[k][2]
@@ -153,14 +154,16 @@ local function paired(targets, over, body)
     local method = list and list[1][1] == "call" and list[1][2][3]
     if method == "items" or method == "keys" then
         local d = emit(list[1][2][2])
-        return ("local keys = {} for k in pairs(%s) do keys[#keys + 1] = k end table.sort(keys) \z
-            for _, %s in ipairs(keys) do %s"):format(d, targets[1][2], method == "items"
-                and ("local %s = %s[%s] "):format(targets[2][2], d, targets[1][2]) or ""), body()
+        return translate.renamed("local keys = {} for k in pairs(%s) do keys[#keys + 1] = k end \z
+            table.sort(keys) for _, %s in ipairs(keys) do %s", "keys k"):format(d,
+            targets[1][2], method == "items"
+            and ("local %s = %s[%s] "):format(targets[2][2], d, targets[1][2]) or ""), body()
     end
     list = lists_of(over, "reversed")
     if list then
-        return ("for i = #%s, 1, -1 do local %s = %s[i] "):format(emit(list[1], 14), names,
-            emit(list[1], 14)), body()
+        local i = translate.unused "i"
+        return ("for %s = #%s, 1, -1 do local %s = %s[%s] "):format(i, emit(list[1], 14), names,
+            emit(list[1], 14), i), body()
     end
     method = over[1] == "call" and over[2][1] == "field" and over[2][3]
     local object = method and over[2][2]
@@ -179,7 +182,8 @@ end
 local function listed(targets, over, body)
     local names = text_of(targets)
     if is_loader(over) then
-        return ("for step, %s in %s() do "):format(names, (emit(over))), body()
+        return ("for %s, %s in %s() do "):format(translate.unused "step", names, (emit(over))),
+            body()
     end
     local v = over[1] == "name" and loops.value(over[2])
     if type(v) == "table" and getmetatable(v) == nil and v[1] == nil and next(v) ~= nil then
@@ -190,8 +194,9 @@ local function listed(targets, over, body)
         return ("for %s in %s:gmatch(utf8.charpattern) do "):format(names, emit(over, 14)), body()
     end
     if #targets > 1 then
-        return ("for _, item in ipairs(%s) do local %s = table.unpack(item) "):format((emit(over)),
-            names), body()
+        local item = translate.unused "item"
+        return ("for _, %s in ipairs(%s) do local %s = table.unpack(%s) "):format(item,
+            (emit(over)), names, item), body()
     end
     return ("for _, %s in ipairs(%s) do "):format(names, (emit(over))),
         translate.looping({ names }, element(over), body)
@@ -248,8 +253,9 @@ local function made(f, node, name)
         end))
     elseif f == "max" or f == "min" then
         return ("%s = nil %s"):format(name, around(node, function()
-            return ("local v = %s if %s == nil or v %s %s then %s = v end"):format(
-                emit(node[3]), name, f == "max" and ">" or "<", name, name)
+            local v = translate.unused "v"
+            return ("local %s = %s if %s == nil or %s %s %s then %s = %s end"):format(v,
+                emit(node[3]), name, v, f == "max" and ">" or "<", name, name, v)
         end))
     elseif f == "list" or f == "tuple" or f == "set" or f == "dict" then
         node[2] = f == "set" and "set" or f == "dict" and "dict" or "list"
@@ -260,8 +266,9 @@ end
 
 -- f(value for v in list) as a value.
 function loops.over(f, node)
-    local body = made(f, node, "t")
-    return body and ("(function() local %s return t end)()"):format(body)
+    local t = translate.unused "t"
+    local body = made(f, node, t)
+    return body and ("(function() local %s return %s end)()"):format(body, t)
 end
 loops.loop, loops.called, loops.made = loop, called, made
 

@@ -3,8 +3,8 @@
 -- lists without elements are true, comparisons that chain, "in", and + of texts and lists.
 local gpush, shell = ...
 local translate, elsewhere = shell.part "translate", shell.part "elsewhere"
-local emit, kind, path, note = translate.expression, translate.kind, translate.path,
-    translate.note
+local emit, kind, path, note, say = translate.expression, translate.kind, translate.path,
+    translate.note, translate.say
 local literal, shifted, value_of = translate.literal, translate.shifted, translate.value
 local write, TRUTH = translate.write, '0, "" and {} are true in Lua'
 
@@ -117,6 +117,16 @@ local function from_zero(node)
 end
 translate.from_zero, translate.is_index = from_zero, is_index
 
+-- Whether the value has a fraction: Python's ^ refuses it, so that a power is meant.
+local function is_float(node)
+    local k, v = node[1], node[1] == "name" and value_of(node[2])
+    if k == "number" then return not literal(node) end
+    if k == "paren" or k == "index" then return is_float(node[2]) end
+    if k == "unary" then return is_float(node[3]) end
+    if k == "binary" then return node[2] == "/" or is_float(node[3]) or is_float(node[4]) end
+    return math.type(v) == "float" or gpush.is_tensor(v) and v:is_floating_point()
+end
+
 local function is_mask(node)
     if node[1] == "paren" then return is_mask(node[2]) end
     local v = node[1] == "name" and value_of(node[2])
@@ -136,6 +146,8 @@ function write.binary(node)
         return ("%s %s %s"):format(emit(left, 8), mark, emit(right, 8)), mark == "&" and 6 or 4
     end
     if op == "%" and a == "string" then return percent(node) end
+    local pairs_of, binds = shell.part "complex".binary(op, left, right)
+    if pairs_of then return pairs_of, binds end
     if op == "*" and a == "table" then return repeated(left, right) end
     if op == "*" and b == "table" then return repeated(right, left) end
     if op == "*" and a == "string" then
@@ -146,7 +158,16 @@ function write.binary(node)
             (%s, %s)"):format(emit(left), (emit(right)))
     end
     if op == "+" and (a == "string" or b == "string") then op = ".." end
-    if op == "^" and is_mask(left) and is_mask(right) then op = "~" end
+    local function is_dict(e)
+        local d = e[1] == "name" and value_of(e[2])
+        return e[1] == "table" and e[2] and e[2][1] == "key" or type(d) == "table" and d[1] == nil
+            and getmetatable(d) == nil
+    end
+    if op == "|" and is_dict(left) and is_dict(right) then
+        return emit { "table", { "options", left }, { "options", right } }
+    end
+    if op == "^" and is_mask(left) and is_mask(right) then op = "~" end -- no power of masks
+    if op == "~" and (is_float(left) or is_float(right)) then say(nil, "power") end
     local level = levels[op]
     if op ~= "or" and op ~= "and" and op ~= ".." then
         left, right = from_zero(left), from_zero(right)

@@ -10,6 +10,7 @@ local parse = {}
 -- ---- the reader of tokens ----
 
 local text, list, i -- of the line that is being parsed
+local power -- whether ^ is a power, as in Lua, MATLAB and Julia; in Python it is xor
 
 local function peek() return list[i] end
 local function is(what) return list[i][2] == what and list[i][1] ~= "string" end
@@ -54,18 +55,20 @@ local function values(close, each)
     return out
 end
 
+-- A value in brackets: also *list.
+local function element()
+    return take "*" and { "star", expression() } or expression()
+end
+
 local function argument()
-    if is "*" or is "**" then
-        i = i + 1
-        return { "star", expression() }
-    end
+    if take "**" then return { "options", expression() } end
     local after = list[i + 1]
     if peek()[1] == "name" and after[1] == "op" and after[2] == "=" then
         local key = name()
         i = i + 1
         return { "named", key, expression() }
     end
-    local e = expression()
+    local e = element()
     return is "for" and comprehension { "comprehension", "generator", e } or e
 end
 
@@ -85,8 +88,8 @@ local function braces()
     local out = { "table" }
     while not is "}" do
         local key
-        if take "**" then error("a table inside a table", 0) end
-        if take "[" then
+        if take "**" then key = { "options", expression() }
+        elseif take "[" then
             key = { "key", expression() }
             want "]"
             if not take "=" then key = { "item", { "list", key[2] } } else key[3] = expression() end
@@ -145,7 +148,7 @@ local function parenthesis()
         i = i + 1
         return arrow() and { "lambda", {}, expression() } or { "tuple" }
     end
-    local e = expression()
+    local e = element()
     if is "for" then
         e = comprehension { "comprehension", "generator", e }
         want ")"
@@ -157,7 +160,7 @@ local function parenthesis()
         return { "paren", e }
     end
     i = i + 1
-    local out = values(")", expression)
+    local out = values(")", element)
     if arrow() then
         local names = { { e[2] } }
         for k, v in ipairs(out) do names[k + 1] = { v[2] } end
@@ -239,14 +242,14 @@ local function postfix(e)
 end
 
 -- Operators: how tightly each binds; those of one group have one form here.
-local binds = { ["or"] = 1, ["||"] = 1, ["and"] = 2, ["&&"] = 2, ["|"] = 5, ["&"] = 6,
+local binds = { ["or"] = 1, ["||"] = 1, ["and"] = 2, ["&&"] = 2, ["|"] = 5, ["^"] = 5.5, ["&"] = 6,
     ["<<"] = 7, [">>"] = 7, [".."] = 8, ["+"] = 9, ["-"] = 9, [".+"] = 9, [".-"] = 9, ["*"] = 10,
     ["/"] = 10, ["//"] = 10, ["%"] = 10, ["@"] = 10, [".*"] = 10, ["./"] = 10, ["**"] = 12,
-    ["^"] = 12, [".^"] = 12 }
+    [".^"] = 12 }
 local forms = { ["||"] = "or", ["&&"] = "and", [".+"] = "+", [".-"] = "-", [".*"] = "*",
-    ["./"] = "/", ["**"] = "^", [".^"] = "^" }
-local compares = { ["=="] = "==", ["!="] = "~=", ["~="] = "~=", ["<"] = "<", [">"] = ">",
-    ["<="] = "<=", [">="] = ">=", ["is"] = "==", ["in"] = "in" }
+    ["./"] = "/", ["**"] = "^", [".^"] = "^", ["^"] = "~" }
+local compares = { ["=="] = "==", ["!="] = "~=", ["~="] = "~=", ["<>"] = "~=",
+    ["<"] = "<", [">"] = ">", ["<="] = "<=", [">="] = ">=", ["is"] = "==", ["in"] = "in" }
 
 local function comparison_operator()
     local t = peek()
@@ -278,10 +281,11 @@ function expression(limit)
     local left = unary()
     while true do
         local op = peek()[1] ~= "string" and peek()[2]
+        if op == "^" and power then op = "**" end
         local bind = binds[op]
         if bind and bind >= math.max(limit, 1) then
             i = i + 1
-            left = { "binary", forms[op] or op, left, expression(bind == 12 and 11 or bind + 1) }
+            left = { "binary", forms[op] or op, left, expression(bind == 12 and 11 or bind + 0.1) }
         elseif limit <= 4 then
             op = comparison_operator()
             if not op then break end
@@ -294,6 +298,7 @@ function expression(limit)
         else break end
     end
     if limit > 0 then return left end
+    if left[1] == "name" and take ":=" then return { "walrus", left[2], expression() } end
     if take "if" then
         local cond = expression(1)
         want "else"
@@ -410,10 +415,13 @@ local function assignment()
     local op = peek()[1] == "op" and peek()[2]:match "^([-+*/%%^@|&<>]+)=$"
     if op and op ~= "<" and op ~= ">" then
         i = i + 1
+        if op == "^" and power then op = "**" end
         return { "augment", left[1], forms[op] or op, expression() }
     end
     if take "++" then return { "augment", left[1], "+", { "number", "1" } } end
-    if take ":=" then return { "assign", { left }, tuple() } end
+    if #left == 1 and left[1][1] == "walrus" then
+        return { "assign", { { { "name", left[1][2] } } }, { left[1][3] } }
+    end
     if is ":" and left[1][1] == "name" and list[i + 1].at > peek().stop then
         i = i + 1
         expression()
@@ -466,8 +474,11 @@ local function whole(line, f)
     return result
 end
 
--- The statements of a line.
-function parse.line(line) return whole(line, suite) end
+-- The statements of a line; powers: ^ is a power in it.
+function parse.line(line, powers)
+    power = powers
+    return whole(line, suite)
+end
 function parse.expression(e)
     local outer, tokens_before, at = text, list, i
     local result = whole(e, expression)

@@ -54,7 +54,6 @@ range(X, STOP) = (function() local t = {} for i = X, STOP do t[#t + 1] = i end r
 list(X) = X
 tuple(X) = X
 list() = {}
-dict(**) = {**}
 set(X) = -- Lua has no sets: t[value] = true, and t[value] asks
 enumerate(X) = ipairs(X) -- from 1
 zip(X, Y) = for i, a in ipairs(X) do local b = Y[i] … end
@@ -166,8 +165,6 @@ torch.randint_like(X, STOP) = randint_like(X, 0, STOP)
 torch.randint_like(X, LOW, STOP) = randint_like(X, LOW, STOP)
 torch.linspace(A, B, STEPS, **) = linspace(A, B, STEPS, **)
 torch.where(A) = nonzero(A, {as_tuple = true})
-torch.addr(X, A, B) = X + outer(A, B)
-torch.addbmm(X, A, B) = X + bmm(A, B):sum(1)
 torch.rsub(A, B) = B - A
 torch.positive(X) = X
 torch.ldexp(X, N) = X * 2 ^ N
@@ -282,8 +279,6 @@ np.median(X) = quantile(X, 0.5)
 np.median(X, AXIS) = quantile(X, 0.5, AXIS)
 np.percentile(X, Q) = quantile(X, Q / 100)
 np.percentile(X, Q, AXIS) = quantile(X, Q / 100, AXIS)
-np.concatenate(X) = cat(X)
-np.concatenate(X, AXIS) = cat(X, AXIS)
 np.append(X, N) = cat({X:flatten(), tensor{N}})
 np.append(X, Y) = cat({X:flatten(), Y})
 np.delete(X, INDEX) = -- a mask or a list of what stays: x[mask], x[tensor{1, 3}]
@@ -347,6 +342,116 @@ np.savez(FILE, X) = npz.save(FILE, {arr_0 = X})
 np.savez(FILE, **) = npz.save(FILE, {**})
 np.savez_compressed(FILE, **) = npz.save(FILE, {**}, {compressed = true})
 np.linalg.norm(X, **) = linalg.norm(X, **)
+torch.addr(INPUT, VEC1, VEC2) = INPUT + outer(VEC1, VEC2)
+torch.addbmm(INPUT, BATCH1, BATCH2) = INPUT + bmm(BATCH1, BATCH2):sum(1)
+torch.adjoint(X) = X.mH
+torch.as_strided_scatter(X, SRC, SIZE, STRIDE) = (function(t) t:as_strided(SIZE, STRIDE):copy_(SRC)
+    return t end)(X:clone())
+torch.diagonal_scatter(X, SRC, OFFSET=0) = (function(t) t:diagonal(OFFSET):copy_(SRC) return t
+    end)(X:clone())
+torch.select_scatter(X, SRC, DIM, INDEX) = (function(t) t:select(DIM, INDEX):copy_(SRC) return t
+    end)(X:clone())
+torch.slice_scatter(X, SRC, DIM, START, END) = (function(t) t:slice(DIM, START, END):copy_(SRC)
+    return t end)(X:clone())
+torch.bartlett_window(N) = 1 - (arange(0, N - 1) * 2 / N - 1):abs()
+torch.broadcast_shapes(A, B) = broadcast_tensors{zeros(A), zeros(B)}[1].shape
+torch.promote_types(A, B) = (zeros(0, {dtype = A}) + zeros(0, {dtype = B})).dtype
+torch.result_type(A, B) = (A + B).dtype
+torch.chain_matmul(A, B) = A:matmul(B)
+torch.chain_matmul(A, B, C) = linalg.multi_dot{A, B, C}
+torch.cholesky_inverse(A) = (function(t) return cholesky_solve(eye(#t), t) end)(A)
+torch.combinations(X) = (function(x) local i = triu_indices(#x, #x, 1) return
+    stack({x[i[1]], x[i[2]]}, 2) end)(X)
+torch.complex(REAL, IMAG) = stack({REAL, IMAG}, -1) -- pairs in a last dim of size 2
+torch.polar(ABS, ANGLE) = stack({ABS * cos(ANGLE), ABS * sin(ANGLE)}, -1) -- pairs in a last dim
+    of size 2
+torch.constant_pad_nd(X, PAD, VALUE=0) = pad(X, PAD, {value = VALUE})
+torch.cumulative_logsumexp(X, DIM) = logcumsumexp(X, DIM)
+torch.hsplit(X, A) = X:tensor_split(A, math.min(2, X.ndim))
+torch.vsplit(X, A) = X:tensor_split(A, 1)
+torch.dsplit(X, A) = X:tensor_split(A, 3)
+torch.entr(X) = -xlogy(X, X)
+torch.erfcx(X) = (X * X):exp() * erfc(X)
+torch.ndtr(X) = (1 + erf(X / 2 ^ 0.5)) / 2
+torch.log_ndtr(X) = ((1 + erf(X / 2 ^ 0.5)) / 2):log()
+torch.ndtri(X) = erfinv(2 * X - 1) * 2 ^ 0.5
+torch.xlog1py(X, Y) = X * log1p(Y)
+torch.multigammaln(X, P) = (function(x, p) local y = p * (p - 1) / 4 * math.log(math.pi) for i = 0,
+    p - 1 do y = lgamma(x - i / 2) + y end return y end)(X, P)
+torch.mvlgamma(X, P) = (function(x, p) local y = p * (p - 1) / 4 * math.log(math.pi) for i = 0,
+    p - 1 do y = lgamma(x - i / 2) + y end return y end)(X, P)
+math.gcd(A, B) = (function(a, b) while b ~= 0 do a, b = b, a % b end return a end)(A, B)
+math.lcm(A, B) = (function(a, b) local n = a * b while b ~= 0 do a, b = b, a % b end
+    return n // a end)(A, B)
+torch.frexp(X) = (function(x) local e = (x:abs():log2():floor() + 1):masked_fill(x == 0, 0) return
+    x / 2 ^ e, e:int() end)(X)
+torch.frobenius_norm(X) = linalg.norm(X)
+torch.nuclear_norm(X) = linalg.norm(X, "nuc")
+torch.triangular_solve(B, A, UPPER=true) = linalg.solve_triangular(A, B, UPPER)
+np.gradient(X) = (function(x) return cat{x["1:2"]:diff(), (x["3:"] - x["1:-3"]) / 2,
+    x["-2:"]:diff()} end)(X)
+torch.histogram(X, BINS) = (function(x, n) return histc(x, n), linspace(x:min():item(),
+    x:max():item(), n + 1) end)(X, BINS)
+np.histogram(X, BINS=10) = (function(x, n) return histc(x, n), linspace(x:min():item(),
+    x:max():item(), n + 1) end)(X, BINS)
+torch.is_signed(X) = X.dtype ~= "u8"
+torch.is_nonzero(X) = X:item() ~= 0
+torch.is_same_size(X, OTHER) = X.shape == OTHER.shape
+torch.is_floating_point(X) = X:is_floating_point()
+torch.isreal(X) = ones_like(X):bool()
+torch.max_pool1d_with_indices(X, N, **) = max_pool1d(X, N, {return_indices = true, **})
+torch.max_pool2d_with_indices(X, N, **) = max_pool2d(X, N, {return_indices = true, **})
+torch.adaptive_max_pool1d_with_indices(X, N) = adaptive_max_pool1d(X, N, {return_indices = true})
+torch.adaptive_max_pool2d_with_indices(X, N) = adaptive_max_pool2d(X, N, {return_indices = true})
+torch.lp_pool1d(X, P, N) = (avg_pool1d(X ^ P, N) * N) ^ (1 / P)
+torch.lp_pool2d(X, P, N) = (avg_pool2d(X ^ P, N) * N ^ 2) ^ (1 / P)
+torch.lp_pool3d(X, P, N) = (avg_pool3d(X ^ P, N) * N ^ 3) ^ (1 / P)
+torch.dropout1d(X, P=0.5) = nn.Dropout1d(P)(X)
+torch.dropout2d(X, P=0.5) = nn.Dropout2d(P)(X)
+torch.dropout3d(X, P=0.5) = nn.Dropout3d(P)(X)
+torch.feature_dropout(X, P=0.5) = nn.Dropout2d(P)(X)
+torch.pdist(X) = (function(x) local i = triu_indices(#x, #x, 1) return
+    cdist(x, x)[{i[1], i[2]}] end)(X)
+torch.renorm(X, P, DIM, MAXNORM) = (function(t) return (t * (MAXNORM / t:reshape(-1,
+    t:size(-1)):norm(P, 1)):clamp_max(1)):transpose(DIM, -1) end)(X:transpose(DIM, -1))
+torch.scalar_tensor(X, **) = tensor(X, **)
+torch.set_float32_matmul_precision(S) = cuda.tf32(S ~= "highest")
+torch.get_float32_matmul_precision() = cuda.tf32() and "high" or "highest"
+torch.stft(X, N, RETURN_COMPLEX, **) = stft(X, N, **)
+torch.finfo.eps(T) = ({f64 = 2.0 ^ -52, f32 = 2.0 ^ -23, bf16 = 2.0 ^ -7, f16 = 2.0 ^ -10})[T]
+torch.finfo.tiny(T) = ({f64 = 2.0 ^ -1022, f32 = 2.0 ^ -126, bf16 = 2.0 ^ -126,
+    f16 = 2.0 ^ -14})[T]
+torch.finfo.smallest_normal(T) = ({f64 = 2.0 ^ -1022, f32 = 2.0 ^ -126, bf16 = 2.0 ^ -126,
+    f16 = 2.0 ^ -14})[T]
+torch.finfo.max(T) = ({f64 = 0x1.fffffffffffffp1023, f32 = 0x1.fffffep127, bf16 = 0x1.fep127,
+    f16 = 65504.0})[T]
+torch.finfo.min(T) = ({f64 = -0x1.fffffffffffffp1023, f32 = -0x1.fffffep127,
+    bf16 = -0x1.fep127, f16 = -65504.0})[T]
+torch.iinfo.max(T) = ({i64 = math.maxinteger, i32 = 2147483647, i16 = 32767, i8 = 127,
+    u8 = 255})[T]
+torch.iinfo.min(T) = ({i64 = math.mininteger, i32 = -2147483648, i16 = -32768, i8 = -128,
+    u8 = 0})[T]
+.put_(X, INDEX, SOURCE) = X:view(-1)[INDEX] = SOURCE
+.detach_(X) = X = X:detach()
+.dequantize(X) = X:float()
+.to_dense(X) = X
+.coalesce(X) = X
+.cauchy_(X, MEDIAN=0, SIGMA=1) = X:copy_(((rand_like(X) - 0.5) * math.pi):tan() * SIGMA + MEDIAN)
+.exponential_(X, LAMBD=1) = X:uniform_():neg_():log1p_():mul_(-1 / LAMBD)
+.geometric_(X, P) = X:copy_((rand_like(X):log() / math.log(1 - P)):ceil())
+.log_normal_(X, MEAN=1, STD=2) = X:normal_(MEAN, STD):exp_()
+.random_(X, LOW, STOP) = X:copy_(randint_like(X, LOW, STOP))
+.random_(X, STOP) = X:copy_(randint_like(X, 0, STOP))
+.resize_as_(X, OTHER) = X = X:reshape(OTHER.shape)
+.unsafe_chunk(X, N) = X:chunk(N)
+.unsafe_chunk(X, N, DIM) = X:chunk(N, DIM)
+.unsafe_split(X, N) = X:split(N)
+.unsafe_split(X, N, DIM) = X:split(N, DIM)
+.split_with_sizes(X, L) = X:split(L)
+.split_with_sizes(X, L, DIM) = X:split(L, DIM)
+.register_post_accumulate_grad_hook(X, F) = X:register_hook(F)
+.new_empty_strided(X, SIZE, STRIDE) = X:new_empty(SIZE)
+.typename(X) = X.dtype
 tf.constant(X) = tensor(X)
 tf.reduce_sum(X) = sum(X)
 tf.reduce_mean(X) = mean(X)

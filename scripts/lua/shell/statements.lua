@@ -10,6 +10,7 @@ local emit, condition, kind, say = translate.expression, translate.condition, tr
 local path = translate.path
 local statements, write = {}, {}
 
+local is_complex = shell.part "complex".is
 local loops = shell.part "loops"
 local loop, called, made = loops.loop, loops.called, loops.made
 
@@ -75,7 +76,9 @@ local function one_value(to, list, value)
             return to .. " = " .. table.concat(out, ", ")
         end
         local first = called(value, "next") and called(value[3][1], "iter")
-        if first then return ("step, %s = %s()()"):format(to, (emit(first[1]))) end
+        if first then
+            return ("%s, %s = %s()()"):format(translate.unused "step", to, (emit(first[1])))
+        end
         local text = kind(value) == "table" and value[3] ~= "shape" and emit(value)
         if text then
             return to .. " = " .. (text:match "^{(table%.unpack%b())}$"
@@ -140,7 +143,8 @@ function write.assign(node)
                 local v = #list == #values and values[k] or nil
                 local second = k == 2 and #values == 1 and translate.gives_indices(values[1])
                 translate.tell(t[2], second and "indices"
-                    or v and (translate.is_index(v) and "indices" or kind(v)))
+                    or v and (translate.is_index(v) and "indices" or is_complex(v) and "complex"
+                        or kind(v)))
             end
         end
     end
@@ -268,7 +272,7 @@ function write.expression(node)
     end
     if e[1] == "choice" then return write["return"] { "return", list } end
     if e[1] == "comprehension" then
-        local name = e[2] == "dict" and "t" or "list"
+        local name = translate.unused(e[2] == "dict" and "t" or "list")
         return ("%s = {} %s return %s"):format(name, loops.comprehension(e, name), name)
     end
     local args = called(e, "print")

@@ -44,9 +44,12 @@ local function placeholder(inner)
             break
         end
     end
+    local repr = code:find "![ra]%s*$" ~= nil
     code = code:gsub("![rsa]%s*$", "")
     local named = code:match "^(.-[%w_%)%]])%s*=%s*$"
-    local text, value = formatted(form, shell.part "parse".expression(named or code))
+    local node = shell.part "parse".expression(named or code)
+    local text, value = formatted(form, node)
+    if repr and kind(node) == "string" then text = "'" .. text .. "'" end
     return (named and named .. "=" or "") .. text, value
 end
 

@@ -2,8 +2,8 @@
 -- Divides a line for parse.lua into tokens: {kind, text, at = its first byte, stop = the byte after
 -- it}, the last of the kind "end". A string has its prefix, quote and whether there are three.
 local operators = {}
-for op in ("**= //= >>= <<= ... == != ~= <= >= -> => := += -= *= /= %= ^= &= |= @= ** // << >> && \z
-    || ++ .. .+ .- .* ./ .^ + - * / % ^ & | ~ @ < > = ( ) [ ] { } , : ; . ! ? #"):gmatch "%S+" do
+for op in ("**= //= >>= <<= ... == != ~= <> <= >= -> => := += -= *= /= %= ^= &= |= @= ** // << >> \z
+    && || ++ .. .+ .- .* ./ .^ + - * / % ^ & | ~ @ < > = ( ) [ ] { } , : ; . ! ? #"):gmatch "%S+" do
     operators[#op] = operators[#op] or {}
     operators[#op][op] = true
 end

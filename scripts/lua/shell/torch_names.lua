@@ -1,167 +1,103 @@
 --!plain
--- PyTorch's names that gpush lacks, and what to write instead, a line of Lua by the last part of
--- the name; words stand in a comment. tests/scripts/names.lua checks that every public name of
--- PyTorch is there or answered, and that what an answer calls exists.
+-- PyTorch's names that gpush lacks and that rows.lua cannot write with the line's own arguments:
+-- what is there instead, in words, a comment in Lua, by the last part of the name.
+-- tests/scripts/names.lua checks that every public name of PyTorch is there or answered, and that
+-- what an answer calls exists.
 local text = [==[
-addbmm: x + bmm(a, b):sum(1)
-addr: x + outer(a, b)
-adjoint: x.mH
-angle: atan2(z["..., 2"], z["..., 1"])  -- of pairs
-as_strided_scatter: y = x:clone(); y:as_strided(shape, strides):copy_(v)
-bartlett_window kaiser_window: hann_window(n), hamming_window(n) or blackman_window(n)
-binomial: bernoulli(full({n}, p)):sum()
-poisson: -- rand, randn, bernoulli and multinomial are the distributions
-broadcast_shapes: broadcast_tensors{a, b}[1].shape
-can_cast: (a + b).dtype  -- or x:to(dtype)
-promote_types result_type: (a + b).dtype
-chain_matmul: linalg.multi_dot{a, b, c}
-cholesky_inverse: cholesky_solve(eye(n), L)
-combinations: i = triu_indices(n, n, 1); return stack({x[i[1]], x[i[2]]}, 2)
-complex: stack({re, im}, -1)  -- pairs in a last dim of size 2
-view_as_complex view_as_real resolve_conj: -- nothing to call: complex numbers are pairs in a
-    last dim of size 2
-resolve_neg set_flush_denormal as_subclass: -- nothing to call
-is_complex: -- false: complex numbers are pairs in a last dim of size 2
-is_conj is_neg is_nested is_quantized is_meta: false
-isreal: -- every element is real
-real: z["..., 1"]  -- of pairs
-imag: z["..., 2"]  -- of pairs
-conj conj_physical: z * tensor{1, -1}  -- of pairs
-conj_physical_: z["..., 2"]:neg_()  -- of pairs
-cfloat cdouble chalf: -- complex numbers are pairs in a last dim of size 2
-polar: stack({r * cos(a), r * sin(a)}, -1)  -- pairs in a last dim of size 2
-constant_pad_nd: pad(x, {1, 1}, {value = v})
+angle: atan2(z["..., 2"], z["..., 1"]), of complex numbers as pairs in a last dim of size 2
+kaiser_window: hann_window(n), hamming_window(n) or blackman_window(n)
+binomial: bernoulli(full({n}, p)):sum() is one number of the distribution
+poisson: rand, randn, bernoulli and multinomial are the distributions
+can_cast: (a + b).dtype: or x:to(dtype)
+view_as_complex view_as_real resolve_conj: nothing to call: complex numbers are pairs in a last
+    dim of size 2
+resolve_neg set_flush_denormal as_subclass: nothing to call
+is_complex: false: complex numbers are pairs in a last dim of size 2
+is_conj is_neg is_nested is_quantized is_meta: false: there are no such tensors
+real: z["..., 1"]: of pairs
+imag: z["..., 2"]: of pairs
+conj conj_physical: z * tensor{1, -1}: of pairs
+conj_physical_: z["..., 2"]:neg_(): of pairs
+cfloat cdouble chalf: complex numbers are pairs in a last dim of size 2
 conv_tbc: conv1d(x, weight)
 convolution: conv2d(x, weight)
-cumulative_logsumexp: logcumsumexp(x, dim)
-data_ptr storage untyped_storage storage_offset is_set_to is_shared: x:shares_storage(y)
-set_: x:copy_(y)
-diagonal_scatter: y = x:clone() y:diagonal():copy_(v)
-select_scatter: y = x:clone() y:select(dim, i):copy_(v)
-slice_scatter: y = x:clone() y:slice(dim, first, last):copy_(v)
-detach_: x = x:detach()
-hsplit: x:tensor_split(n, 2)
-vsplit: x:tensor_split(n, 1)
-dsplit: x:tensor_split(n, 3)
+data_ptr storage untyped_storage is_set_to is_shared: no addresses are shown;
+    x:shares_storage(y) says whether y is a view of the same memory
+storage_offset: where a view begins is not shown; x:stride() has its strides, and
+    x:shares_storage(y) says whether y is a view of the same memory
+set_: x = y gives the tensor another name; x:copy_(y) copies its elements
 empty_strided: empty(n):as_strided(shape, strides)
-new_empty_strided: x:new_empty(shape)
 empty_permuted: empty(shape):permute(dims)
-entr: -xlogy(x, x)
-erfcx: (x * x):exp() * erfc(x)
-ndtr: (1 + erf(x / 2 ^ 0.5)) / 2
-log_ndtr: ((1 + erf(x / 2 ^ 0.5)) / 2):log()
-ndtri: erfinv(2 * p - 1) * 2 ^ 0.5
-xlog1py: x * log1p(y)
-logaddexp2: (2 ^ a + 2 ^ b):log2()
-mvlgamma multigammaln: -- lgamma(x) is there, of one dim
-igamma igammac gammainc gammaincc: -- lgamma and digamma are there; incomplete gamma functions
-    are not
-zeta: -- polygamma(n, x) is there; the zeta function is not
-i0 i0e i1 i1e: -- there are no Bessel functions
-finfo: -- the eps of f32 is 2.0 ^ -23, of f64 2.0 ^ -52
-iinfo: -- math.maxinteger, of i64
-float_power: x:double() ^ y
-frexp: x:abs():log2():floor() + 1  -- the exponents
-ldexp: x * 2 ^ n
-nextafter: -- x * (1 + 2.0 ^ -23) is the next number of f32, or the one after it
-frobenius_norm: linalg.norm(x)
-nuclear_norm: linalg.norm(x, "nuc")
+igamma igammac gammainc gammaincc: lgamma and digamma are there; incomplete gamma functions are
+    not
+zeta: polygamma(n, x) is there; the zeta function is not
+i0 i0e i1 i1e: there are no Bessel functions
+finfo iinfo: their fields eps, tiny, max and min are there, of a dtype each
+nextafter: x * (1 + 2.0 ^ -23) is the next number of f32, or the one after it
 norm_except_dim: linalg.vector_norm(x, 2, dims, true)
-from_dlpack from_file: npy.load(file)  -- or safetensors.load(file)
-to_dlpack: npy.save(file, x)  -- or safetensors.save(file, {x = x})
-frombuffer: tensor(list)  -- or npy.load(file)
-gcd: -- a loop: while b ~= 0 do a, b = b, a % b end
-lcm: -- a loop: while b ~= 0 do a, b = b, a % b end finds the gcd
+from_dlpack from_file: npy.load(file): or safetensors.load(file)
+to_dlpack: npy.save(file, x): or safetensors.save(file, {x = x})
+frombuffer: tensor(list): or npy.load(file)
+gcd lcm: of numbers, a loop finds the gcd: while b ~= 0 do a, b = b, a % b end
 geqrf orgqr ormqr householder_product: linalg.qr(A)
-ldl_factor ldl_factor_ex: linalg.cholesky(A)  -- or linalg.lu_factor(A)
+ldl_factor ldl_factor_ex: linalg.cholesky(A): or linalg.lu_factor(A)
 ldl_solve lu_solve solve_ex: linalg.solve(A, b)
 lu_factor_ex: linalg.lu_factor(A)
 lu_unpack: linalg.lu(A)
 tensorinv: linalg.inv(x:reshape(n, n))
 tensorsolve: linalg.solve(A:reshape(n, n), b:reshape(n))
-triangular_solve: linalg.solve_triangular(A, b, upper)
 symeig lobpcg: linalg.eigh(A)
-svd_lowrank: linalg.svd(A)  -- of full rank; V is transposed
+svd_lowrank: linalg.svd(A): of full rank; V is transposed
 pca_lowrank: linalg.svd(x - x:mean(1, true))
-matrix_exp: w, v = linalg.eigh(A); return (v * exp(w)):matmul(v.mT)  -- of symmetric matrices
-matrix_sqrth: w, v = linalg.eigh(A); return (v * sqrt(w)):matmul(v.mT)  -- of symmetric matrices
+matrix_exp: w, v = linalg.eigh(A); return (v * exp(w)):matmul(v.mT): of symmetric matrices
+matrix_sqrth: w, v = linalg.eigh(A); return (v * sqrt(w)):matmul(v.mT): of symmetric matrices
 LinAlgError: pcall(linalg.inv, A)
-get_device_module: -- cuda, and sim
+get_device_module: cuda, and sim
 gradient: x:diff(1, dim)
 grid_sampler grid_sampler_2d: grid_sample(x, grid)
-grid_sampler_3d: -- grid_sample(x, grid) takes images of two dims
+grid_sampler_3d: grid_sample(x, grid) takes images of two dims
 affine_grid_generator: affine_grid(theta, size)
-histogram: histc(x, bins, low, high)
-histogramdd: -- histc(x, bins, low, high), of each column
+histogramdd: histc(x, bins, low, high), of each column
 index_reduce: x:scatter_reduce(dim, index, src, "amax")
 index_reduce_: x = x:scatter_reduce(dim, index, src, "amax")
 segment_reduce: x:scatter_reduce(dim, index, src, "sum")
 initial_seed seed: manual_seed(n)
 Generator: manual_seed(n), get_rng_state() and set_rng_state(state)
-is_floating_point: x:is_floating_point()
-is_signed: x.dtype ~= "u8"
-is_nonzero: x:item() ~= 0
-is_same_size: x.shape == y.shape
 is_inference is_inference_mode_enabled: is_grad_enabled()
 is_anomaly_enabled set_anomaly_enabled: autograd.detect_anomaly()
-max_pool1d_with_indices: max_pool1d(x, k, {return_indices = true})
-max_pool2d_with_indices: max_pool2d(x, k, {return_indices = true})
-max_pool3d_with_indices: max_pool3d(x, k)  -- without indices
-adaptive_max_pool1d_with_indices: adaptive_max_pool1d(x, n, {return_indices = true})
-adaptive_max_pool2d_with_indices: adaptive_max_pool2d(x, n, {return_indices = true})
-adaptive_max_pool3d_with_indices: adaptive_max_pool3d(x, n)  -- without indices
+max_pool3d_with_indices: max_pool3d(x, k): without indices
+adaptive_max_pool3d_with_indices: adaptive_max_pool3d(x, n): without indices
 fractional_max_pool2d: adaptive_max_pool2d(x, n)
 fractional_max_pool3d: adaptive_max_pool3d(x, n)
-max_unpool1d max_unpool2d max_unpool3d: interpolate(x, {scale_factor = 2})  -- or
+max_unpool1d max_unpool2d max_unpool3d: interpolate(x, {scale_factor = 2}): or
     zeros(shape):scatter(dim, index, x)
-lp_pool1d: (avg_pool1d(x ^ p, k) * k) ^ (1 / p)
-lp_pool2d: (avg_pool2d(x ^ p, k) * k ^ 2) ^ (1 / p)
-lp_pool3d: (avg_pool3d(x ^ p, k) * k ^ 3) ^ (1 / p)
-dropout1d: nn.Dropout1d(p)(x)
-dropout2d feature_dropout: nn.Dropout2d(p)(x)
-dropout3d: nn.Dropout3d(p)(x)
 linear_cross_entropy: cross_entropy(linear(x, weight), labels)
 multi_head_attention_forward: nn.MultiheadAttention(size, heads)(q, k, v)
-pdist: i = triu_indices(n, n, 1); return cdist(x, x)[{i[1], i[2]}]
-rrelu rrelu_: leaky_relu(x, slope)  -- with one slope, not a random one
+rrelu rrelu_: leaky_relu(x, slope): with one slope, not a random one
 triplet_margin_with_distance_loss TripletMarginWithDistanceLoss: (d(a, p) - d(a, n) +
     margin):relu():mean()
-grouped_mm: bmm(a, b)  -- or a loop of matmul
-scaled_mm: matmul(a, b)  -- in 16 bits by autocast("bf16", f)
+grouped_mm: bmm(a, b): or a loop of matmul
+scaled_mm: matmul(a, b): in 16 bits by autocast("bf16", f)
 nonzero_static: nonzero(x)
-numel: x:numel()
-positive: x
-put put_: x:view(-1)[tensor(i)] = v
-renorm: x * (most / x:norm(2, dims, true)):clamp_max(1)
-renorm_: x:mul_((most / x:norm(2, dims, true)):clamp_max(1))
-rsub: b - a
-scalar_tensor: tensor(v)
-set_default_tensor_type: default_dtype("f64"), default_device("gpu")
-set_float32_matmul_precision: cuda.tf32(true)
-get_float32_matmul_precision: cuda.tf32()
-set_grad_enabled: no_grad()  -- or enable_grad()
+put: x:view(-1)[tensor(i)] = v
 set_num_interop_threads: threads(n)
 get_num_interop_threads: threads()
-sparse_coo_tensor sparse_csr_tensor: -- zeros(…):index_put({rows, columns}, values): tensors are
+sparse_coo_tensor sparse_csr_tensor: zeros(…):index_put({rows, columns}, values): tensors are
     dense
-to_sparse to_sparse_csr to_sparse_coo: -- nothing to call: tensors are dense; nonzero(x) has the
+to_sparse to_sparse_csr to_sparse_coo: nothing to call: tensors are dense; nonzero(x) has the
     indices
-to_dense coalesce: -- nothing to call: tensors are dense
 to_padded_tensor: nn.utils.rnn.pad_sequence(list)
-is_coalesced layout: -- tensors are dense
-values: x[x ~= 0]  -- tensors are dense
-indices: nonzero(x)  -- tensors are dense
-is_sparse is_sparse_csr: -- false: tensors are dense
-smm: matmul(a, b)  -- tensors are dense
-sparse_mask: -- x * mask: tensors are dense
-quantize_per_tensor quantize_per_channel: x:half()  -- or x:bfloat16(): there are no quantized
-    types
-dequantize: x:float()  -- there are no quantized types
-typename: x.dtype
-vmap: -- nothing to call: ops take a dim of batches in front
-while_loop: -- while … do … end
-get_device is_xpu is_mps: x.device
-dtype: x.dtype  -- a dtype is a text, such as "f32"
+is_coalesced layout: tensors are dense
+values: x[x ~= 0]: tensors are dense
+indices: nonzero(x): tensors are dense
+is_sparse is_sparse_csr: false: tensors are dense
+smm: matmul(a, b): tensors are dense
+sparse_mask: x * mask: tensors are dense
+quantize_per_tensor quantize_per_channel: x:half(): or x:bfloat16(): there are no quantized types
+vmap: nothing to call: ops take a dim of batches in front
+while_loop: while … do … end
+is_xpu is_mps: false: x.device is "cpu", "gpu" or "sim"
+dtype: a dtype is a text, such as "f32"
 rnn_relu: rnn(x, h, weights, {nonlinearity = "relu"})
 rnn_tanh: rnn(x, h, weights)
 rnn_relu_cell: rnn_cell(x, h, w_ih, w_hh, {nonlinearity = "relu"})
@@ -176,75 +112,62 @@ CrossMapLRN2d: nn.LocalResponseNorm(n)
 DataParallel: nn.parallel.DistributedDataParallel(model)
 FractionalMaxPool2d: nn.AdaptiveMaxPool2d(n)
 FractionalMaxPool3d: nn.AdaptiveMaxPool3d(n)
-LPPool1d: (avg_pool1d(x ^ p, k) * k) ^ (1 / p)  -- in forward
-LPPool2d: (avg_pool2d(x ^ p, k) * k ^ 2) ^ (1 / p)  -- in forward
-LPPool3d: (avg_pool3d(x ^ p, k) * k ^ 3) ^ (1 / p)  -- in forward
-MaxUnpool1d MaxUnpool2d MaxUnpool3d: nn.Upsample({scale_factor = 2})  -- or
-    zeros(shape):scatter(dim, index, x)
+LPPool1d: (avg_pool1d(x ^ p, k) * k) ^ (1 / p): in forward
+LPPool2d: (avg_pool2d(x ^ p, k) * k ^ 2) ^ (1 / p): in forward
+LPPool3d: (avg_pool3d(x ^ p, k) * k ^ 3) ^ (1 / p): in forward
+MaxUnpool1d MaxUnpool2d MaxUnpool3d: nn.Upsample({scale_factor = 2}): or zeros(shape):scatter(dim,
+    index, x)
 RNNBase: nn.RNN(n, m), nn.LSTM(n, m) or nn.GRU(n, m)
 RNNCellBase: nn.RNNCell(n, m), nn.LSTMCell(n, m) or nn.GRUCell(n, m)
-RReLU: nn.LeakyReLU(slope)  -- with one slope, not a random one
-SyncBatchNorm: nn.BatchNorm2d(n)  -- over each rank's part, or nn.GroupNorm(groups, n)
+RReLU: nn.LeakyReLU(slope): with one slope, not a random one
+SyncBatchNorm: nn.BatchNorm2d(n): over each rank's part, or nn.GroupNorm(groups, n)
 UninitializedParameter: nn.parameter(x)
 Module: nn.module "Name"
 Adafactor Muon: optim.AdamW(model)
 SparseAdam: optim.Adam(model)
 Optimizer: optim.SGD(model, {lr = 0.1})
-LRScheduler: -- optim.lr.LambdaLR(opt, function(n) return … end)
-get_total_norm: optim.clip_grad_norm_(model, math.huge)  -- which returns it
+LRScheduler: optim.lr.LambdaLR(opt, function(n) return … end)
+get_total_norm: optim.clip_grad_norm_(model, math.huge): which returns it
 clip_grads_with_norm_: optim.clip_grad_norm_(model, most)
 clip_grad_norm: nn.utils.clip_grad_norm_(model, most)
 skip_init: nn.Linear(n, m)
-fuse_conv_bn_eval fuse_linear_bn_eval: -- nothing to call: model:eval()
-parametrize: nn.utils.weight_norm(module)  -- or nn.utils.spectral_norm(module)
-pack_padded_sequence pack_sequence: nn.utils.rnn.pad_sequence(list)  -- layers take padded
-    sequences
-pad_packed_sequence: -- nothing to call: layers take padded sequences
+fuse_conv_bn_eval fuse_linear_bn_eval: nothing to call: model:eval()
+parametrize: nn.utils.weight_norm(module): or nn.utils.spectral_norm(module)
+pack_padded_sequence pack_sequence: nn.utils.rnn.pad_sequence(list): layers take padded sequences
+pad_packed_sequence: nothing to call: layers take padded sequences
 BatchSampler DataLoader: data.Loader{ds, batch = 32}
 RandomSampler: data.Loader{ds, shuffle = true}
-SequentialSampler: data.Loader{ds}  -- in order
+SequentialSampler: data.Loader{ds}: in order
 SubsetRandomSampler: data.Loader{data.Subset(ds, indices), shuffle = true}
 WeightedRandomSampler: data.Subset(ds, multinomial(weights, n, true))
 DistributedSampler: data.Loader{ds, sampler = "distributed"}
 Sampler: data.Subset(ds, indices)
 ChainDataset: data.ConcatDataset{a, b}
 StackDataset: data.TensorDataset(x, y)
-IterableDataset MapDataPipe IterDataPipe: -- data.Dataset{size = n, get = function(self, i)
-    return … end}
-default_collate: -- data.Loader{ds, collate = function(samples) return … end}
+IterableDataset MapDataPipe IterDataPipe: data.Dataset{size = n, get = function(self, i) return …
+    end}
+default_collate: data.Loader{ds, collate = function(samples) return … end}
 default_convert: tensor(list)
-get_worker_info: -- nothing to ask: every sample has its own random numbers
-apply_ map_: -- ops of whole tensors, or a loop over x:tolist()
-cauchy_: ((rand_like(x) - 0.5) * math.pi):tan()
-exponential_: x:uniform_():neg_():log1p_():mul_(-1 / rate)
-geometric_: (rand_like(x):log() / math.log(1 - p)):ceil()
-log_normal_: x:normal_(mean, std):exp_()
-random_: x:copy_(randint_like(x, low, high))
-fill_diagonal_: x:diagonal():fill_(v)
-is_cpu: x.device == "cpu"
-nbytes: x:numel() * x:element_size()
-itemsize: x:element_size()
+get_worker_info: nothing to ask: every sample has its own random numbers
+apply_ map_: ops of whole tensors, or a loop over x:tolist()
 new: x:new_zeros(shape)
-record_stream: -- nothing to call: memory is kept while a stream uses it
-register_post_accumulate_grad_hook: x:register_hook(fn)
-resize_: x:reshape(shape)  -- or zeros(shape)
-resize_as_ resize_as: x:reshape(y.shape)
-split_with_sizes unsafe_split_with_sizes: x:split(sizes, dim)
+record_stream: nothing to call: memory is kept while a stream uses it
+resize_: x:reshape(shape): or zeros(shape)
+resize_as: x:reshape(y.shape)
+unsafe_split_with_sizes: x:split(sizes, dim)
 dim_order: x:stride()
-retains_grad: x:retain_grad()
-share_memory_: -- nothing to call: workers are threads, which share memory
+retains_grad: not shown; x:retain_grad() keeps the gradient of a tensor that is no leaf
+share_memory_: nothing to call: workers are threads, which share memory
 sum_to_size: x:sum(dims, true)
-unsafe_chunk: x:chunk(n, dim)
-unsafe_split: x:split(n, dim)
 ]==]
 
 local advice = {}
 for names, line in text:gsub("\n +", " "):gmatch "([^\n:]+): ([^\n]+)" do
-    for name in names:gmatch "%S+" do advice[name] = line end
+    for name in names:gmatch "%S+" do advice[name] = "-- " .. line end
 end
 for _, name in ipairs { "Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
     "ConvTranspose2d", "ConvTranspose3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d",
     "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d" } do
-    advice["Lazy" .. name] = ("nn.%s(n, m)  -- sizes are given"):format(name)
+    advice["Lazy" .. name] = ("-- nn.%s(inputs, outputs): sizes are given"):format(name)
 end
 return advice

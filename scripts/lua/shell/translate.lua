@@ -13,9 +13,24 @@ local told         -- kinds of the variables that the line sets
 local write, emit, kind = {}, nil, nil
 translate.write = write -- by a node's kind: function(node) -> text, how tightly it binds
 
--- code: the words are Lua.
+-- code: the words are Lua; "power": a ^ of the line is one.
 local function say(words, code) error({ say = words, code = code }, 0) end
 translate.say = say
+
+-- A name that the line does not have, for a variable of the hint's own.
+function translate.unused(name)
+    while scope.line:find("%f[%w_]" .. name .. "%f[^%w_]") do name = name .. "_" end
+    return name
+end
+
+-- The text with its own variables, in a word each, renamed where the line has the name.
+function translate.renamed(text, own)
+    for name in own:gmatch "[%a_][%w_]*" do
+        local free = translate.unused(name)
+        if free ~= name then text = text:gsub("%f[%w_.:]" .. name .. "%f[^%w_]", free) end
+    end
+    return text
+end
 
 -- One note is shown: the first, or the last that matters more.
 local function note(words, more) if more or not notes[1] then notes[1] = words end end
@@ -114,6 +129,7 @@ function kinds.name(node)
     return of ~= "unknown" and of or nil
 end
 function kinds.paren(node) return kind(node[2]) end
+function kinds.walrus(node) return kind(node[3]) end
 function kinds.compare(node)
     for i = 2, #node, 2 do if kind(node[i]) == "tensor" then return "tensor" end end
     return "boolean"
@@ -134,7 +150,7 @@ function kinds.field(node)
     if node[3] == "ndim" then return "number" end
     if kind(node[2]) == "tensor" then return "tensor" end
     local name = path(node)
-    local v = name and value_of(name)
+    local v = name and value_of(name) or nil
     return v ~= nil and (gpush.is_tensor(v) and "tensor" or type(v)) or nil
 end
 function kinds.index(node)
@@ -306,30 +322,56 @@ end
 function write.span(node) return ("arange(%s, %s)"):format(emit(node[2]), (emit(node[3]))) end
 function write.ellipsis() return "..." end
 function write.star(node) return ("table.unpack(%s)"):format((emit(node[2]))) end
+write.options = function(node) return emit(node[2]) end
+function write.walrus(node)
+    local value = emit(node[3])
+    translate.tell(node[2], kind(node[3]))
+    return ("(function() %s = %s return %s end)()"):format(node[2], value, node[2])
+end
 
 local function elements(node, from)
     local out = {}
     for i = from, #node do out[#out + 1] = (emit(node[i])) end
     return table.concat(out, ", ")
 end
+-- A table, in the variable that unused "t" gives, which the statements fill.
+local function built(body)
+    return ("(function() local t = {} %s return t end)()"):gsub("%f[%a]t%f[%A]",
+        translate.unused "t"):format(body)
+end
+
 function write.list(node)
     local star
     for i = 2, #node - 1 do star = star or node[i][1] == "star" end
     if not star then return "{" .. elements(node, 2) .. "}", 13 end
     local out = {}
+    local t = translate.unused "t"
     for i = 2, #node do -- [*a, 4]
         local v = node[i]
-        out[i - 1] = v[1] == "star" and ("table.move(%s, 1, #%s, #t + 1, t)"):format(emit(v[2]),
-            emit(v[2], 14)) or "t[#t + 1] = " .. emit(v)
+        out[i - 1] = v[1] == "star" and ("table.move(%s, 1, #%s, #%s + 1, %s)"):format(emit(v[2]),
+            emit(v[2], 14), t, t) or ("%s[#%s + 1] = %s"):format(t, t, emit(v))
     end
-    return ("(function() local t = {} %s return t end)()"):format(table.concat(out, "; "))
+    return built(table.concat(out, " "))
 end
 write.tuple = write.list
+
+-- {**a, "b": 1}
+local function merged(node)
+    local t, out = translate.unused "t", {}
+    for i = 2, #node do
+        local item = node[i]
+        out[i - 1] = item[1] == "options" and translate.renamed("for k, v in pairs(%s) do \z
+            %s[k] = v end", "k v"):format(emit(item[2]), t)
+            or ("%s[%s] = %s"):format(t, emit(item[2]), (emit(item[3])))
+    end
+    return built(table.concat(out, " "))
+end
 
 function write.table(node)
     local out = {}
     for i = 2, #node do
         local item = node[i]
+        if item[1] == "options" then return merged(node) end
         local word = item[1] == "key" and item[2][1] == "string"
             and item[2][2]:match "^[%a_][%w_]*$"
         if item[1] == "item" then out[#out + 1] = (emit(item[2]))
@@ -356,8 +398,7 @@ end
 
 -- A list or a sum that a loop makes, as a value.
 function write.comprehension(node)
-    local body = shell.part "loops".comprehension(node, "t")
-    return ("(function() local t = {} %s return t end)()"):format(body)
+    return built(shell.part "loops".comprehension(node, translate.unused "t"))
 end
 
 function write.field(node)
@@ -370,8 +411,10 @@ function write.field(node)
     if full and elsewhere.is_package(full, value_of) then
         return elsewhere.name(full) or say(elsewhere.advice(full))
     end
-    local pair = translate.part_of(object, name)
-    if pair then return pair end
+    local pair, level = shell.part "complex".field(node)
+    if not pair then pair, level = translate.part_of(object, name) end
+    if not pair then pair, level = translate.field_form(object, name) end
+    if pair then return pair, level end
     if name == "type" and object[3] == "device" then
         return ('%s:match "^%%a+"'):format(emit(object, 14))
     end

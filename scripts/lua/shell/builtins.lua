@@ -1,0 +1,116 @@
+--!plain
+-- Writes calls of Python's own functions, and of arange, in Lua, for calls.lua: those whose
+-- arguments are more than values, and so need more than a row of rows.lua. By the name:
+-- function(args) -> text, how tightly it binds; nil where a row or another form does.
+local _, shell = ...
+local translate, elsewhere = shell.part "translate", shell.part "elsewhere"
+local emit, kind, path, say = translate.expression, translate.kind, translate.path, translate.say
+local literal, plus, value_of = translate.literal, translate.plus, translate.value
+
+local infinite = { inf = "math.huge", ["-inf"] = "-math.huge", nan = "0/0" }
+
+local functions = {}
+function functions.isinstance(args)
+    local types = args[2][1] == "tuple" and { table.unpack(args[2], 2) } or { args[2] }
+    for i, t in ipairs(types) do types[i] = elsewhere.kind(emit(args[1], 14), path(t) or "") end
+    return table.concat(types, " or "), #types > 1 and 1 or 3
+end
+function functions.float(args)
+    local number = args[1] and args[1][1] == "string" and infinite[args[1][2]:lower()]
+    return number, number == "0/0" and 10 or 11
+end
+
+-- A list of what a loop gives: list(zip(a, b)), dict(zip(a, b)).
+local function looped(kind_of, names)
+    return function(args)
+        local over = args[1]
+        local f = over and over[1] == "call" and over[2]
+        local name = f and (f[1] == "name" and f[2] or f[1] == "field" and f[3])
+        if not names[name] then return nil end
+        local targets = { { "name", "a" } }
+        if names[name] == 2 then targets[2] = { "name", "b" } end
+        local node = { "comprehension", kind_of, loops = { { targets = targets, over = over } } }
+        if kind_of == "dict" then node[3], node[4] = targets[1], targets[2]
+        else node[3] = targets[2] and { "tuple", table.unpack(targets) } or targets[1] end
+        return (emit(node))
+    end
+end
+functions.list = looped("list", { zip = 2, enumerate = 2, items = 2, keys = 1, values = 1,
+    reversed = 1 })
+function functions.range(args)
+    if not args[3] then return nil end
+    local step = emit(args[3])
+    return translate.renamed("(function() local t = {} for i = %s, %s, %s do t[#t + 1] = i end \z
+        return t end)()", "t i"):format(emit(args[1]), plus(args[2], step:find "^%-" and 1 or -1),
+        step)
+end
+functions.set = looped("set", {})
+function functions.filter(args)
+    if args[1][1] ~= "constant" then return nil end
+    local v = { "name", "v" }
+    return (emit { "comprehension", "list", v,
+        loops = { { targets = { v }, over = args[2], cond = v } } })
+end
+function functions.len(args)
+    local e = args[1]
+    local v = e and e[1] == "name" and value_of(e[2])
+    local dict = type(v) == "table" and getmetatable(v) == nil and v[1] == nil and next(v) ~= nil
+    if not dict then return nil end
+    return translate.renamed("(function() local n = 0 for _ in pairs(%s) do n = n + 1 end \z
+        return n end)()", "n"):format(e[2])
+end
+functions.tuple = functions.list
+
+local pairs_as_dict = looped("dict", { zip = 2, items = 2 })
+-- dict(d, a = 1), dict(**d), dict(zip(a, b))
+function functions.dict(args)
+    local out = { "table" }
+    for _, a in ipairs(args) do
+        if a[1] == "named" then
+            out[#out + 1] = { "key", { "string", a[2], prefix = "", quote = '"' }, a[3] }
+        elseif a[1] == "options" or kind(a) == "table" then
+            out[#out + 1] = { "options", a[1] == "options" and a[2] or a }
+        else return pairs_as_dict(args) end
+    end
+    return emit(out)
+end
+
+local function whole_number(node)
+    local v = node[1] == "name" and value_of(node[2])
+    return not (math.type(v) == "float" or node[1] == "number" and not literal(node))
+end
+
+-- The last element of the range from a to b, which is exclusive.
+local function last_of(a, b, step)
+    local x, y, s = a and tonumber(emit(a)) or not a and 0, tonumber(emit(b)), step and
+        tonumber(emit(step)) or not step and 1
+    if x and y and s then
+        local n = math.ceil((y - x) / s)
+        local last = x + (n - 1) * s
+        return math.type(last) == "integer" and tostring(last) or ("%.10g"):format(last + s / 2)
+    end
+    if not s or s ~= math.floor(s) or not whole_number(b) or a and not whole_number(a) then
+        say "arange includes its last number: arange(first, last, step)"
+    end
+    return (plus(b, s < 0 and 1 or -1))
+end
+
+-- arange and range of PyTorch and NumPy.
+local function arange(args)
+    local list, named = {}, {}
+    for _, a in ipairs(args) do
+        local at = a[1] == "named" and ({ start = 1, ["end"] = 2, stop = 2, step = 3 })[a[2]]
+        if at then list[at] = a[3]
+        elseif a[1] == "named" then named[#named + 1] = a
+        else list[#list + 1] = a end
+    end
+    if not list[2] then list = { nil, list[1] } end
+    local out = { list[1] and emit(list[1]) or "0", last_of(list[1], list[2], list[3]) }
+    out[3] = list[3] and emit(list[3])
+    local options = translate.arguments(named, {})
+    out[#out + 1] = options[1]
+    return "arange(" .. table.concat(out, ", ") .. ")"
+end
+functions["torch.arange"], functions["np.arange"], functions.arange = arange, arange, arange
+
+return functions

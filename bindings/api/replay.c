@@ -185,15 +185,17 @@ static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_w
 }
 
 /* (prof, rank) -> list of {cause, label, ns, times, worth, rank, advice, file, line, name, before,
- * before_file, before_line, most, most_times}, rank where there are several, one for each cause that the record knows, in the
- * order of cause.def; with wall, work, queued and, where the record does not tell, untold */
+ * before_file, before_line, most, most_times}, rank where there are several, one for each cause
+ * that the record knows, in the order of cause.def; with wall, work, queued, busy, devices (the
+ * worth of kernels, copies, collectives and delays together) and, where the record does not tell,
+ * untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"", "empty", "dropped", "cut", "device", "work", "orders"};
     const gp_prof *p = gp_lua_check_prof(L, 1);
     gp_job *job = gp_lua_push_job(L, p, 2, "profile.verdict");
     gp_verdict v;
     if (!gp_verdict_of(job, &v)) return gp_lua_raise(L);
-    lua_createtable(L, GP_CAUSES, 6);
+    lua_createtable(L, GP_CAUSES, 7);
     for (int cause = 0, n = 0; cause < GP_CAUSES; cause++) {
         const gp_worth *w = &v.of[cause];
         if (!w->ns) continue;
@@ -209,6 +211,7 @@ static int l_verdict(lua_State *L) {
     set_int(L, "wall", v.wall);
     set_int(L, "work", v.work);
     set_int(L, "queued", v.queued);
+    set_int(L, "devices", v.devices);
     set_int(L, "busy", v.idle.kernels + v.idle.copies);
     if (v.untold) set_text(L, "untold", why[v.untold]);
     gp_lua_set_assumed(L, p);

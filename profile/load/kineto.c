@@ -274,7 +274,7 @@ static bool set_host(kineto *k, kineto_event *e, const fields *f) {
     if ((e->thread = thread_of(k, &f->pid, &f->tid)) < 0) return false;
     kineto_thread *t = &k->thread[e->thread];
     t->events++;
-    if (e->kind == KINETO_REGION && !strncmp(e->name, "ProfilerStep#", 13)) t->has_steps = true;
+    if (e->kind == KINETO_REGION && gp_kineto_is_step(e->name)) t->has_steps = true;
     if (e->kind == KINETO_CALL && !strncmp(e->name, "hip", 3)) k->hip = true;
     if (e->kind == KINETO_OP && f->dims && f->types) {
         e->shapes = shapes_of(k, f);
@@ -310,6 +310,7 @@ static bool add_event(kineto *k, const fields *f, kineto_kind kind) {
     const char *name = gp_load_intern_text(k->j, k->names, &f->name);
     kineto_event *e = name ? new_event(k) : NULL;
     if (!e) return false;
+    if (kind == KINETO_OP && gp_kineto_is_region(name)) kind = KINETO_REGION;
     *e = (kineto_event){.t0 = f->ts,
                         .dur = f->dur < 0 ? 0 : f->dur,
                         .name = name,

@@ -93,13 +93,18 @@ kineto_awaits gp_kineto_awaited(const char *call);
 bool gp_kineto_reason(const char *what, const char *copy, gp_rec *r);
 /* Whether the host reads a result of that op itself, wherever it is computed. */
 bool gp_kineto_reads(const char *op);
-/* Whether what is read within that op is no read more: it is one itself, or it reads on the CPU
- * only. */
+/* Whether what is read within that op or region is no read more: it is one itself, it reads on the
+ * CPU only, or it is an optimizer of PyTorch that keeps its count of steps on the CPU. */
 bool gp_kineto_reads_within(const char *op);
-/* Whether a frame of Python, "FILE(LINE): FUNCTION", is of PyTorch's profiler, or tries kernels to
- * choose the fastest. */
+/* Whether a frame of Python, "FILE(LINE): FUNCTION", is of PyTorch's profiler. */
 bool gp_kineto_is_profiler(const char *frame);
-bool gp_kineto_is_tuning(const char *frame);
+/* What is used first in such a frame, "first use: torch.compile"; NULL: nothing. Static. */
+const char *gp_kineto_first_use(const char *frame);
+/* Whether an event of that name is a step of the profiler's schedule. */
+bool gp_kineto_is_step(const char *name);
+/* Whether what older versions write as an op of that name is Python's: a step, the loader, an
+ * optimizer. */
+bool gp_kineto_is_region(const char *op);
 /* Whether an event of that name is PyTorch's DataLoader handing out a batch. */
 bool gp_kineto_is_loader(const char *name);
 /* Whether an op's only work on the device is its memory. */

@@ -204,6 +204,8 @@ static bool put_kind(builder *b, const char *kind, gp_rec *r) {
     return (r->name = gp_intern_put(b->p->names, text, (size_t)n)) || no_memory(b);
 }
 
+static bool is_first_use_frame(const char *frame) { return gp_kineto_first_use(frame) != NULL; }
+
 /* Whether a frame of Python for which is() holds runs at t. */
 static bool runs_in(const builder *b, bool (*is)(const char *), int64_t t) {
     for (int i = python_at(b, b->depth, t); i >= 0; i = python_at(b, i, t))
@@ -227,7 +229,7 @@ static bool set_reason(builder *b, const kineto_event *e, const char *own, gp_re
         r->stack = NULL, r->file = NULL, r->line = 0;
         return put_kind(b, "profiler", r);
     }
-    if (runs_in(b, gp_kineto_is_tuning, e->t0)) return put_kind(b, "first use", r);
+    if (runs_in(b, is_first_use_frame, e->t0)) return put_kind(b, "first use", r);
     for (int i = 0; i < b->depth; i++) {
         const kineto_event *op = b->open[i].e;
         const char *copy = b->copy && b->copied_at >= op->t0 ? b->copy : NULL;
@@ -269,6 +271,11 @@ static bool copied(const kineto_event *e, const kineto_event *work) {
            end_of(e) >= end_of(work);
 }
 
+/* Whether work that is queued within e and in no op has its name. */
+static bool names_work(const kineto_event *e) {
+    return (e->kind == KINETO_OP || e->kind == KINETO_REGION) && !gp_kineto_is_step(e->name);
+}
+
 static bool add_call(builder *b, kineto_event *e) {
     int i = kineto_map_get(&b->work, e->correlation);
     const kineto_event *work = i < 0 ? NULL : &b->k->event[i];
@@ -282,8 +289,7 @@ static bool add_call(builder *b, kineto_event *e) {
     const char *copy = work && work->kind == KINETO_COPY ? work->name : NULL;
     if (copy) b->copy = copy, b->copied_at = e->t0;
     for (int k = b->depth - 1; k >= 0 && !e->op; k--)
-        if (b->open[k].e->kind == KINETO_OP || b->open[k].e->kind == KINETO_REGION)
-            e->op = b->open[k].rec->name;
+        if (names_work(b->open[k].e)) e->op = b->open[k].rec->name;
     set_source(b, e, r);
     if (what || copied(e, work)) {
         if (!set_reason(b, e, copy, r)) return false;
@@ -327,12 +333,27 @@ static bool add_region(builder *b, const kineto_event *e) {
     gp_rec *r = append(b, b->track, e, GP_REC_REGION);
     const open_event *up = top(b);
     if (!r) return false;
-    if (!strncmp(r->name, "ProfilerStep#", 13)) r->name = "ProfilerStep*"; /* as in torch's table */
+    if (gp_kineto_is_step(r->name)) r->name = "ProfilerStep*"; /* as in torch's table */
     if (up && up->region >= 0) r->where = b->open[up->region].rec;
     if (gp_kineto_is_loader(r->name)) r->bytes = ((int64_t)b->rank + 1) << 32 | ++b->batches;
     set_source(b, e, r);
     push(b, e, r);
     return true;
+}
+
+/* A frame of Python: the outermost one of a first use is a region. */
+static bool add_python(builder *b, const kineto_event *e) {
+    const char *first = gp_kineto_first_use(e->name);
+    gp_rec *r = NULL;
+    if (first && !runs_in(b, is_first_use_frame, e->t0)) {
+        const open_event *up = top(b);
+        if (!(r = append(b, b->track, e, GP_REC_REGION))) return false;
+        r->name = first;
+        if (up && up->region >= 0) r->where = b->open[up->region].rec;
+        set_source(b, e, r);
+    }
+    push(b, e, r);
+    return !b->k->j->failed;
 }
 
 static bool add_memory(builder *b, const kineto_event *e) {
@@ -347,11 +368,11 @@ static bool add_memory(builder *b, const kineto_event *e) {
 static bool add_host(builder *b, kineto_event *e) {
     while (b->depth && end_of(top(b)->e) <= e->t0) b->depth--;
     switch (e->kind) {
-    case KINETO_OP: return gp_kineto_is_loader(e->name) ? add_region(b, e) : add_op(b, e);
+    case KINETO_OP: return add_op(b, e);
     case KINETO_CALL: return add_call(b, e);
     case KINETO_REGION: return add_region(b, e);
     case KINETO_MEMORY: return add_memory(b, e);
-    default: push(b, e, NULL); return !b->k->j->failed;
+    default: return add_python(b, e);
     }
 }
 

@@ -16,8 +16,10 @@ static bool begins(const char *p, size_t n, const char *word) {
 /* Whether code in that file is a library's: PyTorch's own, Python's, or an installed one. */
 static bool is_library(const char *file, size_t n) {
     return begins(file, n, "<") || begins(file, n, "torch/") || contains(file, n, "/torch/") ||
-           contains(file, n, "site-packages") || contains(file, n, "dist-packages") ||
-           contains(file, n, "/lib/python3") || !contains(file, n, ".py");
+           begins(file, n, "triton/runtime/") || begins(file, n, "triton/compiler/") ||
+           begins(file, n, "triton/testing.py") || contains(file, n, "site-packages") ||
+           contains(file, n, "dist-packages") || contains(file, n, "/lib/python3") ||
+           !contains(file, n, ".py");
 }
 
 /* A file's n bytes and the digits of a line; false where they are none, or of a library, and

@@ -124,11 +124,27 @@ bool gp_kineto_is_profiler(const char *frame) {
     return contains_any(frame, files);
 }
 
-bool gp_kineto_is_tuning(const char *frame) {
-    static const char *const files[] = {"triton/testing.py(", "triton/runtime/autotuner.py(",
-                                        "torch/_inductor/runtime/triton_heuristics.py(",
-                                        "torch/_inductor/select_algorithm.py(", NULL};
-    return contains_any(frame, files);
+const char *gp_kineto_first_use(const char *frame) {
+    static const char *const tuning[] = {"triton/testing.py(", "triton/runtime/autotuner.py(",
+                                         "torch/_inductor/runtime/triton_heuristics.py(",
+                                         "torch/_inductor/select_algorithm.py(", NULL};
+    static const char *const compiler[] = {"torch/_dynamo/convert_frame.py(",
+                                           "torch/_inductor/async_compile.py(", NULL};
+    static const char *const code[] = {"triton/compiler/compiler.py(",
+                                       "torch/utils/cpp_extension.py(", NULL};
+    if (contains_any(frame, tuning)) return "first use: kernels are tried";
+    if (contains_any(frame, compiler)) return "first use: torch.compile";
+    return contains_any(frame, code) ? "first use: a kernel is compiled" : NULL;
+}
+
+bool gp_kineto_is_step(const char *name) { return !strncmp(name, "ProfilerStep#", 13); }
+
+bool gp_kineto_is_region(const char *op) {
+    static const char *const begin[] = {"Optimizer.", "DistributedDataParallel.",
+                                        "FullyShardedDataParallel."};
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
+        if (!strncmp(op, begin[i], strlen(begin[i]))) return true;
+    return gp_kineto_is_step(op) || gp_kineto_is_loader(op);
 }
 
 bool gp_kineto_is_loader(const char *name) {

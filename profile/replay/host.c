@@ -1,6 +1,7 @@
 /* Divides the host's time among its ops: those that queue work for a device, those that it computes
- * itself, a loader's batches, and the script around them. A first pass over each thread finds out
- * which ops enclose one that queues work, a second one notes the changes. */
+ * itself, what is set up, a loader's batches, and the script around them. A first pass over each
+ * thread finds out which ops enclose one that queues work, a second one which of them set something
+ * up in their first run, a third one notes the changes. */
 #include "profile/replay/host.h"
 
 #include <stdlib.h>
@@ -15,6 +16,9 @@ typedef struct entry {
     int up;                /* the one around it; -1: none */
     bool queues, encloses; /* it queued work; or one within it did */
     bool loader;           /* it is a loader's, or within one of those */
+    bool sets_up;          /* it is of GP_PART_SETUP */
+    uint64_t own, idle;    /* its time, of ops outside of ops, waits and long calls within it; of
+                              that, while no device worked */
 } entry;
 
 /* At t a thread went from one part to another. */
@@ -30,16 +34,45 @@ typedef struct builder {
     const gp_timeline *t;
     const gp_queueing *by;
     entry *entry; /* of one thread at a time */
+    entry **op;   /* its ops by name, in the order of time */
+    uint64_t *own;
     change *change;
     int n, nchanges;
     bool has_ops;
 } builder;
 
-static bool opens(const gp_rec *r) {
-    if (r->kind == GP_REC_REGION) return gp_is_take(r) || !strcmp(r->name, GP_LOADER_MAKE);
-    bool queues = r->kind == GP_REC_COPY && r->t1 > r->t0; /* the host's time is counted */
-    return r->kind == GP_REC_OP || r->kind == GP_REC_CALL || queues;
+static bool is_loader(const gp_rec *r) {
+    return r->kind == GP_REC_REGION && (gp_is_take(r) || !strcmp(r->name, GP_LOADER_MAKE));
 }
+
+/* Whether r is one of kineto_build.c's regions for first uses, or torch.compile's own time. */
+static bool is_first_use(const builder *b, const gp_rec *r) {
+    static const char first[] = "first use: ", timed[] = "(dynamo_timed)";
+    if (!b->t->p->foreign || (r->kind != GP_REC_REGION && r->kind != GP_REC_OP)) return false;
+    size_t n = strlen(r->name), m = sizeof timed - 1;
+    return !strncmp(r->name, first, sizeof first - 1) || (n > m && !strcmp(r->name + n - m, timed));
+}
+
+static bool opens(const builder *b, const gp_rec *r) {
+    if (r->kind == GP_REC_REGION) return is_loader(r) || is_first_use(b, r);
+    bool queues = r->kind == GP_REC_COPY && r->t1 > r->t0; /* the host's time is counted */
+    return r->kind == GP_REC_OP || r->kind == GP_REC_CALL || r->kind == GP_REC_WAIT || queues;
+}
+
+/* Whether an op computes something: of a trace only PyTorch's own do, but for those that make
+ * memory or name what there is of it. */
+static bool computes(const builder *b, const gp_rec *op) {
+    static const char *const without[] = {
+        "aten::empty",   "aten::resize", "aten::as_strided", "aten::view",   "aten::_unsafe_view",
+        "aten::reshape", "aten::slice",  "aten::transpose",  "aten::select", "aten::expand",
+        "aten::permute", "aten::detach", "aten::unsqueeze",  "aten::alias",  "aten::squeeze"};
+    if (!b->t->p->foreign) return true;
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        if (!strncmp(op->name, without[i], strlen(without[i]))) return false;
+    return !strncmp(op->name, "aten::", 6) && strcmp(op->name, "aten::t") != 0;
+}
+
+static bool is_op(const entry *e) { return e->rec->kind == GP_REC_OP; }
 
 static int by_time(const void *a, const void *b) {
     const entry *x = a, *y = b;
@@ -48,21 +81,27 @@ static int by_time(const void *a, const void *b) {
     return x->rec < y->rec ? -1 : x->rec > y->rec;
 }
 
-static bool queued(const gp_queueing *by, const gp_rec *r) {
-    int i = r->id ? gp_event_by_id(by->event, by->n, r->id) : -1;
-    return i >= 0 && by->queues[i];
+/* In b->by->event; -1: it is not there. */
+static int event_of(const builder *b, const gp_rec *r) {
+    return r->id ? gp_event_by_id(b->by->event, b->by->n, r->id) : -1;
 }
 
 static void gather(builder *b, const gp_track *track) {
     gp_at at = gp_first(track);
     b->n = 0;
-    for (gp_rec *r; (r = gp_next(&at));)
-        if (opens(r))
-            b->entry[b->n++] = (entry){.rec = r,
-                                       .end = gp_rec_end(b->t->p, r),
-                                       .up = -1,
-                                       .queues = queued(b->by, r),
-                                       .loader = r->kind == GP_REC_REGION};
+    for (gp_rec *r; (r = gp_next(&at));) {
+        if (!opens(b, r)) continue;
+        int event = event_of(b, r);
+        uint64_t end = gp_rec_end(b->t->p, r);
+        b->entry[b->n++] = (entry){.rec = r,
+                                   .end = end,
+                                   .up = -1,
+                                   .queues = event >= 0 && b->by->queues[event],
+                                   .loader = is_loader(r),
+                                   .sets_up = is_first_use(b, r),
+                                   .own = end - r->t0,
+                                   .idle = gp_timeline_idle(b->t, r->t0, end)};
+    }
     qsort(b->entry, (size_t)b->n, sizeof *b->entry, by_time);
 }
 
@@ -89,7 +128,6 @@ void gp_timeline_read_calls(gp_timeline *t) {
         if (s->kind != GP_STEP_LAUNCH) continue;
         gp_command *c = &t->command[s->command];
         if (!c->host) continue;
-        c->sets_up = gp_sets_up(t, c->host);
         uint64_t to = gp_rec_end(t->p, c->host);
         if (to > c->rec->t0) to = c->rec->t0;
         c->calling = time_in(t, c->sets_up ? GP_PART_SETUP : GP_PART_LAUNCH, now, i, c->launch, to);
@@ -108,6 +146,7 @@ static void find_enclosing(builder *b) {
         entry *e = &b->entry[i];
         e->up = last = open_at(b, last, e->rec->t0);
         if (last >= 0) e->loader |= b->entry[last].loader;
+        if (last >= 0) e->sets_up |= b->entry[last].sets_up;
         last = i;
         if (!e->queues) continue;
         for (int up = i; up >= 0 && !b->entry[up].encloses; up = b->entry[up].up)
@@ -115,25 +154,96 @@ static void find_enclosing(builder *b) {
     }
 }
 
-bool gp_sets_up(const gp_timeline *t, const gp_rec *call) {
-    uint64_t end = gp_rec_end(t->p, call), ns = end - call->t0;
-    return call->kind == GP_REC_CALL && ns >= GP_SETUP_NS &&
-           2 * gp_timeline_idle(t, call->t0, end) > ns;
+/* ---- what is set up ---- */
+
+static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+/* The innermost op around b->entry[i], itself included; -1: none. */
+static int op_around(const builder *b, int i) {
+    while (i >= 0 && !is_op(&b->entry[i])) i = b->entry[i].up;
+    return i;
 }
 
+/* A long call beside which no device worked. */
+static bool is_long_call(const entry *e) {
+    return e->rec->kind == GP_REC_CALL && e->own >= GP_SETUP_NS && 2 * e->idle > e->own;
+}
+
+/* Leaves out of each op's own time the ops, waits and long calls within it. */
+static void find_own_times(builder *b) {
+    for (int i = 0; i < b->n; i++) {
+        const entry *e = &b->entry[i];
+        if (!is_op(e) && e->rec->kind != GP_REC_WAIT && !is_long_call(e)) continue;
+        int op = op_around(b, e->up);
+        if (op < 0) continue;
+        uint64_t end = e->end < b->entry[op].end ? e->end : b->entry[op].end;
+        b->entry[op].own = less(b->entry[op].own, end - e->rec->t0);
+        b->entry[op].idle = less(b->entry[op].idle, gp_timeline_idle(b->t, e->rec->t0, end));
+    }
+}
+
+static int by_op(const void *a, const void *b) {
+    const entry *x = *(entry *const *)a, *y = *(entry *const *)b;
+    if (x->rec->name != y->rec->name) return x->rec->name < y->rec->name ? -1 : 1;
+    if (x->rec->shapes != y->rec->shapes) return x->rec->shapes < y->rec->shapes ? -1 : 1;
+    return by_time(x, y);
+}
+
+static int compare_times(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Of the n runs of one op, by shapes: the first one with its shapes sets something up where its own
+ * time, with the device idle, is far above that of the others. */
+static void find_first_uses(const builder *b, entry **op, int n) {
+    if (n < 2) return;
+    for (int i = 0; i < n; i++) b->own[i] = op[i]->own;
+    qsort(b->own, (size_t)n, sizeof *b->own, compare_times);
+    uint64_t usual = b->own[(n - 1) / 2];
+    for (int i = 0; i < n; i++) {
+        bool first = i == 0 || op[i]->rec->shapes != op[i - 1]->rec->shapes;
+        bool slow = op[i]->idle >= GP_SETUP_NS && op[i]->idle / GP_FIRST_USE >= usual;
+        if (first && slow && op[i]->encloses) op[i]->sets_up = true;
+    }
+}
+
+static void find_setups(builder *b) {
+    int n = 0;
+    find_own_times(b);
+    for (int i = 0; i < b->n; i++)
+        if (is_op(&b->entry[i])) b->op[n++] = &b->entry[i];
+    qsort(b->op, (size_t)n, sizeof(entry *), by_op);
+    for (int i = 0, k; i < n; i = k) {
+        for (k = i + 1; k < n && b->op[k]->rec->name == b->op[i]->rec->name;) k++;
+        find_first_uses(b, b->op + i, k - i);
+    }
+    for (int i = 0; i < b->n; i++) {
+        entry *e = &b->entry[i];
+        int op = op_around(b, i), event = event_of(b, e->rec);
+        if (e->rec->kind == GP_REC_CALL || e->rec->kind == GP_REC_COPY)
+            e->sets_up |= op >= 0 && b->entry[op].sets_up;
+        e->sets_up |= is_long_call(e);
+        if (event >= 0 && e->sets_up) b->by->sets_up[event] = true;
+    }
+}
+
+/* ---- parts ---- */
+
 static gp_part part_of(const builder *b, int i) {
+    while (i >= 0 && b->entry[i].rec->kind == GP_REC_WAIT) i = b->entry[i].up;
     const entry *e = i < 0 ? NULL : &b->entry[i];
     if (!e) return GP_PART_SCRIPT;
     if (e->loader) return GP_PART_LOADER;
-    if (e->rec->kind == GP_REC_COPY) return GP_PART_LAUNCH;
-    if (e->rec->kind == GP_REC_CALL)
-        return gp_sets_up(b->t, e->rec) ? GP_PART_SETUP : GP_PART_LAUNCH;
+    if (e->sets_up) return GP_PART_SETUP;
+    if (!is_op(e)) return GP_PART_LAUNCH;
     bool quick = b->t->ncommands && e->end - e->rec->t0 < GP_CPU_OP_NS;
-    return e->encloses || quick ? GP_PART_LAUNCH : GP_PART_CPU;
+    return e->encloses || quick || !computes(b, e->rec) ? GP_PART_LAUNCH : GP_PART_CPU;
 }
 
 /* From t on the innermost open event of the thread is `to`, where it was `from`. */
 static void go_on(builder *b, uint64_t t, int from, int to) {
+    while (to >= 0 && b->entry[to].rec->kind == GP_REC_WAIT) to = b->entry[to].up;
     gp_part part = part_of(b, to);
     int named = to; /* a launch says less than the op that it is in */
     while (part == GP_PART_LAUNCH && b->entry[named].rec->kind != GP_REC_OP &&
@@ -166,6 +276,7 @@ static void add_thread(builder *b, const gp_track *track) {
     int last = -1;
     gather(b, track);
     find_enclosing(b);
+    find_setups(b);
     for (int i = 0; i < b->n; i++) {
         last = close_until(b, last, b->entry[i].rec->t0);
         go_on(b, b->entry[i].rec->t0, last, i);
@@ -210,8 +321,11 @@ gp_host_part *gp_host_parts(const gp_timeline *t, const gp_queueing *by, int *n)
     for (const gp_track *track = t->p->host; track; track = track->next)
         for (gp_at at = gp_first(track); gp_next(&at);) most++;
     b.entry = malloc(most * sizeof *b.entry);
+    b.op = malloc(most * sizeof *b.op);
+    b.own = malloc(most * sizeof *b.own);
     b.change = malloc(2 * most * sizeof *b.change);
-    gp_host_part *part = b.entry && b.change ? malloc(2 * most * sizeof *part) : NULL;
+    bool ok = b.entry && b.op && b.own && b.change;
+    gp_host_part *part = ok ? malloc(2 * most * sizeof *part) : NULL;
     for (const gp_track *track = part ? t->p->host : NULL; track; track = track->next) {
         if (!gp_timeline_has(t, track)) continue;
         add_thread(&b, track);
@@ -219,6 +333,8 @@ gp_host_part *gp_host_parts(const gp_timeline *t, const gp_queueing *by, int *n)
     }
     *n = part ? merge(&b, part) : 0;
     free(b.entry);
+    free(b.op);
+    free(b.own);
     free(b.change);
     return part;
 }

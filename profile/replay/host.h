@@ -11,7 +11,8 @@ typedef enum gp_part {
     GP_PART_LAUNCH, /* in an op that queued work for a device, or that enclosed one that did; of a
                        trace without ops all that is nothing else */
     GP_PART_CPU,    /* in an op that the host computed itself */
-    GP_PART_SETUP,  /* in a long call of a device's runtime beside which no device worked */
+    GP_PART_SETUP,  /* in a long call of a device's runtime beside which no device worked; in the
+                       first run of an op that took far longer than the others; in a first use */
     GP_PART_LOADER, /* it made a loader's batch, or waited for one */
     GP_PARTS
 } gp_part;
@@ -22,6 +23,10 @@ enum { GP_CPU_OP_NS = 30000 };
 /* A call of the runtime that lasts so long, ns, and waits for no device, sets something up: a
  * launch takes some 10 us, and up to a queue's length while a device is busy. */
 enum { GP_SETUP_NS = 1000000 };
+/* An op's first run, of its shapes where they are known, sets something up where its own time with
+ * idle devices is at least GP_SETUP_NS and so many times that of the median run of the op: a
+ * library's handle, its choice of an algorithm, a kernel's code. */
+enum { GP_FIRST_USE = 10 };
 
 /* From t on, until the next one, the host did that. */
 typedef struct gp_host_part {
@@ -31,15 +36,14 @@ typedef struct gp_host_part {
     bool computes; /* rec is an op of an own record, and queues nothing: the time is its own */
 } gp_host_part;
 
-/* Events with ids, which increase, and whether each queued a command. */
+/* Events with ids, which increase, whether each queued a command, and, which gp_host_parts sets,
+ * whether each is of GP_PART_SETUP. */
 typedef struct gp_queueing {
     const gp_rec *const *event;
     const bool *queues;
+    bool *sets_up;
     int n;
 } gp_queueing;
-
-/* Whether a call of the runtime is of GP_PART_SETUP. */
-bool gp_sets_up(const struct gp_timeline *t, const gp_rec *call);
 
 /* Of the threads that count for t: the one that was recorded, or all of a loaded trace. Where
  * several threads do different things, a loader comes first, then set-up, launches, and the

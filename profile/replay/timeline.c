@@ -20,7 +20,8 @@ typedef struct builder {
     gp_timeline *t;
     const gp_rec **event; /* with ids, which increase */
     span *wait;           /* in the order of their ends */
-    bool *queues;         /* by event: whether it queued a command */
+    bool *queues;         /* by event: whether it queued a command, */
+    bool *sets_up;        /* and is of GP_PART_SETUP */
     int *last;            /* by stream: the last command that was queued so far; -1: none */
     gp_host_part *parts;  /* what the host did beside its waits */
     int nevents, nwaits, nparts, room;
@@ -247,6 +248,11 @@ static bool limit_lags(gp_timeline *t) {
     return true;
 }
 
+static void set_setup(const builder *b, gp_command *c) {
+    int event = c->host ? gp_event_by_id(b->event, b->nevents, c->rec->id) : -1;
+    c->sets_up = event >= 0 && b->sets_up[event];
+}
+
 /* Once its lags are known: what of them, after the call, was nobody's. */
 static void set_delay(const gp_timeline *t, gp_command *c) {
     uint64_t t0 = c->rec->t0, from = c->lag[c->gate] > 0 ? t0 - (uint64_t)c->lag[c->gate] : t0;
@@ -273,6 +279,7 @@ static bool set_gates(builder *b) {
     if (!gp_timeline_read_orders(t, b->event, b->nevents)) return false;
     for (int i = 0; i < t->ncommands; i++) set_gate(t, &t->command[i]);
     if (!limit_lags(t)) return false;
+    for (int i = 0; i < t->ncommands; i++) set_setup(b, &t->command[i]);
     gp_timeline_read_calls(t);
     for (int i = 0; i < t->ncommands; i++) set_delay(t, &t->command[i]);
     return true;
@@ -395,7 +402,7 @@ static bool add_foreign_steps(builder *b) {
 }
 
 static bool add_steps(builder *b) {
-    gp_queueing by = {b->event, b->queues, b->nevents};
+    gp_queueing by = {b->event, b->queues, b->sets_up, b->nevents};
     b->last = malloc(((size_t)b->t->nstreams + 1) * sizeof *b->last);
     b->parts = gp_host_parts(b->t, &by, &b->nparts);
     if (!b->last || !b->parts) return false;
@@ -437,8 +444,10 @@ static bool build(builder *b) {
     t->command = malloc(commands * sizeof *t->command);
     b->event = malloc(events * sizeof *b->event);
     b->queues = calloc(events, sizeof *b->queues);
+    b->sets_up = calloc(events, sizeof *b->sets_up);
     b->wait = malloc(((size_t)gp_count_recs(t->p->host, is_wait) + 1) * sizeof *b->wait);
-    if (!t->host || !t->command || !b->event || !b->queues || !b->wait) return false;
+    if (!t->host || !t->command || !b->event || !b->wait) return false;
+    if (!b->queues || !b->sets_up) return false;
     gather_host(b);
     set_ends(t);
     if (!t->p->foreign && !gp_loader_read(t)) return false;
@@ -456,6 +465,7 @@ gp_timeline *gp_timeline_of_rank(const gp_prof *p, int rank) {
     if (b.t) b.t->p = p, b.t->rank = rank, ok = build(&b);
     free(b.event);
     free(b.queues);
+    free(b.sets_up);
     free(b.wait);
     free(b.last);
     free(b.parts);

@@ -36,9 +36,10 @@ static void add(ledger *l, owed part) {
     l->part[l->n++] = part;
 }
 
-/* Whether r says where the script is. */
+/* Whether r says where the script is: torch.profiler's own waits do not. */
 static bool is_place(const gp_rec *r) {
-    return r->kind == GP_REC_OP || r->kind == GP_REC_WAIT || gp_is_take(r);
+    if (r->kind == GP_REC_WAIT) return r->why != GP_WHY_explicit || gp_wait_cause(r) != GP_CAUSES;
+    return r->kind == GP_REC_OP || gp_is_take(r);
 }
 
 /* The script ran from `from` to `to`: finds what came before and after. */
@@ -143,6 +144,11 @@ static bool read_rank(const gp_timeline *t, gp_verdict *v) {
 
 /* ---- the verdict ---- */
 
+enum {
+    DEVICES = 1u << GP_CAUSE_kernels | 1u << GP_CAUSE_copies | 1u << GP_CAUSE_collectives |
+              1u << GP_CAUSE_delays
+};
+
 static gp_untold untold(const gp_prof *p, const gp_verdict *v) {
     uint64_t kept = v->host + v->work;
     if (!kept) return GP_UNTOLD_EMPTY;
@@ -173,5 +179,6 @@ bool gp_verdict_of(gp_job *job, gp_verdict *v) {
         if (!job->tangled) return false;
         v->untold = GP_UNTOLD_ORDERS;
     }
-    return true;
+    gp_whatif w = {.host = 1, .without_causes = DEVICES};
+    return v->untold || gp_job_saved(job, &w, &v->devices, NULL);
 }

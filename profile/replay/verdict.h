@@ -9,10 +9,10 @@
 /* waits: without those that a script can avoid; synchronize: without those that it asks for.
  * loader: batches are there at once. launches: the host takes no time in ops that queue work, or
  * enclose one that does, and work is queued when its call begins. setup: long calls of a device's
- * runtime, beside which no device works, take no time. delays: while no device works, queued work
- * begins at once. kernels, copies, collectives: they take no time; collectives still wait for the
- * last rank. cpu: ops that the host computes take no time. script: the host takes no time outside
- * ops. */
+ * runtime, beside which no device works, and what host.h takes for a first use take no time.
+ * delays: while no device works, queued work begins at once. kernels, copies, collectives: they
+ * take no time; collectives still wait for the last rank. cpu: ops that the host computes take no
+ * time. script: the host takes no time outside ops. */
 typedef struct gp_worth {
     uint64_t ns, times; /* what the record owes to it, in the rank that owes it the most */
     uint64_t worth;     /* what the job would take less, ns, as a replay predicts: of one rank at
@@ -38,7 +38,8 @@ typedef enum gp_untold {
 typedef struct gp_verdict {
     gp_untold untold; /* unless GP_TOLD, worths are 0 */
     gp_worth of[GP_CAUSES];
-    gp_idle idle; /* of the rank that ended last */
+    uint64_t devices; /* the worth of kernels, copies, collectives and delays together */
+    gp_idle idle;     /* of the rank that ended last */
     uint64_t wall;
     uint64_t host, work, queued; /* all ranks' events of the host, kernels and copies, and of the
                                     latter those whose launch is on the record */

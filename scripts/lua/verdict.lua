@@ -39,6 +39,7 @@ local function is_once(row)
 end
 local ONCE <const> = "it passes once, however many steps there are: record later steps alone to \z
     see what they take"
+local LEFT <const> = "; where a DataLoader's loop was left, its workers still end their batches"
 
 -- Causes that are the device's, and of them those in which it works.
 local DEVICE <const> = { delays = true, kernels = true, copies = true, collectives = true }
@@ -72,6 +73,34 @@ local UNTOLD <const> = {
         that queued them, so it cannot tell what the device waited for",
 }
 
+-- What the devices did, the longest first.
+local function work_of(list)
+    local rows = {}
+    for _, row in ipairs(list) do if WORK[row.cause] then rows[#rows + 1] = row end end
+    table.sort(rows, function(a, b) return a.ns > b.ns end)
+    return rows
+end
+
+-- Where devices are busy, and no cause alone is worth anything: of what they did, the longest.
+local function together(list)
+    local known = list.devices >= LITTLE * list.wall
+    local busy = list.busy >= BUSY * list.wall and (known or list.assumed)
+    return not list.untold and busy and list[1].share < LITTLE and work_of(list)[1] or nil
+end
+
+-- What is said then.
+local function conclude_together(list, how)
+    local did, all = {}, time(list.wall - list.devices)
+    for i, row in ipairs(work_of(list)) do
+        did[i] = ("%s (%s)"):format(row.label, time(row.ns))
+    end
+    return ("dominated by the devices' work, %s, busy for %s of %s: %s"):format(
+        table.concat(did, ", "), percent(list.busy / list.wall), time(list.wall), list.assumed and
+        "what less of it would save is not known, since the trace does not say what streams \z
+        waited for" or ("without all of it %s (predicted by a replay%s, not measured); no cause \z
+        alone is worth %d%%"):format(all, how, 100 * LITTLE))
+end
+
 -- Why a cause is worth nothing.
 local function why_nothing(list, row)
     local top = list[1].cause
@@ -88,6 +117,7 @@ local function conclude(list, prof)
     if list.untold then
         return UNTOLD[list.untold]:format(list.work - list.queued, list.work)
     end
+    if list.together then return conclude_together(list, how) end
     if not top or top.share < LITTLE then
         return ("nothing to gain here: no cause alone is worth %d%% of the %s%s (predicted by a \z
             replay%s, not measured%s)"):format(100 * LITTLE, time(list.wall),
@@ -111,7 +141,8 @@ Verdict.__index = Verdict
 -- The sentence, and what to do about the first cause.
 function Verdict:head()
     if not self.cause then return self.sentence end
-    return ("%s\n%s: %s"):format(self.sentence, self[1].label, self[1].advice)
+    local first = self.together or self[1]
+    return ("%s\n%s: %s"):format(self.sentence, first.label, first.advice)
 end
 
 function Verdict.__tostring(list)
@@ -125,7 +156,9 @@ function Verdict.__tostring(list)
     if list.untold then return list.sentence end
     if #list > 0 then out[2] = fit.columns(rows, RIGHT) end
     for _, row in ipairs(list) do
-        if row.advised then out[#out + 1] = ("%s: %s"):format(row.label, row.advice) end
+        if row.advised or row == list.together then
+            out[#out + 1] = ("%s: %s"):format(row.label, row.advice)
+        end
     end
     if list.work == 0 then out[#out + 1] = "no device ran anything beside the host" end
     out[#out + 1] = list.assumed
@@ -136,11 +169,15 @@ end
 -- the most worth first; .cause: the first one's, nil where none dominates; .sentence;
 -- .kind: of the record's times
 local function verdict(prof, rank)
-    local list = replay.verdict(prof, rank)
+    local list, loads = replay.verdict(prof, rank), false
     for i, row in ipairs(list) do
+        loads = loads or row.cause == "loader"
         row.order, row.share = i, list.wall > 0 and row.worth / list.wall or 0
         row.where = where(row)
-        if is_once(row) then row.advice = ONCE end
+        if is_once(row) then
+            local left = prof.foreign and loads and not row.name
+            row.advice = ONCE .. (left and LEFT or "")
+        end
     end
     table.sort(list, function(a, b)
         if a.worth ~= b.worth then return a.worth > b.worth end
@@ -152,6 +189,8 @@ local function verdict(prof, rank)
     end
     list.cause = not list.untold and list[1] and list[1].share >= LITTLE and list[1].cause or nil
     list.kind = fit.safe(prof.kind)
+    list.together = together(list)
+    list.cause = list.cause or list.together and list.together.cause
     list.sentence = conclude(list, prof)
     return setmetatable(list, Verdict)
 end

@@ -96,6 +96,96 @@ for _, row in ipairs(p:sync()) do
 end
 t.is(#p:savings(), 0, "no saving is predicted")
 
+-- What a trace owes to each cause: its time, and where most of it was.
+local function owed(trace)
+    local out = {}
+    for _, row in ipairs(load(trace):verdict()) do out[row.cause] = row end
+    return out
+end
+
+-- An op's first run, in which a library chooses an algorithm for 3 ms, and two of 20 us.
+local function convolve(of, at, dur, dims)
+    of:op("aten::cudnn_convolution", at, dur,
+        dims and { ["Input Dims"] = dims, ["Input type"] = '["float"]' })
+    of:kernel("conv", at + dur, 30, of:call("cudaLaunchKernel", at + dur - 5, 5))
+end
+r = made.trace()
+for i, dur in ipairs { 3000, 20, 20 } do convolve(r, 5000 * i, dur) end
+local setup = owed(r).setup
+t.is({ setup.ns, setup.where }, { 3000000, "aten::cudnn_convolution" }, "an op's first run")
+t.ok(setup.advice:find "pass once", "which passes once", setup.advice)
+t.is(load(r):verdict().cause, "script", "the gaps of 2 ms and 5 ms are longer")
+r = made.trace()
+for i, run in ipairs { { 20, "[[4]]" }, { 3000, "[[8]]" }, { 20, "[[4]]" }, { 20, "[[8]]" } } do
+    convolve(r, 5000 * i, run[1], run[2])
+end
+t.is(owed(r).setup.ns, 3000000, "the first run of a shape")
+for what, runs in pairs { ["a later one"] = { 20, 3000, 20 }, ["all are"] = { 3000, 3000, 3000 },
+    ["the only one"] = { 3000 }, ["below 1 ms"] = { 900, 20, 20 } } do
+    r = made.trace()
+    for i, dur in ipairs(runs) do convolve(r, 5000 * i, dur) end
+    t.is(owed(r).setup, nil, "no first use: " .. what)
+end
+-- A copy that the host waits for, and beside which the device does nothing, is no set-up.
+r = made.trace()
+for i, dur in ipairs { 3000, 20, 20 } do
+    r:op("aten::copy_", 5000 * i, dur + 20)
+    r:copy("Memcpy HtoD (Pageable -> Device)", 5000 * i + dur + 5, 1,
+        r:call("cudaMemcpyAsync", 5000 * i + 5, dur + 5), 4)
+end
+t.is(owed(r).setup, nil, "no first use: a wait")
+
+-- torch.compile and Triton, by PyTorch's own names and by their frames.
+r = made.trace()
+r:op("_compile.compile_inner (dynamo_timed)", 0, 500)
+r:op("aten::mul", 100, 50)
+launch(r, 600)
+t.is({ owed(r).setup.ns, owed(r).cpu }, { 500000 }, "torch.compile's first call")
+for frame, name in pairs {
+    ["torch/_dynamo/convert_frame.py(637): __call__"] = "first use: torch.compile",
+    ["triton/compiler/compiler.py(226): compile"] = "first use: a kernel is compiled",
+    ["triton/testing.py(140): do_bench"] = "first use: kernels are tried",
+} do
+    r = made.trace()
+    r:python("train.py(3): <module>", 0, 900)
+    r:python(frame, 10, 300)
+    r:python(frame, 20, 200)
+    launch(r, 400)
+    t.is({ owed(r).setup.ns, owed(r).setup.times, owed(r).setup.where },
+        { 300000, 1, name .. " at train.py:3" }, frame)
+end
+
+-- ---- names ----
+-- Of 2021 the profiler's step is an op.
+r = made.trace { old = true }
+r:op("ProfilerStep#1", 0, 1000)
+for i = 1, 5 do launch(r, 100 * i) end
+local causes = owed(r)
+t.is({ causes.launches.where, causes.script.ns }, { "aten::mul", 900000 },
+    "what is late is an op, and the step is the script's")
+r = made.trace()
+r:region("ProfilerStep#1", 0, 1000)
+r:kernel("mine", 690, 5, r:call("cudaLaunchKernel", 680, 5))
+t.is({ owed(r).kernels.where, owed(r).launches.where }, { "mine", "cudaLaunchKernel" },
+    "what a step queues in no op has its own name")
+-- Memory that an op makes is no work of the host's, whatever it takes.
+r = made.trace()
+r:op("aten::empty", 0, 90)
+r:op("autograd::engine::evaluate_function: TBackward0", 100, 90)
+r:op("aten::sort", 200, 90)
+launch(r, 300)
+t.is({ owed(r).cpu.ns, owed(r).cpu.where }, { 90000, "aten::sort" }, "ops that compute nothing")
+
+-- After the last op 800 us pass until the profiler stops.
+r = made.trace()
+r:region("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0, 50)
+launch(r, 100)
+r:call("cudaDeviceSynchronize", 920, 10)
+local script = owed(r).script
+t.is({ script.where, script.most }, { "the end, after aten::mul", 800000 }, "the end of a run")
+t.ok(script.advice:find "passes once" and script.advice:find "DataLoader's loop was left",
+    "passes once, and may be the loader's", script.advice)
+
 -- ---- the profiler's own ----
 -- Two waits for the device follow the last op: the script's, and the profiler's when it stops.
 r = made.trace()

@@ -62,6 +62,26 @@ for seed = 1, 4 do
     end
 end
 
+-- Two streams that are busy beside each other, with kernels and a collective: neither alone is worth
+-- anything, both are; where streams wait for each other, but the trace does not say for what, nothing
+-- is known.
+for _, waits in ipairs { false, true } do
+    r = made.trace {}
+    r:op("aten::mm", 0, 10)
+    r:kernel("gemm", 20, 1000, r:call("cudaLaunchKernel", 2, 5))
+    if waits then r:call("cudaStreamWaitEvent", 8, 1) end
+    r:op("nccl:all_reduce", 10, 10)
+    r:kernel("ncclDevKernel_AllReduce", 25, 995, r:call("cudaLaunchKernel", 12, 5), 9)
+    v = load_trace(r):verdict()
+    t.is({ v.cause, v[1].share < 0.02 }, { "kernels", true }, "devices' work together")
+    -- without it the collective begins 13 us after its call began, as it did, but for the 3 from 17
+    -- to 20 in which nothing ran
+    t.ok(v.sentence:find("dominated by the devices' work, kernels (1.000ms), collectives \z
+        (995.000us), busy for 98.0% of 1.020ms: " .. (waits and "what less of it would save is \z
+        not known" or "without all of it 22.000us"), 1, true), v.sentence)
+    t.ok(v:head():find "\nkernels: make them cheaper", v:head())
+end
+
 -- Nothing but the device's events.
 r = made.trace {}
 for i = 1, 20 do r:kernel("gemm", 100 * i, 90, 1000 + i) end

@@ -18,6 +18,7 @@ typedef struct open_event {
     const gp_stack *base, *stack; /* PYTHON: the lines that called, and with its own */
     const char *module;           /* PYTHON: "Net_0.Linear_1", the module that runs; NULL */
     int python, region;           /* the innermost open ones, itself included; -1: none */
+    bool reads;                   /* OP: it has been noted as what would wait on a card */
 } open_event;
 
 typedef struct builder {
@@ -301,15 +302,20 @@ static bool add_call(builder *b, kineto_event *e) {
 }
 
 /* Where no device ran anything: e reads what the host has computed, and its reason is that of the
- * outermost op around it that has one. */
+ * outermost op around it that has one, which is counted once. */
 static bool add_read(builder *b, const kineto_event *e) {
     gp_rec found = {.name = e->name};
-    bool has = false;
-    for (int i = 0; i <= b->depth; i++) {
-        const kineto_event *op = i < b->depth ? b->open[i].e : e;
-        if (i < b->depth && gp_kineto_reads_within(op->name)) return true;
-        has = has || (op->kind == KINETO_OP && gp_kineto_reason(op->name, NULL, &found));
+    open_event *outer = NULL;
+    for (int i = 0; i < b->depth; i++) {
+        open_event *up = &b->open[i];
+        bool runs = end_of(up->e) > e->t0;
+        if (!runs) continue;
+        if (gp_kineto_reads_within(up->e->name)) return true;
+        bool op = up->e->kind == KINETO_OP;
+        if (!outer && op && gp_kineto_reason(up->e->name, NULL, &found)) outer = up;
     }
+    if (outer ? outer->reads : !gp_kineto_reason(e->name, NULL, &found)) return true;
+    if (outer) outer->reads = true;
     gp_rec *r = append(b, b->track, e, GP_REC_READ);
     if (!r) return false;
     r->t1 = r->t0;

@@ -107,6 +107,12 @@ bool gp_kineto_reads(const char *op) {
 }
 
 bool gp_kineto_reads_within(const char *op) {
+    static const char step[] = "Optimizer.step#";
+    static const char *const counters[] = {"Adam", "NAdam",   "RAdam",    "SparseAdam", "Adagrad",
+                                           "ASGD", "RMSprop", "Adadelta", "Rprop"};
+    bool steps = !strncmp(op, step, sizeof step - 1);
+    for (size_t i = 0; steps && i < sizeof counters / sizeof *counters; i++)
+        if (!strncmp(op + sizeof step - 1, counters[i], strlen(counters[i]))) return true;
     return gp_kineto_reads(op) || !strcmp(op, "aten::linalg_lu_solve");
 }
 

@@ -76,9 +76,16 @@ local function on_a_card(list)
         return { place(row, several), reason(row), count(row.count) }
     end, 2)
     add_advice(out, list, several)
-    return "nothing waits on the CPU; these lines would make the host wait on a card that has \z
-        their tensors (by what they call, not measured; copies by to() and cpu(), which copy \z
-        nothing here, are not among them):\n" .. table.concat(out, "\n")
+    return list.head .. ":\n" .. table.concat(out, "\n")
+end
+
+-- What is said of those lines: of a trace of PyTorch, the first line of a function stands for those
+-- of its lines that call no function of Python's, as x[mask].
+local function head_of_reads(foreign)
+    return ("nothing waits on the CPU; these lines would make the host wait on a card that has \z
+        their tensors (by what they call, not measured; copies by to() and cpu()%s, which copy \z
+        nothing here, are not among them%s)"):format(foreign and ", and tolist()" or "",
+        foreign and "; where the trace does not have the line, it is the function's first" or "")
 end
 
 local Sync = { __name = "sync report" }
@@ -142,6 +149,7 @@ local function reads(prof)
         return a.order < b.order
     end)
     for _, row in ipairs(list) do row.order = nil end
+    list.head = head_of_reads(prof.foreign)
     return list
 end
 

@@ -78,6 +78,23 @@ r:op("aten::item", 91, 3)
 r:op("aten::_local_scalar_dense", 92, 1)
 r:op("aten::masked_select", 110, 20)
 r:op("aten::_local_scalar_dense", 112, 1)
+-- An op that reads twice, one within one of its name: each waits once. Adam counts on the CPU.
+r:op("aten::one_hot", 140, 20)
+for _, at in ipairs { 142, 150 } do
+    r:op("aten::item", at, 5)
+    r:op("aten::_local_scalar_dense", at + 1, 3)
+end
+r:op("aten::repeat_interleave", 170, 20)
+r:op("aten::repeat_interleave", 171, 18)
+for _, at in ipairs { 172, 180 } do
+    r:op("aten::item", at, 5)
+    r:op("aten::_local_scalar_dense", at + 1, 3)
+end
+for i, name in ipairs { "Adam", "LBFGS" } do
+    r:region(("Optimizer.step#%s.step"):format(name), 150 + 50 * i, 40)
+    r:op("aten::item", 155 + 50 * i, 5)
+    r:op("aten::_local_scalar_dense", 156 + 50 * i, 3)
+end
 local function read(trace)
     local path = folder .. "/trace.json"
     local f <close> = assert(io.open(path, "wb"))
@@ -87,15 +104,21 @@ local function read(trace)
 end
 local function counted(list)
     local out = {}
-    for _, row in ipairs(list) do out[row.what] = row.count end
+    for _, row in ipairs(list) do
+        local region = row.region and row.region .. ": " or ""
+        out[region .. row.what] = row.count
+    end
     return out
 end
 local of_torch = read(r)
 t.is(counted(of_torch.reads), { ["aten::item"] = 1, ["aten::is_nonzero"] = 1, ["aten::index"] = 1,
-    ["aten::linalg_solve"] = 1, ["aten::masked_select"] = 1 },
+    ["aten::linalg_solve"] = 1, ["aten::masked_select"] = 1, ["aten::one_hot"] = 1,
+    ["aten::repeat_interleave"] = 1, ["Optimizer.step#LBFGS.step: aten::item"] = 1 },
     "of a trace, the outermost op around what reads a result")
 t.ok(tostring(of_torch):find("total += loss.detach()", 1, true), "with PyTorch's advice",
     tostring(of_torch))
-r:kernel("k", 140, 5, r:call("cudaLaunchKernel", 135, 2))
+t.ok(tostring(of_torch):find("copies by to() and cpu(), and tolist(), which", 1, true)
+    and tostring(of_torch):find("it is the function's first", 1, true), "and what is not told")
+r:kernel("k", 340, 5, r:call("cudaLaunchKernel", 335, 2))
 t.is(#read(r).reads, 0, "none where the trace has a device's work: what waits is measured")
 t.done()

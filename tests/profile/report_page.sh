@@ -53,6 +53,11 @@ profile.run(function()
 end):report "coroutines.html"
 profile.run(function() end):report "empty.html"
 profile.run(function()
+    for i = 1, 3 do
+        if c:sum() > i then local _ = c:sum():item() end
+    end
+end):report "reads.html"
+profile.run(function()
     for _, name in ipairs { "</script><script>document.title='bad'</script>", ("x"):rep(1e5),
         ("<img src=x onerror=document.title='bad'>"):rep(50), "\u{202e}gnp.exe\xff\27[31m\n@DATA@" } do
         profile.region(name, function() return w:sum():item() end)
@@ -136,6 +141,7 @@ looked ranks '"any", "ranks"'
 looked streams '"any", "streams"'
 looked coroutines '"any", "coroutines"'
 looked empty '"any", "empty"'
+looked reads '"any", "reads"' --window-size=1280,900
 looked hostile '"any", "hostile"'
 # Beside other work a browser may be slow: the best of three counts, and on a machine with more than
 # two processes waiting for each processor times say nothing.
@@ -147,7 +153,7 @@ done
 looked_at big <big.results
 
 # A window has a least width: a frame is a phone's.
-for page in demo hostile predicted; do
+for page in demo hostile predicted reads; do
     echo "<!doctype html><iframe style=\"width:400px;height:2000px;border:0\"></iframe><script>
         const frame = document.querySelector('iframe');
         frame.addEventListener('load', () => {

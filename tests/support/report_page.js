@@ -269,6 +269,16 @@ const checks = {
         checks.any();
     },
 
+    // A program on the CPU, with a read and a condition that would wait on a card.
+    reads() {
+        ok(/would wait on a card/.test(byId("waits-head").textContent), "what would wait is shown", byId("waits-head").textContent);
+        is([columnOf("waits", 1).sort(), columnOf("waits", 2)], [["branch", "item"], ["3", "3"]], "why, and how often");
+        ok(columnOf("waits", 3).every(text => text.length > 20), "with what to write instead", columnOf("waits", 3).join());
+        ok(/not measured/.test(byId("summary").textContent), "by what is called", byId("summary").textContent);
+        is(byId("summary").querySelectorAll("ol.advice:not(.causes) li").length, 2, "each advice once at the top");
+        checks.any();
+    },
+
     // 1e5 events: how long it took to open, and what a step of the zoom takes.
     big() {
         ok(timeline.record.count > 1e5, "a hundred thousand events", timeline.record.count);

@@ -116,9 +116,9 @@ local function savings_of(prof)
 end
 
 -- What to write instead of each line's waits, by their cause.
-local function advice_of(prof)
+local function advice_of(sync)
     local out = {}
-    for _, row in ipairs(prof:sync()) do
+    for _, row in ipairs(sync) do
         if #out == ROWS then break end
         if row.file and row.advice and row.advice ~= "" then
             out[#out + 1] = { line = text(("%s:%d"):format(row.file, row.line)), why = row.why,
@@ -128,11 +128,9 @@ local function advice_of(prof)
     return out
 end
 
--- The waits of a trace of another program, or of several ranks, by line or region, with what they
--- cost: savings are of one rank's record.
-local function waits_of(prof)
-    local out, rows = {}, prof:sync()
-    local several
+-- The rows of prof:sync() or of its reads, by line or region.
+local function by_place(rows)
+    local out, several = {}, nil
     for _, row in ipairs(rows) do several = several or row.rank ~= rows[1].rank end
     for i, row in ipairs(rows) do
         if i > ROWS then break end
@@ -146,9 +144,14 @@ local function waits_of(prof)
     return out
 end
 
+-- What would wait on a card, of a record without any device, as prof:sync() has it; null: nothing.
+local function reads_of(sync)
+    if #sync > 0 or #sync.reads == 0 then return null end
+    return { head = text(sync.reads.head), rows = by_place(sync.reads) }
+end
+
 -- What dominated, what each cause is worth, and what to do: the words are prof:verdict's.
-local function verdict_of(prof)
-    local verdict = prof:verdict()
+local function verdict_of(verdict)
     local out = { sentence = text(verdict.sentence), causes = {} }
     for i, row in ipairs(verdict.untold and {} or verdict) do
         out.causes[i] = { label = row.label, times = row.times, ns = row.ns, worth = row.worth,
@@ -221,6 +224,7 @@ local function data_of(prof, blocks)
     local record = record_of(prof, blocks)
     local rows, missing = tables_of(prof)
     local savings, why_none, all = savings_of(prof)
+    local sync = prof:sync()
     local measured = prof.measured
     return { wall = prof.wall_ns, count = prof.count, dropped = prof.dropped, lost = prof.lost,
         others = prof.others, how = or_null(source_of(prof)),
@@ -231,8 +235,10 @@ local function data_of(prof, blocks)
         modelled = or_null(prof.modelled), card = card_of(prof),
         date = os.date "%Y-%m-%d %H:%M", rows = rows, missing = missing, savings = savings,
         no_savings = or_null(why_none), saves_all = all or null, idle = idle_of(prof),
-        verdict = verdict_of(prof), advice = advice_of(prof), sources = lines_of(record),
-        record = record, waits = (record.foreign or why_none) and waits_of(prof) or null,
+        verdict = verdict_of(sync.verdict), advice = advice_of(sync), sources = lines_of(record),
+        record = record, reads = reads_of(sync),
+        -- with what they cost: savings are of one rank's record
+        waits = (record.foreign or why_none) and by_place(sync) or null,
         measured = measured and { record = record_of(measured, blocks), wall = measured.wall_ns,
             op = rows_of(measured, "op") } or null }
 end

@@ -71,8 +71,18 @@ function foreignAdvice() {
         make("span", { class: "saves" }, time(w.idle)), ".", sourceOf(clean(w.line)) ? make("code", {}, sourceOf(clean(w.line))) : null, w.advice ? make("div", {}, "Instead: " + clean(w.advice)) : null)))];
 }
 
+// What would wait on a card: the first advices, each with the lines that it is for.
+function cardAdvice() {
+    const lines = new Map(), SHOWN_ADVICE = 5, SHOWN_LINES = 4;
+    const places = rows => rows.slice(0, SHOWN_LINES).map(placeOf).join(", ") + (rows.length > SHOWN_LINES ? ` and ${count(rows.length - SHOWN_LINES)} more` : "");
+    for (const r of list(data.reads.rows).filter(r => r.advice)) lines.set(r.advice, [...(lines.get(r.advice) || []), r]);
+    const items = [...lines].slice(0, SHOWN_ADVICE).map(([text, rows]) => make("li", {}, make("b", { class: "name" }, places(rows)), ` (${clean(rows[0].what)}): ${clean(text)}`));
+    return [make("h3", {}, "Lines that would wait on a card"), make("p", {}, clean(data.reads.head) + "; all of them are below."), make("ol", { class: "advice" }, items)];
+}
+
 // Three pieces of advice at most, those that save the most.
 function advice() {
+    if (data.reads) return cardAdvice();
     if (data.waits && data.no_savings) return foreignAdvice();
     const head = make("h3", {}, "Lines that wait"), savings = list(data.savings).filter(s => s.saves > 0).slice(0, 3);
     if (data.no_savings) return [head, make("p", {}, "No prediction: " + clean(data.no_savings))];

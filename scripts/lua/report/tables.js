@@ -65,18 +65,27 @@ function waitsByLine(record) {
 // Where a row of waits is: its line or region, and its rank where there are several.
 const placeOf = row => (row.rank === undefined ? "" : `rank ${row.rank}: `) + clean(row.line);
 
-// The waits of another program's trace, or of several ranks: what they cost was counted where the page was written.
-function showForeignWaits(rows) {
+// The waits of another program's trace, or of several ranks, or what would wait on a card: what they cost was counted where the page was written.
+function showCountedWaits(rows, costs) {
     const line = place => /^in |^\?$/.test(place) ? null : () => setFilter({ line: clean(place) });
     byId("waits").replaceChildren(rows.length ? table([
         { head: "line or region", words: "text", value: placeOf, text: r => pressable(placeOf(r), sourceOf(clean(r.line)), line(r.line)) },
-        { head: "why", words: "short", value: r => r.why, text: r => `${clean(r.why)}: ${clean(r.what)}` },
-        { head: "device", words: "short", value: r => r.device, text: r => clean(r.device) },
-        numbers("times", "times", count), numbers("the host waited", "ns", time), numbers("the device then idled", "idle", time),
+        { head: "why", words: "short", value: r => r.why, text: r => clean(r.why === r.what ? r.why : `${r.why}: ${r.what}`) },
+        ...costs,
         { head: "instead", words: "text", value: r => r.advice, text: r => clean(r.advice) }], rows) : "The host waited for nothing.");
 }
 
+function showForeignWaits(rows) {
+    showCountedWaits(rows, [{ head: "device", words: "short", value: r => r.device, text: r => clean(r.device) },
+        numbers("times", "times", count), numbers("the host waited", "ns", time), numbers("the device then idled", "idle", time)]);
+}
+
 function showWaits(record) {
+    if (data.reads) {
+        byId("waits-head").textContent = "Where the host would wait on a card";
+        showCountedWaits(list(data.reads.rows), [numbers("times", "times", count)]);
+        return;
+    }
     if (data.waits) { showForeignWaits(list(data.waits)); return; }
     const rows = waitsByLine(record), saving = new Map(list(data.savings).map(s => [`${clean(s.file)}:${s.line}`, s.saves]));
     const saved = row => saving.get(row.where) || 0;

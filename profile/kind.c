@@ -21,6 +21,14 @@ char *gp_kind_of_device(const char *name, char buf[GP_KIND_TEXT]) {
     return gp_kind_now(name && !strncmp(name, "sim", 3), buf);
 }
 
+static bool is_own(const char *kind) {
+    return !kind || !strcmp(kind, measured) || !strcmp(kind, cpu_backed);
+}
+
+bool gp_kinds_compare(const char *a, const char *b) {
+    return is_own(a) ? is_own(b) : b && !strcmp(a, b);
+}
+
 /* Whether the processor stood in for a device. */
 static bool has_sim(const gp_prof *p) {
     for (const gp_track *t = p->foreign ? NULL : p->workers; t; t = t->next) {

@@ -17,6 +17,9 @@ enum { GP_KIND_TEXT = 96, GP_PROF_KIND_TEXT = 1400 };
 char *gp_kind_now(bool sim, char buf[GP_KIND_TEXT]);
 /* The same for a device by its name, as "sim:0"; NULL: the host alone. */
 char *gp_kind_of_device(const char *name, char buf[GP_KIND_TEXT]);
+/* Whether numbers of these kinds may be compared, and so a verdict be drawn from both: they are the
+ * machine's own, or of one model and one prediction. NULL: the machine's own. */
+bool gp_kinds_compare(const char *a, const char *b);
 /* Of p's times. Reads the record up to the first work of sim; waits for nothing. */
 char *gp_prof_kind(const struct gp_prof *p, char buf[GP_PROF_KIND_TEXT]);
 

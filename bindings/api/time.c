@@ -340,11 +340,26 @@ static void add_kinds(luaL_Buffer *text, const timing *t, int n, int wide) {
     }
 }
 
+/* Whether all are of kinds that may be compared. */
+static bool comparable(const timing *t, int n) {
+    char first[GP_KIND_TEXT], kind[GP_KIND_TEXT];
+    gp_kind_now(t[0].sim, first);
+    for (int i = 1; i < n; i++)
+        if (!gp_kinds_compare(first, gp_kind_now(t[i].sim, kind))) return false;
+    return true;
+}
+
+static const char *ratio_text(const timing *t, const timing *to, bool compared, char buf[32]) {
+    if (compared) snprintf(buf, 32, "%.2fx", t->median.time / to->median.time);
+    return compared ? buf : "-";
+}
+
 /* Pushes the table of the n timings as text. */
 static void push_comparison(lua_State *L, const timing *t, int n) {
     enum { LEAST = 5, NUMBERS = 51 }; /* of a name; columns of the others */
     int wide = LEAST, columns = gp_fit_columns(), most = columns ? columns - NUMBERS : MOST_NAME;
-    char a[32], b[32], c[32], d[32], line[256], name[MOST_NAME + 1];
+    char a[32], b[32], c[32], d[32], e[32], line[256], name[MOST_NAME + 1];
+    bool compared = comparable(t, n);
     luaL_Buffer text;
     if (most < LEAST || most > MOST_NAME) most = most < LEAST ? LEAST : MOST_NAME;
     for (int i = 0; i < n; i++)
@@ -356,10 +371,10 @@ static void push_comparison(lua_State *L, const timing *t, int n) {
     for (int k = 0; k < wide; k++) luaL_addchar(&text, ' ');
     luaL_addstring(&text, line);
     for (int i = 0; i < n; i++) {
-        snprintf(line, sizeof line, "  %9s  %7s  %9s  %9s  %6.2fx",
+        snprintf(line, sizeof line, "  %9s  %7s  %9s  %9s  %7s",
                  gp_time_text(t[i].median.time * 1e9, a, sizeof a), spread_text(&t[i], b, sizeof b),
                  gp_time_text(t[i].median.host * 1e9, c, sizeof c), device_text(&t[i], d, sizeof d),
-                 t[i].median.time / t[0].median.time);
+                 ratio_text(&t[i], &t[0], compared, e));
         luaL_addchar(&text, '\n');
         snprintf(name, sizeof name, "%s", t[i].name);
         gp_fit_shorten(name, wide);
@@ -367,6 +382,7 @@ static void push_comparison(lua_State *L, const timing *t, int n) {
         for (int k = gp_fit_width(name); k < wide; k++) luaL_addchar(&text, ' ');
         luaL_addstring(&text, line);
     }
+    if (!compared) luaL_addstring(&text, "\nno ratios: times of these kinds are not compared");
     add_kinds(&text, t, n, wide);
     luaL_pushresult(&text);
 }
@@ -387,7 +403,7 @@ static int push_functions(lua_State *L) {
 }
 
 /* compare({name = fn, ...} [, {n = , device = , print = false}]): their figures, and the ratio to
- * the fastest. */
+ * the fastest, where all times are of kinds that may be compared. */
 static int l_compare(lua_State *L) {
     timing common = {.n = 0};
     gp_device *dev;
@@ -407,7 +423,7 @@ static int l_compare(lua_State *L) {
     for (int i = 0; i < n; i++) {
         lua_pushvalue(L, t[i].key);
         push_figures(L, &t[i]);
-        set_number(L, "ratio", t[i].median.time / t[0].median.time);
+        if (comparable(t, n)) set_number(L, "ratio", t[i].median.time / t[0].median.time);
         lua_settable(L, -3);
     }
     push_comparison(L, t, n);

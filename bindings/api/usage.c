@@ -296,10 +296,23 @@ static int l_kind_now(lua_State *L) {
     return lua_pushstring(L, gp_kind_of_device(luaL_optstring(L, 1, NULL), kind)), 1;
 }
 
+/* not_compared(what, kind, other, its kind): why two things' numbers are not compared; nil where they
+ * may be. kind nil: they are the machine's own. */
+static int l_not_compared(lua_State *L) {
+    const char *a = luaL_optstring(L, 2, NULL), *b = luaL_optstring(L, 4, NULL);
+    if (gp_kinds_compare(a, b)) return 0;
+    lua_pushfstring(L, "not compared: %s is %s, %s is %s", luaL_checkstring(L, 1),
+                    a ? a : "measured", luaL_checkstring(L, 3), b ? b : "measured");
+    return 1;
+}
+
 void gp_lua_set_usage(lua_State *L) {
     static const luaL_Reg lists[] = {
-        {"kind_now", l_kind_now}, {"waits", l_waits},   {"reads", l_reads}, {"queues", l_queues},
-        {"devices", l_devices},   {"memory", l_memory}, {"alive", l_alive}, {NULL, NULL}};
+        {"kind_now", l_kind_now}, {"not_compared", l_not_compared},
+        {"waits", l_waits},       {"reads", l_reads},
+        {"queues", l_queues},     {"devices", l_devices},
+        {"memory", l_memory},     {"alive", l_alive},
+        {NULL, NULL}};
     luaL_newlib(L, lists);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.usage");
 }

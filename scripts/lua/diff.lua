@@ -3,6 +3,7 @@
 -- init.lua on the first call.
 local _, fail, dir = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
+local not_compared = debug.getregistry()["gpush.usage"].not_compared
 local SHOWN = 20 -- rows
 
 local time = fit.time
@@ -131,10 +132,12 @@ local function diff(prof, before, group, limit)
     for i = 1, math.min(#rows, limit) do lines[i + 1] = cells_of(rows[i], device) end
     local n0, t0 = waits_of(before)
     local n1, t1 = waits_of(prof)
-    return ("%s\n%sWall time: %s before, %s now (%.2f times)\n\z
+    local times = not_compared("before", before.kind, "now", prof.kind) and ""
+        or (" (%.2f times)"):format(prof.wall_ns / before.wall_ns)
+    return ("%s\n%sWall time: %s before, %s now%s\n\z
         Waits: %d before (%s), %d now (%s)\n%s\n"):format(aligned(lines),
         #rows > limit and ("(%d rows that changed less are left out)\n"):format(#rows - limit)
-            or "", time(before.wall_ns), time(prof.wall_ns), prof.wall_ns / before.wall_ns, n0,
+            or "", time(before.wall_ns), time(prof.wall_ns), times, n0,
         time(t0), n1, time(t1), kinds(before.kind, prof.kind))
 end
 

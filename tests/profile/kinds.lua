@@ -75,7 +75,10 @@ check(plain, "CPU-backed")
 sim.card = "h200"
 check(profile.run({ stack = true, shapes = true, flops = true }, step),
     "modelled H200, host as measured")
+local modelled = profile.run(step)
 sim.card = nil
+t.ok(not modelled:diff(plain):find " times%)" and plain:diff(plain):find "%(1%.00 times%)",
+    "a modelled profile is no multiple of a measured one")
 check(profile.run({ stack = true }, function() return randn(64):sum() end), "measured")
 local predicted = plain:whatif { host = 0.5 }
 check(predicted, "predicted by a replay, not measured (host x 0.5")
@@ -101,6 +104,10 @@ local function functions(words)
     says(both, "compare")
     says(both.device.kind, "the kind of compare")
     says(both.host.kind, "of the host", "measured")
+    local apart = words:find "^modelled" ~= nil
+    t.is({ both.device.ratio == nil, both.host.ratio == nil,
+        tostring(both):find "\nno ratios: times of these kinds are not compared\n" ~= nil },
+        { apart, apart, apart }, "ratios of times that may be compared: " .. words)
     sync.reset()
     step()
     says(sync.report(false), "sync.report")
@@ -115,13 +122,21 @@ local function functions(words)
     local loader = data.Loader({ size = 8, get = function(_, i) return full({ 1 }, i) end },
         { batch = 2 })
     for _ in loader() do host() end
-    says(loader:report { print = false }.kind, "a loader's figures", "measured")
+    local figures = loader:report { print = false }
+    says(figures.kind, "a loader's figures")
+    t.is(figures.verdict:match "^no verdict: .*", apart and "no verdict: not compared: making \z
+        batches is measured, the step is " .. words or nil, "and what they may be compared with")
 end
 functions "CPU-backed"
 sim.card = "h200"
 functions "modelled H200, host as measured"
 sim.host = 8e-6
 t.is(timeit(host, { n = 3 }).kind, "modelled H200, host 8 us an op", "the host's time is counted")
+local loader = data.Loader({ size = 8, get = function(_, i) return full({ 1 }, i) end },
+    { batch = 2 })
+for _ in loader() do step() end
+t.ok(not loader:report({ print = false }).verdict:find "^no verdict",
+    "a loader's, too: it is compared with the step")
 sim.card, sim.host = nil, nil
 sync.reset()
 host()

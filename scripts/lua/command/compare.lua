@@ -36,9 +36,6 @@ local function shown(name, v)
     return name == "waits" and ("%d"):format(v) or ("%.3f ms"):format(v / 1e6)
 end
 
--- Whether the times of both are the machine's own, or else of one kind.
-local function comparable(a, b) return a.predicted == b.predicted and a.modelled == b.modelled end
-
 -- Whether after has at most that many percent more than before.
 local function keeps(before, after, name, percent)
     local a, b = MEASURES[name](before), MEASURES[name](after)
@@ -65,10 +62,9 @@ end
 local before = command.load(files[1], given["--max-bytes"])
 local after = before and command.load(files[2], given["--max-bytes"])
 if not after then return false end
-if not comparable(before, after) then
-    return command.files(("not compared: %s is %s, %s is %s"):format(files[1], before.kind,
-        files[2], after.kind))
-end
+local refused = debug.getregistry()["gpush.usage"].not_compared(files[1], before.kind, files[2],
+    after.kind)
+if refused then return command.files(refused) end
 local ok, text = pcall(after.diff, after, before,
     { group = given["--group"], limit = given["--limit"] })
 if not ok then return command.wrong(text) end

@@ -3,6 +3,7 @@
 -- Prints it and returns nothing, or returns the figures with {print = false}.
 
 local gpush, folder = ...
+local usage = debug.getregistry()["gpush.usage"]
 
 -- The kind of a batch's memory.
 local function memory(self)
@@ -28,10 +29,18 @@ local function suggest(s)
     return math.max(1, math.min(s.processors, math.ceil(work / math.max(step, 1e-9) - 0.1)))
 end
 
-local function verdict(s)
-    if gpush.sim.card then
-        return "no verdict: workers take this machine's time, the step a modelled card's"
+-- Of what kind the step's times are, on the device that is open.
+local function kind_of_step()
+    for _, name in ipairs(gpush.devices()) do
+        if name ~= "cpu" then return usage.kind_now(name) end
     end
+    return usage.kind_now()
+end
+
+local function verdict(s)
+    local making = s.workers == 0 and usage.kind_now() or nil -- workers' clock is the machine's
+    local refused = usage.not_compared("making batches", making, "the step", s.kind)
+    if refused then return "no verdict: " .. refused end
     if s.share <= 0.1 and s.first > 0.2 * s.elapsed and s.workers > 0 then
         return ("the loader keeps up once it runs; the first batch was %.0f %% of this short pass")
             :format(
@@ -67,8 +76,8 @@ return function(self, show)
     local lost = math.max(s.wait_after - s.covered, 0)
     s.share = s.batches > 1 and lost / (s.elapsed - s.first) or s.wait / s.elapsed
     s.suggested = suggest(s)
+    s.kind = kind_of_step()
     s.verdict = verdict(s)
-    s.kind = debug.getregistry()["gpush.usage"].kind_now()
     if not show then return s end
     local fit = assert(loadfile(folder .. "/../fit.lua", "t"))()
     fit.print(("%d batches of %d in %s, %d worker%s, %s"):format(

@@ -259,7 +259,8 @@ y:sum():backward() return x.grad
         see = "timeit, synchronize" },
     compare = { call = "compare({name = fn, …}, [{n=, device=, print=false}])",
         text = "Times several functions turn by turn: their figures with ratios, which print as a \z
-            table; waits for devices as timeit does.",
+            table; waits for devices as timeit does. Measured times and a modelled card's get no \z
+            ratio.",
         options = "n: calls; print: at once; device: which is waited for",
         example = "compare({a = function() end}, {n = 1}).a.time >= 0\n--> true",
         waits = "for each run, so that device time counts",

@@ -61,15 +61,15 @@ static bool opens(const builder *b, const gp_rec *r) {
 
 /* Whether an op computes something: of a trace only PyTorch's own do, but for those that make
  * memory or name what there is of it. */
-static bool computes(const builder *b, const gp_rec *op) {
+static bool computes(const builder *b, const char *name) {
     static const char *const without[] = {
         "aten::empty",   "aten::resize", "aten::as_strided", "aten::view",   "aten::_unsafe_view",
         "aten::reshape", "aten::slice",  "aten::transpose",  "aten::select", "aten::expand",
         "aten::permute", "aten::detach", "aten::unsqueeze",  "aten::alias",  "aten::squeeze"};
     if (!b->t->p->foreign) return true;
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
-        if (!strncmp(op->name, without[i], strlen(without[i]))) return false;
-    return !strncmp(op->name, "aten::", 6) && strcmp(op->name, "aten::t") != 0;
+        if (!strncmp(name, without[i], strlen(without[i]))) return false;
+    return !strncmp(name, "aten::", 6) && strcmp(name, "aten::t") != 0;
 }
 
 static bool is_op(const entry *e) { return e->rec->kind == GP_REC_OP; }
@@ -238,7 +238,7 @@ static gp_part part_of(const builder *b, int i) {
     if (e->sets_up) return GP_PART_SETUP;
     if (!is_op(e)) return GP_PART_LAUNCH;
     bool quick = b->t->ncommands && e->end - e->rec->t0 < GP_CPU_OP_NS;
-    return e->encloses || quick || !computes(b, e->rec) ? GP_PART_LAUNCH : GP_PART_CPU;
+    return e->encloses || quick || !computes(b, e->rec->name) ? GP_PART_LAUNCH : GP_PART_CPU;
 }
 
 /* From t on the innermost open event of the thread is `to`, where it was `from`. */

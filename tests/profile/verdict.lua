@@ -62,9 +62,9 @@ for seed = 1, 4 do
     end
 end
 
--- Two streams that are busy beside each other, with kernels and a collective: neither alone is worth
--- anything, both are; where streams wait for each other, but the trace does not say for what, nothing
--- is known.
+-- Two streams that are busy beside each other, with kernels and a collective: neither alone is
+-- worth anything, both are; where streams wait for each other, but the trace does not say for what,
+-- nothing is known.
 for _, waits in ipairs { false, true } do
     r = made.trace {}
     r:op("aten::mm", 0, 10)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/waves.h"
+
 /* A host event in the tree. Children have larger indices than their parents. */
 typedef struct node {
     const gp_rec *rec;
@@ -349,11 +351,13 @@ static bool make_kernel_rows(sweep *s, table *t) {
             if (row < 0) return false;
             if (!gp_rec_is_work(r)) continue;
             t->rows->row[row].calls++;
+            t->rows->row[row].wave = gp_waves_of(s->p, r->kernel);
             t->rows->row[row].self[GP_DEV] += (int64_t)(r->t1 - r->t0);
             t->rows->row[row].total[GP_DEV] += (int64_t)(r->t1 - r->t0);
         }
     }
     s->elsewhere = 0;
+    t->rows->waves = s->p->waves != NULL;
     return true;
 }
 

@@ -41,8 +41,9 @@ typedef struct gp_row {
     int rank;                /* by rank */
     uint64_t calls, samples; /* samples: of the script's own time */
     int64_t self[2], total[2], self_mem[2], mem[2];
-    double ops, moved; /* with opts.flops: operations and bytes of the row's own events */
-    double bound;      /* with a card, too: ns that they take on it at least */
+    double ops, moved;          /* with opts.flops: operations and bytes of the row's own events */
+    double bound;               /* with a card, too: ns that they take on it at least */
+    const struct gp_wave *wave; /* by kernel, of a loaded trace: what it fills; NULL: not known */
 } gp_row;
 
 /* Per second of the device's own time in the row's events, of the host's where no device ran any;
@@ -63,7 +64,7 @@ typedef struct gp_rows {
     int64_t copies;     /* copies' part of busy */
     uint64_t samples;   /* of the script; those of regions and ranks are in their rows */
     const char *kind;   /* "sim", "cuda"; "device" for several; NULL: no device ran anything */
-    bool memory, flops, roofline;
+    bool memory, flops, roofline, waves;
 } gp_rows;
 
 /* NULL when out of memory, or with a message where p did not record what group needs. */

@@ -9,6 +9,7 @@
 #include "profile/fit.h"
 #include "profile/kind.h"
 #include "profile/sync.h"
+#include "profile/waves.h"
 
 char *gp_table_time(double ns, char *buf, size_t n) {
     if (ns >= 1e9) snprintf(buf, n, "%.3fs", ns / 1e9);
@@ -35,12 +36,12 @@ enum {
 };
 
 /* A line of cells: a column's kind says how it is written. */
-typedef enum shown { TEXT, PERCENT, TIME, AVG, BYTES, CALLS, COUNT, RATE, SHARE } shown;
+typedef enum shown { TEXT, PERCENT, TIME, AVG, BYTES, CALLS, COUNT, RATE, SHARE, BLOCKS } shown;
 typedef struct column {
     char head[40];
     shown kind;
-    int which; /* TEXT: 0 name, 1 shapes, 2 stack. COUNT, RATE: 0 operations, 1 bytes. Otherwise
-                  GP_CPU or GP_DEV */
+    int which; /* TEXT: 0 name, 1 shapes, 2 stack. COUNT, RATE: 0 operations, 1 bytes. BLOCKS: 0
+                  those per multiprocessor, 1 occupancy. Otherwise GP_CPU or GP_DEV */
     bool self;
     int width, most; /* most: maximum characters of a TEXT's cell */
 } column;
@@ -101,6 +102,8 @@ static void add_columns(table *t) {
     if (memory) add_memory(t, GP_CPU, "CPU");
     if (memory && r->kind) add_memory(t, GP_DEV, t->device);
     if (r->flops && r->group != GP_BY_KERNEL) add_rates(t);
+    if (r->waves) add(t, BLOCKS, 0, false, "%s", "Blocks/SM");
+    if (r->waves) add(t, BLOCKS, 1, false, "%s", "Est. occupancy");
     add(t, CALLS, 0, false, "%s", "# of Calls");
     if (r->group == GP_BY_SHAPE) add(t, TEXT, 1, false, "%s", "Input Shapes");
     if (r->group == GP_BY_STACK) add(t, TEXT, 2, false, "%s", "Source Location");
@@ -138,6 +141,13 @@ static void share_cell(double share, char *buf) {
     else snprintf(buf, CELL, "%.0f%%", 100 * share);
 }
 
+/* Means of a kernel's runs; empty where they are not known. */
+static void wave_cell(const gp_wave *of, int which, char *buf) {
+    *buf = 0;
+    if (of && !which && of->ns > 0) snprintf(buf, CELL, "%.3g", of->blocks / of->ns);
+    if (of && which && of->occupied > 0) share_cell(of->occupancy / of->occupied, buf);
+}
+
 /* Writes the text of one cell to buf, of CELL bytes. Percentages are of the wall time, a device's
  * of its busy time. */
 static char *cell(const table *t, const gp_row *row, const column *c, char *buf) {
@@ -161,6 +171,7 @@ static char *cell(const table *t, const gp_row *row, const column *c, char *buf)
     case COUNT: gp_count_text(amount, buf, CELL); break;
     case RATE: rate_cell(gp_row_rate(row, amount) * 1e-9, buf); break;
     case SHARE: share_cell(gp_row_roofline(row), buf); break;
+    case BLOCKS: wave_cell(row->wave, c->which, buf); break;
     case CALLS:
         if (row->calls) snprintf(buf, CELL, "%llu", (unsigned long long)row->calls);
         else *buf = 0;
@@ -288,6 +299,9 @@ static void foot_of_device(FILE *f, const table *t) {
     else if (!p->foreign && strcmp(r->kind, "cuda"))
         fprintf(f, "sim is CPU-backed: its kernels ran on threads of this processor, and its times "
                    "are not a GPU's\n");
+    if (r->waves)
+        fprintf(f, "Blocks/SM: blocks for each multiprocessor, below 1 some have none; est. "
+                   "occupancy: warps of those that fit, as the trace has it; means by time\n");
 }
 
 /* Says which events are in no row. */

@@ -4,6 +4,7 @@
 
 #include "profile/load/places.h"
 #include "profile/record.h"
+#include "profile/waves.h"
 #include "tensor/device/model.h"
 #include "tensor/error.h"
 #include "tensor/safe_text.h"
@@ -161,6 +162,7 @@ void gp_prof_free(gp_prof *p) {
     free_tracks(p->workers);
     free(p->orders);
     gp_places_free(p->places);
+    gp_waves_free(p->waves);
     if (p->base) gp_prof_free(p->base);
     else gp_intern_free(p->names);
     free(p);

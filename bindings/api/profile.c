@@ -17,6 +17,7 @@
 #include "profile/kind.h"
 #include "profile/record.h"
 #include "profile/table.h"
+#include "profile/waves.h"
 #include "profile/chrome_trace.h"
 #include "tensor/device/backends.h"
 #include "tensor/env.h"
@@ -270,6 +271,9 @@ static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
         set_number(L, "bytes_per_second", gp_row_rate(row, row->moved));
         if (r->roofline) set_number(L, "roofline", gp_row_roofline(row));
     }
+    const gp_wave *wave = row->wave;
+    if (wave && wave->ns > 0) set_number(L, "blocks_per_sm", wave->blocks / wave->ns);
+    if (wave && wave->occupied > 0) set_number(L, "occupancy", wave->occupancy / wave->occupied);
     if (row->rec && gp_rec_op_shapes(row->rec))
         set_string(L, "shapes", gp_rec_shapes(row->rec->shapes, text, sizeof text));
     if (r->group == GP_BY_STACK && row->rec && row->rec->stack && row->rec->stack->module)

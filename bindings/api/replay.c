@@ -9,6 +9,7 @@
 #include "profile/load/reader.h"
 #include "profile/replay/verdict.h"
 #include "profile/sync.h"
+#include "profile/waves.h"
 
 /* ---- waits, the path, idle time ---- */
 
@@ -170,6 +171,15 @@ static void set_most(lua_State *L, const gp_worth *w) {
     set_int(L, "most_times", w->most_times);
 }
 
+/* Of kernels whose blocks are known, their time, and that of those with less than one for two
+ * multiprocessors. */
+static void set_small(lua_State *L, const gp_prof *p) {
+    gp_wave all = gp_waves_all(p);
+    if (all.ns <= 0) return;
+    set_int(L, "filled", (uint64_t)all.ns);
+    set_int(L, "small", (uint64_t)all.small);
+}
+
 /* The label and the advice of a cause; that of waits is the advice of the line that waited most. */
 static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_worth *w) {
     static const char *const text[][3] = {
@@ -185,10 +195,10 @@ static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_w
 }
 
 /* (prof, rank) -> list of {cause, label, ns, times, worth, rank, advice, file, line, name, before,
- * before_file, before_line, most, most_times}, rank where there are several, one for each cause
- * that the record knows, in the order of cause.def; with wall, work, queued, busy, devices (the
- * worth of kernels, copies, collectives and delays together) and, where the record does not tell,
- * untold */
+ * before_file, before_line, most, most_times, filled, small}, rank where there are several, one for
+ * each cause that the record knows, in the order of cause.def; with wall, work, queued, busy,
+ * devices (the worth of kernels, copies, collectives and delays together) and, where the record
+ * does not tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"", "empty", "dropped", "cut", "device", "work", "orders"};
     const gp_prof *p = gp_lua_check_prof(L, 1);
@@ -206,6 +216,7 @@ static int l_verdict(lua_State *L) {
         set_int(L, "worth", w->worth);
         if (job->n > 1) set_int(L, "rank", (uint64_t)w->rank);
         set_most(L, w);
+        if (cause == GP_CAUSE_kernels) set_small(L, p);
         lua_rawseti(L, -2, ++n);
     }
     set_int(L, "wall", v.wall);

@@ -84,7 +84,7 @@ typedef struct fields {
     bool has_ts, has_dur;
     int64_t ts, dur;
     int64_t correlation, external, device, stream, bytes, total, memory, type, id, waits_for,
-        record;
+        record, blocks, occupancy;
     const char *dims, *types; /* where "Input Dims" and "Input type" begin, NULL */
 } fields;
 
@@ -94,6 +94,12 @@ static bool read_any_int(kineto *k, int64_t *to) {
     if (!read_number_text(k, &t)) return false;
     gp_json_text_int(&t, to);
     return true;
+}
+
+/* A number in thousandths; anything else is read over. */
+static bool read_milli(kineto *k, int64_t *to) {
+    char first = gp_json_peek(k->j);
+    return first >= '0' && first <= '9' ? gp_json_milli(k->j, to) : gp_json_skip(k->j);
 }
 
 static bool read_here(kineto *k, const char **to) {
@@ -136,6 +142,12 @@ static bool read_arg(kineto *k, const gp_json_text *key, fields *f) {
         if (GP_JSON_IS(key, "External id")) return read_any_int(k, &f->external);
         if (GP_JSON_IS(key, "external id")) return read_any_int(k, &f->external);
         if (GP_JSON_IS(key, "Device Type")) return read_any_int(k, &f->type);
+        break;
+    case 13:
+        if (GP_JSON_IS(key, "blocks per SM")) return read_milli(k, &f->blocks);
+        break;
+    case 25:
+        if (GP_JSON_IS(key, "est. achieved occupancy %")) return read_milli(k, &f->occupancy);
         break;
     case 14:
         if (GP_JSON_IS(key, "wait_on_stream")) return read_any_int(k, &f->waits_for);
@@ -296,6 +308,11 @@ static bool set_memory(kineto *k, kineto_event *e, const fields *f) {
     return true;
 }
 
+static void set_waves(kineto_event *e, const fields *f) {
+    e->at = f->blocks;
+    e->occupancy = f->occupancy < 0 || f->occupancy > 100000 ? -1 : (int8_t)(f->occupancy / 1000);
+}
+
 static bool in_range(const fields *f) {
     int64_t most = (int64_t)1 << TIME_BITS;
     return f->has_ts && f->ts >= -most && f->ts <= most && f->dur <= (int64_t)1 << DURATION_BITS;
@@ -321,6 +338,7 @@ static bool add_event(kineto *k, const fields *f, kineto_kind kind) {
                         .stream = KINETO_NONE,
                         .kind = (uint8_t)kind};
     k->clamped += f->dur < 0;
+    if (kind == KINETO_KERNEL) set_waves(e, f);
     if (kind == KINETO_SYNC) e->bytes = f->waits_for, e->at = f->record;
     if (on_device(kind)) return set_place(e, f), true;
     if (kind == KINETO_MEMORY) set_memory(k, e, f);
@@ -364,7 +382,9 @@ static bool read_event(kineto *k) {
                 .total = -1,
                 .id = KINETO_NONE,
                 .waits_for = KINETO_NONE,
-                .record = -1};
+                .record = -1,
+                .blocks = -1,
+                .occupancy = -1};
     gp_json_text key;
     if (!gp_json_open(k->j, '{')) return false;
     for (bool first = true; gp_json_more(k->j, '}', &first);)

@@ -8,6 +8,8 @@
 #include "profile/load/kineto.h"
 #include "profile/load/kineto_map.h"
 #include "profile/load/places.h"
+#include "profile/usage.h"
+#include "profile/waves.h"
 
 enum { DEPTH = 1024 }; /* of nested host events; deeper ones enclose nothing */
 
@@ -431,7 +433,8 @@ static bool add_work(builder *b, gp_track *t, const kineto_event *e) {
     if (r->kind == GP_REC_MOVED) return true;
     r->kernel = e->name;
     if (from) r->name = from->kind == KINETO_OP ? from->name : from->op ? from->op : r->name;
-    return true;
+    if (gp_rec_is_collective(r)) return true; /* which have few blocks, however much they send */
+    return gp_waves_add(b->p, e->name, (uint64_t)e->dur, e->at, e->occupancy) || no_memory(b);
 }
 
 /* Ops whose id work needs: the map leads to them once they have one. */

@@ -41,6 +41,16 @@ local ONCE <const> = "it passes once, however many steps there are: record later
     see what they take"
 local LEFT <const> = "; where a DataLoader's loop was left, its workers still end their batches"
 
+-- What to do about kernels that mostly leave half of the device without a block; nil: they do not,
+-- or the record does not tell.
+local function small(row)
+    if not row.small or 2 * row.small < row.filled then return end
+    return ("too small for the device: for %s of %s, at least half of its multiprocessors have no \z
+        block to run (analyze --group kernel has blocks by kernel): larger batches; \z
+        torch.compile, which joins kernels; or several at a time, on streams")
+        :format(time(row.small), time(row.filled))
+end
+
 -- Causes that are the device's, and of them those in which it works.
 local DEVICE <const> = { delays = true, kernels = true, copies = true, collectives = true }
 local WORK <const> = { kernels = true, copies = true, collectives = true }
@@ -174,6 +184,7 @@ local function verdict(prof, rank)
         loads = loads or row.cause == "loader"
         row.order, row.share = i, list.wall > 0 and row.worth / list.wall or 0
         row.where = where(row)
+        row.advice = small(row) or row.advice
         if is_once(row) then
             local left = prof.foreign and loads and not row.name
             row.advice = ONCE .. (left and LEFT or "")

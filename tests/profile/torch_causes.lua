@@ -272,6 +272,42 @@ for _, row in ipairs(p:rows { group = "kernel" }) do
     t.ok(row.name:find "^%[", "none ran on the host", row.name)
 end
 
+-- What a kernel fills, as means by time: of 300 us 0.25 blocks for each multiprocessor, of 100 us
+-- 6.25; an occupancy of 0 with half a block or more is not known, and a collective's blocks say
+-- nothing.
+local BLOCKS <const>, OCCUPANCY <const> = "blocks per SM", "est. achieved occupancy %"
+local function filled(small)
+    local of = made.trace()
+    of:op("aten::mm", 0, 20)
+    for i, run in ipairs { { "gemm", small, 0.25, 4 }, { "gemm", 100, 6.25, 44 },
+        { "tma", 40, 2.5, 0 }, { "ncclDevKernel_AllReduce", 50, 0.1, 3 }, { "bare", 20 } } do
+        of:kernel(run[1], 10 + 400 * i, run[2], of:call("cudaLaunchKernel", i, 1), 7,
+            { [BLOCKS] = run[3], [OCCUPANCY] = run[4] })
+    end
+    return load(of)
+end
+p = filled(300)
+local fill = {}
+for _, row in ipairs(p:rows { group = "kernel" }) do
+    fill[row.name] = { row.blocks_per_sm or false, row.occupancy or false }
+end
+t.is({ fill.gemm, fill.tma, fill.ncclDevKernel_AllReduce, fill.bare },
+    { { 1.75, 0.14 }, { 2.5, false }, { false, false }, { false, false } }, "what kernels fill")
+text = p:table { group = "kernel" }
+t.ok(text:find "Blocks/SM +Est%. occupancy" and text:find "gemm .* 1%.75 +14%%" and
+    text:find "below 1 some have none", "as a table", text)
+t.is(load(r):rows({ group = "kernel" })[1].blocks_per_sm, nil, "nothing where the trace has none")
+-- 300 of 440 us leave half of the device without a block, or 100 of 240.
+for _, case in ipairs { { 300, true }, { 100, false } } do
+    local kernels
+    for _, row in ipairs(filled(case[1]):verdict()) do
+        if row.cause == "kernels" then kernels = row end
+    end
+    t.is({ kernels.small, kernels.filled }, { case[1] * 1000, (case[1] + 140) * 1000 }, "by time")
+    t.is(kernels.advice:find "too small for the device: for 300.000us of 440.000us" ~= nil, case[2],
+        kernels.advice)
+end
+
 -- ---- what a device did ----
 -- Of 1000 us: kernels from 100 to 300 and a collective from 250 to 450 beside them, which the same
 -- kernel follows from 600 to 602, shorter than its launch of 5.

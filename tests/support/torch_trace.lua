@@ -71,9 +71,10 @@ local function place(self, args, id, stream)
     return args
 end
 
-function Trace:kernel(name, ts, dur, id, stream)
+--- A kernel; args: others of its arguments.
+function Trace:kernel(name, ts, dur, id, stream, args)
     self:event({ cat = self.old and "Kernel" or "kernel", name = name, ts = ts, dur = dur,
-        pid = self.device or 0, tid = stream or 7 }, place(self, {}, id, stream))
+        pid = self.device or 0, tid = stream or 7 }, place(self, args or {}, id, stream))
 end
 
 function Trace:copy(name, ts, dur, id, bytes, stream)

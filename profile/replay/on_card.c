@@ -46,6 +46,10 @@ bool gp_on_card_knows(const gp_prof *p, const char *what, double *share) {
         return has_cost(p) || gp_fail("%s: no op's cost is on the record (expected a profile of "
                                       "profile.run{flops = true})",
                                       what);
+    if (!gp_count_recs(p->workers, gp_rec_is_work))
+        return gp_fail("%s: the trace has no kernel and no copy, whose times a card would change: "
+                       "the program ran on the CPU, or the profiler did not record its device",
+                       what);
     gp_torch_costs *c = gp_torch_costs_new(p);
     if (!c) return false;
     *share = gp_torch_costs_share(c);

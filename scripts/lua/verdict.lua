@@ -51,6 +51,45 @@ local function small(row)
         :format(time(row.small), time(row.filled))
 end
 
+-- Parts of kernels' names, in small letters: of products, convolutions and attention, and of
+-- numbers of 16 bits and fewer.
+local PRODUCTS <const> = { "gemm", "conv", "xmma", "cutlass", "nvjet", "bmm_", "flash", "fmha",
+    "attention", "winograd", "wgrad", "dgrad", "cijk_" }
+local SHORT <const> = { "bf16", "bfloat16", "half", "fp16", "f16", "e4m3", "e5m2", "fp8", "h884",
+    "h1688", "h16816", "_bbs", "_bss", "_hhs", "_hss" }
+
+local OTHERS <const> = { "memcpy", "memset", "copybuffer", "nccl", "[" } -- which are no kernels
+
+local function has_any(name, parts)
+    for _, part in ipairs(parts) do if name:find(part, 1, true) then return true end end
+    return false
+end
+
+-- What to do about kernels of PyTorch by what they are, as their names say; nil: they do not.
+local function by_kind(prof)
+    local all, native, products, short, parts = 0, 0, 0, 0, {}
+    for _, row in ipairs(prof:rows { group = "kernel" }) do
+        local name, ns = row.name:lower(), row.self_device_time_total
+        local own = name:find("at::native", 1, true)
+        local product = not own and has_any(name, PRODUCTS)
+        all = all + (has_any(name, OTHERS) and 0 or ns)
+        if own then native = native + ns end
+        if product then products = products + ns end
+        if product and has_any(name, SHORT) then short = short + ns end
+    end
+    if native >= all / 4 then
+        parts[1] = ("%s of %s are PyTorch's own elementwise ops, reductions and normalizations: \z
+            torch.compile joins many of them"):format(time(native), time(all))
+    end
+    if products >= all / 4 then
+        parts[#parts + 1] = ("%s of %s are products, convolutions and attention%s"):format(
+            time(products), time(all), 2 * short >= products and
+            ", most of them in 16 bits or fewer already: a smaller model or input" or
+            ": torch.autocast to bf16 or f16 where they are in f32; a smaller model or input")
+    end
+    return all > 0 and parts[1] and table.concat(parts, "; ")
+end
+
 -- Causes that are the device's, and of them those in which it works.
 local DEVICE <const> = { delays = true, kernels = true, copies = true, collectives = true }
 local WORK <const> = { kernels = true, copies = true, collectives = true }
@@ -184,7 +223,10 @@ local function verdict(prof, rank)
         loads = loads or row.cause == "loader"
         row.order, row.share = i, list.wall > 0 and row.worth / list.wall or 0
         row.where = where(row)
-        row.advice = small(row) or row.advice
+        if row.cause == "kernels" then
+            row.advice = small(row)
+                or prof.foreign and row.share >= LITTLE and by_kind(prof) or row.advice
+        end
         if is_once(row) then
             local left = prof.foreign and loads and not row.name
             row.advice = ONCE .. (left and LEFT or "")

@@ -82,6 +82,26 @@ for _, waits in ipairs { false, true } do
     t.ok(v:head():find "\nkernels: make them cheaper", v:head())
 end
 
+-- Kernels by what their names say: of 1000 us 600 are PyTorch's own, 400 products; a copy is none.
+for _, case in ipairs {
+    { "sm90_xmma_gemm_bf16bf16_tn", "most of them in 16 bits or fewer already" },
+    { "ampere_sgemm_128x64_tn", "torch.autocast to bf16 or f16 where they are in f32" },
+    { "Cijk_Ailk_Bljk_HHS_BH_MT128", "most of them in 16 bits or fewer already" },
+} do
+    r = made.trace {}
+    r:op("aten::mm", 0, 10)
+    r:kernel("void at::native::elementwise_kernel<bfloat16>", 20, 600,
+        r:call("cudaLaunchKernel", 2, 2))
+    r:kernel(case[1], 620, 400, r:call("cudaLaunchKernel", 4, 2))
+    r:copy("Memcpy DtoH (Device -> Pinned)", 1020, 5, r:call("cudaMemcpyAsync", 6, 2), 4)
+    v = load_trace(r):verdict()
+    t.is(v.cause, "kernels", case[1])
+    for _, part in ipairs { "600.000us of 1.000ms are PyTorch's own elementwise ops",
+        "400.000us of 1.000ms are products, convolutions and attention", case[2] } do
+        t.ok(v[1].advice:find(part, 1, true), part, v[1].advice)
+    end
+end
+
 -- Nothing but the device's events.
 r = made.trace {}
 for i = 1, 20 do r:kernel("gemm", 100 * i, 90, 1000 + i) end

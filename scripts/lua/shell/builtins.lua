@@ -35,8 +35,7 @@ local function looped(kind_of, names)
         return (emit(node))
     end
 end
-functions.list = looped("list", { zip = 2, enumerate = 2, items = 2, keys = 1, values = 1,
-    reversed = 1 })
+functions.list = looped("list", { reversed = 1 })
 function functions.range(args)
     if not args[3] then return nil end
     local step = emit(args[3])
@@ -53,6 +52,12 @@ function functions.filter(args)
 end
 function functions.len(args)
     local e = args[1]
+    local of = e and e[1] == "call" and path(e[2]) == "set" and e[3][1]
+    if of then -- how many different values
+        return translate.renamed("(function() local t, n = {}, 0 for _, v in ipairs(%s) do \z
+            if not t[v] then t[v], n = true, n + 1 end end return n end)()", "t n v"):format(
+            (emit(of)))
+    end
     local v = e and e[1] == "name" and value_of(e[2])
     local dict = type(v) == "table" and getmetatable(v) == nil and v[1] == nil and next(v) ~= nil
     if not dict then return nil end
@@ -73,6 +78,32 @@ function functions.dict(args)
         else return pairs_as_dict(args) end
     end
     return emit(out)
+end
+
+-- A list of numbers, whose sum is a tensor's; other lists, as of tensors, have a row.
+function functions.sum(args)
+    local list = args[1]
+    local v = list[1] == "name" and value_of(list[2])
+    local first = type(v) == "table" and type(v[1])
+        or (list[1] == "list" or list[1] == "table") and list[2]
+        and kind(list[2][1] == "item" and list[2][2] or list[2])
+    if #args > 1 or first ~= "number" and first ~= "boolean" then return nil end
+    return ("tensor(%s):sum():item()"):format((emit(list)))
+end
+
+-- zip(*rows), rows as columns
+function functions.zip(args)
+    if args[1][1] ~= "star" or #args > 1 then return nil end
+    return translate.renamed("(function(t) local r = {} for i = 1, #t[1] do r[i] = {} \z
+        for k, v in ipairs(t) do r[i][k] = v[i] end end return r end)(%s)", "t r i k v"):format(
+        (emit(args[1][2])))
+end
+function functions.next(args)
+    local e = args[1]
+    if e[1] ~= "call" then return nil end
+    local iterated = path(e[2]) == "iter" and kind(e[3][1]) == "table" and e[3][1]
+        or e[2][3] == "parameters" and e
+    return iterated and emit(iterated, 14) .. "[1]" or nil
 end
 
 local function whole_number(node)

@@ -81,7 +81,8 @@ local function option(key, value, op, of)
     end
     f = f or name:find "^dims?%d?$" and dims or name:find "_dim$" and dims or name == "index"
         and shifted or name ~= "start" and name ~= "first" and name ~= "last" and roles[name]
-    local text = (name == "device" and translate.device or f or emit)(value)
+    local text = (name == "device" and translate.device or name == "dtype" and translate.dtype or f
+        or emit)(value)
     if name == "unbiased" and op then name = "unbiased" end
     return load(("return {%s = 1}"):format(name)) and ("%s = %s"):format(name, text)
         or ('["%s"] = %s'):format(name, text)
@@ -92,6 +93,16 @@ local separate = { block_diag = true, cartesian_prod = true, broadcast_tensors =
     meshgrid = true }
 
 local OPTIONS <const> = "options stand in one table at the end: f(x, {dim = 1})"
+
+-- The arguments with those of f(*[a, b]) in place.
+local function spliced(args)
+    local out = {}
+    for _, a in ipairs(args) do
+        local list = a[1] == "star" and (a[2][1] == "list" or a[2][1] == "tuple") and a[2]
+        if list then table.move(list, 2, #list, #out + 1, out) else out[#out + 1] = a end
+    end
+    return out
+end
 
 -- The texts of arguments: f(*a, b) unpacks a list of all, since only what stands last can be
 -- several values in Lua.
@@ -109,6 +120,12 @@ local function unpacked_last(args, list)
     return list
 end
 
+-- Whether NumPy makes an array of what stands for the parameter.
+local function is_array(node, parameter)
+    local of, k = parameter and parameter[1], kind(node)
+    return of == "tensor" and (k == "number" or k == "table") or of == "operand" and k == "table"
+end
+
 -- The arguments in Lua, named ones in a final table; of: the op's parameters; counted: those by
 -- place count from 1 already.
 local function arguments(args, of, op, counted)
@@ -118,6 +135,7 @@ local function arguments(args, of, op, counted)
         and not (args[2] and args[2][1] ~= "named") and #args[1] > 2 then
         args = table.move(args, 2, #args, #args[1], { table.unpack(args[1], 2) })
     end
+    args = spliced(args)
     for _, a in ipairs(args) do
         if a[1] == "named" then named[#named + 1] = option(a[2], a[3], op, of)
         elseif a[1] == "options" then more = more and say(OPTIONS) or a
@@ -126,11 +144,11 @@ local function arguments(args, of, op, counted)
             local parameter = of[n] or variadic and #of == 1 and variadic or nil
             if variadic and variadic[1] == "shape" then parameter = nil end
             local f = not counted and role(parameter, op)
+            if f and a[1] == "star" then say "dims and indices in the list count from 1" end
             if parameter and parameter[2] == "correction" and a[1] == "constant" then
                 named[#named + 1] = "unbiased = " .. a[2]
-            elseif of.of_lists and parameter and parameter[1] == "tensor"
-                and (kind(a) == "table" or kind(a) == "number") then
-                list[#list + 1] = made_tensor(a)
+            elseif of.of_lists and is_array(a, parameter) then
+                list[#list + 1] = f == shifted and "tensor" .. shifted(a) or made_tensor(a)
             elseif of.of_lists and parameter and parameter[1] == "tensors" and kind(a[2]) == "table"
                 and kind(a) == "table" then
                 list[#list + 1] = each(made_tensor, a)
@@ -168,6 +186,14 @@ function of_word.DEVICE(node)
 end
 
 translate.device = of_word.DEVICE
+
+-- A dtype, which may be the name of a type of Python's.
+function translate.dtype(node)
+    local of = node[1] == "name" and ({ int = '"i64"', float = '"f64"', bool = '"bool"' })[node[2]]
+    if of then return of, 14 end
+    return emit(node)
+end
+of_word.DTYPE = translate.dtype
 
 local modes = { ['"warn"'] = '"warn"', ["1"] = '"warn"', ['"error"'] = '"error"',
     ["2"] = '"error"', ["0"] = '"off"', ['"default"'] = '"off"' }
@@ -231,6 +257,8 @@ local function fitted(form, args)
     return given, left
 end
 
+local of_numbers = { X = true, Y = true, BINS = true, WEIGHTS = true }
+
 -- The form's text with the arguments in place of its words; nil where they do not fit.
 local function fill(form, args)
     local given, left = fitted(form, args)
@@ -259,7 +287,7 @@ local function fill(form, args)
             and (behind == "" or behind:find "[,)}%]]")
         local tight = text:find("^[.:%[(]", after) and 14 or 12
         local f = of_word[word] or emit
-        if form.lists and word == "X" and node[1] == "list" then
+        if form.lists and of_numbers[word] and kind(node) == "table" then
             node = { "raw", made_tensor(node) }
         end
         local value, level = f(node)
@@ -273,7 +301,7 @@ local function by_form(key, args)
         if text then
             if form.note then note(form.note) end
             if form.text == "" then say(form.note) end
-            return text, text:find "^[{\"']" and 13 or form.level
+            return text, (text:find "^[{\"']" or text:find "^function") and 13 or form.level
         end
     end
 end
@@ -376,8 +404,17 @@ local function method_call(node)
 end
 
 -- Python's functions that take a text as a list of its characters.
-local of_sequences = { list = true, tuple = true, sorted = true, reversed = true, map = true,
-    filter = true, max = true, min = true }
+local of_sequences = {}
+for name in ("sum any all list tuple sorted reversed map filter max min"):gmatch "%a+" do
+    of_sequences[name] = true
+end
+
+-- The op whose arguments the layer's are, where they count labels or indices.
+local function labels_of(f)
+    local layer = translate.layer(f)
+    return (layer:find "CrossEntropyLoss$" or layer:find "NLLLoss$") and "nll_loss"
+        or layer:find "Embedding$" and "embedding"
+end
 
 -- The call of a function by its name, of a package or Python's own.
 local function named_call(node, full)
@@ -409,6 +446,8 @@ local function named_call(node, full)
     if not name then say(elsewhere.advice(full)) end
     local of, op = parameters((name:gsub("^(%a+)%.", "%1_")), false)
     if not op then of, op = parameters(name, false) end
+    local layer = not package and labels_of(node[2])
+    if layer then return call(name, arguments(args, parameters(layer), layer)) end
     if elsewhere.counted[name] then of = elsewhere.counted[name] end
     of.of_lists = elsewhere.keys(full)[2] ~= nil -- NumPy's functions take lists and numbers
     local head = name:match "^[%a_][%w_]*"
@@ -436,8 +475,6 @@ function write.call(node)
         if text then return text, level end
     end
     if f[1] == "field" or f[1] == "method" then return method_call(node) end
-    local layer = f[1] == "call" and path(f[2]) or ""
-    local op = (layer:find "CrossEntropyLoss$" or layer:find "NLLLoss$") and "nll_loss"
-        or layer:find "Embedding$" and "embedding"
+    local op = labels_of(f)
     return call(emit(f, 14), arguments(args, op and parameters(op) or {}, op))
 end

@@ -27,7 +27,7 @@ elsewhere.dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "
 -- PyTorch's names that have another name here.
 local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.module",
     inference_mode = "inference", Tensor = "tensor", array = "tensor", asarray = "tensor",
-    concatenate = "cat",
+    concatenate = "cat", array_equal = "equal",
     from_numpy = "tensor", as_tensor = "tensor", set_num_threads = "threads",
     get_num_threads = "threads", set_default_dtype = "default_dtype",
     get_default_dtype = "default_dtype", set_printoptions = "printoptions",

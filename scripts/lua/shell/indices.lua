@@ -138,10 +138,13 @@ function translate.part_of(node, key)
     local which = pairs_of[key]
     local call = node[1] == "call" and node[2]
     local name = call and (call[1] == "field" and call[3] or call[2])
-    local layer = call and call[1] == "call" and path(call[2])
-    if layer then -- nn.LSTM(4, 5)(x)[0]
+    local layer = call and (call[1] == "call" or call[1] == "name") and translate.layer(call) or ""
+    if layer:find "%u" then -- nn.LSTM(4, 5)(x)[0]
         name = layer:find "LSTM$" and "lstm" or (layer:find "GRU$" or layer:find "RNN$"
             or layer:find "MultiheadAttention$") and "gru"
+    end
+    for _, a in ipairs(call and call[1] == "name" and node[3] or {}) do
+        if a[1] == "named" and a[2] == "key" then return nil end -- Python's max and min
     end
     if name == "eig" and which then
         say "linalg.eig gives four tensors: re and im of the values, re and im of the vectors"

@@ -54,18 +54,34 @@ local function ranged(name, args, trees, body)
         step and ", " .. emit(step) or ""), translate.looping({ name }, "zero", body)
 end
 
--- The arguments, texts as lists of their characters.
-function translate.sequences(args)
-    local out, c = {}, { "name", "c" }
-    for i, a in ipairs(args) do
-        local loops_of = kind(a) == "string" and { { targets = { c }, over = a } }
-        out[i] = loops_of and { "comprehension", "list", c, loops = loops_of } or a
-    end
-    return out
-end
-
 local function called(node, name)
     return node[1] == "call" and path(node[2]) == name and node[3]
+end
+
+-- Whether the expression is a table of names that is known.
+local function is_dict(node)
+    local v = node[1] == "name" and translate.value(node[2])
+    return type(v) == "table" and getmetatable(v) == nil and v[1] == nil and next(v) ~= nil
+end
+
+local of_dict = { items = 2, keys = 1, values = 1 }
+-- What goes through several values as a list: texts by their characters, dicts by their keys,
+-- d.items(), enumerate and zip; any other node as it is.
+local function as_list(node)
+    local names = { { "name", translate.unused "a" } }
+    local method = node[1] == "call" and node[2][1] == "field" and #node[3] == 0 and node[2][3]
+    local n = of_dict[method] or (kind(node) == "string" or is_dict(node)) and 1
+        or called(node, "enumerate") and 2 or (called(node, "zip") or {})[2] and 2
+    if not n then return node end
+    if n == 2 then names[2] = { "name", translate.unused "b" } end
+    return { "comprehension", "list", n == 2 and { "tuple", names[1], names[2] } or names[1],
+        loops = { { targets = names, over = node } } }
+end
+
+function translate.sequences(args)
+    local out = {}
+    for i, a in ipairs(args) do out[i] = a[1] == "named" and a or as_list(a) end
+    return out
 end
 
 -- The same of a function that goes through lists.
@@ -135,7 +151,7 @@ end
 local function paired(targets, over, body)
     local names = text_of(targets)
     local list = lists_of(over, "zip")
-    if list and #targets >= 2 then
+    if list and #targets >= 2 and list[1][1] ~= "star" then
         local i, also, values = translate.unused "i", {}, {}
         local before = ""
         for k = 2, #targets do
@@ -186,7 +202,7 @@ local function listed(targets, over, body)
             body()
     end
     local v = over[1] == "name" and loops.value(over[2])
-    if type(v) == "table" and getmetatable(v) == nil and v[1] == nil and next(v) ~= nil then
+    if is_dict(over) then
         return ("for %s in pairs(%s) do "):format(names, (emit(over))), body()
     end
     if io.type(v) then return ("for %s in %s:lines() do "):format(names, (emit(over))), body() end
@@ -251,6 +267,10 @@ local function made(f, node, name)
             return ("if %s then %s = %s break end"):format(not all and c
                 or level < 11 and "not (" .. c .. ")" or "not " .. c, name, tostring(not all))
         end))
+    elseif f == "next" then
+        return ("%s = nil %s"):format(name, around(node, function()
+            return ("%s = %s break"):format(name, (emit(node[3])))
+        end))
     elseif f == "max" or f == "min" then
         return ("%s = nil %s"):format(name, around(node, function()
             local v = translate.unused "v"
@@ -269,6 +289,13 @@ function loops.over(f, node)
     local t = translate.unused "t"
     local body = made(f, node, t)
     return body and ("(function() local %s return %s end)()"):format(body, t)
+end
+-- [f(v) for v in list] as a statement: f is called, and its values are not kept.
+function loops.statement(node)
+    return around(node, function()
+        local text = emit(node[3])
+        return load(text) and text or "local _ = " .. text
+    end)
 end
 loops.loop, loops.called, loops.made = loop, called, made
 

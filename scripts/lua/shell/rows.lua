@@ -9,6 +9,7 @@
 return [==[
 len(X) = #X
 str(X) = tostring(X)
+repr(S) = "'" .. S .. "'"
 repr(X) = tostring(X)
 int(BOOL) = BOOL and 1 or 0
 int(S) = math.tointeger(tonumber(S))
@@ -33,9 +34,10 @@ max(N, N2) = math.max(N, N2)
 min(N, N2) = math.min(N, N2)
 max(N, N2, N3) = math.max(N, N2, N3)
 min(N, N2, N3) = math.min(N, N2, N3)
-sum(L) = tensor(L):sum()
-any(L) = tensor(L):any()
-all(L) = tensor(L):all()
+sum(V) = V:sum(1)
+sum(L) = (function() local t = 0 for _, v in ipairs(L) do t = t + v end return t end)()
+any(L) = tensor(L):any():item()
+all(L) = tensor(L):all():item()
 sorted(X) = (function() local t = {table.unpack(X)} table.sort(t) return t end)()
 sorted(X, REVERSE) = (function() local t = {table.unpack(X)} table.sort(t, function(a, b)
     if REVERSE then a, b = b, a end return a < b end) return t end)()
@@ -51,6 +53,7 @@ filter(F, L) = (function() local t = {} for _, v in ipairs(L) do if F(v) then t[
     end return t end)()
 range(STOP) = (function() local t = {} for i = 0, STOP do t[#t + 1] = i end return t end)()
 range(X, STOP) = (function() local t = {} for i = X, STOP do t[#t + 1] = i end return t end)()
+list(L) = {table.unpack(L)}
 list(X) = X
 tuple(X) = X
 list() = {}
@@ -93,14 +96,17 @@ numpy(X) = X
 .startswith(X, SEP) = X:sub(1, #SEP) == SEP
 .endswith(X, SEP) = X:sub(-#SEP) == SEP
 .isdigit(X) = X:find "^%d+$" ~= nil
-.append(X, Y) = X[#X + 1] = Y
+.append(X, Y) = table.insert(X, Y)
 .extend(X, Y) = table.move(Y, 1, #Y, #X + 1, X)
 .insert(X, INDEX, Y) = table.insert(X, INDEX, Y)
 .pop(X) = table.remove(X)
 .pop(X, SEP) = (function() local v = X[SEP] X[SEP] = nil return v end)()
 .pop(X, INDEX) = table.remove(X, INDEX)
 .sort(L) = table.sort(L)
-.copy(L) = {table.unpack(L)}
+.sort(L, REVERSE) = table.sort(L, function(a, b) if REVERSE then a, b = b, a end return a < b end)
+.sort(L, KEY) = table.sort(L, function(a, b) return KEY(a) < KEY(b) end)
+.copy(L) = (function() local t = {} for k, v in pairs(L) do t[k] = v end return t end)()
+.setdefault(X, K, Y) = (function() if X[K] == nil then X[K] = Y end return X[K] end)()
 .index(L, X) = (function() for i, v in ipairs(L) do if v == X then return i - 1 end end end)()
 .count(L, X) = (function() local n = 0 for _, v in ipairs(L) do if v == X then n = n + 1 end end
     return n end)()
@@ -283,7 +289,8 @@ np.append(X, N) = cat({X:flatten(), tensor{N}})
 np.append(X, Y) = cat({X:flatten(), Y})
 np.delete(X, INDEX) = -- a mask or a list of what stays: x[mask], x[tensor{1, 3}]
 np.insert(X, INDEX, Y) = -- cat of the parts: cat{x["1:2"], y, x["3:"]}
-np.pad(X, N) = -- pad(x, {before, after}), the last dim first
+np.pad(X, N) = (function(t) local p = {} for i = 1, 2 * t.ndim do p[i] = N end return pad(t, p)
+    end)(X)
 np.full(SIZE, X, **) = full(SIZE, X, **)
 np.identity(N) = eye(N)
 np.float32(X) = X
@@ -309,10 +316,13 @@ np.clip(N, A, B) = math.max(A, math.min(N, B))
 np.clip(X, A, B) = clamp(X, A, B)
 np.power(X, Y) = X ^ Y
 np.mod(X, Y) = X % Y
-np.array_equal(X, Y) = equal(X, Y)
-np.allclose(L, Y) = allclose(tensor(L), tensor(Y))
-np.allclose(X, L) = allclose(X, tensor(L))
-np.isclose(X, L) = isclose(X, tensor(L))
+np.flip(X) = (function(t) for i = 1, t.ndim do t = t:flip(i) end return t end)(X)
+np.nonzero(A) = nonzero(A, {as_tuple = true})
+np.average(X) = X:mean()
+np.average(X, WEIGHTS) = (X * WEIGHTS):sum() / WEIGHTS:sum()
+np.polyfit(X, Y, DEG) = (linalg.lstsq(vander(X, DEG + 1), Y:unsqueeze(2))):flatten()
+np.digitize(X, BINS) = bucketize(X, BINS, {right = true}) -- bins count from 1
+np.vectorize(F) = F -- ops take whole tensors
 np.meshgrid(X, Y) = meshgrid({X, Y}, {indexing = "xy"})
 np.linspace(A, B) = linspace(A, B, 50)
 np.linspace(A, B, NUM) = linspace(A, B, NUM)

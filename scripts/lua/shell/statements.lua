@@ -142,7 +142,7 @@ function write.assign(node)
             if t[1] == "name" then
                 local v = #list == #values and values[k] or nil
                 local second = k == 2 and #values == 1 and translate.gives_indices(values[1])
-                translate.tell(t[2], second and "indices"
+                translate.tell(t[2], v, second and "indices"
                     or v and (translate.is_index(v) and "indices" or is_complex(v) and "complex"
                         or kind(v)))
             end
@@ -253,6 +253,12 @@ local function print_call(args)
         end
     end
     if not next(named) then return nil end
+    if args[1] and args[1][1] == "star" then -- print(*a, sep = ", ")
+        local a = { "name", translate.unused "a" }
+        local over = n == 1 and args[1][2] or { "list", table.unpack(args, 1, n) }
+        list = { ("table.unpack(%s)"):format((emit { "comprehension", "list", { "call",
+            { "name", "str" }, { a } }, loops = { { targets = { a }, over = over } } })) }
+    end
     local sep, last = named.sep and emit(named.sep) or '" "', named["end"] and emit(named["end"])
     local to = named.file and emit(named.file, 14) .. ":write" or "io.write"
     if named.file or last then
@@ -412,7 +418,8 @@ end
 function statements.join(nodes)
     local out = {}
     for i, node in ipairs(nodes) do
-        local text = write[node[1]](node)
+        local e = i < #nodes and node[1] == "expression" and node[2][1]
+        local text = e and e[1] == "comprehension" and loops.statement(e) or write[node[1]](node)
         if node.open then text = text:gsub(" end$", "") end
         if i > 1 and i == #nodes and is_shown(node) and load("return " .. text) then
             text = "return " .. text

@@ -12,6 +12,10 @@ local function formatted(form, value)
     if not fill then align, rest = form:match "^([<>^]?)(.*)$" end
     local sign, zero, width, comma, dot, letter = rest:match
         "^([+ ]?)(0?)(%d*)([,_]?)(%.?%d*)([a-zA-Z%%]?)$"
+    if comma == "," and align .. width .. dot == "" and ("d"):find(letter, 1, true) then
+        return "%s", ('(tostring(%s):reverse():gsub("%%d%%d%%d", "%%0,"):reverse():gsub("^,", ""))')
+            :format((emit(value)))
+    end
     if not width or comma ~= "" or align == "^" or fill and fill ~= " " then
         say(("-- the format {:%s} has no form in Lua"):format(form))
     end

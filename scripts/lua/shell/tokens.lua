@@ -42,6 +42,11 @@ local function token(text, at)
     if found then return found end
     local word = text:match("^[%a_][%w_]*", at)
     if word then return { "name", word, at = at, stop = at + #word } end
+    local base, digits = text:match("^0([bBoO])([%d_]+)", at)
+    if base then
+        local value = tonumber((digits:gsub("_", "")), base:lower() == "b" and 2 or 8)
+        return { "number", tostring(value), at = at, stop = at + 2 + #digits }
+    end
     local number = text:match("^0[xX]%x[%x_]*", at)
         or text:match("^%d[%d_]*%.?[%d_]*[eE][-+]?%d+", at)
         or text:match("^%.%d[%d_]*[eE][-+]?%d+", at) or text:match("^%.%d[%d_]*", at)

@@ -9,7 +9,7 @@ local translate = {}
 
 local scope, notes -- of the line that is being translated
 local loops        -- variables of its loops: "zero" or "one", what they count from
-local told         -- kinds of the variables that the line sets
+local told, made   -- kinds of the variables that the line sets, and their expressions
 local write, emit, kind = {}, nil, nil
 translate.write = write -- by a node's kind: function(node) -> text, how tightly it binds
 
@@ -42,7 +42,7 @@ translate.COUNT = COUNT
 
 function translate.with(outer, f, ...)
     for _, name in ipairs { "operators", "texts", "indices", "calls" } do shell.part(name) end
-    scope, notes, loops, told = outer, {}, {}, {}
+    scope, notes, loops, told, made = outer, {}, {}, {}, {}
     local result = table.pack(pcall(f, ...))
     if not result[1] then
         if type(result[2]) == "table" then return nil, { result[2].say }, result[2].code end
@@ -62,8 +62,18 @@ translate.value = value_of
 
 function translate.told(name) return told[name] end
 
--- From here on the variable holds what is of the kind.
-function translate.tell(name, of) told[name] = of or "unknown" end
+-- From here on the variable holds the value of the expression, nil if not known, of the kind.
+function translate.tell(name, node, of) told[name], made[name] = of or "unknown", node end
+
+-- The class of layer that the expression is, as nn.NLLLoss(), or a variable of one.
+function translate.layer(node)
+    local known = node[1] == "name" and (made[node[2]] or value_of(node[2]))
+    if known and not made[node[2]] then
+        return gpush.nn.is_module(known) and gpush.nn.class_of(known) or ""
+    end
+    node = known or node
+    return node[1] == "call" and translate.path(node[2]) or ""
+end
 
 -- Calls f while the names stand for the variables of a loop.
 function translate.looping(names, counts, f)
@@ -325,7 +335,7 @@ function write.star(node) return ("table.unpack(%s)"):format((emit(node[2]))) en
 write.options = function(node) return emit(node[2]) end
 function write.walrus(node)
     local value = emit(node[3])
-    translate.tell(node[2], kind(node[3]))
+    translate.tell(node[2], node[3], kind(node[3]))
     return ("(function() %s = %s return %s end)()"):format(node[2], value, node[2])
 end
 
@@ -426,6 +436,12 @@ function write.field(node)
             say(("-- type(%s), in Lua's words: number, string …"):format((emit(of))))
         end
         return ("nn.class_of(%s)"):format((emit(of)))
+    end
+    if elsewhere.forms["." .. name] and object[1] == "name"
+        and type(value_of(object[2])) == "table" and value_of(object[2])[name] == nil then
+        local k = { "name", translate.unused "k" } -- key=d.get
+        local ok, text = pcall(emit, { "call", node, { k } })
+        if ok then return ("function(%s) return %s end"):format(k[2], text), 13 end
     end
     if object[1] == "field" and object[3] == "data" and name == "grad" then object = object[2] end
     if name == "data" and object[1] == "field" and object[3] == "grad" then return emit(object) end

@@ -117,7 +117,30 @@ custom loss: custom loss
 class weights: custom loss
 imbalanced classes: custom loss
 regression: nn.Linear
-text classification: nn.LSTM
+text classification: text classification
+tokenizer: text classification
+image classification: image classification
+how do I train a model: train a model
+training loop: train a model
+debugging: debugging
+breakpoint: debugging
+print shape: debugging
+python: from python
+compare with pytorch: from python
+run a script: run a script
+history: prompt
+multiline: prompt
+jupyter: prompt
+use two gpus: nn.parallel.DistributedDataParallel
+stop training: early stopping
+time a function: timeit
+print all elements: printoptions
+version: doctor
+why is my loss not decreasing: training fails
+gan: train a model
+autoencoder: train a model
+load pretrained weights: pretrained model
+mnist: image classification
 inference mode: evaluate
 evaluate model: evaluate
 predict: evaluate

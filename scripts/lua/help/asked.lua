@@ -3,8 +3,15 @@
 -- PyTorch, NumPy and Julia, and of daily life. search.lua reads them.
 local text = [[
 accuracy: correct metric score right percent confusion matrix f1 precision recall
+debugging: debug breakpoint step through inspect print shape mistake bug assert wrong
+train a model: loop training epoch step learn fit network gan autoencoder
+image classification: picture mnist cifar cnn convolution classify classifier
+text classification: nlp tokenizer tokenize vocabulary sentence sentiment word classify classifier
+prompt: history multiline line edit key shortcut copy paste repl notebook jupyter
+from python: python pytorch numpy julia matlab convert translate differ syntax compare
+run a script: file program execute command argument start
 freeze layers: freezing frozen requires_grad transfer finetune fine tuning
-early stopping: stop best patience overfit
+early stopping: stop training best patience overfit
 overfitting: overfit regularize regularization generalization
 gradient accumulation: accumulate small memory batch
 gpu utilisation: utilization low idle usage busy underused
@@ -14,7 +21,7 @@ evaluate: eval validation validate test predict prediction inference mode model
 custom loss: own function weighted class weight imbalanced regression
 batch size: minibatch larger
 split data: train test validation
-pretrained model: transfer learning finetune huggingface torchvision load
+pretrained model: weight transfer learning finetune huggingface torchvision load
 export: onnx torchscript deploy serve
 profile: go slow slowly speed performance bottleneck hotspot time faster benchmark
 profile.run: profiler bottleneck time record flame
@@ -26,7 +33,7 @@ sync.explain: wait find explain cause avoid why
 sync.async: log print loss item without wait asynchronous
 sync.budget: limit ci test
 gpush analyze: trace torch pytorch profiler chrome json read tensorboard nsight
-doctor: gpu card cuda nvidia found missing driver detect available broken wrong problem error
+doctor: version gpu card cuda nvidia found missing driver detect available broken wrong problem error
 cuda: gpu card nvidia device list available count
 cuda.is_available: gpu card found available
 sim: gpu card without simulate fake emulate none
@@ -99,10 +106,10 @@ autocast: mixed precision half 16 bit fp16 bf16
 plot: graph chart draw figure matplotlib line show
 hist: histogram
 imshow: image picture show
-timeit: time measure benchmark how long
+timeit: function call time measure benchmark how long
 compare: time measure benchmark faster two
 dist: distributed
-nn.parallel.DistributedDataParallel: ddp multi multiple several gpu distributed data parallel
+nn.parallel.DistributedDataParallel: ddp use two multi multiple several gpu distributed data parallel
 gpush run: multi multiple several gpu distributed process mpirun torchrun parallel
 dist.init: distributed multi multiple several process
 pin_memory: pinned copy fast transfer host
@@ -119,7 +126,7 @@ nan.watch: nan inf infinite infinity loss my becomes first which op made overflo
 isnan: nan inf missing
 diverge: different differ result gpu cpu bf16 precision mismatch wrong same accuracy disagree
 threads: cpu core thread number parallel
-printoptions: print format digit precision show
+printoptions: all element whole full print format digit precision show
 synchronize: wait device finish
 stream: parallel overlap concurrent queue
 fork: parallel concurrent async thread overlap

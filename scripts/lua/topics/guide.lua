@@ -2,6 +2,23 @@
 -- Help texts of what is no function: commands of the shell, and where to begin. Their form:
 -- ../topics.lua.
 return {
+    prompt = {
+        text = "Up and Down go through what was typed, Ctrl-R searches it, Tab completes, ?name \z
+            tells about a name. A block that is open goes on in the next line. :help lists the \z
+            prompt's own commands, such as :time and :profile. docs/prompt.md has the rest.",
+        see = "quit, tutorial" },
+    ["from python"] = {
+        text = "Type the line as in Python: the error has its form in Lua, as x:sum(2) for \z
+            x.sum(1). Methods take a colon, lists are braces, options a table at the end, \z
+            blocks close with end; dims, indices and labels count from 1, and a range includes \z
+            its end. docs/language.md compares them.",
+        example = "local x = tensor{{1., 2.}, {3., 4.}}\nreturn \z
+            x[\"1:2, -1\"]:sum():item()\n--> 6.0",
+        see = "tutorial, tensor, nn" },
+    ["run a script"] = {
+        text = "gpush train.lua runs a file, with what follows as arg; gpush -e 'print(ones(2))' \z
+            runs a line, gpush -i train.lua goes on at the prompt. gpush --help has the options.",
+        see = "prompt, gpush run, require" },
     quit = { text = "Ctrl-D, quit, exit or :quit end the prompt; Ctrl-C stops what runs. In a \z
         script: os.exit().", see = "os.exit" },
     install = {

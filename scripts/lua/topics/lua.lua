@@ -42,7 +42,7 @@ coroutine.running(): the running coroutine, and whether it is the main one
 coroutine.status(co): "running" "suspended" "normal" or "dead"
 coroutine.wrap(f): a function that resumes a new coroutine of f; errors pass through
 coroutine.yield(…): stops the coroutine; resume gives the arguments
-debug: looking into what runs, without the safeguards of the rest
+debug: Lua's functions to look into what runs. Of tensors and training: help "debugging"
 debug.debug(): reads and runs lines until one says cont
 debug.gethook([thread]): the hook, its mask and its count
 debug.getinfo([thread], f, [what]): a table about a function, or a level of the stack: source, line,

@@ -9,6 +9,55 @@ return {
         example = "(tensor{{1., 3.}, {2., 0.}}:argmax(2) == tensor{2, 2}):float():mean()\n\z
             --> tensor(0.5, f32 scalar cpu)",
         see = "argmax, cross_entropy" },
+    debugging = {
+        text = "print(x) shows a tensor, x.shape, x.dtype and x.device what it is; errors name \z
+            the op, its argument and the line. A NaN: nan.watch() names the op that made it. \z
+            Other results on a GPU: diverge. A loss that does not fall: help \"training fails\". \z
+            assert(x.shape[2] == 4) in forward finds a wrong layer.",
+        see = "nan.watch, autograd.detect_anomaly, diverge, training fails, nn.summary" },
+    ["train a model"] = {
+        text = "Forward, loss, backward, step, for each batch. model:to \"gpu\" before the \z
+            optimizer is made, model:train() before the loop, model:eval() after it. gpush lab \z
+            digits is a whole program.",
+        example = [[
+local model = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1))
+local opt = optim.Adam(model, {lr = 0.01})
+local set = data.TensorDataset(rand(64, 2), ones(64, 1))
+for epoch = 1, 2 do
+    for _, x, y in data.Loader{set, batch = 16, shuffle = true}() do
+        local loss = mse_loss(model(x), y)
+        opt:zero_grad()
+        loss:backward()
+        opt:step()
+    end
+end
+return model(ones(3, 2)).shape[1]
+--> 3]],
+        see = "data.Loader, optim, evaluate, checkpoint, training fails" },
+    ["image classification"] = {
+        text = "data.ImageFolder reads a folder of images for each class; convolutions, then a \z
+            linear layer with an output for each class, and cross_entropy. gpush lab digits is a \z
+            whole program.",
+        example = "local model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), \z
+            nn.Flatten(),\n    nn.Linear(4 * 3 * 3, 10))\nreturn \z
+            cross_entropy(model(rand(2, 1, 8, 8)), tensor{1, 10}).ndim\n--> 0",
+        see = "data.ImageFolder, data.transforms, nn.Conv2d, train a model, accuracy" },
+    ["text classification"] = {
+        text = "A text is a tensor of word numbers, from 1: a table gives each word its number, \z
+            nn.utils.rnn.pad_sequence makes texts equally long (its padding_value is a number of \z
+            its own). nn.Embedding turns numbers into \z
+            vectors, their mean or an nn.LSTM joins them, nn.Linear gives a score for each class.",
+        example = [[
+local number = {good = 1, bad = 2, film = 3}
+local words = {}
+for word in ("good film"):gmatch "%S+" do
+    words[#words + 1] = number[word]
+end
+local embed, score = nn.Embedding(3, 8), nn.Linear(8, 2)
+local x = embed(tensor{words}):mean(2)
+return cross_entropy(score(x), tensor{1}).ndim
+--> 0]],
+        see = "nn.Embedding, nn.LSTM, cross_entropy, train a model" },
     ["freeze layers"] = {
         text = "model:requires_grad_(false) freezes a model or one of its layers: backward \z
             computes no gradients for it. Give the optimizer the parameters that are left.",

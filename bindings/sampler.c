@@ -13,10 +13,12 @@
 #include <unistd.h>
 
 #include "bindings/bind.h"
+#include "bindings/counter.h"
 #include "bindings/stack.h"
 #include "bindings/stop.h"
 #include "profile/record.h"
 #include "profile/sync.h"
+#include "tensor/device/clock.h"
 #include "tensor/device/thread.h"
 #include "tensor/error.h"
 #include "tensor/intern.h"
@@ -36,6 +38,8 @@ static _Thread_local struct {
     atomic_bool looking;  /* a sample is being taken: the next tick is the profiler's own cost */
     _Atomic unsigned due; /* ticks that no sample stands for yet */
     _Atomic uint64_t blocked; /* ticks that found a hook of the script */
+    bool counts;              /* in place of the timer, Lua's counted time decides */
+    uint64_t counted;         /* of it, in ns, since the last sample */
 } me;
 
 /* ---- what the script is at ---- */
@@ -86,8 +90,7 @@ static void take(lua_State *L, unsigned ticks) {
 static void on_hook(lua_State *L, lua_Debug *ar) {
     (void)ar;
     atomic_store(&me.looking, true);
-    lua_sethook(L, NULL, 0, 0);
-    gp_stop_again();
+    gp_counter_rest(L);
     unsigned ticks = atomic_exchange(&me.due, 0);
     if (ticks && me.home) take(L, ticks);
     atomic_store(&me.looking, false);
@@ -109,6 +112,12 @@ static void on_tick(int sig, siginfo_t *info, void *context) {
     lua_sethook(L, on_hook, LUA_MASKCOUNT | LUA_MASKRET, 1);
 }
 
+void gp_sampler_count(lua_State *L, uint64_t ns) {
+    if (!me.home || !me.counts || gp_record_inside() || (me.counted += ns) < GP_SAMPLER_NS) return;
+    me.counted -= GP_SAMPLER_NS;
+    take(L, 1);
+}
+
 static bool make_timer(void) {
     struct sigaction sa = {.sa_sigaction = on_tick,
                            .sa_flags = SA_ONSTACK | SA_SIGINFO | SA_RESTART};
@@ -124,7 +133,8 @@ static bool make_timer(void) {
 
 bool gp_sampler_start(lua_State *L) {
     const struct itimerspec each = {{0, GP_SAMPLER_NS}, {0, GP_SAMPLER_NS}};
-    if (!make_timer()) return gp_fail("profile: lua: no timer: %s", strerror(errno));
+    me.counts = gp_clock_op_ns() != 0, me.counted = 0;
+    if (!me.counts && !make_timer()) return gp_fail("profile: lua: no timer: %s", strerror(errno));
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
     lua_State *home = lua_tothread(L, -1);
     lua_pop(L, 1);
@@ -133,15 +143,16 @@ bool gp_sampler_start(lua_State *L) {
     atomic_store(&me.blocked, 0);
     me.follows = gp_lua_state_kind(L) != GP_LUA_STOCK;
     me.home = home;
-    timer_settime(timer, 0, &each, NULL);
+    if (!me.counts) timer_settime(timer, 0, &each, NULL);
     return true;
 }
 
 /* A hook that is still set, of a coroutine that waits, removes itself when it is called. */
 uint64_t gp_sampler_stop(void) {
     if (!me.home) return 0;
-    timer_delete(timer);
     me.home = NULL;
+    if (me.counts) return 0;
+    timer_delete(timer);
     sigaction(SIGPROF, &before, NULL);
     return atomic_load(&me.blocked);
 }

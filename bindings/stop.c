@@ -3,6 +3,7 @@
 #include "bindings/stop.h"
 
 #include "bindings/bind.h"
+#include "bindings/counter.h"
 #include "profile/record.h"
 
 #include <lauxlib.h>
@@ -33,7 +34,10 @@ static void on_hook(lua_State *L, lua_Debug *ar) {
         return;
     }
     lua_sethook(L, NULL, 0, 0);
-    if (!asked) return; /* a coroutine that survived an earlier stop */
+    if (!asked) { /* a coroutine that survived an earlier stop */
+        gp_counter_rest(L);
+        return;
+    }
     lua_sethook(L, on_hook, LUA_MASKCOUNT, count == AT_ONCE ? CLEAN_UP : NO_MORE);
     luaL_error(L, "interrupted!");
 }
@@ -77,7 +81,7 @@ void gp_stop_begin(lua_State *L) {
 void gp_stop_end(lua_State *L) {
     running = NULL;
     asked = 0;
-    if (lua_gethook(L) == on_hook) lua_sethook(L, NULL, 0, 0);
+    if (lua_gethook(L) == on_hook) gp_counter_rest(L);
 }
 
 /* ---- coroutine.resume and coroutine.wrap, as in lcorolib.c, which maintain the list ---- */
@@ -85,6 +89,7 @@ void gp_stop_end(lua_State *L) {
 /* L runs from here on. */
 static void came_to(lua_State *L) {
     gp_lua_enter(L);
+    gp_counter_follow(L);
     if (gp_prof_running()) gp_record_switch();
 }
 

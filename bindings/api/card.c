@@ -6,6 +6,7 @@
 #include "bindings/args/function.h"
 #include "bindings/args/names.h"
 #include "bindings/bind.h"
+#include "bindings/counter.h"
 #include "bindings/module.h"
 #include "bindings/profile.h"
 #include "profile/record.h"
@@ -19,6 +20,7 @@ static int l_index(lua_State *L) {
     if (!strcmp(key, "card") && card) lua_pushstring(L, *card->key ? card->key : card->name);
     else if (!strcmp(key, "host") && gp_model_host())
         lua_pushnumber(L, (double)gp_model_host() * 1e-9);
+    else if (!strcmp(key, "script")) lua_pushnumber(L, (double)gp_model_script() * 1e-9);
     else if (!strcmp(key, "loader") && gp_model_loader())
         lua_pushnumber(L, (double)gp_model_loader() * 1e-9);
     else if (!strcmp(key, "tf32")) lua_pushboolean(L, tf32);
@@ -120,6 +122,7 @@ static void set_card(lua_State *L) {
     if (!off) gp_lua_check_card(L, "sim.card", 3, &card);
     gp_lua_enter(L);
     if (!gp_model_set(off ? NULL : &card)) gp_lua_raise(L);
+    gp_counter_change(L);
 }
 
 /* Seconds from 1e-9 to 1 at 3 as ns; nil: 0. `each`: of what. */
@@ -131,7 +134,21 @@ static uint64_t check_seconds(lua_State *L, const char *key, const char *each) {
     return (uint64_t)llround(s * 1e9);
 }
 
-static void set_host(lua_State *L) { gp_model_set_host(check_seconds(L, "host", "an op")); }
+static void set_host(lua_State *L) {
+    gp_model_set_host(check_seconds(L, "host", "an op"));
+    gp_counter_change(L);
+}
+
+static void set_script(lua_State *L) {
+    double s = lua_isnil(L, 3) ? 0 : lua_type(L, 3) == LUA_TNUMBER ? lua_tonumber(L, 3) : NAN;
+    if (!(s >= 0 && s <= 1e-3))
+        luaL_error(L,
+                   "sim.script: expected seconds an instruction of Lua, from 0 to 1e-3, or nil, "
+                   "got %s",
+                   luaL_tolstring(L, 3, NULL));
+    gp_model_set_script(lua_isnil(L, 3) ? -1 : llround(s * 1e9));
+    gp_counter_change(L);
+}
 
 static void set_loader(lua_State *L) { gp_model_set_loader(check_seconds(L, "loader", "a batch")); }
 
@@ -150,11 +167,14 @@ static int l_newindex(lua_State *L) {
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
     void (*set)(lua_State *) = !strcmp(key, "card")     ? set_card
                                : !strcmp(key, "host")   ? set_host
+                               : !strcmp(key, "script") ? set_script
                                : !strcmp(key, "loader") ? set_loader
                                : !strcmp(key, "tf32")   ? set_tf32
                                                         : NULL;
     if (!set)
-        return luaL_error(L, "sim has no field \"%s\" to set; it has card, host, loader and tf32",
+        return luaL_error(L,
+                          "sim has no field \"%s\" to set; it has card, host, script, loader and "
+                          "tf32",
                           luaL_tolstring(L, 2, NULL));
     check_idle(L, key);
     set(L);

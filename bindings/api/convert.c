@@ -8,6 +8,8 @@
 #include "bindings/args/function.h"
 #include "bindings/module.h"
 #include "tensor/autograd/tape.h"
+#include "tensor/device/card.h"
+#include "tensor/device/clock.h"
 #include "tensor/device/form.h"
 #include "tensor/device/hazard.h"
 #include "tensor/fuse/trace.h"
@@ -254,6 +256,7 @@ static void from_numbers(lua_State *L, survey *s, wanted *w) {
     lua_insert(L, -2);
     filling f = {.s = s, .dtype = w->dtype, .to = t->a.data};
     fill(&f, 0);
+    gp_clock_work(gp_host_times(GP_HOST_value, (double)t->a.numel));
     lua_pop(L, 1);
     if (!w->dev) w->dev = gp_default_device;
     if (w->dev && w->dev != gp_device_cpu()) convert(L, w, "literal");
@@ -325,6 +328,7 @@ static int l_tolist(lua_State *L) {
     luaL_checkstack(L, GP_MAX_DIM + 4, "tolist");
     const gp_tensor *host = x->a.numel ? gp_lua_host(L, x, GP_WHY_tolist, "tolist") : x;
     push_nested(L, &host->a, 0, host->a.data);
+    gp_clock_work(gp_host_times(GP_HOST_listed, (double)x->a.numel));
     return 1;
 }
 

@@ -114,8 +114,14 @@ local topics = {
         text = "Seconds that the host takes for each op while sim stands in for a card, as 8e-6 \z
             for PyTorch's 8 us; nil: what it takes here. With it a run's times are the same on \z
             every machine: the cpu's own work, such as a loader's, takes its bytes and \z
-            operations over fixed rates, a call of clock() 50 ns, and Lua itself no time.",
-        see = "sim.card, sim.loader" },
+            operations over fixed rates, an instruction of Lua 3 ns (sim.script), a call of \z
+            clock() 50 ns; files and values of tables count, too.",
+        see = "sim.card, sim.script, sim.loader" },
+    ["sim.script"] = {
+        text = "Seconds that an instruction of Lua takes where sim.host is set, 3e-9 at first, as \z
+            measured on a Xeon; 0: none; nil: that again. Time in functions of C, such as \z
+            string.format, is not counted, so that a script takes at least so long.",
+        example = "sim.script\n--> 3e-09", see = "sim.host" },
     ["sim.loader"] = {
         text = "Seconds that a batch of a data.Loader takes the host, measured on some host, in \z
             place of what is counted where sim.host is set; nil: that. Workers divide it.",

@@ -141,9 +141,21 @@ gp_card_time gp_card_copy(const gp_card *card, double bytes, bool pinned) {
     return time_of(card, 1e9 * bytes / (rate * share(r.bytes)), 1, r);
 }
 
+uint64_t gp_host_times(enum gp_host_figure seconds, double n) {
+    return whole(1e9 * n * gp_host_figure[seconds]);
+}
+
+uint64_t gp_host_rate(enum gp_host_figure rate, double n) {
+    return whole(1e9 * n / gp_host_figure[rate]);
+}
+
 uint64_t gp_host_work(double bytes, double ops) {
-    return whole(1e9 *
-                 fmax(bytes / gp_host_figure[GP_HOST_bytes], ops / gp_host_figure[GP_HOST_ops]));
+    uint64_t moved = gp_host_rate(GP_HOST_bytes, bytes), done = gp_host_rate(GP_HOST_ops, ops);
+    return moved > done ? moved : done;
+}
+
+void gp_host_count_file(double bytes) {
+    gp_clock_work(gp_host_times(GP_HOST_file, 1) + gp_host_rate(GP_HOST_cached, bytes));
 }
 
 void gp_host_count(const gp_call *c) {

@@ -54,8 +54,13 @@ enum gp_host_figure {
     GP_HOST_FIGURES
 };
 extern const double gp_host_figure[GP_HOST_FIGURES];
+/* Those of them that are seconds, n times, and those that are rates, of n, in ns. */
+uint64_t gp_host_times(enum gp_host_figure seconds, double n);
+uint64_t gp_host_rate(enum gp_host_figure rate, double n);
 /* What the host itself takes for work of that cost, by its rates, in ns. */
 uint64_t gp_host_work(double bytes, double ops);
+/* Counts a file of so many bytes that is opened and read, where the host's time is counted. */
+void gp_host_count_file(double bytes);
 /* Counts that of c, whose outputs are set, where the host's time is counted (clock.h). */
 void gp_host_count(const gp_call *c);
 

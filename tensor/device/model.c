@@ -23,8 +23,9 @@ static gp_card card;
 static char label[48];
 static uintptr_t host_bits; /* of a device's address */
 static atomic_bool on;
-static uint64_t host_ns;   /* an op's, of gp_model_set_host */
-static uint64_t loader_ns; /* a batch's, of gp_model_set_loader */
+static uint64_t host_ns;       /* an op's, of gp_model_set_host */
+static uint64_t loader_ns;     /* a batch's, of gp_model_set_loader */
+static int64_t script_ns = -1; /* an instruction's, of gp_model_set_script */
 
 /* Of the player and the schedule; taken before a failure's locks, after an allocator's. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -84,6 +85,12 @@ void gp_model_set_host(uint64_t ns) {
 }
 
 uint64_t gp_model_host(void) { return host_ns; }
+
+void gp_model_set_script(int64_t ns) { script_ns = ns; }
+
+uint64_t gp_model_script(void) {
+    return script_ns < 0 ? gp_host_times(GP_HOST_script, 1) : (uint64_t)script_ns;
+}
 
 void gp_model_set_loader(uint64_t ns) { loader_ns = ns; }
 

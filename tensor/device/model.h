@@ -14,9 +14,13 @@ bool gp_model_set(const gp_card *card);
 const gp_card *gp_model_card(void);
 /* The host's time for an op, while a card is modelled, in place of what it takes here; 0: that.
  * Then a program's times are the same on any machine: the cpu's work takes what it costs by the
- * host's rates, and Lua itself none. */
+ * host's rates, and Lua what its instructions do. */
 void gp_model_set_host(uint64_t ns);
 uint64_t gp_model_host(void);
+/* The host's time for an instruction of Lua, where its ops are counted, in ns. Negative: that of
+ * cards.def, as at first. */
+void gp_model_set_script(int64_t ns);
+uint64_t gp_model_script(void);
 /* The host's time for a batch of a loader, where its ops are counted, in place of what is counted;
  * 0: that. */
 void gp_model_set_loader(uint64_t ns);

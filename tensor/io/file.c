@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tensor/device/card.h"
 #include "tensor/device/device.h"
 #include "tensor/error.h"
 #include "tensor/io/temporary.h"
@@ -31,6 +32,7 @@ FILE *gp_file_open(const char *op, const char *file, uint64_t *size) {
                             S_ISDIR(st.st_mode) ? "a folder" : "a device or a pipe");
     }
     *size = (uint64_t)st.st_size;
+    gp_host_count_file((double)*size);
     return f;
 }
 

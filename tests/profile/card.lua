@@ -17,7 +17,7 @@ local function near(is, expected, what)
 end
 
 t.is(sim.card, nil, "no card at first")
-sim.card, sim.host = round, 8e-6
+sim.card, sim.host, sim.script = round, 8e-6, 0
 t.is(sim.card, "R1", "the card's name")
 t.is(sim.label, "modelled R1", "its label")
 near(sim.host, 8e-6, "the host's time")
@@ -97,6 +97,74 @@ near(sim.loader, 1e-3, "a host's measured time of a batch")
 t.ok(math.abs(batches(0, step) - 5 * 1800 * us) < us, "takes the place of what is counted")
 t.ok(math.abs(batches(1, step) - 5 * 1000 * us) < us, "with a worker, too")
 sim.loader = nil
+
+-- ---- the script ----
+-- Of a loop's turns each is one instruction, FORLOOP; with s = s + i two (luac5.4 -l).
+local function turns(n) for _ = 1, n do end end
+local function sums(n) local s = 0 for i = 1, n do s = s + i end return s end
+local function more(fn) return took(function() fn(3000) end) - took(function() fn(1000) end) end
+near(more(turns), 0, "with sim.script = 0 it takes no time")
+local early = coroutine.wrap(function(n) while true do turns(n) n = coroutine.yield() end end)
+early(1)
+sim.script = nil
+near(sim.script, 3e-9, "an instruction of Lua, as cards.def has it")
+near(more(turns), 6 * us, "2000 turns of a loop")
+near(more(sums), 12 * us, "and with a sum in each")
+near(more(early), 6 * us, "a coroutine that was made before")
+debug.sethook()
+near(more(turns), 6 * us, "also after the script removed its hook")
+debug.sethook(function() end, "", 1000000)
+near(more(turns), 0, "its own hook is left alone, and nothing counted")
+debug.sethook()
+sim.script = 1e-6
+near(more(sums), 4000 * us, "with another time of an instruction")
+sim.script = 1e-9
+local list = {}
+for i = 1, 1000 do list[i] = i end
+local made
+near(took(function() made = g.tensor(list) end) - took(function() end), 40.003 * us,
+    "1000 values from a table of 40 ns, and 3 instructions")
+near(took(function() made:tolist() end) - took(function() end), 10.003 * us, "and back of 10")
+local path = os.tmpname()
+g.npy.save(path, g.zeros(1000))
+local bytes = 4128 -- as NumPy writes it: a header of 128
+near(took(function() g.npy.load(path) end) - took(function() end), (1.3 + bytes / 8e3 + 0.004) * us,
+    "a file: opening it, and its bytes at 8 GB/s")
+sim.script = 0
+near(took(function() io.open(path):close() end), (1.3 + bytes / 8e3) * us, "by Lua, too")
+near(took(function() for _ in io.lines(path) do break end end), (1.3 + bytes / 8e3) * us,
+    "and by lines")
+near(took(function() io.open(path, "w"):close() end), 1.3 * us, "one that is written is opened")
+os.remove(path)
+-- A sample of 10000 turns at 100 ns is 1 ms; the batch 4 of these, and its ops' time as above.
+local function scripted(workers)
+    local set = g.data.Dataset { size = 100, get = function()
+        for _ = 1, 10000 do end
+        return 1
+    end }
+    return g.data.Loader { set, batch = 4, workers = workers, prefetch = 2 }
+end
+local function batch_takes(workers)
+    local first
+    for n, _ in scripted(workers)() do
+        if n == 2 then first = g.clock() end
+        if n == 12 then return (g.clock() - first) / 10 end
+    end
+end
+sim.script = 1e-7
+for workers, expected in pairs { [0] = 4, [2] = 2 } do
+    local is = batch_takes(workers) * 1e3
+    t.ok(is > expected and is < 1.01 * expected, ("a batch of a loader with %d workers takes %d \z
+        ms: %.6g"):format(workers, expected, is))
+end
+sim.script = 3e-9
+local sampled = g.profile.run({ lua = true }, function() turns(4000000) end)
+local seen = 0
+for _, row in ipairs(sampled:rows()) do
+    if row.name:find "^turns " then seen = row.samples end
+end
+t.is({ seen, sampled.wall_ns // 1000000 }, { 12, 12 }, "samples are of counted time, one a ms")
+sim.script = 0
 
 -- ---- waits ----
 near(took(function()
@@ -304,6 +372,7 @@ fails(function() sim.card = { like = "h200", f32 = -1 } end, "f32: expected a nu
 fails(function() sim.card = { like = "h200", launch = 2 } end, "launch: expected seconds")
 fails(function() sim.card = { like = "v9" } end, "no card 'v9'")
 fails(function() sim.host = 0 end, "sim.host: expected seconds")
+fails(function() sim.script = 1 end, "sim.script: expected seconds an instruction of Lua")
 fails(function() sim.loader = 2 end, "sim.loader: expected seconds a batch")
 fails(function() sim.tf32 = 1 end, "sim.tf32: expected true or false")
 fails(function() sim.speed = 1 end, 'sim has no field "speed"')
@@ -364,7 +433,7 @@ for _ in loader() do g.synchronize() end
 t.ok(loader:report({ print = false }).verdict:find "^no verdict", "a loader's time is of no card")
 
 -- ---- back ----
-sim.host = nil
+sim.host, sim.script = nil, nil
 local before = g.clock()
 sim.card = nil
 t.ok(g.clock() >= before, "the clock does not go back")

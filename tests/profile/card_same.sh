@@ -1,6 +1,6 @@
 #!/bin/bash
 # With a card and a fixed time of the host for an op, a program prints the same twice, digit for
-# digit, also where the machine is busy meanwhile.
+# digit, also where the machine is busy meanwhile: its script, files and loader are counted, too.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/support/tap.sh"
@@ -28,6 +28,34 @@ print(("%.17g"):format(clock() - t0), prof.wall_ns)
 print(prof:table { width = 200 })
 print(sync.report(false))
 print(timeit(function() return model(x) end, { print = false }))
+local function digits(what, fn)
+    local began = clock()
+    fn()
+    print(what, ("%.17g"):format(clock() - began))
+end
+npy.save("rows.npy", zeros(100, 64))
+digits("text", function()
+    local counts = {}
+    for word in ("a b c a b a "):rep(100):gmatch "%a" do counts[word] = (counts[word] or 0) + 1 end
+    return counts
+end)
+digits("file", function() return npy.load("rows.npy"):tolist() end)
+digits("coroutine", function()
+    local rows = coroutine.wrap(function() for i = 1, 50 do coroutine.yield({ i, i * i }) end end)
+    for row in rows do tensor(row):to "sim" end
+end)
+local set = data.Dataset { size = 64, get = function(_, i)
+    local sum = 0
+    for k = 1, 100 * i do sum = sum + k % 7 end
+    return npy.load("rows.npy")[i], sum
+end }
+for _, workers in ipairs { 0, 2 } do
+    digits("loader", function()
+        for _, rows in data.Loader { set, batch = 4, workers = workers, shuffle = true, seed = 1 }() do
+            model(rows:to "sim"):sum():item()
+        end
+    end)
+end
 END
 run() { (cd "$dir" && "$gpush" --card h200 train.lua 2>&1); }
 first=$(run)

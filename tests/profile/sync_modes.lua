@@ -131,17 +131,17 @@ l = sync.lines()[1]\nprint(l.loop_file, l.loop_line)\n' | %s -i 2>&1]]
 t.ok(typed:find "stdin%S*\t1\n", "nor does a typed one need a file")
 
 -- ---- what a wait is worth ----
--- On a modelled card the host takes 8 us for each op: so long the device idles after a read. Where
--- more is queued after the copy that the host waits for, it does not.
+-- On a modelled card the host takes 8 us for each op and the script none: so long the device idles
+-- after a read. Where more is queued after the copy that the host waits for, it does not.
 local said = output_of [[%s -e '
-sim.card, sim.host, sync.warn = "h200", 8e-6, true
+sim.card, sim.host, sim.script, sync.warn = "h200", 8e-6, 0, true
 local x = randn(1024, 1024, {device = "sim"})
 for i = 1, 10 do
     local n = x:matmul(x):sum():item()
 end
-local big = randn(1024, 1024, {device = "sim"})
+local big, few = randn(1024, 1024, {device = "sim"}), ones(9, {device = "sim"})
 for i = 1, 11 do
-    local y = x:to("cpu", {non_blocking = true})
+    local y = few:to("cpu", {non_blocking = true})
     for k = 1, 4 do big:matmul(big) end
     y:tolist()
 end

@@ -418,8 +418,7 @@ static bool run(gp_call *c) {
     bool ok = op->infer(c, &m) && make_outputs(c, &m) && begin_writes(c);
     if (ok) {
         c->stream = gp_stream_current(m.dev);
-        gp_clock_op();
-        if (m.dev->vt->on_host) gp_host_count(c);
+        gp_host_count(c);
         if (op->random) {
             c->seed = gp_generator.seed;
             c->counter = gp_generator.counter++;

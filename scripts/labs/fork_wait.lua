@@ -21,18 +21,19 @@
 -- a thread, processors. Where there is no GPU sim stands in for a card, whose
 -- times are modelled; --card none shows sim as it is, threads.
 --
---   gpush lab fork_wait [--device gpu|cpu|sim|cuda] [--card h200] [--models 4]
---     [--time 50] [--batch 50] [--channels 256] [--threads 1] [--trace FILE]
+--   gpush lab fork_wait [--device gpu|cpu|sim|cuda] [--card h200] [--host 8e-6]
+--     [--models 4] [--time 50] [--batch 50] [--channels 256] [--threads 1]
+--     [--trace FILE]
 
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")
 local verdict, say = dofile(here .. "verdict.lua"), dofile(here .. "text.lua")
-local opt = options { device = "gpu", card = "h200", models = 4, time = 50, batch = 50,
+local opt = options { device = "gpu", card = "h200", host = 8e-6, models = 4, time = 50, batch = 50,
     channels = 256, threads = 1, trace = false }
 local T, B, C = opt.time, opt.batch, opt.channels
-local label, modelled = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
--- of an op: those of a fork have one, so more are compared with more; a modelled card's ops are
--- computed one at a time
+local label, modelled = card(opt.card, opt.device, opt.host) -- by default PyTorch's 8 us
+-- Threads of an op: those of a fork have one, so more are compared with more; a modelled card's
+-- ops are computed one at a time.
 if not modelled then threads(opt.threads) end
 
 -- ---- the model ----

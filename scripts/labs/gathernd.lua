@@ -16,14 +16,14 @@
 -- Where there is no GPU sim stands in for a card: times are modelled, the host's
 -- as 8 us an op. --card none shows sim as it is, threads of the processor.
 --
---   gpush lab gathernd [--device gpu|cpu|sim|cuda] [--card h200] [--rows 500]
---     [--size 64]
+--   gpush lab gathernd [--device gpu|cpu|sim|cuda] [--card h200] [--host 8e-6]
+--     [--rows 500] [--size 64]
 
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")
 local verdict, say = dofile(here .. "verdict.lua"), dofile(here .. "text.lua")
-local opt = options { device = "gpu", card = "h200", rows = 500, size = 64 }
-local label = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
+local opt = options { device = "gpu", card = "h200", host = 8e-6, rows = 500, size = 64 }
+local label = card(opt.card, opt.device, opt.host) -- by default PyTorch's 8 us
 
 manual_seed(1)
 local data = randn(opt.size, opt.size, 16, { device = opt.device })

@@ -33,7 +33,7 @@
 -- make nobody wait.
 --
 --   gpush lab masked_loss [--batch 8] [--size 256] [--steps 4]
---     [--device gpu|cpu|sim|cuda] [--card h200] [--workers 2]
+--     [--device gpu|cpu|sim|cuda] [--card h200] [--host 8e-6] [--workers 2]
 --     [--precision f32|bf16|f16] [--tables] [--trace PREFIX]
 --     [--loader SECONDS]
 --
@@ -44,8 +44,8 @@ local here = arg[0]:match ".*/" or ""
 local options, precision = dofile(here .. "options.lua"), dofile(here .. "precision.lua")
 local card, say = dofile(here .. "card.lua"), dofile(here .. "text.lua")
 local verdict = dofile(here .. "verdict.lua")
-local opt = options({ device = "gpu", card = "h200", batch = 8, size = 256, steps = 4, workers = 2,
-    precision = "f32", trace = false, loader = false, tables = {} }, { workers = 0 })
+local opt = options({ device = "gpu", card = "h200", host = 8e-6, batch = 8, size = 256, steps = 4,
+    workers = 2, precision = "f32", trace = false, loader = false, tables = {} }, { workers = 0 })
 if opt.loader then
     sim.loader = tonumber(opt.loader) or error("masked_loss: --loader expects seconds a batch", 0)
 end
@@ -239,7 +239,7 @@ local function write_trace(stage)
     print("wrote " .. file)
 end
 
-local label, modelled = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
+local label, modelled = card(opt.card, opt.device, opt.host) -- by default PyTorch's 8 us
 if modelled then rounds = 1 end
 local device = zeros(1, { device = opt.device }).device
 say(("%d pictures of %dx%d a step on %s%s in %s"):format(opt.batch, size, size, device, label,

@@ -1,8 +1,9 @@
 -- Reads a lab's options: options{device = "gpu", rows = 500} takes --device cpu --rows 20 from the
 -- command line. The values given are the defaults and say by their type what is expected; false
 -- stands for a text that is not given, {} for an option without a value: true where it is given.
--- --help prints the comment at the top of the lab's file and lists them. Whole numbers are at least
--- 1, or what `least` says: options({workers = 2}, {workers = 0}).
+-- A default such as 8e-6 takes a number above 0. Whole numbers are at least 1, or what `least`
+-- says: options({workers = 2}, {workers = 0}). --help prints the comment at the top of the lab's
+-- file and lists them.
 
 -- The comment at the top of the lab's file, without its dashes.
 local function header()
@@ -48,6 +49,10 @@ return function(defaults, least)
             if not value or value < from then
                 usage(("%s needs an integer of at least %d"):format(arg[i], from))
             end
+        end
+        if math.type(default) == "float" then
+            value = tonumber(value)
+            if not value or not (value > 0) then usage(arg[i] .. " needs a number above 0") end
         end
         opt[name] = value or usage(arg[i] .. " wants a value")
         i = i + 2

@@ -28,14 +28,14 @@
 -- the device is the CPU itself: waits are real, but device and host share the
 -- processors.
 --
---   gpush lab seven_tips [--device gpu|cpu|sim|cuda] [--card h200] [--size 64]
---     [--steps 20]
+--   gpush lab seven_tips [--device gpu|cpu|sim|cuda] [--card h200] [--host 8e-6]
+--     [--size 64] [--steps 20]
 
 local here = arg[0]:match ".*/" or ""
 local options, verdict = dofile(here .. "options.lua"), dofile(here .. "verdict.lua")
 local card, say = dofile(here .. "card.lua"), dofile(here .. "text.lua")
-local opt = options { device = "gpu", card = "h200", size = 64, steps = 20 }
-local label, modelled = card(opt.card, opt.device, 8e-6) -- PyTorch's 8 us an op
+local opt = options { device = "gpu", card = "h200", host = 8e-6, size = 64, steps = 20 }
+local label, modelled = card(opt.card, opt.device, opt.host) -- by default PyTorch's 8 us
 local device, size, steps = zeros(1, { device = opt.device }).device, opt.size, opt.steps
 local BATCH, CLASSES = 8, 4
 

@@ -53,11 +53,19 @@ function verdict.unknown(a, b)
         :format(bounds(a, b), sim.label)
 end
 
+-- Whether most of a time is the host's own, counted by an assumed time of an op.
+local function assumed(f) return sim.card and sim.host and f.host and 2 * f.host > f.time end
+
 --- Whether b pays in place of a, and what of the time changed, as text: each as verdict.of takes
 --- them, with host, and ops, where they are known.
 function verdict.pays(a, b)
     local how, ratio = verdict.of(a, b)
     if how == "at least" then return verdict.unknown(a, b) .. reason(a, b) end
+    if how == "faster" and (assumed(a) or assumed(b)) then
+        local f = assumed(b) and b or a
+        return ("pays here, how much depends on the host: %s of %s are its own, at %g us an op")
+            :format(ms(f.host), ms(f.time), sim.host * 1e6) .. reason(a, b)
+    end
     if how == "faster" then
         return ("pays here: %.2f times as fast"):format(ratio) .. reason(a, b)
     end

@@ -61,6 +61,12 @@ static const reached measured[CARDS][GP_FAMILIES][TYPES] = {
 #include "tensor/device/cards.def"
 };
 
+/* In ops, 0: one. */
+static const double queued[GP_FAMILIES][TYPES] = {
+#define QUEUED(family, type, ops) [GP_FAMILY_##family][TYPE_##type] = ops,
+#include "tensor/device/cards.def"
+};
+
 bool gp_card_allows(gp_figure figure, double v) {
     return figure >= GP_FIGURE_launch ? v >= 0 && v <= 1 : v > 0 && v <= 1e30;
 }
@@ -103,15 +109,19 @@ double gp_card_bound(const gp_card *card, const gp_cost *cost) { return longer(c
 
 static bool known(reached r) { return r.bytes > 0 || r.ops > 0; }
 
+static type type_of(gp_dtype dt) {
+    return dt == GP_f32                    ? TYPE_f32
+           : dt == GP_f16 || dt == GP_bf16 ? TYPE_half
+           : gp_is_float(dt)               ? TYPE_any
+                                           : TYPE_whole;
+}
+
 /* What the card reaches. tf32 was not measured. */
 static reached reached_by(const gp_card *card, gp_family family, gp_dtype dt) {
     reached none = {0};
     if (!card->known) return none;
     const reached *of = measured[card->known - 1][family];
-    type own = dt == GP_f32                    ? TYPE_f32
-               : dt == GP_f16 || dt == GP_bf16 ? TYPE_half
-               : gp_is_float(dt)               ? TYPE_any
-                                               : TYPE_whole;
+    type own = type_of(dt);
     if (own == TYPE_f32 && card->tf32 && family == GP_FAMILY_product) return none;
     return known(of[own]) ? of[own] : of[TYPE_any];
 }
@@ -159,9 +169,13 @@ void gp_host_count_file(double bytes) {
 }
 
 void gp_host_count(const gp_call *c) {
-    if (!gp_clock_op_ns()) return;
+    uint64_t op = gp_clock_op_ns();
+    if (!op) return;
     gp_cost cost = gp_call_cost(c);
-    gp_clock_work(gp_host_work(cost.bytes, cost.ops));
+    const double *as = queued[cost.family];
+    double ops = as[type_of((gp_dtype)cost.dtype)];
+    if (c->stream->dev->vt->on_host) gp_clock_work(op + gp_host_work(cost.bytes, cost.ops));
+    else gp_clock_work(whole((double)op * share(ops > 0 ? ops : as[TYPE_any])));
 }
 
 void gp_card_list(char *text, size_t n, const char *name) {

@@ -61,7 +61,8 @@ uint64_t gp_host_rate(enum gp_host_figure rate, double n);
 uint64_t gp_host_work(double bytes, double ops);
 /* Counts a file of so many bytes that is opened and read, where the host's time is counted. */
 void gp_host_count_file(double bytes);
-/* Counts that of c, whose outputs are set, where the host's time is counted (clock.h). */
+/* Counts the host's time for c, whose stream and outputs are set, where that is counted (clock.h):
+ * to queue it, or on the host's own device to run it. */
 void gp_host_count(const gp_call *c);
 
 /* The families' names, and which ops they have; static. */

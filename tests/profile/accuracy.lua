@@ -12,7 +12,7 @@ g.sync.mode = "off"
 local HOST <const>, SCRIPT <const>, LIMIT <const> = 8e-6, 4e-9, 0.005
 g.sim.card, g.sim.host = "t4", HOST
 
--- Work of the script: views, each of which takes what an op does, and their loop.
+-- Work of the script: the instructions of a loop, around views, which take no time here.
 local view = g.randn(2, 2, { device = "sim" })
 local function work(us)
     for _ = 1, us // 8 do local _ = view:t() end

@@ -47,7 +47,12 @@ local verdict = dofile(here .. "verdict.lua")
 local opt = options({ device = "gpu", card = "h200", host = 8e-6, batch = 8, size = 256, steps = 4,
     workers = 2, precision = "f32", trace = false, loader = false, tables = {} }, { workers = 0 })
 if opt.loader then
-    sim.loader = tonumber(opt.loader) or error("masked_loss: --loader expects seconds a batch", 0)
+    local seconds = tonumber(opt.loader)
+    if not seconds or seconds < 1e-9 or seconds > 1 then
+        io.stderr:write("masked_loss.lua: --loader needs seconds a batch, from 1e-9 to 1\n")
+        os.exit(false)
+    end
+    sim.loader = seconds
 end
 local CLASSES, IGNORE, BACKGROUND = 10, 0, 10 -- labels are 1 … 10, or 0 where unknown
 local size = opt.size

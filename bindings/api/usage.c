@@ -296,8 +296,8 @@ static int l_kind_now(lua_State *L) {
     return lua_pushstring(L, gp_kind_of_device(luaL_optstring(L, 1, NULL), kind)), 1;
 }
 
-/* not_compared(what, kind, other, its kind): why two things' numbers are not compared; nil where they
- * may be. kind nil: they are the machine's own. */
+/* not_compared(what, kind, other, its kind): why two things' numbers are not compared; nil where
+ * they may be. kind nil: they are the machine's own. */
 static int l_not_compared(lua_State *L) {
     const char *a = luaL_optstring(L, 2, NULL), *b = luaL_optstring(L, 4, NULL);
     if (gp_kinds_compare(a, b)) return 0;

@@ -33,7 +33,7 @@ sync.explain: wait find explain cause avoid why
 sync.async: log print loss item without wait asynchronous
 sync.budget: limit ci test
 gpush analyze: trace torch pytorch profiler chrome json read tensorboard nsight
-doctor: version gpu card cuda nvidia found missing driver detect available broken wrong problem error
+doctor: version gpu card cuda nvidia found missing driver detect available broken wrong problem
 cuda: gpu card nvidia device list available count
 cuda.is_available: gpu card found available
 sim: gpu card without simulate fake emulate none
@@ -109,7 +109,7 @@ imshow: image picture show
 timeit: function call time measure benchmark how long
 compare: time measure benchmark faster two
 dist: distributed
-nn.parallel.DistributedDataParallel: ddp use two multi multiple several gpu distributed data parallel
+nn.parallel.DistributedDataParallel: ddp two multi multiple several gpu distributed data parallel
 gpush run: multi multiple several gpu distributed process mpirun torchrun parallel
 dist.init: distributed multi multiple several process
 pin_memory: pinned copy fast transfer host

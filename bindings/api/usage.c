@@ -307,12 +307,15 @@ static int l_not_compared(lua_State *L) {
 }
 
 void gp_lua_set_usage(lua_State *L) {
-    static const luaL_Reg lists[] = {
-        {"kind_now", l_kind_now}, {"not_compared", l_not_compared},
-        {"waits", l_waits},       {"reads", l_reads},
-        {"queues", l_queues},     {"devices", l_devices},
-        {"memory", l_memory},     {"alive", l_alive},
-        {NULL, NULL}};
+    static const luaL_Reg lists[] = {{"kind_now", l_kind_now},
+                                     {"not_compared", l_not_compared},
+                                     {"waits", l_waits},
+                                     {"reads", l_reads},
+                                     {"queues", l_queues},
+                                     {"devices", l_devices},
+                                     {"memory", l_memory},
+                                     {"alive", l_alive},
+                                     {NULL, NULL}};
     luaL_newlib(L, lists);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.usage");
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/device/card.h"
+#include "tensor/device/clock.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/op.h"
@@ -158,6 +160,7 @@ gp_tensor *gp_png_load(const char *file, int channels, gp_dtype dt, uint64_t mos
     p.info = p.png ? png_create_info_struct(p.png) : NULL;
     if (!p.info) gp_fail("image.load: out of memory");
     else if (read_picture(&p, channels, dt != GP_u8, most)) t = planes(&p, dt);
+    if (t) gp_clock_work(gp_host_rate(GP_HOST_samples, (double)t->a.numel));
     png_destroy_read_struct(&p.png, &p.info, NULL);
     free(p.pixels);
     free(p.rows);

@@ -18,10 +18,11 @@ static struct gp_ledger {
     gp_sync_line lost; /* the sum of waits whose line there was no memory for */
 } book;
 
-/* Streams that a wait has left without work. */
+/* Streams that have got no work since a wait, which has left them without, or with some left. */
 static struct {
     gp_stream *stream;
     int line;
+    bool left;
     uint64_t since, at_most; /* ns */
 } idle[16];
 static int nidle;
@@ -132,11 +133,11 @@ void gp_ledger_after(gp_stream *s, const gp_sync_event *e, bool is_idle) {
     gp_lock(&lock);
     int i = line_of(e), at = 0;
     while (at < nidle && idle[at].stream != s) at++;
-    if (i >= 0 && !is_idle) book.lines[i].known++;
-    if (i >= 0 && is_idle && at < (int)(sizeof idle / sizeof *idle)) {
+    if (i >= 0 && at < (int)(sizeof idle / sizeof *idle)) {
         if (at == nidle) nidle++;
         idle[at].stream = s;
         idle[at].line = i;
+        idle[at].left = !is_idle;
         idle[at].since = e->t1;
         idle[at].at_most = e->t1 - e->t0;
     }
@@ -147,9 +148,10 @@ void gp_ledger_busy(gp_stream *s, uint64_t ns) {
     gp_lock(&lock);
     for (int at = 0; at < nidle; at++) {
         if (idle[at].stream != s) continue;
-        uint64_t gap = ns - idle[at].since;
-        book.lines[idle[at].line].idle_ns += gap < idle[at].at_most ? gap : idle[at].at_most;
-        book.lines[idle[at].line].known++;
+        gp_sync_line *l = &book.lines[idle[at].line];
+        uint64_t gap = idle[at].left ? 0 : ns - idle[at].since;
+        l->idle_ns += gap < idle[at].at_most ? gap : idle[at].at_most;
+        l->known += !idle[at].left || s->dev->vt->busy(s);
         idle[at] = idle[--nidle];
         break;
     }

@@ -169,8 +169,8 @@ static void print_lines(FILE *f, gp_sync_line *lines, int n, int columns) {
         sum, sizeof sum,
         "%llu wait%s, %s; drained: ops that were queued, and that the device had to finish, "
         "when the waits began (%llu); idle: time the device then had nothing to do because of "
-        "them (%s); worth: of one wait, that time on average (prof:savings() predicts what a run "
-        "gains)",
+        "them (%s); worth: of one wait, at least, that time on average (prof:savings() predicts "
+        "what a run gains; lines that wait one after the other gain more together)",
         (unsigned long long)times, times == 1 ? "" : "s",
         gp_time_text((double)ns, wait, sizeof wait), (unsigned long long)drained,
         gp_time_text((double)idle, idled, sizeof idled));

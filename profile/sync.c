@@ -210,14 +210,14 @@ static void print_warning(char *text, size_t n) {
     free(folded);
 }
 
-/* "; worth 12 us each: the device then idled so long"; "" where that is not known. */
+/* "; worth at least 12 us each: the device then idled so long"; "" where that is not known. */
 static char *worth_text(const gp_sync_line *l, char *buf, size_t n) {
     char ns[32];
     double worth = gp_sync_worth(l);
     if (worth < 0) buf[0] = 0;
     else if (worth < 1) snprintf(buf, n, "; worth 0: the device had work left");
     else
-        snprintf(buf, n, "; worth %s each: the device then idled so long",
+        snprintf(buf, n, "; worth at least %s each: the device then idled so long",
                  gp_time_text(worth, ns, sizeof ns));
     return buf;
 }
@@ -325,7 +325,7 @@ static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, ui
     bool known = gp_ledger_add(&e, warned, &line);
     bool idle = !s->dev->vt->busy(s);
     gp_ledger_after(s, &e, idle);
-    if (idle) atomic_store(&gp_hook.launch, launch);
+    atomic_store(&gp_hook.launch, launch);
     charge_budgets(&e);
     if (known && line.times == 2 && gp_sync_watched(why) && gp_sync_loop)
         gp_ledger_loop(&e, gp_sync_loop());

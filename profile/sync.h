@@ -50,12 +50,14 @@ typedef struct gp_sync_line {
     uint64_t wait_ns, max_ns; /* time the host was blocked: sum, longest */
     uint64_t drained;         /* commands that were queued when the waits began */
     uint64_t idle_ns;         /* time the device was idle afterwards, at most the wait itself */
-    uint64_t known; /* waits of which that is known: the device had work left, or has got some */
+    uint64_t known; /* waits of which that is known: the device had work left when it got more, or
+                       none */
 } gp_sync_line;
 
-/* What one of the line's waits is worth, in ns, as far as the ledger knows without a record: how
- * long the device idled after it, on average. Below 0: it is not known yet, or the waits are none
- * that a script can avoid. */
+/* What one of the line's waits is worth at least, in ns, as far as the ledger knows without a
+ * record: how long the device idled after it until more was queued, on average. It may idle later,
+ * too, until the host is ahead again. Below 0: it is not known, or the waits are none that a script
+ * can avoid. */
 double gp_sync_worth(const gp_sync_line *l);
 
 /* One wait. */

@@ -171,7 +171,8 @@ local topics = {
         waits = "for the values that have not come", see = "sync.async" },
     ["sync.report"] = {
         text = "Prints who waited for a device, by line: why, how often, how long, what leaving \z
-            one wait out is worth (how long the device then idled), what to write instead.",
+            one wait out is worth at least (how long the device then idled), what to write \z
+            instead.",
         see = "sync.lines, profile.verdict" },
     ["sync.lines"] = { text = "What sync.report prints, as a list of tables; times in seconds.",
         see = "sync.report" },

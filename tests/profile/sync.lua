@@ -73,7 +73,7 @@ t.is(select(2,
     "a line in a loop is reported at its 1st, 10th and 100th wait")
 t.ok(stderr_of(head ..
     "for i = 1, 10 do local v = x[1][1]:item() end"):find("%[10 times, [%d.]+ [mun]?s in all; \z
-    worth [%d.]+ [mun]?s each: the device then idled so long%]\n$"),
+    worth at least [%d.]+ [mun]?s each: the device then idled so long%]\n$"),
     "with how often and how long, and what it is worth")
 t.is(stderr_of(head .. "do local _ <close> = sync.allow 'log' ; local v = x:sum():item() end"), "",
     "allowed waits are not warned about")

@@ -17,8 +17,8 @@ typedef struct entry {
     bool queues, encloses; /* it queued work; or one within it did */
     bool loader;           /* it is a loader's, or within one of those */
     bool sets_up;          /* it is of GP_PART_SETUP */
-    uint64_t own, idle;    /* its time, of ops outside of ops, waits and long calls within it; of
-                              that, while no device worked */
+    uint64_t own, idle; /* its time, of ops outside of ops, waits and calls of the set-up in it; of
+                           that, while no device worked */
 } entry;
 
 /* At t a thread went from one part to another. */
@@ -164,16 +164,27 @@ static int op_around(const builder *b, int i) {
     return i;
 }
 
-/* A long call beside which no device worked. */
-static bool is_long_call(const entry *e) {
-    return e->rec->kind == GP_REC_CALL && e->own >= GP_SETUP_NS && 2 * e->idle > e->own;
+/* Whether a call of CUDA's or HIP's runtime makes memory, a stream or a graph, or loads code. */
+static bool makes(const char *call) {
+    static const char *const words[] = {"Malloc",       "HostAlloc",   "StreamCreate",
+                                        "ModuleLoad",   "LibraryLoad", "GraphInstantiate",
+                                        "LinkComplete", "MemCreate"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(call, words[i]) && !strstr(call, "Async")) return true;
+    return false;
 }
 
-/* Leaves out of each op's own time the ops, waits and long calls within it. */
+/* A call beside which no device worked, and which is long or makes something. */
+static bool is_setup_call(const entry *e) {
+    bool sets_up = e->own >= GP_SETUP_NS || makes(e->rec->name);
+    return e->rec->kind == GP_REC_CALL && sets_up && 2 * e->idle > e->own;
+}
+
+/* Leaves out of each op's own time the ops, waits and calls of the set-up within it. */
 static void find_own_times(builder *b) {
     for (int i = 0; i < b->n; i++) {
         const entry *e = &b->entry[i];
-        if (!is_op(e) && e->rec->kind != GP_REC_WAIT && !is_long_call(e)) continue;
+        if (!is_op(e) && e->rec->kind != GP_REC_WAIT && !is_setup_call(e)) continue;
         int op = op_around(b, e->up);
         if (op < 0) continue;
         uint64_t end = e->end < b->entry[op].end ? e->end : b->entry[op].end;
@@ -223,7 +234,7 @@ static void find_setups(builder *b) {
         int op = op_around(b, i), event = event_of(b, e->rec);
         if (e->rec->kind == GP_REC_CALL || e->rec->kind == GP_REC_COPY)
             e->sets_up |= op >= 0 && b->entry[op].sets_up;
-        e->sets_up |= is_long_call(e);
+        e->sets_up |= is_setup_call(e);
         if (event >= 0 && e->sets_up) b->by->sets_up[event] = true;
     }
 }

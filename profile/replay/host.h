@@ -11,7 +11,8 @@ typedef enum gp_part {
     GP_PART_LAUNCH, /* in an op that queued work for a device, or that enclosed one that did; of a
                        trace without ops all that is nothing else */
     GP_PART_CPU,    /* in an op that the host computed itself */
-    GP_PART_SETUP,  /* in a long call of a device's runtime beside which no device worked; in the
+    GP_PART_SETUP,  /* in a call of a device's runtime beside which no device worked, and which is
+                       long, or makes memory, a stream or a graph, or loads code; in the
                        first run of an op that took far longer than the others; in a first use */
     GP_PART_LOADER, /* it made a loader's batch, or waited for one */
     GP_PARTS

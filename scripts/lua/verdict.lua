@@ -243,6 +243,9 @@ local function verdict(prof, rank)
     list.cause = not list.untold and list[1] and list[1].share >= LITTLE and list[1].cause or nil
     list.kind = fit.safe(prof.kind)
     list.together = together(list)
+    if list.together and prof.foreign then
+        list.together.advice = by_kind(prof) or list.together.advice
+    end
     list.cause = list.cause or list.together and list.together.cause
     list.sentence = conclude(list, prof)
     return setmetatable(list, Verdict)

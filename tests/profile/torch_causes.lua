@@ -135,6 +135,16 @@ for i, dur in ipairs { 3000, 20, 20 } do
 end
 t.is(owed(r).setup, nil, "no first use: a wait")
 
+-- Calls that make something are set-up however short they are, but from a pool of memory.
+for call, sets_up in pairs { cudaMalloc = true, hipHostMalloc = true, cuLibraryLoadData = true,
+    cudaGraphInstantiate = true, cudaMallocAsync = false, cudaLaunchKernel = false } do
+    r = made.trace()
+    r:op("aten::mul", 0, 400)
+    r:call(call, 10, 300)
+    r:kernel("mul_kernel", 395, 30, r:call("cudaLaunchKernel", 390, 5))
+    t.is(owed(r).setup and owed(r).setup.ns, sets_up and 300000 or nil, call)
+end
+
 -- torch.compile and Triton, by PyTorch's own names and by their frames.
 r = made.trace()
 r:op("_compile.compile_inner (dynamo_timed)", 0, 500)

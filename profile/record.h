@@ -136,6 +136,7 @@ typedef struct gp_prof {
     const char *predicted;         /* not measured: what a replay changed; NULL */
     const char *accuracy;          /* of such predictions, as a sentence's part; NULL: not known */
     bool cut;                      /* that file ended early: what followed is missing */
+    bool no_device;                /* of another program's trace: it lists none, and calls none */
     bool foreign;                  /* loaded from another program's trace, */
     int unknown_orders; /* whose so many calls let a stream wait for another, but do not say which:
                            replays take none to wait; */

@@ -287,6 +287,7 @@ static bool set_host(kineto *k, kineto_event *e, const fields *f) {
     kineto_thread *t = &k->thread[e->thread];
     t->events++;
     if (e->kind == KINETO_REGION && gp_kineto_is_step(e->name)) t->has_steps = true;
+    if (e->kind == KINETO_CALL) k->has_device = true;
     if (e->kind == KINETO_CALL && !strncmp(e->name, "hip", 3)) k->hip = true;
     if (e->kind == KINETO_OP && f->dims && f->types) {
         e->shapes = shapes_of(k, f);
@@ -305,6 +306,7 @@ static bool set_memory(kineto *k, kineto_event *e, const fields *f) {
     e->at = f->total < 0 ? 0 : f->total;
     e->device = f->type == 0 ? -1 : small(f->id);
     k->has_memory = true;
+    k->has_device |= e->device >= 0;
     return true;
 }
 
@@ -423,6 +425,7 @@ static bool read_devices(kineto *k) {
     if (gp_json_peek(k->j) != '[') return gp_json_skip(k->j);
     gp_json_open(k->j, '[');
     for (bool first = true; gp_json_more(k->j, ']', &first);) {
+        k->has_device = true;
         if (gp_json_peek(k->j) != '{') return gp_json_skip(k->j);
         gp_json_open(k->j, '{');
         for (bool begun = true; gp_json_more(k->j, '}', &begun);)
@@ -433,6 +436,7 @@ static bool read_devices(kineto *k) {
         if (k->j->failed) return false;
     }
     if (k->j->failed) return false;
+    k->has_list = true;
     return !name.p || (k->device = gp_load_intern_text(k->j, k->names, &name)) != NULL;
 }
 

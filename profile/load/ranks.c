@@ -179,7 +179,9 @@ static bool build_all(trace *t, int n, gp_prof *p) {
         return gp_json_fail(t[0].k.j, "times that are too far apart");
     p->t0 = p->done = p->t1 = START;
     p->foreign = true;
+    p->no_device = true;
     for (int i = 0; i < n; i++) p->cut |= t[i].k.cut != 0;
+    for (int i = 0; i < n; i++) p->no_device &= t[i].k.has_list && !t[i].k.has_device;
     p->ranks = n;
     for (int i = 0; i < n; i++) {
         int rank = numbered ? i : t[i].k.rank < 0 ? 0 : t[i].k.rank;

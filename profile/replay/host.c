@@ -249,7 +249,8 @@ static gp_part part_of(const builder *b, int i) {
     if (e->sets_up) return GP_PART_SETUP;
     if (!is_op(e)) return GP_PART_LAUNCH;
     bool quick = b->t->ncommands && e->end - e->rec->t0 < GP_CPU_OP_NS;
-    return e->encloses || quick || !computes(b, e->rec->name) ? GP_PART_LAUNCH : GP_PART_CPU;
+    bool launches = e->encloses || quick || (b->t->ncommands && !computes(b, e->rec->name));
+    return launches ? GP_PART_LAUNCH : GP_PART_CPU;
 }
 
 /* From t on the innermost open event of the thread is `to`, where it was `from`. */

@@ -154,7 +154,7 @@ static gp_untold untold(const gp_prof *p, const gp_verdict *v) {
     if (!kept) return GP_UNTOLD_EMPTY;
     if ((p->dropped + p->lost) * 100 > kept) return GP_UNTOLD_DROPPED;
     if (p->cut) return GP_UNTOLD_CUT;
-    if (p->foreign && !v->work) return GP_UNTOLD_WORK;
+    if (p->foreign && !p->no_device && !v->work) return GP_UNTOLD_WORK;
     return v->queued * 2 < v->work ? GP_UNTOLD_DEVICE : GP_TOLD;
 }
 

@@ -31,7 +31,7 @@ typedef enum gp_untold {
     GP_UNTOLD_DROPPED, /* more than 1 % of the events are not */
     GP_UNTOLD_CUT,     /* the file was cut, and the devices' work comes last in it */
     GP_UNTOLD_DEVICE,  /* what queued most of the devices' work is not */
-    GP_UNTOLD_WORK,    /* another program's, without any work of a device */
+    GP_UNTOLD_WORK,    /* another program's, without any work of a device that there may be */
     GP_UNTOLD_ORDERS   /* the ranks have called their collectives in different orders */
 } gp_untold;
 

@@ -396,6 +396,17 @@ t.is({ load(r):verdict().cause, load(r):verdict().untold }, { nil, "work" },
 t.ok(load(r):verdict().sentence:find("the profiler did not record its device", 1, true),
     "and says why that may be")
 
+-- Of a machine that has none, the host's ops are what there is: 10 of 90 us in 990.
+r = made.trace { no_device = true }
+for i = 0, 9 do r:op("aten::mul", 100 * i, 90) end
+p = load(r)
+t.is({ p:verdict().cause, p:verdict()[1].ns, p:verdict()[1].where, p:verdict()[1].worth },
+    { "cpu", 900000, "aten::mul", 900000 }, "what the host computes dominates")
+p:save(path .. ".prof")
+t.is(g.profile.load(path .. ".prof"):verdict().cause, "cpu", "saved and loaded")
+r:call("cudaGetDeviceCount", 995, 5)
+t.is(load(r):verdict().untold, "work", "a call of a device's runtime is of a device")
+
 os.remove(path .. ".html")
 os.remove(path)
 os.remove(path .. ".prof")

@@ -24,7 +24,8 @@ local KEYS = { "ph", "cat", "name", "pid", "tid", "ts", "dur", "args" }
 local Trace = {}
 Trace.__index = Trace
 
---- A trace; options: old (names of categories of PyTorch 1.12), hip, device, rank, base.
+--- A trace; options: old (names of categories of PyTorch 1.12), hip, device, rank, base,
+--- no_device (of a machine without one).
 function M.trace(options)
     local t = setmetatable(options or {}, Trace)
     t.events, t.id, t.pid = {}, 100000, t.pid or 77
@@ -89,7 +90,8 @@ function Trace:python(name, ts, dur, from, tid)
 end
 
 function Trace:text()
-    local head = { schemaVersion = 1, deviceProperties = '[{"id": 0, "name": "Made GPU"}]' }
+    local head = { schemaVersion = 1,
+        deviceProperties = self.no_device and "[]" or '[{"id": 0, "name": "Made GPU"}]' }
     if self.rank then head.distributedInfo = ('{"rank": %d}'):format(self.rank) end
     if self.base then head.baseTimeNanoseconds = self.base end
     head.traceEvents = "[\n" .. table.concat(self.events, ",\n") .. "]"

@@ -111,12 +111,26 @@ static int by_what(const void *a, const void *b) {
     return order ? order : by_line(x->before, y->before);
 }
 
+static int by_what_and_name(const void *a, const void *b) {
+    const owed *x = a, *y = b;
+    int order = by_what(x, y);
+    if (!order) order = by_name(x->rec, y->rec);
+    if (order || !x->rec || !y->rec) return order;
+    return (x->rec->t0 > y->rec->t0) - (x->rec->t0 < y->rec->t0);
+}
+
+/* A line is shown by what it owes the most to. */
 static void add_up(ledger *l) {
-    qsort(l->part, (size_t)l->n, sizeof *l->part, by_what);
+    qsort(l->part, (size_t)l->n, sizeof *l->part, by_what_and_name);
     for (int i = 0, k; i < l->n; i = k) {
         owed all = l->part[i];
-        for (k = i + 1; k < l->n && !by_what(&l->part[k], &all); k++)
-            all.ns += l->part[k].ns, all.times += l->part[k].times;
+        uint64_t alike = all.ns, most = all.ns;
+        for (k = i + 1; k < l->n && !by_what(&l->part[k], &all); k++) {
+            const owed *part = &l->part[k];
+            all.ns += part->ns, all.times += part->times;
+            alike = part->ns + (by_name(part->rec, part[-1].rec) ? 0 : alike);
+            if (alike > most) most = alike, all.rec = part->rec, all.before = part->before;
+        }
         gp_worth *w = &l->v->of[all.cause];
         w->ns += all.ns, w->times += all.times;
         if ((!all.rec && !all.before) || all.ns <= w->most_ns) continue;

@@ -39,6 +39,7 @@ local function is_once(row)
 end
 local ONCE <const> = "it passes once, however many steps there are: record later steps alone to \z
     see what they take"
+local MOVE <const> = "move work out of the loop, or to a DataLoader's workers" -- lines are known
 local LEFT <const> = "; where a DataLoader's loop was left, its workers still end their batches"
 
 -- What to do about kernels that mostly leave half of the device without a block; nil: they do not,
@@ -223,6 +224,9 @@ local function verdict(prof, rank)
         loads = loads or row.cause == "loader"
         row.order, row.share = i, list.wall > 0 and row.worth / list.wall or 0
         row.where = where(row)
+        if row.cause == "script" and prof.foreign and (row.file or row.before_file) then
+            row.advice = MOVE
+        end
         if row.cause == "kernels" then
             row.advice = small(row)
                 or prof.foreign and row.share >= LITTLE and by_kind(prof) or row.advice

@@ -178,6 +178,17 @@ r:region("ProfilerStep#1", 0, 1000)
 r:kernel("mine", 690, 5, r:call("cudaLaunchKernel", 680, 5))
 t.is({ owed(r).kernels.where, owed(r).launches.where }, { "mine", "cudaLaunchKernel" },
     "what a step queues in no op has its own name")
+-- A line that calls several ops is shown by that which takes the most, and has no other advice for
+-- the script than its lines.
+r = made.trace { no_device = true }
+r:python("train.py(7): step", 90, 320)
+for i, op in ipairs { { "aten::ones_like", 5 }, { "aten::mul", 6 }, { "aten::sort", 8 },
+    { "aten::mul", 7 } } do
+    r:op(op[1], 100 * i, op[2])
+end
+causes = owed(r)
+t.is({ causes.cpu.where, causes.cpu.most }, { "aten::mul at train.py:7", 26000 }, "a line's ops")
+t.ok(causes.script.advice:find "^move work", "the lines are known", causes.script.advice)
 -- Memory that an op makes is no work of the host's, whatever it takes.
 r = made.trace()
 r:op("aten::empty", 0, 90)

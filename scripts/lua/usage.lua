@@ -106,6 +106,10 @@ function Sync.__tostring(list)
         list.count == 1 and "" or "s", time(list.waited), time(list.idle), list.predicted
         and "; saves: what the run would take less without the line's waits, predicted by a \z
         replay: " .. list.predicted or "")
+    if list.foreign then
+        out[#out + 1] = "a line is the one that calls or, where the trace does not have that, the \z
+            first of its function"
+    end
     out[#out + 1] = fit.safe("times: " .. list.kind)
     return head .. table.concat(out, "\n")
 end
@@ -172,6 +176,7 @@ local function sync(prof)
     for _, row in ipairs(list) do row.order = nil end
     if #list > 0 and not several_ranks(list) then predict(list, prof) end
     list.verdict, list.reads = prof:verdict(), reads(prof)
+    for _, row in ipairs(list) do list.foreign = list.foreign or prof.foreign and row.file ~= nil end
     return shown(list, prof, Sync)
 end
 

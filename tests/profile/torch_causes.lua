@@ -354,6 +354,8 @@ for i, case in ipairs { { HOST, 10 }, { BACK, 40 }, { HOST, 20 } } do
     r:call("cudaStreamSynchronize", 100 * i + 8, case[2] + 4)
 end
 launch(r, 600)
+t.ok(tostring(load(r):sync()):find("does not have that, the first of its function", 1, true),
+    "which line it is")
 local s = load(r):savings()
 t.is({ #s, s[1].what, s[1].count }, { 1, "aten::to: DtoH", 3 }, "one advice for a line")
 

@@ -176,7 +176,9 @@ local function sync(prof)
     for _, row in ipairs(list) do row.order = nil end
     if #list > 0 and not several_ranks(list) then predict(list, prof) end
     list.verdict, list.reads = prof:verdict(), reads(prof)
-    for _, row in ipairs(list) do list.foreign = list.foreign or prof.foreign and row.file ~= nil end
+    for _, row in ipairs(list) do
+        list.foreign = list.foreign or prof.foreign and row.file ~= nil
+    end
     return shown(list, prof, Sync)
 end
 

@@ -237,7 +237,7 @@ local habits = {
         run = "q = nn.class_of(model)" },
     { "if e < 0.1: break", "if e < 0.1 then break end",
         run = "repeat if e < 0.1 then break end until true" },
-    { "q = torch.FloatTensor([1, 2])", "q = tensor{1, 2}" },
+    { "q = torch.FloatTensor([1, 2])", 'q = tensor({1, 2}, {dtype = "f32"})' },
     { 'q = json.dumps({"a": 1})', "q = json.encode({a = 1})" },
     { 'q = os.makedirs("q", exist_ok=True)', 'q = os.execute("mkdir -p " .. "q")' },
     { 'q = os.path.exists("q")', 'q = io.open("q") ~= nil' },

@@ -271,8 +271,8 @@ local function fill(form, args)
         end
     end
     rest = table.concat(rest, ", ")
-    local text = translate.renamed(form.text, form.own):gsub(", (%u[%u%d_]*)%?", function(w)
-        return given[w] and ", " .. w or ""
+    local text = translate.renamed(form.text, form.own):gsub("(,? ?)(%u[%u%d_]*)%?", function(comma, w)
+        return given[w] and comma .. w or ""
     end):gsub("<(%u)>", function(w) return (emit(given[w])) end)
         :gsub("{%*%*}", function() return "{" .. rest .. "}" end)
         :gsub(", %*%*}", function() return rest ~= "" and ", " .. rest .. "}" or "}" end)

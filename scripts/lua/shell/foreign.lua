@@ -163,26 +163,13 @@ end
 
 -- ---- hints without a translation ----
 
-local logic = "and, or, not where others write &&, ||, !"
-local lists = "lists in braces: {1, 2, 3}"
-
--- Pattern of the line, the end of the message (a pattern; nil: any), and the Lua form.
+-- A pattern of a line that is no statement by itself, such as the first of several or one of C's,
+-- the end of the message (a pattern), and what Lua has instead.
 local phrases = {
-    { "[:.]repeat%s*%(", "'repeat'$", "x:tile(2, 1)  -- repeat is a word of Lua" },
-    { "%f[%w_]lambda%f[^%w_]", nil, "function(x) return x end" },
-    { "!=", "'!'$", "-- ~= where others write !=" },
-    { "&&", "'&'$", "-- " .. logic }, { "||", "'|'$", "-- " .. logic },
-    { "!", "'!'$", "-- " .. logic },
-    { "%*%*", nil, "-- x ^ 2 where others write x ** 2" },
-    { "%f[%w_]not%s+in%f[^%w_]", nil, "-- t[key] == nil" },
-    { "[%w_]%s+in%s", "'in'$", "-- t[key] ~= nil" },
-    { "[%w_%]%)]%s*%b[]", "'[,:]'$",
-        '-- x[{1, 2}], or x["1:4, :, -1"]: from 1, both ends included' },
-    { "%[.*%]", "'[%[%],]'$", "-- " .. lists },
-    { "[=(,]%s*%[[^%]]*$", "'%['$", "-- " .. lists },
-    { "%b()", "'='$", "-- options stand in a table at the end: sum(x, {dim = 1})" },
-    { "[-=]>", "'>'$", "function(x) return x end" },
-    { "//", "'/'$", "-- -- begins a comment; // divides and rounds down" },
+    { "!=", "'!'$", "~= where others write !=" },
+    { "&&", "'&'$", "and, or, not where others write &&, ||, !" },
+    { "||", "'|'$", "and, or, not where others write &&, ||, !" },
+    { "%[", "'[%[%],]'$", "lists in braces: {1, 2, 3}" },
 }
 
 -- Typographic characters and the ASCII that programs use.
@@ -209,13 +196,9 @@ local function beyond_ascii(line)
 end
 
 local function phrase(message, line)
-    local masked, kept = mask(line)
+    local masked = mask(line)
     for _, p in ipairs(phrases) do
-        local captured = masked:match(p[1])
-        if captured and (not p[2] or message:find(p[2])) then
-            captured = captured:gsub("\2(%d+)\3", function(n) return kept[tonumber(n)] end)
-            return (p[3]:gsub("%%1", function() return captured end))
-        end
+        if masked:find(p[1]) and message:find(p[2]) then return comment(p[3]) end
     end
 end
 

@@ -106,6 +106,10 @@ local function of_list(base, item, shape)
     end
     if item[1] ~= "range" then
         if kind(item) ~= "number" then return ("%s[%s]"):format(base, (emit(item))) end
+        local n = literal(item)
+        if n and n < 0 and base:find "[^%w_.]" and not shape then
+            return ("(function(t) return t[#t%s] end)(%s)"):format(n < -1 and n + 1 or "", base)
+        end
         return ("%s[%s]"):format(base, shape and position(item) or at((position(item))))
     end
     local from, to, step = bounds(item)

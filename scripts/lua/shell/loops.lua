@@ -207,7 +207,8 @@ local function listed(targets, over, body)
     end
     if io.type(v) then return ("for %s in %s:lines() do "):format(names, (emit(over))), body() end
     if kind(over) == "string" then
-        return ("for %s in %s:gmatch(utf8.charpattern) do "):format(names, emit(over, 14)), body()
+        return ("for %s in %s:gmatch(utf8.charpattern) do "):format(names, emit(over, 14)),
+            translate.looping({ names }, "string", body)
     end
     if #targets > 1 then
         local item = translate.unused "item"

@@ -4,8 +4,9 @@
 -- capitals are the arguments, by place or by their names in small letters: DIM and AXIS count from
 -- 1 here, STOP is an exclusive bound, which is inclusive here, INDEX an index, DEVICE a device,
 -- COND a condition; S, SEP is a text, L a list, N a number, V a tensor. `**` takes other named
--- arguments. A note stands behind --. What needs no row: ops, whose signatures say which argument
--- is a dim, and layers.
+-- arguments; A? may be missing, and A=1 is what it is then. A note stands behind --. A row of
+-- torch.f is that of a tensor's methods f and, in place, f_. What needs no row: ops, whose
+-- signatures say which argument is a dim, and layers.
 return [==[
 len(X) = #X
 str(X) = tostring(X)
@@ -68,8 +69,6 @@ id(X) = tostring(X)
 dir(X) = help(X)
 vars(X) = help(X)
 input() = io.read()
-open(FILE) = io.open(FILE)
-open(FILE, MODE) = io.open(FILE, MODE)
 ord(S) = S:byte()
 chr(N) = utf8.char(N)
 hex(N) = ("0x%x"):format(N)
@@ -152,8 +151,6 @@ math.log10(X) = math.log(X, 10)
 math.pow(A, B) = A ^ B
 math.isnan(X) = X ~= X
 math.hypot(A, B) = (A ^ 2 + B ^ 2) ^ 0.5
-sys.exit() = os.exit()
-sys.exit(X) = os.exit(X)
 pd.read_csv(FILE) = (function() local t = {} for line in io.lines(FILE) do local row = {} for v
     in (line .. ","):gmatch "(.-)," do row[#row + 1] = tonumber(v) or v end t[#t + 1] = row end
     return t end)() -- a list of rows, the header first: there are no data frames
@@ -181,24 +178,14 @@ torch.numel(X) = X:numel()
 torch.Size(X) = X
 torch.is_tensor(X) = is_tensor(X)
 torch.svd(X) = (function(u, s, vh) return u, s, vh.mT end)(linalg.svd(X, {full_matrices = false}))
-torch.linalg.inv(X) = linalg.inv(X)
 torch.unfold(X, KERNEL_SIZE) = nn.Unfold(KERNEL_SIZE)(X)
 torch.meshgrid(X, Y, **) = meshgrid({X, Y}, **)
 torch.device(DEVICE) = DEVICE
 torch.save(STATE, WEIGHTS) = checkpoint.save(WEIGHTS, STATE)
-torch.load(WEIGHTS) = checkpoint.load(WEIGHTS, {model = model})
 torch.load(WEIGHTS, **) = checkpoint.load(WEIGHTS, {model = model})
-torch.autocast(DEVICE) = autocast("bf16")
-torch.autocast(DEVICE, DTYPE) = autocast(DTYPE)
-torch.autocast(DEVICE_TYPE) = autocast("bf16")
-torch.autocast(DEVICE_TYPE, DTYPE) = autocast(DTYPE)
-torch.amp.autocast(DEVICE) = autocast("bf16")
-torch.amp.autocast(DEVICE, DTYPE) = autocast(DTYPE)
 torch.cuda.amp.autocast() = autocast("f16")
 torch.set_grad_enabled(X) = -- no_grad(), or enable_grad(), for a block
 torch.set_default_tensor_type(X) = default_dtype("f64"), default_device("gpu")
-torch.cuda.synchronize() = synchronize()
-torch.cuda.synchronize(DEVICE) = synchronize(DEVICE)
 torch.cuda.empty_cache() = empty_cache()
 torch.cuda.memory_allocated() = memory("gpu").in_use
 torch.cuda.max_memory_allocated() = memory("gpu").peak
@@ -231,12 +218,9 @@ torch.autograd.profiler.record_function(S) = profile.record_function(S)
 torch.utils.benchmark.Timer(STMT, **) = timeit(function() return STMT end)
 benchmark.Timer(STMT, **) = timeit(function() return STMT end)
 torch.autograd.grad(X, Y, **) = {grad(X, Y, **)}
-dist.init_process_group(**) = dist.init()
-dist.init_process_group(X, **) = dist.init()
 dist.get_rank() = dist.rank
 dist.get_world_size() = dist.size
 dist.destroy_process_group() = -- nothing to call: the end of the program leaves the job
-DDP(M) = nn.parallel.DistributedDataParallel(M)
 DDP(M, **) = nn.parallel.DistributedDataParallel(M)
 nn.parallel.DistributedDataParallel(M, **) = nn.parallel.DistributedDataParallel(M)
 nn.DataParallel(M) = nn.parallel.DistributedDataParallel(M)
@@ -254,9 +238,6 @@ tqdm(X) = progress(X)
 .size(X) = X.shape
 .size(X, DIM) = X:size(DIM)
 .stride(X, DIM) = X:stride()[DIM]
-.repeat(X, A) = X:tile(A)
-.repeat(X, A, B) = X:tile(A, B)
-.repeat(X, A, B, C) = X:tile(A, B, C)
 .backward(X, RETAIN_GRAPH) = X:backward({retain_graph = RETAIN_GRAPH})
 .get_device(X) = X.device
 .mm(X, Y) = X:mm(Y)
@@ -267,24 +248,10 @@ tqdm(X) = progress(X)
 np.array(X) = tensor(X)
 np.array(X, DTYPE) = tensor(X, {dtype = DTYPE})
 np.dot(X, Y) = matmul(X, Y)
-np.std(X) = std(X, {correction = 0})
-np.std(X, AXIS) = std(X, AXIS, {correction = 0})
-np.std(X, DDOF) = std(X, {correction = DDOF})
-np.std(X, AXIS, DDOF) = std(X, AXIS, {correction = DDOF})
-np.var(X) = var(X, {correction = 0})
-np.var(X, AXIS) = var(X, AXIS, {correction = 0})
-np.var(X, DDOF) = var(X, {correction = DDOF})
-np.var(X, AXIS, DDOF) = var(X, AXIS, {correction = DDOF})
 np.max(X, AXIS, **) = amax(X, AXIS, **)
 np.min(X, AXIS, **) = amin(X, AXIS, **)
 np.amax(X, AXIS, **) = amax(X, AXIS, **)
 np.amin(X, AXIS, **) = amin(X, AXIS, **)
-np.sort(X) = (sort(X))
-np.sort(X, AXIS) = (sort(X, AXIS))
-np.median(X) = quantile(X, 0.5)
-np.median(X, AXIS) = quantile(X, 0.5, AXIS)
-np.percentile(X, Q) = quantile(X, Q / 100)
-np.percentile(X, Q, AXIS) = quantile(X, Q / 100, AXIS)
 np.append(X, N) = cat({X:flatten(), tensor{N}})
 np.append(X, Y) = cat({X:flatten(), Y})
 np.delete(X, INDEX) = -- a mask or a list of what stays: x[mask], x[tensor{1, 3}]
@@ -305,11 +272,7 @@ np.transpose(X, AXES) = X:permute(AXES)
 np.swapaxes(X, DIM, AXIS) = X:transpose(DIM, AXIS)
 np.reshape(X, SHAPE) = X:reshape(SHAPE)
 np.ravel(X) = X:flatten()
-np.repeat(X, A) = X:repeat_interleave(A)
-np.repeat(X, A, AXIS) = X:repeat_interleave(A, AXIS)
 np.tile(X, A) = X:tile(A)
-np.split(X, A) = tensor_split(X, A)
-np.split(X, A, AXIS) = tensor_split(X, A, AXIS)
 np.array_split(X, A) = tensor_split(X, A)
 np.ptp(X) = X:max() - X:min()
 np.clip(N, A, B) = math.max(A, math.min(N, B))
@@ -324,16 +287,8 @@ np.polyfit(X, Y, DEG) = (linalg.lstsq(vander(X, DEG + 1), Y:unsqueeze(2))):flatt
 np.digitize(X, BINS) = bucketize(X, BINS, {right = true}) -- bins count from 1
 np.vectorize(F) = F -- ops take whole tensors
 np.meshgrid(X, Y) = meshgrid({X, Y}, {indexing = "xy"})
-np.linspace(A, B) = linspace(A, B, 50)
-np.linspace(A, B, NUM) = linspace(A, B, NUM)
-np.nan_to_num(X) = nan_to_num(X)
 np.random.seed(X) = manual_seed(X)
 np.random.rand() = math.random()
-np.random.rand(A) = rand(A)
-np.random.rand(A, B) = rand(A, B)
-np.random.rand(A, B, C) = rand(A, B, C)
-np.random.randn(A) = randn(A)
-np.random.randn(A, B) = randn(A, B)
 np.random.random(SIZE) = rand(SIZE)
 np.random.randint(STOP) = math.random(0, STOP)
 np.random.randint(A, STOP) = math.random(A, STOP)
@@ -453,15 +408,36 @@ torch.iinfo.min(T) = ({i64 = math.mininteger, i32 = -2147483648, i16 = -32768, i
 .random_(X, LOW, STOP) = X:copy_(randint_like(X, LOW, STOP))
 .random_(X, STOP) = X:copy_(randint_like(X, 0, STOP))
 .resize_as_(X, OTHER) = X = X:reshape(OTHER.shape)
-.unsafe_chunk(X, N) = X:chunk(N)
-.unsafe_chunk(X, N, DIM) = X:chunk(N, DIM)
-.unsafe_split(X, N) = X:split(N)
-.unsafe_split(X, N, DIM) = X:split(N, DIM)
-.split_with_sizes(X, L) = X:split(L)
-.split_with_sizes(X, L, DIM) = X:split(L, DIM)
 .register_post_accumulate_grad_hook(X, F) = X:register_hook(F)
 .new_empty_strided(X, SIZE, STRIDE) = X:new_empty(SIZE)
 .typename(X) = X.dtype
+np.std(X, AXIS?, DDOF=0) = std(X, AXIS?, {correction = DDOF})
+np.var(X, AXIS?, DDOF=0) = var(X, AXIS?, {correction = DDOF})
+np.sort(X, AXIS?) = (sort(X, AXIS?))
+np.median(X, AXIS?) = quantile(X, 0.5, AXIS?)
+np.percentile(X, Q, AXIS?) = quantile(X, Q / 100, AXIS?)
+np.repeat(X, A, AXIS?) = X:repeat_interleave(A, AXIS?)
+np.split(X, A, AXIS?) = tensor_split(X, A, AXIS?)
+np.linspace(A, B, NUM=50) = linspace(A, B, NUM)
+open(FILE, MODE?) = io.open(FILE, MODE?)
+.repeat(X, A, B?, C?) = X:tile(A, B?, C?)
+np.random.rand(A, B?, C?) = rand(A, B?, C?)
+np.random.randn(A, B?, C?) = randn(A, B?, C?)
+.unsafe_chunk(X, N, DIM?) = X:chunk(N, DIM?)
+.unsafe_split(X, N, DIM?) = X:split(N, DIM?)
+.split_with_sizes(X, L, DIM?) = X:split(L, DIM?)
+torch.autocast(DEVICE_TYPE, DTYPE="bf16") = autocast(DTYPE)
+torch.amp.autocast(DEVICE_TYPE, DTYPE="bf16") = autocast(DTYPE)
+dist.init_process_group(X?, **) = dist.init()
+
+torch.cuda.synchronize(DEVICE?) = synchronize(DEVICE?)
+sys.exit(X?) = os.exit(X?)
+torch.Tensor(L) = tensor(L, {dtype = "f32"})
+torch.FloatTensor(L) = tensor(L, {dtype = "f32"})
+torch.DoubleTensor(L) = tensor(L, {dtype = "f64"})
+torch.LongTensor(L) = tensor(L, {dtype = "i64"})
+torch.IntTensor(L) = tensor(L, {dtype = "i32"})
+torch.Tensor(A, B?, C?) = empty(A, B?, C?)
 tf.constant(X) = tensor(X)
 tf.reduce_sum(X) = sum(X)
 tf.reduce_mean(X) = mean(X)

@@ -107,7 +107,7 @@ local function call_kind(node)
     end
     if name == "str" then return "string" end
     if name == "list" or name == "tuple" or name == "dict" or name == "divmod"
-        or name == "sorted" then
+        or name == "sorted" or name == "range" then
         return "table"
     end
     local last = name and name:match "[^.]*$" or f[3]

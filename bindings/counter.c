@@ -43,13 +43,6 @@ void gp_counter_follow(lua_State *L) {
     if (counting() ? !hook : hook == on_hook) gp_counter_rest(L);
 }
 
-void gp_counter_change(lua_State *L) {
-    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
-    gp_counter_follow(lua_tothread(L, -1));
-    lua_pop(L, 1);
-    for (; L; L = gp_stop_resumer(L)) gp_counter_follow(L);
-}
-
 /* Calls the function that this one replaces, the upvalue, with the same arguments, in whose place
  * its results come; returns their number. */
 static int call_original(lua_State *L) {
@@ -96,8 +89,24 @@ static void replace(lua_State *L, const char *library, const char *name, lua_CFu
     lua_pop(L, 1);
 }
 
-void gp_counter_install(lua_State *L) {
-    replace(L, "debug", "sethook", l_sethook);
-    replace(L, "io", "open", l_open);
-    replace(L, "io", "lines", l_lines);
+/* Once: lets debug.sethook, which can remove the counter's hook, set it again, and io.open and
+ * io.lines count the files that they open. A program whose host is not counted has Lua's own. */
+static void install(lua_State *L) {
+    static const char key = 0;
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TNIL) {
+        lua_pushboolean(L, true);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
+        replace(L, "debug", "sethook", l_sethook);
+        replace(L, "io", "open", l_open);
+        replace(L, "io", "lines", l_lines);
+    }
+    lua_pop(L, 1);
+}
+
+void gp_counter_change(lua_State *L) {
+    if (counting()) install(L);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+    gp_counter_follow(lua_tothread(L, -1));
+    lua_pop(L, 1);
+    for (; L; L = gp_stop_resumer(L)) gp_counter_follow(L);
 }

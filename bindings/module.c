@@ -10,7 +10,6 @@
 #include "bindings/args/names.h"
 #include "bindings/args/entries.h"
 #include "bindings/bind.h"
-#include "bindings/counter.h"
 #include "bindings/chunks.h"
 #include "bindings/paths.h"
 #include "bindings/rewrite/truth.h"
@@ -181,7 +180,6 @@ void gp_lua_open_state(lua_State *L, gp_lua_kind kind) {
     gp_lua_set_state_kind(L, kind);
     luaL_openlibs(L);
     gp_stop_install(L);
-    gp_counter_install(L);
     if (kind == GP_LUA_PLAIN) gp_syntax_plain(L);
     else if (kind == GP_LUA_SYNTAX) gp_syntax_install(L);
     luaL_requiref(L, "gpush", luaopen_gpush, kind != GP_LUA_STOCK);

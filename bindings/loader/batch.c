@@ -104,7 +104,7 @@ static int l_make(lua_State *L) {
     lua_createtable(L, lua_isnil(L, COLLATE) ? 0 : j->b->n, 0);
     for (j->slot = j->from; j->slot < j->to; j->slot++) {
         if (atomic_load_explicit(j->how->stop, memory_order_relaxed)) return 0;
-        gp_counter_follow(L); /* a worker's state is of its own */
+        gp_counter_change(L); /* a worker's state is of its own */
         seed(L, j->how, (uint64_t)j->b->index[j->slot]);
         lua_pushvalue(L, GET);
         lua_pushvalue(L, DATASET);

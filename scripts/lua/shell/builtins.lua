@@ -80,6 +80,11 @@ function functions.dict(args)
     return emit(out)
 end
 
+function functions.getattr(args)
+    local name = args[2][1] == "string" and #args == 2 and path(args[1]) and args[2][2]
+    if name then return emit { "field", args[1], name } end
+end
+
 -- A list of numbers, whose sum is a tensor's; other lists, as of tensors, have a row.
 function functions.sum(args)
     local list = args[1]

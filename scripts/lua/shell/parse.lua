@@ -317,7 +317,10 @@ end
 function tuple(limit, tight)
     local out = {}
     repeat
-        if not tight and (is "=" or peek()[1] == "end" or is ":") then break end
+        if not tight and (is "=" or peek()[1] == "end" or is ":") then
+            if #out == 1 then out[1] = { "tuple", out[1] } end -- a, = list
+            break
+        end
         if take "*" then out[#out + 1] = { "star", expression(limit) }
         else out[#out + 1] = expression(limit) end
     until not take ","

@@ -441,6 +441,7 @@ torch.Tensor(A, B?, C?) = empty(A, B?, C?)
 tf.constant(X) = tensor(X)
 tf.reduce_sum(X) = sum(X)
 tf.reduce_mean(X) = mean(X)
-jax.grad(F) = function(x) return grad(F(x), x) end
+jax.grad(F) = function(x) x = x:detach():requires_grad_() return grad(F(x), x) end
+torch.func.grad(F) = function(x) x = x:detach():requires_grad_() return grad(F(x), x) end
 jax.jit(F) = fuse(F)
 ]==]

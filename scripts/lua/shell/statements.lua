@@ -79,10 +79,10 @@ local function one_value(to, list, value)
         if first then
             return ("%s, %s = %s()()"):format(translate.unused "step", to, (emit(first[1])))
         end
-        local text = kind(value) == "table" and value[3] ~= "shape" and emit(value)
-        if text then
-            return to .. " = " .. (text:match "^{(table%.unpack%b())}$"
-                or ("table.unpack(%s)"):format(text))
+        local text = value[3] ~= "shape" and emit(value)
+        local inner = text and text:match "^%b{}$" and text:sub(2, -2)
+        if inner or text and kind(value) == "table" then
+            return to .. " = " .. (inner or ("table.unpack(%s)"):format(text))
         end
     end
     if value[1] == "binary" then value = translate.as_choice(value) or value end

@@ -155,9 +155,10 @@ function kinds.binary(node)
         or a == "number" and b == "number" and "number" or a == "table" and b == "table" and a
         or nil
 end
+local of_fields = { shape = "table", ndim = "number", dtype = "string", device = "string",
+    requires_grad = "boolean", is_leaf = "boolean", is_cuda = "boolean", nbytes = "number" }
 function kinds.field(node)
-    if node[3] == "shape" then return "table" end
-    if node[3] == "ndim" then return "number" end
+    if of_fields[node[3]] then return of_fields[node[3]] end
     if kind(node[2]) == "tensor" then return "tensor" end
     local name = path(node)
     local v = name and value_of(name) or nil

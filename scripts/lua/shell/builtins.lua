@@ -35,7 +35,12 @@ local function looped(kind_of, names)
         return (emit(node))
     end
 end
-functions.list = looped("list", { reversed = 1 })
+local list_of = looped("list", { reversed = 1 })
+function functions.list(args)
+    local text, k = list_of(args), args[1] and args[1][1]
+    if text or k == nil or k == "name" or k == "field" then return text end
+    return kind(args[1]) == "table" and (emit(args[1])) or nil -- which is new
+end
 function functions.range(args)
     if not args[3] then return nil end
     local step = emit(args[3])
@@ -69,13 +74,14 @@ functions.tuple = functions.list
 local pairs_as_dict = looped("dict", { zip = 2, items = 2 })
 -- dict(d, a = 1), dict(**d), dict(zip(a, b))
 function functions.dict(args)
-    local out = { "table" }
+    local out, text = { "table" }, args[1] and pairs_as_dict(args)
+    if text then return text end
     for _, a in ipairs(args) do
         if a[1] == "named" then
             out[#out + 1] = { "key", { "string", a[2], prefix = "", quote = '"' }, a[3] }
         elseif a[1] == "options" or kind(a) == "table" then
             out[#out + 1] = { "options", a[1] == "options" and a[2] or a }
-        else return pairs_as_dict(args) end
+        else return nil end
     end
     return emit(out)
 end

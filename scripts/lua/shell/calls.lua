@@ -271,9 +271,9 @@ local function fill(form, args)
         end
     end
     rest = table.concat(rest, ", ")
-    local text = translate.renamed(form.text, form.own):gsub("(,? ?)(%u[%u%d_]*)%?", function(comma, w)
-        return given[w] and comma .. w or ""
-    end):gsub("<(%u)>", function(w) return (emit(given[w])) end)
+    local function optional(comma, w) return given[w] and comma .. w or "" end
+    local text = translate.renamed(form.text, form.own):gsub("(,? ?)(%u[%u%d_]*)%?", optional)
+        :gsub("<(%u)>", function(w) return (emit(given[w])) end)
         :gsub("{%*%*}", function() return "{" .. rest .. "}" end)
         :gsub(", %*%*}", function() return rest ~= "" and ", " .. rest .. "}" or "}" end)
         :gsub(", %*%*", function() return rest ~= "" and ", {" .. rest .. "}" or "" end)
@@ -365,6 +365,7 @@ local function method_call(node)
     if object[1] == "string" and name == "format" and node[2][1] == "field" then
         return translate.formatting(object, args)
     end
+    if name == "join" then args = translate.sequences(args) end
     local text, level = method_form(object, name, args)
     if text then return text, level end
     if elsewhere.of_indices[name] then note(translate.COUNT) end

@@ -60,9 +60,7 @@ elsewhere.packages = { torch = true, np = true, numpy = true, F = true, tf = tru
 elsewhere.keyword = { ["repeat"] = "tile" } -- PyTorch's methods whose names are words of Lua
 elsewhere.builtin = { open = true, range = true, max = true, min = true, abs = true, round = true,
     sum = true, any = true, all = true, pow = true, dist = true, json = true }
-for _, name in ipairs { "os.makedirs", "os.path.exists", "os.path.join", "os.environ.get",
-    "json.dumps", "json.loads", "json.dump", "json.load", "math.log2", "math.log10", "math.pow",
-    "math.isnan", "math.hypot", "nn.Parameter", "nn.DataParallel", "data.DataLoader" } do
+for _, name in ipairs { "nn.Parameter", "nn.DataParallel", "data.DataLoader" } do
     elsewhere.builtin[name] = true
 end
 
@@ -135,6 +133,9 @@ for left, text in shell.part "rows":gsub("\n +", " "):gmatch "([^\n]-) = ([^\n]+
         end
     end
     form.own = table.concat(form.own, " ")
+    if key:find "^math%." or key:find "^os%." or key:find "^json%." then
+        elsewhere.builtin[key] = true -- Lua's tables, with more names
+    end
     elsewhere.forms[key] = elsewhere.forms[key] or {}
     table.insert(elsewhere.forms[key], form)
 end

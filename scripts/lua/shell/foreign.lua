@@ -156,7 +156,8 @@ function foreign.line(typed, value, before, counted)
     local text, note, code = translated(line, scope, counted)
     if not text then return note and (code and note or comment(note)) end
     local function bare(s) return (mask(s):gsub("[%s;]", "")) end
-    if bare(text) == bare(typed) and text ~= "" and not typed:find "#" then return nil end
+    local same = bare(text) == bare(typed) and not typed:find "#" and not typed:find '"""'
+    if same and text ~= "" then return nil end
     if text == "" then text = "-- " .. (line:find "^pass" and "nothing" or line) end
     return note and text .. "  " .. comment(note) or text
 end

@@ -124,9 +124,11 @@ local elsewhere_names = {
 
 -- Messages that only a line in another language brings.
 local foreign_error = { "call it with a colon, ", "call a method with a colon: ",
-    "index 0 is out of range", "a list has no index 0: ", "module%[[-0]%d*%]: ", "attempt to call a tensor value",
+    "index 0 is out of range", "a list has no index 0: ", "module%[[-0]%d*%]: ",
+    "attempt to call a tensor value",
     "tensor: the value is a string", "call a %a+ value %(%a+ 'f'%)$",
-    "index: expected .* got nil$", ": expected [^,]+, got nothing$", "index a nil value %(field 'functional'%)$",
+    "index: expected .* got nil$", ": expected [^,]+, got nothing$",
+    "index a nil value %(field 'functional'%)$",
     "index a function value %(global 'copy'%)$" }
 -- Messages that a slip in Lua may bring, too: what is in the line counts from 1 already.
 local either_error = { "attempt to index a number value", "arithmetic on a boolean value",

@@ -96,7 +96,7 @@ local function of_string(base, item)
     return ("%s:sub(%s%s)"):format(base, from == "" and "1" or from, to == "" and "" or ", " .. to)
 end
 
-local function of_list(base, item, shape)
+local function of_list(base, item, shape, array)
     local function at(text) -- counted from the end
         local n = tonumber(text)
         if n and n < 0 then
@@ -105,6 +105,7 @@ local function of_list(base, item, shape)
         return text
     end
     if item[1] ~= "range" then
+        if array and kind(item) == nil then return ("%s[%s]"):format(base, (plus(item, 1))) end
         if kind(item) ~= "number" then return ("%s[%s]"):format(base, (emit(item))) end
         local n = literal(item)
         if n and n < 0 and base:find "[^%w_.]" and not shape then
@@ -175,7 +176,9 @@ function translate.write.index(node)
         if item[1] == "string" then return ("%s[%s]"):format(base, (emit(item))) end
         if k == "string" then return of_string(base, item) end
         local last = k == nil and node[2][1] == "name" and (literal(item) or 0) < 0
-        if k == "table" or last then return of_list(base, item, shape) end
+        local v = node[2][1] == "name" and translate.value(node[2][2])
+        local array = type(v) == "table" and getmetatable(v) == nil and v[1] ~= nil
+        if k == "table" or last then return of_list(base, item, shape, array) end
     end
     return of_tensor(base, items)
 end

@@ -60,6 +60,7 @@ end
 
 -- Whether the expression is a table of names that is known.
 local function is_dict(node)
+    if node[1] == "table" then return node[2] ~= nil and node[2][1] == "key" end
     local v = node[1] == "name" and translate.value(node[2])
     return type(v) == "table" and getmetatable(v) == nil and v[1] == nil and next(v) ~= nil
 end
@@ -153,7 +154,7 @@ local function paired(targets, over, body)
     local list = lists_of(over, "zip")
     if list and #targets >= 2 and list[1][1] ~= "star" then
         local i, also, values = translate.unused "i", {}, {}
-        local before = ""
+        local before, shorter = "", ""
         for k = 2, #targets do
             local other = path(list[k])
             if not other then
@@ -162,9 +163,13 @@ local function paired(targets, over, body)
             else other = emit(list[k]) end
             also[#also + 1] = targets[k][2]
             values[#values + 1] = ("%s[%s]"):format(other, i)
+            if list[k][1] == "index" then -- a part, which may be shorter
+                shorter = ("if %s == nil then break end "):format(targets[k][2])
+            end
         end
         return before .. ("for %s, %s in ipairs(%s) do local %s = %s "):format(i, targets[1][2],
-            (emit(list[1])), table.concat(also, ", "), table.concat(values, ", ")), body()
+            (emit(list[1])), table.concat(also, ", "), table.concat(values, ", "))
+            .. shorter, body()
     end
     list = lists_of(over, "sorted")
     local method = list and list[1][1] == "call" and list[1][2][3]
@@ -223,10 +228,14 @@ end
 local function loop(targets, over, trees, body)
     if over[1] == "paren" then over = over[2] end
     if #targets == 1 and targets[1][1] == "tuple" then targets = { table.unpack(targets[1], 2) } end
-    local head, inside = counted(targets, over, trees, body)
-    if not head then head, inside = paired(targets, over, body) end
-    if not head then head, inside = listed(targets, over, body) end
-    return head .. inside .. " end"
+    local names = {}
+    for name in text_of(targets):gmatch "[%a_][%w_]*" do names[#names + 1] = name end
+    return translate.looping(names, "unknown", function()
+        local head, inside = counted(targets, over, trees, body)
+        if not head then head, inside = paired(targets, over, body) end
+        if not head then head, inside = listed(targets, over, body) end
+        return head .. inside .. " end"
+    end)
 end
 
 -- The loops of a comprehension around what they do for each of its values.
@@ -298,6 +307,7 @@ function loops.statement(node)
         return load(text) and text or "local _ = " .. text
     end)
 end
+loops.is_dict = is_dict
 loops.loop, loops.called, loops.made = loop, called, made
 
 return loops

@@ -85,6 +85,7 @@ local function repeated(list, times) -- [0] * 3
 end
 
 local function percent(node) -- "a %s" % x
+    if node[3][2]:find "%%%(" then say "a format with names: (\"%d\"):format(t.name)" end
     local list = node[4][1] == "tuple" and { table.unpack(node[4], 2) } or { node[4] }
     for i, v in ipairs(list) do list[i] = emit(v) end
     return ("%s:format(%s)"):format(emit(node[3], 14), table.concat(list, ", "))
@@ -158,11 +159,7 @@ function write.binary(node)
             (%s, %s)"):format(emit(left), (emit(right)))
     end
     if op == "+" and (a == "string" or b == "string") then op = ".." end
-    local function is_dict(e)
-        local d = e[1] == "name" and value_of(e[2])
-        return e[1] == "table" and e[2] and e[2][1] == "key" or type(d) == "table" and d[1] == nil
-            and getmetatable(d) == nil
-    end
+    local is_dict = shell.part "loops".is_dict
     if op == "|" and is_dict(left) and is_dict(right) then
         return emit { "table", { "options", left }, { "options", right } }
     end

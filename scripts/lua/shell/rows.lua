@@ -9,6 +9,7 @@
 -- signatures say which argument is a dim, and layers.
 return [==[
 len(X) = #X
+str(L) = json.encode(L)
 str(X) = tostring(X)
 repr(S) = "'" .. S .. "'"
 repr(X) = tostring(X)
@@ -85,6 +86,15 @@ numpy(X) = X
 .upper(S) = S:upper()
 .lower(S) = S:lower()
 .strip(S) = S:match "^%s*(.-)%s*$"
+.lstrip(S) = S:match "^%s*(.*)$"
+.rstrip(S) = S:match "^(.-)%s*$"
+.strip(S, SEP) = S:match("^[" .. (SEP:gsub("%p", "%%%0")) .. "]*(.-)[" .. (SEP:gsub("%p", "%%%0"))
+    .. "]*$")
+.zfill(S, N) = ("0"):rep(N - #S) .. S
+.ljust(S, N) = S .. (" "):rep(N - #S)
+.rjust(S, N) = (" "):rep(N - #S) .. S
+.index(S, SEP) = S:find(SEP, 1, true) - 1
+.isalpha(S) = S:find "^%a+$" ~= nil
 .split(S) = (function() local t = {} for w in S:gmatch "%S+" do t[#t + 1] = w end return t end)()
 .split(X, SEP) = (function() local t = {} for w in (X .. SEP):gmatch("(.-)" .. (SEP:gsub("%p",
     "%%%0"))) do t[#t + 1] = w end return t end)()
@@ -130,6 +140,14 @@ os.makedirs(D, **) = os.execute("mkdir -p " .. D)
 os.makedirs(D, EXIST_OK) = os.execute("mkdir -p " .. D)
 os.path.exists(FILE) = io.open(FILE) ~= nil
 os.path.join(A, B) = A .. "/" .. B
+os.path.basename(FILE) = FILE:match "[^/]*$"
+os.path.dirname(FILE) = FILE:match "^(.*)/" or ""
+os.path.isfile(FILE) = io.open(FILE) ~= nil
+os.path.splitext(FILE) = (function(f) local a, b = f:match "^(.+)(%.[^./]*)$" return
+    {a or f, b or ""} end)(FILE)
+itertools.chain(X, Y) = table.move(Y, 1, #Y, #X + 1, {table.unpack(X)})
+functools.reduce(F, L) = (function(f, t) local a = t[1] for i = 2, #t do a = f(a, t[i]) end
+    return a end)(F, L)
 os.environ.get(S) = os.getenv(S)
 json.dumps(X) = json.encode(X)
 json.loads(X) = json.decode(X)
@@ -146,6 +164,16 @@ random.randint(A, B) = math.random(A, B)
 random.uniform(A, B) = A + (B - A) * math.random()
 random.choice(L) = L[math.random(#L)]
 random.seed(X) = math.randomseed(X)
+math.prod(L) = tensor(L):prod():item()
+math.isclose(A, B) = math.abs(A - B) <= 1e-9 * math.max(math.abs(A), math.abs(B))
+math.factorial(N) = (function(n) local r = 1 for i = 2, n do r = r * i end return r end)(N)
+math.comb(A, B) = (function(n, k) local r = 1 for i = 1, k do r = r * (n - k + i) // i end
+    return r end)(A, B)
+math.trunc(X) = math.tointeger((math.modf(X)))
+math.fabs(X) = math.abs(X) + 0.0
+math.copysign(A, B) = (1 / B < 0 and -1 or 1) * math.abs(A)
+math.degrees(X) = math.deg(X)
+math.radians(X) = math.rad(X)
 math.log2(X) = math.log(X, 2)
 math.log10(X) = math.log(X, 10)
 math.pow(A, B) = A ^ B

@@ -54,6 +54,9 @@ end
 
 -- What is assigned to a field that is a method or a function here; nil for any other.
 local function setting(node, value)
+    if node[1] == "index" and kind(node[2]) == "table" and node[3][1][1] == "range" then
+        say "a part of a list is set by a loop"
+    end
     if node[1] ~= "field" then return nil end
     local name = (path(node) or ""):match "^torch%.backends%.(.*)$"
     if name then
@@ -369,28 +372,15 @@ write["with"] = function(node)
     return head .. body_of(node) .. tail
 end
 
-local function parameters(list)
-    local names, defaults = {}, {}
-    for i, p in ipairs(list) do
-        names[i] = p.star and "..." or p[1]
-        if p.default then
-            defaults[#defaults + 1] = ("if %s == nil then %s = %s end "):format(p[1], p[1],
-                (emit(p.default)))
-        end
-        if p.star and i < #list then names[i] = nil break end
-    end
-    return names, table.concat(defaults)
-end
-
 function write.def(node)
-    local names, defaults = parameters(node[3])
-    local name = node[2]
-    if names[1] == "self" then
-        table.remove(names, 1)
+    local list, name = node[3], node[2]
+    if list[1] and list[1][1] == "self" then
+        list = { table.unpack(list, 2) }
         name = "Name:" .. name:gsub("^__init__$", "init"):gsub("^__call__$", "forward")
     end
-    return ("function %s(%s) %s%s end"):format(name, table.concat(names, ", "), defaults,
-        body_of(node))
+    return ("function %s(%s) %s%s end"):format(name, translate.parameters(list, function()
+        return body_of(node)
+    end))
 end
 
 function write.class(node)

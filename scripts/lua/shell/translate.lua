@@ -107,7 +107,8 @@ local function call_kind(node)
     end
     if name == "str" then return "string" end
     if name == "list" or name == "tuple" or name == "dict" or name == "divmod"
-        or name == "sorted" or name == "range" then
+        or name == "sorted" or name == "range" or name == "map" or name == "filter"
+        or name == "zip" or name == "reversed" then
         return "table"
     end
     local last = name and name:match "[^.]*$" or f[3]
@@ -116,10 +117,11 @@ local function call_kind(node)
         if of_number[last] or last == "size" and #node[3] > 0 then return "number" end
         if last == "copy" and kind(f[2]) == "table" then return "table" end
         if last == "tolist" or last == "split" or last == "chunk" then return "table" end
-        if last == "is_available" or last == "startswith" or last == "endswith" then
-            return "boolean"
+        if last == "is_available" then return "boolean" end
+        if kind(f[2]) == "string" then
+            return last:find "^is" and "boolean" or last:find "swith$" and "boolean"
+                or (last == "find" or last == "index" or last == "count") and "number" or "string"
         end
-        if kind(f[2]) == "string" then return "string" end
         if methods[last] then return "tensor" end
     end
     local op = elsewhere.canonical(name or "")
@@ -152,6 +154,7 @@ function kinds.binary(node)
     if op == "or" or op == "and" then return a == b and a or nil end
     if a == "tensor" or b == "tensor" or op == "@" then return "tensor" end
     return (a == "string" or b == "string" and op == "+") and "string"
+        or op == "*" and (a == "table" or b == "table") and "table"
         or a == "number" and b == "number" and "number" or a == "table" and b == "table" and a
         or nil
 end
@@ -312,7 +315,8 @@ function write.name(node)
     local forms = value_of(name) == nil and elsewhere.forms[name] -- a function of Python's
     if forms and not rawget(gpush, name) and not told[name] and not loops[name] then
         local x = { "call", node, { { "name", "x" } } }
-        local ok, text = pcall(emit, x)
+        local ok, text
+        translate.looping({ "x" }, "unknown", function() ok, text = pcall(emit, x) end)
         if ok and text ~= name .. "(x)" then
             return ("function(x) return %s end"):format(text), 13
         end
@@ -393,18 +397,32 @@ function write.table(node)
     return "{" .. table.concat(out, ", ") .. "}", 13
 end
 
-function write.lambda(node)
-    local names = {}
-    local defaults = ""
-    for i, p in ipairs(node[2]) do
-        names[i] = p[1]
-        if p.default then
-            defaults = ("%sif %s == nil then %s = %s end "):format(defaults, p[1], p[1],
-                (emit(p.default)))
+-- The parameters of a function, the statements at its start, and what body gives where the names
+-- are its own.
+function translate.parameters(list, body)
+    local names, own, start, rest = {}, {}, {}, {}
+    for i, p in ipairs(list) do
+        local star = p.star and p.star[2]
+        names[i], own[i] = star == "*" and "..." or p[1], p[1]
+        if star == "*" and i < #list then say "options are one table, the last argument" end
+        if star == "*" then rest[1] = p[1] end
+        if star == "*" then start[i] = ("local %s = {...} "):format(p[1])
+        else
+            local default = star and "{}" or p.default and emit(p.default)
+            start[i] = default and ("if %s == nil then %s = %s end "):format(p[1], p[1], default)
+                or ""
         end
     end
-    return ("function(%s) %sreturn %s end"):format(table.concat(names, ", "), defaults,
-        (emit(node[3]))), 13
+    local text = translate.looping(own, "unknown", function()
+        return translate.looping(rest, "table", body)
+    end)
+    return table.concat(names, ", "), table.concat(start), text
+end
+
+function write.lambda(node)
+    return ("function(%s) %sreturn %s end"):format(translate.parameters(node[2], function()
+        return (emit(node[3]))
+    end)), 13
 end
 
 -- A list or a sum that a loop makes, as a value.

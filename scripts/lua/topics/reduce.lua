@@ -65,9 +65,10 @@ return (what:match "check_finite: .*")
         text = "A loss is NaN: the first op whose result holds a NaN or an infinity, forward or \z
             backward, is an error that says the op, its line and module, the shape, and how many \z
             elements. Each result is looked at where it is, without a wait: on a device the error \z
-            comes with the next wait, such as item(). Results of ops that only move or choose \z
-            elements are not looked at. An infinity that an operand brings, as a mask of -inf, is \z
-            passed on. Functions of fuse and capture run op by op meanwhile. fn(…) is watched, or \z
+            comes with the next wait, such as item(). So are parameters that an optimizer's \z
+            step writes. Results of ops that only move or choose elements are not looked at. \z
+            An infinity that an operand brings, as a mask of -inf, is passed on. Functions of \z
+            fuse and capture run op by op meanwhile. fn(…) is watched, or \z
             a block: local _ <close> = nan.watch(); or, at the prompt, what follows until \z
             nan.watch(false).",
         example = "local ok, what = pcall(nan.watch, function() return tensor{1, 0}:log() end)\n\z

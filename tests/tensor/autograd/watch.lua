@@ -132,6 +132,32 @@ for _, dev in ipairs { "cpu", "sim" } do
     t.is({ watch(function(a, b) return b, a end, 1, 2 ) }, { 2, 1 }, on "results of the function")
 end
 
+-- An optimizer's parameters, which it writes as a list: 1 - 1e38 * 100 is below the least f32; and
+-- a gradient that the script gives, which no op made.
+for _, dev in ipairs { "cpu", "sim" } do
+    local function step(make, factor, grad)
+        local w = { g.ones(2, { device = dev }), g.ones(3, 4, { device = dev }) }
+        for _, p in ipairs(w) do p:requires_grad_(true) end
+        local opt = make(w)
+        watch(function()
+            (w[1] * 2):sum():backward();
+            (w[2] * factor):sum():backward()
+            w[1].grad = grad or w[1].grad
+            opt:step()
+            g.synchronize()
+        end)
+    end
+    says(dev .. ": a parameter that overflows", { file,
+        "nan.watch: sgd_step made 0 NaN and 12 infinite of 12 elements (f32 3x4)" }, step,
+        function(w) return g.optim.SGD(w, { lr = 1e38 }) end, 100)
+    says(dev .. ": a gradient that is none", { file,
+        "nan.watch: sgd_step gave 1 NaN and 0 infinite of 2 elements (f32 2); operand 2 was not \z
+        finite before" }, step, function(w) return g.optim.SGD(w, { lr = 1 }) end, 1,
+        g.tensor({ 1, 0 / 0 }, { device = dev }))
+    t.ok(pcall(step, function(w) return g.optim.Adam(w, { lr = 0.1 }) end, 1),
+        dev .. ": a step of Adam's is fine")
+end
+
 do -- no wait
     local x = g.rand(64, 64, { device = "sim" }):requires_grad_()
     local n = #g.sync.events()

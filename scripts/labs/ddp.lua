@@ -128,7 +128,9 @@ local function start(n, more)
     io.stdout:flush()
     local options = ("--device %s --steps %d --width %d --delay %d %s"):format(opt.device,
         opt.steps, opt.width, opt.delay, more or "")
-    local out, row = io.popen(("'%s' run -n %d '%s' %s"):format(arg[-1], n, arg[0], options)), nil
+    -- the program that runs this lab, whatever options it was given
+    local out, row = io.popen(('exec "$(readlink /proc/$PPID/exe)" run -n %d \'%s\' %s'):format(n,
+        arg[0], options)), nil
     for line in out:lines() do
         print(line)
         local loss, time, spread, _, exposed = line:match("^ +%d+ +([%d.]+)" ..

@@ -276,7 +276,7 @@ end
 if dist.is_available() and os.execute "command -v mpirun >/dev/null 2>&1" then
     print "  With a process each, by nn.parallel.DistributedDataParallel (the lab ddp.lua):"
     io.stdout:flush()
-    os.execute(("'%s' '%sddp.lua' --steps %d --width 64"):format(arg[-1],
+    os.execute(('exec "$(readlink /proc/$PPID/exe)" \'%sddp.lua\' --steps %d --width 64'):format(
         arg[0]:match ".*/" or "", opt.steps))
 else
     print "  The lab ddp.lua does so where MPI is: apt-get install libopenmpi-dev openmpi-bin."

@@ -8,7 +8,7 @@ local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
 local replay = debug.getregistry()["gpush.replay"]
 
 local LITTLE <const> = 0.02  -- of the wall time: less is nothing to gain
-local NOTHING <const> = 5e-4 -- of it: less is said as 0
+local NOTHING <const> = 5e-4 -- of it: less is said as 0, where other work takes most of its place
 local BUSY <const> = 0.9     -- of it
 local NAME <const> = 60      -- characters of a kernel's name
 local ADVISED <const> = 3    -- causes with advice
@@ -86,7 +86,8 @@ local function by_kind(prof)
         parts[#parts + 1] = ("%s of %s are products, convolutions and attention%s"):format(
             time(products), time(all), 2 * short >= products and
             ", most of them in 16 bits or fewer already: a smaller model or input" or
-            ": torch.autocast to bf16 or f16 where they are in f32; a smaller model or input")
+            ": torch.autocast where they are in f32, to f16, or bf16 from the A100 on; a \z
+            smaller model or input")
     end
     return all > 0 and parts[1] and table.concat(parts, "; ")
 end
@@ -242,7 +243,8 @@ local function verdict(prof, rank)
     end)
     for i, row in ipairs(list) do
         row.order, row.advised = nil, i <= ADVISED and row.share >= LITTLE
-        row.nothing = not list.untold and row.share < NOTHING and why_nothing(list, row) or nil
+        local little = row.share < NOTHING and 2 * row.worth < row.ns
+        row.nothing = not list.untold and little and why_nothing(list, row) or nil
     end
     list.cause = not list.untold and list[1] and list[1].share >= LITTLE and list[1].cause or nil
     list.kind = fit.safe(prof.kind)

@@ -160,7 +160,7 @@ t.ok(said:find "\nitem\t8e%-06\n" and said:find "\ntolist\t0.0\n"
     and said:find "\nexplicit\tnil\n", "sync.lines, too, in seconds")
 
 -- A copy's wait, which lasts as long as a product (0.26 ms on this card), leaves the device one;
--- then the host is busy for 1 ms, and all is idle. Without the wait a step takes a product less, and
+-- then the host is busy for 1 ms, and all is idle. Without the wait a step takes a product less and
 -- 41 us for a list of 4096 values, so that "0: the device had work left" would be wrong.
 local runs_out = output_of [[%s -e '
 sim.card, sim.host, sync.warn = {name = "slow", like = "h200", f32_matrix = 2e9}, 8e-6, true

@@ -85,7 +85,8 @@ end
 -- Kernels by what their names say: of 1000 us 600 are PyTorch's own, 400 products; a copy is none.
 for _, case in ipairs {
     { "sm90_xmma_gemm_bf16bf16_tn", "most of them in 16 bits or fewer already" },
-    { "ampere_sgemm_128x64_tn", "torch.autocast to bf16 or f16 where they are in f32" },
+    { "ampere_sgemm_128x64_tn",
+        "torch.autocast where they are in f32, to f16, or bf16 from the A100 on" },
     { "Cijk_Ailk_Bljk_HHS_BH_MT128", "most of them in 16 bits or fewer already" },
 } do
     r = made.trace {}
@@ -99,6 +100,19 @@ for _, case in ipairs {
     for _, part in ipairs { "600.000us of 1.000ms are PyTorch's own elementwise ops",
         "400.000us of 1.000ms are products, convolutions and attention", case[2] } do
         t.ok(v[1].advice:find(part, 1, true), part, v[1].advice)
+    end
+end
+
+-- A wait of 20 us in 100 ms is worth what it takes where nothing runs beside it, and no 0.
+r = made.trace {}
+r:op("aten::mm", 0, 100000)
+r:kernel("gemm", 100010, 5, r:call("cudaLaunchKernel", 99990, 5))
+r:op("aten::item", 100030, 20)
+r:copy("Memcpy DtoH (Device -> Pageable)", 100035, 10, r:call("cudaMemcpyAsync", 100031, 15), 4)
+r:op("aten::add", 100060, 100000)
+for _, row in ipairs(load_trace(r):verdict()) do
+    if row.cause == "waits" then
+        t.is({ row.nothing, row.worth > row.ns / 2 }, { nil, true }, "a little is worth a little")
     end
 end
 

@@ -18,6 +18,6 @@ if not file then
     io.stderr:write(labs.text(), "\n")
     return false
 end
-_G.arg = table.move(args, at + 1, #args, 1, { [-1] = arg[-1], [0] = file })
+_G.arg = table.move(args, at + 1, #args, 1, { [0] = file })
 assert(loadfile(file))(table.unpack(arg))
 return true

@@ -63,11 +63,9 @@ function functions.len(args)
             if not t[v] then t[v], n = true, n + 1 end end return n end)()", "t n v"):format(
             (emit(of)))
     end
-    local v = e and e[1] == "name" and value_of(e[2])
-    local dict = type(v) == "table" and getmetatable(v) == nil and v[1] == nil and next(v) ~= nil
-    if not dict then return nil end
+    if not e or not shell.part "loops".is_dict(e) then return nil end
     return translate.renamed("(function() local n = 0 for _ in pairs(%s) do n = n + 1 end \z
-        return n end)()", "n"):format(e[2])
+        return n end)()", "n"):format((emit(e)))
 end
 functions.tuple = functions.list
 

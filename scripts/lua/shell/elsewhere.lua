@@ -17,7 +17,7 @@ elsewhere.numbers = { nan = "0/0", NaN = "0/0", inf = "math.huge", Inf = "math.h
     Infinity = "math.huge" }
 local properties = { data = "X:detach()", is_cuda = '(X.device ~= "cpu")',
     is_cpu = '(X.device == "cpu")', nbytes = "(X:numel() * X:element_size())",
-    itemsize = "X:element_size()" }
+    itemsize = "X:element_size()", size = "X:numel()" }
 
 elsewhere.dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "f64",
     float16 = "f16", half = "f16", bfloat16 = "bf16", int64 = "i64", long = "i64", int32 = "i32",

@@ -60,7 +60,7 @@ end
 
 -- Whether the expression is a table of names that is known.
 local function is_dict(node)
-    if node[1] == "table" then return node[2] ~= nil and node[2][1] == "key" end
+    if node[1] == "table" then return node[2] ~= nil and node[2][1] ~= "item" end
     local v = node[1] == "name" and translate.value(node[2])
     return type(v) == "table" and getmetatable(v) == nil and v[1] == nil and next(v) ~= nil
 end

@@ -130,6 +130,7 @@ numpy(X) = X
 .keys(X) = pairs(X)
 .get(X, SEP) = X[SEP]
 .get(X, SEP, Y) = X[SEP] == nil and Y or X[SEP]
+.update(X, **) = for k, v in pairs({**}) do X[k] = v end
 .update(L, X) = for k, v in pairs(X) do L[k] = v end
 .read(X) = X:read "a"
 .readlines(X) = (function() local t = {} for line in X:lines "L" do t[#t + 1] = line end return

@@ -164,6 +164,8 @@ function kinds.field(node)
     if of_fields[node[3]] then return of_fields[node[3]] end
     if kind(node[2]) == "tensor" then return "tensor" end
     local name = path(node)
+    local known = name and elsewhere.value(name, true)
+    if known and (known == "0/0" or known:find "^math%.") then return "number" end -- np.pi
     local v = name and value_of(name) or nil
     return v ~= nil and (gpush.is_tensor(v) and "tensor" or type(v)) or nil
 end

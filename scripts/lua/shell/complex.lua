@@ -61,7 +61,8 @@ end
 function complex.call(node)
     local name, f, args = function_name(node), node[2], node[3]
     local z = args[1]
-    local v = f[1] == "field" and f[3] == "abs" and translate.value(path(f[2]) or "-")
+    local held = f[1] == "field" and f[3] == "abs" and path(f[2])
+    local v = held and translate.value(held)
     if gpush.is_tensor(v) and v.ndim > 1 and v:size(-1) == 2 and v:is_floating_point() then
         translate.note(("of complex pairs: linalg.vector_norm(%s, 2, -1)"):format((emit(f[2]))))
     end

@@ -54,7 +54,7 @@ end
 -- The value of a variable, or a path such as w.grad, where it is known.
 local function value_of(name)
     local head = name:match "^[%a_][%w_]*"
-    if loops[head] or told[head] then return nil end
+    if not head or loops[head] or told[head] then return nil end
     return scope.value(name)
 end
 

@@ -111,8 +111,14 @@ bool gp_do_all(gp_vjp *v, gp_tensor **out, const gp_op *op, const char *fmt, ...
     return ok && !v->failed;
 }
 
+static bool has_shape(const gp_tensor *t, const gp_shape *s) {
+    gp_shape have = gp_tensor_shape(t);
+    return gp_shape_equal(&have, s);
+}
+
+/* A view would share t's storage, and a leaf keep a copy in place of t. */
 gp_tensor *gp_reshape(gp_vjp *v, gp_tensor *t, const gp_shape *s) {
-    return DO(reshape, "tv", t, s->dim, s->ndim);
+    return t && has_shape(t, s) ? t : DO(reshape, "tv", t, s->dim, s->ndim);
 }
 
 gp_tensor *gp_expand(gp_vjp *v, gp_tensor *t, const gp_shape *s) {
@@ -121,9 +127,7 @@ gp_tensor *gp_expand(gp_vjp *v, gp_tensor *t, const gp_shape *s) {
 
 gp_tensor *gp_sum_to(gp_vjp *v, gp_tensor *t, const gp_shape *s) {
     if (!t) return NULL;
-    bool equal = t->a.ndim == s->ndim;
-    for (int i = 0; equal && i < s->ndim; i++) equal = t->a.dim[i] == s->dim[i];
-    if (equal) return t;
+    if (has_shape(t, s)) return t;
     gp_shape have = gp_tensor_shape(t);
     int64_t dims[GP_MAX_DIM];
     int n = 0, extra = have.ndim - s->ndim;

@@ -281,4 +281,13 @@ for _, name in ipairs {"gradcheck", "gradgradcheck"} do
     t.is(list.n, nil, name .. " leaves the list as it was")
 end
 
+-- A leaf keeps the gradient that a rule made, where nobody else holds it: a product of a layer's is
+-- no view, which would be copied, in 6 % of an MLP's step.
+for _, dev in ipairs { "cpu", "sim" } do
+    local w, x = g.randn(4, 3, { device = dev }):requires_grad_(), g.randn(2, 3, { device = dev })
+    local prof = g.profile.run(function() g.linear(x, w):sum():backward() end)
+    for _, row in ipairs(prof:rows()) do t.ok(row.name ~= "copy", dev .. ": " .. row.name) end
+    t.ok(g.allclose(w.grad, x:sum(1):expand(4, 3)), dev .. ": and it is right")
+end
+
 t.done()

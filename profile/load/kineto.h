@@ -53,8 +53,8 @@ typedef struct kineto {
     int n, room;
     kineto_thread *thread;
     int nthreads, thread_room;
-    int64_t base; /* ns, added to all times; 0 */
-    int64_t end;  /* of the whole recording, as the trace has it; only where has_end */
+    int64_t base;              /* ns, added to all times; 0 */
+    int64_t end;               /* of the whole recording, as the trace has it; only where has_end */
     bool has_list, has_device; /* a list of devices, and one: in it, by a call of its runtime, or by
                                   memory there */
     bool has_base, has_end, has_shapes, has_stacks, has_lines, has_memory, hip;

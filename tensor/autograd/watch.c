@@ -72,8 +72,7 @@ static bool may_be_new(const gp_call *c, const gp_tensor *t) {
     if (!gp_is_float((gp_dtype)t->a.dtype) || !t->a.numel) return false;
     if (!known_to_move(c->op)) return true;
     for (int i = 0; i < c->nargs; i++)
-        if (is_operand(&c->arg[i], tensor_of(&c->arg[i], -1)) &&
-            c->arg[i].t->a.dtype != t->a.dtype)
+        if (is_operand(&c->arg[i], tensor_of(&c->arg[i], -1)) && c->arg[i].t->a.dtype != t->a.dtype)
             return true;
     return false;
 }

@@ -122,6 +122,11 @@ for _, case in ipairs {
     { "q = (torch.max(x, 1)[1] == py).sum()", ZERO, 2 },
     { "_, p = torch.max(x, 1); q = (p == py).sum()", ZERO, 2 },
     { "q = (x.topk(2, 1).indices == py.unsqueeze(1)).sum()", ZERO, 2 },
+    { "q = x.gather(1, py.view(3, 1))", ZERO, { { 3 }, { 4 }, { 11 } } },
+    { "q = x.gather(1, py[:, None])", ZERO, { { 3 }, { 4 }, { 11 } } },
+    { "q = x.index_select(1, py)", ZERO, { { 3, 0, 3 }, { 7, 4, 7 }, { 11, 8, 11 } } },
+    { "q = F.nll_loss(F.log_softmax(x, 1), py)", ZERO, 1.4401897 },
+    { "q = x.gather(1, far[:, None])", OPEN, 0 },
     { "q = (x.argmax(1) == far).sum()", OPEN, 0 } } do
     fresh()
     rawset(_G, "py", tensor { 3, 0, 3 })

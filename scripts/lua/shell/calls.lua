@@ -70,7 +70,9 @@ local function role(parameter, op)
     then
         return position
     end
-    if k == "tensor" and (name == "index" or of_labels[op] == name) then return shifted end
+    if k == "tensor" and (name == "index" or of_labels[op] == name) then
+        return translate.beside_index
+    end
     return k == "int" and roles[name] or nil
 end
 
@@ -148,7 +150,8 @@ local function arguments(args, of, op, counted)
             if parameter and parameter[2] == "correction" and a[1] == "constant" then
                 named[#named + 1] = "unbiased = " .. a[2]
             elseif of.of_lists and is_array(a, parameter) then
-                list[#list + 1] = f == shifted and "tensor" .. shifted(a) or made_tensor(a)
+                local counts = f == shifted or f == translate.beside_index
+                list[#list + 1] = counts and "tensor" .. shifted(a) or made_tensor(a)
             elseif of.of_lists and parameter and parameter[1] == "tensors" and kind(a[2]) == "table"
                 and kind(a) == "table" then
                 list[#list + 1] = each(made_tensor, a)

@@ -154,12 +154,14 @@ function translate.part_of(node, key)
     if name == "eig" and which then
         say "linalg.eig gives four tensors: re and im of the values, re and im of the vectors"
     end
-    local told = name == "unique" or name == "unique_consecutive"
+    local told, inverse = name == "unique" or name == "unique_consecutive", false
     for _, a in ipairs(told and node[3] or {}) do -- return_inverse, return_counts
         if a[1] == "named" and a[2]:find "^return_" then told = "several" end
+        inverse = inverse or a[1] == "named" and a[2] == "return_inverse"
     end
     if not which or not (several[name] or told == "several") then return nil end
     local text = emit(node)
+    if inverse and which == 2 then translate.note(COUNT) end
     return which == 1 and "(" .. text .. ")" or ("(select(%d, %s))"):format(which, text)
 end
 

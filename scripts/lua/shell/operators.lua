@@ -211,7 +211,7 @@ end
 -- Whether a variable's value, or a view of it, is an integer tensor that holds 0: it is read where
 -- that waits for no device.
 local function counts_from_zero(node)
-    if node[1] == "paren" then return counts_from_zero(node[2]) end
+    if node[1] == "paren" or node[1] == "index" then return counts_from_zero(node[2]) end
     if node[1] == "call" and node[2][1] == "field" then return counts_from_zero(node[2][2]) end
     local name = path(node)
     local v = name and value_of(name)
@@ -219,12 +219,13 @@ local function counts_from_zero(node)
     return readable and v:numel() > 0 and v:amin():item() == 0
 end
 
--- What an index is compared with, by == or eq: what the line itself counts is counted from 1, and
--- so is a tensor that holds 0. Of others it is not known.
+-- A tensor of indices or labels, as what takes such ones has it, or what an index is compared with:
+-- what the line itself counts is counted from 1, and so is a tensor that holds 0. Of others it is
+-- not known.
 local function beside_index(node)
-    if is_index(node) then return emit(node, 4) end
+    if is_index(node) or translate.counted() then return emit(node, 4) end
     local text = shifted(node)
-    if kind(node) == "number" or text ~= emit(node) then return text end
+    if kind(node) == "number" or text ~= emit(node) then return text, 9 end
     if not counts_from_zero(node) then
         note("indices count from 1: a tensor of labels that count from 0 needs + 1", true)
         return emit(node, 4)

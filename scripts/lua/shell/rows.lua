@@ -22,6 +22,8 @@ float(N) = N
 float(V) = V:item()
 float(X) = X + 0.0
 bool(COND) = COND
+torch.softmax(V) = softmax(V, (V.ndim == 2 or V.ndim > 3) and 2 or 1) -- PyTorch's choice
+torch.log_softmax(V) = log_softmax(V, (V.ndim == 2 or V.ndim > 3) and 2 or 1) -- PyTorch's choice
 abs(N) = math.abs(N)
 round(V) = round(V)
 round(V, N) = round(V, {decimals = N})

@@ -306,6 +306,8 @@ local function shifted(node)
     return (position(node))
 end
 translate.shifted = shifted
+-- Whether what the line has by place counts from 1 already.
+function translate.counted() return scope.counted end
 
 -- ---- values ----
 

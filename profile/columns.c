@@ -15,7 +15,9 @@ typedef struct encoder {
 } encoder;
 
 /* What HELD and KERNEL call themselves, or an op's shapes: interned, as all texts are. */
-static const void *details(const gp_rec *r) { return r->kind == GP_REC_ALLOC ? NULL : r->shapes; }
+static const void *details(const gp_rec *r) {
+    return r->kind == GP_REC_ALLOC || r->kind == GP_REC_REGION ? NULL : r->shapes;
+}
 
 /* A region's `where` is the region around it, which is in the events' times; a switch's is found by
  * its number. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "profile/sync.h"
 #include "tensor/dist/dist.h"
@@ -322,7 +323,7 @@ static void pop_region(gp_track *t, gp_rec *rec) {
 }
 
 gp_region gp_region_begin(const char *name, size_t len, int64_t batch) {
-    gp_region g = {NULL, 0, gp_cuda_range_begin(name)};
+    gp_region g = {.range = gp_cuda_range_begin(name)};
     TRACK t = track();
     if (!t) return g;
     const char *kept = gp_intern_put(t->prof->names, name, len);
@@ -342,6 +343,7 @@ void gp_region_end(gp_region *r) {
     TRACK t = r->rec ? track() : NULL;
     if (t && my.number == r->number) {
         r->rec->t1 = t1;
+        if (r->computed) r->rec->computed = r->computed;
         pop_region(t, r->rec);
     }
     r->rec = NULL;
@@ -440,7 +442,7 @@ bool gp_prof_start(const gp_prof_opts *opts) {
     gp_device_each(note_in_use, NULL);
     set_hooks(true, opts->memory);
     observe_all(GP_TRACE_BEGIN);
-    p->t0 = gp_now_ns();
+    p->processors = (int)sysconf(_SC_NPROCESSORS_ONLN), p->t0 = gp_now_ns();
     return true;
 }
 

@@ -68,6 +68,8 @@ typedef struct gp_rec {
         const char *kernel; /* KERNEL: its own name; HELD: the call; NULL: unknown */
         const char *form;   /* WAIT, READ: see tensor/device/form.h; NULL: unknown */
         const void *block;  /* ALLOC: which block of memory; freed ones are used again */
+        uint64_t computed;  /* REGION, GP_LOADER_MAKE: ns of it in which its thread, and children
+                               that ended in it, computed, or could have; 0: unknown */
     };
 } gp_rec;
 _Static_assert(sizeof(gp_rec) == 80, "gp_prof_opts.limit says so");
@@ -127,6 +129,7 @@ typedef struct gp_prof {
     uint64_t dropped;      /* events dropped at the limit or without memory */
     uint64_t lost;         /* events of devices that their own tools dropped (CUPTI) */
     const char *how;  /* how devices' times were measured, if not by their own tools; or NULL */
+    int processors;   /* of the machine; 0: not known */
     uint64_t period;  /* ns between samples of the script; 0: none were taken */
     uint64_t blocked; /* samples that a hook of the script's own was in the way of */
     uint64_t others;  /* events of threads that there was no memory for */
@@ -192,6 +195,7 @@ bool gp_prof_running(void); /* on any thread */
 typedef struct gp_region {
     gp_rec *rec;
     uint64_t number, range;
+    uint64_t computed; /* for gp_rec's, set before its end; 0 */
 } gp_region;
 /* Begins a region of that name (len bytes, which are copied); batch: of a loader, a number that no
  * other batch has, else 0. Its end may come late, out of order, after the profile's end, or twice.

@@ -145,7 +145,7 @@ gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {
     to->period = p->period, to->blocked = p->blocked;
     to->others = p->others, to->dropped = p->dropped, to->lost = p->lost;
     to->cost_begin = p->cost_begin, to->cost_end = p->cost_end;
-    to->started = p->started;
+    to->started = p->started, to->processors = p->processors;
     to->refs = 1;
     to->base = base, base->refs++;
     to->names = base->names;

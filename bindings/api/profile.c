@@ -44,7 +44,7 @@ static int l_region(lua_State *L) {
         return gp_lua_scoped(L, 2);
     }
     gp_region *r = lua_newuserdatauv(L, sizeof *r, 1);
-    *r = (gp_region){NULL, 0, 0};
+    *r = (gp_region){0};
     luaL_setmetatable(L, REGION);
     size_t len;
     const char *name = lua_tolstring(L, 1, &len);
@@ -487,7 +487,7 @@ void gp_lua_open_profile(lua_State *L) {
     gp_lua_set_functions(L, functions);
     gp_lua_set_load(L);
     gp_region *none = lua_newuserdatauv(L, sizeof *none, 0);
-    *none = (gp_region){NULL, 0, 0};
+    *none = (gp_region){0};
     luaL_setmetatable(L, REGION);
     gp_lua_push_function(L, &region, 1);
     lua_setfield(L, -2, "region");

@@ -194,11 +194,28 @@ static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_w
     set_text(L, "advice", advice);
 }
 
+/* What scripts/lua/data/workers.lua decides by, in seconds. */
+static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
+    const gp_timeline *t = job->rank[0];
+    for (int i = 1; i < job->n; i++)
+        if (job->rank[i]->rank == w->rank) t = job->rank[i];
+    gp_pass pass = gp_loader_pass(t);
+    if (!pass.computed || !pass.step || !t->p->processors) return;
+    lua_createtable(L, 0, 6);
+    set_int(L, "workers", (uint64_t)pass.workers);
+    set_int(L, "processors", (uint64_t)t->p->processors);
+    set_int(L, "batches", (uint64_t)pass.batches);
+    lua_pushnumber(L, (double)pass.busy * 1e-9), lua_setfield(L, -2, "busy");
+    lua_pushnumber(L, (double)pass.computed * 1e-9), lua_setfield(L, -2, "computed");
+    lua_pushnumber(L, (double)pass.step * 1e-9), lua_setfield(L, -2, "step");
+    lua_setfield(L, -2, "pass");
+}
+
 /* (prof, rank) -> list of {cause, label, ns, times, worth, rank, advice, file, line, name, before,
- * before_file, before_line, most, most_times, filled, small}, rank where there are several, one for
- * each cause that the record knows, in the order of cause.def; with wall, work, queued, busy,
- * devices (the worth of kernels, copies, collectives and delays together) and, where the record
- * does not tell, untold */
+ * before_file, before_line, most, most_times, filled, small, pass}, rank where there are several,
+ * one for each cause that the record knows, in the order of cause.def; with wall, work, queued,
+ * busy, devices (the worth of kernels, copies, collectives and delays together) and, where the
+ * record does not tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"", "empty", "dropped", "cut", "device", "work", "orders"};
     const gp_prof *p = gp_lua_check_prof(L, 1);
@@ -217,6 +234,7 @@ static int l_verdict(lua_State *L) {
         if (job->n > 1) set_int(L, "rank", (uint64_t)w->rank);
         set_most(L, w);
         if (cause == GP_CAUSE_kernels) set_small(L, p);
+        if (cause == GP_CAUSE_loader) set_pass(L, job, w);
         lua_rawseti(L, -2, ++n);
     }
     set_int(L, "wall", v.wall);

@@ -156,12 +156,13 @@ static int l_stats(lua_State *L) {
     const box *b = luaL_checkudata(L, 1, WORKER_POOL);
     gp_worker_pool_stats s = b->last;
     if (b->pool) gp_worker_pool_get_stats(b->pool, &s);
-    lua_createtable(L, 0, 10);
+    lua_createtable(L, 0, 13);
     set_seconds(L, "elapsed", s.elapsed);
     set_seconds(L, "first", s.first);
     set_seconds(L, "wait", s.wait);
     set_seconds(L, "covered", s.covered);
     set_seconds(L, "busy", s.busy);
+    set_seconds(L, "computed", s.computed < s.busy ? s.computed : s.busy);
     set_seconds(L, "idle", s.idle);
     set_seconds(L, "open", s.open);
     set_count(L, "batches", s.batches);

@@ -228,9 +228,30 @@ static uint64_t counted(const gp_batch *b) {
     return gp_model_loader() ? gp_model_loader() : atomic_load(&b->counted);
 }
 
+/* The next 64 bits of math.random, through the program's field. */
+static lua_Integer random_bits(lua_State *L, int program) {
+    lua_getfield(L, program, "random");
+    lua_pushinteger(L, 0);
+    lua_call(L, 1, 1);
+    lua_Integer v = lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return v;
+}
+
+static void seed_random(lua_State *L, int program, lua_Integer a, lua_Integer b) {
+    lua_getfield(L, program, "randomseed");
+    lua_pushinteger(L, a);
+    lua_pushinteger(L, b);
+    lua_call(L, 2, 0);
+}
+
 void gp_batch_make_on_clock(lua_State *L, int program, gp_batch *b, const gp_making *how) {
+    lua_Integer one = random_bits(L, program), two = random_bits(L, program);
+    gp_rng kept = gp_generator;
     gp_batch_make(L, program, b, 0, b->n, how);
     gp_clock_work(counted(b));
+    gp_generator = kept;
+    seed_random(L, program, one, two);
 }
 
 uint64_t gp_batch_wait_on_clock(const gp_batch *b, uint64_t made, int workers) {

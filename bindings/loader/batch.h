@@ -49,7 +49,8 @@ void gp_batch_free(gp_batch *b); /* NULL is fine */
 void gp_batch_make(lua_State *L, int program, gp_batch *b, int from, int to, const gp_making *how);
 
 /* Makes all of b on a thread that is no worker's: where the host's time is counted, the clock moves
- * by what that takes, or by sim.loader. */
+ * by what that takes, or by sim.loader. The caller's random numbers do not depend on what the
+ * samples draw. */
 void gp_batch_make_on_clock(lua_State *L, int program, gp_batch *b, const gp_making *how);
 /* b is made, and the batch before it was at `made`, by that clock: moves it to when b is, which
  * began when it was asked for and is divided among the workers. Returns that time. */

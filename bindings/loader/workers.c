@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "bindings/bind.h"
+#include "bindings/loader/computed.h"
 #include "bindings/memory.h"
 #include "bindings/stop.h"
 #include "profile/record.h"
@@ -27,7 +28,7 @@ typedef struct worker {
     pthread_t thread;
     lua_State *L;        /* while it lives */
     bool ended, crashed; /* crashed: it sleeps forever */
-    uint64_t busy, idle, open;
+    uint64_t busy, computed, idle, open;
 } worker;
 
 struct gp_worker_pool {
@@ -196,6 +197,7 @@ static void serve(worker *w, lua_State *L) {
     gp_worker_pool *c = w->pool;
     gp_making how = {
         .seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping, .stop = &c->stop};
+    gp_computed clock = gp_computed_open(false);
     gp_lock(&c->lock);
     while (!atomic_load(&c->stop)) {
         gp_batch *b = open_batch(c);
@@ -209,15 +211,18 @@ static void serve(worker *w, lua_State *L) {
         int to = b->next = from + n < b->n ? from + n : b->n;
         gp_unlock(&c->lock);
         gp_region r = gp_region_begin(GP_LOADER_MAKE, sizeof GP_LOADER_MAKE - 1, b->name);
+        gp_computed_begin(&clock);
         gp_batch_make(L, 2, b, from, to, &how);
+        uint64_t computed = r.computed = gp_computed_end(&clock);
         gp_region_end(&r);
         uint64_t t1 = gp_real_ns();
         gp_lock(&c->lock);
-        w->busy += t1 - t0;
+        w->busy += t1 - t0, w->computed += computed;
         if ((b->left -= to - from) == 0) pthread_cond_broadcast(&c->ready);
         give_way(c);
     }
     gp_unlock(&c->lock);
+    gp_computed_close(&clock);
 }
 
 /* ---- a worker that crashed ---- */
@@ -392,36 +397,18 @@ static bool wait_for(gp_worker_pool *c, const gp_batch *b) {
     return ok;
 }
 
-/* The next 64 bits of math.random, through the program's field. */
-static lua_Integer random_bits(lua_State *L, int program) {
-    lua_getfield(L, program, "random");
-    lua_pushinteger(L, 0);
-    lua_call(L, 1, 1);
-    lua_Integer v = lua_tointeger(L, -1);
-    lua_pop(L, 1);
-    return v;
-}
-
-static void seed_random(lua_State *L, int program, lua_Integer a, lua_Integer b) {
-    lua_getfield(L, program, "randomseed");
-    lua_pushinteger(L, a);
-    lua_pushinteger(L, b);
-    lua_call(L, 2, 0);
-}
-
-/* Makes the batch on this thread, with random numbers that do not depend on what the samples
- * draw. */
+/* Makes the batch on this thread. Where the host's time is counted, all of it is computing. */
 static void make_here(gp_worker_pool *c, gp_batch *b, lua_State *L, int program) {
-    lua_Integer one = random_bits(L, program), two = random_bits(L, program);
     gp_making how = {
         .seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping, .stop = &c->stop};
     uint64_t t0 = gp_now_ns();
-    gp_rng kept = gp_generator;
+    gp_computed clock = gp_computed_open(true);
     gp_region r = gp_region_begin(GP_LOADER_MAKE, sizeof GP_LOADER_MAKE - 1, b->name);
+    gp_computed_begin(&clock);
     gp_batch_make_on_clock(L, program, b, &how);
+    r.computed = gp_clock_op_ns() ? gp_now_ns() - t0 + 1 : gp_computed_end(&clock);
+    c->stats.computed += r.computed;
     gp_region_end(&r);
-    gp_generator = kept;
-    seed_random(L, program, one, two);
     b->next = b->n;
     b->left = 0;
     note_wait(c, t0);
@@ -452,6 +439,7 @@ void gp_worker_pool_get_stats(gp_worker_pool *c, gp_worker_pool_stats *out) {
     *out = c->stats;
     for (int i = 0; i < c->opts.workers; i++) {
         out->busy += c->worker[i].busy;
+        out->computed += c->worker[i].computed;
         out->idle += c->worker[i].idle;
         out->open += c->worker[i].open;
     }

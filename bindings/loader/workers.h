@@ -29,6 +29,7 @@ typedef struct gp_worker_pool_stats {
     uint64_t
         covered; /* part of wait: waits during which a device still had work, which cost nothing */
     uint64_t busy, idle; /* workers, summed */
+    uint64_t computed;   /* of busy, as gp_computed_end says */
     uint64_t open;       /* workers' states were opened, summed */
     int64_t batches, samples, waits;
     int workers, crashed; /* crashed: how many of them crashed */

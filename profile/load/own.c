@@ -319,7 +319,8 @@ static void fill(reader *r, const int64_t *v, uint64_t t0, gp_rec *rec) {
                     .bytes = v[BYTES],
                     .stack = entry(&r->stacks, v[STACK])};
     if (v[KIND] == GP_REC_OP) rec->cost = entry(&r->costs, v[BYTES]);
-    if (gp_rec_has_why(rec)) rec->form = entry(&r->texts, v[MORE]);
+    if (rec->kind == GP_REC_REGION) rec->computed = rec->id, rec->id = 0;
+    else if (gp_rec_has_why(rec)) rec->form = entry(&r->texts, v[MORE]);
     else if (has_text(v[KIND])) rec->kernel = entry(&r->texts, v[MORE]);
     else if (v[KIND] == GP_REC_ALLOC) rec->line = 0, rec->block = (void *)(uintptr_t)v[LINE];
     else rec->shapes = entry(&r->shapes, v[MORE]);

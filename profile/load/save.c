@@ -291,7 +291,7 @@ static void put_event(writer *w, const gp_track *t, const gp_rec *r, uint64_t be
                    (int64_t)(r->t0 - before),
                    r->t1 ? (int64_t)(t1 - r->t0) : -1,
                    number(w, &w->texts, r->name),
-                   (int64_t)r->id,
+                   (int64_t)(r->kind == GP_REC_REGION ? r->computed : r->id),
                    number(w, &w->texts, r->file),
                    r->kind == GP_REC_ALLOC ? number(w, &w->blocks, r->block) : r->line,
                    place(w, t, r),
@@ -354,6 +354,7 @@ static void put_fields(writer *w) {
     put_field(w, "has_lua", p->opts.lua);
     put_field(w, "period", p->period);
     put_field(w, "blocked", p->blocked);
+    if (p->processors > 0) put_field(w, "processors", (uint64_t)p->processors);
     put_field(w, "foreign", p->foreign);
     if (p->cut) put_field(w, "cut", 1);
     if (p->no_device) put_field(w, "no_device", 1);

@@ -75,7 +75,8 @@ static void gather_parts(gp_timeline *t) {
         gp_at at = gp_first(track);
         for (gp_rec *r; gp_timeline_has(t, track) && (r = gp_next(&at));) {
             if (!gp_is_made(r) || r->t0 < free_at) continue;
-            t->made[t->nmade++] = (gp_made){r, number, number == main, at, -1, 0, 0};
+            t->made[t->nmade++] = (gp_made){
+                .rec = r, .track = number, .here = number == main, .inside = at, .other = -1};
             free_at = gp_rec_end(t->p, r);
         }
     }
@@ -119,6 +120,26 @@ static int64_t most_ahead(const gp_timeline *t, int i, int *end) {
     return ahead;
 }
 
+/* Divides the time that the pool's parts, from t->batch[from] to before `end`, could compute: of
+ * more workers than processors, all of the processors' was computing, the rest waiting for one. */
+static void divide(const gp_timeline *t, int from, int end) {
+    uint64_t t0 = UINT64_MAX, t1 = 0;
+    double sum = 0;
+    for (int k = from; k < end; k++) {
+        gp_made *m = t->batch[k];
+        uint64_t e = gp_rec_end(t->p, m->rec);
+        m->computed = least(m->rec->computed, e - m->rec->t0);
+        sum += (double)m->computed;
+        t0 = least(t0, m->rec->t0), t1 = most(t1, e);
+    }
+    double all = t->p->processors * (double)(t1 - t0), share = sum > all && all > 0 ? all / sum : 1;
+    for (int k = from; k < end; k++) {
+        gp_made *m = t->batch[k];
+        m->ready = m->computed - (uint64_t)((double)m->computed * share);
+        m->computed -= m->ready;
+    }
+}
+
 bool gp_loader_read(gp_timeline *t) {
     size_t parts = (size_t)gp_count_recs(t->p->host, gp_is_made) + 1;
     t->take = malloc(((size_t)gp_count_recs(t->p->host, gp_is_take) + 1) * sizeof *t->take);
@@ -131,6 +152,7 @@ bool gp_loader_read(gp_timeline *t) {
     for (int i = 0, end; i < t->nmade; i = end) {
         int64_t ahead = most_ahead(t, i, &end);
         for (int k = i; k < end; k++) set_lag(t, t->batch[k], ahead);
+        divide(t, i, end);
     }
     return true;
 }
@@ -150,6 +172,44 @@ uint64_t gp_loader_ready(const gp_timeline *t, int i) {
     uint64_t ready = 0;
     for (; i >= 0; i = t->made[i].other) ready = most(ready, gp_rec_end(t->p, t->made[i].rec));
     return ready;
+}
+
+/* Adds the parts of the pass from t->batch[i] on; returns where the next one's begin. */
+static int add_parts(const gp_timeline *t, int i, gp_pass *pass, uint64_t *here) {
+    int64_t first = t->batch[i]->rec->bytes, last = 0;
+    bool known = true, seen[GP_WHATIF_WORKERS + 1] = {false};
+    int base = t->batch[i]->track;
+    *pass = (gp_pass){.pool = pool_of(first)};
+    for (int k = i; k < t->nmade && pool_of(t->batch[k]->rec->bytes) == pass->pool; k++)
+        if (t->batch[k]->track < base) base = t->batch[k]->track;
+    for (; i < t->nmade && pool_of(t->batch[i]->rec->bytes) == pass->pool; i++) {
+        const gp_made *m = t->batch[i];
+        uint64_t ns = gp_rec_end(t->p, m->rec) - m->rec->t0;
+        int track = m->track - base;
+        pass->batches += m->rec->bytes > last, last = m->rec->bytes;
+        known &= m->rec->computed > 0;
+        pass->busy += ns, pass->computed += least(m->rec->computed, ns);
+        if (m->here && m->rec->bytes > first) *here += ns;
+        if (m->here || track > GP_WHATIF_WORKERS || seen[track]) continue;
+        seen[track] = true, pass->workers++;
+    }
+    if (!known) pass->computed = 0;
+    return i;
+}
+
+gp_pass gp_loader_pass(const gp_timeline *t) {
+    gp_pass longest = {0}, pass;
+    for (int i = 0; i < t->nmade;) {
+        uint64_t waits = 0;
+        i = add_parts(t, i, &pass, &waits);
+        int from = take_at(t, pass.pool << 32), k = from;
+        for (; k < t->ntakes && pool_of(t->take[k].batch) == pass.pool; k++)
+            if (k > from) waits += t->take[k].t1 - t->take[k].t0;
+        uint64_t all = k > from ? t->take[k - 1].t1 - t->take[from].t1 : 0;
+        if (k > from + 1 && all > waits) pass.step = (all - waits) / (uint64_t)(k - from - 1);
+        if (pass.busy > longest.busy) longest = pass;
+    }
+    return longest;
 }
 
 /* ---- replays ---- */
@@ -199,11 +259,26 @@ static uint64_t asked(const gp_timeline *t, const gp_whatif *w, const gp_replaye
     return take && take->batch < batch ? most(opened, gp_replayed_host(r, take->t1)) : opened;
 }
 
-static int first_free(const gp_whatif *w, const gp_replayed *r) {
+static int first_free(const uint64_t *free_at, int n) {
     int first = 0;
-    for (int i = 1; i < w->workers; i++)
-        if (r->free_at[i] < r->free_at[first]) first = i;
+    for (int i = 1; i < n; i++)
+        if (free_at[i] < free_at[first]) first = i;
     return first;
+}
+
+/* Makes a part from r's made_start on: computing needs one of the record's processors, while what
+ * it waits for does not. Returns the end. */
+static uint64_t make(const gp_timeline *t, const gp_whatif *w, gp_replayed *r, const gp_made *m) {
+    uint64_t start = r->made_start[m - t->made], all = duration(t, w, m);
+    uint64_t was = gp_rec_end(t->p, m->rec) - m->rec->t0;
+    double by = was ? (double)all / (double)was : 0;
+    uint64_t computed = (uint64_t)((double)m->computed * by);
+    uint64_t end = start + all - least(all, (uint64_t)((double)m->ready * by));
+    int n = t->p->processors < w->workers ? t->p->processors : w->workers;
+    if (n < 1 || !computed) return end;
+    uint64_t *at = &r->processor[first_free(r->processor, n)];
+    *at = most(*at, start) + computed;
+    return most(end, *at);
 }
 
 /* Gives the parts up to those of that batch to w's workers: each goes to the first that is free. */
@@ -211,12 +286,12 @@ static void assign(const gp_timeline *t, const gp_whatif *w, gp_replayed *r, int
     for (; r->nassigned < t->nmade; r->nassigned++) {
         const gp_made *m = t->batch[r->nassigned];
         if (m->rec->bytes > batch) return;
-        int i = (int)(m - t->made), by = r->made_by[i] = first_free(w, r);
+        int i = (int)(m - t->made), by = r->made_by[i] = first_free(r->free_at, w->workers);
         const gp_made *before = r->nassigned ? t->batch[r->nassigned - 1] : NULL;
         if (!before || pool_of(m->rec->bytes) != pool_of(before->rec->bytes))
             r->opened = gp_replayed_host(r, m->rec->t0);
         r->made_start[i] = most(r->free_at[by], asked(t, w, r, m->rec->bytes, r->opened));
-        r->made_end[i] = r->free_at[by] = r->made_start[i] + duration(t, w, m);
+        r->made_end[i] = r->free_at[by] = make(t, w, r, m);
     }
 }
 

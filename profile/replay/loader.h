@@ -18,6 +18,8 @@ typedef struct gp_made {
     int other;         /* another part of the batch; -1: none */
     uint64_t asked;    /* by when the host had asked for the batch, as far as is known */
     int64_t lag;       /* from that, or from the end of the worker's part before, to its start */
+    uint64_t computed, ready; /* of its time, ns: on a processor, and waiting for one that others
+                                 had; both 0: not known */
 } gp_made;
 
 /* A batch that the host took, by the number of its pool and, in its low half, its own. */
@@ -37,6 +39,18 @@ bool gp_loader_read(struct gp_timeline *t);
 int gp_loader_batch(const struct gp_timeline *t, const gp_rec *take);
 /* When the batch of part i was ready on the record; 0 for i < 0. */
 uint64_t gp_loader_ready(const struct gp_timeline *t, int i);
+
+/* What decides whether more workers make batches faster, of the loader's pass that took longest;
+ * ns. */
+typedef struct gp_pass {
+    int64_t pool, batches;
+    int workers;       /* 0: the host made them */
+    uint64_t busy;     /* of all workers together; */
+    uint64_t computed; /* of it, as gp_rec's; 0: not known */
+    uint64_t step;     /* between batches, of the host, without its waits for them; 0: not known */
+} gp_pass;
+/* Of no pass: batches = 0. */
+gp_pass gp_loader_pass(const struct gp_timeline *t);
 
 /* When the batch of part i is ready in a replay that has come to the host's time `at`; 0 for
  * i < 0. */

@@ -62,7 +62,8 @@ typedef struct gp_replayed {
     int *made_by;                    /* and the worker, from 0, where w says how many there are: */
     int nassigned;                   /* of the parts by batch, those that have one */
     uint64_t opened;                 /* when the last one's pool was */
-    uint64_t free_at[GP_WHATIF_WORKERS]; /* when each has made its last part so far */
+    uint64_t free_at[GP_WHATIF_WORKERS];   /* when each has made its last part so far; */
+    uint64_t processor[GP_WHATIF_WORKERS]; /* and when each processor has computed its last */
     uint64_t *from, *to; /* the host's clock: to is what from has become; by point */
     int npoints, room;
 } gp_replayed;

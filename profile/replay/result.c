@@ -104,6 +104,7 @@ static bool copy_part(maker *m, gp_track *track, int i) {
     gp_rec *to = add_host(m, track, part->rec);
     if (!to) return false;
     to->t0 = start, to->t1 = m->r->made_end[i];
+    to->computed = (uint64_t)((double)to->computed * by);
     if (part->here) to->where = NULL; /* a region of the thread that made it */
     gp_at at = part->inside;
     for (gp_rec *r; (r = gp_next(&at)) && r->t0 < end;) {

@@ -318,8 +318,8 @@ local NOTES <const> = [[
 - Bounds are of wall times: a saving of 1 ms of a run of 100 is less than such a prediction can
   tell.
 - Programs run on `sim`, a real asynchronous device made of the processor: its kernels, the host and
-  a loader's workers take real time. They share processors, which a replay does not know and a
-  card's kernels do not.
+  a loader's workers take real time. They share processors, which a replay knows of a loader's
+  workers alone, and a card's kernels do not.
 - The network's pairs are those of
   [Distributed training](distributed.md#what-it-would-be-with-more-ranks).
 - A card's are the device times of ops on an H200 and an H100, as

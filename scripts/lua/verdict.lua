@@ -5,6 +5,7 @@
 -- Loaded by init.lua on the first call.
 local _, _, dir = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
+local workers = assert(loadfile(dir .. "/data/workers.lua", "t"))()
 local replay = debug.getregistry()["gpush.replay"]
 
 local LITTLE <const> = 0.02  -- of the wall time: less is nothing to gain
@@ -232,6 +233,7 @@ local function verdict(prof, rank)
             row.advice = small(row)
                 or prof.foreign and row.share >= LITTLE and by_kind(prof) or row.advice
         end
+        if row.pass then row.advice = workers.advice(row.pass) end
         if is_once(row) then
             local left = prof.foreign and loads and not row.name
             row.advice = ONCE .. (left and LEFT or "")

@@ -456,30 +456,4 @@ t.error(function()
     do
     end
 end, "a loader's workers compute on the cpu, not on sim:0", "a worker queues nothing on a device")
-
--- ---- the report, and the profile ----
-
-local slow = { size = 12, get = function(_, i)
-    local t0 = clock()
-    while clock() - t0 < 0.004 do end
-    return i
-end }
-local waiting = data.Loader { slow, batch = 4, workers = 1 }
-local prof = profile.run(function() for _ in waiting() do end end)
-local figures = waiting:report { print = false }
-t.ok(figures.batches == 3 and figures.samples == 12 and figures.workers == 1, "the report's counts")
-t.ok(figures.wait > 0.5 * figures.elapsed and figures.verdict:find "the loader is the bottleneck",
-    "a slow get: " .. figures.verdict)
-t.ok(figures.busy > 0.045, "the worker was busy for the time its samples take")
-t.ok(prof:table { group = "region" }:find "loader: wait for a batch",
-    "the wait is a region of the profile")
-local quick = data.Loader { { size = 40, get = function(_, i) return i end }, batch = 1,
-    workers = 1 }
-for _ in quick() do
-    local t0 = os.clock()
-    while os.clock() - t0 < 0.01 do end
-end
-figures = quick:report { print = false }
-t.ok(figures.verdict:find "^the step is the bottleneck", "a slow step: " .. figures.verdict)
-t.ok(figures.idle > 0.03, "the worker was idle meanwhile")
 t.done()

@@ -92,6 +92,38 @@ static void more_workers(gp_prof *p) {
     gp_prof_free(q);
 }
 
+/* Two workers on one processor: of each part of 100 us so many are computing. */
+static void one_processor(int64_t computed, int64_t expected, const char *what) {
+    gp_prof *p = record();
+    gp_at at = gp_first(p->host->next);
+    for (gp_rec *r; (r = gp_next(&at));)
+        if (gp_is_made(r)) r->computed = (uint64_t)computed * US;
+    p->processors = 1;
+    tap_is_int(wall(p, (gp_whatif){.host = 1, .workers = 2}), expected * US, what);
+    p->processors = 2;
+    tap_is_int(wall(p, (gp_whatif){.host = 1, .workers = 2}), 302 * US, "not of two processors");
+    gp_prof_free(p);
+}
+
+/* At 80 us the parts compute until 80, 160, 240 and 320, when the last batch is there. */
+static void computing(void) {
+    one_processor(100, 452, "a processor makes no more than one worker does");
+    one_processor(80, 372, "it makes more where they wait, too");
+    one_processor(20, 302, "what waits is not bounded by processors");
+}
+
+/* The pass of record(): 50 us of the host between two batches. */
+static void pass_of(gp_prof *p) {
+    gp_job *job = gp_job_new(p);
+    gp_pass pass = gp_loader_pass(job->rank[0]);
+    tap_is_int(pass.workers, 1, "the pass had a worker,");
+    tap_is_int(pass.batches, BATCHES, "made all batches,");
+    tap_is_int((int64_t)pass.busy, 400 * US, "which took it so long,");
+    tap_is_int((int64_t)pass.computed, 0, "of which it is not known what was computing,");
+    tap_is_int((int64_t)pass.step, 50 * US, "and the script has done this beside it");
+    gp_job_free(job);
+}
+
 /* The host makes each batch itself, in 100 us, and has 50 us of work with it. A worker makes them
  * one after the other, by 100, 200, 300 and 400; the third is asked for when the first is taken. */
 static void first_worker(void) {
@@ -169,6 +201,8 @@ int main(void) {
     gp_prof *p = record();
     walls(p);
     more_workers(p);
+    pass_of(p);
+    computing();
     moves(p);
     shares(p);
     gp_prof_free(p);

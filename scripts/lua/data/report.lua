@@ -4,6 +4,7 @@
 
 local gpush, folder = ...
 local usage = debug.getregistry()["gpush.usage"]
+local workers = assert(loadfile(folder .. "/workers.lua", "t"))()
 
 -- The kind of a batch's memory.
 local function memory(self)
@@ -19,15 +20,6 @@ local function ms(seconds)
     return ("%.3g ms"):format(seconds * 1e3)
 end
 
--- The number of workers that make batches as fast as the step takes them: the work of a batch
--- divided by the time of a step that does not wait. The first batch, which waits for the workers to
--- start, is left out. At most one per processor, and none where the work is negligible.
-local function suggest(s)
-    local work, step = s.busy / s.batches,
-        (s.elapsed - s.first - s.wait_after) / math.max(s.batches - 1, 1)
-    if work < 0.02 * step then return 0 end
-    return math.max(1, math.min(s.processors, math.ceil(work / math.max(step, 1e-9) - 0.1)))
-end
 
 -- Of what kind the step's times are, on the device that is open.
 local function kind_of_step()
@@ -53,11 +45,8 @@ local function verdict(s)
             "(larger ones, or workers = 0), or processors that others use"
     end
     if s.share > 0.1 then
-        local more = s.suggested > s.workers and ("; try workers = %d"):format(s.suggested) or
-            "; more workers than processors do not help: make get cheaper, or do part of it on \z
-                the device"
-        return ("the loader is the bottleneck: %.0f %% of the time%s"):format(
-            100 * s.share, more)
+        return ("the loader is the bottleneck: %.0f %% of the time; %s"):format(100 * s.share,
+            workers.advice(s))
     end
     if s.suggested < s.workers then
         return ("the step is the bottleneck; workers = %d would do"):format(s.suggested)
@@ -75,7 +64,9 @@ return function(self, show)
     -- time in which neither the host nor a device had anything to do
     local lost = math.max(s.wait_after - s.covered, 0)
     s.share = s.batches > 1 and lost / (s.elapsed - s.first) or s.wait / s.elapsed
-    s.suggested = suggest(s)
+    -- the first batch, which waits for the workers to start, is left out
+    s.step = (s.elapsed - s.first - s.wait_after) / math.max(s.batches - 1, 1)
+    s.suggested = workers.suggest(s)
     s.kind = kind_of_step()
     s.verdict = verdict(s)
     if not show then return s end
@@ -89,8 +80,8 @@ return function(self, show)
         100 * s.wait / s.elapsed, s.covered > 0
             and (", for %s of it a device had work"):format(ms(s.covered)) or ""), 19)
     if s.workers > 0 then
-        fit.print(("  workers busy     %10s  idle %s, their states opened in %s each"):format(
-            ms(s.busy), ms(s.idle),
+        fit.print(("  workers busy     %10s  of it computing %s, idle %s, their states \z
+            opened in %s each"):format(ms(s.busy), ms(s.computed), ms(s.idle),
             ms(s.open / s.workers)), 19)
     end
     print(("  making a sample  %10s"):format(ms(s.busy / s.samples)))

@@ -1,0 +1,62 @@
+--!plain
+-- How many workers a data.Loader should have, and why: what loader:report() and prof:verdict() say.
+-- Computing is bounded by processors, what get waits for (a disk, a network) only by workers.
+--
+-- pass: {workers, processors, batches, busy, computed, step}, times in seconds. busy: making all
+-- batches took the workers together so long; computed: of that, on a processor or ready for one;
+-- step: of the script between two batches, without its waits for them.
+
+local MOST <const> = 64          -- workers that a loader may have
+local LITTLE <const> = 0.02      -- of the step: no worker is worth it
+local ALL <const> = 0.95         -- of making batches
+local HANDED_OVER <const> = 5e-5 -- s of a batch that a worker makes; 17 to 71 us were measured
+
+local CHEAPER <const> = "make get cheaper, or do part of it on the device"
+
+-- What a batch takes its workers, and the least time between two batches: the step's, or that of
+-- all processors computing.
+local function figures(pass)
+    local computing = pass.computed / pass.batches / pass.processors
+    return pass.busy / pass.batches, math.max(pass.step, computing, 1e-9), computing > pass.step
+end
+
+-- The number of workers that make batches as fast as the step takes them, or as the processors
+-- allow; 0 where the work is negligible, or less than handing a batch over.
+local function suggest(pass)
+    local work, least = figures(pass)
+    if work < LITTLE * pass.step or work < HANDED_OVER then return 0 end
+    return math.max(1, math.min(MOST, math.ceil(work / least - 0.1)))
+end
+
+-- Whether a pass computes or waits, as a sentence's part.
+local function kind(pass)
+    local share = pass.computed / pass.busy
+    if share >= ALL then return "making batches is computing" end
+    return ("%.0f %% of making batches is computing, the rest waiting"):format(100 * share)
+end
+
+-- What to do about a loader that the step waits for.
+local function advice(pass)
+    local n, _, _, bound = suggest(pass), figures(pass)
+    local took = kind(pass)
+    local processors = pass.processors == 1 and "1 processor" or
+        ("%d processors"):format(pass.processors)
+    if n == 0 then
+        return "a batch takes less than handing it over does: larger batches" ..
+            (pass.workers > 0 and ", or workers = 0" or "")
+    end
+    if n > pass.workers then
+        return ("try workers = %d: %s, %s"):format(n, took, pass.computed >= ALL * pass.busy and
+            "and there are " .. processors or "which more workers do at the same time")
+    end
+    if bound then
+        return ("more workers do not help: what get computes keeps %s busy (%s): %s"):format(
+            processors, took, CHEAPER)
+    end
+    if pass.workers >= MOST then
+        return ("a loader has at most %d workers: %s"):format(MOST, CHEAPER)
+    end
+    return "there are enough workers for batches that all take the same time: larger prefetch"
+end
+
+return { suggest = suggest, advice = advice }

@@ -201,13 +201,14 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
         if (job->rank[i]->rank == w->rank) t = job->rank[i];
     gp_pass pass = gp_loader_pass(t);
     if (!pass.computed || !pass.step || !t->p->processors) return;
-    lua_createtable(L, 0, 6);
+    lua_createtable(L, 0, 7);
     set_int(L, "workers", (uint64_t)pass.workers);
     set_int(L, "processors", (uint64_t)t->p->processors);
     set_int(L, "batches", (uint64_t)pass.batches);
     lua_pushnumber(L, (double)pass.busy * 1e-9), lua_setfield(L, -2, "busy");
     lua_pushnumber(L, (double)pass.computed * 1e-9), lua_setfield(L, -2, "computed");
     lua_pushnumber(L, (double)pass.step * 1e-9), lua_setfield(L, -2, "step");
+    lua_pushnumber(L, pass.share), lua_setfield(L, -2, "share");
     lua_setfield(L, -2, "pass");
 }
 

@@ -38,7 +38,7 @@ static uint64_t now(const gp_computed *c) {
 
 gp_computed gp_computed_open(bool process) {
     children_ns();
-    int waits = process ? -1 : open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    int waits = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     return (gp_computed){.process = process, .waits = waits};
 }
 
@@ -47,6 +47,9 @@ void gp_computed_close(gp_computed *c) {
     c->waits = -1;
 }
 
-void gp_computed_begin(gp_computed *c) { c->from = now(c); }
+void gp_computed_begin(gp_computed *c) {
+    if (c->process) children_ns(); /* the script's own are no loader's */
+    c->from = now(c);
+}
 
 uint64_t gp_computed_end(const gp_computed *c) { return now(c) - c->from + children_ns() + 1; }

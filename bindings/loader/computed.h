@@ -14,7 +14,7 @@ typedef struct gp_computed {
 } gp_computed;
 
 /* That of the calling thread, which alone uses it; of the whole process, where its ops run on other
- * threads, too. Closed by gp_computed_close. */
+ * threads, too, of whose waits for a processor only its own count. Closed by gp_computed_close. */
 gp_computed gp_computed_open(bool process);
 void gp_computed_close(gp_computed *c);
 

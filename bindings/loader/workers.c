@@ -46,6 +46,7 @@ struct gp_worker_pool {
     gp_batch **ring;
     int head, count;
     gp_worker_pool_stats stats;
+    gp_computed here;             /* without workers: of the thread that takes batches */
     uint64_t begun, number, made; /* number: from 1 on; made: the last batch, on a counted clock */
     struct gp_worker_pool *next;  /* list of pools with threads */
 };
@@ -337,7 +338,7 @@ gp_worker_pool *gp_worker_pool_new(const gp_worker_pool_opts *opts, gp_serial *p
     pthread_mutex_init(&c->shaping, NULL);
     pthread_cond_init(&c->work, NULL);
     pthread_cond_init(&c->ready, NULL);
-    if (opts->workers == 0) return c;
+    if (opts->workers == 0) return c->here = gp_computed_open(true), c;
     enlist(c);
     if (start(c)) return c;
     gp_worker_pool_free(c);
@@ -403,11 +404,10 @@ static void make_here(gp_worker_pool *c, gp_batch *b, lua_State *L, int program)
     gp_making how = {
         .seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping, .stop = &c->stop};
     uint64_t t0 = gp_now_ns();
-    gp_computed clock = gp_computed_open(true);
     gp_region r = gp_region_begin(GP_LOADER_MAKE, sizeof GP_LOADER_MAKE - 1, b->name);
-    gp_computed_begin(&clock);
+    gp_computed_begin(&c->here);
     gp_batch_make_on_clock(L, program, b, &how);
-    r.computed = gp_clock_op_ns() ? gp_now_ns() - t0 + 1 : gp_computed_end(&clock);
+    r.computed = gp_clock_op_ns() ? gp_now_ns() - t0 + 1 : gp_computed_end(&c->here);
     c->stats.computed += r.computed;
     gp_region_end(&r);
     b->next = b->n;
@@ -475,6 +475,7 @@ void gp_worker_pool_free(gp_worker_pool *c) {
     if (!c) return;
     gp_worker_pool_stop(c);
     if (c->stats.crashed) return;
+    if (c->opts.workers == 0) gp_computed_close(&c->here);
     for (int i = 0; i < c->count; i++) gp_batch_free(c->ring[(c->head + i) % c->opts.prefetch]);
     gp_serial_clear(&c->program);
     pthread_mutex_destroy(&c->lock);

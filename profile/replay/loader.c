@@ -197,6 +197,12 @@ static int add_parts(const gp_timeline *t, int i, gp_pass *pass, uint64_t *here)
     return i;
 }
 
+/* How long the host waited in a take; 0 where the batch was there. */
+static uint64_t waited(const gp_timeline *t, const gp_taken *take) {
+    uint64_t ready = gp_loader_ready(t, gp_loader_batch(t, &(gp_rec){.bytes = take->batch}));
+    return ready > take->t0 ? take->t1 - take->t0 : 0;
+}
+
 gp_pass gp_loader_pass(const gp_timeline *t) {
     gp_pass longest = {0}, pass;
     for (int i = 0; i < t->nmade;) {
@@ -204,9 +210,12 @@ gp_pass gp_loader_pass(const gp_timeline *t) {
         i = add_parts(t, i, &pass, &waits);
         int from = take_at(t, pass.pool << 32), k = from;
         for (; k < t->ntakes && pool_of(t->take[k].batch) == pass.pool; k++)
-            if (k > from) waits += t->take[k].t1 - t->take[k].t0;
+            if (k > from) waits += waited(t, &t->take[k]);
         uint64_t all = k > from ? t->take[k - 1].t1 - t->take[from].t1 : 0;
-        if (k > from + 1 && all > waits) pass.step = (all - waits) / (uint64_t)(k - from - 1);
+        if (k > from + 1 && all > waits) {
+            pass.step = (all - waits) / (uint64_t)(k - from - 1);
+            pass.share = (double)waits / (double)all;
+        }
         if (pass.busy > longest.busy) longest = pass;
     }
     return longest;

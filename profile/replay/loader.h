@@ -48,6 +48,7 @@ typedef struct gp_pass {
     uint64_t busy;     /* of all workers together; */
     uint64_t computed; /* of it, as gp_rec's; 0: not known */
     uint64_t step;     /* between batches, of the host, without its waits for them; 0: not known */
+    double share;      /* of those waits, of the time after the first batch */
 } gp_pass;
 /* Of no pass: batches = 0. */
 gp_pass gp_loader_pass(const struct gp_timeline *t);

@@ -121,6 +121,7 @@ static void pass_of(gp_prof *p) {
     tap_is_int((int64_t)pass.busy, 400 * US, "which took it so long,");
     tap_is_int((int64_t)pass.computed, 0, "of which it is not known what was computing,");
     tap_is_int((int64_t)pass.step, 50 * US, "and the script has done this beside it");
+    tap_ok(pass.share == 0.5, "half of its time it waited");
     gp_job_free(job);
 }
 

@@ -33,18 +33,18 @@ local function verdict(s)
     local making = s.workers == 0 and usage.kind_now() or nil -- workers' clock is the machine's
     local refused = usage.not_compared("making batches", making, "the step", s.kind)
     if refused then return "no verdict: " .. refused end
-    if s.share <= 0.1 and s.first > 0.2 * s.elapsed and s.workers > 0 then
+    if s.share <= workers.KEEPS_UP and s.first > 0.2 * s.elapsed and s.workers > 0 then
         return ("the loader keeps up once it runs; the first batch was %.0f %% of this short pass")
             :format(
             100 * s.first / s.elapsed)
     end
-    if s.share > 0.1 and s.workers > 0 and s.idle > s.busy then
+    if s.share > workers.KEEPS_UP and s.workers > 0 and s.idle > s.busy then
         return
             "the workers had nothing to do most of the time either: batches so small that handing \z
                 them over takes longer " ..
             "(larger ones, or workers = 0), or processors that others use"
     end
-    if s.share > 0.1 then
+    if s.share > workers.KEEPS_UP then
         return ("the loader is the bottleneck: %.0f %% of the time; %s"):format(100 * s.share,
             workers.advice(s))
     end

@@ -2,12 +2,13 @@
 -- How many workers a data.Loader should have, and why: what loader:report() and prof:verdict() say.
 -- Computing is bounded by processors, what get waits for (a disk, a network) only by workers.
 --
--- pass: {workers, processors, batches, busy, computed, step}, times in seconds. busy: making all
+-- pass: {workers, processors, batches, busy, computed, step, share}, times in seconds. busy: making all
 -- batches took the workers together so long; computed: of that, on a processor or ready for one;
--- step: of the script between two batches, without its waits for them.
+-- step: of the script between two batches, without its waits for them, which are that share.
 
 local MOST <const> = 64          -- workers that a loader may have
 local LITTLE <const> = 0.02      -- of the step: no worker is worth it
+local KEEPS_UP <const> = 0.1     -- of the time after the first batch: less is no bottleneck
 local ALL <const> = 0.95         -- of making batches
 local HANDED_OVER <const> = 5e-5 -- s of a batch that a worker makes; 17 to 71 us were measured
 
@@ -41,6 +42,9 @@ local function advice(pass)
     local took = kind(pass)
     local processors = pass.processors == 1 and "1 processor" or
         ("%d processors"):format(pass.processors)
+    if pass.share <= KEEPS_UP then
+        return "the loader keeps up once it runs, after a pass's first batch: longer passes"
+    end
     if n == 0 then
         return "a batch takes less than handing it over does: larger batches" ..
             (pass.workers > 0 and ", or workers = 0" or "")
@@ -50,7 +54,7 @@ local function advice(pass)
             "and there are " .. processors or "which more workers do at the same time")
     end
     if bound then
-        return ("more workers do not help: what get computes keeps %s busy (%s): %s"):format(
+        return ("more workers do not help: %d compute as much as %s can (%s): %s"):format(n,
             processors, took, CHEAPER)
     end
     if pass.workers >= MOST then
@@ -59,4 +63,4 @@ local function advice(pass)
     return "there are enough workers for batches that all take the same time: larger prefetch"
 end
 
-return { suggest = suggest, advice = advice }
+return { suggest = suggest, advice = advice, KEEPS_UP = KEEPS_UP }

@@ -156,10 +156,11 @@ static int l_stats(lua_State *L) {
     const box *b = luaL_checkudata(L, 1, WORKER_POOL);
     gp_worker_pool_stats s = b->last;
     if (b->pool) gp_worker_pool_get_stats(b->pool, &s);
-    lua_createtable(L, 0, 13);
+    lua_createtable(L, 0, 14);
     set_seconds(L, "elapsed", s.elapsed);
     set_seconds(L, "first", s.first);
     set_seconds(L, "wait", s.wait);
+    set_seconds(L, "first_wait", s.first_wait);
     set_seconds(L, "covered", s.covered);
     set_seconds(L, "busy", s.busy);
     set_seconds(L, "computed", s.computed < s.busy ? s.computed : s.busy);

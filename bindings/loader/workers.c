@@ -429,7 +429,8 @@ gp_batch *gp_worker_pool_take(gp_worker_pool *c, lua_State *L, int program) {
         c->stats.batches++;
         c->stats.samples += b->n;
         c->stats.elapsed = gp_now_ns() - c->begun;
-        if (c->stats.batches == 1) c->stats.first = c->stats.elapsed;
+        if (c->stats.batches == 1)
+            c->stats.first = c->stats.elapsed, c->stats.first_wait = c->stats.wait;
     }
     gp_unlock(&c->lock);
     return ok ? b : NULL;

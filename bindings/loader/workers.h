@@ -23,9 +23,10 @@ typedef struct gp_worker_pool_opts {
 
 /* What a pool has done so far; ns. */
 typedef struct gp_worker_pool_stats {
-    uint64_t elapsed; /* from creation until the last batch was taken */
-    uint64_t first;   /* until the first batch was taken; 0: not yet */
-    uint64_t wait;    /* time that the taker was blocked */
+    uint64_t elapsed;    /* from creation until the last batch was taken */
+    uint64_t first;      /* until the first batch was taken; 0: not yet */
+    uint64_t wait;       /* time that the taker was blocked; */
+    uint64_t first_wait; /* of it, for the first batch */
     uint64_t
         covered; /* part of wait: waits during which a device still had work, which cost nothing */
     uint64_t busy, idle; /* workers, summed */

@@ -60,7 +60,7 @@ return function(self, show)
         if show then print "data.Loader: no batch has been taken yet" end
         return
     end
-    s.wait_after = math.max(s.wait - s.first, 0)
+    s.wait_after = s.wait - s.first_wait
     -- time in which neither the host nor a device had anything to do
     local lost = math.max(s.wait_after - s.covered, 0)
     s.share = s.batches > 1 and lost / (s.elapsed - s.first) or s.wait / s.elapsed

@@ -2,15 +2,15 @@
 -- How many workers a data.Loader should have, and why: what loader:report() and prof:verdict() say.
 -- Computing is bounded by processors, what get waits for (a disk, a network) only by workers.
 --
--- pass: {workers, processors, batches, busy, computed, step, share}, times in seconds. busy: making all
--- batches took the workers together so long; computed: of that, on a processor or ready for one;
+-- pass: {workers, processors, batches, busy, computed, step, share}, times in seconds. busy: making
+-- all batches took the workers together so long; computed: of that, on a processor or ready for one;
 -- step: of the script between two batches, without its waits for them, which are that share.
 
 local MOST <const> = 64          -- workers that a loader may have
 local LITTLE <const> = 0.02      -- of the step: no worker is worth it
 local KEEPS_UP <const> = 0.1     -- of the time after the first batch: less is no bottleneck
 local ALL <const> = 0.95         -- of making batches
-local HANDED_OVER <const> = 5e-5 -- s of a batch that a worker makes; 17 to 71 us were measured
+local HANDED_OVER <const> = 5e-5  -- s of a batch that a worker makes; measured: 17 to 71 us
 
 local CHEAPER <const> = "make get cheaper, or do part of it on the device"
 

@@ -2,9 +2,10 @@
 -- How many workers a data.Loader should have, and why: what loader:report() and prof:verdict() say.
 -- Computing is bounded by processors, what get waits for (a disk, a network) only by workers.
 --
--- pass: {workers, processors, batches, busy, computed, step, share}, times in seconds. busy: making
--- all batches took the workers together so long; computed: of that, on a processor or ready for one;
--- step: of the script between two batches, without its waits for them, which are that share.
+-- pass: {workers, processors, batches, busy, computed, step, share}, times in seconds.
+-- busy: making all batches took the workers together so long; computed: of that, on a processor or
+-- ready for one; step: of the script between two batches, without its waits for them, which are
+-- that share of the time after the first batch.
 
 local MOST <const> = 64          -- workers that a loader may have
 local LITTLE <const> = 0.02      -- of the step: no worker is worth it

@@ -174,7 +174,8 @@ meant 'sync.wran = true' warn
 meant 'fft.fft(ones(3), {norm = "forwrd"})' forward
 meant 'svd(ones(3, 3))' linalg.svd
 meant 'local u = torch.svd' linalg.svd
-meant 'local u = ones(3, 3):svd()' 'linalg.svd(x)'
+holds 'in Lua: local u = (function(u_, s, vh) return u_, s, vh.mT end)(linalg.svd(ones(3, 3), ' \
+    "PyTorch's svd, whose V is not transposed" <<<'local u = ones(3, 3):svd()'
 meant 'Linear(2, 3)' nn.Linear
 meant 'local s = ones(3).shape()' 'x.shape, without brackets'
 meant 'local u = ones(3):unsqueeze_(1)' 'x = x:unsqueeze(…)'

@@ -223,12 +223,12 @@ function elsewhere.known(path)
         and elsewhere.name(path) ~= nil
 end
 
--- What to write for a name that is not here.
-function elsewhere.advice(path)
+-- What to write for a name that is not here; bare: it is not called.
+function elsewhere.advice(path, bare)
     local last = path:match "[^.]*$"
     local answer = shell.part "torch_names"[last]
     local base = last:gsub("_$", "")
-    local form = not answer and (elsewhere.forms["torch." .. last] or elsewhere.forms["." .. last]
+    local form = not answer and not bare and (elsewhere.forms["torch." .. last] or elsewhere.forms["." .. last]
         or elsewhere.forms["torch." .. base])
     if not answer and properties[last] then
         answer = ("-- x.%s: %s"):format(last, (properties[last]:gsub("X", "x")))

@@ -442,7 +442,7 @@ function write.field(node)
         return v
     end
     if full and elsewhere.is_package(full, value_of) then
-        return elsewhere.name(full) or say(elsewhere.advice(full))
+        return elsewhere.name(full) or say(elsewhere.advice(full, true))
     end
     local pair, level = shell.part "complex".field(node)
     if not pair then pair, level = translate.part_of(object, name) end

@@ -27,7 +27,7 @@ elsewhere.dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "
 -- PyTorch's names that have another name here.
 local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.module",
     inference_mode = "inference", Tensor = "tensor", array = "tensor", asarray = "tensor",
-    concatenate = "cat", array_equal = "equal",
+    array_equal = "equal",
     from_numpy = "tensor", as_tensor = "tensor", set_num_threads = "threads",
     get_num_threads = "threads", set_default_dtype = "default_dtype",
     get_default_dtype = "default_dtype", set_printoptions = "printoptions",
@@ -228,8 +228,8 @@ function elsewhere.advice(path, bare)
     local last = path:match "[^.]*$"
     local answer = shell.part "torch_names"[last]
     local base = last:gsub("_$", "")
-    local form = not answer and not bare and (elsewhere.forms["torch." .. last] or elsewhere.forms["." .. last]
-        or elsewhere.forms["torch." .. base])
+    local form = not answer and not bare and (elsewhere.forms["torch." .. last]
+        or elsewhere.forms["." .. last] or elsewhere.forms["torch." .. base])
     if not answer and properties[last] then
         answer = ("-- x.%s: %s"):format(last, (properties[last]:gsub("X", "x")))
     elseif form then

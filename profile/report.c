@@ -165,15 +165,15 @@ static void print_lines(FILE *f, gp_sync_line *lines, int n, int columns) {
         drained += lines[i].drained;
         idle += lines[i].idle_ns;
     }
-    snprintf(
-        sum, sizeof sum,
-        "%llu wait%s, %s; drained: ops that were queued, and that the device had to finish, "
-        "when the waits began (%llu); idle: time the device then had nothing to do because of "
-        "them (%s); worth: of one wait, at least, that time on average (prof:savings() predicts "
-        "what a run gains; lines that wait one after the other gain more together)",
-        (unsigned long long)times, times == 1 ? "" : "s",
-        gp_time_text((double)ns, wait, sizeof wait), (unsigned long long)drained,
-        gp_time_text((double)idle, idled, sizeof idled));
+    snprintf(sum, sizeof sum,
+             "%llu wait%s, %s; drained: ops that were queued, and that the device had to finish, "
+             "when the waits began (%llu); idle: time until more was queued, in which the device "
+             "had nothing to do (%s); worth: of one wait, at least, that time on average "
+             "(prof:savings() predicts "
+             "what a run gains; lines that wait one after the other gain more together)",
+             (unsigned long long)times, times == 1 ? "" : "s",
+             gp_time_text((double)ns, wait, sizeof wait), (unsigned long long)drained,
+             gp_time_text((double)idle, idled, sizeof idled));
     gp_fit_fold(f, sum, 0, columns);
 }
 

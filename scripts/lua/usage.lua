@@ -102,7 +102,8 @@ function Sync.__tostring(list)
     end, 2)
     add_advice(out, list, several)
     out[#out + 1] = ("%d wait%s, %s; drained: work that was queued, and that the device had to \z
-        finish; idle: time the device then had nothing to do (%s)%s"):format(list.count,
+        finish; idle: time until its next work began, in which the device had nothing to do \z
+        (%s)%s"):format(list.count,
         list.count == 1 and "" or "s", time(list.waited), time(list.idle), list.predicted
         and "; saves: what the run would take less without the line's waits, predicted by a \z
         replay: " .. list.predicted or "")

@@ -177,6 +177,9 @@ meant 'local u = torch.svd' linalg.svd
 holds 'in Lua: local u = (function(u_, s, vh) return u_, s, vh.mT end)(linalg.svd(ones(3, 3), ' \
     "PyTorch's svd, whose V is not transposed" <<<'local u = ones(3, 3):svd()'
 meant 'Linear(2, 3)' nn.Linear
+holds 'in Lua: z = where(x > 0, x, -x)' "a choice by a mask is no bits" <<<$'x = tensor({-3, 5})\nz = x > 0 and x or -x'
+holds 'in Lua: -- a tensor has no truth: where(cond, a, b)' "nor are two tensors" <<<$'x = randn(4, 4)\nz = x and x.T'
+tap_is "$(session <<<$'x = randn(4, 4)\nprint(x.T and x.T.shape); print(#x)' | grep -c 'in Lua')" 0 "what raised is no hint"
 meant 'local s = ones(3).shape()' 'x.shape, without brackets'
 meant 'local u = ones(3):unsqueeze_(1)' 'x = x:unsqueeze(…)'
 holds 'stdin:1: x.sum(): call a method with a colon: x:sum()' "a method with a dot" <<<$'x = ones(3)\nx.sum()'

@@ -225,6 +225,7 @@ local function in_lua(message, line, value)
     local is_lua = (foreign or either) and shell.part "foreign".is_lua(line)
     local text = is_lua and with_colon(message, line) or (foreign or either)
         and shell.part "foreign".line(line, value, nil, not foreign or is_lua)
+    if text == line:match "^%s*(.-)%s*$" then text = nil end -- it is what raised
     if text and not text:find "^%-%-" then return text end
     local instead = of_torch(message, line)
     if instead or text then return instead or text end

@@ -130,6 +130,10 @@ end
 
 local function is_mask(node)
     if node[1] == "paren" then return is_mask(node[2]) end
+    if node[1] == "binary" then
+        return (node[2] == "and" or node[2] == "or" or node[2] == "&" or node[2] == "|")
+            and is_mask(node[3]) and is_mask(node[4])
+    end
     local v = node[1] == "name" and value_of(node[2])
     return node[1] == "compare" or gpush.is_tensor(v) and v.dtype == "bool"
 end
@@ -142,7 +146,14 @@ function write.binary(node)
         if choice then return write.choice(choice) end
         if a == nil and left[1] ~= "compare" then note(TRUTH) end
     end
+    local test = op == "or" and left[1] == "binary" and left[2] == "and" and left[3]
+    if test and kind(test) == "tensor" and is_mask(test) then -- mask and a or b
+        return ("where(%s, %s, %s)"):format((emit(test)), (emit(left[4])), (emit(right))), 14
+    end
     if (op == "and" or op == "or") and a == "tensor" and b == "tensor" then
+        if not (is_mask(left) and is_mask(right)) then
+            say "a tensor has no truth: where(cond, a, b) chooses elementwise, & and | join masks"
+        end
         local mark = op == "and" and "&" or "|"
         return ("%s %s %s"):format(emit(left, 8), mark, emit(right, 8)), mark == "&" and 6 or 4
     end

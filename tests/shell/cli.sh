@@ -129,6 +129,12 @@ tap_is "$(echo x | "$gpush" -i fails.lua 2>err; echo $?) $(head -n 1 err)" "$ban
 > 
 0 $gpush: fails.lua:1: oh" "-i stays after a script's error, with what it made"
 tap_is "$(echo x | "$gpush" -i -e 'x = 4 error "oh"' 2>/dev/null | sed -n 2p)" "> 4" "and after -e's"
+# What scripts/lib.sh writes of the CUDA plug-in's build: how it ended is said once, at the next prompt.
+sed -n 's/^ *echo "\(the CUDA plug-in is being built\)".*/\1/p' "$GPUSH_ROOT/scripts/lib.sh" >state
+begun=$(wc -l <state)
+said=$(printf '1\nos.execute "echo the plug-in could not be built >state"\n2\n3\n' |
+    GPUSH_CUDA_BUILD=state "$gpush" -i 2>&1 >/dev/null)
+tap_is "$begun $said" "1 the plug-in could not be built" "the prompt says how a build beside it ended"
 shown=$(printf 'setmetatable({}, {__echo = false})\n' | "$gpush" -i 2>&1)
 tap_is "$shown" "$banner"$'\n> > ' "the prompt does not echo what has been shown"
 "$gpush" -v | grep -Eq '^gpush [0-9.]+, Lua 5\.4\.[0-9]+ .*PUC-Rio$'

@@ -49,7 +49,10 @@ bool gp_lua_truth(lua_State *L, int idx) {
                 (long long)t->a.numel);
         return gp_lua_raise(L);
     }
-    if (!gp_item(t, &s, GP_WHY_branch, "branch")) return gp_lua_raise(L);
+    const char *form = gp_wait_form_set(t->a.dtype == GP_bool ? NULL : "number");
+    bool read = gp_item(t, &s, GP_WHY_branch, "branch");
+    gp_wait_form_set(form);
+    if (!read) return gp_lua_raise(L);
     return s.is_float ? s.f != 0 : s.i != 0;
 }
 

@@ -8,11 +8,11 @@
 
 #include "bindings/paths.h"
 #include "tensor/dist/dist.h"
-#include "tensor/device/model.h"
+#include "tensor/device/card/model.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/memory/hostmem.h"
-#include "tensor/device/thread.h"
-#include "tensor/intern.h"
+#include "tensor/device/stream/thread.h"
+#include "tensor/base/intern.h"
 
 _Static_assert(sizeof(lua_Integer) == 8 && sizeof(lua_Number) == 8,
                "Lua's numbers are an i64 or an f64");

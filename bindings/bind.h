@@ -101,7 +101,7 @@ void gp_lua_charge(const gp_tensor *t);
 void gp_lua_settle(lua_State *L);
 
 /* Replaces the value on top by a future of it, which is done when all that s has queued is
- * (bindings/api/fork.c). */
+ * (bindings/api/device/fork.c). */
 void gp_lua_push_future(lua_State *L, gp_stream *s);
 
 /* Truth value of the tensor at idx: a recorded wait (why = branch). Raises for tensors with more
@@ -125,8 +125,8 @@ int gp_lua_item(lua_State *L, int idx, gp_why why, const char *what);
 int gp_lua_number(lua_State *L, int idx, const char *what);
 
 /* Metamethods (gp_lua_index runs in __index, whose upvalue 3 is the tensors' metatable): x[key],
- * x[key] = value, x .. y, pairs(x), tostring(x) (bindings/api/index.c, bindings/api/stdlib.c,
- * bindings/api/tensor.c, bindings/api/print.c). */
+ * x[key] = value, x .. y, pairs(x), tostring(x) (bindings/api/op/index.c, bindings/api/stdlib.c,
+ * bindings/api/op/tensor.c, bindings/api/op/print.c). */
 int gp_lua_index(lua_State *L);
 int gp_lua_newindex(lua_State *L);
 int gp_lua_concat(lua_State *L);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/thread.h"
 
 #define LOADED                                                                                     \
     "gpush.chunks" /* registry: path -> function, of the files that this state has read itself */

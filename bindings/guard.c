@@ -5,7 +5,7 @@
 
 #include "bindings/bind.h"
 #include "tensor/autocast.h"
-#include "tensor/intern.h"
+#include "tensor/base/intern.h"
 
 /* ---- arguments ---- */
 

@@ -9,7 +9,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/rewrite/tree.h"
-#include "tensor/intern.h"
+#include "tensor/base/intern.h"
 
 /* ---- text ---- */
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "tensor/srcloc.h"
+#include "tensor/base/srcloc.h"
 
 /* Where the innermost loop that runs begins: around the user's running line, or around the call of
  * its function, up to some calls further out. Without a file: there is none, or its text cannot be

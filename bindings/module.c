@@ -14,10 +14,10 @@
 #include "bindings/paths.h"
 #include "bindings/rewrite/truth.h"
 #include "bindings/stop.h"
-#include "tensor/env.h"
-#include "tensor/error.h"
+#include "tensor/base/env.h"
+#include "tensor/base/error.h"
 #include "tensor/memory/alloc.h"
-#include "tensor/device/failure.h"
+#include "tensor/device/stream/failure.h"
 #include "tensor/dist/dist.h"
 #include "tensor/io/file.h"
 

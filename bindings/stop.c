@@ -3,8 +3,8 @@
 #include "bindings/stop.h"
 
 #include "bindings/bind.h"
-#include "bindings/counter.h"
-#include "profile/record.h"
+#include "bindings/sampling/counter.h"
+#include "profile/record/record.h"
 
 #include <lauxlib.h>
 #include <limits.h>

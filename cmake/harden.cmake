@@ -25,7 +25,7 @@ if(NOT GPUSH_SANITIZE) # which look for the same faults, and more closely
     # number of dims, and hold no bytes of a file. Guards in functions with arrays of any type would
     # be 2 % of the instructions of x + y on 16 numbers; in those with buffers of bytes, 0.2 %.
     set_source_files_properties(tensor/infer.c tensor/op.c tensor/tensor.c tensor/ops/elementwise.c
-        bindings/api/op.c kernels/cpu/elementwise/driver.c PROPERTIES COMPILE_OPTIONS -fstack-protector)
+        bindings/api/op/op.c kernels/cpu/elementwise/driver.c PROPERTIES COMPILE_OPTIONS -fstack-protector)
     # All addresses of functions are found at the start, and read-only from then on.
     add_link_options(LINKER:-z,relro,-z,now,-z,noexecstack)
     # The linker marks a file for shadow stacks and for landing pads (SHSTK, IBT) where each object in

@@ -8,9 +8,9 @@
 #include "shell/editor/keys.h"
 #include "shell/crash_policy.h"
 #include "tensor/op.h"
-#include "tensor/device/recovery.h"
-#include "tensor/device/thread.h"
-#include "tensor/safe_text.h"
+#include "tensor/device/stream/recovery.h"
+#include "tensor/device/stream/thread.h"
+#include "tensor/base/safe_text.h"
 
 #include <pthread.h>
 #include <signal.h>

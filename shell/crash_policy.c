@@ -7,8 +7,8 @@
  * nothing of it is used again: a worker has a Lua state of its own, its thread sleeps forever (no
  * destructor runs), and its blocks stay allocated. The risks left are in what others share with it:
  *
- * - a lock that it holds: ours are counted (tensor/device/thread.h). Those of others are held
- * inside of their libraries, so no call that is open may be one of theirs: malloc, stdio, the
+ * - a lock that it holds: ours are counted (tensor/device/stream/thread.h). Those of others are
+ * held inside of their libraries, so no call that is open may be one of theirs: malloc, stdio, the
  * loader, OpenMP, BLAS; nor one that such a library has called back.
  * - what it wrote before it crashed. Reading a mapped file that is cut, dividing by zero or calling
  *   abort write nothing; a wild pointer may have written anything, so the error says to save and
@@ -24,8 +24,8 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include "tensor/device/thread.h"
-#include "tensor/device/recovery.h"
+#include "tensor/device/stream/thread.h"
+#include "tensor/device/stream/recovery.h"
 
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35) && (__GNUC__ >= 12 || defined(__clang__)) &&       \
     (defined(__x86_64__) || defined(__aarch64__))

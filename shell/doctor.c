@@ -6,15 +6,15 @@
 #include "kernels/cpu/runtime/isa.h"
 #include "kernels/nccl/nccl.h"
 #include "bindings/paths.h"
-#include "profile/fit.h"
+#include "profile/show/fit.h"
 #include "shell/editor/history.h"
 #include "shell/editor/screen.h"
 #include "tensor/device/backends.h"
 #include "tensor/device/plugin_api.h"
 #include "tensor/dist/dist.h"
-#include "tensor/env.h"
+#include "tensor/base/env.h"
 #include "tensor/fuse/object.h"
-#include "tensor/safe_text.h"
+#include "tensor/base/safe_text.h"
 
 #include <dlfcn.h>
 #include <langinfo.h>

@@ -5,11 +5,11 @@
 
 #include "bindings/memory.h"
 #include "bindings/module.h"
-#include "profile/sync.h"
-#include "tensor/device/failure.h"
+#include "profile/sync/sync.h"
+#include "tensor/device/stream/failure.h"
 #include "tensor/device/offload.h"
 #include "tensor/dist/dist.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "shell/shell.h"
 
 #include "bindings/stop.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 #include <signal.h>
 #include <stdatomic.h>

@@ -8,7 +8,7 @@
 #include "bindings/module.h"
 #include "bindings/paths.h"
 #include "tensor/memory/hostmem.h"
-#include "tensor/safe_text.h"
+#include "tensor/base/safe_text.h"
 
 #include <lauxlib.h>
 #include <lualib.h>

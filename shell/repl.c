@@ -5,7 +5,7 @@
 #include "bindings/bind.h"
 #include "bindings/rewrite/rewrite.h"
 #include "bindings/rewrite/truth.h"
-#include "profile/sync.h"
+#include "profile/sync/sync.h"
 #include "shell/editor/line.h"
 #include "shell/editor/screen.h"
 #include "tensor/device/backends.h"

@@ -5,14 +5,14 @@
 #include "bindings/bind.h"
 #include "bindings/loader/workers.h"
 #include "bindings/paths.h"
-#include "profile/kind.h"
-#include "profile/record.h"
-#include "profile/sync.h"
+#include "profile/record/kind.h"
+#include "profile/record/record.h"
+#include "profile/sync/sync.h"
 #include "shell/editor/line.h"
 #include "shell/editor/screen.h"
-#include "tensor/env.h"
+#include "tensor/base/env.h"
 #include "tensor/io/file.h"
-#include "tensor/safe_text.h"
+#include "tensor/base/safe_text.h"
 
 #include <ctype.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* What a run of an op costs on any processor: bytes that it must move, operations, and passes that
- * follow one another. Says nothing of time: a card's figures make one of it (device/card.h). */
+ * follow one another. Says nothing of time: a card's figures make one of it (card/card.h). */
 #ifndef GP_COST_H
 #define GP_COST_H
 
@@ -13,7 +13,7 @@ typedef enum gp_unit { GP_UNIT_VECTOR, GP_UNIT_MATRIX } gp_unit;
 typedef enum gp_family {
     GP_FAMILY_none,
 #define FAMILY(name, help) GP_FAMILY_##name,
-#include "tensor/device/cards.def"
+#include "tensor/device/card/cards.def"
     GP_FAMILIES
 } gp_family;
 

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <float.h>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 _Static_assert(CHAR_BIT == 8 && sizeof(float) == 4 && sizeof(double) == 8,
                "the C types of dtype.def have the sizes that their names say");

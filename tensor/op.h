@@ -3,8 +3,8 @@
 #define GP_OP_H
 
 #include "tensor/array.h"
-#include "tensor/srcloc.h"
-#include "tensor/error.h"
+#include "tensor/base/srcloc.h"
+#include "tensor/base/error.h"
 /* C++ sees calls and their arrays: devices and streams are opaque addresses. */
 #ifndef __cplusplus
 #include "tensor/device/device.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 _Static_assert(sizeof(size_t) == 8, "a size in bytes holds 2^58 elements of 8 bytes");
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 static const char *const type_names[] = {
 #define SIG(name) #name,

@@ -8,7 +8,7 @@
 
 #include "tensor/memory/alloc.h"
 #include "tensor/ops/layout.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tensor/autograd/tape.h"
 
 /* Dead tensor structs of this thread, reused before malloc is called. */

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "tensor/array.h"
-#include "tensor/srcloc.h"
+#include "tensor/base/srcloc.h"
 
 /* A block of device memory, and the unit of the caching allocator (alloc.c): freed storages wait
  * there for reuse. */

@@ -5,7 +5,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/module.h"
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/thread.h"
 
 /* Atomic: the signal may come to any thread, such as one of MPI's. */
 static atomic_int asked;

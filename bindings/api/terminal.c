@@ -8,9 +8,9 @@
 
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
-#include "profile/fit.h"
+#include "profile/show/fit.h"
 #include "bindings/module.h"
-#include "tensor/safe_text.h"
+#include "tensor/base/safe_text.h"
 
 enum { PATIENCE = 300 }; /* ms that a terminal, which may be across a network, has for its answer */
 
@@ -69,8 +69,8 @@ static int l_columns(lua_State *L) {
     return n > 0;
 }
 
-/* safe(text, lines?): text as a terminal may show it (tensor/safe_text.h), with line feeds and tabs
- * kept if `lines`. */
+/* safe(text, lines?): text as a terminal may show it (tensor/base/safe_text.h), with line feeds and
+ * tabs kept if `lines`. */
 static int l_safe(lua_State *L) {
     size_t n;
     const char *s = luaL_checklstring(L, 1, &n), *end = s + n;

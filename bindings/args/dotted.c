@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 /* Pushes what scripts/lua/dotted.lua returns for the calls at levels first to last, message and
  * place, and returns the message; NULL pushes nothing. Failures in it are ignored. */

@@ -6,7 +6,7 @@
 #include <lauxlib.h>
 
 #include "bindings/bind.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 /* Fails: the key at the top of the stack is not an entry of a list of n. */
 static bool stray(lua_State *L, lua_Integer n, const char *fn, const char *argument) {

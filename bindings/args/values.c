@@ -9,7 +9,7 @@
 #include "bindings/args/entries.h"
 #include "bindings/bind.h"
 #include "tensor/device/form.h"
-#include "tensor/intern.h"
+#include "tensor/base/intern.h"
 
 const char *const gp_lua_wanted[GP_SIGS] = {[GP_SIG_tensor] = "a tensor",
                                             [GP_SIG_operand] = "a tensor or a number",

@@ -8,7 +8,7 @@
 #include "bindings/bind.h"
 #include "bindings/chunks.h"
 #include "bindings/loader/workers.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tensor/infer.h"
 #include "tensor/rng.h"
 

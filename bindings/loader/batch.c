@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "bindings/bind.h"
-#include "bindings/counter.h"
-#include "tensor/error.h"
-#include "tensor/device/model.h"
-#include "tensor/device/thread.h"
+#include "bindings/sampling/counter.h"
+#include "tensor/base/error.h"
+#include "tensor/device/card/model.h"
+#include "tensor/device/stream/thread.h"
 #include "tensor/rng.h"
 
 #define FAULT "gpush.loader.error"

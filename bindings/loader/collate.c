@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "bindings/bind.h"
-#include "tensor/device/hazard.h"
-#include "tensor/error.h"
-#include "tensor/device/card.h"
-#include "tensor/device/clock.h"
+#include "tensor/device/stream/hazard.h"
+#include "tensor/base/error.h"
+#include "tensor/device/card/card.h"
+#include "tensor/device/card/clock.h"
 #include "tensor/infer.h"
 #include "tensor/autograd/tape.h"
 

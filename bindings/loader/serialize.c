@@ -8,8 +8,8 @@
 #include "bindings/names.h"
 #include "bindings/loader/serial.h"
 #include "bindings/loader/serial_tags.h"
-#include "tensor/device/hazard.h"
-#include "tensor/error.h"
+#include "tensor/device/stream/hazard.h"
+#include "tensor/base/error.h"
 
 enum { DEEPEST = 150 };
 

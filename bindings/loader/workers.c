@@ -13,12 +13,12 @@
 #include "bindings/loader/computed.h"
 #include "bindings/memory.h"
 #include "bindings/stop.h"
-#include "profile/record.h"
-#include "tensor/error.h"
+#include "profile/record/record.h"
+#include "tensor/base/error.h"
 #include "tensor/infer.h"
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/thread.h"
 #include "tensor/op.h"
-#include "tensor/device/recovery.h"
+#include "tensor/device/stream/recovery.h"
 
 /* Stops the Lua code that a worker runs. Ignored by default, so that late ones do nothing. */
 enum { STOP_SIGNAL = SIGURG, POLL_NS = 20000000, CHUNKS = 4 /* parts of a batch per worker */ };

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "profile/load/reader.h"
-#include "tensor/error.h"
-#include "tensor/safe_text.h"
+#include "tensor/base/error.h"
+#include "tensor/base/safe_text.h"
 
 #define TORCH_WRITES "torch.profiler's export_chrome_trace writes a file that is read"
 

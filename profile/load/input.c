@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tensor/io/file.h"
 
 enum { PIECE = 1 << 22 }; /* bytes between checks for Ctrl-C */

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/error.h"
-#include "tensor/safe_text.h"
+#include "tensor/base/error.h"
+#include "tensor/base/safe_text.h"
 
 enum { LEVELS = 512 };
 

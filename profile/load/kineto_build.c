@@ -8,8 +8,8 @@
 #include "profile/load/kineto.h"
 #include "profile/load/kineto_map.h"
 #include "profile/load/places.h"
-#include "profile/usage.h"
-#include "profile/waves.h"
+#include "profile/show/usage.h"
+#include "profile/show/waves.h"
 
 enum { DEPTH = 1024 }; /* of nested host events; deeper ones enclose nothing */
 

@@ -2,7 +2,7 @@
 #ifndef GP_LOAD_H
 #define GP_LOAD_H
 
-#include "profile/record.h"
+#include "profile/record/record.h"
 
 enum { GP_LOAD_BYTES = 1 << 30 }; /* limit of a file's unpacked bytes, where none is given */
 

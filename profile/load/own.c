@@ -7,7 +7,7 @@
 #include "profile/load/places.h"
 #include "profile/load/reader.h"
 #include "tensor/io/file.h"
-#include "tensor/safe_text.h"
+#include "tensor/base/safe_text.h"
 
 enum { TIME_BITS = 61 };
 enum { CHECK = 1 << 14 }; /* events between checks for Ctrl-C */

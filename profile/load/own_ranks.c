@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "profile/load/reader.h"
-#include "tensor/safe_text.h"
+#include "tensor/base/safe_text.h"
 
 enum { START = 1000000000 };                     /* where a joined profile begins, in ns */
 static const int64_t LONGEST = (int64_t)1 << 60; /* ns of a profile */

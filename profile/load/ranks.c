@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "profile/load/kineto.h"
-#include "profile/usage.h"
-#include "tensor/safe_text.h"
+#include "profile/show/usage.h"
+#include "tensor/base/safe_text.h"
 
 enum { START = 1000000000 };                       /* where a loaded profile begins, in ns */
 static const int64_t EPOCH = 1000000000000000000;  /* later times are of this century's clock */

@@ -3,7 +3,7 @@
 #define GP_LOAD_READER_H
 
 #include "profile/load/json.h"
-#include "profile/record.h"
+#include "profile/record/record.h"
 
 /* Reads a text at j; NULL after a failure. */
 const char *gp_load_intern(gp_json *j, gp_intern *names);

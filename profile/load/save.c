@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/gzip_file.h"
+#include "profile/show/gzip_file.h"
 #include "profile/load/load.h"
 
 /* Numbers pointers from 1 in the order in which they come. */

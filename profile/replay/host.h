@@ -2,7 +2,7 @@
 #ifndef GP_REPLAY_HOST_H
 #define GP_REPLAY_HOST_H
 
-#include "profile/record.h"
+#include "profile/record/record.h"
 
 struct gp_timeline;
 

@@ -4,7 +4,7 @@
 
 #include "profile/replay/path.h"
 #include "profile/replay/replay.h"
-#include "profile/sync.h"
+#include "profile/sync/sync.h"
 
 /* ---- idle time ---- */
 

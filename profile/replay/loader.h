@@ -3,7 +3,7 @@
 #ifndef GP_REPLAY_LOADER_H
 #define GP_REPLAY_LOADER_H
 
-#include "profile/record.h"
+#include "profile/record/record.h"
 
 struct gp_timeline;
 struct gp_whatif;

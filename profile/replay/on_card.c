@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "profile/replay/torch_cost.h"
-#include "profile/sync.h"
-#include "tensor/device/schedule.h"
-#include "tensor/error.h"
+#include "profile/sync/sync.h"
+#include "tensor/device/card/schedule.h"
+#include "tensor/base/error.h"
 
 /* A stream's lanes: in order, and for copies that run beside it. */
 enum { IN_ORDER, TO_HOST, TO_DEVICE, SIDES };

@@ -1,5 +1,5 @@
-/* The devices of a replay on a card: the engine of modelled cards (tensor/device/schedule.h) runs
- * what a record queued, so that streams which overlap share the card's work. */
+/* The devices of a replay on a card: the engine of modelled cards (tensor/device/card/schedule.h)
+ * runs what a record queued, so that streams which overlap share the card's work. */
 #ifndef GP_REPLAY_ON_CARD_H
 #define GP_REPLAY_ON_CARD_H
 

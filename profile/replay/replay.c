@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/sync.h"
-#include "profile/usage.h"
+#include "profile/sync/sync.h"
+#include "profile/show/usage.h"
 
 enum { SMALL_KERNEL_NS = 1000 };
 

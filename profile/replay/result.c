@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "profile/replay/job.h"
-#include "tensor/device/model.h"
+#include "tensor/device/card/model.h"
 
 typedef struct maker {
     const gp_timeline *t;

@@ -3,7 +3,7 @@
 #ifndef GP_TIMELINE_H
 #define GP_TIMELINE_H
 
-#include "profile/record.h"
+#include "profile/record/record.h"
 #include "profile/replay/host.h"
 #include "profile/replay/loader.h"
 

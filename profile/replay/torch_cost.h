@@ -3,7 +3,7 @@
 #ifndef GP_TORCH_COST_H
 #define GP_TORCH_COST_H
 
-#include "profile/record.h"
+#include "profile/record/record.h"
 
 /* The cost of a run of an op of PyTorch, by the rows of torch_cost.def. False where it has no row,
  * or its shapes are not on the record or do not fit. */

@@ -1,6 +1,6 @@
 -- What the host's own work takes here: measures the rates of the script's instructions, of values
--- between tables and tensors, and of files, as tensor/device/cards.def has them (HOST), and prints
--- them beside these. Run it on a quiet machine: scripts/gpush scripts/dev/host-rates.lua
+-- between tables and tensors, and of files, as tensor/device/card/cards.def has them (HOST), and
+-- prints them beside these. Run it on a quiet machine: scripts/gpush scripts/dev/host-rates.lua
 
 -- Seconds of a call, the least of 20 as others may use the machine.
 local function least(f)

@@ -1,7 +1,7 @@
 --!plain
 -- diverge: runs a function twice, as it is given and on another device or in another dtype, and
 -- compares the results of its ops in the order in which they ran, those of backward, too. Loaded by
--- init.lua with the module table. bindings/api/nan.c notes the results.
+-- init.lua with the module table. bindings/api/op/nan.c notes the results.
 local gpush, declared, fail, inputs_of = ...
 local results_of = debug.getregistry()["gpush.results_of"]
 

@@ -114,8 +114,8 @@ local function is_class(t)
     return false
 end
 
--- Lists the guards of fn: see bindings/api/fuse.c. Also gives their number, and how many were left
--- out: the keys of tables in except[table].
+-- Lists the guards of fn: see bindings/api/op/fuse.c. Also gives their number, and how many were
+-- left out: the keys of tables in except[table].
 local function collect(fn, except)
     local list, n, seen, libs, left = {}, 0, {}, libraries(), 0
     local names, tables, todo = {}, {}, { fn }

@@ -3,7 +3,7 @@
 
 #include "shell/editor/highlight.h"
 #include "shell/editor/screen.h"
-#include "tensor/safe_text.h"
+#include "tensor/base/safe_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

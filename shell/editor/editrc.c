@@ -2,7 +2,7 @@
 #include "shell/editor/editrc.h"
 
 #include "shell/editor/keys.h"
-#include "tensor/env.h"
+#include "tensor/base/env.h"
 
 #include <histedit.h>
 #include <stdio.h>

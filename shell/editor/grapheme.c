@@ -8,7 +8,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "tensor/safe_text.h"
+#include "tensor/base/safe_text.h"
 
 enum {
     LONGEST = 40, /* code points of a character: longer ones do not occur */

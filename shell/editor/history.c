@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tensor/env.h"
+#include "tensor/base/env.h"
 #include "tensor/io/file.h"
-#include "tensor/safe_text.h"
+#include "tensor/base/safe_text.h"
 
 enum { KEPT = 5000 }; /* chunks; the file is cut to that many when it holds twice as many */
 

@@ -1,6 +1,6 @@
 /* Reads keys byte by byte, so that nothing is taken from what a chunk may read after the prompt. */
 #include "shell/editor/keys.h"
-#include "tensor/env.h"
+#include "tensor/base/env.h"
 
 #include <errno.h>
 #include <poll.h>

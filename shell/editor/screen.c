@@ -4,7 +4,7 @@
 
 #include "shell/editor/grapheme.h"
 #include "shell/editor/highlight.h"
-#include "tensor/env.h"
+#include "tensor/base/env.h"
 
 #include <langinfo.h>
 #include <limits.h>

@@ -11,7 +11,7 @@
 #include "tensor/autograd/grad.h"
 #include "tensor/autograd/survey.h"
 #include "tensor/capture/capture.h"
-#include "tensor/device/hazard.h"
+#include "tensor/device/stream/hazard.h"
 #include "tensor/fuse/trace.h"
 
 _Thread_local bool gp_grads_apart;

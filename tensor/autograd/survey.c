@@ -5,7 +5,7 @@
 
 #include "tensor/capture/capture.h"
 #include "tensor/device/device.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 typedef struct visit {
     uint64_t mark; /* of the nodes and leaves that were seen */

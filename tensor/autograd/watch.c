@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tensor/cost.h"
-#include "tensor/device/failure.h"
+#include "tensor/device/stream/failure.h"
 #include "tensor/ops/finite.h"
 
 _Thread_local gp_watch_state gp_watch;

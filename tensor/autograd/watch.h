@@ -1,8 +1,8 @@
 /* nan.watch: names the op that first made a NaN or an infinity, forward or backward.
  *
  * While a thread watches, each result that may hold a new NaN is given to the op check_finite. It
- * reads the result where it is, and fails as any op that meets bad data (device/failure.h): at
- * once on the cpu, else at the next wait, whichever that is. Nothing waits for it. */
+ * reads the result where it is, and fails as any op that meets bad data (device/stream/failure.h):
+ * at once on the cpu, else at the next wait, whichever that is. Nothing waits for it. */
 #ifndef GP_WATCH_H
 #define GP_WATCH_H
 

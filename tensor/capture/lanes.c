@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "tensor/capture/list.h"
-#include "tensor/device/hazard.h"
-#include "tensor/device/queue.h"
+#include "tensor/device/stream/hazard.h"
+#include "tensor/device/stream/queue.h"
 
 /* ---- recording ---- */
 

@@ -6,8 +6,8 @@
 #include "tensor/call.h"
 #include "tensor/capture/list.h"
 #include "tensor/device/device.h"
-#include "tensor/device/failure.h"
-#include "tensor/device/hazard.h"
+#include "tensor/device/stream/failure.h"
+#include "tensor/device/stream/hazard.h"
 #include "tensor/memory/alloc.h"
 
 enum { FEW = 64 };

@@ -1,7 +1,7 @@
 /* The cpu: on its default stream a kernel runs where it is called, on the thread that asks for it;
  * each further one is a worker's, for fork. */
 #include "tensor/device/backends.h"
-#include "tensor/device/queue.h"
+#include "tensor/device/stream/queue.h"
 #include "tensor/memory/hostmem.h"
 #include "tensor/op.h"
 

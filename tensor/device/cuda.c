@@ -10,8 +10,8 @@
 #include "tensor/device/backends.h"
 #include "tensor/device/plugin_api.h"
 #include "tensor/dist/dist.h"
-#include "tensor/env.h"
-#include "tensor/error.h"
+#include "tensor/base/env.h"
+#include "tensor/base/error.h"
 #include "tensor/io/own_file.h"
 
 static char reason[512];

@@ -9,17 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tensor/env.h"
+#include "tensor/base/env.h"
 #include "tensor/fuse/trace.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/backends.h"
-#include "tensor/device/clock.h"
-#include "tensor/device/failure.h"
-#include "tensor/device/hazard.h"
-#include "tensor/device/model.h"
-#include "tensor/device/queue.h"
-#include "tensor/error.h"
-#include "tensor/device/thread.h"
+#include "tensor/device/card/clock.h"
+#include "tensor/device/stream/failure.h"
+#include "tensor/device/stream/hazard.h"
+#include "tensor/device/card/model.h"
+#include "tensor/device/stream/queue.h"
+#include "tensor/base/error.h"
+#include "tensor/device/stream/thread.h"
 
 enum { MOST_DEVICES = GP_MAX_DEVICES, MOST_STREAMS = GP_MAX_STREAMS };
 

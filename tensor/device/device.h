@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tensor/device/clock.h"
+#include "tensor/device/card/clock.h"
 #include "tensor/tensor.h"
 
 enum { GP_MAX_STREAMS = 64 }; /* of a device, at a time */

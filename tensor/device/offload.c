@@ -11,7 +11,7 @@
 #include "tensor/memory/alloc.h"
 #include "tensor/call.h"
 #include "tensor/tensor.h"
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/thread.h"
 
 enum {
     WORK = 550000000, /* operations, about 70 ms for slow ones as in eig */

@@ -5,14 +5,14 @@
 #define GP_CORE_H
 
 #include "tensor/memory/alloc.h"
-#include "tensor/device/failure.h"
-#include "tensor/device/hazard.h"
+#include "tensor/device/stream/failure.h"
+#include "tensor/device/stream/hazard.h"
 #include "tensor/dist/dist.h"
 #include "tensor/ops/dist.h"
 #include "tensor/ops/conv.h"
 #include "tensor/ops/finite.h"
 #include "tensor/ops/norm.h"
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/thread.h"
 #include "tensor/fuse/object.h"
 #include "tensor/fuse/source.h"
 #include "tensor/op.h"

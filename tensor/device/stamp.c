@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "tensor/device/queue.h"
-#include "tensor/error.h"
+#include "tensor/device/stream/queue.h"
+#include "tensor/base/error.h"
 
 typedef struct stamp {
     atomic_int refs;

@@ -5,10 +5,10 @@
 #include "tensor/autograd/tape.h"
 #include "tensor/fuse/trace.h"
 #include "tensor/memory/alloc.h"
-#include "tensor/device/failure.h"
+#include "tensor/device/stream/failure.h"
 #include "tensor/device/form.h"
 #include "tensor/op.h"
-#include "tensor/device/hazard.h"
+#include "tensor/device/stream/hazard.h"
 
 _Thread_local const char *gp_wait_form;
 

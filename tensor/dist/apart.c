@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tensor/dist/world.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 enum { TELL_NS = 200000000 };
 

@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/thread.h"
 #include "tensor/dist/world.h"
-#include "tensor/env.h"
-#include "tensor/error.h"
+#include "tensor/base/env.h"
+#include "tensor/base/error.h"
 
 gp_world gp_the_world = {.size = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .timeout = 60, .ngroups = 0};
 static gp_world *const w = &gp_the_world;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tensor/dist/world.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 const char *gp_dist_name(const gp_dist_call *d) { return d->call ? d->call->name : "dist.init"; }
 

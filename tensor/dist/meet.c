@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/thread.h"
 #include "tensor/dist/world.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tensor/fuse/trace.h"
 #include "tensor/op.h"
 

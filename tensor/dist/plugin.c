@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "tensor/dist/dist.h"
-#include "tensor/env.h"
+#include "tensor/base/env.h"
 #include "tensor/io/own_file.h"
 
 /* The one that the environment's variable names, the one in the folder of the program or module, or

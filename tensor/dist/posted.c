@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/thread.h"
 #include "tensor/dist/world.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 static gp_world *const w = &gp_the_world;
 

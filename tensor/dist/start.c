@@ -10,10 +10,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/thread.h"
 #include "tensor/dist/world.h"
-#include "tensor/env.h"
-#include "tensor/error.h"
+#include "tensor/base/env.h"
+#include "tensor/base/error.h"
 
 static gp_world *const w = &gp_the_world;
 

@@ -8,7 +8,7 @@
 
 #include "tensor/dist/dist.h"
 #include "tensor/dist/world.h"
-#include "tensor/env.h"
+#include "tensor/base/env.h"
 
 enum { SLOTS = 4096 };
 static _Atomic uint64_t *_Atomic said; /* SLOTS hashes, 0: free; NULL: there is no table */

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tensor/env.h"
+#include "tensor/base/env.h"
 #include "tensor/fuse/object.h"
 #include "tensor/io/temporary.h"
 

@@ -1,6 +1,6 @@
 /* Runs the compiler beside the program: its process is started, asked for now and then, and ended
  * with the program. */
-#include "tensor/env.h"
+#include "tensor/base/env.h"
 #include "tensor/fuse/object.h"
 
 #include <dlfcn.h>
@@ -21,7 +21,7 @@
 
 #include "tensor/device/device.h"
 #include "tensor/device/offload.h"
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/thread.h"
 #include "tensor/io/temporary.h"
 
 extern char **environ;

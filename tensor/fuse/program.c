@@ -8,7 +8,7 @@
 
 #include "tensor/autograd/tape.h"
 #include "tensor/infer.h"
-#include "tensor/intern.h"
+#include "tensor/base/intern.h"
 
 /* ---- lifetime ---- */
 

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tensor/device/card.h"
+#include "tensor/device/card/card.h"
 #include "tensor/device/device.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tensor/io/temporary.h"
 
 enum { PIECE = 1 << 20 }; /* bytes between checks of gp_interrupted */

@@ -2,7 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tensor/io/file.h"
 
 #define NO_PICTURE "convert it to PNG, which image.load reads"

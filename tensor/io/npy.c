@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tensor/io/file.h"
 #include "tensor/op.h"
 

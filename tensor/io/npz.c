@@ -4,7 +4,7 @@
 #include <string.h>
 #include <zip.h>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tensor/io/file.h"
 #include "tensor/io/npy.h"
 #include "tensor/op.h"

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/device/card.h"
-#include "tensor/device/clock.h"
-#include "tensor/error.h"
+#include "tensor/device/card/card.h"
+#include "tensor/device/card/clock.h"
+#include "tensor/base/error.h"
 #include "tensor/io/file.h"
 #include "tensor/op.h"
 

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #include "tensor/memory/alloc.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tensor/io/file.h"
 #include "tensor/op.h"
 

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/thread.h"
 
 enum {
     NAMES = 10000,   /* of temporaries that are tried */

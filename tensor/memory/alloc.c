@@ -9,10 +9,10 @@
 
 #include "tensor/capture/capture.h"
 #include "tensor/device/offload.h"
-#include "tensor/device/failure.h"
-#include "tensor/device/model.h"
-#include "tensor/error.h"
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/failure.h"
+#include "tensor/device/card/model.h"
+#include "tensor/base/error.h"
+#include "tensor/device/stream/thread.h"
 #include "tensor/memory/cache.h"
 #include "tensor/memory/magazine.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "tensor/device/failure.h"
+#include "tensor/device/stream/failure.h"
 #include "tensor/memory/magazine.h"
 
 /* At most an eighth of a block is waste. */

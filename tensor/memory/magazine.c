@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/thread.h"
 
 /* Enough for what one collection frees, in blocks and in bytes of a class. */
 enum { ROOM = 4096, ROOM_BYTES = 512 << 10 };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/intern.h"
+#include "tensor/base/intern.h"
 
 /* The text in argument i, with each % doubled, since messages are formats; "" for none. */
 static const char *text_of(const gp_call *c, int i, char *to, size_t size) {

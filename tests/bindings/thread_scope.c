@@ -7,7 +7,7 @@
 #include "bindings/bind.h"
 #include "bindings/memory.h"
 #include "bindings/module.h"
-#include "profile/sync.h"
+#include "profile/sync/sync.h"
 
 #include <lauxlib.h>
 

@@ -82,9 +82,9 @@ declare -A name=(
     [editor]="the line editor is known in shell/editor/{line,render,editrc}.c only"
     [openmp]="OpenMP regions are in kernels/cpu/runtime/parallel.c only"
     [onednn]="oneDNN is called in kernels/cpu/runtime/parallel.c only, which blocks signals"
-    [handlers]="a signal's handler runs on a stack of its own (tensor/device/thread.h)"
+    [handlers]="a signal's handler runs on a stack of its own (tensor/device/stream/thread.h)"
     [drain]="a device is drained from the one gate, tensor/device/device.c, only"
-    [locks]="locks are taken by tensor/device/thread.h only, but in the plug-in"
+    [locks]="locks are taken by tensor/device/stream/thread.h only, but in the plug-in"
     [relative]="no header of ours is included without its folder from another one")
 
 # check RULE: prints what breaks it in the tree below the current directory.
@@ -108,7 +108,7 @@ check() {
             sources | grep -E "$w"'signal[ \t]*\([^,]*,[ \t]*[^S \t]' ;;
         drain) sources | only '(->|\.)(event_)?drain[ \t]*\(' 'tensor/device/device\.c' ;;
         locks) sources | only 'pthread_(mutex|rwlock|spin)_((try|timed|rd|wr)?lock|unlock)[ \t]*\(' \
-            'tensor/device/thread\.h|kernels/cuda/|profile/cuda/' ;;
+            'tensor/device/stream/thread\.h|kernels/cuda/|profile/cuda/' ;;
         relative) sources | awk -F: '$3 ~ /^[ \t]*#[ \t]*include[ \t]*"[^\/]*"/ {
                 split($3, part, "\""); dir = $1; sub(/\/[^\/]*$/, "", dir)
                 if ((getline line < (dir "/" part[2])) < 0) print; else close(dir "/" part[2]) }' ;;
@@ -139,8 +139,8 @@ allowed() {
 }
 TMPDIR=$(mktemp -d)
 trap 'rm -rf "$TMPDIR"' EXIT
-broken includes tensor/op.c '#include "profile/record.h"'
-broken includes profile/sync.c '#include "kernels/cpu/runtime/kernel.h"'
+broken includes tensor/op.c '#include "profile/record/record.h"'
+broken includes profile/sync/sync.c '#include "kernels/cpu/runtime/kernel.h"'
 broken includes kernels/cpu/matmul/matmul.c '#include "bindings/bind.h"'
 broken includes tensor/op.c '#include "../profile/record.h"'
 allowed includes shell/main.c '#include "tensor/tensor.h"'
@@ -169,7 +169,7 @@ calling shell/main.c b
 tap_empty "$(check calls)" "a call from the shell down into kernels is allowed"
 calling kernels/x.c a
 tap_empty "$(check calls)" "a call from kernels down into tensor is allowed"
-broken lua profile/table.c '#include <lua.h>'
+broken lua profile/show/table.c '#include <lua.h>'
 broken lua tensor/op.c '#  include "lauxlib.h" /* why */'
 allowed lua tensor/op.c '/* #include <lua.h> */'
 broken cuda tensor/device/device.c '#include <cuda_runtime_api.h>'
@@ -193,10 +193,10 @@ broken onednn kernels/cpu/conv/conv.c '#include <oneapi/dnnl/dnnl.h>'
 broken handlers shell/main.c 'struct sigaction sa = {.sa_handler = on_signal};'
 broken handlers shell/main.c 'signal(SIGINT, on_signal);'
 allowed handlers shell/main.c $'struct sigaction sa = {.sa_handler = h,\n.sa_flags = SA_ONSTACK}; signal(2, SIG_DFL);'
-broken drain bindings/api/tensor.c 's->dev->vt->drain(s);'
+broken drain bindings/api/op/tensor.c 's->dev->vt->drain(s);'
 broken locks tensor/memory/alloc.c 'pthread_mutex_lock(&al->lock);'
 allowed locks kernels/cuda/runtime/queue.c 'pthread_mutex_unlock(&q->lock);'
-broken relative bindings/api/tensor.c '#include "tensor.h"'
+broken relative bindings/api/op/tensor.c '#include "tensor.h"'
 # What uses x87 after a register of MMX was written, as norms in OpenBLAS do, gets NaN.
 tap_empty "$(objdump -d --no-show-raw-insn "$GPUSH_BUILD/gpush" | awk '/^[0-9a-f]+ <.*>:$/ { name = $2 } /%mm[0-7]/ { print name }' | sort -u)" \
     "the program uses no registers of MMX"

@@ -1,7 +1,7 @@
 -- The advice of the sync debugger, executed: a table of lines that wait, each with what its advice
 -- says to write instead. Both run; the second does not wait and gives the same. Every row of
--- profile/advice.def has a line here, the code in a row's text runs as it stands there, and every
--- word that a wait in the sources may bear is that of a line here.
+-- profile/sync/advice.def has a line here, the code in a row's text runs as it stands there, and
+-- every word that a wait in the sources may bear is that of a line here.
 local t = require "tap"
 local dev = "sim"
 
@@ -218,7 +218,7 @@ end
 
 -- The rows: "why/what/form" -> the text.
 local texts = {}
-for line in assert(io.open(os.getenv "GPUSH_ROOT" .. "/profile/advice.def")):read "a"
+for line in assert(io.open(os.getenv "GPUSH_ROOT" .. "/profile/sync/advice.def")):read "a"
     :gsub('"\n *"', ""):gmatch "[^\n]+" do
     local why, what, form, text = line:match '^ADVICE%((%w+), "(.-)", "(.-)", "(.+)"%)$'
     if text then texts[why .. "/" .. what .. "/" .. form] = text:gsub('\\"', '"') end

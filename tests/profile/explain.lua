@@ -41,7 +41,7 @@ local root = os.getenv "GPUSH_ROOT"
 local function read(path) return assert(io.open(root .. "/" .. path)):read "a" end
 local words = { allocation = true, ["item: topk"] = true, ["copy: add"] = true, dropout = true }
 for why in read "tensor/device/why.def":gmatch "\nWHY%((%w+)%)" do words[why] = true end
-for why, call in read "profile/advice.def":gmatch '\nADVICE%((%w+), "([^"]*)"' do
+for why, call in read "profile/sync/advice.def":gmatch '\nADVICE%((%w+), "([^"]*)"' do
     call = call:gsub("^%.%f[%a]", "npy."):gsub("(%a%.)$", "%1f")
     if call ~= "" then words[call], words[why .. ": " .. call] = true, true end
 end

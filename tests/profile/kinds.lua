@@ -175,10 +175,11 @@ for _, name in ipairs { "sync", "profile", "sim" } do walk(gpush[name], name .. 
 
 -- Files that write times as text, and the function or the test that shows what they say.
 local WRITERS <const> = {
-    ["bindings/api/profile.c"] = "the profile's own text", ["bindings/api/time.c"] = "timeit",
-    ["profile/budget.c"] = "sync.budget", ["profile/report.c"] = "sync.report",
-    ["profile/sync.c"] = "tests/profile/sync.lua", ["profile/table.c"] = "table",
-    ["profile/table.h"] = "declares it", ["profile/sync.h"] = "declares it",
+    ["bindings/api/profile/profile.c"] = "the profile's own text",
+    ["bindings/api/profile/time.c"] = "timeit",
+    ["profile/sync/budget.c"] = "sync.budget", ["profile/sync/report.c"] = "sync.report",
+    ["profile/sync/sync.c"] = "tests/profile/sync.lua", ["profile/show/table.c"] = "table",
+    ["profile/show/table.h"] = "declares it", ["profile/sync/sync.h"] = "declares it",
     ["scripts/lua/collectives.lua"] = "its kind; tests/dist/profiles.sh",
     ["scripts/lua/command/analyze.lua"] = "predicted, as its head says",
     ["scripts/lua/command/compare.lua"] = "below prof:diff",
@@ -190,9 +191,9 @@ local WRITERS <const> = {
     ["scripts/lua/usage.lua"] = "sync, waits, devices, queues",
     ["scripts/lua/verdict.lua"] = "verdict",
     ["scripts/lua/whatif.lua"] = "savings, critical_path, idle",
-    ["bindings/api/whatif.c"] = "prof.predicted, which prof.kind holds",
+    ["bindings/api/profile/whatif.c"] = "prof.predicted, which prof.kind holds",
     ["profile/load/own_ranks.c"] = "prof.how: between clocks",
-    ["tensor/device/model.c"] = "the kind",
+    ["tensor/device/card/model.c"] = "the kind",
 }
 local FORMATS <const> = { "gp_time_text", "gp_table_time", "fit%.time",
     "%%[.%d]*[fgd] ?[mun]?s[^%w%%_]" }

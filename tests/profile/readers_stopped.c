@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/chrome_trace.h"
+#include "profile/show/chrome_trace.h"
 #include "profile/load/load.h"
 #include "profile/replay/replay.h"
-#include "profile/rows.h"
-#include "profile/usage.h"
-#include "tensor/error.h"
+#include "profile/show/rows.h"
+#include "profile/show/usage.h"
+#include "tensor/base/error.h"
 
 enum { STEPS = 20000 }; /* more events than between two looks */
 

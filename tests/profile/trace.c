@@ -6,9 +6,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "profile/rows.h"
-#include "profile/sync.h"
-#include "profile/chrome_trace.h"
+#include "profile/show/rows.h"
+#include "profile/sync/sync.h"
+#include "profile/show/chrome_trace.h"
 #include "tap.h"
 
 enum { OPS = 50 };

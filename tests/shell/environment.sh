@@ -39,10 +39,10 @@ tap_is "$(GPUSH_ISA=$'v9\e[31m' "$gpush" -e 1 2>&1 | tr -d -c $'\e' | wc -c)" 0 
 # ---- every variable that is read has its row ----
 
 cd "$GPUSH_ROOT" || exit 1
-rows=$(sed -n 's/^[A-Z]* *(\([A-Z0-9_]*\)[,)].*/\1/p' tensor/env.def | LC_ALL=C sort -u)
+rows=$(sed -n 's/^[A-Z]* *(\([A-Z0-9_]*\)[,)].*/\1/p' tensor/base/env.def | LC_ALL=C sort -u)
 tap_empty "$(grep -rn 'getenv(' tensor kernels profile bindings shell --include=*.[ch] --include=*.cu |
-    grep -v '^tensor/env.c:\|^kernels/cuda/\|^kernels/mpi/\|^profile/cuda/\|^shell/main.c:')" \
-    "getenv is called in tensor/env.c, and in plug-ins, which cannot see it, and for LUA_INIT"
+    grep -v '^tensor/base/env.c:\|^kernels/cuda/\|^kernels/mpi/\|^profile/cuda/\|^shell/main.c:')" \
+    "getenv is called in tensor/base/env.c, and in plug-ins, which cannot see it, and for LUA_INIT"
 tap_empty "$(grep -rhoE 'getenv *\(?"[A-Z0-9_]+"' tensor kernels profile bindings shell scripts/lua |
     grep -oE '[A-Z0-9_]{2,}' | LC_ALL=C sort -u | LC_ALL=C comm -23 - <(printf '%s\n' "$rows" OMPI_COMM_WORLD_SIZE | LC_ALL=C sort))" \
     "what they read has a row in env.def, as has what the Lua files read"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tap.h"
-#include "tensor/intern.h"
+#include "tensor/base/intern.h"
 
 enum { TEXTS = 5000, THREADS = 4 };
 static const char *kept[THREADS][TEXTS];

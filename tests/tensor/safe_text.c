@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/safe_text.h"
+#include "tensor/base/safe_text.h"
 
 static const char *all(const char *text, size_t n, bool lines) {
     static char out[1000];

@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/fft/fft.h"
 #include "kernels/cpu/elementwise/math.h"
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/thread.h"
 
 enum {
     CACHED = 24,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "kernels/cpu/fuse/prelude.h"
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/thread.h"
 #include "tensor/fuse/object.h"
 
 #undef bool

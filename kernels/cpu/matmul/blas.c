@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "kernels/cpu/runtime/isa.h"
-#include "tensor/env.h"
+#include "tensor/base/env.h"
 
 /* Only in builds of OpenBLAS for many processors. */
 __attribute__((weak)) void gotoblas_dynamic_init(void);

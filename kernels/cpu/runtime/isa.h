@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "tensor/env.h"
+#include "tensor/base/env.h"
 
 /* clang 14 knows no levels: these are the parts of each that it can ask for. */
 static inline bool gp_isa_v3(void) {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "tensor/device/offload.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tensor/op.h"
 
 /* kernels/cpu is compiled once per instruction set (GP_ISA): every name that crosses a file there

@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/matmul/blas.h"
 #include "kernels/cpu/runtime/kernel.h"
-#include "tensor/device/thread.h"
+#include "tensor/device/stream/thread.h"
 
 #if defined(__SANITIZE_THREAD__)
 /* libgomp is not instrumented: tell the sanitizer what its fork and join order. */

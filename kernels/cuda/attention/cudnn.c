@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "kernels/cuda/runtime/dense.h"
-#include "kernels/cuda/runtime/cudnn_graph.h"
+#include "kernels/cuda/cudnn/cudnn_graph.h"
 #include "kernels/cuda/runtime/device.h"
 #include "kernels/cuda/runtime/plans.h"
 

@@ -8,7 +8,7 @@
 #include "kernels/cuda/conv/plain.h"
 #include "kernels/cuda/conv/product.h"
 #include "kernels/cuda/runtime/dense.h"
-#include "kernels/cuda/runtime/cudnn.h"
+#include "kernels/cuda/cudnn/cudnn.h"
 #include "kernels/cuda/runtime/device.h"
 
 typedef gp_conv_shape shape;

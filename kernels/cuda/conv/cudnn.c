@@ -2,7 +2,7 @@
  * convolution's own kernel where cuDNN can (one pass over the result), or else after it. */
 #if __has_include(<cudnn.h>) /* else without_cudnn.c */
 #include "kernels/cuda/conv/cudnn.h"
-#include "kernels/cuda/runtime/cudnn.h"
+#include "kernels/cuda/cudnn/cudnn.h"
 #include "kernels/cuda/runtime/dense.h"
 #include "kernels/cuda/runtime/device.h"
 #include "kernels/cuda/runtime/plans.h"

@@ -4,7 +4,7 @@
 #define GP_CUDA_CONV_CUDNN_H
 
 #include "kernels/cuda/conv/direct.h"
-#include "kernels/cuda/runtime/cudnn.h"
+#include "kernels/cuda/cudnn/cudnn.h"
 
 /* What an algorithm is chosen for; compared byte by byte, so cleared before it is filled in. Sizes
  * as in cuDNN: n dims with images and channels. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "kernels/cuda/conv/cudnn.h"
-#include "kernels/cuda/runtime/cudnn_graph.h"
+#include "kernels/cuda/cudnn/cudnn_graph.h"
 #include "kernels/cuda/runtime/dense.h"
 
 struct gp_conv_graph {

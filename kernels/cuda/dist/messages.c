@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/runtime/dense.h"
 #include "kernels/cuda/runtime/device.h"
-#include "tensor/device/failure.h"
+#include "tensor/device/stream/failure.h"
 #include "tensor/dist/dist.h"
 #include "tensor/ops/dist.h"
 

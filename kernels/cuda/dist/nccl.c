@@ -11,7 +11,7 @@
 #include "kernels/cuda/dist/watch.h"
 #include "kernels/cuda/runtime/device.h"
 #include "kernels/cuda/runtime/libs.h"
-#include "tensor/device/failure.h"
+#include "tensor/device/stream/failure.h"
 
 /* Guards what follows: any thread may wait. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

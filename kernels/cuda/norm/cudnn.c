@@ -6,7 +6,7 @@
 #include <limits.h>
 
 #include "kernels/cuda/runtime/dense.h"
-#include "kernels/cuda/runtime/cudnn.h"
+#include "kernels/cuda/cudnn/cudnn.h"
 
 /* x and arrays of its shape, and one element per channel. */
 typedef struct shapes {

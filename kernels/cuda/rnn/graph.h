@@ -3,7 +3,7 @@
 #ifndef GP_CUDA_RNN_GRAPH_H
 #define GP_CUDA_RNN_GRAPH_H
 
-#include "kernels/cuda/runtime/cudnn.h"
+#include "kernels/cuda/cudnn/cudnn.h"
 
 /* What a call of cuDNN's depends on: `head` bytes of what does not change with the memory that it
  * is given, then the addresses. */

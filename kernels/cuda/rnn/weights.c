@@ -3,7 +3,7 @@
  * step, on whatever streams. */
 #include "kernels/cuda/rnn/rnn.h"
 #include "kernels/cuda/runtime/device.h"
-#include "tensor/device/hazard.h"
+#include "tensor/device/stream/hazard.h"
 #include "tensor/memory/alloc.h"
 
 #if __has_include(<cudnn.h>)

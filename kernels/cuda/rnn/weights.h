@@ -4,7 +4,7 @@
 #define GP_CUDA_RNN_WEIGHTS_H
 
 #include "kernels/cuda/rnn/rnn.h"
-#include "kernels/cuda/runtime/cudnn.h"
+#include "kernels/cuda/cudnn/cudnn.h"
 
 typedef struct gp_rnn_space {
     cudnnRNNDescriptor_t rnn;

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "kernels/cuda/runtime/device.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 /* ns: after this the clocks are compared again where the host has waited anyway, as they drift
  * apart; and, at the latest, before an event is recorded; and how long that may take, as the stream

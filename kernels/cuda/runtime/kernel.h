@@ -30,7 +30,7 @@ extern "C" {
 #define GP_C
 #endif
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tensor/op.h"
 
 #define CUDA(name) cuda_##name

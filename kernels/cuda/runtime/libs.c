@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 void (*gp_lib_first_use)(const char *what, int64_t begin_ns, int64_t end_ns);
 gp_lib_settings gp_libs = {.deterministic = true, .conv_elements = INT32_MAX};

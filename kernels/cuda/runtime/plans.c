@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 typedef struct gp_plan_node {
     struct gp_plan_node *next;

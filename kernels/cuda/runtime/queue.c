@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/runtime/kernel.h"
 #include "tensor/memory/alloc.h"
-#include "tensor/device/failure.h"
+#include "tensor/device/stream/failure.h"
 #include "kernels/cuda/runtime/device.h"
 
 /* Puts a mark after what is queued; without space the newest mark moves there. */

@@ -134,7 +134,7 @@ local function path_of(calls)
 end
 
 -- The paths that profiles have asked for, by the outermost and the innermost module.
--- bindings/stack.c finds the calls by the frames of `call`.
+-- bindings/sampling/stack.c finds the calls by the frames of `call`.
 local paths = setmetatable({}, { __mode = "k" })
 debug.getregistry()["gpush.module_call"] = call
 debug.getregistry()["gpush.module_paths"] = paths

@@ -34,7 +34,7 @@ const percent = (part, whole) => whole > 0 ? (100 * part / whole).toFixed(1) + "
 const count = n => n.toLocaleString("en");
 
 // Control characters, those that turn the direction of text and those that show nothing would change
-// what a name seems to be: those of tensor/safe_text.c.
+// what a name seems to be: those of tensor/base/safe_text.c.
 const clean = s => String(s).replace(/[\0-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu, "\ufffd");
 
 function shorten(s, most) {

@@ -1,4 +1,4 @@
-// The record: events as columns of numbers, read from the blocks that profile/columns.c wrote.
+// The record: events as columns of numbers, read from the blocks that profile/show/columns.c wrote.
 
 const NONE = -1;
 

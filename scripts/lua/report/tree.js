@@ -1,7 +1,7 @@
 // What holds what: the host's events as a tree, and from it flame graphs and the owners of memory.
 
 // For each event of the host, and each of memory and sample of the script, the event around it, or
-// NONE; and how long each was itself what ran. As profile/rows.c: time belongs to the present event, which
+// NONE; and how long each was itself what ran. As profile/show/rows.c: time belongs to the present event, which
 // is one of the present coroutine's regions after a switch, though others may be open.
 function treeOf(record) {
     const parent = new Int32Array(record.count).fill(NONE), self = new Float64Array(record.count);

@@ -9,7 +9,7 @@
 
 #include "tap.h"
 #include "tensor/cost.h"
-#include "tensor/device/card.h"
+#include "tensor/device/card/card.h"
 #include "tensor/ops/rnn.h"
 
 /* ---- calls as text ---- */

@@ -1,0 +1,279 @@
+/* What a profile's record says when it is replayed: what dominated, what each wait costs, the
+ * critical path, and why the devices were idle. Lists for scripts/lua/whatif.lua and verdict.lua.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bindings/bind.h"
+#include "bindings/api/profile/profile.h"
+#include "profile/load/reader.h"
+#include "profile/replay/verdict.h"
+#include "profile/sync/sync.h"
+#include "profile/show/waves.h"
+
+/* ---- waits, the path, idle time ---- */
+
+static void set_int(lua_State *L, const char *key, uint64_t v) {
+    lua_pushinteger(L, (lua_Integer)v);
+    lua_setfield(L, -2, key);
+}
+static void set_text(lua_State *L, const char *key, const char *v) {
+    lua_pushstring(L, v);
+    lua_setfield(L, -2, key);
+}
+
+static void set_line(lua_State *L, const gp_rec *r) {
+    if (!r || !r->file) return;
+    set_text(L, "file", r->file);
+    set_int(L, "line", (uint64_t)r->line);
+}
+
+/* Pushes a list of a table for each of the job's ranks, with its number and when it ended. */
+static void push_ranks(lua_State *L, const gp_job *job) {
+    lua_createtable(L, job->n, 0);
+    for (int i = 0; i < job->n; i++) {
+        const gp_timeline *t = job->rank[i];
+        lua_createtable(L, 0, 12);
+        set_int(L, "rank", t->rank < 0 ? (uint64_t)t->p->rank : (uint64_t)t->rank);
+        set_int(L, "wall", t->t1 - t->p->t0);
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
+static const char *wait_advice(const gp_prof *p, const gp_rec *wait) {
+    return p->foreign ? gp_load_advice(wait->name)
+                      : gp_sync_advice((gp_why)wait->why, wait->name, wait->form);
+}
+
+static void push_saving(lua_State *L, const gp_prof *p, const gp_saving *s) {
+    lua_createtable(L, 0, 8);
+    set_line(L, s->rec);
+    set_text(L, "why", gp_why_name((gp_why)s->rec->why));
+    set_text(L, "what", s->rec->name);
+    set_text(L, "advice", wait_advice(p, s->rec));
+    set_int(L, "count", s->times);
+    set_int(L, "waited", s->waited);
+    set_int(L, "saves", s->saved);
+}
+
+/* (prof, rank) -> list of {file, line, why, what, count, waited, saves}, with a list of {rank,
+ * wall, saves} as ranks; and what all together save */
+static int l_savings(lua_State *L) {
+    const gp_prof *p = gp_lua_check_prof(L, 1);
+    gp_job *job = gp_lua_push_job(L, p, 2, "profile.savings");
+    void **list = gp_lua_push_block(L), **of_rank = gp_lua_push_block(L);
+    int n;
+    uint64_t total;
+    uint64_t *rank = *of_rank = calloc((size_t)job->n, sizeof *rank);
+    if (!rank) return luaL_error(L, "profile: out of memory");
+    gp_saving *s = *list = gp_savings(job, &n, &total, rank);
+    if (!s) return gp_lua_raise(L);
+    lua_createtable(L, n, 1);
+    for (int i = 0; i < n; i++) push_saving(L, p, &s[i]), lua_rawseti(L, -2, i + 1);
+    push_ranks(L, job);
+    for (int i = 0; i < job->n; i++) {
+        lua_rawgeti(L, -1, i + 1);
+        set_int(L, "saves", rank[i]);
+        lua_pop(L, 1);
+    }
+    lua_setfield(L, -2, "ranks");
+    gp_lua_set_assumed(L, p);
+    return lua_pushinteger(L, (lua_Integer)total), 2;
+}
+
+static void push_part(lua_State *L, const gp_job *job, const gp_path_part *part, gp_path_by by) {
+    static const char *const kinds[] = {"script", "host", "device", "latency", "wait", "loader"};
+    const gp_timeline *t = job->rank[part->rank];
+    char name[200];
+    lua_createtable(L, 0, 6);
+    if (by == GP_PATH_BY_RANK)
+        set_int(L, "rank", t->rank < 0 ? (uint64_t)t->p->rank : (uint64_t)t->rank);
+    else set_text(L, "kind", kinds[part->kind]);
+    if (part->rec && by == GP_PATH_BY_OP)
+        set_text(L, "name", gp_rec_name(part->rec, name, sizeof name));
+    if (by == GP_PATH_BY_LINE) set_line(L, part->rec);
+    set_int(L, "count", part->times);
+    set_int(L, "ns", part->ns);
+}
+
+/* (prof, rank, by) -> list of {kind, name, file, line, rank, count, ns}; the wall time that they
+ * add up to; and how many ranks there are */
+static int l_critical_path(lua_State *L) {
+    static const char *const groups[] = {"op", "line", "rank", NULL};
+    const gp_job *job = gp_lua_push_job(L, gp_lua_check_prof(L, 1), 2, "profile.critical_path");
+    gp_path_by by = (gp_path_by)luaL_checkoption(L, 3, "op", groups);
+    void **list = gp_lua_push_block(L);
+    int n;
+    gp_path_part *part = *list = gp_critical_path(job, by, &n);
+    if (!part) return gp_lua_raise(L);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) push_part(L, job, &part[i], by), lua_rawseti(L, -2, i + 1);
+    gp_lua_set_assumed(L, job->rank[0]->p);
+    lua_pushinteger(L, (lua_Integer)(gp_job_end(job) - job->rank[0]->p->t0));
+    return lua_pushinteger(L, job->n), 3;
+}
+
+/* Sets the fields of the table on the stack. */
+static void set_idle(lua_State *L, const gp_timeline *t, const gp_idle *idle) {
+    set_int(L, "kernels", idle->kernels);
+    set_int(L, "copies", idle->copies);
+    set_int(L, "waiting", idle->waiting);
+    set_int(L, "loader", idle->loader);
+    set_int(L, "latency", idle->latency);
+    set_int(L, "op", idle->op);
+    set_int(L, "script", idle->script);
+    set_int(L, "most", (uint64_t)idle->most);
+    lua_pushnumber(L, idle->depth);
+    lua_setfield(L, -2, "depth");
+    gp_busy *busy = lua_newuserdatauv(L, ((size_t)t->nstreams + 1) * sizeof *busy, 0);
+    lua_insert(L, -2);
+    gp_streams_busy(t, busy);
+    lua_createtable(L, t->nstreams, 0);
+    for (int i = 0; i < t->nstreams; i++) {
+        lua_createtable(L, 0, 3);
+        set_text(L, "device", t->stream[i]->dev->name);
+        set_int(L, "stream", (uint64_t)t->stream[i]->index);
+        set_int(L, "busy", busy[i].ns);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "streams");
+    lua_remove(L, -2);
+}
+
+/* (prof, rank) -> list of {rank, wall, kernels, copies, waiting, loader, latency, op, script,
+ * depth, most, streams} */
+static int l_idle(lua_State *L) {
+    const gp_job *job = gp_lua_push_job(L, gp_lua_check_prof(L, 1), 2, "profile.idle");
+    push_ranks(L, job);
+    for (int i = 0; i < job->n; i++) {
+        gp_idle idle;
+        if (!gp_idle_times(job->rank[i], &idle)) return gp_lua_raise(L);
+        lua_rawgeti(L, -1, i + 1);
+        set_idle(L, job->rank[i], &idle);
+        lua_pop(L, 1);
+    }
+    return 1;
+}
+
+/* ---- the verdict ---- */
+
+/* Sets the fields that say where most of a cause was. */
+static void set_most(lua_State *L, const gp_worth *w) {
+    set_line(L, w->most);
+    if (w->most) set_text(L, "name", w->most->name);
+    if (w->before) set_text(L, "before", w->before->name);
+    if (w->before && w->before->file) {
+        set_text(L, "before_file", w->before->file);
+        set_int(L, "before_line", (uint64_t)w->before->line);
+    }
+    if (!w->most && !w->before) return;
+    set_int(L, "most", w->most_ns);
+    set_int(L, "most_times", w->most_times);
+}
+
+/* Of kernels whose blocks are known, their time, and that of those with less than one for two
+ * multiprocessors. */
+static void set_small(lua_State *L, const gp_prof *p) {
+    gp_wave all = gp_waves_all(p);
+    if (all.ns <= 0) return;
+    set_int(L, "filled", (uint64_t)all.ns);
+    set_int(L, "small", (uint64_t)all.small);
+}
+
+/* The label and the advice of a cause; that of waits is the advice of the line that waited most. */
+static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_worth *w) {
+    static const char *const text[][3] = {
+#define CAUSE(name, label, advice, torch) {label, advice, torch},
+#include "profile/replay/cause.def"
+    };
+    const char *advice = text[cause][p->foreign ? 2 : 1];
+    if (cause == GP_CAUSE_waits && w->most && *wait_advice(p, w->most))
+        advice = wait_advice(p, w->most);
+    set_text(L, "cause", gp_cause_name(cause));
+    set_text(L, "label", text[cause][0]);
+    set_text(L, "advice", advice);
+}
+
+/* What scripts/lua/data/workers.lua decides by, in seconds. */
+static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
+    const gp_timeline *t = job->rank[0];
+    for (int i = 1; i < job->n; i++)
+        if (job->rank[i]->rank == w->rank) t = job->rank[i];
+    gp_pass pass = gp_loader_pass(t);
+    if (!pass.computed || !pass.step || !t->p->processors) return;
+    lua_createtable(L, 0, 7);
+    set_int(L, "workers", (uint64_t)pass.workers);
+    set_int(L, "processors", (uint64_t)t->p->processors);
+    set_int(L, "batches", (uint64_t)pass.batches);
+    lua_pushnumber(L, (double)pass.busy * 1e-9), lua_setfield(L, -2, "busy");
+    lua_pushnumber(L, (double)pass.computed * 1e-9), lua_setfield(L, -2, "computed");
+    lua_pushnumber(L, (double)pass.step * 1e-9), lua_setfield(L, -2, "step");
+    lua_pushnumber(L, pass.share), lua_setfield(L, -2, "share");
+    lua_setfield(L, -2, "pass");
+}
+
+/* (prof, rank) -> list of {cause, label, ns, times, worth, rank, advice, file, line, name, before,
+ * before_file, before_line, most, most_times, filled, small, pass}, rank where there are several,
+ * one for each cause that the record knows, in the order of cause.def; with wall, work, queued,
+ * busy, devices (the worth of kernels, copies, collectives and delays together) and, where the
+ * record does not tell, untold */
+static int l_verdict(lua_State *L) {
+    static const char *const why[] = {"", "empty", "dropped", "cut", "device", "work", "orders"};
+    const gp_prof *p = gp_lua_check_prof(L, 1);
+    gp_job *job = gp_lua_push_job(L, p, 2, "profile.verdict");
+    gp_verdict v;
+    if (!gp_verdict_of(job, &v)) return gp_lua_raise(L);
+    lua_createtable(L, GP_CAUSES, 7);
+    for (int cause = 0, n = 0; cause < GP_CAUSES; cause++) {
+        const gp_worth *w = &v.of[cause];
+        if (!w->ns) continue;
+        lua_createtable(L, 0, 15);
+        set_texts(L, p, (gp_cause)cause, w);
+        set_int(L, "ns", w->ns);
+        set_int(L, "times", w->times);
+        set_int(L, "worth", w->worth);
+        if (job->n > 1) set_int(L, "rank", (uint64_t)w->rank);
+        set_most(L, w);
+        if (cause == GP_CAUSE_kernels) set_small(L, p);
+        if (cause == GP_CAUSE_loader) set_pass(L, job, w);
+        lua_rawseti(L, -2, ++n);
+    }
+    set_int(L, "wall", v.wall);
+    set_int(L, "work", v.work);
+    set_int(L, "queued", v.queued);
+    set_int(L, "devices", v.devices);
+    set_int(L, "busy", v.idle.kernels + v.idle.copies);
+    if (v.untold) set_text(L, "untold", why[v.untold]);
+    gp_lua_set_assumed(L, p);
+    return 1;
+}
+
+/* (prof, name, ...) -> how far off predictions of those kinds, or without those causes, were; ""
+ * where none is named. prof: what they are from; nil */
+static int l_accuracy(lua_State *L) {
+    static const char *const names[] = {
+#define ACCURACY(kind, ...) #kind,
+#include "profile/replay/accuracy.def"
+    };
+    char text[200];
+    uint32_t kinds = 0;
+    const gp_prof *p = lua_isnil(L, 1) ? NULL : gp_lua_check_prof(L, 1);
+    for (int i = 2; i <= lua_gettop(L); i++) {
+        const char *name = luaL_checkstring(L, i);
+        for (int k = 0; k < GP_ACCURACIES; k++)
+            if (!strcmp(name, names[k])) kinds |= 1u << k;
+        for (int k = 0; k < GP_CAUSES; k++)
+            if (!strcmp(name, gp_cause_name((gp_cause)k)))
+                kinds |= 1u << gp_cause_accuracy((gp_cause)k);
+    }
+    lua_pushstring(L, gp_accuracy_text(p, kinds, text, sizeof text));
+    return 1;
+}
+
+void gp_lua_set_replay(lua_State *L) {
+    static const luaL_Reg lists[] = {{"savings", l_savings},   {"critical_path", l_critical_path},
+                                     {"idle", l_idle},         {"verdict", l_verdict},
+                                     {"accuracy", l_accuracy}, {NULL, NULL}};
+    luaL_newlib(L, lists);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.replay");
+}

@@ -1,0 +1,169 @@
+/* A profile's memory: its tracks, whose events lie in chunks, and its names. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/load/places.h"
+#include "profile/record/record.h"
+#include "profile/show/waves.h"
+#include "tensor/device/card/model.h"
+#include "tensor/base/error.h"
+#include "tensor/base/safe_text.h"
+
+/* ---- tracks ---- */
+
+static gp_track *new_track(gp_prof *p, bool worker) {
+    gp_track *t = calloc(1, sizeof *t);
+    if (!t) return NULL;
+    t->prof = p;
+    t->worker = worker;
+    return t;
+}
+
+gp_rec *gp_track_more(gp_track *t) {
+    uint64_t room = atomic_load(&t->prof->room), take;
+    do {
+        if (!room) return t->dropped++, NULL;
+        take = room < GP_RECORD_CHUNK ? room : GP_RECORD_CHUNK;
+    } while (!atomic_compare_exchange_weak(&t->prof->room, &room, room - take));
+    gp_chunk *c = malloc(sizeof *c);
+    if (!c) return t->dropped++, NULL;
+    c->next = NULL;
+    c->n = 1;
+    c->cap = (int)take;
+    if (t->last) t->last->next = c;
+    else t->first = c;
+    t->last = c;
+    return c->rec;
+}
+
+bool gp_prof_add_order(gp_prof *p, const gp_stream_order *order) {
+    if (p->norders == p->orders_room) {
+        int room = p->orders_room ? 2 * p->orders_room : 64;
+        gp_stream_order *more = realloc(p->orders, (size_t)room * sizeof *more);
+        if (!more) return p->host->dropped++, false;
+        p->orders = more, p->orders_room = room;
+    }
+    p->orders[p->norders++] = *order;
+    return true;
+}
+
+/* Frees a list of tracks and their chunks. */
+static void free_tracks(gp_track *t) {
+    for (gp_track *next; t; t = next) {
+        next = t->next;
+        for (gp_chunk *c = t->first, *after; c; c = after) {
+            after = c->next;
+            free(c);
+        }
+        free(t->region);
+        free(t);
+    }
+}
+
+bool gp_prof_fail(const char *what) {
+    return gp_fail("%s: %s", what, gp_thread_stopped() ? "interrupted" : "out of memory");
+}
+
+int gp_count_recs(const gp_track *t, bool (*is)(const gp_rec *)) {
+    int n = 0;
+    for (; t; t = t->next) {
+        gp_at at = gp_first(t);
+        for (gp_rec *r; (r = gp_next(&at));) n += is(r);
+    }
+    return n;
+}
+
+int64_t gp_track_number(const gp_track *t, const gp_rec *r) {
+    int64_t n = 1;
+    for (const gp_chunk *c = t->first; c; n += c->n, c = c->next)
+        if (r >= c->rec && r < c->rec + c->n) return n + (r - c->rec);
+    return 0;
+}
+
+/* ---- profiles ---- */
+
+gp_prof *gp_prof_new(const gp_prof_opts *opts) {
+    gp_prof *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    p->opts = *opts;
+    p->refs = 1;
+    p->host = new_track(p, false);
+    p->names = gp_intern_new();
+    if (!p->host || !p->names) return gp_prof_free(p), NULL;
+    atomic_store(&p->room, opts->limit ? opts->limit : (uint64_t)4 << 20);
+    p->started = gp_srcloc_here();
+    return p;
+}
+
+bool gp_prof_fail_running(const gp_prof *p) {
+    char file[200];
+    const gp_srcloc *at = &p->started;
+    if (!at->file) return gp_fail("profile: one is running already");
+    return gp_fail("profile: one is running already, begun at %s:%d; profile.stop() ends it, or a "
+                   "schedule's close()",
+                   gp_safe_text(at->file, file, sizeof file), at->line);
+}
+
+gp_track *gp_prof_add_worker(gp_prof *p) {
+    gp_track *t = new_track(p, true);
+    if (!t) return NULL;
+    t->next = p->workers;
+    return p->workers = t;
+}
+
+gp_track *gp_prof_add_host(gp_prof *p) {
+    gp_track *t = new_track(p, false), **at = &p->host;
+    while (*at) at = &(*at)->next;
+    return *at = t;
+}
+
+bool gp_prof_note_model(gp_prof *p) {
+    char text[96];
+    gp_model_text(text, sizeof text);
+    p->card = gp_intern_put(p->names, gp_model_card(), sizeof *p->card);
+    p->modelled = gp_intern_put(p->names, text, strlen(text));
+    p->mark = gp_model_mark();
+    return p->card && p->modelled;
+}
+
+bool gp_prof_note_bounds(gp_prof *p, const char *list) {
+    char own[GP_BOUNDS_TEXT] = "";
+    if (!list) list = p->card ? gp_model_bounds(p->mark, own) : own;
+    if (*list) p->at_least = gp_intern_put(p->names, list, strlen(list));
+    return !*list || p->at_least || gp_fail("profile: out of memory");
+}
+
+gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {
+    gp_prof *to = calloc(1, sizeof *to), *base = p->base ? p->base : p;
+    if (!to) return NULL;
+    to->opts = p->opts;
+    to->t0 = p->t0;
+    to->how = p->how;
+    to->modelled = p->modelled, to->card = p->card, to->at_least = p->at_least;
+    to->foreign = p->foreign, to->ranks = p->ranks;
+    to->unknown_orders = p->unknown_orders, to->guessed_orders = p->guessed_orders;
+    to->period = p->period, to->blocked = p->blocked;
+    to->others = p->others, to->dropped = p->dropped, to->lost = p->lost;
+    to->cost_begin = p->cost_begin, to->cost_end = p->cost_end;
+    to->started = p->started, to->processors = p->processors;
+    to->refs = 1;
+    to->base = base, base->refs++;
+    to->names = base->names;
+    to->host = new_track(to, false);
+    to->predicted = gp_intern_put(to->names, predicted, strlen(predicted));
+    atomic_store(&to->room, UINT64_MAX / 2);
+    if (!to->host || !to->predicted) return gp_prof_free(to), NULL;
+    return to;
+}
+
+void gp_prof_free(gp_prof *p) {
+    if (!p || --p->refs > 0) return;
+    free_tracks(p->host);
+    free_tracks(p->workers);
+    free(p->orders);
+    gp_places_free(p->places);
+    gp_waves_free(p->waves);
+    if (p->base) gp_prof_free(p->base);
+    else gp_intern_free(p->names);
+    free(p);
+}

@@ -1,0 +1,62 @@
+/* How much of a device kernels fill: a hash table of them, with linear probing, at most half full.
+ */
+#include "profile/show/waves.h"
+
+#include <stdlib.h>
+
+enum { HALF = 500 }; /* thousandths of a block */
+
+/* The place of that kernel, or the free one for it. */
+static gp_wave *place(const gp_waves *w, const char *kernel) {
+    size_t at = (size_t)((uint64_t)(uintptr_t)kernel * 0x9e3779b97f4a7c15u >> 20);
+    while (w->of[at % w->slots].kernel && w->of[at % w->slots].kernel != kernel) at++;
+    return &w->of[at % w->slots];
+}
+
+static bool grow(gp_waves *w) {
+    gp_waves more = {.slots = w->slots ? 2 * w->slots : 64, .n = w->n};
+    if (!(more.of = calloc(more.slots, sizeof *more.of))) return false;
+    for (size_t i = 0; i < w->slots; i++)
+        if (w->of[i].kernel) *place(&more, w->of[i].kernel) = w->of[i];
+    free(w->of);
+    *w = more;
+    return true;
+}
+
+bool gp_waves_add(gp_prof *p, const char *kernel, uint64_t ns, int64_t blocks, int64_t occupancy) {
+    if (blocks < 0) return true;
+    if (!p->waves && !(p->waves = calloc(1, sizeof *p->waves))) return false;
+    gp_waves *w = p->waves;
+    if (2 * w->n >= w->slots && !grow(w)) return false;
+    gp_wave *of = place(w, kernel);
+    w->n += !of->kernel;
+    of->kernel = kernel;
+    of->ns += (double)ns;
+    of->blocks += (double)ns * (double)blocks / 1000;
+    if (blocks < HALF) of->small += (double)ns;
+    if (occupancy < 0 || (!occupancy && blocks >= HALF)) return true;
+    of->occupied += (double)ns;
+    of->occupancy += (double)ns * (double)occupancy / 100;
+    return true;
+}
+
+const gp_wave *gp_waves_of(const gp_prof *p, const char *kernel) {
+    if (!p->waves || !p->waves->n || !kernel) return NULL;
+    const gp_wave *of = place(p->waves, kernel);
+    return of->kernel ? of : NULL;
+}
+
+gp_wave gp_waves_all(const gp_prof *p) {
+    gp_wave all = {0};
+    for (size_t i = 0; p->waves && i < p->waves->slots; i++) {
+        const gp_wave *of = &p->waves->of[i];
+        all.ns += of->ns, all.blocks += of->blocks, all.small += of->small;
+        all.occupied += of->occupied, all.occupancy += of->occupancy;
+    }
+    return all;
+}
+
+void gp_waves_free(gp_waves *w) {
+    if (w) free(w->of);
+    free(w);
+}

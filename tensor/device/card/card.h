@@ -1,0 +1,76 @@
+/* Cards that sim can stand in for: their figures, and the time that an op or a copy takes by them.
+ * What is computed so is labelled as modelled. It is the bound of a data sheet, over the share of
+ * it that the op's family was measured to reach on that card. Where nobody measured that, the bound
+ * itself stands, the least that the card can take: at_least says so, and nothing is concluded. */
+#ifndef GP_CARD_H
+#define GP_CARD_H
+
+#include "tensor/cost.h"
+
+/* Figures of a card, in bytes, operations and seconds. */
+typedef enum gp_figure {
+#define FIGURE(name, help) GP_FIGURE_##name,
+#include "tensor/device/card/cards.def"
+    GP_FIGURES
+} gp_figure;
+
+typedef struct gp_card {
+    char key[16];  /* "h200"; of a card of one's own: "own" */
+    char name[32]; /* "H200" */
+    bool tf32;     /* products of f32 may round their operands to tf32 */
+    uint8_t known; /* whose families' shares it reaches: 1 more than a known card's number; 0:
+                      nobody measured it */
+    double figure[GP_FIGURES];
+} gp_card;
+
+/* The figure's name, and what it is; static. */
+extern const char *const gp_figure_names[GP_FIGURES], *const gp_figure_help[GP_FIGURES];
+
+/* Whether a figure may be v: above 0, or seconds from 0 to 1. */
+bool gp_card_allows(gp_figure figure, double v);
+
+/* The known card number i, from 0; NULL past the last. */
+const gp_card *gp_card_at(int i);
+/* The card called key, in any case of its letters; NULL with a message that lists them. */
+const gp_card *gp_card_find(const char *key);
+
+/* The time of a kernel, in ns: what its passes take at least, which overlap with those of other
+ * streams; and the work, for which streams share the card. */
+typedef struct gp_card_time {
+    uint64_t fixed, work;
+    bool at_least; /* of a family that nobody measured on that card: the card takes longer */
+} gp_card_time;
+/* That of one kernel with that cost. */
+gp_card_time gp_card_kernel(const gp_card *card, const gp_cost *cost);
+/* The bound without passes: the longer of the bytes' and the operations' time, in ns. */
+double gp_card_bound(const gp_card *card, const gp_cost *cost);
+/* A copy over the bus, from or to pinned memory or other. */
+gp_card_time gp_card_copy(const gp_card *card, double bytes, bool pinned);
+
+/* The host's rates, of cards.def. */
+enum gp_host_figure {
+#define HOST(name, value, help) GP_HOST_##name,
+#include "tensor/device/card/cards.def"
+    GP_HOST_FIGURES
+};
+extern const double gp_host_figure[GP_HOST_FIGURES];
+/* Those of them that are seconds, n times, and those that are rates, of n, in ns. */
+uint64_t gp_host_times(enum gp_host_figure seconds, double n);
+uint64_t gp_host_rate(enum gp_host_figure rate, double n);
+/* What the host itself takes for work of that cost, by its rates, in ns. */
+uint64_t gp_host_work(double bytes, double ops);
+/* Counts a file of so many bytes that is opened and read, where the host's time is counted. */
+void gp_host_count_file(double bytes);
+/* Counts the host's time for c, whose stream and outputs are set, where that is counted (clock.h):
+ * to queue it, or on the host's own device to run it. */
+void gp_host_count(const gp_call *c);
+
+/* The families' names, and which ops they have; static. */
+extern const char *const gp_family_names[GP_FAMILIES], *const gp_family_help[GP_FAMILIES];
+/* Whether ops of that family which compute in dt were measured on the card. */
+bool gp_card_measured(const gp_card *card, gp_family family, gp_dtype dt);
+/* Adds `name` to a list of names in text, with commas between, unless it has it; "…" where the n
+ * bytes of text are full. */
+void gp_card_list(char *text, size_t n, const char *name);
+
+#endif

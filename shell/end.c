@@ -56,8 +56,8 @@ static int lost_with = EXIT_FAILURE;   /* and of one that has lost output */
 void gp_shell_reports(void) { lost_with = GP_EXIT_FILES; }
 
 /* (ok) -> the program's exit status. What a script left is delivered while tensors can still be
- * made (scripts/lua/async.lua): what finalizers make in a closing state is never freed. A command's
- * function (scripts/lua/command_line.lua) comes last; what it raises is passed on. */
+ * made (scripts/lua/sync/async.lua): what finalizers make in a closing state is never freed. A
+ * command's function (scripts/lua/command_line.lua) comes last; what it raises is passed on. */
 static int l_end(lua_State *L) {
     bool ok = lua_toboolean(L, 1);
     lua_settop(L, 0);

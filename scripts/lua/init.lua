@@ -15,7 +15,7 @@ local gpush, dir, methods, composite, composites, chunk, loader, save = ...
 -- are an error, and `dtypes` which operands may have: names, "all", "numbers", "floats" or
 -- "integers". `autocast` says what autocast makes of the arguments: "low", "wide" or "promote", as
 -- tensor/ops/table/autocast.def does for rows; fn's own ops then run as outside. `strict` and
--- `promotes` check and convert tensors before fn: see strict.lua. A file is run when one of its
+-- `promotes` check and convert tensors before fn: see ops/strict.lua. A file is run when one of its
 -- composites is first called or asked about. Until then it is only text, in which a definition is
 -- found by its beginning: at the start of a line, as above, up to the first type of the signature.
 local function declare(name, first, read, rows)
@@ -74,8 +74,8 @@ local function declare_all(path)
                 if not composites[def.name] then
                     error(("%s: '%s' is not at the start of a line"):format(path, def.name))
                 end
-                if def.strict then def.fn = part "strict"(def, fail) end
-                if def.autocast then def.fn = part "cast_args"(def.autocast, def.fn) end
+                if def.strict then def.fn = part "ops/strict"(def, fail) end
+                if def.autocast then def.fn = part "ops/cast_args"(def.autocast, def.fn) end
                 list[def.name] = def
             end, rows, fail, part)
             defs = list
@@ -112,7 +112,7 @@ end
 gpush.clone = methods.clone
 local inputs_of = chunk(dir .. "/autograd.lua")(gpush, declared, fail)
 chunk(dir .. "/diverge.lua")(gpush, declared, fail, inputs_of)
-chunk(dir .. "/profile.lua")(gpush, declared, fail)
+chunk(dir .. "/profile/schedule.lua")(gpush, declared, fail)
 
 local NO_SUCH_FILE <const> = 2 -- ENOENT
 
@@ -197,8 +197,8 @@ for _, name in ipairs { "plot", "hist", "heatmap", "imshow" } do
     declared(gpush, "", { [name] = "value data, table? options" })
 end
 local of_sync = {}
-when_called(of_sync, "/baseline.lua", "baseline")
-when_called(of_sync, "/async.lua", "async", "finish")
+when_called(of_sync, "/sync/baseline.lua", "baseline")
+when_called(of_sync, "/sync/async.lua", "async", "finish")
 declared(of_sync, "sync.", { baseline = "text file, bool? update",
     async = "tensor x, function fn, rest args", finish = "" })
 for name, fn in pairs(of_sync) do rawset(gpush.sync, name, fn) end
@@ -206,16 +206,16 @@ when_called(gpush, "/fuse.lua", "fuse", "capture")
 declared(gpush, "", { fuse = "function fn", capture = "function fn" })
 -- their methods
 local _, of_profiles = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1)
-when_called(of_profiles, "/diff.lua", "diff")
+when_called(of_profiles, "/profile/diff.lua", "diff")
 when_called(of_profiles, "/report/init.lua", "report")
-when_called(of_profiles, "/averages.lua", "key_averages")
-when_called(of_profiles, "/export.lua", "folded", "speedscope")
-when_called(debug.getregistry(), "/export.lua", "gpush.table_as")
-when_called(of_profiles, "/whatif.lua", "savings", "critical_path", "idle")
-when_called(of_profiles, "/verdict.lua", "verdict")
-when_called(of_profiles, "/usage.lua", "sync", "waits", "devices", "queues", "memory")
-when_called(of_profiles, "/collectives.lua", "collectives")
-when_called(gpush, "/usage.lua", "alive")
+when_called(of_profiles, "/profile/averages.lua", "key_averages")
+when_called(of_profiles, "/profile/export.lua", "folded", "speedscope")
+when_called(debug.getregistry(), "/profile/export.lua", "gpush.table_as")
+when_called(of_profiles, "/profile/whatif.lua", "savings", "critical_path", "idle")
+when_called(of_profiles, "/profile/verdict.lua", "verdict")
+when_called(of_profiles, "/profile/usage.lua", "sync", "waits", "devices", "queues", "memory")
+when_called(of_profiles, "/profile/collectives.lua", "collectives")
+when_called(gpush, "/profile/usage.lua", "alive")
 declared(gpush, "", { alive = "" })
 declared(of_profiles, "profile.", { savings = "self profile, int? rank",
     idle = "self profile, int? rank", verdict = "self profile, int? rank",

@@ -112,10 +112,11 @@ setmetatable(_ENV, nil)
 
 -- Examples.
 local dir = debug.getinfo(said, "S").source:match "^@(.*)tests/scripts/" or ""
-local topics = assert(loadfile(dir .. "scripts/lua/topics.lua", "t"))(dir .. "scripts/lua")
+local topics = assert(loadfile(dir .. "scripts/lua/topics/init.lua", "t"))(dir .. "scripts/lua")
 local given = {} -- no topic stands in two files, of which one would be lost
 for path in io.popen("ls " .. dir .. "scripts/lua/topics/*.lua"):lines() do
-    local group = path:find "options.lua$" and {} or assert(loadfile(path, "t"))()
+    local other = path:find "options.lua$" or path:find "init.lua$"
+    local group = other and {} or assert(loadfile(path, "t"))()
     for name in pairs(group) do
         if given[name] then t.ok(false, name .. " is described in " .. path, given[name]) end
         given[name] = path

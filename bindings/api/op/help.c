@@ -140,13 +140,13 @@ static int l_op_name(lua_State *L) {
     return 3;
 }
 
-/* help(…): scripts/lua/help.lua, loaded on the first call, with the C functions that it needs.
- * Upvalue: the module. */
+/* help(…): scripts/lua/help/init.lua, loaded on the first call, with the C functions that it
+ * needs. Upvalue: the module. */
 static int l_help(lua_State *L) {
     int n = lua_gettop(L);
     if (lua_getfield(L, LUA_REGISTRYINDEX, "gpush.help") != LUA_TFUNCTION) {
         lua_settop(L, n);
-        lua_pushfstring(L, "%s/help.lua", gp_scripts_dir());
+        lua_pushfstring(L, "%s/help/init.lua", gp_scripts_dir());
         if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) return lua_error(L);
         lua_pushvalue(L, gp_lua_upvalue(1));
         lua_pushstring(L, gp_scripts_dir());

@@ -300,7 +300,7 @@ static int l_rows(lua_State *L) {
 
 /* prof:table{sort = "self_cpu_time_total", limit = , group = "op", width = , format = } -> text;
  * width: of its lines, by default the terminal's, for which columns are left out; format: one that
- * scripts/lua/export.lua makes of the rows. */
+ * scripts/lua/profile/export.lua makes of the rows. */
 static int l_table(lua_State *L) {
     lua_settop(L, 6);
     const char *format = lua_tostring(L, 6);

@@ -23,7 +23,7 @@ int gp_lua_push_card(lua_State *L, const gp_card *card);
 
 /* Adds the methods whatif and on to the table on top. */
 void gp_lua_set_whatif(lua_State *L);
-/* Makes the registry's "gpush.replay", for scripts/lua/whatif.lua and verdict.lua. */
+/* Makes the registry's "gpush.replay", for scripts/lua/profile/whatif.lua and verdict.lua. */
 void gp_lua_set_replay(lua_State *L);
 /* For replay.c. Pushes the timelines of p's ranks, or of the one whose number is at i, unless that
  * is 0; Lua owns them. what: the caller's name, for errors. */
@@ -34,7 +34,7 @@ void gp_lua_set_assumed(lua_State *L, const gp_prof *p);
 /* Adds profile.load to the table on top; the method save. */
 void gp_lua_set_load(lua_State *L);
 void gp_lua_set_save(lua_State *L);
-/* Makes the registry's "gpush.usage", for scripts/lua/usage.lua. */
+/* Makes the registry's "gpush.usage", for scripts/lua/profile/usage.lua. */
 void gp_lua_set_usage(lua_State *L);
 
 /* Stores the function that scripts/lua/report reads a record by as the registry's

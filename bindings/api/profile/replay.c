@@ -1,6 +1,6 @@
 /* What a profile's record says when it is replayed: what dominated, what each wait costs, the
- * critical path, and why the devices were idle. Lists for scripts/lua/whatif.lua and verdict.lua.
- */
+ * critical path, and why the devices were idle. Lists for scripts/lua/profile/whatif.lua and
+ * verdict.lua. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -376,8 +376,8 @@ static int l_aside_close(lua_State *L) {
     return 0;
 }
 
-/* Calls scripts/lua/NAME.lua with the n values on top of the stack, with a ledger and a mode of its
- * own; leaves what it returns. */
+/* Calls scripts/lua/sync/NAME.lua with the n values on top of the stack, with a ledger and a mode
+ * of its own; leaves what it returns. */
 static int run_aside(lua_State *L, const char *name, int n) {
     int first = lua_gettop(L) - n + 1;
     aside *a = lua_newuserdatauv(L, sizeof *a, 0);
@@ -385,7 +385,7 @@ static int run_aside(lua_State *L, const char *name, int n) {
     luaL_setmetatable(L, ASIDE);
     lua_insert(L, first);
     lua_toclose(L, first);
-    lua_pushfstring(L, "%s/%s.lua", gp_scripts_dir(), name);
+    lua_pushfstring(L, "%s/sync/%s.lua", gp_scripts_dir(), name);
     if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) return lua_error(L);
     lua_insert(L, first + 1);
     lua_pop(L, 1); /* the name of the file */

@@ -1,5 +1,5 @@
 /* Lists of what the devices of a profile did and what the host's waits cost, for
- * scripts/lua/usage.lua, which shows them as text. */
+ * scripts/lua/profile/usage.lua, which shows them as text. */
 #include <stdlib.h>
 #include <string.h>
 

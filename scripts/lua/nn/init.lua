@@ -2,7 +2,7 @@
 -- nn: shared by all layers, the classes that nn.module makes; each layer has a file in this folder.
 local gpush, nn, folder, composite, _, declared = ...
 
-local Module = {} -- the methods of all modules; tree.lua, state.lua and print.lua add theirs
+local Module = {} -- the methods of all modules; the files of module/ add theirs
 nn.Module = Module
 
 function nn.is_module(value)
@@ -351,10 +351,10 @@ function nn.module(def, base)
         __call = make, __tostring = function() return "class " .. def[1] end })
 end
 
-for _, part in ipairs { "tree", "state", "print", "start" } do
+for _, part in ipairs { "module/tree", "module/state", "module/print", "start" } do
     assert(loadfile(folder .. "/" .. part .. ".lua", "t"))(gpush, nn, folder, composite)
 end
-assert(loadfile(folder .. "/declare.lua", "t"))(nn, declared)
+assert(loadfile(folder .. "/module/declare.lua", "t"))(nn, declared)
 
 -- ---- files of several layers ----
 

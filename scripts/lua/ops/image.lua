@@ -2,7 +2,7 @@
 -- Composites: pools of three dims, which are those of two and of one, and images read at any place.
 -- See define in scripts/lua/init.lua.
 local gpush, define, _, fail, part = ...
-local _, _, once = part "round_once"
+local _, _, once = part "ops/round_once"
 
 local function shape_text(x) return table.concat(x.shape, "x") end
 

@@ -1,7 +1,7 @@
 --!plain
 -- Composites: losses, directions and distances. See define in scripts/lua/init.lua.
 local gpush, define, _, fail, part = ...
-local _, FLOATS, once = part "round_once"
+local _, FLOATS, once = part "ops/round_once"
 
 local function bad(op, name, expected, got)
     fail("%s: argument '%s': expected %s, got %s", op, name, expected, tostring(got))

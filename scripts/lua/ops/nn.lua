@@ -2,7 +2,7 @@
 -- Composites: the functions that layers are made of: normalisation, attention, interpolation. See
 -- define in scripts/lua/init.lua.
 local gpush, define, rows, fail, part = ...
-local HALF, FLOATS, once = part "round_once"
+local HALF, FLOATS, once = part "ops/round_once"
 
 local function bad(op, name, expected, got)
     fail("%s: argument '%s': expected %s, got %s", op, name, expected, tostring(got))

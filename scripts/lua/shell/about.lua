@@ -6,7 +6,7 @@ local native = shell.native
 
 local topics
 local function topic(name)
-    topics = topics or assert(loadfile(dir .. "/topics.lua", "t"))(dir)
+    topics = topics or assert(loadfile(dir .. "/topics/init.lua", "t"))(dir)
     return topics[name] or {}
 end
 

@@ -1,5 +1,5 @@
 --!plain
--- Help texts of ops that are made of others, and of forms in place; their form: ../topics.lua.
+-- Help texts of ops that are made of others, and of forms in place; their form: init.lua.
 return {
     broadcast_tensors = {
         shapes = "any that broadcast; each result has their common shape",

@@ -1,5 +1,5 @@
 --!plain
--- Help texts of data sets made of others; their form: ../topics.lua.
+-- Help texts of data sets made of others; their form: init.lua.
 return {
     ["data.Subset"] = { call = "data.Subset(dataset, indices)",
         text = "The samples of a data set with these indices, a list or a tensor of integers \z

@@ -1,5 +1,5 @@
 --!plain
--- Help texts of dist, many processes; their form: ../topics.lua.
+-- Help texts of dist, many processes; their form: init.lua.
 local GROUP <const> = "group: what dist.group made; all ranks without it; async: gives a future \z
     for wait, and the host need not wait"
 local WAITS <const> = "on the cpu for the other ranks, unless async (sync: collective); never on \z

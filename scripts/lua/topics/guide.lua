@@ -1,6 +1,6 @@
 --!plain
 -- Help texts of what is no function: commands of the shell, and where to begin. Their form:
--- ../topics.lua.
+-- init.lua.
 return {
     prompt = {
         text = "Up and Down go through what was typed, Ctrl-R searches it, Tab completes, ?name \z

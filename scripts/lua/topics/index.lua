@@ -1,5 +1,5 @@
 --!plain
--- Help texts of ops that index, search, sort and count; their form: ../topics.lua.
+-- Help texts of ops that index, search, sort and count; their form: init.lua.
 return {
     -- Elements at indices.
     gather = {

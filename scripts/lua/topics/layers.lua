@@ -1,5 +1,5 @@
 --!plain
--- Help texts of layers: what they take and give; their form: ../topics.lua.
+-- Help texts of layers: what they take and give; their form: init.lua.
 return {
     ["nn.AdaptiveAvgPool1d"] = {
         shapes = "x: [n x] channels x l; the result: [n x] channels x output_size",

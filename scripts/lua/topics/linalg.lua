@@ -1,5 +1,5 @@
 --!plain
--- Help texts of ops of linear algebra and Fourier's; their form: ../topics.lua.
+-- Help texts of ops of linear algebra and Fourier's; their form: init.lua.
 return {
     -- Products.
     matmul = {

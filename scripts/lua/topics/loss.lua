@@ -1,5 +1,5 @@
 --!plain
--- Help texts of losses, similarities and distances; their form: ../topics.lua.
+-- Help texts of losses, similarities and distances; their form: init.lua.
 local reduction = "reduction: 'mean', 'sum', or 'none' for each loss"
 local pairs_shape = "x, target: one shape, or they broadcast; the result is 0-d, with reduction = \z
     'none' in their shape"

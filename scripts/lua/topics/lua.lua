@@ -1,6 +1,6 @@
 --!plain
 -- Help texts of Lua's own library, a line each: how it is called, and what it does. The manual says
--- more: https://www.lua.org/manual/5.4/. Their form elsewhere: ../topics.lua.
+-- more: https://www.lua.org/manual/5.4/. Their form elsewhere: init.lua.
 local text = [[
 arg: the script's name at 0, and its arguments
 _G: the table of the global variables

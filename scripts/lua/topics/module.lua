@@ -1,6 +1,6 @@
 --!plain
--- Help texts of what the module has beside ops, classes and the tables of topics.lua; their form:
--- ../topics.lua.
+-- Help texts of what the module has beside ops, classes and those of init.lua; their form:
+-- init.lua.
 local init_options = "a: slope below zero; mode: 'fan_in' or 'fan_out'; nonlinearity: 'relu', \z
     'leaky_relu', 'tanh' …"
 local topics = {

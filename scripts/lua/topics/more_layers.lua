@@ -1,6 +1,6 @@
 --!plain
 -- Help texts of layers beside the common ones, of containers and of nn.utils; their form:
--- ../topics.lua.
+-- init.lua.
 return {
     ["nn.AdaptiveAvgPool3d"] = {
         shapes = "x: [n x] channels x d x h x w; the result: [n x] channels x output_size",

@@ -1,6 +1,6 @@
 --!plain
 -- Help texts of ops of neural networks: convolutions, pooling, norms, recurrent layers;
--- their form: ../topics.lua.
+-- their form: init.lua.
 local conv = "stride: elements from one place of the kernel to the next; padding: zeros round the \z
     image, in elements, 'same' (the result has x's size; stride 1 only) or 'valid' (none); \z
     dilation: elements from one of the kernel's to the next; groups: parts of the channels, each \z

@@ -1,5 +1,5 @@
 --!plain
--- Help texts of optimizers and schedules; their form: ../topics.lua.
+-- Help texts of optimizers and schedules; their form: init.lua.
 local composed = "A step is made of ops, several for each parameter; a captured function cannot \z
     take it."
 return {

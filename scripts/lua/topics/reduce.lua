@@ -1,5 +1,5 @@
 --!plain
--- Help texts of reductions and running results; their form: ../topics.lua.
+-- Help texts of reductions and running results; their form: init.lua.
 local reduced = "x: any; the result has the dims that are not reduced; keepdim keeps them as 1"
 local same = "x: any; the result has the same"
 return {

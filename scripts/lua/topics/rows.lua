@@ -1,5 +1,5 @@
 --!plain
--- Help texts of rows that other ops queue, and users seldom; their form: ../topics.lua.
+-- Help texts of rows that other ops queue, and users seldom; their form: init.lua.
 return {
     adagrad_step = {
         shapes = "lists of tensors; those at the same place have the same shape",

@@ -1,6 +1,6 @@
 --!plain
 -- Help texts of ops that make tensors and change shapes, and of random numbers; their form:
--- ../topics.lua.
+-- init.lua.
 local same = "x: any; the result has the same"
 return {
     -- ---- made from a shape ----

@@ -1,6 +1,6 @@
 --!plain
 -- Help texts of tasks that have no function of their own name: what to write for them. Their form:
--- ../topics.lua; the words by which people ask are in ../help/asked.lua.
+-- init.lua; the words by which people ask are in ../help/asked.lua.
 return {
     accuracy = {
         text = "The share of rows whose largest score stands at the label. Labels count from 1, \z

@@ -1,7 +1,7 @@
 --!plain
 -- Help texts of what a tensor, a stream, an event or a profile has beside ops: properties
 -- ("tensor.shape") and methods that are no rows of the op table. `call` is how it is called; the
--- rest of the form: ../topics.lua.
+-- rest of the form: init.lua.
 local topics = {
     -- Properties of tensors: x.shape.
     ["tensor.shape"] = { call = "x.shape",

@@ -1,13 +1,13 @@
 --!plain
 -- help: finds what a name refers to, and describes it: a class, a function, a value, a source.
 -- help/op.lua describes ops, help/search.lua looks for words, help/page.lua prints; longer texts
--- and examples are in scripts/lua/topics.lua, loaded on demand.
+-- and examples are in scripts/lua/topics, loaded on demand.
 local gpush, dir, op_name, composites = ...
 local safe = debug.getregistry()["gpush.safe"]
 
 local topics
 local function topic(name)
-    topics = topics or assert(loadfile(dir .. "/topics.lua", "t"))(dir)
+    topics = topics or assert(loadfile(dir .. "/topics/init.lua", "t"))(dir)
     return topics[name], topics
 end
 
@@ -21,7 +21,8 @@ local search = assert(loadfile(dir .. "/help/search.lua", "t"))(dir, topic, page
 
 -- ---- Source ----
 
--- The function that cast_args.lua or round_once.lua, of a composite, calls with other arguments.
+-- The function of a composite that ops/cast_args.lua or ops/round_once.lua calls with other
+-- arguments.
 local function wrapped_by(f)
     for i = 1, debug.getinfo(f, "u").nups do
         local name, inner = debug.getupvalue(f, i)

@@ -1,8 +1,8 @@
 --!plain
--- Longer help texts; those of most ops are in topics/, by group. `call`, of what has no signature:
--- how it is called. `options` (name: what it is; …) are also what Tab says (topics/options.lua of
--- those that are not there). `example` is run by tests/scripts/help.lua: what follows --> is
--- what the line before it shows.
+-- Longer help texts; those of most ops are in the other files here, by group. `call`, of what has
+-- no signature: how it is called. `options` (name: what it is; …) are also what Tab says
+-- (options.lua of those that are not there). `example` is run by tests/scripts/help.lua: what
+-- follows --> is what the line before it shows.
 local dir = ...
 local topics = {
     -- The start page: groups of names.

@@ -8,7 +8,7 @@ local sync = gpush.sync
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
 local cards = {}
 for _, file in ipairs { "numbers", "copies", "cards" } do
-    for _, card in ipairs(assert(loadfile(dir .. "/explain/" .. file .. ".lua", "t"))()) do
+    for _, card in ipairs(assert(loadfile(dir .. "/sync/explain/" .. file .. ".lua", "t"))()) do
         cards[#cards + 1] = card
     end
 end

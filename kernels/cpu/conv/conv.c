@@ -39,43 +39,86 @@ typedef vec_f32 vec_bf16; /* sums, which are rounded as they are stored */
 #define ROUNDED(y, sum)                                                                            \
     _Pragma("GCC unroll 2") for (int v = 0; v < V; v += 2)                                         \
         gp_store_rounded((y) + v * L, (gp_wide)(sum)[v], (gp_wide)(sum)[v + 1])
-#define WIDE_TILE
+#define PLUS(sum, x, w) (sum) + (x) * (w)
+/* The tile function `kind` of one type for R filters by V vectors. */
+#define TILE(kind, t, R, V)                                                                        \
+    static TARGET void kind##_##t##_##R(const int64_t *offset, int64_t taps, const void *x,        \
+                                        const void *w, const void *start, void *y, int64_t ystep,  \
+                                        int64_t len, fold f) {                                     \
+        tile_##t(R, V, offset, taps, x, w, start, y, ystep, len, f);                               \
+    }
+/* All of one type: as many filters as registers hold; THREE: vectors for three filters. */
+#define FEW_TILES(t, THREE)                                                                        \
+    TILE(tile, t, 1, 4)                                                                            \
+    TILE(tile, t, 2, 4) TILE(tile, t, 3, THREE) TILE(tile, t, 4, 2) TILE(tile, t, 5, 2)            \
+        TILE(tile, t, 6, 2)
+#define FEW_NAMES(t)                                                                               \
+    tile_##t##_1, tile_##t##_2, tile_##t##_3, tile_##t##_4, tile_##t##_5, tile_##t##_6
+#ifdef __AVX512F__
+enum { THREE = 4, HAS_WIDE = 0 };
+#define TILES(t, THREE)                                                                            \
+    FEW_TILES(t, THREE)                                                                            \
+    TILE(tile, t, 7, 2)                                                                            \
+    TILE(tile, t, 8, 2) TILE(tile, t, 9, 2) TILE(tile, t, 10, 2) TILE(tile, t, 11, 2)              \
+        TILE(tile, t, 12, 2)
+#define NAMES(t)                                                                                   \
+    {                                                                                              \
+        FEW_NAMES(t), tile_##t##_7, tile_##t##_8, tile_##t##_9, tile_##t##_10, tile_##t##_11,      \
+            tile_##t##_12                                                                          \
+    }
+#else
+enum { THREE = 3, HAS_WIDE = 1 };
+#define TILES FEW_TILES
+#define NAMES(t)                                                                                   \
+    { FEW_NAMES(t) }
+#endif
+#define TARGET
 #define T float
 #define t f32
 #define W float
 #define Y float
 #define PUT SUMS
-#define ADD(sum, x, w) (sum) + (x) * (w)
-#define TARGET
-#include "kernels/cpu/conv/tiles.inc"
-#define EVEN
+#define ADD PLUS
+#include "kernels/cpu/conv/tile.inc"
+TILES(f32, THREE)
 #define T float
 #define t bf16
 #define W float
 #define Y uint16_t
 #define PUT ROUNDED
-#define ADD(sum, x, w) (sum) + (x) * (w)
-#define TARGET
-#include "kernels/cpu/conv/tiles.inc"
+#define ADD PLUS
+#include "kernels/cpu/conv/tile.inc"
+TILES(bf16, 4) /* an even number: vectors are put in pairs */
 #define T double
 #define t f64
 #define W double
 #define Y double
 #define PUT SUMS
-#define ADD(sum, x, w) (sum) + (x) * (w)
-#define TARGET
-#include "kernels/cpu/conv/tiles.inc"
+#define ADD PLUS
+#include "kernels/cpu/conv/tile.inc"
+TILES(f64, THREE)
 #define T int64_t
 #define t i64
 #define W int64_t
 #define Y int64_t
 #define PUT SUMS
-#define ADD(sum, x, w) (sum) + (x) * (w)
-#define TARGET
-#include "kernels/cpu/conv/tiles.inc"
+#define ADD PLUS
+#include "kernels/cpu/conv/tile.inc"
+TILES(i64, THREE)
+enum { WIDE = 4 }; /* filters of a tile that reads less, for long rows */
+#ifdef __AVX512F__
+#define wide_f32_4 tile_f32_4
+#else
+TILE(wide, f32, 4, 3)
+#endif
+#undef TARGET
+static const tile_fn tiles[GP_CTYPES][GP_CONV_FILTERS] = {
+    [GP_CT_f32] = NAMES(f32), [GP_CT_f64] = NAMES(f64), [GP_CT_i64] = NAMES(i64)};
+static const tile_fn rounded_tiles[GP_CONV_FILTERS] = NAMES(bf16);
 #if GP_PAIRS
 typedef vec_f32 vec_pairs;
 #define FOLDED_pairs FOLDED_f32
+#define TARGET __attribute__((target("avx512bf16")))
 #define T float
 #define t pairs
 #define W uint32_t
@@ -83,28 +126,9 @@ typedef vec_f32 vec_pairs;
 #define PUT SUMS
 #define ADD(sum, x, w)                                                                             \
     (vec_f32) _mm512_dpbf16_ps((__m512)(sum), (__m512bh)(x), (__m512bh)_mm512_set1_epi32((int)(w)))
-#define TARGET __attribute__((target("avx512bf16")))
-#include "kernels/cpu/conv/tiles.inc"
-#endif
-enum { WIDE = 4 }; /* filters of a tile that reads less, for long rows */
-#ifdef __AVX512F__
-enum { HAS_WIDE = 0 };
-#define wide_f32_4 tile_f32_4
-#else
-enum { HAS_WIDE = 1 };
-#endif
-#define TABLE(t) tile_##t##_1, tile_##t##_2, tile_##t##_3, tile_##t##_4, tile_##t##_5, tile_##t##_6
-#ifdef __AVX512F__
-#define ALL_TABLE(t)                                                                               \
-    TABLE(t), tile_##t##_7, tile_##t##_8, tile_##t##_9, tile_##t##_10, tile_##t##_11, tile_##t##_12
-#else
-#define ALL_TABLE(t) TABLE(t)
-#endif
-static const tile_fn tiles[GP_CTYPES][GP_CONV_FILTERS] = {
-    [GP_CT_f32] = {ALL_TABLE(f32)}, [GP_CT_f64] = {ALL_TABLE(f64)}, [GP_CT_i64] = {ALL_TABLE(i64)}};
-static const tile_fn rounded_tiles[GP_CONV_FILTERS] = {ALL_TABLE(bf16)};
-#if GP_PAIRS
-static const tile_fn pair_tiles[GP_CONV_FILTERS] = {ALL_TABLE(pairs)};
+#include "kernels/cpu/conv/tile.inc"
+TILES(pairs, THREE)
+static const tile_fn pair_tiles[GP_CONV_FILTERS] = NAMES(pairs);
 #else
 #define pair_tiles tiles[GP_CT_f32]
 #endif

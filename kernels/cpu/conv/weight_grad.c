@@ -78,26 +78,44 @@ SUM_LANES(double, f64)
 #else
 #define KEEP(v) (void)0
 #endif
+#define PLUS(sum, g, x) (sum) + (g) * (x)
+/* The functions of one type, for 1 to MOST filters, for its table. */
+#define DOT(t, F)                                                                                  \
+    static TARGET void dot_##t##_##F(const patch *p, const int64_t *offset, double *sum,           \
+                                     int64_t step) {                                               \
+        dot_##t(F, TAPS_##F, p, offset, sum, step);                                                \
+    }
+#define NAME(t, F) dot_##t##_##F,
+#ifdef __AVX512F__
+#define EACH(M, t) M(t, 1) M(t, 2) M(t, 3) M(t, 4) M(t, 5)
+#else
+#define EACH(M, t) M(t, 1) M(t, 2) M(t, 3)
+#endif
+#define NAMES(t)                                                                                   \
+    { EACH(NAME, t) }
+#define TARGET
 #define T float
 #define t_ f32
 #define I int32_t
 #define i_ i32
 #define SUM vec_f32
 #define LANES lanes_f32
-#define ADD(sum, g, x) (sum) + (g) * (x)
-#define TARGET
-#include "kernels/cpu/conv/dots.inc"
+#define ADD PLUS
+#include "kernels/cpu/conv/dot.inc"
+EACH(DOT, f32)
 #define T double
 #define t_ f64
 #define I int64_t
 #define i_ i64
 #define SUM vec_f64
 #define LANES lanes_f64
-#define ADD(sum, g, x) (sum) + (g) * (x)
-#define TARGET
-#include "kernels/cpu/conv/dots.inc"
+#define ADD PLUS
+#include "kernels/cpu/conv/dot.inc"
+EACH(DOT, f64)
+#undef TARGET
 #if GP_PAIRS
 VECTOR(uint16_t, pairs, int16_t, i16)
+#define TARGET __attribute__((target("avx512bf16")))
 #define T uint16_t
 #define t_ pairs
 #define I int16_t
@@ -105,22 +123,15 @@ VECTOR(uint16_t, pairs, int16_t, i16)
 #define SUM vec_f32
 #define LANES lanes_f32
 #define ADD(sum, g, x) (vec_f32) _mm512_dpbf16_ps((__m512)(sum), (__m512bh)(g), (__m512bh)(x))
-#define TARGET __attribute__((target("avx512bf16")))
-#include "kernels/cpu/conv/dots.inc"
-#define PAIRS                                                                                      \
-    { ALL_TABLE(pairs) }
+#include "kernels/cpu/conv/dot.inc"
+EACH(DOT, pairs)
+#define PAIRS NAMES(pairs)
 #else
 #define PAIRS                                                                                      \
     { NULL }
 #endif
-#define TABLE(t) dot_##t##_1, dot_##t##_2, dot_##t##_3
-#ifdef __AVX512F__
-#define ALL_TABLE(t) TABLE(t), dot_##t##_4, dot_##t##_5
-#else
-#define ALL_TABLE(t) TABLE(t)
-#endif
 /* By type: f32, f64, bf16 in pairs of adjacent outputs. */
-static const dot_fn dots[3][MOST] = {{ALL_TABLE(f32)}, {ALL_TABLE(f64)}, PAIRS};
+static const dot_fn dots[3][MOST] = {NAMES(f32), NAMES(f64), PAIRS};
 
 /* ---- a unit: some channels by some filters of a group, over all images ---- */
 

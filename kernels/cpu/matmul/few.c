@@ -56,6 +56,14 @@ static inline __attribute__((always_inline)) float lanes(vec_f32 v) {
 
 #define EACH_R _Pragma("GCC unroll 4") for (int r = 0; r < R; r++)
 #define EACH_L _Pragma("GCC unroll 4") for (int l = 0; l < FOUR; l++)
+/* The functions of one type, for 1 to FOUR rows. */
+#define FEW(kind, t, R)                                                                            \
+    static TARGET void kind##_##t##_##R(const few_job *f, const void *rows, int64_t j,             \
+                                        float *out) {                                              \
+        kind##_##t(R, f, rows, j, out);                                                            \
+    }
+#define EACH_FEW(kind, t) FEW(kind, t, 1) FEW(kind, t, 2) FEW(kind, t, 3) FEW(kind, t, 4)
+#define FEWS(t) EACH_FEW(dots, t) EACH_FEW(columns, t)
 
 /* ---- converted to f32 ---- */
 
@@ -96,7 +104,8 @@ static void interleave(float *out) {
 #define SPREAD EVEN_ODD
 #define IN_ORDER interleave
 #define TARGET
-#include "kernels/cpu/matmul/fews.inc"
+#include "kernels/cpu/matmul/few.inc"
+FEWS(bf16)
 
 #define TABLE(kind, t)                                                                             \
     { kind##_##t##_1, kind##_##t##_2, kind##_##t##_3, kind##_##t##_4 }
@@ -118,8 +127,8 @@ static inline __attribute__((always_inline)) vec_f32 load_f16(const uint16_t *p)
 #define LINES 1
 #define SPREAD(to, w, next) FLOATS(to, w, load_f16)
 #define IN_ORDER(out)
-#define TARGET
-#include "kernels/cpu/matmul/fews.inc"
+#include "kernels/cpu/matmul/few.inc"
+FEWS(f16)
 #define F16(kind) TABLE(kind, f16)
 enum { HAS_F16 = true };
 #else
@@ -130,6 +139,7 @@ enum { HAS_F16 = false };
 
 /* ---- pairs ---- */
 
+#undef TARGET
 #if GP_PAIRS
 static const uint16_t zeros[BLOCK]; /* after the last line, where lines go in twos */
 
@@ -164,7 +174,8 @@ static inline int32_t two(const uint16_t *p) {
 #define SPREAD INTERLEAVE
 #define IN_ORDER straighten
 #define TARGET __attribute__((target("avx512bf16")))
-#include "kernels/cpu/matmul/fews.inc"
+#include "kernels/cpu/matmul/few.inc"
+FEWS(pairs)
 #define PAIRS(kind) TABLE(kind, pairs)
 #else
 #define PAIRS(kind)                                                                                \

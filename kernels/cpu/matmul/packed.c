@@ -34,6 +34,25 @@ typedef void (*tile_fn)(const void *a, int64_t lda, const void *w, const void *s
 
 #define EACH_R _Pragma("GCC unroll 6") for (int r = 0; r < R; r++)
 #define EACH_V _Pragma("GCC unroll 4") for (int v = 0; v < V; v++)
+/* The tile functions of one type, V vectors by 1 to GP_PANEL_ROWS rows, for its table. */
+#define TILE(t, V, R)                                                                              \
+    static TARGET void tile_##t##_##V##_##R(const void *a, int64_t lda, const void *w,             \
+                                            const void *start, int64_t start_row, int64_t k,       \
+                                            void *out, const char *ahead, int64_t stride) {        \
+        tile_##t(R, V, a, lda, w, start, start_row, k, out, ahead, stride);                        \
+    }
+#ifdef __AVX512F__
+#define EACH(M, t, V) M(t, V, 1) M(t, V, 2) M(t, V, 3) M(t, V, 4) M(t, V, 5) M(t, V, 6)
+#else
+#define EACH(M, t, V) M(t, V, 1) M(t, V, 2) M(t, V, 3)
+#endif
+#define TILES(t) EACH(TILE, t, 1) EACH(TILE, t, 2) EACH(TILE, t, 3) EACH(TILE, t, 4)
+#define NAME(t, V, R) tile_##t##_##V##_##R,
+#define VECTORS_OF(t)                                                                              \
+    {                                                                                              \
+        {EACH(NAME, t, 1)}, {EACH(NAME, t, 2)}, {EACH(NAME, t, 3)}, { EACH(NAME, t, 4) }           \
+    }
+
 #define T float
 #define t f32
 #define A float
@@ -41,25 +60,17 @@ typedef void (*tile_fn)(const void *a, int64_t lda, const void *w, const void *s
 #define AT(p) (*(p))
 #define ADD(sum, w, a) (sum) + (w) * (a)
 #define TARGET
-#include "kernels/cpu/matmul/tiles.inc"
+#include "kernels/cpu/matmul/tile.inc"
+TILES(f32)
 #define T double
 #define t f64
 #define A double
 #define STEP 1
 #define AT(p) (*(p))
 #define ADD(sum, w, a) (sum) + (w) * (a)
-#define TARGET
-#include "kernels/cpu/matmul/tiles.inc"
-#define TABLE(t, v) tile_##t##_##v##_1, tile_##t##_##v##_2, tile_##t##_##v##_3
-#ifdef __AVX512F__
-#define ALL(t, v) TABLE(t, v), tile_##t##_##v##_4, tile_##t##_##v##_5, tile_##t##_##v##_6
-#else
-#define ALL(t, v) TABLE(t, v)
-#endif
-#define VECTORS_OF(t)                                                                              \
-    {                                                                                              \
-        {ALL(t, 1)}, {ALL(t, 2)}, {ALL(t, 3)}, { ALL(t, 4) }                                       \
-    }
+#include "kernels/cpu/matmul/tile.inc"
+TILES(f64)
+#undef TARGET
 
 #if GP_PAIRS
 typedef vec_f32 vec_pairs;
@@ -77,7 +88,8 @@ static inline uint32_t two(const uint16_t *p) {
     (vec_pairs)                                                                                    \
         _mm512_dpbf16_ps((__m512)(sum), (__m512bh)(w), (__m512bh)_mm512_set1_epi32((int)(a)))
 #define TARGET __attribute__((target("avx512bf16")))
-#include "kernels/cpu/matmul/tiles.inc"
+#include "kernels/cpu/matmul/tile.inc"
+TILES(pairs)
 #define ALL_PAIRS VECTORS_OF(pairs)
 
 static __attribute__((target("avx512bf16"))) void store_rounded(char *dst, int64_t step,

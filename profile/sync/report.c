@@ -93,7 +93,7 @@ static char *loop_text(const gp_sync_line *l, char *buf, size_t n) {
     char file[200], took[32];
     buf[0] = 0;
     if (!l->loop.file || l->times < 2 || l->reason) return buf;
-    bool read = l->why == GP_WHY_item || l->why == GP_WHY_tolist || l->why == GP_WHY_print;
+    bool read = !strcmp(l->what, "item") || l->why == GP_WHY_tolist || l->why == GP_WHY_print;
     double idle = (double)l->idle_ns * (double)(l->times - read) / (double)l->times;
     int at = snprintf(buf, n, "; %llu waits in the loop at %s:%d", (unsigned long long)l->times,
                       gp_safe_text(l->loop.file, file, sizeof file), l->loop.line);

@@ -29,6 +29,7 @@ local opt = dofile(here .. "options.lua")({ device = "cpu", steps = 20, width = 
     { slow = -1 })
 local say, verdict = dofile(here .. "text.lua"), dofile(here .. "verdict.lua")
 local BATCH, ROUNDS = 32, 5
+local MOST = 1.1 -- times as many processes: as much faster as they may be, with some noise
 
 local function training()
     manual_seed(1)
@@ -93,8 +94,8 @@ local function show_late(prof)
     local late = profile.load(files):collectives()
     print(late)
     local row, steps = late[1], opt.steps
-    say(("late rank: rank %d, last in %d of %d collectives, late by %.3f ms a step, of which %d \z
-        ms were put in%s"):format(row.last, row.times_last, row.count, row.late * 1e-6 / steps,
+    say(("late rank: rank %d, last in %d of %d collectives, late by %.3f ms a step, where %d ms \z
+        were put in%s"):format(row.last, row.times_last, row.count, row.late * 1e-6 / steps,
         opt.delay, row.last ~= opt.slow and ": another rank than the delayed one"
         or row.meanwhile and "; it was late " .. row.meanwhile or ""))
 end
@@ -152,9 +153,11 @@ local function conclude(rows)
         :format(math.max(high - low, 1e-6)) or ("they differ by %.1e, more than rounding does")
         :format(high - low)))
     for i = 2, #rows do
-        say(("%d processes: %s; a step waits %.3f ms for collectives, %.0f %% of it"):format(
-            rows[i].n, verdict.pays(rows[1], rows[i]), rows[i].exposed * 1e3,
-            100 * rows[i].exposed / rows[i].time))
+        local n, times = rows[i].n, rows[1].time / rows[i].time
+        say(("%d processes: %s; a step waited %.3f ms for collectives while it was profiled")
+            :format(n, times > n * MOST and ("no conclusion: %.2f times as fast is more than %d \z
+                processes can give; something held up the first one"):format(times, n)
+                or verdict.pays(rows[1], rows[i]), rows[i].exposed * 1e3))
     end
 end
 

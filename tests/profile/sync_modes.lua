@@ -123,6 +123,13 @@ t.is(sync.lines()[1].loop_line - line, 14, "also where the loop calls the functi
 t.ok(sync.report(false):gsub("%s+", " "):find "; 3 waits in the loop at [^ ]*sync_modes.lua:%d+: \z
     read once after it, and the device idles [%d.]+ [mun]?s less", "and the report says so")
 sync.reset()
+for _ = 1, 3 do
+    local _ = x:sum(2):topk(((x + 1):exp():sum() * 0 + 2):long())
+end
+t.ok(sync.report(false):gsub("%s+", " "):find "where it stays the same read it once before the loop",
+    "an argument that is read can be read earlier only where it stays the same")
+t.ok(not sync.report(false):find "read once after it", "and never after the loop")
+sync.reset()
 local _ = loss(x)
 t.is(sync.lines()[1].loop_line, nil, "a single wait has none")
 typed = output_of [[printf 'x = ones(1000, {device = "gpu"})

@@ -41,6 +41,9 @@ local silent, idle, seen = {}, {}, 0
 for name, row in pairs(g.ops(true)) do
     local text = calls[name] or S.calls[name] or S.kinds[row.kind]
     local fn = function_of(name)
+    if text and (row.sig or ""):find "device%? device" and not text:find "'" then
+        text = text .. ", {device = 'sim'}"
+    end
     if text and fn and not only_others(name) then
         local waited = waits(fn, text)
         if waited ~= nil then seen = seen + 1 end

@@ -107,17 +107,32 @@ define { "type_as", sig = "tensor x, tensor other",
     help = "x with other's dtype, on other's device",
     dtypes = "all", fn = function(x, other) return x:to(other) end }
 
+-- The rows (first line) and columns of a mask's k elements that are true. A stable sort puts them
+-- first; nonzero would wait to count them.
+local function places(mask, k, dtype)
+    local col = math.max(mask.shape[2], 1)
+    local at = mask:reshape(-1):argsort({ descending = true, stable = true }):narrow(1, 1, k) - 1
+    return (gpush.stack { at:floor_divide(col), at:remainder(col) } + 1):to(dtype or "i64")
+end
+
+-- How many elements of a row x col matrix lie on and below a diagonal.
+local function below(row, col, offset)
+    local k = 0
+    for i = 1, row do k = k + math.max(0, math.min(i + offset, col)) end
+    return k
+end
+
 define { "tril_indices", sig = "int row, int col, int offset=0, dtype? dtype, device? device",
     help = "the rows (first line) and columns of the elements on and below a diagonal of a row x \z
         col matrix",
     fn = function(row, col, offset, dtype, device)
-        return gpush.ones({ row, col }, { device = device }):tril(
-            offset):nonzero():t():contiguous():to(dtype or "i64")
+        local mask = gpush.ones({ row, col }, { device = device }):tril(offset)
+        return places(mask, below(row, col, offset), dtype)
     end }
 define { "triu_indices", sig = "int row, int col, int offset=0, dtype? dtype, device? device",
     help = "the rows (first line) and columns of the elements on and above a diagonal of a row x \z
         col matrix",
     fn = function(row, col, offset, dtype, device)
-        return gpush.ones({ row, col }, { device = device }):triu(
-            offset):nonzero():t():contiguous():to(dtype or "i64")
+        local mask = gpush.ones({ row, col }, { device = device }):triu(offset)
+        return places(mask, row * col - below(row, col, offset - 1), dtype)
     end }

@@ -172,7 +172,7 @@ local where = gpush.ones(1, { device = card.device or device or "gpu" }).device
 local found = measure(card, where)
 found.card, found.kind = card[1], debug.getregistry()["gpush.usage"].kind_now(where)
 return give(found, title, "", indented(card.waits), "", "Instead:",
-    indented(card.instead), "", ("On %s (%s): %s with %d wait%s; instead %s with %d: %s. The \z
+    indented(card.instead), "", ("On %s (%s): %s with %d such wait%s; instead %s with %d: %s. The \z
     results are %s."):format(where, found.kind,
         seconds(found.before), found.waits, found.waits == 1 and "" or "s",
         seconds(found.after), found.left, verdict(found), found.equal and "equal" or "NOT EQUAL")

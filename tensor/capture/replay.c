@@ -5,6 +5,7 @@
 
 #include "tensor/call.h"
 #include "tensor/capture/list.h"
+#include "tensor/device/card/model.h"
 #include "tensor/device/device.h"
 #include "tensor/device/stream/failure.h"
 #include "tensor/device/stream/hazard.h"
@@ -361,7 +362,9 @@ static bool launch(replay *p) {
     if (!each_outside(p, order_outside) || !order_block(p)) return false;
     uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
     begin_log(p);
+    gp_model_graph_begin();
     bool ok = p->graphs ? run_graphs(p) : gp_capture_run_parts(&p->v, s, run_part);
+    gp_model_graph_end();
     return note(p, before) && (p->graphs || log_lanes(p)) && ok;
 }
 

@@ -44,6 +44,10 @@ void gp_model_close(gp_stream *s);
 bool gp_model_launch(gp_stream *s, struct gp_call *c);
 bool gp_model_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                    gp_storage *pinned, uint64_t id);
+/* What this thread launches between the two is one launch of the host, as a card's graph is. Where
+ * no card is modelled they do nothing. They nest in no other. */
+void gp_model_graph_begin(void);
+void gp_model_graph_end(void);
 bool gp_model_busy(gp_stream *s);
 bool gp_model_full(gp_stream *s);
 bool gp_model_drain(gp_stream *s);

@@ -9,6 +9,7 @@
 #include "bindings/chunks.h"
 #include "bindings/loader/workers.h"
 #include "tensor/base/error.h"
+#include "tensor/device/card/clock.h"
 #include "tensor/infer.h"
 #include "tensor/rng.h"
 
@@ -170,7 +171,7 @@ static int l_stats(lua_State *L) {
     set_count(L, "samples", s.samples);
     set_count(L, "waits", s.waits);
     set_count(L, "workers", s.workers);
-    set_count(L, "processors", sysconf(_SC_NPROCESSORS_ONLN));
+    set_count(L, "processors", gp_clock_op_ns() ? 0 : sysconf(_SC_NPROCESSORS_ONLN));
     return 1;
 }
 

@@ -224,7 +224,8 @@ static int raise_fault(lua_State *L, const gp_batch *b) {
 
 /* ---- where the host's time is counted ---- */
 
-static uint64_t counted(const gp_batch *b) {
+uint64_t gp_batch_counted(const gp_batch *b) {
+    if (!gp_clock_op_ns()) return 0;
     return gp_model_loader() ? gp_model_loader() : atomic_load(&b->counted);
 }
 
@@ -249,14 +250,14 @@ void gp_batch_make_on_clock(lua_State *L, int program, gp_batch *b, const gp_mak
     lua_Integer one = random_bits(L, program), two = random_bits(L, program);
     gp_rng kept = gp_generator;
     gp_batch_make(L, program, b, 0, b->n, how);
-    gp_clock_work(counted(b));
+    gp_clock_work(gp_batch_counted(b));
     gp_generator = kept;
     seed_random(L, program, one, two);
 }
 
 uint64_t gp_batch_wait_on_clock(const gp_batch *b, uint64_t made, int workers) {
     uint64_t begins = made > b->asked ? made : b->asked;
-    uint64_t end = begins + counted(b) / (uint64_t)workers;
+    uint64_t end = begins + gp_batch_counted(b) / (uint64_t)workers;
     if (gp_clock_op_ns()) gp_clock_jump(end);
     return end;
 }

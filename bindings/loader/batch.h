@@ -55,6 +55,8 @@ void gp_batch_make_on_clock(lua_State *L, int program, gp_batch *b, const gp_mak
 /* b is made, and the batch before it was at `made`, by that clock: moves it to when b is, which
  * began when it was asked for and is divided among the workers. Returns that time. */
 uint64_t gp_batch_wait_on_clock(const gp_batch *b, uint64_t made, int workers);
+/* What making b took, in ns, where the host's time is counted; else 0. */
+uint64_t gp_batch_counted(const gp_batch *b);
 
 /* Pushes the values of a finished batch, or raises its fault. */
 int gp_batch_push(lua_State *L, gp_batch *b);

@@ -205,7 +205,7 @@ static void serve(worker *w, lua_State *L) {
         uint64_t t0 = gp_real_ns();
         if (!b) {
             pthread_cond_wait(&c->work, &c->lock);
-            w->idle += gp_real_ns() - t0;
+            if (!gp_clock_op_ns()) w->idle += gp_real_ns() - t0;
             continue;
         }
         int from = b->next, n = chunk(c, b);
@@ -215,11 +215,12 @@ static void serve(worker *w, lua_State *L) {
         gp_computed_begin(&clock);
         gp_batch_make(L, 2, b, from, to, &how);
         uint64_t computed = gp_computed_end(&clock);
-        r.computed = gp_clock_op_ns() ? 0 : computed; /* counted times are another clock's */
+        bool counted = gp_clock_op_ns() != 0; /* then these times are another clock's */
+        r.computed = counted ? 0 : computed;
         gp_region_end(&r);
         uint64_t t1 = gp_real_ns();
         gp_lock(&c->lock);
-        w->busy += t1 - t0, w->computed += computed;
+        if (!counted) w->busy += t1 - t0, w->computed += computed;
         if ((b->left -= to - from) == 0) pthread_cond_broadcast(&c->ready);
         give_way(c);
     }
@@ -272,7 +273,7 @@ static void live(worker *w) {
         gp_stop_begin(L);
         bool ok = open_program(w, L);
         gp_lock(&c->lock);
-        w->open = gp_real_ns() - t0;
+        if (!gp_clock_op_ns()) w->open = gp_real_ns() - t0;
         gp_unlock(&c->lock);
         if (ok) serve(w, L);
         gp_stop_end(L);
@@ -393,8 +394,12 @@ static bool wait_for(gp_worker_pool *c, const gp_batch *b) {
         else sleep_a_little(&c->ready, &c->lock, POLL_NS);
     }
     c->waiting = false;
-    if (ok && c->opts.workers) c->made = gp_batch_wait_on_clock(b, c->made, c->opts.workers);
+    if (ok && c->opts.workers) {
+        c->made = gp_batch_wait_on_clock(b, c->made, c->opts.workers);
+        c->stats.busy += gp_batch_counted(b), c->stats.computed += gp_batch_counted(b);
+    }
     gp_region_end(&r);
+    if (gp_clock_op_ns()) waits = gp_now_ns() > t0;
     if (waits) note_wait(c, t0);
     return ok;
 }

@@ -129,7 +129,7 @@ typedef struct gp_prof {
     uint64_t dropped;      /* events dropped at the limit or without memory */
     uint64_t lost;         /* events of devices that their own tools dropped (CUPTI) */
     const char *how;  /* how devices' times were measured, if not by their own tools; or NULL */
-    int processors;   /* of the machine; 0: not known */
+    int processors;   /* of the machine; 0: not known, or its time is counted */
     uint64_t period;  /* ns between samples of the script; 0: none were taken */
     uint64_t blocked; /* samples that a hook of the script's own was in the way of */
     uint64_t others;  /* events of threads that there was no memory for */

@@ -163,6 +163,18 @@ for workers, expected in pairs { [0] = 4, [2] = 2 } do
     t.ok(is > expected and is < 1.01 * expected, ("a batch of a loader with %d workers takes %d \z
         ms: %.6g"):format(workers, expected, is))
 end
+-- Making a batch takes its 4 ms of counted time however it is divided, and none of the machine's.
+local loader = scripted(2)
+local counted = g.profile.run(function()
+    for n, _ in loader() do if n == 3 then break end end
+end)
+local report = loader:report { print = false }
+local a_batch = report.busy / report.batches
+t.ok(a_batch > 4e-3 and a_batch < 4.04e-3, "a loader's report counts what its workers do")
+t.ok(report.verdict:find "try workers = %d+: making batches is computing, which takes a processor",
+    "and concludes from that: " .. report.verdict)
+t.error(function() counted:whatif { workers = 4 } end, "sim.host counts the host's time",
+    "which a replay does not know by worker")
 sim.script = 3e-9
 local sampled = g.profile.run({ lua = true }, function() turns(4000000) end)
 local seen = 0

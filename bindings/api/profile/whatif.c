@@ -157,6 +157,12 @@ static void check_found(lua_State *L, const gp_prof *p, const options *o) {
                    (int)o->w.batch);
     if (o->w.workers && (p->foreign || !has_loader(p->host)))
         luaL_error(L, "whatif: workers: no batch of a data.Loader is on the record");
+    if (o->w.workers && p->modelled && !p->processors && p->host && has_loader(p->host->next))
+        luaL_error(L,
+                   "whatif: workers: where sim.host counts the host's time, the record does not "
+                   "say when workers made batches: run it with workers = %d instead, which "
+                   "takes as long everywhere",
+                   o->w.workers);
     for (int i = 0; i < o->w.nwithout; i++) {
         if (has_wait(p, &o->line[i])) continue;
         if (o->line[i].what)

@@ -30,7 +30,8 @@ local function kind_of_step()
 end
 
 local function verdict(s)
-    local making = s.workers == 0 and usage.kind_now() or nil -- workers' clock is the machine's
+    -- Workers' clock is the machine's, but where the host's time is counted.
+    local making = (s.workers == 0 or s.processors == 0) and usage.kind_now() or nil
     local refused = usage.not_compared("making batches", making, "the step", s.kind)
     if refused then return "no verdict: " .. refused end
     if s.share <= workers.KEEPS_UP and s.first > 0.2 * s.elapsed and s.workers > 0 then
@@ -80,9 +81,9 @@ return function(self, show)
         100 * s.wait / s.elapsed, s.covered > 0
             and (", for %s of it a device had work"):format(ms(s.covered)) or ""), 19)
     if s.workers > 0 then
-        fit.print(("  workers busy     %10s  of it computing %s, idle %s, their states \z
-            opened in %s each"):format(ms(s.busy), ms(s.computed), ms(s.idle),
-            ms(s.open / s.workers)), 19)
+        fit.print(("  workers busy     %10s  %s"):format(ms(s.busy), s.processors == 0 and "counted"
+            or ("of it computing %s, idle %s, their states opened in %s each"):format(
+                ms(s.computed), ms(s.idle), ms(s.open / s.workers))), 19)
     end
     print(("  making a sample  %10s"):format(ms(s.busy / s.samples)))
     fit.print("  " .. s.verdict, 2)

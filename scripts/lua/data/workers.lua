@@ -5,7 +5,8 @@
 -- pass: {workers, processors, batches, busy, computed, step, share}, times in seconds.
 -- busy: making all batches took the workers together so long; computed: of that, on a processor or
 -- ready for one; step: of the script between two batches, without its waits for them, which are
--- that share of the time after the first batch.
+-- that share of the time after the first batch. processors: 0 where the host's time is counted, of
+-- which the model has as many as workers.
 
 local MOST <const> = 64          -- workers that a loader may have
 local LITTLE <const> = 0.02      -- of the step: no worker is worth it
@@ -18,7 +19,8 @@ local CHEAPER <const> = "make get cheaper, or do part of it on the device"
 -- What a batch takes its workers, and the least time between two batches: the step's, or that of
 -- all processors computing.
 local function figures(pass)
-    local computing = pass.computed / pass.batches / pass.processors
+    local computing = pass.processors == 0 and 0
+        or pass.computed / pass.batches / pass.processors
     return pass.busy / pass.batches, math.max(pass.step, computing, 1e-9), computing > pass.step
 end
 
@@ -51,8 +53,10 @@ local function advice(pass)
             (pass.workers > 0 and ", or workers = 0" or "")
     end
     if n > pass.workers then
-        return ("try workers = %d: %s, %s"):format(n, took, pass.computed >= ALL * pass.busy and
-            "and there are " .. processors or "which more workers do at the same time")
+        return ("try workers = %d: %s, %s"):format(n, took,
+            pass.computed < ALL * pass.busy and "which more workers do at the same time"
+                or pass.processors > 0 and "and there are " .. processors
+                or "which takes a processor each")
     end
     if bound then
         return ("more workers do not help: %d compute as much as %s can (%s): %s"):format(n,

@@ -91,6 +91,8 @@ typedef enum kineto_awaits {
 } kineto_awaits;
 /* Of a call by its name: cuda's, hip's, cu's, or by its words one of another runtime. */
 kineto_awaits gp_kineto_awaited(const char *call);
+/* Whether the times show that a call waited for `work`, which it queued. */
+bool gp_kineto_waits_for_copy(const kineto_event *call, const kineto_event *work);
 /* Sets why and name of r, a wait in the op or call `what`, as torch.def has them. copy: the name of
  * the copy that it waited for, "Memcpy HtoD (Pageable -> Device)"; NULL: none, or not known. False,
  * and r is as it was: torch.def does not have it. */
@@ -102,6 +104,13 @@ bool gp_kineto_reads(const char *op);
 bool gp_kineto_reads_within(const char *op);
 /* Whether a frame of Python, "FILE(LINE): FUNCTION", is of PyTorch's profiler. */
 bool gp_kineto_is_profiler(const char *frame);
+/* Whether such a frame is where PyTorch writes a tensor as text. */
+bool gp_kineto_is_print(const char *frame);
+/* The same by ops alone, for traces without frames: how far a thread is in the ops that write one
+ * of floats, after `op`, which runs in no other, where it was at `so_far`, at first 0. From
+ * KINETO_PRINTS on it writes one. */
+enum { KINETO_PRINTS = 4 };
+int gp_kineto_printing(int so_far, const char *op);
 /* What is used first in such a frame, "first use: torch.compile"; NULL: nothing. Static. */
 const char *gp_kineto_first_use(const char *frame);
 /* Whether an event of that name is a step of the profiler's schedule. */

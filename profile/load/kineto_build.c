@@ -47,7 +47,8 @@ typedef struct builder {
     gp_stream *last;  /* of the last work that the thread queued; NULL */
     const char *copy; /* the last copy that it queued, NULL: none; and when */
     int64_t copied_at;
-    int batches; /* that loaders handed out */
+    int batches;  /* that loaders handed out */
+    int printing; /* as gp_kineto_printing */
 } builder;
 
 static bool no_memory(builder *b) { return gp_json_fail(b->k->j, "out of memory"); }
@@ -216,6 +217,11 @@ static bool runs_in(const builder *b, bool (*is)(const char *), int64_t t) {
     return false;
 }
 
+/* Whether PyTorch writes a tensor as text at t. */
+static bool prints(const builder *b, int64_t t) {
+    return b->printing >= KINETO_PRINTS || runs_in(b, gp_kineto_is_print, t);
+}
+
 /* torch.profiler waits for devices when it stops, after all that the script did, also after its
  * own last wait for them. */
 static bool is_profilers(const builder *b, const kineto_event *e, kineto_awaits what) {
@@ -233,6 +239,7 @@ static bool set_reason(builder *b, const kineto_event *e, const char *own, gp_re
         return put_kind(b, "profiler", r);
     }
     if (runs_in(b, is_first_use_frame, e->t0)) return put_kind(b, "first use", r);
+    if (prints(b, e->t0)) return gp_kineto_reason("print", NULL, r);
     for (int i = 0; i < b->depth; i++) {
         const kineto_event *op = b->open[i].e;
         const char *copy = b->copy && b->copied_at >= op->t0 ? b->copy : NULL;
@@ -268,12 +275,6 @@ static gp_stream *awaited_stream(builder *b, const kineto_event *e, kineto_await
     return b->last;
 }
 
-/* Whether the call copied, and returned only after the copy had ended. */
-static bool copied(const kineto_event *e, const kineto_event *work) {
-    return work && work->kind == KINETO_COPY && strstr(e->name, "emcpy") &&
-           end_of(e) >= end_of(work);
-}
-
 /* Whether work that is queued within e and in no op has its name. */
 static bool names_work(const kineto_event *e) {
     return (e->kind == KINETO_OP || e->kind == KINETO_REGION) && !gp_kineto_is_step(e->name);
@@ -294,7 +295,7 @@ static bool add_call(builder *b, kineto_event *e) {
     for (int k = b->depth - 1; k >= 0 && !e->op; k--)
         if (names_work(b->open[k].e)) e->op = b->open[k].rec->name;
     set_source(b, e, r);
-    if (what || copied(e, work)) {
+    if (what || (work && gp_kineto_waits_for_copy(e, work))) {
         if (!set_reason(b, e, copy, r)) return false;
         r->where = what && !work ? awaited_stream(b, e, what) : b->last;
         if (!r->where) return false;
@@ -318,6 +319,7 @@ static bool add_read(builder *b, const kineto_event *e) {
     }
     if (outer ? outer->reads : !gp_kineto_reason(e->name, NULL, &found)) return true;
     if (outer) outer->reads = true;
+    if (prints(b, e->t0)) gp_kineto_reason("print", NULL, &found);
     gp_rec *r = append(b, b->track, e, GP_REC_READ);
     if (!r) return false;
     r->t1 = r->t0;
@@ -326,7 +328,15 @@ static bool add_read(builder *b, const kineto_event *e) {
     return true;
 }
 
+/* Whether an op runs at t. */
+static bool in_op(const builder *b, int64_t t) {
+    for (int i = 0; i < b->depth; i++)
+        if (b->open[i].e->kind == KINETO_OP && end_of(b->open[i].e) > t) return true;
+    return false;
+}
+
 static bool add_op(builder *b, kineto_event *e) {
+    if (!in_op(b, e->t0)) b->printing = gp_kineto_printing(b->printing, e->name);
     if (!b->has_work && gp_kineto_reads(e->name) && !add_read(b, e)) return false;
     gp_rec *r = append(b, b->track, e, GP_REC_OP);
     if (!r) return false;
@@ -400,6 +410,7 @@ static gp_track *new_track(builder *b, const kineto_thread *t) {
     b->depth = 0;
     b->last = NULL;
     b->copy = NULL;
+    b->printing = 0;
     return track->name ? track : NULL;
 }
 

@@ -25,15 +25,11 @@ static const struct reason *find(const char *what) {
 
 /* The row of what, and of the copy of that name; NULL: there is none. */
 static const struct reason *reason_of(const char *what, const char *copy) {
-    static const char *const to_host[] = {"DtoH", "D2H", "DeviceToHost"};
-    static const char *const to_device[] = {"HtoD", "H2D", "HostToDevice"};
-    const char *direction = NULL, *memory = "";
+    gp_copy_kind kind = copy ? gp_copy_direction(copy) : GP_COPY_D2D;
+    const char *direction = kind == GP_COPY_D2D ? NULL : kind == GP_COPY_H2D ? "HtoD" : "DtoH";
+    const char *memory = "";
     const struct reason *row = NULL;
     char text[200];
-    for (int i = 0; copy && i < 3; i++) {
-        if (strstr(copy, to_host[i])) direction = "DtoH";
-        if (strstr(copy, to_device[i])) direction = "HtoD";
-    }
     if (copy && strstr(copy, "Pageable")) memory = " pageable";
     if (copy && strstr(copy, "Pinned")) memory = " pinned";
     snprintf(text, sizeof text, "%s: %s%s", what, direction ? direction : "", memory);
@@ -96,6 +92,22 @@ kineto_awaits gp_kineto_awaited(const char *call) {
     return awaited_by_words(call);
 }
 
+/* From pageable memory CUDA itself stages more than AT_ONCE bytes, once the stream has come to the
+ * copy: the call returns when the last part is staged, after the copy's begin and shortly before
+ * its end (CUDA's runtime API, "API synchronization behavior"). Other copies have ended by then;
+ * for those of pinned memory or within a device no call waits, however slow it is. */
+bool gp_kineto_waits_for_copy(const kineto_event *call, const kineto_event *work) {
+    enum { AT_ONCE = 64 << 10 };
+    gp_copy_kind kind = gp_copy_direction(work->name);
+    bool copies = work->kind == KINETO_COPY && strstr(call->name, "emcpy");
+    if (!copies || kind == GP_COPY_D2D || strstr(work->name, "Pinned")) return false;
+    int64_t returned = call->t0 + call->dur;
+    if (kind != GP_COPY_H2D || !strstr(work->name, "Pageable"))
+        return returned >= work->t0 + work->dur;
+    bool staged = !work->bytes || work->bytes > AT_ONCE;
+    return staged && returned > work->t0;
+}
+
 bool gp_kineto_reads(const char *op) {
     static const char *const ops[] = {
         "aten::_local_scalar_dense", "aten::nonzero",   "aten::equal",
@@ -128,6 +140,27 @@ bool gp_kineto_is_profiler(const char *frame) {
     static const char *const files[] = {"torch/profiler/profiler.py(",
                                         "torch/autograd/profiler.py(", NULL};
     return contains_any(frame, files);
+}
+
+bool gp_kineto_is_print(const char *frame) { return strstr(frame, "torch/_tensor_str.py("); }
+
+/* Of torch/_tensor_str.py: the finite numbers that are not 0 are counted first. A number that is
+ * read after the last condition is the script's. */
+int gp_kineto_printing(int so_far, const char *op) {
+    static const char *const first[KINETO_PRINTS] = {"isfinite", "ne", "__and__", "masked_select"};
+    static const char *const then[] = {
+        "abs", "to", "min",  "max",    "unbind", "ceil",         "ne",          "div",
+        "gt",  "lt", "item", "detach", "slice",  "resolve_conj", "resolve_neg", "select"};
+    enum { TESTED = KINETO_PRINTS + 1 };
+    const char *name = strncmp(op, "aten::", 6) ? "" : op + 6;
+    if (so_far >= KINETO_PRINTS) {
+        if (!strcmp(name, "is_nonzero")) return TESTED;
+        for (size_t i = 0; i < sizeof then / sizeof *then; i++)
+            if (!strcmp(name, then[i]) && (so_far != TESTED || strcmp(name, "item") != 0))
+                return KINETO_PRINTS;
+        so_far = 0;
+    }
+    return !strcmp(name, first[so_far]) ? so_far + 1 : !strcmp(name, first[0]);
 }
 
 const char *gp_kineto_first_use(const char *frame) {

@@ -240,6 +240,8 @@ bool gp_rec_has_dim(const char *shapes, int64_t dim);
 const char *gp_rec_kind_name(gp_rec_kind kind);
 /* The name as tables and traces show it: "add_", "wait: item". */
 char *gp_rec_name(const gp_rec *r, char *buf, size_t n);
+/* Where a copy of that name goes, as gpush, CUDA's and ROCm's tools write it; D2D for others. */
+gp_copy_kind gp_copy_direction(const char *name);
 
 /* Whether r has a reason and a form. */
 static inline bool gp_rec_has_why(const gp_rec *r) {

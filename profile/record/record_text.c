@@ -61,3 +61,13 @@ char *gp_rec_name(const gp_rec *r, char *buf, size_t n) {
     else snprintf(buf, n, "%s%s", r->name, r->inplace ? "_" : "");
     return buf;
 }
+
+gp_copy_kind gp_copy_direction(const char *name) {
+    static const char *const to_host[] = {"D2H", "DtoH", "DeviceToHost"};
+    static const char *const to_device[] = {"H2D", "HtoD", "HostToDevice"};
+    for (int i = 0; i < 3; i++) {
+        if (strstr(name, to_host[i])) return GP_COPY_D2H;
+        if (strstr(name, to_device[i])) return GP_COPY_H2D;
+    }
+    return GP_COPY_D2D;
+}

@@ -120,11 +120,36 @@ static uint64_t time_in(const gp_timeline *t, gp_part part, gp_part now, int i, 
     return ns;
 }
 
-void gp_timeline_read_calls(gp_timeline *t) {
+static int compare_times(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Sets *ns to the median time of the calls that queue a command, and wait for nothing; 0: there are
+ * none. False when out of memory. */
+static bool median_call(const gp_timeline *t, uint64_t *ns) {
+    uint64_t *list = malloc(((size_t)t->ncommands + 1) * sizeof *list);
+    int n = 0;
+    for (int i = 0; list && i < t->ncommands; i++) {
+        const gp_rec *host = t->command[i].host;
+        if (host && host->kind == GP_REC_CALL) list[n++] = gp_rec_end(t->p, host) - host->t0;
+    }
+    if (n) qsort(list, (size_t)n, sizeof *list, compare_times);
+    *ns = n ? list[n / 2] : 0;
+    free(list);
+    return list != NULL;
+}
+
+bool gp_timeline_read_calls(gp_timeline *t) {
     gp_part now = GP_PART_SCRIPT;
+    uint64_t usual;
+    if (!median_call(t, &usual)) return false;
     for (int i = 0; i < t->nsteps; i++) {
-        const gp_step_at *s = &t->step[i];
+        gp_step_at *s = &t->step[i];
         if (s->kind == GP_STEP_OWNER) now = s->part;
+        bool queues = s->kind == GP_STEP_WAIT && s->command >= 0 &&
+                      t->command[s->command].host == s->rec;
+        if (queues) s->calling = usual < s->t1 - s->t ? usual : s->t1 - s->t;
         if (s->kind != GP_STEP_LAUNCH) continue;
         gp_command *c = &t->command[s->command];
         if (!c->host) continue;
@@ -132,6 +157,7 @@ void gp_timeline_read_calls(gp_timeline *t) {
         if (to > c->rec->t0) to = c->rec->t0;
         c->calling = time_in(t, c->sets_up ? GP_PART_SETUP : GP_PART_LAUNCH, now, i, c->launch, to);
     }
+    return true;
 }
 
 /* The innermost event that is open at t, from `last`, which was so before. */
@@ -198,11 +224,6 @@ static int by_op(const void *a, const void *b) {
     if (x->rec->name != y->rec->name) return x->rec->name < y->rec->name ? -1 : 1;
     if (x->rec->shapes != y->rec->shapes) return x->rec->shapes < y->rec->shapes ? -1 : 1;
     return by_time(x, y);
-}
-
-static int compare_times(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
 }
 
 /* Of the n runs of one op, by shapes: the first one with its shapes sets something up where its own

@@ -84,13 +84,7 @@ static uint64_t scaled(uint64_t ns, double by) {
 }
 
 gp_copy_kind gp_rec_direction(const gp_rec *r) {
-    static const char *const to_host[] = {"D2H", "DtoH", "DeviceToHost"};
-    static const char *const to_device[] = {"H2D", "HtoD", "HostToDevice"};
-    for (int i = 0; i < 3 && r->kind == GP_REC_MOVED; i++) {
-        if (strstr(r->name, to_host[i])) return GP_COPY_D2H;
-        if (strstr(r->name, to_device[i])) return GP_COPY_H2D;
-    }
-    return GP_COPY_D2D;
+    return r->kind == GP_REC_MOVED ? gp_copy_direction(r->name) : GP_COPY_D2D;
 }
 
 /* ---- the pass ---- */
@@ -218,9 +212,11 @@ void gp_rank_replay_meet(gp_rank_replay *p, uint64_t end) {
 static bool wait(pass *p, const gp_step_at *s) {
     if (!add_point(p->r, s->t, p->now)) return false;
     p->at = s->t1;
-    if (!gp_whatif_drops(p->w, s->rec) && p->card && s->command >= 0) {
+    if (gp_whatif_drops(p->w, s->rec)) {
+        p->now += s->calling;
+    } else if (p->card && s->command >= 0) {
         p->now = gp_on_card_wait(p->card, s->command, p->now);
-    } else if (!gp_whatif_drops(p->w, s->rec)) {
+    } else {
         uint64_t after = s->command < 0 ? 0 : later(p->r->end[s->command], s->after);
         p->now = most(later(p->now, s->own), after);
     }

@@ -92,7 +92,7 @@ gp_accuracy gp_cause_accuracy(gp_cause cause);
  * "" for none. p may be NULL. Returns buf. */
 char *gp_accuracy_text(const gp_prof *p, uint32_t kinds, char *buf, size_t n);
 
-/* Where a copy goes, by its name as gpush, CUDA's and ROCm's tools write it; D2D for kernels. */
+/* Where a copy goes; D2D for kernels. */
 gp_copy_kind gp_rec_direction(const gp_rec *r);
 
 /* Replays t. False with a message when out of memory; gp_replayed_free frees *r in either case. */

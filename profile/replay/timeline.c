@@ -280,7 +280,7 @@ static bool set_gates(builder *b) {
     for (int i = 0; i < t->ncommands; i++) set_gate(t, &t->command[i]);
     if (!limit_lags(t)) return false;
     for (int i = 0; i < t->ncommands; i++) set_setup(b, &t->command[i]);
-    gp_timeline_read_calls(t);
+    if (!gp_timeline_read_calls(t)) return false;
     for (int i = 0; i < t->ncommands; i++) set_delay(t, &t->command[i]);
     return true;
 }
@@ -311,14 +311,16 @@ static bool waits_for(const gp_stream *where, const gp_stream *s) {
 }
 
 /* The command that a wait which comes now waited for: of the last ones of its streams that had
- * ended when it did, the one that ended last. */
+ * ended when it did, the one that ended last; or its own, whose call may return before the end. */
 static int awaited(const builder *b, const span *wait) {
     const gp_timeline *t = b->t;
     int found = -1;
     for (int s = 0; s < t->nstreams; s++) {
         if (!waits_for(wait->rec->where, t->stream[s])) continue;
         int i = b->last[s];
-        while (i >= 0 && t->command[i].end > wait->t1 + CLOCK_ERROR) i = t->command[i].previous;
+        while (i >= 0 && t->command[i].end > wait->t1 + CLOCK_ERROR &&
+               t->command[i].host != wait->rec)
+            i = t->command[i].previous;
         bool later = i >= 0 && found >= 0 && t->command[i].end > t->command[found].end;
         if (found < 0 || later) found = i;
     }

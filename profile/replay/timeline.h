@@ -51,6 +51,7 @@ typedef struct gp_step_at {
                            gp_timeline.made; -1: nothing on the record */
     int64_t own, after; /* WAIT, TAKE: from its begin to its end, at least; and from the end of
                            what it waited for */
+    uint64_t calling;   /* WAIT for what its own call queues: what that takes without the wait */
 } gp_step_at;
 
 /* A command of another stream that one waits for; and the next such. */
@@ -92,8 +93,9 @@ int gp_event_by_id(const gp_rec *const *event, int n, uint64_t id);
  * and know their previous ones. event: those with ids. False when out of memory. */
 bool gp_timeline_read_orders(gp_timeline *t, const gp_rec *const *event, int nevents);
 
-/* For timeline.c: what of each command's launch was its call's, once steps are known. */
-void gp_timeline_read_calls(gp_timeline *t);
+/* For timeline.c: what of each command's launch, and of each wait, was its call's, once steps are
+ * known. False when out of memory. */
+bool gp_timeline_read_calls(gp_timeline *t);
 
 /* For timeline.c: reads t->busy from the commands. False when out of memory. */
 bool gp_timeline_read_busy(gp_timeline *t);

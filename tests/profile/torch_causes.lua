@@ -131,7 +131,7 @@ r = made.trace()
 for i, dur in ipairs { 3000, 20, 20 } do
     r:op("aten::copy_", 5000 * i, dur + 20)
     r:copy("Memcpy HtoD (Pageable -> Device)", 5000 * i + dur + 5, 1,
-        r:call("cudaMemcpyAsync", 5000 * i + 5, dur + 5), 4)
+        r:call("cudaMemcpyAsync", 5000 * i + 5, dur + 5), 1 << 20)
 end
 t.is(owed(r).setup, nil, "no first use: a wait")
 
@@ -269,6 +269,61 @@ for _, case in ipairs {
     local why, what, advice = copying(case[1], case[2], case[3])
     t.ok(why == case[4] and advice:find(case[5]) and what:find(case[1], 1, true) == 1,
         ("%s of %s"):format(case[1], case[2]), ("%s: %s: %s"):format(why, what, advice))
+end
+
+-- A kernel from 10 to 1500; a call from 20 copies between `from` and `to`; then 3 ms of the host
+-- alone before an op. What its wait took, and what the run would take less without it: the call
+-- would take as long as a launch, 5 us.
+local function call_of(copy, bytes, returns, from, to)
+    local of = made.trace()
+    of:kernel("gemm", 10, 1490, of:call("cudaLaunchKernel", 2, 5))
+    of:op("aten::copy_", 15, returns - 10, { ["Concrete Inputs"] = '["", "", "True"]' })
+    of:copy(copy, from, to - from, of:call("cudaMemcpyAsync", 20, returns - 20), bytes)
+    launch(of, returns + 3000)
+    local row = load(of):savings()[1]
+    return row and { row.waited, row.saves } or {}
+end
+local MIB <const> = 1 << 20
+for _, case in ipairs {
+    { "staged, it returns shortly before the end", { 1990000, 1985000 }, HOST, MIB, 2010, 1505,
+        2044 },
+    { "a short one", { 20000, 15000 }, HOST, MIB, 40, 30,
+        90 },
+    { "64 KiB are read at once", {}, HOST, 65536, 2010, 1505, 2044 },
+    { "it returns before the copy's begin", {}, HOST, MIB, 40, 1505, 2044 },
+    { "from pinned memory", {}, PINNED, MIB, 2010, 1505, 2000 },
+    { "within a device", {}, "Memcpy DtoD (Device -> Device)", MIB, 2010, 1505, 2000 },
+    { "to pageable memory", { 1990000, 1985000 }, BACK, MIB, 2010, 1505, 2000 },
+} do
+    t.is(call_of(table.unpack(case, 3)), case[2], "what a copy holds up: " .. case[1])
+end
+
+-- ---- a tensor as text ----
+-- print(loss) tests what it prints, and reads it; then the script reads it, and tests it.
+local function printed(options, stacks)
+    local of, at = made.trace(options), 100
+    local function op(name, waits)
+        of:op("aten::" .. name, at, 50)
+        if waits then of:call("cudaStreamSynchronize", at + 10, 30) end
+        at = at + 60
+    end
+    launch(of, 0)
+    if stacks then
+        of:python("train.py(10): step", 90, 2000)
+        of:python("torch/_tensor_str.py(651): _str", 95, 60 * 16 - 5)
+    end
+    for name in ("reshape isfinite ne __and__ masked_select! abs max to unbind ceil ne \z
+        is_nonzero! unbind detach item! is_nonzero! item! is_nonzero!"):gmatch "%S+" do
+        op(name:match "[%w_]+", name:find "!")
+    end
+    launch(of, 1400)
+    local counts = {}
+    for _, row in ipairs(load(of):sync()) do counts[row.why .. ": " .. row.what] = row.count end
+    return counts
+end
+for _, stacks in ipairs { false, true } do
+    t.is(printed({}, stacks), { ["print: print"] = 4, ["item: aten::item"] = 1,
+        ["branch: aten::is_nonzero"] = 1 }, stacks and "by its frames" or "by its ops")
 end
 
 -- ---- kernels by name ----

@@ -36,6 +36,7 @@ ROWS = {
     "aten::item": ("r = 0.0\nfor loss in losses:\n    r += loss.detach().item()",
                    ["total = zero\nfor loss in losses:\n    total += loss.detach()\nr = total"],
                    META),
+    "print": ("r = x.sum()\nstr(r)", ["loss = x.sum()\nstr(loss.item())\nr = loss"], SAME),
     "aten::equal": ("r = torch.equal(a, b)", ["r = (a == b).all()"], META),
     "aten::allclose": ("r = torch.allclose(a, b)", ["r = torch.isclose(a, b).all()"], META),
     "aten::nonzero": ("r = x[mask.nonzero().squeeze(1)].sum()", [*CHOOSE, *SELECT], META),

@@ -1,5 +1,5 @@
 /* Options of a call by name: the parameter that a name means, and the error for an unknown one;
- * second names (tensor/ops/table/names.def) for scripts. */
+ * second names (bindings/args/names.def) for scripts. */
 #include "bindings/args/names.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static const struct {
     const char *name, *second, *op; /* op "any": of every op */
 } options[] = {
 #define OPTION(op, parameter, second) {#parameter, #second, #op},
-#include "tensor/ops/table/names.def"
+#include "bindings/args/names.def"
 };
 
 /* Second names of parameters that are lists of dims: `dim` in some of PyTorch's ops, `dims` in
@@ -23,7 +23,7 @@ static const struct {
     const char *name, *second;
 } dims[] = {
 #define DIMS(parameter, second) {#parameter, #second},
-#include "tensor/ops/table/names.def"
+#include "bindings/args/names.def"
 };
 
 /* Most names differ in their first letter: no call is needed for these. */
@@ -170,7 +170,7 @@ static void add_synonym(lua_State *L, const char *op, const char *second) {
 void gp_lua_push_synonyms(lua_State *L) {
     lua_newtable(L);
 #define SYNONYM(op, second) add_synonym(L, #op, #second);
-#include "tensor/ops/table/names.def"
+#include "bindings/args/names.def"
 }
 
 static void add_second(lua_State *L, const char *function, const char *name, const char *second) {
@@ -183,11 +183,11 @@ static void add_second(lua_State *L, const char *function, const char *name, con
 void gp_lua_push_members(lua_State *L) {
     lua_newtable(L);
 #define MEMBER(table, function, second) add_second(L, #table, #function, #second);
-#include "tensor/ops/table/names.def"
+#include "bindings/args/names.def"
 }
 
 void gp_lua_push_typed_options(lua_State *L) {
     lua_newtable(L);
 #define TYPED(function, parameter, second) add_second(L, #function, #parameter, #second);
-#include "tensor/ops/table/names.def"
+#include "bindings/args/names.def"
 }

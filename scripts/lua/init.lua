@@ -97,7 +97,7 @@ do
     declare_all(dir .. "/ops/" .. area .. ".lua")
 end
 
--- Second names (tensor/ops/table/names.def) refer to the same function: help and records show the
+-- Second names (bindings/args/names.def) refer to the same function: help and records show the
 -- first.
 for first, names in pairs(debug.getregistry()["gpush.synonyms"]) do
     local of_linalg = first:match "^linalg%.(.+)"

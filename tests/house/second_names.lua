@@ -1,4 +1,4 @@
--- Second names of ops and options are in one list, tensor/ops/table/names.def: each of its rows
+-- Second names of ops and options are in one list, bindings/args/names.def: each of its rows
 -- works, and there is no other second name in the module, among the methods or in the sources.
 local t = require "tap"
 local g = require "gpush"
@@ -23,7 +23,7 @@ local function rows_of(text)
     end
     return rows
 end
-local rows = rows_of(text_of(root .. "/tensor/ops/table/names.def"))
+local rows = rows_of(text_of(root .. "/bindings/args/names.def"))
 
 -- ---- ops ----
 
@@ -241,7 +241,7 @@ for path in files:lines() do
             rows_of_one[#rows_of_one + 1] = path .. ": " .. names
         end
     end
-    if path ~= "tensor/ops/table/names.def" and not path:find "/topics" then
+    if path ~= "bindings/args/names.def" and not path:find "/topics" then
         for word in next, texts(text_of(root .. "/" .. path)) do
             if all[word] then elsewhere[#elsewhere + 1] = path .. ": " .. word end
         end

@@ -11,24 +11,6 @@
 _Thread_local gp_autocasts gp_autocast_thread;
 int (*gp_autocast_depth)(void *coroutine);
 
-/* ---- what each row wants ---- */
-
-enum policy { AS_GIVEN, TO_LOW, TO_WIDE, DTYPE_WIDE, TO_WIDEST, REFUSED };
-
-typedef struct row {
-    uint8_t policy, dtype; /* dtype: the argument of DTYPE_WIDE */
-    const char *name, *advice;
-} row;
-
-static const row rows[GP_OPS] = {
-#define LOW(op) [OP_##op] = {TO_LOW, 0, NULL, NULL},
-#define WIDE(op) [OP_##op] = {TO_WIDE, 0, NULL, NULL},
-#define WIDE_DTYPE(op, i) [OP_##op] = {DTYPE_WIDE, i, NULL, NULL},
-#define PROMOTE(op) [OP_##op] = {TO_WIDEST, 0, NULL, NULL},
-#define BANNED(op, name, advice) [OP_##op] = {REFUSED, 0, name, advice},
-#include "tensor/ops/table/autocast.def"
-};
-
 /* ---- the cache ---- */
 
 /* A parameter, which the cache keeps, and its conversion; it counts while storage and version are
@@ -142,12 +124,12 @@ static gp_dtype widest(const gp_value *v, gp_dtype dt) {
 }
 
 /* The dtype that c's arguments become; GP_bool: they stay. */
-static gp_dtype target(const gp_autocast *s, const row *r, const gp_call *c) {
+static gp_dtype target(const gp_autocast *s, const gp_cast_rule *r, const gp_call *c) {
     gp_dtype dt = GP_bool;
-    switch ((enum policy)r->policy) {
-    case TO_LOW: return (gp_dtype)s->dtype;
-    case TO_WIDE: return GP_f32;
-    case TO_WIDEST:
+    switch ((gp_cast_policy)r->policy) {
+    case GP_CAST_LOW: return (gp_dtype)s->dtype;
+    case GP_CAST_WIDE: return GP_f32;
+    case GP_CAST_PROMOTE:
         for (int i = 0; i < c->nargs; i++) dt = widest(&c->arg[i], dt);
         return dt;
     default: return GP_bool;
@@ -201,13 +183,13 @@ static void ask_wide(gp_call *c, int i) {
     c->arg[i] = (gp_value){.kind = GP_DTYPE, .i = GP_f32};
 }
 
-static bool run_cast(gp_autocast *s, const row *r, gp_call *c, bool (*run)(gp_call *c)) {
+static bool run_cast(gp_autocast *s, const gp_cast_rule *r, gp_call *c, bool (*run)(gp_call *c)) {
     gp_dtype dt = target(s, r, c);
     given g;
-    if (r->policy == REFUSED)
+    if (r->policy == GP_CAST_REFUSED)
         return gp_fail("%s: is not safe under autocast: its logarithms overflow in 16 bits; use %s",
                        r->name, r->advice);
-    if (r->policy == DTYPE_WIDE) ask_wide(c, r->dtype);
+    if (r->policy == GP_CAST_DTYPE) ask_wide(c, r->dtype);
     if (dt == GP_bool) return run(c);
     bool ok = cast_all(s, c, dt, &g) && run(c);
     restore(c, &g);
@@ -216,7 +198,7 @@ static bool run_cast(gp_autocast *s, const row *r, gp_call *c, bool (*run)(gp_ca
 
 bool gp_autocast_run(gp_call *c, bool (*run)(gp_call *c)) {
     gp_autocast *s = gp_autocast_current();
-    const row *r = &rows[gp_op_id(c->op)];
+    const gp_cast_rule *r = &c->op->autocast;
     gp_autocast_pause();
     /* in place, the tensor that is written says the dtype */
     bool ok = s && s->enabled && r->policy && !c->into ? run_cast(s, r, c, run) : run(c);

@@ -1,5 +1,5 @@
 /* Autocast: scopes in which ops choose their dtype, as torch.autocast's. Products run in 16 bits,
- * what needs range or precision in f32 (tensor/ops/table/autocast.def). Arguments are converted by
+ * what needs range or precision in f32 (gp_cast_rule of the op's row). Arguments are converted by
  * recorded ops, so gradients flow back in the dtype of what was given. */
 #ifndef GP_AUTOCAST_H
 #define GP_AUTOCAST_H

@@ -1,5 +1,5 @@
-/* Derives the cost of formulas and reductions from the text of their rows; asks the functions of
- * cost.def for the others. */
+/* Derives the cost of formulas and reductions from the text of their rows; asks the function that
+ * the row names for the others. */
 #include "tensor/cost.h"
 
 #include <ctype.h>
@@ -8,29 +8,6 @@
 #include "tensor/fuse/program.h"
 
 /* ---- formulas ---- */
-
-/* Formulas by op id: of a reduction, what it does for each element. */
-static const char *const formulas[GP_OPS] = {
-#define UNARY(n, ty, y, ...) [OP_##n] = #y,
-#define PARAM(n, ty, sig, y, ...) [OP_##n] = #y,
-#define PARAM3(n, ty, sig, y, ...) [OP_##n] = #y,
-#define PREDICATE(n, ty, y, ...) [OP_##n] = #y,
-#define BINARY(n, ty, y, ...) [OP_##n] = #y,
-#define COMPARE(n, ty, y, ...) [OP_##n] = #y,
-#define TERNARY(n, ty, y, ...) [OP_##n] = #y,
-#define REDUCE(n, ty, start, combine, ...) [OP_##n] = #combine,
-#include "tensor/ops/table/ops.def"
-#define GRAD_ROW(n, ty, nin, v, f) [OP_##n] = #f,
-#include "tensor/autograd/grad_rows.h"
-};
-
-const char *gp_op_formula(const gp_op *op) { return formulas[gp_op_id(op)]; }
-
-/* What a reduction does at its end, once a result. */
-static const char *const finishes[GP_OPS] = {
-#define REDUCE(n, ty, start, combine, finish, ...) [OP_##n] = #finish,
-#include "tensor/ops/table/ops.def"
-};
 
 /* The end of the number at p: 1e-12 holds no operator. */
 static const char *skip_number(const char *p) {
@@ -65,11 +42,10 @@ int gp_cost_of_formula(const char *text) {
 
 /* The same for op, read once. */
 static int formula_ops(const gp_op *op) {
-    static _Atomic uint16_t known[GP_OPS]; /* 1 more */
-    int id = gp_op_id(op), n = atomic_load_explicit(&known[id], memory_order_relaxed);
+    int n = atomic_load_explicit(&op->known->ops, memory_order_relaxed);
     if (!n) {
-        n = 1 + (formulas[id] ? gp_cost_of_formula(formulas[id]) : 0);
-        atomic_store_explicit(&known[id], (uint16_t)n, memory_order_relaxed);
+        n = 1 + (op->formula ? gp_cost_of_formula(op->formula) : 0);
+        atomic_store_explicit(&op->known->ops, (uint16_t)n, memory_order_relaxed);
     }
     return n - 1;
 }
@@ -107,18 +83,17 @@ static const gp_array *first_tensor(const gp_call *c) {
 }
 
 static void of_reduction(const gp_call *c, gp_cost *cost) {
-    int id = gp_op_id(c->op);
     cost->ops = (double)formula_ops(c->op) * (double)c->arg[0].a->numel +
-                (double)gp_cost_of_formula(finishes[id]) * (double)c->outa[0]->numel;
+                (double)gp_cost_of_formula(c->op->finish) * (double)c->outa[0]->numel;
 }
 
 /* Operations for each element of a step, whose row may have no formula. */
 static double step_ops(const gp_step *s) {
-    switch ((gp_fuse_form)s->op->extra->fuses) {
+    switch ((gp_fuse_form)s->op->fuses) {
     case GP_FUSE_NONE: return formula_ops(s->op);
     case GP_FUSE_CONVERT: return 0;
     case GP_FUSE_WHERE: return 1;
-    case GP_FUSE_DROP: return gp_cost_rows[OP_dropout].b;
+    case GP_FUSE_DROP: return GP_OP(dropout)->cost.b;
     }
     return 0;
 }
@@ -140,14 +115,13 @@ static double broadcast_numel(const gp_value *xs) {
     return n;
 }
 
-void gp_cost_program(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
+void gp_cost_program(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
     const gp_program *p = c->arg[0].program;
     double n = broadcast_numel(&c->arg[1]), each = 0;
     for (int i = 0; i < p->nsteps; i++) each += step_ops(&p->step[i]);
     if (p->fold.op) {
         each += formula_ops(p->fold.op);
-        cost->ops +=
-            (double)gp_cost_of_formula(finishes[gp_op_id(p->fold.op)]) * (double)c->outa[0]->numel;
+        cost->ops += (double)gp_cost_of_formula(p->fold.op->finish) * (double)c->outa[0]->numel;
     }
     cost->ops += each * n;
 }
@@ -163,7 +137,7 @@ gp_family gp_op_family(const gp_op *op) {
     if (op->kind == GP_VIEW || op->kind == GP_FUNCTION) return GP_FAMILY_none;
     if (op->kind == GP_REDUCE) return GP_FAMILY_reduce;
     if (op->kind != GP_CUSTOM) return GP_FAMILY_elementwise;
-    return gp_cost_rows[gp_op_id(op)].family;
+    return (gp_family)op->cost.family;
 }
 
 gp_cost gp_call_cost(const gp_call *c) {
@@ -177,6 +151,6 @@ gp_cost gp_call_cost(const gp_call *c) {
     if (c->op->kind == GP_REDUCE) of_reduction(c, &cost);
     else if (c->op->kind != GP_CUSTOM)
         cost.ops = c->nout ? (double)formula_ops(c->op) * (double)c->outa[0]->numel : 0;
-    else gp_cost_rows[gp_op_id(c->op)].fn(c, &gp_cost_rows[gp_op_id(c->op)], &cost);
+    else if (c->op->cost.fn) c->op->cost.fn(c, &c->op->cost, &cost);
     return cost;
 }

@@ -40,24 +40,55 @@ gp_cost gp_call_cost(const gp_call *c);
 /* Operations in the text of a formula of ops.def: its operators, choices and functions. */
 int gp_cost_of_formula(const char *text);
 
-/* The text of op's formula: of a reduction, what it does for each element. NULL where it has none.
- */
-const char *gp_op_formula(const gp_op *op);
+/* How matrices are factorized. */
+typedef enum gp_factorization {
+    GP_LU,
+    GP_SOLVE,
+    GP_INVERSE,
+    GP_CHOLESKY,
+    GP_TRIANGULAR,
+    GP_QR,
+    GP_LSTSQ,
+    GP_EIGH,
+    GP_EIGVALSH,
+    GP_EIG,
+    GP_EIGVALS,
+    GP_SVD,
+    GP_SVDVALS
+} gp_factorization;
 
-/* The part of a row of tensor/ops/table/cost.def that its function reads. */
-typedef struct gp_cost_row {
-    gp_family family;
-    void (*fn)(const gp_call *c, const struct gp_cost_row *row, gp_cost *cost);
-    double a, b; /* as fn says */
-} gp_cost_row;
-/* By op id; rows whose formula says what they cost, and views, have none. */
-extern const gp_cost_row gp_cost_rows[GP_ROWS];
+/* The functions that rows without a formula name in their column cost, with a and b. Bytes are
+ * those of all operands and results where a function says nothing else. Ops of a family reach about
+ * the same share of a card's bound (device/cards.def); formulas are of the families elementwise and
+ * reduce.
+ *   nothing   no bytes
+ *   moves     a operations for each element of the first tensor, b for each of the result
+ *   makes     the same, of the second tensor in place of the first
+ *   lists     a operations for each element of the tensors in the first argument
+ *   along     along the dim that is argument a, b operations for each element
+ *   product   argument a is the left operand of a matrix product
+ *   conv      argument a is slid over by argument b, a weight; -1: the result is
+ *   windows   windows of argument a's sizes, b spatial dims, over each element of the result;
+ *             windows_grad: of the first argument
+ *   attention a products of queries with keys, and b of their shares with values
+ *   layers    a times the products of forward
+ *   picked    argument a is read only where it is taken; b operations for each
+ *   written   the first argument is copied, and then written at as many places as the result of
+ *             argument a, a source, or b, an index, has elements
+ *   sorted, selected  a passes of a radix sort, or selection, for each byte of an element
+ *   searched  argument a is searched for each element of the result
+ *   resampled a is 1 for the gradient
+ *   matrices  argument a holds matrices that the method b (gp_factorization) factorizes
+ *   fourier   half of a transform of complex numbers where a is 1; of pairs where b is 1
+ *   program   the steps of a fused program */
+typedef void gp_cost_fn(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost);
+gp_cost_fn gp_cost_nothing, gp_cost_moves, gp_cost_makes, gp_cost_lists, gp_cost_along,
+    gp_cost_product, gp_cost_conv, gp_cost_windows, gp_cost_windows_grad, gp_cost_attention,
+    gp_cost_layers, gp_cost_picked, gp_cost_written, gp_cost_sorted, gp_cost_selected,
+    gp_cost_searched, gp_cost_resampled, gp_cost_matrices, gp_cost_fourier, gp_cost_program;
 
 /* The family of an op: of views and functions none. */
 gp_family gp_op_family(const gp_op *op);
-
-/* The function of the op that runs a program. */
-void gp_cost_program(const gp_call *c, const gp_cost_row *row, gp_cost *cost);
 
 /* Bytes of the distinct elements of a. */
 double gp_cost_bytes(const gp_array *a);

@@ -1,27 +1,10 @@
-/* What ops without a formula cost: the functions that cost.def names. */
+/* What ops without a formula cost: the functions that their rows name, which cost.h describes. */
 #include <math.h>
 #include <string.h>
 
 #include "tensor/cost.h"
 #include "tensor/ops/attention.h"
 #include "tensor/ops/rnn.h"
-
-/* How matrices are factorized. */
-typedef enum method {
-    METHOD_LU,
-    METHOD_SOLVE,
-    METHOD_INVERSE,
-    METHOD_CHOLESKY,
-    METHOD_TRIANGULAR,
-    METHOD_QR,
-    METHOD_LSTSQ,
-    METHOD_EIGH,
-    METHOD_EIGVALSH,
-    METHOD_EIG,
-    METHOD_EIGVALS,
-    METHOD_SVD,
-    METHOD_SVDVALS
-} method;
 
 static double numel(const gp_array *a) { return (double)a->numel; }
 
@@ -35,8 +18,8 @@ static int64_t last_dim(const gp_array *a) { return a->ndim ? a->dim[a->ndim - 1
 
 /* ---- element by element ---- */
 
-static void nothing(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
-    (void)c, (void)row;
+void gp_cost_nothing(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
+    (void)c, (void)rule;
     cost->bytes = 0;
     cost->passes = 0;
 }
@@ -48,41 +31,41 @@ static double elements(const gp_call *c, int which) {
     return 0;
 }
 
-static void moves(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
-    cost->ops = row->a * elements(c, 0) + (c->nout ? row->b * numel(c->outa[0]) : 0);
+void gp_cost_moves(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
+    cost->ops = rule->a * elements(c, 0) + (c->nout ? rule->b * numel(c->outa[0]) : 0);
 }
 
-static void makes(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
-    cost->ops = row->a * elements(c, 1) + (c->nout ? row->b * numel(c->outa[0]) : 0);
+void gp_cost_makes(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
+    cost->ops = rule->a * elements(c, 1) + (c->nout ? rule->b * numel(c->outa[0]) : 0);
 }
 
-static void lists(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
-    for (int k = 0; k < c->arg[0].n; k++) cost->ops += row->a * numel(c->arg[0].arrays[k]);
+void gp_cost_lists(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
+    for (int k = 0; k < c->arg[0].n; k++) cost->ops += rule->a * numel(c->arg[0].arrays[k]);
     if (c->arg[0].n) cost->dtype = c->arg[0].arrays[0]->dtype;
 }
 
 /* Rows that fit in a card's registers or shared memory are read once; others, and columns, are of a
  * family of their own. The dim is argument a, counted from 1. */
-static void along(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
+void gp_cost_along(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
     const gp_array *x = c->arg[0].a;
-    int64_t dim = c->arg[(int)row->a].i;
-    moves(c, &(gp_cost_row){.a = row->b}, cost);
+    int64_t dim = c->arg[(int)rule->a].i;
+    gp_cost_moves(c, &(gp_cost_rule){.a = rule->b}, cost);
     if (x->ndim && (dim != x->ndim || last_dim(x) > 131072)) cost->family = GP_FAMILY_softmax_far;
 }
 
 /* ---- products, convolutions, pooling ---- */
 
 /* An inner product for each element of the result. */
-static void product(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
-    const gp_array *a = array(c, (int)row->a);
+void gp_cost_product(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
+    const gp_array *a = array(c, (int)rule->a);
     cost->ops = 2 * numel(c->outa[0]) * (double)last_dim(a);
     cost->dtype = a->dtype;
     cost->unit = GP_UNIT_MATRIX;
 }
 
 /* For each element of the slid-over tensor, what the weight has for one of its own channels. */
-static void conv(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
-    const gp_array *over = array(c, (int)row->a), *weight = array(c, (int)row->b);
+void gp_cost_conv(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
+    const gp_array *over = array(c, (int)rule->a), *weight = array(c, (int)rule->b);
     double channels = (double)weight->dim[0];
     cost->ops = channels > 0 ? 2 * numel(over) * (numel(weight) / channels) : 0;
     cost->unit = GP_UNIT_MATRIX;
@@ -97,20 +80,20 @@ static double window(const gp_call *c, int i, int rank) {
     return size;
 }
 
-static void windows(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
-    cost->ops = numel(c->outa[0]) * window(c, (int)row->a, (int)row->b);
+void gp_cost_windows(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
+    cost->ops = numel(c->outa[0]) * window(c, (int)rule->a, (int)rule->b);
 }
 
-static void windows_grad(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
-    cost->ops = numel(c->arg[0].a) * window(c, (int)row->a, (int)row->b);
+void gp_cost_windows_grad(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
+    cost->ops = numel(c->arg[0].a) * window(c, (int)rule->a, (int)rule->b);
 }
 
 /* a: 1 for the gradient, whose argument is the smaller or larger image. Linear: a product and a sum
  * with each of two neighbours in each dim. */
-static void resampled(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
-    const gp_array *fine = row->a ? c->arg[0].a : c->outa[0];
+void gp_cost_resampled(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
+    const gp_array *fine = rule->a ? c->arg[0].a : c->outa[0];
     const char *mode = c->arg[3].s;
-    if (!strncmp(mode, "nearest", 7)) cost->ops = row->a ? numel(fine) : 0;
+    if (!strncmp(mode, "nearest", 7)) cost->ops = rule->a ? numel(fine) : 0;
     else cost->ops = 2 * ldexp(1, fine->ndim - 2) * numel(fine);
 }
 
@@ -124,16 +107,16 @@ static double pairs(const gp_attention *a) {
     return first * (first + 1) / 2 + (l > s ? (l - s) * s : 0);
 }
 
-static void attention(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
+void gp_cost_attention(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
     gp_attention a;
     gp_attention_read(c, &a);
     cost->ops = 2 * (double)a.batch * (double)a.heads * pairs(&a) *
-                (row->a * (double)a.size + row->b * (double)a.width);
+                (rule->a * (double)a.size + rule->b * (double)a.width);
     cost->unit = GP_UNIT_MATRIX;
 }
 
 /* Each time step needs the one before it. */
-static void layers(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
+void gp_cost_layers(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
     gp_rnn r;
     gp_rnn_read(c, c->arg[GP_RNN_X].a, c->arg[GP_RNN_WEIGHTS].arrays[1], &r);
     double hidden = (double)r.hidden,
@@ -142,7 +125,7 @@ static void layers(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
         double inputs = layer ? hidden * r.dirs : (double)r.input;
         cost->ops += 2 * rows * (inputs + hidden);
     }
-    cost->ops *= row->a;
+    cost->ops *= rule->a;
     int wanted = gp_rnn_grad_x(&r);
     if (c->nargs > wanted && !c->arg[wanted].i) cost->ops -= 2 * rows * (double)r.input;
     cost->unit = GP_UNIT_MATRIX;
@@ -153,13 +136,13 @@ static void layers(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
 
 /* The source is read only where it is taken: as often as the result has elements. Of a loss per
  * element, as often as there are targets. */
-static void picked(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
-    const gp_array *x = array(c, (int)row->a), *taken = c->outa[0];
-    if (row->b) taken = c->arg[1].a;
+void gp_cost_picked(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
+    const gp_array *x = array(c, (int)rule->a), *taken = c->outa[0];
+    if (rule->b) taken = c->arg[1].a;
     double bytes = numel(taken) * (double)gp_dtype_size((gp_dtype)x->dtype);
     double all = gp_cost_bytes(x);
     if (bytes < all) cost->bytes += bytes - all;
-    cost->ops = row->b * numel(taken);
+    cost->ops = rule->b * numel(taken);
     cost->dtype = x->dtype;
 }
 
@@ -173,9 +156,9 @@ static double places(const gp_call *c, int i) {
 }
 
 /* In place only the places are written; else x is copied first. */
-static void written(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
+void gp_cost_written(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
     const gp_array *x = c->arg[0].a;
-    double n = fmax(places(c, (int)row->a), places(c, (int)row->b));
+    double n = fmax(places(c, (int)rule->a), places(c, (int)rule->b));
     double size = (double)gp_dtype_size((gp_dtype)x->dtype);
     if (c->into) cost->bytes -= gp_cost_bytes(x) + gp_cost_bytes(c->outa[0]);
     cost->bytes += 2 * n * size;
@@ -196,26 +179,26 @@ static double sorted_line(const gp_call *c, const gp_array *x) {
 /* A radix sort of digits of 8 bits reads and writes keys and their indices once for each digit.
  * Source: Adinets and Merrill, "Onesweep: A Faster Least Significant Digit Radix Sort for GPUs",
  * 2022. Operations are the comparisons of a sort. */
-static void sorted(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
+void gp_cost_sorted(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
     const gp_array *x = c->arg[0].a;
     double n = numel(x), line = sorted_line(c, x);
-    double digits = row->a * (double)gp_dtype_size((gp_dtype)x->dtype);
+    double digits = rule->a * (double)gp_dtype_size((gp_dtype)x->dtype);
     cost->bytes += (digits - 1) * 2 * n * (double)(gp_dtype_size((gp_dtype)x->dtype) + 8);
     cost->ops = line > 1 ? n * log2(line) : 0;
     cost->passes = (uint32_t)digits;
 }
 
-static void selected(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
+void gp_cost_selected(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
     const gp_array *x = c->arg[0].a;
-    double digits = row->a * (double)gp_dtype_size((gp_dtype)x->dtype);
+    double digits = rule->a * (double)gp_dtype_size((gp_dtype)x->dtype);
     cost->bytes += (digits - 1) * gp_cost_bytes(x);
     cost->ops = digits * numel(x);
     cost->passes = (uint32_t)digits;
 }
 
 /* A binary search of argument a's last dim for each element of b. */
-static void searched(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
-    const gp_array *line = array(c, (int)row->a);
+void gp_cost_searched(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
+    const gp_array *line = array(c, (int)rule->a);
     double n = line ? (double)last_dim(line) : 1;
     cost->ops = numel(c->outa[0]) * ceil(log2(n + 1));
 }
@@ -225,46 +208,46 @@ static void searched(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
 /* Operations for one m x n matrix, k right-hand sides. Source: Golub and Van Loan, "Matrix
  * Computations", 4th edition: LU 3.2, Cholesky 4.2, QR 5.2, eigenvalues 7.5 and 8.3, singular
  * values 8.6 (Golub and Reinsch). */
-static double matrix_ops(method how, double m, double n, double k) {
+static double matrix_ops(gp_factorization how, double m, double n, double k) {
     double few = fmin(m, n), many = fmax(m, n);
     double qr = 2 * many * few * few - 2 * few * few * few / 3;
     switch (how) {
-    case METHOD_LU: return many * few * few - few * few * few / 3;
-    case METHOD_SOLVE: return 2 * n * n * n / 3 + 2 * n * n * k;
-    case METHOD_INVERSE: return 2 * n * n * n;
-    case METHOD_CHOLESKY: return n * n * n / 3;
-    case METHOD_TRIANGULAR: return n * n * k;
-    case METHOD_QR: return 2 * qr;
-    case METHOD_LSTSQ: return qr + 4 * m * n * k;
-    case METHOD_EIGH: return 9 * n * n * n;
-    case METHOD_EIGVALSH: return 4 * n * n * n / 3;
-    case METHOD_EIG: return 25 * n * n * n;
-    case METHOD_EIGVALS: return 10 * n * n * n;
-    case METHOD_SVD: return 14 * many * few * few + 8 * few * few * few;
-    case METHOD_SVDVALS: return 4 * many * few * few - 4 * few * few * few / 3;
+    case GP_LU: return many * few * few - few * few * few / 3;
+    case GP_SOLVE: return 2 * n * n * n / 3 + 2 * n * n * k;
+    case GP_INVERSE: return 2 * n * n * n;
+    case GP_CHOLESKY: return n * n * n / 3;
+    case GP_TRIANGULAR: return n * n * k;
+    case GP_QR: return 2 * qr;
+    case GP_LSTSQ: return qr + 4 * m * n * k;
+    case GP_EIGH: return 9 * n * n * n;
+    case GP_EIGVALSH: return 4 * n * n * n / 3;
+    case GP_EIG: return 25 * n * n * n;
+    case GP_EIGVALS: return 10 * n * n * n;
+    case GP_SVD: return 14 * many * few * few + 8 * few * few * few;
+    case GP_SVDVALS: return 4 * many * few * few - 4 * few * few * few / 3;
     }
     return 0;
 }
 
 /* Columns that must be done one after the other: each needs a pass over what is left, and what
  * brings a matrix to two diagonals, or to Hessenberg form, needs two. */
-static double columns(method how, double m, double n) {
+static double columns(gp_factorization how, double m, double n) {
     double few = fmin(m, n);
     switch (how) {
-    case METHOD_INVERSE:
-    case METHOD_EIGH:
-    case METHOD_EIGVALSH:
-    case METHOD_SVD:
-    case METHOD_SVDVALS: return 2 * few;
-    case METHOD_EIG:
-    case METHOD_EIGVALS: return 4 * few;
+    case GP_INVERSE:
+    case GP_EIGH:
+    case GP_EIGVALSH:
+    case GP_SVD:
+    case GP_SVDVALS: return 2 * few;
+    case GP_EIG:
+    case GP_EIGVALS: return 4 * few;
     default: return few;
     }
 }
 
 /* Right-hand sides of argument 1, where the method has any: one where it has a dim less. */
-static double right_sides(const gp_call *c, method how, const gp_array *a) {
-    bool has = how == METHOD_SOLVE || how == METHOD_TRIANGULAR || how == METHOD_LSTSQ;
+static double right_sides(const gp_call *c, gp_factorization how, const gp_array *a) {
+    bool has = how == GP_SOLVE || how == GP_TRIANGULAR || how == GP_LSTSQ;
     const gp_array *b = has ? array(c, 1) : NULL;
     double each = numel(a) / (double)(a->dim[a->ndim - 1] * a->dim[a->ndim - 2]);
     return b && each > 0 ? numel(b) / each / (double)a->dim[a->ndim - 2] : 0;
@@ -282,9 +265,9 @@ static uint8_t small(uint8_t family) {
     }
 }
 
-static void matrices(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
-    const gp_array *x = array(c, (int)row->a);
-    method how = (method)row->b;
+void gp_cost_matrices(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
+    const gp_array *x = array(c, (int)rule->a);
+    gp_factorization how = (gp_factorization)rule->b;
     if (!x->numel) return;
     double m = (double)x->dim[x->ndim - 2], n = (double)x->dim[x->ndim - 1];
     double k = right_sides(c, how, x);
@@ -296,25 +279,11 @@ static void matrices(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
 
 /* 5 n log2 n for n complex points, half of it for real ones. Source: Frigo and Johnson, "The Design
  * and Implementation of FFTW3", 2005. */
-static void fourier(const gp_call *c, const gp_cost_row *row, gp_cost *cost) {
+void gp_cost_fourier(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
     const gp_array *y = c->outa[0];
     double n = (double)c->arg[1].i;
-    bool half = row->a != 0;
+    bool half = rule->a != 0;
     double points = half ? floor(n / 2) + 1 : n;
-    double lines = numel(y) / (row->b ? 2 * points : n);
+    double lines = numel(y) / (rule->b ? 2 * points : n);
     cost->ops = n > 1 ? (half ? 2.5 : 5) * n * log2(n) * lines : 0;
 }
-
-/* A row of ops.def without a formula that has none in cost.def does not compile. */
-enum {
-#define COST(op, ...) COSTED_##op = 1,
-#include "tensor/ops/table/cost.def"
-};
-#define RANDOM(n, ...) _Static_assert(COSTED_##n, "cost.def has a row for each op");
-#define CUSTOM(n, ...) _Static_assert(COSTED_##n, "cost.def has a row for each op");
-#include "tensor/ops/table/ops.def"
-
-const gp_cost_row gp_cost_rows[GP_ROWS] = {
-#define COST(op, family, function, a, b) [OP_##op] = {GP_FAMILY_##family, function, a, b},
-#include "tensor/ops/table/cost.def"
-};

@@ -36,7 +36,7 @@ bool gp_infer_dims(const gp_call *c, int i, int ndim, uint64_t *mask) {
     int n, dim;
     const int64_t *v = gp_ints(c, i, &n);
     if (n == 0) {
-        if (c->op->extra->empty_is_none) *mask = 0;
+        if (c->op->empty_is_none) *mask = 0;
         return true;
     }
     uint64_t seen = 0;

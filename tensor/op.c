@@ -1,4 +1,4 @@
-/* The op table and gp_op_run, the only place where an op runs. */
+/* gp_op_run, the only place where an op runs. */
 #include "tensor/op.h"
 
 #include <math.h>
@@ -16,89 +16,16 @@
 #include "tensor/device/stream/hazard.h"
 #include "tensor/fuse/program.h"
 #include "tensor/fuse/trace.h"
-#include "tensor/ops/elementwise.h"
-#include "tensor/ops/norm.h"
-#include "tensor/ops/rnn.h"
 #include "tensor/overlap.h"
 
 _Thread_local const gp_call *gp_running;
 
-/* The words in the types column of ops.def. */
-#define FLOAT (GP_SET_FLOAT | GP_T_TOFLOAT)
-#define FLOATS GP_SET_FLOAT
-#define REAL (GP_SET_FLOAT | GP_SET_INT)
-#define ALL (REAL | GP_SET_BOOL)
-#define INTS (GP_SET_INT | GP_SET_BOOL)
-#define WHOLE GP_SET_INT
-#define SUM (ALL | GP_T_WIDEN)
-#define TEST (ALL | GP_T_BOOL)
-
-_Static_assert(GP_BIT(GP_DTYPES - 1) < GP_T_TOFLOAT, "gp_op.types: dtypes below the GP_T_ bits");
 _Static_assert(GP_DTYPES <= UINT8_MAX && GP_CUSTOM <= UINT8_MAX && GP_PROGRAM <= UINT8_MAX &&
                    GP_MAX_DIM <= UINT8_MAX,
                "dtypes, kinds and dims are stored in bytes");
-_Static_assert(GP_OPS <= UINT16_MAX, "gp_op.grad and .ngrads hold ids in 16 bits");
 _Static_assert(sizeof(gp_value) == 16 && sizeof(gp_array) == 24 + 16 * GP_MAX_DIM,
                "the same in C++, which reads them (kernels/cuda/runtime/loop.cuh)");
 _Static_assert(GP_MAX_ARGS <= 32, "gp_list_writes has a bit for each argument");
-
-/* The operands of a derivative's formula, for readers of its text (formula.c). */
-#define VARS_X "gxy"
-#define VARS_AB "gaby"
-#define VARS_ABC "gabcy"
-#define VARS_M "gxymo"
-
-/* clang-format off */
-static const gp_op_extra extras[GP_OPS] = {
-#define EXCEPTION(n, ...) [OP_##n] = {__VA_ARGS__},
-#include "tensor/ops/table/exceptions.def"
-};
-
-#define ENTRY(n, s, doc, k, ...) \
-    [OP_##n] = {.name = #n, .sig = s, .help = doc, .extra = &extras[OP_##n], .kind = k, \
-                __VA_ARGS__},
-#define DOMAIN(l, h) .lo = l, .hi = h
-#define GRADS(first, n) .rule = &gp_rule_elementwise, .grad = OP_##first, .ngrads = n
-const gp_op gp_ops[GP_OPS] = {
-#define UNARY(n, ty, y, dx, l, h, doc) \
-    ENTRY(n, "tensor! x", doc, GP_UNARY, .ntensors = 1, .types = ty, DOMAIN(l, h), \
-          .infer = infer_unary, GRADS(n##_dx, 1))
-#define PARAM(n, ty, s, y, dx, doc) \
-    ENTRY(n, "tensor! x, " s, doc, GP_PARAM, .ntensors = 1, .types = ty, DOMAIN(-2, 2), \
-          .infer = infer_param, GRADS(n##_dx, 1))
-#define PARAM3(n, ty, s, y, da, db, dc, doc) \
-    ENTRY(n, "operand! a, operand b, operand c, " s, doc, GP_PARAM, .ntensors = 3, .types = ty, \
-          DOMAIN(-2, 2), .infer = infer_param3, GRADS(n##_da, 3))
-#define PREDICATE(n, ty, y, doc) \
-    ENTRY(n, "tensor! x", doc, GP_UNARY, .ntensors = 1, .types = ty | GP_T_BOOL, DOMAIN(-2, 2), \
-          .infer = infer_unary)
-#define BINARY(n, ty, y, da, db, doc) \
-    ENTRY(n, "operand! a, operand b", doc, GP_BINARY, .ntensors = 2, .types = ty, \
-          DOMAIN(0.1, 3), .infer = infer_binary, GRADS(n##_da, 2))
-#define COMPARE(n, ty, y, doc) \
-    ENTRY(n, "operand! a, operand b", doc, GP_COMPARE, .ntensors = 2, .types = ty | GP_T_BOOL, \
-          DOMAIN(-2, 2), .infer = infer_compare)
-#define TERNARY(n, ty, y, da, db, dc, doc) \
-    ENTRY(n, "operand! a, operand b, operand c", doc, GP_TERNARY, .ntensors = 3, .types = ty, \
-          DOMAIN(-2, 2), .infer = infer_ternary, GRADS(n##_da, 3))
-#define REDUCE(n, ty, st, co, fi, ba, doc) \
-    ENTRY(n, "tensor x, dims? dim, bool keepdim=false, dtype? dtype", doc, GP_REDUCE, \
-          .types = ty, DOMAIN(0.5, 2), .infer = infer_reduce, .rule = &gp_rule_reduce, \
-          .grad = OP_##n##_dx, .ngrads = 1)
-#define VIEW(n, s, doc) \
-    ENTRY(n, s, doc, GP_VIEW, .types = ALL, DOMAIN(-2, 2), .view = view_##n, .rule = &vjp_##n)
-#define RANDOM(n, s, doc) \
-    ENTRY(n, s, doc, GP_CUSTOM, .random = true, .types = ALL, DOMAIN(0, 1), .infer = infer_##n, \
-          .rule = &vjp_##n)
-#define CUSTOM(n, s, doc) \
-    ENTRY(n, s, doc, GP_CUSTOM, .types = ALL, DOMAIN(-2, 2), .infer = infer_##n, .rule = &vjp_##n)
-#include "tensor/ops/table/ops.def"
-#define GRAD_ROW(n, ty, nin, v, f) \
-    ENTRY(n, "", "", GP_GRAD, .vars = v, .formula = #f, .ntensors = nin, \
-          .types = FLOATS, .infer = infer_grad, .rule = &gp_rule_formula)
-#include "tensor/autograd/grad_rows.h"
-};
-/* clang-format on */
 
 _Thread_local gp_rng gp_generator = {.seed = 0x5eed};
 
@@ -165,8 +92,7 @@ static bool check_into(gp_call *c, const gp_meta *m) {
         return gp_fail("%s_: the result has shape %s, which does not fit in a tensor of shape %s",
                        c->name, gp_shape_text(&m->out[0].shape, a, sizeof a),
                        gp_shape_text(&have, b, sizeof b));
-    if (gp_dtype_kind(m->out[0].dtype) > gp_dtype_kind((gp_dtype)into->a.dtype) &&
-        !c->op->extra->converts)
+    if (gp_dtype_kind(m->out[0].dtype) > gp_dtype_kind((gp_dtype)into->a.dtype) && !c->op->converts)
         return gp_fail("%s_: a %s result does not fit in a %s tensor", c->name,
                        gp_dtype_name(m->out[0].dtype), gp_dtype_name((gp_dtype)into->a.dtype));
     if (gp_array_self_overlaps(&into->a))
@@ -385,7 +311,7 @@ static void op_end(gp_call *c, bool ok) {
 /* Links a view to the tensor that it is a view of: a write into one is a write into the other. */
 static void link_base(gp_call *c) {
     gp_tensor *x = c->arg[0].t, *base = x->base ? x->base : x;
-    if (c->op->extra->apart) return;
+    if (c->op->apart) return;
     for (int i = 0; i < c->nout; i++) {
         gp_tensor *t = c->out[i];
         if (t == x || t->storage != x->storage || t->base) continue;
@@ -440,7 +366,7 @@ static bool run(gp_call *c) {
 static bool run_recorded(gp_call *c) {
     gp_node *node;
     if (!gp_tape_begin(c, &node)) return false;
-    if (node && c->op->extra->recorded) c->op = &gp_ops[c->op->extra->recorded];
+    if (node && c->op->recorded) c->op = &gp_ops[c->op->recorded];
     gp_no_grad++;
     bool ok = run(c);
     gp_no_grad--;

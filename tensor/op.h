@@ -119,9 +119,67 @@ typedef enum gp_fault_kind {
     GP_FAULT_CHANCE    /* floats: the first operand is not between 0 and 1 */
 } gp_fault_kind;
 
-/* What sets a row apart from the others of its kind (tensor/ops/table/exceptions.def); zeros for
- * most. */
-typedef struct gp_op_extra {
+/* What autocast does to the arguments of a row. The lists are PyTorch's for CUDA, for every device;
+ * those of linalg and fft are its for the CPU. Composites have theirs in their definition. */
+typedef enum gp_cast_policy {
+    GP_CAST_NONE,    /* the arguments stay as they are given */
+    GP_CAST_LOW,     /* all floats but f64 become the 16-bit dtype of the scope */
+    GP_CAST_WIDE,    /* 16-bit floats become f32 */
+    GP_CAST_DTYPE,   /* the result is f32, by the option dtype where it is not given */
+    GP_CAST_PROMOTE, /* the 16-bit floats and f32 become the widest of them */
+    GP_CAST_REFUSED  /* an error */
+} gp_cast_policy;
+
+typedef struct gp_cast_rule {
+    uint8_t policy;            /* gp_cast_policy */
+    uint8_t dtype;             /* GP_CAST_DTYPE: the argument that is the option dtype */
+    const char *name, *advice; /* GP_CAST_REFUSED: the function that users call, and what to write
+                                  instead */
+} gp_cast_rule;
+
+struct gp_cost;
+/* What a row without a formula costs: fn, which is one of cost.h's, sets what cost has beside the
+ * bytes of all operands and results; NULL: nothing. */
+typedef struct gp_cost_rule {
+    uint8_t family; /* gp_family (cost.h) */
+    void (*fn)(const gp_call *c, const struct gp_cost_rule *rule, struct gp_cost *cost);
+    double a, b; /* as fn says */
+} gp_cost_rule;
+
+typedef struct gp_op {
+    const char *name, *sig, *help; /* sig: see gp_sig_parse; GP_GRAD rows have neither */
+    /* Rows with a formula: its operands, a letter each, and its text. A reduction: what it begins
+     * with, what it does for each element (formula), and what it does at the end, once a result. */
+    const char *vars, *formula, *start, *finish;
+    uint16_t id;      /* its place in gp_ops */
+    uint8_t kind;     /* gp_op_kind */
+    uint8_t ntensors; /* elementwise: number of tensor operands (1 to 3) */
+    bool random;      /* draws from the generator: gp_op_run fills seed and counter */
+    uint32_t types;   /* dtypes accepted, and GP_T_ bits */
+    double lo, hi;    /* sample domain for tests */
+    /* Shape and dtype rule. May run ops and gp_wait where a shape depends on data, and leave
+     * temporaries in c->tmp. */
+    bool (*infer)(gp_call *c, gp_meta *m);
+    /* GP_VIEW: makes out[0 … nout-1] over the same storage; no launch. */
+    bool (*view)(gp_call *c);
+    const struct gp_rule *rule; /* how it is differentiated (tape.h); NULL: it is not */
+    /* Elementwise rows and reductions: the first of the ops that compute its derivatives, one for
+     * each operand, and their number; their help is the formula. GP_GRAD: of, the row that it is a
+     * derivative of. */
+    uint16_t grad, ngrads, of;
+    struct gp_op_known *known; /* of rows and GP_GRAD */
+
+    /* ---- columns that a row of ops.def names; zero for most ---- */
+
+    /* Second names, mostly PyTorch's: of the op, "concat concatenate"; of its parameters,
+     * "b=tensor1 c=tensor2". Of all ops: bindings/args/names.def. */
+    const char *also, *options;
+    /* For help, the dtypes that operands may have, where types does not say it: CUSTOM and RANDOM
+     * rows, whose own rules refuse the others, and formulas that take more or less than their type.
+     * tests/scripts/help_dtypes.lua compares. */
+    uint32_t accepts;
+    gp_cast_rule autocast;
+    gp_cost_rule cost; /* of CUSTOM and RANDOM rows */
     /* Before the rule of an elementwise row: false with a message where the formula does not take
      * the arguments. *dt, the dtype of the first operand, counts as what check makes it (but for
      * BINARY rows). */
@@ -132,49 +190,44 @@ typedef struct gp_op_extra {
     /* For help: what the host waits for where the operands are on a device, NULL if the op only
      * queues; and which elements are an error, NULL if only those of fault and picks are. */
     const char *waits, *raises;
-    uint16_t recorded;   /* the op that runs in its place where it is recorded, which takes the same
-                            arguments and gives one more output, for backward only; 0: none */
-    uint8_t fault;       /* gp_fault_kind */
-    uint8_t form;        /* an enumeration of its family's */
-    uint8_t fuses;       /* gp_fuse_form: how a row without a formula is a step of a program */
-    uint8_t exponent;    /* the argument that an earlier one is raised to: kernels/common/power.h;
-                            0: none */
-    bool lowest_bit : 1; /* of a bool result only the lowest bit counts: ~1 is -2 */
-    bool picks : 1;      /* the result is one of the elements: there must be one */
-    bool converts : 1;   /* in place, what is written takes any dtype */
-    bool apart : 1;      /* a view that is no view to autograd */
+    /* For tests: arguments of a call, "f(2, 3), 2" (tests/support/audit/samples.lua says what f
+     * is); NULL: those of its kind. */
+    const char *sample;
+    uint16_t recorded; /* the op that runs in its place where it is recorded, which takes the same
+                          arguments and gives one more output, for backward only; 0: none */
+    uint8_t fault;     /* gp_fault_kind */
+    uint8_t form;      /* an enumeration of its family's: rows that share a rule and a kernel */
+    uint8_t fuses;     /* gp_fuse_form: how a row without a formula is a step of a program */
+    uint8_t exponent;  /* the argument that an earlier one is raised to: kernels/common/power.h;
+                          0: none */
+    uint8_t indices;   /* the first of its results that are indices, which count from 1; 0: none */
+    bool own : 1;      /* for gpush's own use: users call another function */
+    bool lowest_bit : 1;    /* of a bool result only the lowest bit counts: ~1 is -2 */
+    bool picks : 1;         /* the result is one of the elements: there must be one */
+    bool converts : 1;      /* in place, what is written takes any dtype */
+    bool apart : 1;         /* a view that is no view to autograd */
     bool empty_is_none : 1; /* an empty list of dims is none of them; of others it is all */
     bool by_quotient : 1;   /* the gradient may be had as g y / x */
-} gp_op_extra;
-
-typedef struct gp_op {
-    const char *name, *sig, *help; /* sig: see gp_sig_parse; GP_GRAD rows have neither */
-    const char *vars, *formula;    /* GP_GRAD: its operands, a letter each, and its text */
-    const gp_op_extra *extra;      /* never NULL in gp_ops */
-    uint8_t kind;                  /* gp_op_kind */
-    uint8_t ntensors;              /* elementwise: number of tensor operands (1 to 3) */
-    bool random;                   /* draws from the generator: gp_op_run fills seed and counter */
-    uint32_t types;                /* dtypes accepted, and GP_T_ bits */
-    double lo, hi;                 /* sample domain for tests */
-    /* Shape and dtype rule. May run ops and gp_wait where a shape depends on data, and leave
-     * temporaries in c->tmp. */
-    bool (*infer)(gp_call *c, gp_meta *m);
-    /* GP_VIEW: makes out[0 … nout-1] over the same storage; no launch. */
-    bool (*view)(gp_call *c);
-    const struct gp_rule *rule; /* how it is differentiated (tape.h); NULL: it is not */
-    /* Elementwise rows and reductions: the first of the ops that compute its derivatives, one for
-     * each operand, and their number; their help is the formula. */
-    uint16_t grad, ngrads;
 } gp_op;
 
-/* Ids: OP_add … in the order of ops.def; then those of the derivatives that formulas define,
+#ifndef __cplusplus
+/* What is worked out about an op when it is first needed, and kept; 0: not yet. */
+typedef struct gp_op_known {
+    _Atomic(struct gp_sig *) sig; /* its signature, parsed (gp_lua_signature) */
+    _Atomic uint16_t ops;         /* 1 and the operations in its formula (cost.c) */
+    _Atomic uint8_t mentions;     /* GP_GRAD: gp_formula_variables */
+    _Atomic uint8_t moves;        /* autograd/watch.c: its results are elements of its operands */
+} gp_op_known;
+#endif
+
+/* Ids: OP_neg … in the order of ops.def; then those of the derivatives that formulas define,
  * OP_exp_dx, OP_mul_da, OP_mul_db …, which only autograd runs. */
 enum {
 #define ROW(name) OP_##name,
-#include "tensor/ops/table/ops_rows.h"
+#include "tensor/ops/table/ops.def"
     GP_ROWS,
     GP_BEFORE_GRADS = GP_ROWS - 1,
-#define GRAD_ROW(name, types, nin, vars, formula) OP_##name,
+#define GRAD_ROW(name, ...) OP_##name,
 #include "tensor/autograd/grad_rows.h"
     GP_OPS
 };
@@ -185,7 +238,7 @@ extern const gp_op *gp_ops;
 extern const gp_op gp_ops[GP_OPS];
 #endif
 #define GP_OP(name) (&gp_ops[OP_##name])
-static inline int gp_op_id(const gp_op *op) { return (int)(op - gp_ops); }
+static inline int gp_op_id(const gp_op *op) { return op->id; }
 
 /* The op called name, or NULL. */
 const gp_op *gp_op_find(const char *name);

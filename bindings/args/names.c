@@ -1,5 +1,5 @@
 /* Options of a call by name: the parameter that a name means, and the error for an unknown one;
- * second names (bindings/args/names.def) for scripts. */
+ * second names (names.def, and of rows their own columns) for scripts. */
 #include "bindings/args/names.h"
 
 #include <stdio.h>
@@ -29,7 +29,20 @@ static const struct {
 /* Most names differ in their first letter: no call is needed for these. */
 static bool same(const char *a, const char *b) { return *a == *b && !strcmp(a, b); }
 
+/* Whether second=name is among a row's own, "tensor1=b tensor2=c". */
+static bool is_listed(const char *options, const char *name, const char *second) {
+    size_t n = strlen(name), m = strlen(second);
+    for (const char *p = options; p; p = strchr(p, ' ')) {
+        p += *p == ' ';
+        if (!strncmp(p, name, n) && p[n] == '=' && strcspn(p + n + 1, " ") == m &&
+            !strncmp(p + n + 1, second, m))
+            return true;
+    }
+    return false;
+}
+
 static bool is_second_name(const gp_op *op, const gp_param *p, const char *key) {
+    if (is_listed(op->options, p->name, key)) return true;
     for (size_t i = 0; p->type == GP_SIG_dims && i < sizeof dims / sizeof *dims; i++)
         if (same(p->name, dims[i].name) && same(key, dims[i].second)) return true;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
@@ -167,10 +180,23 @@ static void add_synonym(lua_State *L, const char *op, const char *second) {
     lua_pop(L, 1);
 }
 
+/* The same for all of a row's: linalg_inv is linalg.inv there. */
+static void add_row_synonyms(lua_State *L, const gp_op *op) {
+    char first[64], second[64];
+    snprintf(first, sizeof first, "%s", op->name);
+    if (!strncmp(first, "linalg_", 7)) first[6] = '.';
+    for (const char *p = op->also; p; p = strchr(p, ' ')) {
+        p += *p == ' ';
+        snprintf(second, sizeof second, "%.*s", (int)strcspn(p, " "), p);
+        add_synonym(L, first, second);
+    }
+}
+
 void gp_lua_push_synonyms(lua_State *L) {
     lua_newtable(L);
 #define SYNONYM(op, second) add_synonym(L, #op, #second);
 #include "bindings/args/names.def"
+    for (int i = 0; i < GP_ROWS; i++) add_row_synonyms(L, &gp_ops[i]);
 }
 
 static void add_second(lua_State *L, const char *function, const char *name, const char *second) {

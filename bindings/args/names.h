@@ -27,7 +27,7 @@ int gp_get_field(lua_State *L, const char *what, const char *name, int table);
 /* gpush.check_fields in the registry, for scripts: (what, sig, table). */
 int gp_l_check_fields(lua_State *L);
 
-/* Pushes {op = {second name, …}, …} of bindings/args/names.def, scripts'
+/* Pushes {op = {second name, …}, …} of the rows' columns and of names.def, scripts'
  * "gpush.synonyms". */
 void gp_lua_push_synonyms(lua_State *L);
 /* Pushes {table = {second name = function, …}, …}, scripts' "gpush.members". */

@@ -18,9 +18,10 @@ typedef enum gp_power {
  * the sign of -0 and are NaN of -inf, where C's pow is 0 and inf. GP_POWER_ANY where c's row is no
  * power, or its exponent no such number. */
 static inline gp_power gp_power_of(const gp_call *c) {
-    int at = c->op->extra->exponent;
+    bool derived = c->op->kind == GP_GRAD; /* its operands begin with g */
+    int power = derived ? gp_ops[c->op->of].exponent : c->op->exponent, at = power + derived;
     const gp_value *by = &c->arg[at];
-    if (!at || by->kind != GP_NUMBER || c->arg[at - 1].kind != GP_TENSOR) return GP_POWER_ANY;
+    if (!power || by->kind != GP_NUMBER || c->arg[at - 1].kind != GP_TENSOR) return GP_POWER_ANY;
     double e = by->is_float ? by->f : (double)by->i;
     if (e == 2) return GP_POWER_SQUARE;
     if (!gp_is_float((gp_dtype)c->compute)) return GP_POWER_ANY;

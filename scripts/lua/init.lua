@@ -12,12 +12,13 @@ local gpush, dir, methods, composite, composites, chunk, loader, save = ...
 -- all, in order: lists of integers as tables, absent ones as nil, dtypes and devices as strings. A
 -- name like "linalg.norm" goes into that table. A function whose first argument is a tensor is a
 -- method, too. For help `waits` says for what the host waits, if it does, `raises` which elements
--- are an error, and `dtypes` which operands may have: names, "all", "numbers", "floats" or
--- "integers". `autocast` says what autocast makes of the arguments: "low", "wide" or "promote", as
--- tensor/ops/table/autocast.def does for rows; fn's own ops then run as outside. `strict` and
--- `promotes` check and convert tensors before fn: see ops/strict.lua. A file is run when one of its
--- composites is first called or asked about. Until then it is only text, in which a definition is
--- found by its beginning: at the start of a line, as above, up to the first type of the signature.
+-- are an error, `indices` which of the results is the first of indices, and `dtypes` which operands
+-- may have: names, "all", "numbers", "floats" or "integers". `autocast` says what autocast makes of
+-- the arguments: "low", "wide" or "promote", as the column of that name does for rows; fn's own ops
+-- then run as outside. `strict` and `promotes` check and convert tensors before fn: see
+-- ops/strict.lua. A file is run when one of its composites is first called or asked about. Until
+-- then it is only text, in which a definition is found by its beginning: at the start of a line, as
+-- above, up to the first type of the signature.
 local function declare(name, first, read, rows)
     local fn, group, short = composite(name, read), name:match "^(%w+)%.(.+)$"
     composites[name] = fn
@@ -97,8 +98,8 @@ do
     declare_all(dir .. "/ops/" .. area .. ".lua")
 end
 
--- Second names (bindings/args/names.def) refer to the same function: help and records show the
--- first.
+-- Second names (bindings/args/names.def, and the column also of rows) refer to the same function:
+-- help and records show the first.
 for first, names in pairs(debug.getregistry()["gpush.synonyms"]) do
     local of_linalg = first:match "^linalg%.(.+)"
     local fn = of_linalg and gpush.linalg[of_linalg] or gpush[first]

@@ -179,3 +179,22 @@ int gp_dim_arg(const gp_vjp *v, int a, int ndim) {
     gp_dim_wrap(v->node->op->name, gp_has(v, a) ? gp_int_arg(v, a) : 1, ndim, &dim);
     return dim;
 }
+
+/* ---- rows without a derivative ---- */
+
+const gp_rule gp_rule_none = {NULL, NULL};
+
+static bool once(gp_vjp *v) {
+    return gp_fail(
+        "backward: %s has no derivative of its own: there are no second derivatives through it",
+        v->node->op->name);
+}
+const gp_rule gp_rule_once = {once, NULL};
+
+/* Derivative columns with a function that is not an op, where the backward is recorded. */
+static bool formula(gp_vjp *v) {
+    return gp_fail("backward: %s, the derivative of a row of the op table, has no derivative of "
+                   "its own: there are no second derivatives through it",
+                   v->node->op->name);
+}
+const gp_rule gp_rule_formula = {formula, NULL};

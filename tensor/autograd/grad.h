@@ -92,10 +92,16 @@ int gp_dim_arg(const gp_vjp *v, int a, int ndim);
 /* Rules of elementwise rows and reductions, made from their formulas, and of the ops that these
  * formulas define. */
 extern const gp_rule gp_rule_elementwise, gp_rule_reduce, gp_rule_formula;
+/* Of rows whose results have no gradient, because they are integers, bools or new tensors, or are
+ * written in place while nothing is recorded; and of rows that only backward runs, which fail with
+ * a message when differentiated, as their ops compose a second derivative. */
+extern const gp_rule gp_rule_none, gp_rule_once;
 /* Rules for a write through a view into its base, and for a view of a written base (tape.c uses
  * them). */
 extern const gp_rule gp_rule_slice_write;
 
+/* Every row that says vjp has its rule in its family's file of tensor/ops, with a case in
+ * tests/tensor/autograd/autograd.lua. */
 #define VIEW(n, ...) extern const gp_rule vjp_##n;
 #define RANDOM(n, ...) extern const gp_rule vjp_##n;
 #define CUSTOM(n, ...) extern const gp_rule vjp_##n;

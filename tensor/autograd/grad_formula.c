@@ -21,13 +21,12 @@ static bool mentions(const char *formula, char c) {
 }
 
 unsigned gp_formula_variables(const gp_op *d) {
-    static _Atomic unsigned char known[GP_OPS];
-    unsigned set = known[gp_op_id(d)];
+    unsigned set = d->known->mentions;
     if (set) return set;
     set = 1u << 7; /* set once the formula was read */
     for (int i = 0; d->vars[i]; i++)
         if (mentions(d->formula, d->vars[i])) set |= 1u << i;
-    known[gp_op_id(d)] = (unsigned char)set;
+    d->known->mentions = (uint8_t)set;
     return set;
 }
 
@@ -232,7 +231,7 @@ static bool reduce(gp_vjp *v) {
     uint64_t mask;
     if (!mask_of(v, &mask)) return false;
     if (gp_no_grad && !strcmp(d->formula, "g")) return (v->dx[0] = expanded(v, mask)) != NULL;
-    if (v->node->op->extra->by_quotient && (v->dx[0] = by_quotient(v, mask))) return true;
+    if (v->node->op->by_quotient && (v->dx[0] = by_quotient(v, mask))) return true;
     gp_tensor *g = kept(v, v->g[0], mask), *of[5];
     /* of no elements: not g / 0, whose own gradient would be NaN */
     if (count_of(s, ~(uint64_t)0) == 0) return (v->dx[0] = gp_expand(v, g, s)) != NULL;

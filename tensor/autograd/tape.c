@@ -443,7 +443,7 @@ static void forget_written(gp_node *n, const gp_call *c) {
 bool gp_tape_end(gp_node *n, gp_call *c) {
     if (gave_back(c)) return gp_node_unref(n), true;
     if (!c->into) forget_written(n, c);
-    bool extra = n->op->extra->recorded, keep = extra || saves(n, -1), ok = true;
+    bool extra = n->op->recorded, keep = extra || saves(n, -1), ok = true;
     n->nout = c->nout;
     n->seed = c->seed, n->counter = c->counter;
     for (int i = 0; i < c->nout; i++) {

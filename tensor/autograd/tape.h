@@ -10,22 +10,19 @@ typedef struct gp_node gp_node;
 typedef struct gp_leaf gp_leaf;
 typedef struct gp_vjp gp_vjp;
 
-/* How an op is differentiated: each VIEW, RANDOM and CUSTOM row has a `const gp_rule vjp_NAME` in
- * its family's file of tensor/ops; rows without a derivative are listed in grad_none.c. */
+/* How an op is differentiated: a VIEW, RANDOM or CUSTOM row that has a derivative has a `const
+ * gp_rule vjp_NAME` in its family's file of tensor/ops. */
 typedef struct gp_rule {
     /* Vector-Jacobian product: sets v->dx[i] for each input i with v->need[i]; false with a
      * message. NULL: results never need gradients. */
     bool (*fn)(gp_vjp *v);
     /* What fn reads: digits are inputs (tensor arguments counted from 0, lists expanded: `*` is all
      * of them), `y` the outputs. Parts between `|` say what the gradients of input 0, 1 … need.
-     * Of a row with a recorded form (gp_op_extra) the node alone keeps the last output (`y`: all).
+     * Of a row with a recorded form (gp_op.recorded) the node alone keeps the last output (`y`:
+     * all).
      */
     const char *saves;
 } gp_rule;
-
-/* Whether the rule is that of a row that only backward runs, which has no derivative
- * (grad_none.c). */
-bool gp_rule_later(const gp_rule *rule);
 
 /* A function that is called with a gradient, and may replace it. */
 typedef struct gp_grad_hook {

@@ -30,9 +30,8 @@ static bool computes(const char *formula) {
 /* Whether op's results are elements of its operands, means of these, or numbers that the script
  * gives: they are not finite only where those are not. */
 static bool moves(const gp_op *op) {
-    const char *formula = gp_op_formula(op);
-    if (op->extra->picks) return true;
-    if (formula) return op->kind != GP_REDUCE && !computes(formula);
+    if (op->picks) return true;
+    if (op->formula) return op->kind != GP_REDUCE && !computes(op->formula);
     switch (gp_op_family(op)) {
     case GP_FAMILY_fill:
     case GP_FAMILY_layout:
@@ -49,8 +48,7 @@ static bool moves(const gp_op *op) {
 /* The same, read once for each op. */
 static bool known_to_move(const gp_op *op) {
     enum { MOVES = 1, MAKES };
-    static _Atomic uint8_t known[GP_OPS];
-    _Atomic uint8_t *k = &known[gp_op_id(op)];
+    _Atomic uint8_t *k = &op->known->moves;
     if (!atomic_load_explicit(k, memory_order_relaxed))
         atomic_store_explicit(k, moves(op) ? MOVES : MAKES, memory_order_relaxed);
     return atomic_load_explicit(k, memory_order_relaxed) == MOVES;

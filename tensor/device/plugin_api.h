@@ -36,7 +36,7 @@ const gp_core *gp_core_table(void);
 static inline uint64_t gp_core_hash(void) {
     static const char names[] =
 #define ROW(n) #n " "
-#include "tensor/ops/table/ops_rows.h"
+#include "tensor/ops/table/ops.def"
 #define GRAD_ROW(n, ...) #n " "
 #include "tensor/autograd/grad_rows.h"
         ;

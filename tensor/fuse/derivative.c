@@ -42,7 +42,7 @@ static void repeat(writer *w) {
         gp_value arg[GP_PROGRAM_ARGS];
         for (int i = 0; i < s->nargs; i++)
             arg[i] = s->arg[i].kind == GP_TENSOR ? of_value(w->value[s->arg[i].i]) : s->arg[i];
-        bool draws = s->op->extra->fuses == GP_FUSE_DROP;
+        bool draws = s->op->fuses == GP_FUSE_DROP;
         const gp_op *op = draws ? GP_OP(dropout_grad) : s->op;
         int v = step(w, op, (gp_dtype)s->compute, (gp_dtype)s->dtype, s->nin, s->nargs, arg);
         w->value[p->ninputs + k] = v;
@@ -114,7 +114,7 @@ static void derive_drop(writer *w, int k) {
 
 static void derive_step(writer *w, int k, const bool *wanted) {
     const gp_step *s = &w->p->step[k];
-    gp_fuse_form form = (gp_fuse_form)s->op->extra->fuses;
+    gp_fuse_form form = (gp_fuse_form)s->op->fuses;
     for (int i = 0; i < s->nin && !w->full; i++) {
         if (s->arg[i].kind != GP_TENSOR || !wanted[s->arg[i].i]) continue;
         if (form == GP_FUSE_WHERE && i > 0) derive_where(w, k, i);

@@ -159,7 +159,7 @@ static group *new_group(planner *p, const gp_traced *k, const gp_shape *s, gp_de
 /* ---- calls ---- */
 
 static int operands(const gp_op *op) {
-    switch ((gp_fuse_form)op->extra->fuses) {
+    switch ((gp_fuse_form)op->fuses) {
     case GP_FUSE_WHERE: return 3;
     case GP_FUSE_CONVERT:
     case GP_FUSE_DROP: return 1;
@@ -171,7 +171,7 @@ static int operands(const gp_op *op) {
 static bool is_step(const planner *p, const gp_traced *k) {
     if (!k->fusable || !gp_op_fuses(k->op) || k->barrier) return false;
     /* Elements that are an error are one, too, where nothing reads the result. */
-    if (k->op->extra->fault && (!gp_is_float((gp_dtype)k->compute) || p->last[k->out[0]] < 0))
+    if (k->op->fault && (!gp_is_float((gp_dtype)k->compute) || p->last[k->out[0]] < 0))
         return false;
     const gp_tensor *y = p->t->value[k->out[0]];
     for (int i = 0; i < k->nargs; i++)
@@ -185,7 +185,7 @@ static bool is_step(const planner *p, const gp_traced *k) {
 static int step_args(const planner *p, const gp_traced *k, gp_value *arg) {
     int n = k->nargs;
     memcpy(arg, k->settled, (size_t)n * sizeof *arg);
-    if (k->op->extra->fuses != GP_FUSE_CONVERT) return n;
+    if (k->op->fuses != GP_FUSE_CONVERT) return n;
     arg[1] = (gp_value){.kind = GP_NONE};
     arg[2] = (gp_value){.kind = GP_DTYPE, .i = p->t->value[k->out[0]]->a.dtype};
     return 3;
@@ -199,7 +199,7 @@ static bool join_group(planner *p, group *g, const gp_traced *k) {
     if (g->ninputs + operands(k->op) > INPUTS) return false;
     for (int i = 0; i < n; i++)
         if (arg[i].kind == GP_TENSOR) arg[i].i = value_in(p, g, (int)arg[i].i);
-    gp_fuse_form form = (gp_fuse_form)k->op->extra->fuses;
+    gp_fuse_form form = (gp_fuse_form)k->op->fuses;
     gp_dtype dt = (gp_dtype)p->t->value[k->out[0]]->a.dtype;
     const gp_op *op = form == GP_FUSE_CONVERT ? GP_OP(to) : k->op;
     int v =
@@ -262,7 +262,7 @@ static bool plan_fold(planner *p, int call, bool *done) {
 /* Whether call k is a conversion to the dtype that its argument has: that argument is the result.
  */
 static bool is_nothing(const planner *p, const gp_traced *k) {
-    return k->op->extra->fuses == GP_FUSE_CONVERT && k->nout == 1 && k->into < 0 &&
+    return k->op->fuses == GP_FUSE_CONVERT && k->nout == 1 && k->into < 0 &&
            k->arg[0].kind == GP_TENSOR && k->out[0] == (int)k->arg[0].i;
 }
 

@@ -137,7 +137,7 @@ int gp_draft_step(gp_draft *d, const gp_op *op, gp_dtype compute, gp_dtype dt, i
     memcpy(s->arg, arg, (size_t)nargs * sizeof *arg);
     for (int i = 0; i < nargs; i++)
         if (arg[i].kind == GP_TENSOR) s->inputs |= inputs_of(d, (int)arg[i].i);
-    if (op->extra->fuses == GP_FUSE_DROP && op->random) s->random = (uint8_t)d->nrandom++;
+    if (op->fuses == GP_FUSE_DROP && op->random) s->random = (uint8_t)d->nrandom++;
     return FIRST + d->nsteps++;
 }
 
@@ -248,7 +248,7 @@ static void step_call(gp_call *c, const gp_step *s, gp_tensor *const *value, con
             c->arg[i] = (gp_value){.kind = GP_TENSOR, .t = value[s->arg[i].i]};
     }
     c->nargs = s->nargs;
-    if (s->op->extra->fuses == GP_FUSE_DROP && !s->op->random && rng) {
+    if (s->op->fuses == GP_FUSE_DROP && !s->op->random && rng) {
         gp_call_int(c, (int64_t)rng->seed);
         gp_call_int(c, (int64_t)(rng->counter + s->random));
     }

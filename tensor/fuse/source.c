@@ -44,8 +44,8 @@ static bool converts(gp_dtype from, gp_dtype to) {
 
 /* The type in which operand i is wanted. */
 static gp_dtype wanted(const gp_step *s, int i) {
-    if (s->op->extra->fuses == GP_FUSE_WHERE && !i) return GP_bool;
-    return s->op->extra->fuses ? (gp_dtype)s->dtype : computed(s);
+    if (s->op->fuses == GP_FUSE_WHERE && !i) return GP_bool;
+    return s->op->fuses ? (gp_dtype)s->dtype : computed(s);
 }
 
 /* ---- which steps ---- */
@@ -92,7 +92,7 @@ static bool formula_fits(const gp_loops_rules *r, const gp_step *s) {
     bool truth = s->op->types & GP_T_BOOL, floats = gp_is_float(type);
     bool parameters = s->op->kind == GP_PARAM || s->op->kind == GP_GRAD;
     if (s->dtype != (truth ? GP_bool : type) || (parameters && !floats) ||
-        s->op->extra->fault == GP_FAULT_CHANCE || (s->op->extra->fault && !floats))
+        s->op->fault == GP_FAULT_CHANCE || (s->op->fault && !floats))
         return false;
     gp_step_text t = r->text(s);
     return t.formula && (int)strlen(t.vars) <= s->nin && known_names(r, t, floats);
@@ -103,7 +103,7 @@ static bool step_fits(const gp_program *p, const gp_loops_rules *r, const gp_ste
         if (s->arg[i].kind == GP_TENSOR ? !converts(dtype_of(p, (int)s->arg[i].i), wanted(s, i))
                                         : wanted(s, i) == GP_bool)
             return false;
-    switch ((gp_fuse_form)s->op->extra->fuses) {
+    switch ((gp_fuse_form)s->op->fuses) {
     case GP_FUSE_NONE: return formula_fits(r, s);
     case GP_FUSE_CONVERT:
     case GP_FUSE_WHERE: return types[s->dtype] != NULL;
@@ -190,8 +190,8 @@ static void write_step(const writer *w, int k) {
     const gp_step *s = &w->p->step[k];
     const char *type = types[s->dtype];
     fprintf(w->f, "        %s v%d; {", type, w->p->ninputs + k);
-    if (s->op->extra->fuses) {
-        bool where = s->op->extra->fuses == GP_FUSE_WHERE;
+    if (s->op->fuses) {
+        bool where = s->op->fuses == GP_FUSE_WHERE;
         for (int i = 0; i < 1 + 2 * where; i++) {
             fprintf(w->f, " const %s o%d = ", types[wanted(s, i)], i);
             write_operand(w, k, i);

@@ -8,12 +8,8 @@
 #include "tensor/infer.h"
 #include "tensor/ops/elementwise.h"
 
-static bool checked(gp_call *c, gp_dtype *dt) {
-    return !c->op->extra->check || c->op->extra->check(c, dt);
-}
-static bool settled(gp_call *c, gp_dtype dt) {
-    return !c->op->extra->settle || c->op->extra->settle(c, dt);
-}
+static bool checked(gp_call *c, gp_dtype *dt) { return !c->op->check || c->op->check(c, dt); }
+static bool settled(gp_call *c, gp_dtype dt) { return !c->op->settle || c->op->settle(c, dt); }
 
 bool infer_unary(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;

@@ -1,5 +1,5 @@
-/* What single rows of formulas check beside their rule, for tensor/ops/table/exceptions.def: false
- * with a message where the formula does not take the arguments of c. */
+/* What single rows of formulas check beside their rule, named in their columns check and settle:
+ * false with a message where the formula does not take the arguments of c. */
 #ifndef GP_OPS_ELEMENTWISE_H
 #define GP_OPS_ELEMENTWISE_H
 

@@ -43,7 +43,7 @@ bool infer_fused(gp_call *c, gp_meta *m) {
     const gp_program *p = c->arg[0].program;
     gp_shape s;
     if (!(m->dev = gp_infer_device(c)) || !whole_shape(c, &s)) return false;
-    if (p->fold.op && p->fold.op->extra->picks)
+    if (p->fold.op && p->fold.op->picks)
         for (int d = 0; d < s.ndim; d++)
             if (p->fold.mask >> d & 1 && s.dim[d] == 0)
                 return gp_fail("%s: no elements to compare: a reduced dim has size 0",
@@ -143,7 +143,7 @@ static bool add_read(gp_vjp *v, gp_program *p, const gp_shape *s, gp_tensor **in
     int n = p->ninputs + 1;
     double count;
     gp_tensor *g = in[p->ninputs], *y = NULL, *gy;
-    if (f->op->extra->by_quotient && f->mask && gp_may_divide(g)) {
+    if (f->op->by_quotient && f->mask && gp_may_divide(g)) {
         y = kept(v, f, s, run_one(v, p, in), &count);
         if ((gy = gp_dividend(v, y, g))) return in[p->ninputs] = gy, *divides = true;
     }

@@ -5,8 +5,8 @@
 #include "tensor/ops/norm.h"
 
 void gp_norm_read(const gp_call *c, const gp_array *x, int at, gp_norm *k) {
-    bool group = c->op->extra->form == GP_NORM_GROUP;
-    k->centred = c->op->extra->form != GP_NORM_RMS;
+    bool group = c->op->form == GP_NORM_GROUP;
+    k->centred = c->op->form != GP_NORM_RMS;
     /* eps is last, after the bias that a forward op may have */
     k->eps = gp_given(c, c->nargs - 1) ? c->arg[c->nargs - 1].f : gp_norm_eps((gp_dtype)x->dtype);
     k->n = k->each = k->groups = 1;
@@ -67,7 +67,7 @@ static bool affine(const gp_call *c, int i, const char *name, const gp_shape *s)
 }
 
 static bool checked(gp_call *c, int at, gp_shape *s) {
-    bool group = c->op->extra->form == GP_NORM_GROUP;
+    bool group = c->op->form == GP_NORM_GROUP;
     const gp_tensor *x = c->arg[at].t;
     return gp_infer_device(c) && gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT) &&
            (group ? grouped(c, at, s) : trailing(c, at, s)) && affine(c, at + 2, "weight", s);
@@ -76,7 +76,7 @@ static bool checked(gp_call *c, int at, gp_shape *s) {
 static bool norm(gp_call *c, gp_meta *m) {
     gp_shape s;
     if (!checked(c, 0, &s)) return false;
-    if (c->op->extra->form != GP_NORM_RMS && !affine(c, 3, "bias", &s)) return false;
+    if (c->op->form != GP_NORM_RMS && !affine(c, 3, "bias", &s)) return false;
     gp_meta_like(m, 0, c->arg[0].t, (gp_dtype)c->arg[0].t->a.dtype);
     return gp_infer_dense(c, 0);
 }
@@ -183,7 +183,7 @@ static bool gradients(gp_call *c, gp_meta *m, const gp_tensor *x, int i, const g
 static bool norm_grad(gp_call *c, gp_meta *m) {
     gp_shape s;
     return checked(c, 1, &s) && like_x(c, c->arg[1].t) &&
-           gradients(c, m, c->arg[1].t, 3, &s, c->op->extra->form != GP_NORM_RMS);
+           gradients(c, m, c->arg[1].t, 3, &s, c->op->form != GP_NORM_RMS);
 }
 
 bool infer_layer_norm_grad(gp_call *c, gp_meta *m) { return norm_grad(c, m); }

@@ -5,7 +5,7 @@
 
 #include "tensor/op.h"
 
-/* The forms of rows of this kind: gp_op_extra.form. */
+/* The forms of rows of this kind: gp_op.form. */
 enum { GP_NORM_LAYER, GP_NORM_GROUP, GP_NORM_RMS };
 
 /* x as rows of n adjacent elements. Row r belongs to group r % groups, which has `a_row` of the

@@ -34,7 +34,7 @@ bool infer_reduce(gp_call *c, gp_meta *m) {
         c->compute = (uint8_t)(out = (gp_dtype)c->arg[3].i); /* a requested dtype is not widened */
     gp_meta_like(m, 0, x, out);
     bool nothing = gp_infer_reduced(x, mask, gp_arg_bool(c, 2), &m->out[0].shape);
-    if (nothing && c->op->extra->picks)
+    if (nothing && c->op->picks)
         return gp_fail("%s: no elements to compare: a reduced dim has size 0", c->op->name);
     c->arg[1] = (gp_value){.kind = GP_INT, .i = (int64_t)mask};
     if (c->nargs < 2) c->nargs = 2;

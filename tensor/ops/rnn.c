@@ -7,7 +7,7 @@
 
 /* rnn's rows are of form GP_CELL_TANH, whichever nonlinearity the call asks for. */
 static gp_cell cell_of(const gp_call *c) {
-    gp_cell form = (gp_cell)c->op->extra->form;
+    gp_cell form = (gp_cell)c->op->form;
     if (form != GP_CELL_TANH) return form;
     return strcmp(c->arg[GP_RNN_OWN].s, "relu") ? GP_CELL_TANH : GP_CELL_RELU;
 }
@@ -62,7 +62,7 @@ static bool check_options(const gp_call *c) {
     if (layers < 1 || layers > 1 << 20)
         return gp_fail("%s: num_layers is %lld (expected an integer >= 1)", c->name,
                        (long long)layers);
-    if (c->op->extra->form == GP_CELL_TANH && strcmp(c->arg[GP_RNN_OWN].s, "relu") &&
+    if (c->op->form == GP_CELL_TANH && strcmp(c->arg[GP_RNN_OWN].s, "relu") &&
         strcmp(c->arg[GP_RNN_OWN].s, "tanh"))
         return gp_fail("%s: nonlinearity '%.20s' (expected 'tanh' or 'relu')", c->name,
                        c->arg[GP_RNN_OWN].s);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# No code asks which op a call runs: what sets a row apart is a column of
-# tensor/ops/table/exceptions.def, or a function that the row names.
+# No code asks which op a call runs: what sets a row of tensor/ops/table apart is a column, or a
+# function that the row names.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 . "$root/tests/support/tap.sh"
 

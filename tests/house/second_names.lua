@@ -1,5 +1,6 @@
--- Second names of ops and options are in one list, bindings/args/names.def: each of its rows
--- works, and there is no other second name in the module, among the methods or in the sources.
+-- Second names of an op and its parameters stand in its row (tensor/ops/table), those of other
+-- functions in bindings/args/names.def: each works, and there is no other second name in the
+-- module, among the methods or in the sources.
 local t = require "tap"
 local g = require "gpush"
 local root = os.getenv "GPUSH_ROOT"
@@ -10,7 +11,8 @@ local function text_of(path)
     return f:read "a"
 end
 
--- KIND(a, b, …) of the list, as {KIND, a, b, …}.
+-- KIND(a, b, …) of the list, as {KIND, a, b, …}; of the op table .also = "a b" and .options =
+-- "x=a y=b" as SYNONYM(op, a) and OPTION(op, x, a).
 local function rows_of(text)
     local rows = {}
     for line in text:gmatch "[^\n]+" do
@@ -23,7 +25,27 @@ local function rows_of(text)
     end
     return rows
 end
+local function columns_of(text)
+    local rows, op = {}, nil
+    for line in text:gmatch "[^\n]+" do
+        op = line:match "^%u[%u%d]*%(([%w_]+)," or op
+        for second in (line:match '%.also = "(.-)"' or ""):gmatch "%S+" do
+            rows[#rows + 1] = { "SYNONYM", (op:gsub("^linalg_", "linalg.")), second }
+        end
+        for first, second in (line:match '%.options = "(.-)"' or ""):gmatch "(%S+)=(%S+)" do
+            rows[#rows + 1] = { "OPTION", op, first, second }
+        end
+    end
+    return rows
+end
 local rows = rows_of(text_of(root .. "/bindings/args/names.def"))
+local tables <close> = assert(io.popen(("ls '%s'/tensor/ops/table/*.def"):format(root)))
+for path in tables:lines() do
+    for _, row in ipairs(columns_of(text_of(path))) do rows[#rows + 1] = row end
+end
+t.is(columns_of 'UNARY(abs, REAL, x, "an .also", .also = "absolute",\n    .options = "x=a b=c")',
+    { { "SYNONYM", "abs", "absolute" }, { "OPTION", "abs", "x", "a" },
+        { "OPTION", "abs", "b", "c" } }, "the columns of a row are read")
 
 -- ---- ops ----
 
@@ -241,7 +263,8 @@ for path in files:lines() do
             rows_of_one[#rows_of_one + 1] = path .. ": " .. names
         end
     end
-    if path ~= "bindings/args/names.def" and not path:find "/topics" then
+    local lists = path:find "^tensor/ops/table/" or path == "bindings/args/names.def"
+    if not lists and not path:find "/topics" then
         for word in next, texts(text_of(root .. "/" .. path)) do
             if all[word] then elsewhere[#elsewhere + 1] = path .. ": " .. word end
         end

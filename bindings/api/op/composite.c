@@ -8,8 +8,7 @@
 
 /* A definition; lives as long as its function. */
 typedef struct composite {
-    gp_op op;          /* only name, sig, help, types and extra */
-    gp_op_extra extra; /* only waits and raises */
+    gp_op op; /* only name, sig, help, types and columns that it sets */
     gp_sig sig;
     bool plain; /* not an op: tables that it returns stay as they are */
 } composite;
@@ -51,17 +50,22 @@ static uint32_t types_of(lua_State *L, const char *text) {
 /* Pushes the composite of the definition at index def, and its function. */
 static void make(lua_State *L, int def) {
     luaL_checktype(L, def, LUA_TTABLE);
-    composite *f = lua_newuserdatauv(L, sizeof *f, 5);
-    f->extra = (gp_op_extra){.waits = NULL};
-    f->op = (gp_op){.kind = GP_CUSTOM, .extra = &f->extra};
+    composite *f = lua_newuserdatauv(L, sizeof *f, 6);
+    f->op = (gp_op){.kind = GP_CUSTOM};
     f->op.name = field(L, def, "name", 1);
     f->op.sig = field(L, def, "sig", 2);
     f->op.help = field(L, def, "help", 3);
+    const gp_op *row = gp_op_find(f->op.name); /* that it replaces */
+    if (row) f->op.options = row->options;
     if (!gp_sig_parse(f->op.sig, &f->sig)) gp_lua_raise(L);
-    if (lua_getfield(L, def, "waits") == LUA_TSTRING) f->extra.waits = lua_tostring(L, -1);
+    if (lua_getfield(L, def, "waits") == LUA_TSTRING) f->op.waits = lua_tostring(L, -1);
     lua_setiuservalue(L, -2, 4);
-    if (lua_getfield(L, def, "raises") == LUA_TSTRING) f->extra.raises = lua_tostring(L, -1);
+    if (lua_getfield(L, def, "raises") == LUA_TSTRING) f->op.raises = lua_tostring(L, -1);
     lua_setiuservalue(L, -2, 5);
+    if (lua_getfield(L, def, "sample") == LUA_TSTRING) f->op.sample = lua_tostring(L, -1);
+    lua_setiuservalue(L, -2, 6);
+    lua_getfield(L, def, "indices"), f->op.indices = (uint8_t)lua_tointeger(L, -1);
+    lua_pop(L, 1);
     if (lua_getfield(L, def, "dtypes") == LUA_TSTRING)
         f->op.types = types_of(L, lua_tostring(L, -1));
     lua_pop(L, 1);

@@ -5,7 +5,7 @@
 #include "bindings/args/function.h"
 #include "bindings/module.h"
 #include "bindings/paths.h"
-#include "tensor/autograd/tape.h"
+#include "tensor/autograd/grad.h"
 
 static const char *const kinds[] = {
     [GP_UNARY] = "unary",      [GP_PARAM] = "param",     [GP_BINARY] = "binary",
@@ -13,17 +13,10 @@ static const char *const kinds[] = {
     [GP_GRAD] = "grad",        [GP_VIEW] = "view",       [GP_CUSTOM] = "custom",
     [GP_FUNCTION] = "function"};
 
-/* What dtypes.def says of rows. */
-static const uint32_t accepts[GP_ROWS] = {
-#define ACCEPTS(op, set) [OP_##op] = set,
-#include "tensor/ops/table/dtypes.def"
-};
-
 /* The dtypes that a row accepts, and its GP_T_ bits. */
-static uint32_t row_types(int row) {
-    const gp_op *op = &gp_ops[row];
+static uint32_t row_types(const gp_op *op) {
     uint32_t every = (1u << GP_DTYPES) - 1;
-    if (accepts[row]) return accepts[row] | (op->kind == GP_CUSTOM ? 0 : op->types & ~every);
+    if (op->accepts) return op->accepts | (op->kind == GP_CUSTOM ? 0 : op->types & ~every);
     return op->kind == GP_VIEW ? every : op->kind == GP_CUSTOM ? 0 : op->types;
 }
 
@@ -55,27 +48,29 @@ static const char *const faults[] = {[GP_FAULT_DIVISOR] = "a divisor of 0, of in
                                          "an exponent below 0, of integers but 1 and -1",
                                      [GP_FAULT_CHANCE] = "an element that is not between 0 and 1"};
 
-/* What of the row's exceptions help shows; nothing for a layer's class. A composite leaves what it
- * does not set as the row has it. */
-static void set_extra(lua_State *L, const gp_op_extra *e) {
-    if (!e) return;
-    const char *raises = e->raises  ? e->raises
-                         : e->picks ? "no elements to choose from"
-                                    : faults[e->fault];
-    if (e->waits) lua_pushstring(L, e->waits), lua_setfield(L, -2, "waits");
+/* Sets waits and raises, where the op has them. A composite leaves what it does not set as the row
+ * has it. */
+static void set_conditions(lua_State *L, const gp_op *op) {
+    const char *raises = op->raises  ? op->raises
+                         : op->picks ? "no elements to choose from"
+                                     : faults[op->fault];
+    if (op->waits) lua_pushstring(L, op->waits), lua_setfield(L, -2, "waits");
     if (raises) lua_pushstring(L, raises), lua_setfield(L, -2, "raises");
 }
 
 static void add_entry(lua_State *L, const gp_op *op, const char *kind, uint32_t types) {
     lua_createtable(L, 0, 6);
     set_dtypes(L, types);
-    set_extra(L, op->extra);
+    set_conditions(L, op);
     lua_pushstring(L, op->sig), lua_setfield(L, -2, "sig");
     lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
     lua_pushstring(L, kind), lua_setfield(L, -2, "kind");
     lua_pushboolean(L, op->random), lua_setfield(L, -2, "random");
+    if (op->own) lua_pushboolean(L, true), lua_setfield(L, -2, "own");
+    if (op->indices) lua_pushinteger(L, op->indices), lua_setfield(L, -2, "indices");
+    if (op->sample) lua_pushstring(L, op->sample), lua_setfield(L, -2, "sample");
     bool differentiable = op->rule && op->rule->fn && !(op->types & GP_T_BOOL);
-    lua_pushstring(L, !differentiable ? "no" : gp_rule_later(op->rule) ? "later" : "yes");
+    lua_pushstring(L, !differentiable ? "no" : op->rule == &gp_rule_once ? "later" : "yes");
     lua_setfield(L, -2, "grad");
     lua_setfield(L, -2, op->name);
 }
@@ -86,17 +81,18 @@ static void cover(lua_State *L, const gp_op *op) {
     lua_pushstring(L, op->sig), lua_setfield(L, -2, "sig");
     lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
     set_dtypes(L, op->types);
-    set_extra(L, op->extra);
+    set_conditions(L, op);
 }
 
-/* ops(): name -> {sig =, help =, kind =, dtypes =, waits =, raises =, random =, grad = "yes", "no"
- * or "later"} of every row; ops(true): and of every composite. */
+/* ops(): name -> {sig =, help =, kind =, dtypes =, waits =, raises =, random =, own =, indices =,
+ * sample =, grad = "yes", "no" or "later"} of every row; ops(true): and of every composite. */
 static int l_ops(lua_State *L) {
     bool all = lua_toboolean(L, 1);
     lua_createtable(L, 0, GP_ROWS);
     int list = lua_gettop(L);
     for (int i = 0; i < GP_ROWS; i++)
-        if (gp_lua_calls(&gp_ops[i])) add_entry(L, &gp_ops[i], kinds[gp_ops[i].kind], row_types(i));
+        if (gp_lua_calls(&gp_ops[i]))
+            add_entry(L, &gp_ops[i], kinds[gp_ops[i].kind], row_types(&gp_ops[i]));
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
     for (lua_pushnil(L); lua_next(L, list + 1); lua_settop(L, list + 2)) {
         const gp_op *op = gp_lua_composite(L, -1);

@@ -11,18 +11,14 @@
 #include "tensor/autograd/tape.h"
 #include "tensor/sig.h"
 
-/* Signatures, parsed when an op is first called. */
-static _Atomic(gp_sig *) sigs[GP_OPS];
-
 const gp_sig *gp_lua_signature(lua_State *L, const gp_op *op) {
-    gp_sig *sig = atomic_load(&sigs[gp_op_id(op)]);
+    gp_sig *sig = atomic_load(&op->known->sig);
     if (sig) return sig;
     sig = malloc(sizeof *sig);
     if (!sig) return luaL_error(L, "out of memory"), NULL;
     if (!gp_sig_parse(op->sig, sig)) return free(sig), gp_lua_raise(L), NULL;
     gp_sig *expected = NULL;
-    if (!atomic_compare_exchange_strong(&sigs[gp_op_id(op)], &expected, sig))
-        free(sig), sig = expected;
+    if (!atomic_compare_exchange_strong(&op->known->sig, &expected, sig)) free(sig), sig = expected;
     return sig;
 }
 

@@ -56,7 +56,7 @@ static inline int calls_library(const char *formula) {
 #define LOOPS_TEST(...)
 
 #pragma GCC diagnostic ignored "-Wunused-variable"
-#define GRAD_ROW(name, types, nin, vars, formula) LOOPS_##types(name, nin, vars, formula)
+#define GRAD_ROW(name, types, nin, vars, formula, ...) LOOPS_##types(name, nin, vars, formula)
 #include "tensor/autograd/grad_rows.h"
 
 #define SQUARE_GRAD (2 * g * a)
@@ -105,7 +105,7 @@ static const gp_block_fn *faster(const gp_call *c, const gp_block_fn *fns) {
 #define TABLE_WHOLE NOTHING
 #define TABLE_TEST NOTHING
 static const gp_block_fn loops[GP_OPS][GP_CTYPES] = {
-#define GRAD_ROW(name, types, nin, vars, formula) [OP_##name] = TABLE_##types(name),
+#define GRAD_ROW(name, types, nin, vars, formula, ...) [OP_##name] = TABLE_##types(name),
 #include "tensor/autograd/grad_rows.h"
 };
 
@@ -126,7 +126,7 @@ gp_step_text gp_derivative_text(const gp_call *c) {
     return t;
 }
 
-#define GRAD_ROW(name, types, nin, vars, formula)                                                  \
+#define GRAD_ROW(name, types, nin, vars, formula, ...)                                             \
     _Bool CPU(name)(const gp_call *c);                                                             \
     _Bool CPU(name)(const gp_call *c) {                                                            \
         return gp_run_elementwise(c, faster(c, loops[OP_##name]), nin, 0);                         \

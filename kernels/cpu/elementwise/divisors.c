@@ -32,9 +32,9 @@ static void look(void *ctx, int64_t begin, int64_t end) {
 
 _Bool gp_check_divisors(const gp_call *c) {
     const gp_value *v = &c->arg[1];
-    int fault = c->op->extra->fault == GP_FAULT_DIVISOR    ? FAULT_DIV_ZERO
-                : c->op->extra->fault == GP_FAULT_EXPONENT ? FAULT_NEG_POW
-                                                           : 0;
+    int fault = c->op->fault == GP_FAULT_DIVISOR    ? FAULT_DIV_ZERO
+                : c->op->fault == GP_FAULT_EXPONENT ? FAULT_NEG_POW
+                                                    : 0;
     if (!fault || gp_is_float((gp_dtype)c->compute) || gp_out(c, 0)->numel == 0) return true;
     if (v->kind != GP_TENSOR)
         return fault == FAULT_NEG_POW ? v->i >= 0 || gp_check_faults(c, fault)

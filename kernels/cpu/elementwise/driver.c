@@ -480,7 +480,7 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
         (out->dtype != GP_bool ||
          (r.loop.stride[0][r.loop.ndim - 1] != 1 && r.loop.dim[r.loop.ndim - 1] != 1)))
         r.store = gp_bool_store((gp_dtype)out->dtype);
-    if (c->op->extra->lowest_bit && c->compute == GP_bool && !narrow) r.store = store_inverted;
+    if (c->op->lowest_bit && c->compute == GP_bool && !narrow) r.store = store_inverted;
     /* In place, the line is cached already: nothing is saved by streaming. */
     r.stream = !c->into && !r.store && r.loop.dim[r.loop.ndim - 1] >= GP_BLOCK &&
                out->numel * (int64_t)gp_dtype_size(result) >= STREAM_BYTES;

@@ -264,19 +264,17 @@ gp_block_fn gp_elementwise_loop(const gp_call *c) {
 }
 
 gp_step_text gp_elementwise_text(const gp_call *c) {
-    gp_step_text t = {"abc", gp_op_formula(c->op)};
+    gp_step_text t = {c->op->vars, c->op->formula};
     gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
     const struct fast_row *fast = &fast_rows[gp_op_id(c->op)];
-    if (c->op->ntensors == 2) t.vars = "ab";
-    if (c->op->ntensors == 1) t.vars = "x";
     if (fast->fns[ct]) t.formula = fast->text[ct];
     switch (gp_power_of(c)) {
     case GP_POWER_ANY: return t;
-    case GP_POWER_SQUARE: t.formula = gp_op_formula(GP_OP(square)); break;
+    case GP_POWER_SQUARE: t.formula = GP_OP(square)->formula; break;
     case GP_POWER_CUBE: t.formula = TEXT(CUBED); break;
-    case GP_POWER_SQRT: t.formula = gp_op_formula(GP_OP(sqrt)); break;
-    case GP_POWER_RSQRT: t.formula = gp_op_formula(GP_OP(rsqrt)); break;
-    case GP_POWER_RECIPROCAL: t.formula = gp_op_formula(GP_OP(reciprocal)); break;
+    case GP_POWER_SQRT: t.formula = GP_OP(sqrt)->formula; break;
+    case GP_POWER_RSQRT: t.formula = GP_OP(rsqrt)->formula; break;
+    case GP_POWER_RECIPROCAL: t.formula = GP_OP(reciprocal)->formula; break;
     }
     t.vars = "x";
     return t;

@@ -81,8 +81,8 @@ gp_block_fn gp_narrow_loop(const gp_op *op, gp_dtype dt) {
 #define COMPARE(n, ...) ROW(n)
 #include "tensor/ops/table/ops.def"
     };
-    const row *r = &rows[op - gp_ops];
-    if (dt == GP_bool && op->extra->lowest_bit) r = &rows[OP_logical_not]; /* ~1 would be true */
+    const row *r = &rows[gp_op_id(op)];
+    if (dt == GP_bool && op->lowest_bit) r = &rows[OP_logical_not]; /* ~1 would be true */
     return dt == GP_bool  ? r->of_bool
            : dt == GP_u8  ? r->of_u8
            : dt == GP_i8  ? r->of_i8

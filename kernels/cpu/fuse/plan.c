@@ -39,14 +39,14 @@ static void set_formula(fuse_step *f, const gp_program *p, const gp_step *s) {
     c.nargs = s->nargs;
     c.compute = s->compute;
     f->fn = s->op->kind == GP_GRAD ? gp_derivative_loop(&c) : gp_elementwise_loop(&c);
-    f->fault = s->op->extra->fault;
+    f->fault = s->op->fault;
     bool truth = s->op->types & GP_T_BOOL;
     gp_dtype type = (gp_dtype)gp_ctype_dtype[f->ct], result = truth ? GP_bool : type;
     for (int i = 0; i < s->nin; i++) {
         gp_dtype dt = f->in[i].number ? type : dtype_of(p, f->in[i].value);
         if (dt != type) f->in[i].load = gp_load_fn(dt, f->ct);
     }
-    if (s->op->extra->lowest_bit && s->compute == GP_bool) f->store = store_inverted;
+    if (s->op->lowest_bit && s->compute == GP_bool) f->store = store_inverted;
     else if (s->dtype != result)
         f->store =
             truth ? gp_bool_store((gp_dtype)s->dtype) : gp_store_fn(f->ct, (gp_dtype)s->dtype);
@@ -75,7 +75,7 @@ static void set_form(fuse_step *f, const gp_program *p, const gp_step *s) {
 }
 
 static void set_step(fuse_step *f, const gp_program *p, const gp_step *s, char **numbers) {
-    *f = (fuse_step){.form = (gp_fuse_form)s->op->extra->fuses,
+    *f = (fuse_step){.form = (gp_fuse_form)s->op->fuses,
                      .next = (int16_t)(s - p->step + 1),
                      .op = s->op,
                      .nin = s->nin,

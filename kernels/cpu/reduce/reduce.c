@@ -358,7 +358,7 @@ static void set_up(reduce_plan *r, const gp_call *c, const gp_op *op, uint64_t m
     r->direct = r->x->dtype == gp_ctype_dtype[r->red->load];
     split(r, mask);
     sort_reduced(r);
-    plan(r, op->extra->picks);
+    plan(r, op->picks);
 }
 
 static bool run(const gp_call *c, reduce_plan *r) {

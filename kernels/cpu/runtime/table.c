@@ -2,16 +2,17 @@
 #include "kernels/cpu/runtime/isa.h"
 #include "kernels/cpu/runtime/kernel.h"
 
-#define OPS_WITH_KERNELS
 #define ROW(n) bool CPU(n)(const gp_call *c);
-#include "tensor/ops/table/ops_rows.h"
+#define VIEW(...) /* needs none */
+#include "tensor/ops/table/ops.def"
 #define GRAD_ROW(n, ...) bool CPU(n)(const gp_call *c);
 #include "tensor/autograd/grad_rows.h"
 
 extern const gp_kernel GP_NAME(gp_kernels)[GP_OPS];
 const gp_kernel GP_NAME(gp_kernels)[GP_OPS] = {
 #define ROW(n) [OP_##n] = CPU(n),
-#include "tensor/ops/table/ops_rows.h"
+#define VIEW(...) /* needs none */
+#include "tensor/ops/table/ops.def"
 #define GRAD_ROW(n, ...) [OP_##n] = CPU(n),
 #include "tensor/autograd/grad_rows.h"
 };

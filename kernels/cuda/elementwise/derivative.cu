@@ -23,10 +23,10 @@
 #define GRAD_WHOLE(...)
 #define GRAD_TEST(...)
 
-#define GRAD_ROW(name, ty, nin, vars, formula) GRAD_##ty(FORMULA, name, nin, vars, formula)
+#define GRAD_ROW(name, ty, nin, vars, formula, ...) GRAD_##ty(FORMULA, name, nin, vars, formula)
 #include "tensor/autograd/grad_rows.h"
 
-#define GRAD_ROW(name, ty, nin, vars, formula)                                                     \
+#define GRAD_ROW(name, ty, nin, vars, formula, ...)                                                \
     GP_C bool CUDA(name)(const gp_call *c) {                                                       \
         return gp_run_row<GRAD_##ty(GP_LISTED, name) gp_no_formula>(c, nullptr);                   \
     }

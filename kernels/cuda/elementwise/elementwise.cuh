@@ -185,8 +185,8 @@ static bool gp_run_formula(const gp_call *c, const gp_formula_kernels<N, T> &f,
     for (int i = 0; i < 3; i++)
         a.par[i] = par ? gp_parameter<T>(c, N + i, i ? INFINITY : -INFINITY) : (T)0;
     a.dtype[0] = arrays[0]->dtype;
-    a.lowest = c->op->extra->lowest_bit && c->compute == GP_bool;
-    int fault = c->op->extra->fault;
+    a.lowest = c->op->lowest_bit && c->compute == GP_bool;
+    int fault = c->op->fault;
     if (texts && fault && (fault == GP_FAULT_CHANCE || std::is_integral<T>::value))
         a.fault = gp_cuda_fault(c, texts, 3);
     gp_nest<1 + N> n = gp_nest_of<1 + N>(arrays);

@@ -28,26 +28,7 @@ typedef struct writer {
     const char *why; /* NULL: all could be written */
 } writer;
 
-/* ---- texts of the table ---- */
-
-/* Variables, a letter each, and formula, by row; derivatives have theirs in the table itself. */
-static const gp_step_text texts[GP_OPS] = {
-#define UNARY(n, ty, y, ...) [OP_##n] = {"x", #y},
-#define PREDICATE UNARY
-#define PARAM(n, ty, sig, y, ...) [OP_##n] = {"x", #y},
-#define BINARY(n, ty, y, ...) [OP_##n] = {"ab", #y},
-#define COMPARE BINARY
-#define TERNARY(n, ty, y, ...) [OP_##n] = {"abc", #y},
-#define PARAM3(n, ty, sig, y, ...) [OP_##n] = {"abc", #y},
-#include "tensor/ops/table/ops.def"
-};
-
-static const struct {
-    const char *start, *combine, *finish;
-} reductions[GP_OPS] = {
-#define REDUCE(n, ty, start, combine, finish, ...) [OP_##n] = {#start, #combine, #finish},
-#include "tensor/ops/table/ops.def"
-};
+/* ---- formulas of rows ---- */
 
 static gp_power power_of(const gp_step *s) {
     gp_call c = {.op = s->op, .compute = s->compute, .nargs = s->nargs};
@@ -57,14 +38,15 @@ static gp_power power_of(const gp_step *s) {
 
 /* As binary.cu chooses the kernel of a power. */
 static gp_step_text text_of(const gp_step *s) {
-    if (s->op->kind == GP_GRAD) return (gp_step_text){s->op->vars, s->op->formula};
+    const gp_op *op = s->op;
     switch (power_of(s)) {
-    case GP_POWER_SQUARE: return texts[OP_square];
-    case GP_POWER_SQRT: return texts[OP_sqrt];
-    case GP_POWER_RSQRT: return texts[OP_rsqrt];
-    case GP_POWER_RECIPROCAL: return texts[OP_reciprocal];
-    default: return texts[gp_op_id(s->op)];
+    case GP_POWER_SQUARE: op = GP_OP(square); break;
+    case GP_POWER_SQRT: op = GP_OP(sqrt); break;
+    case GP_POWER_RSQRT: op = GP_OP(rsqrt); break;
+    case GP_POWER_RECIPROCAL: op = GP_OP(reciprocal); break;
+    default: break;
     }
+    return (gp_step_text){op->vars, op->formula};
 }
 
 static bool mentions(const char *formula, char name) {
@@ -138,7 +120,7 @@ static void write_formula(writer *w, const gp_step *s, int to) {
     gp_step_text t = text_of(s);
     gp_dtype type = gp_fused_compute((gp_dtype)s->compute);
     bool parameters = s->op->kind == GP_PARAM || s->op->kind == GP_GRAD;
-    int fault = s->op->extra->fault;
+    int fault = s->op->fault;
     if (power_of(s) == GP_POWER_ANY && (fault == GP_FAULT_CHANCE || (fault && !gp_is_float(type))))
         w->why = "a step may fail";
     fprintf(w->f, "{ typedef %s T;", types[type]);
@@ -153,7 +135,7 @@ static void write_formula(writer *w, const gp_step *s, int to) {
         int at = add_parameter(w, type, gp_step_parameter(s, i == 3 ? 0 : i));
         fprintf(w->f, " const gp_num<T> %c = gp_number_at<T>(args, %d);", "pqrn"[i], at);
     }
-    bool lowest = s->op->extra->lowest_bit && s->compute == GP_bool;
+    bool lowest = s->op->lowest_bit && s->compute == GP_bool;
     fprintf(w->f, " gp_num<T> to = (%s); ", t.formula);
     if (lowest) fprintf(w->f, "v%d = (int64_t)to.v & 1; }\n", to);
     else fprintf(w->f, "gp_store_as<T>(&v%d, (gp_dtype)%d, to.v); }\n", to, (int)s->dtype);
@@ -209,7 +191,7 @@ static void write_step(writer *w, int k) {
     const gp_step *s = &w->p->step[k];
     int to = w->p->ninputs + k;
     fprintf(w->f, "        %s v%d; ", types[s->dtype], to);
-    switch ((gp_fuse_form)s->op->extra->fuses) {
+    switch ((gp_fuse_form)s->op->fuses) {
     case GP_FUSE_NONE: write_formula(w, s, to); break;
     case GP_FUSE_CONVERT: write_convert(w, s, to); break;
     case GP_FUSE_WHERE: write_where(w, s, to); break;
@@ -288,12 +270,10 @@ static void write_source(writer *w, gp_fused_kernel k, const char *way, int many
 static void write_reduction(writer *w) {
     const gp_fold *f = &w->p->fold;
     gp_dtype value = dtype_of(w, w->p->out[0]), type = gp_fused_compute((gp_dtype)f->compute);
-    int id = gp_op_id(f->op);
     fprintf(w->f,
             "FORMULAS(value, %s, %s, %s, %s, %s)\ntypedef by_formulas<formulas_%s_value> "
             "reducer;\n",
-            types[type], f->op->name, reductions[id].start, reductions[id].combine,
-            reductions[id].finish, f->op->name);
+            types[type], f->op->name, f->op->start, f->op->formula, f->op->finish, f->op->name);
     bool vectors = gp_is_float(type) && (value == type || value == GP_f16 || value == GP_bf16);
     int many = 16 / (int)gp_dtype_sizes[value];
     fprintf(w->f, KERNEL "%s(gp_reduction a, int parts) { gp_reduce_parts<reducer>(a, parts); }\n",

@@ -58,7 +58,7 @@ local function show_source(f, name)
     if not info or info.what == "C" then
         local row = op_name(f)
         put("%s is written in C%s", name,
-            row and (": %s's row is in tensor/ops/table/ops.def, its kernel in kernels/cpu")
+            row and (": %s's row is in tensor/ops/table, its kernel in kernels/cpu")
                 :format(row)
                 or "")
         return

@@ -29,14 +29,15 @@ typedef double (*formula)(double a, double b, double c);
     }
 #define VALUE(n, y, vars)                                                                          \
     static double y_##n(double a, double b, double c) { vars return y; }
-#define UNARY(n, ty, y, dx, lo, hi, help) ONLY_##ty(VALUE(n, y, X(a)) PARTIAL(n, 0, y, dx, X(a)))
-#define PARAM(n, ty, sig, y, dx, help) ONLY_##ty(VALUE(n, y, X(a)) PARTIAL(n, 0, y, dx, X(a)))
-#define BINARY(n, ty, y, da, db, help)                                                             \
+#define UNARY(n, ty, y, dx, lo, hi, help, ...)                                                     \
+    ONLY_##ty(VALUE(n, y, X(a)) PARTIAL(n, 0, y, dx, X(a)))
+#define PARAM(n, ty, sig, y, dx, help, ...) ONLY_##ty(VALUE(n, y, X(a)) PARTIAL(n, 0, y, dx, X(a)))
+#define BINARY(n, ty, y, da, db, help, ...)                                                        \
     ONLY_##ty(VALUE(n, y, ABC) PARTIAL(n, 0, y, da, ABC) PARTIAL(n, 1, y, db, ABC))
-#define TERNARY(n, ty, y, da, db, dc, help)                                                        \
+#define TERNARY(n, ty, y, da, db, dc, help, ...)                                                   \
     ONLY_##ty(VALUE(n, y, ABC) PARTIAL(n, 0, y, da, ABC) PARTIAL(n, 1, y, db, ABC)                 \
                   PARTIAL(n, 2, y, dc, ABC))
-#define PARAM3(n, ty, sig, y, da, db, dc, help) TERNARY(n, ty, y, da, db, dc, help)
+#define PARAM3(n, ty, sig, y, da, db, dc, help, ...) TERNARY(n, ty, y, da, db, dc, help)
 #include "tensor/ops/table/ops.def"
 
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -45,12 +46,12 @@ typedef struct entry {
     double lo, hi;
     formula y, d[3];
 } entry;
-#define UNARY(n, ty, y, dx, lo, hi, help) ONLY_##ty({#n, lo, hi, y_##n, {d0_##n}}, )
-#define PARAM(n, ty, sig, y, dx, help) ONLY_##ty({#n, -2, 2, y_##n, {d0_##n}}, )
-#define BINARY(n, ty, y, da, db, help) ONLY_##ty({#n, 0.1, 3, y_##n, {d0_##n, d1_##n}}, )
-#define TERNARY(n, ty, y, da, db, dc, help)                                                        \
+#define UNARY(n, ty, y, dx, lo, hi, help, ...) ONLY_##ty({#n, lo, hi, y_##n, {d0_##n}}, )
+#define PARAM(n, ty, sig, y, dx, help, ...) ONLY_##ty({#n, -2, 2, y_##n, {d0_##n}}, )
+#define BINARY(n, ty, y, da, db, help, ...) ONLY_##ty({#n, 0.1, 3, y_##n, {d0_##n, d1_##n}}, )
+#define TERNARY(n, ty, y, da, db, dc, help, ...)                                                   \
     ONLY_##ty({#n, 0.3, 2, y_##n, {d0_##n, d1_##n, d2_##n}}, )
-#define PARAM3(n, ty, sig, y, da, db, dc, help) TERNARY(n, ty, y, da, db, dc, help)
+#define PARAM3(n, ty, sig, y, da, db, dc, help, ...) TERNARY(n, ty, y, da, db, dc, help)
 static const entry table[] = {
 #include "tensor/ops/table/ops.def"
 };

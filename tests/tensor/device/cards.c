@@ -446,7 +446,17 @@ static void bounds(void) {
            "products in f32 were, those rounded to tf32 were not");
 }
 
+/* A row without a formula has a family and a function in its column cost. */
+static void every_row(void) {
+    const char *without = "";
+    for (int i = 0; i < GP_ROWS; i++)
+        if (gp_ops[i].kind == GP_CUSTOM && (!gp_ops[i].cost.family || !gp_ops[i].cost.fn))
+            without = gp_ops[i].name;
+    tap_is_str(without, "", "every row without a formula names its cost");
+}
+
 int main(void) {
+    every_row();
     judge(0, 0, false);
     judge(1, 1, true);
     judge(0, 1, false); /* one card left out */

@@ -129,7 +129,7 @@ static void compiled(void) {
 }
 
 static gp_step_text text_of(const gp_step *s) {
-    return (gp_step_text){s->op->ntensors == 2 ? "ab" : "x", gp_op_formula(s->op)};
+    return (gp_step_text){s->op->vars, s->op->formula};
 }
 
 /* mul, exp and add become a loop where exp may be used, and none where it may not. */

@@ -14,8 +14,8 @@ for name in pairs(rows) do names[#names + 1] = name end
 table.sort(names)
 for _, name in ipairs(names) do
     local row = rows[name]
-    local text = S.calls[name] or S.kinds[row.kind]
-    if not S.is_internal(name) then
+    local text = S.call(name, row)
+    if not row.own then
         local fn, public = S.function_of(g, name)
         local chunk = text
             and load("local fn = ... return fn(" .. text .. ")", "=audit", "t", A.env)

@@ -59,8 +59,8 @@ end
 
 A.env.g = g
 for name, row in pairs(g.ops(true)) do
-    local text = S.calls[name] or S.kinds[row.kind]
-    if text and not S.is_internal(name) then try(name, row.sig, text) end
+    local text = S.call(name, row)
+    if text and not row.own then try(name, row.sig, text) end
 end
 table.sort(different)
 t.is(different, {}, ("%d calls with {} at the end, %d with a 0-d tensor for a number"):format(

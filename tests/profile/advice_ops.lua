@@ -45,8 +45,8 @@ end
 
 local tried, read, wrong = 0, 0, {}
 for name, row in pairs(g.ops(true)) do
-    local text = S.calls[name] or S.kinds[row.kind]
-    if text and not S.is_internal(name) then
+    local text = S.call(name, row)
+    if text and not row.own then
         local fn, public = S.function_of(g, name)
         local args = table.pack(load("return " .. text, "=args", "t", A.env)())
         for i = 1, args.n do args[i] = there(args[i]) end

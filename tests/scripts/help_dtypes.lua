@@ -7,9 +7,6 @@ local all = { "f64", "f32", "bf16", "f16", "i64", "i32", "i16", "i8", "u8", "boo
 -- Calls that a dtype's range refuses, not the op.
 local ranges = { hardtanh = { u8 = "its least is -1, if none is given" } }
 
-local function internal(name)
-    for _, pattern in ipairs(S.internal) do if name:find(pattern) then return true end end
-end
 local function function_of(name)
     local group, short = name:match "^(%l+)[._](.+)$"
     if group == "linalg" or group == "fft" then return g[group][short] end
@@ -35,9 +32,9 @@ end
 
 local wrong, none, seen = {}, {}, 0
 for name, row in pairs(g.ops(true)) do
-    local text = S.calls[name] or S.kinds[row.kind]
+    local text = S.call(name, row)
     local fn = function_of(name)
-    if text and fn and not internal(name) and (text:find "f%(" or text:find "spd") then
+    if text and fn and not row.own and (text:find "f%(" or text:find "spd") then
         if not row.dtypes then none[#none + 1] = name end
         local set = claims(row.dtypes or "")
         seen = seen + 1

@@ -12,9 +12,6 @@ local calls = {
     remainder = "i{1, 2}, i{0, 1}", fmod = "i{1, 2}, i{0, 1}", pow = "i{2, 3}, i{-1, 2}",
     ["linalg.norm"] = "spd, 2", ["linalg.matrix_norm"] = "spd, 'nuc'",
 }
-local function only_others(name)
-    for _, pattern in ipairs(S.internal) do if name:find(pattern) then return true end end
-end
 local function function_of(name)
     local group, short = name:match "^(%l+)[._](.+)$"
     if group == "linalg" or group == "fft" then return g[group][short] end
@@ -55,9 +52,8 @@ end
 for _, device in ipairs { "cpu", "sim" } do
     local silent, never, claimed = {}, {}, 0
     for name, row in pairs(g.ops(true)) do
-        local text, fn, failed = calls[name] or S.calls[name] or S.kinds[row.kind],
-            function_of(name), false
-        if text and fn and not only_others(name) then
+        local text, fn, failed = calls[name] or S.call(name, row), function_of(name), false
+        if text and fn and not row.own then
             for _, case in ipairs(bad) do
                 failed = fails(fn, text, case[1], case[2], device) or failed
             end

@@ -9,10 +9,6 @@ local calls = {
     quantile = "f(2, 3), {0.5}, 2", nanquantile = "f(2, 3), {0.5}, 2", to = "f(2, 3), 'cpu'",
     new_tensor = "f(2, 3), {1, 2}",
 }
-local internal = S.internal
-local function only_others(name)
-    for _, pattern in ipairs(internal) do if name:find(pattern) then return true end end
-end
 local function function_of(name)
     local group, short = name:match "^(%l+)[._](.+)$"
     if group == "linalg" or group == "fft" then return g[group][short] end
@@ -39,12 +35,12 @@ g.sync.mode = "off"
 t.is(waits(g.isclose, "f(3), 0.5"), false, "isclose to a number makes that on the device")
 local silent, idle, seen = {}, {}, 0
 for name, row in pairs(g.ops(true)) do
-    local text = calls[name] or S.calls[name] or S.kinds[row.kind]
+    local text = calls[name] or S.call(name, row)
     local fn = function_of(name)
     if text and (row.sig or ""):find "device%? device" and not text:find "'" then
         text = text .. ", {device = 'sim'}"
     end
-    if text and fn and not only_others(name) then
+    if text and fn and not row.own then
         local waited = waits(fn, text)
         if waited ~= nil then seen = seen + 1 end
         if waited and not row.waits then silent[#silent + 1] = name end
@@ -129,8 +125,8 @@ local function try(name, fn, args)
     if waited then late[name] = true end
 end
 for name, row in pairs(g.ops(true)) do
-    local text, fn, i = S.calls[name] or S.kinds[row.kind], function_of(name), 0
-    local sig = text and fn and not row.waits and not only_others(name) and row.sig or ""
+    local text, fn, i = S.call(name, row), function_of(name), 0
+    local sig = text and fn and not row.waits and not row.own and row.sig or ""
     for word in sig:gmatch "%w+[!?]* ([%w_]+)" do
         i = i + 1
         for _, value in ipairs(values) do

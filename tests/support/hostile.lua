@@ -112,16 +112,16 @@ local function callable(v)
 end
 
 local functions
-local function add(name, fn, kind)
+local function add(name, fn, sample)
     if apart[name] or not callable(fn) then return end
-    functions[#functions + 1] = { name = name, fn = fn, sample = S.calls[name] or S.kinds[kind] }
+    functions[#functions + 1] = { name = name, fn = fn, sample = sample }
 end
 local function gather()
     functions = {}
     for name, row in pairs(g.ops(true)) do
         local group, short = name:match "^(%l+)[._](.+)$"
         local fn = (group == "linalg" or group == "fft") and g[group][short] or g[name]
-        add(name, fn, row.kind)
+        add(name, fn, S.call(name, row))
     end
     for name, fn in pairs(debug.getregistry()["gpush.tensor.methods"]) do
         if not g.ops(true)[name] then add("tensor:" .. name, fn) end

@@ -29,8 +29,8 @@ def signatures():
     """gpush's functions: their parameters by name."""
     out = subprocess.run([GPUSH, HERE / "run.lua", "signatures"], check=True, text=True,
                          capture_output=True).stdout
-    return {name: translate.Parameters(sig)
-            for name, sig in (line.split("\t") for line in out.splitlines())}
+    return {name: translate.Parameters(sig, int(indices))
+            for name, sig, indices in (line.split("\t") for line in out.splitlines())}
 
 
 def read_accepted():
@@ -65,7 +65,7 @@ def expected(case, seed):
     ys = case.sample.fn(*args, **kwargs)
     if case.sample.after:
         ys = case.sample.after(ys)
-    ys = translate.results(case.call.name, ys, case.sample.kwargs)
+    ys = translate.results(case.call, ys, case.sample.kwargs)
     if not case.gradients:
         return ys, [None] * len(ys), []
     random = numpy.random.default_rng(seed)

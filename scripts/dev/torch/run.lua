@@ -1,20 +1,21 @@
 --!plain
 -- What scripts/dev/against-torch has gpush do. `run.lua signatures` prints every function's name
--- and signature. `run.lua FOLDER DEVICE` runs the calls in FOLDER/calls.tsv (number, whether with
--- gradients, Lua text) on the arrays of in.npz, and writes results and gradients to out.npz, errors
--- to errors.tsv.
+-- and signature, and which of its results is the first of indices (0: none). `run.lua FOLDER
+-- DEVICE` runs the calls in FOLDER/calls.tsv (number, whether with gradients, Lua text) on the
+-- arrays of in.npz, and writes results and gradients to out.npz, errors to errors.tsv.
 local g = require "gpush"
 local folder, device = table.unpack(arg)
 
 local function print_signatures()
-    local signature = debug.getregistry()["gpush.signature"]
+    local signature, ops = debug.getregistry()["gpush.signature"], g.ops(true)
     for name in ("SGD Adam AdamW RMSprop Adagrad Adamax NAdam RAdam Adadelta Rprop ASGD \z
         LBFGS"):gmatch "%a+" do local _ = g.optim[name] end -- loaded when they are named
     for prefix, functions in pairs { [""] = g, ["linalg."] = g.linalg, ["fft."] = g.fft,
         ["optim."] = g.optim, ["optim.lr."] = g.optim.lr } do
         for name, fn in pairs(functions) do
             local op, sig = signature(fn)
-            if op then print(prefix .. name, sig) end
+            local row = op and ops[op]
+            if op then print(prefix .. name, sig, row and row.indices or 0) end
         end
     end
 end

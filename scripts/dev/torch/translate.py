@@ -32,14 +32,6 @@ ALSO_PLACES = {"one_hot.x", "embedding.index", "embedding_bag.input", "embedding
                "cross_entropy.target", "nll_loss.target", "multi_margin_loss.target",
                "multilabel_margin_loss.target", "bincount.x", "ctc_loss.targets", "ctc_loss.blank"}
 
-# Ops whose integer results are places: the first one that is.
-PLACES_FROM = {"argmax": 0, "argmin": 0, "argsort": 0, "sort": 1, "topk": 1, "max": 1, "min": 1,
-               "median": 1, "nanmedian": 1, "mode": 1, "kthvalue": 1, "cummax": 1, "cummin": 1,
-               "nonzero": 0, "argwhere": 0, "searchsorted": 0, "bucketize": 0, "max_pool1d": 1,
-               "max_pool2d": 1, "adaptive_max_pool1d": 1, "adaptive_max_pool2d": 1,
-               "unravel_index": 0, "tril_indices": 0, "triu_indices": 0}
-
-
 def name_of(name):
     """gpush's name of an op of PyTorch; None for those that cannot be compared, such as random
     numbers."""
@@ -57,7 +49,10 @@ KEYWORDS = {"end", "repeat"}
 class Parameters:
     """A function's parameters by position and by name: (name, type)."""
 
-    def __init__(self, text):
+    def __init__(self, text, indices):
+        """indices: the first of its results that are indices, counted from 1; 0: none is."""
+        asked = "return_indices" in text
+        self.first_place = indices - 1 if indices else 1 if asked else None
         self.list = []
         for part in filter(None, (p.strip() for p in text.split(","))):
             kind, name = part.split("=")[0].split()
@@ -79,7 +74,7 @@ class Call:
     """The Lua text of a call, and the tensors that it reads as T[1], T[2] …"""
 
     def __init__(self, name, parameters, args, kwargs):
-        self.name, self.tensors = name, []
+        self.name, self.tensors, self.first_place = name, [], parameters.first_place
         if parameters.at(0)[1] == "tensors" and args and isinstance(args[0], torch.Tensor):
             args = [list(args)]
         said = [self.value(v, *parameters.at(i)) for i, v in enumerate(args)
@@ -144,12 +139,12 @@ def number(v):
     return repr(v)
 
 
-def results(name, value, kwargs):
+def results(call, value, kwargs):
     """A call's results as a list of tensors, places counted from 1, complex numbers as pairs."""
     flat = []
     flatten(value, flat)
-    first = PLACES_FROM.get(name)
-    if name.startswith("unique") and kwargs.get("return_inverse"):
+    first = call.first_place
+    if call.name.startswith("unique") and kwargs.get("return_inverse"):
         flat[1] = flat[1] + 1
     for i, y in enumerate(flat):
         if first is not None and i >= first and y.dtype in (torch.int64, torch.int32):

@@ -125,6 +125,7 @@ end
 define { "tril_indices", sig = "int row, int col, int offset=0, dtype? dtype, device? device",
     help = "the rows (first line) and columns of the elements on and below a diagonal of a row x \z
         col matrix",
+    indices = 1,
     fn = function(row, col, offset, dtype, device)
         local mask = gpush.ones({ row, col }, { device = device }):tril(offset)
         return places(mask, below(row, col, offset), dtype)
@@ -132,6 +133,7 @@ define { "tril_indices", sig = "int row, int col, int offset=0, dtype? dtype, de
 define { "triu_indices", sig = "int row, int col, int offset=0, dtype? dtype, device? device",
     help = "the rows (first line) and columns of the elements on and above a diagonal of a row x \z
         col matrix",
+    indices = 1,
     fn = function(row, col, offset, dtype, device)
         local mask = gpush.ones({ row, col }, { device = device }):triu(offset)
         return places(mask, row * col - below(row, col, offset - 1), dtype)

@@ -353,7 +353,7 @@ define { "block_diag", sig = "tensors xs",
 
 define { "unravel_index", sig = "tensor indices, shape shape",
     help = "for indices of a flat tensor their indices in each dim of shape, as a list",
-    dtypes = "integers", fn = function(indices, shape)
+    dtypes = "integers", indices = 1, fn = function(indices, shape)
         local list, rest = {}, indices - 1
         for d, n in ipairs(shape) do
             if n < 1 then fail("unravel_index: argument 'shape': dim %d is %d", d, n) end

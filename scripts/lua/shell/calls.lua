@@ -357,10 +357,11 @@ local function is_method(object, name)
     return true
 end
 
--- Methods to which an index is a number.
-local of_values = {}
-for name in ("sum mean float double prod add sub mul div max min pow std var"):gmatch "%S+" do
-    of_values[name] = true
+-- Whether an index is a number to the method: to arithmetic, reductions and conversions.
+local of_values = { float = true, double = true, max = true, min = true, std = true, var = true }
+local function takes_number(name)
+    local kind = (gpush.ops(true)[name] or {}).kind
+    return of_values[name] or kind == "binary" or kind == "reduce"
 end
 
 local function method_call(node)
@@ -371,7 +372,7 @@ local function method_call(node)
     if name == "join" then args = translate.sequences(args) end
     local text, level = method_form(object, name, args)
     if text then return text, level end
-    if elsewhere.of_indices[name] then note(translate.COUNT) end
+    if elsewhere.indices(name) == 1 then note(translate.COUNT) end
     local of, op = parameters(name, true)
     if not op then of, op = parameters(name:match "^(.*)_$" or name, true) end
     if object[1] == "call" and (path(object[2]) or ""):find "^np%.a" and (name == "mean"
@@ -381,7 +382,7 @@ local function method_call(node)
     if (name == "eq" or name == "ne") and translate.is_index(object) and #args == 1 then
         return call(emit(object, 14) .. ":" .. name, { translate.beside_index(args[1]) })
     end
-    local target = emit(of_values[name] and translate.from_zero(object) or object, 14)
+    local target = emit(takes_number(name) and translate.from_zero(object) or object, 14)
     if node[2][1] == "method" then
         return call(target .. ":" .. name, arguments(args, of, name, true))
     end
@@ -440,7 +441,7 @@ local function named_call(node, full)
         local text, level = by_form(key, args)
         if text then return text, level end
     end
-    if elsewhere.of_indices[last] then note(translate.COUNT) end
+    if elsewhere.indices(last) == 1 then note(translate.COUNT) end
     local package = elsewhere.is_package(full, value_of)
     local name = package and elsewhere.name(full) or not package and full
     if not name and methods[last] and args[1] then -- torch.exp_(x)

@@ -72,16 +72,18 @@ elsewhere.needless = { use_cuda = "devices are always recorded",
     map_location = "a file's tensors go to the model's device", num_samples = "Loader has batch",
     non_blocking = "copies from pinned memory do not wait", inplace = "relu_(x) writes in place" }
 
--- Functions whose results are indices.
-elsewhere.of_indices = {}
-for name in ("argmax argmin argsort nonzero searchsorted bucketize triu_indices \z
-    tril_indices argwhere multinomial randperm"):gmatch "%S+" do
-    elsewhere.of_indices[name] = true
-end
--- Those that return values and, second, their indices.
-elsewhere.with_indices = {}
-for name in ("max min sort topk median mode kthvalue cummax cummin nanmedian"):gmatch "%S+" do
-    elsewhere.with_indices[name] = true
+-- Which result of an op of that name is the first of indices: 1, or 2 after values; nil: none is.
+local indices
+function elsewhere.indices(name)
+    if not indices then
+        indices = {}
+        local synonyms = debug.getregistry()["gpush.synonyms"]
+        for op, row in next, gpush.ops(true) do
+            indices[op] = row.indices
+            for _, second in ipairs(synonyms[op] or {}) do indices[second] = row.indices end
+        end
+    end
+    return indices[name]
 end
 
 -- Layers whose arguments are dims.

@@ -133,9 +133,8 @@ local pairs_of = { values = 1, indices = 2, [0] = 1, 2, 3, eigenvalues = 1, eige
     U = 1, S = 2, Vh = 3, Q = 1, R = 2, real = 1, imag = 2, mantissa = 1,
     exponent = 2, solution = 1, hist = 1, bin_edges = 2 }
 local several = {}
-for name in ("max min sort topk median mode kthvalue cummax cummin nanmedian svd qr eigh lu \z
-    slogdet eigvals triangular_solve frexp histogram std_mean var_mean aminmax lstsq lstm \z
-    gru"):gmatch "%S+" do
+for name in ("svd qr eigh lu slogdet eigvals triangular_solve frexp histogram std_mean var_mean \z
+    aminmax lstsq lstm gru"):gmatch "%S+" do
     several[name] = true
 end
 -- The value that key names, x.max(1).values or x.max(1)[0]; nil for any other value.
@@ -159,7 +158,8 @@ function translate.part_of(node, key)
         if a[1] == "named" and a[2]:find "^return_" then told = "several" end
         inverse = inverse or a[1] == "named" and a[2] == "return_inverse"
     end
-    if not which or not (several[name] or told == "several") then return nil end
+    if not which then return nil end
+    if not (several[name] or told == "several" or translate.gives_indices(node)) then return nil end
     local text = emit(node)
     if inverse and which == 2 then translate.note(COUNT) end
     return which == 1 and "(" .. text .. ")" or ("(select(%d, %s))"):format(which, text)

@@ -94,7 +94,7 @@ end
 -- Whether the call's second result is indices: x.max(1), torch.topk(x, 2).
 function translate.gives_indices(node)
     local f = node[1] == "call" and node[2]
-    return f and elsewhere.with_indices[f[3] or f[2]] or false
+    return f and elsewhere.indices(f[3] or f[2]) == 2
 end
 
 -- Whether the value is an index: x.argmax(1), x.argmax().item(), x.max(1)[1].
@@ -106,7 +106,7 @@ local function is_index(node)
     if node[1] == "paren" or node[1] == "index" then return is_index(node[2]) end
     local f = node[1] == "call" and node[2]
     if not f or f[1] == "name" then return false end
-    return elsewhere.of_indices[f[3]] or f[3] == "item" and is_index(f[2])
+    return elsewhere.indices(f[3]) == 1 or f[3] == "item" and is_index(f[2])
 end
 
 -- An index as a number of Python's: one less.

@@ -274,7 +274,7 @@ local function made_in_place(node)
         return not boolean
     end
     local method = node[1] == "call" and (f[1] == "field" or f[1] == "method") and f[3]
-    if method == "bool" or method and elsewhere.of_indices[method] then return false end
+    if method == "bool" or method and elsewhere.indices(method) == 1 then return false end
     return (node[1] == "index" or method ~= false) and made_in_place(f[2])
 end
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tensor/autograd/tape.h"
-#include "tensor/fuse/trace.h"
+#include "tensor/intercept.h"
 #include "tensor/overlap.h"
 
 /* ---- parsing ---- */
@@ -200,7 +200,7 @@ static bool take(resolved *r, const gp_index_item *it, int *d, bool alone) {
 /* Fills *r from x and the items; the caller releases it, also on failure. */
 static bool resolve(resolved *r, gp_tensor *x, const gp_index_spec *s) {
     *r = (resolved){.view = gp_tensor_ref(x)};
-    gp_trace_saw_shape(); /* ends and masks are resolved by the dims that x has now */
+    gp_at(GP_AT_SHAPE, NULL, NULL); /* ends and masks are resolved by the dims that x has now */
     int taken = 0, ellipses = 0, tensors = 0, d = 0;
     for (int i = 0; i < s->n; i++) {
         taken += takes(&s->item[i]);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "tensor/autograd/tape.h"
-#include "tensor/fuse/trace.h"
+#include "tensor/intercept.h"
 
 _Thread_local gp_autocasts gp_autocast_thread;
 int (*gp_autocast_depth)(void *coroutine);
@@ -40,8 +40,8 @@ static bool recording(void) { return gp_grad_live && !gp_no_grad; }
 /* As in PyTorch: f32 leaves that require gradients and are no views are converted to 16 bits once,
  * however many ops take them. A trace needs each conversion as a call: later runs make it again. */
 static bool cacheable(const gp_autocast *s, gp_tensor *t, gp_dtype dt) {
-    return s->casts && !gp_tracing && t->a.dtype == GP_f32 && dt == (gp_dtype)s->dtype &&
-           !t->base && !gp_tensor_node(t) && t->requires_grad;
+    return s->casts && !(gp_kept() & GP_KEEPS_CALLS) && t->a.dtype == GP_f32 &&
+           dt == (gp_dtype)s->dtype && !t->base && !gp_tensor_node(t) && t->requires_grad;
 }
 
 /* The place of t, or the end. A step takes parameters in the same order as the one before. */
@@ -183,28 +183,34 @@ static void ask_wide(gp_call *c, int i) {
     c->arg[i] = (gp_value){.kind = GP_DTYPE, .i = GP_f32};
 }
 
-static bool run_cast(gp_autocast *s, const gp_cast_rule *r, gp_call *c, bool (*run)(gp_call *c)) {
+static bool run_cast(gp_autocast *s, const gp_cast_rule *r, const gp_interceptor *self,
+                     gp_call *c) {
     gp_dtype dt = target(s, r, c);
     given g;
     if (r->policy == GP_CAST_REFUSED)
         return gp_fail("%s: is not safe under autocast: its logarithms overflow in 16 bits; use %s",
                        r->name, r->advice);
     if (r->policy == GP_CAST_DTYPE) ask_wide(c, r->dtype);
-    if (dt == GP_bool) return run(c);
-    bool ok = cast_all(s, c, dt, &g) && run(c);
+    if (dt == GP_bool) return gp_op_run_below(self, c);
+    bool ok = cast_all(s, c, dt, &g) && gp_op_run_below(self, c);
     restore(c, &g);
     return ok;
 }
 
-bool gp_autocast_run(gp_call *c, bool (*run)(gp_call *c)) {
+/* Runs c with its arguments converted as its row says, and restores them. */
+static bool run(const gp_interceptor *self, gp_call *c) {
+    if (!gp_autocast_on()) return gp_op_run_below(self, c);
     gp_autocast *s = gp_autocast_current();
     const gp_cast_rule *r = &c->op->autocast;
     gp_autocast_pause();
     /* in place, the tensor that is written says the dtype */
-    bool ok = s && s->enabled && r->policy && !c->into ? run_cast(s, r, c, run) : run(c);
+    bool ok = s && s->enabled && r->policy && !c->into ? run_cast(s, r, self, c)
+                                                       : gp_op_run_below(self, c);
     gp_autocast_resume();
     return ok;
 }
+
+static _Thread_local gp_interceptor interceptor = {.order = 10, .run = run};
 
 /* ---- scopes ---- */
 
@@ -232,6 +238,7 @@ bool gp_autocast_open(gp_autocast *s) {
     s->outer = gp_autocast_thread.scopes;
     s->open = true;
     gp_autocast_thread = (gp_autocasts){s, 0};
+    gp_intercept(&interceptor, true);
     return true;
 }
 
@@ -245,5 +252,6 @@ void gp_autocast_close(gp_autocast *s) {
             *paused = s->paused;
             break;
         }
+    gp_intercept(&interceptor, gp_autocast_thread.scopes != NULL);
     drop_casts(s->casts);
 }

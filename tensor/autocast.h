@@ -50,8 +50,4 @@ static inline bool gp_autocast_on(void) {
     return gp_autocast_thread.scopes && !gp_autocast_thread.paused;
 }
 
-/* Runs c by `run` with its arguments converted as its row says, and restores them. For gp_op_run,
- * where gp_autocast_on. */
-bool gp_autocast_run(gp_call *c, bool (*run)(gp_call *c));
-
 #endif

@@ -4,18 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/autocast.h"
 #include "tensor/call.h"
-#include "tensor/capture/capture.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/autograd/grad.h"
-#include "tensor/autograd/watch.h"
 #include "tensor/infer.h"
 #include "tensor/device/card/card.h"
 #include "tensor/device/stream/failure.h"
 #include "tensor/device/stream/hazard.h"
-#include "tensor/fuse/program.h"
-#include "tensor/fuse/trace.h"
+#include "tensor/intercept.h"
 #include "tensor/overlap.h"
 
 _Thread_local const gp_call *gp_running;
@@ -297,7 +293,7 @@ static bool launch_async(gp_call *c) {
     if (!order_call(c)) return false;
     if (run_small(c) || (s->here && s->here(c, run_here))) return true;
     uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
-    c->tensors = !gp_capturing;
+    c->tensors = !(gp_kept() & GP_KEEPS_LAUNCHES);
     if (!s->dev->vt->launch(s, c)) return false;
     atomic_store_explicit(&s->last_id, c->id, memory_order_relaxed);
     return note_call(c, before);
@@ -352,10 +348,9 @@ static bool run(gp_call *c) {
         ok = atomic_load_explicit(&c->stream->alone, memory_order_relaxed) ? run_here(c)
              : c->stream->async                                            ? launch_async(c)
                                                                            : launch_beside(c);
-        if (__builtin_expect(gp_capturing != NULL, 0)) ok = ok && gp_capture_call(c);
     }
     if (c->id) op_end(c, ok);
-    if (__builtin_expect(gp_watch.on, 0)) ok = ok && gp_watch_results(c);
+    ok = ok && gp_at(GP_AT_LAUNCH, c->name, c);
     drop_tmp(c);
     if (!ok) drop_out(c);
     return ok;
@@ -377,18 +372,16 @@ static bool run_recorded(gp_call *c) {
     return false;
 }
 
-static bool run_untraced(gp_call *c) {
-    return gp_grad_live && !gp_no_grad ? run_recorded(c) : run(c);
+static bool run_given(gp_call *c) { return gp_grad_live && !gp_no_grad ? run_recorded(c) : run(c); }
+
+static bool run_by(const gp_interceptor *i, gp_call *c) {
+    while (i && !i->run) i = i->next;
+    return i ? i->run(i, c) : run_given(c);
 }
 
-static bool run_given(gp_call *c) {
-    return __builtin_expect(gp_tracing != NULL, 0) ? gp_trace_run(c, run_untraced)
-                                                   : run_untraced(c);
-}
+bool gp_op_run_below(const gp_interceptor *self, gp_call *c) { return run_by(self->next, c); }
 
-bool gp_op_run(gp_call *c) {
-    return gp_autocast_on() ? gp_autocast_run(c, run_given) : run_given(c);
-}
+bool gp_op_run(gp_call *c) { return gp_intercepted() ? run_by(gp_intercepting, c) : run_given(c); }
 
 void gp_call_begin(gp_call *c, const gp_op *op) {
     c->op = op;

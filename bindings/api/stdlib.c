@@ -4,7 +4,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/module.h"
-#include "tensor/fuse/trace.h"
+#include "tensor/intercept.h"
 
 /* Pushes what else to write where function LIBRARY.NAME needs numbers, or "". */
 static const char *push_advice(lua_State *L, const char *function) {
@@ -92,13 +92,13 @@ static inline void convert(lua_State *L, void (*becomes)(lua_State *, int, const
 
 /* A function that is captured or traced would have the number that it drew then for good. */
 static int l_math_random(lua_State *L) {
-    if (!gp_trace_may_draw("math.random")) return gp_lua_raise(L);
+    if (!gp_at(GP_AT_DRAW, "math.random", NULL)) return gp_lua_raise(L);
     convert(L, number, 1, 2, "math.random");
     return original.math_random(L);
 }
 
 static int l_math_randomseed(lua_State *L) {
-    if (!gp_trace_may_draw("math.randomseed")) return gp_lua_raise(L);
+    if (!gp_at(GP_AT_DRAW, "math.randomseed", NULL)) return gp_lua_raise(L);
     convert(L, number, 1, 2, "math.randomseed");
     return original.math_randomseed(L);
 }

@@ -10,9 +10,8 @@
 #include "tensor/autograd/watch.h"
 #include "tensor/autograd/grad.h"
 #include "tensor/autograd/survey.h"
-#include "tensor/capture/capture.h"
 #include "tensor/device/stream/hazard.h"
-#include "tensor/fuse/trace.h"
+#include "tensor/intercept.h"
 
 _Thread_local bool gp_grads_apart;
 
@@ -423,7 +422,7 @@ static bool settle_leaf(walk *w, gp_leaf *l) {
         if (o->inputs[i]->leaf == l && !gp_tensor_node(o->inputs[i])) o->out[i] = gp_tensor_ref(g);
     if (!wanted) return true;
     gp_srcloc_set_forward(w->loc);
-    if (gp_capturing && !gp_capture_leaf(l, false)) return false;
+    if (!gp_at(GP_AT_GRAD_READ, NULL, l)) return false;
     if (l->grad) return add_grad(l, g, o->create);
     return (l->grad = own_copy(w, g)) != NULL;
 }
@@ -475,7 +474,7 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
                  const gp_backward_opts *opts) {
     walk w;
     bool ok = true;
-    if (gp_tracing)
+    if (gp_kept() & GP_KEEPS_CALLS)
         return gp_fail("backward: a function that fuse traces computes no gradients itself; call "
                        "backward on its result");
     begin_walk(&w, opts);

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "tensor/capture/capture.h"
+#include "tensor/intercept.h"
 #include "tensor/device/device.h"
 #include "tensor/base/error.h"
 
@@ -45,7 +45,8 @@ bool gp_survey_nodes(gp_node *const *first, int n, bool leaves, gp_survey *to) {
     static _Thread_local uint64_t walks;
     const gp_stream *host = gp_device_cpu()->streams[0];
     bool watched = leaves && atomic_load_explicit(&gp_grad_watched, memory_order_relaxed);
-    bool alone = gp_capturing || atomic_load_explicit(&host->alone, memory_order_relaxed);
+    bool captured = gp_kept() & GP_KEEPS_LAUNCHES;
+    bool alone = captured || atomic_load_explicit(&host->alone, memory_order_relaxed);
     *to = (gp_survey){.leaves = watched};
     if (!watched && alone) return true;
     visit v = {.mark = ++walks, .to = to};
@@ -62,6 +63,6 @@ bool gp_survey_nodes(gp_node *const *first, int n, bool leaves, gp_survey *to) {
         }
     }
     free(v.stack);
-    if (gp_capturing) to->forked = 0;
+    if (captured) to->forked = 0;
     return ok;
 }

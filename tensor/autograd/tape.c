@@ -9,10 +9,10 @@
 #include "tensor/autograd/anomaly.h"
 #include "tensor/autograd/watch.h"
 #include "tensor/autograd/grad.h"
-#include "tensor/fuse/program.h"
 
 _Atomic bool gp_grad_live, gp_grad_watched;
 _Thread_local int gp_no_grad;
+void (*gp_keep_program)(gp_node *n, struct gp_program *p);
 
 static _Thread_local uint64_t count; /* of nodes: the order of their creation */
 
@@ -404,9 +404,7 @@ bool gp_tape_begin(gp_call *c, gp_node **node) {
         if (v->kind == GP_TENSOR) gp_node_input(n, at++, v->t);
         for (int k = 0; v->kind == GP_LIST && k < v->n; k++) gp_node_input(n, at++, v->list[k]);
         if (v->kind == GP_TENSOR || v->kind == GP_LIST) v->i = first;
-        if (v->kind != GP_PROGRAM) continue;
-        n->ctx = gp_program_ref(v->program), n->drop = gp_program_unref;
-        n->rule = gp_program_rule(v->program);
+        if (v->kind == GP_PROGRAM) gp_keep_program(n, v->program);
     }
     at = 0;
     bool ok = true;

@@ -24,6 +24,9 @@ typedef struct gp_rule {
     const char *saves;
 } gp_rule;
 
+/* Sets the rule of n, the node of a call with program p, and lets n keep p. Set by tensor/fuse. */
+extern void (*gp_keep_program)(gp_node *n, struct gp_program *p);
+
 /* A function that is called with a gradient, and may replace it. */
 typedef struct gp_grad_hook {
     struct gp_grad_hook *next;

@@ -7,6 +7,7 @@
 
 #include "tensor/cost.h"
 #include "tensor/device/stream/failure.h"
+#include "tensor/intercept.h"
 #include "tensor/ops/finite.h"
 
 _Thread_local gp_watch_state gp_watch;
@@ -139,7 +140,7 @@ static bool check_list(const gp_call *c) {
     return true;
 }
 
-bool gp_watch_results(const gp_call *c) {
+static bool watch_results(const gp_call *c) {
     if (gp_watch.see) return show_results(c);
     /* Nothing after a failure is the first. */
     if (c->stream->async && atomic_load_explicit(&gp_failures_unread, memory_order_relaxed))
@@ -147,4 +148,15 @@ bool gp_watch_results(const gp_call *c) {
     for (int i = 0; i < c->nout; i++)
         if (may_be_new(c, c->out[i]) && !check(c, c->out[i], -1)) return false;
     return check_list(c);
+}
+
+static bool at(gp_moment m, const char *what, void *of) {
+    return m != GP_AT_LAUNCH || !gp_watch.on || watch_results(of);
+}
+
+static _Thread_local gp_interceptor interceptor = {.order = 40, .at = at};
+
+void gp_watch_set(bool on) {
+    gp_watch.on = on;
+    gp_intercept(&interceptor, on);
 }

@@ -10,7 +10,7 @@
 
 /* Of this thread, so loaders' threads are not watched. */
 typedef struct gp_watch_state {
-    bool on;
+    bool on;             /* by gp_watch_set */
     const char *module;  /* the path of the module that is called; interned; NULL: none */
     const gp_node *step; /* the step of backward that runs; NULL: none does */
     /* Not NULL: given the results of ops that compute, in place of the check; false with a message
@@ -31,8 +31,8 @@ static inline const gp_node *gp_watch_step(const gp_node *n) {
     return before;
 }
 
-/* For gp_op_run, while this thread watches: checks the results of c, which was launched. Only
- * queues where c did. False with a message where a result is NaN or infinite already. */
-bool gp_watch_results(const gp_call *c);
+/* Begins or ends this thread's watch: the results of ops are checked. The check only queues where
+ * the op did; an op fails where a result is NaN or infinite already. */
+void gp_watch_set(bool on);
 
 #endif

@@ -27,22 +27,9 @@ bool gp_capture_plan(gp_capture *k, gp_tensor *const *results, int n, bool *agai
 /* Frees k, once no queue holds it. NULL is fine. */
 void gp_capture_free(gp_capture *k);
 
-/* For gp_op_run: c was launched. False with a message. */
-bool gp_capture_call(gp_call *c);
-/* For the allocator: st was made; nobody holds it any more. */
-void gp_capture_made(gp_storage *st);
-void gp_capture_freed(gp_storage *st);
-/* The gradient of l is read, or (writes) replaced. False with a message without memory. */
-bool gp_capture_leaf(gp_leaf *l, bool writes);
-/* Refuses what a replay would not repeat; false with a message. */
-bool gp_capture_refuse(const char *what);
-static inline bool gp_capture_may(const char *what) {
-    return !gp_capturing || gp_capture_refuse(what);
-}
-/* Whether the generator's state may be set: only to one that this call of the function read. */
-bool gp_capture_may_seed(const gp_rng *state, const char *what);
-/* The script reads the generator's state. */
-void gp_capture_saw_rng(void);
+/* Refuses, of a captured or traced function, a number of Lua's own generator; false with a
+ * message. */
+bool gp_capture_refuse_draw(const char *what);
 
 /* ---- replays ---- */
 

@@ -3,7 +3,7 @@
 #define GP_CAPTURE_LIST_H
 
 #include "tensor/capture/capture.h"
-#include "tensor/capture/replay.h"
+#include "tensor/device/stream/replay.h"
 
 enum {
     GP_CAPTURE_INPUTS = 16,

@@ -7,6 +7,7 @@
 #include "tensor/capture/list.h"
 #include "tensor/fuse/program.h"
 #include "tensor/memory/alloc.h"
+#include "tensor/intercept.h"
 #include "tensor/sig.h"
 
 enum { BUCKETS = 4096 };
@@ -75,19 +76,19 @@ static int slot_of(gp_capture *k, gp_storage *st) {
     return i;
 }
 
-void gp_capture_made(gp_storage *st) {
-    gp_capture *k = gp_capturing;
+static bool note_made(gp_capture *k, gp_storage *st) {
     if (add(k, st, GP_SLOT_OURS, true) < 0) k->failed = true;
+    return true;
 }
 
-void gp_capture_freed(gp_storage *st) {
-    gp_capture *k = gp_capturing;
+static bool note_dropped(gp_capture *k, gp_storage *st) {
     int i = find(k, st), *at = &k->bucket[bucket_of(st)];
-    if (i < 0) return;
+    if (i < 0) return true;
     while (*at != i) at = &k->slot[*at].next;
     *at = k->slot[i].next;
     k->slot[i].dead = true;
     k->slot[i].st = NULL;
+    return true;
 }
 
 /* ---- calls ---- */
@@ -141,7 +142,7 @@ static bool note_write(gp_capture *k, gp_recorded *r, const gp_tensor *t, int *s
 }
 
 /* Notes the tensors of c in the order of its copy's arrays; reads come before writes. */
-static bool note_arrays(gp_capture *k, gp_call *c, gp_recorded *r) {
+static bool note_arrays(gp_capture *k, const gp_call *c, gp_recorded *r) {
     int n = c->nout, ok = 1;
     int *slot = r->slot;
     for (int i = 0; i < r->narrays; i++) slot[i] = -1;
@@ -239,7 +240,7 @@ static bool small_at_home(const gp_capture *k, const gp_call *c) {
     return true;
 }
 
-bool gp_capture_call(gp_call *c) {
+static bool note_call(const gp_call *c) {
     gp_capture *k = gp_capturing;
     gp_recorded *r =
         one_device(k, c) && ROOM(k->call, k->ncalls, k->room_calls) ? copy_of(c) : NULL;
@@ -274,7 +275,21 @@ bool gp_capture_number(const char *name, double value, bool *found) {
 
 /* ---- what else a function does ---- */
 
-bool gp_capture_refuse(const char *what) {
+bool gp_capture_refuse_draw(const char *what) {
+    if (gp_capturing) gp_capturing->failed = true;
+    return gp_fail("%s: a function that is captured or fused draws no numbers of Lua's generator: "
+                   "its next call would not draw again; use rand, or pass them as tensors",
+                   what);
+}
+
+/* For memory, or for what other streams and ranks compute, a captured function waits: that decides
+ * nothing. */
+static bool may_wait(gp_why why) {
+    return why == GP_WHY_alloc || why == GP_WHY_join || why == GP_WHY_reuse ||
+           why == GP_WHY_collective;
+}
+
+static bool refuse(const char *what) {
     gp_capturing->failed = true;
     return gp_fail("%s: a captured function cannot read the values of tensors, or wait: a replay "
                    "would not decide by them again; use where to choose by elements, or return "
@@ -282,15 +297,15 @@ bool gp_capture_refuse(const char *what) {
                    what);
 }
 
-void gp_capture_saw_rng(void) {
-    gp_capture *k = gp_capturing;
+static bool note_rng(gp_capture *k) {
     int most = sizeof k->seen / sizeof *k->seen;
     k->seen[k->nseen++ % most] = gp_generator.counter;
+    return true;
 }
 
-bool gp_capture_may_seed(const gp_rng *state, const char *what) {
+/* The generator's state may be set to one that this call of the function read. */
+static bool may_seed(const gp_rng *state, const char *what) {
     gp_capture *k = gp_capturing;
-    if (!k) return true;
     int most = sizeof k->seen / sizeof *k->seen;
     for (int i = 0; i < k->nseen && i < most; i++)
         if (state->seed == k->rng.seed && state->counter == k->seen[i]) return true;
@@ -300,7 +315,7 @@ bool gp_capture_may_seed(const gp_rng *state, const char *what) {
                    what);
 }
 
-bool gp_capture_leaf(gp_leaf *l, bool writes) {
+static bool note_leaf(gp_leaf *l, bool writes) {
     gp_capture *k = gp_capturing;
     for (int i = 0; i < k->nleaves; i++)
         if (k->leaf[i].leaf == l) return true;
@@ -333,6 +348,28 @@ static bool note_input(gp_capture *k, int i, gp_tensor *t, int arg) {
     return true;
 }
 
+static bool at(gp_moment m, const char *what, void *of) {
+    gp_capture *k = gp_capturing;
+    switch (m) {
+    case GP_AT_LAUNCH: return note_call(of);
+    case GP_AT_WAIT: return may_wait(*(gp_why *)of) || refuse(what);
+    case GP_AT_READ:
+    case GP_AT_COPY: return refuse(what);
+    case GP_AT_DRAW: return gp_capture_refuse_draw(what);
+    case GP_AT_SEED: return may_seed(of, what);
+    case GP_AT_RNG: return note_rng(k);
+    case GP_AT_GRAD_READ:
+    case GP_AT_GRAD_WRITE: return note_leaf(of, m == GP_AT_GRAD_WRITE);
+    case GP_AT_MAKE: return note_made(k, of);
+    case GP_AT_DROP: return note_dropped(k, of);
+    case GP_AT_SHAPE: break;
+    }
+    return true;
+}
+
+static _Thread_local gp_interceptor interceptor = {
+    .order = 30, .keeps = GP_KEEPS_LAUNCHES, .at = at};
+
 gp_capture *gp_capture_begin(gp_tensor *const *inputs, const int *arg, int n) {
     gp_capture *k = calloc(1, sizeof *k);
     if (!k || !(k->bucket = malloc(BUCKETS * sizeof *k->bucket)))
@@ -343,11 +380,14 @@ gp_capture *gp_capture_begin(gp_tensor *const *inputs, const int *arg, int n) {
     k->rng = gp_generator;
     for (int i = 0; i < n; i++)
         if (!note_input(k, i, inputs[i], arg[i])) return gp_capture_free(k), NULL;
+    gp_intercept(&interceptor, true);
     return gp_capturing = k;
 }
 
 void gp_capture_stop(gp_capture *k) {
-    if (gp_capturing == k) gp_capturing = NULL;
+    if (gp_capturing != k) return;
+    gp_capturing = NULL;
+    gp_intercept(&interceptor, false);
 }
 
 gp_srcloc gp_capture_loc(const gp_capture *k) { return k->loc; }

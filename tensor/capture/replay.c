@@ -42,7 +42,7 @@ void gp_capture_set_call(const gp_replay_values *v, int i, gp_call *c, gp_array 
     c->arg[r->seed + 1].i = (int64_t)(v->rng.counter + r->counter);
 }
 
-bool gp_replay_run_call(const gp_replay_values *v, int i) {
+static bool run_call(const gp_replay_values *v, int i) {
     gp_recorded *r = v->capture->call[v->first + i];
     if (r->varies) gp_capture_set_call(v, v->first + i, &r->call, r->array);
     gp_running = &r->call;
@@ -53,12 +53,11 @@ bool gp_replay_run_call(const gp_replay_values *v, int i) {
     return ok;
 }
 
-int gp_replay_calls(const gp_replay_values *v) { return v->n; }
-const gp_call *gp_replay_call(const gp_replay_values *v, int i) {
+static const gp_call *call_of(const gp_replay_values *v, int i) {
     return &v->capture->call[v->first + i]->call;
 }
 
-gp_replay_values *gp_replay_copy(const gp_replay_values *v) {
+static gp_replay_values *copy_values(const gp_replay_values *v) {
     size_t n = (size_t)v->capture->ndynamic, m = (size_t)v->capture->nnumbers;
     gp_replay_values *to = malloc(sizeof *to + n * sizeof *to->address + m * sizeof *to->number);
     if (!to) return gp_fail_null("capture: out of memory");
@@ -70,10 +69,12 @@ gp_replay_values *gp_replay_copy(const gp_replay_values *v) {
     return to;
 }
 
-void gp_replay_done(gp_replay_values *v) {
+static void free_values(gp_replay_values *v) {
     atomic_fetch_sub_explicit(&v->capture->queued, 1, memory_order_release);
     free(v);
 }
+
+static const gp_replayer replayer = {copy_values, free_values, call_of, run_call};
 
 bool gp_capture_launch(const gp_replay_values *v, int i, gp_stream *s) {
     const gp_recorded *r = v->capture->call[i];
@@ -210,7 +211,7 @@ static bool run_part_here(const gp_replay_values *v, const gp_part *e, gp_stream
     bool hooked = GP_HOOK(op_begin) != NULL;
     for (int i = e->first; i < e->first + e->n; i++) {
         if (gp_thread_stopped()) return gp_fail("interrupted!");
-        if (!(hooked ? gp_capture_launch(v, i, s) : gp_replay_run_call(v, i)))
+        if (!(hooked ? gp_capture_launch(v, i, s) : run_call(v, i)))
             return failed_at(&v->capture->call[i]->call);
     }
     return true;
@@ -408,7 +409,7 @@ bool gp_capture_replay(gp_capture *k, gp_tensor *const *in, const double *number
     replay p = {.k = k,
                 .stream = k->stream ? gp_stream_current(k->stream->dev) : NULL,
                 .in = in,
-                .v = {.capture = k, .rng = gp_generator, .number = numbers}};
+                .v = {.by = &replayer, .capture = k, .rng = gp_generator, .number = numbers}};
     bool ok = replay_in(&p, room, out);
     if (room != few) free(room);
     return ok;

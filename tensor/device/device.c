@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tensor/base/env.h"
-#include "tensor/fuse/trace.h"
+#include "tensor/intercept.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/backends.h"
 #include "tensor/device/card/clock.h"
@@ -418,13 +418,12 @@ static bool wait_idle(gp_stream *s, gp_why why, const char *what) {
 }
 
 bool gp_wait(gp_stream *s, gp_why why, const char *what) {
-    return gp_trace_may_wait(why, what) && wait_idle(s, why, what) &&
-           succeeded(s, UINT64_MAX, what);
+    return gp_at(GP_AT_WAIT, what, &why) && wait_idle(s, why, what) && succeeded(s, UINT64_MAX, what);
 }
 
 bool gp_wait_event(gp_event *e, gp_why why, const char *what) {
     gp_stream *s = e->stream;
-    if (!gp_trace_may_wait(why, what)) return false;
+    if (!gp_at(GP_AT_WAIT, what, &why)) return false;
     if (gp_queue_own() && !s->dev->vt->event_done(e)) gp_queue_run_own();
     bool ok =
         s->dev->vt->event_done(e) || (gp_wait_allowed(s, why, what) && wait_now(s, e, why, what));
@@ -438,7 +437,7 @@ bool gp_wait_ticket(gp_stream *first, uint64_t upto, gp_why why, const char *wha
 }
 
 bool gp_wait_device(gp_device *dev, gp_why why, const char *what) {
-    if (!gp_trace_may_wait(why, what)) return false;
+    if (!gp_at(GP_AT_WAIT, what, &why)) return false;
     for (int d = 0; d < ndevices; d++)
         for (int i = 0; (!dev || dev == devices[d]) && i < devices[d]->nstreams; i++)
             if (!wait_idle(devices[d]->streams[i], why, what)) return false;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tensor/autograd/tape.h"
-#include "tensor/fuse/trace.h"
+#include "tensor/intercept.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/stream/failure.h"
 #include "tensor/device/form.h"
@@ -75,7 +75,7 @@ static bool transfer_bytes(gp_tensor *dst, gp_tensor *src, bool may_return, gp_w
                        : kind == GP_COPY_D2H ? dst->storage
                                              : NULL;
     bool pageable = host && !host->pinned;
-    if (!gp_capture_may(what)) return false;
+    if (!gp_at(GP_AT_COPY, what, NULL)) return false;
     if (gp_thread_loader())
         return gp_fail(
             "%s: a loader's workers compute on the cpu, not on %s; the batch goes there as "
@@ -257,7 +257,7 @@ gp_tensor *gp_to_host(gp_tensor *x, gp_why why, const char *what) {
 }
 
 bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what) {
-    if (!gp_trace_may_read(what)) return false;
+    if (!gp_at(GP_AT_READ, what, NULL)) return false;
     size_t bytes = (size_t)x->a.numel * gp_dtype_size((gp_dtype)x->a.dtype);
     gp_tensor *host = gp_to_host(x, why, what);
     if (!host) return false;
@@ -268,7 +268,7 @@ bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what) {
 
 bool gp_item(gp_tensor *x, gp_scalar *out, gp_why why, const char *what) {
     char buf[8];
-    if (!gp_trace_may_read(what)) return false;
+    if (!gp_at(GP_AT_READ, what, NULL)) return false;
     if (x->a.numel != 1) {
         char text[200];
         return gp_fail("%s: expected a tensor with one element, got %s", what,

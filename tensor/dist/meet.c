@@ -7,7 +7,7 @@
 #include "tensor/device/stream/thread.h"
 #include "tensor/dist/world.h"
 #include "tensor/base/error.h"
-#include "tensor/fuse/trace.h"
+#include "tensor/intercept.h"
 #include "tensor/op.h"
 
 enum { HERE_NS = 200000, LATE_NS = 300000000, TESTS = 8 };
@@ -115,7 +115,7 @@ static void report(const gp_call *c, uint64_t t0) {
 bool gp_dist_is_here(void) { return here; }
 
 bool gp_dist_run_here(gp_call *c, bool (*run)(gp_call *)) {
-    if (gp_stream_queued(c->stream) || gp_capturing || gp_tracing) return false;
+    if (gp_stream_queued(c->stream) || gp_kept()) return false;
     if (!gp_wait_allowed(c->stream, GP_WHY_collective, c->name)) return false;
     since = gp_now_ns();
     here = true;

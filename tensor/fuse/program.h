@@ -3,6 +3,7 @@
 #define GP_PROGRAM_H
 
 #include "tensor/autograd/tape.h"
+#include "tensor/ops/elementwise.h"
 
 enum {
     GP_PROGRAM_INPUTS = 24,
@@ -12,14 +13,6 @@ enum {
         GP_PROGRAM_INPUTS /* as a list of steps; the op `fused` gives GP_MAX_OUT at most */
 };
 _Static_assert(GP_PROGRAM_INPUTS <= 32, "a bit for each input");
-
-/* What a step computes in the loop: the formula of its row, or one of these. */
-typedef enum gp_fuse_form {
-    GP_FUSE_NONE,    /* an elementwise row; no other row is fused */
-    GP_FUSE_CONVERT, /* to another dtype */
-    GP_FUSE_WHERE,
-    GP_FUSE_DROP /* argument 1 is p, 2 whether anything is dropped */
-} gp_fuse_form;
 
 /* One call in a program. Values are numbered: the inputs, then the steps' results. */
 typedef struct gp_step {
@@ -112,9 +105,6 @@ gp_program *gp_program_ties(gp_program *p);
 /* What a reduction's derivative reads of gp_formula_variables besides g, as a bit mask. */
 enum { GP_READS_RESULT = 1 << 2, GP_READS_TIES = 1 << 3, GP_READS_OTHERS = 1 << 4 };
 unsigned gp_fold_reads(const gp_fold *f);
-
-/* How a call of p is differentiated: of some reductions the result is saved, too. */
-const gp_rule *gp_program_rule(const gp_program *p);
 
 /* The gradients of a program's inputs: programs of their own, whose inputs are those of p, then the
  * gradients of its outputs. Of a reduction that is g, and after it what its derivative reads: the

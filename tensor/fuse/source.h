@@ -5,11 +5,6 @@
 
 #include "tensor/fuse/program.h"
 
-/* A formula over named operands, a letter each. */
-typedef struct gp_step_text {
-    const char *vars, *formula; /* formula NULL: the step cannot be written as C */
-} gp_step_text;
-
 /* What a device knows of the C that its programs become. */
 typedef struct gp_loops_rules {
     /* The formula whose loop step s has there; for rows with one. */

@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "tensor/autograd/tape.h"
+#include "tensor/capture/capture.h"
 #include "tensor/fuse/program.h"
+#include "tensor/intercept.h"
 
 _Thread_local gp_trace *gp_tracing;
+static _Thread_local gp_interceptor interceptor;
 
 /* Makes room for n more in the array of `size` bytes an entry. */
 static bool make_room(void *array, int have, int n, int *room, size_t size) {
@@ -22,6 +25,12 @@ static bool make_room(void *array, int have, int n, int *room, size_t size) {
     return true;
 }
 #define ROOM(array, have, n, room) make_room(&(array), have, n, &(room), sizeof *(array))
+
+/* The trace that is at work from here on; NULL: none. */
+static void set_tracing(gp_trace *t) {
+    gp_tracing = t;
+    interceptor.keeps = t ? GP_KEEPS_CALLS : 0;
+}
 
 static int add_value(gp_trace *t, gp_tensor *x, int maker) {
     int room = t->room_values;
@@ -63,12 +72,15 @@ bool gp_trace_begin(gp_trace *t, gp_tensor *const *inputs, int n) {
     for (int i = 0; i < n; i++)
         if (add_value(t, inputs[i], -1) < 0) return gp_trace_free(t), false;
     t->ninputs = n;
-    gp_tracing = t;
+    set_tracing(t);
+    gp_intercept(&interceptor, true);
     return true;
 }
 
 void gp_trace_end(gp_trace *t) {
-    if (gp_tracing == t) gp_tracing = NULL;
+    if (gp_tracing != t) return;
+    set_tracing(NULL);
+    gp_intercept(&interceptor, false);
 }
 
 void gp_trace_free(gp_trace *t) {
@@ -82,17 +94,14 @@ void gp_trace_free(gp_trace *t) {
     memset(t, 0, sizeof *t);
 }
 
-bool gp_trace_refuse(const char *what) {
+/* A size that the script reads: what is traced holds for these shapes only. */
+static bool at(gp_moment m, const char *what, void *of) {
+    if (gp_tracing && m == GP_AT_SHAPE) gp_tracing->shapes = true;
+    if (gp_tracing && m == GP_AT_DRAW) return gp_capture_refuse_draw(what);
+    if (!gp_tracing || (m != GP_AT_READ && m != GP_AT_WAIT)) return true;
     return gp_fail("%s: a function that fuse traces cannot read the values of tensors: its next "
                    "call would not read them again; use where to choose by elements, or return "
                    "the tensor and read it after the call",
-                   what);
-}
-
-bool gp_trace_refuse_draw(const char *what) {
-    if (gp_capturing) gp_capture_refuse(what);
-    return gp_fail("%s: a function that is captured or fused draws no numbers of Lua's generator: "
-                   "its next call would not draw again; use rand, or pass them as tensors",
                    what);
 }
 
@@ -175,17 +184,21 @@ static bool note_done(gp_trace *t, gp_traced *k, const gp_call *c) {
     return true;
 }
 
-bool gp_trace_run(gp_call *c, bool (*run)(gp_call *c)) {
+/* Records c before and after it runs. */
+static bool run(const gp_interceptor *self, gp_call *c) {
     gp_trace *t = gp_tracing;
+    if (!t) return gp_op_run_below(self, c);
     if (!ROOM(t->call, t->ncalls, 1, t->room_calls)) return false;
     gp_traced *k = &t->call[t->ncalls];
     if (!note_given(t, k, c)) return false;
-    gp_tracing = NULL;
-    bool ok = run(c);
-    gp_tracing = t;
+    set_tracing(NULL);
+    bool ok = gp_op_run_below(self, c);
+    set_tracing(t);
     if (!ok) return false;
     if (note_done(t, k, c)) return t->ncalls++, true;
     for (int i = 0; i < c->nout; i++) gp_tensor_unref(c->out[i]);
     c->nout = 0;
     return false;
 }
+
+static _Thread_local gp_interceptor interceptor = {.order = 20, .run = run, .at = at};

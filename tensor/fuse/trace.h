@@ -2,7 +2,7 @@
 #ifndef GP_TRACE_H
 #define GP_TRACE_H
 
-#include "tensor/capture/capture.h"
+#include "tensor/op.h"
 
 /* A call as it was given. Tensors are values' numbers, in `i`; a list's are `values[i …]`. */
 typedef struct gp_traced {
@@ -45,31 +45,5 @@ int gp_trace_value(gp_trace *t, gp_tensor *x);
 void gp_trace_end(gp_trace *t);
 /* Releases all that t holds. */
 void gp_trace_free(gp_trace *t);
-
-/* For gp_op_run, with gp_tracing set: records c before and after `run`. */
-bool gp_trace_run(gp_call *c, bool (*run)(gp_call *c));
-
-/* Whether the script may read the value of a tensor, or wait; false with a message while a function
- * is traced or captured. */
-bool gp_trace_refuse(const char *what);
-static inline bool gp_trace_may_read(const char *what) {
-    return (!gp_tracing || gp_trace_refuse(what)) && gp_capture_may(what);
-}
-/* The same for a number of Lua's own generator, which no other call would draw again. */
-bool gp_trace_refuse_draw(const char *what);
-static inline bool gp_trace_may_draw(const char *what) {
-    return (!gp_tracing && !gp_capturing) || gp_trace_refuse_draw(what);
-}
-/* The same for a wait: for memory, or for what other streams and ranks compute, a captured function
- * waits, too, since that decides nothing. */
-static inline bool gp_trace_may_wait(gp_why why, const char *what) {
-    if (!gp_capturing || gp_tracing) return gp_trace_may_read(what);
-    return why == GP_WHY_alloc || why == GP_WHY_join || why == GP_WHY_reuse ||
-           why == GP_WHY_collective || gp_capture_refuse(what);
-}
-/* The script reads a size: what is traced holds for these shapes only. */
-static inline void gp_trace_saw_shape(void) {
-    if (gp_tracing) gp_tracing->shapes = true;
-}
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/capture/capture.h"
+#include "tensor/intercept.h"
 #include "tensor/device/offload.h"
 #include "tensor/device/stream/failure.h"
 #include "tensor/device/card/model.h"
@@ -225,7 +225,7 @@ static gp_storage *begin_life(gp_storage *st, gp_stream *s, int size_class, size
     st->version = 0;
     atomic_store_explicit(&st->charged, false, memory_order_relaxed);
     report_memory(st, (int64_t)st->bytes);
-    if (__builtin_expect(gp_capturing != NULL, 0)) gp_capture_made(st);
+    gp_at(GP_AT_MAKE, NULL, st);
     return st;
 }
 
@@ -316,7 +316,7 @@ static void foreign_free(gp_storage *st) {
  * to `pending` until the other streams that used it have passed. */
 static void storage_free(gp_storage *st) {
     if (st->arrival) st->arrival->stream->dev->vt->event_free(st->arrival), st->arrival = NULL;
-    if (__builtin_expect(gp_capturing != NULL, 0)) gp_capture_freed(st);
+    gp_at(GP_AT_DROP, NULL, st);
     if (st->size_class < 0) {
         foreign_free(st);
         return;

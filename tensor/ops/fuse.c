@@ -225,9 +225,11 @@ static bool fused(gp_vjp *v) {
     return ok && !v->failed;
 }
 const gp_rule vjp_fused = {fused, "*"};
-static const gp_rule with_result = {fused, "*y"};
 
-const gp_rule *gp_program_rule(const gp_program *p) {
-    bool reads = gp_fold_reads(&p->fold) & (GP_READS_RESULT | GP_READS_TIES);
-    return reads ? &with_result : &vjp_fused;
+/* Of some reductions the result is saved, too. */
+static void keep(gp_node *n, gp_program *p) {
+    static const gp_rule with_result = {fused, "*y"};
+    n->ctx = gp_program_ref(p), n->drop = gp_program_unref;
+    if (gp_fold_reads(&p->fold) & (GP_READS_RESULT | GP_READS_TIES)) n->rule = &with_result;
 }
+__attribute__((constructor)) static void register_keep(void) { gp_keep_program = keep; }

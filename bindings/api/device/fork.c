@@ -8,7 +8,7 @@
 #include "bindings/module.h"
 #include "bindings/names.h"
 #include "tensor/device/stream/hazard.h"
-#include "tensor/fuse/trace.h"
+#include "tensor/intercept.h"
 
 #define FUTURE "gpush.future"
 
@@ -232,7 +232,7 @@ static bool is_done(const future *f) {
 
 /* future:done(): whether all that the function queued is done. Does not wait. */
 static int l_done(lua_State *L) {
-    if (!gp_trace_may_read("done")) return gp_lua_raise(L);
+    if (!gp_at(GP_AT_READ, "done", NULL)) return gp_lua_raise(L);
     lua_pushboolean(L, is_done(gp_lua_checkudata(L, 1, FUTURE)));
     return 1;
 }

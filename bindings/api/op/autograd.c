@@ -9,7 +9,7 @@
 #include "bindings/scope.h"
 #include "tensor/autograd/anomaly.h"
 #include "tensor/autograd/grad.h"
-#include "tensor/capture/capture.h"
+#include "tensor/intercept.h"
 
 /* ---- properties and methods of tensors ---- */
 
@@ -19,7 +19,7 @@ static int p_requires_grad(lua_State *L, gp_tensor *t) {
 }
 
 static int p_grad(lua_State *L, gp_tensor *t) {
-    if (t->leaf && gp_capturing && !gp_capture_leaf(t->leaf, false)) return gp_lua_raise(L);
+    if (t->leaf && !gp_at(GP_AT_GRAD_READ, NULL, t->leaf)) return gp_lua_raise(L);
     if (!t->leaf || !t->leaf->grad) return lua_pushnil(L), 1;
     return gp_lua_push(L, gp_tensor_ref(t->leaf->grad));
 }
@@ -58,7 +58,7 @@ static int set_grad(lua_State *L, gp_tensor *t) {
                           gp_dtype_name((gp_dtype)g->a.dtype), g->storage->dev->name);
     if (!g && !t->leaf) return 0;
     if (!gp_tensor_leaf(t)) return gp_lua_raise(L);
-    if (gp_capturing && !gp_capture_leaf(t->leaf, true)) return gp_lua_raise(L);
+    if (!gp_at(GP_AT_GRAD_WRITE, NULL, t->leaf)) return gp_lua_raise(L);
     before = t->leaf->grad;
     t->leaf->grad = g ? gp_tensor_ref(g) : NULL;
     gp_tensor_unref(before);
@@ -356,7 +356,7 @@ static int l_register_hook(lua_State *L) {
 /* A hook that leaves the gradient unchanged. */
 static gp_tensor *keep_grad(void *ctx, gp_tensor *g) {
     gp_leaf *l = ctx;
-    if (gp_capturing && !gp_capture_leaf(l, true)) return NULL;
+    if (!gp_at(GP_AT_GRAD_WRITE, NULL, l)) return NULL;
     gp_tensor_unref(l->grad);
     l->grad = gp_tensor_ref(g);
     return gp_tensor_ref(g);

@@ -12,7 +12,7 @@
 #include "tensor/device/card/clock.h"
 #include "tensor/device/form.h"
 #include "tensor/device/stream/hazard.h"
-#include "tensor/fuse/trace.h"
+#include "tensor/intercept.h"
 #include "tensor/infer.h"
 
 /* ---- survey of a nested table ---- */
@@ -289,7 +289,7 @@ static int l_tensor(lua_State *L) {
 /* ---- tolist ---- */
 
 const gp_tensor *gp_lua_host(lua_State *L, gp_tensor *x, gp_why why, const char *what) {
-    if (!gp_trace_may_read(what)) return gp_lua_raise(L), NULL;
+    if (!gp_at(GP_AT_READ, what, NULL)) return gp_lua_raise(L), NULL;
     if (x->a.contiguous && gp_tensor_device(x)->vt->on_host && !x->storage->last_writer) {
         gp_host_reads(x->storage->dev, why, what);
         lua_pushnil(L);

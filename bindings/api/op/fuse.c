@@ -183,10 +183,7 @@ static int trace(lua_State *L, fused *f, int n) {
     for (int i = 1; i <= n; i++) lua_pushvalue(L, i);
     if (!gp_trace_begin(&t, in, inputs)) return gp_lua_raise(L);
     int status = lua_pcall(L, n + 1, LUA_MULTRET, 0);
-    gp_trace *was = gp_tracing;
-    gp_tracing = NULL;
     if (status != LUA_OK) return gp_trace_free(&t), lua_error(L);
-    gp_tracing = was;
     bool ok = plan(L, &s, &t, list + 1, list);
     gp_trace_free(&t);
     if (!ok) return gp_lua_raise(L);

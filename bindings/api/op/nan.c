@@ -6,7 +6,7 @@
 #include "bindings/module.h"
 #include "bindings/scope.h"
 #include "tensor/autograd/watch.h"
-#include "tensor/fuse/trace.h"
+#include "tensor/intercept.h"
 #include "tensor/base/intern.h"
 
 #define WATCH "gpush.nan_watch"
@@ -18,7 +18,7 @@ typedef struct watch {
 } watch;
 
 static void set(lua_State *L, bool on) {
-    gp_watch.on = on;
+    gp_watch_set(on);
     lua_getfield(L, LUA_REGISTRYINDEX, CALLS);
     lua_pushboolean(L, on);
     lua_setfield(L, -2, "on");
@@ -52,7 +52,7 @@ static int l_watch(lua_State *L) {
     gp_lua_check_fn(L, 1, "nan.watch");
     gp_lua_enter(L);
     /* A captured function would be replayed without. */
-    if (!gp_trace_may_read("nan.watch")) return gp_lua_raise(L);
+    if (!gp_at(GP_AT_READ, "nan.watch", NULL)) return gp_lua_raise(L);
     watch *w = lua_newuserdatauv(L, sizeof *w, 0);
     *w = (watch){.before = gp_watch.on, .open = true};
     luaL_setmetatable(L, WATCH);

@@ -2,18 +2,18 @@
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
 #include "bindings/module.h"
-#include "tensor/capture/capture.h"
+#include "tensor/intercept.h"
 
 static int l_manual_seed(lua_State *L) {
     gp_rng state = {.seed = (uint64_t)luaL_checkinteger(L, 1)};
-    if (!gp_capture_may_seed(&state, "manual_seed")) return gp_lua_raise(L);
+    if (!gp_at(GP_AT_SEED, "manual_seed", &state)) return gp_lua_raise(L);
     gp_manual_seed(state.seed);
     return 0;
 }
 
 /* A table {seed =, counter =}: the state for the next random op. */
 static int l_get_rng_state(lua_State *L) {
-    if (gp_capturing) gp_capture_saw_rng();
+    gp_at(GP_AT_RNG, NULL, NULL);
     lua_createtable(L, 0, 2);
     lua_pushinteger(L, (lua_Integer)gp_generator.seed);
     lua_setfield(L, -2, "seed");
@@ -39,7 +39,7 @@ static int l_set_rng_state(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     gp_rng state = {.seed = field(L, "seed")};
     state.counter = field(L, "counter");
-    if (!gp_capture_may_seed(&state, "set_rng_state")) return gp_lua_raise(L);
+    if (!gp_at(GP_AT_SEED, "set_rng_state", &state)) return gp_lua_raise(L);
     gp_generator = state;
     return 0;
 }

@@ -9,7 +9,7 @@
 #include "tensor/autograd/tape.h"
 #include "tensor/device/form.h"
 #include "tensor/device/stream/hazard.h"
-#include "tensor/fuse/trace.h"
+#include "tensor/intercept.h"
 #include "tensor/memory/alloc.h"
 
 static int l_gc(lua_State *L) {
@@ -93,7 +93,7 @@ static int l_eq(lua_State *L) {
 /* ---- properties ---- */
 
 static int p_shape(lua_State *L, gp_tensor *t) {
-    gp_trace_saw_shape();
+    gp_at(GP_AT_SHAPE, NULL, NULL);
     return gp_lua_push_dims(L, t->a.dim, t->a.ndim);
 }
 static int p_dtype(lua_State *L, gp_tensor *t) {
@@ -156,7 +156,7 @@ static int l_index(lua_State *L) {
 static int l_len(lua_State *L) {
     gp_tensor *t = gp_lua_check(L, 1, "#");
     if (t->a.ndim == 0) return luaL_error(L, "a 0-d tensor has no length");
-    gp_trace_saw_shape();
+    gp_at(GP_AT_SHAPE, NULL, NULL);
     lua_pushinteger(L, t->a.dim[0]);
     return 1;
 }
@@ -165,7 +165,7 @@ static int l_len(lua_State *L) {
 static int l_next_part(lua_State *L) {
     gp_tensor *t = gp_lua_check(L, 1, "pairs");
     lua_Integer i = luaL_checkinteger(L, 2) + 1;
-    gp_trace_saw_shape();
+    gp_at(GP_AT_SHAPE, NULL, NULL);
     if (i > t->a.dim[0]) return 0;
     lua_pushinteger(L, i);
     lua_geti(L, 1, i);
@@ -188,7 +188,7 @@ static int dims_of(lua_State *L, const char *fn, bool strides) {
     gp_tensor *t = gp_lua_check(L, 1, fn);
     const int64_t *v = strides ? t->a.stride : t->a.dim;
     int d;
-    gp_trace_saw_shape();
+    gp_at(GP_AT_SHAPE, NULL, NULL);
     if (lua_isnoneornil(L, 2)) return gp_lua_push_dims(L, v, t->a.ndim);
     if (t->a.ndim == 0) return luaL_error(L, "%s: a 0-d tensor has no dims", fn);
     if (!gp_dim_wrap(fn, luaL_checkinteger(L, 2), t->a.ndim, &d)) return gp_lua_raise(L);
@@ -205,7 +205,7 @@ static int l_dim(lua_State *L) {
 }
 
 static int l_numel(lua_State *L) {
-    gp_trace_saw_shape();
+    gp_at(GP_AT_SHAPE, NULL, NULL);
     lua_pushinteger(L, gp_lua_check(L, 1, "numel")->a.numel);
     return 1;
 }

@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/runtime/kernel.h"
 #include "tensor/cost.h"
-#include "tensor/fuse/source.h"
+#include "tensor/ops/elementwise.h"
 
 /* Operands of an elementwise op, at most: a gradient, three operands and a result. */
 enum { GP_MAX_IN = 5 };

@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "tensor/call.h"
-#include "tensor/capture/replay.h"
+#include "tensor/device/stream/replay.h"
 #include "tensor/device/stream/failure.h"
 #include "tensor/device/stream/recovery.h"
 #include "tensor/device/stream/thread.h"
@@ -181,17 +181,16 @@ static bool wait_ticket(gp_stream *s, uint64_t ticket, bool interruptible) {
 /* On the worker: runs a captured function's calls, up to one that fails. */
 static void run_replay(gp_stream *s, command *cmd) {
     device_hook hook = GP_HOOK(device);
-    int n = gp_replay_calls(cmd->replay);
-    for (int i = 0; i < n; i++) {
+    gp_replay_values *v = cmd->replay;
+    for (int i = 0; i < v->n; i++) {
         uint64_t t0 = hook ? gp_now_ns() : 0;
-        const gp_call *c = gp_replay_call(cmd->replay, i);
-        bool ok =
-            (!gp_thread_stopped() || gp_fail("interrupted!")) && gp_replay_run_call(cmd->replay, i);
+        const gp_call *c = v->by->call(v, i);
+        bool ok = (!gp_thread_stopped() || gp_fail("interrupted!")) && v->by->run(v, i);
         if (!ok) fail_command(s, cmd, c, false);
         if (hook) hook(&(gp_activity){.s = s, .op = c->op, .t0 = t0, .t1 = gp_now_ns()});
         if (!ok) break;
     }
-    gp_replay_done(cmd->replay);
+    v->by->done(v);
 }
 
 /* On the worker. */
@@ -246,7 +245,7 @@ static void crashed(queue *q, const char *text) {
     gp_running = NULL;
     if (cmd->kind == COPY) let_go(cmd);
     if (cmd->kind == KERNEL) free(cmd->more);
-    if (cmd->kind == REPLAY) gp_replay_done(cmd->replay);
+    if (cmd->kind == REPLAY) cmd->replay->by->done(cmd->replay);
     gp_fail(
         "the worker of %s %s; results are lost, and it may have damaged other memory: save your "
         "work and restart",
@@ -418,7 +417,7 @@ bool gp_queue_launch(gp_stream *s, gp_call *c) {
 }
 
 bool gp_queue_replay(gp_stream *s, const gp_replay_values *values) {
-    gp_replay_values *copy = gp_replay_copy(values);
+    gp_replay_values *copy = values->by->copy(values);
     if (!copy) return false;
     command *cmd = reserve(s);
     cmd->kind = REPLAY;

@@ -201,7 +201,8 @@ typedef struct gp_op {
     uint8_t exponent;  /* the argument that an earlier one is raised to: kernels/common/power.h;
                           0: none */
     uint8_t indices;   /* the first of its results that are indices, which count from 1; 0: none */
-    bool own : 1;      /* for gpush's own use: users call another function */
+    uint8_t no_derivative;  /* elementwise: bits of the operands for which it has no derivative */
+    bool own : 1;           /* for gpush's own use: users call another function */
     bool lowest_bit : 1;    /* of a bool result only the lowest bit counts: ~1 is -2 */
     bool picks : 1;         /* the result is one of the elements: there must be one */
     bool converts : 1;      /* in place, what is written takes any dtype */

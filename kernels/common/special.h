@@ -263,6 +263,22 @@ GP_FN double logit_f64(double x) {
     return x > 0.25 && x < 0.75 ? y : z;
 }
 
+/* ---- parts of floats ---- */
+
+/* a times 2 to the power b, exact where b is an integer. */
+GP_FN double ldexp_f64(double a, double b) {
+    double most = b > 4000 ? 4000 : b < -4000 ? -4000 : b;
+    return b == rint(b) && b - b == 0 ? (ldexp)(a, (int)most) : a * exp2(b);
+}
+GP_FN float ldexp_f32(float a, float b) { return (float)ldexp_f64((double)a, (double)b); }
+
+/* x = mantissa(x) * 2 to the power exponent(x), with a mantissa from 1/2 to 1; 0, infinities and
+ * NaN are their own, with exponent 0. */
+GP_FN double mantissa_f64(double x) { int e; return (frexp)(x, &e); }
+GP_FN double exponent_f64(double x) { int e = 0; (frexp)(x, &e); return x - x == 0 ? e : 0; }
+GP_FN float mantissa_f32(float x) { return (float)mantissa_f64((double)x); }
+GP_FN float exponent_f32(float x) { return (float)exponent_f64((double)x); }
+
 GP_FN float lgamma_f32(float x) { return (float)lgamma_f64((double)x); }
 GP_FN float digamma_f32(float x) { return (float)digamma_f64((double)x); }
 GP_FN float polygamma_f32(float x, float n) { return (float)polygamma_f64((double)x, (double)n); }

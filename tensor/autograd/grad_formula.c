@@ -81,6 +81,9 @@ static bool elementwise(gp_vjp *v) {
     const gp_node *n = v->node;
     for (int k = 0, in = 0; k < n->op->ngrads; k++) {
         if (n->arg[k].kind != GP_TENSOR) continue;
+        if (v->need[in] && n->op->no_derivative >> k & 1)
+            return gp_fail("backward: %s has no derivative for its operand '%c'", n->op->name,
+                           n->op->vars[k]);
         if (v->need[in] && !(v->dx[in] = derive(v, &gp_ops[n->op->grad + k]))) return false;
         in++;
     }

@@ -131,7 +131,7 @@ const gp_derivative *gp_program_derivative(gp_program *p, uint32_t need, uint32_
 
 /* Whether op can be a step. */
 static inline bool gp_op_fuses(const gp_op *op) {
-    return op->kind < GP_REDUCE || op->kind == GP_GRAD || op->fuses;
+    return (op->kind < GP_REDUCE && !op->no_derivative) || op->kind == GP_GRAD || op->fuses;
 }
 
 #endif

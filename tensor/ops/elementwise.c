@@ -19,6 +19,11 @@ bool infer_unary(gp_call *c, gp_meta *m) {
     return true;
 }
 
+/* Of a formula that does not hold for 16-bit floats, which are computed in f32. */
+bool gp_settle_accepts(gp_call *c, gp_dtype dt) {
+    return gp_infer_check(c, "a", dt, c->op->accepts);
+}
+
 /* As pow(x, 2). */
 bool gp_check_square(gp_call *c, gp_dtype *dt) {
     if (*dt == GP_bool) *dt = GP_i64;

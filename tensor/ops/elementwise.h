@@ -34,5 +34,6 @@ bool gp_settle_clamp(gp_call *c, gp_dtype dt);
 bool gp_settle_nan_to_num(gp_call *c, gp_dtype dt);
 bool gp_settle_divisor(gp_call *c, gp_dtype dt);
 bool gp_settle_exponent(gp_call *c, gp_dtype dt);
+bool gp_settle_accepts(gp_call *c, gp_dtype dt);
 
 #endif

@@ -1,126 +1,6 @@
 /* Every UNARY and PARAM row of the op table on cpu and sim: dtypes, layouts, values against libm in
  * long double, in place, errors. */
-#include "ops.h"
-
-/* ---- references ---- */
-
-static ld f_neg(ld x) { return -x; }
-static ld f_sign(ld x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
-static ld f_square(ld x) { return x * x; }
-static ld f_relu(ld x) { return isnan(x) || x > 0 ? x : 0; }
-static ld f_rsqrt(ld x) { return 1 / sqrtl(x); }
-static ld f_reciprocal(ld x) { return 1 / x; }
-static ld f_sigmoid(ld x) { return 1 / (1 + expl(-x)); }
-static ld f_silu(ld x) { return x / (1 + expl(-x)); }
-static ld f_leaky(ld x) { return x > 0 ? x : 0.01L * x; }
-static ld f_leaky_half(ld x) { return x > 0 ? x : 0.5L * x; }
-static gp_dtype now; /* the dtype of x */
-static ld f_relu6(ld x) { return x < 0 ? 0 : x > 6 ? 6 : x; }
-static ld f_frac(ld x) { return x - truncl(x); }
-static ld f_elu(ld x) { return x > 0 ? x : expm1l(x); }
-static ld f_elu_half(ld x) { return x > 0 ? x : 0.5L * expm1l(x); }
-static ld f_hardshrink(ld x) { return fabsl(x) <= 0.5L ? 0 : x; }
-static ld f_hardshrink_two(ld x) { return fabsl(x) <= 2 ? 0 : x; }
-static ld f_softshrink(ld x) { return fabsl(x) <= 0.5L ? 0 : x - copysignl(0.5L, x); }
-static ld f_softshrink_two(ld x) { return fabsl(x) <= 2 ? 0 : x - copysignl(2, x); }
-static ld f_celu_two(ld x) { return x > 0 ? x : 2 * expm1l(x / 2); }
-static ld f_selu(ld x) {
-    return 1.0507009873554804934L * (x > 0 ? x : 1.67326324235437728482L * expm1l(x));
-}
-static ld f_gelu(ld x) { return x * erfcl(-x * 0.70710678118654752440084436210485L) / 2; }
-static ld f_gelu_tanh(ld x) {
-    return x * 0.5L *
-           (1 + tanhl(0.79788456080286535587989211986876L * (x + 0.044715L * x * x * x)));
-}
-static ld f_mish(ld x) { return x * tanhl(log1pl(expl(x))); }
-static ld f_softsign(ld x) { return x / (1 + fabsl(x)); }
-static ld f_hardsigmoid(ld x) { return f_relu6(x + 3) / 6; }
-static ld f_hardswish(ld x) { return x * (f_relu6(x + 3) / 6); }
-static ld f_softplus(ld x) { return x > 20 ? x : log1pl(expl(x)); }
-static ld f_softplus_two(ld x) { return 2 * x > 3 ? x : log1pl(expl(2 * x)) / 2; }
-static ld f_hardtanh_above(ld x) { return x < 2 ? 2 : x > 5 ? 5 : x; }
-static ld f_hardtanh(ld x) { return x < -1 ? -1 : x > 1 ? 1 : x; }
-static ld f_threshold(ld x) { return x <= 1 ? 7 : x; }
-static ld f_isnan(ld x) { return isnan(x); }
-static ld f_isinf(ld x) { return isinf(x) != 0; }
-static ld f_isfinite(ld x) { return isfinite(x); }
-static ld f_signbit(ld x) { return signbit(x) != 0; }
-static ld f_not(ld x) { return !x; }
-static ld f_nan_to_num(ld x) {
-    fmt f = fmt_of(now);
-    return isnan(x) ? 0 : isinf(x) ? copysignl(ldexpl(2 - ldexpl(1, -f.mant), f.emax), x) : x;
-}
-static ld f_nan_to_given(ld x) { return isnan(x) ? 0.5L : isinf(x) ? (x > 0 ? 3 : -7) : x; }
-#define PI_L 3.14159265358979323846264338327950288L
-static ld f_sinc(ld x) { return x == 0 ? 1 : sinl(PI_L * x) / (PI_L * x); }
-/* The recurrence up to 40, then the asymptotic series; below 0 by reflection. */
-static ld f_digamma(ld x) {
-    if (x == 0) return signbit(x) ? INFINITY : -INFINITY;
-    if (x < 0 && x == rintl(x)) return NAN;
-    if (x < 0) return f_digamma(1 - x) - PI_L / tanl(PI_L * (x - rintl(x)));
-    ld s = 0;
-    for (; x < 40; x += 1) s -= 1 / x;
-    ld i = 1 / (x * x);
-    return s + logl(x) - 0.5L / x -
-           i * (1.L / 12 - i * (1.L / 120 - i * (1.L / 252 - i * (1.L / 240 - i / 132))));
-}
-/* The n-th derivative of digamma as a sum of powers from x up to 60, then an integral and its first
- * corrections. */
-static ld f_polygamma(ld x, int n) {
-    ld s = 0, sign = n & 1 ? 1 : -1, f = n == 1 ? 1 : 2;
-    if (isinf(x)) return x > 0 ? sign * 0 : NAN;
-    if (x <= 0 && x == rintl(x)) return sign * INFINITY;
-    for (; x < 60; x += 1) s += powl(x, -n - 1);
-    s += powl(x, -n) / n + powl(x, -n - 1) / 2 + (n + 1) * powl(x, -n - 2) / 12;
-    return sign * f *
-           (s - (n + 1) * (n + 2) * (n + 3) * powl(x, -n - 4) / 720 +
-            (n == 1 ? 720 : 2520) * powl(x, -n - 6) / 30240);
-}
-static ld f_trigamma(ld x) { return f_polygamma(x, 1); }
-static ld f_tetragamma(ld x) { return f_polygamma(x, 2); }
-/* By halving, then Newton's method on erf, or on erfc near 1. */
-static ld f_erfinv(ld x) {
-    if (isnan(x) || fabsl(x) > 1) return NAN;
-    if (x <= 0) return x == 0 ? x : -f_erfinv(-x);
-    if (x == 1) return INFINITY;
-    ld lo = 0, hi = 8;
-    for (int i = 0; i < 64; i++) {
-        ld m = (lo + hi) / 2;
-        if (x < 0.5L ? erfl(m) < x : erfcl(m) > 1 - x) lo = m;
-        else hi = m;
-    }
-    for (int i = 0; i < 3; i++)
-        lo -= (x < 0.5L ? erfl(lo) - x : 1 - x - erfcl(lo)) / (expl(-lo * lo) * 2 / sqrtl(PI_L));
-    return lo;
-}
-static ld f_logit(ld x) {
-    return fabsl(x - 0.5L) < 0.25L ? log1pl((2 * x - 1) / (1 - x)) : logl(x / (1 - x));
-}
-static ld f_logit_eighth(ld x) { return f_logit(x < 0.125L ? 0.125L : x > 0.875L ? 0.875L : x); }
-static ld f_clamp(ld x) { return x < -1 ? -1 : x > 2 ? 2 : x; }
-static ld f_clamp_low(ld x) { return x < 1 ? 1 : x; }
-static ld f_clamp_high(ld x) { return x > 1 ? 1 : x; }
-/* min above max: max everywhere, as in PyTorch. A limit that is NaN: NaN everywhere. */
-static ld f_clamp_crossed(ld x) { return isnan(x) ? x : 3; }
-static ld f_nothing(ld x) { return NAN; }
-static int64_t i_same(int64_t x) { return x; }
-static int64_t i_neg(int64_t x) { return (int64_t)(0 - (uint64_t)x); }
-static int64_t i_abs(int64_t x) { return x < 0 ? i_neg(x) : x; }
-static int64_t i_sign(int64_t x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
-static int64_t i_square(int64_t x) { return (int64_t)((uint64_t)x * (uint64_t)x); }
-static int64_t i_relu(int64_t x) { return x > 0 ? x : 0; }
-static int64_t i_not(int64_t x) { return -1 - x; }
-static int64_t i_relu6(int64_t x) { return x < 0 ? 0 : x > 6 ? 6 : x; }
-static int64_t i_hardtanh_above(int64_t x) { return x < 2 ? 2 : x > 5 ? 5 : x; }
-static int64_t i_threshold(int64_t x) { return x > 1 ? x : 7; }
-static int64_t i_negative(int64_t x) { return x < 0; }
-static int64_t i_never(int64_t x) { return 0; }
-static int64_t i_always(int64_t x) { return 1; }
-static int64_t i_lnot(int64_t x) { return !x; }
-static int64_t i_clamp(int64_t x) { return x < -1 ? -1 : x > 2 ? 2 : x; }
-static int64_t i_clamp_low(int64_t x) { return x < 1 ? 1 : x; }
-static int64_t i_clamp_high(int64_t x) { return x > 1 ? 1 : x; }
-static int64_t i_clamp_crossed(int64_t x) { return 3; }
+#include "unary_references.h"
 
 /* ---- parameters of PARAM rows ---- */
 
@@ -207,6 +87,16 @@ static const entry table[] = {
     {"digamma", T_ALL, true, f_digamma, NULL, 8, false, NULL, .scale = 1},
     {"polygamma", T_ALL, true, f_trigamma, NULL, 8, false, p_first},
     {"polygamma", T_ALL, true, f_tetragamma, NULL, 8, false, p_second, .scale = 16}, /* as above */
+    {"i0", T_ALL, true, f_i0, NULL, 10, false, NULL},
+    {"i0e", T_ALL, true, f_i0e, NULL, 10, false, NULL},
+    {"i1", T_ALL, true, f_i1, NULL, 10, false, NULL},
+    {"i1e", T_ALL, true, f_i1e, NULL, 10, false, NULL},
+    {"erfcx", T_ALL, true, f_erfcx, NULL, 8, false, NULL},
+    {"ndtr", T_ALL, true, f_ndtr, NULL, 16, false, NULL}, /* as gelu */
+    {"log_ndtr", T_ALL, true, f_log_ndtr, NULL, 16, false, NULL, .scale = 0.01L},
+    {"ndtri", T_ALL, true, f_ndtri, NULL, 6, true, NULL},
+    {"frexp_mantissa", T_FLOAT, false, f_mantissa, NULL, 0, false, NULL},
+    {"frexp_exponent", T_FLOAT, false, f_exponent, NULL, 0, true, NULL},
     {"relu6", T_REAL, false, f_relu6, i_relu6, 0, false, NULL},
     {"frac", T_FLOAT, false, f_frac, NULL, 0, false, NULL},
     {"selu", T_FLOAT, false, f_selu, NULL, 6, false, NULL},

@@ -58,6 +58,20 @@ static void set_conditions(lua_State *L, const gp_op *op) {
     if (raises) lua_pushstring(L, raises), lua_setfield(L, -2, "raises");
 }
 
+/* Sets domain, of rows with a formula {least, largest} operand that tests take, and no_derivative,
+ * the operands by which it cannot be differentiated, "a". */
+static void set_formula(lua_State *L, const gp_op *op) {
+    char letters[4] = "";
+    for (int k = 0; op->vars && op->vars[k]; k++)
+        if (op->no_derivative >> k & 1) strncat(letters, &op->vars[k], 1);
+    if (*letters) lua_pushstring(L, letters), lua_setfield(L, -2, "no_derivative");
+    if (!op->vars) return;
+    lua_createtable(L, 2, 0);
+    lua_pushnumber(L, op->lo), lua_rawseti(L, -2, 1);
+    lua_pushnumber(L, op->hi), lua_rawseti(L, -2, 2);
+    lua_setfield(L, -2, "domain");
+}
+
 static void add_entry(lua_State *L, const gp_op *op, const char *kind, uint32_t types) {
     lua_createtable(L, 0, 6);
     set_dtypes(L, types);
@@ -66,6 +80,7 @@ static void add_entry(lua_State *L, const gp_op *op, const char *kind, uint32_t 
     lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
     lua_pushstring(L, kind), lua_setfield(L, -2, "kind");
     lua_pushboolean(L, op->random), lua_setfield(L, -2, "random");
+    set_formula(L, op);
     if (op->own) lua_pushboolean(L, true), lua_setfield(L, -2, "own");
     if (op->indices) lua_pushinteger(L, op->indices), lua_setfield(L, -2, "indices");
     if (op->sample) lua_pushstring(L, op->sample), lua_setfield(L, -2, "sample");
@@ -85,7 +100,8 @@ static void cover(lua_State *L, const gp_op *op) {
 }
 
 /* ops(): name -> {sig =, help =, kind =, dtypes =, waits =, raises =, random =, own =, indices =,
- * sample =, grad = "yes", "no" or "later"} of every row; ops(true): and of every composite. */
+ * sample =, domain =, no_derivative =, grad = "yes", "no" or "later"} of every row; ops(true): and
+ * of every composite. */
 static int l_ops(lua_State *L) {
     bool all = lua_toboolean(L, 1);
     lua_createtable(L, 0, GP_ROWS);

@@ -137,18 +137,39 @@ static inline double trunc_divide_f64(double a, double b) { return (trunc)(a / b
 static inline float fmod_f32(float a, float b) { return fmodf(a, b); }
 static inline double fmod_f64(double a, double b) { return (fmod)(a, b); }
 #include "kernels/common/special.h"
+
+#include "kernels/common/bessel.h"
+#include "kernels/common/erfcx.h"
+#include "kernels/common/gamma.h"
 #define SPECIAL(f, x) _Generic((x), float : f##_f32, default : f##_f64)(x)
 #define erfinv(x) SPECIAL(erfinv, x)
 #define lgamma(x) SPECIAL(lgamma, x)
 #define digamma(x) SPECIAL(digamma, x)
-#define polygamma(x, n) _Generic((x), float : polygamma_f32, default : polygamma_f64)(x, n)
 #define logit(x) SPECIAL(logit, x)
+#define i0(x) SPECIAL(i0, x)
+#define i0e(x) SPECIAL(i0e, x)
+#define i1(x) SPECIAL(i1, x)
+#define i1e(x) SPECIAL(i1e, x)
+#define erfcx(x) SPECIAL(erfcx, x)
+#define log_ndtr(x) SPECIAL(log_ndtr, x)
+#define ndtri(x) SPECIAL(ndtri, x)
+#define mantissa(x) SPECIAL(mantissa, x)
+#define exponent(x) SPECIAL(exponent, x)
+#define SPECIAL2(f, a, b) _Generic((a), float : f##_f32, default : f##_f64)(a, b)
+#define polygamma(x, n) SPECIAL2(polygamma, x, n)
+#define ldexp(a, b) SPECIAL2(ldexp, a, b)
+#define zeta(a, b) SPECIAL2(zeta, a, b)
+#define igamma(a, b) SPECIAL2(igamma, a, b)
+#define igammac(a, b) SPECIAL2(igammac, a, b)
+#define nextafter(a, b) FN2(nextafter, a, b)
 #define BY_TYPE(f, a, b, x)                                                                        \
     _Generic((x), float : f##_f32, double : f##_f64, int32_t : f##_i32, int64_t : f##_i64)(a, b)
 #define trunc_divide(a, b) BY_TYPE(trunc_divide, a, b, a)
 #define fmod(a, b) BY_TYPE(fmod, a, b, a)
 #define left_shift(a, b) _Generic((a), int64_t : left_shift_i64, default : left_shift_i32)(a, b)
 #define right_shift(a, b) _Generic((a), int64_t : right_shift_i64, default : right_shift_i32)(a, b)
+#define gcd(a, b) _Generic((a), int64_t : gcd_i64, default : gcd_i32)(a, b)
+#define lcm(a, b) _Generic((a), int64_t : lcm_i64, default : lcm_i32)(a, b)
 #define floor_divide(a, b) BY_TYPE(floor_divide, a, b, a)
 #define remainder(a, b) BY_TYPE(remainder, a, b, a)
 static inline float pow_f32(float a, float b) { return powf(a, b); }

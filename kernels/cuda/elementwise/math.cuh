@@ -16,6 +16,9 @@
 #define FAULT_TO , int &fault
 #include "kernels/common/integer.h"
 #include "kernels/common/special.h"
+#include "kernels/common/bessel.h"
+#include "kernels/common/erfcx.h"
+#include "kernels/common/gamma.h"
 
 /* Functions of f64, and long ones, are called: inlined in every vector of every formula, they would
  * take most of the compile time. */
@@ -36,11 +39,16 @@ INLINE1(exp) INLINE1(exp2) INLINE1(expm1) INLINE1(log) INLINE1(log2) INLINE1(log
 INLINE1(log1p) INLINE1(sqrt) INLINE1(tanh) INLINE1(atan) INLINE1(erf) INLINE1(erfc)
 CALLED1(sin) CALLED1(cos) CALLED1(tan) CALLED1(asin) CALLED1(acos) CALLED1(sinh) CALLED1(cosh)
 CALLED1(asinh) CALLED1(acosh) CALLED1(atanh) CALLED2(atan2) CALLED2(hypot)
-SPECIAL1(erfinv) SPECIAL1(digamma) SPECIAL1(logit)
+#define SPECIAL2(fn)                                                                               \
+    GP_CALLED float fn##_of(float a, float b) { return fn##_f32(a, b); }                           \
+    GP_CALLED double fn##_of(double a, double b) { return fn##_f64(a, b); }
+SPECIAL1(erfinv) SPECIAL1(digamma) SPECIAL1(logit) SPECIAL1(i0) SPECIAL1(i0e) SPECIAL1(i1)
+SPECIAL1(i1e) SPECIAL1(erfcx) SPECIAL1(log_ndtr) SPECIAL1(ndtri) SPECIAL1(mantissa)
+SPECIAL1(exponent)
+SPECIAL2(polygamma) SPECIAL2(ldexp) SPECIAL2(zeta) SPECIAL2(igamma) SPECIAL2(igammac)
+CALLED2(nextafter)
 GP_CALLED float lgamma_of(float x) { return lgamma_by_branch_f32(x); }
 GP_CALLED double lgamma_of(double x) { return lgamma_f64(x); }
-GP_CALLED float polygamma_of(float x, float n) { return polygamma_f32(x, n); }
-GP_CALLED double polygamma_of(double x, double n) { return polygamma_f64(x, n); }
 
 /* Rounding leaves integers unchanged. */
 #define ROUND1(fn)                                                                                 \
@@ -82,7 +90,9 @@ GP_FN double copysign_of(double a, double b) { return ::copysign(a, b); }
     GP_FN T remainder_of(T a, T b, int &fault) { return remainder_##t(a, b, fault); }              \
     GP_FN T pow_of(T a, T b, int &fault) { return pow_##t(a, b, fault); }                          \
     GP_FN T left_shift_of(T a, T b) { return left_shift_##t(a, b); }                               \
-    GP_FN T right_shift_of(T a, T b) { return right_shift_##t(a, b); }
+    GP_FN T right_shift_of(T a, T b) { return right_shift_##t(a, b); }                             \
+    GP_FN T gcd_of(T a, T b) { return gcd_##t(a, b); }                                             \
+    GP_FN T lcm_of(T a, T b) { return lcm_##t(a, b); }
 INTEGERS2(int32_t, i32) INTEGERS2(int64_t, i64)
 
 /* Sums and products of integers wrap. */
@@ -124,12 +134,14 @@ template <class T> struct gp_num {
     OF1(exp) OF1(exp2) OF1(expm1) OF1(log) OF1(log2) OF1(log10) OF1(log1p) OF1(sqrt) OF1(sin)
     OF1(cos) OF1(tan) OF1(tanh) OF1(asin) OF1(acos) OF1(atan) OF1(sinh) OF1(cosh) OF1(asinh)
     OF1(acosh) OF1(atanh) OF1(erf) OF1(erfc) OF1(erfinv) OF1(lgamma) OF1(digamma)
-    OF1(logit) OF1(floor) OF1(ceil) OF1(rint) OF1(trunc)
+    OF1(logit) OF1(floor) OF1(ceil) OF1(rint) OF1(trunc) OF1(i0) OF1(i0e) OF1(i1) OF1(i1e)
+    OF1(erfcx) OF1(log_ndtr) OF1(ndtri) OF1(mantissa) OF1(exponent)
     __device__ friend bool signbit(gp_num x) { return signbit_of(x.v); }
     __device__ friend gp_num sigmoid(gp_num x) { return 1 / (1 + exp(-x)); }
 #define OF2(fn)                                                                                    \
     __device__ friend gp_num fn(gp_num a, gp_num b) { return fn##_of(a.v, b.v); }
     OF2(atan2) OF2(hypot) OF2(copysign) OF2(polygamma) OF2(left_shift) OF2(right_shift)
+    OF2(gcd) OF2(lcm) OF2(ldexp) OF2(zeta) OF2(igamma) OF2(igammac) OF2(nextafter)
 #define FAULTY2(fn)                                                                                \
     __device__ friend gp_num fn##_to(gp_num a, gp_num b, int &fault) {                             \
         return fn##_of(a.v, b.v, fault);                                                           \

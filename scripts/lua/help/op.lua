@@ -89,7 +89,7 @@ local calls = {
     unary = { "tensor{0.25, 0.5, 0.75}:%s()", "tensor{1.5, 2.0, 3.0}:%s()",
         "tensor{1, 2, 3}:%s()" },
     binary = { "tensor{1.0, 2.0, 3.0}:%s(2)", "tensor{1, 2, 3}:%s(2)",
-        "tensor{0.25, 0.5, 0.75}:%s(0.5)" },
+        "tensor{0.25, 0.5, 0.75}:%s(0.5)", "tensor{2.0, 3.0, 4.0}:%s(2)" },
     reduce = { "tensor({{1.0, 2.0}, {3.0, 4.0}}):%s(2)" },
 }
 calls.compare = calls.binary

@@ -48,6 +48,8 @@ static const entry table[] = {
     {"fmax", 2, T_ALL, PROMOTED, f_fmax, i_maximum, 0, true},
     {"fmin", 2, T_ALL, PROMOTED, f_fmin, i_minimum, 0, true},
     {"logaddexp", 2, T_FLOAT, PROMOTED, f_logaddexp, NULL, 4, true, NULL, NULL, s_logaddexp},
+    {"logaddexp2", 2, T_FLOAT, PROMOTED, f_logaddexp2, NULL, 6, true, NULL, NULL, s_logaddexp},
+    {"xlog1py", 2, T_ALL, TO_FLOAT, f_xlog1py, NULL, 6, true},
     {"ldexp", 2, T_ALL, TO_FLOAT, f_ldexp, NULL, 4, false},
     {"nextafter", 2, 1u << GP_f32 | 1u << GP_f64, PROMOTED, f_nextafter, NULL, 0, false},
     {"gcd", 2, T_INT, PROMOTED, NULL, i_gcd, 0, false},

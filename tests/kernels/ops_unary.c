@@ -95,6 +95,7 @@ static const entry table[] = {
     {"ndtr", T_ALL, true, f_ndtr, NULL, 16, false, NULL}, /* as gelu */
     {"log_ndtr", T_ALL, true, f_log_ndtr, NULL, 16, false, NULL, .scale = 0.01L},
     {"ndtri", T_ALL, true, f_ndtri, NULL, 6, true, NULL},
+    {"entr", T_ALL, true, f_entr, NULL, 6, true, NULL},
     {"frexp_mantissa", T_FLOAT, false, f_mantissa, NULL, 0, false, NULL},
     {"frexp_exponent", T_FLOAT, false, f_exponent, NULL, 0, true, NULL},
     {"relu6", T_REAL, false, f_relu6, i_relu6, 0, false, NULL},

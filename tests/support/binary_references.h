@@ -44,6 +44,10 @@ static ld f_logaddexp(ld a, ld b, ld c) {
 static ld s_logaddexp(ld a, ld b, ld c) { return fabsl(a) + fabsl(b) + 1; }
 static ld f_atan2(ld a, ld b, ld c) { return atan2l(a, b); }
 static ld log_or_less(ld x) { return x < -100 ? -100 : x; }
+static ld f_logaddexp2(ld a, ld b, ld c) {
+    return a == b ? a + 1 : fmaxl(a, b) + log1pl(exp2l(-fabsl(a - b))) / logl(2);
+}
+static ld f_xlog1py(ld a, ld b, ld c) { return isnan(b) ? b : a == 0 ? 0 : a * log1pl(b); }
 static ld f_ldexp(ld a, ld b, ld c) {
     return isfinite(b) && (a == 0 || isinf(a)) ? a : a * exp2l(b);
 }

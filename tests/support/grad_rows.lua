@@ -32,7 +32,7 @@ local function first(fn) return function(...) return (fn(...)) end end
 -- Where a row's own domain is none for its gradients.
 local domain = { logit = { 0.1, 0.9 }, pow = { 0.3, 2 }, div = { 0.3, 2 }, hypot = { 0.3, 2 },
     atan2 = { 0.3, 2 }, bce = { 0.1, 0.9 }, xlogy = { 0.2, 3 }, kl_term = { 0.1, 2 },
-    remainder = { 0.3, 2 }, fmod = { 0.3, 2 }, addcdiv = { 0.3, 2 },
+    remainder = { 0.3, 2 }, fmod = { 0.3, 2 }, addcdiv = { 0.3, 2 }, xlog1py = { 0.2, 3 },
     zeta = { 1.2, 3 }, igamma = { 0.3, 2 }, igammac = { 0.3, 2 } }
 local mask = g.tensor { { true, false, true }, { false, true, true } }
 local cases = {

@@ -138,6 +138,7 @@ static ld f_ndtri(ld p) {
     }
     return hi;
 }
+static ld f_entr(ld x) { return x > 0 ? -x * logl(x) : x == 0 ? 0 : isnan(x) ? x : -INFINITY; }
 static ld f_mantissa(ld x) {
     int e;
     return frexpl(x, &e);

@@ -195,13 +195,13 @@ local function answer(code)
     return shell.hint(tostring(message):match "^[^\n]*", code,
         function(n) return rawget(_G, n) end, true)
 end
-t.is(answer "q = torch.addr(x, v, w)", "in Lua: q = x + outer(v, w)", "of a package")
-t.is(answer "q = x:hsplit(2)", "in Lua: q = x:tensor_split(2, math.min(2, x.ndim))",
-    "of a tensor")
+t.is(answer "q = torch.rsub(x, v)", "in Lua: q = v - x", "of a package")
+t.is(answer "q = x:rsub(v)", "in Lua: q = v - x", "of a tensor")
 t.is(answer "q = nn.LazyLinear(3)", "in Lua: -- nn.Linear(inputs, outputs): sizes are given",
     "of a table")
 t.is(answer "q = torch.exp_(x)", "in Lua: q = x:exp_()", "in place")
-t.is(answer "x:addbmm_(a, b)", "in Lua: x:copy_(x + bmm(a, b):sum(1))", "in place, by the row")
+t.is(answer "x:addbmm_(a, b)", "in Lua: x:copy_(x:addbmm(a, b))", "in place, by the composite")
+t.ok(answer "x:renorm_(2, 1, 5)":find("x:copy_", 1, true), "in place, by a row")
 t.is(answer "local set = {} set.values()", nil, "a user's own table is none of PyTorch's")
 
 -- A user's name is not gpush's of the same spelling.

@@ -183,6 +183,32 @@ define { "cumprod_", sig = "tensor x, dim dim",
 
 -- ---- signs, and functions of probabilities ----
 
+define { "float_power", sig = "operand a, operand b",
+    help = "a raised to b, computed in f64; the result is f64",
+    dtypes = "all", fn = function(a, b)
+        local function wide(v) return gpush.is_tensor(v) and v:to "f64" or v end
+        return wide(a) ^ wide(b)
+    end }
+
+define { "frexp", sig = "tensor x",
+    help = "x as a mantissa from 1/2 to 1, with its sign, and the power of 2 (i32) that it is \z
+        times; 0, infinities and NaN are their own mantissa",
+    dtypes = "floats", fn = function(x)
+        return gpush.frexp_mantissa(x), gpush.frexp_exponent(x):to "i32"
+    end }
+
+define { "multigammaln", sig = "tensor x, int p", sample = "f(2, 3) + 1, 2",
+    help = "logarithm of the p-dimensional gamma function; NaN or another branch where x is not \z
+        above (p - 1) / 2",
+    dtypes = "all", fn = function(x, p)
+        if p < 1 or p > 100000 then
+            fail("multigammaln: argument 'p': expected 1 to 100000, got %d", p)
+        end
+        local dtype = x:is_floating_point() and x.dtype or "f32"
+        local halves = gpush.range(0, p - 1, { dtype = dtype, device = x.device }) / 2
+        return gpush.lgamma(x:unsqueeze(-1) - halves):sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
+    end }
+
 define { "heaviside", sig = "tensor x, operand values",
     help = "0 below 0, 1 above, and values at 0",
     dtypes = "all", fn = function(x, values)

@@ -7,8 +7,6 @@ local linalg = gpush.linalg
 local EPS = { f32 = 2.0 ^ -23, f64 = 2.0 ^ -52 }
 local HALF = { f16 = true, bf16 = true }
 
--- Raises at the line that called the composite, from its own function.
-
 local function text(x) return x.dtype .. " " .. table.concat(x.shape, "x") end
 
 -- x's shape without its last `without` dims, followed by the other arguments.
@@ -61,6 +59,35 @@ define { "inner", sig = "tensor a, tensor b",
             fail("inner: %s and %s (expected the same dtype)", text(a), text(b))
         end
         return gpush.tensordot(a, b, { { n }, { m } })
+    end }
+
+-- beta * x + alpha * y; x is not read where beta is 0.
+local function added(x, y, beta, alpha)
+    if alpha ~= 1 then y = y * alpha end
+    if beta == 0 then return y end
+    return beta == 1 and x + y or x * beta + y
+end
+
+define { "addr", sig = "tensor x, tensor a, tensor b, number beta=1, number alpha=1",
+    help = "beta * x + alpha * outer(a, b)", sample = "f(2, 3), f(2), f(3)",
+    dtypes = "numbers", strict = "numbers", fn = function(x, a, b, beta, alpha)
+        if #a.shape ~= 1 or #b.shape ~= 1 then
+            fail("addr: a is %s, b is %s (expected two vectors)", text(a), text(b))
+        end
+        return added(x, gpush.outer(a, b), beta, alpha)
+    end }
+
+define { "addbmm", sig = "tensor x, tensor a, tensor b, number beta=1, number alpha=1",
+    help = "beta * x + alpha * (the sum of the products of two batches of matrices), rounded once",
+    sample = "f(2, 4), f(2, 2, 3), f(2, 3, 4)",
+    dtypes = "numbers", strict = "numbers", fn = function(x, a, b, beta, alpha)
+        local s, u = a.shape, b.shape
+        if #s ~= 3 or #u ~= 3 or s[1] ~= u[1] or s[3] ~= u[2] then
+            fail("addbmm: a is %s, b is %s (expected batches of matrices that can be multiplied)",
+                text(a), text(b))
+        end
+        local left = a:permute(2, 1, 3):reshape(s[2], s[1] * s[3])
+        return gpush.addmm(x, left, b:reshape(u[1] * u[2], u[3]), beta, alpha)
     end }
 
 define { "kron", sig = "tensor a, tensor b",
@@ -384,6 +411,80 @@ define { "cholesky_solve", sig = "tensor b, tensor l, bool upper=false",
         local lower, right = l, l:transpose(-1, -2)
         if upper then lower, right = right, lower end
         return linalg.solve_triangular(right, linalg.solve_triangular(lower, b, false), true)
+    end }
+
+-- Source: N. J. Higham, "The Scaling and Squaring Method for the Matrix Exponential Revisited",
+-- 2005: Pade's approximant of degree 13, which is exact in f64 for norms up to 5.37.
+local PADE <const> = { 64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800,
+    129060195264000, 10559470521600, 670442572800, 33522128640, 1323241920, 40840800, 960960, 16380,
+    182, 1 }
+local function pade(x)
+    local x2 = x:matmul(x)
+    local x4, n = x2:matmul(x2), x.shape[#x.shape]
+    local x6, one = x4:matmul(x2), gpush.eye(n, { dtype = x.dtype, device = x.device })
+    local function part(from) -- of every second coefficient: even powers
+        local c = function(k) return PADE[from + k] end
+        local high = x6:matmul(x6 * c(12) + x4 * c(10) + x2 * c(8))
+        return high + x6 * c(6) + x4 * c(4) + x2 * c(2) + one * c(0)
+    end
+    local odd, even = x:matmul(part(2)), part(1)
+    return linalg.solve(even - odd, even + odd)
+end
+
+define { "linalg.matrix_exp", sig = "tensor x", sample = "spd",
+    help = "the matrix exponential of square matrices: 1 + x + x x / 2 + …",
+    waits = "for the largest norm",
+    dtypes = "f64 f32", strict = "f64 f32", autocast = "wide", fn = function(x)
+        check_square("linalg.matrix_exp", x)
+        if x:numel() == 0 then return x:clone() end
+        local norm = x:detach():abs():sum(-2):max():item()
+        if norm - norm ~= 0 then return x * (0 / 0) end
+        local halvings = math.max(0, math.ceil(math.log(norm / 5.37, 2)))
+        local y = pade(x * 2.0 ^ -halvings)
+        for _ = 1, halvings do y = y:matmul(y) end
+        return y
+    end }
+
+-- The order of rows that pivots, of the LU factors of n rows, bring about: exchanges in turn.
+local function permutation(pivots, n)
+    local batch_shape = batch(pivots, 1)
+    local order = gpush.range(1, n, { dtype = "i64", device = pivots.device })
+        :expand(batch(pivots, 1, n)):contiguous()
+    for i = 1, pivots.shape[#batch_shape + 1] do
+        local j = pivots:narrow(-1, i, 1):to "i64"
+        local here, there = order:narrow(-1, i, 1):clone(), order:gather(-1, j)
+        order = order:scatter(-1, j, here)
+        order:narrow(-1, i, 1):copy_(there)
+    end
+    return order
+end
+
+define { "linalg.lu_solve",
+    sig = "tensor lu, tensor pivots, tensor b, bool left=true, bool adjoint=false",
+    help = "x with a x = b, or x a = b if left is false, from a's factors, lu and pivots, of \z
+        linalg.lu_factor; adjoint: of a transposed",
+    sample = "spd, i{1, 2, 3}, f(3, 2)", raises = "a pivot out of range",
+    dtypes = "f64 f32", strict = "f64 f32", autocast = "wide",
+    fn = function(lu, pivots, b, left, adjoint)
+        check_square("linalg.lu_solve", lu)
+        check_matrices("linalg.lu_solve", b)
+        local n = lu.shape[#lu.shape]
+        if pivots:is_floating_point() or pivots.dtype == "bool" or pivots.ndim == 0
+            or pivots:size(-1) ~= n then
+            fail("linalg.lu_solve: argument 'pivots' is %s (expected i32, %d in the last dim)",
+                text(pivots), n)
+        end
+        if not left then return linalg.lu_solve(lu, pivots, b.mT, true, not adjoint).mT end
+        local order = permutation(pivots, n):unsqueeze(-1)
+        if adjoint then
+            local y = linalg.solve_triangular(lu.mT, b, false)
+            y = linalg.solve_triangular(lu.mT, y, true, true, true)
+            return y:scatter(-2, order:expand(y.shape), y)
+        end
+        local rows = b:expand(batch(lu, 2, n, b.shape[#b.shape]))
+        local y = rows:gather(-2, order:expand(rows.shape))
+        return linalg.solve_triangular(lu,
+            linalg.solve_triangular(lu, y, false, true, true), true)
     end }
 
 define { "vander", sig = "tensor x, int? N, bool increasing=false",

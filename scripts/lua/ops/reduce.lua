@@ -185,6 +185,74 @@ define { "diff", sig = "tensor x, int n=1, dim dim=-1, tensor? prepend, tensor? 
         return x.dtype == dtype and x or x:to(dtype)
     end }
 
+-- The slopes of x along dim by second-order differences, and at both ends by ones of edge_order. h:
+-- the distance of neighbours, or a vector of places.
+local function slopes(x, dim, h, edge_order)
+    local n = x.shape[dim]
+    if n < edge_order + 1 then
+        fail("gradient: dim %d has size %d (expected %d or more for edge_order = %d)", dim, n,
+            edge_order + 1, edge_order)
+    end
+    local function part(y, from, count) return y:narrow(dim, from, count) end
+    if gpush.is_tensor(h) then
+        if h.ndim ~= 1 or h.shape[1] ~= n then
+            fail("gradient: argument 'spacing': places of shape %s for dim %d, which has size %d",
+                table.concat(h.shape, "x"), dim, n)
+        end
+        local shape = {}
+        for d = 1, x.ndim do shape[d] = d == dim and n - 1 or 1 end
+        h = h:diff():reshape(shape)
+    end
+    local between = (part(x, 2, n - 1) - part(x, 1, n - 1)) / h
+    local before, after = part(between, 1, n - 2), part(between, 2, n - 2)
+    local first, last = part(between, 1, 1), part(between, n - 1, 1)
+    local near, far = 0.5, 0.5 -- the shares of both slopes; at the ends of the step outwards
+    if gpush.is_tensor(h) then
+        local sum = part(h, 1, n - 2) + part(h, 2, n - 2)
+        near, far = part(h, 1, n - 2) / sum, part(h, 2, n - 2) / sum
+    end
+    if edge_order == 2 then
+        local function share(y, at) return gpush.is_tensor(y) and part(y, at, 1) or y end
+        first = first + (first - part(between, 2, 1)) * share(near, 1)
+        last = last + (last - part(between, n - 2, 1)) * share(far, n - 2)
+    end
+    return gpush.cat({ first, before * far + after * near, last }, dim)
+end
+
+define { "gradient", sig = "tensor x, any? spacing, dims? dim, int edge_order=1",
+    help = "a list of x's slopes along each dim: central differences, at the ends one-sided ones \z
+        of edge_order; spacing: the distance of neighbours, or for each dim one, or a vector of \z
+        places",
+    sample = "f(3, 4)",
+    dtypes = "numbers", strict = "numbers", fn = function(x, spacing, dims, edge_order)
+        if edge_order ~= 1 and edge_order ~= 2 then
+            fail("gradient: argument 'edge_order': expected 1 or 2, got %d", edge_order)
+        end
+        if type(dims) == "number" then dims = { dims } end
+        local list, many, seen = {}, type(spacing) == "table", {}
+        local n = dims and #dims or x.ndim
+        if many and #spacing ~= n then
+            fail("gradient: argument 'spacing' has %d entries (expected %d, one for each dim)",
+                #spacing, n)
+        end
+        if not x:is_floating_point() then x = x:to "f32" end
+        for i = 1, n do
+            local d, h = dims and dims[i] or i, many and spacing[i] or not many and spacing or 1
+            if d == 0 or d > x.ndim or d < -x.ndim then
+                fail("gradient: dim %d is out of range for a %d-d tensor", d, x.ndim)
+            end
+            d = d < 0 and d + x.ndim + 1 or d
+            if seen[d] then fail("gradient: dim %d is given twice", d) end
+            seen[d] = true
+            if not gpush.is_tensor(h) and (type(h) ~= "number" or h == 0 or h ~= h) then
+                fail("gradient: argument 'spacing': expected a number but 0, or a vector, for dim \z
+                    %d, got %s", d, tostring(h))
+            end
+            list[i] = slopes(x, d, h, edge_order)
+        end
+        return list
+    end }
+
 -- ---- integrals, and how variables vary together ----
 
 -- The areas between neighbours along dim, and x's distances there: a tensor or a number.

@@ -107,31 +107,94 @@ define { "chunk", sig = "tensor x, int chunks, dim dim=1",
         return pieces(x, dim, even((n + chunks - 1) // chunks, n))
     end }
 
+-- dim in exactly that many pieces, or ending at the indices in a table.
+local function sections_of(op, x, sections, dim)
+    local sizes, at, n = {}, 0
+    n, dim = sized(op, x, dim)
+    if type(sections) == "table" then
+        local list = {}
+        for i, e in ipairs(sections) do
+            e = whole(e) or fail("%s: index %d is %s (expected an integer)", op, i, e)
+            e = math.max(0, math.min(n, e < 0 and n + e or e))
+            list[i] = x:narrow(dim, at + 1, math.max(0, e - at))
+            at = e
+        end
+        list[#list + 1] = x:narrow(dim, at + 1, n - at)
+        return list
+    end
+    sections = whole(sections) or sections
+    if math.type(sections) ~= "integer" or sections < 1 then
+        fail("%s: argument 'sections': expected an integer above 0 or a table, got %s", op,
+            tostring(sections))
+    end
+    check_pieces(op, "sections", sections)
+    for i = 1, sections do sizes[i] = n // sections + (i <= n % sections and 1 or 0) end
+    return pieces(x, dim, sizes)
+end
+
 define { "tensor_split", sig = "tensor x, numbers sections, dim dim=1",
     help = "a table of views: dim in exactly that many pieces, the first ones longer by 1 where \z
         it does not divide; or ending at the indices in a table",
     dtypes = "all", fn = function(x, sections, dim)
-        local sizes, at, n = {}, 0
-        n, dim = sized("tensor_split", x, dim)
-        if type(sections) == "table" then
-            local list = {}
-            for i, e in ipairs(sections) do
-                e = whole(e) or fail("tensor_split: index %d is %s (expected an integer)", i, e)
-                e = math.max(0, math.min(n, e < 0 and n + e or e))
-                list[i] = x:narrow(dim, at + 1, math.max(0, e - at))
-                at = e
-            end
-            list[#list + 1] = x:narrow(dim, at + 1, n - at)
-            return list
-        end
-        sections = whole(sections) or sections
-        if math.type(sections) ~= "integer" or sections < 1 then
-            fail("tensor_split: argument 'sections': expected an integer above 0 or a table, got \z
-                %s", tostring(sections))
-        end
-        check_pieces("tensor_split", "sections", sections)
-        for i = 1, sections do sizes[i] = n // sections + (i <= n % sections and 1 or 0) end
-        return pieces(x, dim, sizes)
+        return sections_of("tensor_split", x, sections, dim)
+    end }
+
+-- tensor_split along dim by another name: a number of sections must divide its size.
+local function equal_split(op, x, sections, dim, least)
+    if x.ndim < least then
+        fail("%s: x has %d dims (expected %d or more)", op, x.ndim, least)
+    end
+    local n = whole(sections)
+    if n and n > 0 and x.shape[dim] % n ~= 0 then
+        fail("%s: argument 'sections': %d does not divide dim %d, which has size %d", op, n, dim,
+            x.shape[dim])
+    end
+    return sections_of(op, x, sections, dim)
+end
+
+define { "hsplit", sig = "tensor x, numbers sections", sample = "f(2, 4), 2",
+    help = "a table of views: columns (of a vector its elements) in that many equal pieces, or \z
+        ending at the indices in a table",
+    dtypes = "all", fn = function(x, sections)
+        return equal_split("hsplit", x, sections, x.ndim == 1 and 1 or 2, 1)
+    end }
+define { "vsplit", sig = "tensor x, numbers sections", sample = "f(4, 2), 2",
+    help = "a table of views: rows in that many equal pieces, or ending at the indices in a table",
+    dtypes = "all", fn = function(x, sections) return equal_split("vsplit", x, sections, 1, 2) end }
+define { "dsplit", sig = "tensor x, numbers sections", sample = "f(2, 2, 4), 2",
+    help = "a table of views: dim 3 in that many equal pieces, or ending at the indices in a table",
+    dtypes = "all", fn = function(x, sections) return equal_split("dsplit", x, sections, 3, 3) end }
+
+-- A copy of x in which src stands in place of part(copy), a view of the copy of src's shape.
+local function replaced(op, x, src, part)
+    same_device(op, x, src)
+    local y = x:clone()
+    local view = part(y)
+    local shape, want = table.concat(src.shape, "x"), table.concat(view.shape, "x")
+    if shape ~= want then fail("%s: src has shape %s (expected %s)", op, shape, want) end
+    view:copy_(src)
+    return y
+end
+
+define { "select_scatter", sig = "tensor x, tensor src, dim dim, int index",
+    help = "x with src in place of one index of dim", sample = "f(2, 3), f(2), 2, 1",
+    dtypes = "all", fn = function(x, src, dim, index)
+        return replaced("select_scatter", x, src, function(y) return y:select(dim, index) end)
+    end }
+define { "slice_scatter",
+    sig = "tensor x, tensor src, dim dim=1, int first=1, int last=-1, int step=1",
+    help = "x with src in place of the elements first … last of dim, every step-th",
+    sample = "f(4, 3), f(2, 3), 1, 2, 3",
+    dtypes = "all", fn = function(x, src, dim, first, last, step)
+        return replaced("slice_scatter", x, src,
+            function(y) return y:slice(dim, first, last, step) end)
+    end }
+define { "diagonal_scatter",
+    sig = "tensor x, tensor src, int offset=0, dim dim1=1, dim dim2=2",
+    help = "x with src in place of a diagonal of two dims", sample = "f(3, 3), f(3)",
+    dtypes = "all", fn = function(x, src, offset, dim1, dim2)
+        return replaced("diagonal_scatter", x, src,
+            function(y) return y:diagonal(offset, dim1, dim2) end)
     end }
 
 define { "unbind", sig = "tensor x, dim dim=1",

@@ -310,15 +310,18 @@ local function by_form(key, args)
 end
 
 -- The method of a tensor by its row or that of the function: x.renorm_(2, 0, 1) is the row of
--- torch.renorm, in place.
-local function method_form(object, name, args)
-    args = { object, table.unpack(args) }
+-- torch.renorm, in place, x.addr_(a, b) a composite's result, copied.
+local function method_form(object, name, rest)
+    local args = { object, table.unpack(rest) }
     local text, level = by_form("." .. name, args)
     if text or methods[name] or kind(object) == "table" then return text, level end
     text, level = by_form("torch." .. name, args)
     local base = not text and name:match "^(.*)_$"
-    if not base or methods[base] then return text, level end
-    text = by_form("torch." .. base, args)
+    if not base then return text, level end
+    if (gpush.ops(true)[base] or {}).kind == "composite" then
+        text = emit({ "call", { "field", object, base }, rest })
+    elseif methods[base] then return
+    else text = by_form("torch." .. base, args) end
     return text and ("%s:copy_(%s)"):format(emit(object, 14), text), 14
 end
 

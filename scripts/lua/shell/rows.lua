@@ -201,9 +201,6 @@ torch.linspace(A, B, STEPS, **) = linspace(A, B, STEPS, **)
 torch.where(A) = nonzero(A, {as_tuple = true})
 torch.rsub(A, B) = B - A
 torch.positive(X) = X
-torch.ldexp(X, N) = X * 2 ^ N
-torch.float_power(X, Y) = X:double() ^ Y
-torch.logaddexp2(A, B) = (2 ^ A + 2 ^ B):log2()
 torch.randperm(N, **) = randperm(N, **) -- from 1, as indices are
 torch.numel(X) = X:numel()
 torch.Size(X) = X
@@ -338,17 +335,10 @@ np.savez(FILE, X) = npz.save(FILE, {arr_0 = X})
 np.savez(FILE, **) = npz.save(FILE, {**})
 np.savez_compressed(FILE, **) = npz.save(FILE, {**}, {compressed = true})
 np.linalg.norm(X, **) = linalg.norm(X, **)
-torch.addr(INPUT, VEC1, VEC2) = INPUT + outer(VEC1, VEC2)
-torch.addbmm(INPUT, BATCH1, BATCH2) = INPUT + bmm(BATCH1, BATCH2):sum(1)
 torch.adjoint(X) = X.mH
 torch.as_strided_scatter(X, SRC, SIZE, STRIDE) = (function(t) t:as_strided(SIZE, STRIDE):copy_(SRC)
     return t end)(X:clone())
-torch.diagonal_scatter(X, SRC, OFFSET=0) = (function(t) t:diagonal(OFFSET):copy_(SRC) return t
-    end)(X:clone())
-torch.select_scatter(X, SRC, DIM, INDEX) = (function(t) t:select(DIM, INDEX):copy_(SRC) return t
-    end)(X:clone())
-torch.slice_scatter(X, SRC, DIM, START, END) = (function(t) t:slice(DIM, START, END):copy_(SRC)
-    return t end)(X:clone())
+torch.slice_scatter(X, SRC, DIM, START, END) = slice_scatter(X, SRC, DIM, START, END)
 torch.bartlett_window(N) = 1 - (arange(0, N - 1) * 2 / N - 1):abs()
 torch.broadcast_shapes(A, B) = broadcast_tensors{zeros(A), zeros(B)}[1].shape
 torch.promote_types(A, B) = (zeros(0, {dtype = A}) + zeros(0, {dtype = B})).dtype
@@ -363,24 +353,9 @@ torch.polar(ABS, ANGLE) = stack({ABS * cos(ANGLE), ABS * sin(ANGLE)}, -1) -- pai
     of size 2
 torch.constant_pad_nd(X, PAD, VALUE=0) = pad(X, PAD, {value = VALUE})
 torch.cumulative_logsumexp(X, DIM) = logcumsumexp(X, DIM)
-torch.hsplit(X, A) = X:tensor_split(A, math.min(2, X.ndim))
-torch.vsplit(X, A) = X:tensor_split(A, 1)
-torch.dsplit(X, A) = X:tensor_split(A, 3)
-torch.entr(X) = -xlogy(X, X)
-torch.erfcx(X) = (X * X):exp() * erfc(X)
-torch.ndtr(X) = (1 + erf(X / 2 ^ 0.5)) / 2
-torch.log_ndtr(X) = ((1 + erf(X / 2 ^ 0.5)) / 2):log()
-torch.ndtri(X) = erfinv(2 * X - 1) * 2 ^ 0.5
-torch.xlog1py(X, Y) = X * log1p(Y)
-torch.multigammaln(X, P) = (function(x, p) local y = p * (p - 1) / 4 * math.log(math.pi) for i = 0,
-    p - 1 do y = lgamma(x - i / 2) + y end return y end)(X, P)
-torch.mvlgamma(X, P) = (function(x, p) local y = p * (p - 1) / 4 * math.log(math.pi) for i = 0,
-    p - 1 do y = lgamma(x - i / 2) + y end return y end)(X, P)
 math.gcd(A, B) = (function(a, b) while b ~= 0 do a, b = b, a % b end return a end)(A, B)
 math.lcm(A, B) = (function(a, b) local n = a * b while b ~= 0 do a, b = b, a % b end
     return n // a end)(A, B)
-torch.frexp(X) = (function(x) local e = (x:abs():log2():floor() + 1):masked_fill(x == 0, 0) return
-    x / 2 ^ e, e:int() end)(X)
 torch.frobenius_norm(X) = linalg.norm(X)
 torch.nuclear_norm(X) = linalg.norm(X, "nuc")
 torch.triangular_solve(B, A, UPPER=true) = linalg.solve_triangular(A, B, UPPER)

@@ -28,20 +28,14 @@ storage_offset: where a view begins is not shown; x:stride() has its strides, an
 set_: x = y gives the tensor another name; x:copy_(y) copies its elements
 empty_strided: empty(n):as_strided(shape, strides)
 empty_permuted: empty(shape):permute(dims)
-igamma igammac gammainc gammaincc: lgamma and digamma are there; incomplete gamma functions are
-    not
-zeta: polygamma(n, x) is there; the zeta function is not
-i0 i0e i1 i1e: there are no Bessel functions
 finfo iinfo: their fields eps, tiny, max and min are there, of a dtype each
-nextafter: x * (1 + 2.0 ^ -23) is the next number of f32, or the one after it
 norm_except_dim: linalg.vector_norm(x, 2, dims, true)
 from_dlpack from_file: npy.load(file): or safetensors.load(file)
 to_dlpack: npy.save(file, x): or safetensors.save(file, {x = x})
 frombuffer: tensor(list): or npy.load(file)
-gcd lcm: of numbers, a loop finds the gcd: while b ~= 0 do a, b = b, a % b end
 geqrf orgqr ormqr householder_product: linalg.qr(A)
 ldl_factor ldl_factor_ex: linalg.cholesky(A): or linalg.lu_factor(A)
-ldl_solve lu_solve solve_ex: linalg.solve(A, b)
+ldl_solve solve_ex: linalg.solve(A, b)
 lu_factor_ex: linalg.lu_factor(A)
 lu_unpack: linalg.lu(A)
 tensorinv: linalg.inv(x:reshape(n, n))
@@ -49,11 +43,9 @@ tensorsolve: linalg.solve(A:reshape(n, n), b:reshape(n))
 symeig lobpcg: linalg.eigh(A)
 svd_lowrank: linalg.svd(A): of full rank; V is transposed
 pca_lowrank: linalg.svd(x - x:mean(1, true))
-matrix_exp: w, v = linalg.eigh(A); return (v * exp(w)):matmul(v.mT): of symmetric matrices
 matrix_sqrth: w, v = linalg.eigh(A); return (v * sqrt(w)):matmul(v.mT): of symmetric matrices
 LinAlgError: pcall(linalg.inv, A)
 get_device_module: cuda, and sim
-gradient: x:diff(1, dim)
 grid_sampler grid_sampler_2d: grid_sample(x, grid)
 grid_sampler_3d: grid_sample(x, grid) takes images of two dims
 affine_grid_generator: affine_grid(theta, size)

@@ -13,16 +13,15 @@ local function all(...)
 end
 local numbers = all(infinite, set("0", "-1", "2"))
 
--- Ops whose tensors broadcast and promote, elementwise.
-local pairwise = "add sub mul div pow atan2 eq ne lt le gt ge fmod remainder maximum minimum \z
-    floor_divide trunc_divide logical_%w+ "
-    ..
-        "bitwise_[%w_]+ hypot xlogy clamp clamp_m%w+ addcmul addcdiv lerp isclose allclose fmax \z
-            fmin logaddexp where max min copysign"
+-- Ops whose tensors broadcast and promote, elementwise: rows of two or three operands, and others.
+local pairwise = "isclose allclose where max min clamp float_power"
+for name, row in pairs(require "gpush".ops()) do
+    if row.sig:find "^operand!? a, operand b" then pairwise = pairwise .. " " .. name end
+end
 local distances = "cdist cosine_similarity pairwise_distance triplet_margin_loss dist linalg.vecdot"
 local losses = "[%w_]+_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div"
 local writes = "scatter scatter_add scatter_nd scatter_reduce index_add index_copy index_put \z
-    masked_scatter"
+    masked_scatter [%w]+_scatter"
 local shapes_alone = "expand_as reshape_as view_as type_as"
 
 return {
@@ -64,7 +63,7 @@ return {
         why = "NaN or infinite where nothing is left to divide by" },
 
     -- ---- integers ----
-    { "tri[lu] tri[lu]_indices diag diag_embed diagflat diagonal", type = "int",
+    { "tri[lu] tri[lu]_indices diag diag_embed diagflat diagonal diagonal_scatter", type = "int",
         param = "offset diagonal", why = "a diagonal outside of the matrix is empty" },
     { nil, type = "int", param = "ignore_index",
         why = "a label that is left out need not be there" },
@@ -80,7 +79,7 @@ return {
     { "topk kthvalue", param = "k", value = set("0", "2.0"), why = "a count" },
     { "avg_pool[23]d", param = "divisor_override",
         why = "a divisor is any number but 0, as in PyTorch" },
-    { "select narrow", type = "int", value = set("-1", "2.0"),
+    { "select select_scatter narrow", type = "int", value = set("-1", "2.0"),
         why = "negative indices count from the end" },
     { "slice", type = "int", why = "bounds are cut to the dim, as those of a range" },
     { "unfold", param = "step", value = all(high, set "2.0"),
@@ -106,9 +105,12 @@ return {
         why = "a dim is shifted as often as it is named" },
 
     -- ---- values that are read in Lua ----
+    { "gradient", param = "spacing", value = set("1.5", "-1", "{}"),
+        why = "a distance is any number but 0" },
+    { "multigammaln", param = "p", value = set "99", why = "NaN, as x is not above (p - 1) / 2" },
     { "n?a?n?quantile", param = "q", why = "a number from 0 to 1, a list or a tensor of them" },
     { "new_tensor", param = "values", why = "values for a tensor" },
-    { "tensor_split split", param = "sections size",
+    { "[hvd]split tensor_split split", param = "sections size",
         why = "a number, or a list of places, cut to the dim" },
     { "tensordot", param = "dims", value = set "0", why = "no dims: all products" },
 
@@ -120,7 +122,7 @@ return {
     { losses, what = "bool i64 f64", why = "a target is promoted" },
     { "check_finite", param = "a b c op step module",
         why = "operands of any shape and dtype; any names" },
-    { "cross linalg.cross kron outer inner polygamma isin searchsorted bucketize",
+    { "addr cross linalg.cross kron outer inner polygamma isin searchsorted bucketize",
         what = "bool i64 f64 column row short scalar empty",
         why = "they promote, and take other shapes" },
     { "equal", what = "bool i64 f64 column row short scalar empty",
@@ -132,8 +134,8 @@ return {
         why = "values are converted to a dtype that holds them; others raise" },
     { "index_put scatter_nd masked_scatter", what = "column row short scalar empty",
         why = "values broadcast, or there are more than are written" },
-    { "gather gather_nd index_%w+ scatter[%w_]* take take_along_dim embedding cross_entropy \z
-        nll_loss cosine_embedding_loss", what = "i64", why = "it is i64 already" },
+    { "linalg.lu_solve gather gather_nd index_%w+ scatter[%w_]* take take_along_dim embedding \z
+        cross_entropy nll_loss cosine_embedding_loss", what = "i64", why = "it is i64 already" },
     { "gather gather_nd index_%w+ scatter[%w_]* take take_along_dim embedding",
         what = "column row short scalar empty", why = "indices of another shape, of other values" },
     { "masked_%w+", param = "mask", why = "a mask broadcasts with the tensor, as in PyTorch" },
@@ -151,8 +153,8 @@ return {
     { "unravel_index", type = "shape", why = "a shape of any size" },
     { "batch_norm instance_norm", what = "f64",
         why = "statistics may be wider than what they are of" },
-    { "bmm matmul mm linalg.solve linalg.solve_triangular linalg.lstsq cholesky_solve tensordot \z
-        linear conv%w+ conv_transpose%w+ scaled_dot_product_attention",
+    { "addbmm linalg.lu_solve bmm matmul mm linalg.solve linalg.solve_triangular linalg.lstsq \z
+        cholesky_solve tensordot linear conv%w+ conv_transpose%w+ scaled_dot_product_attention",
         what = "column row short scalar empty",
         why = "a matrix, kernel, bias or batch of another size" },
     { "gaussian_nll_loss", param = "var", what = "short", why = "a variance for each row" },

@@ -240,5 +240,22 @@ return function(put, device)
         { 1.5, 0 }, { -3, 0 }, { -1, 0 }, { 1, 0 } } }, a, 2, 1)
     case("istft", { 0, 1 }, put { { { 0, 0 }, { 1, 0 }, { 2, 0 } }, { { 1, 0 }, { 0, 0 },
         { 1, 0 } } }, 2, 1)
+    -- ---- more closely in tests/tensor/ops/special_functions.lua ----
+    case("float_power", { 1, 4, 16 }, n3, 2)
+    case("frexp", { { 0.5, -0.5, 0.5, 0.75 }, { 0, 1, 2, 2 } }, a)
+    case("multigammaln", { 1.880995462, 5.402975081 }, put { 2.5, 4 }, 3)
+    case("addr", { { 3, 4, 7 }, { 8, 9, 14 } }, n23, put { 1, 2 }, put { 2, 2, 4 })
+    case("addbmm", { { 16, 33 }, { 33, 80 } }, s, n23:unsqueeze(1), n23:unsqueeze(1).mT)
+    case("linalg.matrix_exp", { { 1, 2 }, { 0, 1 } }, put { { 0, 2 }, { 0, 0 } })
+    case("linalg.lu_solve", { { 0.8125 }, { 0.625 } }, put { { 4, 2 }, { 0.5, 2 } },
+        put({ 2, 2 }, "i32"), column(3.5, 4.5))
+    case("hsplit", { { { 1 }, { 4 } }, { { 2, 3 }, { 5, 6 } } }, n23, { 1 })
+    case("vsplit", { { { 1, 2, 3 } }, { { 4, 5, 6 } } }, n23, 2)
+    case("dsplit", { { { { 1 }, { 4 } } }, { { { 2 }, { 5 } } }, { { { 3 }, { 6 } } } },
+        n23:unsqueeze(1), 3)
+    case("select_scatter", { { 1, 7, 3 }, { 4, 8, 6 } }, n23, put { 7, 8 }, 2, 2)
+    case("slice_scatter", { { 1, 7, 8 }, { 4, 7, 8 } }, n23, put { { 7, 8 }, { 7, 8 } }, 2, 2, 3)
+    case("diagonal_scatter", { { 7, 2, 3 }, { 4, 8, 6 } }, n23, put { 7, 8 })
+    case("gradient", { { 1, 1.5, 2 } }, n3)
     return C
 end

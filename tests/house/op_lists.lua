@@ -37,6 +37,7 @@ end
 -- Lists that are not of what ops have in common.
 local others = {
     ["bindings/rewrite/expr.c"] = "functions that return a list, which syntax unpacks",
+    ["profile/load/kineto_waits.c"] = "PyTorch's ops that printing a tensor runs, in traces",
     ["scripts/lua/topics/init.lua"] = "the start page of help",
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "bindings/paths.h"
-#include "tensor/dist/dist.h"
+#include "tensor/base/process.h"
 #include "tensor/device/card/model.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/memory/hostmem.h"
@@ -100,7 +100,7 @@ bool gp_lua_at_prompt;
 void gp_lua_note(lua_State *L, const char *text) {
     int rank;
     if (gp_lua_at_prompt) lua_writestringerror("%s\n", text);
-    else if (gp_dist_warns(text, &rank)) {
+    else if (gp_process.warns(text, &rank)) {
         if (rank >= 0) text = lua_pushfstring(L, "rank %d: %s", rank, text);
         lua_warning(L, text, 0);
         if (rank >= 0) lua_pop(L, 1);

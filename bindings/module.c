@@ -18,7 +18,7 @@
 #include "tensor/base/error.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/stream/failure.h"
-#include "tensor/dist/dist.h"
+#include "tensor/base/process.h"
 #include "tensor/io/file.h"
 
 /* States that have gpush open. */
@@ -36,7 +36,7 @@ static int l_close(lua_State *L) {
             gp_failure_take_all(NULL)) /* the shell reports it later */
             lua_writestringerror("gpush: %s\n", gp_error());
         gp_device_each(flush, NULL);
-        if (gp_lua_state_kind(L) == GP_LUA_STOCK) gp_dist_end();
+        if (gp_lua_state_kind(L) == GP_LUA_STOCK) gp_process.end();
     }
     return 0;
 }

@@ -7,6 +7,8 @@ endif()
 # program.
 file(GLOB_RECURSE PLUGIN_CU CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cu)
 file(GLOB_RECURSE PLUGIN_C CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.c ${CMAKE_SOURCE_DIR}/profile/cuda/*.c)
+gpush_leave_out(PLUGIN_CU SOURCES)
+gpush_leave_out(PLUGIN_C SOURCES)
 list(APPEND PLUGIN_C ${CMAKE_SOURCE_DIR}/tensor/dtype.c ${CMAKE_SOURCE_DIR}/tensor/shape.c)
 # The text that kernels/cuda/fuse/headers.c takes in: for each target of its own folder.
 function(gpush_nvrtc_headers)

@@ -1,7 +1,7 @@
 # The MPI plug-in, libgpush_mpi.so: built where MPI's headers are, loaded by the program when a
 # script of several processes first uses dist. Nothing else may link to MPI.
 option(GPUSH_MPI "build the MPI plug-in where MPI is found" ON)
-if(GPUSH_MPI)
+if(GPUSH_MPI AND GPUSH_DIST)
     find_package(MPI QUIET COMPONENTS C)
 endif()
 if(GPUSH_MPI AND MPI_C_FOUND)

@@ -4,17 +4,21 @@
 
 #include "bindings/bind.h"
 #include "kernels/cpu/runtime/isa.h"
-#include "kernels/nccl/nccl.h"
 #include "bindings/paths.h"
 #include "profile/show/fit.h"
 #include "shell/editor/history.h"
 #include "shell/editor/screen.h"
 #include "tensor/device/backends.h"
 #include "tensor/device/plugin_api.h"
-#include "tensor/dist/dist.h"
 #include "tensor/base/env.h"
-#include "tensor/fuse/object.h"
 #include "tensor/base/safe_text.h"
+#ifndef GP_WITHOUT_DIST
+#include "kernels/nccl/nccl.h"
+#include "tensor/dist/dist.h"
+#endif
+#ifndef GP_WITHOUT_CAPTURE
+#include "tensor/fuse/object.h"
+#endif
 
 #include <dlfcn.h>
 #include <langinfo.h>
@@ -24,6 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define LEFT_OUT "left out of this build: CMake's option %s=ON brings it"
 
 static int broken; /* number of failures that gpush cannot do without */
 
@@ -147,11 +153,64 @@ static void check_sim(lua_State *L) {
 
 /* Fused functions run without; a compiler makes long chains faster. */
 static void check_compiler(void) {
+#ifdef GP_WITHOUT_CAPTURE
+    say(ABSENT, "fuse", LEFT_OUT, "GPUSH_CAPTURE");
+#else
     char text[4500];
     if (gp_object_compiling() == GP_COMPILE_OFF)
         say(ABSENT, "fuse", "compiles nothing: GPUSH_FUSE_COMPILE is 0");
     else say(gp_object_describe(text, sizeof text) ? WORKS : ABSENT, "fuse", "%s", text);
+#endif
 }
+
+/* ---- many processes ---- */
+
+#ifdef GP_WITHOUT_DIST
+static void check_mpi(void) { say(ABSENT, "dist", LEFT_OUT, "GPUSH_DIST"); }
+static void check_nccl(void *cuda) {}
+#else
+static bool is_mpich(const char *engine) { return strstr(engine, "MPICH") != NULL; }
+
+/* The command that says whether that MPI's own launcher is there, as gpush run looks for it. */
+static const char *launcher_of(const char *engine) {
+    return is_mpich(engine) ? "for x in mpiexec.hydra mpirun.mpich mpirun; do $x --version; done "
+                              "2>/dev/null | grep -qE 'HYDRA|MPICH'"
+                            : "for x in mpirun.openmpi mpirun; do $x --version; done 2>/dev/null | "
+                              "grep -qE 'Open MPI|OpenRTE'";
+}
+
+/* MPI is not started: only its version is asked for. */
+static void check_mpi(void) {
+    char text[600] = "";
+    if (!gp_mpi_engine(text, sizeof text)) {
+        say(ABSENT, "MPI", "%s", text);
+        fix("for dist, many processes: apt-get install libopenmpi-dev openmpi-bin, or "
+            "libmpich-dev, "
+            "then build again");
+        return;
+    }
+    bool starts = system(launcher_of(text)) == 0;
+    say(starts ? WORKS : ABSENT, "MPI", "%s%s", text,
+        starts ? ": gpush run -n 2 script" : "; there is no mpirun of it to start processes with");
+    if (!starts) fix(is_mpich(text) ? "apt-get install mpich" : "apt-get install openmpi-bin");
+}
+
+/* What collectives on cuda need beside the library. */
+static void check_nccl(void *cuda) {
+    char why[600] = "", version[40] = "?";
+    if (!cuda) return;
+    void *so = gp_nccl_plugin(why, sizeof why);
+    gp_nccl_header_fn *header = so ? (gp_nccl_header_fn *)dlsym(so, "gp_nccl_header") : NULL;
+    if (header) header(version, sizeof version);
+    if (so) {
+        say(WORKS, "plug-in", "for NCCL, by the header of %s: collectives on cuda", version);
+        return;
+    }
+    say(ABSENT, "plug-in", "for NCCL: %s", why);
+    fix("for dist on cuda: apt-get install libnccl-dev, or pip install nvidia-nccl-cu13 (-cu12) "
+        "and set NCCL_HOME, then build again");
+}
+#endif
 
 /* ---- CUDA ---- */
 
@@ -228,22 +287,6 @@ static void check_libraries(void *plugin) {
     }
 }
 
-/* What collectives on cuda need beside the library. */
-static void check_nccl(void *cuda) {
-    char why[600] = "", version[40] = "?";
-    if (!cuda) return;
-    void *so = gp_nccl_plugin(why, sizeof why);
-    gp_nccl_header_fn *header = so ? (gp_nccl_header_fn *)dlsym(so, "gp_nccl_header") : NULL;
-    if (header) header(version, sizeof version);
-    if (so) {
-        say(WORKS, "plug-in", "for NCCL, by the header of %s: collectives on cuda", version);
-        return;
-    }
-    say(ABSENT, "plug-in", "for NCCL: %s", why);
-    fix("for dist on cuda: apt-get install libnccl-dev, or pip install nvidia-nccl-cu13 (-cu12) "
-        "and set NCCL_HOME, then build again");
-}
-
 /* The driver may restrict hardware counters to the administrator. Device times are CUPTI's activity
  * records, which are no counters; a profile says so where CUPTI refuses them. */
 static void check_counters(void) {
@@ -277,34 +320,6 @@ static void check_cuda(void) {
     say(ABSENT, "cuda",
         "has run on an NVIDIA H200 and an H100 (tests/gpu/REPORT.md); elsewhere on a stand-in made "
         "of the processor");
-}
-
-/* ---- MPI ---- */
-
-static bool is_mpich(const char *engine) { return strstr(engine, "MPICH") != NULL; }
-
-/* The command that says whether that MPI's own launcher is there, as gpush run looks for it. */
-static const char *launcher_of(const char *engine) {
-    return is_mpich(engine) ? "for x in mpiexec.hydra mpirun.mpich mpirun; do $x --version; done "
-                              "2>/dev/null | grep -qE 'HYDRA|MPICH'"
-                            : "for x in mpirun.openmpi mpirun; do $x --version; done 2>/dev/null | "
-                              "grep -qE 'Open MPI|OpenRTE'";
-}
-
-/* MPI is not started: only its version is asked for. */
-static void check_mpi(void) {
-    char text[600] = "";
-    if (!gp_mpi_engine(text, sizeof text)) {
-        say(ABSENT, "MPI", "%s", text);
-        fix("for dist, many processes: apt-get install libopenmpi-dev openmpi-bin, or "
-            "libmpich-dev, "
-            "then build again");
-        return;
-    }
-    bool starts = system(launcher_of(text)) == 0;
-    say(starts ? WORKS : ABSENT, "MPI", "%s%s", text,
-        starts ? ": gpush run -n 2 script" : "; there is no mpirun of it to start processes with");
-    if (!starts) fix(is_mpich(text) ? "apt-get install mpich" : "apt-get install openmpi-bin");
 }
 
 /* ---- The terminal ---- */

@@ -8,7 +8,7 @@
 #include "profile/sync/sync.h"
 #include "tensor/device/stream/failure.h"
 #include "tensor/device/offload.h"
-#include "tensor/dist/dist.h"
+#include "tensor/base/process.h"
 #include "tensor/base/error.h"
 
 #include <errno.h>
@@ -106,8 +106,8 @@ static void leave(int status, void *unused) {
     (void)unused;
     bool left = atomic_load(&gp_offload_abandoned) > 0;
     if (status)
-        gp_dist_abandon(*last_error ? last_error : "it called os.exit with a failure", status);
-    int job = gp_dist_end();
+        gp_process.abandon(*last_error ? last_error : "it called os.exit with a failure", status);
+    int job = gp_process.end();
     bool failed = !left && report_failures();
     bool lost = lost_output();
     if (!left && !failed && !lost && (!job || job == status)) return;
@@ -122,7 +122,7 @@ void gp_shell_begin(void) {
 }
 
 int gp_shell_close(lua_State *L, bool ok) {
-    if (!ok) gp_dist_abandon(last_error, EXIT_FAILURE);
+    if (!ok) gp_process.abandon(last_error, EXIT_FAILURE);
     ok = gp_shell_end(L, ok);
     gp_lua_closestate(L);
     if (atomic_load(&gp_offload_abandoned) == 0 && report_failures()) ok = false;

@@ -5,8 +5,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "tensor/fuse/program.h"
-
 /* ---- formulas ---- */
 
 /* The end of the number at p: 1e-12 holds no operator. */
@@ -40,8 +38,8 @@ int gp_cost_of_formula(const char *text) {
     return n;
 }
 
-/* The same for op, read once. */
-static int formula_ops(const gp_op *op) {
+/* Read once. */
+int gp_cost_of_op(const gp_op *op) {
     int n = atomic_load_explicit(&op->known->ops, memory_order_relaxed);
     if (!n) {
         n = 1 + (op->formula ? gp_cost_of_formula(op->formula) : 0);
@@ -83,47 +81,8 @@ static const gp_array *first_tensor(const gp_call *c) {
 }
 
 static void of_reduction(const gp_call *c, gp_cost *cost) {
-    cost->ops = (double)formula_ops(c->op) * (double)c->arg[0].a->numel +
+    cost->ops = (double)gp_cost_of_op(c->op) * (double)c->arg[0].a->numel +
                 (double)gp_cost_of_formula(c->op->finish) * (double)c->outa[0]->numel;
-}
-
-/* Operations for each element of a step, whose row may have no formula. */
-static double step_ops(const gp_step *s) {
-    switch ((gp_fuse_form)s->op->fuses) {
-    case GP_FUSE_NONE: return formula_ops(s->op);
-    case GP_FUSE_CONVERT: return 0;
-    case GP_FUSE_WHERE: return 1;
-    case GP_FUSE_DROP: return GP_OP(dropout)->cost.b;
-    }
-    return 0;
-}
-
-/* Elements of what a program's inputs broadcast to. */
-static double broadcast_numel(const gp_value *xs) {
-    gp_shape all = {.ndim = 0};
-    double n = 1;
-    for (int i = 0; i < xs->n; i++) {
-        const gp_array *a = xs->arrays[i];
-        for (; all.ndim < a->ndim; all.ndim++) {
-            memmove(all.dim + 1, all.dim, (size_t)all.ndim * sizeof *all.dim);
-            all.dim[0] = 1;
-        }
-        for (int d = 0; d < a->ndim; d++)
-            if (a->dim[d] != 1) all.dim[d + all.ndim - a->ndim] = a->dim[d];
-    }
-    for (int d = 0; d < all.ndim; d++) n *= (double)all.dim[d];
-    return n;
-}
-
-void gp_cost_program(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
-    const gp_program *p = c->arg[0].program;
-    double n = broadcast_numel(&c->arg[1]), each = 0;
-    for (int i = 0; i < p->nsteps; i++) each += step_ops(&p->step[i]);
-    if (p->fold.op) {
-        each += formula_ops(p->fold.op);
-        cost->ops += (double)gp_cost_of_formula(p->fold.op->finish) * (double)c->outa[0]->numel;
-    }
-    cost->ops += each * n;
 }
 
 static gp_dtype computed_in(const gp_call *c) {
@@ -150,7 +109,7 @@ gp_cost gp_call_cost(const gp_call *c) {
     cost.family = (uint8_t)gp_op_family(c->op);
     if (c->op->kind == GP_REDUCE) of_reduction(c, &cost);
     else if (c->op->kind != GP_CUSTOM)
-        cost.ops = c->nout ? (double)formula_ops(c->op) * (double)c->outa[0]->numel : 0;
+        cost.ops = c->nout ? (double)gp_cost_of_op(c->op) * (double)c->outa[0]->numel : 0;
     else if (c->op->cost.fn) c->op->cost.fn(c, &c->op->cost, &cost);
     return cost;
 }

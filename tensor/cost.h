@@ -39,6 +39,8 @@ gp_cost gp_call_cost(const gp_call *c);
 
 /* Operations in the text of a formula of ops.def: its operators, choices and functions. */
 int gp_cost_of_formula(const char *text);
+/* The same for the elements of an op by its row's formula; 0 without one. */
+int gp_cost_of_op(const gp_op *op);
 
 /* How matrices are factorized. */
 typedef enum gp_factorization {

@@ -1,14 +1,14 @@
 /* Interceptors: what takes part in what a thread does without the core knowing it - autocast,
- * fuse's trace, capture's recording, nan.watch. Each has one gp_interceptor for each thread and puts
- * it into the thread's list while it is at work. gp_op_run runs a call by those of the list, in its
- * order, and the core tells them of each moment below. The list is empty for most programs, which
- * then pay a load and a branch. */
+ * fuse's trace, capture's recording, nan.watch. Each has one gp_interceptor for each thread and
+ * puts it into the thread's list while it is at work. gp_op_run runs a call by those of the list,
+ * in its order, and the core tells them of each moment below. The list is empty for most programs,
+ * which then pay a load and a branch. */
 #ifndef GP_INTERCEPT_H
 #define GP_INTERCEPT_H
 
 #include "tensor/op.h"
 
-/* Moments at which the list's interceptors are told what is about to happen, or has; the type in
+/* Moments at which the list's interceptors are called: what is about to happen, or has. The type in
  * brackets is what it happens to. */
 typedef enum gp_moment {
     GP_AT_LAUNCH, /* an op was launched and has its outputs; no view (gp_call) */

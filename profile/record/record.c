@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "profile/sync/sync.h"
-#include "tensor/dist/dist.h"
+#include "tensor/base/process.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/device/backends.h"
 #include "tensor/device/card/model.h"
@@ -477,7 +477,7 @@ gp_prof *gp_prof_stop(void) {
     if (!guests_left()) unfinished = true, gp_fail("profile: a thread crashed while it recorded");
     if (unfinished) return keep(p), NULL;
     if (!ok || !gp_prof_note_bounds(p, NULL)) return gp_prof_free(p), NULL;
-    if (gp_dist_size() > 1) p->rank = gp_dist_rank(), p->size = gp_dist_size();
+    if (gp_process.size() > 1) p->rank = gp_process.rank(), p->size = gp_process.size();
     p->others = atomic_load(&others);
     p->dropped = atomic_load(&trackless);
     for (gp_track *t = p->host; t; t = t->next) p->dropped += t->dropped;

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/load/places.h"
 #include "profile/record/record.h"
 #include "profile/show/waves.h"
 #include "tensor/device/card/model.h"
@@ -140,7 +139,7 @@ gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {
     to->t0 = p->t0;
     to->how = p->how;
     to->modelled = p->modelled, to->card = p->card, to->at_least = p->at_least;
-    to->foreign = p->foreign, to->ranks = p->ranks;
+    to->foreign = p->foreign, to->ranks = p->ranks, to->loaded = p->loaded;
     to->unknown_orders = p->unknown_orders, to->guessed_orders = p->guessed_orders;
     to->period = p->period, to->blocked = p->blocked;
     to->others = p->others, to->dropped = p->dropped, to->lost = p->lost;
@@ -161,7 +160,7 @@ void gp_prof_free(gp_prof *p) {
     free_tracks(p->host);
     free_tracks(p->workers);
     free(p->orders);
-    gp_places_free(p->places);
+    if (p->loaded) p->loaded->drop(p->places);
     gp_waves_free(p->waves);
     if (p->base) gp_prof_free(p->base);
     else gp_intern_free(p->names);

@@ -13,7 +13,7 @@
 #include "profile/sync/ledger.h"
 #include "profile/record/record.h"
 #include "tensor/device/form.h"
-#include "tensor/dist/dist.h"
+#include "tensor/base/process.h"
 #include "tensor/base/safe_text.h"
 
 static _Atomic int mode;
@@ -235,7 +235,7 @@ static void warn(const gp_sync_event *e, const gp_sync_line *l) {
         snprintf(where, sizeof where, "%s:%d", gp_safe_text(e->loc.file, file, sizeof file),
                  e->loc.line);
     snprintf(id, sizeof id, "%s %s %llu", where, e->what, (unsigned long long)l->warned);
-    if (!gp_dist_warns(id, &rank)) return;
+    if (!gp_process.warns(id, &rank)) return;
     if (rank >= 0) snprintf(who, sizeof who, "rank %d: ", rank);
     queued_text(e, queued, sizeof queued);
     gp_time_text((double)(e->t1 - e->t0), took, sizeof took);

@@ -9,7 +9,7 @@
 
 #include "tensor/device/backends.h"
 #include "tensor/device/plugin_api.h"
-#include "tensor/dist/dist.h"
+#include "tensor/base/process.h"
 #include "tensor/base/env.h"
 #include "tensor/base/error.h"
 #include "tensor/io/own_file.h"
@@ -107,7 +107,7 @@ void gp_cuda_warn_unusable(void) {
     warned = true;
     int rank;
     bool tell = so ? unusable(so, text, sizeof text) : gp_env_text(GP_ENV_GPUSH_CUDA_BUILD) != NULL;
-    if (tell && gp_dist_warns(text, &rank))
+    if (tell && gp_process.warns(text, &rank))
         fprintf(stderr, "gpush: \"gpu\" is the simulated device here: %s\n", text);
 }
 

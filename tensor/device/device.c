@@ -418,7 +418,8 @@ static bool wait_idle(gp_stream *s, gp_why why, const char *what) {
 }
 
 bool gp_wait(gp_stream *s, gp_why why, const char *what) {
-    return gp_at(GP_AT_WAIT, what, &why) && wait_idle(s, why, what) && succeeded(s, UINT64_MAX, what);
+    return gp_at(GP_AT_WAIT, what, &why) && wait_idle(s, why, what) &&
+           succeeded(s, UINT64_MAX, what);
 }
 
 bool gp_wait_event(gp_event *e, gp_why why, const char *what) {

@@ -7,16 +7,20 @@
 #include "tensor/memory/alloc.h"
 #include "tensor/device/stream/failure.h"
 #include "tensor/device/stream/hazard.h"
-#include "tensor/dist/dist.h"
-#include "tensor/ops/dist.h"
 #include "tensor/ops/conv.h"
 #include "tensor/ops/finite.h"
 #include "tensor/ops/norm.h"
 #include "tensor/device/stream/thread.h"
-#include "tensor/fuse/object.h"
-#include "tensor/fuse/source.h"
 #include "tensor/op.h"
 #include "tensor/ops/rnn.h"
+#ifndef GP_WITHOUT_CAPTURE
+#include "tensor/fuse/object.h"
+#include "tensor/fuse/source.h"
+#endif
+#ifndef GP_WITHOUT_DIST
+#include "tensor/dist/dist.h"
+#include "tensor/ops/dist.h"
+#endif
 
 typedef struct gp_core {
     uint64_t hash; /* first, in every version of this struct */

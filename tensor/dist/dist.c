@@ -1,4 +1,5 @@
 /* The job: how it is joined, its groups, its communication streams, and its end. */
+#include "tensor/base/process.h"
 #include "tensor/dist/dist.h"
 
 #include <dlfcn.h>
@@ -305,4 +306,9 @@ int gp_dist_end(void) {
     if (all && !w->in_use) gp_dist_stop();
     else if (failed) t->end_all(w->status ? w->status : EXIT_FAILURE);
     return w->status;
+}
+
+__attribute__((constructor)) static void register_process(void) {
+    gp_process = (struct gp_process){gp_dist_rank, gp_dist_size, gp_dist_warns, gp_dist_abandon,
+                                     gp_dist_end};
 }

@@ -43,7 +43,10 @@ cuda_headers="$inc(cuda|cudnn|cublas|cusolver|cusparse|cufft|curand|cupti|cub/|t
 blocking='cuda(Device|Stream|Event)Synchronize|cudaMemcpy(2D|3D|ToSymbol|FromSymbol)?|cudaMemset|cudaMalloc(Host|Managed)?'
 blocking="$blocking|cudaFree(Host)?|cudaHostAlloc|cu(Ctx|Stream|Event)Synchronize|cuMemcpy[A-Za-z0-9]*[^c(]|cuMemFree"
 
-rules=(includes calls lua cuda nccl blocking exit editor openmp onednn handlers drain locks relative)
+parts='profile/(load|replay)/|tensor/(fuse|capture|dist)/|tensor/ops/(fuse|dist)\.|kernels/(cpu|cuda)/(fuse|dist)/'
+parts="$parts|kernels/(mpi|nccl)/|bindings/api/(op/(fuse|capture)|device/dist|profile/(load|replay|whatif))\."
+parts="$parts|shell/doctor\.c|tensor/device/plugin_api\.h"
+rules=(includes parts calls lua cuda nccl blocking exit editor openmp onednn handlers drain locks relative)
 # Prints the objects that the build in the folder $1 makes by its own list: the folder may hold
 # those of files that were moved or deleted since.
 built_objects() { grep -o ' -o [^ ]*\.o' "$1/compile_commands.json" | sed "s|^ -o |$1/|"; }
@@ -72,6 +75,7 @@ bad_calls() {
 }
 
 declare -A name=(
+    [parts]="what a build may leave out (cmake/parts.cmake) is included by itself, doctor and the plug-in's table only"
     [includes]="includes point only down: shell, bindings, kernels, profile, tensor"
     [calls]="calls go only down, too"
     [lua]="lua.h is known in bindings/ and shell/ only"
@@ -91,6 +95,7 @@ declare -A name=(
 check() {
     case $1 in
         includes) sources | bad_includes ;;
+        parts) sources | only "$inc(profile/(load|replay)|tensor/(fuse|capture|dist))/" "$parts" ;;
         calls) bad_calls "$objects" ;;
         lua) sources | only "$inc(lua|lauxlib|lualib)" 'bindings/|shell/' ;;
         cuda) sources | only "$cuda_headers" "$cuda_places" ;;
@@ -144,6 +149,9 @@ broken includes profile/sync/sync.c '#include "kernels/cpu/runtime/kernel.h"'
 broken includes kernels/cpu/matmul/matmul.c '#include "bindings/bind.h"'
 broken includes tensor/op.c '#include "../profile/record.h"'
 allowed includes shell/main.c '#include "tensor/tensor.h"'
+broken parts tensor/op.c '#include "tensor/capture/capture.h"'
+broken parts profile/show/rows.c '#include "profile/replay/replay.h"'
+allowed parts kernels/cpu/fuse/plan.c '#include "tensor/fuse/program.h"'
 objects=$TMPDIR/objects
 # object FILE CODE: the object of FILE with that code, in the build's list.
 object() {

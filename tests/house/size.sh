@@ -1,6 +1,6 @@
 #!/bin/bash
-# Files of at most 500 lines, functions of at most 60 and macros of at most 12; prints the figures
-# for comparison with other code bases.
+# Files of at most 500 lines, functions of at most 60, macros of at most 12, folders of at most 25
+# files; prints the figures for comparison with other code bases.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 . "$root/tests/support/tap.sh"
 max_file=500
@@ -8,6 +8,7 @@ max_function=60
 max_macro=12
 max_line=100
 max_row=160
+max_files=25
 
 c_files() {
     find tensor kernels profile bindings shell -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' \
@@ -36,6 +37,12 @@ long_lines() {
         chomp; $n{$ARGV}++ if length > ($ARGV =~ /\.def$/ ? '$max_row' : '$max_line');
         END { print "$_: $n{$_} lines\n" for sort keys %n }'
 }
+# Folders of the product with more files of code than a reader can look over.
+full_folders() {
+    find tensor kernels profile bindings shell scripts/lua -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \
+        -o -name '*.lua' \) 2>/dev/null | sed 's|/[^/]*$||' | LC_ALL=C sort | uniq -c |
+        awk -v max=$max_files '$1 > max { print $2 ": " $1 " files" }'
+}
 no_opening() {
     local f
     for f in $(all_files); do
@@ -49,6 +56,7 @@ tap_empty "$(long_files)" "no file is longer than $max_file lines"
 tap_empty "$(long_functions)" "no function is longer than $max_function lines"
 tap_empty "$(long_macros)" "no macro is longer than $max_macro lines"
 tap_empty "$(long_lines)" "no line is longer than $max_line columns"
+tap_empty "$(full_folders)" "no folder of the product has more than $max_files files of code"
 tap_empty "$(no_opening)" "every file opens with a sentence that says what it is for"
 
 functions | sort -n | awk '
@@ -91,5 +99,8 @@ tap_is "$(long_functions)" "tensor/functions.c:208 over: 61 lines" "a function o
 tap_is "$(functions | awk '{ print $2, $4 }' | tr '\n' ' ')" "static fits extern one static over static typed " "functions are told from the rest"
 tap_is "$(long_macros)" "tensor/macros.inc 1" "a macro of 13 lines is found"
 tap_is "$(long_lines)" "tests/profile/x.lua: 2 lines" "lines of 101 columns are found"
+for ((i = 0; i < max_files + 1; i++)); do mkdir -p kernels/full && : >kernels/full/f$i.cu; done
+tap_is "$(full_folders)" "kernels/full: 26 files" "a folder of 26 files is found"
+rm -r kernels
 tap_is "$(no_opening)" "tests/profile/x.lua" "a file without its sentence is found"
 tap_done

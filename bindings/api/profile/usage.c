@@ -6,7 +6,6 @@
 #include "bindings/bind.h"
 #include "bindings/api/profile/profile.h"
 #include "profile/record/kind.h"
-#include "profile/load/reader.h"
 #include "profile/show/owners.h"
 #include "profile/sync/sync.h"
 #include "profile/show/usage.h"
@@ -69,7 +68,7 @@ static void push_reason(lua_State *L, const gp_prof *p, const gp_track *t, const
     set_text(L, "thread", t->name);
     set_int(L, "start", r->t0 - p->t0);
     set_text(L, "advice",
-             p->foreign ? gp_load_advice(r->name)
+             p->foreign ? p->loaded->advice(r->name)
                         : gp_sync_advice((gp_why)r->why, r->name, r->form));
 }
 

@@ -10,7 +10,9 @@
 
 #include "tensor/memory/alloc.h"
 #include "tensor/device/plugin_api.h"
+#ifndef GP_WITHOUT_DIST
 #include "kernels/cuda/dist/watch.h"
+#endif
 #include "kernels/cuda/runtime/device.h"
 #include "kernels/cuda/runtime/timed.h"
 
@@ -286,7 +288,9 @@ static bool full(gp_stream *s) {
 /* Between polls of a wait that began at `since`: looks at other ranks, and ends late by about a
  * sixteenth of the wait. The system's timers are 50 us late unless the thread asks for less. */
 static void poll_pause(uint64_t since) {
+#ifndef GP_WITHOUT_DIST
     gp_cuda_dist_watch();
+#endif
     static _Thread_local bool precise;
     uint64_t waited = gp_now_ns() - since, ns = waited / PAUSE_PART;
     if (waited < SPIN_NS) return;
@@ -345,7 +349,9 @@ static const gp_device_vt vt = {
     .stream_open = stream_open,
     .stream_close = stream_close,
     .launch = gp_cuda_launch,
+#ifndef GP_WITHOUT_CAPTURE
     .fuses = gp_cuda_fuses,
+#endif
     .graph_begin = gp_cuda_graph_begin,
     .graph_part = gp_cuda_graph_part,
     .graph_end = gp_cuda_graph_end,

@@ -2,7 +2,6 @@
  * it names; then the ops that compute the derivatives of formulas. */
 #include "tensor/autograd/grad.h"
 #include "tensor/cost.h"
-#include "tensor/fuse/program.h"
 #include "tensor/infer.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/ops/norm.h"

@@ -4,7 +4,7 @@
 
 #include "tensor/cost.h"
 #include "tensor/ops/attention.h"
-#include "tensor/ops/rnn.h"
+#include "tensor/ops/rnn/rnn.h"
 
 static double numel(const gp_array *a) { return (double)a->numel; }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tensor/memory/alloc.h"
-#include "tensor/ops/layout.h"
+#include "tensor/ops/layout/layout.h"
 #include "tensor/base/error.h"
 #include "tensor/autograd/tape.h"
 

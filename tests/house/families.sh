@@ -22,14 +22,9 @@ parts() {
 # (tensor/infer.c, autograd/) belongs to none.
 strangers() {
     awk '
-        BEGIN {
-            home["unique"] = "sort"; home["scatter"] = home["mask"] = "index"; home["view"] = "layout"
-            home["eigen"] = "linalg"; home["pool"] = home["interpolate"] = "conv"
-        }
         $3 !~ /^tensor\/ops\// && $3 !~ /^kernels\// { next }
         {
             f = $3; sub(/^(tensor\/ops|kernels\/cpu|kernels\/cuda)\//, "", f); sub(/(\/.*|(_grad)?\.c)$/, "", f)
-            if (f in home) f = home[f]
             if (!index(" " all[$1], " " f " ")) all[$1] = all[$1] f " "
         }
         END { for (op in all) if (split(all[op], one, " ") > 1) print op ": " all[op] }' | LC_ALL=C sort
@@ -42,6 +37,6 @@ for part in infer view vjp cpu cuda; do
 done
 tap_empty "$(strangers <<<"$found")" "an op's rule, gradient and kernels are of one family"
 tap_is "$(printf '%s\n' 'var infer tensor/ops/reduce.c' 'var vjp tensor/ops/norm_grad.c' 'topk cpu kernels/cpu/sort/topk.c' \
-    'topk infer tensor/ops/sort.c' 'pad cuda kernels/cuda/conv/pad.cu' 'pad cpu kernels/cpu/layout/pad.c' | strangers)" \
+    'topk infer tensor/ops/sort/sort.c' 'pad cuda kernels/cuda/conv/pad.cu' 'pad cpu kernels/cpu/layout/pad.c' | strangers)" \
     "$(printf '%s\n' 'pad: conv layout ' 'var: reduce norm ')" "an op of two families is found"
 tap_done

@@ -4,7 +4,7 @@
 #define GP_CPU_CONV_H
 
 #include "kernels/cpu/runtime/kernel.h"
-#include "tensor/ops/conv.h"
+#include "tensor/ops/conv/conv.h"
 
 /* Vector bytes. */
 #if defined(__AVX512F__)

@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/runtime/kernel.h"
-#include "tensor/ops/conv.h"
+#include "tensor/ops/conv/conv.h"
 
 enum { GRAIN = 1 << 14 }; /* elements worth a thread */
 

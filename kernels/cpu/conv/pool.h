@@ -3,7 +3,7 @@
 #define GP_CPU_POOL_H
 
 #include "kernels/cpu/runtime/kernel.h"
-#include "tensor/ops/conv.h"
+#include "tensor/ops/conv/conv.h"
 
 /* The inputs of output o in dim d: first, first + dilation … below last, all within the image. For
  * averages `size` is the number of elements in the window, padding included. */

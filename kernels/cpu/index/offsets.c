@@ -1,6 +1,6 @@
 /* Converts index tensors to byte offsets and ops to layouts: see gather.h. */
 #include "kernels/cpu/index/gather.h"
-#include "tensor/ops/index.h"
+#include "tensor/ops/index/index.h"
 
 enum { GRAIN = 8192, LOOK = 1 << 18 };
 

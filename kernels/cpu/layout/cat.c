@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "kernels/cpu/runtime/kernel.h"
-#include "tensor/ops/layout.h"
+#include "tensor/ops/layout/layout.h"
 
 bool CPU(cat)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0);

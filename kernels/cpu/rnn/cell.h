@@ -3,7 +3,7 @@
 #define GP_CPU_CELL_H
 
 #include "kernels/cpu/runtime/kernel.h"
-#include "tensor/ops/rnn.h"
+#include "tensor/ops/rnn/rnn.h"
 
 /* Rows (of the batch) and n adjacent units of each. Addresses are of the first row and unit; fields
  * ending in _row are the distance between rows, in elements; gate g's values are g * gate elements

@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/matmul/packed.h"
 #include "kernels/cpu/runtime/kernel.h"
-#include "tensor/ops/rnn.h"
+#include "tensor/ops/rnn/rnn.h"
 
 /* Allocates pieces of one block, 64-byte aligned: first with at NULL, to count. */
 typedef struct gp_carve {

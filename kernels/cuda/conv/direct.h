@@ -9,7 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include "tensor/ops/conv.h"
+#include "tensor/ops/conv/conv.h"
 
 /* Which of the three operands is the result. */
 typedef enum gp_conv_part { GP_CONV_RESULT, GP_CONV_IMAGE, GP_CONV_WEIGHT } gp_conv_part;

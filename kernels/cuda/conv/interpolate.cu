@@ -3,7 +3,7 @@
  * of memory, adjacent ones coming from the caches. */
 #include "kernels/cuda/runtime/rows.cuh"
 extern "C" {
-#include "tensor/ops/conv.h"
+#include "tensor/ops/conv/conv.h"
 }
 
 /* Planes that a thread has the same pixel of: what it computes for one serves all. */

@@ -8,7 +8,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include "tensor/ops/conv.h"
+#include "tensor/ops/conv/conv.h"
 /* conv1d to conv3d, with the call's arguments. Integers wrap. */
 bool gp_conv_plain(const gp_call *c, const gp_conv *k);
 /* The image from argument 0 (in the shape of k's results) and the weight, argument 1: transposed

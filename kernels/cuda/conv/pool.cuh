@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/runtime/rows.cuh"
 extern "C" {
-#include "tensor/ops/conv.h"
+#include "tensor/ops/conv/conv.h"
 }
 
 /* Sizes of the last two dims: rows (0) and columns (1). */

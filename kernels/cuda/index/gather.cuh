@@ -4,7 +4,7 @@
 #define GP_CUDA_GATHER_CUH
 
 #include "kernels/cuda/runtime/loop.cuh"
-#include "tensor/ops/layout.h"
+#include "tensor/ops/layout/layout.h"
 
 /* The faults of an index; GP_INDEX_TEXTS. */
 enum { GP_OUT_OF_RANGE = 1, GP_OUT_OF_NOTHING = 2, GP_OUT_OF_ONE = 3 };

@@ -1,6 +1,6 @@
 /* Converts index tensors to byte offsets, and describes the ops' layouts: see gather.cuh. */
 #include "kernels/cuda/index/gather.cuh"
-#include "tensor/ops/index.h"
+#include "tensor/ops/index/index.h"
 
 static gp_dim_index dim_index(const gp_call *c, const gp_array *index, int64_t size, int64_t step,
                               int dim, const char *const *texts) {

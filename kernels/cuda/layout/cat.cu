@@ -2,7 +2,7 @@
  * element at the speed of memory. */
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/runtime/rows.cuh"
-#include "tensor/ops/layout.h"
+#include "tensor/ops/layout/layout.h"
 
 enum { PIECES = 64 }; /* tensors of a launch */
 

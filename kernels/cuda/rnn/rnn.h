@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/matmul/matmul.h"
 #include "kernels/cuda/runtime/dense.h"
-#include "tensor/ops/rnn.h"
+#include "tensor/ops/rnn/rnn.h"
 
 #ifdef __cplusplus
 extern "C" {

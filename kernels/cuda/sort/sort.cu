@@ -8,7 +8,7 @@
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/sort/cub.h"
 #include "kernels/cuda/sort/sort.cuh"
-#include "tensor/ops/layout.h"
+#include "tensor/ops/layout/layout.h"
 
 /* The elements of x to be sorted: `per` of each line, numel in all. */
 typedef struct part {

@@ -5,7 +5,7 @@
 #include "tensor/infer.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/ops/norm.h"
-#include "tensor/ops/rnn.h"
+#include "tensor/ops/rnn/rnn.h"
 
 /* The words in the types column, and in .accepts. */
 #define FLOAT (GP_SET_FLOAT | GP_T_TOFLOAT)

@@ -10,7 +10,7 @@
 #include "tap.h"
 #include "tensor/cost.h"
 #include "tensor/device/card/card.h"
-#include "tensor/ops/rnn.h"
+#include "tensor/ops/rnn/rnn.h"
 
 /* ---- calls as text ---- */
 

@@ -6,7 +6,7 @@
 
 #include "tensor/autograd/compose.h"
 #include "tensor/infer.h"
-#include "tensor/ops/linalg.h"
+#include "tensor/ops/linalg/linalg.h"
 
 /* ---- vectors of equal values ---- */
 

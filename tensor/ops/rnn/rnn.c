@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tensor/infer.h"
-#include "tensor/ops/rnn.h"
+#include "tensor/ops/rnn/rnn.h"
 
 /* rnn's rows are of form GP_CELL_TANH, whichever nonlinearity the call asks for. */
 static gp_cell cell_of(const gp_call *c) {

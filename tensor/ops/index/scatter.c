@@ -4,7 +4,7 @@
 
 #include "tensor/autograd/compose.h"
 #include "tensor/infer.h"
-#include "tensor/ops/index.h"
+#include "tensor/ops/index/index.h"
 
 /* Turns argument i, the name of a reduction, into a gp_scatter_op; absent: values are written. */
 static bool settle_how(gp_call *c, int i, const char *const *names, const uint8_t *hows,

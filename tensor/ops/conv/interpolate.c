@@ -4,7 +4,7 @@
 
 #include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
-#include "tensor/ops/conv.h"
+#include "tensor/ops/conv/conv.h"
 
 enum { TEXT = 160 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "tensor/autograd/compose.h"
-#include "tensor/ops/rnn.h"
+#include "tensor/ops/rnn/rnn.h"
 
 /* A time step of one direction: the state before it; the gates i f g o, or r z n and r's factor;
  * and the new h, or for an LSTM tanh of the new c. All are batch x hidden. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tensor/infer.h"
-#include "tensor/ops/index.h"
+#include "tensor/ops/index/index.h"
 
 bool gp_infer_values(gp_call *c, int i, gp_dtype dt, int at) {
     const gp_value *v = &c->arg[i];

@@ -1,7 +1,7 @@
 /* Pooling and its gradients: shape rules, and the gradients of both. */
 #include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
-#include "tensor/ops/conv.h"
+#include "tensor/ops/conv/conv.h"
 
 enum { TEXT = 160 };
 

@@ -249,7 +249,7 @@ static void set_up(batch_norm_job *r, const gp_array *x, const gp_array *out) {
                   (r->loop.stride[1][last] == xsize || r->loop.dim[last] == 1);
     r->out_direct = out->dtype == gp_ctype_dtype[r->ct] &&
                     (r->loop.stride[0][last] == osize || r->loop.dim[last] == 1);
-    r->stream = r->out_direct && r->loop.dim[last] >= 64 && out->numel * osize >= STREAM_BYTES;
+    r->stream = r->out_direct && stream_rows(r->loop.dim[last] * osize, out->numel * osize);
 }
 
 bool CPU(batch_norm)(const gp_call *c) {

@@ -9,7 +9,7 @@
 #include "kernels/cpu/layout/transpose.h"
 #include "kernels/cpu/runtime/kernel.h"
 
-enum { SHORT = 64, TILE = 64, ROWS = 64, TILE_BYTES = 1 << 15, GRAIN = 32768, LANES = 16 };
+enum { SHORT = 40, TILE = 64, ROWS = 64, TILE_BYTES = 1 << 15, GRAIN = 32768, LANES = 16 };
 enum { WIDEST = LANES * LANES }; /* columns of a tile: of TILE, or of LANES joined rows */
 
 typedef struct softmax_job {
@@ -49,13 +49,8 @@ static void one_row(const softmax_job *r, const char *x, char *out, char *buf) {
     void *to = r->out_direct && !r->stream ? out : buf;
     size_t bytes = (size_t)r->n * gp_ctype_size[r->ct];
     if (!r->x_direct) r->load(buf, x, r->xs, r->n), from = buf;
-    bool later = r->out_direct && r->stream && !r->take_log && r->ct == GP_CT_f32;
-    float factor = 1;
-    if (r->ct == GP_CT_f32) row_f32(from, to, r->n, r->take_log, later ? &factor : NULL);
-    else row_f64(from, to, r->n, r->take_log, NULL);
+    (r->ct == GP_CT_f32 ? row_f32 : row_f64)(from, to, r->n, r->take_log);
     if (!r->out_direct) r->store(out, r->os, buf, r->n);
-    else if (later)
-        stream_times((float *)out, (float *)buf, factor, r->n, r->x_direct ? x + bytes : buf);
     else if (r->stream) stream_out(out, buf, bytes, &(const char *){x + bytes}, r->x_direct);
 }
 
@@ -181,7 +176,7 @@ static bool softmax(const gp_call *c, bool take_log) {
     gp_array o1 = without(&out, d), x1 = without(&x, d);
     gp_loop_init(&r.loop, 2, (const gp_array *[]){&o1, &x1});
     choose_tiles(&r, o1.numel, x.dtype == out.dtype, osize);
-    r.stream = r.width == 1 && r.out_direct && out.numel * osize >= STREAM_BYTES;
+    r.stream = r.width == 1 && r.out_direct && stream_rows(r.n * osize, out.numel * osize);
     int64_t tiles = o1.numel / r.loop.dim[r.loop.ndim - 1] * across(&r);
     return gp_parallel_op(c, tiles, 1 + GRAIN / (r.n * r.width), run_part, &r) &&
            (!r.no_memory || gp_fail("%s: out of memory", c->op->name));

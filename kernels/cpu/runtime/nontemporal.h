@@ -14,6 +14,13 @@
 /* Results from this size on are streamed. */
 enum { STREAM_BYTES = 16 << 20 };
 
+/* Whether results of `all` bytes are streamed row by row: in rows of whole lines, or in long ones.
+ * A line that two rows share is fetched, and written twice. */
+static inline int stream_rows(int64_t row, int64_t all) {
+    enum { LINE = 64, SHORT_ROW = 256, LONG_ROW = 8192 };
+    return all >= STREAM_BYTES && row >= (row % LINE ? LONG_ROW : SHORT_ROW);
+}
+
 /* Whether a block's operands are prefetched where the result is not streamed. It pays with AVX-512,
  * as measured on Cooper Lake; on Zen 3 comparisons took 1.2 times as long. */
 #if defined(__AVX512F__)
@@ -47,22 +54,6 @@ static inline void stream_out(char *dst, const char *src, size_t bytes, const ch
 #else
     memcpy(dst, src, bytes);
 #endif
-}
-
-/* Writes n numbers times k to dst, and prefetches those at next. */
-static inline void stream_times(float *dst, const float *src, float k, int64_t n,
-                                const char *next) {
-    int64_t i = 0;
-#if defined(__AVX__)
-    for (; i < n && ((uintptr_t)(dst + i) & 31); i++) dst[i] = src[i] * k;
-    for (; i + 16 <= n; i += 16) {
-        __m256 by = _mm256_set1_ps(k);
-        _mm_prefetch(next + 4 * i, _MM_HINT_T0);
-        _mm256_stream_ps(dst + i, _mm256_mul_ps(_mm256_loadu_ps(src + i), by));
-        _mm256_stream_ps(dst + i + 8, _mm256_mul_ps(_mm256_loadu_ps(src + i + 8), by));
-    }
-#endif
-    for (; i < n; i++) dst[i] = src[i] * k;
 }
 
 /* Makes streamed stores visible before the work is reported as done. */

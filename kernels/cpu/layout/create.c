@@ -220,7 +220,7 @@ static void convert(const copy_ctx *k, char *d, const char *s, int64_t n) {
 /* The two halves of a long row in turn, TURN bytes of each: a core reads two streams of memory
  * faster than one. */
 static void convert_halves(const copy_ctx *k, char *d, const char *s, int64_t n) {
-    enum { TURN = 1024, FAR = 1 << 20 };
+    enum { TURN = 1024, FAR = 16 << 20 };
     int last = k->loop.ndim - 1;
     int64_t ds = k->loop.stride[0][last], ss = k->loop.stride[1][last];
     int64_t some = ss > 0 && ss <= 8 ? TURN / ss : 0, half = 0;

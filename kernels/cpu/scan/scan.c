@@ -6,7 +6,9 @@
 #include "kernels/cpu/runtime/nontemporal.h"
 #include "kernels/cpu/layout/transpose.h"
 
-enum { GRAIN = 32768, COLUMNS = 128, PART = 32768, SHORT = 32 };
+/* SHORT, PRODUCTS: elements of lines up to which their sums, or products, are the fastest side by
+ * side; of longer ones too many cache lines are begun. */
+enum { GRAIN = 32768, COLUMNS = 128, PART = 32768, SHORT = 32, PRODUCTS = 128 };
 
 typedef struct scan {
     gp_loop lines;           /* 0: out, 1: x, both without the dim */
@@ -301,7 +303,8 @@ static bool run_scan(const gp_call *c, bool product) {
     gp_loop_init(&s.lines, 2, arrays);
     int last = s.lines.ndim - 1;
     bool columns = s.lines.dim[last] >= 8 && s.lines.stride[1][last] < s.xstep;
-    bool transposed = !columns && s.n > 1 && (product || s.n <= SHORT) && s.lines.dim[last] >= 16 &&
+    bool transposed = !columns && s.n > 1 && s.n <= (product ? PRODUCTS : SHORT) &&
+                      s.lines.dim[last] >= 16 &&
                       s.xstep == (int64_t)gp_dtype_size((gp_dtype)x->dtype) &&
                       s.ostep == (int64_t)gp_dtype_size((gp_dtype)out->dtype);
     return gp_parallel_op(c, o.numel, 1 + GRAIN / s.n,

@@ -40,34 +40,32 @@ typedef vec_f32 vec_bf16; /* sums, which are rounded as they are stored */
     _Pragma("GCC unroll 2") for (int v = 0; v < V; v += 2)                                         \
         gp_store_rounded((y) + v * L, (gp_wide)(sum)[v], (gp_wide)(sum)[v + 1])
 #define PLUS(sum, x, w) (sum) + (x) * (w)
-/* The tile function `kind` of one type for R filters by V vectors. */
-#define TILE(kind, t, R, V)                                                                        \
-    static TARGET void kind##_##t##_##R(const int64_t *offset, int64_t taps, const void *x,        \
-                                        const void *w, const void *start, void *y, int64_t ystep,  \
-                                        int64_t len, fold f) {                                     \
+/* The tile function of one type for R filters by V vectors. */
+#define TILE(t, R, V)                                                                              \
+    static TARGET void tile_##t##_##R(const int64_t *offset, int64_t taps, const void *x,          \
+                                      const void *w, const void *start, void *y, int64_t ystep,    \
+                                      int64_t len, fold f) {                                       \
         tile_##t(R, V, offset, taps, x, w, start, y, ystep, len, f);                               \
     }
 /* All of one type: as many filters as registers hold; THREE: vectors for three filters. */
 #define FEW_TILES(t, THREE)                                                                        \
-    TILE(tile, t, 1, 4)                                                                            \
-    TILE(tile, t, 2, 4) TILE(tile, t, 3, THREE) TILE(tile, t, 4, 2) TILE(tile, t, 5, 2)            \
-        TILE(tile, t, 6, 2)
+    TILE(t, 1, 4)                                                                                  \
+    TILE(t, 2, 4) TILE(t, 3, THREE) TILE(t, 4, 2) TILE(t, 5, 2) TILE(t, 6, 2)
 #define FEW_NAMES(t)                                                                               \
     tile_##t##_1, tile_##t##_2, tile_##t##_3, tile_##t##_4, tile_##t##_5, tile_##t##_6
 #ifdef __AVX512F__
-enum { THREE = 4, HAS_WIDE = 0 };
+enum { THREE = 4 };
 #define TILES(t, THREE)                                                                            \
     FEW_TILES(t, THREE)                                                                            \
-    TILE(tile, t, 7, 2)                                                                            \
-    TILE(tile, t, 8, 2) TILE(tile, t, 9, 2) TILE(tile, t, 10, 2) TILE(tile, t, 11, 2)              \
-        TILE(tile, t, 12, 2)
+    TILE(t, 7, 2)                                                                                  \
+    TILE(t, 8, 2) TILE(t, 9, 2) TILE(t, 10, 2) TILE(t, 11, 2) TILE(t, 12, 2)
 #define NAMES(t)                                                                                   \
     {                                                                                              \
         FEW_NAMES(t), tile_##t##_7, tile_##t##_8, tile_##t##_9, tile_##t##_10, tile_##t##_11,      \
             tile_##t##_12                                                                          \
     }
 #else
-enum { THREE = 3, HAS_WIDE = 1 };
+enum { THREE = 3 };
 #define TILES FEW_TILES
 #define NAMES(t)                                                                                   \
     { FEW_NAMES(t) }
@@ -105,12 +103,6 @@ TILES(f64, THREE)
 #define ADD PLUS
 #include "kernels/cpu/conv/tile.inc"
 TILES(i64, THREE)
-enum { WIDE = 4 }; /* filters of a tile that reads less, for long rows */
-#ifdef __AVX512F__
-#define wide_f32_4 tile_f32_4
-#else
-TILE(wide, f32, 4, 3)
-#endif
 #undef TARGET
 static const tile_fn tiles[GP_CTYPES][GP_CONV_FILTERS] = {
     [GP_CT_f32] = NAMES(f32), [GP_CT_f64] = NAMES(f64), [GP_CT_i64] = NAMES(i64)};
@@ -276,7 +268,7 @@ static void band(const conv_job *r, int64_t unit, char *scratch) {
                   .n = gp_conv_filter(r, b + 1) - gp_conv_filter(r, b),
                   .rows = gp_min(r->rows, in.axis[1].n - y),
                   .columns = width};
-        if (!r->in.amx) p.fn = r->wide ? wide_f32_4 : tiles_for(r)[p.n - 1];
+        if (!r->in.amx) p.fn = tiles_for(r)[p.n - 1];
         if (r->direct) in_place(r, &p);
         else through_tmp(r, &p, scratch + gp_band_bytes(&r->in, r->channels));
     }
@@ -324,17 +316,6 @@ static void choose_tiling(conv_job *r) {
     r->fold = r->flat && r->direct ? (fold){line, width} : (fold){0};
     if (r->fold.line) parts = 1;
     r->part_taps = gp_max(gp_ceil_div(depth, parts) * (r->taps / depth), 1);
-}
-
-/* Blocks of four filters by three vectors, unless their last step wastes more of a long row. */
-static void choose_wide(conv_job *r) {
-    int64_t lanes = VB / r->in.size, line = r->in.line,
-            len = (r->direct ? r->rows : tmp_rows(r)) * line,
-            wide = gp_ceil_div(len, 3 * lanes) * 3, narrow = gp_ceil_div(len, 2 * lanes) * 2;
-    r->wide = HAS_WIDE && tiles_for(r) == tiles[GP_CT_f32] && !r->in.amx && !r->gathers &&
-              (r->flat || line == r->in.axis[2].n) && r->filters >= 4 * WIDE &&
-              r->filters % WIDE == 0 && wide * 50 <= narrow * 51;
-    if (r->wide) r->blocks = r->filters / WIDE;
 }
 
 /* Shares the zeros after a row's last column with those before the next one's first, up to a
@@ -386,7 +367,6 @@ static void plan(conv_job *r) {
     gp_band_rows(&r->in, r->rows);
     if (r->stretches == 1) share_padding(&r->in);
     choose_tiling(r);
-    choose_wide(r);
 }
 
 static void choose_amx(conv_job *r) {

@@ -30,7 +30,6 @@ typedef struct conv_job {
     int64_t columns;   /* output columns of all pieces */
     bool flat;         /* a band is computed as one long row, columns between rows included */
     bool direct;       /* tiles write the output in place */
-    bool wide;         /* blocks of four filters, by fewer reads */
     gp_conv_amx amx;   /* for in.amx */
     bool gathers;      /* bf16 as it is, whose taps are gathered for tiles of AMX */
     gp_conv_gather gather;

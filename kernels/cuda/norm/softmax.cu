@@ -7,8 +7,6 @@
 #include "kernels/cuda/norm/short_rows.cuh"
 #include "kernels/cuda/norm/softmax_strips.cuh"
 
-enum { AHEAD = 16 }; /* elements of a column that a thread reads before it uses the first */
-
 typedef struct places {
     int64_t n, xs, os; /* elements along the dim; bytes between them in x and out */
     gp_dtype xt, ot;
@@ -193,136 +191,27 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
     }
 }
 
-/* One thread per column, or, for threads of one x, per part of it. */
-template <class T, int D>
-static __global__ void __launch_bounds__(GP_THREADS, 3)
-    softmax_columns(gp_loop<2> lines, places p) {
-    __shared__ gp_exp_sum<T> room[GP_THREADS];
-    uint32_t line = blockIdx.x * blockDim.x + threadIdx.x;
-    bool live = line < lines.numel;
-    int64_t off[2], n = live ? p.n : 0;
-    gp_offsets(lines, live ? line : 0, off);
-    const char *x = lines.data[1] + off[1];
-    char *out = lines.data[0] + off[0];
-    gp_exp_sum<T> a = {-INFINITY, 0};
-    T v[AHEAD];
-    for (int64_t i = threadIdx.y; i < n; i += AHEAD * blockDim.y) {
-        int have = gp_column_ahead<T, D, AHEAD>(v, x, p.xs, p.xt, i, n);
-#pragma unroll
-        for (int k = 0; k < AHEAD; k++) v[k] = k < have ? v[k] : -(T)INFINITY;
-        a.add(v);
+/* What columns, and few long rows, are summed by: see columns.cuh. */
+template <class T> struct softmax_rule {
+    enum { INPUTS = 1 };
+    typedef gp_exp_sum<T> sum;
+    bool logs;
+    __device__ static sum start() { return sum{-(T)INFINITY, 0}; }
+    __device__ static T none() { return -(T)INFINITY; }
+    __device__ static int needed() { return 1; }
+    template <int N> __device__ void add(sum &a, const T (&x)[1][N]) const { a.add(x[0]); }
+    __device__ sum ready(const sum &a) const { return sum{a.m, logs ? log(a.s) : 1 / a.s}; }
+    __device__ T result(const sum &a, const T (&x)[1]) const {
+        return logs ? x[0] - a.m - a.s : exp(x[0] - a.m) * a.s;
     }
-    room[threadIdx.y * blockDim.x + threadIdx.x] = a;
-    __syncthreads();
-    a = room[threadIdx.x];
-    for (unsigned k = 1; k < blockDim.y; k++) a.join(room[k * blockDim.x + threadIdx.x]);
-    T scale = p.logs ? log(a.s) : 1 / a.s;
-    for (int64_t i = threadIdx.y; i < n; i += AHEAD * blockDim.y) {
-        int have = gp_column_ahead<T, D, AHEAD>(v, x, p.xs, p.xt, i, n);
-#pragma unroll
-        for (int k = 0; k < AHEAD; k++) {
-            if (k >= have) break;
-            T y[1] = {p.logs ? v[k] - a.m - scale : exp(v[k] - a.m) * scale};
-            gp_store_vector<T, D, 1>(out + (i + k * blockDim.y) * p.os, y, p.ot);
-        }
-    }
-}
+};
 
-/* Rows, or columns where V is 1. */
-template <class T, int D, int V>
-static __global__ void softmax_parts(gp_loop<2> lines, places p, int64_t size,
-                                     gp_exp_sum<T> *parts) {
-    int64_t off[2];
-    gp_part part(p.n, size);
-    gp_offsets(lines, blockIdx.y, off);
-    gp_exp_sum<T> a = {-INFINITY, 0};
-    gp_each<T, D, V>(lines.data[1] + off[1] + part.at * p.xs, p.xs, p.xt, part.n, threadIdx.x * V,
-                     GP_THREADS * V, [&](const T(&u)[V], int64_t, int64_t) { a.add(u); });
-    gp_write_part(parts, a);
-}
-
-/* A block for each row: its parts' sums, joined. */
-template <class T>
-static __global__ void join_parts(const gp_exp_sum<T> *parts, int many, gp_exp_sum<T> *to) {
-    gp_exp_sum<T> a = {-INFINITY, 0};
-#pragma unroll 4
-    for (int k = threadIdx.x; k < many; k += GP_THREADS) a.join(parts[blockIdx.x * many + k]);
-    a = gp_join_block(a);
-    if (threadIdx.x == 0) to[blockIdx.x] = a;
-}
-
-/* The results of rows whose sums are joined. */
-template <class T, int D, int V> constexpr int written = V > 1 || D == GP_ANY ? 1 : 8;
-template <class T, int D, int V>
-static __global__ void __launch_bounds__(GP_THREADS)
-    softmax_joined(gp_loop<2> lines, places p, const gp_exp_sum<T> *sums) {
-    enum { EACH = written<T, D, V> };
-    /* What was read last comes first: it is still in the L2 cache. */
-    unsigned row = gridDim.y - 1 - blockIdx.y;
-    int64_t off[2],
-        i = ((gridDim.x - 1 - blockIdx.x) * (int64_t)(EACH * GP_THREADS) + threadIdx.x) * V;
-    gp_offsets(lines, row, off);
-    T v[EACH][V];
-#pragma unroll
-    for (int k = 0; k < EACH; k++)
-        if (i + k * GP_THREADS * V < p.n)
-            gp_fetch<T, D, V>(v[k], lines.data[1] + off[1] + (i + k * GP_THREADS * V) * p.xs, p.xt);
-    gp_exp_sum<T> a = sums[row];
-    T scale = p.logs ? log(a.s) : 1 / a.s;
-#pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        if (i + k * GP_THREADS * V >= p.n) break;
-#pragma unroll
-        for (int j = 0; j < V; j++)
-            v[k][j] = p.logs ? v[k][j] - a.m - scale : exp(v[k][j] - a.m) * scale;
-        gp_store_vector<T, D, V>(lines.data[0] + off[0] + (i + k * GP_THREADS * V) * p.os, v[k],
-                                 p.ot);
-    }
-}
-
-/* The same by parts, whose blocks join their row's sums. */
-template <class T, int D, int V>
-static __global__ void softmax_by_parts(gp_loop<2> lines, places p, int64_t size,
-                                        const gp_exp_sum<T> *parts) {
-    int64_t off[2];
-    unsigned row = gridDim.y - 1 - blockIdx.y; /* as in softmax_joined */
-    gp_part part(p.n, size, gridDim.x - 1 - blockIdx.x);
-    gp_offsets(lines, row, off);
-    char *out = lines.data[0] + off[0] + part.at * p.os;
-    gp_exp_sum<T> a = gp_join_parts(parts, gp_exp_sum<T>{-INFINITY, 0}, row);
-    T scale = p.logs ? log(a.s) : 1 / a.s;
-    gp_each<T, D, V>(lines.data[1] + off[1] + part.at * p.xs, p.xs, p.xt, part.n, threadIdx.x * V,
-                     GP_THREADS * V, [&](const T(&u)[V], int64_t i, int64_t) {
-                         T y[V];
-                         for (int j = 0; j < V; j++)
-                             y[j] = p.logs ? u[j] - a.m - scale : exp(u[j] - a.m) * scale;
-                         gp_store_vector<T, D, V>(out + i * p.os, y, p.ot);
-                     });
-}
-
-/* Where a row has many parts, their sums are joined once, by a kernel of their own. */
-template <class T, int D, int V>
-static bool run_parts(const gp_call *c, gp_loop<2> lines, places p) {
-    enum { MANY = 64 };
-    int64_t size = gp_part_size(p.n, V);
-    dim3 grid = gp_part_grid(p.n, size, lines.numel);
-    auto sum = softmax_parts<T, D, V>;
-    auto by_parts = softmax_by_parts<T, D, V>;
-    auto join = join_parts<T>;
-    auto write = softmax_joined<T, D, V>;
-    gp_exp_sum<T> *parts =
-        (gp_exp_sum<T> *)gp_cuda_scratch(c, (size_t)(grid.x + 1) * lines.numel * sizeof *parts);
-    if (!parts || !GP_LAUNCH(c, sum, grid, GP_THREADS, 0, lines, p, size, parts)) return false;
-    if (grid.x <= MANY) return GP_LAUNCH(c, by_parts, grid, GP_THREADS, 0, lines, p, size, parts);
-    gp_exp_sum<T> *joined = parts + (int64_t)grid.x * lines.numel;
-    dim3 blocks = gp_part_grid(p.n, (int64_t)GP_THREADS * V * written<T, D, V>, lines.numel);
-    return GP_LAUNCH(c, join, lines.numel, GP_THREADS, 0, parts, (int)grid.x, joined) &&
-           GP_LAUNCH(c, write, blocks, GP_THREADS, 0, lines, p, joined);
-}
+static gp_lines<2> lines_of(const places &p) { return {p.n, {p.os, p.xs}, {p.ot, p.xt}}; }
 
 template <class T, int D, int V>
 static bool run_rows(const gp_call *c, gp_loop<2> lines, places p) {
-    if (gp_few_long(p.n, lines.numel)) return run_parts<T, D, V>(c, lines, p);
+    if (gp_few_long(p.n, lines.numel))
+        return gp_run_parts<T, D, V>(c, lines, lines_of(p), softmax_rule<T>{p.logs});
     if constexpr (D != GP_ANY) {
         if (p.flat && gp_short_fits(p.n, V > 1, (gp_dtype)D, sizeof(T)) &&
             gp_aligned(lines.data[0], 16) && gp_aligned(lines.data[1], 16)) {
@@ -388,71 +277,38 @@ static bool run_strips(const gp_call *c, const gp_loop<2> &l, const places &p, b
 }
 
 /* By vectors of 8 bytes where possible. */
-template <class T, int D>
+template <class T, int D, int V>
 static bool run_strips_of(const gp_call *c, const gp_loop<2> &l, const places &p, bool *fits) {
-    enum { V = 8 / sizeof(typename gp_memory<D>::type) };
-    bool done = run_strips<T, D, V>(c, l, p, fits);
+    enum { WIDE = 8 / sizeof(typename gp_memory<D>::type) };
+    bool done = run_strips<T, D, WIDE>(c, l, p, fits);
     return *fits ? done : run_strips<T, D, 1>(c, l, p, fits);
 }
 
-/* Columns longer than those of strips, or too few of them. */
-template <class T> struct softmax_rule {
-    enum { INPUTS = 1 };
-    typedef gp_exp_sum<T> sum;
-    bool logs;
-    __device__ static sum start() { return sum{-(T)INFINITY, 0}; }
-    __device__ static T none() { return -(T)INFINITY; }
-    template <int N> __device__ void add(sum &a, const T (&x)[1][N]) const { a.add(x[0]); }
-    __device__ sum ready(const sum &a) const { return sum{a.m, logs ? log(a.s) : 1 / a.s}; }
-    __device__ T result(const sum &a, const T (&x)[1]) const {
-        return logs ? x[0] - a.m - a.s : exp(x[0] - a.m) * a.s;
-    }
-};
-
 template <class T, int D, int V>
 static bool run_long(const gp_call *c, const gp_loop<2> &l, const places &p, bool *fits) {
-    const int64_t step[2] = {p.os, p.xs};
-    *fits = gp_columns_fit<D, V>(l, step);
-    return *fits && gp_run_columns<T, D, V>(c, l, p.n, step, softmax_rule<T>{p.logs});
+    return gp_run_columns<T, D, V>(c, l, lines_of(p), softmax_rule<T>{p.logs}, fits);
 }
-/* By vectors of 16 bytes or of 8, or single elements. */
-template <class T, int D>
-static bool run_long_of(const gp_call *c, const gp_loop<2> &l, const places &p, bool *fits) {
-    enum { SIZE = sizeof(typename gp_memory<D>::type) };
-    bool done = run_long<T, D, 16 / SIZE>(c, l, p, fits);
-    if (!*fits) done = run_long<T, D, 8 / SIZE>(c, l, p, fits);
-    return *fits || SIZE == 8 ? done : run_long<T, D, 1>(c, l, p, fits);
+template <class T, int D, int V>
+static bool run_short_columns(const gp_call *c, const gp_loop<2> &l, const places &p) {
+    return gp_run_short_columns<T, D, V>(c, l, lines_of(p), softmax_rule<T>{p.logs});
 }
 
 static bool large(const places &p, const gp_loop<2> &lines) {
     return p.n * (int64_t)lines.numel * gp_dtype_sizes[p.xt] >= GP_STRIP_BYTES;
 }
-static bool run_long_columns(const gp_call *c, const gp_loop<2> &l, const places &p, bool *fits) {
-    *fits = false;
-    if (p.xt != p.ot || (p.n <= GP_STRIP_MOST && (large(p, l) || !gp_columns_few(p.n, l.numel))))
-        return false;
-    return p.xt == GP_f64   ? run_long_of<double, GP_f64>(c, l, p, fits)
-           : p.xt == GP_f32 ? run_long_of<float, GP_f32>(c, l, p, fits)
-           : p.xt == GP_f16 ? run_long_of<float, GP_f16>(c, l, p, fits)
-                            : run_long_of<float, GP_bf16>(c, l, p, fits);
+/* Columns longer than those of strips, or too few of them. */
+static bool is_long(const places &p, const gp_loop<2> &l) {
+    return p.xt == p.ot && (p.n > GP_STRIP_MOST || (!large(p, l) && gp_columns_few(p.n, l.numel)));
 }
 
-static bool run_columns(const gp_call *c, gp_loop<2> lines, places p) {
-    dim3 block(p.n > 8 ? 32 : GP_THREADS, p.n > 8 ? GP_THREADS / 32 : 1);
-    bool same = p.xt == p.ot, fits = false;
-    if (same && p.n >= GP_STRIP_LONG && large(p, lines)) {
-        bool done = p.xt == GP_f64   ? run_strips_of<double, GP_f64>(c, lines, p, &fits)
-                    : p.xt == GP_f32 ? run_strips_of<float, GP_f32>(c, lines, p, &fits)
-                    : p.xt == GP_f16 ? run_strips_of<float, GP_f16>(c, lines, p, &fits)
-                                     : run_strips_of<float, GP_bf16>(c, lines, p, &fits);
-        if (fits) return done;
-    }
-    auto kernel = p.xt == GP_f64 || p.ot == GP_f64 ? softmax_columns<double, GP_ANY>
-                  : same && p.xt == GP_f32         ? softmax_columns<float, GP_f32>
-                  : same && p.xt == GP_f16         ? softmax_columns<float, GP_f16>
-                  : same && p.xt == GP_bf16        ? softmax_columns<float, GP_bf16>
-                                                   : softmax_columns<float, GP_ANY>;
-    return GP_LAUNCH(c, kernel, gp_blocks(lines.numel, block.x), block, 0, lines, p);
+static bool run_columns(const gp_call *c, const gp_loop<2> &l, const places &p, bool wide) {
+    bool same = p.xt == p.ot, fits = false, done = false;
+    if (is_long(p, l)) done = GP_BY_ROW(false, true, p.xt, wide, run_long, c, l, p, &fits);
+    if (fits) return done;
+    if (gp_few_long(p.n, l.numel)) return GP_BY_ROW(false, same, p.xt, wide, run_rows, c, l, p);
+    if (same && p.n >= GP_STRIP_LONG && large(p, l))
+        done = GP_BY_ROW(false, true, p.xt, wide, run_strips_of, c, l, p, &fits);
+    return fits ? done : GP_BY_ROW(false, same, p.xt, wide, run_short_columns, c, l, p);
 }
 
 /* Arguments: x, dim (0-based). */
@@ -472,10 +328,8 @@ static bool softmax(const gp_call *c, bool logs) {
                 ((uintptr_t)x->data - (uintptr_t)out->data) % 16 == 0;
     const gp_array *const arrays[2] = {&o1, &x1};
     return gp_nest_run(gp_nest_of<2>(arrays), [&](gp_loop<2> l, int64_t) {
-        bool fits = false, done = !rows && run_long_columns(c, l, p, &fits);
-        if (fits) return done;
-        if (!rows && !gp_few_long(p.n, l.numel)) return run_columns(c, l, p);
-        return GP_BY_ROW(plain, same, p.xt, wide, run_rows, c, l, p);
+        return rows ? GP_BY_ROW(plain, same, p.xt, wide, run_rows, c, l, p)
+                    : run_columns(c, l, p, wide);
     });
 }
 

@@ -5,8 +5,6 @@
 #include "kernels/cuda/norm/columns.cuh"
 #include "kernels/cuda/norm/short_rows.cuh"
 
-enum { AHEAD = 8 }; /* elements of a column that a thread reads before it uses the first */
-
 typedef struct places {
     const char *g, *y; /* contiguous: outer x n x inner */
     char *out;
@@ -75,91 +73,6 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
     }
 }
 
-/* Where line `line` begins, in elements. */
-__device__ static int64_t line_at(const places &p, int64_t line) {
-    return line / p.inner * p.n * p.inner + line % p.inner;
-}
-
-template <class T, int D>
-static __global__ void __launch_bounds__(GP_THREADS, 3) gradient_columns(places p) {
-    __shared__ T room[GP_THREADS];
-    int64_t line = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, n = line < p.lines ? p.n : 0,
-            at = line_at(p, line), gs = gp_bytes_of(p.gt), ys = gp_bytes_of(p.yt),
-            os = gp_bytes_of(p.ot);
-    const char *gp = p.g + at * gs, *yp = p.y + at * ys;
-    T s = 0, g[AHEAD], y[AHEAD];
-    for (int64_t i = threadIdx.y; i < n; i += AHEAD * blockDim.y) {
-        int have = gp_column_ahead<T, D, AHEAD>(g, gp, p.inner * gs, p.gt, i, n);
-        if (!p.logs) gp_column_ahead<T, D, AHEAD>(y, yp, p.inner * ys, p.yt, i, n);
-#pragma unroll
-        for (int k = 0; k < AHEAD; k++)
-            if (k < have) s += p.logs ? g[k] : g[k] * y[k];
-    }
-    room[threadIdx.y * blockDim.x + threadIdx.x] = s;
-    __syncthreads();
-    s = room[threadIdx.x];
-    for (unsigned k = 1; k < blockDim.y; k++) s += room[k * blockDim.x + threadIdx.x];
-    for (int64_t i = threadIdx.y; i < n; i += AHEAD * blockDim.y) {
-        int have = gp_column_ahead<T, D, AHEAD>(g, gp, p.inner * gs, p.gt, i, n);
-        gp_column_ahead<T, D, AHEAD>(y, yp, p.inner * ys, p.yt, i, n);
-#pragma unroll
-        for (int k = 0; k < AHEAD; k++) {
-            if (k >= have) break;
-            T v[1] = {slope(g[k], y[k], s, p.logs)};
-            gp_store_vector<T, D, 1>(p.out + (at + (i + k * blockDim.y) * p.inner) * os, v, p.ot);
-        }
-    }
-}
-
-/* Rows, or columns where V is 1. */
-template <class T, int D, int V>
-static __global__ void gradient_parts(places p, int64_t size, gp_sums<T, 1> *parts) {
-    gp_part part(p.n, size);
-    int64_t at = line_at(p, blockIdx.y) + part.at * p.inner, gs = gp_bytes_of(p.gt),
-            ys = gp_bytes_of(p.yt);
-    const char *gp = p.g + at * gs, *yp = p.y + at * ys;
-    gp_sums<T, 1> sum = {};
-    if (p.logs)
-        gp_each<T, D, V>(gp, p.inner * gs, p.gt, part.n, threadIdx.x * V, GP_THREADS * V,
-                         [&](const T(&g)[V], int64_t, int64_t) {
-                             for (int j = 0; j < V; j++) sum.v[0] += g[j];
-                         });
-    else
-        gp_each_two<T, D, V>(gp, p.inner * gs, p.gt, yp, p.inner * ys, p.yt, part.n,
-                             threadIdx.x * V, GP_THREADS * V,
-                             [&](const T(&g)[V], const T(&y)[V], int64_t) {
-                                 for (int j = 0; j < V; j++) sum.v[0] += g[j] * y[j];
-                             });
-    gp_write_part(parts, sum);
-}
-
-template <class T, int D, int V>
-static __global__ void gradient_by_parts(places p, int64_t size, const gp_sums<T, 1> *parts) {
-    gp_part part(p.n, size);
-    int64_t at = line_at(p, blockIdx.y) + part.at * p.inner, gs = gp_bytes_of(p.gt),
-            ys = gp_bytes_of(p.yt), os = gp_bytes_of(p.ot);
-    const char *gp = p.g + at * gs, *yp = p.y + at * ys;
-    char *out = p.out + at * os;
-    T sum = gp_join_parts(parts, gp_sums<T, 1>{}).v[0];
-    gp_each_two<T, D, V>(gp, p.inner * gs, p.gt, yp, p.inner * ys, p.yt, part.n, threadIdx.x * V,
-                         GP_THREADS * V, [&](const T(&g)[V], const T(&y)[V], int64_t i) {
-                             T v[V];
-                             for (int j = 0; j < V; j++) v[j] = slope(g[j], y[j], sum, p.logs);
-                             gp_store_vector<T, D, V>(out + i * p.inner * os, v, p.ot);
-                         });
-}
-
-template <class T, int D, int V> static bool run_parts(const gp_call *c, const places *p) {
-    int64_t size = gp_part_size(p->n, V);
-    dim3 grid = gp_part_grid(p->n, size, p->lines);
-    auto sum_parts = gradient_parts<T, D, V>;
-    auto write_parts = gradient_by_parts<T, D, V>;
-    gp_sums<T, 1> *parts =
-        (gp_sums<T, 1> *)gp_cuda_scratch(c, (size_t)(grid.x * p->lines) * sizeof *parts);
-    return parts && GP_LAUNCH(c, sum_parts, grid, GP_THREADS, 0, *p, size, parts) &&
-           GP_LAUNCH(c, write_parts, grid, GP_THREADS, 0, *p, size, parts);
-}
-
 template <class T, int D> static bool run_short(const gp_call *c, const places *p) {
     gp_short s = gp_short_of(p->n, p->lines, 2 * sizeof(T));
     auto kernel = gradient_short<T, D>;
@@ -168,7 +81,6 @@ template <class T, int D> static bool run_short(const gp_call *c, const places *
 }
 
 template <class T, int D, int V> static bool run_rows(const gp_call *c, const places *p) {
-    if (gp_few_long(p->n, p->lines)) return run_parts<T, D, V>(c, p);
     if constexpr (D != GP_ANY)
         if (p->inner == 1 && gp_short_fits(p->n, V > 1, (gp_dtype)D, 2 * sizeof(T)) &&
             p->lines < INT32_MAX && gp_aligned(p->g, 16) && gp_aligned(p->y, 16) &&
@@ -180,13 +92,14 @@ template <class T, int D, int V> static bool run_rows(const gp_call *c, const pl
                      g.kept);
 }
 
-/* Long columns. */
+/* What columns, and few long rows, are summed by: see columns.cuh. */
 template <class T> struct gradient_rule {
     enum { INPUTS = 2 };
     typedef gp_sums<T, 1> sum;
     bool logs;
     __device__ static sum start() { return sum{}; }
     __device__ static T none() { return 0; }
+    __device__ int needed() const { return logs ? 1 : 2; }
     template <int N> __device__ void add(sum &a, const T (&x)[2][N]) const {
 #pragma unroll
         for (int k = 0; k < N; k++) a.v[0] += logs ? x[0][k] : x[0][k] * x[1][k];
@@ -197,40 +110,33 @@ template <class T> struct gradient_rule {
     }
 };
 
+static gp_lines<3> lines_of(const places &p) {
+    int64_t os = gp_dtype_sizes[p.ot], gs = gp_dtype_sizes[p.gt], ys = gp_dtype_sizes[p.yt];
+    return {p.n, {p.inner * os, p.inner * gs, p.inner * ys}, {p.ot, p.gt, p.yt}};
+}
 template <class T, int D, int V>
-static bool run_long(const gp_call *c, const gp_loop<3> &l, const places *p, bool *fits) {
-    const int64_t apart = p->inner * gp_dtype_sizes[p->ot], step[3] = {apart, apart, apart};
-    *fits = gp_columns_fit<D, V>(l, step);
-    return *fits && gp_run_columns<T, D, V>(c, l, p->n, step, gradient_rule<T>{p->logs});
+static bool run_long(const gp_call *c, const gp_loop<3> &l, const places &p, bool *fits) {
+    return gp_run_columns<T, D, V>(c, l, lines_of(p), gradient_rule<T>{p.logs}, fits);
 }
-template <class T, int D>
-static bool run_long_of(const gp_call *c, const gp_loop<3> &l, const places *p, bool *fits) {
-    enum { SIZE = sizeof(typename gp_memory<D>::type) };
-    bool done = run_long<T, D, 16 / SIZE>(c, l, p, fits);
-    if (!*fits) done = run_long<T, D, 8 / SIZE>(c, l, p, fits);
-    return *fits || SIZE == 8 ? done : run_long<T, D, 1>(c, l, p, fits);
+template <class T, int D, int V>
+static bool run_parts(const gp_call *c, const gp_loop<3> &l, const places &p) {
+    return gp_run_parts<T, D, V>(c, l, lines_of(p), gradient_rule<T>{p.logs});
 }
-/* o, g, y: the arrays without the dim. */
-static bool run_long_columns(const gp_call *c, const gp_array *o, const gp_array *g,
-                             const gp_array *y, const places *p) {
-    const gp_array *const arrays[3] = {o, g, y};
-    return gp_nest_run(gp_nest_of<3>(arrays), [&](const gp_loop<3> &l, int64_t) {
-        bool fits = false;
-        return p->ot == GP_f64   ? run_long_of<double, GP_f64>(c, l, p, &fits)
-               : p->ot == GP_f32 ? run_long_of<float, GP_f32>(c, l, p, &fits)
-               : p->ot == GP_f16 ? run_long_of<float, GP_f16>(c, l, p, &fits)
-                                 : run_long_of<float, GP_bf16>(c, l, p, &fits);
-    });
+template <class T, int D, int V>
+static bool run_short_columns(const gp_call *c, const gp_loop<3> &l, const places &p) {
+    return gp_run_short_columns<T, D, V>(c, l, lines_of(p), gradient_rule<T>{p.logs});
 }
 
-static bool run_columns(const gp_call *c, const places *p, bool wide, bool same) {
-    dim3 block(p->n > 8 ? 32 : GP_THREADS, p->n > 8 ? GP_THREADS / 32 : 1);
-    auto kernel = wide                       ? gradient_columns<double, GP_ANY>
-                  : same && p->ot == GP_f32  ? gradient_columns<float, GP_f32>
-                  : same && p->ot == GP_f16  ? gradient_columns<float, GP_f16>
-                  : same && p->ot == GP_bf16 ? gradient_columns<float, GP_bf16>
-                                             : gradient_columns<float, GP_ANY>;
-    return GP_LAUNCH(c, kernel, gp_blocks(p->lines, block.x), block, 0, *p);
+/* Columns, and few long rows; l: the lines of out, g and y. */
+static bool run_lines(const gp_call *c, const gp_loop<3> &l, const places &p, bool plain, bool wide,
+                      bool same) {
+    bool fits = false, done = false;
+    if (p.inner > 1 && same && p.n >= GP_COLUMNS_LONG)
+        done = GP_BY_ROW(false, true, p.ot, wide, run_long, c, l, p, &fits);
+    return fits ? done
+           : gp_few_long(p.n, p.lines)
+               ? GP_BY_ROW(plain, same, p.ot, wide, run_parts, c, l, p)
+               : GP_BY_ROW(false, same, p.ot, wide, run_short_columns, c, l, p);
 }
 
 /* Arguments: g, y, dim; contiguous copies of y and g in c->tmp. */
@@ -252,13 +158,15 @@ static bool softmax_gradient(const gp_call *c, bool logs) {
     p.lines = out->numel / p.n;
     bool wide = p.gt == GP_f64 || p.yt == GP_f64 || p.ot == GP_f64;
     bool same = p.gt == p.yt && p.yt == p.ot;
-    if (p.inner > 1 && same && p.n >= GP_COLUMNS_LONG) {
-        gp_array o1 = gp_without(out, d), g1 = gp_without(g, d), y1 = gp_without(y, d);
-        return run_long_columns(c, &o1, &g1, &y1, &p);
-    }
-    if (p.inner > 1 && !gp_few_long(p.n, p.lines)) return run_columns(c, &p, wide, same);
     bool plain = same && p.inner == 1 && gp_row_plain(p.g, p.n, p.gt) &&
                  gp_row_plain(p.y, p.n, p.yt) && gp_row_plain(p.out, p.n, p.ot);
+    if (p.inner > 1 || gp_few_long(p.n, p.lines)) {
+        gp_array o1 = gp_without(out, d), g1 = gp_without(g, d), y1 = gp_without(y, d);
+        const gp_array *const arrays[3] = {&o1, &g1, &y1};
+        return gp_nest_run(gp_nest_of<3>(arrays), [&](const gp_loop<3> &l, int64_t) {
+            return run_lines(c, l, p, plain, wide, same);
+        });
+    }
     return GP_BY_ROW(plain, same, p.ot, wide, run_rows, c, &p);
 }
 

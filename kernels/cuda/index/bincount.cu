@@ -185,11 +185,8 @@ static __global__ void __launch_bounds__(GP_THREADS, RESIDENT)
                               [&](const char *p) { label(gp_load_as<int64_t>(p, dt)); });
     else each_element<int64_t>(l, dt, label);
     end_bins(room, out, labels);
-    for (int d = 16; d > 0; d /= 2) {
-        long long other = __shfl_xor_sync(0xffffffffu, most, d);
-        most = other > most ? other : most;
-    }
-    if (threadIdx.x % 32 == 0) atomicMax(largest, most);
+    most = gp_lanes_reduce(most, GP_WARP, gp_max());
+    if (threadIdx.x % GP_WARP == 0) atomicMax(largest, most);
 }
 
 GP_C bool CUDA(count_labels)(const gp_call *c) {

@@ -114,15 +114,10 @@ __device__ static inline uint32_t gp_walk_first() {
 template <bool LINE, class T>
 static __global__ void __launch_bounds__(GP_THREADS)
     gp_walk_count(gp_loop<2> l, T test, int64_t *counts, uint16_t *kept) {
-    __shared__ int room[GP_THREADS / 32];
     unsigned bits = gp_walk_bits<LINE>(l, test, gp_walk_first());
-    int n = __popc(bits);
     kept[blockIdx.x * GP_THREADS + threadIdx.x] = (uint16_t)bits;
-    for (int d = 16; d > 0; d /= 2) n += __shfl_xor_sync(0xffffffffu, n, d);
-    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = n;
-    __syncthreads();
+    int n = gp_group_reduce(__popc(bits), GP_THREADS, gp_add());
     if (threadIdx.x > 0) return;
-    for (int k = 1; k < GP_THREADS / 32; k++) n += room[k];
     counts[blockIdx.x] = n;
     if (blockIdx.x == gridDim.x - 1) counts[gridDim.x] = 0; /* or the next part's first count */
 }

@@ -2,7 +2,7 @@
  * the report of failures. */
 #include "kernels/cuda/linalg/batch.h"
 
-#include "kernels/cuda/runtime/loop.cuh"
+#include "kernels/cuda/runtime/rows.cuh"
 
 /* ---- copies ---- */
 
@@ -65,8 +65,7 @@ GP_C bool gp_solver_identity(const gp_solver *r, void *out, int64_t rows, int64_
 /* ---- Q of QR ---- */
 
 template <class T> __device__ static T warp_sum(T v) {
-    for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
-    return v;
+    return gp_lanes_reduce(v, GP_WARP, gp_add());
 }
 
 /* A block a matrix, a warp a column: from the last reflector I - tau v v' to the first, each is

@@ -8,10 +8,9 @@
 
 #include <float.h>
 
-#include "kernels/cuda/runtime/loop.cuh"
+#include "kernels/cuda/runtime/rows.cuh"
 
 enum { SWEEPS = 40, MOST = 256, WARP = 32 };
-#define ALL_LANES 0xffffffffu
 
 /* W: columns of length `len`, n of them from the matrix and up to `cols` in all (full_matrices); V:
  * n x n, columns dense. The matrix is taken by rows where it has fewer of these. If shared memory
@@ -38,18 +37,12 @@ template <> struct number_of<double> {
     __device__ static double none() { return 1e-140; }
 };
 
-template <class T> __device__ static T warp_sum(T v) {
-    for (int o = WARP / 2; o; o /= 2) v += __shfl_xor_sync(ALL_LANES, v, o);
-    return v;
-}
+template <class T> __device__ static T warp_sum(T v) { return gp_lanes_reduce(v, WARP, gp_add()); }
 
 /* The largest v of the block, for all its threads. */
 template <class T> __device__ static T block_max(T v, T *parts) {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
-    for (int o = WARP / 2; o; o /= 2) {
-        T other = __shfl_xor_sync(ALL_LANES, v, o);
-        v = other > v ? other : v;
-    }
+    v = gp_lanes_reduce(v, WARP, gp_max());
     if (lane == 0) parts[warp] = v;
     __syncthreads();
     v = parts[0];

@@ -44,7 +44,7 @@ template <class T, int D, int V> struct line {
     int group, lane;
     bool kept;
     const char *x;
-    gp_keep<T> keep;
+    gp_row_cache<T> keep;
 
     __device__ void load(T (&v)[V], int64_t i, int64_t k) const {
         if (kept)
@@ -161,7 +161,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX) gradient(rows r, int grou
     line<T, D, V> l = line_of<T, D, V>(&r, group, kept, 2, cache);
     const char *gp = r.g + l.row * r.k.n * gp_bytes_of(r.gt);
     char *out = r.out + l.row * r.k.n * gp_bytes_of(r.ot);
-    gp_keep<T> keep_g = l.keep;
+    gp_row_cache<T> keep_g = l.keep;
     keep_g.p += kept;
     T mean, scale, x[V], g[V], w[V], sv = 0, svh = 0;
     l.moments(&mean, &scale);
@@ -206,12 +206,12 @@ __device__ static void short_moments(const rows &r, const gp_short_block<T, D> &
         v[k] = k < many ? room[block.place(at, k)] : (T)0;
         s += v[k];
     }
-    s = gp_short_reduce(s, block.s.lanes, gp_add());
+    s = gp_lanes_reduce(s, block.s.lanes, gp_add());
     *mean = r.k.centred ? s / (T)r.k.n : 0;
 #pragma unroll
     for (int k = 0; k < GP_SHORT_EACH; k++)
         if (k < many) q += (v[k] - *mean) * (v[k] - *mean);
-    q = gp_short_reduce(q, block.s.lanes, gp_add());
+    q = gp_lanes_reduce(q, block.s.lanes, gp_add());
     *scale = 1 / sqrt(q / (T)r.k.n + (T)r.k.eps);
 }
 template <class T> __device__ static T weight_at(const char *p, gp_dtype dt, int i, T absent) {
@@ -260,7 +260,7 @@ static __global__ void __launch_bounds__(GP_THREADS) gradient_short(rows r, gp_s
             sv += v, svh += v * (room[place] - mean) * scale;
             room_g[place] = v;
         }
-        sv = gp_short_reduce(sv, s.lanes, gp_add()), svh = gp_short_reduce(svh, s.lanes, gp_add());
+        sv = gp_lanes_reduce(sv, s.lanes, gp_add()), svh = gp_lanes_reduce(svh, s.lanes, gp_add());
         sv = r.k.centred ? sv / (T)r.k.n : 0, svh /= (T)r.k.n;
 #pragma unroll
         for (int k = 0; k < GP_SHORT_EACH; k++) {

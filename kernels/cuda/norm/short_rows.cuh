@@ -106,10 +106,4 @@ template <class T, int D> struct gp_short_block {
     __device__ int place(int at, int k) const { return gp_short_at(at + lane + (k << s.shift)); }
 };
 
-/* Combines v of the lanes of a row, the same result in each. Called by whole warps. */
-template <class T, class F> __device__ static inline T gp_short_reduce(T v, int lanes, F join) {
-    for (int d = lanes / 2; d > 0; d /= 2) v = join(v, __shfl_xor_sync(0xffffffffu, v, d));
-    return v;
-}
-
 #endif

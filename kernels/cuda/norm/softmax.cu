@@ -31,14 +31,14 @@ static __global__ void __launch_bounds__(GP_THREADS)
             v[k] = k < many ? room[block.place(at, k)] : -(T)INFINITY;
             m = v[k] > m ? v[k] : m;
         }
-        m = gp_short_reduce(m, s.lanes, gp_max());
+        m = gp_lanes_reduce(m, s.lanes, gp_max());
 #pragma unroll
         for (int k = 0; k < GP_SHORT_EACH; k++) {
             T e = exp(v[k] - m); /* 0 where there is no element */
             if (k < many) sum += e;
             v[k] = logs ? v[k] - m : e;
         }
-        sum = gp_short_reduce(sum, s.lanes, gp_add());
+        sum = gp_lanes_reduce(sum, s.lanes, gp_add());
         T scale = logs ? log(sum) : 1 / sum;
 #pragma unroll
         for (int k = 0; k < GP_SHORT_EACH; k++)
@@ -162,7 +162,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
     gp_offsets(lines, row < lines.numel ? row : 0, off);
     const char *x = lines.data[1] + off[1];
     char *out = lines.data[0] + off[0];
-    gp_keep<T> keep = {cache + mine * kept, group, lane};
+    gp_row_cache<T> keep = {cache + mine * kept, group, lane};
     T v[V], m = -INFINITY, s = 0;
     gp_each<T, D, V>(x, p.xs, p.xt, n, lane * V, apart, [&](const T(&u)[V], int64_t, int64_t k) {
         for (int j = 0; j < V; j++) {

@@ -33,7 +33,7 @@ static __global__ void __launch_bounds__(GP_THREADS)
             int i = block.place(at, k);
             if (k < many) sum += logs ? room_g[i] : room_g[i] * room_y[i];
         }
-        sum = gp_short_reduce(sum, s.lanes, gp_add());
+        sum = gp_lanes_reduce(sum, s.lanes, gp_add());
 #pragma unroll
         for (int k = 0; k < GP_SHORT_EACH; k++) {
             int i = block.place(at, k);
@@ -53,7 +53,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
             apart = (int64_t)group * V, gs = gp_bytes_of(p.gt), ys = gp_bytes_of(p.yt),
             os = gp_bytes_of(p.ot);
     const char *gp = p.g + row * p.n * gs, *yp = p.y + row * p.n * ys;
-    gp_keep<T> keep_g = {cache + mine * 2 * kept, group, lane}, keep_y = keep_g;
+    gp_row_cache<T> keep_g = {cache + mine * 2 * kept, group, lane}, keep_y = keep_g;
     keep_y.p += kept;
     T g[V], y[V], s = 0;
     gp_each<T, D, V>(gp, gs, p.gt, n, lane * V, apart, [&](const T(&u)[V], int64_t i, int64_t k) {

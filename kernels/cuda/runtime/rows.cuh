@@ -218,7 +218,7 @@ __device__ static inline uint32_t gp_group_number(int group) {
 }
 
 /* Adjacent elements of a thread are kept `group` apart, which avoids bank conflicts in a warp. */
-template <class T> struct gp_keep {
+template <class T> struct gp_row_cache {
     T *p;
     int group, lane;
     __device__ T &at(int64_t step, int V, int k) const { return p[(step * V + k) * group + lane]; }
@@ -231,11 +231,18 @@ struct gp_max {
     template <class T> __device__ T operator()(T a, T b) const { return b > a ? b : a; }
 };
 
+/* Combines v of adjacent lanes of a warp, a power of two of them, the same result in each. Called
+ * by whole warps. */
+template <class T, class F> __device__ static inline T gp_lanes_reduce(T v, int lanes, F join) {
+    for (int d = lanes / 2; d > 0; d /= 2) v = join(v, __shfl_xor_sync(0xffffffffu, v, d));
+    return v;
+}
+
 /* Combines v of all threads of a group, the same result in each, always in one order. Called by all
  * threads of the block. */
 template <class T, class F> __device__ static T gp_group_reduce(T v, int group, F join) {
     __shared__ T room[32];
-    for (int d = 16; d > 0; d /= 2) v = join(v, __shfl_xor_sync(0xffffffffu, v, d));
+    v = gp_lanes_reduce(v, GP_WARP, join);
     if (group == GP_WARP) return v;
     int warp = threadIdx.x / GP_WARP, many = group / GP_WARP, first = warp & -many;
     __syncthreads(); /* the last call's results have been read */

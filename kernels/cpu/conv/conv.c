@@ -1,8 +1,10 @@
 /* Convolutions and their input gradients (transposed convolutions): one correlation, run on bands
  * of output rows. A band's input is packed with its padding (pack.c), so that every tap of the
  * kernel is a shift; a register tile of several filters by several vectors of outputs then runs
- * over the taps. Integers are computed in i64 and truncated to their width at the end: they
- * wrap. */
+ * over the taps. Integers are computed in i64 and truncated to their width at the end: they wrap.
+ * One long row in place of a band's rows is worth 1.2 to 3.1, at 64 to 64 channels of 56x56 and at
+ * 512 to 512 of 7x7; rounding bf16 in the tiles 2.4 at 1 to 32 of 28x28 (one thread of an Emerald
+ * Rapids with AVX-512). */
 #include <string.h>
 
 #include "kernels/cpu/conv/job.h"

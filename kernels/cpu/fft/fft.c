@@ -1,6 +1,8 @@
 /* Discrete Fourier transforms along a dim: lines are gathered into split buffers (several at once
  * where they are short or adjacent), transformed, and stored. Real lines of even length are
- * transformed as complex ones of half that length. */
+ * transformed as complex ones of half that length. Adjacent lines as rows are worth 3.8 at fft2 of
+ * 512x512; pairs that are read and written in place 1.27 at 65536 and 1048576 numbers with AVX2,
+ * 1.1 with AVX-512 (one thread of an Emerald Rapids with AVX-512). */
 #include "kernels/cpu/fft/fft.h"
 
 #include <string.h>

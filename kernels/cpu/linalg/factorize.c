@@ -1,5 +1,7 @@
 /* QR, Cholesky and LU by LAPACK, except for the QR of larger matrices. LAPACK stores by columns:
- * where a transposed problem has the same answer, matrices are passed in place. */
+ * where a transposed problem has the same answer, matrices are passed in place. Blocked reflections
+ * are worth 1.5 to 1.9 for QR of f32 from 128 to 1024 columns, 2.6 for 1024x128, 2.0 to 1.1 in f64
+ * (one thread of an Emerald Rapids with AVX-512). */
 #include <math.h>
 #include <string.h>
 

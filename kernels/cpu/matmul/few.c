@@ -1,5 +1,7 @@
 /* Products of few rows, or columns, with a matrix of 16-bit elements: each of its elements is read
- * once, from where it lies, which takes the time; packing it would take longer. */
+ * once, from where it lies, which takes the time; packing it would take longer. Worth 4.9 at 1x4096
+ * times 4096x4096 of bf16, 4.6 of f16, and 1.4 at 16x1024 times 1024x1024 (one thread of an Emerald
+ * Rapids with AVX-512). */
 #include <string.h>
 
 #if defined(__F16C__)

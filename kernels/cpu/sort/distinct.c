@@ -1,6 +1,7 @@
 /* distinct: the distinct elements in order, where unique begins. Integers of a small range are not
  * sorted: a table notes which there are, or how often. Anything else is sorted and one of each run
- * of equal elements kept. */
+ * of equal elements kept. Tables are worth 3.8 at 524288 labels of 11 kinds, 11 of 1,000 (one
+ * thread of an Emerald Rapids with AVX-512). */
 #include <string.h>
 
 #include "kernels/cpu/runtime/scratch.h"

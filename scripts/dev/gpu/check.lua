@@ -162,12 +162,13 @@ os.execute(("rm -rf %s && mkdir -p %s && ln -s %s %s/gpush"):format(
 local environment = ("env GPUSH_ROOT=%s GPUSH_BUILD=%s GPUSH_TEST_DEVICE=%s LUA_PATH=%s "):format(
     quote(root), quote(scratch), device, quote(root .. "/tests/support/?.lua;;"))
 local tests = output("cd " .. quote(root) ..
-    " && grep -L 'require \"fake\"\\|/fake/' $(find tests/cuda -name '*.lua' | sort)") or ""
-for file in tests:gmatch "[^\n]+" do
-    local name = file:match "tests/cuda/(.+)%.lua$"
+    " && grep -L 'require \"fake\"\\|/fake/' $(find tests/cuda -name '*.lua' | sort)" ..
+    " && sed 's,.*,tests/support/on_cuda.lua tests/&.lua,' tests/cuda/also") or ""
+for files in tests:gmatch "[^\n]+" do
+    local name = files:match "([^ ]+)%.lua$":gsub("^tests/", ""):gsub("^cuda/", "")
     local folder = quote(scratch .. "/" .. name:gsub("/", "-"))
     later("test " .. name, 90, ("mkdir %s && %s TMPDIR=%s HOME=%s %s %s"):format(folder,
-        environment, folder, folder, program, quote(file)), tap)
+        environment, folder, folder, program, files), tap)
 end
 
 local sanitizer = output "command -v compute-sanitizer"

@@ -1,2 +1,0 @@
--- tests/bindings/convert.lua on the stand-in for CUDA.
-require "on_cuda" "bindings/convert"

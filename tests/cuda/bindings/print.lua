@@ -1,2 +1,0 @@
--- tests/bindings/print.lua on the stand-in for CUDA.
-require "on_cuda" "bindings/print"

@@ -1,2 +1,0 @@
--- tests/kernels/nn.lua on the stand-in for CUDA.
-require "on_cuda" "kernels/nn"

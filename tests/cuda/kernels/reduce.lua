@@ -1,2 +1,0 @@
--- tests/kernels/reduce.lua on the stand-in for CUDA.
-require "on_cuda" "kernels/reduce"

@@ -1,2 +1,0 @@
--- tests/profile/sync.lua on the stand-in for CUDA.
-require "on_cuda" "profile/sync"

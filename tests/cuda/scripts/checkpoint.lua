@@ -1,2 +1,0 @@
--- tests/scripts/checkpoint.lua on the stand-in for CUDA.
-require "on_cuda" "scripts/checkpoint"

@@ -1,2 +1,0 @@
--- tests/scripts/composites.lua on the stand-in for CUDA.
-require "on_cuda" "scripts/composites"

@@ -1,2 +1,0 @@
--- tests/scripts/half_training.lua on the stand-in for CUDA.
-require "on_cuda" "scripts/half_training"

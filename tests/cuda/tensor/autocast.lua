@@ -1,2 +1,0 @@
--- tests/tensor/autograd/autocast.lua on the stand-in for CUDA.
-require "on_cuda" "tensor/autograd/autocast"

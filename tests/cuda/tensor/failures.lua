@@ -1,2 +1,0 @@
--- tests/tensor/device/failures.lua on the stand-in for CUDA.
-require "on_cuda" "tensor/device/failures"

@@ -29,7 +29,7 @@ typedef void (*tile_fn)(const int64_t *offset, int64_t taps, const void *x, cons
                         const void *start, void *y, int64_t ystep, int64_t len, fold f);
 
 #define VECTOR(T, t)                                                                               \
-    typedef T vec_##t __attribute__((vector_size(VB), aligned(sizeof(T)), may_alias));
+    typedef T vec_##t __attribute__((vector_size(GP_VB), aligned(sizeof(T)), may_alias));
 VECTOR(float, f32)
 VECTOR(double, f64)
 VECTOR(int64_t, i64)
@@ -282,7 +282,7 @@ static void run_bands(void *ctx, int64_t begin, int64_t end) {
                      ? 0
                      : (size_t)(most_filters(r) * tmp_rows(r) * r->in.line * r->word);
     /* After shared zeros, four vectors may be read, too. */
-    char *scratch = gp_scratch(GP_SCRATCH_PART, gp_band_bytes(&r->in, r->channels) + VB + tmp);
+    char *scratch = gp_scratch(GP_SCRATCH_PART, gp_band_bytes(&r->in, r->channels) + GP_VB + tmp);
     if (!scratch) {
         r->no_memory = true;
         return;
@@ -296,7 +296,7 @@ static int64_t parts_of(const conv_job *r) {
     const gp_axis *a = r->in.axis;
     int64_t depth = gp_max(gp_band_depth(&r->in, r->channels), 1), each = r->taps / depth,
             lines = a[0].taps * (a[1].reach + 1) * r->in.axis[2].phases,
-            step = gp_min(r->in.line * r->in.size, 4 * VB),
+            step = gp_min(r->in.line * r->in.size, 4 * GP_VB),
             bytes = each * gp_min(r->filters, GP_CONV_FILTERS) * r->in.size + lines * step;
     return gp_max(gp_min(gp_ceil_div(depth * bytes, TILE_BYTES), depth), 1);
 }
@@ -305,7 +305,7 @@ static int64_t parts_of(const conv_job *r) {
  * would. A vector of a fold has parts of at most two rows. bf16 is rounded as it is written, unless
  * sums are added in parts. */
 static void choose_tiling(conv_job *r) {
-    int64_t width = r->in.axis[2].n, line = r->in.line, lanes = VB / r->in.size,
+    int64_t width = r->in.axis[2].n, line = r->in.line, lanes = GP_VB / r->in.size,
             parts = parts_of(r), depth = gp_max(gp_band_depth(&r->in, r->channels), 1);
     int64_t step = lanes * (r->filters > 3 ? 2 : 4), alone = (width + step - 1) / step * step;
     bool same = r->out->dtype == gp_ctype_dtype[r->in.ct],
@@ -326,7 +326,7 @@ static void choose_tiling(conv_job *r) {
 static void share_padding(gp_band *b) {
     const gp_axis *a = &b->axis[2];
     int64_t before = -a->base, behind = a->base + b->line - a->in,
-            most = gp_min(VB / b->size, b->line - a->n);
+            most = gp_min(GP_VB / b->size, b->line - a->n);
     if (a->stride == 1) b->line -= gp_max(0, gp_min(most, gp_min(before, behind)));
 }
 

@@ -4,16 +4,8 @@
 #define GP_CPU_CONV_H
 
 #include "kernels/cpu/runtime/kernel.h"
+#include "kernels/cpu/runtime/widen.h"
 #include "tensor/ops/conv/conv.h"
-
-/* Vector bytes. */
-#if defined(__AVX512F__)
-enum { VB = 64 };
-#elif defined(__AVX__)
-enum { VB = 32 };
-#else
-enum { VB = 16 };
-#endif
 
 /* One spatial dim of a correlation: output j, at position first + j step, is the sum over taps t of
  * input j stride + base + gp_axis_offset(t) (0 outside the image) times the kernel's element tap +
@@ -76,7 +68,7 @@ static inline int64_t gp_band_planes(const gp_band *b) {
 }
 static inline size_t gp_band_bytes(const gp_band *b, int64_t n) {
     return (size_t)(gp_band_depth(b, n) * gp_band_planes(b) * b->lines * b->line * b->size +
-                    4 * VB);
+                    4 * GP_VB);
 }
 /* Channels lie within a pixel: all of a row's are read while its lines are in a cache. */
 static inline bool gp_band_channels_adjoin(const gp_band *b) {

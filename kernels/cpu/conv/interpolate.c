@@ -81,8 +81,6 @@ static void add_row(const resize_job *r, void *to, const void *row, double w, in
     else add_f64(to, row, w, n);
 }
 
-static int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 /* The address of row (of depth x height) of plane in a: images x channels x up to 3 dims. */
 static const char *row_at(const resize_job *r, const gp_array *a, int64_t plane, int64_t z,
                           int64_t y) {
@@ -107,7 +105,7 @@ static void one_row(const resize_job *r, int64_t i, char *scratch) {
     const int64_t *in = r->s.in, *out = r->s.out;
     int64_t y = i % out[1], z = i / out[1] % out[0], plane = i / out[1] / out[0], row[4],
             osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype),
-            width = whole_lines(in[2] * r->size);
+            width = gp_whole_lines(in[2] * r->size);
     double w[4];
     char *one = scratch, *blend = scratch + width, *result = scratch + 2 * width;
     int n = rows_of(r, z, y, row, w);
@@ -125,8 +123,8 @@ static void one_row(const resize_job *r, int64_t i, char *scratch) {
 /* Output rows [begin, end). */
 static void rows(void *ctx, int64_t begin, int64_t end) {
     resize_job *r = ctx;
-    char *scratch = gp_scratch(
-        GP_SCRATCH_PART, (size_t)(2 * whole_lines(r->s.in[2] * r->size) + r->s.out[2] * r->size));
+    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(2 * gp_whole_lines(r->s.in[2] * r->size) +
+                                                         r->s.out[2] * r->size));
     if (!scratch) r->no_memory = true;
     else
         for (int64_t i = begin; i < end; i++) one_row(r, i, scratch);
@@ -154,9 +152,9 @@ bool CPU(interpolate)(const gp_call *c) {
 static void one_plane(const resize_job *r, int64_t plane, char *scratch) {
     const int64_t *in = r->s.in, *out = r->s.out;
     int64_t n = in[0] * in[1] * in[2], osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype),
-            row[4], width = whole_lines(in[2] * r->size);
+            row[4], width = gp_whole_lines(in[2] * r->size);
     double w[4];
-    char *line = scratch, *g = scratch + width, *to = g + whole_lines(out[2] * r->size);
+    char *line = scratch, *g = scratch + width, *to = g + gp_whole_lines(out[2] * r->size);
     memset(to, 0, (size_t)(n * r->size));
     for (int64_t z = 0; z < out[0]; z++)
         for (int64_t y = 0; y < out[1]; y++) {
@@ -176,8 +174,8 @@ static void planes(void *ctx, int64_t begin, int64_t end) {
     resize_job *r = ctx;
     const int64_t *in = r->s.in;
     int64_t plane = in[0] * in[1] * in[2] * r->size;
-    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(whole_lines(in[2] * r->size) + plane +
-                                                         whole_lines(r->s.out[2] * r->size)));
+    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(gp_whole_lines(in[2] * r->size) + plane +
+                                                         gp_whole_lines(r->s.out[2] * r->size)));
     if (!scratch) r->no_memory = true;
     else
         for (int64_t i = begin; i < end; i++) one_plane(r, i, scratch);

@@ -87,14 +87,14 @@ static inline void clear(char *dst, int64_t n, int64_t size) {
  * ahead, where the hardware prefetcher does not look. */
 static inline void copy_row(char *restrict dst, const char *restrict src, int64_t bytes,
                             int64_t next) {
-    typedef char vec __attribute__((vector_size(VB), aligned(1), may_alias));
-    if (bytes < VB) {
+    typedef char vec __attribute__((vector_size(GP_VB), aligned(1), may_alias));
+    if (bytes < GP_VB) {
         memcpy(dst, src, (size_t)bytes);
         return;
     }
     for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(src + next + i);
-    for (int64_t i = 0; i < bytes - VB; i += VB) *(vec *)(dst + i) = *(const vec *)(src + i);
-    *(vec *)(dst + bytes - VB) = *(const vec *)(src + bytes - VB);
+    for (int64_t i = 0; i < bytes - GP_VB; i += GP_VB) *(vec *)(dst + i) = *(const vec *)(src + i);
+    *(vec *)(dst + bytes - GP_VB) = *(const vec *)(src + bytes - GP_VB);
 }
 
 /* Bytes to the second channel of a pair that has none: 0 is the step of an expanded image. */
@@ -197,7 +197,7 @@ void gp_band_pack(const gp_band *b, int64_t image, int64_t channel, int64_t n, i
     int64_t some = gp_band_channels_adjoin(b) ? 1 : b->lines, depth = b->pairs ? (n + 1) / 2 : n,
             plane = gp_band_planes(b) * b->lines * b->line * b->size;
     for (int64_t l = 0; l < b->lines; l += some) pack_lines(b, src, n, z, y, l, l + some, dst);
-    memset(dst + depth * plane, 0, (size_t)((gp_band_depth(b, n) - depth) * plane + 4 * VB));
+    memset(dst + depth * plane, 0, (size_t)((gp_band_depth(b, n) - depth) * plane + 4 * GP_VB));
 }
 
 void gp_band_offsets(const gp_band *b, int64_t n, int64_t *offset) {

@@ -107,7 +107,7 @@ static void store_places(const pool_job *r, const fold *f, int64_t row) {
 }
 
 /* Scratch of a thread: an input row, the results, their indices or divisors, adaptive windows. */
-static int64_t row_bytes(int64_t n, int64_t size) { return (n * size + 63) / 64 * 64; }
+static int64_t row_bytes(int64_t n, int64_t size) { return gp_whole_lines(n * size); }
 
 /* Whether there is one window for all of a row, and rows are contiguous. Several are then combined
  * as one. */

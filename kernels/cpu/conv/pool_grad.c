@@ -65,12 +65,10 @@ static void by_windows(const pool_grad_job *r, int64_t y, void *g, void *by, cha
 
 /* ---- planes ---- */
 
-static int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 /* Sums in compute type, in the order of g's rows: one thread writes a plane. */
 static void one_plane(pool_grad_job *r, int64_t plane, char *scratch) {
     const gp_pool *p = &r->p;
-    int64_t n = p->in[1] * p->in[2], row = whole_lines(p->out[2] * 8),
+    int64_t n = p->in[1] * p->in[2], row = gp_whole_lines(p->out[2] * 8),
             osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
     char *out = r->out->data + plane * n * osize;
     bool same = r->out->dtype == gp_ctype_dtype[r->ct];
@@ -90,7 +88,8 @@ static void planes(void *ctx, int64_t begin, int64_t end) {
     pool_grad_job *r = ctx;
     bool same = r->out->dtype == gp_ctype_dtype[r->ct];
     int64_t plane = same ? 0 : r->p.in[1] * r->p.in[2] * r->size;
-    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(2 * whole_lines(r->p.out[2] * 8) + plane));
+    char *scratch =
+        gp_scratch(GP_SCRATCH_PART, (size_t)(2 * gp_whole_lines(r->p.out[2] * 8) + plane));
     if (!scratch) r->no_memory = true;
     else
         for (int64_t i = begin; i < end && !r->outside; i++) one_plane(r, i, scratch);

@@ -54,15 +54,15 @@ typedef struct patch {
 typedef void (*dot_fn)(const patch *p, const int64_t *offset, double *sum, int64_t step);
 
 #define VECTOR(T, t, I, i)                                                                         \
-    typedef T vec_##t __attribute__((vector_size(VB), aligned(sizeof(T)), may_alias));             \
-    typedef I vec_##i __attribute__((vector_size(VB), may_alias));
+    typedef T vec_##t __attribute__((vector_size(GP_VB), aligned(sizeof(T)), may_alias));          \
+    typedef I vec_##i __attribute__((vector_size(GP_VB), may_alias));
 VECTOR(float, f32, int32_t, i32)
 VECTOR(double, f64, int64_t, i64)
 
 /* Sums a vector's lanes, by halves. */
 #define SUM_LANES(T, t)                                                                            \
     static inline __attribute__((always_inline)) T lanes_##t(vec_##t v) {                          \
-        enum { L = VB / sizeof(T) };                                                               \
+        enum { L = GP_VB / sizeof(T) };                                                            \
         T sum[L];                                                                                  \
         memcpy(sum, &v, sizeof v);                                                                 \
         _Pragma("GCC unroll 4") for (int h = L / 2; h > 0; h /= 2)                                 \
@@ -153,10 +153,9 @@ typedef struct part {
     int64_t pitch, image_size; /* packed gradients: elements of a row, of an image */
 } part;
 
-static int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 /* Bytes of the packed rows of n channels of an image. */
 static int64_t image_bytes(const weight_grad_job *r, int64_t n) {
-    return whole_lines((int64_t)gp_band_bytes(&r->in, n));
+    return gp_whole_lines((int64_t)gp_band_bytes(&r->in, n));
 }
 
 /* The part's first gradient of a filter. */
@@ -188,8 +187,8 @@ static void pack_grad(const weight_grad_job *r, const unit *u, const part *p, in
 
 #define FINITE(T, t)                                                                               \
     static bool finite_##t(const T *x, int64_t n) {                                                \
-        T lane[VB / sizeof(T)] = {0};                                                              \
-        const int64_t L = VB / sizeof(T);                                                          \
+        T lane[GP_VB / sizeof(T)] = {0};                                                           \
+        const int64_t L = GP_VB / sizeof(T);                                                       \
         for (int64_t i = 0; i + L <= n; i += L)                                                    \
             for (int64_t l = 0; l < L; l++) lane[l] += x[i + l] * 0;                               \
         for (int64_t i = n / L * L; i < n; i++) lane[0] += x[i] * 0;                               \
@@ -215,8 +214,8 @@ static bool is_finite(const gp_band *b, const char *x, int64_t n) {
 /* Packs the part's image. Where it is all finite and gradients are packed, a band is one long row:
  * they are 0 between its rows. */
 static patch pack_image(const weight_grad_job *r, const unit *u, part *p) {
-    int64_t bytes = image_bytes(r, u->channels), vector = VB / r->in.size, width = r->in.axis[2].n,
-            n = ((int64_t)gp_band_bytes(&r->in, u->channels)) / r->in.size;
+    int64_t bytes = image_bytes(r, u->channels), vector = GP_VB / r->in.size,
+            width = r->in.axis[2].n, n = ((int64_t)gp_band_bytes(&r->in, u->channels)) / r->in.size;
     bool finite = !r->in_place;
     for (int64_t i = 0; i < p->images; i++) {
         char *x = u->x + i * bytes;
@@ -355,9 +354,9 @@ static void run_units(void *ctx, int64_t begin, int64_t end) {
     weight_grad_job *r = ctx;
     int64_t channels = gp_ceil_div(r->channels, r->channel_units),
             filters = gp_ceil_div(r->filters, r->filter_units);
-    int64_t sums = whole_lines(filters * padded_taps(r, channels) * (int64_t)sizeof(double)),
-            grads = whole_lines((r->amx ? GP_CONV_AMX_FILTERS : MOST) * r->batch * r->grad_image *
-                                r->in.size),
+    int64_t sums = gp_whole_lines(filters * padded_taps(r, channels) * (int64_t)sizeof(double)),
+            grads = gp_whole_lines((r->amx ? GP_CONV_AMX_FILTERS : MOST) * r->batch *
+                                   r->grad_image * r->in.size),
             images = r->batch * image_bytes(r, channels),
             tiles =
                 r->amx ? gp_conv_amx_bytes(GP_CONV_AMX_FILTERS, 1, r->batch * r->grad_image) : 0,
@@ -394,7 +393,7 @@ static void run_units(void *ctx, int64_t begin, int64_t end) {
 static bool reads_in_place(const weight_grad_job *r) {
     enum { LEAST = 16 };
     const gp_band *b = &r->grad;
-    int64_t vector = VB / b->size, width = r->in.axis[2].n;
+    int64_t vector = GP_VB / b->size, width = r->in.axis[2].n;
     return !r->amx && r->batch == 1 && b->dtype == b->packed && b->step[2] == b->size &&
            width % vector == 0 && width >= LEAST * vector;
 }
@@ -403,7 +402,7 @@ static bool reads_in_place(const weight_grad_job *r) {
  * divided first, which packs only gradients twice. */
 static void plan(weight_grad_job *r) {
     const gp_axis *a = r->in.axis;
-    int64_t vector = VB / r->in.size, threads = gp_threads();
+    int64_t vector = GP_VB / r->in.size, threads = gp_threads();
     r->taps = a[0].taps * a[1].taps * a[2].taps;
     r->rows = gp_min(gp_max(BAND_OUTPUTS / gp_max(a[2].n, 1), 4), gp_max(a[1].n, 1));
     r->batch = gp_max(gp_min(BAND_OUTPUTS / gp_max(r->rows * a[2].n, 1), r->images), 1);

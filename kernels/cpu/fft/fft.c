@@ -201,7 +201,7 @@ static bool rows(const fft_job *r, int64_t first, gp_fft_buffers *b) {
 
 /* Lines [first, first + lanes) of a group. */
 static bool group(const fft_job *r, int64_t first, char *scratch) {
-    int64_t room = (gp_fft_room(r->plan, r->lanes) * r->size + 63) / 64 * 64, from, to;
+    int64_t room = gp_whole_lines(gp_fft_room(r->plan, r->lanes) * r->size), from, to;
     gp_fft_buffers b = {scratch, scratch + room, scratch + 2 * room, scratch + 3 * room};
     char *tmp = scratch + 4 * room;
     if (side_by_side(r, first)) return rows(r, first, &b);
@@ -223,7 +223,7 @@ static bool group(const fft_job *r, int64_t first, char *scratch) {
 /* Groups [begin, end) of r->lanes lines each. */
 static void lines(void *ctx, int64_t begin, int64_t end) {
     const fft_job *r = ctx;
-    int64_t room = (gp_fft_room(r->plan, r->lanes) * r->size + 63) / 64 * 64;
+    int64_t room = gp_whole_lines(gp_fft_room(r->plan, r->lanes) * r->size);
     char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(4 * room + (2 * r->n + 4) * r->size));
     if (!scratch) {
         r->trouble->no_memory = true;

@@ -3,6 +3,7 @@
 #define GP_CPU_PANEL_H
 
 #include "kernels/cpu/runtime/kernel.h"
+#include "kernels/cpu/runtime/widen.h"
 
 /* Products of bf16 in pairs (AVX512-BF16): functions that may be compiled for it beside v4's. */
 #if defined(__AVX512F__) && (defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10)
@@ -24,13 +25,7 @@ static inline bool gp_packs_pairs(void) { return gp_has_pairs() || gp_has_amx();
 #define gp_pairs_store_fn GP_NAME(gp_pairs_store_fn)
 gp_store gp_pairs_store_fn(bool pairs, gp_dtype dtype);
 
-#if defined(__AVX512F__)
-enum { GP_VB = 64, GP_PANEL_ROWS = 6 };
-#elif defined(__AVX2__)
-enum { GP_VB = 32, GP_PANEL_ROWS = 3 };
-#else
-enum { GP_VB = 16, GP_PANEL_ROWS = 3 };
-#endif
+enum { GP_PANEL_ROWS = GP_VB == 64 ? 6 : 3 };
 
 /* The weights w (gates * units x k) of y = x w' in panels: a panel holds, for some adjacent units,
  * the weights of every gate, [k][gate][unit]; with one gate, four vectors of units. Units past the

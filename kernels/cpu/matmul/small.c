@@ -4,14 +4,11 @@
 #include "kernels/cpu/matmul/small.h"
 
 #include "kernels/cpu/layout/transpose.h"
+#include "kernels/cpu/runtime/widen.h"
 
 #if defined(__AVX2__)
-/* Bytes of a vector; most rows and vectors of a tile. */
-#if defined(__AVX512F__)
-enum { BYTES = 64, ROWS = 8, WIDE = 4 };
-#else
-enum { BYTES = 32, ROWS = 6, WIDE = 2 };
-#endif
+/* Most rows and vectors of a tile. */
+enum { ROWS = GP_VB == 64 ? 8 : 6, WIDE = GP_VB == 64 ? 4 : 2 };
 
 #define T float
 #define t f32

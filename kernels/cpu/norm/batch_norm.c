@@ -9,6 +9,7 @@
 #include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/runtime/nontemporal.h"
 #include "kernels/cpu/runtime/kernel.h"
+#include "kernels/cpu/runtime/widen.h"
 
 enum { CHUNK = 16384, GRAIN = 32768 };
 
@@ -33,15 +34,6 @@ typedef struct batch_norm_job {
     stat *part;                   /* channels x chunks */
     double *mean, *scale, *shift; /* per channel: y = (x - mean) * scale + shift */
 } batch_norm_job;
-
-/* Bytes of a vector. gcc takes longer ones apart in general registers. */
-#if defined(__AVX512F__)
-enum { VECTOR = 64 };
-#elif defined(__AVX__)
-enum { VECTOR = 32 };
-#else
-enum { VECTOR = 16 };
-#endif
 
 #define T float
 #define t f32

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/runtime/kernel.h"
+#include "kernels/cpu/norm/layer_norm.h"
 
 enum { GRAIN = 32768 };
 
@@ -144,11 +144,6 @@ static void stripe_sums(stripe *t) {
     }
 }
 
-static void store_values(const gp_array *a, int64_t i, const double *v, int64_t n) {
-    int64_t size = gp_dtype_sizes[a->dtype];
-    gp_store_fn(GP_CT_f64, (gp_dtype)a->dtype)(a->data + i * size, size, v, n);
-}
-
 /* As one_channel. */
 static void one_stripe(const batch_norm_grad_job *r, int64_t first) {
     stripe t = {.r = r, .first = first};
@@ -161,7 +156,7 @@ static void one_stripe(const batch_norm_grad_job *r, int64_t first) {
         t.mean[j] = element(gp_in(r->c, 2), first + j, 0),
         t.scale[j] = element(gp_in(r->c, 3), first + j, 1);
     stripe_sums(&t);
-    store_values(r->gw, first, t.q, n), store_values(r->gb, first, t.s, n);
+    gp_norm_store(r->gw, first, t.q, n), gp_norm_store(r->gb, first, t.s, n);
     for (int64_t j = 0; j < n; j++) {
         k[j] = element(gp_in(r->c, 4), first + j, 1) * t.scale[j];
         if (training) off[j] = t.s[j] / images, slope[j] = t.q[j] / images * t.scale[j];

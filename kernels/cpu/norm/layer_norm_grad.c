@@ -134,11 +134,6 @@ static void channel_sums(const layer_norm_grad_job *r, int64_t channel, double *
     }
 }
 
-static void store_values(const gp_array *a, int64_t i, const double *v, int64_t n) {
-    int64_t size = gp_dtype_sizes[a->dtype];
-    gp_store_fn(GP_CT_f64, (gp_dtype)a->dtype)(a->data + i * size, size, v, n);
-}
-
 /* Adds up columns [at, at + w), or one channel, into gw and gb. */
 static void gather(const layer_norm_grad_job *r, int64_t at, int64_t w, double *gw, double *gb) {
     const gp_norm *k = &r->k;
@@ -167,8 +162,8 @@ static void affine_gradients(void *ctx, int64_t begin, int64_t end) {
         double gw[COLUMNS] = {0}, gb[COLUMNS] = {0};
         int64_t w = !columns ? 1 : end - at < COLUMNS ? end - at : COLUMNS;
         gather(r, at, w, gw, gb);
-        store_values(r->gw, at, gw, w);
-        if (r->gb) store_values(r->gb, at, gb, w);
+        gp_norm_store(r->gw, at, gw, w);
+        if (r->gb) gp_norm_store(r->gb, at, gb, w);
         at += w;
     }
 }

@@ -5,17 +5,10 @@
 
 #include "kernels/common/cell_rules.h"
 #include "kernels/cpu/elementwise/math.h"
+#include "kernels/cpu/runtime/widen.h"
 
 /* Units are processed one vector at a time, in local arrays: the compiler then calls the vector exp
  * and tanh on whole registers, and the last units need no separate loop. */
-#if defined(__AVX512F__)
-enum { VB = 64 };
-#elif defined(__AVX2__)
-enum { VB = 32 };
-#else
-enum { VB = 16 };
-#endif
-
 #define T float
 #define t f32
 #include "kernels/cpu/rnn/cell_forward.inc"
@@ -28,7 +21,7 @@ void gp_cell_forward(gp_cell cell, gp_ctype ct, const gp_cell_rows *r) {
     static const cell_fn fns[2][4] = {{lstm_f32, gru_f32, tanh_f32, relu_f32},
                                       {lstm_f64, gru_f64, tanh_f64, relu_f64}};
     cell_fn fn = fns[ct == GP_CT_f64][cell];
-    int64_t lanes = VB / gp_ctype_size[ct];
+    int64_t lanes = GP_VB / gp_ctype_size[ct];
     for (int64_t row = 0; row < r->rows; row++)
         for (int64_t at = 0; at < r->n; at += lanes)
             fn(r, row, at, r->n - at < lanes ? r->n - at : lanes);

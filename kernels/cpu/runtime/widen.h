@@ -14,7 +14,8 @@ typedef uint32_t gp_wide __attribute__((vector_size(32), aligned(4), may_alias))
 #else
 typedef uint32_t gp_wide __attribute__((vector_size(16), aligned(4), may_alias));
 #endif
-enum { GP_WIDE = sizeof(gp_wide) / 4 };
+/* Bytes of a vector, and elements of 32 bits in one. */
+enum { GP_VB = sizeof(gp_wide), GP_WIDE = GP_VB / 4 };
 
 /* GP_WIDE elements from p on. */
 static inline __attribute__((always_inline)) gp_wide gp_widen(const void *p) {

@@ -9,6 +9,7 @@
 #include "kernels/cpu/matmul/small.h"
 #include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/runtime/kernel.h"
+#include "kernels/common/batch.h"
 
 enum {
     TINY = 2048,
@@ -26,9 +27,8 @@ typedef struct product {
     gp_ctype ct;
     const gp_array *out;
     matrix a, b; /* of the first of the batch */
-    int64_t batch;
-    int ndim;                                                /* dims of the batch */
-    int64_t dim[GP_MAX_DIM], as[GP_MAX_DIM], bs[GP_MAX_DIM]; /* strides in bytes */
+    int64_t count;
+    gp_batch batch;
     const gp_array *x; /* beta x + alpha a b is computed; NULL: a b */
     const gp_value *beta, *alpha;
     const gp_call *call; /* its threads share one product at a time; NULL: one product per thread */
@@ -61,18 +61,8 @@ static void plain(gp_ctype ct, const matrix *a, const matrix *b, void *c, int64_
 
 /* ---- libraries ---- */
 
-/* How a library may read x in place: by rows, or by columns (transposed), ld elements apart. */
 static bool readable(const matrix *x, bool *trans, int64_t *ld) {
-    if ((x->cs == 1 || x->cols == 1) && (x->rs >= x->cols || x->rows == 1)) {
-        *trans = false;
-        *ld = x->rows == 1 || x->rs < x->cols ? x->cols : x->rs;
-    } else if ((x->rs == 1 || x->rows == 1) && (x->cs >= x->rows || x->cols == 1)) {
-        *trans = true;
-        *ld = x->cols == 1 || x->cs < x->rows ? x->rows : x->cs;
-    } else {
-        return false;
-    }
-    return *ld <= INT_MAX && x->rows <= INT_MAX && x->cols <= INT_MAX;
+    return gp_readable(x->rows, x->cols, x->rs, x->cs, trans, ld);
 }
 
 static int64_t vector_step(int64_t n, int64_t stride) { return n == 1 ? 1 : stride; }
@@ -334,12 +324,10 @@ static room room_for(const product *p) {
 /* Returns false when interrupted. */
 static bool one_product(product *p, int64_t i, const room *r, char *scratch) {
     matrix a = p->a, b = p->b;
-    int64_t rest = i, n = a.rows * b.cols, size = (int64_t)gp_dtype_size((gp_dtype)p->out->dtype);
-    for (int d = p->ndim - 1; d >= 0; d--) {
-        a.data += rest % p->dim[d] * p->as[d];
-        b.data += rest % p->dim[d] * p->bs[d];
-        rest /= p->dim[d];
-    }
+    int64_t n = a.rows * b.cols, size = (int64_t)gp_dtype_size((gp_dtype)p->out->dtype), at, bt;
+    gp_batch_at(&p->batch, p->batch.ndim, i, &at, &bt);
+    a.data += at * (int64_t)gp_dtype_size(a.dtype);
+    b.data += bt * (int64_t)gp_dtype_size(b.dtype);
     char *out = p->out->data + i * n * size, *c = r->c ? scratch + r->a + r->b : out;
     if (is_half(p)) {
         gp_dtype dtype = r->c ? GP_f32 : (gp_dtype)p->out->dtype;
@@ -389,64 +377,23 @@ static void products_alone(void *ctx, int64_t begin, int64_t end) {
     products(ctx, begin, end);
 }
 
-/* Vectors become a matrix of one row (a) or one column (b). */
-static matrix last_two(const gp_array *x, bool column) {
-    matrix m = {.data = x->data, .dtype = (gp_dtype)x->dtype, .rows = 1, .cols = 1};
-    int n = x->ndim;
-    if (n == 1 && column) m.rows = x->dim[0], m.rs = x->stride[0], m.cs = 1;
-    else m.cols = x->dim[n - 1], m.cs = x->stride[n - 1];
-    if (n > 1) m.rows = x->dim[n - 2], m.rs = x->stride[n - 2];
-    else if (!column) m.rs = m.cols;
-    return m;
-}
-
-static int64_t batch_stride(const gp_array *x, int from_end) {
-    int d = x->ndim - 3 - from_end;
-    return d < 0 || x->dim[d] == 1 ? 0 : x->stride[d] * (int64_t)gp_dtype_size((gp_dtype)x->dtype);
-}
-
-/* The batch dims, from the outermost; dims of size 1 are left out. */
-static void set_batch(product *p, const gp_array *a, const gp_array *b) {
-    int own = (a->ndim > 1) + (b->ndim > 1), n = p->out->ndim - own;
-    p->batch = 1;
-    for (int d = 0; d < n; d++) {
-        if (p->out->dim[d] == 1) continue;
-        p->dim[p->ndim] = p->out->dim[d];
-        p->as[p->ndim] = batch_stride(a, n - 1 - d);
-        p->bs[p->ndim++] = batch_stride(b, n - 1 - d);
-        p->batch *= p->out->dim[d];
-    }
-}
-
-/* Turns batches of a over one b into more rows of a, where a's memory allows. */
-static void fold_rows(product *p) {
-    int64_t size = (int64_t)gp_dtype_size(p->a.dtype);
-    while (p->ndim) {
-        int d = p->ndim - 1;
-        if (p->a.rows == 1) p->a.rs = p->as[d] / size;
-        if (p->bs[d] || p->as[d] != p->a.rows * p->a.rs * size) return;
-        p->a.rows *= p->dim[d];
-        p->batch /= p->dim[d];
-        p->ndim--;
-    }
-}
-
 static bool run(const gp_call *c, const gp_array *a, const gp_array *b, product p) {
     p.ct = gp_compute_type((gp_dtype)a->dtype);
     p.out = gp_out(c, 0);
-    p.a = last_two(a, false);
-    p.b = last_two(b, true);
     if (p.out->numel == 0) return true;
-    set_batch(&p, a, b);
-    fold_rows(&p);
+    gp_batch *t = &p.batch;
+    gp_batch_read(t, a, b, p.out);
+    p.a = (matrix){a->data, (gp_dtype)a->dtype, t->m, t->k, t->a_rs, t->a_cs};
+    p.b = (matrix){b->data, (gp_dtype)b->dtype, t->k, t->n, t->b_rs, t->b_cs};
+    p.count = gp_batch_count(t, t->ndim);
     int64_t work = p.a.rows * (p.a.cols + 1) * p.b.cols;
     if (!gp_prefault_outputs(c)) return false;
-    if (p.batch >= gp_threads() || work < ALONE) {
-        if (!gp_parallel_op(c, p.batch, 1 + ALONE / work, products_alone, &p)) return false;
+    if (p.count >= gp_threads() || work < ALONE) {
+        if (!gp_parallel_op(c, p.count, 1 + ALONE / work, products_alone, &p)) return false;
     } else {
         p.call = c;
         gp_blas_threads(gp_threads());
-        products(&p, 0, p.batch);
+        products(&p, 0, p.count);
         gp_blas_joined();
     }
     if (p.interrupted) return gp_fail("%s: interrupted", c->name);

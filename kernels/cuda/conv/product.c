@@ -4,6 +4,7 @@
  * copied. */
 #include "kernels/cuda/conv/product.h"
 
+#include "kernels/common/batch.h"
 #include "kernels/cuda/matmul/matmul.h"
 #include "kernels/cuda/runtime/dense.h"
 #include "kernels/cuda/runtime/device.h"
@@ -42,8 +43,7 @@ static bool read_places(const gp_call *c, const gp_conv *k, const gp_array *x, g
     int64_t ld;
     for (int d = first; d < n - 1; d++)
         joined = joined && a.stride[d] == a.stride[d + 1] * a.dim[d + 1];
-    if (!joined ||
-        !gp_cuda_readable(p->k, p->n, a.stride[first - 1], a.stride[n - 1], &trans, &ld)) {
+    if (!joined || !gp_readable(p->k, p->n, a.stride[first - 1], a.stride[n - 1], &trans, &ld)) {
         if (!gp_cuda_dense(c, x, p->dtype, &a)) return false;
     }
     p->b = a.data, p->b_rs = a.stride[first - 1], p->b_cs = a.stride[n - 1];

@@ -6,6 +6,7 @@
 #include <cublasLt.h>
 #include <limits.h>
 
+#include "kernels/common/batch.h"
 #include "kernels/cuda/runtime/libs.h"
 #include "kernels/cuda/runtime/dense.h"
 #include "kernels/cuda/runtime/plans.h"
@@ -157,20 +158,6 @@ static plan *plan_of(const gp_call *c, cublasLtHandle_t h, const shape *s, const
 
 /* ---- one product ---- */
 
-bool gp_cuda_readable(int64_t rows, int64_t cols, int64_t rs, int64_t cs, bool *trans,
-                      int64_t *ld) {
-    if ((cs == 1 || cols == 1) && (rs >= cols || rows == 1)) {
-        *trans = false;
-        *ld = rows == 1 || rs < cols ? cols : rs;
-    } else if ((rs == 1 || rows == 1) && (cs >= rows || cols == 1)) {
-        *trans = true;
-        *ld = cols == 1 || cs < rows ? rows : cs;
-    } else {
-        return false;
-    }
-    return *ld <= INT_MAX && rows <= INT_MAX && cols <= INT_MAX;
-}
-
 static double number(gp_scalar s) { return s.is_float ? s.f : (double)s.i; }
 
 /* A workspace of `bytes`; work queued on one stream may share it. */
@@ -214,8 +201,8 @@ bool gp_cuda_product(const gp_call *c, const gp_product *q) {
     if (!q->m || !q->n || !q->batch) return true;
     memset(&s, 0, sizeof s);
     if (gp_is_float(q->dtype) && q->k && q->batch <= INT_MAX &&
-        gp_cuda_readable(q->m, q->k, q->a_rs, q->a_cs, &s.ta, &s.lda) &&
-        gp_cuda_readable(q->k, q->n, q->b_rs, q->b_cs, &s.tb, &s.ldb)) {
+        gp_readable(q->m, q->k, q->a_rs, q->a_cs, &s.ta, &s.lda) &&
+        gp_readable(q->k, q->n, q->b_rs, q->b_cs, &s.tb, &s.ldb)) {
         s.m = q->m, s.n = q->n, s.k = q->k, s.batch = q->batch, s.ld = q->ld;
         if (q->batch > 1)
             s.a_batch = q->a_batch, s.b_batch = q->b_batch, s.out_batch = q->out_batch;
@@ -230,83 +217,30 @@ bool gp_cuda_product(const gp_call *c, const gp_product *q) {
 
 /* ---- the batch ---- */
 
-/* The op as products: the batch dims from the outermost, those of size 1 left out; strides in
- * elements. */
 typedef struct batch {
     gp_product p;
-    int ndim;
-    int64_t dim[GP_MAX_DIM], as[GP_MAX_DIM], bs[GP_MAX_DIM];
+    gp_batch all;
 } batch;
 
-/* Vectors become a matrix of one row (a) or one column (b). */
-static void last_two(const gp_array *x, bool column, int64_t *rows, int64_t *cols, int64_t *rs,
-                     int64_t *cs) {
-    int n = x->ndim;
-    *rows = *cols = *rs = *cs = 1;
-    if (n == 1 && column) *rows = x->dim[0], *rs = x->stride[0];
-    else *cols = x->dim[n - 1], *cs = x->stride[n - 1];
-    if (n > 1) *rows = x->dim[n - 2], *rs = x->stride[n - 2];
-    else if (!column) *rs = *cols;
-}
-
-static int64_t batch_stride(const gp_array *x, int from_end) {
-    int d = x->ndim - 3 - from_end;
-    return d < 0 || x->dim[d] == 1 ? 0 : x->stride[d];
-}
-
 static void read_batch(batch *t, const gp_array *a, const gp_array *b, const gp_array *out) {
-    int n = out->ndim - (a->ndim > 1) - (b->ndim > 1);
-    int64_t k;
-    last_two(a, false, &t->p.m, &t->p.k, &t->p.a_rs, &t->p.a_cs);
-    last_two(b, true, &k, &t->p.n, &t->p.b_rs, &t->p.b_cs);
-    t->ndim = 0;
-    for (int d = 0; d < n; d++) {
-        if (out->dim[d] == 1) continue;
-        t->dim[t->ndim] = out->dim[d];
-        t->as[t->ndim] = batch_stride(a, n - 1 - d);
-        t->bs[t->ndim++] = batch_stride(b, n - 1 - d);
-    }
-}
-
-/* Turns batches of a over one b into more rows of a, where a's memory allows; other dims are joined
- * where both allow. */
-static void fold(batch *t) {
-    gp_product *p = &t->p;
-    while (t->ndim) {
-        int d = t->ndim - 1;
-        int64_t rs = p->m == 1 ? t->as[d] : p->a_rs;
-        if (t->bs[d] || t->as[d] != p->m * rs || !rs) break;
-        p->a_rs = rs;
-        p->m *= t->dim[d];
-        t->ndim--;
-    }
-    for (int d = t->ndim - 2; d >= 0; d--) {
-        if (t->as[d] != t->as[d + 1] * t->dim[d + 1] || t->bs[d] != t->bs[d + 1] * t->dim[d + 1])
-            continue;
-        t->dim[d] *= t->dim[d + 1];
-        t->as[d] = t->as[d + 1], t->bs[d] = t->bs[d + 1];
-        for (int i = d + 1; i < t->ndim - 1; i++)
-            t->dim[i] = t->dim[i + 1], t->as[i] = t->as[i + 1], t->bs[i] = t->bs[i + 1];
-        t->ndim--;
-    }
+    gp_batch *all = &t->all;
+    gp_batch_read(all, a, b, out);
+    t->p.a = a->data, t->p.b = b->data;
+    t->p.m = all->m, t->p.n = all->n, t->p.k = all->k;
+    t->p.a_rs = all->a_rs, t->p.a_cs = all->a_cs, t->p.b_rs = all->b_rs, t->p.b_cs = all->b_cs;
 }
 
 /* One call for the innermost dim of the batch, for each index of the others. */
 static bool every(const gp_call *c, const batch *t) {
     gp_product p = t->p;
     gp_room room = {NULL, 0};
-    int last = t->ndim - 1;
-    int64_t calls = 1, step = p.m * p.n;
-    if (last >= 0) p.batch = t->dim[last], p.a_batch = t->as[last], p.b_batch = t->bs[last];
+    const gp_batch *all = &t->all;
+    int last = all->ndim - 1;
+    int64_t calls = gp_batch_count(all, last), step = p.m * p.n, a, b;
+    if (last >= 0) p.batch = all->dim[last], p.a_batch = all->as[last], p.b_batch = all->bs[last];
     p.ld = p.n, p.out_batch = step, p.room = &room;
-    for (int d = 0; d < last; d++) calls *= t->dim[d];
     for (int64_t i = 0; i < calls; i++) {
-        int64_t rest = i, a = 0, b = 0;
-        for (int d = last - 1; d >= 0; d--) {
-            a += rest % t->dim[d] * t->as[d];
-            b += rest % t->dim[d] * t->bs[d];
-            rest /= t->dim[d];
-        }
+        gp_batch_at(all, last, i, &a, &b);
         p.a = t->p.a + a * p.size, p.b = t->p.b + b * p.size;
         p.out = t->p.out + i * p.batch * step * p.to_size;
         if (!gp_cuda_product(c, &p)) return false;
@@ -334,23 +268,19 @@ static bool plan_batch(const gp_call *c, batch *t, const gp_array *a, const gp_a
     const gp_array *out = gp_out(c, 0);
     gp_array a2, b2;
     bool trans;
-    int64_t ld, calls = 1;
+    int64_t ld;
     int own = (a->ndim > 1) + (b->ndim > 1);
     read_batch(t, a, b, out);
-    t->p.a = a->data, t->p.b = b->data;
-    fold(t);
-    for (int d = 0; d < t->ndim - 1; d++) calls *= t->dim[d];
+    int64_t calls = gp_batch_count(&t->all, t->all.ndim - 1);
     bool worth = gp_is_float(t->p.dtype) && t->p.m * t->p.n * t->p.k >= WORTH_PACKING;
     bool pack_a = calls > MOST_CALLS ||
-                  (worth && !gp_cuda_readable(t->p.m, t->p.k, t->p.a_rs, t->p.a_cs, &trans, &ld));
+                  (worth && !gp_readable(t->p.m, t->p.k, t->p.a_rs, t->p.a_cs, &trans, &ld));
     bool pack_b = calls > MOST_CALLS ||
-                  (worth && !gp_cuda_readable(t->p.k, t->p.n, t->p.b_rs, t->p.b_cs, &trans, &ld));
+                  (worth && !gp_readable(t->p.k, t->p.n, t->p.b_rs, t->p.b_cs, &trans, &ld));
     if (!pack_a && !pack_b) return true;
     if (!copy_if(c, a, pack_a, out, own, &a2) || !copy_if(c, b, pack_b, out, own, &b2))
         return false;
     read_batch(t, &a2, &b2, out);
-    t->p.a = a2.data, t->p.b = b2.data;
-    fold(t);
     return true;
 }
 

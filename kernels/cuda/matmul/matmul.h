@@ -34,10 +34,6 @@ bool gp_cuda_product(const gp_call *c, const gp_product *p);
 /* The plain kernel, for any dtype and strides: 16 x 16 tiles, 2 k m n operations at the rate of the
  * cores without tensor cores. */
 bool gp_cuda_plain_product(const gp_call *c, const gp_product *p);
-/* Whether a library can read a rows x cols matrix with these strides. If so, *trans: its columns
- * are dense; *ld. */
-bool gp_cuda_readable(int64_t rows, int64_t cols, int64_t rs, int64_t cs, bool *trans, int64_t *ld);
-
 /* A product of dense matrices of one dtype with alpha 1; the caller fills in the rest. */
 static inline gp_product gp_product_of(gp_dtype dt, int64_t m, int64_t n, int64_t k) {
     gp_product p;

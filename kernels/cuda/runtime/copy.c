@@ -15,9 +15,6 @@ enum { PINNABLE = 2 << 20 };
 /* Bytes of a part of a large copy, and how many of them are on their way at a time. */
 enum { PART = 4 << 20, PARTS = 3 };
 
-static const char *const copy_names[] = {"copy D2D", "copy H2D", "copy D2H"}; /* by gp_copy_kind */
-_Static_assert(GP_COPY_D2D == 0 && GP_COPY_H2D == 1 && GP_COPY_D2H == 2, "names by number");
-
 static enum cudaMemcpyKind direction(gp_copy_kind kind) {
     return kind == GP_COPY_H2D   ? cudaMemcpyHostToDevice
            : kind == GP_COPY_D2H ? cudaMemcpyDeviceToHost
@@ -161,7 +158,7 @@ bool gp_cuda_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_cop
     gp_cuda_enter(s->dev);
     cuda_span span = {0};
     bool watched = atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed);
-    if (watched) gp_cuda_span_begin(&span, s, NULL, copy_names[kind], id, bytes);
+    if (watched) gp_cuda_span_begin(&span, s, NULL, gp_copy_name(kind), id, bytes);
     bool ok = copy_by_kind(s, dst, src, bytes, kind, host, id);
     if (watched) gp_cuda_span_end(&span);
     return ok;
@@ -185,7 +182,7 @@ static bool copy_part(gp_stream *s, const cuda_deferred_copy *p, size_t at) {
     const char *src = (const char *)p->src + at;
     cuda_span span = {0};
     bool watched = atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed);
-    if (watched) gp_cuda_span_begin(&span, s, NULL, copy_names[p->kind], p->id, bytes);
+    if (watched) gp_cuda_span_begin(&span, s, NULL, gp_copy_name(p->kind), p->id, bytes);
     cuda_block *b = gp_cuda_block_acquire(s->dev, bytes);
     if (!b) gp_error_clear();
     bool ok = b ? copy_by_block(s, dst, src, bytes, p->kind, p->host, b)

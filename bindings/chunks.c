@@ -6,11 +6,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "bindings/paths.h"
 #include "tensor/device/stream/thread.h"
 
-#define LOADED                                                                                     \
-    "gpush.chunks" /* registry: path -> function, of the files that this state has read itself */
+/* Registry: path -> function, of the files that this state has read itself. */
+#define READ "gpush.chunks"
 
 /* Bytecode made in this process; never freed. */
 typedef struct chunk {
@@ -37,11 +39,37 @@ void gp_chunk_push(lua_State *L, const char *path) {
         return;
     }
     if (luaL_loadfilex(L, path, "t") != LUA_OK) lua_error(L);
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LOADED);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, READ);
     lua_pushvalue(L, -2);
     lua_setfield(L, -2, path);
     lua_pop(L, 1);
 }
+
+/* Pushes the path of the file that require knows by that name. */
+static const char *push_path(lua_State *L, const char *name) {
+    const char *base = luaL_gsub(L, name, ".", "/"), *dir = gp_scripts_dir();
+    const char *path = lua_pushfstring(L, "%s/%s.lua", dir, base);
+    if (access(path, F_OK) != 0) path = lua_pushfstring(L, "%s/%s/init.lua", dir, base);
+    return path;
+}
+
+void gp_lua_require(lua_State *L, const char *name) {
+    int top = lua_gettop(L);
+    luaL_checkstack(L, LUA_MINSTACK, name);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, GP_LUA_LOADED);
+    if (lua_getfield(L, top + 1, name) == LUA_TNIL) {
+        gp_chunk_push(L, push_path(L, name));
+        lua_pushcfunction(L, gp_l_require);
+        lua_call(L, 1, 1);
+        if (lua_isnil(L, -1)) lua_pushboolean(L, true);
+        lua_pushvalue(L, -1);
+        lua_setfield(L, top + 1, name);
+    }
+    lua_replace(L, top + 1);
+    lua_settop(L, top + 1);
+}
+
+int gp_l_require(lua_State *L) { return gp_lua_require(L, luaL_checkstring(L, 1)), 1; }
 
 static int add(lua_State *L, const void *bytes, size_t n, void *to) {
     chunk *c = to;
@@ -76,7 +104,7 @@ static void keep(lua_State *L, const char *path) {
 }
 
 void gp_chunks_keep(lua_State *L) {
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LOADED);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, READ);
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
         if (!find(lua_tostring(L, -2))) keep(L, lua_tostring(L, -2));
     lua_pop(L, 1);

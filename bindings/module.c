@@ -41,12 +41,6 @@ static int l_close(lua_State *L) {
     return 0;
 }
 
-/* chunk(path): the function of a file that ships. */
-static int l_chunk(lua_State *L) {
-    gp_chunk_push(L, luaL_checkstring(L, 1));
-    return 1;
-}
-
 /* save(op, file, text): writes a file as all ops that write files do. */
 static int l_save(lua_State *L) {
     size_t n;
@@ -63,36 +57,41 @@ static int l_same_file(lua_State *L) {
     return lua_pushboolean(L, gp_file_same(luaL_checkstring(L, 1), luaL_checkstring(L, 2))), 1;
 }
 
-/* Runs scripts/lua/init.lua, the part written in Lua, with the module as its argument. */
+/* What files in Lua require that is not a file; see scripts/lua/init.lua. The module is on top. */
+static void make_loaded(lua_State *L) {
+    static const luaL_Reg functions[] = {{"check_fields", gp_l_check_fields},
+                                         {"check_list", gp_l_check_list},
+                                         {"same_file", l_same_file},
+                                         {"save", l_save},
+                                         {NULL, NULL}};
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, GP_LUA_LOADED);
+    luaL_setfuncs(L, functions, 0);
+    lua_pushvalue(L, -2), lua_setfield(L, -2, "gpush");
+    lua_pushvalue(L, LUA_REGISTRYINDEX), lua_setfield(L, -2, "registry");
+    lua_pushstring(L, gp_scripts_dir()), lua_setfield(L, -2, "dir");
+    gp_lua_push_composite(L), lua_setfield(L, -2, "composite");
+    gp_lua_push_composite_index(L), lua_setfield(L, -2, "composite_index");
+    gp_lua_push_loader(L, gp_lua_open_state), lua_setfield(L, -2, "loader");
+    lua_pop(L, 1);
+}
+
+/* What files in Lua, and tests, read in the registry, under "gpush." and its name. */
+static void fill_registry(lua_State *L) {
+    lua_newtable(L), lua_setfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
+    gp_lua_push_synonyms(L), lua_setfield(L, LUA_REGISTRYINDEX, "gpush.synonyms");
+    gp_lua_push_members(L), lua_setfield(L, LUA_REGISTRYINDEX, "gpush.members");
+    gp_lua_push_typed_options(L), lua_setfield(L, LUA_REGISTRYINDEX, "gpush.typed_options");
+    lua_pushcfunction(L, gp_l_require), lua_setfield(L, LUA_REGISTRYINDEX, "gpush.require");
+}
+
+/* Runs scripts/lua/init.lua, the part written in Lua. The module is on top of the stack. */
 static void run_init(lua_State *L) {
-    const char *dir = gp_scripts_dir();
-    if (!dir)
+    if (!*gp_scripts_dir())
         luaL_error(L, "gpush: its Lua files were not found next to the program (share/gpush) or in "
                       "the build tree");
-    gp_chunk_push(L, lua_pushfstring(L, "%s/init.lua", dir));
-    lua_pushvalue(L, -3);
-    lua_pushstring(L, dir);
-    lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
-    gp_lua_push_composite(L);
-    lua_newtable(L);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
-    lua_pushcfunction(L, gp_l_check_fields);
-    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.check_fields");
-    lua_pushcfunction(L, gp_l_check_list);
-    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.check_list");
-    lua_pushcfunction(L, l_same_file);
-    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.same_file");
-    gp_lua_push_synonyms(L);
-    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.synonyms");
-    gp_lua_push_members(L);
-    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.members");
-    gp_lua_push_typed_options(L);
-    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.typed_options");
-    lua_pushcfunction(L, l_chunk);
-    gp_lua_push_loader(L, gp_lua_open_state);
-    lua_pushcfunction(L, l_save);
-    lua_call(L, 8, 0);
+    make_loaded(L);
+    fill_registry(L);
+    gp_lua_require(L, "init");
     lua_pop(L, 1);
 }
 

@@ -4,7 +4,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/loader/workers.h"
-#include "bindings/paths.h"
+#include "bindings/chunks.h"
 #include "profile/record/kind.h"
 #include "profile/record/record.h"
 #include "profile/sync/sync.h"
@@ -119,16 +119,12 @@ void gp_shell_push_module(lua_State *L) {
         {"history", l_history}, {"crashed", l_crashed}, {NULL, NULL}};
     if (lua_getfield(L, LUA_REGISTRYINDEX, MODULE) == LUA_TTABLE) return;
     lua_pop(L, 1);
-    lua_pushfstring(L, "%s/shell/init.lua", gp_scripts_dir());
-    if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) lua_error(L);
-    lua_remove(L, -2);
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-    lua_getfield(L, -1, "gpush");
-    lua_remove(L, -2);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, GP_LUA_LOADED);
     luaL_newlib(L, native);
     gp_complete_open(L);
-    lua_pushstring(L, gp_scripts_dir());
-    lua_call(L, 3, 1);
+    lua_setfield(L, -2, "shell.native");
+    lua_pop(L, 1);
+    gp_lua_require(L, "shell");
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, MODULE);
 }

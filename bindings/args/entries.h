@@ -13,7 +13,7 @@ bool gp_lua_only_entries(lua_State *L, int i, lua_Integer n, const char *fn, con
 /* The same of all entries of the table: fails where one comes after a nil, too. */
 bool gp_lua_check_list(lua_State *L, int i, const char *fn, const char *argument);
 
-/* gpush.check_list in the registry, for scripts: (fn, argument, list). */
+/* require "check_list" of files in Lua: (fn, argument, list). */
 int gp_l_check_list(lua_State *L);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "bindings/bind.h"
 #include "bindings/chunks.h"
-#include "bindings/paths.h"
 
 /* Second names of parameters. */
 static const struct {
@@ -84,8 +83,7 @@ static void push_names(lua_State *L, const gp_op *op, const gp_sig *sig, int giv
 /* The name in the list at `names` that key was probably meant to be, as text; NULL if none is
  * near. */
 static const char *nearest(lua_State *L, const char *key, int names) {
-    gp_chunk_push(L, lua_pushfstring(L, "%s/nearest.lua", gp_scripts_dir()));
-    lua_call(L, 0, 1);
+    gp_lua_require(L, "nearest");
     lua_pushstring(L, key);
     lua_pushvalue(L, names);
     lua_call(L, 2, 1);

@@ -24,7 +24,7 @@ void gp_check_fields(lua_State *L, const char *what, const char *sig, int table)
  * returns its type. Raises where both are there. */
 int gp_get_field(lua_State *L, const char *what, const char *name, int table);
 
-/* gpush.check_fields in the registry, for scripts: (what, sig, table). */
+/* require "check_fields" of files in Lua: (what, sig, table). */
 int gp_l_check_fields(lua_State *L);
 
 /* Pushes {op = {second name, …}, …} of the rows' columns and of names.def, scripts'

@@ -7,7 +7,9 @@ local gpush = require "gpush"
 local scripts = (arg[0]:match "^(.*)/[^/]*$" or ".") .. "/.."
 local to = arg[1] or error("usage: gpush docs.lua FOLDER", 0)
 local rows = gpush.ops(true)
-local commands = assert(loadfile(scripts .. "/lua/shell/commands.lua", "t"))(gpush, { native = {} })
+local registry = debug.getregistry()
+registry["gpush.loaded"]["shell.native"] = {} -- there is no prompt
+local commands = registry["gpush.require"] "shell.commands"
 
 -- ---- Contents ----
 

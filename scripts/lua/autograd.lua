@@ -1,8 +1,8 @@
 --!plain
--- The part of autograd that is written in Lua: gradcheck, gradgradcheck and checkpoint. Loaded by
--- init.lua with the module table. Returns what reads the inputs of a check.
-local gpush, declared, fail = ...
-local autograd = gpush.autograd
+-- The part of autograd that is written in Lua: gradcheck, gradgradcheck and checkpoint.
+local require = ...
+local gpush, fail = require "gpush", require "fail"
+local autograd = {}
 
 -- The results of fn, as a list of tensors.
 local function results(fn, inputs)
@@ -155,7 +155,7 @@ end
 -- The gradients of ys for the leaves xs. In grad() leaves that fn captured keep their grad;
 -- otherwise they get their part, too.
 local function gradients(ys, xs, gs)
-    if autograd.apart() then
+    if gpush.autograd.apart() then
         if #xs == 0 or #ys == 0 then return {} end
         return table.pack(gpush.grad(ys, xs, gs, { allow_unused = true }))
     end
@@ -191,7 +191,7 @@ function autograd.checkpoint(fn, ...)
     if #inputs == 0 then
         inputs[1] = gpush.zeros({}, { device = outs[1].device }):requires_grad_()
     end
-    autograd.node(inputs, outs, function(...)
+    gpush.autograd.node(inputs, outs, function(...)
         if gpush.is_grad_enabled() then
             error("checkpoint: there are no second derivatives through it", 0)
         end
@@ -204,7 +204,7 @@ function autograd.checkpoint(fn, ...)
         end
         gpush.set_rng_state(state)
         local y = gpush.enable_grad(function()
-            return table.pack(autograd.autocast_as(dtype, fn, table.unpack(again, 1, args.n)))
+            return table.pack(gpush.autograd.autocast_as(dtype, fn, table.unpack(again, 1, args.n)))
         end)
         gpush.set_rng_state(now)
         for k = 1, y.n do
@@ -215,7 +215,5 @@ function autograd.checkpoint(fn, ...)
     return table.unpack(outs, 1, outs.n)
 end
 
-local checks = "function fn, any inputs, float eps=1e-6, float atol=1e-5, float rtol=1e-3"
-declared(autograd, "autograd.",
-    { gradcheck = checks, gradgradcheck = checks, checkpoint = "function fn, rest args" })
-return inputs_of
+autograd.inputs_of = inputs_of
+return autograd

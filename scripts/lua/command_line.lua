@@ -1,8 +1,9 @@
 --!plain
 -- What the commands of scripts/lua/command share: their options, their messages, and what they do
--- after a script. Loaded by them with their name, their usage, and their options by name.
-local gpush = require "gpush"
-local name, usage, options = ...
+-- after a script.
+local require = ...
+local gpush, registry = require "gpush", require "registry"
+local name, usage, options -- of the command that runs
 local M = {}
 
 --- Prints a message of the command on standard error.
@@ -12,7 +13,7 @@ function M.say(text, ...) io.stderr:write("gpush ", name, ": ", text:format(...)
 local USAGE <const>, FILES <const> = 2, 3
 
 local function fail(status)
-    debug.getregistry()["gpush.status"] = status
+    registry["gpush.status"] = status
     return false
 end
 
@@ -108,7 +109,7 @@ function M.read(args, between)
     return given, between and table.move(args, at, #args, #rest + 1, rest) or at
 end
 
-local same_file = debug.getregistry()["gpush.same_file"]
+local same_file = require "same_file"
 
 --- Whether the files of the options named in `outputs` may be written: none of them is one of the
 --- inputs, a list of paths, or another output. Else false, after a message.
@@ -137,10 +138,10 @@ end
 --- fails. began: the script was read and ran; if not, its error has been shown.
 function M.after_script(finish)
     local result
-    debug.getregistry()["gpush.finish"] = function(ok)
+    registry["gpush.finish"] = function(ok)
         if result == nil then
             result = false -- what finish raises is not tried again
-            result = finish(ok, debug.getregistry()["gpush.began"]) or false
+            result = finish(ok, registry["gpush.began"]) or false
             if not ok then fail(nil) end -- the script has failed, and that is the status
         end
         return result and ok
@@ -182,4 +183,8 @@ function M.load(files, max_bytes)
     M.files(prof)
 end
 
-return M
+--- The functions above, for the command of that name, usage, and options by name.
+return function(...)
+    name, usage, options = ...
+    return M
+end

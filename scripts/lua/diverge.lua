@@ -1,9 +1,11 @@
 --!plain
 -- diverge: runs a function twice, as it is given and on another device or in another dtype, and
--- compares the results of its ops in the order in which they ran, those of backward, too. Loaded by
--- init.lua with the module table. bindings/api/op/nan.c notes the results.
-local gpush, declared, fail, inputs_of = ...
-local results_of = debug.getregistry()["gpush.results_of"]
+-- compares the results of its ops in the order in which they ran, those of backward, too.
+-- bindings/api/op/nan.c notes the results.
+local require = ...
+local gpush, fail = require "gpush", require "fail"
+local registry, inputs_of = require "registry", require "autograd".inputs_of
+local results_of = registry["gpush.results_of"]
 
 -- Bits of the fraction, and the least exponent, of each dtype.
 local FLOATS = { f16 = { 10, -14 }, bf16 = { 7, -126 }, f32 = { 23, -126 }, f64 = { 52, -1022 } }
@@ -157,7 +159,7 @@ end
 -- given, and again on the device or in the dtype named; by default on the "gpu", else sim. Tensors
 -- and modules among x, … are copied for each run, with the same random numbers. Returns a report,
 -- which prints as a sentence; its op is nil where nothing parts.
-function gpush.diverge(fn, inputs, device, dtype, ulp)
+local function diverge(fn, inputs, device, dtype, ulp)
     local values = inputs_of("diverge", gpush.nn.is_module(inputs) and { inputs } or inputs)
     if ulp ~= ulp or ulp < 0 then
         fail("diverge: argument 'ulp': expected 0 or more, got %s", ulp)
@@ -182,5 +184,4 @@ function gpush.diverge(fn, inputs, device, dtype, ulp)
     return compare(first, second, narrower(own, how.dtype or own), ulp)
 end
 
-declared(gpush, "",
-    { diverge = "function fn, any inputs, device? device, dtype? dtype, float ulp=16" })
+return { diverge = diverge }

@@ -3,8 +3,9 @@
 -- the reverse, among the calls at stack levels first to last (1 is dotted itself); returns a
 -- message that says so, in the user's words, and its place, "train.lua:5: ". Returns the function,
 -- which runs only when an error is raised: it reads the call from its source line.
-local dir = ...
-local scripts, source = "@" .. dir .. "/", assert(loadfile(dir .. "/source.lua", "t"))()
+local require = ...
+local source, registry = require "source", require "registry"
+local scripts = "@" .. require "dir" .. "/"
 
 -- The start of the brackets that end at byte `at` of the line, or nil.
 local function opening(line, at)
@@ -96,7 +97,7 @@ end
 -- Whether fn is the method of tensors called name. An object that only running would tell is then
 -- taken for a tensor.
 local function is_tensor_method(name, fn)
-    local methods = debug.getregistry()["gpush.tensor.methods"]
+    local methods = registry["gpush.tensor.methods"]
     return fn ~= nil and methods ~= nil and rawequal(rawget(methods, name), fn)
 end
 

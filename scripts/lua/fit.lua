@@ -1,12 +1,14 @@
 --!plain
 -- Text that fits the terminal, for the reports written in Lua; nothing is folded in a file or a
 -- pipe. Returns width(), shorten(name, most), columns(rows, right) and print(text, indent).
+local require = ...
+local registry = require "registry"
 local fit = {}
 
 --- How many columns a line may have: the terminal's, or COLUMNS; nil: any.
-fit.width = debug.getregistry()["gpush.columns"]
+fit.width = registry["gpush.columns"]
 
-local safe = debug.getregistry()["gpush.safe"]
+local safe = registry["gpush.safe"]
 
 local function wide(text) return utf8.len(text) or #text end
 

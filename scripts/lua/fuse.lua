@@ -1,10 +1,11 @@
 --!plain
 -- fuse and capture: what a function that is run once reads besides its arguments, so that a change
--- is noticed. Loaded by init.lua on the first call with the module, fail and the folder of these
--- files.
-local gpush, fail, dir = ...
-local make = debug.getregistry()["gpush.fuse"]
-local is_tensor, another = gpush.is_tensor, debug.getregistry()["gpush.another"]
+-- is noticed.
+local require = ...
+local gpush, fail, registry = require "gpush", require "fail", require "registry"
+local dir = require "dir"
+local make = registry["gpush.fuse"]
+local is_tensor, another = gpush.is_tensor, registry["gpush.another"]
 local getupvalue, getinfo = debug.getupvalue, debug.getinfo
 
 local MOST <const> = 20000 -- values that are compared at each call
@@ -193,7 +194,7 @@ end
 -- A fused function, and a captured one: see docs/performance.md.
 local function fuse(fn) return make(as_function(fn), collect) end
 local function capture(fn)
-    return debug.getregistry()["gpush.capture"](as_function(fn), collect) -- as it is at the call
+    return registry["gpush.capture"](as_function(fn), collect) -- as it is at the call
 end
 
 return { fuse = fuse, capture = capture }

@@ -1,106 +1,20 @@
 --!plain
--- The part of the module that is written in Lua. luaopen_gpush loads it with the module table, the
--- folder of these files, the table of methods, the function that makes composites, the table of
--- composites for help, the loader of these files (as loadfile, but shared with a data loader's
--- workers), the functions that data loaders are made of, and save(op, file, text).
-local gpush, dir, methods, composite, composites, chunk, loader, save = ...
+-- The part of the module that is written in Lua, run by luaopen_gpush. All files here are loaded by
+-- a `require` of their own (bindings/chunks.c), which each gets as its argument: require "nn.utils"
+-- is what nn/utils.lua returns, require "help" what help/init.lua does, at the first call. The
+-- scripts' require and package.loaded know nothing of it. Not files are "gpush", the module;
+-- "registry", Lua's, in which C and these files leave each other functions and classes as
+-- "gpush.NAME"; "dir", the folder of these files; and functions of C (bindings/module.c). At start
+-- only what is below runs: the rest when it is first used.
+local require = ...
+local gpush, registry, composite = require "gpush", require "registry", require "composite"
+local dir, methods = require "dir", registry["gpush.tensor.methods"]
 
--- define { "name", sig = "tensor x, int k=1, bool keepdim=false", help = "one line", fn =
--- function(x, k, keepdim) … end } in a file of scripts/ops makes a composite, an op made of other
--- ops. Arguments are read by the signature as for the rows of tensor/ops/table/ops.def (see
--- tensor/sig.h): by position, or by name in a last table, checked, defaults filled in. fn gets them
--- all, in order: lists of integers as tables, absent ones as nil, dtypes and devices as strings. A
--- name like "linalg.norm" goes into that table. A function whose first argument is a tensor is a
--- method, too. For help `waits` says for what the host waits, if it does, `raises` which elements
--- are an error, `indices` which of the results is the first of indices, and `dtypes` which operands
--- may have: names, "all", "numbers", "floats" or "integers". `autocast` says what autocast makes of
--- the arguments: "low", "wide" or "promote", as the column of that name does for rows; fn's own ops
--- then run as outside. `strict` and `promotes` check and convert tensors before fn: see
--- ops/strict.lua. A file is run when one of its composites is first called or asked about. Until
--- then it is only text, in which a definition is found by its beginning: at the start of a line, as
--- above, up to the first type of the signature.
-local function declare(name, first, read, rows)
-    local fn, group, short = composite(name, read), name:match "^(%w+)%.(.+)$"
-    composites[name] = fn
-    if group then
-        gpush[group] = gpush[group] or {}
-        gpush[group][short] = fn
-        return
-    end
-    rows[name] = gpush[name] -- the row that the composite replaces
-    gpush[name] = fn
-    if first == "tensor" or first == "operand" then methods[name] = fn end
-end
-
--- declared(into, prefix, { name = signature, … }): wraps the functions of those names in a table,
--- so that their arguments are checked and filled in as a composite's. Their names in messages:
--- prefix .. name. A class whose methods begin with "self CLASS" is
--- debug.getregistry()["gpush.CLASS"].
-local function declared(into, prefix, signatures)
-    for name, sig in pairs(signatures) do
-        into[name] = composite { name = prefix .. name, sig = sig, help = "", fn = into[name],
-            plain = true }
-    end
-end
-
--- fail(format, …): raises an error of a composite, at the script's line and with the layer's place,
--- as an op does.
-local raise
-local function fail(text, ...)
-    raise = raise or chunk(dir .. "/raise.lua")(dir)
-    local place = debug.getregistry()["gpush.place"] -- see nn/init.lua
-    place = place and place()
-    if select("#", ...) > 0 then text = text:format(...) end
-    raise(place and place .. ": " .. text or text)
-end
-
--- Rewords an error's message where a method was called with a dot; see dotted.lua.
-local dotted
-debug.getregistry()["gpush.dotted"] = function(...)
-    dotted = dotted or chunk(dir .. "/dotted.lua")(dir)
-    return dotted(...)
-end
-
--- The result of scripts/lua/NAME.lua for the module: for files of composites that share something.
-local function part(name) return chunk(("%s/%s.lua"):format(dir, name))(gpush) end
-
--- The file gets the module, define, the rows of the op table that its names replace, fail and part.
-local function declare_all(path)
-    local rows, defs = {}, nil
-    local function read(name)
-        if not defs then
-            local list = {}
-            chunk(path)(gpush, function(def)
-                def.name = def[1]
-                if not composites[def.name] then
-                    error(("%s: '%s' is not at the start of a line"):format(path, def.name))
-                end
-                if def.strict then def.fn = part "ops/strict"(def, fail) end
-                if def.autocast then def.fn = part "ops/cast_args"(def.autocast, def.fn) end
-                list[def.name] = def
-            end, rows, fail, part)
-            defs = list
-        end
-        return assert(defs[name], path .. " does not define " .. name)
-    end
-    local file <close> = assert(io.open(path))
-    local text, at = assert(file:read "a"), 0
-    while true do
-        at = text:find('\ndefine { "', at + 1, true)
-        if not at then return end
-        local name, first = text:match('^\ndefine { "([%w_.]+)",%s*sig = "(%l+)', at)
-        declare(name, first, read, rows)
-    end
-end
-for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn",
-    "loss", "nn", "image", "einsum" }
-do
-    declare_all(dir .. "/ops/" .. area .. ".lua")
-end
+require "ops" -- the composites
 
 -- Second names (bindings/args/names.def, and the column also of rows) refer to the same function:
 -- help and records show the first.
-for first, names in pairs(debug.getregistry()["gpush.synonyms"]) do
+for first, names in pairs(registry["gpush.synonyms"]) do
     local of_linalg = first:match "^linalg%.(.+)"
     local fn = of_linalg and gpush.linalg[of_linalg] or gpush[first]
     for _, name in ipairs(names) do
@@ -111,42 +25,55 @@ for first, names in pairs(debug.getregistry()["gpush.synonyms"]) do
 end
 
 gpush.clone = methods.clone
-local inputs_of = chunk(dir .. "/autograd.lua")(gpush, declared, fail)
-chunk(dir .. "/diverge.lua")(gpush, declared, fail, inputs_of)
-chunk(dir .. "/profile/schedule.lua")(gpush, declared, fail)
+
+-- Rewords an error's message where a method was called with a dot; see dotted.lua.
+registry["gpush.dotted"] = function(...) return require "dotted"(...) end
+
+-- ---- tables that are filled when they are used ----
 
 local NO_SUCH_FILE <const> = 2 -- ENOENT
+local loaded = registry["gpush.loaded"]
+
+local function keys(t)
+    local set = {}
+    for key in next, t do set[key] = true end
+    return set
+end
+
+-- Takes all keys out of t but those in the set.
+local function forget(t, others)
+    for key in next, t do if not others[key] then t[key] = nil end end
+end
 
 -- A table of the module that costs nothing before it is used. NAME/init.lua in this folder, run
--- at the first use, gets the module, the table and its folder, and fills it; nn.Linear then runs
--- nn/Linear.lua, which gets the same and returns the value of that name. They also get the function
--- that makes composites, the functions that loaders are made of, and declared. The metatable's
--- `homes` gives the file of a name that has none of its own: Conv2d = "Conv"; such a file puts all
--- of its names into the table.
+-- at the first use, fills it; nn.Linear then runs nn/Linear.lua, which returns the value of that
+-- name. The metatable's `homes` gives the file of a name that has none of its own: Conv2d = "Conv";
+-- such a file puts all of its names into the table.
 local function on_demand(area)
-    local t, folder, meta = {}, dir .. "/" .. area, { homes = {} }
+    local t, meta = {}, { homes = {} }
     function meta.__tostring()
         return ("%s: Tab after %s. lists what it has, ?%s tells more"):format(area, area, area)
     end
-    -- A file that fails (at Ctrl-C, without memory) leaves the table as it was: it is read again.
+    -- A file that fails (at Ctrl-C, without memory) leaves the table as it was: it is read again,
+    -- as are those that it required.
     local function read(name)
-        local before = {}
-        for key, value in next, t do before[key] = value end
-        local run = chunk(folder .. "/" .. name .. ".lua")
-        local ok, value = pcall(run, gpush, t, folder, composite, loader, declared)
+        local file, fields, files = area .. "." .. name, keys(t), keys(loaded)
+        loaded[file] = nil -- nn.Conv2d = nil brings the shipped one back
+        local ok, value = pcall(require, file)
         if ok then return value end
-        for key in next, t do if before[key] == nil then t[key] = nil end end
+        forget(t, fields)
+        forget(loaded, files)
         error(value, 0)
     end
     local function find(_, name)
         local home = type(name) == "string" and (meta.homes[name] or name:match "^%u%w*$")
         if not home then return nil end
-        local file, message, code = io.open(folder .. "/" .. home .. ".lua")
+        local file, message, code = io.open(("%s/%s/%s.lua"):format(dir, area, home))
         if not file and code == NO_SUCH_FILE then return nil end
         if not file then error(("%s.%s: %s"):format(area, name, message), 0) end
         file:close()
-        local value = read(home)
-        if rawget(t, name) == nil then rawset(t, name, value) end
+        local value = read(home) -- true where the file returns nothing
+        if rawget(t, name) == nil and value ~= true then rawset(t, name, value) end
         return rawget(t, name)
     end
     local first, assign
@@ -168,6 +95,7 @@ local function on_demand(area)
     end
     meta.__index, meta.__newindex = first, assign
     gpush[area] = setmetatable(t, meta)
+    loaded[area] = t
 end
 local distance = gpush.dist -- torch.dist: dist(a, b) still calls it
 for _, area in ipairs { "nn", "optim", "amp", "data", "checkpoint", "cuda", "dist" } do
@@ -175,60 +103,54 @@ for _, area in ipairs { "nn", "optim", "amp", "data", "checkpoint", "cuda", "dis
 end
 getmetatable(gpush.dist).__call = function(_, ...) return distance(...) end
 
--- Loaded on the first call.
-local bar
-function gpush.progress(...)
-    bar = bar or chunk(dir .. "/progress.lua")(gpush, declared, fail)
-    return bar(...)
-end
-declared(gpush, "", { progress = "value total, text? text" })
+-- ---- functions whose file is loaded when one of them is called or asked about ----
 
--- Functions of a file that is loaded when one of them is first called; it returns them in a table.
-local function when_called(into, file, ...)
-    local functions
-    for _, name in ipairs { ... } do
-        into[name] = function(...)
-            functions = functions or chunk(dir .. file)(gpush, fail, dir, save, declared)
-            return functions[name](...)
-        end
+-- The file returns them in a table; signatures: name = signature, as for declared.lua.
+local function late(into, prefix, file, signatures)
+    for name, sig in pairs(signatures) do
+        rawset(into, name, composite(prefix .. name, function()
+            return { name = prefix .. name, sig = sig, help = "", fn = require(file)[name],
+                plain = true }
+        end))
     end
 end
-when_called(gpush, "/plot/init.lua", "plot", "hist", "heatmap", "imshow")
-for _, name in ipairs { "plot", "hist", "heatmap", "imshow" } do
-    declared(gpush, "", { [name] = "value data, table? options" })
-end
-local of_sync = {}
-when_called(of_sync, "/sync/baseline.lua", "baseline")
-when_called(of_sync, "/sync/async.lua", "async", "finish")
-declared(of_sync, "sync.", { baseline = "text file, bool? update",
-    async = "tensor x, function fn, rest args", finish = "" })
-for name, fn in pairs(of_sync) do rawset(gpush.sync, name, fn) end
-when_called(gpush, "/fuse.lua", "fuse", "capture")
-declared(gpush, "", { fuse = "function fn", capture = "function fn" })
--- their methods
-local _, of_profiles = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1)
-when_called(of_profiles, "/profile/diff.lua", "diff")
-when_called(of_profiles, "/report/init.lua", "report")
-when_called(of_profiles, "/profile/averages.lua", "key_averages")
-when_called(of_profiles, "/profile/export.lua", "folded", "speedscope")
-when_called(debug.getregistry(), "/profile/export.lua", "gpush.table_as")
-when_called(of_profiles, "/profile/whatif.lua", "savings", "critical_path", "idle")
-when_called(of_profiles, "/profile/verdict.lua", "verdict")
-when_called(of_profiles, "/profile/usage.lua", "sync", "waits", "devices", "queues", "memory")
-when_called(of_profiles, "/profile/collectives.lua", "collectives")
-when_called(gpush, "/profile/usage.lua", "alive")
-declared(gpush, "", { alive = "" })
-declared(of_profiles, "profile.", { savings = "self profile, int? rank",
-    idle = "self profile, int? rank", verdict = "self profile, int? rank",
-    critical_path = "self profile, text? group, int? rank",
-    sync = "self profile", waits = "self profile",
-    devices = "self profile", queues = "self profile, bool? series", memory = "self profile",
-    collectives = "self profile",
-    diff = "self profile, any before, text? group, int? limit",
-    report = "self profile, text file", folded = "self profile, text file, bool? device",
-    speedscope = "self profile, text file",
-    key_averages = "self profile, bool? group_by_input_shape, int group_by_stack_n=0" })
-for area, names in pairs(debug.getregistry()["gpush.members"]) do
+
+local SHOWN <const> = "value data, table? options"
+late(gpush, "", "plot", { plot = SHOWN, hist = SHOWN, heatmap = SHOWN, imshow = SHOWN })
+late(gpush, "", "progress", { progress = "value total, text? text" })
+late(gpush, "", "fuse", { fuse = "function fn", capture = "function fn" })
+late(gpush, "", "profile.usage", { alive = "" })
+late(gpush, "", "diverge", { diverge = "function fn, any inputs, device? device, dtype? dtype, \z
+    float ulp=16" })
+local CHECKED <const> = "function fn, any inputs, float eps=1e-6, float atol=1e-5, float rtol=1e-3"
+late(gpush.autograd, "autograd.", "autograd", { gradcheck = CHECKED, gradgradcheck = CHECKED,
+    checkpoint = "function fn, rest args" })
+late(gpush.sync, "sync.", "sync.baseline", { baseline = "text file, bool? update" })
+late(gpush.sync, "sync.", "sync.async", { async = "tensor x, function fn, rest args", finish = "" })
+late(gpush.profile, "profile.", "profile.schedule", { schedule = "int wait=0, int warmup=0, \z
+    int active=1, int repeats=0, function? on_trace_ready, any? stack, bool? memory, \z
+    bool? shapes, int? limit, bool? flops, int skip_first=0, bool? lua" })
+
+-- Methods of profiles.
+local of_profiles, OF_RANK <const> = registry["gpush.profile.methods"], "self profile, int? rank"
+for file, signatures in pairs {
+    ["profile.diff"] = { diff = "self profile, any before, text? group, int? limit" },
+    report = { report = "self profile, text file" },
+    ["profile.averages"] = { key_averages = "self profile, bool? group_by_input_shape, \z
+        int group_by_stack_n=0" },
+    ["profile.export"] = { folded = "self profile, text file, bool? device",
+        speedscope = "self profile, text file" },
+    ["profile.whatif"] = { savings = OF_RANK, idle = OF_RANK,
+        critical_path = "self profile, text? group, int? rank" },
+    ["profile.verdict"] = { verdict = OF_RANK },
+    ["profile.usage"] = { sync = "self profile", waits = "self profile", devices = "self profile",
+        queues = "self profile, bool? series", memory = "self profile" },
+    ["profile.collectives"] = { collectives = "self profile" },
+} do late(of_profiles, "profile.", file, signatures) end
+
+registry["gpush.table_as"] = function(...) return require "profile.export".table_as(...) end
+
+for area, names in pairs(registry["gpush.members"]) do
     for second, first in pairs(names) do
         local into = gpush[area][first] and gpush[area] or of_profiles
         into[second] = into[first]

@@ -1,7 +1,8 @@
 --!plain
 -- The labs, scripts/labs/*.lua: their names, in the order in which to take them, and what each
--- shows. For gpush labs, gpush lab and help. Gets the folder of the scripts.
-local dir = ...
+-- shows. For gpush labs, gpush lab and help.
+local require = ...
+local dir = require "dir"
 local M = {}
 
 M.list = {
@@ -25,7 +26,7 @@ function M.file(name)
         if lab[1] == name then return folder .. name .. ".lua" end
         names[i] = lab[1]
     end
-    return nil, assert(loadfile(dir .. "/nearest.lua", "t"))()(name, names)
+    return nil, require "nearest"(name, names)
 end
 
 --- The list, a line each.

@@ -3,9 +3,10 @@
 -- parameters(x, fail, what, groups), a new list of the tensors in x: a list, a model, a function
 -- that gives one after the other (perhaps after its name), or one tensor. groups: entries may be
 -- tables, too. fail(format, …) raises; what: the caller's name.
-local gpush = ...
+local require = ...
+local gpush = require "gpush"
 local is_tensor = gpush.is_tensor
-local check_list = debug.getregistry()["gpush.check_list"]
+local check_list = require "check_list"
 
 local MOST <const> = 1000000 -- entries: more come from what never ends
 

@@ -3,7 +3,9 @@
 -- end, for step, x, y in progress(loader) do … end, for i, v in progress(list) do … end, or bar =
 -- progress(n, text);
 -- bar:step(note), bar:clear(), bar:done().
-local gpush, declared, fail = ...
+local require = ...
+local gpush, declared, fail = require "gpush", require "declared", require "fail"
+local registry = require "registry"
 local WIDTH, EVERY = 30, 0.1 -- cells; seconds between two updates
 
 local Bar = {}
@@ -29,7 +31,7 @@ local function width(s, most)
     return n, #s
 end
 
-local plain = debug.getregistry()["gpush.safe"]
+local plain = registry["gpush.safe"]
 
 -- One line, which fits the terminal: text, bar, count, elapsed time and remaining time.
 function Bar:line(now)
@@ -112,12 +114,12 @@ local function loop_of(what)
     return math.tointeger(what)
 end
 
-debug.getregistry()["gpush.progress"] = Bar
+registry["gpush.progress"] = Bar
 declared(Bar, "progress.",
     { step = "self progress, any? note", clear = "self progress", done = "self progress",
     draw = "self progress, bool? force", line = "self progress, number now" })
 
-return function(what, text)
+local function progress(what, text)
     local total, each, state, control, closing = loop_of(what)
     local now = gpush.clock()
     local bar = setmetatable({ total = total, text = text, at = 0, began = now, drawn = -1,
@@ -126,3 +128,5 @@ return function(what, text)
     bar:draw(true)
     return bar, nil, control, bar
 end
+
+return { progress = progress }

@@ -1,7 +1,8 @@
 --!plain
 -- raise(text, …) for the modules written in Lua: an error at the line of the calling script, not in
--- one of these files. Loaded with the folder of these files; returns the function.
-local scripts = "@" .. ... .. "/"
+-- one of these files.
+local require = ...
+local scripts = "@" .. require "dir" .. "/"
 
 return function(text, ...)
     if select("#", ...) > 0 then text = text:format(...) end

@@ -1,11 +1,13 @@
 --!plain
 -- The text of a chunk by its source, as debug.getinfo gives it: of a file, of typed input, or of a
 -- loaded string; nil where unknown. And its line n.
+local require = ...
+local registry = require "registry"
 local source = {}
 
 function source.text(name)
     local kind = name:sub(1, 1)
-    if kind == "=" then return (debug.getregistry()["gpush.inputs"] or {})[name] end
+    if kind == "=" then return (registry["gpush.inputs"] or {})[name] end
     if kind ~= "@" then return name end
     local file <close> = io.open(name:sub(2))
     return file and file:read "a"

@@ -82,6 +82,7 @@ local function work(n)
     end
 end
 work(1)
+collectgarbage() -- what was made before is not freed meanwhile
 local prof = profile.run({ memory = true, stack = true, shapes = true, lua = true }, work, 3)
 local html = page_of(prof)
 local data = data_of(html)

@@ -3,8 +3,8 @@
 -- of these tests.
 local t = require "tap"
 local gpush = require "gpush"
-local dir = debug.getinfo(select(2, debug.getupvalue(gpush.progress, 2)),
-    "S").source:match "^@(.*)/init%.lua$"
+local require_ours = debug.getregistry()["gpush.require"]
+local dir = require_ours "dir"
 local composites = debug.getregistry()["gpush.composites"]
 local methods = debug.getregistry()["gpush.tensor.methods"]
 
@@ -21,8 +21,9 @@ do
         count = count + 1
     end
     local rows = setmetatable({}, { __index = function(_, name) return gpush[name] end })
-    assert(loadfile(("%s/ops/%s.lua"):format(dir, area), "t"))(gpush, define, rows, nil,
-        function(name) return assert(loadfile(("%s/%s.lua"):format(dir, name), "t"))(gpush) end)
+    assert(loadfile(("%s/ops/%s.lua"):format(dir, area), "t"))(function(name)
+        return name == "ops" and { define = define, rows = rows } or require_ours(name)
+    end)
 end
 t.ok(count > 90, "the files were found: " .. count .. " composites")
 
@@ -78,4 +79,17 @@ t.is(table.concat(wrong, " "), "", "ops(true) knows every signature and text")
 unread = {}
 for name, fn in pairs(composites) do if waits(fn) then unread[#unread + 1] = name end end
 t.is(table.concat(unread, " "), "", "and has read them all")
+-- The files' own require and the scripts' do not know each other's modules.
+local _ = gpush.nn.Linear, gpush.optim.Adam
+local others = {}
+for name in pairs(package.loaded) do
+    if name:find "^nn" or name:find "^optim" or name == "fail" then others[#others + 1] = name end
+end
+t.is(others, {}, "package.loaded has no file of ours")
+t.ok(not pcall(require, "nn.Linear"), "nor does require find one")
+t.ok(require_ours "nn.Linear" == gpush.nn.Linear, "which ours does")
+package.loaded.fit = "a script's"
+t.is(type(require_ours "fit"), "table", "a script's module of the same name is not taken for ours")
+t.error(function() require_ours "ops".define { "nowhere", sig = "", help = "" } end,
+    "nowhere is not in the build's index", "a composite that the build's index lacks is said")
 t.done()

@@ -82,8 +82,7 @@ local functions = {
     ["sync.finish"] = "sync.async(there:matmul(there), function() end) or sync.finish()",
 }
 local skipped = { ["cuda.synchronize"] = "needs a GPU", ["data.Loader"] = "no wait for a device" }
-local dir = debug.getinfo(1, "S").source:match "^@(.*)tests/scripts/" or ""
-local topics = assert(loadfile(dir .. "scripts/lua/topics/init.lua", "t"))(dir .. "scripts/lua")
+local topics = debug.getregistry()["gpush.require"] "topics"
 local place = { vector = vector, leaf = vector(1.0, 2):requires_grad_(),
     file = os.tmpname(), large = g.ones(700, 700),
     there = g.ones(700, 700, { device = "sim" }) }

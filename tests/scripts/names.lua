@@ -2,6 +2,7 @@
 -- of the prompt, of the module's tables and of Lua's own; and so has every option. Runs at a
 -- prompt, where Tab works.
 local shell = debug.getregistry()["gpush.shell"]
+local require_ours = debug.getregistry()["gpush.require"]
 if not shell then
     local file = os.tmpname()
     local out <close> = assert(io.open(file, "w"))
@@ -170,8 +171,8 @@ t.ok(answered > 300, ("%d names are answered"):format(answered))
 
 -- What an answer or a row calls exists.
 local wrong, answers = {}, {}
-for name, words in pairs(shell.part "torch_names") do answers[name] = words end
-for name, forms in pairs(shell.part "elsewhere".forms) do
+for name, words in pairs(require_ours "shell.torch_names") do answers[name] = words end
+for name, forms in pairs(require_ours "shell.elsewhere".forms) do
     for i, form in ipairs(name:find "^torch%.[%w_]+$" and forms or {}) do
         answers[name .. i] = form.text:gsub("%f[%w_]%u[%u%d_]*:", "x:")
             :gsub("function", ""):gsub("%f[%w_][%l]%(", "f(")

@@ -179,8 +179,7 @@ t.ok(first and first ~= second, "without colours lines are told apart by dashes"
 
 -- Ticks of any range: a few, each an integer multiple of 1, 2 or 5 times a power of ten, with
 -- matching labels.
-local scale = assert(loadfile(os.getenv "GPUSH_ROOT" .. "/scripts/lua/plot/scale.lua", "t"))(
-    gpush, error)
+local scale = debug.getregistry()["gpush.require"] "plot.scale"
 local odd = 0
 for i = 1, 300 do
     local lo = math.sin(i * 17) * 10.0 ^ (i % 25 - 12)

@@ -19,27 +19,7 @@ function env.gives(v) return function() return v end end
 env.spd = g.tensor { { 4.0, 1, 0 }, { 1, 3, 1 }, { 0, 1, 2 } }
 
 -- The signature of a function: help reads it for ops, classes and functions alike.
-local op_name
-local function upvalue(fn, name, seen)
-    seen[fn] = true
-    for i = 1, 100 do
-        local key, v = debug.getupvalue(fn, i)
-        if not key then return nil end
-        if key == name then return v end
-        local found = type(v) == "function" and not seen[v] and upvalue(v, name, seen)
-        if found then return found end
-    end
-end
-function A.signature(fn)
-    if not op_name then
-        local print = print
-        _G.print = function() end
-        g.help "sum"
-        _G.print = print
-        op_name = upvalue(debug.getregistry()["gpush.help"], "op_name", {})
-    end
-    return select(2, op_name(fn))
-end
+function A.signature(fn) return select(2, debug.getregistry()["gpush.signature"](fn)) end
 
 -- Words that reveal Lua's own errors: a name inside gpush, or one of its files.
 local leaks = { "local '", "upvalue '", "field '", "method '", "attempt to ", "scripts/lua/",

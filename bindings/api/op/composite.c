@@ -6,6 +6,13 @@
 #include "bindings/bind.h"
 #include "tensor/autograd/tape.h"
 
+/* Made by cmake/composites.cmake: of each composite its name, file and first type. */
+static const struct {
+    const char *name, *place;
+} defined[] = {
+#include "bindings/composites.inc"
+};
+
 /* A definition; lives as long as its function. */
 typedef struct composite {
     gp_op op; /* only name, sig, help, types and columns that it sets */
@@ -156,3 +163,12 @@ static int l_new(lua_State *L) {
 }
 
 void gp_lua_push_composite(lua_State *L) { lua_pushcfunction(L, l_new); }
+
+void gp_lua_push_composite_index(lua_State *L) {
+    int n = (int)(sizeof defined / sizeof *defined);
+    lua_createtable(L, 0, n);
+    for (int i = 0; i < n; i++) {
+        lua_pushstring(L, defined[i].place);
+        lua_setfield(L, -2, defined[i].name);
+    }
+}

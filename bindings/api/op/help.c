@@ -4,7 +4,7 @@
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
 #include "bindings/module.h"
-#include "bindings/paths.h"
+#include "bindings/chunks.h"
 #include "tensor/autograd/grad.h"
 
 static const char *const kinds[] = {
@@ -152,23 +152,10 @@ static int l_op_name(lua_State *L) {
     return 3;
 }
 
-/* help(…): scripts/lua/help/init.lua, loaded on the first call, with the C functions that it
- * needs. Upvalue: the module. */
+/* help(…): the function of scripts/lua/help/init.lua. */
 static int l_help(lua_State *L) {
     int n = lua_gettop(L);
-    if (lua_getfield(L, LUA_REGISTRYINDEX, "gpush.help") != LUA_TFUNCTION) {
-        lua_settop(L, n);
-        lua_pushfstring(L, "%s/help/init.lua", gp_scripts_dir());
-        if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) return lua_error(L);
-        lua_pushvalue(L, gp_lua_upvalue(1));
-        lua_pushstring(L, gp_scripts_dir());
-        lua_pushcfunction(L, l_op_name);
-        lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
-        lua_call(L, 4, 1);
-        lua_remove(L, n + 1);
-        lua_pushvalue(L, -1);
-        lua_setfield(L, LUA_REGISTRYINDEX, "gpush.help");
-    }
+    gp_lua_require(L, "help");
     lua_insert(L, 1);
     lua_call(L, n, 0);
     return 0;
@@ -178,9 +165,8 @@ void gp_lua_open_help(lua_State *L) {
     static const gp_lua_function fns[] = {{"ops", "bool all=false", l_ops}, {NULL, NULL, NULL}};
     static const gp_lua_function help = {"help", "value? what, bool source=false", l_help};
     gp_lua_set_functions(L, fns);
-    lua_pushcfunction(L, l_op_name); /* for tests */
+    lua_pushcfunction(L, l_op_name);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.signature");
-    lua_pushvalue(L, -1);
-    gp_lua_push_function(L, &help, 1);
+    gp_lua_push_function(L, &help, 0);
     lua_setfield(L, -2, "help");
 }

@@ -463,6 +463,8 @@ static void make_metatables(lua_State *L) {
     gp_lua_set_save(L);
     gp_lua_set_usage(L);
     gp_lua_set_columns(L);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.profile.methods");
     lua_pushcclosure(L, l_prof_index, 1);
     lua_setfield(L, -2, "__index");
     luaL_newmetatable(L, REGION);

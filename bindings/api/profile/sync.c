@@ -8,6 +8,7 @@
 #include "bindings/args/names.h"
 #include "bindings/loops.h"
 #include "bindings/module.h"
+#include "bindings/chunks.h"
 #include "bindings/paths.h"
 #include "bindings/scope.h"
 #include "bindings/stop.h"
@@ -376,8 +377,8 @@ static int l_aside_close(lua_State *L) {
     return 0;
 }
 
-/* Calls scripts/lua/sync/NAME.lua with the n values on top of the stack, with a ledger and a mode
- * of its own; leaves what it returns. */
+/* Calls scripts/lua/sync/NAME.lua with `require` and the n values on top of the stack, with a
+ * ledger and a mode of its own; leaves what it returns. */
 static int run_aside(lua_State *L, const char *name, int n) {
     int first = lua_gettop(L) - n + 1;
     aside *a = lua_newuserdatauv(L, sizeof *a, 0);
@@ -385,34 +386,30 @@ static int run_aside(lua_State *L, const char *name, int n) {
     luaL_setmetatable(L, ASIDE);
     lua_insert(L, first);
     lua_toclose(L, first);
-    lua_pushfstring(L, "%s/sync/%s.lua", gp_scripts_dir(), name);
-    if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) return lua_error(L);
+    gp_chunk_push(L, lua_pushfstring(L, "%s/sync/%s.lua", gp_scripts_dir(), name));
     lua_insert(L, first + 1);
     lua_pop(L, 1); /* the name of the file */
+    lua_pushcfunction(L, gp_l_require);
+    lua_insert(L, first + 2);
     gp_lua_enter(L);
     if (!gp_sync_save(&a->state)) return gp_lua_raise(L);
     a->calls = gp_calls_lines(&a->ncalls);
     a->held = true;
-    lua_call(L, n, LUA_MULTRET);
+    lua_call(L, n + 1, LUA_MULTRET);
     return lua_gettop(L) - first;
 }
 
-/* sync.selftest([device]); the upvalue is the module. */
+/* sync.selftest([device]) */
 static int l_selftest(lua_State *L) {
-    const char *device = luaL_optstring(L, 1, "gpu");
-    lua_pushvalue(L, gp_lua_upvalue(1));
-    lua_pushstring(L, device);
-    return run_aside(L, "selftest", 2);
+    lua_pushstring(L, luaL_optstring(L, 1, "gpu"));
+    return run_aside(L, "selftest", 1);
 }
 
 /* sync.explain([cause [, device]]) prints; with {print = false} it returns a table, and with
  * {run = false} it measures nothing. */
 static int l_explain(lua_State *L) {
     lua_settop(L, 4);
-    lua_pushvalue(L, gp_lua_upvalue(1));
-    lua_pushstring(L, gp_scripts_dir());
-    lua_rotate(L, 1, 2);
-    return run_aside(L, "explain", 6);
+    return run_aside(L, "explain", 4);
 }
 
 void gp_lua_open_sync(lua_State *L) {
@@ -424,14 +421,13 @@ void gp_lua_open_sync(lua_State *L) {
         {"sync.report", "bool print=true", l_report},
         {"sync.reset", "", l_reset},
         {"sync.calls", "", l_calls},
+        {"sync.selftest", "device? device", l_selftest},
+        {"sync.explain", "text? cause, device? device, bool print=true, bool run=true", l_explain},
         {NULL, NULL, NULL}};
     static const gp_lua_function modes[] = {
         {"sync.off", "function? fn, rest args", l_mode_region},
         {"sync.warning", "function? fn, rest args", l_mode_region},
         {"sync.error", "function? fn, rest args", l_mode_region}};
-    static const gp_lua_function of_module[] = {
-        {"sync.selftest", "device? device", l_selftest},
-        {"sync.explain", "text? cause, device? device, bool print=true, bool run=true", l_explain}};
     static const luaL_Reg meta[] = {{"__index", l_index}, {"__newindex", l_newindex}, {NULL, NULL}};
     static const luaL_Reg scopes[] = {
         {"__close", l_scope_close}, {"__gc", l_scope_gc}, {NULL, NULL}};
@@ -451,11 +447,6 @@ void gp_lua_open_sync(lua_State *L) {
         lua_pushinteger(L, i);
         gp_lua_push_function(L, &modes[i], 1);
         lua_setfield(L, -2, mode_scopes[i]);
-    }
-    for (int i = 0; i < 2; i++) {
-        lua_pushvalue(L, -2);
-        gp_lua_push_function(L, &of_module[i], 1);
-        lua_setfield(L, -2, of_module[i].name + strlen("sync."));
     }
     luaL_newlib(L, meta);
     lua_pushliteral(L, "sync");

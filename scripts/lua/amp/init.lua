@@ -2,9 +2,10 @@
 -- amp: training in 16 bits. autocast, and GradScaler, which keeps small gradients of f16 above 0:
 -- the loss is multiplied by a scale, and a step whose gradients overflow is skipped, which the
 -- device decides. Source: torch.amp.GradScaler.
-local gpush, amp, folder, composite, _, declared = ...
-local scripts = folder:match "^(.*)/"
-local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
+local require = ...
+local gpush, amp, registry = require "gpush", require "amp", require "registry"
+local composite, declared = require "composite", require "declared"
+local raise = require "raise"
 local is_tensor = gpush.is_tensor
 
 amp.autocast = gpush.autocast
@@ -123,7 +124,7 @@ function GradScaler:step(optimizer, ...)
     end
     record = record or look(self, "step", optimizer, true)
     self.optimizers[optimizer] = record
-    local known = debug.getregistry()["gpush.scaled_step"](optimizer, function(device)
+    local known = registry["gpush.scaled_step"](optimizer, function(device)
         return not record.unscaled and on(self, device).scale or nil, found_on(record, device)
     end)
     if not known then
@@ -247,7 +248,7 @@ amp.GradScaler = composite {
     end,
 }
 
-debug.getregistry()["gpush.gradscaler"] = GradScaler
+registry["gpush.gradscaler"] = GradScaler
 local own = "self gradscaler"
 declared(GradScaler, "amp.GradScaler:", { scale = own .. ", value loss",
     unscale_ = own .. ", table optimizer", step = own .. ", table optimizer, rest args",

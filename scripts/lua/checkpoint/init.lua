@@ -2,9 +2,9 @@
 -- checkpoint: saves and loads a training run in one safetensors file, with the model, its
 -- optimizer, the random generator and any other state: tensors by name, everything else as JSON in
 -- the file's metadata. sharded.lua has those of many ranks.
-local gpush, checkpoint, folder, _, loader, declared = ...
-local scripts = folder:match "^(.*)/"
-local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
+local require = ...
+local gpush, checkpoint = require "gpush", require "checkpoint"
+local declared, raise = require "declared", require "raise"
 local is_tensor, json, safetensors = gpush.is_tensor, gpush.json, gpush.safetensors
 local FORMAT = "gpush checkpoint"
 local LEVELS <const> = 190 -- tables in one another; json.encode takes 200
@@ -77,12 +77,7 @@ local function encode(value, path, out, in_state, level)
         path, type(value))
 end
 
-local parts
-local function shards()
-    parts = parts or assert(loadfile(folder .. "/sharded.lua", "t"))(gpush, folder, encode, raise,
-        loader.list)
-    return parts
-end
+local function shards() return require "checkpoint.sharded" end
 
 -- checkpoint.save(file, {model = m, optimizer = o, step = n, …}, {rng = true}): objects are saved
 -- by their state_dict(), tensors, numbers, strings, booleans and tables as they are; and the state
@@ -205,3 +200,5 @@ end
 declared(checkpoint, "checkpoint.", { exists = "text file",
     save = "text file, table objects, bool rng=true, bool sharded=false",
     load = "text file, table? objects, bool rng=true" })
+
+return { encode = encode } -- for sharded.lua

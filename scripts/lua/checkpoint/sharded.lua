@@ -2,10 +2,12 @@
 -- Checkpoints that all ranks of a job write together, each a part of the tensors to a file of its
 -- own (a shard), and that load on any number of ranks. The checkpoint's own file names the shards.
 -- It is replaced last: until then an earlier checkpoint is whole.
-local gpush, folder, encode, raise, list_folder = ...
+local require = ...
+local gpush, raise = require "gpush", require "raise"
 local checkpoint = gpush.checkpoint
 local json, safetensors = gpush.json, gpush.safetensors
-local ranks = assert(loadfile(folder:match "^(.*)/" .. "/dist/text.lua", "t"))(gpush)
+local ranks, encode = require "dist.text", require "checkpoint.init".encode
+local list_folder = require "loader".list
 local FORMAT <const>, SHARD <const> = "gpush checkpoint", "gpush checkpoint shard"
 
 local function shard_name(file, generation, rank, size)

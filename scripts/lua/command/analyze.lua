@@ -1,9 +1,8 @@
 --!plain
 -- gpush analyze FILE [...]: what a saved profile or a trace of torch.profiler shows, without a
 -- script.
-local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
-
-local command = assert(loadfile(dir .. "/command_line.lua", "t"))("analyze", [[
+local require = debug.getregistry()["gpush.require"] -- that of the files here
+local command = require "command_line"("analyze", [[
 usage: gpush analyze FILE... [options]
 FILE is a profile that prof:save wrote or a trace of torch.profiler, packed by gzip or not, or - for
 standard input; several are those of a job's ranks. Of a trace that is cut, what came before is

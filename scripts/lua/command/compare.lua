@@ -1,9 +1,8 @@
 --!plain
 -- gpush compare BEFORE AFTER [options]: what changed between two profiles; as a check it fails
 -- where the second is slower.
-local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
-
-local command = assert(loadfile(dir .. "/command_line.lua", "t"))("compare", [[
+local require = debug.getregistry()["gpush.require"] -- that of the files here
+local command = require "command_line"("compare", [[
 usage: gpush compare BEFORE AFTER [options]
 Shows what changed between two profiles, which prof:save or gpush profile --save wrote, or two
 traces of torch.profiler.
@@ -62,7 +61,7 @@ end
 local before = command.load(files[1], given["--max-bytes"])
 local after = before and command.load(files[2], given["--max-bytes"])
 if not after then return false end
-local refused = debug.getregistry()["gpush.usage"].not_compared(files[1], before.kind, files[2],
+local refused = require "registry"["gpush.usage"].not_compared(files[1], before.kind, files[2],
     after.kind)
 if refused then return command.files(refused) end
 local ok, text = pcall(after.diff, after, before,

@@ -1,8 +1,8 @@
 --!plain
 -- gpush doctor with arguments: it takes none. Alone it is answered before anything else is loaded
 -- (shell/main.c).
-local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
-local command = assert(loadfile(dir .. "/command_line.lua", "t"))("doctor", [[
+local require = debug.getregistry()["gpush.require"] -- that of the files here
+local command = require "command_line"("doctor", [[
 usage: gpush doctor
 Says what works on this machine, what does not, and what to do about it.
 ]], {})

@@ -2,10 +2,10 @@
 -- gpush fit [options] script [args]: whether a run fits in the memory of each card, its peak, and
 -- whose that is. The script runs once on sim, whose results are real, with no limit but the host's
 -- memory: the most that the allocator had given out at once is the peak, whatever the card.
+local require = debug.getregistry()["gpush.require"] -- that of the files here
 local gpush = require "gpush"
 local profile, sim = gpush.profile, gpush.sim
-local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
-local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
+local fit = require "fit"
 
 -- The cards by their memory, the smallest first: {key =, name =, memory =}.
 local cards, keys = {}, {}
@@ -18,7 +18,7 @@ table.sort(cards, function(a, b)
 end)
 for i, card in ipairs(cards) do keys[i] = card.key end
 
-local command = assert(loadfile(dir .. "/command_line.lua", "t"))("fit", [[
+local command = require "command_line"("fit", [[
 usage: gpush fit [options] script [args]
 Runs the script once on sim and says on stderr for each card whether the run fits in its memory, the
 peak, and which lines and ops hold it.

@@ -1,10 +1,9 @@
 --!plain
 -- gpush help [WORD…]: what help "WORD…" prints at the prompt: a function, a class, or what was
 -- found for a question. Without a word the program prints its usage (shell/main.c).
+local require = debug.getregistry()["gpush.require"] -- that of the files here
 local gpush = require "gpush"
-local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
-
-local command = assert(loadfile(dir .. "/command_line.lua", "t"))("help", [[
+local command = require "command_line"("help", [[
 usage: gpush help [WORD…]
 Tells about a function, a class or a topic, as help "WORD…" does at the prompt:
 gpush help conv2d, gpush help nn, gpush help out of memory.

@@ -1,11 +1,11 @@
 --!plain
 -- gpush lab NAME [options]: runs a lab. It gets the options as if its file had been called.
-local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
-local command = assert(loadfile(dir .. "/command_line.lua", "t"))("lab", [[
+local require = debug.getregistry()["gpush.require"] -- that of the files here
+local command = require "command_line"("lab", [[
 usage: gpush lab NAME [options]
 Runs a lab; gpush labs lists them. gpush lab NAME --help tells what to look at, and the options.
 ]], {})
-local labs = assert(loadfile(dir .. "/labs.lua", "t"))(dir)
+local labs = require "labs"
 
 local args = { ... }
 local given, at = command.read(args)

@@ -1,9 +1,9 @@
 --!plain
 -- gpush profile [options] script [args]: runs a script, records it, and shows or writes the
 -- profile, however the script ends.
+local require = debug.getregistry()["gpush.require"] -- that of the files here
 local gpush = require "gpush"
 local profile = gpush.profile
-local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
 
 -- Files that are written, and the profile's method for each.
 local FILES <const> = { { "--html", "report" }, { "--trace", "trace" }, { "--save", "save" },
@@ -18,7 +18,7 @@ local OPTIONS <const> = { ["--table"] = true, ["--stack"] = true, ["--memory"] =
 local OUTPUTS <const> = {}
 for i, it in ipairs(FILES) do OPTIONS[it[1]], OUTPUTS[i] = "a file", it[1] end
 
-local command = assert(loadfile(dir .. "/command_line.lua", "t"))("profile", [[
+local command = require "command_line"("profile", [[
 usage: gpush profile [options] script [args]
 Runs the script and says on stderr where its time went, unless it is to write files only.
   --table            show only the table, also beside files
@@ -89,7 +89,7 @@ end
 -- Calls next_step after each step of the optimizer that steps first.
 local function watch_steps()
     local _ = gpush.optim.SGD -- which reads the file that sets the next two
-    local registry, first = debug.getregistry(), nil
+    local registry, first = require "registry", nil
     local optimizer, step, scaled_step = registry["gpush.optimizer"],
         registry["gpush.optimizer"].step, registry["gpush.scaled_step"]
     local function after(self, ...)
@@ -177,7 +177,7 @@ if given["--steps"] then
     end
 end
 if given["--stack-depth"] then
-    local ok, message = pcall(debug.getregistry()["gpush.check_depth"], given["--stack-depth"],
+    local ok, message = pcall(require "registry"["gpush.check_depth"], given["--stack-depth"],
         "gpush profile")
     if not ok then
         return command.refuse("--stack-depth: %s", message:match "expected.*" or message)

@@ -1,11 +1,11 @@
 --!plain
 -- gpush sync [options] script [args]: runs a script and reports who waited for a device. As a
 -- check it fails where waits are new, too many or refused.
+local require = debug.getregistry()["gpush.require"] -- that of the files here
 local gpush = require "gpush"
 local sync = gpush.sync
-local dir = debug.getinfo(1, "S").source:match "^@(.*)/command/[^/]*$"
 
-local command = assert(loadfile(dir .. "/command_line.lua", "t"))("sync", [[
+local command = require "command_line"("sync", [[
 usage: gpush sync [options] script [args]
 Runs the script, then prints on stderr which lines waited for a device, why and for how long.
   --warn           print a line at each wait, as sync.mode = "warn" does
@@ -77,7 +77,7 @@ local function begin()
     if given["--error"] then sync.mode = "error" end
 end
 if skip == 0 then begin() end
-debug.getregistry()["gpush.stepped"] = function()
+require "registry"["gpush.stepped"] = function()
     steps = steps + 1
     if steps ~= skip then return end
     sync.reset()

@@ -1,9 +1,9 @@
 --!plain
 -- The table `cuda`: the GPUs, their memory, waiting for them; PyTorch's names. Loaded on first use.
 -- `device` is "cuda" by default; memory_summary and the others take any device, "sim" too.
-local gpush, cuda, folder, _, _, declared = ...
-local scripts = folder:match "^(.*)/"
-local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
+local require = ...
+local gpush, cuda, declared = require "gpush", require "cuda", require "declared"
+local raise = require "raise"
 
 local function gib(bytes) return ("%.2f GiB"):format(bytes / 2 ^ 30) end
 local function mib(bytes)

@@ -6,7 +6,8 @@
 -- run with the table as its argument and returns a table with size and get; each
 -- worker of a loader runs it, so it may open values that cannot be copied to a
 -- worker.
-local _, data, _, composite = ...
+local require = ...
+local data, composite = require "data", require "composite"
 
 local Dataset = {}
 

@@ -4,7 +4,9 @@
 -- through the transform, and the number of its class; classes and files are in
 -- the order of their names, in the fields `classes` and `files`. max_pixels is
 -- that of image.load.
-local gpush, data, _, composite, loader = ...
+local require = ...
+local gpush, data = require "gpush", require "data"
+local composite, loader = require "composite", require "loader"
 
 local function get(self, i)
     local f = self.files[i]

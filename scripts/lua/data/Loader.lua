@@ -29,13 +29,16 @@
 --
 -- loader.epoch counts the passes: set it to repeat one. loader:report() says who
 -- waits for whom.
-local gpush, data, folder, composite, loader, declared = ...
+local require = ...
+local gpush, data, composite = require "gpush", require "data", require "composite"
+local registry = require "registry"
+local loader, declared = require "loader", require "declared"
 
 local Loader = {}
 Loader.__index = Loader
 
 local defaults = { batch = 1, shuffle = false, workers = 0, drop_last = false, pin = false }
-local check_fields = debug.getregistry()["gpush.check_fields"]
+local check_fields = require "check_fields"
 local names = "any dataset, any batch, any shuffle, any workers, any prefetch, any drop_last, \z
     any collate, any seed, any pin, any device, any sampler"
 
@@ -217,9 +220,9 @@ function Loader:__tostring()
             self.shuffle and ", shuffled" or "")
 end
 
-Loader.report = assert(loadfile(folder .. "/report.lua", "t"))(gpush, folder)
+Loader.report = require "data.report"
 
-debug.getregistry()["gpush.loader"] = Loader
+registry["gpush.loader"] = Loader
 declared(Loader, "data.Loader.", { report = "self loader, bool print=true" })
 
 local function new(first, options)

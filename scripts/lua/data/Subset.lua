@@ -2,7 +2,8 @@
 -- data.Subset(dataset, indices): the samples of a data set with these indices, a list or a tensor.
 -- data.ConcatDataset{a, b, …}: data sets one after the other. data.random_split(dataset, lengths):
 -- subsets of so many samples each, at random, or of shares that add up to 1.
-local gpush, data, _, composite = ...
+local require = ...
+local gpush, data, composite = require "gpush", require "data", require "composite"
 
 local function check_dataset(what, d)
     if type(d) ~= "table" or type(d.get) ~= "function" then

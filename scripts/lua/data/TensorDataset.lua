@@ -1,7 +1,8 @@
 --!plain
 -- data.TensorDataset(x, y, …): sample i is x[i], y[i], …, views of the tensors,
 -- which must have equally many rows. Workers share their memory.
-local gpush, data, _, composite = ...
+local require = ...
+local gpush, data, composite = require "gpush", require "data", require "composite"
 
 local function get(self, i, ...)
     if type(self) ~= "table" then

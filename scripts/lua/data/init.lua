@@ -1,11 +1,11 @@
 --!plain
 -- data: shared by data sets and loaders. A data set is a table with a function get(self, index),
 -- which returns one or several values, and its size: a number, a function size(self), or #dataset.
-local _, data, folder, _, _, declared = ...
-local scripts = folder:match "^(.*)/[^/]*$"
+local require = ...
+local data, declared = require "data", require "declared"
 
 -- Raises a message at the script's line.
-data.raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
+data.raise = require "raise"
 
 local homes = getmetatable(data).homes
 homes.transforms, homes.ConcatDataset, homes.random_split = "transforms", "Subset", "Subset"

@@ -2,9 +2,10 @@
 -- loader:report(): whether the step or the workers wait, in the current pass or the last one.
 -- Prints it and returns nothing, or returns the figures with {print = false}.
 
-local gpush, folder = ...
-local usage = debug.getregistry()["gpush.usage"]
-local workers = assert(loadfile(folder .. "/workers.lua", "t"))()
+local require = ...
+local gpush, registry = require "gpush", require "registry"
+local usage = registry["gpush.usage"]
+local workers = require "data.workers"
 
 -- The kind of a batch's memory.
 local function memory(self)
@@ -71,7 +72,7 @@ return function(self, show)
     s.kind = kind_of_step()
     s.verdict = verdict(s)
     if not show then return s end
-    local fit = assert(loadfile(folder .. "/../fit.lua", "t"))()
+    local fit = require "fit"
     fit.print(("%d batches of %d in %s, %d worker%s, %s"):format(
         s.batches, self.batch, ms(s.elapsed), s.workers,
         s.workers == 1 and "" or "s", memory(self)))

@@ -4,9 +4,10 @@
 --         data.transforms.RandomHorizontalFlip(), data.transforms.ToFloat()}
 -- Random ones draw from the generator that manual_seed sets; in a loader that is
 -- the sample's own, so the result does not depend on the worker.
-local gpush, _, _, _, _, declared = ...
+local require = ...
+local gpush, declared = require "gpush", require "declared"
 local M = {}
-local check_list = debug.getregistry()["gpush.check_list"]
+local check_list = require "check_list"
 
 local function fail(name, ...)
     gpush.data.raise("data.transforms." .. name .. ": " .. string.format(...))

@@ -2,10 +2,11 @@
 -- dist: many processes, started by mpirun, srun or `gpush run`, that compute one thing together.
 -- Ranks count from 0, as in MPI. Names are those of torch.distributed. Loaded on first use; MPI,
 -- when the first of its functions or dist.rank or dist.size is read.
-local gpush, dist, folder, _, _, declared = ...
-local scripts = folder:match "^(.*)/"
-local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
-local core = debug.getregistry()["gpush.dist"]
+local require = ...
+local gpush, dist, declared = require "gpush", require "dist", require "declared"
+local registry = require "registry"
+local raise = require "raise"
+local core = registry["gpush.dist"]
 
 -- The rows of the op table, by the names of functions here.
 local rows = {}
@@ -201,7 +202,7 @@ end
 
 -- A signal may come to one rank alone, and at any time: all are asked, so that all answer alike.
 function dist.preempted()
-    local own = debug.getregistry()["gpush.preempted"]()
+    local own = registry["gpush.preempted"]()
     join()
     if core.size() == 1 then return own end
     local flag = gpush.full({}, own and 1 or 0, { dtype = "u8" })

@@ -1,7 +1,7 @@
 --!plain
--- For modules that run on many ranks: texts and failures of all of them. Loaded with the module
--- table; returns the functions.
-local gpush = ...
+-- For modules that run on many ranks: texts and failures of all of them.
+local require = ...
+local gpush = require "gpush"
 local dist = gpush.dist
 local CHUNK <const> = 4096 -- bytes that one call takes apart or joins
 

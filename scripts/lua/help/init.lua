@@ -2,22 +2,17 @@
 -- help: finds what a name refers to, and describes it: a class, a function, a value, a source.
 -- help/op.lua describes ops, help/search.lua looks for words, help/page.lua prints; longer texts
 -- and examples are in scripts/lua/topics, loaded on demand.
-local gpush, dir, op_name, composites = ...
-local safe = debug.getregistry()["gpush.safe"]
+local require = ...
+local gpush, registry = require "gpush", require "registry"
+local safe = registry["gpush.safe"]
 
-local topics
-local function topic(name)
-    topics = topics or assert(loadfile(dir .. "/topics/init.lua", "t"))(dir)
-    return topics[name], topics
-end
-
-local page = assert(loadfile(dir .. "/help/page.lua", "t"))(gpush)
+local dir, op_name = require "dir", registry["gpush.signature"]
+local composites = registry["gpush.composites"]
+local topic, page, search = require "help.topic", require "help.page", require "help.search"
 local print, put, plain, wrapped = page.print, page.put, page.plain, page.wrapped
-local about = assert(loadfile(dir .. "/help/op.lua", "t"))(gpush, topic, page)
+local about = require "help.op"
 local call_text, show_op, show_topic = about.call_text, about.show, about.show_topic
 local find -- below
-local search = assert(loadfile(dir .. "/help/search.lua", "t"))(dir, topic, page, about.public,
-    function(name) return select(3, op_name((find(name)))) or "" end)
 
 -- ---- Source ----
 
@@ -42,7 +37,7 @@ end
 -- The lines of a file, or of what was typed at the prompt (shell/editor/inputs.c).
 local function lines_of(info)
     local f = info.source:sub(1, 1) == "@" and io.open(info.source:sub(2))
-    local typed = (debug.getregistry()["gpush.inputs"] or {})[info.source]
+    local typed = (registry["gpush.inputs"] or {})[info.source]
     local text = {}
     for line in f and f:lines() or (typed and typed .. "\n" or ""):gmatch "([^\n]*)\n" do
         text[#text + 1] = line
@@ -109,7 +104,7 @@ end
 -- What topics say about v under that name, unless the user has redefined it.
 local function known_as(v, name)
     local t, own = topic(name), gpush
-    local method = rawequal(v, debug.getregistry()["gpush.tensor.methods"][name:match "[^.]*$"])
+    local method = rawequal(v, registry["gpush.tensor.methods"][name:match "[^.]*$"])
     if not t or method or (name:find "%." and type(v) == "userdata") then return t end
     for key in name:gmatch "[^.]+" do own = type(own) == "table" and rawget(own, key) or nil end
     if own == nil and type(v) == "table" then own = name == "arg" and v or package.loaded[name] end
@@ -121,10 +116,10 @@ end
 
 -- The name under which topics describe v, if any.
 local function name_of(v)
-    for name, f in next, debug.getregistry()["gpush.tensor.methods"] do
+    for name, f in next, registry["gpush.tensor.methods"] do
         if rawequal(f, v) then return topic("tensor." .. name) and "tensor." .. name or name end
     end
-    topic ""
+    local _, topics = topic ""
     for name in next, topics do
         local at = _G
         for key in tostring(name):gmatch "[^.]+" do
@@ -224,7 +219,7 @@ end
 -- no other is known.
 local function step(from, key, path)
     if gpush.is_tensor(from) then
-        local method = debug.getregistry()["gpush.tensor.methods"][key]
+        local method = registry["gpush.tensor.methods"][key]
         return method, method and not topic("tensor." .. key) and key or "tensor." .. key
     end
     if type(from) == "userdata" then
@@ -268,7 +263,7 @@ end
 local function find_op(name)
     local plain = name:gsub("^linalg_", "linalg.")
     if composites[plain] then return composites[plain] end
-    local v = debug.getregistry()["gpush.tensor.methods"][name] or find((name:gsub("_", ".", 1)))
+    local v = registry["gpush.tensor.methods"][name] or find((name:gsub("_", ".", 1)))
     for _, group in ipairs { "linalg", "fft" } do v = v or rawget(gpush[group], name) end
     return v
 end
@@ -278,8 +273,7 @@ local function way_in()
         source; help \"words\" searches.", "")
     wrapped("Tab completes: x:su<Tab>, nn.<Tab>, zeros(3, {<Tab>. :help lists the prompt's \z
         commands, Ctrl-D ends.", "")
-    topic ""
-    for _, part in ipairs(topics[1]) do wrapped(part[1] .. ": " .. part[2], "    ") end
+    for _, part in ipairs(topic(1)) do wrapped(part[1] .. ": " .. part[2], "    ") end
     put("    and %d more ops: help \"words\" finds them, ops(true) is their table", 0 + (function()
         local n = 0
         for _ in next, page.rows() do n = n + 1 end
@@ -322,10 +316,12 @@ local function show_name(name, how)
     return v ~= nil or known ~= nil
 end
 
+local function line_of(name) return select(3, op_name((find(name)))) or "" end
+
 local function help_name(name, how)
     if show_name(name, how) then return end
     local meant = search.meant(name)
-    if not (meant and name:find "^[%a_][%w_]*[.:]") and search.show(name) then return end
+    if not (meant and name:find "^[%a_][%w_]*[.:]") and search.show(name, line_of) then return end
     -- an object, so that nobody gets a traceback
     local message = ("help: nothing is called '%s'%s"):format(safe(name), meant or
         ', and nothing mentions it; try other words, such as help "slow" or help "matrix \z

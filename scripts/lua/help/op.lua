@@ -1,7 +1,8 @@
 --!plain
--- Describes an op: its signature and what the op table or define say of it, and its topic. Gets the
--- module, the function that finds a topic, and the page to print on.
-local gpush, topic, page = ...
+-- Describes an op: its signature and what the op table or define say of it, and its topic.
+local require = ...
+local gpush, registry = require "gpush", require "registry"
+local topic, page = require "help.topic", require "help.page"
 local print, put, wrapped = page.print, page.put, page.wrapped
 
 -- The table of ops, made once: it resolves every composite.
@@ -136,11 +137,11 @@ local function show_op(name, sig, help)
     page.call(call_text(name, sig))
     wrapped(help, "    ")
     if sig ~= "" then wrapped(types_text(sig), "    ") end
-    local also = debug.getregistry()["gpush.synonyms"][name]
+    local also = registry["gpush.synonyms"][name]
     if also then put("    also called %s", table.concat(also, ", ")) end
     if row and row.dtypes then wrapped("dtypes: " .. row.dtypes, "    ") end
     local first, rest = sig:match "^%l+[?!]* (%w+)(.*)$"
-    if debug.getregistry()["gpush.tensor.methods"][name .. "_"] and first then
+    if registry["gpush.tensor.methods"][name .. "_"] and first then
         put("    in place: %s:%s_(%s)", first, name, rest:find "%l" and "…" or "")
     end
     if row and row.waits then wrapped("waits: " .. row.waits, "    ") end

@@ -1,7 +1,7 @@
 --!plain
--- The page that help prints: lines no wider than the terminal, or than 80 columns. Gets the
--- module.
-local gpush = ...
+-- The page that help prints: lines no wider than the terminal, or than 80 columns.
+local require = ...
+local gpush, registry = require "gpush", require "registry"
 local page = {}
 
 -- Everything is printed at once, at the end.
@@ -10,7 +10,7 @@ local function print(s) lines[#lines + 1] = s end
 local function put(fmt, ...) print((fmt:format(...))) end
 
 -- Of several lines, as a terminal may show it.
-local function plain(s) return debug.getregistry()["gpush.safe"](s, true) end
+local function plain(s) return registry["gpush.safe"](s, true) end
 
 -- The terminal's columns, or 80.
 local function terminal() return gpush.terminal and gpush.terminal() or 80 end

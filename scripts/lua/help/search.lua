@@ -1,9 +1,9 @@
 --!plain
 -- What help answers where words are no name: the entries that the words fit best, a line each. A
 -- word counts most where it is part of a name, or where help/asked.lua has it among the words by
--- which people ask; less within a name, and least in a text. Gets the folder of the scripts, the
--- topics, the page, an op's public name, and the line of help of a function by its name.
-local dir, topic, page, public, line = ...
+-- which people ask; less within a name, and least in a text.
+local require = ...
+local topic, page, public = require "help.topic", require "help.page", require "help.op".public
 local M = {}
 
 local asked -- name -> " word word "
@@ -36,7 +36,7 @@ end
 
 local function load_asked()
     asked = {}
-    for name, words in next, assert(loadfile(dir .. "/help/asked.lua", "t"))() do
+    for name, words in next, require "help.asked" do
         asked[name] = set_of(words)
     end
 end
@@ -52,7 +52,7 @@ local function fit(word, name, own, text)
 end
 
 -- All entries that fit any of the words, best first: {name, help, score, whether all words fit}.
-local function search(words)
+local function search(words, line)
     local found, list = {}, words_of(words)
     if not asked then load_asked() end
     local function judge(name, help)
@@ -95,9 +95,10 @@ local function put_found(found, n)
     if #found > n then page.put("and %d more", #found - n) end
 end
 
---- Prints what the words fit, all of them or, of several, some; false if nothing does.
-function M.show(words)
-    local found, all = search(words), {}
+--- Prints what the words fit, all of them or, of several, some; false if nothing does. line(name):
+--- the line of help of a function that has no topic.
+function M.show(words, line)
+    local found, all = search(words, line), {}
     if #found == 0 or not (found[1][4] or words:find "%w%s+%w") then return false end
     for _, row in ipairs(found) do if row[4] then all[#all + 1] = row end end
     if not found[1][4] then page.print "nothing mentions all of these words; some of them:" end
@@ -110,7 +111,7 @@ function M.meant(name)
     local names, _, topics = {}, topic ""
     for op in next, page.rows() do names[#names + 1] = public(op) end
     for known in next, topics do names[#names + 1] = type(known) == "string" and known or nil end
-    local near = assert(loadfile(dir .. "/nearest.lua", "t"))()(name, names)
+    local near = require "nearest"(name, names)
     return near and (", did you mean %s?"):format(near)
 end
 

@@ -1,6 +1,7 @@
 --!plain
 -- Activations: a table of names, their formulas and parameters; each becomes a class.
-local gpush, nn = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
 
 local inplace = "bool inplace=false"
 

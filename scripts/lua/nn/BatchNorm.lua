@@ -1,7 +1,8 @@
 --!plain
 -- BatchNorm1d, 2d, 3d: each channel to mean 0 and variance 1, over the batch while training, by
 -- running statistics after. InstanceNorm1d, 2d, 3d: each channel of each image on its own.
-local gpush, nn = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
 
 local function check(self, x)
     local n = x:dim()

@@ -1,6 +1,7 @@
 --!plain
 -- RNNCell, LSTMCell and GRUCell: one step of a recurrent layer.
-local gpush, nn = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
 
 for name, gates in pairs { RNN = 1, LSTM = 4, GRU = 3 } do
     local run = gpush[name:lower() .. "_cell"]

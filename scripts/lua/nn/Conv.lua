@@ -1,7 +1,8 @@
 --!plain
 -- Conv1d, Conv2d, Conv3d and ConvTranspose1d, 2d, 3d: the classes are made in a loop over the
 -- number of dims.
-local gpush, nn = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
 
 -- One number, or a list of dims of them, as a list.
 local function list_of(value, dims)

@@ -1,7 +1,8 @@
 --!plain
 -- Dropout: while training, zeroes each element (Dropout1d to 3d: each channel) with probability p
 -- and scales the others up.
-local gpush, nn = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
 
 -- dims: those of x in a batch, whose first two, samples and channels, are dropped as a whole; nil:
 -- each element on its own.

@@ -1,6 +1,7 @@
 --!plain
 -- Embedding: a row of weight for each index, which counts from 1. EmbeddingBag: of several at once.
-local gpush, nn = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
 local Embedding = nn.module { "Embedding",
     help = "a row of weight for each index, as a new last dim",
     sig = "int num_embeddings, int embedding_dim, int? padding_idx, dtype? dtype, device? device" }

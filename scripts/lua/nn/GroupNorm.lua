@@ -1,6 +1,7 @@
 --!plain
 -- GroupNorm: each group of channels of each image to mean 0 and variance 1, times weight plus bias.
-local gpush, nn = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
 local GroupNorm = nn.module { "GroupNorm",
     help = "each group of channels (dim 2) of each image to mean 0 and variance 1",
     sig = "int num_groups, int num_channels, float eps=1e-5, bool affine=true, dtype? dtype, \z

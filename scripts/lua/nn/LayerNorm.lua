@@ -1,6 +1,7 @@
 --!plain
 -- LayerNorm: the elements of the last dims to mean 0 and variance 1, times weight plus bias.
-local gpush, nn = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
 local LayerNorm = nn.module { "LayerNorm",
     help = "the elements of the last dims to mean 0 and variance 1",
     sig = "ints normalized_shape, float eps=1e-5, bool elementwise_affine=true, bool bias=true, \z

@@ -1,6 +1,7 @@
 --!plain
 -- Linear: y = x W' + b over the last dim of x. Bilinear: y[k] = x1 W[k] x2' + b[k].
-local gpush, nn = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
 local linear = gpush.linear
 
 local Linear = nn.module { "Linear",

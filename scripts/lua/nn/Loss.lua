@@ -1,7 +1,8 @@
 --!plain
 -- Losses: a table of names, the ops they call and these ops' options; each becomes a class, whose
 -- tensors are buffers.
-local gpush, nn = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
 
 local reduction = "str reduction=\"mean\""
 local losses = {

@@ -1,7 +1,8 @@
 --!plain
 -- ModuleList, ModuleDict, ParameterList and ParameterDict: modules or parameters that count, by
 -- number or by name, without a forward of their own.
-local gpush, nn, _, _, _, declared = ...
+local require = ...
+local gpush, nn, declared = require "gpush", require "nn", require "declared"
 local ModuleList = nn.module { "ModuleList", sig = "list? modules",
     help = "a list of modules whose parameters count, without a forward of its own" }
 

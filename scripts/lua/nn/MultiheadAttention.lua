@@ -1,7 +1,8 @@
 --!plain
 -- MultiheadAttention: several parallel attentions, each over its part of the features. Vaswani et
 -- al. 2017.
-local gpush, nn, _, composite = ...
+local require = ...
+local gpush, nn, composite = require "gpush", require "nn", require "composite"
 local Attention = nn.module { "MultiheadAttention",
     help = "attention of query to key and value, in num_heads parts",
     sig = "int embed_dim, int num_heads, float dropout=0, bool bias=true, int? kdim, int? vdim, \z

@@ -1,7 +1,8 @@
 --!plain
 -- MaxPool, AvgPool, AdaptiveAvgPool and AdaptiveMaxPool of 1 to 3 dims, over the ops of these
 -- names; those of 3 dims give no indices.
-local gpush, nn = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
 
 local function text(v) return type(v) == "table" and table.concat(v, "x") or tostring(v) end
 

@@ -1,6 +1,7 @@
 --!plain
 -- RMSNorm: the elements of the last dims over the root of their mean square, times weight.
-local gpush, nn = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
 local RMSNorm = nn.module { "RMSNorm",
     help = "the elements of the last dims over the root of their mean square",
     sig = "ints normalized_shape, float? eps, bool elementwise_affine=true, dtype? dtype, device? \z

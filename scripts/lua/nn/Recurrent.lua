@@ -1,7 +1,8 @@
 --!plain
 -- RNN, LSTM and GRU: layers over time, on the ops rnn, lstm and gru. Parameters are named as
 -- PyTorch's: weight_ih_l0 … counts layers from 0, and a second direction's end in _reverse.
-local gpush, nn = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
 
 local common = "int input_size, int hidden_size, int num_layers=1%s, bool bias=true, bool \z
     batch_first=false, "

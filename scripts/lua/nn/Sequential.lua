@@ -1,9 +1,10 @@
 --!plain
 -- nn.Sequential(a, b, …), or of a list: modules one after the other, each applied
 -- to the result of the one before; model[2] is the second.
-local _, nn, _, _, _, declared = ...
+local require = ...
+local nn, declared = require "nn", require "declared"
 local Sequential = nn.module "Sequential"
-local check_list = debug.getregistry()["gpush.check_list"]
+local check_list = require "check_list"
 
 --- nn.Sequential(a, b, …) or nn.Sequential{a, b, …}
 function Sequential:init(...)

@@ -1,6 +1,7 @@
 --!plain
 -- Identity, Flatten, Unflatten, Upsample, pads, windows and their like: layers that learn nothing.
-local gpush, nn = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
 
 local Identity = nn.module "Identity" -- takes any arguments, to stand in for any layer
 function Identity:forward(x) return x end

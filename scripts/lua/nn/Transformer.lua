@@ -2,7 +2,9 @@
 -- TransformerEncoderLayer and TransformerEncoder: attention to itself, then two linear layers, each
 -- added to its input and normed; TransformerDecoderLayer and TransformerDecoder, which attend to a
 -- memory between the two; Transformer, of both. Vaswani et al. 2017.
-local gpush, nn, _, composite, _, declared = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
+local composite, declared = require "composite", require "declared"
 
 local of_layer = "int d_model, int nhead, int dim_feedforward=2048, float dropout=0.1, str \z
     activation=\"relu\", float layer_norm_eps=1e-5, bool batch_first=false, bool \z

@@ -1,6 +1,8 @@
 --!plain
 -- nn: shared by all layers, the classes that nn.module makes; each layer has a file in this folder.
-local gpush, nn, folder, composite, _, declared = ...
+local require = ...
+local gpush, nn, registry = require "gpush", require "nn", require "registry"
+local composite, declared = require "composite", require "declared"
 
 local Module = {} -- the methods of all modules; the files of module/ add theirs
 nn.Module = Module
@@ -47,7 +49,7 @@ end
 
 local function check_count(self, n, most)
     if n <= most then return end
-    local place = debug.getregistry()["gpush.place"]() or class_of(self)
+    local place = registry["gpush.place"]() or class_of(self)
     nn.raise("%s: %d argument%s given, at most %d expected", place, n, n == 1 and "" or "s", most)
 end
 
@@ -56,7 +58,7 @@ end
 local checked = setmetatable({}, { __mode = "k" })
 
 -- On the path of each step: with one argument no function of C runs.
-local watch, watched, entering = debug.getregistry()["gpush.module_watch"], nil, nil
+local watch, watched, entering = registry["gpush.module_watch"], nil, nil
 local function call(self, ...)
     if watch.on then
         if entering ~= self then return pass(watched(self, ...)) end
@@ -97,7 +99,7 @@ function Handle:remove()
     end
 end
 function Handle:__call() self:remove() end
-debug.getregistry()["gpush.module_hook"] = Handle
+registry["gpush.module_hook"] = Handle
 declared(Handle, "module_hook.", { remove = "self module_hook" })
 
 local function register(self, list, fn)
@@ -136,9 +138,9 @@ end
 -- The paths that profiles have asked for, by the outermost and the innermost module.
 -- bindings/sampling/stack.c finds the calls by the frames of `call`.
 local paths = setmetatable({}, { __mode = "k" })
-debug.getregistry()["gpush.module_call"] = call
-debug.getregistry()["gpush.module_paths"] = paths
-debug.getregistry()["gpush.module_path"] = function(...)
+registry["gpush.module_call"] = call
+registry["gpush.module_paths"] = paths
+registry["gpush.module_path"] = function(...)
     local calls = { ... }
     local outer, text = calls[#calls], path_of(calls)
     paths[outer] = paths[outer] or setmetatable({}, { __mode = "k" })
@@ -154,7 +156,7 @@ local function tell()
     local outer, inner, calls = seen[1], seen[n], {}
     local text = paths[outer] and paths[outer][inner]
     for i = 1, text and 0 or n do calls[i] = seen[n + 1 - i] end
-    text = text or debug.getregistry()["gpush.module_path"](table.unpack(calls))
+    text = text or registry["gpush.module_path"](table.unpack(calls))
     watch.enter(text)
 end
 local leave = setmetatable({}, { __close = function()
@@ -185,11 +187,10 @@ local function place()
     local text = path_of(calls)
     return n == 1 and text or ("%s (%s)"):format(text, class_of(calls[1]))
 end
-debug.getregistry()["gpush.place"] = place -- gp_lua_raise puts it before an op's message
+registry["gpush.place"] = place -- gp_lua_raise puts it before an op's message
 
 --- Raises a message at the script's line.
-nn.raise = assert(loadfile(folder:match "^(.*)/[^/]*$" .. "/raise.lua", "t"))(
-    folder:match "^(.*)/[^/]*$")
+nn.raise = require "raise"
 
 --- Raises a message that begins with the path of the module that is being called.
 function nn.fail(text, ...)
@@ -215,7 +216,7 @@ local function check_forward(fn)
     local class = { forward = fn, most = most_of(fn) }
     local function forward(self, ...)
         if type(self) ~= "table" then
-            nn.raise(debug.getregistry()["gpush.dotted"](2, 2)
+            nn.raise(registry["gpush.dotted"](2, 2)
                 or ("forward: expected a module in front, got %s: call it with a colon, \z
                     model:forward(x)"):format(is_tensor(self) and "tensor" or type(self)))
         end
@@ -351,10 +352,11 @@ function nn.module(def, base)
         __call = make, __tostring = function() return "class " .. def[1] end })
 end
 
-for _, part in ipairs { "module/tree", "module/state", "module/print", "start" } do
-    assert(loadfile(folder .. "/" .. part .. ".lua", "t"))(gpush, nn, folder, composite)
-end
-assert(loadfile(folder .. "/module/declare.lua", "t"))(nn, declared)
+require "nn.module.tree"
+require "nn.module.state"
+require "nn.module.print"
+require "nn.start"
+require "nn.module.declare"
 
 -- ---- files of several layers ----
 

@@ -2,11 +2,13 @@
 -- nn.parallel.DistributedDataParallel(model, {bucket = "25MB"}): a model of which each rank trains
 -- a copy on its part of every batch. Gradients are averaged over ranks in buckets, each as soon as
 -- its gradients are complete, while backward goes on. Source: torch.nn.parallel.
-local gpush, nn, folder, _, _, declared = ...
+local require = ...
+local gpush, nn, declared = require "gpush", require "nn", require "declared"
+local registry = require "registry"
 local dist = gpush.dist
-local core = debug.getregistry()["gpush.dist"]
-local check_fields = debug.getregistry()["gpush.check_fields"]
-local ranks = assert(loadfile(folder .. "/../dist/text.lua", "t"))(gpush)
+local core = registry["gpush.dist"]
+local check_fields = require "check_fields"
+local ranks = require "dist.text"
 local NAME <const> = "nn.parallel.DistributedDataParallel"
 
 local DDP = nn.module { "DistributedDataParallel", sig = "value model, table? options" }

@@ -1,7 +1,8 @@
 --!plain
 -- nn.init: initialises parameters. Every function writes its tensor in place, without recording,
 -- and returns it. Names, arguments, defaults and formulas are those of torch.nn.init.
-local gpush, nn, _, composite = ...
+local require = ...
+local gpush, nn, composite = require "gpush", require "nn", require "composite"
 local init = {}
 nn.init = init
 

@@ -1,8 +1,8 @@
 --!plain
 -- nn.utils: clipping by PyTorch's name, parameters as one vector, sequences padded to one length,
 -- and weights that are computed from others: weight_norm and spectral_norm.
-local gpush, nn, folder, composite = ...
-local scripts = folder:match "^(.*)/"
+local require = ...
+local gpush, nn, composite = require "gpush", require "nn", require "composite"
 
 local utils = { clip_grad_norm_ = gpush.optim.clip_grad_norm_,
     clip_grad_value_ = gpush.optim.clip_grad_value_, rnn = {} }
@@ -14,7 +14,7 @@ end
 
 -- ---- parameters as one vector ----
 
-local parameters = assert(loadfile(scripts .. "/parameters.lua", "t"))(gpush)
+local parameters = require "parameters"
 
 local function list_of(name, params)
     local what = "nn.utils." .. name

@@ -1,6 +1,7 @@
 --!plain
 -- Composites under autocast: what tensor/autocast.c does to the arguments of rows.
-local gpush = ...
+local require = ...
+local gpush = require "gpush"
 local is_tensor, state, off = gpush.is_tensor, gpush.get_autocast_dtype, { enabled = false }
 local ELIGIBLE = { f32 = 2, f16 = 1, bf16 = 1 } -- f64 was asked for
 

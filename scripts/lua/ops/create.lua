@@ -1,6 +1,7 @@
 --!plain
 -- Composites: tensors made from a shape or like another tensor. See define in scripts/lua/init.lua.
-local gpush, define, _, fail = ...
+local require = ...
+local gpush, define, fail = require "gpush", require "ops".define, require "fail"
 
 -- The options of a tensor like x: absent ones are x's.
 local function like(x, dtype, device)

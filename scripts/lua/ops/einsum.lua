@@ -1,10 +1,9 @@
 --!plain
 -- Composites: sums of products in Einstein's notation, and tensordot. Operands are contracted two
 -- at a time by matmul of batches; labels of dims are strings.
-local _, define, _, raise = ...
+local require = ...
+local define, raise = require "ops".define, require "fail"
 
--- Raised at the line that called the composite: define's functions count levels, so errors carry
--- none.
 local function fail(format, ...) raise(("einsum: " .. format):format(...)) end
 
 local function text(x) return x.dtype .. " " .. table.concat(x.shape, "x") end

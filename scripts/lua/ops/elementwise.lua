@@ -1,7 +1,9 @@
 --!plain
 -- Composites: comparisons of whole tensors and other elementwise ones. See define in
 -- scripts/lua/init.lua.
-local gpush, define, rows, fail = ...
+local require = ...
+local gpush, define = require "gpush", require "ops".define
+local rows, fail = require "ops".rows, require "fail"
 
 define { "equal", sig = "tensor a, tensor b",
     help = "whether two tensors have the same shape and elements; true or false, so a wait for \z

@@ -1,6 +1,7 @@
 --!plain
 -- Composites: Fourier transforms. See define in scripts/lua/init.lua.
-local gpush, define, _, fail = ...
+local require = ...
+local gpush, define, fail = require "gpush", require "ops".define, require "fail"
 
 -- ---- Fourier transforms over several dims; grids; shifts ----
 

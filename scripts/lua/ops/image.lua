@@ -1,8 +1,9 @@
 --!plain
 -- Composites: pools of three dims, which are those of two and of one, and images read at any place.
 -- See define in scripts/lua/init.lua.
-local gpush, define, _, fail, part = ...
-local _, _, once = part "ops/round_once"
+local require = ...
+local gpush, define, fail = require "gpush", require "ops".define, require "fail"
+local once = require "ops.round_once".once
 
 local function shape_text(x) return table.concat(x.shape, "x") end
 

@@ -1,6 +1,8 @@
 --!plain
 -- Composites: indices and masks. See define in scripts/lua/init.lua.
-local gpush, define, rows, fail = ...
+local require = ...
+local gpush, define = require "gpush", require "ops".define
+local rows, fail = require "ops".rows, require "fail"
 
 -- The columns of nonzero, a list of one tensor for each dim, which is an index; a 0-d tensor counts
 -- as one element in one dim.

@@ -1,7 +1,8 @@
 --!plain
 -- Composites: linear algebra. See define in scripts/lua/init.lua. Sums of products are in
 -- einsum.lua.
-local gpush, define, _, fail = ...
+local require = ...
+local gpush, define, fail = require "gpush", require "ops".define, require "fail"
 local linalg = gpush.linalg
 
 local EPS = { f32 = 2.0 ^ -23, f64 = 2.0 ^ -52 }

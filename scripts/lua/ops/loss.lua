@@ -1,7 +1,8 @@
 --!plain
 -- Composites: losses, directions and distances. See define in scripts/lua/init.lua.
-local gpush, define, _, fail, part = ...
-local _, FLOATS, once = part "ops/round_once"
+local require = ...
+local gpush, define, fail = require "gpush", require "ops".define, require "fail"
+local FLOATS, once = require "ops.round_once".FLOATS, require "ops.round_once".once
 
 local function bad(op, name, expected, got)
     fail("%s: argument '%s': expected %s, got %s", op, name, expected, tostring(got))

@@ -1,8 +1,11 @@
 --!plain
 -- Composites: the functions that layers are made of: normalisation, attention, interpolation. See
 -- define in scripts/lua/init.lua.
-local gpush, define, rows, fail, part = ...
-local HALF, FLOATS, once = part "ops/round_once"
+local require = ...
+local gpush, define = require "gpush", require "ops".define
+local rows, fail = require "ops".rows, require "fail"
+local round_once = require "ops.round_once"
+local HALF, FLOATS, once = round_once.HALF, round_once.FLOATS, round_once.once
 
 local function bad(op, name, expected, got)
     fail("%s: argument '%s': expected %s, got %s", op, name, expected, tostring(got))

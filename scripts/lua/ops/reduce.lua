@@ -1,6 +1,7 @@
 --!plain
 -- Composites: reductions and scans. See define in scripts/lua/init.lua.
-local gpush, define, _, fail = ...
+local require = ...
+local gpush, define, fail = require "gpush", require "ops".define, require "fail"
 
 local FLOATS = { f64 = true, f32 = true, f16 = true, bf16 = true }
 
@@ -81,7 +82,7 @@ local function many(sorted, qs, interpolation, count, skip)
     return skip and y or gpush.where(last:ne(last), last, y)
 end
 
-local check_list = debug.getregistry()["gpush.check_list"]
+local check_list = require "check_list"
 local MOST_QUANTILES <const> = 1 << 24
 
 -- q as a number, or as a vector in f64 on x's device.

@@ -1,6 +1,7 @@
 --!plain
 -- Composites: cells of recurrent layers. See define in scripts/lua/init.lua.
-local gpush, define, _, fail = ...
+local require = ...
+local gpush, define, fail = require "gpush", require "ops".define, require "fail"
 -- ---- cells: a layer of one time step ----
 
 -- x and h with or without a batch; states are returned in the same form.

@@ -1,6 +1,7 @@
 --!plain
 -- 16-bit floats in composites: computed in f32 and rounded once, however many ops that takes.
-local gpush = ...
+local require = ...
+local gpush = require "gpush"
 
 local HALF, FLOATS = { f16 = true, bf16 = true },
     { f64 = true, f32 = true, f16 = true, bf16 = true }
@@ -34,4 +35,4 @@ local function once(fn)
     end
 end
 
-return HALF, FLOATS, once
+return { HALF = HALF, FLOATS = FLOATS, once = once }

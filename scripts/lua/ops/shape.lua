@@ -1,6 +1,7 @@
 --!plain
 -- Composites: views and copies in another shape. See define in scripts/lua/init.lua.
-local gpush, define, _, fail = ...
+local require = ...
+local gpush, define, fail = require "gpush", require "ops".define, require "fail"
 
 
 -- dim as 1 … ndim; a 0-d tensor counts as one dim here.

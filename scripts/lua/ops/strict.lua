@@ -3,7 +3,8 @@
 -- def.strict, or any but bool where that is "numbers", and all tensors are on its device. Of types
 -- such as `any` fn moves tensors there itself. def.promotes: fn gets all tensors in the float dtype
 -- that they have in common, which of integers alone is f32.
-local gpush = ...
+local require = ...
+local gpush, fail = require "gpush", require "fail"
 local is_tensor = gpush.is_tensor
 
 local NUMBERS <const> = "f64 f32 f16 bf16 i64 i32 i16 i8 u8"
@@ -24,8 +25,8 @@ local function promoted(...)
     return table.unpack(args, 1, n)
 end
 
--- def.fn after these checks; fail as in init.lua.
-return function(def, fail)
+-- def.fn after these checks.
+return function(def)
     local op, fn, list = def[1], def.fn, def.strict == "numbers" and NUMBERS or def.strict
     local names, moved = {}, {}
     for type, name in def.sig:gmatch "(%a+)[!?]* ([%w_]+)" do

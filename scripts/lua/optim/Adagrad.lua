@@ -1,6 +1,7 @@
 --!plain
 -- optim.Adagrad: the gradient divided by the root of the sum of all its squares so far.
-local gpush, optim = ...
+local require = ...
+local gpush, optim = require "gpush", require "optim"
 
 return optim.define {
     name = "Adagrad",

@@ -1,7 +1,8 @@
 --!plain
 -- optim.Adam: averages of the gradient and of its square; weight decay is part of the gradient.
 -- optim.AdamW: weight decay shrinks the parameters and stays out of the averages.
-local gpush, optim = ...
+local require = ...
+local gpush, optim = require "gpush", require "optim"
 
 local function adam(name, help, weight_decay, decoupled)
     optim[name] = optim.define {

@@ -3,7 +3,8 @@
 -- Wright, Numerical Optimization (2006): the direction is algorithm 7.4, the line search 3.5 and
 -- 3.6, with the options and limits of torch.optim.LBFGS. It decides by losses and gradients: each
 -- evaluation is a recorded wait of the host.
-local gpush, optim = ...
+local require = ...
+local gpush, optim = require "gpush", require "optim"
 
 local DECREASE <const>, CURVATURE <const> = 1e-4, 0.9 -- constants of the Wolfe conditions
 local LEAST_CURVATURE <const> = 1e-10 -- of a pair of steps and gradients that is kept

@@ -1,6 +1,7 @@
 --!plain
 -- optim.RMSprop: the gradient divided by the root of the average of its square.
-local gpush, optim = ...
+local require = ...
+local gpush, optim = require "gpush", require "optim"
 
 return optim.define {
     name = "RMSprop",

@@ -1,6 +1,7 @@
 --!plain
 -- optim.SGD: stochastic gradient descent, with momentum.
-local gpush, optim = ...
+local require = ...
+local gpush, optim = require "gpush", require "optim"
 
 return optim.define {
     name = "SGD",

@@ -3,8 +3,10 @@
 -- rank steps its own parameters and then gives them to the others. Source: ZeRO's first stage
 -- (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models",
 -- 2020); the name is that of torch.distributed.optim.
-local gpush, optim, _, composite = ...
-local Optimizer = debug.getregistry()["gpush.optimizer"]
+local require = ...
+local gpush, optim, composite = require "gpush", require "optim", require "composite"
+local registry = require "registry"
+local Optimizer = registry["gpush.optimizer"]
 local NAME <const> = "ZeroRedundancyOptimizer"
 local BUCKET <const> = 25e6 -- bytes of parameters that are sent together
 

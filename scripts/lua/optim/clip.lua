@@ -1,8 +1,9 @@
 --!plain
--- Clipping of gradients, for init.lua. parameters(x, fail, name): the list of tensors in x;
--- failing(name): a function that raises with the name as prefix.
-local gpush, optim, composite, parameters, failing = ...
-local raise = optim.raise
+-- Clipping of gradients.
+local require = ...
+local gpush, optim = require "gpush", require "optim"
+local composite, parameters = require "composite", require "parameters"
+local raise, failing = require "raise", require "optim.failing"
 
 local function gradients(params, name)
     local fail = failing(name)

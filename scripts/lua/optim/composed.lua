@@ -1,7 +1,8 @@
 --!plain
 -- Adamax, NAdam, RAdam, Adadelta, Rprop and ASGD: optimizers whose steps are made of ops, several
 -- for each parameter. Nothing waits. Options, defaults and formulas are those of torch.optim.
-local gpush, optim = ...
+local require = ...
+local gpush, optim = require "gpush", require "optim"
 
 local positive = optim.check_positive
 

@@ -1,21 +1,17 @@
 --!plain
 -- optim: shared by all optimizers; each optimizer has a file in this folder.
-local gpush, optim, folder, composite, _, declared = ...
+local require = ...
+local gpush, optim, registry = require "gpush", require "optim", require "registry"
+local composite, declared = require "composite", require "declared"
 local is_tensor = gpush.is_tensor
 
 local Optimizer = {}
 Optimizer.__index = Optimizer
 
-local scripts = folder:match "^(.*)/"
-local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
+local raise = require "raise"
 optim.raise = raise
+local failing = require "optim.failing"
 
--- fail(text, …): raises with name as prefix.
-local function failing(name)
-    return function(text, ...)
-        raise("optim.%s: %s", name, select("#", ...) > 0 and text:format(...) or text)
-    end
-end
 
 local homes = getmetatable(optim).homes
 homes.Adam, homes.AdamW, homes.lr = "Adam", "Adam", "lr"
@@ -25,12 +21,12 @@ end
 
 -- ---- parameters and groups ----
 
-local check_fields = debug.getregistry()["gpush.check_fields"]
+local check_fields = require "check_fields"
 -- For captured steps: whether one is recorded; and that an option is read again for each replay.
-local capturing = debug.getregistry()["gpush.capture.running"]
-local note_number = debug.getregistry()["gpush.capture.number"]
+local capturing = registry["gpush.capture.running"]
+local note_number = registry["gpush.capture.number"]
 
-local parameters = assert(loadfile(scripts .. "/parameters.lua", "t"))(gpush)
+local parameters = require "parameters"
 
 local function check_parameter(p, name, fail)
     if not p.dtype:find "f" then fail("%s has dtype %s (expected a float)", name, p.dtype) end
@@ -251,14 +247,14 @@ end
 
 -- Tells whoever counts steps (command/sync.lua) that one is done, and returns the rest.
 local function done(...)
-    local tell = debug.getregistry()["gpush.stepped"]
+    local tell = registry["gpush.stepped"]
     if tell then tell() end
     return ...
 end
 
 -- For gradient scalers (amp/init.lua): a step that is skipped on the device. False, and nothing is
 -- done, where the optimizer's launch does not know how.
-debug.getregistry()["gpush.scaled_step"] = function(self, scaling)
+registry["gpush.scaled_step"] = function(self, scaling)
     if not rules(self).fused then return false end
     update_all(self, scaling)
     return done(true)
@@ -409,8 +405,8 @@ function Optimizer:__tostring()
     return ("%s(\n%s\n)"):format(self.name, table.concat(lines, "\n"))
 end
 
-assert(loadfile(folder .. "/clip.lua", "t"))(gpush, optim, composite, parameters, failing)
-debug.getregistry()["gpush.optimizer"] = Optimizer
+require "optim.clip"
+registry["gpush.optimizer"] = Optimizer
 local own = "self optimizer"
 declared(Optimizer, "optimizer.",
     { add_param_group = own .. ", table group", step = own .. ", function? closure",

@@ -1,6 +1,9 @@
 --!plain
 -- Schedules of one or many cycles, in which the momentum falls as the rate rises: for lr.lua.
-local define, raise, check_whole, _, check_rates, chain_anew = ...
+local require = ...
+local raise, schedule = require "raise", require "optim.schedule"
+local define, chain_anew = schedule.define, schedule.chain_anew
+local check_whole, check_rates = schedule.check_whole, schedule.check_rates
 
 -- What cycles change besides the rate: SGD's momentum, Adam's first beta.
 local function check_momentum(self)

@@ -1,7 +1,9 @@
 --!plain
--- Charts of lines in the terminal: braille dots in a frame with ticks and a legend. Gets the axes
--- (scale.lua) and whether the terminal shows colours; where it does not, dashes distinguish lines.
-local scale, colour_on = ...
+-- Charts of lines in the terminal: braille dots in a frame with ticks and a legend.
+-- Without colours, dashes distinguish lines.
+local require = ...
+local registry, scale = require "registry", require "plot.scale"
+local colour_on = require "plot.terminal".colour_on
 
 -- Each character is 2 x 4 dots. set(x, y, colour): x to the right and y down, from 0.
 local bits = { { 0x01, 0x02, 0x04, 0x40 }, { 0x08, 0x10, 0x20, 0x80 } }
@@ -98,7 +100,7 @@ end
 -- ---- The frame ----
 
 local function width_of(s) return utf8.len(s) or #s end
-local plain = debug.getregistry()["gpush.safe"]
+local plain = registry["gpush.safe"]
 
 -- Labels by row, from 1: at round numbers, or where there is little room at both ends.
 local function row_labels(axis, rows)

@@ -1,8 +1,9 @@
 --!plain
 -- A picture in pixels to draw charts on: antialiased lines, discs, boxes and text over one colour.
 -- x goes to the right and y down, both from 0, and integers are the centres of pixels. Colours are
--- 0xRRGGBB. Gets the module and the letters; returns the constructor of a picture.
-local gpush, letter = ...
+-- 0xRRGGBB. Returns the constructor of a picture.
+local require = ...
+local gpush, letter = require "gpush", require "plot.font"
 local Canvas = {}
 Canvas.__index = Canvas
 

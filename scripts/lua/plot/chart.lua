@@ -1,7 +1,9 @@
 --!plain
 -- Charts in pixels: the frame with its ticks, grid and texts, the legend and the colour bar, and
--- the positions of numbers in it. Gets the canvas (canvas.lua) and the axes (scale.lua).
-local canvas, scale = ...
+-- the positions of numbers in it.
+local require = ...
+local registry = require "registry"
+local canvas, scale = require "plot.canvas", require "plot.scale"
 local Chart = {}
 Chart.__index = Chart
 
@@ -14,7 +16,7 @@ local function theme(back)
     return { back = back, fore = fore, grid = canvas.mix(back, fore, 0.125), lines = lines }
 end
 
-local plain = debug.getregistry()["gpush.safe"]
+local plain = registry["gpush.safe"]
 
 -- Ticks with the columns and rows of pixels that their labels take.
 local function marked(axis, n, k)

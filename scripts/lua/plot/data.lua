@@ -1,9 +1,9 @@
 --!plain
--- A chart's data as f64 tensors on the cpu, reduced to fewer points that look the same. Gets the
--- module and fail(what, format, ...).
-local gpush, fail = ...
+-- A chart's data as f64 tensors on the cpu, reduced to fewer points that look the same.
+local require = ...
+local gpush, fail = require "gpush", require "plot.fail"
 local FEW = 4000 -- number of points that are drawn unreduced
-local check_list = debug.getregistry()["gpush.check_list"]
+local check_list = require "check_list"
 local f64, i64 = { dtype = "f64", device = "cpu" }, { dtype = "i64", device = "cpu" }
 
 -- A tensor or a list as a tensor of one dim.

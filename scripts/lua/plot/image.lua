@@ -1,7 +1,10 @@
 --!plain
--- heatmap and imshow. Gets the module, fail(what, format, ...), the reader of options, the parts of
--- charts, and the function that shows a picture on the terminal or writes it to a file.
-local gpush, fail, options, canvas, chart, scale, terminal, give, save = ...
+-- heatmap and imshow: matrices in colours, and pictures.
+local require = ...
+local gpush, fail, registry = require "gpush", require "plot.fail", require "registry"
+local canvas, chart, scale = require "plot.canvas", require "plot.chart", require "plot.scale"
+local terminal, plot = require "plot.terminal", require "plot"
+local options, give, save = plot.options, plot.give, plot.save
 
 -- For each of n positions the nearest of size rows or columns: enlarged k times, or reduced.
 local function nearest(size, n)
@@ -86,7 +89,7 @@ local function heat_text(t, lo, hi, opts)
         math.max(1, w / shrink * k // 1 | 0))
     local ramp_of = gpush.linspace(lo, hi, 8, { dtype = "f64", device = "cpu" }):expand(2, 8)
     local text = terminal.show.blocks(canvas.bytes(coloured(img, lo, hi)))
-    if opts.title then text = debug.getregistry()["gpush.safe"](opts.title) .. "\n" .. text end
+    if opts.title then text = registry["gpush.safe"](opts.title) .. "\n" .. text end
     return ("%s\n%s %s %s, %dx%d"):format(text, scale.short(lo),
         terminal.show.blocks(canvas.bytes(coloured(ramp_of, lo, hi))), scale.short(hi), h, w)
 end

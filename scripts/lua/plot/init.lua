@@ -1,25 +1,15 @@
 --!plain
 -- Pictures: plot, hist, heatmap and imshow, in the terminal (braille, half blocks, or the
 -- terminal's own pictures) and, with png = "file.png", as PNG. Loaded when one of them is first
--- called. Gets the module, the function that raises at the script's line, and the folder of the
--- scripts.
-local gpush, raise, dir = ...
-local function part(name, ...)
-    return assert(loadfile(("%s/plot/%s.lua"):format(dir, name), "t"))(...)
-end
-local function fail(what, fmt, ...) raise("%s", what .. ": " .. fmt:format(...)) end
+-- called; canvas and chart when pixels are drawn.
+local require = ...
+local gpush, fail, registry = require "gpush", require "plot.fail", require "registry"
 
-local terminal = part("terminal", gpush)
-local scale = part("scale", gpush, fail)
-local data = part("data", gpush, fail)
-local braille = part("braille", scale, terminal.colour_on)
-local safe = debug.getregistry()["gpush.safe"]
-local canvas, chart -- loaded when pixels are drawn
-
-local function pixel_parts()
-    canvas = canvas or part("canvas", gpush, part "font")
-    chart = chart or part("chart", canvas, scale)
-end
+local terminal = require "plot.terminal"
+local scale = require "plot.scale"
+local data = require "plot.data"
+local braille = require "plot.braille"
+local safe = registry["gpush.safe"]
 
 -- ---- Options ----
 
@@ -39,7 +29,7 @@ local checks = {
     style = { function(v) return v == "lines" or v == "points" end, "'lines' or 'points'" },
 }
 
-local check_fields = debug.getregistry()["gpush.check_fields"]
+local check_fields = require "check_fields"
 
 -- A copy of the given options, all of which must be in names, "png, text".
 local function options(given, what, names)
@@ -91,7 +81,7 @@ end
 local function in_pixels(opts, what, draw)
     local how = not opts.png and (opts.text and "blocks" or terminal.graphics())
     if how == "blocks" then return false end
-    pixel_parts()
+    local chart = require "plot.chart"
     if opts.png then
         local w, h, k = png_size(opts, what)
         save(opts.png, draw(w, h, chart.theme(), k))
@@ -145,7 +135,7 @@ local function padded(a, limits, room)
 end
 
 local function plot_pixels(w, h, theme, k, p)
-    local opts = p.opts
+    local opts, chart = p.opts, require "plot.chart"
     local xaxis = padded(p.xaxis, opts.xlim, opts.style == "points" and 0.02 or 0)
     local c = chart.new(w, h, opts, xaxis, padded(p.yaxis, opts.ylim, 0.04), theme, k)
     c:grid()
@@ -214,6 +204,7 @@ end
 local eighths = { "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█" }
 
 local function hist_pixels(w, h, theme, k, p)
+    local chart = require "plot.chart"
     local c = chart.new(w, h, p.opts, { p.lo, p.hi }, { 0, p.most * 1.05, whole = true }, theme, k)
     c:grid()
     local wide, left = (c.box[3] - c.box[1] + 1) / #p.count, c.box[1]
@@ -264,15 +255,8 @@ end
 -- ---- Pictures ----
 
 local function of_image(name)
-    local fn
-    return function(...)
-        if not fn then
-            pixel_parts()
-            fn = part("image", gpush, fail, options, canvas, chart, scale, terminal, give,
-                save)[name]
-        end
-        return fn(...)
-    end
+    return function(...) return require "plot.image"[name](...) end
 end
 
-return { plot = plot, hist = hist, heatmap = of_image "heatmap", imshow = of_image "imshow" }
+return { plot = plot, hist = hist, heatmap = of_image "heatmap", imshow = of_image "imshow",
+    options = options, give = give, save = save } -- the last three for image.lua

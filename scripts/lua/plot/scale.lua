@@ -1,8 +1,8 @@
 --!plain
 -- The numbers along an axis: its range, round ticks and their labels. An axis is { lo, hi, log =
--- bool, whole = bool }; with log, lo and hi are decimal logarithms, as are its data. Gets the
--- module and fail(what, format, ...).
-local gpush, fail = ...
+-- bool, whole = bool }; with log, lo and hi are decimal logarithms, as are its data.
+local require = ...
+local gpush, fail = require "gpush", require "plot.fail"
 
 local MOST = 2.0 ^ 1022 -- the difference of two such numbers is finite
 

@@ -1,7 +1,8 @@
 --!plain
 -- The terminal's abilities, and pictures (h x w x 3 bytes) as text for it: kitty's protocol, sixel,
--- half blocks. Gets the module; files are written by gpush.image.save.
-local gpush = ...
+-- half blocks. Files are written by gpush.image.save.
+local require = ...
+local gpush = require "gpush"
 local here = { device = "cpu" }
 
 local function colour_on()

@@ -1,11 +1,12 @@
 --!plain
 -- prof:key_averages(): the rows of a profile as torch.profiler gives them, a list with a method
--- table. Loaded by init.lua on the first call.
-local _, fail, _, _, declared = ...
+-- table.
+local require = ...
+local fail, declared, registry = require "fail", require "declared", require "registry"
 
 local Averages = { __name = "averages" }
 Averages.__index = Averages
-debug.getregistry()["gpush.averages"] = Averages
+registry["gpush.averages"] = Averages
 
 --- averages:table{sort =, limit =}: prof:table of the same group.
 function Averages:table(sort, limit)

@@ -1,9 +1,8 @@
 --!plain
 -- prof:collectives(): of a profile that joins those of a job's ranks, which rank the others waited
--- for in each collective, by how much, and what it did meanwhile. Loaded by init.lua on the first
--- call.
-local _, _, dir = ...
-local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
+-- for in each collective, by how much, and what it did meanwhile.
+local require = ...
+local fit = require "fit"
 local SHOWN <const> = 20 -- rows of a text
 
 local function time(ns) return ("%.3fms"):format(ns / 1e6) end

@@ -1,14 +1,14 @@
 --!plain
--- prof:diff(before): the changes since another profile. It only reads rows() and waits(). Loaded by
--- init.lua on the first call.
-local _, fail, dir = ...
-local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
-local not_compared = debug.getregistry()["gpush.usage"].not_compared
+-- prof:diff(before): the changes since another profile. It only reads rows() and waits().
+local require = ...
+local fail, registry = require "fail", require "registry"
+local fit = require "fit"
+local not_compared = registry["gpush.usage"].not_compared
 local SHOWN = 20 -- rows
 
 local time = fit.time
 
-local function is_prof(p) return debug.getmetatable(p) == debug.getregistry()["gpush.profile"] end
+local function is_prof(p) return debug.getmetatable(p) == registry["gpush.profile"] end
 
 -- Adds a profile's rows to `into`, as a list and by name; a group's shapes or stacks are part of
 -- the name.

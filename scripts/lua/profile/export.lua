@@ -1,7 +1,8 @@
 --!plain
 -- A profile for other programs: its table as Markdown, CSV or JSON; its stacks for flame graphs, as
--- folded lines (flamegraph.pl) and for speedscope.app. Loaded by init.lua on the first call.
-local gpush, fail, _, save = ...
+-- folded lines (flamegraph.pl) and for speedscope.app.
+local require = ...
+local gpush, fail, save = require "gpush", require "fail", require "save"
 
 -- ---- tables ----
 
@@ -196,4 +197,4 @@ local function speedscope(prof, file)
         shared = { frames = frames }, profiles = profiles })
 end
 
-return { folded = folded, speedscope = speedscope, ["gpush.table_as"] = table_as }
+return { folded = folded, speedscope = speedscope, table_as = table_as }

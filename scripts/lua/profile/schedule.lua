@@ -1,7 +1,8 @@
 --!plain
--- The part of the profiler that is written in Lua: recording by a schedule. Loaded by init.lua with
--- the module table.
-local gpush, declared, fail = ...
+-- The part of the profiler that is written in Lua: recording by a schedule.
+local require = ...
+local gpush, declared, fail = require "gpush", require "declared", require "fail"
+local registry = require "registry"
 local profile = gpush.profile
 
 local Schedule = {}
@@ -60,7 +61,7 @@ function Schedule:close()
 end
 Schedule.__close = Schedule.close
 
-local capturing = debug.getregistry()["gpush.capture.running"]
+local capturing = registry["gpush.capture.running"]
 
 -- A schedule that nobody holds any more ends its recording, which would otherwise go on: later
 -- where a function is being captured, which may not wait.
@@ -77,9 +78,9 @@ end
 --- steps once; then it rests for `wait` steps, warms up, records `active` ones, each in a region
 --- "step N", and gives their profile to on_trace_ready (and keeps it as .result); repeats times,
 --- without end if 0. Source: torch.profiler.
-function profile.schedule(wait, warmup, active, repeats, on_trace_ready, stack, memory, shapes,
+local function schedule(wait, warmup, active, repeats, on_trace_ready, stack, memory, shapes,
     limit, flops, skip_first, lua)
-    local ok, message = pcall(debug.getregistry()["gpush.check_depth"], stack, "profile.schedule")
+    local ok, message = pcall(registry["gpush.check_depth"], stack, "profile.schedule")
     if not ok then fail("%s", message) end
     local self = setmetatable({ done = 0, phase = "wait", on_trace_ready = on_trace_ready,
         record = { stack = stack, memory = memory, shapes = shapes, limit = limit,
@@ -98,9 +99,6 @@ function profile.schedule(wait, warmup, active, repeats, on_trace_ready, stack, 
     return self
 end
 
-debug.getregistry()["gpush.recording"] = Schedule
+registry["gpush.recording"] = Schedule
 declared(Schedule, "recording.", { step = "self recording", close = "self recording" })
-declared(profile, "profile.",
-    { schedule = "int wait=0, int warmup=0, int active=1, int repeats=0, function? on_trace_ready, "
-    .. "any? stack, bool? memory, bool? shapes, int? limit, bool? flops, "
-    .. "int skip_first=0, bool? lua" })
+return { schedule = schedule }

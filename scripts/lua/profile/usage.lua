@@ -1,10 +1,9 @@
 --!plain
 -- What a profile's devices did, what its waits cost and whose memory it was, as lists that print as
--- text: prof:sync(), waits(), devices(), queues() and memory(); and alive(). Loaded by init.lua on
--- the first call.
-local _, _, dir = ...
-local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
-local usage = debug.getregistry()["gpush.usage"]
+-- text: prof:sync(), waits(), devices(), queues() and memory(); and alive().
+local require = ...
+local fit, registry = require "fit", require "registry"
+local usage = registry["gpush.usage"]
 
 local SHOWN <const>, TOLD <const> = 20, 5 -- rows of a text, of them with advice
 
@@ -117,7 +116,7 @@ end
 
 -- What the run would take less without each line's waits, where lines are known.
 local function predict(list, prof)
-    local saves, replay = {}, debug.getregistry()["gpush.replay"]
+    local saves, replay = {}, registry["gpush.replay"]
     for _, s in ipairs(replay.savings(prof)) do
         if s.file then
             saves[table.concat({ s.file, s.line, s.why, s.what }, "\0")] = s.saves

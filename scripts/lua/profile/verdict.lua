@@ -2,11 +2,10 @@
 -- prof:verdict(): what dominated a run, what each cause is worth, and what to do about it, as a
 -- list that prints as text. The list is decided on replays of the record, in
 -- profile/replay/verdict.c; here are its words, which the commands, the page and prof:sync() show.
--- Loaded by init.lua on the first call.
-local _, _, dir = ...
-local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
-local workers = assert(loadfile(dir .. "/data/workers.lua", "t"))()
-local replay = debug.getregistry()["gpush.replay"]
+local require = ...
+local fit, registry = require "fit", require "registry"
+local workers = require "data.workers"
+local replay = registry["gpush.replay"]
 
 local LITTLE <const> = 0.02  -- of the wall time: less is nothing to gain
 local NOTHING <const> = 5e-4 -- of it: less is said as 0, where other work takes most of its place

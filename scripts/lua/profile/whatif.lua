@@ -1,10 +1,11 @@
 --!plain
 -- What a replay of a profile's record tells, as lists that print as text: what each line's waits
 -- cost, the critical path, and why the devices were idle. Of several ranks all answer for the job,
--- with a row for each rank, or for one of them. Loaded by init.lua on the first call.
-local _, fail, dir = ...
-local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
-local replay = debug.getregistry()["gpush.replay"]
+-- with a row for each rank, or for one of them.
+local require = ...
+local fail, registry = require "fail", require "registry"
+local fit = require "fit"
+local replay = registry["gpush.replay"]
 
 local SHOWN <const> = 20 -- rows of a text
 local RIGHT <const> = { [2] = true, [3] = true, [4] = true, [5] = true } -- columns of numbers

@@ -1,10 +1,12 @@
 --!plain
 -- prof:report(file): a profile as one page for a browser, which needs no network. This file gathers
 -- what the page shows and joins its parts, the other files of this folder: page.html has marks for
--- them. Loaded by init.lua on the first call.
-local gpush, fail, dir, save = ...
-local sources = assert(loadfile(dir .. "/report/sources.lua", "t"))(dir)
-local columns = debug.getregistry()["gpush.record_columns"]
+-- them.
+local require = ...
+local gpush, fail, save = require "gpush", require "fail", require "save"
+local registry = require "registry"
+local sources = require "report.sources"
+local columns = registry["gpush.record_columns"]
 
 local ROWS <const> = 1000 -- of a table; what follows is one row
 local CUT <const> = 1000  -- bytes of a name
@@ -231,7 +233,7 @@ local function data_of(prof, blocks)
         title = title_of(prof, record), version = gpush._VERSION,
         predicted = or_null(prof.predicted),
         accuracy = or_null(prof.accuracy),
-        savings_accuracy = debug.getregistry()["gpush.replay"].accuracy(prof, "wait"),
+        savings_accuracy = registry["gpush.replay"].accuracy(prof, "wait"),
         modelled = or_null(prof.modelled), card = card_of(prof),
         date = os.date "%Y-%m-%d %H:%M", rows = rows, missing = missing, savings = savings,
         no_savings = or_null(why_none), saves_all = all or null, idle = idle_of(prof),
@@ -246,7 +248,7 @@ end
 -- ---- the page ----
 
 local function part(name)
-    local file <close> = assert(io.open(("%s/report/%s"):format(dir, name)))
+    local file <close> = assert(io.open(("%s/report/%s"):format(require "dir", name)))
     return assert(file:read "a")
 end
 
@@ -293,7 +295,7 @@ local function report(prof, file)
     save("profile.report", file, table.concat(page_of(data, blocks)))
     data, blocks = nil, nil -- luacheck: ignore
     collectgarbage() -- of a large record, tens of megabytes
-    debug.getregistry()["gpush.trim"]()
+    registry["gpush.trim"]()
 end
 
 return { report = report }

@@ -1,8 +1,8 @@
 --!plain
 -- The text of source lines for a page. Files are read once, and only those that can be scripts: a
 -- record names files that it did not make, and a page goes to other people.
-local dir = ...
-local source = assert(loadfile(dir .. "/source.lua", "t"))()
+local require = ...
+local source = require "source"
 local sources = {}
 
 local LARGEST <const> = 4 << 20 -- bytes of a file

@@ -1,14 +1,12 @@
 --!plain
 -- The meaning of a name, in one line, for the candidates of completion: from the op table, from
 -- help's topics, from the comment above a function of gpush's own Lua, or from the value itself.
-local gpush, shell, dir = ...
+local require = ...
+local dir = require "dir"
+local gpush, shell = require "gpush", require "shell"
 local native = shell.native
 
-local topics
-local function topic(name)
-    topics = topics or assert(loadfile(dir .. "/topics/init.lua", "t"))(dir)
-    return topics[name] or {}
-end
+local function topic(name) return require "topics"[name] or {} end
 
 -- The file of a function of gpush's own Lua, and its first line.
 local function place(f)
@@ -104,9 +102,8 @@ local function listed(text)
 end
 
 -- The text of an option, by the topic of its op or only by its name.
-local option_texts
 local function option_text(path, name)
-    option_texts = option_texts or assert(loadfile(dir .. "/topics/options.lua", "t"))()
+    local option_texts = require "topics.options"
     -- nn.Conv2d: conv2d
     local known = topic(path).options or topic((path:gsub("^nn%.", ""):lower())).options or ""
     local own

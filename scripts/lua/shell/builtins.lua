@@ -2,8 +2,8 @@
 -- Writes calls of Python's own functions, and of arange, in Lua, for calls.lua: those whose
 -- arguments are more than values, and so need more than a row of rows.lua. By the name:
 -- function(args) -> text, how tightly it binds; nil where a row or another form does.
-local _, shell = ...
-local translate, elsewhere = shell.part "translate", shell.part "elsewhere"
+local require = ...
+local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
 local emit, kind, path, say = translate.expression, translate.kind, translate.path, translate.say
 local literal, plus, value_of = translate.literal, translate.plus, translate.value
 
@@ -63,7 +63,7 @@ function functions.len(args)
             if not t[v] then t[v], n = true, n + 1 end end return n end)()", "t n v"):format(
             (emit(of)))
     end
-    if not e or not shell.part "loops".is_dict(e) then return nil end
+    if not e or not require "shell.loops".is_dict(e) then return nil end
     return translate.renamed("(function() local n = 0 for _ in pairs(%s) do n = n + 1 end \z
         return n end)()", "n"):format((emit(e)))
 end

@@ -1,16 +1,17 @@
 --!plain
 -- Writes calls in Lua, for translate.lua: by the rows of elsewhere.lua, or by the signatures of
 -- ops, which say which argument is a dim, an index or a shape.
-local gpush, shell = ...
-local translate, elsewhere = shell.part "translate", shell.part "elsewhere"
+local require = ...
+local gpush, registry = require "gpush", require "registry"
+local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
 local emit, kind, path, say, note = translate.expression, translate.kind, translate.path,
     translate.say, translate.note
 local position, dims = translate.position, translate.dims
 local shifted, stop, condition = translate.shifted, translate.stop, translate.condition
 local value_of, write = translate.value, translate.write
-local methods = debug.getregistry()["gpush.tensor.methods"]
+local methods = registry["gpush.tensor.methods"]
 
-local renamed = debug.getregistry()["gpush.typed_options"].any
+local renamed = registry["gpush.typed_options"].any
 local roles = { ignore_index = position, padding_idx = position, blank = position,
     start = position, index = shifted, dim = dims, dims = dims, first = position, last = position }
 
@@ -213,7 +214,7 @@ end
 
 -- The statement in a text, as of timeit's.
 function of_word.STMT(node)
-    return emit(node[1] == "string" and shell.part "parse".expression(node[2]) or node)
+    return emit(node[1] == "string" and require "shell.parse".expression(node[2]) or node)
 end
 
 -- A file of weights, by its name here.
@@ -228,7 +229,7 @@ function of_word.STATE(node)
     return ("{%s = %s}"):format(name, name)
 end
 
-local of_options = debug.getregistry()["gpush.typed_options"]
+local of_options = registry["gpush.typed_options"]
 
 -- The arguments by the words of the form, and the named ones that are left; nil where they do not
 -- fit.
@@ -433,7 +434,7 @@ local function named_call(node, full)
     if (last == "eq" or last == "ne") and args[1] and translate.is_index(args[1]) then
         return method_call { "call", { "field", args[1], last }, { table.unpack(args, 2) } }
     elseif of_sequences[full] then args = translate.sequences(args) end
-    local own = shell.part "builtins"[elsewhere.keys(full)[1]]
+    local own = require "shell.builtins"[elsewhere.keys(full)[1]]
     if own then
         local text, level = own(args)
         if text then return text, level end
@@ -469,10 +470,10 @@ end
 function write.call(node)
     local f, args = node[2], node[3]
     if args[1] and args[1][1] == "comprehension" and #args == 1 and f[1] == "name" then
-        local text = shell.part "loops".over(f[2], args[1])
+        local text = require "shell.loops".over(f[2], args[1])
         if text then return text end
     end
-    local pair, level = shell.part "complex".call(node)
+    local pair, level = require "shell.complex".call(node)
     if pair then return pair, level end
     local full = path(f)
     if full and (f[1] == "name" or elsewhere.is_package(full, value_of)) then

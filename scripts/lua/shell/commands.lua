@@ -1,6 +1,7 @@
 --!plain
 -- The prompt's commands: `:name argument`. A name may be abbreviated as long as it is unambiguous.
-local gpush, shell = ...
+local require = ...
+local gpush, shell = require "gpush", require "shell"
 local native = shell.native
 local safe = debug.getregistry()["gpush.safe"]
 local commands, order = {}, {}
@@ -198,7 +199,7 @@ end)
 local function reload(name)
     local old = package.loaded[name]
     package.loaded[name] = nil
-    local ok, new = pcall(require, name)
+    local ok, new = pcall(_G.require, name)
     if not ok then
         package.loaded[name] = old
         error(new, 0)

@@ -1,9 +1,11 @@
 --!plain
 -- Candidates at the cursor: names with a line about each. Reads values with next and rawget only,
 -- so that none of the user's code runs; tensors, whose methods are known, are the exception.
-local gpush, shell, dir = ...
+local require = ...
+local dir = require "dir"
+local gpush, shell = require "gpush", require "shell"
 local native = shell.native
-local know = shell.part "about"
+local know = require "shell.about"
 local about, sentence, option_text, documented = know.about, know.sentence, know.option_text,
     know.documented
 
@@ -387,7 +389,7 @@ end
 local function command_line(text)
     local mark, rest = text:match "^(:)(%a*)$"
     if mark then
-        local out, commands = results(2), shell.part "commands"
+        local out, commands = results(2), require "shell.commands"
         for _, name in ipairs(commands.names) do out.add(name, commands.list[name].help, rest) end
         return out
     end

@@ -1,8 +1,9 @@
 --!plain
 -- Writes operations on complex numbers in Lua, for translate.lua. Here these are pairs in a last
 -- dim of size 2, so what takes a complex tensor there is another op here, or is said in words.
-local gpush, shell = ...
-local translate, elsewhere = shell.part "translate", shell.part "elsewhere"
+local require = ...
+local gpush = require "gpush"
+local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
 local emit, path, say = translate.expression, translate.path, translate.say
 local complex = {}
 

@@ -1,7 +1,8 @@
 --!plain
 -- What names of Python, PyTorch and NumPy are here: reads the table of rows.lua, and has the names
 -- that are values, types or other names.
-local gpush, shell = ...
+local require = ...
+local gpush, shell = require "gpush", require "shell"
 local elsewhere = {}
 
 
@@ -113,7 +114,7 @@ local of_word = { BOOL = "boolean", S = "string", SEP = "string", L = "table",
     N = "number", N2 = "number",
     N3 = "number", V = "tensor" }
 elsewhere.forms = {}
-for left, text in shell.part "rows":gsub("\n +", " "):gmatch "([^\n]-) = ([^\n]+)" do
+for left, text in require "shell.rows":gsub("\n +", " "):gmatch "([^\n]-) = ([^\n]+)" do
     local key, list = left:match "^([^(]*)%((.*)%)$"
     local form = { words = {}, kinds = {}, defaults = {},
         lists = key:find "^np%." and not text:find "tensor%(" and not text:find "cat%(" }
@@ -228,7 +229,7 @@ end
 -- What to write for a name that is not here; bare: it is not called.
 function elsewhere.advice(path, bare)
     local last = path:match "[^.]*$"
-    local answer = shell.part "torch_names"[last]
+    local answer = require "shell.torch_names"[last]
     local base = last:gsub("_$", "")
     local form = not answer and not bare and (elsewhere.forms["torch." .. last]
         or elsewhere.forms["." .. last] or elsewhere.forms["torch." .. base])

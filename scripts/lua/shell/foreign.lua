@@ -2,9 +2,10 @@
 -- Answers text in another language, Python above all, with its Lua form. foreign.line(typed, value)
 -- is the one translator: prompt, -e, scripts and other front ends ask it. A hint is Lua as a whole:
 -- what is said in words stands in a comment.
-local gpush, shell, dir = ...
+local require = ...
+local gpush, shell = require "gpush", require "shell"
 local foreign = {}
-local source = assert(loadfile(dir .. "/source.lua", "t"))()
+local source = require "source"
 
 -- ---- text without strings ----
 
@@ -63,7 +64,7 @@ local function scope_of(value, before)
     end
     local function ask(translate)
         for line in (before or ""):gmatch "[^\n]+" do
-            local ok, nodes = pcall(shell.part "parse".line, line)
+            local ok, nodes = pcall(require "shell.parse".line, line)
             for _, node in ipairs(ok and nodes or {}) do
                 local names, values = node[1] == "assign" and node[2][1] or {}, node[3]
                 for i, t in ipairs(names) do
@@ -78,7 +79,7 @@ local function scope_of(value, before)
         if v ~= nil then return type_of(v) end
         if not asked then
             asked = true
-            ask(shell.part "translate")
+            ask(require "shell.translate")
         end
         return told[name]
     end
@@ -106,10 +107,10 @@ local function comment(words) return words:find "^%-%-" and words or "-- " .. wo
 
 -- power: whether ^ is one, as in Lua; in Python it is xor.
 local function translated(line, scope, power)
-    local translate, statements = shell.part "translate", shell.part "statements"
+    local translate, statements = require "shell.translate", require "shell.statements"
     local fragment
     local text, notes, code = translate.with(scope, function()
-        local nodes = shell.part "parse".line(line, power)
+        local nodes = require "shell.parse".line(line, power)
         local s, part = statements.line(nodes, scope.value)
         fragment = part
         return s

@@ -4,9 +4,10 @@
 -- the source line or nil; value(name): the name's value there; prompt: whether it was typed at the
 -- prompt. In scripts only gpush's own names are suggested, so that messages of plain Lua are
 -- unchanged.
-local gpush, shell = ...
+local require = ...
+local gpush, shell, registry = require "gpush", require "shell", require "registry"
 local nearest = shell.nearest
-local function elsewhere() return shell.part "elsewhere" end
+local function elsewhere() return require "shell.elsewhere" end
 
 local between = { ["or"] = true, ["and"] = true, with = true, ["for"] = true, one = true, of = true,
     several = true }
@@ -81,7 +82,7 @@ end
 local function member(word, line, value, prompt)
     local v, sep, own = holder(line or "", word, value)
     if v == nil or not (prompt or own) then return nil end
-    return nearest(word, shell.part "complete".members(v, sep))
+    return nearest(word, require "shell.complete".members(v, sep))
 end
 
 -- Methods that write into a view's dims do not exist here: a view is a new tensor.
@@ -89,10 +90,10 @@ local function method(word)
     local group = in_group(word)
     if group then return group .. "(x)" end
     local new = word:match "^(.*)_$"
-    if new and debug.getregistry()["gpush.tensor.methods"][new] then
+    if new and registry["gpush.tensor.methods"][new] then
         return "x = x:" .. (elsewhere().keyword[new] or new) .. "(…)"
     end
-    local complete = shell.part "complete"
+    local complete = require "shell.complete"
     local names = complete.members(nil, ":")
     for name in next, shell.native.properties() do names[#names + 1] = name end
     return nearest(word, names)
@@ -169,7 +170,7 @@ local function of_torch(message, line)
     for path in line:gmatch("%f[%w_](" .. package .. "%.[%w_.]*[%w_])") do
         name = path:match "[^.]*$"
         if not elsewhere().known(path) then
-            local method = name:find "_$" and debug.getregistry()["gpush.tensor.methods"][name]
+            local method = name:find "_$" and registry["gpush.tensor.methods"][name]
             return (advice(name)) or method and ("x:%s()"):format(name)
         end
     end
@@ -222,9 +223,9 @@ end
 local function in_lua(message, line, value)
     local either = any(either_error, message)
     local foreign = is_foreign(message, line) or either and evident(line)
-    local is_lua = (foreign or either) and shell.part "foreign".is_lua(line)
+    local is_lua = (foreign or either) and require "shell.foreign".is_lua(line)
     local text = is_lua and with_colon(message, line) or (foreign or either)
-        and shell.part "foreign".line(line, value, nil, not foreign or is_lua)
+        and require "shell.foreign".line(line, value, nil, not foreign or is_lua)
     if text == line:match "^%s*(.-)%s*$" then text = nil end -- it is what raised
     if text and not text:find "^%-%-" then return text end
     local instead = of_torch(message, line)
@@ -239,7 +240,7 @@ end
 local function meant(message, line, value, prompt)
     if message:find "; did you mean " then return nil end
     local of, option = message:match "([%w_.]+): unknown option '([%w_]+)'"
-    local typed = debug.getregistry()["gpush.typed_options"]
+    local typed = registry["gpush.typed_options"]
     local needless = of and elsewhere().needless[option]
     if needless then return nil, "-- nothing to give: " .. needless end
     local renamed = of and ((typed[of] or {})[option] or typed.any[option])

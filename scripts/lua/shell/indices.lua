@@ -1,8 +1,8 @@
 --!plain
 -- Writes x[…] in Lua, for translate.lua: of tensors, where Python's ranges and None stand in a text
 -- or a table, of texts and lists, and of calls that return several values.
-local _, shell = ...
-local translate = shell.part "translate"
+local require = ...
+local translate = require "shell.translate"
 local emit, kind, path, say, note = translate.expression, translate.kind, translate.path,
     translate.say, translate.note
 local literal, plus, position = translate.literal, translate.plus, translate.position
@@ -170,7 +170,7 @@ function translate.write.index(node)
     if #items == 1 and items[1][1] == "tuple" then items = { table.unpack(items[1], 2) } end
     local pair = translate.part_of(node[2], #items == 1 and literal(items[1]))
     if pair then return pair end
-    shell.part "complex".index(node)
+    require "shell.complex".index(node)
     local base = emit(node[2], 14)
     if #items == 1 then
         local item, k = items[1], kind(node[2])

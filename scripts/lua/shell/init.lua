@@ -1,31 +1,17 @@
 --!plain
 -- The Lua part of the prompt, loaded on first use: :commands, ?help, !system, and showing tables.
--- Gets the module, the functions of shell/session.c, and the folder of the scripts; returns the
--- table that session.c calls.
-local gpush, native, dir = ...
+-- Returns the table that shell/session.c calls.
+local require = ...
+local gpush, native = require "gpush", require "shell.native" -- session.c's functions
 local shell = { native = native }
 
--- scripts/lua/shell/NAME.lua, loaded on first use.
-local parts = {}
-function shell.part(name)
-    parts[name] = parts[name]
-        or assert(loadfile(dir .. "/shell/" .. name .. ".lua", "t"))(gpush, shell, dir)
-    return parts[name]
-end
-local part = shell.part
-
--- scripts/lua/nearest.lua
-local near
-function shell.nearest(...)
-    near = near or assert(loadfile(dir .. "/nearest.lua", "t"))()
-    return near(...)
-end
+shell.nearest = require "nearest"
 
 -- What a nil global was probably meant to be, or nil.
 function shell.unset(name)
-    local number = part "elsewhere".numbers[name]
+    local number = require "shell.elsewhere".numbers[name]
     if number then return "Lua writes " .. number end
-    local dtype = part "elsewhere".dtypes[name]
+    local dtype = require "shell.elsewhere".dtypes[name]
     if dtype then return ('a dtype is a string: "%s"'):format(dtype) end
     local names = {}
     for k in next, _G do names[#names + 1] = type(k) == "string" and k or nil end
@@ -33,7 +19,7 @@ function shell.unset(name)
     return meant and ("did you mean %s?"):format(meant)
 end
 
-function shell.show(v) return part "show" (v, native.columns()) end
+function shell.show(v) return require "shell.show" (v, native.columns()) end
 
 -- Raises an error without the calls that led to it, which are the prompt's own.
 function shell.fail(message)
@@ -43,7 +29,7 @@ end
 local function ask(text)
     local source, name = text:match "^(%??)%s*(.-)%s*$"
     if name == "" then return gpush.help() end
-    if name:find "^:" then return part "commands".run("help " .. name) end
+    if name:find "^:" then return require "shell.commands".run("help " .. name) end
     name = name:gsub("^torch%.%f[%a]", "")
     local ok, message = pcall(gpush.help, name, { source = source == "?" })
     if not ok then shell.fail(tostring(message)) end
@@ -53,7 +39,7 @@ end
 local function plain_word(text)
     local word, call = text:match "^%s*(%a+)%s*(%(?)"
     local v = rawget(_G, word)
-    if v == nil then return part "commands".run "quit" end
+    if v == nil then return require "shell.commands".run "quit" end
     if call ~= "" then return v() end
     if v == gpush.help then return v() end
     return v
@@ -63,7 +49,7 @@ function shell.command(text)
     if text:find "^%s*%a+[%s();]*$" then return plain_word(text) end
     local mark, rest = text:sub(1, 1), text:sub(2)
     if mark == "?" then return ask(rest) end
-    if mark == ":" then return part "commands".run(rest) end
+    if mark == ":" then return require "shell.commands".run(rest) end
     if mark == "!" then
         local ok, how, code = os.execute(rest)
         if not ok then io.stderr:write(("%s %d\n"):format(how, code)) end
@@ -74,22 +60,22 @@ end
 
 -- Candidates at the end of text: {from = first byte that is replaced, word, …, help =
 -- function(word) -> line}.
-function shell.complete(text) return part "complete".at_cursor(text) end
+function shell.complete(text) return require "shell.complete".at_cursor(text) end
 
 -- A suggestion for a message about an unknown name; see hint.lua.
-function shell.hint(...) return part "hint" (...) end
+function shell.hint(...) return require "shell.hint" (...) end
 
 -- Hints for text in another language; see foreign.lua. line(typed, value, before) is the translator
 -- that every front end asks.
-function shell.line(...) return part "foreign".line(...) end
-function shell.syntax(...) return part "foreign".syntax(...) end
-function shell.block(text) return part "foreign".block(text) end
-function shell.constants(text) part "foreign".constants(text) end
+function shell.line(...) return require "shell.foreign".line(...) end
+function shell.syntax(...) return require "shell.foreign".syntax(...) end
+function shell.block(text) return require "shell.foreign".block(text) end
+function shell.constants(text) require "shell.foreign".constants(text) end
 
 -- What a file is that was to be run and is not Lua; see script.lua.
-function shell.script(...) return part "script" (...) end
+function shell.script(...) return require "shell.script" (...) end
 
 -- The cost of the last line: seconds until it returned, seconds that devices worked, and waits.
-function shell.status(...) part "commands".status(...) end
+function shell.status(...) require "shell.commands".status(...) end
 
 return shell

@@ -1,9 +1,9 @@
 --!plain
 -- Writes Python's loops and comprehensions in Lua, for statements.lua and translate.lua. A variable
 -- of range(n) counts from 0 here, too, unless it is an index only.
-local _, shell = ...
-local translate = shell.part "translate"
-shell.part "operators" -- translate.condition
+local require = ...
+local translate = require "shell.translate"
+require "shell.operators" -- translate.condition
 local emit, condition, kind, say = translate.expression, translate.condition, translate.kind,
     translate.say
 local path = translate.path

@@ -1,8 +1,9 @@
 --!plain
 -- Writes operators and conditions in Lua, for translate.lua: what an if of Lua asks where 0, "" and
 -- lists without elements are true, comparisons that chain, "in", and + of texts and lists.
-local gpush, shell = ...
-local translate, elsewhere = shell.part "translate", shell.part "elsewhere"
+local require = ...
+local gpush = require "gpush"
+local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
 local emit, kind, path, note, say = translate.expression, translate.kind, translate.path,
     translate.note, translate.say
 local literal, shifted, value_of = translate.literal, translate.shifted, translate.value
@@ -158,7 +159,7 @@ function write.binary(node)
         return ("%s %s %s"):format(emit(left, 8), mark, emit(right, 8)), mark == "&" and 6 or 4
     end
     if op == "%" and a == "string" then return percent(node) end
-    local pairs_of, binds = shell.part "complex".binary(op, left, right)
+    local pairs_of, binds = require "shell.complex".binary(op, left, right)
     if pairs_of then return pairs_of, binds end
     if op == "*" and a == "table" then return repeated(left, right) end
     if op == "*" and b == "table" then return repeated(right, left) end
@@ -170,7 +171,7 @@ function write.binary(node)
             (%s, %s)"):format(emit(left), (emit(right)))
     end
     if op == "+" and (a == "string" or b == "string") then op = ".." end
-    local is_dict = shell.part "loops".is_dict
+    local is_dict = require "shell.loops".is_dict
     if op == "|" and is_dict(left) and is_dict(right) then
         return emit { "table", { "options", left }, { "options", right } }
     end

@@ -3,8 +3,8 @@
 -- with Lua's own forms, into a tree: a tokenizer and a Pratt parser. parse.line(text) returns the
 -- statement, or raises; parse.expression(text) an expression. A node is {kind, …}; translate.lua
 -- says what each holds by what it writes for it.
-local _, shell = ...
-local tokens = shell.part "tokens"
+local require = ...
+local tokens = require "shell.tokens"
 local parse = {}
 
 -- ---- the reader of tokens ----

@@ -2,8 +2,9 @@
 -- Tables as text for the prompt: on one line where they fit, otherwise indented; a table inside
 -- itself is named, not followed. Reads with next and rawget only, so that none of the user's code
 -- runs; tensors are described, not read.
-local gpush = ...
-local safe = debug.getregistry()["gpush.safe"]
+local require = ...
+local gpush, registry = require "gpush", require "registry"
+local safe = registry["gpush.safe"]
 local DEPTH, ITEMS = 6, 50
 
 -- A string in quotes, without control characters.

@@ -2,16 +2,16 @@
 -- Writes the statements of a parsed line (parse.lua) in Lua: statements.line(nodes, name) -> text,
 -- complete: a text that ends in a block whose end comes later is none. Runs in translate.with,
 -- which raises where a statement would mean something else.
-local _, shell = ...
-local translate = shell.part "translate"
-shell.part "operators" -- translate.condition
+local require = ...
+local translate = require "shell.translate"
+require "shell.operators" -- translate.condition
 local emit, condition, kind, say = translate.expression, translate.condition, translate.kind,
     translate.say
 local path = translate.path
 local statements, write = {}, {}
 
-local is_complex = shell.part "complex".is
-local loops = shell.part "loops"
+local is_complex = require "shell.complex".is
+local loops = require "shell.loops"
 local loop, called, made = loops.loop, loops.called, loops.made
 
 -- ---- assignments ----

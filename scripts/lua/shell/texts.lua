@@ -1,7 +1,7 @@
 --!plain
 -- Writes Python's strings, f"…{x:.2f}…" and "{}".format(x) in Lua, for translate.lua.
-local _, shell = ...
-local translate = shell.part "translate"
+local require = ...
+local translate = require "shell.translate"
 local emit, kind, say, write = translate.expression, translate.kind, translate.say, translate.write
 
 local escapes = { ["\n"] = "\\n", ['"'] = '\\"', ["\\"] = "\\\\" }
@@ -51,7 +51,7 @@ local function placeholder(inner)
     local repr = code:find "![ra]%s*$" ~= nil
     code = code:gsub("![rsa]%s*$", "")
     local named = code:match "^(.-[%w_%)%]])%s*=%s*$"
-    local node = shell.part "parse".expression(named or code)
+    local node = require "shell.parse".expression(named or code)
     local text, value = formatted(form, node)
     if repr and kind(node) == "string" then text = "'" .. text .. "'" end
     return (named and named .. "=" or "") .. text, value

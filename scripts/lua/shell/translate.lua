@@ -3,8 +3,9 @@
 -- expression, condition and dim, and returns its results. scope.kind(name) is "number", "string",
 -- "boolean", "table", "tensor", "function" or nil, what the variable holds; scope.value(name) its
 -- value where it is known. What would mean something else in Lua raises {say = words}.
-local gpush, shell = ...
-local elsewhere = shell.part "elsewhere"
+local require = ...
+local gpush, registry = require "gpush", require "registry"
+local elsewhere = require "shell.elsewhere"
 local translate = {}
 
 local scope, notes -- of the line that is being translated
@@ -41,7 +42,9 @@ local COUNT = "indices count from 1, and a range includes its end"
 translate.COUNT = COUNT
 
 function translate.with(outer, f, ...)
-    for _, name in ipairs { "operators", "texts", "indices", "calls" } do shell.part(name) end
+    for _, name in ipairs { "operators", "texts", "indices", "calls" } do
+        require("shell." .. name)
+    end
     scope, notes, loops, told, made = outer, {}, {}, {}, {}
     local result = table.pack(pcall(f, ...))
     if not result[1] then
@@ -89,7 +92,7 @@ end
 local numbers = { len = true, int = true, float = true, abs = true, round = true, ord = true }
 local of_number = { item = true, numel = true, dim = true, ndimension = true, nelement = true,
     element_size = true }
-local methods = debug.getregistry()["gpush.tensor.methods"]
+local methods = registry["gpush.tensor.methods"]
 
 -- "torch.nn.Linear" of a chain of names; nil for any other expression.
 local function path(node)
@@ -431,7 +434,7 @@ end
 
 -- A list or a sum that a loop makes, as a value.
 function write.comprehension(node)
-    return built(shell.part "loops".comprehension(node, translate.unused "t"))
+    return built(require "shell.loops".comprehension(node, translate.unused "t"))
 end
 
 function write.field(node)
@@ -444,7 +447,7 @@ function write.field(node)
     if full and elsewhere.is_package(full, value_of) then
         return elsewhere.name(full) or say(elsewhere.advice(full, true))
     end
-    local pair, level = shell.part "complex".field(node)
+    local pair, level = require "shell.complex".field(node)
     if not pair then pair, level = translate.part_of(object, name) end
     if not pair then pair, level = translate.field_form(object, name) end
     if pair then return pair, level end

@@ -1,7 +1,8 @@
 --!plain
 -- sync.async and sync.finish: values of a device that a function gets once they have come to the
 -- host, without a wait for them.
-local gpush, fail = ...
+local require = ...
+local gpush, fail, registry = require "gpush", require "fail", require "registry"
 
 local first, last = 1, 0 -- of the queue
 local queue = {}
@@ -28,7 +29,7 @@ local at_end = {
     end,
 }
 
-debug.getregistry()["gpush.at_end"] = function() deliver(true) end
+registry["gpush.at_end"] = function() deliver(true) end
 
 local function async(x, fn, ...)
     if not gpush.is_tensor(x) then

@@ -1,7 +1,8 @@
 --!plain
 -- sync.baseline: the waits of a program kept in a file, so that a later run finds the new ones.
-local gpush, fail, dir, save = ...
-local source = assert(loadfile(dir .. "/source.lua", "t"))()
+local require = ...
+local gpush, fail, save = require "gpush", require "fail", require "save"
+local source = require "source"
 
 local FORM <const> = "gpush sync baseline 1"
 local LARGEST <const> = 64 << 20 -- bytes of a file

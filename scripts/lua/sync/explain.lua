@@ -1,14 +1,15 @@
 --!plain
 -- sync.explain(cause, device): why something makes the host wait and what to write instead, with
--- both programs run on the device: their results, waits and times. Loaded with the module, the
--- folder of these files and the arguments; prints, or returns a table with the text, the card's
+-- both programs run on the device: their results, waits and times. A program
+-- that bindings/api/sync.c runs at each call; prints, or returns a table with the text, the card's
 -- name and what was measured.
-local gpush, dir, cause, device, shown, runs = ...
+local require, cause, device, shown, runs = ...
+local gpush, registry = require "gpush", require "registry"
 local sync = gpush.sync
-local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
+local fit = require "fit"
 local cards = {}
 for _, file in ipairs { "numbers", "copies", "cards" } do
-    for _, card in ipairs(assert(loadfile(dir .. "/sync/explain/" .. file .. ".lua", "t"))()) do
+    for _, card in ipairs(require("sync.explain." .. file)) do
         cards[#cards + 1] = card
     end
 end
@@ -170,7 +171,7 @@ if not runs then
 end
 local where = gpush.ones(1, { device = card.device or device or "gpu" }).device
 local found = measure(card, where)
-found.card, found.kind = card[1], debug.getregistry()["gpush.usage"].kind_now(where)
+found.card, found.kind = card[1], registry["gpush.usage"].kind_now(where)
 return give(found, title, "", indented(card.waits), "", "Instead:",
     indented(card.instead), "", ("On %s (%s): %s with %d such wait%s; instead %s with %d: %s. The \z
     results are %s."):format(where, found.kind,

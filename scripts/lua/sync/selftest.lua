@@ -1,7 +1,8 @@
 --!plain
 -- sync.selftest(): provokes every kind of wait on a device and reports which were caught, and that
 -- nothing else is reported. Returns whether all is well, and the lines of the failures.
-local gpush, device = ...
+local require, device = ...
+local gpush = require "gpush"
 local sync = gpush.sync
 
 local current = gpush.current_stream(device)

@@ -3,7 +3,7 @@
 -- no signature: how it is called. `options` (name: what it is; …) are also what Tab says
 -- (options.lua of those that are not there). `example` is run by tests/scripts/help.lua: what
 -- follows --> is what the line before it shows.
-local dir = ...
+local require = ...
 local topics = {
     -- The start page: groups of names.
     {
@@ -268,7 +268,7 @@ for _, group in ipairs { "shape", "reduce", "index", "linalg", "neural", "loss",
     "lua", "composites", "rows", "layers", "more_layers",
     "optim", "data", "dist", "guide", "tasks" }
 do
-    for name, topic in pairs(assert(loadfile(("%s/topics/%s.lua"):format(dir, group), "t"))()) do
+    for name, topic in pairs(require("topics." .. group)) do
         topics[name] = topic
     end
 end

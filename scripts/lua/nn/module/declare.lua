@@ -1,8 +1,9 @@
 --!plain
 -- Signatures of nn's functions and of the methods that all modules have.
-local nn, declared = ...
+local require = ...
+local nn, declared, registry = require "nn", require "declared", require "registry"
 local own = "self module"
-debug.getregistry()["gpush.module"] = nn.Module
+registry["gpush.module"] = nn.Module
 
 for _, name in ipairs { "parameters", "buffers", "named_parameters", "named_buffers",
     "named_modules", "modules",

@@ -1,7 +1,8 @@
 --!plain
 -- How models are printed: the tree with shapes and counts, and nn.summary.
-local gpush, nn, folder = ...
-local fit = assert(loadfile(folder .. "/../fit.lua", "t"))()
+local require = ...
+local gpush, nn = require "gpush", require "nn"
+local fit = require "fit"
 local Module, shape_text = nn.Module, nn.shape_text
 
 -- 1234567 as 1,234,567

@@ -1,6 +1,7 @@
 --!plain
 -- The state of a model by name, to save and to load. Methods of every module.
-local gpush, nn = ...
+local require = ...
+local gpush, nn = require "gpush", require "nn"
 local Module = nn.Module
 
 local function shape_text(t)

@@ -1,6 +1,7 @@
 --!plain
 -- The tree of modules: walking it, and operations on all of it. Methods of every module.
-local gpush, nn = ...
+local require = ...
+local gpush, nn, registry = require "gpush", require "nn", require "registry"
 local Module, is_tensor = nn.Module, gpush.is_tensor
 
 local function below(prefix, key)
@@ -159,8 +160,8 @@ local function where_to(a, b, non_blocking)
     return opt
 end
 
-local set_data = debug.getregistry()["gpush.set_data"]
-local for_model = debug.getregistry()["gpush.for_model"]
+local set_data = registry["gpush.set_data"]
+local for_model = registry["gpush.for_model"]
 local no_grad = gpush.no_grad
 
 -- t moved and converted by opt, as a leaf, and its gradient; t itself if nothing changes.

@@ -1,4 +1,4 @@
-# Writes OUT, the index of composites (bindings/api/composite.c includes it), from the files in OPS: of
+# Writes OUT, the index of composites (bindings/api/op/composite.c includes it), from the files in OPS: of
 # each `define { "name", sig = "type …` at the start of a line its name, file, and first type.
 #   cmake -DOPS=scripts/lua/ops -DOUT=composites.inc -P cmake/composites.cmake
 file(GLOB files ${OPS}/*.lua)

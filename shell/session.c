@@ -3,8 +3,8 @@
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
-#include "bindings/loader/workers.h"
 #include "bindings/chunks.h"
+#include "bindings/loader/workers.h"
 #include "profile/record/kind.h"
 #include "profile/record/record.h"
 #include "profile/sync/sync.h"

@@ -264,7 +264,7 @@ for path in files:lines() do
         end
     end
     local lists = path:find "^tensor/ops/table/" or path == "bindings/args/names.def"
-    if not lists and not path:find "/topics" then
+    if not lists and not path:find "/help[./]" then
         for word in next, texts(text_of(root .. "/" .. path)) do
             if all[word] then elsewhere[#elsewhere + 1] = path .. ": " .. word end
         end

@@ -198,7 +198,7 @@ local WRITERS <const> = {
 local FORMATS <const> = { "gp_time_text", "gp_table_time", "fit%.time",
     "%%[.%d]*[fgd] ?[mun]?s[^%w%%_]" }
 local list = io.popen(("cd '%s' && find bindings profile tensor kernels shell scripts/lua -type f \z
-    -not -path '*/topics/*'"):format(root))
+    -not -path '*/help/*' -not -name help.lua"):format(root))
 for path in list:lines() do
     local text = read(root .. "/" .. path)
     for _, format in ipairs(FORMATS) do

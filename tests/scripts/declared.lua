@@ -80,7 +80,7 @@ unread = {}
 for name, fn in pairs(composites) do if waits(fn) then unread[#unread + 1] = name end end
 t.is(table.concat(unread, " "), "", "and has read them all")
 -- The files' own require and the scripts' do not know each other's modules.
-local _ = gpush.nn.Linear, gpush.optim.Adam
+local _, _ = gpush.nn.Linear, gpush.optim.Adam
 local others = {}
 for name in pairs(package.loaded) do
     if name:find "^nn" or name:find "^optim" or name == "fail" then others[#others + 1] = name end

@@ -82,7 +82,7 @@ local functions = {
     ["sync.finish"] = "sync.async(there:matmul(there), function() end) or sync.finish()",
 }
 local skipped = { ["cuda.synchronize"] = "needs a GPU", ["data.Loader"] = "no wait for a device" }
-local topics = debug.getregistry()["gpush.require"] "topics"
+local topics = debug.getregistry()["gpush.require"] "help.topics"
 local place = { vector = vector, leaf = vector(1.0, 2):requires_grad_(),
     file = os.tmpname(), large = g.ones(700, 700),
     there = g.ones(700, 700, { device = "sim" }) }

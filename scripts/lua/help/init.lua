@@ -1,7 +1,7 @@
 --!plain
 -- help: finds what a name refers to, and describes it: a class, a function, a value, a source.
 -- help/op.lua describes ops, help/search.lua looks for words, help/page.lua prints; longer texts
--- and examples are in scripts/lua/topics, loaded on demand.
+-- and examples stand beside what they describe (help/topics.lua).
 local require = ...
 local gpush, registry = require "gpush", require "registry"
 local safe = registry["gpush.safe"]

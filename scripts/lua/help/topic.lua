@@ -3,6 +3,6 @@
 local require = ...
 
 return function(name)
-    local topics = require "topics"
+    local topics = require "help.topics"
     return topics[name], topics
 end

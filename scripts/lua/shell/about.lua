@@ -6,7 +6,7 @@ local dir = require "dir"
 local gpush, shell = require "gpush", require "shell"
 local native = shell.native
 
-local function topic(name) return require "topics"[name] or {} end
+local function topic(name) return require "help.topics"[name] or {} end
 
 -- The file of a function of gpush's own Lua, and its first line.
 local function place(f)
@@ -103,7 +103,7 @@ end
 
 -- The text of an option, by the topic of its op or only by its name.
 local function option_text(path, name)
-    local option_texts = require "topics.options"
+    local option_texts = require "help.options"
     -- nn.Conv2d: conv2d
     local known = topic(path).options or topic((path:gsub("^nn%.", ""):lower())).options or ""
     local own

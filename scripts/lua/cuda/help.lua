@@ -1,0 +1,34 @@
+--!plain
+-- Help texts of the table cuda; their form: scripts/lua/help/topics.lua.
+return [==[
+cuda (see sync, profile)
+    The GPUs: cuda.is_available(), cuda.devices(), cuda.memory_summary(), cuda.synchronize(); and
+    what NVIDIA's libraries may do: cuda.tf32(true), cuda.deterministic(false),
+    cuda.benchmark(true), cuda.svd_driver "gesvdj" (and without a name, which one it was).
+    > #cuda.memory_summary 'sim' > 0 --> true
+cuda.device_count | cuda.device_count() (see cuda.devices)
+    How many GPUs there are.
+cuda.get_device_name | cuda.get_device_name([device]) (see cuda.devices)
+    The GPU's model.
+cuda.get_device_capability | cuda.get_device_capability([device]) (see cuda.devices)
+    The GPU's compute capability, as two numbers.
+cuda.synchronize | cuda.synchronize([device]) (see synchronize)
+    Waits until the GPU has done all that is queued.
+    waits: for all that is queued
+cuda.empty_cache | cuda.empty_cache([device]) (see empty_cache)
+    Gives back memory that is kept for the next tensors.
+cuda.current_stream | cuda.current_stream([device]) (see current_stream)
+    The stream that ops of this thread go to.
+cuda.stream | cuda.stream([device]) (see stream)
+    A queue of its own on the GPU.
+cuda.memory_stats | cuda.memory_stats([device]) (see memory, cuda.memory_summary)
+    Bytes in use, their peak, what is cached, the limit, and counts, as a table.
+cuda.memory_allocated | cuda.memory_allocated([device]) (see memory)
+    Bytes in tensors that live.
+cuda.max_memory_allocated | cuda.max_memory_allocated([device]) (see cuda.reset_peak_memory_stats)
+    The most bytes that were in tensors at once.
+cuda.memory_reserved | cuda.memory_reserved([device]) (see cuda.empty_cache)
+    Bytes in tensors and in the cache.
+cuda.reset_peak_memory_stats | cuda.reset_peak_memory_stats([device]) (see reset_peak)
+    The peak is counted from here.
+]==]

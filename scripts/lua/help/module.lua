@@ -1,0 +1,302 @@
+--!plain
+-- Help texts of what the module has beside ops and classes; their form: topics.lua.
+return [==[
+tensor (see zeros, arange, npy, image)
+    A tensor of the numbers in nested tables; f32 where one of them has a point, else i64, or bool.
+    options: dtype: their type; device: where it is; requires_grad: backward gives it a gradient
+    > tensor({{1, 2}, {3, 4}}):sum(1) --> tensor({4, 6}, i64 2 cpu)
+sim (see sim.card, sim.host, sim.measured, timeit)
+    The simulated device, and the card that it stands in for: sim.card = 'h200'. Results stay real
+    and are computed by the processor; times are the bound of the card's data sheet, over the share
+    of it that was measured, where it was: sim.measured says where. Its memory is the card's, too.
+    > sim.card --> nil
+sim.measured (see sim.card, sim.cards)
+    Whether a modelled card's time for an op, such as 'linalg.svd', is of a share of the card's
+    bound that was measured on it; false: it is the bound, the least that the card can take, and
+    says nothing of what is faster. nil where no card is modelled.
+    > sim.measured 'add' --> nil
+sim.card (see sim.cards, sim.host)
+    The card that sim stands in for: 'h200', 'h100', 'a100', 'v100', 'mi250' (one of its two dies),
+    't4', a table of figures ({like = 'h200', bandwidth = 1e12}), or nil. While there is one, the
+    host's clock stands still when the processor plays the card, and jumps where the host waits.
+sim.host (see sim.card, sim.script, sim.loader)
+    Seconds that the host takes for each op while sim stands in for a card, as 8e-6 for PyTorch's 8
+    us; nil: what it takes here. With it a run's times are the same on every machine: the cpu's own
+    work, such as a loader's, takes its bytes and operations over fixed rates, an instruction of Lua
+    3 ns (sim.script), a call of clock() 50 ns; files and values of tables count, too.
+sim.script (see sim.host)
+    Seconds that an instruction of Lua takes where sim.host is set, 3e-9 at first, as measured on a
+    Xeon; 0: none; nil: that again. Time in functions of C, such as string.format, is not counted,
+    so that a script takes at least so long.
+    > sim.script --> 3e-09
+sim.loader (see sim.host)
+    Seconds that a batch of a data.Loader takes the host, measured on some host, in place of what is
+    counted where sim.host is set; nil: that. Workers divide it.
+sim.tf32 (see sim.card)
+    Whether products of f32 take the card's tf32 rate; their results do not change.
+sim.cards (see sim.card)
+    The known cards and their figures, in bytes, operations and seconds.
+    > sim.cards().t4.bandwidth --> 320000000000.0
+timeit (see compare, profile)
+    What a call takes, the wait for devices included: median of several runs, host and device time
+    apart; .kind: whether that is measured, modelled or CPU-backed.
+    options: n: calls; print: at once, else print(timeit(f)); device: which is waited for
+    waits: for each run, so that device time counts
+    > timeit(function() return ones(2) + 1 end, {n = 1}).time > 0 --> true
+printoptions
+    How tensors are shown.
+    options: precision: digits after the point; threshold: elements of which all are shown;
+        edgeitems: of a larger one, at each end; linewidth: columns
+    > printoptions().precision --> 4
+progress (see data)
+    A bar on a terminal for loops: for i in progress(n) do, for step, x, y in progress(loader) do,
+    for i, v in progress(list) do.
+    > local s = 0 for i, v in progress{1, 2, 3} do s = s + v end return s --> 6
+image (see imshow)
+    Pictures in PNG files: image.load(file), image.save(file, x).
+gpush (see help, ops)
+    The module: what is global in the shell. In other programs local gpush = require "gpush".
+help | help([name or words or value], [{source = true}]) (see ops)
+    What an op, a class or a value is, or what the words are found in; at the prompt ?name, x?,
+    ??name.
+    options: source: its source in place of the text
+ops | ops([all=false]) (see help)
+    The table of ops by name: signature, help, kind, whether it has a derivative; ops(true) has
+    composites, too.
+    > ops().exp.grad --> yes
+is_tensor | is_tensor(value) (see tensor)
+    Whether the value is a tensor.
+    > is_tensor {1, 2} --> false
+devices | devices([kind]) (see cuda, default_device)
+    Names of the devices that were opened; with a kind, 'cuda', descriptions of those there are, and
+    why there are none.
+    > devices()[1] --> cpu
+default_device | default_device([device]) (see default_dtype, to)
+    Where new tensors are; sets it if one is given.
+    > default_device() --> cpu
+default_dtype | default_dtype([dtype]) (see default_device, to)
+    The float dtype of new tensors; sets it if one is given.
+    > default_dtype() --> f32
+synchronize | synchronize([device]) (see sync, stream)
+    Waits until a device, or every device, has done all that is queued; sync.report() counts it as
+    explicit.
+    waits: for all that is queued
+stream | stream([device]) (see current_stream, stream.use, synchronize)
+    A queue of its own on the device; ops go there while s:use() holds.
+    > local s = stream "sim"
+    > local y = s:use(function() return ones(2, {device = "sim"}) + 1 end)
+    > s:synchronize()
+    > return y:sum():item()
+    --> 4.0
+fuse | fuse(fn) (see fuse_compile, timeit, compare, profile)
+    fn as a function that runs chains of elementwise ops, with a reduction at the end, as one op
+    each, forward and backward. The first call with arguments of a kind (dtypes, dims, which sizes
+    are 1; numbers by their values) runs fn and notes its ops; later ones run what was planned. fn
+    is noted again when something that it reads changes: upvalues, fields of tables, globals.
+    Reading a tensor's value in it is an error. Other ops run as they are, and long chains become
+    several ops, of 40 steps each. What runs often is compiled; until then the ops run one by one on
+    cuda, and always those of chains where an element may be an error (probabilities) or whose
+    derivative has over 160 steps. Integer division is no step.
+    > local f = fuse(function(x, y) return relu(x * y + x) end) local x = ones(2) f(x, x)
+    > return f(x, -x * 3)
+    --> tensor({0.0, 0.0}, f32 2 cpu)
+fuse_compile | fuse_compile([mode]) (see fuse)
+    Whether fused functions are compiled, by GCC where it is in PATH, and on cuda by NVRTC: true,
+    those that run often, while they go on as before; false, none; "wait", each at its second call,
+    which waits for the compiler. Sets it if mode is given; initially true, or what the variable
+    GPUSH_FUSE_COMPILE says (0, wait). Results are the same bits. Also gives a table: how many
+    programs were compiled, loaded from the folder gpush/fused of XDG_CACHE_HOME (~/.cache), are
+    being compiled (running) and failed, and why the last one did.
+    > local mode, n = fuse_compile()
+    > return n.failed
+    --> 0
+capture | capture(fn) (see fuse, profile, optim)
+    fn as a function whose first call, or two, run it and record its ops; later calls launch them
+    again as they were resolved: a list on the cpu and sim, graphs on cuda. A replay has new inputs,
+    results, gradients and random numbers, and an optimizer's options as they are then; a whole
+    training step can be captured. What would make it differ from fn is an error with the line:
+    other shapes, dtypes, devices or layouts, values of tensors that are read, a changed upvalue or
+    field, a tensor that fn keeps. fn gives tensors, numbers, strings, booleans or nil.
+    > local w = ones(2)
+    > local step = capture(function(x) w:add_(x) return w:sum() end)
+    > for i = 1, 3 do step(ones(2)) end
+    > return step(ones(2))
+    --> tensor(10.0, f32 scalar cpu)
+fork | fork(fn, …) (see wait, stream)
+    Calls fn at once, but its ops go to streams of their own, beside what is queued meanwhile, and
+    so do those of its backward; gives a future for wait, which has f:done() and f:wait(), too.
+    Nothing waits: ops follow those whose tensors they take. On the cpu the streams are threads, as
+    many as processors, and each op uses one. An error of fn is raised by fork at once; one of an op
+    (an index out of range) by whatever reads a result, such as item or print, by synchronize, on
+    the cpu by wait.
+    > local x = ones(3, {device = "sim"}); local f = fork(function(a)
+    > return a:neg() end, x); return (x + wait(f)):sum():item()
+    --> 0.0
+wait | wait(future) (see fork, synchronize)
+    What the function given to fork returned; wait{f, g} a list of the first value of each. On a
+    device the host does not wait: whoever uses a tensor follows what makes it, and an error is
+    raised where a value is read. On the cpu it waits for the fork (sync: join), and raises its
+    errors; within another fork, its worker does.
+    waits: on the cpu for the fork; sync counts it as a join, which is never refused
+    > local l = {}; for i = 1, 4 do l[i] = fork(ones, 2) end return stack(wait(l)):sum():item()
+    --> 8.0
+current_stream | current_stream([device]) (see stream)
+    The stream that ops of this thread go to.
+memory | memory([device]) (see alive, empty_cache, reset_peak, cuda.memory_summary)
+    Bytes in use, their peak, what is cached, the limit, and counts, as a table.
+    > memory("cpu").in_use >= 0 --> true
+alive | alive() (see memory, profile.memory)
+    What memory is in use now, on all devices, by the line that made it: a list that prints as a
+    table, with device, file, line, blocks, bytes. Blocks below 1 MiB are one row without a line.
+    What only waits for the collector is alive, too: collectgarbage() first leaves that out.
+    > local x = ones(1024, 1024); return #alive() > 0 --> true
+empty_cache | empty_cache([device]) (see memory)
+    Gives back memory that is kept for the next tensors.
+reset_peak | reset_peak([device]) (see memory)
+    The peak of memory in use is counted from here.
+threads | threads([n]) (see data, deterministic)
+    How many threads an op on the cpu uses; sets it if n is given.
+    > threads() > 0 --> true
+deterministic | deterministic([on]) (see threads, manual_seed, cuda.deterministic)
+    Whether the cpu's results are the same bits for any number of threads; sets it if on is given.
+    Initially off. BLAS and LAPACK then use one thread for a product or a factorization; matrices of
+    a batch are still divided among all.
+    > deterministic() --> false
+cuda_setting | cuda_setting(name, [on]) (see cuda)
+    Sets and gives what cuda.tf32, cuda.deterministic, cuda.benchmark and cuda.svd_driver set: use
+    those.
+grad (see backward)
+    call: grad(outputs, inputs, [grad_outputs], [retain_graph=false], [create_graph=false],
+        [allow_unused=false])
+    The gradients of outputs for each of the inputs, as values; no tensor's grad changes.
+    options: retain_graph: what backward needs is kept for another one; create_graph: the gradients
+        can be differentiated again; allow_unused: nil, not an error, for an input that the outputs
+        do not use
+    > local x = tensor({3.0}, {requires_grad = true}) return grad((x * x):sum(), x)
+    --> tensor({6.0}, f32 1 cpu)
+no_grad | no_grad([fn, …]) (see enable_grad, inference, detach)
+    Nothing is recorded for backward while fn runs, or until the value is closed: local _ <close> =
+    no_grad().
+    > local x = ones(2):requires_grad_() return no_grad(function() return (x * 2).requires_grad end)
+    --> false
+enable_grad | enable_grad([fn, …]) (see no_grad)
+    Recording is on again inside no_grad, as no_grad turns it off.
+inference | inference([fn, …]) (see no_grad)
+    no_grad, by the name that says what for.
+is_grad_enabled | is_grad_enabled() (see no_grad)
+    Whether ops are recorded for backward here.
+    > no_grad(is_grad_enabled) --> false
+autocast | autocast(dtype or {dtype =, enabled =, cache =} [, fn, …])
+    Ops choose their dtype while fn runs, or until the value is closed: matmul, linear, conv, lstm
+    and their like take f16 or bf16; exp, log, pow, sum, softmax, norms and losses f32; cat, dot and
+    addcmul the widest they are given; all others what they get. The lists are PyTorch's for CUDA,
+    on every device. Parameters stay f32 and are converted once. Call backward after it.
+    options: dtype: 'f16' or 'bf16', that of the scope around or bf16 if not given; enabled: false
+        turns it off within; cache: false converts parameters at every use
+    > autocast("bf16", function()
+    > local y = ones(2, 2):matmul(ones(2, 2))
+    > return y.dtype .. " " .. y:exp().dtype
+    > end)
+    --> bf16 f32
+    see: get_autocast_dtype, no_grad
+is_autocast_enabled | is_autocast_enabled() (see autocast)
+    Whether ops choose their dtype here.
+    > autocast("f16", is_autocast_enabled) --> true
+get_autocast_dtype | get_autocast_dtype() (see autocast)
+    The dtype that autocast converts to here, or nil.
+    > autocast("f16", get_autocast_dtype) --> f16
+autograd.autocast_as | autograd.autocast_as(dtype, fn, …) (see autocast, autograd.checkpoint)
+    fn under autocast as it was where get_autocast_dtype gave dtype (nil: none), with conversions of
+    its own. For autograd.checkpoint.
+autograd (see backward, grad)
+    What stands beside backward and grad: autograd.checkpoint (less memory), autograd.gradcheck,
+    autograd.detect_anomaly, autograd.node (a backward of your own).
+autograd.node | autograd.node(inputs, outputs, backward) (see backward, no_grad)
+    A function with a backward of its own: outputs, which were made without recording, become
+    results of inputs; backward(gradients …) gives a gradient for each input.
+    > local x = tensor({2.0}, {requires_grad = true})
+    > local y = no_grad(function() return x ^ 3 end)
+    > autograd.node({x}, {y}, function(g) return g * 3 * x:detach() ^ 2 end)
+    > y:sum():backward() return x.grad
+    --> tensor({12.0}, f32 1 cpu)
+autograd.detect_anomaly | autograd.detect_anomaly([fn, …]) (see nan.watch, backward)
+    While it holds, a backward that makes a NaN is an error that names the forward op and its line;
+    slow, as each check is a wait. nan.watch has none.
+autograd.apart | autograd.apart() (see grad, autograd.checkpoint)
+    Within a backward: whether it leaves the leaves' grad alone, as grad() does. For
+    autograd.checkpoint.
+get_rng_state | get_rng_state() (see set_rng_state, manual_seed)
+    What the next random op draws from, as a table.
+set_rng_state | set_rng_state(state) (see get_rng_state, manual_seed)
+    Random numbers go on from where get_rng_state was called.
+    > local s = get_rng_state() local a = rand(3) set_rng_state(s) return equal(a, rand(3)) --> true
+clock | clock() (see timeit, synchronize)
+    Seconds since some moment, that pass evenly; the difference of two. It does not wait for
+    devices: timeit does.
+compare | compare({name = fn, …}, [{n=, device=, print=false}]) (see timeit, profile)
+    Times several functions turn by turn: their figures with ratios, which print as a table; waits
+    for devices as timeit does. Measured times and a modelled card's get no ratio.
+    options: n: calls; print: at once; device: which is waited for
+    waits: for each run, so that device time counts
+    > compare({a = function() end}, {n = 1}).a.time >= 0 --> true
+linalg (see matmul, einsum, fft)
+    Linear algebra: linalg.svd, linalg.solve, linalg.eigh … by PyTorch's names.
+fft (see fft.fft, fft.rfft)
+    Fourier transforms; complex numbers are a last dim of size 2, real and imaginary part.
+npy (see npz, safetensors)
+    NumPy's files of one array: npy.load(file), npy.save(file, x).
+npy.load | npy.load(file) (see npy.save, npz)
+    The array in a .npy file, as a tensor on the cpu.
+npy.save | npy.save(file, x) (see npy.load)
+    Writes a tensor as a .npy file, which is replaced once all is written.
+    waits: for x
+    > local f = os.tmpname() npy.save(f, tensor{1, 2}) local x = npy.load(f) os.remove(f) return x
+    --> tensor({1, 2}, i64 2 cpu)
+npz (see npy, safetensors)
+    NumPy's files of several arrays by name: npz.load(file), npz.save(file, {name = x}).
+npz.load | npz.load(file, [max_bytes=4294967296]) (see npz.save)
+    A table of the arrays in a .npz file by name, on the cpu.
+    options: max_bytes: the most that the arrays may unpack to; those that are not larger than the
+        file are read in any case
+npz.save | npz.save(file, {name = x, …}, [compressed=false]) (see npz.load)
+    Writes tensors by name as a .npz file, which is replaced once all is written.
+    options: compressed: makes the file smaller
+    waits: for each tensor
+safetensors (see checkpoint, npz)
+    Tensors by name, and texts, in a file that holds no code: safetensors.load(file),
+    safetensors.save(file, {name = x}).
+safetensors.load | safetensors.load(file) (see safetensors.save)
+    A table of the tensors by name, on the cpu, and one of the file's texts. The file is mapped:
+    only what is used is read.
+safetensors.save | safetensors.save(file, {name = x, …}, [metadata])
+    Writes tensors by name, and replaces the file once all is written.
+    options: metadata: texts by name
+    waits: for each tensor
+    see: safetensors.load, checkpoint
+image.load | image.load(file, [dtype="u8"], [channels], [max_pixels=268435456])
+    A PNG file as channels x height x width on the cpu: u8 0 to 255 (fewer bits are stretched, 16
+    rounded), f32 0 to 1, i32 as stored: 0 to 1, 3, 15, 255 or 65535 by the bits of the file.
+    options: dtype: u8, f32 or i32; channels: 1, 2, 3 or 4, converted; those of the file if not
+        given; max_pixels: the most that are read
+    see: image.save, imshow
+image.save | image.save(file, x, [bits=8]) (see image.load, imshow)
+    Writes height x width or channels x height x width as a PNG file; u8 0 to 255, floats 0 to 1,
+    bool.
+    options: bits: 8 or 16 for each number
+    waits: for x
+json (see safetensors)
+    JSON: json.encode(value), json.decode(text), json.null.
+json.encode | json.encode(value) (see json.decode)
+    The value as text: keys are sorted, floats keep all their digits.
+    > json.encode {a = {1, 2}} --> {"a":[1,2]}
+json.decode | json.decode(text) (see json.encode)
+    Tables, numbers, booleans and strings; null is json.null.
+    > json.decode('[1, 2]')[2] --> 2
+terminal | terminal([query]) (see is_terminal)
+    How many columns the terminal on standard output has, nil where it is none; or what it answers
+    to a query.
+is_terminal | is_terminal(file) (see terminal)
+    Whether a file of io is a terminal that can do more than print.
+json.null (see json)
+    What JSON's null is in a table, which cannot hold nil.
+]==]

@@ -1,0 +1,212 @@
+--!plain
+-- Help texts of ops that index, search, sort and count; their form: scripts/lua/help/topics.lua.
+return [==[
+gather (see take_along_dim, index_select, scatter, gather_nd)
+    An element for each index, which counts from 1, or from the end with -1. An index out of range
+    is an error: at once on the CPU, on a GPU where the host next waits, with the line that queued
+    it.
+    shapes: index: as many dims as x, none but dim larger than x's; the result has index's
+    > tensor({{1, 2}, {3, 4}}):gather(2, tensor{{2}, {1}})
+    --> tensor({{2},
+    -->         {3}}, i64 2x1 cpu)
+scatter (see scatter_add, scatter_reduce, gather, index_put)
+    What gather reads, written; scatter_ writes into x itself. Of several writes to one place the
+    last stays, on every device, and alone has a gradient: PyTorch leaves that open.
+    options: reduce: 'add' or 'multiply' joins src with what x has, in order
+    shapes: index: as many dims as x; src: at least index's size in each dim, or a number; the
+        result has x's
+    > zeros(2, 3):scatter(2, tensor{{3}, {1}}, 1)
+    --> tensor({{0.0, 0.0, 1.0},
+    -->         {1.0, 0.0, 0.0}}, f32 2x3 cpu)
+scatter_add (see scatter, scatter_reduce, index_add, bincount)
+    Places that occur more than once get the sum, the same in every run, since the order of addition
+    does not change; scatter_add_ writes into x itself.
+    shapes: index: as many dims as x; src: at least index's size in each dim; the result has x's
+    > zeros(3):scatter_add(1, tensor{1, 1, 3}, tensor{1.0, 2.0, 3.0})
+    --> tensor({3.0, 0.0, 3.0}, f32 3 cpu)
+scatter_reduce (see scatter_add, scatter)
+    Places where index does not point keep what x has; scatter_reduce_ writes into x itself.
+    options: include_self: false leaves out x's own element where index points
+    shapes: index: as many dims as x; src: at least index's size in each dim; the result has x's
+    > ones(3):scatter_reduce(1, tensor{1, 1, 3}, tensor{5.0, 2.0, -3.0}, "amax")
+    --> tensor({5.0, 1.0, 1.0}, f32 3 cpu)
+gather_nd (see scatter_nd, gather, take)
+    The last dim of indices holds as many indices as it has places, for the first dims of x; what
+    they leave of x's dims comes whole. PyTorch has no such op: TensorFlow's, counted from 1.
+    options: batch_dims: so many first dims are the same in x and indices, and are walked together
+    shapes: x: n1 x n2 x …; indices: … x k; the result: … x (x's dims after the first k)
+    > gather_nd(tensor{{1, 2}, {3, 4}}, tensor{{1, 2}, {2, 1}}) --> tensor({2, 3}, i64 2 cpu)
+scatter_nd (see gather_nd, scatter, index_put)
+    Of several writes to one place the last stays; scatter_nd_ writes into x itself. PyTorch has no
+    such op: TensorFlow's tensor_scatter_nd_update, counted from 1.
+    options: reduce: 'add' or 'multiply' joins updates with what x has
+    shapes: indices: … x k; updates: … x (x's dims after the first k), or a number; the result has
+        x's
+    > scatter_nd(zeros(2, 2), tensor{{1, 2}, {2, 1}}, tensor{5.0, 6.0})
+    --> tensor({{0.0, 5.0},
+    -->         {6.0, 0.0}}, f32 2x2 cpu)
+index_select (see gather, select, narrow, index_add)
+    Whole slices, in the order of index, which may name one more than once, or count from the end
+    with -1; a copy. x[index] does the same along the first dim.
+    shapes: index: k; the result has x's dims but k along dim
+    > tensor({{1, 2}, {3, 4}}):index_select(2, tensor{2, 1, 1})
+    --> tensor({{2, 1, 1},
+    -->         {4, 3, 3}}, i64 2x3 cpu)
+index_add (see index_copy, index_select, scatter_add)
+    Slices that occur more than once are added up in their order; index_add_ writes into x itself.
+    shapes: index: k; source: x's dims but k along dim; the result has x's
+    > zeros(3):index_add(1, tensor{1, 1, 3}, ones(3), {alpha = 0.5})
+    --> tensor({1.0, 0.0, 0.5}, f32 3 cpu)
+index_copy (see index_fill, index_add, index_select)
+    Of slices that occur more than once the last stays; index_copy_ writes into x itself.
+    shapes: index: k; source: x's dims but k along dim; the result has x's
+    > zeros(2, 2):index_copy(1, tensor{2}, tensor{{3.0, 4.0}})
+    --> tensor({{0.0, 0.0},
+    -->         {3.0, 4.0}}, f32 2x2 cpu)
+index_fill (see index_copy, masked_fill)
+    value is a number or a 0-d tensor; index_fill_ writes into x itself.
+    shapes: index: k; the result has x's
+    > tensor({{1, 2}, {3, 4}}):index_fill(2, tensor{1}, 0)
+    --> tensor({{0, 2},
+    -->         {0, 4}}, i64 2x2 cpu)
+index_put (see scatter, scatter_nd, index_add, masked_fill)
+    indices is a list of integer tensors, one for each dim, whose elements together name the places;
+    x[{rows, columns}] = values is the same in place. Masks go to masked_fill, or x[mask] = values.
+    Of several writes to one place the last stays.
+    options: accumulate: adds instead; dims: which dims the indices are for, the first ones if not
+        given
+    shapes: indices: broadcast together; values: broadcast to their common shape, then x's other
+        dims
+    > zeros(2, 2):index_put({tensor{1, 2}, tensor{2, 1}}, tensor{5.0, 6.0})
+    --> tensor({{0.0, 5.0},
+    -->         {6.0, 0.0}}, f32 2x2 cpu)
+take (see gather, take_along_dim, index_select)
+    Elements are counted row by row, from 1, or from the end with -1.
+    shapes: x and index: any; the result has index's
+    > take(tensor{{5, 6}, {7, 8}}, tensor{4, 1}) --> tensor({8, 5}, i64 2 cpu)
+take_along_dim (see gather, argsort, take)
+    Reorders x by what argsort, argmax with keepdim or topk gave.
+    shapes: indices: as many dims as x, dims but dim broadcast; the result has the common ones, and
+        indices' along dim
+    > local x = tensor{{3, 1}, {2, 4}} return x:take_along_dim(x:argsort(2), 2)
+    --> tensor({{1, 3},
+    -->         {2, 4}}, i64 2x2 cpu)
+where (see masked_fill, clamp, nonzero)
+    With three arguments it chooses on the device, so nothing waits; the condition is a bool tensor,
+    a and b are tensors or numbers. where(cond) alone waits, since its shape depends on data.
+    shapes: cond, a and b broadcast; the result has their common shape
+    > local x = tensor{-1, 2} return where(x > 0, x, 0) --> tensor({0, 2}, i64 2 cpu)
+masked_fill (see where, masked_scatter, index_fill)
+    The mask is a bool tensor, the result has x's dtype: a value with a fraction does not go into
+    integers, nor one that they cannot hold, as -1 into u8 (PyTorch wraps it). Nothing waits;
+    masked_fill_ writes into x itself, as x[mask] = value does.
+    shapes: x and mask broadcast (not in place: there x's stays); value: a number or a 0-d tensor;
+        the result has the common shape
+    > local x = tensor{1, -2, 3} return x:masked_fill(x < 0, 0) --> tensor({1, 0, 3}, i64 3 cpu)
+masked_select (see nonzero, where, masked_scatter)
+    In the order of the rows; x[mask] is the same. The host waits, since the shape depends on data:
+    where keeps the shape and does not.
+    shapes: x and mask broadcast; the result has one dim
+    > tensor({{1, 2}, {3, 4}}):masked_select(tensor{true, false}) --> tensor({1, 3}, i64 2 cpu)
+masked_scatter (see masked_select, masked_fill)
+    Nothing waits; masked_scatter_ writes into x itself. Fewer elements of source than true ones are
+    an error, which comes from a GPU where the host next waits.
+    shapes: x and mask broadcast (not in place: there x's stays); source: any, with enough elements;
+        the result has the common shape
+    > tensor({1, 2, 3}):masked_scatter(tensor{true, false, true}, tensor{7, 8})
+    --> tensor({7, 2, 8}, i64 3 cpu)
+nonzero (see where, masked_select, count_nonzero)
+    In the order of the rows, counted from 1. The host waits, since the shape depends on data:
+    where(cond, a, b) does not.
+    shapes: x: any; the result: n x dims, or with as_tuple a list of a tensor of n for each dim
+    > tensor({{0, 1}, {2, 0}}):nonzero()
+    --> tensor({{1, 2},
+    -->         {2, 1}}, i64 2x2 cpu)
+sort (see argsort, msort, topk, unique)
+    Two values: the elements and where they were, counted from 1. Equal elements keep their order
+    whether stable asks for it or not.
+    shapes: x: any; both have the same
+    > local v, at = tensor({3, 1, 2}):sort() return at --> tensor({2, 3, 1}, i64 3 cpu)
+msort (see sort, argsort)
+    The elements alone, without their indices; each column of a matrix for itself.
+    > tensor({{3, 1}, {2, 4}}):msort()
+    --> tensor({{2, 1},
+    -->         {3, 4}}, i64 2x2 cpu)
+argsort (see sort, take_along_dim)
+    Counted from 1; take_along_dim puts any tensor into the order. Equal elements keep theirs, NaN
+    counts as the largest.
+    shapes: x: any; the result has the same, of i64
+    > tensor({2, 3, 1, 3}):argsort({descending = true}) --> tensor({2, 4, 1, 3}, i64 4 cpu)
+topk (see kthvalue, sort, max)
+    Two values: the elements and where they are, counted from 1. Of equal elements the first ones
+    come first.
+    options: largest: false for the smallest; dim: the last if not given
+    shapes: x: any; both have k along dim
+    > (tensor({3, 1, 2}):topk(2)) --> tensor({3, 2}, i64 2 cpu)
+kthvalue (see topk, median, quantile, sort)
+    Two values: the element and where it is. k counts from 1: 1 is the minimum.
+    shapes: x: any; both have x's dims but dim, which keepdim keeps as 1
+    > local v, at = tensor({30, 10, 20}):kthvalue(2) return stack{v, at}
+    --> tensor({20,  3}, i64 2 cpu)
+searchsorted (see bucketize, sort, histc)
+    Where each value would be put in, counted from 1, found by halving; the sequence must be sorted,
+    which is not checked.
+    options: right: after equal elements, not before them; side: 'left' or 'right', the same in a
+        word; sorter: what argsort gave for a sequence that is not sorted; out_int32: i32 in place
+        of i64
+    shapes: sorted_sequence: one row for all, or a row for each of values' rows; the result has
+        values'
+    > searchsorted(tensor{1, 3, 5}, tensor{0, 3, 9}) --> tensor({1, 2, 4}, i64 3 cpu)
+bucketize (see searchsorted, histc, bincount)
+    searchsorted with the arguments the other way round. The boundaries must be sorted, which is not
+    checked.
+    options: right: a boundary belongs to the bucket above it; out_int32: i32 in place of i64
+    shapes: x: any, or a number; boundaries: n; the result has x's
+    > bucketize(tensor{0, 3, 9}, tensor{1, 3, 5}, {right = true}) --> tensor({1, 3, 4}, i64 3 cpu)
+bincount (see histc, unique, one_hot, scatter_add)
+    Element i of the result tells about the value i: PyTorch begins with 0, gpush with 1. Values are
+    integers. The host waits, since the size depends on data, also where minlength is given;
+    zeros(n):scatter_add(1, x, weights) does not wait.
+    shapes: x and weights: n; the result: max(x), at least minlength; i64; with weights f32 if they
+        are, else f64
+    > bincount(tensor{1, 3, 3}) --> tensor({1, 0, 2}, i64 3 cpu)
+histc (see bincount, bucketize, hist)
+    For floats; the counts have x's dtype. A part holds its lower end, the last one its upper end
+    too; elements outside of min … max are left out. It does not wait.
+    shapes: x: any; the result: bins
+    > histc(tensor{0.5, 1.0, 2.0, 9.0}, 4, 0, 4) --> tensor({1.0, 1.0, 1.0, 0.0}, f32 4 cpu)
+one_hot (see embedding, scatter, bincount)
+    The result is i64. Labels count from 1, as everywhere in gpush: PyTorch's from 0. With
+    num_classes nothing waits.
+    shapes: x: any; the result: x's, then num_classes, or the largest label
+    > tensor({1, 3}):one_hot(3)
+    --> tensor({{1, 0, 0},
+    -->         {0, 0, 1}}, i64 2x3 cpu)
+unique (see unique_consecutive, bincount, sort)
+    Up to three values: the elements, the places of x's elements among them (counted from 1), the
+    counts. The result is sorted also with sorted = false; every NaN is an element of its own. The
+    host waits, since the shape depends on data.
+    options: return_inverse: the places too; return_counts: the counts too; dim: whole slices along
+        it are compared
+    shapes: x: any; the result: n, or x's dims but n along dim; the places have x's, or dim's size
+    > local v, n = tensor({3, 1, 1, 2}):unique({return_counts = true}) return n
+    --> tensor({2, 1, 1}, i64 3 cpu)
+unique_consecutive (see unique, diff)
+    Up to three values, as unique gives them, but x is not sorted: an element that comes again later
+    is there again. The host waits, since the shape depends on data.
+    options: return_inverse: the places too; return_counts: the lengths of the runs too; dim: whole
+        slices along it are compared
+    shapes: x: any; the result: n, or x's dims but n along dim
+    > tensor({1, 1, 2, 2, 1}):unique_consecutive() --> tensor({1, 2, 1}, i64 3 cpu)
+isin (see eq, where)
+    shapes: elements: any; the result has the same; test_elements: any
+    > isin(tensor{1, 2, 3}, tensor{2, 3}) --> tensor({false,  true,  true}, bool 3 cpu)
+embedding_bag (see embedding, nn.EmbeddingBag)
+    options: offsets: where each bag begins in the line, from 1; mode: 'mean', 'sum' or 'max';
+        per_sample_weights: factors of the rows, with 'sum'; padding_idx: an index that takes no
+        part
+    shapes: input: n x indices, or a line of them with offsets, n; weight: rows x size; the result:
+        n x size
+    > embedding_bag(tensor({{1, 2}}), tensor({{1.0, 2.0}, {3.0, 4.0}}))
+    --> tensor({{2.0, 3.0}}, f32 1x2 cpu)
+]==]

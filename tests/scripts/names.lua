@@ -133,7 +133,7 @@ offers("cross_entropy(x, x, {reduction = '", "mean none sum", "what a string opt
 offers("interpolate(x, {mode = 'b", "bilinear", "also where the name is another's, too")
 offers("sync.mode = 'e", "error", "whose values are others")
 local out = shell.complete "conv2d(x, x, {"
-t.is(out.help "stride = ", "elements from one place of the kernel to the next [1]",
+t.is(out.help "stride = ", "step of the kernel [1]",
     "with the topic's text and the default")
 out = shell.complete "image.load('a', {"
 t.is(out.help "channels = ", "1, 2, 3 or 4, converted; those of the file if not given",

@@ -39,7 +39,7 @@ line 'conv2d(x, x, {str'
 sees '> conv2d(x, x, {stride =' "an option that stands behind tensors"
 key C-u
 line 'conv2d(x, x, {'
-sees "elements from one place of the kernel to the next [1]" "options come with their help and what they are otherwise"
+sees "step of the kernel [1]" "options come with their help and what they are otherwise"
 puts 'cross_entropy(x, y, {reduction = "su' 'cross_entropy(x, y, {reduction = "sum' "what a string option may be"
 line 'nn.Conv2d(1, 2, 3, {padding_'
 sees '> nn.Conv2d(1, 2, 3, {padding_mode =' "an option of a layer"

@@ -2,7 +2,7 @@
 -- Help texts of data sets and loaders; their form: scripts/lua/help/topics.lua.
 return [==[
 data (see nn, optim)
-    Data sets and loaders that make batches, in threads where asked to.
+    Data sets, and loaders that make batches of them, in threads if asked.
 data.raise | data.raise(text) (see data)
     An error at the line of the script that called, not inside the loader.
 data.Dataset (see data.Loader)
@@ -41,9 +41,9 @@ data.transforms (see data.ImageFolder)
     > return table.concat(crop(zeros(3, 4, 4)).shape, "x")
     --> 3x2x2
 data.transforms.RandomHorizontalFlip | data.transforms.RandomHorizontalFlip([p=0.5])
-    Left and right exchanged, as often as p says.
+    Exchanges left and right with probability p.
 data.transforms.RandomVerticalFlip | data.transforms.RandomVerticalFlip([p=0.5])
-    Top and bottom exchanged, as often as p says.
+    Exchanges top and bottom with probability p.
 data.Subset | data.Subset(dataset, indices) (see data.random_split, data.ConcatDataset, multinomial)
     The samples of a data set with these indices, a list or a tensor of integers from 1. Of random
     ones, by weight: data.Subset(ds, multinomial(weights, n, true)).

@@ -24,7 +24,6 @@ dist.group (see dist.all_reduce)
     > dist.group{0}.size --> 1
 dist.barrier (see dist.init)
     Returns when every rank has come to it.
-    options: group: what dist.group made; all ranks without it
     waits: for all ranks (sync: collective)
 dist.preempted | dist.preempted() (see checkpoint.save, dist.barrier)
     Whether the launcher asked the job to end, on every rank alike: SIGTERM or SIGUSR1 came to one
@@ -46,102 +45,60 @@ dist.all_reduce (see dist.reduce, dist.reduce_scatter, dist.broadcast)
     > dist.all_reduce(tensor{1.0, 2.0}) --> tensor({1.0, 2.0}, f32 2 cpu)
 dist.all_reduce_ (see dist.all_reduce)
     dist.all_reduce into x itself, which it returns.
-    options: op: 'sum', 'mean' (floats), 'prod', 'min' or 'max'; group: what dist.group made; all
-        ranks without it; async: gives a future for wait, and the host need not wait
-    waits: on the cpu for the other ranks, unless async (sync: collective); never on another device,
-        but for the first one of a group on cuda
-    raises: ranks that call something else, or with another shape or dtype; a rank that has ended,
-        or that does not come within dist.init's timeout
+    waits: as dist.all_reduce
+    raises: as dist.all_reduce
 dist.reduce (see dist.all_reduce)
     dist.all_reduce on rank root; nil on the others.
-    options: root: a rank of all; op: 'sum', 'mean' (floats), 'prod', 'min' or 'max'; group: what
-        dist.group made; all ranks without it; async: gives a future for wait, and the host need not
-        wait
     shapes: the same on every rank
-    waits: on the cpu for the other ranks, unless async (sync: collective); never on another device,
-        but for the first one of a group on cuda
-    raises: ranks that call something else, or with another shape or dtype; a rank that has ended,
-        or that does not come within dist.init's timeout
+    waits: as dist.all_reduce
+    raises: as dist.all_reduce
 dist.broadcast (see dist.scatter, dist.all_reduce)
     Rank root's x on every rank; what the others give only says its shape and dtype. dist.broadcast_
     writes into x. The gradient is summed on root, and zeros elsewhere.
-    options: root: a rank of all; group: what dist.group made; all ranks without it; async: gives a
-        future for wait, and the host need not wait
     shapes: the same on every rank
-    waits: on the cpu for the other ranks, unless async (sync: collective); never on another device,
-        but for the first one of a group on cuda
-    raises: ranks that call something else, or with another shape or dtype; a rank that has ended,
-        or that does not come within dist.init's timeout
+    waits: as dist.all_reduce
+    raises: as dist.all_reduce
 dist.broadcast_ (see dist.broadcast)
     dist.broadcast into x itself, which it returns.
-    options: root: a rank of all; group: what dist.group made; all ranks without it; async: gives a
-        future for wait, and the host need not wait
-    waits: on the cpu for the other ranks, unless async (sync: collective); never on another device,
-        but for the first one of a group on cuda
-    raises: ranks that call something else, or with another shape or dtype; a rank that has ended,
-        or that does not come within dist.init's timeout
+    waits: as dist.all_reduce
+    raises: as dist.all_reduce
 dist.all_gather (see dist.gather, dist.reduce_scatter)
     x of all ranks, one after the other along dim 1. Its gradient is reduce_scatter's.
-    options: group: what dist.group made; all ranks without it; async: gives a future for wait, and
-        the host need not wait
     shapes: the same on every rank; dim 1 of the result is size times x's
-    waits: on the cpu for the other ranks, unless async (sync: collective); never on another device,
-        but for the first one of a group on cuda
-    raises: ranks that call something else, or with another shape or dtype; a rank that has ended,
-        or that does not come within dist.init's timeout
+    waits: as dist.all_reduce
+    raises: as dist.all_reduce
     > dist.all_gather(tensor{1, 2}) --> tensor({1, 2}, i64 2 cpu)
 dist.reduce_scatter (see dist.all_gather, dist.all_reduce)
     x of all ranks, joined elementwise; each rank gets its part of dim 1. Its gradient is
     all_gather's.
-    options: op: 'sum', 'mean' (floats), 'prod', 'min' or 'max'; group: what dist.group made; all
-        ranks without it; async: gives a future for wait, and the host need not wait
     shapes: the same on every rank; dim 1 can be divided by the size
-    waits: on the cpu for the other ranks, unless async (sync: collective); never on another device,
-        but for the first one of a group on cuda
-    raises: ranks that call something else, or with another shape or dtype; a rank that has ended,
-        or that does not come within dist.init's timeout
+    waits: as dist.all_reduce
+    raises: as dist.all_reduce
 dist.all_to_all (see dist.all_gather)
     Dim 1 of x in parts, one for each rank: each gets its own part of every rank's x, one after the
     other.
-    options: group: what dist.group made; all ranks without it; async: gives a future for wait, and
-        the host need not wait
     shapes: the same on every rank; dim 1 can be divided by the size
-    waits: on the cpu for the other ranks, unless async (sync: collective); never on another device,
-        but for the first one of a group on cuda
-    raises: ranks that call something else, or with another shape or dtype; a rank that has ended,
-        or that does not come within dist.init's timeout
+    waits: as dist.all_reduce
+    raises: as dist.all_reduce
 dist.gather (see dist.all_gather, dist.scatter)
     x of all ranks, one after the other along dim 1, on rank root; nil on the others. No gradient.
-    options: root: a rank of all; group: what dist.group made; all ranks without it; async: gives a
-        future for wait, and the host need not wait
     shapes: the same on every rank
-    waits: on the cpu for the other ranks, unless async (sync: collective); never on another device,
-        but for the first one of a group on cuda
-    raises: ranks that call something else, or with another shape or dtype; a rank that has ended,
-        or that does not come within dist.init's timeout
+    waits: as dist.all_reduce
+    raises: as dist.all_reduce
 dist.scatter (see dist.gather, dist.broadcast)
     Dim 1 of rank root's x in parts, one for each rank, which gets its own. What the others give
     only says x's shape and dtype: zeros({}):expand(shape) costs no memory. No gradient.
-    options: root: a rank of all; group: what dist.group made; all ranks without it; async: gives a
-        future for wait, and the host need not wait
     shapes: the same on every rank; dim 1 can be divided by the size
-    waits: on the cpu for the other ranks, unless async (sync: collective); never on another device,
-        but for the first one of a group on cuda
-    raises: ranks that call something else, or with another shape or dtype; a rank that has ended,
-        or that does not come within dist.init's timeout
+    waits: as dist.all_reduce
+    raises: as dist.all_reduce
 dist.send (see dist.recv)
     Sends a copy of x to rank dst, which calls dist.recv. It does not wait for that: ranks may send
     in a ring before they receive.
-    options: dst: a rank of all; group: what dist.group made; all ranks without it; async: gives a
-        future for wait, and the host need not wait
     waits: on the cpu for collectives that were queued before, unless async
 dist.recv (see dist.send)
     Fills x with what rank src has sent, and returns it.
-    options: src: a rank of all; group: what dist.group made; all ranks without it; async: gives a
-        future for wait, and the host need not wait
     shapes: those of the tensor that was sent
-    waits: on the cpu for the other ranks, unless async (sync: collective); never on another device,
-        but for the first one of a group on cuda
+    waits: as dist.all_reduce
     raises: a tensor of another shape or dtype; a rank that has ended, or sends nothing within
         dist.init's timeout
 ]==]

@@ -3,7 +3,8 @@
 return [==[
 tensor (see zeros, arange, npy, image)
     A tensor of the numbers in nested tables; f32 where one of them has a point, else i64, or bool.
-    options: dtype: their type; device: where it is; requires_grad: backward gives it a gradient
+    options: dtype: data type; device: device of the tensor; requires_grad: backward computes a
+        gradient for it
     > tensor({{1, 2}, {3, 4}}):sum(1) --> tensor({4, 6}, i64 2 cpu)
 sim (see sim.card, sim.host, sim.measured, timeit)
     The simulated device, and the card that it stands in for: sim.card = 'h200'. Results stay real
@@ -25,28 +26,28 @@ sim.host (see sim.card, sim.script, sim.loader)
     work, such as a loader's, takes its bytes and operations over fixed rates, an instruction of Lua
     3 ns (sim.script), a call of clock() 50 ns; files and values of tables count, too.
 sim.script (see sim.host)
-    Seconds that an instruction of Lua takes where sim.host is set, 3e-9 at first, as measured on a
-    Xeon; 0: none; nil: that again. Time in functions of C, such as string.format, is not counted,
-    so that a script takes at least so long.
+    Seconds that an instruction of Lua takes where sim.host is set: 3e-9 at first, as measured on a
+    Xeon; nil restores that. Time in functions of C, such as string.format, is not counted, so the
+    script's time is a lower bound.
     > sim.script --> 3e-09
 sim.loader (see sim.host)
-    Seconds that a batch of a data.Loader takes the host, measured on some host, in place of what is
-    counted where sim.host is set; nil: that. Workers divide it.
+    Seconds that the host takes for a batch of a data.Loader where sim.host is set, as measured on
+    some host; nil: what is counted. Workers divide it.
 sim.tf32 (see sim.card)
     Whether products of f32 take the card's tf32 rate; their results do not change.
 sim.cards (see sim.card)
     The known cards and their figures, in bytes, operations and seconds.
     > sim.cards().t4.bandwidth --> 320000000000.0
 timeit (see compare, profile)
-    What a call takes, the wait for devices included: median of several runs, host and device time
-    apart; .kind: whether that is measured, modelled or CPU-backed.
-    options: n: calls; print: at once, else print(timeit(f)); device: which is waited for
+    How long a call takes, with the wait for devices: the median of several runs, host and device
+    time apart; .kind says whether it is measured, modelled or CPU-backed.
+    options: n: number of calls; print: print the result at once; device: device to wait for
     waits: for each run, so that device time counts
     > timeit(function() return ones(2) + 1 end, {n = 1}).time > 0 --> true
 printoptions
     How tensors are shown.
-    options: precision: digits after the point; threshold: elements of which all are shown;
-        edgeitems: of a larger one, at each end; linewidth: columns
+    options: precision: digits after the point; threshold: largest number of elements shown in full;
+        edgeitems: elements shown at each end of a larger dim; linewidth: columns of a line
     > printoptions().precision --> 4
 progress (see data)
     A bar on a terminal for loops: for i in progress(n) do, for step, x, y in progress(loader) do,
@@ -72,7 +73,7 @@ devices | devices([kind]) (see cuda, default_device)
     why there are none.
     > devices()[1] --> cpu
 default_device | default_device([device]) (see default_dtype, to)
-    Where new tensors are; sets it if one is given.
+    The device of new tensors; sets it if one is given.
     > default_device() --> cpu
 default_dtype | default_dtype([dtype]) (see default_device, to)
     The float dtype of new tensors; sets it if one is given.
@@ -182,7 +183,7 @@ no_grad | no_grad([fn, …]) (see enable_grad, inference, detach)
 enable_grad | enable_grad([fn, …]) (see no_grad)
     Recording is on again inside no_grad, as no_grad turns it off.
 inference | inference([fn, …]) (see no_grad)
-    no_grad, by the name that says what for.
+    The same as no_grad.
 is_grad_enabled | is_grad_enabled() (see no_grad)
     Whether ops are recorded for backward here.
     > no_grad(is_grad_enabled) --> false
@@ -231,12 +232,12 @@ set_rng_state | set_rng_state(state) (see get_rng_state, manual_seed)
     Random numbers go on from where get_rng_state was called.
     > local s = get_rng_state() local a = rand(3) set_rng_state(s) return equal(a, rand(3)) --> true
 clock | clock() (see timeit, synchronize)
-    Seconds since some moment, that pass evenly; the difference of two. It does not wait for
-    devices: timeit does.
+    Seconds on a steady clock: take the difference of two. It does not wait for devices: timeit
+    does.
 compare | compare({name = fn, …}, [{n=, device=, print=false}]) (see timeit, profile)
     Times several functions turn by turn: their figures with ratios, which print as a table; waits
     for devices as timeit does. Measured times and a modelled card's get no ratio.
-    options: n: calls; print: at once; device: which is waited for
+    options: n: number of calls; print: print the result at once; device: device to wait for
     waits: for each run, so that device time counts
     > compare({a = function() end}, {n = 1}).a.time >= 0 --> true
 linalg (see matmul, einsum, fft)
@@ -256,8 +257,7 @@ npz (see npy, safetensors)
     NumPy's files of several arrays by name: npz.load(file), npz.save(file, {name = x}).
 npz.load | npz.load(file, [max_bytes=4294967296]) (see npz.save)
     A table of the arrays in a .npz file by name, on the cpu.
-    options: max_bytes: the most that the arrays may unpack to; those that are not larger than the
-        file are read in any case
+    options: max_bytes: limit of the unpacked bytes; arrays no larger than the file are always read
 npz.save | npz.save(file, {name = x, …}, [compressed=false]) (see npz.load)
     Writes tensors by name as a .npz file, which is replaced once all is written.
     options: compressed: makes the file smaller
@@ -277,7 +277,7 @@ image.load | image.load(file, [dtype="u8"], [channels], [max_pixels=268435456])
     A PNG file as channels x height x width on the cpu: u8 0 to 255 (fewer bits are stretched, 16
     rounded), f32 0 to 1, i32 as stored: 0 to 1, 3, 15, 255 or 65535 by the bits of the file.
     options: dtype: u8, f32 or i32; channels: 1, 2, 3 or 4, converted; those of the file if not
-        given; max_pixels: the most that are read
+        given; max_pixels: limit of the picture's pixels
     see: image.save, imshow
 image.save | image.save(file, x, [bits=8]) (see image.load, imshow)
     Writes height x width or channels x height x width as a PNG file; u8 0 to 255, floats 0 to 1,

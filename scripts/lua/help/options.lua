@@ -244,6 +244,10 @@ rcond: singular values below this share of the largest count as 0
 driver: LAPACK's routine: 'gels', 'gelsy', 'gelsd' or 'gelss'; of linalg.svd on CUDA: 'gesvd',
     'gesvdj' or 'gesvda'
 
+group: result of dist.group; all ranks if not given
+async: return a future for wait; the host need not wait
+root, dst, src: number of a rank in the job, from 0
+op: 'sum', 'mean', 'prod', 'min' or 'max'
 xs, ys, tensors: a list of tensors
 grads: a list of gradients
 twice: report a tensor with two names under both

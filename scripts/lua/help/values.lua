@@ -2,8 +2,8 @@
 -- Help texts of the fields and methods of tensors and other values; their form: topics.lua.
 return [==[
 tensor.shape | x.shape (see size, ndim, reshape)
-    The sizes of the dims, as a list that == compares by what it holds. Nothing waits: the host
-    knows them. for i, part in ipairs(x) walks the first.
+    The sizes of the dims, as a list that == compares by content. Nothing waits: the host knows
+    them. for i, part in ipairs(x) walks the first.
     > zeros(2, 3).shape == {2, 3} --> true
 tensor.dtype | x.dtype (see to, default_dtype)
     The elements' type: f64 f32 f16 bf16 i64 i32 i16 i8 u8 or bool.
@@ -49,7 +49,7 @@ size | x:size([dim]) (see shape, numel, stride)
     The sizes of all dims as a list, or that of one; dims count from 1, or from the end with -1.
     > zeros(2, 3):size(-1) --> 3
 stride | x:stride([dim]) (see is_contiguous, as_strided)
-    By how many elements of memory neighbours along each dim, or one, are apart.
+    The distance in memory between neighbours along each dim, or one, in elements.
     > zeros(2, 3):stride(1) --> 3
 dim | x:dim() (see ndim, size)
     How many dims there are; x.ndim is the same.
@@ -140,20 +140,15 @@ event.elapsed | event:elapsed(later) (see timeit, profile)
     Seconds on the device between two events; waits for the later one.
     waits: for the later event
 double | x:double() (see to)
-    x as f64: x:to "f64". x itself if it is that already.
-    > tensor{1, 0}:double().dtype --> f64
+    x as f64: x:to "f64". x itself if it is already.
 char | x:char() (see to)
-    x as i8: x:to "i8". x itself if it is that already.
-    > tensor{1, 0}:char().dtype --> i8
+    x as i8: x:to "i8". x itself if it is already.
 short | x:short() (see to)
-    x as i16: x:to "i16". x itself if it is that already.
-    > tensor{1, 0}:short().dtype --> i16
+    x as i16: x:to "i16". x itself if it is already.
 bfloat16 | x:bfloat16() (see to)
-    x as bf16: x:to "bf16". x itself if it is that already.
-    > tensor{1, 0}:bfloat16().dtype --> bf16
+    x as bf16: x:to "bf16". x itself if it is already.
 float | x:float() (see to)
-    x as f32: x:to "f32". x itself if it is that already.
-    > tensor{1, 0}:float().dtype --> f32
+    x as f32: x:to "f32". x itself if it is already.
 tensor.cuda | x:cuda() (see to, devices)
     x on the first NVIDIA GPU: x:to "cuda". x itself if it is there already.
 gpu | x:gpu() (see to, devices)
@@ -162,18 +157,13 @@ cpu | x:cpu() (see to, devices)
     x in the host's memory: x:to "cpu". x itself if it is there already.
     > ones(2, {device = "sim"}):cpu().device --> cpu
 bool | x:bool() (see to)
-    x as bool: x:to "bool". x itself if it is that already.
-    > tensor{1, 0}:bool().dtype --> bool
+    x as bool: x:to "bool". x itself if it is already.
 byte | x:byte() (see to)
-    x as u8: x:to "u8". x itself if it is that already.
-    > tensor{1, 0}:byte().dtype --> u8
+    x as u8: x:to "u8". x itself if it is already.
 half | x:half() (see to)
-    x as f16: x:to "f16". x itself if it is that already.
-    > tensor{1, 0}:half().dtype --> f16
+    x as f16: x:to "f16". x itself if it is already.
 long | x:long() (see to)
-    x as i64: x:to "i64". x itself if it is that already.
-    > tensor{1, 0}:long().dtype --> i64
+    x as i64: x:to "i64". x itself if it is already.
 int | x:int() (see to)
-    x as i32: x:to "i32". x itself if it is that already.
-    > tensor{1, 0}:int().dtype --> i32
+    x as i32: x:to "i32". x itself if it is already.
 ]==]

@@ -8,12 +8,12 @@ nn.Module (see nn, nn.module)
     The methods of all modules: parameters, to, train, eval, state_dict … ; a class of your own is
     nn.module "Name".
 nn.Identity | nn.Identity() (see nn.Sequential)
-    Gives what it gets; a stand-in for any layer.
+    Returns its input; a stand-in for any layer.
     shapes: x: any; the result is x
     > nn.Identity()(tensor{1, 2}) --> tensor({1, 2}, i64 2 cpu)
 nn.TransformerEncoder (see nn.TransformerEncoderLayer)
-    options: make: a function that gives a layer; num_layers: how many; norm: a module after the
-        last
+    options: make: function that returns a layer; num_layers: number of layers; norm: module after
+        the last layer
     shapes: x: what the layers take; the result: what they give
     > local make = function() return nn.TransformerEncoderLayer(4, 2) end
     > return table.concat(nn.TransformerEncoder(make, 2)(ones(3, 2, 4)).shape, "x")
@@ -32,25 +32,25 @@ nn.any.forward (see nn.module)
 nn.any.extra_repr
     The module's text inside the brackets of its line in a printed tree.
 nn.any.append (see nn.Sequential)
-    Puts a module at the end; returns the list.
+    Appends a module; returns the list.
 nn.any.buffers
     The tensors that it keeps beside parameters, as a list.
 nn.any.named_buffers
     for name, tensor in model:named_buffers() do … end.
 nn.any.children
-    Its own modules, without theirs.
+    Its direct submodules.
 nn.any.modules
-    It and all modules below it.
+    The module and all modules below it.
 nn.any.eval
-    For use: dropout does nothing, norms take the statistics that they have; returns the model.
+    Evaluation mode: dropout is off, batch norms use their running statistics; returns the model.
 nn.any.requires_grad_ (see requires_grad_)
-    All parameters learn, or with false none; returns the model.
+    All parameters get gradients, or none with false; returns the model.
 nn.init (see nn.init.kaiming_uniform_, nn.init.xavier_uniform_)
-    How parameters start: each function writes its tensor in place, records nothing and returns it.
+    Initializers: each function writes its tensor in place, records nothing and returns it.
 nn.init.uniform_
-    options: a: the least; b: the most
+    options: a: lower bound; b: upper bound
 nn.init.trunc_normal_
-    options: mean: the middle; std: how wide it spreads; a: the least; b: the most
+    options: a: lower bound; b: upper bound
 nn.init.kaiming_uniform_
     options: a: slope below zero; mode: 'fan_in' or 'fan_out'; nonlinearity: 'relu', 'leaky_relu',
         'tanh' …
@@ -58,20 +58,19 @@ nn.init.kaiming_normal_
     options: a: slope below zero; mode: 'fan_in' or 'fan_out'; nonlinearity: 'relu', 'leaky_relu',
         'tanh' …
 nn.any.cpu (see to)
-    Its parameters and buffers become new ones on the cpu; returns the model.
+    Moves parameters and buffers to the cpu; returns the model.
 nn.any.double (see to)
-    Its parameters and buffers become new ones of f64; returns the model.
+    Converts parameters and buffers to f64; returns the model.
 nn.any.gpu (see to)
-    Its parameters and buffers become new ones on the GPU, or on sim where there is none; returns
-    the model.
+    Moves parameters and buffers to the GPU, or on sim where there is none; returns the model.
 nn.any.cuda (see to)
-    Its parameters and buffers become new ones on the first NVIDIA GPU; returns the model.
+    Moves parameters and buffers to the first NVIDIA GPU; returns the model.
 nn.any.half (see to)
-    Its parameters and buffers become new ones of f16; returns the model.
+    Converts parameters and buffers to f16; returns the model.
 nn.any.bfloat16 (see to)
-    Its parameters and buffers become new ones of bf16; returns the model.
+    Converts parameters and buffers to bf16; returns the model.
 nn.any.float (see to)
-    Its parameters and buffers become new ones of f32; returns the model.
+    Converts parameters and buffers to f32; returns the model.
 nn.AdaptiveAvgPool1d (see adaptive_avg_pool1d)
 nn.AdaptiveAvgPool2d (see adaptive_avg_pool2d)
 nn.AdaptiveMaxPool1d (see adaptive_max_pool1d)
@@ -248,8 +247,8 @@ nn.TransformerDecoderLayer (see nn.TransformerEncoderLayer, nn.Transformer)
     > table.concat(nn.TransformerDecoderLayer(8, 2, 16)(ones(3, 1, 8), ones(5, 1, 8)).shape, "x")
     --> 3x1x8
 nn.Transformer (see nn.TransformerEncoder, nn.TransformerDecoder)
-    nn.Transformer.generate_square_subsequent_mask(n) is a mask for tgt, in which each place sees
-    itself and those before.
+    nn.Transformer.generate_square_subsequent_mask(n) is a mask for tgt, in which each position sees
+    itself and earlier ones.
     shapes: src, tgt: l x n x d_model, or n x l x d_model with batch_first, each with its own l; the
         result: tgt's
     > table.concat(nn.Transformer(8, 2, 1, 1, 16)(ones(5, 1, 8), ones(3, 1, 8)).shape, "x")
@@ -262,24 +261,16 @@ nn.ZeroPad2d (see pad)
     > table.concat(nn.ZeroPad2d(1)(ones(1, 2, 4, 4)).shape, "x") --> 1x2x6x6
 nn.ZeroPad3d (see nn.ZeroPad2d, pad)
 nn.ConstantPad1d (see nn.ConstantPad2d, pad)
-nn.ConstantPad2d (see pad)
-    shapes: x: [n x] channels x h x w; the result: larger by padding on each side
-    > table.concat(nn.ConstantPad2d(1, 5)(ones(1, 2, 4, 4)).shape, "x") --> 1x2x6x6
+nn.ConstantPad2d (see nn.ZeroPad2d, pad)
 nn.ConstantPad3d (see nn.ConstantPad2d, pad)
 nn.ReflectionPad1d (see nn.ReflectionPad2d, pad)
-nn.ReflectionPad2d (see pad)
-    shapes: x: [n x] channels x h x w; the result: larger by padding on each side
-    > table.concat(nn.ReflectionPad2d(1)(ones(1, 2, 4, 4)).shape, "x") --> 1x2x6x6
+nn.ReflectionPad2d (see nn.ZeroPad2d, pad)
 nn.ReflectionPad3d (see nn.ReflectionPad2d, pad)
 nn.ReplicationPad1d (see nn.ReplicationPad2d, pad)
-nn.ReplicationPad2d (see pad)
-    shapes: x: [n x] channels x h x w; the result: larger by padding on each side
-    > table.concat(nn.ReplicationPad2d(1)(ones(1, 2, 4, 4)).shape, "x") --> 1x2x6x6
+nn.ReplicationPad2d (see nn.ZeroPad2d, pad)
 nn.ReplicationPad3d (see nn.ReplicationPad2d, pad)
 nn.CircularPad1d (see nn.CircularPad2d, pad)
-nn.CircularPad2d (see pad)
-    shapes: x: [n x] channels x h x w; the result: larger by padding on each side
-    > table.concat(nn.CircularPad2d(1)(ones(1, 2, 4, 4)).shape, "x") --> 1x2x6x6
+nn.CircularPad2d (see nn.ZeroPad2d, pad)
 nn.CircularPad3d (see nn.CircularPad2d, pad)
 nn.utils (see optim.clip_grad_norm_, nn.utils.rnn)
     Clipping of gradients by PyTorch's names, as optim has it; parameters as one vector; weight_norm
@@ -287,7 +278,7 @@ nn.utils (see optim.clip_grad_norm_, nn.utils.rnn)
 nn.utils.rnn (see nn.utils.rnn.pad_sequence)
     Sequences of different lengths.
 nn.utils.rnn.pad_sequence (see stack, pad)
-    options: padding_value: what fills up; padding_side: 'right' or 'left'
+    options: padding_value: value of the padding; padding_side: 'right' or 'left'
     shapes: sequences: l x …, each with its own l; the result: longest l x n x …, or n x l x … with
         batch_first
     > nn.utils.rnn.pad_sequence({tensor{1, 2}, tensor{3}}, {batch_first = true})
@@ -299,17 +290,18 @@ nn.utils.vector_to_parameters (see nn.utils.parameters_to_vector)
     > local w = zeros(2) nn.utils.vector_to_parameters(tensor{1.0, 2.0}, {w}) return w
     --> tensor({1.0, 2.0}, f32 2 cpu)
 nn.utils.weight_norm (see nn.utils.spectral_norm, nn.utils.remove_weight_norm)
-    options: module: whose weight; name: of the parameter; dim: one length for each slice along it
+    options: module: the layer; name: name of the parameter; dim: dim whose slices have a length
+        each
     > local m = nn.utils.weight_norm(nn.Linear(2, 3)) return m.weight_g.shape[1] --> 3
 nn.utils.remove_weight_norm (see nn.utils.weight_norm)
-    options: module: whose weight; name: of the parameter
+    options: module: the layer; name: name of the parameter
     > nn.utils.remove_weight_norm(nn.utils.weight_norm(nn.Linear(2, 3))).weight.is_leaf --> true
 nn.utils.spectral_norm (see nn.utils.weight_norm, nn.utils.remove_spectral_norm)
-    options: module: whose weight; name: of the parameter; n_power_iterations: steps at each
-        forward; dim: the rows of the matrix, 2 for ConvTranspose, else 1
+    options: module: the layer; name: name of the parameter; n_power_iterations: iterations in each
+        forward; dim: dim of the matrix's rows, 2 for ConvTranspose, else 1
     > nn.utils.spectral_norm(nn.Linear(2, 3)).weight_u.shape[1] --> 3
 nn.utils.remove_spectral_norm (see nn.utils.spectral_norm)
-    options: module: whose weight; name: of the parameter
+    options: module: the layer; name: name of the parameter
     > nn.utils.remove_spectral_norm(nn.utils.spectral_norm(nn.Linear(2, 3))).weight.is_leaf --> true
 nn.any.deepcopy
     A copy of the model and of all that it holds, as copy.deepcopy makes in Python; make an
@@ -352,7 +344,7 @@ nn.module | nn.module(definition, [base]) (see nn, nn.parameter)
     module. With a signature, nn.module{"Name", sig = "int size, bool bias=true"}, init gets its
     arguments checked and filled in. base: the class whose methods it inherits.
 nn.parameter | nn.parameter(t) (see nn.module)
-    A tensor of its own, of the same values, that requires gradients: what a layer learns.
+    A new tensor with the same values that requires gradients: a parameter of a layer.
 nn.summary | nn.summary(model, x, …) (see nn)
     Runs model(x, …) once, without gradients, and returns a text with a line for each call of a
     layer: path, class, shape of the result, elements that it learns itself; then the totals.

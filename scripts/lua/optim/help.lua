@@ -14,13 +14,13 @@ optim.lr (see optim.lr.StepLR, optim.lr.CosineAnnealingLR, optim.lr.OneCycleLR)
 optim.lr_scheduler (see optim.lr)
     optim.lr by PyTorch's name.
 optim.any.add_param_group
-    Another group of parameters: opt:add_param_group {params = …, lr = …}.
+    Adds a group of parameters: opt:add_param_group {params = …, lr = …}.
 optim.any.check (see optim.define)
-    Raises where options do not fit; called for each group.
+    Raises an error where options are invalid; called for each group.
 optim.any.fill (see optim.define)
-    Gives options that a signature cannot their defaults.
+    Sets defaults that a signature cannot express.
 optim.any.key (see optim.define)
-    What parameters of one launch share.
+    What the parameters of one launch have in common.
 optim.any.launch (see optim.define)
     One launch of the optimizer's op for lists of parameters.
 optim.any.slots (see optim.define)
@@ -32,47 +32,36 @@ optim.any.begin (see optim.lr)
 optim.any.check_state_dict
     Raises if dict is not the state of such an optimizer or schedule.
 optim.Adagrad (see optim.Adam)
-    shapes: params: of any shape
 optim.Adam
-    shapes: params: of any shape
     > local w = ones(2):requires_grad_()
     > local opt = optim.Adam({w}, {lr = 0.5})
     > w:sum():backward() opt:step() return w:detach()
     --> tensor({0.5, 0.5}, f32 2 cpu)
 optim.AdamW (see optim.Adam)
-    shapes: params: of any shape
 optim.RMSprop (see optim.Adam)
-    shapes: params: of any shape
 optim.SGD
-    shapes: params: of any shape
     > local w = ones(2):requires_grad_()
     > local opt = optim.SGD({w}, {lr = 0.5})
     > w:sum():backward() opt:step() return w:detach()
     --> tensor({0.5, 0.5}, f32 2 cpu)
 optim.Adadelta (see optim.Adam)
     A step is made of ops, several for each parameter; a captured function cannot take it.
-    shapes: params: of any shape
 optim.Adamax (see optim.Adam)
     A step is made of ops, several for each parameter; a captured function cannot take it.
-    shapes: params: of any shape
 optim.ASGD (see optim.Adam)
     opt.state[w].ax is the average of w, from step t0 on. A step is made of ops, several for each
     parameter; a captured function cannot take it.
-    shapes: params: of any shape
 optim.NAdam (see optim.Adam)
     A step is made of ops, several for each parameter; a captured function cannot take it.
-    shapes: params: of any shape
 optim.RAdam (see optim.Adam)
     A step is made of ops, several for each parameter; a captured function cannot take it.
-    shapes: params: of any shape
 optim.Rprop (see optim.Adam)
     A step is made of ops, several for each parameter; a captured function cannot take it.
-    shapes: params: of any shape
 optim.LBFGS (see optim, sync)
     For few parameters and a whole batch, not for noisy gradients. Each evaluation of the closure,
-    and each move, waits for numbers that decide how to go on: the waits are on record at the line
-    of opt:step. line_search_fn = 'strong_wolfe' looks for a step that fits along each direction,
-    and waits more. A captured function cannot take it.
+    and each move, waits for numbers that it decides by: the waits are on record at the line of
+    opt:step. line_search_fn = 'strong_wolfe' searches for a step length along each direction, and
+    waits more. A captured function cannot take it.
     shapes: params: of any shape, f32 or f64, of one dtype on one device, in one group
     waits: for losses and gradients, by which it decides
     > local w = ones(2):requires_grad_()
@@ -94,7 +83,6 @@ optim.ZeroRedundancyOptimizer | optim.ZeroRedundancyOptimizer(params, class [, o
     number of ranks, and into the optimizer itself.
     options: class: an optimizer, such as optim.Adam; options: its options, and group, what
         dist.group made
-    shapes: params: of any shape
     > local w = ones(2):requires_grad_()
     > local opt = optim.ZeroRedundancyOptimizer({w}, optim.SGD, {lr = 0.5})
     > w:sum():backward() opt:step() return w:detach()
@@ -105,61 +93,17 @@ optim.lr.ChainedScheduler
     > local s = optim.lr.ChainedScheduler{optim.lr.StepLR(opt, 1), optim.lr.ExponentialLR(opt, 0.5)}
     > for _ = 1, 1 do s:step() end return s:get_last_lr()[1]
     --> 0.05
-optim.lr.ConstantLR
-    > local opt = optim.SGD({ones(1)}, {lr = 1})
-    > local s = optim.lr.ConstantLR(opt, 0.5, 3)
-    > for _ = 1, 2 do s:step() end return s:get_last_lr()[1]
-    --> 0.5
-optim.lr.CosineAnnealingLR
-    > local opt = optim.SGD({ones(1)}, {lr = 1})
-    > local s = optim.lr.CosineAnnealingLR(opt, 4)
-    > for _ = 1, 2 do s:step() end return s:get_last_lr()[1]
-    --> 0.5
-optim.lr.CosineAnnealingWarmRestarts
-    > local opt = optim.SGD({ones(1)}, {lr = 1})
-    > local s = optim.lr.CosineAnnealingWarmRestarts(opt, 2)
-    > for _ = 1, 2 do s:step() end return s:get_last_lr()[1]
-    --> 1.0
-optim.lr.CyclicLR
-    > local opt = optim.SGD({ones(1)}, {lr = 1})
-    > local s = optim.lr.CyclicLR(opt, 0.1, 0.5, {step_size_up = 2, cycle_momentum = false})
-    > for _ = 1, 2 do s:step() end return s:get_last_lr()[1]
-    --> 0.5
-optim.lr.ExponentialLR
-    > local opt = optim.SGD({ones(1)}, {lr = 1})
-    > local s = optim.lr.ExponentialLR(opt, 0.5)
-    > for _ = 1, 2 do s:step() end return s:get_last_lr()[1]
-    --> 0.25
-optim.lr.LambdaLR
-    > local opt = optim.SGD({ones(1)}, {lr = 1})
-    > local s = optim.lr.LambdaLR(opt, function(n) return 1 / (n + 1) end)
-    > for _ = 1, 2 do s:step() end return s:get_last_lr()[1]
-    --> 0.33333333333333
-optim.lr.LinearLR
-    > local opt = optim.SGD({ones(1)}, {lr = 1})
-    > local s = optim.lr.LinearLR(opt, 0.5, 1, 4)
-    > for _ = 1, 2 do s:step() end return s:get_last_lr()[1]
-    --> 0.75
-optim.lr.MultiStepLR
-    > local opt = optim.SGD({ones(1)}, {lr = 1})
-    > local s = optim.lr.MultiStepLR(opt, {2, 4})
-    > for _ = 1, 2 do s:step() end return s:get_last_lr()[1]
-    --> 0.1
-optim.lr.MultiplicativeLR
-    > local opt = optim.SGD({ones(1)}, {lr = 1})
-    > local s = optim.lr.MultiplicativeLR(opt, function() return 0.5 end)
-    > for _ = 1, 2 do s:step() end return s:get_last_lr()[1]
-    --> 0.25
-optim.lr.OneCycleLR
-    > local opt = optim.SGD({ones(1)}, {lr = 1})
-    > local s = optim.lr.OneCycleLR(opt, {max_lr = 1, total_steps = 4, cycle_momentum = false})
-    > for _ = 1, 2 do s:step() end return s:get_last_lr()[1]
-    --> 0.2830609982087
-optim.lr.PolynomialLR
-    > local opt = optim.SGD({ones(1)}, {lr = 1})
-    > local s = optim.lr.PolynomialLR(opt, 4)
-    > for _ = 1, 2 do s:step() end return s:get_last_lr()[1]
-    --> 0.5
+optim.lr.ConstantLR (see optim.lr.StepLR)
+optim.lr.CosineAnnealingLR (see optim.lr.StepLR)
+optim.lr.CosineAnnealingWarmRestarts (see optim.lr.StepLR)
+optim.lr.CyclicLR (see optim.lr.StepLR)
+optim.lr.ExponentialLR (see optim.lr.StepLR)
+optim.lr.LambdaLR (see optim.lr.StepLR)
+optim.lr.LinearLR (see optim.lr.StepLR)
+optim.lr.MultiStepLR (see optim.lr.StepLR)
+optim.lr.MultiplicativeLR (see optim.lr.StepLR)
+optim.lr.OneCycleLR (see optim.lr.StepLR)
+optim.lr.PolynomialLR (see optim.lr.StepLR)
 optim.lr.ReduceLROnPlateau
     > local opt = optim.SGD({ones(1)}, {lr = 1})
     > local s = optim.lr.ReduceLROnPlateau(opt, {patience = 0})

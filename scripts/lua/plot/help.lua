@@ -5,30 +5,32 @@ plot (see hist, heatmap, imshow)
     Lines in the terminal: plot(y), or plot{x, y1, y2, …}; in pixels where it knows kitty's protocol
     or sixel. png = "file.png" writes a picture, of 640 x 400 pixels if width and height do not say
     otherwise. Options may stand in the first table: plot{x, y, title = "loss"}.
-    options: title: above it; xlabel: below the x axis; ylabel: beside the y axis; legend: a name
-        for each line; xlim: {least, largest} x that is shown; ylim: {least, largest} y; xlog: true
-        for a logarithmic x axis; ylog: true for a logarithmic y axis; style: 'lines' or 'points';
-        width: columns, or pixels; height: rows, or pixels; png: a file; text: the text as value
+    options: title: text above; xlabel: text below the x axis; ylabel: text beside the y axis;
+        legend: a name for each line; xlim: {least, largest} x that is shown; ylim: {least, largest}
+        y; xlog: true for a logarithmic x axis; ylog: true for a logarithmic y axis; style: 'lines'
+        or 'points'; width: columns, or pixels; height: rows, or pixels; png: file to write; text:
+        return the text
     shapes: vectors, or lists of numbers, all as long
     waits: for the elements
 hist (see plot, histc)
-    How many elements fall into each of bins = 16 equal parts of their range, as bars; png =
+    A histogram: how many elements fall into each of bins = 16 equal intervals, as bars; png =
     "file.png" writes a picture.
-    options: bins: parts; title: above it; xlabel: below the x axis; ylabel: beside the y axis;
-        width: columns, or pixels; height: rows, or pixels; png: a file; text: the text as value
+    options: bins: number of intervals; title: text above; xlabel: text below the x axis; ylabel:
+        text beside the y axis; width: columns, or pixels; height: rows, or pixels; png: file to
+        write; text: return the text
     waits: for the elements
 heatmap (see imshow, plot)
-    A matrix in colours, from its least to its largest number; as a picture with a bar that says
+    A matrix in colours, from its smallest to its largest number; as a picture with a bar that says
     which is which. NaN is grey.
-    options: title: above it; xlabel: below the columns; ylabel: beside the rows; width: columns, or
-        pixels for the cells; height: rows, or pixels for the cells; png: a file; text: the text as
-        value
+    options: title: text above; xlabel: text below the columns; ylabel: text beside the rows; width:
+        columns, or pixels for the cells; height: rows, or pixels for the cells; png: file to write;
+        text: return the text
     shapes: rows x columns
     waits: for the elements
 imshow (see image, heatmap)
     A picture: bytes, or floats from 0 to 1. Where the terminal knows kitty's protocol or sixel, in
     pixels, and a small one enlarged; a file gets it as it is.
-    options: width: columns; height: rows; png: a file; text: the text as value
+    options: width: columns; height: rows; png: file to write; text: return the text
     shapes: h x w, 3 x h x w or h x w x 3
     waits: for the elements
 ]==]

@@ -2,25 +2,25 @@
 -- Help texts of profiles and of what times; their form: scripts/lua/help/topics.lua.
 return [==[
 profile.run (see profile)
-    Records what a function does; its results go into the profile's.
-    options: stack: the calls that led to each op, or how many of them, up to 32; memory: what was
-        allocated; shapes: of the operands; limit: events that are kept; flops: operations and bytes
-        of each op, and rates; lua: where the script itself is, every millisecond, by function and
-        line
+    Records what a function does; returns the profile, then the function's results.
+    options: stack: record the calls that led to each op, or how many of them, up to 32; memory:
+        record allocations; shapes: record the operands' shapes; limit: most events that are kept;
+        flops: operations and bytes of each op, and rates; lua: sample the script's function and
+        line every millisecond
     waits: at the end, for the devices
     > #profile.run({shapes = true}, function() return ones(2) + 1 end):rows() > 0 --> true
 profile.schedule (see profile.run)
     Records some steps of a loop that calls its step().
-    options: skip_first: steps left out once; wait: steps left out in each round; warmup: steps
-        recorded and dropped; active: steps kept, each as a region 'step N'; repeats: how often, 0
-        is without end; on_trace_ready: is called with each profile; stack: the calls that led to
-        each op, or how many of them; memory: what was allocated; shapes: of the operands; limit:
-        events that are kept; flops: operations and bytes of each op; lua: where the script itself
-        is, every millisecond
+    options: skip_first: steps skipped once; wait: steps skipped in each round; warmup: steps
+        recorded and dropped; active: steps kept, each as a region 'step N'; repeats: number of
+        rounds, 0 for no end; on_trace_ready: called with each profile; stack: record the calls that
+        led to each op, or how many; memory: record allocations; shapes: record the operands'
+        shapes; limit: most events that are kept; flops: operations and bytes of each op; lua:
+        sample the script every millisecond
 profile.start (see profile.stop)
     Begins to record, with profile.run's options.
 profile.stop (see profile.start)
-    Ends recording and gives the profile.
+    Ends recording and returns the profile.
     waits: for the devices, so that their last op is timed
 profile.load (see profile.save)
     The profile in a file: one that prof:save wrote, or a trace of torch.profiler (CUDA or ROCm,
@@ -29,7 +29,7 @@ profile.load (see profile.save)
     options: max_bytes: limit of the file's unpacked bytes, 1 GiB when not given
     raises: when the file is damaged or has more bytes; the message says where
 profile.region (see profile)
-    What runs until the value is closed, or in a function, is a row of its own: local _ <close> =
+    What runs in a function, or until the value is closed, gets a row of its own: local _ <close> =
     profile.region 'SVD'.
 profile.record_function (see profile.region)
     profile.region by PyTorch's name.
@@ -40,26 +40,26 @@ profile (see timeit, sync)
 profile.table | prof:table{sort=, limit=, group=, width=, format=} (see profile, profile.run)
     What was recorded as a table of text, a row per op; print shows it. The rows and "unattributed"
     add up to the wall time.
-    options: sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', 'region',
+    options: sort: a column, as 'cpu_time_total'; limit: number of rows; group: 'op', 'region',
         'line', 'shape', 'stack', 'module', 'kernel' or 'rank'; width: characters of a line, for
         which averages and percentages are left out; format: 'text', 'markdown', or 'csv' and 'json'
         with times in whole nanoseconds
 profile.rows | prof:rows{sort=, limit=, group=} (see profile)
     The same as a list of tables; times in whole nanoseconds, memory in bytes.
-    options: sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', 'region',
+    options: sort: a column, as 'cpu_time_total'; limit: number of rows; group: 'op', 'region',
         'line', 'shape', 'stack', 'module', 'kernel' or 'rank'
 profile.events | prof:events() (see profile)
     Every event as a table, the host's first; times in whole nanoseconds since the start. On CUDA a
     kernel has its own name as kernel, and the kind held is what kept the host inside of a call.
 profile.trace | prof:trace(file{, max=}) (see profile)
     Writes a trace for Perfetto or chrome://tracing, a row per stream.
-    options: max: of the file's size before it is packed, as '50MB' or a number of bytes: short
-        events are merged for that, waits and regions never; it returns what was merged, as text
+    options: max: limit of the unpacked file, as '50MB' or a number of bytes; short events are
+        merged to keep it, waits and regions never, and what was merged is returned as text
     raises: when the waits and regions alone need more than max
 profile.diff | prof:diff(before, {group=, limit=}) (see profile, profile.table, compare)
     What changed since the profile `before`, as text: a row per op with calls and times of both,
     what changed most first; then both wall times and waits.
-    options: group: 'op', 'region', 'line', 'shape' or 'stack'; limit: how many rows
+    options: group: 'op', 'region', 'line', 'shape' or 'stack'; limit: number of rows
 profile.whatif | prof:whatif{without=, scale=, host=, overlap=, batch=, workers=, device=}
     What the profile would be if something were other than it was: a profile like any other,
     predicted by a replay of the record, in which nothing runs. Its field predicted says what was

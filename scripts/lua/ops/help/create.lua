@@ -14,13 +14,13 @@ full_like (see full, zeros_like, ones_like)
     The dtype is x's, whatever the value: 7.5 in an integer tensor is 7.
     > full_like(tensor{1, 2}, 7) --> tensor({7, 7}, i64 2 cpu)
 empty_like (see empty, zeros_like)
-    Nothing is written: for tensors that are filled before they are read.
+    The memory is not initialized: fill it before it is read.
     > empty_like(tensor{1, 2}):fill_(5) --> tensor({5, 5}, i64 2 cpu)
 rand_like (see rand, randn_like, randint_like)
-    For an integer x a float dtype must be given.
+    If x holds integers, give a float dtype.
     > rand_like(zeros(2, 3)):lt(1):all() --> tensor(true, bool scalar cpu)
 randn_like (see randn, normal, rand_like)
-    Mean 0 and standard deviation 1. For an integer x a float dtype must be given.
+    Mean 0 and standard deviation 1. If x holds integers, give a float dtype.
     > randn_like(tensor{1, 2}, {dtype = "f64"}).dtype --> f64
 randint_like (see randint, rand_like)
     The dtype is x's, also where that is a float.
@@ -31,19 +31,14 @@ normal (see randn, randn_like, uniform)
     shapes: mean and std: broadcast, or two numbers and a shape in a table
     > normal(tensor{1.0, 2.0}, 0) --> tensor({1.0, 2.0}, f32 2 cpu)
 new_empty (see empty, new_tensor)
-    shapes: x: any, which does not matter; the result has the shape given
     > tensor{1, 2}:new_empty(3).dtype --> i64
 new_full (see full, new_tensor)
-    shapes: x: any, which does not matter; the result has the shape given
     > tensor{1, 2}:new_full({2}, 7) --> tensor({7, 7}, i64 2 cpu)
 new_ones (see ones, new_tensor)
-    shapes: x: any, which does not matter; the result has the shape given
     > tensor{1, 2}:new_ones(3) --> tensor({1, 1, 1}, i64 3 cpu)
 new_tensor (see tensor)
-    shapes: x: any, which does not matter; the result has that of the value
     > tensor{1.0}:new_tensor{4, 5} --> tensor({4.0, 5.0}, f32 2 cpu)
 new_zeros (see zeros, new_tensor)
-    shapes: x: any, which does not matter; the result has the shape given
     > tensor{1, 2}:new_zeros(3) --> tensor({0, 0, 0}, i64 3 cpu)
 tril_indices (see tril, triu_indices)
     shapes: the result: 2 x n, rows and columns of n elements
@@ -56,6 +51,5 @@ triu_indices (see triu, tril_indices)
     --> tensor({{1, 1, 2},
     -->         {1, 2, 2}}, i64 2x3 cpu)
 type_as (see to)
-    shapes: x: any; the result has the same; other: any, which does not matter
     > tensor{1, 2}:type_as(tensor{0.5}) --> tensor({1.0, 2.0}, f32 2 cpu)
 ]==]

@@ -2,8 +2,7 @@
 -- Help texts of elementwise composites; their form: scripts/lua/help/topics.lua.
 return [==[
 equal (see eq, allclose, all)
-    Dtypes may differ, 1 equals 1.0; NaN equals nothing. Where the shapes differ nothing is waited
-    for.
+    Dtypes may differ: 1 equals 1.0. NaN equals nothing. Where the shapes differ nothing waits.
     shapes: a, b: any, which must be the same to be equal; the result is true or false, no tensor
     > equal(tensor{1, 2}, tensor{1.0, 2.0}) --> true
 allclose (see isclose, equal)
@@ -13,14 +12,13 @@ allclose (see isclose, equal)
 isclose (see allclose, equal, eq)
     Not symmetric: rtol is of b. Infinities of one sign are close. Gives a bool tensor, so nothing
     waits.
-    shapes: operands broadcast; the result has their common shape
     > tensor({1.0, 2.0, 3.0}):isclose(2.5, {atol = 0.5})
     --> tensor({false,  true,  true}, bool 3 cpu)
 clamp (see clamp_min, clamp_max, hardtanh, relu, relu6)
     One limit may be left out: {max = 5}. NaN stays, and a limit that is NaN gives NaN. A float
     limit makes f32 of integers. Tensors as limits are broadcast. Where x equals a limit its
     gradient is 0, or half where the limit is a tensor.
-    options: min: the least that is left; max: the largest
+    options: min: lower bound; max: upper bound
     > tensor{-1, 2, 7}:clamp(0, 5) --> tensor({0, 2, 5}, i64 3 cpu)
 polygamma (see digamma, lgamma)
     n is from 0, which is digamma itself. Integers give f32.
@@ -60,7 +58,7 @@ zero_ (see fill_)
 signbit (see sign, copysign)
     > signbit(tensor{-1.0, 0.0, -0.0}) --> tensor({ true, false,  true}, bool 3 cpu)
 heaviside (see sign, where)
-    options: values: what it is at 0
+    options: values: the result at 0
     shapes: x: any; values: a number, or broadcast
     > heaviside(tensor{-1.0, 0.0, 2.0}, 0.5) --> tensor({0.0, 0.5, 1.0}, f32 3 cpu)
 sinc (see sin)

@@ -90,24 +90,22 @@ fft.ifftshift (see fft.fftshift, roll)
     Differs from fft.fftshift where a size is odd.
     > fft.ifftshift(arange(1, 5)) --> tensor({3, 4, 5, 1, 2}, i64 5 cpu)
 hann_window (see stft, hamming_window)
-    options: periodic: for spectra; false for filters, which is symmetric
+    options: periodic: true for spectra; false gives a symmetric window, for filters
     shapes: the result: window_length
     > hann_window(4) --> tensor({0.0, 0.5, 1.0, 0.5}, f32 4 cpu)
 hamming_window (see stft, hann_window)
-    options: periodic: for spectra; false for filters, which is symmetric; alpha: its mean; beta:
-        how far it swings
+    options: periodic: true for spectra; false gives a symmetric window, for filters; alpha: mean;
+        beta: amplitude
     shapes: the result: window_length
     > hamming_window(4) --> tensor({0.08, 0.54, 1.00, 0.54}, f32 4 cpu)
 blackman_window (see stft, hann_window)
-    options: periodic: for spectra; false for filters, which is symmetric
+    options: periodic: true for spectra; false gives a symmetric window, for filters
     shapes: the result: window_length
     > blackman_window(4):max() --> tensor(1.0, f32 scalar cpu)
 stft (see istft, fft.rfft, hann_window)
     PyTorch gives complex numbers; here the last dim has their two parts, as torch.view_as_real.
-    options: hop_length: from one window to the next, n_fft // 4 if not given; win_length: of the
-        window, which lies in the middle of n_fft; window: ones if not given; center: the first
-        window has the first sample in its middle; pad_mode: what lies outside then; normalized:
-        over the root of n_fft; onesided: the frequencies that differ, of real numbers
+    options: hop_length: distance between two windows, n_fft // 4 if not given; window: ones if not
+        given; pad_mode: padding where center is true
     shapes: x: [n x] samples; window: win_length; the result: [n x] frequencies x windows x 2
     > table.concat(stft(ones(8), 4).shape, "x") --> 3x9x2
 istft (see stft, fft.irfft)

@@ -10,9 +10,9 @@ gather (see take_along_dim, index_select, scatter, gather_nd)
     --> tensor({{2},
     -->         {3}}, i64 2x1 cpu)
 scatter (see scatter_add, scatter_reduce, gather, index_put)
-    What gather reads, written; scatter_ writes into x itself. Of several writes to one place the
-    last stays, on every device, and alone has a gradient: PyTorch leaves that open.
-    options: reduce: 'add' or 'multiply' joins src with what x has, in order
+    The reverse of gather; scatter_ writes into x itself. Of several writes to one place the last
+    stays, on every device, and alone has a gradient: PyTorch leaves that open.
+    options: reduce: 'add' or 'multiply' combines src with x, in order
     shapes: index: as many dims as x; src: at least index's size in each dim, or a number; the
         result has x's
     > zeros(2, 3):scatter(2, tensor{{3}, {1}}, 1)
@@ -31,15 +31,15 @@ scatter_reduce (see scatter_add, scatter)
     > ones(3):scatter_reduce(1, tensor{1, 1, 3}, tensor{5.0, 2.0, -3.0}, "amax")
     --> tensor({5.0, 1.0, 1.0}, f32 3 cpu)
 gather_nd (see scatter_nd, gather, take)
-    The last dim of indices holds as many indices as it has places, for the first dims of x; what
-    they leave of x's dims comes whole. PyTorch has no such op: TensorFlow's, counted from 1.
-    options: batch_dims: so many first dims are the same in x and indices, and are walked together
+    The last dim of indices holds an index for each of the first dims of x; the other dims are taken
+    whole. PyTorch has no such op: TensorFlow's, counted from 1.
+    options: batch_dims: number of leading dims that x and indices share
     shapes: x: n1 x n2 x …; indices: … x k; the result: … x (x's dims after the first k)
     > gather_nd(tensor{{1, 2}, {3, 4}}, tensor{{1, 2}, {2, 1}}) --> tensor({2, 3}, i64 2 cpu)
 scatter_nd (see gather_nd, scatter, index_put)
     Of several writes to one place the last stays; scatter_nd_ writes into x itself. PyTorch has no
     such op: TensorFlow's tensor_scatter_nd_update, counted from 1.
-    options: reduce: 'add' or 'multiply' joins updates with what x has
+    options: reduce: 'add' or 'multiply' combines updates with x
     shapes: indices: … x k; updates: … x (x's dims after the first k), or a number; the result has
         x's
     > scatter_nd(zeros(2, 2), tensor{{1, 2}, {2, 1}}, tensor{5.0, 6.0})
@@ -125,7 +125,6 @@ nonzero (see where, masked_select, count_nonzero)
 sort (see argsort, msort, topk, unique)
     Two values: the elements and where they were, counted from 1. Equal elements keep their order
     whether stable asks for it or not.
-    shapes: x: any; both have the same
     > local v, at = tensor({3, 1, 2}):sort() return at --> tensor({2, 3, 1}, i64 3 cpu)
 msort (see sort, argsort)
     The elements alone, without their indices; each column of a matrix for itself.
@@ -135,7 +134,6 @@ msort (see sort, argsort)
 argsort (see sort, take_along_dim)
     Counted from 1; take_along_dim puts any tensor into the order. Equal elements keep theirs, NaN
     counts as the largest.
-    shapes: x: any; the result has the same, of i64
     > tensor({2, 3, 1, 3}):argsort({descending = true}) --> tensor({2, 4, 1, 3}, i64 4 cpu)
 topk (see kthvalue, sort, max)
     Two values: the elements and where they are, counted from 1. Of equal elements the first ones
@@ -149,64 +147,59 @@ kthvalue (see topk, median, quantile, sort)
     > local v, at = tensor({30, 10, 20}):kthvalue(2) return stack{v, at}
     --> tensor({20,  3}, i64 2 cpu)
 searchsorted (see bucketize, sort, histc)
-    Where each value would be put in, counted from 1, found by halving; the sequence must be sorted,
-    which is not checked.
-    options: right: after equal elements, not before them; side: 'left' or 'right', the same in a
-        word; sorter: what argsort gave for a sequence that is not sorted; out_int32: i32 in place
-        of i64
+    Where each value would be inserted, counted from 1, by binary search. The sequence must be
+    sorted; that is not checked.
+    options: side: 'left' or 'right', the same as right
     shapes: sorted_sequence: one row for all, or a row for each of values' rows; the result has
         values'
     > searchsorted(tensor{1, 3, 5}, tensor{0, 3, 9}) --> tensor({1, 2, 4}, i64 3 cpu)
 bucketize (see searchsorted, histc, bincount)
-    searchsorted with the arguments the other way round. The boundaries must be sorted, which is not
-    checked.
+    searchsorted with its arguments exchanged. The boundaries must be sorted; that is not checked.
     options: right: a boundary belongs to the bucket above it; out_int32: i32 in place of i64
     shapes: x: any, or a number; boundaries: n; the result has x's
     > bucketize(tensor{0, 3, 9}, tensor{1, 3, 5}, {right = true}) --> tensor({1, 3, 4}, i64 3 cpu)
 bincount (see histc, unique, one_hot, scatter_add)
-    Element i of the result tells about the value i: PyTorch begins with 0, gpush with 1. Values are
+    Element i of the result counts the value i: PyTorch begins with 0, gpush with 1. Values are
     integers. The host waits, since the size depends on data, also where minlength is given;
     zeros(n):scatter_add(1, x, weights) does not wait.
     shapes: x and weights: n; the result: max(x), at least minlength; i64; with weights f32 if they
         are, else f64
     > bincount(tensor{1, 3, 3}) --> tensor({1, 0, 2}, i64 3 cpu)
 histc (see bincount, bucketize, hist)
-    For floats; the counts have x's dtype. A part holds its lower end, the last one its upper end
-    too; elements outside of min … max are left out. It does not wait.
+    For floats; the counts have x's dtype. An interval includes its lower end, the last one both;
+    elements outside of min … max are left out. It does not wait.
     shapes: x: any; the result: bins
     > histc(tensor{0.5, 1.0, 2.0, 9.0}, 4, 0, 4) --> tensor({1.0, 1.0, 1.0, 0.0}, f32 4 cpu)
 one_hot (see embedding, scatter, bincount)
-    The result is i64. Labels count from 1, as everywhere in gpush: PyTorch's from 0. With
-    num_classes nothing waits.
+    The result is i64. Labels count from 1; PyTorch's count from 0. With num_classes nothing waits.
     shapes: x: any; the result: x's, then num_classes, or the largest label
     > tensor({1, 3}):one_hot(3)
     --> tensor({{1, 0, 0},
     -->         {0, 0, 1}}, i64 2x3 cpu)
 unique (see unique_consecutive, bincount, sort)
-    Up to three values: the elements, the places of x's elements among them (counted from 1), the
-    counts. The result is sorted also with sorted = false; every NaN is an element of its own. The
-    host waits, since the shape depends on data.
-    options: return_inverse: the places too; return_counts: the counts too; dim: whole slices along
-        it are compared
+    Up to three values: the elements, the position of each of x's elements among them (counted from
+    1), the counts. The result is sorted also with sorted = false; every NaN is an element of its
+    own. The host waits, since the shape depends on data.
+    options: return_inverse: also return the positions; return_counts: also return the counts; dim:
+        whole slices along it are compared
     shapes: x: any; the result: n, or x's dims but n along dim; the places have x's, or dim's size
     > local v, n = tensor({3, 1, 1, 2}):unique({return_counts = true}) return n
     --> tensor({2, 1, 1}, i64 3 cpu)
 unique_consecutive (see unique, diff)
     Up to three values, as unique gives them, but x is not sorted: an element that comes again later
     is there again. The host waits, since the shape depends on data.
-    options: return_inverse: the places too; return_counts: the lengths of the runs too; dim: whole
-        slices along it are compared
+    options: return_inverse: also return the positions; return_counts: also return the lengths of
+        the runs; dim: whole slices along it are compared
     shapes: x: any; the result: n, or x's dims but n along dim
     > tensor({1, 1, 2, 2, 1}):unique_consecutive() --> tensor({1, 2, 1}, i64 3 cpu)
 isin (see eq, where)
     shapes: elements: any; the result has the same; test_elements: any
     > isin(tensor{1, 2, 3}, tensor{2, 3}) --> tensor({false,  true,  true}, bool 3 cpu)
 embedding_bag (see embedding, nn.EmbeddingBag)
-    options: offsets: where each bag begins in the line, from 1; mode: 'mean', 'sum' or 'max';
-        per_sample_weights: factors of the rows, with 'sum'; padding_idx: an index that takes no
-        part
-    shapes: input: n x indices, or a line of them with offsets, n; weight: rows x size; the result:
-        n x size
+    options: offsets: where each bag begins in the vector, from 1; mode: 'mean', 'sum' or 'max';
+        per_sample_weights: factors of the rows, with 'sum'; padding_idx: index that is left out
+    shapes: input: n x indices, or a vector of them with offsets, n; weight: rows x size; the
+        result: n x size
     > embedding_bag(tensor({{1, 2}}), tensor({{1.0, 2.0}, {3.0, 4.0}}))
     --> tensor({{2.0, 3.0}}, f32 1x2 cpu)
 ]==]

@@ -32,20 +32,20 @@ inner (see dot, tensordot, outer)
     shapes: … x k and … x k: a's dims but the last, then b's dims but the last; 0-d operands: a * b
     > inner(tensor{{1, 2}, {3, 4}}, tensor{1, 10}) --> tensor({21, 43}, i64 2 cpu)
 outer (see kron, inner, einsum)
-    Dtypes are joined as in a * b, where matmul wants one.
+    Dtypes are promoted as in a * b; matmul wants one.
     shapes: n and m: n x m
     > outer(tensor{1, 2}, tensor{1, 10})
     --> tensor({{ 1, 10},
     -->         { 2, 20}}, i64 2x2 cpu)
 kron (see outer, tile)
-    Dtypes are joined as in a * b, where matmul wants one.
+    Dtypes are promoted as in a * b; matmul wants one.
     shapes: the size along each dim is the product of a's and b's
     > kron(tensor{1, 2}, tensor{1, 10}) --> tensor({ 1, 10,  2, 20}, i64 4 cpu)
 einsum (see matmul, tensordot, trace)
-    A letter for each dim; what is missing after the arrow is summed over, without an arrow what
-    occurs twice. A letter twice in one operand is its diagonal. More than two operands are
-    multiplied by pairs, first the pair whose product adds the fewest elements.
-    shapes: dims of one letter have one size, or 1
+    A letter for each dim. Letters that are missing after the arrow are summed over; without an
+    arrow, those that occur twice. A letter twice in one operand takes its diagonal. More than two
+    operands are multiplied by pairs, first the pair whose product adds the fewest elements.
+    shapes: dims with the same letter have the same size, or 1
     > einsum("ij,jk->ik", ones(2, 3), ones(3, 2))
     --> tensor({{3.0, 3.0},
     -->         {3.0, 3.0}}, f32 2x2 cpu)
@@ -55,18 +55,18 @@ tensordot (see einsum, matmul, inner)
         a and b
     > tensordot(tensor{{1, 2}, {3, 4}}, tensor{{1, 2}, {3, 4}}) --> tensor(30, i64 scalar cpu)
 addmm (see mm, addmv, baddbmm, linear)
-    With beta = 0 x is not read, so that its NaNs do not count.
+    With beta = 0 x is not read, and its NaNs do not propagate.
     shapes: x: broadcast to n x m; a: n x k; b: k x m
     > addmm(tensor{1.0, 2.0}, eye(2), ones(2, 2), {alpha = 3})
     --> tensor({{4.0, 5.0},
     -->         {4.0, 5.0}}, f32 2x2 cpu)
 addmv (see mv, addmm)
-    With beta = 0 x is not read, so that its NaNs do not count.
+    With beta = 0 x is not read, and its NaNs do not propagate.
     shapes: x: broadcast to n; a: n x k; b: k
     > addmv(ones(2), tensor{{1.0, 2.0}, {3.0, 4.0}}, ones(2), {alpha = 2})
     --> tensor({ 7.0, 15.0}, f32 2 cpu)
 baddbmm (see bmm, addmm)
-    With beta = 0 x is not read, so that its NaNs do not count.
+    With beta = 0 x is not read, and its NaNs do not propagate.
     shapes: x: broadcast to b x n x m; a: b x n x k; b: b x k x m
     > baddbmm(ones(2, 1, 1), ones(2, 1, 3), ones(2, 3, 1), {beta = 10}):flatten()
     --> tensor({13.0, 13.0}, f32 2 cpu)
@@ -95,7 +95,7 @@ linalg.vecdot (see dot, inner, linalg.cross)
     shapes: x and y: one size along dim; the result has the common shape without dim
     > linalg.vecdot(tensor{{1, 2}, {3, 4}}, tensor{{1, 1}, {2, 2}}) --> tensor({ 3, 14}, i64 2 cpu)
 linalg.cross (see cross, linalg.vecdot)
-    At right angles to both; dtypes are joined as in a * b.
+    Perpendicular to both; dtypes are promoted as in a * b.
     shapes: a and b broadcast, size 3 along dim; the result has their common shape
     > linalg.cross(tensor{1, 2, 3}, tensor{4, 5, 6}) --> tensor({-3,  6, -3}, i64 3 cpu)
 linalg.multi_dot (see matmul, einsum)
@@ -114,13 +114,11 @@ linalg.norm (see linalg.vector_norm, linalg.matrix_norm, norm)
     or a matrix's: see linalg.vector_norm and linalg.matrix_norm for which there are.
     options: ord: a number, inf, -inf, 'fro' or 'nuc'; dim: one, or a list of two; keepdim: keeps
         them with size 1; dtype: x is converted first
-    shapes: x: any; the result has the dims that are not reduced
     > linalg.norm(tensor{3.0, 4.0}) --> tensor(5.0, f32 scalar cpu)
 linalg.vector_norm (see linalg.norm, linalg.matrix_norm)
     For floats. Without dims all elements are one vector.
     options: ord: a number, also inf or -inf (math.huge); keepdim: keeps dims with size 1; dtype: x
         is converted first
-    shapes: x: any; the result has the dims that are not reduced
     > linalg.vector_norm(tensor{{3.0, -4.0}, {0.0, 2.0}}, math.huge, 2)
     --> tensor({4.0, 2.0}, f32 2 cpu)
 linalg.matrix_norm (see linalg.norm, linalg.svdvals, linalg.cond)
@@ -130,7 +128,7 @@ linalg.matrix_norm (see linalg.norm, linalg.svdvals, linalg.cond)
     shapes: … x n x m: …; keepdim keeps both dims with size 1
     > linalg.matrix_norm(tensor{{1.0, -2.0}, {3.0, 4.0}}, 1) --> tensor(6.0, f32 scalar cpu)
 linalg.cond (see linalg.svdvals, linalg.matrix_norm, linalg.inv)
-    How much larger an error of b may become in the solution of x y = b.
+    How much an error of b may grow in the solution of x y = b.
     options: p: nil or 2: the largest singular value over the smallest; -2: the other way round;
         'fro', 'nuc', inf, -inf, 1, -1: the norm of x times that of its inverse
     shapes: … x n x m (with p other than 2 and -2 square): …
@@ -151,10 +149,10 @@ linalg.pinv (see linalg.inv, linalg.lstsq, linalg.svd)
     -->         {2.0, 4.0}}, f32 2x2 cpu)
 linalg.svd (see linalg.svdvals, linalg.eigh, linalg.pinv, linalg.qr)
     The singular values are in order, the largest first. Signs of vectors, and vectors of equal
-    values, are not determined: devices may differ in them, and a gradient that depends on them, or
-    on vectors beyond the values in full matrices, is NaN. On a GPU cuda.svd_driver() says which
-    driver did the last one and sets one for all; in a profile kernels have its name in front. f32
-    and f64 only, as all of linalg that factors or solves.
+    values, are not unique: devices may differ in them, and a gradient that depends on them, or on
+    vectors beyond the values in full matrices, is NaN. On a GPU cuda.svd_driver() says which driver
+    did the last one and sets one for all; in a profile kernels have its name in front. f32 and f64
+    only, as all of linalg that factors or solves.
     options: full_matrices: false for the first min(n, m) columns of U and rows of Vh alone, which
         is less work; driver: on CUDA 'gesvd', 'gesvdj' or 'gesvda' instead of what the shape
         suggests; an error elsewhere
@@ -180,7 +178,7 @@ linalg.cholesky (see cholesky_solve, linalg.cholesky_ex, linalg.lu, linalg.eigh)
     --> tensor({{2.0, 0.0},
     -->         {1.0, 2.0}}, f32 2x2 cpu)
 linalg.cholesky_ex (see linalg.cholesky)
-    Two values. Where the second is not 0 the first is of no use.
+    Two values. Where the second is not 0 the first is meaningless.
     shapes: … x n x n: the same, and …
     > local l, info = linalg.cholesky_ex(tensor{{1.0, 0.0}, {0.0, -1.0}}) return info:item() --> 2
 linalg.lu (see linalg.lu_factor, linalg.solve, linalg.det)
@@ -211,8 +209,7 @@ linalg.solve_triangular (see linalg.solve, cholesky_solve, triu)
     -->         {2.0}}, f32 2x1 cpu)
 linalg.lstsq (see linalg.solve, linalg.pinv, linalg.qr)
     Four values; those that the driver does not find have no elements.
-    options: rcond: singular values at most so large a part of the largest count as 0; driver: gels
-        (a has full rank), gelsy, gelsd, gelss, as in LAPACK
+    options: driver: gels (a has full rank), gelsy, gelsd, gelss, as in LAPACK
     shapes: a: … x n x m; b: … x n x k, or … x n; the solution: … x m x k, or … x m
     > linalg.lstsq(tensor{{1.0, 1.0}, {1.0, 2.0}, {1.0, 3.0}}, tensor{3.0, 5.0, 7.0}):round()
     --> tensor({1.0, 2.0}, f32 2 cpu)
@@ -224,7 +221,7 @@ linalg.inv (see linalg.solve, linalg.pinv, linalg.inv_ex)
     --> tensor({{ 1.0, -1.0},
     -->         {-1.0,  2.0}}, f32 2x2 cpu)
 linalg.inv_ex (see linalg.inv)
-    Two values. Where the second is not 0 the first is of no use.
+    Two values. Where the second is not 0 the first is meaningless.
     shapes: … x n x n: the same, and …
     > local y, info = linalg.inv_ex(tensor{{1.0, 0.0}, {0.0, 0.0}}) return info:item() --> 2
 linalg.det (see linalg.slogdet, logdet, linalg.lu)
@@ -240,15 +237,15 @@ linalg.slogdet (see linalg.det, logdet)
     > local sign, log = linalg.slogdet(tensor{{0.0, 2.0}, {2.0, 0.0}}) return sign
     --> tensor(-1.0, f32 scalar cpu)
 linalg.eigh (see linalg.eigvalsh, linalg.eig, linalg.svd)
-    Two values. Signs of vectors, and vectors of equal values, are not determined: devices may
-    differ in them, and a gradient that depends on those of equal values is NaN.
-    options: uplo: 'L' or 'U', the triangle that is read; the other one is taken to mirror it
+    Two values. Signs of vectors, and vectors of equal values, are not unique: devices may differ in
+    them, and a gradient that depends on those of equal values is NaN.
+    options: uplo: triangle that is read, 'L' or 'U'; the other one mirrors it
     shapes: … x n x n: … x n and … x n x n
     > local w, v = linalg.eigh(tensor{{2.0, 1.0}, {1.0, 2.0}}) return w:round()
     --> tensor({1.0, 3.0}, f32 2 cpu)
 linalg.eigvalsh (see linalg.eigh, linalg.eigvals)
     Without the vectors, which is less work than linalg.eigh.
-    options: uplo: 'L' or 'U', the triangle that is read; the other one is taken to mirror it
+    options: uplo: triangle that is read, 'L' or 'U'; the other one mirrors it
     shapes: … x n x n: … x n
     > linalg.eigvalsh(tensor{{3.0, 0.0}, {4.0, -3.0}}):round() --> tensor({-5.0,  5.0}, f32 2 cpu)
 linalg.eig (see linalg.eigvals, linalg.eigh)

@@ -2,28 +2,26 @@
 -- Help texts of reductions and running results; their form: scripts/lua/help/topics.lua.
 return [==[
 min (see max, argmin, amin, aminmax, minimum)
-    Indices count from 1; of equal elements it is the first's. NaN wins; no elements are an error.
+    Indices count from 1; of equal elements it is the first's. NaN propagates; no elements are an
+    error.
     shapes: x: any; the result is a scalar, or with dim two that have the dims left; keepdim keeps
         it as 1
     > local v, at = tensor({{3, 9}, {4, 1}}):min(2) return at --> tensor({1, 2}, i64 2 cpu)
 amax (see max, amin, aminmax, argmax)
-    One dim or several; max gives the places too. Equal largest elements share the gradient.
+    One dim or several; max returns the indices, too. Equal largest elements share the gradient.
     > tensor({{1, 9}, {3, 4}}):amax(2) --> tensor({9, 4}, i64 2 cpu)
 amin (see min, amax, aminmax, argmin)
-    One dim or several; min gives the places too. Equal smallest elements share the gradient.
+    One dim or several; min returns the indices, too. Equal smallest elements share the gradient.
     > tensor({{1, 9}, {3, 4}}):amin(1) --> tensor({1, 4}, i64 2 cpu)
 aminmax (see amin, amax, min, max)
     Two results, read in one pass.
-    shapes: x: any; the result has the dims that are not reduced; keepdim keeps them as 1
     > local low, high = tensor({3, 9, 1}):aminmax() return high - low --> tensor(8, i64 scalar cpu)
 argmax (see argmin, max, topk, argsort)
     Counted from 1; without dim in x seen as one row. Labels that count from 0, as Python's do, are
-    compared as x:argmax(2) == labels + 1: without it none or few are equal, and no error tells.
-    shapes: x: any; the result has the dims that are not reduced; keepdim keeps them as 1
+    compared as x:argmax(2) == labels + 1: otherwise few are equal, without an error.
     > tensor({{3, 9, 4}, {7, 1, 7}}):argmax(2) --> tensor({2, 1}, i64 2 cpu)
 argmin (see argmax, min)
     Counted from 1; without dim in x seen as one row.
-    shapes: x: any; the result has the dims that are not reduced; keepdim keeps them as 1
     > tensor({{3, 9, 4}, {7, 1, 7}}):argmin() --> tensor(5, i64 scalar cpu)
 prod (see sum, cumprod)
     Over all elements, one dim or several; integers give i64. Of no elements it is 1.
@@ -36,7 +34,6 @@ any (see all, count_nonzero, nonzero)
     > tensor({{0, 0}, {0, 5}}):any(2) --> tensor({false,  true}, bool 2 cpu)
 count_nonzero (see nonzero, any, all)
     i64; nothing waits. NaN is not zero.
-    shapes: x: any; the result has the dims that are not reduced
     > tensor({{0, 2, 3}, {0, 0, 1}}):count_nonzero(2) --> tensor({2, 1}, i64 2 cpu)
 check_finite (see nan.watch, isfinite, nan_to_num)
     At once on the cpu, else at the next wait; nothing waits for it. An infinity that an operand
@@ -71,24 +68,19 @@ diverge | diverge(fn, {x, …}, {device =, dtype =, ulp = 16}) (see nan.watch, i
     --> sub
 nansum (see sum, nanmean, nan_to_num)
     Integers give i64. Of NaNs alone it is 0.
-    shapes: x: any; the result has the dims that are not reduced; keepdim keeps them as 1
     > tensor({1.0, 0/0, 3.0}):nansum() --> tensor(4.0, f32 scalar cpu)
 nanmean (see mean, nansum, nanmedian)
-    Floats only. What is divided by is the number of the others; of NaNs alone it is NaN.
-    shapes: x: any; the result has the dims that are not reduced; keepdim keeps them as 1
+    Floats only. The sum is divided by the number of the others; of NaNs alone it is NaN.
     > tensor({1.0, 0/0, 3.0}):nanmean() --> tensor(2.0, f32 scalar cpu)
 median (see nanmedian, quantile, mode, kthvalue)
     Of an even number of elements the lower middle one, an element of x; quantile(0.5) takes the
     mean of both.
-    shapes: x: any; the result has the dims that are not reduced; keepdim keeps them as 1
     > tensor({4, 1, 3, 2}):median() --> tensor(2, i64 scalar cpu)
 nanmedian (see median, nanquantile, nanmean)
     Of an even number of elements the lower middle one. Of NaNs alone it is NaN.
-    shapes: x: any; the result has the dims that are not reduced; keepdim keeps them as 1
     > tensor({5.0, 0/0, 1.0, 3.0}):nanmedian() --> tensor(3.0, f32 scalar cpu)
 mode (see median, bincount, unique)
     Unlike in max and median the dim is the last one if it is not given.
-    shapes: x: any; the result has the dims that are not reduced; keepdim keeps them as 1
     > tensor({{1, 1, 2}, {4, 3, 4}}):mode() --> tensor({1, 4}, i64 2 cpu)
 quantile (see nanquantile, median, kthvalue, sort)
     Floats only. Between elements it is interpolated, so between an infinity and another element
@@ -107,29 +99,23 @@ nanquantile (see quantile, nanmedian)
         are several
     > tensor({1.0, 0/0, 3.0}):nanquantile(0.5) --> tensor(2.0, f32 scalar cpu)
 var (see std, var_mean, mean)
-    Floats only. correction 1 is for samples, 0 for all there are; of one element the first is NaN.
-    shapes: x: any; the result has the dims that are not reduced; keepdim keeps them as 1
+    Floats only. correction = 1 is for a sample, 0 for a population; with 1, one element gives NaN.
     > tensor({2.0, 4.0, 6.0}):var() --> tensor(4.0, f32 scalar cpu)
 std (see var, std_mean, mean)
     The square root of var: floats only, divided by n - correction before it.
-    shapes: x: any; the result has the dims that are not reduced; keepdim keeps them as 1
     > tensor({1.0, 3.0}):std{correction = 0} --> tensor(1.0, f32 scalar cpu)
 var_mean (see var, mean, std_mean)
     Two results.
-    shapes: x: any; the result has the dims that are not reduced; keepdim keeps them as 1
     > local v, m = tensor({2.0, 4.0, 6.0}):var_mean() return m - v --> tensor(0.0, f32 scalar cpu)
 std_mean (see std, mean, var_mean)
     Two results.
-    shapes: x: any; the result has the dims that are not reduced; keepdim keeps them as 1
     > local s, m = tensor({2.0, 4.0, 6.0}):std_mean() return (tensor{8.0} - m) / s
     --> tensor({2.0}, f32 1 cpu)
 logsumexp (see logcumsumexp, log_softmax, sum)
-    The largest element is taken out first, so nothing overflows.
-    shapes: x: any; the result has the dims that are not reduced; keepdim keeps them as 1
+    The largest element is subtracted first, so that nothing overflows.
     > tensor({1000.0, 0.0}):logsumexp() --> tensor(1000.0, f32 scalar cpu)
 norm (see linalg.norm, linalg.vector_norm, normalize)
     Floats only; a matrix counts as a vector of its elements. Infinity is math.huge.
-    shapes: x: any; the result has the dims that are not reduced; keepdim keeps them as 1
     > tensor({{3.0, -4.0}, {0.0, 2.0}}):norm(1, 2) --> tensor({7.0, 2.0}, f32 2 cpu)
 cumsum (see cumprod, logcumsumexp, diff, sum)
     The dim must be named.
@@ -144,26 +130,24 @@ logcumsumexp (see logsumexp, cumsum)
     > tensor({0.0, 1000.0}):logcumsumexp(1) --> tensor({   0.0, 1000.0}, f32 2 cpu)
 cummax (see cummin, max, cumsum)
     Two results, both in the shape of x; indices count from 1.
-    shapes: x: any; both results have the same
     > local v, at = tensor({1, 3, 2, 3}):cummax(1) return at --> tensor({1, 2, 2, 4}, i64 4 cpu)
 cummin (see cummax, min, cumsum)
     Two results, both in the shape of x; indices count from 1.
-    shapes: x: any; both results have the same
     > (tensor({3, 1, 2, 0}):cummin(1)) --> tensor({3, 1, 1, 0}, i64 4 cpu)
 diff (see cumsum, sub)
     Of bool it says where neighbours differ.
     shapes: dim becomes shorter by n, once prepend and append are counted
     > tensor({1, 4, 9}):diff{prepend = tensor{0}} --> tensor({1, 3, 5}, i64 3 cpu)
 trapezoid (see cumulative_trapezoid, diff)
-    options: x: the places of y; dx: how far apart they are, without x
+    options: x: positions of y; dx: their distance, without x
     shapes: y: any; x: y's, or its size along dim; the result: y's without dim
     > trapezoid(tensor{1.0, 2.0, 3.0}) --> tensor(4.0, f32 scalar cpu)
 cumulative_trapezoid (see trapezoid, cumsum)
-    options: x: the places of y; dx: how far apart they are, without x
+    options: x: positions of y; dx: their distance, without x
     shapes: y: any; x: y's, or its size along dim; the result: y's, with one less along dim
     > cumulative_trapezoid(tensor{1.0, 2.0, 3.0}) --> tensor({1.5, 4.0}, f32 2 cpu)
 cov (see corrcoef, var)
-    options: correction: what is taken from the number of observations
+    options: correction: subtracted from the number of observations
     shapes: x: variables x observations, or observations; the result: variables x variables, or 0-d
     > cov(tensor({{1.0, 3.0}, {2.0, 0.0}}))
     --> tensor({{ 2.0, -2.0},

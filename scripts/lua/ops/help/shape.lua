@@ -3,18 +3,15 @@
 return [==[
 ones (see zeros, full, ones_like)
     The shape is numbers or one table; the dtype is f32 unless said.
-    shapes: the result has the shape given, as numbers or a list
     > ones(2, 2, {dtype = "i64"})
     --> tensor({{1, 1},
     -->         {1, 1}}, i64 2x2 cpu)
 full (see zeros, ones, full_like, fill)
     The shape is a table. Without dtype an integer gives i64, another number f32, and true or false
     bool.
-    shapes: the result has the shape given, as a list
     > full({3}, 7) --> tensor({7, 7, 7}, i64 3 cpu)
 empty (see zeros, empty_like, fill)
-    Nothing is written: for tensors that are filled before they are read.
-    shapes: the result has the shape given, as numbers or a list
+    The memory is not initialized: fill it before it is read.
     > empty(3):fill_(7) --> tensor({7.0, 7.0, 7.0}, f32 3 cpu)
 eye (see diag_embed, zeros)
     Without m as many columns as rows; f32 unless a dtype is given.
@@ -27,7 +24,7 @@ range (see arange, linspace)
     shapes: the result: one dim, a number for each step from start to end
     > range(5, 1, -2) --> tensor({5, 3, 1}, i64 3 cpu)
 linspace (see logspace, arange)
-    Both ends are included; f32 unless a dtype is given. One step is first alone.
+    Both ends are included; f32 unless a dtype is given. steps = 1 gives first alone.
     shapes: the result: one dim of steps numbers
     > linspace(0, 1, 5) --> tensor({0.00, 0.25, 0.50, 0.75, 1.00}, f32 5 cpu)
 logspace (see linspace, arange)
@@ -47,11 +44,9 @@ manual_seed (see rand, get_rng_state, set_rng_state)
     > manual_seed(7) local a = rand(3) manual_seed(7) return equal(a, rand(3)) --> true
 rand (see randn, randint, uniform, rand_like, manual_seed)
     Floats only; f32 unless a dtype is given. 0 occurs, 1 does not.
-    shapes: the result has the shape given, as numbers or a list
     > local x = rand(10, 10) return (x:ge(0) & x:lt(1)):all() --> tensor(true, bool scalar cpu)
 randint (see randint_like, rand, randperm)
     PyTorch leaves high out. i64 unless a dtype is given; the shape is numbers or a table.
-    shapes: the result has the shape given, as a list
     > local x = randint(1, 6, {10, 10}) return (x:ge(1) & x:le(6)):all()
     --> tensor(true, bool scalar cpu)
 randperm (see randint, multinomial, index_select)
@@ -83,13 +78,11 @@ view (see reshape, contiguous, unflatten, view_as)
     -->         {5, 6}}, i64 3x2 cpu)
 view_as (see view, reshape_as, expand_as)
     Only the shape of other is read.
-    shapes: x: any; the result has other's, with as many elements
     > arange(1, 4):view_as(ones(2, 2))
     --> tensor({{1, 2},
     -->         {3, 4}}, i64 2x2 cpu)
 reshape_as (see reshape, view_as)
     A view where the memory allows it, else a copy. Only the shape of other is read.
-    shapes: x: any; the result has other's, with as many elements
     > arange(1, 4):reshape_as(ones(2, 2))
     --> tensor({{1, 2},
     -->         {3, 4}}, i64 2x2 cpu)
@@ -130,7 +123,6 @@ atleast_3d (see atleast_1d, atleast_2d, unsqueeze)
     > table.concat(ones(2, 3):atleast_3d().shape, "x") --> 2x3x1
 permute (see transpose, movedim, contiguous)
     A view. Every dim of x is named once: the result's first is x's dim dims[1], and so on.
-    shapes: x: any; the result has the same sizes in another order
     > table.concat(ones(2, 3, 4):permute(3, 1, 2).shape, "x") --> 4x2x3
 transpose (see t, permute, swapaxes)
     A view.
@@ -145,7 +137,6 @@ t (see transpose, permute)
     -->         {3, 6}}, i64 3x2 cpu)
 movedim (see permute, transpose, moveaxis)
     A view. source and destination are a dim each, or two tables as long as each other.
-    shapes: x: any; the result has the same sizes in another order
     > table.concat(ones(2, 3, 4):movedim(1, -1).shape, "x") --> 3x4x2
 expand (see broadcast_to, expand_as, tile)
     A view in which repeated elements are one in memory: to write into it is an error. New dims may
@@ -188,7 +179,6 @@ unfold (see as_strided, split, conv1d)
 as_strided (see unfold, stride, expand)
     A view. Strides are in elements. offset 1 is the first element of x, also where x is itself a
     view (PyTorch counts from 0, from the first of the whole memory).
-    shapes: x: any; the result has the shape given
     > arange(1, 4):as_strided({2, 3}, {1, 1})
     --> tensor({{1, 2, 3},
     -->         {2, 3, 4}}, i64 2x3 cpu)
@@ -198,16 +188,13 @@ diagonal (see diag, diag_embed, trace)
     > tensor({{1, 2, 3}, {4, 5, 6}}):diagonal(1) --> tensor({2, 6}, i64 2 cpu)
 split (see chunk, tensor_split, unbind, cat)
     Views, so nothing is copied.
-    shapes: x: any; the parts have x's, but for dim, which is split
     > arange(1, 5):split({1, 4})[2] --> tensor({2, 3, 4, 5}, i64 4 cpu)
 chunk (see split, tensor_split)
     There may be fewer pieces than asked for: 6 elements in 4 are 3 pieces of 2. tensor_split always
     gives as many.
-    shapes: x: any; the parts have x's, but for dim, which is split
     > #arange(1, 6):chunk(4) --> 3
 tensor_split (see split, chunk)
     An index is the last element of its piece, and is included; the last piece is the rest.
-    shapes: x: any; the parts have x's, but for dim, which is split
     > arange(1, 5):tensor_split({2, 3})[3] --> tensor({4, 5}, i64 2 cpu)
 unbind (see select, split, stack)
     The dim goes away.
@@ -268,13 +255,11 @@ flip (see fliplr, flipud, roll, rot90)
     -->         {2, 1}}, i64 2x2 cpu)
 fliplr (see flip, flipud)
     A copy.
-    shapes: x: at least two dims; the result has the same
     > tensor({{1, 2}, {3, 4}}):fliplr()
     --> tensor({{2, 1},
     -->         {4, 3}}, i64 2x2 cpu)
 flipud (see flip, fliplr)
     A copy.
-    shapes: x: at least one dim; the result has the same
     > tensor({{1, 2}, {3, 4}}):flipud()
     --> tensor({{3, 4},
     -->         {1, 2}}, i64 2x2 cpu)
@@ -290,7 +275,7 @@ roll (see flip, pad)
 pad (see roll, cat, conv2d)
     A copy. A negative number takes elements away. reflect leaves the edge itself out, replicate
     repeats it, circular goes on at the other end.
-    options: value: what is put in with mode constant, 0 if not given
+    options: value: padding of mode constant, 0 if not given
     shapes: pad{a, b} makes the last dim a + b larger, pad{a, b, c, d} also the one before by c + d
     > tensor({1, 2, 3}):pad({2, 1}, "reflect") --> tensor({3, 2, 1, 2, 3, 2}, i64 6 cpu)
 diag (see diagonal, diag_embed, diagflat, trace)
@@ -357,7 +342,7 @@ block_diag (see diag, cat)
     --> tensor({{1.0, 1.0, 0.0},
     -->         {0.0, 0.0, 3.0}}, f32 2x3 cpu)
 unravel_index (see nonzero, argmax)
-    options: shape: of the tensor that they are of
+    options: shape: shape of the tensor that the indices belong to
     shapes: indices: any; the result: a list of as many as shape has dims
     > unravel_index(tensor{6}, {2, 3})[2] --> tensor({3}, i64 1 cpu)
 ]==]

@@ -3,13 +3,11 @@
 -- scripts/lua/help/topics.lua.
 return [==[
 zeros (see ones, full, empty)
-    shapes: the result has the shape given, as numbers or a list
     > zeros(2, 3, {dtype = "i32"})
     --> tensor({{0, 0, 0},
     -->         {0, 0, 0}}, i32 2x3 cpu)
 randn (see rand, randint, manual_seed)
     The same seed gives the same numbers on every device and with any number of threads.
-    shapes: the result has the shape given, as numbers or a list
     > manual_seed(1) local a = randn(3) manual_seed(1) return equal(a, randn(3)) --> true
 sum (see mean, cumsum, prod, logsumexp)
     Over all elements, one dim or several; dims count from 1, or from the end with -1. keepdim keeps
@@ -18,7 +16,7 @@ sum (see mean, cumsum, prod, logsumexp)
 mean (see sum, var, std, median)
     > tensor{1.0, 2.0, 6.0}:mean() --> tensor(3.0, f32 scalar cpu)
 max (see min, argmax, amax, topk)
-    Of all elements; or along a dim, with the places too.
+    Of all elements; or along a dim, with their indices.
     shapes: x: any; the result is a scalar, or with dim two that have the dims left; keepdim keeps
         it as 1
     > local v, at = tensor({3, 9, 4}):max(1) return at --> tensor(2, i64 scalar cpu)

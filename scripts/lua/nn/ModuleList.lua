@@ -3,6 +3,7 @@
 -- number or by name, without a forward of their own.
 local require = ...
 local gpush, nn, declared = require "gpush", require "nn", require "declared"
+local expect = require "nn.module.expect"
 local ModuleList = nn.module { "ModuleList", sig = "list? modules",
     help = "a list of modules whose parameters count, without a forward of its own" }
 
@@ -15,9 +16,7 @@ function ModuleList:init(list)
 end
 
 function ModuleList:append(module)
-    if not nn.is_module(module) then
-        nn.raise("nn.ModuleList: entry %d: expected a module, got %s", #self + 1, type(module))
-    end
+    expect(module, "nn.ModuleList: entry " .. #self + 1)
     self[#self + 1] = module
     return self
 end
@@ -97,8 +96,8 @@ end
 
 dict("ModuleDict", "modules by name whose parameters count; from a table they are sorted, from a \z
     list of {name, module} not", function(_, name, module)
-    if nn.is_module(module) then return module end
-    nn.raise("nn.ModuleDict: '%s': expected a module, got %s", name, type(module))
+    expect(module, ("nn.ModuleDict: '%s'"):format(name))
+    return module
 end)
 
 -- A parameter stays the same tensor; another becomes one.

@@ -4,22 +4,21 @@
 local require = ...
 local nn, declared = require "nn", require "declared"
 local Sequential = nn.module "Sequential"
-local check_list = require "check_list"
+local check_list, expect = require "check_list", require "nn.module.expect"
 
 --- nn.Sequential(a, b, …) or nn.Sequential{a, b, …}
 function Sequential:init(...)
     local list = table.pack(...)
-    if list.n == 1 and type(list[1]) == "table" and not nn.is_module(list[1]) then
-        list = list[1]
+    local one = list.n == 1 and type(list[1]) == "table" and list[1]
+    if one and not nn.is_module(one) and not rawget(one, "__module") then
+        list = one
         check_list("nn.Sequential", "modules", list)
     end
     for i = 1, list.n or #list do self:append(list[i]) end
 end
 
 function Sequential:append(module)
-    if not nn.is_module(module) then
-        nn.raise("nn.Sequential: entry %d: expected a module, got %s", #self + 1, type(module))
-    end
+    expect(module, "nn.Sequential: entry " .. #self + 1)
     self[#self + 1] = module
     return self
 end

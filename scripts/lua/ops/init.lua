@@ -3,7 +3,7 @@
 --
 -- define { "name", sig = "tensor x, int k=1, bool keepdim=false", help = "one line", fn =
 -- function(x, k, keepdim) … end } in a file of this folder makes one. Arguments are read by the
--- signature as for the rows of tensor/ops/table/ops.def (see tensor/sig.h): by position, or by name
+-- signature as for the rows of tensor/ops/table (see tensor/sig.h): by position, or by name
 -- in a last table, checked, defaults filled in. fn gets them all, in order: lists of integers as
 -- tables, absent ones as nil, dtypes and devices as strings. A name like "linalg.norm" goes into
 -- that table. A function whose first argument is a tensor is a method, too. For help `waits` says

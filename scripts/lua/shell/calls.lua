@@ -41,11 +41,7 @@ local of_labels = { cross_entropy = "target", nll_loss = "target", multi_margin_
     take_along_dim = "indices", take = "index",
     gather_nd = "indices" }
 
-local function each(f, node)
-    local out = {}
-    for i = 2, #node do out[i - 1] = (f(node[i])) end
-    return "{" .. table.concat(out, ", ") .. "}"
-end
+local function each(f, node) return "{" .. translate.joined(node, f, 2) .. "}" end
 -- A list of numbers as the tensor that NumPy makes of it.
 local function made_tensor(node)
     if kind(node) == "tensor" then return (emit(node)) end

@@ -28,15 +28,11 @@ local function only_index(node, name, inside)
     return true
 end
 
-local function text_of(targets)
-    local out = {}
-    for _, t in ipairs(targets) do
-        if t[1] == "tuple" then out[#out + 1] = text_of { table.unpack(t, 2) }
-        elseif t[1] == "paren" then out[#out + 1] = text_of { t[2] }
-        else out[#out + 1] = t[2] end
-    end
-    return table.concat(out, ", ")
+local function name_of(t)
+    if t[1] == "tuple" then return translate.joined(t, name_of, 2) end
+    return t[1] == "paren" and name_of(t[2]) or t[2]
 end
+local function text_of(targets) return translate.joined(targets, name_of) end
 
 -- for v in range(…): counted from 0, or from 1 where the variable is an index only.
 local function ranged(name, args, trees, body)

@@ -88,8 +88,7 @@ end
 local function percent(node) -- "a %s" % x
     if node[3][2]:find "%%%(" then say "a format with names: (\"%d\"):format(t.name)" end
     local list = node[4][1] == "tuple" and { table.unpack(node[4], 2) } or { node[4] }
-    for i, v in ipairs(list) do list[i] = emit(v) end
-    return ("%s:format(%s)"):format(emit(node[3], 14), table.concat(list, ", "))
+    return ("%s:format(%s)"):format(emit(node[3], 14), translate.joined(list, emit))
 end
 
 -- Whether the call's second result is indices: x.max(1), torch.topk(x, 2).

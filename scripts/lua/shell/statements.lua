@@ -7,7 +7,7 @@ local translate = require "shell.translate"
 require "shell.operators" -- translate.condition
 local emit, condition, kind, say = translate.expression, translate.condition, translate.kind,
     translate.say
-local path = translate.path
+local path, joined = translate.path, translate.joined
 local statements, write = {}, {}
 
 local is_complex = require "shell.complex".is
@@ -22,19 +22,13 @@ local settings = { ["cudnn.benchmark"] = "benchmark", ["cudnn.allow_tf32"] = "tf
 local function target(node)
     if node[1] == "name" then return node[2] end
     if node[1] == "star" then say "a list of the rest: {table.unpack(t, 2)}" end
-    if node[1] == "tuple" or node[1] == "list" then
-        local out = {}
-        for i = 2, #node do out[i - 1] = target(node[i]) end
-        return table.concat(out, ", ")
-    end
+    if node[1] == "tuple" or node[1] == "list" then return joined(node, target, 2) end
     return (emit(node))
 end
 
 local function targets_of(list)
     if #list == 1 and list[1][1] == "tuple" then list = { table.unpack(list[1], 2) } end
-    local out = {}
-    for i, node in ipairs(list) do out[i] = target(node) end
-    return table.concat(out, ", ")
+    return joined(list, target)
 end
 
 -- a, *rest = list
@@ -74,9 +68,7 @@ end
 local function one_value(to, list, value)
     if #list > 1 or list[1][1] == "tuple" then
         if value[1] == "list" or value[1] == "tuple" then
-            local out = {}
-            for i = 2, #value do out[i - 1] = (emit(value[i])) end
-            return to .. " = " .. table.concat(out, ", ")
+            return to .. " = " .. joined(value, emit, 2)
         end
         local first = called(value, "next") and called(value[3][1], "iter")
         if first then
@@ -134,9 +126,7 @@ function write.assign(node)
             elseif #values == 1 then out[1] = one_value(targets_of(list), list, values[1])
             else
                 if #list == 1 then values = { { "list", table.unpack(values) } } end
-                local texts = {}
-                for k, v in ipairs(values) do texts[k] = (emit(v)) end
-                out[1] = targets_of(list) .. " = " .. table.concat(texts, ", ")
+                out[1] = targets_of(list) .. " = " .. joined(values, emit)
             end
         end
     end
@@ -199,11 +189,7 @@ function write.decorator(node)
 end
 function write.raw(node) return node[2] end
 
-local function values(list)
-    local out = {}
-    for i, v in ipairs(list) do out[i] = (emit(v)) end
-    return table.concat(out, ", ")
-end
+local function values(list) return joined(list, emit) end
 
 write["return"] = function(node)
     local list = node[2]

@@ -37,6 +37,14 @@ end
 local function note(words, more) if more or not notes[1] then notes[1] = words end end
 translate.note = note
 
+-- The texts that f gives of the nodes of a list, from the nth on, with commas between.
+local function joined(list, f, n)
+    local out = {}
+    for i = n or 1, #list do out[#out + 1] = (f(list[i])) end
+    return table.concat(out, ", ")
+end
+translate.joined = joined
+
 local DIMS = "dims count from 1"
 local COUNT = "indices count from 1, and a range includes its end"
 translate.COUNT = COUNT
@@ -249,9 +257,7 @@ translate.position = position
 
 local function dims(node)
     if node[1] ~= "tuple" and node[1] ~= "list" then return position(node, DIMS) end
-    local out = {}
-    for i = 2, #node do out[#out + 1] = position(node[i], DIMS) end
-    return "{" .. table.concat(out, ", ") .. "}"
+    return "{" .. joined(node, function(v) return position(v, DIMS) end, 2) .. "}"
 end
 translate.dims = dims
 
@@ -284,14 +290,9 @@ end
 -- An index tensor that is written in place: [0, 2] or torch.tensor([0, 2]), else as it is.
 local function shifted(node)
     if node[1] == "list" or node[1] == "tuple" then
-        local out = {}
-        for i = 2, #node do
-            local v = node[i]
-            if v[1] == "constant" then out[i - 1] = emit(v)
-            elseif v[1] == "list" then out[i - 1] = shifted(v)
-            else out[i - 1] = (position(v)) end
-        end
-        return "{" .. table.concat(out, ", ") .. "}"
+        return "{" .. joined(node, function(v)
+            return v[1] == "constant" and emit(v) or (v[1] == "list" and shifted or position)(v)
+        end, 2) .. "}"
     end
     local name = node[1] == "call" and path(node[2])
     local op = name and elsewhere.canonical(name)
@@ -351,11 +352,6 @@ function write.walrus(node)
     return ("(function() %s = %s return %s end)()"):format(node[2], value, node[2])
 end
 
-local function elements(node, from)
-    local out = {}
-    for i = from, #node do out[#out + 1] = (emit(node[i])) end
-    return table.concat(out, ", ")
-end
 -- A table, in the variable that unused "t" gives, which the statements fill.
 local function built(body)
     return ("(function() local t = {} %s return t end)()"):gsub("%f[%a]t%f[%A]",
@@ -365,7 +361,7 @@ end
 function write.list(node)
     local star
     for i = 2, #node - 1 do star = star or node[i][1] == "star" end
-    if not star then return "{" .. elements(node, 2) .. "}", 13 end
+    if not star then return "{" .. joined(node, emit, 2) .. "}", 13 end
     local out = {}
     local t = translate.unused "t"
     for i = 2, #node do -- [*a, 4]

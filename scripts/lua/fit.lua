@@ -1,6 +1,6 @@
 --!plain
 -- Text that fits the terminal, for the reports written in Lua; nothing is folded in a file or a
--- pipe. Returns width(), shorten(name, most), columns(rows, right) and print(text, indent).
+-- pipe. Returns the functions below.
 local require = ...
 local registry = require "registry"
 local fit = {}
@@ -104,6 +104,30 @@ function fit.columns(rows, right)
     local width = widths(shown, right)
     for _, row in ipairs(shown) do add_row(out, row, width, right) end
     return table.concat(out, "\n")
+end
+
+local SHOWN <const> = 20 -- rows of a table
+
+--- The lines of a table: the first rows of a list below heads, and how many more there are.
+--- cells(row): its cells; all columns but the first `left` ones (1) are aligned on the right.
+function fit.table(heads, list, cells, left)
+    local rows, right = { heads }, {}
+    for c = (left or 1) + 1, #heads do right[c] = true end
+    for i = 1, math.min(#list, SHOWN) do rows[i + 1] = cells(list[i]) end
+    local out = { fit.columns(rows, right) }
+    if #list > SHOWN then out[2] = ("and %d more"):format(#list - SHOWN) end
+    return out
+end
+
+--- Sorts rows by the fields of these names, the largest first; equal ones keep their order.
+function fit.sort(list, ...)
+    local keys, order = { ... }, {}
+    for i, row in ipairs(list) do order[row] = i end
+    table.sort(list, function(a, b)
+        for _, key in ipairs(keys) do if a[key] ~= b[key] then return a[key] > b[key] end end
+        return order[a] < order[b]
+    end)
+    return list
 end
 
 return fit

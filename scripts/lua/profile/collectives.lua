@@ -329,24 +329,19 @@ local function collectives(prof)
         local key = ("%s\0%s\0%s"):format(e.op, e.file, e.line)
         local row = known[key]
         if #m > 1 and not row then
-            row = { op = e.op, file = e.file, line = e.line, count = 0, waited = 0, by_rank = {},
-                order = #list }
+            row = { op = e.op, file = e.file, line = e.line, count = 0, waited = 0, by_rank = {} }
             known[key], list[#list + 1] = row, row
         end
         if #m > 1 then add_meeting(row, m) end
     end
     for _, row in ipairs(list) do conclude(row) end
-    table.sort(list, function(a, b)
-        if a.waited ~= b.waited then return a.waited > b.waited end
-        return a.order < b.order
-    end)
+    fit.sort(list, "waited")
     local most, sum = 0, 0
     for i, r in ipairs(ranks) do
         list.ranks[i] = summary(r, prof.wall_ns)
         most, sum = math.max(most, list.ranks[i].own), sum + list.ranks[i].own
     end
     if sum > 0 then list.imbalance = most / (sum / #ranks) end
-    for _, row in ipairs(list) do row.order = nil end
     return setmetatable(list, Collectives)
 end
 

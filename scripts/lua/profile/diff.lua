@@ -115,16 +115,12 @@ local function diff(prof, before, group, limit)
     local rows, device = {}, false
     collect(before, group, rows, "before")
     collect(prof, group, rows, "after")
-    for i, both in ipairs(rows) do
-        both.order = i
+    for _, both in ipairs(rows) do
         note_change(both)
         device = device or field(both.before, "self_device_time_total") +
             field(both.after, "self_device_time_total") > 0
     end
-    table.sort(rows, function(a, b)
-        if a.size ~= b.size then return a.size > b.size end
-        return a.order < b.order
-    end)
+    fit.sort(rows, "size")
     local lines = { { "Name", "# before", "#", "Self CPU before", "Self CPU", "change" } }
     if device then
         table.move({ "Self device before", "Self device", "change" }, 1, 3, 7, lines[1])

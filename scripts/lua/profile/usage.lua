@@ -5,24 +5,11 @@ local require = ...
 local fit, registry = require "fit", require "registry"
 local usage = registry["gpush.usage"]
 
-local SHOWN <const>, TOLD <const> = 20, 5 -- rows of a text, of them with advice
+local TOLD <const> = 5 -- rows of a text with advice
 
-local time = fit.time
+local time, text = fit.time, fit.table
 local function share(part, of) return of > 0 and ("%.1f%%"):format(100 * part / of) or "-" end
 local function count(n) return ("%d"):format(n) end
-
--- The rows of a list below heads, all columns but the first ones on the right.
-local function text(heads, list, cells, left)
-    local rows, right = { heads }, {}
-    for c = (left or 1) + 1, #heads do right[c] = true end
-    for i = 1, math.min(#list, SHOWN) do
-        rows[#rows + 1] = cells(list[i])
-        for c, cell in ipairs(rows[#rows]) do rows[#rows][c] = fit.safe(cell) end
-    end
-    local out = { fit.columns(rows, right) }
-    if #list > SHOWN then out[#out + 1] = ("and %d more"):format(#list - SHOWN) end
-    return out
-end
 
 -- A list with the kind of its times, which its text ends in where it has any.
 local function shown(list, prof, class)
@@ -136,7 +123,7 @@ local function row_of(list, known, w)
     local row = known[key]
     if not row then
         row = { file = w.file, line = w.line, why = w.why, what = w.what, region = w.region,
-            rank = w.rank, device = w.device, advice = w.advice, count = 0, order = #list }
+            rank = w.rank, device = w.device, advice = w.advice, count = 0 }
         known[key] = row
         list[#list + 1] = row
     end
@@ -148,11 +135,7 @@ end
 local function reads(prof)
     local list, known = {}, {}
     for _, r in ipairs(usage.reads(prof)) do row_of(list, known, r) end
-    table.sort(list, function(a, b)
-        if a.count ~= b.count then return a.count > b.count end
-        return a.order < b.order
-    end)
-    for _, row in ipairs(list) do row.order = nil end
+    fit.sort(list, "count")
     list.head = head_of_reads(prof.foreign)
     return list
 end
@@ -169,11 +152,7 @@ local function sync(prof)
         row.drained, row.idle = (row.drained or 0) + w.drained, (row.idle or 0) + w.idle
         list.count, list.waited, list.idle = list.count + 1, list.waited + ns, list.idle + w.idle
     end
-    table.sort(list, function(a, b)
-        if a.waited ~= b.waited then return a.waited > b.waited end
-        return a.order < b.order
-    end)
-    for _, row in ipairs(list) do row.order = nil end
+    fit.sort(list, "waited")
     if #list > 0 and not several_ranks(list) then predict(list, prof) end
     list.verdict, list.reads = prof:verdict(), reads(prof)
     for _, row in ipairs(list) do
@@ -268,15 +247,7 @@ end
 -- prof:memory() -> the owners of memory by op and line: what was alive at the peak first, then
 -- what is kept
 local function memory(prof)
-    local list = usage.memory(prof)
-    for i, row in ipairs(list) do row.order = i end
-    table.sort(list, function(a, b)
-        if a.peak ~= b.peak then return a.peak > b.peak end
-        if a.kept ~= b.kept then return a.kept > b.kept end
-        return a.order < b.order
-    end)
-    for _, row in ipairs(list) do row.order = nil end
-    return setmetatable(list, Memory)
+    return setmetatable(fit.sort(usage.memory(prof), "peak", "kept"), Memory)
 end
 
 local Alive = { __name = "alive" }

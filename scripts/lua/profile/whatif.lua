@@ -7,7 +7,6 @@ local fail, registry = require "fail", require "registry"
 local fit = require "fit"
 local replay = registry["gpush.replay"]
 
-local SHOWN <const> = 20 -- rows of a text
 local RIGHT <const> = { [2] = true, [3] = true, [4] = true, [5] = true } -- columns of numbers
 
 local time = fit.time
@@ -26,10 +25,6 @@ local function last_of(ranks)
     return last
 end
 
-local function rest(list, out)
-    if #list > SHOWN then out[#out + 1] = ("and %d more"):format(#list - SHOWN) end
-end
-
 -- ---- savings ----
 
 local Savings = { __name = "savings" }
@@ -37,14 +32,10 @@ function Savings.__tostring(list)
     if #list == 0 then
         return "no wait but those that the script asks for (prof:verdict() has these) is recorded"
     end
-    local rows, told = { { "what waits", "times", "waited", "saves" } }, {}
-    for i = 1, math.min(#list, SHOWN) do
-        local row = list[i]
-        rows[#rows + 1] = { row.file and place(row) .. "  " .. fit.safe(row.what) or place(row),
+    local out = fit.table({ "what waits", "times", "waited", "saves" }, list, function(row)
+        return { row.file and place(row) .. "  " .. fit.safe(row.what) or place(row),
             tostring(row.count), time(row.waited), time(row.saves) }
-    end
-    local out = { fit.columns(rows, RIGHT) }
-    rest(list, out)
+    end)
     out[#out + 1] = ("without them all: %s instead of %s (predicted by a replay, not measured; %s)")
         :format(time(list.wall - list.all), time(list.wall), list.accuracy)
     out[#out + 1] = list.assumed
@@ -56,6 +47,7 @@ function Savings.__tostring(list)
         end
         out[#out + 1] = fit.columns(ranks, RIGHT)
     end
+    local told = {}
     for i = 1, math.min(#list, 3) do
         local advice = list[i].advice
         if advice ~= "" and not told[advice] then
@@ -80,18 +72,14 @@ local kinds = { script = "the script", host = "%s, on the host", device = "%s, o
     latency = "before %s began", wait = "after %s", loader = "%s" }
 local Path = { __name = "critical path" }
 function Path.__tostring(list)
-    local rows = { { "on the critical path", "times", "time", "share" } }
-    for i = 1, math.min(#list, SHOWN) do
-        local row = list[i]
+    local out = fit.table({ "on the critical path", "times", "time", "share" }, list, function(row)
         local name = row.name and fit.safe(row.name) or row.file and place(row)
         local what = row.rank and "rank " .. row.rank or row.file and name
             or list.group == "line" and "where no line is known"
             or row.kind == "script" and kinds.script
             or kinds[row.kind]:format(name or "the end of all work")
-        rows[#rows + 1] = { what, tostring(row.count), time(row.ns), percent(row.ns, list.wall) }
-    end
-    local out = { fit.columns(rows, RIGHT) }
-    rest(list, out)
+        return { what, tostring(row.count), time(row.ns), percent(row.ns, list.wall) }
+    end)
     out[#out + 1] = list.assumed
     for _, row in ipairs(list.ranks or {}) do
         out[#out + 1] = ("rank %d: %s of the path"):format(row.rank, percent(row.ns, list.wall))

@@ -93,6 +93,20 @@ function fit.time(ns)
     return ("%.3fus"):format(ns / 1e3)
 end
 
+--- Bytes, which may be below 0, as text: "1.50 GiB".
+function fit.bytes(n)
+    for i, unit in ipairs { "GiB", "MiB", "KiB" } do
+        local size = 1 << 10 * (4 - i)
+        if math.abs(n) >= size then return ("%.2f %s"):format(n / size, unit) end
+    end
+    return ("%d B"):format(n)
+end
+
+--- A part of the whole as text: "12.5%"; "-" of nothing.
+function fit.percent(part, of)
+    return of > 0 and ("%.1f%%"):format(100 * part / of) or "-"
+end
+
 --- Lines of cells, each column as wide as its widest cell or as fits; those in right are aligned
 --- there.
 function fit.columns(rows, right)

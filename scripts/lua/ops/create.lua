@@ -1,5 +1,5 @@
 --!plain
--- Composites: tensors made from a shape or like another tensor. See define in scripts/lua/init.lua.
+-- Composites: tensors made from a shape or like another tensor. See define in init.lua.
 local require = ...
 local gpush, define, fail = require "gpush", require "ops".define, require "fail"
 

@@ -1,6 +1,6 @@
 --!plain
 -- Composites: comparisons of whole tensors and other elementwise ones. See define in
--- scripts/lua/init.lua.
+-- init.lua.
 local require = ...
 local gpush, define = require "gpush", require "ops".define
 local rows, fail = require "ops".rows, require "fail"

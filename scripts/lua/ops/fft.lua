@@ -1,5 +1,5 @@
 --!plain
--- Composites: Fourier transforms. See define in scripts/lua/init.lua.
+-- Composites: Fourier transforms. See define in init.lua.
 local require = ...
 local gpush, define, fail = require "gpush", require "ops".define, require "fail"
 

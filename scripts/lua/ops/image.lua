@@ -1,15 +1,12 @@
 --!plain
 -- Composites: pools of three dims, which are those of two and of one, and images read at any place.
--- See define in scripts/lua/init.lua.
+-- See define in init.lua.
 local require = ...
-local gpush, define, fail = require "gpush", require "ops".define, require "fail"
+local gpush, define = require "gpush", require "ops".define
+local fail, bad = require "fail", require "ops.bad"
 local once = require "ops.round_once".once
 
 local function shape_text(x) return table.concat(x.shape, "x") end
-
-local function bad(op, name, expected, got)
-    fail("%s: argument '%s': expected %s, got %s", op, name, expected, tostring(got))
-end
 
 -- ---- pools ----
 

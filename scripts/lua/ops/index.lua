@@ -1,5 +1,5 @@
 --!plain
--- Composites: indices and masks. See define in scripts/lua/init.lua.
+-- Composites: indices and masks. See define in init.lua.
 local require = ...
 local gpush, define = require "gpush", require "ops".define
 local rows, fail = require "ops".rows, require "fail"

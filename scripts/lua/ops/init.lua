@@ -33,17 +33,19 @@ local function define(def)
     definitions[def.name] = def
 end
 
-for name, place in pairs(require "composite_index") do
-    local file, first = place:match "^(%w+) (%w*)$" -- the type of the first argument
+local index = require "composite_index"
+for i = 1, #index, 3 do
+    local name, file, first = index[i], index[i + 1], index[i + 2]
     local fn = composite(name, function()
         require("ops." .. file)
-        return definitions[name]
+        return assert(definitions[name], file .. ".lua does not define " .. name)
     end)
-    local group, short = name:match "^(%w+)%.(.+)$"
+    local dot = name:find(".", 1, true)
     composites[name] = fn
-    if group then
+    if dot then
+        local group = name:sub(1, dot - 1)
         gpush[group] = gpush[group] or {}
-        gpush[group][short] = fn
+        gpush[group][name:sub(dot + 1)] = fn
     else
         rows[name], gpush[name] = gpush[name], fn
         if first == "tensor" or first == "operand" then methods[name] = fn end

@@ -1,5 +1,5 @@
 --!plain
--- Composites: linear algebra. See define in scripts/lua/init.lua. Sums of products are in
+-- Composites: linear algebra. See define in init.lua. Sums of products are in
 -- einsum.lua.
 local require = ...
 local gpush, define, fail = require "gpush", require "ops".define, require "fail"

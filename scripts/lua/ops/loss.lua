@@ -1,12 +1,9 @@
 --!plain
--- Composites: losses, directions and distances. See define in scripts/lua/init.lua.
+-- Composites: losses, directions and distances. See define in init.lua.
 local require = ...
-local gpush, define, fail = require "gpush", require "ops".define, require "fail"
+local gpush, define = require "gpush", require "ops".define
+local fail, bad = require "fail", require "ops.bad"
 local FLOATS, once = require "ops.round_once".FLOATS, require "ops.round_once".once
-
-local function bad(op, name, expected, got)
-    fail("%s: argument '%s': expected %s, got %s", op, name, expected, tostring(got))
-end
 
 -- Reduces the losses of all elements.
 local function reduced(op, losses, reduction)

@@ -1,15 +1,11 @@
 --!plain
 -- Composites: the functions that layers are made of: normalisation, attention, interpolation. See
--- define in scripts/lua/init.lua.
+-- define in init.lua.
 local require = ...
 local gpush, define = require "gpush", require "ops".define
-local rows, fail = require "ops".rows, require "fail"
+local rows, fail, bad = require "ops".rows, require "fail", require "ops.bad"
 local round_once = require "ops.round_once"
 local HALF, FLOATS, once = round_once.HALF, round_once.FLOATS, round_once.once
-
-local function bad(op, name, expected, got)
-    fail("%s: argument '%s': expected %s, got %s", op, name, expected, tostring(got))
-end
 
 local function shape_text(x) return table.concat(x.shape, "x") end
 

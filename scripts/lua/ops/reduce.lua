@@ -1,5 +1,5 @@
 --!plain
--- Composites: reductions and scans. See define in scripts/lua/init.lua.
+-- Composites: reductions and scans. See define in init.lua.
 local require = ...
 local gpush, define, fail = require "gpush", require "ops".define, require "fail"
 

@@ -1,5 +1,5 @@
 --!plain
--- Composites: cells of recurrent layers. See define in scripts/lua/init.lua.
+-- Composites: cells of recurrent layers. See define in init.lua.
 local require = ...
 local gpush, define, fail = require "gpush", require "ops".define, require "fail"
 -- ---- cells: a layer of one time step ----

@@ -1,5 +1,5 @@
 --!plain
--- Composites: views and copies in another shape. See define in scripts/lua/init.lua.
+-- Composites: views and copies in another shape. See define in init.lua.
 local require = ...
 local gpush, define, fail = require "gpush", require "ops".define, require "fail"
 

@@ -3,6 +3,7 @@
 -- folded lines (flamegraph.pl) and for speedscope.app.
 local require = ...
 local gpush, fail, save = require "gpush", require "fail", require "save"
+local fit = require "fit"
 
 -- ---- tables ----
 
@@ -37,14 +38,6 @@ local function time(ns)
     return ("%.3f us"):format(ns / 1e3)
 end
 
-local function memory(n)
-    for i, unit in ipairs { "GiB", "MiB", "KiB" } do
-        local size = 1 << 10 * (4 - i)
-        if math.abs(n) >= size then return ("%.2f %s"):format(n / size, unit) end
-    end
-    return ("%d B"):format(n)
-end
-
 -- A name as Markdown's text: what would be mark-up is escaped, and lines are joined.
 local function marked(s) return (s:gsub("%c+", " "):gsub("[\\`*_%[%]<>|~#&]", "\\%0")) end
 
@@ -52,7 +45,7 @@ local function markdown_cell(field, v)
     if v == nil then return "" end
     if type(v) == "string" then return marked(v) end
     if field:find "time" then return time(v) end
-    if field:find "memory" then return memory(v) end
+    if field:find "memory" then return fit.bytes(v) end
     return v == math.floor(v) and ("%d"):format(v) or ("%.4g"):format(v)
 end
 

@@ -7,8 +7,7 @@ local usage = registry["gpush.usage"]
 
 local TOLD <const> = 5 -- rows of a text with advice
 
-local time, text = fit.time, fit.table
-local function share(part, of) return of > 0 and ("%.1f%%"):format(100 * part / of) or "-" end
+local time, text, share, bytes = fit.time, fit.table, fit.percent, fit.bytes
 local function count(n) return ("%d"):format(n) end
 
 -- A list with the kind of its times, which its text ends in where it has any.
@@ -215,14 +214,6 @@ function Queues.__tostring(list)
 end
 
 -- ---- memory ----
-
-local function bytes(n)
-    for i, unit in ipairs { "GiB", "MiB", "KiB" } do
-        local size = 1 << 10 * (4 - i)
-        if n >= size then return ("%.2f %s"):format(n / size, unit) end
-    end
-    return ("%d B"):format(n)
-end
 
 local Memory = { __name = "memory" }
 function Memory.__tostring(list)

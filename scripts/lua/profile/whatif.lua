@@ -9,9 +9,8 @@ local replay = registry["gpush.replay"]
 
 local RIGHT <const> = { [2] = true, [3] = true, [4] = true, [5] = true } -- columns of numbers
 
-local time = fit.time
+local time, percent = fit.time, fit.percent
 
-local function percent(ns, of) return of > 0 and ("%.1f%%"):format(100 * ns / of) or "-" end
 -- Where a row is: its line, or what it is where no line is known.
 local function place(row)
     return row.file and fit.safe(row.file) .. ":" .. row.line or fit.safe(row.what or "?")

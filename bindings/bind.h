@@ -170,8 +170,8 @@ void gp_lua_tensor_text(lua_State *L, gp_tensor *t, gp_why why, const char *what
 /* Registry key of the table name -> function of the composites. */
 #define GP_LUA_COMPOSITES "gpush.composites"
 
-/* Pushes the table name -> "FILE TYPE" of the composites: the file of scripts/lua/ops that defines
- * it, and the type of its first argument. */
+/* Pushes the list of the composites, three texts each: the name, the file of scripts/lua/ops that
+ * defines it, and the type of its first argument. */
 void gp_lua_push_composite_index(lua_State *L);
 /* Pushes the function that makes a composite of a table {name =, sig =, help =, fn =}, or of a name
  * and a function that returns such a table when it is first needed. */

@@ -1,4 +1,4 @@
-/* Composites: ops made of other ops, written in Lua (scripts/ops), whose arguments are read by a
+/* Composites: ops made of other ops, written in Lua (scripts/lua/ops), whose arguments are read by a
  * signature, as the rows' are. */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 /* Made by cmake/composites.cmake: of each composite its name, file and first type. */
 static const struct {
-    const char *name, *place;
+    const char *name, *file, *type;
 } defined[] = {
 #include "bindings/composites.inc"
 };
@@ -166,9 +166,10 @@ void gp_lua_push_composite(lua_State *L) { lua_pushcfunction(L, l_new); }
 
 void gp_lua_push_composite_index(lua_State *L) {
     int n = (int)(sizeof defined / sizeof *defined);
-    lua_createtable(L, 0, n);
+    lua_createtable(L, 3 * n, 0);
     for (int i = 0; i < n; i++) {
-        lua_pushstring(L, defined[i].place);
-        lua_setfield(L, -2, defined[i].name);
+        lua_pushstring(L, defined[i].name), lua_rawseti(L, -2, 3 * i + 1);
+        lua_pushstring(L, defined[i].file), lua_rawseti(L, -2, 3 * i + 2);
+        lua_pushstring(L, defined[i].type), lua_rawseti(L, -2, 3 * i + 3);
     }
 }

@@ -326,7 +326,7 @@ function Module:init() end
 
 --- nn.module "Name" makes a class: give it the methods init(…) and forward(…), and Name(…) makes a
 --- module. With a signature, nn.module{"Name", sig = "int size, bool bias=true", help = …}, init
---- gets its arguments checked and filled in (see define in scripts/lua/init.lua). base: the class
+--- gets its arguments checked and filled in (see define in ops/init.lua). base: the class
 --- whose methods it inherits.
 function nn.module(def, base)
     def = type(def) == "table" and def or { def }

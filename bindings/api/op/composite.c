@@ -1,5 +1,5 @@
-/* Composites: ops made of other ops, written in Lua (scripts/lua/ops), whose arguments are read by a
- * signature, as the rows' are. */
+/* Composites: ops made of other ops, written in Lua (scripts/lua/ops), whose arguments are read by
+ * a signature, as the rows' are. */
 #include <string.h>
 
 #include "bindings/args/args.h"

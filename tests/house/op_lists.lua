@@ -38,7 +38,7 @@ end
 local others = {
     ["bindings/rewrite/expr.c"] = "functions that return a list, which syntax unpacks",
     ["profile/load/kineto_waits.c"] = "PyTorch's ops that printing a tensor runs, in traces",
-    ["scripts/lua/topics/init.lua"] = "the start page of help",
+    ["scripts/lua/help/topics.lua"] = "the start page of help",
 }
 
 local found, used = {}, {}

@@ -100,7 +100,7 @@ optim.AdamW: weight decay regularization
 data: dataset dataloader batch csv
 backward: gradient autograd grad derivative differentiate backprop
 grad: gradient derivative differentiate jacobian
-no_grad: disable inference eval without
+no_grad: disable gradient inference eval without
 amp: mixed precision half 16 bit fp16 bf16
 autocast: mixed precision half 16 bit fp16 bf16
 plot: graph chart draw figure matplotlib line show

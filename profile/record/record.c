@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "profile/sync/sync.h"
 #include "tensor/base/process.h"
@@ -442,8 +441,7 @@ bool gp_prof_start(const gp_prof_opts *opts) {
     gp_device_each(note_in_use, NULL);
     set_hooks(true, opts->memory);
     observe_all(GP_TRACE_BEGIN);
-    p->processors = gp_clock_op_ns() ? 0 : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    p->t0 = gp_now_ns();
+    p->processors = gp_clock_op_ns() ? 0 : gp_processors(), p->t0 = gp_now_ns();
     return true;
 }
 

@@ -126,7 +126,7 @@ sync.reset()
 for _ = 1, 3 do
     local _ = x:sum(2):topk(((x + 1):exp():sum() * 0 + 2):long())
 end
-t.ok(sync.report(false):gsub("%s+", " "):find "where it stays the same read it once before the loop",
+t.ok(sync.report(false):gsub("%s+", " "):find "where it stays the same read it once before",
     "an argument that is read can be read earlier only where it stays the same")
 t.ok(not sync.report(false):find "read once after it", "and never after the loop")
 sync.reset()

@@ -36,9 +36,10 @@ typedef struct builder {
     entry *entry; /* of one thread at a time */
     entry **op;   /* its ops by name, in the order of time */
     uint64_t *own;
+    gp_run *run;
     change *change;
     int n, nchanges;
-    bool has_ops;
+    bool has_ops, ok;
 } builder;
 
 static bool is_loader(const gp_rec *r) {
@@ -147,8 +148,8 @@ bool gp_timeline_read_calls(gp_timeline *t) {
     for (int i = 0; i < t->nsteps; i++) {
         gp_step_at *s = &t->step[i];
         if (s->kind == GP_STEP_OWNER) now = s->part;
-        bool queues = s->kind == GP_STEP_WAIT && s->command >= 0 &&
-                      t->command[s->command].host == s->rec;
+        bool queues =
+            s->kind == GP_STEP_WAIT && s->command >= 0 && t->command[s->command].host == s->rec;
         if (queues) s->calling = usual < s->t1 - s->t ? usual : s->t1 - s->t;
         if (s->kind != GP_STEP_LAUNCH) continue;
         gp_command *c = &t->command[s->command];
@@ -240,9 +241,26 @@ static void find_first_uses(const builder *b, entry **op, int n) {
     }
 }
 
+static void note_op(const gp_run *first, uint64_t extra, void *with) {
+    (void)extra;
+    ((builder *)with)->entry[first->of].sets_up = true;
+}
+
+/* The same for ops that the host computes, beside those that they are like. */
+static void find_first_runs(builder *b) {
+    int n = 0;
+    for (int i = 0; i < b->n; i++) {
+        const entry *e = &b->entry[i];
+        if (is_op(e) && !e->encloses && computes(b, e->rec->name))
+            b->run[n++] = (gp_run){e->rec, NULL, e->rec->t0, e->own, i};
+    }
+    b->ok = gp_find_first_runs(b->run, n, note_op, b);
+}
+
 static void find_setups(builder *b) {
     int n = 0;
     find_own_times(b);
+    find_first_runs(b);
     for (int i = 0; i < b->n; i++)
         if (is_op(&b->entry[i])) b->op[n++] = &b->entry[i];
     qsort(b->op, (size_t)n, sizeof(entry *), by_op);
@@ -356,10 +374,11 @@ gp_host_part *gp_host_parts(const gp_timeline *t, const gp_queueing *by, int *n)
     b.entry = malloc(most * sizeof *b.entry);
     b.op = malloc(most * sizeof *b.op);
     b.own = malloc(most * sizeof *b.own);
+    b.run = malloc(most * sizeof *b.run);
     b.change = malloc(2 * most * sizeof *b.change);
-    bool ok = b.entry && b.op && b.own && b.change;
-    gp_host_part *part = ok ? malloc(2 * most * sizeof *part) : NULL;
-    for (const gp_track *track = part ? t->p->host : NULL; track; track = track->next) {
+    b.ok = b.entry && b.op && b.own && b.run && b.change;
+    gp_host_part *part = b.ok ? malloc(2 * most * sizeof *part) : NULL;
+    for (const gp_track *track = part ? t->p->host : NULL; track && b.ok; track = track->next) {
         if (!gp_timeline_has(t, track)) continue;
         add_thread(&b, track);
         if (!t->p->foreign) break;
@@ -368,6 +387,8 @@ gp_host_part *gp_host_parts(const gp_timeline *t, const gp_queueing *by, int *n)
     free(b.entry);
     free(b.op);
     free(b.own);
+    free(b.run);
     free(b.change);
+    if (!b.ok) return free(part), NULL;
     return part;
 }

@@ -26,8 +26,25 @@ enum { GP_CPU_OP_NS = 30000 };
 enum { GP_SETUP_NS = 1000000 };
 /* An op's first run, of its shapes where they are known, sets something up where its own time with
  * idle devices is at least GP_SETUP_NS and so many times that of the median run of the op: a
- * library's handle, its choice of an algorithm, a kernel's code. */
+ * library's handle, its choice of an algorithm, a kernel's code. So does that of a kernel, or of an
+ * op that the host computes, which takes so many times what 9 of 10 runs like it do: threads
+ * begin, memory is touched first. */
 enum { GP_FIRST_USE = 10 };
+
+/* A run of an op, or of one of its kernels. Runs are alike where name, line, shapes, cost and
+ * kernel are. */
+typedef struct gp_run {
+    const gp_rec *op;
+    const char *kernel; /* NULL: of the op itself */
+    uint64_t t0, ns;
+    int of; /* the caller's */
+} gp_run;
+
+/* Calls found(run, extra, with) for the first runs of those that are alike which take GP_SETUP_NS
+ * and GP_FIRST_USE times what 9 of 10 of the others do; extra: ns more than their median. Sorts
+ * run. False when out of memory. */
+bool gp_find_first_runs(gp_run *run, int n, void (*found)(const gp_run *, uint64_t, void *),
+                        void *with);
 
 /* From t on, until the next one, the host did that. */
 typedef struct gp_host_part {

@@ -149,7 +149,9 @@ static uint64_t duration(const pass *p, int i) {
     double growth = gp_whatif_growth(p->w, c->op);
     uint64_t passes = c->op && c->op->cost ? c->op->cost->passes : 1, fixed = p->least * passes;
     if (growth != 1 && ns > fixed) ns = fixed + scaled(ns - fixed, growth);
-    return scaled(ns, gp_whatif_factor(p->w, c->rec));
+    uint64_t first = p->w->without_causes && c->first_use < ns ? c->first_use : 0;
+    ns = scaled(ns - first, gp_whatif_factor(p->w, c->rec));
+    return is_free(p->w, GP_CAUSE_setup) ? ns : ns + first;
 }
 
 /* The time that passes from what c waited for to its start. */

@@ -280,7 +280,7 @@ static bool set_gates(builder *b) {
     for (int i = 0; i < t->ncommands; i++) set_gate(t, &t->command[i]);
     if (!limit_lags(t)) return false;
     for (int i = 0; i < t->ncommands; i++) set_setup(b, &t->command[i]);
-    if (!gp_timeline_read_calls(t)) return false;
+    if (!gp_timeline_read_calls(t) || !gp_timeline_read_first_runs(t)) return false;
     for (int i = 0; i < t->ncommands; i++) set_delay(t, &t->command[i]);
     return true;
 }

@@ -29,6 +29,7 @@ typedef struct gp_command {
                               neither a wait's nor a loader's, */
     bool sets_up;          /* of GP_PART_SETUP instead of GP_PART_LAUNCH */
     uint64_t delay;        /* ns of its lag, after that, in which no device ran anything */
+    uint64_t first_use;    /* ns of its own time that its first run took more than the others */
 } gp_command;
 
 typedef enum gp_step_kind {
@@ -96,6 +97,10 @@ bool gp_timeline_read_orders(gp_timeline *t, const gp_rec *const *event, int nev
 /* For timeline.c: what of each command's launch, and of each wait, was its call's, once steps are
  * known. False when out of memory. */
 bool gp_timeline_read_calls(gp_timeline *t);
+
+/* For timeline.c: notes the first uses of kernels of own records, once commands are in order. False
+ * when out of memory. */
+bool gp_timeline_read_first_runs(gp_timeline *t);
 
 /* For timeline.c: reads t->busy from the commands. False when out of memory. */
 bool gp_timeline_read_busy(gp_timeline *t);

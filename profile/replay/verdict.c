@@ -7,11 +7,13 @@
 
 /* ---- what the record owes to each cause ---- */
 
-/* A part of what is owed to a cause. */
+/* A part of what is owed to a cause; or the sum of several. */
 typedef struct owed {
     gp_cause cause;
     const gp_rec *rec, *before; /* as gp_worth's most and before; NULL: unknown, or none */
+    uint64_t t, last;           /* when the first and the last of them began */
     uint64_t ns, times;
+    bool once; /* the run passes it once, or before the steps */
 } owed;
 
 typedef struct ledger {
@@ -24,16 +26,16 @@ typedef struct ledger {
     bool ok;
 } ledger;
 
-static void add(ledger *l, owed part) {
-    if (part.cause == GP_CAUSES || !part.ns || !l->ok) return;
+static void add(ledger *l, gp_cause cause, const gp_rec *rec, const gp_rec *before, uint64_t t,
+                uint64_t ns) {
+    if (cause == GP_CAUSES || !ns || !l->ok) return;
     if (l->n == l->room) {
         int room = l->room ? 2 * l->room : 256;
         owed *more = realloc(l->part, (size_t)room * sizeof *more);
         if (!(l->ok = more != NULL)) return;
         l->part = more, l->room = room;
     }
-    part.times = 1;
-    l->part[l->n++] = part;
+    l->part[l->n++] = (owed){cause, rec, before, t, t, ns, 1, false};
 }
 
 /* Whether r says where the script is: torch.profiler's own waits do not. */
@@ -53,14 +55,14 @@ static void add_stretch(ledger *l, uint64_t from, uint64_t to) {
     int after = l->next;
     while (after < t->nhost && !is_place(t->host[after])) after++;
     const gp_rec *rec = after < t->nhost && t->host[after]->t0 <= t->done ? t->host[after] : NULL;
-    add(l, (owed){GP_CAUSE_script, rec, l->last, to - from, 1});
+    add(l, GP_CAUSE_script, rec, l->last, from, to - from);
 }
 
 /* What the host did from `from` to `to`, between two steps. */
 static void add_host(ledger *l, gp_part part, const gp_rec *op, uint64_t from, uint64_t to) {
     if (to <= from) return;
     if (part == GP_PART_SCRIPT) add_stretch(l, from, to);
-    else add(l, (owed){gp_part_cause(part), op, NULL, to - from, 1});
+    else add(l, gp_part_cause(part), op, NULL, from, to - from);
 }
 
 static void add_steps(ledger *l) {
@@ -75,9 +77,8 @@ static void add_steps(ledger *l) {
         if (!s) break;
         at = s->t1;
         if (s->kind == GP_STEP_OWNER) part = s->part, op = s->rec;
-        else if (s->kind == GP_STEP_TAKE)
-            add(l, (owed){GP_CAUSE_loader, s->rec, NULL, s->t1 - s->t, 1});
-        else add(l, (owed){gp_wait_cause(s->rec), s->rec, NULL, s->t1 - s->t, 1});
+        else if (s->kind == GP_STEP_TAKE) add(l, GP_CAUSE_loader, s->rec, NULL, s->t, s->t1 - s->t);
+        else add(l, gp_wait_cause(s->rec), s->rec, NULL, s->t, s->t1 - s->t);
     }
 }
 
@@ -87,8 +88,10 @@ static void add_work(ledger *l) {
         const gp_command *c = &t->command[i];
         l->v->work++;
         l->v->queued += c->host != NULL;
-        add(l, (owed){gp_work_cause(c->rec), c->rec, NULL, c->end - c->rec->t0, 1});
-        add(l, (owed){GP_CAUSE_delays, c->rec, NULL, c->delay, 1});
+        uint64_t begun = c->rec->t0;
+        add(l, gp_work_cause(c->rec), c->rec, NULL, begun, c->end - begun - c->first_use);
+        add(l, GP_CAUSE_setup, c->rec, NULL, begun, c->first_use);
+        add(l, GP_CAUSE_delays, c->rec, NULL, begun, c->delay);
     }
 }
 
@@ -101,12 +104,17 @@ static int by_line(const gp_rec *x, const gp_rec *y) {
     if (!x || !y) return (x != NULL) - (y != NULL);
     return gp_compare_places(x, y);
 }
+
+/* Whether parts are of the devices' work, which is merged by its name, not by its line. */
+static bool is_work(gp_cause cause) {
+    return cause == GP_CAUSE_kernels || cause == GP_CAUSE_copies || cause == GP_CAUSE_collectives ||
+           cause == GP_CAUSE_delays;
+}
+
 static int by_what(const void *a, const void *b) {
     const owed *x = a, *y = b;
     if (x->cause != y->cause) return (int)x->cause - (int)y->cause;
-    bool work = x->cause == GP_CAUSE_kernels || x->cause == GP_CAUSE_copies ||
-                x->cause == GP_CAUSE_collectives || x->cause == GP_CAUSE_delays;
-    int (*compare)(const gp_rec *, const gp_rec *) = work ? by_name : by_line;
+    int (*compare)(const gp_rec *, const gp_rec *) = is_work(x->cause) ? by_name : by_line;
     int order = compare(x->rec, y->rec);
     return order ? order : by_line(x->before, y->before);
 }
@@ -119,23 +127,76 @@ static int by_what_and_name(const void *a, const void *b) {
     return (x->rec->t0 > y->rec->t0) - (x->rec->t0 < y->rec->t0);
 }
 
-/* A line is shown by what it owes the most to. */
-static void add_up(ledger *l) {
+/* Adds up the parts from i on that are merged; *next: after the last of them. A line is shown by
+ * what it owes the most to. */
+static owed sum_alike(const ledger *l, int i, int *next) {
+    owed all = l->part[i];
+    uint64_t alike = all.ns, most = all.ns;
+    int k = i + 1;
+    for (; k < l->n && !by_what(&l->part[k], &all); k++) {
+        const owed *part = &l->part[k];
+        all.ns += part->ns, all.times += part->times;
+        if (part->t < all.t) all.t = part->t;
+        if (part->t > all.last) all.last = part->t;
+        alike = part->ns + (by_name(part->rec, part[-1].rec) ? 0 : alike);
+        if (alike > most) most = alike, all.rec = part->rec, all.before = part->before;
+    }
+    *next = k;
+    return all;
+}
+
+/* Replaces the parts by their sums. */
+static void merge(ledger *l) {
+    int n = 0;
     qsort(l->part, (size_t)l->n, sizeof *l->part, by_what_and_name);
-    for (int i = 0, k; i < l->n; i = k) {
-        owed all = l->part[i];
-        uint64_t alike = all.ns, most = all.ns;
-        for (k = i + 1; k < l->n && !by_what(&l->part[k], &all); k++) {
-            const owed *part = &l->part[k];
-            all.ns += part->ns, all.times += part->times;
-            alike = part->ns + (by_name(part->rec, part[-1].rec) ? 0 : alike);
-            if (alike > most) most = alike, all.rec = part->rec, all.before = part->before;
-        }
-        gp_worth *w = &l->v->of[all.cause];
-        w->ns += all.ns, w->times += all.times;
-        if ((!all.rec && !all.before) || all.ns <= w->most_ns) continue;
-        w->most = all.rec, w->before = all.before;
-        w->most_ns = all.ns, w->most_times = all.times;
+    for (int i = 0; i < l->n;) {
+        owed all = sum_alike(l, i, &i);
+        l->part[n++] = all;
+    }
+    l->n = n;
+}
+
+/* When the steps begin: with the line that is passed most often. UINT64_MAX: none is passed again.
+ */
+static uint64_t begin_of_steps(const ledger *l) {
+    uint64_t begin = UINT64_MAX, most = 1;
+    for (int i = 0; i < l->n; i++) {
+        const owed *part = &l->part[i];
+        if (!is_work(part->cause) && part->times > most) most = part->times, begin = part->t;
+    }
+    return begin;
+}
+
+/* Whether the record shows how often the run passes a line: it is of the whole run. What lies in
+ * marked steps is passed in each, and of another program's trace it is not known. */
+static bool shows_passes(const gp_timeline *t) {
+    for (int i = 0; i < t->nhost; i++)
+        if (t->host[i]->kind == GP_REC_REGION && !strncmp(t->host[i]->name, "step ", 5))
+            return false;
+    return !t->p->foreign;
+}
+
+/* Of the script and of ops that the host computes most is shown of the steps, unless more is owed
+ * to what passes once. */
+static void add_up(ledger *l) {
+    merge(l);
+    uint64_t steps = shows_passes(l->t) ? begin_of_steps(l) : 0;
+    for (int i = 0; i < l->n; i++) {
+        owed *part = &l->part[i];
+        gp_worth *w = &l->v->of[part->cause];
+        bool moves = part->cause == GP_CAUSE_script || part->cause == GP_CAUSE_cpu;
+        bool edge = part->cause == GP_CAUSE_script && !part->rec != !part->before;
+        part->once = moves && (edge || part->last < steps || (steps && part->times < 2));
+        w->ns += part->ns, w->times += part->times;
+        w->once += part->once ? part->ns : 0;
+    }
+    for (int i = 0; i < l->n; i++) {
+        const owed *part = &l->part[i];
+        gp_worth *w = &l->v->of[part->cause];
+        bool hidden = part->once && 2 * w->once < w->ns;
+        if (hidden || (!part->rec && !part->before) || part->ns <= w->most_ns) continue;
+        w->most = part->rec, w->before = part->before;
+        w->most_ns = part->ns, w->most_times = part->times;
     }
 }
 

@@ -256,6 +256,49 @@ static void counted_copy(void) {
     gp_prof_free(p);
 }
 
+/* Ten steps of 30 us, 20 of them the script's, after a start in which the script takes `start` us
+ * and the host computes four times for 40. What passes once is not shown where the steps owe more.
+ */
+static void passed_once(bool steps, uint64_t start) {
+    gp_prof *p = begin(false);
+    if (steps) host(p, GP_REC_REGION, "step 7", 0, 0, 0, start + 470);
+    host(p, GP_REC_OP, "empty", 1, 0, 0, 5);
+    for (uint64_t i = 0; i < 4; i++)
+        host(p, GP_REC_OP, "randn", 2, 0, start + 5 + 40 * i, start + 45 + 40 * i);
+    for (uint64_t i = 0, t = start + 165; i < 10; i++, t += 30) {
+        host(p, GP_REC_OP, "matmul", 3, i + 1, t, t + 10);
+        ran(p, "matmul", i + 1, 0, t + 10, t + 15);
+    }
+    gp_verdict v = of(p, start + 465);
+    const gp_worth *script = &v.of[GP_CAUSE_script], *cpu = &v.of[GP_CAUSE_cpu];
+    /* 20 after the last step are the end, which passes once, too */
+    tap_is_int((int64_t)script->once, 1000 * (int64_t)(steps ? 20 : start + 20),
+               "what passes once");
+    tap_is_int((int64_t)cpu->once, steps ? 0 : 160000, "the host's ops before the steps, too");
+    tap_is_int((int64_t)script->most_times, start > 160 ? 1 : 9, "where most of the script is");
+    gp_prof_free(p);
+}
+
+/* Kernels of one line, or ops of the host's own there: run k of n takes 3 ms where large has bit k,
+ * the others 20 us. So many of them are first uses. */
+static void first_runs(bool device, int n, unsigned large, int uses) {
+    gp_prof *p = begin(false);
+    uint64_t t = 0, all = 0;
+    for (int k = 0; k < n; k++) {
+        uint64_t took = large >> k & 1 ? 3000 : 20;
+        host(p, GP_REC_OP, "linear", 3, (uint64_t)k + 1, t, device ? t + 5 : t + took);
+        if (device) ran(p, "linear", (uint64_t)k + 1, 0, t + 5, t + 5 + took);
+        if (device) waits(p, GP_WHY_item, 4, t + 5, t + 5 + took);
+        all += took, t += took + (device ? 5 : 0);
+    }
+    gp_verdict v = of(p, t);
+    gp_cause cause = device ? GP_CAUSE_kernels : GP_CAUSE_cpu;
+    int64_t setup = uses * (device ? 2980 : 3000), rest = (int64_t)all - setup;
+    is(&v, GP_CAUSE_setup, setup, setup, device ? "kernels' first runs" : "ops' first runs");
+    is(&v, cause, rest, rest, "the others");
+    gp_prof_free(p);
+}
+
 static void untold(void) {
     gp_prof *p = begin(true);
     tap_ok(of(p, 10).untold == GP_UNTOLD_EMPTY, "an empty record tells nothing");
@@ -284,6 +327,15 @@ int main(void) {
     counted_copy();
     work();
     on_the_host();
+    passed_once(false, 500);
+    passed_once(false, 100);
+    passed_once(true, 500);
+    for (int device = 0; device < 2; device++) {
+        first_runs(device, 8, 1, 1);
+        first_runs(device, 20, 3, 2); /* a line with two sizes */
+        first_runs(device, 8, 0x55, 0);
+        first_runs(device, 8, 2, 0);
+    }
     untold();
     return tap_done();
 }

@@ -169,6 +169,7 @@ static void set_most(lua_State *L, const gp_worth *w) {
     if (!w->most && !w->before) return;
     set_int(L, "most", w->most_ns);
     set_int(L, "most_times", w->most_times);
+    set_int(L, "once", w->once);
 }
 
 /* Of kernels whose blocks are known, their time, and that of those with less than one for two
@@ -213,9 +214,9 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
 }
 
 /* (prof, rank) -> list of {cause, label, ns, times, worth, rank, advice, file, line, name, before,
- * before_file, before_line, most, most_times, filled, small, pass}, rank where there are several,
- * one for each cause that the record knows, in the order of cause.def; with wall, work, queued,
- * busy, devices (the worth of kernels, copies, collectives and delays together) and, where the
+ * before_file, before_line, most, most_times, once, filled, small, pass}, rank where there are
+ * several, one for each cause that the record knows, in the order of cause.def; with wall, work,
+ * queued, busy, devices (the worth of kernels, copies, collectives and delays together) and, where the
  * record does not tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"", "empty", "dropped", "cut", "device", "work", "orders"};

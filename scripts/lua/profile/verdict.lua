@@ -32,13 +32,10 @@ local function between(row)
     return a and "the end, after " .. a or b and "the start, before " .. b
 end
 
--- Whether a script's time is mostly that before its first op or after its last one: no step.
-local function is_once(row)
-    local one_side = (row.before == nil) ~= (row.name == nil)
-    return row.cause == "script" and one_side and 2 * row.most >= row.ns
-end
-local ONCE <const> = "it passes once, however many steps there are: record later steps alone to \z
-    see what they take"
+-- Whether the time of the host is mostly that of lines which are passed once, or before the steps.
+local function is_once(row) return row.once and 2 * row.once >= row.ns and row.once > 0 end
+local ONCE <const> = "most of it passes once in this record: record later steps alone to see \z
+    what they take"
 local MOVE <const> = "move work out of the loop, or to a DataLoader's workers" -- lines are known
 local LEFT <const> = "; where a DataLoader's loop was left, its workers still end their batches"
 

@@ -1,0 +1,82 @@
+/* Finds first runs that set something up: of runs that are alike, the first ones, where they take
+ * many times what the others do: several, as a line may call an op of several sizes. Of these a
+ * large one is no first use, since it comes again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/replay/timeline.h"
+
+static int by_text(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
+}
+
+static int by_address(const void *a, const void *b) {
+    return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
+}
+
+static int by_likeness(const void *a, const void *b) {
+    const gp_run *x = a, *y = b;
+    int order = strcmp(x->op->name, y->op->name);
+    if (!order) order = by_text(x->op->file, y->op->file);
+    if (!order) order = x->op->line - y->op->line;
+    if (!order) order = by_address(x->op->shapes, y->op->shapes);
+    if (!order) order = by_address(x->op->cost, y->op->cost);
+    return order ? order : by_text(x->kernel, y->kernel);
+}
+
+static int by_likeness_and_time(const void *a, const void *b) {
+    const gp_run *x = a, *y = b;
+    int order = by_likeness(a, b);
+    return order ? order : (x->t0 > y->t0) - (x->t0 < y->t0);
+}
+
+static int by_ns(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Calls found for the first ones of n runs that are alike, at most 1 of 10 after the very first.
+ * list: room for n times. */
+static void find(const gp_run *run, int n, uint64_t *list,
+                 void (*found)(const gp_run *, uint64_t, void *), void *with) {
+    bool same = run->op->file || run->op->shapes || run->op->cost;
+    if (n < 2 || !same) return;
+    for (int i = 1; i < n; i++) list[i - 1] = run[i].ns;
+    qsort(list, (size_t)n - 1, sizeof *list, by_ns);
+    uint64_t usual = list[(n - 2) / 2], most = list[(n - 2) * 9 / 10];
+    for (int i = 0; i <= (n - 1) / 10; i++) {
+        if (run[i].ns < GP_SETUP_NS || run[i].ns / GP_FIRST_USE < most) return;
+        found(&run[i], run[i].ns - usual, with);
+    }
+}
+
+bool gp_find_first_runs(gp_run *run, int n, void (*found)(const gp_run *, uint64_t, void *),
+                        void *with) {
+    uint64_t *list = malloc(((size_t)n + 1) * sizeof *list);
+    if (!list) return false;
+    qsort(run, (size_t)n, sizeof *run, by_likeness_and_time);
+    for (int i = 0, k; i < n; i = k) {
+        for (k = i + 1; k < n && !by_likeness(&run[i], &run[k]);) k++;
+        find(run + i, k - i, list, found, with);
+    }
+    free(list);
+    return true;
+}
+
+static void note_kernel(const gp_run *first, uint64_t extra, void *t) {
+    ((gp_timeline *)t)->command[first->of].first_use = extra;
+}
+
+bool gp_timeline_read_first_runs(gp_timeline *t) {
+    gp_run *run = malloc(((size_t)t->ncommands + 1) * sizeof *run);
+    int n = 0;
+    for (int i = 0; run && i < t->ncommands; i++) {
+        const gp_command *c = &t->command[i];
+        if (!c->op || c->rec->kind != GP_REC_KERNEL) continue;
+        const char *kernel = c->rec->kernel ? c->rec->kernel : c->rec->name;
+        run[n++] = (gp_run){c->op, kernel, c->rec->t0, c->end - c->rec->t0, i};
+    }
+    bool ok = run && gp_find_first_runs(run, n, note_kernel, t);
+    free(run);
+    return ok;
+}

@@ -107,6 +107,20 @@ function fit.percent(part, of)
     return of > 0 and ("%.1f%%"):format(100 * part / of) or "-"
 end
 
+--- What a row of prof:savings() saves: of copies from pageable memory at least that.
+function fit.saving(row)
+    return row.saves and fit.time(row.saves) .. (row.more and " or more" or "") or ""
+end
+--- Why it is at least that, where one of the rows shown says so; nil: none does.
+function fit.why_more(rows)
+    for _, row in ipairs(rows) do
+        if row.saves and row.more then
+            return "or more: a copy from pinned memory takes less itself, by how much the record \z
+                does not tell"
+        end
+    end
+end
+
 --- Lines of cells, each column as wide as its widest cell or as fits; those in right are aligned
 --- there.
 function fit.columns(rows, right)

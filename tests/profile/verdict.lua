@@ -116,6 +116,17 @@ for _, row in ipairs(load_trace(r):verdict()) do
     end
 end
 
+-- Copies by where most of them go.
+for copy, advice in pairs { ["Memcpy HtoD (Pinned -> Device)"] = "from pinned memory",
+    ["Memcpy DtoH (Device -> Pinned)"] = "into pinned memory",
+    ["Memcpy DtoD (Device -> Device)"] = "clone" } do
+    r = made.trace {}
+    r:op("aten::copy_", 0, 10)
+    r:copy(copy, 20, 1000, r:call("cudaMemcpyAsync", 2, 5), 4096)
+    v = load_trace(r):verdict()
+    t.ok(v.cause == "copies" and v[1].advice:find(advice, 1, true), copy, v[1].advice)
+end
+
 -- Nothing but the device's events.
 r = made.trace {}
 for i = 1, 20 do r:kernel("gemm", 100 * i, 90, 1000 + i) end
@@ -176,6 +187,18 @@ t.ok(v.sentence:find "predicted by a replay of a record that is modelled H200", 
 t.is(by.waits.line, here, "the line that waits")
 t.ok(by.waits.advice:find "0%-d tensor", "has its own advice")
 
+-- A copy to the host needs nothing pinned first; one from pageable memory may save more than its
+-- wait, as the copy itself is quicker from pinned memory.
+v = run(function() for _ = 1, 20 do x:cpu() end end):verdict()
+for _, row in ipairs(v) do by[row.cause] = row end
+t.ok(by.copies.advice:find('to("cpu", {non_blocking = true})', 1, true) and
+    not by.copies.advice:find("pin = true", 1, true), by.copies.advice)
+local pageable = g.randn(1000, 1000)
+local saved = tostring(run(function() for _ = 1, 4 do pageable:to "sim" end end):savings())
+t.ok(saved:find "us or more\n" or saved:find "ms or more\n", "at least that", saved)
+t.ok(saved:find "\nor more: a copy from pinned memory takes less itself", "which it says", saved)
+t.ok(not tostring(p:savings()):find "or more", "of a copy alone", tostring(p:savings()))
+
 -- The device is busy all the time: the wait at the end is worth nothing.
 p = run(function()
     local y = x
@@ -200,6 +223,18 @@ v = run(compute):verdict()
 t.is(v.work, 0, "nothing ran beside the host")
 t.ok(tostring(v):find "no device ran anything beside the host", "which it says")
 t.is(v.cause, "cpu", "its own ops dominate")
+
+-- Ops that share their processors with what makes a loader's batches stay as slow in a replay.
+local set = g.data.Dataset { size = 8, get = function(_, i)
+    local sum = 0
+    for k = 1, 100000 do sum = sum + k % 7 end
+    return g.full({}, sum), i
+end }
+v = run(function()
+    for _, y in g.data.Loader { set, batch = 2 }() do y:sum() end
+end):verdict()
+t.is(v.cause, "loader", "a loader on the cpu dominates")
+t.ok(v.sentence:find("; or less: the ops share the loader's processors", 1, true), v.sentence)
 
 t.error(function() p:verdict { rank = 3 } end, "profile.verdict: rank: no event of rank 3", "ranks")
 t.error(function() p:whatif { without = "lauches" } end, "whatif: without", "a wrong cause")

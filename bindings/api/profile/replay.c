@@ -45,8 +45,15 @@ static const char *wait_advice(const gp_prof *p, const gp_rec *wait) {
                       : gp_sync_advice((gp_why)wait->why, wait->name, wait->form);
 }
 
+/* Whether a wait was for a copy of pageable memory: from pinned memory it takes less itself. */
+static bool waits_for_pageable(const gp_rec *wait) {
+    if (wait->why != GP_WHY_copy) return false;
+    if (wait->form) return strstr(wait->form, "pageable") != NULL;
+    return gp_copy_direction(wait->name) == GP_COPY_H2D && !strstr(wait->name, "pinned");
+}
+
 static void push_saving(lua_State *L, const gp_prof *p, const gp_saving *s) {
-    lua_createtable(L, 0, 8);
+    lua_createtable(L, 0, 9);
     set_line(L, s->rec);
     set_text(L, "why", gp_why_name((gp_why)s->rec->why));
     set_text(L, "what", s->rec->name);
@@ -54,10 +61,11 @@ static void push_saving(lua_State *L, const gp_prof *p, const gp_saving *s) {
     set_int(L, "count", s->times);
     set_int(L, "waited", s->waited);
     set_int(L, "saves", s->saved);
+    lua_pushboolean(L, waits_for_pageable(s->rec)), lua_setfield(L, -2, "more");
 }
 
-/* (prof, rank) -> list of {file, line, why, what, count, waited, saves}, with a list of {rank,
- * wall, saves} as ranks; and what all together save */
+/* (prof, rank) -> list of {file, line, why, what, count, waited, saves, more}, with a list of
+ * {rank, wall, saves} as ranks; and what all together save. more: it may save more */
 static int l_savings(lua_State *L) {
     const gp_prof *p = gp_lua_check_prof(L, 1);
     gp_job *job = gp_lua_push_job(L, p, 2, "profile.savings");
@@ -181,6 +189,16 @@ static void set_small(lua_State *L, const gp_prof *p) {
     set_int(L, "small", (uint64_t)all.small);
 }
 
+/* What to do about copies, by where most of them go; NULL: as cause.def has it for all. */
+static const char *copies_advice(const gp_prof *p, const gp_rec *most) {
+    static const char *const text[][2] = {
+#define COPIES(direction, advice, torch) [GP_COPY_##direction] = {advice, torch},
+#include "profile/replay/cause.def"
+        [GP_COPY_H2D] = {NULL, NULL},
+    };
+    return text[gp_copy_direction(most->name)][p->foreign];
+}
+
 /* The label and the advice of a cause; that of waits is the advice of the line that waited most. */
 static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_worth *w) {
     static const char *const text[][3] = {
@@ -190,6 +208,8 @@ static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_w
     const char *advice = text[cause][p->foreign ? 2 : 1];
     if (cause == GP_CAUSE_waits && w->most && *wait_advice(p, w->most))
         advice = wait_advice(p, w->most);
+    if (cause == GP_CAUSE_copies && w->most && copies_advice(p, w->most))
+        advice = copies_advice(p, w->most);
     set_text(L, "cause", gp_cause_name(cause));
     set_text(L, "label", text[cause][0]);
     set_text(L, "advice", advice);
@@ -216,8 +236,8 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
 /* (prof, rank) -> list of {cause, label, ns, times, worth, rank, advice, file, line, name, before,
  * before_file, before_line, most, most_times, once, filled, small, pass}, rank where there are
  * several, one for each cause that the record knows, in the order of cause.def; with wall, work,
- * queued, busy, devices (the worth of kernels, copies, collectives and delays together) and, where the
- * record does not tell, untold */
+ * queued, busy, devices (the worth of kernels, copies, collectives and delays together) and, where
+ * the record does not tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"", "empty", "dropped", "cut", "device", "work", "orders"};
     const gp_prof *p = gp_lua_check_prof(L, 1);

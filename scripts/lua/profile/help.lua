@@ -98,9 +98,9 @@ profile.verdict | prof:verdict{rank=} (see profile.savings, profile.idle, profil
     raises: when no event of the rank is on the record
 profile.savings | prof:savings{rank=} (see profile.whatif, sync.report)
     What the run would take less without each line's waits, predicted by a replay, as a list that
-    prints as a table: file, line, why, what, count, waited, saves (times in ns), and all of them
-    together as all. Of several ranks it is what the job takes less; ranks has how much sooner each
-    one ends without them all.
+    prints as a table: file, line, why, what, count, waited, saves (times in ns), more (it may save
+    more: a copy from pinned memory takes less itself), and all of them together as all. Of several
+    ranks it is what the job takes less; ranks has how much sooner each one ends without them all.
     options: rank: of that one alone, whose collectives take what they took
     raises: when no event of the rank is on the record
 profile.critical_path | prof:critical_path{group=, rank=} (see profile.whatif, profile.idle)

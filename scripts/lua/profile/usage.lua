@@ -83,7 +83,7 @@ function Sync.__tostring(list)
         list.predicted and "saves" or nil }, list, function(row)
         return { place(row, several), reason(row), count(row.count), time(row.waited),
             time(row.longest), count(row.drained), time(row.idle),
-            list.predicted and (row.saves and time(row.saves) or "") or nil }
+            list.predicted and fit.saving(row) or nil }
     end, 2)
     add_advice(out, list, several)
     out[#out + 1] = ("%d wait%s, %s; drained: work that was queued, and that the device had to \z
@@ -92,6 +92,7 @@ function Sync.__tostring(list)
         list.count == 1 and "" or "s", time(list.waited), time(list.idle), list.predicted
         and "; saves: what the run would take less without the line's waits, predicted by a \z
         replay: " .. list.predicted or "")
+    out[#out + 1] = fit.why_more(list)
     if list.foreign then
         out[#out + 1] = "a line is the one that calls or, where the trace does not have that, the \z
             first of its function"
@@ -105,12 +106,12 @@ local function predict(list, prof)
     local saves, replay = {}, registry["gpush.replay"]
     for _, s in ipairs(replay.savings(prof)) do
         if s.file then
-            saves[table.concat({ s.file, s.line, s.why, s.what }, "\0")] = s.saves
+            saves[table.concat({ s.file, s.line, s.why, s.what }, "\0")] = s
         end
     end
     for _, row in ipairs(list) do
-        row.saves = row.file
-            and saves[table.concat({ row.file, row.line, row.why, row.what }, "\0")] or nil
+        local s = row.file and saves[table.concat({ row.file, row.line, row.why, row.what }, "\0")]
+        row.saves, row.more = s and s.saves, s and s.more
         list.predicted = list.predicted or row.saves and replay.accuracy(prof, "wait")
     end
 end

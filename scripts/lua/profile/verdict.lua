@@ -159,6 +159,12 @@ local function why_nothing(list, row)
     return busy and "0: the device is busy" or "0: other work takes as long"
 end
 
+-- Whether the processors that make a loader's batches ran the ops, too: on cpu, and on sim without
+-- a card.
+local function shares_processors(list)
+    return list.work == 0 or list.kind:find("CPU-backed", 1, true) ~= nil
+end
+
 local function conclude(list, prof)
     local how = list.kind == "measured" and "" or (" of a record that is %s"):format(list.kind)
     local top, busy = list[1], percent(list.wall > 0 and list.busy / list.wall or 0)
@@ -175,6 +181,10 @@ local function conclude(list, prof)
     local text = ("dominated by %s: without that %s instead of %s (predicted by a replay%s, not \z
         measured; %s)"):format(top.label, time(list.wall - top.worth), time(list.wall), how,
         replay.accuracy(prof, top.cause))
+    if top.cause == "loader" and shares_processors(list) then
+        text = text .. "; or less: the ops share the loader's processors, and stay as slow as \z
+            they were beside it"
+    end
     local second = list[2]
     if WORK[top.cause] and (not second or second.share < LITTLE) then
         text = ("%s; nothing else is worth %d%%: devices were busy for %s of the time"):format(text,

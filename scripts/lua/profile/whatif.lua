@@ -33,10 +33,11 @@ function Savings.__tostring(list)
     end
     local out = fit.table({ "what waits", "times", "waited", "saves" }, list, function(row)
         return { row.file and place(row) .. "  " .. fit.safe(row.what) or place(row),
-            tostring(row.count), time(row.waited), time(row.saves) }
+            tostring(row.count), time(row.waited), fit.saving(row) }
     end)
     out[#out + 1] = ("without them all: %s instead of %s (predicted by a replay, not measured; %s)")
         :format(time(list.wall - list.all), time(list.wall), list.accuracy)
+    out[#out + 1] = fit.why_more(list)
     out[#out + 1] = list.assumed
     out[#out + 1] = fit.safe("times of the record: " .. list.kind)
     if #list.ranks > 1 then

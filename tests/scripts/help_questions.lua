@@ -66,7 +66,8 @@ benchmark two functions: compare
 read a pytorch trace: gpush analyze
 chrome trace: gpush analyze
 draw a graph: plot
-histogram: hist
+histogram: histogram
+draw a histogram: hist
 show an image: imshow
 boolean mask: masked_select
 find nan: isnan

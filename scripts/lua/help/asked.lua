@@ -104,7 +104,7 @@ no_grad: disable gradient inference eval without
 amp: mixed precision half 16 bit fp16 bf16
 autocast: mixed precision half 16 bit fp16 bf16
 plot: graph chart draw figure matplotlib line show
-hist: histogram
+hist: draw histogram
 imshow: image picture show
 timeit: function call time measure benchmark how long
 compare: time measure benchmark faster two

@@ -152,21 +152,28 @@ define { "fft.ifftshift", sig = "tensor x, dims? dim", help = "undoes fft.fftshi
 
 -- ---- windows, and spectra over time ----
 
--- The sum of a[k + 1] cos(k 2 pi i / n) with alternating signs, n points of a period.
-local function window(op, n, periodic, dtype, device, a)
+-- fn of the numbers 0 … n - 1 and of the period that they are points of.
+local function window(op, n, periodic, dtype, device, fn)
     if n < 0 then fail("%s: argument 'window_length': expected 0 or more, got %d", op, n) end
     if dtype and not dtype:find "f" then
         fail("%s: dtype %s is not supported (expected f64 f32 bf16 f16)", op, dtype)
     end
     local options = { dtype = dtype or gpush.default_dtype(), device = device }
     if n <= 1 then return gpush.ones({ n }, options) end
-    local angle = gpush.range(0, n - 1, { dtype = "f64", device = device })
-        * (2 * math.pi / (periodic and n or n - 1))
-    local y, sign = gpush.full_like(angle, a[1]), -1
-    for k = 1, #a - 1 do
-        y, sign = y + (angle * k):cos() * (sign * a[k + 1]), -sign
+    local points = gpush.range(0, n - 1, { dtype = "f64", device = device })
+    return fn(points, periodic and n or n - 1):to(options.dtype)
+end
+
+-- The sum of a[k + 1] cos(k 2 pi i / n) with alternating signs, n points of a period.
+local function cosines(a)
+    return function(points, period)
+        local angle = points * (2 * math.pi / period)
+        local y, sign = gpush.full_like(angle, a[1]), -1
+        for k = 1, #a - 1 do
+            y, sign = y + (angle * k):cos() * (sign * a[k + 1]), -sign
+        end
+        return y
     end
-    return y:to(options.dtype)
 end
 
 local of_window = ", bool periodic=true, dtype? dtype, device? device"
@@ -174,19 +181,35 @@ define { "hann_window", sig = "int window_length" .. of_window,
     help = "half a period of a raised cosine, 0 at its ends; periodic: one point of a longer one \z
         is left out, as stft wants",
     fn = function(n, periodic, dtype, device)
-        return window("hann_window", n, periodic, dtype, device, { 0.5, 0.5 })
+        return window("hann_window", n, periodic, dtype, device, cosines { 0.5, 0.5 })
     end }
 define { "hamming_window",
     sig = "int window_length, bool periodic=true, float alpha=0.54, float beta=0.46, \z
         dtype? dtype, device? device",
     help = "alpha less beta times a cosine: hann_window that ends above 0",
     fn = function(n, periodic, alpha, beta, dtype, device)
-        return window("hamming_window", n, periodic, dtype, device, { alpha, beta })
+        return window("hamming_window", n, periodic, dtype, device, cosines { alpha, beta })
     end }
 define { "blackman_window", sig = "int window_length" .. of_window,
     help = "0.42 less half a cosine, and 0.08 of twice its frequency",
     fn = function(n, periodic, dtype, device)
-        return window("blackman_window", n, periodic, dtype, device, { 0.42, 0.5, 0.08 })
+        return window("blackman_window", n, periodic, dtype, device, cosines { 0.42, 0.5, 0.08 })
+    end }
+define { "bartlett_window", sig = "int window_length" .. of_window, sample = "4",
+    help = "a triangle, 0 at its ends",
+    fn = function(n, periodic, dtype, device)
+        return window("bartlett_window", n, periodic, dtype, device,
+            function(points, period) return 1 - (points * (2 / period) - 1):abs() end)
+    end }
+define { "kaiser_window",
+    sig = "int window_length, bool periodic=true, float beta=12, dtype? dtype, device? device",
+    sample = "4", help = "i0(beta * the height of a half circle) over i0(beta): beta narrows it",
+    fn = function(n, periodic, beta, dtype, device)
+        return window("kaiser_window", n, periodic, dtype, device, function(points, period)
+            local x = points * (2 / period) - 1
+            return gpush.i0((1 - x * x):clamp_min(0):sqrt() * beta)
+                / gpush.i0(gpush.full_like(x, beta))
+        end)
     end }
 
 -- A window of n_fft points with the given one, or ones, in its middle.

@@ -254,6 +254,63 @@ define { "gradient", sig = "tensor x, any? spacing, dims? dim, int edge_order=1"
         return list
     end }
 
+define { "renorm", sig = "tensor x, float p, dim dim, float maxnorm",
+    help = "x with each slice at an index of dim scaled to a p-norm of maxnorm where its own is \z
+        larger",
+    sample = "f(2, 3), 2, 1, 0.5",
+    dtypes = "floats", strict = "f64 f32 bf16 f16", fn = function(x, p, dim, maxnorm)
+        if not (p > 0) then fail("renorm: argument 'p': expected a number above 0, got %s", p) end
+        if not (maxnorm >= 0) then
+            fail("renorm: argument 'maxnorm': expected 0 or more, got %s", maxnorm)
+        end
+        if dim == 0 or dim > x.ndim or dim < -x.ndim then
+            fail("renorm: dim %d is out of range for a %d-d tensor", dim, x.ndim)
+        end
+        local dims, at = {}, dim < 0 and dim + x.ndim + 1 or dim
+        for d = 1, x.ndim do if d ~= at then dims[#dims + 1] = d end end
+        local norm = #dims == 0 and x:abs() or gpush.linalg.vector_norm(x, p, dims, true)
+        return x * gpush.where(norm:gt(maxnorm), maxnorm / (norm + 1e-7), 1.0)
+    end }
+
+define { "histogram",
+    sig = "tensor x, any bins, numbers? range, tensor? weight, bool density=false",
+    help = "how many elements are between edges, and the edges: bins equal steps of range, or of \z
+        x's own, or the steps between a sorted vector bins; weight: what each counts; density: \z
+        over the sum and the step's width",
+    sample = "f(2, 3), 4",
+    dtypes = "f64 f32", strict = "f64 f32", fn = function(x, bins, range, weight, density)
+        local edges, given = bins, gpush.is_tensor(bins)
+        if range and (type(range) ~= "table" or #range ~= 2 or range[1] > range[2]) then
+            fail("histogram: argument 'range': expected {least, largest}")
+        end
+        if given and (bins.ndim ~= 1 or #bins.shape == 0 or bins:numel() < 2) then
+            fail("histogram: argument 'bins' has shape %s (expected a vector of edges)",
+                table.concat(bins.shape, "x"))
+        elseif given then edges = bins:to { dtype = x.dtype, device = x.device }
+        elseif math.type(bins) ~= "integer" or bins < 1 or bins > 1 << 40 then
+            fail("histogram: argument 'bins': expected an integer above 0 or a vector of edges, \z
+                got %s", tostring(bins))
+        end
+        if weight and weight:numel() ~= x:numel() then
+            fail("histogram: argument 'weight' has %d elements (expected %d)", weight:numel(),
+                x:numel())
+        end
+        local n = given and edges:numel() - 1 or bins
+        if not given then
+            local low, high = range and range[1] or x:min(), range and range[2] or x:max()
+            local steps = gpush.range(0, n, { dtype = x.dtype, device = x.device }) / n
+            edges = low + steps * (high - low)
+        end
+        local flat = x:reshape(-1)
+        local last = edges:narrow(1, n + 1, 1)
+        local place = gpush.searchsorted(edges, flat, { right = true }) - flat:eq(last):to "i64"
+        local counts = gpush.zeros({ n + 2 }, { dtype = x.dtype, device = x.device })
+        counts = counts:index_add(1, place, weight and weight:to(x.dtype):reshape(-1)
+            or gpush.ones_like(flat)):narrow(1, 2, n)
+        if density then counts = counts / (counts:sum() * edges:diff()) end
+        return counts, edges
+    end }
+
 -- ---- integrals, and how variables vary together ----
 
 -- The areas between neighbours along dim, and x's distances there: a tensor or a number.

@@ -198,6 +198,15 @@ define { "diagonal_scatter",
             function(y) return y:diagonal(offset, dim1, dim2) end)
     end }
 
+define { "as_strided_scatter",
+    sig = "tensor x, tensor src, shape shape, ints stride, int offset=1",
+    help = "x with src in place of what as_strided shows of it",
+    sample = "f(2, 3), f(2, 2), {2, 2}, {3, 1}",
+    dtypes = "all", fn = function(x, src, shape, stride, offset)
+        return replaced("as_strided_scatter", x, src,
+            function(y) return y:as_strided(shape, stride, offset) end)
+    end }
+
 define { "unbind", sig = "tensor x, dim dim=1",
     help = "a table of views: x at each index of dim",
     dtypes = "all", fn = function(x, dim)
@@ -369,6 +378,25 @@ define { "meshgrid", sig = "tensors xs, str indexing=\"ij\"",
         end
         return grid("meshgrid", xs, indexing)
     end }
+
+define { "combinations", sig = "tensor x, int r=2, bool with_replacement=false",
+    help = "rows of r elements of a vector, in their order; with_replacement: an element may come \z
+        again", sample = "f(4)",
+    dtypes = "all", fn = function(x, r, again)
+        if x.ndim ~= 1 then fail("combinations: x has %d dims (expected 1)", x.ndim) end
+        if r < 0 or r > 20 then fail("combinations: argument 'r': expected 0 to 20, got %d", r) end
+        if r == 0 then return x:narrow(1, 1, 0) end
+        local n = x:numel()
+        local places = gpush.range(1, n, { dtype = "i64", device = x.device }):unsqueeze(2)
+        for _ = 2, r do -- each row with every later element
+            local last = places:narrow(2, places.shape[2], 1)
+            local next = gpush.range(1, n, { dtype = "i64", device = x.device }):unsqueeze(1)
+            local pairs = gpush.nonzero(again and next:ge(last) or next:gt(last))
+            places = gpush.cat({ places:index_select(1, pairs:select(2, 1)),
+                pairs:narrow(2, 2, 1) }, 2)
+        end
+        return x:index_select(1, places:reshape(-1)):reshape(places.shape)
+    end, waits = "for the number of rows" }
 
 define { "cartesian_prod", sig = "tensors xs",
     help = "all combinations of the elements of vectors, a row each; of one vector, itself",

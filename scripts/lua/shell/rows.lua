@@ -336,18 +336,13 @@ np.savez(FILE, **) = npz.save(FILE, {**})
 np.savez_compressed(FILE, **) = npz.save(FILE, {**}, {compressed = true})
 np.linalg.norm(X, **) = linalg.norm(X, **)
 torch.adjoint(X) = X.mH
-torch.as_strided_scatter(X, SRC, SIZE, STRIDE) = (function(t) t:as_strided(SIZE, STRIDE):copy_(SRC)
-    return t end)(X:clone())
 torch.slice_scatter(X, SRC, DIM, START, END) = slice_scatter(X, SRC, DIM, START, END)
-torch.bartlett_window(N) = 1 - (arange(0, N - 1) * 2 / N - 1):abs()
 torch.broadcast_shapes(A, B) = broadcast_tensors{zeros(A), zeros(B)}[1].shape
 torch.promote_types(A, B) = (zeros(0, {dtype = A}) + zeros(0, {dtype = B})).dtype
 torch.result_type(A, B) = (A + B).dtype
 torch.chain_matmul(A, B) = A:matmul(B)
 torch.chain_matmul(A, B, C) = linalg.multi_dot{A, B, C}
 torch.cholesky_inverse(A) = (function(t) return cholesky_solve(eye(#t), t) end)(A)
-torch.combinations(X) = (function(x) local i = triu_indices(#x, #x, 1) return
-    stack({x[i[1]], x[i[2]]}, 2) end)(X)
 torch.complex(REAL, IMAG) = stack({REAL, IMAG}, -1) -- pairs in a last dim of size 2
 torch.polar(ABS, ANGLE) = stack({ABS * cos(ANGLE), ABS * sin(ANGLE)}, -1) -- pairs in a last dim
     of size 2
@@ -361,8 +356,6 @@ torch.nuclear_norm(X) = linalg.norm(X, "nuc")
 torch.triangular_solve(B, A, UPPER=true) = linalg.solve_triangular(A, B, UPPER)
 np.gradient(X) = (function(x) return cat{x["1:2"]:diff(), (x["3:"] - x["1:-3"]) / 2,
     x["-2:"]:diff()} end)(X)
-torch.histogram(X, BINS) = (function(x, n) return histc(x, n), linspace(x:min():item(),
-    x:max():item(), n + 1) end)(X, BINS)
 np.histogram(X, BINS=10) = (function(x, n) return histc(x, n), linspace(x:min():item(),
     x:max():item(), n + 1) end)(X, BINS)
 torch.is_signed(X) = X.dtype ~= "u8"
@@ -383,8 +376,6 @@ torch.dropout3d(X, P=0.5) = nn.Dropout3d(P)(X)
 torch.feature_dropout(X, P=0.5) = nn.Dropout2d(P)(X)
 torch.pdist(X) = (function(x) local i = triu_indices(#x, #x, 1) return
     cdist(x, x)[{i[1], i[2]}] end)(X)
-torch.renorm(X, P, DIM, MAXNORM) = (function(t) return (t * (MAXNORM / t:reshape(-1,
-    t:size(-1)):norm(P, 1)):clamp_max(1)):transpose(DIM, -1) end)(X:transpose(DIM, -1))
 torch.scalar_tensor(X, **) = tensor(X, **)
 torch.set_float32_matmul_precision(S) = cuda.tf32(S ~= "highest")
 torch.get_float32_matmul_precision() = cuda.tf32() and "high" or "highest"

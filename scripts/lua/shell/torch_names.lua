@@ -5,7 +5,6 @@
 -- what an answer calls exists.
 local text = [==[
 angle: atan2(z["..., 2"], z["..., 1"]), of complex numbers as pairs in a last dim of size 2
-kaiser_window: hann_window(n), hamming_window(n) or blackman_window(n)
 binomial: bernoulli(full({n}, p)):sum() is one number of the distribution
 poisson: rand, randn, bernoulli and multinomial are the distributions
 can_cast: (a + b).dtype: or x:to(dtype)

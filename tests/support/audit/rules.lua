@@ -21,7 +21,7 @@ end
 local distances = "cdist cosine_similarity pairwise_distance triplet_margin_loss dist linalg.vecdot"
 local losses = "[%w_]+_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div"
 local writes = "scatter scatter_add scatter_nd scatter_reduce index_add index_copy index_put \z
-    masked_scatter [%w]+_scatter"
+    masked_scatter [%w_]+_scatter"
 local shapes_alone = "expand_as reshape_as view_as type_as"
 
 return {
@@ -107,6 +107,9 @@ return {
     -- ---- values that are read in Lua ----
     { "gradient", param = "spacing", value = set("1.5", "-1", "{}"),
         why = "a distance is any number but 0" },
+    { "combinations", param = "r", value = set "0", why = "no elements, as in PyTorch" },
+    { "histogram", param = "bins", value = set "f(2)", why = "a vector of edges" },
+    { "renorm", param = "maxnorm", value = set("math.huge", "0", "2"), why = "any size" },
     { "multigammaln", param = "p", value = set "99", why = "NaN, as x is not above (p - 1) / 2" },
     { "n?a?n?quantile", param = "q", why = "a number from 0 to 1, a list or a tensor of them" },
     { "new_tensor", param = "values", why = "values for a tensor" },

@@ -257,5 +257,15 @@ return function(put, device)
     case("slice_scatter", { { 1, 7, 8 }, { 4, 7, 8 } }, n23, put { { 7, 8 }, { 7, 8 } }, 2, 2, 3)
     case("diagonal_scatter", { { 7, 2, 3 }, { 4, 8, 6 } }, n23, put { 7, 8 })
     case("gradient", { { 1, 1.5, 2 } }, n3)
+    -- From PyTorch 2.15.
+    case("bartlett_window", { 0, 0.4, 0.8, 0.8, 0.4 }, 5, { device = device, dtype = "f64" })
+    case("kaiser_window", { 0.002338831, 0.652478674, 0.652478674, 0.002338831 }, 4, false, 8,
+        { device = device, dtype = "f64" })
+    case("renorm", { { 1, 0.99999998, 0.833333319 }, { 0, 1.49999997, 1.666666639 } },
+        put { { 1, 2, 2 }, { 0, 3, 4 } }, 1, 2, 2.5)
+    case("histogram", { { 6, 4, 2 }, { 0, 1, 2, 3 } }, put { 1, 2, 1, 4, 3.5, 0 }, 3, { 0, 3 },
+        put { 1, 2, 3, 4, 5, 6 })
+    case("as_strided_scatter", { { 7, 2, 3 }, { 8, 5, 6 } }, n23, put { 7, 8 }, { 2 }, { 3 })
+    case("combinations", { { 1, 2 }, { 1, 4 }, { 2, 4 } }, n3)
     return C
 end

@@ -231,4 +231,23 @@ near(down, { { 2.75, 1.5833333333333328, 9.083333333333334, -0.8333333333333345 
     { 1.25, 0.41666666666666635, 4.916666666666667, -1.1666666666666672 },
     { -3.25, -3.0833333333333326, -7.583333333333333, -2.166666666666665 } }, "order 2 of places")
 t.error(function() g.gradient(g.ones(1)) end, "gradient: dim 1 has size 1 %(expected 2 or more")
+
+-- ---- counts and windows ----
+
+local v = f64{1, 2, 1, 4, 3.5, 0}
+local counts, edges = g.histogram(v, 4)
+t.is(counts:tolist(), { 1, 2, 1, 2 }, "histogram")
+t.is(edges:tolist(), { 0, 1, 2, 3, 4 }, "its edges")
+counts = g.histogram(v, f64{0, 1, 3, 4}, { density = true })
+near(counts, { 0.16666666666666666, 0.25, 0.3333333333333333 }, "density of given edges")
+t.error(function() g.histogram(v, 0) end, "histogram: argument 'bins': expected an integer above 0")
+near(g.renorm(f64{{1, 2, 2}, {0, 3, 4}}, 2, 1, 4),
+    { { 1, 2, 2 }, { 0, 2.399999952000001, 3.199999936000001 } }, "renorm")
+near(g.kaiser_window(5, { dtype = "f64" }), { 5.2773441320097665e-05, 0.10171968770956323,
+    0.7929398341014605, 0.7929398341014605, 0.10171968770956323 }, "kaiser_window")
+t.is(g.combinations(i64{1, 2, 3, 4}):tolist(),
+    { { 1, 2 }, { 1, 3 }, { 1, 4 }, { 2, 3 }, { 2, 4 }, { 3, 4 } }, "combinations")
+t.is(g.combinations(i64{1, 2, 3}, 3):tolist(), { { 1, 2, 3 } }, "of three")
+t.is(g.combinations(i64{1, 2}, { with_replacement = true }):tolist(),
+    { { 1, 1 }, { 1, 2 }, { 2, 2 } }, "with replacement")
 t.done()

@@ -170,6 +170,11 @@ histc (see bincount, bucketize, hist)
     elements outside of min … max are left out. It does not wait.
     shapes: x: any; the result: bins
     > histc(tensor{0.5, 1.0, 2.0, 9.0}, 4, 0, 4) --> tensor({1.0, 1.0, 1.0, 0.0}, f32 4 cpu)
+histogram (see hist, histc, bincount)
+    NaN and elements outside of the edges are left out. It does not wait.
+    shapes: x: any; as many counts as steps, and one edge more
+    > local counts, edges = histogram(tensor{1.0, 2.0, 4.0}, 3) return counts
+    --> tensor({1.0, 1.0, 1.0}, f32 3 cpu)
 one_hot (see embedding, scatter, bincount)
     The result is i64. Labels count from 1; PyTorch's count from 0. With num_classes nothing waits.
     shapes: x: any; the result: x's, then num_classes, or the largest label

@@ -160,14 +160,15 @@ function M.summary(prof, group, limit, sort, several)
     local devices, out = prof:devices(), { tostring(prof) }
     local function add(title, text) out[#out + 1] = ("\n%s\n%s"):format(title, text) end
     local waits = prof:sync()
-    add("Verdict", tostring(waits.verdict))
+    local verdict = waits.verdict -- nil: a build without the analysis of profiles has none
+    if verdict then add("Verdict", tostring(verdict)) end
     waits.verdict = nil -- which is not said twice
     local met = several and prof:collectives() or {}
     if #met > 0 then add("Collectives", tostring(met)) end
     add("Ops", prof:table { group = group, limit = limit or 15,
         sort = sort or #devices > 0 and "self_device_time_total" or "self_cpu_time_total" })
     add("Waits of the host", tostring(waits))
-    local savings = prof:savings()
+    local savings = verdict and prof:savings() or {}
     if #savings > 0 then add("What the waits cost", tostring(savings)) end
     if #devices > 0 then
         add("Devices", tostring(devices))

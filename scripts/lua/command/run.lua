@@ -119,7 +119,12 @@ if message then
     return false
 end
 if not given then return result end
-local name, kind = find_launcher()
+local there, name, kind = pcall(find_launcher)
+if not there then -- a build without dist, which says so
+    say("%s", (name:gsub("^[^:]*:%d+: ", "")))
+    debug.getregistry()["gpush.status"] = 3
+    return false
+end
 if not name then
     say("there is no mpirun of %s here: install %s, or start the script with srun", kind,
         mpis[kind].package)

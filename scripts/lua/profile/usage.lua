@@ -153,8 +153,10 @@ local function sync(prof)
         list.count, list.waited, list.idle = list.count + 1, list.waited + ns, list.idle + w.idle
     end
     fit.sort(list, "waited")
-    if #list > 0 and not several_ranks(list) then predict(list, prof) end
-    list.verdict, list.reads = prof:verdict(), reads(prof)
+    -- A build without the analysis of profiles shows the waits, and does not judge them.
+    local judged = rawget(registry["gpush.replay"], "verdict")
+    if judged and #list > 0 and not several_ranks(list) then predict(list, prof) end
+    list.verdict, list.reads = judged and prof:verdict(), reads(prof)
     for _, row in ipairs(list) do
         list.foreign = list.foreign or prof.foreign and row.file ~= nil
     end

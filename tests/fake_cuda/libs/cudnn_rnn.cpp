@@ -8,6 +8,7 @@
 
 #include "dnn.h"
 #include "fake_cuda.h"
+#include "hooks.h"
 
 struct fake_dropout {
     float p = -1;
@@ -287,6 +288,7 @@ cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t d, cudnnRNNAlgo_t, c
               dropout && dropout->p == 0 && flags == CUDNN_RNN_PADDED_IO_ENABLED && layers > 0 &&
               inputs > 0 && hidden > 0;
     if (!ok || fakeFaulty("choice")) return CUDNN_STATUS_NOT_SUPPORTED;
+    fakeCounted("recurrent plan");
     *d = {cell, bias, type, inputs, hidden, layers, dir == CUDNN_BIDIRECTIONAL ? 2 : 1};
     return CUDNN_STATUS_SUCCESS;
 }

@@ -59,6 +59,7 @@ hop_length: distance between the starts of two windows
 win_length: length of the window function, which is centred within n_fft
 window: factors that each window is multiplied by
 window_length: number of points
+periodic: true for spectra; false gives a symmetric window, for filters
 center: the first window is centred on the first sample
 normalized: divide by the square root of n_fft
 onesided: only the frequencies that differ for real numbers
@@ -175,6 +176,8 @@ rot90.k: number of quarter turns
 distinct.counts, return_counts: also return how often each occurs
 return_inverse: also return the position of each element in the result
 minlength: least number of counts
+range: least and largest number of the intervals
+density: return a density, whose integral is 1, not counts
 bins: number of intervals
 q: a quantile from 0 to 1, or several
 interpolation: between two elements: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'
@@ -186,6 +189,7 @@ cdist.p, pairwise_distance.p, normalize.p: order of the norm: 2, 1, math.huge �
 ord: order of the norm: 2, 1, math.huge, -math.huge …
 norm_type: order of the norm: 2, 1, math.huge …
 max_norm: norm to which larger gradients are scaled
+maxnorm: norm to which larger slices are scaled
 clip_value: largest magnitude of a gradient
 error_if_nonfinite: raise an error if the norm is not finite; waits
 p: a probability
@@ -223,6 +227,10 @@ m: number of columns; as many as rows if not given
 row: number of rows
 col: number of columns
 chunks, sections: number of pieces, or where they end
+r: elements of each combination
+with_replacement: an element may occur more than once
+spacing: distance between the samples, or their positions
+edge_order: order of the differences at the ends: 1 or 2
 shifts: number of positions to move
 repeats: number of repetitions
 prepend: tensor put before x
@@ -232,6 +240,9 @@ equation: for example 'ij,jk->ik'
 mode: which variant
 
 linalg.qr.mode: 'reduced', 'complete' or 'r'
+lu: packed factors, from linalg.lu_factor
+pivots: row exchanges, from linalg.lu_factor
+adjoint: solve with the transposed matrix
 full_matrices: return square u and v
 hermitian: the matrix is symmetric
 upper: use the upper triangle, not the lower one

@@ -205,8 +205,11 @@ local function is_foreign(message, line)
     if evident(line) then return true end
     local holder = line:match("([%a_][%w_]*)%." .. name)
     local base = name:gsub("_$", "")
-    return (t.forms["." .. name] or t.forms["torch." .. name] or t.forms["torch." .. base]
-        or t.property(name)) ~= nil or type(rawget(_G, holder or "")) == "string"
+    local composite = base ~= name and not t.keyword[base]
+        and (gpush.ops(true)[base] or {}).kind == "composite"
+    return composite or (t.forms["." .. name] or t.forms["torch." .. name]
+        or t.forms["torch." .. base] or t.property(name)) ~= nil
+        or type(rawget(_G, holder or "")) == "string"
 end
 
 -- A line of Lua in which a method is called with a dot: with a colon, and else as it is.

@@ -203,7 +203,7 @@ t.is(answer "q = nn.LazyLinear(3)", "in Lua: -- nn.Linear(inputs, outputs): size
 t.is(answer "q = torch.exp_(x)", "in Lua: q = x:exp_()", "in place")
 t.is(answer "x:addbmm_(a, b)", "in Lua: x:copy_(x:addbmm(a, b))", "in place, by the composite")
 t.ok(answer "x:renorm_(2, 1, 5)":find("x:copy_", 1, true), "in place, by a row")
-t.is(answer "local set = {} set.values()", nil, "a user's own table is none of PyTorch's")
+t.is(answer "local set = {} set.indices()", nil, "a user's own table is none of PyTorch's")
 
 -- A user's name is not gpush's of the same spelling.
 function stream() end

@@ -66,7 +66,7 @@ local function same(a, b)
         return math.abs(a - b) <= 1e-4 * math.max(1, math.abs(b))
     end
     if type(a) ~= "table" or type(b) ~= "table" then return a == b end
-    for key in pairs(a) do if b[key] == nil then return false end end
+    for key in pairs(a) do if b[key] == nil and b[tostring(key)] == nil then return false end end
     for key, item in pairs(b) do
         if not same(a[key] == nil and a[tonumber(key)] or a[key], item) then return false end
     end
@@ -86,6 +86,15 @@ local function hint(line, message, syntax)
     return said:match "^in Lua: (.*)$" or ""
 end
 
+-- The first variable that the code, which has just run, set and the line does not name.
+local function overwritten(line, before)
+    for name, value in pairs(_G) do
+        if not rawequal(value, before[name]) and not line:find("%f[%w_]" .. name .. "%f[^%w_]") then
+            return name
+        end
+    end
+end
+
 local typed, hinted, seconds = 0, 0, 0
 for row in io.lines(dir .. "tests/support/hints.tsv") do
     local line, _, literal = row:match "^([^\t]*)\t([^\t]*)\t(.*)$"
@@ -100,7 +109,13 @@ for row in io.lines(dir .. "tests/support/hints.tsv") do
         seconds = seconds + clock() - before
         hinted = hinted + 1
         fresh()
+        local before = {}
+        for name, value in pairs(_G) do before[name] = value end
         ok, got = run(code)
+        local name = overwritten(line, before)
+        if name then
+            ok, got = false, "sets the variable " .. name
+        end
     end
     got = plain(got)
     t.ok(ok and (literal == "null" or same(got, want)), line)
@@ -126,10 +141,13 @@ for _, case in ipairs {
     { "q = x.gather(1, py[:, None])", ZERO, { { 3 }, { 4 }, { 11 } } },
     { "q = x.index_select(1, py)", ZERO, { { 3, 0, 3 }, { 7, 4, 7 }, { 11, 8, 11 } } },
     { "q = F.nll_loss(F.log_softmax(x, 1), py)", ZERO, 1.4401897 },
+    { "q = F.cross_entropy(x, ign)", ZERO, 1.9401897 },
+    { "q = F.cross_entropy(x, ign, ignore_index=-100)", ZERO, 1.9401897 },
     { "q = x.gather(1, far[:, None])", OPEN, 0 },
     { "q = (x.argmax(1) == far).sum()", OPEN, 0 } } do
     fresh()
     rawset(_G, "py", tensor { 3, 0, 3 })
+    rawset(_G, "ign", tensor { 3, -100, 0 })
     rawset(_G, "far", tensor({ 3, 0, 3 }, { device = "sim" })) -- not read: that would wait
     synchronize()
     rawset(_G, "far", rawget(_G, "far") + 0)

@@ -3,20 +3,69 @@
 -- arguments are more than values, and so need more than a row of rows.lua. By the name:
 -- function(args) -> text, how tightly it binds; nil where a row or another form does.
 local require = ...
+local gpush = require "gpush"
 local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
 local emit, kind, path, say = translate.expression, translate.kind, translate.path, translate.say
-local literal, plus, value_of = translate.literal, translate.plus, translate.value
+local literal, plus = require "shell.counts".literal, require "shell.counts".plus
+local value_of = translate.value
 
 local infinite = { inf = "math.huge", ["-inf"] = "-math.huge", nan = "0/0" }
 
 local functions = {}
+-- max and min of several values, numbers or tensors of one element, and of a list of texts.
+local function extreme(name)
+    return function(args)
+        local list, first = args[1], args[1][1] == "name" and value_of(args[1][2])
+        for _, a in ipairs(args) do if a[1] == "named" then return nil end end
+        if #args == 1 and require "shell.loops".element(list) == "string" then
+            local v = { "name", "v" }
+            return emit { "call", { "name", name }, { { "comprehension", "list", v,
+                loops = { { targets = { v }, over = list } } } } }
+        end
+        if #args > 1 and kind(list) == "table" then say "lists are not compared in Lua" end
+        if #args < 2 or gpush.is_tensor(first) and first.ndim > 0 then return nil end
+        return ("math.%s(%s)"):format(name, table.concat(translate.arguments(args, {}), ", "))
+    end
+end
+functions.max, functions.min = extreme "max", extreme "min"
+
+-- round(x, n): n may be negative, or a variable.
+function functions.round(args)
+    local digits = args[2] and (args[2][1] == "named" and args[2][3] or args[2])
+    if not digits or kind(args[1]) == "tensor" then return nil end
+    local n = literal(digits) or digits[1] == "name" and value_of(digits[2])
+    if math.type(n) == "integer" and n < 0 then
+        local unit = 10 ^ -n // 1 | 0
+        return ('tonumber(("%%.0f"):format(%s / %d)) * %d'):format(emit(args[1], 10), unit,
+            unit), 10
+    end
+    return ('tonumber((%s):format(%s))'):format(literal(digits) and ('"%%.%df"'):format(n)
+        or ('"%%." .. %s .. "f"'):format(emit(digits, 9)), (emit(args[1])))
+end
+
+local prefixes <const> = { ["2"] = "bB", ["8"] = "oO", ["16"] = "xX" }
+-- int(text, base): Python's text may begin with 0x.
+function functions.int(args)
+    local base = args[2] and emit(args[2][1] == "named" and args[2][3] or args[2])
+    if not base then return nil end
+    local text = emit(args[1], 14)
+    if prefixes[base] and (args[1][1] ~= "string" or args[1][2]:find "^0%a") then
+        text = ('(%s:gsub("^0[%s]", ""))'):format(text, prefixes[base])
+    end
+    return ("math.tointeger(tonumber(%s, %s))"):format(text, base)
+end
+
 function functions.isinstance(args)
     local types = args[2][1] == "tuple" and { table.unpack(args[2], 2) } or { args[2] }
     for i, t in ipairs(types) do types[i] = elsewhere.kind(emit(args[1], 14), path(t) or "") end
     return table.concat(types, " or "), #types > 1 and 1 or 3
 end
 function functions.float(args)
-    local number = args[1] and args[1][1] == "string" and infinite[args[1][2]:lower()]
+    local of = args[1] or {}
+    local whole = of[1] == "name" and kind(of) == "number"
+        and (translate.of_loop(of[2]) or math.type(value_of(of[2])) == "integer")
+    if whole then return emit(of, 9) .. " + 0.0", 9 end
+    local number = of[1] == "string" and infinite[of[2]:lower()]
     return number, number == "0/0" and 10 or 11
 end
 
@@ -27,8 +76,10 @@ local function looped(kind_of, names)
         local f = over and over[1] == "call" and over[2]
         local name = f and (f[1] == "name" and f[2] or f[1] == "field" and f[3])
         if not names[name] then return nil end
-        local targets = { { "name", "a" } }
-        if names[name] == 2 then targets[2] = { "name", "b" } end
+        local targets = {}
+        for i = 1, name == "zip" and #over[3] or names[name] do
+            targets[i] = { "name", string.char(96 + i) } -- a, b …
+        end
         local node = { "comprehension", kind_of, loops = { { targets = targets, over = over } } }
         if kind_of == "dict" then node[3], node[4] = targets[1], targets[2]
         else node[3] = targets[2] and { "tuple", table.unpack(targets) } or targets[1] end
@@ -40,6 +91,27 @@ function functions.list(args)
     local text, k = list_of(args), args[1] and args[1][1]
     if text or k == nil or k == "name" or k == "field" then return text end
     return kind(args[1]) == "table" and (emit(args[1])) or nil -- which is new
+end
+local LISTS <const> = "table.sort(t, function(a, b) %sfor k = 1, #a do if a[k] ~= b[k] then \z
+    return a[k] < b[k] end end return false end)"
+
+-- sorted of a list of lists, zip(a, b) or d.items(), and by keys of several values: by the first
+-- values that differ; where the keys are equal, in the order of the list.
+function functions.sorted(args)
+    local by = {}
+    for i = 2, #args do by[args[i][2]] = args[i][3] end
+    local backwards = by.reverse and by.reverse[2] ~= "false" and "a, b = b, a " or ""
+    local sort, own = LISTS:format(backwards), "t a b k i v key"
+    if by.key and by.key[1] == "lambda" and by.key[3][1] == "tuple" then
+        by.key[2][1].of = require "shell.loops".element(args[1])
+        return translate.renamed("(function() local t = {} for i, v in ipairs(%s) do local key = \z
+            (%s)(v) key[#key + 1], key.value = %si, v t[i] = key end " .. sort .. " for i, key in \z
+            ipairs(t) do t[i] = key.value end return t end)()", own):format(emit(args[1]),
+            emit(by.key), backwards ~= "" and "-" or "")
+    end
+    if by.key or require "shell.loops".element(args[1]) ~= "table" then return nil end
+    return translate.renamed("(function() local t = {table.unpack(%s)} " .. sort
+        .. " return t end)()", own):format((emit(args[1])))
 end
 function functions.range(args)
     if not args[3] then return nil end
@@ -57,13 +129,12 @@ function functions.filter(args)
 end
 function functions.len(args)
     local e = args[1]
-    local of = e and e[1] == "call" and path(e[2]) == "set" and e[3][1]
-    if of then -- how many different values
-        return translate.renamed("(function() local t, n = {}, 0 for _, v in ipairs(%s) do \z
-            if not t[v] then t[v], n = true, n + 1 end end return n end)()", "t n v"):format(
-            (emit(of)))
+    if e and e[1] == "call" and path(e[2]) == "set" then
+        return "#" .. emit(translate.sequences(args)[1]), 11
     end
-    if not e or not require "shell.loops".is_dict(e) then return nil end
+    local part = e and e[1] == "call" and e[2][1] == "field" and #e[3] == 0 and e[2][3]
+    if part == "keys" or part == "values" or part == "items" then e = e[2][2]
+    elseif not e or not require "shell.loops".is_dict(e) then return nil end
     return translate.renamed("(function() local n = 0 for _ in pairs(%s) do n = n + 1 end \z
         return n end)()", "n"):format((emit(e)))
 end
@@ -74,6 +145,11 @@ local pairs_as_dict = looped("dict", { zip = 2, items = 2 })
 function functions.dict(args)
     local out, text = { "table" }, args[1] and pairs_as_dict(args)
     if text then return text end
+    if #args == 1 and require "shell.loops".element(args[1]) == "table" then
+        local p = { "name", translate.unused "p" }
+        return (emit { "call", { "name", "dict" }, { { "comprehension", "list", p,
+            loops = { { targets = { p }, over = args[1] } } } } })
+    end
     for _, a in ipairs(args) do
         if a[1] == "named" then
             out[#out + 1] = { "key", { "string", a[2], prefix = "", quote = '"' }, a[3] }
@@ -82,6 +158,14 @@ function functions.dict(args)
         else return nil end
     end
     return emit(out)
+end
+
+functions["copy.deepcopy"] = function(args)
+    local v = args[1][1] == "name" and value_of(args[1][2])
+    if kind(args[1]) ~= "table" or v and getmetatable(v) then return nil end
+    return translate.renamed('(function() local function copy(t) local r = {} for k, v in \z
+        pairs(t) do r[k] = type(v) == "table" and copy(v) or v end return r end \z
+        return copy(%s) end)()', "copy t r k v"):format((emit(args[1])))
 end
 
 function functions.getattr(args)
@@ -112,6 +196,9 @@ function functions.next(args)
     if e[1] ~= "call" then return nil end
     local iterated = path(e[2]) == "iter" and kind(e[3][1]) == "table" and e[3][1]
         or e[2][3] == "parameters" and e
+    if iterated and require "shell.loops".is_dict(iterated) then
+        return ("(next(%s))"):format((emit(iterated)))
+    end
     return iterated and emit(iterated, 14) .. "[1]" or nil
 end
 
@@ -127,7 +214,9 @@ local function last_of(a, b, step)
     if x and y and s then
         local n = math.ceil((y - x) / s)
         local last = x + (n - 1) * s
-        return math.type(last) == "integer" and tostring(last) or ("%.10g"):format(last + s / 2)
+        if math.type(x + y + s) == "integer" then return tostring(last) end -- else of floats
+        return last % 1 == 0 and s % 1 == 0 and ("%.1f"):format(last)
+            or ("%.10g"):format(last + s / 2)
     end
     if not s or s ~= math.floor(s) or not whole_number(b) or a and not whole_number(a) then
         say "arange includes its last number: arange(first, last, step)"

@@ -6,8 +6,9 @@ local gpush, registry = require "gpush", require "registry"
 local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
 local emit, kind, path, say, note = translate.expression, translate.kind, translate.path,
     translate.say, translate.note
-local position, dims = translate.position, translate.dims
-local shifted, stop, condition = translate.shifted, translate.stop, translate.condition
+local counts = require "shell.counts"
+local position, dims, shifted = counts.position, counts.dims, counts.shifted
+local by_form = require "shell.forms"
 local value_of, write = translate.value, translate.write
 local methods = registry["gpush.tensor.methods"]
 
@@ -17,7 +18,7 @@ local roles = { ignore_index = position, padding_idx = position, blank = positio
 
 -- The op that a name of the library stands for: a second name has the same function.
 local function op_of(name)
-    local ops, fn = gpush.ops(true), rawget(gpush, name)
+    local ops, fn = elsewhere.ops(), rawget(gpush, name)
     if ops[name] or not fn then return name end
     for op in pairs(ops) do
         if rawequal(rawget(gpush, op), fn) then return op end
@@ -27,7 +28,7 @@ end
 
 -- The types and names of the parameters of the op, {kind, name}; a method's without the first.
 local function parameters(name, method)
-    local op, out = gpush.ops(true)[op_of(name)], {}
+    local op, out = elsewhere.ops()[op_of(name)], {}
     for kind, parameter in (op and op.sig or ""):gmatch "(%a+)[!?]* ([%w_]+)" do
         out[#out + 1] = { kind, parameter }
     end
@@ -47,6 +48,7 @@ local function made_tensor(node)
     if kind(node) == "tensor" then return (emit(node)) end
     return ('tensor(%s, {dtype = "f64"})'):format((emit(node)))
 end
+translate.made_tensor = made_tensor
 local function shifted_each(node)
     return (node[1] == "list" or node[1] == "tuple") and each(shifted, node) or emit(node)
 end
@@ -74,7 +76,7 @@ local function role(parameter, op)
 end
 
 local function option(key, value, op, of)
-    local name, f = renamed[key] or key, nil
+    local name, f = (elsewhere.options[op] or renamed)[key] or renamed[key] or key, nil
     for _, parameter in ipairs(of or {}) do
         if parameter[2] == name then f = role(parameter, op) or emit end
     end
@@ -87,16 +89,20 @@ local function option(key, value, op, of)
         or ('["%s"] = %s'):format(name, text)
 end
 
+translate.option = option
+
 -- Functions that take tensors one by one there, and a list of them here.
 local separate = { block_diag = true, cartesian_prod = true, broadcast_tensors = true,
     meshgrid = true }
 
 local OPTIONS <const> = "options stand in one table at the end: f(x, {dim = 1})"
 
--- The arguments with those of f(*[a, b]) in place.
-local function spliced(args)
+-- The arguments with those of f(*[a, b]) in place, and cat(tensors=[a, b])'s.
+local function spliced(args, of)
     local out = {}
     for _, a in ipairs(args) do
+        local tensors = a[1] == "named" and a[2] == "tensors" and of[1] and of[1][1] == "tensors"
+        if tensors then a = a[3] end
         local list = a[1] == "star" and (a[2][1] == "list" or a[2][1] == "tuple") and a[2]
         if list then table.move(list, 2, #list, #out + 1, out) else out[#out + 1] = a end
     end
@@ -109,14 +115,21 @@ local function unpacked_last(args, list)
     for i, a in ipairs(args) do
         if a[1] == "star" and (i < #args or i < #list) then
             local whole = { "list" }
-            for _, item in ipairs(args) do
-                if item[1] == "named" or item[1] == "options" then say(OPTIONS) end
-                whole[#whole + 1] = item
+            for k, text in ipairs(list) do
+                local inner = text:match "^table%.unpack(%b())$"
+                whole[k + 1] = inner and { "star", { "raw", inner:sub(2, -2) } } or { "raw", text }
             end
+            if #list < #args then say(OPTIONS) end
             return { emit { "star", whole } }
         end
     end
     return list
+end
+
+-- *list where its numbers are dims or indices.
+local function starred(node)
+    return { "star", counts.raised(node[2], counts.DIMS)
+        or say "dims and indices in the list count from 1" }
 end
 
 -- Whether NumPy makes an array of what stands for the parameter.
@@ -134,7 +147,7 @@ local function arguments(args, of, op, counted)
         and not (args[2] and args[2][1] ~= "named") and #args[1] > 2 then
         args = table.move(args, 2, #args, #args[1], { table.unpack(args[1], 2) })
     end
-    args = spliced(args)
+    args = spliced(args, of)
     for _, a in ipairs(args) do
         if a[1] == "named" then named[#named + 1] = option(a[2], a[3], op, of)
         elseif a[1] == "options" then more = more and say(OPTIONS) or a
@@ -143,12 +156,12 @@ local function arguments(args, of, op, counted)
             local parameter = of[n] or variadic and #of == 1 and variadic or nil
             if variadic and variadic[1] == "shape" then parameter = nil end
             local f = not counted and role(parameter, op)
-            if f and a[1] == "star" then say "dims and indices in the list count from 1" end
+            if f and a[1] == "star" then a, f = starred(a), emit end
             if parameter and parameter[2] == "correction" and a[1] == "constant" then
                 named[#named + 1] = "unbiased = " .. a[2]
             elseif of.of_lists and is_array(a, parameter) then
-                local counts = f == shifted or f == translate.beside_index
-                list[#list + 1] = counts and "tensor" .. shifted(a) or made_tensor(a)
+                local of_indices = f == shifted or f == translate.beside_index
+                list[#list + 1] = of_indices and shifted(a) or made_tensor(a)
             elseif of.of_lists and parameter and parameter[1] == "tensors" and kind(a[2]) == "table"
                 and kind(a) == "table" then
                 list[#list + 1] = each(made_tensor, a)
@@ -168,142 +181,6 @@ translate.arguments = arguments
 local function call(name, list)
     if #list == 1 and list[1]:find "^%b{}$" then return name .. list[1] end
     return name .. "(" .. table.concat(list, ", ") .. ")"
-end
-
--- The text of an argument where the form has the word: DIM counts from 1 here, STOP is exclusive.
-local of_word = { DIM = dims, AXIS = dims, AXES = dims, STOP = stop, INDEX = shifted,
-    START = position,
-    COND = condition }
-
--- "cuda" is "gpu" here, which is the card or its model.
-function of_word.DEVICE(node)
-    if node[1] == "choice" then
-        return emit { "choice", { "raw", (of_word.DEVICE(node[2])) }, node[3],
-            { "raw", (of_word.DEVICE(node[4])) } }
-    end
-    local text, level = emit(node)
-    return text:gsub("^([\"'])cuda:?0?([\"'])$", "%1gpu%2"), level
-end
-
-translate.device = of_word.DEVICE
-
--- A dtype, which may be the name of a type of Python's.
-function translate.dtype(node)
-    local of = node[1] == "name" and ({ int = '"i64"', float = '"f64"', bool = '"bool"' })[node[2]]
-    if of then return of, 14 end
-    return emit(node)
-end
-of_word.DTYPE = translate.dtype
-
-local modes = { ['"warn"'] = '"warn"', ["1"] = '"warn"', ['"error"'] = '"error"',
-    ["2"] = '"error"', ["0"] = '"off"', ['"default"'] = '"off"' }
--- A shape, which may be one number.
-function of_word.SIZE(node)
-    local text = emit(node)
-    return text:find "^{" and text or "{" .. text .. "}", 13
-end
-
-function of_word.MODE(node)
-    local text = emit(node):gsub("'", '"')
-    return modes[text] or text
-end
-
--- The statement in a text, as of timeit's.
-function of_word.STMT(node)
-    return emit(node[1] == "string" and require "shell.parse".expression(node[2]) or node)
-end
-
--- A file of weights, by its name here.
-function of_word.WEIGHTS(node) return (emit(node):gsub("%.pth?([\"'])$", ".safetensors%1")) end
-
-translate.weights = of_word.WEIGHTS
-
--- The name under which a checkpoint keeps the value: model of model.state_dict().
-function of_word.STATE(node)
-    local name = path(node[1] == "call" and node[2] or node) or "model"
-    name = name:match "^[%a_][%w_]*"
-    return ("{%s = %s}"):format(name, name)
-end
-
-local of_options = registry["gpush.typed_options"]
-
--- The arguments by the words of the form, and the named ones that are left; nil where they do not
--- fit.
-local function fitted(form, args)
-    local given, n, left = {}, 0, {}
-    for _, a in ipairs(args) do
-        if a[1] == "named" then left[a[2]] = a[3]
-        elseif a[1] == "star" then return nil
-        else
-            n = n + 1
-            if not form.words[n] then return nil end
-            given[form.words[n]] = a
-        end
-    end
-    for i, word in ipairs(form.words) do
-        for _, key in ipairs { word:lower(), word == "AXIS" and "dim" or word == "DIM" and "axis"
-            or word == "STOP" and (left.high and "high" or "end") or word:lower() } do
-            if left[key] and given[word] then return nil end
-            if left[key] then given[word], left[key] = left[key], nil end
-        end
-        local default = not given[word] and form.defaults[word]
-        if default and default ~= "" then given[word] = { "raw", default } end
-        if not given[word] and not default or given[word] and not default and form.kinds[i]
-            and kind(given[word]) ~= form.kinds[i] then
-            return nil
-        end
-    end
-    if next(left) and not form.options then return nil end
-    return given, left
-end
-
-local of_numbers = { X = true, Y = true, BINS = true, WEIGHTS = true }
-
--- The form's text with the arguments in place of its words; nil where they do not fit.
-local function fill(form, args)
-    local given, left = fitted(form, args)
-    if not given then return nil end
-    local rest, typed = {}, form.text:match "^[%w_.]+"
-    typed = of_options[typed] or elsewhere.options[typed] or {}
-    for _, a in ipairs(args) do
-        if a[1] == "named" and left[a[2]] then
-            rest[#rest + 1] = option(typed[a[2]] or a[2], a[3])
-        end
-    end
-    rest = table.concat(rest, ", ")
-    local function optional(comma, w) return given[w] and comma .. w or "" end
-    local text = translate.renamed(form.text, form.own):gsub("(,? ?)(%u[%u%d_]*)%?", optional)
-        :gsub("<(%u)>", function(w) return (emit(given[w])) end)
-        :gsub("{%*%*}", function() return "{" .. rest .. "}" end)
-        :gsub(", %*%*}", function() return rest ~= "" and ", " .. rest .. "}" or "}" end)
-        :gsub(", %*%*", function() return rest ~= "" and ", {" .. rest .. "}" or "" end)
-    return (text:gsub("()%f[%w_](%u[%u%d_]*)%f[^%w_]()", function(at, word, after)
-        local node = given[word]
-        if not node or text:sub(at - 1, at - 1) == "%" then return nil end
-        local before = text:sub(1, at - 1):match "(%S?)%s*$"
-        local behind = text:match("^%s*(%S?)", after)
-        local alone = (before == "" or before:find "[(,{=%[]" or
-            text:sub(1, at - 1):find "%f[%a]in%s*$" or text:sub(1, at - 1):find "return%s*$")
-            and (behind == "" or behind:find "[,)}%]]")
-        local tight = text:find("^[.:%[(]", after) and 14 or 12
-        local f = of_word[word] or emit
-        if form.lists and of_numbers[word] and kind(node) == "table" then
-            node = { "raw", made_tensor(node) }
-        end
-        local value, level = f(node)
-        return not alone and (level or 14) < tight and "(" .. value .. ")" or value
-    end))
-end
-
-local function by_form(key, args)
-    for _, form in ipairs(elsewhere.forms[key] or {}) do
-        local text = fill(form, args)
-        if text then
-            if form.note then note(form.note) end
-            if form.text == "" then say(form.note) end
-            return text, (text:find "^[{\"']" or text:find "^function") and 13 or form.level
-        end
-    end
 end
 
 -- The method of a tensor by its row or that of the function: x.renorm_(2, 0, 1) is the row of
@@ -370,9 +247,14 @@ local function method_call(node)
         return translate.formatting(object, args)
     end
     if name == "join" then args = translate.sequences(args) end
+    if (name == "startswith" or name == "endswith") and args[1][1] == "tuple" then
+        local out = {}
+        for i = 2, #args[1] do out[i - 1] = method_form(object, name, { args[1][i] }) end
+        return table.concat(out, " or "), #out > 1 and 1 or 3
+    end
     local text, level = method_form(object, name, args)
     if text then return text, level end
-    if elsewhere.indices(name) == 1 then note(translate.COUNT) end
+    if elsewhere.indices(name) == 1 then note(counts.COUNT) end
     local of, op = parameters(name, true)
     if not op then of, op = parameters(name:match "^(.*)_$" or name, true) end
     if object[1] == "call" and (path(object[2]) or ""):find "^np%.a" and (name == "mean"
@@ -441,7 +323,7 @@ local function named_call(node, full)
         local text, level = by_form(key, args)
         if text then return text, level end
     end
-    if elsewhere.indices(last) == 1 then note(translate.COUNT) end
+    if elsewhere.indices(last) == 1 then note(counts.COUNT) end
     local package = elsewhere.is_package(full, value_of)
     local name = package and elsewhere.name(full) or not package and full
     if not name and methods[last] and args[1] then -- torch.exp_(x)
@@ -465,10 +347,8 @@ end
 
 function write.call(node)
     local f, args = node[2], node[3]
-    if args[1] and args[1][1] == "comprehension" and #args == 1 and f[1] == "name" then
-        local text = require "shell.loops".over(f[2], args[1])
-        if text then return text end
-    end
+    local made = require "shell.loops".returned(node)
+    if made then return ("(function() %s end)()"):format(made) end
     local pair, level = require "shell.complex".call(node)
     if pair then return pair, level end
     local full = path(f)
@@ -476,7 +356,9 @@ function write.call(node)
         return named_call(node, full)
     end
     for _, key in ipairs(full and elsewhere.keys(full) or {}) do
-        local text, level = by_form(key, args)
+        local own = require "shell.builtins"[key]
+        local text, level = own and own(args)
+        if not text then text, level = by_form(key, args) end
         if text then return text, level end
     end
     if f[1] == "field" or f[1] == "method" then return method_call(node) end

@@ -5,6 +5,14 @@ local require = ...
 local gpush, shell = require "gpush", require "shell"
 local elsewhere = {}
 
+local ops
+-- The table of ops, which takes half a millisecond to make: one for a line, before which renew is
+-- called, since a script may define ops.
+function elsewhere.ops()
+    ops = ops or gpush.ops(true)
+    return ops
+end
+function elsewhere.renew() ops = nil end
 
 -- What rows do not have: names that are values.
 local values = { ["np.pi"] = "math.pi", ["torch.pi"] = "math.pi", ["np.e"] = "math.exp(1)",
@@ -66,7 +74,8 @@ for _, name in ipairs { "nn.Parameter", "nn.DataParallel", "data.DataLoader" } d
 end
 
 -- Options by their names here, and those that are not needed.
-elsewhere.options = { ["profile.schedule"] = { ["repeat"] = "repeats" } }
+elsewhere.options = { ["profile.schedule"] = { ["repeat"] = "repeats" },
+    scatter = { value = "src" }, scatter_ = { value = "src" } }
 elsewhere.needless = { use_cuda = "devices are always recorded",
     activities = "processor and devices are always recorded",
     width = "a table is as wide as the terminal", max_name_column_width = "names are whole",
@@ -114,8 +123,7 @@ local of_word = { BOOL = "boolean", S = "string", SEP = "string", L = "table",
     N = "number", N2 = "number",
     N3 = "number", V = "tensor" }
 elsewhere.forms = {}
-for left, text in require "shell.rows":gsub("\n +", " "):gmatch "([^\n]-) = ([^\n]+)" do
-    local key, list = left:match "^([^(]*)%((.*)%)$"
+local function form_of(key, list, text)
     local form = { words = {}, kinds = {}, defaults = {},
         lists = key:find "^np%." and not text:find "tensor%(" and not text:find "cat%(" }
     for word in list:gmatch "[^, ]+" do
@@ -136,11 +144,17 @@ for left, text in require "shell.rows":gsub("\n +", " "):gmatch "([^\n]-) = ([^\
         end
     end
     form.own = table.concat(form.own, " ")
-    if key:find "^math%." or key:find "^os%." or key:find "^json%." then
-        elsewhere.builtin[key] = true -- Lua's tables, with more names
+    return form
+end
+for left, text in require "shell.rows":gsub("\n +", " "):gmatch "([^\n]-) = ([^\n]+)" do
+    local keys, list = left:match "^([^(]*)%((.*)%)$"
+    for key in keys:gmatch "[^|]+" do
+        if key:find "^math%." or key:find "^os%." or key:find "^json%." then
+            elsewhere.builtin[key] = true -- Lua's tables, with more names
+        end
+        elsewhere.forms[key] = elsewhere.forms[key] or {}
+        table.insert(elsewhere.forms[key], form_of(key, list, text))
     end
-    elsewhere.forms[key] = elsewhere.forms[key] or {}
-    table.insert(elsewhere.forms[key], form)
 end
 
 -- Names that a line in Python calls and Lua has not.
@@ -181,7 +195,7 @@ end
 
 local function callable(name)
     local v = gpush[name]
-    return (type(v) == "function" or gpush.ops(true)[name]) and name or nil
+    return (type(v) == "function" or elsewhere.ops()[name]) and name or nil
 end
 
 -- What a name of a package is here: relu for F.relu, "f32" for torch.float32; nil if nothing.
@@ -242,7 +256,7 @@ function elsewhere.advice(path, bare)
     end
     if answer or path == last then return answer, answer ~= nil end
     local names = {}
-    for name in next, gpush.ops(true) do names[#names + 1] = name end
+    for name in next, elsewhere.ops() do names[#names + 1] = name end
     local near = rawget(gpush.linalg, last) and "linalg." .. last or shell.nearest(last, names)
     return ("there is no %s here: %s"):format(path, near and "did you mean " .. near .. "?"
         or ("help %q searches"):format(last)), false

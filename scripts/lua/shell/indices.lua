@@ -5,8 +5,9 @@ local require = ...
 local translate = require "shell.translate"
 local emit, kind, path, say, note = translate.expression, translate.kind, translate.path,
     translate.say, translate.note
-local literal, plus, position = translate.literal, translate.plus, translate.position
-local from_end, shifted, COUNT = translate.from_end, translate.shifted, translate.COUNT
+local counts = require "shell.counts"
+local literal, plus, position = counts.literal, counts.plus, counts.position
+local from_end, shifted, COUNT = counts.from_end, counts.shifted, counts.COUNT
 
 local function missing(node)
     return not node or node[1] == "constant" and node[2] == "nil"
@@ -33,8 +34,10 @@ local function in_table(from, to, step)
     return ("{%s, %s, %s}"):format(from == "" and "1" or from, to == "" and "-1" or to, step)
 end
 
--- One of the indices: in a text, nil where a text cannot say it, and as a value.
-local function index_part(node)
+-- One of the indices: in a text, nil where a text cannot say it, and as a value; base: the tensor,
+-- of the first.
+local function index_part(node, base)
+    if base and counts.may_wrap(node) then return nil, counts.place(base, node) end
     if node[1] == "ellipsis" then return "...", '"..."' end
     if missing(node) or (path(node) or ""):find "newaxis$" then return "new", '"new"' end
     if node[1] == "range" then
@@ -42,7 +45,6 @@ local function index_part(node)
         local text = from .. ":" .. to .. (step ~= "" and ":" .. step or "")
         return text:find "^[%d:-]*$" and text or nil, in_table(from, to, step)
     end
-    if node[1] == "list" then return nil, "tensor" .. shifted(node) end
     local value = shifted(node)
     return literal(node) and value or nil, value
 end
@@ -73,7 +75,7 @@ local function of_tensor(base, items)
     for _, item in ipairs(items) do if reversing(item) then return flipped(base, items) end end
     local texts, list, plain, ranges = {}, {}, true, false
     for i, item in ipairs(items) do
-        texts[i], list[i] = index_part(item)
+        texts[i], list[i] = index_part(item, i == 1 and base)
         plain = plain and texts[i] ~= nil
         ranges = ranges or item[1] == "range" or not (texts[i] or "1"):find "^-?%d+$"
     end
@@ -97,21 +99,14 @@ local function of_string(base, item)
 end
 
 local function of_list(base, item, shape, array)
-    local function at(text) -- counted from the end
-        local n = tonumber(text)
-        if n and n < 0 then
-            return n == -1 and "#" .. base or ("#%s - %d"):format(base, -n - 1)
-        end
-        return text
-    end
     if item[1] ~= "range" then
         if array and kind(item) == nil then return ("%s[%s]"):format(base, (plus(item, 1))) end
         if kind(item) ~= "number" then return ("%s[%s]"):format(base, (emit(item))) end
-        local n = literal(item)
-        if n and n < 0 and base:find "[^%w_.]" and not shape then
-            return ("(function(t) return t[#t%s] end)(%s)"):format(n < -1 and n + 1 or "", base)
-        end
-        return ("%s[%s]"):format(base, shape and position(item) or at((position(item))))
+        if shape then return ("%s[%s]"):format(base, (position(item))) end
+        local t = base:find "[^%w_.]" and translate.unused "t"
+        local at = counts.place(t or base, item)
+        if not t or not at:find("#" .. t, 1, true) then return ("%s[%s]"):format(base, at) end
+        return ("(function(%s) return %s[%s] end)(%s)"):format(t, t, at, base)
     end
     local from, to, step = bounds(item)
     if step ~= "" then
@@ -124,6 +119,11 @@ local function of_list(base, item, shape, array)
             back and "1" or to == "" and "#" .. t or to, step, base)
     end
     note(COUNT)
+    local function at(text) -- a number that counts from the end
+        local n = tonumber(text)
+        return n and n < 0 and (n == -1 and "#" .. base or ("#%s - %d"):format(base, -n - 1))
+            or text
+    end
     return ("{table.unpack(%s, %s%s)}"):format(base, from == "" and "1" or at(from),
         to == "" and "" or ", " .. at(to)), 13
 end
@@ -139,7 +139,8 @@ for name in ("svd qr eigh lu slogdet eigvals triangular_solve frexp histogram st
 end
 -- The value that key names, x.max(1).values or x.max(1)[0]; nil for any other value.
 function translate.part_of(node, key)
-    local which = pairs_of[key]
+    local which, first = pairs_of[key], node
+    node = translate.origin(node)
     local call = node[1] == "call" and node[2]
     local name = call and (call[1] == "field" and call[3] or call[2])
     local layer = call and (call[1] == "call" or call[1] == "name") and translate.layer(call) or ""
@@ -161,25 +162,36 @@ function translate.part_of(node, key)
     if not which then return nil end
     if not (several[name] or told == "several" or translate.gives_indices(node)) then return nil end
     local text = emit(node)
-    if inverse and which == 2 then translate.note(COUNT) end
+    if inverse and which == 2 then note(COUNT) end
+    if which == 1 and first ~= node then return (emit(first)) end -- top = x.topk(2): the values
     return which == 1 and "(" .. text .. ")" or ("(select(%d, %s))"):format(which, text)
 end
 
 function translate.write.index(node)
     local items = node[3]
     if #items == 1 and items[1][1] == "tuple" then items = { table.unpack(items[1], 2) } end
+    items = { table.unpack(items) }
+    for i, item in ipairs(items) do -- slice(0, 2) is 0:2
+        if item[1] == "call" and path(item[2]) == "slice" then
+            local a, b, c = table.unpack(item[3])
+            items[i] = { "range", b and a or nil, b or a, c }
+        end
+    end
     local pair = translate.part_of(node[2], #items == 1 and literal(items[1]))
     if pair then return pair end
     require "shell.complex".index(node)
+    local shape = translate.is_shape(node[2])
     local base = emit(node[2], 14)
     if #items == 1 then
         local item, k = items[1], kind(node[2])
-        local shape = node[2][1] == "field" and node[2][3] == "shape"
         if item[1] == "string" then return ("%s[%s]"):format(base, (emit(item))) end
         if k == "string" then return of_string(base, item) end
         local last = k == nil and node[2][1] == "name" and (literal(item) or 0) < 0
         local v = node[2][1] == "name" and translate.value(node[2][2])
         local array = type(v) == "table" and getmetatable(v) == nil and v[1] ~= nil
+        if require "shell.loops".is_dict(node[2]) then
+            return ("%s[%s]"):format(base, (emit(item)))
+        end
         if k == "table" or last then return of_list(base, item, shape, array) end
     end
     return of_tensor(base, items)

@@ -6,8 +6,9 @@ local translate = require "shell.translate"
 require "shell.operators" -- translate.condition
 local emit, condition, kind, say = translate.expression, translate.condition, translate.kind,
     translate.say
-local path = translate.path
+local path, counts = translate.path, require "shell.counts"
 local loops = {}
+local ZERO <const> = { "number", "0" }
 
 -- Whether the names in the trees are indices only, as in x[i].
 local function only_index(node, name, inside)
@@ -44,10 +45,12 @@ local function ranged(name, args, trees, body)
             translate.looping({ name }, "one", body)
     end
     local back = step and emit(step):find "^%-"
-    local last = translate.plus(to, back and 1 or -1)
+    local last = counts.plus(to, back and 1 or -1)
+    local least = back and (counts.literal(to) or math.huge) + 1 or counts.literal(from or ZERO)
     if not filled then translate.note(("x[%s] there is x[%s + 1] here"):format(name, name)) end
     return ("for %s = %s, %s%s do "):format(name, from and emit(from) or "0", last,
-        step and ", " .. emit(step) or ""), translate.looping({ name }, "zero", body)
+        step and ", " .. emit(step) or ""),
+        translate.looping({ name }, least or "values", body)
 end
 
 local function called(node, name)
@@ -56,7 +59,10 @@ end
 
 -- Whether the expression is a table of names that is known.
 local function is_dict(node)
-    if node[1] == "table" then return node[2] ~= nil and node[2][1] ~= "item" end
+    local of = translate.origin(node)
+    if of[1] == "table" then return of[2] ~= nil and of[2][1] ~= "item" end
+    if called(of, "dict") then return true end
+    if of[1] == "comprehension" then return of[2] == "dict" end
     local v = node[1] == "name" and translate.value(node[2])
     return type(v) == "table" and getmetatable(v) == nil and v[1] == nil and next(v) ~= nil
 end
@@ -64,14 +70,21 @@ end
 local of_dict = { items = 2, keys = 1, values = 1 }
 -- What goes through several values as a list: texts by their characters, dicts by their keys,
 -- d.items(), enumerate and zip; any other node as it is.
-local function as_list(node)
+local as_list
+function as_list(node)
     local names = { { "name", translate.unused "a" } }
     local method = node[1] == "call" and node[2][1] == "field" and #node[3] == 0 and node[2][3]
+    local set = called(node, "set")
+    if set and set[1] then -- its values, once each
+        return { "raw", translate.renamed("(function() local t, seen = {}, {} for _, v in \z
+            ipairs(%s) do if not seen[v] then seen[v], t[#t + 1] = true, v end end return t \z
+            end)()", "t seen v"):format((emit(as_list(set[1])))), kind = "table" }
+    end
     local n = of_dict[method] or (kind(node) == "string" or is_dict(node)) and 1
-        or called(node, "enumerate") and 2 or (called(node, "zip") or {})[2] and 2
-    if not n then return node end
-    if n == 2 then names[2] = { "name", translate.unused "b" } end
-    return { "comprehension", "list", n == 2 and { "tuple", names[1], names[2] } or names[1],
+        or called(node, "enumerate") and 2 or #(called(node, "zip") or "")
+    if n == 0 or called(node, "zip") and n == 1 then return node end
+    for i = 2, n do names[i] = { "name", translate.unused(string.char(96 + i)) } end -- a, b …
+    return { "comprehension", "list", n > 1 and { "tuple", table.unpack(names) } or names[1],
         loops = { { targets = names, over = node } } }
 end
 
@@ -94,12 +107,25 @@ local function is_loader(node)
 end
 
 -- What the elements of a list are.
-local function element(over)
+local element
+function element(over)
+    local of = over and translate.origin(over)
+    if of == nil then return "unknown" end
     if kind(over) == "tensor" then return "tensor" end
-    local v = over[1] == "name" and loops.value(over[2])
-    local first = type(v) == "table" and type(v[1]) or over[1] == "list" and over[2]
-        and kind(over[2])
-    return first == "number" and "values" or first == "string" and "string" or "unknown"
+    if called(of, "range") then return "values" end
+    local f = of[1] == "call" and path(of[2])
+    if f == "sorted" or f == "list" or f == "reversed" then return element(of[3][1]) end
+    if f == "zip" or f == "enumerate" or of[1] == "call" and of[2][3] == "items" then
+        return "table"
+    end
+    local rows = of[1] == "call" and of[2][3] == "tolist" and of[2][2][1] == "name"
+        and loops.value(of[2][2][2])
+    if rows and kind(of[2][2]) == "tensor" then return rows.ndim > 1 and "table" or "values" end
+    local v = of[1] == "name" and loops.value(of[2])
+    local first = type(v) == "table" and type(v[1]) or of[1] == "list" and of[2] and kind(of[2])
+        or of[1] == "comprehension" and of[3][1] == "tuple" and "table"
+    return first == "number" and "values" or (first == "string" or first == "table") and first
+        or "unknown"
 end
 
 -- The head of a loop that counts, and its body; nil for any other.
@@ -129,7 +155,7 @@ local function counted(targets, over, trees, body)
         if zip and targets[2][1] == "tuple" and #zip == 2 then
             return ("for %s, %s in ipairs(%s) do local %s = %s[%s] "):format(name, targets[2][2][2],
                 emit(zip[1]), targets[2][3][2], emit(zip[2], 14), name),
-                translate.looping({ name }, one and "zero" or "one", body)
+                translate.looping({ name }, one and 1 or "one", body)
         end
         local item = translate.unused "item"
         local tuple = targets[2] and (targets[2][1] == "tuple")
@@ -138,7 +164,7 @@ local function counted(targets, over, trees, body)
             table.unpack(%s) "):format(name, item, (emit(list[1])), rest, item)
             or ("for %s, %s in ipairs(%s) do "):format(name, rest, (emit(list[1])))
         local of = targets[2] and not tuple and not is_loader(list[1]) and element(list[1])
-        return head, translate.looping({ name }, one and "zero" or "one", function()
+        return head, translate.looping({ name }, one and 1 or "one", function()
             return of and translate.looping({ rest }, of, body) or body()
         end)
     end
@@ -212,9 +238,14 @@ local function listed(targets, over, body)
             translate.looping({ names }, "string", body)
     end
     if #targets > 1 then
-        local item = translate.unused "item"
+        local item, numbers = translate.unused "item", {}
+        local first = translate.origin(over)[2]
+        local pair = first and (first[1] == "tuple" or first[1] == "list")
+        for i, t in ipairs(pair and targets or {}) do
+            if first[i + 1] and kind(first[i + 1]) == "number" then numbers[#numbers + 1] = t[2] end
+        end
         return ("for _, %s in ipairs(%s) do local %s = table.unpack(%s) "):format(item,
-            (emit(over)), names, item), body()
+            (emit(over)), names, item), translate.looping(numbers, "values", body)
     end
     return ("for _, %s in ipairs(%s) do "):format(names, (emit(over))),
         translate.looping({ names }, element(over), body)
@@ -224,6 +255,11 @@ end
 local function loop(targets, over, trees, body)
     if over[1] == "paren" then over = over[2] end
     if #targets == 1 and targets[1][1] == "tuple" then targets = { table.unpack(targets[1], 2) } end
+    local method = over[1] == "call" and over[2][1] == "field" and over[2][3]
+    if called(over, "set") or #targets == 1 and (called(over, "zip") or called(over, "enumerate")
+        or method == "items") then -- for pair in zip(a, b)
+        over = as_list(over)
+    end
     local names = {}
     for name in text_of(targets):gmatch "[%a_][%w_]*" do names[#names + 1] = name end
     return translate.looping(names, "unknown", function()
@@ -249,53 +285,76 @@ local function around(node, each)
     return level(1)
 end
 
--- What fills the table `name`.
-function loops.comprehension(node, name)
-    return around(node, function()
-        if node[2] == "dict" then
-            return ("%s[%s] = %s"):format(name, (emit(node[3])), (emit(node[4])))
-        end
-        if node[2] == "set" then return ("%s[%s] = true"):format(name, (emit(node[3]))) end
-        return ("%s[#%s + 1] = %s"):format(name, name, (emit(node[3])))
-    end)
+-- What is made of a comprehension: "list", "dict" or "set", or the function whose argument it is;
+-- the comprehension; and the next argument. nil of any other expression.
+local function aim(node)
+    if node[1] == "comprehension" then return node[2] == "generator" and "list" or node[2], node end
+    local args = node[1] == "call" and node[2][1] == "name" and node[3] or {}
+    if args[1] and args[1][1] == "comprehension" then return node[2][2], args[1], args[2] end
 end
 
--- The statements that make a sum or a list in the variable; nil where f is another function.
-local function made(f, node, name)
-    if f == "sum" then
-        return ("%s = 0 %s"):format(name, around(node, function()
-            return ("%s = %s + %s"):format(name, name, emit(node[3], 10))
-        end))
-    elseif f == "any" or f == "all" then
-        local all = f == "all"
-        return ("%s = %s %s"):format(name, tostring(all), around(node, function()
-            local c, level = condition(node[3])
-            return ("if %s then %s = %s break end"):format(not all and c
-                or level < 11 and "not (" .. c .. ")" or "not " .. c, name, tostring(not all))
-        end))
-    elseif f == "next" then
-        return ("%s = nil %s"):format(name, around(node, function()
-            return ("%s = %s break"):format(name, (emit(node[3])))
-        end))
-    elseif f == "max" or f == "min" then
-        return ("%s = nil %s"):format(name, around(node, function()
-            local v = translate.unused "v"
-            return ("local %s = %s if %s == nil or %s %s %s then %s = %s end"):format(v,
-                emit(node[3]), name, v, f == "max" and ">" or "<", name, name, v)
-        end))
-    elseif f == "list" or f == "tuple" or f == "set" or f == "dict" then
-        node[2] = f == "set" and "set" or f == "dict" and "dict" or "list"
-        if f == "dict" and node[3][1] == "tuple" then node[4], node[3] = node[3][3], node[3][2] end
-        return ("%s = {} %s"):format(name, loops.comprehension(node, name))
+-- What each value does to the variable, and what the variable is before: by what is made.
+local steps = {}
+function steps.list(name, value)
+    return "{}", function() return ("%s[#%s + 1] = %s"):format(name, name, (emit(value))) end
+end
+steps.tuple = steps.list
+function steps.set(name, value)
+    return "{}", function() return ("%s[%s] = true"):format(name, (emit(value))) end
+end
+function steps.dict(name, key, value)
+    if not value and key[1] == "tuple" then key, value = key[2], key[3] end
+    if not value then
+        local p = translate.unused "p"
+        return "{}", function()
+            return ("local %s = %s %s[%s[1]] = %s[2]"):format(p, emit(key), name, p, p)
+        end
+    end
+    return "{}", function() return ("%s[%s] = %s"):format(name, emit(key), (emit(value))) end
+end
+function steps.sum(name, value)
+    return "0", function()
+        return ("%s = %s + %s"):format(name, name, emit(translate.from_zero(value), 10))
     end
 end
-
--- f(value for v in list) as a value.
-function loops.over(f, node)
-    local t = translate.unused "t"
-    local body = made(f, node, t)
-    return body and ("(function() local %s return %s end)()"):format(body, t)
+local function extreme(op)
+    return function(name, value)
+        return "nil", function()
+            local v = translate.unused "v"
+            return ("local %s = %s if %s == nil or %s %s %s then %s = %s end"):format(v,
+                emit(value), name, v, op, name, name, v)
+        end
+    end
 end
+steps.max, steps.min = extreme ">", extreme "<"
+
+-- The statements that make the value of a comprehension, or sum(f(v) for v in list), in a variable
+-- that the line does not read; nil of any other expression.
+function loops.filled(node, name)
+    local f, of, more = aim(node)
+    if not steps[f] or more then return nil end
+    local first, step = steps[f](name, of[3], of[4])
+    return ("%s = %s %s"):format(name, first, around(of, step))
+end
+
+-- The statements that return it.
+function loops.returned(node)
+    local f, of, more = aim(node)
+    if f == "any" or f == "all" then
+        return ("%s return %s"):format(around(of, function()
+            local c, level = condition(of[3])
+            if f == "all" then c = level < 11 and "not (" .. c .. ")" or "not " .. c end
+            return ("if %s then return %s end"):format(c, tostring(f == "any"))
+        end), tostring(f == "all"))
+    elseif f == "next" then
+        return ("%s return %s"):format(around(of, function() return "return " .. emit(of[3]) end),
+            more and emit(more) or "nil")
+    end
+    local t = translate.unused "t"
+    local body = loops.filled(node, t)
+    return body and ("local %s return %s"):format(body, t)
+end
+
 -- [f(v) for v in list] as a statement: f is called, and its values are not kept.
 function loops.statement(node)
     return around(node, function()
@@ -304,6 +363,6 @@ function loops.statement(node)
     end)
 end
 loops.is_dict = is_dict
-loops.loop, loops.called, loops.made = loop, called, made
+loops.loop, loops.called, loops.element = loop, called, element
 
 return loops

@@ -6,7 +6,8 @@ local gpush = require "gpush"
 local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
 local emit, kind, path, note, say = translate.expression, translate.kind, translate.path,
     translate.note, translate.say
-local literal, shifted, value_of = translate.literal, translate.shifted, translate.value
+local literal, shifted = require "shell.counts".literal, require "shell.counts".shifted
+local value_of = translate.value
 local write, TRUTH = translate.write, '0, "" and {} are true in Lua'
 
 -- ---- conditions ----
@@ -219,15 +220,16 @@ local function member(value, holder, negated)
     return ("%s[%s] %s nil"):format(emit(h, 14), (emit(value)), op), 3
 end
 
--- Whether a variable's value, or a view of it, is an integer tensor that holds 0: it is read where
--- that waits for no device.
+-- Whether a variable's value, or a view of it, is an integer tensor whose smallest number is 0, but
+-- for negative ones, and whether it has these: it is read where that waits for no device.
 local function counts_from_zero(node)
     if node[1] == "paren" or node[1] == "index" then return counts_from_zero(node[2]) end
     if node[1] == "call" and node[2][1] == "field" then return counts_from_zero(node[2][2]) end
     local name = path(node)
     local v = name and value_of(name)
     local readable = gpush.is_tensor(v) and v.device == "cpu" and v.dtype:find "^[iu]%d"
-    return readable and v:numel() > 0 and v:amin():item() == 0
+    if not readable or v:numel() == 0 then return false end
+    return v:eq(0):any():item(), v:amin():item() < 0
 end
 
 -- A tensor of indices or labels, as what takes such ones has it, or what an index is compared with:
@@ -237,11 +239,13 @@ local function beside_index(node)
     if is_index(node) or translate.counted() then return emit(node, 4) end
     local text = shifted(node)
     if kind(node) == "number" or text ~= emit(node) then return text, 9 end
-    if not counts_from_zero(node) then
+    local zero, negative = counts_from_zero(node)
+    if not zero then
         note("indices count from 1: a tensor of labels that count from 0 needs + 1", true)
         return emit(node, 4)
     end
     note("indices count from 1, this tensor from 0", true)
+    if negative then return ("where(%s < 0, %s, %s + 1)"):format(text, text, emit(node, 9)), 14 end
     return emit(node, 9) .. " + 1"
 end
 translate.beside_index = beside_index
@@ -257,8 +261,12 @@ local function compared(a, op, b)
         return ("%s %s %s"):format(beside_index(a), op, beside_index(b)), 3
     end
     local lists = kind(a) == "table" and kind(b) == "table" and (op == "==" or op == "~=")
-    local function sizes(e) return e[3] == "shape" or e[1] == "call" end
-    if lists and not sizes(a) and not sizes(b) then
+    local function size(e) -- tuple(x.shape) is x.shape
+        local of = e[1] == "call" and (path(e[2]) == "list" or path(e[2]) == "tuple") and e[3][1]
+        return translate.is_shape(of or e) and (of or e) or path(e[2]) == "torch.Size" and e or nil
+    end
+    if lists and (size(a) or size(b)) then a, b = size(a) or a, size(b) or b
+    elseif lists then
         return ("json.encode(%s) %s json.encode(%s)"):format(emit(a), op, (emit(b))), 3
     end
     if kind(a) == "table" and (b[1] == "list" and #b == 1) and (op == "==" or op == "~=") then

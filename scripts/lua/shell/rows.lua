@@ -1,22 +1,19 @@
 --!plain
 -- The table "they write = here write" of Python's, PyTorch's and NumPy's functions and methods,
--- which elsewhere.lua reads; a line that begins with spaces continues the one before. Words of
--- capitals are the arguments, by place or by their names in small letters: DIM and AXIS count from
--- 1 here, STOP is an exclusive bound, which is inclusive here, INDEX an index, DEVICE a device,
--- COND a condition; S, SEP is a text, L a list, N a number, V a tensor. `**` takes other named
--- arguments; A? may be missing, and A=1 is what it is then. A note stands behind --. A row of
--- torch.f is that of a tensor's methods f and, in place, f_. What needs no row: ops, whose
--- signatures say which argument is a dim, and layers.
+-- which elsewhere.lua reads; a|b is a row of two names; a line that begins with spaces continues
+-- the one before. Words of capitals are the arguments, by place or by their names in small letters:
+-- DIM and AXIS count from 1 here, STOP is an exclusive bound, which is inclusive here, INDEX an
+-- index, DEVICE a device, COND a condition; S, SEP is a text, L a list, N a number, V a tensor.
+-- `**` takes other named arguments; A? may be missing, and A=1 is what it is then. A note stands
+-- behind --. A row of torch.f is that of a tensor's methods f and, in place, f_. What needs no row:
+-- ops, whose signatures say which argument is a dim, and layers.
 return [==[
-len(X) = #X
+len|length(X) = #X
 str(L) = json.encode(L)
-str(X) = tostring(X)
 repr(S) = "'" .. S .. "'"
-repr(X) = tostring(X)
 int(BOOL) = BOOL and 1 or 0
 int(S) = math.tointeger(tonumber(S))
-int(S, N) = math.tointeger(tonumber(S, N))
-int(X) = math.tointeger((math.modf(X)))
+int|math.trunc|np.int64|np.int32(X) = math.tointeger((math.modf(X)))
 float(S) = tonumber(S)
 float(N) = N
 float(V) = V:item()
@@ -28,38 +25,41 @@ abs(N) = math.abs(N)
 round(V) = round(V)
 round(V, N) = round(V, {decimals = N})
 round(X) = math.tointeger(tonumber(("%.0f"):format(X)))
-round(X, N) = tonumber(("%.<N>f"):format(X))
 pow(V, X) = V ^ X
-pow(X, Y) = X ^ Y
+pow|np.power(X, Y) = X ^ Y
 divmod(X, Y) = {X // Y, X % Y}
 max(L) = math.max(table.unpack(L))
 min(L) = math.min(table.unpack(L))
-max(N, N2) = math.max(N, N2)
-min(N, N2) = math.min(N, N2)
-max(N, N2, N3) = math.max(N, N2, N3)
-min(N, N2, N3) = math.min(N, N2, N3)
+max(X, DEFAULT) = (#X > 0 and math.max(table.unpack(X)) or DEFAULT)
+min(X, DEFAULT) = (#X > 0 and math.min(table.unpack(X)) or DEFAULT)
 sum(V) = V:sum(1)
 sum(L) = (function() local t = 0 for _, v in ipairs(L) do t = t + v end return t end)()
+sum(X, L) = (function() local t = {table.unpack(L)} for _, v in ipairs(X) do table.move(v, 1, #v,
+    #t + 1, t) end return t end)()
+sum(X, FIRST) = (function() local t = FIRST for _, v in ipairs(X) do t = t + v end return t end)()
 any(L) = tensor(L):any():item()
 all(L) = tensor(L):all():item()
 sorted(X) = (function() local t = {table.unpack(X)} table.sort(t) return t end)()
 sorted(X, REVERSE) = (function() local t = {table.unpack(X)} table.sort(t, function(a, b)
     if REVERSE then a, b = b, a end return a < b end) return t end)()
-sorted(X, KEY) = (function() local t = {table.unpack(X)} table.sort(t, function(a, b)
-    return KEY(a) < KEY(b) end) return t end)()
+sorted(X, KEY, REVERSE=false) = (function() local t = {} for i, v in ipairs(X) do t[i] =
+    {KEY(v), i, v} end table.sort(t, function(a, b) if a[1] == b[1] then return a[2] < b[2] end
+    if REVERSE then a, b = b, a end return a[1] < b[1] end) for i, e in ipairs(t) do t[i] = e[3] end
+    return t end)() -- equal ones keep their order
 max(X, KEY) = (function() local m for _, v in ipairs(X) do if m == nil or KEY(v) > KEY(m) then
     m = v end end return m end)()
 min(X, KEY) = (function() local m for _, v in ipairs(X) do if m == nil or KEY(v) < KEY(m) then
     m = v end end return m end)()
 reversed(L) = (function(t) local r = {} for i = #t, 1, -1 do r[#r + 1] = t[i] end return r end)(L)
 map(F, L) = (function() local t = {} for i, v in ipairs(L) do t[i] = F(v) end return t end)()
+map(F, X, Y) = (function() local t = {} for i, v in ipairs(X) do t[i] = F(v, Y[i]) end return t
+    end)()
 filter(F, L) = (function() local t = {} for _, v in ipairs(L) do if F(v) then t[#t + 1] = v end
     end return t end)()
 range(STOP) = (function() local t = {} for i = 0, STOP do t[#t + 1] = i end return t end)()
 range(X, STOP) = (function() local t = {} for i = X, STOP do t[#t + 1] = i end return t end)()
 list(L) = {table.unpack(L)}
-list(X) = X
-tuple(X) = X
+list|tuple|numpy|torch.positive|torch.Size|np.float32|np.float64|.to_dense|.coalesce(X) = X
 list() = {}
 set(X) = -- Lua has no sets: t[value] = true, and t[value] asks
 enumerate(X) = ipairs(X) -- from 1
@@ -68,35 +68,31 @@ hasattr(X, S) = X[S] ~= nil
 getattr(X, S) = X[S]
 setattr(X, S, Y) = X[S] = Y
 callable(X) = type(X) == "function"
-id(X) = tostring(X)
-dir(X) = help(X)
-vars(X) = help(X)
+str|repr|id(X) = tostring(X)
+dir|vars(X) = help(X)
 input() = io.read()
 ord(S) = S:byte()
 chr(N) = utf8.char(N)
 hex(N) = ("0x%x"):format(N)
 super() = -- nothing to call: a class inherits from its base
 globals() = _G
-numel(X) = X:numel()
-size(X) = X.shape
+numel|torch.numel(X) = X:numel()
+size|.size(X) = X.shape
 size(X, N) = X:size(N)
-length(X) = #X
 ndims(X) = X.ndim
-println(X) = print(X)
-disp(X) = print(X)
-numpy(X) = X
-.upper(S) = S:upper()
-.lower(S) = S:lower()
-.strip(S) = S:match "^%s*(.-)%s*$"
-.lstrip(S) = S:match "^%s*(.*)$"
-.rstrip(S) = S:match "^(.-)%s*$"
-.strip(S, SEP) = S:match("^[" .. (SEP:gsub("%p", "%%%0")) .. "]*(.-)[" .. (SEP:gsub("%p", "%%%0"))
+println|disp(X) = print(X)
+.upper(X) = X:upper()
+.lower(X) = X:lower()
+.strip(X) = X:match "^%s*(.-)%s*$"
+.lstrip(X) = X:match "^%s*(.*)$"
+.rstrip(X) = X:match "^(.-)%s*$"
+.strip(X, SEP) = X:match("^[" .. (SEP:gsub("%p", "%%%0")) .. "]*(.-)[" .. (SEP:gsub("%p", "%%%0"))
     .. "]*$")
-.zfill(S, N) = ("0"):rep(N - #S) .. S
-.ljust(S, N) = S .. (" "):rep(N - #S)
-.rjust(S, N) = (" "):rep(N - #S) .. S
+.zfill(X, N) = ("0"):rep(N - #X) .. X
+.ljust(X, N) = X .. (" "):rep(N - #X)
+.rjust(X, N) = (" "):rep(N - #X) .. X
 .index(S, SEP) = S:find(SEP, 1, true) - 1
-.isalpha(S) = S:find "^%a+$" ~= nil
+.isalpha(X) = X:find "^%a+$" ~= nil
 .split(S) = (function() local t = {} for w in S:gmatch "%S+" do t[#t + 1] = w end return t end)()
 .split(X, SEP) = (function() local t = {} for w in (X .. SEP):gmatch("(.-)" .. (SEP:gsub("%p",
     "%%%0"))) do t[#t + 1] = w end return t end)()
@@ -104,18 +100,23 @@ numpy(X) = X
     t end)()
 .join(S, X) = table.concat(X, S)
 .replace(X, SEP, S) = (X:gsub((SEP:gsub("%p", "%%%0")), (S:gsub("%%", "%%%%"))))
-.startswith(X, SEP) = X:sub(1, #SEP) == SEP
-.endswith(X, SEP) = X:sub(-#SEP) == SEP
+.startswith(X, PART) = X:sub(1, #PART) == PART
+.endswith(X, PART) = X:sub(#X - #PART + 1) == PART
 .isdigit(X) = X:find "^%d+$" ~= nil
 .append(X, Y) = table.insert(X, Y)
 .extend(X, Y) = table.move(Y, 1, #Y, #X + 1, X)
-.insert(X, INDEX, Y) = table.insert(X, INDEX, Y)
+.insert(X, PLACE, Y) = table.insert(X, PLACE, Y)
 .pop(X) = table.remove(X)
 .pop(X, SEP) = (function() local v = X[SEP] X[SEP] = nil return v end)()
-.pop(X, INDEX) = table.remove(X, INDEX)
+.pop(X, K, Y) = (function() local v = X[K] X[K] = nil if v == nil then return Y end return v end)()
+.clear(X) = for k in pairs(X) do X[k] = nil end
+.pop(X, PLACE) = table.remove(X, PLACE)
 .sort(L) = table.sort(L)
 .sort(L, REVERSE) = table.sort(L, function(a, b) if REVERSE then a, b = b, a end return a < b end)
-.sort(L, KEY) = table.sort(L, function(a, b) return KEY(a) < KEY(b) end)
+.sort(L, KEY, REVERSE=false) = (function(l) local t = {} for i, v in ipairs(l) do t[i] =
+    {KEY(v), i, v} end table.sort(t, function(a, b) if a[1] == b[1] then return a[2] < b[2] end
+    if REVERSE then a, b = b, a end return a[1] < b[1] end) for i, e in ipairs(t) do l[i] = e[3] end
+    end)(L) -- equal ones keep their order
 .copy(L) = (function() local t = {} for k, v in pairs(L) do t[k] = v end return t end)()
 .setdefault(X, K, Y) = (function() if X[K] == nil then X[K] = Y end return X[K] end)()
 .index(L, X) = (function() for i, v in ipairs(L) do if v == X then return i - 1 end end end)()
@@ -126,10 +127,11 @@ numpy(X) = X
     end)(L)
 .find(S, SEP) = (S:find(SEP, 1, true) or 0) - 1
 .count(S, SEP) = (select(2, S:gsub((SEP:gsub("%p", "%%%0")), "")))
-.capitalize(S) = S:sub(1, 1):upper() .. S:sub(2):lower()
-.title(S) = (S:lower():gsub("%f[%a]%a", string.upper))
-.items(X) = pairs(X)
-.keys(X) = pairs(X)
+.isalnum(X) = X:find "^%w+$" ~= nil
+.capitalize(X) = X:sub(1, 1):upper() .. X:sub(2):lower()
+.title(X) = (X:lower():gsub("%f[%a]%a", string.upper))
+.items|.keys(X) = pairs(X)
+.values(L) = (function() local t = {} for _, v in pairs(L) do t[#t + 1] = v end return t end)()
 .get(X, SEP) = X[SEP]
 .get(X, SEP, Y) = X[SEP] == nil and Y or X[SEP]
 .update(X, **) = for k, v in pairs({**}) do X[k] = v end
@@ -141,11 +143,10 @@ numpy(X) = X
 .close(X) = X:close()
 os.makedirs(D, **) = os.execute("mkdir -p " .. D)
 os.makedirs(D, EXIST_OK) = os.execute("mkdir -p " .. D)
-os.path.exists(FILE) = io.open(FILE) ~= nil
+os.path.exists|os.path.isfile(FILE) = io.open(FILE) ~= nil
 os.path.join(A, B) = A .. "/" .. B
 os.path.basename(FILE) = FILE:match "[^/]*$"
 os.path.dirname(FILE) = FILE:match "^(.*)/" or ""
-os.path.isfile(FILE) = io.open(FILE) ~= nil
 os.path.splitext(FILE) = (function(f) local a, b = f:match "^(.+)(%.[^./]*)$" return
     {a or f, b or ""} end)(FILE)
 itertools.chain(X, Y) = table.move(Y, 1, #Y, #X + 1, {table.unpack(X)})
@@ -156,13 +157,11 @@ json.dumps(X) = json.encode(X)
 json.loads(X) = json.decode(X)
 json.dump(X, FILE) = FILE:write(json.encode(X))
 json.load(FILE) = json.decode(FILE:read "a")
-time.time() = clock()
-time.perf_counter() = clock()
+time.time|time.perf_counter() = clock()
 time.sleep(N) = os.execute("sleep " .. N)
-copy.deepcopy(V) = V:clone()
+copy.deepcopy|copy.copy(V) = V:clone()
 copy.deepcopy(X) = X:deepcopy()
-copy.copy(V) = V:clone()
-random.random() = math.random()
+random.random|np.random.rand() = math.random()
 random.randint(A, B) = math.random(A, B)
 random.uniform(A, B) = A + (B - A) * math.random()
 random.choice(L) = L[math.random(#L)]
@@ -172,7 +171,6 @@ math.isclose(A, B) = math.abs(A - B) <= 1e-9 * math.max(math.abs(A), math.abs(B)
 math.factorial(N) = (function(n) local r = 1 for i = 2, n do r = r * i end return r end)(N)
 math.comb(A, B) = (function(n, k) local r = 1 for i = 1, k do r = r * (n - k + i) // i end
     return r end)(A, B)
-math.trunc(X) = math.tointeger((math.modf(X)))
 math.fabs(X) = math.abs(X) + 0.0
 math.copysign(A, B) = (1 / B < 0 and -1 or 1) * math.abs(A)
 math.degrees(X) = math.deg(X)
@@ -191,19 +189,15 @@ plt.plot(X, Y) = plot(X, Y)
 plt.hist(X) = hist(X)
 plt.imshow(X) = imshow(X)
 plt.show() = -- plot, hist, heatmap and imshow draw at once
-torch.tensor(X, DTYPE) = tensor(X, {dtype = DTYPE})
 torch.range(A, B) = arange(A, B)
 torch.randint(LOW, STOP, SIZE, **) = randint(LOW, STOP, SIZE, **)
 torch.randint(STOP, SIZE, **) = randint(0, STOP, SIZE, **)
 torch.randint_like(X, STOP) = randint_like(X, 0, STOP)
 torch.randint_like(X, LOW, STOP) = randint_like(X, LOW, STOP)
 torch.linspace(A, B, STEPS, **) = linspace(A, B, STEPS, **)
-torch.where(A) = nonzero(A, {as_tuple = true})
+torch.where|np.nonzero(A) = nonzero(A, {as_tuple = true})
 torch.rsub(A, B) = B - A
-torch.positive(X) = X
 torch.randperm(N, **) = randperm(N, **) -- from 1, as indices are
-torch.numel(X) = X:numel()
-torch.Size(X) = X
 torch.is_tensor(X) = is_tensor(X)
 torch.svd(X) = (function(u, s, vh) return u, s, vh.mT end)(linalg.svd(X, {full_matrices = false}))
 torch.unfold(X, KERNEL_SIZE) = nn.Unfold(KERNEL_SIZE)(X)
@@ -218,8 +212,7 @@ torch.cuda.empty_cache() = empty_cache()
 torch.cuda.memory_allocated() = memory("gpu").in_use
 torch.cuda.max_memory_allocated() = memory("gpu").peak
 torch.cuda.reset_peak_memory_stats() = reset_peak("gpu")
-torch.cuda.manual_seed(X) = manual_seed(X)
-torch.cuda.manual_seed_all(X) = manual_seed(X)
+torch.cuda.manual_seed|torch.cuda.manual_seed_all|np.random.seed(X) = manual_seed(X)
 torch.cuda.get_device_name(**) = cuda.devices()[1].model
 torch.cuda.get_device_name(INDEX) = cuda.devices()[INDEX].model
 torch.cuda.current_device() = -- ops go to the device of their tensors; default_device() is of
@@ -232,8 +225,7 @@ torch.cuda.set_sync_debug_mode(MODE) = sync.mode = MODE
 torch.cuda.get_sync_debug_mode() = sync.mode
 torch.cuda.nvtx.range_push(S) = span = profile.region(S) -- it ends with span:close()
 torch.cuda.nvtx.range_pop() = span:close()
-torch.cuda.nvtx.range(S) = profile.region(S)
-nvtx.annotate(S) = profile.region(S)
+torch.cuda.nvtx.range|nvtx.annotate(S) = profile.region(S)
 torch.jit.script(F) = fuse(F) -- capture(f) replays all its ops
 torch.jit.trace(F, X) = capture(F) -- it is recorded in its first call
 torch.compile(F, **) = fuse(F) -- capture(f) replays all its ops
@@ -241,29 +233,25 @@ torch.profiler.profile(**) = profile.run(function() … end) -- in the function 
 torch.profiler.schedule(**) = profile.schedule({**})
 torch.profiler.tensorboard_trace_handler(D) = function(prof) prof:trace("step.json") end -- as
     on_trace_ready; D is a folder there
-torch.profiler.record_function(S) = profile.record_function(S)
-torch.autograd.profiler.record_function(S) = profile.record_function(S)
-torch.utils.benchmark.Timer(STMT, **) = timeit(function() return STMT end)
-benchmark.Timer(STMT, **) = timeit(function() return STMT end)
+torch.profiler.record_function|torch.autograd.profiler.record_function(S) =
+    profile.record_function(S)
+torch.utils.benchmark.Timer|benchmark.Timer(STMT, **) = timeit(function() return STMT end)
 torch.autograd.grad(X, Y, **) = {grad(X, Y, **)}
 dist.get_rank() = dist.rank
 dist.get_world_size() = dist.size
 dist.destroy_process_group() = -- nothing to call: the end of the program leaves the job
-DDP(M, **) = nn.parallel.DistributedDataParallel(M)
-nn.parallel.DistributedDataParallel(M, **) = nn.parallel.DistributedDataParallel(M)
+DDP|nn.parallel.DistributedDataParallel(M, **) = nn.parallel.DistributedDataParallel(M)
 nn.DataParallel(M) = nn.parallel.DistributedDataParallel(M)
 nn.Parameter(X) = nn.parameter(X)
-data.DataLoader(DS, **) = data.Loader{DS, **}
-DataLoader(DS, **) = data.Loader{DS, **}
+data.DataLoader|DataLoader(DS, **) = data.Loader{DS, **}
 SummaryWriter(X) = -- there is no TensorBoard: plot(list) draws losses at once
 tqdm(X) = progress(X)
 .numpy(X) = X -- NumPy's functions are here, of tensors
-.astype(X, DTYPE) = X:to(DTYPE)
+.astype|.type(X, DTYPE) = X:to(DTYPE)
+.where(X, MASK, Y) = where(MASK, X, Y)
 .to(X, DEVICE) = X:to(DEVICE)
 .cuda(X) = X:to("gpu")
-.type(X, DTYPE) = X:to(DTYPE)
-.type(X) = X.dtype
-.size(X) = X.shape
+.type|.typename(X) = X.dtype
 .size(X, DIM) = X:size(DIM)
 .stride(X, DIM) = X:stride()[DIM]
 .backward(X, RETAIN_GRAPH) = X:backward({retain_graph = RETAIN_GRAPH})
@@ -273,13 +261,11 @@ tqdm(X) = progress(X)
 .fill_diagonal_(X, Y) = (function(t) t:diagonal():fill_(Y) return t end)(X)
 .grid(X) = -- there are no axes to set
 .key_averages(X) = X:key_averages()
-np.array(X) = tensor(X)
-np.array(X, DTYPE) = tensor(X, {dtype = DTYPE})
+np.array|tf.constant(X) = tensor(X)
+torch.tensor|np.array(X, DTYPE) = tensor(X, {dtype = DTYPE})
 np.dot(X, Y) = matmul(X, Y)
-np.max(X, AXIS, **) = amax(X, AXIS, **)
-np.min(X, AXIS, **) = amin(X, AXIS, **)
-np.amax(X, AXIS, **) = amax(X, AXIS, **)
-np.amin(X, AXIS, **) = amin(X, AXIS, **)
+np.max|np.amax(X, AXIS, **) = amax(X, AXIS, **)
+np.min|np.amin(X, AXIS, **) = amin(X, AXIS, **)
 np.append(X, N) = cat({X:flatten(), tensor{N}})
 np.append(X, Y) = cat({X:flatten(), Y})
 np.delete(X, INDEX) = -- a mask or a list of what stays: x[mask], x[tensor{1, 3}]
@@ -288,10 +274,6 @@ np.pad(X, N) = (function(t) local p = {} for i = 1, 2 * t.ndim do p[i] = N end r
     end)(X)
 np.full(SIZE, X, **) = full(SIZE, X, **)
 np.identity(N) = eye(N)
-np.float32(X) = X
-np.float64(X) = X
-np.int64(X) = math.tointeger((math.modf(X)))
-np.int32(X) = math.tointeger((math.modf(X)))
 np.cumsum(X) = X:flatten():cumsum(1)
 np.cumprod(X) = X:flatten():cumprod(1)
 np.expand_dims(X, AXIS) = X:unsqueeze(AXIS)
@@ -305,18 +287,14 @@ np.array_split(X, A) = tensor_split(X, A)
 np.ptp(X) = X:max() - X:min()
 np.clip(N, A, B) = math.max(A, math.min(N, B))
 np.clip(X, A, B) = clamp(X, A, B)
-np.power(X, Y) = X ^ Y
 np.mod(X, Y) = X % Y
 np.flip(X) = (function(t) for i = 1, t.ndim do t = t:flip(i) end return t end)(X)
-np.nonzero(A) = nonzero(A, {as_tuple = true})
 np.average(X) = X:mean()
 np.average(X, WEIGHTS) = (X * WEIGHTS):sum() / WEIGHTS:sum()
 np.polyfit(X, Y, DEG) = (linalg.lstsq(vander(X, DEG + 1), Y:unsqueeze(2))):flatten()
 np.digitize(X, BINS) = bucketize(X, BINS, {right = true}) -- bins count from 1
 np.vectorize(F) = F -- ops take whole tensors
 np.meshgrid(X, Y) = meshgrid({X, Y}, {indexing = "xy"})
-np.random.seed(X) = manual_seed(X)
-np.random.rand() = math.random()
 np.random.random(SIZE) = rand(SIZE)
 np.random.randint(STOP) = math.random(0, STOP)
 np.random.randint(A, STOP) = math.random(A, STOP)
@@ -371,9 +349,8 @@ torch.lp_pool1d(X, P, N) = (avg_pool1d(X ^ P, N) * N) ^ (1 / P)
 torch.lp_pool2d(X, P, N) = (avg_pool2d(X ^ P, N) * N ^ 2) ^ (1 / P)
 torch.lp_pool3d(X, P, N) = (avg_pool3d(X ^ P, N) * N ^ 3) ^ (1 / P)
 torch.dropout1d(X, P=0.5) = nn.Dropout1d(P)(X)
-torch.dropout2d(X, P=0.5) = nn.Dropout2d(P)(X)
+torch.dropout2d|torch.feature_dropout(X, P=0.5) = nn.Dropout2d(P)(X)
 torch.dropout3d(X, P=0.5) = nn.Dropout3d(P)(X)
-torch.feature_dropout(X, P=0.5) = nn.Dropout2d(P)(X)
 torch.pdist(X) = (function(x) local i = triu_indices(#x, #x, 1) return
     cdist(x, x)[{i[1], i[2]}] end)(X)
 torch.scalar_tensor(X, **) = tensor(X, **)
@@ -381,10 +358,8 @@ torch.set_float32_matmul_precision(S) = cuda.tf32(S ~= "highest")
 torch.get_float32_matmul_precision() = cuda.tf32() and "high" or "highest"
 torch.stft(X, N, RETURN_COMPLEX, **) = stft(X, N, **)
 torch.finfo.eps(T) = ({f64 = 2.0 ^ -52, f32 = 2.0 ^ -23, bf16 = 2.0 ^ -7, f16 = 2.0 ^ -10})[T]
-torch.finfo.tiny(T) = ({f64 = 2.0 ^ -1022, f32 = 2.0 ^ -126, bf16 = 2.0 ^ -126,
-    f16 = 2.0 ^ -14})[T]
-torch.finfo.smallest_normal(T) = ({f64 = 2.0 ^ -1022, f32 = 2.0 ^ -126, bf16 = 2.0 ^ -126,
-    f16 = 2.0 ^ -14})[T]
+torch.finfo.tiny|torch.finfo.smallest_normal(T) = ({f64 = 2.0 ^ -1022, f32 = 2.0 ^ -126, bf16 = 2.0
+    ^ -126, f16 = 2.0 ^ -14})[T]
 torch.finfo.max(T) = ({f64 = 0x1.fffffffffffffp1023, f32 = 0x1.fffffep127, bf16 = 0x1.fep127,
     f16 = 65504.0})[T]
 torch.finfo.min(T) = ({f64 = -0x1.fffffffffffffp1023, f32 = -0x1.fffffep127,
@@ -396,8 +371,6 @@ torch.iinfo.min(T) = ({i64 = math.mininteger, i32 = -2147483648, i16 = -32768, i
 .put_(X, INDEX, SOURCE) = X:view(-1)[INDEX] = SOURCE
 .detach_(X) = X = X:detach()
 .dequantize(X) = X:float()
-.to_dense(X) = X
-.coalesce(X) = X
 .cauchy_(X, MEDIAN=0, SIGMA=1) = X:copy_(((rand_like(X) - 0.5) * math.pi):tan() * SIGMA + MEDIAN)
 .exponential_(X, LAMBD=1) = X:uniform_():neg_():log1p_():mul_(-1 / LAMBD)
 .geometric_(X, P) = X:copy_((rand_like(X):log() / math.log(1 - P)):ceil())
@@ -407,7 +380,6 @@ torch.iinfo.min(T) = ({i64 = math.mininteger, i32 = -2147483648, i16 = -32768, i
 .resize_as_(X, OTHER) = X = X:reshape(OTHER.shape)
 .register_post_accumulate_grad_hook(X, F) = X:register_hook(F)
 .new_empty_strided(X, SIZE, STRIDE) = X:new_empty(SIZE)
-.typename(X) = X.dtype
 np.std(X, AXIS?, DDOF=0) = std(X, AXIS?, {correction = DDOF})
 np.var(X, AXIS?, DDOF=0) = var(X, AXIS?, {correction = DDOF})
 np.sort(X, AXIS?) = (sort(X, AXIS?))
@@ -423,22 +395,19 @@ np.random.randn(A, B?, C?) = randn(A, B?, C?)
 .unsafe_chunk(X, N, DIM?) = X:chunk(N, DIM?)
 .unsafe_split(X, N, DIM?) = X:split(N, DIM?)
 .split_with_sizes(X, L, DIM?) = X:split(L, DIM?)
-torch.autocast(DEVICE_TYPE, DTYPE="bf16") = autocast(DTYPE)
-torch.amp.autocast(DEVICE_TYPE, DTYPE="bf16") = autocast(DTYPE)
+torch.autocast|torch.amp.autocast(DEVICE_TYPE, DTYPE="bf16") = autocast(DTYPE)
 dist.init_process_group(X?, **) = dist.init()
 
 torch.cuda.synchronize(DEVICE?) = synchronize(DEVICE?)
 sys.exit(X?) = os.exit(X?)
-torch.Tensor(L) = tensor(L, {dtype = "f32"})
-torch.FloatTensor(L) = tensor(L, {dtype = "f32"})
+torch.Tensor|torch.FloatTensor(L) = tensor(L, {dtype = "f32"})
 torch.DoubleTensor(L) = tensor(L, {dtype = "f64"})
 torch.LongTensor(L) = tensor(L, {dtype = "i64"})
 torch.IntTensor(L) = tensor(L, {dtype = "i32"})
 torch.Tensor(A, B?, C?) = empty(A, B?, C?)
-tf.constant(X) = tensor(X)
 tf.reduce_sum(X) = sum(X)
 tf.reduce_mean(X) = mean(X)
-jax.grad(F) = function(x) x = x:detach():requires_grad_() return grad(F(x), x) end
-torch.func.grad(F) = function(x) x = x:detach():requires_grad_() return grad(F(x), x) end
+jax.grad|torch.func.grad(F) = function(x) x = x:detach():requires_grad_() return grad(F(x), x) end
 jax.jit(F) = fuse(F)
+
 ]==]

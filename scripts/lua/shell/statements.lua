@@ -12,7 +12,7 @@ local statements, write = {}, {}
 
 local is_complex = require "shell.complex".is
 local loops = require "shell.loops"
-local loop, called, made = loops.loop, loops.called, loops.made
+local loop, called = loops.loop, loops.called
 
 -- ---- assignments ----
 
@@ -31,18 +31,18 @@ local function targets_of(list)
     return joined(list, target)
 end
 
--- a, *rest = list
+-- a, *rest = list, where the rest may stand anywhere
 local function with_rest(list, value)
-    local out, last = {}, list[#list]
-    if last[1] ~= "star" then
-        say "a list of the rest stands last: a, rest = t[1], {table.unpack(t, 2)}"
+    local names, out, behind = {}, {}, false
+    local t = emit(value, 14)
+    for i, node in ipairs(list) do
+        local from_end = i < #list and ("#%s - %d"):format(t, #list - i) or "#" .. t
+        if node[1] == "star" then
+            behind, node = true, node[2]
+            out[i] = ("{table.unpack(%s, %d%s)}"):format(t, i, i < #list and ", " .. from_end or "")
+        else out[i] = ("%s[%s]"):format(t, behind and from_end or i) end
+        names[i] = target(node)
     end
-    local names = {}
-    for i = 1, #list - 1 do
-        names[i], out[i] = target(list[i]), ("%s[%d]"):format(emit(value, 14), i)
-    end
-    names[#list], out[#list] = target(last[2]), ("{table.unpack(%s, %d)}"):format(emit(value),
-        #list)
     return table.concat(names, ", ") .. " = " .. table.concat(out, ", ")
 end
 
@@ -76,7 +76,8 @@ local function one_value(to, list, value)
         end
         local text = value[3] ~= "shape" and emit(value)
         local inner = text and text:match "^%b{}$" and text:sub(2, -2)
-        if inner or text and kind(value) == "table" then
+        if value[1] == "name" and kind(value) == "tensor" then text = text .. ":unbind(1)" end
+        if inner or text and kind(value) == "table" or text and text:find ":unbind%(1%)$" then
             return to .. " = " .. (inner or ("table.unpack(%s)"):format(text))
         end
     end
@@ -85,12 +86,7 @@ local function one_value(to, list, value)
         return ("if %s then %s = %s else %s = %s end"):format((condition(value[3])), to,
             emit(value[2]), to, (emit(value[4])))
     end
-    if value[1] == "comprehension" then
-        return ("%s = {} %s"):format(to, loops.comprehension(value, to))
-    end
-    local f = value[1] == "call" and value[2][1] == "name" and value[3][1]
-    local made_here = f and f[1] == "comprehension" and made(value[2][2], f, to)
-    return made_here or to .. " = " .. emit(value)
+    return translate.once(to) and loops.filled(value, to) or to .. " = " .. emit(value)
 end
 
 -- (a, b), c = (1, 2), 3 with the tuples taken apart.
@@ -266,18 +262,11 @@ function write.expression(node)
         return e.triple and "-- " .. e[2]:gsub("\n", " ") or (emit(e))
     end
     if e[1] == "choice" then return write["return"] { "return", list } end
-    if e[1] == "comprehension" then
-        local name = translate.unused(e[2] == "dict" and "t" or "list")
-        return ("%s = {} %s return %s"):format(name, loops.comprehension(e, name), name)
-    end
+    local made = loops.returned(e)
+    if made then return made end
     local args = called(e, "print")
     local printed = args and print_call(args)
     if printed then return printed end
-    local first = e[1] == "call" and e[2][1] == "name" and e[3][1]
-    if first and first[1] == "comprehension" then
-        local text = made(e[2][2], first, "n")
-        if text then return text .. " return n" end
-    end
     local model, file = e[1] == "call" and e[2][1] == "field" and e[2][3] == "load_state_dict"
         and e[2][2], e[1] == "call" and e[3][1]
     if model and file[1] == "call" and path(file[2]) == "torch.load" then

@@ -11,11 +11,14 @@ local function formatted(form, value)
     local fill, align, rest = form:match "^(.)([<>^])(.*)$"
     if not fill then align, rest = form:match "^([<>^]?)(.*)$" end
     local sign, zero, width, comma, dot, letter = rest:match
-        "^([+ ]?)(0?)(%d*)([,_]?)(%.?%d*)([a-zA-Z%%]?)$"
-    if comma == "," and align .. width .. dot == "" and ("d"):find(letter, 1, true) then
-        return "%s", ('(tostring(%s):reverse():gsub("%%d%%d%%d", "%%0,"):reverse():gsub("^,", ""))')
-            :format((emit(value)))
+        "^([+ #]?)(0?)(%d*)([,_]?)(%.?%d*)([a-zA-Z%%]?)$"
+    if comma and comma ~= "" and ("df"):find(letter, 1, true) and align ~= "<" then
+        local number = letter == "f" and ('("%%%s%sf"):format(%s)'):format(sign, dot, emit(value))
+            or ("tostring(%s)"):format((emit(value)))
+        return "%" .. width .. "s", ('(%s:gsub("%%d+", function(s) return s:reverse():gsub(\z
+            "%%d%%d%%d", "%%0%s"):reverse():gsub("^%s", "") end, 1))'):format(number, comma, comma)
     end
+    if fill == "0" and align == ">" then fill, align, zero = nil, "", "0" end
     if not width or comma ~= "" or align == "^" or fill and fill ~= " " then
         say(("-- the format {:%s} has no form in Lua"):format(form))
     end
@@ -30,7 +33,8 @@ local function formatted(form, value)
     if kind(value) == "table" and value[3] ~= "shape" and letter .. width == "" then
         return "%s", ("json.encode(%s)"):format((emit(value)))
     end
-    letter = letter == "" and (kind(value) == "number" and sign ~= "" and "g" or "s") or letter
+    letter = letter ~= "" and letter
+        or (zero ~= "" or sign ~= "" and kind(value) == "number") and "g" or "s"
     local left = align == "<" or align == "" and width ~= "" and letter == "s"
         and kind(value) ~= "number" and kind(value) ~= "tensor"
     return "%" .. (left and "-" or "") .. sign .. zero .. width .. dot .. letter, (emit(value))

@@ -9,7 +9,8 @@ local elsewhere = require "shell.elsewhere"
 local translate = {}
 
 local scope, notes -- of the line that is being translated
-local loops        -- variables of its loops: "zero" or "one", what they count from
+local loops        -- variables of its loops: what they are; a number: the first of them; "one":
+                   -- numbers from 1 that count from 0 there
 local told, made   -- kinds of the variables that the line sets, and their expressions
 local write, emit, kind = {}, nil, nil
 translate.write = write -- by a node's kind: function(node) -> text, how tightly it binds
@@ -22,6 +23,12 @@ translate.say = say
 function translate.unused(name)
     while scope.line:find("%f[%w_]" .. name .. "%f[^%w_]") do name = name .. "_" end
     return name
+end
+
+-- Whether the name, or path, stands in the line once: what is assigned to it does not read it.
+function translate.once(name)
+    return name:find "^[%a_][%w_.]*$" and select(2, scope.line:gsub("%f[%w_]"
+        .. name:gsub("%.", "%%.") .. "%f[^%w_]", "")) == 1
 end
 
 -- The text with its own variables, in a word each, renamed where the line has the name.
@@ -45,14 +52,12 @@ local function joined(list, f, n)
 end
 translate.joined = joined
 
-local DIMS = "dims count from 1"
-local COUNT = "indices count from 1, and a range includes its end"
-translate.COUNT = COUNT
 
 function translate.with(outer, f, ...)
     for _, name in ipairs { "operators", "texts", "indices", "calls" } do
         require("shell." .. name)
     end
+    elsewhere.renew()
     scope, notes, loops, told, made = outer, {}, {}, {}, {}
     local result = table.pack(pcall(f, ...))
     if not result[1] then
@@ -73,8 +78,26 @@ translate.value = value_of
 
 function translate.told(name) return told[name] end
 
+-- Whether the expression reads the variable.
+local function reads(node, name)
+    if node[1] == "name" and node[2] == name then return true end
+    for _, part in next, node do
+        if type(part) == "table" and reads(part, name) then return true end
+    end
+    return false
+end
+
 -- From here on the variable holds the value of the expression, nil if not known, of the kind.
-function translate.tell(name, node, of) told[name], made[name] = of or "unknown", node end
+function translate.tell(name, node, of)
+    told[name], made[name] = of or "unknown", node
+    for other, expression in next, made do -- one that reads it has another value from here on
+        local dict = require "shell.loops".is_dict(expression) and { "table", { "key" } }
+        if reads(expression, name) then made[other] = dict or nil end
+    end
+end
+
+-- What the line sets the variable to; any other expression as it is.
+function translate.origin(node) return node[1] == "name" and made[node[2]] or node end
 
 -- The class of layer that the expression is, as nn.NLLLoss(), or a variable of one.
 function translate.layer(node)
@@ -110,7 +133,15 @@ local function path(node)
 end
 translate.path = path
 
+-- x.shape or x.size()
+local function is_shape(node)
+    if node[1] == "field" then return node[3] == "shape" end
+    return node[1] == "call" and node[2][1] == "field" and node[2][3] == "size" and #node[3] == 0
+end
+translate.is_shape = is_shape
+
 local function call_kind(node)
+    if is_shape(node) then return "table" end
     local f, name = node[2], path(node[2])
     if name and numbers[name] then
         local tensor = (name == "abs" or name == "round") and kind(node[3][1]) == "tensor"
@@ -121,6 +152,14 @@ local function call_kind(node)
         or name == "sorted" or name == "range" or name == "map" or name == "filter"
         or name == "zip" or name == "reversed" then
         return "table"
+    end
+    local first = node[3][1] or {}
+    local own = f[1] == "name" and kind(first) ~= "tensor" and f[2] -- Python's
+    if own == "any" or own == "all" then return "boolean" end
+    if own == "max" or own == "min" or own == "sum" then
+        local one = require "shell.loops".element(first) == "values" or first[1] ~= "comprehension"
+            and node[3][2] and kind(first) == "number"
+        return one and "number" or nil
     end
     local last = name and name:match "[^.]*$" or f[3]
     if last == "isinstance" or last == "hasattr" or last == "callable" then return "boolean" end
@@ -136,18 +175,18 @@ local function call_kind(node)
         if methods[last] then return "tensor" end
     end
     local op = elsewhere.canonical(name or "")
-    return gpush.ops(true)[op] and "tensor" or (op == "tensor" or op == "arange") and "tensor"
+    return elsewhere.ops()[op] and "tensor" or (op == "tensor" or op == "arange") and "tensor"
         or nil
 end
 
 local kinds = { number = "number", string = "string", list = "table", tuple = "table",
     table = "table", comprehension = "table", lambda = "function", call = call_kind,
-    raw = "function" }
+    raw = function(node) return node.kind or "function" end }
 function kinds.constant(node) return node[2] == "nil" and "nil" or "boolean" end
 function kinds.name(node)
     local of = loops[node[2]] or told[node[2]]
     if not of then return scope.kind(node[2]) end
-    if of == "zero" or of == "one" or of == "values" then return "number" end
+    if math.type(of) or of == "one" or of == "values" then return "number" end
     if of == "indices" then return "tensor" end
     return of ~= "unknown" and of or nil
 end
@@ -181,9 +220,9 @@ function kinds.field(node)
     return v ~= nil and (gpush.is_tensor(v) and "tensor" or type(v)) or nil
 end
 function kinds.index(node)
-    if node[2][1] == "field" and node[2][3] == "shape" then return "number" end
     local k = kind(node[2])
     local part = k == "table" and node[3][1][1] == "range"
+    if is_shape(node[2]) and not part then return "number" end
     return (k == "tensor" or k == "string" or part) and k or nil
 end
 function kind(node)
@@ -193,123 +232,8 @@ function kind(node)
 end
 translate.kind = kind
 
--- ---- numbers that count from 0 there and from 1 here ----
-
-local function literal(node)
-    if node[1] == "paren" then return literal(node[2]) end
-    if node[1] == "unary" and node[2] == "-" then
-        local n = literal(node[3])
-        return n and -n
-    end
-    return node[1] == "number" and math.tointeger(tonumber(node[2]))
-end
-
-translate.literal = literal
-
--- The text of node + n, with the sum of numbers at its end made.
-local function plus(node, n)
-    local value = literal(node)
-    if value then return tostring(value + n), value + n < 0 and 11 or 14 end
-    if node[1] == "paren" then return plus(node[2], n) end
-    local right = node[1] == "binary" and (node[2] == "+" or node[2] == "-") and literal(node[4])
-    if right then return plus(node[3], n + (node[2] == "-" and -right or right)) end
-    if node[1] == "name" and loops[node[2]] == "one" then
-        local name = node[2]
-        n = n - 1
-        if n == 0 then return name end
-        return ("%s %s %d"):format(name, n < 0 and "-" or "+", math.abs(n)), 9
-    end
-    local text = emit(node, 9)
-    if n == 0 then return text, 9 end
-    return ("%s %s %d"):format(text, n < 0 and "-" or "+", math.abs(n)), 9
-end
-
-translate.plus = plus
-
--- Whether the number counts from the end: -1, -n, a variable that holds such a number.
-local function from_end(node)
-    local n = literal(node)
-    if n then return n < 0 end
-    if node[1] == "unary" and node[2] == "-" then return true end
-    local v = node[1] == "name" and value_of(node[2])
-    return math.type(v) == "integer" and v < 0
-end
-
-translate.from_end = from_end
-
--- A dim or an index of a number; what is not known to be one stays, with a note.
-local function position(node, words)
-    if node[1] == "constant" or scope.counted then return emit(node) end
-    local k = kind(node)
-    if k == "number" and from_end(node) or k == "tensor" and words then return emit(node) end
-    if node[1] == "choice" then
-        return emit { "choice", { "raw", (position(node[2], words)) }, node[3],
-            { "raw", (position(node[4], words)) } }
-    end
-    note(words or COUNT)
-    local computed = node[1] == "binary" and literal(node[4])
-        and (not words or node[2] == "+" or node[2] == "-")
-    if k == "number" or computed then return plus(node, 1) end
-    return emit(node)
-end
-
-translate.position = position
-
-local function dims(node)
-    if node[1] ~= "tuple" and node[1] ~= "list" then return position(node, DIMS) end
-    return "{" .. joined(node, function(v) return position(v, DIMS) end, 2) .. "}"
-end
-translate.dims = dims
-
--- An exclusive upper bound as an inclusive one.
-local function stop(node) return plus(node, -1) end
-translate.stop = stop
-
-local constructors = { tensor = true, zeros = true, ones = true, full = true, arange = true,
-    randint = true }
-
--- Whether numbers are made in place: torch.tensor([0, 2]).long()[:, None]; no mask, and no indices
--- of gpush's own, as argmax's.
-local function made_in_place(node)
-    local f = node[1] == "index" and node or node[1] == "call" and node[2]
-    if not f then return false end
-    local name = path(f)
-    if node[1] == "call" and name and constructors[elsewhere.canonical(name)] then
-        local first = node[3][1]
-        local boolean = first and (first[1] == "list" and first[2] or first)[1] == "constant"
-        for _, a in ipairs(node[3]) do
-            boolean = boolean or a[1] == "named" and (path(a[3]) or ""):find "bool$"
-        end
-        return not boolean
-    end
-    local method = node[1] == "call" and (f[1] == "field" or f[1] == "method") and f[3]
-    if method == "bool" or method and elsewhere.indices(method) == 1 then return false end
-    return (node[1] == "index" or method ~= false) and made_in_place(f[2])
-end
-
--- An index tensor that is written in place: [0, 2] or torch.tensor([0, 2]), else as it is.
-local function shifted(node)
-    if node[1] == "list" or node[1] == "tuple" then
-        return "{" .. joined(node, function(v)
-            return v[1] == "constant" and emit(v) or (v[1] == "list" and shifted or position)(v)
-        end, 2) .. "}"
-    end
-    local name = node[1] == "call" and path(node[2])
-    local op = name and elsewhere.canonical(name)
-    if op == "arange" or name == "range" or op == "randint" then
-        local counted = op == "randint" and node or { "call", { "name", "torch.arange" }, node[3] }
-        note(COUNT)
-        return emit(counted) .. " + 1", 9
-    end
-    local list = name and elsewhere.canonical(name) == "tensor" and node[3][1]
-    if list and (list[1] == "list" or list[1] == "tuple") then return "tensor" .. shifted(list) end
-    if made_in_place(node) and not scope.counted then
-        note(COUNT)
-        return emit(node, 9) .. " + 1", 9
-    end
-    return (position(node))
-end
-translate.shifted = shifted
+-- What the name is as the variable of a loop; nil for other names.
+function translate.of_loop(name) return loops[name] end
 -- Whether what the line has by place counts from 1 already.
 function translate.counted() return scope.counted end
 
@@ -416,7 +340,7 @@ function translate.parameters(list, body)
                 or ""
         end
     end
-    local text = translate.looping(own, "unknown", function()
+    local text = translate.looping(own, #list == 1 and list[1].of or "unknown", function()
         return translate.looping(rest, "table", body)
     end)
     return table.concat(names, ", "), table.concat(start), text
@@ -430,7 +354,7 @@ end
 
 -- A list or a sum that a loop makes, as a value.
 function write.comprehension(node)
-    return built(require "shell.loops".comprehension(node, translate.unused "t"))
+    return ("(function() %s end)()"):format(require "shell.loops".returned(node))
 end
 
 function write.field(node)
@@ -447,6 +371,11 @@ function write.field(node)
     if not pair then pair, level = translate.part_of(object, name) end
     if not pair then pair, level = translate.field_form(object, name) end
     if pair then return pair, level end
+    if name == "__getitem__" then
+        local list = kind(object) == "table" and not require "shell.loops".is_dict(object)
+        return ("function(k) return %s[k%s] end"):format(emit(object, 14), list and " + 1" or ""),
+            13
+    end
     if name == "type" and object[3] == "device" then
         return ('%s:match "^%%a+"'):format(emit(object, 14))
     end
@@ -459,10 +388,12 @@ function write.field(node)
         end
         return ("nn.class_of(%s)"):format((emit(of)))
     end
-    if elsewhere.forms["." .. name] and object[1] == "name"
-        and type(value_of(object[2])) == "table" and value_of(object[2])[name] == nil then
-        local k = { "name", translate.unused "k" } -- key=d.get
-        local ok, text = pcall(emit, { "call", node, { k } })
+    local of_str = object[2] == "str"
+    if elsewhere.forms["." .. name] and object[1] == "name" and (of_str
+        or type(value_of(object[2])) == "table" and value_of(object[2])[name] == nil) then
+        local k = { "name", translate.unused "k" } -- key=d.get, key=str.lower
+        local ok, text = pcall(emit, { "call", of_str and { "field", k, name } or node,
+            { not of_str and k or nil } })
         if ok then return ("function(%s) return %s end"):format(k[2], text), 13 end
     end
     if object[1] == "field" and object[3] == "data" and name == "grad" then object = object[2] end

@@ -1,0 +1,227 @@
+--!plain
+-- Writes numbers that count from 0 in Python and from 1 here, for the other parts: indices, dims,
+-- and the bounds of ranges, which include their end. A number that stands in the line is made one
+-- more; what is not known to be a number stays, with a note.
+local require = ...
+local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
+local emit, kind, path, note = translate.expression, translate.kind, translate.path, translate.note
+local value_of, counted, origin = translate.value, translate.counted, translate.origin
+
+local DIMS <const> = "dims count from 1"
+local COUNT <const> = "indices count from 1, and a range includes its end"
+
+local function literal(node)
+    if node[1] == "paren" then return literal(node[2]) end
+    if node[1] == "unary" and node[2] == "-" then
+        local n = literal(node[3])
+        return n and -n
+    end
+    return node[1] == "number" and math.tointeger(tonumber(node[2]))
+end
+
+-- The text of node + n, with the sum of numbers at its end made.
+local function plus(node, n)
+    local value = literal(node)
+    if value then return tostring(value + n), value + n < 0 and 11 or 14 end
+    if node[1] == "paren" then return plus(node[2], n) end
+    local right = node[1] == "binary" and (node[2] == "+" or node[2] == "-") and literal(node[4])
+    if right then return plus(node[3], n + (node[2] == "-" and -right or right)) end
+    if node[1] == "name" and translate.of_loop(node[2]) == "one" then
+        local name = node[2]
+        n = n - 1
+        if n == 0 then return name end
+        return ("%s %s %d"):format(name, n < 0 and "-" or "+", math.abs(n)), 9
+    end
+    local text = emit(node, 9)
+    if n == 0 then return text, 9 end
+    return ("%s %s %d"):format(text, n < 0 and "-" or "+", math.abs(n)), 9
+end
+
+-- Whether the number counts from the end: -1, -n, a variable that holds such a number.
+local function from_end(node)
+    node = origin(node)
+    local n = literal(node)
+    if n then return n < 0 end
+    if node[1] == "unary" and node[2] == "-" then return true end
+    if node[1] == "binary" and node[2] == "-" then return from_end(node[3]) end -- -1 - i
+    local v = node[1] == "name" and value_of(node[2])
+    return math.type(v) == "integer" and v < 0
+end
+
+-- A dim or an index of a number; what is not known to be one stays, with a note.
+local function position(node, words)
+    if node[1] == "constant" or counted() then return emit(node) end
+    local k = kind(node)
+    if k == "number" and from_end(node) or k == "tensor" and words then return emit(node) end
+    if node[1] == "choice" then
+        return emit { "choice", { "raw", (position(node[2], words)) }, node[3],
+            { "raw", (position(node[4], words)) } }
+    end
+    note(words or COUNT)
+    local computed = node[1] == "binary" and literal(node[4])
+        and (not words or node[2] == "+" or node[2] == "-")
+    if k == "number" or computed then return plus(node, 1) end
+    return emit(node)
+end
+
+-- The negative number as one from the end of a list, whose length is an expression.
+local function after(length, node)
+    local n = literal(node)
+    if n then return { "binary", "+", length, { "number", tostring(n) } } end
+    if node[1] == "paren" then return after(length, node[2]) end
+    if node[1] == "unary" then return { "binary", "-", length, node[3] } end
+    if node[1] == "binary" then return { "binary", "-", after(length, node[3]), node[4] } end
+    return { "binary", "+", length, node }
+end
+
+-- Whether the number may be negative: j, or j - 1, by the first number of the loop whose j it is.
+local function may_wrap(node)
+    local from = node[1] == "name" and translate.of_loop(node[2])
+    if math.type(from) then return from < 0 end
+    local name = node[1] == "binary" and node[2] == "-" and node[3][1] == "name" and node[3][2]
+    local first, less = name and translate.of_loop(name), name and literal(node[4])
+    if first == "one" then first = 0 end
+    return math.type(first) and first < (less or math.huge)
+end
+
+-- The place in a list, or along a tensor's first dim, for Python's, which counts from the end
+-- where it is negative.
+local function place(base, node)
+    if may_wrap(node) then return ("(%s) %% #%s + 1"):format(plus(node, 0), base) end
+    if not from_end(node) then return (position(node)) end
+    return (plus(after({ "raw", "#" .. base }, node), 1))
+end
+
+local ZERO <const>, ONE <const> = { "number", "0" }, { "number", "1" }
+local LISTS <const> = { tuple = true, list = true, reversed = true, sorted = true }
+local raised
+
+-- [0, *others, [1]]
+local function raised_each(node, words)
+    local out = { node[1] }
+    for i = 2, #node do
+        local v = node[i]
+        out[i] = v[1] == "star" and { "star", raised(v[2], words) or v[2] }
+            or raised(v, words) or { "raw", (position(v, words)) }
+    end
+    return out
+end
+
+-- range(…), unless its first number counts from the end.
+local function raised_range(node)
+    local first, last, step = table.unpack(node[3])
+    if not last then first, last = ZERO, first end
+    return not from_end(first) and { "call", node[2], { { "raw", (plus(first, 1)) },
+        { "binary", "+", last, ONE }, step } }
+end
+
+-- Whether each value of the comprehension is one of a range, or more, and so none is negative.
+local function of_ranges(node)
+    for _, l in ipairs(node.loops) do
+        if path(l.over[2]) ~= "range" or from_end(l.over[3][1]) then return false end
+    end
+    return node[3][1] == "name" or node[3][1] == "binary" and node[3][2] == "+"
+end
+
+local COMPUTED <const> = { comprehension = true, binary = true, index = true, list = true,
+    tuple = true, call = true }
+
+-- The list of indices, or of dims, whose words are given, that the expression makes, with its
+-- numbers counted from 1: an expression. nil of any other value.
+function raised(node, words)
+    local k, name = node[1], node[1] == "call" and path(node[2])
+    if counted() or kind(node) ~= "table" then return nil end
+    if k == "paren" then return raised(node[2], words) end
+    if k == "list" or k == "tuple" then return raised_each(node, words) end
+    if LISTS[name] and #node[3] == 1 then
+        local of = raised(node[3][1], words)
+        return of and { "call", node[2], { of } }
+    end
+    local over = k == "comprehension" and node.loops[1].over[2]
+    local known = not (over and over[3] == "tolist") and (words or name == "range"
+        or k ~= "call" and COMPUTED[origin(node)[1]])
+    if not known then return nil end
+    note(words or COUNT)
+    local range = name == "range" and raised_range(node)
+    if range then return range end
+    if over and of_ranges(node) then
+        return { k, node[2], { "binary", "+", node[3], ONE }, loops = node.loops }
+    end
+    local v = translate.unused "v" -- a negative number counts from the end
+    return { "comprehension", "list", { "raw", ("%s < 0 and %s or %s + 1"):format(v, v, v) },
+        loops = { { targets = { { "name", v } }, over = node } } }
+end
+
+local function dims(node)
+    local list = raised(node, DIMS)
+    if list then return emit(list) end
+    return position(node, DIMS)
+end
+
+-- An exclusive upper bound as an inclusive one.
+local function stop(node) return plus(node, -1) end
+
+local constructors = { tensor = true, zeros = true, ones = true, full = true, arange = true,
+    randint = true }
+
+-- Whether numbers are made in place: torch.tensor([0, 2]).long()[:, None]; no mask, and no indices
+-- of gpush's own, as argmax's.
+local function made_in_place(node)
+    node = origin(node)
+    local f = node[1] == "index" and node or node[1] == "call" and node[2]
+    if not f then return false end
+    local name = path(f)
+    if node[1] == "call" and name and constructors[elsewhere.canonical(name)] then
+        local first = node[3][1]
+        local boolean = first and (first[1] == "list" and first[2] or first)[1] == "constant"
+        for _, a in ipairs(node[3]) do
+            boolean = boolean or a[1] == "named" and (path(a[3]) or ""):find "bool$"
+        end
+        return not boolean
+    end
+    local method = node[1] == "call" and (f[1] == "field" or f[1] == "method") and f[3]
+    if method == "bool" or method and elsewhere.indices(method) == 1 then return false end
+    return (node[1] == "index" or method ~= false) and made_in_place(f[2])
+end
+
+local function has_negative(node)
+    if node[1] == "unary" and node[2] == "-" then return true end
+    for _, part in next, node do
+        if type(part) == "table" and has_negative(part) then return true end
+    end
+    return false
+end
+
+-- A tensor of indices that is written in place, [0, 2], list(range(2)) or torch.tensor([0, 2]),
+-- with its numbers counted from 1; else the value as it is.
+local function shifted(node)
+    local name = node[1] == "call" and path(node[2])
+    local op = name and elsewhere.canonical(name)
+    if op == "arange" or name == "range" or op == "randint" then
+        local made = op == "randint" and node or { "call", { "name", "torch.arange" }, node[3] }
+        note(COUNT)
+        return emit(made) .. " + 1", 9
+    end
+    if name == "list" and node[3][1] then return shifted(node[3][1]) end
+    local written = op == "tensor" and node[3][1] or node
+    if written[1] == "list" or written[1] == "tuple" or written == node then
+        local list = raised(written) or written[1] == "list" and written
+        local text = list and emit(list)
+        if list and name == "tuple" then return text end
+        if list then return "tensor" .. (text:find "^{" and text or "(" .. text .. ")") end
+    end
+    if made_in_place(node) and not counted() then
+        note(COUNT)
+        local text = emit(node, 9)
+        if node[1] == "name" and has_negative(origin(node)) then
+            return ("where(%s < 0, %s, %s + 1)"):format(text, text, text), 14
+        end
+        return text .. " + 1", 9
+    end
+    return (position(node))
+end
+
+return { COUNT = COUNT, DIMS = DIMS, literal = literal, plus = plus, from_end = from_end,
+    position = position,
+    place = place, may_wrap = may_wrap,
+    dims = dims, raised = raised, stop = stop, shifted = shifted }

@@ -1,0 +1,166 @@
+--!plain
+-- Fills the rows of rows.lua, which elsewhere.lua reads, with a call's arguments, for calls.lua:
+-- returns by_form(key, args) -> text, how tightly it binds, or nil where no row of the key fits.
+-- Some words of a row say what its argument is: DIM, a dim; STOP, an exclusive bound; MODE …
+local require = ...
+local registry = require "registry"
+local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
+local counts = require "shell.counts"
+local emit, kind, path, say, note = translate.expression, translate.kind, translate.path,
+    translate.say, translate.note
+local position, dims, shifted = counts.position, counts.dims, counts.shifted
+require "shell.operators" -- translate.condition
+
+-- The text of an argument where the form has the word: DIM counts from 1 here, STOP is exclusive.
+local of_word = { DIM = dims, AXIS = dims, AXES = dims, STOP = counts.stop, INDEX = shifted,
+    START = function(node) return position(node) end, COND = translate.condition }
+
+-- The place in the list X.
+function of_word.PLACE(node, given) return counts.place(emit(given.X, 14), node) end
+
+-- What is compared in the place of each value.
+function of_word.KEY(node, given)
+    if node[1] == "lambda" and node[3][1] == "tuple" then
+        say "a key of several values: table.sort(t, function(a, b) … end) compares one by one"
+    end
+    if node[1] == "lambda" and #node[2] == 1 then
+        node[2][1].of = require "shell.loops".element(given.X or given.L)
+    end
+    return emit(node)
+end
+of_word.F = of_word.KEY
+
+-- "cuda" is "gpu" here, which is the card or its model.
+function of_word.DEVICE(node)
+    if node[1] == "choice" then
+        return emit { "choice", { "raw", (of_word.DEVICE(node[2])) }, node[3],
+            { "raw", (of_word.DEVICE(node[4])) } }
+    end
+    local text, level = emit(node)
+    return text:gsub("^([\"'])cuda:?0?([\"'])$", "%1gpu%2"), level
+end
+
+translate.device = of_word.DEVICE
+
+-- A dtype, which may be the name of a type of Python's.
+function translate.dtype(node)
+    local of = node[1] == "name" and ({ int = '"i64"', float = '"f64"', bool = '"bool"' })[node[2]]
+    if of then return of, 14 end
+    return emit(node)
+end
+of_word.DTYPE = translate.dtype
+
+local modes = { ['"warn"'] = '"warn"', ["1"] = '"warn"', ['"error"'] = '"error"',
+    ["2"] = '"error"', ["0"] = '"off"', ['"default"'] = '"off"' }
+-- A shape, which may be one number.
+function of_word.SIZE(node)
+    local text = emit(node)
+    return text:find "^{" and text or "{" .. text .. "}", 13
+end
+
+function of_word.MODE(node)
+    local text = emit(node):gsub("'", '"')
+    return modes[text] or text
+end
+
+-- The statement in a text, as of timeit's.
+function of_word.STMT(node)
+    return emit(node[1] == "string" and require "shell.parse".expression(node[2]) or node)
+end
+
+-- A file of weights, by its name here.
+function of_word.WEIGHTS(node) return (emit(node):gsub("%.pth?([\"'])$", ".safetensors%1")) end
+
+translate.weights = of_word.WEIGHTS
+
+-- The name under which a checkpoint keeps the value: model of model.state_dict().
+function of_word.STATE(node)
+    local name = path(node[1] == "call" and node[2] or node) or "model"
+    name = name:match "^[%a_][%w_]*"
+    return ("{%s = %s}"):format(name, name)
+end
+
+local of_options = registry["gpush.typed_options"]
+
+local by_name <const> = { KEY = true, REVERSE = true, DEFAULT = true } -- never by their place
+
+-- The arguments by the words of the form, and the named ones that are left; nil where they do not
+-- fit.
+local function fitted(form, args)
+    local given, n, left = {}, 0, {}
+    for _, a in ipairs(args) do
+        if a[1] == "named" then left[a[2]] = a[3]
+        elseif a[1] == "star" then return nil
+        else
+            n = n + 1
+            if not form.words[n] or by_name[form.words[n]] then return nil end
+            given[form.words[n]] = a
+        end
+    end
+    for i, word in ipairs(form.words) do
+        for _, key in ipairs { word:lower(), word == "AXIS" and "dim" or word == "DIM" and "axis"
+            or word == "STOP" and (left.high and "high" or "end") or word:lower() } do
+            if left[key] and given[word] then return nil end
+            if left[key] then given[word], left[key] = left[key], nil end
+        end
+        local default = not given[word] and form.defaults[word]
+        if default and default ~= "" then given[word] = { "raw", default } end
+        if not given[word] and not default or given[word] and not default and form.kinds[i]
+            and kind(given[word]) ~= form.kinds[i] then
+            return nil
+        end
+    end
+    if next(left) and not form.options then return nil end
+    return given, left
+end
+
+local of_numbers = { X = true, Y = true, BINS = true, WEIGHTS = true }
+
+-- The form's text with the arguments in place of its words; nil where they do not fit.
+local function fill(form, args)
+    local given, left = fitted(form, args)
+    if not given then return nil end
+    local rest, typed = {}, form.text:match "^[%w_.]+"
+    typed = of_options[typed] or elsewhere.options[typed] or {}
+    for _, a in ipairs(args) do
+        if a[1] == "named" and left[a[2]] then
+            rest[#rest + 1] = translate.option(typed[a[2]] or a[2], a[3])
+        end
+    end
+    rest = table.concat(rest, ", ")
+    local function optional(comma, w) return given[w] and comma .. w or "" end
+    local text = translate.renamed(form.text, form.own):gsub("(,? ?)(%u[%u%d_]*)%?", optional)
+        :gsub("{%*%*}", function() return "{" .. rest .. "}" end)
+        :gsub(", %*%*}", function() return rest ~= "" and ", " .. rest .. "}" or "}" end)
+        :gsub(", %*%*", function() return rest ~= "" and ", {" .. rest .. "}" or "" end)
+    text = text:gsub("()%f[%w_](%u[%u%d_]*)%f[^%w_]()", function(at, word, after)
+        local node = given[word]
+        if not node or text:sub(at - 1, at - 1) == "%" then return nil end
+        local before = text:sub(1, at - 1):match "(%S?)%s*$"
+        local behind = text:match("^%s*(%S?)", after)
+        local alone = (before == "" or before:find "[(,{=%[]" or
+            text:sub(1, at - 1):find "%f[%a]in%s*$" or text:sub(1, at - 1):find "return%s*$")
+            and (behind == "" or behind:find "[,)}%]]")
+        local tight = text:find("^[.:%[(]", after) and 14 or 12
+        local f = of_word[word]
+        if form.lists and of_numbers[word] and kind(node) == "table" then
+            node = { "raw", translate.made_tensor(node) }
+        end
+        local value, level = (f or emit)(node, f and given)
+        return not alone and (level or 14) < tight and "(" .. value .. ")" or value
+    end)
+    return (text:gsub("if false then .- end ", ""):gsub("if true then (.-) end ", "%1 "))
+end
+
+local function by_form(key, args)
+    for _, form in ipairs(elsewhere.forms[key] or {}) do
+        local text = fill(form, args)
+        if text then
+            if form.note then note(form.note) end
+            if form.text == "" then say(form.note) end
+            return text, (text:find "^[{\"']" or text:find "^function") and 13 or form.level
+        end
+    end
+end
+
+return by_form

@@ -334,6 +334,10 @@ local function scans(dev)
         x:repeat_interleave(g.tensor({1, 2}, {dtype = "i64"}):to(dev), 1,
             {output_size = 4}):tolist()
     end, "do not add up", dev .. ": a wrong size")
+    t.error(function()
+        x:repeat_interleave(g.tensor({7, -5}, {dtype = "i64"}):to(dev), 1,
+            {output_size = 1}):tolist()
+    end, "repeats has %-5 at index 2", dev .. ": a negative one before a wrong size")
     t.is(g.tensor({{0, 1}, {2, 0}}):to(dev):nonzero(), {{1, 2}, {2, 1}}, dev .. ": nonzero")
     for _, shape in ipairs {{24}, {4, 6}, {2, 3, 4}, {2, 2, 2, 3}, {2, 1, 3, 2, 2}} do
         local want, n = {}, 1

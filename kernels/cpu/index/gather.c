@@ -180,16 +180,16 @@ static bool fill_repeats(const gp_call *c, int64_t n, int64_t step) {
     int64_t rstep = reps && reps->ndim && reps->dim[0] != 1
                         ? reps->stride[0] * (int64_t)gp_dtype_size((gp_dtype)reps->dtype)
                         : 0;
+    bool more = false;
     for (int64_t i = 0; i < n; i++) {
         if (reps) load(&k, reps->data + i * rstep, 0, 1);
         if (k < 0)
             return gp_fail("repeat_interleave: repeats has %lld at index %lld (expected 0 or more)",
                            (long long)k, (long long)i + 1);
-        if (k > table->numel - at) break;
-        for (int64_t j = 0; j < k; j++) to[at++] = i * step;
-        if (i == n - 1 && at == table->numel) return true;
+        more = more || k > table->numel - at;
+        for (int64_t j = 0; j < k && !more; j++) to[at++] = i * step;
     }
-    return (n == 0 && table->numel == 0) ||
+    return (!more && at == table->numel) ||
            gp_fail("repeat_interleave: the repeats do not add up to the output's size %lld",
                    (long long)table->numel);
 }

@@ -40,7 +40,9 @@ local function keys(t)
     return set
 end
 
--- Takes all keys out of t but those in the set.
+local NONE <const> = {}
+
+-- Takes all keys out of t but those in the set; needs no memory.
 local function forget(t, others)
     for key in next, t do if not others[key] then t[key] = nil end end
 end
@@ -77,11 +79,16 @@ local function on_demand(area)
         return rawget(t, name)
     end
     local first, assign
+    -- Without memory already a call may fail: what is to be undone is done within pcall.
+    local function fill()
+        meta.__index, meta.__newindex = find, rawset -- nil would need memory to be set again
+        read "init"
+    end
     local function begin()
-        meta.__index, meta.__newindex = find, nil
-        local ok, message = pcall(read, "init")
+        local ok, message = pcall(fill)
         if ok then return end
-        meta.__index, meta.__newindex, meta.homes = first, assign, {}
+        meta.__index, meta.__newindex = first, assign
+        forget(meta.homes, NONE)
         error(message, 0)
     end
     function first(_, name)

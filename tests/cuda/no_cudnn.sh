@@ -2,14 +2,14 @@
 # The plug-in compiles without cudnn.h and nccl.h: without_cudnn.c then defines exactly the
 # convolutions that conv.c defines otherwise.
 cd "$GPUSH_ROOT" || exit 1
-for family in attention conv dist norm rnn runtime; do mkdir -p "$TMPDIR/with/$family" "$TMPDIR/without/$family"; done
+for family in attention conv cudnn dist norm rnn; do mkdir -p "$TMPDIR/with/$family" "$TMPDIR/without/$family"; done
 mkdir -p "$TMPDIR/include"
 for f in tests/fake_cuda/include/*; do
     case $f in */cudnn.h | */nccl.h) continue ;; esac
     ln -s "$PWD/$f" "$TMPDIR/include/"
 done
 compile() { # folder of the results, folder of the headers
-    for f in attention/cudnn conv/conv conv/without_cudnn runtime/cudnn runtime/cudnn_graph norm/cudnn rnn/cudnn dist/collectives dist/nccl; do
+    for f in attention/cudnn conv/conv conv/without_cudnn cudnn/cudnn cudnn/cudnn_graph norm/cudnn rnn/cudnn dist/collectives dist/nccl; do
         ${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -DGP_PLUGIN -nostdinc -isystem "$(${CC:-cc} -print-file-name=include)" \
             -I. -isystem "$2" -idirafter /usr/include -idirafter "/usr/include/$(${CC:-cc} -print-multiarch)" \
             -c "kernels/cuda/$f.c" -o "$TMPDIR/$1/$f.o" || return

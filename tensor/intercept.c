@@ -6,9 +6,9 @@ _Thread_local gp_interceptor *gp_intercepting;
 void gp_intercept(gp_interceptor *i, bool on) {
     gp_interceptor **at = &gp_intercepting;
     while (*at && (*at)->order < i->order) at = &(*at)->next;
-    if ((*at == i) == on) return;
-    if (on) i->next = *at, *at = i;
-    else *at = i->next;
+    bool there = *at && *at == i;
+    if (on && !there) i->next = *at, *at = i;
+    if (!on && there) *at = i->next;
 }
 
 bool gp_intercept_at(gp_moment m, const char *what, void *of) {

@@ -156,10 +156,10 @@ typedef struct gp_prof {
     int ranks;          /* processes; 0 as 1 */
     int rank, size;     /* of one process of several: its rank, and how many there are; of a joined
                            profile 0, and those; size 0: alone */
-    struct gp_places *places; /* the devices and streams of a loaded profile; else NULL */
+    struct gp_places *places;       /* the devices and streams of a loaded profile; else NULL */
     const struct gp_loaded *loaded; /* what only profile/load knows of such; NULL: recorded here */
-    struct gp_waves *waves;   /* what a loaded trace says of how kernels fill devices; NULL */
-    const gp_card *card;      /* that sim stood in for; interned; NULL: none */
+    struct gp_waves *waves;         /* what a loaded trace says of how kernels fill devices; NULL */
+    const gp_card *card;            /* that sim stood in for; interned; NULL: none */
     const char *modelled; /* "modelled H200, host as measured": sim's times are those of it; NULL */
     const char *at_least; /* ops whose modelled times are bounds, "sort, gelu"; NULL: none's */
     uint64_t mark;        /* gp_model_mark() at its start */

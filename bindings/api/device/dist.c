@@ -61,7 +61,7 @@ static int rank_in(lua_State *L, const char *name, const char *what, int group, 
 static int l_row(lua_State *L) {
     const char *name = luaL_checkstring(L, 1);
     const gp_op *op = gp_op_find(name);
-    if (!op) luaL_error(L, "%s: no such row", name);
+    if (!op) return luaL_error(L, "%s: no such row", name);
     return lua_pushinteger(L, gp_op_id(op)), 1;
 }
 

@@ -25,6 +25,8 @@ _Static_assert(GP_OPS <= UINT16_MAX, "gp_op holds ids in 16 bits");
 #define COST(family, fn, ...)                                                                      \
     { GP_FAMILY_##family, gp_cost_##fn, __VA_ARGS__ }
 
+static gp_op_known known[GP_OPS]; /* what is worked out about each, and kept */
+
 /* The operands of a formula, for readers of its text; of a derivative first g. */
 #define VARS_X "gxy"
 #define VARS_AB "gaby"
@@ -34,7 +36,7 @@ _Static_assert(GP_OPS <= UINT16_MAX, "gp_op holds ids in 16 bits");
 /* clang-format off */
 #define ENTRY(n, s, doc, k, ...) \
     [OP_##n] = {.name = #n, .sig = s, .help = doc, .id = OP_##n, .kind = k, \
-                .known = &(gp_op_known){0}, __VA_ARGS__},
+                .known = &known[OP_##n], __VA_ARGS__},
 #define DOMAIN(l, h) .lo = l, .hi = h
 #define FORMULA(v, f) .vars = v, .formula = #f
 #define GRADS(first, n) .rule = &gp_rule_elementwise, .grad = OP_##first, .ngrads = n
